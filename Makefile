@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# The front door. CMake does the work; `make help` says what there is.
+SHELL        := /bin/bash
+.SHELLFLAGS  := -euo pipefail -c
+.DEFAULT_GOAL := build
+PREFIX       ?= /usr/local
+FUZZ_SECONDS ?= 60
+export FUZZ_SECONDS
+
+.PHONY: build run check bench asan tsan fuzz lint fmt fmt-check install \
+        uninstall clean help
+
+build: ## install what is missing and build into build/
+	@scripts/deps.sh build
+	@scripts/build.sh release
+
+run: build ## build, then plan a small graph search and draw it
+	build/vyre plan frontier examples/plans/bfs.json --place --svg build/plan.svg
+	@echo "wrote build/plan.svg: groups over time against the budget, and their placement"
+
+check: ## install what is missing, build, run all tests
+	@scripts/deps.sh check
+	@scripts/build.sh release || { echo '0 passed, 1 failed'; exit 1; }
+	@scripts/test.sh build
+
+asan tsan: ## all tests under that sanitizer
+	@scripts/deps.sh check sanitize
+	@scripts/build.sh $@ || { echo '0 passed, 1 failed'; exit 1; }
+	@scripts/test.sh build/$@
+
+fuzz: ## run each fuzz target for FUZZ_SECONDS (default 60)
+	@scripts/deps.sh fuzz
+	@scripts/build.sh fuzz
+	@scripts/fuzz.sh build/fuzz
+
+bench: build ## run the benchmarks, print a table, write build/bench.json
+	@build/vyre-bench build/bench.json
+
+lint: ## clang-tidy and the house rules
+	@scripts/deps.sh lint
+	@scripts/build.sh release
+	@scripts/lint.sh build
+
+fmt fmt-check: ## format the sources; or check that they are formatted
+	@scripts/deps.sh fmt
+	@scripts/fmt.sh $@
+
+install: build ## install below PREFIX (default /usr/local); DESTDIR is kept
+	@cmake --install build --prefix $(PREFIX)
+
+uninstall: ## remove what `make install` installed last
+	@xargs -r -d '\n' rm -vf < build/install_manifest.txt
+
+clean: ## remove build/
+	@rm -rf build
+
+help: ## this list
+	@sed -n 's/^\([a-z][a-z -]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16

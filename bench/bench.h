@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the suites share: timing of two rivals side by side, and the table.
+ *
+ * A row measures vyre and a peer in the same run, turn by turn, so that noise of
+ * the machine meets both. A ratio above 1 means that vyre is better. */
+#ifndef VYRE_BENCH_H
+#define VYRE_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One thing to measure. run() does it once and returns false if it cannot. */
+typedef struct bench_job {
+  bool (*run)(void *self);
+  void *self;
+} bench_job;
+
+/* Nanoseconds of one run: the median and the least of all rounds. */
+typedef struct bench_times {
+  double median, minimum;
+} bench_times;
+
+/* Times @p ours and @p peer in turn. Each round repeats the job @p repeat times
+ * and divides. A peer without run() is left out. Ends the program if a job
+ * fails: a benchmark of a failure would be a lie. */
+void bench_pair(bench_job ours, bench_job peer, int rounds, long repeat,
+                bench_times *our_times, bench_times *peer_times);
+
+/* Adds a row of times: nanoseconds times @p scale are in @p unit. */
+void bench_row_times(const char *suite, const char *name, const char *unit,
+                     double scale, bench_times ours, const char *peer,
+                     bench_times peer_times);
+
+/* Adds a row of plain figures, for which less is better. A peer of "" is none. */
+void bench_row_figure(const char *suite, const char *name, const char *unit,
+                      double value, const char *peer, double peer_value);
+
+double bench_now_ns(void);
+_Noreturn void bench_fail(const char *what, const char *why);
+
+/* xorshift64*: inputs are the same in every run. */
+uint64_t bench_random(uint64_t *state);
+
+/* The suites, and the parts of the plan suite. */
+void bench_plan(void);
+void bench_plan_frontier(void);
+void bench_plan_placement(void);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* bench [FILE]: runs all suites, prints a table, writes FILE as JSON. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench.h"
+
+typedef struct row {
+  const char *suite, *name, *unit, *peer;
+  double value, minimum, peer_value, peer_minimum;
+} row;
+
+enum { MOST_ROWS = 256, MOST_ROUNDS = 1001 };
+static row rows[MOST_ROWS];
+static int row_count;
+
+double bench_now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+uint64_t bench_random(uint64_t *state) {
+  *state ^= *state >> 12;
+  *state ^= *state << 25;
+  *state ^= *state >> 27;
+  return *state * 2685821657736338717u;
+}
+
+void bench_fail(const char *what, const char *why) {
+  fprintf(stderr, "bench: %s: %s\n", what, why);
+  exit(1);
+}
+
+static double time_once(bench_job job, long repeat) {
+  double start = bench_now_ns();
+  for (long i = 0; i < repeat; i++) {
+    if (!job.run(job.self)) bench_fail("a job", "failed");
+  }
+  return (bench_now_ns() - start) / (double)repeat;
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static bench_times summary(double *times, int rounds) {
+  qsort(times, (size_t)rounds, sizeof *times, by_value);
+  return (bench_times){times[rounds / 2], times[0]};
+}
+
+void bench_pair(bench_job ours, bench_job peer, int rounds, long repeat,
+                bench_times *our_times, bench_times *peer_times) {
+  static double mine[MOST_ROUNDS], theirs[MOST_ROUNDS];
+  if (rounds > MOST_ROUNDS) rounds = MOST_ROUNDS;
+  time_once(ours, 1); /* warm: what is kept between calls is there */
+  if (peer.run) time_once(peer, 1);
+  for (int i = 0; i < rounds; i++) {
+    mine[i] = time_once(ours, repeat);
+    theirs[i] = peer.run ? time_once(peer, repeat) : 0;
+  }
+  *our_times = summary(mine, rounds);
+  *peer_times = summary(theirs, rounds);
+}
+
+static void add(row made) {
+  if (row_count == MOST_ROWS) bench_fail("table", "too many rows");
+  rows[row_count++] = made;
+  char ratio[32] = "";
+  if (made.peer[0]) {
+    snprintf(ratio, sizeof ratio, "%8.2fx", made.peer_value / made.value);
+  }
+  printf("%-6s %-44s %10.3f %10.3f %-7s %9s  %s\n", made.suite, made.name,
+         made.value, made.minimum, made.unit, ratio, made.peer);
+  fflush(stdout);
+}
+
+void bench_row_times(const char *suite, const char *name, const char *unit,
+                     double scale, bench_times ours, const char *peer,
+                     bench_times peer_times) {
+  add((row){suite, name, unit, peer, ours.median * scale, ours.minimum * scale,
+            peer_times.median * scale, peer_times.minimum * scale});
+}
+
+void bench_row_figure(const char *suite, const char *name, const char *unit,
+                      double value, const char *peer, double peer_value) {
+  add((row){suite, name, unit, peer, value, value, peer_value, peer_value});
+}
+
+static void write_json(FILE *file) {
+  fprintf(file, "[\n");
+  for (int i = 0; i < row_count; i++) {
+    const row *r = &rows[i];
+    fprintf(file,
+            "  {\"suite\": \"%s\", \"name\": \"%s\", \"unit\": \"%s\", "
+            "\"value\": %.6g, \"minimum\": %.6g, ",
+            r->suite, r->name, r->unit, r->value, r->minimum);
+    if (r->peer[0]) {
+      fprintf(file,
+              "\"peer\": \"%s\", \"peer_value\": %.6g, \"peer_minimum\": %.6g, "
+              "\"ratio\": %.4g}",
+              r->peer, r->peer_value, r->peer_minimum,
+              r->peer_value / r->value);
+    } else {
+      fprintf(file,
+              "\"peer\": null, \"peer_value\": null, "
+              "\"peer_minimum\": null, \"ratio\": null}");
+    }
+    fprintf(file, "%s\n", i + 1 < row_count ? "," : "");
+  }
+  fprintf(file, "]\n");
+}
+
+int main(int argc, char **argv) {
+  printf("%-6s %-44s %10s %10s %-7s %9s  %s\n", "suite", "name", "median",
+         "minimum", "unit", "ratio", "peer (ratio above 1: vyre is better)");
+  bench_plan();
+  if (argc < 2) return 0;
+  FILE *file = fopen(argv[1], "w");
+  if (!file) bench_fail(argv[1], "cannot be written");
+  write_json(file);
+  if (fclose(file) != 0) bench_fail(argv[1], "cannot be written");
+  printf("rows written to %s\n", argv[1]);
+  return 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Placement of many intervals: how long it takes, and how many bytes above the
+ * lower bound it needs. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "vyre/vyre.h"
+
+#include "bench.h"
+#include "peer_placement.h"
+
+typedef struct placement_job {
+  vyre_interval *intervals;
+  size_t count;
+  vyre_placement_scratch scratch;
+  vyre_arena arena;
+  vyre_placement_plan plan;
+  uint64_t *peer_offsets, peer_bytes;
+} placement_job;
+
+static bool run_ours(void *self) {
+  placement_job *job = self;
+  vyre_arena_reset(&job->arena);
+  return vyre_placement_plan_build(job->intervals, job->count, NULL,
+                                   &job->scratch, &job->arena, &job->plan,
+                                   NULL) == VYRE_OK;
+}
+
+static bool run_peer(void *self) {
+  placement_job *job = self;
+  job->peer_bytes =
+      peer_placement(job->intervals, job->count, job->peer_offsets);
+  return job->peer_bytes > 0;
+}
+
+static void job_make(placement_job *job, size_t count, uint64_t groups,
+                     uint64_t longest) {
+  *job = (placement_job){.intervals = malloc(count * sizeof *job->intervals),
+                         .peer_offsets = malloc(count * sizeof(uint64_t)),
+                         .count = count};
+  if (!job->intervals || !job->peer_offsets)
+    bench_fail("placement", "no memory");
+  uint64_t state = 20260727;
+  for (size_t i = 0; i < count; i++) {
+    uint64_t first = bench_random(&state) % groups;
+    uint64_t last = first + bench_random(&state) % longest;
+    uint64_t size = 256 * (1 + bench_random(&state) % 4096);
+    job->intervals[i] =
+        (vyre_interval){size, 256, first, last < groups ? last : groups - 1};
+  }
+}
+
+static void job_free(placement_job *job) {
+  vyre_placement_scratch_finish(&job->scratch);
+  vyre_arena_finish(&job->arena);
+  free(job->intervals);
+  free(job->peer_offsets);
+}
+
+void bench_plan_placement(void) {
+  static const struct {
+    const char *time, *gap;
+    size_t count;
+    uint64_t groups, longest;
+    int rounds;
+  } cases[] = {{"placement of 300, 100 groups", "  gap to the lower bound", 300,
+                100, 20, 9},
+               {"placement of 10000, short lives", "  gap to the lower bound",
+                10000, 1000, 10, 7},
+               {"placement of 10000, medium lives", "  gap to the lower bound",
+                10000, 1000, 100, 7},
+               {"placement of 10000, long lives", "  gap to the lower bound",
+                10000, 1000, 1000, 7}};
+  static const char peer_name[] = "greedy by size, best fit";
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    placement_job job;
+    job_make(&job, cases[i].count, cases[i].groups, cases[i].longest);
+    bench_times ours, peer;
+    bench_pair((bench_job){run_ours, &job}, (bench_job){run_peer, &job},
+               cases[i].rounds, 1, &ours, &peer);
+    bench_row_times("plan", cases[i].time, "ms", 1e-6, ours, peer_name, peer);
+    double bound = (double)job.plan.lower_bound_bytes / 100;
+    /* In percent of the bound, on top of 100, so that a ratio means something. */
+    bench_row_figure("plan", cases[i].gap, "% of LB",
+                     (double)job.plan.placed_bytes / bound, peer_name,
+                     (double)job.peer_bytes / bound);
+    job_free(&job);
+  }
+}

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# What `cmake --install` puts where. Nothing in the installed tree names the
+# place it was installed to, so it can be moved.
+
+install(TARGETS vyre EXPORT vyreTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/vyre DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.h")
+
+file(RELATIVE_PATH lib_from_bin
+  ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+set_target_properties(vyre_cli PROPERTIES
+  INSTALL_RPATH "$ORIGIN/${lib_from_bin}")
+install(TARGETS vyre_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+file(RELATIVE_PATH VYRE_PREFIX_FROM_PC
+  ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(cmake/vyre.pc.in vyre.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/vyre.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/vyre)
+configure_package_config_file(cmake/vyreConfig.cmake.in vyreConfig.cmake
+  INSTALL_DESTINATION ${package_dir})
+# While the major version is 0, every minor version stands alone.
+write_basic_package_version_file(vyreConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/vyreConfig.cmake
+              ${CMAKE_BINARY_DIR}/vyreConfigVersion.cmake
+  DESTINATION ${package_dir})
+install(EXPORT vyreTargets NAMESPACE vyre:: DESTINATION ${package_dir})

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/** @file vyre/export.h
+ *  Linkage and attribute macros that every public header uses. */
+#ifndef VYRE_EXPORT_H
+#define VYRE_EXPORT_H
+
+#if defined(__GNUC__) || defined(__clang__)
+#define VYRE_API                 __attribute__((visibility("default")))
+#define VYRE_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define VYRE_API
+#define VYRE_PRINTF(text, first)
+#endif
+
+/* A result that must be looked at: ignoring it is a compiler warning. The
+ * attribute comes first, because clang wants no [[...]] after a GNU one. */
+#if defined(__GNUC__) || defined(__clang__)
+#define VYRE_NODISCARD __attribute__((warn_unused_result))
+#elif defined(__cplusplus) && __cplusplus >= 201703L
+#define VYRE_NODISCARD [[nodiscard]]
+#else
+#define VYRE_NODISCARD
+#endif
+
+#ifdef __cplusplus
+#define VYRE_BEGIN extern "C" {
+#define VYRE_END   }
+#else
+#define VYRE_BEGIN
+#define VYRE_END
+#endif
+
+#endif

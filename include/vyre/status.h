@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/** @file vyre/status.h
+ *  How every failure is told.
+ *
+ *  A function that can fail returns a vyre_code and takes a vyre_status as its
+ *  last argument. The code says which class of failure it is; the status, which
+ *  the caller owns, says the rest: what went wrong, with which numbers, and
+ *  what to do about it. A zeroed status means success. The pointer may be NULL
+ *  when the code is enough. A status holds no heap memory: it needs no
+ *  freeing, and running out of memory can be reported in it. The first failure
+ *  wins: a call never overwrites a status that already holds one.
+ *
+ *      vyre_status st = {0};
+ *      if (vyre_queue_plan_build(&profile, &plan, &st) != VYRE_OK)
+ *        fprintf(stderr, "%s\nFix: %s\n", st.message, st.fix);
+ *
+ *  Threads: a status is a plain value; one thread at a time may touch it. */
+#ifndef VYRE_STATUS_H
+#define VYRE_STATUS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vyre/export.h"
+
+/** Every code: X(enumerator, stable number, name). Numbers never change and are
+ *  never reused; new ones are appended to their block. */
+#define VYRE_CODE_MAP(X)                                       \
+  X(VYRE_OK, 0, "ok")                                          \
+  X(VYRE_DEVICE_OUT_OF_MEMORY, 1001, "device_out_of_memory")   \
+  X(VYRE_UNSUPPORTED_FEATURE, 1002, "unsupported_feature")     \
+  X(VYRE_POISONED_LOCK, 1003, "poisoned_lock")                 \
+  X(VYRE_KERNEL_COMPILE_FAILED, 1004, "kernel_compile_failed") \
+  X(VYRE_DISPATCH_FAILED, 1005, "dispatch_failed")             \
+  X(VYRE_INVALID_PROGRAM, 1006, "invalid_program")             \
+  X(VYRE_COOPERATIVE_RESIDENCY_EXCEEDED, 1007,                 \
+    "cooperative_residency_exceeded")                          \
+  X(VYRE_DEVICE_LOST, 1008, "device_lost")                     \
+  X(VYRE_PLAN_REJECTED, 1101, "plan_rejected")                 \
+  X(VYRE_OUT_OF_MEMORY, 1102, "out_of_memory")                 \
+  X(VYRE_INVALID_ARGUMENT, 1103, "invalid_argument")           \
+  X(VYRE_UNKNOWN, 1999, "unknown")
+
+/** Every kind: X(enumerator, stable number, name). A kind is the exact reason
+ *  inside a code, and its name is what JSON output prints. */
+#define VYRE_KIND_MAP(X)                                                      \
+  X(VYRE_KIND_NONE, 0, "none")                                                \
+  X(VYRE_KIND_INVALID_ARGUMENT, 1, "invalid_argument")                        \
+  X(VYRE_KIND_INVALID_PROGRAM, 2, "invalid_program")                          \
+  X(VYRE_KIND_STORAGE_RESERVE_FAILED, 3, "storage_reserve_failed")            \
+  X(VYRE_KIND_BYTE_COUNT_OVERFLOW, 4, "byte_count_overflow")                  \
+  X(VYRE_KIND_ZERO_CAPACITY, 20, "zero_capacity")                             \
+  X(VYRE_KIND_ZERO_ENTRY_BYTES, 21, "zero_entry_bytes")                       \
+  X(VYRE_KIND_ZERO_DRAIN_CHUNK, 22, "zero_drain_chunk")                       \
+  X(VYRE_KIND_INITIAL_ITEMS_EXCEED_CAPACITY, 23,                              \
+    "initial_items_exceed_capacity")                                          \
+  X(VYRE_KIND_HOST_PARTICIPATION_REJECTED, 24, "host_participation_rejected") \
+  X(VYRE_KIND_OVER_BUDGET, 25, "over_budget")                                 \
+  X(VYRE_KIND_INVALID_WAVE, 40, "invalid_wave")                               \
+  X(VYRE_KIND_SELF_DEPENDENCY, 41, "self_dependency")                         \
+  X(VYRE_KIND_CYCLE, 42, "cycle")                                             \
+  X(VYRE_KIND_GROUP_OVER_BUDGET, 43, "group_over_budget")                     \
+  X(VYRE_KIND_INVALID_INTERVAL, 60, "invalid_interval")
+
+typedef enum vyre_code {
+#define VYRE_X(name, number, text) name = (number),
+  VYRE_CODE_MAP(VYRE_X)
+#undef VYRE_X
+} vyre_code;
+
+typedef enum vyre_kind {
+#define VYRE_X(name, number, text) name = (number),
+  VYRE_KIND_MAP(VYRE_X)
+#undef VYRE_X
+} vyre_kind;
+
+/** A number that belongs to a failure, under the name JSON output gives it. */
+typedef struct vyre_status_number {
+  const char *name; /* static storage */
+  uint64_t value;
+} vyre_status_number;
+
+enum { VYRE_STATUS_MAX_NUMBERS = 4 };
+
+typedef struct vyre_status {
+  vyre_code code;
+  vyre_kind kind;
+  int32_t native;        /* the device API's own code; 0 if there is none */
+  uint32_t number_count; /* how many of numbers[] are set */
+  vyre_status_number numbers[VYRE_STATUS_MAX_NUMBERS];
+  const char *field; /* which quantity was computed or reserved; NULL if none */
+  const char *file;  /* where in vyre the failure was found; static storage */
+  int line;
+  char message[320]; /* one sentence: what, which, both numbers */
+  char fix[192];     /* what the user can do; never empty on failure */
+} vyre_status;
+
+VYRE_BEGIN
+
+/** The name of a code ("invalid_program"), or "?" for a number that is none.
+ *  Static storage.  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const char *vyre_code_name(vyre_code code);
+
+/** The name of a kind ("zero_capacity"), or "?" for a number that is none.
+ *  Static storage.  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const char *vyre_kind_name(vyre_kind kind);
+
+/** Looks up one of the named numbers of a failure.
+ *  Returns 1 and sets *out if @p st has it, else returns 0 and leaves *out.
+ *  Ownership: borrows everything.  Threads: as the status.  Blocks: never. */
+VYRE_API int vyre_status_number_get(const vyre_status *st, const char *name,
+                                    uint64_t *out);
+
+VYRE_END
+
+#endif

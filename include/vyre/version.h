@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/** @file vyre/version.h
+ *  Which vyre this is. docs/compatibility.md says what the numbers promise. */
+#ifndef VYRE_VERSION_H
+#define VYRE_VERSION_H
+
+#include <stdint.h>
+
+#include "vyre/export.h"
+
+#define VYRE_VERSION_MAJOR  0
+#define VYRE_VERSION_MINOR  1
+#define VYRE_VERSION_PATCH  0
+#define VYRE_VERSION_STRING "0.1.0"
+
+VYRE_BEGIN
+
+/** The version of the library that is loaded, as major * 1000000 + minor *
+ *  1000 + patch. It may differ from the macros, which are those of the header.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API uint32_t vyre_version(void);
+
+/** The same as text, "0.1.0". Static storage.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const char *vyre_version_string(void);
+
+VYRE_END
+
+#endif

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Configures and builds a preset:  scripts/build.sh release|asan|tsan|fuzz
+# Quiet if all goes well; the whole log if not.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+preset=$1
+directory=build
+[ "$preset" = release ] || directory=build/$preset
+mkdir -p "$directory"
+log=$directory/build.log
+
+if ! { cmake --preset "$preset" && cmake --build --preset "$preset" -- --quiet; } >"$log" 2>&1; then
+  cat "$log"
+  exit 1
+fi
+grep -A6 -E '(warning|error):' "$log" || true

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Installs what is missing:  scripts/deps.sh LEVEL...
+# Levels: build check lint fmt sanitize fuzz. Says nothing if all is there. If
+# it may not install, it prints the one command that would, and fails.
+set -euo pipefail
+
+usage() {
+  echo "usage: scripts/deps.sh build|check|lint|fmt|sanitize|fuzz ..." >&2
+  exit 2
+}
+
+# package:what it brings (a command, or <a header>). What is there by other
+# means than the package manager counts as well.
+level_packages() {
+  case $1 in
+    build)
+      echo gcc:gcc "libc6-dev:<stdio.h>" cmake:cmake ninja-build:ninja \
+        pkg-config:pkg-config "libxxhash-dev:<xxhash.h>" \
+        "libyajl-dev:<yajl/yajl_parse.h>" ;;
+    check) level_packages build && echo g++:g++ ;;
+    fmt) echo clang-format-19:clang-format-19 ;;
+    lint) level_packages build && level_packages fmt &&
+      echo clang-tidy-19:clang-tidy-19 ;;
+    sanitize | fuzz) level_packages build &&
+      echo clang-19:clang-19 libclang-rt-19-dev: llvm-19:llvm-symbolizer-19 ;;
+    *) usage ;;
+  esac
+}
+
+# Without a package manager that we know: is it there?
+have() {
+  case $1 in
+    '') return 0 ;; # nothing to look for
+    '<'*) printf '#include %s\n' "$1" | cc -E -x c - >/dev/null 2>&1 ;;
+    *) command -v "$1" >/dev/null 2>&1 ;;
+  esac
+}
+
+installed() {
+  dpkg-query -W -f='${db:Status-Abbrev}${Package}\n' "$@" 2>/dev/null |
+    sed -n 's/^ii *//p'
+}
+
+[ $# -gt 0 ] || usage
+entries=()
+for level in "$@"; do
+  packages=$(level_packages "$level") || exit 2
+  read -r -a more <<<"${packages//$'\n'/ }"
+  for entry in "${more[@]}"; do
+    case " ${entries[*]-} " in *" $entry "*) ;; *) entries+=("$entry") ;; esac
+  done
+done
+
+present=
+if command -v dpkg-query >/dev/null 2>&1; then
+  present=$(installed "${entries[@]%%:*}" || true)
+fi
+missing=()
+for entry in "${entries[@]}"; do
+  package=${entry%%:*}
+  case $'\n'$present$'\n' in *$'\n'"$package"$'\n'*) continue ;; esac
+  brings=${entry#*:}
+  if [ -n "$brings" ] && have "$brings"; then continue; fi
+  if [ -z "$brings" ] && ! command -v dpkg-query >/dev/null 2>&1; then continue; fi
+  missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+if ! command -v apt-get >/dev/null 2>&1; then
+  echo "missing, by their Debian names: ${missing[*]}" >&2
+  echo "Fix: install what your system calls them, and try again" >&2
+  exit 1
+fi
+
+run_apt() {
+  echo "installing: ${missing[*]}"
+  "$@" apt-get -q update &&
+    "$@" apt-get -q -o DPkg::Lock::Timeout=120 install -y \
+      --no-install-recommends "${missing[@]}"
+}
+
+export DEBIAN_FRONTEND=noninteractive
+command="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+if [ "$(id -u)" -eq 0 ]; then
+  if run_apt env; then exit 0; fi
+else
+  command="sudo sh -c '$command'"
+  if command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+    if run_apt sudo -n env DEBIAN_FRONTEND=noninteractive; then exit 0; fi
+  fi
+fi
+echo "missing: ${missing[*]}" >&2
+echo "Fix: $command" >&2
+exit 1

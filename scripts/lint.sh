@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# clang-tidy on every source, then the house rules that no tool knows:
+#   scripts/lint.sh build      (a configured build folder)
+#   scripts/lint.sh --rules [ROOT]   (the house rules alone)
+set -euo pipefail
+shopt -s lastpipe # complain() sets status in this shell
+mode=$1
+cd "$(dirname "$0")/.."
+[ "$mode" != --rules ] || cd "${2:-.}"
+status=0
+
+complain() { # title, then lines on standard input; silent if there are none
+  local lines
+  lines=$(cat)
+  [ -n "$lines" ] || return 0
+  printf '%s\n%s\n\n' "lint: $1" "$lines"
+  status=1
+}
+
+if command -v git >/dev/null && git rev-parse --git-dir >/dev/null 2>&1; then
+  mapfile -t files < <(git ls-files -co --exclude-standard)
+else
+  mapfile -t files < <(find . -type f -not -path './build/*' -not -path './.git/*' | sed 's,^\./,,')
+fi
+existing=()
+for file in "${files[@]}"; do if [ -f "$file" ]; then existing+=("$file"); fi; done
+files=("${existing[@]}")
+
+pick() { printf '%s\n' "${files[@]}" | grep -E "$1" || true; }
+mapfile -t c_files < <(pick '\.[ch]$')
+mapfile -t library < <(pick '^(src|include)/.*\.[ch]$' | grep -vE '_(test|fuzz)\.c$' || true)
+mapfile -t outside_base < <(printf '%s\n' "${library[@]}" | grep -v '^src/base/' || true)
+
+# Prints file:line: text where the code (not comments or strings) matches.
+code_grep() {
+  local pattern=$1
+  shift
+  [ $# -gt 0 ] || return 0
+  PATTERN=$pattern perl -0777 -e '
+    for my $file (@ARGV) {
+      open my $in, "<", $file or die "$file: $!"; my $text = <$in>;
+      my @raw = split /\n/, $text;
+      $text =~ s{(/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*")}
+                {my $gone = $1; $gone =~ s/[^\n]/ /g; $gone}gse;
+      my $line = 0;
+      for (split /\n/, $text) {
+        $line++;
+        print "$file:$line: $raw[$line - 1]\n" if /$ENV{PATTERN}/;
+      }
+    }' "$@"
+}
+
+code_grep '\b(malloc|calloc|realloc|free|strdup|strndup|aligned_alloc|posix_memalign|v?asprintf)\s*\(' \
+  "${outside_base[@]}" | complain "memory comes from the caller's allocator (src/base)"
+code_grep '\b(v?f?printf|puts|fputs|putchar|putc|fputc|fwrite|perror|abort|getenv|exit|_exit|_Exit|quick_exit|longjmp)\s*\(' \
+  "${library[@]}" | complain "the library never prints, exits, aborts or asks the environment"
+
+for file in "${c_files[@]}"; do
+  lines=$(wc -l <"$file")
+  if [ "$lines" -gt 1000 ]; then echo "$file: $lines lines"; fi
+done | complain "a file has at most 1000 lines"
+
+lines=$(pick '(CMakeLists\.txt|\.cmake(\.in)?)$' | xargs -r cat | wc -l)
+if [ "$lines" -gt 400 ]; then echo "$lines lines"; fi |
+  complain "all CMake files together have at most 400 lines"
+
+# Formatted sources open a function in the first column and close it there.
+awk 'FNR == 1 { start = 0 }
+  /^[A-Za-z_].*[{]$/ || (/^ .*\) [{]$/ && !start) {
+    if ($0 !~ /^(struct|union|enum|typedef|extern)/) start = FNR }
+  /^}/ { if (start && FNR - start + 1 > 100)
+           printf "%s:%d: %d lines\n", FILENAME, start, FNR - start + 1
+         start = 0 }' "${c_files[@]}" | complain "a function has at most 100 lines"
+
+{ grep -nE '\b(TODO|FIXME|XXX)\b' "${c_files[@]}" || true; } |
+  { grep -vE '(TODO|FIXME)\(#[0-9]+\)' || true; } | complain "a TODO carries its issue: TODO(#12)"
+
+pick '(\.(c|h|sh|cmake)|CMakeLists\.txt|Makefile|^\.ci/run)$' | while read -r file; do
+  if ! head -n 2 "$file" | grep -q 'SPDX-License-Identifier: MIT OR Apache-2.0'; then
+    echo "$file"
+  fi
+done | complain "the first line names the licence"
+
+{ grep -nIE '(^|[^A-Za-z0-9_.])/(home|Users|root|work)/[A-Za-z0-9]' "${files[@]}" || true; } |
+  complain "no path of somebody's machine"
+
+pick '(\.sh|^\.ci/run)$' | while read -r file; do
+  bash -n "$file" 2>&1 || true
+  [ -x "$file" ] || case $file in tests/support/*) ;; *) echo "$file: not executable" ;; esac
+done | complain "scripts are sound and can be run"
+if command -v shellcheck >/dev/null; then
+  { pick '(\.sh|^\.ci/run)$' | xargs -r shellcheck -x -S warning 2>&1 || true; } | complain "shellcheck"
+fi
+
+if [ "$mode" != --rules ]; then
+  sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' "$mode/compile_commands.json" | sort -u |
+    { xargs -P 2 -n 4 clang-tidy-19 -p "$mode" --quiet 2>&1 || echo "(clang-tidy failed)"; } |
+    { grep -vE '^[0-9]+ warnings? (and [0-9]+ errors? )?generated|Processing file ' || true; } |
+    complain "clang-tidy"
+fi
+[ "$status" -ne 0 ] || echo "lint: clean"
+exit "$status"

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Runs the tests of a build folder:  scripts/test.sh build
+# All output goes to <folder>/check.log; that of tests that failed is shown, less
+# their good cases. The last line is "N passed, N failed", summed over the cases of all tests.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+directory=$1
+log=$directory/check.log
+
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=1}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1}
+
+ctest --test-dir "$directory" -j2 -V --no-tests=error 2>&1 </dev/null |
+  tee "$log" | grep --line-buffered -E '^ *[0-9]+/[0-9]+ Test +#' || true
+
+# Lines of test 7 start with "7: ". A test that failed as a whole, but not in
+# one of its cases (it crashed, hung, leaked or never said), counts as one
+# failed case.
+awk '
+  /^ *[0-9]+: / {
+    number = $0; sub(/^ */, "", number); sub(/:.*/, "", number); number += 0
+    text = $0; sub(/^ *[0-9]+: /, "", text)
+    if (text !~ /^ok /) output[number] = output[number] text "\n"
+    if (text ~ /^cases: [0-9]+ passed, [0-9]+ failed\r?$/) {
+      split(text, word, " "); said[number] = 1
+      good[number] = word[2]; bad[number] = word[4]
+    }
+    next
+  }
+  /^ *[0-9]+\/[0-9]+ Test +#/ {
+    number = $0; sub(/^.*Test +#/, "", number); sub(/:.*/, "", number); number += 0
+    name = $0; sub(/^[^:]*: */, "", name); sub(/ .*/, "", name)
+    tests++
+    if ($0 ~ /\*\*\*Skipped/) { print "skipped: " name; next }
+    whole = ($0 ~ /   Passed  /) && said[number]
+    passed += good[number]; failed += bad[number]
+    if (!whole && bad[number] == 0) { failed++; lost = lost " " name }
+    if (!whole || bad[number] > 0)
+      shown = shown "\n--- " name "\n" output[number]
+    if (!said[number]) shown = shown "(no line of cases: see the log)\n"
+    next
+  }
+  END {
+    if (shown != "") printf "%s\n", shown
+    if (lost != "") print "failed as a whole:" lost
+    if (tests == 0) { print "no test ran"; failed++ }
+    printf "%d passed, %d failed\n", passed, failed
+    exit failed > 0
+  }' "$log" >"$directory/check.summary" && status=0 || status=1
+if ! grep -qE '^ *[0-9]+/[0-9]+ Test +#' "$log"; then cat "$log"; fi
+cat "$directory/check.summary"
+exit "$status"

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Arithmetic that says when it does not fit. All return false then, and leave
+ * *out alone. */
+#ifndef VYRE_BASE_CHECK_H
+#define VYRE_BASE_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline bool vyre__add_u64(uint64_t a, uint64_t b, uint64_t *out) {
+  uint64_t sum;
+  if (__builtin_add_overflow(a, b, &sum)) return false;
+  *out = sum;
+  return true;
+}
+
+static inline bool vyre__mul_u64(uint64_t a, uint64_t b, uint64_t *out) {
+  uint64_t product;
+  if (__builtin_mul_overflow(a, b, &product)) return false;
+  *out = product;
+  return true;
+}
+
+static inline bool vyre__add(size_t a, size_t b, size_t *out) {
+  size_t sum;
+  if (__builtin_add_overflow(a, b, &sum)) return false;
+  *out = sum;
+  return true;
+}
+
+static inline bool vyre__mul(size_t a, size_t b, size_t *out) {
+  size_t product;
+  if (__builtin_mul_overflow(a, b, &product)) return false;
+  *out = product;
+  return true;
+}
+
+/* value / divisor, rounded up. False if the divisor is 0. */
+static inline bool vyre__ceil_div_u64(uint64_t value, uint64_t divisor,
+                                      uint64_t *out) {
+  if (divisor == 0) return false;
+  *out = value / divisor + (value % divisor != 0);
+  return true;
+}
+
+/* The least multiple of @p alignment (any number but 0) that is not below. */
+static inline bool vyre__align_up_u64(uint64_t value, uint64_t alignment,
+                                      uint64_t *out) {
+  if (alignment == 0) return false;
+  uint64_t rest = value % alignment;
+  if (rest == 0) {
+    *out = value;
+    return true;
+  }
+  return vyre__add_u64(value, alignment - rest, out);
+}
+
+static inline bool vyre__is_power_of_two(uint64_t value) {
+  return value != 0 && (value & (value - 1)) == 0;
+}
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Content hashes over a defined byte stream: numbers go in little endian, text
+ * goes in with its length first, so that different contents give different
+ * streams, the same on every machine. */
+#ifndef VYRE_BASE_HASH_H
+#define VYRE_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vyre/text.h"
+
+enum { VYRE__HASHER_BYTES = 576 };
+
+/* Room for the library's own state, so that no header of it is needed here. */
+typedef struct vyre__hasher {
+  _Alignas(64) unsigned char state[VYRE__HASHER_BYTES];
+} vyre__hasher;
+
+/* @p domain separates streams of different meaning; part of the content. */
+void vyre__hash_begin(vyre__hasher *hasher, const char *domain);
+void vyre__hash_bytes(vyre__hasher *hasher, const void *bytes, size_t count);
+void vyre__hash_text(vyre__hasher *hasher, const char *text);
+void vyre__hash_u8(vyre__hasher *hasher, uint8_t value);
+void vyre__hash_u32(vyre__hasher *hasher, uint32_t value);
+void vyre__hash_u64(vyre__hasher *hasher, uint64_t value);
+vyre_hash128 vyre__hash_end(const vyre__hasher *hasher);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define VYRE_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define VYRE_ASAN 1
+#endif
+#endif
+
+#ifdef VYRE_ASAN
+#include <sanitizer/asan_interface.h>
+#define POISON(start, size)   ASAN_POISON_MEMORY_REGION((start), (size))
+#define UNPOISON(start, size) ASAN_UNPOISON_MEMORY_REGION((start), (size))
+enum { RED_ZONE = 16 };
+#else
+#define POISON(start, size)   ((void)(start), (void)(size))
+#define UNPOISON(start, size) ((void)(start), (void)(size))
+enum { RED_ZONE = 0 };
+#endif
+
+static void *heap_resize(void *self, void *ptr, size_t old_size,
+                         size_t new_size) {
+  (void)self;
+  (void)old_size;
+  if (new_size == 0) {
+    free(ptr);
+    return NULL;
+  }
+  if (new_size > PTRDIFF_MAX) return NULL; /* no object is that large */
+  return realloc(ptr, new_size);
+}
+
+vyre_allocator vyre_allocator_heap(void) {
+  return (vyre_allocator){.resize = heap_resize};
+}
+
+void *vyre__resize(vyre_allocator allocator, void *ptr, size_t old_size,
+                   size_t new_size) {
+  if (!allocator.resize) return heap_resize(NULL, ptr, old_size, new_size);
+  return allocator.resize(allocator.self, ptr, old_size, new_size);
+}
+
+bool vyre__reserve(vyre_allocator allocator, void **array, size_t *capacity,
+                   size_t need, size_t element_size, bool exact) {
+  if (need <= *capacity) return true;
+  size_t target = need;
+  size_t doubled;
+  if (!exact && vyre__mul(*capacity, 2, &doubled) && doubled > target) {
+    target = doubled;
+  }
+  if (!exact && target < 8) target = 8;
+  size_t bytes;
+  if (!vyre__mul(target, element_size, &bytes)) return false;
+  void *grown =
+      vyre__resize(allocator, *array, *capacity * element_size, bytes);
+  if (!grown) return false;
+  *array = grown;
+  *capacity = target;
+  return true;
+}
+
+void vyre__reserve_free(vyre_allocator allocator, void **array,
+                        size_t *capacity, size_t element_size) {
+  if (*array) vyre__resize(allocator, *array, *capacity * element_size, 0);
+  *array = NULL;
+  *capacity = 0;
+}
+
+/* Blocks form a list, oldest first; those behind `current` are kept from before
+ * a reset and are filled again in the same order. */
+struct vyre_arena_block {
+  struct vyre_arena_block *next;
+  size_t size; /* bytes of data */
+  _Alignas(max_align_t) unsigned char data[];
+};
+
+enum { FIRST_BLOCK = 4096, MAX_ALIGNMENT = 4096 };
+
+void vyre_arena_init(vyre_arena *arena, vyre_allocator allocator) {
+  *arena = (vyre_arena){.allocator = allocator};
+}
+
+/* Where an allocation would start in @p block from @p used on, or SIZE_MAX. */
+static size_t fit(const struct vyre_arena_block *block, size_t used,
+                  size_t size, size_t alignment) {
+  uintptr_t base = (uintptr_t)block->data;
+  size_t start =
+      (size_t)(((base + used + alignment - 1) & ~(alignment - 1)) - base);
+  if (start > block->size || size > block->size - start) return SIZE_MAX;
+  return start;
+}
+
+static struct vyre_arena_block *add_block(vyre_arena *arena, size_t size,
+                                          size_t alignment) {
+  size_t wanted = FIRST_BLOCK;
+  struct vyre_arena_block *last = arena->current;
+  if (last) wanted = last->size < (SIZE_MAX / 4) ? last->size * 2 : last->size;
+  size_t least;
+  if (!vyre__add(size, alignment, &least)) return NULL;
+  if (wanted < least) wanted = least;
+  size_t bytes;
+  if (!vyre__add(wanted, sizeof(struct vyre_arena_block), &bytes)) return NULL;
+  struct vyre_arena_block *block =
+      vyre__resize(arena->allocator, NULL, 0, bytes);
+  if (!block) return NULL;
+  block->size = wanted;
+  block->next = last ? last->next : NULL;
+  if (last) {
+    last->next = block;
+  } else {
+    arena->first = block;
+  }
+  POISON(block->data, block->size);
+  return block;
+}
+
+void *vyre_arena_alloc(vyre_arena *arena, size_t size, size_t alignment) {
+  if (alignment == 0) alignment = _Alignof(max_align_t);
+  if (alignment > MAX_ALIGNMENT || (alignment & (alignment - 1)) != 0) {
+    return NULL;
+  }
+  size_t taken;
+  if (!vyre__add(size, RED_ZONE, &taken)) return NULL;
+  struct vyre_arena_block *block = arena->current;
+  size_t start = block ? fit(block, arena->used, taken, alignment) : SIZE_MAX;
+  while (start == SIZE_MAX) {
+    struct vyre_arena_block *next = block ? block->next : arena->first;
+    /* A kept block that is too small is skipped; it is used again after the
+     * next reset. */
+    if (!next) {
+      next = add_block(arena, taken, alignment);
+      if (!next) return NULL;
+    }
+    arena->current = block = next;
+    arena->used = 0;
+    start = fit(block, 0, taken, alignment);
+  }
+  arena->used = start + taken;
+  UNPOISON(block->data + start, size);
+  return block->data + start;
+}
+
+void *vyre__arena_array(vyre_arena *arena, size_t count, size_t element_size) {
+  size_t bytes;
+  if (!vyre__mul(count, element_size, &bytes)) return NULL;
+  return vyre_arena_alloc(arena, bytes, 0);
+}
+
+vyre__arena_mark vyre__arena_here(const vyre_arena *arena) {
+  return (vyre__arena_mark){arena->current, arena->used};
+}
+
+void vyre__arena_rewind(vyre_arena *arena, vyre__arena_mark mark) {
+  struct vyre_arena_block *block = mark.block ? mark.block : arena->first;
+  size_t used = mark.block ? mark.used : 0;
+  for (; block; block = block->next, used = 0) {
+    POISON(block->data + used, block->size - used);
+    if (block == arena->current) break;
+  }
+  arena->current = mark.block;
+  arena->used = mark.used;
+}
+
+void vyre__arena_trim(vyre_arena *arena, void *array, size_t count, size_t kept,
+                      size_t element_size) {
+  struct vyre_arena_block *block = arena->current;
+  unsigned char *end = (unsigned char *)array + count * element_size + RED_ZONE;
+  if (!block || end != block->data + arena->used) return;
+  arena->used -= (count - kept) * element_size;
+  POISON(block->data + arena->used - RED_ZONE,
+         (count - kept) * element_size + RED_ZONE);
+}
+
+void vyre_arena_reset(vyre_arena *arena) {
+  vyre__arena_rewind(arena, (vyre__arena_mark){0});
+}
+
+void vyre_arena_finish(vyre_arena *arena) {
+  if (!arena) return;
+  struct vyre_arena_block *block = arena->first;
+  while (block) {
+    struct vyre_arena_block *next = block->next;
+    UNPOISON(block->data, block->size);
+    vyre__resize(arena->allocator, block,
+                 sizeof(struct vyre_arena_block) + block->size, 0);
+    block = next;
+  }
+  arena->first = arena->current = NULL;
+  arena->used = 0;
+}
+
+size_t vyre_arena_footprint(const vyre_arena *arena) {
+  size_t bytes = 0;
+  const struct vyre_arena_block *block = arena ? arena->first : NULL;
+  for (; block; block = block->next) {
+    bytes += sizeof(struct vyre_arena_block) + block->size;
+  }
+  return bytes;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "base/print.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void emit(vyre__printer *out, const char *text, size_t length) {
+  if (out->ok) out->ok = out->writer.write(out->writer.self, text, length);
+}
+
+void vyre__print(vyre__printer *out, const char *format, ...) {
+  char buffer[512];
+  va_list arguments;
+  va_start(arguments, format);
+  int wanted = vsnprintf(buffer, sizeof buffer, format, arguments);
+  va_end(arguments);
+  if (wanted < 0) return;
+  size_t length = (size_t)wanted;
+  if (length >= sizeof buffer) length = sizeof buffer - 1;
+  emit(out, buffer, length);
+}
+
+void vyre__print_repeat(vyre__printer *out, const char *glyph, unsigned count) {
+  size_t length = strlen(glyph);
+  while (count-- > 0) emit(out, glyph, length);
+}
+
+const char *vyre__figure(uint64_t value, char buffer[VYRE__FIGURE_TEXT]) {
+  char digits[24];
+  int length =
+      snprintf(digits, sizeof digits, "%llu", (unsigned long long)value);
+  char *to = buffer;
+  for (int i = 0; i < length; i++) {
+    if (i > 0 && (length - i) % 3 == 0) *to++ = ',';
+    *to++ = digits[i];
+  }
+  *to = '\0';
+  return buffer;
+}
+
+void vyre__print_figure(vyre__printer *out, const char *label, uint64_t value,
+                        const char *unit) {
+  char figure[VYRE__FIGURE_TEXT];
+  vyre__print(out, "  %-26s %26s%s%s\n", label, vyre__figure(value, figure),
+              unit[0] ? " " : "", unit);
+}
+
+void vyre__print_word(vyre__printer *out, const char *label, const char *text) {
+  vyre__print(out, "  %-26s %26s\n", label, text);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Text that did not fit ends in "..." so that nobody takes it for whole. */
+static void mark_cut(char *text, size_t size, int wanted) {
+  if (wanted < 0 || (size_t)wanted < size) return;
+  memcpy(text + size - 4, "...", 4);
+}
+
+void vyre__fail(vyre_status *st, const vyre__failure *failure,
+                const char *format, ...) {
+  if (!st || st->code != VYRE_OK) return;
+  *st = (vyre_status){.code = failure->code,
+                      .kind = failure->kind,
+                      .field = failure->field,
+                      .file = failure->file,
+                      .line = failure->line};
+  const vyre_status_number *number = failure->numbers;
+  while (number && number->name && st->number_count < VYRE_STATUS_MAX_NUMBERS) {
+    st->numbers[st->number_count++] = *number++;
+  }
+  va_list arguments;
+  va_start(arguments, format);
+  int wanted = vsnprintf(st->message, sizeof st->message, format, arguments);
+  va_end(arguments);
+  mark_cut(st->message, sizeof st->message, wanted);
+  mark_cut(st->fix, sizeof st->fix,
+           snprintf(st->fix, sizeof st->fix, "%s", failure->fix));
+}
+
+void vyre__fail_null(vyre_status *st, const char *function,
+                     const char *argument) {
+  (void)VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                  "pass a valid pointer; the header says which may be NULL",
+                  "%s: argument '%s' is NULL", function, argument);
+}
+
+void vyre__fail_memory(vyre_status *st, const char *who, const char *field,
+                       uint64_t requested) {
+  (void)VYRE_FAIL_WITH(
+      st, VYRE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, field,
+      VYRE_NUMBERS({"requested", requested}),
+      "free memory, raise the allocator's limit, or split the work",
+      "%s: no memory for %llu entries of %s", who,
+      (unsigned long long)requested, field);
+}
+
+const char *vyre_code_name(vyre_code code) {
+  switch (code) {
+#define VYRE_X(name, number, text) \
+  case name:                       \
+    return text;
+    VYRE_CODE_MAP(VYRE_X)
+#undef VYRE_X
+  }
+  return "?";
+}
+
+const char *vyre_kind_name(vyre_kind kind) {
+  switch (kind) {
+#define VYRE_X(name, number, text) \
+  case name:                       \
+    return text;
+    VYRE_KIND_MAP(VYRE_X)
+#undef VYRE_X
+  }
+  return "?";
+}
+
+int vyre_status_number_get(const vyre_status *st, const char *name,
+                           uint64_t *out) {
+  if (!st || !name || !out) return 0;
+  for (uint32_t i = 0; i < st->number_count; i++) {
+    if (strcmp(st->numbers[i].name, name) != 0) continue;
+    *out = st->numbers[i].value;
+    return 1;
+  }
+  return 0;
+}

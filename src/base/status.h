@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* How the library fails: one call fills the caller's status and gives the code
+ * back, so that a failure reads
+ *
+ *     return VYRE_FAIL(st, VYRE_PLAN_REJECTED, VYRE_KIND_ZERO_CAPACITY,
+ *                      "give the queue room for one item or more",
+ *                      "queue_capacity is 0");
+ *
+ * and one with a field or numbers for machines to read
+ *
+ *     return VYRE_FAIL_WITH(
+ *         st, VYRE_PLAN_REJECTED, VYRE_KIND_OVER_BUDGET, NULL,
+ *         VYRE_NUMBERS({"required_bytes", need}, {"budget_bytes", have}),
+ *         "raise the budget", "the queue needs %llu bytes ...", ...);
+ */
+#ifndef VYRE_BASE_STATUS_H
+#define VYRE_BASE_STATUS_H
+
+#include "vyre/status.h"
+
+/* What a failure carries besides its text. */
+typedef struct vyre__failure {
+  vyre_code code;
+  vyre_kind kind;
+  const char *field;                 /* static storage, or NULL */
+  const vyre_status_number *numbers; /* ends with a NULL name; or NULL */
+  const char *fix;                   /* static storage */
+  const char *file;
+  int line;
+} vyre__failure;
+
+/* Up to four; the array's rest is zero, which ends the list. */
+#define VYRE_NUMBERS(...) \
+  ((const vyre_status_number[VYRE_STATUS_MAX_NUMBERS + 1]){__VA_ARGS__})
+
+/* `"" fix`: a remedy that is missing or computed does not compile. */
+#define VYRE_FAIL_WITH(st, code, kind, field, numbers, fix, ...)         \
+  (vyre__fail((st),                                                      \
+              &(const vyre__failure){(code), (kind), (field), (numbers), \
+                                     "" fix, __FILE__, __LINE__},        \
+              __VA_ARGS__),                                              \
+   (code))
+
+#define VYRE_FAIL(st, code, kind, fix, ...) \
+  VYRE_FAIL_WITH(st, code, kind, NULL, NULL, fix, __VA_ARGS__)
+
+/* The only macro that hides a return. Where nothing is owned yet. */
+#define VYRE_TRY(expression)                    \
+  do {                                          \
+    vyre_code try_code_ = (expression);         \
+    if (try_code_ != VYRE_OK) return try_code_; \
+  } while (0)
+
+/* Fills @p st if it holds no failure yet. */
+void vyre__fail(vyre_status *st, const vyre__failure *failure,
+                const char *format, ...) VYRE_PRINTF(3, 4);
+
+void vyre__fail_null(vyre_status *st, const char *function,
+                     const char *argument);
+void vyre__fail_memory(vyre_status *st, const char *who, const char *field,
+                       uint64_t requested);
+
+/* A pointer argument that must not be NULL was. */
+static inline vyre_code vyre__null_argument(vyre_status *st,
+                                            const char *function,
+                                            const char *argument) {
+  vyre__fail_null(st, function, argument);
+  return VYRE_INVALID_ARGUMENT;
+}
+
+/* @p requested entries of @p field could not be had. */
+static inline vyre_code vyre__no_memory(vyre_status *st, const char *who,
+                                        const char *field, uint64_t requested) {
+  vyre__fail_memory(st, who, field, requested);
+  return VYRE_OUT_OF_MEMORY;
+}
+
+#endif

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Waves into layers, by Kahn's algorithm. Graphs that come in order take the way
+ * of barrier_ordered.c, which gives the same plan in half the time.
+ *
+ * Successors are kept row by row in one array (targets), each row in the order
+ * its dependencies were given. The rows are filled in place: row_ends[w] starts
+ * as where row w begins and is moved on by every entry, so that in the end it is
+ * where the row ends, which is where the next begins. The array of the result is
+ * at the same time the queue of the algorithm: a layer is a stretch of it. So a
+ * plan touches three arrays besides its result, and each dependency three times. */
+#include "plan/barrier.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+static const char planner[] = "barrier plan";
+
+/* How many dependencies ahead memory is asked for. */
+enum { AHEAD = 24 };
+
+void vyre_barrier_scratch_init(vyre_barrier_scratch *scratch,
+                               vyre_allocator allocator) {
+  *scratch = (vyre_barrier_scratch){.allocator = allocator};
+}
+
+void vyre_barrier_scratch_finish(vyre_barrier_scratch *scratch) {
+  if (!scratch) return;
+  vyre_allocator allocator = scratch->allocator;
+  vyre__reserve_free(allocator, (void **)&scratch->row_ends,
+                     &scratch->row_capacity, sizeof *scratch->row_ends);
+  vyre__reserve_free(allocator, (void **)&scratch->indegree,
+                     &scratch->indegree_capacity, sizeof *scratch->indegree);
+  vyre__reserve_free(allocator, (void **)&scratch->targets,
+                     &scratch->target_capacity, sizeof *scratch->targets);
+}
+
+size_t vyre_barrier_scratch_wave_capacity(const vyre_barrier_scratch *scratch) {
+  size_t rows = scratch->row_capacity > 0 ? scratch->row_capacity - 1 : 0;
+  return rows < scratch->indegree_capacity ? rows : scratch->indegree_capacity;
+}
+
+size_t vyre_barrier_scratch_dependency_capacity(
+    const vyre_barrier_scratch *scratch) {
+  return scratch->target_capacity;
+}
+
+static vyre_code reserve(vyre_barrier_scratch *scratch, uint32_t **array,
+                         size_t *capacity, size_t need, const char *field,
+                         vyre_status *st) {
+  void *memory = *array;
+  if (!vyre__reserve(scratch->allocator, &memory, capacity, need,
+                     sizeof **array, true)) {
+    return vyre__no_memory(st, planner, field, need);
+  }
+  *array = memory;
+  return VYRE_OK;
+}
+
+static vyre_code reserve_waves(vyre_barrier_scratch *scratch, size_t wave_count,
+                               vyre_status *st) {
+  VYRE_TRY(reserve(scratch, &scratch->row_ends, &scratch->row_capacity,
+                   wave_count + 1, "outgoing offsets", st));
+  return reserve(scratch, &scratch->indegree, &scratch->indegree_capacity,
+                 wave_count, "indegree", st);
+}
+
+static vyre_code reserve_targets(vyre_barrier_scratch *scratch, size_t count,
+                                 const char *field, vyre_status *st) {
+  return reserve(scratch, &scratch->targets, &scratch->target_capacity, count,
+                 field, st);
+}
+
+static vyre_code too_many(const char *field, const char *what, size_t count,
+                          size_t most, vyre_status *st) {
+  return VYRE_FAIL_WITH(st, VYRE_PLAN_REJECTED, VYRE_KIND_BYTE_COUNT_OVERFLOW,
+                        field, NULL, "split the graph and plan its parts",
+                        "barrier plan: %zu %s, the most is %zu", count, what,
+                        most);
+}
+
+static vyre_code invalid_wave(const vyre_wave_dependency *dependency,
+                              size_t wave_count, vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_PLAN_REJECTED, VYRE_KIND_INVALID_WAVE, NULL,
+      VYRE_NUMBERS({"before", dependency->before}, {"after", dependency->after},
+                   {"wave_count", wave_count}),
+      "number waves from 0 and let dependencies name only those there are",
+      "dependency %llu -> %llu names a wave that is not among the %zu given",
+      (unsigned long long)dependency->before,
+      (unsigned long long)dependency->after, wave_count);
+}
+
+static vyre_code self_dependency(uint64_t wave, vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_PLAN_REJECTED, VYRE_KIND_SELF_DEPENDENCY, NULL,
+      VYRE_NUMBERS({"wave", wave}),
+      "drop the dependency, or split the wave into producer and consumer",
+      "wave %llu depends on itself", (unsigned long long)wave);
+}
+
+vyre_code vyre__barrier_check_sizes(size_t wave_count,
+                                    const vyre_wave_dependency *dependencies,
+                                    size_t dependency_count, vyre_status *st) {
+  if (wave_count > VYRE_MAX_WAVES) {
+    return too_many("barrier scratch wave offsets", "waves", wave_count,
+                    VYRE_MAX_WAVES, st);
+  }
+  if (dependency_count > VYRE_MAX_DEPENDENCIES) {
+    return too_many("outgoing dependency offsets", "dependencies",
+                    dependency_count, VYRE_MAX_DEPENDENCIES, st);
+  }
+  if (wave_count == 0 && dependency_count > 0) {
+    return invalid_wave(&dependencies[0], 0, st);
+  }
+  return VYRE_OK;
+}
+
+/* Checks every dependency and counts it at both ends: row_ends[w] becomes the
+ * number of successors, indegree[w] that of predecessors. */
+static vyre_code count(size_t wave_count,
+                       const vyre_wave_dependency *dependencies,
+                       size_t dependency_count, uint32_t *row_ends,
+                       uint32_t *indegree, vyre_status *st) {
+  memset(row_ends, 0, wave_count * sizeof *row_ends);
+  memset(indegree, 0, wave_count * sizeof *indegree);
+  for (size_t i = 0; i < dependency_count; i++) {
+    vyre_wave_dependency dependency = dependencies[i];
+    if (dependency.before >= wave_count || dependency.after >= wave_count) {
+      return invalid_wave(&dependencies[i], wave_count, st);
+    }
+    if (dependency.before == dependency.after) {
+      return self_dependency(dependency.before, st);
+    }
+    row_ends[dependency.before]++;
+    indegree[dependency.after]++;
+  }
+  return VYRE_OK;
+}
+
+/* Counts into row starts, then the rows themselves, which turns the starts into
+ * ends. */
+static void fill_rows(size_t wave_count,
+                      const vyre_wave_dependency *dependencies,
+                      size_t dependency_count, uint32_t *row_ends,
+                      uint32_t *targets) {
+  uint32_t start = 0;
+  for (size_t wave = 0; wave < wave_count; wave++) {
+    uint32_t successors = row_ends[wave];
+    row_ends[wave] = start;
+    start += successors;
+  }
+  size_t ahead = dependency_count > AHEAD ? dependency_count - AHEAD : 0;
+  for (size_t i = 0; i < ahead; i++) {
+    __builtin_prefetch(&targets[row_ends[dependencies[i + AHEAD].before]], 1);
+    targets[row_ends[dependencies[i].before]++] =
+        (uint32_t)dependencies[i].after;
+  }
+  for (size_t i = ahead; i < dependency_count; i++) {
+    targets[row_ends[dependencies[i].before]++] =
+        (uint32_t)dependencies[i].after;
+  }
+}
+
+/* Waves that wait for nothing, in ascending order. */
+static uint32_t first_layer(size_t wave_count, const uint32_t *indegree,
+                            uint32_t *waves) {
+  uint32_t ready = 0;
+  for (size_t wave = 0; wave < wave_count; wave++) {
+    /* Written in any case, kept if ready: no branch to guess. */
+    waves[ready] = (uint32_t)wave;
+    ready += indegree[wave] == 0;
+    if (ready == wave_count) break;
+  }
+  return ready;
+}
+
+/* One dependency met: @p target joins the queue if it was its last. Written in
+ * any case and kept if so: which one is last cannot be guessed. There is room: as
+ * long as a dependency is not met, some wave is not in the queue. */
+static inline uint32_t meet(uint32_t target, uint32_t *indegree,
+                            uint32_t *waves, uint32_t end) {
+  uint32_t left = --indegree[target];
+  waves[end] = target;
+  return end + (left == 0);
+}
+
+/* Everything that waited only for waves[from .. to) goes behind them.
+ *
+ * Rows are short and of random length, so a loop over each would guess its end
+ * wrongly once a wave. Instead rows are first copied behind each other, EIGHT
+ * entries whatever their length, and then walked as one. */
+static uint32_t next_layer(const uint32_t *row_ends, const uint32_t *targets,
+                           size_t target_count, uint32_t *indegree,
+                           uint32_t *waves, uint32_t from, uint32_t to) {
+  enum { EIGHT = 8, BATCH = 256 };
+  uint32_t line[BATCH * EIGHT + EIGHT];
+  uint32_t end = to;
+  uint32_t i = from;
+  while (i < to) {
+    uint32_t filled = 0;
+    uint32_t stop = to - i > BATCH ? i + BATCH : to;
+    for (; i < stop; i++) {
+      uint32_t wave = waves[i];
+      uint32_t start = wave ? row_ends[wave - 1] : 0;
+      uint32_t length = row_ends[wave] - start;
+      if (length > EIGHT || target_count - start < EIGHT) break;
+      memcpy(&line[filled], &targets[start], EIGHT * sizeof *line);
+      filled += length;
+    }
+    for (uint32_t j = 0; j < filled; j++) {
+      end = meet(line[j], indegree, waves, end);
+    }
+    if (i == stop) continue;
+    /* A long row, or one at the very end of the array. */
+    uint32_t wave = waves[i++];
+    uint32_t row_end = row_ends[wave];
+    for (uint32_t j = wave ? row_ends[wave - 1] : 0; j < row_end; j++) {
+      end = meet(targets[j], indegree, waves, end);
+    }
+  }
+  return end;
+}
+
+/* A wave on a cycle, and how many are on it. Every wave that is left waits for
+ * one that is left; going from each to such a one must come round. */
+static vyre_code cycle(size_t wave_count,
+                       const vyre_wave_dependency *dependencies,
+                       size_t dependency_count, size_t unscheduled,
+                       const uint32_t *indegree, uint32_t *predecessor,
+                       vyre_status *st) {
+  uint32_t wave = 0;
+  for (size_t i = 0; i < dependency_count; i++) {
+    uint32_t before = (uint32_t)dependencies[i].before;
+    uint32_t after = (uint32_t)dependencies[i].after;
+    if (indegree[before] == 0 || indegree[after] == 0) continue;
+    predecessor[after] = before;
+    wave = after;
+  }
+  for (size_t i = 0; i < wave_count; i++) wave = predecessor[wave];
+  uint32_t least = wave;
+  size_t length = 0;
+  uint32_t at = wave;
+  do {
+    if (at < least) least = at;
+    at = predecessor[at];
+    length++;
+  } while (at != wave);
+  return VYRE_FAIL_WITH(
+      st, VYRE_PLAN_REJECTED, VYRE_KIND_CYCLE, NULL,
+      VYRE_NUMBERS({"unscheduled_waves", unscheduled}, {"wave", least},
+                   {"cycle_length", length}),
+      "remove one dependency of the cycle, or iterate inside one wave",
+      "dependencies form a cycle of %zu waves through wave %u: %zu waves can "
+      "never start",
+      length, least, unscheduled);
+}
+
+/* The general way: any order of dependencies, and every fault is found. */
+static vyre_code layers_by_queue(size_t wave_count,
+                                 const vyre_wave_dependency *dependencies,
+                                 size_t dependency_count,
+                                 vyre_barrier_scratch *scratch, uint32_t *waves,
+                                 uint32_t *offsets, size_t *layer_count,
+                                 vyre_status *st) {
+  uint32_t *row_ends = scratch->row_ends;
+  uint32_t *indegree = scratch->indegree;
+  VYRE_TRY(count(wave_count, dependencies, dependency_count, row_ends, indegree,
+                 st));
+  VYRE_TRY(reserve_targets(scratch, dependency_count, "outgoing targets", st));
+  fill_rows(wave_count, dependencies, dependency_count, row_ends,
+            scratch->targets);
+  size_t layers = 0;
+  uint32_t from = 0;
+  uint32_t to = first_layer(wave_count, indegree, waves);
+  while (to > from) {
+    offsets[++layers] = to;
+    uint32_t end = next_layer(row_ends, scratch->targets, dependency_count,
+                              indegree, waves, from, to);
+    from = to;
+    to = end;
+  }
+  *layer_count = layers;
+  if (to == wave_count) return VYRE_OK;
+  return cycle(wave_count, dependencies, dependency_count, wave_count - to,
+               indegree, row_ends, st);
+}
+
+vyre_code vyre__barrier_layers(size_t wave_count,
+                               const vyre_wave_dependency *dependencies,
+                               size_t dependency_count,
+                               vyre_barrier_scratch *scratch, uint32_t *waves,
+                               uint32_t *offsets, size_t *layer_count,
+                               vyre_status *st) {
+  *layer_count = 0;
+  offsets[0] = 0;
+  if (wave_count == 0) return VYRE_OK;
+  VYRE_TRY(reserve_waves(scratch, wave_count, st));
+  if (!vyre__barrier_order_depths(wave_count, dependencies, dependency_count,
+                                  scratch, offsets, layer_count)) {
+    return layers_by_queue(wave_count, dependencies, dependency_count, scratch,
+                           waves, offsets, layer_count, st);
+  }
+  VYRE_TRY(reserve_targets(scratch, 2 * wave_count, "ready wave layer", st));
+  vyre__barrier_order_layers(wave_count, dependencies, scratch, waves, offsets,
+                             *layer_count);
+  return VYRE_OK;
+}
+
+vyre_code vyre_barrier_plan_build(size_t wave_count,
+                                  const vyre_wave_dependency *dependencies,
+                                  size_t dependency_count,
+                                  vyre_barrier_scratch *scratch,
+                                  vyre_arena *arena, vyre_barrier_plan *out,
+                                  vyre_status *st) {
+  static const char who[] = "vyre_barrier_plan_build";
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = (vyre_barrier_plan){0};
+  if (!scratch) return vyre__null_argument(st, who, "scratch");
+  if (!arena) return vyre__null_argument(st, who, "arena");
+  if (!dependencies && dependency_count > 0) {
+    return vyre__null_argument(st, who, "dependencies");
+  }
+  VYRE_TRY(vyre__barrier_check_sizes(wave_count, dependencies, dependency_count,
+                                     st));
+  vyre__arena_mark start = vyre__arena_here(arena);
+  uint32_t *waves = vyre__arena_array(arena, wave_count, sizeof *waves);
+  uint32_t *offsets = vyre__arena_array(arena, wave_count + 1, sizeof *offsets);
+  size_t groups = 0;
+  vyre_code code;
+  if (!waves || !offsets) {
+    code = vyre__no_memory(st, planner, "barrier groups", wave_count + 1);
+  } else {
+    code = vyre__barrier_layers(wave_count, dependencies, dependency_count,
+                                scratch, waves, offsets, &groups, st);
+  }
+  if (code != VYRE_OK) {
+    vyre__arena_rewind(arena, start);
+    return code;
+  }
+  vyre__arena_trim(arena, offsets, wave_count + 1, groups + 1, sizeof *offsets);
+  *out = (vyre_barrier_plan){.group_offsets = offsets,
+                             .waves = waves,
+                             .group_count = groups,
+                             .wave_count = wave_count,
+                             .global_barriers = groups > 0 ? groups - 1 : 0};
+  return VYRE_OK;
+}

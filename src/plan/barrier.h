@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the barrier and the frontier planner share. */
+#ifndef VYRE_PLAN_BARRIER_H
+#define VYRE_PLAN_BARRIER_H
+
+#include <stdbool.h>
+
+#include "vyre/barrier.h"
+
+/* Sorts waves into layers. @p waves has room for wave_count entries and @p
+ * offsets for wave_count + 1; offsets[0 .. *layer_count] are set. */
+vyre_code vyre__barrier_layers(size_t wave_count,
+                               const vyre_wave_dependency *dependencies,
+                               size_t dependency_count,
+                               vyre_barrier_scratch *scratch, uint32_t *waves,
+                               uint32_t *offsets, size_t *layer_count,
+                               vyre_status *st);
+
+/* What can be refused before anything is reserved: sizes that 32-bit indices
+ * cannot count, and dependencies among no waves at all. */
+vyre_code vyre__barrier_check_sizes(size_t wave_count,
+                                    const vyre_wave_dependency *dependencies,
+                                    size_t dependency_count, vyre_status *st);
+
+/* The fast way for graphs whose dependencies come in order, in two steps, since
+ * memory is reserved between them. The first takes scratch with wave_count + 1
+ * row_ends and wave_count indegrees, and says whether the graph is in order; the
+ * second takes 2 * wave_count targets besides. */
+bool vyre__barrier_order_depths(size_t wave_count,
+                                const vyre_wave_dependency *dependencies,
+                                size_t dependency_count,
+                                const vyre_barrier_scratch *scratch,
+                                uint32_t *offsets, size_t *layer_count);
+void vyre__barrier_order_layers(size_t wave_count,
+                                const vyre_wave_dependency *dependencies,
+                                const vyre_barrier_scratch *scratch,
+                                uint32_t *waves, uint32_t *offsets,
+                                size_t layer_count);
+
+#endif

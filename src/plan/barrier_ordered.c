@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Waves into layers, for graphs that come in order: dependencies sorted by their
+ * later wave, each on an earlier one. That is how a graph is built wave by wave,
+ * and it saves most of the work: the depth of a wave is known as soon as its
+ * dependencies are read, so nothing needs to be turned around.
+ *
+ * The order inside a layer is that of the general planner: a wave is discovered
+ * when the last of the waves it depends on is visited, so waves are sorted by the
+ * greatest position among those, and among equals by number, which is the order
+ * of the dependencies. */
+#include <string.h>
+
+#include "plan/barrier.h"
+
+/* Depth of every wave, and offsets[d + 1] = how many have depth d. False if the
+ * graph is not in order, or wrong in any way: the general planner then finds out
+ * how. */
+static bool find_depths(size_t wave_count,
+                        const vyre_wave_dependency *dependencies,
+                        size_t dependency_count, uint32_t *starts,
+                        uint32_t *depths, uint32_t *offsets,
+                        size_t *layer_count) {
+  size_t at = 0;
+  uint32_t layers = 0;
+  for (size_t wave = 0; wave < wave_count; wave++) {
+    uint32_t depth = 0;
+    starts[wave] = (uint32_t)at;
+    for (; at < dependency_count && dependencies[at].after == wave; at++) {
+      uint64_t before = dependencies[at].before;
+      if (before >= wave) return false;
+      uint32_t below = depths[before] + 1;
+      depth = below > depth ? below : depth;
+    }
+    depths[wave] = depth;
+    if (depth == layers) offsets[++layers] = 0;
+    offsets[depth + 1]++;
+  }
+  starts[wave_count] = (uint32_t)at;
+  *layer_count = layers;
+  return at == dependency_count;
+}
+
+/* Waves by depth, then by number; offsets[d + 1] becomes where layer d ends. */
+static void sort_by_depth(size_t wave_count, const uint32_t *depths,
+                          uint32_t *offsets, size_t layer_count,
+                          uint32_t *waves) {
+  uint32_t start = 0;
+  for (size_t layer = 1; layer <= layer_count; layer++) {
+    uint32_t width = offsets[layer];
+    offsets[layer] = start;
+    start += width;
+  }
+  for (size_t wave = 0; wave < wave_count; wave++) {
+    waves[offsets[depths[wave] + 1]++] = (uint32_t)wave;
+  }
+}
+
+/* One layer, waves[from .. to), by the last position that each depends on; those
+ * are all in the layer before, which starts at @p before. A counting sort. */
+static void sort_layer(const vyre_wave_dependency *dependencies,
+                       const uint32_t *starts, uint32_t before, uint32_t from,
+                       uint32_t to, uint32_t *positions, uint32_t *waves,
+                       uint32_t *memory) {
+  uint32_t buckets = from - before;
+  uint32_t width = to - from;
+  uint32_t *ends = memory;
+  uint32_t *keys = ends + buckets;
+  uint32_t *copy = keys + width;
+  memset(ends, 0, buckets * sizeof *ends);
+  memcpy(copy, waves + from, width * sizeof *copy);
+  for (uint32_t i = 0; i < width; i++) {
+    uint32_t last = 0;
+    uint32_t end = starts[copy[i] + 1];
+    for (uint32_t at = starts[copy[i]]; at < end; at++) {
+      uint32_t position = positions[dependencies[at].before];
+      last = position > last ? position : last;
+    }
+    keys[i] = last - before;
+    ends[keys[i]]++;
+  }
+  uint32_t start = from;
+  for (uint32_t i = 0; i < buckets; i++) {
+    uint32_t count = ends[i];
+    ends[i] = start;
+    start += count;
+  }
+  for (uint32_t i = 0; i < width; i++) {
+    uint32_t position = ends[keys[i]]++;
+    waves[position] = copy[i];
+    positions[copy[i]] = position;
+  }
+}
+
+bool vyre__barrier_order_depths(size_t wave_count,
+                                const vyre_wave_dependency *dependencies,
+                                size_t dependency_count,
+                                const vyre_barrier_scratch *scratch,
+                                uint32_t *offsets, size_t *layer_count) {
+  return find_depths(wave_count, dependencies, dependency_count,
+                     scratch->row_ends, scratch->indegree, offsets,
+                     layer_count);
+}
+
+void vyre__barrier_order_layers(size_t wave_count,
+                                const vyre_wave_dependency *dependencies,
+                                const vyre_barrier_scratch *scratch,
+                                uint32_t *waves, uint32_t *offsets,
+                                size_t layer_count) {
+  uint32_t *positions = scratch->indegree; /* depths until they are sorted */
+  sort_by_depth(wave_count, positions, offsets, layer_count, waves);
+  for (uint32_t i = 0; i < offsets[1]; i++) positions[waves[i]] = i;
+  for (size_t layer = 1; layer < layer_count; layer++) {
+    sort_layer(dependencies, scratch->row_ends, offsets[layer - 1],
+               offsets[layer], offsets[layer + 1], positions, waves,
+               scratch->targets);
+  }
+}

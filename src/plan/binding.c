@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "vyre/binding.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "base/sort.h"
+#include "base/status.h"
+
+/* First match decides. */
+static vyre_role role_of(const vyre_buffer_decl *buffer) {
+  if (buffer->kind == VYRE_MEMORY_SHARED) return VYRE_ROLE_SHARED;
+  if (buffer->access == VYRE_ACCESS_WORKGROUP) return VYRE_ROLE_SHARED;
+  if (buffer->kind == VYRE_MEMORY_PERSISTENT) return VYRE_ROLE_PERSISTENT;
+  if (buffer->is_output) return VYRE_ROLE_OUTPUT;
+  static const vyre_role by_access[] = {
+      [VYRE_ACCESS_READ] = VYRE_ROLE_INPUT,
+      [VYRE_ACCESS_WRITE] = VYRE_ROLE_OUTPUT,
+      [VYRE_ACCESS_READ_WRITE] = VYRE_ROLE_INPUT_OUTPUT,
+      [VYRE_ACCESS_UNIFORM] = VYRE_ROLE_UNIFORM,
+      [VYRE_ACCESS_WORKGROUP] = VYRE_ROLE_SHARED,
+  };
+  return by_access[buffer->access]; /* a program has no other access */
+}
+
+static bool takes_input(vyre_role role) {
+  return role == VYRE_ROLE_INPUT || role == VYRE_ROLE_INPUT_OUTPUT ||
+         role == VYRE_ROLE_UNIFORM;
+}
+
+static bool gives_output(vyre_role role) {
+  return role == VYRE_ROLE_OUTPUT || role == VYRE_ROLE_INPUT_OUTPUT;
+}
+
+static vyre_code check_hint(const vyre_buffer_decl *buffer, vyre_status *st) {
+  uint32_t hint = buffer->hints.preferred_alignment;
+  if (hint == 0 || vyre__is_power_of_two(hint)) return VYRE_OK;
+  return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
+                   "use 0 for no wish, or a power of two of bytes",
+                   "binding '%s': preferred_alignment=%u is no power of two",
+                   buffer->name, hint);
+}
+
+static vyre_code check_count(const vyre_buffer_decl *buffer, vyre_status *st) {
+  if (buffer->count == 0 || vyre_element_size(buffer->element) > 0) {
+    return VYRE_OK;
+  }
+  return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
+                   "declare u8 elements, or leave the count 0",
+                   "binding '%s': %u elements of '%s', which has no fixed size",
+                   buffer->name, buffer->count,
+                   vyre_element_name(buffer->element));
+}
+
+/* Everything but the indices, which depend on the other buffers. */
+static vyre_binding describe(const vyre_buffer_decl *buffer, uint32_t index) {
+  uint32_t size = vyre_element_size(buffer->element);
+  uint32_t alignment = size > 1 ? size : 1;
+  if (buffer->hints.preferred_alignment > alignment) {
+    alignment = buffer->hints.preferred_alignment;
+  }
+  return (vyre_binding){.name = buffer->name,
+                        .binding = buffer->binding,
+                        .buffer_index = index,
+                        .role = role_of(buffer),
+                        .element_size = size,
+                        .preferred_alignment = alignment,
+                        .element_count = buffer->count,
+                        .has_static_byte_len = buffer->count > 0,
+                        .static_byte_len = (uint64_t)buffer->count * size,
+                        .read_only = buffer->access == VYRE_ACCESS_READ ||
+                                     buffer->access == VYRE_ACCESS_UNIFORM,
+                        .input_index = VYRE_NO_INDEX,
+                        .output_index = VYRE_NO_INDEX,
+                        .has_coalesce_axis = buffer->hints.has_coalesce_axis,
+                        .coalesce_axis = buffer->hints.coalesce_axis,
+                        .cache_locality = buffer->hints.cache_locality};
+}
+
+/* Where a plan is put together: the arrays have room for every buffer. */
+typedef struct draft {
+  vyre_binding *bindings;
+  uint32_t *inputs, *outputs, *shared;
+  vyre__sort_item *order;
+  vyre_binding_plan plan;
+} draft;
+
+static bool draft_alloc(draft *d, size_t count, vyre_arena *arena,
+                        vyre__arena_mark *results_end) {
+  d->bindings = vyre__arena_array(arena, count, sizeof *d->bindings);
+  d->inputs = vyre__arena_array(arena, count, sizeof *d->inputs);
+  d->outputs = vyre__arena_array(arena, count, sizeof *d->outputs);
+  d->shared = vyre__arena_array(arena, count, sizeof *d->shared);
+  *results_end = vyre__arena_here(arena);
+  d->order = vyre__arena_array(arena, count, sizeof *d->order);
+  return d->bindings && d->inputs && d->outputs && d->shared && d->order;
+}
+
+static void draft_add(draft *d, const vyre_buffer_decl *buffer,
+                      uint32_t index) {
+  vyre_binding binding = describe(buffer, index);
+  vyre_binding_plan *plan = &d->plan;
+  if (takes_input(binding.role)) {
+    binding.input_index = (uint32_t)plan->input_count;
+    d->inputs[plan->input_count++] = index;
+  }
+  if (gives_output(binding.role) || buffer->pipeline_live_out) {
+    binding.output_index = (uint32_t)plan->output_count;
+    d->outputs[plan->output_count++] = index;
+  }
+  if (binding.role == VYRE_ROLE_SHARED) {
+    d->shared[plan->shared_count++] = index;
+  }
+  d->bindings[plan->binding_count++] = binding;
+}
+
+/* Two bound buffers on one number would be one buffer to the device. Shared ones
+ * are not bound, and stand between others without harm. */
+static vyre_code check_unique(const vyre_binding_plan *plan, vyre_status *st) {
+  const vyre_binding *last = NULL;
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *binding = &plan->bindings[i];
+    if (binding->role == VYRE_ROLE_SHARED) continue;
+    if (last && last->binding == binding->binding) {
+      return VYRE_FAIL_WITH(
+          st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, NULL,
+          VYRE_NUMBERS({"binding", binding->binding}),
+          "give each buffer that is not shared a binding number of its own",
+          "buffers '%.100s' and '%.100s' both have binding %u", last->name,
+          binding->name, binding->binding);
+    }
+    last = binding;
+  }
+  return VYRE_OK;
+}
+
+static vyre_code fill(draft *d, const vyre_buffer_decl *buffers, size_t count,
+                      vyre_status *st) {
+  for (size_t i = 0; i < count; i++) {
+    d->order[i] = (vyre__sort_item){buffers[i].binding, i};
+  }
+  vyre__sort(d->order, count);
+  for (size_t i = 0; i < count; i++) {
+    uint32_t index = (uint32_t)d->order[i].tie;
+    VYRE_TRY(check_count(&buffers[index], st));
+    VYRE_TRY(check_hint(&buffers[index], st));
+    draft_add(d, &buffers[index], index);
+  }
+  d->plan.bindings = d->bindings;
+  d->plan.input_indices = d->inputs;
+  d->plan.output_indices = d->outputs;
+  d->plan.shared_indices = d->shared;
+  return check_unique(&d->plan, st);
+}
+
+/* Elements that an input of this length has. */
+static uint64_t elements_of(const vyre_binding *binding, uint64_t byte_len) {
+  /* `bytes` is indexed as u8. */
+  return binding->element_size > 1 ? byte_len / binding->element_size
+                                   : byte_len;
+}
+
+static vyre_code bad_length(const vyre_binding *binding,
+                            const vyre_input_extent *input, vyre_status *st) {
+  uint64_t expected = binding->static_byte_len;
+  const char *rule = input->resident ? "at least " : "";
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, NULL,
+      VYRE_NUMBERS({"input_index", binding->input_index},
+                   {"expected_bytes", expected},
+                   {"received_bytes", input->byte_len}),
+      "bind the declared size, or declare the buffer without a count",
+      "%sinput '%s' must have %s%llu bytes (%u elements of %u), got %llu",
+      input->resident ? "resident " : "", binding->name, rule,
+      (unsigned long long)expected, binding->element_count,
+      binding->element_size, (unsigned long long)input->byte_len);
+}
+
+static vyre_code ragged_length(const vyre_binding *binding, uint64_t byte_len,
+                               vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, NULL,
+      VYRE_NUMBERS({"input_index", binding->input_index},
+                   {"element_bytes", binding->element_size},
+                   {"received_bytes", byte_len}),
+      "pass whole elements",
+      "input '%s' has %llu bytes, which is no multiple of its %u-byte element",
+      binding->name, (unsigned long long)byte_len, binding->element_size);
+}
+
+static vyre_code check_input(const vyre_binding *binding,
+                             const vyre_input_extent *input, vyre_status *st) {
+  uint64_t length = input->byte_len;
+  bool fixed = binding->has_static_byte_len;
+  /* A resident buffer may be longer than what is declared, by any amount. */
+  bool whole = !(fixed && input->resident);
+  if (whole && binding->element_size > 1 && length % binding->element_size) {
+    return ragged_length(binding, length, st);
+  }
+  if (fixed) {
+    bool fits = input->resident ? length >= binding->static_byte_len
+                                : length == binding->static_byte_len;
+    return fits ? VYRE_OK : bad_length(binding, input, st);
+  }
+  uint64_t elements = elements_of(binding, length);
+  if (elements <= UINT32_MAX) return VYRE_OK;
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, NULL,
+      VYRE_NUMBERS({"input_index", binding->input_index},
+                   {"elements", elements}, {"most_elements", UINT32_MAX}),
+      "split the input: a kernel counts elements in 32 bits",
+      "input '%s' has %llu elements, the most is 4294967295", binding->name,
+      (unsigned long long)elements);
+}
+
+vyre_code vyre_binding_plan_validate(const vyre_binding_plan *plan,
+                                     const vyre_input_extent *inputs,
+                                     size_t input_count, vyre_status *st) {
+  static const char who[] = "vyre_binding_plan_validate";
+  if (!plan) return vyre__null_argument(st, who, "plan");
+  if (!inputs && input_count > 0) return vyre__null_argument(st, who, "inputs");
+  if (input_count != plan->input_count) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, NULL,
+        VYRE_NUMBERS({"expected_inputs", plan->input_count},
+                     {"received_inputs", input_count}),
+        "pass one input for each input, input_output and uniform buffer, "
+        "in order of their binding numbers",
+        "inputs: the program takes %zu, got %zu", plan->input_count,
+        input_count);
+  }
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *binding = &plan->bindings[i];
+    if (binding->input_index == VYRE_NO_INDEX) continue;
+    if (binding->input_index >= input_count) { /* only in a plan made by hand */
+      return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
+                       "use a plan that vyre_binding_plan_build made",
+                       "binding '%s' is input %u of a plan with %zu inputs",
+                       binding->name, binding->input_index, input_count);
+    }
+    VYRE_TRY(check_input(binding, &inputs[binding->input_index], st));
+  }
+  return VYRE_OK;
+}
+
+/* Lengths into element counts, where no count is declared. */
+static void derive_counts(draft *d, const vyre_input_extent *inputs) {
+  for (size_t i = 0; i < d->plan.binding_count; i++) {
+    vyre_binding *binding = &d->bindings[i];
+    if (binding->input_index == VYRE_NO_INDEX) continue;
+    if (binding->has_static_byte_len) continue;
+    binding->element_count =
+        (uint32_t)elements_of(binding, inputs[binding->input_index].byte_len);
+  }
+}
+
+static vyre_code build(const vyre_program *program, bool with_inputs,
+                       const vyre_input_extent *inputs, size_t input_count,
+                       vyre_arena *arena, vyre_binding_plan *out,
+                       vyre_status *st) {
+  size_t count;
+  const vyre_buffer_decl *buffers = vyre_program_buffers(program, &count);
+  vyre__arena_mark start = vyre__arena_here(arena);
+  vyre__arena_mark results_end;
+  draft d = {0};
+  vyre_code code;
+  if (!draft_alloc(&d, count, arena, &results_end)) {
+    vyre__arena_rewind(arena, start);
+    return vyre__no_memory(st, "binding plan", "bindings", count);
+  }
+  code = fill(&d, buffers, count, st);
+  if (code == VYRE_OK && with_inputs) {
+    code = vyre_binding_plan_validate(&d.plan, inputs, input_count, st);
+    if (code == VYRE_OK) derive_counts(&d, inputs);
+  }
+  vyre__arena_rewind(arena, code == VYRE_OK ? results_end : start);
+  if (code == VYRE_OK) *out = d.plan;
+  return code;
+}
+
+static vyre_code check_arguments(const char *who, const vyre_program *program,
+                                 const vyre_arena *arena,
+                                 vyre_binding_plan *out, vyre_status *st) {
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = (vyre_binding_plan){0};
+  if (!program) return vyre__null_argument(st, who, "program");
+  if (!arena) return vyre__null_argument(st, who, "arena");
+  return VYRE_OK;
+}
+
+vyre_code vyre_binding_plan_build(const vyre_program *program,
+                                  vyre_arena *arena, vyre_binding_plan *out,
+                                  vyre_status *st) {
+  VYRE_TRY(check_arguments("vyre_binding_plan_build", program, arena, out, st));
+  return build(program, false, NULL, 0, arena, out, st);
+}
+
+vyre_code vyre_binding_plan_build_for(const vyre_program *program,
+                                      const vyre_input_extent *inputs,
+                                      size_t input_count, vyre_arena *arena,
+                                      vyre_binding_plan *out, vyre_status *st) {
+  static const char who[] = "vyre_binding_plan_build_for";
+  VYRE_TRY(check_arguments(who, program, arena, out, st));
+  return build(program, true, inputs, input_count, arena, out, st);
+}
+
+const char *vyre_role_name(vyre_role role) {
+#define VYRE_X2(name, text) [name] = (text),
+  static const char *const names[] = {VYRE_ROLE_MAP(VYRE_X2)};
+#undef VYRE_X2
+  return (unsigned)role < VYRE_ROLE_COUNT ? names[role] : "?";
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What of a binding plan decides whether two can share a descriptor layout. */
+#include <string.h>
+
+#include "vyre/binding.h"
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/sort.h"
+#include "base/status.h"
+
+static bool same_slot(vyre_binding_slot a, vyre_binding_slot b) {
+  return a.binding == b.binding && a.role == b.role &&
+         a.element_size == b.element_size;
+}
+
+static vyre_binding_slot slot_of(const vyre_binding *binding) {
+  return (vyre_binding_slot){binding->binding, binding->role,
+                             binding->element_size};
+}
+
+vyre_code vyre_binding_fingerprint_build(const vyre_binding_plan *plan,
+                                         vyre_arena *arena,
+                                         vyre_binding_fingerprint *out,
+                                         vyre_status *st) {
+  static const char who[] = "vyre_binding_fingerprint_build";
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = (vyre_binding_fingerprint){0};
+  if (!plan) return vyre__null_argument(st, who, "plan");
+  if (!arena) return vyre__null_argument(st, who, "arena");
+  size_t count = plan->binding_count;
+  vyre_binding_slot *slots = vyre__arena_array(arena, count, sizeof *slots);
+  if (!slots) return vyre__no_memory(st, who, "binding slots", count);
+  vyre__hasher hasher;
+  vyre__hash_begin(&hasher, "vyre.binding_set.1");
+  vyre__hash_u64(&hasher, count);
+  for (size_t i = 0; i < count; i++) {
+    slots[i] = slot_of(&plan->bindings[i]); /* a plan is sorted by binding */
+    vyre__hash_u32(&hasher, slots[i].binding);
+    vyre__hash_u8(&hasher, (uint8_t)slots[i].role);
+    vyre__hash_u32(&hasher, slots[i].element_size);
+  }
+  *out = (vyre_binding_fingerprint){slots, count, vyre__hash_end(&hasher)};
+  return VYRE_OK;
+}
+
+bool vyre_binding_fingerprint_equal(const vyre_binding_fingerprint *a,
+                                    const vyre_binding_fingerprint *b) {
+  if (a->slot_count != b->slot_count) return false;
+  for (size_t i = 0; i < a->slot_count; i++) {
+    if (!same_slot(a->slots[i], b->slots[i])) return false;
+  }
+  return true;
+}
+
+bool vyre_binding_plans_share_layout(const vyre_binding_plan *a,
+                                     const vyre_binding_plan *b) {
+  if (a->binding_count != b->binding_count) return false;
+  for (size_t i = 0; i < a->binding_count; i++) {
+    if (!same_slot(slot_of(&a->bindings[i]), slot_of(&b->bindings[i]))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static vyre_hash128 layout_hash(const vyre_layout_slot *slots, size_t count) {
+  vyre__hasher hasher;
+  vyre__hash_begin(&hasher, "vyre.layout.1");
+  vyre__hash_u64(&hasher, count);
+  for (size_t i = 0; i < count; i++) {
+    vyre__hash_u32(&hasher, slots[i].group);
+    vyre__hash_u32(&hasher, slots[i].binding);
+    vyre__hash_u8(&hasher, (uint8_t)slots[i].memory_class);
+    vyre__hash_u8(&hasher, slots[i].read_only);
+    vyre__hash_u32(&hasher, slots[i].element_size);
+  }
+  return vyre__hash_end(&hasher);
+}
+
+vyre_code vyre_layout_fingerprint_build(const vyre_layout_slot *slots,
+                                        size_t slot_count, vyre_arena *arena,
+                                        vyre_layout_fingerprint *out,
+                                        vyre_status *st) {
+  static const char who[] = "vyre_layout_fingerprint_build";
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = (vyre_layout_fingerprint){0};
+  if (!slots && slot_count > 0) return vyre__null_argument(st, who, "slots");
+  if (!arena) return vyre__null_argument(st, who, "arena");
+  vyre__arena_mark start = vyre__arena_here(arena);
+  vyre_layout_slot *sorted =
+      vyre__arena_array(arena, slot_count, sizeof *sorted);
+  vyre__arena_mark results_end = vyre__arena_here(arena);
+  vyre__sort_item *order = vyre__arena_array(arena, slot_count, sizeof *order);
+  if (!sorted || !order) {
+    vyre__arena_rewind(arena, start);
+    return vyre__no_memory(st, who, "layout slots", slot_count);
+  }
+  for (size_t i = 0; i < slot_count; i++) {
+    order[i].key = (uint64_t)slots[i].group << 32 | slots[i].binding;
+    order[i].tie = i;
+  }
+  vyre__sort(order, slot_count);
+  for (size_t i = 0; i < slot_count; i++) sorted[i] = slots[order[i].tie];
+  vyre__arena_rewind(arena, results_end);
+  *out = (vyre_layout_fingerprint){sorted, slot_count,
+                                   layout_hash(sorted, slot_count)};
+  return VYRE_OK;
+}
+
+vyre_code vyre_binding_plan_layout(const vyre_binding_plan *plan,
+                                   vyre_arena *arena,
+                                   vyre_layout_fingerprint *out,
+                                   vyre_status *st) {
+  static const char who[] = "vyre_binding_plan_layout";
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = (vyre_layout_fingerprint){0};
+  if (!plan) return vyre__null_argument(st, who, "plan");
+  if (!arena) return vyre__null_argument(st, who, "arena");
+  size_t count = plan->binding_count;
+  vyre_layout_slot *slots = vyre__arena_array(arena, count, sizeof *slots);
+  if (!slots) return vyre__no_memory(st, who, "layout slots", count);
+  size_t used = 0;
+  for (size_t i = 0; i < count; i++) {
+    const vyre_binding *binding = &plan->bindings[i];
+    if (binding->role == VYRE_ROLE_SHARED) continue; /* not bound */
+    slots[used++] =
+        (vyre_layout_slot){.group = 0,
+                           .binding = binding->binding,
+                           .memory_class = binding->role == VYRE_ROLE_UNIFORM
+                                               ? VYRE_LAYOUT_UNIFORM
+                                               : VYRE_LAYOUT_STORAGE,
+                           .read_only = binding->read_only,
+                           .element_size = binding->element_size};
+  }
+  /* One group, in the plan's order: sorted already. */
+  *out = (vyre_layout_fingerprint){slots, used, layout_hash(slots, used)};
+  return VYRE_OK;
+}
+
+bool vyre_layout_fingerprint_equal(const vyre_layout_fingerprint *a,
+                                   const vyre_layout_fingerprint *b) {
+  if (a->slot_count != b->slot_count) return false;
+  for (size_t i = 0; i < a->slot_count; i++) {
+    const vyre_layout_slot *x = &a->slots[i], *y = &b->slots[i];
+    if (x->group != y->group || x->binding != y->binding ||
+        x->memory_class != y->memory_class || x->read_only != y->read_only ||
+        x->element_size != y->element_size) {
+      return false;
+    }
+  }
+  return true;
+}
+
+const char *vyre_layout_class_name(vyre_layout_class memory_class) {
+#define VYRE_X2(name, text) [name] = (text),
+  static const char *const names[] = {VYRE_LAYOUT_CLASS_MAP(VYRE_X2)};
+#undef VYRE_X2
+  return (unsigned)memory_class < VYRE_LAYOUT_CLASS_COUNT ? names[memory_class]
+                                                          : "?";
+}

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Layers of waves, split so that what runs between two barriers keeps a byte
+ * budget. Splitting never reorders: it only puts further boundaries into the
+ * array of waves that the barrier planner made. */
+#include "vyre/frontier.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "plan/barrier.h"
+
+static const char planner[] = "frontier plan";
+
+static vyre_code overflow(const char *field, vyre_status *st) {
+  return VYRE_FAIL_WITH(st, VYRE_PLAN_REJECTED, VYRE_KIND_BYTE_COUNT_OVERFLOW,
+                        field, NULL,
+                        "split the waves: a group must count its bytes in 64 "
+                        "bits",
+                        "frontier plan: %s do not fit 64 bits", field);
+}
+
+/* NULL if it fits, else what did not. */
+static const char *fused_bytes(const vyre_frontier_wave *wave, uint64_t *out) {
+  uint64_t bytes;
+  if (!vyre__mul_u64(wave->scratch_bytes, VYRE_FUSED_SCRATCH_FACTOR, &bytes)) {
+    return "fused wave scratch bytes";
+  }
+  if (!vyre__add_u64(wave->frontier_bytes, bytes, &bytes) ||
+      !vyre__add_u64(bytes, wave->output_bytes, &bytes)) {
+    return "fused wave bytes";
+  }
+  *out = bytes;
+  return NULL;
+}
+
+vyre_code vyre_frontier_wave_bytes(const vyre_frontier_wave *wave,
+                                   uint64_t *out, vyre_status *st) {
+  if (!out) return vyre__null_argument(st, "vyre_frontier_wave_bytes", "out");
+  *out = 0;
+  if (!wave) return vyre__null_argument(st, "vyre_frontier_wave_bytes", "wave");
+  const char *too_large = fused_bytes(wave, out);
+  return too_large ? overflow(too_large, st) : VYRE_OK;
+}
+
+/* How many waves ahead memory is asked for. */
+enum { AHEAD = 16 };
+
+/* The bytes of a group, by part. */
+typedef struct sums {
+  uint64_t fused, frontier, scratch, output;
+} sums;
+
+typedef struct splitter {
+  const vyre_frontier_wave *waves;
+  const uint32_t *order; /* waves, layer by layer */
+  uint64_t budget;       /* of a group */
+  uint32_t *offsets;     /* of groups; room for every wave and one more */
+  size_t group_count;
+  size_t widest;
+  sums peak;
+} splitter;
+
+/* What a layer weighs, for the lower bound. */
+typedef struct layer_load {
+  uint64_t bytes; /* of all its waves; the most that fits if it does not */
+  uint64_t large; /* waves above half the budget: no two share a group */
+} layer_load;
+
+static uint64_t largest(uint64_t a, uint64_t b) {
+  return a > b ? a : b;
+}
+
+static uint64_t add_or_most(uint64_t a, uint64_t b) {
+  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static void close_group(splitter *s, uint32_t end, const sums *group) {
+  size_t width = end - s->offsets[s->group_count];
+  s->offsets[++s->group_count] = end;
+  if (width > s->widest) s->widest = width;
+  s->peak.fused = largest(s->peak.fused, group->fused);
+  s->peak.frontier = largest(s->peak.frontier, group->frontier);
+  s->peak.scratch = largest(s->peak.scratch, group->scratch);
+  s->peak.output = largest(s->peak.output, group->output);
+}
+
+/* A wave that no group can hold. The caller completes the failure. */
+typedef struct too_large {
+  const char *overflow; /* what did not fit 64 bits, or NULL */
+  uint64_t bytes;       /* else: what the wave needs */
+} too_large;
+
+/* Puts order[from .. to) into groups. The sums of a group's parts need no checks
+ * of their own: each part is at most the fused sum, which keeps the budget. */
+static bool split_layer(splitter *s, uint32_t from, uint32_t to,
+                        layer_load *load, too_large *why) {
+  const uint64_t budget = s->budget;
+  sums group = {0};
+  layer_load all = {0};
+  for (uint32_t i = from; i < to; i++) {
+    if (to - i > AHEAD) __builtin_prefetch(&s->waves[s->order[i + AHEAD]]);
+    const vyre_frontier_wave *wave = &s->waves[s->order[i]];
+    uint64_t bytes, combined;
+    why->overflow = fused_bytes(wave, &bytes);
+    if (why->overflow) return false;
+    if (!vyre__add_u64(group.fused, bytes, &combined)) {
+      why->overflow = "barrier group fused wave budget bytes";
+      return false;
+    }
+    if (bytes > budget) {
+      why->bytes = bytes;
+      return false;
+    }
+    if (combined > budget) {
+      close_group(s, i, &group);
+      group = (sums){0};
+      combined = bytes;
+    }
+    group.fused = combined;
+    group.frontier += wave->frontier_bytes;
+    group.scratch += wave->scratch_bytes;
+    group.output += wave->output_bytes;
+    all.bytes = add_or_most(all.bytes, bytes);
+    all.large += bytes > budget - bytes;
+  }
+  close_group(s, to, &group);
+  *load = all;
+  return true;
+}
+
+static bool split_all(splitter *s, const uint32_t *layers, size_t layer_count,
+                      layer_load *loads, too_large *why) {
+  s->offsets[0] = 0;
+  for (size_t layer = 0; layer < layer_count; layer++) {
+    if (!split_layer(s, layers[layer], layers[layer + 1], &loads[layer], why)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* The waves of layer d and below come no earlier than group d, and need groups
+ * for their bytes and one for each large wave. */
+static size_t minimum_groups(const layer_load *loads, size_t layer_count,
+                             uint64_t budget) {
+  size_t bound = 0;
+  uint64_t bytes = 0, large = 0;
+  for (size_t layer = layer_count; layer-- > 0;) {
+    bytes = add_or_most(bytes, loads[layer].bytes);
+    large += loads[layer].large;
+    uint64_t needed = 1;
+    uint64_t by_bytes;
+    if (vyre__ceil_div_u64(bytes, budget, &by_bytes)) {
+      needed = largest(needed, by_bytes);
+    }
+    size_t groups = layer + (size_t)largest(needed, large);
+    if (groups > bound) bound = groups;
+  }
+  return bound;
+}
+
+/* The least budget with which @p desc can be planned: room for the graph and for
+ * the largest wave. False if 64 bits cannot say it, or if even then a group's sum
+ * would overflow while it is formed. */
+static bool smallest_budget(const vyre_frontier_desc *desc, splitter s,
+                            const uint32_t *layers, size_t layer_count,
+                            layer_load *loads, uint64_t *out) {
+  uint64_t most = 0;
+  for (size_t i = 0; i < desc->wave_count; i++) {
+    uint64_t bytes;
+    if (fused_bytes(&desc->waves[i], &bytes)) return false;
+    most = largest(most, bytes);
+  }
+  splitter again = {
+      .waves = s.waves, .order = s.order, .budget = most, .offsets = s.offsets};
+  too_large why;
+  return split_all(&again, layers, layer_count, loads, &why) &&
+         vyre__add_u64(desc->resident_graph_bytes, most, out);
+}
+
+static vyre_code over_budget(const char *field, uint64_t required,
+                             uint64_t budget, const uint64_t *smallest,
+                             vyre_status *st) {
+  if (!smallest) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_PLAN_REJECTED, VYRE_KIND_GROUP_OVER_BUDGET, field,
+        VYRE_NUMBERS({"required_bytes", required}, {"budget_bytes", budget}),
+        "split the graph or its waves: no budget of 64 bits is enough",
+        "frontier plan: %s are %llu, the budget leaves %llu", field,
+        (unsigned long long)required, (unsigned long long)budget);
+  }
+  return VYRE_FAIL_WITH(
+      st, VYRE_PLAN_REJECTED, VYRE_KIND_GROUP_OVER_BUDGET, field,
+      VYRE_NUMBERS({"required_bytes", required}, {"budget_bytes", budget},
+                   {"smallest_budget_bytes", *smallest}),
+      "raise budget_bytes to smallest_budget_bytes or more, or split the graph "
+      "or its waves",
+      "frontier plan: %s are %llu, the budget leaves %llu; the smallest "
+      "budget_bytes that works is %llu",
+      field, (unsigned long long)required, (unsigned long long)budget,
+      (unsigned long long)*smallest);
+}
+
+/* Memory of one planning: results first, so that the rest can be given back. */
+typedef struct draft {
+  uint32_t *waves, *offsets;
+  vyre__arena_mark results_end;
+  uint32_t *layers; /* offsets of the layers */
+  layer_load *loads;
+} draft;
+
+static bool draft_alloc(draft *d, size_t wave_count, vyre_arena *arena) {
+  d->waves = vyre__arena_array(arena, wave_count, sizeof *d->waves);
+  d->offsets = vyre__arena_array(arena, wave_count + 1, sizeof *d->offsets);
+  d->results_end = vyre__arena_here(arena);
+  d->layers = vyre__arena_array(arena, wave_count + 1, sizeof *d->layers);
+  d->loads = vyre__arena_array(arena, wave_count, sizeof *d->loads);
+  return d->waves && d->offsets && d->layers && d->loads;
+}
+
+static vyre_code split(const vyre_frontier_desc *desc, const draft *d,
+                       size_t layer_count, splitter *s, vyre_status *st) {
+  uint64_t graph = desc->resident_graph_bytes;
+  bool graph_fits = graph <= desc->budget_bytes;
+  too_large why = {0};
+  *s = (splitter){.waves = desc->waves,
+                  .order = d->waves,
+                  .offsets = d->offsets,
+                  .budget = graph_fits ? desc->budget_bytes - graph : 0};
+  if (graph_fits && split_all(s, d->layers, layer_count, d->loads, &why)) {
+    return VYRE_OK;
+  }
+  if (why.overflow) return overflow(why.overflow, st);
+  uint64_t smallest;
+  bool known =
+      smallest_budget(desc, *s, d->layers, layer_count, d->loads, &smallest);
+  if (!graph_fits) {
+    return over_budget("resident graph bytes", graph, desc->budget_bytes,
+                       known ? &smallest : NULL, st);
+  }
+  return over_budget("single fused frontier wave bytes", why.bytes, s->budget,
+                     known ? &smallest : NULL, st);
+}
+
+static vyre_code plan_into(const vyre_frontier_desc *desc, const draft *d,
+                           vyre_barrier_scratch *scratch,
+                           vyre_frontier_plan *plan, vyre_status *st) {
+  size_t layer_count;
+  splitter s;
+  VYRE_TRY(vyre__barrier_layers(desc->wave_count, desc->dependencies,
+                                desc->dependency_count, scratch, d->waves,
+                                d->layers, &layer_count, st));
+  VYRE_TRY(split(desc, d, layer_count, &s, st));
+  *plan = (vyre_frontier_plan){
+      .barriers = {.group_offsets = d->offsets,
+                   .waves = d->waves,
+                   .group_count = s.group_count,
+                   .wave_count = desc->wave_count,
+                   .global_barriers = s.group_count ? s.group_count - 1 : 0},
+      .peak_frontier_bytes = s.peak.frontier,
+      .peak_scratch_bytes = s.peak.scratch,
+      .peak_output_bytes = s.peak.output,
+      .peak_group_bytes = s.peak.fused,
+      .amortized_readback_bytes = largest(desc->readback_bytes, s.peak.output),
+      .max_group_width = s.widest,
+      .minimum_groups = minimum_groups(d->loads, layer_count, s.budget)};
+  return VYRE_OK;
+}
+
+vyre_code vyre_frontier_plan_build(const vyre_frontier_desc *desc,
+                                   vyre_barrier_scratch *scratch,
+                                   vyre_arena *arena, vyre_frontier_plan *out,
+                                   vyre_status *st) {
+  static const char who[] = "vyre_frontier_plan_build";
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = (vyre_frontier_plan){0};
+  if (!desc) return vyre__null_argument(st, who, "desc");
+  if (!scratch) return vyre__null_argument(st, who, "scratch");
+  if (!arena) return vyre__null_argument(st, who, "arena");
+  if (!desc->waves && desc->wave_count > 0) {
+    return vyre__null_argument(st, who, "desc->waves");
+  }
+  if (!desc->dependencies && desc->dependency_count > 0) {
+    return vyre__null_argument(st, who, "desc->dependencies");
+  }
+  size_t count = desc->wave_count;
+  VYRE_TRY(vyre__barrier_check_sizes(count, desc->dependencies,
+                                     desc->dependency_count, st));
+  vyre__arena_mark start = vyre__arena_here(arena);
+  draft d;
+  vyre_code code =
+      draft_alloc(&d, count, arena)
+          ? plan_into(desc, &d, scratch, out, st)
+          : vyre__no_memory(st, planner, "split barrier groups", count);
+  if (code != VYRE_OK) {
+    vyre__arena_rewind(arena, start);
+    return code;
+  }
+  vyre__arena_rewind(arena, d.results_end);
+  vyre__arena_trim(arena, d.offsets, count + 1, out->barriers.group_count + 1,
+                   sizeof *d.offsets);
+  return VYRE_OK;
+}
+
+/* last[w]: the last group that needs wave w, or its own group if none does yet. */
+static vyre_code last_uses(const vyre_frontier_plan *plan,
+                           const vyre_frontier_desc *desc, uint32_t *group_of,
+                           uint32_t *last, vyre_status *st) {
+  const vyre_barrier_plan *barriers = &plan->barriers;
+  for (size_t group = 0; group < barriers->group_count; group++) {
+    for (uint32_t i = barriers->group_offsets[group];
+         i < barriers->group_offsets[group + 1]; i++) {
+      uint32_t wave = barriers->waves[i];
+      group_of[wave] = (uint32_t)group;
+      last[wave] = (uint32_t)group;
+    }
+  }
+  for (size_t i = 0; i < desc->dependency_count; i++) {
+    uint64_t before = desc->dependencies[i].before;
+    uint64_t after = desc->dependencies[i].after;
+    if (before >= desc->wave_count || after >= desc->wave_count ||
+        group_of[before] >= group_of[after]) {
+      return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                       "pass the description that the plan was built from",
+                       "dependency %llu -> %llu is not in the plan",
+                       (unsigned long long)before, (unsigned long long)after);
+    }
+    if (group_of[after] > last[before]) last[before] = group_of[after];
+  }
+  return VYRE_OK;
+}
+
+static void write_intervals(const vyre_frontier_plan *plan,
+                            const vyre_frontier_desc *desc, uint64_t alignment,
+                            const uint32_t *group_of, const uint32_t *last,
+                            vyre_interval *intervals) {
+  uint32_t end = (uint32_t)plan->barriers.global_barriers;
+  for (size_t wave = 0; wave < desc->wave_count; wave++) {
+    const vyre_frontier_wave *bytes = &desc->waves[wave];
+    uint32_t group = group_of[wave];
+    uint32_t until = last[wave] > group ? last[wave] : end;
+    vyre_interval *at = &intervals[3 * wave];
+    at[0] = (vyre_interval){bytes->frontier_bytes, alignment, group, until};
+    at[1] = (vyre_interval){bytes->scratch_bytes * VYRE_FUSED_SCRATCH_FACTOR,
+                            alignment, group, group};
+    at[2] = (vyre_interval){bytes->output_bytes, alignment, group, until};
+  }
+}
+
+vyre_code vyre_frontier_intervals(const vyre_frontier_plan *plan,
+                                  const vyre_frontier_desc *desc,
+                                  uint64_t alignment, vyre_arena *arena,
+                                  const vyre_interval **out, vyre_status *st) {
+  static const char who[] = "vyre_frontier_intervals";
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = NULL;
+  if (!plan) return vyre__null_argument(st, who, "plan");
+  if (!desc) return vyre__null_argument(st, who, "desc");
+  if (!arena) return vyre__null_argument(st, who, "arena");
+  if (plan->barriers.wave_count != desc->wave_count) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "pass the description that the plan was built from",
+                     "the plan has %zu waves, the description %zu",
+                     plan->barriers.wave_count, desc->wave_count);
+  }
+  size_t count = desc->wave_count;
+  vyre__arena_mark start = vyre__arena_here(arena);
+  vyre_interval *intervals =
+      vyre__arena_array(arena, count, 3 * sizeof *intervals);
+  vyre__arena_mark results_end = vyre__arena_here(arena);
+  uint32_t *group_of = vyre__arena_array(arena, count, sizeof *group_of);
+  uint32_t *last = vyre__arena_array(arena, count, sizeof *last);
+  vyre_code code = intervals && group_of && last
+                       ? last_uses(plan, desc, group_of, last, st)
+                       : vyre__no_memory(st, who, "intervals", count);
+  if (code != VYRE_OK) {
+    vyre__arena_rewind(arena, start);
+    return code;
+  }
+  write_intervals(plan, desc, alignment, group_of, last, intervals);
+  vyre__arena_rewind(arena, results_end);
+  *out = intervals;
+  return VYRE_OK;
+}

@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# shellcheck disable=SC1003,SC2016 # backslashes and dollars meant as such
+# The documents say what is so.  docs.sh SOURCE BUILD
+#  - a ```c block with a main() is built against the build tree and run; a ```text
+#    block right after it is what it must print
+#  - a ```console block is a transcript: "$ command", then exactly its output
+#  - relative links lead to files
+#  - docs/errors.md lists the codes and kinds of vyre/status.h, all of them
+set -uo pipefail
+source_dir=$1 build_dir=$2
+. "$source_dir/tests/support/cases.sh"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cc=${CC:-cc}
+
+# A repository root that commands may write to.
+root=$work/root
+mkdir "$root"
+for entry in "$source_dir"/*; do
+  case ${entry##*/} in build) ;; *) ln -s "$entry" "$root/" ;; esac
+done
+ln -s "$build_dir" "$root/build"
+
+# Block n of a document goes to n.<language>, with the line it starts at in
+# n.line. Language "next" marks the text block that belongs to block n.
+split_blocks() { # document, folder
+  awk -v out="$2" '
+    /^ *```/ && !inside {
+      language = $0; sub(/^ *```/, "", language); sub(/[ \t].*/, "", language)
+      inside = 1; n++
+      if (language == "text" && kind == "c" && !gap) file = out "/" (n - 1) ".expected"
+      else file = out "/" n "." (language == "" ? "plain" : language)
+      kind = language; gap = 0
+      print FNR > (out "/" n ".line"); close(out "/" n ".line")
+      printf "" > file
+      next
+    }
+    /^ *```/ { inside = 0; close(file); next }
+    inside { print > file; next }
+    /[^ \t]/ && kind == "c" && !/:$/ { gap = 1 }
+  ' "$1"
+}
+
+run_c_block() { # name, source, expected or nothing
+  local program=$work/program output
+  if ! output=$("$cc" -std=c11 -Wall -Wextra -Werror -x c "$2" -o "$program" \
+    -I "$source_dir/include" -L "$build_dir" -lvyre "-Wl,-rpath,$build_dir" 2>&1); then
+    fail "$1" "$output"
+    return
+  fi
+  if ! output=$(cd "$root" && "$program" 2>&1 </dev/null); then
+    fail "$1" "exit status $?" "$output"
+  elif [ -f "$3" ]; then
+    expect_same "$1" "$output" "$(cat "$3")"
+  else
+    ok "$1"
+  fi
+}
+
+run_console_block() { # name, transcript
+  local command='' wanted='' line got number=0
+  check() {
+    [ -n "$command" ] || return 0
+    number=$((number + 1))
+    got=$(cd "$root" && PATH=$build_dir:$PATH bash -c "$command" 2>&1 </dev/null)
+    expect_same "$1.$number" "$got" "${wanted%$'\n'}"
+    command='' wanted=''
+  }
+  while IFS= read -r line || [ -n "$line" ]; do
+    if [[ $line == '$ '* ]]; then
+      check "$1"
+      command=${line#'$ '}
+      while [[ $command == *'\' ]]; do
+        IFS= read -r line || break
+        command=${command%'\'}$line
+      done
+    else
+      wanted+=$line$'\n'
+    fi
+  done <"$2"
+  check "$1"
+}
+
+documents=()
+for document in "$source_dir"/*.md "$source_dir"/docs/*.md; do
+  if [ -f "$document" ]; then documents+=("$document"); fi
+done
+for document in "${documents[@]}"; do
+  short=${document#"$source_dir"/}
+  blocks=$work/blocks
+  rm -rf "$blocks"
+  mkdir "$blocks"
+  split_blocks "$document" "$blocks"
+  for block in "$blocks"/*.c "$blocks"/*.console; do
+    [ -f "$block" ] || continue
+    base=${block%.*}
+    name=$short:$(cat "$base.line")
+    case $block in
+      *.c) if grep -q 'int main' "$block"; then run_c_block "$name" "$block" "$base.expected"; fi ;;
+      *.console) run_console_block "$name" "$block" ;;
+    esac
+  done
+
+  broken=$(awk '/^ *```/ { inside = !inside } !inside' "$document" |
+    grep -oE '\]\([^)]+\)' | sed -E 's/^\]\(([^) ]+).*\)$/\1/; s/#.*//' | sort -u |
+    while read -r link; do
+      case $link in '' | *://* | mailto:*) continue ;; esac
+      [ -e "$(dirname "$document")/$link" ] || echo "$link is not there"
+    done)
+  expect_nothing "$short: links" "$broken"
+done
+
+# docs/errors.md against the X-macros.
+cat >"$work/errors.c" <<'END'
+#include <stdio.h>
+#include <vyre/status.h>
+#define ROW(name, number, text) printf("| %d | `%s` | `%s` |\n", number, #name, text);
+int main(void) { VYRE_CODE_MAP(ROW) VYRE_KIND_MAP(ROW) }
+END
+if "$cc" -I "$source_dir/include" "$work/errors.c" -o "$work/errors" 2>"$work/log"; then
+  expect_same "docs/errors.md lists every code and kind" \
+    "$(grep -oE '^\| [0-9]+ \| `VYRE_[A-Z_]+` \| `[a-z_]+` \|' "$source_dir/docs/errors.md")" \
+    "$("$work/errors")"
+else
+  fail "docs/errors.md lists every code and kind" "$(cat "$work/log")"
+fi
+finish

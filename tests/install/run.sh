@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Installs into a temporary prefix, moves it, and builds a small program against
+# it in both ways that people use.  run.sh SOURCE BUILD
+set -uo pipefail
+source_dir=$1 build_dir=$2
+. "$source_dir/tests/support/cases.sh"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset LD_LIBRARY_PATH DESTDIR
+prefix=$work/moved
+
+expect "cmake --install" cmake --install "$build_dir" --prefix "$work/first"
+mv "$work/first" "$prefix" # the tree must not know where it was
+libdir=$(dirname "$(find "$prefix" -name 'libvyre.so' | head -n 1)")
+version=$(sed -n 's/^#define VYRE_VERSION_STRING "\(.*\)"/\1/p' "$source_dir/include/vyre/version.h")
+
+cat >"$work/main.c" <<'END'
+#include <stdio.h>
+#include <vyre/vyre.h>
+int main(void) {
+  vyre_queue_profile profile = {.initial_items = 4, .queue_capacity = 16,
+                                .entry_bytes = 8, .control_bytes = 64,
+                                .budget_bytes = 256};
+  vyre_queue_plan plan;
+  vyre_status st = {0};
+  if (vyre_queue_plan_build(&profile, &plan, &st) != VYRE_OK) return 1;
+  printf("%s %llu\n", vyre_version_string(), (unsigned long long)plan.resident_bytes);
+}
+END
+
+# By pkg-config.
+export PKG_CONFIG_PATH=$libdir/pkgconfig
+expect_same "vyre.pc: version" "$(pkg-config --modversion vyre 2>&1)" "$version"
+# shellcheck disable=SC2046 # the flags are words
+expect "vyre.pc: builds" cc -std=c11 -Wall -Wextra -Werror "$work/main.c" -o "$work/by_pc" \
+  $(pkg-config --cflags --libs vyre) "-Wl,-rpath,$libdir"
+expect_same "vyre.pc: runs" "$("$work/by_pc" 2>&1)" "$version 192"
+
+# By find_package.
+mkdir "$work/user"
+cat >"$work/user/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.25)
+project(user LANGUAGES C)
+find_package(vyre ${version%.*} REQUIRED)
+add_executable(by_cmake ../main.c)
+target_link_libraries(by_cmake PRIVATE vyre::vyre)
+END
+expect "find_package: configures" cmake -G Ninja -S "$work/user" -B "$work/user/build" \
+  "-DCMAKE_PREFIX_PATH=$prefix"
+expect "find_package: builds" cmake --build "$work/user/build"
+expect_same "find_package: runs" "$("$work/user/build/by_cmake" 2>&1)" "$version 192"
+sed -i 's/find_package(vyre [0-9.]*/find_package(vyre 99.0/' "$work/user/CMakeLists.txt"
+if cmake -G Ninja -S "$work/user" -B "$work/user/later" "-DCMAKE_PREFIX_PATH=$prefix" \
+  >/dev/null 2>&1; then
+  fail "find_package: refuses a later version"
+else
+  ok "find_package: refuses a later version"
+fi
+
+# What is installed.
+library=$libdir/libvyre.so
+expect_same "soname" "$(readelf -d "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')" \
+  "libvyre.so.${version%%.*}"
+expect_same "the library needs only libc" \
+  "$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')" "libc.so.6"
+expect_same "the command runs" "$("$prefix/bin/vyre" --version 2>&1 | head -n 1)" "vyre $version"
+expect_same "all headers are there" "$(ls "$prefix/include/vyre")" \
+  "$(cd "$source_dir/include/vyre" && printf '%s\n' *.h)"
+paths=$(grep -rlaF -e "$work/first" -e "$source_dir/include" -e "$source_dir/src" \
+  -e "$build_dir/" "$prefix" || true)
+expect_nothing "nothing names the place it was built or installed" "$paths"
+paths=$(grep -rnE '"/|</|(^|[ ("])/(usr|home|opt|etc|var|tmp)/' "$prefix/include" || true)
+expect_nothing "headers contain no paths" "$paths"
+finish

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* `vyre plan bindings` */
+#include "vyre/binding.h"
+#include "vyre/capture.h"
+
+#include "args.h"
+#include "commands.h"
+#include "plan_json.h"
+#include "read_plan.h"
+
+const char bindings_help[] =
+    "vyre plan bindings: what is bound where, in which role and order\n"
+    "\n"
+    "usage: vyre plan bindings FILE|- [--json]\n"
+    "\n"
+    "FILE (- is standard input) is a JSON object:\n"
+    "  {\"workgroup\": [64, 1, 1],\n"
+    "   \"buffers\": [\n"
+    "     {\"name\": \"x\", \"binding\": 0, \"access\": \"read\",\n"
+    "      \"element\": \"f32\", \"count\": 1024},\n"
+    "     {\"name\": \"y\", \"binding\": 1, \"access\": \"read_write\",\n"
+    "      \"element\": \"f32\"}],\n"
+    "   \"input_lengths\": [4096, {\"bytes\": 8192, \"resident\": true}]}\n"
+    "Buffers need name, binding, access (read, write, read_write, uniform,\n"
+    "workgroup) and element (bool, u8 ... u64, i8 ... i64, f16, bf16, f32, "
+    "f64,\n"
+    "bytes). They may have kind (global, shared, uniform, persistent), count\n"
+    "(0: sized by what is bound), is_output, pipeline_live_out,\n"
+    "preferred_alignment, coalesce_axis (0, 1, 2 or null) and cache_locality\n"
+    "(temporal, streaming, random). With input_lengths, in bytes and in input\n"
+    "order, inputs are checked and run-time sizes are worked out.\n"
+    "\n"
+    "example:\n"
+    "  vyre plan bindings examples/plans/saxpy.json\n";
+
+typedef struct bindings_answer {
+  vyre_binding_plan plan;
+  vyre_binding_fingerprint fingerprint;
+  vyre_layout_fingerprint layout;
+  vyre_capture_plan capture;
+} bindings_answer;
+
+static vyre_code build(const vyre_program *program, const bindings_input *in,
+                       vyre_arena *arena, bindings_answer *a, vyre_status *st) {
+  vyre_code code =
+      in->has_lengths
+          ? vyre_binding_plan_build_for(program, in->lengths, in->length_count,
+                                        arena, &a->plan, st)
+          : vyre_binding_plan_build(program, arena, &a->plan, st);
+  if (code == VYRE_OK) {
+    code = vyre_binding_fingerprint_build(&a->plan, arena, &a->fingerprint, st);
+  }
+  if (code == VYRE_OK) {
+    code = vyre_binding_plan_layout(&a->plan, arena, &a->layout, st);
+  }
+  if (code == VYRE_OK) {
+    code = vyre_capture_plan_build(&a->plan, &a->capture, st);
+  }
+  return code;
+}
+
+static void put_number_or_null(json_out *json, const char *key, bool there,
+                               uint64_t value) {
+  if (there) {
+    json_u64(json, key, value);
+  } else {
+    json_null(json, key);
+  }
+}
+
+static void put_binding(json_out *json, const vyre_binding *b) {
+  json_open(json, NULL, '{');
+  json_text(json, "name", b->name);
+  json_u64(json, "binding", b->binding);
+  json_u64(json, "buffer_index", b->buffer_index);
+  json_text(json, "role", vyre_role_name(b->role));
+  json_u64(json, "element_size", b->element_size);
+  json_u64(json, "preferred_alignment", b->preferred_alignment);
+  json_u64(json, "element_count", b->element_count);
+  put_number_or_null(json, "static_byte_len", b->has_static_byte_len,
+                     b->static_byte_len);
+  put_number_or_null(json, "input_index", b->input_index != VYRE_NO_INDEX,
+                     b->input_index);
+  put_number_or_null(json, "output_index", b->output_index != VYRE_NO_INDEX,
+                     b->output_index);
+  json_bool(json, "read_only", b->read_only);
+  put_number_or_null(json, "coalesce_axis", b->has_coalesce_axis,
+                     b->coalesce_axis);
+  json_text(json, "cache_locality", vyre_locality_name(b->cache_locality));
+  json_close(json, '}');
+}
+
+static void put_indices(json_out *json, const char *key,
+                        const uint32_t *indices, size_t count) {
+  json_open(json, key, '[');
+  for (size_t i = 0; i < count; i++) json_u64(json, NULL, indices[i]);
+  json_close(json, ']');
+}
+
+static void put_hash(json_out *json, vyre_hash128 hash) {
+  char text[VYRE_HASH128_TEXT];
+  vyre_hash128_text(hash, text);
+  json_text(json, "hash", text);
+}
+
+static void put_fingerprint(json_out *json, const vyre_binding_fingerprint *f) {
+  json_open(json, "fingerprint", '{');
+  put_hash(json, f->hash);
+  json_open(json, "slots", '[');
+  for (size_t i = 0; i < f->slot_count; i++) {
+    json_open(json, NULL, '{');
+    json_u64(json, "binding", f->slots[i].binding);
+    json_text(json, "role", vyre_role_name(f->slots[i].role));
+    json_u64(json, "element_size", f->slots[i].element_size);
+    json_close(json, '}');
+  }
+  json_close(json, ']');
+  json_close(json, '}');
+}
+
+static void put_layout(json_out *json, const vyre_layout_fingerprint *f) {
+  json_open(json, "layout_fingerprint", '{');
+  put_hash(json, f->hash);
+  json_open(json, "slots", '[');
+  for (size_t i = 0; i < f->slot_count; i++) {
+    const vyre_layout_slot *slot = &f->slots[i];
+    json_open(json, NULL, '{');
+    json_u64(json, "group", slot->group);
+    json_u64(json, "binding", slot->binding);
+    json_text(json, "class", vyre_layout_class_name(slot->memory_class));
+    json_bool(json, "read_only", slot->read_only);
+    json_u64(json, "element_size", slot->element_size);
+    json_close(json, '}');
+  }
+  json_close(json, ']');
+  json_close(json, '}');
+}
+
+static void put_capture(json_out *json, const vyre_capture_plan *c) {
+  json_open(json, "capture", '{');
+  json_u64(json, "input_device_capacity", c->input_device_capacity);
+  json_u64(json, "output_device_capacity", c->output_device_capacity);
+  json_u64(json, "output_readback_capacity", c->output_readback_capacity);
+  json_u64(json, "kernel_pointer_capacity", c->kernel_pointer_capacity);
+  json_u64(json, "kernel_argument_capacity", c->kernel_argument_capacity);
+  json_bool(json, "resident_input_replay_safe", c->resident_input_replay_safe);
+  json_close(json, '}');
+}
+
+static void put_json(const bindings_answer *a, sink *out) {
+  const vyre_binding_plan *plan = &a->plan;
+  json_out json = json_begin(out);
+  json_open(&json, "bindings", '[');
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    put_binding(&json, &plan->bindings[i]);
+  }
+  json_close(&json, ']');
+  put_indices(&json, "input_indices", plan->input_indices, plan->input_count);
+  put_indices(&json, "output_indices", plan->output_indices,
+              plan->output_count);
+  put_indices(&json, "shared_indices", plan->shared_indices,
+              plan->shared_count);
+  put_fingerprint(&json, &a->fingerprint);
+  put_layout(&json, &a->layout);
+  put_capture(&json, &a->capture);
+  json_end(&json);
+}
+
+static void put_text(const bindings_answer *a, sink *out) {
+  char hash[VYRE_HASH128_TEXT];
+  vyre_binding_plan_print(&a->plan, sink_writer(out));
+  sink_text(out, "\n");
+  vyre_capture_plan_print(&a->capture, sink_writer(out));
+  sink_text(out, "\nfingerprints\n");
+  vyre_hash128_text(a->fingerprint.hash, hash);
+  sink_format(out, "  %-20s %s\n", "binding set", hash);
+  vyre_hash128_text(a->layout.hash, hash);
+  sink_format(out, "  %-20s %s\n", "device layout", hash);
+}
+
+static bool read_flags(int count, char **words, const char **file,
+                       problem *wrong) {
+  bool json = false;
+  flag flags[] = {{"--json", &json, NULL, FLAG_SWITCH, false, false}};
+  arguments spec = {.command = "vyre plan bindings",
+                    .flags = flags,
+                    .flag_count = 1,
+                    .operand_name = "FILE",
+                    .operand = file};
+  return args_read(&spec, count, words, wrong);
+}
+
+int plan_bindings(int count, char **words, bool json) {
+  const char *file = NULL;
+  problem wrong = {0};
+  vyre_arena arena = {0};
+  vyre_status st = {0};
+  sink out = {0};
+  input in = {0};
+  bindings_input bindings;
+  bindings_answer a = {.plan = {0}};
+  int code;
+  if (!read_flags(count, words, &file, &wrong) ||
+      !read_input(file, &in, &wrong) ||
+      !read_bindings_json(&in, &arena, &bindings, &wrong)) {
+    code = problem_report(&wrong, json);
+  } else {
+    vyre_program *program = NULL;
+    if (vyre_program_create(&bindings.program, vyre_allocator_heap(), &program,
+                            &st) == VYRE_OK &&
+        build(program, &bindings, &arena, &a, &st) == VYRE_OK) {
+      if (json) {
+        put_json(&a, &out);
+      } else {
+        put_text(&a, &out);
+      }
+    }
+    code = finish_plan(&st, &out, NULL, NULL, json);
+    vyre_program_release(program);
+  }
+  input_finish(&in);
+  vyre_arena_finish(&arena);
+  return code;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "read_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void problem_at(problem *wrong, const input *in, size_t offset) {
+  if (offset > in->length) offset = in->length;
+  uint64_t line = 1;
+  size_t start = 0;
+  const char *newline;
+  while ((newline = memchr(in->text + start, '\n', offset - start)) != NULL) {
+    line++;
+    start = (size_t)(newline - in->text) + 1;
+  }
+  wrong->file = in->label;
+  wrong->line = line;
+  wrong->column = offset - start + 1;
+}
+
+void *list_add(arena_list *list, size_t item_size, vyre_arena *arena) {
+  if (list->count == list->capacity) {
+    size_t capacity = list->capacity ? list->capacity * 2 : 16;
+    if (capacity > SIZE_MAX / item_size) return NULL;
+    void *grown = vyre_arena_alloc(arena, capacity * item_size, 0);
+    if (!grown) return NULL;
+    if (list->count) memcpy(grown, list->items, list->count * item_size);
+    list->items = grown;
+    list->capacity = capacity;
+  }
+  return (char *)list->items + item_size * list->count++;
+}
+
+static bool cannot_read(problem *wrong, int error) {
+  return problem_set(wrong, KIND_INPUT,
+                     "name a file that is there and can be read, or - for "
+                     "standard input",
+                     "cannot be read: %s", strerror(error));
+}
+
+static bool too_large(problem *wrong) {
+  return problem_set(wrong, KIND_INPUT,
+                     "split the work and plan each part on its own",
+                     "the input is larger than 2 GiB");
+}
+
+/* Bytes to begin with: all of a regular file and one more, which tells its end
+ * without another round. */
+static size_t first_capacity(const struct stat *info) {
+  if (!S_ISREG(info->st_mode) || info->st_size < 0) return 65536;
+  return (size_t)info->st_size + 1;
+}
+
+static bool grow(input *in, size_t capacity, problem *wrong) {
+  vyre_allocator heap = vyre_allocator_heap();
+  char *grown =
+      heap.resize(heap.self, (char *)in->text, in->capacity, capacity);
+  if (!grown) return problem_no_memory(wrong, "the input");
+  in->text = grown;
+  in->capacity = capacity;
+  return true;
+}
+
+void input_finish(input *in) {
+  vyre_allocator heap = vyre_allocator_heap();
+  if (in->capacity) heap.resize(heap.self, (char *)in->text, in->capacity, 0);
+  *in = (input){0};
+}
+
+static bool read_all(int descriptor, size_t capacity, input *out,
+                     problem *wrong) {
+  if (!grow(out, capacity, wrong)) return false;
+  for (;;) {
+    ssize_t got = read(descriptor, (char *)out->text + out->length,
+                       out->capacity - out->length);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return cannot_read(wrong, errno);
+    if (got == 0) return true;
+    out->length += (size_t)got;
+    if (out->length > INPUT_LIMIT) return too_large(wrong);
+    if (out->length < out->capacity) continue;
+    capacity =
+        out->capacity <= INPUT_LIMIT / 2 ? out->capacity * 2 : INPUT_LIMIT + 1;
+    if (!grow(out, capacity, wrong)) return false;
+  }
+}
+
+bool read_input(const char *path, input *out, problem *wrong) {
+  bool standard = strcmp(path, "-") == 0;
+  *out = (input){.label = standard ? "<stdin>" : path};
+  wrong->file = out->label;
+  int descriptor = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return cannot_read(wrong, errno);
+  struct stat info;
+  bool fine = fstat(descriptor, &info) == 0 || cannot_read(wrong, errno);
+  if (fine && S_ISDIR(info.st_mode)) fine = cannot_read(wrong, EISDIR);
+  if (fine && S_ISREG(info.st_mode) && (uint64_t)info.st_size > INPUT_LIMIT) {
+    fine = too_large(wrong);
+  }
+  if (fine) {
+    fine = read_all(descriptor, first_capacity(&info), out, wrong);
+  }
+  if (!standard) close(descriptor);
+  if (fine) wrong->file = NULL;
+  return fine;
+}
