@@ -76,6 +76,34 @@ static void check_same(const graph *g) {
   if (!same) bench_fail("frontier", "vyre and the peer differ");
 }
 
+/* The same dependencies in another order: the general way is measured too. */
+static void graph_shuffle(graph *g) {
+  uint64_t state = 1;
+  for (size_t i = g->desc.dependency_count; i > 1; i--) {
+    size_t other = bench_random(&state) % i;
+    vyre_wave_dependency swapped = g->deps[i - 1];
+    g->deps[i - 1] = g->deps[other];
+    g->deps[other] = swapped;
+  }
+}
+
+/* Sorted by their earlier wave: each wave names who waits for it. */
+static void graph_turn(graph *g) {
+  size_t count = g->desc.dependency_count, waves = g->desc.wave_count;
+  vyre_wave_dependency *turned = malloc(count * sizeof *turned + 1);
+  size_t *starts = calloc(waves + 1, sizeof *starts);
+  if (!turned || !starts) bench_fail("graph", "no memory");
+  for (size_t i = 0; i < count; i++) starts[g->deps[i].before + 1]++;
+  for (size_t i = 0; i < waves; i++) starts[i + 1] += starts[i];
+  for (size_t i = 0; i < count; i++) {
+    turned[starts[g->deps[i].before]++] = g->deps[i];
+  }
+  free(starts);
+  free(g->deps);
+  g->deps = turned;
+  g->desc.dependencies = turned;
+}
+
 static double our_bytes(const graph *g) {
   const vyre_barrier_scratch *s = &g->scratch;
   size_t entries = s->row_capacity + s->indegree_capacity + s->target_capacity;
@@ -94,13 +122,19 @@ void bench_plan_frontier(void) {
     const char *name;
     size_t depth, width;
     int rounds;
-  } shapes[] = {{"frontier 1000 layers x 1000", 1000, 1000, 15},
-                {"frontier 100000 layers x 10", 100000, 10, 15},
-                {"frontier 10 layers x 100000", 10, 100000, 15},
-                {"frontier 10000000 waves (10000 x 1000)", 10000, 1000, 3}};
+    void (*change)(graph *);
+  } shapes[] = {
+      {"frontier 1000 layers x 1000", 1000, 1000, 15, NULL},
+      {"frontier 100000 layers x 10", 100000, 10, 15, NULL},
+      {"frontier 10 layers x 100000", 10, 100000, 15, NULL},
+      {"frontier 1000 x 1000, sorted by earlier wave", 1000, 1000, 15,
+       graph_turn},
+      {"frontier 1000 x 1000, shuffled", 1000, 1000, 5, graph_shuffle},
+      {"frontier 10000000 waves (10000 x 1000)", 10000, 1000, 3, NULL}};
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     graph g;
     graph_make(&g, shapes[i].depth, shapes[i].width);
+    if (shapes[i].change) shapes[i].change(&g);
     bench_times ours, peer;
     bench_pair((bench_job){run_ours, &g}, (bench_job){run_peer, &g},
                shapes[i].rounds, 1, &ours, &peer);

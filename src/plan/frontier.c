@@ -206,7 +206,6 @@ typedef struct draft {
   uint32_t *waves, *offsets;
   vyre__arena_mark results_end;
   uint32_t *layers; /* offsets of the layers */
-  layer_load *loads;
 } draft;
 
 static bool draft_alloc(draft *d, size_t wave_count, vyre_arena *arena) {
@@ -214,12 +213,12 @@ static bool draft_alloc(draft *d, size_t wave_count, vyre_arena *arena) {
   d->offsets = vyre__arena_array(arena, wave_count + 1, sizeof *d->offsets);
   d->results_end = vyre__arena_here(arena);
   d->layers = vyre__arena_array(arena, wave_count + 1, sizeof *d->layers);
-  d->loads = vyre__arena_array(arena, wave_count, sizeof *d->loads);
-  return d->waves && d->offsets && d->layers && d->loads;
+  return d->waves && d->offsets && d->layers;
 }
 
 static vyre_code split(const vyre_frontier_desc *desc, const draft *d,
-                       size_t layer_count, splitter *s, vyre_status *st) {
+                       size_t layer_count, layer_load *loads, splitter *s,
+                       vyre_status *st) {
   uint64_t graph = desc->resident_graph_bytes;
   bool graph_fits = graph <= desc->budget_bytes;
   too_large why = {0};
@@ -227,13 +226,13 @@ static vyre_code split(const vyre_frontier_desc *desc, const draft *d,
                   .order = d->waves,
                   .offsets = d->offsets,
                   .budget = graph_fits ? desc->budget_bytes - graph : 0};
-  if (graph_fits && split_all(s, d->layers, layer_count, d->loads, &why)) {
+  if (graph_fits && split_all(s, d->layers, layer_count, loads, &why)) {
     return VYRE_OK;
   }
   if (why.overflow) return overflow(why.overflow, st);
   uint64_t smallest;
   bool known =
-      smallest_budget(desc, *s, d->layers, layer_count, d->loads, &smallest);
+      smallest_budget(desc, *s, d->layers, layer_count, loads, &smallest);
   if (!graph_fits) {
     return over_budget("resident graph bytes", graph, desc->budget_bytes,
                        known ? &smallest : NULL, st);
@@ -243,14 +242,18 @@ static vyre_code split(const vyre_frontier_desc *desc, const draft *d,
 }
 
 static vyre_code plan_into(const vyre_frontier_desc *desc, const draft *d,
-                           vyre_barrier_scratch *scratch,
+                           vyre_barrier_scratch *scratch, vyre_arena *arena,
                            vyre_frontier_plan *plan, vyre_status *st) {
   size_t layer_count;
   splitter s;
   VYRE_TRY(vyre__barrier_layers(desc->wave_count, desc->dependencies,
                                 desc->dependency_count, scratch, d->waves,
                                 d->layers, &layer_count, st));
-  VYRE_TRY(split(desc, d, layer_count, &s, st));
+  vyre__arena_trim(arena, d->layers, desc->wave_count + 1, layer_count + 1,
+                   sizeof *d->layers);
+  layer_load *loads = vyre__arena_array(arena, layer_count, sizeof *loads);
+  if (!loads) return vyre__no_memory(st, planner, "layer loads", layer_count);
+  VYRE_TRY(split(desc, d, layer_count, loads, &s, st));
   *plan = (vyre_frontier_plan){
       .barriers = {.group_offsets = d->offsets,
                    .waves = d->waves,
@@ -263,7 +266,7 @@ static vyre_code plan_into(const vyre_frontier_desc *desc, const draft *d,
       .peak_group_bytes = s.peak.fused,
       .amortized_readback_bytes = largest(desc->readback_bytes, s.peak.output),
       .max_group_width = s.widest,
-      .minimum_groups = minimum_groups(d->loads, layer_count, s.budget)};
+      .minimum_groups = minimum_groups(loads, layer_count, s.budget)};
   return VYRE_OK;
 }
 
@@ -290,7 +293,7 @@ vyre_code vyre_frontier_plan_build(const vyre_frontier_desc *desc,
   draft d;
   vyre_code code =
       draft_alloc(&d, count, arena)
-          ? plan_into(desc, &d, scratch, out, st)
+          ? plan_into(desc, &d, scratch, arena, out, st)
           : vyre__no_memory(st, planner, "split barrier groups", count);
   if (code != VYRE_OK) {
     vyre__arena_rewind(arena, start);
