@@ -24,7 +24,10 @@ typedef struct vyre_interval {
 } vyre_interval;
 
 /** How hard to try. Zeroed: the defaults. The limits count steps, never time,
- *  so that equal input gives equal plans everywhere. */
+ *  so that equal input gives equal plans everywhere. The first best-fit order is
+ *  not limited: it runs whole, or (with very many intervals that live at once)
+ *  not at all. The search leaves out what has more than 2000 intervals that no
+ *  moment separates. */
 typedef struct vyre_placement_options {
   uint64_t heuristic_steps; /* for best-fit orders; 0: the default */
   uint64_t search_nodes;    /* for the exact search; 0: the default */

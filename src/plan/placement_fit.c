@@ -462,14 +462,14 @@ static bool climbing(const climb *c) {
   return vyre__place_wanted(c->part, c->limits->target) && c->limits->steps > 0;
 }
 
-/* Places the trial order and pays for it; the part takes over what is better.
- * False as place_order. */
+/* Places the trial order and pays for it, a step an item for making the order
+ * included; the part takes over what is better. False as place_order. */
 static bool try_order(climb *c, uint64_t limit, uint64_t steps,
                       uint64_t *height) {
   vyre__place_part *part = c->part;
   bool ok =
       place_order(&c->fit, c->trial, limit, steps, c->trial_offsets, height);
-  uint64_t left = c->limits->steps, used = c->fit.steps;
+  uint64_t left = c->limits->steps, used = c->fit.steps + part->count;
   c->limits->steps = used < left ? left - used : 0;
   if (ok && vyre__place_better(part, *height)) {
     part->placed = true;
@@ -493,6 +493,8 @@ static void take_over(climb *c, uint64_t height) {
   for (uint32_t i = 0; i < c->part->count; i++) c->spot[c->order[i]] = i;
 }
 
+/* The orders that people have found good, the best first. Of equal sizes, the
+ * earliest first: that alone is optimal where all sizes are equal. */
 static void try_rules(climb *c) {
   static const vyre__place_rule rules[] = {
       {{VYRE__KEY_SIZE, VYRE__KEY_START}},
@@ -560,7 +562,8 @@ static void try_changes(climb *c) {
     for (uint32_t m = 0; m < moves; m++) {
       uint32_t item = pick_item(c);
       uint32_t from = c->spot[item];
-      for (; c->trial[from] != item;) from = from + 1 < count ? from + 1 : 0;
+      /* Earlier moves may have pushed it on by a few. */
+      while (c->trial[from] != item) from = from + 1 < count ? from + 1 : 0;
       uint32_t to = random_below(c, from + 1);
       move_item(c->trial, from, to);
     }

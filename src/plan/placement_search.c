@@ -380,7 +380,7 @@ bool vyre__place_search(vyre_arena *arena, vyre__place_part *part,
       {{VYRE__KEY_SIZE, VYRE__KEY_LIFETIME}},
   };
   enum { RULES = sizeof rules / sizeof rules[0], FIRST_SLICE = 256 };
-  if (part->count > MAX_ITEMS) return true;
+  if (part->count > MAX_ITEMS || limits->steps == 0) return true;
   searcher s = {0};
   vyre__place_sorter sorter;
   if (!take_searcher(arena, part, &s)) return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "vyre/placement.h"
 
+#include "plan/placement_internal.h"
 #include "support/check.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -559,6 +560,78 @@ TEST(three_hundred_thousand_intervals_do_not_overlap) {
   CHECK(plan.gap_bytes < plan.lower_bound_bytes / 20);
 }
 
+/* --- the fast methods by themselves ---------------------------------------- */
+
+enum { FAST_ITEMS = 200, FAST_SECTIONS = 61 };
+
+static uint32_t make_items(vyre__place_item *items, uint64_t *random) {
+  uint32_t count = 1 + (uint32_t)random_below(random, FAST_ITEMS);
+  for (uint32_t i = 0; i < count; i++) {
+    items[i].first = i * FAST_SECTIONS / count;
+    items[i].last = items[i].first + (uint32_t)random_below(random, 12);
+    if (items[i].last >= FAST_SECTIONS) items[i].last = FAST_SECTIONS - 1;
+    items[i].size = 1 + random_below(random, 50);
+    items[i].alignment = 1 + random_below(random, 4);
+  }
+  return count;
+}
+
+TEST(the_skyline_stands_on_the_highest_of_its_sections) {
+  uint64_t random = 2024;
+  for (int n = 0; n < 500; n++) {
+    vyre__place_item items[FAST_ITEMS];
+    uint32_t order[FAST_ITEMS];
+    uint64_t offsets[FAST_ITEMS], heights[FAST_SECTIONS] = {0};
+    vyre__place_part whole = {.items = items, .sections = FAST_SECTIONS};
+    whole.count = make_items(items, &random);
+    for (uint32_t i = 0; i < whole.count; i++) {
+      uint32_t j = (uint32_t)random_below(&random, i + 1);
+      order[i] = i;
+      order[i] = order[j];
+      order[j] = i;
+    }
+    vyre_arena_reset(&results);
+    CHECK(vyre__place_skyline(&results, &whole, order, UINT64_MAX, offsets));
+    for (uint32_t k = 0; k < whole.count; k++) {
+      const vyre__place_item *item = &items[order[k]];
+      uint64_t at = 0;
+      for (uint32_t t = item->first; t <= item->last; t++) {
+        if (heights[t] > at) at = heights[t];
+      }
+      at = (at + item->alignment - 1) / item->alignment * item->alignment;
+      CHECK_U64(offsets[order[k]], at);
+      for (uint32_t t = item->first; t <= item->last; t++) {
+        heights[t] = at + item->size;
+      }
+    }
+  }
+}
+
+TEST(the_sweep_reuses_what_has_ended_and_overlaps_nothing) {
+  uint64_t random = 2025;
+  for (int n = 0; n < 500; n++) {
+    vyre__place_item items[FAST_ITEMS];
+    uint32_t order[FAST_ITEMS];
+    uint64_t offsets[FAST_ITEMS], sum = 0, top = 0;
+    vyre__place_part whole = {.items = items, .sections = FAST_SECTIONS};
+    whole.count = make_items(items, &random);
+    for (uint32_t i = 0; i < whole.count; i++) order[i] = i;
+    vyre_arena_reset(&results);
+    CHECK(vyre__place_sweep(&results, &whole, order, UINT64_MAX, offsets));
+    for (uint32_t i = 0; i < whole.count; i++) {
+      uint64_t end = offsets[i] + items[i].size;
+      CHECK_U64(offsets[i] % items[i].alignment, 0);
+      for (uint32_t j = 0; j < i; j++) {
+        if (!vyre__place_meet(&items[i], &items[j])) continue;
+        CHECK(offsets[i] >= offsets[j] + items[j].size || end <= offsets[j]);
+      }
+      sum += items[i].size;
+      if (end > top) top = end;
+    }
+    if (whole.count > 150) CHECK(top < sum / 2);
+  }
+}
+
 /* --- limits ---------------------------------------------------------------- */
 
 TEST(limits_are_kept) {
@@ -778,6 +851,8 @@ TEST_MAIN(TEST_ENTRY(vectors_by_hand_have_their_optimum),
               a_thousand_instances_have_median_gap_0_and_worst_below_5_percent),
           TEST_ENTRY(ten_thousand_intervals_come_near_the_bound),
           TEST_ENTRY(three_hundred_thousand_intervals_do_not_overlap),
+          TEST_ENTRY(the_skyline_stands_on_the_highest_of_its_sections),
+          TEST_ENTRY(the_sweep_reuses_what_has_ended_and_overlaps_nothing),
           TEST_ENTRY(limits_are_kept),
           TEST_ENTRY(scratch_leaves_no_trace_in_a_plan),
           TEST_ENTRY(group_numbers_matter_only_by_their_order),
