@@ -46,10 +46,11 @@ fmt fmt-check: ## format the sources; or check that they are formatted
 	@scripts/fmt.sh $@
 
 install: build ## install below PREFIX (default /usr/local); DESTDIR is kept
-	@cmake --install build --prefix $(PREFIX)
+	@cmake --install build --prefix "$(PREFIX)"
 
-uninstall: ## remove what `make install` installed last
-	@xargs -r -d '\n' rm -vf < build/install_manifest.txt
+uninstall: ## remove what `make install` installed last; DESTDIR is kept
+	@test -f build/install_manifest.txt || { echo 'nothing to remove: build/install_manifest.txt is not there'; exit 1; }
+	@sed 's|^|$(DESTDIR)|' build/install_manifest.txt | xargs -r -d '\n' rm -vf
 
 clean: ## remove build/
 	@rm -rf build

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What the suites share: timing of two rivals side by side, and the table.
  *
- * A row measures vyre and a peer in the same run, turn by turn, so that noise of
- * the machine meets both. A ratio above 1 means that vyre is better. */
+ * A row measures vyre and a peer in the same run, turn by turn, so that noise
+ * of the machine meets both. A ratio above 1 means that vyre is better. */
 #ifndef VYRE_BENCH_H
 #define VYRE_BENCH_H
 
@@ -32,7 +32,8 @@ void bench_row_times(const char *suite, const char *name, const char *unit,
                      double scale, bench_times ours, const char *peer,
                      bench_times peer_times);
 
-/* Adds a row of plain figures, for which less is better. A peer of "" is none. */
+/* Adds a row of plain figures, for which less is better. A peer of "" is none.
+ */
 void bench_row_figure(const char *suite, const char *name, const char *unit,
                       double value, const char *peer, double peer_value);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The peer of the frontier planner: the same algorithm written down plainly in C,
- * with 64-bit indices and one growing vector per group, as a first version would
- * have it. Gives the same groups. */
+/* The peer of the frontier planner: the same algorithm written down plainly in
+ * C, with 64-bit indices and one growing vector per group, as a first version
+ * would have it. Gives the same groups. */
 #ifndef VYRE_BENCH_PEER_FRONTIER_H
 #define VYRE_BENCH_PEER_FRONTIER_H
 

@@ -23,7 +23,7 @@ static bool run_queue(void *self) {
          VYRE_OK;
 }
 
-/* --- bindings and capture ----------------------------------------------------*/
+/* --- bindings and capture --------------------------------------------------*/
 
 typedef struct binding_job {
   vyre_program *program;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Frontier plans of large layered graphs: each wave depends on four random waves
- * of the layer before. */
+/* Frontier plans of large layered graphs: each wave depends on four random
+ * waves of the layer before. */
 #include <stdio.h>
 #include <stdlib.h>
 

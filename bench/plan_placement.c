@@ -63,14 +63,14 @@ void bench_plan_placement(void) {
     size_t count;
     uint64_t groups, longest;
     int rounds;
-  } cases[] = {{"placement of 300, 100 groups", "  gap to the lower bound", 300,
+  } cases[] = {{"placement of 300, 100 groups", "placement of 300, bytes", 300,
                 100, 20, 9},
-               {"placement of 10000, short lives", "  gap to the lower bound",
-                10000, 1000, 10, 7},
-               {"placement of 10000, medium lives", "  gap to the lower bound",
-                10000, 1000, 100, 7},
-               {"placement of 10000, long lives", "  gap to the lower bound",
-                10000, 1000, 1000, 7}};
+               {"placement of 10000, short lives",
+                "placement of 10000, short lives, bytes", 10000, 1000, 10, 7},
+               {"placement of 10000, medium lives",
+                "placement of 10000, medium lives, bytes", 10000, 1000, 100, 7},
+               {"placement of 10000, long lives",
+                "placement of 10000, long lives, bytes", 10000, 1000, 1000, 7}};
   static const char peer_name[] = "greedy by size, best fit";
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     placement_job job;
@@ -80,8 +80,9 @@ void bench_plan_placement(void) {
                cases[i].rounds, 1, &ours, &peer);
     bench_row_times("plan", cases[i].time, "ms", 1e-6, ours, peer_name, peer);
     double bound = (double)job.plan.lower_bound_bytes / 100;
-    /* In percent of the bound, on top of 100, so that a ratio means something. */
-    bench_row_figure("plan", cases[i].gap, "% of LB",
+    /* In percent of the bound, on top of 100, so that a ratio means something.
+     */
+    bench_row_figure("plan", cases[i].gap, "% bound",
                      (double)job.plan.placed_bytes / bound, peer_name,
                      (double)job.peer_bytes / bound);
     job_free(&job);

@@ -15,8 +15,14 @@ install(TARGETS vyre_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 file(RELATIVE_PATH VYRE_PREFIX_FROM_PC
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+foreach(kind LIBDIR INCLUDEDIR) # an absolute folder is not below the prefix
+  set(VYRE_PC_${kind} "\${prefix}/${CMAKE_INSTALL_${kind}}")
+  if(IS_ABSOLUTE "${CMAKE_INSTALL_${kind}}")
+    set(VYRE_PC_${kind} "${CMAKE_INSTALL_${kind}}")
+  endif()
+endforeach()
 configure_file(cmake/vyre.pc.in vyre.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/vyre.pc
+install(FILES ${PROJECT_BINARY_DIR}/vyre.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/vyre)
@@ -25,7 +31,7 @@ configure_package_config_file(cmake/vyreConfig.cmake.in vyreConfig.cmake
 # While the major version is 0, every minor version stands alone.
 write_basic_package_version_file(vyreConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/vyreConfig.cmake
-              ${CMAKE_BINARY_DIR}/vyreConfigVersion.cmake
+install(FILES ${PROJECT_BINARY_DIR}/vyreConfig.cmake
+              ${PROJECT_BINARY_DIR}/vyreConfigVersion.cmake
   DESTINATION ${package_dir})
 install(EXPORT vyreTargets NAMESPACE vyre:: DESTINATION ${package_dir})

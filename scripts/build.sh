@@ -10,7 +10,11 @@ directory=build
 mkdir -p "$directory"
 log=$directory/build.log
 
-if ! { cmake --preset "$preset" && cmake --build --preset "$preset" -- --quiet; } >"$log" 2>&1; then
+# Where the result is judged, a warning is an error.
+strict=OFF
+[ -z "${CI:-}" ] && [ "$preset" = release ] || strict=ON
+
+if ! { cmake --preset "$preset" -DCMAKE_COMPILE_WARNING_AS_ERROR=$strict && cmake --build --preset "$preset" -- --quiet; } >"$log" 2>&1; then
   cat "$log"
   exit 1
 fi

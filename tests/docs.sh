@@ -110,6 +110,7 @@ for document in "${documents[@]}"; do
       [ -e "$(dirname "$document")/$link" ] || echo "$link is not there"
     done)
   expect_nothing "$short: links" "$broken"
+  expect_nothing "$short: nothing left to fill in" "$(grep -noE '@[A-Z]{3,}@' "$document")"
 done
 
 # docs/errors.md against the X-macros.

@@ -16,7 +16,8 @@ const char frontier_help[] =
     "usage: vyre plan frontier FILE|- [--place] [--alignment N] [--svg FILE]\n"
     "                          [--json]\n"
     "\n"
-    "  --place        also find an offset for every part of every wave\n"
+    "  --place        also find an offset for every part of every wave, and\n"
+    "                 say whether all of it fits the budget\n"
     "  --alignment N  of these offsets, in bytes (default 256)\n"
     "  --svg FILE     draw the groups against the budget, and the placement\n"
     "  --json         answer in JSON\n"
@@ -54,11 +55,12 @@ static bool read_flags(int count, char **words, frontier_flags *out,
                     .operand_name = "FILE",
                     .operand = &out->file};
   if (!args_read(&spec, count, words, wrong)) return false;
-  if (flags[1].given && !out->place) {
-    return problem_set(wrong, KIND_USAGE, "add --place, or drop --alignment",
-                       "--alignment says how to place, but --place is missing");
+  if (flags[1].given && !out->place && !out->svg) {
+    return problem_set(wrong, KIND_USAGE,
+                       "add --place or --svg, or drop --alignment",
+                       "--alignment says how to place, but nothing is placed");
   }
-  return true;
+  return check_drawing(out->svg, wrong);
 }
 
 /* What was planned, for the answer and the drawing. */
@@ -67,7 +69,7 @@ typedef struct frontier_answer {
   vyre_frontier_plan plan;
   const vyre_interval *intervals;
   vyre_placement_plan placement;
-  bool placed;
+  bool shows_placement; /* in the answer; a drawing always has it */
 } frontier_answer;
 
 static vyre_code build(frontier_answer *a, const frontier_flags *f,
@@ -76,15 +78,14 @@ static vyre_code build(frontier_answer *a, const frontier_flags *f,
   vyre_placement_scratch place_scratch = {0};
   vyre_code code =
       vyre_frontier_plan_build(&a->desc, &scratch, arena, &a->plan, st);
-  if (code == VYRE_OK && f->place) {
+  if (code == VYRE_OK && (f->place || f->svg)) {
     code = vyre_frontier_intervals(&a->plan, &a->desc, f->alignment, arena,
                                    &a->intervals, st);
     if (code == VYRE_OK) {
-      code =
-          vyre_placement_plan_build(a->intervals, a->desc.wave_count * 3, NULL,
-                                    &place_scratch, arena, &a->placement, st);
+      code = vyre_placement_plan_build(
+          a->intervals, a->desc.wave_count * VYRE_PART_COUNT, NULL,
+          &place_scratch, arena, &a->placement, st);
     }
-    a->placed = code == VYRE_OK;
   }
   vyre_placement_scratch_finish(&place_scratch);
   vyre_barrier_scratch_finish(&scratch);
@@ -112,7 +113,6 @@ static void put_groups(json_out *json, const vyre_barrier_plan *plan) {
 }
 
 static void put_placement(json_out *json, const frontier_answer *a) {
-  static const char *const parts[] = {"frontier", "scratch", "output"};
   json_open(json, "placement", '{');
   json_placement_fields(json, &a->placement);
   json_bool(json, "fits_budget", fits_budget(a));
@@ -120,8 +120,8 @@ static void put_placement(json_out *json, const frontier_answer *a) {
   for (size_t i = 0; i < a->placement.interval_count; i++) {
     const vyre_interval *interval = &a->intervals[i];
     json_open(json, NULL, '{');
-    json_u64(json, "wave", i / 3);
-    json_text(json, "part", parts[i % 3]);
+    json_u64(json, "wave", i / VYRE_PART_COUNT);
+    json_text(json, "part", vyre_wave_part_name(i % VYRE_PART_COUNT));
     json_u64(json, "first_group", interval->first_group);
     json_u64(json, "last_group", interval->last_group);
     json_u64(json, "size", interval->size);
@@ -143,13 +143,13 @@ static void put_json(const frontier_answer *a, sink *out) {
   json_u64(&json, "amortized_readback_bytes", plan->amortized_readback_bytes);
   json_u64(&json, "max_group_width", plan->max_group_width);
   json_u64(&json, "minimum_groups", plan->minimum_groups);
-  if (a->placed) put_placement(&json, a);
+  if (a->shows_placement) put_placement(&json, a);
   json_end(&json);
 }
 
 static void put_text(const frontier_answer *a, sink *out) {
   vyre_frontier_plan_print(&a->plan, &a->desc, sink_writer(out));
-  if (!a->placed) return;
+  if (!a->shows_placement) return;
   sink_text(out,
             "\n"
             "Wave w has three intervals: 3w is its frontier, 3w+1 its scratch\n"
@@ -162,7 +162,7 @@ static void put_text(const frontier_answer *a, sink *out) {
 
 int plan_frontier(int count, char **words, bool json) {
   frontier_flags f = {.alignment = 256};
-  frontier_answer a = {.placed = false};
+  frontier_answer a = {0};
   problem wrong = {0};
   vyre_arena arena = {0};
   vyre_status st = {0};
@@ -174,6 +174,7 @@ int plan_frontier(int count, char **words, bool json) {
       !read_frontier_json(&in, &arena, &a.desc, &wrong)) {
     code = problem_report(&wrong, json);
   } else {
+    a.shows_placement = f.place;
     if (build(&a, &f, &arena, &st) == VYRE_OK) {
       if (json) {
         put_json(&a, &out);
@@ -181,8 +182,7 @@ int plan_frontier(int count, char **words, bool json) {
         put_text(&a, &out);
       }
       if (f.svg) {
-        svg_frontier(&a.desc, &a.plan, a.placed ? &a.placement : NULL,
-                     a.intervals, &svg);
+        svg_frontier(&a.desc, &a.plan, &a.placement, a.intervals, &svg);
       }
     }
     code = finish_plan(&st, &out, f.svg, &svg, json);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "plan_json.h"
 
+#include <string.h>
+
 #include "output.h"
 
 json_out json_begin(sink *out) {
@@ -29,6 +31,13 @@ void json_placement_fields(json_out *json, const vyre_placement_plan *plan) {
   json_u64(json, "gap_bytes", plan->gap_bytes);
   json_bool(json, "optimal", plan->optimal);
   json_text(json, "method", vyre_placement_method_name(plan->method));
+  json_u64(json, "search_nodes", plan->search_nodes);
+}
+
+bool check_drawing(const char *svg_path, problem *wrong) {
+  if (!svg_path || strcmp(svg_path, "-") != 0) return true;
+  return problem_set(wrong, KIND_USAGE, "name a file, for example plan.svg",
+                     "--svg -: standard output is taken by the answer");
 }
 
 int finish_plan(const vyre_status *st, sink *out, const char *svg_path,

@@ -18,6 +18,9 @@ void json_queue_fields(json_out *json, const vyre_queue_plan *plan);
 /* The figures of a placement, without its intervals. */
 void json_placement_fields(json_out *json, const vyre_placement_plan *plan);
 
+/* Refuses a drawing on standard output, which is the answer's. NULL is fine. */
+bool check_drawing(const char *svg_path, problem *wrong);
+
 /* Publishes the answer, or reports the failure. Frees the sinks. */
 int finish_plan(const vyre_status *st, sink *out, const char *svg_path,
                 sink *svg, bool json);

@@ -53,7 +53,7 @@ static bool read_flags(int count, char **words, place_flags *out,
     return problem_set(wrong, KIND_USAGE, "choose --csv or --json",
                        "--csv and --json are both given");
   }
-  return true;
+  return check_drawing(out->svg, wrong);
 }
 
 static void put_id(json_out *json, const interval_id *id, size_t index) {

@@ -29,10 +29,10 @@ enum { EXIT_FINE = 0, EXIT_WRONG = 1, EXIT_USAGE = 2 };
 /* Fills @p out unless it holds a problem already; returns false, so that a
  * reader can `return problem_set(...)`. */
 bool problem_set(problem *out, const char *kind, const char *fix,
-                 const char *format, ...) VYRE_PRINTF(4, 5);
+                 const char *format, ...) PRINTF_LIKE(4, 5);
 
 /* Replaces the remedy by one that was made up on the spot. */
-void problem_fix(problem *out, const char *format, ...) VYRE_PRINTF(2, 3);
+void problem_fix(problem *out, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* The same for a failure of the library. */
 bool problem_from_status(problem *out, const vyre_status *st);
@@ -40,8 +40,8 @@ bool problem_from_status(problem *out, const vyre_status *st);
 /* There is no memory for @p what. */
 bool problem_no_memory(problem *out, const char *what);
 
-/* Tells it, as JSON on stdout or as text on stderr, where it also goes if stdout
- * takes nothing. Returns the exit code. */
+/* Tells it, as JSON on stdout or as text on stderr, where it also goes if
+ * stdout takes nothing. Returns the exit code. */
 int problem_report(const problem *what, bool json);
 
 /* The same into sinks. */

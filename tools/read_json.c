@@ -200,7 +200,7 @@ bool json_keys_complete(json_reader *reader, const key_set *keys,
   return true;
 }
 
-/* --- between YAJL and the handler ------------------------------------------ */
+/* --- between YAJL and the handler ------------------------------------------*/
 
 static void advance(json_reader *reader) {
   reader->before = reader->end;

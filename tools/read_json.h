@@ -50,7 +50,7 @@ bool json_read(json_reader *reader);
 
 /* Fails at the token that is being handled. */
 bool json_fail(json_reader *reader, const char *fix, const char *format, ...)
-    VYRE_PRINTF(3, 4);
+    PRINTF_LIKE(3, 4);
 
 /* "<name> is <token>, not <wanted>" */
 bool json_unexpected(json_reader *reader, const token *t, const char *name,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* {"workgroup":[x, y, z],
- *  "buffers":[{"name":"a", "binding":0, "access":"read", "element":"f32"}, ...],
- *  "input_lengths":[bytes, {"bytes":N, "resident":true}, ...]} */
+/* {"workgroup":[x, y, z], "buffers":[{"name":"a", "binding":0,
+ * "access":"read", "element":"f32"}, ...], "input_lengths":[bytes, {"bytes":N,
+ * "resident":true}, ...]} */
 #include <stdio.h>
 
 #include "read_json.h"

@@ -20,7 +20,7 @@ void svg_frontier(const vyre_frontier_desc *desc,
 void svg_place(const place_input *in, const vyre_placement_plan *plan,
                sink *out);
 
-/* --- what the drawings are made of ----------------------------------------- */
+/* --- what the drawings are made of -----------------------------------------*/
 
 enum {
   SVG_WIDTH = 1080,
@@ -55,7 +55,7 @@ void svg_rect(sink *out, double x, double y, double width, double height,
 
 /* Text at a point; @p style is a class of the style sheet. Escapes. */
 void svg_text(sink *out, double x, double y, const char *style,
-              const char *format, ...) VYRE_PRINTF(5, 6);
+              const char *format, ...) PRINTF_LIKE(5, 6);
 
 /* Headings of a panel, whose plot begins SVG_HEADING below @p top. */
 void svg_heading(sink *out, double top, const char *title,

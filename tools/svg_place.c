@@ -8,17 +8,26 @@
 
 enum { MOST_BOXES = 5000 };
 
-/* Which boxes to draw if there are too many: those of more than `above` bytes,
- * and the first `ties` of exactly that many. */
+/* Which boxes to draw if there are too many: those of an area above `above`, and
+ * the first `ties` of exactly that. Area, so that what fills the picture is in
+ * it, whether large or long-lived. */
 typedef struct box_choice {
   uint64_t above;
   size_t ties;
 } box_choice;
 
+/* Bytes times groups, or the most that fits. */
+static uint64_t area_of(const vyre_interval *interval) {
+  uint64_t groups = interval->last_group - interval->first_group;
+  if (groups < UINT64_MAX) groups++;
+  if (interval->size > UINT64_MAX / groups) return UINT64_MAX;
+  return interval->size * groups;
+}
+
 static size_t count_above(const vyre_interval *intervals, size_t count,
-                          uint64_t bytes) {
+                          uint64_t area) {
   size_t found = 0;
-  for (size_t i = 0; i < count; i++) found += intervals[i].size > bytes;
+  for (size_t i = 0; i < count; i++) found += area_of(&intervals[i]) > area;
   return found;
 }
 
@@ -49,10 +58,10 @@ static const char *box_style(size_t index, bool waves, bool small) {
 /* A name of at most @p room pixels. */
 static void name_box(size_t index, const interval_id *ids, double room,
                      char name[64]) {
-  static const char *const parts[] = {"frontier", "scratch", "output"};
   size_t letters = room / 6.6 < 60 ? (size_t)(room / 6.6) : 60;
   if (!ids) {
-    snprintf(name, 64, "%s %zu", parts[index % 3], index / 3);
+    snprintf(name, 64, "%s %zu", vyre_wave_part_name(index % VYRE_PART_COUNT),
+             index / VYRE_PART_COUNT);
   } else if (ids[index].text) {
     show_into(name, letters < 5 ? 5 : letters, ids[index].text,
               ids[index].length);
@@ -86,10 +95,10 @@ static size_t draw_boxes(const svg_plot *plot, const vyre_interval *intervals,
   box_choice choice = choose_boxes(intervals, plan->interval_count);
   size_t drawn = 0;
   for (size_t i = 0; i < plan->interval_count; i++) {
-    uint64_t size = intervals[i].size;
-    if (size == choice.above && choice.ties > 0) {
+    uint64_t area = area_of(&intervals[i]);
+    if (area == choice.above && choice.ties > 0) {
       choice.ties--;
-    } else if (size <= choice.above) {
+    } else if (area <= choice.above) {
       continue;
     }
     draw_box(plot, &intervals[i], plan->offsets[i], i, ids);
@@ -155,7 +164,7 @@ void svg_placement(const vyre_interval *intervals, const interval_id *ids,
   draw_levels(plot, plan);
   if (drawn < there) {
     svg_text(plot->out, ids ? 32 : 420, plot->top - 28, "tick",
-             "drawn: the %zu largest of %zu intervals", drawn, there);
+             "drawn: the %zu of %zu intervals that fill most", drawn, there);
   }
 }
 

@@ -90,7 +90,10 @@ size_t utf8_next(const char *text, size_t length, uint32_t *code_point) {
 }
 
 bool is_control(uint32_t code_point) {
-  return code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0);
+  return code_point < 0x20 || (code_point >= 0x7F && code_point <= 0x9F) ||
+         (code_point >= 0x200E && code_point <= 0x200F) ||
+         (code_point >= 0x2028 && code_point <= 0x202E) ||
+         (code_point >= 0x2066 && code_point <= 0x2069) || code_point == 0xFEFF;
 }
 
 size_t find_unprintable(const char *text, size_t length) {

@@ -85,8 +85,8 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_barrier_plan_build(
     vyre_barrier_plan *out, vyre_status *st);
 
 /** Prints the groups, one a line. Long ones are cut with a count of the rest.
- *  Returns false if @p writer refused.  Threads: safe.  Blocks: on the writer.
- */
+ *  Returns false if @p writer refused or @p plan is NULL.  Threads: safe.
+ *  Blocks: on the writer. */
 VYRE_API bool vyre_barrier_plan_print(const vyre_barrier_plan *plan,
                                       vyre_writer writer);
 

@@ -146,11 +146,11 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_binding_plan_build_for(
     size_t input_count, vyre_arena *arena, vyre_binding_plan *out,
     vyre_status *st);
 
-/** Checks inputs against a plan: their number, then each in binding order: a
- *  whole number of elements, the declared size (host: exactly, resident: at
- *  least), and at most 2^32-1 elements.
- *  Ownership: borrows everything.  Threads: safe.  Blocks: never.
- *  Errors:    VYRE_INVALID_PROGRAM, with the buffer and both numbers. */
+/** Checks inputs against a plan: their number, then each in binding order. Host
+ *  bytes must be whole elements, and exactly the declared size if there is one.
+ *  A resident buffer must have at least the declared size; without one, whole
+ *  elements. Nothing may have more than 2^32-1 elements.
+ *  Errors: VYRE_INVALID_PROGRAM, with the buffer and both numbers. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_binding_plan_validate(
     const vyre_binding_plan *plan, const vyre_input_extent *inputs,
     size_t input_count, vyre_status *st);
@@ -196,9 +196,9 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_layout_fingerprint_build(
 VYRE_API bool vyre_layout_fingerprint_equal(const vyre_layout_fingerprint *a,
                                             const vyre_layout_fingerprint *b);
 
-/** Prints the plan as an aligned table, one buffer a line.
- *  Returns false if @p writer refused.  Threads: safe.  Blocks: on the writer.
- */
+/** Prints the plan as an aligned table, one buffer a line. Returns false if @p
+ *  writer refused or @p plan is NULL.  Threads: safe.  Blocks: on the writer.
+ *  */
 VYRE_API bool vyre_binding_plan_print(const vyre_binding_plan *plan,
                                       vyre_writer writer);
 

@@ -31,7 +31,8 @@ VYRE_BEGIN
 VYRE_API VYRE_NODISCARD vyre_code vyre_capture_plan_build(
     const vyre_binding_plan *bindings, vyre_capture_plan *out, vyre_status *st);
 
-/** Prints the plan as an aligned table. Returns false if @p writer refused.
+/** Prints the plan as an aligned table. Returns false if @p writer refused or
+ *  @p plan is NULL.
  *  Threads: safe.  Blocks: on the writer. */
 VYRE_API bool vyre_capture_plan_print(const vyre_capture_plan *plan,
                                       vyre_writer writer);

@@ -5,11 +5,9 @@
 #define VYRE_EXPORT_H
 
 #if defined(__GNUC__) || defined(__clang__)
-#define VYRE_API                 __attribute__((visibility("default")))
-#define VYRE_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#define VYRE_API __attribute__((visibility("default")))
 #else
 #define VYRE_API
-#define VYRE_PRINTF(text, first)
 #endif
 
 /* A result that must be looked at: ignoring it is a compiler warning. The

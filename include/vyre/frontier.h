@@ -26,6 +26,18 @@ typedef struct vyre_frontier_wave {
 /** How many times its scratch bytes a wave holds in a fused group. */
 #define VYRE_FUSED_SCRATCH_FACTOR 4
 
+/** The parts of a wave, in the order of its intervals: X(enumerator, name). */
+#define VYRE_WAVE_PART_MAP(X)       \
+  X(VYRE_PART_FRONTIER, "frontier") \
+  X(VYRE_PART_SCRATCH, "scratch")   \
+  X(VYRE_PART_OUTPUT, "output")
+
+typedef enum vyre_wave_part {
+#define VYRE_X2(name, text) name,
+  VYRE_WAVE_PART_MAP(VYRE_X2) VYRE_PART_COUNT
+#undef VYRE_X2
+} vyre_wave_part;
+
 typedef struct vyre_frontier_desc {
   const vyre_frontier_wave *waves;
   size_t wave_count;
@@ -73,24 +85,28 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_frontier_wave_bytes(
  *  Blocks:    on the allocator only.
  *  Errors:    those of vyre_barrier_plan_build, then VYRE_PLAN_REJECTED:
  *             group_over_budget (resident graph bytes; single fused frontier
- *             wave bytes) with required_bytes, budget_bytes and, if there is
- *             one, smallest_budget_bytes: the least budget_bytes that would
- *             do; byte_count_overflow. */
+ *             wave bytes) with required_bytes, budget_bytes and, where it is
+ *             known, smallest_budget_bytes: the least budget_bytes that would
+ *             do (unknown only if sums come close to 64 bits);
+ *             byte_count_overflow. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_frontier_plan_build(
     const vyre_frontier_desc *desc, vyre_barrier_scratch *scratch,
     vyre_arena *arena, vyre_frontier_plan *out, vyre_status *st);
 
 /** The intervals that the waves of a plan occupy, for
- *  vyre_placement_plan_build: three a wave, at 3 * wave: frontier, fused
- *  scratch (4 * scratch), output. Scratch lives in its group; frontier and
- *  output live from their group to the last group that depends on the wave,
- *  or, if none does, to the last group, where they are read back.
- *  Ownership: *out (3 * wave_count entries) lives in @p arena; NULL on
- *             failure.
+ *  vyre_placement_plan_build: part p of wave w is at w * VYRE_PART_COUNT + p;
+ *  scratch counts four times, as in its group. Scratch lives in its group;
+ *  frontier and output live from their group to the last group that depends on
+ *  the wave, or, if none does, to the last group, where they are read back. So
+ *  what is placed can be more than the largest group: lifetimes overlap.
+ *  Ownership: *out (wave_count * VYRE_PART_COUNT entries) lives in @p arena;
+ *             NULL on failure.
  *  Lifetime:  @p desc must be what @p plan was built from.
  *  Threads:   safe; the arena is compatible.
  *  Blocks:    on the allocator only.
- *  Errors:    VYRE_INVALID_ARGUMENT if @p desc is not the plan's;
+ *  Errors:    VYRE_INVALID_ARGUMENT if the plan's groups are broken, or it is
+ *             seen that @p desc is another (number of waves, an edge inside a
+ *             group); VYRE_PLAN_REJECTED: byte_count_overflow;
  *             VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_frontier_intervals(
     const vyre_frontier_plan *plan, const vyre_frontier_desc *desc,
@@ -98,11 +114,16 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_frontier_intervals(
     vyre_status *st);
 
 /** Prints the figures of a plan and draws its groups with their bytes against
- *  the budget. Returns false if @p writer refused. Lifetime: @p desc must be
- *  what @p plan was built from. Threads: safe.  Blocks: on the writer. */
+ *  the budget. Returns false if @p writer refused or @p plan is NULL.
+ *  Lifetime: @p desc must be what @p plan was built from. Threads: safe.
+ *  Blocks: on the writer. */
 VYRE_API bool vyre_frontier_plan_print(const vyre_frontier_plan *plan,
                                        const vyre_frontier_desc *desc,
                                        vyre_writer writer);
+
+/** "frontier" and so on; "?" for a number that is none.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const char *vyre_wave_part_name(vyre_wave_part part);
 
 VYRE_END
 

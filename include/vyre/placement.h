@@ -24,10 +24,10 @@ typedef struct vyre_interval {
 } vyre_interval;
 
 /** How hard to try. Zeroed: the defaults. The limits count steps, never time,
- *  so that equal input gives equal plans everywhere. The first best-fit order is
- *  not limited: it runs whole, or (with very many intervals that live at once)
- *  not at all. The search leaves out what has more than 2000 intervals that no
- *  moment separates. */
+ *  so that equal input gives equal plans everywhere. The first best-fit order
+ *  is not limited: it runs whole, or (with very many intervals that live at
+ *  once) not at all. The search leaves out what has more than 2000 intervals
+ *  that no moment separates. */
 typedef struct vyre_placement_options {
   uint64_t heuristic_steps; /* for best-fit orders; 0: the default */
   uint64_t search_nodes;    /* for the exact search; 0: the default */
@@ -66,8 +66,9 @@ typedef struct vyre_placement_scratch {
   vyre_arena arena;
 } vyre_placement_scratch;
 
-/** Most intervals of a plan: indices inside are 32 bits wide. */
-#define VYRE_MAX_INTERVALS (UINT32_MAX - 1)
+/** Most intervals of a plan: indices inside are 32 bits wide, and some count
+ *  both ends of an interval. */
+#define VYRE_MAX_INTERVALS (UINT32_C(1) << 30)
 
 VYRE_BEGIN
 
@@ -97,7 +98,7 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_placement_plan_build(
     vyre_arena *arena, vyre_placement_plan *out, vyre_status *st);
 
 /** Prints the figures of a plan and the place of each interval.
- *  Returns false if @p writer refused.
+ *  Returns false if @p writer refused or @p plan is NULL.
  *  Lifetime: @p intervals must be what @p plan was built from.
  *  Threads: safe.  Blocks: on the writer. */
 VYRE_API bool vyre_placement_plan_print(const vyre_placement_plan *plan,

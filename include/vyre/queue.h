@@ -101,7 +101,8 @@ VYRE_API VYRE_NODISCARD vyre_code
 vyre_queue_expansion_build(const vyre_queue_expansion_profile *profile,
                            vyre_queue_expansion_plan *out, vyre_status *st);
 
-/** Print a plan as an aligned table. Return false if @p writer refused.
+/** Print a plan as an aligned table. Return false if @p writer refused or @p
+ *  plan is NULL.
  *  Threads: safe.  Blocks: on the writer. */
 VYRE_API bool vyre_queue_plan_print(const vyre_queue_plan *plan,
                                     vyre_writer writer);

@@ -18,6 +18,7 @@
 #ifndef VYRE_STATUS_H
 #define VYRE_STATUS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -88,7 +89,8 @@ typedef struct vyre_status {
   int32_t native;        /* the device API's own code; 0 if there is none */
   uint32_t number_count; /* how many of numbers[] are set */
   vyre_status_number numbers[VYRE_STATUS_MAX_NUMBERS];
-  const char *field; /* which quantity was computed or reserved; NULL if none */
+  const char *field; /* which quantity was computed or reserved, or NULL;
+                        static storage */
   const char *file;  /* where in vyre the failure was found; static storage */
   int line;
   char message[320]; /* one sentence: what, which, both numbers */
@@ -105,11 +107,11 @@ VYRE_API const char *vyre_code_name(vyre_code code);
  *  Static storage.  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_kind_name(vyre_kind kind);
 
-/** Looks up one of the named numbers of a failure.
- *  Returns 1 and sets *out if @p st has it, else returns 0 and leaves *out.
+/** Looks up one of the named numbers of a failure. Returns true and sets *out
+ *  if @p st has it, else returns false and leaves it.
  *  Ownership: borrows everything.  Threads: as the status.  Blocks: never. */
-VYRE_API int vyre_status_number_get(const vyre_status *st, const char *name,
-                                    uint64_t *out);
+VYRE_API bool vyre_status_number_get(const vyre_status *st, const char *name,
+                                     uint64_t *out);
 
 VYRE_END
 

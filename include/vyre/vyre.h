@@ -2,8 +2,18 @@
 /** @file vyre/vyre.h
  *  All of vyre. Each header also stands alone.
  *
- *  Threads, in every header: *safe* means any threads at once; *compatible*
- *  means one thread at a time per object; docs/ownership.md has the rest. */
+ *  What holds in every header, unless it says otherwise:
+ *  - Threads: *safe* means any threads at once; *compatible* means one thread at
+ *    a time per object. Functions are safe; arenas, scratch and statuses are
+ *    compatible.
+ *  - Blocks: a call waits for nothing but the allocator it was given.
+ *  - Lifetime: what is passed in is borrowed for the call.
+ *  - NULL: a status may be NULL, and so may an array of no elements. Where a
+ *    function returns a code, any other NULL is VYRE_INVALID_ARGUMENT. Enders
+ *    (finish, release) and resets take NULL and do nothing; printers and
+ *    comparisons return false.
+ *  - Failure: *out is zeroed or NULL, the arena is as before.
+ *  docs/ownership.md shows how it goes together. */
 #ifndef VYRE_VYRE_H
 #define VYRE_VYRE_H
 

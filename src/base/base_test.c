@@ -102,8 +102,14 @@ TEST(codes_and_kinds_have_names_and_published_numbers) {
 }
 
 TEST(version_agrees_with_its_macros) {
-  CHECK_U64(vyre_version(), 1000);
-  CHECK_TEXT(vyre_version_string(), VYRE_VERSION_STRING);
+  CHECK_U64(vyre_version(), VYRE_VERSION_MAJOR * 1000000u +
+                                VYRE_VERSION_MINOR * 1000u +
+                                VYRE_VERSION_PATCH);
+  char text[32];
+  snprintf(text, sizeof text, "%d.%d.%d", VYRE_VERSION_MAJOR,
+           VYRE_VERSION_MINOR, VYRE_VERSION_PATCH);
+  CHECK_TEXT(vyre_version_string(), text);
+  CHECK_TEXT(VYRE_VERSION_STRING, text);
 }
 
 /* --- arithmetic ------------------------------------------------------------*/
@@ -188,18 +194,58 @@ TEST(basis_point_vectors) {
 /* --- memory ----------------------------------------------------------------*/
 
 TEST(arena_gives_aligned_memory_that_does_not_overlap) {
+  enum { MOST = 300 };
+  static struct {
+    unsigned char *start;
+    size_t size;
+  } taken[MOST];
+  int count = 0;
   vyre_arena arena = {0};
-  unsigned char *last_end = NULL;
   for (size_t alignment = 1; alignment <= 4096; alignment *= 2) {
     for (size_t size = 0; size < 5000; size = size * 3 + 1) {
       unsigned char *got = vyre_arena_alloc(&arena, size, alignment);
       CHECK(got && (uintptr_t)got % alignment == 0);
-      CHECK(got != last_end || size == 0 || last_end == got);
-      memset(got, 0xA5, size);
-      last_end = got + size;
+      memset(got, count & 0xFF, size);
+      taken[count].start = got;
+      taken[count++].size = size;
+    }
+  }
+  for (int i = 0; i < count; i++) { /* nobody wrote over another */
+    for (size_t k = 0; k < taken[i].size; k++) {
+      CHECK(taken[i].start[k] == (i & 0xFF));
     }
   }
   vyre_arena_finish(&arena);
+}
+
+TEST(arena_takes_a_block_for_what_is_large_and_aligned) {
+  test_heap heap = {.left = -1};
+  vyre_arena arena;
+  vyre_arena_init(&arena, test_heap_allocator(&heap));
+  for (int i = 1; i <= 3; i++) {
+    void *got = vyre_arena_alloc(&arena, 100000, 4096);
+    CHECK(got && (uintptr_t)got % 4096 == 0);
+  }
+  CHECK(heap.calls <= 3);
+  size_t calls = heap.calls;
+  for (int i = 0; i < 2000; i++) CHECK(vyre_arena_alloc(&arena, 1000, 0));
+  CHECK(heap.calls <= calls + 6); /* blocks grow: few calls for 2 MB */
+  vyre_arena_finish(&arena);
+}
+
+TEST(arena_is_as_before_when_it_has_no_more) {
+  test_heap heap = {.left = 2};
+  vyre_arena arena;
+  vyre_arena_init(&arena, test_heap_allocator(&heap));
+  CHECK(vyre_arena_alloc(&arena, 100, 0));
+  CHECK(vyre_arena_alloc(&arena, 9000, 0));
+  vyre_arena_reset(&arena);
+  CHECK(vyre_arena_alloc(&arena, 100, 0));
+  vyre_arena before = arena;
+  CHECK(!vyre_arena_alloc(&arena, 50000, 0)); /* behind the kept block */
+  CHECK(arena.current == before.current && arena.used == before.used);
+  vyre_arena_finish(&arena);
+  CHECK_U64(heap.live_bytes, 0);
 }
 
 TEST(arena_refuses_what_cannot_be) {
@@ -239,13 +285,15 @@ TEST(arena_that_was_reset_gives_the_same_memory_without_allocating) {
 
 TEST(arena_rewinds_to_a_mark_and_trims_its_newest_array) {
   vyre_arena arena = {0};
-  void *kept = vyre_arena_alloc(&arena, 100, 0);
+  CHECK(vyre_arena_alloc(&arena, 100, 0));
   vyre__arena_mark mark = vyre__arena_here(&arena);
-  void *first = vyre_arena_alloc(&arena, 10000, 0);
-  CHECK(kept && first && vyre_arena_alloc(&arena, 100000, 0));
+  void *small = vyre_arena_alloc(&arena, 10, 0);
+  CHECK(vyre_arena_alloc(&arena, 100000, 0));
+  size_t footprint = vyre_arena_footprint(&arena);
   vyre__arena_rewind(&arena, mark);
-  CHECK(vyre_arena_alloc(&arena, 10000, 0) == first ||
-        vyre_arena_footprint(&arena) > 0);
+  CHECK(vyre_arena_alloc(&arena, 10, 0) == small);
+  CHECK(vyre_arena_alloc(&arena, 100000, 0));
+  CHECK_U64(vyre_arena_footprint(&arena), footprint);
   vyre__arena_rewind(&arena, mark);
   uint32_t *array = vyre__arena_array(&arena, 100, sizeof *array);
   size_t used = arena.used;
@@ -285,8 +333,8 @@ TEST(reserve_keeps_contents_and_never_shrinks) {
   CHECK_U64(capacity, grown);
   CHECK(!vyre__reserve(heap, &array, &capacity, SIZE_MAX / 2, 4, true));
   CHECK_U64(capacity, grown);
-  vyre__reserve_free(heap, &array, &capacity, 4);
-  CHECK(!array && capacity == 0);
+  vyre__reserve_free(heap, array, capacity, 4);
+  vyre__reserve_free(heap, NULL, 0, 4);
 }
 
 /* --- hash, sort, text, clock -----------------------------------------------*/
@@ -350,12 +398,33 @@ TEST(utf8_names_are_accepted_and_everything_else_refused) {
                {"\xED\xA0\x80", false},     /* a surrogate */
                {"\xF4\x90\x80\x80", false}, /* above U+10FFFF */
                {"\xE2\x80\xAE", false},     /* turns the text around */
+               {"\xE2\x81\xA6", false},     /* isolates a direction */
+               {"\xE2\x81\xA9", false},     /* and ends it */
+               {"\xE2\x81\xAA", true},
+               {"\xEF\xBB\xBF", false}, /* a byte order mark */
                {"\xF5\x80\x80\x80", false}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     CHECK(vyre__utf8_printable(cases[i].text, strlen(cases[i].text)) ==
           cases[i].good);
   }
   CHECK(!vyre__utf8_printable("a\0b", 3));
+}
+
+TEST(names_in_messages_are_cut_between_characters) {
+  char out[VYRE__NAME_TEXT], longer[200] = "";
+  CHECK_TEXT(vyre__name("short", out), "short");
+  CHECK_TEXT(vyre__name(NULL, out), "");
+  CHECK_TEXT(vyre__name("a\x1b[31m\xC3", out), "a?[31m?");
+  for (int i = 0; i < 64; i++) longer[i] = 'n';
+  CHECK_TEXT(vyre__name(longer, out), longer); /* 64 bytes: whole */
+  longer[64] = 'n';
+  vyre__name(longer, out);
+  CHECK_U64(strlen(out), 67);
+  CHECK_TEXT(out + 63, "n...");
+  memcpy(longer + 63, "\xC3\xA9z", 4); /* a character over the edge */
+  vyre__name(longer, out);
+  CHECK_U64(strlen(out), 66);
+  CHECK_TEXT(out + 62, "n...");
 }
 
 TEST(figures_have_separators) {
@@ -404,6 +473,8 @@ TEST_MAIN(
     TEST_ENTRY(powers_of_two_are_told_from_the_rest),
     TEST_ENTRY(basis_point_vectors),
     TEST_ENTRY(arena_gives_aligned_memory_that_does_not_overlap),
+    TEST_ENTRY(arena_takes_a_block_for_what_is_large_and_aligned),
+    TEST_ENTRY(arena_is_as_before_when_it_has_no_more),
     TEST_ENTRY(arena_refuses_what_cannot_be),
     TEST_ENTRY(arena_that_was_reset_gives_the_same_memory_without_allocating),
     TEST_ENTRY(arena_rewinds_to_a_mark_and_trims_its_newest_array),
@@ -413,6 +484,7 @@ TEST_MAIN(
     TEST_ENTRY(hash_tells_apart_streams_that_differ_in_split_order_or_domain),
     TEST_ENTRY(sort_orders_by_key_then_tie_at_every_length),
     TEST_ENTRY(utf8_names_are_accepted_and_everything_else_refused),
+    TEST_ENTRY(names_in_messages_are_cut_between_characters),
     TEST_ENTRY(figures_have_separators),
     TEST_ENTRY(printer_stops_at_the_first_refusal),
     TEST_ENTRY(clock_does_not_go_back))

@@ -66,11 +66,9 @@ bool vyre__reserve(vyre_allocator allocator, void **array, size_t *capacity,
   return true;
 }
 
-void vyre__reserve_free(vyre_allocator allocator, void **array,
-                        size_t *capacity, size_t element_size) {
-  if (*array) vyre__resize(allocator, *array, *capacity * element_size, 0);
-  *array = NULL;
-  *capacity = 0;
+void vyre__reserve_free(vyre_allocator allocator, void *array, size_t capacity,
+                        size_t element_size) {
+  if (array) vyre__resize(allocator, array, capacity * element_size, 0);
 }
 
 /* Blocks form a list, oldest first; those behind `current` are kept from before
@@ -84,7 +82,7 @@ struct vyre_arena_block {
 enum { FIRST_BLOCK = 4096, MAX_ALIGNMENT = 4096 };
 
 void vyre_arena_init(vyre_arena *arena, vyre_allocator allocator) {
-  *arena = (vyre_arena){.allocator = allocator};
+  if (arena) *arena = (vyre_arena){.allocator = allocator};
 }
 
 /* Where an allocation would start in @p block from @p used on, or SIZE_MAX. */
@@ -97,10 +95,11 @@ static size_t fit(const struct vyre_arena_block *block, size_t used,
   return start;
 }
 
-static struct vyre_arena_block *add_block(vyre_arena *arena, size_t size,
-                                          size_t alignment) {
+/* A block behind @p last, which is the end of the list. */
+static struct vyre_arena_block *add_block(vyre_arena *arena,
+                                          struct vyre_arena_block *last,
+                                          size_t size, size_t alignment) {
   size_t wanted = FIRST_BLOCK;
-  struct vyre_arena_block *last = arena->current;
   if (last) wanted = last->size < (SIZE_MAX / 4) ? last->size * 2 : last->size;
   size_t least;
   if (!vyre__add(size, alignment, &least)) return NULL;
@@ -110,8 +109,7 @@ static struct vyre_arena_block *add_block(vyre_arena *arena, size_t size,
   struct vyre_arena_block *block =
       vyre__resize(arena->allocator, NULL, 0, bytes);
   if (!block) return NULL;
-  block->size = wanted;
-  block->next = last ? last->next : NULL;
+  *block = (struct vyre_arena_block){.size = wanted};
   if (last) {
     last->next = block;
   } else {
@@ -123,25 +121,24 @@ static struct vyre_arena_block *add_block(vyre_arena *arena, size_t size,
 
 void *vyre_arena_alloc(vyre_arena *arena, size_t size, size_t alignment) {
   if (alignment == 0) alignment = _Alignof(max_align_t);
-  if (alignment > MAX_ALIGNMENT || (alignment & (alignment - 1)) != 0) {
+  if (!arena || alignment > MAX_ALIGNMENT ||
+      (alignment & (alignment - 1)) != 0) {
     return NULL;
   }
   size_t taken;
   if (!vyre__add(size, RED_ZONE, &taken)) return NULL;
   struct vyre_arena_block *block = arena->current;
   size_t start = block ? fit(block, arena->used, taken, alignment) : SIZE_MAX;
+  /* Kept blocks that are too small are passed over; they are used again after
+   * the next reset. Nothing is changed before there is a place. */
   while (start == SIZE_MAX) {
     struct vyre_arena_block *next = block ? block->next : arena->first;
-    /* A kept block that is too small is skipped; it is used again after the
-     * next reset. */
-    if (!next) {
-      next = add_block(arena, taken, alignment);
-      if (!next) return NULL;
-    }
-    arena->current = block = next;
-    arena->used = 0;
+    if (!next) next = add_block(arena, block, taken, alignment);
+    if (!next) return NULL;
+    block = next;
     start = fit(block, 0, taken, alignment);
   }
+  arena->current = block;
   arena->used = start + taken;
   UNPOISON(block->data + start, size);
   return block->data + start;
@@ -179,6 +176,7 @@ void vyre__arena_trim(vyre_arena *arena, void *array, size_t count, size_t kept,
 }
 
 void vyre_arena_reset(vyre_arena *arena) {
+  if (!arena) return;
   vyre__arena_rewind(arena, (vyre__arena_mark){0});
 }
 

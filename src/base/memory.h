@@ -20,9 +20,9 @@ void *vyre__resize(vyre_allocator allocator, void *ptr, size_t old_size,
 bool vyre__reserve(vyre_allocator allocator, void **array, size_t *capacity,
                    size_t need, size_t element_size, bool exact);
 
-/* Frees what vyre__reserve made and clears it. */
-void vyre__reserve_free(vyre_allocator allocator, void **array,
-                        size_t *capacity, size_t element_size);
+/* Frees what vyre__reserve made. */
+void vyre__reserve_free(vyre_allocator allocator, void *array, size_t capacity,
+                        size_t element_size);
 
 /* count * size bytes from the arena, NULL on overflow or without memory. A
  * count of 0 gives a valid pointer. */

@@ -18,7 +18,8 @@ static inline vyre__printer vyre__printer_make(vyre_writer writer) {
 }
 
 /* Up to 511 bytes a call. */
-void vyre__print(vyre__printer *out, const char *format, ...) VYRE_PRINTF(2, 3);
+void vyre__print(vyre__printer *out, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* @p count times @p glyph. */
 void vyre__print_repeat(vyre__printer *out, const char *glyph, unsigned count);

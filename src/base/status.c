@@ -71,13 +71,14 @@ const char *vyre_kind_name(vyre_kind kind) {
   return "?";
 }
 
-int vyre_status_number_get(const vyre_status *st, const char *name,
-                           uint64_t *out) {
-  if (!st || !name || !out) return 0;
-  for (uint32_t i = 0; i < st->number_count; i++) {
+bool vyre_status_number_get(const vyre_status *st, const char *name,
+                            uint64_t *out) {
+  if (!st || !name || !out) return false;
+  for (uint32_t i = 0; i < st->number_count && i < VYRE_STATUS_MAX_NUMBERS;
+       i++) {
     if (strcmp(st->numbers[i].name, name) != 0) continue;
     *out = st->numbers[i].value;
-    return 1;
+    return true;
   }
-  return 0;
+  return false;
 }

@@ -53,7 +53,7 @@ typedef struct vyre__failure {
 
 /* Fills @p st if it holds no failure yet. */
 void vyre__fail(vyre_status *st, const vyre__failure *failure,
-                const char *format, ...) VYRE_PRINTF(3, 4);
+                const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 void vyre__fail_null(vyre_status *st, const char *function,
                      const char *argument);

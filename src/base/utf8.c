@@ -2,6 +2,7 @@
 #include "base/utf8.h"
 
 #include <stdint.h>
+#include <string.h>
 
 /* Bytes that follow a lead byte; 0 for a byte that cannot lead. */
 static size_t tail_length(unsigned char lead) {
@@ -20,25 +21,49 @@ static bool is_control(uint32_t point) {
          (point >= 0x2066 && point <= 0x2069) || point == 0xFEFF;
 }
 
-bool vyre__utf8_printable(const char *text, size_t length) {
+/* Bytes of the character at @p at, or 0 if it is malformed or a control. */
+static size_t printable_length(const unsigned char *at, size_t left) {
   static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
-  const unsigned char *at = (const unsigned char *)text;
-  const unsigned char *end = at + length;
-  while (at < end) {
-    uint32_t point = *at++;
-    if (point >= 0x80) {
-      size_t tail = tail_length((unsigned char)point);
-      if (tail == 0 || (size_t)(end - at) < tail) return false;
-      point &= 0x3Fu >> tail;
-      for (size_t i = 0; i < tail; i++) {
-        if ((at[i] & 0xC0) != 0x80) return false;
-        point = point << 6 | (at[i] & 0x3Fu);
-      }
-      at += tail;
-      if (point < least[tail] || point > 0x10FFFF) return false;
-      if (point >= 0xD800 && point <= 0xDFFF) return false;
+  uint32_t point = at[0];
+  size_t tail = 0;
+  if (point >= 0x80) {
+    tail = tail_length((unsigned char)point);
+    if (tail == 0 || left <= tail) return 0;
+    point &= 0x3Fu >> tail;
+    for (size_t i = 1; i <= tail; i++) {
+      if ((at[i] & 0xC0) != 0x80) return 0;
+      point = point << 6 | (at[i] & 0x3Fu);
     }
-    if (is_control(point)) return false;
+    if (point < least[tail] || point > 0x10FFFF) return 0;
+    if (point >= 0xD800 && point <= 0xDFFF) return 0;
+  }
+  return is_control(point) ? 0 : tail + 1;
+}
+
+bool vyre__utf8_printable(const char *text, size_t length) {
+  const unsigned char *at = (const unsigned char *)text;
+  for (size_t done = 0; done < length;) {
+    size_t step = printable_length(at + done, length - done);
+    if (step == 0) return false;
+    done += step;
   }
   return true;
+}
+
+const char *vyre__name(const char *name, char out[VYRE__NAME_TEXT]) {
+  enum { MOST = VYRE__NAME_TEXT - 4 };
+  if (!name) name = "";
+  size_t length = strnlen(name, MOST + 1);
+  size_t at = 0, used = 0;
+  while (at < length && used < MOST) {
+    const unsigned char *from = (const unsigned char *)name + at;
+    /* A character that reaches beyond what is looked at is cut off whole. */
+    size_t step = printable_length(from, strnlen(name + at, 4));
+    if (step > MOST - used) break;
+    memcpy(out + used, step > 0 ? name + at : "?", step > 0 ? step : 1);
+    used += step > 0 ? step : 1;
+    at += step > 0 ? step : 1;
+  }
+  memcpy(out + used, name[at] ? "..." : "", name[at] ? 4 : 1);
+  return out;
 }

@@ -7,7 +7,8 @@
 #include "base/status.h"
 #include "base/utf8.h"
 
-/* The program lives at the start of its own arena: one object, freed at once. */
+/* The program lives at the start of its own arena: one object, freed at once.
+ */
 struct vyre_program {
   vyre_arena arena;
   const vyre_buffer_decl *buffers;
@@ -19,17 +20,17 @@ enum { MAX_NAME = 255 };
 
 static vyre_code check_name(const char *name, size_t index, vyre_status *st) {
   size_t length = name ? strnlen(name, MAX_NAME + 1) : 0;
+  char shown[VYRE__NAME_TEXT];
   if (length == 0) {
     return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
                      "give every buffer a name", "buffer %zu has no name",
                      index);
   }
   if (length > MAX_NAME) {
-    return VYRE_FAIL(
-        st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
-        "use a name of at most 255 bytes",
-        "the name of buffer %zu (%.40s...) is longer than %d bytes", index,
-        name, MAX_NAME);
+    return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
+                     "use a name of at most 255 bytes",
+                     "the name of buffer %zu (%s) is longer than %d bytes",
+                     index, vyre__name(name, shown), MAX_NAME);
   }
   if (!vyre__utf8_printable(name, length)) {
     return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
@@ -41,9 +42,11 @@ static vyre_code check_name(const char *name, size_t index, vyre_status *st) {
 
 static vyre_code unknown_value(const char *name, const char *what,
                                unsigned value, vyre_status *st) {
+  char shown[VYRE__NAME_TEXT];
   return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
                    "use a value that vyre/program.h names",
-                   "buffer '%s' has an unknown %s: %u", name, what, value);
+                   "buffer '%s' has an unknown %s: %u", vyre__name(name, shown),
+                   what, value);
 }
 
 static vyre_code check_buffer(const vyre_buffer_decl *buffer, size_t index,
@@ -64,10 +67,12 @@ static vyre_code check_buffer(const vyre_buffer_decl *buffer, size_t index,
                          buffer->hints.cache_locality, st);
   }
   if (buffer->hints.has_coalesce_axis && buffer->hints.coalesce_axis > 2) {
+    char shown[VYRE__NAME_TEXT];
     return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
                      "use 0 for x, 1 for y, 2 for z, or leave the hint out",
                      "buffer '%s' has coalesce_axis %u, the largest is 2",
-                     buffer->name, (unsigned)buffer->hints.coalesce_axis);
+                     vyre__name(buffer->name, shown),
+                     (unsigned)buffer->hints.coalesce_axis);
   }
   return VYRE_OK;
 }
@@ -149,12 +154,12 @@ void vyre_program_release(vyre_program *program) {
 
 const vyre_buffer_decl *vyre_program_buffers(const vyre_program *program,
                                              size_t *count) {
-  *count = program->buffer_count;
-  return program->buffers;
+  if (count) *count = program ? program->buffer_count : 0;
+  return program ? program->buffers : NULL;
 }
 
 const uint32_t *vyre_program_workgroup(const vyre_program *program) {
-  return program->workgroup;
+  return program ? program->workgroup : NULL;
 }
 
 #define VYRE_X3(name, text, bytes) [name] = (bytes),

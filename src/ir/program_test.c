@@ -59,6 +59,7 @@ TEST(bad_declarations_are_refused_by_name) {
       {{.name = ""}, "has no name"},
       {{.name = long_name}, "longer than 255"},
       {{.name = "a\x1b[31m"}, "not printable"},
+      {{.name = "\xE2\x80\xAE"}, "not printable"},
       {{.name = "x", .kind = (vyre_memory)9}, "unknown memory kind: 9"},
       {{.name = "x", .access = (vyre_access)5}, "unknown access: 5"},
       {{.name = "x", .element = (vyre_element)14}, "unknown element type: 14"},
@@ -75,6 +76,24 @@ TEST(bad_declarations_are_refused_by_name) {
     CHECK(program == NULL);
     CHECK_HAS(st.message, cases[i].says);
   }
+}
+
+TEST(an_axis_that_is_not_given_is_not_looked_at) {
+  vyre_buffer_decl buffer = {.name = "x", .hints = {.coalesce_axis = 5}};
+  vyre_program_desc desc = one_buffer(&buffer);
+  vyre_program *program;
+  vyre_status st = {0};
+  CHECK_OK(vyre_program_create(&desc, (vyre_allocator){0}, &program, &st), st);
+  vyre_program_release(program);
+}
+
+TEST(too_many_buffers_are_refused_before_they_are_read) {
+  vyre_buffer_decl one = {.name = "x"};
+  vyre_program_desc desc = {&one, UINT32_MAX, {1, 1, 1}};
+  vyre_program *program;
+  vyre_status st = {0};
+  CHECK_FAILS(vyre_program_create(&desc, (vyre_allocator){0}, &program, &st),
+              st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM);
 }
 
 TEST(a_workgroup_axis_of_zero_is_refused_and_named) {
@@ -152,6 +171,8 @@ TEST(elements_have_names_and_sizes) {
 TEST_MAIN(TEST_ENTRY(a_program_copies_what_it_is_made_from),
           TEST_ENTRY(a_program_may_have_no_buffers),
           TEST_ENTRY(bad_declarations_are_refused_by_name),
+          TEST_ENTRY(an_axis_that_is_not_given_is_not_looked_at),
+          TEST_ENTRY(too_many_buffers_are_refused_before_they_are_read),
           TEST_ENTRY(a_workgroup_axis_of_zero_is_refused_and_named),
           TEST_ENTRY(null_arguments_are_a_status),
           TEST_ENTRY(creation_survives_every_allocation_failure),

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Waves into layers, by Kahn's algorithm. Graphs that come in order take the way
- * of barrier_ordered.c, which gives the same plan in half the time.
+/* Waves into layers, by Kahn's algorithm. Graphs that come in order take the
+ * way of barrier_ordered.c, which gives the same plan in half the time.
  *
  * Successors are kept row by row in one array (targets), each row in the order
- * its dependencies were given. The rows are filled in place: row_ends[w] starts
- * as where row w begins and is moved on by every entry, so that in the end it is
- * where the row ends, which is where the next begins. The array of the result is
- * at the same time the queue of the algorithm: a layer is a stretch of it. So a
- * plan touches three arrays besides its result, and each dependency three times. */
+ * its dependencies were given. The rows are filled in place: row_ends[w]
+ * starts as where row w begins and is moved on by every entry, so that in the
+ * end it is where the row ends, which is where the next begins. The array of
+ * the result is at the same time the queue of the algorithm: a layer is a
+ * stretch of it. So a plan touches three arrays besides its result, and each
+ * dependency three times. */
 #include "plan/barrier.h"
 
 #include <string.h>
@@ -22,23 +23,29 @@ enum { AHEAD = 24 };
 
 void vyre_barrier_scratch_init(vyre_barrier_scratch *scratch,
                                vyre_allocator allocator) {
-  *scratch = (vyre_barrier_scratch){.allocator = allocator};
+  if (scratch) *scratch = (vyre_barrier_scratch){.allocator = allocator};
 }
 
 void vyre_barrier_scratch_finish(vyre_barrier_scratch *scratch) {
   if (!scratch) return;
   vyre_allocator allocator = scratch->allocator;
-  vyre__reserve_free(allocator, (void **)&scratch->row_ends,
-                     &scratch->row_capacity, sizeof *scratch->row_ends);
-  vyre__reserve_free(allocator, (void **)&scratch->indegree,
-                     &scratch->indegree_capacity, sizeof *scratch->indegree);
-  vyre__reserve_free(allocator, (void **)&scratch->targets,
-                     &scratch->target_capacity, sizeof *scratch->targets);
+  vyre__reserve_free(allocator, scratch->row_ends, scratch->row_capacity,
+                     sizeof *scratch->row_ends);
+  vyre__reserve_free(allocator, scratch->indegree, scratch->indegree_capacity,
+                     sizeof *scratch->indegree);
+  vyre__reserve_free(allocator, scratch->targets, scratch->target_capacity,
+                     sizeof *scratch->targets);
+  vyre_barrier_scratch_init(scratch, allocator);
+}
+
+static size_t smaller(size_t a, size_t b) {
+  return a < b ? a : b;
 }
 
 size_t vyre_barrier_scratch_wave_capacity(const vyre_barrier_scratch *scratch) {
   size_t rows = scratch->row_capacity > 0 ? scratch->row_capacity - 1 : 0;
-  return rows < scratch->indegree_capacity ? rows : scratch->indegree_capacity;
+  return smaller(smaller(rows, scratch->indegree_capacity),
+                 scratch->target_capacity / 2);
 }
 
 size_t vyre_barrier_scratch_dependency_capacity(
@@ -58,17 +65,22 @@ static vyre_code reserve(vyre_barrier_scratch *scratch, uint32_t **array,
   return VYRE_OK;
 }
 
-static vyre_code reserve_waves(vyre_barrier_scratch *scratch, size_t wave_count,
-                               vyre_status *st) {
+/* Both ways reserve the same, so that scratch that held a graph of some size
+ * holds every graph of that size: two words a wave for sorting layers, or one a
+ * dependency for rows. */
+static vyre_code reserve_all(vyre_barrier_scratch *scratch, size_t wave_count,
+                             size_t dependency_count, vyre_status *st) {
+  size_t words = 2 * wave_count;
+  const char *field = "ready wave layer";
+  if (dependency_count > words) {
+    words = dependency_count;
+    field = "outgoing targets";
+  }
   VYRE_TRY(reserve(scratch, &scratch->row_ends, &scratch->row_capacity,
                    wave_count + 1, "outgoing offsets", st));
-  return reserve(scratch, &scratch->indegree, &scratch->indegree_capacity,
-                 wave_count, "indegree", st);
-}
-
-static vyre_code reserve_targets(vyre_barrier_scratch *scratch, size_t count,
-                                 const char *field, vyre_status *st) {
-  return reserve(scratch, &scratch->targets, &scratch->target_capacity, count,
+  VYRE_TRY(reserve(scratch, &scratch->indegree, &scratch->indegree_capacity,
+                   wave_count, "indegree", st));
+  return reserve(scratch, &scratch->targets, &scratch->target_capacity, words,
                  field, st);
 }
 
@@ -171,14 +183,13 @@ static uint32_t first_layer(size_t wave_count, const uint32_t *indegree,
     /* Written in any case, kept if ready: no branch to guess. */
     waves[ready] = (uint32_t)wave;
     ready += indegree[wave] == 0;
-    if (ready == wave_count) break;
   }
   return ready;
 }
 
 /* One dependency met: @p target joins the queue if it was its last. Written in
- * any case and kept if so: which one is last cannot be guessed. There is room: as
- * long as a dependency is not met, some wave is not in the queue. */
+ * any case and kept if so: which one is last cannot be guessed. There is room:
+ * as long as a dependency is not met, some wave is not in the queue. */
 static inline uint32_t meet(uint32_t target, uint32_t *indegree,
                             uint32_t *waves, uint32_t end) {
   uint32_t left = --indegree[target];
@@ -268,7 +279,6 @@ static vyre_code layers_by_queue(size_t wave_count,
   uint32_t *indegree = scratch->indegree;
   VYRE_TRY(count(wave_count, dependencies, dependency_count, row_ends, indegree,
                  st));
-  VYRE_TRY(reserve_targets(scratch, dependency_count, "outgoing targets", st));
   fill_rows(wave_count, dependencies, dependency_count, row_ends,
             scratch->targets);
   size_t layers = 0;
@@ -296,16 +306,13 @@ vyre_code vyre__barrier_layers(size_t wave_count,
   *layer_count = 0;
   offsets[0] = 0;
   if (wave_count == 0) return VYRE_OK;
-  VYRE_TRY(reserve_waves(scratch, wave_count, st));
-  if (!vyre__barrier_order_depths(wave_count, dependencies, dependency_count,
-                                  scratch, offsets, layer_count)) {
-    return layers_by_queue(wave_count, dependencies, dependency_count, scratch,
-                           waves, offsets, layer_count, st);
+  VYRE_TRY(reserve_all(scratch, wave_count, dependency_count, st));
+  if (vyre__barrier_layers_in_order(wave_count, dependencies, dependency_count,
+                                    scratch, waves, offsets, layer_count)) {
+    return VYRE_OK;
   }
-  VYRE_TRY(reserve_targets(scratch, 2 * wave_count, "ready wave layer", st));
-  vyre__barrier_order_layers(wave_count, dependencies, scratch, waves, offsets,
-                             *layer_count);
-  return VYRE_OK;
+  return layers_by_queue(wave_count, dependencies, dependency_count, scratch,
+                         waves, offsets, layer_count, st);
 }
 
 vyre_code vyre_barrier_plan_build(size_t wave_count,

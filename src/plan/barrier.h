@@ -22,19 +22,14 @@ vyre_code vyre__barrier_check_sizes(size_t wave_count,
                                     const vyre_wave_dependency *dependencies,
                                     size_t dependency_count, vyre_status *st);
 
-/* The fast way for graphs whose dependencies come in order, in two steps, since
- * memory is reserved between them. The first takes scratch with wave_count + 1
- * row_ends and wave_count indegrees, and says whether the graph is in order; the
- * second takes 2 * wave_count targets besides. */
-bool vyre__barrier_order_depths(size_t wave_count,
-                                const vyre_wave_dependency *dependencies,
-                                size_t dependency_count,
-                                const vyre_barrier_scratch *scratch,
-                                uint32_t *offsets, size_t *layer_count);
-void vyre__barrier_order_layers(size_t wave_count,
-                                const vyre_wave_dependency *dependencies,
-                                const vyre_barrier_scratch *scratch,
-                                uint32_t *waves, uint32_t *offsets,
-                                size_t layer_count);
+/* The fast way for graphs whose dependencies come in order: false if they do
+ * not, or are wrong in any way. Takes scratch with wave_count + 1 row_ends,
+ * wave_count indegrees and 2 * wave_count targets. */
+bool vyre__barrier_layers_in_order(size_t wave_count,
+                                   const vyre_wave_dependency *dependencies,
+                                   size_t dependency_count,
+                                   const vyre_barrier_scratch *scratch,
+                                   uint32_t *waves, uint32_t *offsets,
+                                   size_t *layer_count);
 
 #endif

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Waves into layers, for graphs that come in order: dependencies sorted by their
- * later wave, each on an earlier one. That is how a graph is built wave by wave,
- * and it saves most of the work: the depth of a wave is known as soon as its
- * dependencies are read, so nothing needs to be turned around.
+/* Waves into layers, for graphs that come in order: dependencies sorted by
+ * their later wave, each on an earlier one. That is how a graph is built wave
+ * by wave, and it saves most of the work: the depth of a wave is known as soon
+ * as its dependencies are read, so nothing needs to be turned around.
  *
- * The order inside a layer is that of the general planner: a wave is discovered
- * when the last of the waves it depends on is visited, so waves are sorted by the
- * greatest position among those, and among equals by number, which is the order
- * of the dependencies. */
+ * The order inside a layer is that of the general planner: a wave is
+ * discovered when the last of the waves it depends on is visited, so waves are
+ * sorted by the greatest position among those, and among equals by number,
+ * which is the order of the dependencies. */
 #include <string.h>
 
 #include "plan/barrier.h"
 
-/* Depth of every wave, and offsets[d + 1] = how many have depth d. False if the
- * graph is not in order, or wrong in any way: the general planner then finds out
- * how. */
+/* Depth of every wave, and offsets[d + 1] = how many have depth d. False if
+ * the graph is not in order, or wrong in any way: the general planner then
+ * finds out how. */
 static bool find_depths(size_t wave_count,
                         const vyre_wave_dependency *dependencies,
                         size_t dependency_count, uint32_t *starts,
@@ -55,8 +55,9 @@ static void sort_by_depth(size_t wave_count, const uint32_t *depths,
   }
 }
 
-/* One layer, waves[from .. to), by the last position that each depends on; those
- * are all in the layer before, which starts at @p before. A counting sort. */
+/* One layer, waves[from .. to), by the last position that each depends on;
+ * those are all in the layer before, which starts at @p before. A counting
+ * sort. */
 static void sort_layer(const vyre_wave_dependency *dependencies,
                        const uint32_t *starts, uint32_t before, uint32_t from,
                        uint32_t to, uint32_t *positions, uint32_t *waves,
@@ -91,27 +92,23 @@ static void sort_layer(const vyre_wave_dependency *dependencies,
   }
 }
 
-bool vyre__barrier_order_depths(size_t wave_count,
-                                const vyre_wave_dependency *dependencies,
-                                size_t dependency_count,
-                                const vyre_barrier_scratch *scratch,
-                                uint32_t *offsets, size_t *layer_count) {
-  return find_depths(wave_count, dependencies, dependency_count,
-                     scratch->row_ends, scratch->indegree, offsets,
-                     layer_count);
-}
-
-void vyre__barrier_order_layers(size_t wave_count,
-                                const vyre_wave_dependency *dependencies,
-                                const vyre_barrier_scratch *scratch,
-                                uint32_t *waves, uint32_t *offsets,
-                                size_t layer_count) {
+bool vyre__barrier_layers_in_order(size_t wave_count,
+                                   const vyre_wave_dependency *dependencies,
+                                   size_t dependency_count,
+                                   const vyre_barrier_scratch *scratch,
+                                   uint32_t *waves, uint32_t *offsets,
+                                   size_t *layer_count) {
+  uint32_t *starts = scratch->row_ends;
   uint32_t *positions = scratch->indegree; /* depths until they are sorted */
-  sort_by_depth(wave_count, positions, offsets, layer_count, waves);
-  for (uint32_t i = 0; i < offsets[1]; i++) positions[waves[i]] = i;
-  for (size_t layer = 1; layer < layer_count; layer++) {
-    sort_layer(dependencies, scratch->row_ends, offsets[layer - 1],
-               offsets[layer], offsets[layer + 1], positions, waves,
-               scratch->targets);
+  if (!find_depths(wave_count, dependencies, dependency_count, starts,
+                   positions, offsets, layer_count)) {
+    return false;
   }
+  sort_by_depth(wave_count, positions, offsets, *layer_count, waves);
+  for (uint32_t i = 0; i < offsets[1]; i++) positions[waves[i]] = i;
+  for (size_t layer = 1; layer < *layer_count; layer++) {
+    sort_layer(dependencies, starts, offsets[layer - 1], offsets[layer],
+               offsets[layer + 1], positions, waves, scratch->targets);
+  }
+  return true;
 }

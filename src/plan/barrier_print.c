@@ -5,6 +5,7 @@
 
 bool vyre_barrier_plan_print(const vyre_barrier_plan *plan,
                              vyre_writer writer) {
+  if (!plan) return false;
   vyre__printer out = vyre__printer_make(writer);
   vyre__print(&out, "barriers\n");
   vyre__print_figure(&out, "groups", plan->group_count, "");

@@ -68,7 +68,8 @@ TEST(vectors) {
   end(&f);
 }
 
-/* Faults, and which wins: the first bad dependency, its waves before its loop. */
+/* Faults, and which wins: the first bad dependency, its waves before its loop.
+ */
 TEST(bad_dependencies_are_refused) {
   static const struct {
     size_t waves, count;
@@ -178,10 +179,10 @@ TEST(scratch_keeps_its_capacity_for_smaller_plans) {
 
 enum { MOST = 200 };
 
-/* Layers by repeated scans over all dependencies, as plainly as can be: a wave is
- * found when the last dependency into it comes up, in order of the layer before
- * and then of the dependencies as given. Returns the number of layers, or 0 for
- * a cycle. */
+/* Layers by repeated scans over all dependencies, as plainly as can be: a wave
+ * is found when the last dependency into it comes up, in order of the layer
+ * before and then of the dependencies as given. Returns the number of layers,
+ * or 0 for a cycle. */
 static size_t slow_layers(size_t waves, const vyre_wave_dependency *deps,
                           size_t count, uint32_t layers[MOST][MOST],
                           size_t widths[MOST]) {
@@ -343,21 +344,67 @@ TEST(planning_survives_every_allocation_failure) {
 }
 
 TEST(reservation_failures_name_what_was_reserved) {
-  static const char *const fields[2][4] = {
-      {"barrier groups", "outgoing offsets", "indegree", "ready wave layer"},
-      {"barrier groups", "outgoing offsets", "indegree", "outgoing targets"}};
-  for (int turned = 0; turned < 2; turned++) {
-    for (long n = 0; n < 4; n++) {
-      test_heap heap = {.left = n};
-      vyre_allocator allocator = test_heap_allocator(&heap);
-      vyre_status st = {0};
-      CHECK_FAILS(
-          turned ? plan_turned(allocator, &st) : plan_ordered(allocator, &st),
-          st, VYRE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED);
-      CHECK_TEXT(st.field, fields[turned][n]);
-      CHECK(status_number(&st, "requested") >= 4);
-    }
+  static const char *const fields[] = {"barrier groups", "outgoing offsets",
+                                       "indegree", "ready wave layer"};
+  for (long n = 0; n < 4; n++) {
+    test_heap heap = {.left = n};
+    vyre_status st = {0};
+    CHECK_FAILS(plan_ordered(test_heap_allocator(&heap), &st), st,
+                VYRE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED);
+    CHECK_TEXT(st.field, fields[n]);
+    CHECK(status_number(&st, "requested") >= 4);
   }
+}
+
+/* Many dependencies: the rows are what is reserved last. */
+TEST(reservation_failures_name_the_rows_of_a_dense_graph) {
+  vyre_wave_dependency deps[9];
+  for (int i = 0; i < 9; i++) deps[i] = (vyre_wave_dependency){0, 1};
+  test_heap heap = {.left = 3};
+  fixture f = {0};
+  vyre_barrier_scratch_init(&f.scratch, test_heap_allocator(&heap));
+  vyre_arena_init(&f.arena, test_heap_allocator(&heap));
+  CHECK_FAILS(plan(&f, 2, deps, 9), f.st, VYRE_OUT_OF_MEMORY,
+              VYRE_KIND_STORAGE_RESERVE_FAILED);
+  CHECK_TEXT(f.st.field, "outgoing targets");
+  CHECK_U64(status_number(&f.st, "requested"), 9);
+  end(&f);
+}
+
+/* What the capacities say fits, fits: in order, turned, or without any. */
+TEST(graphs_within_the_capacities_allocate_nothing) {
+  test_heap heap = {.left = -1};
+  fixture f = {0};
+  vyre_barrier_scratch_init(&f.scratch, test_heap_allocator(&heap));
+  vyre_wave_dependency turned[] = {{2, 1}, {1, 0}};
+  CHECK_OK(plan(&f, 1000, turned, 2), f.st);
+  size_t waves = vyre_barrier_scratch_wave_capacity(&f.scratch);
+  size_t edges = vyre_barrier_scratch_dependency_capacity(&f.scratch);
+  CHECK(waves >= 1000 && edges >= 2 && edges < 3000);
+  static vyre_wave_dependency chain[3000];
+  for (uint64_t i = 0; i < edges; i++) {
+    chain[i] = (vyre_wave_dependency){i % (waves - 1), waves - 1};
+  }
+  size_t calls = heap.calls;
+  CHECK_OK(plan(&f, waves, chain, edges), f.st);
+  chain[0] = (vyre_wave_dependency){waves - 2, 0};
+  CHECK_OK(plan(&f, waves, chain, edges), f.st);
+  CHECK_OK(plan(&f, waves, NULL, 0), f.st);
+  CHECK_U64(heap.calls, calls);
+  end(&f);
+}
+
+/* A result keeps the memory it needs, and gives the rest back. */
+TEST(results_take_no_more_of_the_arena_than_they_need) {
+  static vyre_wave_dependency deps[999];
+  for (uint64_t i = 0; i < 999; i++) {
+    deps[i] = (vyre_wave_dependency){0, i + 1};
+  }
+  fixture f = {0};
+  CHECK_OK(plan(&f, 1000, deps, 999), f.st);
+  uint32_t *next = vyre_arena_alloc(&f.arena, 4, 4);
+  CHECK(next >= f.plan.group_offsets + 3 && next < f.plan.group_offsets + 16);
+  end(&f);
 }
 
 TEST(a_second_plan_of_the_same_shape_allocates_nothing) {
@@ -410,6 +457,14 @@ TEST(the_printer_lists_groups_and_cuts_long_ones) {
   text = (text_buffer){0};
   CHECK(vyre_barrier_plan_print(&f.plan, text_writer(&text)));
   CHECK_HAS(text.bytes, "(60 more groups)\n          92");
+  CHECK_OK(plan(&f, 41, chain, 40), f.st); /* one line more than is shown */
+  text = (text_buffer){0};
+  CHECK(vyre_barrier_plan_print(&f.plan, text_writer(&text)));
+  CHECK(!strstr(text.bytes, "more groups"));
+  CHECK_OK(plan(&f, 42, chain, 41), f.st);
+  text = (text_buffer){0};
+  CHECK(vyre_barrier_plan_print(&f.plan, text_writer(&text)));
+  CHECK_HAS(text.bytes, "(2 more groups)");
   CHECK(!vyre_barrier_plan_print(&f.plan, refusing_writer()));
   end(&f);
 }
@@ -423,6 +478,9 @@ TEST_MAIN(TEST_ENTRY(vectors), TEST_ENTRY(bad_dependencies_are_refused),
           TEST_ENTRY(long_rows_are_walked_whole),
           TEST_ENTRY(planning_survives_every_allocation_failure),
           TEST_ENTRY(reservation_failures_name_what_was_reserved),
+          TEST_ENTRY(reservation_failures_name_the_rows_of_a_dense_graph),
+          TEST_ENTRY(graphs_within_the_capacities_allocate_nothing),
+          TEST_ENTRY(results_take_no_more_of_the_arena_than_they_need),
           TEST_ENTRY(a_second_plan_of_the_same_shape_allocates_nothing),
           TEST_ENTRY(null_arguments_are_a_status),
           TEST_ENTRY(the_printer_lists_groups_and_cuts_long_ones))

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/sort.h"
 #include "base/status.h"
+#include "base/utf8.h"
 
 /* First match decides. */
 static vyre_role role_of(const vyre_buffer_decl *buffer) {
@@ -36,20 +37,22 @@ static bool gives_output(vyre_role role) {
 static vyre_code check_hint(const vyre_buffer_decl *buffer, vyre_status *st) {
   uint32_t hint = buffer->hints.preferred_alignment;
   if (hint == 0 || vyre__is_power_of_two(hint)) return VYRE_OK;
+  char shown[VYRE__NAME_TEXT];
   return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
                    "use 0 for no wish, or a power of two of bytes",
                    "binding '%s': preferred_alignment=%u is no power of two",
-                   buffer->name, hint);
+                   vyre__name(buffer->name, shown), hint);
 }
 
 static vyre_code check_count(const vyre_buffer_decl *buffer, vyre_status *st) {
   if (buffer->count == 0 || vyre_element_size(buffer->element) > 0) {
     return VYRE_OK;
   }
+  char shown[VYRE__NAME_TEXT];
   return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
                    "declare u8 elements, or leave the count 0",
                    "binding '%s': %u elements of '%s', which has no fixed size",
-                   buffer->name, buffer->count,
+                   vyre__name(buffer->name, shown), buffer->count,
                    vyre_element_name(buffer->element));
 }
 
@@ -115,20 +118,22 @@ static void draft_add(draft *d, const vyre_buffer_decl *buffer,
   d->bindings[plan->binding_count++] = binding;
 }
 
-/* Two bound buffers on one number would be one buffer to the device. Shared ones
- * are not bound, and stand between others without harm. */
+/* Two bound buffers on one number would be one buffer to the device. Shared
+ * ones are not bound, and stand between others without harm. */
 static vyre_code check_unique(const vyre_binding_plan *plan, vyre_status *st) {
   const vyre_binding *last = NULL;
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre_binding *binding = &plan->bindings[i];
     if (binding->role == VYRE_ROLE_SHARED) continue;
     if (last && last->binding == binding->binding) {
+      char first[VYRE__NAME_TEXT], second[VYRE__NAME_TEXT];
       return VYRE_FAIL_WITH(
           st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, NULL,
           VYRE_NUMBERS({"binding", binding->binding}),
           "give each buffer that is not shared a binding number of its own",
-          "buffers '%.100s' and '%.100s' both have binding %u", last->name,
-          binding->name, binding->binding);
+          "buffers '%s' and '%s' both have binding %u",
+          vyre__name(last->name, first), vyre__name(binding->name, second),
+          binding->binding);
     }
     last = binding;
   }
@@ -165,6 +170,7 @@ static vyre_code bad_length(const vyre_binding *binding,
                             const vyre_input_extent *input, vyre_status *st) {
   uint64_t expected = binding->static_byte_len;
   const char *rule = input->resident ? "at least " : "";
+  char shown[VYRE__NAME_TEXT];
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, NULL,
       VYRE_NUMBERS({"input_index", binding->input_index},
@@ -172,13 +178,14 @@ static vyre_code bad_length(const vyre_binding *binding,
                    {"received_bytes", input->byte_len}),
       "bind the declared size, or declare the buffer without a count",
       "%sinput '%s' must have %s%llu bytes (%u elements of %u), got %llu",
-      input->resident ? "resident " : "", binding->name, rule,
-      (unsigned long long)expected, binding->element_count,
+      input->resident ? "resident " : "", vyre__name(binding->name, shown),
+      rule, (unsigned long long)expected, binding->element_count,
       binding->element_size, (unsigned long long)input->byte_len);
 }
 
 static vyre_code ragged_length(const vyre_binding *binding, uint64_t byte_len,
                                vyre_status *st) {
+  char shown[VYRE__NAME_TEXT];
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, NULL,
       VYRE_NUMBERS({"input_index", binding->input_index},
@@ -186,7 +193,8 @@ static vyre_code ragged_length(const vyre_binding *binding, uint64_t byte_len,
                    {"received_bytes", byte_len}),
       "pass whole elements",
       "input '%s' has %llu bytes, which is no multiple of its %u-byte element",
-      binding->name, (unsigned long long)byte_len, binding->element_size);
+      vyre__name(binding->name, shown), (unsigned long long)byte_len,
+      binding->element_size);
 }
 
 static vyre_code check_input(const vyre_binding *binding,
@@ -205,13 +213,14 @@ static vyre_code check_input(const vyre_binding *binding,
   }
   uint64_t elements = elements_of(binding, length);
   if (elements <= UINT32_MAX) return VYRE_OK;
+  char shown[VYRE__NAME_TEXT];
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, NULL,
       VYRE_NUMBERS({"input_index", binding->input_index},
                    {"elements", elements}, {"most_elements", UINT32_MAX}),
       "split the input: a kernel counts elements in 32 bits",
-      "input '%s' has %llu elements, the most is 4294967295", binding->name,
-      (unsigned long long)elements);
+      "input '%s' has %llu elements, the most is 4294967295",
+      vyre__name(binding->name, shown), (unsigned long long)elements);
 }
 
 vyre_code vyre_binding_plan_validate(const vyre_binding_plan *plan,
@@ -234,10 +243,12 @@ vyre_code vyre_binding_plan_validate(const vyre_binding_plan *plan,
     const vyre_binding *binding = &plan->bindings[i];
     if (binding->input_index == VYRE_NO_INDEX) continue;
     if (binding->input_index >= input_count) { /* only in a plan made by hand */
+      char shown[VYRE__NAME_TEXT];
       return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
                        "use a plan that vyre_binding_plan_build made",
                        "binding '%s' is input %u of a plan with %zu inputs",
-                       binding->name, binding->input_index, input_count);
+                       vyre__name(binding->name, shown), binding->input_index,
+                       input_count);
     }
     VYRE_TRY(check_input(binding, &inputs[binding->input_index], st));
   }

@@ -46,7 +46,7 @@ vyre_code vyre_binding_fingerprint_build(const vyre_binding_plan *plan,
 
 bool vyre_binding_fingerprint_equal(const vyre_binding_fingerprint *a,
                                     const vyre_binding_fingerprint *b) {
-  if (a->slot_count != b->slot_count) return false;
+  if (!a || !b || a->slot_count != b->slot_count) return false;
   for (size_t i = 0; i < a->slot_count; i++) {
     if (!same_slot(a->slots[i], b->slots[i])) return false;
   }
@@ -55,7 +55,7 @@ bool vyre_binding_fingerprint_equal(const vyre_binding_fingerprint *a,
 
 bool vyre_binding_plans_share_layout(const vyre_binding_plan *a,
                                      const vyre_binding_plan *b) {
-  if (a->binding_count != b->binding_count) return false;
+  if (!a || !b || a->binding_count != b->binding_count) return false;
   for (size_t i = 0; i < a->binding_count; i++) {
     if (!same_slot(slot_of(&a->bindings[i]), slot_of(&b->bindings[i]))) {
       return false;
@@ -133,6 +133,7 @@ vyre_code vyre_binding_plan_layout(const vyre_binding_plan *plan,
                            .read_only = binding->read_only,
                            .element_size = binding->element_size};
   }
+  vyre__arena_trim(arena, slots, count, used, sizeof *slots);
   /* One group, in the plan's order: sorted already. */
   *out = (vyre_layout_fingerprint){slots, used, layout_hash(slots, used)};
   return VYRE_OK;
@@ -140,7 +141,7 @@ vyre_code vyre_binding_plan_layout(const vyre_binding_plan *plan,
 
 bool vyre_layout_fingerprint_equal(const vyre_layout_fingerprint *a,
                                    const vyre_layout_fingerprint *b) {
-  if (a->slot_count != b->slot_count) return false;
+  if (!a || !b || a->slot_count != b->slot_count) return false;
   for (size_t i = 0; i < a->slot_count; i++) {
     const vyre_layout_slot *x = &a->slots[i], *y = &b->slots[i];
     if (x->group != y->group || x->binding != y->binding ||

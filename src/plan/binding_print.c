@@ -12,8 +12,8 @@ static const char *or_dash(bool there, uint64_t value,
   return there ? vyre__figure(value, buffer) : "-";
 }
 
-/* Columns on a terminal: bytes that do not continue a character. Wide characters
- * count as one; their rows are off by a little, and nothing else. */
+/* Columns on a terminal: bytes that do not continue a character. Wide
+ * characters count as one; their rows are off by a little, and nothing else. */
 static int columns_of(const char *text) {
   int columns = 0;
   for (; *text; text++) columns += ((unsigned char)*text & 0xC0) != 0x80;
@@ -41,6 +41,7 @@ static void print_row(vyre__printer *out, const vyre_binding *binding,
 
 bool vyre_binding_plan_print(const vyre_binding_plan *plan,
                              vyre_writer writer) {
+  if (!plan) return false;
   vyre__printer out = vyre__printer_make(writer);
   int name_width = 4;
   for (size_t i = 0; i < plan->binding_count; i++) {

@@ -200,6 +200,13 @@ TEST(a_count_of_bytes_is_refused) {
   check_refused(&b, 1, "'blob': 16 elements of 'bytes'");
 }
 
+TEST(a_count_of_bytes_is_told_before_a_bad_hint) {
+  vyre_buffer_decl b = output("blob", 0, 4);
+  b.element = VYRE_ELEMENT_BYTES;
+  b.hints.preferred_alignment = 48;
+  check_refused(&b, 1, "4 elements of 'bytes'");
+}
+
 TEST(two_bound_buffers_on_one_binding_are_refused) {
   vyre_buffer_decl buffers[] = {buffer("left", 3, VYRE_ACCESS_READ, 1),
                                 buffer("tile", 3, VYRE_ACCESS_WORKGROUP, 1),
@@ -599,6 +606,7 @@ TEST_MAIN(
     TEST_ENTRY(alignment_is_the_hint_or_the_element_size),
     TEST_ENTRY(an_alignment_hint_that_is_no_power_of_two_is_refused),
     TEST_ENTRY(hints_are_carried_over), TEST_ENTRY(a_count_of_bytes_is_refused),
+    TEST_ENTRY(a_count_of_bytes_is_told_before_a_bad_hint),
     TEST_ENTRY(two_bound_buffers_on_one_binding_are_refused),
     TEST_ENTRY(shared_buffers_may_all_have_one_binding),
     TEST_ENTRY(inputs_are_checked_host_exact_resident_at_least),

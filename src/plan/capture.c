@@ -45,6 +45,10 @@ vyre_code vyre_capture_plan_build(const vyre_binding_plan *bindings,
   if (!bindings) {
     return vyre__null_argument(st, "vyre_capture_plan_build", "bindings");
   }
+  if (!bindings->bindings && bindings->binding_count > 0) {
+    return vyre__null_argument(st, "vyre_capture_plan_build",
+                               "bindings->bindings");
+  }
   vyre_capture_plan plan = {.resident_input_replay_safe = true};
   for (size_t i = 0; i < bindings->binding_count; i++) {
     const vyre_binding *binding = &bindings->bindings[i];
@@ -60,6 +64,7 @@ vyre_code vyre_capture_plan_build(const vyre_binding_plan *bindings,
 
 bool vyre_capture_plan_print(const vyre_capture_plan *plan,
                              vyre_writer writer) {
+  if (!plan) return false;
   vyre__printer out = vyre__printer_make(writer);
   vyre__print(&out, "capture\n");
   vyre__print_figure(&out, "input_device_capacity", plan->input_device_capacity,

@@ -90,8 +90,9 @@ typedef struct too_large {
   uint64_t bytes;       /* else: what the wave needs */
 } too_large;
 
-/* Puts order[from .. to) into groups. The sums of a group's parts need no checks
- * of their own: each part is at most the fused sum, which keeps the budget. */
+/* Puts order[from .. to) into groups. The sums of a group's parts need no
+ * checks of their own: each part is at most the fused sum, which keeps the
+ * budget. */
 static bool split_layer(splitter *s, uint32_t from, uint32_t to,
                         layer_load *load, too_large *why) {
   const uint64_t budget = s->budget;
@@ -159,46 +160,72 @@ static size_t minimum_groups(const layer_load *loads, size_t layer_count,
   return bound;
 }
 
-/* The least budget with which @p desc can be planned: room for the graph and for
- * the largest wave. False if 64 bits cannot say it, or if even then a group's sum
- * would overflow while it is formed. */
-static bool smallest_budget(const vyre_frontier_desc *desc, splitter s,
-                            const uint32_t *layers, size_t layer_count,
-                            layer_load *loads, uint64_t *out) {
+/* What can be said about the least budget that would do. */
+typedef enum budget_answer {
+  BUDGET_KNOWN,
+  BUDGET_TOO_LARGE, /* no budget of 64 bits is enough */
+  BUDGET_UNKNOWN    /* with room for the largest wave, a group's sum overflows
+                       while it is formed; with more room it might not */
+} budget_answer;
+
+/* Room for the graph and for the largest wave. */
+static budget_answer smallest_budget(const vyre_frontier_desc *desc,
+                                     const splitter *s, const uint32_t *layers,
+                                     size_t layer_count, layer_load *loads,
+                                     uint64_t *out) {
   uint64_t most = 0;
   for (size_t i = 0; i < desc->wave_count; i++) {
     uint64_t bytes;
-    if (fused_bytes(&desc->waves[i], &bytes)) return false;
+    if (fused_bytes(&desc->waves[i], &bytes)) return BUDGET_TOO_LARGE;
     most = largest(most, bytes);
   }
-  splitter again = {
-      .waves = s.waves, .order = s.order, .budget = most, .offsets = s.offsets};
+  if (!vyre__add_u64(desc->resident_graph_bytes, most, out)) {
+    return BUDGET_TOO_LARGE;
+  }
+  splitter again = {.waves = s->waves,
+                    .order = s->order,
+                    .budget = most,
+                    .offsets = s->offsets};
   too_large why;
-  return split_all(&again, layers, layer_count, loads, &why) &&
-         vyre__add_u64(desc->resident_graph_bytes, most, out);
+  return split_all(&again, layers, layer_count, loads, &why) ? BUDGET_KNOWN
+                                                             : BUDGET_UNKNOWN;
 }
 
-static vyre_code over_budget(const char *field, uint64_t required,
-                             uint64_t budget, const uint64_t *smallest,
+/* What is too large, for which budget. */
+typedef struct excess {
+  const char *field;
+  uint64_t required, budget;
+} excess;
+
+static vyre_code over_budget(excess e, budget_answer answer, uint64_t smallest,
                              vyre_status *st) {
-  if (!smallest) {
+  unsigned long long required = e.required, budget = e.budget;
+  if (answer == BUDGET_KNOWN) {
     return VYRE_FAIL_WITH(
-        st, VYRE_PLAN_REJECTED, VYRE_KIND_GROUP_OVER_BUDGET, field,
-        VYRE_NUMBERS({"required_bytes", required}, {"budget_bytes", budget}),
+        st, VYRE_PLAN_REJECTED, VYRE_KIND_GROUP_OVER_BUDGET, e.field,
+        VYRE_NUMBERS({"required_bytes", e.required}, {"budget_bytes", e.budget},
+                     {"smallest_budget_bytes", smallest}),
+        "raise budget_bytes to smallest_budget_bytes or more, or split the "
+        "graph or its waves",
+        "frontier plan: %s are %llu, the budget leaves %llu; the smallest "
+        "budget_bytes that works is %llu",
+        e.field, required, budget, (unsigned long long)smallest);
+  }
+  const vyre_status_number *numbers =
+      VYRE_NUMBERS({"required_bytes", e.required}, {"budget_bytes", e.budget});
+  if (answer == BUDGET_TOO_LARGE) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_PLAN_REJECTED, VYRE_KIND_GROUP_OVER_BUDGET, e.field, numbers,
         "split the graph or its waves: no budget of 64 bits is enough",
-        "frontier plan: %s are %llu, the budget leaves %llu", field,
-        (unsigned long long)required, (unsigned long long)budget);
+        "frontier plan: %s are %llu, the budget leaves %llu", e.field, required,
+        budget);
   }
   return VYRE_FAIL_WITH(
-      st, VYRE_PLAN_REJECTED, VYRE_KIND_GROUP_OVER_BUDGET, field,
-      VYRE_NUMBERS({"required_bytes", required}, {"budget_bytes", budget},
-                   {"smallest_budget_bytes", *smallest}),
-      "raise budget_bytes to smallest_budget_bytes or more, or split the graph "
-      "or its waves",
-      "frontier plan: %s are %llu, the budget leaves %llu; the smallest "
-      "budget_bytes that works is %llu",
-      field, (unsigned long long)required, (unsigned long long)budget,
-      (unsigned long long)*smallest);
+      st, VYRE_PLAN_REJECTED, VYRE_KIND_GROUP_OVER_BUDGET, e.field, numbers,
+      "split the waves: sums of a group come close to 64 bits, and which "
+      "budget would do is not known",
+      "frontier plan: %s are %llu, the budget leaves %llu", e.field, required,
+      budget);
 }
 
 /* Memory of one planning: results first, so that the rest can be given back. */
@@ -230,15 +257,14 @@ static vyre_code split(const vyre_frontier_desc *desc, const draft *d,
     return VYRE_OK;
   }
   if (why.overflow) return overflow(why.overflow, st);
-  uint64_t smallest;
-  bool known =
-      smallest_budget(desc, *s, d->layers, layer_count, loads, &smallest);
+  uint64_t smallest = 0;
+  budget_answer answer =
+      smallest_budget(desc, s, d->layers, layer_count, loads, &smallest);
+  excess e = {"single fused frontier wave bytes", why.bytes, s->budget};
   if (!graph_fits) {
-    return over_budget("resident graph bytes", graph, desc->budget_bytes,
-                       known ? &smallest : NULL, st);
+    e = (excess){"resident graph bytes", graph, desc->budget_bytes};
   }
-  return over_budget("single fused frontier wave bytes", why.bytes, s->budget,
-                     known ? &smallest : NULL, st);
+  return over_budget(e, answer, smallest, st);
 }
 
 static vyre_code plan_into(const vyre_frontier_desc *desc, const draft *d,
@@ -305,7 +331,32 @@ vyre_code vyre_frontier_plan_build(const vyre_frontier_desc *desc,
   return VYRE_OK;
 }
 
-/* last[w]: the last group that needs wave w, or its own group if none does yet. */
+static vyre_code foreign_plan(vyre_status *st) {
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                   "pass a plan as it was built, and what it was built from",
+                   "the plan's groups do not hold each wave once");
+}
+
+/* Groups one after the other, every wave among those there are. */
+static bool is_whole(const vyre_barrier_plan *plan) {
+  if (plan->wave_count > 0 && (!plan->group_offsets || !plan->waves)) {
+    return false;
+  }
+  uint32_t end = 0;
+  for (size_t group = 0; group < plan->group_count; group++) {
+    if (plan->group_offsets[group] != end) return false;
+    if (plan->group_offsets[group + 1] < end) return false;
+    end = plan->group_offsets[group + 1];
+    if (end > plan->wave_count) return false;
+  }
+  for (size_t i = 0; i < end; i++) {
+    if (plan->waves[i] >= plan->wave_count) return false;
+  }
+  return end == plan->wave_count;
+}
+
+/* last[w]: the last group that needs wave w, or its own group if none does
+ * yet. */
 static vyre_code last_uses(const vyre_frontier_plan *plan,
                            const vyre_frontier_desc *desc, uint32_t *group_of,
                            uint32_t *last, vyre_status *st) {
@@ -333,21 +384,29 @@ static vyre_code last_uses(const vyre_frontier_plan *plan,
   return VYRE_OK;
 }
 
-static void write_intervals(const vyre_frontier_plan *plan,
-                            const vyre_frontier_desc *desc, uint64_t alignment,
-                            const uint32_t *group_of, const uint32_t *last,
-                            vyre_interval *intervals) {
+static vyre_code write_intervals(const vyre_frontier_plan *plan,
+                                 const vyre_frontier_desc *desc,
+                                 uint64_t alignment, const uint32_t *group_of,
+                                 const uint32_t *last, vyre_interval *intervals,
+                                 vyre_status *st) {
   uint32_t end = (uint32_t)plan->barriers.global_barriers;
   for (size_t wave = 0; wave < desc->wave_count; wave++) {
     const vyre_frontier_wave *bytes = &desc->waves[wave];
     uint32_t group = group_of[wave];
     uint32_t until = last[wave] > group ? last[wave] : end;
-    vyre_interval *at = &intervals[3 * wave];
-    at[0] = (vyre_interval){bytes->frontier_bytes, alignment, group, until};
-    at[1] = (vyre_interval){bytes->scratch_bytes * VYRE_FUSED_SCRATCH_FACTOR,
-                            alignment, group, group};
-    at[2] = (vyre_interval){bytes->output_bytes, alignment, group, until};
+    uint64_t scratch;
+    if (!vyre__mul_u64(bytes->scratch_bytes, VYRE_FUSED_SCRATCH_FACTOR,
+                       &scratch)) {
+      return overflow("fused wave scratch bytes", st);
+    }
+    vyre_interval *at = &intervals[wave * VYRE_PART_COUNT];
+    at[VYRE_PART_FRONTIER] =
+        (vyre_interval){bytes->frontier_bytes, alignment, group, until};
+    at[VYRE_PART_SCRATCH] = (vyre_interval){scratch, alignment, group, group};
+    at[VYRE_PART_OUTPUT] =
+        (vyre_interval){bytes->output_bytes, alignment, group, until};
   }
+  return VYRE_OK;
 }
 
 vyre_code vyre_frontier_intervals(const vyre_frontier_plan *plan,
@@ -360,6 +419,13 @@ vyre_code vyre_frontier_intervals(const vyre_frontier_plan *plan,
   if (!plan) return vyre__null_argument(st, who, "plan");
   if (!desc) return vyre__null_argument(st, who, "desc");
   if (!arena) return vyre__null_argument(st, who, "arena");
+  if (!desc->waves && desc->wave_count > 0) {
+    return vyre__null_argument(st, who, "desc->waves");
+  }
+  if (!desc->dependencies && desc->dependency_count > 0) {
+    return vyre__null_argument(st, who, "desc->dependencies");
+  }
+  if (!is_whole(&plan->barriers)) return foreign_plan(st);
   if (plan->barriers.wave_count != desc->wave_count) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                      "pass the description that the plan was built from",
@@ -369,18 +435,21 @@ vyre_code vyre_frontier_intervals(const vyre_frontier_plan *plan,
   size_t count = desc->wave_count;
   vyre__arena_mark start = vyre__arena_here(arena);
   vyre_interval *intervals =
-      vyre__arena_array(arena, count, 3 * sizeof *intervals);
+      vyre__arena_array(arena, count, VYRE_PART_COUNT * sizeof *intervals);
   vyre__arena_mark results_end = vyre__arena_here(arena);
   uint32_t *group_of = vyre__arena_array(arena, count, sizeof *group_of);
   uint32_t *last = vyre__arena_array(arena, count, sizeof *last);
   vyre_code code = intervals && group_of && last
                        ? last_uses(plan, desc, group_of, last, st)
                        : vyre__no_memory(st, who, "intervals", count);
+  if (code == VYRE_OK) {
+    code =
+        write_intervals(plan, desc, alignment, group_of, last, intervals, st);
+  }
   if (code != VYRE_OK) {
     vyre__arena_rewind(arena, start);
     return code;
   }
-  write_intervals(plan, desc, alignment, group_of, last, intervals);
   vyre__arena_rewind(arena, results_end);
   *out = intervals;
   return VYRE_OK;

@@ -90,8 +90,16 @@ static void print_groups(vyre__printer *out, const vyre_barrier_plan *plan,
 bool vyre_frontier_plan_print(const vyre_frontier_plan *plan,
                               const vyre_frontier_desc *desc,
                               vyre_writer writer) {
+  if (!plan || !desc) return false;
   vyre__printer out = vyre__printer_make(writer);
   print_figures(&out, plan, desc);
   if (plan->barriers.group_count > 0) print_groups(&out, &plan->barriers, desc);
   return out.ok;
+}
+
+const char *vyre_wave_part_name(vyre_wave_part part) {
+#define VYRE_X2(name, text) [name] = (text),
+  static const char *const names[] = {VYRE_WAVE_PART_MAP(VYRE_X2)};
+#undef VYRE_X2
+  return (unsigned)part < VYRE_PART_COUNT ? names[part] : "?";
 }

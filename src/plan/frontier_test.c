@@ -142,7 +142,8 @@ TEST(over_budget_names_region_and_numbers) {
        499,
        650,
        "single fused frontier wave bytes"},
-      /* The second wave of a group does not fit either; the seed let it pass. */
+      /* The second wave of a group does not fit either; the seed let it pass.
+       */
       {{{10, 0, 0}, {600, 0, 0}},
        2,
        0,
@@ -202,6 +203,24 @@ TEST(no_smallest_budget_is_claimed_where_there_is_none) {
   end(&f);
 }
 
+/* At room for the largest wave a sum overflows, with more room it does not: no
+ * budget is named, and none is said to be impossible. */
+TEST(an_unknown_smallest_budget_is_not_called_impossible) {
+  uint64_t q = (uint64_t)1 << 62;
+  vyre_frontier_wave waves[] = {
+      {q, 0, 0}, {2 * q + 1, 0, 0}, {1, 0, 0}, {3 * q, 0, 0}};
+  vyre_frontier_desc desc = {waves, 4, NULL, 0, 0, 100, 0};
+  fixture f = {0};
+  CHECK_FAILS(plan(&f, &desc), f.st, VYRE_PLAN_REJECTED,
+              VYRE_KIND_GROUP_OVER_BUDGET);
+  uint64_t value;
+  CHECK(!vyre_status_number_get(&f.st, "smallest_budget_bytes", &value));
+  CHECK_HAS(f.st.fix, "not known");
+  desc.budget_bytes = 3 * q + 1;
+  CHECK_OK(plan(&f, &desc), f.st);
+  end(&f);
+}
+
 TEST(sums_that_do_not_fit_are_named) {
   static const struct {
     vyre_frontier_wave waves[2];
@@ -246,6 +265,53 @@ TEST(faults_are_told_in_a_fixed_order) {
   desc.budget_bytes = 5;
   CHECK_FAILS(plan(&f, &desc), f.st, VYRE_PLAN_REJECTED,
               VYRE_KIND_BYTE_COUNT_OVERFLOW);
+  /* A sum that overflows is told before a wave that is too large. */
+  vyre_frontier_wave both[] = {{5, 0, 0}, {MAX64, 0, 0}};
+  vyre_frontier_desc sum = {both, 2, NULL, 0, 0, 10, 0};
+  CHECK_FAILS(plan(&f, &sum), f.st, VYRE_PLAN_REJECTED,
+              VYRE_KIND_BYTE_COUNT_OVERFLOW);
+  CHECK_TEXT(f.st.field, "barrier group fused wave budget bytes");
+  end(&f);
+}
+
+/* Layers whose bytes together pass 64 bits: the bound stays a bound. */
+TEST(minimum_groups_holds_beyond_64_bits) {
+  uint64_t half = MAX64 / 2;
+  vyre_frontier_wave waves[6];
+  for (int i = 0; i < 6; i++) waves[i] = (vyre_frontier_wave){half, 0, 0};
+  static const vyre_wave_dependency deps[] = {{0, 3}, {1, 4}, {2, 5}};
+  vyre_frontier_desc desc = {waves, 6, deps, 3, 0, half, 0};
+  fixture f = {0};
+  CHECK_OK(plan(&f, &desc), f.st);
+  CHECK_U64(f.plan.barriers.group_count, 6);
+  CHECK_U64(f.plan.minimum_groups, 6); /* each wave is above half the budget */
+  desc.budget_bytes = 2 * half;
+  CHECK_FAILS(plan(&f, &desc), f.st, VYRE_PLAN_REJECTED,
+              VYRE_KIND_BYTE_COUNT_OVERFLOW);
+  for (int i = 0; i < 6; i++) waves[i].frontier_bytes = half / 2;
+  desc.budget_bytes = half;
+  CHECK_OK(plan(&f, &desc), f.st);
+  CHECK_U64(f.plan.barriers.group_count, 4);
+  CHECK_U64(f.plan.minimum_groups, 3);
+  end(&f);
+}
+
+TEST(results_take_no_more_of_the_arena_than_they_need) {
+  static vyre_frontier_wave waves[1000];
+  vyre_frontier_desc desc = {waves, 1000, NULL, 0, 0, 10, 0};
+  fixture f = {0};
+  CHECK(vyre_arena_alloc(&f.arena, 1 << 20, 0)); /* one block for all of it */
+  CHECK_OK(plan(&f, &desc), f.st);
+  uint32_t *next = vyre_arena_alloc(&f.arena, 4, 4);
+  const uint32_t *offsets = f.plan.barriers.group_offsets;
+  CHECK(next >= offsets + 2 && next < offsets + 16);
+  const vyre_interval *intervals;
+  CHECK_OK(
+      vyre_frontier_intervals(&f.plan, &desc, 1, &f.arena, &intervals, &f.st),
+      f.st);
+  const char *end_of = (const char *)(intervals + 3000);
+  const char *after = vyre_arena_alloc(&f.arena, 4, 4);
+  CHECK(after >= end_of && after < end_of + 64);
   end(&f);
 }
 
@@ -453,6 +519,13 @@ TEST(intervals_live_to_their_last_use_or_the_readback) {
   end(&f);
 }
 
+TEST(parts_of_a_wave_have_names) {
+  CHECK_TEXT(vyre_wave_part_name(VYRE_PART_FRONTIER), "frontier");
+  CHECK_TEXT(vyre_wave_part_name(VYRE_PART_SCRATCH), "scratch");
+  CHECK_TEXT(vyre_wave_part_name(VYRE_PART_OUTPUT), "output");
+  CHECK_TEXT(vyre_wave_part_name(VYRE_PART_COUNT), "?");
+}
+
 TEST(intervals_of_another_graph_are_refused) {
   vyre_frontier_wave waves[4] = {{0}};
   vyre_frontier_desc desc = {waves, 4, diamond, 4, 0, 10, 0};
@@ -471,6 +544,39 @@ TEST(intervals_of_another_graph_are_refused) {
         VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
     CHECK(!got);
   }
+  end(&f);
+}
+
+/* Plans are public structs: one that was made or changed by hand is refused. */
+TEST(intervals_of_a_broken_plan_are_refused) {
+  vyre_frontier_wave waves[4] = {{0}};
+  vyre_frontier_desc desc = {waves, 4, diamond, 4, 0, 10, 0};
+  static const uint32_t order[] = {0, 1, 2, 3}, wild[] = {0, 1, 77777777, 3};
+  static const struct {
+    uint32_t offsets[4];
+    const uint32_t *waves;
+  } cases[] = {{{0, 1, 3, 4}, wild},  {{0, 1, 3, 5}, order},
+               {{1, 1, 3, 4}, order}, {{0, 3, 1, 4}, order},
+               {{0, 1, 3, 3}, order}, {{0, 1, 3, 4}, NULL}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    vyre_frontier_plan broken = {.barriers = {.group_offsets = cases[i].offsets,
+                                              .waves = cases[i].waves,
+                                              .group_count = 3,
+                                              .wave_count = 4}};
+    vyre_arena arena = {0};
+    const vyre_interval *got;
+    vyre_status st = {0};
+    CHECK_FAILS(vyre_frontier_intervals(&broken, &desc, 1, &arena, &got, &st),
+                st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+    vyre_arena_finish(&arena);
+  }
+  fixture f = {0};
+  CHECK_OK(plan(&f, &desc), f.st);
+  waves[2].scratch_bytes = MAX64; /* not what was planned */
+  const vyre_interval *got;
+  vyre_status st = {0};
+  CHECK_FAILS(vyre_frontier_intervals(&f.plan, &desc, 1, &f.arena, &got, &st),
+              st, VYRE_PLAN_REJECTED, VYRE_KIND_BYTE_COUNT_OVERFLOW);
   end(&f);
 }
 
@@ -571,14 +677,19 @@ TEST_MAIN(TEST_ENTRY(peaks_are_those_of_the_largest_group),
           TEST_ENTRY(generated_shapes_keep_peaks_and_budget),
           TEST_ENTRY(over_budget_names_region_and_numbers),
           TEST_ENTRY(no_smallest_budget_is_claimed_where_there_is_none),
+          TEST_ENTRY(an_unknown_smallest_budget_is_not_called_impossible),
           TEST_ENTRY(sums_that_do_not_fit_are_named),
           TEST_ENTRY(faults_are_told_in_a_fixed_order),
+          TEST_ENTRY(minimum_groups_holds_beyond_64_bits),
+          TEST_ENTRY(results_take_no_more_of_the_arena_than_they_need),
           TEST_ENTRY(an_empty_graph_is_a_plan_of_nothing),
           TEST_ENTRY(waves_of_no_bytes_fit_a_budget_of_nothing),
           TEST_ENTRY(random_plans_keep_what_they_claim),
           TEST_ENTRY(minimum_groups_is_never_above_the_true_minimum),
           TEST_ENTRY(intervals_live_to_their_last_use_or_the_readback),
+          TEST_ENTRY(parts_of_a_wave_have_names),
           TEST_ENTRY(intervals_of_another_graph_are_refused),
+          TEST_ENTRY(intervals_of_a_broken_plan_are_refused),
           TEST_ENTRY(planning_survives_every_allocation_failure),
           TEST_ENTRY(a_second_plan_of_the_same_shape_allocates_nothing),
           TEST_ENTRY(null_arguments_are_a_status),

@@ -60,7 +60,7 @@ static vyre_code overflow(const planner *p, const char *field, size_t index) {
   return VYRE_FAIL_WITH(
       p->st, VYRE_PLAN_REJECTED, VYRE_KIND_BYTE_COUNT_OVERFLOW, field,
       VYRE_NUMBERS({"interval", index}),
-      "make the intervals smaller, or fewer of them live at once",
+      "use smaller intervals or alignments, or fewer that live at once",
       "%s do not fit in 64 bits at interval %zu (%llu bytes, alignment %llu)",
       field, index, (unsigned long long)interval->size,
       (unsigned long long)interval->alignment);

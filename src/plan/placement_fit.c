@@ -25,7 +25,8 @@ typedef struct chunk {
   uint64_t offset[LANES], top[LANES];
 } chunk;
 
-/* What a walk along a list needs of a chunk; apart, since most are passed by. */
+/* What a walk along a list needs of a chunk; apart, since most are passed by.
+ */
 typedef struct chunk_link {
   uint64_t max_top;
   uint64_t min_offset;
@@ -71,7 +72,7 @@ typedef struct visitor {
   const gap *gaps; /* of the item's probe; NULL if it has none */
 } visitor;
 
-/* --- lists ----------------------------------------------------------------- */
+/* --- lists -----------------------------------------------------------------*/
 
 static uint64_t overlap_mask(const chunk *c, int16_t first, int16_t last) {
   uint8_t hit[LANES];
@@ -218,7 +219,7 @@ static void insert(fitter *f, window *w, const visitor *v, uint64_t offset) {
   l->count++;
 }
 
-/* --- one order ------------------------------------------------------------- */
+/* --- one order -------------------------------------------------------------*/
 
 /* The item as window @p number sees it. */
 static void look(const fitter *f, const vyre__place_item *item, uint32_t number,
@@ -337,7 +338,7 @@ static bool place_order(fitter *f, const uint32_t *order, uint64_t limit,
   return true;
 }
 
-/* --- many orders ----------------------------------------------------------- */
+/* --- many orders -----------------------------------------------------------*/
 
 /* A walk over orders. */
 typedef struct climb {

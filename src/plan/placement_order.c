@@ -62,7 +62,7 @@ void vyre__place_sort(uint64_t *keys, uint32_t *indices, uint64_t *spare_keys,
   memcpy(indices, from_indices, count * sizeof *indices);
 }
 
-/* --- orders ---------------------------------------------------------------- */
+/* --- orders ----------------------------------------------------------------*/
 
 bool vyre__place_sorter_take(vyre_arena *arena, const vyre__place_part *part,
                              vyre__place_sorter *out) {
@@ -177,7 +177,7 @@ void vyre__place_order(vyre__place_sorter *sorter, const vyre__place_part *part,
   }
 }
 
-/* --- skyline --------------------------------------------------------------- */
+/* --- skyline ---------------------------------------------------------------*/
 
 /* The height of every section, as a tree of maxima. An item's top is above all
  * that was in its sections, so setting them means raising them, and a raise of

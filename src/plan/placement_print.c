@@ -78,6 +78,7 @@ static void print_rows(vyre__printer *out, const vyre_placement_plan *plan,
 bool vyre_placement_plan_print(const vyre_placement_plan *plan,
                                const vyre_interval *intervals,
                                vyre_writer writer) {
+  if (!plan) return false;
   vyre__printer out = vyre__printer_make(writer);
   vyre__print(&out, "placement\n");
   vyre__print_figure(&out, "intervals", plan->interval_count, "");

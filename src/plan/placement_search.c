@@ -79,7 +79,7 @@ typedef struct searcher {
 
 #define NONE UINT32_MAX
 
-/* --- putting down and taking back ------------------------------------------ */
+/* --- putting down and taking back ------------------------------------------*/
 
 static void put_down(searcher *s, const frame *f, uint32_t index) {
   const vyre__place_item *item = &s->items[index];
@@ -123,7 +123,7 @@ static void take_back(searcher *s, const frame *f) {
   }
 }
 
-/* --- bounds ---------------------------------------------------------------- */
+/* --- bounds ----------------------------------------------------------------*/
 
 /* Whether item j may come next as far as the order of offsets goes. */
 static bool in_order(const searcher *s, const frame *f, uint32_t j) {
@@ -191,7 +191,7 @@ static uint32_t next_choice(searcher *s, const frame *f) {
   return best;
 }
 
-/* --- the tree -------------------------------------------------------------- */
+/* --- the tree --------------------------------------------------------------*/
 
 /* Opens a frame for the next piece of what @p f's choice has left. False if
  * nothing is left. */
@@ -267,7 +267,7 @@ static outcome search(searcher *s, uint64_t node_limit) {
   return state == GO_ON ? FOUND : EXHAUSTED;
 }
 
-/* --- rounds ---------------------------------------------------------------- */
+/* --- rounds ----------------------------------------------------------------*/
 
 /* Sum of lives (the most that the floor trail can hold) and number of pairs
  * that live together (the same for the low trail). */

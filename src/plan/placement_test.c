@@ -20,7 +20,7 @@
 
 enum { MANY = 300 };
 
-/* --- a plan and its checker ------------------------------------------------ */
+/* --- a plan and its checker ------------------------------------------------*/
 
 /* What every case needs; static, so that a failed case leaks nothing. */
 static vyre_placement_scratch scratch;
@@ -102,7 +102,7 @@ static vyre_placement_plan plan_checked(const vyre_interval *v, size_t count) {
   return plan;
 }
 
-/* --- vectors --------------------------------------------------------------- */
+/* --- vectors ---------------------------------------------------------------*/
 
 typedef struct vector {
   const char *what;
@@ -188,7 +188,7 @@ TEST(methods_have_names) {
   CHECK_TEXT(vyre_placement_method_name(VYRE_PLACEMENT_METHOD_COUNT), "?");
 }
 
-/* --- errors ---------------------------------------------------------------- */
+/* --- errors ----------------------------------------------------------------*/
 
 typedef struct refusal {
   vyre_interval intervals[3];
@@ -286,7 +286,7 @@ TEST(a_failure_leaves_the_arena_as_it_was) {
   }
 }
 
-/* --- random instances ------------------------------------------------------ */
+/* --- random instances ------------------------------------------------------*/
 
 typedef enum lives { SHORT, LONG, LAYERS, TINY, MIXED, LIVES } lives;
 typedef enum sizes { UNIFORM, POWERS, HEAVY, SMALL, TENSORS, SIZES } sizes;
@@ -358,7 +358,7 @@ static size_t make_numbered(vyre_interval *v, uint64_t number) {
   return count;
 }
 
-/* --- against exhaustive search --------------------------------------------- */
+/* --- against exhaustive search ---------------------------------------------*/
 
 enum { SMALL_MOST = 7 };
 
@@ -484,7 +484,7 @@ TEST(the_search_alone_finds_the_optimum) {
   }
 }
 
-/* --- quality --------------------------------------------------------------- */
+/* --- quality ---------------------------------------------------------------*/
 
 static int compare_gaps(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
@@ -560,7 +560,7 @@ TEST(three_hundred_thousand_intervals_do_not_overlap) {
   CHECK(plan.gap_bytes < plan.lower_bound_bytes / 20);
 }
 
-/* --- the fast methods by themselves ---------------------------------------- */
+/* --- the fast methods by themselves ----------------------------------------*/
 
 enum { FAST_ITEMS = 200, FAST_SECTIONS = 61 };
 
@@ -632,7 +632,7 @@ TEST(the_sweep_reuses_what_has_ended_and_overlaps_nothing) {
   }
 }
 
-/* --- limits ---------------------------------------------------------------- */
+/* --- limits ----------------------------------------------------------------*/
 
 TEST(limits_are_kept) {
   vyre_interval v[MANY];
@@ -650,7 +650,7 @@ TEST(limits_are_kept) {
   }
 }
 
-/* --- determinism and memory ------------------------------------------------ */
+/* --- determinism and memory ------------------------------------------------*/
 
 static void check_same(const vyre_placement_plan *a,
                        const vyre_placement_plan *b) {
@@ -758,7 +758,7 @@ TEST(finishing_nothing_is_fine) {
   vyre_placement_scratch_finish(&zeroed);
 }
 
-/* --- printing -------------------------------------------------------------- */
+/* --- printing --------------------------------------------------------------*/
 
 typedef struct page {
   char text[16384];

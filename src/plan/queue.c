@@ -38,6 +38,13 @@ static vyre_code check_profile(const vyre_queue_profile *profile,
         (unsigned long long)profile->initial_items,
         (unsigned long long)profile->queue_capacity);
   }
+  if (profile->host_sync != VYRE_HOST_SYNC_FINAL_ONLY &&
+      profile->host_sync != VYRE_HOST_SYNC_PARTICIPATES) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "use a value that vyre/queue.h names",
+                     "work queue: host_sync %d is none",
+                     (int)profile->host_sync);
+  }
   if (profile->host_sync != VYRE_HOST_SYNC_FINAL_ONLY) {
     return VYRE_FAIL(
         st, VYRE_PLAN_REJECTED, VYRE_KIND_HOST_PARTICIPATION_REJECTED,
@@ -121,7 +128,8 @@ vyre_code vyre_queue_backpressure_build(const vyre_queue_profile *profile,
  * starts with. */
 static uint64_t expanded_capacity(const vyre_queue_expansion_profile *profile,
                                   uint64_t desired) {
-  /* Without an entry size nothing can be cut; the planner says what is wrong. */
+  /* Without an entry size nothing can be cut; the planner says what is wrong.
+   */
   if (profile->entry_bytes == 0) return desired;
   uint64_t room = profile->budget_bytes > profile->control_bytes
                       ? profile->budget_bytes - profile->control_bytes
@@ -171,6 +179,7 @@ static void print_queue(vyre__printer *out, const vyre_queue_plan *plan) {
 }
 
 bool vyre_queue_plan_print(const vyre_queue_plan *plan, vyre_writer writer) {
+  if (!plan) return false;
   vyre__printer out = vyre__printer_make(writer);
   vyre__print(&out, "work queue\n");
   print_queue(&out, plan);
@@ -179,6 +188,7 @@ bool vyre_queue_plan_print(const vyre_queue_plan *plan, vyre_writer writer) {
 
 bool vyre_queue_backpressure_print(const vyre_queue_backpressure_plan *plan,
                                    vyre_writer writer) {
+  if (!plan) return false;
   vyre__printer out = vyre__printer_make(writer);
   vyre__print(&out, "work queue, drained in windows\n");
   print_queue(&out, &plan->queue);
@@ -190,6 +200,7 @@ bool vyre_queue_backpressure_print(const vyre_queue_backpressure_plan *plan,
 
 bool vyre_queue_expansion_print(const vyre_queue_expansion_plan *plan,
                                 vyre_writer writer) {
+  if (!plan) return false;
   vyre__printer out = vyre__printer_make(writer);
   vyre__print(&out, "work queue, with room to expand\n");
   vyre__print_figure(&out, "desired_capacity", plan->desired_capacity, "items");

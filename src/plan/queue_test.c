@@ -73,6 +73,14 @@ TEST(refuses_in_a_fixed_order) {
   }
 }
 
+TEST(a_host_sync_that_is_none_is_refused) {
+  vyre_queue_profile odd = {1, 8, 16, 64, 1024, (vyre_host_sync)77};
+  vyre_queue_plan plan;
+  vyre_status st = {0};
+  CHECK_FAILS(vyre_queue_plan_build(&odd, &plan, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+}
+
 TEST(refusals_carry_both_numbers) {
   vyre_queue_plan plan;
   vyre_status st = {0};
@@ -171,6 +179,7 @@ TEST(expansion_refusals) {
       {{0, 0, 0, 0, 0, VYRE_HOST_SYNC_FINAL_ONLY}, VYRE_KIND_ZERO_CAPACITY},
       {{0, 0, 8, 0, 64, VYRE_HOST_SYNC_FINAL_ONLY}, VYRE_KIND_ZERO_CAPACITY},
       {{1, 0, 0, 0, 0, VYRE_HOST_SYNC_FINAL_ONLY}, VYRE_KIND_ZERO_ENTRY_BYTES},
+      {{0, 5, 0, 0, 0, VYRE_HOST_SYNC_FINAL_ONLY}, VYRE_KIND_ZERO_ENTRY_BYTES},
       {{1, 1, 8, 0, 64, VYRE_HOST_SYNC_PARTICIPATES},
        VYRE_KIND_HOST_PARTICIPATION_REJECTED}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -290,6 +299,7 @@ TEST(printers_show_every_field) {
 
 TEST_MAIN(
     TEST_ENTRY(plans_bytes_and_occupancy), TEST_ENTRY(refuses_in_a_fixed_order),
+    TEST_ENTRY(a_host_sync_that_is_none_is_refused),
     TEST_ENTRY(refusals_carry_both_numbers),
     TEST_ENTRY(drain_windows_cover_the_capacity),
     TEST_ENTRY(large_queue_drains_in_eight_windows),

@@ -8,8 +8,8 @@
 
 #include "base/print.h"
 
-/* Groups that a listing shows from the start and from the end; those between are
- * counted in one line. */
+/* Groups that a listing shows from the start and from the end; those between
+ * are counted in one line. */
 enum { VYRE__GROUPS_HEAD = 32, VYRE__GROUPS_TAIL = 8 };
 
 /* How many groups to pass over at @p group; 0 if it is to be shown. */

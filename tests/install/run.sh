@@ -62,7 +62,7 @@ fi
 # What is installed.
 library=$libdir/libvyre.so
 expect_same "soname" "$(readelf -d "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')" \
-  "libvyre.so.${version%%.*}"
+  "libvyre.so.${version%.*}"
 expect_same "the library needs only libc" \
   "$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')" "libc.so.6"
 expect_same "the command runs" "$("$prefix/bin/vyre" --version 2>&1 | head -n 1)" "vyre $version"

@@ -96,7 +96,8 @@ static inline void test_fail(const char *file, int line) {
     }                                                                        \
   } while (0)
 
-/* The value of a named number of a status; fails the case if it is not there. */
+/* The value of a named number of a status; fails the case if it is not there.
+ */
 static inline uint64_t status_number(const vyre_status *st, const char *name) {
   uint64_t value = 0;
   if (!vyre_status_number_get(st, name, &value)) {
@@ -106,8 +107,8 @@ static inline uint64_t status_number(const vyre_status *st, const char *name) {
   return value;
 }
 
-/* An allocator that counts, and can fail: after `left` calls that succeed, every
- * further call does. left < 0 never fails. */
+/* An allocator that counts, and can fail: after `left` calls that succeed,
+ * every further call does. left < 0 never fails. */
 typedef struct test_heap {
   long left;
   size_t live_bytes;
@@ -135,8 +136,8 @@ static inline vyre_allocator test_heap_allocator(test_heap *heap) {
 }
 
 /* Runs @p scenario with the allocator failing at call 0, 1, 2 ... until it
- * succeeds; every failure must be told as one, and nothing may leak. Returns the
- * number of failures seen. */
+ * succeeds; every failure must be told as one, and nothing may leak. Returns
+ * the number of failures seen. */
 static inline long sweep_allocations(vyre_code (*scenario)(vyre_allocator,
                                                            vyre_status *)) {
   for (long n = 0; n < 100000; n++) {
