@@ -111,6 +111,7 @@ static inline uint64_t status_number(const vyre_status *st, const char *name) {
  * every further call does. left < 0 never fails. */
 typedef struct test_heap {
   long left;
+  bool once; /* only one call fails, those after it succeed again */
   size_t live_bytes;
   size_t calls; /* that asked for memory */
 } test_heap;
@@ -124,7 +125,10 @@ static inline void *test_heap_resize(void *self, void *ptr, size_t old_size,
     return NULL;
   }
   heap->calls++;
-  if (heap->left == 0) return NULL;
+  if (heap->left == 0) {
+    if (heap->once) heap->left = -1;
+    return NULL;
+  }
   if (heap->left > 0) heap->left--;
   void *grown = realloc(ptr, new_size);
   if (grown) heap->live_bytes += new_size - (ptr ? old_size : 0);
@@ -135,20 +139,32 @@ static inline vyre_allocator test_heap_allocator(test_heap *heap) {
   return (vyre_allocator){test_heap_resize, heap};
 }
 
+/* One run of a scenario whose allocator fails at call @p n. A failure must be
+ * told as one, and nothing may leak. Returns whether it succeeded. */
+static inline bool sweep_once(vyre_code (*scenario)(vyre_allocator,
+                                                    vyre_status *),
+                              long n, bool once) {
+  test_heap heap = {.left = n, .once = once};
+  vyre_status st = {0};
+  vyre_code code = scenario(test_heap_allocator(&heap), &st);
+  CHECK_U64(heap.live_bytes, 0);
+  if (code == VYRE_OK) return true;
+  CHECK(code == VYRE_OUT_OF_MEMORY && st.code == code);
+  CHECK(st.kind == VYRE_KIND_STORAGE_RESERVE_FAILED);
+  CHECK(st.message[0] && st.fix[0] && st.field && st.field[0]);
+  return false;
+}
+
 /* Runs @p scenario with the allocator failing at call 0, 1, 2 ... until it
- * succeeds; every failure must be told as one, and nothing may leak. Returns
+ * succeeds: once failing for good from there on, once only at that call. Returns
  * the number of failures seen. */
 static inline long sweep_allocations(vyre_code (*scenario)(vyre_allocator,
                                                            vyre_status *)) {
   for (long n = 0; n < 100000; n++) {
-    test_heap heap = {.left = n};
-    vyre_status st = {0};
-    vyre_code code = scenario(test_heap_allocator(&heap), &st);
-    CHECK_U64(heap.live_bytes, 0);
-    if (code == VYRE_OK) return n;
-    CHECK(code == VYRE_OUT_OF_MEMORY && st.code == code);
-    CHECK(st.kind == VYRE_KIND_STORAGE_RESERVE_FAILED);
-    CHECK(st.message[0] && st.fix[0] && st.field && st.field[0]);
+    bool good = sweep_once(scenario, n, false);
+    bool good_after_one = sweep_once(scenario, n, true);
+    CHECK(good == good_after_one);
+    if (good) return n;
   }
   CHECK(!"the sweep ended without a success");
   return 0;
