@@ -53,11 +53,13 @@ typedef struct vyre_barrier_scratch {
 VYRE_BEGIN
 
 /** Makes empty scratch over @p allocator. Allocates nothing yet.
- *  Ownership: end it with vyre_barrier_scratch_finish.  Errors: none. */
+ *  Ownership: end it with vyre_barrier_scratch_finish.
+ *  Threads: compatible.  Blocks: never.  Errors: none. */
 VYRE_API void vyre_barrier_scratch_init(vyre_barrier_scratch *scratch,
                                         vyre_allocator allocator);
 
-/** Frees the scratch. NULL or zeroed is fine.  Errors: none. */
+/** Frees the scratch. NULL or zeroed is fine.
+ *  Threads: compatible.  Blocks: never.  Errors: none. */
 VYRE_API void vyre_barrier_scratch_finish(vyre_barrier_scratch *scratch);
 
 /** Waves and dependencies that fit without allocating.
@@ -86,7 +88,7 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_barrier_plan_build(
 
 /** Prints the groups, one a line. Long ones are cut with a count of the rest.
  *  Returns false if @p writer refused or @p plan is NULL.  Threads: safe.
- *  Blocks: on the writer. */
+ *  Blocks: on the writer.  Errors: none. */
 VYRE_API bool vyre_barrier_plan_print(const vyre_barrier_plan *plan,
                                       vyre_writer writer);
 

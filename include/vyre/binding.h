@@ -140,6 +140,7 @@ vyre_binding_plan_build(const vyre_program *program, vyre_arena *arena,
 /** As vyre_binding_plan_build, then checks @p inputs as
  *  vyre_binding_plan_validate does, and derives the element count of every
  *  run-time sized input from its length. @p inputs is in input order.
+ *  Ownership, lifetime, threads, blocks: as vyre_binding_plan_build.
  *  Errors: those of both. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_binding_plan_build_for(
     const vyre_program *program, const vyre_input_extent *inputs,
@@ -150,6 +151,7 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_binding_plan_build_for(
  *  bytes must be whole elements, and exactly the declared size if there is one.
  *  A resident buffer must have at least the declared size; without one, whole
  *  elements. Nothing may have more than 2^32-1 elements.
+ *  Ownership: borrows everything.  Threads: safe.  Blocks: never.
  *  Errors: VYRE_INVALID_PROGRAM, with the buffer and both numbers. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_binding_plan_validate(
     const vyre_binding_plan *plan, const vyre_input_extent *inputs,
@@ -179,14 +181,14 @@ VYRE_API bool vyre_binding_plans_share_layout(const vyre_binding_plan *a,
 /** The device layout of a plan: group 0, uniforms are Uniform, everything else
  *  that is bound is Storage, read-only by access. Shared buffers are not bound
  *  and have no slot.
- *  Ownership, threads, errors: as vyre_binding_fingerprint_build. */
+ *  Ownership, threads, blocks, errors: as vyre_binding_fingerprint_build. */
 VYRE_API VYRE_NODISCARD vyre_code
 vyre_binding_plan_layout(const vyre_binding_plan *plan, vyre_arena *arena,
                          vyre_layout_fingerprint *out, vyre_status *st);
 
 /** A device layout from slots in any order: sorts a copy by (group, binding);
  *  equal ones keep their order. @p slots is borrowed for the call.
- *  Ownership, threads, errors: as vyre_binding_fingerprint_build. */
+ *  Ownership, threads, blocks, errors: as vyre_binding_fingerprint_build. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_layout_fingerprint_build(
     const vyre_layout_slot *slots, size_t slot_count, vyre_arena *arena,
     vyre_layout_fingerprint *out, vyre_status *st);

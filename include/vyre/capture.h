@@ -33,7 +33,7 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_capture_plan_build(
 
 /** Prints the plan as an aligned table. Returns false if @p writer refused or
  *  @p plan is NULL.
- *  Threads: safe.  Blocks: on the writer. */
+ *  Threads: safe.  Blocks: on the writer.  Errors: none. */
 VYRE_API bool vyre_capture_plan_print(const vyre_capture_plan *plan,
                                       vyre_writer writer);
 

@@ -116,7 +116,7 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_frontier_intervals(
 /** Prints the figures of a plan and draws its groups with their bytes against
  *  the budget. Returns false if @p writer refused or @p plan is NULL.
  *  Lifetime: @p desc must be what @p plan was built from. Threads: safe.
- *  Blocks: on the writer. */
+ *  Blocks: on the writer.  Errors: none. */
 VYRE_API bool vyre_frontier_plan_print(const vyre_frontier_plan *plan,
                                        const vyre_frontier_desc *desc,
                                        vyre_writer writer);

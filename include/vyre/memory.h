@@ -43,7 +43,8 @@ VYRE_BEGIN
 VYRE_API vyre_allocator vyre_allocator_heap(void);
 
 /** Makes an empty arena over @p allocator. Allocates nothing yet.
- *  Ownership: end it with vyre_arena_finish.  Blocks: never.  Errors: none. */
+ *  Ownership: end it with vyre_arena_finish.
+ *  Threads: compatible.  Blocks: never.  Errors: none. */
 VYRE_API void vyre_arena_init(vyre_arena *arena, vyre_allocator allocator);
 
 /** Takes @p size bytes aligned to @p alignment (a power of two up to 4096; 0

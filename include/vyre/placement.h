@@ -73,11 +73,13 @@ typedef struct vyre_placement_scratch {
 VYRE_BEGIN
 
 /** Makes empty scratch over @p allocator. Allocates nothing yet.
- *  Ownership: end it with vyre_placement_scratch_finish.  Errors: none. */
+ *  Ownership: end it with vyre_placement_scratch_finish.
+ *  Threads: compatible.  Blocks: never.  Errors: none. */
 VYRE_API void vyre_placement_scratch_init(vyre_placement_scratch *scratch,
                                           vyre_allocator allocator);
 
-/** Frees the scratch. NULL or zeroed is fine.  Errors: none. */
+/** Frees the scratch. NULL or zeroed is fine.
+ *  Threads: compatible.  Blocks: never.  Errors: none. */
 VYRE_API void vyre_placement_scratch_finish(vyre_placement_scratch *scratch);
 
 /** Places @p intervals. Best-fit orders first; while they leave a gap to the
@@ -100,7 +102,7 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_placement_plan_build(
 /** Prints the figures of a plan and the place of each interval.
  *  Returns false if @p writer refused or @p plan is NULL.
  *  Lifetime: @p intervals must be what @p plan was built from.
- *  Threads: safe.  Blocks: on the writer. */
+ *  Threads: safe.  Blocks: on the writer.  Errors: none. */
 VYRE_API bool vyre_placement_plan_print(const vyre_placement_plan *plan,
                                         const vyre_interval *intervals,
                                         vyre_writer writer);

@@ -86,14 +86,14 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_queue_plan_build(
     const vyre_queue_profile *profile, vyre_queue_plan *out, vyre_status *st);
 
 /** Plans a queue and its drain windows of at most @p max_items_per_drain items.
- *  Ownership, threads: as vyre_queue_plan_build.
+ *  Ownership, threads, blocks: as vyre_queue_plan_build.
  *  Errors: zero_drain_chunk first, then those of vyre_queue_plan_build. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_queue_backpressure_build(
     const vyre_queue_profile *profile, uint64_t max_items_per_drain,
     vyre_queue_backpressure_plan *out, vyre_status *st);
 
 /** Plans a queue with room for expansion, as far as the budget goes.
- *  Ownership, threads: as vyre_queue_plan_build.
+ *  Ownership, threads, blocks: as vyre_queue_plan_build.
  *  Errors: byte_count_overflow (queue expansion capacity) first, then those of
  *          vyre_queue_plan_build; over_budget if the initial items alone do not
  *          fit. */
@@ -103,7 +103,7 @@ vyre_queue_expansion_build(const vyre_queue_expansion_profile *profile,
 
 /** Print a plan as an aligned table. Return false if @p writer refused or @p
  *  plan is NULL.
- *  Threads: safe.  Blocks: on the writer. */
+ *  Threads: safe.  Blocks: on the writer.  Errors: none. */
 VYRE_API bool vyre_queue_plan_print(const vyre_queue_plan *plan,
                                     vyre_writer writer);
 VYRE_API bool vyre_queue_backpressure_print(

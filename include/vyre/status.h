@@ -109,7 +109,8 @@ VYRE_API const char *vyre_kind_name(vyre_kind kind);
 
 /** Looks up one of the named numbers of a failure. Returns true and sets *out
  *  if @p st has it, else returns false and leaves it.
- *  Ownership: borrows everything.  Threads: as the status.  Blocks: never. */
+ *  Ownership: borrows everything.
+ *  Threads: as the status.  Blocks: never.  Errors: none. */
 VYRE_API bool vyre_status_number_get(const vyre_status *st, const char *name,
                                      uint64_t *out);
 

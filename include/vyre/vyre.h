@@ -3,8 +3,8 @@
  *  All of vyre. Each header also stands alone.
  *
  *  What holds in every header, unless it says otherwise:
- *  - Threads: *safe* means any threads at once; *compatible* means one thread at
- *    a time per object. Functions are safe; arenas, scratch and statuses are
+ *  - Threads: *safe* means any threads at once; *compatible* means one thread
+ *    at a time per object. Functions are safe; arenas, scratch and statuses are
  *    compatible.
  *  - Blocks: a call waits for nothing but the allocator it was given.
  *  - Lifetime: what is passed in is borrowed for the call.
