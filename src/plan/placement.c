@@ -215,7 +215,7 @@ static void scale_to_units(planner *p) {
   for (uint32_t i = 0; i < p->count; i++) {
     sizes = gcd(p->items[i].size, sizes);
   }
-  assert(unit > 0 && sizes > 0);
+  if (unit == 0 || sizes == 0) return; /* there are no items */
   bool aligned = true;
   for (uint32_t i = 0; i < p->count && aligned; i++) {
     aligned = sizes % p->items[i].alignment == 0;
@@ -349,8 +349,7 @@ static bool improve(planner *p, place_method method, uint64_t *steps,
 
 static vyre_code place_items(planner *p,
                              const vyre_placement_options *options) {
-  assert(p->unit > 0);
-  uint64_t capacity = UINT64_MAX / p->unit;
+  uint64_t capacity = p->unit > 0 ? UINT64_MAX / p->unit : UINT64_MAX;
   uint64_t steps =
       options->heuristic_steps ? options->heuristic_steps : DEFAULT_STEPS;
   uint64_t nodes =
