@@ -14,9 +14,10 @@ build: ## install what is missing and build into build/
 	@scripts/deps.sh build
 	@scripts/build.sh release
 
-run: build ## build, then plan a small graph search and draw it
-	build/vyre plan frontier examples/plans/bfs.json --place --svg build/plan.svg
-	@echo "wrote build/plan.svg: groups over time against the budget, and their placement"
+run: build ## build, then run kernels: the Mandelbrot set, in letters and as a picture
+	build/vyre run examples/mandelbrot_text.vyre --set 'shades=text: .:-=+*#%@' --out page=-
+	build/vyre run examples/mandelbrot.vyre --grid 30,20 --out image=build/mandelbrot.png
+	@echo "open build/mandelbrot.png to see it in colour"
 
 check: ## install what is missing, build, run all tests
 	@scripts/deps.sh check

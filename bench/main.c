@@ -73,7 +73,7 @@ static void add(row made) {
   if (made.peer[0]) {
     snprintf(ratio, sizeof ratio, "%8.2fx", made.peer_value / made.value);
   }
-  printf("%-6s %-44s %10.3f %10.3f %-7s %9s  %s\n", made.suite, made.name,
+  printf("%-8s %-44s %10.3f %10.3f %-7s %9s  %s\n", made.suite, made.name,
          made.value, made.minimum, made.unit, ratio, made.peer);
   fflush(stdout);
 }
@@ -115,9 +115,10 @@ static void write_json(FILE *file) {
 }
 
 int main(int argc, char **argv) {
-  printf("%-6s %-44s %10s %10s %-7s %9s  %s\n", "suite", "name", "median",
+  printf("%-8s %-44s %10s %10s %-7s %9s  %s\n", "suite", "name", "median",
          "minimum", "unit", "ratio", "peer (ratio above 1: vyre is better)");
   bench_plan();
+  bench_language();
   if (argc < 2) return 0;
   FILE *file = fopen(argv[1], "w");
   if (!file) bench_fail(argv[1], "cannot be written");

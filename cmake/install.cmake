@@ -13,6 +13,13 @@ set_target_properties(vyre_cli PROPERTIES
   INSTALL_RPATH "$ORIGIN/${lib_from_bin}")
 install(TARGETS vyre_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
+set(manual ${CMAKE_BINARY_DIR}/manual)
+install(FILES ${manual}/vyre.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${manual}/vyre.bash RENAME vyre
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${manual}/_vyre DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${manual}/vyre.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+
 file(RELATIVE_PATH VYRE_PREFIX_FROM_PC
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 foreach(kind LIBDIR INCLUDEDIR) # an absolute folder is not below the prefix

@@ -5,6 +5,10 @@
 #  - a ```c block with a main() is built against the build tree and run; a ```text
 #    block right after it is what it must print
 #  - a ```console block is a transcript: "$ command", then exactly its output
+#  - a ```vyre block is a kernel file that `vyre check` must accept; with a rule
+#    behind the word (```vyre V071) it must break that rule and no other; with
+#    "body" it is the body of the page's kernel named "example"
+#  - docs/vyre.1 is what the build makes
 #  - relative links lead to files
 #  - docs/errors.md lists the codes and kinds of vyre/status.h, all of them
 set -uo pipefail
@@ -28,12 +32,15 @@ ln -s "$build_dir" "$root/build"
 split_blocks() { # document, folder
   awk -v out="$2" '
     /^ *```/ && !inside {
-      language = $0; sub(/^ *```/, "", language); sub(/[ \t].*/, "", language)
+      language = $0; sub(/^ *```/, "", language)
+      rest = language; if (!sub(/^[^ \t]*[ \t]+/, "", rest)) rest = ""
+      sub(/[ \t].*/, "", language)
       inside = 1; n++
       if (language == "text" && kind == "c" && !gap) file = out "/" (n - 1) ".expected"
       else file = out "/" n "." (language == "" ? "plain" : language)
       kind = language; gap = 0
       print FNR > (out "/" n ".line"); close(out "/" n ".line")
+      print rest > (out "/" n ".rest"); close(out "/" n ".rest")
       printf "" > file
       next
     }
@@ -83,6 +90,40 @@ run_console_block() { # name, transcript
   check "$1"
 }
 
+# The kernel that fragments of a page stand in: all of it but the last line, "}".
+example_head() { # folder of blocks
+  local block
+  for block in "$1"/*.vyre; do
+    if grep -q '^kernel example' "$block"; then
+      sed '$d' "$block"
+      return
+    fi
+  done
+}
+
+check_vyre_block() { # name, file, what stands behind the word, folder of blocks
+  local output rules file=$work/kernel.vyre
+  case $3 in
+    body) { example_head "$4" && cat "$2" && echo '}'; } >"$file" ;;
+    *) cp "$2" "$file" ;;
+  esac
+  case $3 in
+    V[0-9]*)
+      rules=$("$build_dir/vyre" check --json "$file" 2>&1 |
+        grep -oE '"rule":"[^"]*"' | sort -u | cut -d'"' -f4 | tr '\n' ' ')
+      expect_same "$1" "$rules" "$3 "
+      ;;
+    '' | body)
+      if output=$("$build_dir/vyre" check "$file" 2>&1); then
+        ok "$1"
+      else
+        fail "$1" "$output"
+      fi
+      ;;
+    *) fail "$1" "nobody knows what '$3' means" ;;
+  esac
+}
+
 documents=()
 for document in "$source_dir"/*.md "$source_dir"/docs/*.md; do
   if [ -f "$document" ]; then documents+=("$document"); fi
@@ -93,13 +134,14 @@ for document in "${documents[@]}"; do
   rm -rf "$blocks"
   mkdir "$blocks"
   split_blocks "$document" "$blocks"
-  for block in "$blocks"/*.c "$blocks"/*.console; do
+  for block in "$blocks"/*.c "$blocks"/*.console "$blocks"/*.vyre; do
     [ -f "$block" ] || continue
     base=${block%.*}
     name=$short:$(cat "$base.line")
     case $block in
       *.c) if grep -q 'int main' "$block"; then run_c_block "$name" "$block" "$base.expected"; fi ;;
       *.console) run_console_block "$name" "$block" ;;
+      *.vyre) check_vyre_block "$name" "$block" "$(cat "$base.rest")" "$blocks" ;;
     esac
   done
 
@@ -127,4 +169,6 @@ if "$cc" -I "$source_dir/include" "$work/errors.c" -o "$work/errors" 2>"$work/lo
 else
   fail "docs/errors.md lists every code and kind" "$(cat "$work/log")"
 fi
+expect_same "docs/vyre.1 is what the build makes" \
+  "$(cat "$source_dir/docs/vyre.1")" "$(cat "$build_dir/manual/vyre.1")"
 finish

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "args.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,10 +11,31 @@
 
 enum { SHOWN_WORD = 80, MOST_FLAGS = 16 };
 
+/* One reading of a command line. */
+typedef struct reading {
+  const arguments *spec;
+  const command_doc *command;
+  char name[40];         /* "vyre plan queue" */
+  bool seen[MOST_FLAGS]; /* by position in the table */
+  problem *out;
+} reading;
+
 static const char *shown(char buffer[SHOWN_WORD], const char *word,
                          size_t length) {
   show_into(buffer, SHOWN_WORD, word, length);
   return buffer;
+}
+
+const char *word_at(const word_list *words, size_t index) {
+  return ((const char *const *)words->list.items)[index];
+}
+
+static bool word_add(word_list *words, const char *word, problem *out) {
+  const char **room =
+      (const char **)list_add(&words->list, sizeof(char *), words->arena);
+  if (!room) return problem_no_memory(out, "the words of the command");
+  *room = word;
+  return true;
 }
 
 bool args_unknown(problem *out, const char *command, const char *what,
@@ -32,162 +54,198 @@ bool args_unknown(problem *out, const char *command, const char *what,
   return false;
 }
 
-static bool unknown_flag(const arguments *spec, const char *word,
-                         problem *out) {
+static bool unknown_flag(reading *r, const char *word) {
   const char *names[MOST_FLAGS];
-  size_t count = 0;
-  for (; count < spec->flag_count && count < MOST_FLAGS; count++) {
-    names[count] = spec->flags[count].name;
-  }
-  return args_unknown(out, spec->command, "flag", word, names, count);
+  size_t count = r->command->flag_count;
+  for (size_t i = 0; i < count; i++) names[i] = r->command->flags[i].name;
+  return args_unknown(r->out, r->name, "flag", word, names, count);
 }
 
-static flag *find_flag(const arguments *spec, const char *word) {
+static bool is_word(const char *name, const char *word, size_t length) {
+  return name && strlen(name) == length && memcmp(name, word, length) == 0;
+}
+
+static const flag_doc *find_flag(const reading *r, const char *word) {
   size_t length = strcspn(word, "=");
-  for (size_t i = 0; i < spec->flag_count; i++) {
-    flag *candidate = &spec->flags[i];
-    if (strlen(candidate->name) == length &&
-        memcmp(candidate->name, word, length) == 0) {
-      return candidate;
+  for (size_t i = 0; i < r->command->flag_count; i++) {
+    const flag_doc *doc = &r->command->flags[i];
+    if (is_word(doc->name, word, length) ||
+        is_word(doc->letter, word, length)) {
+      return doc;
     }
   }
   return NULL;
 }
 
-static bool read_choice(const flag *f, const char *value, problem *out) {
+static bool read_choice(const flag_doc *doc, const char *value, size_t *choice,
+                        problem *out) {
   char text[SHOWN_WORD];
-  for (size_t i = 0; f->choices[i]; i++) {
-    if (strcmp(f->choices[i], value) != 0) continue;
-    *(size_t *)f->out = i;
+  for (size_t i = 0; doc->choices[i]; i++) {
+    if (strcmp(doc->choices[i], value) != 0) continue;
+    *choice = i;
     return true;
   }
   problem_set(out, KIND_USAGE, "", "%s is '%s', which is none of its values",
-              f->name, shown(text, value, strlen(value)));
+              doc->name, shown(text, value, strlen(value)));
   char list[128] = "";
-  for (size_t i = 0; f->choices[i]; i++) {
+  for (size_t i = 0; doc->choices[i]; i++) {
     size_t used = strlen(list);
     snprintf(list + used, sizeof list - used, "%s%s %s", i ? " or " : "",
-             f->name, f->choices[i]);
+             doc->name, doc->choices[i]);
   }
   problem_fix(out, "write %s", list);
   return false;
 }
 
-static bool read_value(const flag *f, const char *value, problem *out) {
+static bool read_text(const flag_doc *doc, const char *value, problem *out) {
+  if (value[0]) return true;
+  problem_set(out, KIND_USAGE, "", "%s is empty", doc->name);
+  problem_fix(out, "write %s %s", doc->name, doc->value);
+  return false;
+}
+
+static bool read_number(const flag_doc *doc, const char *value, uint64_t *to,
+                        problem *out) {
   char text[SHOWN_WORD];
-  switch (f->type) {
+  if (parse_u64(value, strlen(value), to)) return true;
+  problem_set(out, KIND_USAGE, "",
+              "%s is '%s', not a whole number from 0 to 18446744073709551615",
+              doc->name, shown(text, value, strlen(value)));
+  problem_fix(out, "write it in plain decimal digits, as in %s 4096",
+              doc->name);
+  return false;
+}
+
+static bool read_value(const flag_doc *doc, void *to, const char *value,
+                       problem *out) {
+  switch (doc->type) {
     case FLAG_U64:
-      if (parse_u64(value, strlen(value), f->out)) return true;
-      problem_set(out, KIND_USAGE, "",
-                  "%s is '%s', not a whole number from 0 to "
-                  "18446744073709551615",
-                  f->name, shown(text, value, strlen(value)));
-      problem_fix(out, "write it in plain decimal digits, as in %s 4096",
-                  f->name);
-      return false;
+      return read_number(doc, value, to, out);
     case FLAG_TEXT:
-      *(const char **)f->out = value;
-      if (value[0]) return true;
-      problem_set(out, KIND_USAGE, "", "%s is empty", f->name);
-      problem_fix(out, "give %s a file name", f->name);
-      return false;
+      *(const char **)to = value;
+      return read_text(doc, value, out);
+    case FLAG_LIST:
+      return read_text(doc, value, out) && word_add(to, value, out);
     case FLAG_CHOICE:
-      return read_choice(f, value, out);
+      return read_choice(doc, value, to, out);
     case FLAG_SWITCH:
-      *(bool *)f->out = true;
+      *(bool *)to = true;
       return true;
   }
   return false;
 }
 
-/* Reads the flag at words[*at] and its value; moves *at to its last word. */
-static bool read_flag(const arguments *spec, int count, char **words, int *at,
-                      problem *out) {
-  const char *word = words[*at];
-  flag *f = find_flag(spec, word);
-  if (!f) return unknown_flag(spec, word, out);
-  const char *equals = strchr(word, '=');
-  if (f->given) {
-    problem_set(out, KIND_USAGE, "", "%s is given twice", f->name);
-    problem_fix(out, "keep one %s", f->name);
-    return false;
+/* Hands the value to whoever asked for it; a switch that nobody asked for, such
+ * as --json, which was seen to already, is only checked. */
+static bool deliver(reading *r, const flag_doc *doc, const char *value) {
+  for (size_t i = 0; i < r->spec->flag_count; i++) {
+    flag *f = &r->spec->flags[i];
+    if (strcmp(f->name, doc->name) != 0) continue;
+    f->given = true;
+    return read_value(doc, f->out, value, r->out);
   }
-  f->given = true;
-  if (f->type == FLAG_SWITCH && equals) {
-    problem_set(out, KIND_USAGE, "", "%s takes no value", f->name);
-    problem_fix(out, "write %s alone", f->name);
-    return false;
-  }
-  if (f->type == FLAG_SWITCH) return read_value(f, "", out);
-  if (equals) return read_value(f, equals + 1, out);
-  if (*at + 1 >= count || strncmp(words[*at + 1], "--", 2) == 0) {
-    problem_set(out, KIND_USAGE, "", "%s has no value", f->name);
-    problem_fix(out, "write %s %s", f->name,
-                f->type == FLAG_U64    ? "N"
-                : f->type == FLAG_TEXT ? "FILE"
-                                       : f->choices[0]);
-    return false;
-  }
-  ++*at;
-  return read_value(f, words[*at], out);
-}
-
-static bool read_operand(const arguments *spec, const char *word,
-                         problem *out) {
-  char text[SHOWN_WORD];
-  shown(text, word, strlen(word));
-  if (!spec->operand_name) {
-    problem_set(out, KIND_USAGE, "", "'%s' is one word too many", text);
-    problem_fix(out, "leave it out: '%s' takes flags only", spec->command);
-    return false;
-  }
-  if (*spec->operand) {
-    problem_set(out, KIND_USAGE, "", "'%s' is one word too many", text);
-    problem_fix(out, "give '%s' one %s at a time", spec->command,
-                spec->operand_name);
-    return false;
-  }
-  if (!word[0]) {
-    problem_set(out, KIND_USAGE, "", "the name of %s is empty",
-                spec->operand_name);
-    problem_fix(out, "name a file, or - for standard input");
-    return false;
-  }
-  *spec->operand = word;
+  assert(doc->type == FLAG_SWITCH);
   return true;
 }
 
-static bool check_required(const arguments *spec, problem *out) {
-  for (size_t i = 0; i < spec->flag_count; i++) {
-    const flag *f = &spec->flags[i];
-    if (!f->required || f->given) continue;
-    problem_set(out, KIND_USAGE, "", "%s is missing", f->name);
-    problem_fix(out, "add %s N; '%s --help' has an example", f->name,
-                spec->command);
+/* Reads the flag at words[*at] and its value; moves *at to its last word. */
+static bool read_flag(reading *r, int count, char **words, int *at) {
+  const char *word = words[*at];
+  const flag_doc *doc = find_flag(r, word);
+  if (!doc) return unknown_flag(r, word);
+  const char *equals = strchr(word, '=');
+  bool *seen = &r->seen[doc - r->command->flags];
+  if (*seen && doc->type != FLAG_LIST) {
+    problem_set(r->out, KIND_USAGE, "", "%s is given twice", doc->name);
+    problem_fix(r->out, "keep one %s", doc->name);
     return false;
   }
-  if (spec->operand_name && !*spec->operand) {
-    problem_set(out, KIND_USAGE, "", "%s is missing", spec->operand_name);
-    problem_fix(out, "name a file, or - for standard input, as in '%s -'",
-                spec->command);
+  *seen = true;
+  if (doc->type == FLAG_SWITCH && equals) {
+    problem_set(r->out, KIND_USAGE, "", "%s takes no value", doc->name);
+    problem_fix(r->out, "write %s alone", doc->name);
+    return false;
+  }
+  if (doc->type == FLAG_SWITCH) return deliver(r, doc, "");
+  if (equals) return deliver(r, doc, equals + 1);
+  if (*at + 1 >= count || strncmp(words[*at + 1], "--", 2) == 0) {
+    problem_set(r->out, KIND_USAGE, "", "%s has no value", doc->name);
+    problem_fix(r->out, "write %s %s", doc->name,
+                doc->choices ? doc->choices[0] : doc->value);
+    return false;
+  }
+  ++*at;
+  return deliver(r, doc, words[*at]);
+}
+
+static const char *operand_name(const reading *r) {
+  return r->command->operand_kind == OPERAND_RULE ? "RULE" : "FILE";
+}
+
+static bool read_operand(reading *r, const char *word) {
+  char text[SHOWN_WORD];
+  shown(text, word, strlen(word));
+  operand_type kind = r->command->operand_kind;
+  if (kind == OPERAND_NONE) {
+    problem_set(r->out, KIND_USAGE, "", "'%s' is one word too many", text);
+    problem_fix(r->out, "leave it out: '%s' takes flags only", r->name);
+    return false;
+  }
+  if (kind != OPERAND_FILES && *r->spec->operand) {
+    problem_set(r->out, KIND_USAGE, "", "'%s' is one word too many", text);
+    problem_fix(r->out, "give '%s' one %s at a time", r->name, operand_name(r));
+    return false;
+  }
+  if (!word[0]) {
+    problem_set(r->out, KIND_USAGE, "", "the name of %s is empty",
+                operand_name(r));
+    problem_fix(r->out, kind == OPERAND_RULE
+                            ? "name a rule, or leave the word out to list all"
+                            : "name a file, or - for standard input");
+    return false;
+  }
+  if (kind == OPERAND_FILES) return word_add(r->spec->operands, word, r->out);
+  *r->spec->operand = word;
+  return true;
+}
+
+static bool check_required(reading *r) {
+  for (size_t i = 0; i < r->command->flag_count; i++) {
+    const flag_doc *doc = &r->command->flags[i];
+    if (!doc->required || r->seen[i]) continue;
+    problem_set(r->out, KIND_USAGE, "", "%s is missing", doc->name);
+    problem_fix(r->out, "add %s %s; '%s --help' has an example", doc->name,
+                doc->choices ? doc->choices[0] : doc->value, r->name);
+    return false;
+  }
+  operand_type kind = r->command->operand_kind;
+  if ((kind == OPERAND_FILE && !*r->spec->operand) ||
+      (kind == OPERAND_FILES && r->spec->operands->list.count == 0)) {
+    problem_set(r->out, KIND_USAGE, "", "FILE is missing");
+    problem_fix(r->out, "name a file, or - for standard input, as in '%s -'",
+                r->name);
     return false;
   }
   return true;
 }
 
 bool args_read(const arguments *spec, int count, char **words, problem *out) {
+  reading r = {
+      .spec = spec, .command = find_command(spec->command), .out = out};
+  assert(r.command && r.command->flag_count <= MOST_FLAGS);
+  snprintf(r.name, sizeof r.name, "vyre %s", spec->command);
   bool only_operands = false;
   for (int i = 0; i < count; i++) {
     const char *word = words[i];
     if (!only_operands && strcmp(word, "--") == 0) {
       only_operands = true;
     } else if (!only_operands && word[0] == '-' && word[1] != '\0') {
-      if (!read_flag(spec, count, words, &i, out)) return false;
-    } else if (!read_operand(spec, word, out)) {
+      if (!read_flag(&r, count, words, &i)) return false;
+    } else if (!read_operand(&r, word)) {
       return false;
     }
   }
-  return check_required(spec, out);
+  return check_required(&r);
 }
 
 bool args_has(int count, char **words, const char *name) {
@@ -197,17 +255,15 @@ bool args_has(int count, char **words, const char *name) {
   return false;
 }
 
-int print_help(const char *text, bool json) {
-  sink out = {0};
-  if (json) {
-    json_out answer = {.out = &out};
-    json_open(&answer, NULL, '{');
-    json_bool(&answer, "ok", true);
-    json_text(&answer, "help", text);
-    json_close(&answer, '}');
-    sink_text(&out, "\n");
-  } else {
-    sink_text(&out, text);
-  }
+int print_help(sink *text, bool json) {
+  if (!json) return publish(text, NULL, NULL, json);
+  sink out = {.failed = text->failed};
+  json_out answer = {.out = &out};
+  json_open(&answer, NULL, '{');
+  json_bool(&answer, "ok", true);
+  json_string(&answer, "help", text->data, text->length);
+  json_close(&answer, '}');
+  sink_text(&out, "\n");
+  sink_finish(text);
   return publish(&out, NULL, NULL, json);
 }

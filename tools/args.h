@@ -1,36 +1,40 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Reads the flags and operands of one command. */
+/* Reads the flags and operands of one command, as its row in the table of
+ * commands has them. */
 #ifndef VYRE_TOOLS_ARGS_H
 #define VYRE_TOOLS_ARGS_H
 
+#include "command_table.h"
 #include "problem.h"
+#include "read_file.h"
 
-typedef enum flag_type {
-  FLAG_SWITCH, /* out: bool */
-  FLAG_U64,    /* out: uint64_t */
-  FLAG_TEXT,   /* out: const char * */
-  FLAG_CHOICE, /* out: size_t, position in choices */
-} flag_type;
+/* Words that may be given several times. */
+typedef struct word_list {
+  vyre_arena *arena;
+  arena_list list; /* of const char * */
+} word_list;
 
+const char *word_at(const word_list *words, size_t index);
+
+/* Where the value of a flag goes. */
 typedef struct flag {
-  const char *name; /* "--initial" */
-  void *out;
-  const char *const *choices; /* ends with NULL */
-  flag_type type;
-  bool required;
-  bool given; /* set by args_read */
+  const char *name; /* "--initial", as in the table */
+  void *out;        /* see flag_type */
+  bool given;       /* set by args_read */
 } flag;
 
+#define FLAG(text, where) {.name = (text), .out = (void *)(where)}
+
 typedef struct arguments {
-  const char *command; /* "vyre plan queue" */
-  flag *flags;
+  const char *command; /* "plan queue" */
+  flag *flags;         /* of the table's; those left out are only checked */
   size_t flag_count;
-  const char *operand_name; /* "FILE"; NULL: takes none */
-  const char **operand;
+  const char **operand; /* OPERAND_FILE, which is required, or OPERAND_RULE */
+  word_list *operands;  /* OPERAND_FILES */
 } arguments;
 
-/* Reads `--flag value`, `--flag=value` and the operand, which is required if
- * there is one. False with a usage problem at the first word that is wrong. */
+/* Reads `--flag value`, `--flag=value` and the operands. False with a usage
+ * problem at the first word that is wrong. */
 bool args_read(const arguments *spec, int count, char **words, problem *out);
 
 /* Whether @p name stands among the words before "--". */
@@ -40,7 +44,8 @@ bool args_has(int count, char **words, const char *name);
 bool args_unknown(problem *out, const char *command, const char *what,
                   const char *word, const char *const *names, size_t count);
 
-/* Prints a help text, or {"ok":true,"help":...}. Returns the exit code. */
-int print_help(const char *text, bool json);
+/* Prints a help text, or {"ok":true,"help":...}, and frees it. Returns the exit
+ * code. */
+int print_help(sink *text, bool json);
 
 #endif

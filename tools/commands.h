@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The subcommands of `vyre plan`, one file each. They take the words after
- * their own name and return the exit code. @p json tells how to report even if
- * the flags cannot be read. */
+/* The commands, one file each. They take the words after their own name and
+ * return the exit code. @p json tells how to report even if the flags cannot be
+ * read. What they take is in the table of commands. */
 #ifndef VYRE_TOOLS_COMMANDS_H
 #define VYRE_TOOLS_COMMANDS_H
 
 #include <stdbool.h>
 
-int plan_command(int count, char **words, bool json);
-int plan_queue(int count, char **words, bool json);
-int plan_expansion(int count, char **words, bool json);
-int plan_frontier(int count, char **words, bool json);
-int plan_place(int count, char **words, bool json);
-int plan_bindings(int count, char **words, bool json);
+typedef int command_function(int count, char **words, bool json);
+
+command_function cmd_check, cmd_fmt, cmd_run, cmd_emit, cmd_explain;
+command_function plan_command, plan_queue, plan_expansion, plan_frontier,
+    plan_place, plan_bindings;
 
 /* `vyre help plan NAME...`: the help that belongs to the words. */
 int plan_help(int count, char **words, bool json);
-
-extern const char queue_help[], expansion_help[], frontier_help[], place_help[],
-    bindings_help[];
 
 #endif

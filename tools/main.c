@@ -9,23 +9,32 @@
 #include "json_out.h"
 #include "output.h"
 
-static const char help[] =
-    "vyre: plans for GPU compute work\n"
-    "\n"
-    "usage: vyre plan SUBJECT ...      plan bindings, queues, waves or memory\n"
-    "       vyre help [plan [SUBJECT]] explain a command\n"
-    "       vyre --version             print the version\n"
-    "\n"
-    "Every form takes --json: one JSON object on standard output, also for\n"
-    "errors. Exit codes: 0 fine, 1 the input or the plan is wrong, 2 the\n"
-    "command line is wrong.\n"
-    "\n"
-    "example:\n"
-    "  vyre plan queue --initial 256 --capacity 1024 --entry-bytes 16 \\\n"
-    "                  --control-bytes 128 --budget 32768\n";
+static const struct {
+  const char *name;
+  command_function *run;
+} commands[] = {
+    {"check", cmd_check}, {"fmt", cmd_fmt},         {"run", cmd_run},
+    {"emit", cmd_emit},   {"explain", cmd_explain}, {"plan", plan_command},
+};
 
-static const char *const command_names[] = {"plan", "help", "--help",
-                                            "--version", "--json"};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static const char *const words_known[] = {
+    "check", "fmt",  "run",    "emit",      "explain",
+    "plan",  "help", "--help", "--version", "--json",
+};
+
+static int main_help(bool json) {
+  sink text = {0};
+  put_main_help(&text);
+  return print_help(&text, json);
+}
+
+static int command_help(const command_doc *command, bool json) {
+  sink text = {0};
+  put_command_help(command, &text);
+  return print_help(&text, json);
+}
 
 static int print_version(bool json) {
   sink out = {0};
@@ -45,7 +54,7 @@ static int print_version(bool json) {
 static int unknown_command(const char *word, bool json) {
   problem wrong = {0};
   args_unknown(&wrong, "vyre", word[0] == '-' ? "flag" : "command", word,
-               command_names, sizeof command_names / sizeof command_names[0]);
+               words_known, sizeof words_known / sizeof words_known[0]);
   return problem_report(&wrong, json);
 }
 
@@ -54,11 +63,13 @@ static int help_command(int count, char **words, bool json) {
     count--;
     words++;
   }
-  if (count == 0) return print_help(help, json);
+  if (count == 0) return main_help(json);
   if (strcmp(words[0], "plan") == 0) {
     return plan_help(count - 1, words + 1, json);
   }
-  return unknown_command(words[0], json);
+  const command_doc *command = find_command(words[0]);
+  return command ? command_help(command, json)
+                 : unknown_command(words[0], json);
 }
 
 /* --version and --help stand alone, but for --json. */
@@ -71,8 +82,19 @@ static int lone_flag(const char *word, int count, char **words, bool json) {
     problem_fix(&wrong, "write 'vyre %s' alone", word);
     return problem_report(&wrong, json);
   }
-  return strcmp(word, "--version") == 0 ? print_version(json)
-                                        : print_help(help, json);
+  return strcmp(word, "--version") == 0 ? print_version(json) : main_help(json);
+}
+
+static int run_command(const char *word, int count, char **words, bool json) {
+  for (int i = 0; i < COMMANDS; i++) {
+    if (strcmp(word, commands[i].name) != 0) continue;
+    const command_doc *command = find_command(word);
+    bool help = command && (args_has(count, words, "--help") ||
+                            args_has(count, words, "-h"));
+    return help ? command_help(command, json)
+                : commands[i].run(count, words, json);
+  }
+  return unknown_command(word, json);
 }
 
 int main(int argc, char **argv) {
@@ -90,9 +112,6 @@ int main(int argc, char **argv) {
     return problem_report(&wrong, json);
   }
   const char *word = words[0];
-  if (strcmp(word, "plan") == 0) {
-    return plan_command(count - 1, words + 1, json);
-  }
   if (strcmp(word, "help") == 0) {
     return help_command(count - 1, words + 1, json);
   }
@@ -100,5 +119,5 @@ int main(int argc, char **argv) {
   if (strcmp(word, "--version") == 0 || strcmp(word, "--help") == 0) {
     return lone_flag(word, count - 1, words + 1, json);
   }
-  return unknown_command(word, json);
+  return run_command(word, count - 1, words + 1, json);
 }

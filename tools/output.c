@@ -31,21 +31,15 @@ static bool cannot_write(problem *out, const char *path, int error) {
                      "cannot write: %s", strerror(error));
 }
 
-/* A file on its way: written under a name of its own, then renamed. What is no
- * regular file (a pipe, /dev/null) is written in place. */
-typedef struct draft {
-  const char *path;
-  char *temporary; /* NULL: in place */
-} draft;
-
-static bool write_file(const char *path, int flags, const sink *data,
+static bool write_file(const out_file *file, const char *path, int flags,
                        int *error) {
   int descriptor = open(path, flags, 0666);
   if (descriptor < 0) {
     *error = errno;
     return false;
   }
-  bool fine = write_all(descriptor, data->data, data->length);
+  bool fine = write_all(descriptor, file->head, file->head_length) &&
+              write_all(descriptor, file->body, file->body_length);
   if (!fine) *error = errno;
   if (close(descriptor) != 0 && fine) {
     *error = errno;
@@ -54,8 +48,9 @@ static bool write_file(const char *path, int flags, const sink *data,
   return fine;
 }
 
-static bool draft_write(draft *file, const sink *data, vyre_arena *arena,
-                        problem *out) {
+/* Writes it under a name of its own; it is renamed later. What is no regular file
+ * (a pipe, /dev/null) is written in place. */
+static bool draft_write(out_file *file, vyre_arena *arena, problem *out) {
   struct stat info;
   int error = 0;
   bool exists = stat(file->path, &info) == 0;
@@ -63,55 +58,71 @@ static bool draft_write(draft *file, const sink *data, vyre_arena *arena,
     return cannot_write(out, file->path, EISDIR);
   }
   if (exists && !S_ISREG(info.st_mode)) {
-    return write_file(file->path, O_WRONLY, data, &error) ||
+    return write_file(file, file->path, O_WRONLY, &error) ||
            cannot_write(out, file->path, error);
   }
   size_t size = strlen(file->path) + 32;
-  file->temporary = vyre_arena_alloc(arena, size, 1);
-  if (!file->temporary) return problem_no_memory(out, "a file name");
-  snprintf(file->temporary, size, "%s.%ld.tmp", file->path, (long)getpid());
-  if (write_file(file->temporary, O_WRONLY | O_CREAT | O_EXCL, data, &error)) {
+  char *temporary = vyre_arena_alloc(arena, size, 1);
+  if (!temporary) return problem_no_memory(out, "a file name");
+  snprintf(temporary, size, "%s.%ld.tmp", file->path, (long)getpid());
+  if (write_file(file, temporary, O_WRONLY | O_CREAT | O_EXCL, &error)) {
+    file->temporary = temporary;
     return true;
   }
-  if (error != EEXIST) unlink(file->temporary);
-  file->temporary = NULL;
+  if (error != EEXIST) unlink(temporary);
   return cannot_write(out, file->path, error);
 }
 
-static bool draft_publish(draft *file, problem *out) {
+static bool draft_publish(out_file *file, problem *out) {
   if (!file->temporary) return true;
-  if (rename(file->temporary, file->path) == 0) return true;
-  int error = errno;
-  unlink(file->temporary);
-  return cannot_write(out, file->path, error);
+  if (rename(file->temporary, file->path) == 0) {
+    file->temporary = NULL;
+    return true;
+  }
+  return cannot_write(out, file->path, errno);
 }
 
-int publish(sink *answer, const char *path, sink *drawing, bool json) {
+static void drop_drafts(out_file *files, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (files[i].temporary) unlink(files[i].temporary);
+    files[i].temporary = NULL;
+  }
+}
+
+int publish_files(sink *answer, out_file *files, size_t count, bool json) {
   problem wrong = {0};
   vyre_arena arena = {0};
-  draft file = {.path = path};
   bool told = false;
-  bool fine = true;
-  if (answer->failed || (path && drawing->failed)) {
-    fine = problem_no_memory(&wrong, "the answer");
+  bool fine = !answer->failed || problem_no_memory(&wrong, "the answer");
+  /* A reader that goes away must not end us with a draft left behind. */
+  if (count > 0) signal(SIGPIPE, SIG_IGN);
+  for (size_t i = 0; fine && i < count; i++) {
+    fine = draft_write(&files[i], &arena, &wrong);
   }
-  if (fine && path) {
-    /* A reader that goes away must not end us with a draft left behind. */
-    signal(SIGPIPE, SIG_IGN);
-    fine = draft_write(&file, drawing, &arena, &wrong);
-  }
-  if (fine && !write_all(STDOUT_FILENO, answer->data, answer->length)) {
-    /* There is nowhere to put JSON any more, so people are told. */
-    fine = cannot_write(&wrong, "<stdout>", errno);
-    if (file.temporary) unlink(file.temporary);
+  if (fine) {
+    /* From here on there is nowhere to put JSON any more: people are told. */
     told = true;
-  } else if (fine) {
-    fine = draft_publish(&file, &wrong);
-    told = true;
+    fine = write_all(STDOUT_FILENO, answer->data, answer->length) ||
+           cannot_write(&wrong, "<stdout>", errno);
   }
+  for (size_t i = 0; fine && i < count; i++) {
+    fine = draft_publish(&files[i], &wrong);
+  }
+  drop_drafts(files, count);
   int code = fine ? EXIT_FINE : problem_report(&wrong, json && !told);
   vyre_arena_finish(&arena);
   sink_finish(answer);
+  return code;
+}
+
+int publish(sink *answer, const char *path, sink *drawing, bool json) {
+  out_file file = {.path = path};
+  if (path) {
+    file.head = drawing->data;
+    file.head_length = drawing->length;
+    if (drawing->failed) answer->failed = true;
+  }
+  int code = publish_files(answer, &file, path ? 1 : 0, json);
   if (drawing) sink_finish(drawing);
   return code;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Where answers go: stdout, and a drawing beside it. */
+/* Where answers go: stdout, and files beside it. */
 #ifndef VYRE_TOOLS_OUTPUT_H
 #define VYRE_TOOLS_OUTPUT_H
 
@@ -10,9 +10,23 @@
  */
 bool write_all(int descriptor, const char *data, size_t length);
 
-/* Publishes an answer: the drawing (none if @p path is NULL) under a temporary
- * name, then stdout, then the drawing under its own name. Either both are there
- * in the end or the drawing is not. Returns the exit code; frees both sinks. */
+/* A file to be written: a head, then a body, either of which may be empty. */
+typedef struct out_file {
+  const char *path;
+  const char *head;
+  size_t head_length;
+  const void *body;
+  size_t body_length;
+  char *temporary; /* for publish_files */
+} out_file;
+
+/* Publishes an answer: the files under temporary names, then stdout, then the
+ * files under their own names. If anything fails before that, no file is
+ * touched. Returns the exit code; frees the sink. */
+int publish_files(sink *answer, out_file *files, size_t count, bool json);
+
+/* Publishes an answer: the drawing (none if @p path is NULL) as a file
+ * beside it. Returns the exit code; frees both sinks. */
 int publish(sink *answer, const char *path, sink *drawing, bool json);
 
 #endif

@@ -1,38 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* `vyre plan`: finds the subject. */
+#include <stdio.h>
 #include <string.h>
 
 #include "args.h"
 #include "commands.h"
 
-static const char help[] =
-    "vyre plan: what would run, before anything runs\n"
-    "\n"
-    "usage: vyre plan SUBJECT ...\n"
-    "\n"
-    "subjects:\n"
-    "  queue      bytes, occupancy and drain windows of a device work queue\n"
-    "  expansion  the largest queue that a budget holds\n"
-    "  frontier   waves into groups that keep a byte budget\n"
-    "  place      lifetimes and sizes into offsets of one allocation\n"
-    "  bindings   what is bound where, in which role and order\n"
-    "\n"
-    "'vyre plan SUBJECT --help' has the flags and an example of each.\n"
-    "Plans are pure: no device is opened, and equal input gives equal plans.\n"
-    "\n"
-    "example:\n"
-    "  vyre plan frontier examples/plans/bfs.json --place\n";
-
 static const struct {
   const char *name;
   int (*run)(int count, char **words, bool json);
-  const char *help;
 } subjects[] = {
-    {"queue", plan_queue, queue_help},
-    {"expansion", plan_expansion, expansion_help},
-    {"frontier", plan_frontier, frontier_help},
-    {"place", plan_place, place_help},
-    {"bindings", plan_bindings, bindings_help},
+    {"queue", plan_queue},       {"expansion", plan_expansion},
+    {"frontier", plan_frontier}, {"place", plan_place},
+    {"bindings", plan_bindings},
 };
 
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
@@ -64,12 +44,26 @@ static void skip_json(int *count, char ***words) {
   }
 }
 
+static int overview(bool json) {
+  sink text = {0};
+  put_plan_help(&text);
+  return print_help(&text, json);
+}
+
+static int subject_help(int subject, bool json) {
+  char name[32];
+  sink text = {0};
+  snprintf(name, sizeof name, "plan %s", subjects[subject].name);
+  put_command_help(find_command(name), &text);
+  return print_help(&text, json);
+}
+
 int plan_help(int count, char **words, bool json) {
   skip_json(&count, &words);
-  if (count == 0) return print_help(help, json);
+  if (count == 0) return overview(json);
   int subject = find_subject(words[0]);
   if (subject < 0) return unknown_subject(words[0], json);
-  return print_help(subjects[subject].help, json);
+  return subject_help(subject, json);
 }
 
 int plan_command(int count, char **words, bool json) {
@@ -84,14 +78,14 @@ int plan_command(int count, char **words, bool json) {
     return problem_report(&wrong, json);
   }
   if (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0) {
-    return print_help(help, json);
+    return overview(json);
   }
   int subject = find_subject(words[0]);
   if (subject < 0) return unknown_subject(words[0], json);
   count--;
   words++;
   if (args_has(count, words, "--help") || args_has(count, words, "-h")) {
-    return print_help(subjects[subject].help, json);
+    return subject_help(subject, json);
   }
   return subjects[subject].run(count, words, json);
 }

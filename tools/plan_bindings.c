@@ -1,37 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* `vyre plan bindings` */
+#include <string.h>
+
 #include "vyre/binding.h"
 #include "vyre/capture.h"
 
 #include "args.h"
 #include "commands.h"
+#include "kernel_file.h"
 #include "plan_json.h"
 #include "read_plan.h"
-
-const char bindings_help[] =
-    "vyre plan bindings: what is bound where, in which role and order\n"
-    "\n"
-    "usage: vyre plan bindings FILE|- [--json]\n"
-    "\n"
-    "FILE (- is standard input) is a JSON object:\n"
-    "  {\"workgroup\": [64, 1, 1],\n"
-    "   \"buffers\": [\n"
-    "     {\"name\": \"x\", \"binding\": 0, \"access\": \"read\",\n"
-    "      \"element\": \"f32\", \"count\": 1024},\n"
-    "     {\"name\": \"y\", \"binding\": 1, \"access\": \"read_write\",\n"
-    "      \"element\": \"f32\"}],\n"
-    "   \"input_lengths\": [4096, {\"bytes\": 8192, \"resident\": true}]}\n"
-    "Buffers need name, binding, access (read, write, read_write, uniform,\n"
-    "workgroup) and element (bool, u8 ... u64, i8 ... i64, f16, bf16, f32, "
-    "f64,\n"
-    "bytes). They may have kind (global, shared, uniform, persistent), count\n"
-    "(0: sized by what is bound), is_output, pipeline_live_out,\n"
-    "preferred_alignment, coalesce_axis (0, 1, 2 or null) and cache_locality\n"
-    "(temporal, streaming, random). With input_lengths, in bytes and in input\n"
-    "order, inputs are checked and run-time sizes are worked out.\n"
-    "\n"
-    "example:\n"
-    "  vyre plan bindings examples/plans/saxpy.json\n";
 
 typedef struct bindings_answer {
   vyre_binding_plan plan;
@@ -179,44 +157,103 @@ static void put_text(const bindings_answer *a, sink *out) {
 }
 
 static bool read_flags(int count, char **words, const char **file,
-                       problem *wrong) {
-  bool json = false;
-  flag flags[] = {{"--json", &json, NULL, FLAG_SWITCH, false, false}};
-  arguments spec = {.command = "vyre plan bindings",
+                       const char **kernel, problem *wrong) {
+  flag flags[] = {FLAG("--kernel", kernel)};
+  arguments spec = {.command = "plan bindings",
                     .flags = flags,
                     .flag_count = 1,
-                    .operand_name = "FILE",
                     .operand = file};
   return args_read(&spec, count, words, wrong);
 }
 
+static bool ends_with(const char *text, const char *end) {
+  size_t length = strlen(text), tail = strlen(end);
+  return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+/* By its name, or because it begins with a word or a comment, as no JSON object
+ * does; or it is the binary form. */
+static bool is_kernel(const input *in) {
+  if (ends_with(in->label, ".vyre")) return true;
+  if (ends_with(in->label, ".json")) return false;
+  if (is_binary(in)) return true;
+  size_t at = 0;
+  while (at < in->length && strchr(" \t\r\n", in->text[at])) at++;
+  return at < in->length &&
+         (in->text[at] == '/' || (in->text[at] >= 'a' && in->text[at] <= 'z'));
+}
+
+static int plan_program(const vyre_program *program,
+                        const bindings_input *bindings, vyre_arena *arena,
+                        vyre_status *st, bool json) {
+  bindings_answer a = {.plan = {0}};
+  sink out = {0};
+  if (program && build(program, bindings, arena, &a, st) == VYRE_OK) {
+    if (json) {
+      put_json(&a, &out);
+    } else {
+      put_text(&a, &out);
+    }
+  }
+  return finish_plan(st, &out, NULL, NULL, json);
+}
+
+static int plan_json_file(const input *in, vyre_arena *arena, bool json) {
+  problem wrong = {0};
+  vyre_status st = {0};
+  bindings_input bindings;
+  vyre_program *program = NULL;
+  if (!read_bindings_json(in, arena, &bindings, &wrong)) {
+    return problem_report(&wrong, json);
+  }
+  if (vyre_program_create(&bindings.program, vyre_allocator_heap(), &program,
+                          &st) != VYRE_OK) {
+    program = NULL;
+  }
+  int code = plan_program(program, &bindings, arena, &st, json);
+  vyre_program_release(program);
+  return code;
+}
+
+/* Takes the input over. */
+static int plan_kernel(input *in, const char *name, vyre_arena *arena,
+                       bool json) {
+  problem wrong = {0};
+  vyre_status st = {0};
+  bindings_input none = {.has_lengths = false};
+  kernel_file file = {.program = NULL};
+  vyre_program *program = NULL;
+  if (kernel_file_parse(in, &file, &wrong)) {
+    program = kernel_file_choose(&file, name, &wrong);
+  }
+  int code = program ? plan_program(program, &none, arena, &st, json)
+                     : kernel_file_report(&file, &wrong, json);
+  kernel_file_finish(&file);
+  return code;
+}
+
+static int no_kernels(const input *in, bool json) {
+  problem wrong = {.file = in->label};
+  problem_set(&wrong, KIND_USAGE, "leave -k out",
+              "-k names a kernel, but this is JSON");
+  return problem_report(&wrong, json);
+}
+
 int plan_bindings(int count, char **words, bool json) {
-  const char *file = NULL;
+  const char *file = NULL, *kernel = NULL;
   problem wrong = {0};
   vyre_arena arena = {0};
-  vyre_status st = {0};
-  sink out = {0};
   input in = {0};
-  bindings_input bindings;
-  bindings_answer a = {.plan = {0}};
   int code;
-  if (!read_flags(count, words, &file, &wrong) ||
-      !read_input(file, &in, &wrong) ||
-      !read_bindings_json(&in, &arena, &bindings, &wrong)) {
+  if (!read_flags(count, words, &file, &kernel, &wrong) ||
+      !read_input(file, &in, &wrong)) {
     code = problem_report(&wrong, json);
+  } else if (is_kernel(&in)) {
+    code = plan_kernel(&in, kernel, &arena, json);
+  } else if (kernel) {
+    code = no_kernels(&in, json);
   } else {
-    vyre_program *program = NULL;
-    if (vyre_program_create(&bindings.program, vyre_allocator_heap(), &program,
-                            &st) == VYRE_OK &&
-        build(program, &bindings, &arena, &a, &st) == VYRE_OK) {
-      if (json) {
-        put_json(&a, &out);
-      } else {
-        put_text(&a, &out);
-      }
-    }
-    code = finish_plan(&st, &out, NULL, NULL, json);
-    vyre_program_release(program);
+    code = plan_json_file(&in, &arena, json);
   }
   input_finish(&in);
   vyre_arena_finish(&arena);

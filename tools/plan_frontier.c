@@ -10,30 +10,6 @@
 #include "read_plan.h"
 #include "svg.h"
 
-const char frontier_help[] =
-    "vyre plan frontier: waves into groups that keep a byte budget\n"
-    "\n"
-    "usage: vyre plan frontier FILE|- [--place] [--alignment N] [--svg FILE]\n"
-    "                          [--json]\n"
-    "\n"
-    "  --place        also find an offset for every part of every wave, and\n"
-    "                 say whether all of it fits the budget\n"
-    "  --alignment N  of these offsets, in bytes (default 256)\n"
-    "  --svg FILE     draw the groups against the budget, and the placement\n"
-    "  --json         answer in JSON\n"
-    "\n"
-    "FILE (- is standard input) is a JSON object:\n"
-    "  {\"resident_graph_bytes\": 16000, \"budget_bytes\": 131072,\n"
-    "   \"readback_bytes\": 0,\n"
-    "   \"waves\": [[1024, 512, 256], [2048, 1024, 512]],\n"
-    "   \"dependencies\": [[0, 1]]}\n"
-    "A wave is [frontier, scratch, output] bytes and holds frontier +\n"
-    "4 * scratch + output while it runs. A dependency [before, after] puts\n"
-    "wave `after` in a later group than wave `before`.\n"
-    "\n"
-    "example:\n"
-    "  vyre plan frontier examples/plans/bfs.json --place --svg bfs.svg\n";
-
 typedef struct frontier_flags {
   const char *file, *svg;
   uint64_t alignment;
@@ -42,17 +18,14 @@ typedef struct frontier_flags {
 
 static bool read_flags(int count, char **words, frontier_flags *out,
                        problem *wrong) {
-  bool json = false;
   flag flags[] = {
-      {"--place", &out->place, NULL, FLAG_SWITCH, false, false},
-      {"--alignment", &out->alignment, NULL, FLAG_U64, false, false},
-      {"--svg", (void *)&out->svg, NULL, FLAG_TEXT, false, false},
-      {"--json", &json, NULL, FLAG_SWITCH, false, false},
+      FLAG("--place", &out->place),
+      FLAG("--alignment", &out->alignment),
+      FLAG("--svg", &out->svg),
   };
-  arguments spec = {.command = "vyre plan frontier",
+  arguments spec = {.command = "plan frontier",
                     .flags = flags,
                     .flag_count = sizeof flags / sizeof flags[0],
-                    .operand_name = "FILE",
                     .operand = &out->file};
   if (!args_read(&spec, count, words, wrong)) return false;
   if (flags[1].given && !out->place && !out->svg) {

@@ -8,29 +8,6 @@
 #include "read_plan.h"
 #include "svg.h"
 
-const char place_help[] =
-    "vyre plan place: lifetimes and sizes into offsets of one allocation\n"
-    "\n"
-    "usage: vyre plan place FILE|- [--csv | --json] [--svg FILE]\n"
-    "\n"
-    "  --csv       answer with MiniMalloc's CSV: id,lower,upper,size,offset\n"
-    "  --json      answer in JSON\n"
-    "  --svg FILE  draw the placement\n"
-    "\n"
-    "FILE (- is standard input) is a JSON object:\n"
-    "  {\"alignment\": 256,\n"
-    "   \"intervals\": [{\"id\": \"a\", \"size\": 4096, \"first_group\": 0,\n"
-    "                  \"last_group\": 2, \"alignment\": 64}]}\n"
-    "(both groups included; id and alignment may be left out) or a CSV table:\n"
-    "  id,lower,upper,size\n"
-    "  a,0,3,4096\n"
-    "(lower included, upper not; columns in any order). A column `offset` may\n"
-    "be there and is ignored: this plans afresh. The table for people names\n"
-    "intervals by their position in the input, from 0; the others by id.\n"
-    "\n"
-    "example:\n"
-    "  vyre plan place examples/plans/minimalloc.csv --csv\n";
-
 typedef struct place_flags {
   const char *file, *svg;
   bool csv, json;
@@ -39,14 +16,13 @@ typedef struct place_flags {
 static bool read_flags(int count, char **words, place_flags *out,
                        problem *wrong) {
   flag flags[] = {
-      {"--csv", &out->csv, NULL, FLAG_SWITCH, false, false},
-      {"--svg", (void *)&out->svg, NULL, FLAG_TEXT, false, false},
-      {"--json", &out->json, NULL, FLAG_SWITCH, false, false},
+      FLAG("--csv", &out->csv),
+      FLAG("--svg", &out->svg),
+      FLAG("--json", &out->json),
   };
-  arguments spec = {.command = "vyre plan place",
+  arguments spec = {.command = "plan place",
                     .flags = flags,
                     .flag_count = sizeof flags / sizeof flags[0],
-                    .operand_name = "FILE",
                     .operand = &out->file};
   if (!args_read(&spec, count, words, wrong)) return false;
   if (out->csv && out->json) {

@@ -7,36 +7,10 @@
 #include "output.h"
 #include "plan_json.h"
 
-const char queue_help[] =
-    "vyre plan queue: the bytes of a device work queue\n"
-    "\n"
-    "usage: vyre plan queue --initial N --capacity N --entry-bytes N\n"
-    "                       --control-bytes N --budget N [--drain N]\n"
-    "                       [--host-sync final|participates] [--json]\n"
-    "\n"
-    "  --initial N        items in the queue before the launch\n"
-    "  --capacity N       most items it can hold\n"
-    "  --entry-bytes N    bytes of one item\n"
-    "  --control-bytes N  bytes of head, tail and flags\n"
-    "  --budget N         bytes of device memory that may be used\n"
-    "  --drain N          drain in windows of at most N items\n"
-    "  --host-sync WHEN   final (the default): the host looks once, at the "
-    "end;\n"
-    "                     participates: during draining, which is refused\n"
-    "  --json             answer in JSON\n"
-    "\n"
-    "N is a whole number from 0 to 18446744073709551615.\n"
-    "\n"
-    "example: 64Ki items of 16 bytes, drained 8Ki at a time\n"
-    "  vyre plan queue --initial 4096 --capacity 65536 --entry-bytes 16 \\\n"
-    "                  --control-bytes 128 --budget 2097152 --drain 8192\n";
-
-static const char *const sync_names[] = {"final", "participates", NULL};
-
 typedef struct queue_flags {
   vyre_queue_profile profile;
   uint64_t drain;
-  bool has_drain, json;
+  bool has_drain;
 } queue_flags;
 
 static bool read_flags(int count, char **words, queue_flags *out,
@@ -44,16 +18,15 @@ static bool read_flags(int count, char **words, queue_flags *out,
   size_t sync = 0;
   vyre_queue_profile *p = &out->profile;
   flag flags[] = {
-      {"--initial", &p->initial_items, NULL, FLAG_U64, true, false},
-      {"--capacity", &p->queue_capacity, NULL, FLAG_U64, true, false},
-      {"--entry-bytes", &p->entry_bytes, NULL, FLAG_U64, true, false},
-      {"--control-bytes", &p->control_bytes, NULL, FLAG_U64, true, false},
-      {"--budget", &p->budget_bytes, NULL, FLAG_U64, true, false},
-      {"--drain", &out->drain, NULL, FLAG_U64, false, false},
-      {"--host-sync", &sync, sync_names, FLAG_CHOICE, false, false},
-      {"--json", &out->json, NULL, FLAG_SWITCH, false, false},
+      FLAG("--initial", &p->initial_items),
+      FLAG("--capacity", &p->queue_capacity),
+      FLAG("--entry-bytes", &p->entry_bytes),
+      FLAG("--control-bytes", &p->control_bytes),
+      FLAG("--budget", &p->budget_bytes),
+      FLAG("--drain", &out->drain),
+      FLAG("--host-sync", &sync),
   };
-  arguments spec = {.command = "vyre plan queue",
+  arguments spec = {.command = "plan queue",
                     .flags = flags,
                     .flag_count = sizeof flags / sizeof flags[0]};
   if (!args_read(&spec, count, words, wrong)) return false;
@@ -95,7 +68,7 @@ static bool answer_drain(const queue_flags *f, bool json, sink *out,
 }
 
 int plan_queue(int count, char **words, bool json) {
-  queue_flags f = {.json = false};
+  queue_flags f = {.has_drain = false};
   problem wrong = {0};
   vyre_status st = {0};
   sink out = {0};

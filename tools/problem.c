@@ -29,12 +29,20 @@ void problem_fix(problem *out, const char *format, ...) {
   va_end(arguments);
 }
 
+/* Codes below 1100 are those of backends, but two: a program that breaks a rule,
+ * and one that never ends, which is not the device's fault. */
+static bool is_device_fault(const vyre_status *st) {
+  return st->code > VYRE_OK && st->code < VYRE_PLAN_REJECTED &&
+         st->code != VYRE_INVALID_PROGRAM && st->kind != VYRE_KIND_OUT_OF_FUEL;
+}
+
 bool problem_from_status(problem *out, const vyre_status *st) {
   if (out->kind) return false;
   problem_set(out, vyre_kind_name(st->kind), st->fix, "%s", st->message);
   out->field = st->field;
   out->number_count = st->number_count;
   memcpy(out->numbers, st->numbers, sizeof out->numbers);
+  out->device = is_device_fault(st);
   return false;
 }
 
@@ -108,5 +116,6 @@ int problem_report(const problem *what, bool json) {
     write_all(STDERR_FILENO, out.data, out.length);
   }
   sink_finish(&out);
+  if (what->device) return EXIT_DEVICE;
   return strcmp(what->kind, KIND_USAGE) == 0 ? EXIT_USAGE : EXIT_WRONG;
 }

@@ -16,6 +16,7 @@ typedef struct problem {
   const char *field;     /* the planner's; NULL if none */
   vyre_status_number numbers[VYRE_STATUS_MAX_NUMBERS];
   uint32_t number_count;
+  bool device; /* it is the device's fault */
   char message[640];
   char fix[320];
 } problem;
@@ -24,7 +25,7 @@ typedef struct problem {
 #define KIND_INPUT "invalid_input"
 #define KIND_WRITE "write_failed"
 
-enum { EXIT_FINE = 0, EXIT_WRONG = 1, EXIT_USAGE = 2 };
+enum { EXIT_FINE = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_DEVICE = 3 };
 
 /* Fills @p out unless it holds a problem already; returns false, so that a
  * reader can `return problem_set(...)`. */

@@ -41,10 +41,12 @@ static bool cannot_read(problem *wrong, int error) {
                      "cannot be read: %s", strerror(error));
 }
 
-static bool too_large(problem *wrong) {
+static bool too_large(problem *wrong, size_t limit) {
+  bool giga = limit >= (size_t)1 << 30;
   return problem_set(wrong, KIND_INPUT,
-                     "split the work and plan each part on its own",
-                     "the input is larger than 2 GiB");
+                     "split it into parts, and take each on its own",
+                     "the input is larger than %zu %s",
+                     limit >> (giga ? 30 : 20), giga ? "GiB" : "MiB");
 }
 
 /* Bytes to begin with: all of a regular file and one more, which tells its end
@@ -70,7 +72,7 @@ void input_finish(input *in) {
   *in = (input){0};
 }
 
-static bool read_all(int descriptor, size_t capacity, input *out,
+static bool read_all(int descriptor, size_t capacity, size_t limit, input *out,
                      problem *wrong) {
   if (!grow(out, capacity, wrong)) return false;
   for (;;) {
@@ -80,15 +82,19 @@ static bool read_all(int descriptor, size_t capacity, input *out,
     if (got < 0) return cannot_read(wrong, errno);
     if (got == 0) return true;
     out->length += (size_t)got;
-    if (out->length > INPUT_LIMIT) return too_large(wrong);
+    if (out->length > limit) return too_large(wrong, limit);
     if (out->length < out->capacity) continue;
-    capacity =
-        out->capacity <= INPUT_LIMIT / 2 ? out->capacity * 2 : INPUT_LIMIT + 1;
+    capacity = out->capacity <= limit / 2 ? out->capacity * 2 : limit + 1;
     if (!grow(out, capacity, wrong)) return false;
   }
 }
 
 bool read_input(const char *path, input *out, problem *wrong) {
+  return read_input_up_to(path, INPUT_LIMIT, out, wrong);
+}
+
+bool read_input_up_to(const char *path, size_t limit, input *out,
+                      problem *wrong) {
   bool standard = strcmp(path, "-") == 0;
   *out = (input){.label = standard ? "<stdin>" : path};
   wrong->file = out->label;
@@ -97,11 +103,11 @@ bool read_input(const char *path, input *out, problem *wrong) {
   struct stat info;
   bool fine = fstat(descriptor, &info) == 0 || cannot_read(wrong, errno);
   if (fine && S_ISDIR(info.st_mode)) fine = cannot_read(wrong, EISDIR);
-  if (fine && S_ISREG(info.st_mode) && (uint64_t)info.st_size > INPUT_LIMIT) {
-    fine = too_large(wrong);
+  if (fine && S_ISREG(info.st_mode) && (uint64_t)info.st_size > limit) {
+    fine = too_large(wrong, limit);
   }
   if (fine) {
-    fine = read_all(descriptor, first_capacity(&info), out, wrong);
+    fine = read_all(descriptor, first_capacity(&info), limit, out, wrong);
   }
   if (!standard) close(descriptor);
   if (fine) wrong->file = NULL;

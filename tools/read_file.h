@@ -20,6 +20,9 @@ typedef struct input {
 /* Reads a file, or standard input if @p path is "-". End it with input_finish,
  * after a failure too. */
 bool read_input(const char *path, input *out, problem *wrong);
+/* The same, of at most @p limit bytes. */
+bool read_input_up_to(const char *path, size_t limit, input *out,
+                      problem *wrong);
 void input_finish(input *in);
 
 /* Sets the place of @p wrong to a byte of @p in. */

@@ -11,6 +11,7 @@
 #include "vyre/export.h"
 #include "vyre/memory.h"
 #include "vyre/status.h"
+#include "vyre/text.h"
 
 /** Element types: X(enumerator, name, bytes). `bytes` has no fixed element: its
  *  size is 0 here, and a kernel indexes it as u8. */
@@ -115,9 +116,36 @@ VYRE_API VYRE_NODISCARD vyre_code
 vyre_program_create(const vyre_program_desc *desc, vyre_allocator allocator,
                     vyre_program **out, vyre_status *st);
 
-/** Frees a program that no plan of which is in use. NULL is fine.
+/** Keeps a program: one more vyre_program_release is due. Returns it.
  *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API vyre_program *vyre_program_retain(vyre_program *program);
+
+/** Lets go of a program; the last one frees it. Plans point into it. NULL is
+ *  fine.  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API void vyre_program_release(vyre_program *program);
+
+/** The kernel's name; "" for a bare list of buffers.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const char *vyre_program_name(const vyre_program *program);
+
+/** Whether it has a body, and so can be compiled.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API bool vyre_program_has_body(const vyre_program *program);
+
+/** The content hash: equal programs have equal ones, whatever their locals and
+ *  functions are called and however they were made.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API vyre_hash128 vyre_program_fingerprint(const vyre_program *program);
+
+/** Whether two programs are the same; compares content, not hashes.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API bool vyre_program_equal(const vyre_program *a, const vyre_program *b);
+
+/** Prints the program in the text form: parsing it gives an equal program.
+ *  Returns false if @p writer refused or the program has no body.
+ *  Threads: safe.  Blocks: on the writer. */
+VYRE_API bool vyre_program_print(const vyre_program *program,
+                                 vyre_writer writer);
 
 /** The buffers in the order they were declared; *count is their number.
  *  Ownership: the program's.  Threads: safe.  Blocks: never.  Errors: none. */

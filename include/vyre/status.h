@@ -61,7 +61,14 @@
   X(VYRE_KIND_SELF_DEPENDENCY, 41, "self_dependency")                         \
   X(VYRE_KIND_CYCLE, 42, "cycle")                                             \
   X(VYRE_KIND_GROUP_OVER_BUDGET, 43, "group_over_budget")                     \
-  X(VYRE_KIND_INVALID_INTERVAL, 60, "invalid_interval")
+  X(VYRE_KIND_INVALID_INTERVAL, 60, "invalid_interval")                       \
+  X(VYRE_KIND_DEVICE_UNAVAILABLE, 80, "device_unavailable")                   \
+  X(VYRE_KIND_NOT_SUPPORTED, 81, "not_supported")                             \
+  X(VYRE_KIND_BINDING_MISMATCH, 82, "binding_mismatch")                       \
+  X(VYRE_KIND_GRID_TOO_LARGE, 83, "grid_too_large")                           \
+  X(VYRE_KIND_OUT_OF_FUEL, 84, "out_of_fuel")                                 \
+  X(VYRE_KIND_TIMED_OUT, 85, "timed_out")                                     \
+  X(VYRE_KIND_WRITER_REFUSED, 86, "writer_refused")
 
 typedef enum vyre_code {
 #define VYRE_X(name, number, text) name = (number),

@@ -18,16 +18,25 @@
 #define VYRE_VYRE_H
 
 #include "vyre/barrier.h"
+#include "vyre/binary.h"
 #include "vyre/binding.h"
+#include "vyre/builder.h"
 #include "vyre/capture.h"
+#include "vyre/device.h"
+#include "vyre/diagnostic.h"
+#include "vyre/dispatch.h"
 #include "vyre/export.h"
 #include "vyre/frontier.h"
+#include "vyre/kernel.h"
 #include "vyre/memory.h"
+#include "vyre/module.h"
+#include "vyre/pipeline.h"
 #include "vyre/placement.h"
 #include "vyre/program.h"
 #include "vyre/queue.h"
 #include "vyre/status.h"
 #include "vyre/text.h"
+#include "vyre/validate.h"
 #include "vyre/version.h"
 
 #endif

@@ -320,21 +320,22 @@ TEST(arena_survives_every_allocation_failure) {
 }
 
 TEST(reserve_keeps_contents_and_never_shrinks) {
-  void *array = NULL;
+  uint32_t *array = NULL;
   size_t capacity = 0;
   vyre_allocator heap = vyre_allocator_heap();
   for (size_t i = 0; i < 1000; i++) {
     CHECK(vyre__reserve(heap, &array, &capacity, i + 1, 4, false));
-    ((uint32_t *)array)[i] = (uint32_t)i;
+    array[i] = (uint32_t)i;
   }
-  for (uint32_t i = 0; i < 1000; i++) CHECK(((uint32_t *)array)[i] == i);
+  for (uint32_t i = 0; i < 1000; i++) CHECK(array[i] == i);
   size_t grown = capacity;
   CHECK(vyre__reserve(heap, &array, &capacity, 5, 4, true));
   CHECK_U64(capacity, grown);
   CHECK(!vyre__reserve(heap, &array, &capacity, SIZE_MAX / 2, 4, true));
   CHECK_U64(capacity, grown);
-  vyre__reserve_free(heap, array, capacity, 4);
-  vyre__reserve_free(heap, NULL, 0, 4);
+  vyre__reserve_free(heap, &array, &capacity, 4);
+  CHECK(!array && capacity == 0);
+  vyre__reserve_free(heap, &array, &capacity, 4); /* nothing left to free */
 }
 
 /* --- hash, sort, text, clock -----------------------------------------------*/

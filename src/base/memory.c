@@ -47,7 +47,7 @@ void *vyre__resize(vyre_allocator allocator, void *ptr, size_t old_size,
   return allocator.resize(allocator.self, ptr, old_size, new_size);
 }
 
-bool vyre__reserve(vyre_allocator allocator, void **array, size_t *capacity,
+bool vyre__reserve(vyre_allocator allocator, void *array, size_t *capacity,
                    size_t need, size_t element_size, bool exact) {
   if (need <= *capacity) return true;
   size_t target = need;
@@ -58,17 +58,23 @@ bool vyre__reserve(vyre_allocator allocator, void **array, size_t *capacity,
   if (!exact && target < 8) target = 8;
   size_t bytes;
   if (!vyre__mul(target, element_size, &bytes)) return false;
-  void *grown =
-      vyre__resize(allocator, *array, *capacity * element_size, bytes);
-  if (!grown) return false;
-  *array = grown;
+  void *elements;
+  memcpy(&elements, array, sizeof elements);
+  elements = vyre__resize(allocator, elements, *capacity * element_size, bytes);
+  if (!elements) return false;
+  memcpy(array, &elements, sizeof elements);
   *capacity = target;
   return true;
 }
 
-void vyre__reserve_free(vyre_allocator allocator, void *array, size_t capacity,
+void vyre__reserve_free(vyre_allocator allocator, void *array, size_t *capacity,
                         size_t element_size) {
-  if (array) vyre__resize(allocator, array, capacity * element_size, 0);
+  void *elements;
+  memcpy(&elements, array, sizeof elements);
+  if (elements) vyre__resize(allocator, elements, *capacity * element_size, 0);
+  elements = NULL;
+  memcpy(array, &elements, sizeof elements);
+  *capacity = 0;
 }
 
 /* Blocks form a list, oldest first; those behind `current` are kept from before

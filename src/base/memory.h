@@ -13,15 +13,17 @@
 void *vyre__resize(vyre_allocator allocator, void *ptr, size_t old_size,
                    size_t new_size);
 
-/* Grows *array (of *capacity elements of @p element_size bytes) to hold @p need
- * elements or more; keeps contents, never shrinks. Growing by appends doubles,
- * @p exact takes just what is needed. False if there is no memory; the array is
- * then as before. */
-bool vyre__reserve(vyre_allocator allocator, void **array, size_t *capacity,
+/* Grows an array of *capacity elements of @p element_size bytes to hold @p need
+ * elements or more; keeps contents, never shrinks. @p array is the address of the
+ * pointer to the elements, whatever their type: it is read and written as bytes,
+ * so that no pointer of one type is stored through another. Growing by appends
+ * doubles, @p exact takes just what is needed. False if there is no memory; the
+ * array is then as before. */
+bool vyre__reserve(vyre_allocator allocator, void *array, size_t *capacity,
                    size_t need, size_t element_size, bool exact);
 
-/* Frees what vyre__reserve made. */
-void vyre__reserve_free(vyre_allocator allocator, void *array, size_t capacity,
+/* Frees what vyre__reserve made and clears it. */
+void vyre__reserve_free(vyre_allocator allocator, void *array, size_t *capacity,
                         size_t element_size);
 
 /* count * size bytes from the arena, NULL on overflow or without memory. A

@@ -6,6 +6,8 @@
 
 #include "vyre/text.h"
 
+#include "base/attributes.h"
+
 /* A writer that remembers its first refusal and swallows what comes after, so
  * that a printer checks once, at its end. */
 typedef struct vyre__printer {
@@ -19,7 +21,7 @@ static inline vyre__printer vyre__printer_make(vyre_writer writer) {
 
 /* Up to 511 bytes a call. */
 void vyre__print(vyre__printer *out, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+    VYRE__PRINTF(2, 3);
 
 /* @p count times @p glyph. */
 void vyre__print_repeat(vyre__printer *out, const char *glyph, unsigned count);

@@ -18,6 +18,8 @@
 
 #include "vyre/status.h"
 
+#include "base/attributes.h"
+
 /* What a failure carries besides its text. */
 typedef struct vyre__failure {
   vyre_code code;
@@ -53,7 +55,7 @@ typedef struct vyre__failure {
 
 /* Fills @p st if it holds no failure yet. */
 void vyre__fail(vyre_status *st, const vyre__failure *failure,
-                const char *format, ...) __attribute__((format(printf, 3, 4)));
+                const char *format, ...) VYRE__PRINTF(3, 4);
 
 void vyre__fail_null(vyre_status *st, const char *function,
                      const char *argument);

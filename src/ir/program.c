@@ -3,18 +3,13 @@
 
 #include <string.h>
 
+#include "vyre/binding.h" /* VYRE_NO_INDEX */
+
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/utf8.h"
-
-/* The program lives at the start of its own arena: one object, freed at once.
- */
-struct vyre_program {
-  vyre_arena arena;
-  const vyre_buffer_decl *buffers;
-  size_t buffer_count;
-  uint32_t workgroup[3];
-};
+#include "ir/program.h"
 
 enum { MAX_NAME = 255 };
 
@@ -77,7 +72,7 @@ static vyre_code check_buffer(const vyre_buffer_decl *buffer, size_t index,
   return VYRE_OK;
 }
 
-static vyre_code check_desc(const vyre_program_desc *desc, vyre_status *st) {
+vyre_code vyre__program_check(const vyre_program_desc *desc, vyre_status *st) {
   static const char axes[] = "xyz";
   for (int axis = 0; axis < 3; axis++) {
     if (desc->workgroup[axis] > 0) continue;
@@ -99,26 +94,31 @@ static vyre_code check_desc(const vyre_program_desc *desc, vyre_status *st) {
   return VYRE_OK;
 }
 
-static const char *copy_text(vyre_arena *arena, const char *text) {
+const char *vyre__copy_text(vyre_arena *arena, const char *text) {
   size_t size = strlen(text) + 1;
   char *copy = vyre_arena_alloc(arena, size, 1);
   if (copy) memcpy(copy, text, size);
   return copy;
 }
 
-/* Everything of the program into @p arena; NULL without memory. */
-static vyre_program *copy_program(vyre_arena *arena,
-                                  const vyre_program_desc *desc) {
+vyre_program *vyre__program_new(vyre_arena *arena,
+                                const vyre_program_desc *desc) {
   size_t count = desc->buffer_count;
   vyre_program *program = vyre_arena_alloc(arena, sizeof *program, 0);
   vyre_buffer_decl *buffers = vyre__arena_array(arena, count, sizeof *buffers);
   if (!program || !buffers) return NULL;
   for (size_t i = 0; i < count; i++) {
     buffers[i] = desc->buffers[i];
-    buffers[i].name = copy_text(arena, desc->buffers[i].name);
+    buffers[i].name = vyre__copy_text(arena, desc->buffers[i].name);
     if (!buffers[i].name) return NULL;
   }
-  *program = (vyre_program){.buffers = buffers, .buffer_count = count};
+  *program = (vyre_program){.name = "",
+                            .file = "",
+                            .buffers = buffers,
+                            .buffer_count = count,
+                            .over = VYRE_NO_INDEX,
+                            .item_type = VYRE_TYPE_VOID};
+  atomic_init(&program->references, 1);
   memcpy(program->workgroup, desc->workgroup, sizeof program->workgroup);
   return program;
 }
@@ -132,24 +132,188 @@ vyre_code vyre_program_create(const vyre_program_desc *desc,
   if (!desc->buffers && desc->buffer_count > 0) {
     return vyre__null_argument(st, "vyre_program_create", "desc->buffers");
   }
-  VYRE_TRY(check_desc(desc, st));
+  VYRE_TRY(vyre__program_check(desc, st));
   vyre_arena arena;
   vyre_arena_init(&arena, allocator);
-  vyre_program *program = copy_program(&arena, desc);
+  vyre_program *program = vyre__program_new(&arena, desc);
   if (!program) {
     vyre_arena_finish(&arena);
     return vyre__no_memory(st, "vyre_program_create", "program buffers",
                            desc->buffer_count);
   }
   program->arena = arena;
+  vyre__program_hash(program, &program->fingerprint);
   *out = program;
   return VYRE_OK;
 }
 
+vyre_program *vyre_program_retain(vyre_program *program) {
+  if (program) {
+    atomic_fetch_add_explicit(&program->references, 1, memory_order_relaxed);
+  }
+  return program;
+}
+
 void vyre_program_release(vyre_program *program) {
   if (!program) return;
+  /* Whoever frees must see all that the others did before letting go. */
+  if (atomic_fetch_sub_explicit(&program->references, 1,
+                                memory_order_acq_rel) != 1) {
+    return;
+  }
   vyre_arena arena = program->arena; /* the program is inside */
   vyre_arena_finish(&arena);
+}
+
+const char *vyre_program_name(const vyre_program *program) {
+  return program->name;
+}
+
+bool vyre_program_has_body(const vyre_program *program) {
+  return program->function_count > 0;
+}
+
+vyre_hash128 vyre_program_fingerprint(const vyre_program *program) {
+  return program->fingerprint;
+}
+
+/* --- content ---------------------------------------------------------------*/
+
+static void hash_buffer(vyre__hasher *hasher, const vyre_buffer_decl *buffer) {
+  vyre__hash_text(hasher, buffer->name);
+  vyre__hash_u32(hasher, buffer->binding);
+  vyre__hash_u8(hasher, (uint8_t)buffer->kind);
+  vyre__hash_u8(hasher, (uint8_t)buffer->access);
+  vyre__hash_u8(hasher, (uint8_t)buffer->element);
+  vyre__hash_u32(hasher, buffer->count);
+  vyre__hash_u8(hasher, buffer->is_output);
+  vyre__hash_u8(hasher, buffer->pipeline_live_out);
+  vyre__hash_u32(hasher, buffer->hints.preferred_alignment);
+  vyre__hash_u8(hasher, buffer->hints.has_coalesce_axis);
+  vyre__hash_u8(hasher, buffer->hints.has_coalesce_axis
+                            ? buffer->hints.coalesce_axis
+                            : 0);
+  vyre__hash_u8(hasher, (uint8_t)buffer->hints.cache_locality);
+}
+
+static void hash_function(vyre__hasher *hasher,
+                          const vyre__function *function) {
+  vyre__hash_u8(hasher, function->result);
+  vyre__hash_u32(hasher, function->parameter_count);
+  vyre__hash_u32(hasher, function->local_count);
+  for (uint32_t i = 0; i < function->local_count; i++) {
+    vyre__hash_u8(hasher, function->locals[i].type);
+    vyre__hash_u8(hasher, function->locals[i].is_mutable);
+  }
+  vyre__hash_u32(hasher, function->body);
+}
+
+static unsigned char *put_u32(unsigned char *to, uint32_t value) {
+  for (int i = 0; i < 4; i++) *to++ = (unsigned char)(value >> (8 * i));
+  return to;
+}
+
+/* In little endian, some at a time: one call for each number would be slow. */
+static void hash_nodes(vyre__hasher *hasher, const vyre__node *nodes,
+                       uint32_t count) {
+  enum { TOGETHER = 64 };
+  unsigned char bytes[TOGETHER * 16];
+  vyre__hash_u32(hasher, count);
+  for (uint32_t done = 0; done < count;) {
+    unsigned char *to = bytes;
+    for (int i = 0; i < TOGETHER && done < count; i++) {
+      const vyre__node *node = &nodes[done++];
+      *to++ = node->op;
+      *to++ = node->type;
+      *to++ = node->aux;
+      *to++ = node->reserved;
+      to = put_u32(put_u32(put_u32(to, node->a), node->b), node->c);
+    }
+    vyre__hash_bytes(hasher, bytes, (size_t)(to - bytes));
+  }
+}
+
+void vyre__program_hash(const vyre_program *program, vyre_hash128 *out) {
+  vyre__hasher hasher;
+  vyre__hash_begin(&hasher, "vyre.program.1");
+  vyre__hash_u64(&hasher, program->buffer_count);
+  for (size_t i = 0; i < program->buffer_count; i++) {
+    hash_buffer(&hasher, &program->buffers[i]);
+  }
+  for (int i = 0; i < 3; i++) vyre__hash_u32(&hasher, program->workgroup[i]);
+  vyre__hash_u32(&hasher, program->over);
+  vyre__hash_u8(&hasher, program->item_type);
+  vyre__hash_u32(&hasher, program->function_count);
+  for (uint32_t i = 0; i < program->function_count; i++) {
+    hash_function(&hasher, &program->functions[i]);
+  }
+  hash_nodes(&hasher, program->nodes, program->node_count);
+  vyre__hash_u32(&hasher, program->list_count);
+  for (uint32_t i = 0; i < program->list_count; i++) {
+    vyre__hash_u32(&hasher, program->lists[i]);
+  }
+  vyre__hash_u32(&hasher, program->text_count);
+  vyre__hash_bytes(&hasher, program->texts, program->text_count);
+  *out = vyre__hash_end(&hasher);
+}
+
+static bool same_buffer(const vyre_buffer_decl *a, const vyre_buffer_decl *b) {
+  const vyre_memory_hints *ha = &a->hints, *hb = &b->hints;
+  return strcmp(a->name, b->name) == 0 && a->binding == b->binding &&
+         a->kind == b->kind && a->access == b->access &&
+         a->element == b->element && a->count == b->count &&
+         a->is_output == b->is_output &&
+         a->pipeline_live_out == b->pipeline_live_out &&
+         ha->preferred_alignment == hb->preferred_alignment &&
+         ha->has_coalesce_axis == hb->has_coalesce_axis &&
+         (!ha->has_coalesce_axis || ha->coalesce_axis == hb->coalesce_axis) &&
+         ha->cache_locality == hb->cache_locality;
+}
+
+static bool same_function(const vyre__function *a, const vyre__function *b) {
+  if (a->result != b->result || a->parameter_count != b->parameter_count ||
+      a->local_count != b->local_count || a->body != b->body) {
+    return false;
+  }
+  for (uint32_t i = 0; i < a->local_count; i++) {
+    if (a->locals[i].type != b->locals[i].type ||
+        a->locals[i].is_mutable != b->locals[i].is_mutable) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool same_bytes(const void *a, const void *b, size_t size) {
+  return size == 0 || memcmp(a, b, size) == 0;
+}
+
+static bool same_head(const vyre_program *a, const vyre_program *b) {
+  if (a->buffer_count != b->buffer_count || a->over != b->over ||
+      a->item_type != b->item_type ||
+      memcmp(a->workgroup, b->workgroup, sizeof a->workgroup) != 0) {
+    return false;
+  }
+  for (size_t i = 0; i < a->buffer_count; i++) {
+    if (!same_buffer(&a->buffers[i], &b->buffers[i])) return false;
+  }
+  return true;
+}
+
+bool vyre_program_equal(const vyre_program *a, const vyre_program *b) {
+  if (a == b) return true;
+  if (!a || !b || !same_head(a, b)) return false;
+  if (a->function_count != b->function_count ||
+      a->node_count != b->node_count || a->list_count != b->list_count ||
+      a->text_count != b->text_count) {
+    return false;
+  }
+  for (uint32_t i = 0; i < a->function_count; i++) {
+    if (!same_function(&a->functions[i], &b->functions[i])) return false;
+  }
+  return same_bytes(a->nodes, b->nodes, a->node_count * sizeof *a->nodes) &&
+         same_bytes(a->lists, b->lists, a->list_count * sizeof *a->lists) &&
+         same_bytes(a->texts, b->texts, a->text_count);
 }
 
 const vyre_buffer_decl *vyre_program_buffers(const vyre_program *program,

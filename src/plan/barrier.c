@@ -29,13 +29,12 @@ void vyre_barrier_scratch_init(vyre_barrier_scratch *scratch,
 void vyre_barrier_scratch_finish(vyre_barrier_scratch *scratch) {
   if (!scratch) return;
   vyre_allocator allocator = scratch->allocator;
-  vyre__reserve_free(allocator, scratch->row_ends, scratch->row_capacity,
+  vyre__reserve_free(allocator, &scratch->row_ends, &scratch->row_capacity,
                      sizeof *scratch->row_ends);
-  vyre__reserve_free(allocator, scratch->indegree, scratch->indegree_capacity,
+  vyre__reserve_free(allocator, &scratch->indegree, &scratch->indegree_capacity,
                      sizeof *scratch->indegree);
-  vyre__reserve_free(allocator, scratch->targets, scratch->target_capacity,
+  vyre__reserve_free(allocator, &scratch->targets, &scratch->target_capacity,
                      sizeof *scratch->targets);
-  vyre_barrier_scratch_init(scratch, allocator);
 }
 
 static size_t smaller(size_t a, size_t b) {
@@ -56,13 +55,11 @@ size_t vyre_barrier_scratch_dependency_capacity(
 static vyre_code reserve(vyre_barrier_scratch *scratch, uint32_t **array,
                          size_t *capacity, size_t need, const char *field,
                          vyre_status *st) {
-  void *memory = *array;
-  if (!vyre__reserve(scratch->allocator, &memory, capacity, need,
-                     sizeof **array, true)) {
-    return vyre__no_memory(st, planner, field, need);
+  if (vyre__reserve(scratch->allocator, array, capacity, need, sizeof **array,
+                    true)) {
+    return VYRE_OK;
   }
-  *array = memory;
-  return VYRE_OK;
+  return vyre__no_memory(st, planner, field, need);
 }
 
 /* Both ways reserve the same, so that scratch that held a graph of some size

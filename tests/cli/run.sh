@@ -10,7 +10,8 @@
 #     > a line of standard output
 #     ! a line of standard error
 #
-# Commands run with bash in an empty folder, where `plans` is examples/plans.
+# Commands run with bash in an empty folder, where `plans` is examples/plans,
+# `examples` is examples and `kernels` is tests/cli/kernels.
 # Several $ lines are one script. --bless writes what was seen into the files.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -50,7 +51,8 @@ quote() { # prefix, text
 # processes: there are hundreds of cases.
 run_case() {
   local place=$work/$name code out err
-  mkdir "$place" && ln -s "$source_dir/examples/plans" "$place/plans"
+  mkdir "$place" &&
+    ln -s "$source_dir/examples/plans" "$source_dir/examples" "$here/kernels" "$place/"
   (cd "$place" && exec bash -c "$script" >"$work/out" 2>"$work/err" </dev/null)
   code=$?
   IFS= read -r -d '' out <"$work/out"

@@ -63,11 +63,35 @@ fi
 library=$libdir/libvyre.so
 expect_same "soname" "$(readelf -d "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')" \
   "libvyre.so.${version%.*}"
-expect_same "the library needs only libc" \
-  "$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')" "libc.so.6"
+expect_same "the library needs only the C library" \
+  "$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort)" $'libc.so.6\nlibm.so.6'
 expect_same "the command runs" "$("$prefix/bin/vyre" --version 2>&1 | head -n 1)" "vyre $version"
 expect_same "all headers are there" "$(ls "$prefix/include/vyre")" \
   "$(cd "$source_dir/include/vyre" && printf '%s\n' *.h)"
+# The man page and the completions.
+man_page=$(find "$prefix" -name vyre.1)
+expect_same "the man page has every command" \
+  "$(grep -c '^\.SS vyre ' "$man_page")" "$("$prefix/bin/vyre" help plan | grep -cE '^  [a-z]+  ' |
+    { read -r plans && echo $((plans + $("$prefix/bin/vyre" --help | sed -n '/^commands/,/^$/p' | grep -cE '^  [a-z]+  ') - 2)); })"
+if command -v groff >/dev/null 2>&1; then
+  expect_nothing "the man page is sound" "$(groff -man -Tutf8 -ww -z "$man_page" 2>&1)"
+fi
+completion=$prefix/share/bash-completion/completions/vyre
+complete_words() { # words of the command line so far; prints what would complete
+  bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _vyre; printf "%s\n" "${COMPREPLY[@]}"' \
+    "$completion" "$@" | sort | tr '\n' ' '
+}
+expect_same "bash completes commands" "$(complete_words vyre e)" "emit explain "
+expect_same "bash completes subjects" "$(complete_words vyre plan f)" "frontier "
+expect_same "bash completes flags" "$(complete_words vyre run --s)" "--schedules --seed --set "
+expect_same "bash completes values" "$(complete_words vyre run --backend '')" "auto ref "
+expect_same "bash completes rules" "$(complete_words vyre explain V071)" "V071 "
+for shell in zsh fish; do
+  if ! command -v $shell >/dev/null 2>&1; then continue; fi
+  expect "the completion for $shell is sound" $shell -n \
+    "$(find "$prefix" -name _vyre -o -name vyre.fish | grep -F $shell)"
+done
+
 paths=$(grep -rlaF -e "$work/first" -e "$source_dir/include" -e "$source_dir/src" \
   -e "$build_dir/" "$prefix" || true)
 expect_nothing "nothing names the place it was built or installed" "$paths"

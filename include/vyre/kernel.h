@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/** @file vyre/kernel.h
+ *  Types of values in a kernel, and the operations on them. */
+#ifndef VYRE_KERNEL_H
+#define VYRE_KERNEL_H
+
+#include "vyre/export.h"
+
+/** Register types: X(enumerator, name, bits). Narrower elements of buffers widen
+ *  to one of these when they are loaded. */
+#define VYRE_TYPE_MAP(X)       \
+  X(VYRE_TYPE_VOID, "void", 0) \
+  X(VYRE_TYPE_BOOL, "bool", 1) \
+  X(VYRE_TYPE_U32, "u32", 32)  \
+  X(VYRE_TYPE_I32, "i32", 32)  \
+  X(VYRE_TYPE_U64, "u64", 64)  \
+  X(VYRE_TYPE_I64, "i64", 64)  \
+  X(VYRE_TYPE_F32, "f32", 32)  \
+  X(VYRE_TYPE_F64, "f64", 64)
+
+typedef enum vyre_type {
+#define VYRE_X3(name, text, bits) name,
+  VYRE_TYPE_MAP(VYRE_X3) VYRE_TYPE_COUNT
+#undef VYRE_X3
+} vyre_type;
+
+/** Operations by what they take: X(name). Their meaning and their types are in
+ *  docs/language.md, under the way the text form spells them. */
+#define VYRE_OP_UNARY_MAP(X) \
+  X(NEG)                     \
+  X(NOT)                     \
+  X(BIT_NOT)                 \
+  X(ABS)                     \
+  X(SIGN)                    \
+  X(FLOOR)                   \
+  X(CEIL)                    \
+  X(TRUNC)                   \
+  X(ROUND)                   \
+  X(RINT)                    \
+  X(SQRT)                    \
+  X(CLZ)                     \
+  X(CTZ)                     \
+  X(POPCOUNT)                \
+  X(UNIFORM)
+
+#define VYRE_OP_BINARY_MAP(X) \
+  X(ADD)                      \
+  X(SUB)                      \
+  X(MUL)                      \
+  X(DIV)                      \
+  X(REM)                      \
+  X(AND)                      \
+  X(OR)                       \
+  X(XOR)                      \
+  X(SHL)                      \
+  X(SHR)                      \
+  X(EQ)                       \
+  X(NE)                       \
+  X(LT)                       \
+  X(LE)                       \
+  X(GT)                       \
+  X(GE)                       \
+  X(LAND)                     \
+  X(LOR)                      \
+  X(MIN)                      \
+  X(MAX)
+
+#define VYRE_OP_TERNARY_MAP(X) \
+  X(FMA)                       \
+  X(SELECT)
+
+/** All give the old value. Compare-exchange has a function of its own. */
+#define VYRE_OP_ATOMIC_MAP(X) \
+  X(ATOMIC_ADD)               \
+  X(ATOMIC_MIN)               \
+  X(ATOMIC_MAX)               \
+  X(ATOMIC_AND)               \
+  X(ATOMIC_OR)                \
+  X(ATOMIC_XOR)               \
+  X(ATOMIC_EXCHANGE)
+
+#define VYRE_OP_ID_MAP(X) \
+  X(GLOBAL_ID)            \
+  X(LOCAL_ID)             \
+  X(WORKGROUP_ID)         \
+  X(WORKGROUP_SIZE)       \
+  X(GRID_SIZE)
+
+typedef enum vyre_op {
+#define VYRE_X1(name) VYRE_OP_##name,
+  VYRE_OP_UNARY_MAP(VYRE_X1)   /**/
+  VYRE_OP_BINARY_MAP(VYRE_X1)  /**/
+  VYRE_OP_TERNARY_MAP(VYRE_X1) /**/
+  VYRE_OP_ATOMIC_MAP(VYRE_X1)  /**/
+  VYRE_OP_ID_MAP(VYRE_X1)      /**/
+  VYRE_OP_COUNT
+#undef VYRE_X1
+} vyre_op;
+
+VYRE_BEGIN
+
+/** The name of a type ("u32"); "?" for a number that is none. Static storage.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const char *vyre_type_name(vyre_type type);
+
+VYRE_END
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/** @file vyre/pipeline.h
+ *  Pipelines: programs compiled for a device. */
+#ifndef VYRE_PIPELINE_H
+#define VYRE_PIPELINE_H
+
+#include <stdint.h>
+
+#include "vyre/binding.h"
+#include "vyre/device.h"
+#include "vyre/diagnostic.h"
+#include "vyre/export.h"
+#include "vyre/program.h"
+#include "vyre/status.h"
+
+/** A program compiled for a device. Immutable: it may be dispatched from many
+ *  threads at once. Threads: safe. */
+typedef struct vyre_pipeline vyre_pipeline;
+
+/** What changes the code. Zeroed: as the program says. */
+typedef struct vyre_compile_options {
+  uint32_t workgroup[3]; /* instead of the program's size; all 0: the program's.
+                            An axis of 0 beside others counts as 1 */
+} vyre_compile_options;
+
+VYRE_BEGIN
+
+/** Validates @p program and compiles it for @p device.
+ *  Ownership: on VYRE_OK the caller owns *out (vyre_pipeline_release). On
+ *             failure *out is NULL. Retains the program and the device.
+ *  Lifetime:  @p options (NULL: the defaults) is borrowed for the call.
+ *  Threads:   safe; @p diagnostics is compatible.
+ *  Blocks:    on the allocator only.
+ *  Errors:    VYRE_INVALID_PROGRAM if it does not validate (@p diagnostics, if
+ *             not NULL, has all findings) or has no body; VYRE_INVALID_ARGUMENT
+ *             for a workgroup above 1024 invocations; VYRE_UNSUPPORTED_FEATURE
+ *             for queue kernels, persistent buffers, or nesting too deep for the
+ *             device; VYRE_OUT_OF_MEMORY. */
+VYRE_API VYRE_NODISCARD vyre_code
+vyre_pipeline_compile(vyre_device *device, vyre_program *program,
+                      const vyre_compile_options *options, vyre_pipeline **out,
+                      vyre_diagnostics *diagnostics, vyre_status *st);
+
+/** Keeps a pipeline: one more vyre_pipeline_release is due. Returns it.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API vyre_pipeline *vyre_pipeline_retain(vyre_pipeline *pipeline);
+
+/** Lets go of a pipeline; the last one frees it. NULL is fine.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API void vyre_pipeline_release(vyre_pipeline *pipeline);
+
+/** "<device>:<fingerprint of the program>", terminated. The pipeline's.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const char *vyre_pipeline_id(const vyre_pipeline *pipeline);
+
+/** The program that was compiled. The pipeline's.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const vyre_program *vyre_pipeline_program(
+    const vyre_pipeline *pipeline);
+
+/** What a dispatch binds, and in which order. What is sized at run time has
+ *  element_count 0. The pipeline's.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const vyre_binding_plan *vyre_pipeline_bindings(
+    const vyre_pipeline *pipeline);
+
+/** The workgroup size that was compiled: three numbers, the pipeline's.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const uint32_t *vyre_pipeline_workgroup(const vyre_pipeline *pipeline);
+
+VYRE_END
+
+#endif

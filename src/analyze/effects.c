@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "analyze/effects.h"
+
+#include <string.h>
+
+#include "analyze/inline.h"
+#include "analyze/walk.h"
+#include "base/memory.h"
+#include "base/status.h"
+
+/* A call: who, and how deep it sits in the caller. */
+typedef struct edge {
+  uint32_t callee, depth;
+} edge;
+
+/* How deep something is nested: in nodes, its statement's block, in loops. */
+typedef struct depths {
+  uint32_t nodes, block, loops;
+} depths;
+
+typedef struct survey {
+  const vyre_program *program;
+  vyre__function_effects *now; /* the function being looked at */
+  uint8_t *buffers;
+  edge *edges; /* of all functions, one run each */
+  size_t edge_count;
+} survey;
+
+static bool touches_buffer(const vyre__node *node) {
+  return (vyre__ops[node->op].flags &
+          (VYRE__OPF_READS | VYRE__OPF_WRITES | VYRE__OPF_ATOMICS)) != 0;
+}
+
+static void note_node(survey *s, const vyre__node *node, depths at) {
+  vyre__function_effects *now = s->now;
+  now->nodes++;
+  now->flags |= vyre__ops[node->op].flags;
+  if (at.nodes > now->depth) now->depth = at.nodes;
+  if (at.loops > now->loop_depth) now->loop_depth = at.loops;
+  if (touches_buffer(node)) s->buffers[node->a] |= vyre__ops[node->op].flags;
+  now->has_uniform |= node->op == VYRE__OP_UNIFORM;
+  now->has_id |= node->op == VYRE__OP_LOCAL_ID ||
+                 node->op == VYRE__OP_GLOBAL_ID || node->op == VYRE__OP_ITEM;
+  now->has_workgroup_id |= node->op == VYRE__OP_WORKGROUP_ID;
+  if (node->op == VYRE__OP_CALL) {
+    s->edges[s->edge_count++] = (edge){node->a, at.block};
+  }
+}
+
+/* Where the statements of an inlined call in child @p index would stand. */
+static uint32_t block_of(const vyre__node *node, depths at, uint32_t index) {
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_BLOCK:
+      return at.nodes;
+    case VYRE__OP_WHILE:
+      return at.nodes + 1; /* its condition */
+    case VYRE__OP_LAND:
+    case VYRE__OP_LOR:
+      return at.block + 2 * (index > 0);
+    default:
+      return at.block;
+  }
+}
+
+static void look(survey *s, vyre__id id, depths at) {
+  const vyre__node *node = &s->program->nodes[id];
+  if (node->op == VYRE__OP_FOR || node->op == VYRE__OP_WHILE) {
+    at.loops++;
+    s->now->loops++;
+  }
+  note_node(s, node, at);
+  uint32_t count = vyre__child_count(s->program, id);
+  for (uint32_t i = 0; i < count; i++) {
+    depths inside = {at.nodes + 1, block_of(node, at, i), at.loops};
+    look(s, vyre__child(s->program, id, i), inside);
+  }
+}
+
+static uint64_t add_capped(uint64_t a, uint64_t b) {
+  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* All callees are done. */
+static void sum_up(vyre__function_effects *all, uint32_t function,
+                   const edge *edges, size_t count) {
+  vyre__function_effects *own = &all[function];
+  own->inlined_nodes = own->nodes;
+  own->inlined_depth = own->depth + (count ? 4 : 0); /* what stands around */
+  for (size_t i = 0; i < count; i++) {
+    const vyre__function_effects *callee = &all[edges[i].callee];
+    own->flags |= callee->flags;
+    own->has_uniform |= callee->has_uniform;
+    own->has_id |= callee->has_id;
+    own->has_workgroup_id |= callee->has_workgroup_id;
+    own->inlined_nodes = add_capped(own->inlined_nodes, callee->inlined_nodes);
+    uint64_t depth =
+        (uint64_t)edges[i].depth + callee->around + callee->inlined_depth;
+    if (depth > own->inlined_depth) own->inlined_depth = depth;
+  }
+}
+
+/* Scratch of the walk over the calls, which may be deeper than the C stack. */
+typedef struct frame {
+  uint32_t function;
+  size_t next; /* edge to follow */
+} frame;
+
+typedef struct order_walk {
+  const edge *edges;
+  const size_t *first; /* per function and one more: its run of edges */
+  frame *stack;
+  bool *seen;
+  uint32_t *order;
+  uint32_t count;
+} order_walk;
+
+/* Post-order from one function. There are no cycles: recursion is refused when
+ * a program is made. */
+static void visit_calls(order_walk *w, uint32_t root,
+                        vyre__function_effects *all) {
+  size_t depth = 0;
+  if (w->seen[root]) return;
+  w->seen[root] = true;
+  w->stack[depth++] = (frame){root, w->first[root]};
+  while (depth > 0) {
+    frame *top = &w->stack[depth - 1];
+    size_t begin = w->first[top->function], end = w->first[top->function + 1];
+    if (top->next == end) {
+      sum_up(all, top->function, w->edges + begin, end - begin);
+      w->order[w->count++] = top->function;
+      depth--;
+      continue;
+    }
+    uint32_t callee = w->edges[top->next++].callee;
+    if (w->seen[callee]) continue;
+    w->seen[callee] = true;
+    w->stack[depth++] = (frame){callee, w->first[callee]};
+  }
+}
+
+typedef struct effects_room {
+  vyre__function_effects *functions;
+  uint32_t *order;
+  uint8_t *buffers;
+  vyre__arena_mark end; /* what follows is scratch */
+  edge *edges;
+  size_t *first;
+  frame *stack;
+  bool *seen;
+} effects_room;
+
+static size_t count_calls(const vyre_program *program) {
+  size_t calls = 0;
+  for (uint32_t i = 0; i < program->node_count; i++) {
+    calls += program->nodes[i].op == VYRE__OP_CALL;
+  }
+  return calls;
+}
+
+static bool make_room(effects_room *room, const vyre_program *program,
+                      vyre_arena *arena) {
+  size_t functions = program->function_count;
+  size_t calls = count_calls(program);
+  room->functions =
+      vyre__arena_array(arena, functions, sizeof *room->functions);
+  room->order = vyre__arena_array(arena, functions, sizeof *room->order);
+  room->buffers = vyre__arena_array(arena, program->buffer_count, 1);
+  room->end = vyre__arena_here(arena);
+  room->edges = vyre__arena_array(arena, calls, sizeof *room->edges);
+  room->first = vyre__arena_array(arena, functions + 1, sizeof *room->first);
+  room->stack = vyre__arena_array(arena, functions, sizeof *room->stack);
+  room->seen = vyre__arena_array(arena, functions, sizeof *room->seen);
+  if (!room->functions || !room->order || !room->buffers || !room->edges ||
+      !room->first || !room->stack || !room->seen) {
+    return false;
+  }
+  memset(room->functions, 0, functions * sizeof *room->functions);
+  memset(room->seen, 0, functions * sizeof *room->seen);
+  memset(room->buffers, 0, program->buffer_count);
+  return true;
+}
+
+vyre_code vyre__effects_build(const vyre_program *program, vyre_arena *arena,
+                              vyre__effects *out, vyre_status *st) {
+  vyre__arena_mark start = vyre__arena_here(arena);
+  effects_room room;
+  *out = (vyre__effects){0};
+  if (!make_room(&room, program, arena)) {
+    vyre__arena_rewind(arena, start);
+    return vyre__no_memory(st, "vyre__effects_build", "program effects",
+                           program->node_count);
+  }
+  survey s = {.program = program, .buffers = room.buffers, .edges = room.edges};
+  for (uint32_t f = 0; f < program->function_count; f++) {
+    s.now = &room.functions[f];
+    room.first[f] = s.edge_count;
+    vyre__inline_shape shape =
+        vyre__inline_shape_of(program, &program->functions[f]);
+    s.now->around = shape.depth;
+    look(&s, program->functions[f].body, (depths){1, 1, 0});
+  }
+  room.first[program->function_count] = s.edge_count;
+  order_walk w = {room.edges, room.first, room.stack, room.seen, room.order, 0};
+  for (uint32_t f = 0; f < program->function_count; f++) {
+    visit_calls(&w, f, room.functions);
+  }
+  vyre__arena_rewind(arena, room.end);
+  *out = (vyre__effects){room.functions, room.order, room.buffers};
+  return VYRE_OK;
+}

@@ -1,0 +1,650 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "analyze/inline.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/walk.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "ir/make.h"
+
+enum {
+  HAS_CALL = 1,
+  HAS_RETURN = 2,
+  HAS_EFFECT = 4, /* or sees one: a load, an atomic, a uniform() */
+};
+
+enum { MAX_GUARDS = 4 };
+
+/* --- the shape of a function ------------------------------------------------*/
+
+/* Two things that a search of statements can look for. */
+static bool has_return(const vyre_program *program, vyre__id id,
+                       bool only_in_loops) {
+  const vyre__node *node = &program->nodes[id];
+  if (node->op == VYRE__OP_RETURN) return !only_in_loops;
+  if (vyre__ops[node->op].form < VYRE__FORM_LIST) return false;
+  bool is_loop = node->op == VYRE__OP_FOR || node->op == VYRE__OP_WHILE;
+  uint32_t count = vyre__child_count(program, id);
+  for (uint32_t i = 0; i < count; i++) {
+    if (has_return(program, vyre__child(program, id, i),
+                   only_in_loops && !is_loop)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Whether control never comes to the end of a statement, as far as that is
+ * plain to see. */
+static bool always_leaves(const vyre_program *program, vyre__id id) {
+  const vyre__node *node = &program->nodes[id];
+  if (node->op == VYRE__OP_RETURN) return true;
+  if (node->op == VYRE__OP_IF) {
+    return node->c && always_leaves(program, node->b) &&
+           always_leaves(program, node->c);
+  }
+  return node->op == VYRE__OP_BLOCK && node->b > 0 &&
+         always_leaves(program, program->lists[node->a + node->b - 1]);
+}
+
+/* `if (c) { ... return x; }` with more behind it: the rest becomes its else. */
+static bool is_guard(const vyre_program *program, vyre__id id) {
+  const vyre__node *node = &program->nodes[id];
+  return node->op == VYRE__OP_IF && node->c == 0 &&
+         always_leaves(program, node->b);
+}
+
+/* Whether all returns in a statement at the end of a function can become
+ * assignments; counts the guards on the way. */
+static bool returns_nest(const vyre_program *program, vyre__id id,
+                         uint32_t *guards) {
+  const vyre__node *node = &program->nodes[id];
+  if (node->op == VYRE__OP_RETURN) return true;
+  if (node->op == VYRE__OP_IF) {
+    return returns_nest(program, node->b, guards) &&
+           (node->c == 0 || returns_nest(program, node->c, guards));
+  }
+  if (node->op != VYRE__OP_BLOCK) return !has_return(program, id, false);
+  uint32_t count = vyre__child_count(program, id);
+  for (uint32_t i = 0; i < count; i++) {
+    vyre__id child = vyre__child(program, id, i);
+    if (i + 1 == count) return returns_nest(program, child, guards);
+    if (!has_return(program, child, false)) continue;
+    if (!is_guard(program, child)) return false;
+    ++*guards;
+    if (!returns_nest(program, program->nodes[child].b, guards)) return false;
+  }
+  return true;
+}
+
+vyre__inline_shape vyre__inline_shape_of(const vyre_program *program,
+                                         const vyre__function *function) {
+  vyre__inline_shape shape = {0};
+  const vyre__node *body = &program->nodes[function->body];
+  uint32_t early = 0, guards = 0;
+  for (uint32_t i = 0; i + 1 < body->b; i++) {
+    early += has_return(program, program->lists[body->a + i], false);
+  }
+  vyre__id last = body->b ? program->lists[body->a + body->b - 1] : 0;
+  shape.is_straight =
+      early == 0 && last && program->nodes[last].op == VYRE__OP_RETURN;
+  if (shape.is_straight) return shape;
+  if (returns_nest(program, function->body, &guards) && guards <= MAX_GUARDS) {
+    shape.is_nested = true;
+    shape.depth = 2 * guards;
+    return shape;
+  }
+  shape.has_loop_exit = has_return(program, function->body, true);
+  shape.depth = 4;
+  return shape;
+}
+
+/* --- the inliner ------------------------------------------------------------*/
+
+/* The function whose statements are being copied. */
+typedef struct frame {
+  const vyre__function *function;
+  vyre__inline_shape shape;
+  uint32_t *locals; /* to those of the result */
+  uint32_t result, done;
+  uint32_t loops; /* of its own around the statement */
+  bool is_kernel;
+} frame;
+
+typedef struct inliner {
+  const vyre_program *program;
+  vyre__maker maker;
+  vyre_arena scratch;
+  uint8_t *has;    /* per node: HAS_* */
+  uint32_t unique; /* for names */
+  bool no_memory;
+  char message[256]; /* the first complaint */
+} inliner;
+
+static vyre__id copy_value(inliner *in, frame *f, vyre__id id);
+static void copy_statement(inliner *in, frame *f, vyre__id id);
+
+static const vyre__node *node_at(const inliner *in, vyre__id id) {
+  return &in->program->nodes[id];
+}
+
+static void at_place_of(inliner *in, vyre__id id) {
+  in->maker.place = in->program->places[id];
+  in->maker.length = 1;
+}
+
+static uint32_t add_local(inliner *in, const char *name, bool is_mutable,
+                          vyre__id value) {
+  char text[80];
+  uint32_t local = 0;
+  int length = snprintf(text, sizeof text, "%.60s_%u", *name ? name : "t",
+                        (unsigned)++in->unique);
+  vyre__statement(&in->maker,
+                  vyre__make_let(&in->maker, text, (size_t)length,
+                                 VYRE_TYPE_VOID, is_mutable, value, &local));
+  return local;
+}
+
+static void assign(inliner *in, uint32_t local, vyre__id value) {
+  vyre__statement(&in->maker, vyre__make_assign(&in->maker, local, value));
+}
+
+/* A value that must be computed here and not later. */
+static vyre__id keep(inliner *in, vyre__id value) {
+  return vyre__make_local(&in->maker, add_local(in, "t", false, value));
+}
+
+/* Child @p index; kept if what comes after it has a call, in front of which the
+ * statements of the function will stand. */
+static vyre__id copy_operand(inliner *in, frame *f, vyre__id id,
+                             uint32_t index) {
+  uint32_t count = vyre__child_count(in->program, id);
+  vyre__id child = vyre__child(in->program, id, index);
+  vyre__id value = copy_value(in, f, child);
+  bool call_follows = false;
+  for (uint32_t i = index + 1; i < count; i++) {
+    vyre__id later = vyre__child(in->program, id, i);
+    call_follows |= (in->has[later] & HAS_CALL) != 0;
+  }
+  bool can_wait = (in->has[child] & (HAS_CALL | HAS_EFFECT)) == 0;
+  if (!call_follows || can_wait) return value;
+  at_place_of(in, child);
+  return keep(in, value);
+}
+
+/* --- calls ------------------------------------------------------------------*/
+
+static void copy_tail(inliner *in, frame *f, vyre__id id);
+
+/* The statements of a block from @p first on, at the end of the function. */
+static void copy_tail_of(inliner *in, frame *f, vyre__id block,
+                         uint32_t first) {
+  uint32_t count = vyre__child_count(in->program, block);
+  for (uint32_t i = first; i < count; i++) {
+    vyre__id child = vyre__child(in->program, block, i);
+    bool is_last = i + 1 == count;
+    if (is_last) {
+      copy_tail(in, f, child);
+    } else if ((in->has[child] & HAS_RETURN) == 0) {
+      copy_statement(in, f, child);
+    } else {
+      const vyre__node *guard = node_at(in, child);
+      vyre__id condition = copy_value(in, f, guard->a);
+      vyre__mark mark = vyre__block_begin(&in->maker);
+      copy_tail(in, f, guard->b);
+      vyre__id then = vyre__block_end(&in->maker, mark);
+      mark = vyre__block_begin(&in->maker);
+      copy_tail_of(in, f, block, i + 1);
+      vyre__id rest = vyre__block_end(&in->maker, mark);
+      at_place_of(in, child);
+      vyre__statement(&in->maker,
+                      vyre__make_if(&in->maker, condition, then, rest));
+      return;
+    }
+  }
+}
+
+static vyre__id tail_block(inliner *in, frame *f, vyre__id id) {
+  vyre__mark mark = vyre__block_begin(&in->maker);
+  copy_tail(in, f, id);
+  return vyre__block_end(&in->maker, mark);
+}
+
+/* The last statement of a function whose returns become if/else. */
+static void copy_tail(inliner *in, frame *f, vyre__id id) {
+  const vyre__node *node = node_at(in, id);
+  if (node->op == VYRE__OP_BLOCK) {
+    copy_tail_of(in, f, id, 0);
+  } else if (node->op == VYRE__OP_IF) {
+    vyre__id condition = copy_value(in, f, node->a);
+    vyre__id then = tail_block(in, f, node->b);
+    vyre__id otherwise = node->c ? tail_block(in, f, node->c) : 0;
+    at_place_of(in, id);
+    vyre__statement(&in->maker,
+                    vyre__make_if(&in->maker, condition, then, otherwise));
+  } else {
+    copy_statement(in, f, id);
+  }
+}
+
+static void copy_statements(inliner *in, frame *f, vyre__id block,
+                            uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    copy_statement(in, f, vyre__child(in->program, block, i));
+  }
+}
+
+/* `for (once = 0; once < 1; once += 1) { body }`, to break out of. */
+static void copy_once(inliner *in, frame *f) {
+  vyre__maker *m = &in->maker;
+  vyre__for loop;
+  vyre__for_begin(m, &loop, "once", 4, VYRE_TYPE_U32, VYRE__LOOP_LT,
+                  vyre__make_literal(m, VYRE_TYPE_U32, 0),
+                  vyre__make_literal(m, VYRE_TYPE_U32, 1),
+                  vyre__make_literal(m, VYRE_TYPE_U32, 1));
+  vyre__mark mark = vyre__block_begin(m);
+  copy_statements(in, f, f->function->body,
+                  vyre__child_count(in->program, f->function->body));
+  vyre__id body = vyre__block_end(m, mark);
+  vyre__statement(m, vyre__for_end(m, &loop, body));
+}
+
+/* The value of a call whose parameters are set. */
+static vyre__id copy_body(inliner *in, frame *f) {
+  vyre__maker *m = &in->maker;
+  const vyre__function *function = f->function;
+  uint32_t count = vyre__child_count(in->program, function->body);
+  if (f->shape.is_straight) {
+    copy_statements(in, f, function->body, count - 1);
+    vyre__id last = vyre__child(in->program, function->body, count - 1);
+    vyre__id value = copy_value(in, f, node_at(in, last)->a);
+    at_place_of(in, last);
+    return vyre__make_local(m, add_local(in, function->name, false, value));
+  }
+  f->result = add_local(in, function->name, true,
+                        vyre__make_literal(m, function->result, 0));
+  if (f->shape.has_loop_exit) {
+    f->done =
+        add_local(in, "done", true, vyre__make_literal(m, VYRE_TYPE_BOOL, 0));
+  }
+  if (f->shape.is_nested) {
+    copy_tail(in, f, function->body);
+  } else {
+    copy_once(in, f);
+  }
+  return vyre__make_local(m, f->result);
+}
+
+static vyre__id copy_call(inliner *in, frame *f, vyre__id id) {
+  const vyre__node *node = node_at(in, id);
+  frame callee = {.function = &in->program->functions[node->a]};
+  vyre__arena_mark mark = vyre__arena_here(&in->scratch);
+  callee.shape = vyre__inline_shape_of(in->program, callee.function);
+  callee.locals = vyre__arena_array(&in->scratch, callee.function->local_count,
+                                    sizeof *callee.locals);
+  if (!callee.locals) {
+    in->no_memory = true;
+    return 0;
+  }
+  for (uint32_t i = 0; i < node->c; i++) {
+    vyre__id argument = vyre__child(in->program, id, i);
+    vyre__id value = copy_value(in, f, argument);
+    at_place_of(in, argument);
+    callee.locals[i] =
+        add_local(in, callee.function->locals[i].name, false, value);
+  }
+  vyre__id value = copy_body(in, &callee);
+  vyre__arena_rewind(&in->scratch, mark);
+  return value;
+}
+
+/* --- values -----------------------------------------------------------------*/
+
+/* a && b with a call in b: `var t = a; if (t) t = b;` */
+static vyre__id copy_short_circuit(inliner *in, frame *f, vyre__id id) {
+  vyre__maker *m = &in->maker;
+  const vyre__node *node = node_at(in, id);
+  vyre__id left = copy_value(in, f, node->a);
+  at_place_of(in, id);
+  uint32_t local = add_local(in, "t", true, left);
+  vyre__id test = vyre__make_local(m, local);
+  if (node->op == VYRE__OP_LOR) test = vyre__make_unary(m, VYRE__OP_NOT, test);
+  vyre__mark mark = vyre__block_begin(m);
+  assign(in, local, copy_value(in, f, node->b));
+  vyre__id then = vyre__block_end(m, mark);
+  at_place_of(in, id);
+  vyre__statement(m, vyre__make_if(m, test, then, 0));
+  return vyre__make_local(m, local);
+}
+
+static vyre__id copy_leaf(inliner *in, frame *f, vyre__id id) {
+  vyre__maker *m = &in->maker;
+  const vyre__node *node = node_at(in, id);
+  switch ((vyre__form)vyre__ops[node->op].form) {
+    case VYRE__FORM_LITERAL:
+      return vyre__make_literal(m, node->type, vyre__literal(node));
+    case VYRE__FORM_LOCAL:
+      return vyre__make_local(m, f->locals[node->a]);
+    case VYRE__FORM_BUFFER:
+      return vyre__make_len(m, node->a);
+    case VYRE__FORM_AXIS:
+      return vyre__make_axis(m, node->op, node->aux);
+    case VYRE__FORM_TEXT:
+      return vyre__make_text(m, in->program->texts + node->a, node->b);
+    default:
+      return vyre__make_item(m);
+  }
+}
+
+static vyre__id make_unary(vyre__maker *m, const vyre__node *node, vyre__id a) {
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_CAST:
+      return vyre__make_cast(m, node->type, a);
+    case VYRE__OP_BITCAST:
+      return vyre__make_bitcast(m, node->type, a);
+    case VYRE__OP_PUSH:
+      return vyre__make_push(m, a);
+    default:
+      return vyre__make_unary(m, node->op, a);
+  }
+}
+
+static vyre__id make_value(vyre__maker *m, const vyre__node *node,
+                           const vyre__id v[3]) {
+  switch ((vyre__form)vyre__ops[node->op].form) {
+    case VYRE__FORM_UNARY:
+      return make_unary(m, node, v[0]);
+    case VYRE__FORM_BINARY:
+      return vyre__make_binary(m, node->op, v[0], v[1]);
+    case VYRE__FORM_TERNARY:
+      return vyre__make_ternary(m, node->op, v[0], v[1], v[2]);
+    case VYRE__FORM_LOAD:
+      return vyre__make_load(m, node->a, v[0]);
+    case VYRE__FORM_ATOMIC:
+      return vyre__make_atomic(m, node->op, node->a, v[0], v[1]);
+    default:
+      return vyre__make_atomic_cas(m, node->a, v[0], v[1], v[2]);
+  }
+}
+
+static vyre__id copy_value(inliner *in, frame *f, vyre__id id) {
+  const vyre__node *node = node_at(in, id);
+  uint32_t count = vyre__child_count(in->program, id);
+  vyre__id v[3] = {0, 0, 0};
+  if (node->op == VYRE__OP_CALL) return copy_call(in, f, id);
+  if (count == 0) {
+    at_place_of(in, id);
+    return copy_leaf(in, f, id);
+  }
+  if ((node->op == VYRE__OP_LAND || node->op == VYRE__OP_LOR) &&
+      (in->has[node->b] & HAS_CALL)) {
+    return copy_short_circuit(in, f, id);
+  }
+  for (uint32_t i = 0; i < count && i < 3; i++) {
+    v[i] = copy_operand(in, f, id, i);
+  }
+  at_place_of(in, id);
+  return make_value(&in->maker, node, v);
+}
+
+/* --- statements -------------------------------------------------------------*/
+
+static vyre__id copy_block(inliner *in, frame *f, vyre__id id) {
+  vyre__mark mark = vyre__block_begin(&in->maker);
+  copy_statements(in, f, id, vyre__child_count(in->program, id));
+  at_place_of(in, id);
+  return vyre__block_end(&in->maker, mark);
+}
+
+static void leave_if(inliner *in, vyre__id condition) {
+  vyre__maker *m = &in->maker;
+  vyre__mark mark = vyre__block_begin(m);
+  vyre__statement(m, vyre__make_simple(m, VYRE__OP_BREAK));
+  vyre__id then = vyre__block_end(m, mark);
+  vyre__statement(m, vyre__make_if(m, condition, then, 0));
+}
+
+/* A loop that a return has left: the next one around must be left, too. */
+static void pass_return_on(inliner *in, const frame *f, vyre__id loop) {
+  if (f->is_kernel || !(in->has[loop] & HAS_RETURN)) return;
+  leave_if(in, vyre__make_local(&in->maker, f->done));
+}
+
+static void copy_for(inliner *in, frame *f, vyre__id id) {
+  vyre__maker *m = &in->maker;
+  const vyre__node *node = node_at(in, id);
+  const vyre__local *local = &f->function->locals[node->a];
+  char name[80];
+  int length = snprintf(name, sizeof name, "%.60s_%u", local->name,
+                        (unsigned)++in->unique);
+  vyre__id first = copy_operand(in, f, id, 0);
+  vyre__id bound = copy_operand(in, f, id, 1);
+  vyre__id step = copy_operand(in, f, id, 2);
+  vyre__for loop;
+  at_place_of(in, id);
+  vyre__for_begin(m, &loop, name, (size_t)length, local->type, node->aux, first,
+                  bound, step);
+  f->locals[node->a] = loop.local;
+  f->loops++;
+  vyre__id body = copy_block(in, f, vyre__for_of(in->program, id).body);
+  f->loops--;
+  vyre__statement(m, vyre__for_end(m, &loop, body));
+  pass_return_on(in, f, id);
+}
+
+static void copy_while(inliner *in, frame *f, vyre__id id) {
+  vyre__maker *m = &in->maker;
+  const vyre__node *node = node_at(in, id);
+  bool calls = (in->has[node->a] & HAS_CALL) != 0;
+  vyre__id condition = 0;
+  if (!calls) condition = copy_value(in, f, node->a);
+  vyre__while_begin(m);
+  vyre__mark mark = vyre__block_begin(m);
+  if (calls) {
+    vyre__id test = copy_value(in, f, node->a);
+    at_place_of(in, node->a);
+    leave_if(in, vyre__make_unary(m, VYRE__OP_NOT, test));
+    condition = vyre__make_literal(m, VYRE_TYPE_BOOL, 1);
+  }
+  f->loops++;
+  copy_statements(in, f, node->b, vyre__child_count(in->program, node->b));
+  f->loops--;
+  vyre__id body = vyre__block_end(m, mark);
+  at_place_of(in, id);
+  vyre__statement(m, vyre__while_end(m, condition, body));
+  pass_return_on(in, f, id);
+}
+
+static void copy_return(inliner *in, frame *f, vyre__id id) {
+  vyre__maker *m = &in->maker;
+  if (f->is_kernel) {
+    at_place_of(in, id);
+    vyre__statement(m, vyre__make_return(m, false, 0));
+    return;
+  }
+  vyre__id value = copy_value(in, f, node_at(in, id)->a);
+  at_place_of(in, id);
+  assign(in, f->result, value);
+  if (f->shape.is_nested) return;
+  if (f->loops > 0) {
+    assign(in, f->done, vyre__make_literal(m, VYRE_TYPE_BOOL, 1));
+  }
+  vyre__statement(m, vyre__make_simple(m, VYRE__OP_BREAK));
+}
+
+static void copy_print(inliner *in, frame *f, vyre__id id) {
+  vyre__maker *m = &in->maker;
+  uint32_t count = vyre__child_count(in->program, id);
+  vyre__arena_mark mark = vyre__arena_here(&in->scratch);
+  vyre__id *values = vyre__arena_array(&in->scratch, count, sizeof *values);
+  if (!values) {
+    in->no_memory = true;
+    return;
+  }
+  for (uint32_t i = 0; i < count; i++) values[i] = copy_operand(in, f, id, i);
+  uint32_t stack = vyre__stack_mark(m);
+  for (uint32_t i = 0; i < count; i++) vyre__push(m, values[i]);
+  at_place_of(in, id);
+  vyre__statement(m, vyre__make_print(m, stack));
+  vyre__arena_rewind(&in->scratch, mark);
+}
+
+static void copy_let(inliner *in, frame *f, vyre__id id) {
+  const vyre__node *node = node_at(in, id);
+  const vyre__local *local = &f->function->locals[node->a];
+  vyre__id value = copy_value(in, f, node->b);
+  at_place_of(in, id);
+  f->locals[node->a] = add_local(in, local->name, local->is_mutable, value);
+}
+
+static void copy_store(inliner *in, frame *f, vyre__id id) {
+  vyre__maker *m = &in->maker;
+  vyre__id index = copy_operand(in, f, id, 0);
+  vyre__id value = copy_operand(in, f, id, 1);
+  at_place_of(in, id);
+  vyre__statement(m, vyre__make_store(m, node_at(in, id)->a, index, value));
+}
+
+static void copy_if(inliner *in, frame *f, vyre__id id) {
+  const vyre__node *node = node_at(in, id);
+  vyre__id condition = copy_value(in, f, node->a);
+  vyre__id then = copy_block(in, f, node->b);
+  vyre__id otherwise = node->c ? copy_block(in, f, node->c) : 0;
+  at_place_of(in, id);
+  vyre__statement(&in->maker,
+                  vyre__make_if(&in->maker, condition, then, otherwise));
+}
+
+static void copy_statement(inliner *in, frame *f, vyre__id id) {
+  vyre__maker *m = &in->maker;
+  const vyre__node *node = node_at(in, id);
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_BLOCK:
+      vyre__statement(m, copy_block(in, f, id));
+      break;
+    case VYRE__OP_LET:
+      copy_let(in, f, id);
+      break;
+    case VYRE__OP_ASSIGN: {
+      vyre__id value = copy_value(in, f, node->b);
+      at_place_of(in, id);
+      assign(in, f->locals[node->a], value);
+      break;
+    }
+    case VYRE__OP_STORE:
+      copy_store(in, f, id);
+      break;
+    case VYRE__OP_IF:
+      copy_if(in, f, id);
+      break;
+    case VYRE__OP_FOR:
+      copy_for(in, f, id);
+      break;
+    case VYRE__OP_WHILE:
+      copy_while(in, f, id);
+      break;
+    case VYRE__OP_RETURN:
+      copy_return(in, f, id);
+      break;
+    case VYRE__OP_PRINT:
+      copy_print(in, f, id);
+      break;
+    case VYRE__OP_EVAL: {
+      vyre__id value = copy_value(in, f, node->a);
+      at_place_of(in, id);
+      vyre__statement(m, vyre__make_eval(m, value));
+      break;
+    }
+    default:
+      at_place_of(in, id);
+      vyre__statement(m, vyre__make_simple(m, node->op));
+  }
+}
+
+/* --- the whole --------------------------------------------------------------*/
+
+/* Children come before their parents, so one pass is enough. */
+static void mark_nodes(inliner *in) {
+  const vyre_program *p = in->program;
+  for (vyre__id id = 0; id < p->node_count; id++) {
+    uint8_t flags = vyre__ops[p->nodes[id].op].flags;
+    uint8_t has = 0;
+    if (p->nodes[id].op == VYRE__OP_CALL) has |= HAS_CALL;
+    if (p->nodes[id].op == VYRE__OP_RETURN) has |= HAS_RETURN;
+    if (flags & (uint8_t)~VYRE__OPF_JUMPS) has |= HAS_EFFECT;
+    uint32_t count = vyre__child_count(p, id);
+    for (uint32_t i = 0; i < count; i++) has |= in->has[vyre__child(p, id, i)];
+    in->has[id] = has;
+  }
+}
+
+static void note_complaint(void *self, const char *rule, vyre__place place,
+                           uint32_t length, const char *message,
+                           const char *fix, vyre__place other,
+                           const char *other_text) {
+  inliner *in = self;
+  (void)rule, (void)length, (void)fix, (void)other, (void)other_text;
+  if (in->message[0]) return;
+  snprintf(in->message, sizeof in->message, "line %u: %.200s",
+           (unsigned)place.line, message);
+}
+
+static vyre__kernel head_of(const vyre_program *p) {
+  return (vyre__kernel){
+      .name = p->name,
+      .file = p->file,
+      .buffers = p->buffers,
+      .buffer_count = (uint32_t)p->buffer_count,
+      .workgroup = {p->workgroup[0], p->workgroup[1], p->workgroup[2]},
+      .over = p->over,
+      .item_type = p->item_type};
+}
+
+static vyre_code seal(inliner *in, uint32_t function,
+                      const vyre__kernel *kernel, vyre_allocator allocator,
+                      vyre_program **out, vyre_status *st) {
+  if (in->no_memory || in->maker.out_of_memory) {
+    return vyre__no_memory(st, "vyre__inline", "inlined program",
+                           in->maker.node_count);
+  }
+  if (in->maker.error_count > 0) {
+    return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
+                     "let fewer functions call each other, or make them "
+                     "smaller",
+                     "'%.60s' cannot be inlined: %.200s", in->program->name,
+                     in->message);
+  }
+  return vyre__seal(&in->maker, function, kernel, allocator, out, st);
+}
+
+static vyre_code inline_kernel(inliner *in, vyre_allocator allocator,
+                               vyre_program **out, vyre_status *st) {
+  const vyre_program *p = in->program;
+  vyre__kernel kernel = head_of(p);
+  frame f = {.function = &p->functions[0], .is_kernel = true};
+  uint32_t function = 0;
+  in->has = vyre__arena_array(&in->scratch, p->node_count, 1);
+  f.locals = vyre__arena_array(&in->scratch, f.function->local_count,
+                               sizeof *f.locals);
+  in->no_memory = !in->has || !f.locals;
+  if (!in->no_memory) {
+    mark_nodes(in);
+    function = vyre__kernel_begin(&in->maker, &kernel);
+    vyre__function_end(&in->maker, copy_block(in, &f, f.function->body));
+  }
+  return seal(in, function, &kernel, allocator, out, st);
+}
+
+vyre_code vyre__inline(const vyre_program *program, vyre_allocator allocator,
+                       vyre_program **out, vyre_status *st) {
+  inliner in = {.program = program};
+  *out = NULL;
+  vyre_arena_init(&in.scratch, allocator);
+  vyre__maker_init(&in.maker, allocator, (vyre__reporter){note_complaint, &in});
+  vyre_code code = inline_kernel(&in, allocator, out, st);
+  vyre__maker_finish(&in.maker);
+  vyre_arena_finish(&in.scratch);
+  return code;
+}

@@ -1,0 +1,709 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "analyze/ranges.h"
+
+#include <string.h>
+
+#include "analyze/walk.h"
+#include "base/memory.h"
+#include "base/status.h"
+
+/* A value: its interval, and of which buffers' lengths it stays below (< len)
+ * or within (<= len), a bit each for the first 64 buffers. */
+typedef struct fact {
+  vyre__interval range;
+  uint64_t below, within;
+} fact;
+
+static fact join(fact a, fact b) {
+  return (fact){vyre__interval_join(a.range, b.range), a.below & b.below,
+                a.within & b.within};
+}
+
+#include "analyze/env.h"
+
+/* Besides locals, facts are kept for what else a guard can be about and does not
+ * change: ids, lengths, scalar uniforms. They are "subjects", after the locals:
+ * 9 for the axes of three ids, then two for each buffer. */
+typedef struct walker {
+  const vyre_program *program;
+  env env;
+  vyre__id *definition; /* per local: value of an immutable one */
+  vyre__range *nodes;
+  uint8_t *flags;
+  bool quiet;     /* looking again: nothing is written down */
+  bool reachable; /* the end of the statement just walked */
+} walker;
+
+enum { NO_SUBJECT = UINT32_MAX };
+
+static uint32_t local_count(const walker *w) {
+  return w->program->functions[0].local_count;
+}
+
+static uint32_t axis_subject(const walker *w, vyre__op op, uint8_t axis) {
+  uint32_t id = op == VYRE__OP_GLOBAL_ID ? 0 : op == VYRE__OP_LOCAL_ID ? 1 : 2;
+  return local_count(w) + id * 3 + axis;
+}
+
+static uint32_t buffer_subject(const walker *w, uint32_t buffer, bool is_len) {
+  return local_count(w) + 9 + buffer * 2 + is_len;
+}
+
+static uint32_t subject_of(const walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_LOCAL:
+      return node->a;
+    case VYRE__OP_GLOBAL_ID:
+    case VYRE__OP_LOCAL_ID:
+    case VYRE__OP_WORKGROUP_ID:
+      return axis_subject(w, node->op, node->aux);
+    case VYRE__OP_LEN:
+      return buffer_subject(w, node->a, true);
+    case VYRE__OP_LOAD: {
+      const vyre__node *index = &w->program->nodes[node->b];
+      if (index->op == VYRE__OP_LITERAL && vyre__literal(index) == 0 &&
+          vyre__is_constant(&w->program->buffers[node->a])) {
+        return buffer_subject(w, node->a, false);
+      }
+      return NO_SUBJECT;
+    }
+    default:
+      return NO_SUBJECT;
+  }
+}
+
+/* --- values -----------------------------------------------------------------*/
+
+static fact anything(vyre_type type) {
+  return (fact){vyre__interval_full(type), 0, 0};
+}
+
+static uint64_t buffer_bit(uint32_t buffer) {
+  return buffer < 64 ? (uint64_t)1 << buffer : 0;
+}
+
+static fact element_fact(const vyre_buffer_decl *buffer) {
+  fact f = anything(vyre__element_type(buffer->element));
+  switch (buffer->element) {
+    case VYRE_ELEMENT_U8:
+    case VYRE_ELEMENT_BYTES:
+      f.range = (vyre__interval){0, UINT8_MAX};
+      break;
+    case VYRE_ELEMENT_I8:
+      f.range = (vyre__interval){INT8_MIN, INT8_MAX};
+      break;
+    case VYRE_ELEMENT_U16:
+      f.range = (vyre__interval){0, UINT16_MAX};
+      break;
+    case VYRE_ELEMENT_I16:
+      f.range = (vyre__interval){INT16_MIN, INT16_MAX};
+      break;
+    default:
+      break;
+  }
+  return f;
+}
+
+/* A dispatch whose ids do not fit in u32 is refused. */
+static fact axis_fact(const walker *w, vyre__op op, uint8_t axis) {
+  vyre__wide size = w->program->workgroup[axis];
+  vyre__wide all = (vyre__wide)UINT32_MAX + 1;
+  fact f = anything(VYRE_TYPE_U32);
+  if (op == VYRE__OP_LOCAL_ID) f.range.hi = size - 1;
+  if (op == VYRE__OP_WORKGROUP_ID) f.range.hi = all / size - 1;
+  if (op == VYRE__OP_WORKGROUP_SIZE) f.range = (vyre__interval){size, size};
+  if (op == VYRE__OP_GRID_SIZE) f.range.lo = 1;
+  return f;
+}
+
+static fact length_fact(const walker *w, uint32_t buffer) {
+  uint32_t count = w->program->buffers[buffer].count;
+  fact f = {.within = buffer_bit(buffer)};
+  f.range = count ? (vyre__interval){count, count}
+                  : vyre__interval_full(VYRE_TYPE_U32);
+  return f;
+}
+
+/* Lengths that the result of a binary operation stays below, for operands that
+ * are not negative and a result that did not wrap. */
+static void keep_lengths(vyre__op op, fact a, fact b, fact *out) {
+  if (a.range.lo < 0 || b.range.lo < 0) return;
+  bool grew = out->range.hi > a.range.hi;
+  switch (op) {
+    case VYRE__OP_MIN:
+    case VYRE__OP_AND:
+      out->below = a.below | b.below;
+      out->within = a.within | b.within;
+      break;
+    case VYRE__OP_MAX:
+      out->below = a.below & b.below;
+      out->within = a.within & b.within;
+      break;
+    case VYRE__OP_SUB:
+      if (a.range.lo < b.range.hi) break; /* may wrap */
+      out->within = a.within;
+      out->below = a.below | (b.range.lo > 0 ? a.within : 0);
+      break;
+    case VYRE__OP_ADD:
+      if (b.range.hi > 1 || out->range.hi != a.range.hi + b.range.hi) break;
+      out->below = b.range.hi == 0 ? a.below : 0;
+      out->within = a.below | (b.range.hi == 0 ? a.within : 0);
+      break;
+    case VYRE__OP_DIV:
+      if (b.range.lo < 1) break;
+      /* fall through */
+    case VYRE__OP_REM:
+    case VYRE__OP_SHR:
+      if (grew) break;
+      out->below = a.below;
+      out->within = a.within;
+      break;
+    default:
+      break;
+  }
+}
+
+static fact binary_fact(const vyre__node *node, vyre_type from, fact a,
+                        fact b) {
+  fact f = {.range = vyre__interval_binary(node->op, from, node->type, a.range,
+                                           b.range)};
+  if (vyre__has_interval(node->type) && node->type != VYRE_TYPE_BOOL) {
+    keep_lengths(node->op, a, b, &f);
+  }
+  f.within |= f.below;
+  return f;
+}
+
+static fact unary_fact(const vyre__node *node, vyre_type from, fact a) {
+  fact f = {.range = vyre__interval_unary(node->op, from, node->type, a.range)};
+  bool converts = node->op == VYRE__OP_CAST || node->op == VYRE__OP_BITCAST;
+  bool keeps =
+      node->op == VYRE__OP_UNIFORM ||
+      (converts && vyre__has_interval(from) && node->type != VYRE_TYPE_BOOL &&
+       vyre__interval_inside(a.range, vyre__interval_full(node->type)));
+  if (keeps && vyre__has_interval(node->type)) {
+    f.below = a.below;
+    f.within = a.within;
+  }
+  return f;
+}
+
+static fact walk_value(walker *w, vyre__id id);
+static void assume(walker *w, vyre__id condition, bool holds);
+
+/* Notes whether an index can be, or must be, inside. */
+static void check_access(walker *w, vyre__id id, uint32_t buffer, fact index) {
+  uint32_t count = w->program->buffers[buffer].count;
+  if (w->quiet) return;
+  w->flags[id] &= (uint8_t)~(VYRE__RANGE_INSIDE | VYRE__RANGE_OUTSIDE);
+  fact length = w->env.locals[buffer_subject(w, buffer, true)];
+  bool below =
+      index.range.hi < length.range.lo || (index.below & buffer_bit(buffer));
+  if (index.range.lo >= 0 && below) w->flags[id] |= VYRE__RANGE_INSIDE;
+  if (index.range.hi < 0 || (count && index.range.lo >= count)) {
+    w->flags[id] |= VYRE__RANGE_OUTSIDE;
+  }
+}
+
+/* Both arms are evaluated, but only the chosen one's value counts: of a plain
+ * subject, what the condition says about it. */
+static fact chosen_arm(walker *w, vyre__id condition, vyre__id arm, bool holds,
+                       fact plain) {
+  uint32_t subject = subject_of(w, arm);
+  if (subject == NO_SUBJECT) return plain;
+  size_t begin = w->env.change_count;
+  w->env.nesting++;
+  assume(w, condition, holds);
+  fact f = w->env.locals[subject];
+  env_rewind(&w->env, begin);
+  w->env.nesting--;
+  return f;
+}
+
+static fact walk_select(walker *w, const vyre__node *node) {
+  fact c = walk_value(w, node->a);
+  fact yes = walk_value(w, node->b), no = walk_value(w, node->c);
+  if (!vyre__has_interval(node->type)) return yes;
+  if (c.range.lo == 1) return yes;
+  if (c.range.hi == 0) return no;
+  return join(chosen_arm(w, node->a, node->b, true, yes),
+              chosen_arm(w, node->a, node->c, false, no));
+}
+
+/* && and ||: the right side is looked at only where the left one lets it. */
+static fact walk_both(walker *w, const vyre__node *node) {
+  fact left = walk_value(w, node->a);
+  size_t begin = w->env.change_count;
+  w->env.nesting++;
+  assume(w, node->a, node->op == VYRE__OP_LAND);
+  fact right = walk_value(w, node->b);
+  env_rewind(&w->env, begin);
+  w->env.nesting--;
+  return binary_fact(node, VYRE_TYPE_BOOL, left, right);
+}
+
+static fact walk_atomic(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
+  uint32_t count = vyre__child_count(w->program, id);
+  fact index = walk_value(w, node->b);
+  for (uint32_t i = 1; i < count; i++) {
+    walk_value(w, vyre__child(w->program, id, i));
+  }
+  check_access(w, id, node->a, index);
+  return anything(node->type);
+}
+
+static fact walk_other(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
+  uint32_t count = vyre__child_count(w->program, id);
+  fact f[3] = {{{0, 0}, 0, 0}};
+  for (uint32_t i = 0; i < count; i++) {
+    fact operand = walk_value(w, vyre__child(w->program, id, i));
+    if (i < 3) f[i] = operand;
+  }
+  uint8_t form = vyre__ops[node->op].form;
+  if (form == VYRE__FORM_UNARY && node->op != VYRE__OP_PUSH) {
+    return unary_fact(node, w->program->nodes[node->a].type, f[0]);
+  }
+  if (form == VYRE__FORM_BINARY) {
+    return binary_fact(node, w->program->nodes[node->a].type, f[0], f[1]);
+  }
+  return anything(node->type);
+}
+
+static fact value_of(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_LITERAL: {
+      vyre__wide v = vyre__interval_value(node->type, vyre__literal(node));
+      return (fact){{v, v}, 0, 0};
+    }
+    case VYRE__OP_LOAD: {
+      fact index = walk_value(w, node->b);
+      check_access(w, id, node->a, index);
+      uint32_t subject = subject_of(w, id);
+      return subject == NO_SUBJECT ? element_fact(&w->program->buffers[node->a])
+                                   : w->env.locals[subject];
+    }
+    case VYRE__OP_LOCAL:
+    case VYRE__OP_LEN:
+    case VYRE__OP_GLOBAL_ID:
+    case VYRE__OP_LOCAL_ID:
+    case VYRE__OP_WORKGROUP_ID:
+      return w->env.locals[subject_of(w, id)];
+    case VYRE__OP_WORKGROUP_SIZE:
+    case VYRE__OP_GRID_SIZE:
+      return axis_fact(w, node->op, node->aux);
+    case VYRE__OP_SELECT:
+      return walk_select(w, node);
+    case VYRE__OP_LAND:
+    case VYRE__OP_LOR:
+      return walk_both(w, node);
+    default:
+      break;
+  }
+  if (vyre__ops[node->op].flags & VYRE__OPF_ATOMICS) return walk_atomic(w, id);
+  return walk_other(w, id);
+}
+
+static fact walk_value(walker *w, vyre__id id) {
+  fact f = value_of(w, id);
+  if (!w->quiet) {
+    w->nodes[id] = (vyre__range){(uint64_t)f.range.lo, (uint64_t)f.range.hi};
+  }
+  return f;
+}
+
+/* --- guards -----------------------------------------------------------------*/
+
+/* The value again, without writing anything down. */
+static fact again(walker *w, vyre__id id) {
+  bool quiet = w->quiet;
+  w->quiet = true;
+  fact f = walk_value(w, id);
+  w->quiet = quiet;
+  return f;
+}
+
+/* Looks through conversions that keep the value. */
+static uint32_t guarded_subject(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
+  while (node->op == VYRE__OP_CAST || node->op == VYRE__OP_BITCAST) {
+    if (!vyre__has_interval(w->program->nodes[node->a].type) ||
+        !vyre__has_interval(node->type) || node->type == VYRE_TYPE_BOOL ||
+        !vyre__interval_inside(again(w, node->a).range,
+                               vyre__interval_full(node->type))) {
+      return NO_SUBJECT;
+    }
+    id = node->a;
+    node = &w->program->nodes[id];
+  }
+  return vyre__has_interval(node->type) ? subject_of(w, id) : NO_SUBJECT;
+}
+
+/* @p id is at most @p limit, or below it. A guard that cannot hold stands before
+ * code that is never run: nothing need be said about it. */
+static void bound_above(walker *w, vyre__id id, fact limit, bool strictly) {
+  uint32_t subject = guarded_subject(w, id);
+  if (subject == NO_SUBJECT) return;
+  fact f = w->env.locals[subject];
+  vyre__wide hi = limit.range.hi - strictly;
+  if (hi < f.range.hi) f.range.hi = hi;
+  if (f.range.hi < f.range.lo) return;
+  f.below |= limit.below | (strictly ? limit.within : 0);
+  f.within |= limit.within | f.below;
+  env_set(&w->env, subject, f);
+}
+
+static void bound_below(walker *w, vyre__id id, fact limit, bool strictly) {
+  uint32_t subject = guarded_subject(w, id);
+  if (subject == NO_SUBJECT) return;
+  fact f = w->env.locals[subject];
+  vyre__wide lo = limit.range.lo + strictly;
+  if (lo > f.range.lo) f.range.lo = lo;
+  if (f.range.hi < f.range.lo) return;
+  env_set(&w->env, subject, f);
+}
+
+/* a < b, or a <= b. */
+static void assume_less(walker *w, vyre__id a, vyre__id b, bool strictly) {
+  fact left = again(w, a), right = again(w, b);
+  bound_above(w, a, right, strictly);
+  bound_below(w, b, left, strictly);
+}
+
+static void assume_not(walker *w, vyre__id a, fact other) {
+  uint32_t subject = guarded_subject(w, a);
+  if (subject == NO_SUBJECT || other.range.lo != other.range.hi) return;
+  fact f = w->env.locals[subject];
+  if (f.range.lo == f.range.hi) return;
+  if (f.range.lo == other.range.lo) f.range.lo++;
+  if (f.range.hi == other.range.lo) f.range.hi--;
+  env_set(&w->env, subject, f);
+}
+
+static void assume_equal(walker *w, vyre__id a, vyre__id b, bool holds) {
+  fact left = again(w, a), right = again(w, b);
+  if (holds) {
+    bound_above(w, a, right, false);
+    bound_below(w, a, right, false);
+    bound_above(w, b, left, false);
+    bound_below(w, b, left, false);
+  } else {
+    assume_not(w, a, right);
+    assume_not(w, b, left);
+  }
+}
+
+static void assume_compare(walker *w, const vyre__node *node, bool holds) {
+  if (!vyre__has_interval(w->program->nodes[node->a].type)) return;
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_LT:
+      if (holds)
+        assume_less(w, node->a, node->b, true);
+      else
+        assume_less(w, node->b, node->a, false);
+      break;
+    case VYRE__OP_LE:
+      if (holds)
+        assume_less(w, node->a, node->b, false);
+      else
+        assume_less(w, node->b, node->a, true);
+      break;
+    case VYRE__OP_GT:
+      if (holds)
+        assume_less(w, node->b, node->a, true);
+      else
+        assume_less(w, node->a, node->b, false);
+      break;
+    case VYRE__OP_GE:
+      if (holds)
+        assume_less(w, node->b, node->a, false);
+      else
+        assume_less(w, node->a, node->b, true);
+      break;
+    case VYRE__OP_EQ:
+      assume_equal(w, node->a, node->b, holds);
+      break;
+    case VYRE__OP_NE:
+      assume_equal(w, node->a, node->b, !holds);
+      break;
+    default:
+      break;
+  }
+}
+
+/* Whether an expression has the same value wherever it stands: `let ok = i < n;`
+ * still says something about i when ok is tested later. */
+static bool is_lasting(const walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
+  if (node->op == VYRE__OP_LOCAL) {
+    return !w->program->functions[0].locals[node->a].is_mutable;
+  }
+  if (vyre__ops[node->op].flags != 0) {
+    return node->op == VYRE__OP_LOAD && subject_of(w, id) != NO_SUBJECT;
+  }
+  uint32_t count = vyre__child_count(w->program, id);
+  for (uint32_t i = 0; i < count; i++) {
+    if (!is_lasting(w, vyre__child(w->program, id, i))) return false;
+  }
+  return true;
+}
+
+static void assume(walker *w, vyre__id condition, bool holds) {
+  const vyre__node *node = &w->program->nodes[condition];
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_NOT:
+      assume(w, node->a, !holds);
+      break;
+    case VYRE__OP_LAND:
+    case VYRE__OP_AND:
+      if (!holds) break;
+      assume(w, node->a, true);
+      assume(w, node->b, true);
+      break;
+    case VYRE__OP_LOR:
+    case VYRE__OP_OR:
+      if (holds) break;
+      assume(w, node->a, false);
+      assume(w, node->b, false);
+      break;
+    case VYRE__OP_LOCAL: {
+      vyre__id value = w->definition[node->a];
+      if (value && is_lasting(w, value)) assume(w, value, holds);
+      break;
+    }
+    default:
+      assume_compare(w, node, holds);
+      break;
+  }
+}
+
+/* --- statements -------------------------------------------------------------*/
+
+static void walk_statement(walker *w, vyre__id id);
+
+static void walk_if(walker *w, const vyre__node *node) {
+  walk_value(w, node->a);
+  size_t begin = w->env.change_count;
+  w->env.nesting++;
+  assume(w, node->a, true);
+  walk_statement(w, node->b);
+  bool first_ends = w->reachable;
+  size_t middle = w->env.change_count;
+  env_leave_arm(&w->env, begin, middle);
+  w->reachable = true;
+  assume(w, node->a, false);
+  if (node->c) walk_statement(w, node->c);
+  if (first_ends && w->reachable) {
+    env_join_arms(&w->env, begin, middle);
+  } else if (first_ends) {
+    env_take_first_arm(&w->env, begin, middle);
+  }
+  w->reachable |= first_ends;
+  w->env.nesting--;
+}
+
+/* What a loop assigns can be anything in it and after it. Tells whether it is
+ * left by a break of its own. */
+static bool forget_assigned(walker *w, vyre__id id, bool is_own) {
+  const vyre__node *node = &w->program->nodes[id];
+  bool breaks = node->op == VYRE__OP_BREAK && is_own;
+  if (node->op == VYRE__OP_ASSIGN) {
+    vyre_type type = w->program->functions[0].locals[node->a].type;
+    env_set(&w->env, node->a, anything(type));
+  }
+  if (vyre__ops[node->op].form < VYRE__FORM_LIST) return breaks;
+  bool is_loop = node->op == VYRE__OP_FOR || node->op == VYRE__OP_WHILE;
+  uint32_t count = vyre__child_count(w->program, id);
+  for (uint32_t i = 0; i < count; i++) {
+    breaks |=
+        forget_assigned(w, vyre__child(w->program, id, i), is_own && !is_loop);
+  }
+  return breaks;
+}
+
+static vyre__wide trips(vyre__wide first, vyre__wide last, vyre__wide step) {
+  return last < first ? 0 : (last - first) / step + 1;
+}
+
+/* The variable of a `for` in its body, and how often that runs. */
+static fact loop_variable(walker *w, vyre__id id, fact first, fact bound) {
+  const vyre__node *node = &w->program->nodes[id];
+  const vyre__node *literal =
+      &w->program->nodes[vyre__for_of(w->program, id).step];
+  vyre__wide step = vyre__interval_value(literal->type, vyre__literal(literal));
+  bool strict = node->aux == VYRE__LOOP_LT || node->aux == VYRE__LOOP_GT;
+  vyre__interval f = first.range, b = bound.range, least, most;
+  fact variable = first;
+  if (node->aux == VYRE__LOOP_LT || node->aux == VYRE__LOOP_LE) {
+    most = (vyre__interval){f.lo, b.hi - strict};
+    least = (vyre__interval){f.hi, b.lo - strict};
+    variable.below = bound.below | (strict ? bound.within : 0);
+    variable.within = bound.within | variable.below;
+  } else {
+    most = (vyre__interval){b.lo + strict, f.hi};
+    least = (vyre__interval){b.hi + strict, f.lo};
+  }
+  vyre__wide many = trips(most.lo, most.hi, step);
+  if (many > 0) variable.range = most;
+  if (!w->quiet && many <= (vyre__wide)UINT64_MAX) {
+    vyre__wide few = trips(least.lo, least.hi, step);
+    w->nodes[id] = (vyre__range){(uint64_t)few, (uint64_t)many};
+    w->flags[id] |= VYRE__RANGE_BOUNDED;
+  }
+  return variable;
+}
+
+static void walk_for(walker *w, vyre__id id) {
+  vyre__for_parts parts = vyre__for_of(w->program, id);
+  fact first = walk_value(w, parts.first);
+  fact bound = walk_value(w, parts.bound);
+  walk_value(w, parts.step);
+  w->env.nesting++;
+  forget_assigned(w, parts.body, true);
+  size_t begin = w->env.change_count;
+  env_set(&w->env, w->program->nodes[id].a, loop_variable(w, id, first, bound));
+  walk_statement(w, parts.body);
+  env_rewind(&w->env, begin);
+  w->env.nesting--;
+  w->reachable = true;
+}
+
+static void walk_while(walker *w, const vyre__node *node) {
+  w->env.nesting++;
+  bool breaks = forget_assigned(w, node->b, true);
+  size_t begin = w->env.change_count;
+  walk_value(w, node->a);
+  assume(w, node->a, true);
+  walk_statement(w, node->b);
+  env_rewind(&w->env, begin);
+  if (!breaks) assume(w, node->a, false);
+  w->env.nesting--;
+  w->reachable = true;
+}
+
+static void walk_set(walker *w, const vyre__node *node) {
+  const vyre__local *local = &w->program->functions[0].locals[node->a];
+  fact value = walk_value(w, node->b);
+  if (node->op == VYRE__OP_LET && !local->is_mutable) {
+    w->definition[node->a] = node->b;
+  }
+  env_set(&w->env, node->a, value);
+}
+
+static void walk_parts(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
+  uint32_t count = vyre__child_count(w->program, id);
+  for (uint32_t i = 0; i < count; i++) {
+    vyre__id child = vyre__child(w->program, id, i);
+    fact f = walk_value(w, child);
+    if (node->op == VYRE__OP_STORE && i == 0) check_access(w, id, node->a, f);
+  }
+}
+
+static void walk_statement(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_BLOCK: {
+      uint32_t count = vyre__child_count(w->program, id);
+      for (uint32_t i = 0; i < count; i++) {
+        walk_statement(w, vyre__child(w->program, id, i));
+      }
+      break;
+    }
+    case VYRE__OP_LET:
+    case VYRE__OP_ASSIGN:
+      walk_set(w, node);
+      break;
+    case VYRE__OP_IF:
+      walk_if(w, node);
+      break;
+    case VYRE__OP_FOR:
+      walk_for(w, id);
+      break;
+    case VYRE__OP_WHILE:
+      walk_while(w, node);
+      break;
+    default:
+      walk_parts(w, id);
+      if (vyre__ops[node->op].flags & VYRE__OPF_JUMPS) w->reachable = false;
+  }
+}
+
+/* --- the whole --------------------------------------------------------------*/
+
+static void init_subjects(walker *w) {
+  static const vyre__op ids[] = {VYRE__OP_GLOBAL_ID, VYRE__OP_LOCAL_ID,
+                                 VYRE__OP_WORKGROUP_ID};
+  const vyre_program *p = w->program;
+  for (uint32_t i = 0; i < local_count(w); i++) {
+    w->env.locals[i] = anything(p->functions[0].locals[i].type);
+  }
+  for (uint8_t i = 0; i < 9; i++) {
+    w->env.locals[axis_subject(w, ids[i / 3], i % 3)] =
+        axis_fact(w, ids[i / 3], i % 3);
+  }
+  for (uint32_t i = 0; i < p->buffer_count; i++) {
+    w->env.locals[buffer_subject(w, i, true)] = length_fact(w, i);
+    w->env.locals[buffer_subject(w, i, false)] = element_fact(&p->buffers[i]);
+  }
+}
+
+static void init_nodes(walker *w) {
+  for (uint32_t i = 0; i < w->program->node_count; i++) {
+    vyre__interval full = vyre__interval_full(w->program->nodes[i].type);
+    w->nodes[i] = (vyre__range){(uint64_t)full.lo, (uint64_t)full.hi};
+  }
+  memset(w->flags, 0, w->program->node_count);
+}
+
+static bool make_room(walker *w, vyre_arena *arena, vyre__arena_mark *end) {
+  const vyre_program *p = w->program;
+  size_t subjects = (size_t)local_count(w) + 9 + 2 * p->buffer_count;
+  w->nodes = vyre__arena_array(arena, p->node_count, sizeof *w->nodes);
+  w->flags = vyre__arena_array(arena, p->node_count, 1);
+  *end = vyre__arena_here(arena);
+  w->env.locals = vyre__arena_array(arena, subjects, sizeof *w->env.locals);
+  w->env.seen = vyre__arena_array(arena, subjects, sizeof *w->env.seen);
+  w->definition =
+      vyre__arena_array(arena, local_count(w), sizeof *w->definition);
+  if (!w->nodes || !w->flags || !w->env.locals || !w->env.seen ||
+      !w->definition) {
+    return false;
+  }
+  memset(w->env.seen, 0, subjects * sizeof *w->env.seen);
+  memset(w->definition, 0, local_count(w) * sizeof *w->definition);
+  return true;
+}
+
+vyre_code vyre__ranges_build(const vyre_program *program, vyre_arena *arena,
+                             vyre__ranges *out, vyre_status *st) {
+  vyre__arena_mark start = vyre__arena_here(arena), end = start;
+  walker w = {.program = program,
+              .env = {.allocator = arena->allocator},
+              .reachable = true};
+  *out = (vyre__ranges){0};
+  w.env.no_memory = !make_room(&w, arena, &end);
+  if (!w.env.no_memory) {
+    init_subjects(&w);
+    init_nodes(&w);
+    walk_statement(&w, program->functions[0].body);
+  }
+  env_finish(&w.env);
+  vyre__arena_rewind(arena, w.env.no_memory ? start : end);
+  if (w.env.no_memory) {
+    return vyre__no_memory(st, "vyre__ranges_build", "ranges",
+                           program->node_count);
+  }
+  *out = (vyre__ranges){program, w.nodes, w.flags};
+  return VYRE_OK;
+}
+
+vyre__interval vyre__range_of(const vyre__ranges *ranges, vyre__id id) {
+  vyre_type type = ranges->program->nodes[id].type;
+  const vyre__range *range = &ranges->nodes[id];
+  return (vyre__interval){vyre__interval_value(type, range->lo),
+                          vyre__interval_value(type, range->hi)};
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Which values integers can have, and which accesses are inside their buffer
+ * whatever happens.
+ *
+ * Facts are about the nodes of the kernel itself; inside functions everything is
+ * possible (analyze/inline.h). Guards count: below `if (i < len(y))`, and after
+ * `if (i >= len(y)) return;`, y[i] is inside. */
+#ifndef VYRE_ANALYZE_RANGES_H
+#define VYRE_ANALYZE_RANGES_H
+
+#include "vyre/status.h"
+
+#include "analyze/interval.h"
+#include "ir/ir.h"
+
+enum {
+  VYRE__RANGE_INSIDE = 1,  /* LOAD, STORE, atomics: the index is in bounds */
+  VYRE__RANGE_OUTSIDE = 2, /* ... is out of bounds, always */
+  VYRE__RANGE_BOUNDED = 4, /* FOR: the interval is that of its trips */
+};
+
+/* Bits as the type of the node has them. */
+typedef struct vyre__range {
+  uint64_t lo, hi;
+} vyre__range;
+
+typedef struct vyre__ranges {
+  const vyre_program *program;
+  const vyre__range *nodes; /* expressions; FOR: least and most trips */
+  const uint8_t *flags;     /* VYRE__RANGE_* */
+} vyre__ranges;
+
+/* *out lives in @p arena. Errors: VYRE_OUT_OF_MEMORY. */
+vyre_code vyre__ranges_build(const vyre_program *program, vyre_arena *arena,
+                             vyre__ranges *out, vyre_status *st);
+
+/* The values of an expression: all of its type if nothing better is known. */
+vyre__interval vyre__range_of(const vyre__ranges *ranges, vyre__id id);
+
+#endif

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "analyze/ranges.h"
+
+#include "analyze/walk.h"
+#include "ir/scalar.h"
+#include "support/analysis.h"
+#include "support/author.h"
+#include "support/check.h"
+
+/* --- intervals, operation by operation --------------------------------------*/
+
+/* A value of the type, near its edges more often than not. */
+static uint64_t edge_value(uint64_t *seed, vyre_type type) {
+  static const uint64_t edges[] = {
+      0, 1, 2, 31, 32, 63, 64, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFFE};
+  uint64_t value = random_next(seed);
+  uint64_t pick = random_below(seed, 16);
+  if (pick < 11) value = edges[pick] + random_below(seed, 3) - 1;
+  if (pick == 11) value = ((uint64_t)1 << 63) + random_below(seed, 3) - 1;
+  if (pick == 12) value = random_below(seed, 100);
+  bool is_narrow = type == VYRE_TYPE_U32 || type == VYRE_TYPE_I32;
+  if (type == VYRE_TYPE_BOOL) return value & 1;
+  return is_narrow ? (uint32_t)value : value;
+}
+
+/* An interval from a value up, of a few values or many; and values inside. */
+static vyre__interval some_interval(uint64_t *seed, vyre_type type) {
+  vyre__wide a = vyre__interval_value(type, edge_value(seed, type));
+  vyre__wide b = vyre__interval_value(type, edge_value(seed, type));
+  if (random_below(seed, 2)) b = a + (vyre__wide)random_below(seed, 6);
+  if (b > vyre__interval_full(type).hi) b = a;
+  return a < b ? (vyre__interval){a, b} : (vyre__interval){b, a};
+}
+
+static uint64_t value_in(uint64_t *seed, vyre_type type, vyre__interval in) {
+  uint64_t pick = random_below(seed, 4);
+  vyre__wide value = pick == 0 ? in.lo : in.hi;
+  if (pick > 1) {
+    unsigned __int128 width = (unsigned __int128)(in.hi - in.lo) + 1;
+    value = in.lo + (vyre__wide)(random_next(seed) % width);
+  }
+  bool is_narrow = type == VYRE_TYPE_U32 || type == VYRE_TYPE_I32;
+  return is_narrow ? (uint32_t)value : (uint64_t)value;
+}
+
+static bool holds(vyre__interval range, vyre_type type, uint64_t bits) {
+  vyre__wide value = vyre__interval_value(type, bits);
+  return value >= range.lo && value <= range.hi;
+}
+
+static void check_unary(uint64_t *seed, vyre__op op, vyre_type from,
+                        vyre_type type) {
+  vyre__interval a = some_interval(seed, from);
+  vyre__interval result = vyre__interval_unary(op, from, type, a);
+  for (int i = 0; i < 8; i++) {
+    uint64_t args[3] = {value_in(seed, from, a)}, out = 0;
+    if (!vyre__scalar_eval(op, from, type, args, &out)) return;
+    if (!holds(result, type, out)) {
+      printf("    op %s from %d to %d\n", vyre__ops[op].name, from, type);
+    }
+    CHECK(holds(result, type, out));
+  }
+}
+
+static void check_binary(uint64_t *seed, vyre__op op, vyre_type from) {
+  bool shifts = op == VYRE__OP_SHL || op == VYRE__OP_SHR;
+  bool compares = op >= VYRE__OP_EQ && op <= VYRE__OP_LOR;
+  vyre_type second = shifts ? VYRE_TYPE_U32 : from;
+  vyre_type type = compares ? VYRE_TYPE_BOOL : from;
+  vyre__interval a = some_interval(seed, from), b = some_interval(seed, second);
+  vyre__interval result = vyre__interval_binary(op, from, type, a, b);
+  for (int i = 0; i < 8; i++) {
+    uint64_t args[3] = {value_in(seed, from, a), value_in(seed, second, b)};
+    uint64_t out = 0;
+    if (!vyre__scalar_eval(op, from, type, args, &out)) return;
+    if (!holds(result, type, out)) {
+      printf("    %llx %s %llx, type %d\n", (unsigned long long)args[0],
+             vyre__ops[op].name, (unsigned long long)args[1], from);
+    }
+    CHECK(holds(result, type, out));
+  }
+}
+
+TEST(intervals_hold_what_operations_give) {
+  uint64_t seed = 1;
+  for (int round = 0; round < 20000; round++) {
+    vyre_type from = integer_types[random_below(&seed, 4)];
+    vyre_type type = integer_types[random_below(&seed, 4)];
+    for (int op = VYRE__OP_NEG; op <= VYRE__OP_UNIFORM; op++) {
+      bool converts = op == VYRE__OP_CAST || op == VYRE__OP_BITCAST;
+      check_unary(&seed, op, from, converts ? type : from);
+    }
+    check_unary(&seed, VYRE__OP_CAST, from, VYRE_TYPE_BOOL);
+    check_unary(&seed, VYRE__OP_CAST, VYRE_TYPE_BOOL, type);
+    check_unary(&seed, VYRE__OP_NOT, VYRE_TYPE_BOOL, VYRE_TYPE_BOOL);
+    for (int op = VYRE__OP_ADD; op <= VYRE__OP_MAX; op++) {
+      check_binary(&seed, op, from);
+      check_binary(&seed, op, VYRE_TYPE_BOOL);
+    }
+  }
+}
+
+/* --- random kernels, run by hand --------------------------------------------*/
+
+/* One invocation of a kernel, simply; and the facts that must hold. */
+typedef struct runner {
+  const vyre_program *program;
+  const vyre__ranges *ranges;
+  uint64_t *locals;
+  uint32_t ids[3]; /* global, local, workgroup */
+  uint32_t lengths[4];
+  uint32_t memory[4][16];
+  uint32_t n, fuel;
+} runner;
+
+typedef enum outcome { GOES_ON, BREAKS, CONTINUES, ENDS } outcome;
+
+static uint64_t run_value(runner *r, vyre__id id);
+
+/* The element, or NULL outside; the facts about the access must hold. */
+static uint32_t *element_at(runner *r, vyre__id id, uint32_t buffer,
+                            vyre__id index) {
+  vyre__wide i =
+      vyre__interval_value(r->program->nodes[index].type, run_value(r, index));
+  bool is_inside = i >= 0 && i < r->lengths[buffer];
+  uint8_t flags = r->ranges->flags[id];
+  CHECK(is_inside || !(flags & VYRE__RANGE_INSIDE));
+  CHECK(!is_inside || !(flags & VYRE__RANGE_OUTSIDE));
+  return is_inside ? &r->memory[buffer][i % 16] : NULL;
+}
+
+static uint64_t run_operation(runner *r, vyre__id id) {
+  const vyre__node *node = &r->program->nodes[id];
+  uint64_t args[3] = {0, 0, 0}, out = 0;
+  uint32_t count = vyre__child_count(r->program, id);
+  vyre_type from = r->program->nodes[vyre__child(r->program, id, 0)].type;
+  for (uint32_t i = 0; i < count; i++) {
+    args[i] = run_value(r, vyre__child(r->program, id, i));
+    if (node->op == VYRE__OP_LAND && !args[0]) return 0;
+    if (node->op == VYRE__OP_LOR && args[0]) return 1;
+  }
+  CHECK(vyre__scalar_eval(node->op, from, node->type, args, &out));
+  return out;
+}
+
+static uint64_t run_any(runner *r, vyre__id id) {
+  const vyre__node *node = &r->program->nodes[id];
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_LITERAL:
+      return vyre__literal(node);
+    case VYRE__OP_LOCAL:
+      return r->locals[node->a];
+    case VYRE__OP_LEN:
+      return r->lengths[node->a];
+    case VYRE__OP_GLOBAL_ID:
+      return r->ids[0];
+    case VYRE__OP_LOCAL_ID:
+      return r->ids[1];
+    case VYRE__OP_WORKGROUP_ID:
+      return r->ids[2];
+    case VYRE__OP_WORKGROUP_SIZE:
+      return 8;
+    case VYRE__OP_LOAD: {
+      uint32_t *element = element_at(r, id, node->a, node->b);
+      if (!element) return 0;
+      return node->a == 0 ? *element & 255 : *element;
+    }
+    default:
+      return run_operation(r, id);
+  }
+}
+
+static uint64_t run_value(runner *r, vyre__id id) {
+  uint64_t value = run_any(r, id);
+  vyre_type type = r->program->nodes[id].type;
+  CHECK(holds(vyre__range_of(r->ranges, id), type, value));
+  return value;
+}
+
+static outcome run_statement(runner *r, vyre__id id);
+
+static bool in_loop(uint8_t kind, vyre__wide i, vyre__wide bound) {
+  switch ((vyre__loop)kind) {
+    case VYRE__LOOP_LT:
+      return i < bound;
+    case VYRE__LOOP_LE:
+      return i <= bound;
+    case VYRE__LOOP_GT:
+      return i > bound;
+    default:
+      return i >= bound;
+  }
+}
+
+static outcome run_for(runner *r, vyre__id id) {
+  const vyre__node *node = &r->program->nodes[id];
+  vyre__for_parts parts = vyre__for_of(r->program, id);
+  vyre_type type = r->program->nodes[parts.first].type;
+  vyre__wide i = vyre__interval_value(type, run_value(r, parts.first));
+  vyre__wide bound = vyre__interval_value(type, run_value(r, parts.bound));
+  vyre__wide step = vyre__interval_value(type, run_value(r, parts.step));
+  vyre__interval full = vyre__interval_full(type);
+  uint64_t trips = 0;
+  bool bounded = (r->ranges->flags[id] & VYRE__RANGE_BOUNDED) != 0;
+  bool narrow = type == VYRE_TYPE_U32 || type == VYRE_TYPE_I32;
+  if (node->aux >= VYRE__LOOP_GT) step = -step;
+  for (; i >= full.lo && i <= full.hi && in_loop(node->aux, i, bound);
+       i += step) {
+    r->locals[node->a] = narrow ? (uint32_t)i : (uint64_t)i;
+    CHECK(!bounded || trips < r->ranges->nodes[id].hi);
+    trips++;
+    outcome o = run_statement(r, parts.body);
+    if (o == BREAKS) return GOES_ON;
+    if (o == ENDS || r->fuel-- == 0) return ENDS;
+  }
+  CHECK(!bounded || trips >= r->ranges->nodes[id].lo);
+  return GOES_ON;
+}
+
+static outcome run_block(runner *r, vyre__id id) {
+  uint32_t count = vyre__child_count(r->program, id);
+  for (uint32_t i = 0; i < count; i++) {
+    outcome o = run_statement(r, vyre__child(r->program, id, i));
+    if (o != GOES_ON) return o;
+  }
+  return GOES_ON;
+}
+
+static outcome run_statement(runner *r, vyre__id id) {
+  const vyre__node *node = &r->program->nodes[id];
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_BLOCK:
+      return run_block(r, id);
+    case VYRE__OP_LET:
+    case VYRE__OP_ASSIGN:
+      r->locals[node->a] = run_value(r, node->b);
+      return GOES_ON;
+    case VYRE__OP_STORE: {
+      uint32_t *element = element_at(r, id, node->a, node->b);
+      uint64_t value = run_value(r, node->c);
+      if (element) *element = (uint32_t)value;
+      return GOES_ON;
+    }
+    case VYRE__OP_IF:
+      if (run_value(r, node->a)) return run_statement(r, node->b);
+      return node->c ? run_statement(r, node->c) : GOES_ON;
+    case VYRE__OP_FOR:
+      return run_for(r, id);
+    case VYRE__OP_WHILE:
+      while (run_value(r, node->a)) {
+        outcome o = run_statement(r, node->b);
+        if (o == BREAKS) break;
+        if (o == ENDS || r->fuel-- == 0) return ENDS;
+      }
+      return GOES_ON;
+    case VYRE__OP_BREAK:
+      return BREAKS;
+    case VYRE__OP_CONTINUE:
+      return CONTINUES;
+    default:
+      return ENDS;
+  }
+}
+
+static void run_once(const vyre__ranges *ranges, uint64_t *seed) {
+  static const uint32_t lengths[] = {0, 1, 2, 7, 8, 16, 100, UINT32_MAX};
+  uint64_t locals[1024] = {0};
+  runner r = {.program = ranges->program,
+              .ranges = ranges,
+              .locals = locals,
+              .lengths = {lengths[random_below(seed, 8)],
+                          lengths[random_below(seed, 8)], 1, 16},
+              .fuel = 200};
+  CHECK(ranges->program->functions[0].local_count <= 1024);
+  r.ids[1] = (uint32_t)random_below(seed, 8);
+  r.ids[2] = random_below(seed, 2) ? (uint32_t)random_below(seed, 4)
+                                   : (UINT32_MAX / 8) - 1;
+  r.ids[0] = r.ids[2] * 8 + r.ids[1];
+  for (int i = 0; i < 64; i++) {
+    r.memory[i / 16][i % 16] = (uint32_t)edge_value(seed, VYRE_TYPE_U32);
+  }
+  run_statement(&r, r.program->functions[0].body);
+}
+
+TEST(ranges_hold_in_random_kernels) {
+  static author a;
+  uint64_t inside = 0, accesses = 0;
+  for (uint64_t seed = 1; seed <= 2000; seed++) {
+    write_kernel(&a, seed * 0x9E3779B97F4A7C15u, 8, false);
+    vyre_module *module = parse_module(a.text);
+    const vyre_program *program = vyre_module_kernel(module, 0);
+    vyre_arena arena = {0};
+    vyre__ranges ranges;
+    vyre_status st = {0};
+    CHECK_OK(vyre__ranges_build(program, &arena, &ranges, &st), st);
+    for (int i = 0; i < 10; i++) run_once(&ranges, &a.seed);
+    for (vyre__id id = 1; id < program->node_count; id++) {
+      uint8_t op = program->nodes[id].op;
+      accesses += op == VYRE__OP_LOAD || op == VYRE__OP_STORE;
+      inside += (ranges.flags[id] & VYRE__RANGE_INSIDE) != 0;
+    }
+    vyre_arena_finish(&arena);
+    vyre_module_release(module);
+  }
+  CHECK(inside * 20 > accesses); /* it does find some */
+}
+
+/* --- guards that people write -----------------------------------------------*/
+
+/* How many accesses of a body are not proven. */
+static unsigned unproven(const char *body) {
+  vyre_module *module = parse_module(kernel_text(body));
+  const vyre_program *program = vyre_module_kernel(module, 0);
+  vyre_arena arena = {0};
+  vyre__ranges ranges;
+  vyre_status st = {0};
+  unsigned count = 0;
+  CHECK_OK(vyre__ranges_build(program, &arena, &ranges, &st), st);
+  for (vyre__id id = 1; id < program->node_count; id++) {
+    const vyre__node *node = &program->nodes[id];
+    bool is_access = (vyre__ops[node->op].flags & 7) != 0;
+    bool is_scalar = is_access && node->a == 2; /* the uniform */
+    count +=
+        is_access && !is_scalar && !(ranges.flags[id] & VYRE__RANGE_INSIDE);
+  }
+  vyre_arena_finish(&arena);
+  vyre_module_release(module);
+  return count;
+}
+
+TEST(guards_prove_accesses) {
+  static const struct {
+    const char *body;
+    unsigned unproven;
+  } guards[] = {
+      {"y[i] = 1;", 1},
+      {"if (i < len(y)) y[i] = 1;", 0},
+      {"if (i <= len(y)) y[i] = 1;", 1},
+      {"if (len(y) > i) y[i] = 1;", 0},
+      {"if (i < len(x)) y[i] = x[i];", 1},
+      {"if (i < len(x) && i < len(y)) y[i] = x[i];", 0},
+      {"if (i < min(len(x), len(y))) y[i] = x[i];", 0},
+      {"let m = min(len(x), len(y));\nif (i < m) y[i] = x[i];", 0},
+      {"if (i >= len(y)) return;\ny[i] = 1;", 0},
+      {"if (i >= len(y) || i >= len(x)) return;\ny[i] = x[i];", 0},
+      {"let ok = i < len(y);\nif (ok) y[i] = 1;", 0},
+      {"if (!(i >= len(y))) y[i] = 1;", 0},
+      {"if (global_id.x < len(y)) y[global_id.x] = 1;", 0},
+      {"if (i < len(y) && i > 0) y[i - 1] = y[i];", 0},
+      {"if (i < len(y)) y[i / 2] = y[i >> 1u];", 0},
+      {"let m = len(y);\nif (m > 0) y[m - 1] = 1;", 0},
+      {"if (len(y) > 0) y[len(y) - 1] = y[min(i, len(y) - 1)];", 0},
+      {"for (let k = 0u; k < len(y); k++) y[k] = 1;", 0},
+      {"for (let k = i; k < len(y); k += 64) y[k] = 1;", 0},
+      {"var k = i;\nwhile (k < len(y)) {\ny[k] = 1;\nk += 64;\n}", 0},
+      {"var k = i;\nwhile (k < len(y)) {\nk += 64;\ny[k] = 1;\n}", 1},
+      {"y[select(i < len(y), i, len(y))] = 1;", 1},
+      {"if (0 < len(y)) y[select(i < len(y), i, 0u)] = 1;", 1},
+      {"if (7 < len(y)) y[l & 7] = y[7];", 0},
+      {"if (6 < len(y)) y[l & 7] = 1;", 1},
+      {"tile[l] = 1;", 0},
+      {"tile[63 - l] = 1;", 0},
+      {"tile[l * 2 % 64] = tile[(l + 1) & 63];", 0},
+      {"tile[min(i, 63)] = 1;", 0},
+      {"tile[i] = 1;", 1},
+      {"if (l < 32) tile[l + 32] = 1;", 0},
+      {"if (l < 33) tile[l + 32] = 1;", 1},
+      {"for (let s = 32u; s > 0; s -= 1) tile[s] = 1;", 0},
+      {"var s = 32u;\nwhile (s > 0) {\nif (l < s) tile[l] += 1;\ns /= 2;\n}",
+       0},
+      {"if (u64(i) < u64(len(y))) y[i] = 1;", 0},
+      {"let k = i32(i);\nif (k >= 0 && u32(k) < len(y)) y[k] = 1;", 0},
+      {"let k = i32(i);\nif (u32(k) < len(y)) y[k] = 1;", 1},
+  };
+  for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
+    unsigned got = unproven(guards[i].body);
+    if (got != guards[i].unproven) printf("    %s\n", guards[i].body);
+    CHECK_U64(got, guards[i].unproven);
+  }
+}
+
+/* --- memory -----------------------------------------------------------------*/
+
+static vyre_code sweep_scenario(vyre_allocator allocator, vyre_status *st) {
+  vyre_module *module = parse_module(kernel_text(
+      "var a = 0u;\nif (i < len(y)) { a = 1; y[i] = 1; } else { a = l; }\n"
+      "for (let k = 0u; k < 8; k++) { if (a > 3) a = k; tile[a] = k; }"));
+  vyre_arena arena;
+  vyre__ranges ranges;
+  vyre_arena_init(&arena, allocator);
+  vyre_code code =
+      vyre__ranges_build(vyre_module_kernel(module, 0), &arena, &ranges, st);
+  vyre_arena_finish(&arena);
+  vyre_module_release(module);
+  return code;
+}
+
+TEST(survives_running_out_of_memory) {
+  CHECK(sweep_allocations(sweep_scenario) > 1);
+}
+
+TEST_MAIN(TEST_ENTRY(intervals_hold_what_operations_give),
+          TEST_ENTRY(ranges_hold_in_random_kernels),
+          TEST_ENTRY(guards_prove_accesses),
+          TEST_ENTRY(survives_running_out_of_memory))

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "analyze/uniformity.h"
+
+#include <string.h>
+
+#include "analyze/walk.h"
+#include "base/memory.h"
+#include "base/status.h"
+
+/* A level and the node that is to blame for it. */
+typedef struct fact {
+  vyre__id cause;
+  uint8_t level;
+} fact;
+
+static fact join(fact a, fact b) {
+  return b.level > a.level ? b : a;
+}
+
+#include "analyze/env.h"
+
+/* What a local is where control leaves the middle of a loop's body. */
+typedef struct leaving {
+  uint32_t local;
+  bool continues; /* else it breaks */
+  fact value;
+} leaving;
+
+/* A local that the end of a loop's body hands to its beginning. */
+typedef struct carried {
+  uint32_t next; /* in walker.carried; 0 ends */
+  uint32_t local;
+  fact value;
+} carried;
+
+/* A loop is walked until nothing changes, and again each time a loop around it
+ * is; what was learnt is kept here, so that nests take few walks in all. */
+typedef struct loop_facts {
+  fact divergence; /* of its iterations */
+  uint32_t carried;
+} loop_facts;
+
+typedef struct loop_frame {
+  struct loop_frame *outer;
+  loop_facts *facts;
+  size_t changes;    /* env.change_count where the walk began */
+  uint32_t birthday; /* locals born since are the body's own */
+} loop_frame;
+
+typedef struct walker {
+  const vyre_program *program;
+  const vyre__effects *effects;
+  uint8_t *value, *control;
+  vyre__id *cause;
+  env env;
+  uint32_t *born; /* per local: clock at its declaration */
+  uint32_t *slot; /* per node: index in loops, 0 before the first walk */
+  leaving *leavings;
+  size_t leaving_count, leaving_capacity;
+  carried *carried;
+  size_t carried_count, carried_capacity;
+  loop_facts *loops;
+  size_t loop_count, loop_capacity;
+  loop_frame *loop;
+  uint32_t clock;
+  fact returned; /* some have returned already */
+  bool reachable;
+  uint64_t work, work_limit;
+} walker;
+
+static fact raise_to(fact control, uint8_t level, vyre__id cause) {
+  return level > control.level ? (fact){cause, level} : control;
+}
+
+/* --- expressions ------------------------------------------------------------*/
+
+static uint8_t load_level(const walker *w, const vyre__node *node,
+                          uint8_t index) {
+  const vyre_buffer_decl *buffer = &w->program->buffers[node->a];
+  if (!vyre__is_constant(buffer)) return VYRE__LEVEL_VARYING;
+  if (buffer->kind == VYRE_MEMORY_UNIFORM ||
+      buffer->access == VYRE_ACCESS_UNIFORM || index > VYRE__LEVEL_GROUP) {
+    return index;
+  }
+  return VYRE__LEVEL_GROUP; /* the host does not look into other buffers */
+}
+
+static uint8_t call_level(const walker *w, uint32_t function) {
+  const vyre__function_effects *f = &w->effects->functions[function];
+  uint8_t reads = VYRE__OPF_READS | VYRE__OPF_ATOMICS | VYRE__OPF_PUSHES;
+  if (f->has_id || (f->flags & reads)) return VYRE__LEVEL_VARYING;
+  return f->has_workgroup_id || f->has_uniform ? VYRE__LEVEL_GROUP
+                                               : VYRE__LEVEL_GRID;
+}
+
+/* A chain of variables that each loop round moves by one could take as many
+ * rounds as it has links. Such a kernel is not worth the wait: from here on,
+ * whatever can change varies, and one more round is enough. */
+static bool gives_up(const walker *w) {
+  return w->work > w->work_limit;
+}
+
+static uint8_t local_level(walker *w, vyre__id id, uint32_t local) {
+  w->cause[id] = w->env.locals[local].cause;
+  if (gives_up(w) && w->program->functions[0].locals[local].is_mutable) {
+    return VYRE__LEVEL_VARYING;
+  }
+  return w->env.locals[local].level;
+}
+
+/* The level of a node whose operands' is @p operands at most. */
+static uint8_t level_of(walker *w, vyre__id id, uint8_t operands) {
+  const vyre__node *node = &w->program->nodes[id];
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_LOCAL_ID:
+    case VYRE__OP_GLOBAL_ID:
+    case VYRE__OP_ITEM:
+    case VYRE__OP_PUSH:
+      return VYRE__LEVEL_VARYING;
+    case VYRE__OP_WORKGROUP_ID:
+      return VYRE__LEVEL_GROUP;
+    case VYRE__OP_LOAD:
+      return load_level(w, node, operands);
+    case VYRE__OP_UNIFORM:
+      return operands < VYRE__LEVEL_GROUP ? operands : VYRE__LEVEL_GROUP;
+    case VYRE__OP_LOCAL:
+      return local_level(w, id, node->a);
+    case VYRE__OP_CALL: {
+      uint8_t own = call_level(w, node->a);
+      return own > operands ? own : operands;
+    }
+    default:
+      return vyre__ops[node->op].flags & VYRE__OPF_ATOMICS ? VYRE__LEVEL_VARYING
+                                                           : operands;
+  }
+}
+
+static uint8_t walk_value(walker *w, vyre__id id, fact control) {
+  const vyre__node *node = &w->program->nodes[id];
+  uint32_t count = vyre__child_count(w->program, id);
+  uint8_t operands = VYRE__LEVEL_GRID;
+  fact inside = control;
+  w->work++;
+  for (uint32_t i = 0; i < count; i++) {
+    uint8_t level = walk_value(w, vyre__child(w->program, id, i), inside);
+    if (level > operands) operands = level;
+    if (node->op == VYRE__OP_LAND || node->op == VYRE__OP_LOR) {
+      inside = raise_to(control, level, id); /* the right side may be skipped */
+    }
+  }
+  w->control[id] = control.level;
+  if (node->op == VYRE__OP_UNIFORM) w->cause[id] = control.cause;
+  w->value[id] = level_of(w, id, operands);
+  return w->value[id];
+}
+
+/* --- statements -------------------------------------------------------------*/
+
+static void walk_statement(walker *w, vyre__id id, fact control);
+
+/* Who is here: those that the structure lets in, and have not left by a jump. */
+static fact here(const walker *w, fact control) {
+  control = join(control, w->returned);
+  return w->loop ? join(control, w->loop->facts->divergence) : control;
+}
+
+static void walk_if(walker *w, vyre__id id, fact control) {
+  const vyre__node *node = &w->program->nodes[id];
+  fact inside = raise_to(control, walk_value(w, node->a, control), id);
+  fact returned = w->returned;
+  size_t begin = w->env.change_count;
+  w->env.nesting++;
+  walk_statement(w, node->b, inside);
+  bool first_ends = w->reachable;
+  fact first_returned = w->returned;
+  size_t middle = w->env.change_count;
+  env_leave_arm(&w->env, begin, middle);
+  w->returned = returned;
+  w->reachable = true;
+  if (node->c) walk_statement(w, node->c, inside);
+  if (first_ends && w->reachable) {
+    env_join_arms(&w->env, begin, middle);
+  } else if (first_ends) {
+    env_take_first_arm(&w->env, begin, middle);
+  }
+  w->returned = join(w->returned, first_returned);
+  w->reachable |= first_ends;
+  w->env.nesting--;
+}
+
+/* What the locals that the body changed are, where control leaves it. */
+static void note_leaving(walker *w, bool continues) {
+  const loop_frame *loop = w->loop;
+  size_t count = w->env.change_count - loop->changes;
+  if (!vyre__reserve(w->env.allocator, &w->leavings, &w->leaving_capacity,
+                     w->leaving_count + count, sizeof *w->leavings, false)) {
+    w->env.no_memory = true;
+    return;
+  }
+  for (size_t i = loop->changes; i < w->env.change_count; i++) {
+    uint32_t local = w->env.changes[i].local;
+    if (w->born[local] >= loop->birthday) continue;
+    w->leavings[w->leaving_count++] =
+        (leaving){local, continues, w->env.locals[local]};
+  }
+  w->work += count;
+}
+
+static void walk_jump(walker *w, vyre__id id, fact control) {
+  vyre__op op = w->program->nodes[id].op;
+  fact jump =
+      control.level > VYRE__LEVEL_GRID ? (fact){id, control.level} : (fact){0};
+  if (op == VYRE__OP_RETURN) {
+    w->returned = join(w->returned, jump);
+  } else if (w->loop) { /* other jumps stand in loops only */
+    w->loop->facts->divergence = join(w->loop->facts->divergence, jump);
+    note_leaving(w, op == VYRE__OP_CONTINUE);
+  }
+  w->reachable = false;
+}
+
+static loop_facts *facts_of_loop(walker *w, vyre__id id) {
+  if (w->slot[id] == 0) w->slot[id] = (uint32_t)++w->loop_count;
+  return &w->loops[w->slot[id]];
+}
+
+/* Adds to what the loop carries round; false if it was known. */
+static bool carry(walker *w, loop_facts *facts, uint32_t local, fact value) {
+  if (value.level <= w->env.locals[local].level) return false;
+  if (!vyre__reserve(w->env.allocator, &w->carried, &w->carried_capacity,
+                     w->carried_count + 1, sizeof *w->carried, false)) {
+    w->env.no_memory = true;
+    return false;
+  }
+  w->carried[w->carried_count] = (carried){facts->carried, local, value};
+  facts->carried = (uint32_t)w->carried_count++;
+  env_set(&w->env, local, value);
+  return true;
+}
+
+/* Back at the beginning: whether anything is worse than the walk took it to be.
+ */
+static bool close_loop(walker *w, loop_frame *loop, size_t leavings,
+                       fact before) {
+  if (w->reachable) note_leaving(w, true);
+  env_rewind(&w->env, loop->changes);
+  bool changed = false;
+  for (size_t i = leavings; i < w->leaving_count; i++) {
+    const leaving *l = &w->leavings[i];
+    if (l->continues) changed |= carry(w, loop->facts, l->local, l->value);
+  }
+  loop->facts->divergence = join(loop->facts->divergence, w->returned);
+  return changed || loop->facts->divergence.level > before.level;
+}
+
+/* One walk over the head and the body of a loop. */
+static void walk_round(walker *w, vyre__id id, fact base) {
+  const vyre__node *node = &w->program->nodes[id];
+  fact head = join(join(base, w->loop->facts->divergence), w->returned);
+  vyre__id body = node->b;
+  w->reachable = true;
+  if (node->op == VYRE__OP_FOR) {
+    vyre__for_parts parts = vyre__for_of(w->program, id);
+    fact first = {id, w->value[parts.first]};
+    body = parts.body;
+    w->born[node->a] = w->clock;
+    env_set(&w->env, node->a, join(first, head));
+  } else {
+    uint8_t level = walk_value(w, node->a, head);
+    if (level > head.level) {
+      head = (fact){id, level};
+      w->loop->facts->divergence = join(w->loop->facts->divergence, head);
+    }
+  }
+  walk_statement(w, body, head);
+}
+
+/* The locals after the loop: as at its head, or as where it was broken off. */
+static void leave_loop(walker *w, size_t leavings) {
+  for (size_t i = leavings; i < w->leaving_count; i++) {
+    const leaving *l = &w->leavings[i];
+    if (l->continues) continue;
+    if (l->value.level > w->env.locals[l->local].level) {
+      env_set(&w->env, l->local, l->value);
+    }
+  }
+  w->leaving_count = leavings;
+}
+
+static void begin_loop(walker *w, loop_frame *loop, vyre__id id) {
+  uint32_t next = loop->facts->carried;
+  for (; next && w->carried; next = w->carried[next].next) {
+    const carried c = w->carried[next];
+    if (c.value.level > w->env.locals[c.local].level) {
+      env_set(&w->env, c.local, c.value);
+    }
+  }
+  if (gives_up(w)) {
+    loop->facts->divergence =
+        raise_to(loop->facts->divergence, VYRE__LEVEL_VARYING, id);
+  }
+}
+
+static void walk_loop(walker *w, vyre__id id, fact control) {
+  fact base = control;
+  if (w->program->nodes[id].op == VYRE__OP_FOR) {
+    vyre__for_parts parts = vyre__for_of(w->program, id);
+    base = raise_to(base, walk_value(w, parts.first, control), id);
+    base = raise_to(base, walk_value(w, parts.bound, control), id);
+    walk_value(w, parts.step, control);
+  }
+  loop_frame loop = {
+      .outer = w->loop, .facts = facts_of_loop(w, id), .birthday = ++w->clock};
+  size_t leavings = w->leaving_count;
+  w->loop = &loop;
+  w->env.nesting++;
+  bool changed = true;
+  while (changed && !w->env.no_memory) {
+    w->leaving_count = leavings;
+    begin_loop(w, &loop, id);
+    loop.changes = w->env.change_count;
+    fact before = loop.facts->divergence;
+    bool gave_up = gives_up(w);
+    walk_round(w, id, base);
+    changed = close_loop(w, &loop, leavings, before);
+    changed = !gave_up && (changed || gives_up(w));
+  }
+  leave_loop(w, leavings);
+  w->loop = loop.outer;
+  w->env.nesting--;
+  w->reachable = true;
+}
+
+static void walk_set(walker *w, vyre__id id, fact control) {
+  const vyre__node *node = &w->program->nodes[id];
+  fact value = {id, walk_value(w, node->b, control)};
+  if (value.level == VYRE__LEVEL_GRID) value.cause = 0;
+  if (node->op == VYRE__OP_LET) w->born[node->a] = w->clock;
+  /* Who is not here keeps the old value. */
+  if (control.level > value.level) value = (fact){id, control.level};
+  env_set(&w->env, node->a, value);
+}
+
+static void walk_block(walker *w, vyre__id id, fact control) {
+  uint32_t count = vyre__child_count(w->program, id);
+  for (uint32_t i = 0; i < count; i++) {
+    walk_statement(w, vyre__child(w->program, id, i), control);
+  }
+}
+
+/* A jump that divides a loop is what divides its next round; the condition that
+ * it stood under in the first one says more. */
+static void note_control(walker *w, vyre__id id, fact now) {
+  bool jumps = vyre__ops[w->program->nodes[id].op].flags & VYRE__OPF_JUMPS;
+  bool is_known = w->cause[id] && w->control[id] == now.level;
+  w->control[id] = now.level;
+  if (!jumps || !is_known) w->cause[id] = now.cause;
+}
+
+static void walk_statement(walker *w, vyre__id id, fact control) {
+  fact now = here(w, control);
+  note_control(w, id, now);
+  w->work++;
+  switch ((vyre__op)w->program->nodes[id].op) {
+    case VYRE__OP_BLOCK:
+      walk_block(w, id, control);
+      break;
+    case VYRE__OP_LET:
+    case VYRE__OP_ASSIGN:
+      walk_set(w, id, now);
+      break;
+    case VYRE__OP_IF:
+      walk_if(w, id, now);
+      break;
+    case VYRE__OP_FOR:
+    case VYRE__OP_WHILE:
+      walk_loop(w, id, now);
+      break;
+    case VYRE__OP_BREAK:
+    case VYRE__OP_CONTINUE:
+    case VYRE__OP_RETURN:
+      walk_jump(w, id, now);
+      break;
+    case VYRE__OP_TEXT:
+      break;
+    default: { /* stores, atomics, prints, barriers */
+      uint32_t count = vyre__child_count(w->program, id);
+      for (uint32_t i = 0; i < count; i++) {
+        walk_value(w, vyre__child(w->program, id, i), now);
+      }
+    }
+  }
+}
+
+/* --- the whole --------------------------------------------------------------*/
+
+static size_t count_loops(const vyre_program *program) {
+  size_t loops = 0;
+  for (uint32_t i = 0; i < program->node_count; i++) {
+    loops += program->nodes[i].op == VYRE__OP_FOR ||
+             program->nodes[i].op == VYRE__OP_WHILE;
+  }
+  return loops;
+}
+
+static void *zeroed(vyre_arena *arena, size_t count, size_t size) {
+  void *array = vyre__arena_array(arena, count, size);
+  if (array) memset(array, 0, count * size);
+  return array;
+}
+
+static bool make_room(walker *w, vyre_arena *arena, vyre__arena_mark *end) {
+  size_t nodes = w->program->node_count;
+  size_t locals = w->program->functions[0].local_count;
+  w->value = vyre__arena_array(arena, nodes, 1);
+  w->control = vyre__arena_array(arena, nodes, 1);
+  w->cause = zeroed(arena, nodes, sizeof *w->cause);
+  *end = vyre__arena_here(arena);
+  w->env.locals = zeroed(arena, locals, sizeof *w->env.locals);
+  w->born = zeroed(arena, locals, sizeof *w->born);
+  w->env.seen = zeroed(arena, locals, sizeof *w->env.seen);
+  w->slot = zeroed(arena, nodes, sizeof *w->slot);
+  w->loops = zeroed(arena, count_loops(w->program) + 1, sizeof *w->loops);
+  if (!w->value || !w->control || !w->cause || !w->env.locals || !w->born ||
+      !w->env.seen || !w->slot || !w->loops) {
+    return false;
+  }
+  memset(w->value, VYRE__LEVEL_VARYING, nodes); /* nodes of functions */
+  memset(w->control, VYRE__LEVEL_VARYING, nodes);
+  return true;
+}
+
+static void walker_finish(walker *w) {
+  env_finish(&w->env);
+  vyre__reserve_free(w->env.allocator, &w->leavings, &w->leaving_capacity,
+                     sizeof *w->leavings);
+  vyre__reserve_free(w->env.allocator, &w->carried, &w->carried_capacity,
+                     sizeof *w->carried);
+}
+
+vyre_code vyre__uniformity_build(const vyre_program *program,
+                                 const vyre__effects *effects,
+                                 vyre_arena *arena, vyre__uniformity *out,
+                                 vyre_status *st) {
+  vyre__arena_mark start = vyre__arena_here(arena), end = start;
+  walker w = {.program = program,
+              .effects = effects,
+              .env.allocator = arena->allocator,
+              .carried_count = 1, /* 0 ends lists */
+              .clock = 1,
+              .reachable = true,
+              .work_limit = 64 * (uint64_t)program->node_count + 4096};
+  *out = (vyre__uniformity){0};
+  w.env.no_memory = !make_room(&w, arena, &end);
+  if (!w.env.no_memory) {
+    walk_statement(&w, program->functions[0].body, (fact){0});
+  }
+  walker_finish(&w);
+  vyre__arena_rewind(arena, w.env.no_memory ? start : end);
+  if (w.env.no_memory) {
+    return vyre__no_memory(st, "vyre__uniformity_build", "uniformity facts",
+                           program->node_count);
+  }
+  *out = (vyre__uniformity){w.value, w.control, w.cause};
+  return VYRE_OK;
+}
+
+/* --- why --------------------------------------------------------------------*/
+
+/* The first operand that is above the level, or 0. */
+static vyre__id guilty_operand(const vyre_program *program,
+                               const vyre__uniformity *facts, vyre__id id,
+                               vyre__level level) {
+  uint32_t count = vyre__child_count(program, id);
+  for (uint32_t i = 0; i < count; i++) {
+    vyre__id child = vyre__child(program, id, i);
+    if (facts->value[child] > level) return child;
+  }
+  return 0;
+}
+
+/* What the statement that set a local makes of its value: its expression, or
+ * the control flow around it. */
+static vyre__id guilty_value(const vyre_program *program,
+                             const vyre__uniformity *facts, vyre__id set,
+                             vyre__level level) {
+  const vyre__node *node = &program->nodes[set];
+  vyre__id value =
+      node->op == VYRE__OP_FOR ? vyre__for_of(program, set).first : node->b;
+  return facts->value[value] > level ? value : 0;
+}
+
+vyre__origin vyre__uniformity_origin(const vyre_program *program,
+                                     const vyre__uniformity *facts, vyre__id id,
+                                     vyre__level level) {
+  /* A loop's facts can blame each other in a circle. */
+  for (uint32_t steps = 0; steps < 1000; steps++) {
+    vyre__id next = 0;
+    if (program->nodes[id].op == VYRE__OP_LOCAL) {
+      vyre__id set = facts->cause[id];
+      if (!set) break;
+      next = guilty_value(program, facts, set, level);
+      if (!next) {
+        vyre__id parting = facts->cause[set];
+        return (vyre__origin){parting ? parting : set, true};
+      }
+    } else {
+      next = guilty_operand(program, facts, id, level);
+      if (!next) break;
+    }
+    id = next;
+  }
+  return (vyre__origin){id, false};
+}

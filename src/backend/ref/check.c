@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Out-of-bounds accesses and races, found while a program runs.
+ *
+ * Every element of a buffer that the program writes has a shadow: who wrote it
+ * last, and two each of those who read it and who changed it atomically. That is
+ * enough to see whether an element is raced for. One writer: a second one in the
+ * same stretch is a race already. Two readers: if they are in two workgroups,
+ * whoever writes races with one of them; else the newest two of that workgroup
+ * are kept, and whoever writes is not both. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/ref/ref.h"
+#include "base/memory.h"
+#include "base/status.h"
+
+enum { MAX_FINDINGS = 100, PAGE = 1024 };
+
+typedef struct entry {
+  uint32_t group, lane;
+  uint32_t epoch; /* of its workgroup; 0: nobody */
+  vyre__id node;
+} entry;
+
+typedef struct cell {
+  entry writer, readers[2], atomics[2];
+} cell;
+
+/* The cells of one buffer, a page at a time. */
+typedef struct page {
+  cell *cells; /* NULL until one is needed */
+} page;
+
+typedef struct shadow {
+  page *pages;
+  uint64_t page_count;
+} shadow;
+
+typedef struct ref_check {
+  bool bounds, races;
+  bool own_shared;     /* every workgroup has a shadow of its own for shared */
+  uint32_t grid_epoch; /* what was before is ordered before everything now */
+  shadow *shadows;     /* one a buffer */
+  ref_key keys[MAX_FINDINGS];
+} ref_check;
+
+/* --- findings --------------------------------------------------------------- */
+
+void ref_global_id(const ref_machine *m, uint64_t group, uint32_t lane,
+                   uint32_t out[3]) {
+  const uint32_t *grid = m->launch->grid;
+  const uint32_t *size = m->pipeline->base.workgroup;
+  uint64_t ids[3] = {group % grid[0], group / grid[0] % grid[1],
+                     group / grid[0] / grid[1]};
+  for (int axis = 0; axis < 3; axis++) {
+    out[axis] = (uint32_t)(ids[axis] * size[axis] + m->local_ids[axis][lane]);
+  }
+}
+
+const char *ref_finding_text(ref_machine *m, const char *format, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  int wanted = vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  size_t length = wanted < 0 ? 0 : (size_t)wanted;
+  if (length >= sizeof text) length = sizeof text - 1;
+  char *copy = vyre_arena_alloc(&m->launch->report->arena, length + 1, 1);
+  if (!copy) {
+    ref_fail(m, vyre__no_memory(m->st, "ref", "findings", 1));
+    return "";
+  }
+  memcpy(copy, text, length);
+  copy[length] = '\0';
+  return copy;
+}
+
+static bool grow(vyre_check_report *report) {
+  if (report->count < report->capacity) return true;
+  size_t capacity = report->capacity ? report->capacity * 2 : 8;
+  vyre_finding *larger =
+      vyre__arena_array(&report->arena, capacity, sizeof *larger);
+  if (!larger) return false;
+  if (report->count > 0) {
+    memcpy(larger, report->findings, report->count * sizeof *larger);
+  }
+  report->findings = larger;
+  report->capacity = capacity;
+  return true;
+}
+
+static bool same_places(const ref_key *key, vyre__id node, vyre__id other) {
+  return (key->node == node && key->other == other) ||
+         (key->node == other && key->other == node);
+}
+
+vyre_finding *ref_finding(ref_machine *m, vyre_finding_kind kind, vyre__id node,
+                          vyre__id other) {
+  vyre_check_report *report = m->launch->report;
+  ref_check *check = m->check;
+  for (size_t i = 0; i < report->count; i++) {
+    if (report->findings[i].kind != kind) continue;
+    if (!same_places(&check->keys[i], node, other)) continue;
+    report->findings[i].count++;
+    return NULL;
+  }
+  if (report->count == MAX_FINDINGS) {
+    report->dropped++;
+    return NULL;
+  }
+  if (!grow(report)) {
+    ref_fail(m, vyre__no_memory(m->st, "ref", "findings", report->count + 1));
+    return NULL;
+  }
+  check->keys[report->count] = (ref_key){node, other};
+  vyre_finding *finding = &report->findings[report->count++];
+  vyre__place place = m->program->places[node];
+  vyre__place at = other ? m->program->places[other] : (vyre__place){0};
+  *finding = (vyre_finding){.kind = kind,
+                            .line = place.line,
+                            .column = place.column,
+                            .other_line = at.line,
+                            .other_column = at.column,
+                            .count = 1,
+                            .buffer = "",
+                            .message = "",
+                            .fix = ""};
+  return finding;
+}
+
+void ref_check_bounds(ref_machine *m, vyre__id id, uint32_t lane,
+                      uint64_t index, bool negative) {
+  if (!m->check->bounds) return;
+  vyre_finding *finding = ref_finding(m, VYRE_FINDING_OUT_OF_BOUNDS, id, 0);
+  if (!finding) return;
+  const vyre__node *node = &m->nodes[id];
+  static const char *const results[] = {
+      "the load gives 0", "the store is dropped",
+      "the atomic gives 0 and writes nothing"};
+  int what = node->op == VYRE__OP_LOAD ? 0 : node->op == VYRE__OP_STORE ? 1 : 2;
+  finding->buffer = m->program->buffers[node->a].name;
+  finding->index = index;
+  finding->index_is_negative = negative;
+  finding->length = (uint32_t)m->views[node->a].length;
+  ref_global_id(m, m->group_index, m->first_lane + lane, finding->invocation);
+  finding->message = ref_finding_text(
+      m,
+      "invocation (%u, %u, %u) uses index %s%llu of '%.100s', which has %u "
+      "elements: %s",
+      finding->invocation[0], finding->invocation[1], finding->invocation[2],
+      negative ? "-" : "", (unsigned long long)index, finding->buffer,
+      finding->length, results[what]);
+  finding->fix = "test the index against len() first, or change the grid";
+}
+
+/* --- races ------------------------------------------------------------------ */
+
+static bool is_shared(const ref_machine *m, vyre__id id) {
+  return m->views[m->nodes[id].a].is_shared;
+}
+
+static const char *verb(ref_access access) {
+  static const char *const verbs[] = {"reads", "writes", "atomically changes"};
+  return verbs[access];
+}
+
+static ref_access access_of(vyre__op op) {
+  if (op == VYRE__OP_LOAD) return REF_READ;
+  return op == VYRE__OP_STORE ? REF_WRITE : REF_ATOMIC;
+}
+
+static const char *race_fix(ref_access one, ref_access other, bool same_node,
+                            bool in_workgroup) {
+  if ((one == REF_ATOMIC) != (other == REF_ATOMIC)) {
+    return in_workgroup ? "use an atomic in both places, or put barrier(); "
+                          "between them"
+                        : "use an atomic in both places, or put "
+                          "grid_barrier(); between them";
+  }
+  if (same_node)
+    return "let one invocation write the element, or use an atomic";
+  if (in_workgroup) return "put barrier(); between the two";
+  return "let one workgroup do both, put grid_barrier(); between the two, or "
+         "split the kernel";
+}
+
+static void tell_race(ref_machine *m, vyre__id id, const entry *me,
+                      const entry *them, uint64_t index) {
+  vyre_finding *f = ref_finding(m, VYRE_FINDING_RACE, id, them->node);
+  if (!f) return;
+  ref_access mine = access_of(m->nodes[id].op);
+  ref_access theirs = access_of(m->nodes[them->node].op);
+  f->buffer = m->program->buffers[m->nodes[id].a].name;
+  f->index = index;
+  f->length = (uint32_t)m->views[m->nodes[id].a].length;
+  f->in_workgroup = me->group == them->group;
+  ref_global_id(m, me->group, me->lane, f->invocation);
+  ref_global_id(m, them->group, them->lane, f->other_invocation);
+  f->message = ref_finding_text(
+      m,
+      "invocation (%u, %u, %u) %s '%.100s'[%llu], which invocation "
+      "(%u, %u, %u) %s at line %u, and nothing orders the two",
+      f->invocation[0], f->invocation[1], f->invocation[2], verb(mine),
+      f->buffer, (unsigned long long)index, f->other_invocation[0],
+      f->other_invocation[1], f->other_invocation[2], verb(theirs),
+      f->other_line);
+  f->fix = race_fix(mine, theirs, id == them->node, f->in_workgroup);
+}
+
+/* Whether two accesses by different invocations are in no order. */
+static bool unordered(const ref_machine *m, bool shared, const entry *me,
+                      const entry *them) {
+  if (them->epoch == 0) return false;
+  if (them->group == me->group) {
+    return them->lane != me->lane && them->epoch == me->epoch;
+  }
+  return !shared && them->epoch >= m->check->grid_epoch;
+}
+
+static void against(ref_machine *m, vyre__id id, const entry *me,
+                    const entry *them, int count, uint64_t index) {
+  bool shared = is_shared(m, id);
+  for (int i = 0; i < count; i++) {
+    if (!unordered(m, shared, me, &them[i])) continue;
+    tell_race(m, id, me, &them[i], index);
+    return;
+  }
+}
+
+/* Whether an entry can no longer race with anybody. */
+static bool is_stale(const ref_machine *m, bool shared, const entry *me,
+                     const entry *them) {
+  if (them->epoch < m->check->grid_epoch || them->epoch == 0) return true;
+  return shared && (them->group != me->group || them->epoch < me->epoch);
+}
+
+static bool same_invocation(const entry *a, const entry *b) {
+  return a->group == b->group && a->lane == b->lane;
+}
+
+/* Puts @p me among the two, so that what the file's head says holds. */
+static void remember(const ref_machine *m, bool shared, const entry *me,
+                     entry two[2]) {
+  for (int i = 0; i < 2; i++) {
+    if (!is_stale(m, shared, me, &two[i]) && !same_invocation(me, &two[i])) {
+      continue;
+    }
+    two[i] = *me;
+    return;
+  }
+  if (two[0].group != two[1].group) return;
+  if (me->group != two[0].group || two[1].epoch < me->epoch) {
+    two[1] = *me;
+  } else if (two[0].epoch < me->epoch) {
+    two[0] = *me;
+  }
+}
+
+/* The cell of an element, made on first use; NULL without memory. */
+static cell *find_cell(ref_machine *m, uint32_t buffer, uint64_t index) {
+  const ref_check *check = m->check;
+  const ref_view *view = &m->views[buffer];
+  if (view->is_shared && check->own_shared) {
+    index += m->group_index * view->length;
+  }
+  page *p = &check->shadows[buffer].pages[index / PAGE];
+  if (!p->cells) {
+    p->cells = vyre__arena_array(m->arena, PAGE, sizeof(cell));
+    if (!p->cells) {
+      ref_fail(m, vyre__no_memory(m->st, "ref", "race shadows", PAGE));
+      return NULL;
+    }
+    memset(p->cells, 0, PAGE * sizeof(cell));
+  }
+  return p->cells + index % PAGE;
+}
+
+void ref_check_access(ref_machine *m, vyre__id id, uint32_t lane,
+                      uint64_t index, ref_access access) {
+  uint32_t buffer = m->nodes[id].a;
+  if (!m->check->races || !m->views[buffer].is_written) return;
+  cell *c = find_cell(m, buffer, index);
+  if (!c) return;
+  entry me = {.group = (uint32_t)m->group_index,
+              .lane = m->first_lane + lane,
+              .epoch = m->frame->epoch,
+              .node = id};
+  against(m, id, &me, &c->writer, 1, index);
+  if (access != REF_READ) against(m, id, &me, c->readers, 2, index);
+  if (access != REF_ATOMIC) against(m, id, &me, c->atomics, 2, index);
+  if (access == REF_WRITE) {
+    c->writer = me;
+  } else {
+    remember(m, is_shared(m, id), &me,
+             access == REF_READ ? c->readers : c->atomics);
+  }
+}
+
+void ref_check_grid_barrier(ref_machine *m, uint32_t epoch) {
+  m->check->grid_epoch = epoch;
+}
+
+/* --- setting up ------------------------------------------------------------- */
+
+static bool make_shadow(const ref_machine *m, const ref_check *check,
+                        size_t buffer) {
+  const ref_view *view = &m->views[buffer];
+  uint64_t cells = view->length;
+  if (view->is_shared && check->own_shared) {
+    const uint32_t *grid = m->launch->grid;
+    cells *= (uint64_t)grid[0] * grid[1] * grid[2];
+  }
+  shadow *s = &check->shadows[buffer];
+  s->page_count = view->is_written ? cells / PAGE + 1 : 0;
+  s->pages = vyre__arena_array(m->arena, s->page_count, sizeof *s->pages);
+  if (!s->pages) return false;
+  memset(s->pages, 0, s->page_count * sizeof *s->pages);
+  return true;
+}
+
+struct ref_check *ref_check_make(const ref_machine *m, vyre_status *st) {
+  size_t count = m->program->buffer_count;
+  ref_check *check = vyre_arena_alloc(m->arena, sizeof *check, 0);
+  bool good = check != NULL;
+  if (good) {
+    *check = (ref_check){
+        .bounds = m->launch->check.out_of_bounds,
+        .races = m->launch->check.races,
+        .own_shared = m->pipeline->shape.has_grid_barrier,
+        .shadows = vyre__arena_array(m->arena, count, sizeof(shadow))};
+    good = check->shadows != NULL;
+  }
+  for (size_t i = 0; good && check->races && i < count; i++) {
+    good = make_shadow(m, check, i);
+  }
+  if (good) return check;
+  (void)vyre__no_memory(st, "ref", "race shadows", count);
+  return NULL;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Expressions, for all lanes at once.
+ *
+ * A value is a slot on the stack, or a local in its place: no expression changes
+ * a local, so it may be used where it is until the statement ends. An operation
+ * takes its operands' slots back and puts its result where the first one was. */
+#include <string.h>
+
+#include "backend/ref/ref.h"
+#include "base/memory.h"
+
+static const uint64_t *splat(ref_machine *m, uint64_t value) {
+  uint64_t *out = ref_push(m);
+  for (uint32_t i = 0; i < m->lanes; i++) out[i] = value;
+  return out;
+}
+
+static const uint64_t *eval_global_id(ref_machine *m, unsigned axis) {
+  uint64_t *out = ref_push(m);
+  uint64_t base = (uint64_t)m->group[axis] * m->pipeline->base.workgroup[axis];
+  const uint64_t *local = m->local_ids[axis] + m->first_lane;
+  if (m->batch > 1) {
+    uint32_t size = m->pipeline->base.workgroup[axis];
+    const uint64_t *group = m->group_ids[axis];
+    for (uint32_t i = 0; i < m->lanes; i++) out[i] = group[i] * size + local[i];
+  } else {
+    for (uint32_t i = 0; i < m->lanes; i++) out[i] = base + local[i];
+  }
+  return out;
+}
+
+static const uint64_t *eval_place(ref_machine *m, const vyre__node *node) {
+  switch (node->op) {
+    case VYRE__OP_LITERAL:
+      return splat(m, vyre__literal(node));
+    case VYRE__OP_LOCAL:
+      return ref_local(m, node->a);
+    case VYRE__OP_LEN:
+      return splat(m, m->views[node->a].length);
+    case VYRE__OP_GLOBAL_ID:
+      return eval_global_id(m, node->aux);
+    case VYRE__OP_LOCAL_ID:
+      return m->local_ids[node->aux] + m->first_lane;
+    case VYRE__OP_WORKGROUP_ID:
+      if (m->batch > 1) return m->group_ids[node->aux];
+      return splat(m, m->group[node->aux]);
+    case VYRE__OP_WORKGROUP_SIZE:
+      return splat(m, m->pipeline->base.workgroup[node->aux]);
+    default: /* GRID_SIZE; queue kernels do not get here */
+      return splat(m, m->launch->grid[node->aux]);
+  }
+}
+
+/* && and ||: the right side only for lanes that need it. */
+static const uint64_t *eval_short(ref_machine *m, const vyre__node *node,
+                                  const ref_mask *mask) {
+  uint32_t base = m->top;
+  bool is_and = node->op == VYRE__OP_LAND;
+  const uint64_t *left = ref_eval(m, node->a, mask);
+  m->top = base;
+  uint64_t *out = ref_push(m);
+  if (left != out) memcpy(out, left, m->lanes * sizeof *out);
+  ref_mask rest = {ref_push(m), 0};
+  for (uint32_t i = 0; i < m->lanes; i++) {
+    uint64_t needed = is_and ? out[i] : out[i] ^ 1;
+    rest.lane[i] = mask->lane[i] & (0 - needed);
+    rest.count += rest.lane[i] != 0;
+  }
+  if (rest.count > 0) {
+    const uint64_t *right = ref_eval(m, node->b, &rest);
+    for (uint32_t i = 0; i < m->lanes; i++) {
+      out[i] = is_and ? out[i] & right[i] : out[i] | right[i];
+    }
+  }
+  m->top = base + 1;
+  return out;
+}
+
+static const uint64_t *eval_pure(ref_machine *m, const vyre__node *node,
+                                 const ref_mask *mask) {
+  static const uint8_t operands[] = {[VYRE__FORM_UNARY] = 1,
+                                     [VYRE__FORM_BINARY] = 2,
+                                     [VYRE__FORM_TERNARY] = 3};
+  uint32_t base = m->top;
+  const uint32_t ids[3] = {node->a, node->b, node->c};
+  const uint64_t *args[3] = {NULL, NULL, NULL};
+  unsigned count = operands[vyre__ops[node->op].form];
+  for (unsigned i = 0; i < count; i++) {
+    args[i] = ref_eval(m, ids[i], mask);
+    /* A local stays where it is, but shape.c counts a slot for each operand. */
+    m->top = base + i + 1;
+  }
+  m->top = base;
+  uint64_t *out = ref_push(m);
+  ref_lanes(node->op, m->nodes[node->a].type, node->type, m->lanes, args, out);
+  return out;
+}
+
+/* All lanes get the value of local invocation 0, which runs if any does. */
+static const uint64_t *eval_uniform(ref_machine *m, const vyre__node *node,
+                                    const ref_mask *mask) {
+  uint32_t base = m->top;
+  const uint64_t *value = ref_eval(m, node->a, mask);
+  uint64_t first = value[0];
+  m->top = base;
+  if (m->frame) m->frame->epoch++;
+  return splat(m, first);
+}
+
+static const uint64_t *eval_call(ref_machine *m, const vyre__node *node,
+                                 const ref_mask *mask) {
+  const vyre__function *callee = &m->program->functions[node->a];
+  const uint32_t *list = m->program->lists + node->b;
+  size_t bytes = m->lanes * sizeof(uint64_t);
+  uint64_t *result = ref_push(m);
+  uint32_t base = m->top;
+  for (uint32_t i = 0; i < node->c; i++) { /* parameters: the first locals */
+    const uint64_t *value = ref_eval(m, list[i], mask);
+    m->top = base + i;
+    uint64_t *parameter = ref_push(m);
+    if (value != parameter) memcpy(parameter, value, bytes);
+  }
+  ref_activation caller = m->activation;
+  ref_loop loop = m->loop;
+  m->top = base;
+  m->activation.locals = m->temporaries + (size_t)base * m->lanes;
+  m->activation.result = result;
+  m->top += callee->local_count;
+  m->activation.returned = ref_push(m);
+  ref_mask running = {ref_push(m), mask->count};
+  memset(result, 0, bytes);
+  memset(m->activation.returned, 0, bytes);
+  memcpy(running.lane, mask->lane, bytes);
+  ref_exec(m, callee->body, &running);
+  m->activation = caller;
+  m->loop = loop;
+  m->top = base;
+  return result;
+}
+
+static const uint64_t *eval_load(ref_machine *m, vyre__id id,
+                                 const ref_mask *mask) {
+  uint32_t base = m->top;
+  const uint64_t *index = ref_eval(m, m->nodes[id].b, mask);
+  m->top = base;
+  uint64_t *out = ref_push(m);
+  ref_load(m, id, index, mask, out);
+  return out;
+}
+
+static const uint64_t *eval_atomic(ref_machine *m, vyre__id id,
+                                   const ref_mask *mask) {
+  const vyre__node *node = &m->nodes[id];
+  uint32_t base = m->top;
+  const uint32_t *list = m->program->lists + node->c;
+  bool two = node->op == VYRE__OP_ATOMIC_CAS;
+  const uint64_t *index = ref_eval(m, node->b, mask);
+  m->top = base + 1;
+  const uint64_t *values[2] = {NULL, NULL};
+  values[0] = ref_eval(m, two ? list[0] : node->c, mask);
+  m->top = base + 2;
+  if (two) values[1] = ref_eval(m, list[1], mask);
+  m->top = base + 3;
+  /* Not over an operand: lanes are taken in any order. */
+  uint64_t *out = ref_push(m);
+  ref_atomic(m, id, index, values, mask, out);
+  uint64_t *kept = m->temporaries + (size_t)base * m->lanes;
+  memcpy(kept, out, m->lanes * sizeof *out);
+  m->top = base + 1;
+  return kept;
+}
+
+const uint64_t *ref_eval(ref_machine *m, vyre__id id, const ref_mask *mask) {
+  const vyre__node *node = &m->nodes[id];
+  switch (vyre__ops[node->op].form) {
+    case VYRE__FORM_CALL:
+      return eval_call(m, node, mask);
+    case VYRE__FORM_LOAD:
+      return eval_load(m, id, mask);
+    case VYRE__FORM_ATOMIC:
+    case VYRE__FORM_ATOMIC2:
+      return eval_atomic(m, id, mask);
+    case VYRE__FORM_UNARY:
+      if (node->op == VYRE__OP_UNIFORM) return eval_uniform(m, node, mask);
+      return eval_pure(m, node, mask);
+    case VYRE__FORM_BINARY:
+      if (node->op == VYRE__OP_LAND || node->op == VYRE__OP_LOR) {
+        return eval_short(m, node, mask);
+      }
+      return eval_pure(m, node, mask);
+    case VYRE__FORM_TERNARY:
+      return eval_pure(m, node, mask);
+    default:
+      return eval_place(m, node);
+  }
+}

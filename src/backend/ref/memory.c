@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Loads, stores and atomics, lane by lane. An index is a number of its own type:
+ * an i32 is widened by its sign, after which everything below 0 is above any
+ * length. */
+#include <string.h>
+
+#include "backend/ref/ref.h"
+#include "ir/scalar.h"
+
+static uint64_t widen(vyre_type type, uint64_t index) {
+  return type == VYRE_TYPE_I32 ? (uint64_t)(int64_t)vyre__i32(index) : index;
+}
+
+/* Whether lane @p i may touch its element; tells the check if not. */
+static bool inside(ref_machine *m, vyre__id id, uint32_t i, vyre_type type,
+                   uint64_t index, uint64_t length) {
+  if (index < length) return true;
+  if (m->check) {
+    bool is_signed = type == VYRE_TYPE_I32 || type == VYRE_TYPE_I64;
+    bool negative = is_signed && (int64_t)index < 0;
+    ref_check_bounds(m, id, i, negative ? 0 - index : index, negative);
+  }
+  return false;
+}
+
+/* --- loads ------------------------------------------------------------------ */
+
+#define LOAD_LANES(C, convert)                                                \
+  for (uint32_t i = 0; i < m->lanes; i++) {                                   \
+    uint64_t at = is_i32 ? (uint64_t)(int64_t)vyre__i32(index[i]) : index[i]; \
+    C raw = 0;                                                                \
+    if (at < view->length && mask->lane[i]) {                                 \
+      memcpy(&raw, view->data + at * sizeof raw, sizeof raw);                 \
+    }                                                                         \
+    out[i] = convert(raw);                                                    \
+  }                                                                           \
+  return
+
+#define NOT_ZERO(raw)  ((raw) != 0)
+#define SIGNED_8(raw)  vyre__of_i32((int8_t)(raw))
+#define SIGNED_16(raw) vyre__of_i32((int16_t)(raw))
+#define AS_IT_IS(raw)  (raw)
+
+static void load_fast(const ref_machine *m, const ref_view *view, bool is_i32,
+                      const uint64_t *index, const ref_mask *mask,
+                      uint64_t *out) {
+  switch (view->element) {
+    case VYRE_ELEMENT_BOOL:
+      LOAD_LANES(uint8_t, NOT_ZERO);
+    case VYRE_ELEMENT_I8:
+      LOAD_LANES(uint8_t, SIGNED_8);
+    case VYRE_ELEMENT_U8:
+    case VYRE_ELEMENT_BYTES:
+      LOAD_LANES(uint8_t, AS_IT_IS);
+    case VYRE_ELEMENT_I16:
+      LOAD_LANES(uint16_t, SIGNED_16);
+    case VYRE_ELEMENT_U16:
+      LOAD_LANES(uint16_t, AS_IT_IS);
+    case VYRE_ELEMENT_F16:
+      LOAD_LANES(uint16_t, vyre__f16_to_f32);
+    case VYRE_ELEMENT_BF16:
+      LOAD_LANES(uint16_t, vyre__bf16_to_f32);
+    case VYRE_ELEMENT_U64:
+    case VYRE_ELEMENT_I64:
+    case VYRE_ELEMENT_F64:
+      LOAD_LANES(uint64_t, AS_IT_IS);
+    default:
+      LOAD_LANES(uint32_t, AS_IT_IS);
+  }
+}
+
+void ref_load(ref_machine *m, vyre__id id, const uint64_t *index,
+              const ref_mask *mask, uint64_t *out) {
+  const vyre__node *node = &m->nodes[id];
+  const ref_view *view = &m->views[node->a];
+  vyre_type type = m->nodes[node->b].type;
+  if (!m->check) {
+    load_fast(m, view, type == VYRE_TYPE_I32, index, mask, out);
+    return;
+  }
+  for (uint32_t i = 0; i < m->lanes; i++) {
+    uint64_t at = widen(type, index[i]);
+    out[i] = 0;
+    if (!mask->lane[i] || !inside(m, id, i, type, at, view->length)) continue;
+    ref_check_access(m, id, i, at, REF_READ);
+    out[i] = vyre__element_load(view->element, view->data + at * view->size);
+  }
+}
+
+/* --- stores ----------------------------------------------------------------- */
+
+#define STORE_LANES(C, convert)                                               \
+  for (uint32_t i = 0; i < m->lanes; i++) {                                   \
+    uint64_t at = is_i32 ? (uint64_t)(int64_t)vyre__i32(index[i]) : index[i]; \
+    if (at >= view->length || !mask->lane[i]) continue;                       \
+    C raw = (C)convert(value[i]);                                             \
+    memcpy(view->data + at * sizeof raw, &raw, sizeof raw);                   \
+  }                                                                           \
+  return
+
+static void store_fast(const ref_machine *m, const ref_view *view, bool is_i32,
+                       const uint64_t *index, const uint64_t *value,
+                       const ref_mask *mask) {
+  switch (view->element) {
+    case VYRE_ELEMENT_F32:
+      STORE_LANES(uint32_t, vyre__canonical_f32);
+    case VYRE_ELEMENT_U32:
+    case VYRE_ELEMENT_I32:
+      STORE_LANES(uint32_t, AS_IT_IS);
+    default:
+      for (uint32_t i = 0; i < m->lanes; i++) {
+        uint64_t at =
+            is_i32 ? (uint64_t)(int64_t)vyre__i32(index[i]) : index[i];
+        if (at >= view->length || !mask->lane[i]) continue;
+        vyre__element_store(view->element, view->data + at * view->size,
+                            value[i]);
+      }
+      return;
+  }
+}
+
+void ref_store(ref_machine *m, vyre__id id, const uint64_t *index,
+               const uint64_t *value, const ref_mask *mask) {
+  const vyre__node *node = &m->nodes[id];
+  const ref_view *view = &m->views[node->a];
+  vyre_type type = m->nodes[node->b].type;
+  if (!m->check) {
+    store_fast(m, view, type == VYRE_TYPE_I32, index, value, mask);
+    return;
+  }
+  for (uint32_t i = 0; i < m->lanes; i++) {
+    uint64_t at = widen(type, index[i]);
+    if (!mask->lane[i] || !inside(m, id, i, type, at, view->length)) continue;
+    ref_check_access(m, id, i, at, REF_WRITE);
+    vyre__element_store(view->element, view->data + at * view->size, value[i]);
+  }
+}
+
+/* --- atomics ---------------------------------------------------------------- */
+
+/* What the element becomes. */
+static uint64_t combine(vyre__op op, vyre_type type, uint64_t old,
+                        uint64_t first, uint64_t second) {
+  static const uint8_t pure[VYRE__OP_COUNT] = {
+      [VYRE__OP_ATOMIC_ADD] = VYRE__OP_ADD,
+      [VYRE__OP_ATOMIC_MIN] = VYRE__OP_MIN,
+      [VYRE__OP_ATOMIC_MAX] = VYRE__OP_MAX,
+      [VYRE__OP_ATOMIC_AND] = VYRE__OP_AND,
+      [VYRE__OP_ATOMIC_OR] = VYRE__OP_OR,
+      [VYRE__OP_ATOMIC_XOR] = VYRE__OP_XOR};
+  if (op == VYRE__OP_ATOMIC_EXCHANGE) return first;
+  if (op == VYRE__OP_ATOMIC_CAS) return old == first ? second : old;
+  const uint64_t args[3] = {old, first, 0};
+  uint64_t out = old;
+  (void)vyre__scalar_apply(pure[op], type, type, args, &out);
+  return out;
+}
+
+static ref_order lane_order(ref_machine *m, vyre__id id) {
+  const ref_schedule *schedule = &m->schedule;
+  bool mine = !schedule->only || schedule->only == id;
+  if (!schedule->permute_lanes || !mine) return ref_order_forward(m->lanes);
+  if (schedule->backward) return ref_order_backward(m->lanes);
+  return ref_order_make(m->lanes, schedule->seed + ref_mix(++m->executed));
+}
+
+/* The sum does not depend on the order in which lanes come by. */
+static void note_result(ref_machine *m, vyre__id id, uint32_t lane,
+                        uint64_t value) {
+  if (!m->node_hashes) return;
+  uint64_t who = m->group_index * m->workgroup_lanes + m->first_lane + lane;
+  m->node_hashes[id] += ref_mix(ref_mix(who) ^ value);
+}
+
+void ref_atomic(ref_machine *m, vyre__id id, const uint64_t *index,
+                const uint64_t *const values[2], const ref_mask *mask,
+                uint64_t *out) {
+  const vyre__node *node = &m->nodes[id];
+  const ref_view *view = &m->views[node->a];
+  vyre_type type = m->nodes[node->b].type;
+  ref_order order = lane_order(m, id);
+  for (uint32_t k = 0; k < m->lanes; k++) {
+    uint32_t i = (uint32_t)ref_order_at(&order, k);
+    uint64_t at = widen(type, index[i]);
+    out[i] = 0;
+    if (!mask->lane[i] || !inside(m, id, i, type, at, view->length)) continue;
+    if (m->check) ref_check_access(m, id, i, at, REF_ATOMIC);
+    unsigned char *memory = view->data + at * view->size;
+    uint64_t old = vyre__element_load(view->element, memory);
+    vyre__element_store(view->element, memory,
+                        combine(node->op, node->type, old, values[0][i],
+                                values[1] ? values[1][i] : 0));
+    out[i] = old;
+    note_result(m, id, i, old);
+  }
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "backend/ref/ref.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "ir/scalar.h"
+
+static vyre_code device_init(vyre_device *device, vyre_status *st) {
+  (void)device, (void)st;
+  return VYRE_OK;
+}
+
+static void device_finish(vyre_device *device) {
+  (void)device;
+}
+
+static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
+  ref_pipeline *ref = (ref_pipeline *)pipeline;
+  return ref_shape_build(pipeline->program, &pipeline->arena, &ref->shape, st);
+}
+
+static void pipeline_finish(vyre_pipeline *pipeline) {
+  (void)pipeline; /* all in its arena */
+}
+
+static vyre_code make_views(ref_machine *m) {
+  const vyre_program *program = m->program;
+  m->views =
+      vyre__arena_array(m->arena, program->buffer_count, sizeof *m->views);
+  if (!m->views) {
+    return vyre__no_memory(m->st, "ref", "views", program->buffer_count);
+  }
+  uint64_t offset = 0;
+  for (size_t i = 0; i < program->buffer_count; i++) {
+    const vyre_buffer_decl *buffer = &program->buffers[i];
+    const vyre__view *bound = &m->launch->views[i];
+    uint32_t size = vyre_element_size(buffer->element);
+    bool shared = buffer->kind == VYRE_MEMORY_SHARED ||
+                  buffer->access == VYRE_ACCESS_WORKGROUP;
+    m->views[i] =
+        (ref_view){.data = bound->data,
+                   .length = bound->length,
+                   .element = buffer->element,
+                   .size = size ? size : 1,
+                   .is_shared = shared,
+                   .is_written = buffer->access != VYRE_ACCESS_READ &&
+                                 buffer->access != VYRE_ACCESS_UNIFORM,
+                   .shared_offset = offset};
+    if (shared) offset += (uint64_t)bound->length * m->views[i].size;
+  }
+  return VYRE_OK;
+}
+
+/* What outputs hold before the first run, for those that follow. */
+static vyre_code keep_initial(ref_machine *m, const unsigned char ***out) {
+  size_t count = m->program->buffer_count;
+  const unsigned char **initial = (const unsigned char **)vyre__arena_array(
+      m->arena, count, sizeof *initial);
+  if (!initial) return vyre__no_memory(m->st, "ref", "views", count);
+  for (size_t i = 0; i < count; i++) {
+    const ref_view *view = &m->views[i];
+    size_t bytes = (size_t)view->length * view->size;
+    initial[i] = NULL;
+    if (view->is_shared || !view->is_written) continue;
+    unsigned char *copy = vyre_arena_alloc(m->arena, bytes, 0);
+    if (!copy) return vyre__no_memory(m->st, "ref", "bytes of outputs", bytes);
+    if (bytes > 0) memcpy(copy, view->data, bytes);
+    initial[i] = copy;
+  }
+  m->node_hashes =
+      vyre__arena_array(m->arena, m->program->node_count, sizeof(uint64_t));
+  if (!m->node_hashes) {
+    return vyre__no_memory(m->st, "ref", "nodes", m->program->node_count);
+  }
+  memset(m->node_hashes, 0, m->program->node_count * sizeof(uint64_t));
+  *out = initial;
+  return VYRE_OK;
+}
+
+static vyre_code run(ref_machine *m) {
+  const vyre_check_options *check = &m->launch->check;
+  const unsigned char **initial = NULL;
+  VYRE_TRY(make_views(m));
+  if (check->out_of_bounds || check->races || check->schedules > 0) {
+    m->check = ref_check_make(m, m->st);
+    if (!m->check) return VYRE_OUT_OF_MEMORY;
+  }
+  if (check->schedules > 0) VYRE_TRY(keep_initial(m, &initial));
+  VYRE_TRY(ref_run(m));
+  return initial ? ref_check_order(m, initial) : VYRE_OK;
+}
+
+static vyre_code dispatch(vyre_pipeline *pipeline, const vyre__launch *launch,
+                          vyre_status *st) {
+  vyre_arena arena;
+  vyre_arena_init(&arena, pipeline->device->allocator);
+  ref_machine m = {.pipeline = (const ref_pipeline *)pipeline,
+                   .program = pipeline->program,
+                   .nodes = pipeline->program->nodes,
+                   .launch = launch,
+                   .arena = &arena,
+                   .st = st};
+  /* A program that flushes subnormals must not change what a kernel means. */
+  fenv_t saved;
+  vyre__float_begin(&saved);
+  vyre_code code = run(&m);
+  vyre__float_end(&saved);
+  vyre_arena_finish(&arena);
+  return code;
+}
+
+extern const vyre__backend vyre__backend_ref;
+
+const vyre__backend vyre__backend_ref = {.abi = VYRE__BACKEND_ABI,
+                                         .struct_size = sizeof(vyre__backend),
+                                         .name = "ref",
+                                         .device_size = sizeof(vyre_device),
+                                         .pipeline_size = sizeof(ref_pipeline),
+                                         .device_init = device_init,
+                                         .device_finish = device_finish,
+                                         .pipeline_init = pipeline_init,
+                                         .pipeline_finish = pipeline_finish,
+                                         .dispatch = dispatch};

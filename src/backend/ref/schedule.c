@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Order dependence: the dispatch again in other orders, outputs compared byte for
+ * byte with the first run. If they differ, each atomic alone has its order
+ * changed, to find those that show. */
+#include <string.h>
+
+#include "backend/ref/ref.h"
+#include "base/memory.h"
+#include "base/status.h"
+
+typedef struct trial {
+  ref_machine *canonical;
+  const unsigned char *const *initial; /* one a buffer; NULL if not written */
+  vyre__launch launch;                 /* the same, without print */
+  ref_view *views;                     /* with memory of their own */
+  uint64_t *hashes;                    /* of the last run */
+  uint32_t buffer;                     /* the first difference */
+  uint64_t index;
+} trial;
+
+enum { MAX_FRAME_BYTES = 1 << 28 };
+
+static size_t bytes_of(const ref_view *view) {
+  return (size_t)view->length * view->size;
+}
+
+static vyre_code make_trial(trial *t) {
+  const ref_machine *m = t->canonical;
+  size_t count = m->program->buffer_count;
+  uint32_t nodes = m->program->node_count;
+  t->launch = *m->launch;
+  t->launch.print = (vyre_writer){0};
+  t->views = vyre__arena_array(m->arena, count, sizeof *t->views);
+  t->hashes = vyre__arena_array(m->arena, nodes, sizeof *t->hashes);
+  if (!t->views || !t->hashes) {
+    return vyre__no_memory(m->st, "ref", "views", count);
+  }
+  for (size_t i = 0; i < count; i++) {
+    t->views[i] = m->views[i];
+    if (!t->initial[i]) continue;
+    t->views[i].data = vyre_arena_alloc(m->arena, bytes_of(&m->views[i]), 0);
+    if (!t->views[i].data) {
+      return vyre__no_memory(m->st, "ref", "bytes of outputs",
+                             bytes_of(&m->views[i]));
+    }
+  }
+  return VYRE_OK;
+}
+
+/* Whether the last run gave other outputs; notes the first element. */
+static bool differs(trial *t) {
+  const ref_machine *m = t->canonical;
+  for (uint32_t b = 0; b < m->program->buffer_count; b++) {
+    size_t bytes = bytes_of(&m->views[b]);
+    if (!t->initial[b] || bytes == 0) continue;
+    const unsigned char *want = m->views[b].data, *got = t->views[b].data;
+    if (memcmp(want, got, bytes) == 0) continue;
+    size_t at = 0;
+    while (want[at] == got[at]) at++;
+    t->buffer = b;
+    t->index = at / m->views[b].size;
+    return true;
+  }
+  return false;
+}
+
+static vyre_code run_trial(trial *t, const ref_schedule *schedule,
+                           bool *different) {
+  const ref_machine *m = t->canonical;
+  for (size_t i = 0; i < m->program->buffer_count; i++) {
+    size_t bytes = bytes_of(&m->views[i]);
+    if (t->initial[i] && bytes) memcpy(t->views[i].data, t->initial[i], bytes);
+  }
+  memset(t->hashes, 0, m->program->node_count * sizeof *t->hashes);
+  ref_machine machine = {.pipeline = m->pipeline,
+                         .program = m->program,
+                         .nodes = m->nodes,
+                         .launch = &t->launch,
+                         .schedule = *schedule,
+                         .arena = m->arena,
+                         .st = m->st,
+                         .views = t->views,
+                         .node_hashes = t->hashes};
+  vyre__arena_mark here = vyre__arena_here(m->arena);
+  vyre_code code = ref_run(&machine);
+  vyre__arena_rewind(m->arena, here);
+  if (code == VYRE_OK) *different = differs(t);
+  return code;
+}
+
+/* --- who is to blame -------------------------------------------------------- */
+
+static bool is_atomic(const ref_machine *m, vyre__id id) {
+  return vyre__ops[m->nodes[id].op].flags & VYRE__OPF_ATOMICS;
+}
+
+static void tell(trial *t, vyre__id id) {
+  ref_machine *m = t->canonical;
+  vyre_finding *f = ref_finding(m, VYRE_FINDING_ORDER_DEPENDENCE, id, 0);
+  if (!f) return;
+  f->buffer = m->program->buffers[t->buffer].name;
+  f->index = t->index;
+  f->length = (uint32_t)m->views[t->buffer].length;
+  f->message = ref_finding_text(
+      m, "'%.100s'[%llu] depends on the order in which invocations %s",
+      f->buffer, (unsigned long long)f->index,
+      id ? "come to this atomic" : "run");
+  f->fix = id ? "do not let the value that the atomic gives, or who is last, "
+                "reach an output; compute places by a scan instead"
+              : "look for a race: run the check with races on";
+}
+
+/* Only this atomic in another order, everything else as in the first run. */
+static vyre_code try_node(trial *t, vyre__id id, uint64_t seed, bool *blamed) {
+  for (int backward = 1; backward >= 0 && !*blamed; backward--) {
+    ref_schedule schedule = {
+        .permute_lanes = true, .backward = backward, .only = id, .seed = seed};
+    VYRE_TRY(run_trial(t, &schedule, blamed));
+  }
+  if (*blamed) tell(t, id);
+  return VYRE_OK;
+}
+
+/* The order of workgroups shows in what an atomic gave somebody who uses it; the
+ * first one in the program is the source. Else somebody was last to exchange. */
+static vyre__id suspect(const trial *t, const uint64_t *hashes) {
+  const ref_machine *m = t->canonical;
+  uint32_t count = m->program->node_count;
+  for (vyre__id id = 1; id < count; id++) {
+    if (!is_atomic(m, id) || m->pipeline->shape.is_ignored[id]) continue;
+    if (m->node_hashes[id] != hashes[id]) return id;
+  }
+  for (vyre__id id = 1; id < count; id++) {
+    uint8_t op = m->nodes[id].op;
+    if (op != VYRE__OP_ATOMIC_EXCHANGE && op != VYRE__OP_ATOMIC_CAS) continue;
+    if (hashes[id] != 0) return id;
+  }
+  return 0;
+}
+
+static bool knows_race(const vyre_check_report *report) {
+  for (size_t i = 0; i < report->count; i++) {
+    if (report->findings[i].kind == VYRE_FINDING_RACE) return true;
+  }
+  return false;
+}
+
+static vyre_code blame(trial *t, uint64_t seed) {
+  ref_machine *m = t->canonical;
+  /* Before further runs write over what the differing one left. */
+  vyre__id likely = suspect(t, t->hashes);
+  uint32_t buffer = t->buffer;
+  uint64_t index = t->index;
+  bool any = false;
+  for (vyre__id id = 1; id < m->program->node_count; id++) {
+    if (!is_atomic(m, id) || m->node_hashes[id] == 0) continue;
+    bool blamed = false;
+    VYRE_TRY(try_node(t, id, seed, &blamed));
+    any = any || blamed;
+  }
+  if (any) return VYRE_OK;
+  t->buffer = buffer;
+  t->index = index;
+  /* A race explains a difference too, and has been told. */
+  if (likely || !knows_race(m->launch->report)) tell(t, likely);
+  return VYRE_OK;
+}
+
+/* --- the schedules ---------------------------------------------------------- */
+
+/* Whether frames for all workgroups are affordable. */
+static bool few_frames(const ref_machine *m) {
+  uint64_t slots = m->program->functions[0].local_count + REF_FRAME_FIXED;
+  uint64_t bytes = slots * m->workgroup_lanes * sizeof(uint64_t) +
+                   m->pipeline->shape.shared_bytes;
+  return m->group_count <= MAX_FRAME_BYTES / bytes;
+}
+
+/* Backwards first, which shows most; then by statement, lane by lane, and at
+ * random in turn. */
+static ref_schedule choose(const ref_machine *m, uint32_t number) {
+  const ref_shape *shape = &m->pipeline->shape;
+  ref_schedule schedule = {.permute_groups = true,
+                           .permute_lanes = true,
+                           .backward = number == 0,
+                           .seed = ref_mix(m->launch->check.seed + number)};
+  if (number % 4 == 1) {
+    schedule.by_statement = !shape->has_grid_barrier && few_frames(m);
+  } else if (number % 4 == 2) {
+    schedule.lanes_one_by_one = !shape->has_barrier;
+  }
+  return schedule;
+}
+
+vyre_code ref_check_order(ref_machine *m, const unsigned char *const *initial) {
+  trial t = {.canonical = m, .initial = initial};
+  VYRE_TRY(make_trial(&t));
+  for (uint32_t i = 0; i < m->launch->check.schedules; i++) {
+    ref_schedule schedule = choose(m, i);
+    bool different = false;
+    VYRE_TRY(run_trial(&t, &schedule, &different));
+    m->launch->report->schedules++;
+    if (!different) continue;
+    VYRE_TRY(blame(&t, schedule.seed));
+    break;
+  }
+  return m->code;
+}

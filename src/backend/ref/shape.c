@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What is known before a program runs: above all how deep the stack of
+ * temporaries gets, so that a run allocates once and cannot run out. The numbers
+ * follow eval.c, exec.c and print.c: what is pushed there is counted here. */
+#include <string.h>
+
+#include "backend/ref/ref.h"
+#include "base/memory.h"
+#include "base/status.h"
+
+typedef struct shaper {
+  const vyre_program *program;
+  ref_shape *shape;
+  uint32_t *need;          /* one a node: slots from where it begins */
+  uint32_t *function_need; /* one a function: its body's; 0: not known yet */
+} shaper;
+
+static uint32_t larger(uint32_t a, uint32_t b) {
+  return a > b ? a : b;
+}
+
+/* Operands one after the other, each kept while the next is evaluated. */
+static uint32_t need_run(const shaper *s, const uint32_t *ids, uint32_t count) {
+  uint32_t most = 1;
+  for (uint32_t i = 0; i < count; i++) most = larger(most, i + s->need[ids[i]]);
+  return most;
+}
+
+static uint32_t need_call(const shaper *s, const vyre__node *node) {
+  const vyre__function *callee = &s->program->functions[node->a];
+  uint32_t arguments = need_run(s, s->program->lists + node->b, node->c);
+  uint32_t body = callee->local_count + 2 + s->function_need[node->a];
+  return 1 + larger(arguments, body); /* its result */
+}
+
+static uint32_t need_statement(const shaper *s, const vyre__node *node) {
+  const uint32_t *list = s->program->lists;
+  const uint32_t *need = s->need;
+  uint32_t most = 1;
+  switch (node->op) {
+    case VYRE__OP_BLOCK:
+      for (uint32_t i = 0; i < node->b; i++) {
+        most = larger(most, need[list[node->a + i]]);
+      }
+      return most;
+    case VYRE__OP_PRINT:
+      return need_run(s, list + node->a, node->b);
+    case VYRE__OP_IF:
+      most = larger(need[node->b], node->c ? need[node->c] : 0);
+      return larger(need[node->a], 2 + most);
+    case VYRE__OP_FOR:
+      most = need_run(s, list + node->b, 2);
+      return larger(most, 4 + need[list[node->b + 3]]);
+    case VYRE__OP_WHILE:
+      return 3 + larger(1 + need[node->a], need[node->b]);
+    default:
+      return 1;
+  }
+}
+
+static uint32_t need_node(const shaper *s, const vyre__node *node) {
+  const uint32_t *need = s->need;
+  switch (vyre__ops[node->op].form) {
+    case VYRE__FORM_CALL:
+      return need_call(s, node);
+    case VYRE__FORM_UNARY:
+      return node->a ? larger(1, need[node->a]) : 1;
+    case VYRE__FORM_LOAD:
+    case VYRE__FORM_SET:
+      return larger(1, need[node->b]);
+    case VYRE__FORM_BINARY: /* two: the mask of a short circuit */
+      return larger(need[node->a], 2 + need[node->b]);
+    case VYRE__FORM_TERNARY:
+      return need_run(s, (const uint32_t[]){node->a, node->b, node->c}, 3);
+    case VYRE__FORM_ATOMIC:
+    case VYRE__FORM_STORE:
+      return larger(need_run(s, (const uint32_t[]){node->b, node->c}, 2), 4);
+    case VYRE__FORM_ATOMIC2: {
+      const uint32_t *list = s->program->lists + node->c;
+      return larger(
+          need_run(s, (const uint32_t[]){node->b, list[0], list[1]}, 3), 4);
+    }
+    default:
+      return need_statement(s, node);
+  }
+}
+
+static void note_inside(const shaper *s, vyre__id id) {
+  const vyre__node *node = &s->program->nodes[id];
+  uint8_t *has_grid = s->shape->has_grid;
+  const uint32_t *list = s->program->lists;
+  if (node->op == VYRE__OP_GRID_BARRIER) {
+    has_grid[id] = 1;
+  } else if (node->op == VYRE__OP_BLOCK) {
+    for (uint32_t i = 0; i < node->b; i++) {
+      has_grid[id] |= has_grid[list[node->a + i]];
+    }
+  } else if (node->op == VYRE__OP_FOR) {
+    has_grid[id] = has_grid[list[node->b + 3]];
+  } else if (node->op == VYRE__OP_IF) {
+    has_grid[id] = has_grid[node->b] | (node->c ? has_grid[node->c] : 0);
+  } else if (node->op == VYRE__OP_WHILE) {
+    has_grid[id] = has_grid[node->b];
+  } else if (node->op == VYRE__OP_EVAL) {
+    s->shape->is_ignored[node->a] = 1;
+  }
+  uint8_t flags = vyre__ops[node->op].flags;
+  /* Atomics and prints are best taken one workgroup after the other: then a
+   * program whose order shows at least shows the same one every time. */
+  if (flags & ~(VYRE__OPF_READS | VYRE__OPF_WRITES | VYRE__OPF_JUMPS)) {
+    s->shape->can_batch = false;
+  }
+  if (flags & VYRE__OPF_GRID_BARRIER) s->shape->has_grid_barrier = true;
+  if (flags & (VYRE__OPF_BARRIER | VYRE__OPF_GRID_BARRIER)) {
+    s->shape->has_barrier = true;
+  }
+}
+
+/* Children come before their parents, so one pass does, once the functions that
+ * are called are known. Functions call deeper ones only; as long as there is one
+ * that is not known, at least one gets known in a pass. */
+static void measure(const shaper *s) {
+  const vyre_program *program = s->program;
+  for (uint32_t known = 0; known < program->function_count;) {
+    for (vyre__id id = 1; id < program->node_count; id++) {
+      s->need[id] = need_node(s, &program->nodes[id]);
+    }
+    uint32_t stable = 0;
+    for (uint32_t f = 0; f < program->function_count; f++) {
+      uint32_t need = s->need[program->functions[f].body];
+      stable += need == s->function_need[f];
+      s->function_need[f] = need;
+    }
+    known = stable;
+  }
+}
+
+static uint32_t grid_depth(const shaper *s, vyre__id id) {
+  const vyre__node *node = &s->program->nodes[id];
+  const uint32_t *list = s->program->lists;
+  if (!s->shape->has_grid[id]) return 0;
+  uint32_t most = 0;
+  if (node->op == VYRE__OP_BLOCK) {
+    for (uint32_t i = 0; i < node->b; i++) {
+      most = larger(most, grid_depth(s, list[node->a + i]));
+    }
+  } else if (node->op == VYRE__OP_FOR) {
+    most = 1 + grid_depth(s, list[node->b + 3]);
+  }
+  return most;
+}
+
+static uint64_t shared_bytes(const vyre_program *program) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < program->buffer_count; i++) {
+    const vyre_buffer_decl *buffer = &program->buffers[i];
+    if (buffer->kind != VYRE_MEMORY_SHARED &&
+        buffer->access != VYRE_ACCESS_WORKGROUP) {
+      continue;
+    }
+    bytes += (uint64_t)buffer->count * vyre_element_size(buffer->element);
+  }
+  return bytes;
+}
+
+vyre_code ref_shape_build(const vyre_program *program, vyre_arena *arena,
+                          ref_shape *out, vyre_status *st) {
+  uint32_t nodes = program->node_count;
+  uint32_t functions = program->function_count;
+  shaper s = {.program = program, .shape = out};
+  out->has_grid = vyre__arena_array(arena, nodes, 1);
+  out->is_ignored = vyre__arena_array(arena, nodes, 1);
+  vyre__arena_mark end = vyre__arena_here(arena);
+  s.need = vyre__arena_array(arena, nodes, sizeof *s.need);
+  s.function_need = vyre__arena_array(arena, functions, sizeof *s.need);
+  if (!out->has_grid || !out->is_ignored || !s.need || !s.function_need) {
+    return vyre__no_memory(st, "ref", "nodes", nodes);
+  }
+  memset(out->has_grid, 0, nodes);
+  memset(out->is_ignored, 0, nodes);
+  memset(s.need, 0, nodes * sizeof *s.need);
+  memset(s.function_need, 0, functions * sizeof *s.function_need);
+  out->shared_bytes = shared_bytes(program);
+  out->can_batch = out->shared_bytes == 0;
+  for (vyre__id id = 1; id < nodes; id++) note_inside(&s, id);
+  measure(&s);
+  out->temporary_slots = s.function_need[0] + 1;
+  out->grid_depth = grid_depth(&s, program->functions[0].body);
+  vyre__arena_rewind(arena, end);
+  return VYRE_OK;
+}

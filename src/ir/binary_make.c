@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The nodes of the binary form are walked in the order in which a writer puts
+ * them and made again by the maker, which checks types; what comes out is then
+ * compared with what was read. So whatever the bytes say, a program that is
+ * accepted is one that could have been written. */
+#include <string.h>
+
+#include "base/utf8.h"
+#include "ir/binary_reader.h"
+
+/* --- values ----------------------------------------------------------------*/
+
+static void keep_report(void *self, const char *rule, vyre__place place,
+                        uint32_t length, const char *message, const char *fix,
+                        vyre__place other, const char *other_text) {
+  (void)length;
+  (void)fix;
+  (void)other;
+  (void)other_text;
+  (void)VYRE__DAMAGED((vyre_status *)self,
+                      "the bytes are no valid program: %.200s%s%s%s (line %u)",
+                      message, rule[0] ? " (" : "", rule, rule[0] ? ")" : "",
+                      place.line);
+}
+
+static vyre__node node_at(const vyre__reader *r, uint32_t id) {
+  const uint8_t *from = r->nodes + (size_t)id * VYRE__BINARY_NODE;
+  return (vyre__node){.op = from[0],
+                      .type = from[1],
+                      .aux = from[2],
+                      .a = vyre__load_u32(from + 4),
+                      .b = vyre__load_u32(from + 8),
+                      .c = vyre__load_u32(from + 12)};
+}
+
+static bool stopped(const vyre__reader *r) {
+  return r->damaged || r->m.error_count > 0 || r->m.out_of_memory;
+}
+
+/* Begins the node that is made next with this id; false if it cannot be one. A
+ * writer numbers nodes as they are finished, so each is met once. */
+static bool enter(vyre__reader *r, uint32_t id, vyre__node *node) {
+  if (stopped(r)) return false;
+  if (id == 0 || id >= r->node_count || r->depth >= VYRE__MAX_DEPTH) {
+    r->damaged = true;
+    return false;
+  }
+  r->depth++;
+  *node = node_at(r, id);
+  return true;
+}
+
+static vyre__id leave(vyre__reader *r, uint32_t id, vyre__id made) {
+  r->depth--;
+  if (id != r->next++) r->damaged = true;
+  return stopped(r) ? 0 : made;
+}
+
+/* The maker's place is that of @p id from now on. */
+static void at_place(vyre__reader *r, uint32_t id) {
+  const uint8_t *from = r->places + (size_t)id * VYRE__BINARY_PLACE;
+  r->m.place = (vyre__place){vyre__load_u32(from), vyre__load_u32(from + 4)};
+}
+
+static bool list_in(vyre__reader *r, uint32_t list, uint32_t count) {
+  if (list <= r->list_count && count <= r->list_count - list) return true;
+  r->damaged = true;
+  return false;
+}
+
+static uint32_t item(const vyre__reader *r, uint32_t list, uint32_t index) {
+  return vyre__load_u32(r->lists + ((size_t)list + index) * 4);
+}
+
+static vyre__id value(vyre__reader *r, uint32_t id);
+
+static vyre__id make_call(vyre__reader *r, uint32_t id,
+                          const vyre__node *node) {
+  uint32_t mark = vyre__stack_mark(&r->m);
+  if (!list_in(r, node->b, node->c)) return 0;
+  for (uint32_t i = 0; i < node->c && !stopped(r); i++) {
+    vyre__push(&r->m, value(r, item(r, node->b, i)));
+  }
+  if (stopped(r)) return 0;
+  at_place(r, id);
+  /* In the maker the kernel is the last function, not the first. */
+  return vyre__make_call(&r->m, node->a - 1, mark);
+}
+
+static vyre__id make_atomic(vyre__reader *r, uint32_t id,
+                            const vyre__node *node) {
+  vyre__id index = value(r, node->b);
+  if (node->op != VYRE__OP_ATOMIC_CAS) {
+    vyre__id with = value(r, node->c);
+    at_place(r, id);
+    return vyre__make_atomic(&r->m, (vyre__op)node->op, node->a, index, with);
+  }
+  if (!list_in(r, node->c, 2)) return 0;
+  vyre__id expected = value(r, item(r, node->c, 0));
+  vyre__id desired = value(r, item(r, node->c, 1));
+  if (stopped(r)) return 0;
+  at_place(r, id);
+  return vyre__make_atomic_cas(&r->m, node->a, index, expected, desired);
+}
+
+static vyre__id make_unary(vyre__reader *r, uint32_t id,
+                           const vyre__node *node) {
+  vyre__id a = value(r, node->a);
+  if (stopped(r)) return 0;
+  at_place(r, id);
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_CAST:
+      return vyre__make_cast(&r->m, (vyre_type)node->type, a);
+    case VYRE__OP_BITCAST:
+      return vyre__make_bitcast(&r->m, (vyre_type)node->type, a);
+    case VYRE__OP_PUSH:
+      return vyre__make_push(&r->m, a);
+    default:
+      return vyre__make_unary(&r->m, (vyre__op)node->op, a);
+  }
+}
+
+static vyre__id make_operation(vyre__reader *r, uint32_t id,
+                               const vyre__node *node) {
+  vyre__op op = (vyre__op)node->op;
+  vyre__id a = value(r, node->a);
+  vyre__id b = value(r, node->b);
+  if (vyre__ops[op].form == VYRE__FORM_BINARY) {
+    at_place(r, id);
+    return stopped(r) ? 0 : vyre__make_binary(&r->m, op, a, b);
+  }
+  vyre__id c = value(r, node->c);
+  at_place(r, id);
+  return stopped(r) ? 0 : vyre__make_ternary(&r->m, op, a, b, c);
+}
+
+static vyre__id make_value(vyre__reader *r, uint32_t id,
+                           const vyre__node *node) {
+  vyre__maker *m = &r->m;
+  vyre__id index;
+  at_place(r, id);
+  switch ((vyre__form)vyre__ops[node->op].form) {
+    case VYRE__FORM_LITERAL:
+      return vyre__make_literal(m, (vyre_type)node->type, vyre__literal(node));
+    case VYRE__FORM_LOCAL:
+      return vyre__make_local(m, node->a);
+    case VYRE__FORM_BUFFER:
+      return vyre__make_len(m, node->a);
+    case VYRE__FORM_AXIS:
+      return vyre__make_axis(m, (vyre__op)node->op, node->aux);
+    case VYRE__FORM_NULLARY:
+      return vyre__make_item(m);
+    case VYRE__FORM_CALL:
+      return make_call(r, id, node);
+    case VYRE__FORM_LOAD:
+      index = value(r, node->b);
+      at_place(r, id);
+      return vyre__make_load(m, node->a, index);
+    case VYRE__FORM_UNARY:
+      return make_unary(r, id, node);
+    case VYRE__FORM_BINARY:
+    case VYRE__FORM_TERNARY:
+      return make_operation(r, id, node);
+    case VYRE__FORM_ATOMIC:
+    case VYRE__FORM_ATOMIC2:
+      return make_atomic(r, id, node);
+    default:
+      r->damaged = true;
+      return 0;
+  }
+}
+
+static vyre__id value(vyre__reader *r, uint32_t id) {
+  vyre__node node;
+  if (!enter(r, id, &node)) return 0;
+  if (node.op >= VYRE__OP_BLOCK) { /* a statement, or nothing at all */
+    r->damaged = true;
+    return 0;
+  }
+  return leave(r, id, make_value(r, id, &node));
+}
+
+/* --- statements ------------------------------------------------------------*/
+
+/* The next local of the function as the file has it. */
+typedef struct file_local {
+  const char *name;
+  uint32_t length;
+  uint8_t type;
+  bool is_mutable;
+} file_local;
+
+static file_local next_local(vyre__reader *r) {
+  file_local local = {.name = ""};
+  local.length = vyre__get_count(&r->locals, 1);
+  const uint8_t *name = vyre__get_bytes(&r->locals, local.length);
+  if (name) local.name = (const char *)name;
+  local.type = vyre__get_u8(&r->locals);
+  uint8_t is_mutable = vyre__get_u8(&r->locals);
+  local.is_mutable = is_mutable == 1;
+  if (r->locals.short_of || is_mutable > 1 ||
+      !vyre__utf8_printable(local.name, local.length)) {
+    r->damaged = true;
+  }
+  r->next_local++;
+  return local;
+}
+
+static vyre__id statement(vyre__reader *r, uint32_t id);
+
+static vyre__id block(vyre__reader *r, uint32_t id) {
+  vyre__node node;
+  if (!enter(r, id, &node)) return 0;
+  if (node.op != VYRE__OP_BLOCK || !list_in(r, node.a, node.b)) {
+    r->damaged = true;
+    return 0;
+  }
+  vyre__mark mark = vyre__block_begin(&r->m);
+  for (uint32_t i = 0; i < node.b && !stopped(r); i++) {
+    vyre__statement(&r->m, statement(r, item(r, node.a, i)));
+  }
+  at_place(r, id);
+  return leave(r, id, vyre__block_end(&r->m, mark));
+}
+
+static vyre__id make_let(vyre__reader *r, uint32_t id, const vyre__node *node) {
+  vyre__id what = value(r, node->b);
+  file_local local = next_local(r);
+  uint32_t index;
+  if (stopped(r)) return 0;
+  at_place(r, id);
+  return vyre__make_let(&r->m, local.name, local.length, (vyre_type)local.type,
+                        local.is_mutable, what, &index);
+}
+
+static vyre__id make_if(vyre__reader *r, uint32_t id, const vyre__node *node) {
+  vyre__id condition = value(r, node->a);
+  vyre__id then = block(r, node->b);
+  vyre__id otherwise = node->c ? block(r, node->c) : 0;
+  if (stopped(r)) return 0;
+  at_place(r, id);
+  return vyre__make_if(&r->m, condition, then, otherwise);
+}
+
+static vyre__id make_for(vyre__reader *r, uint32_t id, const vyre__node *node) {
+  if (!list_in(r, node->b, 4) || node->aux > VYRE__LOOP_GE) {
+    r->damaged = true;
+    return 0;
+  }
+  vyre__id first = value(r, item(r, node->b, 0));
+  vyre__id bound = value(r, item(r, node->b, 1));
+  vyre__id step = value(r, item(r, node->b, 2));
+  file_local local = next_local(r);
+  if (stopped(r)) return 0;
+  vyre__for loop;
+  at_place(r, id);
+  vyre__for_begin(&r->m, &loop, local.name, local.length, (vyre_type)local.type,
+                  (vyre__loop)node->aux, first, bound, step);
+  vyre__id body = block(r, item(r, node->b, 3));
+  return vyre__for_end(&r->m, &loop, body);
+}
+
+static vyre__id make_while(vyre__reader *r, uint32_t id,
+                           const vyre__node *node) {
+  vyre__id condition = value(r, node->a);
+  vyre__while_begin(&r->m);
+  vyre__id body = block(r, node->b);
+  at_place(r, id);
+  if (stopped(r)) return 0;
+  return vyre__while_end(&r->m, condition, body);
+}
+
+static vyre__id text(vyre__reader *r, uint32_t id) {
+  vyre__node node;
+  if (!enter(r, id, &node)) return 0;
+  if (node.a > r->text_count || node.b > r->text_count - node.a) {
+    r->damaged = true;
+    return 0;
+  }
+  at_place(r, id);
+  return leave(r, id,
+               vyre__make_text(&r->m, (const char *)r->texts + node.a, node.b));
+}
+
+static vyre__id make_print(vyre__reader *r, uint32_t id,
+                           const vyre__node *node) {
+  uint32_t mark = vyre__stack_mark(&r->m);
+  if (!list_in(r, node->a, node->b)) return 0;
+  for (uint32_t i = 0; i < node->b && !stopped(r); i++) {
+    uint32_t part = item(r, node->a, i);
+    bool is_text = part < r->node_count && node_at(r, part).op == VYRE__OP_TEXT;
+    vyre__push(&r->m, is_text ? text(r, part) : value(r, part));
+  }
+  if (stopped(r)) return 0;
+  at_place(r, id);
+  return vyre__make_print(&r->m, mark);
+}
+
+static vyre__id make_plain(vyre__reader *r, uint32_t id,
+                           const vyre__node *node) {
+  vyre__maker *m = &r->m;
+  vyre__id a, b;
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_ASSIGN:
+      b = value(r, node->b);
+      at_place(r, id);
+      return stopped(r) ? 0 : vyre__make_assign(m, node->a, b);
+    case VYRE__OP_STORE:
+      a = value(r, node->b);
+      b = value(r, node->c);
+      at_place(r, id);
+      return stopped(r) ? 0 : vyre__make_store(m, node->a, a, b);
+    case VYRE__OP_RETURN:
+      a = node->a ? value(r, node->a) : 0;
+      at_place(r, id);
+      return stopped(r) ? 0 : vyre__make_return(m, node->a != 0, a);
+    case VYRE__OP_EVAL:
+      a = value(r, node->a);
+      at_place(r, id);
+      return stopped(r) ? 0 : vyre__make_eval(m, a);
+    default:
+      at_place(r, id);
+      return vyre__make_simple(m, (vyre__op)node->op);
+  }
+}
+
+static vyre__id statement(vyre__reader *r, uint32_t id) {
+  vyre__node node;
+  if (id < r->node_count && node_at(r, id).op == VYRE__OP_BLOCK) {
+    return block(r, id);
+  }
+  if (!enter(r, id, &node)) return 0;
+  vyre__id made = 0;
+  switch (node.op) {
+    case VYRE__OP_LET:
+      made = make_let(r, id, &node);
+      break;
+    case VYRE__OP_IF:
+      made = make_if(r, id, &node);
+      break;
+    case VYRE__OP_FOR:
+      made = make_for(r, id, &node);
+      break;
+    case VYRE__OP_WHILE:
+      made = make_while(r, id, &node);
+      break;
+    case VYRE__OP_PRINT:
+      made = make_print(r, id, &node);
+      break;
+    default:
+      if (node.op > VYRE__OP_BLOCK && node.op < VYRE__OP_TEXT) {
+        made = make_plain(r, id, &node);
+      } else {
+        r->damaged = true;
+      }
+  }
+  return leave(r, id, made);
+}
+
+/* --- the whole -------------------------------------------------------------*/
+
+static void open_locals(vyre__reader *r, const vyre__file_function *f) {
+  r->locals = (vyre__cursor){f->locals, f->local_bytes, false};
+  r->next_local = 0;
+  r->depth = 0;
+}
+
+static bool is_type(unsigned type) {
+  return type > VYRE_TYPE_VOID && type < VYRE_TYPE_COUNT;
+}
+
+static void declare_functions(vyre__reader *r) {
+  for (uint32_t i = 1; i < r->function_count && !stopped(r); i++) {
+    const vyre__file_function *f = &r->functions[i];
+    open_locals(r, f);
+    if (!is_type(f->result)) r->damaged = true;
+    uint32_t function = vyre__function_declare(&r->m, f->name, f->name_length,
+                                               (vyre_type)f->result);
+    for (uint32_t j = 0; j < f->parameter_count && !stopped(r); j++) {
+      file_local local = next_local(r);
+      if (!is_type(local.type) || local.is_mutable) r->damaged = true;
+      vyre__function_parameter(&r->m, function, local.name, local.length,
+                               (vyre_type)local.type);
+    }
+  }
+}
+
+static uint32_t make_function(vyre__reader *r, uint32_t index) {
+  const vyre__file_function *f = &r->functions[index];
+  uint32_t function = index - 1;
+  open_locals(r, f);
+  if (index == 0) {
+    function = vyre__kernel_begin(&r->m, &r->kernel);
+    if (f->parameter_count != 0) r->damaged = true;
+  } else {
+    vyre__function_begin(&r->m, function);
+  }
+  for (uint32_t i = 0; i < f->parameter_count; i++) (void)next_local(r);
+  vyre__id body = block(r, f->body);
+  vyre__function_end(&r->m, body);
+  if (r->next_local != f->local_count) r->damaged = true;
+  return function;
+}
+
+static bool same_nodes(const vyre__reader *r, const vyre_program *p) {
+  if (p->node_count != r->node_count || p->list_count != r->list_count ||
+      p->text_count != r->text_count) {
+    return false;
+  }
+  for (uint32_t i = 0; i < p->node_count; i++) {
+    vyre__node node = node_at(r, i);
+    if (r->nodes[(size_t)i * VYRE__BINARY_NODE + 3] != 0 ||
+        memcmp(&node, &p->nodes[i], sizeof node) != 0) {
+      return false;
+    }
+    const uint8_t *place = r->places + (size_t)i * VYRE__BINARY_PLACE;
+    if (vyre__load_u32(place) != p->places[i].line ||
+        vyre__load_u32(place + 4) != p->places[i].column) {
+      return false;
+    }
+  }
+  for (uint32_t i = 0; i < p->list_count; i++) {
+    if (item(r, 0, i) != p->lists[i]) return false;
+  }
+  return r->text_count == 0 || memcmp(r->texts, p->texts, r->text_count) == 0;
+}
+
+/* What came out against what was read. */
+static bool same_program(vyre__reader *r, const vyre_program *p) {
+  if (p->function_count != r->function_count || !same_nodes(r, p)) return false;
+  for (uint32_t i = 0; i < p->function_count; i++) {
+    const vyre__file_function *f = &r->functions[i];
+    const vyre__function *g = &p->functions[i];
+    if (f->result != g->result || f->body != g->body ||
+        f->parameter_count != g->parameter_count ||
+        f->local_count != g->local_count || (i == 0 && f->name_length != 0)) {
+      return false;
+    }
+    open_locals(r, f);
+    for (uint32_t j = 0; j < f->local_count; j++) {
+      file_local local = next_local(r);
+      if (local.type != g->locals[j].type ||
+          local.is_mutable != g->locals[j].is_mutable) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+static vyre_code make_program(vyre__reader *r, vyre_allocator allocator,
+                              vyre_program **out) {
+  VYRE_TRY(vyre__kernel_check(&r->kernel, r->st));
+  declare_functions(r);
+  r->next = 1; /* node 0 is none */
+  uint32_t kernel = 0;
+  for (uint32_t i = 0; i < r->function_count && !stopped(r); i++) {
+    uint32_t function = make_function(r, i);
+    if (i == 0) kernel = function;
+  }
+  if (r->m.out_of_memory) {
+    return vyre__no_memory(r->st, VYRE__READ_BINARY, "nodes", r->node_count);
+  }
+  if (r->failure.code != VYRE_OK) {
+    if (r->st && r->st->code == VYRE_OK) *r->st = r->failure;
+    return r->failure.code;
+  }
+  if (r->damaged)
+    return VYRE__DAMAGED(r->st, "the nodes do not form a program");
+  VYRE_TRY(vyre__seal(&r->m, kernel, &r->kernel, allocator, out, r->st));
+  if (same_program(r, *out)) return VYRE_OK;
+  vyre_program_release(*out);
+  *out = NULL;
+  return VYRE__DAMAGED(r->st,
+                       "the program is not as a writer would have written it");
+}
+
+vyre_code vyre__binary_make(vyre__reader *r, vyre_allocator allocator,
+                            vyre_program **out) {
+  vyre__maker_init(&r->m, allocator,
+                   (vyre__reporter){keep_report, &r->failure});
+  vyre_code code = make_program(r, allocator, out);
+  vyre__maker_finish(&r->m);
+  return code;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Between the files that read the binary form. */
+#ifndef VYRE_IR_BINARY_READER_H
+#define VYRE_IR_BINARY_READER_H
+
+#include "base/status.h"
+#include "ir/binary.h"
+#include "ir/make.h"
+
+#define VYRE__READ_BINARY "vyre_program_read_binary"
+
+#define VYRE__DAMAGED(st, ...)                                   \
+  VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, \
+            "write the file again from its source", __VA_ARGS__)
+
+/* What is left to read. Reading past the end gives zeros and is remembered. */
+typedef struct vyre__cursor {
+  const uint8_t *at;
+  size_t left;
+  bool short_of;
+} vyre__cursor;
+
+static inline uint32_t vyre__load_u32(const uint8_t *from) {
+  return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 |
+         (uint32_t)from[3] << 24;
+}
+
+static inline uint64_t vyre__load_u64(const uint8_t *from) {
+  return vyre__load_u32(from) | (uint64_t)vyre__load_u32(from + 4) << 32;
+}
+
+static inline const uint8_t *vyre__get_bytes(vyre__cursor *c, size_t count) {
+  if (count > c->left) {
+    c->short_of = true;
+    return NULL;
+  }
+  const uint8_t *from = c->at;
+  c->at += count;
+  c->left -= count;
+  return from;
+}
+
+static inline uint8_t vyre__get_u8(vyre__cursor *c) {
+  const uint8_t *from = vyre__get_bytes(c, 1);
+  return from ? *from : 0;
+}
+
+static inline uint32_t vyre__get_u32(vyre__cursor *c) {
+  const uint8_t *from = vyre__get_bytes(c, 4);
+  return from ? vyre__load_u32(from) : 0;
+}
+
+/* A count of things of @p size bytes or more each, which must be there. */
+static inline uint32_t vyre__get_count(vyre__cursor *c, size_t size) {
+  uint32_t count = vyre__get_u32(c);
+  if (count <= c->left / size) return count;
+  c->short_of = true;
+  return 0;
+}
+
+typedef struct vyre__file_function {
+  const char *name;
+  uint32_t name_length;
+  uint8_t result;
+  uint32_t parameter_count, local_count;
+  const uint8_t *locals; /* where they begin */
+  size_t local_bytes;
+  uint32_t body;
+} vyre__file_function;
+
+typedef struct vyre__reader {
+  vyre__cursor c;
+  vyre_status *st;
+  vyre_arena arena; /* for the time of reading */
+  bool out_of_memory;
+  bool damaged; /* something does not fit; reported or not */
+  vyre__maker m;
+  vyre_status failure; /* the maker's first report */
+  vyre__kernel kernel;
+  vyre_buffer_decl *buffers;
+  vyre__file_function *functions;
+  uint32_t function_count;
+  const uint8_t *nodes, *places, *lists, *texts;
+  uint32_t node_count, list_count, text_count;
+
+  /* of the function that is made */
+  uint32_t next; /* the id that the next finished node must have */
+  uint32_t next_local;
+  vyre__cursor locals;
+  unsigned depth;
+} vyre__reader;
+
+/* Makes the program of what was read, and holds it against that. */
+VYRE_NODISCARD vyre_code vyre__binary_make(vyre__reader *r,
+                                           vyre_allocator allocator,
+                                           vyre_program **out);
+
+#endif

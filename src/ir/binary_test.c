@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "vyre/binary.h"
+
+#include "vyre/module.h"
+
+#include "ir/binary.h"
+#include "ir/ir.h"
+#include "support/check.h"
+#include "support/random_program.h"
+
+typedef struct written {
+  vyre_arena arena;
+  const uint8_t *bytes;
+  size_t length;
+} written;
+
+static written write_program(const vyre_program *program) {
+  written out = {.bytes = NULL};
+  vyre_status st = {0};
+  CHECK_OK(vyre_program_write_binary(program, &out.arena, &out.bytes,
+                                     &out.length, &st),
+           st);
+  return out;
+}
+
+static vyre_program *read_program(const uint8_t *bytes, size_t length) {
+  vyre_status st = {0};
+  vyre_program *program;
+  CHECK_OK(vyre_program_read_binary(bytes, length, (vyre_allocator){0},
+                                    &program, &st),
+           st);
+  return program;
+}
+
+static vyre_program *random_one(uint64_t seed) {
+  vyre_status st = {0};
+  vyre_program *program;
+  CHECK_OK(random_program_make(seed, (vyre_allocator){0}, &program, &st), st);
+  return program;
+}
+
+/* Equal, and the second writing has the same bytes: names and places too. */
+static void round_trip(const vyre_program *program) {
+  written once = write_program(program);
+  vyre_program *again = read_program(once.bytes, once.length);
+  CHECK(vyre_program_equal(program, again));
+  CHECK_TEXT(vyre_program_name(again), vyre_program_name(program));
+  vyre_hash128 a = vyre_program_fingerprint(program);
+  vyre_hash128 b = vyre_program_fingerprint(again);
+  CHECK(a.high == b.high && a.low == b.low);
+  written twice = write_program(again);
+  CHECK_U64(twice.length, once.length);
+  CHECK(memcmp(twice.bytes, once.bytes, once.length) == 0);
+  vyre_program_release(again);
+  vyre_arena_finish(&once.arena);
+  vyre_arena_finish(&twice.arena);
+}
+
+TEST(random_programs_survive) {
+  for (uint64_t seed = 1; seed <= 2000; seed++) {
+    vyre_program *program = random_one(seed);
+    round_trip(program);
+    vyre_program_release(program);
+  }
+}
+
+TEST(a_list_of_buffers_survives) {
+  vyre_buffer_decl buffers[] = {
+      {.name = "a b", .binding = 3, .access = VYRE_ACCESS_WORKGROUP},
+      {.name = "c", .hints = {.preferred_alignment = 7, .coalesce_axis = 2}}};
+  vyre_program_desc desc = {
+      .buffers = buffers, .buffer_count = 2, .workgroup = {4, 5, 6}};
+  vyre_program *program;
+  vyre_status st = {0};
+  CHECK_OK(vyre_program_create(&desc, (vyre_allocator){0}, &program, &st), st);
+  round_trip(program);
+  vyre_program_release(program);
+}
+
+TEST(names_and_places_survive) {
+  static const char text[] =
+      "kernel k workgroup(4)\nbuffer y : read_write u32[] @0;\n{\n"
+      "    let index = global_id.x;\n    y[index] = 1;\n}\n";
+  vyre_status st = {0};
+  vyre_module *module;
+  CHECK_OK(vyre_module_parse(text, strlen(text), "k.vyre", (vyre_allocator){0},
+                             &module, NULL, &st),
+           st);
+  written bytes = write_program(vyre_module_kernel(module, 0));
+  vyre_program *again = read_program(bytes.bytes, bytes.length);
+  CHECK_TEXT(again->file, "k.vyre");
+  CHECK_TEXT(again->functions[0].name, "k");
+  CHECK_TEXT(again->functions[0].locals[0].name, "index");
+  bool found = false;
+  for (uint32_t i = 1; i < again->node_count; i++) {
+    if (again->nodes[i].op != VYRE__OP_LET) continue;
+    found = again->places[i].line == 4 && again->places[i].column > 0;
+  }
+  CHECK(found);
+  vyre_program_release(again);
+  vyre_module_release(module);
+  vyre_arena_finish(&bytes.arena);
+}
+
+static void refused(const uint8_t *bytes, size_t length) {
+  vyre_status st = {0};
+  vyre_program *program = (vyre_program *)&st;
+  CHECK_FAILS(vyre_program_read_binary(bytes, length, (vyre_allocator){0},
+                                       &program, &st),
+              st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM);
+  CHECK(program == NULL);
+}
+
+TEST(every_changed_byte_is_noticed) {
+  static const uint8_t changes[] = {0x01, 0x80, 0xFF};
+  vyre_program *program = random_one(17);
+  written bytes = write_program(program);
+  uint8_t *copy = malloc(bytes.length);
+  for (size_t i = 0; i < bytes.length; i++) {
+    for (int j = 0; j < 3; j++) {
+      memcpy(copy, bytes.bytes, bytes.length);
+      copy[i] ^= changes[j];
+      refused(copy, bytes.length);
+    }
+  }
+  free(copy);
+  vyre_arena_finish(&bytes.arena);
+  vyre_program_release(program);
+}
+
+TEST(every_cut_is_noticed) {
+  vyre_program *program = random_one(17);
+  written bytes = write_program(program);
+  uint8_t *longer = calloc(1, bytes.length + 8);
+  memcpy(longer, bytes.bytes, bytes.length);
+  for (size_t i = 0; i < bytes.length; i++) refused(bytes.bytes, i);
+  refused(longer, bytes.length + 8);
+  free(longer);
+  vyre_arena_finish(&bytes.arena);
+  vyre_program_release(program);
+}
+
+static void put_u64(uint8_t *to, uint64_t value) {
+  for (int i = 0; i < 8; i++) to[i] = (uint8_t)(value >> (8 * i));
+}
+
+/* Someone who knows the checksum. */
+static void mend_head(uint8_t *bytes, size_t length) {
+  put_u64(bytes + VYRE__BINARY_LENGTH_AT, length);
+  vyre_hash128 sum = vyre__binary_checksum(bytes + VYRE__BINARY_HEAD,
+                                           length - VYRE__BINARY_HEAD);
+  put_u64(bytes + VYRE__BINARY_CHECKSUM_AT, sum.low);
+  put_u64(bytes + VYRE__BINARY_CHECKSUM_AT + 8, sum.high);
+}
+
+/* Refused with a remedy, or a program that is written to the same bytes. */
+static bool survives(const uint8_t *bytes, size_t length) {
+  vyre_status st = {0};
+  vyre_program *program;
+  vyre_code code = vyre_program_read_binary(bytes, length, (vyre_allocator){0},
+                                            &program, &st);
+  if (code != VYRE_OK) {
+    CHECK(code == VYRE_INVALID_PROGRAM && st.code == code && st.fix[0]);
+    return false;
+  }
+  written again = write_program(program);
+  CHECK_U64(again.length, length);
+  CHECK(memcmp(again.bytes, bytes, length) == 0);
+  vyre_arena_finish(&again.arena);
+  vyre_program_release(program);
+  return true;
+}
+
+TEST(a_change_with_a_right_checksum_is_refused_or_a_program) {
+  uint64_t state = 5;
+  size_t accepted = 0, tries = 0;
+  for (uint64_t seed = 100; seed < 120; seed++) {
+    vyre_program *program = random_one(seed);
+    written bytes = write_program(program);
+    uint8_t *copy = malloc(bytes.length);
+    for (size_t i = VYRE__BINARY_HEAD; i < bytes.length; i++) {
+      memcpy(copy, bytes.bytes, bytes.length);
+      copy[i] = (uint8_t)(random_below(&state, 2)
+                              ? copy[i] ^ (1u << random_below(&state, 8))
+                              : random_below(&state, 256));
+      mend_head(copy, bytes.length);
+      accepted += survives(copy, bytes.length);
+      tries++;
+    }
+    for (size_t cut = VYRE__BINARY_HEAD; cut < bytes.length; cut++) {
+      memcpy(copy, bytes.bytes, bytes.length);
+      mend_head(copy, cut);
+      refused(copy, cut);
+    }
+    free(copy);
+    vyre_arena_finish(&bytes.arena);
+    vyre_program_release(program);
+  }
+  CHECK(accepted > 0 && accepted < tries);
+}
+
+TEST(a_lie_about_a_count_takes_no_memory) {
+  vyre_program *program = random_one(1);
+  written bytes = write_program(program);
+  uint8_t *copy = malloc(bytes.length);
+  for (size_t at = VYRE__BINARY_HEAD; at + 4 <= bytes.length; at++) {
+    memcpy(copy, bytes.bytes, bytes.length);
+    memset(copy + at, 0xFF, 4);
+    mend_head(copy, bytes.length);
+    test_heap heap = {.left = -1};
+    vyre_status st = {0};
+    vyre_program *got;
+    size_t calls = 0;
+    if (vyre_program_read_binary(copy, bytes.length, test_heap_allocator(&heap),
+                                 &got, &st) == VYRE_OK) {
+      vyre_program_release(got);
+    } else {
+      CHECK(st.code == VYRE_INVALID_PROGRAM);
+      calls = heap.calls;
+    }
+    CHECK(calls < 64);
+    CHECK_U64(heap.live_bytes, 0);
+  }
+  free(copy);
+  vyre_arena_finish(&bytes.arena);
+  vyre_program_release(program);
+}
+
+static written sweep_bytes;
+
+static vyre_code sweep_scenario(vyre_allocator allocator, vyre_status *st) {
+  vyre_program *program;
+  vyre_code code = vyre_program_read_binary(
+      sweep_bytes.bytes, sweep_bytes.length, allocator, &program, st);
+  if (code != VYRE_OK) return code;
+  vyre_arena arena;
+  vyre_arena_init(&arena, allocator);
+  const uint8_t *bytes;
+  size_t length;
+  code = vyre_program_write_binary(program, &arena, &bytes, &length, st);
+  vyre_arena_finish(&arena);
+  vyre_program_release(program);
+  return code;
+}
+
+TEST(reading_and_writing_survive_every_allocation_failure) {
+  vyre_program *program = random_one(23);
+  sweep_bytes = write_program(program);
+  CHECK(sweep_allocations(sweep_scenario) > 10);
+  vyre_arena_finish(&sweep_bytes.arena);
+  vyre_program_release(program);
+}
+
+TEST(null_arguments_are_refused) {
+  vyre_program *program = random_one(1), *out;
+  vyre_arena arena = {0};
+  const uint8_t *bytes;
+  size_t length;
+  uint8_t byte = 0;
+  CHECK(vyre_program_write_binary(NULL, &arena, &bytes, &length, NULL) ==
+        VYRE_INVALID_ARGUMENT);
+  CHECK(vyre_program_write_binary(program, NULL, &bytes, &length, NULL) ==
+        VYRE_INVALID_ARGUMENT);
+  CHECK(vyre_program_write_binary(program, &arena, NULL, &length, NULL) ==
+        VYRE_INVALID_ARGUMENT);
+  CHECK(vyre_program_write_binary(program, &arena, &bytes, NULL, NULL) ==
+        VYRE_INVALID_ARGUMENT);
+  CHECK(vyre_program_read_binary(NULL, 0, (vyre_allocator){0}, &out, NULL) ==
+        VYRE_INVALID_ARGUMENT);
+  CHECK(vyre_program_read_binary(&byte, 1, (vyre_allocator){0}, NULL, NULL) ==
+        VYRE_INVALID_ARGUMENT);
+  refused(&byte, 0);
+  refused(&byte, 1);
+  vyre_program_release(program);
+}
+
+TEST_MAIN(TEST_ENTRY(random_programs_survive),
+          TEST_ENTRY(a_list_of_buffers_survives),
+          TEST_ENTRY(names_and_places_survive),
+          TEST_ENTRY(every_changed_byte_is_noticed),
+          TEST_ENTRY(every_cut_is_noticed),
+          TEST_ENTRY(a_change_with_a_right_checksum_is_refused_or_a_program),
+          TEST_ENTRY(a_lie_about_a_count_takes_no_memory),
+          TEST_ENTRY(reading_and_writing_survive_every_allocation_failure),
+          TEST_ENTRY(null_arguments_are_refused))

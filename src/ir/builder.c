@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Programs from functions: the builder itself, and statements. */
+#include "vyre/builder.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "ir/builder_internal.h"
+#include "ir/make_internal.h"
+
+void vyre__builder_fail(vyre_builder *b, const char *fix, const char *format,
+                        ...) {
+  char message[256];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  vyre__fail(&b->failure,
+             &(vyre__failure){.code = VYRE_INVALID_PROGRAM,
+                              .kind = VYRE_KIND_INVALID_PROGRAM,
+                              .fix = fix,
+                              .file = __FILE__,
+                              .line = __LINE__},
+             "kernel '%.50s': %s", b->kernel.name, message);
+}
+
+/* What the maker has to say. */
+static void keep_report(void *self, const char *rule, vyre__place place,
+                        uint32_t length, const char *message, const char *fix,
+                        vyre__place other, const char *other_text) {
+  (void)place;
+  (void)length;
+  (void)other;
+  (void)other_text;
+  if (rule[0]) {
+    vyre__builder_fail(self, fix, "%.240s (%s)", message, rule);
+  } else {
+    vyre__builder_fail(self, fix, "%s", message);
+  }
+}
+
+/* --- life ------------------------------------------------------------------*/
+
+/* Tells builders apart in the handles they give; nothing else depends on it. */
+static uint32_t next_number(void) {
+  static atomic_uint last;
+  uint32_t number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed);
+  return number + 1 ? number + 1 : 1;
+}
+
+vyre_code vyre_builder_create(vyre_allocator allocator, const char *name,
+                              vyre_builder **out, vyre_status *st) {
+  if (!out) return vyre__null_argument(st, "vyre_builder_create", "out");
+  *out = NULL;
+  if (!name) return vyre__null_argument(st, "vyre_builder_create", "name");
+  vyre_builder *b = vyre__resize(allocator, NULL, 0, sizeof *b);
+  if (!b) return vyre__no_memory(st, "vyre_builder_create", "builder", 1);
+  *b = (vyre_builder){.allocator = allocator,
+                      .number = next_number(),
+                      .function = VYRE_NO_INDEX,
+                      .kernel = {.name = "",
+                                 .file = "",
+                                 .workgroup = {1, 1, 1},
+                                 .over = VYRE_NO_INDEX}};
+  vyre__maker_init(&b->maker, allocator, (vyre__reporter){keep_report, b});
+  size_t size = strlen(name) + 1;
+  char *copy = vyre_arena_alloc(&b->maker.names, size, 1);
+  if (!copy || b->maker.out_of_memory) {
+    vyre_builder_release(b);
+    return vyre__no_memory(st, "vyre_builder_create", "name", size);
+  }
+  b->kernel.name = memcpy(copy, name, size);
+  *out = b;
+  return VYRE_OK;
+}
+
+void vyre_builder_release(vyre_builder *b) {
+  if (!b) return;
+  vyre__reserve_free(b->allocator, &b->buffers, &b->buffer_capacity,
+                     sizeof *b->buffers);
+  vyre__reserve_free(b->allocator, &b->scopes, &b->scope_capacity,
+                     sizeof *b->scopes);
+  vyre__reserve_free(b->allocator, &b->used, &b->used_capacity,
+                     sizeof *b->used);
+  vyre__maker_finish(&b->maker);
+  vyre__resize(b->allocator, b, sizeof *b, 0);
+}
+
+const vyre_status *vyre_builder_status(const vyre_builder *b) {
+  static const vyre_status fine;
+  return b ? &b->failure : &fine;
+}
+
+/* --- the head --------------------------------------------------------------*/
+
+static bool is_usable(const vyre_builder *b) {
+  return b && !b->finished && b->failure.code == VYRE_OK &&
+         !b->maker.out_of_memory;
+}
+
+void vyre_builder_workgroup(vyre_builder *b, uint32_t x, uint32_t y,
+                            uint32_t z) {
+  if (!is_usable(b)) return;
+  b->kernel.workgroup[0] = x;
+  b->kernel.workgroup[1] = y;
+  b->kernel.workgroup[2] = z;
+}
+
+void vyre_builder_over(vyre_builder *b, vyre_buffer_handle buffer) {
+  if (is_usable(b)) b->kernel.over = vyre__builder_buffer(b, buffer);
+}
+
+void vyre_builder_queue(vyre_builder *b, vyre_type item) {
+  if (!is_usable(b)) return;
+  if (item <= VYRE_TYPE_VOID || item >= VYRE_TYPE_COUNT) {
+    vyre__builder_fail(b, "use a type that vyre/kernel.h names",
+                       "items of type %u, which is none", (unsigned)item);
+    return;
+  }
+  b->kernel.item_type = item;
+}
+
+vyre_buffer_handle vyre_build_declare(vyre_builder *b,
+                                      const vyre_buffer_decl *decl) {
+  if (!is_usable(b)) return (vyre_buffer_handle){0};
+  if (!decl || !decl->name) {
+    vyre__builder_fail(b, "pass a declaration with a name",
+                       "a buffer without a %s", decl ? "name" : "declaration");
+    return (vyre_buffer_handle){0};
+  }
+  uint32_t index = b->kernel.buffer_count;
+  size_t size = strlen(decl->name) + 1;
+  char *name = vyre_arena_alloc(&b->maker.names, size, 1);
+  if (!name || !vyre__reserve(b->allocator, &b->buffers, &b->buffer_capacity,
+                              index + (size_t)1, sizeof *b->buffers, false)) {
+    b->maker.out_of_memory = true;
+    return (vyre_buffer_handle){0};
+  }
+  b->buffers[index] = *decl;
+  b->buffers[index].name = memcpy(name, decl->name, size);
+  b->kernel.buffers = b->buffers;
+  /* Values are checked against the buffer from now on, so it must be one. */
+  vyre__kernel only = b->kernel;
+  only.buffers = &b->buffers[index];
+  only.buffer_count = 1;
+  only.over = VYRE_NO_INDEX;
+  for (int i = 0; i < 3; i++) only.workgroup[i] = 1;
+  if (vyre__kernel_check(&only, &b->failure) != VYRE_OK) {
+    return (vyre_buffer_handle){0};
+  }
+  b->kernel.buffer_count++;
+  return (vyre_buffer_handle){index + 1, b->number};
+}
+
+vyre_buffer_handle vyre_build_buffer(vyre_builder *b, const char *name,
+                                     vyre_access access, vyre_element element,
+                                     uint32_t count, uint32_t binding) {
+  return vyre_build_declare(b, &(vyre_buffer_decl){.name = name,
+                                                   .binding = binding,
+                                                   .kind = VYRE_MEMORY_GLOBAL,
+                                                   .access = access,
+                                                   .element = element,
+                                                   .count = count});
+}
+
+vyre_buffer_handle vyre_build_uniform(vyre_builder *b, const char *name,
+                                      vyre_element element, uint32_t count,
+                                      uint32_t binding) {
+  return vyre_build_declare(b,
+                            &(vyre_buffer_decl){.name = name,
+                                                .binding = binding,
+                                                .kind = VYRE_MEMORY_UNIFORM,
+                                                .access = VYRE_ACCESS_UNIFORM,
+                                                .element = element,
+                                                .count = count});
+}
+
+vyre_buffer_handle vyre_build_shared(vyre_builder *b, const char *name,
+                                     vyre_element element, uint32_t count) {
+  return vyre_build_declare(b,
+                            &(vyre_buffer_decl){.name = name,
+                                                .kind = VYRE_MEMORY_SHARED,
+                                                .access = VYRE_ACCESS_WORKGROUP,
+                                                .element = element,
+                                                .count = count});
+}
+
+uint32_t vyre__builder_buffer(vyre_builder *b, vyre_buffer_handle buffer) {
+  if (buffer.builder == b->number && buffer.id > 0 &&
+      buffer.id <= b->kernel.buffer_count) {
+    return buffer.id - 1;
+  }
+  vyre__builder_fail(
+      b, "use a buffer that this builder declared",
+      buffer.id ? "a buffer of another builder" : "an empty buffer handle");
+  return VYRE_NO_INDEX;
+}
+
+/* --- scopes ----------------------------------------------------------------*/
+
+enum { MAX_SCOPES = VYRE__MAX_DEPTH };
+
+static vyre__scope *open_scope(vyre_builder *b, vyre__scope_kind kind) {
+  if (b->scope_count >= MAX_SCOPES) {
+    vyre__builder_fail(b, "move an inner part to a function",
+                       "blocks are nested more than %d deep", MAX_SCOPES);
+    return NULL;
+  }
+  if (!vyre__reserve(b->allocator, &b->scopes, &b->scope_capacity,
+                     b->scope_count + 1, sizeof *b->scopes, false)) {
+    b->maker.out_of_memory = true;
+    return NULL;
+  }
+  vyre__scope *scope = &b->scopes[b->scope_count++];
+  *scope = (vyre__scope){.kind = kind};
+  return scope;
+}
+
+bool vyre__builder_ready(vyre_builder *b) {
+  if (!is_usable(b)) return false;
+  if (b->scope_count > 0) return true;
+  vyre__scope *scope = open_scope(b, VYRE__SCOPE_KERNEL);
+  if (!scope) return false;
+  b->function = vyre__kernel_begin(&b->maker, &b->kernel);
+  scope->mark = vyre__block_begin(&b->maker);
+  return is_usable(b);
+}
+
+static void begin_body(vyre_builder *b, vyre__scope_kind kind,
+                       vyre__id condition) {
+  vyre__scope *scope = open_scope(b, kind);
+  if (!scope) return;
+  scope->condition = condition;
+  if (kind == VYRE__SCOPE_WHILE) vyre__while_begin(&b->maker);
+  scope->mark = vyre__block_begin(&b->maker);
+}
+
+vyre_function_handle vyre_build_function(vyre_builder *b, const char *name,
+                                         vyre_type result,
+                                         const vyre_type *types, size_t count,
+                                         vyre_variable *parameters) {
+  vyre_function_handle none = {0};
+  for (size_t i = 0; parameters && i < count; i++) {
+    parameters[i] = (vyre_variable){0};
+  }
+  if (!is_usable(b)) return none;
+  if (b->scope_count > 0) {
+    vyre__builder_fail(b, "make functions before the kernel's own statements",
+                       "a function begins inside a body");
+    return none;
+  }
+  bool good = result > VYRE_TYPE_VOID && result < VYRE_TYPE_COUNT &&
+              (count == 0 || (types && parameters));
+  for (size_t i = 0; good && i < count; i++) {
+    good = types[i] > VYRE_TYPE_VOID && types[i] < VYRE_TYPE_COUNT;
+  }
+  if (!good) {
+    vyre__builder_fail(b, "give types of vyre/kernel.h, and room for variables",
+                       "the types of function '%.60s' are wrong",
+                       name ? name : "");
+    return none;
+  }
+  vyre__maker *m = &b->maker;
+  uint32_t f = vyre__function_declare(m, name, name ? strlen(name) : 0, result);
+  for (size_t i = 0; i < count; i++) {
+    vyre__function_parameter(m, f, "", 0, types[i]);
+  }
+  begin_body(b, VYRE__SCOPE_FUNCTION, 0);
+  vyre__function_begin(m, f);
+  if (!is_usable(b)) return none;
+  b->scopes[0].mark = vyre__block_begin(m);
+  uint32_t first = m->functions[f].first_local;
+  for (size_t i = 0; i < count; i++) {
+    parameters[i] = (vyre_variable){first + (uint32_t)i + 1, b->number};
+  }
+  return (vyre_function_handle){f + 1, b->number};
+}
+
+static void end_then(vyre_builder *b, vyre__scope scope, vyre__id body) {
+  vyre__id otherwise = 0;
+  if (scope.kind == VYRE__SCOPE_ELSE) {
+    otherwise = body;
+    body = scope.then;
+  }
+  vyre__statement(&b->maker,
+                  vyre__make_if(&b->maker, scope.condition, body, otherwise));
+}
+
+void vyre_build_end(vyre_builder *b) {
+  if (!is_usable(b)) return;
+  if (b->scope_count == 0 ||
+      b->scopes[b->scope_count - 1].kind == VYRE__SCOPE_KERNEL) {
+    vyre__builder_fail(b, "call vyre_build_end once for each body",
+                       "vyre_build_end, but nothing is open");
+    return;
+  }
+  vyre__maker *m = &b->maker;
+  vyre__scope scope = b->scopes[--b->scope_count];
+  vyre__id body = vyre__block_end(m, scope.mark);
+  switch (scope.kind) {
+    case VYRE__SCOPE_THEN:
+    case VYRE__SCOPE_ELSE:
+      end_then(b, scope, body);
+      break;
+    case VYRE__SCOPE_WHILE:
+      vyre__statement(m, vyre__while_end(m, scope.condition, body));
+      break;
+    case VYRE__SCOPE_FOR:
+      vyre__statement(m, vyre__for_end(m, &scope.loop, body));
+      break;
+    case VYRE__SCOPE_FUNCTION:
+      vyre__function_end(m, body);
+      break;
+    default:
+      vyre__statement(m, body);
+  }
+}
+
+/* --- statements ------------------------------------------------------------*/
+
+static vyre_variable declare(vyre_builder *b, const char *name,
+                             vyre_value value, bool is_mutable) {
+  if (!vyre__builder_ready(b)) return (vyre_variable){0};
+  vyre__maker *m = &b->maker;
+  uint32_t local;
+  vyre__id id = vyre__builder_take(b, value);
+  if (!id) return (vyre_variable){0};
+  id = vyre__make_let(m, name, name ? strlen(name) : 0, VYRE_TYPE_VOID,
+                      is_mutable, id, &local);
+  vyre__statement(m, id);
+  if (!id) return (vyre_variable){0};
+  return (vyre_variable){(uint32_t)m->local_count, b->number};
+}
+
+vyre_variable vyre_build_let(vyre_builder *b, const char *name,
+                             vyre_value value) {
+  return declare(b, name, value, false);
+}
+
+vyre_variable vyre_build_var(vyre_builder *b, const char *name,
+                             vyre_value value) {
+  return declare(b, name, value, true);
+}
+
+void vyre_build_assign(vyre_builder *b, vyre_variable variable,
+                       vyre_value value) {
+  if (!vyre__builder_ready(b)) return;
+  uint32_t local = vyre__builder_local(b, variable);
+  vyre__id id = vyre__builder_take(b, value);
+  if (local == VYRE_NO_INDEX || !id) return;
+  vyre__statement(&b->maker, vyre__make_assign(&b->maker, local, id));
+}
+
+void vyre_build_store(vyre_builder *b, vyre_buffer_handle buffer,
+                      vyre_value index, vyre_value value) {
+  if (!vyre__builder_ready(b)) return;
+  uint32_t to = vyre__builder_buffer(b, buffer);
+  vyre__id at = vyre__builder_take(b, index);
+  vyre__id what = vyre__builder_take(b, value);
+  if (to == VYRE_NO_INDEX || !at || !what) return;
+  vyre__statement(&b->maker, vyre__make_store(&b->maker, to, at, what));
+}
+
+void vyre_build_eval(vyre_builder *b, vyre_value value) {
+  if (!vyre__builder_ready(b)) return;
+  vyre__id id = vyre__builder_take(b, value);
+  vyre__statement(&b->maker, vyre__make_eval(&b->maker, id));
+}
+
+void vyre_build_print(vyre_builder *b, const vyre_print_part *parts,
+                      size_t count) {
+  if (!vyre__builder_ready(b)) return;
+  if (!parts && count > 0) {
+    vyre__builder_fail(b, "pass the parts, or a count of 0",
+                       "print of %zu parts, but no parts", count);
+    return;
+  }
+  vyre__maker *m = &b->maker;
+  uint32_t mark = vyre__stack_mark(m);
+  for (size_t i = 0; i < count; i++) {
+    const char *text = parts[i].text;
+    vyre__push(m, text ? vyre__make_text(m, text, strlen(text))
+                       : vyre__builder_take(b, parts[i].value));
+  }
+  vyre__statement(m, vyre__make_print(m, mark));
+}
+
+static void simple(vyre_builder *b, vyre__op op) {
+  if (!vyre__builder_ready(b)) return;
+  vyre__statement(&b->maker, vyre__make_simple(&b->maker, op));
+}
+
+void vyre_build_barrier(vyre_builder *b) {
+  simple(b, VYRE__OP_BARRIER);
+}
+
+void vyre_build_grid_barrier(vyre_builder *b) {
+  simple(b, VYRE__OP_GRID_BARRIER);
+}
+
+void vyre_build_break(vyre_builder *b) {
+  simple(b, VYRE__OP_BREAK);
+}
+
+void vyre_build_continue(vyre_builder *b) {
+  simple(b, VYRE__OP_CONTINUE);
+}
+
+void vyre_build_return(vyre_builder *b) {
+  if (!vyre__builder_ready(b)) return;
+  vyre__statement(&b->maker, vyre__make_return(&b->maker, false, 0));
+}
+
+void vyre_build_return_value(vyre_builder *b, vyre_value value) {
+  if (!vyre__builder_ready(b)) return;
+  vyre__id id = vyre__builder_take(b, value);
+  vyre__statement(&b->maker, vyre__make_return(&b->maker, true, id));
+}
+
+/* --- statements with a body ------------------------------------------------*/
+
+/* A condition must be a bool now, not when the body ends. */
+static vyre__id take_condition(vyre_builder *b, vyre_value condition) {
+  vyre__id id = vyre__builder_take(b, condition);
+  return vyre__expect(&b->maker, id, VYRE_TYPE_BOOL, "V067", "a condition");
+}
+
+void vyre_build_if(vyre_builder *b, vyre_value condition) {
+  if (!vyre__builder_ready(b)) return;
+  vyre__id id = take_condition(b, condition);
+  if (id) begin_body(b, VYRE__SCOPE_THEN, id);
+}
+
+void vyre_build_else(vyre_builder *b) {
+  if (!vyre__builder_ready(b)) return;
+  vyre__scope *scope = &b->scopes[b->scope_count - 1];
+  if (scope->kind != VYRE__SCOPE_THEN) {
+    vyre__builder_fail(b, "call it between vyre_build_if and vyre_build_end",
+                       "vyre_build_else, but no if is open");
+    return;
+  }
+  scope->then = vyre__block_end(&b->maker, scope->mark);
+  scope->kind = VYRE__SCOPE_ELSE;
+  scope->mark = vyre__block_begin(&b->maker);
+}
+
+void vyre_build_while(vyre_builder *b, vyre_value condition) {
+  if (!vyre__builder_ready(b)) return;
+  vyre__id id = take_condition(b, condition);
+  if (id) begin_body(b, VYRE__SCOPE_WHILE, id);
+}
+
+vyre_variable vyre_build_for(vyre_builder *b, const char *name,
+                             vyre_value first, vyre_op op, vyre_value bound,
+                             vyre_value step) {
+  vyre_variable none = {0};
+  if (!vyre__builder_ready(b)) return none;
+  vyre__id from = vyre__builder_take(b, first);
+  vyre__id to = vyre__builder_take(b, bound);
+  vyre__id by = vyre__builder_take(b, step);
+  if (!from || !to || !by) return none;
+  if (op < VYRE_OP_LT || op > VYRE_OP_GE) {
+    vyre__builder_fail(b, "use VYRE_OP_LT, _LE, _GT or _GE",
+                       "a for loop with operation %u", (unsigned)op);
+    return none;
+  }
+  vyre__scope *scope = open_scope(b, VYRE__SCOPE_FOR);
+  if (!scope) return none;
+  vyre__maker *m = &b->maker;
+  vyre__for_begin(m, &scope->loop, name, name ? strlen(name) : 0,
+                  VYRE_TYPE_VOID, (vyre__loop)(op - VYRE_OP_LT), from, to, by);
+  scope->mark = vyre__block_begin(m);
+  if (!is_usable(b)) return none;
+  return (vyre_variable){(uint32_t)m->local_count, b->number};
+}
+
+void vyre_build_block(vyre_builder *b) {
+  if (vyre__builder_ready(b)) begin_body(b, VYRE__SCOPE_BLOCK, 0);
+}
+
+/* --- the end ---------------------------------------------------------------*/
+
+/* An atomic or push that was made but never used would silently not happen. */
+static void check_effects(vyre_builder *b) {
+  const vyre__maker *m = &b->maker;
+  for (size_t i = 1; i < m->node_count; i++) {
+    const vyre__op_info *info = &vyre__ops[m->nodes[i].op];
+    if (!(info->flags & (VYRE__OPF_ATOMICS | VYRE__OPF_PUSHES))) continue;
+    if (i < b->used_count && b->used[i]) continue;
+    vyre__builder_fail(b, "pass it to vyre_build_let or vyre_build_eval",
+                       "a value of '%s' was made, but is never used",
+                       info->text);
+  }
+}
+
+vyre_code vyre_builder_finish(vyre_builder *b, vyre_program **out,
+                              vyre_status *st) {
+  if (!out) return vyre__null_argument(st, "vyre_builder_finish", "out");
+  *out = NULL;
+  if (!b) return vyre__null_argument(st, "vyre_builder_finish", "builder");
+  if (b->finished) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "create another builder",
+                     "the builder of '%.100s' was finished before",
+                     b->kernel.name);
+  }
+  if (vyre__builder_ready(b) && b->scope_count > 1) {
+    vyre__builder_fail(b, "call vyre_build_end once for each body",
+                       "%zu bodies are still open", b->scope_count - 1);
+  } else if (is_usable(b) && b->scopes[0].kind == VYRE__SCOPE_FUNCTION) {
+    vyre__builder_fail(b, "call vyre_build_end at the end of the function",
+                       "a function is still open");
+  }
+  if (is_usable(b)) check_effects(b);
+  if (is_usable(b)) {
+    vyre__id body = vyre__block_end(&b->maker, b->scopes[0].mark);
+    vyre__function_end(&b->maker, body);
+  }
+  b->finished = true;
+  if (b->failure.code == VYRE_OK) {
+    vyre_code code = vyre__seal(&b->maker, b->function, &b->kernel,
+                                b->allocator, out, &b->failure);
+    if (code == VYRE_OK) return VYRE_OK;
+  }
+  if (st && st->code == VYRE_OK) *st = b->failure;
+  return b->failure.code;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Programs from functions: handles and values. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "ir/builder_internal.h"
+#include "ir/make_internal.h"
+
+/* --- handles ---------------------------------------------------------------*/
+
+static vyre_value handle(const vyre_builder *b, vyre__id id) {
+  return id ? (vyre_value){id, b->number} : (vyre_value){0};
+}
+
+static bool is_leaf(const vyre__node *node) {
+  switch ((vyre__form)vyre__ops[node->op].form) {
+    case VYRE__FORM_LITERAL:
+    case VYRE__FORM_LOCAL:
+    case VYRE__FORM_BUFFER:
+    case VYRE__FORM_AXIS:
+      return true;
+    default:
+      return node->op == VYRE__OP_ITEM;
+  }
+}
+
+static bool is_own(const vyre_builder *b, vyre_value value) {
+  const vyre__maker *m = &b->maker;
+  return value.builder == b->number && value.id < m->node_count &&
+         m->nodes[value.id].type != VYRE_TYPE_VOID;
+}
+
+/* Room in used[] for every node there is. */
+static bool grow_used(vyre_builder *b) {
+  size_t count = b->maker.node_count;
+  if (!vyre__reserve(b->allocator, &b->used, &b->used_capacity, count,
+                     sizeof *b->used, false)) {
+    b->maker.out_of_memory = true;
+    return false;
+  }
+  if (count > b->used_count) {
+    memset(b->used + b->used_count, 0, count - b->used_count);
+    b->used_count = count;
+  }
+  return true;
+}
+
+vyre__id vyre__builder_use(vyre_builder *b, vyre_value value) {
+  vyre__maker *m = &b->maker;
+  if (b->failure.code != VYRE_OK || m->out_of_memory) return 0;
+  if (value.id == 0 || !is_own(b, value)) {
+    vyre__builder_fail(
+        b, "use a value that this builder gave",
+        value.id ? "a value of another builder" : "an empty value handle");
+    return 0;
+  }
+  if (value.id < m->functions[m->function].first_node) {
+    vyre__builder_fail(b, "pass it as a parameter, or make it again",
+                       "a value of another function");
+    return 0;
+  }
+  if (!grow_used(b)) return 0;
+  if (!b->used[value.id]) {
+    b->used[value.id] = 1;
+    return value.id;
+  }
+  if (is_leaf(&m->nodes[value.id])) {
+    return vyre__append(m, m->nodes[value.id], 0);
+  }
+  vyre__builder_fail(b, "name it with vyre_build_let, and use vyre_build_get",
+                     "a value of '%s' is used a second time",
+                     vyre__ops[m->nodes[value.id].op].text);
+  return 0;
+}
+
+static bool locals_open(const vyre__maker *m, vyre__id id);
+
+static bool list_open(const vyre__maker *m, uint32_t list, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (!locals_open(m, m->lists[list + i])) return false;
+  }
+  return true;
+}
+
+/* Whether the variables of an expression are still there. */
+static bool locals_open(const vyre__maker *m, vyre__id id) {
+  if (id == 0) return true;
+  const vyre__node *node = &m->nodes[id];
+  switch ((vyre__form)vyre__ops[node->op].form) {
+    case VYRE__FORM_LOCAL:
+      return m->locals[m->functions[m->function].first_local + node->a].is_open;
+    case VYRE__FORM_CALL:
+      return list_open(m, node->b, node->c);
+    case VYRE__FORM_LOAD:
+      return locals_open(m, node->b);
+    case VYRE__FORM_ATOMIC:
+      return locals_open(m, node->b) && locals_open(m, node->c);
+    case VYRE__FORM_ATOMIC2:
+      return locals_open(m, node->b) && list_open(m, node->c, 2);
+    case VYRE__FORM_UNARY:
+    case VYRE__FORM_BINARY:
+    case VYRE__FORM_TERNARY:
+      return locals_open(m, node->a) && locals_open(m, node->b) &&
+             locals_open(m, node->c);
+    default:
+      return true;
+  }
+}
+
+vyre__id vyre__builder_take(vyre_builder *b, vyre_value value) {
+  vyre__id id = vyre__builder_use(b, value);
+  if (!id || locals_open(&b->maker, id)) return id;
+  vyre__builder_fail(b, "declare the variable in an outer body",
+                     "a value uses a variable after the body it was declared "
+                     "in");
+  return 0;
+}
+
+uint32_t vyre__builder_local(vyre_builder *b, vyre_variable variable) {
+  const vyre__maker *m = &b->maker;
+  const vyre__made_function *f = &m->functions[m->function];
+  if (variable.builder == b->number && variable.id > f->first_local &&
+      variable.id - 1 - f->first_local < f->local_count) {
+    return variable.id - 1 - f->first_local;
+  }
+  vyre__builder_fail(b, "use a variable that was declared in this function",
+                     variable.id ? "a variable of another builder or function"
+                                 : "an empty variable handle");
+  return VYRE_NO_INDEX;
+}
+
+vyre_type vyre_build_type(const vyre_builder *b, vyre_value value) {
+  if (!b || value.id == 0 || !is_own(b, value)) return VYRE_TYPE_VOID;
+  return (vyre_type)b->maker.nodes[value.id].type;
+}
+
+/* --- operations ------------------------------------------------------------*/
+
+/* The public numbers of operations are their own: the inside may grow. */
+static vyre__op inside(vyre_op op) {
+#define VYRE_X1(name) [VYRE_OP_##name] = VYRE__OP_##name,
+  static const uint8_t ops[VYRE_OP_COUNT] = {
+      VYRE_OP_UNARY_MAP(VYRE_X1) VYRE_OP_BINARY_MAP(VYRE_X1)
+          VYRE_OP_TERNARY_MAP(VYRE_X1) VYRE_OP_ATOMIC_MAP(VYRE_X1)
+              VYRE_OP_ID_MAP(VYRE_X1)};
+#undef VYRE_X1
+  return (unsigned)op < VYRE_OP_COUNT ? (vyre__op)ops[op] : VYRE__OP_COUNT;
+}
+
+static vyre_value literal(vyre_builder *b, vyre_type type, uint64_t bits) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  return handle(b, vyre__make_literal(&b->maker, type, bits));
+}
+
+vyre_value vyre_build_bool(vyre_builder *b, bool value) {
+  return literal(b, VYRE_TYPE_BOOL, value);
+}
+
+vyre_value vyre_build_u32(vyre_builder *b, uint32_t value) {
+  return literal(b, VYRE_TYPE_U32, value);
+}
+
+vyre_value vyre_build_i32(vyre_builder *b, int32_t value) {
+  return literal(b, VYRE_TYPE_I32, (uint32_t)value);
+}
+
+vyre_value vyre_build_u64(vyre_builder *b, uint64_t value) {
+  return literal(b, VYRE_TYPE_U64, value);
+}
+
+vyre_value vyre_build_i64(vyre_builder *b, int64_t value) {
+  return literal(b, VYRE_TYPE_I64, (uint64_t)value);
+}
+
+vyre_value vyre_build_f32(vyre_builder *b, float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return literal(b, VYRE_TYPE_F32, bits);
+}
+
+vyre_value vyre_build_f64(vyre_builder *b, double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return literal(b, VYRE_TYPE_F64, bits);
+}
+
+vyre_value vyre_build_get(vyre_builder *b, vyre_variable variable) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  uint32_t local = vyre__builder_local(b, variable);
+  if (local == VYRE_NO_INDEX) return (vyre_value){0};
+  return handle(b, vyre__make_local(&b->maker, local));
+}
+
+vyre_value vyre_build_load(vyre_builder *b, vyre_buffer_handle buffer,
+                           vyre_value index) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  uint32_t from = vyre__builder_buffer(b, buffer);
+  vyre__id at = vyre__builder_use(b, index);
+  if (from == VYRE_NO_INDEX || !at) return (vyre_value){0};
+  return handle(b, vyre__make_load(&b->maker, from, at));
+}
+
+vyre_value vyre_build_scalar(vyre_builder *b, vyre_buffer_handle buffer) {
+  return vyre_build_load(b, buffer, vyre_build_u32(b, 0));
+}
+
+vyre_value vyre_build_len(vyre_builder *b, vyre_buffer_handle buffer) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  uint32_t of = vyre__builder_buffer(b, buffer);
+  if (of == VYRE_NO_INDEX) return (vyre_value){0};
+  return handle(b, vyre__make_len(&b->maker, of));
+}
+
+vyre_value vyre_build_id(vyre_builder *b, vyre_op op, unsigned axis) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  return handle(b, vyre__make_axis(&b->maker, inside(op), axis));
+}
+
+vyre_value vyre_build_item(vyre_builder *b) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  return handle(b, vyre__make_item(&b->maker));
+}
+
+vyre_value vyre_build_unary(vyre_builder *b, vyre_op op, vyre_value a) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  vyre__id x = vyre__builder_use(b, a);
+  return handle(b, vyre__make_unary(&b->maker, inside(op), x));
+}
+
+vyre_value vyre_build_binary(vyre_builder *b, vyre_op op, vyre_value a,
+                             vyre_value c) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  vyre__id x = vyre__builder_use(b, a);
+  vyre__id y = vyre__builder_use(b, c);
+  return handle(b, vyre__make_binary(&b->maker, inside(op), x, y));
+}
+
+vyre_value vyre_build_ternary(vyre_builder *b, vyre_op op, vyre_value a,
+                              vyre_value c, vyre_value d) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  vyre__id x = vyre__builder_use(b, a);
+  vyre__id y = vyre__builder_use(b, c);
+  vyre__id z = vyre__builder_use(b, d);
+  return handle(b, vyre__make_ternary(&b->maker, inside(op), x, y, z));
+}
+
+vyre_value vyre_build_cast(vyre_builder *b, vyre_type type, vyre_value a) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  vyre__id x = vyre__builder_use(b, a);
+  return handle(b, vyre__make_cast(&b->maker, type, x));
+}
+
+vyre_value vyre_build_bitcast(vyre_builder *b, vyre_type type, vyre_value a) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  vyre__id x = vyre__builder_use(b, a);
+  return handle(b, vyre__make_bitcast(&b->maker, type, x));
+}
+
+vyre_value vyre_build_call(vyre_builder *b, vyre_function_handle function,
+                           const vyre_value *values, size_t count) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  if (function.builder != b->number || function.id == 0 ||
+      (!values && count > 0)) {
+    vyre__builder_fail(b, "use a function that this builder gave, and values",
+                       "a call of something that is no function");
+    return (vyre_value){0};
+  }
+  vyre__maker *m = &b->maker;
+  uint32_t mark = vyre__stack_mark(m);
+  for (size_t i = 0; i < count; i++) {
+    vyre__push(m, vyre__builder_use(b, values[i]));
+  }
+  if (b->failure.code != VYRE_OK) {
+    vyre__stack_drop(m, mark);
+    return (vyre_value){0};
+  }
+  return handle(b, vyre__make_call(m, function.id - 1, mark));
+}
+
+vyre_value vyre_build_atomic(vyre_builder *b, vyre_op op,
+                             vyre_buffer_handle buffer, vyre_value index,
+                             vyre_value value) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  uint32_t to = vyre__builder_buffer(b, buffer);
+  vyre__id at = vyre__builder_use(b, index);
+  vyre__id with = vyre__builder_use(b, value);
+  if (to == VYRE_NO_INDEX || !at || !with) return (vyre_value){0};
+  return handle(b, vyre__make_atomic(&b->maker, inside(op), to, at, with));
+}
+
+vyre_value vyre_build_compare_exchange(vyre_builder *b,
+                                       vyre_buffer_handle buffer,
+                                       vyre_value index, vyre_value expected,
+                                       vyre_value desired) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  uint32_t to = vyre__builder_buffer(b, buffer);
+  vyre__id at = vyre__builder_use(b, index);
+  vyre__id old = vyre__builder_use(b, expected);
+  vyre__id with = vyre__builder_use(b, desired);
+  if (to == VYRE_NO_INDEX || !at || !old || !with) return (vyre_value){0};
+  return handle(b, vyre__make_atomic_cas(&b->maker, to, at, old, with));
+}
+
+vyre_value vyre_build_push(vyre_builder *b, vyre_value value) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  return handle(b, vyre__make_push(&b->maker, vyre__builder_use(b, value)));
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "vyre/module.h"
+
+#include "support/check.h"
+
+static const char *formatted(const char *text, vyre_arena *arena) {
+  const char *out;
+  size_t length;
+  vyre_status st = {0};
+  CHECK_OK(vyre_source_format(text, strlen(text), "f", arena, &out, &length,
+                              NULL, &st),
+           st);
+  CHECK_U64(strlen(out), length);
+  return out;
+}
+
+TEST(layout_is_decided_here) {
+  static const struct {
+    const char *text, *want;
+  } cases[] = {
+      {"", ""},
+      {"\n\n", ""},
+      {"// only a comment  ", "// only a comment\n"},
+      {"const   A=1u;const B:u32=A+ 2 ;",
+       "const A = 1u;\nconst B : u32 = A + 2;\n"},
+      {"const a=- -1;const b=-2;const c=!true;const d=1- -2;",
+       "const a = - -1;\nconst b = -2;\nconst c = !true;\nconst d = 1 - -2;\n"},
+      {"fn f(a:f32,b:f32)->f32{return a+b;}",
+       "fn f(a: f32, b: f32) -> f32 { return a + b; }\n"},
+      {"fn f(a:f32)->f32{\nreturn a;}",
+       "fn f(a: f32) -> f32 {\n    return a;\n}\n"},
+      {"kernel k workgroup( 8,2 )over(x)buffer x:read f32[ ]@0;{}",
+       "kernel k workgroup(8, 2) over(x)\nbuffer x : read f32[] @0;\n{}\n"},
+      {"kernel k{let i=global_id . x;var s=0;s+=1;s++;}kernel l{}",
+       "kernel k\n{\n    let i = global_id.x;\n    var s = 0;\n    s += 1;\n"
+       "    s++;\n}\n\nkernel l\n{}\n"},
+      {"kernel k{if(true)return;else{return;}}",
+       "kernel k\n{\n    if (true) return; else { return; }\n}\n"},
+      {"kernel k{if(true)\nreturn;\nelse\nreturn;}",
+       "kernel k\n{\n    if (true)\n        return;\n    else\n        "
+       "return;\n}\n"},
+      {"kernel k{if(true){\nreturn;}\nelse if(false){\nreturn;}}",
+       "kernel k\n{\n    if (true) {\n        return;\n    } else if (false) "
+       "{\n        return;\n    }\n}\n"},
+      {"kernel k{for(let i=0;i<4;i++){\n}while(true)break;}",
+       "kernel k\n{\n    for (let i = 0; i < 4; i++) {}\n    while (true) "
+       "break;\n}\n"},
+      {"kernel k{let a=max(1,\n2);}",
+       "kernel k\n{\n    let a = max(1,\n        2);\n}\n"},
+      {"kernel k{print( \"a  b\",1 );barrier( );}",
+       "kernel k\n{\n    print(\"a  b\", 1);\n    barrier();\n}\n"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    vyre_arena arena = {0};
+    const char *once = formatted(cases[i].text, &arena);
+    CHECK_TEXT(once, cases[i].want);
+    CHECK_TEXT(formatted(once, &arena), once);
+    vyre_arena_finish(&arena);
+  }
+}
+
+TEST(comments_stay_where_they_are) {
+  static const char text[] =
+      "/* a\n   b */\n"
+      "const A = 1;// trailing\t\n"
+      "\n\n\n"
+      "// own\n"
+      "kernel k // head\n"
+      "buffer x:read f32[] @0; /* x */\n"
+      "// before\n"
+      "{ // open\n"
+      "let a = 1; // one\n"
+      "// two\n"
+      "\n"
+      "// three\n"
+      "let b = a + /* mid */ 2 // four\n"
+      "  + 3;\n"
+      "if (true) { return; } // five\n"
+      "// last\n"
+      "}\n"
+      "// end";
+  static const char want[] =
+      "/* a\n   b */\n"
+      "const A = 1;  // trailing\n"
+      "\n"
+      "// own\n"
+      "kernel k  // head\n"
+      "buffer x : read f32[] @0; /* x */\n"
+      "// before\n"
+      "{  // open\n"
+      "    let a = 1;  // one\n"
+      "    // two\n"
+      "\n"
+      "    // three\n"
+      "    let b = a + /* mid */ 2  // four\n"
+      "        + 3;\n"
+      "    if (true) { return; }  // five\n"
+      "    // last\n"
+      "}\n"
+      "\n"
+      "// end\n";
+  vyre_arena arena = {0};
+  const char *once = formatted(text, &arena);
+  CHECK_TEXT(once, want);
+  CHECK_TEXT(formatted(once, &arena), once);
+  vyre_arena_finish(&arena);
+}
+
+TEST(what_does_not_parse_is_refused) {
+  vyre_arena arena = {0};
+  vyre_diagnostics found = {0};
+  vyre_status st = {0};
+  const char *out = "";
+  size_t length = 1;
+  CHECK_FAILS(
+      vyre_source_format("kernel", 6, "f", &arena, &out, &length, &found, &st),
+      st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM);
+  CHECK(!out && length == 0 && found.count == 1);
+  vyre_diagnostics_finish(&found);
+  vyre_arena_finish(&arena);
+}
+
+static vyre_code format_scenario(vyre_allocator allocator, vyre_status *st) {
+  static const char text[] =
+      "kernel k { let a = 1; if (a == 2) { return; } } // end\n";
+  vyre_arena arena;
+  vyre_arena_init(&arena, allocator);
+  const char *out;
+  size_t length;
+  vyre_code code = vyre_source_format(text, sizeof text - 1, "f", &arena, &out,
+                                      &length, NULL, st);
+  vyre_arena_finish(&arena);
+  return code;
+}
+
+TEST(running_out_of_memory_is_told) {
+  CHECK(sweep_allocations(format_scenario) > 5);
+}
+
+TEST_MAIN(TEST_ENTRY(layout_is_decided_here),
+          TEST_ENTRY(comments_stay_where_they_are),
+          TEST_ENTRY(what_does_not_parse_is_refused),
+          TEST_ENTRY(running_out_of_memory_is_told))

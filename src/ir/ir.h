@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The inside of a program.
+ *
+ * A program is a tree of nodes in one array, 16 bytes each, addressed by index;
+ * node 0 is "none". Variable-length parts (the statements of a block, the
+ * arguments of a call) are runs in an array of lists. Children come before their
+ * parents. Both doors, text and builder, make it through ir/make.h, which checks
+ * types; so a program that exists is well typed, and nobody checks again.
+ *
+ * Values are 64 bits wide wherever they are held: bool is 0 or 1, 32-bit
+ * integers and f32 are in the low half with zeros above, f64 is its bits. */
+#ifndef VYRE_IR_IR_H
+#define VYRE_IR_IR_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vyre/kernel.h"
+#include "vyre/memory.h"
+#include "vyre/program.h"
+#include "vyre/text.h"
+
+typedef uint32_t vyre__id; /* of a node; 0 is none */
+
+typedef enum vyre__op {
+#define OP(name, text, form, rule, flags) VYRE__OP_##name,
+#include "ir/ops.def"
+#undef OP
+  VYRE__OP_COUNT
+} vyre__op;
+
+/* What a, b and c of a node are. */
+typedef enum vyre__form {
+  VYRE__FORM_NONE,
+  VYRE__FORM_NULLARY, /* - */
+  VYRE__FORM_LITERAL, /* a low, b high half of the value */
+  VYRE__FORM_LOCAL,   /* a local */
+  VYRE__FORM_CALL,    /* a function, b list of arguments, c their number */
+  VYRE__FORM_LOAD,    /* a buffer, b index */
+  VYRE__FORM_BUFFER,  /* a buffer */
+  VYRE__FORM_AXIS,    /* aux 0, 1, 2: x, y, z */
+  VYRE__FORM_UNARY,   /* a operand (RETURN: may be none) */
+  VYRE__FORM_BINARY,  /* a, b operands */
+  VYRE__FORM_TERNARY, /* a, b, c operands; SELECT: condition, then, else */
+  VYRE__FORM_ATOMIC,  /* a buffer, b index, c value */
+  VYRE__FORM_ATOMIC2, /* a buffer, b index, c list of expected, desired */
+  VYRE__FORM_LIST,    /* a list, b its length */
+  VYRE__FORM_SET,     /* a local, b value */
+  VYRE__FORM_STORE,   /* a buffer, b index, c value */
+  VYRE__FORM_IF,      /* a condition, b then, c else or none */
+  VYRE__FORM_FOR,     /* a local, b list of first, bound, step (a literal above
+                         0), body; aux: see vyre__loop */
+  VYRE__FORM_WHILE,   /* a condition, b body */
+  VYRE__FORM_TEXT,    /* a offset in texts, b length */
+} vyre__form;
+
+/* How a `for` runs: its variable goes up while < or <=, or down while > or >=. */
+typedef enum vyre__loop {
+  VYRE__LOOP_LT,
+  VYRE__LOOP_LE,
+  VYRE__LOOP_GT,
+  VYRE__LOOP_GE
+} vyre__loop;
+
+/* Operand types and result type. "Same": all operands and the result agree. */
+typedef enum vyre__rule {
+  VYRE__RULE_NONE,
+  VYRE__RULE_ANY_SAME,       /* every type */
+  VYRE__RULE_BOOL_SAME,      /* bool */
+  VYRE__RULE_INTEGER_SAME,   /* u32 i32 u64 i64 */
+  VYRE__RULE_BITS_SAME,      /* integers, and bool without short circuit */
+  VYRE__RULE_FLOAT_SAME,     /* f32 f64 */
+  VYRE__RULE_SIGNED_SAME,    /* i32 i64 f32 f64 */
+  VYRE__RULE_NUMBER_SAME,    /* everything but bool */
+  VYRE__RULE_SHIFT,          /* an integer by a u32; the type of the first */
+  VYRE__RULE_COMPARE_ANY,    /* two of one type; bool */
+  VYRE__RULE_COMPARE_NUMBER, /* two numbers of one type; bool */
+  VYRE__RULE_CAST,           /* any to any */
+  VYRE__RULE_BITCAST,        /* between types of one width, not bool */
+  VYRE__RULE_SELECT,         /* bool, then two of one type */
+  VYRE__RULE_ATOMIC,         /* the element of the buffer: u32 i32 u64 i64 */
+  VYRE__RULE_PUSH,           /* the item type of the kernel; bool */
+} vyre__rule;
+
+enum {
+  VYRE__OPF_READS = 1,   /* a buffer */
+  VYRE__OPF_WRITES = 2,  /* a buffer */
+  VYRE__OPF_ATOMICS = 4, /* reads and writes a buffer, in some order */
+  VYRE__OPF_BARRIER = 8, /* all invocations of the workgroup meet */
+  VYRE__OPF_GRID_BARRIER = 16,
+  VYRE__OPF_JUMPS = 32,
+  VYRE__OPF_PUSHES = 64,
+  VYRE__OPF_PRINTS = 128,
+};
+
+typedef struct vyre__op_info {
+  const char *name; /* "ATOMIC_ADD" */
+  const char *text; /* "atomic_add" */
+  uint8_t form, rule, flags;
+} vyre__op_info;
+
+extern const vyre__op_info vyre__ops[VYRE__OP_COUNT];
+
+typedef struct vyre__node {
+  uint8_t op;   /* vyre__op */
+  uint8_t type; /* vyre_type; VYRE_TYPE_VOID for statements */
+  uint8_t aux;
+  uint8_t reserved; /* 0 */
+  uint32_t a, b, c;
+} vyre__node;
+
+/* Where in the source a node begins; line 0 if it has no source. */
+typedef struct vyre__place {
+  uint32_t line;
+  uint32_t column;
+} vyre__place;
+
+typedef struct vyre__local {
+  const char *name; /* for people: does not take part in the fingerprint */
+  uint8_t type;     /* vyre_type */
+  bool is_mutable;  /* declared by `var` */
+} vyre__local;
+
+/* A function; the first one is the kernel itself, without parameters or result.
+ * Parameters are the first locals. */
+typedef struct vyre__function {
+  const char *name;
+  uint8_t result; /* vyre_type; VOID if it gives nothing */
+  uint32_t parameter_count;
+  const vyre__local *locals;
+  uint32_t local_count;
+  vyre__id body; /* a BLOCK */
+} vyre__function;
+
+/* Immutable. Everything lives in the arena, the program itself too. */
+struct vyre_program {
+  vyre_arena arena;
+  atomic_uint references;
+  const char *name; /* of the kernel; "" for a list of buffers without a body */
+  const char *file; /* as given to the parser; "" if built by functions */
+  const vyre_buffer_decl *buffers;
+  size_t buffer_count;
+  uint32_t workgroup[3];
+  uint32_t over;     /* index of the buffer that the grid covers, or
+                        VYRE_NO_INDEX */
+  uint8_t item_type; /* of a queue kernel; VYRE_TYPE_VOID if it is none */
+
+  const vyre__function *functions; /* [0] is the kernel */
+  uint32_t function_count;         /* 0: no body */
+  const vyre__node *nodes;
+  const vyre__place *places; /* one a node */
+  uint32_t node_count;
+  const uint32_t *lists;
+  uint32_t list_count;
+  const char *texts; /* of print statements */
+  uint32_t text_count;
+  vyre_hash128 fingerprint;
+};
+
+static inline uint64_t vyre__literal(const vyre__node *node) {
+  return (uint64_t)node->b << 32 | node->a;
+}
+
+/* The register type that an element is loaded as. */
+vyre_type vyre__element_type(vyre_element element);
+
+/* Nesting of statements and expressions together; parsers and builders refuse
+ * more, so that everything else may recurse. */
+enum { VYRE__MAX_DEPTH = 200 };
+
+/* The canonical bytes of a program: equal programs (names of locals, functions
+ * and places aside) give equal bytes. Feeds the fingerprint. */
+void vyre__program_hash(const vyre_program *program, vyre_hash128 *out);
+
+#endif

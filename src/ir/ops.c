@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What ops.def says, as tables. */
+#include "ir/ir.h"
+
+enum {
+  OPF_0 = 0,
+  OPF_READS = VYRE__OPF_READS,
+  OPF_WRITES = VYRE__OPF_WRITES,
+  OPF_ATOMICS = VYRE__OPF_ATOMICS,
+  OPF_BARRIER = VYRE__OPF_BARRIER,
+  OPF_GRID_BARRIER = VYRE__OPF_GRID_BARRIER,
+  OPF_JUMPS = VYRE__OPF_JUMPS,
+  OPF_PUSHES = VYRE__OPF_PUSHES,
+  OPF_PRINTS = VYRE__OPF_PRINTS,
+};
+
+const vyre__op_info vyre__ops[VYRE__OP_COUNT] = {
+#define OP(name, text, form, rule, flags)                                 \
+  [VYRE__OP_##name] = {#name, text, VYRE__FORM_##form, VYRE__RULE_##rule, \
+                       OPF_##flags},
+#include "ir/ops.def"
+#undef OP
+};
+
+vyre_type vyre__element_type(vyre_element element) {
+  static const uint8_t types[VYRE_ELEMENT_COUNT] = {
+      [VYRE_ELEMENT_BOOL] = VYRE_TYPE_BOOL,
+      [VYRE_ELEMENT_U8] = VYRE_TYPE_U32,
+      [VYRE_ELEMENT_I8] = VYRE_TYPE_I32,
+      [VYRE_ELEMENT_U16] = VYRE_TYPE_U32,
+      [VYRE_ELEMENT_I16] = VYRE_TYPE_I32,
+      [VYRE_ELEMENT_U32] = VYRE_TYPE_U32,
+      [VYRE_ELEMENT_I32] = VYRE_TYPE_I32,
+      [VYRE_ELEMENT_U64] = VYRE_TYPE_U64,
+      [VYRE_ELEMENT_I64] = VYRE_TYPE_I64,
+      [VYRE_ELEMENT_F16] = VYRE_TYPE_F32,
+      [VYRE_ELEMENT_BF16] = VYRE_TYPE_F32,
+      [VYRE_ELEMENT_F32] = VYRE_TYPE_F32,
+      [VYRE_ELEMENT_F64] = VYRE_TYPE_F64,
+      [VYRE_ELEMENT_BYTES] = VYRE_TYPE_U32,
+  };
+  return (unsigned)element < VYRE_ELEMENT_COUNT ? (vyre_type)types[element]
+                                                : VYRE_TYPE_VOID;
+}
+
+const char *vyre_type_name(vyre_type type) {
+#define VYRE_X3(name, text, bits) [name] = (text),
+  static const char *const names[] = {VYRE_TYPE_MAP(VYRE_X3)};
+#undef VYRE_X3
+  return (unsigned)type < VYRE_TYPE_COUNT ? names[type] : "?";
+}

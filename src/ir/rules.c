@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <string.h>
+
+#include "vyre/diagnostic.h"
+
+static const vyre_rule rules[] = {
+#define RULE(id, title, explanation, bad, good) \
+  {#id, title, explanation, bad, good},
+#include "ir/rules.def"
+#undef RULE
+};
+
+const vyre_rule *vyre_rules(size_t *count) {
+  if (count) *count = sizeof rules / sizeof rules[0];
+  return rules;
+}
+
+const vyre_rule *vyre_rule_find(const char *id) {
+  if (!id || (id[0] != 'V' && id[0] != 'v')) return NULL;
+  for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+    if (strcmp(rules[i].id + 1, id + 1) == 0) return &rules[i];
+  }
+  return NULL;
+}

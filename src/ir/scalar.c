@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "ir/scalar.h"
+
+/* --- 16-bit floats ---------------------------------------------------------- */
+
+uint32_t vyre__f16_to_f32(uint16_t bits) {
+  uint32_t sign = (uint32_t)(bits & 0x8000) << 16;
+  uint32_t exponent = bits >> 10 & 31;
+  uint32_t fraction = bits & 0x3FF;
+  if (exponent == 31) return sign | 0x7F800000 | fraction << 13;
+  if (exponent > 0) return sign | (exponent + 112) << 23 | fraction << 13;
+  if (fraction == 0) return sign;
+  /* A subnormal, fraction * 2^-24, is normal as f32: its highest bit goes to
+   * bit 10, where the hidden one is. */
+  uint32_t shift = (uint32_t)__builtin_clz(fraction) - 21;
+  fraction = fraction << shift & 0x3FF;
+  return sign | (113 - shift) << 23 | fraction << 13;
+}
+
+/* value / 2^shift, ties to even; shift from 1 to 31. */
+static uint32_t shift_even(uint32_t value, uint32_t shift) {
+  uint32_t kept = value >> shift;
+  uint32_t rest = value & ((UINT32_C(1) << shift) - 1);
+  uint32_t half = UINT32_C(1) << (shift - 1);
+  return kept + (rest > half || (rest == half && (kept & 1)));
+}
+
+uint16_t vyre__f32_to_f16(uint32_t bits) {
+  uint32_t sign = bits >> 16 & 0x8000;
+  uint32_t magnitude = bits & 0x7FFFFFFF;
+  if (magnitude > 0x7F800000) return VYRE__NAN_F16;
+  if (magnitude >= 0x47800000) return (uint16_t)(sign | 0x7C00); /* 2^16 */
+  if (magnitude >= 0x38800000) { /* 2^-14: normal; a carry goes up rightly */
+    return (uint16_t)(sign | shift_even(magnitude - 0x38000000, 13));
+  }
+  if (magnitude < 0x33000000) return (uint16_t)sign; /* below 2^-25 */
+  uint32_t fraction = (magnitude & 0x7FFFFF) | 0x800000;
+  return (uint16_t)(sign | shift_even(fraction, 126 - (magnitude >> 23)));
+}
+
+/* --- elements --------------------------------------------------------------- */
+
+uint64_t vyre__element_load(vyre_element element, const void *memory) {
+  const unsigned char *byte = memory;
+  uint16_t half;
+  uint32_t word;
+  uint64_t wide;
+  switch (vyre_element_size(element)) {
+    case 2:
+      memcpy(&half, memory, sizeof half);
+      if (element == VYRE_ELEMENT_F16) return vyre__f16_to_f32(half);
+      if (element == VYRE_ELEMENT_BF16) return vyre__bf16_to_f32(half);
+      return element == VYRE_ELEMENT_I16 ? vyre__of_i32((int16_t)half) : half;
+    case 4:
+      memcpy(&word, memory, sizeof word);
+      return word;
+    case 8:
+      memcpy(&wide, memory, sizeof wide);
+      return wide;
+    default: /* 1, and `bytes` */
+      if (element == VYRE_ELEMENT_BOOL) return *byte != 0;
+      return element == VYRE_ELEMENT_I8 ? vyre__of_i32((int8_t)*byte) : *byte;
+  }
+}
+
+void vyre__element_store(vyre_element element, void *memory, uint64_t value) {
+  uint16_t half = (uint16_t)value;
+  uint32_t word = (uint32_t)value;
+  switch (vyre_element_size(element)) {
+    case 2:
+      if (element == VYRE_ELEMENT_F16) half = vyre__f32_to_f16(word);
+      if (element == VYRE_ELEMENT_BF16) half = vyre__f32_to_bf16(word);
+      memcpy(memory, &half, sizeof half);
+      return;
+    case 4:
+      if (element == VYRE_ELEMENT_F32) {
+        word = (uint32_t)vyre__canonical_f32(value);
+      }
+      memcpy(memory, &word, sizeof word);
+      return;
+    case 8:
+      if (element == VYRE_ELEMENT_F64) value = vyre__canonical_f64(value);
+      memcpy(memory, &value, sizeof value);
+      return;
+    default:
+      *(unsigned char *)memory = (unsigned char)value;
+      return;
+  }
+}
+
+/* --- one operation ---------------------------------------------------------- */
+
+static bool eval_bool(vyre__op op, uint64_t a, uint64_t b, uint64_t *out) {
+  switch (op) {
+    case VYRE__OP_NOT:
+      return *out = !a, true;
+    case VYRE__OP_AND:
+    case VYRE__OP_LAND:
+      return *out = a & b, true;
+    case VYRE__OP_OR:
+    case VYRE__OP_LOR:
+      return *out = a | b, true;
+    case VYRE__OP_XOR:
+    case VYRE__OP_NE:
+      return *out = a ^ b, true;
+    case VYRE__OP_EQ:
+      return *out = a == b, true;
+    default:
+      return false;
+  }
+}
+
+/* What signed and unsigned numbers of one width share; U is the unsigned type,
+ * G the type itself. */
+#define INTEGER_CASES(U, G, g, of)                            \
+  case VYRE__OP_ADD:                                          \
+    return *out = (U)(x + y), true;                           \
+  case VYRE__OP_SUB:                                          \
+    return *out = (U)(x - y), true;                           \
+  case VYRE__OP_MUL:                                          \
+    return *out = (U)(x * y), true;                           \
+  case VYRE__OP_DIV:                                          \
+    return *out = of(vyre__div_##g((G)x, (G)y)), true;        \
+  case VYRE__OP_REM:                                          \
+    return *out = of(vyre__rem_##g((G)x, (G)y)), true;        \
+  case VYRE__OP_AND:                                          \
+    return *out = x & y, true;                                \
+  case VYRE__OP_OR:                                           \
+    return *out = x | y, true;                                \
+  case VYRE__OP_XOR:                                          \
+    return *out = x ^ y, true;                                \
+  case VYRE__OP_BIT_NOT:                                      \
+    return *out = (U)~x, true;                                \
+  case VYRE__OP_SHR:                                          \
+    return *out = of(vyre__shr_##g((G)x, (uint32_t)b)), true; \
+  case VYRE__OP_EQ:                                           \
+    return *out = x == y, true;                               \
+  case VYRE__OP_NE:                                           \
+    return *out = x != y, true;                               \
+  case VYRE__OP_LT:                                           \
+    return *out = (G)x < (G)y, true;                          \
+  case VYRE__OP_LE:                                           \
+    return *out = (G)x <= (G)y, true;                         \
+  case VYRE__OP_GT:                                           \
+    return *out = (G)x > (G)y, true;                          \
+  case VYRE__OP_GE:                                           \
+    return *out = (G)x >= (G)y, true;                         \
+  case VYRE__OP_MIN:                                          \
+    return *out = (G)x < (G)y ? x : y, true;                  \
+  case VYRE__OP_MAX:                                          \
+    return *out = (G)x > (G)y ? x : y, true;
+
+#define INTEGER_BITS(u)                                \
+  case VYRE__OP_SHL:                                   \
+    return *out = vyre__shl_##u(x, (uint32_t)b), true; \
+  case VYRE__OP_CLZ:                                   \
+    return *out = vyre__clz_##u(x), true;              \
+  case VYRE__OP_CTZ:                                   \
+    return *out = vyre__ctz_##u(x), true;              \
+  case VYRE__OP_POPCOUNT:                              \
+    return *out = vyre__popcount_##u(x), true;
+
+#define INTEGER_SIGNED(U, i, of)                         \
+  case VYRE__OP_NEG:                                     \
+    return *out = (U)(0 - x), true;                      \
+  case VYRE__OP_ABS:                                     \
+    return *out = of(vyre__abs_##i(vyre__##i(x))), true; \
+  case VYRE__OP_SIGN:                                    \
+    return *out = of(vyre__sign_##i(vyre__##i(x))), true;
+
+static bool eval_u32(vyre__op op, uint64_t a, uint64_t b, uint64_t *out) {
+  uint32_t x = (uint32_t)a, y = (uint32_t)b;
+  switch (op) {
+    INTEGER_CASES(uint32_t, uint32_t, u32, (uint64_t))
+    INTEGER_BITS(u32)
+    default:
+      return false;
+  }
+}
+
+static bool eval_i32(vyre__op op, uint64_t a, uint64_t b, uint64_t *out) {
+  uint32_t x = (uint32_t)a, y = (uint32_t)b;
+  switch (op) {
+    INTEGER_CASES(uint32_t, int32_t, i32, vyre__of_i32)
+    INTEGER_BITS(u32)
+    INTEGER_SIGNED(uint32_t, i32, vyre__of_i32)
+    default:
+      return false;
+  }
+}
+
+static bool eval_u64(vyre__op op, uint64_t a, uint64_t b, uint64_t *out) {
+  uint64_t x = a, y = b;
+  switch (op) {
+    INTEGER_CASES(uint64_t, uint64_t, u64, (uint64_t))
+    INTEGER_BITS(u64)
+    default:
+      return false;
+  }
+}
+
+static bool eval_i64(vyre__op op, uint64_t a, uint64_t b, uint64_t *out) {
+  uint64_t x = a, y = b;
+  switch (op) {
+    INTEGER_CASES(uint64_t, int64_t, i64, vyre__of_i64)
+    INTEGER_BITS(u64)
+    INTEGER_SIGNED(uint64_t, i64, vyre__of_i64)
+    default:
+      return false;
+  }
+}
+
+#define FLOAT_UNARY(NAME, f, name) \
+  case VYRE__OP_##NAME:            \
+    return *out = vyre__of_##f(vyre__##name##_##f(x)), true;
+
+/* The compiler must not move any of this over the change of environment. */
+#define EVAL_FLOAT(F, f, sign_bit)                                           \
+  __attribute__((noinline)) static bool eval_##f(                            \
+      vyre__op op, const uint64_t args[3], uint64_t *out) {                  \
+    F x = vyre__##f(args[0]), y = vyre__##f(args[1]);                        \
+    switch (op) {                                                            \
+      FLOAT_UNARY(SIGN, f, sign)                                             \
+      FLOAT_UNARY(FLOOR, f, floor)                                           \
+      FLOAT_UNARY(CEIL, f, ceil)                                             \
+      FLOAT_UNARY(TRUNC, f, trunc)                                           \
+      FLOAT_UNARY(ROUND, f, round)                                           \
+      FLOAT_UNARY(RINT, f, rint)                                             \
+      FLOAT_UNARY(SQRT, f, sqrt)                                             \
+      case VYRE__OP_NEG:                                                     \
+        return *out = args[0] ^ (sign_bit), true;                            \
+      case VYRE__OP_ABS:                                                     \
+        return *out = args[0] & ~(sign_bit), true;                           \
+      case VYRE__OP_ADD:                                                     \
+        return *out = vyre__of_##f(x + y), true;                             \
+      case VYRE__OP_SUB:                                                     \
+        return *out = vyre__of_##f(x - y), true;                             \
+      case VYRE__OP_MUL:                                                     \
+        return *out = vyre__of_##f(x * y), true;                             \
+      case VYRE__OP_DIV:                                                     \
+        return *out = vyre__of_##f(x / y), true;                             \
+      case VYRE__OP_MIN:                                                     \
+        return *out = vyre__of_##f(vyre__min_##f(x, y)), true;               \
+      case VYRE__OP_MAX:                                                     \
+        return *out = vyre__of_##f(vyre__max_##f(x, y)), true;               \
+      case VYRE__OP_FMA:                                                     \
+        return *out = vyre__of_##f(vyre__fma_##f(x, y, vyre__##f(args[2]))), \
+               true;                                                         \
+      case VYRE__OP_EQ:                                                      \
+        return *out = x == y, true;                                          \
+      case VYRE__OP_NE:                                                      \
+        return *out = x != y, true;                                          \
+      case VYRE__OP_LT:                                                      \
+        return *out = x < y, true;                                           \
+      case VYRE__OP_LE:                                                      \
+        return *out = x <= y, true;                                          \
+      case VYRE__OP_GT:                                                      \
+        return *out = x > y, true;                                           \
+      case VYRE__OP_GE:                                                      \
+        return *out = x >= y, true;                                          \
+      default:                                                               \
+        return false;                                                        \
+    }                                                                        \
+  }
+
+EVAL_FLOAT(float, f32, UINT64_C(0x80000000))
+EVAL_FLOAT(double, f64, UINT64_C(0x8000000000000000))
+
+static bool is_float(vyre_type type) {
+  return type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64;
+}
+
+static bool is_wide(vyre_type type) {
+  return type == VYRE_TYPE_U64 || type == VYRE_TYPE_I64 ||
+         type == VYRE_TYPE_F64;
+}
+
+/* --- casts ------------------------------------------------------------------ */
+
+#define CAST_FLOAT_CASES(f)                     \
+  case VYRE_TYPE_BOOL:                          \
+    return x != 0;                              \
+  case VYRE_TYPE_U32:                           \
+    return vyre__##f##_to_u32(x);               \
+  case VYRE_TYPE_I32:                           \
+    return vyre__of_i32(vyre__##f##_to_i32(x)); \
+  case VYRE_TYPE_U64:                           \
+    return vyre__##f##_to_u64(x);               \
+  case VYRE_TYPE_I64:                           \
+    return vyre__of_i64(vyre__##f##_to_i64(x)); \
+  case VYRE_TYPE_F32:                           \
+    return vyre__of_f32((float)x);              \
+  default:                                      \
+    return vyre__of_f64((double)x);
+
+static uint64_t cast_f32(vyre_type to, float x) {
+  switch (to) { CAST_FLOAT_CASES(f32) }
+}
+
+static uint64_t cast_f64(vyre_type to, double x) {
+  switch (to) { CAST_FLOAT_CASES(f64) }
+}
+
+/* @p value holds the number itself, extended by its own sign. The conversions to
+ * f32 round once: both compilers do, from all 64 bits. */
+static uint64_t cast_integer(vyre_type to, uint64_t value, bool is_signed) {
+  switch (to) {
+    case VYRE_TYPE_BOOL:
+      return value != 0;
+    case VYRE_TYPE_U32:
+    case VYRE_TYPE_I32:
+      return (uint32_t)value;
+    case VYRE_TYPE_F32:
+      return vyre__of_f32(is_signed ? (float)(int64_t)value : (float)value);
+    case VYRE_TYPE_F64:
+      return vyre__of_f64(is_signed ? (double)(int64_t)value : (double)value);
+    default:
+      return value;
+  }
+}
+
+__attribute__((noinline)) static uint64_t cast(vyre_type from, vyre_type to,
+                                               uint64_t value) {
+  switch (from) {
+    case VYRE_TYPE_F32:
+      return cast_f32(to, vyre__f32(value));
+    case VYRE_TYPE_F64:
+      return cast_f64(to, vyre__f64(value));
+    case VYRE_TYPE_I32:
+      return cast_integer(to, (uint64_t)(int64_t)vyre__i32(value), true);
+    case VYRE_TYPE_I64:
+      return cast_integer(to, value, true);
+    default:
+      return cast_integer(to, value, false);
+  }
+}
+
+static bool is_register(vyre_type type) {
+  return type > VYRE_TYPE_VOID && type < VYRE_TYPE_COUNT;
+}
+
+bool vyre__scalar_apply(vyre__op op, vyre_type from, vyre_type to,
+                        const uint64_t args[3], uint64_t *out) {
+  switch (op) {
+    case VYRE__OP_CAST:
+      return *out = cast(from, to, args[0]), true;
+    case VYRE__OP_BITCAST:
+      if (from == VYRE_TYPE_BOOL || to == VYRE_TYPE_BOOL) return false;
+      if (is_wide(from) != is_wide(to)) return false;
+      return *out = vyre__canonical(from, args[0]), true;
+    case VYRE__OP_SELECT:
+      return *out = args[0] ? args[1] : args[2], true;
+    case VYRE__OP_UNIFORM:
+      return *out = args[0], true;
+    default:
+      break;
+  }
+  switch (from) {
+    case VYRE_TYPE_BOOL:
+      return eval_bool(op, args[0], args[1], out);
+    case VYRE_TYPE_U32:
+      return eval_u32(op, args[0], args[1], out);
+    case VYRE_TYPE_I32:
+      return eval_i32(op, args[0], args[1], out);
+    case VYRE_TYPE_U64:
+      return eval_u64(op, args[0], args[1], out);
+    case VYRE_TYPE_I64:
+      return eval_i64(op, args[0], args[1], out);
+    case VYRE_TYPE_F32:
+      return eval_f32(op, args, out);
+    default:
+      return eval_f64(op, args, out);
+  }
+}
+
+void vyre__float_begin(fenv_t *saved) {
+  fegetenv(saved);
+  fesetenv(FE_DFL_ENV);
+}
+
+void vyre__float_end(const fenv_t *saved) {
+  fesetenv(saved);
+}
+
+bool vyre__scalar_eval(vyre__op op, vyre_type operand_type,
+                       vyre_type result_type, const uint64_t args[3],
+                       uint64_t *out) {
+  if (!is_register(operand_type) || !is_register(result_type)) return false;
+  /* Integers do not need it, and a compiler folds many. */
+  bool floats = is_float(operand_type) || is_float(result_type);
+  uint64_t value = 0;
+  fenv_t saved;
+  if (floats) vyre__float_begin(&saved);
+  bool good = vyre__scalar_apply(op, operand_type, result_type, args, &value);
+  if (floats) vyre__float_end(&saved);
+  if (good) *out = vyre__canonical(result_type, value);
+  return good;
+}

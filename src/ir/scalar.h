@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The exact meaning of every pure operation on one value, once: constants are
+ * folded with it and the interpreter loops over it.
+ *
+ * Files that compute with the floats below are compiled with -ffp-contract=off
+ * (CMakeLists.txt lists them): a product and a sum round twice. They also take
+ * the rounding mode to be nearest-even and subnormals to be kept;
+ * vyre__scalar_eval sees to that itself, others call vyre__float_begin. */
+#ifndef VYRE_IR_SCALAR_H
+#define VYRE_IR_SCALAR_H
+
+#include <fenv.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "ir/ir.h"
+
+/* What @p op gives for @p args (as many as it has operands; values as ir.h has
+ * them). @p operand_type is the type of the first operand, @p result_type that
+ * of the node. A float result that is NaN is the canonical one. LAND and LOR
+ * take both sides as known; UNIFORM gives its operand. False if @p op is no pure
+ * operation or does not go with the types; *out is then left alone. */
+bool vyre__scalar_eval(vyre__op op, vyre_type operand_type,
+                       vyre_type result_type, const uint64_t args[3],
+                       uint64_t *out);
+
+/* The same without care for the environment, and without making a NaN canonical
+ * that stays in a register: for loops between vyre__float_begin and _end. */
+bool vyre__scalar_apply(vyre__op op, vyre_type operand_type,
+                        vyre_type result_type, const uint64_t args[3],
+                        uint64_t *out);
+
+/* An element in memory as a value of its register type, and back: widening,
+ * narrowing, rounding, canonical NaN. @p memory needs no alignment. `bytes` is
+ * as u8. */
+uint64_t vyre__element_load(vyre_element element, const void *memory);
+void vyre__element_store(vyre_element element, void *memory, uint64_t value);
+
+/* The caller's floating-point environment out of the way and the default one
+ * (nearest-even, subnormals kept) in place; and back. What computes in between
+ * must be behind a call that the compiler cannot look through. */
+void vyre__float_begin(fenv_t *saved);
+void vyre__float_end(const fenv_t *saved);
+
+/* --- values and their C types ---------------------------------------------- */
+
+static inline float vyre__f32(uint64_t value) {
+  uint32_t bits = (uint32_t)value;
+  float out;
+  memcpy(&out, &bits, sizeof out);
+  return out;
+}
+
+static inline double vyre__f64(uint64_t value) {
+  double out;
+  memcpy(&out, &value, sizeof out);
+  return out;
+}
+
+static inline uint64_t vyre__of_f32(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+static inline uint64_t vyre__of_f64(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+/* Integer conversions that C leaves to the compiler are modulo 2^n in both of
+ * ours. */
+static inline int32_t vyre__i32(uint64_t value) {
+  return (int32_t)(uint32_t)value;
+}
+
+static inline int64_t vyre__i64(uint64_t value) {
+  return (int64_t)value;
+}
+
+static inline uint64_t vyre__of_i32(int32_t value) {
+  return (uint32_t)value;
+}
+
+static inline uint64_t vyre__of_i64(int64_t value) {
+  return (uint64_t)value;
+}
+
+/* --- integers --------------------------------------------------------------- */
+
+/* One set for each width: U unsigned, I signed. Signed sums and products are
+ * done on unsigned numbers, which wrap; >> of a signed one is arithmetic in both
+ * compilers. */
+#define VYRE__INTEGERS(U, I, u, i, width)              \
+  static inline U vyre__div_##u(U a, U b) {            \
+    return b == 0 ? (U) ~(U)0 : a / b;                 \
+  }                                                    \
+  static inline U vyre__rem_##u(U a, U b) {            \
+    return b == 0 ? 0 : a % b;                         \
+  }                                                    \
+  static inline I vyre__div_##i(I a, I b) {            \
+    if (b == 0) return -1;                             \
+    if (b == -1) return (I)(0 - (U)a);                 \
+    return a / b;                                      \
+  }                                                    \
+  static inline I vyre__rem_##i(I a, I b) {            \
+    return b == 0 || b == -1 ? 0 : a % b;              \
+  }                                                    \
+  static inline U vyre__shl_##u(U a, uint32_t count) { \
+    return a << (count % (width));                     \
+  }                                                    \
+  static inline U vyre__shr_##u(U a, uint32_t count) { \
+    return a >> (count % (width));                     \
+  }                                                    \
+  static inline I vyre__shr_##i(I a, uint32_t count) { \
+    return a >> (count % (width));                     \
+  }                                                    \
+  static inline I vyre__abs_##i(I a) {                 \
+    return a < 0 ? (I)(0 - (U)a) : a;                  \
+  }                                                    \
+  static inline I vyre__sign_##i(I a) {                \
+    return (I)((a > 0) - (a < 0));                     \
+  }                                                    \
+  static inline U vyre__clz_##u(U a) {                 \
+    if (a == 0) return (width);                        \
+    return (U)(__builtin_clzll(a) - (64 - (width)));   \
+  }                                                    \
+  static inline U vyre__ctz_##u(U a) {                 \
+    return a == 0 ? (width) : (U)__builtin_ctzll(a);   \
+  }                                                    \
+  static inline U vyre__popcount_##u(U a) {            \
+    return (U)__builtin_popcountll(a);                 \
+  }
+
+VYRE__INTEGERS(uint32_t, int32_t, u32, i32, 32)
+VYRE__INTEGERS(uint64_t, int64_t, u64, i64, 64)
+#undef VYRE__INTEGERS
+
+/* --- floats ----------------------------------------------------------------- */
+
+#define VYRE__NAN_F32  UINT32_C(0x7FC00000)
+#define VYRE__NAN_F64  UINT64_C(0x7FF8000000000000)
+#define VYRE__NAN_F16  UINT16_C(0x7E00)
+#define VYRE__NAN_BF16 UINT16_C(0x7FC0)
+
+/* A float that reaches memory or a bitcast: all NaNs are one. */
+static inline uint64_t vyre__canonical_f32(uint64_t value) {
+  return (value & 0x7FFFFFFF) > 0x7F800000 ? VYRE__NAN_F32 : value;
+}
+
+static inline uint64_t vyre__canonical_f64(uint64_t value) {
+  return (value & 0x7FFFFFFFFFFFFFFF) > 0x7FF0000000000000 ? VYRE__NAN_F64
+                                                           : value;
+}
+
+static inline uint64_t vyre__canonical(vyre_type type, uint64_t value) {
+  if (type == VYRE_TYPE_F32) return vyre__canonical_f32(value);
+  if (type == VYRE_TYPE_F64) return vyre__canonical_f64(value);
+  return value;
+}
+
+/* min and max: a NaN loses. Of two that compare equal, only zeros differ in
+ * their bits: the sign bit decides, so -0 is the smaller. */
+#define VYRE__FLOATS(F, f, suffix)                                          \
+  static inline F vyre__min_##f(F a, F b) {                                 \
+    if (a != a) return b;                                                   \
+    if (b != b || a < b) return a;                                          \
+    if (b < a) return b;                                                    \
+    return vyre__##f(vyre__of_##f(a) | vyre__of_##f(b));                    \
+  }                                                                         \
+  static inline F vyre__max_##f(F a, F b) {                                 \
+    if (a != a) return b;                                                   \
+    if (b != b || a > b) return a;                                          \
+    if (b > a) return b;                                                    \
+    return vyre__##f(vyre__of_##f(a) & vyre__of_##f(b));                    \
+  }                                                                         \
+  static inline F vyre__sign_##f(F a) {                                     \
+    if (a != a) return a;                                                   \
+    return (F)((a > 0) - (a < 0));                                          \
+  }                                                                         \
+  static inline F vyre__floor_##f(F a) {                                    \
+    return floor##suffix(a);                                                \
+  }                                                                         \
+  static inline F vyre__ceil_##f(F a) {                                     \
+    return ceil##suffix(a);                                                 \
+  }                                                                         \
+  static inline F vyre__trunc_##f(F a) {                                    \
+    return trunc##suffix(a);                                                \
+  }                                                                         \
+  static inline F vyre__round_##f(F a) {                                    \
+    return round##suffix(a);                                                \
+  }                                                                         \
+  static inline F vyre__rint_##f(F a) {                                     \
+    return rint##suffix(a);                                                 \
+  }                                                                         \
+  static inline F vyre__sqrt_##f(F a) {                                     \
+    return sqrt##suffix(a);                                                 \
+  }                                                                         \
+  /* Correctly rounded with or without the instruction: the C library    \
+   * falls back on software. */  \
+  static inline F vyre__fma_##f(F a, F b, F c) {                            \
+    return fma##suffix(a, b, c);                                            \
+  }                                                                         \
+  /* Truncate and saturate; NaN gives 0. The bounds are powers of two, so \
+   * exact; what passes fits after truncation. */ \
+  static inline uint32_t vyre__##f##_to_u32(F a) {                          \
+    if (!(a > 0)) return 0;                                                 \
+    return a >= (F)4294967296.0 ? UINT32_MAX : (uint32_t)a;                 \
+  }                                                                         \
+  static inline int32_t vyre__##f##_to_i32(F a) {                           \
+    if (a != a) return 0;                                                   \
+    if (a <= (F) - 2147483648.0) return INT32_MIN;                          \
+    return a >= (F)2147483648.0 ? INT32_MAX : (int32_t)a;                   \
+  }                                                                         \
+  static inline uint64_t vyre__##f##_to_u64(F a) {                          \
+    if (!(a > 0)) return 0;                                                 \
+    return a >= (F)18446744073709551616.0 ? UINT64_MAX : (uint64_t)a;       \
+  }                                                                         \
+  static inline int64_t vyre__##f##_to_i64(F a) {                           \
+    if (a != a) return 0;                                                   \
+    if (a <= (F) - 9223372036854775808.0) return INT64_MIN;                 \
+    return a >= (F)9223372036854775808.0 ? INT64_MAX : (int64_t)a;          \
+  }
+
+VYRE__FLOATS(float, f32, f)
+VYRE__FLOATS(double, f64, )
+#undef VYRE__FLOATS
+
+/* A 16-bit float as the f32 with the same value, and the nearest one (ties to
+ * even) of an f32. */
+uint32_t vyre__f16_to_f32(uint16_t bits);
+uint16_t vyre__f32_to_f16(uint32_t bits);
+
+static inline uint32_t vyre__bf16_to_f32(uint16_t bits) {
+  return (uint32_t)bits << 16;
+}
+
+static inline uint16_t vyre__f32_to_bf16(uint32_t bits) {
+  if ((bits & 0x7FFFFFFF) > 0x7F800000) return VYRE__NAN_BF16;
+  return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "validate/validate.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vyre/binding.h"
+
+#include "analyze/walk.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "ir/diagnostics.h"
+
+/* --- findings ---------------------------------------------------------------*/
+
+/* How much of the source a caret should stand under: the word that begins
+ * there. */
+static uint32_t length_of(const vyre_program *program, vyre__id id) {
+  const vyre__node *node = &program->nodes[id];
+  switch ((vyre__form)vyre__ops[node->op].form) {
+    case VYRE__FORM_LOAD:
+    case VYRE__FORM_STORE:
+      return (uint32_t)strlen(program->buffers[node->a].name);
+    case VYRE__FORM_AXIS:
+      return (uint32_t)strlen(vyre__ops[node->op].text) + 2;
+    case VYRE__FORM_SET:
+      return 1;
+    default:
+      break;
+  }
+  char first = vyre__ops[node->op].text[0];
+  bool is_word = first >= 'a' && first <= 'z' && node->op != VYRE__OP_BLOCK;
+  return is_word ? (uint32_t)strlen(vyre__ops[node->op].text) : 1;
+}
+
+void vyre__find(vyre__validation *v, const char *rule, vyre__spot spot,
+                const char *fix, const char *format, ...) {
+  char message[512];
+  const vyre_program *p = v->program;
+  vyre__id node = spot.node;
+  if (node == 0 && p->function_count) node = p->functions[0].body;
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  vyre_diagnostic finding = {.rule = rule,
+                             .line = p->places[node].line,
+                             .column = p->places[node].column,
+                             .length = length_of(p, node),
+                             .message = message,
+                             .fix = fix};
+  if (spot.other) {
+    finding.other = spot.other_text;
+    finding.other_line = p->places[spot.other].line;
+    finding.other_column = p->places[spot.other].column;
+  }
+  if (!vyre__diagnostics_add(&v->found, &finding)) v->no_memory = true;
+}
+
+/* --- limits -----------------------------------------------------------------*/
+
+static void check_workgroup(vyre__validation *v) {
+  const uint32_t *size = v->program->workgroup;
+  uint64_t plane = (uint64_t)size[0] * size[1]; /* below 2^64 */
+  if (plane <= VYRE_MAX_INVOCATIONS &&
+      plane * size[2] <= VYRE_MAX_INVOCATIONS) {
+    return;
+  }
+  vyre__find(v, "V108", (vyre__spot){0},
+             "use a workgroup of at most 1024 invocations and more of them",
+             "the workgroup of '%.100s' is %u x %u x %u; no device runs more "
+             "than %d invocations in one",
+             v->program->name, (unsigned)size[0], (unsigned)size[1],
+             (unsigned)size[2], VYRE_MAX_INVOCATIONS);
+}
+
+static void check_shared(vyre__validation *v) {
+  const vyre_program *p = v->program;
+  uint64_t bytes = 0, most = 0;
+  const char *largest = "";
+  for (size_t i = 0; i < p->buffer_count; i++) {
+    const vyre_buffer_decl *b = &p->buffers[i];
+    if (b->kind != VYRE_MEMORY_SHARED) continue;
+    uint64_t own = (uint64_t)b->count * vyre_element_size(b->element);
+    bytes += own; /* buffers are few: no overflow */
+    if (own > most) largest = b->name;
+    if (own > most) most = own;
+  }
+  if (bytes <= VYRE_MAX_SHARED_BYTES) return;
+  vyre__find(v, "V109", (vyre__spot){0},
+             "use smaller tiles, or a global buffer",
+             "the shared buffers of '%.60s' take %llu bytes, '%.60s' alone "
+             "%llu; no device has more than %d for a workgroup",
+             p->name, (unsigned long long)bytes, largest,
+             (unsigned long long)most, VYRE_MAX_SHARED_BYTES);
+}
+
+static void check_inlined(vyre__validation *v) {
+  const vyre__function_effects *kernel = &v->effects.functions[0];
+  if (kernel->inlined_nodes > VYRE_MAX_INLINED_NODES) {
+    vyre__find(v, "V110", (vyre__spot){0},
+               "let functions that call others several times keep the result "
+               "in a variable, or use a loop",
+               "with all calls inlined, '%.100s' has %llu operations; the most "
+               "is %d",
+               v->program->name, (unsigned long long)kernel->inlined_nodes,
+               VYRE_MAX_INLINED_NODES);
+  } else if (kernel->inlined_depth > VYRE_MAX_INLINED_DEPTH) {
+    vyre__find(v, "V110", (vyre__spot){0},
+               "let fewer functions call each other in a chain, or nest their "
+               "statements less",
+               "with all calls inlined, '%.100s' is nested %llu levels deep; "
+               "the most is %d",
+               v->program->name, (unsigned long long)kernel->inlined_depth,
+               VYRE_MAX_INLINED_DEPTH);
+  }
+}
+
+/* --- buffers ----------------------------------------------------------------*/
+
+static void check_outputs(vyre__validation *v) {
+  for (uint32_t i = 0; i < v->program->buffer_count; i++) {
+    const vyre_buffer_decl *b = &v->program->buffers[i];
+    if (b->access != VYRE_ACCESS_WRITE && !b->is_output) continue;
+    uint8_t writes = VYRE__OPF_WRITES | VYRE__OPF_ATOMICS;
+    if (v->effects.buffers[i] & writes) continue;
+    vyre__find(v, "V107", (vyre__spot){0},
+               b->access == VYRE_ACCESS_READ
+                   ? "declare it write or read_write and store to it, or take "
+                     "the attribute 'output' away"
+                   : "store to it, or declare it read and without 'output'",
+               "buffer '%.100s' is an output of '%.100s', but nothing writes "
+               "it",
+               b->name, v->program->name);
+  }
+}
+
+/* "-3": the end of an interval. */
+static const char *number_text(vyre__wide value, char out[24]) {
+  unsigned long long magnitude =
+      (unsigned long long)(value < 0 ? -value : value);
+  snprintf(out, 24, "%s%llu", value < 0 ? "-" : "", magnitude);
+  return out;
+}
+
+static void report_outside(vyre__validation *v, vyre__id id) {
+  const vyre__node *node = &v->program->nodes[id];
+  const vyre_buffer_decl *b = &v->program->buffers[node->a];
+  vyre__interval index = vyre__range_of(&v->ranges, node->b);
+  vyre__spot spot = {.node = node->b};
+  char number[24], fix[64];
+  if (b->count == 0) {
+    vyre__find(v, "V105", spot, "use an index from 0 on",
+               "the index of '%.100s' is always negative (at most %s)", b->name,
+               number_text(index.hi, number));
+    return;
+  }
+  snprintf(fix, sizeof fix, "use an index from 0 to %u",
+           (unsigned)b->count - 1);
+  vyre__find(v, "V105", spot, fix,
+             "the index of '%.100s' is always outside: it is at %s %s, the "
+             "buffer has %u elements",
+             b->name, index.hi < 0 ? "most" : "least",
+             number_text(index.hi < 0 ? index.hi : index.lo, number),
+             (unsigned)b->count);
+}
+
+static void check_accesses(vyre__validation *v) {
+  for (vyre__id id = 1; id < v->program->node_count; id++) {
+    if (v->ranges.flags[id] & VYRE__RANGE_OUTSIDE) report_outside(v, id);
+  }
+}
+
+/* --- statements that are never run ------------------------------------------*/
+
+static bool walk_ends(vyre__validation *v, vyre__id id);
+
+/* Whether control comes to the end of a block. What follows a statement whose
+ * end it never reaches is told once. */
+static bool block_ends(vyre__validation *v, vyre__id id) {
+  uint32_t count = vyre__child_count(v->program, id);
+  vyre__id stop = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    vyre__id child = vyre__child(v->program, id, i);
+    if (stop) {
+      vyre__find(v, "V106", (vyre__spot){child, stop, "never comes past this"},
+                 "remove it, or put what comes before under a condition",
+                 "this statement is never run: control never comes past the "
+                 "'%s' at line %u",
+                 vyre__ops[v->program->nodes[stop].op].text,
+                 (unsigned)vyre__line_of(v, stop));
+      return false;
+    }
+    if (!walk_ends(v, child)) stop = child;
+  }
+  return stop == 0;
+}
+
+/* Jumps count; a `while (true)` does not: a fn must end with a return even after
+ * one (V077). */
+static bool walk_ends(vyre__validation *v, vyre__id id) {
+  const vyre__node *node = &v->program->nodes[id];
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_BLOCK:
+      return block_ends(v, id);
+    case VYRE__OP_BREAK:
+    case VYRE__OP_CONTINUE:
+    case VYRE__OP_RETURN:
+      return false;
+    case VYRE__OP_IF: {
+      bool yes = walk_ends(v, node->b);
+      bool no = node->c == 0 || walk_ends(v, node->c);
+      return yes || no;
+    }
+    case VYRE__OP_FOR:
+      walk_ends(v, vyre__for_of(v->program, id).body);
+      return true;
+    case VYRE__OP_WHILE:
+      walk_ends(v, node->b);
+      return true;
+    default:
+      return true;
+  }
+}
+
+static void check_reachable(vyre__validation *v) {
+  for (uint32_t f = 0; f < v->program->function_count; f++) {
+    walk_ends(v, v->program->functions[f].body);
+  }
+}
+
+/* --- the whole --------------------------------------------------------------*/
+
+static vyre_code analyze(vyre__validation *v, vyre_arena *arena,
+                         vyre_status *st) {
+  VYRE_TRY(vyre__effects_build(v->program, arena, &v->effects, st));
+  VYRE_TRY(vyre__uniformity_build(v->program, &v->effects, arena,
+                                  &v->uniformity, st));
+  return vyre__ranges_build(v->program, arena, &v->ranges, st);
+}
+
+static void check_all(vyre__validation *v) {
+  check_workgroup(v);
+  check_shared(v);
+  check_inlined(v);
+  check_outputs(v);
+  check_accesses(v);
+  check_reachable(v);
+  vyre__check_barriers(v);
+}
+
+/* Hands the findings over; the first of them becomes the status. */
+static vyre_code conclude(vyre__validation *v, vyre_diagnostics *diagnostics,
+                          vyre_status *st) {
+  for (size_t i = 0; diagnostics && i < v->found.count; i++) {
+    if (!vyre__diagnostics_add(diagnostics, &v->found.items[i])) {
+      v->no_memory = true;
+    }
+  }
+  if (v->no_memory) {
+    return vyre__no_memory(st, "vyre_program_validate", "findings",
+                           v->found.count + 1);
+  }
+  if (v->found.count == 0) return VYRE_OK;
+  if (diagnostics) diagnostics->dropped += v->found.dropped;
+  return vyre__diagnostics_fail(&v->found, v->program->file, st);
+}
+
+/* Also what kernels from text cannot get wrong, but bare lists of buffers can. */
+static vyre_code check_plan(const vyre_program *program, vyre_arena *arena,
+                            vyre_status *st) {
+  vyre_binding_plan plan;
+  vyre__arena_mark start = vyre__arena_here(arena);
+  vyre_code code = vyre_binding_plan_build(program, arena, &plan, st);
+  if (code == VYRE_OK) vyre__arena_rewind(arena, start);
+  return code;
+}
+
+vyre_code vyre_program_validate(const vyre_program *program,
+                                vyre_diagnostics *diagnostics,
+                                vyre_status *st) {
+  if (!program) {
+    return vyre__null_argument(st, "vyre_program_validate", "program");
+  }
+  vyre_arena arena;
+  vyre_arena_init(&arena, program->arena.allocator);
+  vyre__validation v = {.program = program};
+  vyre_arena_init(&v.found.arena, program->arena.allocator);
+  vyre_code code = check_plan(program, &arena, st);
+  if (code == VYRE_OK && program->function_count > 0) {
+    code = analyze(&v, &arena, st);
+    if (code == VYRE_OK) {
+      check_all(&v);
+      code = conclude(&v, diagnostics, st);
+    }
+  }
+  vyre_diagnostics_finish(&v.found);
+  vyre_arena_finish(&arena);
+  return code;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "vyre/validate.h"
+
+#include "vyre/module.h"
+
+#include "support/analysis.h"
+#include "support/check.h"
+
+/* Parses and validates all kernels; gives the findings. */
+static vyre_code check_text(const char *text, vyre_diagnostics *found,
+                            vyre_status *st) {
+  vyre_module *module = NULL;
+  vyre_code code = vyre_module_parse(text, strlen(text), "test.vyre",
+                                     (vyre_allocator){0}, &module, found, st);
+  size_t count = code == VYRE_OK ? vyre_module_kernel_count(module) : 0;
+  for (size_t i = 0; i < count; i++) {
+    vyre_code own =
+        vyre_program_validate(vyre_module_kernel(module, i), found, st);
+    if (own != VYRE_OK) code = own;
+  }
+  vyre_module_release(module);
+  return code;
+}
+
+static bool breaks_rule(const vyre_rule *rule) {
+  vyre_diagnostics found = {0};
+  vyre_status st = {0};
+  bool good =
+      check_text(rule->bad, &found, &st) == VYRE_INVALID_PROGRAM && found.count;
+  for (size_t i = 0; i < found.count; i++) {
+    const vyre_diagnostic *d = &found.items[i];
+    good &= strcmp(d->rule, rule->id) == 0 && d->line > 0 && d->column > 0 &&
+            d->message[0] && d->fix[0];
+  }
+  if (!good) {
+    printf("    %s: %s\n%s\n", rule->id,
+           found.count ? found.items[0].message : "(nothing)", rule->bad);
+  }
+  vyre_diagnostics_finish(&found);
+  return good;
+}
+
+static bool keeps_rules(const vyre_rule *rule) {
+  vyre_diagnostics found = {0};
+  vyre_status st = {0};
+  bool good = check_text(rule->good, &found, &st) == VYRE_OK;
+  if (!good) printf("    %s: %s\n%s\n", rule->id, st.message, rule->good);
+  vyre_diagnostics_finish(&found);
+  return good;
+}
+
+TEST(every_rule_has_examples_that_are_right) {
+  size_t count = 0, seen = 0;
+  const vyre_rule *rules = vyre_rules(&count);
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(rules[i].id, "V100") < 0) continue;
+    CHECK(breaks_rule(&rules[i]));
+    CHECK(keeps_rules(&rules[i]));
+    seen++;
+  }
+  CHECK_U64(seen, 11);
+}
+
+/* A body in HEAD, the rule it breaks (NULL: none), where, and words of the
+ * message. */
+typedef struct body_case {
+  const char *body, *rule;
+  uint32_t line;
+  const char *message;
+} body_case;
+
+static const body_case bodies[] = {
+    /* indices */
+    {"tile[l] = 1;", NULL, 0, NULL},
+    {"tile[64] = 1;", "V105", 9, "at least 64, the buffer has 64 elements"},
+    {"tile[l + 100] = 1;", "V105", 9, "at least 100"},
+    {"tile[l + 1] = 1;", NULL, 0, NULL},
+    {"tile[i32(l) - 64] = 1;", "V105", 9, "at most -1"},
+    {"y[i32(l) - 64] = 1;", "V105", 9, "always negative (at most -1)"},
+    {"y[i32(l) - 63] = 1;", NULL, 0, NULL},
+    {"y[i] = tile[l | 64];", "V105", 9, "'tile'"},
+    {"y[i] = tile[l & 64];", NULL, 0, NULL},
+    {"atomic_add(tile[70], 1);", "V105", 9, "'tile'"},
+    {"if (l > 63) tile[l + 64] = 1;", "V105", 9, "'tile'"},
+    {"for (let k = 64u; k < 128; k++) tile[k] = 1;", "V105", 9, "'tile'"},
+    {"for (let k = 0u; k < 128; k++) tile[k] = 1;", NULL, 0, NULL},
+    /* statements that are never run */
+    {"y[i] = 1;\nreturn;", NULL, 0, NULL},
+    {"return;\ny[i] = 1;", "V106", 10, "'return' at line 9"},
+    {"if (n > 2) { return; } else { return; }\ny[i] = 1;", "V106", 10,
+     "'if' at line 9"},
+    {"for (let k = 0u; k < n; k++) {\nbreak;\ny[i] = 1;\n}", "V106", 11,
+     "'break' at line 10"},
+    {"for (let k = 0u; k < n; k++) {\nif (n > 2) continue;\ny[i] = 1;\n}", NULL,
+     0, NULL},
+    {"while (true) { y[i] = 1; }", NULL, 0, NULL},
+    {"while (true) { y[i] = 1; }\ny[i] = 2;", NULL, 0, NULL},
+    {"while (true) { if (n > 2) break; }\ny[i] = 2;", NULL, 0, NULL},
+    {"{ return; }\ny[i] = 1;", "V106", 10, "line 9"},
+};
+
+static bool body_is_right(const body_case *c) {
+  vyre_diagnostics found = {0};
+  vyre_status st = {0};
+  vyre_code code = check_text(kernel_text(c->body), &found, &st);
+  const vyre_diagnostic *d = found.count ? &found.items[0] : NULL;
+  bool good = c->rule
+                  ? code == VYRE_INVALID_PROGRAM && found.count == 1 &&
+                        strcmp(d->rule, c->rule) == 0 && d->line == c->line &&
+                        strstr(d->message, c->message) && d->fix[0] &&
+                        strstr(st.message, d->rule)
+                  : code == VYRE_OK;
+  if (!good) {
+    printf("    %s\n    %s line %u: %s\n", c->body, d ? d->rule : "nothing",
+           d ? d->line : 0, d ? d->message : st.message);
+  }
+  vyre_diagnostics_finish(&found);
+  return good;
+}
+
+TEST(judges_bodies) {
+  for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+    CHECK(body_is_right(&bodies[i]));
+  }
+}
+
+/* Whole files. */
+static const body_case files[] = {
+    {"kernel k workgroup(1024) buffer y : write u32[] @0; { y[0] = 1; }", NULL,
+     0, NULL},
+    {"kernel k workgroup(1025) buffer y : write u32[] @0; { y[0] = 1; }",
+     "V108", 1, "1025 x 1 x 1"},
+    {"kernel k workgroup(65536, 65536, 65536) buffer y : write u32[] @0; { "
+     "y[0] = 1; }",
+     "V108", 1, "65536 x 65536 x 65536"},
+    {"kernel k buffer y : read_write u32[] @0 output; { let a = y[0]; }",
+     "V107", 1, "'y'"},
+    {"kernel k buffer y : read_write u32[] @0; { let a = y[0]; }", NULL, 0,
+     NULL},
+    {"kernel k buffer y : read_write u32[] @0 output; { atomic_add(y[0], 1); }",
+     NULL, 0, NULL},
+    {"kernel k buffer y : write u32[] @0; shared a : f64[20000]; shared b : "
+     "u8[200000]; { y[0] = 1; }",
+     "V109", 1, "take 360000 bytes, 'b' alone 200000"},
+    {"kernel k queue(u32) buffer y : read_write u32[] @0; { y[uniform(item)] = "
+     "1; }",
+     "V104", 1, "uniform in queue kernel 'k'"},
+};
+
+TEST(judges_files) {
+  for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    const body_case *c = &files[i];
+    vyre_diagnostics found = {0};
+    vyre_status st = {0};
+    vyre_code code = check_text(c->body, &found, &st);
+    if (found.count != (c->rule != NULL)) printf("    %s\n", c->body);
+    CHECK_U64(found.count, c->rule != NULL);
+    CHECK(code == (c->rule ? VYRE_INVALID_PROGRAM : VYRE_OK));
+    if (c->rule) CHECK_TEXT(found.items[0].rule, c->rule);
+    if (c->rule) CHECK_HAS(found.items[0].message, c->message);
+    vyre_diagnostics_finish(&found);
+  }
+}
+
+TEST(tells_all_findings_in_order) {
+  vyre_diagnostics found = {0};
+  vyre_status st = {0};
+  CHECK(check_text(kernel_text("if (l > 2) { barrier(); }\n"
+                               "tile[99] = 1;\n"
+                               "if (l > 3) { y[0] = uniform(l); }\n"
+                               "return;\n"
+                               "y[0] = 1;"),
+                   &found, &st) == VYRE_INVALID_PROGRAM);
+  CHECK_U64(found.count, 4);
+  static const char *const rules[] = {"V100", "V105", "V101", "V106"};
+  for (size_t i = 0; i < 4; i++) CHECK_TEXT(found.items[i].rule, rules[i]);
+  CHECK_HAS(st.message, "V100");
+  CHECK_HAS(st.message, "test.vyre:9:");
+  vyre_diagnostics_finish(&found);
+}
+
+/* A chain of functions is fine; one that multiplies, or nests too deep, is
+ * not. */
+TEST(limits_what_inlining_makes) {
+  char text[32768];
+  size_t at = (size_t)sprintf(text, "fn g0(x: u32) -> u32 { return x; }\n");
+  for (int i = 1; i < 120; i++) {
+    at += (size_t)sprintf(
+        text + at, "fn g%d(x: u32) -> u32 { return g%d(x) + 1; }\n", i, i - 1);
+  }
+  sprintf(text + at,
+          "kernel k buffer y : write u32[] @0; { y[0] = g119(3u); }\n");
+  vyre_diagnostics found = {0};
+  vyre_status st = {0};
+  CHECK_OK(check_text(text, &found, &st), st);
+
+  at = (size_t)sprintf(text, "fn g0(x: u32) -> u32 { return x; }\n");
+  for (int i = 1; i < 120; i++) {
+    at += (size_t)sprintf(text + at,
+                          "fn g%d(x: u32) -> u32 { for (let k = 0u; k < x; "
+                          "k++) { if (g%d(x) > k) return k; } return x; }\n",
+                          i, i - 1);
+  }
+  sprintf(text + at,
+          "kernel k buffer y : write u32[] @0; { y[0] = g119(3u); }\n");
+  CHECK(check_text(text, &found, &st) == VYRE_INVALID_PROGRAM);
+  CHECK_U64(found.count, 1);
+  CHECK_TEXT(found.items[0].rule, "V110");
+  vyre_diagnostics_finish(&found);
+}
+
+TEST(needs_no_diagnostics) {
+  vyre_module *module = parse_module(kernel_text("if (l > 2) { barrier(); }"));
+  vyre_status st = {0};
+  CHECK_FAILS(vyre_program_validate(vyre_module_kernel(module, 0), NULL, &st),
+              st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM);
+  CHECK(vyre_program_validate(vyre_module_kernel(module, 0), NULL, NULL) ==
+        VYRE_INVALID_PROGRAM);
+  st = (vyre_status){0};
+  CHECK_FAILS(vyre_program_validate(NULL, NULL, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_INVALID_ARGUMENT);
+  vyre_module_release(module);
+}
+
+TEST(checks_buffers_without_a_body) {
+  vyre_buffer_decl buffers[] = {
+      {.name = "a", .binding = 1, .element = VYRE_ELEMENT_U32},
+      {.name = "b", .binding = 1, .element = VYRE_ELEMENT_U32}};
+  vyre_program_desc desc = {buffers, 2, {64, 1, 1}};
+  vyre_program *program = NULL;
+  vyre_status st = {0};
+  CHECK_OK(vyre_program_create(&desc, (vyre_allocator){0}, &program, &st), st);
+  CHECK_FAILS(vyre_program_validate(program, NULL, &st), st,
+              VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM);
+  vyre_program_release(program);
+  buffers[1].binding = 2;
+  st = (vyre_status){0};
+  CHECK_OK(vyre_program_create(&desc, (vyre_allocator){0}, &program, &st), st);
+  CHECK_OK(vyre_program_validate(program, NULL, &st), st);
+  vyre_program_release(program);
+}
+
+static const char sweep_text[] =
+    "fn f(v: u32) -> u32 { if (v > 3) return 7; return v * 2; }\n"
+    "kernel k workgroup(64) over(y)\n"
+    "buffer y : read_write u32[] @0;\nuniform n : u32 @1;\n"
+    "shared tile : u32[64];\n"
+    "{\n    let l = local_id.x;\n    var a = f(l);\n"
+    "    for (let k = 0u; k < n; k++) {\n"
+    "        if (a > 3) { a = k; barrier(); } else { a += l; }\n"
+    "        if (l == k) break;\n        tile[99] = a;\n    }\n"
+    "    if (a < len(y)) y[a] = tile[l];\n}\n";
+
+/* Parsing and validating, with findings, under a failing allocator. */
+static vyre_code sweep_scenario(vyre_allocator allocator, vyre_status *st) {
+  vyre_module *module = NULL;
+  vyre_diagnostics found = {.arena.allocator = allocator};
+  vyre_code code = vyre_module_parse(sweep_text, sizeof sweep_text - 1, "",
+                                     allocator, &module, &found, st);
+  if (code == VYRE_OK) {
+    code = vyre_program_validate(vyre_module_kernel(module, 0), &found, st);
+    if (code == VYRE_INVALID_PROGRAM) code = VYRE_OK;
+  }
+  vyre_diagnostics_finish(&found);
+  vyre_module_release(module);
+  return code;
+}
+
+TEST(survives_running_out_of_memory) {
+  CHECK(sweep_allocations(sweep_scenario) > 5);
+}
+
+TEST_MAIN(TEST_ENTRY(every_rule_has_examples_that_are_right),
+          TEST_ENTRY(judges_bodies), TEST_ENTRY(judges_files),
+          TEST_ENTRY(tells_all_findings_in_order),
+          TEST_ENTRY(limits_what_inlining_makes),
+          TEST_ENTRY(needs_no_diagnostics),
+          TEST_ENTRY(checks_buffers_without_a_body),
+          TEST_ENTRY(survives_running_out_of_memory))

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* `vyre run`: load, compile, bind, dispatch, show. */
+#include <string.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "output.h"
+#include "run.h"
+
+static const char *const backends[] = {"auto", "ref"};
+
+/* Opens the device and compiles. False without a problem means findings. */
+static bool compile(run_state *s, problem *wrong) {
+  vyre_status st = {0};
+  vyre_compile_options options;
+  memcpy(options.workgroup, s->flags.workgroup, sizeof options.workgroup);
+  if (vyre_device_open(backends[s->flags.backend], vyre_allocator_heap(),
+                       &s->device, &st) == VYRE_OK &&
+      vyre_pipeline_compile(s->device, s->program, &options, &s->pipeline,
+                            &s->file.findings, &st) == VYRE_OK) {
+    return true;
+  }
+  if (s->file.findings.count == 0) {
+    wrong->file = s->file.in.label;
+    problem_from_status(wrong, &st);
+  }
+  return false;
+}
+
+static bool print_now(void *self, const char *text, size_t length) {
+  (void)self;
+  return write_all(STDERR_FILENO, text, length);
+}
+
+static bool dispatch(run_state *s, problem *wrong) {
+  vyre_status st = {0};
+  vyre_dispatch_desc desc = {
+      .inputs = s->inputs,
+      .input_count = s->input_count,
+      .outputs = s->outputs,
+      .output_count = s->output_count,
+      .max_iterations = s->flags.max_iterations,
+      .print = s->flags.json ? sink_writer(&s->printed)
+                             : (vyre_writer){print_now, NULL},
+  };
+  memcpy(desc.grid, s->flags.grid, sizeof desc.grid);
+  if (s->flags.check) {
+    desc.check = (vyre_check_options){.out_of_bounds = true,
+                                      .races = true,
+                                      .schedules = (uint32_t)s->flags.schedules,
+                                      .seed = s->flags.seed};
+    desc.report = &s->report;
+  }
+  if (vyre_dispatch_grid(s->pipeline, &desc, s->grid, &st) == VYRE_OK &&
+      vyre_dispatch(s->pipeline, &desc, &st) == VYRE_OK) {
+    return true;
+  }
+  return problem_from_status(wrong, &st);
+}
+
+static void finish(run_state *s) {
+  for (size_t i = 0; i < s->buffer_count; i++) data_finish(&s->buffers[i].in);
+  vyre_check_report_finish(&s->report);
+  vyre_pipeline_release(s->pipeline);
+  vyre_device_release(s->device);
+  kernel_file_finish(&s->file);
+  sink_finish(&s->printed);
+  vyre_arena_finish(&s->arena);
+}
+
+int cmd_run(int count, char **words, bool json) {
+  run_state s = {.flags = {.json = json}};
+  problem wrong = {0};
+  int code = EXIT_FINE;
+  s.flags.sets.arena = &s.arena;
+  s.flags.outs.arena = &s.arena;
+  if (!run_read_flags(count, words, &s.flags, &wrong)) {
+    code = problem_report(&wrong, json);
+  } else {
+    s.program =
+        kernel_file_open(s.flags.file, s.flags.kernel, &s.file, json, &code);
+  }
+  if (s.program) {
+    bool ran =
+        compile(&s, &wrong) && run_bind(&s, &wrong) && dispatch(&s, &wrong);
+    code = ran ? run_publish(&s) : kernel_file_report(&s.file, &wrong, json);
+  }
+  finish(&s);
+  return code;
+}

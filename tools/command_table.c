@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "command_table.h"
+
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static const char *const sync_choices[] = {"final", "participates", NULL};
+static const char *const backend_choices[] = {"auto", "ref", NULL};
+static const char *const target_choices[] = {"ir", "bin", NULL};
+
+#define JSON_FLAG \
+  {.name = "--json", .help = "answer in JSON", .type = FLAG_SWITCH}
+#define KERNEL_FLAG                                             \
+  {.name = "--kernel",                                          \
+   .letter = "-k",                                              \
+   .value = "NAME",                                             \
+   .help = "which kernel; not needed if the file has only one", \
+   .type = FLAG_TEXT}
+#define NUMBER_FLAG(flag, must, text) \
+  {.name = (flag),                    \
+   .value = "N",                      \
+   .help = (text),                    \
+   .type = FLAG_U64,                  \
+   .required = (must)}
+
+static const flag_doc check_flags[] = {JSON_FLAG};
+
+static const flag_doc fmt_flags[] = {
+    {.name = "--check",
+     .help = "write nothing; exit with 1 if the layout would change",
+     .type = FLAG_SWITCH},
+    {.name = "--write",
+     .letter = "-w",
+     .help = "write the file in place instead of to standard output",
+     .type = FLAG_SWITCH},
+    JSON_FLAG,
+};
+
+static const flag_doc run_flags[] = {
+    KERNEL_FLAG,
+    {.name = "--set",
+     .value = "NAME=SPEC",
+     .help = "what a buffer or uniform holds before the run",
+     .type = FLAG_LIST},
+    {.name = "--out",
+     .value = "NAME=FILE",
+     .help = "write a buffer after the run: .npy, .png, or raw bytes",
+     .type = FLAG_LIST},
+    {.name = "--grid",
+     .value = "X[,Y[,Z]]",
+     .help = "workgroups; without it, as many as cover the data",
+     .type = FLAG_TEXT},
+    {.name = "--workgroup",
+     .value = "X[,Y[,Z]]",
+     .help = "invocations of a workgroup, instead of the kernel's own",
+     .type = FLAG_TEXT},
+    {.name = "--backend",
+     .value = "NAME",
+     .help = "the device: auto (the default) or ref, the interpreter",
+     .type = FLAG_CHOICE,
+     .choices = backend_choices},
+    {.name = "--check",
+     .help = "find races, dependence on order, accesses out of bounds",
+     .type = FLAG_SWITCH},
+    {.name = "--schedules",
+     .value = "N",
+     .help = "orders of execution that --check tries (default 4)",
+     .type = FLAG_U64},
+    {.name = "--seed",
+     .value = "N",
+     .help = "of the orders that --check tries (default 1)",
+     .type = FLAG_U64},
+    {.name = "--max-iterations",
+     .value = "N",
+     .help = "most loop turns of one invocation (default 4294967295)",
+     .type = FLAG_U64},
+    {.name = "--values",
+     .help = "all values of all outputs, however long",
+     .type = FLAG_SWITCH},
+    JSON_FLAG,
+};
+
+static const flag_doc emit_flags[] = {
+    KERNEL_FLAG,
+    {.name = "--to",
+     .value = "FORM",
+     .help = "ir: text, all written out; bin: the binary form",
+     .type = FLAG_CHOICE,
+     .choices = target_choices,
+     .required = true},
+    {.name = "--output",
+     .letter = "-o",
+     .value = "FILE",
+     .help = "where to; without it, standard output",
+     .type = FLAG_TEXT},
+    JSON_FLAG,
+};
+
+static const flag_doc explain_flags[] = {JSON_FLAG};
+
+static const flag_doc queue_flags[] = {
+    NUMBER_FLAG("--initial", true, "items in the queue before the launch"),
+    NUMBER_FLAG("--capacity", true, "most items it can hold"),
+    NUMBER_FLAG("--entry-bytes", true, "bytes of one item"),
+    NUMBER_FLAG("--control-bytes", true, "bytes of head, tail and flags"),
+    NUMBER_FLAG("--budget", true, "bytes of device memory that may be used"),
+    NUMBER_FLAG("--drain", false, "drain in windows of at most N items"),
+    {.name = "--host-sync",
+     .value = "WHEN",
+     .help = "final (the default): the host looks once, at the end;\n"
+             "participates: during draining, which is refused",
+     .type = FLAG_CHOICE,
+     .choices = sync_choices},
+    JSON_FLAG,
+};
+
+static const flag_doc expansion_flags[] = {
+    NUMBER_FLAG("--initial", true, "items in the queue before the launch"),
+    NUMBER_FLAG("--expansion", true, "items that the kernel may add"),
+    NUMBER_FLAG("--entry-bytes", true, "bytes of one item"),
+    NUMBER_FLAG("--control-bytes", true, "bytes of head, tail and flags"),
+    NUMBER_FLAG("--budget", true, "bytes of device memory that may be used"),
+    JSON_FLAG,
+};
+
+static const flag_doc frontier_flags[] = {
+    {.name = "--place",
+     .help =
+         "also place every part of every wave, and say whether it fits",
+     .type = FLAG_SWITCH},
+    NUMBER_FLAG("--alignment", false,
+                "of these offsets, in bytes (default 256)"),
+    {.name = "--svg",
+     .value = "FILE",
+     .help = "draw the groups against the budget, and the placement",
+     .type = FLAG_TEXT},
+    JSON_FLAG,
+};
+
+static const flag_doc place_flags[] = {
+    {.name = "--csv",
+     .help = "answer with MiniMalloc's CSV: id,lower,upper,size,offset",
+     .type = FLAG_SWITCH},
+    {.name = "--svg",
+     .value = "FILE",
+     .help = "draw the placement",
+     .type = FLAG_TEXT},
+    JSON_FLAG,
+};
+
+static const flag_doc bindings_flags[] = {KERNEL_FLAG, JSON_FLAG};
+
+static const char check_body[] =
+    "Parses every FILE (- is standard input), checks names and types, and "
+    "proves\n"
+    "that barriers are reached by all invocations or by none. All findings "
+    "are\n"
+    "told, with their place, a fix and the rule that they break.\n";
+
+static const char fmt_body[] =
+    "Only white space changes; comments, names and literals stay. Without a\n"
+    "flag the result goes to standard output. -w leaves a file alone that is\n"
+    "laid out already.\n";
+
+static const char run_body[] =
+    "SPEC, for a buffer of N elements:\n"
+    "  data.npy         a NumPy file of the same element type, any shape\n"
+    "  FILE             raw bytes, little endian; - is standard input\n"
+    "  zeros:N          N zeros\n"
+    "  iota:N           0, 1, 2, ... N-1\n"
+    "  fill:V:N         N times V\n"
+    "  random:SEED:N    the same N values for the same seed: integers over\n"
+    "                   their whole range, floats in [0, 1)\n"
+    "  values:V,V,...   these values\n"
+    "  text:WORDS       the bytes of WORDS (u8 and bytes only)\n"
+    "  V                one value, for a uniform\n"
+    "Write ./zeros:4 for a file of that name.\n"
+    "\n"
+    "Every buffer that the kernel reads must be set. One that it only writes\n"
+    "starts as zeros; if its size is left to the run, it has as many elements\n"
+    "as the largest input, unless --set NAME=zeros:N says otherwise.\n"
+    "\n"
+    "Without --out, outputs are printed as a table; long ones are cut. A\n"
+    ".png takes u8 elements, one (grey) or three (red, green, blue) for each\n"
+    "invocation of a 2-D grid. What ran, and on which device, is told on\n"
+    "standard error.\n"
+    "\n"
+    "Exit codes: 0 fine, 1 the kernel or its data is wrong (also what --check\n"
+    "finds), 2 usage, 3 the device.\n";
+
+static const char run_example[] =
+    "example:\n"
+    "  vyre run examples/saxpy.vyre --set a=2 --set x=iota:8 \\\n"
+    "           --set y=fill:0.5:8\n";
+
+static const char queue_example[] =
+    "example: 64Ki items of 16 bytes, drained 8Ki at a time\n"
+    "  vyre plan queue --initial 4096 --capacity 65536 --entry-bytes 16 \\\n"
+    "                  --control-bytes 128 --budget 2097152 --drain 8192\n";
+
+static const char expansion_body[] =
+    "The queue should hold initial + expansion items. If the budget is too\n"
+    "small for that, it is cut, but never below the initial items.\n";
+
+static const char expansion_example[] =
+    "example:\n"
+    "  vyre plan expansion --initial 4 --expansion 100 --entry-bytes 8 \\\n"
+    "                      --control-bytes 16 --budget 96\n";
+
+static const char frontier_body[] =
+    "FILE (- is standard input) is a JSON object:\n"
+    "  {\"resident_graph_bytes\": 16000, \"budget_bytes\": 131072,\n"
+    "   \"readback_bytes\": 0,\n"
+    "   \"waves\": [[1024, 512, 256], [2048, 1024, 512]],\n"
+    "   \"dependencies\": [[0, 1]]}\n"
+    "A wave is [frontier, scratch, output] bytes and holds frontier +\n"
+    "4 * scratch + output while it runs. A dependency [before, after] puts\n"
+    "wave `after` in a later group than wave `before`.\n";
+
+static const char frontier_example[] =
+    "example:\n"
+    "  vyre plan frontier examples/plans/bfs.json --place --svg bfs.svg\n";
+
+static const char place_body[] =
+    "FILE (- is standard input) is a JSON object:\n"
+    "  {\"alignment\": 256,\n"
+    "   \"intervals\": [{\"id\": \"a\", \"size\": 4096, \"first_group\": 0,\n"
+    "                  \"last_group\": 2, \"alignment\": 64}]}\n"
+    "(both groups included; id and alignment may be left out) or a CSV table:\n"
+    "  id,lower,upper,size\n"
+    "  a,0,3,4096\n"
+    "(lower included, upper not; columns in any order). A column `offset` may\n"
+    "be there and is ignored: this plans afresh. The table for people names\n"
+    "intervals by their position in the input, from 0; the others by id.\n";
+
+static const char bindings_body[] =
+    "FILE (- is standard input) is a kernel file, or a JSON object:\n"
+    "  {\"workgroup\": [64, 1, 1],\n"
+    "   \"buffers\": [\n"
+    "     {\"name\": \"x\", \"binding\": 0, \"access\": \"read\",\n"
+    "      \"element\": \"f32\", \"count\": 1024},\n"
+    "     {\"name\": \"y\", \"binding\": 1, \"access\": \"read_write\",\n"
+    "      \"element\": \"f32\"}],\n"
+    "   \"input_lengths\": [4096, {\"bytes\": 8192, \"resident\": true}]}\n"
+    "Buffers need name, binding, access (read, write, read_write, uniform,\n"
+    "workgroup) and element (bool, u8 ... u64, i8 ... i64, f16, bf16, f32, "
+    "f64,\n"
+    "bytes). They may have kind (global, shared, uniform, persistent), count\n"
+    "(0: sized by what is bound), is_output, pipeline_live_out,\n"
+    "preferred_alignment, coalesce_axis (0, 1, 2 or null) and cache_locality\n"
+    "(temporal, streaming, random). With input_lengths, in bytes and in input\n"
+    "order, inputs are checked and run-time sizes are worked out. JSON begins\n"
+    "with a brace and its name does not end in .vyre; -k is for kernel "
+    "files.\n";
+
+const command_doc command_table[] = {
+    {.name = "check",
+     .summary = "whether kernels are right, and what to do if not",
+     .operand_kind = OPERAND_FILES,
+     .operand = "FILE|-...",
+     .flags = check_flags,
+     .flag_count = COUNT(check_flags),
+     .body = check_body,
+     .example = "example:\n"
+                "  vyre check examples/saxpy.vyre\n"},
+    {.name = "fmt",
+     .summary = "lay out a kernel file the way everybody's looks",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = fmt_flags,
+     .flag_count = COUNT(fmt_flags),
+     .body = fmt_body,
+     .example = "example:\n"
+                "  vyre fmt -w examples/saxpy.vyre\n"},
+    {.name = "run",
+     .summary = "run a kernel on data and show what came out",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = run_flags,
+     .flag_count = COUNT(run_flags),
+     .body = run_body,
+     .example = run_example},
+    {.name = "emit",
+     .summary = "a kernel in another form",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = emit_flags,
+     .flag_count = COUNT(emit_flags),
+     .body = "FILE is a kernel file, or the binary form of one.\n",
+     .example = "example:\n"
+                "  vyre emit examples/saxpy.vyre --to bin -o saxpy.vyrebin\n"},
+    {.name = "explain",
+     .summary = "what a rule wants, with an example of each side",
+     .operand_kind = OPERAND_RULE,
+     .operand = "[RULE]",
+     .flags = explain_flags,
+     .flag_count = COUNT(explain_flags),
+     .body = "Without RULE, lists all rules.\n",
+     .example = "example:\n"
+                "  vyre explain V012\n"},
+    {.name = "plan queue",
+     .summary = "the bytes of a device work queue",
+     .flags = queue_flags,
+     .flag_count = COUNT(queue_flags),
+     .body = "N is a whole number from 0 to 18446744073709551615.\n",
+     .example = queue_example},
+    {.name = "plan expansion",
+     .summary = "the largest queue that a budget holds",
+     .flags = expansion_flags,
+     .flag_count = COUNT(expansion_flags),
+     .body = expansion_body,
+     .example = expansion_example},
+    {.name = "plan frontier",
+     .summary = "waves into groups that keep a byte budget",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = frontier_flags,
+     .flag_count = COUNT(frontier_flags),
+     .body = frontier_body,
+     .example = frontier_example},
+    {.name = "plan place",
+     .summary = "lifetimes and sizes into offsets of one allocation",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = place_flags,
+     .flag_count = COUNT(place_flags),
+     .body = place_body,
+     .example = "example:\n"
+                "  vyre plan place examples/plans/minimalloc.csv --csv\n"},
+    {.name = "plan bindings",
+     .summary = "what is bound where, in which role and order",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = bindings_flags,
+     .flag_count = COUNT(bindings_flags),
+     .body = bindings_body,
+     .example = "example:\n"
+                "  vyre plan bindings examples/plans/saxpy.json\n"},
+};
+
+const size_t command_count = COUNT(command_table);
+
+const command_doc *find_command(const char *name) {
+  for (size_t i = 0; i < command_count; i++) {
+    if (strcmp(command_table[i].name, name) == 0) return &command_table[i];
+  }
+  return NULL;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The parts of `vyre run`. */
+#ifndef VYRE_TOOLS_RUN_H
+#define VYRE_TOOLS_RUN_H
+
+#include "vyre/binding.h"
+#include "vyre/dispatch.h"
+
+#include "args.h"
+#include "data_spec.h"
+#include "kernel_file.h"
+
+typedef struct run_flags {
+  const char *file, *kernel;
+  word_list sets, outs;           /* NAME=SPEC, NAME=FILE */
+  uint32_t grid[3], workgroup[3]; /* 0: not given */
+  size_t backend;
+  uint64_t schedules, seed, max_iterations;
+  bool check, values, json;
+} run_flags;
+
+/* A buffer of the kernel and what is done with it. */
+typedef struct run_buffer {
+  const vyre_buffer_decl *decl;
+  const vyre_binding *binding;
+  const char *spec; /* of --set; NULL: none */
+  const char *path; /* of --out; NULL: none */
+  buffer_data in;
+  unsigned char *out; /* what the kernel wrote; NULL if it does not */
+  size_t out_length;
+  uint64_t count; /* elements */
+} run_buffer;
+
+typedef struct run_state {
+  run_flags flags;
+  vyre_arena arena;
+  kernel_file file;
+  vyre_program *program; /* the file's */
+  vyre_device *device;
+  vyre_pipeline *pipeline;
+  run_buffer *buffers; /* in binding order, without the shared ones */
+  size_t buffer_count;
+  vyre_input *inputs;
+  vyre_output *outputs;
+  size_t input_count, output_count;
+  uint32_t grid[3];
+  vyre_check_report report;
+  sink printed; /* by print(...), for JSON */
+} run_state;
+
+bool run_read_flags(int count, char **words, run_flags *f, problem *wrong);
+
+/* Finds the buffers that --set and --out name, reads or makes their elements and
+ * gives every output its memory. */
+bool run_bind(run_state *s, problem *wrong);
+
+/* "ran saxpy on ref: ..." */
+void run_tell(const run_state *s, sink *out);
+
+/* Tells findings of --check. */
+void run_tell_findings(const run_state *s, sink *out);
+
+/* Writes and prints the outputs. Returns the exit code. */
+int run_publish(run_state *s);
+
+/* The invocations of the run in x, y, z. */
+void run_extent(const run_state *s, uint64_t out[3]);
+
+#endif

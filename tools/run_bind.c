@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Which data goes to which buffer of the kernel. */
+#include <stdio.h>
+#include <string.h>
+
+#include "element_text.h"
+#include "run.h"
+#include "words.h"
+
+enum { MOST_NAMES = 64, SHOWN_NAME = 80 };
+
+static bool takes_input(const run_buffer *b) {
+  return b->binding->input_index != VYRE_NO_INDEX;
+}
+
+static bool gives_output(const run_buffer *b) {
+  return b->binding->output_index != VYRE_NO_INDEX;
+}
+
+static bool list_buffers(run_state *s, problem *wrong) {
+  const vyre_binding_plan *plan = vyre_pipeline_bindings(s->pipeline);
+  size_t count;
+  const vyre_buffer_decl *decls = vyre_program_buffers(s->program, &count);
+  size_t room = plan->binding_count + 1;
+  s->buffers = vyre_arena_alloc(&s->arena, room * sizeof *s->buffers, 0);
+  s->inputs = vyre_arena_alloc(&s->arena, room * sizeof *s->inputs, 0);
+  s->outputs = vyre_arena_alloc(&s->arena, room * sizeof *s->outputs, 0);
+  if (!s->buffers || !s->inputs || !s->outputs) {
+    return problem_no_memory(wrong, "the list of buffers");
+  }
+  s->input_count = plan->input_count;
+  s->output_count = plan->output_count;
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *binding = &plan->bindings[i];
+    if (binding->role == VYRE_ROLE_SHARED) continue;
+    s->buffers[s->buffer_count++] =
+        (run_buffer){.decl = &decls[binding->buffer_index], .binding = binding};
+  }
+  return true;
+}
+
+static bool no_such_buffer(run_state *s, const char *flag_name,
+                           const char *word, size_t length, problem *wrong) {
+  const char *names[MOST_NAMES];
+  char list[300] = "", shown[SHOWN_NAME];
+  size_t used = 0, count = 0;
+  for (; count < s->buffer_count && count < MOST_NAMES; count++) {
+    names[count] = s->buffers[count].decl->name;
+    if (used < sizeof list) {
+      used += (size_t)snprintf(list + used, sizeof list - used, "%s%.40s",
+                               count ? ", " : "", names[count]);
+    }
+  }
+  show_into(shown, sizeof shown, word, length);
+  const char *meant = nearest_word(word, length, names, count);
+  problem_set(wrong, KIND_USAGE, "", "%s: kernel '%s' has no buffer '%s'",
+              flag_name, vyre_program_name(s->program), shown);
+  if (meant) {
+    problem_fix(wrong, "did you mean %s? It has %s", meant, list);
+  } else {
+    problem_fix(wrong, "name one of %s", count ? list : "its buffers: none");
+  }
+  return false;
+}
+
+/* Takes NAME=REST apart and finds the buffer. */
+static run_buffer *find_buffer(run_state *s, const char *flag_name,
+                               const char *word, const char **rest,
+                               problem *wrong) {
+  const char *equals = strchr(word, '=');
+  if (!equals || equals == word || !equals[1]) {
+    char shown[SHOWN_NAME];
+    show_into(shown, sizeof shown, word, strlen(word));
+    bool set = strcmp(flag_name, "--set") == 0;
+    problem_set(wrong, KIND_USAGE, "", "%s '%s' is not NAME=%s", flag_name,
+                shown, set ? "SPEC" : "FILE");
+    problem_fix(wrong, "write it as in %s",
+                set ? "--set x=iota:1024" : "--out y=y.npy");
+    return NULL;
+  }
+  size_t length = (size_t)(equals - word);
+  *rest = equals + 1;
+  for (size_t i = 0; i < s->buffer_count; i++) {
+    const char *name = s->buffers[i].decl->name;
+    if (strlen(name) == length && memcmp(name, word, length) == 0) {
+      return &s->buffers[i];
+    }
+  }
+  no_such_buffer(s, flag_name, word, length, wrong);
+  return NULL;
+}
+
+static bool twice(const char *flag_name, const char *name, problem *wrong) {
+  problem_set(wrong, KIND_USAGE, "", "%s %s is given twice", flag_name, name);
+  problem_fix(wrong, "keep one %s %s=...", flag_name, name);
+  return false;
+}
+
+static bool match_sets(run_state *s, problem *wrong) {
+  size_t standard = strcmp(s->flags.file, "-") == 0;
+  for (size_t i = 0; i < s->flags.sets.list.count; i++) {
+    const char *spec;
+    run_buffer *b =
+        find_buffer(s, "--set", word_at(&s->flags.sets, i), &spec, wrong);
+    if (!b) return false;
+    if (b->spec) return twice("--set", b->decl->name, wrong);
+    b->spec = spec;
+    standard += strcmp(spec, "-") == 0;
+    if (standard > 1) {
+      return problem_set(wrong, KIND_USAGE, "put one of them into a file",
+                         "standard input is asked for twice");
+    }
+  }
+  return true;
+}
+
+static bool same_file(const run_state *s, const run_buffer *b) {
+  for (size_t i = 0; i < s->buffer_count; i++) {
+    const run_buffer *other = &s->buffers[i];
+    if (other != b && other->path && strcmp(other->path, b->path) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool match_outs(run_state *s, problem *wrong) {
+  for (size_t i = 0; i < s->flags.outs.list.count; i++) {
+    const char *path;
+    run_buffer *b =
+        find_buffer(s, "--out", word_at(&s->flags.outs, i), &path, wrong);
+    if (!b) return false;
+    if (b->path) return twice("--out", b->decl->name, wrong);
+    b->path = path;
+    if (!gives_output(b)) {
+      return problem_set(wrong, KIND_USAGE, "leave it out",
+                         "--out %s: the kernel does not write this buffer",
+                         b->decl->name);
+    }
+    if (same_file(s, b)) {
+      return problem_set(wrong, KIND_USAGE, "give each a file of its own",
+                         "--out %s: two buffers go to '%.200s'", b->decl->name,
+                         path);
+    }
+    if (s->flags.json && strcmp(path, "-") == 0) {
+      return problem_set(wrong, KIND_USAGE, "name a file, or leave --json out",
+                         "--out %s=- and --json both want standard output",
+                         b->decl->name);
+    }
+  }
+  return true;
+}
+
+static bool read_inputs(run_state *s, problem *wrong) {
+  for (size_t i = 0; i < s->buffer_count; i++) {
+    run_buffer *b = &s->buffers[i];
+    if (!takes_input(b)) continue;
+    const char *name = b->decl->name;
+    bool uniform = b->decl->access == VYRE_ACCESS_UNIFORM;
+    if (!b->spec) {
+      problem_set(wrong, KIND_USAGE, "", "%s '%s' has no data",
+                  uniform ? "uniform" : "buffer", name);
+      if (uniform) {
+        problem_fix(wrong, "add --set %s=VALUE", name);
+      } else {
+        problem_fix(wrong, "add --set %s=FILE, or --set %s=zeros:%u", name,
+                    name, b->decl->count ? b->decl->count : 1024);
+      }
+      return false;
+    }
+    if (!data_read(b->spec, b->decl, &s->arena, &b->in, wrong)) return false;
+    b->count = b->in.count;
+    s->inputs[b->binding->input_index] =
+        (vyre_input){b->in.bytes, b->in.length};
+  }
+  return true;
+}
+
+/* The size of an output that only the run decides: that of the largest input.
+ * False if there is none. */
+static bool default_count(const run_state *s, uint64_t *count) {
+  bool found = false;
+  *count = 0;
+  for (size_t i = 0; i < s->buffer_count; i++) {
+    const run_buffer *b = &s->buffers[i];
+    if (b->decl->access == VYRE_ACCESS_UNIFORM || !takes_input(b)) continue;
+    if (b->count > *count) *count = b->count;
+    found = true;
+  }
+  return found;
+}
+
+static bool size_output(run_state *s, run_buffer *b, problem *wrong) {
+  const char *name = b->decl->name;
+  if (takes_input(b)) return true;
+  if (b->spec) {
+    if (strncmp(b->spec, "zeros:", 6) != 0) {
+      problem_set(wrong, KIND_USAGE, "",
+                  "--set %s: the kernel only writes this buffer, which begins "
+                  "as zeros",
+                  name);
+      problem_fix(wrong, "write --set %s=zeros:N to say how large it is", name);
+      return false;
+    }
+    if (!data_read(b->spec, b->decl, &s->arena, &b->in, wrong)) return false;
+    b->count = b->in.count;
+    return true;
+  }
+  b->count = b->decl->count;
+  if (b->count || default_count(s, &b->count)) return true;
+  problem_set(wrong, KIND_USAGE, "", "how large '%s' is, nothing says", name);
+  problem_fix(wrong, "add --set %s=zeros:N", name);
+  return false;
+}
+
+static bool make_outputs(run_state *s, problem *wrong) {
+  for (size_t i = 0; i < s->buffer_count; i++) {
+    run_buffer *b = &s->buffers[i];
+    if (!gives_output(b)) continue;
+    if (!size_output(s, b, wrong)) return false;
+    buffer_data memory;
+    if (!data_zeros(b->decl, b->count, &s->arena, &memory, wrong)) return false;
+    b->out = (unsigned char *)memory.bytes;
+    b->out_length = memory.length;
+    s->outputs[b->binding->output_index] = (vyre_output){b->out, b->out_length};
+  }
+  return true;
+}
+
+bool run_bind(run_state *s, problem *wrong) {
+  return list_buffers(s, wrong) && match_sets(s, wrong) &&
+         match_outs(s, wrong) && read_inputs(s, wrong) &&
+         make_outputs(s, wrong);
+}
