@@ -68,7 +68,7 @@ if [ "$lines" -gt 400 ]; then echo "$lines lines"; fi |
 # Formatted sources open a function in the first column and close it there.
 awk 'FNR == 1 { start = 0 }
   /^[A-Za-z_].*[{]$/ || (/^ .*\) [{]$/ && !start) {
-    if ($0 !~ /^(struct|union|enum|typedef|extern)/) start = FNR }
+    if ($0 !~ /^(struct|union|enum|typedef|extern)|= [{]$/) start = FNR }
   /^}/ { if (start && FNR - start + 1 > 100)
            printf "%s:%d: %d lines\n", FILENAME, start, FNR - start + 1
          start = 0 }' "${c_files[@]}" | complain "a function has at most 100 lines"

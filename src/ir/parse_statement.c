@@ -175,6 +175,11 @@ static vyre__id read_expression(vyre__parser *p) {
   return id;
 }
 
+static bool is_word(const vyre__symbol *symbol, const char *word) {
+  return symbol->length == strlen(word) &&
+         memcmp(symbol->text, word, symbol->length) == 0;
+}
+
 /* Words of C that begin statements here are none. */
 static bool tell_foreign_statement(vyre__parser *p) {
   const vyre__token *token = &p->now.token;
@@ -186,8 +191,8 @@ static bool tell_foreign_statement(vyre__parser *p) {
   if (vyre__p_assigned_op(next) != VYRE__OP_COUNT) return false;
   const char *fix = vyre__foreign_word(symbol->text, symbol->length);
   if (!fix ||
-      (next == VYRE__T_LPAREN && memcmp(symbol->text, "switch", 6) &&
-       memcmp(symbol->text, "elif", 4) && memcmp(symbol->text, "elseif", 6))) {
+      (next == VYRE__T_LPAREN && !is_word(symbol, "switch") &&
+       !is_word(symbol, "elif") && !is_word(symbol, "elseif"))) {
     return false;
   }
   vyre__p_syntax(p, vyre__p_span(token), "V029", fix,
