@@ -190,9 +190,8 @@ static bool tell_foreign_statement(vyre__parser *p) {
   unsigned next = vyre__p_peek(p).kind;
   if (vyre__p_assigned_op(next) != VYRE__OP_COUNT) return false;
   const char *fix = vyre__foreign_word(symbol->text, symbol->length);
-  if (!fix ||
-      (next == VYRE__T_LPAREN && !is_word(symbol, "switch") &&
-       !is_word(symbol, "elif") && !is_word(symbol, "elseif"))) {
+  if (!fix || (next == VYRE__T_LPAREN && !is_word(symbol, "switch") &&
+               !is_word(symbol, "elif") && !is_word(symbol, "elseif"))) {
     return false;
   }
   vyre__p_syntax(p, vyre__p_span(token), "V029", fix,
