@@ -106,8 +106,8 @@ static void bad(vyre__lexer *lexer, vyre__token *token, vyre__lex_error error,
 }
 
 static void lex_name(vyre__lexer *lexer, vyre__token *token) {
-  uint32_t at = lexer->at + 1;
-  while (class_at(lexer, at) & WORD) at++;
+  uint32_t at = lexer->at + 1, end = lexer->length;
+  while (at < end && (classes[(unsigned char)lexer->text[at]] & WORD)) at++;
   uint32_t length = at - lexer->at;
   if (length > VYRE__MAX_NAME) {
     bad(lexer, token, VYRE__LEX_LONG, at);
@@ -118,7 +118,8 @@ static void lex_name(vyre__lexer *lexer, vyre__token *token) {
   lexer->at = at;
   if (!lexer->symbols) return;
   token->symbol =
-      vyre__intern(lexer->symbols, text, length, vyre__hash_name(text, length));
+      vyre__intern(lexer->symbols, text, length,
+                   vyre__hash_name(text, length, lexer->length - token->start));
   token->kind = lexer->symbols->items[token->symbol].kind;
 }
 
@@ -148,13 +149,14 @@ static void lex_string(vyre__lexer *lexer, vyre__token *token, char quote) {
   uint32_t at = lexer->at + 1;
   for (;; at++) {
     char c = byte_at(lexer, at);
-    if (c == '\0' || c == '\n') {
+    if (c == '\0' || c == '\n' || c == '\r') {
       /* A lone quote is one character; a string is the rest of its line. */
       uint32_t end = quote == '"' ? at : lexer->at + 1;
       bad(lexer, token, quote == '"' ? VYRE__LEX_STRING : VYRE__LEX_QUOTE, end);
       return;
     }
-    if (c == '\\' && at + 1 < lexer->length && lexer->text[at + 1] != '\n') {
+    char next = byte_at(lexer, at + 1);
+    if (c == '\\' && next != '\0' && next != '\n' && next != '\r') {
       at++;
     } else if (c == quote) {
       break;
@@ -228,36 +230,39 @@ static void lex_operator(vyre__lexer *lexer, vyre__token *token,
   }
 }
 
-vyre__token vyre__lex(vyre__lexer *lexer) {
+void vyre__lex_to(vyre__lexer *lexer, vyre__token *token) {
   bool blank = skip_blank(lexer);
-  vyre__token token = {.kind = VYRE__T_END,
-                       .start = lexer->at,
-                       .line = lexer->line,
-                       .column = lexer->at - lexer->line_start + 1};
+  *token = (vyre__token){.kind = VYRE__T_END,
+                         .start = lexer->at,
+                         .line = lexer->line,
+                         .column = lexer->at - lexer->line_start + 1};
   if (!blank) {
-    token.kind = VYRE__T_BAD;
-    token.error = VYRE__LEX_COMMENT;
-    token.length = 2;
-    lexer->at = lexer->length;
-    return token;
+    bad(lexer, token, VYRE__LEX_COMMENT, lexer->length);
+    token->length = 2;
+    return;
   }
-  if (lexer->at >= lexer->length) return token;
+  if (lexer->at >= lexer->length) return;
   unsigned char c = (unsigned char)lexer->text[lexer->at];
   unsigned class = classes[c];
   if (class == LETTER) {
-    lex_name(lexer, &token);
+    lex_name(lexer, token);
   } else if (class == DIGIT ||
              (c == '.' && class_at(lexer, lexer->at + 1) == DIGIT)) {
-    lex_number(lexer, &token);
+    lex_number(lexer, token);
   } else if (c == '"' || c == '\'') {
-    lex_string(lexer, &token, (char)c);
+    lex_string(lexer, token, (char)c);
   } else if (c == '#') {
     skip_line(lexer);
-    bad(lexer, &token, VYRE__LEX_HASH, lexer->at);
+    bad(lexer, token, VYRE__LEX_HASH, lexer->at);
   } else {
-    lex_operator(lexer, &token, c);
+    lex_operator(lexer, token, c);
   }
-  token.length = lexer->at - token.start;
+  token->length = lexer->at - token->start;
+}
+
+vyre__token vyre__lex(vyre__lexer *lexer) {
+  vyre__token token;
+  vyre__lex_to(lexer, &token);
   return token;
 }
 

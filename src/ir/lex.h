@@ -101,6 +101,7 @@ typedef struct vyre__lexer {
 void vyre__lexer_init(vyre__lexer *lexer, const char *text, uint32_t length,
                       vyre__symbols *symbols);
 vyre__token vyre__lex(vyre__lexer *lexer);
+void vyre__lex_to(vyre__lexer *lexer, vyre__token *token); /* the same */
 
 /* "(" for T_LPAREN, "let" for T_LET, "a name" ... */
 const char *vyre__token_text(unsigned kind);

@@ -132,6 +132,8 @@ TEST(sources_are_checked) {
       {"x\x1B[0m", 5, VYRE__SOURCE_CONTROL, 1},
       {"x\x7F", 2, VYRE__SOURCE_CONTROL, 1},
       {"\xE2\x80\xAE", 3, VYRE__SOURCE_CONTROL, 0},
+      {"\xEF\xBB\xBFx", 4, VYRE__SOURCE_FINE, 0},
+      {"x\xEF\xBB\xBF", 4, VYRE__SOURCE_CONTROL, 1},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     size_t at;

@@ -138,7 +138,7 @@ static void tell_bad(vyre__parser *p, const vyre__token *token) {
 
 void vyre__p_advance(vyre__parser *p) {
   p->now.previous = p->now.token;
-  p->now.token = vyre__lex(&p->now.lexer);
+  vyre__lex_to(&p->now.lexer, &p->now.token);
   while (p->now.token.kind == VYRE__T_BAD) {
     vyre__token bad = p->now.token;
     if (!p->now.panic) tell_bad(p, &bad);

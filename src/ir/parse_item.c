@@ -55,13 +55,13 @@ typedef struct scanner {
 } scanner;
 
 static void scan_word(vyre__parser *p, scanner *s, uint32_t end) {
-  vyre__lexer start = s->at;
-  unsigned kind = item_word(s->at.text + start.at, end - start.at);
+  unsigned kind = item_word(s->at.text + s->at.at, end - s->at.at);
+  if (kind != 0) {
+    /* At the begin of a line it is no part of a body: a brace is missing. */
+    if (s->at.at == s->at.line_start) s->braces = 0;
+    add_item(p, &s->at, kind, s->braces > 0);
+  }
   s->at.at = end;
-  if (kind == 0) return;
-  /* At the begin of a line it is no part of a body: a brace is missing. */
-  if (start.at == start.line_start) s->braces = 0;
-  add_item(p, &start, kind, s->braces > 0);
 }
 
 /* Past a comment, a string or a line of the preprocessor. */
@@ -126,7 +126,10 @@ void vyre__p_index(vyre__parser *p) {
         s.at.at++;
         break;
       default:
-        s.at.at++;
+        do {
+          at++;
+        } while (at < length && classes[text[at]] == 0);
+        s.at.at = at;
         break;
     }
   }

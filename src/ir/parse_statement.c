@@ -183,11 +183,11 @@ static bool is_word(const vyre__symbol *symbol, const char *word) {
 /* Words of C that begin statements here are none. */
 static bool tell_foreign_statement(vyre__parser *p) {
   const vyre__token *token = &p->now.token;
+  unsigned next = vyre__p_peek(p).kind; /* first: it may move the symbols */
   const vyre__symbol *symbol = vyre__p_symbol(p, token);
   if (symbol->local || symbol->item || symbol->word != VYRE__WORD_PLAIN) {
     return false;
   }
-  unsigned next = vyre__p_peek(p).kind;
   if (vyre__p_assigned_op(next) != VYRE__OP_COUNT) return false;
   const char *fix = vyre__foreign_word(symbol->text, symbol->length);
   if (!fix || (next == VYRE__T_LPAREN && !is_word(symbol, "switch") &&

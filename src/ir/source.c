@@ -26,7 +26,7 @@ static bool is_control(uint32_t point) {
          (point >= 0x7F && point <= 0x9F) ||
          (point >= 0x200E && point <= 0x200F) ||
          (point >= 0x2028 && point <= 0x202E) ||
-         (point >= 0x2066 && point <= 0x2069);
+         (point >= 0x2066 && point <= 0x2069) || point == 0xFEFF;
 }
 
 /* The character at @p at, its bytes in *length; 0 bytes if it is not UTF-8. */
@@ -71,7 +71,8 @@ vyre__source_fault vyre__source_check(const char *text, size_t length,
       *at = i;
       if (size == 0) return VYRE__SOURCE_UTF8;
       if (point == 0) return VYRE__SOURCE_NUL;
-      if (is_control(point)) return VYRE__SOURCE_CONTROL;
+      bool mark = point == 0xFEFF && i == 0; /* some editors begin so */
+      if (is_control(point) && !mark) return VYRE__SOURCE_CONTROL;
       i += size;
     }
   }

@@ -5,8 +5,8 @@
 
 enum { LONGEST = 40 }; /* names above it get no suggestion */
 
-static char fold(char c) {
-  return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+static int fold(int c) {
+  return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
 }
 
 static unsigned least(unsigned a, unsigned b) {
@@ -24,7 +24,7 @@ static unsigned distance(const char *a, size_t a_length, const char *b,
     const unsigned *two_above = rows[(i + 1) % 3];
     row[0] = (unsigned)i;
     for (size_t j = 1; j <= b_length; j++) {
-      char x = fold(a[i - 1]), y = fold(b[j - 1]);
+      int x = fold(a[i - 1]), y = fold(b[j - 1]);
       unsigned cost = least(above[j], row[j - 1]) + 1;
       cost = least(cost, above[j - 1] + (x != y));
       if (i > 1 && j > 1 && x == fold(b[j - 2]) && fold(a[i - 2]) == y) {

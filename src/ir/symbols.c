@@ -171,7 +171,7 @@ bool vyre__symbols_init(vyre__symbols *symbols, vyre_allocator allocator) {
     if (!is_word(row)) continue;
     uint32_t length = row->length;
     uint32_t number = vyre__intern(symbols, row->text, length,
-                                   vyre__hash_name(row->text, length));
+                                   vyre__hash_name(row->text, length, length));
     vyre__symbol *symbol = &symbols->items[number];
     symbol->word = row->word;
     symbol->value = row->value;
