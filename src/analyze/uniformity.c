@@ -45,6 +45,7 @@ typedef struct loop_frame {
   loop_facts *facts;
   size_t changes;    /* env.change_count where the walk began */
   uint32_t birthday; /* locals born since are the body's own */
+  fact skipped; /* a `continue` that some took: for the rest of this round */
 } loop_frame;
 
 typedef struct walker {
@@ -161,7 +162,8 @@ static void walk_statement(walker *w, vyre__id id, fact control);
 /* Who is here: those that the structure lets in, and have not left by a jump. */
 static fact here(const walker *w, fact control) {
   control = join(control, w->returned);
-  return w->loop ? join(control, w->loop->facts->divergence) : control;
+  if (!w->loop) return control;
+  return join(join(control, w->loop->facts->divergence), w->loop->skipped);
 }
 
 static void walk_if(walker *w, vyre__id id, fact control) {
@@ -213,8 +215,10 @@ static void walk_jump(walker *w, vyre__id id, fact control) {
   if (op == VYRE__OP_RETURN) {
     w->returned = join(w->returned, jump);
   } else if (w->loop) { /* other jumps stand in loops only */
-    w->loop->facts->divergence = join(w->loop->facts->divergence, jump);
-    note_leaving(w, op == VYRE__OP_CONTINUE);
+    bool continues = op == VYRE__OP_CONTINUE;
+    fact *left = continues ? &w->loop->skipped : &w->loop->facts->divergence;
+    *left = join(*left, jump);
+    note_leaving(w, continues);
   }
   w->reachable = false;
 }
@@ -259,6 +263,7 @@ static void walk_round(walker *w, vyre__id id, fact base) {
   fact head = join(join(base, w->loop->facts->divergence), w->returned);
   vyre__id body = node->b;
   w->reachable = true;
+  w->loop->skipped = (fact){0}; /* who went on is back for the next round */
   if (node->op == VYRE__OP_FOR) {
     vyre__for_parts parts = vyre__for_of(w->program, id);
     fact first = {id, w->value[parts.first]};

@@ -71,11 +71,21 @@ static const flow_case cases[] = {
      "V100", 10, 11},
     {"for (let k = 0u; k < n; k++) {\n if (l == k) break;\n}\nbarrier();", OK},
     {"for (let k = 0u; k < n; k++) {\n if (k == 3) break;\n barrier();\n}", OK},
-    {"for (let k = 0u; k < n; k++) {\n if (l == k) continue;\n barrier();\n}",
-     "V100", 11, 10},
+    /* who continues is back for the next round */
     {"for (let k = 0u; k < n; k++) {\n barrier();\n if (l == k) continue;\n"
      " y[i] = k;\n}",
-     "V100", 10, 11},
+     OK},
+    {"for (let k = 0u; k < n; k++) {\n if (l == k) continue;\n barrier();\n}",
+     "V100", 11, 10},
+    {"var k = 0u;\nwhile (k < n) {\n barrier();\n k++;\n"
+     " if (l == k) continue;\n y[i] = k;\n}",
+     OK},
+    {"var k = 0u;\nwhile (k < n) {\n barrier();\n if (l == k) continue;\n"
+     " k++;\n}",
+     "V100", 11, 10},
+    {"for (let k = 0u; k < n; k++) {\n if (l == k) continue;\n y[i] = k;\n}\n"
+     "barrier();",
+     OK},
     {"for (let k = 0u; k < n; k++) {\n if (n == k) continue;\n barrier();\n}",
      OK},
     {"for (let k = 0u; k < n; k++) {\n for (let j = 0u; j < l; j++) {\n"

@@ -50,6 +50,10 @@ bool vyre__utf8_printable(const char *text, size_t length) {
   return true;
 }
 
+size_t vyre__utf8_step(const char *text, size_t left) {
+  return left > 0 ? printable_length((const unsigned char *)text, left) : 0;
+}
+
 const char *vyre__name(const char *name, char out[VYRE__NAME_TEXT]) {
   enum { MOST = VYRE__NAME_TEXT - 4 };
   if (!name) name = "";

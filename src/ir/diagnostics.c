@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/print.h"
 #include "base/status.h"
+#include "base/utf8.h"
 
 /* --- collecting -------------------------------------------------------------*/
 
@@ -134,13 +135,24 @@ static bool is_tail(char c) {
   return ((unsigned char)c & 0xC0) == 0x80;
 }
 
-/* Source as it is, but nothing that a terminal would obey. */
+/* Text as it is, but nothing that a terminal would obey: what is no printable
+ * character is one question mark, as wide as columns_of counts it. */
 static void print_clean(vyre__printer *out, const char *text, size_t length) {
-  char buffer[WINDOW + 8];
+  char buffer[WINDOW];
   size_t count = 0;
-  for (size_t i = 0; i < length && count < sizeof buffer - 1; i++) {
-    unsigned char c = (unsigned char)text[i];
-    buffer[count++] = (char)(c == '\t' ? ' ' : c < 0x20 || c == 0x7F ? '?' : c);
+  for (size_t at = 0; at < length;) {
+    size_t step = vyre__utf8_step(text + at, length - at);
+    if (count + 4 > sizeof buffer) {
+      vyre__print(out, "%.*s", (int)count, buffer);
+      count = 0;
+    }
+    if (step > 0) {
+      memcpy(buffer + count, text + at, step);
+      count += step;
+    } else if (!is_tail(text[at])) {
+      buffer[count++] = text[at] == '\t' ? ' ' : '?';
+    }
+    at += step > 0 ? step : 1;
   }
   vyre__print(out, "%.*s", (int)count, buffer);
 }
@@ -176,7 +188,9 @@ static void print_excerpt(vyre__printer *out, source_line line, uint32_t number,
 
 static void print_place(vyre__printer *out, const char *file, uint32_t line,
                         uint32_t column) {
-  vyre__print(out, "%s:", file && *file ? file : "kernel");
+  if (!file || !*file) file = "kernel";
+  print_clean(out, file, strlen(file));
+  vyre__print(out, ":");
   if (line > 0) vyre__print(out, "%u:%u:", (unsigned)line, (unsigned)column);
 }
 

@@ -162,7 +162,26 @@ TEST(near_names_are_suggested_and_far_ones_not) {
   CHECK_TEXT(guess(""), "");
 }
 
-TEST_MAIN(TEST_ENTRY(a_finding_shows_its_line),
+/* Neither a file's name nor its text may move the cursor or turn text around. */
+TEST(nothing_that_a_terminal_obeys_is_shown) {
+  static const char source[] = "ab\x1b[31m\xC2\x9B\xE2\x80\xAE\xFF\xC3\xA9\n";
+  vyre_diagnostic item = {.rule = "V001",
+                          .line = 1,
+                          .column = 2,
+                          .length = 1,
+                          .message = "m",
+                          .fix = "f"};
+  vyre_diagnostics found = {.items = &item, .count = 1};
+  text_buffer text = {0};
+  CHECK(vyre_diagnostics_print(&found, "r\x1b[31m.vyre", source,
+                               sizeof source - 1, text_writer(&text)));
+  CHECK_HAS(text.bytes, "r?[31m.vyre:1:2: error: m [V001]\n");
+  CHECK_HAS(text.bytes, " | ab?[31m???\xC3\xA9\n");
+  CHECK(!strchr(text.bytes, 0x1b));
+}
+
+TEST_MAIN(TEST_ENTRY(nothing_that_a_terminal_obeys_is_shown),
+          TEST_ENTRY(a_finding_shows_its_line),
           TEST_ENTRY(a_second_place_is_shown),
           TEST_ENTRY(a_missing_semicolon_is_shown_where_it_belongs),
           TEST_ENTRY(letters_outside_of_ascii_do_not_move_the_caret),

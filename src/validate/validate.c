@@ -166,9 +166,46 @@ static void report_outside(vyre__validation *v, vyre__id id) {
              (unsigned)b->count);
 }
 
+/* Accesses that are made whatever the data: those under a condition, in a loop,
+ * or behind a jump may be guarded, and an access outside does no harm. */
+static void check_certain(vyre__validation *v, vyre__id id) {
+  const vyre__node *node = &v->program->nodes[id];
+  if (v->ranges.flags[id] & VYRE__RANGE_OUTSIDE) report_outside(v, id);
+  uint32_t count = vyre__child_count(v->program, id);
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_FOR:
+    case VYRE__OP_WHILE:
+      return;
+    case VYRE__OP_IF:
+    case VYRE__OP_LAND:
+    case VYRE__OP_LOR:
+    case VYRE__OP_SELECT: /* people guard with it, though it evaluates both */
+      count = 1;
+      break;
+    default:
+      break;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    check_certain(v, vyre__child(v->program, id, i));
+  }
+}
+
+static bool may_jump(const vyre_program *program, vyre__id id) {
+  if (vyre__ops[program->nodes[id].op].flags & VYRE__OPF_JUMPS) return true;
+  uint32_t count = vyre__child_count(program, id);
+  for (uint32_t i = 0; i < count; i++) {
+    if (may_jump(program, vyre__child(program, id, i))) return true;
+  }
+  return false;
+}
+
 static void check_accesses(vyre__validation *v) {
-  for (vyre__id id = 1; id < v->program->node_count; id++) {
-    if (v->ranges.flags[id] & VYRE__RANGE_OUTSIDE) report_outside(v, id);
+  vyre__id body = v->program->functions[0].body;
+  uint32_t count = vyre__child_count(v->program, body);
+  for (uint32_t i = 0; i < count; i++) {
+    vyre__id statement = vyre__child(v->program, body, i);
+    check_certain(v, statement);
+    if (may_jump(v->program, statement)) return;
   }
 }
 

@@ -81,8 +81,16 @@ static const body_case bodies[] = {
     {"y[i] = tile[l | 64];", "V105", 9, "'tile'"},
     {"y[i] = tile[l & 64];", NULL, 0, NULL},
     {"atomic_add(tile[70], 1);", "V105", 9, "'tile'"},
-    {"if (l > 63) tile[l + 64] = 1;", "V105", 9, "'tile'"},
-    {"for (let k = 64u; k < 128; k++) tile[k] = 1;", "V105", 9, "'tile'"},
+    {"{ tile[70] = 1; }", "V105", 9, "'tile'"},
+    {"if (tile[70] > 1) y[i] = 1;", "V105", 9, "'tile'"},
+    /* what may be guarded is left alone */
+    {"if (l > 63) tile[l + 64] = 1;", NULL, 0, NULL},
+    {"if (false) tile[70] = 1;", NULL, 0, NULL},
+    {"if (l + 64 < len(tile)) tile[l + 64] = 1;", NULL, 0, NULL},
+    {"if (l < 3 && tile[70] == 1) y[i] = 1;", NULL, 0, NULL},
+    {"y[i] = select(l < 3, tile[70], 0);", NULL, 0, NULL},
+    {"if (n > 3) return;\ntile[70] = 1;", NULL, 0, NULL},
+    {"for (let k = 64u; k < 128; k++) tile[k] = 1;", NULL, 0, NULL},
     {"for (let k = 0u; k < 128; k++) tile[k] = 1;", NULL, 0, NULL},
     /* statements that are never run */
     {"y[i] = 1;\nreturn;", NULL, 0, NULL},
