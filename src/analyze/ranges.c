@@ -30,8 +30,9 @@ typedef struct walker {
   vyre__id *definition; /* per local: value of an immutable one */
   vyre__range *nodes;
   uint8_t *flags;
-  bool quiet;     /* looking again: nothing is written down */
-  bool reachable; /* the end of the statement just walked */
+  unsigned budget; /* conditions that the guard at hand may still follow */
+  bool quiet;      /* looking again: nothing is written down */
+  bool reachable;  /* the end of the statement just walked */
 } walker;
 
 enum { NO_SUBJECT = UINT32_MAX };
@@ -190,7 +191,7 @@ static fact unary_fact(const vyre__node *node, vyre_type from, fact a) {
 }
 
 static fact walk_value(walker *w, vyre__id id);
-static void assume(walker *w, vyre__id condition, bool holds);
+static void suppose(walker *w, vyre__id condition, bool holds);
 
 /* Notes whether an index can be, or must be, inside. */
 static void check_access(walker *w, vyre__id id, uint32_t buffer, fact index) {
@@ -214,7 +215,7 @@ static fact chosen_arm(walker *w, vyre__id condition, vyre__id arm, bool holds,
   if (subject == NO_SUBJECT) return plain;
   size_t begin = w->env.change_count;
   w->env.nesting++;
-  assume(w, condition, holds);
+  suppose(w, condition, holds);
   fact f = w->env.locals[subject];
   env_rewind(&w->env, begin);
   w->env.nesting--;
@@ -236,7 +237,7 @@ static fact walk_both(walker *w, const vyre__node *node) {
   fact left = walk_value(w, node->a);
   size_t begin = w->env.change_count;
   w->env.nesting++;
-  assume(w, node->a, node->op == VYRE__OP_LAND);
+  suppose(w, node->a, node->op == VYRE__OP_LAND);
   fact right = walk_value(w, node->b);
   env_rewind(&w->env, begin);
   w->env.nesting--;
@@ -451,7 +452,11 @@ static bool is_lasting(const walker *w, vyre__id id) {
   return true;
 }
 
+/* What a condition says. Definitions of locals are followed, so one condition can
+ * stand for very many: the budget ends that, and knowing less is never wrong. */
 static void assume(walker *w, vyre__id condition, bool holds) {
+  if (w->budget == 0) return;
+  w->budget--;
   const vyre__node *node = &w->program->nodes[condition];
   switch ((vyre__op)node->op) {
     case VYRE__OP_NOT:
@@ -480,6 +485,15 @@ static void assume(walker *w, vyre__id condition, bool holds) {
   }
 }
 
+/* Takes a guard for granted from here on. Not while looking again at an operand
+ * of another guard: that would look again at its own operands, and so on. */
+static void suppose(walker *w, vyre__id condition, bool holds) {
+  enum { CONDITIONS = 64 };
+  if (w->quiet) return;
+  w->budget = CONDITIONS;
+  assume(w, condition, holds);
+}
+
 /* --- statements -------------------------------------------------------------*/
 
 static void walk_statement(walker *w, vyre__id id);
@@ -488,13 +502,13 @@ static void walk_if(walker *w, const vyre__node *node) {
   walk_value(w, node->a);
   size_t begin = w->env.change_count;
   w->env.nesting++;
-  assume(w, node->a, true);
+  suppose(w, node->a, true);
   walk_statement(w, node->b);
   bool first_ends = w->reachable;
   size_t middle = w->env.change_count;
   env_leave_arm(&w->env, begin, middle);
   w->reachable = true;
-  assume(w, node->a, false);
+  suppose(w, node->a, false);
   if (node->c) walk_statement(w, node->c);
   if (first_ends && w->reachable) {
     env_join_arms(&w->env, begin, middle);
@@ -576,10 +590,10 @@ static void walk_while(walker *w, const vyre__node *node) {
   bool breaks = forget_assigned(w, node->b, true);
   size_t begin = w->env.change_count;
   walk_value(w, node->a);
-  assume(w, node->a, true);
+  suppose(w, node->a, true);
   walk_statement(w, node->b);
   env_rewind(&w->env, begin);
-  if (!breaks) assume(w, node->a, false);
+  if (!breaks) suppose(w, node->a, false);
   w->env.nesting--;
   w->reachable = true;
 }

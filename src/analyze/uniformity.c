@@ -193,6 +193,7 @@ static void walk_if(walker *w, vyre__id id, fact control) {
 /* What the locals that the body changed are, where control leaves it. */
 static void note_leaving(walker *w, bool continues) {
   const loop_frame *loop = w->loop;
+  if (gives_up(w)) return; /* whatever may change counts as varying then */
   size_t count = w->env.change_count - loop->changes;
   if (!vyre__reserve(w->env.allocator, &w->leavings, &w->leaving_capacity,
                      w->leaving_count + count, sizeof *w->leavings, false)) {

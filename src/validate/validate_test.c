@@ -187,6 +187,51 @@ TEST(tells_all_findings_in_order) {
   vyre_diagnostics_finish(&found);
 }
 
+/* Guards that stand for very many others, by definitions or by nesting, and jumps
+ * out of a loop that changes much: without bounds on the work, each of these
+ * takes longer than anybody would wait, or all memory. */
+TEST(hostile_guards_are_judged_in_bounded_work) {
+  enum { SIZE = 4 << 20 };
+  char *text = malloc(SIZE);
+  CHECK(text);
+  for (int shape = 0; shape < 5; shape++) {
+    char *to = text;
+    to += sprintf(to,
+                  "kernel k workgroup(64)\nbuffer y : read_write u32[] @0;\n"
+                  "{\nlet i = global_id.x;\nlet b0 = i < 4;\n");
+    int lines = shape == 0 ? 60 : shape == 1 ? 60000 : shape == 4 ? 6000 : 50;
+    if (shape == 0 || shape == 1) { /* doubling, and a long chain */
+      for (int n = 1; n <= lines; n++) {
+        to += shape == 0
+                  ? sprintf(to, "let b%d = b%d && b%d;\n", n, n - 1, n - 1)
+                  : sprintf(to, "let b%d = b%d & (i < 9);\n", n, n - 1);
+      }
+      to += sprintf(to, "if (b%d) y[i] = 1;\n", lines);
+    } else if (shape < 4) { /* nesting */
+      to += sprintf(to, "y[0] = u32(");
+      for (int n = 0; n < lines; n++) {
+        to += sprintf(to, shape == 2 ? "select(" : "((");
+      }
+      to += sprintf(to, "b0");
+      for (int n = 0; n < lines; n++) {
+        to += sprintf(to, shape == 2 ? ", i, 5) < 9" : ") == b0) && b0");
+      }
+      to += sprintf(to, ");\n");
+    } else { /* jumps */
+      to += sprintf(to, "var x = 0u;\nwhile (x < 5) {\n");
+      for (int n = 0; n < lines; n++) to += sprintf(to, "x = 1;\n");
+      for (int n = 0; n < lines; n++) to += sprintf(to, "if (x == 1) break;\n");
+      to += sprintf(to, "}\n");
+    }
+    sprintf(to, "y[1] = 2;\n}\n");
+    vyre_diagnostics found = {0};
+    vyre_status st = {0};
+    CHECK_OK(check_text(text, &found, &st), st);
+    vyre_diagnostics_finish(&found);
+  }
+  free(text);
+}
+
 /* A chain of functions is fine; one that multiplies, or nests too deep, is
  * not. */
 TEST(limits_what_inlining_makes) {
@@ -278,7 +323,8 @@ TEST(survives_running_out_of_memory) {
   CHECK(sweep_allocations(sweep_scenario) > 5);
 }
 
-TEST_MAIN(TEST_ENTRY(every_rule_has_examples_that_are_right),
+TEST_MAIN(TEST_ENTRY(hostile_guards_are_judged_in_bounded_work),
+          TEST_ENTRY(every_rule_has_examples_that_are_right),
           TEST_ENTRY(judges_bodies), TEST_ENTRY(judges_files),
           TEST_ENTRY(tells_all_findings_in_order),
           TEST_ENTRY(limits_what_inlining_makes),

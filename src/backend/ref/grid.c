@@ -139,9 +139,19 @@ static void grid_block(ref_machine *m, const vyre__node *node, uint32_t depth) {
   }
 }
 
+/* Whether anybody is here: all are, or none is, as validation has proven. After a
+ * break, continue or return that all took, nobody is. */
+static bool is_anybody_here(ref_machine *m, uint32_t depth) {
+  for (uint64_t g = 0; g < m->frame_count; g++) {
+    if (ref_mask_count(m, frame_mask(m, &m->frames[g], depth)) > 0) return true;
+  }
+  return false;
+}
+
 /* Every workgroup has got here; all go on in an epoch that none was in yet. */
-static void grid_barrier(ref_machine *m) {
+static void grid_barrier(ref_machine *m, uint32_t depth) {
   uint32_t epoch = 0;
+  if (!is_anybody_here(m, depth)) return;
   for (uint64_t g = 0; g < m->frame_count; g++) {
     if (m->frames[g].epoch > epoch) epoch = m->frames[g].epoch;
   }
@@ -231,7 +241,7 @@ static void grid_exec(ref_machine *m, vyre__id id, uint32_t depth) {
       grid_block(m, node, depth);
       return;
     case VYRE__OP_GRID_BARRIER:
-      grid_barrier(m);
+      grid_barrier(m, depth);
       return;
     case VYRE__OP_FOR:
       grid_for(m, id, depth);

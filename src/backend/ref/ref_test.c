@@ -305,6 +305,15 @@ TEST(grid_barriers) {
        "continue; grid_barrier(); y[i] += k; }",
        {26, 26, 26, 26, 26, 26, 26, 26},
        0},
+      /* a barrier that nobody comes to clears nothing */
+      {"s[l] = 7; barrier(); for (let k = 0u; k < 4; k++) { if (len(x) > 0) "
+       "break; grid_barrier(); } y[i] = s[l];",
+       {7, 7, 7, 7, 7, 7, 7, 7},
+       0},
+      {"for (let k = 0u; k < 3; k++) { s[l] = k + 1; if (len(x) > 0) "
+       "continue; grid_barrier(); } y[i] = s[l];",
+       {3, 3, 3, 3, 3, 3, 3, 3},
+       0},
   };
   check_words(rows, COUNT(rows));
 }
