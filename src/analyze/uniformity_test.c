@@ -154,6 +154,17 @@ static const flow_case cases[] = {
     {"for (let k = 0u; k < x[0]; k++) { grid_barrier(); }", "V102", 9, 9},
     {"for (let k = 0u; k < workgroup_id.x; k++) { grid_barrier(); }", "V102", 9,
      9},
+    {"let m = n * 2 + len(y);\nfor (let k = n; k < m; k++) { grid_barrier(); }",
+     OK},
+    {"for (let k = 0u; k < n; k++) {\n for (let j = k; j < n; j++) "
+     "grid_barrier();\n}",
+     OK},
+    {"var m = 1u;\nwhile (m < n) m = m * 3;\n"
+     "for (let k = 0u; k < m; k++) { grid_barrier(); }",
+     "V102", 11, 11},
+    {"var m = 1u;\nwhile (m < n) m = m * 3;\nlet e = m + 1;\n"
+     "for (let k = 0u; k < e; k++) { grid_barrier(); }",
+     "V102", 12, 12},
     {"if (n > 2) { grid_barrier(); }", "V102", 9, 9},
     {"while (n > 2) { grid_barrier(); }", "V102", 9, 9},
     {"{ grid_barrier(); }", OK},

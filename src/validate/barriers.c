@@ -177,12 +177,39 @@ static void check_queue(vyre__validation *v, vyre__id id) {
              vyre__ops[node_at(v, id)->op].text, v->program->name);
 }
 
+/* Whether the host can compute it before the launch: operations on constants,
+ * uniforms and len(), by way of locals that never change. @p lookups limits how
+ * many of those are followed. */
+static bool host_knows(const vyre__validation *v, vyre__id id, int *lookups) {
+  const vyre__node *node = node_at(v, id);
+  if (node->op == VYRE__OP_CALL) return false;
+  if (node->op == VYRE__OP_LOCAL) {
+    if (v->program->functions[0].locals[node->a].is_mutable) return false;
+    if (--*lookups < 0) return false;
+    vyre__id value = v->definitions[node->a]; /* none: a loop's own variable */
+    return !value || host_knows(v, value, lookups);
+  }
+  uint32_t count = vyre__child_count(v->program, id);
+  for (uint32_t i = 0; i < count; i++) {
+    if (!host_knows(v, vyre__child(v->program, id, i), lookups)) return false;
+  }
+  return true;
+}
+
+static bool host_knows_bounds(const vyre__validation *v, vyre__id id) {
+  int lookups = 16;
+  vyre__for_parts parts = vyre__for_of(v->program, id);
+  return guilty_expression(v, id, VYRE__LEVEL_GRID) == 0 &&
+         host_knows(v, parts.first, &lookups) &&
+         host_knows(v, parts.bound, &lookups);
+}
+
 /* What the children of a node stand in. */
 static place inside(const vyre__validation *v, vyre__id id, place at) {
   const vyre__node *node = node_at(v, id);
   if (node->op == VYRE__OP_IF || node->op == VYRE__OP_WHILE) at.wrong = id;
-  if (node->op == VYRE__OP_FOR &&
-      guilty_expression(v, id, VYRE__LEVEL_GRID) != 0) {
+  bool barriers = (v->effects.functions[0].flags & VYRE__OPF_GRID_BARRIER) != 0;
+  if (node->op == VYRE__OP_FOR && barriers && !host_knows_bounds(v, id)) {
     at.wrong = id;
   }
   return at;

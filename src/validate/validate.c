@@ -269,8 +269,33 @@ static void check_reachable(vyre__validation *v) {
 
 /* --- the whole --------------------------------------------------------------*/
 
+/* Over the kernel's own statements: functions have locals of their own. */
+static void note_definitions(const vyre_program *program, vyre__id id,
+                             vyre__id *definitions) {
+  const vyre__node *node = &program->nodes[id];
+  if (node->op == VYRE__OP_LET) definitions[node->a] = node->b;
+  if (vyre__ops[node->op].form < VYRE__FORM_LIST) return; /* a value */
+  uint32_t count = vyre__child_count(program, id);
+  for (uint32_t i = 0; i < count; i++) {
+    note_definitions(program, vyre__child(program, id, i), definitions);
+  }
+}
+
+static vyre_code find_definitions(vyre__validation *v, vyre_arena *arena,
+                                  vyre_status *st) {
+  const vyre__function *kernel = &v->program->functions[0];
+  size_t count = kernel->local_count;
+  vyre__id *definitions = vyre__arena_array(arena, count, sizeof *definitions);
+  if (!definitions) return vyre__no_memory(st, "validation", "locals", count);
+  memset(definitions, 0, count * sizeof *definitions);
+  note_definitions(v->program, kernel->body, definitions);
+  v->definitions = definitions;
+  return VYRE_OK;
+}
+
 static vyre_code analyze(vyre__validation *v, vyre_arena *arena,
                          vyre_status *st) {
+  VYRE_TRY(find_definitions(v, arena, st));
   VYRE_TRY(vyre__effects_build(v->program, arena, &v->effects, st));
   VYRE_TRY(vyre__uniformity_build(v->program, &v->effects, arena,
                                   &v->uniformity, st));

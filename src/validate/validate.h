@@ -17,6 +17,7 @@ typedef struct vyre__validation {
   vyre__effects effects;
   vyre__uniformity uniformity;
   vyre__ranges ranges;
+  const vyre__id *definitions; /* per local: its value if set once, else 0 */
   vyre_diagnostics found;
   bool no_memory;
 } vyre__validation;
