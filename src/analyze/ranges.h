@@ -4,7 +4,8 @@
  *
  * Facts are about the nodes of the kernel itself; inside functions everything is
  * possible (analyze/inline.h). Guards count: below `if (i < len(y))`, and after
- * `if (i >= len(y)) return;`, y[i] is inside. */
+ * `if (i >= len(y)) return;`, y[i] is inside. They hold for the workgroup that
+ * the program declares: compiled for another, a program needs facts of its own. */
 #ifndef VYRE_ANALYZE_RANGES_H
 #define VYRE_ANALYZE_RANGES_H
 

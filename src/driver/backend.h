@@ -20,7 +20,7 @@ struct vyre_device {
   atomic_uint references;
 };
 
-enum { VYRE__PIPELINE_ID = 64 };
+enum { VYRE__PIPELINE_ID = 96 };
 
 /* The start of every backend's pipeline. */
 struct vyre_pipeline {

@@ -95,6 +95,21 @@ static void destroy(vyre_pipeline *pipeline) {
   vyre_device_release(device);
 }
 
+/* Two pipelines have one id only if they are the same: a workgroup that is not
+ * the program's own is part of it. */
+static void name_pipeline(vyre_pipeline *pipeline) {
+  const vyre_program *program = pipeline->program;
+  const uint32_t *size = pipeline->workgroup;
+  char hash[VYRE_HASH128_TEXT], override[40] = "";
+  vyre_hash128_text(program->fingerprint, hash);
+  if (memcmp(size, program->workgroup, sizeof program->workgroup) != 0) {
+    (void)snprintf(override, sizeof override, ":%ux%ux%u", (unsigned)size[0],
+                   (unsigned)size[1], (unsigned)size[2]);
+  }
+  (void)snprintf(pipeline->id, sizeof pipeline->id, "%s:%s%s",
+                 pipeline->device->backend->name, hash, override);
+}
+
 static vyre_code create(vyre_device *device, vyre_program *program,
                         const vyre_compile_options *options,
                         vyre_pipeline **out, vyre_status *st) {
@@ -108,11 +123,8 @@ static vyre_code create(vyre_device *device, vyre_program *program,
   pipeline->program = vyre_program_retain(program);
   vyre_arena_init(&pipeline->arena, device->allocator);
   atomic_init(&pipeline->references, 1);
-  char hash[VYRE_HASH128_TEXT];
-  vyre_hash128_text(program->fingerprint, hash);
-  (void)snprintf(pipeline->id, sizeof pipeline->id, "%s:%s",
-                 device->backend->name, hash);
   vyre_code code = choose_workgroup(pipeline, options, st);
+  name_pipeline(pipeline);
   if (code == VYRE_OK) {
     code =
         vyre_binding_plan_build(program, &pipeline->arena, &pipeline->plan, st);

@@ -713,6 +713,33 @@ TEST(workgroups_of_three_axes_and_overrides) {
   CHECK_OK(try_compile(text, &options, &st), st);
 }
 
+TEST(a_pipeline_for_another_workgroup_has_another_id) {
+  static const char text[] =
+      "kernel k workgroup(4)\nbuffer y : write u32[] @0;\n"
+      "{ y[global_id.x] = 1; }\n";
+  vyre_status st = {0};
+  vyre_module *module;
+  vyre_device *device;
+  vyre_allocator heap = vyre_allocator_heap();
+  CHECK_OK(vyre_module_parse(text, strlen(text), "t", heap, &module, NULL, &st),
+           st);
+  CHECK_OK(vyre_device_open("ref", heap, &device, &st), st);
+  vyre_program *program = vyre_module_kernel(module, 0);
+  vyre_pipeline *pipelines[3];
+  static const vyre_compile_options options[3] = {
+      {{0}}, {.workgroup = {4, 1, 1}}, {.workgroup = {8, 1, 1}}};
+  for (int i = 0; i < 3; i++) {
+    CHECK_OK(vyre_pipeline_compile(device, program, &options[i], &pipelines[i],
+                                   NULL, &st),
+             st);
+  }
+  CHECK_TEXT(vyre_pipeline_id(pipelines[1]), vyre_pipeline_id(pipelines[0]));
+  CHECK_HAS(vyre_pipeline_id(pipelines[2]), ":8x1x1");
+  for (int i = 0; i < 3; i++) vyre_pipeline_release(pipelines[i]);
+  vyre_device_release(device);
+  vyre_module_release(module);
+}
+
 TEST(fuel_and_time) {
   static const char text[] =
       "kernel k workgroup(4)\nbuffer y : read_write u32[] @0;\n{\n"
@@ -835,5 +862,6 @@ TEST_MAIN(TEST_ENTRY(control_flow), TEST_ENTRY(evaluation),
           TEST_ENTRY(bad_bindings_are_refused), TEST_ENTRY(null_arguments),
           TEST_ENTRY(devices), TEST_ENTRY(what_does_not_compile),
           TEST_ENTRY(workgroups_of_three_axes_and_overrides),
+          TEST_ENTRY(a_pipeline_for_another_workgroup_has_another_id),
           TEST_ENTRY(fuel_and_time), TEST_ENTRY(print_shows_values),
           TEST_ENTRY(runs_out_of_memory_cleanly))
