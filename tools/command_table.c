@@ -126,8 +126,7 @@ static const flag_doc expansion_flags[] = {
 
 static const flag_doc frontier_flags[] = {
     {.name = "--place",
-     .help =
-         "also place every part of every wave, and say whether it fits",
+     .help = "also place every part of every wave, and say whether it fits",
      .type = FLAG_SWITCH},
     NUMBER_FLAG("--alignment", false,
                 "of these offsets, in bytes (default 256)"),
