@@ -108,6 +108,14 @@ static bool read_number(const flag_doc *doc, const char *value, uint64_t *to,
                         problem *out) {
   char text[SHOWN_WORD];
   if (parse_u64(value, strlen(value), to)) return true;
+  if (is_too_large(value, strlen(value), UINT64_MAX)) {
+    problem_set(out, KIND_USAGE, "",
+                "%s is %s, which is too large: the most is "
+                "18446744073709551615",
+                doc->name, shown(text, value, strlen(value)));
+    problem_fix(out, "write a smaller number, as in %s 4096", doc->name);
+    return false;
+  }
   problem_set(out, KIND_USAGE, "",
               "%s is '%s', not a whole number from 0 to 18446744073709551615",
               doc->name, shown(text, value, strlen(value)));

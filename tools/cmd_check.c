@@ -82,7 +82,8 @@ static void tell_text(check_state *s, const kernel_file *file,
 static void check_file(check_state *s, const char *path) {
   kernel_file file = {.program = NULL};
   problem wrong = {0};
-  bool fine = kernel_file_read(path, &file, &wrong) && validate(&file, &wrong);
+  bool fine = kernel_file_read(path, &file, &wrong) &&
+              kernel_file_has_any(&file, &wrong) && validate(&file, &wrong);
   if (!fine) s->fine = false;
   if (s->as_json) {
     tell_json(s, path, &file, &wrong, fine);

@@ -10,7 +10,7 @@
 #include "plan_json.h"
 #include "words.h"
 
-enum { WIDTH = 79, MOST_RULES = 256 };
+enum { WIDTH = 79, MOST_FINDINGS = 16 };
 
 /* A paragraph in lines of at most WIDTH columns. */
 static void put_wrapped(const char *text, sink *out) {
@@ -42,10 +42,16 @@ static void put_indented(const char *text, sink *out) {
   }
 }
 
+/* Whether it is a rule of the language, and not what a check of a run finds. */
+static bool is_of_language(const vyre_rule *rule) {
+  return rule->id[0] == 'V';
+}
+
 static void put_rule(const vyre_rule *rule, sink *out) {
   sink_format(out, "%s: %s\n\n", rule->id, rule->title);
   put_wrapped(rule->explanation, out);
-  sink_text(out, "\nThis breaks it:\n\n");
+  sink_text(out, is_of_language(rule) ? "\nThis breaks it:\n\n"
+                                      : "\nThis has it:\n\n");
   put_indented(rule->bad, out);
   sink_text(out, "\nThis does not:\n\n");
   put_indented(rule->good, out);
@@ -81,11 +87,23 @@ static void list_rules(bool json, sink *out) {
 }
 
 static int no_such_rule(const char *id, bool json) {
+  const char *names[MOST_FINDINGS];
   problem wrong = {0};
   char shown[80];
+  size_t count, named = 0;
+  const vyre_rule *rules = vyre_rules(&count);
+  for (size_t i = 0; i < count && named < MOST_FINDINGS; i++) {
+    /* One number is as near as the other: only words can be misspelled. */
+    if (!is_of_language(&rules[i])) names[named++] = rules[i].id;
+  }
   show_into(shown, sizeof shown, id, strlen(id));
+  const char *meant = nearest_word(id, strlen(id), names, named);
   problem_set(&wrong, KIND_USAGE, "'vyre explain' lists all rules",
               "there is no rule '%s'", shown);
+  if (meant) {
+    problem_fix(&wrong, "did you mean '%s'? 'vyre explain' lists all rules",
+                meant);
+  }
   return problem_report(&wrong, json);
 }
 

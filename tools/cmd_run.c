@@ -27,6 +27,43 @@ static bool compile(run_state *s, problem *wrong) {
   return false;
 }
 
+static bool failed(problem *wrong, const vyre_status *st) {
+  problem_from_status(wrong, st);
+  if (st->kind == VYRE_KIND_OUT_OF_FUEL) {
+    problem_fix(wrong, "let the loop end, or raise --max-iterations");
+  }
+  return false;
+}
+
+/* Above this an interpreter takes hours, and nobody sees why. */
+static void warn_if_huge(const run_state *s) {
+  const uint32_t *workgroup = vyre_pipeline_workgroup(s->pipeline);
+  double count = 1;
+  bool exact = true;
+  uint64_t product = 1;
+  for (int axis = 0; axis < 3; axis++) {
+    uint64_t extent = (uint64_t)s->grid[axis] * workgroup[axis];
+    count *= (double)extent;
+    exact = exact && product <= UINT64_MAX / extent;
+    product *= extent;
+  }
+  if (count <= 0x1p32 || strcmp(vyre_device_name(s->device), "ref") != 0) {
+    return;
+  }
+  sink out = {0};
+  sink_text(&out, "warning: ");
+  if (exact) {
+    sink_format(&out, "%llu", (unsigned long long)product);
+  } else {
+    sink_format(&out, "%.3g", count);
+  }
+  sink_text(&out,
+            " invocations on ref, the interpreter: this takes hours or more\n"
+            "Fix: give a smaller --grid\n");
+  write_all(STDERR_FILENO, out.data, out.length);
+  sink_finish(&out);
+}
+
 static bool print_now(void *self, const char *text, size_t length) {
   (void)self;
   return write_all(STDERR_FILENO, text, length);
@@ -51,11 +88,12 @@ static bool dispatch(run_state *s, problem *wrong) {
                                       .seed = s->flags.seed};
     desc.report = &s->report;
   }
-  if (vyre_dispatch_grid(s->pipeline, &desc, s->grid, &st) == VYRE_OK &&
-      vyre_dispatch(s->pipeline, &desc, &st) == VYRE_OK) {
-    return true;
+  if (vyre_dispatch_grid(s->pipeline, &desc, s->grid, &st) != VYRE_OK) {
+    return failed(wrong, &st);
   }
-  return problem_from_status(wrong, &st);
+  warn_if_huge(s);
+  return vyre_dispatch(s->pipeline, &desc, &st) == VYRE_OK ||
+         failed(wrong, &st);
 }
 
 static void finish(run_state *s) {

@@ -32,7 +32,7 @@ static const flag_doc fmt_flags[] = {
      .type = FLAG_SWITCH},
     {.name = "--write",
      .letter = "-w",
-     .help = "write the file in place instead of to standard output",
+     .help = "write the files in place instead of to standard output",
      .type = FLAG_SWITCH},
     JSON_FLAG,
 };
@@ -65,7 +65,8 @@ static const flag_doc run_flags[] = {
      .type = FLAG_SWITCH},
     {.name = "--schedules",
      .value = "N",
-     .help = "orders of execution that --check tries (default 4)",
+     .help = "orders of execution that --check tries (default 4);\n"
+             "the first in which an output differs is the last",
      .type = FLAG_U64},
     {.name = "--seed",
      .value = "N",
@@ -155,12 +156,16 @@ static const char check_body[] =
     "proves\n"
     "that barriers are reached by all invocations or by none. All findings "
     "are\n"
-    "told, with their place, a fix and the rule that they break.\n";
+    "told, with their place, a fix and the rule that they break. A file "
+    "without\n"
+    "a kernel is wrong too: it would do nothing.\n";
 
 static const char fmt_body[] =
     "Only white space changes; comments, names and literals stay. Without a\n"
-    "flag the result goes to standard output. -w leaves a file alone that is\n"
-    "laid out already.\n";
+    "flag the results go to standard output, one after the other. -w leaves a\n"
+    "file alone that is laid out already. A file that is wrong is told and "
+    "left\n"
+    "as it is; the others are laid out all the same, and the exit code is 1.\n";
 
 static const char run_body[] =
     "SPEC, for a buffer of N elements:\n"
@@ -176,9 +181,12 @@ static const char run_body[] =
     "  V                one value, for a uniform\n"
     "Write ./zeros:4 for a file of that name.\n"
     "\n"
-    "Every buffer that the kernel reads must be set. One that it only writes\n"
-    "starts as zeros; if its size is left to the run, it has as many elements\n"
-    "as the largest input, unless --set NAME=zeros:N says otherwise.\n"
+    "Every buffer that the kernel takes data from must be set. An output\n"
+    "(declared write, or with the attribute output) starts as zeros; if its\n"
+    "size is left to the run, it has as many elements as the buffer that the\n"
+    "kernel is over(...), else as the largest input, unless --set "
+    "NAME=zeros:N\n"
+    "says otherwise.\n"
     "\n"
     "Without --out, outputs are printed as a table; long ones are cut. A\n"
     ".png takes u8 elements, one (grey) or three (red, green, blue) for each\n"
@@ -186,7 +194,9 @@ static const char run_body[] =
     "standard error.\n"
     "\n"
     "Exit codes: 0 fine, 1 the kernel or its data is wrong (also what --check\n"
-    "finds), 2 usage, 3 the device.\n";
+    "finds), 2 the command line is wrong (also a --set that is missing), 3 "
+    "the\n"
+    "device.\n";
 
 static const char run_example[] =
     "example:\n"
@@ -264,9 +274,9 @@ const command_doc command_table[] = {
      .example = "example:\n"
                 "  vyre check examples/saxpy.vyre\n"},
     {.name = "fmt",
-     .summary = "lay out a kernel file the way everybody's looks",
-     .operand_kind = OPERAND_FILE,
-     .operand = "FILE|-",
+     .summary = "lay out kernel files the way everybody's look",
+     .operand_kind = OPERAND_FILES,
+     .operand = "FILE|-...",
      .flags = fmt_flags,
      .flag_count = COUNT(fmt_flags),
      .body = fmt_body,
@@ -286,16 +296,23 @@ const command_doc command_table[] = {
      .operand = "FILE|-",
      .flags = emit_flags,
      .flag_count = COUNT(emit_flags),
-     .body = "FILE is a kernel file, or the binary form of one.\n",
+     .body =
+         "FILE is a kernel file, or the binary form of one kernel. What comes "
+         "out is\n"
+         "one kernel: if the file has several, -k says which.\n",
      .example = "example:\n"
                 "  vyre emit examples/saxpy.vyre --to bin -o saxpy.vyrebin\n"},
     {.name = "explain",
-     .summary = "what a rule wants, with an example of each side",
+     .summary = "what a rule or a finding means, with an example of each side",
      .operand_kind = OPERAND_RULE,
      .operand = "[RULE]",
      .flags = explain_flags,
      .flag_count = COUNT(explain_flags),
-     .body = "Without RULE, lists all rules.\n",
+     .body =
+         "RULE is the word in brackets behind an error: a rule of the "
+         "language, such\n"
+         "as V012, or what 'vyre run --check' finds: race, out_of_bounds or\n"
+         "order_dependence. Without it, lists all.\n",
      .example = "example:\n"
                 "  vyre explain V012\n"},
     {.name = "plan queue",

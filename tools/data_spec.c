@@ -52,8 +52,13 @@ static unsigned char *room(data_spec *s, uint64_t count) {
 
 static bool read_count(data_spec *s, const char *text, const char *form,
                        uint64_t *count) {
-  return parse_u64(text, strlen(text), count) ||
-         bad_spec(s, form, "the number of elements is no whole number");
+  if (parse_u64(text, strlen(text), count)) return true;
+  if (is_too_large(text, strlen(text), UINT32_MAX)) {
+    return bad_spec(s, form,
+                    "the number of elements is too large: the most is "
+                    "4294967295");
+  }
+  return bad_spec(s, form, "the number of elements is no whole number");
 }
 
 static bool make_zeros(data_spec *s, const char *rest) {
@@ -98,6 +103,11 @@ static bool make_fill(data_spec *s, const char *rest) {
 static bool make_random(data_spec *s, const char *rest) {
   uint64_t seed, count;
   const char *colon = strchr(rest, ':');
+  if (colon && is_too_large(rest, (size_t)(colon - rest), UINT64_MAX)) {
+    return bad_spec(s, "random:1:1024",
+                    "the seed is too large: the most is "
+                    "18446744073709551615");
+  }
   if (!colon || !parse_u64(rest, (size_t)(colon - rest), &seed)) {
     return bad_spec(s, "random:1:1024", "the seed is no whole number");
   }

@@ -12,9 +12,6 @@
 
 enum { MOST_NAMES = 64, SHOWN_NAME = 80 };
 
-/* How the binary form begins, and no text can. */
-static const char binary_magic[] = {'\x89', 'V', 'Y', 'R'};
-
 bool kernel_file_read(const char *path, kernel_file *out, problem *wrong) {
   input in = {0};
   if (!read_input_up_to(path, KERNEL_LIMIT, &in, wrong)) {
@@ -24,17 +21,12 @@ bool kernel_file_read(const char *path, kernel_file *out, problem *wrong) {
   return kernel_file_parse(&in, out, wrong);
 }
 
-bool is_binary(const input *in) {
-  return in->length >= sizeof binary_magic &&
-         memcmp(in->text, binary_magic, sizeof binary_magic) == 0;
-}
-
 bool kernel_file_parse(input *in, kernel_file *out, problem *wrong) {
   vyre_status st = {0};
   vyre_code code;
   out->in = *in;
   *in = (input){0};
-  if (is_binary(&out->in)) {
+  if (vyre_program_is_binary(out->in.text, out->in.length)) {
     code =
         vyre_program_read_binary((const uint8_t *)out->in.text, out->in.length,
                                  vyre_allocator_heap(), &out->program, &st);
@@ -106,16 +98,18 @@ static vyre_program *no_such_kernel(const kernel_file *file, const char *name,
   return NULL;
 }
 
+bool kernel_file_has_any(const kernel_file *file, problem *wrong) {
+  if (kernel_file_count(file) > 0) return true;
+  wrong->file = file->in.label;
+  return problem_set(wrong, KIND_INPUT,
+                     "write one: kernel NAME, its buffers, and { ... }",
+                     "there is no kernel in it");
+}
+
 vyre_program *kernel_file_choose(const kernel_file *file, const char *name,
                                  problem *wrong) {
   size_t count = kernel_file_count(file);
-  if (count == 0) {
-    wrong->file = file->in.label;
-    problem_set(wrong, KIND_INPUT,
-                "write one: kernel NAME, its buffers, and { ... }",
-                "there is no kernel in it");
-    return NULL;
-  }
+  if (!kernel_file_has_any(file, wrong)) return NULL;
   for (size_t i = 0; name && i < count; i++) {
     vyre_program *program = kernel_file_at(file, i);
     if (strcmp(vyre_program_name(program), name) == 0) return program;

@@ -26,12 +26,14 @@ typedef struct kernel_file {
 bool kernel_file_read(const char *path, kernel_file *out, problem *wrong);
 /* The same of bytes that are there already: takes them over. */
 bool kernel_file_parse(input *in, kernel_file *out, problem *wrong);
-/* Whether it is the binary form, by its first bytes. */
-bool is_binary(const input *in);
 void kernel_file_finish(kernel_file *file);
 
 size_t kernel_file_count(const kernel_file *file);
 vyre_program *kernel_file_at(const kernel_file *file, size_t index);
+
+/* Whether there is a kernel; a file without one does nothing, so it is most likely
+ * the wrong file. */
+bool kernel_file_has_any(const kernel_file *file, problem *wrong);
 
 /* The kernel with that name, or the only one if @p name is NULL. */
 vyre_program *kernel_file_choose(const kernel_file *file, const char *name,

@@ -50,7 +50,8 @@ static bool bad(npy_reader *r, const char *what) {
 }
 
 static void skip_spaces(npy_reader *r) {
-  while (r->at < r->end && strchr(" \t\n", r->in->text[r->at])) r->at++;
+  /* No strchr: that finds the zero at the end of its text too. */
+  while (r->at < r->end && memchr(" \t\n", r->in->text[r->at], 3)) r->at++;
 }
 
 static bool take(npy_reader *r, char c) {

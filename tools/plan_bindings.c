@@ -2,6 +2,7 @@
 /* `vyre plan bindings` */
 #include <string.h>
 
+#include "vyre/binary.h"
 #include "vyre/binding.h"
 #include "vyre/capture.h"
 
@@ -49,7 +50,7 @@ static void put_number_or_null(json_out *json, const char *key, bool there,
 static void put_binding(json_out *json, const vyre_binding *b) {
   json_open(json, NULL, '{');
   json_text(json, "name", b->name);
-  json_u64(json, "binding", b->binding);
+  put_number_or_null(json, "binding", b->role != VYRE_ROLE_SHARED, b->binding);
   json_u64(json, "buffer_index", b->buffer_index);
   json_text(json, "role", vyre_role_name(b->role));
   json_u64(json, "element_size", b->element_size);
@@ -176,9 +177,9 @@ static bool ends_with(const char *text, const char *end) {
 static bool is_kernel(const input *in) {
   if (ends_with(in->label, ".vyre")) return true;
   if (ends_with(in->label, ".json")) return false;
-  if (is_binary(in)) return true;
+  if (vyre_program_is_binary(in->text, in->length)) return true;
   size_t at = 0;
-  while (at < in->length && strchr(" \t\r\n", in->text[at])) at++;
+  while (at < in->length && memchr(" \t\r\n", in->text[at], 4)) at++;
   return at < in->length &&
          (in->text[at] == '/' || (in->text[at] >= 'a' && in->text[at] <= 'z'));
 }

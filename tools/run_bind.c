@@ -176,11 +176,23 @@ static bool read_inputs(run_state *s, problem *wrong) {
   return true;
 }
 
-/* The size of an output that only the run decides: that of the largest input.
- * False if there is none. */
+/* The buffer that the kernel runs over, if its size is known; else NULL. */
+static const run_buffer *over_buffer(const run_state *s) {
+  uint32_t over = vyre_program_over(s->program);
+  for (size_t i = 0; i < s->buffer_count; i++) {
+    const run_buffer *b = &s->buffers[i];
+    if (b->binding->buffer_index == over && b->count > 0) return b;
+  }
+  return NULL;
+}
+
+/* The size of an output that only the run decides: that of the buffer that the
+ * kernel runs over, else that of the largest input. False if there is none. */
 static bool default_count(const run_state *s, uint64_t *count) {
+  const run_buffer *over = over_buffer(s);
   bool found = false;
-  *count = 0;
+  *count = over ? over->count : 0;
+  if (over) return true;
   for (size_t i = 0; i < s->buffer_count; i++) {
     const run_buffer *b = &s->buffers[i];
     if (b->decl->access == VYRE_ACCESS_UNIFORM || !takes_input(b)) continue;
@@ -196,10 +208,14 @@ static bool size_output(run_state *s, run_buffer *b, problem *wrong) {
   if (b->spec) {
     if (strncmp(b->spec, "zeros:", 6) != 0) {
       problem_set(wrong, KIND_USAGE, "",
-                  "--set %s: the kernel only writes this buffer, which begins "
-                  "as zeros",
+                  "--set %s: this buffer is an output, which takes no data "
+                  "and begins as zeros",
                   name);
-      problem_fix(wrong, "write --set %s=zeros:N to say how large it is", name);
+      problem_fix(wrong,
+                  b->decl->count ? "leave --set %s out"
+                                 : "write --set %s=zeros:N to say how large it "
+                                   "is",
+                  name);
       return false;
     }
     if (!data_read(b->spec, b->decl, &s->arena, &b->in, wrong)) return false;
@@ -213,11 +229,24 @@ static bool size_output(run_state *s, run_buffer *b, problem *wrong) {
   return false;
 }
 
+/* Outputs that take their size from others come after those that have one. */
+static bool size_outputs(run_state *s, problem *wrong) {
+  for (int pass = 0; pass < 2; pass++) {
+    for (size_t i = 0; i < s->buffer_count; i++) {
+      run_buffer *b = &s->buffers[i];
+      bool has_size = b->spec || b->decl->count > 0;
+      if (!gives_output(b) || has_size != (pass == 0)) continue;
+      if (!size_output(s, b, wrong)) return false;
+    }
+  }
+  return true;
+}
+
 static bool make_outputs(run_state *s, problem *wrong) {
+  if (!size_outputs(s, wrong)) return false;
   for (size_t i = 0; i < s->buffer_count; i++) {
     run_buffer *b = &s->buffers[i];
     if (!gives_output(b)) continue;
-    if (!size_output(s, b, wrong)) return false;
     buffer_data memory;
     if (!data_zeros(b->decl, b->count, &s->arena, &memory, wrong)) return false;
     b->out = (unsigned char *)memory.bytes;

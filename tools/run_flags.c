@@ -7,6 +7,32 @@
 
 enum { DEFAULT_SCHEDULES = 4, DEFAULT_SEED = 1, MOST_SCHEDULES = 1000000 };
 
+static bool bad_extent(const char *flag_name, const char *text,
+                       problem *wrong) {
+  char shown[60];
+  show_into(shown, sizeof shown, text, strlen(text));
+  problem_set(wrong, KIND_USAGE, "",
+              "%s is '%s', not one to three whole numbers from 1 to "
+              "4294967295",
+              flag_name, shown);
+  problem_fix(wrong, "write it as in %s 16,16", flag_name);
+  return false;
+}
+
+static bool large_extent(const char *flag_name, const char *number,
+                         size_t length, problem *wrong) {
+  char shown[60];
+  show_into(shown, sizeof shown, number, length);
+  problem_set(wrong, KIND_USAGE, "",
+              "%s: %s is too large: the most is 4294967295 on an axis",
+              flag_name, shown);
+  problem_fix(
+      wrong, strcmp(flag_name, "--grid") == 0
+                 ? "use more axes, as in --grid 65536,65536, or run it in parts"
+                 : "write at most 1024 in all, as in --workgroup 16,16");
+  return false;
+}
+
 /* X[,Y[,Z]]; what is left out is 1. */
 static bool read_extent(const char *flag_name, const char *text,
                         uint32_t out[3], problem *wrong) {
@@ -15,16 +41,11 @@ static bool read_extent(const char *flag_name, const char *text,
   for (;; axes++) {
     size_t length = strcspn(at, ",");
     uint64_t value;
-    if (axes == 3 || !parse_u64(at, length, &value) || value == 0 ||
-        value > UINT32_MAX) {
-      char shown[60];
-      show_into(shown, sizeof shown, text, strlen(text));
-      problem_set(wrong, KIND_USAGE, "",
-                  "%s is '%s', not one to three whole numbers from 1 to "
-                  "4294967295",
-                  flag_name, shown);
-      problem_fix(wrong, "write it as in %s 16,16", flag_name);
-      return false;
+    if (axes < 3 && is_too_large(at, length, UINT32_MAX)) {
+      return large_extent(flag_name, at, length, wrong);
+    }
+    if (axes == 3 || !parse_u64(at, length, &value) || value == 0) {
+      return bad_extent(flag_name, text, wrong);
     }
     out[axes] = (uint32_t)value;
     if (!at[length]) break;

@@ -45,23 +45,53 @@ static unsigned edit_distance(const char *a, size_t a_length, const char *b,
   return last[b_length];
 }
 
+/* Edits that a slip may have: one in a short word, more in a long one. */
+static unsigned most_edits(size_t length) {
+  return length < 6 ? 1 : length < 9 ? 2 : 3;
+}
+
+/* Past the dashes of a flag: they are the same in all of them. */
+static size_t dashes(const char *word, size_t length) {
+  size_t count = 0;
+  while (count < length && word[count] == '-') count++;
+  return count;
+}
+
 const char *nearest_word(const char *word, size_t length,
                          const char *const *names, size_t count) {
   const char *best = NULL;
-  unsigned best_distance = 3 + (unsigned)(length / 4);
+  size_t skipped = dashes(word, length);
+  word += skipped;
+  length -= skipped;
+  unsigned best_distance = most_edits(length) + 1;
   if (length > LONGEST_WORD) return NULL;
   for (size_t i = 0; i < count; i++) {
     size_t name_length = strlen(names[i]);
+    const char *name = names[i] + dashes(names[i], name_length);
+    name_length -= (size_t)(name - names[i]);
     if (name_length > LONGEST_WORD) continue;
-    unsigned distance = edit_distance(word, length, names[i], name_length);
-    /* A word that shares no more than it differs is no slip. */
+    unsigned distance = edit_distance(word, length, name, name_length);
+    /* The begin of a word is one slip, however much is left out. */
+    bool begins = length >= 3 && strncmp(name, word, length) == 0;
+    if (begins && distance > 1) distance = 1;
+    /* A word that shares no more than it differs is no slip; nor is one with
+     * several faults that does not even begin alike. */
     if (distance < best_distance && distance < name_length &&
-        distance < length) {
+        distance < length && (distance <= 1 || word[0] == name[0])) {
       best = names[i];
       best_distance = distance;
     }
   }
   return best;
+}
+
+bool is_too_large(const char *text, size_t length, uint64_t most) {
+  uint64_t value;
+  if (parse_u64(text, length, &value)) return value > most;
+  for (size_t i = 0; i < length; i++) {
+    if (text[i] < '0' || text[i] > '9') return false;
+  }
+  return length > 0;
 }
 
 size_t utf8_next(const char *text, size_t length, uint32_t *code_point) {

@@ -13,8 +13,11 @@
 /* Digits and nothing else, up to 2^64-1. */
 bool parse_u64(const char *text, size_t length, uint64_t *out);
 
+/* Whether it is such a number, but above @p most. */
+bool is_too_large(const char *text, size_t length, uint64_t most);
+
 /* The one of @p count names that @p word is most likely a slip of; NULL if none
- * is near. */
+ * is near. Dashes at the begin count for nothing. */
 const char *nearest_word(const char *word, size_t length,
                          const char *const *names, size_t count);
 

@@ -9,6 +9,7 @@
 #ifndef VYRE_BINARY_H
 #define VYRE_BINARY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,12 @@ VYRE_BEGIN
 VYRE_API VYRE_NODISCARD vyre_code vyre_program_write_binary(
     const vyre_program *program, vyre_arena *arena, const uint8_t **bytes,
     size_t *length, vyre_status *st);
+
+/** Whether @p bytes begin as the binary form does, and no text can: which of
+ *  vyre_program_read_binary and vyre_module_parse to call. It looks at the first
+ *  bytes only; reading finds out whether the rest is right. False for NULL.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API bool vyre_program_is_binary(const void *bytes, size_t length);
 
 /** Reads what vyre_program_write_binary wrote. Nothing in the bytes is trusted:
  *  the program is made and checked again, and takes memory in proportion to

@@ -34,9 +34,6 @@ typedef enum vyre_role {
 #undef VYRE_X2
 } vyre_role;
 
-/** An index that is not there. */
-#define VYRE_NO_INDEX UINT32_MAX
-
 /** One buffer of the plan. */
 typedef struct vyre_binding {
   const char *name; /* the program's: lives as long as the program */

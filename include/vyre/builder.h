@@ -56,6 +56,13 @@ typedef struct vyre_function_handle {
   uint32_t id, builder;
 } vyre_function_handle;
 
+/** One parameter of vyre_build_function. The name is for people and may be
+ *  NULL. */
+typedef struct vyre_parameter {
+  const char *name;
+  vyre_type type;
+} vyre_parameter;
+
 /** One argument of vyre_build_print: the text, or if that is NULL the value. */
 typedef struct vyre_print_part {
   const char *text;
@@ -124,11 +131,11 @@ VYRE_API vyre_buffer_handle vyre_build_shared(vyre_builder *builder,
                                               uint32_t count);
 
 /** Begins a function; vyre_build_end ends it. All functions come before the
- *  first value or statement of the kernel. @p parameters gets a variable for
- *  each of @p count @p types. */
+ *  first value or statement of the kernel. @p variables gets one for each of
+ *  @p count @p parameters. */
 VYRE_API vyre_function_handle vyre_build_function(
     vyre_builder *builder, const char *name, vyre_type result,
-    const vyre_type *types, size_t count, vyre_variable *parameters);
+    const vyre_parameter *parameters, size_t count, vyre_variable *variables);
 
 /** Values. */
 VYRE_API vyre_value vyre_build_bool(vyre_builder *builder, bool value);

@@ -35,9 +35,9 @@ typedef struct vyre_diagnostics {
   size_t dropped; /* findings that were not kept */
 } vyre_diagnostics;
 
-/** A rule of the language. Static storage. */
+/** A rule of the language, or what a check of a run may find. Static storage. */
 typedef struct vyre_rule {
-  const char *id;          /* "V012" */
+  const char *id;          /* "V012"; "race", as vyre_finding_name has it */
   const char *title;       /* one line */
   const char *explanation; /* a paragraph */
   const char *bad;         /* a file that breaks it, and no other rule */
@@ -58,11 +58,12 @@ VYRE_API bool vyre_diagnostics_print(const vyre_diagnostics *diagnostics,
                                      const char *file, const char *source,
                                      size_t source_length, vyre_writer writer);
 
-/** The rule with that id ("V012", in either case), or NULL.
+/** The rule with that id ("V012", "race"; its first letter in either case), or
+ *  NULL.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const vyre_rule *vyre_rule_find(const char *id);
 
-/** All rules in the order of their ids.
+/** All rules in the order of their ids, then the findings of checks.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const vyre_rule *vyre_rules(size_t *count);
 

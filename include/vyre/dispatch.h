@@ -81,7 +81,8 @@ typedef struct vyre_check_report {
   vyre_finding *findings;
   size_t count, capacity;
   size_t dropped;     /* findings beyond the first 100 */
-  uint32_t schedules; /* runs that were compared with the first one */
+  uint32_t schedules; /* runs that were compared with the first one: fewer than
+                         asked for if one of them differed, which says enough */
 } vyre_check_report;
 
 /** One run. Zeroed: no bindings, everything else by default. */
@@ -119,6 +120,8 @@ VYRE_BEGIN
  *             overlaps; VYRE_INVALID_ARGUMENT (grid_too_large) if an id would
  *             not fit in 32 bits; VYRE_DISPATCH_FAILED: out_of_fuel, timed_out,
  *             writer_refused (outputs are then unspecified);
+ *             VYRE_UNSUPPORTED_FEATURE (not_supported) for a check of races
+ *             with more than 2^32-1 workgroups;
  *             VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_dispatch(vyre_pipeline *pipeline,
                                                 const vyre_dispatch_desc *desc,

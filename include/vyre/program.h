@@ -69,6 +69,9 @@ typedef enum vyre_locality {
 #undef VYRE_X3
 #undef VYRE_X2
 
+/** An index that is not there. */
+#define VYRE_NO_INDEX UINT32_MAX
+
 /** Wishes about a buffer's memory. Zeroed: no wishes. */
 typedef struct vyre_memory_hints {
   uint32_t preferred_alignment; /* bytes, a power of two; 0: the element size */
@@ -142,8 +145,11 @@ VYRE_API vyre_hash128 vyre_program_fingerprint(const vyre_program *program);
 VYRE_API bool vyre_program_equal(const vyre_program *a, const vyre_program *b);
 
 /** Prints the program in the text form: parsing it gives an equal program.
- *  Returns false if @p writer refused or the program has no body.
- *  Threads: safe.  Blocks: on the writer. */
+ *  Takes memory from the program's allocator while it prints, to keep names
+ *  apart.
+ *  Returns false if @p writer refused, the program has no body, or there is no
+ *  memory.
+ *  Threads: safe.  Blocks: on the writer and the allocator. */
 VYRE_API bool vyre_program_print(const vyre_program *program,
                                  vyre_writer writer);
 
@@ -151,6 +157,12 @@ VYRE_API bool vyre_program_print(const vyre_program *program,
  *  Ownership: the program's.  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const vyre_buffer_decl *vyre_program_buffers(
     const vyre_program *program, size_t *count);
+
+/** The index of the buffer that over(...) names, in vyre_program_buffers: a
+ *  dispatch covers it unless its grid says otherwise. VYRE_NO_INDEX without one,
+ *  or if @p program is NULL.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API uint32_t vyre_program_over(const vyre_program *program);
 
 /** The workgroup size in x, y, z: three numbers, the program's.
  *  Threads: safe.  Blocks: never.  Errors: none. */

@@ -11,7 +11,8 @@
  *  - NULL: a status may be NULL, and so may an array of no elements. Where a
  *    function returns a code, any other NULL is VYRE_INVALID_ARGUMENT. Enders
  *    (finish, release) and resets take NULL and do nothing; printers and
- *    comparisons return false.
+ *    comparisons return false. What is asked of an object that is NULL gives
+ *    NULL, 0, false or an empty text.
  *  - Failure: *out is zeroed or NULL, the arena is as before.
  *  docs/ownership.md shows how it goes together. */
 #ifndef VYRE_VYRE_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "analyze/effects.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "analyze/inline.h"
@@ -13,67 +14,89 @@ typedef struct edge {
   uint32_t callee, depth;
 } edge;
 
-/* How deep something is nested: in nodes, its statement's block, in loops. */
+/* How deep something is nested: its statement's block, in nodes, in loops. Small:
+ * there is one for every node, and nothing is deeper than VYRE__MAX_DEPTH. */
 typedef struct depths {
-  uint32_t nodes, block, loops;
+  uint16_t block;
+  uint8_t nodes, loops;
 } depths;
+
+static_assert(VYRE__MAX_DEPTH < UINT8_MAX, "depths must fit");
 
 typedef struct survey {
   const vyre_program *program;
-  vyre__function_effects *now; /* the function being looked at */
   uint8_t *buffers;
-  edge *edges; /* of all functions, one run each */
+  depths *depths; /* per node */
+  edge *edges;    /* of all functions, one run each */
   size_t edge_count;
 } survey;
 
-static bool touches_buffer(const vyre__node *node) {
-  return (vyre__ops[node->op].flags &
-          (VYRE__OPF_READS | VYRE__OPF_WRITES | VYRE__OPF_ATOMICS)) != 0;
-}
-
-static void note_node(survey *s, const vyre__node *node, depths at) {
-  vyre__function_effects *now = s->now;
-  now->nodes++;
-  now->flags |= vyre__ops[node->op].flags;
-  if (at.nodes > now->depth) now->depth = at.nodes;
-  if (at.loops > now->loop_depth) now->loop_depth = at.loops;
-  if (touches_buffer(node)) s->buffers[node->a] |= vyre__ops[node->op].flags;
-  now->has_uniform |= node->op == VYRE__OP_UNIFORM;
-  now->has_id |= node->op == VYRE__OP_LOCAL_ID ||
-                 node->op == VYRE__OP_GLOBAL_ID || node->op == VYRE__OP_ITEM;
-  now->has_workgroup_id |= node->op == VYRE__OP_WORKGROUP_ID;
-  if (node->op == VYRE__OP_CALL) {
-    s->edges[s->edge_count++] = (edge){node->a, at.block};
-  }
-}
-
-/* Where the statements of an inlined call in child @p index would stand. */
-static uint32_t block_of(const vyre__node *node, depths at, uint32_t index) {
+/* What few nodes are. */
+static inline void note_rare(survey *s, vyre__function_effects *now,
+                             const vyre__node *node, depths at) {
   switch ((vyre__op)node->op) {
-    case VYRE__OP_BLOCK:
-      return at.nodes;
-    case VYRE__OP_WHILE:
-      return at.nodes + 1; /* its condition */
-    case VYRE__OP_LAND:
-    case VYRE__OP_LOR:
-      return at.block + 2 * (index > 0);
+    case VYRE__OP_UNIFORM:
+      now->has_uniform = true;
+      break;
+    case VYRE__OP_LOCAL_ID:
+    case VYRE__OP_GLOBAL_ID:
+    case VYRE__OP_ITEM:
+      now->has_id = true;
+      break;
+    case VYRE__OP_WORKGROUP_ID:
+      now->has_workgroup_id = true;
+      break;
+    case VYRE__OP_CALL:
+      s->edges[s->edge_count++] = (edge){node->a, at.block};
+      break;
     default:
-      return at.block;
+      break;
   }
 }
 
-static void look(survey *s, vyre__id id, depths at) {
+/* Where the statements of an inlined call in the operands of a node would
+ * stand; those that are behind && or || stand deeper. */
+static uint16_t block_of(const vyre__node *node, depths at) {
+  if (node->op == VYRE__OP_BLOCK) return at.nodes;
+  if (node->op == VYRE__OP_WHILE) return (uint16_t)(at.nodes + 1);
+  return at.block;
+}
+
+static inline void look(survey *s, vyre__function_effects *now, vyre__id id) {
+  const uint8_t touches =
+      VYRE__OPF_READS | VYRE__OPF_WRITES | VYRE__OPF_ATOMICS;
   const vyre__node *node = &s->program->nodes[id];
+  const uint8_t flags = vyre__ops[node->op].flags;
+  depths at = s->depths[id];
+  vyre__id room[3];
+  const vyre__id *ids;
+  now->own_flags |= flags;
+  if (flags & touches) s->buffers[node->a] |= flags;
   if (node->op == VYRE__OP_FOR || node->op == VYRE__OP_WHILE) {
     at.loops++;
-    s->now->loops++;
+    now->loops++;
   }
-  note_node(s, node, at);
-  uint32_t count = vyre__child_count(s->program, id);
-  for (uint32_t i = 0; i < count; i++) {
-    depths inside = {at.nodes + 1, block_of(node, at, i), at.loops};
-    look(s, vyre__child(s->program, id, i), inside);
+  if (at.nodes > now->depth) now->depth = at.nodes;
+  if (at.loops > now->loop_depth) now->loop_depth = at.loops;
+  note_rare(s, now, node, at);
+  uint32_t count = vyre__children(s->program, node, room, &ids);
+  if (count == 0) return;
+  depths inside = {block_of(node, at), (uint8_t)(at.nodes + 1), at.loops};
+  for (uint32_t i = 0; i < count; i++) s->depths[ids[i]] = inside;
+  if (node->op == VYRE__OP_LAND || node->op == VYRE__OP_LOR) {
+    s->depths[node->b].block = (uint16_t)(at.block + 2);
   }
+}
+
+/* Children come before their parents, and a function's nodes lie together, so
+ * going backwards passes every node once and knows how deep it is. */
+static void look_at_function(survey *s, vyre__function_effects *out,
+                             vyre__id body, vyre__id before) {
+  vyre__function_effects now = {.around = out->around, .nodes = body - before};
+  s->depths[body] = (depths){1, 1, 0};
+  for (vyre__id id = body; id > before; id--) look(s, &now, id);
+  now.flags = now.own_flags;
+  *out = now;
 }
 
 static uint64_t add_capped(uint64_t a, uint64_t b) {
@@ -147,10 +170,12 @@ typedef struct effects_room {
   size_t *first;
   frame *stack;
   bool *seen;
+  depths *depths;
 } effects_room;
 
 static size_t count_calls(const vyre_program *program) {
   size_t calls = 0;
+  if (program->function_count < 2) return 0;
   for (uint32_t i = 0; i < program->node_count; i++) {
     calls += program->nodes[i].op == VYRE__OP_CALL;
   }
@@ -170,8 +195,10 @@ static bool make_room(effects_room *room, const vyre_program *program,
   room->first = vyre__arena_array(arena, functions + 1, sizeof *room->first);
   room->stack = vyre__arena_array(arena, functions, sizeof *room->stack);
   room->seen = vyre__arena_array(arena, functions, sizeof *room->seen);
+  room->depths =
+      vyre__arena_array(arena, program->node_count, sizeof *room->depths);
   if (!room->functions || !room->order || !room->buffers || !room->edges ||
-      !room->first || !room->stack || !room->seen) {
+      !room->first || !room->stack || !room->seen || !room->depths) {
     return false;
   }
   memset(room->functions, 0, functions * sizeof *room->functions);
@@ -190,14 +217,19 @@ vyre_code vyre__effects_build(const vyre_program *program, vyre_arena *arena,
     return vyre__no_memory(st, "vyre__effects_build", "program effects",
                            program->node_count);
   }
-  survey s = {.program = program, .buffers = room.buffers, .edges = room.edges};
+  survey s = {.program = program,
+              .buffers = room.buffers,
+              .depths = room.depths,
+              .edges = room.edges};
+  vyre__id before = 0;
   for (uint32_t f = 0; f < program->function_count; f++) {
-    s.now = &room.functions[f];
+    const vyre__function *function = &program->functions[f];
     room.first[f] = s.edge_count;
-    vyre__inline_shape shape =
-        vyre__inline_shape_of(program, &program->functions[f]);
-    s.now->around = shape.depth;
-    look(&s, program->functions[f].body, (depths){1, 1, 0});
+    if (f > 0) { /* the kernel itself is inlined nowhere */
+      room.functions[f].around = vyre__inline_shape_of(program, function).depth;
+    }
+    look_at_function(&s, &room.functions[f], function->body, before);
+    before = function->body;
   }
   room.first[program->function_count] = s.edge_count;
   order_walk w = {room.edges, room.first, room.stack, room.seen, room.order, 0};

@@ -9,6 +9,7 @@
 
 typedef struct vyre__function_effects {
   uint8_t flags;          /* VYRE__OPF_*, of its own nodes and its callees' */
+  uint8_t own_flags;      /* the same of its own nodes alone */
   bool has_uniform;       /* it or a callee uses uniform(expr) */
   bool has_id;            /* ... an id of the invocation */
   bool has_workgroup_id;  /* ... workgroup_id */
@@ -16,7 +17,7 @@ typedef struct vyre__function_effects {
   uint32_t loops;         /* its own */
   uint32_t loop_depth;    /* nesting of its own loops */
   uint64_t nodes;         /* its own */
-  uint32_t around;        /* nesting that inlining puts around it */
+  uint32_t around;        /* nesting that inlining puts around a fn */
   uint64_t inlined_nodes; /* with those of its calls; saturates */
   uint64_t inlined_depth; /* the same for depth; at least what it is */
 } vyre__function_effects;

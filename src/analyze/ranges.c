@@ -26,6 +26,7 @@ static fact join(fact a, fact b) {
  * 9 for the axes of three ids, then two for each buffer. */
 typedef struct walker {
   const vyre_program *program;
+  const uint32_t *workgroup;
   env env;
   vyre__id *definition; /* per local: value of an immutable one */
   vyre__range *nodes;
@@ -108,7 +109,7 @@ static fact element_fact(const vyre_buffer_decl *buffer) {
 
 /* A dispatch whose ids do not fit in u32 is refused. */
 static fact axis_fact(const walker *w, vyre__op op, uint8_t axis) {
-  vyre__wide size = w->program->workgroup[axis];
+  vyre__wide size = w->workgroup[axis];
   vyre__wide all = (vyre__wide)UINT32_MAX + 1;
   fact f = anything(VYRE_TYPE_U32);
   if (op == VYRE__OP_LOCAL_ID) f.range.hi = size - 1;
@@ -246,21 +247,23 @@ static fact walk_both(walker *w, const vyre__node *node) {
 
 static fact walk_atomic(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
-  uint32_t count = vyre__child_count(w->program, id);
+  vyre__id room[3];
+  const vyre__id *ids;
+  uint32_t count = vyre__children(w->program, node, room, &ids);
   fact index = walk_value(w, node->b);
-  for (uint32_t i = 1; i < count; i++) {
-    walk_value(w, vyre__child(w->program, id, i));
-  }
+  for (uint32_t i = 1; i < count; i++) walk_value(w, ids[i]);
   check_access(w, id, node->a, index);
   return anything(node->type);
 }
 
 static fact walk_other(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
-  uint32_t count = vyre__child_count(w->program, id);
+  vyre__id room[3];
+  const vyre__id *ids;
+  uint32_t count = vyre__children(w->program, node, room, &ids);
   fact f[3] = {{{0, 0}, 0, 0}};
   for (uint32_t i = 0; i < count; i++) {
-    fact operand = walk_value(w, vyre__child(w->program, id, i));
+    fact operand = walk_value(w, ids[i]);
     if (i < 3) f[i] = operand;
   }
   uint8_t form = vyre__ops[node->op].form;
@@ -519,31 +522,39 @@ static void walk_if(walker *w, const vyre__node *node) {
   w->env.nesting--;
 }
 
+/* Ways out of a loop besides its condition. */
+enum { BY_BREAK = 1, BY_RETURN = 2 };
+
 /* What a loop assigns can be anything in it and after it. Tells whether it is
- * left by a break of its own. */
-static bool forget_assigned(walker *w, vyre__id id, bool is_own) {
+ * left by a break of its own, or by a return. */
+static unsigned forget_assigned(walker *w, vyre__id id, bool is_own) {
   const vyre__node *node = &w->program->nodes[id];
-  bool breaks = node->op == VYRE__OP_BREAK && is_own;
+  unsigned left = 0;
+  if (node->op == VYRE__OP_BREAK && is_own) left = BY_BREAK;
+  if (node->op == VYRE__OP_RETURN) left = BY_RETURN;
   if (node->op == VYRE__OP_ASSIGN) {
     vyre_type type = w->program->functions[0].locals[node->a].type;
     env_set(&w->env, node->a, anything(type));
   }
-  if (vyre__ops[node->op].form < VYRE__FORM_LIST) return breaks;
+  if (!vyre__is_statement(node)) return 0;
   bool is_loop = node->op == VYRE__OP_FOR || node->op == VYRE__OP_WHILE;
-  uint32_t count = vyre__child_count(w->program, id);
+  vyre__id room[3];
+  const vyre__id *ids;
+  uint32_t count = vyre__children(w->program, node, room, &ids);
   for (uint32_t i = 0; i < count; i++) {
-    breaks |=
-        forget_assigned(w, vyre__child(w->program, id, i), is_own && !is_loop);
+    left |= forget_assigned(w, ids[i], is_own && !is_loop);
   }
-  return breaks;
+  return left;
 }
 
 static vyre__wide trips(vyre__wide first, vyre__wide last, vyre__wide step) {
   return last < first ? 0 : (last - first) / step + 1;
 }
 
-/* The variable of a `for` in its body, and how often that runs. */
-static fact loop_variable(walker *w, vyre__id id, fact first, fact bound) {
+/* The variable of a `for` in its body, and how often that is begun. One that
+ * leaves it early may do so in the first round. */
+static fact loop_variable(walker *w, vyre__id id, fact first, fact bound,
+                          bool leaves_early) {
   const vyre__node *node = &w->program->nodes[id];
   const vyre__node *literal =
       &w->program->nodes[vyre__for_of(w->program, id).step];
@@ -564,6 +575,7 @@ static fact loop_variable(walker *w, vyre__id id, fact first, fact bound) {
   if (many > 0) variable.range = most;
   if (!w->quiet && many <= (vyre__wide)UINT64_MAX) {
     vyre__wide few = trips(least.lo, least.hi, step);
+    if (leaves_early && few > 1) few = 1;
     w->nodes[id] = (vyre__range){(uint64_t)few, (uint64_t)many};
     w->flags[id] |= VYRE__RANGE_BOUNDED;
   }
@@ -576,9 +588,10 @@ static void walk_for(walker *w, vyre__id id) {
   fact bound = walk_value(w, parts.bound);
   walk_value(w, parts.step);
   w->env.nesting++;
-  forget_assigned(w, parts.body, true);
+  unsigned left = forget_assigned(w, parts.body, true);
   size_t begin = w->env.change_count;
-  env_set(&w->env, w->program->nodes[id].a, loop_variable(w, id, first, bound));
+  env_set(&w->env, w->program->nodes[id].a,
+          loop_variable(w, id, first, bound, left != 0));
   walk_statement(w, parts.body);
   env_rewind(&w->env, begin);
   w->env.nesting--;
@@ -587,13 +600,13 @@ static void walk_for(walker *w, vyre__id id) {
 
 static void walk_while(walker *w, const vyre__node *node) {
   w->env.nesting++;
-  bool breaks = forget_assigned(w, node->b, true);
+  unsigned left = forget_assigned(w, node->b, true);
   size_t begin = w->env.change_count;
   walk_value(w, node->a);
   suppose(w, node->a, true);
   walk_statement(w, node->b);
   env_rewind(&w->env, begin);
-  if (!breaks) suppose(w, node->a, false);
+  if (!(left & BY_BREAK)) suppose(w, node->a, false);
   w->env.nesting--;
   w->reachable = true;
 }
@@ -609,10 +622,11 @@ static void walk_set(walker *w, const vyre__node *node) {
 
 static void walk_parts(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
-  uint32_t count = vyre__child_count(w->program, id);
+  vyre__id room[3];
+  const vyre__id *ids;
+  uint32_t count = vyre__children(w->program, node, room, &ids);
   for (uint32_t i = 0; i < count; i++) {
-    vyre__id child = vyre__child(w->program, id, i);
-    fact f = walk_value(w, child);
+    fact f = walk_value(w, ids[i]);
     if (node->op == VYRE__OP_STORE && i == 0) check_access(w, id, node->a, f);
   }
 }
@@ -621,10 +635,8 @@ static void walk_statement(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
   switch ((vyre__op)node->op) {
     case VYRE__OP_BLOCK: {
-      uint32_t count = vyre__child_count(w->program, id);
-      for (uint32_t i = 0; i < count; i++) {
-        walk_statement(w, vyre__child(w->program, id, i));
-      }
+      const vyre__id *ids = w->program->lists + node->a;
+      for (uint32_t i = 0; i < node->b; i++) walk_statement(w, ids[i]);
       break;
     }
     case VYRE__OP_LET:
@@ -665,19 +677,20 @@ static void init_subjects(walker *w) {
   }
 }
 
-static void init_nodes(walker *w) {
-  for (uint32_t i = 0; i < w->program->node_count; i++) {
+static void init_nodes(walker *w, size_t count) {
+  for (size_t i = 0; i < count; i++) {
     vyre__interval full = vyre__interval_full(w->program->nodes[i].type);
     w->nodes[i] = (vyre__range){(uint64_t)full.lo, (uint64_t)full.hi};
   }
-  memset(w->flags, 0, w->program->node_count);
+  memset(w->flags, 0, count);
 }
 
-static bool make_room(walker *w, vyre_arena *arena, vyre__arena_mark *end) {
+static bool make_room(walker *w, size_t nodes, vyre_arena *arena,
+                      vyre__arena_mark *end) {
   const vyre_program *p = w->program;
   size_t subjects = (size_t)local_count(w) + 9 + 2 * p->buffer_count;
-  w->nodes = vyre__arena_array(arena, p->node_count, sizeof *w->nodes);
-  w->flags = vyre__arena_array(arena, p->node_count, 1);
+  w->nodes = vyre__arena_array(arena, nodes, sizeof *w->nodes);
+  w->flags = vyre__arena_array(arena, nodes, 1);
   *end = vyre__arena_here(arena);
   w->env.locals = vyre__arena_array(arena, subjects, sizeof *w->env.locals);
   w->env.seen = vyre__arena_array(arena, subjects, sizeof *w->env.seen);
@@ -692,18 +705,45 @@ static bool make_room(walker *w, vyre_arena *arena, vyre__arena_mark *end) {
   return true;
 }
 
-vyre_code vyre__ranges_build(const vyre_program *program, vyre_arena *arena,
+/* Statements of the kernel up to the one that node @p last is in: they are in
+ * the order of their nodes. */
+static uint32_t statements_to(const vyre_program *program, vyre__id last) {
+  const vyre__node *block = &program->nodes[program->functions[0].body];
+  const vyre__id *ids = program->lists + block->a;
+  for (uint32_t i = 0; i < block->b; i++) {
+    if (ids[i] >= last) return i + 1;
+  }
+  return block->b;
+}
+
+vyre_code vyre__ranges_build(const vyre_program *program,
+                             const uint32_t workgroup[3], vyre_arena *arena,
                              vyre__ranges *out, vyre_status *st) {
+  return vyre__ranges_build_to(program, workgroup, UINT32_MAX, arena, out, st);
+}
+
+vyre_code vyre__ranges_build_to(const vyre_program *program,
+                                const uint32_t workgroup[3], vyre__id last,
+                                vyre_arena *arena, vyre__ranges *out,
+                                vyre_status *st) {
   vyre__arena_mark start = vyre__arena_here(arena), end = start;
   walker w = {.program = program,
+              .workgroup = workgroup ? workgroup : program->workgroup,
               .env = {.allocator = arena->allocator},
               .reachable = true};
+  const vyre__node *block = &program->nodes[program->functions[0].body];
+  const vyre__id *ids = program->lists + block->a;
+  uint32_t statements = statements_to(program, last);
+  size_t nodes = program->node_count;
+  if (statements > 0 && ids[statements - 1] >= last) {
+    nodes = (size_t)ids[statements - 1] + 1;
+  }
   *out = (vyre__ranges){0};
-  w.env.no_memory = !make_room(&w, arena, &end);
+  w.env.no_memory = !make_room(&w, nodes, arena, &end);
   if (!w.env.no_memory) {
     init_subjects(&w);
-    init_nodes(&w);
-    walk_statement(&w, program->functions[0].body);
+    init_nodes(&w, nodes);
+    for (uint32_t i = 0; i < statements; i++) walk_statement(&w, ids[i]);
   }
   env_finish(&w.env);
   vyre__arena_rewind(arena, w.env.no_memory ? start : end);

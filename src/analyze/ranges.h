@@ -4,8 +4,8 @@
  *
  * Facts are about the nodes of the kernel itself; inside functions everything is
  * possible (analyze/inline.h). Guards count: below `if (i < len(y))`, and after
- * `if (i >= len(y)) return;`, y[i] is inside. They hold for the workgroup that
- * the program declares: compiled for another, a program needs facts of its own. */
+ * `if (i >= len(y)) return;`, y[i] is inside. They hold for one size of
+ * workgroup: compiled for another, a program needs facts of its own. */
 #ifndef VYRE_ANALYZE_RANGES_H
 #define VYRE_ANALYZE_RANGES_H
 
@@ -27,13 +27,23 @@ typedef struct vyre__range {
 
 typedef struct vyre__ranges {
   const vyre_program *program;
-  const vyre__range *nodes; /* expressions; FOR: least and most trips */
+  const vyre__range *nodes; /* expressions; FOR: least and most trips that
+                               are begun */
   const uint8_t *flags;     /* VYRE__RANGE_* */
 } vyre__ranges;
 
-/* *out lives in @p arena. Errors: VYRE_OUT_OF_MEMORY. */
-vyre_code vyre__ranges_build(const vyre_program *program, vyre_arena *arena,
+/* @p workgroup: sizes of its axes, NULL for those that the program declares. *out
+ * lives in @p arena. Errors: VYRE_OUT_OF_MEMORY. */
+vyre_code vyre__ranges_build(const vyre_program *program,
+                             const uint32_t workgroup[3], vyre_arena *arena,
                              vyre__ranges *out, vyre_status *st);
+
+/* The same for who wants facts of the kernel's nodes up to @p last only, at less
+ * cost: behind the statement that it is in, there are none. */
+vyre_code vyre__ranges_build_to(const vyre_program *program,
+                                const uint32_t workgroup[3], vyre__id last,
+                                vyre_arena *arena, vyre__ranges *out,
+                                vyre_status *st);
 
 /* The values of an expression: all of its type if nothing better is known. */
 vyre__interval vyre__range_of(const vyre__ranges *ranges, vyre__id id);

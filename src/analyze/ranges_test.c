@@ -210,7 +210,7 @@ static outcome run_for(runner *r, vyre__id id) {
     CHECK(!bounded || trips < r->ranges->nodes[id].hi);
     trips++;
     outcome o = run_statement(r, parts.body);
-    if (o == BREAKS) return GOES_ON;
+    if (o == BREAKS) break;
     if (o == ENDS || r->fuel-- == 0) return ENDS;
   }
   CHECK(!bounded || trips >= r->ranges->nodes[id].lo);
@@ -292,7 +292,7 @@ TEST(ranges_hold_in_random_kernels) {
     vyre_arena arena = {0};
     vyre__ranges ranges;
     vyre_status st = {0};
-    CHECK_OK(vyre__ranges_build(program, &arena, &ranges, &st), st);
+    CHECK_OK(vyre__ranges_build(program, NULL, &arena, &ranges, &st), st);
     for (int i = 0; i < 10; i++) run_once(&ranges, &a.seed);
     for (vyre__id id = 1; id < program->node_count; id++) {
       uint8_t op = program->nodes[id].op;
@@ -315,7 +315,7 @@ static unsigned unproven(const char *body) {
   vyre__ranges ranges;
   vyre_status st = {0};
   unsigned count = 0;
-  CHECK_OK(vyre__ranges_build(program, &arena, &ranges, &st), st);
+  CHECK_OK(vyre__ranges_build(program, NULL, &arena, &ranges, &st), st);
   for (vyre__id id = 1; id < program->node_count; id++) {
     const vyre__node *node = &program->nodes[id];
     bool is_access = (vyre__ops[node->op].flags & 7) != 0;
@@ -379,6 +379,83 @@ TEST(guards_prove_accesses) {
   }
 }
 
+/* --- loops ------------------------------------------------------------------*/
+
+/* Trips of the first loop of a body. */
+static vyre__range trips_of(const char *body) {
+  vyre_module *module = parse_module(kernel_text(body));
+  const vyre_program *program = vyre_module_kernel(module, 0);
+  vyre_arena arena = {0};
+  vyre__ranges ranges;
+  vyre_status st = {0};
+  vyre__range trips = {99, 99};
+  CHECK_OK(vyre__ranges_build(program, NULL, &arena, &ranges, &st), st);
+  for (vyre__id id = program->node_count - 1; id > 0; id--) {
+    if (program->nodes[id].op != VYRE__OP_FOR) continue;
+    CHECK(ranges.flags[id] & VYRE__RANGE_BOUNDED);
+    trips = ranges.nodes[id];
+    break; /* a loop comes behind those inside of it */
+  }
+  vyre_arena_finish(&arena);
+  vyre_module_release(module);
+  return trips;
+}
+
+TEST(loops_may_be_left_early) {
+  static const struct {
+    const char *body;
+    uint64_t least, most;
+  } rows[] = {
+      {"for (let k = 0u; k < 8; k++) y[k] = 1;", 8, 8},
+      {"for (let k = 0u; k < 8; k++) { if (k == i) break; y[k] = 1; }", 1, 8},
+      {"for (let k = 0u; k < 8; k++) { if (k == i) return; y[k] = 1; }", 1, 8},
+      {"for (let k = 0u; k < 8; k++) { if (k == i) continue; y[k] = 1; }", 8,
+       8},
+      {"for (let k = 0u; k < 8; k++) { while (true) { break; } }", 8, 8},
+      {"for (let k = 0u; k < 8; k++) { while (true) { return; } }", 1, 8},
+      {"for (let k = 0u; k < l; k++) { if (k == i) break; y[k] = 1; }", 0, 63},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    vyre__range trips = trips_of(rows[i].body);
+    CHECK_U64(trips.lo, rows[i].least);
+    CHECK_U64(trips.hi, rows[i].most);
+  }
+}
+
+/* --- other workgroups -------------------------------------------------------*/
+
+/* Accesses of `tile[local_id.x + 32]`, proven or not, for a workgroup. */
+static uint8_t flags_for(const uint32_t workgroup[3], vyre__id last) {
+  vyre_module *module =
+      parse_module(kernel_text("tile[l + 32] = 1;\ny[0] = workgroup_size.x;"));
+  const vyre_program *program = vyre_module_kernel(module, 0);
+  vyre_arena arena = {0};
+  vyre__ranges ranges;
+  vyre_status st = {0};
+  uint8_t flags = 0;
+  CHECK_OK(
+      vyre__ranges_build_to(program, workgroup, last, &arena, &ranges, &st),
+      st);
+  for (vyre__id id = 1; id < program->node_count; id++) {
+    const vyre__node *node = &program->nodes[id];
+    if (node->op == VYRE__OP_STORE && node->a == 3) flags = ranges.flags[id];
+    if (node->op != VYRE__OP_WORKGROUP_SIZE || last != UINT32_MAX) continue;
+    CHECK_U64(ranges.nodes[id].lo, workgroup ? workgroup[0] : 64);
+    CHECK_U64(ranges.nodes[id].hi, workgroup ? workgroup[0] : 64);
+  }
+  vyre_arena_finish(&arena);
+  vyre_module_release(module);
+  return flags;
+}
+
+TEST(facts_hold_for_the_workgroup_that_is_asked_for) {
+  CHECK_U64(flags_for(NULL, UINT32_MAX), 0);
+  CHECK_U64(flags_for((uint32_t[]){32, 1, 1}, UINT32_MAX), VYRE__RANGE_INSIDE);
+  CHECK_U64(flags_for((uint32_t[]){33, 1, 1}, UINT32_MAX), 0);
+  /* The store is the third statement, of nodes 5 to 9. */
+  CHECK_U64(flags_for((uint32_t[]){32, 1, 1}, 7), VYRE__RANGE_INSIDE);
+}
+
 /* --- memory -----------------------------------------------------------------*/
 
 static vyre_code sweep_scenario(vyre_allocator allocator, vyre_status *st) {
@@ -388,8 +465,8 @@ static vyre_code sweep_scenario(vyre_allocator allocator, vyre_status *st) {
   vyre_arena arena;
   vyre__ranges ranges;
   vyre_arena_init(&arena, allocator);
-  vyre_code code =
-      vyre__ranges_build(vyre_module_kernel(module, 0), &arena, &ranges, st);
+  vyre_code code = vyre__ranges_build(vyre_module_kernel(module, 0), NULL,
+                                      &arena, &ranges, st);
   vyre_arena_finish(&arena);
   vyre_module_release(module);
   return code;
@@ -402,4 +479,6 @@ TEST(survives_running_out_of_memory) {
 TEST_MAIN(TEST_ENTRY(intervals_hold_what_operations_give),
           TEST_ENTRY(ranges_hold_in_random_kernels),
           TEST_ENTRY(guards_prove_accesses),
+          TEST_ENTRY(loops_may_be_left_early),
+          TEST_ENTRY(facts_hold_for_the_workgroup_that_is_asked_for),
           TEST_ENTRY(survives_running_out_of_memory))

@@ -138,16 +138,17 @@ static uint8_t level_of(walker *w, vyre__id id, uint8_t operands) {
 
 static uint8_t walk_value(walker *w, vyre__id id, fact control) {
   const vyre__node *node = &w->program->nodes[id];
-  uint32_t count = vyre__child_count(w->program, id);
+  vyre__id room[3];
+  const vyre__id *ids;
+  uint32_t count = vyre__children(w->program, node, room, &ids);
   uint8_t operands = VYRE__LEVEL_GRID;
+  bool may_skip = node->op == VYRE__OP_LAND || node->op == VYRE__OP_LOR;
   fact inside = control;
   w->work++;
   for (uint32_t i = 0; i < count; i++) {
-    uint8_t level = walk_value(w, vyre__child(w->program, id, i), inside);
+    uint8_t level = walk_value(w, ids[i], inside);
     if (level > operands) operands = level;
-    if (node->op == VYRE__OP_LAND || node->op == VYRE__OP_LOR) {
-      inside = raise_to(control, level, id); /* the right side may be skipped */
-    }
+    if (may_skip) inside = raise_to(control, level, id); /* the right side */
   }
   w->control[id] = control.level;
   if (node->op == VYRE__OP_UNIFORM) w->cause[id] = control.cause;
@@ -348,10 +349,9 @@ static void walk_set(walker *w, vyre__id id, fact control) {
 }
 
 static void walk_block(walker *w, vyre__id id, fact control) {
-  uint32_t count = vyre__child_count(w->program, id);
-  for (uint32_t i = 0; i < count; i++) {
-    walk_statement(w, vyre__child(w->program, id, i), control);
-  }
+  const vyre__node *node = &w->program->nodes[id];
+  const vyre__id *ids = w->program->lists + node->a;
+  for (uint32_t i = 0; i < node->b; i++) walk_statement(w, ids[i], control);
 }
 
 /* A jump that divides a loop is what divides its next round; the condition that
@@ -390,23 +390,29 @@ static void walk_statement(walker *w, vyre__id id, fact control) {
     case VYRE__OP_TEXT:
       break;
     default: { /* stores, atomics, prints, barriers */
-      uint32_t count = vyre__child_count(w->program, id);
-      for (uint32_t i = 0; i < count; i++) {
-        walk_value(w, vyre__child(w->program, id, i), now);
-      }
+      vyre__id room[3];
+      const vyre__id *ids;
+      uint32_t count =
+          vyre__children(w->program, &w->program->nodes[id], room, &ids);
+      for (uint32_t i = 0; i < count; i++) walk_value(w, ids[i], now);
     }
   }
 }
 
 /* --- the whole --------------------------------------------------------------*/
 
-static size_t count_loops(const vyre_program *program) {
-  size_t loops = 0;
-  for (uint32_t i = 0; i < program->node_count; i++) {
-    loops += program->nodes[i].op == VYRE__OP_FOR ||
-             program->nodes[i].op == VYRE__OP_WHILE;
+/* The kernel up to the statement that node @p last is in. What comes behind it
+ * says nothing about what comes before. */
+static void walk_kernel(walker *w, vyre__id last) {
+  vyre__id body = w->program->functions[0].body;
+  const vyre__node *block = &w->program->nodes[body];
+  const vyre__id *ids = w->program->lists + block->a;
+  note_control(w, body, (fact){0});
+  w->work++;
+  for (uint32_t i = 0; i < block->b; i++) {
+    walk_statement(w, ids[i], (fact){0});
+    if (ids[i] >= last) return;
   }
-  return loops;
 }
 
 static void *zeroed(vyre_arena *arena, size_t count, size_t size) {
@@ -426,7 +432,8 @@ static bool make_room(walker *w, vyre_arena *arena, vyre__arena_mark *end) {
   w->born = zeroed(arena, locals, sizeof *w->born);
   w->env.seen = zeroed(arena, locals, sizeof *w->env.seen);
   w->slot = zeroed(arena, nodes, sizeof *w->slot);
-  w->loops = zeroed(arena, count_loops(w->program) + 1, sizeof *w->loops);
+  w->loops = zeroed(arena, (size_t)w->effects->functions[0].loops + 1,
+                    sizeof *w->loops);
   if (!w->value || !w->control || !w->cause || !w->env.locals || !w->born ||
       !w->env.seen || !w->slot || !w->loops) {
     return false;
@@ -448,6 +455,14 @@ vyre_code vyre__uniformity_build(const vyre_program *program,
                                  const vyre__effects *effects,
                                  vyre_arena *arena, vyre__uniformity *out,
                                  vyre_status *st) {
+  return vyre__uniformity_build_to(program, effects, UINT32_MAX, arena, out,
+                                   st);
+}
+
+vyre_code vyre__uniformity_build_to(const vyre_program *program,
+                                    const vyre__effects *effects, vyre__id last,
+                                    vyre_arena *arena, vyre__uniformity *out,
+                                    vyre_status *st) {
   vyre__arena_mark start = vyre__arena_here(arena), end = start;
   walker w = {.program = program,
               .effects = effects,
@@ -459,7 +474,7 @@ vyre_code vyre__uniformity_build(const vyre_program *program,
   *out = (vyre__uniformity){0};
   w.env.no_memory = !make_room(&w, arena, &end);
   if (!w.env.no_memory) {
-    walk_statement(&w, program->functions[0].body, (fact){0});
+    walk_kernel(&w, last);
   }
   walker_finish(&w);
   vyre__arena_rewind(arena, w.env.no_memory ? start : end);
@@ -473,48 +488,72 @@ vyre_code vyre__uniformity_build(const vyre_program *program,
 
 /* --- why --------------------------------------------------------------------*/
 
-/* The first operand that is above the level, or 0. */
-static vyre__id guilty_operand(const vyre_program *program,
-                               const vyre__uniformity *facts, vyre__id id,
-                               vyre__level level) {
-  uint32_t count = vyre__child_count(program, id);
-  for (uint32_t i = 0; i < count; i++) {
-    vyre__id child = vyre__child(program, id, i);
-    if (facts->value[child] > level) return child;
+/* A search for what a value comes from, first operands first. A loop's facts can
+ * blame each other in a circle, so it notes the statements that it has been at:
+ * no other way leads on from them. What finds no room is left out; there is more
+ * than one answer then, and any will do. */
+typedef struct search {
+  const vyre_program *program;
+  const vyre__uniformity *facts;
+  uint8_t level;
+  vyre__id been[64], todo[256];
+  unsigned been_count, todo_count;
+} search;
+
+static bool is_new(search *s, vyre__id set) {
+  for (unsigned i = 0; i < s->been_count; i++) {
+    if (s->been[i] == set) return false;
   }
-  return 0;
+  if (s->been_count == sizeof s->been / sizeof s->been[0]) return false;
+  s->been[s->been_count++] = set;
+  return true;
 }
 
-/* What the statement that set a local makes of its value: its expression, or
- * the control flow around it. */
-static vyre__id guilty_value(const vyre_program *program,
-                             const vyre__uniformity *facts, vyre__id set,
-                             vyre__level level) {
-  const vyre__node *node = &program->nodes[set];
-  vyre__id value =
-      node->op == VYRE__OP_FOR ? vyre__for_of(program, set).first : node->b;
-  return facts->value[value] > level ? value : 0;
+/* Notes a value to look at, if it is above the level. */
+static bool suspect(search *s, vyre__id id) {
+  if (s->facts->value[id] <= s->level) return false;
+  if (s->todo_count < sizeof s->todo / sizeof s->todo[0]) {
+    s->todo[s->todo_count++] = id;
+  }
+  return true;
+}
+
+/* A local is what it was set to, or the control flow around that: true, and
+ * *out, if it is the latter. */
+static bool look_at_local(search *s, vyre__id id, vyre__origin *out) {
+  vyre__id set = s->facts->cause[id], from = 0;
+  if (!set || !is_new(s, set)) return false;
+  const vyre__node *node = &s->program->nodes[set];
+  if (node->op == VYRE__OP_LET || node->op == VYRE__OP_ASSIGN) {
+    from = node->b;
+  } else if (node->op == VYRE__OP_FOR) {
+    from = vyre__for_of(s->program, set).first;
+  }
+  if (from && suspect(s, from)) return false;
+  vyre__id parting = from ? s->facts->cause[set] : set;
+  *out = (vyre__origin){parting ? parting : set, true};
+  return true;
 }
 
 vyre__origin vyre__uniformity_origin(const vyre_program *program,
                                      const vyre__uniformity *facts, vyre__id id,
                                      vyre__level level) {
-  /* A loop's facts can blame each other in a circle. */
-  for (uint32_t steps = 0; steps < 1000; steps++) {
-    vyre__id next = 0;
-    if (program->nodes[id].op == VYRE__OP_LOCAL) {
-      vyre__id set = facts->cause[id];
-      if (!set) break;
-      next = guilty_value(program, facts, set, level);
-      if (!next) {
-        vyre__id parting = facts->cause[set];
-        return (vyre__origin){parting ? parting : set, true};
-      }
-    } else {
-      next = guilty_operand(program, facts, id, level);
-      if (!next) break;
+  search s = {.program = program, .facts = facts, .level = (uint8_t)level};
+  vyre__origin origin = {id, false};
+  vyre__id variable = 0; /* in case the search comes to no end */
+  (void)suspect(&s, id);
+  while (s.todo_count > 0) {
+    vyre__id now = s.todo[--s.todo_count];
+    bool any = false;
+    if (program->nodes[now].op == VYRE__OP_LOCAL) {
+      if (!variable) variable = now;
+      if (look_at_local(&s, now, &origin)) return origin;
+      continue;
     }
-    id = next;
+    for (uint32_t i = vyre__child_count(program, now); i > 0; i--) {
+      if (suspect(&s, vyre__child(program, now, i - 1))) any = true;
+    }
+    if (!any) return (vyre__origin){now, false};
   }
-  return (vyre__origin){id, false};
+  return (vyre__origin){variable ? variable : id, false};
 }

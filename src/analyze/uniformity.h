@@ -36,6 +36,13 @@ vyre_code vyre__uniformity_build(const vyre_program *program,
                                  vyre_arena *arena, vyre__uniformity *out,
                                  vyre_status *st);
 
+/* The same for who wants facts of the kernel's nodes up to @p last only, at less
+ * cost: behind the statement that it is in, everything counts as varying. */
+vyre_code vyre__uniformity_build_to(const vyre_program *program,
+                                    const vyre__effects *effects, vyre__id last,
+                                    vyre_arena *arena, vyre__uniformity *out,
+                                    vyre_status *st);
+
 /* Where a value or a control flow that is not uniform comes from in the end. */
 typedef struct vyre__origin {
   vyre__id node;   /* an id, a load, an atomic ...; or a parting condition */

@@ -1,60 +1,30 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "analyze/walk.h"
 
-uint32_t vyre__child_count(const vyre_program *program, vyre__id id) {
-  const vyre__node *node = &program->nodes[id];
-  switch ((vyre__form)vyre__ops[node->op].form) {
-    case VYRE__FORM_CALL:
-      return node->c;
-    case VYRE__FORM_LIST:
-      return node->b;
-    case VYRE__FORM_UNARY:
-      return node->a != 0;
-    case VYRE__FORM_LOAD:
-    case VYRE__FORM_SET:
-      return 1;
-    case VYRE__FORM_BINARY:
-    case VYRE__FORM_ATOMIC:
-    case VYRE__FORM_STORE:
-    case VYRE__FORM_WHILE:
-      return 2;
-    case VYRE__FORM_IF:
-      return node->c != 0 ? 3 : 2;
-    case VYRE__FORM_TERNARY:
-    case VYRE__FORM_ATOMIC2:
-      return 3;
-    case VYRE__FORM_FOR:
-      return 4;
-    case VYRE__FORM_NONE:
-    case VYRE__FORM_NULLARY:
-    case VYRE__FORM_LITERAL:
-    case VYRE__FORM_LOCAL:
-    case VYRE__FORM_BUFFER:
-    case VYRE__FORM_AXIS:
-    case VYRE__FORM_TEXT:
-      break;
-  }
-  return 0;
-}
+/* By form: where children are, or which list they are. */
+#define RUN_NONE    {0, 0}
+#define RUN_NULLARY {0, 0}
+#define RUN_LITERAL {0, 0}
+#define RUN_LOCAL   {0, 0}
+#define RUN_CALL    {VYRE__RUN_CALL, VYRE__RUN_IN_LIST}
+#define RUN_LOAD    {1, 1}
+#define RUN_BUFFER  {0, 0}
+#define RUN_AXIS    {0, 0}
+#define RUN_UNARY   {0, 1}
+#define RUN_BINARY  {0, 2}
+#define RUN_TERNARY {0, 3}
+#define RUN_ATOMIC  {1, 2}
+#define RUN_ATOMIC2 {VYRE__RUN_ATOMIC2, VYRE__RUN_IN_LIST}
+#define RUN_LIST    {VYRE__RUN_LIST, VYRE__RUN_IN_LIST}
+#define RUN_SET     {1, 1}
+#define RUN_STORE   {1, 2}
+#define RUN_IF      {0, 3}
+#define RUN_FOR     {VYRE__RUN_FOR, VYRE__RUN_IN_LIST}
+#define RUN_WHILE   {0, 2}
+#define RUN_TEXT    {0, 0}
 
-vyre__id vyre__child(const vyre_program *program, vyre__id id, uint32_t index) {
-  const vyre__node *node = &program->nodes[id];
-  const uint32_t abc[] = {node->a, node->b, node->c};
-  switch ((vyre__form)vyre__ops[node->op].form) {
-    case VYRE__FORM_CALL:
-    case VYRE__FORM_FOR:
-      return program->lists[node->b + index];
-    case VYRE__FORM_LIST:
-      return program->lists[node->a + index];
-    case VYRE__FORM_LOAD:
-    case VYRE__FORM_SET:
-      return node->b;
-    case VYRE__FORM_ATOMIC:
-    case VYRE__FORM_STORE:
-      return abc[index + 1];
-    case VYRE__FORM_ATOMIC2:
-      return index == 0 ? node->b : program->lists[node->c + index - 1];
-    default:
-      return abc[index];
-  }
-}
+const vyre__child_run vyre__child_runs[VYRE__OP_COUNT] = {
+#define OP(name, text, form, rule, flags) [VYRE__OP_##name] = RUN_##form,
+#include "ir/ops.def"
+#undef OP
+};

@@ -5,11 +5,73 @@
 
 #include "ir/ir.h"
 
-/* How many children there are. Parts that are not there do not count. */
-uint32_t vyre__child_count(const vyre_program *program, vyre__id id);
+/* Where the children of an operation are: @p count operands from a, b or c on,
+ * or in a list. */
+typedef struct vyre__child_run {
+  uint8_t first; /* 0, 1, 2: a, b, c; in lists: VYRE__RUN_* */
+  uint8_t count; /* or VYRE__RUN_IN_LIST */
+} vyre__child_run;
+
+enum { VYRE__RUN_IN_LIST = 4 };
+enum { VYRE__RUN_CALL, VYRE__RUN_LIST, VYRE__RUN_FOR, VYRE__RUN_ATOMIC2 };
+
+extern const vyre__child_run vyre__child_runs[VYRE__OP_COUNT];
+
+/* The children of a node, and how many there are. Parts that are not there do
+ * not count. @p room is for those that do not lie side by side. Walks spend
+ * their time here, so it is inline and mostly without branches. */
+static inline uint32_t vyre__children(const vyre_program *program,
+                                      const vyre__node *node, vyre__id room[3],
+                                      const vyre__id **ids) {
+  const vyre__child_run run = vyre__child_runs[node->op];
+  if (run.count != VYRE__RUN_IN_LIST) {
+    const uint32_t count = run.count;
+    *ids = node->abc + run.first;
+    /* What may be missing is the last: an else, the value of a return. */
+    return count - (uint32_t)(count > 0 && (*ids)[count - 1] == 0);
+  }
+  const uint32_t *lists = program->lists;
+  switch (run.first) {
+    case VYRE__RUN_CALL:
+      *ids = lists + node->b;
+      return node->c;
+    case VYRE__RUN_LIST:
+      *ids = lists + node->a;
+      return node->b;
+    case VYRE__RUN_FOR:
+      *ids = lists + node->b;
+      return 4;
+    default: /* ATOMIC2 */
+      room[0] = node->b;
+      room[1] = lists[node->c];
+      room[2] = lists[node->c + 1];
+      *ids = room;
+      return 3;
+  }
+}
+
+/* How many children there are. */
+static inline uint32_t vyre__child_count(const vyre_program *program,
+                                         vyre__id id) {
+  vyre__id room[3];
+  const vyre__id *ids;
+  return vyre__children(program, &program->nodes[id], room, &ids);
+}
 
 /* Child @p index, below vyre__child_count. */
-vyre__id vyre__child(const vyre_program *program, vyre__id id, uint32_t index);
+static inline vyre__id vyre__child(const vyre_program *program, vyre__id id,
+                                   uint32_t index) {
+  vyre__id room[3];
+  const vyre__id *ids;
+  (void)vyre__children(program, &program->nodes[id], room, &ids);
+  return ids[index];
+}
+
+/* Only statements jump, wait for others (but for uniform()) and assign: walks
+ * that look for those need not go into values. */
+static inline bool vyre__is_statement(const vyre__node *node) {
+  return node->type == VYRE_TYPE_VOID;
+}
 
 /* The parts of a `for`. */
 typedef struct vyre__for_parts {

@@ -6,4 +6,11 @@
  * text, and which is the first that it formats. */
 #define VYRE__PRINTF(text, first) __attribute__((format(printf, text, first)))
 
+/* A function that few inputs need: it stays out of the way of those that all
+ * do. */
+#define VYRE__RARE __attribute__((noinline, cold))
+
+/* One that stays a call of its own, so that its caller needs no room for it. */
+#define VYRE__APART __attribute__((noinline))
+
 #endif

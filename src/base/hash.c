@@ -16,12 +16,30 @@ static XXH3_state_t *state_of(vyre__hasher *hasher) {
 }
 
 void vyre__hash_begin(vyre__hasher *hasher, const char *domain) {
+  hasher->pending_count = 0;
   XXH3_128bits_reset(state_of(hasher));
   vyre__hash_text(hasher, domain);
 }
 
+static void hand_on(vyre__hasher *hasher) {
+  XXH3_128bits_update(state_of(hasher), hasher->pending, hasher->pending_count);
+  hasher->pending_count = 0;
+}
+
+static inline void add(vyre__hasher *hasher, const void *bytes, size_t count) {
+  if (count > sizeof hasher->pending - hasher->pending_count) hand_on(hasher);
+  memcpy(hasher->pending + hasher->pending_count, bytes, count);
+  hasher->pending_count += count;
+}
+
 void vyre__hash_bytes(vyre__hasher *hasher, const void *bytes, size_t count) {
-  if (count > 0) XXH3_128bits_update(state_of(hasher), bytes, count);
+  if (count == 0) return;
+  if (count <= sizeof hasher->pending) {
+    add(hasher, bytes, count);
+    return;
+  }
+  hand_on(hasher);
+  XXH3_128bits_update(state_of(hasher), bytes, count);
 }
 
 void vyre__hash_text(vyre__hasher *hasher, const char *text) {
@@ -31,24 +49,24 @@ void vyre__hash_text(vyre__hasher *hasher, const char *text) {
 }
 
 void vyre__hash_u8(vyre__hasher *hasher, uint8_t value) {
-  vyre__hash_bytes(hasher, &value, 1);
+  add(hasher, &value, 1);
 }
 
 void vyre__hash_u32(vyre__hasher *hasher, uint32_t value) {
   unsigned char bytes[4];
   for (int i = 0; i < 4; i++) bytes[i] = (unsigned char)(value >> (8 * i));
-  vyre__hash_bytes(hasher, bytes, sizeof bytes);
+  add(hasher, bytes, sizeof bytes);
 }
 
 void vyre__hash_u64(vyre__hasher *hasher, uint64_t value) {
   unsigned char bytes[8];
   for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(value >> (8 * i));
-  vyre__hash_bytes(hasher, bytes, sizeof bytes);
+  add(hasher, bytes, sizeof bytes);
 }
 
-vyre_hash128 vyre__hash_end(const vyre__hasher *hasher) {
-  XXH128_hash_t digest =
-      XXH3_128bits_digest((const XXH3_state_t *)(const void *)hasher->state);
+vyre_hash128 vyre__hash_end(vyre__hasher *hasher) {
+  hand_on(hasher);
+  XXH128_hash_t digest = XXH3_128bits_digest(state_of(hasher));
   return (vyre_hash128){.high = digest.high64, .low = digest.low64};
 }
 

@@ -10,11 +10,15 @@
 
 #include "vyre/text.h"
 
-enum { VYRE__HASHER_BYTES = 576 };
+enum { VYRE__HASHER_BYTES = 576, VYRE__HASHER_PENDING = 256 };
 
 /* Room for the library's own state, so that no header of it is needed here. */
 typedef struct vyre__hasher {
   _Alignas(64) unsigned char state[VYRE__HASHER_BYTES];
+  /* What was not yet handed on: numbers are small, and the library's own way of
+   * putting them together takes long for each. */
+  size_t pending_count;
+  unsigned char pending[VYRE__HASHER_PENDING];
 } vyre__hasher;
 
 /* @p domain separates streams of different meaning; part of the content. */
@@ -24,6 +28,6 @@ void vyre__hash_text(vyre__hasher *hasher, const char *text);
 void vyre__hash_u8(vyre__hasher *hasher, uint8_t value);
 void vyre__hash_u32(vyre__hasher *hasher, uint32_t value);
 void vyre__hash_u64(vyre__hasher *hasher, uint64_t value);
-vyre_hash128 vyre__hash_end(const vyre__hasher *hasher);
+vyre_hash128 vyre__hash_end(vyre__hasher *hasher);
 
 #endif

@@ -101,15 +101,10 @@ static size_t fit(const struct vyre_arena_block *block, size_t used,
   return start;
 }
 
-/* A block behind @p last, which is the end of the list. */
-static struct vyre_arena_block *add_block(vyre_arena *arena,
+/* A block of @p wanted bytes behind @p last, which is the end of the list. */
+static struct vyre_arena_block *add_sized(vyre_arena *arena,
                                           struct vyre_arena_block *last,
-                                          size_t size, size_t alignment) {
-  size_t wanted = FIRST_BLOCK;
-  if (last) wanted = last->size < (SIZE_MAX / 4) ? last->size * 2 : last->size;
-  size_t least;
-  if (!vyre__add(size, alignment, &least)) return NULL;
-  if (wanted < least) wanted = least;
+                                          size_t wanted) {
   size_t bytes;
   if (!vyre__add(wanted, sizeof(struct vyre_arena_block), &bytes)) return NULL;
   struct vyre_arena_block *block =
@@ -123,6 +118,23 @@ static struct vyre_arena_block *add_block(vyre_arena *arena,
   }
   POISON(block->data, block->size);
   return block;
+}
+
+/* One that has room for @p size, and is larger than the one before. */
+static struct vyre_arena_block *add_block(vyre_arena *arena,
+                                          struct vyre_arena_block *last,
+                                          size_t size, size_t alignment) {
+  size_t wanted = FIRST_BLOCK;
+  if (last && last->size >= FIRST_BLOCK) {
+    wanted = last->size < (SIZE_MAX / 4) ? last->size * 2 : last->size;
+  }
+  size_t least;
+  if (!vyre__add(size, alignment, &least)) return NULL;
+  return add_sized(arena, last, wanted < least ? least : wanted);
+}
+
+bool vyre__arena_reserve(vyre_arena *arena, size_t size) {
+  return arena->first || add_sized(arena, NULL, size);
 }
 
 void *vyre_arena_alloc(vyre_arena *arena, size_t size, size_t alignment) {

@@ -30,6 +30,10 @@ void vyre__reserve_free(vyre_allocator allocator, void *array, size_t *capacity,
  * count of 0 gives a valid pointer. */
 void *vyre__arena_array(vyre_arena *arena, size_t count, size_t element_size);
 
+/* Makes the first block of an arena that has none just as large as what will be
+ * taken from it. False without memory. */
+bool vyre__arena_reserve(vyre_arena *arena, size_t size);
+
 /* A place in an arena to go back to. */
 typedef struct vyre__arena_mark {
   struct vyre_arena_block *block;

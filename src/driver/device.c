@@ -17,6 +17,13 @@ static const vyre__backend *const backends[] = {
 #undef BACKEND
 };
 
+#define BACKEND(name) " " #name
+static const char unavailable_fix[] =
+    "open \"auto\", or a device that is there:"
+#include "driver/backends.def"
+    ;
+#undef BACKEND
+
 enum { BACKEND_COUNT = sizeof backends / sizeof backends[0] };
 
 const char *vyre_device_list(size_t index) {
@@ -56,9 +63,13 @@ vyre_code vyre_device_open(const char *name, vyre_allocator allocator,
   if (!name) return vyre__null_argument(st, "vyre_device_open", "name");
   const vyre__backend *backend = find(name);
   if (!backend) {
-    return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
-                     "open \"auto\", or a device that is there: ref",
-                     "there is no device '%.100s'", name);
+    const vyre__failure failure = {.code = VYRE_UNSUPPORTED_FEATURE,
+                                   .kind = VYRE_KIND_DEVICE_UNAVAILABLE,
+                                   .fix = unavailable_fix,
+                                   .file = __FILE__,
+                                   .line = __LINE__};
+    vyre__fail(st, &failure, "there is no device '%.100s'", name);
+    return failure.code;
   }
   return create(backend, allocator, out, st);
 }
@@ -76,5 +87,5 @@ void vyre_device_release(vyre_device *device) {
 }
 
 const char *vyre_device_name(const vyre_device *device) {
-  return device->backend->name;
+  return device ? device->backend->name : "";
 }

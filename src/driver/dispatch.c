@@ -159,12 +159,14 @@ static size_t list_spans(const job *j, span *spans) {
     if (b->input_index != VYRE_NO_INDEX && !in_place(j, b)) {
       const vyre_input *input = &j->desc->inputs[b->input_index];
       uintptr_t begin = (uintptr_t)input->data;
-      spans[count++] = (span){b, begin, begin + input->size, false};
+      spans[count] = (span){b, begin, begin + input->size, false};
+      count += input->size > 0; /* nothing overlaps with no bytes */
     }
     if (b->output_index != VYRE_NO_INDEX) {
       const vyre_output *output = &j->desc->outputs[b->output_index];
       uintptr_t begin = (uintptr_t)output->data;
-      spans[count++] = (span){b, begin, begin + output->size, true};
+      spans[count] = (span){b, begin, begin + output->size, true};
+      count += output->size > 0;
     }
   }
   return count;

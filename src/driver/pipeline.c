@@ -28,9 +28,7 @@ static vyre_code check_buffers(const vyre_device *device,
       return not_supported(st, device, program->name,
                            "persistent buffers come with resident memory");
     }
-    bool shared = buffer->kind == VYRE_MEMORY_SHARED ||
-                  buffer->access == VYRE_ACCESS_WORKGROUP;
-    if (shared && buffer->pipeline_live_out) {
+    if (vyre__is_shared(buffer) && buffer->pipeline_live_out) {
       return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
                        "write it to a buffer that is not shared",
                        "shared buffer '%.100s' is live_out, but every "
@@ -164,17 +162,17 @@ void vyre_pipeline_release(vyre_pipeline *pipeline) {
 }
 
 const char *vyre_pipeline_id(const vyre_pipeline *pipeline) {
-  return pipeline->id;
+  return pipeline ? pipeline->id : "";
 }
 
 const vyre_program *vyre_pipeline_program(const vyre_pipeline *pipeline) {
-  return pipeline->program;
+  return pipeline ? pipeline->program : NULL;
 }
 
 const vyre_binding_plan *vyre_pipeline_bindings(const vyre_pipeline *pipeline) {
-  return &pipeline->plan;
+  return pipeline ? &pipeline->plan : NULL;
 }
 
 const uint32_t *vyre_pipeline_workgroup(const vyre_pipeline *pipeline) {
-  return pipeline->workgroup;
+  return pipeline ? pipeline->workgroup : NULL;
 }

@@ -148,6 +148,14 @@ static vyre_code read_program(vyre__reader *r, vyre_allocator allocator,
   return vyre__binary_make(r, allocator, out);
 }
 
+bool vyre_program_is_binary(const void *bytes, size_t length) {
+  /* Up to where a transfer may have changed line ends: that is for the reader to
+   * tell. */
+  const size_t sure = 4;
+  return bytes && length >= sure &&
+         memcmp(bytes, VYRE__BINARY_MAGIC_BYTES, sure) == 0;
+}
+
 static vyre_code check_head(const uint8_t *bytes, size_t length,
                             vyre_status *st) {
   if (length < VYRE__BINARY_HEAD ||

@@ -274,7 +274,37 @@ TEST(null_arguments_are_refused) {
   vyre_program_release(program);
 }
 
-TEST_MAIN(TEST_ENTRY(random_programs_survive),
+TEST(the_binary_form_shows_in_its_first_bytes) {
+  static const char text[] =
+      "kernel k over(y)\nbuffer x : read u32[] @0;\n"
+      "buffer y : write u32[] @1;\n{ y[global_id.x] = x[0]; }\n";
+  vyre_module *module;
+  vyre_arena arena = {0};
+  vyre_status st = {0};
+  const uint8_t *bytes;
+  size_t length;
+  CHECK_OK(vyre_module_parse(text, strlen(text), "k.vyre", (vyre_allocator){0},
+                             &module, NULL, &st),
+           st);
+  vyre_program *program = vyre_module_kernel(module, 0), *again;
+  CHECK_U64(vyre_program_over(program), 1);
+  CHECK_OK(vyre_program_write_binary(program, &arena, &bytes, &length, &st),
+           st);
+  CHECK(vyre_program_is_binary(bytes, length));
+  CHECK(vyre_program_is_binary(bytes, 4) && !vyre_program_is_binary(bytes, 3));
+  CHECK(!vyre_program_is_binary(text, strlen(text)));
+  CHECK(!vyre_program_is_binary(NULL, 0));
+  CHECK_OK(
+      vyre_program_read_binary(bytes, length, (vyre_allocator){0}, &again, &st),
+      st);
+  CHECK_U64(vyre_program_over(again), 1);
+  vyre_program_release(again);
+  vyre_module_release(module);
+  vyre_arena_finish(&arena);
+}
+
+TEST_MAIN(TEST_ENTRY(the_binary_form_shows_in_its_first_bytes),
+          TEST_ENTRY(random_programs_survive),
           TEST_ENTRY(a_list_of_buffers_survives),
           TEST_ENTRY(names_and_places_survive),
           TEST_ENTRY(every_changed_byte_is_noticed),

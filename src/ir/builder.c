@@ -240,11 +240,12 @@ static void begin_body(vyre_builder *b, vyre__scope_kind kind,
 
 vyre_function_handle vyre_build_function(vyre_builder *b, const char *name,
                                          vyre_type result,
-                                         const vyre_type *types, size_t count,
-                                         vyre_variable *parameters) {
+                                         const vyre_parameter *parameters,
+                                         size_t count,
+                                         vyre_variable *variables) {
   vyre_function_handle none = {0};
-  for (size_t i = 0; parameters && i < count; i++) {
-    parameters[i] = (vyre_variable){0};
+  for (size_t i = 0; variables && i < count; i++) {
+    variables[i] = (vyre_variable){0};
   }
   if (!is_usable(b)) return none;
   if (b->scope_count > 0) {
@@ -253,9 +254,10 @@ vyre_function_handle vyre_build_function(vyre_builder *b, const char *name,
     return none;
   }
   bool good = result > VYRE_TYPE_VOID && result < VYRE_TYPE_COUNT &&
-              (count == 0 || (types && parameters));
+              (count == 0 || (parameters && variables));
   for (size_t i = 0; good && i < count; i++) {
-    good = types[i] > VYRE_TYPE_VOID && types[i] < VYRE_TYPE_COUNT;
+    vyre_type type = parameters[i].type;
+    good = type > VYRE_TYPE_VOID && type < VYRE_TYPE_COUNT;
   }
   if (!good) {
     vyre__builder_fail(b, "give types of vyre/kernel.h, and room for variables",
@@ -266,7 +268,8 @@ vyre_function_handle vyre_build_function(vyre_builder *b, const char *name,
   vyre__maker *m = &b->maker;
   uint32_t f = vyre__function_declare(m, name, name ? strlen(name) : 0, result);
   for (size_t i = 0; i < count; i++) {
-    vyre__function_parameter(m, f, "", 0, types[i]);
+    const char *own = parameters[i].name ? parameters[i].name : "";
+    vyre__function_parameter(m, f, own, strlen(own), parameters[i].type);
   }
   begin_body(b, VYRE__SCOPE_FUNCTION, 0);
   vyre__function_begin(m, f);
@@ -274,7 +277,7 @@ vyre_function_handle vyre_build_function(vyre_builder *b, const char *name,
   b->scopes[0].mark = vyre__block_begin(m);
   uint32_t first = m->functions[f].first_local;
   for (size_t i = 0; i < count; i++) {
-    parameters[i] = (vyre_variable){first + (uint32_t)i + 1, b->number};
+    variables[i] = (vyre_variable){first + (uint32_t)i + 1, b->number};
   }
   return (vyre_function_handle){f + 1, b->number};
 }

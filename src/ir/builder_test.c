@@ -78,7 +78,7 @@ TEST(text_and_functions_are_two_doors_to_one_program) {
 }
 
 TEST(functions_loops_and_atomics_are_the_same_too) {
-  static const vyre_type types[] = {VYRE_TYPE_U32};
+  static const vyre_parameter types[] = {{"n", VYRE_TYPE_U32}};
   vyre_variable n;
   vyre_builder *b = begin("k");
   vyre_buffer_handle y = buffer(b, "y", VYRE_ELEMENT_U32, 0);
@@ -335,7 +335,7 @@ static void recursion(vyre_builder *b, vyre_buffer_handle y) {
 }
 
 static void foreign_variable(vyre_builder *b, vyre_buffer_handle y) {
-  static const vyre_type types[] = {VYRE_TYPE_U32};
+  static const vyre_parameter types[] = {{"n", VYRE_TYPE_U32}};
   vyre_variable v;
   (void)y;
   vyre_build_function(b, "f", VYRE_TYPE_U32, types, 1, &v);

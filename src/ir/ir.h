@@ -107,7 +107,12 @@ typedef struct vyre__node {
   uint8_t type; /* vyre_type; VYRE_TYPE_VOID for statements */
   uint8_t aux;
   uint8_t reserved; /* 0 */
-  uint32_t a, b, c;
+  union {
+    struct {
+      uint32_t a, b, c;
+    };
+    uint32_t abc[3]; /* the same, for walks */
+  };
 } vyre__node;
 
 /* Where in the source a node begins; line 0 if it has no source. */
@@ -160,6 +165,12 @@ struct vyre_program {
 
 static inline uint64_t vyre__literal(const vyre__node *node) {
   return (uint64_t)node->b << 32 | node->a;
+}
+
+/* Memory of a workgroup: by its kind, or by its access. */
+static inline bool vyre__is_shared(const vyre_buffer_decl *buffer) {
+  return buffer->kind == VYRE_MEMORY_SHARED ||
+         buffer->access == VYRE_ACCESS_WORKGROUP;
 }
 
 /* The register type that an element is loaded as. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/attributes.h"
 #include "ir/symbols.h"
 
 enum { SPACE = 1, DIGIT = 2, LETTER = 4, WORD = DIGIT | LETTER };
@@ -102,29 +103,32 @@ static void bad(vyre__lexer *lexer, vyre__token *token, vyre__lex_error error,
                 uint32_t end) {
   token->kind = VYRE__T_BAD;
   token->error = (uint8_t)error;
+  token->length = end - token->start;
   lexer->at = end;
 }
 
-static void lex_name(vyre__lexer *lexer, vyre__token *token) {
-  uint32_t at = lexer->at + 1, end = lexer->length;
-  while (at < end && (classes[(unsigned char)lexer->text[at]] & WORD)) at++;
-  uint32_t length = at - lexer->at;
+VYRE__APART static void lex_name(vyre__lexer *lexer, vyre__token *token) {
+  const char *text = lexer->text + lexer->at;
+  const uint32_t readable = lexer->length - lexer->at;
+  uint32_t length = 1;
+  while (length < readable && (classes[(unsigned char)text[length]] & WORD)) {
+    length++;
+  }
   if (length > VYRE__MAX_NAME) {
-    bad(lexer, token, VYRE__LEX_LONG, at);
+    bad(lexer, token, VYRE__LEX_LONG, lexer->at + length);
     return;
   }
-  const char *text = lexer->text + lexer->at;
   token->kind = VYRE__T_NAME;
-  lexer->at = at;
+  token->length = length;
+  lexer->at += length;
   if (!lexer->symbols) return;
-  token->symbol =
-      vyre__intern(lexer->symbols, text, length,
-                   vyre__hash_name(text, length, lexer->length - token->start));
+  token->symbol = vyre__intern(lexer->symbols, text,
+                               vyre__name_key_of(text, length, readable));
   token->kind = lexer->symbols->items[token->symbol].kind;
 }
 
 /* Everything that clings to a digit; ir/number.h says whether it is a number. */
-static void lex_number(vyre__lexer *lexer, vyre__token *token) {
+VYRE__APART static void lex_number(vyre__lexer *lexer, vyre__token *token) {
   uint32_t at = lexer->at;
   char second = byte_at(lexer, at + 1);
   bool hex = lexer->text[at] == '0' && (second == 'x' || second == 'X');
@@ -139,13 +143,13 @@ static void lex_number(vyre__lexer *lexer, vyre__token *token) {
     break;
   }
   token->kind = VYRE__T_NUMBER;
-  if (at - lexer->at > VYRE__MAX_NUMBER) {
-    bad(lexer, token, VYRE__LEX_LONG, at);
-  }
+  token->length = at - lexer->at;
+  if (token->length > VYRE__MAX_NUMBER) bad(lexer, token, VYRE__LEX_LONG, at);
   lexer->at = at;
 }
 
-static void lex_string(vyre__lexer *lexer, vyre__token *token, char quote) {
+VYRE__RARE static void lex_string(vyre__lexer *lexer, vyre__token *token,
+                                  char quote) {
   uint32_t at = lexer->at + 1;
   for (;; at++) {
     char c = byte_at(lexer, at);
@@ -164,6 +168,7 @@ static void lex_string(vyre__lexer *lexer, vyre__token *token, char quote) {
   }
   if (quote == '"') {
     token->kind = VYRE__T_STRING;
+    token->length = at + 1 - lexer->at;
     lexer->at = at + 1;
   } else {
     bad(lexer, token, VYRE__LEX_QUOTE, at + 1);
@@ -208,39 +213,56 @@ static uint32_t character_length(unsigned char lead) {
   return lead < 0x80 ? 1u : lead < 0xE0 ? 2u : lead < 0xF0 ? 3u : 4u;
 }
 
-static void lex_operator(vyre__lexer *lexer, vyre__token *token,
-                         unsigned char c) {
-  operator_row row = c < 128 ? operators[c] : (operator_row){0, 0, 0, 0};
-  char next = byte_at(lexer, lexer->at + 1);
-  if (row.alone == 0) {
-    bad(lexer, token, VYRE__LEX_CHARACTER, lexer->at + character_length(c));
-  } else if (c == '-' && next == '>') {
+/* Sets kind and length; @p c begins one. */
+static inline void lex_operator(vyre__lexer *lexer, vyre__token *token,
+                                unsigned char c) {
+  const operator_row row = operators[c];
+  const uint32_t at = lexer->at;
+  token->kind = row.alone;
+  token->length = 1;
+  lexer->at = at + 1;
+  if ((row.twice | row.set) == 0) return; /* brackets and the like */
+  char next = byte_at(lexer, at + 1);
+  if (c == '-' && next == '>') {
     token->kind = VYRE__T_ARROW;
-    lexer->at += 2;
   } else if (row.twice && next == (char)c) {
-    bool set = row.twice_set && byte_at(lexer, lexer->at + 2) == '=';
+    bool set = row.twice_set && byte_at(lexer, at + 2) == '=';
     token->kind = set ? row.twice_set : row.twice;
-    lexer->at += set ? 3 : 2;
+    token->length += set;
+    lexer->at += set;
   } else if (row.set && next == '=') {
     token->kind = row.set;
-    lexer->at += 2;
   } else {
-    token->kind = row.alone;
-    lexer->at++;
+    return;
+  }
+  token->length++;
+  lexer->at++;
+}
+
+/* What begins with neither a letter, a digit nor an operator. */
+VYRE__RARE static void lex_rest(vyre__lexer *lexer, vyre__token *token,
+                                unsigned char c) {
+  if (c == '"' || c == '\'') {
+    lex_string(lexer, token, (char)c);
+  } else if (c == '#') {
+    skip_line(lexer);
+    bad(lexer, token, VYRE__LEX_HASH, lexer->at);
+  } else {
+    bad(lexer, token, VYRE__LEX_CHARACTER, lexer->at + character_length(c));
   }
 }
 
-void vyre__lex_to(vyre__lexer *lexer, vyre__token *token) {
-  bool blank = skip_blank(lexer);
+static inline void begin_token(const vyre__lexer *lexer, vyre__token *token) {
   *token = (vyre__token){.kind = VYRE__T_END,
                          .start = lexer->at,
                          .line = lexer->line,
                          .column = lexer->at - lexer->line_start + 1};
-  if (!blank) {
-    bad(lexer, token, VYRE__LEX_COMMENT, lexer->length);
-    token->length = 2;
-    return;
-  }
+}
+
+/* The token that begins here. Calls nothing but at its end, which keeps it
+ * short: it runs for every token. */
+static inline void lex_here(vyre__lexer *lexer, vyre__token *token) {
+  begin_token(lexer, token);
   if (lexer->at >= lexer->length) return;
   unsigned char c = (unsigned char)lexer->text[lexer->at];
   unsigned class = classes[c];
@@ -249,15 +271,45 @@ void vyre__lex_to(vyre__lexer *lexer, vyre__token *token) {
   } else if (class == DIGIT ||
              (c == '.' && class_at(lexer, lexer->at + 1) == DIGIT)) {
     lex_number(lexer, token);
-  } else if (c == '"' || c == '\'') {
-    lex_string(lexer, token, (char)c);
-  } else if (c == '#') {
-    skip_line(lexer);
-    bad(lexer, token, VYRE__LEX_HASH, lexer->at);
-  } else {
+  } else if (c < 128 && operators[c].alone != 0) {
     lex_operator(lexer, token, c);
+  } else {
+    lex_rest(lexer, token, c);
   }
-  token->length = lexer->at - token->start;
+}
+
+/* The same behind blanks and comments. */
+VYRE__RARE static void lex_behind_comment(vyre__lexer *lexer,
+                                          vyre__token *token) {
+  if (skip_blank(lexer)) {
+    lex_here(lexer, token);
+    return;
+  }
+  begin_token(lexer, token);
+  bad(lexer, token, VYRE__LEX_COMMENT, lexer->length);
+  token->length = 2;
+}
+
+void vyre__lex_to(vyre__lexer *lexer, vyre__token *token) {
+  const char *text = lexer->text;
+  const uint32_t end = lexer->length;
+  uint32_t at = lexer->at;
+  for (; at < end; at++) {
+    char c = text[at];
+    if (c == ' ') continue;
+    if (classes[(unsigned char)c] != SPACE) break;
+    if (c != '\n') continue;
+    lexer->line++;
+    lexer->line_start = at + 1;
+    /* Most lines are indented. */
+    while (end - at > 4 && memcmp(text + at + 1, "    ", 4) == 0) at += 4;
+  }
+  lexer->at = at;
+  if (at < end && text[at] == '/') {
+    lex_behind_comment(lexer, token); /* or a slash that divides */
+  } else {
+    lex_here(lexer, token);
+  }
 }
 
 vyre__token vyre__lex(vyre__lexer *lexer) {

@@ -67,8 +67,9 @@ typedef struct vyre__symbol {
   const char *text; /* not terminated */
   uint32_t length;
   uint32_t hash;
-  uint8_t kind; /* of its token: T_NAME or a keyword */
-  uint8_t word; /* vyre__word */
+  uint64_t tail; /* vyre__name_tail of its last bytes: all of a short name */
+  uint8_t kind;  /* of its token: T_NAME or a keyword */
+  uint8_t word;  /* vyre__word */
   uint16_t value;
   uint32_t item;  /* what the file declares by it: index + 1; 0: nothing */
   uint32_t local; /* what the kernel or function declares by it, likewise */

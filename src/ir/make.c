@@ -34,6 +34,7 @@ void vyre__maker_finish(vyre__maker *m) {
   FREE_ARRAY(m, parameters, parameter_capacity);
   FREE_ARRAY(m, locals, local_capacity);
   FREE_ARRAY(m, stack, stack_capacity);
+  vyre__sealer_free(m);
   vyre_arena_finish(&m->names);
 }
 
@@ -115,7 +116,7 @@ static vyre__id too_much(vyre__maker *m, unsigned height) {
                         "a file of more than %d operations", VYRE__MAX_NODES);
 }
 
-vyre__id vyre__append(vyre__maker *m, vyre__node node, unsigned height) {
+vyre__id vyre__append_slowly(vyre__maker *m, vyre__node node, unsigned height) {
   if (height >= VYRE__MAX_DEPTH || m->node_count >= VYRE__MAX_NODES) {
     return too_much(m, height);
   }
@@ -123,10 +124,7 @@ vyre__id vyre__append(vyre__maker *m, vyre__node node, unsigned height) {
       !GROW(m, spans, span_capacity, node_count, 1)) {
     return 0;
   }
-  node.reserved = (uint8_t)(height + 1);
-  m->nodes[m->node_count] = node;
-  m->spans[m->node_count] = (vyre__span){m->place, m->length};
-  return (vyre__id)m->node_count++;
+  return vyre__append(m, node, height);
 }
 
 uint32_t vyre__append_list(vyre__maker *m, const uint32_t *items,
@@ -243,6 +241,26 @@ uint32_t vyre__kernel_begin(vyre__maker *m, const vyre__kernel *kernel) {
   m->kernel = kernel;
   if (index != VYRE_NO_INDEX) m->functions[index].is_kernel = true;
   return index;
+}
+
+vyre__maker_mark vyre__maker_here(const vyre__maker *m) {
+  return (vyre__maker_mark){m->node_count,     m->list_count,
+                            m->text_count,     m->local_count,
+                            m->function_count, vyre__arena_here(&m->names)};
+}
+
+void vyre__maker_drop(vyre__maker *m, uint32_t function,
+                      vyre__maker_mark mark) {
+  if (m->function_count != mark.functions) return;
+  vyre__made_function *f = &m->functions[function];
+  f->first_node = f->end_node = 0;
+  f->first_local = f->local_count = 0;
+  f->body = 0;
+  m->node_count = mark.nodes;
+  m->list_count = mark.lists;
+  m->text_count = mark.texts;
+  m->local_count = mark.locals;
+  vyre__arena_rewind(&m->names, mark.names);
 }
 
 /* Whether control never leaves the end of a statement. */

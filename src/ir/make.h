@@ -33,6 +33,7 @@
 #include "vyre/status.h"
 
 #include "base/attributes.h"
+#include "base/memory.h"
 #include "ir/ir.h"
 
 enum {
@@ -43,11 +44,29 @@ enum {
 
 /* "u32"; "an integer literal" for the two above; "?" for none of them. */
 const char *vyre__type_name(unsigned type);
-bool vyre__type_is_integer(unsigned type); /* untyped integers too */
-bool vyre__type_is_float(unsigned type);   /* untyped floats too */
-bool vyre__type_is_signed(unsigned type);  /* i32 i64 f32 f64, untyped too */
-bool vyre__type_is_untyped(unsigned type);
 unsigned vyre__type_bits(unsigned type); /* bool 1; untyped 0 */
+
+/* Untyped integers, too. */
+static inline bool vyre__type_is_integer(unsigned type) {
+  return (type >= VYRE_TYPE_U32 && type <= VYRE_TYPE_I64) ||
+         type == VYRE__TYPE_INT;
+}
+
+/* Untyped floats, too. */
+static inline bool vyre__type_is_float(unsigned type) {
+  return type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64 ||
+         type == VYRE__TYPE_FLOAT;
+}
+
+static inline bool vyre__type_is_untyped(unsigned type) {
+  return type == VYRE__TYPE_INT || type == VYRE__TYPE_FLOAT;
+}
+
+/* i32 i64 f32 f64, untyped ones too. */
+static inline bool vyre__type_is_signed(unsigned type) {
+  return type == VYRE_TYPE_I32 || type == VYRE_TYPE_I64 ||
+         type == VYRE__TYPE_INT || vyre__type_is_float(type);
+}
 
 /* Whom mistakes are told. @p rule is "V060" and so on in static storage, or ""
  * for mistakes that text cannot contain (a builder's, a damaged file's). Texts
@@ -97,6 +116,7 @@ typedef struct vyre__kernel {
   uint32_t workgroup[3];
   uint32_t over;       /* VYRE_NO_INDEX if there is none */
   vyre_type item_type; /* VYRE_TYPE_VOID if it is no queue kernel */
+  bool has_good_names; /* they were tokens: no need to look at them again */
 } vyre__kernel;
 
 /* Arrays are the maker's; read what you like, write only place and length. */
@@ -129,8 +149,9 @@ typedef struct vyre__maker {
   uint32_t function;          /* the one whose body is being made */
   const vyre__kernel *kernel; /* NULL in a function that is none */
   uint32_t loop_depth;
-  size_t errors_before; /* error_count when the function began */
-  uint32_t seal_count;  /* numbers the programs that were sealed */
+  size_t errors_before;        /* error_count when the function began */
+  uint32_t seal_count;         /* numbers the programs that were sealed */
+  struct vyre__sealer *sealer; /* seal's: room that it keeps for the next one */
 } vyre__maker;
 
 void vyre__maker_init(vyre__maker *m, vyre_allocator allocator,
@@ -171,6 +192,18 @@ void vyre__function_begin(vyre__maker *m, uint32_t function);
 uint32_t vyre__kernel_begin(vyre__maker *m, const vyre__kernel *kernel);
 /* Ends the body that is being made; checks that all paths return (V077). */
 void vyre__function_end(vyre__maker *m, vyre__id body);
+
+/* Where a maker is, to go back to once the kernel that was begun then is sealed:
+ * what it was made of is needed no more, and the next kernel finds its memory
+ * warm. Functions that were declared since stay, then nothing is dropped. */
+typedef struct vyre__maker_mark {
+  size_t nodes, lists, texts, locals, functions;
+  vyre__arena_mark names;
+} vyre__maker_mark;
+
+/* Right behind vyre__kernel_begin. */
+vyre__maker_mark vyre__maker_here(const vyre__maker *m);
+void vyre__maker_drop(vyre__maker *m, uint32_t function, vyre__maker_mark mark);
 
 /* A function that calls itself, directly or through others, or VYRE_NO_INDEX.
  * *call (may be NULL) is a call in it that leads back. After all bodies. Sealing
@@ -220,7 +253,14 @@ vyre__id vyre__make_push(vyre__maker *m, vyre__id value);
 /* Gives untyped literals a type: @p type, or with VYRE_TYPE_VOID their default
  * (i32, f32). Leaves typed values alone, whatever their type. Returns id, or 0
  * if that was reported (V062, V063, V064). */
-vyre__id vyre__settle(vyre__maker *m, vyre__id id, vyre_type type);
+vyre__id vyre__settle_literal(vyre__maker *m, vyre__id id, vyre_type type);
+static inline vyre__id vyre__settle(vyre__maker *m, vyre__id id,
+                                    vyre_type type) {
+  if (!vyre__type_is_untyped(vyre__type_of(m, id))) return id; /* most are */
+  return vyre__settle_literal(m, id, type);
+}
+/* The same of an index without a type: u32. */
+vyre__id vyre__settle_index(vyre__maker *m, vyre__id id);
 /* Settles, and reports @p rule unless the value has the type. @p what begins the
  * message: "the initializer of 'x'". */
 vyre__id vyre__expect(vyre__maker *m, vyre__id id, vyre_type type,

@@ -9,7 +9,20 @@ enum { VYRE__MAX_NODES = 1 << 26 };
 
 /* Appends a node; @p height is that of its highest child. 0 without memory, or
  * if it is too deep or too much (V089). */
-vyre__id vyre__append(vyre__maker *m, vyre__node node, unsigned height);
+vyre__id vyre__append_slowly(vyre__maker *m, vyre__node node, unsigned height);
+static inline vyre__id vyre__append(vyre__maker *m, vyre__node node,
+                                    unsigned height) {
+  const size_t count = m->node_count;
+  if (height >= VYRE__MAX_DEPTH || count >= VYRE__MAX_NODES ||
+      count >= m->node_capacity || count >= m->span_capacity) {
+    return vyre__append_slowly(m, node, height); /* room, or a report */
+  }
+  node.reserved = (uint8_t)(height + 1);
+  m->nodes[count] = node;
+  m->spans[count] = (vyre__span){m->place, m->length};
+  m->node_count = count + 1;
+  return (vyre__id)count;
+}
 
 static inline unsigned vyre__height(const vyre__maker *m, vyre__id id) {
   return id ? m->nodes[id].reserved : 0;
@@ -57,6 +70,9 @@ const vyre_buffer_decl *vyre__buffer_at(vyre__maker *m, uint32_t buffer);
 /* Settles an index and checks that it is an integer (V068). */
 vyre__id vyre__make_index(vyre__maker *m, const vyre_buffer_decl *buffer,
                           vyre__id index);
+
+/* Frees what vyre__seal keeps from one program to the next. */
+void vyre__sealer_free(vyre__maker *m);
 
 /* Whether functions call in a circle. CALL nodes of function f lie in nodes
  * [begin[f], end[f]); @p scratch has room for 4 * count. Returns the function

@@ -23,25 +23,6 @@ unsigned vyre__type_bits(unsigned type) {
   return type <= VYRE__TYPE_FLOAT ? types[type].bits : 0;
 }
 
-bool vyre__type_is_integer(unsigned type) {
-  return (type >= VYRE_TYPE_U32 && type <= VYRE_TYPE_I64) ||
-         type == VYRE__TYPE_INT;
-}
-
-bool vyre__type_is_float(unsigned type) {
-  return type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64 ||
-         type == VYRE__TYPE_FLOAT;
-}
-
-bool vyre__type_is_untyped(unsigned type) {
-  return type == VYRE__TYPE_INT || type == VYRE__TYPE_FLOAT;
-}
-
-bool vyre__type_is_signed(unsigned type) {
-  return type == VYRE_TYPE_I32 || type == VYRE_TYPE_I64 ||
-         type == VYRE__TYPE_INT || vyre__type_is_float(type);
-}
-
 /* --- settling --------------------------------------------------------------*/
 
 static bool integer_fits(uint64_t magnitude, bool negative, vyre_type type) {
@@ -90,6 +71,22 @@ static vyre__id settle_integer(vyre__maker *m, vyre__id id, vyre_type type) {
   node->aux = 0;
   node->type = (uint8_t)type;
   return id;
+}
+
+vyre__id vyre__settle_index(vyre__maker *m, vyre__id id) {
+  const vyre__node *node = &m->nodes[id];
+  uint64_t magnitude = vyre__literal(node);
+  if (node->op != VYRE__OP_LITERAL || !node->aux ||
+      !integer_fits(magnitude, true, VYRE_TYPE_I32)) {
+    return vyre__settle(m, id, VYRE_TYPE_U32);
+  }
+  char fix[96];
+  snprintf(fix, sizeof fix, "write -%llui: an index may be of any integer type",
+           (unsigned long long)magnitude);
+  return vyre__complain_at(m, id, "V064", fix,
+                           "-%llu does not fit u32, which a literal is as an "
+                           "index",
+                           (unsigned long long)magnitude);
 }
 
 /* The literal holds both roundings, so that f32 is rounded once. */
@@ -144,9 +141,8 @@ static vyre__id wrong_literal(vyre__maker *m, vyre__id id, vyre_type type) {
       "%s is needed here, and this is a float literal", name);
 }
 
-vyre__id vyre__settle(vyre__maker *m, vyre__id id, vyre_type type) {
+vyre__id vyre__settle_literal(vyre__maker *m, vyre__id id, vyre_type type) {
   unsigned from = vyre__type_of(m, id);
-  if (!vyre__type_is_untyped(from)) return id;
   if (type == VYRE_TYPE_VOID || type == VYRE_TYPE_BOOL) {
     type = from == VYRE__TYPE_INT ? VYRE_TYPE_I32 : VYRE_TYPE_F32;
   }

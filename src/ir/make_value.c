@@ -307,7 +307,7 @@ vyre__id vyre__make_index(vyre__maker *m, const vyre_buffer_decl *buffer,
                           vyre__id index) {
   if (!index) return 0;
   if (vyre__type_of(m, index) == VYRE__TYPE_INT) {
-    return vyre__settle(m, index, VYRE_TYPE_U32);
+    return vyre__settle_index(m, index);
   }
   unsigned type = vyre__type_of(m, index);
   if (vyre__type_is_integer(type)) return index;

@@ -104,10 +104,12 @@ static vyre_code seal_kernels(vyre__parser *p, vyre_module *module,
   }
   module->kernels = (vyre_program **)kernels;
   for (vyre__parsed_kernel *it = p->first_kernel; it; it = it->next) {
-    vyre_program *program;
     vyre_status failure = {.code = VYRE_OK};
-    vyre_code code = vyre__seal(&p->maker, it->function, &it->head,
-                                p->allocator, &program, &failure);
+    vyre_code code = VYRE_OK;
+    if (!it->program) {
+      code = vyre__seal(&p->maker, it->function, &it->head, p->allocator,
+                        &it->program, &failure);
+    }
     if (code == VYRE_OUT_OF_MEMORY) return no_memory(st);
     if (code != VYRE_OK) { /* limits of a kernel as a whole */
       p->lost = false;
@@ -116,12 +118,16 @@ static vyre_code seal_kernels(vyre__parser *p, vyre_module *module,
       if (is_full(p)) return no_memory(st);
       return vyre__diagnostics_fail(p->diagnostics, p->file, st);
     }
-    module->kernels[module->count++] = program;
+    module->kernels[module->count++] = it->program;
+    it->program = NULL;
   }
   return VYRE_OK;
 }
 
 static void finish_parser(vyre__parser *p) {
+  for (vyre__parsed_kernel *it = p->first_kernel; it; it = it->next) {
+    vyre_program_release(it->program); /* of a file that is wrong further on */
+  }
 #define FREE_ARRAY(array, capacity) \
   vyre__reserve_free(p->allocator, &p->array, &p->capacity, sizeof *p->array)
   FREE_ARRAY(items, item_capacity);
@@ -189,15 +195,15 @@ void vyre_module_release(vyre_module *module) {
 }
 
 size_t vyre_module_kernel_count(const vyre_module *module) {
-  return module->count;
+  return module ? module->count : 0;
 }
 
 vyre_program *vyre_module_kernel(const vyre_module *module, size_t index) {
-  return index < module->count ? module->kernels[index] : NULL;
+  return module && index < module->count ? module->kernels[index] : NULL;
 }
 
 vyre_program *vyre_module_find(const vyre_module *module, const char *name) {
-  if (!name) return NULL;
+  if (!module || !name) return NULL;
   for (size_t i = 0; i < module->count; i++) {
     if (strcmp(vyre_program_name(module->kernels[i]), name) == 0) {
       return module->kernels[i];

@@ -13,6 +13,7 @@ enum { MESSAGE = 512, MOST_FINDINGS = 1000 };
 static void stop(vyre__parser *p) {
   p->stopped = true;
   p->now.lexer.at = p->length;
+  p->now.has_ahead = false;
   p->now.token.kind = VYRE__T_END;
 }
 
@@ -136,9 +137,8 @@ static void tell_bad(vyre__parser *p, const vyre__token *token) {
   }
 }
 
-void vyre__p_advance(vyre__parser *p) {
-  p->now.previous = p->now.token;
-  vyre__lex_to(&p->now.lexer, &p->now.token);
+/* To the next token that is one. */
+VYRE__RARE static void pass_bad(vyre__parser *p) {
   while (p->now.token.kind == VYRE__T_BAD) {
     vyre__token bad = p->now.token;
     if (!p->now.panic) tell_bad(p, &bad);
@@ -147,16 +147,38 @@ void vyre__p_advance(vyre__parser *p) {
   }
 }
 
-vyre__token vyre__p_peek(const vyre__parser *p) {
-  vyre__lexer lexer = p->now.lexer;
-  return vyre__lex(&lexer);
+static void move_lexer(vyre__lexer *lexer, vyre__position position) {
+  lexer->at = position.at;
+  lexer->line = position.line;
+  lexer->line_start = position.line_start;
+}
+
+void vyre__p_advance(vyre__parser *p) {
+  p->now.previous = p->now.token;
+  if (p->now.has_ahead) {
+    p->now.has_ahead = false;
+    p->now.token = p->now.ahead;
+    move_lexer(&p->now.lexer, p->now.ahead_end);
+  } else {
+    vyre__lex_to(&p->now.lexer, &p->now.token);
+  }
+  if (p->now.token.kind == VYRE__T_BAD) pass_bad(p);
+}
+
+vyre__token vyre__p_peek(vyre__parser *p) {
+  if (!p->now.has_ahead) {
+    vyre__lexer lexer = p->now.lexer;
+    vyre__lex_to(&lexer, &p->now.ahead);
+    p->now.ahead_end = (vyre__position){lexer.at, lexer.line, lexer.line_start};
+    p->now.has_ahead = true;
+  }
+  return p->now.ahead;
 }
 
 void vyre__p_go(vyre__parser *p, vyre__position position) {
   if (p->stopped) return;
-  p->now.lexer.at = position.at;
-  p->now.lexer.line = position.line;
-  p->now.lexer.line_start = position.line_start;
+  move_lexer(&p->now.lexer, position);
+  p->now.has_ahead = false;
   p->now.panic = false;
   vyre__p_advance(p);
 }
@@ -260,8 +282,7 @@ void vyre__p_semicolon(vyre__parser *p, const char *what) {
                  vyre__p_found(p, token, found));
 }
 
-bool vyre__p_enter(vyre__parser *p) {
-  if (++p->depth <= VYRE__MAX_DEPTH) return true;
+bool vyre__p_too_deep(vyre__parser *p) {
   p->depth--;
   vyre__p_syntax(p, vyre__p_span(&p->now.token), "V026",
                  "give an inner part a name with let, or move it to a fn",
@@ -278,8 +299,7 @@ bool vyre__p_is_item(unsigned kind) {
   return kind == VYRE__T_CONST || kind == VYRE__T_FN || kind == VYRE__T_KERNEL;
 }
 
-/* Past what is in brackets, if a bracket is next; else past one token. */
-static void skip_group(vyre__parser *p) {
+void vyre__p_skip_group(vyre__parser *p) {
   unsigned level = 0;
   do {
     switch (vyre__p_kind(p)) {
@@ -324,7 +344,7 @@ void vyre__p_recover(vyre__parser *p, uint32_t start) {
         p->now.token.line != p->now.previous.line) {
       break;
     }
-    skip_group(p);
+    vyre__p_skip_group(p);
     moved = true;
     done = block || kind == VYRE__T_SEMICOLON;
   }

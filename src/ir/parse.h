@@ -68,10 +68,11 @@ typedef struct vyre__parameter {
   vyre__span span;
 } vyre__parameter;
 
-/* A kernel that was read, until it is sealed. */
+/* A kernel that was read. */
 typedef struct vyre__parsed_kernel {
   vyre__kernel head;
   uint32_t function;
+  vyre_program *program; /* NULL until it is sealed */
   struct vyre__parsed_kernel *next;
 } vyre__parsed_kernel;
 
@@ -81,6 +82,9 @@ typedef struct vyre__cursor {
   vyre__token token;    /* the next one, not yet taken */
   vyre__token previous; /* the one taken last */
   bool panic;
+  bool has_ahead;           /* the token behind the next one is known: */
+  vyre__token ahead;        /* it */
+  vyre__position ahead_end; /* where the lexer goes on behind it */
 } vyre__cursor;
 
 typedef struct vyre__parser {
@@ -98,6 +102,7 @@ typedef struct vyre__parser {
   bool lost;    /* in panic until the next item */
   unsigned depth;
   unsigned const_depth;
+  unsigned wrong_calls; /* that the parser is in the arguments of */
 
   vyre__item *items; /* in the order of the file */
   size_t item_count, item_capacity;
@@ -116,7 +121,7 @@ typedef struct vyre__parser {
 
 void vyre__p_advance(vyre__parser *p);
 /* The token behind the next one. */
-vyre__token vyre__p_peek(const vyre__parser *p);
+vyre__token vyre__p_peek(vyre__parser *p);
 void vyre__p_go(vyre__parser *p, vyre__position position);
 vyre__position vyre__p_position(const vyre__parser *p);
 
@@ -187,9 +192,14 @@ bool vyre__p_close(vyre__parser *p, unsigned kind, const vyre__token *open);
 /* The semicolon at the end of something (V014). */
 void vyre__p_semicolon(vyre__parser *p, const char *what);
 /* One level deeper; false, and reported, if that is too deep (V026). */
-bool vyre__p_enter(vyre__parser *p);
+bool vyre__p_too_deep(vyre__parser *p);
+static inline bool vyre__p_enter(vyre__parser *p) {
+  return ++p->depth <= VYRE__MAX_DEPTH || vyre__p_too_deep(p);
+}
 /* To the end of the statement that began at offset @p start and went wrong. */
 void vyre__p_recover(vyre__parser *p, uint32_t start);
+/* Past what is in brackets, if a bracket is next; else past one token. */
+void vyre__p_skip_group(vyre__parser *p);
 bool vyre__p_is_item(unsigned kind);
 
 /* A type of values; VOID if there is none (reported). */
@@ -202,6 +212,9 @@ bool vyre__p_new_name(vyre__parser *p, const char *what, vyre__token *name);
 
 void vyre__p_bind(vyre__parser *p, const vyre__token *name, unsigned kind,
                   uint32_t index);
+/* A declaration is called like something built in, which was told: what the name
+ * is used for from here on is silent. */
+void vyre__p_bind_word(vyre__parser *p, const vyre__token *name);
 /* Ends a scope: forgets what was bound since. */
 void vyre__p_unbind(vyre__parser *p, size_t mark);
 /* A name that stands for nothing (V030). */

@@ -94,10 +94,9 @@ static vyre__id update_element(vyre__parser *p, const vyre__token *name,
   vyre__maker *m = &p->maker;
   unsigned op;
   vyre__p_mark(p, name);
-  index =
-      vyre__settle(m, index,
-                   vyre__type_of(m, index) == VYRE__TYPE_INT ? VYRE_TYPE_U32
-                                                             : VYRE_TYPE_VOID);
+  index = vyre__type_of(m, index) == VYRE__TYPE_INT
+              ? vyre__settle_index(m, index)
+              : vyre__settle(m, index, VYRE_TYPE_VOID);
   vyre__id again = index ? repeat_node(m, index) : 0;
   if (index && !again) {
     uint32_t local = VYRE_NO_INDEX;

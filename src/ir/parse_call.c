@@ -22,7 +22,9 @@ bool vyre__p_arguments(vyre__parser *p, uint32_t *count) {
 /* Reads the arguments of something that is wrong already. */
 static vyre__id skip_arguments(vyre__parser *p) {
   uint32_t count, mark = vyre__stack_mark(&p->maker);
+  p->wrong_calls++;
   if (vyre__p_is(p, VYRE__T_LPAREN)) (void)vyre__p_arguments(p, &count);
+  p->wrong_calls--;
   vyre__stack_drop(&p->maker, mark);
   return 0;
 }
@@ -80,6 +82,8 @@ static vyre__id read_load(vyre__parser *p, const vyre__token *name,
   } else if (decl->kind == VYRE_MEMORY_UNIFORM && decl->count == 1) {
     vyre__p_mark(p, name);
     index = vyre__make_literal(m, VYRE_TYPE_U32, 0);
+  } else if (p->wrong_calls > 0) {
+    return 0; /* what was meant may take a buffer, as len does */
   } else {
     char fix[VYRE__FIX_TEXT];
     snprintf(fix, sizeof fix, "write %.100s[i], or len(%.60s)", decl->name,
@@ -378,7 +382,9 @@ vyre__id vyre__p_name(vyre__parser *p) {
   vyre__token name = p->now.token;
   vyre__p_advance(p);
   const vyre__symbol *symbol = vyre__p_symbol(p, &name);
-  if (symbol->word != VYRE__WORD_PLAIN) return read_word(p, &name, *symbol);
+  if (symbol->word != VYRE__WORD_PLAIN) {
+    return symbol->local ? skip_wrong(p) : read_word(p, &name, *symbol);
+  }
   if (symbol->local) {
     const vyre__binding *binding = &p->bindings[symbol->local - 1];
     switch (binding->kind) {

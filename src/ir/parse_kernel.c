@@ -390,6 +390,7 @@ static void read_declaration(vyre__parser *p) {
       p->now.panic = true;
     }
   } else {
+    vyre__p_bind_word(p, &name);
     p->now.panic = true;
   }
   if (p->now.panic) vyre__p_recover(p, start);
@@ -507,16 +508,14 @@ static void add_kernel(vyre__parser *p, vyre__parsed_kernel *kernel) {
   p->kernel_count++;
 }
 
-static vyre__parsed_kernel *make_kernel(vyre__parser *p,
-                                        const vyre__token *name,
-                                        const kernel_head *head,
-                                        uint32_t over) {
-  vyre__parsed_kernel *kernel = vyre_arena_alloc(&p->arena, sizeof *kernel, 0);
+static bool make_kernel(vyre__parser *p, const vyre__token *name,
+                        const kernel_head *head, uint32_t over,
+                        vyre__parsed_kernel *kernel) {
   vyre_buffer_decl *buffers =
       vyre__arena_array(&p->arena, p->buffer_count, sizeof *buffers);
-  if (!kernel || !buffers) {
+  if (!buffers) {
     p->out_of_memory = true;
-    return NULL;
+    return false;
   }
   if (p->buffer_count > 0) {
     memcpy(buffers, p->buffers, p->buffer_count * sizeof *buffers);
@@ -527,15 +526,37 @@ static vyre__parsed_kernel *make_kernel(vyre__parser *p,
                                      .buffers = buffers,
                                      .buffer_count = (uint32_t)p->buffer_count,
                                      .over = over,
-                                     .item_type = head->item_type}};
+                                     .item_type = head->item_type,
+                                     .has_good_names = true}};
   memcpy(kernel->head.workgroup, head->workgroup, sizeof head->workgroup);
-  return kernel;
+  return true;
+}
+
+/* Seals a kernel as soon as it is read, and drops what it was made of. One that
+ * cannot be sealed yet, since a fn that it calls comes later, or at all, waits
+ * for the end of the file. */
+static void seal_early(vyre__parser *p, vyre__parsed_kernel *kernel,
+                       vyre__arena_mark head, vyre__maker_mark body) {
+  vyre__maker *m = &p->maker;
+  if (m->error_count > 0 || m->out_of_memory || p->out_of_memory) return;
+  vyre_code code = vyre__seal(m, kernel->function, &kernel->head, p->allocator,
+                              &kernel->program, NULL);
+  if (code == VYRE_OUT_OF_MEMORY) p->out_of_memory = true;
+  if (code != VYRE_OK) return;
+  vyre__maker_drop(m, kernel->function, body);
+  vyre__arena_rewind(&p->arena, head);
 }
 
 void vyre__p_kernel(vyre__parser *p, vyre__item *item) {
   vyre__token name;
   kernel_head head = {.workgroup = {1, 1, 1}, .over = {.kind = VYRE__T_END}};
   size_t scope = p->binding_count;
+  vyre__parsed_kernel *kernel = vyre_arena_alloc(&p->arena, sizeof *kernel, 0);
+  if (!kernel) {
+    p->out_of_memory = true;
+    return;
+  }
+  vyre__arena_mark before = vyre__arena_here(&p->arena);
   p->buffer_count = 0;
   vyre__p_advance(p);
   if (!vyre__p_new_name(p, "a kernel", &name)) name = p->now.token;
@@ -550,12 +571,13 @@ void vyre__p_kernel(vyre__parser *p, vyre__item *item) {
   read_head(p, &head);
   check_bindings(p, scope);
   uint32_t over = find_over(p, &head.over);
-  vyre__parsed_kernel *kernel = make_kernel(p, &name, &head, over);
-  if (!kernel) return;
+  if (!make_kernel(p, &name, &head, over, kernel)) return;
   p->maker.place = item->span.place;
   p->maker.length = item->span.length;
   kernel->function = vyre__kernel_begin(&p->maker, &kernel->head);
+  vyre__maker_mark mark = vyre__maker_here(&p->maker);
   vyre__function_end(&p->maker, vyre__p_body(p));
   vyre__p_unbind(p, scope);
   add_kernel(p, kernel);
+  seal_early(p, kernel, before, mark);
 }

@@ -64,6 +64,11 @@ void vyre__p_unbind(vyre__parser *p, size_t mark) {
   }
 }
 
+void vyre__p_bind_word(vyre__parser *p, const vyre__token *name) {
+  if (name->kind != VYRE__T_NAME || !name->symbol) return; /* a keyword */
+  vyre__p_bind(p, name, VYRE__BIND_WRONG, 0);
+}
+
 /* The nearest name that means something here. */
 static vyre__guess nearest(const vyre__parser *p, const vyre__token *name,
                            bool is_call) {

@@ -113,6 +113,7 @@ static vyre__id read_declaration(vyre__parser *p) {
     vyre__p_advance(p);
   }
   if (!vyre__p_new_name(p, "a local", &name)) {
+    vyre__p_bind_word(p, &name);
     p->now.panic = true;
     return 0;
   }
@@ -122,7 +123,7 @@ static vyre__id read_declaration(vyre__parser *p) {
 }
 
 /* Whether a declaration of C begins: int i, float *x. */
-static bool is_c_declaration(const vyre__parser *p) {
+static bool is_c_declaration(vyre__parser *p) {
   const vyre__token *token = &p->now.token;
   if (token->kind != VYRE__T_NAME) return false;
   unsigned next = vyre__p_peek(p).kind;
@@ -180,6 +181,20 @@ static bool is_word(const vyre__symbol *symbol, const char *word) {
          memcmp(symbol->text, word, symbol->length) == 0;
 }
 
+/* do { ... } while (condition); as a whole, so that its end is no second fault. */
+static bool tell_do(vyre__parser *p) {
+  if (!is_word(vyre__p_symbol(p, &p->now.token), "do")) return false;
+  vyre__p_syntax(p, vyre__p_span(&p->now.token), "V029",
+                 "write while (true) { ... if (!again) break; }",
+                 "there is no do-while in this language");
+  vyre__p_advance(p);
+  if (vyre__p_is(p, VYRE__T_LBRACE)) vyre__p_skip_group(p);
+  if (!vyre__p_accept(p, VYRE__T_WHILE)) return true;
+  if (vyre__p_is(p, VYRE__T_LPAREN)) vyre__p_skip_group(p);
+  (void)vyre__p_accept(p, VYRE__T_SEMICOLON);
+  return true;
+}
+
 /* Words of C that begin statements here are none. */
 static bool tell_foreign_statement(vyre__parser *p) {
   const vyre__token *token = &p->now.token;
@@ -189,6 +204,7 @@ static bool tell_foreign_statement(vyre__parser *p) {
     return false;
   }
   if (vyre__p_assigned_op(next) != VYRE__OP_COUNT) return false;
+  if (tell_do(p)) return true;
   const char *fix = vyre__foreign_word(symbol->text, symbol->length);
   if (!fix || (next == VYRE__T_LPAREN && !is_word(symbol, "switch") &&
                !is_word(symbol, "elif") && !is_word(symbol, "elseif"))) {
@@ -342,6 +358,7 @@ static bool read_for_name(vyre__parser *p, for_head *head) {
     }
     vyre__p_advance(p);
     if (!vyre__p_new_name(p, "the variable of a loop", &head->name)) {
+      vyre__p_bind_word(p, &head->name);
       return false;
     }
   }

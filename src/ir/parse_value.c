@@ -62,7 +62,7 @@ static vyre__id read_number(vyre__parser *p, const vyre__token *minus) {
 static vyre__id read_unary(vyre__parser *p);
 
 /* (float)x: whether a cast of C begins behind an opening parenthesis. */
-static bool is_c_cast(const vyre__parser *p) {
+static bool is_c_cast(vyre__parser *p) {
   const vyre__token *token = &p->now.token;
   if (token->kind != VYRE__T_NAME) return false;
   const vyre__symbol *symbol = vyre__p_symbol(p, token);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "vyre/program.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "vyre/binding.h" /* VYRE_NO_INDEX */
@@ -166,15 +167,15 @@ void vyre_program_release(vyre_program *program) {
 }
 
 const char *vyre_program_name(const vyre_program *program) {
-  return program->name;
+  return program ? program->name : "";
 }
 
 bool vyre_program_has_body(const vyre_program *program) {
-  return program->function_count > 0;
+  return program && program->function_count > 0;
 }
 
 vyre_hash128 vyre_program_fingerprint(const vyre_program *program) {
-  return program->fingerprint;
+  return program ? program->fingerprint : (vyre_hash128){0};
 }
 
 /* --- content ---------------------------------------------------------------*/
@@ -208,29 +209,33 @@ static void hash_function(vyre__hasher *hasher,
   vyre__hash_u32(hasher, function->body);
 }
 
-static unsigned char *put_u32(unsigned char *to, uint32_t value) {
-  for (int i = 0; i < 4; i++) *to++ = (unsigned char)(value >> (8 * i));
-  return to;
-}
+static_assert(sizeof(vyre__node) == 16, "a node has no padding");
 
-/* In little endian, some at a time: one call for each number would be slow. */
 static void hash_nodes(vyre__hasher *hasher, const vyre__node *nodes,
                        uint32_t count) {
-  enum { TOGETHER = 64 };
-  unsigned char bytes[TOGETHER * 16];
   vyre__hash_u32(hasher, count);
-  for (uint32_t done = 0; done < count;) {
-    unsigned char *to = bytes;
-    for (int i = 0; i < TOGETHER && done < count; i++) {
-      const vyre__node *node = &nodes[done++];
-      *to++ = node->op;
-      *to++ = node->type;
-      *to++ = node->aux;
-      *to++ = node->reserved;
-      to = put_u32(put_u32(put_u32(to, node->a), node->b), node->c);
-    }
-    vyre__hash_bytes(hasher, bytes, (size_t)(to - bytes));
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  vyre__hash_bytes(hasher, nodes, count * sizeof *nodes); /* as below */
+#else
+  for (uint32_t i = 0; i < count; i++) {
+    const vyre__node *node = &nodes[i];
+    vyre__hash_u8(hasher, node->op);
+    vyre__hash_u8(hasher, node->type);
+    vyre__hash_u8(hasher, node->aux);
+    vyre__hash_u8(hasher, node->reserved);
+    for (int j = 0; j < 3; j++) vyre__hash_u32(hasher, node->abc[j]);
   }
+#endif
+}
+
+static void hash_lists(vyre__hasher *hasher, const uint32_t *lists,
+                       uint32_t count) {
+  vyre__hash_u32(hasher, count);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  vyre__hash_bytes(hasher, lists, count * sizeof *lists);
+#else
+  for (uint32_t i = 0; i < count; i++) vyre__hash_u32(hasher, lists[i]);
+#endif
 }
 
 void vyre__program_hash(const vyre_program *program, vyre_hash128 *out) {
@@ -248,10 +253,7 @@ void vyre__program_hash(const vyre_program *program, vyre_hash128 *out) {
     hash_function(&hasher, &program->functions[i]);
   }
   hash_nodes(&hasher, program->nodes, program->node_count);
-  vyre__hash_u32(&hasher, program->list_count);
-  for (uint32_t i = 0; i < program->list_count; i++) {
-    vyre__hash_u32(&hasher, program->lists[i]);
-  }
+  hash_lists(&hasher, program->lists, program->list_count);
   vyre__hash_u32(&hasher, program->text_count);
   vyre__hash_bytes(&hasher, program->texts, program->text_count);
   *out = vyre__hash_end(&hasher);
@@ -320,6 +322,10 @@ const vyre_buffer_decl *vyre_program_buffers(const vyre_program *program,
                                              size_t *count) {
   if (count) *count = program ? program->buffer_count : 0;
   return program ? program->buffers : NULL;
+}
+
+uint32_t vyre_program_over(const vyre_program *program) {
+  return program ? program->over : VYRE_NO_INDEX;
 }
 
 const uint32_t *vyre_program_workgroup(const vyre_program *program) {

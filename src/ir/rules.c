@@ -15,10 +15,17 @@ const vyre_rule *vyre_rules(size_t *count) {
   return rules;
 }
 
+static char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
 const vyre_rule *vyre_rule_find(const char *id) {
-  if (!id || (id[0] != 'V' && id[0] != 'v')) return NULL;
+  if (!id || !id[0]) return NULL;
   for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-    if (strcmp(rules[i].id + 1, id + 1) == 0) return &rules[i];
+    if (lower(rules[i].id[0]) == lower(id[0]) &&
+        strcmp(rules[i].id + 1, id + 1) == 0) {
+      return &rules[i];
+    }
   }
   return NULL;
 }

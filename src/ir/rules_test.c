@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Every rule of the language: its bad example breaks it and nothing else, its
- * good example breaks nothing. */
+ * good example breaks nothing. What only shows in a run (check_test.c) breaks
+ * no rule in either example. */
 #include "vyre/diagnostic.h"
 #include "vyre/module.h"
 #include "vyre/validate.h"
@@ -50,7 +51,8 @@ TEST(every_bad_example_breaks_its_rule_only) {
   const vyre_rule *rules = vyre_rules(&count);
   CHECK(count > 0);
   for (size_t i = 0; i < count; i++) {
-    if (only_breaks(rules[i].bad, rules[i].id)) continue;
+    bool of_language = rules[i].id[0] == 'V';
+    if (only_breaks(rules[i].bad, of_language ? rules[i].id : NULL)) continue;
     printf("    the bad example of %s does not break it alone:\n%s\n",
            rules[i].id, rules[i].bad);
     wrong++;
@@ -74,7 +76,7 @@ TEST(rules_are_in_order_and_complete) {
   size_t count;
   const vyre_rule *rules = vyre_rules(&count);
   for (size_t i = 0; i < count; i++) {
-    CHECK(strlen(rules[i].id) == 4 && rules[i].id[0] == 'V');
+    CHECK(rules[i].id[0] != 'V' || strlen(rules[i].id) == 4);
     CHECK(i == 0 || strcmp(rules[i - 1].id, rules[i].id) < 0);
     CHECK(rules[i].title[0] && rules[i].explanation[0]);
   }
@@ -83,6 +85,8 @@ TEST(rules_are_in_order_and_complete) {
 TEST(a_rule_is_found_in_either_case) {
   CHECK_TEXT(vyre_rule_find("V060")->id, "V060");
   CHECK_TEXT(vyre_rule_find("v060")->id, "V060");
+  CHECK_TEXT(vyre_rule_find("race")->id, "race");
+  CHECK_TEXT(vyre_rule_find("Out_of_bounds")->id, "out_of_bounds");
   CHECK(!vyre_rule_find("V999") && !vyre_rule_find("") && !vyre_rule_find("V"));
   CHECK(!vyre_rule_find(NULL) && !vyre_rule_find("060"));
 }

@@ -3,6 +3,7 @@
  * the kernel's body in post-order, then those of the functions in the order in
  * which they are first called; lists and texts in the order of their nodes;
  * locals in the order of their declarations. Equal programs have equal arrays. */
+#include <stddef.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -59,8 +60,10 @@ static vyre_code check_kind(const vyre_buffer_decl *buffer, vyre_status *st) {
   return VYRE_OK;
 }
 
-static vyre_code check_buffer(const vyre_buffer_decl *buffer, vyre_status *st) {
-  if (!vyre__name_is_identifier(buffer->name, strlen(buffer->name))) {
+static vyre_code check_buffer(const vyre_buffer_decl *buffer, bool name_is_good,
+                              vyre_status *st) {
+  if (!name_is_good &&
+      !vyre__name_is_identifier(buffer->name, strlen(buffer->name))) {
     return REFUSE(st, "use letters, digits and _, and no word of the language",
                   "buffer '%.100s' of a kernel cannot have that name",
                   buffer->name);
@@ -99,7 +102,8 @@ static vyre_program_desc head_desc(const vyre__kernel *kernel) {
 }
 
 vyre_code vyre__kernel_check(const vyre__kernel *kernel, vyre_status *st) {
-  if (!vyre__name_is_identifier(kernel->name, strlen(kernel->name))) {
+  if (!kernel->has_good_names &&
+      !vyre__name_is_identifier(kernel->name, strlen(kernel->name))) {
     return REFUSE(st, "use letters, digits and _, and no word of the language",
                   "a kernel cannot be called '%.100s'", kernel->name);
   }
@@ -111,7 +115,7 @@ vyre_code vyre__kernel_check(const vyre__kernel *kernel, vyre_status *st) {
   vyre_program_desc desc = head_desc(kernel);
   VYRE_TRY(vyre__program_check(&desc, st));
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
-    VYRE_TRY(check_buffer(&kernel->buffers[i], st));
+    VYRE_TRY(check_buffer(&kernel->buffers[i], kernel->has_good_names, st));
     for (uint32_t j = 0; j < i; j++) {
       VYRE_TRY(check_pair(&kernel->buffers[j], &kernel->buffers[i], st));
     }
@@ -138,7 +142,8 @@ typedef struct sealed_function {
   vyre__id body;
 } sealed_function;
 
-typedef struct sealer {
+/* Stays with the maker, so that the programs of a file share its arrays. */
+typedef struct vyre__sealer {
   vyre__maker *m;
   uint32_t epoch;
   bool out_of_memory;
@@ -159,7 +164,7 @@ typedef struct sealer {
   uint32_t writing; /* the function whose nodes are being written */
 } sealer;
 
-static bool room(sealer *s, void *array, size_t *capacity, size_t need,
+static bool grow(sealer *s, void *array, size_t *capacity, size_t need,
                  size_t element_size) {
   if (vyre__reserve(s->m->allocator, array, capacity, need, element_size,
                     false)) {
@@ -169,15 +174,34 @@ static bool room(sealer *s, void *array, size_t *capacity, size_t need,
   return false;
 }
 
-#define ROOM(s, array, capacity, count, more)                 \
-  room((s), &(s)->array, &(s)->capacity, (s)->count + (more), \
-       sizeof *(s)->array)
+#define ROOM(s, array, capacity, count, more)                  \
+  ((size_t)(more) <= (s)->capacity - (s)->count ||             \
+   grow((s), &(s)->array, &(s)->capacity, (s)->count + (more), \
+        sizeof *(s)->array))
 
 #define FREE_ARRAY(s, array, capacity)                               \
   vyre__reserve_free((s)->m->allocator, &(s)->array, &(s)->capacity, \
                      sizeof *(s)->array)
 
-static void sealer_finish(sealer *s) {
+static sealer *sealer_of(vyre__maker *m) {
+  if (!m->sealer) {
+    m->sealer = vyre__resize(m->allocator, NULL, 0, sizeof *m->sealer);
+    if (!m->sealer) return NULL;
+    *m->sealer = (sealer){.m = m};
+  }
+  sealer *s = m->sealer;
+  s->m = m; /* makers may be moved */
+  s->epoch = ++m->seal_count;
+  s->out_of_memory = s->lost_local = false;
+  s->node_count = s->list_count = s->stack_count = s->text_count = 0;
+  s->local_count = s->function_count = 0;
+  return s;
+}
+
+void vyre__sealer_free(vyre__maker *m) {
+  sealer *s = m->sealer;
+  if (!s) return;
+  s->m = m;
   FREE_ARRAY(s, nodes, node_capacity);
   FREE_ARRAY(s, places, place_capacity);
   FREE_ARRAY(s, lists, list_capacity);
@@ -185,6 +209,8 @@ static void sealer_finish(sealer *s) {
   FREE_ARRAY(s, texts, text_capacity);
   FREE_ARRAY(s, locals, local_capacity);
   FREE_ARRAY(s, functions, function_capacity);
+  vyre__resize(m->allocator, s, sizeof *s, 0);
+  m->sealer = NULL;
 }
 
 static vyre__id put_node(sealer *s, vyre__node node, vyre__place place) {
@@ -335,6 +361,13 @@ static vyre__id emit(sealer *s, vyre__id id) {
 static void emit_function(sealer *s, uint32_t index) {
   s->writing = index;
   const vyre__made_function *made = &s->m->functions[s->functions[index].made];
+  if (made->body == 0) return; /* wrong, or not yet read */
+  /* A tree: each of its nodes is written once. What it takes is known. */
+  size_t nodes = made->end_node - made->first_node;
+  if (!ROOM(s, nodes, node_capacity, node_count, nodes) ||
+      !ROOM(s, places, place_capacity, node_count, nodes)) {
+    return;
+  }
   s->functions[index].first_local = (uint32_t)s->local_count;
   s->functions[index].first_node = (uint32_t)s->node_count;
   for (uint32_t i = 0; i < made->parameter_count; i++) {
@@ -349,9 +382,11 @@ static void emit_function(sealer *s, uint32_t index) {
 
 static vyre_code check_calls(sealer *s, vyre_status *st) {
   uint32_t count = (uint32_t)s->function_count;
-  size_t bytes = (size_t)count * 6 * sizeof(uint32_t);
-  uint32_t *scratch = vyre__resize(s->m->allocator, NULL, 0, bytes);
-  if (!scratch) return vyre__no_memory(st, "vyre__seal", "calls", count);
+  if (count == 1) return VYRE_OK; /* nobody calls a kernel */
+  if (!ROOM(s, stack, stack_capacity, stack_count, (size_t)count * 6)) {
+    return vyre__no_memory(st, "vyre__seal", "calls", count);
+  }
+  uint32_t *scratch = s->stack + s->stack_count;
   uint32_t *begin = scratch + 4 * (size_t)count, *end = begin + count;
   for (uint32_t i = 0; i < count; i++) {
     begin[i] = s->functions[i].first_node;
@@ -360,7 +395,6 @@ static vyre_code check_calls(sealer *s, vyre_status *st) {
   vyre__call_graph graph = {s->nodes, begin, end, count};
   uint32_t depth;
   uint32_t found = vyre__call_cycle(&graph, scratch, NULL, &depth);
-  vyre__resize(s->m->allocator, scratch, bytes, 0);
   if (found != VYRE_NO_INDEX) {
     return REFUSE(st, "use a loop: functions cannot call themselves",
                   "fn '%.100s' calls itself, directly or through others",
@@ -408,8 +442,32 @@ static bool copy_functions(sealer *s, vyre_arena *arena,
   return true;
 }
 
+/* An upper bound of what copy_program takes, a few bytes more at most: programs
+ * are many, and what is left of a block would be lost. */
+static size_t program_bytes(const sealer *s, const vyre__kernel *kernel) {
+  enum { ARRAYS = 9 }; /* each begins aligned */
+  size_t bytes = sizeof(vyre_program) + ARRAYS * _Alignof(max_align_t) +
+                 kernel->buffer_count * sizeof *kernel->buffers +
+                 s->node_count * (sizeof *s->nodes + sizeof *s->places) +
+                 s->list_count * sizeof *s->lists + s->text_count +
+                 s->local_count * sizeof *s->locals +
+                 s->function_count * sizeof(vyre__function);
+  for (uint32_t i = 0; i < kernel->buffer_count; i++) {
+    bytes += strlen(kernel->buffers[i].name) + 1;
+  }
+  for (size_t i = 0; i < s->local_count; i++) {
+    bytes += strlen(s->locals[i].name) + 1;
+  }
+  for (size_t i = 0; i < s->function_count; i++) {
+    bytes += strlen(s->m->functions[s->functions[i].made].name) + 1;
+  }
+  bytes += strlen(kernel->name) + 1;
+  return bytes + (kernel->file ? strlen(kernel->file) : 0) + 1;
+}
+
 static vyre_program *copy_program(sealer *s, const vyre__kernel *kernel,
                                   vyre_arena *arena) {
+  if (!vyre__arena_reserve(arena, program_bytes(s, kernel))) return NULL;
   vyre_program_desc desc = head_desc(kernel);
   vyre_program *program = vyre__program_new(arena, &desc);
   if (!program || !copy_functions(s, arena, program)) return NULL;
@@ -471,17 +529,17 @@ vyre_code vyre__seal(vyre__maker *m, uint32_t function,
                      vyre_program **out, vyre_status *st) {
   *out = NULL;
   VYRE_TRY(check_made(m, function, kernel, st));
-  sealer s = {.m = m, .epoch = ++m->seal_count};
+  sealer *s = sealer_of(m);
+  if (!s) return vyre__no_memory(st, "vyre__seal", "nodes", m->node_count);
   vyre_arena arena;
   vyre_arena_init(&arena, allocator);
-  vyre_code code = write_nodes(&s, function, st);
+  vyre_code code = write_nodes(s, function, st);
   if (code == VYRE_OK) {
-    *out = copy_program(&s, kernel, &arena);
+    *out = copy_program(s, kernel, &arena);
     if (!*out) {
-      code = vyre__no_memory(st, "vyre__seal", "program", s.node_count);
+      code = vyre__no_memory(st, "vyre__seal", "program", s->node_count);
     }
   }
-  sealer_finish(&s);
   if (!*out) {
     vyre_arena_finish(&arena);
     return code;

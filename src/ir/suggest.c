@@ -52,6 +52,8 @@ void vyre__guess_try(vyre__guess *guess, const char *candidate, size_t length) {
   }
   unsigned edits = distance(guess->name, guess->length, candidate, length);
   if (edits >= guess->distance) return;
+  /* Several slips, and the begin is one of them: another word is meant. */
+  if (edits > 1 && fold(guess->name[0]) != fold(candidate[0])) return;
   guess->distance = edits;
   guess->best = candidate;
   guess->best_length = length;

@@ -119,8 +119,8 @@ static bool grow_slots(vyre__symbols *symbols) {
   return true;
 }
 
-static uint32_t add_symbol(vyre__symbols *symbols, const char *text,
-                           uint32_t length, uint32_t hash) {
+uint32_t vyre__symbol_add(vyre__symbols *symbols, const char *text,
+                          vyre__name_key key) {
   if (symbols->count * 2 >= symbols->slot_count && !grow_slots(symbols)) {
     symbols->failed = true;
     return 0;
@@ -133,26 +133,15 @@ static uint32_t add_symbol(vyre__symbols *symbols, const char *text,
   }
   symbols->items = items;
   uint32_t number = (uint32_t)symbols->count++;
-  symbols->items[number] = (vyre__symbol){
-      .text = text, .length = length, .hash = hash, .kind = VYRE__T_NAME};
-  size_t slot = hash & (symbols->slot_count - 1);
+  symbols->items[number] = (vyre__symbol){.text = text,
+                                          .length = key.length,
+                                          .hash = key.hash,
+                                          .tail = key.tail,
+                                          .kind = VYRE__T_NAME};
+  size_t slot = key.hash & (symbols->slot_count - 1);
   while (symbols->slots[slot]) slot = (slot + 1) & (symbols->slot_count - 1);
   symbols->slots[slot] = number;
   return number;
-}
-
-uint32_t vyre__intern(vyre__symbols *symbols, const char *text, uint32_t length,
-                      uint32_t hash) {
-  size_t mask = symbols->slot_count - 1;
-  for (size_t slot = hash & mask; symbols->slots[slot];
-       slot = (slot + 1) & mask) {
-    const vyre__symbol *symbol = &symbols->items[symbols->slots[slot]];
-    if (symbol->hash == hash && symbol->length == length &&
-        memcmp(symbol->text, text, length) == 0) {
-      return symbols->slots[slot];
-    }
-  }
-  return add_symbol(symbols, text, length, hash);
 }
 
 bool vyre__symbols_init(vyre__symbols *symbols, vyre_allocator allocator) {
@@ -170,8 +159,8 @@ bool vyre__symbols_init(vyre__symbols *symbols, vyre_allocator allocator) {
     const word_row *row = &words[i];
     if (!is_word(row)) continue;
     uint32_t length = row->length;
-    uint32_t number = vyre__intern(symbols, row->text, length,
-                                   vyre__hash_name(row->text, length, length));
+    uint32_t number = vyre__intern(
+        symbols, row->text, vyre__name_key_of(row->text, length, length));
     vyre__symbol *symbol = &symbols->items[number];
     symbol->word = row->word;
     symbol->value = row->value;

@@ -25,11 +25,19 @@ static inline uint64_t vyre__name_tail(const char *text, uint32_t count,
   return word;
 }
 
+/* What the table compares names by. */
+typedef struct vyre__name_key {
+  uint32_t length, hash;
+  uint64_t tail; /* the bytes behind the last eight times some */
+} vyre__name_key;
+
 /* Eight bytes a step: names are short, and this runs once a name in the text.
  * @p readable bytes are there from @p text on, @p length or more. */
-static inline uint32_t vyre__hash_name(const char *text, uint32_t length,
-                                       uint32_t readable) {
+static inline vyre__name_key vyre__name_key_of(const char *text,
+                                               uint32_t length,
+                                               uint32_t readable) {
   const uint64_t prime = 0x9E3779B97F4A7C15u;
+  vyre__name_key key = {.length = length};
   uint64_t hash = length * prime;
   for (; length >= 8; text += 8, length -= 8, readable -= 8) {
     uint64_t word;
@@ -37,12 +45,30 @@ static inline uint32_t vyre__hash_name(const char *text, uint32_t length,
     hash = (hash ^ word) * prime;
     hash ^= hash >> 29;
   }
-  hash = (hash ^ vyre__name_tail(text, length, readable)) * prime;
-  return (uint32_t)(hash ^ hash >> 32);
+  key.tail = vyre__name_tail(text, length, readable);
+  hash = (hash ^ key.tail) * prime;
+  key.hash = (uint32_t)(hash ^ hash >> 32);
+  return key;
 }
 
+/* Adds a name that is not there. */
+uint32_t vyre__symbol_add(vyre__symbols *symbols, const char *text,
+                          vyre__name_key key);
+
 /* The symbol of a name; 0 without memory (symbols->failed is then set). */
-uint32_t vyre__intern(vyre__symbols *symbols, const char *text, uint32_t length,
-                      uint32_t hash);
+static inline uint32_t vyre__intern(vyre__symbols *symbols, const char *text,
+                                    vyre__name_key key) {
+  const size_t mask = symbols->slot_count - 1;
+  size_t slot = key.hash & mask;
+  for (; symbols->slots[slot]; slot = (slot + 1) & mask) {
+    const vyre__symbol *symbol = &symbols->items[symbols->slots[slot]];
+    if (symbol->hash == key.hash && symbol->length == key.length &&
+        symbol->tail == key.tail &&
+        (key.length < 8 || memcmp(symbol->text, text, key.length & ~7u) == 0)) {
+      return symbols->slots[slot];
+    }
+  }
+  return vyre__symbol_add(symbols, text, key);
+}
 
 #endif

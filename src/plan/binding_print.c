@@ -24,8 +24,11 @@ static void print_row(vyre__printer *out, const vyre_binding *binding,
                       int name_width) {
   char elements[VYRE__FIGURE_TEXT], bytes[VYRE__FIGURE_TEXT];
   char input[VYRE__FIGURE_TEXT], output[VYRE__FIGURE_TEXT];
-  char alignment[VYRE__FIGURE_TEXT];
-  vyre__print(out, "  %7u  %s%*s  %-12s", binding->binding, binding->name,
+  char alignment[VYRE__FIGURE_TEXT], number[16];
+  snprintf(number, sizeof number, "%u", (unsigned)binding->binding);
+  /* Shared memory is bound nowhere. */
+  vyre__print(out, "  %7s  %s%*s  %-12s",
+              binding->role == VYRE_ROLE_SHARED ? "-" : number, binding->name,
               name_width - columns_of(binding->name), "",
               vyre_role_name(binding->role));
   vyre__print(

@@ -166,12 +166,29 @@ static void report_outside(vyre__validation *v, vyre__id id) {
              (unsigned)b->count);
 }
 
-/* Accesses that are made whatever the data: those under a condition, in a loop,
- * or behind a jump may be guarded, and an access outside does no harm. */
-static void check_certain(vyre__validation *v, vyre__id id) {
+/* Whether an access can be outside whatever happens: then its range matters. */
+static bool is_suspect(const vyre_program *program, const vyre__node *node) {
+  const uint8_t touches =
+      VYRE__OPF_READS | VYRE__OPF_WRITES | VYRE__OPF_ATOMICS;
+  if (!(vyre__ops[node->op].flags & touches)) return false;
+  const vyre__node *index = &program->nodes[node->b];
+  uint32_t count = program->buffers[node->a].count;
+  bool is_signed = index->type == VYRE_TYPE_I32 || index->type == VYRE_TYPE_I64;
+  if (index->op == VYRE__OP_LITERAL) {
+    vyre__wide at = vyre__interval_value(index->type, vyre__literal(index));
+    if (at >= 0 && at < count) return false; /* a scalar uniform, above all */
+  }
+  return is_signed || count > 0;
+}
+
+/* Collects accesses that are made whatever the data: those under a condition, in
+ * a loop, or behind a jump may be guarded, and an access outside does no harm. */
+static void note_certain(vyre__validation *v, vyre__id id) {
   const vyre__node *node = &v->program->nodes[id];
-  if (v->ranges.flags[id] & VYRE__RANGE_OUTSIDE) report_outside(v, id);
-  uint32_t count = vyre__child_count(v->program, id);
+  vyre__id room[3];
+  const vyre__id *ids;
+  uint32_t count = vyre__children(v->program, node, room, &ids);
+  if (is_suspect(v->program, node)) v->suspects[v->suspect_count++] = id;
   switch ((vyre__op)node->op) {
     case VYRE__OP_FOR:
     case VYRE__OP_WHILE:
@@ -185,27 +202,45 @@ static void check_certain(vyre__validation *v, vyre__id id) {
     default:
       break;
   }
-  for (uint32_t i = 0; i < count; i++) {
-    check_certain(v, vyre__child(v->program, id, i));
-  }
+  for (uint32_t i = 0; i < count; i++) note_certain(v, ids[i]);
 }
 
 static bool may_jump(const vyre_program *program, vyre__id id) {
-  if (vyre__ops[program->nodes[id].op].flags & VYRE__OPF_JUMPS) return true;
-  uint32_t count = vyre__child_count(program, id);
+  const vyre__node *node = &program->nodes[id];
+  if (vyre__ops[node->op].flags & VYRE__OPF_JUMPS) return true;
+  if (!vyre__is_statement(node)) return false;
+  vyre__id room[3];
+  const vyre__id *ids;
+  uint32_t count = vyre__children(program, node, room, &ids);
   for (uint32_t i = 0; i < count; i++) {
-    if (may_jump(program, vyre__child(program, id, i))) return true;
+    if (may_jump(program, ids[i])) return true;
   }
   return false;
 }
 
+static vyre_code find_suspects(vyre__validation *v, vyre_arena *arena,
+                               vyre_status *st) {
+  const vyre_program *p = v->program;
+  const vyre__node *body = &p->nodes[p->functions[0].body];
+  const vyre__id *ids = p->lists + body->a;
+  bool jumps = (v->effects.functions[0].own_flags & VYRE__OPF_JUMPS) != 0;
+  v->suspects = vyre__arena_array(arena, p->node_count, sizeof *v->suspects);
+  if (!v->suspects) {
+    return vyre__no_memory(st, "validation", "accesses", p->node_count);
+  }
+  for (uint32_t i = 0; i < body->b; i++) {
+    note_certain(v, ids[i]);
+    if (jumps && may_jump(p, ids[i])) break;
+  }
+  vyre__arena_trim(arena, v->suspects, p->node_count, v->suspect_count,
+                   sizeof *v->suspects);
+  return VYRE_OK;
+}
+
 static void check_accesses(vyre__validation *v) {
-  vyre__id body = v->program->functions[0].body;
-  uint32_t count = vyre__child_count(v->program, body);
-  for (uint32_t i = 0; i < count; i++) {
-    vyre__id statement = vyre__child(v->program, body, i);
-    check_certain(v, statement);
-    if (may_jump(v->program, statement)) return;
+  for (size_t i = 0; i < v->suspect_count; i++) {
+    vyre__id id = v->suspects[i];
+    if (v->ranges.flags[id] & VYRE__RANGE_OUTSIDE) report_outside(v, id);
   }
 }
 
@@ -216,10 +251,10 @@ static bool walk_ends(vyre__validation *v, vyre__id id);
 /* Whether control comes to the end of a block. What follows a statement whose
  * end it never reaches is told once. */
 static bool block_ends(vyre__validation *v, vyre__id id) {
-  uint32_t count = vyre__child_count(v->program, id);
+  const vyre__node *block = &v->program->nodes[id];
   vyre__id stop = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    vyre__id child = vyre__child(v->program, id, i);
+  for (uint32_t i = 0; i < block->b; i++) {
+    vyre__id child = v->program->lists[block->a + i];
     if (stop) {
       vyre__find(v, "V106", (vyre__spot){child, stop, "never comes past this"},
                  "remove it, or put what comes before under a condition",
@@ -263,6 +298,7 @@ static bool walk_ends(vyre__validation *v, vyre__id id) {
 
 static void check_reachable(vyre__validation *v) {
   for (uint32_t f = 0; f < v->program->function_count; f++) {
+    if (!(v->effects.functions[f].own_flags & VYRE__OPF_JUMPS)) continue;
     walk_ends(v, v->program->functions[f].body);
   }
 }
@@ -274,10 +310,12 @@ static void note_definitions(const vyre_program *program, vyre__id id,
                              vyre__id *definitions) {
   const vyre__node *node = &program->nodes[id];
   if (node->op == VYRE__OP_LET) definitions[node->a] = node->b;
-  if (vyre__ops[node->op].form < VYRE__FORM_LIST) return; /* a value */
-  uint32_t count = vyre__child_count(program, id);
+  if (!vyre__is_statement(node)) return;
+  vyre__id room[3];
+  const vyre__id *ids;
+  uint32_t count = vyre__children(program, node, room, &ids);
   for (uint32_t i = 0; i < count; i++) {
-    note_definitions(program, vyre__child(program, id, i), definitions);
+    note_definitions(program, ids[i], definitions);
   }
 }
 
@@ -293,13 +331,42 @@ static vyre_code find_definitions(vyre__validation *v, vyre_arena *arena,
   return VYRE_OK;
 }
 
+/* The last node of the kernel at which invocations meet. */
+static vyre__id last_meeting(const vyre_program *program) {
+  const uint8_t meets = VYRE__OPF_BARRIER | VYRE__OPF_GRID_BARRIER;
+  vyre__id id = program->functions[0].body;
+  while (id > 0 && !(vyre__ops[program->nodes[id].op].flags & meets)) id--;
+  return id;
+}
+
+/* The last of the suspects; they are not in the order of their nodes. */
+static vyre__id last_suspect(const vyre__validation *v) {
+  vyre__id last = 0;
+  for (size_t i = 0; i < v->suspect_count; i++) {
+    if (v->suspects[i] > last) last = v->suspects[i];
+  }
+  return last;
+}
+
+/* Facts that no check asks for are not looked for, which most kernels have most
+ * of: those behind the last barrier, and behind the last access that is made in
+ * any case. */
 static vyre_code analyze(vyre__validation *v, vyre_arena *arena,
                          vyre_status *st) {
-  VYRE_TRY(find_definitions(v, arena, st));
   VYRE_TRY(vyre__effects_build(v->program, arena, &v->effects, st));
-  VYRE_TRY(vyre__uniformity_build(v->program, &v->effects, arena,
-                                  &v->uniformity, st));
-  return vyre__ranges_build(v->program, arena, &v->ranges, st);
+  const uint8_t flags = v->effects.functions[0].flags;
+  if (flags & VYRE__OPF_GRID_BARRIER) {
+    VYRE_TRY(find_definitions(v, arena, st));
+  }
+  vyre__id last = last_meeting(v->program);
+  if (last) {
+    VYRE_TRY(vyre__uniformity_build_to(v->program, &v->effects, last, arena,
+                                       &v->uniformity, st));
+  }
+  VYRE_TRY(find_suspects(v, arena, st));
+  if (v->suspect_count == 0) return VYRE_OK;
+  return vyre__ranges_build_to(v->program, NULL, last_suspect(v), arena,
+                               &v->ranges, st);
 }
 
 static void check_all(vyre__validation *v) {

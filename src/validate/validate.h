@@ -17,7 +17,10 @@ typedef struct vyre__validation {
   vyre__effects effects;
   vyre__uniformity uniformity;
   vyre__ranges ranges;
-  const vyre__id *definitions; /* per local: its value if set once, else 0 */
+  const vyre__id *definitions; /* per local: its value if set once, else 0; with
+                                  grid barriers only */
+  vyre__id *suspects;          /* accesses that could be outside in any case */
+  size_t suspect_count;
   vyre_diagnostics found;
   bool no_memory;
 } vyre__validation;

@@ -53,7 +53,8 @@ TEST(every_rule_has_examples_that_are_right) {
   size_t count = 0, seen = 0;
   const vyre_rule *rules = vyre_rules(&count);
   for (size_t i = 0; i < count; i++) {
-    if (strcmp(rules[i].id, "V100") < 0) continue;
+    /* The rules of validation; behind them come the findings of runs. */
+    if (rules[i].id[0] != 'V' || strcmp(rules[i].id, "V100") < 0) continue;
     CHECK(breaks_rule(&rules[i]));
     CHECK(keeps_rules(&rules[i]));
     seen++;

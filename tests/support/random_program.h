@@ -361,13 +361,14 @@ static inline void random_body(random_program *r, int count, int depth) {
 }
 
 static inline void random_function(random_program *r) {
-  static const vyre_type types[] = {VYRE_TYPE_F32, VYRE_TYPE_U32};
+  static const vyre_parameter types[] = {{"t", VYRE_TYPE_F32},
+                                         {NULL, VYRE_TYPE_U32}};
   vyre_variable parameters[2];
   r->function = vyre_build_function(r->b, random_pick(r, 2) ? "b1" : "blend",
                                     VYRE_TYPE_F32, types, 2, parameters);
   for (int i = 0; i < 2; i++) {
     r->locals[i].variable = parameters[i];
-    r->locals[i].type = types[i];
+    r->locals[i].type = types[i].type;
     r->locals[i].is_mutable = false;
   }
   r->local_count = 2;

@@ -7,6 +7,8 @@
  * same stretch is a race already. Two readers: if they are in two workgroups,
  * whoever writes races with one of them; else the newest two of that workgroup
  * are kept, and whoever writes is not both. */
+#include "base/check.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +20,8 @@
 enum { MAX_FINDINGS = 100, PAGE = 1024 };
 
 typedef struct entry {
-  uint32_t group, lane;
-  uint32_t epoch; /* of its workgroup; 0: nobody */
+  uint32_t group, lane; /* ref_check_grid: they fit */
+  uint32_t epoch;       /* of its workgroup; 0: nobody */
   vyre__id node;
 } entry;
 
@@ -303,13 +305,31 @@ void ref_check_grid_barrier(ref_machine *m, uint32_t epoch) {
 
 /* --- setting up ------------------------------------------------------------- */
 
+static uint64_t count_groups(const ref_machine *m) {
+  const uint32_t *grid = m->launch->grid;
+  return (uint64_t)grid[0] * grid[1] *
+         grid[2]; /* the driver saw that it fits */
+}
+
+vyre_code ref_check_grid(const ref_machine *m) {
+  uint64_t groups = count_groups(m);
+  if (!m->launch->check.races || groups <= UINT32_MAX) return VYRE_OK;
+  return VYRE_FAIL_WITH(
+      m->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
+      VYRE_NUMBERS({"workgroups", groups}, {"most_workgroups", UINT32_MAX}),
+      "check a smaller grid, or leave races out of the check",
+      "races are looked for in up to 4294967295 workgroups, and this grid has "
+      "%llu",
+      (unsigned long long)groups);
+}
+
 static bool make_shadow(const ref_machine *m, const ref_check *check,
                         size_t buffer) {
   const ref_view *view = &m->views[buffer];
   uint64_t cells = view->length;
-  if (view->is_shared && check->own_shared) {
-    const uint32_t *grid = m->launch->grid;
-    cells *= (uint64_t)grid[0] * grid[1] * grid[2];
+  if (view->is_shared && check->own_shared &&
+      !vyre__mul_u64(cells, count_groups(m), &cells)) {
+    return false;
   }
   shadow *s = &check->shadows[buffer];
   s->page_count = view->is_written ? cells / PAGE + 1 : 0;

@@ -14,6 +14,7 @@
 
 #include <dirent.h>
 
+#include "vyre/diagnostic.h"
 #include "vyre/dispatch.h"
 #include "vyre/module.h"
 
@@ -196,4 +197,48 @@ TEST(planted_faults_are_found) {
   CHECK(faults >= 30 && files - faults >= 8);
 }
 
-TEST_MAIN(TEST_ENTRY(planted_faults_are_found))
+/* Runs an example of `vyre explain`; gives what was found, by name. */
+static void run_example(const char *text, const char *only, size_t *others,
+                        size_t *found) {
+  static fault f;
+  vyre_module *module = NULL;
+  vyre_device *device = NULL;
+  vyre_pipeline *pipeline = NULL;
+  vyre_check_report report = {0};
+  vyre_status st = {0};
+  f.elements = 64;
+  CHECK_OK(vyre_module_parse(text, strlen(text), "example.vyre",
+                             (vyre_allocator){0}, &module, NULL, &st),
+           st);
+  CHECK_OK(vyre_device_open("ref", (vyre_allocator){0}, &device, &st), st);
+  CHECK_OK(vyre_pipeline_compile(device, vyre_module_kernel(module, 0), NULL,
+                                 &pipeline, NULL, &st),
+           st);
+  dispatch(pipeline, &f, &report);
+  *others = *found = 0;
+  for (size_t i = 0; i < report.count; i++) {
+    bool same = strcmp(vyre_finding_name(report.findings[i].kind), only) == 0;
+    ++*(same ? found : others);
+  }
+  vyre_check_report_finish(&report);
+  vyre_pipeline_release(pipeline);
+  vyre_device_release(device);
+  vyre_module_release(module);
+}
+
+TEST(every_finding_is_explained_by_two_examples) {
+  for (int kind = 0; kind < VYRE_FINDING_COUNT; kind++) {
+    const char *name = vyre_finding_name((vyre_finding_kind)kind);
+    const vyre_rule *rule = vyre_rule_find(name);
+    size_t others, found;
+    CHECK(rule != NULL);
+    run_example(rule->bad, name, &others, &found);
+    CHECK(found > 0);
+    CHECK_U64(others, 0);
+    run_example(rule->good, name, &others, &found);
+    CHECK_U64(found + others, 0);
+  }
+}
+
+TEST_MAIN(TEST_ENTRY(planted_faults_are_found),
+          TEST_ENTRY(every_finding_is_explained_by_two_examples))

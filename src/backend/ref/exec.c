@@ -78,7 +78,7 @@ static void fail_fuel(ref_machine *m, vyre__id id) {
   ref_fail(m, VYRE_FAIL_WITH(
                   m->st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
                   VYRE_NUMBERS({"line", place.line}, {"max_iterations", most}),
-                  "let the loop end, or raise max_iterations",
+                  "let the loop end, or raise max_iterations of the dispatch",
                   "kernel '%.60s': the loop at line %u:%u went past %llu "
                   "iterations of one invocation",
                   m->program->name, place.line, place.column, most));

@@ -37,8 +37,7 @@ static vyre_code make_views(ref_machine *m) {
     const vyre_buffer_decl *buffer = &program->buffers[i];
     const vyre__view *bound = &m->launch->views[i];
     uint32_t size = vyre_element_size(buffer->element);
-    bool shared = buffer->kind == VYRE_MEMORY_SHARED ||
-                  buffer->access == VYRE_ACCESS_WORKGROUP;
+    bool shared = vyre__is_shared(buffer);
     m->views[i] =
         (ref_view){.data = bound->data,
                    .length = bound->length,
@@ -84,6 +83,7 @@ static vyre_code run(ref_machine *m) {
   const unsigned char **initial = NULL;
   VYRE_TRY(make_views(m));
   if (check->out_of_bounds || check->races || check->schedules > 0) {
+    VYRE_TRY(ref_check_grid(m));
     m->check = ref_check_make(m, m->st);
     if (!m->check) return VYRE_OUT_OF_MEMORY;
   }

@@ -200,6 +200,8 @@ vyre_code ref_run(ref_machine *m);
 
 typedef enum ref_access { REF_READ, REF_WRITE, REF_ATOMIC } ref_access;
 
+/* Refuses a grid that checks cannot count. */
+vyre_code ref_check_grid(const ref_machine *m);
 struct ref_check *ref_check_make(const ref_machine *m, vyre_status *st);
 void ref_check_bounds(ref_machine *m, vyre__id id, uint32_t lane,
                       uint64_t index, bool negative);

@@ -616,6 +616,86 @@ TEST(bad_bindings_are_refused) {
   CHECK(y[0] == 7);
 }
 
+TEST(memory_of_no_bytes_overlaps_with_nothing) {
+  static const char text[] =
+      "kernel k\nbuffer x : read u32[] @0;\nbuffer y : write u32[] @1;\n"
+      "{ y[global_id.x] = len(x); }\n";
+  uint32_t y[4] = {7, 7, 7, 7};
+  vyre_input inputs[] = {{y + 1, 0}};
+  vyre_output outputs[] = {{y, sizeof y}};
+  vyre_dispatch_desc desc = {.inputs = inputs,
+                             .input_count = 1,
+                             .outputs = outputs,
+                             .output_count = 1};
+  vyre_status st;
+  CHECK_OK(try_dispatch(text, &desc, &st), st);
+  CHECK(y[0] == 0 && y[3] == 0);
+  inputs[0].size = 4;
+  CHECK_FAILS(try_dispatch(text, &desc, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_BINDING_MISMATCH);
+}
+
+TEST(checks_refuse_grids_that_they_cannot_count) {
+  static const char text[] =
+      "kernel k\nbuffer y : read_write u32[] @0;\nshared s : u32[4];\n"
+      "{ s[0] = 1; grid_barrier(); y[0] = 1; }\n";
+  uint32_t y[1] = {0};
+  vyre_input inputs[] = {{y, 4}};
+  vyre_output outputs[] = {{y, 4}};
+  vyre_check_report report = {0};
+  vyre_dispatch_desc desc = {.inputs = inputs,
+                             .input_count = 1,
+                             .outputs = outputs,
+                             .output_count = 1,
+                             .grid = {65536, 65536, 1},
+                             .check = {.races = true},
+                             .report = &report};
+  vyre_status st;
+  CHECK_FAILS(try_dispatch(text, &desc, &st), st, VYRE_UNSUPPORTED_FEATURE,
+              VYRE_KIND_NOT_SUPPORTED);
+  CHECK_U64(status_number(&st, "workgroups"), 1ull << 32);
+  vyre_check_report_finish(&report);
+}
+
+/* A run that differs says enough: the schedules behind it are not run. */
+TEST(schedules_end_at_the_first_difference) {
+  static const char *const texts[] = {
+      "kernel k workgroup(4)\nbuffer y : read_write u32[] @0;\n"
+      "{ atomic_add(y[0], 1); }\n",
+      "kernel k workgroup(4)\nbuffer y : read_write u32[] @0;\n"
+      "{ atomic_exchange(y[0], global_id.x); }\n"};
+  static const uint32_t want[] = {4, 1};
+  for (int i = 0; i < 2; i++) {
+    uint32_t y[4] = {0};
+    vyre_input inputs[] = {{y, 16}};
+    vyre_output outputs[] = {{y, 16}};
+    vyre_check_report report = {0};
+    vyre_dispatch_desc desc = {.inputs = inputs,
+                               .input_count = 1,
+                               .outputs = outputs,
+                               .output_count = 1,
+                               .check = {.schedules = 4},
+                               .report = &report};
+    vyre_status st;
+    CHECK_OK(try_dispatch(texts[i], &desc, &st), st);
+    CHECK_U64(report.schedules, want[i]);
+    vyre_check_report_finish(&report);
+  }
+}
+
+TEST(what_is_asked_of_nothing) {
+  CHECK_TEXT(vyre_device_name(NULL), "");
+  CHECK_TEXT(vyre_pipeline_id(NULL), "");
+  CHECK(!vyre_pipeline_program(NULL) && !vyre_pipeline_bindings(NULL));
+  CHECK(!vyre_pipeline_workgroup(NULL));
+  CHECK_TEXT(vyre_program_name(NULL), "");
+  CHECK(!vyre_program_has_body(NULL) && !vyre_program_workgroup(NULL));
+  CHECK(vyre_program_over(NULL) == VYRE_NO_INDEX);
+  CHECK_U64(vyre_program_fingerprint(NULL).low, 0);
+  CHECK(vyre_module_kernel_count(NULL) == 0 && !vyre_module_kernel(NULL, 0));
+  CHECK(!vyre_module_find(NULL, "k"));
+}
+
 TEST(null_arguments) {
   vyre_status st = {0};
   vyre_dispatch_desc desc = {0};
@@ -637,6 +717,9 @@ TEST(devices) {
   CHECK_FAILS(vyre_device_open("vulkan", (vyre_allocator){0}, &device, &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
   CHECK(!device);
+  for (size_t i = 0; vyre_device_list(i); i++) {
+    CHECK_HAS(st.fix, vyre_device_list(i));
+  }
   CHECK_HAS(st.fix, "ref");
   st = (vyre_status){0};
   CHECK_OK(vyre_device_open("ref", (vyre_allocator){0}, &device, &st), st);
@@ -760,6 +843,7 @@ TEST(fuel_and_time) {
   CHECK_FAILS(try_dispatch(text, &desc, &st), st, VYRE_DISPATCH_FAILED,
               VYRE_KIND_OUT_OF_FUEL);
   CHECK_U64(status_number(&st, "line"), 5);
+  CHECK_HAS(st.fix, "max_iterations");
   static const char forever[] =
       "kernel k\nbuffer y : read_write u32[] @0;\n"
       "{ while (true) { y[0] += 1; } }\n";
@@ -859,7 +943,11 @@ TEST_MAIN(TEST_ENTRY(control_flow), TEST_ENTRY(evaluation),
           TEST_ENTRY(elements_in_memory), TEST_ENTRY(bitcasts_make_nans_one),
           TEST_ENTRY(saxpy_in_place_and_apart),
           TEST_ENTRY(outputs_begin_as_zero),
-          TEST_ENTRY(bad_bindings_are_refused), TEST_ENTRY(null_arguments),
+          TEST_ENTRY(bad_bindings_are_refused),
+          TEST_ENTRY(memory_of_no_bytes_overlaps_with_nothing),
+          TEST_ENTRY(checks_refuse_grids_that_they_cannot_count),
+          TEST_ENTRY(schedules_end_at_the_first_difference),
+          TEST_ENTRY(what_is_asked_of_nothing), TEST_ENTRY(null_arguments),
           TEST_ENTRY(devices), TEST_ENTRY(what_does_not_compile),
           TEST_ENTRY(workgroups_of_three_axes_and_overrides),
           TEST_ENTRY(a_pipeline_for_another_workgroup_has_another_id),

@@ -154,10 +154,7 @@ static uint64_t shared_bytes(const vyre_program *program) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < program->buffer_count; i++) {
     const vyre_buffer_decl *buffer = &program->buffers[i];
-    if (buffer->kind != VYRE_MEMORY_SHARED &&
-        buffer->access != VYRE_ACCESS_WORKGROUP) {
-      continue;
-    }
+    if (!vyre__is_shared(buffer)) continue;
     bytes += (uint64_t)buffer->count * vyre_element_size(buffer->element);
   }
   return bytes;
