@@ -288,6 +288,12 @@ VYRE__RARE static void lex_behind_comment(vyre__lexer *lexer,
   begin_token(lexer, token);
   bad(lexer, token, VYRE__LEX_COMMENT, lexer->length);
   token->length = 2;
+  /* The end of the file is on the line on which the comment ends with it. */
+  for (uint32_t at = token->start; at < lexer->length; at++) {
+    if (lexer->text[at] != '\n') continue;
+    lexer->line++;
+    lexer->line_start = at + 1;
+  }
 }
 
 void vyre__lex_to(vyre__lexer *lexer, vyre__token *token) {

@@ -256,6 +256,7 @@ TEST(habits_of_c) {
       {"let t = u32;", "V035@7:9"},
       {"let t = 08;", "V011@7:9"},
       {"let t = 1f;", "V011@7:9"},
+      {"let t = global_id./*\n\n", "V006@7:19 V015@7:19 V036@11:1"},
   };
   CHECK_CASES(cases, HEAD, "\n}\n");
 }
