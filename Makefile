@@ -12,6 +12,7 @@ export FUZZ_SECONDS
 
 build: ## install what is missing and build into build/
 	@scripts/deps.sh build
+	@echo 'building ...'
 	@scripts/build.sh release
 
 run: build ## build, then run kernels: the Mandelbrot set, in letters and as a picture

@@ -101,7 +101,7 @@ static void bench_text(void) {
 
 /* --- the reference device ----------------------------------------------------*/
 
-enum { ELEMENTS = 16384, TURNS = 256, OPERATIONS = 4 };
+enum { ELEMENTS = 16384, TURNS = 256, OPERATIONS = 4, LONE_TURNS = 100000 };
 
 static const char loop_text[] =
     "kernel loop workgroup(256) over(y)\n"
@@ -112,14 +112,25 @@ static const char loop_text[] =
     "    y[global_id.x] = v;\n"
     "}\n";
 
+/* One invocation: all overhead, no lanes that share it. */
+static const char lone_text[] =
+    "kernel lone workgroup(1) over(y)\n"
+    "buffer y : read_write u32[] @0;\n"
+    "{\n"
+    "    var v = y[0];\n"
+    "    for (let k = 0u; k < 100000; k++) v = (v * 1664525 + k) ^ v >> 7;\n"
+    "    y[0] = v;\n"
+    "}\n";
+
 typedef struct ref_job {
   vyre_pipeline *pipeline;
   uint32_t *elements;
+  size_t count;
 } ref_job;
 
 static bool run_ref(void *self) {
   ref_job *job = self;
-  size_t size = ELEMENTS * sizeof *job->elements;
+  size_t size = job->count * sizeof *job->elements;
   vyre_input in = {job->elements, size};
   vyre_output out = {job->elements, size};
   vyre_dispatch_desc desc = {
@@ -129,16 +140,17 @@ static bool run_ref(void *self) {
   return true;
 }
 
-static void bench_ref(void) {
-  ref_job job = {.elements = calloc(ELEMENTS, sizeof *job.elements)};
+static void bench_ref(const char *text, size_t count, double operations,
+                      const char *name) {
+  ref_job job = {.elements = calloc(count, sizeof *job.elements),
+                 .count = count};
   vyre_module *module;
   vyre_device *device;
   vyre_status st = {0};
   bench_times ours, none;
   vyre_allocator heap = vyre_allocator_heap();
   if (!job.elements) bench_fail("ref", "no memory");
-  must(vyre_module_parse(loop_text, strlen(loop_text), "loop", heap, &module,
-                         NULL, &st),
+  must(vyre_module_parse(text, strlen(text), "loop", heap, &module, NULL, &st),
        &st, "parse");
   must(vyre_device_open("ref", heap, &device, &st), &st, "open");
   must(vyre_pipeline_compile(device, vyre_module_kernel(module, 0), NULL,
@@ -146,9 +158,7 @@ static void bench_ref(void) {
        &st, "compile");
   bench_pair((bench_job){run_ref, &job}, (bench_job){0}, ROUNDS, 1, &ours,
              &none);
-  bench_row_figure(suite, "ref: simple operations of one core", "Mop/s",
-                   (double)ELEMENTS * TURNS * OPERATIONS / ours.median * 1e3,
-                   "", 0);
+  bench_row_figure(suite, name, "Mop/s", operations / ours.median * 1e3, "", 0);
   vyre_pipeline_release(job.pipeline);
   vyre_device_release(device);
   vyre_module_release(module);
@@ -187,6 +197,9 @@ static void bench_command(void) {
 
 void bench_language(void) {
   bench_text();
-  bench_ref();
+  bench_ref(loop_text, ELEMENTS, (double)ELEMENTS * TURNS * OPERATIONS,
+            "ref: simple operations of one core");
+  bench_ref(lone_text, 1, (double)LONE_TURNS * OPERATIONS,
+            "ref: simple operations of one core, 1 lane");
   bench_command();
 }

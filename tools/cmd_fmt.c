@@ -3,6 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "vyre/binary.h"
+
 #include "args.h"
 #include "commands.h"
 #include "kernel_file.h"
@@ -75,6 +77,14 @@ static bool format(fmt_state *s, fmt_file *f, problem *wrong) {
   input *in = &f->file.in;
   vyre_status st = {0};
   if (!read_input_up_to(f->path, KERNEL_LIMIT, in, wrong)) return false;
+  if (vyre_program_is_binary(in->text, in->length)) {
+    wrong->file = in->label;
+    problem_set(wrong, KIND_INPUT, "",
+                "it is the binary form of a kernel, which has no layout");
+    problem_fix(wrong, "write it as text: vyre emit %.200s --to ir",
+                in->label[0] == '<' ? "-" : in->label);
+    return false;
+  }
   if (vyre_source_format(in->text, in->length, in->label, &s->arena, &f->text,
                          &f->length, &f->file.findings, &st) != VYRE_OK) {
     if (f->file.findings.count == 0) {

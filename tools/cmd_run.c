@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* `vyre run`: load, compile, bind, dispatch, show. */
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -27,12 +28,41 @@ static bool compile(run_state *s, problem *wrong) {
   return false;
 }
 
-static bool failed(problem *wrong, const vyre_status *st) {
+static bool failed(const run_state *s, problem *wrong, const vyre_status *st) {
   problem_from_status(wrong, st);
   if (st->kind == VYRE_KIND_OUT_OF_FUEL) {
     problem_fix(wrong, "let the loop end, or raise --max-iterations");
   }
+  wrong->printed = &s->printed;
+  wrong->printed_dropped = s->printed_dropped;
   return false;
+}
+
+/* Workgroups that would do if the elements were a square, or a cube. */
+static uint32_t guess_groups(double elements, unsigned axes, uint32_t size) {
+  double side = axes == 2 ? sqrt(elements) : cbrt(elements);
+  return (uint32_t)ceil(ceil(side - 1e-6) / size);
+}
+
+/* The rule that covers a buffer knows nothing of y and z. */
+static void warn_if_flat(const run_state *s) {
+  const uint32_t *given = s->flags.grid, *grid = s->grid;
+  const uint32_t *size = vyre_pipeline_workgroup(s->pipeline);
+  unsigned axes = size[2] > 1 ? 3 : 2;
+  if (given[0] || (size[1] == 1 && size[2] == 1) || grid[0] == 1) return;
+  double elements = (double)grid[0] * size[0];
+  sink out = {0};
+  sink_format(&out,
+              "warning: this kernel has %u axes and no --grid: its %u "
+              "workgroups are all laid along x\nFix: --grid ",
+              axes, grid[0]);
+  for (unsigned i = 0; i < axes; i++) {
+    sink_format(&out, "%s%u", i ? "," : "",
+                guess_groups(elements, axes, size[i]));
+  }
+  sink_text(&out, ", or as many on each axis as the data needs\n");
+  write_all(STDERR_FILENO, out.data, out.length);
+  sink_finish(&out);
 }
 
 /* Above this an interpreter takes hours, and nobody sees why. */
@@ -64,9 +94,27 @@ static void warn_if_huge(const run_state *s) {
   sink_finish(&out);
 }
 
+enum { MOST_PRINTED = 1 << 20 };
+
+/* For JSON: the beginning; a kernel can print more than there is memory for. */
+static bool print_later(void *self, const char *text, size_t length) {
+  run_state *s = self;
+  size_t room = MOST_PRINTED - s->printed.length;
+  size_t kept = s->printed_dropped ? 0 : length < room ? length : room;
+  sink_bytes(&s->printed, text, kept);
+  s->printed_dropped += length - kept;
+  return !s->printed.failed;
+}
+
+/* A line at a time: it comes in many small pieces. */
 static bool print_now(void *self, const char *text, size_t length) {
-  (void)self;
-  return write_all(STDERR_FILENO, text, length);
+  run_state *s = self;
+  sink_bytes(&s->printed, text, length);
+  if (s->printed.failed) return false;
+  if (length == 0 || text[length - 1] != '\n') return true;
+  bool taken = write_all(STDERR_FILENO, s->printed.data, s->printed.length);
+  s->printed.length = 0;
+  return taken;
 }
 
 static bool dispatch(run_state *s, problem *wrong) {
@@ -77,8 +125,7 @@ static bool dispatch(run_state *s, problem *wrong) {
       .outputs = s->outputs,
       .output_count = s->output_count,
       .max_iterations = s->flags.max_iterations,
-      .print = s->flags.json ? sink_writer(&s->printed)
-                             : (vyre_writer){print_now, NULL},
+      .print = {s->flags.json ? print_later : print_now, s},
   };
   memcpy(desc.grid, s->flags.grid, sizeof desc.grid);
   if (s->flags.check) {
@@ -89,11 +136,12 @@ static bool dispatch(run_state *s, problem *wrong) {
     desc.report = &s->report;
   }
   if (vyre_dispatch_grid(s->pipeline, &desc, s->grid, &st) != VYRE_OK) {
-    return failed(wrong, &st);
+    return failed(s, wrong, &st);
   }
+  warn_if_flat(s);
   warn_if_huge(s);
   return vyre_dispatch(s->pipeline, &desc, &st) == VYRE_OK ||
-         failed(wrong, &st);
+         failed(s, wrong, &st);
 }
 
 static void finish(run_state *s) {

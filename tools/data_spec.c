@@ -132,7 +132,8 @@ static bool make_values(data_spec *s, const char *rest) {
     size_t length = strcspn(rest, ",");
     if (!element_parse(s->buffer->element, rest, length, value)) {
       char why[64];
-      snprintf(why, sizeof why, "value %llu is no %s", (unsigned long long)i,
+      snprintf(why, sizeof why, "value %llu is no %s",
+               (unsigned long long)i + 1,
                vyre_element_name(s->buffer->element));
       return bad_spec(s, "values:1,2,3", why);
     }
@@ -193,7 +194,7 @@ static bool no_such_value(data_spec *s) {
   char shown[SHOWN];
   show_into(shown, sizeof shown, s->text, strlen(s->text));
   *s->wrong = (problem){0};
-  problem_set(s->wrong, KIND_INPUT, "",
+  problem_set(s->wrong, KIND_USAGE, "",
               "uniform '%s' is one %s; '%s' is no such value, nor a file",
               s->buffer->name, vyre_element_name(s->buffer->element), shown);
   problem_fix(s->wrong, "write a value, as in --set %s=1", s->buffer->name);
@@ -204,11 +205,16 @@ static bool is_scalar(const vyre_buffer_decl *buffer) {
   return buffer->access == VYRE_ACCESS_UNIFORM && buffer->count == 1;
 }
 
+/* 1.5x is no file, though it has a point. */
+static bool looks_like_file(const char *text) {
+  bool number = strchr("+-0123456789", text[0]) != NULL;
+  return strchr(text, '/') || (strchr(text, '.') && !number);
+}
+
 static bool read_data_file(data_spec *s) {
   buffer_data *out = s->out;
   if (!read_input(s->text, &out->file, s->wrong)) {
-    if (is_scalar(s->buffer) && !strchr(s->text, '/') &&
-        !strchr(s->text, '.')) {
+    if (is_scalar(s->buffer) && !looks_like_file(s->text)) {
       return no_such_value(s);
     }
     char said[sizeof s->wrong->message];

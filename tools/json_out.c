@@ -89,3 +89,9 @@ void json_raw(json_out *json, const char *key, const char *text,
   start(json, key);
   sink_bytes(json->out, text, length);
 }
+
+void json_printed(json_out *json, const sink *printed, uint64_t dropped) {
+  if (printed->length == 0) return;
+  json_string(json, "printed", printed->data, printed->length);
+  if (dropped > 0) json_u64(json, "printed_dropped", dropped);
+}

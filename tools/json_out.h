@@ -24,6 +24,9 @@ void json_text(json_out *json, const char *key, const char *text);
 void json_string(json_out *json, const char *key, const char *text,
                  size_t length);
 
+/* What a kernel has printed, if anything, and the bytes that were not kept. */
+void json_printed(json_out *json, const sink *printed, uint64_t dropped);
+
 /* Puts @p text as it is. */
 void json_raw(json_out *json, const char *key, const char *text, size_t length);
 

@@ -11,6 +11,8 @@
 
 #include "vyre/memory.h"
 
+enum { MOST_PATH = 4096, MOST_LINKS = 40 };
+
 bool write_all(int descriptor, const char *data, size_t length) {
   while (length > 0) {
     ssize_t written = write(descriptor, data, length);
@@ -31,14 +33,19 @@ static bool cannot_write(problem *out, const char *path, int error) {
                      "cannot write: %s", strerror(error));
 }
 
+/* @p old is the file that it takes the place of, whose mode it keeps; NULL if
+ * there is none. */
 static bool write_file(const out_file *file, const char *path, int flags,
-                       int *error) {
-  int descriptor = open(path, flags, 0666);
+                       const struct stat *old, int *error) {
+  mode_t mode = old ? old->st_mode & 0777 : 0666;
+  int descriptor = open(path, flags, mode);
   if (descriptor < 0) {
     *error = errno;
     return false;
   }
-  bool fine = write_all(descriptor, file->head, file->head_length) &&
+  /* open() has taken away what the umask says. */
+  bool fine = (!old || fchmod(descriptor, mode) == 0) &&
+              write_all(descriptor, file->head, file->head_length) &&
               write_all(descriptor, file->body, file->body_length);
   if (!fine) *error = errno;
   if (close(descriptor) != 0 && fine) {
@@ -48,34 +55,74 @@ static bool write_file(const out_file *file, const char *path, int flags,
   return fine;
 }
 
+/* The file that a link leads to, so that links stay; it need not be there. NULL
+ * without memory. */
+static const char *behind_links(const char *path, vyre_arena *arena) {
+  char target[MOST_PATH];
+  for (int i = 0; i < MOST_LINKS; i++) {
+    ssize_t got = readlink(path, target, sizeof target);
+    if (got < 0 || got == MOST_PATH) return path;
+    const char *slash = target[0] == '/' ? NULL : strrchr(path, '/');
+    size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
+    char *next = vyre_arena_alloc(arena, folder + (size_t)got + 1, 1);
+    if (!next) return NULL;
+    memcpy(next, path, folder);
+    memcpy(next + folder, target, (size_t)got);
+    next[folder + (size_t)got] = '\0';
+    path = next;
+  }
+  return path;
+}
+
+/* Whether the same text goes to the same file already, by another name of it. */
+static bool is_repeated(const out_file *files, size_t index) {
+  const out_file *file = &files[index];
+  struct stat own, other;
+  if (stat(file->target, &own) != 0) return false;
+  for (size_t i = 0; i < index; i++) {
+    if (!files[i].temporary || stat(files[i].target, &other) != 0) continue;
+    if (own.st_dev != other.st_dev || own.st_ino != other.st_ino) continue;
+    return !files[i].body && !file->body &&
+           files[i].head_length == file->head_length &&
+           memcmp(files[i].head, file->head, file->head_length) == 0;
+  }
+  return false;
+}
+
 /* Writes it under a name of its own; it is renamed later. What is no regular file
  * (a pipe, /dev/null) is written in place. */
-static bool draft_write(out_file *file, vyre_arena *arena, problem *out) {
+static bool draft_write(out_file *files, size_t index, vyre_arena *arena,
+                        problem *out) {
+  out_file *file = &files[index];
   struct stat info;
   int error = 0;
   bool exists = stat(file->path, &info) == 0;
+  if (!exists && errno == ELOOP) return cannot_write(out, file->path, ELOOP);
   if (exists && S_ISDIR(info.st_mode)) {
     return cannot_write(out, file->path, EISDIR);
   }
   if (exists && !S_ISREG(info.st_mode)) {
-    return write_file(file, file->path, O_WRONLY, &error) ||
+    return write_file(file, file->path, O_WRONLY, NULL, &error) ||
            cannot_write(out, file->path, error);
   }
-  size_t size = strlen(file->path) + 32;
-  char *temporary = vyre_arena_alloc(arena, size, 1);
+  file->target = behind_links(file->path, arena);
+  size_t size = file->target ? strlen(file->target) + 32 : 0;
+  char *temporary = size ? vyre_arena_alloc(arena, size, 1) : NULL;
   if (!temporary) return problem_no_memory(out, "a file name");
-  snprintf(temporary, size, "%s.%ld.tmp", file->path, (long)getpid());
-  if (write_file(file, temporary, O_WRONLY | O_CREAT | O_EXCL, &error)) {
+  snprintf(temporary, size, "%s.%ld.tmp", file->target, (long)getpid());
+  if (write_file(file, temporary, O_WRONLY | O_CREAT | O_EXCL,
+                 exists ? &info : NULL, &error)) {
     file->temporary = temporary;
     return true;
   }
+  if (error == EEXIST && is_repeated(files, index)) return true;
   if (error != EEXIST) unlink(temporary);
   return cannot_write(out, file->path, error);
 }
 
 static bool draft_publish(out_file *file, problem *out) {
   if (!file->temporary) return true;
-  if (rename(file->temporary, file->path) == 0) {
+  if (rename(file->temporary, file->target) == 0) {
     file->temporary = NULL;
     return true;
   }
@@ -97,7 +144,7 @@ int publish_files(sink *answer, out_file *files, size_t count, bool json) {
   /* A reader that goes away must not end us with a draft left behind. */
   if (count > 0) signal(SIGPIPE, SIG_IGN);
   for (size_t i = 0; fine && i < count; i++) {
-    fine = draft_write(&files[i], &arena, &wrong);
+    fine = draft_write(files, i, &arena, &wrong);
   }
   if (fine) {
     /* From here on there is nowhere to put JSON any more: people are told. */

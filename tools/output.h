@@ -17,7 +17,9 @@ typedef struct out_file {
   size_t head_length;
   const void *body;
   size_t body_length;
-  char *temporary; /* for publish_files */
+  /* for publish_files */
+  const char *target; /* the file that path leads to */
+  char *temporary;
 } out_file;
 
 /* Publishes an answer: the files under temporary names, then stdout, then the

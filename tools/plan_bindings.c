@@ -247,7 +247,7 @@ int plan_bindings(int count, char **words, bool json) {
   input in = {0};
   int code;
   if (!read_flags(count, words, &file, &kernel, &wrong) ||
-      !read_input(file, &in, &wrong)) {
+      !read_json_or(file, KERNEL_LIMIT, &in, &wrong)) {
     code = problem_report(&wrong, json);
   } else if (is_kernel(&in)) {
     code = plan_kernel(&in, kernel, &arena, json);

@@ -89,6 +89,9 @@ void problem_json(const problem *what, sink *out) {
   }
   json_string(&json, "message", sentence.data, sentence.length);
   json_close(&json, '}');
+  if (what->printed) {
+    json_printed(&json, what->printed, what->printed_dropped);
+  }
   json_close(&json, '}');
   sink_text(out, "\n");
   if (sentence.failed) out->failed = true;

@@ -16,7 +16,9 @@ typedef struct problem {
   const char *field;     /* the planner's; NULL if none */
   vyre_status_number numbers[VYRE_STATUS_MAX_NUMBERS];
   uint32_t number_count;
-  bool device; /* it is the device's fault */
+  bool device;         /* it is the device's fault */
+  const sink *printed; /* what a kernel had printed, for JSON; NULL: nothing */
+  uint64_t printed_dropped; /* bytes of it that were not kept */
   char message[640];
   char fix[320];
 } problem;

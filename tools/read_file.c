@@ -49,10 +49,12 @@ static bool too_large(problem *wrong, size_t limit) {
                      limit >> (giga ? 30 : 20), giga ? "GiB" : "MiB");
 }
 
+enum { FIRST_PIECE = 65536 };
+
 /* Bytes to begin with: all of a regular file and one more, which tells its end
  * without another round. */
 static size_t first_capacity(const struct stat *info) {
-  if (!S_ISREG(info->st_mode) || info->st_size < 0) return 65536;
+  if (!S_ISREG(info->st_mode) || info->st_size < 0) return FIRST_PIECE;
   return (size_t)info->st_size + 1;
 }
 
@@ -72,16 +74,35 @@ void input_finish(input *in) {
   *in = (input){0};
 }
 
-static bool read_all(int descriptor, size_t capacity, size_t limit, input *out,
-                     problem *wrong) {
+/* How much may be read: @p other if it is no JSON. */
+typedef struct input_limit {
+  size_t json, other;
+} input_limit;
+
+/* The limit for what has come so far. JSON begins in the first piece. */
+static size_t limit_of(const input *in, input_limit limit) {
+  if (limit.json == limit.other) return limit.json;
+  size_t at = 0, end = in->length < FIRST_PIECE ? in->length : FIRST_PIECE;
+  while (at < end && memchr(" \t\r\n", in->text[at], 4)) at++;
+  if (at == end) return end < FIRST_PIECE ? limit.json : limit.other;
+  return in->text[at] == '{' || in->text[at] == '[' ? limit.json : limit.other;
+}
+
+static bool read_all(int descriptor, size_t capacity, input_limit either,
+                     input *out, problem *wrong) {
   if (!grow(out, capacity, wrong)) return false;
   for (;;) {
-    ssize_t got = read(descriptor, (char *)out->text + out->length,
-                       out->capacity - out->length);
+    size_t room = out->capacity - out->length;
+    /* The beginning alone: it says how much more is wanted. */
+    size_t limit = limit_of(out, either);
+    size_t most = out->length == 0 ? FIRST_PIECE : limit + 1 - out->length;
+    if (room > most) room = most;
+    ssize_t got = read(descriptor, (char *)out->text + out->length, room);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return cannot_read(wrong, errno);
     if (got == 0) return true;
     out->length += (size_t)got;
+    limit = limit_of(out, either);
     if (out->length > limit) return too_large(wrong, limit);
     if (out->length < out->capacity) continue;
     capacity = out->capacity <= limit / 2 ? out->capacity * 2 : limit + 1;
@@ -89,11 +110,7 @@ static bool read_all(int descriptor, size_t capacity, size_t limit, input *out,
   }
 }
 
-bool read_input(const char *path, input *out, problem *wrong) {
-  return read_input_up_to(path, INPUT_LIMIT, out, wrong);
-}
-
-bool read_input_up_to(const char *path, size_t limit, input *out,
+static bool read_from(const char *path, input_limit limit, input *out,
                       problem *wrong) {
   bool standard = strcmp(path, "-") == 0;
   *out = (input){.label = standard ? "<stdin>" : path};
@@ -103,8 +120,8 @@ bool read_input_up_to(const char *path, size_t limit, input *out,
   struct stat info;
   bool fine = fstat(descriptor, &info) == 0 || cannot_read(wrong, errno);
   if (fine && S_ISDIR(info.st_mode)) fine = cannot_read(wrong, EISDIR);
-  if (fine && S_ISREG(info.st_mode) && (uint64_t)info.st_size > limit) {
-    fine = too_large(wrong, limit);
+  if (fine && S_ISREG(info.st_mode) && (uint64_t)info.st_size > limit.json) {
+    fine = too_large(wrong, limit.json);
   }
   if (fine) {
     fine = read_all(descriptor, first_capacity(&info), limit, out, wrong);
@@ -112,4 +129,17 @@ bool read_input_up_to(const char *path, size_t limit, input *out,
   if (!standard) close(descriptor);
   if (fine) wrong->file = NULL;
   return fine;
+}
+
+bool read_input(const char *path, input *out, problem *wrong) {
+  return read_input_up_to(path, INPUT_LIMIT, out, wrong);
+}
+
+bool read_input_up_to(const char *path, size_t limit, input *out,
+                      problem *wrong) {
+  return read_from(path, (input_limit){limit, limit}, out, wrong);
+}
+
+bool read_json_or(const char *path, size_t limit, input *out, problem *wrong) {
+  return read_from(path, (input_limit){INPUT_LIMIT, limit}, out, wrong);
 }

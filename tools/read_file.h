@@ -20,6 +20,8 @@ typedef struct input {
 /* Reads a file, or standard input if @p path is "-". End it with input_finish,
  * after a failure too. */
 bool read_input(const char *path, input *out, problem *wrong);
+/* The same, but of at most @p limit bytes if it does not begin as JSON. */
+bool read_json_or(const char *path, size_t limit, input *out, problem *wrong);
 /* The same, of at most @p limit bytes. */
 bool read_input_up_to(const char *path, size_t limit, input *out,
                       problem *wrong);

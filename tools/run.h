@@ -45,7 +45,8 @@ typedef struct run_state {
   size_t input_count, output_count;
   uint32_t grid[3];
   vyre_check_report report;
-  sink printed; /* by print(...), for JSON */
+  sink printed; /* by print(...): all that JSON tells, else the line so far */
+  uint64_t printed_dropped; /* bytes that are too many for JSON */
 } run_state;
 
 bool run_read_flags(int count, char **words, run_flags *f, problem *wrong);

@@ -248,9 +248,7 @@ static void put_json(const run_state *s, sink *out) {
   put_ids(&json, "workgroup", vyre_pipeline_workgroup(s->pipeline));
   json_u64(&json, "invocations", invocations(s));
   if (s->flags.check) put_check(&json, s);
-  if (s->printed.length) {
-    json_string(&json, "printed", s->printed.data, s->printed.length);
-  }
+  json_printed(&json, &s->printed, s->printed_dropped);
   json_open(&json, "outputs", '[');
   for (size_t i = 0; s->report.count == 0 && i < s->buffer_count; i++) {
     if (s->buffers[i].out) put_output(&json, s, &s->buffers[i]);

@@ -195,9 +195,9 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_layout_fingerprint_build(
 VYRE_API bool vyre_layout_fingerprint_equal(const vyre_layout_fingerprint *a,
                                             const vyre_layout_fingerprint *b);
 
-/** Prints the plan as an aligned table, one buffer a line. Returns false if @p
- *  writer refused or @p plan is NULL.  Threads: safe.  Blocks: on the writer.
- *  */
+/** Prints the plan as an aligned table, one buffer a line, shared ones last.
+ *  Returns false if @p writer refused or @p plan is NULL.
+ *  Threads: safe.  Blocks: on the writer. */
 VYRE_API bool vyre_binding_plan_print(const vyre_binding_plan *plan,
                                       vyre_writer writer);
 

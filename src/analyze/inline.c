@@ -596,6 +596,7 @@ static vyre__kernel head_of(const vyre_program *p) {
       .name = p->name,
       .file = p->file,
       .buffers = p->buffers,
+      .buffer_places = p->buffer_places,
       .buffer_count = (uint32_t)p->buffer_count,
       .workgroup = {p->workgroup[0], p->workgroup[1], p->workgroup[2]},
       .over = p->over,

@@ -541,13 +541,20 @@ vyre__origin vyre__uniformity_origin(const vyre_program *program,
   search s = {.program = program, .facts = facts, .level = (uint8_t)level};
   vyre__origin origin = {id, false};
   vyre__id variable = 0; /* in case the search comes to no end */
+  bool by_control = false;
   (void)suspect(&s, id);
   while (s.todo_count > 0) {
     vyre__id now = s.todo[--s.todo_count];
     bool any = false;
     if (program->nodes[now].op == VYRE__OP_LOCAL) {
       if (!variable) variable = now;
-      if (look_at_local(&s, now, &origin)) return origin;
+      /* In a loop that is left by a jump, all that changes depends on the jump
+       * again; what it depends on first is better news. */
+      vyre__origin parting;
+      if (look_at_local(&s, now, &parting) && !by_control) {
+        origin = parting;
+        by_control = true;
+      }
       continue;
     }
     for (uint32_t i = vyre__child_count(program, now); i > 0; i--) {
@@ -555,5 +562,6 @@ vyre__origin vyre__uniformity_origin(const vyre_program *program,
     }
     if (!any) return (vyre__origin){now, false};
   }
+  if (by_control) return origin;
   return (vyre__origin){variable ? variable : id, false};
 }

@@ -137,14 +137,18 @@ vyre_type vyre_build_type(const vyre_builder *b, vyre_value value) {
 /* --- operations ------------------------------------------------------------*/
 
 /* The public numbers of operations are their own: the inside may grow. */
-static vyre__op inside(vyre_op op) {
+static vyre__op inside(vyre_builder *b, vyre_op op) {
 #define VYRE_X1(name) [VYRE_OP_##name] = VYRE__OP_##name,
   static const uint8_t ops[VYRE_OP_COUNT] = {
       VYRE_OP_UNARY_MAP(VYRE_X1) VYRE_OP_BINARY_MAP(VYRE_X1)
           VYRE_OP_TERNARY_MAP(VYRE_X1) VYRE_OP_ATOMIC_MAP(VYRE_X1)
               VYRE_OP_ID_MAP(VYRE_X1)};
 #undef VYRE_X1
-  return (unsigned)op < VYRE_OP_COUNT ? (vyre__op)ops[op] : VYRE__OP_COUNT;
+  if ((unsigned)op < VYRE_OP_COUNT) return (vyre__op)ops[op];
+  vyre__builder_fail(b, "use an operation that vyre/builder.h names",
+                     "operation %u is none: they end with %u", (unsigned)op,
+                     (unsigned)VYRE_OP_COUNT - 1);
+  return VYRE__OP_COUNT;
 }
 
 static vyre_value literal(vyre_builder *b, vyre_type type, uint64_t bits) {
@@ -213,7 +217,7 @@ vyre_value vyre_build_len(vyre_builder *b, vyre_buffer_handle buffer) {
 
 vyre_value vyre_build_id(vyre_builder *b, vyre_op op, unsigned axis) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
-  return handle(b, vyre__make_axis(&b->maker, inside(op), axis));
+  return handle(b, vyre__make_axis(&b->maker, inside(b, op), axis));
 }
 
 vyre_value vyre_build_item(vyre_builder *b) {
@@ -224,7 +228,7 @@ vyre_value vyre_build_item(vyre_builder *b) {
 vyre_value vyre_build_unary(vyre_builder *b, vyre_op op, vyre_value a) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   vyre__id x = vyre__builder_use(b, a);
-  return handle(b, vyre__make_unary(&b->maker, inside(op), x));
+  return handle(b, vyre__make_unary(&b->maker, inside(b, op), x));
 }
 
 vyre_value vyre_build_binary(vyre_builder *b, vyre_op op, vyre_value a,
@@ -232,7 +236,7 @@ vyre_value vyre_build_binary(vyre_builder *b, vyre_op op, vyre_value a,
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   vyre__id x = vyre__builder_use(b, a);
   vyre__id y = vyre__builder_use(b, c);
-  return handle(b, vyre__make_binary(&b->maker, inside(op), x, y));
+  return handle(b, vyre__make_binary(&b->maker, inside(b, op), x, y));
 }
 
 vyre_value vyre_build_ternary(vyre_builder *b, vyre_op op, vyre_value a,
@@ -241,7 +245,7 @@ vyre_value vyre_build_ternary(vyre_builder *b, vyre_op op, vyre_value a,
   vyre__id x = vyre__builder_use(b, a);
   vyre__id y = vyre__builder_use(b, c);
   vyre__id z = vyre__builder_use(b, d);
-  return handle(b, vyre__make_ternary(&b->maker, inside(op), x, y, z));
+  return handle(b, vyre__make_ternary(&b->maker, inside(b, op), x, y, z));
 }
 
 vyre_value vyre_build_cast(vyre_builder *b, vyre_type type, vyre_value a) {
@@ -285,7 +289,7 @@ vyre_value vyre_build_atomic(vyre_builder *b, vyre_op op,
   vyre__id at = vyre__builder_use(b, index);
   vyre__id with = vyre__builder_use(b, value);
   if (to == VYRE_NO_INDEX || !at || !with) return (vyre_value){0};
-  return handle(b, vyre__make_atomic(&b->maker, inside(op), to, at, with));
+  return handle(b, vyre__make_atomic(&b->maker, inside(b, op), to, at, with));
 }
 
 vyre_value vyre_build_compare_exchange(vyre_builder *b,

@@ -100,9 +100,13 @@ vyre_code vyre__diagnostics_fail(const vyre_diagnostics *diagnostics,
                            .fix = first->fix,
                            .file = __FILE__,
                            .line = __LINE__};
-  vyre__fail(st, &failure, "%s:%u:%u: %s [%s]", file && *file ? file : "kernel",
-             (unsigned)first->line, (unsigned)first->column, first->message,
-             first->rule);
+  const char *label = file && *file ? file : "kernel";
+  if (first->line == 0) { /* there is no source */
+    vyre__fail(st, &failure, "%s: %s [%s]", label, first->message, first->rule);
+    return VYRE_INVALID_PROGRAM;
+  }
+  vyre__fail(st, &failure, "%s:%u:%u: %s [%s]", label, (unsigned)first->line,
+             (unsigned)first->column, first->message, first->rule);
   return VYRE_INVALID_PROGRAM;
 }
 

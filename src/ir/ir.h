@@ -145,6 +145,7 @@ struct vyre_program {
   const char *name; /* of the kernel; "" for a list of buffers without a body */
   const char *file; /* as given to the parser; "" if built by functions */
   const vyre_buffer_decl *buffers;
+  const vyre__place *buffer_places; /* of their names; NULL without a source */
   size_t buffer_count;
   uint32_t workgroup[3];
   uint32_t over;     /* index of the buffer that the grid covers, or

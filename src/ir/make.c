@@ -106,11 +106,24 @@ vyre__id vyre__complain_span(vyre__maker *m, vyre__span span, const char *rule,
 
 /* --- nodes and lists -------------------------------------------------------*/
 
-static vyre__id too_much(vyre__maker *m, unsigned height) {
+/* What to do about nesting that a node makes too deep: a + b + c nests too. */
+static const char *depth_fix(const vyre__node *node) {
+  if (vyre__ops[node->op].form == VYRE__FORM_BINARY) {
+    return "each operator counts as a level: split it, as in let part = a + b;";
+  }
+  if (node->op == VYRE__OP_IF) {
+    return "each else counts as a level: halve the cases with an if around, or "
+           "look values up in a buffer";
+  }
+  return "give an inner part a name with let, or move it to a fn";
+}
+
+static vyre__id too_much(vyre__maker *m, const vyre__node *node,
+                         unsigned height) {
   if (height >= VYRE__MAX_DEPTH) {
-    return vyre__complain(
-        m, "V089", "give an inner part a name with let, or move it to a fn",
-        "this is nested more than %d levels deep", VYRE__MAX_DEPTH);
+    return vyre__complain(m, "V089", depth_fix(node),
+                          "this is nested more than %d levels deep",
+                          VYRE__MAX_DEPTH);
   }
   return vyre__complain(m, "V089", "split the file",
                         "a file of more than %d operations", VYRE__MAX_NODES);
@@ -118,7 +131,7 @@ static vyre__id too_much(vyre__maker *m, unsigned height) {
 
 vyre__id vyre__append_slowly(vyre__maker *m, vyre__node node, unsigned height) {
   if (height >= VYRE__MAX_DEPTH || m->node_count >= VYRE__MAX_NODES) {
-    return too_much(m, height);
+    return too_much(m, &node, height);
   }
   if (!GROW(m, nodes, node_capacity, node_count, 1) ||
       !GROW(m, spans, span_capacity, node_count, 1)) {

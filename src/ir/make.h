@@ -112,6 +112,7 @@ typedef struct vyre__kernel {
   const char *name;
   const char *file; /* or "" */
   const vyre_buffer_decl *buffers;
+  const vyre__place *buffer_places; /* one a buffer; NULL without a source */
   uint32_t buffer_count;
   uint32_t workgroup[3];
   uint32_t over;       /* VYRE_NO_INDEX if there is none */

@@ -57,6 +57,12 @@ vyre__id vyre__expect_named(vyre__maker *m, vyre__id id, vyre_type type,
                             const char *rule, const char *what,
                             const char *name);
 
+/* The Fix for an integer literal where a float is needed: "write 2.0 instead of
+ * 2". */
+enum { VYRE__FLOAT_FIX = 80 };
+const char *vyre__float_fix(const vyre__maker *m, vyre__id id,
+                            char fix[VYRE__FLOAT_FIX]);
+
 /* Reports V086 and returns false in a function that is no kernel; @p what is
  * "a buffer". */
 bool vyre__need_kernel(vyre__maker *m, const char *what);

@@ -48,7 +48,8 @@ static const char *fitting_fix(uint64_t magnitude, bool negative,
     return "add the suffix u to make it u32";
   }
   if (integer_fits(magnitude, negative, VYRE_TYPE_I64)) {
-    return "add the suffix l to make it i64, or ul for u64";
+    return negative ? "add the suffix l to make it i64"
+                    : "add the suffix l to make it i64, or ul for u64";
   }
   if (!negative) return "add the suffix ul to make it u64";
   return "use a number that fits";
@@ -101,6 +102,12 @@ static vyre__id settle_float(vyre__maker *m, vyre__id id, vyre_type type) {
                               : "write inf_f64",
         "this number is too large for %s", vyre__type_name(type));
   }
+  if (type == VYRE_TYPE_F32 && (bits & INT32_MAX) == 0 &&
+      (vyre__literal(node) & INT64_MAX) != 0) {
+    return vyre__complain_at(m, id, "V064",
+                             "write 0.0, or add the suffix d for f64",
+                             "this number is too small for f32: it would be 0");
+  }
   node->a = (uint32_t)bits;
   node->b = (uint32_t)(bits >> 32);
   node->c = 0;
@@ -128,10 +135,22 @@ static bool settle_operands(vyre__maker *m, vyre__id id, vyre_type type) {
   }
 }
 
+const char *vyre__float_fix(const vyre__maker *m, vyre__id id,
+                            char fix[VYRE__FLOAT_FIX]) {
+  const vyre__node *node = &m->nodes[id];
+  const char *sign = node->aux ? "-" : "";
+  unsigned long long magnitude = vyre__literal(node);
+  if (node->op != VYRE__OP_LITERAL) return "write floats: 2.0 instead of 2";
+  snprintf(fix, VYRE__FLOAT_FIX, "write %s%llu.0 instead of %s%llu", sign,
+           magnitude, sign, magnitude);
+  return fix;
+}
+
 static vyre__id wrong_literal(vyre__maker *m, vyre__id id, vyre_type type) {
   const char *name = vyre__type_name(type);
   if (vyre__type_of(m, id) == VYRE__TYPE_INT) {
-    return vyre__complain_at(m, id, "V062", "write a float: 2.0 instead of 2",
+    char fix[VYRE__FLOAT_FIX];
+    return vyre__complain_at(m, id, "V062", vyre__float_fix(m, id, fix),
                              "%s is needed here, and an integer literal never "
                              "becomes a float",
                              name);
@@ -169,7 +188,11 @@ vyre__id vyre__expect(vyre__maker *m, vyre__id id, vyre_type type,
   unsigned got = vyre__type_of(m, id);
   if (got == (unsigned)type) return id;
   char fix[64];
-  if (type == VYRE_TYPE_BOOL) {
+  const vyre__node *node = &m->nodes[id];
+  if (type == VYRE_TYPE_BOOL && node->op == VYRE__OP_LITERAL) {
+    snprintf(fix, sizeof fix, "write %s",
+             vyre__literal(node) ? "true" : "false");
+  } else if (type == VYRE_TYPE_BOOL) {
     snprintf(fix, sizeof fix, "compare it: x != %s",
              vyre__type_is_float(got) ? "0.0" : "0");
   } else if (got == VYRE_TYPE_BOOL) {

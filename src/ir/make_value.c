@@ -151,7 +151,8 @@ vyre__id vyre__complain_operand(vyre__maker *m, vyre__op op, vyre__id id,
                                 unsigned type) {
   const vyre__op_info *info = &vyre__ops[op];
   if (type == VYRE__TYPE_INT && info->rule == VYRE__RULE_FLOAT_SAME) {
-    return vyre__complain_at(m, id, "V062", "write a float: 2.0 instead of 2",
+    char fix[VYRE__FLOAT_FIX];
+    return vyre__complain_at(m, id, "V062", vyre__float_fix(m, id, fix),
                              "'%s' takes %s, and this is an integer literal",
                              info->text, vyre__rule_wants(info->rule));
   }
@@ -182,8 +183,9 @@ static bool agree(vyre__maker *m, vyre__op op, vyre__id a, vyre__id b) {
   if (ta == tb) return true;
   bool free_a = vyre__type_is_untyped(ta), free_b = vyre__type_is_untyped(tb);
   if (free_a && free_b) {
-    vyre__complain_at(m, ta == VYRE__TYPE_INT ? a : b, "V062",
-                      "write a float: 2.0 instead of 2",
+    char fix[VYRE__FLOAT_FIX];
+    vyre__id integer = ta == VYRE__TYPE_INT ? a : b;
+    vyre__complain_at(m, integer, "V062", vyre__float_fix(m, integer, fix),
                       "'%s' between an integer literal and a float literal",
                       vyre__ops[op].text);
     return false;
@@ -376,9 +378,11 @@ vyre__id vyre__make_item(vyre__maker *m) {
 /* --- operations ------------------------------------------------------------*/
 
 static bool is_form(vyre__maker *m, vyre__op op, vyre__form form) {
-  if ((unsigned)op < VYRE__OP_COUNT && vyre__ops[op].form == form) return true;
+  bool is_one = (unsigned)op < VYRE__OP_COUNT;
+  if (is_one && vyre__ops[op].form == form) return true;
   vyre__complain(m, "", "use an operation with that number of operands",
-                 "operation %u does not fit here", (unsigned)op);
+                 "operation '%s' does not fit here",
+                 is_one ? vyre__ops[op].text : "?");
   return false;
 }
 

@@ -288,6 +288,7 @@ static bool read_hex_float(cursor *in, vyre__number *out,
     return false;
   }
   set_both(out, q, exponent + power, sticky);
+  out->vanishes = q != 0 && out->f64 == 0;
   return true;
 }
 
@@ -340,6 +341,7 @@ static bool read_decimal_float(cursor *in, vyre__number *out,
   } else if (!convert_quickly(d.digits, d.count, exponent, out)) {
     convert_exactly(d.digits, d.count, exponent, out);
   }
+  out->vanishes = d.count > 0 && out->f64 == 0;
   return true;
 }
 

@@ -9,13 +9,15 @@
 #include "vyre/kernel.h"
 
 /* A number as written. Floats are rounded to nearest even, once for each type,
- * whatever the locale is; infinity means that it is too large. */
+ * whatever the locale is; infinity means that it is too large, and 0 may mean
+ * that it is too small. */
 typedef struct vyre__number {
   bool is_float;
   vyre_type type; /* of the suffix; VYRE_TYPE_VOID without one */
   uint64_t integer;
   double f64;
   float f32;
+  bool vanishes; /* it is not 0, and too small for f64 */
 } vyre__number;
 
 /* What is wrong with a number: two sentences in static storage. */

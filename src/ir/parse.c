@@ -284,8 +284,12 @@ void vyre__p_semicolon(vyre__parser *p, const char *what) {
 
 bool vyre__p_too_deep(vyre__parser *p) {
   p->depth--;
+  bool is_chain = p->else_depth > VYRE__MAX_DEPTH / 2;
   vyre__p_syntax(p, vyre__p_span(&p->now.token), "V026",
-                 "give an inner part a name with let, or move it to a fn",
+                 is_chain ? "each else counts as a level: halve the cases with "
+                            "an if around, or look values up in a buffer"
+                          : "give an inner part a name with let, or move it to "
+                            "a fn",
                  "this is nested more than %d levels deep", VYRE__MAX_DEPTH);
   /* Everything up to the next item is inside of it. */
   p->lost = true;

@@ -101,6 +101,7 @@ typedef struct vyre__parser {
   bool stopped; /* too many findings: nothing is read any more */
   bool lost;    /* in panic until the next item */
   unsigned depth;
+  unsigned else_depth; /* of them, links of else-if chains */
   unsigned const_depth;
   unsigned wrong_calls; /* that the parser is in the arguments of */
 
@@ -217,9 +218,9 @@ void vyre__p_bind(vyre__parser *p, const vyre__token *name, unsigned kind,
 void vyre__p_bind_word(vyre__parser *p, const vyre__token *name);
 /* Ends a scope: forgets what was bound since. */
 void vyre__p_unbind(vyre__parser *p, size_t mark);
-/* A name that stands for nothing (V030). */
+/* A name that stands for nothing (V030); @p next is the token behind it. */
 vyre__id vyre__p_unknown(vyre__parser *p, const vyre__token *name,
-                         bool is_call);
+                         unsigned next);
 /* Fix: "did you mean 'x'?" if something is near, else @p otherwise. */
 const char *vyre__p_did_you_mean(const vyre__guess *guess,
                                  const char *otherwise,

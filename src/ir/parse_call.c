@@ -400,7 +400,7 @@ vyre__id vyre__p_name(vyre__parser *p) {
   if (symbol->item) {
     return read_item_name(p, &name, &p->items[symbol->item - 1]);
   }
-  vyre__p_unknown(p, &name, vyre__p_is(p, VYRE__T_LPAREN));
+  vyre__p_unknown(p, &name, vyre__p_kind(p));
   return skip_wrong(p);
 }
 

@@ -513,9 +513,16 @@ static bool make_kernel(vyre__parser *p, const vyre__token *name,
                         vyre__parsed_kernel *kernel) {
   vyre_buffer_decl *buffers =
       vyre__arena_array(&p->arena, p->buffer_count, sizeof *buffers);
-  if (!buffers) {
+  vyre__place *places =
+      vyre__arena_array(&p->arena, p->buffer_count, sizeof *places);
+  if (!buffers || !places) {
     p->out_of_memory = true;
     return false;
+  }
+  for (size_t i = 0; i < p->binding_count; i++) {
+    const vyre__binding *binding = &p->bindings[i];
+    if (binding->kind != VYRE__BIND_BUFFER) continue;
+    places[binding->index] = binding->span.place;
   }
   if (p->buffer_count > 0) {
     memcpy(buffers, p->buffers, p->buffer_count * sizeof *buffers);
@@ -524,6 +531,7 @@ static bool make_kernel(vyre__parser *p, const vyre__token *name,
       (vyre__parsed_kernel){.head = {.name = keep_name(p, name),
                                      .file = p->file,
                                      .buffers = buffers,
+                                     .buffer_places = places,
                                      .buffer_count = (uint32_t)p->buffer_count,
                                      .over = over,
                                      .item_type = head->item_type,

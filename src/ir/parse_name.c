@@ -90,8 +90,9 @@ static vyre__guess nearest(const vyre__parser *p, const vyre__token *name,
 }
 
 vyre__id vyre__p_unknown(vyre__parser *p, const vyre__token *name,
-                         bool is_call) {
+                         unsigned next) {
   const vyre__symbol *symbol = vyre__p_symbol(p, name);
+  bool is_call = next == VYRE__T_LPAREN;
   /* Looking for what is near takes a while in a file of many names. */
   bool wanted =
       vyre__diagnostics_wants(p->diagnostics, name->line, name->column);
@@ -109,7 +110,10 @@ vyre__id vyre__p_unknown(vyre__parser *p, const vyre__token *name,
       if (wanted) guess = nearest(p, name, is_call);
       vyre__p_did_you_mean(&guess,
                            is_call ? "write a fn of that name"
-                                   : "declare it first: let name = value;",
+                           : next == VYRE__T_LBRACKET
+                               ? "declare a buffer in the kernel's head: "
+                                 "buffer name : read_write u32[] @0;"
+                               : "declare it first: let name = value;",
                            fix);
     }
     vyre__p_error(

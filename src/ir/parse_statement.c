@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -216,6 +217,19 @@ static bool tell_foreign_statement(vyre__parser *p) {
   return true;
 }
 
+/* An assignment to a name that was told to be wrong, so that nothing else of it
+ * is. */
+static vyre__id read_wrong_store(vyre__parser *p) {
+  unsigned op;
+  vyre__p_advance(p);
+  if (vyre__p_is(p, VYRE__T_LBRACKET)) (void)vyre__p_index_of(p);
+  if (vyre__p_assigned_op(vyre__p_kind(p)) != VYRE__OP_COUNT) {
+    (void)vyre__p_assigned(p, &op);
+  }
+  vyre__p_semicolon(p, "an assignment");
+  return 0;
+}
+
 static vyre__id read_named(vyre__parser *p) {
   if (is_c_declaration(p)) {
     vyre__token name;
@@ -246,17 +260,14 @@ static vyre__id read_named(vyre__parser *p) {
     }
     if (binding.kind == VYRE__BIND_WRONG &&
         (assigns || next == VYRE__T_LBRACKET)) {
-      vyre__p_advance(p);
-      if (vyre__p_is(p, VYRE__T_LBRACKET)) (void)vyre__p_index_of(p);
-      unsigned op;
-      if (vyre__p_assigned_op(vyre__p_kind(p)) != VYRE__OP_COUNT) {
-        (void)vyre__p_assigned(p, &op);
-      }
-      vyre__p_semicolon(p, "an assignment");
-      return 0;
+      return read_wrong_store(p);
     }
   } else if (assigns) {
     return vyre__p_tell_assignment(p);
+  } else if (next == VYRE__T_LBRACKET && !symbol->item &&
+             symbol->word == VYRE__WORD_PLAIN) {
+    vyre__p_unknown(p, &p->now.token, VYRE__T_LBRACKET);
+    return read_wrong_store(p);
   }
   return read_expression(p);
 }
@@ -305,7 +316,11 @@ static vyre__id read_if(vyre__parser *p) {
   vyre__span span = vyre__p_since(p, &first);
   if (p->now.panic) skip_head(p);
   vyre__id then = read_inner(p), otherwise = 0;
-  if (vyre__p_accept(p, VYRE__T_ELSE)) otherwise = read_inner(p);
+  if (vyre__p_accept(p, VYRE__T_ELSE)) {
+    p->else_depth++;
+    otherwise = read_inner(p);
+    p->else_depth--;
+  }
   p->maker.place = span.place;
   p->maker.length = span.length;
   return vyre__make_if(&p->maker, condition, then, otherwise);
@@ -334,19 +349,34 @@ typedef struct for_head {
   vyre__id first, bound, step;
 } for_head;
 
-static bool tell_shape(vyre__parser *p, const char *fix, const char *message) {
+/* The Fix @p pattern, with the variable of the loop for each '$'. */
+static bool tell_shape(vyre__parser *p, const for_head *head,
+                       const char *pattern, const char *message) {
+  const vyre__token *token = head->has_name ? &head->name : &p->now.token;
+  bool usable = token->kind == VYRE__T_NAME && token->length <= 40;
+  const char *name = usable ? p->text + token->start : "i";
+  size_t length = usable ? token->length : 1, used = 0;
+  char fix[VYRE__FIX_TEXT];
+  for (; *pattern; pattern++) {
+    bool is_name = *pattern == '$';
+    memcpy(fix + used, is_name ? name : pattern, is_name ? length : 1);
+    used += is_name ? length : 1;
+  }
+  fix[used] = '\0';
   vyre__p_syntax(p, vyre__p_span(&p->now.token), "V019", fix, "%s", message);
   return false;
 }
 
-static const char shape[] = "write for (let i = first; i < bound; i += step)";
+static const char shape[] = "write for (let $ = first; $ < bound; $ += step)";
+static_assert(sizeof shape + (size_t)3 * 40 <= VYRE__FIX_TEXT,
+              "the longest Fix");
 
 /* let i = first */
 static bool read_for_name(vyre__parser *p, for_head *head) {
   if (is_c_declaration(p)) {
     if (!tell_c_declaration(p, "let", &head->name)) return false;
   } else if (vyre__p_is(p, VYRE__T_SEMICOLON)) {
-    return tell_shape(p, "write while (condition) { ... }",
+    return tell_shape(p, head, "write while (condition) { ... }",
                       "a for loop has a variable of its own");
   } else {
     if (vyre__p_is(p, VYRE__T_VAR)) {
@@ -354,7 +384,7 @@ static bool read_for_name(vyre__parser *p, for_head *head) {
                     "write let; or use while with a var",
                     "the variable of a for loop does not change in its body");
     } else if (!vyre__p_is(p, VYRE__T_LET)) {
-      return tell_shape(p, shape, "a for loop begins with let");
+      return tell_shape(p, head, shape, "a for loop begins with let");
     }
     vyre__p_advance(p);
     if (!vyre__p_new_name(p, "the variable of a loop", &head->name)) {
@@ -377,7 +407,8 @@ static bool is_loop_name(vyre__parser *p, const for_head *head) {
     vyre__p_advance(p);
     return true;
   }
-  return tell_shape(p, shape, "a for loop compares and steps its own variable");
+  return tell_shape(p, head, shape,
+                    "a for loop compares and steps its own variable");
 }
 
 /* i < bound ; */
@@ -397,28 +428,31 @@ static bool read_for_bound(vyre__parser *p, for_head *head) {
       head->kind = VYRE__LOOP_GE;
       break;
     default:
-      return tell_shape(p, "compare with <, <=, > or >=; use while for others",
+      return tell_shape(p, head,
+                        "compare with <, <=, > or >=; use while for others",
                         "a for loop counts up or down to a bound");
   }
   vyre__p_advance(p);
   head->bound = vyre__p_operators(p, VYRE__ABOVE_COMPARE);
   if (p->now.panic) return false;
   if (vyre__p_accept(p, VYRE__T_SEMICOLON)) return true;
-  return tell_shape(p, "move other conditions to the body: if (done) break;",
+  return tell_shape(p, head,
+                    "move other conditions to the body: if (done) break;",
                     "a for loop has one comparison, and then ';'");
 }
 
 /* i += step, i -= step, i++, i-- */
 static bool read_for_step(vyre__parser *p, for_head *head) {
   if (vyre__p_is(p, VYRE__T_PLUS_PLUS) || vyre__p_is(p, VYRE__T_MINUS_MINUS)) {
-    return tell_shape(p, "write i++ or i--", "the operator stands behind i");
+    return tell_shape(p, head, "write $++ or $--",
+                      "the operator stands behind the variable");
   }
   if (!is_loop_name(p, head)) return false;
   vyre__token token = p->now.token;
   unsigned op = vyre__p_assigned_op(token.kind);
   bool up = head->kind == VYRE__LOOP_LT || head->kind == VYRE__LOOP_LE;
   if (op != VYRE__OP_ADD && op != VYRE__OP_SUB) {
-    return tell_shape(p, "write i += step or i -= step",
+    return tell_shape(p, head, "write $ += step or $ -= step",
                       "a for loop steps by adding or subtracting");
   }
   if (up != (op == VYRE__OP_ADD)) {

@@ -52,6 +52,10 @@ static vyre__id read_number(vyre__parser *p, const vyre__token *minus) {
     vyre__p_mark(p, minus ? minus : &token);
     return vyre__make_integer(m, number.integer, minus != NULL, number.type);
   }
+  if (number.vanishes) {
+    return vyre__p_error(p, vyre__p_span(&token), "V064", "write 0.0",
+                         "this number is too small for f64: it would be 0");
+  }
   vyre__p_mark(p, &token);
   vyre__id id = vyre__make_float(m, number.f64, number.f32, number.type);
   if (!minus) return id;

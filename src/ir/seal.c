@@ -445,9 +445,10 @@ static bool copy_functions(sealer *s, vyre_arena *arena,
 /* An upper bound of what copy_program takes, a few bytes more at most: programs
  * are many, and what is left of a block would be lost. */
 static size_t program_bytes(const sealer *s, const vyre__kernel *kernel) {
-  enum { ARRAYS = 9 }; /* each begins aligned */
+  enum { ARRAYS = 10 }; /* each begins aligned */
   size_t bytes = sizeof(vyre_program) + ARRAYS * _Alignof(max_align_t) +
-                 kernel->buffer_count * sizeof *kernel->buffers +
+                 kernel->buffer_count *
+                     (sizeof *kernel->buffers + sizeof *kernel->buffer_places) +
                  s->node_count * (sizeof *s->nodes + sizeof *s->places) +
                  s->list_count * sizeof *s->lists + s->text_count +
                  s->local_count * sizeof *s->locals +
@@ -475,6 +476,12 @@ static vyre_program *copy_program(sealer *s, const vyre__kernel *kernel,
   program->file = vyre__copy_text(arena, kernel->file ? kernel->file : "");
   program->over = kernel->over;
   program->item_type = (uint8_t)kernel->item_type;
+  if (kernel->buffer_places) {
+    program->buffer_places =
+        copy_array(arena, kernel->buffer_places, kernel->buffer_count,
+                   sizeof *kernel->buffer_places);
+    if (!program->buffer_places) return NULL;
+  }
   program->nodes = copy_array(arena, s->nodes, s->node_count, sizeof *s->nodes);
   program->places =
       copy_array(arena, s->places, s->node_count, sizeof *s->places);

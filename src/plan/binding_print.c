@@ -54,8 +54,14 @@ bool vyre_binding_plan_print(const vyre_binding_plan *plan,
   vyre__print(&out, "bindings\n  %7s  %-*s  %-12s %5s %13s %14s %9s %5s %6s\n",
               "binding", name_width, "name", "role", "size", "elements",
               "static bytes", "alignment", "input", "output");
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    print_row(&out, &plan->bindings[i], name_width);
+  /* Shared buffers last: their number says nothing. */
+  for (int shared = 0; shared < 2; shared++) {
+    for (size_t i = 0; i < plan->binding_count; i++) {
+      bool is_shared = plan->bindings[i].role == VYRE_ROLE_SHARED;
+      if (is_shared == (shared == 1)) {
+        print_row(&out, &plan->bindings[i], name_width);
+      }
+    }
   }
   return out.ok;
 }

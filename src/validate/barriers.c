@@ -93,10 +93,15 @@ static vyre__id explain(const vyre__validation *v, vyre__id id,
     condition = v->uniformity.cause[parting];
   }
   vyre__id guilty = guilty_expression(v, condition, level);
+  vyre__origin origin = {0};
   if (guilty) {
-    name_origin(
-        v, vyre__uniformity_origin(v->program, &v->uniformity, guilty, level),
-        why);
+    origin = vyre__uniformity_origin(v->program, &v->uniformity, guilty, level);
+  }
+  /* That it depends on itself, as in a loop it does, tells nothing. */
+  bool is_itself =
+      origin.by_control && (origin.node == parting || origin.node == condition);
+  if (guilty && !is_itself) {
+    name_origin(v, origin, why);
   } else {
     snprintf(why, sizeof why, "what its variables were assigned before");
   }

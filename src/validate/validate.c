@@ -25,37 +25,70 @@ static uint32_t length_of(const vyre_program *program, vyre__id id) {
     case VYRE__FORM_AXIS:
       return (uint32_t)strlen(vyre__ops[node->op].text) + 2;
     case VYRE__FORM_SET:
+    case VYRE__FORM_LITERAL: /* how it was written, nobody knows any more */
       return 1;
+    case VYRE__FORM_LOCAL: /* of the kernel: findings are about no other */
+      return (uint32_t)strlen(program->functions[0].locals[node->a].name);
+    case VYRE__FORM_CALL:
+      return (uint32_t)strlen(program->functions[node->a].name);
     default:
       break;
+  }
+  if (node->op == VYRE__OP_CAST) {
+    return (uint32_t)strlen(vyre_type_name(node->type));
   }
   char first = vyre__ops[node->op].text[0];
   bool is_word = first >= 'a' && first <= 'z' && node->op != VYRE__OP_BLOCK;
   return is_word ? (uint32_t)strlen(vyre__ops[node->op].text) : 1;
 }
 
+/* Adds a finding that has everything but its message. */
+static void add(vyre__validation *v, vyre_diagnostic *finding,
+                const char *format, va_list args) {
+  char message[512];
+  vsnprintf(message, sizeof message, format, args);
+  finding->message = message;
+  if (!vyre__diagnostics_add(&v->found, finding)) v->no_memory = true;
+}
+
 void vyre__find(vyre__validation *v, const char *rule, vyre__spot spot,
                 const char *fix, const char *format, ...) {
-  char message[512];
   const vyre_program *p = v->program;
   vyre__id node = spot.node;
   if (node == 0 && p->function_count) node = p->functions[0].body;
-  va_list args;
-  va_start(args, format);
-  vsnprintf(message, sizeof message, format, args);
-  va_end(args);
   vyre_diagnostic finding = {.rule = rule,
                              .line = p->places[node].line,
                              .column = p->places[node].column,
                              .length = length_of(p, node),
-                             .message = message,
                              .fix = fix};
   if (spot.other) {
     finding.other = spot.other_text;
     finding.other_line = p->places[spot.other].line;
     finding.other_column = p->places[spot.other].column;
   }
-  if (!vyre__diagnostics_add(&v->found, &finding)) v->no_memory = true;
+  va_list args;
+  va_start(args, format);
+  add(v, &finding, format, args);
+  va_end(args);
+}
+
+/* Adds a finding about the declaration of a buffer. */
+VYRE__PRINTF(5, 6)
+static void find_buffer(vyre__validation *v, const char *rule, size_t buffer,
+                        const char *fix, const char *format, ...) {
+  const vyre_program *p = v->program;
+  vyre__place place = p->places[p->functions[0].body];
+  vyre_diagnostic finding = {.rule = rule, .length = 1, .fix = fix};
+  if (p->buffer_places) {
+    place = p->buffer_places[buffer];
+    finding.length = (uint32_t)strlen(p->buffers[buffer].name);
+  }
+  finding.line = place.line;
+  finding.column = place.column;
+  va_list args;
+  va_start(args, format);
+  add(v, &finding, format, args);
+  va_end(args);
 }
 
 /* --- limits -----------------------------------------------------------------*/
@@ -78,22 +111,21 @@ static void check_workgroup(vyre__validation *v) {
 static void check_shared(vyre__validation *v) {
   const vyre_program *p = v->program;
   uint64_t bytes = 0, most = 0;
-  const char *largest = "";
+  size_t largest = 0;
   for (size_t i = 0; i < p->buffer_count; i++) {
     const vyre_buffer_decl *b = &p->buffers[i];
     if (b->kind != VYRE_MEMORY_SHARED) continue;
     uint64_t own = (uint64_t)b->count * vyre_element_size(b->element);
     bytes += own; /* buffers are few: no overflow */
-    if (own > most) largest = b->name;
+    if (own > most) largest = i;
     if (own > most) most = own;
   }
   if (bytes <= VYRE_MAX_SHARED_BYTES) return;
-  vyre__find(v, "V109", (vyre__spot){0},
-             "use smaller tiles, or a global buffer",
-             "the shared buffers of '%.60s' take %llu bytes, '%.60s' alone "
-             "%llu; no device has more than %d for a workgroup",
-             p->name, (unsigned long long)bytes, largest,
-             (unsigned long long)most, VYRE_MAX_SHARED_BYTES);
+  find_buffer(v, "V109", largest, "use smaller tiles, or a global buffer",
+              "the shared buffers of '%.60s' take %llu bytes, '%.60s' alone "
+              "%llu; no device has more than %d for a workgroup",
+              p->name, (unsigned long long)bytes, p->buffers[largest].name,
+              (unsigned long long)most, VYRE_MAX_SHARED_BYTES);
 }
 
 static void check_inlined(vyre__validation *v) {
@@ -125,14 +157,14 @@ static void check_outputs(vyre__validation *v) {
     if (b->access != VYRE_ACCESS_WRITE && !b->is_output) continue;
     uint8_t writes = VYRE__OPF_WRITES | VYRE__OPF_ATOMICS;
     if (v->effects.buffers[i] & writes) continue;
-    vyre__find(v, "V107", (vyre__spot){0},
-               b->access == VYRE_ACCESS_READ
-                   ? "declare it write or read_write and store to it, or take "
-                     "the attribute 'output' away"
-                   : "store to it, or declare it read and without 'output'",
-               "buffer '%.100s' is an output of '%.100s', but nothing writes "
-               "it",
-               b->name, v->program->name);
+    find_buffer(v, "V107", i,
+                b->access == VYRE_ACCESS_READ
+                    ? "declare it write or read_write and store to it, or take "
+                      "the attribute 'output' away"
+                    : "store to it, or declare it read and without 'output'",
+                "buffer '%.100s' is an output of '%.100s', but nothing writes "
+                "it",
+                b->name, v->program->name);
   }
 }
 
@@ -393,7 +425,10 @@ static vyre_code conclude(vyre__validation *v, vyre_diagnostics *diagnostics,
   }
   if (v->found.count == 0) return VYRE_OK;
   if (diagnostics) diagnostics->dropped += v->found.dropped;
-  return vyre__diagnostics_fail(&v->found, v->program->file, st);
+  char name[80];
+  snprintf(name, sizeof name, "kernel '%.60s'", v->program->name);
+  const char *file = v->program->file;
+  return vyre__diagnostics_fail(&v->found, *file ? file : name, st);
 }
 
 /* Also what kernels from text cannot get wrong, but bare lists of buffers can. */

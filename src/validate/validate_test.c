@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "vyre/validate.h"
 
+#include "vyre/builder.h"
 #include "vyre/module.h"
 
 #include "support/analysis.h"
@@ -276,6 +277,24 @@ TEST(needs_no_diagnostics) {
   vyre_module_release(module);
 }
 
+TEST(names_the_kernel_where_there_is_no_source) {
+  vyre_status st = {0};
+  vyre_builder *b;
+  vyre_program *program;
+  CHECK_OK(vyre_builder_create((vyre_allocator){0}, "k", &b, &st), st);
+  vyre_build_if(
+      b, vyre_build_binary(b, VYRE_OP_GT, vyre_build_id(b, VYRE_OP_LOCAL_ID, 0),
+                           vyre_build_u32(b, 2)));
+  vyre_build_barrier(b);
+  vyre_build_end(b);
+  CHECK_OK(vyre_builder_finish(b, &program, &st), st);
+  CHECK_FAILS(vyre_program_validate(program, NULL, &st), st,
+              VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM);
+  CHECK_HAS(st.message, "kernel 'k': not all invocations");
+  vyre_program_release(program);
+  vyre_builder_release(b);
+}
+
 TEST(checks_buffers_without_a_body) {
   vyre_buffer_decl buffers[] = {
       {.name = "a", .binding = 1, .element = VYRE_ELEMENT_U32},
@@ -330,5 +349,6 @@ TEST_MAIN(TEST_ENTRY(hostile_guards_are_judged_in_bounded_work),
           TEST_ENTRY(tells_all_findings_in_order),
           TEST_ENTRY(limits_what_inlining_makes),
           TEST_ENTRY(needs_no_diagnostics),
+          TEST_ENTRY(names_the_kernel_where_there_is_no_source),
           TEST_ENTRY(checks_buffers_without_a_body),
           TEST_ENTRY(survives_running_out_of_memory))

@@ -387,11 +387,14 @@ vyre_code ref_run(ref_machine *m) {
   m->workgroup_lanes = size[0] * size[1] * size[2];
   bool plain = !m->check && !m->node_hashes; /* checks ask who did it */
   bool batches = plain && m->pipeline->shape.can_batch;
-  m->batch = batches && m->workgroup_lanes < BATCH_LANES
-                 ? BATCH_LANES / m->workgroup_lanes
-                 : 1;
-  m->lanes = m->schedule.lanes_one_by_one ? 1 : m->workgroup_lanes * m->batch;
   m->group_count = (uint64_t)grid[0] * grid[1] * grid[2];
+  m->batch = 1;
+  if (batches && m->workgroup_lanes < BATCH_LANES) {
+    /* Lanes of workgroups that are not there would cost as much as others. */
+    uint32_t most = BATCH_LANES / m->workgroup_lanes;
+    m->batch = m->group_count < most ? (uint32_t)m->group_count : most;
+  }
+  m->lanes = m->schedule.lanes_one_by_one ? 1 : m->workgroup_lanes * m->batch;
   m->first_lane = 0;
   m->code = VYRE_OK;
   VYRE_TRY(make_frames(m));
