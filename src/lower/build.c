@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "lower/build.h"
+
+#include <string.h>
+
+#include "analyze/walk.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "lower/build_internal.h"
+
+static const vyre__node *node_of(const build *b, vyre__id id) {
+  return &b->program->nodes[id];
+}
+
+static bool is_signed(unsigned type) {
+  return type == VYRE_TYPE_I32 || type == VYRE_TYPE_I64;
+}
+
+static bool is_float(unsigned type) {
+  return type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64;
+}
+
+void build_refuse(build *b, vyre__id id, const char *what) {
+  vyre__low *low = b->low;
+  if (low->code_failed != VYRE_OK) return;
+  low->code_failed =
+      VYRE_FAIL(low->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+                "run it on the device ref, or take the statement out",
+                "%s:%u: %s cannot be compiled for a device", b->program->file,
+                b->program->places[id].line, what);
+}
+
+/* --- operations ------------------------------------------------------------- */
+
+/* By way of low->emit, which may hold floats as bits. */
+static vyre__val constant(vyre__low *low, vyre_type type, uint64_t bits) {
+  return low->emit(low, &(vyre__low_inst){.op = VYRE__LOW_CONST,
+                                          .type = (uint8_t)type,
+                                          .c = (uint32_t)bits,
+                                          .d = (uint32_t)(bits >> 32)});
+}
+
+static vyre__val sign_of_integer(vyre__low *low, vyre_type type, vyre__val a) {
+  vyre__val zero = vyre__low_bits(low, type, 0);
+  vyre__val up = vyre__low_do(low, VYRE__LOW_LT_S, VYRE_TYPE_BOOL, zero, a, 0);
+  vyre__val down =
+      vyre__low_do(low, VYRE__LOW_LT_S, VYRE_TYPE_BOOL, a, zero, 0);
+  return vyre__low_do(low, VYRE__LOW_SUB, type,
+                      vyre__low_do(low, VYRE__LOW_ZEXT, type, up, 0, 0),
+                      vyre__low_do(low, VYRE__LOW_ZEXT, type, down, 0, 0), 0);
+}
+
+static vyre__val bitcast(vyre__low *low, vyre_type from, vyre_type to,
+                         vyre__val a) {
+  vyre_type type = vyre__low_type(to);
+  if (is_float(from)) {
+    vyre_type bits = from == VYRE_TYPE_F32 ? VYRE_TYPE_U32 : VYRE_TYPE_U64;
+    a = vyre__low_do(low, VYRE__LOW_FBITS, bits, a, 0, 0);
+  }
+  return is_float(to) ? vyre__low_do(low, VYRE__LOW_BITCAST, type, a, 0, 0) : a;
+}
+
+vyre__val vyre__build_cast(vyre__low *low, vyre_type from, vyre_type to,
+                           vyre__val a) {
+  vyre_type type = vyre__low_type(to), plain = vyre__low_type(from);
+  if (from == to) return a;
+  if (to == VYRE_TYPE_BOOL) {
+    vyre__val zero = vyre__low_bits(low, plain, 0);
+    return vyre__low_do(low, is_float(from) ? VYRE__LOW_FNE : VYRE__LOW_NE,
+                        type, a, zero, 0);
+  }
+  if (from == VYRE_TYPE_BOOL) {
+    if (!is_float(to)) return vyre__low_do(low, VYRE__LOW_ZEXT, type, a, 0, 0);
+    uint64_t one = to == VYRE_TYPE_F32 ? 0x3F800000 : 0x3FF0000000000000;
+    return vyre__low_do(low, VYRE__LOW_SELECT, type, a,
+                        constant(low, type, one), constant(low, type, 0));
+  }
+  if (is_float(from) && is_float(to)) {
+    return vyre__low_do(
+        low, to == VYRE_TYPE_F64 ? VYRE__LOW_F_EXTEND : VYRE__LOW_F_ROUND, type,
+        a, 0, 0);
+  }
+  if (is_float(from)) {
+    return vyre__low_do(
+        low, is_signed(to) ? VYRE__LOW_SATURATE_S : VYRE__LOW_SATURATE_U, type,
+        a, 0, 0);
+  }
+  if (is_float(to)) {
+    return vyre__low_do(low,
+                        is_signed(from) ? VYRE__LOW_S_TO_F : VYRE__LOW_U_TO_F,
+                        type, a, 0, 0);
+  }
+  if (type == plain) return a;
+  if (type == VYRE_TYPE_U32) {
+    return vyre__low_do(low, VYRE__LOW_TRUNC, type, a, 0, 0);
+  }
+  return vyre__low_do(low, is_signed(from) ? VYRE__LOW_SEXT : VYRE__LOW_ZEXT,
+                      type, a, 0, 0);
+}
+
+static vyre__val unary(build *b, vyre__id id) {
+  const vyre__node *node = node_of(b, id);
+  vyre__low *low = b->low;
+  vyre_type from = (vyre_type)node_of(b, node->a)->type;
+  vyre_type type = vyre__low_type((vyre_type)node->type);
+  if (node->op == VYRE__OP_UNIFORM) return build_uniform(b, id);
+  vyre__val a = build_value(b, node->a);
+  bool f = is_float(from);
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_NEG:
+      if (f) return vyre__low_do(low, VYRE__LOW_FNEG, type, a, 0, 0);
+      return vyre__low_do(low, VYRE__LOW_SUB, type,
+                          vyre__low_bits(low, type, 0), a, 0);
+    case VYRE__OP_NOT:
+    case VYRE__OP_BIT_NOT:
+      return vyre__low_do(low, VYRE__LOW_NOT, type, a, 0, 0);
+    case VYRE__OP_ABS:
+      if (f) return vyre__low_do(low, VYRE__LOW_FABS, type, a, 0, 0);
+      return vyre__low_do(low, VYRE__LOW_MAX_S, type, a,
+                          vyre__low_do(low, VYRE__LOW_SUB, type,
+                                       vyre__low_bits(low, type, 0), a, 0),
+                          0);
+    case VYRE__OP_SIGN:
+      if (!f) return sign_of_integer(low, type, a);
+      return vyre__low_do(low, VYRE__LOW_FSIGN, type, a, 0, 0);
+    case VYRE__OP_FLOOR:
+      return vyre__low_do(low, VYRE__LOW_FFLOOR, type, a, 0, 0);
+    case VYRE__OP_CEIL:
+      return vyre__low_do(low, VYRE__LOW_FCEIL, type, a, 0, 0);
+    case VYRE__OP_TRUNC:
+      return vyre__low_do(low, VYRE__LOW_FTRUNC, type, a, 0, 0);
+    case VYRE__OP_ROUND:
+      return vyre__low_do(low, VYRE__LOW_FROUND, type, a, 0, 0);
+    case VYRE__OP_RINT:
+      return vyre__low_do(low, VYRE__LOW_FRINT, type, a, 0, 0);
+    case VYRE__OP_SQRT:
+      return vyre__low_do(low, VYRE__LOW_FSQRT, type, a, 0, 0);
+    case VYRE__OP_CLZ:
+      return vyre__low_do(low, VYRE__LOW_CLZ, type, a, 0, 0);
+    case VYRE__OP_CTZ:
+      return vyre__low_do(low, VYRE__LOW_CTZ, type, a, 0, 0);
+    case VYRE__OP_POPCOUNT:
+      return vyre__low_do(low, VYRE__LOW_POPCOUNT, type, a, 0, 0);
+    case VYRE__OP_CAST:
+      return vyre__build_cast(low, from, (vyre_type)node->type, a);
+    case VYRE__OP_BITCAST:
+      return bitcast(low, from, (vyre_type)node->type, a);
+    default: /* functions of mathematics; PUSH was refused */
+      if (!vyre__op_is_math(node->op)) {
+        build_refuse(b, id, vyre__ops[node->op].text);
+        return vyre__low_bits(low, type, 0);
+      }
+      return low->emit(low, &(vyre__low_inst){.op = VYRE__LOW_MATH,
+                                              .type = (uint8_t)type,
+                                              .aux = node->op,
+                                              .a = a});
+  }
+}
+
+/* Of each operation the one on unsigned integers, on signed ones, on floats;
+ * whether the operands change places. */
+typedef struct row {
+  uint8_t u, s, f;
+  bool swap, compares;
+} row;
+
+static row row_of(vyre__op op) {
+#define ROW(u, s, f)                                          \
+  (row) {                                                     \
+    VYRE__LOW_##u, VYRE__LOW_##s, VYRE__LOW_##f, false, false \
+  }
+#define TEST(u, s, f, swap)                                 \
+  (row) {                                                   \
+    VYRE__LOW_##u, VYRE__LOW_##s, VYRE__LOW_##f, swap, true \
+  }
+  switch (op) {
+    case VYRE__OP_ADD:
+      return ROW(ADD, ADD, FADD);
+    case VYRE__OP_SUB:
+      return ROW(SUB, SUB, FSUB);
+    case VYRE__OP_MUL:
+      return ROW(MUL, MUL, FMUL);
+    case VYRE__OP_DIV:
+      return ROW(TOTAL_DIV_U, TOTAL_DIV_S, FDIV);
+    case VYRE__OP_REM:
+      return ROW(TOTAL_REM_U, TOTAL_REM_S, NONE);
+    case VYRE__OP_AND:
+      return ROW(AND, AND, NONE);
+    case VYRE__OP_OR:
+      return ROW(OR, OR, NONE);
+    case VYRE__OP_XOR:
+      return ROW(XOR, XOR, NONE);
+    case VYRE__OP_SHL:
+      return ROW(TOTAL_SHL, TOTAL_SHL, NONE);
+    case VYRE__OP_SHR:
+      return ROW(TOTAL_SHR_U, TOTAL_SHR_S, NONE);
+    case VYRE__OP_MIN:
+      return ROW(MIN_U, MIN_S, FMIN);
+    case VYRE__OP_MAX:
+      return ROW(MAX_U, MAX_S, FMAX);
+    case VYRE__OP_EQ:
+      return TEST(EQ, EQ, FEQ, false);
+    case VYRE__OP_NE:
+      return TEST(NE, NE, FNE, false);
+    case VYRE__OP_LT:
+      return TEST(LT_U, LT_S, FLT, false);
+    case VYRE__OP_LE:
+      return TEST(LE_U, LE_S, FLE, false);
+    case VYRE__OP_GT:
+      return TEST(LT_U, LT_S, FLT, true);
+    case VYRE__OP_GE:
+      return TEST(LE_U, LE_S, FLE, true);
+    default:
+      return ROW(NONE, NONE, NONE);
+  }
+#undef ROW
+#undef TEST
+}
+
+/* Whether evaluating it for nothing is cheap and has no effect: no access, and
+ * nothing that could be long. */
+static bool is_plain(const build *b, vyre__id id, unsigned budget) {
+  const vyre__node *node = node_of(b, id);
+  if (budget == 0 || vyre__ops[node->op].flags || node->op == VYRE__OP_CALL ||
+      vyre__op_is_math(node->op)) {
+    return false;
+  }
+  uint32_t count = vyre__child_count(b->program, id);
+  for (uint32_t i = 0; i < count; i++) {
+    if (!is_plain(b, vyre__child(b->program, id, i), budget - 1)) return false;
+  }
+  return true;
+}
+
+/* && and ||: the right side is evaluated only if it matters, unless nobody can
+ * tell and it is cheap. What was proven of it holds only there. */
+static vyre__val logical(build *b, vyre__id id) {
+  const vyre__node *node = node_of(b, id);
+  vyre__low *low = b->low;
+  bool is_and = node->op == VYRE__OP_LAND;
+  vyre__val a = build_value(b, node->a);
+  uint64_t known;
+  if (vyre__low_known(low, a, &known)) {
+    return (known != 0) == is_and ? build_value(b, node->b) : a;
+  }
+  if (is_plain(b, node->b, 4)) {
+    return vyre__low_do(low, is_and ? VYRE__LOW_AND : VYRE__LOW_OR,
+                        VYRE_TYPE_BOOL, a, build_value(b, node->b), 0);
+  }
+  uint32_t var = vyre__low_new_var(low, "both", VYRE_TYPE_BOOL);
+  vyre__low_set(low, var, a);
+  if (!is_and) a = vyre__low_do(low, VYRE__LOW_NOT, VYRE_TYPE_BOOL, a, 0, 0);
+  size_t begin = vyre__low_if(low, a, 0);
+  vyre__low_set(low, var, build_value(b, node->b));
+  vyre__low_end(low, begin);
+  return vyre__low_get(low, var);
+}
+
+static vyre__val binary(build *b, vyre__id id) {
+  const vyre__node *node = node_of(b, id);
+  vyre__low *low = b->low;
+  if (node->op == VYRE__OP_LAND || node->op == VYRE__OP_LOR) {
+    return logical(b, id);
+  }
+  unsigned from = node_of(b, node->a)->type;
+  vyre_type type = vyre__low_type((vyre_type)node->type);
+  vyre__val a = build_value(b, node->a), c = build_value(b, node->b);
+  if (vyre__op_is_math(node->op)) {
+    return low->emit(low, &(vyre__low_inst){.op = VYRE__LOW_MATH,
+                                            .type = (uint8_t)type,
+                                            .aux = node->op,
+                                            .a = a,
+                                            .b = c});
+  }
+  row r = row_of((vyre__op)node->op);
+  vyre__low_op op = (vyre__low_op)(is_float(from)    ? r.f
+                                   : is_signed(from) ? r.s
+                                                     : r.u);
+  return vyre__low_do(low, op, type, r.swap ? c : a, r.swap ? a : c, 0);
+}
+
+static vyre__val ternary(build *b, vyre__id id) {
+  const vyre__node *node = node_of(b, id);
+  vyre_type type = vyre__low_type((vyre_type)node->type);
+  vyre__val a = build_value(b, node->a);
+  uint64_t known;
+  /* Libraries choose by constants: what is not taken has no effect there. */
+  if (b->is_library && node->op == VYRE__OP_SELECT &&
+      vyre__low_known(b->low, a, &known)) {
+    return build_value(b, known ? node->b : node->c);
+  }
+  vyre__val second = build_value(b, node->b), third = build_value(b, node->c);
+  return vyre__low_do(
+      b->low, node->op == VYRE__OP_FMA ? VYRE__LOW_FMA : VYRE__LOW_SELECT, type,
+      a, second, third);
+}
+
+static vyre__val axis_value(build *b, const vyre__node *node) {
+  vyre__low *low = b->low;
+  unsigned axis = node->aux;
+  vyre__low_inst inst = {.type = VYRE_TYPE_U32, .aux = axis};
+  if (node->op == VYRE__OP_WORKGROUP_SIZE) {
+    return vyre__low_bits(low, VYRE_TYPE_U32, low->workgroup[axis]);
+  }
+  if (node->op == VYRE__OP_WORKGROUP_ID || node->op == VYRE__OP_GRID_SIZE) {
+    inst.op = node->op == VYRE__OP_GRID_SIZE ? VYRE__LOW_GRID_SIZE
+                                             : VYRE__LOW_GROUP_ID;
+    return low->emit(low, &inst);
+  }
+  vyre__val local;
+  inst.op = VYRE__LOW_LOCAL_ID;
+  if (low->workgroup[axis] == 1) {
+    local = vyre__low_bits(low, VYRE_TYPE_U32, 0);
+  } else {
+    local = low->emit(low, &inst);
+  }
+  if (node->op == VYRE__OP_LOCAL_ID) return local;
+  inst.op = VYRE__LOW_GROUP_ID;
+  vyre__val size = vyre__low_bits(low, VYRE_TYPE_U32, low->workgroup[axis]);
+  vyre__val first = vyre__low_do(low, VYRE__LOW_MUL, VYRE_TYPE_U32,
+                                 low->emit(low, &inst), size, 0);
+  return vyre__low_do(low, VYRE__LOW_ADD, VYRE_TYPE_U32, first, local, 0);
+}
+
+static vyre__val call(build *b, const vyre__node *node) {
+  vyre__val arguments[16];
+  for (uint32_t i = 0; i < node->c && i < 16; i++) {
+    arguments[i] = build_value(b, b->program->lists[node->b + i]);
+  }
+  return vyre__build_call(b->low, b->program, &b->program->functions[node->a],
+                          arguments);
+}
+
+vyre__val build_value(build *b, vyre__id id) {
+  const vyre__node *node = node_of(b, id);
+  vyre__low *low = b->low;
+  if (low->no_memory) return 0;
+  low->here = b->is_library ? low->here : b->program->places[id];
+  switch ((vyre__form)vyre__ops[node->op].form) {
+    case VYRE__FORM_LITERAL:
+      return constant(low, vyre__low_type((vyre_type)node->type),
+                      vyre__literal(node));
+    case VYRE__FORM_LOCAL:
+      if (!b->function->locals[node->a].is_mutable) return b->values[node->a];
+      return vyre__low_get(low, b->values[node->a] - 1);
+    case VYRE__FORM_CALL:
+      return call(b, node);
+    case VYRE__FORM_LOAD:
+      return build_load(b, id);
+    case VYRE__FORM_BUFFER:
+      if (low->buffers[node->a].count) {
+        return vyre__low_bits(low, VYRE_TYPE_U32, low->buffers[node->a].count);
+      }
+      return low->emit(
+          low, &(vyre__low_inst){
+                   .op = VYRE__LOW_LEN, .type = VYRE_TYPE_U32, .aux = node->a});
+    case VYRE__FORM_AXIS:
+      return axis_value(b, node);
+    case VYRE__FORM_UNARY:
+      return unary(b, id);
+    case VYRE__FORM_BINARY:
+      return binary(b, id);
+    case VYRE__FORM_TERNARY:
+      return ternary(b, id);
+    case VYRE__FORM_ATOMIC:
+    case VYRE__FORM_ATOMIC2:
+      return build_atomic(b, id);
+    default:
+      build_refuse(b, id, vyre__ops[node->op].text);
+      return vyre__low_bits(low, vyre__low_type((vyre_type)node->type), 0);
+  }
+}

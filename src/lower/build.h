@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* From the language to instructions: trees become values, locals become values
+ * or variables, every access gets the check that it needs and no other.
+ *
+ * The same code puts functions of the libraries (mathlib, softlib) in place,
+ * through whatever low->emit does to operations: see numbers.c. */
+#ifndef VYRE_LOWER_BUILD_H
+#define VYRE_LOWER_BUILD_H
+
+#include "analyze/ranges.h"
+#include "lower/write.h"
+
+/* Writes the kernel of low->program, which has no calls (analyze/inline.h).
+ * Failures are in low->no_memory and low->code_failed. */
+void vyre__build_kernel(vyre__low *low, const vyre__ranges *ranges,
+                        vyre_arena *scratch);
+
+/* Writes @p function of @p library with @p arguments, one a parameter, and gives
+ * its result. The function has one return, as its last statement. */
+vyre__val vyre__build_call(vyre__low *low, const vyre_program *library,
+                           const vyre__function *function,
+                           const vyre__val *arguments);
+
+/* Binary operation of the language on operands of type @p from, unsigned or
+ * signed; and a conversion. Used by passes that make them. */
+vyre__val vyre__build_cast(vyre__low *low, vyre_type from, vyre_type to,
+                           vyre__val a);
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Statements, functions of libraries, and the kernel as a whole. */
+#include <string.h>
+
+#include "analyze/walk.h"
+#include "base/memory.h"
+#include "lower/build_internal.h"
+
+static const vyre__node *node_of(const build *b, vyre__id id) {
+  return &b->program->nodes[id];
+}
+
+/* The low variable of a `var`; made where it is declared. */
+static void assign(build *b, uint32_t local, vyre__val value, bool declares) {
+  const vyre__local *l = &b->function->locals[local];
+  if (!l->is_mutable) {
+    b->values[local] = value;
+    return;
+  }
+  if (declares || b->values[local] == 0) {
+    b->values[local] =
+        1 +
+        vyre__low_new_var(b->low, l->name, vyre__low_type((vyre_type)l->type));
+  }
+  vyre__low_set(b->low, b->values[local] - 1, value);
+}
+
+static void block(build *b, vyre__id id) {
+  const vyre__node *node = node_of(b, id);
+  for (uint32_t i = 0; i < node->b && !b->has_left; i++) {
+    build_statement(b, b->program->lists[node->a + i]);
+  }
+}
+
+/* A statement on its own: what it leaves is known to it alone. */
+static void body(build *b, vyre__id id) {
+  build_statement(b, id);
+  b->has_left = false;
+}
+
+static void if_statement(build *b, vyre__id id) {
+  const vyre__node *node = node_of(b, id);
+  vyre__low *low = b->low;
+  vyre__val condition = build_value(b, node->a);
+  uint64_t known;
+  if (vyre__low_known(low, condition, &known)) {
+    if (known) build_statement(b, node->b);
+    if (!known && node->c) build_statement(b, node->c);
+    return;
+  }
+  size_t begin =
+      vyre__low_if(low, condition, b->is_library ? VYRE__HINT_RARE : 0);
+  body(b, node->b);
+  if (node->c) {
+    vyre__low_else(low, begin);
+    body(b, node->c);
+  }
+  vyre__low_end(low, begin);
+}
+
+/* Before a loop: what its body assigns may have any of its values. */
+static void forget_assigned(build *b, vyre__id id) {
+  const vyre__node *node = node_of(b, id);
+  if (node->op == VYRE__OP_ASSIGN) {
+    if (b->values[node->a]) vyre__low_forget(b->low, b->values[node->a] - 1);
+    return;
+  }
+  if (vyre__ops[node->op].form < VYRE__FORM_LIST) return;
+  uint32_t count = vyre__child_count(b->program, id);
+  for (uint32_t i = 0; i < count; i++) {
+    forget_assigned(b, vyre__child(b->program, id, i));
+  }
+}
+
+static uint32_t new_loop(vyre__low *low, const vyre__low_loop *loop) {
+  if (low->loop_count >= low->loop_capacity &&
+      !vyre__reserve(low->allocator, &low->loops, &low->loop_capacity,
+                     low->loop_count + 1, sizeof *low->loops, false)) {
+    low->no_memory = true;
+    return 0;
+  }
+  low->loops[low->loop_count] = *loop;
+  return (uint32_t)low->loop_count++;
+}
+
+static void break_unless(vyre__low *low, vyre__val condition) {
+  uint64_t known;
+  if (vyre__low_known(low, condition, &known) && known) return;
+  vyre__val leave =
+      vyre__low_do(low, VYRE__LOW_NOT, VYRE_TYPE_BOOL, condition, 0, 0);
+  size_t begin = vyre__low_if(low, leave, VYRE__HINT_TEST);
+  vyre__low_plain(low, VYRE__LOW_BREAK);
+  vyre__low_end(low, begin);
+}
+
+/* A round begins. */
+static void tick(vyre__low *low, uint32_t loop) {
+  vyre__low_push(low, &(vyre__low_inst){.op = VYRE__LOW_TICK, .aux = loop});
+}
+
+static void while_statement(build *b, vyre__id id) {
+  const vyre__node *node = node_of(b, id);
+  vyre__low *low = b->low;
+  uint32_t loop = new_loop(low, &(vyre__low_loop){.most_trips = UINT64_MAX});
+  size_t begin = low->log_count;
+  forget_assigned(b, node->b);
+  (void)vyre__low_loop_begin(low, loop);
+  break_unless(low, build_value(b, node->a));
+  tick(low, loop);
+  body(b, node->b);
+  vyre__low_to_step(low);
+  vyre__low_end(low, begin);
+}
+
+/* Whether the variable, one step beyond its last value, still fits its type. */
+static bool step_fits(const build *b, const vyre__node *node,
+                      vyre__for_parts parts, vyre_type type) {
+  vyre__interval all = vyre__interval_full(type), bound = all;
+  vyre__wide step = (vyre__wide)vyre__literal(node_of(b, parts.step));
+  if (b->ranges) {
+    bound = vyre__range_of(b->ranges, parts.bound);
+  } else if (node_of(b, parts.bound)->op == VYRE__OP_LITERAL) {
+    bound.lo = bound.hi =
+        vyre__interval_value(type, vyre__literal(node_of(b, parts.bound)));
+  }
+  switch ((vyre__loop)node->aux) {
+    case VYRE__LOOP_LT:
+      return bound.hi - 1 + step <= all.hi;
+    case VYRE__LOOP_LE:
+      return bound.hi + step <= all.hi;
+    case VYRE__LOOP_GT:
+      return bound.lo + 1 - step >= all.lo;
+    default:
+      return bound.lo - step >= all.lo;
+  }
+}
+
+static vyre__val loop_test(vyre__low *low, const vyre__low_loop *loop,
+                           vyre__val i) {
+  bool swap = loop->kind == VYRE__LOOP_GT || loop->kind == VYRE__LOOP_GE;
+  bool strict = loop->kind == VYRE__LOOP_LT || loop->kind == VYRE__LOOP_GT;
+  vyre__low_op op = strict ? VYRE__LOW_LT_U : VYRE__LOW_LE_U;
+  if (loop->is_signed) op = strict ? VYRE__LOW_LT_S : VYRE__LOW_LE_S;
+  return vyre__low_do(low, op, VYRE_TYPE_BOOL, swap ? loop->bound : i,
+                      swap ? i : loop->bound, 0);
+}
+
+/* Goes to the next value. Where that might not fit, `more` says whether there is
+ * one: the loop ends instead of wrapping. */
+static void loop_next(vyre__low *low, const vyre__low_loop *loop,
+                      vyre_type type, vyre__val i, uint32_t more) {
+  vyre_type plain = vyre__low_type(type);
+  bool down = loop->kind == VYRE__LOOP_GT || loop->kind == VYRE__LOOP_GE;
+  vyre__val step = vyre__low_bits(low, plain, loop->step);
+  if (more != VYRE_NO_INDEX) {
+    vyre__interval all = vyre__interval_full(type);
+    vyre__wide last = down ? all.lo + (vyre__wide)loop->step
+                           : all.hi - (vyre__wide)loop->step;
+    uint64_t mask = plain == VYRE_TYPE_U32 ? UINT32_MAX : UINT64_MAX;
+    vyre__val edge = vyre__low_bits(low, plain, (uint64_t)last & mask);
+    vyre__low_op op = loop->is_signed ? VYRE__LOW_LE_S : VYRE__LOW_LE_U;
+    vyre__low_set(low, more,
+                  vyre__low_do(low, op, VYRE_TYPE_BOOL, down ? edge : i,
+                               down ? i : edge, 0));
+  }
+  vyre__low_set(low, loop->var,
+                vyre__low_do(low, down ? VYRE__LOW_SUB : VYRE__LOW_ADD, plain,
+                             i, step, 0));
+}
+
+static void for_statement(build *b, vyre__id id) {
+  const vyre__node *node = node_of(b, id);
+  vyre__low *low = b->low;
+  vyre__for_parts parts = vyre__for_of(b->program, id);
+  const vyre__local *local = &b->function->locals[node->a];
+  vyre_type type = (vyre_type)local->type;
+  vyre__low_loop loop = {
+      .is_counted = true,
+      .kind = node->aux,
+      .is_signed = type == VYRE_TYPE_I32 || type == VYRE_TYPE_I64,
+      .first = build_value(b, parts.first),
+      .bound = build_value(b, parts.bound),
+      .step = vyre__literal(node_of(b, parts.step)),
+      .most_trips = UINT64_MAX};
+  if (b->ranges && (b->ranges->flags[id] & VYRE__RANGE_BOUNDED)) {
+    loop.most_trips = b->ranges->nodes[id].hi;
+  }
+  loop.var = vyre__low_new_var(low, local->name, vyre__low_type(type));
+  uint32_t number = new_loop(low, &loop), more = VYRE_NO_INDEX;
+  vyre__low_set(low, loop.var, loop.first);
+  if (!step_fits(b, node, parts, type)) {
+    more = vyre__low_new_var(low, "more", VYRE_TYPE_BOOL);
+    vyre__low_set(low, more, vyre__low_bits(low, VYRE_TYPE_BOOL, 1));
+  }
+  size_t begin = low->log_count;
+  vyre__low_forget(low, loop.var);
+  if (more != VYRE_NO_INDEX) vyre__low_forget(low, more);
+  forget_assigned(b, parts.body);
+  (void)vyre__low_loop_begin(low, number);
+  if (more != VYRE_NO_INDEX) break_unless(low, vyre__low_get(low, more));
+  vyre__val i = vyre__low_get(low, loop.var);
+  break_unless(low, loop_test(low, &loop, i));
+  b->values[node->a] = i;
+  tick(low, number);
+  body(b, parts.body);
+  vyre__low_to_step(low);
+  loop_next(low, &loop, type, i, more);
+  vyre__low_end(low, begin);
+}
+
+static void leave(build *b, vyre__low_op op) {
+  vyre__low_plain(b->low, op);
+  b->has_left = true;
+}
+
+void build_statement(build *b, vyre__id id) {
+  const vyre__node *node = node_of(b, id);
+  vyre__low *low = b->low;
+  if (low->no_memory || low->code_failed != VYRE_OK) return;
+  if (!b->is_library) low->here = b->program->places[id];
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_BLOCK:
+      block(b, id);
+      return;
+    case VYRE__OP_LET:
+    case VYRE__OP_ASSIGN:
+      assign(b, node->a, build_value(b, node->b), node->op == VYRE__OP_LET);
+      return;
+    case VYRE__OP_STORE:
+      build_store(b, id);
+      return;
+    case VYRE__OP_IF:
+      if_statement(b, id);
+      return;
+    case VYRE__OP_FOR:
+      for_statement(b, id);
+      return;
+    case VYRE__OP_WHILE:
+      while_statement(b, id);
+      return;
+    case VYRE__OP_BREAK:
+      leave(b, VYRE__LOW_BREAK);
+      return;
+    case VYRE__OP_CONTINUE:
+      leave(b, VYRE__LOW_CONTINUE);
+      return;
+    case VYRE__OP_RETURN:
+      if (b->is_library) {
+        b->result = build_value(b, node->a);
+        b->has_left = true;
+      } else {
+        leave(b, VYRE__LOW_EXIT);
+      }
+      return;
+    case VYRE__OP_BARRIER:
+      vyre__low_plain(low, VYRE__LOW_BARRIER);
+      return;
+    case VYRE__OP_GRID_BARRIER:
+      vyre__low_plain(low, VYRE__LOW_GRID_BARRIER);
+      return;
+    case VYRE__OP_EVAL:
+      (void)build_value(b, node->a);
+      return;
+    case VYRE__OP_PRINT:
+      build_refuse(b, id, "print()");
+      return;
+    default:
+      build_refuse(b, id, vyre__ops[node->op].text);
+      return;
+  }
+}
+
+vyre__val vyre__build_call(vyre__low *low, const vyre_program *library,
+                           const vyre__function *function,
+                           const vyre__val *arguments) {
+  vyre__val values[256];
+  if (low->no_memory || function->local_count > 256) {
+    low->no_memory = true; /* our own libraries have fewer */
+    return 0;
+  }
+  memset(values, 0, sizeof *values * function->local_count);
+  memcpy(values, arguments, sizeof *values * function->parameter_count);
+  build b = {.low = low,
+             .program = library,
+             .function = function,
+             .values = values,
+             .is_library = true};
+  low->depth++;
+  build_statement(&b, function->body);
+  low->depth--;
+  return b.result;
+}
+
+void vyre__build_kernel(vyre__low *low, const vyre__ranges *ranges,
+                        vyre_arena *scratch) {
+  const vyre__function *kernel = &low->program->functions[0];
+  build_buffers(low);
+  vyre__val *values =
+      vyre__arena_array(scratch, kernel->local_count, sizeof *values);
+  if (!values) {
+    low->no_memory = true;
+    return;
+  }
+  memset(values, 0, sizeof *values * kernel->local_count);
+  build b = {.low = low,
+             .program = low->program,
+             .function = kernel,
+             .ranges = ranges,
+             .values = values};
+  build_statement(&b, kernel->body);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What is known of a float: bounds, and whether it can be NaN. */
+#ifndef VYRE_LOWER_FACTS_H
+#define VYRE_LOWER_FACTS_H
+
+#include "lower/low.h"
+
+typedef enum vyre__nan {
+  VYRE__NAN_NEVER,
+  VYRE__NAN_CANONICAL, /* if NaN, then the canonical one */
+  VYRE__NAN_ANY,
+} vyre__nan;
+
+/* Bounds hold for what is not NaN; they may be infinite. */
+typedef struct vyre__fact {
+  double lo, hi;
+  uint8_t nan; /* vyre__nan */
+} vyre__fact;
+
+vyre__fact vyre__fact_any(void);
+
+/* Of the result of an operation, from those of its operands. @p code and
+ * @p facts are of all instructions so far. Sound: whatever the operands are
+ * inside theirs, the result is inside its own. */
+vyre__fact vyre__fact_of(const vyre__low_inst *code, const vyre__fact *facts,
+                         const vyre__low_inst *inst);
+
+vyre__fact vyre__fact_min(vyre__fact a, vyre__fact b);
+vyre__fact vyre__fact_max(vyre__fact a, vyre__fact b);
+
+static inline bool vyre__fact_is_finite(vyre__fact f) {
+  return f.nan == VYRE__NAN_NEVER && f.lo >= -0x1.fffffffffffffp1023 &&
+         f.hi <= 0x1.fffffffffffffp1023;
+}
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The passes one after the other. */
+#include <string.h>
+
+#include "analyze/inline.h"
+#include "analyze/ranges.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "lower/build.h"
+#include "lower/control.h"
+#include "lower/memory.h"
+#include "lower/numbers.h"
+#include "lower/tidy.h"
+
+/* An array of the kernel, out of one that grew. */
+static void *keep(vyre_arena *arena, const void *array, size_t count,
+                  size_t size) {
+  void *copy = vyre__arena_array(arena, count, size);
+  if (copy && count) memcpy(copy, array, count * size);
+  return copy;
+}
+
+static vyre__low_kernel *finish(const vyre__low *low, const vyre__split *split,
+                                const vyre_program *program,
+                                vyre_arena *arena) {
+  bool whole = split->phase_count == 0;
+  vyre__low_kernel *k = vyre_arena_alloc(arena, sizeof *k, 0);
+  if (!k) return NULL;
+  *k = (vyre__low_kernel){.name = program->name,
+                          .program = program,
+                          .count = (uint32_t)low->count,
+                          .var_count = (uint32_t)low->var_count,
+                          .buffer_count = (uint32_t)low->buffer_count,
+                          .loop_count = (uint32_t)low->loop_count,
+                          .host = split->host,
+                          .phase_count = (uint32_t)split->phase_count + whole,
+                          .step_count = (uint32_t)split->step_count + whole,
+                          .grid_loop_count = split->loop_count,
+                          .hidden = split->hidden,
+                          .hidden_words = split->hidden_words,
+                          .access_count = low->access_count,
+                          .proven_count = low->proven_count};
+  memcpy(k->workgroup, low->workgroup, sizeof k->workgroup);
+  k->code = keep(arena, low->code, low->count, sizeof *k->code);
+  k->places = keep(arena, low->places, low->count, sizeof *k->places);
+  k->vars = keep(arena, low->vars, low->var_count, sizeof *k->vars);
+  for (uint32_t i = 0; k->vars && i < k->var_count; i++) {
+    k->vars[i].name =
+        keep(arena, low->vars[i].name, strlen(low->vars[i].name) + 1, 1);
+    if (!k->vars[i].name) return NULL;
+  }
+  k->buffers = keep(arena, low->buffers, low->buffer_count, sizeof *k->buffers);
+  k->loops = keep(arena, low->loops, low->loop_count, sizeof *k->loops);
+  const vyre__low_phase all = {1, k->count};
+  const vyre__low_step run = {.kind = VYRE__STEP_RUN};
+  k->phases = keep(arena, whole ? &all : split->phases, k->phase_count,
+                   sizeof *k->phases);
+  k->steps =
+      keep(arena, whole ? &run : split->steps, k->step_count, sizeof *k->steps);
+  if (!k->code || !k->places || !k->vars || !k->buffers || !k->loops ||
+      !k->phases || !k->steps) {
+    return NULL;
+  }
+  for (uint32_t i = 0; i < program->buffer_count; i++) {
+    k->buffers[i].name = program->buffers[i].name;
+  }
+  for (uint32_t i = 1; i < k->count; i++) {
+    k->has_barrier |= k->code[i].op == VYRE__LOW_BARRIER;
+    k->has_fuel |= k->code[i].op == VYRE__LOW_OUT_OF_FUEL;
+  }
+  return k;
+}
+
+typedef struct lowering {
+  const vyre_program *program; /* of the caller */
+  vyre_program *inlined;
+  const vyre__target *target;
+  vyre__pass last;
+  vyre_arena *arena;
+  vyre_arena scratch;
+  vyre_allocator allocator;
+  vyre_status *st;
+} lowering;
+
+static vyre_code problem(const lowering *l, const vyre__low *low) {
+  if (low->code_failed != VYRE_OK) return low->code_failed;
+  if (!low->no_memory) return VYRE_OK;
+  return vyre__no_memory(l->st, "vyre__lower", "instructions", low->count);
+}
+
+static vyre_code build(lowering *l, vyre__low *low) {
+  const uint32_t *workgroup =
+      l->target->workgroup[0] ? l->target->workgroup : l->program->workgroup;
+  vyre__ranges ranges;
+  /* What is proven must hold for the workgroup that runs. */
+  VYRE_TRY(
+      vyre__ranges_build(l->inlined, workgroup, &l->scratch, &ranges, l->st));
+  memcpy(low->workgroup, workgroup, sizeof low->workgroup);
+  vyre__build_kernel(low, &ranges, &l->scratch);
+  return problem(l, low);
+}
+
+/* Whether the target lacks what the pass makes up for. */
+static bool is_needed(const lowering *l, vyre__pass pass) {
+  return pass != VYRE__PASS_MEMORY || l->target->no_u64 || l->target->no_narrow;
+}
+
+/* One pass over the whole: from *a to *b, which then change places. */
+static vyre_code step(lowering *l, vyre__low *a, vyre__low *b,
+                      vyre__pass pass) {
+  if (!is_needed(l, pass)) return VYRE_OK;
+  vyre_arena_reset(&l->scratch);
+  if (pass == VYRE__PASS_TIDY) {
+    vyre__low_tidy(a, &l->scratch);
+    return problem(l, a);
+  }
+  vyre__low_finish(b);
+  vyre__low_begin(b, l->inlined, l->target, l->allocator, l->st);
+  switch (pass) {
+    case VYRE__PASS_NUMBERS:
+      vyre__numbers_pass(b, a, &l->scratch);
+      break;
+    case VYRE__PASS_MEMORY:
+      vyre__memory_pass(b, a, &l->scratch);
+      break;
+    default:
+      vyre__fuel_pass(b, a, &l->scratch);
+      break;
+  }
+  vyre__low swap = *a;
+  *a = *b;
+  *b = swap;
+  return problem(l, a);
+}
+
+static vyre_code split(lowering *l, vyre__low *a, vyre__low *b,
+                       vyre__split *out) {
+  vyre_arena_reset(&l->scratch);
+  vyre__low_finish(b);
+  vyre__low_begin(b, l->inlined, l->target, l->allocator, l->st);
+  VYRE_TRY(problem(l, b));
+  if (vyre__split_phases(b, a, &l->scratch, out)) {
+    vyre__low swap = *a;
+    *a = *b;
+    *b = swap;
+  }
+  VYRE_TRY(problem(l, a));
+  vyre__find_zeros(a, out->phase_count, &l->scratch);
+  return problem(l, a);
+}
+
+static vyre_code passes(lowering *l, vyre__low *a, vyre__low *b,
+                        const vyre__low_kernel **out) {
+  vyre__split parts = {.hidden = VYRE_NO_INDEX};
+  VYRE_TRY(build(l, a));
+  for (int p = VYRE__PASS_NUMBERS; p <= (int)l->last; p++) {
+    VYRE_TRY(step(l, a, b, (vyre__pass)p));
+  }
+  vyre_code code = VYRE_OK;
+  if (l->last == VYRE__PASS_CONTROL) code = split(l, a, b, &parts);
+  vyre__low_kernel *kernel = NULL;
+  if (code == VYRE_OK) {
+    kernel = finish(a, &parts, l->program, l->arena);
+    if (!kernel) {
+      code = vyre__no_memory(l->st, "vyre__lower", "instructions", a->count);
+    }
+  }
+  vyre__split_finish(a, &parts);
+  VYRE_TRY(code);
+  vyre__low_stage stage = VYRE__STAGE_BUILD;
+  if (l->last >= VYRE__PASS_NUMBERS) stage = VYRE__STAGE_NUMBERS;
+  if (l->last == VYRE__PASS_CONTROL) stage = VYRE__STAGE_CONTROL;
+  /* PAIRs are dead after `memory`, and gone after `tidy`. */
+  if (l->last == VYRE__PASS_MEMORY) stage = VYRE__STAGE_BUILD;
+  VYRE_TRY(vyre__low_verify(kernel, stage, l->allocator, l->st));
+  *out = kernel;
+  return VYRE_OK;
+}
+
+/* A program without calls is taken as it is. */
+static vyre_code inline_calls(lowering *l) {
+  for (uint32_t i = 0; i < l->program->node_count; i++) {
+    if (l->program->nodes[i].op != VYRE__OP_CALL) continue;
+    return vyre__inline(l->program, l->allocator, &l->inlined, l->st);
+  }
+  l->inlined = vyre_program_retain((vyre_program *)l->program);
+  return VYRE_OK;
+}
+
+vyre_code vyre__lower(const vyre_program *program, const vyre__target *target,
+                      vyre__pass last, vyre_arena *arena,
+                      const vyre__low_kernel **out, vyre_program **inlined,
+                      vyre_status *st) {
+  static const vyre__target everything = {.math = VYRE__MATH_F64};
+  lowering l = {.program = program,
+                .target = target ? target : &everything,
+                .last = last,
+                .arena = arena,
+                .allocator = program->arena.allocator,
+                .st = st};
+  *out = NULL;
+  if (inlined) *inlined = NULL;
+  VYRE_TRY(inline_calls(&l));
+  if (last == VYRE__PASS_INLINE) {
+    if (inlined) {
+      *inlined = l.inlined;
+    } else {
+      vyre_program_release(l.inlined);
+    }
+    return VYRE_OK;
+  }
+  vyre__low a, b = {.count = 0};
+  b.allocator = l.allocator;
+  vyre_arena_init(&l.scratch, l.allocator);
+  vyre__low_begin(&a, l.inlined, l.target, l.allocator, st);
+  vyre_code code = passes(&l, &a, &b, out);
+  vyre__low_finish(&a);
+  vyre__low_finish(&b);
+  vyre_arena_finish(&l.scratch);
+  vyre_program_release(l.inlined);
+  return code;
+}

@@ -1,0 +1,819 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the passes make of a program does the same as the program: every example
+ * and random programs, on targets that can do everything or hardly anything,
+ * against the device ref, byte for byte.
+ *
+ *   VYRE_LOWER_SEED=42    only that random program
+ *   VYRE_LOWER_FIRST=7    the first one; VYRE_LOWER_SEEDS=9 how many
+ *   VYRE_LOWER_TARGET=x   only the target of that name
+ *   VYRE_LOWER_DUMP=1     and print the program and what became of it */
+#include <glob.h>
+
+#include "vyre/device.h"
+#include "vyre/generate.h"
+#include "vyre/module.h"
+#include "vyre/pipeline.h"
+
+#include "ir/ir.h"
+#include "lower/interpret.h"
+#include "lower/low.h"
+#include "support/check.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+enum { MOST_BUFFERS = 64, SEEDS = SANITIZED ? 60 : 300 };
+
+/* --- targets ------------------------------------------------------------------- */
+
+enum {
+  MUL = 1,
+  U32 = 2,
+  FIXED = 4,
+  SOFT = 8,
+  BITS = 16,
+  NO_U64 = 32,
+  NO_NARROW = 64,
+  NO_F64 = 128,
+};
+
+typedef struct named_target {
+  const char *name;
+  unsigned lacks;
+} named_target;
+
+static const named_target targets[] = {
+    {"native", 0},
+    {"mul", MUL},
+    {"u32", U32},
+    {"fixed", FIXED | MUL},
+    {"soft", SOFT | U32},
+    {"bits", BITS | SOFT | U32},
+    {"no_u64", NO_U64 | U32 | NO_F64},
+    {"no_narrow", NO_NARROW},
+    {"words", NO_U64 | NO_NARROW | U32 | NO_F64},
+    {"fixed_words", FIXED | NO_NARROW | MUL},
+    {"soft_words", SOFT | NO_U64 | NO_NARROW | U32 | NO_F64},
+    {"no_u64_f64", NO_U64},
+    {"least", BITS | SOFT | U32 | NO_U64 | NO_NARROW | NO_F64},
+};
+enum { TARGETS = sizeof targets / sizeof targets[0] };
+
+static vyre__target target_of(unsigned lacks) {
+  vyre__target t = {.math = lacks & U32   ? VYRE__MATH_U32
+                            : lacks & MUL ? VYRE__MATH_F64_MUL
+                                          : VYRE__MATH_F64,
+                    .no_f64 = (lacks & NO_F64) != 0,
+                    .no_u64 = (lacks & NO_U64) != 0,
+                    .no_narrow = (lacks & NO_NARROW) != 0,
+                    .f32_as_bits = (lacks & BITS) != 0};
+  if (!(lacks & (FIXED | SOFT))) return t;
+  uint8_t form = lacks & SOFT ? VYRE__NUMBERS_SOFT : VYRE__NUMBERS_FIXED;
+  for (unsigned op = VYRE__LOW_FADD; op <= VYRE__LOW_FLE; op++)
+    t.f32[op] = form;
+  for (unsigned op = VYRE__LOW_U_TO_F; op <= VYRE__LOW_F_TO_S; op++) {
+    t.f32[op] = form;
+  }
+  return t;
+}
+
+/* Nothing is left that the target lacks. */
+static const char *check_target(const vyre__low_kernel *k,
+                                const vyre__target *t) {
+  for (uint32_t i = 0; t->no_narrow && i < k->buffer_count; i++) {
+    if (k->buffers[i].width < 4) return "a buffer of less than 4 bytes";
+  }
+  for (uint32_t i = 0; t->no_u64 && i < k->buffer_count; i++) {
+    if (k->buffers[i].width > 4) return "a buffer of more than 4 bytes";
+  }
+  for (uint32_t i = 1; i < k->count; i++) {
+    unsigned type = k->code[i].type, op = k->code[i].op;
+    if (t->no_u64 && type == VYRE_TYPE_U64) return "a u64";
+    if (t->no_f64 && type == VYRE_TYPE_F64) return "an f64";
+    if (t->no_f64 && t->f32_as_bits && type == VYRE_TYPE_F32) return "an f32";
+    if (type == VYRE_TYPE_F32 && t->f32[op] == VYRE__NUMBERS_SOFT) {
+      return vyre__low_ops[op].text;
+    }
+  }
+  return NULL;
+}
+
+/* --- jobs ------------------------------------------------------------------------ */
+
+typedef struct job {
+  const char *name;
+  vyre_program *program;
+  const vyre_input *inputs;
+  size_t input_count;
+  vyre_output outputs[MOST_BUFFERS]; /* sizes; then what ref gave */
+  size_t output_count;
+  uint32_t grid[3];
+  uint8_t poison;
+  uint32_t workgroup[3]; /* x of 0: the program's */
+  vyre_pipeline *pipeline;
+} job;
+
+static unsigned runs, refused;
+static uint64_t steps_allowed = UINT64_C(1000000000);
+
+static bool write_out(void *self, const char *text, size_t length) {
+  (void)self;
+  return fwrite(text, 1, length, stdout) == length;
+}
+
+static void job_finish(job *j) {
+  for (size_t i = 0; i < j->output_count; i++) free(j->outputs[i].data);
+  vyre_pipeline_release(j->pipeline);
+}
+
+static void run_ref(job *j, vyre_device *device) {
+  vyre_status st = {0};
+  vyre_compile_options options = {
+      {j->workgroup[0], j->workgroup[1], j->workgroup[2]}};
+  CHECK_OK(vyre_pipeline_compile(device, j->program, &options, &j->pipeline,
+                                 NULL, &st),
+           st);
+  for (size_t i = 0; i < j->output_count; i++) {
+    j->outputs[i].data = calloc(1, j->outputs[i].size + 1);
+  }
+  vyre_dispatch_desc desc = {.inputs = j->inputs,
+                             .input_count = j->input_count,
+                             .outputs = j->outputs,
+                             .output_count = j->output_count};
+  memcpy(desc.grid, j->grid, sizeof desc.grid);
+  CHECK_OK(vyre_dispatch_grid(j->pipeline, &desc, j->grid, &st), st);
+  CHECK_OK(vyre_dispatch(j->pipeline, &desc, &st), st);
+}
+
+/* Memory of every buffer of the program, as a dispatch begins it. */
+static void bind_all(const job *j, vyre__low_binding *out) {
+  const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *b = &plan->bindings[i];
+    bool is_input = b->input_index != VYRE_NO_INDEX;
+    bool is_output = b->output_index != VYRE_NO_INDEX;
+    size_t element = b->element_size ? b->element_size : 1;
+    size_t size = is_input    ? j->inputs[b->input_index].size
+                  : is_output ? j->outputs[b->output_index].size
+                              : (size_t)b->static_byte_len;
+    if (b->role == VYRE_ROLE_SHARED) continue;
+    vyre__low_binding *to = &out[b->buffer_index];
+    to->data = calloc(1, size + 1);
+    to->length = (uint32_t)(size / element);
+    if (is_input && size)
+      memcpy(to->data, j->inputs[b->input_index].data, size);
+  }
+}
+
+static bool same_outputs(const job *j, const vyre__low_binding *got) {
+  const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *b = &plan->bindings[i];
+    if (b->output_index == VYRE_NO_INDEX) continue;
+    const vyre_output *want = &j->outputs[b->output_index];
+    const uint8_t *w = want->data, *g = got[b->buffer_index].data;
+    for (size_t n = 0; n < want->size; n++) {
+      size_t unit = b->element_size ? b->element_size : 1, at = n / unit * unit;
+      if (w[n] == g[n]) continue;
+      printf("    output '%s' differs at element %zu: 0x", b->name, n / unit);
+      for (size_t k = unit; k-- > 0;) printf("%02x", g[at + k]);
+      printf(", not 0x");
+      for (size_t k = unit; k-- > 0;) printf("%02x", w[at + k]);
+      printf("\n");
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool is_dumping(void) {
+  return getenv("VYRE_LOWER_DUMP") != NULL;
+}
+
+/* Lowers for the target, runs and compares. False, and says why, if it differs. */
+static bool job_agrees(const job *j, const named_target *named) {
+  vyre__target target = target_of(named->lacks);
+  memcpy(target.workgroup, j->workgroup, sizeof target.workgroup);
+  vyre_status st = {0};
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  const vyre__low_kernel *k = NULL;
+  vyre_code code = vyre__lower(j->program, &target, VYRE__PASS_CONTROL, &arena,
+                               &k, NULL, &st);
+  bool good = code == VYRE_OK;
+  if (code == VYRE_UNSUPPORTED_FEATURE) {
+    refused++;
+    vyre_arena_finish(&arena);
+    if (is_dumping()) printf("    refused: %s\n", st.message);
+    return true;
+  }
+  if (k && is_dumping()) (void)vyre__low_print(k, (vyre_writer){write_out, 0});
+  if (good && check_target(k, &target)) {
+    printf("    the target lacks: %s\n", check_target(k, &target));
+    good = false;
+  }
+  vyre__low_binding buffers[MOST_BUFFERS] = {{0}};
+  bind_all(j, buffers);
+  if (good) {
+    vyre__low_launch launch = {.buffers = buffers,
+                               .grid = {j->grid[0], j->grid[1], j->grid[2]},
+                               .fuel = UINT32_MAX,
+                               .poison = j->poison,
+                               .most = steps_allowed};
+    code = vyre__low_interpret(k, &launch, (vyre_allocator){0}, &st);
+    good = code == VYRE_OK && same_outputs(j, buffers);
+    runs++;
+  }
+  if (code != VYRE_OK) printf("    %s\n", st.message);
+  if (!good) printf("    %s, target %s\n", j->name, named->name);
+  for (size_t i = 0; i < MOST_BUFFERS; i++) free(buffers[i].data);
+  vyre_arena_finish(&arena);
+  return good;
+}
+
+static unsigned job_check(job *j, vyre_device *device) {
+  const char *only = getenv("VYRE_LOWER_TARGET");
+  unsigned failed = 0;
+  if (is_dumping()) {
+    (void)vyre_program_print(j->program, (vyre_writer){write_out, 0});
+  }
+  run_ref(j, device);
+  for (size_t i = 0; i < TARGETS; i++) {
+    if (only && strcmp(only, targets[i].name) != 0) continue;
+    failed += !job_agrees(j, &targets[i]);
+  }
+  job_finish(j);
+  return failed;
+}
+
+static vyre_device *open_ref(void) {
+  vyre_device *device = NULL;
+  vyre_status st = {0};
+  CHECK_OK(vyre_device_open("ref", (vyre_allocator){0}, &device, &st), st);
+  return device;
+}
+
+/* --- examples ------------------------------------------------------------------------ */
+
+static char *read_file(const char *path, size_t *length) {
+  FILE *file = fopen(path, "rb");
+  CHECK(file);
+  char *text = malloc(1 << 20);
+  *length = fread(text, 1, 1 << 20, file);
+  fclose(file);
+  return text;
+}
+
+/* Small numbers, so that indices and depths among them mean something; floats are
+ * small numbers too. */
+static void fill(void *data, size_t size, vyre_element element,
+                 uint64_t *seed) {
+  size_t each = vyre_element_size(element) ? vyre_element_size(element) : 1;
+  for (size_t at = 0; at + each <= size; at += each) {
+    uint64_t value = random_below(seed, 100);
+    float f = (float)value / 16 - 3;
+    double d = f;
+    if (element == VYRE_ELEMENT_F32) {
+      memcpy((char *)data + at, &f, sizeof f);
+    } else if (element == VYRE_ELEMENT_F64) {
+      memcpy((char *)data + at, &d, sizeof d);
+    } else {
+      memcpy((char *)data + at, &value, each);
+    }
+  }
+}
+
+/* Bits of floats, and of integers. */
+static size_t fill_edges(void *data) {
+  static const uint32_t edges[] = {
+      0,          1,          2,          3,          0x7FFFFF,   0x800000,
+      0x800001,   0xFFFFFF,   0x1000000,  0x33000000, 0x33800001, 0x387FC000,
+      0x38800000, 0x3EFFFFFF, 0x3F000000, 0x3F7FFFFF, 0x3F800000, 0x3F800001,
+      0x3FC00000, 0x40200000, 0x40490FDB, 0x477FE000, 0x477FF000, 0x4AFFFFFF,
+      0x4B000000, 0x4B000001, 0x4B7FFFFF, 0x4EFFFFFF, 0x4F000000, 0x4F7FFFFF,
+      0x4F800000, 0x5EFFFFFF, 0x5F000000, 0x5F7FFFFF, 0x5F800000, 0x7EFFFFFF,
+      0x7F000000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00000, 0x80000000,
+      0x80000001, 0x807FFFFF, 0x80800000, 0xBF000000, 0xBF800000, 0xC0200000,
+      0xCF000000, 0xCF000001, 0xDF000000, 0xFF7FFFFF, 0xFF800000, 0xFFFFFFFF};
+  memcpy(data, edges, sizeof edges);
+  return sizeof edges;
+}
+
+static unsigned check_kernel(vyre_program *program, const char *name,
+                             uint64_t seed, const uint32_t *workgroup,
+                             vyre_device *device) {
+  static const uint8_t poisons[] = {0xA5, 0, 0xFF};
+  vyre_input inputs[MOST_BUFFERS];
+  vyre_arena arena;
+  vyre_binding_plan plan;
+  vyre_status st = {0};
+  bool all_pairs = strstr(name, "floats") || strstr(name, "integers");
+  size_t most = all_pairs ? 54 * 54 * 21 : 200; /* elements of what is open */
+  job j = {.name = name,
+           .program = program,
+           .inputs = inputs,
+           .poison = poisons[seed % 3]};
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  CHECK_OK(vyre_binding_plan_build(program, &arena, &plan, &st), st);
+  for (size_t i = 0; i < plan.binding_count; i++) {
+    const vyre_binding *b = &plan.bindings[i];
+    size_t size = b->has_static_byte_len
+                      ? (size_t)b->static_byte_len
+                      : most * (b->element_size ? b->element_size : 1);
+    if (b->input_index != VYRE_NO_INDEX) {
+      void *data = vyre_arena_alloc(&arena, size + 1, 0);
+      if (strcmp(b->name, "edges") == 0) {
+        size = fill_edges(data);
+      } else {
+        fill(data, size, program->buffers[b->buffer_index].element, &seed);
+      }
+      inputs[b->input_index] = (vyre_input){data, size};
+    }
+    if (b->output_index != VYRE_NO_INDEX)
+      j.outputs[b->output_index].size = size;
+  }
+  if (workgroup) memcpy(j.workgroup, workgroup, sizeof j.workgroup);
+  j.input_count = plan.input_count;
+  j.output_count = plan.output_count;
+  if (program->workgroup[1] > 1) j.grid[0] = j.grid[1] = 2;
+  if (all_pairs) j.grid[0] = (54 * 54 + 15) / 16; /* of edges */
+  unsigned failed = job_check(&j, device);
+  vyre_arena_finish(&arena);
+  return failed;
+}
+
+TEST(examples_do_the_same) {
+  vyre_device *device = open_ref();
+  unsigned failed = 0;
+  glob_t found;
+  CHECK(glob(VYRE_EXAMPLES_DIR "/*.vyre", 0, NULL, &found) == 0);
+  CHECK(found.gl_pathc >= 5);
+  for (size_t i = 0; i < found.gl_pathc; i++) {
+    size_t length;
+    char *text = read_file(found.gl_pathv[i], &length);
+    vyre_module *module = NULL;
+    vyre_status st = {0};
+    CHECK_OK(vyre_module_parse(text, length, found.gl_pathv[i],
+                               (vyre_allocator){0}, &module, NULL, &st),
+             st);
+    for (size_t k = 0; k < vyre_module_kernel_count(module); k++) {
+      failed += check_kernel(vyre_module_kernel(module, k), found.gl_pathv[i],
+                             12345, NULL, device);
+    }
+    vyre_module_release(module);
+    free(text);
+  }
+  globfree(&found);
+  vyre_device_release(device);
+  CHECK_U64(failed, 0);
+}
+
+/* --- kernels --------------------------------------------------------------------------- */
+
+/* What random programs hardly ever have. Buffers called `edges` hold the bits of
+ * floats around which things happen. */
+static const char *const kernels[] = {
+    /* leaving a grid loop, going on with its next round, leaving the kernel */
+    "kernel leaves workgroup(4)\n"
+    "buffer out : read_write u32[64] @0;\nuniform n : u32[8] @1;\n"
+    "{ let i = global_id.x; var sum = i;\n"
+    "  for (let k = 0u; k < 4 + n[0] % 4; k++) {\n"
+    "    if (i < 64) { out[i] = sum + k; }\n"
+    "    grid_barrier();\n"
+    "    if (k == 1) { continue; }\n"
+    "    sum = sum * 3 + out[(i + 1) % 64];\n"
+    "    if (n[1] % 2 == 0 && k == 3) { sum += 100; break; }\n"
+    "    grid_barrier();\n"
+    "    sum += k; }\n"
+    "  if (n[2] % 2 == 0) { return; }\n"
+    "  grid_barrier(); out[i] = sum; }\n",
+    /* the same, left in the other way */
+    "kernel leaves_more workgroup(4)\n"
+    "buffer out : read_write u32[64] @0;\nuniform n : u32[8] @1;\n"
+    "{ let i = global_id.x; var sum = i; let kept = f32(i) * 0.5;\n"
+    "  if (n[3] > 1000) { return; }\n"
+    "  for (let k = 3; k >= -2; k -= 2) {\n"
+    "    for (let m = 0; m <= k; m++) {\n"
+    "      out[i] = sum + u32(m);\n"
+    "      grid_barrier();\n"
+    "      sum = sum * 3 + out[i ^ 1];\n"
+    "      if (m == 1) { break; }\n"
+    "      grid_barrier(); }\n"
+    "    grid_barrier();\n"
+    "    sum += u32(kept); }\n"
+    "  out[i] = sum + u32(kept * 4.0); }\n",
+    /* only some leave; shared memory is zero again */
+    "kernel some_leave workgroup(8)\n"
+    "buffer out : read_write u32[64] @0;\nshared tile : u32[8];\n"
+    "shared small : u8[13];\n"
+    "{ let i = global_id.x; let l = local_id.x;\n"
+    "  out[i] = tile[l] + small[l]; tile[l] = i; small[l] = i;\n"
+    "  barrier(); out[i] += tile[7 - l] + small[7 - l];\n"
+    "  grid_barrier();\n"
+    "  out[i] += tile[l] * 1000 + small[12 - l] * 1000; tile[l] = out[i ^ 9];\n"
+    "  barrier(); out[i] += tile[7 - l]; if (i % 3 == 1) return;\n"
+    "  out[i] *= 7; }\n",
+    /* written before it is read, but only in the first phase */
+    "kernel zero_again workgroup(8)\n"
+    "buffer out : read_write u32[64] @0;\nshared tile : u32[8];\n"
+    "{ let i = global_id.x; let l = local_id.x; tile[l] = i + 1;\n"
+    "  barrier(); out[i] = tile[7 - l]; grid_barrier();\n"
+    "  out[i] = out[i] * 100 + tile[l]; }\n",
+    /* loops to the edge of their types */
+    "kernel edges_of_loops workgroup(4)\n"
+    "buffer out : write u64[32] @0;\n"
+    "{ let i = global_id.x; var n = 0u; var sum = 0ul;\n"
+    "  for (let k = 4294967290u; k <= 4294967295u; k += 1) "
+    "{ n++; sum += u64(k); }\n"
+    "  for (let k = 5u; k >= 0u; k -= 2) { n++; sum ^= u64(k) << n; }\n"
+    "  for (let k = -2147483646i; k >= -2147483648i; k--) "
+    "{ n++; sum += as_u64(i64(k)); }\n"
+    "  for (let k = 9223372036854775800l; k <= 9223372036854775807l; k += 3l) "
+    "{ n++; sum ^= as_u64(k); }\n"
+    "  for (let k = 18446744073709551610ul; k < 18446744073709551615ul; "
+    "k += 4ul) { n++; sum += k * 3ul; }\n"
+    "  out[i] = sum + u64(n); }\n",
+    /* while, with continue and break, next to variables */
+    "kernel whiles workgroup(16)\n"
+    "buffer x : read u32[] @0;\nbuffer out : write u32[64] @1;\n"
+    "{ let i = global_id.x; var n = 0u; var a = x[i]; var b = 1u;\n"
+    "  while (a != 1 && n < 300) { n++; let before = b; b = a;\n"
+    "    if (a % 2 == 0) { a /= 2; if (a % 5 == 0) continue; b += before; }\n"
+    "    else { a = a * 3 + 1; if (a > 5000) break; }\n"
+    "    a ^= before & 1 & n; }\n"
+    "  out[i] = n * 65536 + b; }\n",
+    /* every element type, narrow ones beside each other, in and out of range */
+    "kernel elements workgroup(8)\n"
+    "buffer a : read_write u8[37] @0;\nbuffer b : read_write i8[37] @1;\n"
+    "buffer c : read_write u16[37] @2;\nbuffer d : read_write i16[37] @3;\n"
+    "buffer e : read_write bool[37] @4;\nbuffer f : read_write f16[37] @5;\n"
+    "buffer g : read_write bf16[37] @6;\nbuffer h : read_write bytes[] @7;\n"
+    "buffer edges : read u32[] @8;\n"
+    "{ let i = i32(global_id.x) - 3; let v = as_f32(edges[i + 3]);\n"
+    "  a[i] = a[i] * 3 + edges[i]; b[i] = b[i] * 3 - i;\n"
+    "  c[i] = c[i] * 777 + edges[i]; d[i] = d[i] * 777 - i;\n"
+    "  e[i] = !e[i]; f[i] = v; g[i] = v; h[i] = h[i] + 255;\n"
+    "  if (i % 2 == 0) { f[i] = f[i] * v + 1.0; g[i] = g[i] / 3.0 + v; } }\n",
+    /* uniform() */
+    "kernel uniforms workgroup(4, 2, 3)\n"
+    "buffer x : read u32[] @0;\nbuffer out : write u32[96] @1;\n"
+    "{ let i = global_id.x + 8 * (global_id.y + 4 * global_id.z);\n"
+    "  let n = uniform(x[i] % 7); let w = uniform(f32(i) + 0.5);\n"
+    "  let d = uniform(u64(i) << 33u); let q = uniform(i > 3);\n"
+    "  var sum = 0u; for (let k = 0u; k < n; k++) { sum += k * uniform(i + k); "
+    "}\n"
+    "  out[i] = sum + u32(w * 2.0) + u32(d >> 31u) + u32(q); }\n",
+    /* every operation on floats, on every pair */
+    "kernel floats workgroup(16)\n"
+    "buffer edges : read u32[] @0;\nbuffer out : write f32[] @1;\n"
+    "buffer bits : write u32[] @2;\n"
+    "{ let i = global_id.x; let a = as_f32(edges[i % 54]); \n"
+    "  let b = as_f32(edges[i / 54]); let c = as_f32(edges[i * 7 % 54]);\n"
+    "  let p = i * 21;\n"
+    "  out[p] = a + b; out[p + 1] = a - b; out[p + 2] = a * b;\n"
+    "  out[p + 3] = a / b; out[p + 4] = fma(a, b, c); out[p + 5] = sqrt(a);\n"
+    "  out[p + 6] = min(a, b); out[p + 7] = max(a, b); out[p + 8] = abs(a);\n"
+    "  out[p + 9] = -a; out[p + 10] = floor(a); out[p + 11] = ceil(a);\n"
+    "  out[p + 12] = trunc(a); out[p + 13] = round(a); out[p + 14] = rint(a);\n"
+    "  out[p + 15] = sign(a); out[p + 16] = f32(edges[i % 54]);\n"
+    "  out[p + 17] = f32(as_i32(edges[i % 54]));\n"
+    "  out[p + 18] = f32(u64(edges[i % 54]) * 4294967299ul);\n"
+    "  out[p + 19] = f32(as_i64(u64(edges[i % 54]) * 4294967299ul));\n"
+    "  out[p + 20] = fma(a, b, -(a * b));\n"
+    "  bits[i] = u32(a) ^ as_u32(i32(a)) * 3 ^ u32(u64(a) >> 32u) * 5 ^\n"
+    "    u32(as_u64(i64(a)) >> 29u) * 7 ^ u32(a < b) * 11 ^ u32(a <= b) * 13 "
+    "^\n"
+    "    u32(a == b) * 17 ^ u32(a != b) * 19 ^ u32(a > b) * 23 ^\n"
+    "    u32(a >= b) * 29 ^ u32(bool(a)) * 31 ^ u32(u64(a)); }\n",
+    /* and on integers */
+    "kernel integers workgroup(16)\n"
+    "buffer edges : read u32[] @0;\nbuffer out : write u32[] @1;\n"
+    "buffer wide : write u64[] @2;\n"
+    "{ let i = global_id.x; let a = edges[i % 54]; let b = edges[i / 54];\n"
+    "  let s = as_i32(a); let t = as_i32(b);\n"
+    "  let aa = u64(a) << 32u | u64(b); let bb = u64(b) * u64(a * 3);\n"
+    "  let ss = as_i64(aa); let tt = as_i64(bb);\n"
+    "  out[i * 9] = a / b; out[i * 9 + 1] = a % b; \n"
+    "  out[i * 9 + 2] = as_u32(s / t); out[i * 9 + 3] = as_u32(s % t);\n"
+    "  out[i * 9 + 4] = a << b ^ a >> b; out[i * 9 + 5] = as_u32(s >> b);\n"
+    "  out[i * 9 + 6] = clz(a) + 64 * ctz(a) + 4096 * popcount(a);\n"
+    "  out[i * 9 + 7] = min(a, b) * 3 ^ as_u32(max(s, t));\n"
+    "  out[i * 9 + 8] = u32(a < b) + 2 * u32(s < t) + 4 * u32(aa < bb) +\n"
+    "    8 * u32(ss < tt) + 16 * u32(ss <= tt) + 32 * u32(aa == bb);\n"
+    "  wide[i * 9] = aa / bb; wide[i * 9 + 1] = aa % bb;\n"
+    "  wide[i * 9 + 2] = as_u64(ss / tt); wide[i * 9 + 3] = as_u64(ss % tt);\n"
+    "  wide[i * 9 + 4] = aa << b ^ aa >> b; wide[i * 9 + 5] = as_u64(ss >> "
+    "b);\n"
+    "  wide[i * 9 + 6] = clz(aa) + 128ul * ctz(bb) + popcount(aa) * 9999ul;\n"
+    "  wide[i * 9 + 7] = min(aa, bb) * 3ul ^ as_u64(max(ss, tt));\n"
+    "  wide[i * 9 + 8] = aa * bb - as_u64(abs(ss)) + as_u64(sign(tt)); }\n",
+    /* rows and columns, of sizes that fit, and that do not: an access that is
+     * not checked is one that is proven, and the interpreter tells if it is
+     * outside all the same */
+    "kernel plates workgroup(4, 4)\n"
+    "buffer x : read u32[] @0;\nbuffer out : read_write u32[] @1;\n"
+    "uniform n : u32[8] @2;\nbuffer sums : read_write u32[2] @3;\n"
+    "{ let w = n[0] % 40; let h = min(len(x), len(out)) / w;\n"
+    "  let px = global_id.x + n[1] % 34; let py = global_id.y + n[2] % 30;\n"
+    "  if (px < w && py < h) {\n"
+    "    let left = max(px, 1) - 1; let right = min(px + 1, w - 1);\n"
+    "    let above = max(py, 1) - 1; let below = min(py + 1, h - 1);\n"
+    "    out[py * w + px] = x[py * w + left] + x[py * w + right] +\n"
+    "      x[above * w + px] + x[below * w + px]; }\n"
+    "  let q = n[3]; let column = global_id.x + n[4];\n"
+    "  if (len(x) / q >= q && py < q && column < q)\n"
+    "    atomic_xor(sums[0], x[py * q + global_id.x + n[4]]);\n"
+    "  if (u64(w) * u64(n[5]) <= u64(len(x)) && px < w && py < n[5])\n"
+    "    atomic_add(sums[1], x[py * w + px]); }\n",
+    /* places, distances, halves: what is left of a length */
+    "kernel places workgroup(32)\n"
+    "buffer x : read u32[] @0;\nbuffer out : write u32[] @1;\n"
+    "uniform n : u32[8] @2;\nshared part : u32[32];\n"
+    "{ let l = local_id.x; let i = global_id.x + n[0] % 200; var sum = 0u;\n"
+    "  let m = n[1] % 9; part[l] = i;\n"
+    "  if (i < len(x) && m <= len(x) - i)\n"
+    "    for (let k = 0u; k < m; k++) { sum += x[i + k]; }\n"
+    "  barrier(); var half = 16u;\n"
+    "  while (half > 0) { if (l < half) part[l] += part[l + half];\n"
+    "    barrier(); half /= 2; }\n"
+    "  var d = 1u; while (d < 32) { if (l >= d) sum += part[l - d]; d *= 2; }\n"
+    "  var k = i; while (k * 3 + 2 < len(x) && k < 9000) {\n"
+    "    sum += x[k * 3 + 2]; k += 1 + n[2] % 7; }\n"
+    "  if (len(x) > 0) sum += x[sum % len(x)] + x[len(x) - 1];\n"
+    "  if (i / 3 < len(x) / 4) sum += x[i / 3 * 4 + 3];\n"
+    "  let s = i32(l) - as_i32(n[3] % 40); if (s >= 0) sum += part[s];\n"
+    "  if (i < len(out)) out[len(out) - 1 - i] = sum; }\n",
+};
+
+static vyre_program *parse_one(const char *text, vyre_module **module) {
+  vyre_status st = {0};
+  CHECK_OK(vyre_module_parse(text, strlen(text), "kernel.vyre",
+                             (vyre_allocator){0}, module, NULL, &st),
+           st);
+  return vyre_module_kernel(*module, 0);
+}
+
+TEST(kernels_do_the_same) {
+  vyre_device *device = open_ref();
+  unsigned failed = 0;
+  for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
+    vyre_module *module = NULL;
+    vyre_program *program = parse_one(kernels[i], &module);
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+      failed +=
+          check_kernel(program, vyre_program_name(program), seed, NULL, device);
+    }
+    vyre_module_release(module);
+  }
+  vyre_device_release(device);
+  CHECK_U64(failed, 0);
+}
+
+/* Another workgroup than the program's: what was proven with that of the program
+ * does not hold. */
+TEST(other_workgroups_do_the_same) {
+  static const char text[] =
+      "kernel other workgroup(8)\n"
+      "buffer out : write u32[64] @0;\nshared tile : u32[8];\n"
+      "{ let l = local_id.x; let i = global_id.x; tile[l] = i + 1; barrier();\n"
+      "  out[i] = tile[7 - l % 8] * 100 + tile[l] + workgroup_size.x * 10000 "
+      "+\n"
+      "    uniform(i) * 1000000; }\n";
+  static const uint32_t sizes[][3] = {
+      {1, 1, 1}, {4, 1, 1}, {8, 1, 1}, {16, 1, 1}, {64, 1, 1}};
+  vyre_device *device = open_ref();
+  vyre_module *module = NULL;
+  vyre_program *program = parse_one(text, &module);
+  unsigned failed = 0;
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    failed += check_kernel(program, "other", i, sizes[i], device);
+  }
+  vyre_module_release(module);
+  vyre_device_release(device);
+  CHECK_U64(failed, 0);
+}
+
+/* --- passes ------------------------------------------------------------------------------ */
+
+static bool count_out(void *self, const char *text, size_t length) {
+  (void)text;
+  *(size_t *)self += length;
+  return true;
+}
+
+/* Each pass leaves a kernel that verifies and prints. */
+TEST(every_pass_verifies) {
+  for (uint64_t seed = 0; seed < SEEDS / 10; seed++) {
+    vyre_generate_options options = {
+        .seed = seed, .math = true, .no_f64 = seed % 2 == 1};
+    vyre_generated *g = NULL;
+    vyre_status st = {0};
+    CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
+    for (size_t i = 0; i < TARGETS; i++) {
+      vyre__target target = target_of(targets[i].lacks);
+      for (int pass = VYRE__PASS_INLINE; pass < VYRE__PASS_COUNT; pass++) {
+        const vyre__low_kernel *k = NULL;
+        vyre_program *inlined = NULL;
+        vyre_arena arena;
+        size_t length = 0;
+        vyre_arena_init(&arena, (vyre_allocator){0});
+        st = (vyre_status){0};
+        vyre_code code =
+            vyre__lower(vyre_generated_program(g), &target, (vyre__pass)pass,
+                        &arena, &k, &inlined, &st);
+        if (code != VYRE_OK && code != VYRE_UNSUPPORTED_FEATURE) {
+          printf("    seed %llu, target %s, pass %d\n",
+                 (unsigned long long)seed, targets[i].name, pass);
+          CHECK_OK(code, st);
+        }
+        CHECK((k != NULL) == (code == VYRE_OK && pass != VYRE__PASS_INLINE));
+        if (k) CHECK(vyre__low_print(k, (vyre_writer){count_out, &length}));
+        CHECK(!k || length > 100);
+        vyre_program_release(inlined);
+        vyre_arena_finish(&arena);
+      }
+    }
+    vyre_generated_release(g);
+  }
+}
+
+static unsigned sweep_lacks;
+
+static vyre_code lower_with(vyre_allocator allocator, vyre_status *st) {
+  static const char text[] =
+      "kernel sweeps workgroup(8)\n"
+      "buffer out : read_write u8[64] @0;\nshared tile : u64[8];\n"
+      "{ let l = local_id.x; var sum = u64(l); tile[l] = sum; barrier();\n"
+      "  for (let k = 0u; k < len(out); k++) { grid_barrier();\n"
+      "    while (sum < 9ul) { sum += tile[7 - l] + u64(exp(f32(l))); } }\n"
+      "  out[l] = u32(sum); }\n";
+  vyre_module *module = NULL;
+  vyre_arena arena;
+  vyre__target target = target_of(sweep_lacks);
+  const vyre__low_kernel *k = NULL;
+  vyre_arena_init(&arena, allocator);
+  vyre_code code = vyre_module_parse(text, strlen(text), "k.vyre", allocator,
+                                     &module, NULL, st);
+  if (code == VYRE_OK) {
+    code = vyre__lower(vyre_module_kernel(module, 0), &target,
+                       VYRE__PASS_CONTROL, &arena, &k, NULL, st);
+  }
+  vyre_arena_finish(&arena);
+  vyre_module_release(module);
+  return code;
+}
+
+TEST(no_memory) {
+  static const unsigned lacks[] = {0, BITS | SOFT | U32 | NO_U64 | NO_NARROW};
+  for (size_t i = 0; i < 2; i++) {
+    vyre_status st = {0};
+    sweep_lacks = lacks[i];
+    CHECK_OK(lower_with((vyre_allocator){0}, &st),
+             st); /* libraries are there */
+    CHECK(sweep_allocations(lower_with) > 20);
+  }
+}
+
+/* --- fuel -------------------------------------------------------------------------------- */
+
+/* Whether the kernel, whose only buffer is an output of one u32, ends with this
+ * much fuel. */
+static bool ends_on_ref(vyre_device *device, vyre_program *program,
+                        uint64_t fuel) {
+  uint32_t out = 0;
+  vyre_output output = {&out, sizeof out};
+  vyre_pipeline *pipeline = NULL;
+  vyre_status st = {0};
+  CHECK_OK(vyre_pipeline_compile(device, program, NULL, &pipeline, NULL, &st),
+           st);
+  vyre_dispatch_desc desc = {
+      .outputs = &output, .output_count = 1, .max_iterations = fuel};
+  vyre_code code = vyre_dispatch(pipeline, &desc, &st);
+  CHECK(code == VYRE_OK || st.kind == VYRE_KIND_OUT_OF_FUEL);
+  vyre_pipeline_release(pipeline);
+  return code == VYRE_OK;
+}
+
+static bool ends_lowered(vyre_program *program, uint32_t fuel) {
+  uint32_t out = 0;
+  vyre__low_binding buffers[4] = {{&out, 1}};
+  vyre__low_launch launch = {
+      .buffers = buffers, .grid = {1, 1, 1}, .fuel = fuel, .most = 1000000};
+  const vyre__low_kernel *k = NULL;
+  vyre_status st = {0};
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  CHECK_OK(
+      vyre__lower(program, NULL, VYRE__PASS_CONTROL, &arena, &k, NULL, &st),
+      st);
+  vyre_code code = vyre__low_interpret(k, &launch, (vyre_allocator){0}, &st);
+  CHECK(code == VYRE_OK || st.kind == VYRE_KIND_OUT_OF_FUEL);
+  vyre_arena_finish(&arena);
+  return code == VYRE_OK;
+}
+
+TEST(fuel_runs_out_at_the_same_round) {
+  static const char *const texts[] = {
+      "kernel a workgroup(4)\nbuffer out : write u32[1] @0;\n"
+      "{ var n = 0u; while (n < 10 + local_id.x) { n++; } "
+      "if (n == 13) { out[0] = n; } }\n",
+      "kernel b workgroup(1)\nbuffer out : write u32[1] @0;\n"
+      "{ var n = 0u; var m = 0u; while (n < 10) { for (let k = 0; k < 5; k++) "
+      "{ if (n == 7) continue; m++; } n++; } out[0] = m; }\n",
+      /* across a grid barrier */
+      "kernel c workgroup(1)\nbuffer out : write u32[1] @0;\n"
+      "{ var n = 0u; while (n < 6) { n++; } grid_barrier(); "
+      "while (n < 11) { n += 1; if (n == 9) continue; } out[0] = n; }\n",
+      "kernel d workgroup(1)\nbuffer out : write u32[1] @0;\n"
+      "{ var n = 0u; while (true) { n++; if (n > 9) break; } out[0] = n; }\n",
+      "kernel e workgroup(1)\nbuffer out : write u32[1] @0;\n"
+      "{ var n = 1u; while (n < 9) { n *= 3; } for (let k = 0u; k < n; k++) "
+      "{ if (k == 4) continue; out[0] = k; } }\n",
+  };
+  vyre_device *device = open_ref();
+  unsigned failed = 0;
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    vyre_module *module = NULL;
+    vyre_program *program = parse_one(texts[i], &module);
+    for (uint32_t fuel = 1; fuel < 80; fuel++) {
+      bool ref = ends_on_ref(device, program, fuel);
+      bool lowered = ends_lowered(program, fuel);
+      /* Rounds of a loop that ends by itself count on ref only. */
+      if (ref == lowered || (lowered && strchr("be", texts[i][7]))) continue;
+      printf("    kernel %s with fuel %u: ref %s\n", vyre_program_name(program),
+             fuel,
+             ref ? "ends, lowered does not" : "does not end, lowered does");
+      failed++;
+    }
+    vyre_module_release(module);
+  }
+  vyre_device_release(device);
+  CHECK_U64(failed, 0);
+}
+
+/* --- random programs ------------------------------------------------------------------- */
+
+static uint64_t number_of(const char *name, uint64_t otherwise) {
+  const char *text = getenv(name);
+  return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static unsigned check_seed(uint64_t seed, vyre_device *device) {
+  static const uint8_t poisons[] = {0, 0xA5, 0xFF};
+  static const uint32_t sizes[] = {24, 8, 60, 24, 120};
+  vyre_generate_options options = {.seed = seed,
+                                   .statements = sizes[seed % 5],
+                                   .max_invocations = seed % 7 ? 48 : 200,
+                                   .math = seed % 4 == 3,
+                                   .no_f64 = seed % 2 == 1,
+                                   .no_atomics64 = seed % 2 == 1};
+  vyre_generated *g = NULL;
+  vyre_status st = {0};
+  CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
+  char name[64];
+  snprintf(name, sizeof name, "VYRE_LOWER_SEED=%llu", (unsigned long long)seed);
+  job j = {.name = name,
+           .program = vyre_generated_program(g),
+           .poison = poisons[seed % 3]};
+  j.inputs = vyre_generated_inputs(g, &j.input_count);
+  const vyre_output *outputs = vyre_generated_outputs(g, &j.output_count);
+  CHECK(j.output_count <= MOST_BUFFERS &&
+        j.program->buffer_count <= MOST_BUFFERS - 8);
+  memcpy(j.outputs, outputs, j.output_count * sizeof *outputs);
+  memcpy(j.grid, vyre_generated_grid(g), sizeof j.grid);
+  unsigned failed = job_check(&j, device);
+  vyre_generated_release(g);
+  return failed;
+}
+
+TEST(random_programs_do_the_same) {
+  vyre_device *device = open_ref();
+  uint64_t first = number_of("VYRE_LOWER_FIRST", 0);
+  uint64_t count = number_of("VYRE_LOWER_SEEDS", SEEDS);
+  unsigned failed = 0;
+  if (getenv("VYRE_LOWER_SEED")) {
+    first = number_of("VYRE_LOWER_SEED", 0);
+    count = 1;
+  }
+  runs = refused = 0;
+  for (uint64_t seed = first; seed < first + count && failed < 20; seed++) {
+    failed += check_seed(seed, device);
+  }
+  vyre_device_release(device);
+  printf("    %u runs, %u refused by their target\n", runs, refused);
+  CHECK_U64(failed, 0);
+}
+
+TEST_MAIN(TEST_ENTRY(examples_do_the_same), TEST_ENTRY(kernels_do_the_same),
+          TEST_ENTRY(other_workgroups_do_the_same),
+          TEST_ENTRY(every_pass_verifies), TEST_ENTRY(no_memory),
+          TEST_ENTRY(fuel_runs_out_at_the_same_round),
+          TEST_ENTRY(random_programs_do_the_same))

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* From one array of instructions to the next, everything through low->emit. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "lower/numbers.h"
+
+enum { NOT_FOLDED, TAKES_THEN, TAKES_ELSE };
+
+typedef struct frame {
+  size_t begin;   /* of the log */
+  uint8_t folded; /* an IF whose condition turned out to be known */
+  bool is_loop;
+} frame;
+
+typedef struct rewriter {
+  vyre__low *low;
+  const vyre__low *from;
+  vyre__val *map;  /* per old value */
+  uint32_t *match; /* IF: its ELSE or END; ELSE, LOOP: its END */
+  frame *frames;
+  size_t depth;
+  uint32_t *high_var; /* per variable that becomes two: the other half */
+} rewriter;
+
+/* Where each block goes on; gives how deep blocks nest. */
+static size_t find_matches(const vyre__low *from, uint32_t *match,
+                           uint32_t *stack) {
+  size_t depth = 0, deepest = 0;
+  for (uint32_t i = 0; i < from->count; i++) {
+    switch ((vyre__low_op)from->code[i].op) {
+      case VYRE__LOW_IF:
+      case VYRE__LOW_LOOP:
+        stack[depth++] = i;
+        if (depth > deepest) deepest = depth;
+        break;
+      case VYRE__LOW_ELSE:
+        match[stack[depth - 1]] = i;
+        stack[depth - 1] = i;
+        break;
+      case VYRE__LOW_END:
+        match[stack[--depth]] = i;
+        break;
+      default:
+        break;
+    }
+  }
+  return deepest;
+}
+
+static void forget_set(rewriter *r, uint32_t loop) {
+  for (uint32_t i = loop + 1; i < r->match[loop]; i++) {
+    const vyre__low_inst *inst = &r->from->code[i];
+    if (inst->op == VYRE__LOW_SET) {
+      vyre__low_forget(r->low, inst->aux);
+      if (r->high_var && r->high_var[inst->aux]) {
+        vyre__low_forget(r->low, r->high_var[inst->aux]);
+      }
+    }
+  }
+}
+
+static void begin_loop(rewriter *r, uint32_t i) {
+  vyre__low *low = r->low;
+  vyre__low_loop *loop = &low->loops[r->from->code[i].aux];
+  loop->first = r->map[loop->first];
+  loop->bound = r->map[loop->bound];
+  r->frames[r->depth++] = (frame){.begin = low->log_count, .is_loop = true};
+  forget_set(r, i);
+  if (low->adds_fuel) vyre__low_forget(low, low->fuel_var);
+  (void)vyre__low_loop_begin(low, r->from->code[i].aux);
+}
+
+/* Gives the instruction to go on behind. */
+static uint32_t begin_if(rewriter *r, uint32_t i) {
+  const vyre__low_inst *inst = &r->from->code[i];
+  vyre__low *low = r->low;
+  vyre__val condition = r->map[inst->a];
+  uint64_t known;
+  if (!vyre__low_known(low, condition, &known)) {
+    size_t begin = vyre__low_if(low, condition, inst->hints);
+    r->frames[r->depth++] = (frame){.begin = begin};
+    return i;
+  }
+  r->frames[r->depth++] = (frame){.folded = known ? TAKES_THEN : TAKES_ELSE};
+  if (known) return i;
+  uint32_t next = r->match[i];
+  /* Behind ELSE the other arm; END closes the frame by itself. */
+  return r->from->code[next].op == VYRE__LOW_ELSE ? next : next - 1;
+}
+
+static uint32_t control(rewriter *r, uint32_t i) {
+  vyre__low *low = r->low;
+  frame *top = r->depth ? &r->frames[r->depth - 1] : NULL;
+  switch ((vyre__low_op)r->from->code[i].op) {
+    case VYRE__LOW_IF:
+      return begin_if(r, i);
+    case VYRE__LOW_LOOP:
+      begin_loop(r, i);
+      return i;
+    case VYRE__LOW_ELSE:
+      if (top->folded == TAKES_THEN) return r->match[i] - 1; /* to END */
+      if (!top->folded) vyre__low_else(low, top->begin);
+      return i;
+    case VYRE__LOW_STEP:
+      vyre__low_to_step(low);
+      return i;
+    default: /* END */
+      if (!top->folded) vyre__low_end(low, top->begin);
+      r->depth--;
+      return i;
+  }
+}
+
+/* GET and SET of a variable that became two. */
+static void pair_variable(rewriter *r, uint32_t i) {
+  vyre__low *low = r->low;
+  const vyre__low_inst *inst = &r->from->code[i];
+  uint32_t high = r->high_var[inst->aux];
+  if (low->no_memory) return;
+  if (inst->op == VYRE__LOW_GET) {
+    vyre__val lo = vyre__low_get(low, inst->aux), hi = vyre__low_get(low, high);
+    r->map[i] = vyre__low_push(low, &(vyre__low_inst){.op = VYRE__LOW_PAIR,
+                                                      .type = VYRE_TYPE_U64,
+                                                      .v = {lo, hi, 0, 0}});
+    return;
+  }
+  vyre__low_inst value = low->code[r->map[inst->a]];
+  vyre__low_set(low, inst->aux, value.a);
+  vyre__low_set(low, high, value.b);
+}
+
+static void one(rewriter *r, uint32_t i) {
+  vyre__low *low = r->low;
+  vyre__low_inst inst = r->from->code[i];
+  const vyre__low_info *info = &vyre__low_ops[inst.op];
+  bool pairs = low->splits_u64 &&
+               (inst.op == VYRE__LOW_GET || inst.op == VYRE__LOW_SET) &&
+               r->from->vars[inst.aux].type == VYRE_TYPE_U64;
+  if (pairs) {
+    pair_variable(r, i);
+    return;
+  }
+  if (inst.op == VYRE__LOW_GET) {
+    r->map[i] = vyre__low_get(low, inst.aux);
+    return;
+  }
+  if (inst.op == VYRE__LOW_SET) {
+    vyre__low_set(low, inst.aux, r->map[inst.a]);
+    return;
+  }
+  for (unsigned k = 0; k < info->operands; k++) {
+    if (inst.v[k]) inst.v[k] = r->map[inst.v[k]];
+  }
+  r->map[i] = low->emit(low, &inst);
+}
+
+bool vyre__low_copy_tables(vyre__low *low, const vyre__low *from) {
+  memcpy(low->workgroup, from->workgroup, sizeof low->workgroup);
+  low->access_count = from->access_count;
+  low->proven_count = from->proven_count;
+  for (size_t i = 0; i < from->buffer_count; i++) {
+    (void)vyre__low_new_buffer(low, &from->buffers[i]);
+  }
+  for (size_t i = 0; i < from->var_count; i++) {
+    vyre_type type = vyre__numbers_type(low, (vyre_type)from->vars[i].type);
+    if (low->splits_u64 && type == VYRE_TYPE_U64) type = VYRE_TYPE_U32;
+    (void)vyre__low_new_var(low, from->vars[i].name, type);
+  }
+  if (!vyre__reserve(low->allocator, &low->loops, &low->loop_capacity,
+                     from->loop_count, sizeof *low->loops, true)) {
+    return false;
+  }
+  if (from->loop_count) {
+    memcpy(low->loops, from->loops, sizeof *low->loops * from->loop_count);
+  }
+  low->loop_count = from->loop_count;
+  return !low->no_memory;
+}
+
+/* The upper halves of variables, behind all others. */
+static bool split_variables(rewriter *r, vyre_arena *scratch) {
+  const vyre__low *from = r->from;
+  r->high_var = vyre__arena_array(scratch, from->var_count, sizeof(uint32_t));
+  if (!r->high_var) return false;
+  for (size_t i = 0; i < from->var_count; i++) {
+    r->high_var[i] = 0;
+    if (from->vars[i].type != VYRE_TYPE_U64) continue;
+    r->high_var[i] =
+        vyre__low_new_var(r->low, from->vars[i].name, VYRE_TYPE_U32);
+  }
+  for (size_t i = 0; i < r->low->loop_count; i++) {
+    if (r->high_var[r->low->loops[i].var]) r->low->loops[i].is_counted = false;
+  }
+  return !r->low->no_memory;
+}
+
+void vyre__low_rewrite(vyre__low *low, const vyre__low *from,
+                       vyre_arena *scratch) {
+  rewriter r = {.low = low, .from = from};
+  uint32_t *stack = vyre__arena_array(scratch, from->count, sizeof *stack);
+  r.map = vyre__arena_array(scratch, from->count, sizeof *r.map);
+  r.match = vyre__arena_array(scratch, from->count, sizeof *r.match);
+  if (!stack || !r.map || !r.match || !vyre__low_copy_tables(low, from) ||
+      (low->splits_u64 && !split_variables(&r, scratch))) {
+    low->no_memory = true;
+    return;
+  }
+  size_t depth = find_matches(from, r.match, stack);
+  r.frames = vyre__arena_array(scratch, depth + 1, sizeof *r.frames);
+  if (!r.frames) {
+    low->no_memory = true;
+    return;
+  }
+  memset(r.map, 0, sizeof *r.map * from->count);
+  if (low->adds_fuel) {
+    low->fuel_var = vyre__low_new_var(low, "fuel", VYRE_TYPE_U32);
+    vyre__low_set(
+        low, low->fuel_var,
+        vyre__low_push(low, &(vyre__low_inst){.op = VYRE__LOW_FUEL,
+                                              .type = VYRE_TYPE_U32}));
+  }
+  for (uint32_t i = 1; i < from->count; i++) {
+    if (low->no_memory || low->code_failed != VYRE_OK) return;
+    low->here = from->places[i];
+    if (vyre__low_ops[from->code[i].op].flags & VYRE__LOWF_CONTROL) {
+      i = control(&r, i);
+    } else {
+      one(&r, i);
+    }
+  }
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "lower/write.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+void vyre__low_begin(vyre__low *low, const vyre_program *program,
+                     const vyre__target *target, vyre_allocator allocator,
+                     vyre_status *st) {
+  *low = (vyre__low){.allocator = allocator,
+                     .target = target,
+                     .program = program,
+                     .st = st,
+                     .code_failed = VYRE_OK,
+                     .uniform_buffer = {VYRE_NO_INDEX, VYRE_NO_INDEX},
+                     .emit = vyre__low_simplify};
+  vyre__low_push(low, &(vyre__low_inst){.op = VYRE__LOW_NONE});
+}
+
+void vyre__low_finish(vyre__low *low) {
+  vyre_allocator a = low->allocator;
+  vyre__reserve_free(a, &low->code, &low->code_capacity, sizeof *low->code);
+  vyre__reserve_free(a, &low->places, &low->place_capacity,
+                     sizeof *low->places);
+  vyre__reserve_free(a, &low->vars, &low->var_capacity, sizeof *low->vars);
+  vyre__reserve_free(a, &low->current, &low->current_capacity,
+                     sizeof *low->current);
+  vyre__reserve_free(a, &low->buffers, &low->buffer_capacity,
+                     sizeof *low->buffers);
+  vyre__reserve_free(a, &low->loops, &low->loop_capacity, sizeof *low->loops);
+  vyre__reserve_free(a, &low->log, &low->log_capacity, sizeof *low->log);
+  vyre__reserve_free(a, &low->facts, &low->fact_capacity, sizeof *low->facts);
+}
+
+/* Room for one more; sets no_memory if there is none. */
+static bool grow(vyre__low *low, void *array, size_t *capacity, size_t count,
+                 size_t size) {
+  if (count < *capacity) return true;
+  if (vyre__reserve(low->allocator, array, capacity, count + 1, size, false)) {
+    return true;
+  }
+  low->no_memory = true;
+  return false;
+}
+
+/* Instruction numbers are 32 bits; a program that needs more was refused long
+ * before (V107), this is the belt. */
+enum { MAX_INSTRUCTIONS = 1 << 28 };
+
+vyre__val vyre__low_push(vyre__low *low, const vyre__low_inst *inst) {
+  size_t n = low->count;
+  if (low->no_memory || n >= MAX_INSTRUCTIONS ||
+      !grow(low, &low->code, &low->code_capacity, n, sizeof *low->code) ||
+      !grow(low, &low->places, &low->place_capacity, n, sizeof *low->places) ||
+      (low->wants_facts &&
+       !grow(low, &low->facts, &low->fact_capacity, n, sizeof *low->facts))) {
+    low->no_memory = true;
+    return 0;
+  }
+  vyre__low_inst copy = *inst; /* it may lie in the array */
+  low->code[n] = copy;
+  low->places[n] = low->here;
+  low->count++;
+  if (low->wants_facts) {
+    low->facts[n] =
+        n == 0 ? vyre__fact_any() : vyre__fact_of(low->code, low->facts, &copy);
+  }
+  return (vyre__val)n;
+}
+
+vyre__val vyre__low_bits(vyre__low *low, vyre_type type, uint64_t bits) {
+  return vyre__low_push(low, &(vyre__low_inst){.op = VYRE__LOW_CONST,
+                                               .type = (uint8_t)type,
+                                               .c = (uint32_t)bits,
+                                               .d = (uint32_t)(bits >> 32)});
+}
+
+uint32_t vyre__low_new_var(vyre__low *low, const char *name, vyre_type type) {
+  if (!grow(low, &low->vars, &low->var_capacity, low->var_count,
+            sizeof *low->vars) ||
+      !grow(low, &low->current, &low->current_capacity, low->var_count,
+            sizeof *low->current)) {
+    return 0;
+  }
+  low->vars[low->var_count] = (vyre__low_var){name, (uint8_t)type};
+  low->current[low->var_count] = 0;
+  return (uint32_t)low->var_count++;
+}
+
+uint32_t vyre__low_new_buffer(vyre__low *low, const vyre__low_buffer *buffer) {
+  if (!grow(low, &low->buffers, &low->buffer_capacity, low->buffer_count,
+            sizeof *low->buffers)) {
+    return 0;
+  }
+  low->buffers[low->buffer_count] = *buffer;
+  return (uint32_t)low->buffer_count++;
+}
+
+/* --- folding ---------------------------------------------------------------- */
+
+static bool is_float(unsigned type) {
+  return type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64;
+}
+
+static uint64_t ones(unsigned type) {
+  if (type == VYRE_TYPE_BOOL) return 1;
+  return type == VYRE_TYPE_U32 ? UINT32_MAX : UINT64_MAX;
+}
+
+/* All operands known. Float arithmetic is left to the target: only bits move. */
+static vyre__val fold_known(vyre__low *low, const vyre__low_inst *inst) {
+  const vyre__low_info *info = &vyre__low_ops[inst->op];
+  uint64_t args[3] = {0, 0, 0}, out;
+  if (info->operands == 0 || info->operands > 3 ||
+      (info->flags & VYRE__LOWF_PURE_HIGH) != VYRE__LOWF_PURE) {
+    return 0;
+  }
+  for (unsigned i = 0; i < info->operands; i++) {
+    if (!vyre__low_known(low, inst->v[i], &args[i])) return 0;
+  }
+  vyre_type from = vyre__low_type_of(low, inst->a);
+  bool moves = inst->op == VYRE__LOW_BITCAST || inst->op == VYRE__LOW_SELECT ||
+               inst->op == VYRE__LOW_FNEG || inst->op == VYRE__LOW_FABS;
+  if ((is_float(from) || is_float(inst->type)) && !moves) return 0;
+  if (!vyre__low_eval((vyre__low_op)inst->op, from, (vyre_type)inst->type, args,
+                      &out)) {
+    return 0;
+  }
+  return vyre__low_bits(low, (vyre_type)inst->type, out);
+}
+
+/* b is known: x op constant. */
+static vyre__val fold_right(vyre__low *low, const vyre__low_inst *inst,
+                            uint64_t b) {
+  unsigned type = vyre__low_type_of(low, inst->a);
+  switch ((vyre__low_op)inst->op) {
+    case VYRE__LOW_ADD:
+    case VYRE__LOW_SUB:
+    case VYRE__LOW_SHL:
+    case VYRE__LOW_SHR_U:
+    case VYRE__LOW_SHR_S:
+      return b == 0 ? inst->a : 0;
+    case VYRE__LOW_OR:
+    case VYRE__LOW_XOR:
+      if (b == 0) return inst->a;
+      return inst->op == VYRE__LOW_OR && b == ones(type) ? inst->b : 0;
+    case VYRE__LOW_AND:
+      if (b == 0) return inst->b;
+      return b == ones(type) ? inst->a : 0;
+    case VYRE__LOW_MUL:
+      if (b == 0) return inst->b;
+      return b == 1 ? inst->a : 0;
+    case VYRE__LOW_DIV_U:
+    case VYRE__LOW_DIV_S:
+      return b == 1 ? inst->a : 0;
+    default:
+      return 0;
+  }
+}
+
+static bool is_commutative(vyre__low_op op) {
+  return op == VYRE__LOW_ADD || op == VYRE__LOW_MUL || op == VYRE__LOW_AND ||
+         op == VYRE__LOW_OR || op == VYRE__LOW_XOR;
+}
+
+/* One operand, made by an operation that this one undoes. */
+static vyre__val fold_unary(const vyre__low *low, const vyre__low_inst *inst) {
+  const vyre__low_inst *a = &low->code[inst->a];
+  switch ((vyre__low_op)inst->op) {
+    case VYRE__LOW_BITCAST:
+      if (a->type == inst->type) return inst->a;
+      if (a->op == VYRE__LOW_BITCAST && low->code[a->a].type == inst->type) {
+        return a->a;
+      }
+      return 0;
+    case VYRE__LOW_NOT:
+      return a->op == VYRE__LOW_NOT ? a->a : 0;
+    case VYRE__LOW_TRUNC:
+      if ((a->op == VYRE__LOW_ZEXT || a->op == VYRE__LOW_SEXT) &&
+          low->code[a->a].type == inst->type) {
+        return a->a;
+      }
+      return 0;
+    default:
+      return 0;
+  }
+}
+
+vyre__val vyre__low_simplify(vyre__low *low, const vyre__low_inst *given) {
+  vyre__low_inst inst = *given;
+  const vyre__low_info *info = &vyre__low_ops[inst.op];
+  if (low->no_memory) return 0;
+  if (!(info->flags & VYRE__LOWF_PURE) || info->operands == 0) {
+    return vyre__low_push(low, &inst);
+  }
+  uint64_t bits;
+  vyre__val known = fold_known(low, &inst);
+  if (known) return known;
+  if (inst.op == VYRE__LOW_SELECT) {
+    if (vyre__low_known(low, inst.a, &bits)) return bits ? inst.b : inst.c;
+    if (inst.b == inst.c) return inst.b;
+  }
+  if (info->operands == 2) {
+    if (is_commutative((vyre__low_op)inst.op) &&
+        vyre__low_known(low, inst.a, &bits)) {
+      vyre__val a = inst.a; /* constants on the right */
+      inst.a = inst.b;
+      inst.b = a;
+    }
+    if (vyre__low_known(low, inst.b, &bits))
+      known = fold_right(low, &inst, bits);
+  } else if (info->operands == 1) {
+    known = fold_unary(low, &inst);
+  }
+  if (known) return known;
+  if (low->wants_facts && inst.op == VYRE__LOW_FNE && inst.a == inst.b &&
+      low->facts[inst.a].nan == VYRE__NAN_NEVER) {
+    return vyre__low_bits(low, VYRE_TYPE_BOOL, 0);
+  }
+  return vyre__low_push(low, &inst);
+}
+
+/* --- variables and control flow ---------------------------------------------- */
+
+static void remember(vyre__low *low, uint32_t var, vyre__val value) {
+  if (!grow(low, &low->log, &low->log_capacity, low->log_count,
+            sizeof *low->log)) {
+    return;
+  }
+  low->log[low->log_count++] = (vyre__set_log){var, low->current[var]};
+  low->current[var] = value;
+}
+
+vyre__val vyre__low_get(vyre__low *low, uint32_t var) {
+  if (low->no_memory) return 0;
+  if (low->current[var]) return low->current[var];
+  vyre__val value = vyre__low_push(
+      low, &(vyre__low_inst){
+               .op = VYRE__LOW_GET, .type = low->vars[var].type, .aux = var});
+  if (!low->no_memory) remember(low, var, value);
+  return value;
+}
+
+void vyre__low_set(vyre__low *low, uint32_t var, vyre__val value) {
+  if (low->no_memory) return;
+  vyre__low_push(
+      low, &(vyre__low_inst){.op = VYRE__LOW_SET, .aux = var, .a = value});
+  if (!low->no_memory) remember(low, var, value);
+}
+
+void vyre__low_forget(vyre__low *low, uint32_t var) {
+  if (!low->no_memory) remember(low, var, 0);
+}
+
+size_t vyre__low_if(vyre__low *low, vyre__val condition, uint16_t hints) {
+  vyre__low_push(low, &(vyre__low_inst){
+                          .op = VYRE__LOW_IF, .hints = hints, .a = condition});
+  return low->log_count;
+}
+
+void vyre__low_else(vyre__low *low, size_t begin) {
+  vyre__low_plain(low, VYRE__LOW_ELSE);
+  for (size_t i = low->log_count; i > begin; i--) {
+    low->current[low->log[i - 1].var] = low->log[i - 1].before;
+  }
+}
+
+size_t vyre__low_loop_begin(vyre__low *low, uint32_t loop) {
+  vyre__low_push(low, &(vyre__low_inst){.op = VYRE__LOW_LOOP, .aux = loop});
+  return low->log_count;
+}
+
+/* CONTINUE comes here too: what the round left in variables is not known. */
+void vyre__low_to_step(vyre__low *low) {
+  vyre__low_plain(low, VYRE__LOW_STEP);
+}
+
+void vyre__low_end(vyre__low *low, size_t begin) {
+  vyre__low_plain(low, VYRE__LOW_END);
+  for (size_t i = begin; i < low->log_count; i++) {
+    low->current[low->log[i].var] = 0;
+  }
+}
+
+void vyre__low_plain(vyre__low *low, vyre__low_op op) {
+  vyre__low_push(low, &(vyre__low_inst){.op = (uint8_t)op});
+}
