@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/** @file vyre/emit.h
+ *  What a program becomes on its way to a device: the lowered kernel after any
+ *  pass, for people, and C that compiles anywhere. */
+#ifndef VYRE_EMIT_H
+#define VYRE_EMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vyre/export.h"
+#include "vyre/memory.h"
+#include "vyre/program.h"
+#include "vyre/status.h"
+#include "vyre/text.h"
+
+/** What to print: X(enumerator, name). */
+#define VYRE_EMIT_MAP(X)          \
+  X(VYRE_EMIT_LOWERED, "lowered") \
+  X(VYRE_EMIT_C, "c")
+
+/** How float operations are done: X(enumerator, name). All give the same bits
+ *  (docs/numbers.md). */
+#define VYRE_NUMBERS_MAP(X)        \
+  X(VYRE_NUMBERS_NATIVE, "native") \
+  X(VYRE_NUMBERS_FIXED, "fixed")   \
+  X(VYRE_NUMBERS_SOFT, "soft")
+
+/** How functions of mathematics are done: X(enumerator, name). All give the same
+ *  bits. */
+#define VYRE_MATH_MAP(X)            \
+  X(VYRE_MATH_F64, "f64")           \
+  X(VYRE_MATH_F64_MUL, "f64-nofma") \
+  X(VYRE_MATH_U32, "u32")
+
+#define VYRE_X2(name, text) name,
+typedef enum vyre_emit_form {
+  VYRE_EMIT_MAP(VYRE_X2) VYRE_EMIT_COUNT
+} vyre_emit_form;
+typedef enum vyre_numbers {
+  VYRE_NUMBERS_MAP(VYRE_X2) VYRE_NUMBERS_COUNT
+} vyre_numbers;
+typedef enum vyre_math { VYRE_MATH_MAP(VYRE_X2) VYRE_MATH_COUNT } vyre_math;
+#undef VYRE_X2
+
+/** Zeroed: the lowered kernel after the last pass, for a device that does
+ *  everything natively. */
+typedef struct vyre_emit_options {
+  vyre_emit_form form;
+  const char *after; /* name of a pass: LOWERED only; NULL: the last */
+  vyre_numbers numbers;
+  vyre_math math;
+  bool no_u64;           /* 64-bit integers in 32-bit pieces */
+  bool no_narrow;        /* no 8- and 16-bit accesses */
+  uint32_t workgroup[3]; /* x of 0: the program's */
+} vyre_emit_options;
+
+/** Counts of a lowered kernel. */
+typedef struct vyre_emit_report {
+  uint32_t instructions;
+  uint32_t accesses;        /* of the program to buffers, where it can come */
+  uint32_t proven_accesses; /* that are inside whatever happens: no check */
+  uint32_t phases;          /* 1 without grid barriers */
+  uint32_t hidden_bytes;    /* kept for each invocation across grid barriers */
+} vyre_emit_report;
+
+/** An access of a kernel to a buffer. */
+typedef struct vyre_access_info {
+  uint32_t buffer;       /* index in the program */
+  uint32_t line, column; /* of the source, from 1; 0 if it has none */
+  bool is_store;         /* writes it, plainly */
+  bool is_atomic;        /* neither: a load */
+  bool is_proven;        /* inside whatever happens: it needs no check */
+  const char *index;     /* values the index can have, "[0, 4294967295]" */
+  const char *length;    /* what it is held against, "64" or "len(x)" */
+  const char *reason;    /* why it is not proven; NULL if it is */
+} vyre_access_info;
+
+VYRE_BEGIN
+
+/** Lowers @p program, which has to be valid, and prints it. @p report may be
+ *  NULL.
+ *  Ownership: nothing changes hands.  Lifetime: all is borrowed for the call.
+ *  Threads: safe.  Blocks: on the writer and the allocator.
+ *  Errors:  VYRE_INVALID_PROGRAM if it does not validate or has no body;
+ *           VYRE_UNSUPPORTED_FEATURE for print() and push(), and for f64 with
+ *           no_u64; VYRE_INVALID_ARGUMENT for a NULL, a number that is none or a
+ *           pass that is none; VYRE_OUT_OF_MEMORY. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_program_emit(
+    const vyre_program *program, const vyre_emit_options *options,
+    vyre_writer writer, vyre_emit_report *report, vyre_status *st);
+
+/** Every access of @p program to a buffer, in the order in which they are
+ *  evaluated, for the workgroup that it declares. Scalar uniforms count.
+ *  Ownership: *out lives in @p arena.  Lifetime: as long as it.
+ *  Threads: safe.  Blocks: never.
+ *  Errors:  VYRE_INVALID_PROGRAM if it does not validate or has no body;
+ *           VYRE_INVALID_ARGUMENT for a NULL; VYRE_OUT_OF_MEMORY. On failure
+ *           *out is NULL and *count 0. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_program_accesses(
+    const vyre_program *program, vyre_arena *arena,
+    const vyre_access_info **out, size_t *count, vyre_status *st);
+
+/** Name of pass @p index and what it does, in their order; NULL beyond the last.
+ *  Static storage.  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const char *vyre_pass_name(uint32_t index);
+VYRE_API const char *vyre_pass_about(uint32_t index);
+
+VYRE_END
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Rows of invocations that are all inside.
+ *
+ * Most kernels ask `i < len(y)`, and robust access asks again. For all rows but
+ * the last the answer is yes for every invocation; asked once for the row, what
+ * remains is a loop without conditions, which every compiler turns into vectors,
+ * without masks too. So a run that asks is printed twice. */
+#include "emit/c_internal.h"
+
+enum {
+  MOST_BOUNDS = 8,
+  MOST_INSTS = 800, /* longer ones are not printed twice */
+  LEAST_ROW = 8,
+};
+
+static const char axes[] = "xyz";
+
+typedef struct bound {
+  uint8_t axis;
+  vyre__val value;
+} bound;
+
+/* id < value, or value <= id; whether it is one. */
+static bool bound_of(const c_emitter *e, vyre__val v, bound *out) {
+  const vyre__low_inst *inst = c_inst(e, v);
+  bool asks_in = inst->op == VYRE__LOW_LT_U;
+  if (!asks_in && inst->op != VYRE__LOW_LE_U) return false;
+  vyre__val id = asks_in ? inst->a : inst->b;
+  vyre__val value = asks_in ? inst->b : inst->a;
+  const vyre__role *role = c_role(e, value);
+  if (!c_note_of(e, id)->global) return false;
+  out->axis = (uint8_t)(c_note_of(e, id)->global - 1);
+  out->value = value;
+  return role->keep == VYRE__KEEP_UNIFORM ||
+         (role->is_leaf && role->is_uniform);
+}
+
+/* What a condition is where all ids are below their bounds. */
+void c_find_known(c_emitter *e) {
+  for (uint32_t at = e->r->begin; at < e->r->end; at++) {
+    const vyre__low_inst *inst = c_inst(e, at);
+    c_note *note = c_note_of(e, at);
+    bound ignored;
+    if (!c_role(e, at)->is_needed || inst->type != VYRE_TYPE_BOOL) continue;
+    if (bound_of(e, at, &ignored)) {
+      note->known = inst->op == VYRE__LOW_LT_U ? C_TRUE : C_FALSE;
+    } else if (inst->op == VYRE__LOW_NOT) {
+      uint8_t of = c_note_of(e, inst->a)->known;
+      note->known = of == C_TRUE ? C_FALSE : of == C_FALSE ? C_TRUE : C_UNKNOWN;
+    } else if (inst->op == VYRE__LOW_AND || inst->op == VYRE__LOW_OR) {
+      uint8_t a = c_note_of(e, inst->a)->known;
+      if (a == c_note_of(e, inst->b)->known) note->known = a;
+    }
+  }
+}
+
+typedef struct bounds {
+  bound all[MOST_BOUNDS];
+  uint32_t count;
+  bool too_many;
+} bounds;
+
+static void add_bounds(const c_emitter *e, vyre__val v, bounds *out) {
+  const vyre__low_inst *inst = c_inst(e, v);
+  if (!c_note_of(e, v)->known) return;
+  bound one;
+  if (!bound_of(e, v, &one)) {
+    add_bounds(e, inst->a, out);
+    if (inst->op != VYRE__LOW_NOT) add_bounds(e, inst->b, out);
+    return;
+  }
+  for (uint32_t i = 0; i < out->count; i++) {
+    if (out->all[i].axis == one.axis && out->all[i].value == one.value) return;
+  }
+  out->too_many |= out->count == MOST_BOUNDS;
+  if (!out->too_many) out->all[out->count++] = one;
+}
+
+/* Bounds that the run asks for, if it can become vectors without them. */
+static bool find_bounds(const c_emitter *e, const vyre__part *run,
+                        bounds *out) {
+  *out = (bounds){.count = 0};
+  if (e->kernel->workgroup[0] < LEAST_ROW) return false;
+  if (run->end - run->begin > MOST_INSTS) return false;
+  for (uint32_t at = run->begin; at < run->end; at++) {
+    const vyre__role *role = c_role(e, at);
+    if (!role->is_needed || role->keep == VYRE__KEEP_UNIFORM) continue;
+    const vyre__low_inst *inst = c_inst(e, at);
+    bool is_rare = e->r->pieces[role->piece].is_rare;
+    bool blocks = inst->op == VYRE__LOW_LOOP ||
+                  (vyre__low_ops[inst->op].flags & VYRE__LOWF_ATOMICS);
+    if (blocks && !is_rare) return false;
+    vyre__val operands[4];
+    uint32_t count = vyre__low_operands(inst, operands);
+    for (uint32_t i = 0; i < count; i++) add_bounds(e, operands[i], out);
+  }
+  return out->count > 0 && !out->too_many;
+}
+
+bool c_full_condition(c_emitter *e, const vyre__part *run) {
+  const uint32_t *size = e->kernel->workgroup;
+  bounds found;
+  if (e->options->no_full || !find_bounds(e, run, &found)) return false;
+  c_line(e);
+  C_PRINT(e, "if (");
+  for (uint32_t i = 0; i < found.count; i++) {
+    unsigned axis = found.all[i].axis;
+    if (i) C_PRINT(e, " && ");
+    if (axis == 0) {
+      e->used.first[0] = true;
+      C_PRINT(e, "first_x + %uu < ", (unsigned)size[0] - 1);
+    } else {
+      e->used.group[axis] = true;
+      C_PRINT(e, "group_%c * %uu + local_%c < ", axes[axis],
+              (unsigned)size[axis], axes[axis]);
+    }
+    c_value(e, found.all[i].value, 12); /* binds as tightly as + */
+  }
+  C_PRINT(e, ") { /* all invocations of the row are inside */\n");
+  return true;
+}

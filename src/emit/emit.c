@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "vyre/emit.h"
+
+#include <string.h>
+
+#include "vyre/validate.h"
+
+#include "base/status.h"
+#include "emit/c.h"
+#include "lower/low.h"
+
+static const char *const pass_names[] = {
+#define VYRE__X3(name, text, about) (text),
+    VYRE__PASS_MAP(VYRE__X3)
+#undef VYRE__X3
+};
+
+static const char *const pass_texts[] = {
+#define VYRE__X3(name, text, about) (about),
+    VYRE__PASS_MAP(VYRE__X3)
+#undef VYRE__X3
+};
+
+const char *vyre_pass_name(uint32_t index) {
+  return index < VYRE__PASS_COUNT ? pass_names[index] : NULL;
+}
+
+const char *vyre_pass_about(uint32_t index) {
+  return index < VYRE__PASS_COUNT ? pass_texts[index] : NULL;
+}
+
+/* Operations of floats that have forms. Conversions have no fixed one. */
+static void set_forms(vyre__target *target, vyre_numbers numbers) {
+  for (int op = VYRE__LOW_FADD; op <= VYRE__LOW_F_TO_S; op++) {
+    target->f32[op] = (uint8_t)numbers;
+  }
+  target->f32[VYRE__LOW_BITCAST] = VYRE__NUMBERS_NATIVE;
+  target->f32_as_bits = numbers == VYRE_NUMBERS_SOFT;
+}
+
+static vyre_code read_workgroup(const uint32_t size[3], uint32_t out[3],
+                                vyre_status *st) {
+  uint64_t product = 1;
+  if (size[0] == 0) return VYRE_OK;
+  for (int axis = 0; axis < 3; axis++) {
+    out[axis] = size[axis] ? size[axis] : 1;
+    product *= out[axis];
+    if (product <= VYRE_MAX_INVOCATIONS) continue;
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "use a workgroup of at most 1024 invocations",
+                     "a workgroup of %u x %u x %u has more than %d invocations",
+                     size[0], size[1], size[2], VYRE_MAX_INVOCATIONS);
+  }
+  return VYRE_OK;
+}
+
+static vyre_code read_options(const vyre_emit_options *options,
+                              vyre__target *target, vyre__pass *last,
+                              vyre_status *st) {
+  if ((unsigned)options->form >= VYRE_EMIT_COUNT ||
+      (unsigned)options->numbers >= VYRE_NUMBERS_COUNT ||
+      (unsigned)options->math >= VYRE_MATH_COUNT) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "use the enumerators of vyre/emit.h",
+                     "vyre_program_emit: form %u, numbers %u, math %u",
+                     (unsigned)options->form, (unsigned)options->numbers,
+                     (unsigned)options->math);
+  }
+  *target = (vyre__target){.math = (uint8_t)options->math,
+                           .no_u64 = options->no_u64,
+                           .no_f64 = options->no_u64,
+                           .no_narrow = options->no_narrow};
+  VYRE_TRY(read_workgroup(options->workgroup, target->workgroup, st));
+  set_forms(target, options->numbers);
+  *last = VYRE__PASS_CONTROL;
+  if (!options->after) return VYRE_OK;
+  for (int i = 0; i < VYRE__PASS_COUNT; i++) {
+    if (strcmp(options->after, pass_names[i]) == 0) {
+      *last = (vyre__pass)i;
+      return VYRE_OK;
+    }
+  }
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                   "use inline, build, numbers, memory, tidy or control",
+                   "there is no pass '%.60s'", options->after);
+}
+
+static vyre_code refused(vyre_status *st) {
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
+                   "make room where the text goes",
+                   "vyre_program_emit: the writer refused");
+}
+
+static vyre_code print(const vyre__low_kernel *kernel,
+                       const vyre_emit_options *options, vyre_writer writer,
+                       vyre_emit_report *report, vyre_status *st) {
+  if (report) {
+    *report = (vyre_emit_report){.instructions = kernel->count - 1,
+                                 .accesses = kernel->access_count,
+                                 .proven_accesses = kernel->proven_count,
+                                 .phases = kernel->phase_count,
+                                 .hidden_bytes = 4 * kernel->hidden_words};
+  }
+  if (options->form == VYRE_EMIT_C) {
+    return vyre__emit_c(kernel, &(vyre__emit_c_options){0}, writer, st);
+  }
+  return vyre__low_print(kernel, writer) ? VYRE_OK : refused(st);
+}
+
+vyre_code vyre_program_emit(const vyre_program *program,
+                            const vyre_emit_options *options,
+                            vyre_writer writer, vyre_emit_report *report,
+                            vyre_status *st) {
+  if (!program) return vyre__null_argument(st, "vyre_program_emit", "program");
+  if (!options) return vyre__null_argument(st, "vyre_program_emit", "options");
+  if (!writer.write) {
+    return vyre__null_argument(st, "vyre_program_emit", "writer.write");
+  }
+  vyre__target target;
+  vyre__pass last;
+  VYRE_TRY(read_options(options, &target, &last, st));
+  if (options->form == VYRE_EMIT_C) last = VYRE__PASS_CONTROL;
+  VYRE_TRY(vyre_program_validate(program, NULL, st));
+  if (!vyre_program_has_body(program)) {
+    return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
+                     "make it by parsing, or by the builder",
+                     "vyre_program_emit: the program has no body");
+  }
+  vyre_arena arena;
+  vyre_arena_init(&arena, program->arena.allocator);
+  const vyre__low_kernel *kernel = NULL;
+  vyre_program *inlined = NULL;
+  vyre_code code =
+      vyre__lower(program, &target, last, &arena, &kernel, &inlined, st);
+  if (code == VYRE_OK && inlined) {
+    code = vyre_program_print(inlined, writer) ? VYRE_OK : refused(st);
+    if (report) *report = (vyre_emit_report){0};
+  } else if (code == VYRE_OK) {
+    code = print(kernel, options, writer, report, st);
+  }
+  vyre_program_release(inlined);
+  vyre_arena_finish(&arena);
+  return code;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The public door to lowering: options, reports, refusals; and the list of
+ * accesses. */
+#include "vyre/emit.h"
+
+#include "support/analysis.h"
+#include "support/check.h"
+#include "support/text.h"
+
+static const char body[] =
+    "    tile[l] = x[i];\n"
+    "    barrier();\n"
+    "    if (i < len(y)) y[i] = tile[63 - l] + x[i] + n;\n"
+    "    atomic_add(y[l], 1);";
+
+static vyre_code emit(const vyre_program *program,
+                      const vyre_emit_options *options, text_buffer *out,
+                      vyre_emit_report *report, vyre_status *st) {
+  memset(out, 0, sizeof *out);
+  return vyre_program_emit(program, options, text_writer(out), report, st);
+}
+
+TEST(passes_have_names) {
+  uint32_t count = 0;
+  while (vyre_pass_name(count)) {
+    CHECK(vyre_pass_about(count) && vyre_pass_about(count)[0]);
+    count++;
+  }
+  CHECK_U64(count, 6);
+  CHECK_TEXT(vyre_pass_name(0), "inline");
+  CHECK_TEXT(vyre_pass_name(5), "control");
+  CHECK(!vyre_pass_about(count) && !vyre_pass_name(UINT32_MAX));
+}
+
+TEST(emits_after_each_pass) {
+  static text_buffer out;
+  vyre_module *module = parse_module(kernel_text(body));
+  const vyre_program *program = vyre_module_kernel(module, 0);
+  vyre_status st = {0};
+  for (uint32_t i = 0; vyre_pass_name(i); i++) {
+    vyre_emit_report report = {0};
+    const vyre_emit_options options = {.after = vyre_pass_name(i)};
+    CHECK_OK(emit(program, &options, &out, &report, &st), st);
+    CHECK_HAS(out.bytes, "kernel k");
+    if (i == 0) continue; /* still a program: nothing to count */
+    CHECK(report.instructions > 10);
+    CHECK_U64(report.accesses, 7);
+    CHECK_U64(report.phases, 1);
+    CHECK_U64(report.hidden_bytes, 0);
+  }
+  vyre_module_release(module);
+}
+
+TEST(emits_the_same_again) {
+  static text_buffer a, b;
+  vyre_module *module = parse_module(kernel_text(body));
+  const vyre_program *program = vyre_module_kernel(module, 0);
+  vyre_status st = {0};
+  for (int form = 0; form < VYRE_EMIT_COUNT; form++) {
+    for (int numbers = 0; numbers < VYRE_NUMBERS_COUNT; numbers++) {
+      const vyre_emit_options options = {.form = (vyre_emit_form)form,
+                                         .numbers = (vyre_numbers)numbers,
+                                         .no_u64 = true,
+                                         .no_narrow = true};
+      CHECK_OK(emit(program, &options, &a, NULL, &st), st);
+      CHECK_OK(emit(program, &options, &b, NULL, &st), st);
+      CHECK(a.length > 0);
+      CHECK_TEXT(a.bytes, b.bytes);
+    }
+  }
+  vyre_module_release(module);
+}
+
+TEST(proves_for_the_workgroup_that_runs) {
+  static text_buffer out;
+  vyre_module *module = parse_module(kernel_text(body));
+  const vyre_program *program = vyre_module_kernel(module, 0);
+  vyre_emit_report own, larger;
+  vyre_status st = {0};
+  CHECK_OK(emit(program, &(vyre_emit_options){0}, &out, &own, &st), st);
+  CHECK_OK(emit(program, &(vyre_emit_options){.workgroup = {128}}, &out,
+                &larger, &st),
+           st);
+  CHECK_HAS(out.bytes, "workgroup 128 1 1");
+  CHECK_U64(own.proven_accesses, 4);
+  CHECK_U64(larger.proven_accesses, 2);
+  vyre_module_release(module);
+}
+
+TEST(refuses_what_is_wrong) {
+  static text_buffer out;
+  vyre_module *module = parse_module(kernel_text(body));
+  vyre_module *loud = parse_module(kernel_text("print(i);\ny[i] = x[i];"));
+  const vyre_program *program = vyre_module_kernel(module, 0);
+  const vyre_emit_options fine = {0};
+  vyre_status st = {0};
+  CHECK_FAILS(emit(NULL, &fine, &out, NULL, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_INVALID_ARGUMENT);
+  CHECK_FAILS(emit(program, NULL, &out, NULL, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_INVALID_ARGUMENT);
+  CHECK_FAILS(vyre_program_emit(program, &fine, (vyre_writer){0}, NULL, &st),
+              st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  st = (vyre_status){0};
+  CHECK_FAILS(vyre_program_emit(program, &fine, refusing_writer(), NULL, &st),
+              st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED);
+  st = (vyre_status){0};
+  const vyre_emit_options wrong[] = {
+      {.form = VYRE_EMIT_COUNT},
+      {.numbers = VYRE_NUMBERS_COUNT},
+      {.math = VYRE_MATH_COUNT},
+      {.after = "ssa"},
+      {.workgroup = {64, 64, 0}},
+      {.workgroup = {UINT32_MAX, UINT32_MAX, 3}},
+      {.workgroup = {1, 0, 1 << 20}},
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    CHECK_FAILS(emit(program, &wrong[i], &out, NULL, &st), st,
+                VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  }
+  st = (vyre_status){0};
+  CHECK_FAILS(emit(vyre_module_kernel(loud, 0), &fine, &out, NULL, &st), st,
+              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+  vyre_module_release(loud);
+  vyre_module_release(module);
+}
+
+/* A list of buffers is a program, but there is nothing to lower. */
+TEST(refuses_a_program_without_a_body) {
+  static text_buffer out;
+  const vyre_buffer_decl buffer = {.name = "x",
+                                   .access = VYRE_ACCESS_READ,
+                                   .element = VYRE_ELEMENT_F32,
+                                   .count = 4};
+  const vyre_program_desc desc = {
+      .buffers = &buffer, .buffer_count = 1, .workgroup = {64, 1, 1}};
+  vyre_program *program = NULL;
+  vyre_arena arena = {0};
+  const vyre_access_info *list;
+  size_t count;
+  vyre_status st = {0};
+  CHECK_OK(vyre_program_create(&desc, (vyre_allocator){0}, &program, &st), st);
+  CHECK_FAILS(emit(program, &(vyre_emit_options){0}, &out, NULL, &st), st,
+              VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM);
+  CHECK_FAILS(vyre_program_accesses(program, &arena, &list, &count, &st), st,
+              VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM);
+  CHECK(list == NULL && count == 0);
+  vyre_arena_finish(&arena);
+  vyre_program_release(program);
+}
+
+TEST(lists_accesses) {
+  vyre_module *module = parse_module(kernel_text(body));
+  const vyre_program *program = vyre_module_kernel(module, 0);
+  vyre_arena arena = {0};
+  const vyre_access_info *list = NULL;
+  size_t count = 0, proven = 0;
+  vyre_status st = {0};
+  CHECK_OK(vyre_program_accesses(program, &arena, &list, &count, &st), st);
+  CHECK_U64(count, 7);
+  for (size_t i = 0; i < count; i++) {
+    proven += list[i].is_proven;
+    CHECK(list[i].line >= 9 && list[i].column > 0);
+    CHECK((list[i].reason == NULL) == list[i].is_proven);
+    CHECK(list[i].index[0] == '[' && list[i].length[0]);
+  }
+  CHECK_U64(proven, 4);
+  /* x[i], then tile[l] = ... */
+  CHECK(!list[0].is_store && !list[0].is_proven && list[0].buffer == 0);
+  CHECK_TEXT(list[0].index, "[0, 4294967295]");
+  CHECK_TEXT(list[0].length, "len(x)");
+  CHECK(list[1].is_store && list[1].is_proven && list[1].buffer == 3);
+  CHECK_TEXT(list[1].index, "[0, 63]");
+  CHECK_TEXT(list[1].length, "64");
+  CHECK(list[count - 1].is_atomic && !list[count - 1].is_store);
+  vyre_arena_finish(&arena);
+  vyre_module_release(module);
+}
+
+TEST(accesses_take_no_null) {
+  vyre_module *module = parse_module(kernel_text(body));
+  const vyre_program *program = vyre_module_kernel(module, 0);
+  vyre_arena arena = {0};
+  const vyre_access_info *list = NULL;
+  size_t count = 0;
+  vyre_status st = {0};
+  CHECK_FAILS(vyre_program_accesses(NULL, &arena, &list, &count, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  CHECK_FAILS(vyre_program_accesses(program, NULL, &list, &count, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  CHECK_FAILS(vyre_program_accesses(program, &arena, NULL, &count, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  CHECK_FAILS(vyre_program_accesses(program, &arena, &list, NULL, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  vyre_arena_finish(&arena);
+  vyre_module_release(module);
+}
+
+static vyre_code sweep_accesses(vyre_allocator allocator, vyre_status *st) {
+  vyre_module *module = parse_module(kernel_text(body));
+  vyre_arena arena;
+  const vyre_access_info *list;
+  size_t count;
+  vyre_arena_init(&arena, allocator);
+  vyre_code code = vyre_program_accesses(vyre_module_kernel(module, 0), &arena,
+                                         &list, &count, st);
+  vyre_arena_finish(&arena);
+  vyre_module_release(module);
+  return code;
+}
+
+static vyre_code sweep_emit(vyre_allocator allocator, vyre_status *st) {
+  static text_buffer out;
+  const char *text = kernel_text(body);
+  vyre_module *module = NULL;
+  vyre_code code = vyre_module_parse(text, strlen(text), "test", allocator,
+                                     &module, NULL, st);
+  if (code == VYRE_OK) {
+    code = emit(vyre_module_kernel(module, 0), &(vyre_emit_options){0}, &out,
+                NULL, st);
+  }
+  vyre_module_release(module);
+  return code;
+}
+
+TEST(survives_running_out_of_memory) {
+  CHECK(sweep_allocations(sweep_accesses) > 3);
+  CHECK(sweep_allocations(sweep_emit) > 5);
+}
+
+TEST_MAIN(TEST_ENTRY(passes_have_names), TEST_ENTRY(emits_after_each_pass),
+          TEST_ENTRY(emits_the_same_again),
+          TEST_ENTRY(proves_for_the_workgroup_that_runs),
+          TEST_ENTRY(refuses_what_is_wrong),
+          TEST_ENTRY(refuses_a_program_without_a_body),
+          TEST_ENTRY(lists_accesses), TEST_ENTRY(accesses_take_no_null),
+          TEST_ENTRY(survives_running_out_of_memory))
