@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Which operations give which type: from the public lists of operations and the
+ * rules of ops.def, so that a new operation is generated without a word here. */
+#include "generate/internal.h"
+#include "ir/ir.h"
+#include "ir/make_internal.h"
+
+typedef struct op_row {
+  uint8_t op, inside, arity;
+} op_row;
+
+static const op_row rows[] = {
+#define ROW1(name) {VYRE_OP_##name, VYRE__OP_##name, 1},
+#define ROW2(name) {VYRE_OP_##name, VYRE__OP_##name, 2},
+#define ROW3(name) {VYRE_OP_##name, VYRE__OP_##name, 3},
+    VYRE_OP_UNARY_MAP(ROW1) VYRE_OP_BINARY_MAP(ROW2) VYRE_OP_TERNARY_MAP(ROW3)
+#undef ROW1
+#undef ROW2
+#undef ROW3
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static bool takes(const gen *g, vyre__op op, vyre_type type) {
+  if (vyre__op_is_math(op) && !g->options.math) return false;
+  return vyre__rule_takes((vyre__rule)vyre__ops[op].rule, type);
+}
+
+static vyre_type gives(vyre__op op, vyre_type type) {
+  vyre__rule rule = (vyre__rule)vyre__ops[op].rule;
+  bool compares =
+      rule == VYRE__RULE_COMPARE_ANY || rule == VYRE__RULE_COMPARE_NUMBER;
+  return compares ? VYRE_TYPE_BOOL : type;
+}
+
+void gen_list_choices(gen *g) {
+  for (int i = 0; i < ROWS; i++) {
+    vyre__op op = (vyre__op)rows[i].inside;
+    if (op == VYRE__OP_UNIFORM && g->options.no_barriers) continue;
+    for (uint32_t t = 0; t < g->type_count; t++) {
+      vyre_type type = g->types[t], result = gives(op, type);
+      uint32_t *count = &g->choice_count[result];
+      if (!takes(g, op, type) || *count == GEN_CHOICES) continue;
+      g->choices[result][(*count)++] =
+          (gen_choice){(vyre_op)rows[i].op, rows[i].arity, type};
+    }
+  }
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Faults that can be planted in generated programs, so that tests can see whether
+ * a checker finds them. */
+#ifndef VYRE_GENERATE_GENERATE_H
+#define VYRE_GENERATE_GENERATE_H
+
+#include "vyre/generate.h"
+
+typedef enum vyre__generate_fault {
+  VYRE__FAULT_NONE,
+  VYRE__FAULT_OWNERSHIP, /* two invocations write one element */
+  VYRE__FAULT_BARRIER,   /* no barrier where elements change hands */
+  VYRE__FAULT_ORDER,     /* atomics that do not commute on one element */
+} vyre__generate_fault;
+
+/* As vyre_generate, with a fault. */
+vyre_code vyre__generate(const vyre_generate_options *options,
+                         vyre__generate_fault fault, vyre_allocator allocator,
+                         vyre_generated **out, vyre_status *st);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Between the files of the generator.
+ *
+ * How a program stays deterministic: between two barriers every buffer that is
+ * written has one mode, which says who may do what with its elements. Each
+ * element belongs to one invocation. Modes change at barriers only, those between
+ * workgroups at grid barriers only. A loop around barriers begins with one in its
+ * body and has one behind it; so does what follows an `if` around barriers. Hence
+ * whatever way control takes, a barrier is between two modes. */
+#ifndef VYRE_GENERATE_INTERNAL_H
+#define VYRE_GENERATE_INTERNAL_H
+
+#include "vyre/builder.h"
+
+#include "generate/generate.h"
+
+enum {
+  GEN_BUFFERS = 20,
+  GEN_LOCALS = 128,
+  GEN_FUNCTIONS = 3,
+  GEN_PARAMETERS = 3,
+  GEN_CHOICES = 128, /* operations that give one type */
+  GEN_MOST_TURNS = 6,
+  GEN_COST = 64, /* most turns of nested loops together */
+  GEN_NESTING = 4,
+};
+
+/* For whom a value or a way of control is the same. */
+typedef enum gen_level {
+  GEN_HOST,    /* known before the launch: literals, uniforms, len() */
+  GEN_GRID,    /* the same for all invocations */
+  GEN_GROUP,   /* for those of a workgroup */
+  GEN_VARYING, /* for nobody */
+} gen_level;
+
+typedef enum gen_kind {
+  GEN_INPUT,
+  GEN_UNIFORM,
+  GEN_OUT, /* every invocation writes what it owns; mode is always own */
+  GEN_RW,
+  GEN_SHARED,
+} gen_kind;
+
+typedef enum gen_mode {
+  GEN_OWN,        /* loads and stores of own elements */
+  GEN_OWN_ATOMIC, /* all atomics, on own elements */
+  GEN_READ,       /* loads of all elements */
+  GEN_READ_GROUP, /* loads of the workgroup's elements */
+  GEN_ATOMIC,     /* one commuting atomic on all elements, its value unused */
+} gen_mode;
+
+typedef struct gen_buffer {
+  vyre_buffer_handle handle;
+  vyre_element element;
+  vyre_type type;
+  gen_kind kind;
+  uint32_t binding;
+  uint32_t count;   /* declared; 0: sized by its data */
+  uint32_t length;  /* elements */
+  uint32_t per;     /* elements that an invocation owns */
+  bool is_strided;  /* these are apart, not side by side */
+  bool is_readable; /* own elements can be loaded */
+  gen_mode mode;
+  vyre_op atomic; /* of GEN_ATOMIC */
+} gen_buffer;
+
+typedef struct gen_local {
+  vyre_variable variable;
+  vyre_type type;
+  gen_level level;
+  bool is_assignable;
+  bool is_counter; /* of a loop: nothing is learnt from its last value */
+} gen_local;
+
+typedef struct gen_function {
+  vyre_function_handle handle;
+  vyre_type result;
+  vyre_type types[GEN_PARAMETERS];
+  size_t count;
+  uint32_t cost;
+} gen_function;
+
+/* An operation, and the type of its (other) operands. */
+typedef struct gen_choice {
+  vyre_op op;
+  uint8_t arity;
+  vyre_type operand;
+} gen_choice;
+
+/* The loop that break and continue leave. */
+typedef struct gen_loop {
+  gen_level level; /* what a condition around them must be */
+} gen_loop;
+
+typedef struct gen {
+  vyre_generate_options options;
+  vyre__generate_fault fault;
+  uint64_t random;
+  vyre_builder *b;
+  vyre_type types[VYRE_TYPE_COUNT]; /* that may be used */
+  uint32_t type_count;
+  gen_choice choices[VYRE_TYPE_COUNT][GEN_CHOICES]; /* by what they give */
+  uint32_t choice_count[VYRE_TYPE_COUNT];
+
+  uint32_t workgroup[3], grid[3];
+  uint32_t group_size, invocations;
+  gen_buffer buffers[GEN_BUFFERS];
+  uint32_t buffer_count;
+  gen_function functions[GEN_FUNCTIONS];
+  uint32_t function_count;
+
+  /* where the next statement stands */
+  gen_local locals[GEN_LOCALS];
+  uint32_t local_count;
+  uint32_t name_count;
+  vyre_variable sink;             /* a u32 that everything is mixed into */
+  vyre_variable own, lane, group; /* of the invocation: see gen_prologue */
+  const gen_function *function;   /* that is being made; NULL: the kernel */
+  vyre_variable result;           /* of it */
+  const gen_loop *loop;           /* innermost; NULL: none */
+  gen_level control;              /* who comes here */
+  bool is_certain;                /* it is run in any case */
+  bool may_meet;                  /* barriers and uniform() may follow */
+  bool may_return;                /* of the kernel */
+  uint32_t barriers;              /* made so far */
+  uint32_t nesting, cost;
+  int32_t budget; /* statements left */
+} gen;
+
+/* --- random numbers: splitmix64 --------------------------------------------- */
+
+/* C leaves open in which order arguments and operands are evaluated: no two of
+ * one expression may draw numbers, or compilers would give different programs.
+ */
+
+static inline uint64_t gen_next(gen *g) {
+  uint64_t z = g->random += UINT64_C(0x9E3779B97F4A7C15);
+  z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+  z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+  return z ^ z >> 31;
+}
+
+/* From 0 to bound - 1; 0 if the bound is 0. */
+static inline uint32_t gen_below(gen *g, uint32_t bound) {
+  return (uint32_t)((gen_next(g) >> 32) * bound >> 32);
+}
+
+static inline bool gen_chance(gen *g, uint32_t percent) {
+  return gen_below(g, 100) < percent;
+}
+
+static inline vyre_type gen_type(gen *g) {
+  return g->types[gen_below(g, g->type_count)];
+}
+
+static inline bool gen_is_integer(vyre_type type) {
+  return type >= VYRE_TYPE_U32 && type <= VYRE_TYPE_I64;
+}
+
+static inline bool gen_is_wide(vyre_type type) {
+  return type == VYRE_TYPE_U64 || type == VYRE_TYPE_I64 ||
+         type == VYRE_TYPE_F64;
+}
+
+/* u32 i32 u64 i64, as far as they may be used. */
+vyre_type gen_integer(gen *g);
+
+/* --- data.c: numbers that faults like ---------------------------------------- */
+
+/* The bits of a value of that type. */
+uint64_t gen_bits(gen *g, vyre_type type);
+/* Fills @p count elements. */
+void gen_fill(gen *g, vyre_element element, unsigned char *bytes,
+              uint32_t count);
+
+/* --- choices.c: operations by type ------------------------------------------- */
+
+void gen_list_choices(gen *g);
+
+/* --- value.c ------------------------------------------------------------------ */
+
+/* A value that is the same for whom @p level says. */
+vyre_value gen_value(gen *g, vyre_type type, int depth, gen_level level);
+vyre_value gen_literal(gen *g, vyre_type type, uint64_t bits);
+vyre_value gen_number(gen *g, vyre_type type, uint32_t value);
+/* The bits of a local, as a u32 that depends on all of them. */
+vyre_value gen_digest(gen *g, const gen_local *local);
+
+/* --- memory.c ----------------------------------------------------------------- */
+
+void gen_declare_buffers(gen *g);
+/* New modes after a barrier, or a grid barrier. */
+void gen_change_modes(gen *g, bool is_grid);
+bool gen_can_load(const gen_buffer *buffer, gen_level level);
+/* A load, or an atomic on an own element. */
+vyre_value gen_load(gen *g, const gen_buffer *buffer, int depth,
+                    gen_level level);
+/* An element that this invocation owns. */
+vyre_value gen_own_index(gen *g, const gen_buffer *buffer, uint32_t which);
+bool gen_can_store(const gen_buffer *buffer);
+void gen_store(gen *g, const gen_buffer *buffer, int depth);
+/* A commuting atomic, on a buffer in that mode. */
+void gen_atomic(gen *g, const gen_buffer *buffer, int depth);
+
+/* --- statement.c -------------------------------------------------------------- */
+
+/* Remembers a variable. */
+void gen_keep(gen *g, vyre_variable variable, vyre_type type, gen_level level,
+              bool is_assignable);
+/* A name like a12, in @p out. */
+const char *gen_name(gen *g, char letter, char out[16]);
+/* Mixes a value into the sink. */
+void gen_mix(gen *g, vyre_value bits);
+/* Mixes the locals from @p first on into the sink. */
+void gen_mix_locals(gen *g, uint32_t first);
+/* About @p count statements. */
+void gen_statements(gen *g, uint32_t count);
+void gen_barrier(gen *g, bool is_grid);
+
+/* --- loop.c ------------------------------------------------------------------- */
+
+void gen_if(gen *g);
+void gen_for(gen *g);
+void gen_while(gen *g);
+
+/* --- kernel.c ----------------------------------------------------------------- */
+
+/* Everything between vyre_builder_create and vyre_builder_finish. */
+void gen_kernel(gen *g);
+/* Leaves the function or the kernel, with what was computed so far. */
+void gen_return(gen *g);
+
+#endif
