@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .PHONY: build run check bench asan tsan fuzz lint fmt fmt-check install \
-        uninstall clean help
+        uninstall clean help verify-math verify-ops
 
 build: ## install what is missing and build into build/
 	@scripts/deps.sh build
@@ -34,6 +34,10 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (default 60)
 	@scripts/deps.sh fuzz
 	@scripts/build.sh fuzz
 	@scripts/fuzz.sh build/fuzz
+
+verify-math verify-ops: build ## functions over all arguments, operations; ARGS=--summary
+	@scripts/deps.sh verify
+	@scripts/verify.sh $(@:verify-%=%) $(ARGS)
 
 bench: build ## run the benchmarks, print a table, write build/bench.json
 	@build/vyre-bench build/bench.json

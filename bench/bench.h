@@ -45,6 +45,7 @@ uint64_t bench_random(uint64_t *state);
 
 /* The suites, and the parts of the plan suite. */
 void bench_language(void);
+void bench_numbers(void);
 void bench_plan(void);
 void bench_plan_frontier(void);
 void bench_plan_placement(void);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* bench [FILE]: runs all suites, prints a table, writes FILE as JSON. */
+/* bench [FILE]: runs all suites, or the one of $VYRE_BENCH_SUITE, prints a table,
+ * writes FILE as JSON. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,11 +115,17 @@ static void write_json(FILE *file) {
   fprintf(file, "]\n");
 }
 
+static bool wants(const char *only, const char *name) {
+  return !only || strcmp(only, name) == 0;
+}
+
 int main(int argc, char **argv) {
+  const char *only = getenv("VYRE_BENCH_SUITE");
   printf("%-8s %-44s %10s %10s %-7s %9s  %s\n", "suite", "name", "median",
          "minimum", "unit", "ratio", "peer (ratio above 1: vyre is better)");
-  bench_plan();
-  bench_language();
+  if (wants(only, "plan")) bench_plan();
+  if (wants(only, "language")) bench_language();
+  if (wants(only, "numbers")) bench_numbers();
   if (argc < 2) return 0;
   FILE *file = fopen(argv[1], "w");
   if (!file) bench_fail(argv[1], "cannot be written");

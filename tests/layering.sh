@@ -18,6 +18,7 @@ src/emit     = src/base src/lower
 src/driver   = src/base src/ir src/validate src/plan src/lower
 src/backend  = src/base src/ir src/plan src/driver src/lower src/emit
 src/flow     = src/base src/ir src/plan src/driver
+src/generate = src/base src/ir
 include/vyre =
 tools        =
 cts          =

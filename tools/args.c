@@ -9,7 +9,7 @@
 #include "output.h"
 #include "words.h"
 
-enum { SHOWN_WORD = 80, MOST_FLAGS = 16 };
+enum { SHOWN_WORD = 80, MOST_FLAGS = 32 };
 
 /* One reading of a command line. */
 typedef struct reading {
@@ -254,6 +254,53 @@ bool args_read(const arguments *spec, int count, char **words, problem *out) {
     }
   }
   return check_required(&r);
+}
+
+static bool bad_extent(const char *flag_name, const char *text,
+                       problem *wrong) {
+  char shown[60];
+  show_into(shown, sizeof shown, text, strlen(text));
+  problem_set(wrong, KIND_USAGE, "",
+              "%s is '%s', not one to three whole numbers from 1 to "
+              "4294967295",
+              flag_name, shown);
+  problem_fix(wrong, "write it as in %s 16,16", flag_name);
+  return false;
+}
+
+static bool large_extent(const char *flag_name, const char *number,
+                         size_t length, problem *wrong) {
+  char shown[60];
+  show_into(shown, sizeof shown, number, length);
+  problem_set(wrong, KIND_USAGE, "",
+              "%s: %s is too large: the most is 4294967295 on an axis",
+              flag_name, shown);
+  problem_fix(
+      wrong, strcmp(flag_name, "--grid") == 0
+                 ? "use more axes, as in --grid 65536,65536, or run it in parts"
+                 : "write at most 1024 in all, as in --workgroup 16,16");
+  return false;
+}
+
+bool args_extent(const char *flag_name, const char *text, uint32_t out[3],
+                 problem *wrong) {
+  size_t axes = 0;
+  const char *at = text;
+  for (;; axes++) {
+    size_t length = strcspn(at, ",");
+    uint64_t value;
+    if (axes < 3 && is_too_large(at, length, UINT32_MAX)) {
+      return large_extent(flag_name, at, length, wrong);
+    }
+    if (axes == 3 || !parse_u64(at, length, &value) || value == 0) {
+      return bad_extent(flag_name, text, wrong);
+    }
+    out[axes] = (uint32_t)value;
+    if (!at[length]) break;
+    at += length + 1;
+  }
+  while (++axes < 3) out[axes] = 1;
+  return true;
 }
 
 bool args_has(int count, char **words, const char *name) {

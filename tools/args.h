@@ -37,6 +37,11 @@ typedef struct arguments {
  * problem at the first word that is wrong. */
 bool args_read(const arguments *spec, int count, char **words, problem *out);
 
+/* The value of flag @p name: X[,Y[,Z]], whole numbers above 0; what is left out
+ * is 1. */
+bool args_extent(const char *name, const char *text, uint32_t out[3],
+                 problem *wrong);
+
 /* Whether @p name stands among the words before "--". */
 bool args_has(int count, char **words, const char *name);
 

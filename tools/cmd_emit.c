@@ -4,27 +4,33 @@
 #include <unistd.h>
 
 #include "vyre/binary.h"
+#include "vyre/emit.h"
+#include "vyre/validate.h"
 
 #include "args.h"
 #include "commands.h"
 #include "kernel_file.h"
 #include "output.h"
 #include "plan_json.h"
+#include "words.h"
 
-enum { TO_TEXT, TO_BINARY };
+/* As in the table of commands. */
+enum { TO_TEXT, TO_BINARY, TO_LOWERED, TO_C };
+
+enum { MOST_PASSES = 16 };
 
 typedef struct emit_flags {
   const char *file, *kernel, *output;
   size_t to;
+  vyre_emit_options options;
 } emit_flags;
 
-static bool read_flags(int count, char **words, emit_flags *f, bool json,
-                       problem *wrong) {
-  flag flags[] = {FLAG("--kernel", &f->kernel), FLAG("--to", &f->to),
-                  FLAG("--output", &f->output)};
-  arguments spec = {
-      .command = "emit", .flags = flags, .flag_count = 3, .operand = &f->file};
-  if (!args_read(&spec, count, words, wrong)) return false;
+static bool has_report(const emit_flags *f) {
+  return f->to >= TO_LOWERED &&
+         (!f->options.after || strcmp(f->options.after, "inline") != 0);
+}
+
+static bool check_output(emit_flags *f, bool json, problem *wrong) {
   if (f->output && strcmp(f->output, "-") == 0) f->output = NULL;
   if (!f->output && f->to == TO_BINARY && json) {
     return problem_set(wrong, KIND_USAGE, "add -o FILE",
@@ -37,13 +43,84 @@ static bool read_flags(int count, char **words, emit_flags *f, bool json,
   return true;
 }
 
-/* The program in the form that was asked for. */
-static bool emit(const vyre_program *program, const emit_flags *f, sink *out,
-                 problem *wrong) {
-  if (f->to == TO_TEXT) {
-    return (vyre_program_print(program, sink_writer(out)) && !out->failed) ||
-           problem_no_memory(wrong, "the answer");
+static bool check_pass(const char *name, problem *wrong) {
+  const char *names[MOST_PASSES];
+  char shown[60], list[120] = "";
+  uint32_t count = 0;
+  for (; count < MOST_PASSES && vyre_pass_name(count); count++) {
+    names[count] = vyre_pass_name(count);
+    if (strcmp(names[count], name) == 0) return true;
+    if (count) strncat(list, ", ", sizeof list - strlen(list) - 1);
+    strncat(list, names[count], sizeof list - strlen(list) - 1);
   }
+  const char *meant = nearest_word(name, strlen(name), names, count);
+  show_into(shown, sizeof shown, name, strlen(name));
+  problem_set(wrong, KIND_USAGE, "", "--dump-after is '%s', which is no pass",
+              shown);
+  if (meant) {
+    problem_fix(wrong, "did you mean '%s'? The passes are %s", meant, list);
+  } else {
+    problem_fix(wrong, "the passes are %s", list);
+  }
+  return false;
+}
+
+/* Flags of lowering say nothing about the program as it is. */
+static bool check_lowering(const emit_flags *f, const flag *flags, size_t count,
+                           problem *wrong) {
+  if (f->to >= TO_LOWERED) {
+    if (!f->options.after) return true;
+    if (f->to == TO_LOWERED) return check_pass(f->options.after, wrong);
+    return problem_set(wrong, KIND_USAGE,
+                       "write --to lowered, or drop --dump-after",
+                       "--dump-after shows a lowered kernel, and --to is c");
+  }
+  for (size_t i = 0; i < count; i++) {
+    if (!flags[i].given) continue;
+    problem_set(wrong, KIND_USAGE, "",
+                "%s says how to lower, but --to %s does not lower",
+                flags[i].name, f->to == TO_TEXT ? "ir" : "bin");
+    problem_fix(wrong, "write --to lowered or --to c, or drop %s",
+                flags[i].name);
+    return false;
+  }
+  return true;
+}
+
+static bool read_flags(int count, char **words, emit_flags *f, bool json,
+                       problem *wrong) {
+  enum { FIRST_OF_LOWERING = 3 };
+  const char *workgroup = NULL;
+  size_t numbers = 0, math = 0;
+  flag flags[] = {
+      FLAG("--kernel", &f->kernel),
+      FLAG("--to", &f->to),
+      FLAG("--output", &f->output),
+      FLAG("--dump-after", &f->options.after),
+      FLAG("--numbers", &numbers),
+      FLAG("--math", &math),
+      FLAG("--no-u64", &f->options.no_u64),
+      FLAG("--no-narrow", &f->options.no_narrow),
+      FLAG("--workgroup", &workgroup),
+  };
+  size_t all = sizeof flags / sizeof flags[0];
+  arguments spec = {.command = "emit",
+                    .flags = flags,
+                    .flag_count = all,
+                    .operand = &f->file};
+  if (!args_read(&spec, count, words, wrong)) return false;
+  f->options.form = f->to == TO_C ? VYRE_EMIT_C : VYRE_EMIT_LOWERED;
+  f->options.numbers = (vyre_numbers)numbers;
+  f->options.math = (vyre_math)math;
+  return check_output(f, json, wrong) &&
+         check_lowering(f, flags + FIRST_OF_LOWERING, all - FIRST_OF_LOWERING,
+                        wrong) &&
+         (!workgroup ||
+          args_extent("--workgroup", workgroup, f->options.workgroup, wrong));
+}
+
+static bool emit_binary(const vyre_program *program, sink *out,
+                        problem *wrong) {
   vyre_arena arena = {0};
   vyre_status st = {0};
   const uint8_t *bytes;
@@ -60,8 +137,46 @@ static bool emit(const vyre_program *program, const emit_flags *f, sink *out,
   return fine;
 }
 
+/* False with findings in the file, or with a problem. */
+static bool emit_lowered(const vyre_program *program, kernel_file *file,
+                         const emit_flags *f, sink *out,
+                         vyre_emit_report *report, problem *wrong) {
+  vyre_status st = {0};
+  if (vyre_program_validate(program, &file->findings, &st) != VYRE_OK) {
+    return file->findings.count == 0 && problem_from_status(wrong, &st);
+  }
+  if (vyre_program_emit(program, &f->options, sink_writer(out), report, &st) ==
+      VYRE_OK) {
+    return !out->failed || problem_no_memory(wrong, "the answer");
+  }
+  return out->failed ? problem_no_memory(wrong, "the answer")
+                     : problem_from_status(wrong, &st);
+}
+
+/* The program in the form that was asked for. */
+static bool emit(const vyre_program *program, kernel_file *file,
+                 const emit_flags *f, sink *out, vyre_emit_report *report,
+                 problem *wrong) {
+  if (f->to == TO_BINARY) return emit_binary(program, out, wrong);
+  if (f->to >= TO_LOWERED) {
+    return emit_lowered(program, file, f, out, report, wrong);
+  }
+  return (vyre_program_print(program, sink_writer(out)) && !out->failed) ||
+         problem_no_memory(wrong, "the answer");
+}
+
+static void put_report(json_out *json, const vyre_emit_report *report) {
+  json_open(json, "report", '{');
+  json_u64(json, "instructions", report->instructions);
+  json_u64(json, "accesses", report->accesses);
+  json_u64(json, "proven_accesses", report->proven_accesses);
+  json_u64(json, "phases", report->phases);
+  json_u64(json, "hidden_bytes", report->hidden_bytes);
+  json_close(json, '}');
+}
+
 static int answer(const vyre_program *program, const emit_flags *f, sink *made,
-                  bool json) {
+                  const vyre_emit_report *report, bool json) {
   sink out = {0};
   out_file file = {
       .path = f->output, .head = made->data, .head_length = made->length};
@@ -71,6 +186,7 @@ static int answer(const vyre_program *program, const emit_flags *f, sink *made,
     json_out text = json_begin(&out);
     json_text(&text, "kernel", vyre_program_name(program));
     json_text(&text, "fingerprint", hash);
+    if (has_report(f)) put_report(&text, report);
     json_u64(&text, "bytes", made->length);
     if (f->output) {
       json_text(&text, "file", f->output);
@@ -89,6 +205,7 @@ int cmd_emit(int count, char **words, bool json) {
   problem wrong = {0};
   kernel_file file = {.program = NULL};
   sink made = {0};
+  vyre_emit_report report = {0};
   vyre_program *program = NULL;
   int code = EXIT_FINE;
   if (!read_flags(count, words, &f, json, &wrong)) {
@@ -97,8 +214,9 @@ int cmd_emit(int count, char **words, bool json) {
     program = kernel_file_open(f.file, f.kernel, &file, json, &code);
   }
   if (program) {
-    code = emit(program, &f, &made, &wrong) ? answer(program, &f, &made, json)
-                                            : problem_report(&wrong, json);
+    code = emit(program, &file, &f, &made, &report, &wrong)
+               ? answer(program, &f, &made, &report, json)
+               : kernel_file_report(&file, &wrong, json);
   }
   sink_finish(&made);
   kernel_file_finish(&file);

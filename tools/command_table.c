@@ -7,7 +7,9 @@
 
 static const char *const sync_choices[] = {"final", "participates", NULL};
 static const char *const backend_choices[] = {"auto", "ref", NULL};
-static const char *const target_choices[] = {"ir", "bin", NULL};
+static const char *const target_choices[] = {"ir", "bin", "lowered", "c", NULL};
+static const char *const numbers_choices[] = {"native", "fixed", "soft", NULL};
+static const char *const math_choices[] = {"f64", "f64-nofma", "u32", NULL};
 
 #define JSON_FLAG \
   {.name = "--json", .help = "answer in JSON", .type = FLAG_SWITCH}
@@ -24,7 +26,12 @@ static const char *const target_choices[] = {"ir", "bin", NULL};
    .type = FLAG_U64,                  \
    .required = (must)}
 
-static const flag_doc check_flags[] = {JSON_FLAG};
+static const flag_doc check_flags[] = {
+    {.name = "--accesses",
+     .help = "which accesses to buffers are proven to be inside, and why not",
+     .type = FLAG_SWITCH},
+    JSON_FLAG,
+};
 
 static const flag_doc fmt_flags[] = {
     {.name = "--check",
@@ -82,14 +89,41 @@ static const flag_doc run_flags[] = {
     JSON_FLAG,
 };
 
+#define SWITCH_FLAG(flag, text) \
+  {.name = (flag), .help = (text), .type = FLAG_SWITCH}
+
 static const flag_doc emit_flags[] = {
     KERNEL_FLAG,
     {.name = "--to",
      .value = "FORM",
-     .help = "ir: text, all written out; bin: the binary form",
+     .help = "ir: text, all written out; bin: the binary form;\n"
+             "lowered: what a device gets; c: the same in C11",
      .type = FLAG_CHOICE,
      .choices = target_choices,
      .required = true},
+    {.name = "--dump-after",
+     .value = "PASS",
+     .help = "lowered so far: inline, build, numbers, memory, tidy or\n"
+             "control, the last",
+     .type = FLAG_TEXT},
+    {.name = "--numbers",
+     .value = "FORM",
+     .help = "f32 operations of a device that does them right (native,\n"
+             "the default), nearly right (fixed), or not at all (soft)",
+     .type = FLAG_CHOICE,
+     .choices = numbers_choices},
+    {.name = "--math",
+     .value = "FORM",
+     .help = "functions such as exp by f64 with fma (f64, the default),\n"
+             "without (f64-nofma), or by integers (u32)",
+     .type = FLAG_CHOICE,
+     .choices = math_choices},
+    SWITCH_FLAG("--no-u64", "the device has no 64-bit types"),
+    SWITCH_FLAG("--no-narrow", "the device has no 8- and 16-bit accesses"),
+    {.name = "--workgroup",
+     .value = "X[,Y[,Z]]",
+     .help = "invocations of a workgroup, instead of the kernel's own",
+     .type = FLAG_TEXT},
     {.name = "--output",
      .letter = "-o",
      .value = "FILE",
@@ -99,6 +133,36 @@ static const flag_doc emit_flags[] = {
 };
 
 static const flag_doc explain_flags[] = {JSON_FLAG};
+
+static const flag_doc generate_flags[] = {
+    NUMBER_FLAG("--seed", false, "which program (default 0)"),
+    NUMBER_FLAG("--size", false, "about how many statements (default 24)"),
+    NUMBER_FLAG("--count", false, "programs, of one seed after the other"),
+    {.name = "--output",
+     .letter = "-o",
+     .value = "DIR",
+     .help = "write seed-N.vyre and its data there, and say how to run it",
+     .type = FLAG_TEXT},
+    SWITCH_FLAG("--run", "run it, and print a hash of all outputs"),
+    {.name = "--backend",
+     .value = "NAME",
+     .help = "the device of --run: auto (the default) or ref",
+     .type = FLAG_CHOICE,
+     .choices = backend_choices},
+    SWITCH_FLAG("--math", "with exp, sin, pow and other functions"),
+    SWITCH_FLAG("--no-f64", "without f64"),
+    SWITCH_FLAG("--no-int64", "without u64 and i64"),
+    SWITCH_FLAG("--no-narrow", "without elements below 32 bits, but bool"),
+    SWITCH_FLAG("--no-shared", "without shared buffers"),
+    SWITCH_FLAG("--no-barriers", "without barrier() and uniform()"),
+    SWITCH_FLAG("--no-grid-barriers", "without grid_barrier()"),
+    SWITCH_FLAG("--no-atomics", "without atomics"),
+    SWITCH_FLAG("--no-atomics64", "without atomics on u64 and i64"),
+    SWITCH_FLAG("--no-out-of-range", "without accesses outside of buffers"),
+    SWITCH_FLAG("--no-loops", "without loops"),
+    SWITCH_FLAG("--no-functions", "without fn"),
+    JSON_FLAG,
+};
 
 static const flag_doc queue_flags[] = {
     NUMBER_FLAG("--initial", true, "items in the queue before the launch"),
@@ -158,7 +222,12 @@ static const char check_body[] =
     "are\n"
     "told, with their place, a fix and the rule that they break. A file "
     "without\n"
-    "a kernel is wrong too: it would do nothing.\n";
+    "a kernel is wrong too: it would do nothing.\n"
+    "\n"
+    "--accesses tells of each kernel how many of its accesses to buffers are\n"
+    "inside whatever happens, and of the others what is known about the "
+    "index.\n"
+    "Those get a check, which costs a compare; nothing is wrong with them.\n";
 
 static const char fmt_body[] =
     "Only white space changes; comments, names and literals stay. Without a\n"
@@ -202,6 +271,20 @@ static const char run_example[] =
     "example:\n"
     "  vyre run examples/saxpy.vyre --set a=2 --set x=iota:8 \\\n"
     "           --set y=fill:0.5:8\n";
+
+static const char emit_body[] =
+    "FILE is a kernel file, or the binary form of one kernel. What comes out "
+    "is\n"
+    "one kernel: if the file has several, -k says which. Whatever a device "
+    "lacks,\n"
+    "the lowered kernel gives the same bits. With --json, the answer has "
+    "counts:\n"
+    "instructions, accesses to buffers, and how many of these need no check.\n";
+
+static const char generate_body[] =
+    "A program is valid, has no race and does not depend on the order of\n"
+    "atomics: it has one result. The same flags give the same program and\n"
+    "data everywhere.\n";
 
 static const char queue_example[] =
     "example: 64Ki items of 16 bytes, drained 8Ki at a time\n"
@@ -296,12 +379,11 @@ const command_doc command_table[] = {
      .operand = "FILE|-",
      .flags = emit_flags,
      .flag_count = COUNT(emit_flags),
-     .body =
-         "FILE is a kernel file, or the binary form of one kernel. What comes "
-         "out is\n"
-         "one kernel: if the file has several, -k says which.\n",
-     .example = "example:\n"
-                "  vyre emit examples/saxpy.vyre --to bin -o saxpy.vyrebin\n"},
+     .body = emit_body,
+     .example =
+         "example:\n"
+         "  vyre emit examples/saxpy.vyre --to bin -o saxpy.vyrebin\n"
+         "  vyre emit examples/saxpy.vyre --to lowered --numbers soft\n"},
     {.name = "explain",
      .summary = "what a rule or a finding means, with an example of each side",
      .operand_kind = OPERAND_RULE,
@@ -315,6 +397,13 @@ const command_doc command_table[] = {
          "order_dependence. Without it, lists all.\n",
      .example = "example:\n"
                 "  vyre explain V012\n"},
+    {.name = "generate",
+     .summary = "a random program with its data, to test devices",
+     .flags = generate_flags,
+     .flag_count = COUNT(generate_flags),
+     .body = generate_body,
+     .example = "example: ten programs that any device must agree on\n"
+                "  vyre generate --seed 1 --count 10 --run\n"},
     {.name = "plan queue",
      .summary = "the bytes of a device work queue",
      .flags = queue_flags,

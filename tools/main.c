@@ -13,14 +13,16 @@ static const struct {
   const char *name;
   command_function *run;
 } commands[] = {
-    {"check", cmd_check}, {"fmt", cmd_fmt},         {"run", cmd_run},
-    {"emit", cmd_emit},   {"explain", cmd_explain}, {"plan", plan_command},
+    {"check", cmd_check},     {"fmt", cmd_fmt},
+    {"run", cmd_run},         {"emit", cmd_emit},
+    {"explain", cmd_explain}, {"generate", cmd_generate},
+    {"plan", plan_command},
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const char *const words_known[] = {
-    "check", "fmt",  "run",    "emit",      "explain",
+    "check", "fmt",  "run",    "emit",      "explain", "generate",
     "plan",  "help", "--help", "--version", "--json",
 };
 

@@ -5,6 +5,7 @@
 #include "vyre/binary.h"
 #include "vyre/binding.h"
 #include "vyre/capture.h"
+#include "vyre/emit.h"
 
 #include "args.h"
 #include "commands.h"
@@ -17,7 +18,26 @@ typedef struct bindings_answer {
   vyre_binding_fingerprint fingerprint;
   vyre_layout_fingerprint layout;
   vyre_capture_plan capture;
+  vyre_emit_report
+      lowered; /* phases of 0: it has no body, or is for ref only */
 } bindings_answer;
+
+static bool drop_text(void *self, const char *text, size_t length) {
+  (void)self, (void)text, (void)length;
+  return true;
+}
+
+/* What a kernel with grid barriers keeps, as the lowering has it. A kernel that
+ * cannot be lowered (it prints) has no such buffer: only `ref` runs it. */
+static void find_hidden(const vyre_program *program, bindings_answer *a) {
+  vyre_status ignored = {0};
+  if (!vyre_program_has_body(program)) return;
+  if (vyre_program_emit(program, &(vyre_emit_options){0},
+                        (vyre_writer){drop_text, NULL}, &a->lowered,
+                        &ignored) != VYRE_OK) {
+    a->lowered = (vyre_emit_report){0};
+  }
+}
 
 static vyre_code build(const vyre_program *program, const bindings_input *in,
                        vyre_arena *arena, bindings_answer *a, vyre_status *st) {
@@ -134,6 +154,13 @@ static void put_json(const bindings_answer *a, sink *out) {
     put_binding(&json, &plan->bindings[i]);
   }
   json_close(&json, ']');
+  if (a->lowered.phases > 1) {
+    json_open(&json, "hidden", '{');
+    json_text(&json, "name", "grid_barrier");
+    json_u64(&json, "bytes_per_invocation", a->lowered.hidden_bytes);
+    json_u64(&json, "phases", a->lowered.phases);
+    json_close(&json, '}');
+  }
   put_indices(&json, "input_indices", plan->input_indices, plan->input_count);
   put_indices(&json, "output_indices", plan->output_indices,
               plan->output_count);
@@ -148,6 +175,12 @@ static void put_json(const bindings_answer *a, sink *out) {
 static void put_text(const bindings_answer *a, sink *out) {
   char hash[VYRE_HASH128_TEXT];
   vyre_binding_plan_print(&a->plan, sink_writer(out));
+  if (a->lowered.phases > 1) {
+    sink_format(out,
+                "\nhidden: grid_barrier keeps %u bytes of every invocation, "
+                "across %u phases\n",
+                a->lowered.hidden_bytes, a->lowered.phases);
+  }
   sink_text(out, "\n");
   vyre_capture_plan_print(&a->capture, sink_writer(out));
   sink_text(out, "\nfingerprints\n");
@@ -190,6 +223,7 @@ static int plan_program(const vyre_program *program,
   bindings_answer a = {.plan = {0}};
   sink out = {0};
   if (program && build(program, bindings, arena, &a, st) == VYRE_OK) {
+    find_hidden(program, &a);
     if (json) {
       put_json(&a, &out);
     } else {

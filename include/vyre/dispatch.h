@@ -93,7 +93,9 @@ typedef struct vyre_dispatch_desc {
   size_t output_count;
   uint32_t grid[3];        /* workgroups; all 0: inferred. An axis of 0 beside
                               others counts as 1 */
-  uint64_t max_iterations; /* of all loops of an invocation; 0: 2^32-1 */
+  uint64_t max_iterations; /* of all loops of an invocation; 0: 2^32-1. ref
+                              counts every round; compiled code may leave out
+                              loops that end by themselves, whatever happens */
   uint64_t timeout_ns;     /* 0: none */
   vyre_writer print;       /* for print(...); without one nothing is printed */
   vyre_check_options check;

@@ -41,7 +41,26 @@ typedef enum vyre_type {
   X(CLZ)                     \
   X(CTZ)                     \
   X(POPCOUNT)                \
-  X(UNIFORM)
+  X(UNIFORM)                 \
+  X(EXP)                     \
+  X(EXP2)                    \
+  X(EXP10)                   \
+  X(EXPM1)                   \
+  X(LOG)                     \
+  X(LOG2)                    \
+  X(LOG10)                   \
+  X(LOG1P)                   \
+  X(SIN)                     \
+  X(COS)                     \
+  X(TAN)                     \
+  X(ASIN)                    \
+  X(ACOS)                    \
+  X(ATAN)                    \
+  X(SINH)                    \
+  X(COSH)                    \
+  X(TANH)                    \
+  X(RSQRT)                   \
+  X(CBRT)
 
 #define VYRE_OP_BINARY_MAP(X) \
   X(ADD)                      \
@@ -63,7 +82,10 @@ typedef enum vyre_type {
   X(LAND)                     \
   X(LOR)                      \
   X(MIN)                      \
-  X(MAX)
+  X(MAX)                      \
+  X(POW)                      \
+  X(ATAN2)                    \
+  X(HYPOT)
 
 #define VYRE_OP_TERNARY_MAP(X) \
   X(FMA)                       \

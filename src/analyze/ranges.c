@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyze/symbolic.h"
 #include "analyze/walk.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -32,6 +33,9 @@ typedef struct walker {
   vyre__range *nodes;
   uint8_t *flags;
   unsigned budget; /* conditions that the guard at hand may still follow */
+  unsigned loops;  /* around, whose bodies are walked several times */
+  bool thorough;   /* who asks wants to know, and has time */
+  bool has_doubts; /* an access was not proven */
   bool quiet;      /* looking again: nothing is written down */
   bool reachable;  /* the end of the statement just walked */
 } walker;
@@ -198,11 +202,16 @@ static void suppose(walker *w, vyre__id condition, bool holds);
 static void check_access(walker *w, vyre__id id, uint32_t buffer, fact index) {
   uint32_t count = w->program->buffers[buffer].count;
   if (w->quiet) return;
-  w->flags[id] &= (uint8_t)~(VYRE__RANGE_INSIDE | VYRE__RANGE_OUTSIDE);
+  w->flags[id] = 0;
   fact length = w->env.locals[buffer_subject(w, buffer, true)];
   bool below =
       index.range.hi < length.range.lo || (index.below & buffer_bit(buffer));
-  if (index.range.lo >= 0 && below) w->flags[id] |= VYRE__RANGE_INSIDE;
+  if (index.range.lo >= 0 && below) {
+    w->flags[id] |= VYRE__RANGE_INSIDE;
+  } else {
+    w->has_doubts = true;
+  }
+  if (index.below & ~buffer_bit(buffer)) w->flags[id] |= VYRE__RANGE_ANOTHER;
   if (index.range.hi < 0 || (count && index.range.lo >= count)) {
     w->flags[id] |= VYRE__RANGE_OUTSIDE;
   }
@@ -522,19 +531,29 @@ static void walk_if(walker *w, const vyre__node *node) {
   w->env.nesting--;
 }
 
-/* Ways out of a loop besides its condition. */
-enum { BY_BREAK = 1, BY_RETURN = 2 };
+/* Ways out of a loop besides its condition, and back to its beginning. */
+enum { BY_BREAK = 1, BY_RETURN = 2, BY_CONTINUE = 4 };
 
-/* What a loop assigns can be anything in it and after it. Tells whether it is
- * left by a break of its own, or by a return. */
+static bool is_anything(fact f, vyre_type type) {
+  return vyre__interval_inside(vyre__interval_full(type), f.range) &&
+         (f.below | f.within) == 0;
+}
+
+/* What a loop assigns can be anything in it and after it. Each of these locals is
+ * logged at most once: those of which nothing is known are not. Tells whether
+ * the loop is left by a break of its own, or by a return, and whether it has a
+ * continue. */
 static unsigned forget_assigned(walker *w, vyre__id id, bool is_own) {
   const vyre__node *node = &w->program->nodes[id];
   unsigned left = 0;
   if (node->op == VYRE__OP_BREAK && is_own) left = BY_BREAK;
+  if (node->op == VYRE__OP_CONTINUE && is_own) left = BY_CONTINUE;
   if (node->op == VYRE__OP_RETURN) left = BY_RETURN;
   if (node->op == VYRE__OP_ASSIGN) {
     vyre_type type = w->program->functions[0].locals[node->a].type;
-    env_set(&w->env, node->a, anything(type));
+    if (!is_anything(w->env.locals[node->a], type)) {
+      env_set(&w->env, node->a, anything(type));
+    }
   }
   if (!vyre__is_statement(node)) return 0;
   bool is_loop = node->op == VYRE__OP_FOR || node->op == VYRE__OP_WHILE;
@@ -554,7 +573,7 @@ static vyre__wide trips(vyre__wide first, vyre__wide last, vyre__wide step) {
 /* The variable of a `for` in its body, and how often that is begun. One that
  * leaves it early may do so in the first round. */
 static fact loop_variable(walker *w, vyre__id id, fact first, fact bound,
-                          bool leaves_early) {
+                          unsigned left) {
   const vyre__node *node = &w->program->nodes[id];
   const vyre__node *literal =
       &w->program->nodes[vyre__for_of(w->program, id).step];
@@ -562,6 +581,8 @@ static fact loop_variable(walker *w, vyre__id id, fact first, fact bound,
   bool strict = node->aux == VYRE__LOOP_LT || node->aux == VYRE__LOOP_GT;
   vyre__interval f = first.range, b = bound.range, least, most;
   fact variable = first;
+  bool leaves_early = (left & (BY_BREAK | BY_RETURN)) != 0;
+  if (!w->quiet) w->flags[id] = 0; /* from when it was walked before */
   if (node->aux == VYRE__LOOP_LT || node->aux == VYRE__LOOP_LE) {
     most = (vyre__interval){f.lo, b.hi - strict};
     least = (vyre__interval){f.hi, b.lo - strict};
@@ -591,21 +612,102 @@ static void walk_for(walker *w, vyre__id id) {
   unsigned left = forget_assigned(w, parts.body, true);
   size_t begin = w->env.change_count;
   env_set(&w->env, w->program->nodes[id].a,
-          loop_variable(w, id, first, bound, left != 0));
+          loop_variable(w, id, first, bound, left));
   walk_statement(w, parts.body);
   env_rewind(&w->env, begin);
   w->env.nesting--;
   w->reachable = true;
 }
 
+/* --- while ------------------------------------------------------------------*/
+
+/* The locals that a loop assigns are what changes [begin, end) of the log are
+ * about, and what may be known of them when a round begins is in their `at_end`:
+ * nobody else needs that before the arm of an `if` around is left. */
+typedef struct loop {
+  size_t begin, end;
+} loop;
+
+static void begin_round(walker *w, loop l, vyre__id condition) {
+  for (size_t i = l.begin; i < l.end; i++) {
+    change c = w->env.changes[i];
+    env_set(&w->env, c.local, c.at_end);
+  }
+  walk_value(w, condition);
+  suppose(w, condition, true);
+}
+
+/* Whether the locals are again what they were held for when the round began. If
+ * not, they are held for more the next time: a bound that moves may do so until
+ * the end of the type. */
+static bool end_round(walker *w, loop l) {
+  bool is_stable = true;
+  for (size_t i = l.begin; w->reachable && i < l.end; i++) {
+    change *c = &w->env.changes[i];
+    fact held = c->at_end, now = w->env.locals[c->local];
+    vyre__interval full =
+        vyre__interval_full(w->program->functions[0].locals[c->local].type);
+    if (vyre__interval_inside(now.range, held.range) &&
+        !(held.below & ~now.below) && !(held.within & ~now.within)) {
+      continue;
+    }
+    is_stable = false;
+    c->at_end = join(held, now);
+    if (now.range.lo < held.range.lo) c->at_end.range.lo = full.lo;
+    if (now.range.hi > held.range.hi) c->at_end.range.hi = full.hi;
+  }
+  /* Then a round begins with what was before the loop, or what a round left. */
+  for (size_t i = l.begin; is_stable && i < l.end; i++) {
+    change *c = &w->env.changes[i];
+    c->at_end = c->before;
+    if (w->reachable) c->at_end = join(c->before, w->env.locals[c->local]);
+  }
+  return is_stable;
+}
+
+/* Walks the body until what is known at its beginning is so at its end as well:
+ * three times at most, the last time knowing nothing. What the last walk wrote
+ * down counts. False if nothing was found out. */
+static bool settle_loop(walker *w, const vyre__node *node, loop l) {
+  enum { ROUNDS = 3 };
+  for (size_t i = l.begin; i < l.end; i++) {
+    w->env.changes[i].at_end = w->env.changes[i].before;
+  }
+  w->loops++;
+  bool is_stable = false;
+  for (int round = 1; !is_stable && round <= ROUNDS; round++) {
+    for (size_t i = l.begin; round == ROUNDS && i < l.end; i++) {
+      change *c = &w->env.changes[i];
+      c->at_end = anything(w->program->functions[0].locals[c->local].type);
+    }
+    begin_round(w, l, node->a);
+    w->reachable = true;
+    walk_statement(w, node->b);
+    is_stable = end_round(w, l);
+    env_rewind(&w->env, l.end);
+  }
+  w->loops--;
+  return is_stable;
+}
+
 static void walk_while(walker *w, const vyre__node *node) {
+  enum { NESTED = 2 }; /* or loops in loops would be walked ever more often */
   w->env.nesting++;
+  loop l = {.begin = w->env.change_count};
   unsigned left = forget_assigned(w, node->b, true);
-  size_t begin = w->env.change_count;
-  walk_value(w, node->a);
-  suppose(w, node->a, true);
-  walk_statement(w, node->b);
-  env_rewind(&w->env, begin);
+  l.end = w->env.change_count;
+  bool settles = w->thorough && w->loops < NESTED && l.end > l.begin &&
+                 !(left & BY_CONTINUE);
+  if (!settles) {
+    walk_value(w, node->a);
+    suppose(w, node->a, true);
+    walk_statement(w, node->b);
+    env_rewind(&w->env, l.end);
+  } else if (settle_loop(w, node, l) && !(left & BY_BREAK)) {
+    for (size_t i = l.begin; i < l.end; i++) {
+      env_set(&w->env, w->env.changes[i].local, w->env.changes[i].at_end);
+    }
+  }
   if (!(left & BY_BREAK)) suppose(w, node->a, false);
   w->env.nesting--;
   w->reachable = true;
@@ -716,21 +818,10 @@ static uint32_t statements_to(const vyre_program *program, vyre__id last) {
   return block->b;
 }
 
-vyre_code vyre__ranges_build(const vyre_program *program,
-                             const uint32_t workgroup[3], vyre_arena *arena,
-                             vyre__ranges *out, vyre_status *st) {
-  return vyre__ranges_build_to(program, workgroup, UINT32_MAX, arena, out, st);
-}
-
-vyre_code vyre__ranges_build_to(const vyre_program *program,
-                                const uint32_t workgroup[3], vyre__id last,
-                                vyre_arena *arena, vyre__ranges *out,
-                                vyre_status *st) {
+static vyre_code build(walker *w, vyre__id last, vyre_arena *arena,
+                       vyre__ranges *out, vyre_status *st) {
+  const vyre_program *program = w->program;
   vyre__arena_mark start = vyre__arena_here(arena), end = start;
-  walker w = {.program = program,
-              .workgroup = workgroup ? workgroup : program->workgroup,
-              .env = {.allocator = arena->allocator},
-              .reachable = true};
   const vyre__node *block = &program->nodes[program->functions[0].body];
   const vyre__id *ids = program->lists + block->a;
   uint32_t statements = statements_to(program, last);
@@ -739,20 +830,53 @@ vyre_code vyre__ranges_build_to(const vyre_program *program,
     nodes = (size_t)ids[statements - 1] + 1;
   }
   *out = (vyre__ranges){0};
-  w.env.no_memory = !make_room(&w, nodes, arena, &end);
-  if (!w.env.no_memory) {
-    init_subjects(&w);
-    init_nodes(&w, nodes);
-    for (uint32_t i = 0; i < statements; i++) walk_statement(&w, ids[i]);
+  w->env.no_memory = !make_room(w, nodes, arena, &end);
+  if (!w->env.no_memory) {
+    init_subjects(w);
+    init_nodes(w, nodes);
+    for (uint32_t i = 0; i < statements; i++) walk_statement(w, ids[i]);
   }
-  env_finish(&w.env);
-  vyre__arena_rewind(arena, w.env.no_memory ? start : end);
-  if (w.env.no_memory) {
+  env_finish(&w->env);
+  vyre__arena_rewind(arena, w->env.no_memory ? start : end);
+  if (w->env.no_memory) {
     return vyre__no_memory(st, "vyre__ranges_build", "ranges",
                            program->node_count);
   }
-  *out = (vyre__ranges){program, w.nodes, w.flags};
+  vyre__ranges ranges = {program, w->nodes, w->flags};
+  if (w->thorough && w->has_doubts) {
+    vyre_code code =
+        vyre__symbolic_prove(&ranges, arena->allocator, w->flags, st);
+    if (code != VYRE_OK) {
+      vyre__arena_rewind(arena, start);
+      return code;
+    }
+  }
+  *out = ranges;
   return VYRE_OK;
+}
+
+static walker walker_of(const vyre_program *program,
+                        const uint32_t workgroup[3], vyre_arena *arena) {
+  return (walker){.program = program,
+                  .workgroup = workgroup ? workgroup : program->workgroup,
+                  .env = {.allocator = arena->allocator},
+                  .reachable = true};
+}
+
+vyre_code vyre__ranges_build(const vyre_program *program,
+                             const uint32_t workgroup[3], vyre_arena *arena,
+                             vyre__ranges *out, vyre_status *st) {
+  walker w = walker_of(program, workgroup, arena);
+  w.thorough = true;
+  return build(&w, UINT32_MAX, arena, out, st);
+}
+
+vyre_code vyre__ranges_build_to(const vyre_program *program,
+                                const uint32_t workgroup[3], vyre__id last,
+                                vyre_arena *arena, vyre__ranges *out,
+                                vyre_status *st) {
+  walker w = walker_of(program, workgroup, arena);
+  return build(&w, last, arena, out, st);
 }
 
 vyre__interval vyre__range_of(const vyre__ranges *ranges, vyre__id id) {

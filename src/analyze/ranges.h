@@ -18,6 +18,7 @@ enum {
   VYRE__RANGE_INSIDE = 1,  /* LOAD, STORE, atomics: the index is in bounds */
   VYRE__RANGE_OUTSIDE = 2, /* ... is out of bounds, always */
   VYRE__RANGE_BOUNDED = 4, /* FOR: the interval is that of its trips */
+  VYRE__RANGE_ANOTHER = 8, /* LOAD, ...: below the length of another buffer */
 };
 
 /* Bits as the type of the node has them. */
@@ -39,7 +40,9 @@ vyre_code vyre__ranges_build(const vyre_program *program,
                              vyre__ranges *out, vyre_status *st);
 
 /* The same for who wants facts of the kernel's nodes up to @p last only, at less
- * cost: behind the statement that it is in, there are none. */
+ * cost: behind the statement that it is in, there are none. Nor is there what
+ * takes time: guards that say of two values which is less (analyze/symbolic.h),
+ * and bounds of what a `while` assigns. */
 vyre_code vyre__ranges_build_to(const vyre_program *program,
                                 const uint32_t workgroup[3], vyre__id last,
                                 vyre_arena *arena, vyre__ranges *out,

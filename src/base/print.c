@@ -12,6 +12,7 @@ static void emit(vyre__printer *out, const char *text, size_t length) {
 void vyre__print(vyre__printer *out, const char *format, ...) {
   char buffer[512];
   va_list arguments;
+  if (!out->ok) return;
   va_start(arguments, format);
   int wanted = vsnprintf(buffer, sizeof buffer, format, arguments);
   va_end(arguments);

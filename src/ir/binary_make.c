@@ -173,7 +173,8 @@ static vyre__id make_value(vyre__reader *r, uint32_t id,
 static vyre__id value(vyre__reader *r, uint32_t id) {
   vyre__node node;
   if (!enter(r, id, &node)) return 0;
-  if (node.op >= VYRE__OP_BLOCK) { /* a statement, or nothing at all */
+  if (node.op >= VYRE__OP_BLOCK && !vyre__op_is_math(node.op)) {
+    /* a statement, or nothing at all */
     r->damaged = true;
     return 0;
   }

@@ -71,6 +71,7 @@ typedef enum vyre__rule {
   VYRE__RULE_INTEGER_SAME,   /* u32 i32 u64 i64 */
   VYRE__RULE_BITS_SAME,      /* integers, and bool without short circuit */
   VYRE__RULE_FLOAT_SAME,     /* f32 f64 */
+  VYRE__RULE_F32_SAME,       /* f32 */
   VYRE__RULE_SIGNED_SAME,    /* i32 i64 f32 f64 */
   VYRE__RULE_NUMBER_SAME,    /* everything but bool */
   VYRE__RULE_SHIFT,          /* an integer by a u32; the type of the first */
@@ -163,6 +164,11 @@ struct vyre_program {
   uint32_t text_count;
   vyre_hash128 fingerprint;
 };
+
+/* The functions of mathematics: EXP to HYPOT. */
+static inline bool vyre__op_is_math(unsigned op) {
+  return op >= VYRE__OP_EXP && op <= VYRE__OP_HYPOT;
+}
 
 static inline uint64_t vyre__literal(const vyre__node *node) {
   return (uint64_t)node->b << 32 | node->a;

@@ -58,7 +58,6 @@ typedef enum vyre__word {
   VYRE__WORD_BITCAST, /* as_u32 ...; value: vyre_type */
   VYRE__WORD_OP,      /* a built-in function or id; value: vyre__op */
   VYRE__WORD_FLOAT,   /* inf, nan ...; value: an index for the parser */
-  VYRE__WORD_MATH,    /* a function of a later version */
 } vyre__word;
 
 enum { VYRE__INF, VYRE__NAN, VYRE__INF_F64, VYRE__NAN_F64 };

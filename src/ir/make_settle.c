@@ -241,6 +241,14 @@ static bool eval(vyre__maker *m, vyre__id id, uint64_t *bits) {
     *bits = vyre__literal(&node);
     return true;
   }
+  if (vyre__op_is_math(node.op)) {
+    vyre__complain_at(m, id, "V090",
+                      "write the number, or call it in the kernel",
+                      "%s() runs on the device, and this must be known when "
+                      "the kernel is compiled",
+                      info->text);
+    return false;
+  }
   bool is_pure =
       info->flags == 0 && info->rule != VYRE__RULE_NONE &&
       (info->form == VYRE__FORM_UNARY || info->form == VYRE__FORM_BINARY ||

@@ -98,6 +98,8 @@ bool vyre__rule_takes(vyre__rule rule, unsigned type) {
       return type == VYRE_TYPE_BOOL || vyre__type_is_integer(type);
     case VYRE__RULE_FLOAT_SAME:
       return vyre__type_is_float(type);
+    case VYRE__RULE_F32_SAME:
+      return type == VYRE_TYPE_F32 || type == VYRE__TYPE_FLOAT;
     case VYRE__RULE_SIGNED_SAME:
       return vyre__type_is_signed(type);
     case VYRE__RULE_NUMBER_SAME:
@@ -121,6 +123,8 @@ const char *vyre__rule_wants(vyre__rule rule) {
       return "an integer or bool";
     case VYRE__RULE_FLOAT_SAME:
       return "a float (f32, f64)";
+    case VYRE__RULE_F32_SAME:
+      return "f32";
     case VYRE__RULE_SIGNED_SAME:
       return "a signed number (i32, i64, f32, f64)";
     case VYRE__RULE_NUMBER_SAME:
@@ -140,7 +144,9 @@ static const char *operand_fix(vyre__rule rule, vyre__op op, unsigned type) {
   if (rule == VYRE__RULE_SIGNED_SAME && type != VYRE_TYPE_BOOL) {
     return "cast it to a signed type first: i32(x)";
   }
-  if (rule == VYRE__RULE_FLOAT_SAME) return "cast it first: f32(x)";
+  if (rule == VYRE__RULE_FLOAT_SAME || rule == VYRE__RULE_F32_SAME) {
+    return "cast it first: f32(x)";
+  }
   if (type == VYRE_TYPE_BOOL) {
     return "use && || ! == != on bools, or select(b, 1, 0)";
   }
@@ -150,7 +156,8 @@ static const char *operand_fix(vyre__rule rule, vyre__op op, unsigned type) {
 vyre__id vyre__complain_operand(vyre__maker *m, vyre__op op, vyre__id id,
                                 unsigned type) {
   const vyre__op_info *info = &vyre__ops[op];
-  if (type == VYRE__TYPE_INT && info->rule == VYRE__RULE_FLOAT_SAME) {
+  if (type == VYRE__TYPE_INT && (info->rule == VYRE__RULE_FLOAT_SAME ||
+                                 info->rule == VYRE__RULE_F32_SAME)) {
     char fix[VYRE__FLOAT_FIX];
     return vyre__complain_at(m, id, "V062", vyre__float_fix(m, id, fix),
                              "'%s' takes %s, and this is an integer literal",
@@ -396,6 +403,9 @@ vyre__id vyre__make_unary(vyre__maker *m, vyre__op op, vyre__id a) {
   }
   if (op == VYRE__OP_UNIFORM && !vyre__need_kernel(m, "uniform()")) return 0;
   if (!takes(m, op, a)) return 0;
+  if (rule == VYRE__RULE_F32_SAME && !(a = vyre__settle(m, a, VYRE_TYPE_F32))) {
+    return 0;
+  }
   if (op == VYRE__OP_NEG && m->nodes[a].op == VYRE__OP_LITERAL) {
     return negate_literal(m, a);
   }
@@ -484,6 +494,11 @@ vyre__id vyre__make_binary(vyre__maker *m, vyre__op op, vyre__id a,
   vyre__rule rule = vyre__ops[op].rule;
   if (rule == VYRE__RULE_SHIFT) return make_shift(m, op, a, b);
   if (!takes(m, op, a) || !takes(m, op, b) || !agree(m, op, a, b)) return 0;
+  if (rule == VYRE__RULE_F32_SAME) {
+    a = vyre__settle(m, a, VYRE_TYPE_F32);
+    b = vyre__settle(m, b, VYRE_TYPE_F32);
+    if (!a || !b) return 0;
+  }
   unsigned type = vyre__type_of(m, a);
   if (rule == VYRE__RULE_COMPARE_ANY || rule == VYRE__RULE_COMPARE_NUMBER) {
     /* The result is bool: nobody will settle the operands later. */

@@ -323,13 +323,8 @@ static vyre__id read_word(vyre__parser *p, const vyre__token *name,
     case VYRE__WORD_FLOAT:
       return read_float_word(p, name, symbol.value);
     case VYRE__WORD_ELEMENT:
-      return tell_element(p, name, (vyre_element)symbol.value);
     default:
-      vyre__p_error(p, vyre__p_span(name), "V050",
-                    "use what there is: sqrt, fma, abs, floor and the like",
-                    "'%.*s' is not available in this version",
-                    (int)symbol.length, symbol.text);
-      return skip_arguments(p);
+      return tell_element(p, name, (vyre_element)symbol.value);
   }
 }
 

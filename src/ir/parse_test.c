@@ -240,7 +240,7 @@ TEST(habits_of_c) {
       {"switch (1) { case 1: break; }", "V029@7:1"},
       {"do { } while (true);", "V029@7:1"},
       {"goto end;", "V029@7:1"},
-      {"let t = sin(1.0);", "V050@7:9"},
+      {"let t = sin(1.0d);", "V061@7:13"},
       {"let t = fabs(1.0);", "V030@7:9"},
       {"let t = threadIdx.x;", "V030@7:9"},
       {"let t = global_id;", "V036@7:9"},

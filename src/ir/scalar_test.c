@@ -790,6 +790,8 @@ static bool takes(vyre__op op, vyre_type from, vyre_type to) {
       return !is_float && same;
     case VYRE__RULE_FLOAT_SAME:
       return is_float && same;
+    case VYRE__RULE_F32_SAME: /* the library's, not a scalar operation */
+      return false;
     case VYRE__RULE_SIGNED_SAME:
       return (is_float || is_signed(from)) && same;
     case VYRE__RULE_NUMBER_SAME:

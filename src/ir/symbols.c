@@ -48,28 +48,6 @@ static const word_row words[] = {
     ROW("nan", VYRE__WORD_FLOAT, VYRE__NAN),
     ROW("inf_f64", VYRE__WORD_FLOAT, VYRE__INF_F64),
     ROW("nan_f64", VYRE__WORD_FLOAT, VYRE__NAN_F64),
-    ROW("exp", VYRE__WORD_MATH, 0),
-    ROW("exp2", VYRE__WORD_MATH, 0),
-    ROW("exp10", VYRE__WORD_MATH, 0),
-    ROW("expm1", VYRE__WORD_MATH, 0),
-    ROW("log", VYRE__WORD_MATH, 0),
-    ROW("log2", VYRE__WORD_MATH, 0),
-    ROW("log10", VYRE__WORD_MATH, 0),
-    ROW("log1p", VYRE__WORD_MATH, 0),
-    ROW("sin", VYRE__WORD_MATH, 0),
-    ROW("cos", VYRE__WORD_MATH, 0),
-    ROW("tan", VYRE__WORD_MATH, 0),
-    ROW("asin", VYRE__WORD_MATH, 0),
-    ROW("acos", VYRE__WORD_MATH, 0),
-    ROW("atan", VYRE__WORD_MATH, 0),
-    ROW("sinh", VYRE__WORD_MATH, 0),
-    ROW("cosh", VYRE__WORD_MATH, 0),
-    ROW("tanh", VYRE__WORD_MATH, 0),
-    ROW("rsqrt", VYRE__WORD_MATH, 0),
-    ROW("cbrt", VYRE__WORD_MATH, 0),
-    ROW("pow", VYRE__WORD_MATH, 0),
-    ROW("atan2", VYRE__WORD_MATH, 0),
-    ROW("hypot", VYRE__WORD_MATH, 0),
 /* Of the operations those that are called by their names. */
 #define OP(name, text, form, rule, flags) \
   ROW(text, VYRE__WORD_OP, VYRE__OP_##name),
@@ -95,7 +73,7 @@ static bool is_word(const word_row *row) {
     default:
       break;
   }
-  if (row->value >= VYRE__OP_BLOCK) return false;
+  if (row->value >= VYRE__OP_BLOCK && row->value <= VYRE__OP_TEXT) return false;
   return row->text[0] >= 'a' && row->text[0] <= 'z';
 }
 

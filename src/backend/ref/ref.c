@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "ir/library.h"
 #include "ir/scalar.h"
 
 static vyre_code device_init(vyre_device *device, vyre_status *st) {
@@ -18,11 +19,16 @@ static void device_finish(vyre_device *device) {
 
 static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
   ref_pipeline *ref = (ref_pipeline *)pipeline;
-  return ref_shape_build(pipeline->program, &pipeline->arena, &ref->shape, st);
+  VYRE_TRY(vyre__link_math(pipeline->program, pipeline->device->allocator,
+                           &ref->linked, st));
+  vyre_code code =
+      ref_shape_build(ref->linked, &pipeline->arena, &ref->shape, st);
+  if (code != VYRE_OK) vyre_program_release(ref->linked);
+  return code;
 }
 
 static void pipeline_finish(vyre_pipeline *pipeline) {
-  (void)pipeline; /* all in its arena */
+  vyre_program_release(((ref_pipeline *)pipeline)->linked);
 }
 
 static vyre_code make_views(ref_machine *m) {
@@ -97,8 +103,8 @@ static vyre_code dispatch(vyre_pipeline *pipeline, const vyre__launch *launch,
   vyre_arena arena;
   vyre_arena_init(&arena, pipeline->device->allocator);
   ref_machine m = {.pipeline = (const ref_pipeline *)pipeline,
-                   .program = pipeline->program,
-                   .nodes = pipeline->program->nodes,
+                   .program = ((const ref_pipeline *)pipeline)->linked,
+                   .nodes = ((const ref_pipeline *)pipeline)->linked->nodes,
                    .launch = launch,
                    .arena = &arena,
                    .st = st};

@@ -37,6 +37,7 @@ typedef struct ref_shape {
 
 typedef struct ref_pipeline {
   vyre_pipeline base;
+  vyre_program *linked; /* with the functions of mathematics that it calls */
   ref_shape shape;
 } ref_pipeline;
 

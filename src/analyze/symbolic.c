@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "analyze/symbolic.h"
+
+#include <string.h>
+
+#include "analyze/terms.h"
+#include "analyze/walk.h"
+#include "base/memory.h"
+#include "base/status.h"
+
+/* The term of a local's value; 0 if it may be one of several: it gets a new one
+ * when it is read. */
+typedef vyre__term fact;
+
+static fact join(fact a, fact b) {
+  return a == b ? a : 0;
+}
+
+#include "analyze/env.h"
+
+typedef struct walker {
+  const vyre_program *program;
+  const vyre__ranges *ranges;
+  uint8_t *flags;
+  env env;
+  vyre__terms terms;
+  bool quiet;     /* looking again, elsewhere: accesses are not judged */
+  bool reachable; /* the end of the statement just walked */
+} walker;
+
+/* --- values -----------------------------------------------------------------*/
+
+static vyre__term walk_value(walker *w, vyre__id id);
+
+static vyre__term length_term(walker *w, uint32_t buffer) {
+  uint32_t count = w->program->buffers[buffer].count;
+  if (count) return vyre__terms_literal(&w->terms, count);
+  const uint32_t operands[3] = {buffer, 0, 0};
+  return vyre__terms_make(&w->terms, VYRE__OP_LEN, VYRE_TYPE_U32, operands);
+}
+
+static void check_access(walker *w, vyre__id id, uint32_t buffer,
+                         vyre__term index) {
+  if (w->quiet || (w->flags[id] & VYRE__RANGE_INSIDE) || index == 0) return;
+  vyre__term length = length_term(w, buffer);
+  if (w->terms.no_memory || w->terms.items[index].range.lo < 0) return;
+  if (vyre__terms_less(&w->terms, index, length)) {
+    w->flags[id] |= VYRE__RANGE_INSIDE;
+  }
+}
+
+static vyre__term walk_local(walker *w, const vyre__node *node) {
+  vyre__term term = w->env.locals[node->a];
+  if (term) return term;
+  term = vyre__terms_fresh(&w->terms, (vyre_type)node->type);
+  env_set(&w->env, node->a, term);
+  return term;
+}
+
+/* What uniform memory holds does not change while a dispatch runs. That of `read`
+ * buffers should not either, but the host decides what is bound where, and a
+ * proof must not depend on it. */
+static vyre__term walk_load(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
+  const vyre_buffer_decl *buffer = &w->program->buffers[node->a];
+  vyre__term index = walk_value(w, node->b);
+  check_access(w, id, node->a, index);
+  if (!vyre__has_interval(node->type)) return 0;
+  if (buffer->kind != VYRE_MEMORY_UNIFORM || index == 0) {
+    return vyre__terms_fresh(&w->terms, (vyre_type)node->type);
+  }
+  const uint32_t operands[3] = {node->a, index, 0};
+  return vyre__terms_make(&w->terms, VYRE__OP_LOAD, (vyre_type)node->type,
+                          operands);
+}
+
+/* && and ||: the right side is looked at only where the left one lets it. */
+static vyre__term walk_both(walker *w, const vyre__node *node) {
+  uint32_t operands[3] = {walk_value(w, node->a), 0, 0};
+  vyre__terms_mark mark = vyre__terms_here(&w->terms);
+  vyre__terms_suppose(&w->terms, operands[0], node->op == VYRE__OP_LAND);
+  operands[1] = walk_value(w, node->b);
+  vyre__terms_rewind(&w->terms, mark);
+  return vyre__terms_make(&w->terms, node->op, VYRE_TYPE_BOOL, operands);
+}
+
+/* A conversion that keeps the value, here: the term of its operand. */
+static bool keeps_value(const walker *w, const vyre__node *node) {
+  if (node->op != VYRE__OP_CAST && node->op != VYRE__OP_BITCAST) return false;
+  unsigned from = w->program->nodes[node->a].type;
+  return vyre__has_interval(from) && vyre__has_interval(node->type) &&
+         node->type != VYRE_TYPE_BOOL &&
+         vyre__interval_inside(vyre__range_of(w->ranges, node->a),
+                               vyre__interval_full((vyre_type)node->type));
+}
+
+/* x << c is x * 2^c, modulo the same. */
+static vyre__term shifted_left(walker *w, const vyre__node *node,
+                               uint32_t operands[3]) {
+  vyre__interval count = vyre__range_of(w->ranges, node->b);
+  bool is_wide = node->type == VYRE_TYPE_U64 || node->type == VYRE_TYPE_I64;
+  vyre__op op = VYRE__OP_SHL;
+  if (count.lo == count.hi && count.hi < (is_wide ? 62 : 30)) {
+    op = VYRE__OP_MUL;
+    operands[1] =
+        vyre__terms_literal(&w->terms, (vyre__wide)1 << (int)count.lo);
+  }
+  return vyre__terms_make(&w->terms, op, (vyre_type)node->type, operands);
+}
+
+/* Operations that are made of their operands alone. Those with one that has no
+ * term (a float) give some value. */
+static vyre__term walk_operation(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
+  vyre__id room[3];
+  const vyre__id *ids;
+  uint32_t count = vyre__children(w->program, node, room, &ids);
+  uint32_t operands[3] = {0, 0, 0};
+  bool known = count >= 1 && count <= 3 && vyre__ops[node->op].flags == 0 &&
+               node->op != VYRE__OP_CALL;
+  for (uint32_t i = 0; i < count; i++) {
+    vyre__term term = walk_value(w, ids[i]);
+    if (i < 3) operands[i] = term;
+    known = known && term != 0;
+  }
+  if (!vyre__has_interval(node->type)) return 0;
+  if (!known) return vyre__terms_fresh(&w->terms, (vyre_type)node->type);
+  if (keeps_value(w, node)) return operands[0];
+  if (node->op == VYRE__OP_SHL) return shifted_left(w, node, operands);
+  return vyre__terms_make(&w->terms, node->op, (vyre_type)node->type, operands);
+}
+
+static vyre__term walk_atomic(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
+  vyre__id room[3];
+  const vyre__id *ids;
+  uint32_t count = vyre__children(w->program, node, room, &ids);
+  vyre__term index = walk_value(w, node->b);
+  for (uint32_t i = 1; i < count; i++) walk_value(w, ids[i]);
+  check_access(w, id, node->a, index);
+  if (!vyre__has_interval(node->type)) return 0;
+  return vyre__terms_fresh(&w->terms, (vyre_type)node->type);
+}
+
+static vyre__term term_of(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
+  uint32_t operands[3] = {0, 0, 0};
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_LOCAL:
+      return vyre__has_interval(node->type) ? walk_local(w, node) : 0;
+    case VYRE__OP_LEN:
+      return length_term(w, node->a);
+    case VYRE__OP_GLOBAL_ID:
+    case VYRE__OP_LOCAL_ID:
+    case VYRE__OP_WORKGROUP_ID:
+    case VYRE__OP_WORKGROUP_SIZE:
+    case VYRE__OP_GRID_SIZE:
+      operands[0] = node->aux;
+      /* fall through */
+    case VYRE__OP_ITEM:
+      if (!vyre__has_interval(node->type)) return 0;
+      return vyre__terms_make(&w->terms, node->op, (vyre_type)node->type,
+                              operands);
+    case VYRE__OP_LOAD:
+      return walk_load(w, id);
+    case VYRE__OP_LAND:
+    case VYRE__OP_LOR:
+      return walk_both(w, node);
+    default:
+      break;
+  }
+  if (vyre__ops[node->op].flags & VYRE__OPF_ATOMICS) return walk_atomic(w, id);
+  return walk_operation(w, id);
+}
+
+/* Memory that runs out in here leaves terms that mean nothing: nothing is proven
+ * any more, and the whole fails. */
+static vyre__term walk_value(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
+  vyre__interval range = {0, 0};
+  if (vyre__has_interval(node->type)) {
+    range = vyre__range_of(w->ranges, id);
+    if (node->op == VYRE__OP_LITERAL) {
+      return vyre__terms_literal(&w->terms, range.lo);
+    }
+  }
+  vyre__term term = term_of(w, id);
+  if (term == 0 || w->terms.no_memory) return 0;
+  if (range.lo == range.hi && node->type != VYRE_TYPE_BOOL) {
+    return vyre__terms_literal(&w->terms, range.lo);
+  }
+  vyre__terms_narrow(&w->terms, term, range);
+  return term;
+}
+
+/* --- statements -------------------------------------------------------------*/
+
+static void walk_statement(walker *w, vyre__id id);
+
+static void walk_if(walker *w, const vyre__node *node) {
+  vyre__term condition = walk_value(w, node->a);
+  size_t begin = w->env.change_count;
+  vyre__terms_mark mark = vyre__terms_here(&w->terms);
+  w->env.nesting++;
+  vyre__terms_suppose(&w->terms, condition, true);
+  walk_statement(w, node->b);
+  bool first_ends = w->reachable;
+  size_t middle = w->env.change_count;
+  env_leave_arm(&w->env, begin, middle);
+  vyre__terms_rewind(&w->terms, mark);
+  w->reachable = true;
+  vyre__terms_suppose(&w->terms, condition, false);
+  if (node->c) walk_statement(w, node->c);
+  if (first_ends) {
+    /* else what the second arm knows goes on to hold */
+    vyre__terms_rewind(&w->terms, mark);
+    if (w->reachable) {
+      env_join_arms(&w->env, begin, middle);
+    } else {
+      env_take_first_arm(&w->env, begin, middle);
+      vyre__terms_suppose(&w->terms, condition, true);
+    }
+  }
+  w->reachable |= first_ends;
+  w->env.nesting--;
+}
+
+/* What a loop assigns is another value in each round. Tells whether the loop is
+ * left by a break of its own. */
+static bool forget_assigned(walker *w, vyre__id id, bool is_own) {
+  const vyre__node *node = &w->program->nodes[id];
+  bool breaks = node->op == VYRE__OP_BREAK && is_own;
+  bool is_loop = node->op == VYRE__OP_FOR || node->op == VYRE__OP_WHILE;
+  bool sets = node->op == VYRE__OP_LET || node->op == VYRE__OP_ASSIGN ||
+              node->op == VYRE__OP_FOR;
+  if (!vyre__is_statement(node)) return false;
+  if (sets && w->env.locals[node->a]) env_set(&w->env, node->a, 0);
+  vyre__id room[3];
+  const vyre__id *ids;
+  uint32_t count = vyre__children(w->program, node, room, &ids);
+  for (uint32_t i = 0; i < count; i++) {
+    breaks |= forget_assigned(w, ids[i], is_own && !is_loop);
+  }
+  return breaks;
+}
+
+/* The variable goes from its first value towards the bound, and never wraps. */
+static void suppose_variable(walker *w, vyre__id id, vyre__term variable,
+                             vyre__term first, vyre__term bound) {
+  uint8_t kind = w->program->nodes[id].aux;
+  bool strict = kind == VYRE__LOOP_LT || kind == VYRE__LOOP_GT;
+  if (kind == VYRE__LOOP_LT || kind == VYRE__LOOP_LE) {
+    vyre__terms_assume(&w->terms, variable, strict, bound);
+    vyre__terms_assume(&w->terms, first, 0, variable);
+  } else {
+    vyre__terms_assume(&w->terms, bound, strict, variable);
+    vyre__terms_assume(&w->terms, variable, 0, first);
+  }
+}
+
+static void walk_for(walker *w, vyre__id id) {
+  vyre__for_parts parts = vyre__for_of(w->program, id);
+  vyre__term first = walk_value(w, parts.first);
+  vyre__term bound = walk_value(w, parts.bound);
+  vyre_type type = (vyre_type)w->program->nodes[parts.first].type;
+  w->env.nesting++;
+  forget_assigned(w, parts.body, true);
+  size_t begin = w->env.change_count;
+  vyre__terms_mark mark = vyre__terms_here(&w->terms);
+  vyre__term variable = vyre__terms_fresh(&w->terms, type);
+  env_set(&w->env, w->program->nodes[id].a, variable);
+  suppose_variable(w, id, variable, first, bound);
+  walk_statement(w, parts.body);
+  env_rewind(&w->env, begin);
+  vyre__terms_rewind(&w->terms, mark);
+  w->env.nesting--;
+  w->reachable = true;
+}
+
+static void walk_while(walker *w, const vyre__node *node) {
+  w->env.nesting++;
+  bool breaks = forget_assigned(w, node->b, true);
+  size_t begin = w->env.change_count;
+  vyre__terms_mark mark = vyre__terms_here(&w->terms);
+  vyre__term condition = walk_value(w, node->a);
+  vyre__terms_suppose(&w->terms, condition, true);
+  walk_statement(w, node->b);
+  env_rewind(&w->env, begin);
+  vyre__terms_rewind(&w->terms, mark);
+  if (!breaks) {
+    bool quiet = w->quiet;
+    w->quiet = true;
+    condition = walk_value(w, node->a);
+    w->quiet = quiet;
+    vyre__terms_suppose(&w->terms, condition, false);
+  }
+  w->env.nesting--;
+  w->reachable = true;
+}
+
+static void walk_parts(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
+  vyre__id room[3];
+  const vyre__id *ids;
+  uint32_t count = vyre__children(w->program, node, room, &ids);
+  for (uint32_t i = 0; i < count; i++) {
+    vyre__term term = walk_value(w, ids[i]);
+    if (node->op == VYRE__OP_STORE && i == 0) {
+      check_access(w, id, node->a, term);
+    }
+  }
+}
+
+static void walk_statement(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_BLOCK: {
+      const vyre__id *ids = w->program->lists + node->a;
+      for (uint32_t i = 0; i < node->b; i++) walk_statement(w, ids[i]);
+      break;
+    }
+    case VYRE__OP_LET:
+    case VYRE__OP_ASSIGN:
+      env_set(&w->env, node->a, walk_value(w, node->b));
+      break;
+    case VYRE__OP_IF:
+      walk_if(w, node);
+      break;
+    case VYRE__OP_FOR:
+      walk_for(w, id);
+      break;
+    case VYRE__OP_WHILE:
+      walk_while(w, node);
+      break;
+    default:
+      walk_parts(w, id);
+      if (vyre__ops[node->op].flags & VYRE__OPF_JUMPS) w->reachable = false;
+  }
+}
+
+/* --- the whole --------------------------------------------------------------*/
+
+vyre_code vyre__symbolic_prove(const vyre__ranges *ranges,
+                               vyre_allocator allocator, uint8_t *flags,
+                               vyre_status *st) {
+  const vyre__function *kernel = &ranges->program->functions[0];
+  walker w = {.program = ranges->program,
+              .ranges = ranges,
+              .flags = flags,
+              .env = {.allocator = allocator},
+              .reachable = true};
+  vyre_arena arena;
+  vyre_arena_init(&arena, allocator);
+  uint32_t count = kernel->local_count;
+  w.env.locals = vyre__arena_array(&arena, count, sizeof *w.env.locals);
+  w.env.seen = vyre__arena_array(&arena, count, sizeof *w.env.seen);
+  bool fine =
+      w.env.locals && w.env.seen && vyre__terms_init(&w.terms, allocator);
+  if (fine) {
+    memset(w.env.locals, 0, count * sizeof *w.env.locals);
+    memset(w.env.seen, 0, count * sizeof *w.env.seen);
+    walk_statement(&w, kernel->body);
+    fine = !w.env.no_memory && !w.terms.no_memory;
+    vyre__terms_finish(&w.terms);
+  }
+  env_finish(&w.env);
+  vyre_arena_finish(&arena);
+  if (fine) return VYRE_OK;
+  return vyre__no_memory(st, "vyre__ranges_build", "terms",
+                         ranges->program->node_count);
+}
