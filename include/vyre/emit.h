@@ -84,8 +84,8 @@ VYRE_BEGIN
  *  Threads: safe.  Blocks: on the writer and the allocator.
  *  Errors:  VYRE_INVALID_PROGRAM if it does not validate or has no body;
  *           VYRE_UNSUPPORTED_FEATURE for print() and push(), and for f64 with
- *           no_u64; VYRE_INVALID_ARGUMENT for a NULL, a number that is none or a
- *           pass that is none; VYRE_OUT_OF_MEMORY. */
+ *           no_u64; VYRE_INVALID_ARGUMENT for a NULL, a number that is none, a
+ *           pass that is none, or a writer that refuses; VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_program_emit(
     const vyre_program *program, const vyre_emit_options *options,
     vyre_writer writer, vyre_emit_report *report, vyre_status *st);

@@ -69,7 +69,7 @@ static uint32_t subject_of(const walker *w, vyre__id id) {
     case VYRE__OP_LOAD: {
       const vyre__node *index = &w->program->nodes[node->b];
       if (index->op == VYRE__OP_LITERAL && vyre__literal(index) == 0 &&
-          vyre__is_constant(&w->program->buffers[node->a])) {
+          w->program->buffers[node->a].kind == VYRE_MEMORY_UNIFORM) {
         return buffer_subject(w, node->a, false);
       }
       return NO_SUBJECT;

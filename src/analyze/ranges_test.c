@@ -762,6 +762,16 @@ static const struct {
     {"let k = i32(i);\nif (k < i32(n) && n < len(y)) y[k] = 1;", 1},
     {"let k = i32(l) - 1;\nif (k >= 0) tile[k] = 1;", 0},
     {"let k = i32(l) - i32(n);\nif (k <= 0) tile[k] = 1;", 1},
+    /* below the least i32 it goes on with the largest */
+    {"let s = as_i32(i);\nlet t = as_i32(n);\n"
+     "if (s < 0 && t < 0) tile[max(s + t, 0)] = 1;",
+     1},
+    {"let s = as_i32(i);\nlet t = as_i32(n);\n"
+     "if (s < 0 && t > 0) tile[max(s - t, 0)] = 1;",
+     1},
+    {"let s = as_i32(i);\nlet t = as_i32(n);\n"
+     "if (s >= 0 && s < 64 && t >= 0) tile[max(s - t, 0)] = 1;",
+     0},
 };
 
 TEST(guards_of_values_prove_accesses) {

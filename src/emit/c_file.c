@@ -567,7 +567,7 @@ static vyre_code emit(c_emitter *e) {
   e->is_silent = false;
   VYRE_TRY(print_file(e, needs_scratch));
   if (e->out.ok) return VYRE_OK;
-  return VYRE_FAIL(e->st, VYRE_DISPATCH_FAILED, VYRE_KIND_WRITER_REFUSED,
+  return VYRE_FAIL(e->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
                    "let the writer take the whole text",
                    "the writer refused a part of kernel '%.100s'",
                    kernel->name);

@@ -76,12 +76,27 @@ static void add_bounds(const c_emitter *e, vyre__val v, bounds *out) {
   if (!out->too_many) out->all[out->count++] = one;
 }
 
+/* What a piece makes again is written there too, with the conditions that it
+ * rests on. */
+static void add_remakes(const c_emitter *e, uint32_t number, bounds *out) {
+  const vyre__piece *piece = &e->r->pieces[number];
+  for (uint32_t i = 0; i < piece->remake_count; i++) {
+    vyre__val operands[4], v = e->r->remakes[piece->remake + i];
+    uint32_t count = vyre__low_operands(c_inst(e, v), operands);
+    add_bounds(e, v, out);
+    for (uint32_t k = 0; k < count; k++) add_bounds(e, operands[k], out);
+  }
+}
+
 /* Bounds that the run asks for, if it can become vectors without them. */
 static bool find_bounds(const c_emitter *e, const vyre__part *run,
                         bounds *out) {
   *out = (bounds){.count = 0};
   if (e->kernel->workgroup[0] < LEAST_ROW) return false;
   if (run->end - run->begin > MOST_INSTS) return false;
+  for (uint32_t i = 0; i < run->piece_count; i++) {
+    add_remakes(e, run->piece + i, out);
+  }
   for (uint32_t at = run->begin; at < run->end; at++) {
     const vyre__role *role = c_role(e, at);
     if (!role->is_needed || role->keep == VYRE__KEEP_UNIFORM) continue;

@@ -432,7 +432,7 @@ TEST(tells_that_the_writer_refused) {
   make_saxpy("saxpy");
   vyre_status st = {0};
   CHECK_FAILS(vyre__emit_c(&t.k, NULL, (vyre_writer){refuse, NULL}, &st), st,
-              VYRE_DISPATCH_FAILED, VYRE_KIND_WRITER_REFUSED);
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED);
 }
 
 static vyre_code sweep_emit(vyre_allocator allocator, vyre_status *st) {

@@ -102,7 +102,9 @@ static vyre_code print(const vyre__low_kernel *kernel,
                                  .hidden_bytes = 4 * kernel->hidden_words};
   }
   if (options->form == VYRE_EMIT_C) {
-    return vyre__emit_c(kernel, &(vyre__emit_c_options){0}, writer, st);
+    const vyre__emit_c_options with = {.allocator =
+                                           kernel->program->arena.allocator};
+    return vyre__emit_c(kernel, &with, writer, st);
   }
   return vyre__low_print(kernel, writer) ? VYRE_OK : refused(st);
 }

@@ -588,4 +588,5 @@ void vyre__p_kernel(vyre__parser *p, vyre__item *item) {
   vyre__p_unbind(p, scope);
   add_kernel(p, kernel);
   seal_early(p, kernel, before, mark);
+  p->buffer_count = 0; /* no fn behind it sees them; their names may be gone */
 }

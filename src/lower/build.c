@@ -45,9 +45,9 @@ static vyre__val sign_of_integer(vyre__low *low, vyre_type type, vyre__val a) {
   vyre__val up = vyre__low_do(low, VYRE__LOW_LT_S, VYRE_TYPE_BOOL, zero, a, 0);
   vyre__val down =
       vyre__low_do(low, VYRE__LOW_LT_S, VYRE_TYPE_BOOL, a, zero, 0);
-  return vyre__low_do(low, VYRE__LOW_SUB, type,
-                      vyre__low_do(low, VYRE__LOW_ZEXT, type, up, 0, 0),
-                      vyre__low_do(low, VYRE__LOW_ZEXT, type, down, 0, 0), 0);
+  up = vyre__low_do(low, VYRE__LOW_ZEXT, type, up, 0, 0);
+  down = vyre__low_do(low, VYRE__LOW_ZEXT, type, down, 0, 0);
+  return vyre__low_do(low, VYRE__LOW_SUB, type, up, down, 0);
 }
 
 static vyre__val bitcast(vyre__low *low, vyre_type from, vyre_type to,

@@ -174,12 +174,14 @@ static void for_statement(build *b, vyre__id id) {
   vyre__for_parts parts = vyre__for_of(b->program, id);
   const vyre__local *local = &b->function->locals[node->a];
   vyre_type type = (vyre_type)local->type;
+  vyre__val first = build_value(b, parts.first);
+  vyre__val bound = build_value(b, parts.bound);
   vyre__low_loop loop = {
       .is_counted = true,
       .kind = node->aux,
       .is_signed = type == VYRE_TYPE_I32 || type == VYRE_TYPE_I64,
-      .first = build_value(b, parts.first),
-      .bound = build_value(b, parts.bound),
+      .first = first,
+      .bound = bound,
       .step = vyre__literal(node_of(b, parts.step)),
       .most_trips = UINT64_MAX};
   if (b->ranges && (b->ranges->flags[id] & VYRE__RANGE_BOUNDED)) {

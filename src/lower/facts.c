@@ -21,8 +21,8 @@ static vyre__fact settle(vyre_type type, double lo, double hi, vyre__nan nan) {
   double tiny = narrow ? 0x1p-149 : 0x1p-1074;
   double most = narrow ? 0x1.fffffep127 : 0x1.fffffffffffffp1023;
   if (lo != lo || hi != hi) return vyre__fact_any();
-  lo -= fabs(lo) * relative + tiny;
-  hi += fabs(hi) * relative + tiny;
+  if (isfinite(lo)) lo -= fabs(lo) * relative + tiny;
+  if (isfinite(hi)) hi += fabs(hi) * relative + tiny;
   if (lo < -most) lo = -INFINITY;
   if (hi > most) hi = INFINITY;
   return make(lo, hi, nan);

@@ -427,6 +427,18 @@ static const char *const kernels[] = {
     "{ let i = global_id.x; let l = local_id.x; tile[l] = i + 1;\n"
     "  barrier(); out[i] = tile[7 - l]; grid_barrier();\n"
     "  out[i] = out[i] * 100 + tile[l]; }\n",
+    /* leaving for good in the last part of a loop of the host */
+    "kernel leaves_in_loop workgroup(8)\n"
+    "buffer out : read_write u32[64] @0;\n"
+    "{ let i = global_id.x;\n"
+    "  for (let k = 0u; k < 3; k++) { out[i] = out[i] + 1; grid_barrier();\n"
+    "    if (k == 0) return; } }\n",
+    /* infinite bounds of floats */
+    "kernel infinite_bounds workgroup(8)\n"
+    "buffer x : read i32[] @0;\nbuffer out : write u32[64] @1;\n"
+    "{ let i = global_id.x; let k = x[i] - 3;\n"
+    "  out[i] = u32(min(select(i != 70, f32(k), inf + f32(k)), 5.0)) * 8\n"
+    "    + u32(max(select(i != 70, f32(k), f32(k) - inf), -5.0)); }\n",
     /* loops to the edge of their types */
     "kernel edges_of_loops workgroup(4)\n"
     "buffer out : write u64[32] @0;\n"

@@ -201,6 +201,12 @@ static bool can_remat(splitter *s, vyre__val v) {
   return good;
 }
 
+/* Whether an invocation that leaves in that part would be run again: in a later
+ * one, or in the next round of a loop. */
+static bool comes_again(const splitter *s, uint32_t number) {
+  return number + 1 < s->part_count || s->parts[number].loop != NO_PHASE;
+}
+
 static void find_slots(splitter *s) {
   const vyre__low *from = s->from;
   for (uint32_t i = 1; i < from->count; i++) {
@@ -215,7 +221,7 @@ static void find_slots(splitter *s) {
         s->words += words_of(from->code[v].type);
       }
     }
-    if (inst->op == VYRE__LOW_EXIT && here + 1 < s->part_count &&
+    if (inst->op == VYRE__LOW_EXIT && comes_again(s, here) &&
         s->alive_slot == NO_PHASE) {
       s->alive_slot = s->words++;
     }
@@ -451,9 +457,8 @@ static void fetch_values(splitter *s, const part *p) {
 }
 
 static void leave(splitter *s, const part *p, const vyre__low_inst *inst) {
-  uint32_t number = s->now;
   if (inst->op == VYRE__LOW_EXIT) {
-    if (s->alive_slot != NO_PHASE && number + 1 < s->part_count) {
+    if (s->alive_slot != NO_PHASE && comes_again(s, s->now)) {
       store_word(s, s->alive_slot, u32(s, 0));
     }
   } else {
