@@ -49,9 +49,13 @@ static bool bad(npy_reader *r, const char *what) {
   return false;
 }
 
+static bool is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\n';
+}
+
 static void skip_spaces(npy_reader *r) {
   /* No strchr: that finds the zero at the end of its text too. */
-  while (r->at < r->end && memchr(" \t\n", r->in->text[r->at], 3)) r->at++;
+  while (r->at < r->end && is_space(r->in->text[r->at])) r->at++;
 }
 
 static bool take(npy_reader *r, char c) {

@@ -205,6 +205,10 @@ static bool ends_with(const char *text, const char *end) {
   return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
+static bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
 /* By its name, or because it begins with a word or a comment, as no JSON object
  * does; or it is the binary form. */
 static bool is_kernel(const input *in) {
@@ -212,7 +216,7 @@ static bool is_kernel(const input *in) {
   if (ends_with(in->label, ".json")) return false;
   if (vyre_program_is_binary(in->text, in->length)) return true;
   size_t at = 0;
-  while (at < in->length && memchr(" \t\r\n", in->text[at], 4)) at++;
+  while (at < in->length && is_blank(in->text[at])) at++;
   return at < in->length &&
          (in->text[at] == '/' || (in->text[at] >= 'a' && in->text[at] <= 'z'));
 }

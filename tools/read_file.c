@@ -79,11 +79,15 @@ typedef struct input_limit {
   size_t json, other;
 } input_limit;
 
+static bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
 /* The limit for what has come so far. JSON begins in the first piece. */
 static size_t limit_of(const input *in, input_limit limit) {
   if (limit.json == limit.other) return limit.json;
   size_t at = 0, end = in->length < FIRST_PIECE ? in->length : FIRST_PIECE;
-  while (at < end && memchr(" \t\r\n", in->text[at], 4)) at++;
+  while (at < end && is_blank(in->text[at])) at++;
   if (at == end) return end < FIRST_PIECE ? limit.json : limit.other;
   return in->text[at] == '{' || in->text[at] == '[' ? limit.json : limit.other;
 }

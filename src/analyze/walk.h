@@ -61,7 +61,7 @@ static inline uint32_t vyre__child_count(const vyre_program *program,
 /* Child @p index, below vyre__child_count. */
 static inline vyre__id vyre__child(const vyre_program *program, vyre__id id,
                                    uint32_t index) {
-  vyre__id room[3];
+  vyre__id room[3] = {0, 0, 0};
   const vyre__id *ids;
   (void)vyre__children(program, &program->nodes[id], room, &ids);
   return ids[index];

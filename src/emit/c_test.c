@@ -371,7 +371,7 @@ TEST(big_arrays_are_in_scratch) {
   vyre__val got = kit_load(&t, big, other, 0);
   kit_store(&t, y, i, kit_u(&t, VYRE__LOW_ADD, got, q), 0);
   kit_end(&t);
-  uint32_t out[128];
+  uint32_t out[128] = {0};
   run_kit("-O2", 2, (uint32_t *const[]){out}, (uint32_t[]){128});
   for (uint32_t n = 0; n < 128; n++) {
     CHECK_U64(out[n], n / 64 * 64 + (63 - n % 64) + n % 7);

@@ -403,8 +403,9 @@ vyre__id vyre__make_unary(vyre__maker *m, vyre__op op, vyre__id a) {
   }
   if (op == VYRE__OP_UNIFORM && !vyre__need_kernel(m, "uniform()")) return 0;
   if (!takes(m, op, a)) return 0;
-  if (rule == VYRE__RULE_F32_SAME && !(a = vyre__settle(m, a, VYRE_TYPE_F32))) {
-    return 0;
+  if (rule == VYRE__RULE_F32_SAME) {
+    a = vyre__settle(m, a, VYRE_TYPE_F32);
+    if (!a) return 0;
   }
   if (op == VYRE__OP_NEG && m->nodes[a].op == VYRE__OP_LITERAL) {
     return negate_literal(m, a);

@@ -15,8 +15,8 @@ const vyre_rule *vyre_rules(size_t *count) {
   return rules;
 }
 
-static char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+static int lower(char c) {
+  return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
 }
 
 const vyre_rule *vyre_rule_find(const char *id) {

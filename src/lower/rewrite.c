@@ -99,14 +99,14 @@ static uint32_t control(rewriter *r, uint32_t i) {
       begin_loop(r, i);
       return i;
     case VYRE__LOW_ELSE:
-      if (top->folded == TAKES_THEN) return r->match[i] - 1; /* to END */
-      if (!top->folded) vyre__low_else(low, top->begin);
+      if (top && top->folded == TAKES_THEN) return r->match[i] - 1; /* to END */
+      if (top && !top->folded) vyre__low_else(low, top->begin);
       return i;
     case VYRE__LOW_STEP:
       vyre__low_to_step(low);
       return i;
     default: /* END */
-      if (!top->folded) vyre__low_end(low, top->begin);
+      if (top && !top->folded) vyre__low_end(low, top->begin);
       r->depth--;
       return i;
   }

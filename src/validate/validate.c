@@ -49,6 +49,7 @@ static void add(vyre__validation *v, vyre_diagnostic *finding,
   vsnprintf(message, sizeof message, format, args);
   finding->message = message;
   if (!vyre__diagnostics_add(&v->found, finding)) v->no_memory = true;
+  finding->message = NULL; /* the copy is kept */
 }
 
 void vyre__find(vyre__validation *v, const char *rule, vyre__spot spot,
