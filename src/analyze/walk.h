@@ -63,8 +63,8 @@ static inline vyre__id vyre__child(const vyre_program *program, vyre__id id,
                                    uint32_t index) {
   vyre__id room[3] = {0, 0, 0};
   const vyre__id *ids;
-  (void)vyre__children(program, &program->nodes[id], room, &ids);
-  return ids[index];
+  uint32_t count = vyre__children(program, &program->nodes[id], room, &ids);
+  return index < count ? ids[index] : 0;
 }
 
 /* Only statements jump, wait for others (but for uniform()) and assign: walks
