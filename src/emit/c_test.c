@@ -19,9 +19,9 @@
 
 #include "lower/interpret.h"
 #include "lower/low_testing.h"
-#include "support/check.h"
+#include "support/job.h"
 
-enum { MOST_BUFFERS = 64, SEEDS = 24 };
+enum { SEEDS = 24 };
 
 static const char strict_flags[] =
     "-std=c11 -Wall -Wextra -Werror -ffp-contract=off";
@@ -451,55 +451,6 @@ TEST(no_memory_is_told) {
 
 /* --- against ref ------------------------------------------------------------*/
 
-typedef struct job {
-  const char *name;
-  vyre_program *program;
-  const vyre_input *inputs;
-  size_t input_count;
-  vyre_output outputs[MOST_BUFFERS]; /* sizes; then what ref gave */
-  size_t output_count;
-  uint32_t grid[3];
-  vyre_pipeline *pipeline;
-} job;
-
-static void run_ref(job *j, vyre_device *device) {
-  vyre_status st = {0};
-  CHECK_OK(
-      vyre_pipeline_compile(device, j->program, NULL, &j->pipeline, NULL, &st),
-      st);
-  for (size_t i = 0; i < j->output_count; i++) {
-    j->outputs[i].data = calloc(1, j->outputs[i].size + 1);
-  }
-  vyre_dispatch_desc desc = {.inputs = j->inputs,
-                             .input_count = j->input_count,
-                             .outputs = j->outputs,
-                             .output_count = j->output_count};
-  memcpy(desc.grid, j->grid, sizeof desc.grid);
-  CHECK_OK(vyre_dispatch_grid(j->pipeline, &desc, j->grid, &st), st);
-  CHECK_OK(vyre_dispatch(j->pipeline, &desc, &st), st);
-}
-
-static void bind_all(const job *j) {
-  const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    bool is_input = b->input_index != VYRE_NO_INDEX;
-    bool is_output = b->output_index != VYRE_NO_INDEX;
-    size_t element = b->element_size ? b->element_size : 1;
-    size_t size = is_input    ? j->inputs[b->input_index].size
-                  : is_output ? j->outputs[b->output_index].size
-                              : (size_t)b->static_byte_len;
-    if (b->role == VYRE_ROLE_SHARED) continue;
-    vyre__low_binding *to = &bound[b->buffer_index];
-    to->data = calloc(1, size + 8);
-    CHECK(to->data);
-    to->length = (uint32_t)(size / element);
-    if (is_input && size) {
-      memcpy(to->data, j->inputs[b->input_index].data, size);
-    }
-  }
-}
-
 static bool same_outputs(const job *j) {
   const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
   for (size_t i = 0; i < plan->binding_count; i++) {
@@ -544,7 +495,7 @@ static bool kernel_agrees(const job *j, const vyre__low_kernel *k,
                           const vyre__emit_c_options *options, bool backwards) {
   text code = emit_text(k, options);
   program p = build(&code, "k", flags);
-  bind_all(j);
+  bind_all(j, bound);
   bind_hidden(k, j->grid);
   launch l = make_launch(k, bound, j->grid, UINT32_MAX);
   bool good =
@@ -573,41 +524,8 @@ static unsigned check_job(job *j, vyre_device *device, const char *const *flags,
     failed += !kernel_agrees(j, k, flags[i], &options, i % 2 == 1);
   }
   vyre_arena_finish(&arena);
-  for (size_t i = 0; i < j->output_count; i++) free(j->outputs[i].data);
-  vyre_pipeline_release(j->pipeline);
+  job_finish(j);
   return failed;
-}
-
-static vyre_device *open_ref(void) {
-  vyre_device *device = NULL;
-  vyre_status st = {0};
-  CHECK_OK(vyre_device_open("ref", (vyre_allocator){0}, &device, &st), st);
-  return device;
-}
-
-static char *read_file(const char *path, size_t *length) {
-  FILE *file = fopen(path, "rb");
-  CHECK(file);
-  char *bytes = malloc(1 << 20);
-  CHECK(bytes);
-  *length = fread(bytes, 1, 1 << 20, file);
-  fclose(file);
-  return bytes;
-}
-
-/* Small numbers, so that indices among them mean something. */
-static void fill(char *data, size_t size, vyre_element element,
-                 uint64_t *seed) {
-  size_t each = vyre_element_size(element) ? vyre_element_size(element) : 1;
-  for (size_t at = 0; at + each <= size; at += each) {
-    uint64_t value = random_below(seed, 100);
-    float f = (float)value / 16 - 3;
-    if (element == VYRE_ELEMENT_F32) {
-      memcpy(data + at, &f, sizeof f);
-    } else {
-      memcpy(data + at, &value, each);
-    }
-  }
 }
 
 static unsigned check_kernel(vyre_program *source, const char *name,

@@ -17,7 +17,7 @@
 #include "ir/ir.h"
 #include "lower/interpret.h"
 #include "lower/low.h"
-#include "support/check.h"
+#include "support/job.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -30,7 +30,7 @@
 #define SANITIZED 0
 #endif
 
-enum { MOST_BUFFERS = 64, SEEDS = SANITIZED ? 60 : 300 };
+enum { SEEDS = SANITIZED ? 60 : 300 };
 
 /* --- targets ------------------------------------------------------------------- */
 
@@ -109,19 +109,6 @@ static const char *check_target(const vyre__low_kernel *k,
 
 /* --- jobs ------------------------------------------------------------------------ */
 
-typedef struct job {
-  const char *name;
-  vyre_program *program;
-  const vyre_input *inputs;
-  size_t input_count;
-  vyre_output outputs[MOST_BUFFERS]; /* sizes; then what ref gave */
-  size_t output_count;
-  uint32_t grid[3];
-  uint8_t poison;
-  uint32_t workgroup[3]; /* x of 0: the program's */
-  vyre_pipeline *pipeline;
-} job;
-
 static unsigned runs, refused;
 static uint64_t steps_allowed = UINT64_C(1000000000);
 
@@ -129,52 +116,6 @@ static bool write_out(void *self, const char *text, size_t length) {
   (void)self;
   return fwrite(text, 1, length, stdout) == length;
 }
-
-static void job_finish(job *j) {
-  for (size_t i = 0; i < j->output_count; i++) free(j->outputs[i].data);
-  vyre_pipeline_release(j->pipeline);
-}
-
-static void run_ref(job *j, vyre_device *device) {
-  vyre_status st = {0};
-  vyre_compile_options options = {
-      {j->workgroup[0], j->workgroup[1], j->workgroup[2]}};
-  CHECK_OK(vyre_pipeline_compile(device, j->program, &options, &j->pipeline,
-                                 NULL, &st),
-           st);
-  for (size_t i = 0; i < j->output_count; i++) {
-    j->outputs[i].data = calloc(1, j->outputs[i].size + 1);
-  }
-  vyre_dispatch_desc desc = {.inputs = j->inputs,
-                             .input_count = j->input_count,
-                             .outputs = j->outputs,
-                             .output_count = j->output_count};
-  memcpy(desc.grid, j->grid, sizeof desc.grid);
-  CHECK_OK(vyre_dispatch_grid(j->pipeline, &desc, j->grid, &st), st);
-  CHECK_OK(vyre_dispatch(j->pipeline, &desc, &st), st);
-}
-
-/* Whoever asks frees it; the analyzer loses track of the array. */
-/* NOLINTBEGIN(clang-analyzer-unix.Malloc) */
-/* Memory of every buffer of the program, as a dispatch begins it. */
-static void bind_all(const job *j, vyre__low_binding *out) {
-  const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    bool is_input = b->input_index != VYRE_NO_INDEX;
-    bool is_output = b->output_index != VYRE_NO_INDEX;
-    size_t element = b->element_size ? b->element_size : 1;
-    size_t size = is_input    ? j->inputs[b->input_index].size
-                  : is_output ? j->outputs[b->output_index].size
-                              : (size_t)b->static_byte_len;
-    if (b->role == VYRE_ROLE_SHARED) continue;
-    vyre__low_binding *to = &out[b->buffer_index];
-    *to = (vyre__low_binding){calloc(1, size + 1), (uint32_t)(size / element)};
-    if (is_input && size)
-      memcpy(to->data, j->inputs[b->input_index].data, size);
-  }
-}
-/* NOLINTEND(clang-analyzer-unix.Malloc) */
 
 static bool same_outputs(const job *j, const vyre__low_binding *got) {
   const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
@@ -257,42 +198,7 @@ static unsigned job_check(job *j, vyre_device *device) {
   return failed;
 }
 
-static vyre_device *open_ref(void) {
-  vyre_device *device = NULL;
-  vyre_status st = {0};
-  CHECK_OK(vyre_device_open("ref", (vyre_allocator){0}, &device, &st), st);
-  return device;
-}
-
 /* --- examples ------------------------------------------------------------------------ */
-
-static char *read_file(const char *path, size_t *length) {
-  FILE *file = fopen(path, "rb");
-  CHECK(file);
-  char *text = malloc(1 << 20);
-  *length = fread(text, 1, 1 << 20, file);
-  fclose(file);
-  return text;
-}
-
-/* Small numbers, so that indices and depths among them mean something; floats are
- * small numbers too. */
-static void fill(void *data, size_t size, vyre_element element,
-                 uint64_t *seed) {
-  size_t each = vyre_element_size(element) ? vyre_element_size(element) : 1;
-  for (size_t at = 0; at + each <= size; at += each) {
-    uint64_t value = random_below(seed, 100);
-    float f = (float)value / 16 - 3;
-    double d = f;
-    if (element == VYRE_ELEMENT_F32) {
-      memcpy((char *)data + at, &f, sizeof f);
-    } else if (element == VYRE_ELEMENT_F64) {
-      memcpy((char *)data + at, &d, sizeof d);
-    } else {
-      memcpy((char *)data + at, &value, each);
-    }
-  }
-}
 
 /* Bits of floats, and of integers. */
 static size_t fill_edges(void *data) {
