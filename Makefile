@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .PHONY: build run check bench asan tsan fuzz lint fmt fmt-check install \
-        uninstall clean help verify-math verify-ops
+        uninstall clean help check-long verify-math verify-ops
 
 build: ## install what is missing and build into build/
 	@scripts/deps.sh build
@@ -24,6 +24,9 @@ check: ## install what is missing, build, run all tests
 	@scripts/deps.sh check
 	@scripts/build.sh release || { echo '0 passed, 1 failed'; exit 1; }
 	@scripts/test.sh build
+
+check-long: check ## after the tests: PROGRAMS (10000) random programs, three ways
+	@scripts/check_long.sh build
 
 asan tsan: ## all tests under that sanitizer
 	@scripts/deps.sh check sanitize
