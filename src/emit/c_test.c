@@ -18,8 +18,8 @@
 #include "vyre/pipeline.h"
 
 #include "lower/interpret.h"
+#include "lower/job_testing.h"
 #include "lower/low_testing.h"
-#include "support/job.h"
 
 enum { SEEDS = 24 };
 

@@ -16,8 +16,8 @@
 
 #include "ir/ir.h"
 #include "lower/interpret.h"
+#include "lower/job_testing.h"
 #include "lower/low.h"
-#include "support/job.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* One program with its data: what `ref` makes of it, and the same memory again for
  * somebody else to run it on. */
-#ifndef VYRE_TESTS_JOB_H
-#define VYRE_TESTS_JOB_H
+#ifndef VYRE_LOWER_JOB_TESTING_H
+#define VYRE_LOWER_JOB_TESTING_H
 
 #include <string.h>
 
