@@ -122,8 +122,7 @@ static bool run(product *p, problem *wrong) {
   vyre_device *device = NULL;
   vyre_pipeline *pipeline = NULL;
   vyre_status st = {0};
-  vyre_code code = vyre_device_open(backend_name(p->flags),
-                                    vyre_allocator_heap(), &device, &st);
+  vyre_code code = vyre_device_open(NULL, backend_name(p->flags), &device, &st);
   if (code == VYRE_OK) {
     code = vyre_pipeline_compile(device, vyre_generated_program(p->made), NULL,
                                  &pipeline, NULL, &st);

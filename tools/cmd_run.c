@@ -15,8 +15,8 @@ static bool compile(run_state *s, problem *wrong) {
   vyre_status st = {0};
   vyre_compile_options options;
   memcpy(options.workgroup, s->flags.workgroup, sizeof options.workgroup);
-  if (vyre_device_open(backends[s->flags.backend], vyre_allocator_heap(),
-                       &s->device, &st) == VYRE_OK &&
+  if (vyre_device_open(NULL, backends[s->flags.backend], &s->device, &st) ==
+          VYRE_OK &&
       vyre_pipeline_compile(s->device, s->program, &options, &s->pipeline,
                             &s->file.findings, &st) == VYRE_OK) {
     return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "base/check.h"
 #include "base/status.h"
-#include "driver/backend.h"
+#include "driver/driver.h"
 #include "ir/ir.h"
 
 /* Elements that the grid covers: those of over(...), else of the largest binding

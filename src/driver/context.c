@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "vyre/context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "driver/driver.h"
+
+/* Everything made from a context is allocated through it, so that a test can let
+ * the nth allocation fail. */
+static void *resize(void *self, void *ptr, size_t old_size, size_t new_size) {
+  vyre_context *context = self;
+  if (new_size > 0 && vyre__fault(context, VYRE_FAULT_ALLOCATION)) return NULL;
+  return vyre__resize(context->given, ptr, old_size, new_size);
+}
+
+/* What the option says, else the environment; "" is nothing. */
+static const char *choose(const char *option, const char *variable) {
+  const char *text = option ? option : getenv(variable);
+  return text && text[0] ? text : NULL;
+}
+
+vyre_code vyre_context_create(const vyre_context_options *options,
+                              vyre_context **out, vyre_status *st) {
+  if (!out) return vyre__null_argument(st, "vyre_context_create", "out");
+  *out = NULL;
+  vyre_context_options given = {0};
+  if (options) given = *options;
+  vyre_context *context =
+      vyre__resize(given.allocator, NULL, 0, sizeof *context);
+  if (!context) {
+    return vyre__no_memory(st, "vyre_context_create", "contexts", 1);
+  }
+  memset(context, 0, sizeof *context);
+  context->given = given.allocator;
+  context->allocator = (vyre_allocator){resize, context};
+  atomic_init(&context->references, 1);
+  const char *faults = choose(given.faults, "VYRE_FAULTS");
+  vyre_code code = VYRE_OK;
+  if (faults) code = vyre_context_inject(context, faults, st);
+  if (code != VYRE_OK) {
+    vyre__resize(given.allocator, context, sizeof *context, 0);
+    return code;
+  }
+  *out = context;
+  return VYRE_OK;
+}
+
+/* --- the process's own -------------------------------------------------------*/
+
+/* Who looks for it and who lets its last reference go must not meet. */
+static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
+static vyre_context *default_context;
+
+vyre_code vyre__context_default(vyre_context **out, vyre_status *st) {
+  vyre_code code = VYRE_OK;
+  pthread_mutex_lock(&default_lock);
+  if (default_context) {
+    atomic_fetch_add(&default_context->references, 1);
+  } else {
+    code = vyre_context_create(NULL, &default_context, st);
+    if (code == VYRE_OK) default_context->is_default = true;
+  }
+  *out = default_context;
+  pthread_mutex_unlock(&default_lock);
+  return code;
+}
+
+vyre_context *vyre_context_retain(vyre_context *context) {
+  if (context) atomic_fetch_add(&context->references, 1);
+  return context;
+}
+
+void vyre_context_release(vyre_context *context) {
+  if (!context) return;
+  bool is_default = context->is_default;
+  if (is_default) pthread_mutex_lock(&default_lock);
+  bool last = atomic_fetch_sub(&context->references, 1) == 1;
+  if (last && is_default) default_context = NULL;
+  if (is_default) pthread_mutex_unlock(&default_lock);
+  if (last) vyre__resize(context->given, context, sizeof *context, 0);
+}

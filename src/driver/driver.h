@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the parts of the driver know of each other.
+ *
+ * A dispatch is a run: an object of its pipeline that has room for everything one
+ * dispatch needs, and is used again and again, so that a warm one allocates
+ * nothing and takes no lock. It goes through
+ *   vyre__run_prepare   all checks, nothing changed
+ *   vyre__run_stage     only for work that outlives the call: inputs are copied
+ *   vyre__run_execute   memory for outputs, first contents, the backend, results
+ * on the caller's thread, or, with a fence, on the device's queue. */
+#ifndef VYRE_DRIVER_DRIVER_H
+#define VYRE_DRIVER_DRIVER_H
+
+#include <pthread.h>
+
+#include "vyre/counters.h"
+
+#include "driver/backend.h"
+
+/* --- contexts --------------------------------------------------------------- */
+
+struct vyre_context {
+  vyre_allocator given;     /* the caller's */
+  vyre_allocator allocator; /* that, with faults: what devices use */
+  atomic_uint references;
+  bool is_default;
+
+  /* fault.c. Armed: one bit a fault, so that nothing is looked at otherwise. */
+  atomic_uint armed;
+  struct {
+    _Atomic uint64_t left; /* how many more until it fails; 0: not armed */
+    atomic_bool repeats;   /* and all after */
+  } faults[VYRE_FAULT_COUNT];
+};
+
+/* Whether this one is to fail. */
+bool vyre__fault_hits(vyre_context *context, vyre_fault fault);
+
+static inline bool vyre__fault(vyre_context *context, vyre_fault fault) {
+  return atomic_load_explicit(&context->armed, memory_order_relaxed) != 0 &&
+         vyre__fault_hits(context, fault);
+}
+
+/* The status of a fault that hit. */
+vyre_code vyre__fault_status(vyre_fault fault, vyre_status *st);
+
+/* The process's own context, retained. */
+vyre_code vyre__context_default(vyre_context **out, vyre_status *st);
+
+/* --- fences and queues ------------------------------------------------------ */
+
+/* Work with an end. Who makes one embeds it at the start of what the work needs.
+ */
+struct vyre_fence {
+  atomic_uint references;
+  atomic_bool is_done;
+  vyre_context *context; /* retained */
+  size_t size;           /* bytes of the whole object */
+  vyre_code code;        /* once done */
+  vyre_status status;
+
+  vyre_code (*work)(vyre_fence *fence, vyre_status *st);
+  void (*finish)(vyre_fence *fence); /* gives back what the work needed; after
+                                        it, when nobody waits yet */
+  void (*forget)(vyre_fence *fence); /* with the last reference; or NULL */
+  vyre_pipeline *pipeline;           /* made by the work, or NULL */
+
+  pthread_mutex_t lock; /* of all below */
+  pthread_cond_t changed;
+  void (*done)(void *self, vyre_fence *fence);
+  void *done_self;
+  int fd;           /* -1: nobody asked */
+  vyre_fence *next; /* of the queue */
+};
+
+/* A zeroed object of @p size bytes that starts with a fence. */
+vyre_code vyre__fence_make(vyre_context *context, size_t size, vyre_fence **out,
+                           vyre_status *st);
+/* Frees one whose work was never handed on. */
+void vyre__fence_discard(vyre_fence *fence);
+/* Does the work on this thread, tells everybody, drops the queue's reference. */
+void vyre__fence_run(vyre_fence *fence);
+
+/* A thread that does work in order; it begins with the first piece. */
+typedef struct vyre__queue vyre__queue;
+
+vyre_code vyre__queue_push(vyre_device *device, vyre__queue **queue,
+                           vyre_fence *fence, vyre_status *st);
+/* Ends it when all is done. NULL is fine. From its own thread it does not wait.
+ */
+void vyre__queue_finish(vyre__queue *queue);
+
+/* --- resident buffers ------------------------------------------------------- */
+
+enum { VYRE__CHUNK_SLOTS = 256, VYRE__CHUNKS = 4096 };
+
+/* state: generation in the high half; below it a bit that says that the handle
+ * is good, and how many use the buffer right now. Whoever takes that half to zero
+ * frees the buffer. */
+typedef struct vyre__resident_slot {
+  _Atomic uint64_t state;
+  vyre__buffer *buffer;
+  uint32_t next_free; /* index + 1 */
+} vyre__resident_slot;
+
+typedef struct vyre__residents {
+  _Atomic(vyre__resident_slot *) chunks[VYRE__CHUNKS];
+  pthread_mutex_t lock; /* of those who create and free */
+  uint32_t count;       /* slots that were ever used */
+  uint32_t first_free;  /* index + 1; 0: none */
+} vyre__residents;
+
+/* Finds a buffer and keeps it from being freed. */
+vyre_code vyre__resident_acquire(vyre_device *device, vyre_resident handle,
+                                 vyre__resident_slot **out, vyre_status *st);
+void vyre__resident_drop(vyre_device *device, vyre__resident_slot *slot);
+void vyre__residents_finish(vyre_device *device);
+
+/* Bytes between host and buffer; ranges are checked. */
+vyre_code vyre__buffer_write(vyre_device *device, vyre__buffer *buffer,
+                             uint64_t offset, const void *data, size_t size,
+                             vyre_status *st);
+vyre_code vyre__buffer_read(vyre_device *device, vyre__buffer *buffer,
+                            uint64_t offset, void *data, size_t size,
+                            vyre_status *st);
+
+typedef struct vyre__bound vyre__bound;
+
+/* Zeroes a range; copies the input of a binding to its output, where one of them
+ * is memory that only the device sees. */
+vyre_code vyre__buffer_clear(vyre_device *device, vyre__buffer *buffer,
+                             uint64_t offset, size_t size, vyre_status *st);
+vyre_code vyre__buffer_copy(vyre_device *device, const vyre__bound *bound,
+                            size_t size, vyre_arena *scratch, vyre_status *st);
+
+/* --- devices ---------------------------------------------------------------- */
+
+typedef struct vyre__atomic_counters {
+#define VYRE_X4(field, metric, labels, help) _Atomic uint64_t field;
+  VYRE_COUNTER_MAP(VYRE_X4)
+#undef VYRE_X4
+} vyre__atomic_counters;
+
+struct vyre__device_inside {
+  atomic_uint references;
+  atomic_bool is_lost;
+  uint64_t id;
+  char name[48];
+  const char *reason;
+  vyre__residents residents;
+  pthread_mutex_t lock; /* of the queues, while they begin */
+  vyre__queue *work, *compile;
+  vyre_device *next, *previous; /* of all that are open; counters.c */
+  _Alignas(64) vyre__atomic_counters counters;
+};
+
+#define VYRE__COUNT(device, field, value)                               \
+  atomic_fetch_add_explicit(&(device)->inside->counters.field, (value), \
+                            memory_order_relaxed)
+
+/* VYRE_DEVICE_LOST if it is. */
+vyre_code vyre__device_check(const vyre_device *device, vyre_status *st);
+void vyre__device_lose(vyre_device *device);
+
+/* For counters of all devices. */
+void vyre__counters_enter(vyre_device *device);
+void vyre__counters_leave(vyre_device *device);
+
+/* --- pipelines -------------------------------------------------------------- */
+
+typedef struct vyre__run vyre__run;
+
+enum { VYRE__KEPT_RUNS = 8 };
+
+struct vyre__pipeline_inside {
+  atomic_uint references;
+  /* Variants are pipelines of their own, which this one owns; a list that only
+   * grows, so that a dispatch reads it without a lock. */
+  _Atomic(vyre_pipeline *) variants;
+  vyre_pipeline *next_variant;
+  pthread_mutex_t lock;                       /* of those who add to it */
+  _Atomic(vyre__run *) runs[VYRE__KEPT_RUNS]; /* not in use right now */
+};
+
+/* The variant of @p pipeline that @p desc asks for, or a failure. */
+vyre_code vyre__pipeline_variant(vyre_pipeline *pipeline,
+                                 const vyre_dispatch_desc *desc,
+                                 vyre_pipeline **out, vyre_status *st);
+
+/* --- runs ------------------------------------------------------------------- */
+
+/* What is bound to one binding of the plan. */
+struct vyre__bound {
+  unsigned char *in, *out; /* NULL: none, or memory only the device sees */
+  uint64_t in_size, out_size;
+  uint64_t in_offset, out_offset; /* in their resident buffers */
+  vyre__resident_slot *in_slot, *out_slot;
+};
+
+/* In and out of an input_output are the same bytes. */
+static inline bool vyre__in_place(const vyre__bound *bound) {
+  if (bound->in_slot && bound->in_slot == bound->out_slot) {
+    return bound->in_offset == bound->out_offset;
+  }
+  return bound->in && bound->in == bound->out;
+}
+
+/* Memory that is bound: of the host, or of one resident buffer that only the
+ * device sees. */
+typedef struct vyre__span {
+  const vyre_binding *binding;
+  const void *space; /* NULL: the host */
+  uint64_t begin, end;
+  bool is_written;
+} vyre__span;
+
+struct vyre__run {
+  vyre_pipeline *pipeline;    /* the variant that runs; not retained */
+  size_t size;                /* bytes of the whole object */
+  vyre__bound *bound;         /* one a binding of the plan */
+  vyre__view *views;          /* one a buffer of the program */
+  vyre_input_extent *extents; /* one an input */
+  vyre__span *spans;          /* room for all that is bound */
+  vyre_output *outputs;       /* copies of the descriptor's */
+  vyre_resident
+      *kept; /* one an output: new buffers until they are handed out */
+  vyre_dispatch_desc desc; /* a copy; inputs are NULL after prepare */
+  vyre_copy_report copies;
+  uint64_t host_in, host_out; /* bytes, for the counters */
+  vyre__launch launch;
+  vyre_arena scratch, staging;
+};
+
+vyre_code vyre__run_take(vyre_pipeline *pipeline, vyre__run **out,
+                         vyre_status *st);
+/* Drops what it holds, and keeps it for the next one. */
+void vyre__run_give(vyre__run *run);
+void vyre__run_free(vyre__run *run);
+
+vyre_code vyre__run_prepare(vyre__run *run, const vyre_dispatch_desc *desc,
+                            vyre_status *st);
+vyre_code vyre__run_stage(vyre__run *run, vyre_status *st);
+vyre_code vyre__run_execute(vyre__run *run, vyre_status *st);
+
+/* run_check.c: the parts of prepare. */
+vyre_code vyre__run_resolve(vyre__run *run, vyre_status *st);
+vyre_code vyre__run_size(vyre__run *run, vyre_status *st);
+vyre_code vyre__run_check_memory(vyre__run *run, vyre_status *st);
+
+/* Grid of a dispatch: the one function that decides it. @p views has the
+ * elements of every buffer of the program. */
+vyre_code vyre__grid_infer(const vyre_pipeline *pipeline,
+                           const uint32_t override[3], const vyre__view *views,
+                           uint32_t out[3], vyre_status *st);
+
+/* --- slots ------------------------------------------------------------------ */
+
+/* Makes room for @p size bytes, which the slot then has. Counts in @p stats. */
+bool vyre__slot_fit(vyre_slot *slot, size_t size, vyre_slot_stats *stats);
+
+#endif
