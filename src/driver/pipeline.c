@@ -69,21 +69,25 @@ static vyre_code check_workgroup(const vyre_device *device,
                                  const uint32_t size[3], vyre_status *st) {
   const vyre_device_caps *caps = &device->caps;
   uint64_t product = 1;
-  bool fits = true;
   for (int axis = 0; axis < 3; axis++) {
-    fits = fits && size[axis] <= caps->max_workgroup[axis];
     if (product <= caps->max_workgroup_invocations) product *= size[axis];
+    if (size[axis] <= caps->max_workgroup[axis]) continue;
+    if (size[axis] > caps->max_workgroup_invocations) continue; /* said below */
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
+        VYRE_NUMBERS({"size", size[axis]}, {"most", caps->max_workgroup[axis]}),
+        "use a workgroup that the device has, see vyre_device_capabilities",
+        "a workgroup of %u invocations on axis %c; '%s' has at most %u",
+        size[axis], "xyz"[axis], vyre_device_name(device),
+        caps -> max_workgroup[axis]);
   }
-  if (fits && product <= caps->max_workgroup_invocations) return VYRE_OK;
+  if (product <= caps->max_workgroup_invocations) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
       VYRE_NUMBERS({"most_invocations", caps->max_workgroup_invocations}),
       "use a workgroup of at most 1024 invocations",
-      "a workgroup of %u x %u x %u is more than '%s' has: %u invocations, and "
-      "%u x %u x %u",
-      size[0], size[1], size[2], vyre_device_name(device),
-      caps->max_workgroup_invocations, caps->max_workgroup[0],
-      caps->max_workgroup[1], caps->max_workgroup[2]);
+      "a workgroup of %u x %u x %u has more than %u invocations", size[0],
+      size[1], size[2], caps->max_workgroup_invocations);
 }
 
 /* --- making one --------------------------------------------------------------*/
