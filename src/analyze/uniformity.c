@@ -138,6 +138,11 @@ static uint8_t level_of(walker *w, vyre__id id, uint8_t operands) {
 
 static uint8_t walk_value(walker *w, vyre__id id, fact control) {
   const vyre__node *node = &w->program->nodes[id];
+  if (node->op == VYRE__OP_LITERAL) { /* as below */
+    w->work++;
+    w->control[id] = control.level;
+    return w->value[id] = VYRE__LEVEL_GRID;
+  }
   vyre__id room[3];
   const vyre__id *ids;
   uint32_t count = vyre__children(w->program, node, room, &ids);

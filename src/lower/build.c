@@ -27,7 +27,7 @@ void build_refuse(build *b, vyre__id id, const char *what) {
       VYRE_FAIL(low->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
                 "run it on the device ref, or take the statement out",
                 "%s:%u: %s cannot be compiled for a device", b->program->file,
-                b->program->places[id].line, what);
+                vyre__place_of(b->program, id).line, what);
 }
 
 /* --- operations ------------------------------------------------------------- */
@@ -335,7 +335,7 @@ vyre__val build_value(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
   vyre__low *low = b->low;
   if (low->no_memory) return 0;
-  low->here = b->is_library ? low->here : b->program->places[id];
+  low->here = b->is_library ? low->here : vyre__place_of(b->program, id);
   switch ((vyre__form)vyre__ops[node->op].form) {
     case VYRE__FORM_LITERAL:
       return constant(low, vyre__low_type((vyre_type)node->type),

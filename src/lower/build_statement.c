@@ -219,7 +219,7 @@ void build_statement(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
   vyre__low *low = b->low;
   if (low->no_memory || low->code_failed != VYRE_OK) return;
-  if (!b->is_library) low->here = b->program->places[id];
+  if (!b->is_library) low->here = vyre__place_of(b->program, id);
   switch ((vyre__op)node->op) {
     case VYRE__OP_BLOCK:
       block(b, id);
