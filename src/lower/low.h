@@ -149,12 +149,23 @@ typedef struct vyre__low_kernel {
   vyre__low_step *steps;
   uint32_t step_count;
   uint32_t grid_loop_count;
-  uint32_t hidden;       /* buffer that keeps what lives across grid barriers,
+  uint32_t hidden; /* buffer that keeps what lives across grid barriers,
                             or VYRE_NO_INDEX */
-  uint32_t hidden_words; /* u32 words of it an invocation */
+  uint32_t
+      hidden_words; /* u32 words of it an invocation. Indices in it are u32:
+                            whoever launches refuses a dispatch of more than
+                            vyre__low_most_invocations, whose phases would leave
+                            the buffer, and binds hidden_words an invocation */
   bool has_barrier, has_fuel;
   uint32_t access_count, proven_count; /* of the program's accesses */
 } vyre__low_kernel;
+
+/* How many invocations a dispatch may have, of all workgroups together, so that
+ * what is kept across grid barriers can be found. Without them any number. */
+static inline uint64_t vyre__low_most_invocations(const vyre__low_kernel *k) {
+  if (k->hidden == VYRE_NO_INDEX || k->hidden_words == 0) return UINT64_MAX;
+  return UINT32_MAX / k->hidden_words;
+}
 
 static inline vyre_type vyre__low_type(vyre_type type) {
   if (type == VYRE_TYPE_I32) return VYRE_TYPE_U32;
