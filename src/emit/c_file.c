@@ -393,6 +393,14 @@ static void print_refusals(c_emitter *e) {
     C_PRINT(e, "  if (here.grid[%u] > %lluu) return 2; /* ids of 32 bits */\n",
             i, (unsigned long long)(((uint64_t)1 << 32) / size));
   }
+  for (uint32_t i = 0; i < kernel->buffer_count; i++) {
+    const vyre__low_buffer *buffer = &kernel->buffers[i];
+    if (buffer->kind == VYRE_MEMORY_SHARED) continue;
+    if (vyre__low_buffer_fits(buffer, UINT32_MAX)) continue;
+    C_PRINT(e,
+            "  if (here.len[%u] > %uu) return 2; /* it is used by halves */\n",
+            e->slots[i], UINT32_MAX / (buffer->unit / buffer->width));
+  }
   if (kernel->hidden == VYRE_NO_INDEX) return;
   unsigned long long words = kernel->hidden_words;
   for (unsigned i = 0; i < 3; i++) words *= kernel->workgroup[i];

@@ -395,6 +395,24 @@ TEST(refuses_ids_that_do_not_fit) {
   free(code.bytes);
 }
 
+/* Elements of 8 bytes that are used by halves have twice as many places. */
+TEST(refuses_buffers_whose_halves_cannot_be_counted) {
+  make_saxpy("saxpy");
+  t.k.buffers[0].unit = 8;
+  t.k.buffers[0].width = 4;
+  text code = emit_text(&t.k, NULL);
+  program p = build(&code, "saxpy", flags_of("-O1"));
+  uint32_t x[4] = {0}, y[4] = {0};
+  vyre__low_binding buffers[2] = {{x, 1u << 31}, {y, 4}};
+  launch l = make_launch(&t.k, buffers, (uint32_t[]){0, 1, 1}, 0);
+  CHECK(p.run(&l) == 2);
+  buffers[0].length--;
+  l = make_launch(&t.k, buffers, (uint32_t[]){0, 1, 1}, 0);
+  CHECK(p.run(&l) == 0);
+  dlclose(p.library);
+  free(code.bytes);
+}
+
 /* The hidden buffer has to have room for all, and indices of 32 bits. */
 TEST(refuses_what_grid_barriers_cannot_keep) {
   lowered w = lower_text(everything);
@@ -439,5 +457,6 @@ TEST_MAIN(TEST_ENTRY(loads_that_decide_happen_once),
           TEST_ENTRY(chains_of_f64_are_hinted), TEST_ENTRY(names_do_not_clash),
           TEST_ENTRY(many_names_take_no_time),
           TEST_ENTRY(refuses_ids_that_do_not_fit),
+          TEST_ENTRY(refuses_buffers_whose_halves_cannot_be_counted),
           TEST_ENTRY(refuses_what_grid_barriers_cannot_keep),
           TEST_ENTRY(cleans_up))
