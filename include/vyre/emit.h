@@ -51,7 +51,8 @@ typedef struct vyre_emit_options {
   vyre_numbers numbers;
   vyre_math math;
   bool no_u64;           /* 64-bit integers in 32-bit pieces */
-  bool no_narrow;        /* no 8- and 16-bit accesses */
+  bool no_narrow;        /* no 8- and 16-bit accesses; C has them: refused there
+                            for a kernel with such elements in its buffers */
   uint32_t workgroup[3]; /* x of 0: the program's */
 } vyre_emit_options;
 
@@ -61,7 +62,9 @@ typedef struct vyre_emit_report {
   uint32_t accesses;        /* of the program to buffers, where it can come */
   uint32_t proven_accesses; /* that are inside whatever happens: no check */
   uint32_t phases;          /* 1 without grid barriers */
-  uint32_t hidden_bytes;    /* kept for each invocation across grid barriers */
+  uint32_t hidden_bytes;    /* kept for each invocation across grid barriers;
+                               a dispatch of more than UINT32_MAX words, of all
+                               invocations, is to be refused */
 } vyre_emit_report;
 
 /** An access of a kernel to a buffer. */
@@ -83,8 +86,9 @@ VYRE_BEGIN
  *  Ownership: nothing changes hands.  Lifetime: all is borrowed for the call.
  *  Threads: safe.  Blocks: on the writer and the allocator.
  *  Errors:  VYRE_INVALID_PROGRAM if it does not validate or has no body;
- *           VYRE_UNSUPPORTED_FEATURE for print() and push(), and for f64 with
- *           no_u64; VYRE_INVALID_ARGUMENT for a NULL, a number that is none, a
+ *           VYRE_UNSUPPORTED_FEATURE for print() and push(), for f64 with
+ *           no_u64, and for narrow elements with no_narrow in C;
+ *           VYRE_INVALID_ARGUMENT for a NULL, a number that is none, a
  *           pass that is none, or a writer that refuses; VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_program_emit(
     const vyre_program *program, const vyre_emit_options *options,

@@ -75,12 +75,13 @@ static inline void look(survey *s, vyre__function_effects *now, vyre__id id) {
   if (node->op == VYRE__OP_FOR || node->op == VYRE__OP_WHILE) {
     at.loops++;
     now->loops++;
+    if (at.loops > now->loop_depth) now->loop_depth = at.loops;
   }
   if (at.nodes > now->depth) now->depth = at.nodes;
-  if (at.loops > now->loop_depth) now->loop_depth = at.loops;
   note_rare(s, now, node, at);
   uint32_t count = vyre__children(s->program, node, room, &ids);
   if (count == 0) return;
+  if (at.nodes == now->depth) now->depth++; /* for leaves: see below */
   depths inside = {block_of(node, at), (uint8_t)(at.nodes + 1), at.loops};
   for (uint32_t i = 0; i < count; i++) s->depths[ids[i]] = inside;
   if (node->op == VYRE__OP_LAND || node->op == VYRE__OP_LOR) {
@@ -89,12 +90,18 @@ static inline void look(survey *s, vyre__function_effects *now, vyre__id id) {
 }
 
 /* Children come before their parents, and a function's nodes lie together, so
- * going backwards passes every node once and knows how deep it is. */
+ * going backwards passes every node once and knows how deep it is. Literals and
+ * locals, which are half of all, do nothing, and their parents know their depth.
+ */
 static void look_at_function(survey *s, vyre__function_effects *out,
                              vyre__id body, vyre__id before) {
   vyre__function_effects now = {.around = out->around, .nodes = body - before};
   s->depths[body] = (depths){1, 1, 0};
-  for (vyre__id id = body; id > before; id--) look(s, &now, id);
+  for (vyre__id id = body; id > before; id--) {
+    const uint8_t op = s->program->nodes[id].op;
+    if (op == VYRE__OP_LITERAL || op == VYRE__OP_LOCAL) continue;
+    look(s, &now, id);
+  }
   now.flags = now.own_flags;
   *out = now;
 }
@@ -173,19 +180,10 @@ typedef struct effects_room {
   depths *depths;
 } effects_room;
 
-static size_t count_calls(const vyre_program *program) {
-  size_t calls = 0;
-  if (program->function_count < 2) return 0;
-  for (uint32_t i = 0; i < program->node_count; i++) {
-    calls += program->nodes[i].op == VYRE__OP_CALL;
-  }
-  return calls;
-}
-
 static bool make_room(effects_room *room, const vyre_program *program,
                       vyre_arena *arena) {
   size_t functions = program->function_count;
-  size_t calls = count_calls(program);
+  size_t calls = functions > 1 ? program->node_count : 0; /* at most */
   room->functions =
       vyre__arena_array(arena, functions, sizeof *room->functions);
   room->order = vyre__arena_array(arena, functions, sizeof *room->order);

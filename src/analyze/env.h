@@ -47,6 +47,15 @@ static void env_set(env *e, uint32_t local, fact value) {
   e->locals[local] = value;
 }
 
+/* An if or a loop begins, and ends. */
+static void env_open(env *e) {
+  e->nesting++;
+}
+
+static void env_close(env *e) {
+  if (--e->nesting == 0) e->change_count = 0;
+}
+
 /* All locals as they were before changes [begin, end). */
 static void env_take_back(env *e, size_t begin, size_t end) {
   for (size_t i = end; i > begin; i--) {

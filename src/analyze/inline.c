@@ -131,7 +131,7 @@ static const vyre__node *node_at(const inliner *in, vyre__id id) {
 }
 
 static void at_place_of(inliner *in, vyre__id id) {
-  in->maker.place = in->program->places[id];
+  in->maker.place = vyre__place_of(in->program, id);
   in->maker.length = 1;
 }
 

@@ -175,7 +175,7 @@ TEST(keeps_a_program_without_calls) {
   vyre_status st = {0};
   CHECK_OK(vyre__inline(program, (vyre_allocator){0}, &flat, &st), st);
   CHECK(vyre_program_equal(program, flat));
-  CHECK_U64(flat->places[flat->functions[0].body].line, 6);
+  CHECK_U64(vyre__place_of(flat, flat->functions[0].body).line, 6);
   vyre_program_release(flat);
   vyre_module_release(module);
 }

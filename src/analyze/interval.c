@@ -36,21 +36,6 @@ interval vyre__interval_full(vyre_type type) {
   }
 }
 
-wide vyre__interval_value(vyre_type type, uint64_t bits) {
-  switch (type) {
-    case VYRE_TYPE_I32:
-      return (int32_t)(uint32_t)bits;
-    case VYRE_TYPE_I64:
-      return (int64_t)bits;
-    case VYRE_TYPE_BOOL:
-    case VYRE_TYPE_U32:
-    case VYRE_TYPE_U64:
-      return bits;
-    default:
-      return 0;
-  }
-}
-
 interval vyre__interval_join(interval a, interval b) {
   return (interval){least(a.lo, b.lo), most(a.hi, b.hi)};
 }

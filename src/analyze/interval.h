@@ -25,7 +25,11 @@ static inline bool vyre__has_interval(unsigned type) {
 vyre__interval vyre__interval_full(vyre_type type);
 
 /* The value of a literal of that type. */
-vyre__wide vyre__interval_value(vyre_type type, uint64_t bits);
+static inline vyre__wide vyre__interval_value(vyre_type type, uint64_t bits) {
+  if (type == VYRE_TYPE_I32) return (int32_t)(uint32_t)bits;
+  if (type == VYRE_TYPE_I64) return (int64_t)bits;
+  return vyre__has_interval(type) ? bits : 0;
+}
 
 static inline bool vyre__interval_inside(vyre__interval a, vyre__interval b) {
   return a.lo >= b.lo && a.hi <= b.hi;

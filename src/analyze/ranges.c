@@ -224,11 +224,11 @@ static fact chosen_arm(walker *w, vyre__id condition, vyre__id arm, bool holds,
   uint32_t subject = subject_of(w, arm);
   if (subject == NO_SUBJECT) return plain;
   size_t begin = w->env.change_count;
-  w->env.nesting++;
+  env_open(&w->env);
   suppose(w, condition, holds);
   fact f = w->env.locals[subject];
   env_rewind(&w->env, begin);
-  w->env.nesting--;
+  env_close(&w->env);
   return f;
 }
 
@@ -246,11 +246,11 @@ static fact walk_select(walker *w, const vyre__node *node) {
 static fact walk_both(walker *w, const vyre__node *node) {
   fact left = walk_value(w, node->a);
   size_t begin = w->env.change_count;
-  w->env.nesting++;
+  env_open(&w->env);
   suppose(w, node->a, node->op == VYRE__OP_LAND);
   fact right = walk_value(w, node->b);
   env_rewind(&w->env, begin);
-  w->env.nesting--;
+  env_close(&w->env);
   return binary_fact(node, VYRE_TYPE_BOOL, left, right);
 }
 
@@ -409,41 +409,22 @@ static void assume_equal(walker *w, vyre__id a, vyre__id b, bool holds) {
   }
 }
 
+/* Of other conditions (a load, a literal) the parts may be no nodes: what it is
+ * comes first. */
 static void assume_compare(walker *w, const vyre__node *node, bool holds) {
-  if (!vyre__has_interval(w->program->nodes[node->a].type)) return;
-  switch ((vyre__op)node->op) {
-    case VYRE__OP_LT:
-      if (holds)
-        assume_less(w, node->a, node->b, true);
-      else
-        assume_less(w, node->b, node->a, false);
-      break;
-    case VYRE__OP_LE:
-      if (holds)
-        assume_less(w, node->a, node->b, false);
-      else
-        assume_less(w, node->b, node->a, true);
-      break;
-    case VYRE__OP_GT:
-      if (holds)
-        assume_less(w, node->b, node->a, true);
-      else
-        assume_less(w, node->a, node->b, false);
-      break;
-    case VYRE__OP_GE:
-      if (holds)
-        assume_less(w, node->b, node->a, false);
-      else
-        assume_less(w, node->a, node->b, true);
-      break;
-    case VYRE__OP_EQ:
-      assume_equal(w, node->a, node->b, holds);
-      break;
-    case VYRE__OP_NE:
-      assume_equal(w, node->a, node->b, !holds);
-      break;
-    default:
-      break;
+  vyre__op op = (vyre__op)node->op;
+  bool strict = op == VYRE__OP_LT || op == VYRE__OP_GT;
+  bool down = op == VYRE__OP_GT || op == VYRE__OP_GE;
+  bool equal = op == VYRE__OP_EQ || op == VYRE__OP_NE;
+  if (!strict && !down && !equal && op != VYRE__OP_LE) return;
+  vyre__id a = node->a, b = node->b;
+  if (!vyre__has_interval(w->program->nodes[a].type)) return;
+  if (equal) {
+    assume_equal(w, a, b, holds == (op == VYRE__OP_EQ));
+  } else if (down == holds) {
+    assume_less(w, b, a, strict == holds);
+  } else {
+    assume_less(w, a, b, strict == holds);
   }
 }
 
@@ -513,7 +494,7 @@ static void walk_statement(walker *w, vyre__id id);
 static void walk_if(walker *w, const vyre__node *node) {
   walk_value(w, node->a);
   size_t begin = w->env.change_count;
-  w->env.nesting++;
+  env_open(&w->env);
   suppose(w, node->a, true);
   walk_statement(w, node->b);
   bool first_ends = w->reachable;
@@ -528,7 +509,7 @@ static void walk_if(walker *w, const vyre__node *node) {
     env_take_first_arm(&w->env, begin, middle);
   }
   w->reachable |= first_ends;
-  w->env.nesting--;
+  env_close(&w->env);
 }
 
 /* Ways out of a loop besides its condition, and back to its beginning. */
@@ -566,8 +547,10 @@ static unsigned forget_assigned(walker *w, vyre__id id, bool is_own) {
   return left;
 }
 
+/* A step of 0 is refused where it is written; this would be right for it too. */
 static vyre__wide trips(vyre__wide first, vyre__wide last, vyre__wide step) {
-  return last < first ? 0 : (last - first) / step + 1;
+  if (last < first) return 0;
+  return step > 0 ? (last - first) / step + 1 : (vyre__wide)UINT64_MAX + 1;
 }
 
 /* The variable of a `for` in its body, and how often that is begun. One that
@@ -608,14 +591,14 @@ static void walk_for(walker *w, vyre__id id) {
   fact first = walk_value(w, parts.first);
   fact bound = walk_value(w, parts.bound);
   walk_value(w, parts.step);
-  w->env.nesting++;
+  env_open(&w->env);
   unsigned left = forget_assigned(w, parts.body, true);
   size_t begin = w->env.change_count;
   env_set(&w->env, w->program->nodes[id].a,
           loop_variable(w, id, first, bound, left));
   walk_statement(w, parts.body);
   env_rewind(&w->env, begin);
-  w->env.nesting--;
+  env_close(&w->env);
   w->reachable = true;
 }
 
@@ -692,7 +675,7 @@ static bool settle_loop(walker *w, const vyre__node *node, loop l) {
 
 static void walk_while(walker *w, const vyre__node *node) {
   enum { NESTED = 2 }; /* or loops in loops would be walked ever more often */
-  w->env.nesting++;
+  env_open(&w->env);
   loop l = {.begin = w->env.change_count};
   unsigned left = forget_assigned(w, node->b, true);
   l.end = w->env.change_count;
@@ -709,7 +692,7 @@ static void walk_while(walker *w, const vyre__node *node) {
     }
   }
   if (!(left & BY_BREAK)) suppose(w, node->a, false);
-  w->env.nesting--;
+  env_close(&w->env);
   w->reachable = true;
 }
 
@@ -722,43 +705,7 @@ static void walk_set(walker *w, const vyre__node *node) {
   env_set(&w->env, node->a, value);
 }
 
-static void walk_parts(walker *w, vyre__id id) {
-  const vyre__node *node = &w->program->nodes[id];
-  vyre__id room[3];
-  const vyre__id *ids;
-  uint32_t count = vyre__children(w->program, node, room, &ids);
-  for (uint32_t i = 0; i < count; i++) {
-    fact f = walk_value(w, ids[i]);
-    if (node->op == VYRE__OP_STORE && i == 0) check_access(w, id, node->a, f);
-  }
-}
-
-static void walk_statement(walker *w, vyre__id id) {
-  const vyre__node *node = &w->program->nodes[id];
-  switch ((vyre__op)node->op) {
-    case VYRE__OP_BLOCK: {
-      const vyre__id *ids = w->program->lists + node->a;
-      for (uint32_t i = 0; i < node->b; i++) walk_statement(w, ids[i]);
-      break;
-    }
-    case VYRE__OP_LET:
-    case VYRE__OP_ASSIGN:
-      walk_set(w, node);
-      break;
-    case VYRE__OP_IF:
-      walk_if(w, node);
-      break;
-    case VYRE__OP_FOR:
-      walk_for(w, id);
-      break;
-    case VYRE__OP_WHILE:
-      walk_while(w, node);
-      break;
-    default:
-      walk_parts(w, id);
-      if (vyre__ops[node->op].flags & VYRE__OPF_JUMPS) w->reachable = false;
-  }
-}
+#include "analyze/statements.h"
 
 /* --- the whole --------------------------------------------------------------*/
 
@@ -780,9 +727,13 @@ static void init_subjects(walker *w) {
 }
 
 static void init_nodes(walker *w, size_t count) {
+  vyre__range all[VYRE_TYPE_COUNT];
+  for (int type = 0; type < VYRE_TYPE_COUNT; type++) {
+    vyre__interval full = vyre__interval_full((vyre_type)type);
+    all[type] = (vyre__range){(uint64_t)full.lo, (uint64_t)full.hi};
+  }
   for (size_t i = 0; i < count; i++) {
-    vyre__interval full = vyre__interval_full(w->program->nodes[i].type);
-    w->nodes[i] = (vyre__range){(uint64_t)full.lo, (uint64_t)full.hi};
+    w->nodes[i] = all[w->program->nodes[i].type];
   }
   memset(w->flags, 0, count);
 }
@@ -877,11 +828,4 @@ vyre_code vyre__ranges_build_to(const vyre_program *program,
                                 vyre_status *st) {
   walker w = walker_of(program, workgroup, arena);
   return build(&w, last, arena, out, st);
-}
-
-vyre__interval vyre__range_of(const vyre__ranges *ranges, vyre__id id) {
-  vyre_type type = ranges->program->nodes[id].type;
-  const vyre__range *range = &ranges->nodes[id];
-  return (vyre__interval){vyre__interval_value(type, range->lo),
-                          vyre__interval_value(type, range->hi)};
 }

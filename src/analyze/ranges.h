@@ -49,6 +49,12 @@ vyre_code vyre__ranges_build_to(const vyre_program *program,
                                 vyre_status *st);
 
 /* The values of an expression: all of its type if nothing better is known. */
-vyre__interval vyre__range_of(const vyre__ranges *ranges, vyre__id id);
+static inline vyre__interval vyre__range_of(const vyre__ranges *ranges,
+                                            vyre__id id) {
+  vyre_type type = (vyre_type)ranges->program->nodes[id].type;
+  const vyre__range *range = &ranges->nodes[id];
+  return (vyre__interval){vyre__interval_value(type, range->lo),
+                          vyre__interval_value(type, range->hi)};
+}
 
 #endif

@@ -201,7 +201,7 @@ static void walk_if(walker *w, const vyre__node *node) {
   vyre__term condition = walk_value(w, node->a);
   size_t begin = w->env.change_count;
   vyre__terms_mark mark = vyre__terms_here(&w->terms);
-  w->env.nesting++;
+  env_open(&w->env);
   vyre__terms_suppose(&w->terms, condition, true);
   walk_statement(w, node->b);
   bool first_ends = w->reachable;
@@ -222,7 +222,7 @@ static void walk_if(walker *w, const vyre__node *node) {
     }
   }
   w->reachable |= first_ends;
-  w->env.nesting--;
+  env_close(&w->env);
 }
 
 /* What a loop assigns is another value in each round. Tells whether the loop is
@@ -263,7 +263,7 @@ static void walk_for(walker *w, vyre__id id) {
   vyre__term first = walk_value(w, parts.first);
   vyre__term bound = walk_value(w, parts.bound);
   vyre_type type = (vyre_type)w->program->nodes[parts.first].type;
-  w->env.nesting++;
+  env_open(&w->env);
   forget_assigned(w, parts.body, true);
   size_t begin = w->env.change_count;
   vyre__terms_mark mark = vyre__terms_here(&w->terms);
@@ -273,12 +273,12 @@ static void walk_for(walker *w, vyre__id id) {
   walk_statement(w, parts.body);
   env_rewind(&w->env, begin);
   vyre__terms_rewind(&w->terms, mark);
-  w->env.nesting--;
+  env_close(&w->env);
   w->reachable = true;
 }
 
 static void walk_while(walker *w, const vyre__node *node) {
-  w->env.nesting++;
+  env_open(&w->env);
   bool breaks = forget_assigned(w, node->b, true);
   size_t begin = w->env.change_count;
   vyre__terms_mark mark = vyre__terms_here(&w->terms);
@@ -294,49 +294,15 @@ static void walk_while(walker *w, const vyre__node *node) {
     w->quiet = quiet;
     vyre__terms_suppose(&w->terms, condition, false);
   }
-  w->env.nesting--;
+  env_close(&w->env);
   w->reachable = true;
 }
 
-static void walk_parts(walker *w, vyre__id id) {
-  const vyre__node *node = &w->program->nodes[id];
-  vyre__id room[3];
-  const vyre__id *ids;
-  uint32_t count = vyre__children(w->program, node, room, &ids);
-  for (uint32_t i = 0; i < count; i++) {
-    vyre__term term = walk_value(w, ids[i]);
-    if (node->op == VYRE__OP_STORE && i == 0) {
-      check_access(w, id, node->a, term);
-    }
-  }
+static void walk_set(walker *w, const vyre__node *node) {
+  env_set(&w->env, node->a, walk_value(w, node->b));
 }
 
-static void walk_statement(walker *w, vyre__id id) {
-  const vyre__node *node = &w->program->nodes[id];
-  switch ((vyre__op)node->op) {
-    case VYRE__OP_BLOCK: {
-      const vyre__id *ids = w->program->lists + node->a;
-      for (uint32_t i = 0; i < node->b; i++) walk_statement(w, ids[i]);
-      break;
-    }
-    case VYRE__OP_LET:
-    case VYRE__OP_ASSIGN:
-      env_set(&w->env, node->a, walk_value(w, node->b));
-      break;
-    case VYRE__OP_IF:
-      walk_if(w, node);
-      break;
-    case VYRE__OP_FOR:
-      walk_for(w, id);
-      break;
-    case VYRE__OP_WHILE:
-      walk_while(w, node);
-      break;
-    default:
-      walk_parts(w, id);
-      if (vyre__ops[node->op].flags & VYRE__OPF_JUMPS) w->reachable = false;
-  }
-}
+#include "analyze/statements.h"
 
 /* --- the whole --------------------------------------------------------------*/
 

@@ -138,6 +138,11 @@ static uint8_t level_of(walker *w, vyre__id id, uint8_t operands) {
 
 static uint8_t walk_value(walker *w, vyre__id id, fact control) {
   const vyre__node *node = &w->program->nodes[id];
+  if (node->op == VYRE__OP_LITERAL) { /* as below */
+    w->work++;
+    w->control[id] = control.level;
+    return w->value[id] = VYRE__LEVEL_GRID;
+  }
   vyre__id room[3];
   const vyre__id *ids;
   uint32_t count = vyre__children(w->program, node, room, &ids);
@@ -172,7 +177,7 @@ static void walk_if(walker *w, vyre__id id, fact control) {
   fact inside = raise_to(control, walk_value(w, node->a, control), id);
   fact returned = w->returned;
   size_t begin = w->env.change_count;
-  w->env.nesting++;
+  env_open(&w->env);
   walk_statement(w, node->b, inside);
   bool first_ends = w->reachable;
   fact first_returned = w->returned;
@@ -188,7 +193,7 @@ static void walk_if(walker *w, vyre__id id, fact control) {
   }
   w->returned = join(w->returned, first_returned);
   w->reachable |= first_ends;
-  w->env.nesting--;
+  env_close(&w->env);
 }
 
 /* What the locals that the body changed are, where control leaves it. */
@@ -320,7 +325,7 @@ static void walk_loop(walker *w, vyre__id id, fact control) {
       .outer = w->loop, .facts = facts_of_loop(w, id), .birthday = ++w->clock};
   size_t leavings = w->leaving_count;
   w->loop = &loop;
-  w->env.nesting++;
+  env_open(&w->env);
   bool changed = true;
   while (changed && !w->env.no_memory) {
     w->leaving_count = leavings;
@@ -334,7 +339,7 @@ static void walk_loop(walker *w, vyre__id id, fact control) {
   }
   leave_loop(w, leavings);
   w->loop = loop.outer;
-  w->env.nesting--;
+  env_close(&w->env);
   w->reachable = true;
 }
 

@@ -21,24 +21,18 @@ void vyre__hash_begin(vyre__hasher *hasher, const char *domain) {
   vyre__hash_text(hasher, domain);
 }
 
-static void hand_on(vyre__hasher *hasher) {
+void vyre__hash_hand_on(vyre__hasher *hasher) {
   XXH3_128bits_update(state_of(hasher), hasher->pending, hasher->pending_count);
   hasher->pending_count = 0;
-}
-
-static inline void add(vyre__hasher *hasher, const void *bytes, size_t count) {
-  if (count > sizeof hasher->pending - hasher->pending_count) hand_on(hasher);
-  memcpy(hasher->pending + hasher->pending_count, bytes, count);
-  hasher->pending_count += count;
 }
 
 void vyre__hash_bytes(vyre__hasher *hasher, const void *bytes, size_t count) {
   if (count == 0) return;
   if (count <= sizeof hasher->pending) {
-    add(hasher, bytes, count);
+    memcpy(vyre__hash_room(hasher, count), bytes, count);
     return;
   }
-  hand_on(hasher);
+  vyre__hash_hand_on(hasher);
   XXH3_128bits_update(state_of(hasher), bytes, count);
 }
 
@@ -48,24 +42,8 @@ void vyre__hash_text(vyre__hasher *hasher, const char *text) {
   vyre__hash_bytes(hasher, text, length);
 }
 
-void vyre__hash_u8(vyre__hasher *hasher, uint8_t value) {
-  add(hasher, &value, 1);
-}
-
-void vyre__hash_u32(vyre__hasher *hasher, uint32_t value) {
-  unsigned char bytes[4];
-  for (int i = 0; i < 4; i++) bytes[i] = (unsigned char)(value >> (8 * i));
-  add(hasher, bytes, sizeof bytes);
-}
-
-void vyre__hash_u64(vyre__hasher *hasher, uint64_t value) {
-  unsigned char bytes[8];
-  for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(value >> (8 * i));
-  add(hasher, bytes, sizeof bytes);
-}
-
 vyre_hash128 vyre__hash_end(vyre__hasher *hasher) {
-  hand_on(hasher);
+  vyre__hash_hand_on(hasher);
   XXH128_hash_t digest = XXH3_128bits_digest(state_of(hasher));
   return (vyre_hash128){.high = digest.high64, .low = digest.low64};
 }

@@ -25,9 +25,33 @@ typedef struct vyre__hasher {
 void vyre__hash_begin(vyre__hasher *hasher, const char *domain);
 void vyre__hash_bytes(vyre__hasher *hasher, const void *bytes, size_t count);
 void vyre__hash_text(vyre__hasher *hasher, const char *text);
-void vyre__hash_u8(vyre__hasher *hasher, uint8_t value);
-void vyre__hash_u32(vyre__hasher *hasher, uint32_t value);
-void vyre__hash_u64(vyre__hasher *hasher, uint64_t value);
 vyre_hash128 vyre__hash_end(vyre__hasher *hasher);
+
+void vyre__hash_hand_on(vyre__hasher *hasher); /* what is pending */
+
+/* Room for @p count more bytes, sizeof hasher->pending at most. */
+static inline unsigned char *vyre__hash_room(vyre__hasher *hasher,
+                                             size_t count) {
+  if (count > sizeof hasher->pending - hasher->pending_count) {
+    vyre__hash_hand_on(hasher);
+  }
+  unsigned char *room = hasher->pending + hasher->pending_count;
+  hasher->pending_count += count;
+  return room;
+}
+
+static inline void vyre__hash_u8(vyre__hasher *hasher, uint8_t value) {
+  *vyre__hash_room(hasher, 1) = value;
+}
+
+static inline void vyre__hash_u32(vyre__hasher *hasher, uint32_t value) {
+  unsigned char *bytes = vyre__hash_room(hasher, 4);
+  for (int i = 0; i < 4; i++) bytes[i] = (unsigned char)(value >> (8 * i));
+}
+
+static inline void vyre__hash_u64(vyre__hasher *hasher, uint64_t value) {
+  unsigned char *bytes = vyre__hash_room(hasher, 8);
+  for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(value >> (8 * i));
+}
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/attributes.h"
 #include "base/check.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -47,9 +48,8 @@ void *vyre__resize(vyre_allocator allocator, void *ptr, size_t old_size,
   return allocator.resize(allocator.self, ptr, old_size, new_size);
 }
 
-bool vyre__reserve(vyre_allocator allocator, void *array, size_t *capacity,
-                   size_t need, size_t element_size, bool exact) {
-  if (need <= *capacity) return true;
+bool vyre__grow(vyre_allocator allocator, void *array, size_t *capacity,
+                size_t need, size_t element_size, bool exact) {
   size_t target = need;
   size_t doubled;
   if (!exact && vyre__mul(*capacity, 2, &doubled) && doubled > target) {
@@ -137,29 +137,46 @@ bool vyre__arena_reserve(vyre_arena *arena, size_t size) {
   return arena->first || add_sized(arena, NULL, size);
 }
 
+/* Takes what was found to fit. */
+static inline void *take(vyre_arena *arena, struct vyre_arena_block *block,
+                         size_t start, size_t size) {
+  arena->current = block;
+  arena->used = start + size + RED_ZONE;
+  UNPOISON(block->data + start, size);
+  return block->data + start;
+}
+
+/* Takes from a block behind the current one. Kept blocks that are too small are
+ * passed over; they are used again after the next reset. Nothing is changed
+ * before there is a place. */
+VYRE__APART static void *take_behind(vyre_arena *arena, size_t size,
+                                     size_t alignment) {
+  size_t taken;
+  if (!vyre__add(size, RED_ZONE, &taken)) return NULL;
+  struct vyre_arena_block *block = arena->current;
+  size_t start;
+  do {
+    struct vyre_arena_block *next = block ? block->next : arena->first;
+    if (!next) next = add_block(arena, block, taken, alignment);
+    if (!next) return NULL;
+    block = next;
+    start = fit(block, 0, taken, alignment);
+  } while (start == SIZE_MAX);
+  return take(arena, block, start, size);
+}
+
 void *vyre_arena_alloc(vyre_arena *arena, size_t size, size_t alignment) {
   if (alignment == 0) alignment = _Alignof(max_align_t);
   if (!arena || alignment > MAX_ALIGNMENT ||
       (alignment & (alignment - 1)) != 0) {
     return NULL;
   }
-  size_t taken;
-  if (!vyre__add(size, RED_ZONE, &taken)) return NULL;
   struct vyre_arena_block *block = arena->current;
-  size_t start = block ? fit(block, arena->used, taken, alignment) : SIZE_MAX;
-  /* Kept blocks that are too small are passed over; they are used again after
-   * the next reset. Nothing is changed before there is a place. */
-  while (start == SIZE_MAX) {
-    struct vyre_arena_block *next = block ? block->next : arena->first;
-    if (!next) next = add_block(arena, block, taken, alignment);
-    if (!next) return NULL;
-    block = next;
-    start = fit(block, 0, taken, alignment);
+  if (block && size <= SIZE_MAX - RED_ZONE) {
+    size_t start = fit(block, arena->used, size + RED_ZONE, alignment);
+    if (start != SIZE_MAX) return take(arena, block, start, size);
   }
-  arena->current = block;
-  arena->used = start + taken;
-  UNPOISON(block->data + start, size);
-  return block->data + start;
+  return take_behind(arena, size, alignment);
 }
 
 void *vyre__arena_array(vyre_arena *arena, size_t count, size_t element_size) {

@@ -19,8 +19,14 @@ void *vyre__resize(vyre_allocator allocator, void *ptr, size_t old_size,
  * so that no pointer of one type is stored through another. Growing by appends
  * doubles, @p exact takes just what is needed. False if there is no memory; the
  * array is then as before. */
-bool vyre__reserve(vyre_allocator allocator, void *array, size_t *capacity,
-                   size_t need, size_t element_size, bool exact);
+bool vyre__grow(vyre_allocator allocator, void *array, size_t *capacity,
+                size_t need, size_t element_size, bool exact);
+static inline bool vyre__reserve(vyre_allocator allocator, void *array,
+                                 size_t *capacity, size_t need,
+                                 size_t element_size, bool exact) {
+  return need <= *capacity ||
+         vyre__grow(allocator, array, capacity, need, element_size, exact);
+}
 
 /* Frees what vyre__reserve made and clears it. */
 void vyre__reserve_free(vyre_allocator allocator, void *array, size_t *capacity,

@@ -33,11 +33,17 @@ typedef struct vyre__emit_c_options {
  *
  * data and len have the buffers in the kernel's order, hidden ones too, shared
  * ones left out; at least one entry. Workgroups are counted with x fastest. Both
- * functions return 0, or 1 when out of fuel. scratch: saxpy_scratch[phase] bytes
- * for the time of the call, aligned to 64; NULL if that is 0.
+ * functions return 0, or 1 when out of fuel. saxpy() returns 2, and does nothing,
+ * if ids would not fit in 32 bits, or if the hidden buffer has no room for all
+ * invocations; whoever runs phases has to ask that before. scratch:
+ * saxpy_scratch[phase] bytes for the time of the call, aligned to 64; NULL if
+ * that is 0.
+ * A load of memory that the kernel writes, whose value decides about an index,
+ * happens once: a kernel that races stays inside of its buffers too.
  * Same kernel and options, same bytes.
  * Errors: VYRE_OUT_OF_MEMORY; VYRE_INVALID_ARGUMENT if an operation is left that
- * has no spelling, VYRE_KIND_WRITER_REFUSED if the writer did. */
+ * has no spelling; VYRE_UNSUPPORTED_FEATURE if narrow elements are accessed as
+ * words; VYRE_KIND_WRITER_REFUSED if the writer refused. */
 VYRE_NODISCARD vyre_code vyre__emit_c(const vyre__low_kernel *kernel,
                                       const vyre__emit_c_options *options,
                                       vyre_writer writer, vyre_status *st);

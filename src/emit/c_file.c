@@ -261,6 +261,9 @@ static vyre_code print_phase(c_emitter *e, uint32_t phase) {
   e->is_host = false;
   VYRE_TRY(begin_range(e, e->kernel->phases[phase]));
   need_grid(e);
+  for (unsigned i = 0; i < 3; i++) {
+    e->uses_ids[i] |= e->used.group[i] || e->used.first[i];
+  }
   bool on_stack = e->memory <= STACK_BYTES;
   if (!on_stack) {
     C_PRINT(e, "typedef struct {\n");
@@ -317,19 +320,19 @@ static void open_grid_loop(c_emitter *e, const vyre__low_step *step) {
   const char *cast = "";
   if (is_signed) cast = step->type == VYRE_TYPE_I64 ? "(int64_t)" : "(int32_t)";
   c_line(e);
-  C_PRINT(e, "const %s bound_%u = ", type, loop);
+  C_PRINT(e, "const %s loop_bound_%u = ", type, loop);
   c_value(e, step->bound, C_TOP);
   C_PRINT(e, ";\n");
   c_line(e);
-  C_PRINT(e, "%s i_%u = ", type, loop);
+  C_PRINT(e, "%s loop_at_%u = ", type, loop);
   c_value(e, step->first, C_TOP);
   C_PRINT(e, ";\n");
   c_line(e);
-  C_PRINT(e, "while (%si_%u %s %sbound_%u) {\n", cast, loop,
+  C_PRINT(e, "while (%sloop_at_%u %s %sloop_bound_%u) {\n", cast, loop,
           words_of_loop[step->loop_kind].test, cast, loop);
   e->indent++;
   c_line(e);
-  C_PRINT(e, "here.loop_value[%u] = i_%u;\n", loop, loop);
+  C_PRINT(e, "here.loop_value[%u] = loop_at_%u;\n", loop, loop);
 }
 
 static void close_grid_loop(c_emitter *e, const vyre__low_step *step) {
@@ -339,11 +342,11 @@ static void close_grid_loop(c_emitter *e, const vyre__low_step *step) {
   unsigned loop = step->loop;
   bool up = words->next[0] == '+';
   c_line(e);
-  C_PRINT(e, "if (%s_%u - %s_%u %s %llu%s) break;\n", up ? "bound" : "i", loop,
-          up ? "i" : "bound", loop, words->stop, (unsigned long long)step->step,
-          end);
+  C_PRINT(e, "if (loop_%s_%u - loop_%s_%u %s %llu%s) break;\n",
+          up ? "bound" : "at", loop, up ? "at" : "bound", loop, words->stop,
+          (unsigned long long)step->step, end);
   c_line(e);
-  C_PRINT(e, "i_%u %s %llu%s;\n", loop, words->next,
+  C_PRINT(e, "loop_at_%u %s %llu%s;\n", loop, words->next,
           (unsigned long long)step->step, end);
   e->indent--;
   c_line(e);
@@ -378,6 +381,37 @@ static void print_steps(c_emitter *e, bool has_scratch) {
               (unsigned)step->phase, has_scratch ? "&memory" : "NULL");
     }
   }
+}
+
+/* Ids have 32 bits, and indices of what is kept across grid barriers too: a
+ * dispatch that is larger would leave its buffers. */
+static void print_refusals(c_emitter *e) {
+  const vyre__low_kernel *kernel = e->kernel;
+  for (unsigned i = 0; i < 3; i++) {
+    uint32_t size = kernel->workgroup[i];
+    if (!e->uses_ids[i] || size < 2) continue;
+    C_PRINT(e, "  if (here.grid[%u] > %lluu) return 2; /* ids of 32 bits */\n",
+            i, (unsigned long long)(((uint64_t)1 << 32) / size));
+  }
+  for (uint32_t i = 0; i < kernel->buffer_count; i++) {
+    const vyre__low_buffer *buffer = &kernel->buffers[i];
+    if (buffer->kind == VYRE_MEMORY_SHARED) continue;
+    if (vyre__low_buffer_fits(buffer, UINT32_MAX)) continue;
+    C_PRINT(e,
+            "  if (here.len[%u] > %uu) return 2; /* it is used by halves */\n",
+            e->slots[i], UINT32_MAX / (buffer->unit / buffer->width));
+  }
+  if (kernel->hidden == VYRE_NO_INDEX) return;
+  unsigned long long words = kernel->hidden_words;
+  for (unsigned i = 0; i < 3; i++) words *= kernel->workgroup[i];
+  unsigned slot = e->slots[kernel->hidden];
+  C_PRINT(e,
+          "  if ((uint64_t)here.grid[0] * here.grid[1] > here.len[%u] / "
+          "%lluull ||\n"
+          "      groups > here.len[%u] / %lluull)\n"
+          "    return 2; /* %s keeps %u words of an invocation */\n",
+          slot, words, slot, words, e->buffer_names[kernel->hidden],
+          (unsigned)kernel->hidden_words);
 }
 
 static vyre_code print_dispatch(c_emitter *e, const bool *needs_scratch) {
@@ -415,6 +449,7 @@ static vyre_code print_dispatch(c_emitter *e, const bool *needs_scratch) {
   C_PRINT(e,
           "  const uint64_t groups =\n"
           "      (uint64_t)here.grid[0] * here.grid[1] * here.grid[2];\n");
+  print_refusals(e);
   if (has_host) {
     declare_launch(e, "launch");
     declare_uniform(e);
@@ -473,7 +508,19 @@ static void print_head(c_emitter *e) {
       "/* What one loop over the invocations writes, another one reads. */\n"
       "#pragma GCC diagnostic ignored \"-Wmaybe-uninitialized\"\n"
       "#pragma GCC diagnostic ignored \"-Wbool-compare\"\n"
-      "#endif\n\n");
+      "#endif\n");
+  if (e->uses_rows) {
+    C_PRINT(
+        e,
+        "#if defined(__clang__) /* chains are long: two vectors at a time */\n"
+        "#pragma clang diagnostic ignored \"-Wpass-failed\"\n"
+        "#define VYRE_ROW \\\n"
+        "  _Pragma(\"clang loop vectorize_width(8) interleave_count(2)\")\n"
+        "#else\n"
+        "#define VYRE_ROW\n"
+        "#endif\n");
+  }
+  C_PRINT(e, "\n");
 }
 
 static void print_launch(c_emitter *e) {
@@ -484,6 +531,13 @@ static void print_launch(c_emitter *e) {
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     if (e->slots[i] == VYRE_NO_INDEX) continue;
     C_PRINT(e, "\n *   %u %s", (unsigned)e->slots[i], e->buffer_names[i]);
+    uint32_t count = kernel->buffers[i].count;
+    if (count) {
+      C_PRINT(e, ", of %u element%s", (unsigned)count, count > 1 ? "s" : "");
+    }
+    if (i != kernel->hidden) continue;
+    C_PRINT(e, ", of %u words for each invocation",
+            (unsigned)kernel->hidden_words);
   }
   C_PRINT(e,
           "\n * each aligned to its elements. loop_value is set by %s(). */\n",
@@ -502,8 +556,8 @@ static void print_prototypes(c_emitter *e) {
           "/* Workgroups [first_group, first_group + group_count), x fastest. "
           "Returns 0, or\n * 1 when out of fuel. scratch is memory for the "
           "time of the call, aligned to 64, of\n * %s_scratch[phase] bytes; "
-          "NULL if that is 0. */\n",
-          e->name);
+          "NULL if that is 0. Launch only what %s() would not refuse. */\n",
+          e->name, e->name);
   for (uint32_t i = 0; i < e->kernel->phase_count; i++) {
     e->phase = i;
     phase_head(e);
@@ -511,7 +565,10 @@ static void print_prototypes(c_emitter *e) {
   }
   C_PRINT(e, "extern const uint64_t %s_scratch[%u];\n", e->name,
           (unsigned)e->kernel->phase_count);
-  C_PRINT(e, "\n/* The whole dispatch, on this thread. */\n");
+  C_PRINT(
+      e,
+      "\n/* The whole dispatch, on this thread. Returns 2 if the grid is too "
+      "large. */\n");
   C_PRINT(e, "int %s(const %s_launch *launch);\n\n", e->name, e->name);
 }
 
@@ -546,10 +603,31 @@ static vyre_code check_operations(const vyre__low_kernel *kernel,
   return VYRE_OK;
 }
 
+/* Words stand for narrow elements on devices that have no others. Here the last
+ * word may reach beyond what somebody has allocated. */
+static vyre_code check_buffers(const vyre__low_kernel *kernel,
+                               vyre_status *st) {
+  for (uint32_t i = 0; i < kernel->buffer_count; i++) {
+    const vyre__low_buffer *buffer = &kernel->buffers[i];
+    if (buffer->kind == VYRE_MEMORY_SHARED) continue;
+    if (buffer->unit >= buffer->width) continue;
+    return VYRE_FAIL(
+        st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+        "drop no_narrow (--no-narrow): C has 8- and 16-bit accesses",
+        "buffer '%.100s' of kernel '%.100s' has elements of %u byte%s, but its "
+        "accesses are of %u: they would leave a buffer whose size is no "
+        "multiple of that",
+        buffer->name, kernel->name, buffer->unit, buffer->unit > 1 ? "s" : "",
+        buffer->width);
+  }
+  return VYRE_OK;
+}
+
 static vyre_code emit(c_emitter *e) {
   const vyre__low_kernel *kernel = e->kernel;
   size_t buffers = kernel->buffer_count, loops = kernel->grid_loop_count;
   VYRE_TRY(c_make_names(e));
+  VYRE_TRY(c_find_once(e));
   e->len_used = vyre__arena_array(e->arena, buffers, sizeof *e->len_used);
   e->data_used = vyre__arena_array(e->arena, buffers, sizeof *e->data_used);
   e->loop_used = vyre__arena_array(e->arena, loops, sizeof *e->loop_used);
@@ -579,6 +657,7 @@ vyre_code vyre__emit_c(const vyre__low_kernel *kernel,
   static const vyre__emit_c_options none;
   if (!options) options = &none;
   VYRE_TRY(check_operations(kernel, st));
+  VYRE_TRY(check_buffers(kernel, st));
   vyre_arena arena;
   vyre_arena_init(&arena, options->allocator);
   vyre__regions regions = {0};

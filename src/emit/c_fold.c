@@ -168,7 +168,7 @@ static void measure(c_emitter *e, uint32_t at) {
   const vyre__low_inst *inst = c_inst(e, at);
   vyre__val operands[4];
   uint32_t count = vyre__low_operands(inst, operands);
-  bool calls = makes_call(inst);
+  bool calls = makes_call(inst) || c_reads_once(e, at);
   uint32_t width = calls ? 12 : 4;
   if (inst->op == VYRE__LOW_LOAD) {
     width += (uint32_t)strlen(e->buffer_names[inst->aux]);

@@ -11,6 +11,8 @@ enum {
   MOST_BOUNDS = 8,
   MOST_INSTS = 800, /* longer ones are not printed twice */
   LEAST_ROW = 8,
+  LEAST_CHAIN = 8, /* operations of f64 */
+  CHAIN_ROW = 16,  /* invocations that the hint asks for at a time */
 };
 
 static const char axes[] = "xyz";
@@ -58,6 +60,7 @@ typedef struct bounds {
   bound all[MOST_BOUNDS];
   uint32_t count;
   bool too_many;
+  bool is_never; /* some bound is below the row */
 } bounds;
 
 static void add_bounds(const c_emitter *e, vyre__val v, bounds *out) {
@@ -69,6 +72,9 @@ static void add_bounds(const c_emitter *e, vyre__val v, bounds *out) {
     if (inst->op != VYRE__LOW_NOT) add_bounds(e, inst->b, out);
     return;
   }
+  const vyre__low_inst *value = c_inst(e, one.value);
+  out->is_never |= one.axis == 0 && value->op == VYRE__LOW_CONST &&
+                   vyre__low_const(value) < e->kernel->workgroup[0];
   for (uint32_t i = 0; i < out->count; i++) {
     if (out->all[i].axis == one.axis && out->all[i].value == one.value) return;
   }
@@ -102,14 +108,14 @@ static bool find_bounds(const c_emitter *e, const vyre__part *run,
     if (!role->is_needed || role->keep == VYRE__KEEP_UNIFORM) continue;
     const vyre__low_inst *inst = c_inst(e, at);
     bool is_rare = e->r->pieces[role->piece].is_rare;
-    bool blocks = inst->op == VYRE__LOW_LOOP ||
+    bool blocks = inst->op == VYRE__LOW_LOOP || c_reads_once(e, at) ||
                   (vyre__low_ops[inst->op].flags & VYRE__LOWF_ATOMICS);
     if (blocks && !is_rare) return false;
     vyre__val operands[4];
     uint32_t count = vyre__low_operands(inst, operands);
     for (uint32_t i = 0; i < count; i++) add_bounds(e, operands[i], out);
   }
-  return out->count > 0 && !out->too_many;
+  return out->count > 0 && !out->too_many && !out->is_never;
 }
 
 bool c_full_condition(c_emitter *e, const vyre__part *run) {
@@ -133,4 +139,37 @@ bool c_full_condition(c_emitter *e, const vyre__part *run) {
   }
   C_PRINT(e, ") { /* all invocations of the row are inside */\n");
   return true;
+}
+
+static bool is_f64_work(const vyre__low_inst *inst) {
+  return inst->type == VYRE_TYPE_F64 && inst->op >= VYRE__LOW_FADD &&
+         inst->op <= VYRE__LOW_FMA;
+}
+
+/* Whether a condition is none in the code that is being printed. */
+static bool is_open(const c_emitter *e, uint32_t at) {
+  const vyre__low_inst *inst = c_inst(e, at);
+  return inst->op == VYRE__LOW_IF && c_known_of(e, inst->a) == C_UNKNOWN;
+}
+
+bool c_is_chain(const c_emitter *e, uint32_t number) {
+  const vyre__piece *piece = &e->r->pieces[number];
+  uint32_t row = e->kernel->workgroup[0], work = 0;
+  if (piece->tests_done || row % CHAIN_ROW != 0) return false;
+  for (uint32_t open = c_role(e, piece->begin)->parent;
+       open && c_role(e, open)->piece; open = c_role(e, open)->parent) {
+    if (c_inst(e, open)->op != VYRE__LOW_IF || is_open(e, open)) return false;
+  }
+  for (uint32_t at = piece->begin; at < piece->end; at++) {
+    const vyre__low_inst *inst = c_inst(e, at);
+    if (!c_role(e, at)->is_needed || c_home(e, at) != number) continue;
+    uint16_t flags = vyre__low_ops[inst->op].flags;
+    if (flags & VYRE__LOWF_ATOMICS) return false;
+    if ((flags & VYRE__LOWF_JUMPS) && !e->is_full) return false;
+    if (inst->op == VYRE__LOW_LOOP || is_open(e, at) || c_reads_once(e, at)) {
+      return false;
+    }
+    work += is_f64_work(inst);
+  }
+  return work >= LEAST_CHAIN;
 }

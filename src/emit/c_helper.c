@@ -124,6 +124,28 @@ static void print_float_min_max(c_emitter *e) {
   }
 }
 
+/* Somebody may write there meanwhile: what is checked must be what is used. */
+static void print_loads(c_emitter *e) {
+  for (unsigned i = C_LOAD8; i <= C_LOAD64; i++) {
+    if (!e->helpers[i]) continue;
+    unsigned bits = 8u << (i - C_LOAD8);
+    C_PRINT(e,
+            "/* Happens once, whoever writes there meanwhile. */\n"
+            "static inline uint%u_t vyre_load%u(const uint%u_t *at) {\n",
+            bits < 32 ? 32 : bits, bits, bits);
+    /* Where 64 bits are two words, an atomic load would be a library's. */
+    C_PRINT(e, "#if defined(__GNUC__)%s\n",
+            bits == 64 ? " && __SIZEOF_POINTER__ >= 8" : "");
+    C_PRINT(e,
+            "  return __atomic_load_n(at, __ATOMIC_RELAXED);\n"
+            "#else\n"
+            "  return *(const volatile uint%u_t *)at;\n"
+            "#endif\n"
+            "}\n\n",
+            bits);
+  }
+}
+
 static const char *const atomic_names[] = {
     "add", "min_u", "min_s", "max_u",    "max_s",
     "and", "or",    "xor",   "exchange", "cas"};
@@ -204,5 +226,6 @@ void c_print_helpers(c_emitter *e) {
   }
   print_min_max(e);
   print_float_min_max(e);
+  print_loads(e);
   print_atomics(e);
 }

@@ -32,6 +32,10 @@ typedef enum c_helper {
   C_MIN_F64,
   C_MAX_F32,
   C_MAX_F64,
+  C_LOAD8, /* loads that happen once: of 8, 16, 32 and 64 bits */
+  C_LOAD16,
+  C_LOAD32,
+  C_LOAD64,
   C_PLAIN_HELPERS,
   /* then atomics: (op - ATOMIC_ADD) * 4 + wide * 2 + shared */
   C_ATOMICS = C_PLAIN_HELPERS,
@@ -88,6 +92,9 @@ typedef struct c_emitter {
   const char **var_names;
   bool helpers[C_HELPERS];
   bool uses_math;
+  bool uses_rows;   /* the hint that rows should become wide vectors */
+  bool uses_ids[3]; /* some phase asks where in the grid it is */
+  bool *decides; /* per instruction of the kernel, about an index; c_once.c */
 
   /* the phase that is being printed */
   vyre__regions *r;
@@ -130,10 +137,20 @@ static inline uint32_t c_home(const c_emitter *e, vyre__val v) {
     if (!(e)->is_silent) vyre__print(&(e)->out, __VA_ARGS__); \
   } while (0)
 
+/* c_words.c: whether a name is taken, by anything or as that of a function. At
+ * most C_NAME_ROOM - 1 characters are looked at. */
+enum { C_NAME_ROOM = 64 };
+bool c_is_word(const char *name);
+bool c_is_function(const char *name);
+
 /* c_name.c */
 vyre_code c_make_names(c_emitter *e);
 const char *c_type(vyre_type type);
 const char *c_zero(vyre_type type);
+
+/* c_once.c: loads that must happen once, because memory may change meanwhile. */
+vyre_code c_find_once(c_emitter *e);
+bool c_reads_once(const c_emitter *e, vyre__val v);
 
 /* c_fold.c: which values are spelled inside of others. */
 vyre_code c_make_notes(c_emitter *e);
@@ -160,6 +177,10 @@ void c_parts(c_emitter *e, uint32_t first);
 void c_find_known(c_emitter *e);
 /* Prints `if (..) {`, whether a row is all inside, if the run asks that. */
 bool c_full_condition(c_emitter *e, const vyre__part *run);
+
+/* Whether one piece is a long straight chain of operations of f64, which is
+ * faster if several vectors are computed at a time. */
+bool c_is_chain(const c_emitter *e, uint32_t piece);
 
 /* What a condition is, in the code for rows that are all inside. */
 static inline c_known c_known_of(const c_emitter *e, vyre__val v) {

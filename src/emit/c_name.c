@@ -8,61 +8,37 @@
 #include "base/status.h"
 #include "emit/c_internal.h"
 
-enum { NAME_TEXT = 64 };
+enum { NAME_TEXT = C_NAME_ROOM };
 
-/* Words of C, of the headers that the file includes, and of its own. A variable
- * may have the name of a library function that the file does not call. */
-static const char taken_anywhere[] =
-    " alignas alignof asm auto bool break case char complex const continue "
-    "default do double else enum extern false float for fortran goto i386 if "
-    "imaginary inline int linux long noreturn register restrict return short "
-    "signed sizeof static static_assert struct switch thread_local true "
-    "typedef "
-    "typeof union unix unsigned void volatile while "
-    "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t "
-    "NULL INFINITY NAN HUGE_VAL HUGE_VALF HUGE_VALL INT32_MAX UINT32_MAX "
-    "INT64_MAX UINT64_MAX memset memcpy "
-    "fabsf fabs sqrtf sqrt fmaf fma floorf floor ceilf ceil truncf trunc rintf "
-    "rint roundf round fmin fmax "
-    "launch here scratch memory first_group group_count group next_group strip "
-    "strip_end done status fuel local_x local_y local_z group_x group_y "
-    "group_z "
-    "grid_x grid_y grid_z first_x first_y first_z global_x global_y global_z ";
-
-/* A function may not: compilers know these, and what they are. */
-static const char taken_functions[] =
-    " main abort abs acos acosf acosh asin asinf asinh atan atan2 atan2f atanf "
-    "atanh calloc cbrt cbrtf clog cos cosf cosh coshf erf erfc exit exp exp10 "
-    "exp10f exp2 exp2f expf expm1 expm1f fputc fputs fprintf free frexp fscanf "
-    "fwrite gamma hypot hypotf index isalnum isalpha iscntrl isdigit isgraph "
-    "islower isprint ispunct isspace isupper isxdigit j0 j1 jn labs ldexp "
-    "lgamma "
-    "llabs llrint llround log log10 log10f log1p log1pf log2 log2f logb logf "
-    "lrint lround malloc memchr memcmp memmove modf nan nearbyint nextafter "
-    "pow "
-    "powf printf putc putchar puts realloc remainder remquo rindex scalb scanf "
-    "signbit significand sin sincos sinf sinh sinhf snprintf sprintf sscanf "
-    "stpcpy strcasecmp strcat strchr strcmp strcpy strcspn strdup strlen "
-    "strncat "
-    "strncmp strncpy strpbrk strrchr strspn strstr tan tanf tanh tanhf tgamma "
-    "tolower toupper vprintf y0 y1 yn ";
-
-static bool has_word(const char *words, const char *name) {
-  size_t length = strlen(name);
-  for (const char *at = words; (at = strstr(at, name)) != NULL; at += length) {
-    if (at > words && at[-1] == ' ' && at[length] == ' ') return true;
-  }
-  return false;
+static bool is_number(const char *text) {
+  return text[0] && text[strspn(text, "0123456789")] == '\0';
 }
 
-/* v12 and len_x are names that the emitter makes. */
-static bool looks_made(const char *name) {
-  static const char *const prefixes[] = {"len_",  "rare_", "step_",
-                                         "next_", "loop_", "vyre_"};
-  for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-    if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) return true;
+/* What is left of @p name after @p prefix; NULL if it begins with another. */
+static const char *after(const char *name, const char *prefix) {
+  size_t length = strlen(prefix);
+  return strncmp(name, prefix, length) == 0 ? name + length : NULL;
+}
+
+/* Names that the emitter makes: v12, len_x, saxpy_launch. But for the lengths,
+ * which are given away like others, none of them ends in '_': one more makes a
+ * name that it does not make. @p kernel: NULL for none. */
+static bool looks_made(const char *name, const char *kernel) {
+  static const char *const numbered[] = {
+      "v", "t", "rare_", "loop_", "step_", "next_", "loop_bound_", "loop_at_"};
+  for (size_t i = 0; i < sizeof numbered / sizeof *numbered; i++) {
+    const char *rest = after(name, numbered[i]);
+    if (rest && is_number(rest)) return true;
   }
-  return (name[0] == 'v' || name[0] == 't') && isdigit((unsigned char)name[1]);
+  const char *of = after(name, "len_");
+  if (!of) of = after(name, "vyre_");
+  if (of && isalpha((unsigned char)of[0])) return true;
+  of = kernel ? after(name, kernel) : NULL;
+  if (!of) return false;
+  if (!of[0] || !strcmp(of, "_launch") || !strcmp(of, "_scratch")) return true;
+  const char *rest = after(of, "_phase");
+  if (!rest) rest = after(of, "_memory");
+  return rest && is_number(rest);
 }
 
 /* @p from as a C name of at most 48 characters: other signs become '_'. */
@@ -84,44 +60,92 @@ static void spell(const char *from, char out[NAME_TEXT]) {
   }
 }
 
-static bool is_among(const char *const *names, uint32_t count,
-                     const char *name) {
-  for (uint32_t i = 0; i < count; i++) {
-    if (strcmp(names[i], name) == 0) return true;
-  }
-  return false;
-}
-
 static const char *copy_name(c_emitter *e, const char *name) {
   size_t length = strlen(name) + 1;
   char *copy = vyre_arena_alloc(e->arena, length, 1);
   return copy ? memcpy(copy, name, length) : NULL;
 }
 
-/* The C name of @p from, other than those before it in either list. */
-static const char *unique_name(c_emitter *e, const char *from, uint32_t buffers,
-                               uint32_t vars) {
-  char base[NAME_TEXT], name[NAME_TEXT + 16];
+/* --- names that are given away -----------------------------------------------*/
+
+typedef struct given {
+  const char *name;
+  uint32_t next; /* number to try when it is asked for again */
+} given;
+
+typedef struct name_set {
+  given *all; /* open addressing; a power of two, at most half full */
+  size_t mask;
+} name_set;
+
+static bool make_set(c_emitter *e, size_t count, name_set *out) {
+  size_t room = 8;
+  while (room / 2 < count) room *= 2;
+  out->all = vyre__arena_array(e->arena, room, sizeof *out->all);
+  out->mask = room - 1;
+  if (!out->all) return false;
+  memset(out->all, 0, room * sizeof *out->all);
+  return true;
+}
+
+/* Where a name is, or would be. */
+static given *find_name(const name_set *set, const char *name) {
+  uint64_t hash = UINT64_C(0xCBF29CE484222325); /* FNV-1a */
+  for (const char *at = name; *at; at++) {
+    hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001B3);
+  }
+  size_t i = (size_t)(hash ^ hash >> 32) & set->mask;
+  while (set->all[i].name && strcmp(set->all[i].name, name) != 0) {
+    i = (i + 1) & set->mask;
+  }
+  return &set->all[i];
+}
+
+static bool is_free(const c_emitter *e, const char *name) {
+  return !c_is_word(name) && !looks_made(name, e->name);
+}
+
+/* Whether a name is nobody's; if it is to be a buffer's, that of its length
+ * too. */
+static bool is_nobodys(const name_set *set, const char *name, bool has_length) {
+  char length[NAME_TEXT + 24];
+  snprintf(length, sizeof length, "len_%s", name);
+  return !find_name(set, name)->name &&
+         !(has_length && find_name(set, length)->name);
+}
+
+static const char *give(c_emitter *e, name_set *set, const char *name) {
+  const char *copy = copy_name(e, name);
+  find_name(set, name)->name = copy;
+  return copy;
+}
+
+/* The C name of @p from, other than those that are given away. */
+static const char *unique_name(c_emitter *e, const char *from, bool has_length,
+                               name_set *set) {
+  char base[NAME_TEXT] = "", name[NAME_TEXT + 16], length[NAME_TEXT + 24];
   spell(from, base);
+  if (!is_free(e, base)) memcpy(base + strlen(base), "_", 2);
   snprintf(name, sizeof name, "%s", base);
-  if (has_word(taken_anywhere, name) || looks_made(name) ||
-      strcmp(name, e->name) == 0) {
-    snprintf(name, sizeof name, "%s_", base);
+  given *first = find_name(set, base);
+  for (uint32_t i = first->next ? first->next : 2;
+       !is_nobodys(set, name, has_length); i++) {
+    snprintf(name, sizeof name, "%s_%u", base, (unsigned)i);
+    if (!is_free(e, name)) { /* rare is free, rare_2 is not */
+      snprintf(name, sizeof name, "%s__%u", base, (unsigned)i);
+    }
+    first->next = i + 1;
   }
-  for (unsigned i = 2; is_among(e->buffer_names, buffers, name) ||
-                       is_among(e->var_names, vars, name);
-       i++) {
-    snprintf(name, sizeof name, "%s_%u", base, i);
-  }
-  return copy_name(e, name);
+  snprintf(length, sizeof length, "len_%s", name);
+  if (has_length && !give(e, set, length)) return NULL;
+  return give(e, set, name);
 }
 
 vyre_code c_make_names(c_emitter *e) {
   const vyre__low_kernel *kernel = e->kernel;
-  char name[NAME_TEXT], kernel_name[NAME_TEXT + 8];
+  char name[NAME_TEXT] = "", kernel_name[NAME_TEXT + 8];
   spell(e->options->name ? e->options->name : kernel->name, name);
-  bool taken =
-      has_word(taken_anywhere, name) || has_word(taken_functions, name);
+  bool taken = c_is_word(name) || c_is_function(name) || looks_made(name, NULL);
   snprintf(kernel_name, sizeof kernel_name, "%s%s", name,
            taken ? "_kernel" : "");
   e->name = copy_name(e, kernel_name);
@@ -131,20 +155,22 @@ vyre_code c_make_names(c_emitter *e) {
       vyre__arena_array(e->arena, kernel->buffer_count, sizeof *e->slots);
   e->var_names =
       vyre__arena_array(e->arena, kernel->var_count, sizeof *e->var_names);
-  if (!e->name || !e->buffer_names || !e->slots || !e->var_names) {
+  name_set set;
+  if (!e->name || !e->buffer_names || !e->slots || !e->var_names ||
+      !make_set(e, 2 * (size_t)kernel->buffer_count + kernel->var_count,
+                &set)) {
     return vyre__no_memory(e->st, "emit/c", "names", kernel->var_count);
   }
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     bool shared = kernel->buffers[i].kind == VYRE_MEMORY_SHARED;
     e->slots[i] = shared ? VYRE_NO_INDEX : e->slot_count++;
-    e->buffer_names[i] = unique_name(e, kernel->buffers[i].name, i, 0);
+    e->buffer_names[i] = unique_name(e, kernel->buffers[i].name, true, &set);
     if (!e->buffer_names[i]) {
       return vyre__no_memory(e->st, "emit/c", "names", kernel->buffer_count);
     }
   }
   for (uint32_t i = 0; i < kernel->var_count; i++) {
-    e->var_names[i] =
-        unique_name(e, kernel->vars[i].name, kernel->buffer_count, i);
+    e->var_names[i] = unique_name(e, kernel->vars[i].name, false, &set);
     if (!e->var_names[i]) {
       return vyre__no_memory(e->st, "emit/c", "names", kernel->var_count);
     }

@@ -17,8 +17,17 @@ static void close_blocks(c_emitter *e, unsigned indent) {
   }
 }
 
-static void strip_loop(c_emitter *e) {
+/* A line before the loop over a row, for compilers that take hints. */
+static void hint_row(c_emitter *e, uint32_t piece) {
+  if (!c_is_chain(e, piece)) return;
+  e->uses_rows |= e->is_last;
+  c_line(e);
+  C_PRINT(e, "VYRE_ROW\n");
+}
+
+static void strip_loop(c_emitter *e, uint32_t piece) {
   uint32_t size = e->kernel->workgroup[0];
+  hint_row(e, piece);
   if (size <= VYRE__STRIP) {
     open_loop(e, 'x', size);
     return;
@@ -65,14 +74,14 @@ static void print_strips(c_emitter *e, const vyre__part *run) {
       c_line(e);
       C_PRINT(e, "uint32_t rare_%u = 0;\n", (unsigned)piece + 1);
     }
-    strip_loop(e);
+    strip_loop(e, piece);
     c_piece(e, piece);
     close_blocks(e, indent);
     if (asks) {
       c_line(e);
       C_PRINT(e, "if (rare_%u) {\n", (unsigned)piece + 1);
       e->indent++;
-      strip_loop(e);
+      strip_loop(e, piece + 1);
       c_piece(e, piece + 1);
       close_blocks(e, indent);
       i++;
@@ -86,6 +95,7 @@ static void print_row(c_emitter *e, const vyre__part *run) {
   if (run->piece_count > 1) {
     print_strips(e, run);
   } else {
+    hint_row(e, run->piece);
     open_loop(e, 'x', e->kernel->workgroup[0]);
     c_piece(e, run->piece);
   }

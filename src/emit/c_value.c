@@ -413,15 +413,22 @@ void c_index(c_emitter *e, vyre__val memory) {
 
 static void print_load(c_emitter *e, vyre__val v) {
   const vyre__low_inst *inst = c_inst(e, v);
-  bool narrow = e->kernel->buffers[inst->aux].width < 4;
+  uint8_t width = e->kernel->buffers[inst->aux].width;
   bool asks = inst->b && c_known_of(e, inst->b) != C_TRUE;
+  bool once = c_reads_once(e, v);
   if (asks) {
     c_value(e, inst->b, C_CONDITION);
     C_PRINT(e, " ? ");
-  } else if (narrow) {
+  } else if (width < 4 && !once) {
     C_PRINT(e, "(uint32_t)");
   }
+  if (once) {
+    unsigned which = width == 8 ? 3 : width == 4 ? 2 : width == 2;
+    e->helpers[C_LOAD8 + which] |= e->is_last;
+    C_PRINT(e, "vyre_load%u(&", 8u * width);
+  }
   c_index(e, v);
+  if (once) C_PRINT(e, ")");
   if (asks) C_PRINT(e, " : 0u");
 }
 
@@ -458,6 +465,7 @@ static int level_of(const c_emitter *e, vyre__val v) {
       return P_SELECT;
     case VYRE__LOW_LOAD:
       if (inst->b) return P_SELECT;
+      if (c_reads_once(e, v)) return C_PRIMARY;
       return e->kernel->buffers[inst->aux].width < 4 ? C_UNARY : C_PRIMARY;
     case VYRE__LOW_NOT:
       if (opposite(e, inst)) return infix_of(c_inst(e, inst->a)).level;

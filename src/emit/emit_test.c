@@ -124,6 +124,38 @@ TEST(refuses_what_is_wrong) {
   vyre_module_release(module);
 }
 
+/* Words instead of bytes would leave a buffer whose size is no multiple of 4, and
+ * C has bytes. */
+TEST(refuses_c_with_words_for_bytes) {
+  static text_buffer out;
+  static const char *const elements[] = {"u8", "i16", "f16", "bool", "bytes"};
+  for (size_t i = 0; i < sizeof elements / sizeof elements[0]; i++) {
+    char source[256];
+    snprintf(source, sizeof source,
+             "kernel k workgroup(4)\n"
+             "buffer x : read %s[] @0;\n"
+             "buffer y : write u32[] @1;\n"
+             "shared tile : u8[4];\n"
+             "{ tile[0] = 1u; y[0] = u32(x[1]) + u32(tile[3]); }\n",
+             elements[i]);
+    vyre_module *module = parse_module(source);
+    const vyre_program *program = vyre_module_kernel(module, 0);
+    vyre_emit_options options = {.form = VYRE_EMIT_C, .no_narrow = true};
+    vyre_status st = {0};
+    CHECK_FAILS(emit(program, &options, &out, NULL, &st), st,
+                VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+    CHECK_HAS(st.message, "buffer 'x' of kernel 'k'");
+    CHECK_HAS(st.fix, "no_narrow");
+    CHECK_U64(out.length, 0);
+    options.form = VYRE_EMIT_LOWERED;
+    st = (vyre_status){0};
+    CHECK_OK(emit(program, &options, &out, NULL, &st), st);
+    options = (vyre_emit_options){.form = VYRE_EMIT_C};
+    CHECK_OK(emit(program, &options, &out, NULL, &st), st);
+    vyre_module_release(module);
+  }
+}
+
 /* A list of buffers is a program, but there is nothing to lower. */
 TEST(refuses_a_program_without_a_body) {
   static text_buffer out;
@@ -231,6 +263,7 @@ TEST_MAIN(TEST_ENTRY(passes_have_names), TEST_ENTRY(emits_after_each_pass),
           TEST_ENTRY(emits_the_same_again),
           TEST_ENTRY(proves_for_the_workgroup_that_runs),
           TEST_ENTRY(refuses_what_is_wrong),
+          TEST_ENTRY(refuses_c_with_words_for_bytes),
           TEST_ENTRY(refuses_a_program_without_a_body),
           TEST_ENTRY(lists_accesses), TEST_ENTRY(accesses_take_no_null),
           TEST_ENTRY(survives_running_out_of_memory))

@@ -415,8 +415,9 @@ static bool same_nodes(const vyre__reader *r, const vyre_program *p) {
       return false;
     }
     const uint8_t *place = r->places + (size_t)i * VYRE__BINARY_PLACE;
-    if (vyre__load_u32(place) != p->places[i].line ||
-        vyre__load_u32(place + 4) != p->places[i].column) {
+    const vyre__place own = vyre__place_of(p, i);
+    if (vyre__load_u32(place) != own.line ||
+        vyre__load_u32(place + 4) != own.column) {
       return false;
     }
   }

@@ -94,12 +94,43 @@ TEST(names_and_places_survive) {
   bool found = false;
   for (uint32_t i = 1; i < again->node_count; i++) {
     if (again->nodes[i].op != VYRE__OP_LET) continue;
-    found = again->places[i].line == 4 && again->places[i].column > 0;
+    vyre__place place = vyre__place_of(again, i);
+    found = place.line == 4 && place.column > 0;
   }
   CHECK(found);
   vyre_program_release(again);
   vyre_module_release(module);
   vyre_arena_finish(&bytes.arena);
+}
+
+/* Those that do not fit into the few bytes that most take. */
+TEST(places_far_away_survive) {
+  enum { BLANKS = 5000, LINES = 1100000 };
+  static char text[LINES + BLANKS + 200];
+  static const char head[] =
+      "kernel k workgroup(4)\n"
+      "buffer y : read_write u32[] @0;\n{\n";
+  for (int in_a_line = 0; in_a_line < 2; in_a_line++) {
+    size_t blanks = in_a_line ? BLANKS : LINES, at = sizeof head - 1;
+    memcpy(text, head, at);
+    memset(text + at, in_a_line ? ' ' : '\n', blanks);
+    strcpy(text + at + blanks, "y[0] = 1;\n}\n");
+    vyre_module *module;
+    vyre_status st = {0};
+    CHECK_OK(vyre_module_parse(text, strlen(text), "k.vyre",
+                               (vyre_allocator){0}, &module, NULL, &st),
+             st);
+    vyre_program *program = vyre_module_kernel(module, 0);
+    vyre__place place = {0, 0};
+    for (uint32_t i = 1; i < program->node_count; i++) {
+      if (program->nodes[i].op != VYRE__OP_STORE) continue;
+      place = vyre__place_of(program, i);
+    }
+    CHECK_U64(place.line, in_a_line ? 4 : 4 + LINES);
+    CHECK_U64(place.column, in_a_line ? BLANKS + 1 : 1);
+    round_trip(program);
+    vyre_module_release(module);
+  }
 }
 
 static void refused(const uint8_t *bytes, size_t length) {
@@ -307,6 +338,7 @@ TEST_MAIN(TEST_ENTRY(the_binary_form_shows_in_its_first_bytes),
           TEST_ENTRY(random_programs_survive),
           TEST_ENTRY(a_list_of_buffers_survives),
           TEST_ENTRY(names_and_places_survive),
+          TEST_ENTRY(places_far_away_survive),
           TEST_ENTRY(every_changed_byte_is_noticed),
           TEST_ENTRY(every_cut_is_noticed),
           TEST_ENTRY(a_change_with_a_right_checksum_is_refused_or_a_program),

@@ -91,8 +91,9 @@ static void put_nodes(sink *s, const vyre_program *p) {
     put_u32(s, node->c);
   }
   for (uint32_t i = 0; i < p->node_count; i++) {
-    put_u32(s, p->places[i].line);
-    put_u32(s, p->places[i].column);
+    const vyre__place place = vyre__place_of(p, i);
+    put_u32(s, place.line);
+    put_u32(s, place.column);
   }
   put_u32(s, p->list_count);
   for (uint32_t i = 0; i < p->list_count; i++) put_u32(s, p->lists[i]);

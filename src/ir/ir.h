@@ -156,7 +156,8 @@ struct vyre_program {
   const vyre__function *functions; /* [0] is the kernel */
   uint32_t function_count;         /* 0: no body */
   const vyre__node *nodes;
-  const vyre__place *places; /* one a node */
+  const uint32_t *places;         /* one a node: see vyre__place_of */
+  const vyre__place *wide_places; /* instead, if they do not fit there */
   uint32_t node_count;
   const uint32_t *lists;
   uint32_t list_count;
@@ -164,6 +165,28 @@ struct vyre_program {
   uint32_t text_count;
   vyre_hash128 fingerprint;
 };
+
+/* There are as many places as nodes, nobody reads most of them, and nearly all
+ * fit into 4 bytes: a program of a file with long lines, or very many, keeps
+ * them as they are. */
+enum { VYRE__COLUMN_BITS = 12 };
+
+static inline bool vyre__place_is_small(vyre__place place) {
+  return place.line >> (32 - VYRE__COLUMN_BITS) == 0 &&
+         place.column >> VYRE__COLUMN_BITS == 0;
+}
+
+static inline uint32_t vyre__place_pack(vyre__place place) {
+  return place.line << VYRE__COLUMN_BITS | place.column;
+}
+
+static inline vyre__place vyre__place_of(const vyre_program *program,
+                                         vyre__id id) {
+  if (program->wide_places) return program->wide_places[id];
+  const uint32_t packed = program->places[id];
+  return (vyre__place){packed >> VYRE__COLUMN_BITS,
+                       packed & ((1u << VYRE__COLUMN_BITS) - 1)};
+}
 
 /* The functions of mathematics: EXP to HYPOT. */
 static inline bool vyre__op_is_math(unsigned op) {

@@ -1,32 +1,50 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "ir/lex.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/attributes.h"
 #include "ir/symbols.h"
 
-enum { SPACE = 1, DIGIT = 2, LETTER = 4, WORD = DIGIT | LETTER };
+/* Those of operators say whether a byte is always a token by itself. A slash may
+ * begin a comment, a dot a number. */
+enum {
+  SPACE = 1,
+  DIGIT = 2,
+  LETTER = 4,
+  WORD = DIGIT | LETTER,
+  SINGLE = 8,
+  OPERATOR = 16,
+  SLASH = 32,
+  DOT = 64
+};
 
 /* Class of every byte. */
 static const uint8_t classes[256] = {
-    [' '] = SPACE,  ['\t'] = SPACE, ['\r'] = SPACE, ['\n'] = SPACE,
-    ['0'] = DIGIT,  ['1'] = DIGIT,  ['2'] = DIGIT,  ['3'] = DIGIT,
-    ['4'] = DIGIT,  ['5'] = DIGIT,  ['6'] = DIGIT,  ['7'] = DIGIT,
-    ['8'] = DIGIT,  ['9'] = DIGIT,  ['_'] = LETTER, ['a'] = LETTER,
-    ['b'] = LETTER, ['c'] = LETTER, ['d'] = LETTER, ['e'] = LETTER,
-    ['f'] = LETTER, ['g'] = LETTER, ['h'] = LETTER, ['i'] = LETTER,
-    ['j'] = LETTER, ['k'] = LETTER, ['l'] = LETTER, ['m'] = LETTER,
-    ['n'] = LETTER, ['o'] = LETTER, ['p'] = LETTER, ['q'] = LETTER,
-    ['r'] = LETTER, ['s'] = LETTER, ['t'] = LETTER, ['u'] = LETTER,
-    ['v'] = LETTER, ['w'] = LETTER, ['x'] = LETTER, ['y'] = LETTER,
-    ['z'] = LETTER, ['A'] = LETTER, ['B'] = LETTER, ['C'] = LETTER,
-    ['D'] = LETTER, ['E'] = LETTER, ['F'] = LETTER, ['G'] = LETTER,
-    ['H'] = LETTER, ['I'] = LETTER, ['J'] = LETTER, ['K'] = LETTER,
-    ['L'] = LETTER, ['M'] = LETTER, ['N'] = LETTER, ['O'] = LETTER,
-    ['P'] = LETTER, ['Q'] = LETTER, ['R'] = LETTER, ['S'] = LETTER,
-    ['T'] = LETTER, ['U'] = LETTER, ['V'] = LETTER, ['W'] = LETTER,
-    ['X'] = LETTER, ['Y'] = LETTER, ['Z'] = LETTER,
+    [' '] = SPACE,    ['\t'] = SPACE,   ['\r'] = SPACE,   ['\n'] = SPACE,
+    ['0'] = DIGIT,    ['1'] = DIGIT,    ['2'] = DIGIT,    ['3'] = DIGIT,
+    ['4'] = DIGIT,    ['5'] = DIGIT,    ['6'] = DIGIT,    ['7'] = DIGIT,
+    ['8'] = DIGIT,    ['9'] = DIGIT,    ['_'] = LETTER,   ['a'] = LETTER,
+    ['b'] = LETTER,   ['c'] = LETTER,   ['d'] = LETTER,   ['e'] = LETTER,
+    ['f'] = LETTER,   ['g'] = LETTER,   ['h'] = LETTER,   ['i'] = LETTER,
+    ['j'] = LETTER,   ['k'] = LETTER,   ['l'] = LETTER,   ['m'] = LETTER,
+    ['n'] = LETTER,   ['o'] = LETTER,   ['p'] = LETTER,   ['q'] = LETTER,
+    ['r'] = LETTER,   ['s'] = LETTER,   ['t'] = LETTER,   ['u'] = LETTER,
+    ['v'] = LETTER,   ['w'] = LETTER,   ['x'] = LETTER,   ['y'] = LETTER,
+    ['z'] = LETTER,   ['A'] = LETTER,   ['B'] = LETTER,   ['C'] = LETTER,
+    ['D'] = LETTER,   ['E'] = LETTER,   ['F'] = LETTER,   ['G'] = LETTER,
+    ['H'] = LETTER,   ['I'] = LETTER,   ['J'] = LETTER,   ['K'] = LETTER,
+    ['L'] = LETTER,   ['M'] = LETTER,   ['N'] = LETTER,   ['O'] = LETTER,
+    ['P'] = LETTER,   ['Q'] = LETTER,   ['R'] = LETTER,   ['S'] = LETTER,
+    ['T'] = LETTER,   ['U'] = LETTER,   ['V'] = LETTER,   ['W'] = LETTER,
+    ['X'] = LETTER,   ['Y'] = LETTER,   ['Z'] = LETTER,   ['('] = SINGLE,
+    [')'] = SINGLE,   ['['] = SINGLE,   [']'] = SINGLE,   ['{'] = SINGLE,
+    ['}'] = SINGLE,   [';'] = SINGLE,   [','] = SINGLE,   [':'] = SINGLE,
+    ['@'] = SINGLE,   ['?'] = SINGLE,   ['~'] = SINGLE,   ['+'] = OPERATOR,
+    ['-'] = OPERATOR, ['*'] = OPERATOR, ['%'] = OPERATOR, ['&'] = OPERATOR,
+    ['|'] = OPERATOR, ['^'] = OPERATOR, ['!'] = OPERATOR, ['='] = OPERATOR,
+    ['<'] = OPERATOR, ['>'] = OPERATOR, ['/'] = SLASH,    ['.'] = DOT,
 };
 
 static unsigned class_at(const vyre__lexer *lexer, uint32_t at) {
@@ -107,13 +125,38 @@ static void bad(vyre__lexer *lexer, vyre__token *token, vyre__lex_error error,
   lexer->at = end;
 }
 
-VYRE__APART static void lex_name(vyre__lexer *lexer, vyre__token *token) {
-  const char *text = lexer->text + lexer->at;
-  const uint32_t readable = lexer->length - lexer->at;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+/* The top bit of every byte that is neither a letter, a digit nor _. Additions
+ * do not carry from byte to byte: they are of seven bits. (Its one mistake, the
+ * byte 0x7F, is in no text.) */
+static inline uint64_t not_of_words(uint64_t eight) {
+  const uint64_t ones = UINT64_C(0x0101010101010101);
+  const uint64_t bits = eight & 0x7F * ones, lower = bits | 0x20 * ones;
+  const uint64_t letter =
+      (lower + (0x80 - 'a') * ones) & ~(lower + (0x7F - 'z') * ones);
+  const uint64_t digit =
+      (bits + (0x80 - '0') * ones) & ~(bits + (0x7F - '9') * ones);
+  const uint64_t other = (lower ^ ('_' | 0x20) * ones) + 0x7F * ones;
+  return ((~letter & ~digit & other) | eight) & 0x80 * ones;
+}
+
+static_assert(('_' | 0x20) == 0x7F, "no other byte of a text becomes that");
+#endif
+
+/* The bytes of the word that begins at @p text. */
+static uint32_t word_length(const char *text, uint32_t readable) {
   uint32_t length = 1;
   while (length < readable && (classes[(unsigned char)text[length]] & WORD)) {
     length++;
   }
+  return length;
+}
+
+/* A name of any length, known or not. */
+VYRE__APART static void lex_any_name(vyre__lexer *lexer, vyre__token *token) {
+  const char *text = lexer->text + lexer->at;
+  const uint32_t readable = lexer->length - lexer->at;
+  const uint32_t length = word_length(text, readable);
   if (length > VYRE__MAX_NAME) {
     bad(lexer, token, VYRE__LEX_LONG, lexer->at + length);
     return;
@@ -125,6 +168,32 @@ VYRE__APART static void lex_name(vyre__lexer *lexer, vyre__token *token) {
   token->symbol = vyre__intern(lexer->symbols, text,
                                vyre__name_key_of(text, length, readable));
   token->kind = lexer->symbols->items[token->symbol].kind;
+}
+
+/* Most names are short and were seen before: those are found without a loop over
+ * their bytes. Calls nothing but at its end, as vyre__lex_to. */
+VYRE__APART static void lex_name(vyre__lexer *lexer, vyre__token *token) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  const vyre__symbols *symbols = lexer->symbols;
+  uint64_t eight, ends = 0;
+  if (symbols && lexer->length - lexer->at >= 8) {
+    memcpy(&eight, lexer->text + lexer->at, 8);
+    ends = not_of_words(eight);
+  }
+  if (ends) {
+    const uint32_t length = (uint32_t)__builtin_ctzll(ends) / 8;
+    const uint64_t bytes = eight & (((ends & -ends) >> 7) - 1);
+    uint32_t number = vyre__find_short_name(symbols, length, bytes);
+    if (number) {
+      token->kind = symbols->items[number].kind;
+      token->length = length;
+      token->symbol = number;
+      lexer->at += length;
+      return;
+    }
+  }
+#endif
+  lex_any_name(lexer, token);
 }
 
 /* Everything that clings to a digit; ir/number.h says whether it is a number. */
@@ -214,14 +283,13 @@ static uint32_t character_length(unsigned char lead) {
 }
 
 /* Sets kind and length; @p c begins one. */
-static inline void lex_operator(vyre__lexer *lexer, vyre__token *token,
-                                unsigned char c) {
+VYRE__APART static void lex_operator(vyre__lexer *lexer, vyre__token *token,
+                                     unsigned char c) {
   const operator_row row = operators[c];
   const uint32_t at = lexer->at;
   token->kind = row.alone;
   token->length = 1;
   lexer->at = at + 1;
-  if ((row.twice | row.set) == 0) return; /* brackets and the like */
   char next = byte_at(lexer, at + 1);
   if (c == '-' && next == '>') {
     token->kind = VYRE__T_ARROW;
@@ -252,37 +320,24 @@ VYRE__RARE static void lex_rest(vyre__lexer *lexer, vyre__token *token,
   }
 }
 
+/* All but its kind and its length. */
 static inline void begin_token(const vyre__lexer *lexer, vyre__token *token) {
-  *token = (vyre__token){.kind = VYRE__T_END,
-                         .start = lexer->at,
-                         .line = lexer->line,
-                         .column = lexer->at - lexer->line_start + 1};
+  token->error = 0;
+  token->start = lexer->at;
+  token->line = lexer->line;
+  token->column = lexer->at - lexer->line_start + 1;
+  token->symbol = 0;
 }
 
-/* The token that begins here. Calls nothing but at its end, which keeps it
- * short: it runs for every token. */
-static inline void lex_here(vyre__lexer *lexer, vyre__token *token) {
-  begin_token(lexer, token);
-  if (lexer->at >= lexer->length) return;
-  unsigned char c = (unsigned char)lexer->text[lexer->at];
-  unsigned class = classes[c];
-  if (class == LETTER) {
-    lex_name(lexer, token);
-  } else if (class == DIGIT ||
-             (c == '.' && class_at(lexer, lexer->at + 1) == DIGIT)) {
-    lex_number(lexer, token);
-  } else if (c < 128 && operators[c].alone != 0) {
-    lex_operator(lexer, token, c);
-  } else {
-    lex_rest(lexer, token, c);
-  }
-}
-
-/* The same behind blanks and comments. */
-VYRE__RARE static void lex_behind_comment(vyre__lexer *lexer,
-                                          vyre__token *token) {
+/* A slash, or what is behind the comments that it begins. */
+VYRE__RARE static void lex_slash(vyre__lexer *lexer, vyre__token *token) {
   if (skip_blank(lexer)) {
-    lex_here(lexer, token);
+    if (byte_at(lexer, lexer->at) != '/') {
+      vyre__lex_to(lexer, token); /* there is no other blank before it */
+    } else {
+      begin_token(lexer, token);
+      lex_operator(lexer, token, '/');
+    }
     return;
   }
   begin_token(lexer, token);
@@ -296,25 +351,57 @@ VYRE__RARE static void lex_behind_comment(vyre__lexer *lexer,
   }
 }
 
-void vyre__lex_to(vyre__lexer *lexer, vyre__token *token) {
+/* The class of the first byte at or behind @p at that is no blank, and where it
+ * is; 0 at the end of the text. */
+static inline unsigned pass_blanks(vyre__lexer *lexer) {
   const char *text = lexer->text;
   const uint32_t end = lexer->length;
   uint32_t at = lexer->at;
-  for (; at < end; at++) {
-    char c = text[at];
-    if (c == ' ') continue;
-    if (classes[(unsigned char)c] != SPACE) break;
+  unsigned class = 0;
+  while (at < end) {
+    unsigned char c = (unsigned char)text[at];
+    class = classes[c];
+    if (class != SPACE) break;
+    at++;
+    class = 0;
     if (c != '\n') continue;
     lexer->line++;
-    lexer->line_start = at + 1;
+    lexer->line_start = at;
     /* Most lines are indented. */
-    while (end - at > 4 && memcmp(text + at + 1, "    ", 4) == 0) at += 4;
+    while (end - at >= 4 && memcmp(text + at, "    ", 4) == 0) at += 4;
   }
   lexer->at = at;
-  if (at < end && text[at] == '/') {
-    lex_behind_comment(lexer, token); /* or a slash that divides */
+  return class;
+}
+
+/* Calls nothing but at its end, which keeps it short: it runs for every token. */
+void vyre__lex_to(vyre__lexer *lexer, vyre__token *token) {
+  const unsigned class = pass_blanks(lexer);
+  const uint32_t at = lexer->at;
+  begin_token(lexer, token);
+  if (class == LETTER) {
+    lex_name(lexer, token);
+    return;
+  }
+  if (at >= lexer->length) {
+    token->kind = VYRE__T_END;
+    token->length = 0;
+    return;
+  }
+  const unsigned char c = (unsigned char)lexer->text[at];
+  if (class == SINGLE ||
+      (class == DOT && class_at(lexer, lexer->at + 1) != DIGIT)) {
+    token->kind = operators[c].alone;
+    token->length = 1;
+    lexer->at = at + 1;
+  } else if (class == OPERATOR) {
+    lex_operator(lexer, token, c);
+  } else if (class == DIGIT || class == DOT) {
+    lex_number(lexer, token);
+  } else if (class == SLASH) {
+    lex_slash(lexer, token);
   } else {
-    lex_here(lexer, token);
+    lex_rest(lexer, token, c);
   }
 }
 

@@ -203,7 +203,9 @@ static bool copy_parts(link *l, vyre_arena *arena) {
   l->lists = vyre__arena_array(arena, lists, sizeof *l->lists);
   if (!all || !places || !l->nodes || !l->lists) return false;
   memset(places, 0, sizeof *places * nodes);
-  memcpy(places, user->places, sizeof *places * user->node_count);
+  for (uint32_t i = 0; i < user->node_count; i++) {
+    places[i] = vyre__place_of(user, i);
+  }
   memcpy(l->lists, user->lists, sizeof *l->lists * user->list_count);
   memcpy(all, user->functions, sizeof *all * user->function_count);
   for (uint32_t i = 1; i < library->function_count; i++) {
@@ -219,7 +221,7 @@ static bool copy_parts(link *l, vyre_arena *arena) {
   l->out->function_count = functions;
   l->out->nodes = l->nodes;
   l->out->node_count = nodes;
-  l->out->places = places;
+  l->out->wide_places = places;
   l->out->lists = l->lists;
   l->out->list_count = l->list_count;
   return true;

@@ -107,37 +107,31 @@ vyre__id vyre__complain_span(vyre__maker *m, vyre__span span, const char *rule,
 /* --- nodes and lists -------------------------------------------------------*/
 
 /* What to do about nesting that a node makes too deep: a + b + c nests too. */
-static const char *depth_fix(const vyre__node *node) {
-  if (vyre__ops[node->op].form == VYRE__FORM_BINARY) {
+static const char *depth_fix(vyre__op op) {
+  if (vyre__ops[op].form == VYRE__FORM_BINARY) {
     return "each operator counts as a level: split it, as in let part = a + b;";
   }
-  if (node->op == VYRE__OP_IF) {
+  if (op == VYRE__OP_IF) {
     return "each else counts as a level: halve the cases with an if around, or "
            "look values up in a buffer";
   }
   return "give an inner part a name with let, or move it to a fn";
 }
 
-static vyre__id too_much(vyre__maker *m, const vyre__node *node,
-                         unsigned height) {
+VYRE__RARE bool vyre__append_room(vyre__maker *m, vyre__op op,
+                                  unsigned height) {
   if (height >= VYRE__MAX_DEPTH) {
-    return vyre__complain(m, "V089", depth_fix(node),
-                          "this is nested more than %d levels deep",
-                          VYRE__MAX_DEPTH);
+    vyre__complain(m, "V089", depth_fix(op),
+                   "this is nested more than %d levels deep", VYRE__MAX_DEPTH);
+    return false;
   }
-  return vyre__complain(m, "V089", "split the file",
-                        "a file of more than %d operations", VYRE__MAX_NODES);
-}
-
-vyre__id vyre__append_slowly(vyre__maker *m, vyre__node node, unsigned height) {
-  if (height >= VYRE__MAX_DEPTH || m->node_count >= VYRE__MAX_NODES) {
-    return too_much(m, &node, height);
+  if (m->node_count >= VYRE__MAX_NODES) {
+    vyre__complain(m, "V089", "split the file",
+                   "a file of more than %d operations", VYRE__MAX_NODES);
+    return false;
   }
-  if (!GROW(m, nodes, node_capacity, node_count, 1) ||
-      !GROW(m, spans, span_capacity, node_count, 1)) {
-    return 0;
-  }
-  return vyre__append(m, node, height);
+  return GROW(m, nodes, node_capacity, node_count, 1) &&
+         GROW(m, spans, span_capacity, node_count, 1);
 }
 
 uint32_t vyre__append_list(vyre__maker *m, const uint32_t *items,
@@ -220,10 +214,9 @@ void vyre__function_parameter(vyre__maker *m, uint32_t function,
   if (function >= m->function_count) return;
   if (!GROW(m, parameters, parameter_capacity, parameter_count, 1)) return;
   m->parameters[m->parameter_count++] =
-      (vyre__made_local){.name = keep_name(m, name, length),
-                         .span = {m->place, m->length},
-                         .type = (uint8_t)type,
-                         .is_parameter = true};
+      (vyre__made_parameter){.name = keep_name(m, name, length),
+                             .span = {m->place, m->length},
+                             .type = (uint8_t)type};
   m->functions[function].parameter_count++;
 }
 
@@ -236,13 +229,16 @@ void vyre__function_begin(vyre__maker *m, uint32_t function) {
   vyre__made_function *f = &m->functions[function];
   f->first_local = (uint32_t)m->local_count;
   f->local_count = 0;
-  f->first_node = f->end_node = m->node_count;
+  f->first_node = f->end_node = (uint32_t)m->node_count;
   f->body = 0;
   if (!GROW(m, locals, local_capacity, local_count, f->parameter_count)) return;
   for (uint32_t i = 0; i < f->parameter_count; i++) {
-    vyre__made_local local = m->parameters[f->first_parameter + i];
-    local.is_open = true;
-    m->locals[m->local_count++] = local;
+    const vyre__made_parameter *it = &m->parameters[f->first_parameter + i];
+    m->locals[m->local_count++] = (vyre__made_local){.name = it->name,
+                                                     .span = it->span,
+                                                     .type = it->type,
+                                                     .is_parameter = true,
+                                                     .is_open = true};
     f->local_count++;
   }
 }
@@ -269,6 +265,7 @@ void vyre__maker_drop(vyre__maker *m, uint32_t function,
   f->first_node = f->end_node = 0;
   f->first_local = f->local_count = 0;
   f->body = 0;
+  if (function + 1 == mark.functions) m->function_count--; /* the last one */
   m->node_count = mark.nodes;
   m->list_count = mark.lists;
   m->text_count = mark.texts;
@@ -296,7 +293,7 @@ void vyre__function_end(vyre__maker *m, vyre__id body) {
   m->kernel = NULL;
   if (function >= m->function_count) return;
   vyre__made_function *f = &m->functions[function];
-  f->end_node = m->node_count;
+  f->end_node = (uint32_t)m->node_count;
   for (uint32_t i = 0; i < f->local_count; i++) {
     m->locals[f->first_local + i].is_open = false;
   }
@@ -410,7 +407,7 @@ uint32_t vyre__call_cycle(const vyre__call_graph *graph, uint32_t *scratch,
 uint32_t vyre__find_recursion(vyre__maker *m, vyre__id *call) {
   uint32_t count = (uint32_t)m->function_count;
   size_t bytes = (size_t)count * 6 * sizeof(uint32_t);
-  if (count == 0) return VYRE_NO_INDEX;
+  if (count == 0 || !m->has_nested_calls) return VYRE_NO_INDEX;
   uint32_t *scratch = vyre__resize(m->allocator, NULL, 0, bytes);
   if (!scratch) {
     m->out_of_memory = true;
@@ -418,8 +415,8 @@ uint32_t vyre__find_recursion(vyre__maker *m, vyre__id *call) {
   }
   uint32_t *begin = scratch + 4 * (size_t)count, *end = begin + count;
   for (uint32_t i = 0; i < count; i++) {
-    begin[i] = (uint32_t)m->functions[i].first_node;
-    end[i] = (uint32_t)m->functions[i].end_node;
+    begin[i] = m->functions[i].first_node;
+    end[i] = m->functions[i].end_node;
   }
   vyre__call_graph graph = {m->nodes, begin, end, count};
   uint32_t depth;

@@ -87,12 +87,18 @@ typedef struct vyre__made_local {
   const char *name; /* in the maker's arena; "" if it has none */
   vyre__span span;  /* of the declaration */
   uint8_t type;     /* VOID: its value was wrong; uses give 0 silently */
-  bool is_mutable;
-  bool is_parameter;
-  bool is_loop;
-  bool is_open;                  /* its block has not ended */
+  bool is_mutable : 1;
+  bool is_parameter : 1;
+  bool is_loop : 1;
+  bool is_open : 1;              /* its block has not ended */
   uint32_t sealed_by, sealed_as; /* seal's: in which program it is which */
 } vyre__made_local;
+
+typedef struct vyre__made_parameter {
+  const char *name; /* as above */
+  vyre__span span;
+  uint8_t type;
+} vyre__made_parameter;
 
 typedef struct vyre__made_function {
   const char *name; /* in the maker's arena */
@@ -101,7 +107,7 @@ typedef struct vyre__made_function {
   bool is_kernel;
   uint32_t first_parameter, parameter_count; /* in maker.parameters */
   uint32_t first_local, local_count; /* in maker.locals, from begin on */
-  size_t first_node, end_node;       /* all nodes made for its body */
+  uint32_t first_node, end_node;     /* all nodes made for its body */
   vyre__id body;                     /* 0: not made, or wrong */
   uint32_t sealed_by, sealed_as;     /* seal's: in which program it is which */
 } vyre__made_function;
@@ -128,7 +134,8 @@ typedef struct vyre__maker {
   vyre_allocator allocator;
   vyre__reporter reporter;
   bool out_of_memory;
-  size_t error_count; /* reports so far */
+  bool has_nested_calls; /* a fn calls another, or itself */
+  size_t error_count;    /* reports so far */
 
   vyre__node *nodes; /* [0] is none; while making, `reserved` is the height */
   vyre__span *spans; /* one a node */
@@ -139,7 +146,7 @@ typedef struct vyre__maker {
   size_t text_count, text_capacity;
   vyre__made_function *functions;
   size_t function_count, function_capacity;
-  vyre__made_local *parameters; /* of all functions */
+  vyre__made_parameter *parameters; /* of all functions */
   size_t parameter_count, parameter_capacity;
   vyre__made_local *locals; /* of all functions, a run each */
   size_t local_count, local_capacity;

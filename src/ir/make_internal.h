@@ -7,18 +7,34 @@
 
 enum { VYRE__MAX_NODES = 1 << 26 };
 
-/* Appends a node; @p height is that of its highest child. 0 without memory, or
- * if it is too deep or too much (V089). */
-vyre__id vyre__append_slowly(vyre__maker *m, vyre__node node, unsigned height);
+/* As *to = node, part by part: a node that was just put together in parts and is
+ * read as a whole makes the processor wait until all of them are in memory. */
+static inline void vyre__put_node(vyre__node *to, vyre__node node) {
+  to->op = node.op;
+  to->type = node.type;
+  to->aux = node.aux;
+  to->reserved = node.reserved;
+  to->a = node.a;
+  to->b = node.b;
+  to->c = node.c;
+}
+
+/* Makes room for one more node; false without memory, or if it is too deep or too
+ * much (V089). */
+bool vyre__append_room(vyre__maker *m, vyre__op op, unsigned height);
+
+/* Appends a node; @p height is that of its highest child. 0 if there is no room.
+ */
 static inline vyre__id vyre__append(vyre__maker *m, vyre__node node,
                                     unsigned height) {
   const size_t count = m->node_count;
-  if (height >= VYRE__MAX_DEPTH || count >= VYRE__MAX_NODES ||
-      count >= m->node_capacity || count >= m->span_capacity) {
-    return vyre__append_slowly(m, node, height); /* room, or a report */
+  if ((height >= VYRE__MAX_DEPTH || count >= VYRE__MAX_NODES ||
+       count >= m->node_capacity || count >= m->span_capacity) &&
+      !vyre__append_room(m, (vyre__op)node.op, height)) { /* or a report */
+    return 0;
   }
   node.reserved = (uint8_t)(height + 1);
-  m->nodes[count] = node;
+  vyre__put_node(&m->nodes[count], node);
   m->spans[count] = (vyre__span){m->place, m->length};
   m->node_count = count + 1;
   return (vyre__id)count;

@@ -160,10 +160,20 @@ static vyre__id wrong_literal(vyre__maker *m, vyre__id id, vyre_type type) {
       "%s is needed here, and this is a float literal", name);
 }
 
+/* Whether a node is an integer that is the same in every type of integers. */
+static inline bool is_small_integer(const vyre__node *node) {
+  return node->op == VYRE__OP_LITERAL && node->type == VYRE__TYPE_INT &&
+         node->aux == 0 && node->b == 0 && node->a <= INT32_MAX;
+}
+
 vyre__id vyre__settle_literal(vyre__maker *m, vyre__id id, vyre_type type) {
   unsigned from = vyre__type_of(m, id);
   if (type == VYRE_TYPE_VOID || type == VYRE_TYPE_BOOL) {
     type = from == VYRE__TYPE_INT ? VYRE_TYPE_I32 : VYRE_TYPE_F32;
+  }
+  if (vyre__type_is_integer(type) && is_small_integer(&m->nodes[id])) {
+    m->nodes[id].type = (uint8_t)type; /* nearly all that programs have */
+    return id;
   }
   if (vyre__type_is_float(type) != vyre__type_is_float(from)) {
     return wrong_literal(m, id, type);

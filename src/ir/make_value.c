@@ -85,30 +85,41 @@ static vyre__id negate_literal(vyre__maker *m, vyre__id id) {
 
 /* --- operand types ---------------------------------------------------------*/
 
+/* One bit a type. */
+enum {
+  BOOL = 1 << VYRE_TYPE_BOOL,
+  INTEGERS = 1 << VYRE_TYPE_U32 | 1 << VYRE_TYPE_I32 | 1 << VYRE_TYPE_U64 |
+             1 << VYRE_TYPE_I64 | 1 << VYRE__TYPE_INT,
+  F32 = 1 << VYRE_TYPE_F32 | 1 << VYRE__TYPE_FLOAT,
+  FLOATS = F32 | 1 << VYRE_TYPE_F64,
+  SIGNED =
+      1 << VYRE_TYPE_I32 | 1 << VYRE_TYPE_I64 | 1 << VYRE__TYPE_INT | FLOATS,
+  NUMBERS = INTEGERS | FLOATS,
+  EVERYTHING = NUMBERS | BOOL
+};
+
+static const uint16_t taken[] = {
+    [VYRE__RULE_NONE] = EVERYTHING,
+    [VYRE__RULE_ANY_SAME] = EVERYTHING,
+    [VYRE__RULE_BOOL_SAME] = BOOL,
+    [VYRE__RULE_INTEGER_SAME] = INTEGERS,
+    [VYRE__RULE_BITS_SAME] = INTEGERS | BOOL,
+    [VYRE__RULE_FLOAT_SAME] = FLOATS,
+    [VYRE__RULE_F32_SAME] = F32,
+    [VYRE__RULE_SIGNED_SAME] = SIGNED,
+    [VYRE__RULE_NUMBER_SAME] = NUMBERS,
+    [VYRE__RULE_SHIFT] = INTEGERS,
+    [VYRE__RULE_COMPARE_ANY] = EVERYTHING,
+    [VYRE__RULE_COMPARE_NUMBER] = NUMBERS,
+    [VYRE__RULE_CAST] = EVERYTHING,
+    [VYRE__RULE_BITCAST] = NUMBERS,
+    [VYRE__RULE_SELECT] = EVERYTHING,
+    [VYRE__RULE_ATOMIC] = INTEGERS,
+    [VYRE__RULE_PUSH] = EVERYTHING,
+};
+
 bool vyre__rule_takes(vyre__rule rule, unsigned type) {
-  if (type == VYRE_TYPE_VOID) return false;
-  switch (rule) {
-    case VYRE__RULE_BOOL_SAME:
-      return type == VYRE_TYPE_BOOL;
-    case VYRE__RULE_INTEGER_SAME:
-    case VYRE__RULE_SHIFT:
-    case VYRE__RULE_ATOMIC:
-      return vyre__type_is_integer(type);
-    case VYRE__RULE_BITS_SAME:
-      return type == VYRE_TYPE_BOOL || vyre__type_is_integer(type);
-    case VYRE__RULE_FLOAT_SAME:
-      return vyre__type_is_float(type);
-    case VYRE__RULE_F32_SAME:
-      return type == VYRE_TYPE_F32 || type == VYRE__TYPE_FLOAT;
-    case VYRE__RULE_SIGNED_SAME:
-      return vyre__type_is_signed(type);
-    case VYRE__RULE_NUMBER_SAME:
-    case VYRE__RULE_COMPARE_NUMBER:
-    case VYRE__RULE_BITCAST:
-      return type != VYRE_TYPE_BOOL;
-    default:
-      return true;
-  }
+  return (taken[rule] >> type & 1) != 0;
 }
 
 const char *vyre__rule_wants(vyre__rule rule) {
@@ -176,18 +187,17 @@ vyre__id vyre__complain_operand(vyre__maker *m, vyre__op op, vyre__id id,
                            vyre__rule_wants(info->rule), vyre__type_name(type));
 }
 
-static bool takes(vyre__maker *m, vyre__op op, vyre__id id) {
+static inline bool takes(vyre__maker *m, vyre__op op, vyre__id id) {
   unsigned type = vyre__type_of(m, id);
   if (vyre__rule_takes(vyre__ops[op].rule, type)) return true;
   vyre__complain_operand(m, op, id, type);
   return false;
 }
 
-/* Two values that must agree: an untyped one takes the other's type, two
- * untyped ones of one kind stay untyped. */
-static bool agree(vyre__maker *m, vyre__op op, vyre__id a, vyre__id b) {
+/* Two values of different types that must agree. */
+VYRE__APART static bool make_agree(vyre__maker *m, vyre__op op, vyre__id a,
+                                   vyre__id b) {
   unsigned ta = vyre__type_of(m, a), tb = vyre__type_of(m, b);
-  if (ta == tb) return true;
   bool free_a = vyre__type_is_untyped(ta), free_b = vyre__type_is_untyped(tb);
   if (free_a && free_b) {
     char fix[VYRE__FLOAT_FIX];
@@ -208,6 +218,12 @@ static bool agree(vyre__maker *m, vyre__op op, vyre__id a, vyre__id b) {
                  "%s",
                  vyre__ops[op].text, name, vyre__type_name(tb));
   return false;
+}
+
+/* Two values that must agree: an untyped one takes the other's type, two
+ * untyped ones of one kind stay untyped. */
+static inline bool agree(vyre__maker *m, vyre__op op, vyre__id a, vyre__id b) {
+  return vyre__type_of(m, a) == vyre__type_of(m, b) || make_agree(m, op, a, b);
 }
 
 /* --- leaves ----------------------------------------------------------------*/
@@ -271,7 +287,8 @@ static bool check_arguments(vyre__maker *m, const vyre__made_function *f,
   }
   bool good = true;
   for (uint32_t i = 0; i < count; i++) {
-    const vyre__made_local *parameter = &m->parameters[f->first_parameter + i];
+    const vyre__made_parameter *parameter =
+        &m->parameters[f->first_parameter + i];
     vyre__id id = m->stack[mark + i];
     good = vyre__expect_named(m, id, parameter->type, "V075", "parameter",
                               parameter->name) &&
@@ -294,6 +311,7 @@ vyre__id vyre__make_call(vyre__maker *m, uint32_t function, uint32_t mark) {
     return 0;
   }
   if (!take_list(m, mark, &offset, &count, &height)) return 0;
+  if (!m->kernel) m->has_nested_calls = true;
   return vyre__append(m,
                       (vyre__node){.op = VYRE__OP_CALL,
                                    .type = f->result,

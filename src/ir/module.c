@@ -103,17 +103,18 @@ static vyre_code seal_kernels(vyre__parser *p, vyre_module *module,
     return no_memory(st);
   }
   module->kernels = (vyre_program **)kernels;
-  for (vyre__parsed_kernel *it = p->first_kernel; it; it = it->next) {
+  for (size_t i = 0; i < p->kernel_count; i++) {
+    vyre__read_kernel *it = &p->kernels[i];
     vyre_status failure = {.code = VYRE_OK};
     vyre_code code = VYRE_OK;
-    if (!it->program) {
-      code = vyre__seal(&p->maker, it->function, &it->head, p->allocator,
-                        &it->program, &failure);
+    if (it->parsed) {
+      code = vyre__seal(&p->maker, it->parsed->function, &it->parsed->head,
+                        p->allocator, &it->program, &failure);
     }
     if (code == VYRE_OUT_OF_MEMORY) return no_memory(st);
     if (code != VYRE_OK) { /* limits of a kernel as a whole */
       p->lost = false;
-      vyre__p_error(p, p->maker.functions[it->function].span, "V048",
+      vyre__p_error(p, p->maker.functions[it->parsed->function].span, "V048",
                     failure.fix, "%s", failure.message);
       if (is_full(p)) return no_memory(st);
       return vyre__diagnostics_fail(p->diagnostics, p->file, st);
@@ -125,8 +126,8 @@ static vyre_code seal_kernels(vyre__parser *p, vyre_module *module,
 }
 
 static void finish_parser(vyre__parser *p) {
-  for (vyre__parsed_kernel *it = p->first_kernel; it; it = it->next) {
-    vyre_program_release(it->program); /* of a file that is wrong further on */
+  for (size_t i = 0; i < p->kernel_count; i++) {
+    vyre_program_release(p->kernels[i].program); /* it is wrong further on */
   }
 #define FREE_ARRAY(array, capacity) \
   vyre__reserve_free(p->allocator, &p->array, &p->capacity, sizeof *p->array)
@@ -134,6 +135,7 @@ static void finish_parser(vyre__parser *p) {
   FREE_ARRAY(bindings, binding_capacity);
   FREE_ARRAY(parameters, parameter_capacity);
   FREE_ARRAY(buffers, buffer_capacity);
+  FREE_ARRAY(kernels, kernel_capacity);
 #undef FREE_ARRAY
   vyre__maker_finish(&p->maker);
   vyre__symbols_finish(&p->symbols);
@@ -151,7 +153,6 @@ static vyre_code parse(const char *text, size_t length, const char *file,
                     .file = file,
                     .diagnostics = diagnostics,
                     .allocator = module->allocator};
-  p.last_kernel = &p.first_kernel;
   vyre_arena_init(&p.arena, module->allocator);
   code = read_file(&p, st);
   if (code == VYRE_OK) code = seal_kernels(&p, module, st);

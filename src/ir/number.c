@@ -345,9 +345,31 @@ static bool read_decimal_float(cursor *in, vyre__number *out,
   return true;
 }
 
+/* The numbers of most programs: few decimal digits, and u or nothing behind
+ * them. False if it is another one. */
+static inline bool read_short(const char *text, size_t length,
+                              vyre__number *out) {
+  enum { DIGITS = 9 };
+  const bool suffix = text[length - 1] == 'u';
+  const size_t digits = length - suffix;
+  uint32_t value = 0;
+  if (digits == 0 || digits > DIGITS || (text[0] == '0' && digits > 1)) {
+    return false;
+  }
+  for (size_t i = 0; i < digits; i++) {
+    unsigned digit = (unsigned)(unsigned char)text[i] - '0';
+    if (digit > 9) return false;
+    value = value * 10 + digit;
+  }
+  out->integer = value;
+  out->type = suffix ? VYRE_TYPE_U32 : VYRE_TYPE_VOID;
+  return true;
+}
+
 bool vyre__number_read(const char *text, size_t length, vyre__number *out,
                        vyre__number_fault *fault) {
   *out = (vyre__number){.is_float = false};
+  if (read_short(text, length, out)) return true;
   cursor in = {text, text + length};
   if (length > VYRE__MAX_NUMBER) {
     return wrong(fault, "this number is too long", "use fewer digits");

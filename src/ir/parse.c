@@ -195,8 +195,8 @@ vyre__span vyre__p_behind(const vyre__parser *p) {
   return (vyre__span){{before->line, before->column + before->length}, 1};
 }
 
-bool vyre__p_expect(vyre__parser *p, unsigned kind, const char *where) {
-  if (vyre__p_accept(p, kind)) return true;
+VYRE__RARE bool vyre__p_tell_expected(vyre__parser *p, unsigned kind,
+                                      const char *where) {
   char what[VYRE__FIX_TEXT], fix[VYRE__FIX_TEXT];
   snprintf(what, sizeof what, "'%s' %s", vyre__token_text(kind), where);
   snprintf(fix, sizeof fix, "write '%s' %s", vyre__token_text(kind), where);
@@ -204,8 +204,8 @@ bool vyre__p_expect(vyre__parser *p, unsigned kind, const char *where) {
   return false;
 }
 
-bool vyre__p_close(vyre__parser *p, unsigned kind, const vyre__token *open) {
-  if (vyre__p_accept(p, kind)) return true;
+VYRE__RARE bool vyre__p_tell_open(vyre__parser *p, unsigned kind,
+                                  const vyre__token *open) {
   if (p->now.panic) return false;
   char found[VYRE__FOUND_TEXT], fix[VYRE__FIX_TEXT];
   bool at_end =
@@ -251,8 +251,8 @@ static bool begins_statement(unsigned kind) {
   }
 }
 
-void vyre__p_semicolon(vyre__parser *p, const char *what) {
-  if (vyre__p_accept(p, VYRE__T_SEMICOLON) || p->now.panic) return;
+VYRE__RARE void vyre__p_tell_semicolon(vyre__parser *p, const char *what) {
+  if (p->now.panic) return;
   const vyre__token *token = &p->now.token;
   bool forgotten =
       begins_statement(token->kind) || token->line != p->now.previous.line;
@@ -397,8 +397,8 @@ vyre_type vyre__p_type(vyre__parser *p) {
   return tell_no_type(p, &token);
 }
 
-bool vyre__p_new_name(vyre__parser *p, const char *what, vyre__token *name) {
-  *name = p->now.token;
+VYRE__RARE static bool tell_no_name(vyre__parser *p, const char *what,
+                                    const vyre__token *name) {
   const vyre__symbol *symbol = vyre__p_symbol(p, name);
   bool is_word = name->symbol != 0 && symbol->word != VYRE__WORD_PLAIN;
   if (is_word) {
@@ -411,12 +411,18 @@ bool vyre__p_new_name(vyre__parser *p, const char *what, vyre__token *name) {
     vyre__p_advance(p);
     return false;
   }
-  if (name->kind == VYRE__T_NAME) {
-    vyre__p_advance(p);
-    return true;
-  }
   char wanted[VYRE__FIX_TEXT];
   snprintf(wanted, sizeof wanted, "a name for %s", what);
   vyre__p_expected(p, wanted, "write a name: letters, digits and _");
   return false;
+}
+
+bool vyre__p_new_name(vyre__parser *p, const char *what, vyre__token *name) {
+  *name = p->now.token;
+  if (name->kind == VYRE__T_NAME &&
+      vyre__p_symbol(p, name)->word == VYRE__WORD_PLAIN) {
+    vyre__p_advance(p);
+    return true;
+  }
+  return tell_no_name(p, what, name);
 }

@@ -54,9 +54,14 @@ typedef struct vyre__item {
   uint8_t type;  /* of a const */
   bool nested;   /* seems to be inside of a body */
   uint32_t symbol;
-  uint32_t function; /* of a fn: the maker's */
-  uint32_t first_parameter, parameter_count;
-  uint64_t bits; /* value of a const */
+  union {
+    struct {
+      uint32_t function; /* of a fn: the maker's */
+      uint32_t first_parameter;
+    };
+    uint64_t bits; /* value of a const */
+  };
+  uint32_t parameter_count;
   vyre__span span;
   vyre__position start; /* of its keyword */
   vyre__position end;   /* behind a const, or behind the head of a fn */
@@ -68,13 +73,17 @@ typedef struct vyre__parameter {
   vyre__span span;
 } vyre__parameter;
 
-/* A kernel that was read. */
+/* A kernel that was read, and is not sealed. */
 typedef struct vyre__parsed_kernel {
   vyre__kernel head;
   uint32_t function;
-  vyre_program *program; /* NULL until it is sealed */
-  struct vyre__parsed_kernel *next;
 } vyre__parsed_kernel;
+
+/* One of the file's kernels, as one or the other. */
+typedef struct vyre__read_kernel {
+  vyre_program *program;
+  vyre__parsed_kernel *parsed; /* NULL once it is sealed */
+} vyre__read_kernel;
 
 /* Where the parser is. */
 typedef struct vyre__cursor {
@@ -114,8 +123,8 @@ typedef struct vyre__parser {
   size_t parameter_count, parameter_capacity;
   vyre_buffer_decl *buffers; /* of the kernel that is being read */
   size_t buffer_count, buffer_capacity;
-  vyre__parsed_kernel *first_kernel, **last_kernel;
-  size_t kernel_count;
+  vyre__read_kernel *kernels; /* in the order of the file */
+  size_t kernel_count, kernel_capacity;
 } vyre__parser;
 
 /* --- parse.c ----------------------------------------------------------------*/
@@ -187,11 +196,28 @@ enum { VYRE__FOUND_TEXT = 64, VYRE__FIX_TEXT = 192 };
 const char *vyre__p_found(const vyre__parser *p, const vyre__token *token,
                           char buffer[VYRE__FOUND_TEXT]);
 
-bool vyre__p_expect(vyre__parser *p, unsigned kind, const char *where);
+/* What there is to tell if one of those below does not find its token: it takes
+ * room, which those that find it do without. */
+bool vyre__p_tell_expected(vyre__parser *p, unsigned kind, const char *where);
+bool vyre__p_tell_open(vyre__parser *p, unsigned kind, const vyre__token *open);
+void vyre__p_tell_semicolon(vyre__parser *p, const char *what);
+
+static inline bool vyre__p_expect(vyre__parser *p, unsigned kind,
+                                  const char *where) {
+  return vyre__p_accept(p, kind) || vyre__p_tell_expected(p, kind, where);
+}
+
 /* The bracket that closes @p open (V015). */
-bool vyre__p_close(vyre__parser *p, unsigned kind, const vyre__token *open);
+static inline bool vyre__p_close(vyre__parser *p, unsigned kind,
+                                 const vyre__token *open) {
+  return vyre__p_accept(p, kind) || vyre__p_tell_open(p, kind, open);
+}
+
 /* The semicolon at the end of something (V014). */
-void vyre__p_semicolon(vyre__parser *p, const char *what);
+static inline void vyre__p_semicolon(vyre__parser *p, const char *what) {
+  if (!vyre__p_accept(p, VYRE__T_SEMICOLON)) vyre__p_tell_semicolon(p, what);
+}
+
 /* One level deeper; false, and reported, if that is too deep (V026). */
 bool vyre__p_too_deep(vyre__parser *p);
 static inline bool vyre__p_enter(vyre__parser *p) {

@@ -111,8 +111,12 @@ static uint32_t next_mark(scanner *s, uint32_t at) {
       uint64_t eight;
       memcpy(&eight, s->marks + (at - s->first), 8);
       if (eight == 0) continue;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+      return at + (uint32_t)__builtin_ctzll(eight) / 8;
+#else
       while (s->marks[at - s->first] == 0) at++;
       return at;
+#endif
     }
     at = s->end;
   }

@@ -15,8 +15,9 @@ typedef struct kernel_head {
   bool has_workgroup, has_queue;
 } kernel_head;
 
-static bool text_is(const vyre__parser *p, const vyre__token *token,
-                    const char *text) {
+/* Inline: most texts are constants, whose length is one then, too. */
+static inline bool text_is(const vyre__parser *p, const vyre__token *token,
+                           const char *text) {
   return token->kind == VYRE__T_NAME && token->length == strlen(text) &&
          memcmp(p->text + token->start, text, token->length) == 0;
 }
@@ -95,16 +96,27 @@ static bool read_clause(vyre__parser *p, kernel_head *head) {
 
 /* --- buffers ----------------------------------------------------------------*/
 
+/* The element that is called like a type of values. */
+static vyre_element element_of_type(vyre_type type) {
+  static const uint8_t elements[VYRE_TYPE_COUNT] = {
+      [VYRE_TYPE_BOOL] = VYRE_ELEMENT_BOOL, [VYRE_TYPE_U32] = VYRE_ELEMENT_U32,
+      [VYRE_TYPE_I32] = VYRE_ELEMENT_I32,   [VYRE_TYPE_U64] = VYRE_ELEMENT_U64,
+      [VYRE_TYPE_I64] = VYRE_ELEMENT_I64,   [VYRE_TYPE_F32] = VYRE_ELEMENT_F32,
+      [VYRE_TYPE_F64] = VYRE_ELEMENT_F64,
+  };
+  return (vyre_element)elements[type];
+}
+
 static bool read_element(vyre__parser *p, vyre_element *element) {
   vyre__token token = p->now.token;
   const vyre__symbol *symbol = vyre__p_symbol(p, &token);
   if (token.kind == VYRE__T_NAME &&
       (symbol->word == VYRE__WORD_TYPE || symbol->word == VYRE__WORD_ELEMENT)) {
+    *element = symbol->word == VYRE__WORD_ELEMENT
+                   ? (vyre_element)symbol->value
+                   : element_of_type((vyre_type)symbol->value);
     vyre__p_advance(p);
-    for (unsigned i = 0; i < VYRE_ELEMENT_COUNT; i++) {
-      *element = (vyre_element)i;
-      if (text_is(p, &token, vyre_element_name(*element))) return true;
-    }
+    return true;
   }
   static const char *const names[] = {"bool", "u8",  "i8",  "u16",  "i16",
                                       "u32",  "i32", "u64", "i64",  "f16",
@@ -501,11 +513,16 @@ static void read_head(vyre__parser *p, kernel_head *head) {
   }
 }
 
-static void add_kernel(vyre__parser *p, vyre__parsed_kernel *kernel) {
-  kernel->next = NULL;
-  *p->last_kernel = kernel;
-  p->last_kernel = &kernel->next;
-  p->kernel_count++;
+/* NULL without memory. */
+static vyre__read_kernel *add_kernel(vyre__parser *p,
+                                     vyre__parsed_kernel *kernel) {
+  if (!vyre__reserve(p->allocator, &p->kernels, &p->kernel_capacity,
+                     p->kernel_count + 1, sizeof *p->kernels, false)) {
+    p->out_of_memory = true;
+    return NULL;
+  }
+  p->kernels[p->kernel_count] = (vyre__read_kernel){NULL, kernel};
+  return &p->kernels[p->kernel_count++];
 }
 
 static bool make_kernel(vyre__parser *p, const vyre__token *name,
@@ -543,15 +560,17 @@ static bool make_kernel(vyre__parser *p, const vyre__token *name,
 /* Seals a kernel as soon as it is read, and drops what it was made of. One that
  * cannot be sealed yet, since a fn that it calls comes later, or at all, waits
  * for the end of the file. */
-static void seal_early(vyre__parser *p, vyre__parsed_kernel *kernel,
+static void seal_early(vyre__parser *p, vyre__read_kernel *kernel,
                        vyre__arena_mark head, vyre__maker_mark body) {
   vyre__maker *m = &p->maker;
   if (m->error_count > 0 || m->out_of_memory || p->out_of_memory) return;
-  vyre_code code = vyre__seal(m, kernel->function, &kernel->head, p->allocator,
+  const uint32_t function = kernel->parsed->function;
+  vyre_code code = vyre__seal(m, function, &kernel->parsed->head, p->allocator,
                               &kernel->program, NULL);
   if (code == VYRE_OUT_OF_MEMORY) p->out_of_memory = true;
   if (code != VYRE_OK) return;
-  vyre__maker_drop(m, kernel->function, body);
+  kernel->parsed = NULL;
+  vyre__maker_drop(m, function, body);
   vyre__arena_rewind(&p->arena, head);
 }
 
@@ -559,12 +578,12 @@ void vyre__p_kernel(vyre__parser *p, vyre__item *item) {
   vyre__token name;
   kernel_head head = {.workgroup = {1, 1, 1}, .over = {.kind = VYRE__T_END}};
   size_t scope = p->binding_count;
+  vyre__arena_mark before = vyre__arena_here(&p->arena);
   vyre__parsed_kernel *kernel = vyre_arena_alloc(&p->arena, sizeof *kernel, 0);
   if (!kernel) {
     p->out_of_memory = true;
     return;
   }
-  vyre__arena_mark before = vyre__arena_here(&p->arena);
   p->buffer_count = 0;
   vyre__p_advance(p);
   if (!vyre__p_new_name(p, "a kernel", &name)) name = p->now.token;
@@ -586,7 +605,7 @@ void vyre__p_kernel(vyre__parser *p, vyre__item *item) {
   vyre__maker_mark mark = vyre__maker_here(&p->maker);
   vyre__function_end(&p->maker, vyre__p_body(p));
   vyre__p_unbind(p, scope);
-  add_kernel(p, kernel);
-  seal_early(p, kernel, before, mark);
+  vyre__read_kernel *read = add_kernel(p, kernel);
+  if (read) seal_early(p, read, before, mark);
   p->buffer_count = 0; /* no fn behind it sees them; their names may be gone */
 }

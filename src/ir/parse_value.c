@@ -226,7 +226,7 @@ static vyre__id tell_prefix(vyre__parser *p) {
   return 0;
 }
 
-static vyre__id read_deeper(vyre__parser *p) {
+static vyre__id read_prefix(vyre__parser *p) {
   vyre__token first = p->now.token;
   vyre__op op = VYRE__OP_NEG;
   switch (first.kind) {
@@ -258,26 +258,28 @@ static vyre__id read_deeper(vyre__parser *p) {
 
 static vyre__id read_unary(vyre__parser *p) {
   if (!vyre__p_enter(p)) return 0;
-  vyre__id id = read_deeper(p);
+  const unsigned kind = vyre__p_kind(p);
+  bool plain = kind == VYRE__T_NAME || kind == VYRE__T_NUMBER; /* mostly */
+  vyre__id id = plain ? read_postfix(p) : read_prefix(p);
   p->depth--;
   return id;
 }
 
 /* Whether an operator beside another one reads differently than it works. */
-static bool is_trap(vyre__parser *p, const vyre__token *op, unsigned class,
+static bool is_trap(vyre__parser *p, vyre__span op, unsigned kind,
                     unsigned left, unsigned right) {
-  if (class == COMPARE && (left == COMPARE || right == COMPARE)) {
-    vyre__p_error(p, vyre__p_span(op), "V022",
+  if (left != COMPARE && right != COMPARE) return false;
+  if (binaries[kind].class == COMPARE) {
+    vyre__p_error(p, op, "V022",
                   "write a < b && b < c, or put one of them in parentheses",
                   "'%s' compares the result of a comparison",
-                  vyre__token_text(op->kind));
+                  vyre__token_text(kind));
     return true;
   }
-  if (class == BITS && (left == COMPARE || right == COMPARE)) {
-    vyre__p_error(p, vyre__p_span(op), "V023",
-                  "put parentheses where you mean them: (a & b) == c",
-                  "'%s' binds weaker than a comparison, as in C",
-                  vyre__token_text(op->kind));
+  if (binaries[kind].class == BITS) {
+    vyre__p_error(
+        p, op, "V023", "put parentheses where you mean them: (a & b) == c",
+        "'%s' binds weaker than a comparison, as in C", vyre__token_text(kind));
     return true;
   }
   return false;
@@ -292,12 +294,13 @@ static vyre__id read_operators(vyre__parser *p, int precedence,
     binary_row row = binaries[vyre__p_kind(p)];
     if (row.precedence == 0 || row.precedence < precedence) return left;
     if (p->now.panic) return 0;
-    vyre__token op = p->now.token;
+    const vyre__span op = vyre__p_span(&p->now.token);
+    const unsigned kind = vyre__p_kind(p);
     unsigned right_class;
     vyre__p_advance(p);
     vyre__id right = read_operators(p, row.precedence + 1, &right_class);
     if (p->now.panic) return 0;
-    if (is_trap(p, &op, row.class, *class, right_class)) {
+    if (is_trap(p, op, kind, *class, right_class)) {
       left = 0;
     } else {
       vyre__p_mark(p, &first);

@@ -6,6 +6,7 @@
 
 #include "vyre/binding.h" /* VYRE_NO_INDEX */
 
+#include "base/check.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -95,7 +96,8 @@ vyre_code vyre__program_check(const vyre_program_desc *desc, vyre_status *st) {
   return VYRE_OK;
 }
 
-const char *vyre__copy_text(vyre_arena *arena, const char *text) {
+/* NULL without memory. */
+static const char *copy_text(vyre_arena *arena, const char *text) {
   size_t size = strlen(text) + 1;
   char *copy = vyre_arena_alloc(arena, size, 1);
   if (copy) memcpy(copy, text, size);
@@ -103,24 +105,33 @@ const char *vyre__copy_text(vyre_arena *arena, const char *text) {
 }
 
 vyre_program *vyre__program_new(vyre_arena *arena,
-                                const vyre_program_desc *desc) {
-  size_t count = desc->buffer_count;
+                                const vyre_program_desc *desc,
+                                vyre_buffer_decl **buffers) {
+  size_t count = desc->buffer_count, bytes;
   vyre_program *program = vyre_arena_alloc(arena, sizeof *program, 0);
-  vyre_buffer_decl *buffers = vyre__arena_array(arena, count, sizeof *buffers);
-  if (!program || !buffers) return NULL;
-  for (size_t i = 0; i < count; i++) {
-    buffers[i] = desc->buffers[i];
-    buffers[i].name = vyre__copy_text(arena, desc->buffers[i].name);
-    if (!buffers[i].name) return NULL;
-  }
+  if (!program || !vyre__mul(count, sizeof **buffers, &bytes)) return NULL;
+  *buffers = vyre_arena_alloc(arena, bytes, _Alignof(vyre_buffer_decl));
+  if (!*buffers) return NULL;
+  if (count > 0) memcpy(*buffers, desc->buffers, bytes);
   *program = (vyre_program){.name = "",
                             .file = "",
-                            .buffers = buffers,
+                            .buffers = *buffers,
                             .buffer_count = count,
                             .over = VYRE_NO_INDEX,
                             .item_type = VYRE_TYPE_VOID};
   atomic_init(&program->references, 1);
   memcpy(program->workgroup, desc->workgroup, sizeof program->workgroup);
+  return program;
+}
+
+static vyre_program *new_with_names(vyre_arena *arena,
+                                    const vyre_program_desc *desc) {
+  vyre_buffer_decl *buffers;
+  vyre_program *program = vyre__program_new(arena, desc, &buffers);
+  for (size_t i = 0; program && i < desc->buffer_count; i++) {
+    buffers[i].name = copy_text(arena, desc->buffers[i].name);
+    if (!buffers[i].name) return NULL;
+  }
   return program;
 }
 
@@ -136,7 +147,7 @@ vyre_code vyre_program_create(const vyre_program_desc *desc,
   VYRE_TRY(vyre__program_check(desc, st));
   vyre_arena arena;
   vyre_arena_init(&arena, allocator);
-  vyre_program *program = vyre__program_new(&arena, desc);
+  vyre_program *program = new_with_names(&arena, desc);
   if (!program) {
     vyre_arena_finish(&arena);
     return vyre__no_memory(st, "vyre_program_create", "program buffers",

@@ -12,11 +12,10 @@ VYRE_NODISCARD vyre_code vyre__program_check(const vyre_program_desc *desc,
                                              vyre_status *st);
 
 /* A program without a body and without a fingerprint yet, as the first thing in
- * @p arena, which the caller puts into it at the end. NULL without memory. */
+ * @p arena, which the caller puts into it at the end. Its *buffers have the names
+ * of @p desc: the caller copies those. NULL without memory. */
 vyre_program *vyre__program_new(vyre_arena *arena,
-                                const vyre_program_desc *desc);
-
-/* NULL without memory. */
-const char *vyre__copy_text(vyre_arena *arena, const char *text);
+                                const vyre_program_desc *desc,
+                                vyre_buffer_decl **buffers);
 
 #endif

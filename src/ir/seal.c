@@ -3,6 +3,7 @@
  * the kernel's body in post-order, then those of the functions in the order in
  * which they are first called; lists and texts in the order of their nodes;
  * locals in the order of their declarations. Equal programs have equal arrays. */
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -161,7 +162,8 @@ typedef struct vyre__sealer {
   size_t local_count, local_capacity;
   sealed_function *functions;
   size_t function_count, function_capacity;
-  uint32_t writing; /* the function whose nodes are being written */
+  uint32_t writing;  /* the function whose nodes are being written */
+  bool calls_nested; /* a function that is no kernel calls another */
 } sealer;
 
 static bool grow(sealer *s, void *array, size_t *capacity, size_t need,
@@ -192,7 +194,7 @@ static sealer *sealer_of(vyre__maker *m) {
   sealer *s = m->sealer;
   s->m = m; /* makers may be moved */
   s->epoch = ++m->seal_count;
-  s->out_of_memory = s->lost_local = false;
+  s->out_of_memory = s->lost_local = s->calls_nested = false;
   s->node_count = s->list_count = s->stack_count = s->text_count = 0;
   s->local_count = s->function_count = 0;
   return s;
@@ -219,7 +221,7 @@ static vyre__id put_node(sealer *s, vyre__node node, vyre__place place) {
     return 0;
   }
   node.reserved = 0;
-  s->nodes[s->node_count] = node;
+  vyre__put_node(&s->nodes[s->node_count], node);
   s->places[s->node_count] = place;
   return (vyre__id)s->node_count++;
 }
@@ -248,6 +250,7 @@ static uint32_t use_local(sealer *s, uint32_t local) {
 
 static uint32_t use_function(sealer *s, uint32_t function) {
   vyre__made_function *made = &s->m->functions[function];
+  if (s->writing > 0) s->calls_nested = true;
   if (made->sealed_by == s->epoch) return made->sealed_as;
   if (!ROOM(s, functions, function_capacity, function_count, 1)) return 0;
   s->functions[s->function_count] = (sealed_function){.made = function};
@@ -256,7 +259,7 @@ static uint32_t use_function(sealer *s, uint32_t function) {
   return made->sealed_as;
 }
 
-static vyre__id emit(sealer *s, vyre__id id);
+static inline vyre__id emit(sealer *s, vyre__id id);
 
 /* A run of nodes, then the run of their new ids. */
 static uint32_t emit_list(sealer *s, uint32_t list, uint32_t count) {
@@ -351,11 +354,23 @@ static void emit_children(sealer *s, vyre__node *node) {
   }
 }
 
-static vyre__id emit(sealer *s, vyre__id id) {
-  if (id == 0 || s->out_of_memory) return 0;
+static vyre__id emit_inner(sealer *s, vyre__id id) {
+  if (s->out_of_memory) return 0;
   vyre__node node = s->m->nodes[id];
   emit_children(s, &node);
   return put_node(s, node, s->m->spans[id].place);
+}
+
+/* Half of the nodes are values without operands: those need no call. */
+static inline vyre__id emit(sealer *s, vyre__id id) {
+  if (id == 0) return 0;
+  const vyre__node *node = &s->m->nodes[id];
+  if (node->op != VYRE__OP_LITERAL && node->op != VYRE__OP_LOCAL) {
+    return emit_inner(s, id);
+  }
+  vyre__node own = *node;
+  if (node->op == VYRE__OP_LOCAL) own.a = use_local(s, node->a);
+  return put_node(s, own, s->m->spans[id].place);
 }
 
 static void emit_function(sealer *s, uint32_t index) {
@@ -382,7 +397,7 @@ static void emit_function(sealer *s, uint32_t index) {
 
 static vyre_code check_calls(sealer *s, vyre_status *st) {
   uint32_t count = (uint32_t)s->function_count;
-  if (count == 1) return VYRE_OK; /* nobody calls a kernel */
+  if (!s->calls_nested) return VYRE_OK; /* nobody calls a kernel */
   if (!ROOM(s, stack, stack_capacity, stack_count, (size_t)count * 6)) {
     return vyre__no_memory(st, "vyre__seal", "calls", count);
   }
@@ -408,51 +423,31 @@ static vyre_code check_calls(sealer *s, vyre_status *st) {
   return VYRE_OK;
 }
 
+/* --- its memory -------------------------------------------------------------
+ * Programs are many: each is one block of just its size, with arrays of larger
+ * alignment before those of smaller, so that there is nothing between them. */
+
 static void *copy_array(vyre_arena *arena, const void *from, size_t count,
-                        size_t size) {
-  void *to = vyre__arena_array(arena, count, size);
+                        size_t size, size_t alignment) {
+  void *to = vyre_arena_alloc(arena, count * size, alignment);
   if (to && count > 0) memcpy(to, from, count * size);
   return to;
 }
 
-static bool copy_functions(sealer *s, vyre_arena *arena,
-                           vyre_program *program) {
-  vyre__local *locals =
-      copy_array(arena, s->locals, s->local_count, sizeof *locals);
-  vyre__function *functions =
-      vyre__arena_array(arena, s->function_count, sizeof *functions);
-  if (!locals || !functions) return false;
-  for (size_t i = 0; i < s->local_count; i++) {
-    locals[i].name = vyre__copy_text(arena, s->locals[i].name);
-    if (!locals[i].name) return false;
-  }
-  for (size_t i = 0; i < s->function_count; i++) {
-    const sealed_function *from = &s->functions[i];
-    const vyre__made_function *made = &s->m->functions[from->made];
-    functions[i] = (vyre__function){.name = vyre__copy_text(arena, made->name),
-                                    .result = made->result,
-                                    .parameter_count = made->parameter_count,
-                                    .locals = locals + from->first_local,
-                                    .local_count = from->local_count,
-                                    .body = from->body};
-    if (!functions[i].name) return false;
-  }
-  program->functions = functions;
-  program->function_count = (uint32_t)s->function_count;
-  return true;
+#define COPY(arena, from, count) \
+  copy_array((arena), (from), (count), sizeof *(from), _Alignof(vyre__id))
+
+/* Copies a name to *at, and moves that behind it. */
+static const char *put_name(char **at, const char *name) {
+  const size_t size = strlen(name) + 1;
+  char *copy = memcpy(*at, name, size);
+  *at += size;
+  return copy;
 }
 
-/* An upper bound of what copy_program takes, a few bytes more at most: programs
- * are many, and what is left of a block would be lost. */
-static size_t program_bytes(const sealer *s, const vyre__kernel *kernel) {
-  enum { ARRAYS = 10 }; /* each begins aligned */
-  size_t bytes = sizeof(vyre_program) + ARRAYS * _Alignof(max_align_t) +
-                 kernel->buffer_count *
-                     (sizeof *kernel->buffers + sizeof *kernel->buffer_places) +
-                 s->node_count * (sizeof *s->nodes + sizeof *s->places) +
-                 s->list_count * sizeof *s->lists + s->text_count +
-                 s->local_count * sizeof *s->locals +
-                 s->function_count * sizeof(vyre__function);
+static size_t name_bytes(const sealer *s, const vyre__kernel *kernel) {
+  size_t bytes =
+      strlen(kernel->name) + 1 + (kernel->file ? strlen(kernel->file) : 0) + 1;
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     bytes += strlen(kernel->buffers[i].name) + 1;
   }
@@ -462,43 +457,121 @@ static size_t program_bytes(const sealer *s, const vyre__kernel *kernel) {
   for (size_t i = 0; i < s->function_count; i++) {
     bytes += strlen(s->m->functions[s->functions[i].made].name) + 1;
   }
-  bytes += strlen(kernel->name) + 1;
-  return bytes + (kernel->file ? strlen(kernel->file) : 0) + 1;
+  return bytes;
+}
+
+/* Whether no place needs all its bytes. */
+static bool places_are_small(const sealer *s) {
+  vyre__place all = {0, 0};
+  for (size_t i = 0; i < s->node_count; i++) {
+    all.line |= s->places[i].line;
+    all.column |= s->places[i].column;
+  }
+  return vyre__place_is_small(all);
+}
+
+static bool copy_places(const sealer *s, const vyre__kernel *kernel, bool small,
+                        vyre_arena *arena, vyre_program *program) {
+  if (kernel->buffer_places) {
+    program->buffer_places =
+        COPY(arena, kernel->buffer_places, kernel->buffer_count);
+    if (!program->buffer_places) return false;
+  }
+  if (!small) {
+    program->wide_places = COPY(arena, s->places, s->node_count);
+    return program->wide_places != NULL;
+  }
+  uint32_t *places = vyre_arena_alloc(arena, s->node_count * sizeof *places,
+                                      _Alignof(uint32_t));
+  for (size_t i = 0; places && i < s->node_count; i++) {
+    places[i] = vyre__place_pack(s->places[i]);
+  }
+  program->places = places;
+  return places != NULL;
+}
+
+static size_t program_bytes(const sealer *s, const vyre__kernel *kernel,
+                            bool small_places) {
+  const size_t place = small_places ? sizeof(uint32_t) : sizeof *s->places;
+  return sizeof(vyre_program) +
+         kernel->buffer_count *
+             (sizeof *kernel->buffers + sizeof *kernel->buffer_places) +
+         s->node_count * (sizeof *s->nodes + place) +
+         s->list_count * sizeof *s->lists + s->text_count +
+         s->local_count * sizeof *s->locals +
+         s->function_count * sizeof(vyre__function);
+}
+
+static_assert(sizeof(vyre_program) % _Alignof(vyre_buffer_decl) == 0 &&
+                  _Alignof(vyre_buffer_decl) >= _Alignof(vyre__local) &&
+                  _Alignof(vyre__local) >= _Alignof(vyre__function) &&
+                  _Alignof(vyre__function) >= _Alignof(vyre__id) &&
+                  _Alignof(vyre__node) == _Alignof(vyre__id) &&
+                  _Alignof(vyre__place) == _Alignof(vyre__id),
+              "nothing between arrays");
+
+static void put_names(const sealer *s, const vyre__kernel *kernel, char *at,
+                      vyre_program *program, vyre_buffer_decl *buffers,
+                      vyre__local *locals, vyre__function *functions) {
+  program->name = put_name(&at, kernel->name);
+  program->file = put_name(&at, kernel->file ? kernel->file : "");
+  for (uint32_t i = 0; i < kernel->buffer_count; i++) {
+    buffers[i].name = put_name(&at, kernel->buffers[i].name);
+  }
+  for (size_t i = 0; i < s->local_count; i++) {
+    locals[i].name = put_name(&at, s->locals[i].name);
+  }
+  for (size_t i = 0; i < s->function_count; i++) {
+    const sealed_function *from = &s->functions[i];
+    const vyre__made_function *made = &s->m->functions[from->made];
+    functions[i] = (vyre__function){.name = put_name(&at, made->name),
+                                    .result = made->result,
+                                    .parameter_count = made->parameter_count,
+                                    .locals = locals + from->first_local,
+                                    .local_count = from->local_count,
+                                    .body = from->body};
+  }
 }
 
 static vyre_program *copy_program(sealer *s, const vyre__kernel *kernel,
                                   vyre_arena *arena) {
-  if (!vyre__arena_reserve(arena, program_bytes(s, kernel))) return NULL;
-  vyre_program_desc desc = head_desc(kernel);
-  vyre_program *program = vyre__program_new(arena, &desc);
-  if (!program || !copy_functions(s, arena, program)) return NULL;
-  program->name = vyre__copy_text(arena, kernel->name);
-  program->file = vyre__copy_text(arena, kernel->file ? kernel->file : "");
-  program->over = kernel->over;
-  program->item_type = (uint8_t)kernel->item_type;
-  if (kernel->buffer_places) {
-    program->buffer_places =
-        copy_array(arena, kernel->buffer_places, kernel->buffer_count,
-                   sizeof *kernel->buffer_places);
-    if (!program->buffer_places) return NULL;
-  }
-  program->nodes = copy_array(arena, s->nodes, s->node_count, sizeof *s->nodes);
-  program->places =
-      copy_array(arena, s->places, s->node_count, sizeof *s->places);
-  program->node_count = (uint32_t)s->node_count;
-  program->lists = copy_array(arena, s->lists, s->list_count, sizeof *s->lists);
-  program->list_count = (uint32_t)s->list_count;
-  program->texts = copy_array(arena, s->texts, s->text_count, 1);
-  program->text_count = (uint32_t)s->text_count;
-  if (!program->name || !program->file || !program->nodes || !program->places ||
-      !program->lists || !program->texts) {
+  const bool small = places_are_small(s);
+  const size_t names_size = name_bytes(s, kernel);
+  if (!vyre__arena_reserve(arena,
+                           program_bytes(s, kernel, small) + names_size)) {
     return NULL;
   }
+  vyre_program_desc desc = head_desc(kernel);
+  vyre_buffer_decl *buffers;
+  vyre_program *program = vyre__program_new(arena, &desc, &buffers);
+  if (!program) return NULL;
+  vyre__local *locals = copy_array(arena, s->locals, s->local_count,
+                                   sizeof *locals, _Alignof(vyre__local));
+  vyre__function *functions = vyre_arena_alloc(
+      arena, s->function_count * sizeof *functions, _Alignof(vyre__function));
+  program->over = kernel->over;
+  program->item_type = (uint8_t)kernel->item_type;
+  program->functions = functions;
+  program->function_count = (uint32_t)s->function_count;
+  program->nodes = COPY(arena, s->nodes, s->node_count);
+  program->node_count = (uint32_t)s->node_count;
+  program->lists = COPY(arena, s->lists, s->list_count);
+  program->list_count = (uint32_t)s->list_count;
+  if (!copy_places(s, kernel, small, arena, program)) return NULL;
+  program->texts = copy_array(arena, s->texts, s->text_count, 1, 1);
+  program->text_count = (uint32_t)s->text_count;
+  char *names = vyre_arena_alloc(arena, names_size, 1);
+  if (!locals || !functions || !program->nodes || !program->lists ||
+      !program->texts || !names) {
+    return NULL;
+  }
+  put_names(s, kernel, names, program, buffers, locals, functions);
   return program;
 }
 
 static vyre_code write_nodes(sealer *s, uint32_t function, vyre_status *st) {
   (void)put_node(s, (vyre__node){0}, (vyre__place){0});
+  s->writing = 0;
   (void)use_function(s, function);
   for (uint32_t i = 0; i < s->function_count && !s->out_of_memory; i++) {
     emit_function(s, i);

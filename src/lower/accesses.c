@@ -85,14 +85,14 @@ static bool is_access(const vyre__node *node) {
 static void add(listing *l, vyre__id id) {
   const vyre__node *node = &l->program->nodes[id];
   const vyre_buffer_decl *buffer = &l->program->buffers[node->a];
-  const vyre__place *place = &l->program->places[id];
+  const vyre__place place = vyre__place_of(l->program, id);
   bool proven = l->ranges.flags[id] & VYRE__RANGE_INSIDE;
   size_t at = l->count++;
   if (!l->items) return;
   l->items[at] = (vyre_access_info){
       .buffer = node->a,
-      .line = place->line,
-      .column = place->column,
+      .line = place.line,
+      .column = place.column,
       .is_store = node->op == VYRE__OP_STORE,
       .is_atomic = vyre__ops[node->op].flags & VYRE__OPF_ATOMICS,
       .is_proven = proven,

@@ -27,7 +27,7 @@ void build_refuse(build *b, vyre__id id, const char *what) {
       VYRE_FAIL(low->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
                 "run it on the device ref, or take the statement out",
                 "%s:%u: %s cannot be compiled for a device", b->program->file,
-                b->program->places[id].line, what);
+                vyre__place_of(b->program, id).line, what);
 }
 
 /* --- operations ------------------------------------------------------------- */
@@ -72,8 +72,8 @@ vyre__val vyre__build_cast(vyre__low *low, vyre_type from, vyre_type to,
   if (from == VYRE_TYPE_BOOL) {
     if (!is_float(to)) return vyre__low_do(low, VYRE__LOW_ZEXT, type, a, 0, 0);
     uint64_t one = to == VYRE_TYPE_F32 ? 0x3F800000 : 0x3FF0000000000000;
-    return vyre__low_do(low, VYRE__LOW_SELECT, type, a,
-                        constant(low, type, one), constant(low, type, 0));
+    vyre__val yes = constant(low, type, one), no = constant(low, type, 0);
+    return vyre__low_do(low, VYRE__LOW_SELECT, type, a, yes, no);
   }
   if (is_float(from) && is_float(to)) {
     return vyre__low_do(
@@ -322,20 +322,26 @@ static vyre__val axis_value(build *b, const vyre__node *node) {
   return vyre__low_do(low, VYRE__LOW_ADD, VYRE_TYPE_U32, first, local, 0);
 }
 
+/* Of a library: calls of the program were put in place. */
 static vyre__val call(build *b, const vyre__node *node) {
-  vyre__val arguments[16];
-  for (uint32_t i = 0; i < node->c && i < 16; i++) {
+  vyre__val arguments[VYRE__BUILD_ARGUMENTS];
+  if (node->c > VYRE__BUILD_ARGUMENTS) {
+    vyre__low_too_large(b->low, "arguments of one call", node->c,
+                        VYRE__BUILD_ARGUMENTS);
+    return 0;
+  }
+  for (uint32_t i = 0; i < node->c; i++) {
     arguments[i] = build_value(b, b->program->lists[node->b + i]);
   }
   return vyre__build_call(b->low, b->program, &b->program->functions[node->a],
-                          arguments);
+                          arguments, node->c);
 }
 
 vyre__val build_value(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
   vyre__low *low = b->low;
   if (low->no_memory) return 0;
-  low->here = b->is_library ? low->here : b->program->places[id];
+  low->here = b->is_library ? low->here : vyre__place_of(b->program, id);
   switch ((vyre__form)vyre__ops[node->op].form) {
     case VYRE__FORM_LITERAL:
       return constant(low, vyre__low_type((vyre_type)node->type),

@@ -15,11 +15,14 @@
 void vyre__build_kernel(vyre__low *low, const vyre__ranges *ranges,
                         vyre_arena *scratch);
 
-/* Writes @p function of @p library with @p arguments, one a parameter, and gives
- * its result. The function has one return, as its last statement. */
+/* Writes @p function of @p library with @p arguments, of which the first ones are
+ * its parameters, and gives its result. The function has one return, as its last
+ * statement. One that has more parameters, or more locals than there is room
+ * for, is refused: ours do not. */
+enum { VYRE__BUILD_ARGUMENTS = 16, VYRE__BUILD_LOCALS = 256 };
 vyre__val vyre__build_call(vyre__low *low, const vyre_program *library,
                            const vyre__function *function,
-                           const vyre__val *arguments);
+                           const vyre__val *arguments, uint32_t count);
 
 /* Binary operation of the language on operands of type @p from, unsigned or
  * signed; and a conversion. Used by passes that make them. */

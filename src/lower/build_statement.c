@@ -219,7 +219,7 @@ void build_statement(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
   vyre__low *low = b->low;
   if (low->no_memory || low->code_failed != VYRE_OK) return;
-  if (!b->is_library) low->here = b->program->places[id];
+  if (!b->is_library) low->here = vyre__place_of(b->program, id);
   switch ((vyre__op)node->op) {
     case VYRE__OP_BLOCK:
       block(b, id);
@@ -274,12 +274,16 @@ void build_statement(build *b, vyre__id id) {
 
 vyre__val vyre__build_call(vyre__low *low, const vyre_program *library,
                            const vyre__function *function,
-                           const vyre__val *arguments) {
-  vyre__val values[256];
-  if (low->no_memory || function->local_count > 256) {
-    low->no_memory = true; /* our own libraries have fewer */
-    return 0;
+                           const vyre__val *arguments, uint32_t count) {
+  vyre__val values[VYRE__BUILD_LOCALS];
+  if (function->parameter_count > count) {
+    vyre__low_too_large(low, "parameters of a function",
+                        function->parameter_count, count);
+  } else if (function->local_count > VYRE__BUILD_LOCALS) {
+    vyre__low_too_large(low, "locals of a function", function->local_count,
+                        VYRE__BUILD_LOCALS);
   }
+  if (low->no_memory || low->code_failed != VYRE_OK) return 0;
   memset(values, 0, sizeof *values * function->local_count);
   memcpy(values, arguments, sizeof *values * function->parameter_count);
   build b = {.low = low,

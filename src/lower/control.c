@@ -8,14 +8,15 @@
 
 /* --- fuel ---------------------------------------------------------------------- */
 
-/* A loop that ends by itself, whatever happens, needs no counting. */
-static bool needs_fuel(const vyre__low *from, uint32_t loop) {
-  return from->loops[loop].most_trips == UINT64_MAX;
+bool vyre__fuel_is_needed(const vyre__low *low) {
+  for (size_t i = 1; i < low->count; i++) {
+    if (low->code[i].op == VYRE__LOW_TICK) return true;
+  }
+  return false;
 }
 
 static vyre__val fuel_emit(vyre__low *low, const vyre__low_inst *inst) {
   if (inst->op != VYRE__LOW_TICK) return vyre__low_push(low, inst);
-  if (!needs_fuel(low, inst->aux)) return 0;
   uint32_t var = low->fuel_var;
   vyre__val left = vyre__low_get(low, var);
   vyre__val zero = vyre__low_bits(low, VYRE_TYPE_U32, 0);
@@ -37,13 +38,8 @@ static vyre__val fuel_emit(vyre__low *low, const vyre__low_inst *inst) {
 
 void vyre__fuel_pass(vyre__low *low, const vyre__low *from,
                      vyre_arena *scratch) {
-  bool wanted = false;
-  for (size_t i = 1; i < from->count; i++) {
-    wanted |= from->code[i].op == VYRE__LOW_TICK &&
-              needs_fuel(from, from->code[i].aux);
-  }
   low->emit = fuel_emit;
-  low->adds_fuel = wanted;
+  low->adds_fuel = true;
   vyre__low_rewrite(low, from, scratch);
 }
 
@@ -139,6 +135,11 @@ static bool is_written_first(const vyre__low *low, uint32_t buffer,
 }
 
 void vyre__find_zeros(vyre__low *low, size_t phase_count, vyre_arena *scratch) {
+  bool has_shared = false;
+  for (uint32_t b = 0; b < low->buffer_count; b++) {
+    has_shared |= low->buffers[b].kind == VYRE_MEMORY_SHARED;
+  }
+  if (!has_shared) return;
   open_block *blocks = vyre__arena_array(scratch, low->count, sizeof *blocks);
   if (!blocks) {
     low->no_memory = true;

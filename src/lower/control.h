@@ -7,6 +7,9 @@
 
 #include "lower/write.h"
 
+/* Whether a TICK is there: `tidy` leaves those of loops that need one. */
+bool vyre__fuel_is_needed(const vyre__low *low);
+
 /* Into @p low, which has been begun. Expands TICK. */
 void vyre__fuel_pass(vyre__low *low, const vyre__low *from,
                      vyre_arena *scratch);

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "lower/facts.h"
 
-#include <math.h>
-
 #include "ir/scalar.h"
-
-vyre__fact vyre__fact_any(void) {
-  return (vyre__fact){-INFINITY, INFINITY, VYRE__NAN_ANY};
-}
 
 static vyre__fact make(double lo, double hi, vyre__nan nan) {
   return (vyre__fact){lo, hi, (uint8_t)nan};
@@ -133,38 +127,38 @@ static vyre__fact of_unary(vyre__low_op op, vyre_type type, vyre__fact a) {
   }
 }
 
-vyre__fact vyre__fact_of(const vyre__low_inst *code, const vyre__fact *facts,
-                         const vyre__low_inst *inst) {
+vyre__fact vyre__fact_of(const vyre__low_inst *inst, vyre_type from,
+                         const vyre__fact operands[3]) {
   vyre_type type = (vyre_type)inst->type;
+  bool wide = from == VYRE_TYPE_U64;
+  const vyre__fact *of = operands;
   if (type != VYRE_TYPE_F32 && type != VYRE_TYPE_F64) return vyre__fact_any();
-  if (inst->op == VYRE__LOW_CONST) return of_constant(inst);
-  vyre__fact a = facts[inst->a], b = facts[inst->b], c = facts[inst->c];
-  bool wide;
   switch ((vyre__low_op)inst->op) {
+    case VYRE__LOW_CONST:
+      return of_constant(inst);
     case VYRE__LOW_FADD:
-      return add(type, a, b);
+      return add(type, of[0], of[1]);
     case VYRE__LOW_FSUB:
-      return add(type, a, negate(b));
+      return add(type, of[0], negate(of[1]));
     case VYRE__LOW_FMUL:
-      return multiply(type, a, b);
+      return multiply(type, of[0], of[1]);
     case VYRE__LOW_FDIV:
-      return divide(type, a, b);
+      return divide(type, of[0], of[1]);
     case VYRE__LOW_FMA:
-      return add(type, multiply(VYRE_TYPE_F64, a, b), c);
+      return add(type, multiply(VYRE_TYPE_F64, of[0], of[1]), of[2]);
     case VYRE__LOW_FMIN:
-      return vyre__fact_min(a, b);
+      return vyre__fact_min(of[0], of[1]);
     case VYRE__LOW_FMAX:
-      return vyre__fact_max(a, b);
+      return vyre__fact_max(of[0], of[1]);
     case VYRE__LOW_SELECT:
-      return join(b, c);
+      return join(of[1], of[2]);
     case VYRE__LOW_U_TO_F:
-      wide = code[inst->a].type == VYRE_TYPE_U64;
       return make(0, wide ? 0x1p64 : 0x1p32, VYRE__NAN_NEVER);
     case VYRE__LOW_S_TO_F:
-      wide = code[inst->a].type == VYRE_TYPE_U64;
       return make(wide ? -0x1p63 : -0x1p31, wide ? 0x1p63 : 0x1p31,
                   VYRE__NAN_NEVER);
     default:
-      return of_unary((vyre__low_op)inst->op, type, a);
+      if (vyre__low_ops[inst->op].operands != 1) return vyre__fact_any();
+      return of_unary((vyre__low_op)inst->op, type, of[0]);
   }
 }

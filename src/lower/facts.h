@@ -3,6 +3,8 @@
 #ifndef VYRE_LOWER_FACTS_H
 #define VYRE_LOWER_FACTS_H
 
+#include <math.h>
+
 #include "lower/low.h"
 
 typedef enum vyre__nan {
@@ -17,13 +19,19 @@ typedef struct vyre__fact {
   uint8_t nan; /* vyre__nan */
 } vyre__fact;
 
-vyre__fact vyre__fact_any(void);
+static inline vyre__fact vyre__fact_any(void) {
+  return (vyre__fact){-INFINITY, INFINITY, VYRE__NAN_ANY};
+}
 
-/* Of the result of an operation, from those of its operands. @p code and
- * @p facts are of all instructions so far. Sound: whatever the operands are
- * inside theirs, the result is inside its own. */
-vyre__fact vyre__fact_of(const vyre__low_inst *code, const vyre__fact *facts,
-                         const vyre__low_inst *inst);
+static inline bool vyre__fact_is_any(vyre__fact f) {
+  return f.nan == VYRE__NAN_ANY && f.lo == -INFINITY && f.hi == INFINITY;
+}
+
+/* Of the result of an operation, from those of its operands, as many as it has;
+ * @p from is the type of the first. Sound: whatever the operands are inside
+ * theirs, the result is inside its own. */
+vyre__fact vyre__fact_of(const vyre__low_inst *inst, vyre_type from,
+                         const vyre__fact operands[3]);
 
 vyre__fact vyre__fact_min(vyre__fact a, vyre__fact b);
 vyre__fact vyre__fact_max(vyre__fact a, vyre__fact b);

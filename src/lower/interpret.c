@@ -58,6 +58,7 @@ typedef struct machine {
   uint64_t *loop_values; /* of grid loops; then their bounds */
   size_t loop_capacity;
 
+  uint32_t hidden_words; /* of all invocations */
   uint32_t group[3];
   uint64_t left; /* instructions */
 } machine;
@@ -553,8 +554,7 @@ static uint64_t size_of(const machine *m, uint32_t buffer, uint32_t *length) {
   const vyre__low_buffer *b = &k->buffers[buffer];
   *length = b->count;
   if (buffer == k->hidden) {
-    const uint32_t *grid = m->launch->grid;
-    *length = k->hidden_words * group_size(k) * grid[0] * grid[1] * grid[2];
+    *length = m->hidden_words;
   } else if (b->kind != VYRE_MEMORY_SHARED && b->source != VYRE_NO_INDEX) {
     *length = m->launch->buffers[buffer].length;
   }
@@ -563,6 +563,41 @@ static uint64_t size_of(const machine *m, uint32_t buffer, uint32_t *length) {
 
 static bool is_bound(const vyre__low_buffer *b) {
   return b->kind != VYRE_MEMORY_SHARED && b->source != VYRE_NO_INDEX;
+}
+
+/* What a driver looks at before it launches. */
+static vyre_code check_launch(machine *m) {
+  const vyre__low_kernel *k = m->k;
+  uint64_t invocations = group_size(k), words = 0;
+  for (int axis = 0; axis < 3; axis++) {
+    uint64_t groups = m->launch->grid[axis];
+    bool fits = groups == 0 || invocations <= UINT64_MAX / groups;
+    invocations = fits ? invocations * groups : UINT64_MAX;
+  }
+  if (!vyre__low_hidden_words(k, invocations, &words)) {
+    return VYRE_FAIL_WITH(
+        m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
+        VYRE_NUMBERS({"invocations", invocations},
+                     {"most_invocations", UINT32_MAX / k->hidden_words}),
+        "use a smaller grid, or keep less across grid_barrier()",
+        "%llu invocations keep %u words each across grid barriers, which is "
+        "more than can be indexed by 32 bits",
+        (unsigned long long)invocations, k->hidden_words);
+  }
+  m->hidden_words = (uint32_t)words;
+  for (uint32_t i = 0; i < k->buffer_count; i++) {
+    uint32_t length =
+        is_bound(&k->buffers[i]) ? m->launch->buffers[i].length : 0;
+    if (vyre__low_buffer_fits(&k->buffers[i], length)) continue;
+    return VYRE_FAIL_WITH(
+        m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+        VYRE_NUMBERS({"elements", length}, {"most_elements", UINT32_MAX / 2}),
+        "bind a smaller buffer",
+        "'%.60s' has %u elements, accessed by halves, which "
+        "is more than can be indexed by 32 bits",
+        k->buffers[i].name, length);
+  }
+  return VYRE_OK;
 }
 
 static bool make_memories(machine *m) {
@@ -664,6 +699,7 @@ vyre_code vyre__low_interpret(const vyre__low_kernel *kernel,
                .allocator = allocator,
                .st = st,
                .left = launch->most ? launch->most : UINT64_MAX};
+  VYRE_TRY(check_launch(&m));
   vyre_code code;
   if (!make_room(&m)) {
     code = vyre__no_memory(st, "the interpreter of lowered kernels", "values",

@@ -380,6 +380,42 @@ TEST(phases_and_grid_loops) {
   }
 }
 
+/* --- launches -------------------------------------------------------------------------- */
+
+/* What can be indexed by 32 bits runs, one more is refused before anything is. */
+TEST(refuses_what_cannot_be_indexed) {
+  uint32_t out[4] = {9, 9, 9, 9}, bound = 0;
+  uint64_t words = 7;
+  vyre_status st;
+  vyre__low_binding buffers[] = {{out, 4}, {&bound, 1}, {0}};
+  make_phases(VYRE_TYPE_U32, VYRE__LOOP_LT, 1, 1);
+  CHECK(vyre__low_hidden_words(&t.k, UINT32_MAX, &words));
+  CHECK_U64(words, UINT32_MAX);
+  CHECK(!vyre__low_hidden_words(&t.k, UINT64_C(1) << 32, &words));
+  t.k.hidden_words = 3;
+  CHECK(vyre__low_hidden_words(&t.k, UINT32_MAX / 3, &words));
+  CHECK_U64(words, UINT32_MAX);
+  CHECK(!vyre__low_hidden_words(&t.k, UINT32_MAX / 3 + 1, &words));
+  CHECK_FAILS(run(buffers, UINT32_MAX / 2, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_GRID_TOO_LARGE);
+  CHECK_HAS(st.message, "4294967294 invocations keep 3 words");
+  CHECK_HAS(st.fix, "smaller grid");
+  t.k.hidden = VYRE_NO_INDEX;
+  CHECK(vyre__low_hidden_words(&t.k, UINT64_MAX, &words) && words == 0);
+
+  kit_begin(&t, "halves", 1, 1, 1);
+  uint32_t to = global("out", 4);
+  kit_store(&t, to, kit_u32(&t, 0), kit_u32(&t, 5), 0);
+  kit_end(&t);
+  t.buffers[to].unit = 8;
+  CHECK(vyre__low_buffer_fits(&t.buffers[to], INT32_MAX));
+  CHECK_FAILS(run(&(vyre__low_binding){out, UINT32_C(1) << 31}, 1, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
+  CHECK_HAS(st.message, "'out' has 2147483648 elements");
+  run_well(&(vyre__low_binding){out, 2}, 1);
+  CHECK(out[0] == 5 && out[1] == 9);
+}
+
 /* --- promises ------------------------------------------------------------------------------ */
 
 /* out[0] = @p op of the two, as a kernel; bits and types as given. */
@@ -571,7 +607,8 @@ TEST_MAIN(TEST_ENTRY(computes), TEST_ENTRY(branches_apart), TEST_ENTRY(loops),
           TEST_ENTRY(shared_memory_begins_as_zero_or_as_anything),
           TEST_ENTRY(atomics), TEST_ENTRY(all_invocations_add),
           TEST_ENTRY(narrow_elements), TEST_ENTRY(words_at_the_end),
-          TEST_ENTRY(phases_and_grid_loops), TEST_ENTRY(broken_promises),
-          TEST_ENTRY(accesses_inside_and_outside),
+          TEST_ENTRY(phases_and_grid_loops),
+          TEST_ENTRY(refuses_what_cannot_be_indexed),
+          TEST_ENTRY(broken_promises), TEST_ENTRY(accesses_inside_and_outside),
           TEST_ENTRY(barriers_that_not_all_come_to), TEST_ENTRY(fuel),
           TEST_ENTRY(high_operations_are_not_accepted), TEST_ENTRY(no_memory))

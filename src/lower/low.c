@@ -25,6 +25,21 @@ const vyre__low_info vyre__low_ops[VYRE__LOW_COUNT] = {
 #undef LOW
 };
 
+bool vyre__low_buffer_fits(const vyre__low_buffer *buffer, uint64_t elements) {
+  unsigned places =
+      buffer->unit > buffer->width ? buffer->unit / buffer->width : 1;
+  return elements <= UINT32_MAX / places;
+}
+
+bool vyre__low_hidden_words(const vyre__low_kernel *kernel,
+                            uint64_t invocations, uint64_t *words) {
+  *words = 0;
+  if (kernel->hidden == VYRE_NO_INDEX || kernel->hidden_words == 0) return true;
+  if (invocations > UINT32_MAX / kernel->hidden_words) return false;
+  *words = invocations * kernel->hidden_words;
+  return true;
+}
+
 static bool eval_u32(vyre__low_op op, uint32_t a, uint32_t b, uint64_t *out) {
   switch (op) {
 #define CASE(name, expression) \

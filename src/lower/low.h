@@ -151,10 +151,33 @@ typedef struct vyre__low_kernel {
   uint32_t grid_loop_count;
   uint32_t hidden;       /* buffer that keeps what lives across grid barriers,
                             or VYRE_NO_INDEX */
-  uint32_t hidden_words; /* u32 words of it an invocation */
+  uint32_t hidden_words; /* u32 words of it an invocation; in all, see
+                            vyre__low_hidden_words */
   bool has_barrier, has_fuel;
   uint32_t access_count, proven_count; /* of the program's accesses */
 } vyre__low_kernel;
+
+/* --- for who launches a kernel ------------------------------------------------
+ *
+ * Indices in a lowered kernel are u32 and are not looked at again where they are
+ * scaled, so memory that needs larger ones is refused before anything runs. That
+ * is done by who binds the buffers: a driver at the launch, and the program that
+ * an emitter writes for itself; by these two. */
+
+/* Whether that many elements (of `unit`) can be bound there. Those of 8 bytes
+ * that are accessed by halves have twice as many places. */
+bool vyre__low_buffer_fits(const vyre__low_buffer *buffer, uint64_t elements);
+
+/* How many u32 words the hidden buffer has for that many invocations, all of the
+ * dispatch; 0 if there is none. False: more than can be indexed. */
+bool vyre__low_hidden_words(const vyre__low_kernel *kernel,
+                            uint64_t invocations, uint64_t *words);
+
+/* How many invocations a dispatch may have for that. */
+static inline uint64_t vyre__low_most_invocations(const vyre__low_kernel *k) {
+  if (k->hidden == VYRE_NO_INDEX || k->hidden_words == 0) return UINT64_MAX;
+  return UINT32_MAX / k->hidden_words;
+}
 
 static inline vyre_type vyre__low_type(vyre_type type) {
   if (type == VYRE_TYPE_I32) return VYRE_TYPE_U32;
@@ -210,11 +233,14 @@ typedef struct vyre__target {
                            atomic and, or */
   bool f32_as_bits;      /* f32 values are u32 everywhere; all forms are SOFT */
   uint32_t workgroup[3]; /* x of 0: the program's */
+  uint32_t most_instructions; /* that a kernel may have on the way; 0: 2^28 */
 } vyre__target;
 
 /* --- lowering ---------------------------------------------------------------- */
 
-/* The passes in their order; each leaves a kernel that can be printed. */
+/* The passes in their order; each leaves a kernel that can be printed. Without
+ * somebody who wants to see what `build` leaves, `numbers` is done to each
+ * instruction as it is built. */
 #define VYRE__PASS_MAP(X)                                                     \
   X(INLINE, "inline", "fns put where they are called; still the language")    \
   X(BUILD, "build", "instructions, checks only where an index is not proven") \
@@ -233,9 +259,9 @@ typedef enum vyre__pass {
 /* Lowers @p program (valid, with a body) for @p target, up to and with pass
  * @p last. *out lives in @p arena and borrows the program. For PASS_INLINE
  * nothing is made but *inlined (vyre_program_release), which is NULL otherwise.
- * Errors: VYRE_UNSUPPORTED for print, push, or f64 on a target without;
- * VYRE_OUT_OF_MEMORY; VYRE_INTERNAL if a pass left a kernel that does not
- * verify. */
+ * Errors: VYRE_UNSUPPORTED_FEATURE for print, push, f64 on a target without, or
+ * more instructions than the target takes; VYRE_OUT_OF_MEMORY;
+ * VYRE_KERNEL_COMPILE_FAILED if a pass left a kernel that does not verify. */
 vyre_code vyre__lower(const vyre_program *program, const vyre__target *target,
                       vyre__pass last, vyre_arena *arena,
                       const vyre__low_kernel **out, vyre_program **inlined,

@@ -12,6 +12,8 @@
 #include "lower/numbers.h"
 #include "lower/tidy.h"
 
+enum { VAR_NAME = 16 }; /* bytes of a variable's name, about */
+
 /* An array of the kernel, out of one that grew. */
 static void *keep(vyre_arena *arena, const void *array, size_t count,
                   size_t size) {
@@ -24,7 +26,14 @@ static vyre__low_kernel *finish(const vyre__low *low, const vyre__split *split,
                                 const vyre_program *program,
                                 vyre_arena *arena) {
   bool whole = split->phase_count == 0;
-  vyre__low_kernel *k = vyre_arena_alloc(arena, sizeof *k, 0);
+  /* Nearly all of it; what else there is fits in what comes with the arena. */
+  size_t most = low->count * (sizeof *low->code + sizeof *low->places) +
+                low->var_count * (sizeof *low->vars + VAR_NAME) +
+                low->loop_count * sizeof *low->loops + sizeof(vyre__low_kernel);
+  vyre__low_kernel *k = NULL;
+  if (vyre__arena_reserve(arena, most + 4096)) {
+    k = vyre_arena_alloc(arena, sizeof *k, 0);
+  }
   if (!k) return NULL;
   *k = (vyre__low_kernel){.name = program->name,
                           .program = program,
@@ -95,37 +104,40 @@ static vyre_code build(lowering *l, vyre__low *low) {
   /* What is proven must hold for the workgroup that runs. */
   VYRE_TRY(
       vyre__ranges_build(l->inlined, workgroup, &l->scratch, &ranges, l->st));
+  vyre__low_restart(low);
   memcpy(low->workgroup, workgroup, sizeof low->workgroup);
+  low->shares_constants = true;
+  if (l->last >= VYRE__PASS_NUMBERS) vyre__numbers_begin(low);
+  /* About one a node; what checks and forms of numbers add comes out of what
+   * statements do not need. */
+  vyre__low_expect(low, (size_t)l->inlined->node_count * 5 / 4 + 64);
   vyre__build_kernel(low, &ranges, &l->scratch);
+  vyre__low_drop_facts(low);
   return problem(l, low);
 }
 
-/* Whether the target lacks what the pass makes up for. */
-static bool is_needed(const lowering *l, vyre__pass pass) {
-  return pass != VYRE__PASS_MEMORY || l->target->no_u64 || l->target->no_narrow;
+/* Whether there is anything for the pass to do. */
+static bool is_needed(const lowering *l, vyre__pass pass, const vyre__low *a) {
+  if (pass == VYRE__PASS_MEMORY) {
+    return l->target->no_u64 || l->target->no_narrow;
+  }
+  return pass != VYRE__PASS_CONTROL || vyre__fuel_is_needed(a);
 }
 
 /* One pass over the whole: from *a to *b, which then change places. */
 static vyre_code step(lowering *l, vyre__low *a, vyre__low *b,
                       vyre__pass pass) {
-  if (!is_needed(l, pass)) return VYRE_OK;
+  if (!is_needed(l, pass, a)) return VYRE_OK;
   vyre_arena_reset(&l->scratch);
   if (pass == VYRE__PASS_TIDY) {
-    vyre__low_tidy(a, &l->scratch);
+    vyre__low_tidy(a, l->last > VYRE__PASS_TIDY, &l->scratch);
     return problem(l, a);
   }
-  vyre__low_finish(b);
-  vyre__low_begin(b, l->inlined, l->target, l->allocator, l->st);
-  switch (pass) {
-    case VYRE__PASS_NUMBERS:
-      vyre__numbers_pass(b, a, &l->scratch);
-      break;
-    case VYRE__PASS_MEMORY:
-      vyre__memory_pass(b, a, &l->scratch);
-      break;
-    default:
-      vyre__fuel_pass(b, a, &l->scratch);
-      break;
+  vyre__low_restart(b);
+  if (pass == VYRE__PASS_MEMORY) {
+    vyre__memory_pass(b, a, &l->scratch);
+  } else {
+    vyre__fuel_pass(b, a, &l->scratch);
   }
   vyre__low swap = *a;
   *a = *b;
@@ -136,8 +148,7 @@ static vyre_code step(lowering *l, vyre__low *a, vyre__low *b,
 static vyre_code split(lowering *l, vyre__low *a, vyre__low *b,
                        vyre__split *out) {
   vyre_arena_reset(&l->scratch);
-  vyre__low_finish(b);
-  vyre__low_begin(b, l->inlined, l->target, l->allocator, l->st);
+  vyre__low_restart(b);
   VYRE_TRY(problem(l, b));
   if (vyre__split_phases(b, a, &l->scratch, out)) {
     vyre__low swap = *a;
@@ -153,11 +164,14 @@ static vyre_code passes(lowering *l, vyre__low *a, vyre__low *b,
                         const vyre__low_kernel **out) {
   vyre__split parts = {.hidden = VYRE_NO_INDEX};
   VYRE_TRY(build(l, a));
-  for (int p = VYRE__PASS_NUMBERS; p <= (int)l->last; p++) {
+  for (int p = VYRE__PASS_MEMORY; p <= (int)l->last; p++) {
     VYRE_TRY(step(l, a, b, (vyre__pass)p));
   }
   vyre_code code = VYRE_OK;
   if (l->last == VYRE__PASS_CONTROL) code = split(l, a, b, &parts);
+  /* What is kept goes where the passes worked. */
+  vyre__low_finish(b);
+  vyre_arena_finish(&l->scratch);
   vyre__low_kernel *kernel = NULL;
   if (code == VYRE_OK) {
     kernel = finish(a, &parts, l->program, l->arena);
@@ -166,6 +180,7 @@ static vyre_code passes(lowering *l, vyre__low *a, vyre__low *b,
     }
   }
   vyre__split_finish(a, &parts);
+  vyre__low_finish(a);
   VYRE_TRY(code);
   vyre__low_stage stage = VYRE__STAGE_BUILD;
   if (l->last >= VYRE__PASS_NUMBERS) stage = VYRE__STAGE_NUMBERS;
@@ -209,10 +224,10 @@ vyre_code vyre__lower(const vyre_program *program, const vyre__target *target,
     }
     return VYRE_OK;
   }
-  vyre__low a, b = {.count = 0};
-  b.allocator = l.allocator;
+  vyre__low a, b;
   vyre_arena_init(&l.scratch, l.allocator);
   vyre__low_begin(&a, l.inlined, l.target, l.allocator, st);
+  vyre__low_begin(&b, l.inlined, l.target, l.allocator, st);
   vyre_code code = passes(&l, &a, &b, out);
   vyre__low_finish(&a);
   vyre__low_finish(&b);

@@ -680,6 +680,112 @@ TEST(fuel_runs_out_at_the_same_round) {
   CHECK_U64(failed, 0);
 }
 
+/* --- limits --------------------------------------------------------------------------- */
+
+/* What @p text becomes on a target: how many of what. */
+static vyre_code lower_text(const char *text, const vyre__target *target,
+                            vyre__low_kernel *out, vyre_status *st) {
+  vyre_module *module = NULL;
+  const vyre__low_kernel *k = NULL;
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  *st = (vyre_status){0};
+  vyre_code code = vyre__lower(parse_one(text, &module), target,
+                               VYRE__PASS_CONTROL, &arena, &k, NULL, st);
+  CHECK((k != NULL) == (code == VYRE_OK));
+  *out = k ? *k : (vyre__low_kernel){0}; /* its counts */
+  vyre_arena_finish(&arena);
+  vyre_module_release(module);
+  return code;
+}
+
+TEST(says_what_is_too_large) {
+  static const char text[] =
+      "kernel k workgroup(4)\nbuffer y : read_write u64[4] @0;\n"
+      "{ let i = local_id.x; while (y[i] > 7) { y[i] = y[i] / 3; } }\n";
+  static const char wide[] =
+      "kernel k workgroup(1)\nbuffer y : read_write u64[%u] @0;\n"
+      "{ y[0] = 1; }\n";
+  vyre__low_kernel k;
+  vyre_status st;
+  static const unsigned lacks[] = {0, NO_U64 | NO_F64 | U32};
+  for (size_t i = 0; i < 2; i++) {
+    vyre__target target = target_of(lacks[i]);
+    vyre_code code = VYRE_UNSUPPORTED_FEATURE;
+    uint32_t most = 1;
+    for (; code != VYRE_OK && most < 100000; most++) {
+      target.most_instructions = most;
+      code = lower_text(text, &target, &k, &st);
+      if (code == VYRE_OK) break;
+      CHECK_FAILS(code, st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_OVER_BUDGET);
+      CHECK_U64(st.numbers[0].value, most + 1);
+      CHECK_U64(st.numbers[1].value, most);
+      CHECK_HAS(st.message, "line 3: ");
+      CHECK_HAS(st.fix, "several kernels");
+    }
+    CHECK(code == VYRE_OK && most + 1 >= k.count);
+  }
+  char large[160];
+  vyre__target words = target_of(NO_U64 | NO_F64 | U32);
+  snprintf(large, sizeof large, wide, 0x7FFFFFFFu);
+  CHECK_OK(lower_text(large, &words, &k, &st), st);
+  snprintf(large, sizeof large, wide, 0x80000000u);
+  CHECK_OK(lower_text(large, NULL, &k, &st), st);
+  CHECK_FAILS(lower_text(large, &words, &k, &st), st, VYRE_UNSUPPORTED_FEATURE,
+              VYRE_KIND_OVER_BUDGET);
+  CHECK_HAS(st.message, "'y' has 2147483648 elements");
+}
+
+TEST(grid_loops_of_64_bits_need_them) {
+  static const char text[] =
+      "kernel k workgroup(4)\nbuffer y : read_write u32[4] @0;\n"
+      "{ for (let k = 0ul; k < 3; k++) {\n"
+      "    y[local_id.x] += u32(k); grid_barrier(); } }\n";
+  vyre__target words = target_of(NO_U64 | NO_F64 | U32);
+  vyre__low_kernel k;
+  vyre_status st;
+  CHECK_OK(lower_text(text, NULL, &k, &st), st);
+  CHECK_FAILS(lower_text(text, &words, &k, &st), st, VYRE_UNSUPPORTED_FEATURE,
+              VYRE_KIND_NOT_SUPPORTED);
+  CHECK_HAS(st.message, "line 3: a loop around grid_barrier() counts in 64");
+  CHECK_HAS(st.fix, "count that loop in 32 bits");
+}
+
+/* What a phase needs of another one is found, and made again or kept, without
+ * going down along what it depends on; and it is made again only if it is short,
+ * or @p barriers times a long chain would be as many instructions. */
+static void check_chain(unsigned links, unsigned barriers) {
+  static const char head[] =
+      "kernel k workgroup(4) over(y)\nbuffer y : read_write u32[] @0;\n"
+      "{ let v0 = global_id.x;\n";
+  size_t room = sizeof head + 64 * ((size_t)links + barriers) + 64;
+  size_t length = sizeof head - 1;
+  char *text = malloc(room);
+  vyre__low_kernel k;
+  vyre_status st;
+  CHECK(text != NULL);
+  memcpy(text, head, sizeof head);
+  for (unsigned i = 1; i <= links; i++) {
+    length +=
+        (size_t)snprintf(text + length, room - length,
+                         "let v%u = v%u * v%u + %u;\n", i, i - 1, i - 1, i);
+  }
+  for (unsigned i = 0; i < barriers; i++) {
+    length += (size_t)snprintf(text + length, room - length,
+                               "grid_barrier(); y[v0] = v%u;\n", links);
+  }
+  snprintf(text + length, room - length, "}\n");
+  CHECK_OK(lower_text(text, NULL, &k, &st), st);
+  CHECK_U64(k.phase_count, barriers + 1);
+  CHECK(k.count < 4 * links + 40 * barriers);
+  free(text);
+}
+
+TEST(long_chains_across_grid_barriers) {
+  check_chain(SANITIZED ? 20000 : 100000, 1);
+  check_chain(1000, 1000);
+}
+
 /* --- random programs ------------------------------------------------------------------- */
 
 static uint64_t number_of(const char *name, uint64_t otherwise) {
@@ -737,4 +843,7 @@ TEST_MAIN(TEST_ENTRY(examples_do_the_same), TEST_ENTRY(kernels_do_the_same),
           TEST_ENTRY(other_workgroups_do_the_same),
           TEST_ENTRY(every_pass_verifies), TEST_ENTRY(no_memory),
           TEST_ENTRY(fuel_runs_out_at_the_same_round),
+          TEST_ENTRY(says_what_is_too_large),
+          TEST_ENTRY(grid_loops_of_64_bits_need_them),
+          TEST_ENTRY(long_chains_across_grid_barriers),
           TEST_ENTRY(random_programs_do_the_same))

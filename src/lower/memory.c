@@ -41,9 +41,10 @@ typedef struct word_place {
 static word_place find_word(vyre__low *low, vyre__val index, unsigned unit) {
   unsigned each = unit == 1 ? 2 : 1; /* log2 of elements a word */
   vyre__val low_bits = do2(low, VYRE__LOW_AND, index, u32(low, 4 / unit - 1));
-  return (word_place){
-      do2(low, VYRE__LOW_SHR_U, index, u32(low, each)),
-      do2(low, VYRE__LOW_SHL, low_bits, u32(low, unit == 1 ? 3 : 4))};
+  vyre__val word = do2(low, VYRE__LOW_SHR_U, index, u32(low, each));
+  vyre__val shift =
+      do2(low, VYRE__LOW_SHL, low_bits, u32(low, unit == 1 ? 3 : 4));
+  return (word_place){word, shift};
 }
 
 static vyre__val load_narrow(vyre__low *low, const vyre__low_inst *inst,
@@ -106,32 +107,39 @@ static vyre__val add(vyre__low *low, pair a, pair b) {
 
 static vyre__val subtract(vyre__low *low, pair a, pair b) {
   vyre__val less = carry(low, test(low, VYRE__LOW_LT_U, a.lo, b.lo));
+  vyre__val lo = do2(low, VYRE__LOW_SUB, a.lo, b.lo);
   vyre__val hi = do2(low, VYRE__LOW_SUB, a.hi, b.hi);
-  return join(low, do2(low, VYRE__LOW_SUB, a.lo, b.lo),
-              do2(low, VYRE__LOW_SUB, hi, less));
+  return join(low, lo, do2(low, VYRE__LOW_SUB, hi, less));
 }
 
 static vyre__val soft(vyre__low *low, const char *name, pair a, pair b) {
   return vyre__soft_call(low, name, a.lo, a.hi, b.lo, b.hi);
 }
 
+/* Each half by a function of its own. */
+static vyre__val soft_pair(vyre__low *low, const char *lo_name,
+                           const char *hi_name, pair a, pair b) {
+  vyre__val lo = soft(low, lo_name, a, b), hi = soft(low, hi_name, a, b);
+  return join(low, lo, hi);
+}
+
 static vyre__val multiply(vyre__low *low, pair a, pair b) {
   uint64_t x, y;
   if (vyre__low_known(low, a.hi, &x) && vyre__low_known(low, b.hi, &y) &&
       x == 0 && y == 0) {
-    return join(low, do2(low, VYRE__LOW_MUL, a.lo, b.lo),
-                vyre__soft_call(low, "wide_mul_hi", a.lo, b.lo, 0, 0));
+    vyre__val lo = do2(low, VYRE__LOW_MUL, a.lo, b.lo);
+    return join(low, lo, vyre__soft_call(low, "wide_mul_hi", a.lo, b.lo, 0, 0));
   }
-  return join(low, soft(low, "w_mul_lo", a, b), soft(low, "w_mul_hi", a, b));
+  return soft_pair(low, "w_mul_lo", "w_mul_hi", a, b);
 }
 
 static vyre__val choose(vyre__low *low, vyre__val condition, pair yes,
                         pair no) {
-  return join(low,
-              vyre__low_do(low, VYRE__LOW_SELECT, VYRE_TYPE_U32, condition,
-                           yes.lo, no.lo),
-              vyre__low_do(low, VYRE__LOW_SELECT, VYRE_TYPE_U32, condition,
-                           yes.hi, no.hi));
+  vyre__val lo = vyre__low_do(low, VYRE__LOW_SELECT, VYRE_TYPE_U32, condition,
+                              yes.lo, no.lo);
+  vyre__val hi = vyre__low_do(low, VYRE__LOW_SELECT, VYRE_TYPE_U32, condition,
+                              yes.hi, no.hi);
+  return join(low, lo, hi);
 }
 
 static vyre__val less(vyre__low *low, pair a, pair b, bool is_signed) {
@@ -143,13 +151,12 @@ static vyre__val shift(vyre__low *low, vyre__low_op op, pair a,
   const char *lo = "w_shl_lo", *hi = "w_shl_hi";
   if (op == VYRE__LOW_SHR_U) lo = "w_shr_lo", hi = "w_shr_hi";
   if (op == VYRE__LOW_SHR_S) lo = "w_sar_lo", hi = "w_sar_hi";
-  return join(low, vyre__soft_call(low, lo, a.lo, a.hi, count, 0),
-              vyre__soft_call(low, hi, a.lo, a.hi, count, 0));
+  return soft_pair(low, lo, hi, a, (pair){count, 0});
 }
 
 static pair negate_if(vyre__low *low, vyre__val condition, pair a) {
-  pair zero = {u32(low, 0), u32(low, 0)};
-  pair minus = parts(low, subtract(low, zero, a));
+  vyre__val zero = u32(low, 0);
+  pair minus = parts(low, subtract(low, (pair){zero, zero}, a));
   return parts(low, choose(low, condition, minus, a));
 }
 
@@ -159,12 +166,12 @@ static vyre__val divide(vyre__low *low, vyre__low_op op, pair a, pair b) {
   const char *lo = is_rem ? "w_rem_lo" : "w_div_lo";
   const char *hi = is_rem ? "w_rem_hi" : "w_div_hi";
   bool is_signed = op == VYRE__LOW_DIV_S || op == VYRE__LOW_REM_S;
-  if (!is_signed) return join(low, soft(low, lo, a, b), soft(low, hi, a, b));
+  if (!is_signed) return soft_pair(low, lo, hi, a, b);
   vyre__val zero = u32(low, 0);
   vyre__val below_a = test(low, VYRE__LOW_LT_S, a.hi, zero);
   vyre__val below_b = test(low, VYRE__LOW_LT_S, b.hi, zero);
   pair x = negate_if(low, below_a, a), y = negate_if(low, below_b, b);
-  pair out = {soft(low, lo, x, y), soft(low, hi, x, y)};
+  pair out = parts(low, soft_pair(low, lo, hi, x, y));
   vyre__val below = below_a;
   if (!is_rem) {
     below =
@@ -184,14 +191,30 @@ static vyre__val count_bits(vyre__low *low, vyre__low_op op, pair a) {
     bool leading = op == VYRE__LOW_CLZ;
     vyre__val first = leading ? a.hi : a.lo, near = leading ? hi : lo;
     vyre__val far = do2(low, VYRE__LOW_ADD, leading ? lo : hi, u32(low, 32));
-    out = vyre__low_do(low, VYRE__LOW_SELECT, VYRE_TYPE_U32,
-                       test(low, VYRE__LOW_EQ, first, zero), far, near);
+    vyre__val none = test(low, VYRE__LOW_EQ, first, zero);
+    out = vyre__low_do(low, VYRE__LOW_SELECT, VYRE_TYPE_U32, none, far, near);
   }
   return join(low, out, zero);
 }
 
+/* The same to each half; NOT takes no b. */
 static vyre__val halves(vyre__low *low, vyre__low_op op, pair a, pair b) {
-  return join(low, do2(low, op, a.lo, b.lo), do2(low, op, a.hi, b.hi));
+  vyre__val lo = do2(low, op, a.lo, b.lo), hi = do2(low, op, a.hi, b.hi);
+  return join(low, lo, hi);
+}
+
+static vyre__val from_float(vyre__low *low, vyre__low_op op, vyre__val a) {
+  vyre_type type = vyre__low_type_of(low, a);
+  bool is_signed = op == VYRE__LOW_F_TO_S;
+  if (type == VYRE_TYPE_F64) {
+    return refuse(low, "64-bit integers for this operation");
+  }
+  if (type == VYRE_TYPE_F32) {
+    a = vyre__low_do(low, VYRE__LOW_BITCAST, VYRE_TYPE_U32, a, 0, 0);
+  }
+  return soft_pair(low, is_signed ? "w_from_f32_signed_lo" : "w_from_f32_lo",
+                   is_signed ? "w_from_f32_signed_hi" : "w_from_f32_hi",
+                   (pair){a, 0}, (pair){0, 0});
 }
 
 /* Operations that give a u64. */
@@ -201,7 +224,8 @@ static vyre__val wide_value(vyre__low *low, const vyre__low_inst *inst) {
   vyre__val first;
   switch (op) {
     case VYRE__LOW_CONST:
-      return join(low, u32(low, inst->c), u32(low, inst->d));
+      first = u32(low, inst->c);
+      return join(low, first, u32(low, inst->d));
     case VYRE__LOW_ADD:
       return add(low, a, b);
     case VYRE__LOW_SUB:
@@ -218,8 +242,7 @@ static vyre__val wide_value(vyre__low *low, const vyre__low_inst *inst) {
     case VYRE__LOW_XOR:
       return halves(low, op, a, b);
     case VYRE__LOW_NOT:
-      return join(low, vyre__low_do(low, op, VYRE_TYPE_U32, a.lo, 0, 0),
-                  vyre__low_do(low, op, VYRE_TYPE_U32, a.hi, 0, 0));
+      return halves(low, op, a, (pair){0, 0});
     case VYRE__LOW_SHL:
     case VYRE__LOW_SHR_U:
     case VYRE__LOW_SHR_S:
@@ -247,24 +270,7 @@ static vyre__val wide_value(vyre__low *low, const vyre__low_inst *inst) {
                   do2(low, VYRE__LOW_SHR_S, inst->a, u32(low, 31)));
     case VYRE__LOW_F_TO_U:
     case VYRE__LOW_F_TO_S:
-      first = inst->a;
-      if (vyre__low_type_of(low, first) == VYRE_TYPE_F64) {
-        return refuse(low, "64-bit integers for this operation");
-      }
-      if (vyre__low_type_of(low, first) == VYRE_TYPE_F32) {
-        first =
-            vyre__low_do(low, VYRE__LOW_BITCAST, VYRE_TYPE_U32, first, 0, 0);
-      }
-      return join(
-          low,
-          vyre__soft_call(
-              low,
-              op == VYRE__LOW_F_TO_U ? "w_from_f32_lo" : "w_from_f32_signed_lo",
-              first, 0, 0, 0),
-          vyre__soft_call(
-              low,
-              op == VYRE__LOW_F_TO_U ? "w_from_f32_hi" : "w_from_f32_signed_hi",
-              first, 0, 0, 0));
+      return from_float(low, op, inst->a);
     default:
       return refuse(low, "64-bit integers for this operation");
   }
@@ -306,6 +312,10 @@ static vyre__val wide_operand(vyre__low *low, const vyre__low_inst *inst) {
   }
 }
 
+/* Twice an index that is in bounds still is 32 bits: a buffer of so many elements
+ * that it would not be is refused, here where the program fixes its length, and
+ * else by who binds it (vyre__low_buffer_fits). Where the access is not proven,
+ * the index may be anything, but then nothing is touched. */
 static vyre__val access_wide(vyre__low *low, const vyre__low_inst *inst) {
   vyre__low_inst part = *inst;
   vyre__val one = u32(low, 1);
@@ -324,6 +334,18 @@ static vyre__val access_wide(vyre__low *low, const vyre__low_inst *inst) {
   part.a = next;
   part.b = value.hi;
   return vyre__low_push(low, &part);
+}
+
+static void refuse_buffer(vyre__low *low, size_t index) {
+  const vyre__low_buffer *buffer = &low->buffers[index];
+  uint64_t most = UINT32_MAX / 2;
+  if (low->code_failed != VYRE_OK) return;
+  low->code_failed = VYRE_FAIL_WITH(
+      low->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_OVER_BUDGET, NULL,
+      VYRE_NUMBERS({"elements", buffer->count}, {"most_elements", most}),
+      "make it smaller, or use a device that has 64-bit integers",
+      "'%.60s' has %u elements of 8 bytes, of which the target can index %u",
+      buffer->name, (unsigned)buffer->count, (unsigned)most);
 }
 
 /* --- the pass ------------------------------------------------------------------- */
@@ -361,6 +383,7 @@ static vyre__val memory_emit(vyre__low *low, const vyre__low_inst *given) {
 void vyre__memory_pass(vyre__low *low, const vyre__low *from,
                        vyre_arena *scratch) {
   low->emit = memory_emit;
+  low->shares_constants = true;
   low->splits_u64 = low->target->no_u64;
   vyre__low_rewrite(low, from, scratch);
   for (size_t i = 0; i < low->buffer_count && !low->no_memory; i++) {
@@ -369,5 +392,6 @@ void vyre__memory_pass(vyre__low *low, const vyre__low *from,
         (low->target->no_narrow && buffer->width < 4)) {
       buffer->width = 4;
     }
+    if (!vyre__low_buffer_fits(buffer, buffer->count)) refuse_buffer(low, i);
   }
 }

@@ -38,7 +38,7 @@ static bool is_float(unsigned type) {
 /* --- library calls ----------------------------------------------------------- */
 
 static vyre__val call(vyre__low *low, vyre__library_kind kind, const char *name,
-                      const vyre__val *arguments) {
+                      const vyre__val *arguments, uint32_t count) {
   const vyre_program *library = NULL;
   if (low->no_memory || low->code_failed != VYRE_OK) return 0;
   vyre_code code = vyre__library_get(kind, &library, low->st);
@@ -54,12 +54,13 @@ static vyre__val call(vyre__low *low, vyre__library_kind kind, const char *name,
                   "there is no library function '%s'", name);
     return 0;
   }
-  return vyre__build_call(low, library, function, arguments);
+  return vyre__build_call(low, library, function, arguments, count);
 }
 
 vyre__val vyre__soft_call(vyre__low *low, const char *name, vyre__val a,
                           vyre__val b, vyre__val c, vyre__val d) {
-  return call(low, VYRE__LIBRARY_SOFT, name, (const vyre__val[]){a, b, c, d});
+  return call(low, VYRE__LIBRARY_SOFT, name, (const vyre__val[]){a, b, c, d},
+              4);
 }
 
 /* f32 values as the soft forms carry them, and back. */
@@ -132,14 +133,6 @@ static vyre__val shift(vyre__low *low, const vyre__low_inst *inst) {
 
 /* --- floats ------------------------------------------------------------------ */
 
-static vyre__fact fact_of(const vyre__low *low, vyre__val a) {
-  return low->wants_facts ? low->facts[a] : vyre__fact_any();
-}
-
-static void set_fact(vyre__low *low, vyre__val a, vyre__fact fact) {
-  if (low->wants_facts && !low->no_memory) low->facts[a] = fact;
-}
-
 /* A float constant of the type. */
 static vyre__val number(vyre__low *low, vyre_type type, double value) {
   return vyre__low_bits(
@@ -158,7 +151,7 @@ static vyre__val canonical_bits(vyre__low *low, vyre__val a, bool wide) {
   vyre__val bits = a;
   if (is_float(vyre__low_type_of(low, a))) {
     bits = own(low, VYRE__LOW_BITCAST, bits_type, a, 0, 0);
-    if (fact_of(low, a).nan != VYRE__NAN_ANY) return bits;
+    if (vyre__low_fact(low, a).nan != VYRE__NAN_ANY) return bits;
   }
   vyre__val nan =
       vyre__low_bits(low, bits_type, wide ? VYRE__NAN_F64 : VYRE__NAN_F32);
@@ -188,7 +181,7 @@ static vyre__val saturate(vyre__low *low, const vyre__low_inst *inst) {
   }
   double limit = wide ? 0x1p63 : 0x1p31, top = is_signed ? limit : 2 * limit;
   vyre__low_op op = is_signed ? VYRE__LOW_F_TO_S : VYRE__LOW_F_TO_U;
-  vyre__fact fact = fact_of(low, inst->a);
+  vyre__fact fact = vyre__low_fact(low, inst->a);
   double least = is_signed ? -limit : 0;
   if (fact.nan == VYRE__NAN_NEVER && fact.lo >= least && fact.hi < top) {
     return own(low, op, type, inst->a, 0, 0);
@@ -235,7 +228,7 @@ static vyre__val least_or_most(vyre__low *low, const vyre__low_inst *inst) {
   vyre_type type = (vyre_type)inst->type;
   bool is_min = inst->op == VYRE__LOW_FMIN;
   vyre__val a = inst->a, b = inst->b;
-  vyre__fact fa = fact_of(low, a), fb = fact_of(low, b);
+  vyre__fact fa = vyre__low_fact(low, a), fb = vyre__low_fact(low, b);
   vyre__fact out = is_min ? vyre__fact_min(fa, fb) : vyre__fact_max(fa, fb);
   bool a_plain = fa.nan == VYRE__NAN_NEVER && (fa.lo > 0 || fa.hi < 0);
   bool b_plain = fb.nan == VYRE__NAN_NEVER && (fb.lo > 0 || fb.hi < 0);
@@ -257,7 +250,7 @@ static vyre__val least_or_most(vyre__low *low, const vyre__low_inst *inst) {
     r = select(low, test(low, VYRE__LOW_FEQ, a, b), x, r);
     r = select(low, test(low, VYRE__LOW_FNE, b, b), a, r);
   }
-  set_fact(low, r, out);
+  vyre__low_set_fact(low, r, out);
   return r;
 }
 
@@ -270,8 +263,8 @@ static vyre__val round_away(vyre__low *low, const vyre__low_inst *inst) {
   part = vyre__low_do(low, VYRE__LOW_FABS, type, part, 0, 0);
   vyre__val up = test(low, VYRE__LOW_FLE, number(low, type, 0.5), part);
   vyre__val below = test(low, VYRE__LOW_FLT, x, number(low, type, 0));
-  vyre__val one =
-      select(low, below, number(low, type, -1), number(low, type, 1));
+  vyre__val down = number(low, type, -1), one = number(low, type, 1);
+  one = select(low, below, down, one);
   vyre__val next = vyre__low_do(low, VYRE__LOW_FADD, type, whole, one, 0);
   return select(low, up, next, whole);
 }
@@ -343,9 +336,9 @@ static vyre__val formed(vyre__low *low, const vyre__low_inst *inst,
     low->expanding[op]--;
     return out;
   }
-  vyre__val out =
-      vyre__soft_call(low, name, to_bits(low, inst->a), to_bits(low, inst->b),
-                      to_bits(low, inst->c), 0);
+  vyre__val a = to_bits(low, inst->a), b = to_bits(low, inst->b);
+  vyre__val c = to_bits(low, inst->c);
+  vyre__val out = vyre__soft_call(low, name, a, b, c, 0);
   return inst->type == VYRE_TYPE_BOOL ? out : from_bits(low, out);
 }
 
@@ -368,7 +361,7 @@ static vyre__val math(vyre__low *low, const vyre__low_inst *inst) {
   vyre__library_kind kind = low->target->math == VYRE__MATH_F64_MUL
                                 ? VYRE__LIBRARY_MATH_MUL
                                 : VYRE__LIBRARY_MATH;
-  return call(low, kind, name, (const vyre__val[]){inst->a, inst->b});
+  return call(low, kind, name, (const vyre__val[]){inst->a, inst->b}, 2);
 }
 
 static vyre__val half(vyre__low *low, const vyre__low_inst *inst) {
@@ -471,11 +464,8 @@ vyre__val vyre__numbers_emit(vyre__low *low, const vyre__low_inst *given) {
   return vyre__low_simplify(low, &inst);
 }
 
-void vyre__numbers_pass(vyre__low *low, const vyre__low *from,
-                        vyre_arena *scratch) {
+void vyre__numbers_begin(vyre__low *low) {
   low->emit = vyre__numbers_emit;
-  low->wants_facts = true;
-  low->count = 0; /* its first instruction came before facts were wanted */
-  (void)vyre__low_push(low, &(vyre__low_inst){.op = VYRE__LOW_NONE});
-  vyre__low_rewrite(low, from, scratch);
+  low->f32_is_bits = low->target->f32_as_bits;
+  vyre__low_want_facts(low);
 }

@@ -9,9 +9,8 @@
  * during this pass and the ones after it. Operands are values of @p low. */
 vyre__val vyre__numbers_emit(vyre__low *low, const vyre__low_inst *inst);
 
-/* The whole pass, from @p from into @p low, which has been begun. */
-void vyre__numbers_pass(vyre__low *low, const vyre__low *from,
-                        vyre_arena *scratch);
+/* What is built into @p low, which has been begun, is that from the start. */
+void vyre__numbers_begin(vyre__low *low);
 
 /* A function of softlib in place. */
 vyre__val vyre__soft_call(vyre__low *low, const char *name, vyre__val a,

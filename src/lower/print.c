@@ -350,7 +350,9 @@ static void print_header(printing *p) {
   if (k->hidden != VYRE_NO_INDEX && k->hidden < k->buffer_count) {
     vyre__print(&p->out, "kept across grid barriers: ");
     print_buffer(p, k->hidden);
-    vyre__print(&p->out, ", %u words an invocation\n", k->hidden_words);
+    vyre__print(&p->out, ", %u words an invocation, at most %llu of them\n",
+                k->hidden_words,
+                (unsigned long long)vyre__low_most_invocations(k));
   }
   for (uint32_t i = 0; i < k->var_count; i++) {
     vyre__print(&p->out, "var ");

@@ -190,7 +190,8 @@ static bool split_variables(rewriter *r, vyre_arena *scratch) {
         vyre__low_new_var(r->low, from->vars[i].name, VYRE_TYPE_U32);
   }
   for (size_t i = 0; i < r->low->loop_count; i++) {
-    if (r->high_var[r->low->loops[i].var]) r->low->loops[i].is_counted = false;
+    vyre__low_loop *loop = &r->low->loops[i]; /* others have no variable */
+    if (loop->is_counted) loop->is_counted = r->high_var[loop->var] == 0;
   }
   return !r->low->no_memory;
 }

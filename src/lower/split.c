@@ -4,8 +4,8 @@
  * A phase is what stands between two grid barriers, or between one and the end of
  * a loop around it; such loops are run by the host. What a phase needs of another
  * one is computed again if that is cheap and surely the same (ids, lengths,
- * uniforms, sums of them), else it is kept in a hidden buffer with room for every
- * invocation: slot * invocations + invocation. Variables that several phases
+ * uniforms, sums of a few of them), else it is kept in a hidden buffer with room
+ * for every invocation: slot * invocations + invocation. Variables that several phases
  * touch are loaded at the start of each and stored at its end.
  *
  * An invocation that leaves (EXIT), or that leaves a loop of the host (BREAK,
@@ -17,7 +17,11 @@
 #include "lower/control.h"
 
 enum { NO_PHASE = UINT32_MAX };
-enum { REMAT_UNKNOWN, REMAT_YES, REMAT_NO };
+
+/* Instructions that computing a value again takes; what they share counts more
+ * than once. CHEAP also bounds how deep copy_value goes. */
+enum { CHEAP = 64, COSTLY = 254, NEVER = 255 };
+
 enum { GOES_ON, TO_NEXT_ROUND, LEFT };
 
 /* A run of the source that becomes a phase. */
@@ -39,12 +43,16 @@ typedef struct splitter {
   const vyre__low *from;
   vyre_arena *scratch;
   vyre__split *out;
-  uint32_t *match; /* of IF, ELSE, LOOP; of END: its LOOP or IF */
-  uint32_t *home;  /* per instruction: its part, or NO_PHASE */
-  uint8_t *remat;
+  uint32_t *match;    /* of IF, ELSE, LOOP; of END: its LOOP or IF */
+  uint32_t *home;     /* per instruction: its part, or NO_PHASE */
+  uint8_t *cost;      /* per value: up to CHEAP; COSTLY: more; NEVER: it may
+                      not be the same again */
+  uint8_t *wanted;    /* per value: the host computes it */
   uint32_t *slot;     /* per value: where it is kept, or NO_PHASE */
   uint32_t *var_slot; /* per variable */
   uint32_t *var_part; /* per variable: the part that touches it */
+  uint32_t *var_set;  /* per variable: part + 1 that sets it */
+  uint32_t *var_loop; /* per variable: the host loop that it counts */
   uint8_t *has_grid;  /* per LOOP: a grid barrier is inside */
   vyre__val *map;
   uint32_t *map_stamp; /* per value: part + 1 in which `map` holds */
@@ -173,32 +181,36 @@ static uint32_t words_of(unsigned type) {
   return type == VYRE_TYPE_U64 || type == VYRE_TYPE_F64 ? 2 : 1;
 }
 
-/* The host loop whose variable a GET reads, or NO_PHASE. */
-static uint32_t loop_of_var(const splitter *s, uint32_t var) {
-  for (uint32_t k = 0; k < s->loop_count; k++) {
-    const vyre__low_inst *at = &s->from->code[s->loops[k].at];
-    if (s->from->loops[at->aux].var == var) return k;
+static uint8_t cost_of(const splitter *s, const vyre__low_inst *inst) {
+  const vyre__low_info *info = &vyre__low_ops[inst->op];
+  bool lasts = (info->flags & VYRE__LOWF_PURE) != 0;
+  unsigned cost = 1;
+  if (inst->op == VYRE__LOW_LOAD) {
+    lasts = s->from->buffers[inst->aux].kind == VYRE_MEMORY_UNIFORM;
   }
-  return NO_PHASE;
+  if (inst->op == VYRE__LOW_GET) lasts = s->var_loop[inst->aux] != NO_PHASE;
+  for (unsigned k = 0; lasts && k < info->operands; k++) {
+    lasts = s->cost[inst->v[k]] != NEVER;
+    cost += s->cost[inst->v[k]];
+  }
+  if (!lasts) return NEVER;
+  return (uint8_t)(cost <= CHEAP ? cost : COSTLY);
 }
 
-static bool can_remat(splitter *s, vyre__val v) {
-  const vyre__low_inst *inst = &s->from->code[v];
-  const vyre__low_info *info = &vyre__low_ops[inst->op];
-  if (v == 0 || s->remat[v] == REMAT_YES) return true;
-  if (s->remat[v] == REMAT_NO) return false;
-  bool good = (info->flags & VYRE__LOWF_PURE) != 0;
-  if (inst->op == VYRE__LOW_LOAD) {
-    good = s->from->buffers[inst->aux].kind == VYRE_MEMORY_UNIFORM;
+/* In one go, since operands stand before what uses them. */
+static void find_costs(splitter *s) {
+  for (uint32_t k = 0; k < s->loop_count; k++) {
+    const vyre__low_inst *at = &s->from->code[s->loops[k].at];
+    s->var_loop[s->from->loops[at->aux].var] = k;
   }
-  if (inst->op == VYRE__LOW_GET) {
-    good = loop_of_var(s, inst->aux) != NO_PHASE;
+  s->cost[0] = 0;
+  for (uint32_t i = 1; i < s->from->count; i++) {
+    s->cost[i] = cost_of(s, &s->from->code[i]);
   }
-  for (unsigned k = 0; good && k < info->operands; k++) {
-    good = can_remat(s, inst->v[k]);
-  }
-  s->remat[v] = good ? REMAT_YES : REMAT_NO;
-  return good;
+}
+
+static bool is_cheap(const splitter *s, vyre__val v) {
+  return s->cost[v] <= CHEAP;
 }
 
 /* Whether an invocation that leaves in that part would be run again: in a later
@@ -215,7 +227,7 @@ static void find_slots(splitter *s) {
     if (here == NO_PHASE) continue;
     for (unsigned k = 0; k < vyre__low_ops[inst->op].operands; k++) {
       vyre__val v = inst->v[k];
-      if (!v || s->home[v] == here || can_remat(s, v)) continue;
+      if (!v || s->home[v] == here || is_cheap(s, v)) continue;
       if (s->slot[v] == NO_PHASE) {
         s->slot[v] = s->words;
         s->words += words_of(from->code[v].type);
@@ -227,7 +239,7 @@ static void find_slots(splitter *s) {
     }
     if (inst->op != VYRE__LOW_GET && inst->op != VYRE__LOW_SET) continue;
     uint32_t var = inst->aux;
-    if (loop_of_var(s, var) != NO_PHASE) continue;
+    if (s->var_loop[var] != NO_PHASE) continue;
     if (s->var_part[var] == NO_PHASE) s->var_part[var] = here;
     if (s->var_part[var] != here && s->var_slot[var] == NO_PHASE) {
       s->var_slot[var] = s->words;
@@ -350,7 +362,7 @@ static vyre__val make_again(splitter *s, vyre__val v) {
     return vyre__low_push(s->low,
                           &(vyre__low_inst){.op = VYRE__LOW_LOOP_VALUE,
                                             .type = inst.type,
-                                            .aux = loop_of_var(s, inst.aux)});
+                                            .aux = s->var_loop[inst.aux]});
   }
   for (unsigned k = 0; k < vyre__low_ops[inst.op].operands; k++) {
     inst.v[k] = copy_value(s, inst.v[k]);
@@ -358,15 +370,17 @@ static vyre__val make_again(splitter *s, vyre__val v) {
   return vyre__low_simplify(s->low, &inst);
 }
 
-/* The value in this part: where it was made, again, or out of its slot. Values
- * of other parts are asked for at the start, so that all of this one see them. */
+/* The value in this part: where it was made, again, or out of its slot, which the
+ * host does not see. Values of other parts are asked for at the start, so that
+ * all of this one see them. */
 static vyre__val copy_value(splitter *s, vyre__val v) {
   if (v == 0 || s->low->no_memory) return 0;
   if (s->map_stamp[v] == s->now + 1) return s->map[v];
+  bool is_kept =
+      s->slot[v] != NO_PHASE && s->home[v] != s->now && s->now < s->part_count;
   vyre__val made =
-      s->slot[v] != NO_PHASE && s->home[v] != s->now
-          ? load_value(s, s->slot[v], (vyre_type)s->from->code[v].type)
-          : make_again(s, v);
+      is_kept ? load_value(s, s->slot[v], (vyre_type)s->from->code[v].type)
+              : make_again(s, v);
   s->map[v] = made;
   s->map_stamp[v] = s->now + 1;
   return made;
@@ -407,6 +421,7 @@ static void load_variables(splitter *s, const part *p) {
     const vyre__low_inst *inst = &s->from->code[i];
     if (inst->op != VYRE__LOW_GET && inst->op != VYRE__LOW_SET) continue;
     uint32_t var = inst->aux, slot = s->var_slot[var];
+    if (inst->op == VYRE__LOW_SET) s->var_set[var] = s->now + 1;
     if (slot == NO_PHASE || s->var_part[var] == s->now + 1) continue;
     s->var_part[var] = s->now + 1; /* from here on: who has loaded it */
     vyre__low_push(
@@ -418,22 +433,21 @@ static void load_variables(splitter *s, const part *p) {
   }
 }
 
-static void store_variables(splitter *s, const part *p) {
+static void store_variables(splitter *s) {
   for (uint32_t var = 0; var < s->from->var_count; var++) {
-    if (s->var_slot[var] == NO_PHASE || s->var_part[var] != s->now + 1)
-      continue;
-    bool written = false;
-    for (uint32_t i = p->begin; i < p->end && !written; i++) {
-      written =
-          s->from->code[i].op == VYRE__LOW_SET && s->from->code[i].aux == var;
-    }
-    if (!written) continue;
+    if (s->var_slot[var] == NO_PHASE || s->var_set[var] != s->now + 1) continue;
     vyre__val v = vyre__low_push(
         s->low,
         &(vyre__low_inst){
             .op = VYRE__LOW_GET, .type = s->from->vars[var].type, .aux = var});
     store_value(s, s->var_slot[var], v);
   }
+}
+
+/* Only told to whom it helps: not worth a slot of its own. */
+static void fetch_bound(splitter *s, vyre__val v) {
+  if (s->home[v] == s->now) return;
+  if (is_cheap(s, v) || s->slot[v] != NO_PHASE) (void)copy_value(s, v);
 }
 
 /* Values of other parts that this one uses. */
@@ -446,12 +460,8 @@ static void fetch_values(splitter *s, const part *p) {
     }
     if (inst->op == VYRE__LOW_LOOP) {
       const vyre__low_loop *loop = &s->from->loops[inst->aux];
-      if (s->home[loop->first] != s->now && can_remat(s, loop->first)) {
-        (void)copy_value(s, loop->first);
-      }
-      if (s->home[loop->bound] != s->now && can_remat(s, loop->bound)) {
-        (void)copy_value(s, loop->bound);
-      }
+      fetch_bound(s, loop->first);
+      fetch_bound(s, loop->bound);
     }
   }
 }
@@ -462,7 +472,7 @@ static void leave(splitter *s, const part *p, const vyre__low_inst *inst) {
       store_word(s, s->alive_slot, u32(s, 0));
     }
   } else {
-    store_variables(s, p);
+    store_variables(s);
     store_word(s, s->loops[p->loop].skip_slot,
                u32(s, inst->op == VYRE__LOW_BREAK ? LEFT : TO_NEXT_ROUND));
   }
@@ -508,7 +518,7 @@ static void copy_part(splitter *s, const part *p) {
       leave(s, p, &inst);
       continue;
     }
-    if (inst.op == VYRE__LOW_GET && loop_of_var(s, inst.aux) != NO_PHASE) {
+    if (inst.op == VYRE__LOW_GET && s->var_loop[inst.aux] != NO_PHASE) {
       (void)copy_value(s, i);
       continue;
     }
@@ -537,7 +547,7 @@ static void write_part(splitter *s, uint32_t number) {
     fetch_values(s, p);
     load_variables(s, p);
     copy_part(s, p);
-    store_variables(s, p);
+    store_variables(s);
     if (number == 0 && s->alive_slot != NO_PHASE) {
       store_word(s, s->alive_slot, u32(s, 1));
     }
@@ -549,34 +559,62 @@ static void write_part(splitter *s, uint32_t number) {
   o->phases[o->phase_count++] = (vyre__low_phase){begin, (uint32_t)low->count};
 }
 
-/* Bounds of host loops, as values that the host computes. */
+/* What the host can compute; else a failure is set. */
+static bool check_bounds(splitter *s, const vyre__low_loop *loop) {
+  if (!loop->is_counted) { /* its variable became two */
+    s->low->code_failed = VYRE_FAIL(
+        s->low->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+        "count that loop in 32 bits",
+        "line %u: a loop around grid_barrier() counts in 64 bits, which the "
+        "target does not have",
+        s->low->here.line);
+    return false;
+  }
+  if (s->cost[loop->first] == NEVER || s->cost[loop->bound] == NEVER) {
+    s->low->code_failed = VYRE_FAIL(
+        s->low->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+        "write the bounds of that loop with constants, uniforms and len()",
+        "line %u: the bounds of a loop around grid_barrier() change while "
+        "the kernel runs",
+        s->low->here.line);
+    return false;
+  }
+  s->wanted[loop->first] = s->wanted[loop->bound] = 1;
+  return true;
+}
+
+static const vyre__low_loop *loop_of_step(splitter *s,
+                                          const vyre__low_step *step) {
+  uint32_t at = s->loops[step->loop].at;
+  s->low->here = s->from->places[at];
+  return &s->from->loops[s->from->code[at].aux];
+}
+
+/* Bounds of host loops, as values that the host computes. They may be the end of
+ * a long chain: what is wanted is made in the order in which it stands. */
 static void write_host(splitter *s) {
+  const vyre__low *from = s->from;
   uint32_t begin = (uint32_t)s->low->count;
   s->now = (uint32_t)s->part_count; /* a part of its own */
   for (size_t i = 0; i < s->out->step_count; i++) {
+    const vyre__low_step *step = &s->out->steps[i];
+    if (step->kind != VYRE__STEP_FOR) continue;
+    if (!check_bounds(s, loop_of_step(s, step))) return;
+  }
+  for (uint32_t i = (uint32_t)from->count; i-- > 1;) {
+    if (!s->wanted[i]) continue;
+    unsigned operands = vyre__low_ops[from->code[i].op].operands;
+    for (unsigned k = 0; k < operands; k++) s->wanted[from->code[i].v[k]] = 1;
+  }
+  for (uint32_t i = 1; i < from->count && !s->low->no_memory; i++) {
+    if (!s->wanted[i]) continue;
+    s->low->here = from->places[i];
+    (void)copy_value(s, i);
+  }
+  for (size_t i = 0; i < s->out->step_count; i++) {
     vyre__low_step *step = &s->out->steps[i];
     if (step->kind != VYRE__STEP_FOR) continue;
-    const vyre__low_inst *at = &s->from->code[s->loops[step->loop].at];
-    const vyre__low_loop *loop = &s->from->loops[at->aux];
-    s->low->here = s->from->places[s->loops[step->loop].at];
-    if (!loop->is_counted) { /* its variable became two */
-      s->low->code_failed = VYRE_FAIL(
-          s->low->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-          "count that loop in 32 bits",
-          "line %u: a loop around grid_barrier() counts in 64 bits, which the "
-          "target does not have",
-          s->low->here.line);
-      return;
-    }
-    if (!can_remat(s, loop->first) || !can_remat(s, loop->bound)) {
-      s->low->code_failed = VYRE_FAIL(
-          s->low->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-          "write the bounds of that loop with constants, uniforms and len()",
-          "line %u: the bounds of a loop around grid_barrier() change while "
-          "the kernel runs",
-          s->low->here.line);
-      return;
-    }
+    const vyre__low_loop *loop = loop_of_step(s, step);
     step->first = copy_value(s, loop->first);
     step->bound = copy_value(s, loop->bound);
   }
@@ -612,25 +650,31 @@ static bool prepare(splitter *s) {
   uint32_t *stack = vyre__arena_array(s->scratch, n, sizeof *stack);
   s->match = vyre__arena_array(s->scratch, n, sizeof *s->match);
   s->home = vyre__arena_array(s->scratch, n, sizeof *s->home);
-  s->remat = vyre__arena_array(s->scratch, n, 1);
+  s->cost = vyre__arena_array(s->scratch, n, 1);
+  s->wanted = vyre__arena_array(s->scratch, n, 1);
   s->has_grid = vyre__arena_array(s->scratch, n, 1);
   s->slot = vyre__arena_array(s->scratch, n, sizeof *s->slot);
   s->map = vyre__arena_array(s->scratch, n, sizeof *s->map);
   s->map_stamp = vyre__arena_array(s->scratch, n, sizeof *s->map_stamp);
   s->var_slot = vyre__arena_array(s->scratch, vars, sizeof *s->var_slot);
   s->var_part = vyre__arena_array(s->scratch, vars, sizeof *s->var_part);
-  if (!stack || !s->match || !s->home || !s->remat || !s->has_grid ||
-      !s->slot || !s->map || !s->map_stamp || !s->var_slot || !s->var_part) {
+  s->var_set = vyre__arena_array(s->scratch, vars, sizeof *s->var_set);
+  s->var_loop = vyre__arena_array(s->scratch, vars, sizeof *s->var_loop);
+  if (!stack || !s->match || !s->home || !s->cost || !s->wanted ||
+      !s->has_grid || !s->slot || !s->map || !s->map_stamp || !s->var_slot ||
+      !s->var_part || !s->var_set || !s->var_loop) {
     return false;
   }
   memset(s->match, 0, n * sizeof *s->match);
-  memset(s->remat, 0, n);
+  memset(s->wanted, 0, n);
   memset(s->has_grid, 0, n);
   memset(s->home, 0xFF, n * sizeof *s->home);
   memset(s->slot, 0xFF, n * sizeof *s->slot);
   memset(s->map_stamp, 0, n * sizeof *s->map_stamp);
   memset(s->var_slot, 0xFF, vars * sizeof *s->var_slot);
   memset(s->var_part, 0xFF, vars * sizeof *s->var_part);
+  memset(s->var_set, 0, vars * sizeof *s->var_set);
+  memset(s->var_loop, 0xFF, vars * sizeof *s->var_loop);
   match_blocks(s, stack);
   return true;
 }
@@ -654,6 +698,7 @@ bool vyre__split_phases(vyre__low *low, const vyre__low *from,
     return true;
   }
   find_parts(&s, 1, (uint32_t)from->count, NO_PHASE);
+  if (!low->no_memory) find_costs(&s);
   if (!low->no_memory) find_slots(&s);
   memset(s.var_part, 0, from->var_count * sizeof *s.var_part);
   if (s.words > 0) {

@@ -1,31 +1,38 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The pass `tidy`: what is computed twice is computed once, what nobody needs is
- * gone. Works on a whole array, then writes it anew. */
+ * gone. Three times over the array: forwards to find what is the same, backwards
+ * to find what is needed, forwards to move that together. */
 #include "lower/tidy.h"
 
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/memory.h"
+
+typedef struct tidying {
+  vyre__low *low;
+  bool drops_ticks; /* of loops that end by themselves */
+  uint32_t *slots;  /* hash table of values; 0: free */
+  uint32_t mask;
+  uint32_t *same;  /* per value: the one that stands for it, then its new
+                      number; of a SET: the one before of its variable */
+  uint32_t *stack; /* slots that were filled, to be emptied at block ends; then
+                      what was found to be needed behind where we look */
+  size_t stacked;
+  uint32_t *blocks; /* those that are open */
+  uint8_t *needed;
+  uint32_t *last_set; /* per variable; 0: none */
+  uint8_t *is_read;   /* per variable */
+} tidying;
 
 /* --- what is computed twice --------------------------------------------------- */
 
-typedef struct shared_values {
-  vyre__low_inst *code;
-  uint32_t *slots; /* hash table of values; 0: free */
-  uint32_t mask;
-  uint32_t *same;  /* per value: the one that stands for it */
-  uint32_t *added; /* slots filled, in order, to be emptied at block ends */
-  size_t added_count;
-} shared_values;
-
 static uint32_t hash_of(const vyre__low_inst *inst) {
-  uint64_t h = (uint64_t)inst->op << 8 | inst->type;
-  for (unsigned k = 0; k < 4; k++) {
-    h = (h ^ inst->v[k]) * UINT64_C(0x9E3779B97F4A7C15);
-    h ^= h >> 29;
-  }
-  h = (h ^ inst->aux) * UINT64_C(0x9E3779B97F4A7C15);
+  uint64_t head = (uint64_t)inst->aux << 16 | (uint32_t)inst->type << 8;
+  uint64_t first = (uint64_t)inst->b << 32 | inst->a;
+  uint64_t second = (uint64_t)inst->d << 32 | inst->c;
+  uint64_t h = (head | inst->op) * UINT64_C(0x9E3779B97F4A7C15);
+  h = (h ^ h >> 32 ^ first) * UINT64_C(0xBF58476D1CE4E5B9);
+  h = (h ^ h >> 32 ^ second) * UINT64_C(0x94D049BB133111EB);
   return (uint32_t)(h >> 32);
 }
 
@@ -34,119 +41,129 @@ static bool is_same(const vyre__low_inst *a, const vyre__low_inst *b) {
          memcmp(a->v, b->v, sizeof a->v) == 0;
 }
 
-static void share(shared_values *s, uint32_t i) {
-  uint32_t slot = hash_of(&s->code[i]) & s->mask;
-  while (s->slots[slot]) {
-    if (is_same(&s->code[s->slots[slot]], &s->code[i])) {
-      s->same[i] = s->slots[slot];
+static void share(tidying *t, uint32_t i) {
+  const vyre__low_inst *code = t->low->code;
+  uint32_t slot = hash_of(&code[i]) & t->mask;
+  while (t->slots[slot]) {
+    if (is_same(&code[t->slots[slot]], &code[i])) {
+      t->same[i] = t->slots[slot];
       return;
     }
-    slot = (slot + 1) & s->mask;
+    slot = (slot + 1) & t->mask;
   }
-  s->slots[slot] = i;
-  s->added[s->added_count++] = slot;
+  t->slots[slot] = i;
+  t->stack[t->stacked++] = slot;
 }
 
 /* A value is known in its block and the blocks inside. Taking the newest entries
- * out of an open-addressed table leaves no holes in the chains of older ones. */
-static void share_values(shared_values *s, uint32_t count, size_t *marks) {
+ * out of an open-addressed table leaves no holes in the chains of older ones.
+ * Gives how deep we are then. */
+static size_t share_control(tidying *t, const vyre__low_inst *inst,
+                            size_t depth) {
+  if (inst->op == VYRE__LOW_IF || inst->op == VYRE__LOW_LOOP) {
+    t->blocks[depth] = (uint32_t)t->stacked;
+    if (inst->op == VYRE__LOW_IF) return depth + 1;
+    /* Values of loops that are said to be counted live as long as the loop. */
+    vyre__low_loop *loop = &t->low->loops[inst->aux];
+    loop->first = t->same[loop->first];
+    loop->bound = t->same[loop->bound];
+    return depth + 1;
+  }
+  /* ELSE and END; and CONTINUE comes to STEP past some of the body's values. */
+  while (t->stacked > t->blocks[depth - 1]) {
+    t->slots[t->stack[--t->stacked]] = 0;
+  }
+  return inst->op == VYRE__LOW_END ? depth - 1 : depth;
+}
+
+static void share_values(tidying *t) {
   size_t depth = 0;
+  uint32_t count = (uint32_t)t->low->count;
+  t->same[0] = 0;
   for (uint32_t i = 1; i < count; i++) {
-    vyre__low_inst *inst = &s->code[i];
+    vyre__low_inst *inst = &t->low->code[i];
     const vyre__low_info *info = &vyre__low_ops[inst->op];
-    s->same[i] = i;
+    t->same[i] = i;
     for (unsigned k = 0; k < info->operands; k++) {
-      inst->v[k] = s->same[inst->v[k]];
+      inst->v[k] = t->same[inst->v[k]];
     }
-    bool opens = inst->op == VYRE__LOW_IF || inst->op == VYRE__LOW_LOOP;
-    /* CONTINUE comes to STEP past some of the body's values. */
-    bool closes = inst->op == VYRE__LOW_ELSE || inst->op == VYRE__LOW_STEP ||
-                  inst->op == VYRE__LOW_END;
-    if (closes) {
-      while (s->added_count > marks[depth - 1]) {
-        s->slots[s->added[--s->added_count]] = 0;
-      }
-      if (inst->op == VYRE__LOW_END) depth--;
+    if (info->flags & VYRE__LOWF_PURE) {
+      share(t, i);
+    } else if (info->flags & VYRE__LOWF_CONTROL) {
+      depth = share_control(t, inst, depth);
+    } else if (inst->op == VYRE__LOW_SET) {
+      t->same[i] = t->last_set[inst->aux];
+      t->last_set[inst->aux] = i;
     }
-    if (opens) marks[depth++] = s->added_count;
-    if (info->flags & VYRE__LOWF_PURE) share(s, i);
   }
 }
 
 /* --- what nobody needs --------------------------------------------------------- */
 
-static bool has_effect(const vyre__low_inst *inst) {
+static bool has_effect(const tidying *t, const vyre__low_inst *inst) {
   uint16_t flags = vyre__low_ops[inst->op].flags;
+  if (inst->op == VYRE__LOW_TICK && t->drops_ticks) {
+    return t->low->loops[inst->aux].most_trips == UINT64_MAX;
+  }
   return flags & (uint16_t)~(VYRE__LOWF_PURE_HIGH | VYRE__LOWF_READS |
                              VYRE__LOWF_WRITES_VAR);
 }
 
-/* Marks backwards what is needed. A SET is needed if a needed GET reads its
- * variable somewhere: that may take another round. */
-static void mark_needed(const vyre__low *low, uint8_t *needed,
-                        uint8_t *is_read) {
-  bool again = true;
-  for (unsigned round = 0; again; round++) {
-    again = false;
-    /* Long chains of variables are rare: what is left then is kept. */
-    if (round == 8) memset(is_read, 1, low->var_count);
-    for (uint32_t i = (uint32_t)low->count - 1; i > 0; i--) {
-      const vyre__low_inst *inst = &low->code[i];
-      bool keep = needed[i] || has_effect(inst) ||
-                  (inst->op == VYRE__LOW_SET && is_read[inst->aux]);
-      if (!keep) continue;
-      needed[i] = 1;
-      for (unsigned k = 0; k < vyre__low_ops[inst->op].operands; k++) {
-        needed[inst->v[k]] = 1;
-      }
-      if (inst->op == VYRE__LOW_GET && !is_read[inst->aux] && round < 8) {
-        is_read[inst->aux] = 1;
-        again = true;
-      }
-    }
+/* We are at @p here on the way back: what is before it will be come by. */
+static void need(tidying *t, uint32_t i, uint32_t here) {
+  if (t->needed[i]) return;
+  t->needed[i] = 1;
+  if (i > here) t->stack[t->stacked++] = i;
+}
+
+/* A SET is needed if a needed GET reads its variable, wherever they stand. */
+static void need_parts(tidying *t, uint32_t i, uint32_t here) {
+  const vyre__low_inst *inst = &t->low->code[i];
+  unsigned operands = vyre__low_ops[inst->op].operands;
+  for (unsigned k = 0; k < operands; k++) need(t, inst->v[k], here);
+  if (inst->op != VYRE__LOW_GET || t->is_read[inst->aux]) return;
+  t->is_read[inst->aux] = 1;
+  uint32_t set = t->last_set[inst->aux];
+  for (; set; set = t->same[set]) need(t, set, here);
+}
+
+static void mark_needed(tidying *t) {
+  t->stacked = 0;
+  for (uint32_t i = (uint32_t)t->low->count - 1; i > 0; i--) {
+    if (!t->needed[i] && !has_effect(t, &t->low->code[i])) continue;
+    t->needed[i] = 1;
+    need_parts(t, i, i);
+    while (t->stacked > 0) need_parts(t, t->stack[--t->stacked], i);
   }
 }
 
-/* An IF in which nothing is left. */
-static void drop_empty_ifs(const vyre__low *low, uint8_t *needed,
-                           uint32_t *stack) {
-  /* stack: of each open IF its number, and whether something was in it */
+/* --- moving it together -------------------------------------------------------- */
+
+/* Whether the IF that ends here is empty: then it and its ELSE are gone. */
+static bool drop_if(vyre__low *low, uint32_t begin, uint32_t *count) {
+  uint32_t inside = begin + 1;
+  if (low->code[begin].op != VYRE__LOW_IF) return false;
+  if (inside < *count && low->code[inside].op == VYRE__LOW_ELSE) inside++;
+  if (inside < *count) return false;
+  *count = begin;
+  return true;
+}
+
+static void compact(tidying *t) {
+  vyre__low *low = t->low;
+  uint32_t *map = t->same, count = 1;
   size_t depth = 0;
-  for (uint32_t i = 1; i < low->count; i++) {
-    const vyre__low_inst *inst = &low->code[i];
-    if (!needed[i]) continue;
-    if (inst->op == VYRE__LOW_IF || inst->op == VYRE__LOW_LOOP) {
-      stack[3 * depth] = i;
-      stack[3 * depth + 1] = inst->op == VYRE__LOW_LOOP;
-      stack[3 * depth + 2] = 0;
-      depth++;
-    } else if (inst->op == VYRE__LOW_ELSE) {
-      stack[3 * depth - 1] = i;
-    } else if (inst->op == VYRE__LOW_END) {
-      depth--;
-      bool used = stack[3 * depth + 1];
-      if (!used) {
-        needed[stack[3 * depth]] = needed[i] = 0;
-        if (stack[3 * depth + 2]) needed[stack[3 * depth + 2]] = 0;
-      }
-      if (depth > 0 && used) stack[3 * depth - 2] = 1;
-    } else if (depth > 0) {
-      stack[3 * depth - 2] = 1;
-    }
-  }
-}
-
-/* --- the pass ------------------------------------------------------------------ */
-
-static void compact(vyre__low *low, const uint8_t *needed, uint32_t *map) {
-  uint32_t count = 1;
   map[0] = 0;
   for (uint32_t i = 1; i < low->count; i++) {
     map[i] = 0;
-    if (!needed[i]) continue;
+    if (!t->needed[i]) continue;
     vyre__low_inst inst = low->code[i];
-    for (unsigned k = 0; k < vyre__low_ops[inst.op].operands; k++) {
-      inst.v[k] = map[inst.v[k]];
+    const vyre__low_info *info = &vyre__low_ops[inst.op];
+    for (unsigned k = 0; k < info->operands; k++) inst.v[k] = map[inst.v[k]];
+    if (inst.op == VYRE__LOW_IF || inst.op == VYRE__LOW_LOOP) {
+      t->blocks[depth++] = count;
+    } else if (inst.op == VYRE__LOW_END) {
+      if (drop_if(low, t->blocks[--depth], &count)) continue;
     }
     if (inst.op == VYRE__LOW_LOOP) {
       vyre__low_loop *loop = &low->loops[inst.aux];
@@ -161,40 +178,28 @@ static void compact(vyre__low *low, const uint8_t *needed, uint32_t *map) {
   low->count = count;
 }
 
-/* Values of loops that are said to be counted live as long as the loop. */
-static void keep_loop_values(const vyre__low *low, const uint32_t *same) {
-  for (uint32_t i = 1; i < low->count; i++) {
-    if (low->code[i].op != VYRE__LOW_LOOP) continue;
-    vyre__low_loop *loop = &low->loops[low->code[i].aux];
-    loop->first = same[loop->first];
-    loop->bound = same[loop->bound];
-  }
-}
-
-void vyre__low_tidy(vyre__low *low, vyre_arena *scratch) {
-  size_t count = low->count;
+void vyre__low_tidy(vyre__low *low, bool drops_ticks, vyre_arena *scratch) {
+  size_t count = low->count, vars = low->var_count;
   uint32_t slots = 16;
   while (slots < count * 2) slots *= 2;
-  shared_values s = {.code = low->code, .mask = slots - 1};
-  s.slots = vyre__arena_array(scratch, slots, sizeof *s.slots);
-  s.same = vyre__arena_array(scratch, count, sizeof *s.same);
-  s.added = vyre__arena_array(scratch, count, sizeof *s.added);
-  size_t *marks = vyre__arena_array(scratch, count, sizeof *marks);
-  uint8_t *needed = vyre__arena_array(scratch, count, 1);
-  uint8_t *is_read = vyre__arena_array(scratch, low->var_count, 1);
-  uint32_t *stack = vyre__arena_array(scratch, 3 * count, sizeof *stack);
-  if (low->no_memory || !s.slots || !s.same || !s.added || !marks || !needed ||
-      !is_read || !stack) {
+  tidying t = {.low = low, .drops_ticks = drops_ticks, .mask = slots - 1};
+  t.slots = vyre__arena_array(scratch, slots, sizeof *t.slots);
+  t.same = vyre__arena_array(scratch, count, sizeof *t.same);
+  t.needed = vyre__arena_array(scratch, count, 1);
+  t.last_set = vyre__arena_array(scratch, vars, sizeof *t.last_set);
+  t.is_read = vyre__arena_array(scratch, vars, 1);
+  t.stack = vyre__arena_array(scratch, count, sizeof *t.stack);
+  t.blocks = vyre__arena_array(scratch, count, sizeof *t.blocks);
+  if (low->no_memory || !t.slots || !t.same || !t.needed || !t.last_set ||
+      !t.is_read || !t.stack || !t.blocks) {
     low->no_memory = true;
     return;
   }
-  memset(s.slots, 0, sizeof *s.slots * slots);
-  memset(needed, 0, count);
-  memset(is_read, 0, low->var_count);
-  s.same[0] = 0;
-  share_values(&s, (uint32_t)count, marks);
-  keep_loop_values(low, s.same);
-  mark_needed(low, needed, is_read);
-  drop_empty_ifs(low, needed, stack);
-  compact(low, needed, s.same);
+  memset(t.slots, 0, sizeof *t.slots * slots);
+  memset(t.needed, 0, count);
+  memset(t.last_set, 0, sizeof *t.last_set * vars);
+  memset(t.is_read, 0, vars);
+  share_values(&t);
+  mark_needed(&t);
+  compact(&t);
 }

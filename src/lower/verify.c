@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Whether a lowered kernel is what low.h promises.
  *
- * One pass over the instructions. A block has the number of the instruction that
- * opens it (IF, ELSE, LOOP, STEP; 0 for what is outside of all); the block that
- * an opener stands in is the one around. So there is no stack, and whether a
- * value is in sight is whether its block is still open. */
+ * One pass over the instructions. Blocks are numbered in the order in which they
+ * are opened (by IF, ELSE, LOOP, STEP; block 0 is what is outside of all), and
+ * each knows the one around it. So there is no stack, and whether a value is in
+ * sight is whether its block is still open. */
 #include <string.h>
 
 #include "vyre/binding.h"
@@ -14,16 +14,18 @@
 #include "lower/print.h"
 #include "lower/verify_internal.h"
 
-typedef struct note {
-  uint32_t block;  /* the one that it stands in */
-  uint32_t loop;   /* openers: innermost LOOP inside of which the block is */
+typedef struct block {
+  uint32_t opener; /* IF, ELSE, LOOP or STEP; 0: block 0 */
+  uint32_t around; /* block that the opener stands in */
+  uint32_t loop;   /* innermost block of a LOOP that it is (in); 0: none */
   uint32_t leaves; /* LOOP: its first CONTINUE; values made after that may not
                       exist in STEP. 0: there is none */
-  bool is_open;    /* openers: the block has not ended */
-  bool in_step;    /* openers: the block is (in) the STEP of a loop */
+  bool is_open;    /* it has not ended */
+  bool in_step;    /* it is (in) the STEP of a loop */
   bool has_step;   /* LOOP: we are in its STEP */
-  bool is_taken;   /* in a phase or the host range */
-} note;
+} block;
+
+enum { NOT_TAKEN = UINT32_MAX };
 
 typedef struct grid_loop {
   uint32_t begin, end; /* steps: FOR, END_FOR; begin counts from 1 */
@@ -40,8 +42,10 @@ typedef struct verifier {
   vyre__low_stage stage;
   vyre_allocator allocator;
   vyre_status *st;
-  note *notes;
-  size_t note_capacity;
+  uint32_t *homes; /* per instruction: its block; NOT_TAKEN: in no phase yet */
+  size_t home_capacity;
+  block *blocks;
+  size_t block_count, block_capacity;
   grid_loop *loops;
   size_t loop_capacity;
   phase_note *phases;
@@ -50,6 +54,7 @@ typedef struct verifier {
   uint32_t phase; /* its number; VYRE_NO_INDEX: the host's, or none yet */
   bool is_host;
   uint32_t block; /* that is open, innermost */
+  bool no_memory;
 } verifier;
 
 static const char *stage_name(vyre__low_stage stage) {
@@ -87,9 +92,9 @@ static const char *check_use(const verifier *v, uint32_t at, vyre__val value) {
   if (v->k->code[value].type == VYRE_TYPE_VOID) {
     return "it uses an instruction that gives no value";
   }
-  const note *block = &v->notes[v->notes[value].block];
-  if (!block->is_open) return "it uses a value whose block has ended";
-  if (block->has_step && block->leaves && value > block->leaves) {
+  const block *home = &v->blocks[v->homes[value]];
+  if (!home->is_open) return "it uses a value whose block has ended";
+  if (home->has_step && home->leaves && value > home->leaves) {
     return "a STEP uses a value that CONTINUE passes by";
   }
   return NULL;
@@ -114,71 +119,75 @@ static const char *check_operands(const verifier *v, uint32_t at) {
 
 /* --- structure ---------------------------------------------------------------- */
 
-static void open_block(verifier *v, uint32_t at, uint32_t around) {
-  const note *outside = &v->notes[around];
-  note *n = &v->notes[at];
-  n->block = around;
-  n->loop = outside->loop;
-  n->in_step = outside->in_step;
-  n->is_open = true;
-  v->block = at;
+static block *open_block(verifier *v, uint32_t at, uint32_t around) {
+  if (!vyre__reserve(v->allocator, &v->blocks, &v->block_capacity,
+                     v->block_count + 1, sizeof *v->blocks, false)) {
+    v->no_memory = true;
+    return NULL;
+  }
+  const block *outside = &v->blocks[around];
+  v->block = (uint32_t)v->block_count++;
+  block *b = &v->blocks[v->block];
+  *b = (block){.opener = at,
+               .around = around,
+               .loop = outside->loop,
+               .in_step = outside->in_step,
+               .is_open = true};
+  return b;
 }
 
 static const char *close_block(verifier *v) {
-  unsigned op = v->block ? v->k->code[v->block].op : VYRE__LOW_NONE;
+  block *b = &v->blocks[v->block];
+  unsigned op = v->k->code[b->opener].op;
   if (op == VYRE__LOW_LOOP) return "the LOOP has no STEP";
   if (op == VYRE__LOW_NONE) return "there is nothing that it could end";
-  note *n = &v->notes[v->block];
-  n->is_open = false;
-  v->block = n->block;
+  b->is_open = false;
+  v->block = b->around;
   if (op == VYRE__LOW_STEP) { /* and the body, which is around the step */
-    v->notes[v->block].is_open = false;
-    v->block = v->notes[v->block].block;
+    v->blocks[v->block].is_open = false;
+    v->block = v->blocks[v->block].around;
   }
   return NULL;
 }
 
 static const char *check_jump(verifier *v, uint32_t at, unsigned op) {
-  const note *n = &v->notes[v->block];
-  if (n->in_step) return "a jump out of a STEP";
+  const block *b = &v->blocks[v->block];
+  if (b->in_step) return "a jump out of a STEP";
   if (op == VYRE__LOW_EXIT) return NULL;
-  if (n->loop == 0) return "there is no loop around it";
-  note *loop = &v->notes[n->loop];
+  if (b->loop == 0) return "there is no loop around it";
+  block *loop = &v->blocks[b->loop];
   if (op == VYRE__LOW_CONTINUE && loop->leaves == 0) loop->leaves = at;
   return NULL;
 }
 
+/* Of control flow and jumps. */
 static const char *check_structure(verifier *v, uint32_t at) {
-  unsigned op = v->k->code[at].op, around = v->k->code[v->block].op;
-  note *block = &v->notes[v->block];
-  v->notes[at].block = v->block;
+  unsigned op = v->k->code[at].op;
+  block *inside = &v->blocks[v->block];
+  unsigned around = v->k->code[inside->opener].op;
   switch (op) {
     case VYRE__LOW_IF:
     case VYRE__LOW_LOOP:
-      open_block(v, at, v->block);
-      if (op == VYRE__LOW_LOOP) v->notes[at].loop = at;
+      inside = open_block(v, at, v->block);
+      if (inside && op == VYRE__LOW_LOOP) inside->loop = v->block;
       return NULL;
     case VYRE__LOW_ELSE:
-      if (v->block == 0 || around != VYRE__LOW_IF) return "an ELSE without IF";
-      block->is_open = false;
-      open_block(v, at, block->block);
+      if (around != VYRE__LOW_IF) return "an ELSE without IF";
+      inside->is_open = false;
+      (void)open_block(v, at, inside->around);
       return NULL;
     case VYRE__LOW_STEP:
-      if (v->block == 0 || around != VYRE__LOW_LOOP) {
+      if (around != VYRE__LOW_LOOP) {
         return "a STEP that does not stand in the body of a LOOP";
       }
-      block->has_step = true;
-      open_block(v, at, v->block);
-      v->notes[at].in_step = true;
+      inside->has_step = true;
+      inside = open_block(v, at, v->block);
+      if (inside) inside->in_step = true;
       return NULL;
     case VYRE__LOW_END:
       return close_block(v);
-    case VYRE__LOW_BREAK:
-    case VYRE__LOW_CONTINUE:
-    case VYRE__LOW_EXIT:
+    default: /* BREAK, CONTINUE, EXIT */
       return check_jump(v, at, op);
-    default:
-      return NULL;
   }
 }
 
@@ -218,6 +227,10 @@ static const char *check_host(const verifier *v, const vyre__low_inst *inst) {
 
 static const char *check_stage(const verifier *v, const vyre__low_inst *inst) {
   unsigned flags = vyre__low_ops[inst->op].flags;
+  /* Most are of all stages: variables, values, memory, control flow. */
+  if (inst->op >= VYRE__LOW_GET && inst->op <= VYRE__LOW_EXIT && !v->is_host) {
+    return NULL;
+  }
   if (v->stage >= VYRE__STAGE_NUMBERS && (flags & VYRE__LOWF_HIGH)) {
     return "such operations are gone after the pass numbers";
   }
@@ -249,24 +262,33 @@ static const char *check_inst(verifier *v, uint32_t at) {
   if (inst->type != VYRE_TYPE_VOID && !vyre__verify_type(inst->type)) {
     return "a type that values do not have";
   }
-  if (v->notes[at].is_taken) return "it is in two phases";
-  v->notes[at].is_taken = true;
+  if (v->homes[at] != NOT_TAKEN) return "it is in two phases";
+  v->homes[at] = v->block;
   const char *what = check_operands(v, at);
   if (!what) what = check_stage(v, inst);
   if (!what) what = vyre__verify_types(v->k, inst);
-  return what ? what : check_structure(v, at);
+  if (what) return what;
+  const unsigned moves = VYRE__LOWF_CONTROL | VYRE__LOWF_JUMPS;
+  return vyre__low_ops[inst->op].flags & moves ? check_structure(v, at) : NULL;
+}
+
+static vyre_code no_memory(const verifier *v) {
+  return vyre__no_memory(v->st, "the check of a lowered kernel", "instructions",
+                         v->k->count);
 }
 
 static vyre_code check_range(verifier *v, vyre__low_phase range) {
   v->range = range;
   v->block = 0;
-  v->notes[0] = (note){.is_open = true};
-  for (uint32_t i = range.begin; i < range.end; i++) {
+  v->block_count = 1;
+  v->blocks[0] = (block){.is_open = true};
+  for (uint32_t i = range.begin; i < range.end && !v->no_memory; i++) {
     const char *what = check_inst(v, i);
     if (what) return wrong(v, i, what);
   }
-  if (v->block != 0) return wrong(v, v->block, "it has no END");
-  return VYRE_OK;
+  if (v->no_memory) return no_memory(v);
+  if (v->block == 0) return VYRE_OK;
+  return wrong(v, v->blocks[v->block].opener, "it has no END");
 }
 
 /* --- what the host does ---------------------------------------------------------- */
@@ -415,16 +437,18 @@ static bool reserve(verifier *v) {
   const vyre__low_kernel *k = v->k;
   size_t loops = (size_t)k->grid_loop_count + 1;
   size_t phases = (size_t)k->phase_count + 1;
-  size_t notes = (size_t)k->count + 1;
-  if (!vyre__reserve(v->allocator, &v->notes, &v->note_capacity, notes,
-                     sizeof *v->notes, true) ||
+  size_t homes = (size_t)k->count + 1;
+  if (!vyre__reserve(v->allocator, &v->homes, &v->home_capacity, homes,
+                     sizeof *v->homes, true) ||
+      !vyre__reserve(v->allocator, &v->blocks, &v->block_capacity, 8,
+                     sizeof *v->blocks, false) ||
       !vyre__reserve(v->allocator, &v->loops, &v->loop_capacity, loops,
                      sizeof *v->loops, true) ||
       !vyre__reserve(v->allocator, &v->phases, &v->phase_capacity, phases,
                      sizeof *v->phases, true)) {
     return false;
   }
-  memset(v->notes, 0, notes * sizeof *v->notes);
+  memset(v->homes, 0xFF, homes * sizeof *v->homes);
   memset(v->loops, 0, loops * sizeof *v->loops);
   memset(v->phases, 0, phases * sizeof *v->phases);
   return true;
@@ -441,14 +465,14 @@ vyre_code vyre__low_verify(const vyre__low_kernel *kernel,
   VYRE_TRY(check_tables(&v));
   vyre_code code;
   if (!reserve(&v)) {
-    code = vyre__no_memory(st, "the check of a lowered kernel", "instructions",
-                           kernel->count);
+    code = no_memory(&v);
   } else if (stage >= VYRE__STAGE_CONTROL) {
     code = check_phases(&v);
   } else {
     code = check_range(&v, (vyre__low_phase){1, kernel->count});
   }
-  vyre__reserve_free(allocator, &v.notes, &v.note_capacity, sizeof *v.notes);
+  vyre__reserve_free(allocator, &v.homes, &v.home_capacity, sizeof *v.homes);
+  vyre__reserve_free(allocator, &v.blocks, &v.block_capacity, sizeof *v.blocks);
   vyre__reserve_free(allocator, &v.loops, &v.loop_capacity, sizeof *v.loops);
   vyre__reserve_free(allocator, &v.phases, &v.phase_capacity, sizeof *v.phases);
   return code;

@@ -445,6 +445,24 @@ TEST(phases_and_steps) {
   WRONG("not has_fuel", s.code[5] = (vyre__low_inst)DO(OUT_OF_FUEL));
 }
 
+/* A constant is made where it stands, as every value: each phase has its own. */
+TEST(constants_are_values_too) {
+  static const mistake cases[] = {
+      {NULL, {K(U32, 1), I(ADD, U32, .a = 1, .b = 1)}},
+      {"not made before it", {I(ADD, U32, .a = 2, .b = 2), K(U32, 1)}},
+      {"not made before it", {I(ADD, U32, .a = 1, .b = 1), K(U32, 1)}},
+      {"whose block has ended",
+       {K(BOOL, 1), I(IF, VOID, .a = 1), K(U32, 1), DO(END),
+        I(ADD, U32, .a = 3, .b = 3)}},
+      {"more bits than its type has", {I(CONST, U32, .d = 1)}},
+  };
+  check_all(cases, COUNT(cases), VYRE__STAGE_BUILD);
+  WRONG("of another phase", s.code[7].a = 1);       /* the host's */
+  WRONG("of another phase", s.phases[1].begin = 7); /* nobody's */
+  WRONG("not made before it", s.code[5].b = 6);
+  WRONG("not made in the host range", s.steps[0].first = 6);
+}
+
 TEST(tables) {
   vyre__low_buffer own[7];
   vyre__low_var types[3] = {{"i", VYRE_TYPE_I32}};
@@ -495,7 +513,7 @@ static vyre_code verify_sample(vyre_allocator allocator, vyre_status *st) {
 }
 
 TEST(no_memory) {
-  CHECK(sweep_allocations(verify_sample) == 3);
+  CHECK(sweep_allocations(verify_sample) == 4);
 }
 
 /* --- the text ------------------------------------------------------------------ */
@@ -584,6 +602,7 @@ TEST(prints_lines) {
 
 TEST_MAIN(TEST_ENTRY(structure), TEST_ENTRY(operands_in_sight),
           TEST_ENTRY(types), TEST_ENTRY(memory_and_variables),
-          TEST_ENTRY(stages), TEST_ENTRY(phases_and_steps), TEST_ENTRY(tables),
+          TEST_ENTRY(stages), TEST_ENTRY(phases_and_steps),
+          TEST_ENTRY(constants_are_values_too), TEST_ENTRY(tables),
           TEST_ENTRY(every_operation_is_known), TEST_ENTRY(no_memory),
           TEST_ENTRY(prints), TEST_ENTRY(prints_lines))

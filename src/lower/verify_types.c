@@ -42,20 +42,21 @@ enum {
 };
 
 typedef struct row {
-  uint8_t a, b, c, result; /* sets of types; NO: there is none */
+  uint8_t operands[3]; /* a, b, c: sets of types; NO: there is none */
+  uint8_t result;
   uint8_t agree, aux;
   bool is_known; /* the operation has a row */
 } row;
 
-#define UNARY(set)         {set, NO, NO, set, RA, PLAIN, true}
-#define BINARY(set)        {set, set, NO, set, AB | RA, PLAIN, true}
-#define TERNARY(set)       {set, set, set, set, AB | AC | RA, PLAIN, true}
-#define COMPARE(set)       {set, set, NO, B, AB, PLAIN, true}
-#define SHIFT              {INT, U32, NO, INT, RA, PLAIN, true}
-#define CONVERT(from, to)  {from, NO, NO, to, 0, PLAIN, true}
-#define SPECIAL(set, kind) {NO, NO, NO, set, 0, kind, true}
-#define MARKER             {NO, NO, NO, NO, 0, PLAIN, true}
-#define ATOMIC             {U32, INT, B, INT, RB, ACCESS, true}
+#define UNARY(set)         {{set, NO, NO}, set, RA, PLAIN, true}
+#define BINARY(set)        {{set, set, NO}, set, AB | RA, PLAIN, true}
+#define TERNARY(set)       {{set, set, set}, set, AB | AC | RA, PLAIN, true}
+#define COMPARE(set)       {{set, set, NO}, B, AB, PLAIN, true}
+#define SHIFT              {{INT, U32, NO}, INT, RA, PLAIN, true}
+#define CONVERT(from, to)  {{from, NO, NO}, to, 0, PLAIN, true}
+#define SPECIAL(set, kind) {{NO, NO, NO}, set, 0, kind, true}
+#define MARKER             {{NO, NO, NO}, NO, 0, PLAIN, true}
+#define ATOMIC             {{U32, INT, B}, INT, RB, ACCESS, true}
 
 static const row rows[VYRE__LOW_COUNT] = {
     [VYRE__LOW_CONST] = SPECIAL(ANY, BITS_FIT),
@@ -66,7 +67,7 @@ static const row rows[VYRE__LOW_COUNT] = {
     [VYRE__LOW_LOOP_VALUE] = SPECIAL(INT, GRID_LOOP),
     [VYRE__LOW_FUEL] = SPECIAL(U32, PLAIN),
     [VYRE__LOW_GET] = SPECIAL(ANY, VARIABLE),
-    [VYRE__LOW_SET] = {ANY, NO, NO, NO, 0, VARIABLE, true},
+    [VYRE__LOW_SET] = {{ANY, NO, NO}, NO, 0, VARIABLE, true},
 
     [VYRE__LOW_ADD] = BINARY(INT),
     [VYRE__LOW_SUB] = BINARY(INT),
@@ -95,7 +96,7 @@ static const row rows[VYRE__LOW_COUNT] = {
     [VYRE__LOW_LT_S] = COMPARE(INT),
     [VYRE__LOW_LE_U] = COMPARE(INT),
     [VYRE__LOW_LE_S] = COMPARE(INT),
-    [VYRE__LOW_SELECT] = {B, ANY, ANY, ANY, BC | RB, PLAIN, true},
+    [VYRE__LOW_SELECT] = {{B, ANY, ANY}, ANY, BC | RB, PLAIN, true},
 
     [VYRE__LOW_FADD] = BINARY(FLOAT),
     [VYRE__LOW_FSUB] = BINARY(FLOAT),
@@ -117,11 +118,11 @@ static const row rows[VYRE__LOW_COUNT] = {
     [VYRE__LOW_FLT] = COMPARE(FLOAT),
     [VYRE__LOW_FLE] = COMPARE(FLOAT),
 
-    [VYRE__LOW_ZEXT] = {B | U32, NO, NO, INT, WIDER, PLAIN, true},
+    [VYRE__LOW_ZEXT] = {{B | U32, NO, NO}, INT, WIDER, PLAIN, true},
     [VYRE__LOW_SEXT] = CONVERT(U32, U64),
     [VYRE__LOW_TRUNC] = CONVERT(U64, U32),
-    [VYRE__LOW_BITCAST] = {INT | FLOAT, NO, NO, INT | FLOAT, WIDTH, PLAIN,
-                           true},
+    [VYRE__LOW_BITCAST] =
+        {{INT | FLOAT, NO, NO}, INT | FLOAT, WIDTH, PLAIN, true},
     [VYRE__LOW_U_TO_F] = CONVERT(INT, FLOAT),
     [VYRE__LOW_S_TO_F] = CONVERT(INT, FLOAT),
     [VYRE__LOW_F_TO_U] = CONVERT(FLOAT, INT),
@@ -129,8 +130,8 @@ static const row rows[VYRE__LOW_COUNT] = {
     [VYRE__LOW_F_EXTEND] = CONVERT(F32, F64),
     [VYRE__LOW_F_ROUND] = CONVERT(F64, F32),
 
-    [VYRE__LOW_LOAD] = {U32, B, NO, INT, 0, ACCESS, true},
-    [VYRE__LOW_STORE] = {U32, INT, B, NO, 0, ACCESS, true},
+    [VYRE__LOW_LOAD] = {{U32, B, NO}, INT, 0, ACCESS, true},
+    [VYRE__LOW_STORE] = {{U32, INT, B}, NO, 0, ACCESS, true},
     [VYRE__LOW_ATOMIC_ADD] = ATOMIC,
     [VYRE__LOW_ATOMIC_MIN_U] = ATOMIC,
     [VYRE__LOW_ATOMIC_MIN_S] = ATOMIC,
@@ -140,9 +141,9 @@ static const row rows[VYRE__LOW_COUNT] = {
     [VYRE__LOW_ATOMIC_OR] = ATOMIC,
     [VYRE__LOW_ATOMIC_XOR] = ATOMIC,
     [VYRE__LOW_ATOMIC_EXCHANGE] = ATOMIC,
-    [VYRE__LOW_ATOMIC_CAS] = {U32, INT, INT, INT, BC | RB, ACCESS, true},
+    [VYRE__LOW_ATOMIC_CAS] = {{U32, INT, INT}, INT, BC | RB, ACCESS, true},
 
-    [VYRE__LOW_IF] = {B, NO, NO, NO, 0, PLAIN, true},
+    [VYRE__LOW_IF] = {{B, NO, NO}, NO, 0, PLAIN, true},
     [VYRE__LOW_ELSE] = MARKER,
     [VYRE__LOW_LOOP] = SPECIAL(NO, LOOP),
     [VYRE__LOW_STEP] = MARKER,
@@ -165,13 +166,13 @@ static const row rows[VYRE__LOW_COUNT] = {
     [VYRE__LOW_SATURATE_U] = CONVERT(FLOAT, INT),
     [VYRE__LOW_SATURATE_S] = CONVERT(FLOAT, INT),
     [VYRE__LOW_FSIGN] = UNARY(FLOAT),
-    [VYRE__LOW_FBITS] = {FLOAT, NO, NO, INT, WIDTH, PLAIN, true},
+    [VYRE__LOW_FBITS] = {{FLOAT, NO, NO}, INT, WIDTH, PLAIN, true},
     [VYRE__LOW_FROM_F16] = CONVERT(U32, F32),
     [VYRE__LOW_TO_F16] = CONVERT(F32, U32),
     [VYRE__LOW_FROM_BF16] = CONVERT(U32, F32),
     [VYRE__LOW_TO_BF16] = CONVERT(F32, U32),
-    [VYRE__LOW_PAIR] = {U32, U32, NO, U64, 0, PLAIN, true},
-    [VYRE__LOW_MATH] = {F32, F32, NO, F32, 0, FUNCTION, true},
+    [VYRE__LOW_PAIR] = {{U32, U32, NO}, U64, 0, PLAIN, true},
+    [VYRE__LOW_MATH] = {{F32, F32, NO}, F32, 0, FUNCTION, true},
 };
 
 static unsigned width_of(unsigned type) {
@@ -317,18 +318,17 @@ const char *vyre__verify_types(const vyre__low_kernel *k,
                                const vyre__low_inst *inst) {
   const row *r = &rows[inst->op];
   if (!r->is_known) return "an operation that has no place here";
-  const uint8_t sets[3] = {r->a, r->b, r->c};
   if (r->result == NO ? inst->type != VYRE_TYPE_VOID
                       : !has(r->result, inst->type)) {
     return "a type that the operation cannot give";
   }
   for (unsigned i = 0; i < 3 && i < vyre__low_ops[inst->op].operands; i++) {
-    if (inst->v[i] && !has(sets[i], type_of(k, inst->v[i]))) {
+    if (inst->v[i] && !has(r->operands[i], type_of(k, inst->v[i]))) {
       return i == 0   ? "the first operand is of a wrong type"
              : i == 1 ? "the second operand is of a wrong type"
                       : "the third operand is of a wrong type";
     }
   }
-  const char *wrong = check_agreement(k, inst, r->agree);
-  return wrong ? wrong : check_aux(k, inst);
+  const char *wrong = r->agree ? check_agreement(k, inst, r->agree) : NULL;
+  return wrong || r->aux == PLAIN ? wrong : check_aux(k, inst);
 }

@@ -4,17 +4,51 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/status.h"
+
+static bool is_float(unsigned type) {
+  return type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64;
+}
+
+enum { MOST_INSTRUCTIONS = 1 << 28 }; /* their numbers are 32 bits */
+
+static size_t most_instructions(const vyre__low *low) {
+  size_t most = low->target->most_instructions;
+  return most > 0 && most < MOST_INSTRUCTIONS ? most : MOST_INSTRUCTIONS;
+}
+
+/* How many fit, with the one that is none. */
+static void set_room(vyre__low *low) {
+  size_t room = most_instructions(low) + 1;
+  if (low->code_capacity < room) room = low->code_capacity;
+  if (low->place_capacity < room) room = low->place_capacity;
+  if (low->wants_facts && low->fact_at_capacity < room) {
+    room = low->fact_at_capacity;
+  }
+  low->room = room;
+}
 
 void vyre__low_begin(vyre__low *low, const vyre_program *program,
                      const vyre__target *target, vyre_allocator allocator,
                      vyre_status *st) {
-  *low = (vyre__low){.allocator = allocator,
-                     .target = target,
-                     .program = program,
-                     .st = st,
-                     .code_failed = VYRE_OK,
-                     .uniform_buffer = {VYRE_NO_INDEX, VYRE_NO_INDEX},
-                     .emit = vyre__low_simplify};
+  *low = (vyre__low){
+      .allocator = allocator, .target = target, .program = program, .st = st};
+}
+
+void vyre__low_restart(vyre__low *low) {
+  low->count = low->var_count = low->buffer_count = low->loop_count = 0;
+  low->log_count = low->fact_count = 0;
+  low->nesting = low->depth = 0;
+  low->access_count = low->proven_count = 0;
+  low->wants_facts = low->f32_is_bits = low->adds_fuel = low->splits_u64 =
+      low->shares_constants = low->no_memory = false;
+  memset(low->constants, 0, sizeof low->constants);
+  memset(low->closed, 0, sizeof low->closed);
+  low->here = (vyre__place){0, 0};
+  low->uniform_buffer[0] = low->uniform_buffer[1] = VYRE_NO_INDEX;
+  low->code_failed = VYRE_OK;
+  low->emit = vyre__low_simplify;
+  set_room(low);
   vyre__low_push(low, &(vyre__low_inst){.op = VYRE__LOW_NONE});
 }
 
@@ -30,7 +64,8 @@ void vyre__low_finish(vyre__low *low) {
                      sizeof *low->buffers);
   vyre__reserve_free(a, &low->loops, &low->loop_capacity, sizeof *low->loops);
   vyre__reserve_free(a, &low->log, &low->log_capacity, sizeof *low->log);
-  vyre__reserve_free(a, &low->facts, &low->fact_capacity, sizeof *low->facts);
+  vyre__low_drop_facts(low);
+  low->room = 0;
 }
 
 /* Room for one more; sets no_memory if there is none. */
@@ -44,27 +79,143 @@ static bool grow(vyre__low *low, void *array, size_t *capacity, size_t count,
   return false;
 }
 
-/* Instruction numbers are 32 bits; a program that needs more was refused long
- * before (V107), this is the belt. */
-enum { MAX_INSTRUCTIONS = 1 << 28 };
+void vyre__low_too_large(vyre__low *low, const char *what, uint64_t need,
+                         uint64_t most) {
+  if (low->code_failed != VYRE_OK) return;
+  low->code_failed = VYRE_FAIL_WITH(
+      low->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_OVER_BUDGET, NULL,
+      VYRE_NUMBERS({"required", need}, {"most", most}),
+      "make several kernels of it, or a loop of what it repeats",
+      "line %u: the kernel is too large: it takes %llu %s or more, there can "
+      "be %llu",
+      low->here.line, (unsigned long long)need, what, (unsigned long long)most);
+}
+
+/* --- instructions ------------------------------------------------------------- */
+
+void vyre__low_expect(vyre__low *low, size_t count) {
+  vyre_allocator a = low->allocator;
+  bool fine = vyre__reserve(a, &low->code, &low->code_capacity, count,
+                            sizeof *low->code, true) &&
+              vyre__reserve(a, &low->places, &low->place_capacity, count,
+                            sizeof *low->places, true) &&
+              (!low->wants_facts ||
+               vyre__reserve(a, &low->fact_at, &low->fact_at_capacity, count,
+                             sizeof *low->fact_at, true));
+  if (!fine) low->no_memory = true;
+  set_room(low);
+}
+
+static bool make_room(vyre__low *low) {
+  size_t n = low->count, most = most_instructions(low);
+  if (low->no_memory || low->code_failed != VYRE_OK) return false;
+  if (n > most) {
+    vyre__low_too_large(low, "instructions", n, most);
+    return false;
+  }
+  if (!grow(low, &low->code, &low->code_capacity, n, sizeof *low->code) ||
+      !grow(low, &low->places, &low->place_capacity, n, sizeof *low->places) ||
+      (low->wants_facts && !grow(low, &low->fact_at, &low->fact_at_capacity, n,
+                                 sizeof *low->fact_at))) {
+    return false;
+  }
+  set_room(low);
+  return true;
+}
+
+void vyre__low_want_facts(vyre__low *low) {
+  if (!grow(low, &low->facts, &low->fact_capacity, 0, sizeof *low->facts) ||
+      !grow(low, &low->fact_at, &low->fact_at_capacity, low->count,
+            sizeof *low->fact_at)) {
+    return;
+  }
+  low->facts[0] = vyre__fact_any();
+  low->fact_count = 1;
+  memset(low->fact_at, 0, low->count * sizeof *low->fact_at);
+  low->wants_facts = true;
+  set_room(low);
+}
+
+void vyre__low_drop_facts(vyre__low *low) {
+  low->wants_facts = false;
+  vyre__reserve_free(low->allocator, &low->fact_at, &low->fact_at_capacity,
+                     sizeof *low->fact_at);
+  vyre__reserve_free(low->allocator, &low->facts, &low->fact_capacity,
+                     sizeof *low->facts);
+  low->fact_count = 0;
+}
+
+void vyre__low_set_fact(vyre__low *low, vyre__val v, vyre__fact fact) {
+  if (!low->wants_facts || low->no_memory) return;
+  low->fact_at[v] = 0;
+  if (vyre__fact_is_any(fact) || !grow(low, &low->facts, &low->fact_capacity,
+                                       low->fact_count, sizeof *low->facts)) {
+    return;
+  }
+  low->fact_at[v] = (uint32_t)low->fact_count;
+  low->facts[low->fact_count++] = fact;
+}
+
+/* Most floats are loads and sums of them: nothing is known, and that is kept
+ * once for all. */
+static void note_fact(vyre__low *low, vyre__val v) {
+  const vyre__low_inst *inst = &low->code[v];
+  unsigned count = vyre__low_ops[inst->op].operands;
+  vyre__fact operands[3];
+  low->fact_at[v] = 0;
+  if (!is_float(inst->type) || count > 3) return;
+  for (unsigned k = 0; k < count; k++) {
+    operands[k] = low->facts[low->fact_at[inst->v[k]]];
+  }
+  vyre__low_set_fact(
+      low, v,
+      vyre__fact_of(inst, vyre__low_type_of(low, count ? inst->a : 0),
+                    operands));
+}
+
+/* Where a constant is, if it is there. */
+static vyre__low_constant *place_of(vyre__low *low,
+                                    const vyre__low_inst *inst) {
+  uint32_t h = (inst->c ^ inst->d ^ inst->type) * UINT32_C(0x9E3779B1);
+  return &low->constants[h >> 16 & (VYRE__LOW_CONSTANTS - 1)];
+}
+
+/* Whether all blocks around are still open. */
+static bool is_in_sight(const vyre__low *low, const vyre__low_constant *c) {
+  for (uint32_t n = 1; n <= c->nesting; n++) {
+    if (low->closed[n] > c->value) return false;
+  }
+  return true;
+}
+
+static vyre__val find_constant(vyre__low *low, const vyre__low_inst *inst) {
+  const vyre__low_constant *place = place_of(low, inst);
+  const vyre__low_inst *there = &low->code[place->value];
+  bool is_same = place->value && there->c == inst->c && there->d == inst->d &&
+                 there->type == inst->type && is_in_sight(low, place);
+  return is_same ? place->value : 0;
+}
+
+/* Of a block what was made so far is not in sight any more. */
+static void close_block(vyre__low *low) {
+  if (low->nesting < VYRE__LOW_NESTED) {
+    low->closed[low->nesting] = (vyre__val)low->count;
+  }
+}
 
 vyre__val vyre__low_push(vyre__low *low, const vyre__low_inst *inst) {
   size_t n = low->count;
-  if (low->no_memory || n >= MAX_INSTRUCTIONS ||
-      !grow(low, &low->code, &low->code_capacity, n, sizeof *low->code) ||
-      !grow(low, &low->places, &low->place_capacity, n, sizeof *low->places) ||
-      (low->wants_facts &&
-       !grow(low, &low->facts, &low->fact_capacity, n, sizeof *low->facts))) {
-    low->no_memory = true;
-    return 0;
-  }
+  bool is_shared = inst->op == VYRE__LOW_CONST && low->shares_constants;
+  vyre__val same = is_shared && n > 0 ? find_constant(low, inst) : 0;
+  if (same) return same;
   vyre__low_inst copy = *inst; /* it may lie in the array */
+  if (low->no_memory || (n >= low->room && !make_room(low))) return 0;
   low->code[n] = copy;
   low->places[n] = low->here;
   low->count++;
-  if (low->wants_facts) {
-    low->facts[n] =
-        n == 0 ? vyre__fact_any() : vyre__fact_of(low->code, low->facts, &copy);
+  if (low->wants_facts) note_fact(low, (vyre__val)n);
+  if (is_shared && low->nesting < VYRE__LOW_NESTED) {
+    *place_of(low, &copy) = (vyre__low_constant){(vyre__val)n, low->nesting};
   }
   return (vyre__val)n;
 }
@@ -83,6 +234,7 @@ uint32_t vyre__low_new_var(vyre__low *low, const char *name, vyre_type type) {
             sizeof *low->current)) {
     return 0;
   }
+  if (type == VYRE_TYPE_F32 && low->f32_is_bits) type = VYRE_TYPE_U32;
   low->vars[low->var_count] = (vyre__low_var){name, (uint8_t)type};
   low->current[low->var_count] = 0;
   return (uint32_t)low->var_count++;
@@ -98,10 +250,6 @@ uint32_t vyre__low_new_buffer(vyre__low *low, const vyre__low_buffer *buffer) {
 }
 
 /* --- folding ---------------------------------------------------------------- */
-
-static bool is_float(unsigned type) {
-  return type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64;
-}
 
 static uint64_t ones(unsigned type) {
   if (type == VYRE_TYPE_BOOL) return 1;
@@ -214,8 +362,8 @@ vyre__val vyre__low_simplify(vyre__low *low, const vyre__low_inst *given) {
     known = fold_unary(low, &inst);
   }
   if (known) return known;
-  if (low->wants_facts && inst.op == VYRE__LOW_FNE && inst.a == inst.b &&
-      low->facts[inst.a].nan == VYRE__NAN_NEVER) {
+  if (inst.op == VYRE__LOW_FNE && inst.a == inst.b &&
+      vyre__low_fact(low, inst.a).nan == VYRE__NAN_NEVER) {
     return vyre__low_bits(low, VYRE_TYPE_BOOL, 0);
   }
   return vyre__low_push(low, &inst);
@@ -224,6 +372,10 @@ vyre__val vyre__low_simplify(vyre__low *low, const vyre__low_inst *given) {
 /* --- variables and control flow ---------------------------------------------- */
 
 static void remember(vyre__low *low, uint32_t var, vyre__val value) {
+  if (low->nesting == 0) {
+    low->current[var] = value;
+    return;
+  }
   if (!grow(low, &low->log, &low->log_capacity, low->log_count,
             sizeof *low->log)) {
     return;
@@ -256,11 +408,13 @@ void vyre__low_forget(vyre__low *low, uint32_t var) {
 size_t vyre__low_if(vyre__low *low, vyre__val condition, uint16_t hints) {
   vyre__low_push(low, &(vyre__low_inst){
                           .op = VYRE__LOW_IF, .hints = hints, .a = condition});
+  low->nesting++;
   return low->log_count;
 }
 
 void vyre__low_else(vyre__low *low, size_t begin) {
   vyre__low_plain(low, VYRE__LOW_ELSE);
+  close_block(low);
   for (size_t i = low->log_count; i > begin; i--) {
     low->current[low->log[i - 1].var] = low->log[i - 1].before;
   }
@@ -268,12 +422,16 @@ void vyre__low_else(vyre__low *low, size_t begin) {
 
 size_t vyre__low_loop_begin(vyre__low *low, uint32_t loop) {
   vyre__low_push(low, &(vyre__low_inst){.op = VYRE__LOW_LOOP, .aux = loop});
+  low->nesting++;
   return low->log_count;
 }
 
-/* CONTINUE comes here too: what the round left in variables is not known. */
+/* CONTINUE comes here too, so what the body set in variables is not what they
+ * are here; nothing is forgotten for it, since STEP reads no variable that the
+ * body sets: it counts by the value that the round began with. */
 void vyre__low_to_step(vyre__low *low) {
   vyre__low_plain(low, VYRE__LOW_STEP);
+  close_block(low);
 }
 
 void vyre__low_end(vyre__low *low, size_t begin) {
@@ -281,6 +439,8 @@ void vyre__low_end(vyre__low *low, size_t begin) {
   for (size_t i = begin; i < low->log_count; i++) {
     low->current[low->log[i].var] = 0;
   }
+  close_block(low);
+  if (--low->nesting == 0) low->log_count = 0;
 }
 
 void vyre__low_plain(vyre__low *low, vyre__low_op op) {

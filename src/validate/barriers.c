@@ -234,13 +234,16 @@ static void check(vyre__validation *v, vyre__id id, place at) {
       check_grid_barrier(v, id, at);
     }
   }
-  /* In values there is only uniform() to be found. */
-  if (!vyre__is_statement(node) && !v->effects.functions[0].has_uniform) return;
   at = inside(v, id, at);
   vyre__id room[3];
   const vyre__id *ids;
   uint32_t count = vyre__children(v->program, node, room, &ids);
-  for (uint32_t i = 0; i < count; i++) check(v, ids[i], at);
+  for (uint32_t i = 0; i < count; i++) {
+    /* In values there is only uniform() to be found. */
+    bool matters = v->effects.functions[0].has_uniform ||
+                   vyre__is_statement(node_at(v, ids[i]));
+    if (matters) check(v, ids[i], at);
+  }
 }
 
 void vyre__check_barriers(vyre__validation *v) {

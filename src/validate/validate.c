@@ -57,15 +57,17 @@ void vyre__find(vyre__validation *v, const char *rule, vyre__spot spot,
   const vyre_program *p = v->program;
   vyre__id node = spot.node;
   if (node == 0 && p->function_count) node = p->functions[0].body;
+  const vyre__place place = vyre__place_of(p, node);
   vyre_diagnostic finding = {.rule = rule,
-                             .line = p->places[node].line,
-                             .column = p->places[node].column,
+                             .line = place.line,
+                             .column = place.column,
                              .length = length_of(p, node),
                              .fix = fix};
   if (spot.other) {
     finding.other = spot.other_text;
-    finding.other_line = p->places[spot.other].line;
-    finding.other_column = p->places[spot.other].column;
+    const vyre__place other = vyre__place_of(p, spot.other);
+    finding.other_line = other.line;
+    finding.other_column = other.column;
   }
   va_list args;
   va_start(args, format);
@@ -78,7 +80,7 @@ VYRE__PRINTF(5, 6)
 static void find_buffer(vyre__validation *v, const char *rule, size_t buffer,
                         const char *fix, const char *format, ...) {
   const vyre_program *p = v->program;
-  vyre__place place = p->places[p->functions[0].body];
+  vyre__place place = vyre__place_of(p, p->functions[0].body);
   vyre_diagnostic finding = {.rule = rule, .length = 1, .fix = fix};
   if (p->buffer_places) {
     place = p->buffer_places[buffer];
@@ -442,6 +444,16 @@ static vyre_code check_plan(const vyre_program *program, vyre_arena *arena,
   return code;
 }
 
+/* Programs are checked one after the other, long after they were made: asks for
+ * the nodes, which the first walk goes through backwards, all at once. */
+static void fetch_nodes(const vyre_program *program) {
+  enum { LINE = 64, MOST = 1 << 13 };
+  const char *nodes = (const char *)program->nodes;
+  size_t bytes = program->node_count * sizeof *program->nodes;
+  if (bytes > MOST) bytes = MOST; /* what the processor can keep in mind */
+  for (size_t i = 0; i < bytes; i += LINE) __builtin_prefetch(nodes + i);
+}
+
 vyre_code vyre_program_validate(const vyre_program *program,
                                 vyre_diagnostics *diagnostics,
                                 vyre_status *st) {
@@ -452,6 +464,7 @@ vyre_code vyre_program_validate(const vyre_program *program,
   vyre_arena_init(&arena, program->arena.allocator);
   vyre__validation v = {.program = program};
   vyre_arena_init(&v.found.arena, program->arena.allocator);
+  fetch_nodes(program);
   vyre_code code = check_plan(program, &arena, st);
   if (code == VYRE_OK && program->function_count > 0) {
     code = analyze(&v, &arena, st);

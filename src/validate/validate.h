@@ -37,7 +37,7 @@ void vyre__find(vyre__validation *v, const char *rule, vyre__spot spot,
                 const char *fix, const char *format, ...) VYRE__PRINTF(5, 6);
 
 static inline uint32_t vyre__line_of(const vyre__validation *v, vyre__id id) {
-  return v->program->places[id].line;
+  return vyre__place_of(v->program, id).line;
 }
 
 /* V100 to V104: barriers, uniform(), grid barriers. */

@@ -118,5 +118,5 @@ void ref_print(ref_machine *m, vyre__id id, const ref_mask *mask) {
                         "make room where print(...) writes to, or remove it",
                         "kernel '%.60s': the writer took no more text at line "
                         "%u",
-                        m->program->name, m->program->places[id].line));
+                        m->program->name, vyre__place_of(m->program, id).line));
 }
