@@ -29,7 +29,7 @@ files=("${existing[@]}")
 
 pick() { printf '%s\n' "${files[@]}" | grep -E "$1" || true; }
 mapfile -t c_files < <(pick '\.[ch]$')
-mapfile -t library < <(pick '^(src|include)/.*\.[ch]$' | grep -vE '_(test|fuzz)\.c$' || true)
+mapfile -t library < <(pick '^(src|include)/.*\.[ch]$' | grep -vE '_(test|fuzz)\.c$|_testing\.h$' || true)
 mapfile -t outside_base < <(printf '%s\n' "${library[@]}" | grep -v '^src/base/' || true)
 
 # Prints file:line: text where the code (not comments or strings) matches.
