@@ -231,20 +231,38 @@ void vyre__cache_skip(vyre_pipeline *pipeline) {
       .made = VYRE_CACHE_OFF, .reason = why, .entry = "", .not_stored = why};
 }
 
+/* Puts the bytes in their place, and makes room for them. `why` stays empty, or
+ * says why not. */
+static void put_file(const vyre__cache *cache, vyre_allocator allocator,
+                     const char *name, const vyre__cache_bytes *bytes,
+                     char why[VYRE__CACHE_WHY]) {
+  vyre__cache_refusal refusal;
+  vyre_cache_pruned pruned;
+  int directory = vyre__cache_open(cache, true, &refusal);
+  if (directory < 0) {
+    memcpy(why, refusal.reason, sizeof refusal.reason);
+    return;
+  }
+  bool fine =
+      vyre__cache_file_write(directory, name, bytes->data, bytes->size, why);
+  /* Without memory for it, the next write evicts. */
+  if (fine) {
+    (void)vyre__cache_evict(directory, allocator, cache->max_bytes, &pruned);
+  }
+  close(directory);
+}
+
 /* Writes what the backend keeps. NULL, or why not. */
 static const char *store(vyre_pipeline *pipeline, const vyre__cache_key *key) {
   vyre_device *device = pipeline->device;
   const vyre__cache *cache = &device->context->cache;
   vyre__cache_bytes bytes = {.allocator = device->allocator};
-  vyre__cache_refusal refusal;
-  vyre_cache_pruned pruned;
   char why[VYRE__CACHE_WHY] = "";
   vyre_status st = {0};
   vyre__cache_entry_begin(&bytes, key);
   vyre_code code =
       device->backend->pipeline_save(pipeline, vyre__cache_writer(&bytes), &st);
   vyre__cache_entry_end(&bytes, key->size);
-  int directory = -1;
   if (bytes.failed) {
     (void)snprintf(why, sizeof why, "%s", no_memory);
   } else if (code != VYRE_OK) {
@@ -253,15 +271,9 @@ static const char *store(vyre_pipeline *pipeline, const vyre__cache_key *key) {
     (void)snprintf(why, sizeof why, "%llu bytes are above the cap of %llu",
                    (unsigned long long)bytes.size,
                    (unsigned long long)cache->max_bytes);
-  } else if ((directory = vyre__cache_open(cache, true, &refusal)) < 0) {
-    (void)snprintf(why, sizeof why, "%s", refusal.reason);
-  } else if (vyre__cache_file_write(directory, key->name, bytes.data,
-                                    bytes.size, why)) {
-    /* Without memory for it, the next write evicts. */
-    (void)vyre__cache_evict(directory, device->allocator, cache->max_bytes,
-                            &pruned);
+  } else {
+    put_file(cache, device->allocator, key->name, &bytes, why);
   }
-  if (directory >= 0) close(directory);
   vyre__cache_bytes_finish(&bytes);
   return why[0] ? keep(&pipeline->arena, why) : NULL;
 }

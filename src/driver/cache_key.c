@@ -291,7 +291,7 @@ size_t vyre__cache_key_compare(const vyre__cache_part *a, size_t a_count,
 
 static const char suffix[] = ".vyrecache";
 
-enum { HEX = VYRE_HASH128_TEXT - 1 };
+enum { HEX = VYRE_HASH128_TEXT - 1, SUFFIX_AT = 2 * HEX + 1 };
 
 /* "<fingerprint of the program>-<hash of the key>.vyrecache": entries of one
  * program are found without opening the others. */
@@ -322,9 +322,9 @@ static bool is_hex(const char *text, size_t count) {
 }
 
 bool vyre__cache_is_entry(const char *name) {
-  return strlen(name) == 2 * HEX + 1 + sizeof suffix - 1 && is_hex(name, HEX) &&
+  return strlen(name) == SUFFIX_AT + sizeof suffix - 1 && is_hex(name, HEX) &&
          name[HEX] == '-' && is_hex(name + HEX + 1, HEX) &&
-         strcmp(name + 2 * HEX + 1, suffix) == 0;
+         strcmp(name + SUFFIX_AT, suffix) == 0;
 }
 
 /* --- for people --------------------------------------------------------------*/

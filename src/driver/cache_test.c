@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What a compile gets from the cache, in memory and on disk, and what it says. */
-#define _DEFAULT_SOURCE /* setgroups */
 #include "driver/cache_testing.h"
 
 static vyre_pipeline *compile(kept_rig *r,
@@ -743,7 +742,7 @@ TEST(eight_threads_compile_run_and_let_go_at_once) {
   CHECK_U64(c.cache_rejected, 0);
   CHECK(c.cache_memory_hits > THREADS * TURNS / 2);
   /* Of each kernel, two sizes and the one that was prepared. */
-  CHECK_U64(folder_count(folder, NULL), 3 * KERNELS);
+  CHECK_U64(folder_count(folder, NULL), 3u * KERNELS);
   for (int k = 0; k < KERNELS; k++) vyre_module_release(modules[k]);
   kept_close(&r);
   folder_remove(folder);
