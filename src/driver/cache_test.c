@@ -335,6 +335,25 @@ TEST(names_and_places_do_not_matter_on_disk) {
   folder_remove(folder);
 }
 
+TEST(names_of_functions_do_not_matter_on_disk) {
+  static const char form[] =
+      "fn %s(a: u32) -> u32 { return a * 2; }\n"
+      "kernel twice workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
+      "{ y[global_id.x] = %s(y[global_id.x]); }\n";
+  char folder[FOLDER_TEXT], text[512];
+  folder_make(folder);
+  kept_reset();
+  for (int i = 0; i < 2; i++) {
+    const char *name = i == 0 ? "doubled" : "times_two";
+    snprintf(text, sizeof text, form, name, name);
+    kept_rig r = kept_open_sized(folder, text, 0);
+    kept_result got = kept_compile_with(&r, NULL);
+    CHECK(got.info.result == (i ? VYRE_CACHE_DISK_HIT : VYRE_CACHE_MISS));
+    kept_close(&r);
+  }
+  folder_remove(folder);
+}
+
 TEST(variants_are_loaded_from_disk) {
   char folder[FOLDER_TEXT];
   folder_make(folder);
@@ -742,7 +761,7 @@ TEST(eight_threads_compile_run_and_let_go_at_once) {
   CHECK_U64(c.cache_rejected, 0);
   CHECK(c.cache_memory_hits > THREADS * TURNS / 2);
   /* Of each kernel, two sizes and the one that was prepared. */
-  CHECK_U64(folder_count(folder, NULL), 3u * KERNELS);
+  CHECK_U64(folder_count(folder, NULL), (size_t)3 * KERNELS);
   for (int k = 0; k < KERNELS; k++) vyre_module_release(modules[k]);
   kept_close(&r);
   folder_remove(folder);
@@ -765,6 +784,7 @@ TEST_MAIN(
     TEST_ENTRY(the_yardstick_is_compiled_each_time_and_kept_nowhere),
     TEST_ENTRY(a_second_context_loads_what_the_first_compiled),
     TEST_ENTRY(names_and_places_do_not_matter_on_disk),
+    TEST_ENTRY(names_of_functions_do_not_matter_on_disk),
     TEST_ENTRY(variants_are_loaded_from_disk),
     TEST_ENTRY(a_backend_that_refuses_is_a_miss_and_is_asked_anew),
     TEST_ENTRY(a_backend_that_saves_nothing_is_no_failure),
