@@ -44,6 +44,7 @@ _Noreturn void bench_fail(const char *what, const char *why);
 uint64_t bench_random(uint64_t *state);
 
 /* The suites, and the parts of the plan suite. */
+void bench_cache(void);
 void bench_language(void);
 void bench_numbers(void);
 void bench_plan(void);

@@ -215,6 +215,46 @@ static const flag_doc place_flags[] = {
 
 static const flag_doc bindings_flags[] = {KERNEL_FLAG, JSON_FLAG};
 
+#define BACKEND_FLAG                                                 \
+  {.name = "--backend",                                              \
+   .value = "NAME",                                                  \
+   .help = "the device: auto (the default) or ref, the interpreter", \
+   .type = FLAG_CHOICE,                                              \
+   .choices = backend_choices}
+
+static const flag_doc cache_flags[] = {JSON_FLAG};
+
+static const flag_doc cache_explain_flags[] = {
+    KERNEL_FLAG,
+    BACKEND_FLAG,
+    {.name = "--workgroup",
+     .value = "X[,Y[,Z]]",
+     .help = "invocations of a workgroup, instead of the kernel's own",
+     .type = FLAG_TEXT},
+    NUMBER_FLAG("--ulp-budget", false, "as the program asks for (default 0)"),
+    JSON_FLAG,
+};
+
+static const flag_doc cache_prune_flags[] = {
+    SWITCH_FLAG("--all", "remove every entry"),
+    NUMBER_FLAG("--bytes", false, "keep the last used up to N bytes"),
+    JSON_FLAG,
+};
+
+static const char cache_where[] =
+    "The cache is the directory VYRE_CACHE_DIR, else vyre in XDG_CACHE_HOME "
+    "or in\n"
+    "~/.cache, of at most VYRE_CACHE_BYTES bytes (256 MiB). It must belong to "
+    "you,\n"
+    "with mode 700; else it is off.\n";
+
+static const char cache_explain_body[] =
+    "Says whether compiling the kernel would find it in the cache, and if not, "
+    "in\n"
+    "which field of the key the nearest entry of the same program differs. "
+    "Shows\n"
+    "the whole key. Compiles nothing.\n";
+
 static const char check_body[] =
     "Parses every FILE (- is standard input), checks names and types, and "
     "proves\n"
@@ -442,9 +482,85 @@ const command_doc command_table[] = {
      .body = bindings_body,
      .example = "example:\n"
                 "  vyre plan bindings examples/plans/saxpy.json\n"},
+    {.name = "cache list",
+     .summary = "what is kept",
+     .flags = cache_flags,
+     .flag_count = COUNT(cache_flags),
+     .body = cache_where,
+     .example = "example:\n"
+                "  vyre cache list\n"},
+    {.name = "cache explain",
+     .summary = "whether a kernel is there, and if not, what differs",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = cache_explain_flags,
+     .flag_count = COUNT(cache_explain_flags),
+     .body = cache_explain_body,
+     .example = "example:\n"
+                "  vyre cache explain examples/saxpy.vyre\n"},
+    {.name = "cache verify",
+     .summary = "whether every entry is sound",
+     .flags = cache_flags,
+     .flag_count = COUNT(cache_flags),
+     .body = "Exits with 1 if one is damaged. Such an entry is never used, and "
+             "is\n"
+             "replaced when its kernel is compiled.\n",
+     .example = "example:\n"
+                "  vyre cache verify\n"},
+    {.name = "cache prune",
+     .summary = "remove what is damaged, and what was not used for longest",
+     .flags = cache_prune_flags,
+     .flag_count = COUNT(cache_prune_flags),
+     .body = "Without a flag, what is above VYRE_CACHE_BYTES goes, as with "
+             "every entry\n"
+             "that is added. Files of others in the directory stay.\n",
+     .example = "example: keep a megabyte\n"
+                "  vyre cache prune --bytes 1048576\n"},
 };
 
 const size_t command_count = COUNT(command_table);
+
+const command_group command_groups[] = {
+    {.name = "cache",
+     .summary = "compiled kernels that are kept: list, explain, verify, prune",
+     .title = "what is kept of compiled kernels",
+     .noun = "action",
+     .upper = "ACTION",
+     .question = "what to do",
+     .body = cache_where,
+     .example = "example:\n"
+                "  vyre cache explain examples/saxpy.vyre\n"},
+    {.name = "plan",
+     .summary = "bindings, queues, waves or memory, before anything runs",
+     .title = "what would run, before anything runs",
+     .noun = "subject",
+     .upper = "SUBJECT",
+     .question = "what to plan",
+     .body = "Plans are pure: no device is opened, and equal input gives equal "
+             "plans.\n",
+     .example = "example:\n"
+                "  vyre plan frontier examples/plans/bfs.json --place\n"},
+};
+
+const size_t command_group_count = COUNT(command_groups);
+
+const command_group *find_group(const char *name) {
+  for (size_t i = 0; i < command_group_count; i++) {
+    if (strcmp(command_groups[i].name, name) == 0) return &command_groups[i];
+  }
+  return NULL;
+}
+
+const command_group *group_of(const command_doc *command) {
+  for (size_t i = 0; i < command_group_count; i++) {
+    size_t length = strlen(command_groups[i].name);
+    if (strncmp(command->name, command_groups[i].name, length) == 0 &&
+        command->name[length] == ' ') {
+      return &command_groups[i];
+    }
+  }
+  return NULL;
+}
 
 const command_doc *find_command(const char *name) {
   for (size_t i = 0; i < command_count; i++) {

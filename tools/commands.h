@@ -13,8 +13,6 @@ command_function cmd_check, cmd_fmt, cmd_run, cmd_emit, cmd_explain,
     cmd_generate;
 command_function plan_command, plan_queue, plan_expansion, plan_frontier,
     plan_place, plan_bindings;
-
-/* `vyre help plan NAME...`: the help that belongs to the words. */
-int plan_help(int count, char **words, bool json);
+command_function cache_command;
 
 #endif

@@ -28,12 +28,14 @@ typedef struct vyre_compile_options {
 
 VYRE_BEGIN
 
-/** Validates @p program and compiles it for @p device.
+/** Validates @p program and compiles it for @p device. What the cache has is not
+ *  compiled again: the same program with the same options gives the same pipeline
+ *  as before (vyre/cache.h).
  *  Ownership: on VYRE_OK the caller owns *out (vyre_pipeline_release). On
  *             failure *out is NULL. Retains the program and the device.
  *  Lifetime:  @p options (NULL: the defaults) is borrowed for the call.
  *  Threads:   safe; @p diagnostics is compatible.
- *  Blocks:    on the allocator only.
+ *  Blocks:    on the allocator, the device's driver and files of the cache.
  *  Errors:    VYRE_INVALID_PROGRAM if it does not validate (@p diagnostics, if
  *             not NULL, has all findings) or has no body; VYRE_INVALID_ARGUMENT
  *             for a workgroup above 1024 invocations; VYRE_UNSUPPORTED_FEATURE

@@ -22,6 +22,7 @@
 #include "vyre/binary.h"
 #include "vyre/binding.h"
 #include "vyre/builder.h"
+#include "vyre/cache.h"
 #include "vyre/capture.h"
 #include "vyre/context.h"
 #include "vyre/counters.h"

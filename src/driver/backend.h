@@ -106,6 +106,21 @@ struct vyre__backend {
   /* Runs a kernel once and waits for it. Many threads may be in it at once. */
   vyre_code (*run)(vyre_pipeline *pipeline, vyre__launch *launch,
                    vyre_status *st);
+
+  /* What the cache keeps on disk of a pipeline. Without load and save: nothing.
+   * load stands in for pipeline_init, save follows it. The bytes were written by
+   * this backend for the same key, all of it: the program but for its names and
+   * places, the options, the texts of describe and features, the versions. They
+   * are aligned to 16 and borrowed for the call. A load that fails is a miss, for
+   * which pipeline_init is called. A save that fails keeps nothing. */
+  uint32_t artifact_version; /* of these bytes */
+  vyre_code (*pipeline_load)(vyre_pipeline *pipeline, const void *artifact,
+                             size_t size, vyre_status *st);
+  vyre_code (*pipeline_save)(vyre_pipeline *pipeline, vyre_writer writer,
+                             vyre_status *st);
+  /* Writes all else that the code depends on: features of the processor, classes
+   * of the numeric probe. Or NULL. False if the writer refused. */
+  bool (*features)(vyre_device *device, vyre_writer writer);
 };
 
 /* All there are, best first; NULL beyond the last. */

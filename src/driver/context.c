@@ -40,6 +40,13 @@ vyre_code vyre_context_create(const vyre_context_options *options,
   const char *faults = choose(given.faults, "VYRE_FAULTS");
   vyre_code code = VYRE_OK;
   if (faults) code = vyre_context_inject(context, faults, st);
+  const vyre__cache_environment environment = {
+      getenv("VYRE_CACHE_DIR"), getenv("VYRE_CACHE_BYTES"),
+      getenv("XDG_CACHE_HOME"), getenv("HOME")};
+  if (code == VYRE_OK && !vyre__cache_init(&context->cache, context->allocator,
+                                           &given, &environment)) {
+    code = vyre__no_memory(st, "vyre_context_create", "bytes of a path", 1);
+  }
   if (code != VYRE_OK) {
     vyre__resize(given.allocator, context, sizeof *context, 0);
     return code;
@@ -80,5 +87,7 @@ void vyre_context_release(vyre_context *context) {
   bool last = atomic_fetch_sub(&context->references, 1) == 1;
   if (last && is_default) default_context = NULL;
   if (is_default) pthread_mutex_unlock(&default_lock);
-  if (last) vyre__resize(context->given, context, sizeof *context, 0);
+  if (!last) return;
+  vyre__cache_finish(&context->cache, context->allocator);
+  vyre__resize(context->given, context, sizeof *context, 0);
 }

@@ -136,6 +136,7 @@ static vyre_code make_inside(vyre_device *device, const choice *chosen,
                  (unsigned)chosen->index);
   pthread_mutex_init(&inside->lock, NULL);
   pthread_mutex_init(&inside->residents.lock, NULL);
+  pthread_mutex_init(&inside->pipelines.lock, NULL);
   device->inside = inside;
   return VYRE_OK;
 }
@@ -143,6 +144,7 @@ static vyre_code make_inside(vyre_device *device, const choice *chosen,
 static void free_inside(vyre_device *device) {
   pthread_mutex_destroy(&device->inside->lock);
   pthread_mutex_destroy(&device->inside->residents.lock);
+  pthread_mutex_destroy(&device->inside->pipelines.lock);
   vyre__resize(device->allocator, device->inside, sizeof *device->inside, 0);
 }
 
@@ -195,6 +197,15 @@ vyre_code vyre_device_open(vyre_context *context, const char *name,
   return create(context, &chosen, out, st);
 }
 
+vyre_code vyre__device_open_backend(vyre_context *context,
+                                    const vyre__backend *backend,
+                                    uint32_t index, vyre_device **out,
+                                    vyre_status *st) {
+  choice chosen = {.backend = backend, .index = index, .reason = "given"};
+  *out = NULL;
+  return create(vyre_context_retain(context), &chosen, out, st);
+}
+
 vyre_device *vyre_device_retain(vyre_device *device) {
   if (device) atomic_fetch_add(&device->inside->references, 1);
   return device;
@@ -204,6 +215,7 @@ void vyre_device_release(vyre_device *device) {
   if (!device || atomic_fetch_sub(&device->inside->references, 1) > 1) return;
   vyre__queue_finish(device->inside->compile);
   vyre__queue_finish(device->inside->work);
+  vyre__table_finish(device);
   vyre__residents_finish(device);
   vyre__counters_leave(device);
   device->backend->device_finish(device);

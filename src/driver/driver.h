@@ -16,6 +16,7 @@
 #include "vyre/counters.h"
 
 #include "driver/backend.h"
+#include "driver/cache.h"
 
 /* --- contexts --------------------------------------------------------------- */
 
@@ -31,6 +32,7 @@ struct vyre_context {
     _Atomic uint64_t left; /* how many more until it fails; 0: not armed */
     atomic_bool repeats;   /* and all after */
   } faults[VYRE_FAULT_COUNT];
+  vyre__cache cache; /* of pipelines, on disk */
 };
 
 /* Whether this one is to fail. */
@@ -150,7 +152,8 @@ struct vyre__device_inside {
   vyre__residents residents;
   pthread_mutex_t lock; /* of the queues, while they begin */
   vyre__queue *work, *compile;
-  vyre_device *next, *previous; /* of all that are open; counters.c */
+  vyre__pipeline_table pipelines; /* that compiles share */
+  vyre_device *next, *previous;   /* of all that are open; counters.c */
   _Alignas(64) vyre__atomic_counters counters;
 };
 
@@ -161,6 +164,13 @@ struct vyre__device_inside {
 /* VYRE_DEVICE_LOST if it is. */
 vyre_code vyre__device_check(const vyre_device *device, vyre_status *st);
 void vyre__device_lose(vyre_device *device);
+
+/* Opens a device of any table, as vyre_device_open does of those that are built
+ * in. The table must outlive the device. For tests. */
+vyre_code vyre__device_open_backend(vyre_context *context,
+                                    const vyre__backend *backend,
+                                    uint32_t index, vyre_device **out,
+                                    vyre_status *st);
 
 /* For counters of all devices. */
 void vyre__counters_enter(vyre_device *device);
@@ -180,7 +190,29 @@ struct vyre__pipeline_inside {
   vyre_pipeline *next_variant;
   pthread_mutex_t lock;                       /* of those who add to it */
   _Atomic(vyre__run *) runs[VYRE__KEPT_RUNS]; /* not in use right now */
+
+  vyre__cache_note note; /* what came of the cache */
+  /* cache_memory.c, under the lock of the device's table. Variants are not shared:
+   * two pipelines could be each other's. */
+  bool is_shared, is_parked;
+  vyre_pipeline *next_in_bucket, *newer, *older;
+  _Atomic uint64_t memory_hits;
 };
+
+/* As vyre_pipeline_compile, of arguments that are none of them NULL, but really:
+ * nothing of the cache is used, and nothing goes there. The yardstick would else
+ * be compared with itself. */
+vyre_code vyre__pipeline_compile_fresh(vyre_device *device,
+                                       vyre_program *program,
+                                       const vyre_compile_options *options,
+                                       vyre_pipeline **out, vyre_status *st);
+/* Frees a pipeline that nobody has. Leaves its reference to the device. */
+void vyre__pipeline_free(vyre_pipeline *pipeline);
+/* Frees the runs that it keeps. */
+void vyre__pipeline_drop_runs(vyre_pipeline *pipeline);
+/* The size that @p asked means: all 0 stand for @p own, one 0 for 1. */
+void vyre__workgroup_resolve(const uint32_t asked[3], const uint32_t own[3],
+                             uint32_t out[3]);
 
 /* The variant of @p pipeline that @p desc asks for, or a failure. */
 vyre_code vyre__pipeline_variant(vyre_pipeline *pipeline,

@@ -56,9 +56,8 @@ static vyre_code check_program(const vyre_device *device,
   return check_buffers(device, program, st);
 }
 
-/* The size that @p asked means: all 0 stand for @p own, one 0 for 1. */
-static void resolve_workgroup(const uint32_t asked[3], const uint32_t own[3],
-                              uint32_t out[3]) {
+void vyre__workgroup_resolve(const uint32_t asked[3], const uint32_t own[3],
+                             uint32_t out[3]) {
   bool given = asked[0] | asked[1] | asked[2];
   for (int axis = 0; axis < 3; axis++) {
     out[axis] = !given ? own[axis] : asked[axis] ? asked[axis] : 1;
@@ -92,22 +91,25 @@ static vyre_code check_workgroup(const vyre_device *device,
 
 /* --- making one --------------------------------------------------------------*/
 
+void vyre__pipeline_drop_runs(vyre_pipeline *pipeline) {
+  for (int i = 0; i < VYRE__KEPT_RUNS; i++) {
+    vyre__run *run = atomic_exchange(&pipeline->inside->runs[i], NULL);
+    if (run) vyre__run_free(run);
+  }
+}
+
 /* The end of a pipeline whose start is set; the backend's part is gone. */
 static void destroy(vyre_pipeline *pipeline) {
   vyre_device *device = pipeline->device;
   struct vyre__pipeline_inside *inside = pipeline->inside;
   if (inside) {
-    for (int i = 0; i < VYRE__KEPT_RUNS; i++) {
-      vyre__run *run = atomic_load(&inside->runs[i]);
-      if (run) vyre__run_free(run);
-    }
+    vyre__pipeline_drop_runs(pipeline);
     pthread_mutex_destroy(&inside->lock);
     vyre__resize(device->allocator, inside, sizeof *inside, 0);
   }
   vyre_arena_finish(&pipeline->arena);
   vyre_program_release(pipeline->program);
   vyre__resize(device->allocator, pipeline, device->backend->pipeline_size, 0);
-  vyre_device_release(device);
 }
 
 /* Two pipelines have one id only if they are the same: what is not the program's
@@ -141,13 +143,8 @@ static vyre_code make_inside(vyre_pipeline *pipeline, vyre_status *st) {
   return VYRE_OK;
 }
 
-static vyre_code init(vyre_pipeline *pipeline, vyre_status *st) {
+static vyre_code build(vyre_pipeline *pipeline, vyre_status *st) {
   vyre_device *device = pipeline->device;
-  VYRE_TRY(make_inside(pipeline, st));
-  VYRE_TRY(check_workgroup(device, pipeline->workgroup, st));
-  name_pipeline(pipeline);
-  VYRE_TRY(vyre_binding_plan_build(pipeline->program, &pipeline->arena,
-                                   &pipeline->plan, st));
   if (vyre__fault(device->context, VYRE_FAULT_COMPILE)) {
     return vyre__fault_status(VYRE_FAULT_COMPILE, st);
   }
@@ -156,8 +153,30 @@ static vyre_code init(vyre_pipeline *pipeline, vyre_status *st) {
   return VYRE_OK;
 }
 
+static vyre_code init(vyre_pipeline *pipeline, bool is_fresh, vyre_status *st) {
+  vyre_device *device = pipeline->device;
+  VYRE_TRY(make_inside(pipeline, st));
+  VYRE_TRY(check_workgroup(device, pipeline->workgroup, st));
+  name_pipeline(pipeline);
+  VYRE_TRY(vyre_binding_plan_build(pipeline->program, &pipeline->arena,
+                                   &pipeline->plan, st));
+  vyre__cache_try tried;
+  if (is_fresh) {
+    vyre__cache_skip(pipeline);
+    return build(pipeline, st);
+  }
+  if (vyre__cache_load(pipeline, &tried)) {
+    vyre__cache_end(pipeline, &tried, false);
+    return VYRE_OK;
+  }
+  vyre_code code = build(pipeline, st);
+  vyre__cache_end(pipeline, &tried, code == VYRE_OK);
+  return code;
+}
+
+/* Fresh: without a look at what is on disk. */
 static vyre_code create(vyre_device *device, vyre_program *program,
-                        const vyre_compile_options *options,
+                        const vyre_compile_options *options, bool is_fresh,
                         vyre_pipeline **out, vyre_status *st) {
   size_t size = device->backend->pipeline_size;
   vyre_pipeline *pipeline = vyre__resize(device->allocator, NULL, 0, size);
@@ -168,12 +187,13 @@ static vyre_code create(vyre_device *device, vyre_program *program,
   pipeline->device = vyre_device_retain(device);
   pipeline->program = vyre_program_retain(program);
   vyre_arena_init(&pipeline->arena, device->allocator);
-  resolve_workgroup(options->workgroup, program->workgroup,
-                    pipeline->workgroup);
+  vyre__workgroup_resolve(options->workgroup, program->workgroup,
+                          pipeline->workgroup);
   pipeline->ulp_budget = options->ulp_budget;
-  vyre_code code = init(pipeline, st);
+  vyre_code code = init(pipeline, is_fresh, st);
   if (code != VYRE_OK) {
     destroy(pipeline);
+    vyre_device_release(device);
     return code;
   }
   *out = pipeline;
@@ -192,8 +212,27 @@ vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
   if (!device) return vyre__null_argument(st, who, "device");
   if (!program) return vyre__null_argument(st, who, "program");
   VYRE_TRY(vyre__device_check(device, st));
+  if (!options) options = &defaults;
+  uint32_t size[3];
+  vyre__workgroup_resolve(options->workgroup, program->workgroup, size);
+  *out = vyre__table_find(
+      &(vyre__cache_subject){device, program, size, options->ulp_budget});
+  if (*out) return VYRE_OK; /* and the program is valid: it was then */
   VYRE_TRY(check_program(device, program, diagnostics, st));
-  return create(device, program, options ? options : &defaults, out, st);
+  VYRE_TRY(create(device, program, options, false, out, st));
+  *out = vyre__table_share(*out);
+  return VYRE_OK;
+}
+
+vyre_code vyre__pipeline_compile_fresh(vyre_device *device,
+                                       vyre_program *program,
+                                       const vyre_compile_options *options,
+                                       vyre_pipeline **out, vyre_status *st) {
+  static const vyre_compile_options defaults = {{0}, 0};
+  *out = NULL;
+  VYRE_TRY(vyre__device_check(device, st));
+  VYRE_TRY(check_program(device, program, NULL, st));
+  return create(device, program, options ? options : &defaults, true, out, st);
 }
 
 vyre_pipeline *vyre_pipeline_retain(vyre_pipeline *pipeline) {
@@ -202,8 +241,13 @@ vyre_pipeline *vyre_pipeline_retain(vyre_pipeline *pipeline) {
 }
 
 void vyre_pipeline_release(vyre_pipeline *pipeline) {
-  if (!pipeline) return;
-  if (atomic_fetch_sub(&pipeline->inside->references, 1) > 1) return;
+  if (!pipeline || !vyre__table_release(pipeline)) return;
+  vyre_device *device = pipeline->device;
+  vyre__pipeline_free(pipeline);
+  vyre_device_release(device);
+}
+
+void vyre__pipeline_free(vyre_pipeline *pipeline) {
   vyre_pipeline *variant = atomic_load(&pipeline->inside->variants);
   while (variant) {
     vyre_pipeline *next = variant->inside->next_variant;
@@ -291,7 +335,7 @@ vyre_code vyre__pipeline_variant(vyre_pipeline *pipeline,
   *out = pipeline;
   if (!desc->variant) return VYRE_OK;
   uint32_t size[3];
-  resolve_workgroup(desc->variant->workgroup, pipeline->workgroup, size);
+  vyre__workgroup_resolve(desc->variant->workgroup, pipeline->workgroup, size);
   *out = find_variant(pipeline, size, desc->variant->ulp_budget);
   if (*out) return VYRE_OK;
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_NOT_PREPARED,
@@ -310,13 +354,15 @@ vyre_code vyre_pipeline_prepare(vyre_pipeline *pipeline,
   if (!options) return vyre__null_argument(st, who, "options");
   VYRE_TRY(vyre__device_check(pipeline->device, st));
   vyre_compile_options wanted = *options;
-  resolve_workgroup(options->workgroup, pipeline->workgroup, wanted.workgroup);
+  vyre__workgroup_resolve(options->workgroup, pipeline->workgroup,
+                          wanted.workgroup);
   struct vyre__pipeline_inside *inside = pipeline->inside;
   vyre_code code = VYRE_OK;
   pthread_mutex_lock(&inside->lock);
   if (!find_variant(pipeline, wanted.workgroup, wanted.ulp_budget)) {
     vyre_pipeline *variant = NULL;
-    code = create(pipeline->device, pipeline->program, &wanted, &variant, st);
+    code = create(pipeline->device, pipeline->program, &wanted, false, &variant,
+                  st);
     if (code == VYRE_OK) {
       variant->inside->next_variant = atomic_load(&inside->variants);
       atomic_store_explicit(&inside->variants, variant, memory_order_release);

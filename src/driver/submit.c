@@ -158,12 +158,13 @@ vyre_code vyre_device_dispatch(vyre_device *device, vyre_program *program,
                                vyre_status *st) {
   static const char who[] = "vyre_device_dispatch";
   if (!device) return vyre__null_argument(st, who, "device");
+  if (!program) return vyre__null_argument(st, who, "program");
   if (!desc) return vyre__null_argument(st, who, "desc");
   vyre_pipeline *pipeline;
   vyre_dispatch_desc as_compiled = *desc;
   as_compiled.variant = NULL;
-  VYRE_TRY(vyre_pipeline_compile(device, program, desc->variant, &pipeline,
-                                 NULL, st));
+  VYRE_TRY(vyre__pipeline_compile_fresh(device, program, desc->variant,
+                                        &pipeline, st));
   vyre_code code = vyre_dispatch(pipeline, &as_compiled, st);
   vyre_pipeline_release(pipeline);
   return code;
