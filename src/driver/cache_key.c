@@ -90,7 +90,7 @@ static bool bare_functions(const vyre_program *program, vyre_arena *arena,
   uint32_t count = program->function_count;
   vyre__function *functions =
       vyre__arena_array(arena, count, sizeof *functions);
-  vyre__place *places =
+  uint32_t *places =
       vyre__arena_array(arena, program->node_count, sizeof *places);
   if (!functions || !places) return false;
   if (program->node_count > 0) {

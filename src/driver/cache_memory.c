@@ -14,10 +14,19 @@ static bool same_names(const vyre__function *a, const vyre__function *b) {
   return true;
 }
 
-static bool same_places(const vyre__place *a, const vyre__place *b,
-                        size_t count) {
+static bool same_bytes(const void *a, const void *b, size_t size) {
   if (!a || !b) return a == b;
-  return count == 0 || memcmp(a, b, count * sizeof *a) == 0;
+  return size == 0 || memcmp(a, b, size) == 0;
+}
+
+/* Equal places are kept in the same way: packed if all of them fit. */
+static bool same_places(const vyre_program *a, const vyre_program *b) {
+  size_t nodes = a->node_count;
+  return same_bytes(a->places, b->places, nodes * sizeof *a->places) &&
+         same_bytes(a->wide_places, b->wide_places,
+                    nodes * sizeof *a->wide_places) &&
+         same_bytes(a->buffer_places, b->buffer_places,
+                    a->buffer_count * sizeof *a->buffer_places);
 }
 
 /* Names and places too: who shares a pipeline gets its messages. */
@@ -26,9 +35,7 @@ static bool same_program(const vyre_program *a, const vyre_program *b) {
   if (a->fingerprint.low != b->fingerprint.low ||
       a->fingerprint.high != b->fingerprint.high ||
       strcmp(a->name, b->name) != 0 || strcmp(a->file, b->file) != 0 ||
-      !vyre_program_equal(a, b) ||
-      !same_places(a->places, b->places, a->node_count) ||
-      !same_places(a->buffer_places, b->buffer_places, a->buffer_count)) {
+      !vyre_program_equal(a, b) || !same_places(a, b)) {
     return false;
   }
   for (uint32_t i = 0; i < a->function_count; i++) {
