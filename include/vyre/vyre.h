@@ -40,6 +40,7 @@
 #include "vyre/placement.h"
 #include "vyre/program.h"
 #include "vyre/queue.h"
+#include "vyre/recording.h"
 #include "vyre/resident.h"
 #include "vyre/status.h"
 #include "vyre/text.h"
