@@ -31,6 +31,7 @@
 #include "vyre/emit.h"
 #include "vyre/export.h"
 #include "vyre/fence.h"
+#include "vyre/forms.h"
 #include "vyre/frontier.h"
 #include "vyre/generate.h"
 #include "vyre/kernel.h"
