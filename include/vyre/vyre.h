@@ -28,6 +28,7 @@
 #include "vyre/device.h"
 #include "vyre/diagnostic.h"
 #include "vyre/dispatch.h"
+#include "vyre/dlpack.h"
 #include "vyre/emit.h"
 #include "vyre/export.h"
 #include "vyre/fence.h"
