@@ -17,7 +17,7 @@ static const char text[] =
     "buffer b : read u32[4] @1;\n"
     "buffer y : read_write u32[4] @2;\n"
     "uniform k : u32 @3;\n"
-    "{ y[0] = y[0] + a[0] * b[0] + k; }\n"
+    "{ if (global_id.x == 0) y[0] = y[0] + a[0] * b[0] + k; }\n"
     "kernel idle workgroup(1)\n"
     "buffer a : read u32[4] @0;\n"
     "buffer b : read u32[4] @1;\n"
@@ -26,7 +26,7 @@ static const char text[] =
     "{ return; }\n"
     "kernel count workgroup(1)\n"
     "buffer n : read_write u32[2] @0;\n"
-    "{ n[0] = n[0] - 1; n[1] = n[1] + 1; }\n";
+    "{ if (global_id.x == 0) { n[0] = n[0] - 1; n[1] = n[1] + 1; } }\n";
 
 enum { STEP, IDLE, COUNT, KERNELS };
 
@@ -83,8 +83,11 @@ static bool run_one_by_one(void *self) {
   vyre_input in[] = {vyre_input_resident(g->a), vyre_input_resident(g->b),
                      vyre_input_resident(g->y), vyre_input_bytes(&g->k, 4)};
   vyre_output out[] = {vyre_output_resident(g->y)};
-  vyre_dispatch_desc desc = {
-      .inputs = in, .input_count = 4, .outputs = out, .output_count = 1};
+  vyre_dispatch_desc desc = {.inputs = in,
+                             .input_count = 4,
+                             .outputs = out,
+                             .output_count = 1,
+                             .grid = {1}};
   for (int i = 0; i < CHAIN; i++) {
     must(vyre_dispatch(job->pipeline, &desc, &st), &st, "dispatch");
   }
@@ -129,7 +132,8 @@ static void record_chain(chain_job *job) {
   vyre_recorded_dispatch d = {.inputs = places,
                               .input_count = 4,
                               .outputs = &places[2],
-                              .output_count = 1};
+                              .output_count = 1,
+                              .grid = {1}};
   for (int i = 0; i < CHAIN; i++) {
     must(vyre_recording_dispatch(rec, job->pipeline, &d, &st), &st, "record");
   }
@@ -177,8 +181,11 @@ static bool run_host_loop(void *self) {
   vyre_status st = {0};
   vyre_input in = vyre_input_bytes(job->words, 8);
   vyre_output out = vyre_output_bytes(job->words, 8);
-  vyre_dispatch_desc desc = {
-      .inputs = &in, .input_count = 1, .outputs = &out, .output_count = 1};
+  vyre_dispatch_desc desc = {.inputs = &in,
+                             .input_count = 1,
+                             .outputs = &out,
+                             .output_count = 1,
+                             .grid = {1}};
   job->words[0] = TURNS;
   for (int i = 0; i < MOST_TURNS && job->words[0] > 0; i++) {
     must(vyre_dispatch(job->g->pipelines[COUNT], &desc, &st), &st, "dispatch");
@@ -195,8 +202,11 @@ static void bench_loop(ground *g) {
   must(vyre_recording_create(g->device, &job.rec, &st), &st, "recording");
   must(vyre_recording_fixed(job.rec, &words, &slot, &st), &st, "slot");
   vyre_place place = vyre_place_slot(slot);
-  vyre_recorded_dispatch d = {
-      .inputs = &place, .input_count = 1, .outputs = &place, .output_count = 1};
+  vyre_recorded_dispatch d = {.inputs = &place,
+                              .input_count = 1,
+                              .outputs = &place,
+                              .output_count = 1,
+                              .grid = {1}};
   must(vyre_recording_while(job.rec, place, MOST_TURNS, 4, &st), &st, "while");
   must(vyre_recording_dispatch(job.rec, g->pipelines[COUNT], &d, &st), &st,
        "record");

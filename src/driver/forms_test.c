@@ -33,6 +33,7 @@ static const char text[] =
     "buffer notes : read_write u32[] @2;\n"
     "buffer io : read_write u32[] @3;\n"
     "{\n"
+    "    if (global_id.x > 0) return;\n"
     "    for (let k = 0u; k < len(ring); k++) {\n"
     "        notes[k % len(notes)] = notes[k % len(notes)] ^ ring[k];\n"
     "        io[k % len(io)] = io[k % len(io)] + ring[k] * 7;\n"

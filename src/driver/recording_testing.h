@@ -22,14 +22,15 @@ static const char recording_text[] =
     "{ if (global_id.x < len(y)) y[global_id.x] += x[global_id.x]; }\n"
     "kernel count workgroup(1)\n"
     "buffer n : read_write u32[2] @0;\n"
-    "{ n[0] = n[0] - 1; n[1] = n[1] + 1; }\n"
+    "{ if (global_id.x == 0) { n[0] = n[0] - 1; n[1] = n[1] + 1; } }\n"
     "kernel hang workgroup(1)\n"
     "buffer n : read_write u32[2] @0;\n"
-    "{ while (n[0] > 0) n[1] = n[1] + 1; }\n"
+    "{ while (global_id.x == 0 && n[0] > 0) n[1] = n[1] + 1; }\n"
     "kernel refill workgroup(1)\n"
     "buffer n : read_write u32[2] @0;\n"
     "buffer m : read_write u32[2] @1;\n"
-    "{ n[0] = 3; m[0] = m[0] - 1; m[1] = m[1] + 1; }\n";
+    "{ if (global_id.x == 0) { n[0] = 3; m[0] = m[0] - 1; m[1] = m[1] + 1; } "
+    "}\n";
 
 enum { SCALE, ADD, COUNT, HANG, REFILL, KERNELS };
 
