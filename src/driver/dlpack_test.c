@@ -396,7 +396,7 @@ TEST(a_tensor_outlives_the_handle_and_the_device) {
   CHECK_OK(vyre_resident_free(r.device, buffer, &st), st);
   rig_close(&r);
   const uint32_t *data = tensor->dl_tensor.data;
-  for (uint32_t i = 0; i < 8; i++) CHECK_U64(data[i], 2 * (i + 1));
+  for (uint32_t i = 0; i < 8; i++) CHECK(data[i] == 2 * (i + 1));
   CHECK(heap.live_bytes > 0);
   tensor->deleter(tensor);
   data = old->dl_tensor.data;

@@ -99,7 +99,7 @@ TEST(every_fault_of_a_replay_ends_in_a_status) {
       if (!is_lost) { /* the device goes on */
         st = (vyre_status){0};
         CHECK_OK(scenario(&b, &d, &st), st);
-        CHECK_U64(d.back[1], (3 + 5) * 6);
+        CHECK_U64(d.back[1], 48); /* (3 + 5) * 6 */
       } else {
         CHECK(scenario(&b, &d, NULL) == VYRE_DEVICE_LOST);
       }
@@ -184,7 +184,7 @@ TEST(replays_with_a_fence_run_in_order_and_keep_what_they_use) {
     vyre_fence_release(fences[i]);
   }
   vyre_fence_release(first);
-  for (uint32_t i = 0; i < ELEMENTS; i++) CHECK_U64(d.back[i], 4 * i);
+  for (uint32_t i = 0; i < ELEMENTS; i++) CHECK(d.back[i] == 4 * i);
   vyre_counters counters;
   vyre_counters_read(b.device, &counters);
   CHECK_U64(counters.live_residents, 2);
@@ -260,7 +260,7 @@ TEST(replays_of_one_recording_are_done_one_after_the_other) {
     CHECK(jobs[i].is_good);
     CHECK_U64(jobs[i].own_count[1], TURNS);
   }
-  CHECK_U64(words[1], THREADS * TURNS);
+  CHECK(words[1] == THREADS * TURNS);
   vyre_recording_release(shared);
   bench_close(&b);
 }

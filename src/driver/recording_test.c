@@ -49,7 +49,7 @@ TEST(a_replay_runs_all_commands_in_order) {
   for (uint32_t round = 1; round <= 3; round++) {
     CHECK_OK(vyre_recording_replay(c.rec, &options, NULL, &st), st);
     for (uint32_t i = 0; i < ELEMENTS; i++) {
-      CHECK_U64(d.back[i], round * 3 * (i + 1));
+      CHECK(d.back[i] == round * 3 * (i + 1));
     }
     CHECK_U64(result.dispatches, 2);
     CHECK_U64(result.copies, 2);
@@ -101,7 +101,7 @@ TEST(rebinding_makes_only_its_users_anew) {
     CHECK_U64(result.recaptures, cases[i].recaptures);
     all += cases[i].recaptures;
   }
-  CHECK_U64(e.back[1], 7 * 2); /* the new sum had begun at zero */
+  CHECK_U64(e.back[1], 14); /* the new sum had begun at zero */
   vyre_counters counters;
   vyre_counters_read(b.device, &counters);
   CHECK_U64(counters.recaptures, all);
@@ -187,7 +187,7 @@ TEST(a_freed_buffer_is_refused_even_if_its_place_is_taken) {
   expect_refusal(&b, c.rec, "'y'", VYRE_KIND_STALE_HANDLE);
   bind_resident(c.rec, c.y, next);
   CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
-  CHECK_U64(d.back[0], 2 * 3);
+  CHECK_U64(d.back[0], 6);
   vyre_recording_release(c.rec);
   bench_close(&b);
 }
