@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Recordings on the queue, from many threads, and under faults. */
 #include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
 
 #include "driver/recording_testing.h"
 
@@ -265,7 +267,66 @@ TEST(replays_of_one_recording_are_done_one_after_the_other) {
   bench_close(&b);
 }
 
-TEST_MAIN(TEST_ENTRY(every_fault_of_a_replay_ends_in_a_status),
+/* A writer that takes its time, and sees whether another replay is in it. */
+typedef struct crowd {
+  vyre_recording *rec;
+  atomic_int inside, most;
+} crowd;
+
+static bool write_slowly(void *self, const char *bytes, size_t length) {
+  crowd *c = self;
+  (void)bytes, (void)length;
+  int now = atomic_fetch_add(&c->inside, 1) + 1;
+  if (now > atomic_load(&c->most)) atomic_store(&c->most, now);
+  (void)nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+  atomic_fetch_sub(&c->inside, 1);
+  return true;
+}
+
+static void *replay_crowd(void *self) {
+  const crowd *c = self;
+  for (int i = 0; i < 3; i++) {
+    vyre_fence *fence = NULL;
+    bool is_later = i == 1;
+    if (vyre_recording_replay(c->rec, NULL, is_later ? &fence : NULL, NULL) !=
+        VYRE_OK) {
+      break;
+    }
+    if (fence) (void)!vyre_fence_wait(fence, VYRE_FOREVER, NULL);
+    vyre_fence_release(fence);
+  }
+  return NULL;
+}
+
+TEST(no_two_replays_of_one_recording_run_at_once) {
+  vyre_status st = {0};
+  bench b = bench_open(heap);
+  crowd c = {0};
+  uint32_t word = 0, slot;
+  CHECK_OK(vyre_recording_create(b.device, &c.rec, &st), st);
+  vyre_resource r = {.data = &word, .size = 4};
+  CHECK_OK(vyre_recording_fixed(c.rec, &r, &slot, &st), st);
+  vyre_place p = vyre_place_slot(slot);
+  vyre_recorded_dispatch d = {.inputs = &p,
+                              .input_count = 1,
+                              .outputs = &p,
+                              .output_count = 1,
+                              .print = {write_slowly, &c}};
+  CHECK_OK(vyre_recording_dispatch(c.rec, b.pipelines[TELL], &d, &st), st);
+  CHECK_OK(vyre_recording_finish(c.rec, &st), st);
+  pthread_t threads[4];
+  for (int i = 0; i < 4; i++) {
+    CHECK(pthread_create(&threads[i], NULL, replay_crowd, &c) == 0);
+  }
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  CHECK_U64(word, 12);
+  CHECK_U64((unsigned)atomic_load(&c.most), 1);
+  vyre_recording_release(c.rec);
+  bench_close(&b);
+}
+
+TEST_MAIN(TEST_ENTRY(no_two_replays_of_one_recording_run_at_once),
+          TEST_ENTRY(every_fault_of_a_replay_ends_in_a_status),
           TEST_ENTRY(a_failure_says_which_command_it_was),
           TEST_ENTRY(replays_with_a_fence_run_in_order_and_keep_what_they_use),
           TEST_ENTRY(replays_of_one_recording_are_done_one_after_the_other))

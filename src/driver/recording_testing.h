@@ -30,9 +30,12 @@ static const char recording_text[] =
     "buffer n : read_write u32[2] @0;\n"
     "buffer m : read_write u32[2] @1;\n"
     "{ if (global_id.x == 0) { n[0] = 3; m[0] = m[0] - 1; m[1] = m[1] + 1; } "
-    "}\n";
+    "}\n"
+    "kernel tell workgroup(1)\n"
+    "buffer n : read_write u32[1] @0;\n"
+    "{ n[0] = n[0] + 1; print(\"told\", n[0]); }\n";
 
-enum { SCALE, ADD, COUNT, HANG, REFILL, KERNELS };
+enum { SCALE, ADD, COUNT, HANG, REFILL, TELL, KERNELS };
 
 typedef struct bench {
   vyre_context *context;
