@@ -50,5 +50,6 @@ void bench_numbers(void);
 void bench_plan(void);
 void bench_plan_frontier(void);
 void bench_plan_placement(void);
+void bench_recording(void);
 
 #endif

@@ -127,6 +127,7 @@ int main(int argc, char **argv) {
   if (wants(only, "language")) bench_language();
   if (wants(only, "numbers")) bench_numbers();
   if (wants(only, "cache")) bench_cache();
+  if (wants(only, "recording")) bench_recording();
   if (argc < 2) return 0;
   FILE *file = fopen(argv[1], "w");
   if (!file) bench_fail(argv[1], "cannot be written");

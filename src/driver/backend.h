@@ -45,6 +45,10 @@ typedef struct vyre__buffer {
   uint64_t size;
   unsigned char *host; /* where the host can touch it, or NULL */
   bool is_imported;    /* the memory at host is the caller's */
+  bool is_read_only;   /* nothing may write it; the driver sees to that */
+  void (*let_go)(void *self); /* the driver's: tells whose memory it was that it
+                                 is used no more; or NULL */
+  void *let_go_self;
 } vyre__buffer;
 
 /* One buffer of a dispatch. */

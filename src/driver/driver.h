@@ -118,6 +118,23 @@ vyre_code vyre__resident_acquire(vyre_device *device, vyre_resident handle,
 void vyre__resident_drop(vyre_device *device, vyre__resident_slot *slot);
 void vyre__residents_finish(vyre_device *device);
 
+/* Memory of somebody else that becomes a resident buffer; let_go is called, on
+ * whatever thread, when the buffer is gone. data may be NULL if size is 0. */
+typedef struct vyre__adopted {
+  void *data;
+  uint64_t size;
+  bool is_read_only;
+  void (*let_go)(void *self);
+  void *let_go_self;
+} vyre__adopted;
+
+vyre_code vyre__resident_adopt(vyre_device *device, const vyre__adopted *memory,
+                               vyre_resident *out, vyre_status *st);
+
+/* @p what ("output", "slot") @p name would write a buffer that is read-only. */
+vyre_code vyre__resident_read_only(const char *what, const char *name,
+                                   vyre_status *st);
+
 /* Bytes between host and buffer; ranges are checked. */
 vyre_code vyre__buffer_write(vyre_device *device, vyre__buffer *buffer,
                              uint64_t offset, const void *data, size_t size,

@@ -70,6 +70,8 @@ static vyre_code buffer_init(vyre_device *device, vyre__buffer *buffer,
 }
 
 static void buffer_free(vyre_device *device, vyre__buffer *buffer) {
+  void (*let_go)(void *) = buffer->let_go;
+  void *let_go_self = buffer->let_go_self;
   VYRE__COUNT(device, live_residents, UINT64_MAX);
   VYRE__COUNT(device, live_resident_bytes, 0 - buffer->size);
   if (device->backend->buffer_finish) {
@@ -78,6 +80,7 @@ static void buffer_free(vyre_device *device, vyre__buffer *buffer) {
     host_give(device, buffer->host, (size_t)buffer->size);
   }
   vyre__resize(device->allocator, buffer, bytes_of(device), 0);
+  if (let_go) let_go(let_go_self);
 }
 
 vyre_code vyre__buffer_write(vyre_device *device, vyre__buffer *buffer,
@@ -351,6 +354,31 @@ vyre_code vyre_resident_import(vyre_device *device, void *memory, uint64_t size,
   return create(device, memory, size, out, st);
 }
 
+vyre_code vyre__resident_adopt(vyre_device *device, const vyre__adopted *memory,
+                               vyre_resident *out, vyre_status *st) {
+  vyre_code code = memory->data ? vyre_resident_import(device, memory->data,
+                                                       memory->size, out, st)
+                                : vyre_resident_create(device, 0, out, st);
+  if (code != VYRE_OK) return code;
+  /* Nobody else knows the handle yet. */
+  vyre__resident_slot *slot =
+      slot_at(&device->inside->residents, (uint32_t)out->id);
+  slot->buffer->is_read_only = memory->is_read_only;
+  slot->buffer->let_go = memory->let_go;
+  slot->buffer->let_go_self = memory->let_go_self;
+  return VYRE_OK;
+}
+
+vyre_code vyre__resident_read_only(const char *what, const char *name,
+                                   vyre_status *st) {
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY,
+                   "write to a buffer of your own, and copy into it first if "
+                   "the old bytes matter",
+                   "%s '%.100s' would write a resident buffer that was "
+                   "imported as read-only",
+                   what, name);
+}
+
 vyre_code vyre_resident_free(vyre_device *device, vyre_resident buffer,
                              vyre_status *st) {
   vyre__resident_slot *slot;
@@ -406,6 +434,9 @@ static vyre_code transfer(vyre_device *device, const vyre_transfer *t,
   vyre__resident_slot *slot;
   VYRE_TRY(vyre__resident_acquire(device, t->buffer, &slot, st));
   vyre_code code = check_range(slot->buffer, t, item, st);
+  if (code == VYRE_OK && is_upload && slot->buffer->is_read_only) {
+    code = vyre__resident_read_only("call", "vyre_resident_upload", st);
+  }
   if (code == VYRE_OK && is_done) {
     code = is_upload ? vyre__buffer_write(device, slot->buffer, t->offset,
                                           t->data, t->size, st)

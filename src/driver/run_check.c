@@ -96,6 +96,9 @@ static vyre_code resolve_output(vyre__run *run, const vyre_binding *b,
   if (is_resident) {
     VYRE_TRY(resolve(run, b, output->resident, output->offset, &bound->out_size,
                      &bound->out_slot, &bound->out, st));
+    if (bound->out_slot->buffer->is_read_only) {
+      return vyre__resident_read_only("output", b->name, st);
+    }
   }
   /* Where the memory is ours to size, its size is known without being told. */
   bool is_ours = output->slot || output->kept || is_resident;
