@@ -24,6 +24,7 @@ struct vyre_context {
   vyre_allocator allocator; /* that, with faults: what devices use */
   atomic_uint references;
   bool is_default;
+  _Atomic(struct vyre__trace *) trace; /* trace.c; NULL: none. Never changes */
 
   /* fault.c. Armed: one bit a fault, so that nothing is looked at otherwise. */
   atomic_uint armed;
@@ -226,6 +227,7 @@ struct vyre__run {
       *kept; /* one an output: new buffers until they are handed out */
   vyre_dispatch_desc desc; /* a copy; inputs are NULL after prepare */
   vyre_copy_report copies;
+  uint32_t item;              /* its place in the batch, for the trace */
   uint64_t host_in, host_out; /* bytes, for the counters */
   vyre__launch launch;
   vyre_arena scratch, staging;

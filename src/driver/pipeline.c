@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/driver.h"
+#include "driver/trace.h"
 #include "ir/ir.h"
 
 static vyre_code not_supported(vyre_status *st, const vyre_device *device,
@@ -167,7 +168,11 @@ static vyre_code create(vyre_device *device, vyre_program *program,
   resolve_workgroup(options->workgroup, program->workgroup,
                     pipeline->workgroup);
   pipeline->ulp_budget = options->ulp_budget;
+  uint64_t start = vyre__trace_begin(device->context);
   vyre_code code = init(pipeline, st);
+  vyre__trace_end(device->context, start, .kind = VYRE__TRACE_COMPILE,
+                  .name = program->name, .pipeline = pipeline->id,
+                  .device = device, .result = code);
   if (code != VYRE_OK) {
     destroy(pipeline);
     return code;

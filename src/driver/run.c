@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/driver.h"
+#include "driver/trace.h"
 #include "ir/ir.h"
 
 /* --- objects -----------------------------------------------------------------*/
@@ -155,9 +156,21 @@ vyre_code vyre__run_prepare(vyre__run *run, const vyre_dispatch_desc *desc,
   return VYRE_OK;
 }
 
+/* A name that is good for as long as the run; NULL: there is none. */
+static const char *keep_name(vyre__run *run, const char *name) {
+  if (!name) return NULL;
+  size_t length = strlen(name);
+  char *copy = vyre_arena_alloc(&run->staging, length + 1, 1);
+  return copy ? memcpy(copy, name, length + 1) : NULL;
+}
+
 /* Inputs that the caller may change when the call returns are copied now. */
 vyre_code vyre__run_stage(vyre__run *run, vyre_status *st) {
   const vyre_binding_plan *plan = &run->pipeline->plan;
+  bool is_traced = atomic_load_explicit(&run->pipeline->device->context->trace,
+                                        memory_order_relaxed) != NULL;
+  run->desc.label = is_traced ? keep_name(run, run->desc.label) : NULL;
+  run->desc.profile = is_traced ? keep_name(run, run->desc.profile) : NULL;
   if (run->desc.is_borrowed) return VYRE_OK;
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre_binding *b = &plan->bindings[i];
@@ -332,7 +345,25 @@ static void add_stats(vyre_slot_stats *to, const vyre_slot_stats *from) {
   to->retained_capacity_bytes += from->retained_capacity_bytes;
 }
 
+static void trace_run(const vyre__run *run, uint64_t start, vyre_code code) {
+  const vyre_dispatch_desc *desc = &run->desc;
+  const char *kernel = run->pipeline->program->name;
+  vyre__trace_end(
+      run->pipeline->device->context, start, .kind = VYRE__TRACE_DISPATCH,
+      .name = desc->label ? desc->label : kernel, .kernel = kernel,
+      .label = desc->label, .profile = desc->profile,
+      .pipeline = run->pipeline->id, .device = run->pipeline->device,
+      .grid = run->launch.grid, .result = code,
+      .numbers = {{"item", run->item},
+                  {"input_bytes", run->host_in},
+                  {"output_bytes", run->host_out},
+                  {"resident_bytes", run->copies.resident_bytes},
+                  {"copied_bytes", run->copies.copied_bytes},
+                  {"launches", desc->has_iterations ? desc->iterations : 1}});
+}
+
 vyre_code vyre__run_execute(vyre__run *run, vyre_status *st) {
+  uint64_t traced = vyre__trace_begin(run->pipeline->device->context);
   vyre_dispatch_desc *desc = &run->desc;
   vyre_slot_stats stats = {0};
   uint64_t start = desc->timing ? vyre__clock_ns() : 0;
@@ -360,5 +391,6 @@ vyre_code vyre__run_execute(vyre__run *run, vyre_status *st) {
   } else {
     VYRE__COUNT(run->pipeline->device, failures, 1);
   }
+  if (traced) trace_run(run, traced, code);
   return code;
 }

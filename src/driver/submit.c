@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/driver.h"
+#include "driver/trace.h"
 
 /* A batch on its way. */
 typedef struct batch {
@@ -53,7 +54,10 @@ static vyre_code prepare_all(vyre_pipeline *pipeline,
                              vyre_status *st) {
   for (size_t i = 0; i < count; i++) {
     vyre_code code = prepare(pipeline, &items[i], is_staged, &runs[i], st);
-    if (code == VYRE_OK) continue;
+    if (code == VYRE_OK) {
+      runs[i]->item = (uint32_t)i;
+      continue;
+    }
     give_all(runs, i);
     return name_item(code, i, count, st);
   }
@@ -142,8 +146,16 @@ vyre_code vyre_submit(vyre_pipeline *pipeline, const vyre_dispatch_desc *items,
     if (items[i].result) *items[i].result = VYRE_UNKNOWN;
   }
   VYRE_TRY(vyre__device_check(pipeline->device, st));
-  return fence ? submit_later(pipeline, items, count, fence, st)
-               : submit_now(pipeline, items, count, st);
+  vyre_context *context = pipeline->device->context;
+  uint64_t start = vyre__trace_begin(context);
+  vyre_code code = fence ? submit_later(pipeline, items, count, fence, st)
+                         : submit_now(pipeline, items, count, st);
+  vyre__trace_end(context, start, .kind = VYRE__TRACE_SUBMIT,
+                  .name = fence ? "submit" : "submit and run",
+                  .device = pipeline->device, .result = code,
+                  .kernel = vyre_program_name(pipeline->program),
+                  .numbers = {{"items", count}});
+  return code;
 }
 
 vyre_code vyre_dispatch(vyre_pipeline *pipeline, const vyre_dispatch_desc *desc,
