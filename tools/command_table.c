@@ -6,7 +6,6 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *const sync_choices[] = {"final", "participates", NULL};
-static const char *const backend_choices[] = {"auto", "ref", NULL};
 static const char *const target_choices[] = {"ir", "bin", "lowered", "c", NULL};
 static const char *const numbers_choices[] = {"native", "fixed", "soft", NULL};
 static const char *const math_choices[] = {"f64", "f64-nofma", "u32", NULL};
@@ -64,9 +63,9 @@ static const flag_doc run_flags[] = {
      .type = FLAG_TEXT},
     {.name = "--backend",
      .value = "NAME",
-     .help = "the device: auto (the default) or ref, the interpreter",
-     .type = FLAG_CHOICE,
-     .choices = backend_choices},
+     .help = "the device: auto (the default), or a name of those that\n"
+             "'vyre devices' lists",
+     .type = FLAG_TEXT},
     {.name = "--check",
      .help = "find races, dependence on order, accesses out of bounds",
      .type = FLAG_SWITCH},
@@ -86,6 +85,10 @@ static const flag_doc run_flags[] = {
     {.name = "--values",
      .help = "all values of all outputs, however long",
      .type = FLAG_SWITCH},
+    {.name = "--trace",
+     .value = "FILE",
+     .help = "write what happened when, to look at in Perfetto",
+     .type = FLAG_TEXT},
     JSON_FLAG,
 };
 
@@ -146,9 +149,8 @@ static const flag_doc generate_flags[] = {
     SWITCH_FLAG("--run", "run it, and print a hash of all outputs"),
     {.name = "--backend",
      .value = "NAME",
-     .help = "the device of --run: auto (the default) or ref",
-     .type = FLAG_CHOICE,
-     .choices = backend_choices},
+     .help = "the device of --run, as vyre run has it",
+     .type = FLAG_TEXT},
     SWITCH_FLAG("--math", "with exp, sin, pow and other functions"),
     SWITCH_FLAG("--no-f64", "without f64"),
     SWITCH_FLAG("--no-int64", "without u64 and i64"),
