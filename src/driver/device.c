@@ -136,6 +136,7 @@ static vyre_code make_inside(vyre_device *device, const choice *chosen,
                  (unsigned)chosen->index);
   pthread_mutex_init(&inside->lock, NULL);
   pthread_mutex_init(&inside->residents.lock, NULL);
+  pthread_mutex_init(&inside->run_lock, NULL);
   device->inside = inside;
   return VYRE_OK;
 }
@@ -143,6 +144,7 @@ static vyre_code make_inside(vyre_device *device, const choice *chosen,
 static void free_inside(vyre_device *device) {
   pthread_mutex_destroy(&device->inside->lock);
   pthread_mutex_destroy(&device->inside->residents.lock);
+  pthread_mutex_destroy(&device->inside->run_lock);
   vyre__resize(device->allocator, device->inside, sizeof *device->inside, 0);
 }
 
@@ -180,6 +182,16 @@ static vyre_code create(vyre_context *context, const choice *chosen,
   return VYRE_OK;
 }
 
+static vyre_code open_chosen(vyre_context *context, const choice *chosen,
+                             vyre_device **out, vyre_status *st) {
+  if (context) {
+    vyre_context_retain(context);
+  } else {
+    VYRE_TRY(vyre__context_default(&context, st));
+  }
+  return create(context, chosen, out, st);
+}
+
 vyre_code vyre_device_open(vyre_context *context, const char *name,
                            vyre_device **out, vyre_status *st) {
   if (!out) return vyre__null_argument(st, "vyre_device_open", "out");
@@ -187,12 +199,16 @@ vyre_code vyre_device_open(vyre_context *context, const char *name,
   if (!name) return vyre__null_argument(st, "vyre_device_open", "name");
   choice chosen;
   if (!choose(name, &chosen)) return unavailable(name, &chosen, st);
-  if (context) {
-    vyre_context_retain(context);
-  } else {
-    VYRE_TRY(vyre__context_default(&context, st));
-  }
-  return create(context, &chosen, out, st);
+  return open_chosen(context, &chosen, out, st);
+}
+
+vyre_code vyre__device_open_backend(vyre_context *context,
+                                    const vyre__backend *backend,
+                                    uint32_t index, vyre_device **out,
+                                    vyre_status *st) {
+  choice chosen = {backend, index, "asked for by its table", NULL};
+  *out = NULL;
+  return open_chosen(context, &chosen, out, st);
 }
 
 vyre_device *vyre_device_retain(vyre_device *device) {
@@ -235,10 +251,7 @@ void vyre__device_lose(vyre_device *device) {
   atomic_store(&device->inside->is_lost, true);
 }
 
-vyre_code vyre__device_check(const vyre_device *device, vyre_status *st) {
-  if (!atomic_load_explicit(&device->inside->is_lost, memory_order_relaxed)) {
-    return VYRE_OK;
-  }
+vyre_code vyre__device_lost(const vyre_device *device, vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST, NULL,
       VYRE_NUMBERS({"device", device->inside->id}),

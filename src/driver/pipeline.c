@@ -95,8 +95,7 @@ static void destroy(vyre_pipeline *pipeline) {
   struct vyre__pipeline_inside *inside = pipeline->inside;
   if (inside) {
     for (int i = 0; i < VYRE__KEPT_RUNS; i++) {
-      vyre__run *run = atomic_load(&inside->runs[i]);
-      if (run) vyre__run_free(run);
+      if (inside->runs[i].run) vyre__run_free(inside->runs[i].run);
     }
     pthread_mutex_destroy(&inside->lock);
     vyre__resize(device->allocator, inside, sizeof *inside, 0);
@@ -145,6 +144,7 @@ static vyre_code init(vyre_pipeline *pipeline, vyre_status *st) {
   name_pipeline(pipeline);
   VYRE_TRY(vyre_binding_plan_build(pipeline->program, &pipeline->arena,
                                    &pipeline->plan, st));
+  VYRE_TRY(vyre__ports_make(pipeline, st));
   if (vyre__fault(device->context, VYRE_FAULT_COMPILE)) {
     return vyre__fault_status(VYRE_FAULT_COMPILE, st);
   }
