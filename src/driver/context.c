@@ -30,6 +30,41 @@ static const char *choose(const char *option, const char *variable) {
   return text && text[0] ? text : NULL;
 }
 
+/* "" is nothing; else @p base with @p below it. */
+static vyre_code set_directory(vyre_context *context, const char *base,
+                               const char *below, vyre_status *st) {
+  if (!base || base[0] == '\0') return VYRE_OK;
+  size_t length = strlen(base), more = strlen(below);
+  char *text = vyre__resize(context->given, NULL, 0, length + more + 1);
+  if (!text) return vyre__no_memory(st, "vyre_context_create", "texts", 1);
+  memcpy(text, base, length);
+  memcpy(text + length, below, more + 1);
+  context->directory = text;
+  return VYRE_OK;
+}
+
+static vyre_code find_directory(vyre_context *context, const char *option,
+                                vyre_status *st) {
+  const char *own = option ? option : environment("VYRE_CACHE_DIR");
+  if (own) return set_directory(context, own, "", st);
+  const char *base = environment("XDG_CACHE_HOME");
+  if (base && base[0] == '/') return set_directory(context, base, "/vyre", st);
+  return set_directory(context, environment("HOME"), "/.cache/vyre", st);
+}
+
+const char *vyre__context_directory(const vyre_context *context) {
+  return context->directory;
+}
+
+static void destroy(vyre_context *context) {
+  vyre__trace_close(context);
+  if (context->directory) {
+    vyre__resize(context->given, context->directory,
+                 strlen(context->directory) + 1, 0);
+  }
+  vyre__resize(context->given, context, sizeof *context, 0);
+}
+
 vyre_code vyre_context_create(const vyre_context_options *options,
                               vyre_context **out, vyre_status *st) {
   if (!out) return vyre__null_argument(st, "vyre_context_create", "out");
@@ -49,9 +84,11 @@ vyre_code vyre_context_create(const vyre_context_options *options,
   vyre_code code = VYRE_OK;
   if (faults) code = vyre_context_inject(context, faults, st);
   const char *trace = choose(given.trace_file, "VYRE_TRACE");
+  if (code == VYRE_OK)
+    code = find_directory(context, given.cache_directory, st);
   if (code == VYRE_OK && trace) code = vyre__trace_open(context, trace, st);
   if (code != VYRE_OK) {
-    vyre__resize(given.allocator, context, sizeof *context, 0);
+    destroy(context);
     return code;
   }
   *out = context;
@@ -90,7 +127,5 @@ void vyre_context_release(vyre_context *context) {
   bool last = atomic_fetch_sub(&context->references, 1) == 1;
   if (last && is_default) default_context = NULL;
   if (is_default) pthread_mutex_unlock(&default_lock);
-  if (!last) return;
-  vyre__trace_close(context);
-  vyre__resize(context->given, context, sizeof *context, 0);
+  if (last) destroy(context);
 }

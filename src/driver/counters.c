@@ -77,6 +77,13 @@ void vyre__counters_leave(vyre_device *device) {
   pthread_mutex_unlock(&lock);
 }
 
+void vyre__counters_clear(vyre_device *device) {
+#define VYRE_X4(field, metric, labels, help) \
+  atomic_store(&device->inside->counters.field, 0);
+  VYRE_COUNTER_MAP(VYRE_X4)
+#undef VYRE_X4
+}
+
 void vyre_counters_read(const vyre_device *device, vyre_counters *out) {
   if (!out) return;
   *out = (vyre_counters){0};

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/driver.h"
+#include "driver/probe.h"
 
 #define BACKEND(name) extern const vyre__backend vyre__backend_##name;
 #include "driver/backends.def"
@@ -145,6 +146,10 @@ static void free_inside(vyre_device *device) {
   pthread_mutex_destroy(&device->inside->lock);
   pthread_mutex_destroy(&device->inside->residents.lock);
   pthread_mutex_destroy(&device->inside->run_lock);
+  if (device->inside->numbers) {
+    vyre__resize(device->allocator, device->inside->numbers,
+                 VYRE__NUMBER_COUNT * sizeof *device->inside->numbers, 0);
+  }
   vyre__resize(device->allocator, device->inside, sizeof *device->inside, 0);
 }
 
@@ -152,6 +157,24 @@ static void free_device(vyre_device *device) {
   vyre_context *context = device->context;
   vyre__resize(context->allocator, device, device->backend->device_size, 0);
   vyre_context_release(context);
+}
+
+/* Nobody has the device yet, so its capabilities may still change, and what the
+ * probe counted is not the caller's. */
+static vyre_code find_numbers(vyre_device *device, vyre_status *st) {
+  struct vyre__device_inside *inside = device->inside;
+  vyre__probe_result found;
+  VYRE_TRY(vyre__probe_find(device, &found, st));
+  size_t size = sizeof found.classes;
+  inside->numbers = vyre__resize(device->allocator, NULL, 0, size);
+  if (!inside->numbers) {
+    return vyre__no_memory(st, "vyre_device_open", "number classes",
+                           VYRE__NUMBER_COUNT);
+  }
+  memcpy(inside->numbers, found.classes, size);
+  device->caps.numbers = inside->numbers;
+  vyre__counters_clear(device);
+  return VYRE_OK;
 }
 
 /* Takes the reference to @p context. */
@@ -177,7 +200,16 @@ static vyre_code create(vyre_context *context, const choice *chosen,
     free_device(device);
     return code;
   }
+  device->caps.numbers = vyre__numbers_exact;
+  device->caps.number_count = VYRE__NUMBER_COUNT;
   vyre__counters_enter(device);
+  if (!device->backend->is_exact) {
+    code = find_numbers(device, st);
+    if (code != VYRE_OK) {
+      vyre_device_release(device);
+      return code;
+    }
+  }
   *out = device;
   return VYRE_OK;
 }

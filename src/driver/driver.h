@@ -24,6 +24,7 @@ struct vyre_context {
   vyre_allocator allocator; /* that, with faults: what devices use */
   atomic_uint references;
   bool is_default;
+  char *directory;                     /* of the cache; NULL: none */
   _Atomic(struct vyre__trace *) trace; /* trace.c; NULL: none. Never changes */
 
   /* fault.c. Armed: one bit a fault, so that nothing is looked at otherwise. */
@@ -44,6 +45,9 @@ static inline bool vyre__fault(vyre_context *context, vyre_fault fault) {
 
 /* The status of a fault that hit. */
 vyre_code vyre__fault_status(vyre_fault fault, vyre_status *st);
+
+/* Where files may be kept between processes; NULL: nowhere. */
+const char *vyre__context_directory(const vyre_context *context);
 
 /* The process's own context, retained. */
 vyre_code vyre__context_default(vyre_context **out, vyre_status *st);
@@ -155,6 +159,7 @@ struct vyre__device_inside {
   vyre__queue *work, *compile;
   pthread_mutex_t run_lock; /* of the list of all runs, whose counters count */
   vyre__run *first_run;
+  vyre_number_class *numbers;   /* found by a probe; NULL: it is exact */
   vyre_device *next, *previous; /* of all that are open; counters.c */
   _Alignas(64) vyre__atomic_counters counters;
 };
@@ -185,6 +190,8 @@ void vyre__device_lose(vyre_device *device);
 /* For counters of all devices. */
 void vyre__counters_enter(vyre_device *device);
 void vyre__counters_leave(vyre_device *device);
+/* Back to nothing; for a device that nobody has yet. */
+void vyre__counters_clear(vyre_device *device);
 /* The same for a run: what it has counted is the device's when it leaves. */
 void vyre__counters_enter_run(vyre__run *run);
 void vyre__counters_leave_run(vyre__run *run);
@@ -222,6 +229,11 @@ struct vyre__pipeline_inside {
     vyre__run *run;      /* theirs while it is; NULL: not made yet */
   } runs[VYRE__KEPT_RUNS];
 };
+
+/* Compiles with other forms of floats than the device's, for the probe. */
+vyre_code vyre__pipeline_compile_as(vyre_device *device, vyre_program *program,
+                                    const vyre_number_class *numbers,
+                                    vyre_pipeline **out, vyre_status *st);
 
 /* The variant of @p pipeline that @p desc asks for, or a failure. */
 vyre_code vyre__pipeline_variant(vyre_pipeline *pipeline,

@@ -155,7 +155,8 @@ static vyre_code init(vyre_pipeline *pipeline, vyre_status *st) {
 
 static vyre_code create(vyre_device *device, vyre_program *program,
                         const vyre_compile_options *options,
-                        vyre_pipeline **out, vyre_status *st) {
+                        const vyre_number_class *numbers, vyre_pipeline **out,
+                        vyre_status *st) {
   size_t size = device->backend->pipeline_size;
   vyre_pipeline *pipeline = vyre__resize(device->allocator, NULL, 0, size);
   if (!pipeline) {
@@ -168,6 +169,7 @@ static vyre_code create(vyre_device *device, vyre_program *program,
   resolve_workgroup(options->workgroup, program->workgroup,
                     pipeline->workgroup);
   pipeline->ulp_budget = options->ulp_budget;
+  pipeline->numbers = numbers;
   uint64_t start = vyre__trace_begin(device->context);
   vyre_code code = init(pipeline, st);
   vyre__trace_end(device->context, start, .kind = VYRE__TRACE_COMPILE,
@@ -194,7 +196,16 @@ vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
   if (!program) return vyre__null_argument(st, who, "program");
   VYRE_TRY(vyre__device_check(device, st));
   VYRE_TRY(check_program(device, program, diagnostics, st));
-  return create(device, program, options ? options : &defaults, out, st);
+  return create(device, program, options ? options : &defaults,
+                device->caps.numbers, out, st);
+}
+
+vyre_code vyre__pipeline_compile_as(vyre_device *device, vyre_program *program,
+                                    const vyre_number_class *numbers,
+                                    vyre_pipeline **out, vyre_status *st) {
+  static const vyre_compile_options defaults = {{0}, 0};
+  *out = NULL;
+  return create(device, program, &defaults, numbers, out, st);
 }
 
 vyre_pipeline *vyre_pipeline_retain(vyre_pipeline *pipeline) {
@@ -317,7 +328,8 @@ vyre_code vyre_pipeline_prepare(vyre_pipeline *pipeline,
   pthread_mutex_lock(&inside->lock);
   if (!find_variant(pipeline, wanted.workgroup, wanted.ulp_budget)) {
     vyre_pipeline *variant = NULL;
-    code = create(pipeline->device, pipeline->program, &wanted, &variant, st);
+    code = create(pipeline->device, pipeline->program, &wanted,
+                  pipeline->numbers, &variant, st);
     if (code == VYRE_OK) {
       variant->inside->next_variant = atomic_load(&inside->variants);
       atomic_store_explicit(&inside->variants, variant, memory_order_release);

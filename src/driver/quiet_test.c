@@ -93,9 +93,9 @@ static void perform(bool (*work)(scene *s)) {
   static scene s;
   vyre_status st = {0};
   s.r = rig_open(text, NULL);
-  bool good = vyre_resident_create(s.r.device, BYTES, &s.resident, &st) ==
-                  VYRE_OK &&
-              work(&s) && work(&s);
+  bool good =
+      vyre_resident_create(s.r.device, BYTES, &s.resident, &st) == VYRE_OK &&
+      work(&s) && work(&s);
   if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) _exit(FORBIDDEN);
   raise(SIGSTOP);
   mark();
@@ -142,8 +142,8 @@ static long count_calls(bool (*work)(scene *s)) {
   }
   CHECK(WIFSTOPPED(status));
   if (ptrace(PTRACE_SETOPTIONS, child, NULL,
-             (void *)(uintptr_t)(PTRACE_O_TRACESYSGOOD |
-                                 PTRACE_O_EXITKILL)) != 0) {
+             (void *)(uintptr_t)(PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)) !=
+      0) {
     printf("    not counted: this place forbids ptrace (error %d)\n", errno);
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
