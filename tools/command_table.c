@@ -137,6 +137,15 @@ static const flag_doc emit_flags[] = {
 
 static const flag_doc explain_flags[] = {JSON_FLAG};
 
+static const flag_doc devices_flags[] = {JSON_FLAG};
+
+static const flag_doc doctor_flags[] = {
+    {.name = "--probe",
+     .help = "test every operation on floats, a second a device",
+     .type = FLAG_SWITCH},
+    JSON_FLAG,
+};
+
 static const flag_doc generate_flags[] = {
     NUMBER_FLAG("--seed", false, "which program (default 0)"),
     NUMBER_FLAG("--size", false, "about how many statements (default 24)"),
@@ -288,6 +297,23 @@ static const char generate_body[] =
     "atomics: it has one result. The same flags give the same program and\n"
     "data everywhere.\n";
 
+static const char devices_body[] =
+    "Names are what --backend takes; auto takes the first that is there. A\n"
+    "backend without a device says what was looked for. Of floats, it says "
+    "how\n"
+    "each operation is done: native (the device is right), fixed (a few\n"
+    "instructions more make it right) or soft (by integers). Results are the\n"
+    "same bits in all of them.\n";
+
+static const char doctor_body[] =
+    "--probe sends half a million edges and random numbers through every\n"
+    "operation of every device, and holds the results against exact ones. A\n"
+    "device that is not exact by definition is tested so when it is opened\n"
+    "first; what was found is remembered in the cache.\n"
+    "\n"
+    "Exit codes: 0 fine, 2 the command line is wrong, 3 no device opens or a\n"
+    "probe failed.\n";
+
 static const char queue_example[] =
     "example: 64Ki items of 16 bytes, drained 8Ki at a time\n"
     "  vyre plan queue --initial 4096 --capacity 65536 --entry-bytes 16 \\\n"
@@ -406,6 +432,21 @@ const command_doc command_table[] = {
      .body = generate_body,
      .example = "example: ten programs that any device must agree on\n"
                 "  vyre generate --seed 1 --count 10 --run\n"},
+    {.name = "devices",
+     .summary = "the devices there are, and what they can do",
+     .flags = devices_flags,
+     .flag_count = COUNT(devices_flags),
+     .body = devices_body,
+     .example = "example:\n"
+                "  vyre devices\n"},
+    {.name = "doctor",
+     .summary =
+         "what was looked for, what works, and what to do about the rest",
+     .flags = doctor_flags,
+     .flag_count = COUNT(doctor_flags),
+     .body = doctor_body,
+     .example = "example:\n"
+                "  vyre doctor --probe\n"},
     {.name = "plan queue",
      .summary = "the bytes of a device work queue",
      .flags = queue_flags,

@@ -16,14 +16,15 @@ static const struct {
     {"check", cmd_check},     {"fmt", cmd_fmt},
     {"run", cmd_run},         {"emit", cmd_emit},
     {"explain", cmd_explain}, {"generate", cmd_generate},
+    {"devices", cmd_devices}, {"doctor", cmd_doctor},
     {"plan", plan_command},
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const char *const words_known[] = {
-    "check", "fmt",  "run",    "emit",      "explain", "generate",
-    "plan",  "help", "--help", "--version", "--json",
+    "check", "fmt",    "run",       "emit",   "explain", "generate", "plan",
+    "help",  "--help", "--version", "--json", "devices", "doctor",
 };
 
 static int main_help(bool json) {

@@ -44,6 +44,12 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__run **out,
   run->spans = (vyre__span *)(void *)(block + spans);
   vyre_arena_init(&run->scratch, pipeline->device->allocator);
   vyre_arena_init(&run->staging, pipeline->device->allocator);
+  /* What is neither given nor taken, such as shared memory, has one length; all
+   * others are set by each dispatch. */
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre__port *p = &pipeline->inside->ports[i];
+    run->views[p->buffer].length = (uint32_t)(p->static_bytes >> p->shift);
+  }
   run->launch.views = run->views;
   run->launch.scratch = &run->scratch;
   vyre__counters_enter_run(run);

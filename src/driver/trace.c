@@ -6,14 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/attributes.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/utf8.h"
@@ -85,45 +83,77 @@ typedef struct text {
   char bytes[EVENT_BYTES];
 } text;
 
-static void put(text *out, const char *format, ...) VYRE__PRINTF(2, 3);
+/* Cannot run out of room: texts are cut before, and numbers are few; what would
+ * is left out all the same. Not by printf: this is half of what an event costs. */
+static void put_bytes(text *out, const char *bytes, size_t length) {
+  if (length > sizeof out->bytes - out->length) return;
+  memcpy(out->bytes + out->length, bytes, length);
+  out->length += length;
+}
 
-/* Cannot run out of room: texts are cut before, and numbers are few. */
-static void put(text *out, const char *format, ...) {
-  va_list arguments;
-  size_t room = sizeof out->bytes - out->length;
-  va_start(arguments, format);
-  int length = vsnprintf(out->bytes + out->length, room, format, arguments);
-  va_end(arguments);
-  if (length > 0) out->length += (size_t)length < room ? (size_t)length : 0;
+static void put(text *out, const char *words) {
+  put_bytes(out, words, strlen(words));
+}
+
+/* With at least @p least digits. */
+static void put_u64(text *out, uint64_t value, int least) {
+  char digits[20];
+  size_t at = sizeof digits;
+  for (; value > 0 || least > 0; value /= 10, least--) {
+    digits[--at] = (char)('0' + value % 10);
+  }
+  put_bytes(out, digits + at, sizeof digits - at);
+}
+
+/* ,"key":value */
+static void put_number(text *out, const char *key, uint64_t value) {
+  put(out, ",\"");
+  put(out, key);
+  put(out, "\":");
+  put_u64(out, value, 1);
+}
+
+static void put_escape(text *out, unsigned code) {
+  static const char hex[] = "0123456789abcdef";
+  const char escape[] = {'\\',
+                         'u',
+                         hex[code >> 12],
+                         hex[code >> 8 & 15],
+                         hex[code >> 4 & 15],
+                         hex[code & 15]};
+  put_bytes(out, escape, sizeof escape);
 }
 
 /* A string of JSON, cut between two characters if it is long. */
-static void put_text(text *out, const char *name, const char *value) {
+static void put_string(text *out, const char *value) {
   size_t left = strlen(value), start;
-  put(out, "\"%s\":\"", name);
+  put(out, "\"");
   start = out->length;
   while (left > 0 && out->length - start < TEXT_BYTES) {
     size_t step = vyre__utf8_step(value, left);
     unsigned char c = (unsigned char)*value;
-    if (step == 0 && (c < 0x20 || c == 0x7F)) {
-      put(out, "\\u%04x", c);
-    } else if (step == 0) {
-      put(out, "\\ufffd");
+    if (step == 0) {
+      put_escape(out, c < 0x20 || c == 0x7F ? c : 0xFFFD);
+      step = 1;
     } else {
-      put(out, "%s%.*s", c == '"' || c == '\\' ? "\\" : "", (int)step, value);
+      if (c == '"' || c == '\\') put(out, "\\");
+      put_bytes(out, value, step);
     }
-    step = step ? step : 1;
     value += step;
     left -= step;
   }
-  put(out, "%s\"", left > 0 ? "..." : "");
+  put(out, left > 0 ? "...\"" : "\"");
 }
 
 static void put_name(text *out, const vyre__trace *trace, const char *what,
                      uint32_t track, const char *name) {
-  put(out, ",\n{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%ld,\"tid\":%u,\"args\":{",
-      what, (long)trace->pid, track);
-  put_text(out, "name", name);
+  put(out, ",\n{\"ph\":\"M\",\"name\":\"");
+  put(out, what);
+  put(out, "\"");
+  put_number(out, "pid", (uint64_t)trace->pid);
+  put_number(out, "tid", track);
+  put(out, ",\"args\":{\"name\":");
+  put_string(out, name);
   put(out, "}}");
 }
 
@@ -133,42 +163,57 @@ static const char *const kinds[] = {
 #undef VYRE_X2
 };
 
+/* ,"key":microseconds */
+static void put_time(text *out, const char *key, uint64_t ns) {
+  put_number(out, key, ns / 1000);
+  put(out, ".");
+  put_u64(out, ns % 1000, 3);
+}
+
 static void put_argument(text *out, const char *name, const char *value) {
   if (!value) return;
-  put_text(out, name, value);
-  put(out, ",");
+  put(out, ",\"");
+  put(out, name);
+  put(out, "\":");
+  put_string(out, value);
+}
+
+static void put_grid(text *out, const uint32_t *grid) {
+  put(out, ",\"grid\":[");
+  for (int axis = 0; axis < 3; axis++) {
+    if (axis > 0) put(out, ",");
+    put_u64(out, grid[axis], 1);
+  }
+  put(out, "]");
 }
 
 static void put_event(text *out, const vyre__trace *trace, uint32_t track,
                       uint64_t start, uint64_t end,
                       const vyre__trace_event *event) {
-  uint64_t length = end > start ? end - start : 0;
-  put(out, ",\n{");
-  put_text(out, "name", event->name ? event->name : kinds[event->kind]);
-  put(out,
-      ",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":%llu.%03u,\"dur\":%llu.%03u,"
-      "\"pid\":%ld,\"tid\":%u,\"args\":{",
-      kinds[event->kind], (unsigned long long)(start / 1000),
-      (unsigned)(start % 1000), (unsigned long long)(length / 1000),
-      (unsigned)(length % 1000), (long)trace->pid, track);
+  put(out, ",\n{\"ph\":\"X\",\"cat\":\"");
+  put(out, kinds[event->kind]);
+  put(out, "\",\"name\":");
+  put_string(out, event->name ? event->name : kinds[event->kind]);
+  put_time(out, "ts", start);
+  put_time(out, "dur", end > start ? end - start : 0);
+  put_number(out, "pid", (uint64_t)trace->pid);
+  put_number(out, "tid", track);
+  put(out, ",\"args\":{\"result\":\"");
+  put(out, vyre_code_name(event->result));
+  put(out, "\"");
   put_argument(out, "kernel", event->kernel);
   put_argument(out, "label", event->label);
   put_argument(out, "profile", event->profile);
   put_argument(out, "pipeline", event->pipeline);
   if (event->device) {
     put_argument(out, "device", vyre_device_name(event->device));
-    put(out, "\"device_id\":%llu,",
-        (unsigned long long)vyre_device_id(event->device));
+    put_number(out, "device_id", vyre_device_id(event->device));
   }
-  if (event->grid) {
-    put(out, "\"grid\":[%u,%u,%u],", event->grid[0], event->grid[1],
-        event->grid[2]);
-  }
+  if (event->grid) put_grid(out, event->grid);
   for (int i = 0; i < VYRE__TRACE_NUMBERS && event->numbers[i].name; i++) {
-    put(out, "\"%s\":%llu,", event->numbers[i].name,
-        (unsigned long long)event->numbers[i].value);
+    put_number(out, event->numbers[i].name, event->numbers[i].value);
   }
-  put(out, "\"result\":\"%s\"}}", vyre_code_name(event->result));
+  put(out, "}}");
 }
 
 /* --- the file ----------------------------------------------------------------*/
@@ -223,7 +268,8 @@ static void append(vyre__trace *trace, const text *event) {
 
 /* Locked. Tells the name of a thread when it first shows up. */
 static void name_thread(vyre__trace *trace, uint32_t track) {
-  text line = {0};
+  text line;
+  line.length = 0;
   if (self.named_in == trace->id) return;
   self.named_in = trace->id;
   if (track < NAMED_THREADS) {
@@ -259,7 +305,8 @@ uint32_t vyre__trace_track(const vyre_context *context, const char *name) {
   vyre__trace *trace = atomic_load(&context->trace);
   if (!trace) return 0;
   uint32_t track = atomic_fetch_add(&last_track, 1) + 1;
-  text line = {0};
+  text line;
+  line.length = 0;
   put_name(&line, trace, "thread_name", track, name);
   pthread_mutex_lock(&trace->lock);
   append(trace, &line);
@@ -315,7 +362,8 @@ static int open_free(vyre__trace *trace) {
 
 /* The first thing in the file; it also tells whether it can be written at all. */
 static int write_head(vyre__trace *trace) {
-  text line = {0};
+  text line;
+  line.length = 0;
   put_name(&line, trace, "process_name", 0, "vyre");
   line.bytes[0] = '['; /* instead of the comma */
   append(trace, &line);
