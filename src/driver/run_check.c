@@ -164,14 +164,15 @@ static vyre_code resolve_resident_output(vyre__run *run, const vyre__port *p,
 
 static vyre_code resolve_output(vyre__run *run, const vyre__port *p,
                                 vyre__bound *bound, vyre_status *st) {
+  const vyre_output *given = &run->desc.outputs[p->output];
   vyre_output *output = &run->outputs[p->output];
-  *output = run->desc.outputs[p->output];
-  bool is_resident = is_given(output->resident);
-  bool is_elsewhere = output->slot || output->kept || is_resident;
-  bound->out = output->data;
-  bound->out_size = output->size;
-  bound->out_offset = output->offset;
-  if (output->data && !is_elsewhere) return VYRE_OK;
+  bool is_resident = is_given(given->resident);
+  bool is_elsewhere = given->slot || given->kept || is_resident;
+  bound->out = given->data;
+  bound->out_size = given->size;
+  bound->out_offset = given->offset;
+  *output = *given;
+  if (given->data && !is_elsewhere) return VYRE_OK;
   int places = (output->data != NULL) + (output->slot != NULL) +
                (output->kept != NULL) + is_resident;
   if (places > 1) return many_places(p, places, st);
@@ -314,8 +315,8 @@ vyre_code vyre__run_resolve(vyre__run *run, vyre_status *st) {
     vyre__bound *bound = &run->bound[p->index];
     VYRE_TRY(resolve_output(run, p, bound, st));
     VYRE_TRY(check_output(p, bound, st));
-    const vyre_output *output = &run->outputs[i];
-    if (output->data || output->slot) back += bound->out_size;
+    const vyre_output *given = &run->desc.outputs[i];
+    if (given->data || given->slot) back += bound->out_size;
     run->views[p->buffer].length = (uint32_t)(bound->out_size >> p->shift);
   }
   run->host_out = back;
