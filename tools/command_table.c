@@ -65,7 +65,7 @@ static const flag_doc run_flags[] = {
      .value = "NAME",
      .help = "the device: auto (the default), or a name of those that\n"
              "'vyre devices' lists",
-     .type = FLAG_TEXT},
+     .type = FLAG_DEVICE},
     {.name = "--check",
      .help = "find races, dependence on order, accesses out of bounds",
      .type = FLAG_SWITCH},
@@ -159,7 +159,7 @@ static const flag_doc generate_flags[] = {
     {.name = "--backend",
      .value = "NAME",
      .help = "the device of --run, as vyre run has it",
-     .type = FLAG_TEXT},
+     .type = FLAG_DEVICE},
     SWITCH_FLAG("--math", "with exp, sin, pow and other functions"),
     SWITCH_FLAG("--no-f64", "without f64"),
     SWITCH_FLAG("--no-int64", "without u64 and i64"),

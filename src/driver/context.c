@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "vyre/context.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -34,11 +35,10 @@ static const char *choose(const char *option, const char *variable) {
 static vyre_code set_directory(vyre_context *context, const char *base,
                                const char *below, vyre_status *st) {
   if (!base || base[0] == '\0') return VYRE_OK;
-  size_t length = strlen(base), more = strlen(below);
-  char *text = vyre__resize(context->given, NULL, 0, length + more + 1);
+  size_t size = strlen(base) + strlen(below) + 1;
+  char *text = vyre__resize(context->given, NULL, 0, size);
   if (!text) return vyre__no_memory(st, "vyre_context_create", "texts", 1);
-  memcpy(text, base, length);
-  memcpy(text + length, below, more + 1);
+  (void)snprintf(text, size, "%s%s", base, below);
   context->directory = text;
   return VYRE_OK;
 }

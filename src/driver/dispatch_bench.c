@@ -104,7 +104,9 @@ static void open_job(job *j, unsigned bindings, bool is_resident,
     (void)snprintf(text + length, sizeof text - length,
                    "buffer b%u : read u32[] @%u;\n", i, i);
   }
-  strcat(text, "{ b0[global_id.x] += 1; }\n");
+  size_t used = strlen(text);
+  (void)snprintf(text + used, sizeof text - used,
+                 "{ b0[global_id.x] += 1; }\n");
   memset(j, 0, sizeof *j);
   must(vyre_context_create(&options, &j->context, &st), &st, "context");
   must(vyre__device_open_backend(j->context, &nothing, 0, &j->device, &st), &st,

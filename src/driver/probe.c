@@ -86,14 +86,12 @@ static const char *element_name(vyre_type type) {
 }
 
 static void put_kernel(const operation *o, size_t index, char *out) {
-  static const char *const buffers[] = {"a", "b", "c"};
-  static const char *const locals[] = {"x", "y", "z"};
   const char *of = element_name(o->of), *to = element_name(o->to);
   int used = snprintf(out, TEXT_BYTES,
                       "kernel probe%zu workgroup(64) over(r)\n", index);
   for (unsigned i = 0; i < o->operands; i++) {
     used += snprintf(out + used, (size_t)(TEXT_BYTES - used),
-                     "buffer %s : read %s[] @%u;\n", buffers[i], of, i);
+                     "buffer %c : read %s[] @%u;\n", "abc"[i], of, i);
   }
   used += snprintf(out + used, (size_t)(TEXT_BYTES - used),
                    "buffer r : write %s[] @3;\n{ let i = global_id.x; "
@@ -101,14 +99,15 @@ static void put_kernel(const operation *o, size_t index, char *out) {
                    to);
   for (unsigned i = 0; i < o->operands; i++) {
     used += snprintf(out + used, (size_t)(TEXT_BYTES - used),
-                     "let %s = %s[i]; ", locals[i], buffers[i]);
+                     "let %c = %c[i]; ", "xyz"[i], "abc"[i]);
   }
   (void)snprintf(out + used, (size_t)(TEXT_BYTES - used), "r[i] = %s(%s); }\n",
                  o->to == VYRE_TYPE_BOOL ? "u32" : "", o->expression);
 }
 
 static vyre_code parse(probe *p) {
-  char *text = vyre_arena_alloc(&p->arena, VYRE__NUMBER_COUNT * TEXT_BYTES, 1);
+  char *text =
+      vyre_arena_alloc(&p->arena, (size_t)VYRE__NUMBER_COUNT * TEXT_BYTES, 1);
   if (!text) return vyre__no_memory(p->st, "probe", "kernels", 1);
   size_t length = 0;
   for (size_t i = 0; i < VYRE__NUMBER_COUNT; i++) {

@@ -64,7 +64,8 @@ static uint64_t one_float(vyre__vectors *v) {
   uint64_t all = v->fraction == 52 ? UINT64_MAX : UINT32_MAX;
   uint64_t sign = UINT64_C(1) << (v->fraction + v->exponents);
   uint64_t mask = fraction_mask(v);
-  int bias = most_exponent(v) / 2, shift = (int)(r >> 8) % (int)v->fraction;
+  int bias = most_exponent(v) / 2;
+  unsigned shift = (unsigned)(r >> 8) % v->fraction;
   u &= all;
   switch (r & 15) {
     case 0:
@@ -84,7 +85,7 @@ static uint64_t one_float(vyre__vectors *v) {
       return u & ~(mask >> v->fraction / 2);
     case 8: /* a half, a quarter, ... beside a whole number */
       return scale(v, u & ~(mask >> (r >> 16) % v->fraction),
-                   bias + (int)(r >> 32) % (int)v->fraction);
+                   bias + (int)((unsigned)(r >> 32) % v->fraction));
     case 9: /* anything */
       return u;
     case 10: /* around the last bit before the point */

@@ -54,25 +54,24 @@ struct vyre__trace {
 static atomic_uint last_track, last_host;
 static atomic_ullong last_trace;
 
+/* Few bytes, and where the loader puts them at the start: the library then needs
+ * nothing of the loader when a thread looks at them. */
 static _Thread_local struct {
-  uint32_t track;
+  uint32_t track, host;
   uint64_t named_in; /* the trace that was told the name last */
-  char name[80];
-} self;
+  const char *name;  /* NULL: "host" and its number */
+} self __attribute__((tls_model("initial-exec")));
 
 static uint32_t own_track(void) {
   if (self.track == 0) {
     self.track = atomic_fetch_add(&last_track, 1) + 1;
-    if (!self.name[0]) {
-      (void)snprintf(self.name, sizeof self.name, "host %u",
-                     atomic_fetch_add(&last_host, 1) + 1);
-    }
+    if (!self.name) self.host = atomic_fetch_add(&last_host, 1) + 1;
   }
   return self.track;
 }
 
 void vyre__trace_name_thread(const char *name) {
-  (void)snprintf(self.name, sizeof self.name, "%s", name);
+  self.name = name;
   self.track = 0;
 }
 
@@ -277,7 +276,9 @@ static void name_thread(vyre__trace *trace, uint32_t track) {
     if (trace->named[track / 64] & bit) return;
     trace->named[track / 64] |= bit;
   }
-  put_name(&line, trace, "thread_name", track, self.name);
+  char host[24];
+  (void)snprintf(host, sizeof host, "host %u", self.host);
+  put_name(&line, trace, "thread_name", track, self.name ? self.name : host);
   append(trace, &line);
 }
 

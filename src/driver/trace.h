@@ -69,7 +69,8 @@ void vyre__trace_write(const vyre_context *context, uint64_t start_ns,
   } while (0)
 
 /* Names the calling thread's track from now on, in every trace: "ref #1 queue".
- * Threads of the caller are "host 1", "host 2", ... */
+ * The text must live as long as the thread. Threads of the caller are "host 1",
+ * "host 2", ... */
 void vyre__trace_name_thread(const char *name);
 
 /* A track that is no thread's, for times that a device measured: its events must
