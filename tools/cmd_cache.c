@@ -255,11 +255,9 @@ static int cache_prune(int count, char **words, bool json) {
 
 /* --- explain -----------------------------------------------------------------*/
 
-static const char *const backends[] = {"auto", "ref"};
-
 typedef struct explain_flags {
   const char *file, *kernel;
-  size_t backend;
+  const char *backend;
   uint64_t ulp_budget;
   vyre_compile_options options;
 } explain_flags;
@@ -267,6 +265,7 @@ typedef struct explain_flags {
 static bool read_explain(int count, char **words, explain_flags *f,
                          problem *wrong) {
   const char *workgroup = NULL;
+  f->backend = "auto";
   flag flags[] = {FLAG("--kernel", &f->kernel), FLAG("--backend", &f->backend),
                   FLAG("--workgroup", &workgroup),
                   FLAG("--ulp-budget", &f->ulp_budget)};
@@ -330,11 +329,10 @@ static bool explain(const explain_flags *f, kernel_file *file,
   vyre_arena arena = {0};
   vyre_device *device = NULL;
   vyre_cache_explanation e;
-  bool fine =
-      vyre_program_validate(program, &file->findings, &st) == VYRE_OK &&
-      vyre_device_open(NULL, backends[f->backend], &device, &st) == VYRE_OK &&
-      vyre_cache_explain(device, program, &f->options, &arena, &e, &st) ==
-          VYRE_OK;
+  bool fine = vyre_program_validate(program, &file->findings, &st) == VYRE_OK &&
+              vyre_device_open(NULL, f->backend, &device, &st) == VYRE_OK &&
+              vyre_cache_explain(device, program, &f->options, &arena, &e,
+                                 &st) == VYRE_OK;
   if (fine) {
     (json ? json_explanation : put_explanation)(out, vyre_program_name(program),
                                                 vyre_device_name(device), &e);

@@ -6,7 +6,6 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *const sync_choices[] = {"final", "participates", NULL};
-static const char *const backend_choices[] = {"auto", "ref", NULL};
 static const char *const target_choices[] = {"ir", "bin", "lowered", "c", NULL};
 static const char *const numbers_choices[] = {"native", "fixed", "soft", NULL};
 static const char *const math_choices[] = {"f64", "f64-nofma", "u32", NULL};
@@ -64,9 +63,9 @@ static const flag_doc run_flags[] = {
      .type = FLAG_TEXT},
     {.name = "--backend",
      .value = "NAME",
-     .help = "the device: auto (the default) or ref, the interpreter",
-     .type = FLAG_CHOICE,
-     .choices = backend_choices},
+     .help = "the device: auto (the default), or a name of those that\n"
+             "'vyre devices' lists",
+     .type = FLAG_DEVICE},
     {.name = "--check",
      .help = "find races, dependence on order, accesses out of bounds",
      .type = FLAG_SWITCH},
@@ -86,6 +85,10 @@ static const flag_doc run_flags[] = {
     {.name = "--values",
      .help = "all values of all outputs, however long",
      .type = FLAG_SWITCH},
+    {.name = "--trace",
+     .value = "FILE",
+     .help = "write what happened when, to look at in Perfetto",
+     .type = FLAG_TEXT},
     JSON_FLAG,
 };
 
@@ -134,6 +137,15 @@ static const flag_doc emit_flags[] = {
 
 static const flag_doc explain_flags[] = {JSON_FLAG};
 
+static const flag_doc devices_flags[] = {JSON_FLAG};
+
+static const flag_doc doctor_flags[] = {
+    {.name = "--probe",
+     .help = "test every operation on floats, a second a device",
+     .type = FLAG_SWITCH},
+    JSON_FLAG,
+};
+
 static const flag_doc generate_flags[] = {
     NUMBER_FLAG("--seed", false, "which program (default 0)"),
     NUMBER_FLAG("--size", false, "about how many statements (default 24)"),
@@ -146,9 +158,8 @@ static const flag_doc generate_flags[] = {
     SWITCH_FLAG("--run", "run it, and print a hash of all outputs"),
     {.name = "--backend",
      .value = "NAME",
-     .help = "the device of --run: auto (the default) or ref",
-     .type = FLAG_CHOICE,
-     .choices = backend_choices},
+     .help = "the device of --run, as vyre run has it",
+     .type = FLAG_DEVICE},
     SWITCH_FLAG("--math", "with exp, sin, pow and other functions"),
     SWITCH_FLAG("--no-f64", "without f64"),
     SWITCH_FLAG("--no-int64", "without u64 and i64"),
@@ -215,12 +226,13 @@ static const flag_doc place_flags[] = {
 
 static const flag_doc bindings_flags[] = {KERNEL_FLAG, JSON_FLAG};
 
-#define BACKEND_FLAG                                                 \
-  {.name = "--backend",                                              \
-   .value = "NAME",                                                  \
-   .help = "the device: auto (the default) or ref, the interpreter", \
-   .type = FLAG_CHOICE,                                              \
-   .choices = backend_choices}
+#define BACKEND_FLAG                                               \
+  {.name = "--backend",                                            \
+   .value = "NAME",                                                \
+   .help =                                                         \
+       "the device: auto (the default), or a name of those that\n" \
+       "'vyre devices' lists",                                     \
+   .type = FLAG_DEVICE}
 
 static const flag_doc cache_flags[] = {JSON_FLAG};
 
@@ -325,6 +337,23 @@ static const char generate_body[] =
     "A program is valid, has no race and does not depend on the order of\n"
     "atomics: it has one result. The same flags give the same program and\n"
     "data everywhere.\n";
+
+static const char devices_body[] =
+    "Names are what --backend takes; auto takes the first that is there. A\n"
+    "backend without a device says what was looked for. Of floats, it says "
+    "how\n"
+    "each operation is done: native (the device is right), fixed (a few\n"
+    "instructions more make it right) or soft (by integers). Results are the\n"
+    "same bits in all of them.\n";
+
+static const char doctor_body[] =
+    "--probe sends half a million edges and random numbers through every\n"
+    "operation of every device, and holds the results against exact ones. A\n"
+    "device that is not exact by definition is tested so when it is opened\n"
+    "first; what was found is remembered in the cache.\n"
+    "\n"
+    "Exit codes: 0 fine, 2 the command line is wrong, 3 no device opens or a\n"
+    "probe failed.\n";
 
 static const char queue_example[] =
     "example: 64Ki items of 16 bytes, drained 8Ki at a time\n"
@@ -444,6 +473,21 @@ const command_doc command_table[] = {
      .body = generate_body,
      .example = "example: ten programs that any device must agree on\n"
                 "  vyre generate --seed 1 --count 10 --run\n"},
+    {.name = "devices",
+     .summary = "the devices there are, and what they can do",
+     .flags = devices_flags,
+     .flag_count = COUNT(devices_flags),
+     .body = devices_body,
+     .example = "example:\n"
+                "  vyre devices\n"},
+    {.name = "doctor",
+     .summary =
+         "what was looked for, what works, and what to do about the rest",
+     .flags = doctor_flags,
+     .flag_count = COUNT(doctor_flags),
+     .body = doctor_body,
+     .example = "example:\n"
+                "  vyre doctor --probe\n"},
     {.name = "plan queue",
      .summary = "the bytes of a device work queue",
      .flags = queue_flags,

@@ -13,6 +13,7 @@ typedef enum flag_type {
   FLAG_SWITCH, /* out: bool */
   FLAG_U64,    /* out: uint64_t */
   FLAG_TEXT,   /* out: const char * */
+  FLAG_DEVICE, /* the same: a name for vyre_device_open */
   FLAG_CHOICE, /* out: size_t, position in choices */
   FLAG_LIST,   /* out: word_list; may be given several times */
 } flag_type;

@@ -2,6 +2,7 @@
 /* Completions for bash, zsh and fish. */
 #include <string.h>
 
+#include "vyre/device.h"
 #include "vyre/diagnostic.h"
 
 #include "manual.h"
@@ -39,7 +40,25 @@ static void put_flags(const command_doc *command, sink *out) {
   sink_text(out, "--help");
 }
 
+static bool has_choices(const flag_doc *flag) {
+  return flag->choices || flag->type == FLAG_DEVICE;
+}
+
+/* Backends that are built in: which devices they have is another machine's
+ * matter. */
+static void put_devices(sink *out) {
+  vyre_device_info info;
+  sink_text(out, "auto");
+  for (size_t i = 0; vyre_device_list(i, &info); i++) {
+    if (info.index == 0) sink_format(out, " %.40s", info.backend);
+  }
+}
+
 static void put_choices(const flag_doc *flag, sink *out) {
+  if (!flag->choices) {
+    put_devices(out);
+    return;
+  }
   for (size_t i = 0; flag->choices[i]; i++) {
     sink_format(out, "%s%s", i ? " " : "", flag->choices[i]);
   }
@@ -80,7 +99,7 @@ static void put_bash_command(const command_doc *command, sink *out) {
     const flag_doc *flag = &command->flags[i];
     if (!flag->value || is_file(flag)) continue;
     sink_format(out, "      if [[ $last == %s ]]; then words='", flag->name);
-    if (flag->choices) put_choices(flag, out);
+    if (has_choices(flag)) put_choices(flag, out);
     sink_text(out, "' files=''; return; fi\n");
   }
   sink_text(out, "      words='");
@@ -156,7 +175,7 @@ static void put_zsh_flag(const flag_doc *flag, const char *name, sink *out) {
   sink_text(&spec, "]");
   if (flag->value) {
     sink_format(&spec, ":%s:", flag->value);
-    if (flag->choices) {
+    if (has_choices(flag)) {
       sink_text(&spec, "(");
       put_choices(flag, &spec);
       sink_text(&spec, ")");
@@ -276,7 +295,7 @@ static void put_fish_flag(const command_doc *command, const flag_doc *flag,
   put_fish_condition(command, out);
   sink_format(out, " -l %s", flag->name + 2);
   if (flag->letter) sink_format(out, " -s %s", flag->letter + 1);
-  if (flag->choices) {
+  if (has_choices(flag)) {
     sink_text(out, " -x -a '");
     put_choices(flag, out);
     sink_text(out, "'");

@@ -19,13 +19,15 @@
 typedef struct vyre_context vyre_context;
 
 /** Zeroed: as the environment says, which the process's own context always
- *  does. */
+ *  does. A set-uid process does not ask its environment: there is then neither
+ *  trace nor fault. */
 typedef struct vyre_context_options {
   vyre_allocator allocator;
   const char *cache_directory; /* NULL: $VYRE_CACHE_DIR, else vyre/ below
                                   $XDG_CACHE_HOME or ~/.cache; "": no files */
   uint64_t cache_bytes;   /* of files; 0: $VYRE_CACHE_BYTES, else 256 MiB */
-  const char *trace_file; /* NULL: $VYRE_TRACE; "": none */
+  const char *trace_file; /* docs/observability.md; NULL: $VYRE_TRACE; "": none.
+                             %p stands for the process's id */
   const char *faults; /* as vyre_context_inject; NULL: $VYRE_FAULTS; "": none */
 } vyre_context_options;
 
@@ -44,6 +46,13 @@ typedef enum vyre_fault {
   VYRE_FAULT_MAP(VYRE_X2) VYRE_FAULT_COUNT
 #undef VYRE_X2
 } vyre_fault;
+
+/** The trace of a context. */
+typedef struct vyre_trace_info {
+  const char *file;       /* where it really goes; the context's */
+  uint64_t event_count;   /* so far */
+  uint64_t dropped_count; /* that could not be written */
+} vyre_trace_info;
 
 VYRE_BEGIN
 
@@ -65,6 +74,14 @@ VYRE_API vyre_context *vyre_context_retain(vyre_context *context);
  *  trace. Devices keep theirs. NULL is fine.
  *  Threads: safe.  Blocks: on the trace file.  Errors: none. */
 VYRE_API void vyre_context_release(vyre_context *context);
+
+/** What became of the trace so far. A file that somebody is tracing to already is
+ *  left alone: the trace then goes to FILE.2, FILE.3, ...
+ *  Returns false, and *out zeroed, if there is none.
+ *  Ownership: the text is the context's.  Threads: safe.
+ *  Blocks: on the trace file.  Errors: none. */
+VYRE_API bool vyre_context_trace(const vyre_context *context,
+                                 vyre_trace_info *out);
 
 /** Arms faults, for tests of what depends on vyre: "submit:3" lets the third
  *  submission from now fail, "submit:3+" that and all after, "upload:1,wait:2"

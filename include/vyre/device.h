@@ -9,12 +9,23 @@
 #include <stdint.h>
 
 #include "vyre/context.h"
+#include "vyre/emit.h"
 #include "vyre/export.h"
 #include "vyre/memory.h"
 #include "vyre/status.h"
 
 /** An opened device. Threads: safe. */
 typedef struct vyre_device vyre_device;
+
+/** How a device does one operation on floats. All forms give the same bits; an
+ *  operation of f64 that is not native is wrong there, and not used. */
+typedef struct vyre_number_class {
+  const char *operation; /* "f32 fma", "u32 to f32", ...; static storage */
+  vyre_numbers form;     /* VYRE_NUMBERS_NATIVE: right as it is */
+  uint64_t tested; /* vectors that went through it; 0: it was not tested, as the
+                      device is exact by definition or does not have it */
+  uint64_t wrong;  /* of them, with the device's own operation */
+} vyre_number_class;
 
 /** What a device can do. */
 typedef struct vyre_device_caps {
@@ -29,6 +40,8 @@ typedef struct vyre_device_caps {
   bool has_print;           /* print(...) in kernels */
   bool has_f64;
   bool has_u64;
+  const vyre_number_class *numbers; /* of every operation; the device's */
+  size_t number_count;
 } vyre_device_caps;
 
 /** A device that is there, or a backend that has none and why. All texts are
@@ -91,6 +104,20 @@ VYRE_API uint64_t vyre_device_id(const vyre_device *device);
 /** Whether it is lost: all it is asked fails with VYRE_DEVICE_LOST, until it is
  *  opened anew.  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API bool vyre_device_is_lost(const vyre_device *device);
+
+/** Tests every operation on floats now: half a million edges and random numbers
+ *  each, against exact arithmetic. A device that is not exact by definition is
+ *  tested when it is opened first, and vyre_device_capabilities has the result;
+ *  this does it again and changes nothing. The first @p room classes are put to
+ *  @p out; *count says how many there are.
+ *  Ownership: borrows all.  Threads: safe.  Blocks: until it is over: a second.
+ *  Errors:    VYRE_INVALID_ARGUMENT for a NULL; VYRE_UNSUPPORTED_FEATURE if an
+ *             operation is wrong in every form; those of compiling and
+ *             dispatching. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_device_probe(vyre_device *device,
+                                                    vyre_number_class *out,
+                                                    size_t room, size_t *count,
+                                                    vyre_status *st);
 
 /** Describes device @p index of all there are, best first, and after them the
  *  backends without one. False beyond the last.

@@ -36,6 +36,9 @@ struct vyre_pipeline {
   vyre_binding_plan plan;
   uint32_t workgroup[3];
   uint8_t ulp_budget;
+  const vyre_number_class *numbers; /* the form of every float operation in this
+                                       pipeline, by vyre__number; the probe asks
+                                       for others than the device's */
   char id[VYRE__PIPELINE_ID];
   struct vyre__pipeline_inside *inside; /* the driver's */
 };
@@ -80,6 +83,8 @@ enum { VYRE__BACKEND_ABI = 2 };
 struct vyre__backend {
   uint32_t abi, struct_size;
   const char *name;
+  bool is_exact; /* floats are right by definition: they are never probed, and
+                    always native */
   size_t
       device_size; /* bytes of its device, its pipeline and its buffer; the */
   size_t

@@ -3,10 +3,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/driver.h"
+#include "driver/trace.h"
 
 /* Everything made from a context is allocated through it, so that a test can let
  * the nth allocation fail. */
@@ -16,10 +18,26 @@ static void *resize(void *self, void *ptr, size_t old_size, size_t new_size) {
   return vyre__resize(context->given, ptr, old_size, new_size);
 }
 
+/* Who starts a process with more rights than their own must not choose which
+ * files it writes. */
+static const char *environment(const char *variable) {
+  return getauxval(AT_SECURE) ? NULL : getenv(variable);
+}
+
 /* What the option says, else the environment; "" is nothing. */
 static const char *choose(const char *option, const char *variable) {
-  const char *text = option ? option : getenv(variable);
+  const char *text = option ? option : environment(variable);
   return text && text[0] ? text : NULL;
+}
+
+const char *vyre__context_directory(const vyre_context *context) {
+  return context->cache.path;
+}
+
+static void destroy(vyre_context *context) {
+  vyre__trace_close(context);
+  vyre__cache_finish(&context->cache, context->allocator);
+  vyre__resize(context->given, context, sizeof *context, 0);
 }
 
 vyre_code vyre_context_create(const vyre_context_options *options,
@@ -40,15 +58,17 @@ vyre_code vyre_context_create(const vyre_context_options *options,
   const char *faults = choose(given.faults, "VYRE_FAULTS");
   vyre_code code = VYRE_OK;
   if (faults) code = vyre_context_inject(context, faults, st);
-  const vyre__cache_environment environment = {
-      getenv("VYRE_CACHE_DIR"), getenv("VYRE_CACHE_BYTES"),
-      getenv("XDG_CACHE_HOME"), getenv("HOME")};
-  if (code == VYRE_OK && !vyre__cache_init(&context->cache, context->allocator,
-                                           &given, &environment)) {
+  const vyre__cache_environment files = {
+      environment("VYRE_CACHE_DIR"), environment("VYRE_CACHE_BYTES"),
+      environment("XDG_CACHE_HOME"), environment("HOME")};
+  if (code == VYRE_OK &&
+      !vyre__cache_init(&context->cache, context->allocator, &given, &files)) {
     code = vyre__no_memory(st, "vyre_context_create", "bytes of a path", 1);
   }
+  const char *trace = choose(given.trace_file, "VYRE_TRACE");
+  if (code == VYRE_OK && trace) code = vyre__trace_open(context, trace, st);
   if (code != VYRE_OK) {
-    vyre__resize(given.allocator, context, sizeof *context, 0);
+    destroy(context);
     return code;
   }
   *out = context;
@@ -87,7 +107,5 @@ void vyre_context_release(vyre_context *context) {
   bool last = atomic_fetch_sub(&context->references, 1) == 1;
   if (last && is_default) default_context = NULL;
   if (is_default) pthread_mutex_unlock(&default_lock);
-  if (!last) return;
-  vyre__cache_finish(&context->cache, context->allocator);
-  vyre__resize(context->given, context, sizeof *context, 0);
+  if (last) destroy(context);
 }

@@ -12,12 +12,48 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static vyre_device *first;
 static vyre_counters closed; /* of devices that are gone */
 
-static void add(vyre_counters *to, const vyre_device *device) {
-#define VYRE_X4(field, metric, labels, help)                         \
-  to->field += atomic_load_explicit(&device->inside->counters.field, \
-                                    memory_order_relaxed);
+static void add_counters(vyre_counters *to, const vyre__atomic_counters *from) {
+#define VYRE_X4(field, metric, labels, help) \
+  to->field += atomic_load_explicit(&from->field, memory_order_relaxed);
   VYRE_COUNTER_MAP(VYRE_X4)
 #undef VYRE_X4
+}
+
+static void add(vyre_counters *to, const vyre_device *device) {
+  struct vyre__device_inside *inside = device->inside;
+  pthread_mutex_lock(&inside->run_lock);
+  add_counters(to, &inside->counters);
+  for (const vyre__run *run = inside->first_run; run; run = run->next) {
+    add_counters(to, &run->counters);
+  }
+  pthread_mutex_unlock(&inside->run_lock);
+}
+
+void vyre__counters_enter_run(vyre__run *run) {
+  struct vyre__device_inside *inside = run->pipeline->device->inside;
+  pthread_mutex_lock(&inside->run_lock);
+  run->next = inside->first_run;
+  if (run->next) run->next->previous = run;
+  inside->first_run = run;
+  pthread_mutex_unlock(&inside->run_lock);
+}
+
+void vyre__counters_leave_run(vyre__run *run) {
+  struct vyre__device_inside *inside = run->pipeline->device->inside;
+  pthread_mutex_lock(&inside->run_lock);
+#define VYRE_X4(field, metric, labels, help) \
+  VYRE__COUNT(                               \
+      run->pipeline->device, field,          \
+      atomic_load_explicit(&run->counters.field, memory_order_relaxed));
+  VYRE_COUNTER_MAP(VYRE_X4)
+#undef VYRE_X4
+  if (run->next) run->next->previous = run->previous;
+  if (run->previous) {
+    run->previous->next = run->next;
+  } else {
+    inside->first_run = run->next;
+  }
+  pthread_mutex_unlock(&inside->run_lock);
 }
 
 void vyre__counters_enter(vyre_device *device) {
@@ -39,6 +75,13 @@ void vyre__counters_leave(vyre_device *device) {
     first = inside->next;
   }
   pthread_mutex_unlock(&lock);
+}
+
+void vyre__counters_clear(vyre_device *device) {
+#define VYRE_X4(field, metric, labels, help) \
+  atomic_store(&device->inside->counters.field, 0);
+  VYRE_COUNTER_MAP(VYRE_X4)
+#undef VYRE_X4
 }
 
 void vyre_counters_read(const vyre_device *device, vyre_counters *out) {

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/driver.h"
+#include "driver/probe.h"
 
 #define BACKEND(name) extern const vyre__backend vyre__backend_##name;
 #include "driver/backends.def"
@@ -137,6 +138,7 @@ static vyre_code make_inside(vyre_device *device, const choice *chosen,
   pthread_mutex_init(&inside->lock, NULL);
   pthread_mutex_init(&inside->residents.lock, NULL);
   pthread_mutex_init(&inside->pipelines.lock, NULL);
+  pthread_mutex_init(&inside->run_lock, NULL);
   device->inside = inside;
   return VYRE_OK;
 }
@@ -145,6 +147,11 @@ static void free_inside(vyre_device *device) {
   pthread_mutex_destroy(&device->inside->lock);
   pthread_mutex_destroy(&device->inside->residents.lock);
   pthread_mutex_destroy(&device->inside->pipelines.lock);
+  pthread_mutex_destroy(&device->inside->run_lock);
+  if (device->inside->numbers) {
+    vyre__resize(device->allocator, device->inside->numbers,
+                 VYRE__NUMBER_COUNT * sizeof *device->inside->numbers, 0);
+  }
   vyre__resize(device->allocator, device->inside, sizeof *device->inside, 0);
 }
 
@@ -152,6 +159,24 @@ static void free_device(vyre_device *device) {
   vyre_context *context = device->context;
   vyre__resize(context->allocator, device, device->backend->device_size, 0);
   vyre_context_release(context);
+}
+
+/* Nobody has the device yet, so its capabilities may still change, and what the
+ * probe counted is not the caller's. */
+static vyre_code find_numbers(vyre_device *device, vyre_status *st) {
+  struct vyre__device_inside *inside = device->inside;
+  vyre__probe_result found;
+  VYRE_TRY(vyre__probe_find(device, &found, st));
+  size_t size = sizeof found.classes;
+  inside->numbers = vyre__resize(device->allocator, NULL, 0, size);
+  if (!inside->numbers) {
+    return vyre__no_memory(st, "vyre_device_open", "number classes",
+                           VYRE__NUMBER_COUNT);
+  }
+  memcpy(inside->numbers, found.classes, size);
+  device->caps.numbers = inside->numbers;
+  vyre__counters_clear(device);
+  return VYRE_OK;
 }
 
 /* Takes the reference to @p context. */
@@ -177,9 +202,28 @@ static vyre_code create(vyre_context *context, const choice *chosen,
     free_device(device);
     return code;
   }
+  device->caps.numbers = vyre__numbers_exact;
+  device->caps.number_count = VYRE__NUMBER_COUNT;
   vyre__counters_enter(device);
+  if (!device->backend->is_exact) {
+    code = find_numbers(device, st);
+    if (code != VYRE_OK) {
+      vyre_device_release(device);
+      return code;
+    }
+  }
   *out = device;
   return VYRE_OK;
+}
+
+static vyre_code open_chosen(vyre_context *context, const choice *chosen,
+                             vyre_device **out, vyre_status *st) {
+  if (context) {
+    vyre_context_retain(context);
+  } else {
+    VYRE_TRY(vyre__context_default(&context, st));
+  }
+  return create(context, chosen, out, st);
 }
 
 vyre_code vyre_device_open(vyre_context *context, const char *name,
@@ -189,21 +233,16 @@ vyre_code vyre_device_open(vyre_context *context, const char *name,
   if (!name) return vyre__null_argument(st, "vyre_device_open", "name");
   choice chosen;
   if (!choose(name, &chosen)) return unavailable(name, &chosen, st);
-  if (context) {
-    vyre_context_retain(context);
-  } else {
-    VYRE_TRY(vyre__context_default(&context, st));
-  }
-  return create(context, &chosen, out, st);
+  return open_chosen(context, &chosen, out, st);
 }
 
 vyre_code vyre__device_open_backend(vyre_context *context,
                                     const vyre__backend *backend,
                                     uint32_t index, vyre_device **out,
                                     vyre_status *st) {
-  choice chosen = {.backend = backend, .index = index, .reason = "given"};
+  choice chosen = {backend, index, "asked for by its table", NULL};
   *out = NULL;
-  return create(vyre_context_retain(context), &chosen, out, st);
+  return open_chosen(context, &chosen, out, st);
 }
 
 vyre_device *vyre_device_retain(vyre_device *device) {
@@ -247,10 +286,7 @@ void vyre__device_lose(vyre_device *device) {
   atomic_store(&device->inside->is_lost, true);
 }
 
-vyre_code vyre__device_check(const vyre_device *device, vyre_status *st) {
-  if (!atomic_load_explicit(&device->inside->is_lost, memory_order_relaxed)) {
-    return VYRE_OK;
-  }
+vyre_code vyre__device_lost(const vyre_device *device, vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST, NULL,
       VYRE_NUMBERS({"device", device->inside->id}),

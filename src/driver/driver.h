@@ -25,6 +25,7 @@ struct vyre_context {
   vyre_allocator allocator; /* that, with faults: what devices use */
   atomic_uint references;
   bool is_default;
+  _Atomic(struct vyre__trace *) trace; /* trace.c; NULL: none. Never changes */
 
   /* fault.c. Armed: one bit a fault, so that nothing is looked at otherwise. */
   atomic_uint armed;
@@ -45,6 +46,9 @@ static inline bool vyre__fault(vyre_context *context, vyre_fault fault) {
 
 /* The status of a fault that hit. */
 vyre_code vyre__fault_status(vyre_fault fault, vyre_status *st);
+
+/* Where files may be kept between processes; NULL: nowhere. */
+const char *vyre__context_directory(const vyre_context *context);
 
 /* The process's own context, retained. */
 vyre_code vyre__context_default(vyre_context **out, vyre_status *st);
@@ -154,6 +158,8 @@ vyre_code vyre__buffer_copy(vyre_device *device, const vyre__bound *bound,
 
 /* --- devices ---------------------------------------------------------------- */
 
+typedef struct vyre__run vyre__run;
+
 typedef struct vyre__atomic_counters {
 #define VYRE_X4(field, metric, labels, help) _Atomic uint64_t field;
   VYRE_COUNTER_MAP(VYRE_X4)
@@ -170,7 +176,10 @@ struct vyre__device_inside {
   pthread_mutex_t lock; /* of the queues, while they begin */
   vyre__queue *work, *compile;
   vyre__pipeline_table pipelines; /* that compiles share */
-  vyre_device *next, *previous;   /* of all that are open; counters.c */
+  pthread_mutex_t run_lock; /* of the list of all runs, whose counters count */
+  vyre__run *first_run;
+  vyre_number_class *numbers;   /* found by a probe; NULL: it is exact */
+  vyre_device *next, *previous; /* of all that are open; counters.c */
   _Alignas(64) vyre__atomic_counters counters;
 };
 
@@ -178,26 +187,51 @@ struct vyre__device_inside {
   atomic_fetch_add_explicit(&(device)->inside->counters.field, (value), \
                             memory_order_relaxed)
 
-/* VYRE_DEVICE_LOST if it is. */
-vyre_code vyre__device_check(const vyre_device *device, vyre_status *st);
-void vyre__device_lose(vyre_device *device);
-
-/* Opens a device of any table, as vyre_device_open does of those that are built
- * in. The table must outlive the device. For tests. */
+/* Opens device @p index of a table that need not be in backends.def: for tests.
+ * Else as vyre_device_open. */
 vyre_code vyre__device_open_backend(vyre_context *context,
                                     const vyre__backend *backend,
                                     uint32_t index, vyre_device **out,
                                     vyre_status *st);
 
+vyre_code vyre__device_lost(const vyre_device *device, vyre_status *st);
+
+/* VYRE_DEVICE_LOST if it is. */
+static inline vyre_code vyre__device_check(const vyre_device *device,
+                                           vyre_status *st) {
+  return atomic_load_explicit(&device->inside->is_lost, memory_order_relaxed)
+             ? vyre__device_lost(device, st)
+             : VYRE_OK;
+}
+
+void vyre__device_lose(vyre_device *device);
+
 /* For counters of all devices. */
 void vyre__counters_enter(vyre_device *device);
 void vyre__counters_leave(vyre_device *device);
+/* Back to nothing; for a device that nobody has yet. */
+void vyre__counters_clear(vyre_device *device);
+/* The same for a run: what it has counted is the device's when it leaves. */
+void vyre__counters_enter_run(vyre__run *run);
+void vyre__counters_leave_run(vyre__run *run);
 
 /* --- pipelines -------------------------------------------------------------- */
 
-typedef struct vyre__run vyre__run;
-
 enum { VYRE__KEPT_RUNS = 8 };
+
+/* A binding of the plan, as every dispatch needs it. */
+typedef struct vyre__port {
+  const vyre_binding *binding;
+  uint64_t static_bytes;          /* only if is_static; else 0 */
+  uint32_t index;                 /* among the bindings */
+  uint32_t buffer, input, output; /* indices; VYRE_NO_INDEX */
+  uint8_t shift, mask; /* an element has 1 << shift = mask + 1 bytes */
+  bool is_static;
+  bool is_covered; /* the grid covers the longest of these */
+} vyre__port;
+
+/* Fills pipeline->inside->ports from its plan. */
+vyre_code vyre__ports_make(vyre_pipeline *pipeline, vyre_status *st);
 
 struct vyre__pipeline_inside {
   atomic_uint references;
@@ -205,8 +239,14 @@ struct vyre__pipeline_inside {
    * grows, so that a dispatch reads it without a lock. */
   _Atomic(vyre_pipeline *) variants;
   vyre_pipeline *next_variant;
-  pthread_mutex_t lock;                       /* of those who add to it */
-  _Atomic(vyre__run *) runs[VYRE__KEPT_RUNS]; /* not in use right now */
+  pthread_mutex_t lock;    /* of those who add to it */
+  const vyre__port *ports; /* one a binding; all in the pipeline's arena */
+  const vyre__port **inputs,
+      **outputs; /* those that have one, in their order */
+  struct {
+    atomic_bool is_busy; /* somebody uses the run, or makes it */
+    vyre__run *run;      /* theirs while it is; NULL: not made yet */
+  } runs[VYRE__KEPT_RUNS];
 
   vyre__cache_note note; /* what came of the cache */
   /* cache_memory.c, under the lock of the device's table. Variants are not shared:
@@ -223,6 +263,11 @@ vyre_code vyre__pipeline_compile_fresh(vyre_device *device,
                                        vyre_program *program,
                                        const vyre_compile_options *options,
                                        vyre_pipeline **out, vyre_status *st);
+/* Compiles with other forms of floats than the device's, for the probe; fresh
+ * too. */
+vyre_code vyre__pipeline_compile_as(vyre_device *device, vyre_program *program,
+                                    const vyre_number_class *numbers,
+                                    vyre_pipeline **out, vyre_status *st);
 /* Frees a pipeline that nobody has. Leaves its reference to the device. */
 void vyre__pipeline_free(vyre_pipeline *pipeline);
 /* Frees the runs that it keeps. */
@@ -242,8 +287,8 @@ vyre_code vyre__pipeline_variant(vyre_pipeline *pipeline,
 struct vyre__bound {
   unsigned char *in, *out; /* NULL: none, or memory only the device sees */
   uint64_t in_size, out_size;
-  uint64_t in_offset, out_offset; /* in their resident buffers */
-  vyre__resident_slot *in_slot, *out_slot;
+  uint64_t in_offset, out_offset;          /* in their resident buffers */
+  vyre__resident_slot *in_slot, *out_slot; /* the same: held once */
 };
 
 /* In and out of an input_output are the same bytes. */
@@ -260,25 +305,38 @@ typedef struct vyre__span {
   const vyre_binding *binding;
   const void *space; /* NULL: the host */
   uint64_t begin, end;
-  bool is_written;
 } vyre__span;
 
 struct vyre__run {
   vyre_pipeline *pipeline;    /* the variant that runs; not retained */
   size_t size;                /* bytes of the whole object */
+  atomic_bool *home;          /* what says that it is busy; NULL: nowhere */
+  vyre__run *next, *previous; /* of the device */
   vyre__bound *bound;         /* one a binding of the plan */
   vyre__view *views;          /* one a buffer of the program */
   vyre_input_extent *extents; /* one an input */
-  vyre__span *spans;          /* room for all that is bound */
+  vyre__span *spans;          /* room for all that is written */
   vyre_output *outputs;       /* copies of the descriptor's */
   vyre_resident
       *kept; /* one an output: new buffers until they are handed out */
   vyre_dispatch_desc desc; /* a copy; inputs are NULL after prepare */
   vyre_copy_report copies;
+  uint32_t item;              /* its place in the batch, for the trace */
   uint64_t host_in, host_out; /* bytes, for the counters */
+  bool makes_room;            /* an output is a slot, or kept */
+  bool has_residents;         /* that are held */
   vyre__launch launch;
   vyre_arena scratch, staging;
+  vyre__atomic_counters counters; /* of all its dispatches: only who has the run
+                                     writes them, so that no bus is locked */
 };
+
+#define VYRE__COUNT_RUN(run, field, value)                                 \
+  atomic_store_explicit(                                                   \
+      &(run)->counters.field,                                              \
+      atomic_load_explicit(&(run)->counters.field, memory_order_relaxed) + \
+          (value),                                                         \
+      memory_order_relaxed)
 
 vyre_code vyre__run_take(vyre_pipeline *pipeline, vyre__run **out,
                          vyre_status *st);
@@ -293,7 +351,6 @@ vyre_code vyre__run_execute(vyre__run *run, vyre_status *st);
 
 /* run_check.c: the parts of prepare. */
 vyre_code vyre__run_resolve(vyre__run *run, vyre_status *st);
-vyre_code vyre__run_size(vyre__run *run, vyre_status *st);
 vyre_code vyre__run_check_memory(vyre__run *run, vyre_status *st);
 
 /* Grid of a dispatch: the one function that decides it. @p views has the

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/driver.h"
+#include "driver/trace.h"
 
 /* Whoever waits for one of several: no fence knows them, so all that end tell
  * them all, if there are any. */
@@ -130,12 +131,16 @@ vyre_code vyre_fence_wait(vyre_fence *fence, uint64_t timeout_ns,
     struct timespec end;
     bool ends = deadline(timeout_ns, &end);
     bool in_time = timeout_ns > 0;
+    uint64_t start = vyre__trace_begin(fence->context);
     pthread_mutex_lock(&fence->lock);
     while (!atomic_load(&fence->is_done) && in_time) {
       in_time = wait_once(&fence->changed, &fence->lock, ends ? &end : NULL);
     }
     pthread_mutex_unlock(&fence->lock);
-    if (!atomic_load(&fence->is_done)) return timed_out(timeout_ns, st);
+    bool is_done = atomic_load(&fence->is_done);
+    vyre__trace_end(fence->context, start, .kind = VYRE__TRACE_WAIT,
+                    .result = is_done ? fence->code : VYRE_DISPATCH_FAILED);
+    if (!is_done) return timed_out(timeout_ns, st);
   }
   if (fence->code != VYRE_OK && st && st->code == VYRE_OK) *st = fence->status;
   return fence->code;
@@ -163,6 +168,7 @@ vyre_code vyre_fence_wait_any(vyre_fence *const *fences, size_t count,
   if (find_done(fences, count, out)) return VYRE_OK;
   struct timespec end;
   bool ends = deadline(timeout_ns, &end), in_time = timeout_ns > 0, found;
+  uint64_t start = vyre__trace_begin(fences[0]->context);
   pthread_once(&any_once, make_any);
   pthread_mutex_lock(&any_lock);
   /* Counted before the last look: a fence that ends later sees the count. */
@@ -172,6 +178,9 @@ vyre_code vyre_fence_wait_any(vyre_fence *const *fences, size_t count,
   }
   atomic_fetch_sub(&any_waiters, 1);
   pthread_mutex_unlock(&any_lock);
+  vyre__trace_end(fences[0]->context, start, .kind = VYRE__TRACE_WAIT,
+                  .name = "wait for any", .numbers = {{"fences", count}},
+                  .result = found ? VYRE_OK : VYRE_DISPATCH_FAILED);
   return found ? VYRE_OK : timed_out(timeout_ns, st);
 }
 

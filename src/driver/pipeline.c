@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/driver.h"
+#include "driver/trace.h"
 #include "ir/ir.h"
 
 static vyre_code not_supported(vyre_status *st, const vyre_device *device,
@@ -93,7 +94,8 @@ static vyre_code check_workgroup(const vyre_device *device,
 
 void vyre__pipeline_drop_runs(vyre_pipeline *pipeline) {
   for (int i = 0; i < VYRE__KEPT_RUNS; i++) {
-    vyre__run *run = atomic_exchange(&pipeline->inside->runs[i], NULL);
+    vyre__run *run = pipeline->inside->runs[i].run; /* nobody uses it */
+    pipeline->inside->runs[i].run = NULL;
     if (run) vyre__run_free(run);
   }
 }
@@ -160,6 +162,7 @@ static vyre_code init(vyre_pipeline *pipeline, bool is_fresh, vyre_status *st) {
   name_pipeline(pipeline);
   VYRE_TRY(vyre_binding_plan_build(pipeline->program, &pipeline->arena,
                                    &pipeline->plan, st));
+  VYRE_TRY(vyre__ports_make(pipeline, st));
   vyre__cache_try tried;
   if (is_fresh) {
     vyre__cache_skip(pipeline);
@@ -176,7 +179,8 @@ static vyre_code init(vyre_pipeline *pipeline, bool is_fresh, vyre_status *st) {
 
 /* Fresh: without a look at what is on disk. */
 static vyre_code create(vyre_device *device, vyre_program *program,
-                        const vyre_compile_options *options, bool is_fresh,
+                        const vyre_compile_options *options,
+                        const vyre_number_class *numbers, bool is_fresh,
                         vyre_pipeline **out, vyre_status *st) {
   size_t size = device->backend->pipeline_size;
   vyre_pipeline *pipeline = vyre__resize(device->allocator, NULL, 0, size);
@@ -190,7 +194,12 @@ static vyre_code create(vyre_device *device, vyre_program *program,
   vyre__workgroup_resolve(options->workgroup, program->workgroup,
                           pipeline->workgroup);
   pipeline->ulp_budget = options->ulp_budget;
+  pipeline->numbers = numbers;
+  uint64_t start = vyre__trace_begin(device->context);
   vyre_code code = init(pipeline, is_fresh, st);
+  vyre__trace_end(device->context, start, .kind = VYRE__TRACE_COMPILE,
+                  .name = program->name, .pipeline = pipeline->id,
+                  .device = device, .result = code);
   if (code != VYRE_OK) {
     destroy(pipeline);
     vyre_device_release(device);
@@ -219,7 +228,8 @@ vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
       &(vyre__cache_subject){device, program, size, options->ulp_budget});
   if (*out) return VYRE_OK; /* and the program is valid: it was then */
   VYRE_TRY(check_program(device, program, diagnostics, st));
-  VYRE_TRY(create(device, program, options, false, out, st));
+  VYRE_TRY(
+      create(device, program, options, device->caps.numbers, false, out, st));
   *out = vyre__table_share(*out);
   return VYRE_OK;
 }
@@ -232,7 +242,16 @@ vyre_code vyre__pipeline_compile_fresh(vyre_device *device,
   *out = NULL;
   VYRE_TRY(vyre__device_check(device, st));
   VYRE_TRY(check_program(device, program, NULL, st));
-  return create(device, program, options ? options : &defaults, true, out, st);
+  return create(device, program, options ? options : &defaults,
+                device->caps.numbers, true, out, st);
+}
+
+vyre_code vyre__pipeline_compile_as(vyre_device *device, vyre_program *program,
+                                    const vyre_number_class *numbers,
+                                    vyre_pipeline **out, vyre_status *st) {
+  static const vyre_compile_options defaults = {{0}, 0};
+  *out = NULL;
+  return create(device, program, &defaults, numbers, true, out, st);
 }
 
 vyre_pipeline *vyre_pipeline_retain(vyre_pipeline *pipeline) {
@@ -361,8 +380,8 @@ vyre_code vyre_pipeline_prepare(vyre_pipeline *pipeline,
   pthread_mutex_lock(&inside->lock);
   if (!find_variant(pipeline, wanted.workgroup, wanted.ulp_budget)) {
     vyre_pipeline *variant = NULL;
-    code = create(pipeline->device, pipeline->program, &wanted, false, &variant,
-                  st);
+    code = create(pipeline->device, pipeline->program, &wanted,
+                  pipeline->numbers, false, &variant, st);
     if (code == VYRE_OK) {
       variant->inside->next_variant = atomic_load(&inside->variants);
       atomic_store_explicit(&inside->variants, variant, memory_order_release);

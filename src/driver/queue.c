@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/driver.h"
+#include "driver/trace.h"
 
 /* Belongs to its device and to its thread: whoever leaves last frees it. The
  * device may end on the thread itself, when the last work of all let go of it. */
@@ -16,6 +18,7 @@ struct vyre__queue {
   vyre_fence *first, *last;
   bool is_ending;
   pthread_t thread;
+  char name[80]; /* of its track */
 };
 
 static void leave(vyre__queue *queue) {
@@ -41,6 +44,7 @@ static vyre_fence *take(vyre__queue *queue) {
 
 static void *work(void *self) {
   vyre__queue *queue = self;
+  vyre__trace_name_thread(queue->name);
   for (vyre_fence *fence; (fence = take(queue));) vyre__fence_run(fence);
   leave(queue);
   return NULL;
@@ -55,6 +59,10 @@ static vyre_code begin(vyre_device *device, vyre__queue **out,
   atomic_init(&queue->references, 2);
   pthread_mutex_init(&queue->lock, NULL);
   pthread_cond_init(&queue->changed, NULL);
+  (void)snprintf(queue->name, sizeof queue->name, "%s #%llu %s",
+                 vyre_device_name(device),
+                 (unsigned long long)device->inside->id,
+                 out == &device->inside->compile ? "compile" : "queue");
   int error = pthread_create(&queue->thread, NULL, work, queue);
   if (error != 0) {
     atomic_store(&queue->references, 1);

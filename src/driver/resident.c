@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/driver.h"
+#include "driver/trace.h"
 
 enum { HOST_ALIGNMENT = 64 };
 
@@ -83,9 +84,9 @@ static void buffer_free(vyre_device *device, vyre__buffer *buffer) {
   if (let_go) let_go(let_go_self);
 }
 
-vyre_code vyre__buffer_write(vyre_device *device, vyre__buffer *buffer,
-                             uint64_t offset, const void *data, size_t size,
-                             vyre_status *st) {
+static vyre_code buffer_write(vyre_device *device, vyre__buffer *buffer,
+                              uint64_t offset, const void *data, size_t size,
+                              vyre_status *st) {
   if (vyre__fault(device->context, VYRE_FAULT_UPLOAD)) {
     return vyre__fault_status(VYRE_FAULT_UPLOAD, st);
   }
@@ -100,9 +101,20 @@ vyre_code vyre__buffer_write(vyre_device *device, vyre__buffer *buffer,
   return VYRE_OK;
 }
 
-vyre_code vyre__buffer_read(vyre_device *device, vyre__buffer *buffer,
-                            uint64_t offset, void *data, size_t size,
-                            vyre_status *st) {
+vyre_code vyre__buffer_write(vyre_device *device, vyre__buffer *buffer,
+                             uint64_t offset, const void *data, size_t size,
+                             vyre_status *st) {
+  uint64_t start = vyre__trace_begin(device->context);
+  vyre_code code = buffer_write(device, buffer, offset, data, size, st);
+  vyre__trace_end(device->context, start, .kind = VYRE__TRACE_UPLOAD,
+                  .device = device, .result = code,
+                  .numbers = {{"bytes", size}, {"offset", offset}});
+  return code;
+}
+
+static vyre_code buffer_read(vyre_device *device, vyre__buffer *buffer,
+                             uint64_t offset, void *data, size_t size,
+                             vyre_status *st) {
   if (vyre__fault(device->context, VYRE_FAULT_DOWNLOAD)) {
     return vyre__fault_status(VYRE_FAULT_DOWNLOAD, st);
   }
@@ -114,6 +126,17 @@ vyre_code vyre__buffer_read(vyre_device *device, vyre__buffer *buffer,
   }
   memmove(data, buffer->host + offset, size);
   return VYRE_OK;
+}
+
+vyre_code vyre__buffer_read(vyre_device *device, vyre__buffer *buffer,
+                            uint64_t offset, void *data, size_t size,
+                            vyre_status *st) {
+  uint64_t start = vyre__trace_begin(device->context);
+  vyre_code code = buffer_read(device, buffer, offset, data, size, st);
+  vyre__trace_end(device->context, start, .kind = VYRE__TRACE_DOWNLOAD,
+                  .device = device, .result = code,
+                  .numbers = {{"bytes", size}, {"offset", offset}});
+  return code;
 }
 
 vyre_code vyre__buffer_clear(vyre_device *device, vyre__buffer *buffer,

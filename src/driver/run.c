@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <string.h>
 
+#include "base/attributes.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/driver.h"
+#include "driver/trace.h"
 #include "ir/ir.h"
 
 /* --- objects -----------------------------------------------------------------*/
@@ -26,7 +28,7 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__run **out,
   size_t extents = place(&size, plan->input_count, sizeof(vyre_input_extent));
   size_t outputs = place(&size, plan->output_count, sizeof(vyre_output));
   size_t kept = place(&size, plan->output_count, sizeof(vyre_resident));
-  size_t spans = place(&size, 2 * plan->binding_count, sizeof(vyre__span));
+  size_t spans = place(&size, plan->output_count + 1, sizeof(vyre__span));
   unsigned char *block =
       vyre__resize(pipeline->device->allocator, NULL, 0, size);
   if (!block) return vyre__no_memory(st, "vyre_dispatch", "runs", 1);
@@ -42,22 +44,46 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__run **out,
   run->spans = (vyre__span *)(void *)(block + spans);
   vyre_arena_init(&run->scratch, pipeline->device->allocator);
   vyre_arena_init(&run->staging, pipeline->device->allocator);
+  /* What is neither given nor taken, such as shared memory, has one length; all
+   * others are set by each dispatch. */
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre__port *p = &pipeline->inside->ports[i];
+    run->views[p->buffer].length = (uint32_t)(p->static_bytes >> p->shift);
+  }
+  run->launch.views = run->views;
+  run->launch.scratch = &run->scratch;
+  vyre__counters_enter_run(run);
   *out = run;
   return VYRE_OK;
 }
 
+/* A place is entered by the only atomic change of a dispatch; whoever is in it
+ * has its run alone. */
 vyre_code vyre__run_take(vyre_pipeline *pipeline, vyre__run **out,
                          vyre_status *st) {
+  struct vyre__pipeline_inside *inside = pipeline->inside;
   for (int i = 0; i < VYRE__KEPT_RUNS; i++) {
-    _Atomic(vyre__run *) *place_of = &pipeline->inside->runs[i];
-    if (!atomic_load_explicit(place_of, memory_order_relaxed)) continue;
-    *out = atomic_exchange_explicit(place_of, NULL, memory_order_acquire);
-    if (*out) return VYRE_OK;
+    atomic_bool *busy = &inside->runs[i].is_busy;
+    if (atomic_load_explicit(busy, memory_order_relaxed) ||
+        atomic_exchange_explicit(busy, true, memory_order_acquire)) {
+      continue;
+    }
+    if (!inside->runs[i].run) {
+      vyre_code code = create(pipeline, &inside->runs[i].run, st);
+      if (code != VYRE_OK) {
+        atomic_store_explicit(busy, false, memory_order_release);
+        return code;
+      }
+      inside->runs[i].run->home = busy;
+    }
+    *out = inside->runs[i].run;
+    return VYRE_OK;
   }
   return create(pipeline, out, st);
 }
 
 void vyre__run_free(vyre__run *run) {
+  vyre__counters_leave_run(run);
   vyre_arena_finish(&run->scratch);
   vyre_arena_finish(&run->staging);
   vyre__resize(run->pipeline->device->allocator, run, run->size, 0);
@@ -66,34 +92,30 @@ void vyre__run_free(vyre__run *run) {
 /* Memory that a run keeps for the next one, beyond which it is given back. */
 enum { MOST_KEPT_BYTES = 64 << 20 };
 
+static void empty_arena(vyre_arena *arena) {
+  if (!arena->first) return;
+  vyre_arena_reset(arena);
+  if (vyre_arena_footprint(arena) > MOST_KEPT_BYTES) vyre_arena_finish(arena);
+}
+
 void vyre__run_give(vyre__run *run) {
   vyre_pipeline *pipeline = run->pipeline;
-  const vyre_binding_plan *plan = &pipeline->plan;
-  for (size_t i = 0; i < plan->binding_count; i++) {
+  for (size_t i = 0; run->has_residents && i < pipeline->plan.binding_count;
+       i++) {
     vyre__bound *bound = &run->bound[i];
-    if (bound->in_slot) vyre__resident_drop(pipeline->device, bound->in_slot);
-    if (bound->out_slot) vyre__resident_drop(pipeline->device, bound->out_slot);
-    *bound = (vyre__bound){0};
+    vyre__resident_slot *in = bound->in_slot, *out = bound->out_slot;
+    if (!in && !out) continue;
+    if (in) vyre__resident_drop(pipeline->device, in);
+    if (out && out != in) vyre__resident_drop(pipeline->device, out);
+    bound->in_slot = bound->out_slot = NULL;
   }
-  if (run->scratch.first || run->staging.first) {
-    vyre_arena_reset(&run->scratch);
-    vyre_arena_reset(&run->staging);
-    if (vyre_arena_footprint(&run->scratch) > MOST_KEPT_BYTES) {
-      vyre_arena_finish(&run->scratch);
-    }
-    if (vyre_arena_footprint(&run->staging) > MOST_KEPT_BYTES) {
-      vyre_arena_finish(&run->staging);
-    }
+  empty_arena(&run->scratch);
+  empty_arena(&run->staging);
+  if (run->home) {
+    atomic_store_explicit(run->home, false, memory_order_release);
+  } else {
+    vyre__run_free(run);
   }
-  for (int i = 0; i < VYRE__KEPT_RUNS; i++) {
-    vyre__run *none = NULL;
-    if (atomic_compare_exchange_strong_explicit(
-            &pipeline->inside->runs[i], &none, run, memory_order_release,
-            memory_order_relaxed)) {
-      return;
-    }
-  }
-  vyre__run_free(run);
 }
 
 /* --- checks ------------------------------------------------------------------*/
@@ -136,18 +158,17 @@ vyre_code vyre__run_prepare(vyre__run *run, const vyre_dispatch_desc *desc,
   run->host_in = run->host_out = 0;
   run->copies = (vyre_copy_report){0};
   VYRE_TRY(vyre__run_resolve(run, st));
-  VYRE_TRY(vyre__run_size(run, st));
-  run->launch = (vyre__launch){.views = run->views,
-                               .max_iterations = desc->max_iterations
-                                                     ? desc->max_iterations
-                                                     : UINT32_MAX,
-                               .timeout_ns = desc->timeout_ns,
-                               .print = desc->print,
-                               .check = desc->check,
-                               .report = desc->report,
-                               .scratch = &run->scratch};
-  VYRE_TRY(vyre__grid_infer(run->pipeline, desc->grid, run->views,
-                            run->launch.grid, st));
+  vyre__launch *launch = &run->launch; /* views and scratch stay as they are */
+  launch->max_iterations =
+      desc->max_iterations ? desc->max_iterations : UINT32_MAX;
+  launch->deadline_ns = 0;
+  launch->timeout_ns = desc->timeout_ns;
+  launch->print = desc->print;
+  launch->check = desc->check;
+  launch->report = desc->report;
+  launch->device_ns = 0;
+  VYRE_TRY(vyre__grid_infer(run->pipeline, desc->grid, run->views, launch->grid,
+                            st));
   VYRE_TRY(vyre__run_check_memory(run, st));
   VYRE_TRY(check_options(run, st));
   run->desc.inputs = NULL; /* the caller's arrays end with the call */
@@ -155,9 +176,21 @@ vyre_code vyre__run_prepare(vyre__run *run, const vyre_dispatch_desc *desc,
   return VYRE_OK;
 }
 
+/* A name that is good for as long as the run; NULL: there is none. */
+static const char *keep_name(vyre__run *run, const char *name) {
+  if (!name) return NULL;
+  size_t length = strlen(name);
+  char *copy = vyre_arena_alloc(&run->staging, length + 1, 1);
+  return copy ? memcpy(copy, name, length + 1) : NULL;
+}
+
 /* Inputs that the caller may change when the call returns are copied now. */
 vyre_code vyre__run_stage(vyre__run *run, vyre_status *st) {
   const vyre_binding_plan *plan = &run->pipeline->plan;
+  bool is_traced = atomic_load_explicit(&run->pipeline->device->context->trace,
+                                        memory_order_relaxed) != NULL;
+  run->desc.label = is_traced ? keep_name(run, run->desc.label) : NULL;
+  run->desc.profile = is_traced ? keep_name(run, run->desc.profile) : NULL;
   if (run->desc.is_borrowed) return VYRE_OK;
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre_binding *b = &plan->bindings[i];
@@ -205,6 +238,7 @@ static vyre_code make_room(vyre__run *run, const vyre_binding *b,
   } else if (output->kept) {
     vyre_resident *kept = &run->kept[b->output_index];
     VYRE_TRY(vyre_resident_create(device, bound->out_size, kept, st));
+    run->has_residents = true;
     VYRE_TRY(vyre__resident_acquire(device, *kept, &bound->out_slot, st));
     bound->out = bound->out_slot->buffer->host;
     bound->out_offset = 0;
@@ -237,18 +271,17 @@ static vyre_code fill(vyre__run *run, const vyre_binding *b,
 }
 
 static vyre_code bind(vyre__run *run, vyre_slot_stats *stats, vyre_status *st) {
-  const vyre_binding_plan *plan = &run->pipeline->plan;
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    if (b->output_index == VYRE_NO_INDEX) continue;
-    VYRE_TRY(make_room(run, b, &run->bound[i], stats, st));
+  const vyre__port *ports = run->pipeline->inside->ports, *p = ports;
+  size_t count = run->pipeline->plan.binding_count;
+  for (size_t i = 0; run->makes_room && i < count; i++) {
+    if (ports[i].output == VYRE_NO_INDEX) continue;
+    VYRE_TRY(make_room(run, ports[i].binding, &run->bound[i], stats, st));
   }
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    vyre__bound *bound = &run->bound[i];
-    vyre__view *view = &run->views[b->buffer_index];
-    bool has_out = b->output_index != VYRE_NO_INDEX;
-    if (has_out) VYRE_TRY(fill(run, b, bound, st));
+  for (size_t i = 0; i < count; i++, p++) {
+    const vyre__bound *bound = &run->bound[i];
+    vyre__view *view = &run->views[p->buffer];
+    bool has_out = p->output != VYRE_NO_INDEX;
+    if (has_out) VYRE_TRY(fill(run, p->binding, bound, st));
     const vyre__resident_slot *slot =
         has_out ? bound->out_slot : bound->in_slot;
     view->data = has_out ? bound->out : bound->in;
@@ -258,15 +291,23 @@ static vyre_code bind(vyre__run *run, vyre_slot_stats *stats, vyre_status *st) {
   return VYRE_OK;
 }
 
-static vyre_code launch(vyre__run *run, vyre_status *st) {
-  vyre_device *device = run->pipeline->device;
-  VYRE_TRY(vyre__device_check(device, st));
+VYRE__RARE
+static vyre_code submit_faults(vyre_device *device, vyre_status *st) {
   if (vyre__fault(device->context, VYRE_FAULT_SUBMIT)) {
     return vyre__fault_status(VYRE_FAULT_SUBMIT, st);
   }
   if (vyre__fault(device->context, VYRE_FAULT_DEVICE_LOST)) {
     vyre__device_lose(device);
     return vyre__fault_status(VYRE_FAULT_DEVICE_LOST, st);
+  }
+  return VYRE_OK;
+}
+
+static vyre_code launch(vyre__run *run, vyre_status *st) {
+  vyre_device *device = run->pipeline->device;
+  VYRE_TRY(vyre__device_check(device, st));
+  if (atomic_load_explicit(&device->context->armed, memory_order_relaxed)) {
+    VYRE_TRY(submit_faults(device, st));
   }
   if (run->desc.timeout_ns) {
     uint64_t now = vyre__clock_ns();
@@ -281,7 +322,7 @@ static vyre_code launch(vyre__run *run, vyre_status *st) {
     device_ns += run->launch.device_ns;
   }
   run->launch.device_ns = device_ns;
-  VYRE__COUNT(device, launches, count);
+  VYRE__COUNT_RUN(run, launches, count);
   return VYRE_OK;
 }
 
@@ -300,24 +341,23 @@ static void settle_kept(vyre__run *run, bool is_good) {
   }
 }
 
-static void count_run(const vyre__run *run, const vyre_slot_stats *stats) {
-  const vyre_device *device = run->pipeline->device;
-  VYRE__COUNT(device, input_bytes, run->host_in);
-  VYRE__COUNT(device, output_bytes, run->host_out);
+static void count_run(vyre__run *run, const vyre_slot_stats *stats) {
+  VYRE__COUNT_RUN(run, input_bytes, run->host_in);
+  VYRE__COUNT_RUN(run, output_bytes, run->host_out);
   if (run->copies.copied_bytes > 0) {
-    VYRE__COUNT(device, copied_bytes, run->copies.copied_bytes);
+    VYRE__COUNT_RUN(run, copied_bytes, run->copies.copied_bytes);
   }
   if (stats->slots == 0) return;
-  VYRE__COUNT(device, output_slots, stats->slots);
-  VYRE__COUNT(device, output_slots_reused, stats->reused);
-  VYRE__COUNT(device, output_slot_incoming_bytes, stats->incoming_bytes);
-  VYRE__COUNT(device, output_slot_retained_capacity_bytes,
-              stats->retained_capacity_bytes);
+  VYRE__COUNT_RUN(run, output_slots, stats->slots);
+  VYRE__COUNT_RUN(run, output_slots_reused, stats->reused);
+  VYRE__COUNT_RUN(run, output_slot_incoming_bytes, stats->incoming_bytes);
+  VYRE__COUNT_RUN(run, output_slot_retained_capacity_bytes,
+                  stats->retained_capacity_bytes);
   if (stats->slots == stats->reused) return;
-  VYRE__COUNT(device, output_slots_moved, stats->moved);
-  VYRE__COUNT(device, output_slots_appended, stats->appended);
-  VYRE__COUNT(device, output_slot_moved_bytes, stats->moved_bytes);
-  VYRE__COUNT(device, output_slot_appended_bytes, stats->appended_bytes);
+  VYRE__COUNT_RUN(run, output_slots_moved, stats->moved);
+  VYRE__COUNT_RUN(run, output_slots_appended, stats->appended);
+  VYRE__COUNT_RUN(run, output_slot_moved_bytes, stats->moved_bytes);
+  VYRE__COUNT_RUN(run, output_slot_appended_bytes, stats->appended_bytes);
 }
 
 static void add_stats(vyre_slot_stats *to, const vyre_slot_stats *from) {
@@ -332,7 +372,26 @@ static void add_stats(vyre_slot_stats *to, const vyre_slot_stats *from) {
   to->retained_capacity_bytes += from->retained_capacity_bytes;
 }
 
+VYRE__RARE
+static void trace_run(const vyre__run *run, uint64_t start, vyre_code code) {
+  const vyre_dispatch_desc *desc = &run->desc;
+  const char *kernel = run->pipeline->program->name;
+  vyre__trace_end(
+      run->pipeline->device->context, start, .kind = VYRE__TRACE_DISPATCH,
+      .name = desc->label ? desc->label : kernel, .kernel = kernel,
+      .label = desc->label, .profile = desc->profile,
+      .pipeline = run->pipeline->id, .device = run->pipeline->device,
+      .grid = run->launch.grid, .result = code,
+      .numbers = {{"item", run->item},
+                  {"input_bytes", run->host_in},
+                  {"output_bytes", run->host_out},
+                  {"resident_bytes", run->copies.resident_bytes},
+                  {"copied_bytes", run->copies.copied_bytes},
+                  {"launches", desc->has_iterations ? desc->iterations : 1}});
+}
+
 vyre_code vyre__run_execute(vyre__run *run, vyre_status *st) {
+  uint64_t traced = vyre__trace_begin(run->pipeline->device->context);
   vyre_dispatch_desc *desc = &run->desc;
   vyre_slot_stats stats = {0};
   uint64_t start = desc->timing ? vyre__clock_ns() : 0;
@@ -340,7 +399,7 @@ vyre_code vyre__run_execute(vyre__run *run, vyre_status *st) {
   vyre_code code = bind(run, &stats, st);
   uint64_t launched = desc->timing ? vyre__clock_ns() : 0;
   if (code == VYRE_OK) code = launch(run, st);
-  settle_kept(run, code == VYRE_OK);
+  if (run->makes_room) settle_kept(run, code == VYRE_OK);
   if (desc->timing) {
     uint64_t end = vyre__clock_ns();
     *desc->timing =
@@ -358,7 +417,8 @@ vyre_code vyre__run_execute(vyre__run *run, vyre_status *st) {
   if (code == VYRE_OK) {
     count_run(run, &stats);
   } else {
-    VYRE__COUNT(run->pipeline->device, failures, 1);
+    VYRE__COUNT_RUN(run, failures, 1);
   }
+  if (traced) trace_run(run, traced, code);
   return code;
 }

@@ -1,19 +1,65 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What a dispatch binds: found, measured and held against the plan, before
- * anything is changed. */
+ * anything is changed. Every warm dispatch goes through here, so each binding is
+ * looked at twice only: once for what it is, once for its memory. */
 #include <string.h>
 
+#include "base/attributes.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/driver.h"
 #include "ir/ir.h"
 
-static uint64_t element_of(const vyre_binding *binding) {
-  return binding->element_size > 1 ? binding->element_size : 1;
+static vyre__port describe(const vyre_binding *b, size_t index, uint32_t over) {
+  uint32_t element = b->element_size > 1 ? b->element_size : 1;
+  bool has_own = b->role == VYRE_ROLE_UNIFORM || b->role == VYRE_ROLE_SHARED;
+  return (vyre__port){
+      .binding = b,
+      .static_bytes = b->static_byte_len,
+      .index = (uint32_t)index,
+      .buffer = b->buffer_index,
+      .input = b->input_index,
+      .output = b->output_index,
+      .shift = (uint8_t)__builtin_ctz(element),
+      .mask = (uint8_t)(element - 1),
+      .is_static = b->has_static_byte_len,
+      .is_covered = over == VYRE_NO_INDEX ? !has_own : b->buffer_index == over};
+}
+
+vyre_code vyre__ports_make(vyre_pipeline *pipeline, vyre_status *st) {
+  const vyre_binding_plan *plan = &pipeline->plan;
+  struct vyre__pipeline_inside *inside = pipeline->inside;
+  vyre_arena *arena = &pipeline->arena;
+  size_t count = plan->binding_count;
+  vyre__port *ports = vyre__arena_array(arena, count, sizeof *ports);
+  inside->inputs = (const vyre__port **)vyre__arena_array(
+      arena, plan->input_count, sizeof *inside->inputs);
+  inside->outputs = (const vyre__port **)vyre__arena_array(
+      arena, plan->output_count, sizeof *inside->outputs);
+  if (!ports || !inside->inputs || !inside->outputs) {
+    return vyre__no_memory(st, "vyre_pipeline_compile", "bindings", count);
+  }
+  for (size_t i = 0; i < count; i++) {
+    const vyre__port *p = &ports[i];
+    ports[i] = describe(&plan->bindings[i], i, pipeline->program->over);
+    if (p->input != VYRE_NO_INDEX) inside->inputs[p->input] = p;
+    if (p->output != VYRE_NO_INDEX) inside->outputs[p->output] = p;
+  }
+  inside->ports = ports;
+  return VYRE_OK;
 }
 
 /* --- resources ---------------------------------------------------------------*/
 
+static bool is_given(vyre_resident handle) {
+  return (handle.owner | handle.id) != 0;
+}
+
+static uint64_t rest_of(const vyre__port *p, uint64_t bytes) {
+  return bytes & p->mask;
+}
+
+VYRE__RARE
 static vyre_code bad_range(const vyre_binding *b, const vyre__buffer *buffer,
                            uint64_t offset, uint64_t size, vyre_status *st) {
   return VYRE_FAIL_WITH(
@@ -27,89 +73,132 @@ static vyre_code bad_range(const vyre_binding *b, const vyre__buffer *buffer,
 }
 
 /* The part of a resident buffer that is meant. */
-static vyre_code resolve(vyre__run *run, const vyre_binding *b,
-                         vyre_resident handle, uint64_t offset, uint64_t *size,
-                         vyre__resident_slot **slot, unsigned char **data,
-                         vyre_status *st) {
-  VYRE_TRY(vyre__resident_acquire(run->pipeline->device, handle, slot, st));
-  const vyre__buffer *buffer = (*slot)->buffer;
+static vyre_code find_range(const vyre__port *p,
+                            const vyre__resident_slot *slot, uint64_t offset,
+                            uint64_t *size, unsigned char **data,
+                            vyre_status *st) {
+  const vyre__buffer *buffer = slot->buffer;
   if (offset > buffer->size || *size > buffer->size - offset ||
-      offset % element_of(b) != 0) {
-    return bad_range(b, buffer, offset, *size, st);
+      rest_of(p, offset) != 0) {
+    return bad_range(p->binding, buffer, offset, *size, st);
   }
   if (*size == 0) *size = buffer->size - offset;
   *data = buffer->host ? buffer->host + offset : NULL;
   return VYRE_OK;
 }
 
-static vyre_code resolve_input(vyre__run *run, const vyre_binding *b,
-                               vyre__bound *bound, vyre_status *st) {
-  const vyre_input *input = &run->desc.inputs[b->input_index];
-  bound->in = (unsigned char *)(uintptr_t)input->data; /* only read */
-  bound->in_size = input->size;
-  bound->in_offset = input->offset;
-  bool is_resident = input->resident.owner != 0 || input->resident.id != 0;
-  if (is_resident && input->data) {
-    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH,
-                     "give either bytes or a resident buffer",
-                     "input '%.100s' has both", b->name);
+VYRE__RARE
+static vyre_code input_twice(const vyre__port *p, vyre_status *st) {
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH,
+                   "give either bytes or a resident buffer",
+                   "input '%.100s' has both", p->binding->name);
+}
+
+/* Whether an input is as the plan wants it; the plan itself says why not. */
+static bool fits(const vyre__port *p, uint64_t size, bool is_resident) {
+  if (p->is_static) {
+    return is_resident ? size >= p->static_bytes : size == p->static_bytes;
   }
-  if (is_resident) {
-    VYRE_TRY(resolve(run, b, input->resident, input->offset, &bound->in_size,
-                     &bound->in_slot, &bound->in, st));
-    /* A buffer may be longer than what the kernel sees of it. */
-    if (b->has_static_byte_len && bound->in_size > b->static_byte_len) {
-      bound->in_size = b->static_byte_len;
-    }
+  return rest_of(p, size) == 0 && size >> p->shift <= UINT32_MAX;
+}
+
+static vyre_code resolve_resident_input(vyre__run *run, const vyre__port *p,
+                                        const vyre_input *input,
+                                        vyre__bound *bound, vyre_status *st) {
+  if (input->data) return input_twice(p, st);
+  run->has_residents = true;
+  VYRE_TRY(vyre__resident_acquire(run->pipeline->device, input->resident,
+                                  &bound->in_slot, st));
+  VYRE_TRY(find_range(p, bound->in_slot, input->offset, &bound->in_size,
+                      &bound->in, st));
+  /* A buffer may be longer than what the kernel sees of it. */
+  if (p->is_static && bound->in_size > p->static_bytes) {
+    bound->in_size = p->static_bytes;
   }
-  run->extents[b->input_index] =
-      (vyre_input_extent){.byte_len = bound->in_size, .resident = is_resident};
   return VYRE_OK;
 }
 
-static vyre_code check_one_place(const vyre_binding *b,
-                                 const vyre_output *output, bool is_resident,
-                                 vyre_status *st) {
-  int places = (output->data != NULL) + (output->slot != NULL) +
-               (output->kept != NULL) + is_resident;
-  if (places <= 1) return VYRE_OK;
+/* An input does not fit: the plan has the words for that. */
+VYRE__RARE
+static vyre_code validate(vyre__run *run, vyre_status *st) {
+  const vyre_binding_plan *plan = &run->pipeline->plan;
+  for (size_t i = 0; i < plan->input_count; i++) {
+    const vyre__port *p = run->pipeline->inside->inputs[i];
+    const vyre__bound *bound = &run->bound[p->index];
+    run->extents[i] = (vyre_input_extent){.byte_len = bound->in_size,
+                                          .resident = bound->in_slot != NULL};
+  }
+  return vyre_binding_plan_validate(plan, run->extents, plan->input_count, st);
+}
+
+VYRE__RARE
+static vyre_code many_places(const vyre__port *p, int places, vyre_status *st) {
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH,
                    "give it one of data, slot, resident and kept",
-                   "output '%.100s' has %d places to go to", b->name, places);
+                   "output '%.100s' has %d places to go to", p->binding->name,
+                   places);
 }
 
-static vyre_code resolve_output(vyre__run *run, const vyre_binding *b,
-                                vyre__bound *bound, vyre_status *st) {
-  vyre_output *output = &run->outputs[b->output_index];
-  bool is_resident = output->resident.owner != 0 || output->resident.id != 0;
-  VYRE_TRY(check_one_place(b, output, is_resident, st));
-  if (!output->data && !output->slot && !output->kept && !is_resident &&
-      b->input_index != VYRE_NO_INDEX && bound->in_slot) {
-    /* It goes where it comes from. */
-    output->resident = run->desc.inputs[b->input_index].resident;
-    output->offset = run->desc.inputs[b->input_index].offset;
-    is_resident = true;
+/* A resident output: found, and as long as the kernel needs it. */
+static vyre_code resolve_resident_output(vyre__run *run, const vyre__port *p,
+                                         const vyre_output *output,
+                                         vyre__bound *bound, vyre_status *st) {
+  bool is_same = bound->in_slot &&
+                 memcmp(&output->resident, &run->desc.inputs[p->input].resident,
+                        sizeof output->resident) == 0;
+  if (is_same) {
+    bound->out_slot = bound->in_slot; /* it is held already */
+  } else {
+    run->has_residents = true;
+    VYRE_TRY(vyre__resident_acquire(run->pipeline->device, output->resident,
+                                    &bound->out_slot, st));
   }
-  bound->out = output->data;
-  bound->out_size = output->size;
-  bound->out_offset = output->offset;
-  if (is_resident) {
-    VYRE_TRY(resolve(run, b, output->resident, output->offset, &bound->out_size,
-                     &bound->out_slot, &bound->out, st));
-    if (bound->out_slot->buffer->is_read_only) {
-      return vyre__resident_read_only("output", b->name, st);
-    }
+  if (bound->out_slot->buffer->is_read_only) {
+    return vyre__resident_read_only("output", p->binding->name, st);
   }
-  /* Where the memory is ours to size, its size is known without being told. */
-  bool is_ours = output->slot || output->kept || is_resident;
-  if (!is_ours || (output->size != 0 && !is_resident)) return VYRE_OK;
-  uint64_t natural = b->has_static_byte_len            ? b->static_byte_len
-                     : b->input_index != VYRE_NO_INDEX ? bound->in_size
-                                                       : bound->out_size;
-  if (!is_resident || bound->out_size > natural) bound->out_size = natural;
+  VYRE_TRY(find_range(p, bound->out_slot, output->offset, &bound->out_size,
+                      &bound->out, st));
+  uint64_t natural = p->is_static                ? p->static_bytes
+                     : p->input != VYRE_NO_INDEX ? bound->in_size
+                                                 : bound->out_size;
+  if (bound->out_size > natural) bound->out_size = natural;
   return VYRE_OK;
 }
 
+static vyre_code resolve_output(vyre__run *run, const vyre__port *p,
+                                vyre__bound *bound, vyre_status *st) {
+  const vyre_output *given = &run->desc.outputs[p->output];
+  vyre_output *output = &run->outputs[p->output];
+  bool is_resident = is_given(given->resident);
+  bool is_elsewhere = given->slot || given->kept || is_resident;
+  bound->out = given->data;
+  bound->out_size = given->size;
+  bound->out_offset = given->offset;
+  *output = *given;
+  if (given->data && !is_elsewhere) return VYRE_OK;
+  int places = (output->data != NULL) + (output->slot != NULL) +
+               (output->kept != NULL) + is_resident;
+  if (places > 1) return many_places(p, places, st);
+  if (places == 0 && bound->in_slot) { /* it goes where it comes from */
+    const vyre_input *input = &run->desc.inputs[p->input];
+    output->resident = input->resident;
+    output->offset = bound->out_offset = input->offset;
+    is_resident = true;
+  }
+  if (is_resident) return resolve_resident_output(run, p, output, bound, st);
+  if (places == 0) return VYRE_OK;
+  run->makes_room = true;
+  /* Where the memory is ours to size, its size is known without being told. */
+  if (output->size != 0) return VYRE_OK;
+  if (p->is_static) {
+    bound->out_size = p->static_bytes;
+  } else if (p->input != VYRE_NO_INDEX) {
+    bound->out_size = bound->in_size;
+  }
+  return VYRE_OK;
+}
+
+VYRE__RARE
 static vyre_code output_count(const vyre_binding_plan *plan, size_t received,
                               vyre_status *st) {
   return VYRE_FAIL_WITH(
@@ -122,7 +211,59 @@ static vyre_code output_count(const vyre_binding_plan *plan, size_t received,
       received);
 }
 
-vyre_code vyre__run_resolve(vyre__run *run, vyre_status *st) {
+/* --- sizes -------------------------------------------------------------------*/
+
+VYRE__RARE
+static vyre_code output_size(const vyre_binding *binding, uint64_t expected,
+                             uint64_t received, vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+      VYRE_NUMBERS({"output_index", binding->output_index},
+                   {"expected_bytes", expected}, {"received_bytes", received}),
+      "give the output exactly the bytes of the buffer",
+      "output '%.100s' must have %llu bytes, got %llu", binding->name,
+      (unsigned long long)expected, (unsigned long long)received);
+}
+
+VYRE__RARE
+static vyre_code output_too_long(const vyre__port *p, uint64_t elements,
+                                 vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+      VYRE_NUMBERS({"output_index", p->output}, {"elements", elements},
+                   {"most_elements", UINT32_MAX}),
+      "split the output: a kernel counts elements in 32 bits",
+      "output '%.100s' has %llu elements, the most is 4294967295",
+      p->binding->name, (unsigned long long)elements);
+}
+
+/* The size of one output against its declaration or its input. */
+static vyre_code check_output(const vyre__port *p, const vyre__bound *bound,
+                              vyre_status *st) {
+  uint64_t size = bound->out_size;
+  if (p->is_static || p->input != VYRE_NO_INDEX) {
+    uint64_t wanted = p->is_static ? p->static_bytes : bound->in_size;
+    if (size == wanted) return VYRE_OK;
+    return output_size(p->binding, wanted, size, st);
+  }
+  uint64_t rest = rest_of(p, size);
+  if (rest != 0) return output_size(p->binding, size - rest, size, st);
+  if (size >> p->shift <= UINT32_MAX) return VYRE_OK;
+  return output_too_long(p, size >> p->shift, st);
+}
+
+VYRE__RARE
+static vyre_code too_much_output(uint64_t back, uint64_t limit,
+                                 vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_OUTPUT_TOO_LARGE, NULL,
+      VYRE_NUMBERS({"output_bytes", back}, {"max_output_bytes", limit}),
+      "raise max_output_bytes, or let outputs stay on the device",
+      "the outputs have %llu bytes, max_output_bytes is %llu",
+      (unsigned long long)back, (unsigned long long)limit);
+}
+
+static vyre_code check_counts(const vyre__run *run, vyre_status *st) {
   const vyre_binding_plan *plan = &run->pipeline->plan;
   const vyre_dispatch_desc *desc = &run->desc;
   if (!desc->inputs && desc->input_count > 0) {
@@ -135,94 +276,61 @@ vyre_code vyre__run_resolve(vyre__run *run, vyre_status *st) {
     return vyre_binding_plan_validate(plan, run->extents, desc->input_count,
                                       st);
   }
-  bool outputs_match = desc->output_count == plan->output_count;
-  if (outputs_match && desc->output_count > 0) {
-    memcpy(run->outputs, desc->outputs,
-           desc->output_count * sizeof *run->outputs);
-  }
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    if (b->input_index == VYRE_NO_INDEX) continue;
-    VYRE_TRY(resolve_input(run, b, &run->bound[i], st));
-  }
-  VYRE_TRY(
-      vyre_binding_plan_validate(plan, run->extents, plan->input_count, st));
-  if (!outputs_match) return output_count(plan, desc->output_count, st);
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    if (b->output_index == VYRE_NO_INDEX) continue;
-    VYRE_TRY(resolve_output(run, b, &run->bound[i], st));
-  }
   return VYRE_OK;
 }
 
-/* --- sizes -------------------------------------------------------------------*/
-
-static vyre_code output_size(const vyre_binding *binding, uint64_t expected,
-                             uint64_t received, vyre_status *st) {
-  return VYRE_FAIL_WITH(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-      VYRE_NUMBERS({"output_index", binding->output_index},
-                   {"expected_bytes", expected}, {"received_bytes", received}),
-      "give the output exactly the bytes of the buffer",
-      "output '%.100s' must have %llu bytes, got %llu", binding->name,
-      (unsigned long long)expected, (unsigned long long)received);
-}
-
-/* The size of one output against its declaration or its input. */
-static vyre_code check_output(const vyre_binding *b, const vyre__bound *bound,
-                              vyre_status *st) {
-  uint64_t size = bound->out_size, element = element_of(b);
-  if (b->has_static_byte_len) {
-    if (size == b->static_byte_len) return VYRE_OK;
-    return output_size(b, b->static_byte_len, size, st);
-  }
-  if (b->input_index != VYRE_NO_INDEX) {
-    if (size == bound->in_size) return VYRE_OK;
-    return output_size(b, bound->in_size, size, st);
-  }
-  if (size % element) return output_size(b, size - size % element, size, st);
-  if (size / element <= UINT32_MAX) return VYRE_OK;
-  return VYRE_FAIL_WITH(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-      VYRE_NUMBERS({"output_index", b->output_index},
-                   {"elements", size / element}, {"most_elements", UINT32_MAX}),
-      "split the output: a kernel counts elements in 32 bits",
-      "output '%.100s' has %llu elements, the most is 4294967295", b->name,
-      (unsigned long long)(size / element));
-}
-
-/* Sizes of outputs, lengths of all buffers, and the bytes that come back. */
-vyre_code vyre__run_size(vyre__run *run, vyre_status *st) {
-  const vyre_binding_plan *plan = &run->pipeline->plan;
-  uint64_t back = 0;
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    const vyre__bound *bound = &run->bound[i];
-    uint64_t size = b->static_byte_len;
-    if (b->input_index != VYRE_NO_INDEX) size = bound->in_size;
-    if (b->output_index != VYRE_NO_INDEX) {
-      VYRE_TRY(check_output(b, bound, st));
-      size = bound->out_size;
-      const vyre_output *output = &run->outputs[b->output_index];
-      if (output->data || output->slot) back += size;
+/* Inputs come first, so that what is wrong with one is told before what is wrong
+ * with an output that depends on it. */
+static vyre_code resolve_inputs(vyre__run *run, vyre_status *st) {
+  const struct vyre__pipeline_inside *inside = run->pipeline->inside;
+  const vyre_input *input = run->desc.inputs;
+  size_t count = run->pipeline->plan.input_count;
+  bool all_fit = true;
+  for (size_t i = 0; i < count; i++, input++) {
+    const vyre__port *p = inside->inputs[i];
+    vyre__bound *bound = &run->bound[p->index];
+    bool is_resident = is_given(input->resident);
+    bound->in = (unsigned char *)(uintptr_t)input->data; /* only read */
+    bound->in_size = input->size;
+    bound->in_offset = input->offset;
+    if (is_resident) {
+      VYRE_TRY(resolve_resident_input(run, p, input, bound, st));
     }
-    run->views[b->buffer_index] =
-        (vyre__view){.length = (uint32_t)(size / element_of(b))};
+    all_fit = fits(p, bound->in_size, is_resident) && all_fit;
+    run->views[p->buffer].length = (uint32_t)(bound->in_size >> p->shift);
+  }
+  return all_fit ? VYRE_OK : validate(run, st);
+}
+
+/* What is bound, the lengths of all buffers, and the bytes that come back. */
+vyre_code vyre__run_resolve(vyre__run *run, vyre_status *st) {
+  const vyre_binding_plan *plan = &run->pipeline->plan;
+  const struct vyre__pipeline_inside *inside = run->pipeline->inside;
+  uint64_t back = 0;
+  run->makes_room = run->has_residents = false;
+  VYRE_TRY(check_counts(run, st));
+  VYRE_TRY(resolve_inputs(run, st));
+  if (run->desc.output_count != plan->output_count) {
+    return output_count(plan, run->desc.output_count, st);
+  }
+  for (size_t i = 0; i < plan->output_count; i++) {
+    const vyre__port *p = inside->outputs[i];
+    vyre__bound *bound = &run->bound[p->index];
+    VYRE_TRY(resolve_output(run, p, bound, st));
+    VYRE_TRY(check_output(p, bound, st));
+    const vyre_output *given = &run->desc.outputs[i];
+    if (given->data || given->slot) back += bound->out_size;
+    run->views[p->buffer].length = (uint32_t)(bound->out_size >> p->shift);
   }
   run->host_out = back;
   uint64_t limit = run->desc.max_output_bytes;
   if (limit == 0 || back <= limit) return VYRE_OK;
-  return VYRE_FAIL_WITH(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_OUTPUT_TOO_LARGE, NULL,
-      VYRE_NUMBERS({"output_bytes", back}, {"max_output_bytes", limit}),
-      "raise max_output_bytes, or let outputs stay on the device",
-      "the outputs have %llu bytes, max_output_bytes is %llu",
-      (unsigned long long)back, (unsigned long long)limit);
+  return too_much_output(back, limit, st);
 }
 
 /* --- memory ------------------------------------------------------------------*/
 
+VYRE__RARE
 static vyre_code null_memory(const vyre_binding *b, uint64_t size,
                              vyre_status *st) {
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
@@ -231,19 +339,20 @@ static vyre_code null_memory(const vyre_binding *b, uint64_t size,
                    b->name, (unsigned long long)size);
 }
 
+/* Host memory is one space; a resident buffer that only the device sees is one of
+ * its own. */
 static vyre__span span_of(const vyre_binding *b, const unsigned char *data,
                           uint64_t size, uint64_t offset,
-                          const vyre__resident_slot *slot, bool is_written) {
-  uint64_t begin = slot && !data ? offset : (uintptr_t)data;
-  return (vyre__span){b, slot && !data ? slot : NULL, begin, begin + size,
-                      is_written};
+                          const vyre__resident_slot *slot) {
+  uint64_t begin = data ? (uintptr_t)data : offset;
+  return (vyre__span){b, data ? NULL : slot, begin, begin + size};
 }
 
 static bool overlap(const vyre__span *a, const vyre__span *b) {
-  return (a->is_written || b->is_written) && a->space == b->space &&
-         a->begin < b->end && b->begin < a->end;
+  return a->begin < b->end && b->begin < a->end && a->space == b->space;
 }
 
+VYRE__RARE
 static vyre_code overlapping(const vyre__span *a, const vyre__span *b,
                              vyre_status *st) {
   return VYRE_FAIL(
@@ -254,63 +363,8 @@ static vyre_code overlapping(const vyre__span *a, const vyre__span *b,
       b->binding->name, a->binding->name);
 }
 
-/* What is written may be bound only once. All pairs: bindings are few. */
-static vyre_code check_overlap(vyre__run *run, vyre_status *st) {
-  const vyre_binding_plan *plan = &run->pipeline->plan;
-  vyre__span *spans = run->spans;
-  size_t count = 0;
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    const vyre__bound *bound = &run->bound[i];
-    size_t first = count;
-    if (b->input_index != VYRE_NO_INDEX && bound->in_size > 0 &&
-        !vyre__in_place(bound)) {
-      spans[count++] = span_of(b, bound->in, bound->in_size, bound->in_offset,
-                               bound->in_slot, false);
-    }
-    if (b->output_index != VYRE_NO_INDEX && bound->out_size > 0 &&
-        (bound->out || bound->out_slot)) {
-      spans[count++] = span_of(b, bound->out, bound->out_size,
-                               bound->out_offset, bound->out_slot, true);
-    }
-    for (size_t k = first; k < count; k++) {
-      for (size_t j = 0; j < k; j++) {
-        if (overlap(&spans[k], &spans[j])) {
-          return overlapping(&spans[k], &spans[j], st);
-        }
-      }
-    }
-  }
-  return VYRE_OK;
-}
-
-/* What will be copied, and whether it may be. */
-static vyre_code count_copies(vyre__run *run, vyre_status *st) {
-  const vyre_binding_plan *plan = &run->pipeline->plan;
-  vyre_copy_report *copies = &run->copies;
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    const vyre__bound *bound = &run->bound[i];
-    bool has_in = b->input_index != VYRE_NO_INDEX;
-    bool has_out = b->output_index != VYRE_NO_INDEX;
-    if (has_in && bound->in_slot) copies->resident_bytes += bound->in_size;
-    if (has_in && !bound->in_slot) run->host_in += bound->in_size;
-    bool is_copied =
-        has_in && has_out && bound->in_size > 0 && !vyre__in_place(bound);
-    if (has_in && !bound->in_slot && !is_copied) {
-      copies->borrowed_bytes += bound->in_size;
-    }
-    if (has_out && !has_in) {
-      if (bound->out_slot) copies->resident_bytes += bound->out_size;
-      if (bound->out) copies->borrowed_bytes += bound->out_size;
-    }
-    if (!is_copied) continue;
-    copies->copied_bytes += bound->in_size;
-    if (copies->copies++ > 0) continue;
-    copies->first_copied = b->name;
-    copies->first_why = VYRE_COPY_IN_OUT;
-  }
-  if (copies->copies == 0 || !run->desc.require_zero_copy) return VYRE_OK;
+VYRE__RARE
+static vyre_code copy_needed(const vyre_copy_report *copies, vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL,
       VYRE_NUMBERS({"copied_bytes", copies->copied_bytes},
@@ -321,22 +375,132 @@ static vyre_code count_copies(vyre__run *run, vyre_status *st) {
       (unsigned long long)copies->copied_bytes, copies->first_copied);
 }
 
-vyre_code vyre__run_check_memory(vyre__run *run, vyre_status *st) {
-  const vyre_binding_plan *plan = &run->pipeline->plan;
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    const vyre__bound *bound = &run->bound[i];
-    if (b->input_index != VYRE_NO_INDEX && !bound->in && !bound->in_slot &&
-        bound->in_size > 0) {
-      return null_memory(b, bound->in_size, st);
+/* Memory of an output that is there already; false: none. */
+static vyre_code written_span(const vyre__run *run, const vyre__port *p,
+                              const vyre__bound *bound, vyre__span *out,
+                              vyre_status *st) {
+  const vyre_output *output = &run->outputs[p->output];
+  uint64_t size = bound->out_size;
+  *out = (vyre__span){0};
+  if (size == 0 || output->kept) return VYRE_OK;
+  if (output->slot) {
+    /* All it has: it may be moved, and what reads it would read what was. */
+    const vyre_slot *slot = output->slot;
+    if (slot->capacity > 0) {
+      *out = span_of(p->binding, slot->data, slot->capacity, 0, NULL);
     }
-    if (b->output_index == VYRE_NO_INDEX) continue;
-    const vyre_output *output = &run->outputs[b->output_index];
-    if (!bound->out && !bound->out_slot && !output->slot && !output->kept &&
-        bound->out_size > 0) {
-      return null_memory(b, bound->out_size, st);
+    return VYRE_OK;
+  }
+  if (!bound->out && !bound->out_slot) {
+    return null_memory(p->binding, size, st);
+  }
+  *out =
+      span_of(p->binding, bound->out, size, bound->out_offset, bound->out_slot);
+  return VYRE_OK;
+}
+
+/* What is written may be bound only once: outputs are held against each other
+ * here, and every input against them below. */
+static vyre_code check_outputs(vyre__run *run, size_t *count, vyre_status *st) {
+  const struct vyre__pipeline_inside *inside = run->pipeline->inside;
+  vyre__span *spans = run->spans;
+  size_t written = 0;
+  for (size_t i = 0; i < run->pipeline->plan.output_count; i++) {
+    const vyre__port *p = inside->outputs[i];
+    const vyre__bound *bound = &run->bound[p->index];
+    vyre__span *span = &spans[written];
+    if (p->input == VYRE_NO_INDEX) {
+      if (bound->out_slot) run->copies.resident_bytes += bound->out_size;
+      if (bound->out) run->copies.borrowed_bytes += bound->out_size;
+    }
+    VYRE_TRY(written_span(run, p, bound, span, st));
+    for (size_t k = 0; k < written; k++) {
+      if (overlap(span, &spans[k])) return overlapping(span, &spans[k], st);
+    }
+    if (span->begin < span->end) written++;
+  }
+  *count = written;
+  return VYRE_OK;
+}
+
+VYRE__RARE
+static vyre_code input_overlaps(const vyre__port *p, const vyre__bound *bound,
+                                const vyre__span *other, vyre_status *st) {
+  const vyre__span span = span_of(p->binding, bound->in, bound->in_size,
+                                  bound->in_offset, bound->in_slot);
+  /* Named in binding order. */
+  return span.binding <= other->binding ? overlapping(other, &span, st)
+                                        : overlapping(&span, other, st);
+}
+
+static vyre_code check_input(const vyre__run *run, const vyre__port *p,
+                             const vyre__bound *bound, size_t written,
+                             vyre_status *st) {
+  uint64_t begin = bound->in ? (uintptr_t)bound->in : bound->in_offset;
+  uint64_t end = begin + bound->in_size;
+  const void *space = bound->in ? NULL : bound->in_slot;
+  for (const vyre__span *at = run->spans; at < run->spans + written; at++) {
+    if (begin < at->end && at->begin < end && at->space == space) {
+      return input_overlaps(p, bound, at, st);
     }
   }
-  VYRE_TRY(check_overlap(run, st));
-  return count_copies(run, st);
+  return VYRE_OK;
+}
+
+/* What will be copied: an input_output whose two places are apart. */
+static void note_copy(vyre_copy_report *copies, const vyre__port *p,
+                      uint64_t size) {
+  copies->copied_bytes += size;
+  if (copies->copies++ > 0) return;
+  copies->first_copied = p->binding->name;
+  copies->first_why = VYRE_COPY_IN_OUT;
+}
+
+/* An input that is resident, or also an output: whether it is copied, and where
+ * its bytes count. */
+static vyre_code check_special(vyre__run *run, const vyre__port *p,
+                               const vyre__bound *bound, size_t written,
+                               vyre_status *st) {
+  vyre_copy_report *copies = &run->copies;
+  uint64_t size = bound->in_size;
+  bool is_out = p->output != VYRE_NO_INDEX;
+  bool is_copied = is_out && !vyre__in_place(bound);
+  if (!is_out || is_copied) {
+    VYRE_TRY(check_input(run, p, bound, written, st));
+  }
+  if (bound->in_slot) {
+    copies->resident_bytes += size;
+  } else {
+    run->host_in += size;
+    if (!is_copied) copies->borrowed_bytes += size;
+  }
+  if (is_copied) note_copy(copies, p, size);
+  return VYRE_OK;
+}
+
+vyre_code vyre__run_check_memory(vyre__run *run, vyre_status *st) {
+  const vyre__port **ports = run->pipeline->inside->inputs;
+  const vyre__port **end = ports + run->pipeline->plan.input_count;
+  size_t written = 0;
+  uint64_t plain = 0;
+  VYRE_TRY(check_outputs(run, &written, st));
+  for (; ports < end; ports++) {
+    const vyre__port *p = *ports;
+    const vyre__bound *bound = &run->bound[p->index];
+    if (bound->in_size == 0) continue;
+    if (bound->in_slot || p->output != VYRE_NO_INDEX) {
+      if (!bound->in && !bound->in_slot) {
+        return null_memory(p->binding, bound->in_size, st);
+      }
+      VYRE_TRY(check_special(run, p, bound, written, st));
+      continue;
+    }
+    if (!bound->in) return null_memory(p->binding, bound->in_size, st);
+    VYRE_TRY(check_input(run, p, bound, written, st));
+    plain += bound->in_size;
+  }
+  run->host_in += plain;
+  run->copies.borrowed_bytes += plain;
+  if (run->copies.copies == 0 || !run->desc.require_zero_copy) return VYRE_OK;
+  return copy_needed(&run->copies, st);
 }

@@ -4,9 +4,11 @@
 
 #include "vyre/dispatch.h"
 
+#include "base/attributes.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/driver.h"
+#include "driver/trace.h"
 
 /* A batch on its way. */
 typedef struct batch {
@@ -32,8 +34,10 @@ static vyre_code name_item(vyre_code code, size_t item, size_t count,
 static vyre_code prepare(vyre_pipeline *pipeline,
                          const vyre_dispatch_desc *desc, bool is_staged,
                          vyre__run **out, vyre_status *st) {
-  vyre_pipeline *variant;
-  VYRE_TRY(vyre__pipeline_variant(pipeline, desc, &variant, st));
+  vyre_pipeline *variant = pipeline;
+  if (desc->variant) {
+    VYRE_TRY(vyre__pipeline_variant(pipeline, desc, &variant, st));
+  }
   VYRE_TRY(vyre__run_take(variant, out, st));
   vyre_code code = vyre__run_prepare(*out, desc, st);
   if (code == VYRE_OK && is_staged) code = vyre__run_stage(*out, st);
@@ -53,7 +57,10 @@ static vyre_code prepare_all(vyre_pipeline *pipeline,
                              vyre_status *st) {
   for (size_t i = 0; i < count; i++) {
     vyre_code code = prepare(pipeline, &items[i], is_staged, &runs[i], st);
-    if (code == VYRE_OK) continue;
+    if (code == VYRE_OK) {
+      runs[i]->item = (uint32_t)i;
+      continue;
+    }
     give_all(runs, i);
     return name_item(code, i, count, st);
   }
@@ -107,6 +114,33 @@ static vyre_code submit_later(vyre_pipeline *pipeline,
   return code;
 }
 
+VYRE__RARE
+static void trace_submit(const vyre_pipeline *pipeline, uint64_t start,
+                         size_t count, bool is_later, vyre_code code) {
+  vyre__trace_end(pipeline->device->context, start, .kind = VYRE__TRACE_SUBMIT,
+                  .name = is_later ? "submit" : "submit and run",
+                  .device = pipeline->device, .result = code,
+                  .kernel = vyre_program_name(pipeline->program),
+                  .numbers = {{"items", count}});
+}
+
+/* One dispatch that somebody waits for: what nearly all are. */
+static vyre_code submit_one(vyre_pipeline *pipeline,
+                            const vyre_dispatch_desc *desc, vyre_status *st) {
+  if (desc->result) *desc->result = VYRE_UNKNOWN;
+  VYRE_TRY(vyre__device_check(pipeline->device, st));
+  uint64_t start = vyre__trace_begin(pipeline->device->context);
+  vyre__run *run;
+  vyre_code code = prepare(pipeline, desc, false, &run, st);
+  if (code == VYRE_OK) {
+    run->item = 0;
+    code = vyre__run_execute(run, st);
+    vyre__run_give(run);
+  }
+  if (start) trace_submit(pipeline, start, 1, false, code);
+  return code;
+}
+
 enum { RUNS_ON_STACK = 16 };
 
 static vyre_code submit_now(vyre_pipeline *pipeline,
@@ -138,19 +172,23 @@ vyre_code vyre_submit(vyre_pipeline *pipeline, const vyre_dispatch_desc *items,
   if (count > SIZE_MAX / 2 / sizeof(void *)) {
     return vyre__no_memory(st, who, "items", count);
   }
+  if (count == 1 && !fence) return submit_one(pipeline, items, st);
   for (size_t i = 0; i < count; i++) {
     if (items[i].result) *items[i].result = VYRE_UNKNOWN;
   }
   VYRE_TRY(vyre__device_check(pipeline->device, st));
-  return fence ? submit_later(pipeline, items, count, fence, st)
-               : submit_now(pipeline, items, count, st);
+  uint64_t start = vyre__trace_begin(pipeline->device->context);
+  vyre_code code = fence ? submit_later(pipeline, items, count, fence, st)
+                         : submit_now(pipeline, items, count, st);
+  if (start) trace_submit(pipeline, start, count, fence != NULL, code);
+  return code;
 }
 
 vyre_code vyre_dispatch(vyre_pipeline *pipeline, const vyre_dispatch_desc *desc,
                         vyre_status *st) {
   if (!pipeline) return vyre__null_argument(st, "vyre_dispatch", "pipeline");
   if (!desc) return vyre__null_argument(st, "vyre_dispatch", "desc");
-  return vyre_submit(pipeline, desc, 1, NULL, st);
+  return submit_one(pipeline, desc, st);
 }
 
 vyre_code vyre_device_dispatch(vyre_device *device, vyre_program *program,
@@ -186,7 +224,6 @@ vyre_code vyre_dispatch_grid(const vyre_pipeline *pipeline,
   run->desc = *desc;
   run->host_in = run->host_out = 0;
   vyre_code code = vyre__run_resolve(run, st);
-  if (code == VYRE_OK) code = vyre__run_size(run, st);
   if (code == VYRE_OK) {
     code = vyre__grid_infer(variant, desc->grid, run->views, out, st);
   }

@@ -317,6 +317,56 @@ TEST(bad_descriptors_are_refused_before_anything_runs) {
   rig_close(&r);
 }
 
+/* A slot may be moved when it grows, so what it holds is no input of the same
+ * dispatch. */
+TEST(memory_of_a_slot_is_no_input_of_what_fills_it) {
+  vyre_status st = {0};
+  rig r = rig_open(text, NULL);
+  data d = make_data(1);
+  vyre_slot slot = {0};
+  vyre_input in[] = INPUTS(d);
+  uint32_t z[4];
+  vyre_output out[] = {vyre_output_slot(&slot, 0), {z, 16}};
+  vyre_dispatch_desc desc = DESC(in, out);
+  CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
+  in[0] = vyre_input_bytes(slot.data, BYTES);
+  CHECK_FAILS(vyre_dispatch(r.pipeline, &desc, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_BINDING_MISMATCH);
+  CHECK_HAS(st.message, "'x' and 'y'");
+  vyre_slot_finish(&slot);
+  rig_close(&r);
+}
+
+/* Held once, whatever part of it is which. */
+TEST(one_resident_buffer_may_be_input_and_output) {
+  vyre_status st = {0};
+  rig r = rig_open(text, NULL);
+  data d = make_data(1);
+  uint32_t z[4];
+  vyre_resident both;
+  CHECK_OK(vyre_resident_create(r.device, 2 * BYTES, &both, &st), st);
+  CHECK_OK(vyre_resident_upload(r.device, both, 0, d.y, BYTES, &st), st);
+  vyre_input in[] = {vyre_input_bytes(d.x, BYTES),
+                     {.resident = both, .size = BYTES},
+                     vyre_input_bytes(&d.a, 4)};
+  vyre_output out[] = {{.resident = both, .offset = BYTES}, {z, 16}};
+  vyre_dispatch_desc desc = DESC(in, out);
+  want w = expect(&d, 1), got;
+  CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
+  CHECK_OK(vyre_resident_download(r.device, both, BYTES, got.y, BYTES, &st),
+           st);
+  CHECK(memcmp(got.y, w.y, BYTES) == 0);
+  in[1].offset = 4; /* now the parts overlap */
+  CHECK_FAILS(vyre_dispatch(r.pipeline, &desc, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_BINDING_MISMATCH);
+  st = (vyre_status){0};
+  vyre_counters counters;
+  CHECK_OK(vyre_resident_free(r.device, both, &st), st);
+  vyre_counters_read(r.device, &counters);
+  CHECK_U64(counters.live_residents, 0); /* nobody holds it any more */
+  rig_close(&r);
+}
+
 TEST(iterations_run_back_to_back) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
@@ -496,6 +546,8 @@ TEST_MAIN(TEST_ENTRY(the_yardstick_and_a_pipeline_agree),
           TEST_ENTRY(a_resident_input_output_stays_where_it_is),
           TEST_ENTRY(dead_and_foreign_handles_are_refused),
           TEST_ENTRY(bad_descriptors_are_refused_before_anything_runs),
+          TEST_ENTRY(memory_of_a_slot_is_no_input_of_what_fills_it),
+          TEST_ENTRY(one_resident_buffer_may_be_input_and_output),
           TEST_ENTRY(iterations_run_back_to_back),
           TEST_ENTRY(variants_are_prepared_before_they_run),
           TEST_ENTRY(a_batch_runs_in_order_and_names_what_failed),

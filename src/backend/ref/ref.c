@@ -142,6 +142,7 @@ extern const vyre__backend vyre__backend_ref;
 const vyre__backend vyre__backend_ref = {.abi = VYRE__BACKEND_ABI,
                                          .struct_size = sizeof(vyre__backend),
                                          .name = "ref",
+                                         .is_exact = true,
                                          .device_size = sizeof(vyre_device),
                                          .pipeline_size = sizeof(ref_pipeline),
                                          .describe = describe,
