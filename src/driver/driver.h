@@ -343,6 +343,8 @@ vyre_code vyre__run_take(vyre_pipeline *pipeline, vyre__run **out,
 /* Drops what it holds, and keeps it for the next one. */
 void vyre__run_give(vyre__run *run);
 void vyre__run_free(vyre__run *run);
+/* Lets go of the resident buffers that it holds; still says which they were. */
+void vyre__run_let_go(vyre__run *run);
 
 vyre_code vyre__run_prepare(vyre__run *run, const vyre_dispatch_desc *desc,
                             vyre_status *st);

@@ -351,27 +351,9 @@ static vyre_code name_command(size_t command, vyre_code code, vyre_status *st) {
 }
 
 void vyre__run_unbind(vyre__run *run, bool is_held) {
-  const vyre_pipeline *pipeline = run->pipeline;
-  for (size_t i = 0; i < pipeline->plan.binding_count; i++) {
-    vyre__bound *bound = &run->bound[i];
-    if (is_held && bound->in_slot) {
-      vyre__resident_drop(pipeline->device, bound->in_slot);
-    }
-    if (is_held && bound->out_slot) {
-      vyre__resident_drop(pipeline->device, bound->out_slot);
-    }
-    *bound = (vyre__bound){0};
-  }
-}
-
-/* The run was prepared under the recording's hold: it needs none of its own. */
-static void loosen(vyre__run *run) {
-  const vyre_pipeline *pipeline = run->pipeline;
-  for (size_t i = 0; i < pipeline->plan.binding_count; i++) {
-    const vyre__bound *bound = &run->bound[i];
-    if (bound->in_slot) vyre__resident_drop(pipeline->device, bound->in_slot);
-    if (bound->out_slot) vyre__resident_drop(pipeline->device, bound->out_slot);
-  }
+  if (is_held) vyre__run_let_go(run);
+  size_t count = run->pipeline->plan.binding_count;
+  for (size_t i = 0; i < count; i++) run->bound[i] = (vyre__bound){0};
 }
 
 /* What the descriptor of one dispatch says, from its places. */
@@ -420,7 +402,8 @@ static vyre_code ready_dispatch(const vyre_recording *rec, vyre__command *c,
     vyre__run_unbind(c->run, true);
     return name_command(command, code, st);
   }
-  loosen(c->run);
+  /* It was prepared under the recording's hold, and needs none of its own. */
+  vyre__run_let_go(c->run);
   const vyre_binding_plan *plan = &c->variant->plan;
   for (size_t i = 0; i < c->plan.kernel_pointer_capacity; i++) {
     vyre__argument *a = &c->tables.arguments[i];

@@ -98,16 +98,23 @@ static void empty_arena(vyre_arena *arena) {
   if (vyre_arena_footprint(arena) > MOST_KEPT_BYTES) vyre_arena_finish(arena);
 }
 
+/* A buffer that is both in and out of a binding is held once. */
+void vyre__run_let_go(vyre__run *run) {
+  vyre_device *device = run->pipeline->device;
+  for (size_t i = 0; i < run->pipeline->plan.binding_count; i++) {
+    vyre__resident_slot *in = run->bound[i].in_slot;
+    vyre__resident_slot *out = run->bound[i].out_slot;
+    if (in) vyre__resident_drop(device, in);
+    if (out && out != in) vyre__resident_drop(device, out);
+  }
+}
+
 void vyre__run_give(vyre__run *run) {
-  vyre_pipeline *pipeline = run->pipeline;
-  for (size_t i = 0; run->has_residents && i < pipeline->plan.binding_count;
-       i++) {
-    vyre__bound *bound = &run->bound[i];
-    vyre__resident_slot *in = bound->in_slot, *out = bound->out_slot;
-    if (!in && !out) continue;
-    if (in) vyre__resident_drop(pipeline->device, in);
-    if (out && out != in) vyre__resident_drop(pipeline->device, out);
-    bound->in_slot = bound->out_slot = NULL;
+  if (run->has_residents) {
+    vyre__run_let_go(run);
+    for (size_t i = 0; i < run->pipeline->plan.binding_count; i++) {
+      run->bound[i].in_slot = run->bound[i].out_slot = NULL;
+    }
   }
   empty_arena(&run->scratch);
   empty_arena(&run->staging);
