@@ -281,41 +281,81 @@ static vyre_code check_overlap(vyre__run *run, vyre_status *st) {
   return VYRE_OK;
 }
 
+vyre_copy_reason vyre__host_reason(const vyre_device *device,
+                                   const void *data) {
+  uint64_t alignment = device->caps.host_alignment;
+  if (!device->caps.borrows_host_memory) return VYRE_COPY_DEVICE_MEMORY;
+  if (alignment > 1 && (uintptr_t)data % alignment) return VYRE_COPY_ALIGNMENT;
+  return VYRE_COPY_NONE;
+}
+
+static void add_copy(vyre_copy_report *copies, const vyre_binding *b,
+                     uint64_t size, vyre_copy_reason why) {
+  if (size == 0) return;
+  if (why == VYRE_COPY_NONE) {
+    copies->borrowed_bytes += size;
+    return;
+  }
+  copies->copied_bytes += size;
+  if (copies->copies++ > 0) return;
+  copies->first_copied = b->name;
+  copies->first_why = why;
+}
+
+/* One binding: what its kernel sees is the output's memory, else the input's. */
+static void count_binding(vyre__run *run, const vyre_binding *b,
+                          const vyre__bound *bound) {
+  vyre_copy_report *copies = &run->copies;
+  bool has_in = b->input_index != VYRE_NO_INDEX;
+  bool has_out = b->output_index != VYRE_NO_INDEX;
+  const vyre_device *device = run->pipeline->device;
+  if (has_in && bound->in_slot) copies->resident_bytes += bound->in_size;
+  if (has_in && !bound->in_slot) run->host_in += bound->in_size;
+  if (!has_out) {
+    if (has_in && !bound->in_slot) {
+      add_copy(copies, b, bound->in_size, vyre__host_reason(device, bound->in));
+    }
+    return;
+  }
+  bool is_apart = has_in && !vyre__in_place(bound);
+  if (is_apart) add_copy(copies, b, bound->in_size, VYRE_COPY_IN_OUT);
+  if (!has_in && bound->out_slot) copies->resident_bytes += bound->out_size;
+  const vyre_output *output = &run->outputs[b->output_index];
+  if (bound->out_slot || output->kept) return;
+  vyre_copy_reason why = vyre__host_reason(device, bound->out);
+  /* A slot has no memory yet; the copy from in to out is counted already. */
+  bool is_counted = why == VYRE_COPY_NONE && (is_apart || output->slot);
+  if (!is_counted) add_copy(copies, b, bound->out_size, why);
+}
+
+static const char *copy_words(vyre_copy_reason why) {
+  switch (why) {
+    case VYRE_COPY_ALIGNMENT:
+      return "its memory is not aligned for the device";
+    case VYRE_COPY_DEVICE_MEMORY:
+      return "the device has memory of its own";
+    default:
+      return "its input is not where its output goes";
+  }
+}
+
 /* What will be copied, and whether it may be. */
 static vyre_code count_copies(vyre__run *run, vyre_status *st) {
   const vyre_binding_plan *plan = &run->pipeline->plan;
-  vyre_copy_report *copies = &run->copies;
+  const vyre_copy_report *copies = &run->copies;
   for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    const vyre__bound *bound = &run->bound[i];
-    bool has_in = b->input_index != VYRE_NO_INDEX;
-    bool has_out = b->output_index != VYRE_NO_INDEX;
-    if (has_in && bound->in_slot) copies->resident_bytes += bound->in_size;
-    if (has_in && !bound->in_slot) run->host_in += bound->in_size;
-    bool is_copied =
-        has_in && has_out && bound->in_size > 0 && !vyre__in_place(bound);
-    if (has_in && !bound->in_slot && !is_copied) {
-      copies->borrowed_bytes += bound->in_size;
-    }
-    if (has_out && !has_in) {
-      if (bound->out_slot) copies->resident_bytes += bound->out_size;
-      if (bound->out) copies->borrowed_bytes += bound->out_size;
-    }
-    if (!is_copied) continue;
-    copies->copied_bytes += bound->in_size;
-    if (copies->copies++ > 0) continue;
-    copies->first_copied = b->name;
-    copies->first_why = VYRE_COPY_IN_OUT;
+    count_binding(run, &plan->bindings[i], &run->bound[i]);
   }
   if (copies->copies == 0 || !run->desc.require_zero_copy) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL,
       VYRE_NUMBERS({"copied_bytes", copies->copied_bytes},
                    {"copies", copies->copies}),
-      "give an input_output one place for both, or allow the copy",
-      "%llu bytes would be copied, the first of '%.100s': its input is not "
-      "where its output goes",
-      (unsigned long long)copies->copied_bytes, copies->first_copied);
+      "give an input_output one place for both, use resident buffers or memory "
+      "of vyre_host_alloc, or allow the copy",
+      "%llu bytes would be copied, the first of '%.100s': %s",
+      (unsigned long long)copies->copied_bytes, copies->first_copied,
+      copy_words(copies->first_why));
 }
 
 vyre_code vyre__run_check_memory(vyre__run *run, vyre_status *st) {
