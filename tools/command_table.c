@@ -164,6 +164,33 @@ static const flag_doc generate_flags[] = {
     JSON_FLAG,
 };
 
+static const flag_doc conform_flags[] = {
+    {.name = "--backend",
+     .value = "NAME",
+     .help = "the device: ref, null, ... as in vyre run",
+     .type = FLAG_TEXT,
+     .required = true},
+    NUMBER_FLAG("--programs", false, "random programs after the cases, held\n"
+                                     "against ref (default 0)"),
+    NUMBER_FLAG("--seed", false, "of random data, and of the first program"),
+    {.name = "--filter",
+     .value = "TEXT",
+     .help = "only cases that have TEXT in their name",
+     .type = FLAG_TEXT},
+    SWITCH_FLAG("--list", "the names of cases and what is expected of them"),
+    {.name = "--case",
+     .value = "NAME",
+     .help = "run this one case in this process, as for a debugger",
+     .type = FLAG_TEXT},
+    NUMBER_FLAG("--jobs", false, "cases at once (default: one a processor)"),
+    NUMBER_FLAG("--timeout", false, "seconds for a case (default 60)"),
+    {.name = "--expectations",
+     .value = "FILE",
+     .help = "what is expected, instead of the list that is built in",
+     .type = FLAG_TEXT},
+    JSON_FLAG,
+};
+
 static const flag_doc queue_flags[] = {
     NUMBER_FLAG("--initial", true, "items in the queue before the launch"),
     NUMBER_FLAG("--capacity", true, "most items it can hold"),
@@ -286,6 +313,21 @@ static const char generate_body[] =
     "atomics: it has one result. The same flags give the same program and\n"
     "data everywhere.\n";
 
+static const char conform_body[] =
+    "Each case runs in a process of its own: one that crashes or hangs fails\n"
+    "alone. It says how many kernels it ran on which device, so that a run "
+    "that\n"
+    "did nothing is no good run, and gives all memory back. Programs that "
+    "fail\n"
+    "are made smaller before they are told.\n"
+    "\n"
+    "A list of expectations has lines of CASE, then 'unsupported' (is not "
+    "run)\n"
+    "or 'fails' (is run, and must fail), then the reason. CASE may end in *. A\n"
+    "case that passes although it is on the list fails, and so does a line "
+    "for\n"
+    "a case that does not exist.\n";
+
 static const char queue_example[] =
     "example: 64Ki items of 16 bytes, drained 8Ki at a time\n"
     "  vyre plan queue --initial 4096 --capacity 65536 --entry-bytes 16 \\\n"
@@ -404,6 +446,13 @@ const command_doc command_table[] = {
      .body = generate_body,
      .example = "example: ten programs that any device must agree on\n"
                 "  vyre generate --seed 1 --count 10 --run\n"},
+    {.name = "conform",
+     .summary = "whether a device does all that it has to",
+     .flags = conform_flags,
+     .flag_count = COUNT(conform_flags),
+     .body = conform_body,
+     .example = "example: all cases, and 1000 random programs\n"
+                "  vyre conform --backend ref --programs 1000 --seed 1\n"},
     {.name = "plan queue",
      .summary = "the bytes of a device work queue",
      .flags = queue_flags,

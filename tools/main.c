@@ -16,6 +16,7 @@ static const struct {
     {"check", cmd_check},     {"fmt", cmd_fmt},
     {"run", cmd_run},         {"emit", cmd_emit},
     {"explain", cmd_explain}, {"generate", cmd_generate},
+    {"conform", cmd_conform},
     {"plan", plan_command},
 };
 
@@ -23,6 +24,7 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const char *const words_known[] = {
     "check", "fmt",  "run",    "emit",      "explain", "generate",
+    "conform",
     "plan",  "help", "--help", "--version", "--json",
 };
 
