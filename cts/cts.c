@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "run.h"
@@ -227,6 +228,8 @@ static void begin(cts *c) {
   }
 }
 
+enum { PATIENCE_MS = 3000 };
+
 /* What no case can forget. */
 static void finish(cts *c, char device[CTS_NAME]) {
   (void)snprintf(device, CTS_NAME, "%s", vyre_device_name(c->device));
@@ -252,7 +255,12 @@ static void finish(cts *c, char device[CTS_NAME]) {
   vyre_device_release(c->device);
   vyre_context_release(c->context);
   vyre_arena_finish(&c->arena);
+  /* Work that was submitted may hold the last of it, and end a moment later. */
   long long left = atomic_load(&c->live_bytes);
+  for (int i = 0; left != 0 && i < PATIENCE_MS; i++) {
+    nanosleep(&(struct timespec){0, 1000000}, NULL);
+    left = atomic_load(&c->live_bytes);
+  }
   if (left != 0) {
     cts_fail(c, __FILE__, __LINE__,
              "%lld bytes were not given back when all was released", left);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* All there is, in the order in which it is told. */
-#include "cts.h"
+#include "programs.h"
 
-static const cts_area *const areas[] = {&area_forms};
+static const cts_area *const areas[] = {&area_forms, &area_ops, &area_casts, &area_ids, &area_atomics,
+                                        &area_elements, &area_control, &area_barriers};
 
-const cts_suite cts_all = {areas, sizeof areas / sizeof *areas, NULL};
+const cts_suite cts_all = {areas, sizeof areas / sizeof *areas,
+                           cts_run_program};
