@@ -228,7 +228,7 @@ static void begin(cts *c) {
   }
 }
 
-enum { PATIENCE_MS = 3000 };
+enum { PATIENCE_MS = 1000 };
 
 /* What no case can forget. */
 static void finish(cts *c, char device[CTS_NAME]) {
