@@ -187,7 +187,8 @@ static bool find(const cts_suite *suite, const char *name,
     if (strncmp((*area)->name, name, length) != 0 || name[length] != '.') {
       continue;
     }
-    for (*index = 0; *index < (*area)->count(); ++*index) {
+    size_t count = (*area)->count();
+    for (*index = 0; *index < count; ++*index) {
       char label[CTS_NAME / 2];
       (*area)->label(*index, label, sizeof label);
       if (strcmp(label, name + length + 1) == 0) return true;

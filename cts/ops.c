@@ -7,7 +7,7 @@
 
 #include "vectors.h"
 
-enum { MOST_CASES = 512, RANDOM_ROWS = 700, MOST_TEXT = 1024 };
+enum { RANDOM_ROWS = 700, MOST_TEXT = 1024 };
 
 static const char *const op_names[] = {
 #define VYRE_X1(name) [VYRE_OP_##name] = #name,
@@ -40,70 +40,75 @@ typedef struct subject {
 
 /* --- the cases of an area -------------------------------------------------------*/
 
-/* Operation and type of case @p index; false beyond the last. */
-static bool op_at(size_t index, vyre_op *op, vyre_type *type) {
-  size_t at = 0;
-  for (unsigned o = 0; o < OPS; o++) {
-    for (unsigned t = VYRE_TYPE_BOOL; t < VYRE_TYPE_COUNT; t++) {
-      if (!vyre_op_takes((vyre_op)o, (vyre_type)t) || at++ != index) continue;
-      *op = (vyre_op)o;
-      *type = (vyre_type)t;
-      return true;
-    }
-  }
-  return false;
-}
-
-static size_t ops_count(void) {
+typedef struct op_case {
   vyre_op op;
   vyre_type type;
-  size_t count = 0;
-  while (op_at(count, &op, &type)) count++;
+} op_case;
+
+typedef struct cast_case {
+  vyre_type from, to;
+  bool is_bits;
+} cast_case;
+
+/* Every operation with each type that it takes; made once. */
+static size_t list_ops(const op_case **out) {
+  static op_case list[OPS * VYRE_TYPE_COUNT];
+  static size_t count;
+  *out = list;
+  if (count > 0) return count;
+  for (unsigned o = 0; o < OPS; o++) {
+    for (unsigned t = VYRE_TYPE_BOOL; t < VYRE_TYPE_COUNT; t++) {
+      if (!vyre_op_takes((vyre_op)o, (vyre_type)t)) continue;
+      list[count++] = (op_case){(vyre_op)o, (vyre_type)t};
+    }
+  }
   return count;
 }
 
+static size_t ops_count(void) {
+  const op_case *list;
+  return list_ops(&list);
+}
+
 static void ops_label(size_t index, char *out, size_t size) {
-  vyre_op op = VYRE_OP_COUNT;
-  vyre_type type = VYRE_TYPE_VOID;
-  if (!op_at(index, &op, &type)) return;
-  (void)snprintf(out, size, "%s.%s", op_names[op], vyre_type_name(type));
+  const op_case *list;
+  (void)list_ops(&list);
+  (void)snprintf(out, size, "%s.%s", op_names[list[index].op],
+                 vyre_type_name(list[index].type));
   for (; *out; out++) *out = (char)tolower((unsigned char)*out);
 }
 
 /* Casts of every pair, then as_T between types of one width. */
-static bool cast_at(size_t index, vyre_type *from, vyre_type *to,
-                    bool *is_bits) {
-  size_t at = 0;
+static size_t list_casts(const cast_case **out) {
+  static cast_case list[2 * VYRE_TYPE_COUNT * VYRE_TYPE_COUNT];
+  static size_t count;
+  *out = list;
+  if (count > 0) return count;
   for (int bits = 0; bits < 2; bits++) {
     for (unsigned f = VYRE_TYPE_BOOL; f < VYRE_TYPE_COUNT; f++) {
       for (unsigned t = VYRE_TYPE_BOOL; t < VYRE_TYPE_COUNT; t++) {
-        bool fits = cts_type_size((vyre_type)f) == cts_type_size((vyre_type)t) &&
-                    f != VYRE_TYPE_BOOL;
-        if ((bits && !fits) || at++ != index) continue;
-        *from = (vyre_type)f;
-        *to = (vyre_type)t;
-        *is_bits = bits;
-        return true;
+        vyre_type from = (vyre_type)f, to = (vyre_type)t;
+        bool fits = cts_type_size(from) == cts_type_size(to) &&
+                    from != VYRE_TYPE_BOOL;
+        if (bits && !fits) continue;
+        list[count++] = (cast_case){from, to, bits};
       }
     }
   }
-  return false;
-}
-
-static size_t casts_count(void) {
-  vyre_type from, to;
-  bool is_bits;
-  size_t count = 0;
-  while (cast_at(count, &from, &to, &is_bits)) count++;
   return count;
 }
 
+static size_t casts_count(void) {
+  const cast_case *list;
+  return list_casts(&list);
+}
+
 static void casts_label(size_t index, char *out, size_t size) {
-  vyre_type from = VYRE_TYPE_VOID, to = VYRE_TYPE_VOID;
-  bool is_bits = false;
-  if (!cast_at(index, &from, &to, &is_bits)) return;
-  (void)snprintf(out, size, "%s.%s%s", vyre_type_name(from),
-                 is_bits ? "as_" : "", vyre_type_name(to));
+  const cast_case *list;
+  (void)list_casts(&list);
+  (void)snprintf(out, size, "%s.%s%s", vyre_type_name(list[index].from),
+                 list[index].is_bits ? "as_" : "",
+                 vyre_type_name(list[index].to));
 }
 
 /* --- subjects -------------------------------------------------------------------*/
@@ -259,18 +264,17 @@ static void run_subject(cts *c, const subject *s) {
 }
 
 static void ops_run(cts *c, size_t index) {
-  vyre_op op = VYRE_OP_COUNT;
-  vyre_type type = VYRE_TYPE_VOID;
-  CTS_CHECK(c, op_at(index, &op, &type));
-  subject s = subject_of_op(op, type);
+  const op_case *list;
+  (void)list_ops(&list);
+  subject s = subject_of_op(list[index].op, list[index].type);
   run_subject(c, &s);
 }
 
 static void casts_run(cts *c, size_t index) {
-  vyre_type from = VYRE_TYPE_VOID, to = VYRE_TYPE_VOID;
-  bool is_bits = false;
-  CTS_CHECK(c, cast_at(index, &from, &to, &is_bits));
-  subject s = subject_of_cast(from, to, is_bits);
+  const cast_case *list;
+  (void)list_casts(&list);
+  subject s = subject_of_cast(list[index].from, list[index].to,
+                              list[index].is_bits);
   run_subject(c, &s);
 }
 
