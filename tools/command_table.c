@@ -132,6 +132,19 @@ static const flag_doc emit_flags[] = {
     JSON_FLAG,
 };
 
+static const flag_doc embed_flags[] = {
+    {.name = "--output",
+     .letter = "-o",
+     .value = "FILE",
+     .help = "where to; without it, standard output",
+     .type = FLAG_TEXT},
+    {.name = "--prefix",
+     .value = "NAME",
+     .help = "what all names begin with: NAME_kernel",
+     .type = FLAG_TEXT},
+    JSON_FLAG,
+};
+
 static const flag_doc explain_flags[] = {JSON_FLAG};
 
 static const flag_doc generate_flags[] = {
@@ -308,6 +321,16 @@ static const char emit_body[] =
     "counts:\n"
     "instructions, accesses to buffers, and how many of these need no check.\n";
 
+static const char embed_body[] =
+    "The header has every kernel of FILE inside, and for each a function that "
+    "takes\n"
+    "its data as C types and runs it: an application ships one file. It "
+    "includes\n"
+    "<vyre/vyre.h> only, and is C11 and C++11. A kernel of up to 4000 bytes is "
+    "in it\n"
+    "as text, a longer one in the binary form. The same FILE gives the same "
+    "header.\n";
+
 static const char generate_body[] =
     "A program is valid, has no race and does not depend on the order of\n"
     "atomics: it has one result. The same flags give the same program and\n"
@@ -426,6 +449,15 @@ const command_doc command_table[] = {
          "example:\n"
          "  vyre emit examples/saxpy.vyre --to bin -o saxpy.vyrebin\n"
          "  vyre emit examples/saxpy.vyre --to lowered --numbers soft\n"},
+    {.name = "embed",
+     .summary = "a C header with the kernels of a file and functions to run them",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = embed_flags,
+     .flag_count = COUNT(embed_flags),
+     .body = embed_body,
+     .example = "example:\n"
+                "  vyre embed examples/saxpy.vyre -o saxpy.h\n"},
     {.name = "explain",
      .summary = "what a rule or a finding means, with an example of each side",
      .operand_kind = OPERAND_RULE,

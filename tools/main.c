@@ -16,7 +16,7 @@ static const struct {
     {"check", cmd_check},     {"fmt", cmd_fmt},
     {"run", cmd_run},         {"emit", cmd_emit},
     {"explain", cmd_explain}, {"generate", cmd_generate},
-    {"conform", cmd_conform},
+    {"conform", cmd_conform}, {"embed", cmd_embed},
     {"plan", plan_command},
 };
 
@@ -24,7 +24,7 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const char *const words_known[] = {
     "check", "fmt",  "run",    "emit",      "explain", "generate",
-    "conform",
+    "conform", "embed",
     "plan",  "help", "--help", "--version", "--json",
 };
 

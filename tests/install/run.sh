@@ -59,6 +59,12 @@ else
   ok "find_package: refuses a later version"
 fi
 
+# The example that has its kernels in a header, by what is installed alone.
+mkdir "$work/heat"
+expect "examples/embed: builds" make -s -C "$source_dir/examples/embed" "OUT=$work/heat" \
+  "VYRE=$prefix/bin/vyre" "LDFLAGS=-Wl,-rpath,$libdir"
+expect_same "examples/embed: runs" "$("$work/heat/heat" 2>&1)" "$(cat "$source_dir/tests/embed/heat.txt")"
+
 # What is installed.
 library=$libdir/libvyre.so
 expect_same "soname" "$(readelf -d "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')" \
