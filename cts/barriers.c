@@ -70,7 +70,9 @@ static const small_case cases[] = {
      "shared s : u32[16];\n"
      "{\n    s[local_id.x] = global_id.x * 3;\n    barrier();\n"
      "    r[global_id.x] = s[15 - local_id.x];\n}\n",
-     160, {0}, reverse},
+     160,
+     {0},
+     reverse},
     {"scan_in_a_uniform_loop",
      "kernel k workgroup(64) over(r)\nbuffer r : write u32[] @0;\n"
      "shared s : u32[64];\n"
@@ -81,24 +83,32 @@ static const small_case cases[] = {
      "        if (l >= step) v += s[l - step];\n"
      "        barrier();\n        s[l] = v;\n        barrier();\n    }\n"
      "    r[global_id.x] = s[l];\n}\n",
-     192, {0}, scan},
+     192,
+     {0},
+     scan},
     {"shared_memory_begins_as_zeros",
      "kernel k workgroup(32) over(r)\nbuffer r : write u32[] @0;\n"
      "shared s : u32[32];\n"
      "{\n    r[global_id.x] = s[31 - local_id.x];\n    barrier();\n"
      "    s[local_id.x] = 0xFFFFFFFF;\n}\n",
-     320, {0}, zeros},
+     320,
+     {0},
+     zeros},
     {"uniform_value",
      "kernel k workgroup(8) over(r)\nbuffer r : write u32[] @0;\n"
      "{\n    r[global_id.x] = uniform(global_id.x * 5);\n}\n",
-     64, {0}, uniform_values},
+     64,
+     {0},
+     uniform_values},
     {"barrier_in_a_uniform_branch",
      "kernel k workgroup(8) over(r)\nbuffer r : write u32[] @0;\n"
      "shared s : u32[8];\n"
      "{\n    let i = global_id.x;\n    s[local_id.x] = i;\n"
      "    if (workgroup_id.x % 2 == 1) {\n        barrier();\n"
      "        r[i] = s[7 - local_id.x];\n    } else r[i] = 1000;\n}\n",
-     64, {0}, uniform_branch},
+     64,
+     {0},
+     uniform_branch},
     {"barriers_in_a_loop",
      "kernel k workgroup(32) over(r)\nbuffer r : write u32[] @0;\n"
      "shared s : u32[32];\n"
@@ -107,13 +117,17 @@ static const small_case cases[] = {
      "        let next = s[(local_id.x + 1) % 32];\n        barrier();\n"
      "        s[local_id.x] = next;\n    }\n"
      "    r[global_id.x] = s[local_id.x];\n}\n",
-     96, {0}, loop_rounds},
+     96,
+     {0},
+     loop_rounds},
     {"grid_barriers",
      "kernel k workgroup(16) over(r)\nbuffer r : read_write u32[] @0 output;\n"
      "{\n    let i = global_id.x;\n    r[i] = i * 2;\n    grid_barrier();\n"
      "    let other = r[len(r) - 1 - i];\n    grid_barrier();\n"
      "    if (i < len(r)) r[i] += other;\n}\n",
-     144, {0}, grid_twice},
+     144,
+     {0},
+     grid_twice},
     {"grid_barriers_in_a_loop",
      "kernel k workgroup(32) over(r)\nbuffer r : read_write u32[] @0 output;\n"
      "{\n    let i = global_id.x;\n    let add = i * 3;\n    r[i] = i * i;\n"
@@ -121,19 +135,25 @@ static const small_case cases[] = {
      "        grid_barrier();\n"
      "        let next = r[(i + 1) % len(r)] + turn + add;\n"
      "        grid_barrier();\n        r[i] = next;\n    }\n}\n",
-     256, {0}, grid_loop},
+     256,
+     {0},
+     grid_loop},
     {"shared_memory_is_zero_after_a_grid_barrier",
      "kernel k workgroup(16) over(r)\nbuffer r : write u32[] @0;\n"
      "shared s : u32[16];\n"
      "{\n    s[local_id.x] = 77;\n    grid_barrier();\n"
      "    r[global_id.x] = s[local_id.x] + global_id.x + 1;\n}\n",
-     64, {0}, grid_shared},
+     64,
+     {0},
+     grid_shared},
     {"atomics_before_a_grid_barrier",
      "kernel k workgroup(16) over(r)\nbuffer r : read_write u32[] @0 output;\n"
      "{\n    let i = global_id.x;\n    atomic_add(r[0], i);\n"
      "    grid_barrier();\n    let sum = r[0];\n    grid_barrier();\n"
      "    r[i] = sum - i;\n}\n",
-     80, {0}, grid_sum},
+     80,
+     {0},
+     grid_sum},
 };
 
 SMALL_AREA(barriers, "barriers and shared memory");

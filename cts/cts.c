@@ -214,11 +214,10 @@ static void *count_resize(void *self, void *ptr, size_t old_size,
 }
 
 static void begin(cts *c) {
-  vyre_context_options options = {
-      .allocator = {count_resize, &c->live_bytes},
-      .cache_directory = "",
-      .trace_file = "",
-      .faults = ""};
+  vyre_context_options options = {.allocator = {count_resize, &c->live_bytes},
+                                  .cache_directory = "",
+                                  .trace_file = "",
+                                  .faults = ""};
   CTS_OK(c, vyre_context_create(&options, &c->context, &c->st));
   CTS_OK(c, vyre_device_open(c->context, c->backend, &c->device, &c->st));
   c->caps = vyre_device_capabilities(c->device);

@@ -17,7 +17,7 @@
 
 #define CTS_PRINTF(text, first) __attribute__((format(printf, text, first)))
 
-enum { CTS_NAME = 96, CTS_MOST_KEPT = 64 };
+enum { CTS_NAME = 192, CTS_MOST_KEPT = 64 };
 
 /* What a case works with. */
 typedef struct cts {
@@ -66,22 +66,23 @@ typedef struct cts_entry {
 } cts_entry;
 
 /* Defines area_<name> out of `static const cts_entry entries[]`. */
-#define CTS_LIST(area, text)                                         \
-  static size_t area##_count(void) {                                 \
-    return sizeof entries / sizeof *entries;                         \
-  }                                                                  \
-  static void area##_label(size_t index, char *out, size_t size) {   \
-    (void)snprintf(out, size, "%s", entries[index].name);            \
-  }                                                                  \
-  static void area##_run(cts *c, size_t index) {                     \
-    entries[index].run(c);                                           \
-  }                                                                  \
+#define CTS_LIST(area, text)                                             \
+  static size_t area##_count(void) {                                     \
+    return sizeof entries / sizeof *entries;                             \
+  }                                                                      \
+  static void area##_label(size_t index, char *out, size_t size) {       \
+    (void)snprintf(out, size, "%s", entries[index].name);                \
+  }                                                                      \
+  static void area##_run(cts *c, size_t index) {                         \
+    entries[index].run(c);                                               \
+  }                                                                      \
   const cts_area area_##area = {#area, text, area##_count, area##_label, \
-                               area##_run}
+                                area##_run}
 
-extern const cts_area area_forms, area_residents, area_ops, area_casts, area_ids,
-    area_atomics, area_elements, area_memory, area_control, area_barriers,
-    area_shapes, area_options, area_errors, area_fences, area_threads, area_faults;
+extern const cts_area area_forms, area_residents, area_ops, area_casts,
+    area_ids, area_atomics, area_elements, area_memory, area_control,
+    area_barriers, area_shapes, area_options, area_errors, area_fences,
+    area_threads, area_faults;
 
 /* --- checks: a case ends at the first that does not hold ------------------------- */
 
@@ -90,18 +91,18 @@ _Noreturn void cts_fail(cts *c, const char *file, int line, const char *format,
 /* The device says that it cannot do this: @p call must have said so. */
 _Noreturn void cts_skip(cts *c, const char *format, ...) CTS_PRINTF(2, 3);
 
-#define CTS_CHECK(c, condition)                                           \
-  do {                                                                    \
+#define CTS_CHECK(c, condition)                                            \
+  do {                                                                     \
     if (!(condition)) cts_fail((c), __FILE__, __LINE__, "%s", #condition); \
   } while (0)
 
-#define CTS_U64(c, got, want)                                               \
-  do {                                                                      \
-    uint64_t got_ = (got), want_ = (want);                                  \
-    if (got_ != want_) {                                                    \
-      cts_fail((c), __FILE__, __LINE__, "%s is %llu, must be %llu", #got,   \
-               (unsigned long long)got_, (unsigned long long)want_);        \
-    }                                                                       \
+#define CTS_U64(c, got, want)                                             \
+  do {                                                                    \
+    uint64_t got_ = (got), want_ = (want);                                \
+    if (got_ != want_) {                                                  \
+      cts_fail((c), __FILE__, __LINE__, "%s is %llu, must be %llu", #got, \
+               (unsigned long long)got_, (unsigned long long)want_);      \
+    }                                                                     \
   } while (0)
 
 #define CTS_OK(c, call) cts_ok((c), (call), __FILE__, __LINE__, #call)

@@ -12,14 +12,13 @@ static const struct {
   const char *element;
   vyre_type type; /* that it loads as */
   size_t size;
-} kinds[] = {
-    {"bool", VYRE_TYPE_BOOL, 1}, {"u8", VYRE_TYPE_U32, 1},
-    {"i8", VYRE_TYPE_I32, 1},    {"u16", VYRE_TYPE_U32, 2},
-    {"i16", VYRE_TYPE_I32, 2},   {"u32", VYRE_TYPE_U32, 4},
-    {"i32", VYRE_TYPE_I32, 4},   {"u64", VYRE_TYPE_U64, 8},
-    {"i64", VYRE_TYPE_I64, 8},   {"f16", VYRE_TYPE_F32, 2},
-    {"bf16", VYRE_TYPE_F32, 2},  {"f32", VYRE_TYPE_F32, 4},
-    {"f64", VYRE_TYPE_F64, 8},   {"bytes", VYRE_TYPE_U32, 1}};
+} kinds[] = {{"bool", VYRE_TYPE_BOOL, 1}, {"u8", VYRE_TYPE_U32, 1},
+             {"i8", VYRE_TYPE_I32, 1},    {"u16", VYRE_TYPE_U32, 2},
+             {"i16", VYRE_TYPE_I32, 2},   {"u32", VYRE_TYPE_U32, 4},
+             {"i32", VYRE_TYPE_I32, 4},   {"u64", VYRE_TYPE_U64, 8},
+             {"i64", VYRE_TYPE_I64, 8},   {"f16", VYRE_TYPE_F32, 2},
+             {"bf16", VYRE_TYPE_F32, 2},  {"f32", VYRE_TYPE_F32, 4},
+             {"f64", VYRE_TYPE_F64, 8},   {"bytes", VYRE_TYPE_U32, 1}};
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -107,9 +106,8 @@ static uint64_t get(const void *from, size_t index, size_t size) {
 static void dispatch(cts *c, size_t kind, const char *text,
                      const vyre_dispatch_desc *desc) {
   vyre_type type = kinds[kind].type;
-  vyre_pipeline *pipeline = cts_compile(c, cts_program(c, text),
-                                        cts_is_wide(type),
-                                        type == VYRE_TYPE_F64);
+  vyre_pipeline *pipeline = cts_compile(
+      c, cts_program(c, text), cts_is_wide(type), type == VYRE_TYPE_F64);
   CTS_OK(c, vyre_dispatch(pipeline, desc, &c->st));
   CTS_LAUNCHED(c, 1);
 }
@@ -158,8 +156,7 @@ static void store(cts *c, size_t kind) {
   memset(got, 0x5a, LENGTH * size + 8);
   memset(want, 0x5a, LENGTH * size + 8);
   for (size_t i = 0; i < LENGTH + OVER; i++) {
-    uint64_t value =
-        i < edges ? values[i] : cts_random_value(&state, type);
+    uint64_t value = i < edges ? values[i] : cts_random_value(&state, type);
     put(in, i, wide, value);
     if (i < LENGTH) put(want, i, size, expect_store(kind, value));
   }
@@ -187,8 +184,8 @@ static void in_out(cts *c, size_t kind) {
   unsigned char *want = cts_memory(c, LENGTH * size);
   uint64_t state = c->seed;
   for (size_t i = 0; i < LENGTH; i++) {
-    uint64_t value = expect_store(
-        kind, cts_random_value(&state, kinds[kind].type));
+    uint64_t value =
+        expect_store(kind, cts_random_value(&state, kinds[kind].type));
     put(bytes, i, size, value);
     /* Only odd ones are written, with what they hold. */
     put(want, i, size,

@@ -17,27 +17,61 @@ typedef struct call {
   uint32_t shared[2 * SAXPY_COUNT + 8];
 } call;
 
-static void too_few_inputs(call *b) { b->d.desc.input_count = 2; }
-static void too_many_inputs(call *b) { b->d.desc.input_count = 4; }
-static void no_inputs(call *b) { b->d.desc.inputs = NULL; }
-static void too_few_outputs(call *b) { b->d.desc.output_count = 1; }
-static void too_many_outputs(call *b) { b->d.desc.output_count = 3; }
-static void no_outputs(call *b) { b->d.desc.outputs = NULL; }
-static void short_uniform(call *b) { b->d.in[2].size = 3; }
-static void long_uniform(call *b) { b->d.in[2].size = 8; }
-static void half_an_element(call *b) { b->d.in[0].size = 6; }
-static void null_input(call *b) { b->d.in[0].data = NULL; }
-static void null_output(call *b) { b->d.out[1].data = NULL; }
-static void short_output(call *b) { b->d.out[1].size = 12; }
-static void long_output(call *b) { b->d.out[1].size = 20; }
-static void other_size(call *b) { b->d.out[0].size = SAXPY_BYTES - 4; }
-static void two_inputs(call *b) { b->d.in[0].resident = b->good; }
-static void two_places(call *b) { b->d.out[1].slot = &b->slot; }
+static void too_few_inputs(call *b) {
+  b->d.desc.input_count = 2;
+}
+static void too_many_inputs(call *b) {
+  b->d.desc.input_count = 4;
+}
+static void no_inputs(call *b) {
+  b->d.desc.inputs = NULL;
+}
+static void too_few_outputs(call *b) {
+  b->d.desc.output_count = 1;
+}
+static void too_many_outputs(call *b) {
+  b->d.desc.output_count = 3;
+}
+static void no_outputs(call *b) {
+  b->d.desc.outputs = NULL;
+}
+static void short_uniform(call *b) {
+  b->d.in[2].size = 3;
+}
+static void long_uniform(call *b) {
+  b->d.in[2].size = 8;
+}
+static void half_an_element(call *b) {
+  b->d.in[0].size = 6;
+}
+static void null_input(call *b) {
+  b->d.in[0].data = NULL;
+}
+static void null_output(call *b) {
+  b->d.out[1].data = NULL;
+}
+static void short_output(call *b) {
+  b->d.out[1].size = 12;
+}
+static void long_output(call *b) {
+  b->d.out[1].size = 20;
+}
+static void other_size(call *b) {
+  b->d.out[0].size = SAXPY_BYTES - 4;
+}
+static void two_inputs(call *b) {
+  b->d.in[0].resident = b->good;
+}
+static void two_places(call *b) {
+  b->d.out[1].slot = &b->slot;
+}
 static void three_places(call *b) {
   b->d.out[1].slot = &b->slot;
   b->d.out[1].kept = &b->kept;
 }
-static void no_place(call *b) { b->d.out[1] = (vyre_output){.data = NULL}; }
+static void no_place(call *b) {
+  b->d.out[1] = (vyre_output){.data = NULL};
+}
 static void freed_input(call *b) {
   b->d.in[0] = vyre_input_resident(b->freed);
 }
@@ -66,8 +100,12 @@ static void odd_offset(call *b) {
 static void small_resident_output(call *b) {
   b->d.out[1] = vyre_output_resident(b->small);
 }
-static void outputs_overlap(call *b) { b->d.out[1].data = b->got.y; }
-static void output_on_input(call *b) { b->d.out[1].data = b->d.x; }
+static void outputs_overlap(call *b) {
+  b->d.out[1].data = b->got.y;
+}
+static void output_on_input(call *b) {
+  b->d.out[1].data = b->d.x;
+}
 static void output_near_its_input(call *b) {
   memcpy(b->shared, b->d.y, SAXPY_BYTES);
   b->d.in[1].data = b->shared;
@@ -81,7 +119,9 @@ static void resident_overlap(call *b) {
 static void output_too_large(call *b) {
   b->d.desc.max_output_bytes = SAXPY_BYTES + SAXPY_SUMS - 1;
 }
-static void zero_iterations(call *b) { b->d.desc.has_iterations = true; }
+static void zero_iterations(call *b) {
+  b->d.desc.has_iterations = true;
+}
 static void not_prepared(call *b) {
   b->variant = (vyre_compile_options){.workgroup = {4}};
   b->d.desc.variant = &b->variant;
@@ -90,8 +130,12 @@ static void budget_not_prepared(call *b) {
   b->variant = (vyre_compile_options){.ulp_budget = 2};
   b->d.desc.variant = &b->variant;
 }
-static void zero_copy(call *b) { b->d.desc.require_zero_copy = true; }
-static void grid_too_large(call *b) { b->d.desc.grid[0] = UINT32_MAX; }
+static void zero_copy(call *b) {
+  b->d.desc.require_zero_copy = true;
+}
+static void grid_too_large(call *b) {
+  b->d.desc.grid[0] = UINT32_MAX;
+}
 static void check_without_report(call *b) {
   b->d.desc.check.out_of_bounds = true;
 }
@@ -110,59 +154,127 @@ static const struct {
     {"too_few_inputs", too_few_inputs, PROGRAM, {NULL}, "2"},
     {"too_many_inputs", too_many_inputs, PROGRAM, {NULL}, "4"},
     {"no_inputs", no_inputs, ARGUMENT, {NULL}, "inputs"},
-    {"too_few_outputs", too_few_outputs, MISMATCH,
-     {"expected_outputs", "received_outputs"}, "1"},
-    {"too_many_outputs", too_many_outputs, MISMATCH,
-     {"expected_outputs", "received_outputs"}, "3"},
+    {"too_few_outputs",
+     too_few_outputs,
+     MISMATCH,
+     {"expected_outputs", "received_outputs"},
+     "1"},
+    {"too_many_outputs",
+     too_many_outputs,
+     MISMATCH,
+     {"expected_outputs", "received_outputs"},
+     "3"},
     {"no_outputs", no_outputs, ARGUMENT, {NULL}, "outputs"},
     {"short_uniform", short_uniform, PROGRAM, {NULL}, "'a'"},
     {"long_uniform", long_uniform, PROGRAM, {NULL}, "'a'"},
     {"half_an_element", half_an_element, PROGRAM, {NULL}, "'x'"},
     {"null_input", null_input, ARGUMENT, {NULL}, "'x'"},
     {"null_output", null_output, ARGUMENT, {NULL}, "'z'"},
-    {"short_output", short_output, MISMATCH,
-     {"output_index", "expected_bytes", "received_bytes"}, "'z'"},
-    {"long_output", long_output, MISMATCH,
-     {"output_index", "expected_bytes", "received_bytes"}, "'z'"},
-    {"input_output_of_two_sizes", other_size, MISMATCH,
-     {"expected_bytes", "received_bytes"}, "'y'"},
+    {"short_output",
+     short_output,
+     MISMATCH,
+     {"output_index", "expected_bytes", "received_bytes"},
+     "'z'"},
+    {"long_output",
+     long_output,
+     MISMATCH,
+     {"output_index", "expected_bytes", "received_bytes"},
+     "'z'"},
+    {"input_output_of_two_sizes",
+     other_size,
+     MISMATCH,
+     {"expected_bytes", "received_bytes"},
+     "'y'"},
     {"input_twice", two_inputs, MISMATCH, {NULL}, "'x'"},
     {"output_twice", two_places, MISMATCH, {NULL}, "'z'"},
     {"output_three_times", three_places, MISMATCH, {NULL}, "3"},
     {"output_nowhere", no_place, MISMATCH, {NULL}, "'z'"},
-    {"freed_input", freed_input, VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE,
-     {"resident"}, ""},
-    {"freed_output", freed_output, VYRE_INVALID_ARGUMENT,
-     VYRE_KIND_STALE_HANDLE, {"resident"}, ""},
-    {"foreign_input", foreign_input, VYRE_INVALID_ARGUMENT,
-     VYRE_KIND_FOREIGN_HANDLE, {"owner", "device"}, ""},
-    {"foreign_output", foreign_output, VYRE_INVALID_ARGUMENT,
-     VYRE_KIND_FOREIGN_HANDLE, {"owner", "device"}, ""},
-    {"made_up_handle", made_up_handle, VYRE_INVALID_ARGUMENT,
-     VYRE_KIND_STALE_HANDLE, {"resident"}, ""},
-    {"range_outside", range_outside, MISMATCH,
-     {"offset", "size", "buffer_bytes"}, "'x'"},
-    {"offset_outside", offset_outside, MISMATCH, {"offset", "buffer_bytes"},
+    {"freed_input",
+     freed_input,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_STALE_HANDLE,
+     {"resident"},
+     ""},
+    {"freed_output",
+     freed_output,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_STALE_HANDLE,
+     {"resident"},
+     ""},
+    {"foreign_input",
+     foreign_input,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_FOREIGN_HANDLE,
+     {"owner", "device"},
+     ""},
+    {"foreign_output",
+     foreign_output,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_FOREIGN_HANDLE,
+     {"owner", "device"},
+     ""},
+    {"made_up_handle",
+     made_up_handle,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_STALE_HANDLE,
+     {"resident"},
+     ""},
+    {"range_outside",
+     range_outside,
+     MISMATCH,
+     {"offset", "size", "buffer_bytes"},
+     "'x'"},
+    {"offset_outside",
+     offset_outside,
+     MISMATCH,
+     {"offset", "buffer_bytes"},
      "'x'"},
     {"odd_offset", odd_offset, MISMATCH, {"offset", "buffer_bytes"}, "'x'"},
-    {"small_resident_output", small_resident_output, MISMATCH,
-     {"expected_bytes", "received_bytes"}, "'z'"},
+    {"small_resident_output",
+     small_resident_output,
+     MISMATCH,
+     {"expected_bytes", "received_bytes"},
+     "'z'"},
     {"outputs_overlap", outputs_overlap, MISMATCH, {NULL}, "'y'"},
     {"output_on_an_input", output_on_input, MISMATCH, {NULL}, "'x'"},
     {"output_near_its_input", output_near_its_input, MISMATCH, {NULL}, "'y'"},
     {"resident_overlap", resident_overlap, MISMATCH, {NULL}, "'x'"},
-    {"output_too_large", output_too_large, VYRE_INVALID_ARGUMENT,
-     VYRE_KIND_OUTPUT_TOO_LARGE, {"output_bytes", "max_output_bytes"}, "164"},
-    {"zero_iterations", zero_iterations, VYRE_INVALID_ARGUMENT,
-     VYRE_KIND_ZERO_ITERATIONS, {NULL}, "0 iterations"},
-    {"variant_not_prepared", not_prepared, VYRE_INVALID_ARGUMENT,
-     VYRE_KIND_NOT_PREPARED, {NULL}, "4 x 1 x 1"},
-    {"budget_not_prepared", budget_not_prepared, VYRE_INVALID_ARGUMENT,
-     VYRE_KIND_NOT_PREPARED, {NULL}, "2 ulp"},
-    {"copy_not_allowed", zero_copy, VYRE_INVALID_ARGUMENT,
-     VYRE_KIND_COPY_NEEDED, {"copied_bytes", "copies"}, "copied"},
-    {"grid_too_large", grid_too_large, VYRE_INVALID_ARGUMENT,
-     VYRE_KIND_GRID_TOO_LARGE, {"grid", "workgroup"}, "4294967295"},
+    {"output_too_large",
+     output_too_large,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_OUTPUT_TOO_LARGE,
+     {"output_bytes", "max_output_bytes"},
+     "164"},
+    {"zero_iterations",
+     zero_iterations,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_ZERO_ITERATIONS,
+     {NULL},
+     "0 iterations"},
+    {"variant_not_prepared",
+     not_prepared,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_NOT_PREPARED,
+     {NULL},
+     "4 x 1 x 1"},
+    {"budget_not_prepared",
+     budget_not_prepared,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_NOT_PREPARED,
+     {NULL},
+     "2 ulp"},
+    {"copy_not_allowed",
+     zero_copy,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_COPY_NEEDED,
+     {"copied_bytes", "copies"},
+     "copied"},
+    {"grid_too_large",
+     grid_too_large,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_GRID_TOO_LARGE,
+     {"grid", "workgroup"},
+     "4294967295"},
     {"check_without_report", check_without_report, ARGUMENT, {NULL}, "report"},
 };
 
@@ -180,8 +292,7 @@ static vyre_code knock(cts *c, call *b, unsigned door) {
     case 0:
       return vyre_dispatch(b->pipeline, &b->d.desc, &c->st);
     case 1: {
-      vyre_code code =
-          vyre_submit(b->pipeline, &b->d.desc, 1, &fence, &c->st);
+      vyre_code code = vyre_submit(b->pipeline, &b->d.desc, 1, &fence, &c->st);
       CTS_CHECK(c, !fence);
       return code;
     }
@@ -195,9 +306,8 @@ static vyre_code knock(cts *c, call *b, unsigned door) {
       return code;
     }
     default:
-      return vyre_device_dispatch(c->device,
-                                  cts_program(c, saxpy_text), &b->d.desc,
-                                  &c->st);
+      return vyre_device_dispatch(c->device, cts_program(c, saxpy_text),
+                                  &b->d.desc, &c->st);
   }
 }
 
@@ -268,8 +378,7 @@ static void null_arguments(cts *c) {
   BAD_CALL(vyre_pipeline_compile(NULL, program, NULL, &pipeline, NULL, &c->st));
   BAD_CALL(
       vyre_pipeline_compile(c->device, NULL, NULL, &pipeline, NULL, &c->st));
-  BAD_CALL(
-      vyre_pipeline_compile(c->device, program, NULL, NULL, NULL, &c->st));
+  BAD_CALL(vyre_pipeline_compile(c->device, program, NULL, NULL, NULL, &c->st));
   BAD_CALL(vyre_pipeline_prepare(good, NULL, &c->st));
   BAD_CALL(vyre_pipeline_compile_async(c->device, NULL, NULL, &fence, &c->st));
   BAD_CALL(vyre_dispatch(NULL, &desc, &c->st));
@@ -303,9 +412,8 @@ static void large_workgroup(cts *c) {
   uint32_t most = c->caps->max_workgroup_invocations;
   vyre_compile_options options = {.workgroup = {most, 2}};
   uint64_t value = 0;
-  vyre_code code =
-      vyre_pipeline_compile(c->device, cts_program(c, saxpy_text), &options,
-                            &pipeline, NULL, &c->st);
+  vyre_code code = vyre_pipeline_compile(c->device, cts_program(c, saxpy_text),
+                                         &options, &pipeline, NULL, &c->st);
   CTS_CHECK(c, !pipeline);
   CTS_CHECK(c, vyre_status_number_get(&c->st, "most_invocations", &value));
   CTS_U64(c, value, most);
@@ -316,9 +424,10 @@ static void large_workgroup(cts *c) {
 static void invalid_program(cts *c) {
   vyre_pipeline *pipeline;
   vyre_diagnostics findings = {0};
-  vyre_program *program = cts_program(
-      c, "kernel k workgroup(8)\nbuffer r : write u32[] @0;\n"
-         "{\n    if (local_id.x < 3) barrier();\n    r[0] = 1;\n}\n");
+  vyre_program *program =
+      cts_program(c,
+                  "kernel k workgroup(8)\nbuffer r : write u32[] @0;\n"
+                  "{\n    if (local_id.x < 3) barrier();\n    r[0] = 1;\n}\n");
   CTS_FAILS(c,
             vyre_pipeline_compile(c->device, program, NULL, &pipeline,
                                   &findings, &c->st),
@@ -343,8 +452,8 @@ static void handles(cts *c) {
             VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE);
   CTS_FAILS(c, vyre_resident_upload(c->device, a, 6, &word, 4, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
-  CTS_FAILS(c, vyre_resident_download(c->device, a, UINT64_MAX, &word, 4,
-                                      &c->st),
+  CTS_FAILS(c,
+            vyre_resident_download(c->device, a, UINT64_MAX, &word, 4, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   CTS_FAILS(c, vyre_resident_upload(c->device, a, 0, NULL, 4, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);

@@ -85,8 +85,8 @@ static vyre_code residents(attempt *a) {
     code = vyre_dispatch(a->pipeline, &a->d[0].desc, &a->st);
   }
   if (code == VYRE_OK) {
-    code = vyre_resident_download(device, z, 0, a->got[0].z, SAXPY_SUMS,
-                                  &a->st);
+    code =
+        vyre_resident_download(device, z, 0, a->got[0].z, SAXPY_SUMS, &a->st);
   }
   a->d[0].out[1] = (vyre_output){.data = NULL};
   if (x.owner) (void)!vyre_resident_free(device, x, NULL);
@@ -137,8 +137,7 @@ static const struct {
      ON(ALLOCATION) | ON(SUBMIT) | ON(WAIT) | ON(DEVICE_LOST)},
     {"slots", slots, 1, ON(SUBMIT) | ON(DEVICE_LOST)},
     {"residents", residents, 1,
-     ON(ALLOCATION) | ON(SUBMIT) | ON(UPLOAD) | ON(DOWNLOAD) |
-         ON(DEVICE_LOST)},
+     ON(ALLOCATION) | ON(SUBMIT) | ON(UPLOAD) | ON(DOWNLOAD) | ON(DEVICE_LOST)},
     {"prepare", prepare, 1,
      ON(ALLOCATION) | ON(COMPILE) | ON(SUBMIT) | ON(DEVICE_LOST)},
     {"compile_async", compile_async, 1,
@@ -177,8 +176,8 @@ static void check_status(cts *c, const attempt *a, vyre_code code,
       [VYRE_FAULT_DEVICE_LOST] = VYRE_DEVICE_LOST};
   CTS_CHECK(c, code == a->st.code && a->st.message[0] && a->st.fix[0]);
   if (fault == VYRE_FAULT_ALLOCATION) {
-    CTS_CHECK(c, code == VYRE_OUT_OF_MEMORY ||
-                     code == VYRE_DEVICE_OUT_OF_MEMORY);
+    CTS_CHECK(c,
+              code == VYRE_OUT_OF_MEMORY || code == VYRE_DEVICE_OUT_OF_MEMORY);
     return;
   }
   if (code != codes[fault] || a->st.kind != VYRE_KIND_INJECTED_FAULT) {

@@ -10,7 +10,8 @@ static const char count_text[] =
     "kernel count workgroup(1)\n"
     "buffer a : read u32[] @0;\n"
     "buffer r : write u32[] @1;\n"
-    "{\n    var n = 0u;\n    while (n < a[0]) n += 1;\n    r[0] = n + a[1];\n}\n";
+    "{\n    var n = 0u;\n    while (n < a[0]) n += 1;\n    r[0] = n + "
+    "a[1];\n}\n";
 
 enum { SHORT = 10, LONG = 2000000, ENDLESS = 4000000000u };
 
@@ -187,8 +188,8 @@ static void handles_go_first(cts *c) {
   vyre_pipeline *pipeline;
   vyre_program *program = cts_program(c, count_text);
   CTS_OK(c, vyre_device_open(c->context, c->backend, &device, &c->st));
-  CTS_OK(c, vyre_pipeline_compile(device, program, NULL, &pipeline, NULL,
-                                  &c->st));
+  CTS_OK(c,
+         vyre_pipeline_compile(device, program, NULL, &pipeline, NULL, &c->st));
   make(&j, LONG, 4);
   CTS_OK(c, vyre_submit(pipeline, &j.desc, 1, &fence, &c->st));
   vyre_pipeline_release(pipeline);
@@ -197,8 +198,8 @@ static void handles_go_first(cts *c) {
   vyre_fence_release(fence);
   CTS_U64(c, j.r, LONG + 4);
   make(&j, SHORT, 4);
-  CTS_OK(c, vyre_dispatch(cts_compile(c, program, false, false), &j.desc,
-                          &c->st));
+  CTS_OK(c,
+         vyre_dispatch(cts_compile(c, program, false, false), &j.desc, &c->st));
   CTS_LAUNCHED(c, 1); /* on the device that is still there */
 }
 

@@ -39,8 +39,7 @@ static void same(cts *c, const rig *r, const char *form) {
 static void device_dispatch(cts *c) {
   rig r;
   begin(c, &r);
-  CTS_OK(c,
-         vyre_device_dispatch(c->device, r.program, &r.d.desc, &c->st));
+  CTS_OK(c, vyre_device_dispatch(c->device, r.program, &r.d.desc, &c->st));
   launched(c, &r, 1);
   same(c, &r, "vyre_device_dispatch again");
 }
@@ -274,8 +273,8 @@ static void batch_chain(cts *c) {
   }
   CTS_OK(c, vyre_submit(r.pipeline, items, STEPS, NULL, &c->st));
   launched(c, &r, STEPS);
-  CTS_OK(c, vyre_resident_download(c->device, y, 0, r.got.y, SAXPY_BYTES,
-                                   &c->st));
+  CTS_OK(c,
+         vyre_resident_download(c->device, y, 0, r.got.y, SAXPY_BYTES, &c->st));
   CTS_SAME(c, "a chain in a batch", r.got.y, want.y, SAXPY_BYTES);
   CTS_OK(c, vyre_resident_free(c->device, y, &c->st));
 }
@@ -318,8 +317,8 @@ static void compile_async(cts *c) {
   CTS_OK(c, vyre_fence_wait(done, VYRE_FOREVER, &c->st));
   vyre_pipeline *made = vyre_fence_pipeline(done);
   CTS_CHECK(c, made != NULL);
-  CTS_CHECK(c, strcmp(vyre_pipeline_id(made), vyre_pipeline_id(r.pipeline)) ==
-                   0);
+  CTS_CHECK(c,
+            strcmp(vyre_pipeline_id(made), vyre_pipeline_id(r.pipeline)) == 0);
   CTS_OK(c, vyre_dispatch(made, &r.d.desc, &c->st));
   vyre_pipeline_release(made);
   vyre_fence_release(done);

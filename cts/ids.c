@@ -29,18 +29,22 @@ static size_t ids_count(void) {
 }
 
 static void ids_label(size_t index, char *out, size_t size) {
-  (void)snprintf(out, size, "%s.%c", id_names[index / 3],
-                 "xyz"[index % 3]);
+  (void)snprintf(out, size, "%s.%c", id_names[index / 3], "xyz"[index % 3]);
   for (; *out; out++) *out = (char)tolower((unsigned char)*out);
 }
 
 static uint32_t expect_id(vyre_op op, int axis, const uint32_t at[3]) {
   switch (op) {
-    case VYRE_OP_GLOBAL_ID: return at[axis];
-    case VYRE_OP_LOCAL_ID: return at[axis] % group[axis];
-    case VYRE_OP_WORKGROUP_ID: return at[axis] / group[axis];
-    case VYRE_OP_WORKGROUP_SIZE: return group[axis];
-    default: return grid[axis];
+    case VYRE_OP_GLOBAL_ID:
+      return at[axis];
+    case VYRE_OP_LOCAL_ID:
+      return at[axis] % group[axis];
+    case VYRE_OP_WORKGROUP_ID:
+      return at[axis] / group[axis];
+    case VYRE_OP_WORKGROUP_SIZE:
+      return group[axis];
+    default:
+      return grid[axis];
   }
 }
 
@@ -87,7 +91,7 @@ static const char *const atomic_names[] = {
 #define VYRE_X1(name) #name,
     VYRE_OP_ATOMIC_MAP(VYRE_X1)
 #undef VYRE_X1
-    "ATOMIC_CAS"};
+        "ATOMIC_CAS"};
 
 enum {
 #define VYRE_X1(name) +1
@@ -126,13 +130,26 @@ static uint64_t apply(vyre_op op, vyre_type type, uint64_t old,
                       uint64_t value) {
   vyre_op plain;
   switch (op) {
-    case VYRE_OP_ATOMIC_ADD: plain = VYRE_OP_ADD; break;
-    case VYRE_OP_ATOMIC_MIN: plain = VYRE_OP_MIN; break;
-    case VYRE_OP_ATOMIC_MAX: plain = VYRE_OP_MAX; break;
-    case VYRE_OP_ATOMIC_AND: plain = VYRE_OP_AND; break;
-    case VYRE_OP_ATOMIC_OR: plain = VYRE_OP_OR; break;
-    case VYRE_OP_ATOMIC_XOR: plain = VYRE_OP_XOR; break;
-    default: return value;
+    case VYRE_OP_ATOMIC_ADD:
+      plain = VYRE_OP_ADD;
+      break;
+    case VYRE_OP_ATOMIC_MIN:
+      plain = VYRE_OP_MIN;
+      break;
+    case VYRE_OP_ATOMIC_MAX:
+      plain = VYRE_OP_MAX;
+      break;
+    case VYRE_OP_ATOMIC_AND:
+      plain = VYRE_OP_AND;
+      break;
+    case VYRE_OP_ATOMIC_OR:
+      plain = VYRE_OP_OR;
+      break;
+    case VYRE_OP_ATOMIC_XOR:
+      plain = VYRE_OP_XOR;
+      break;
+    default:
+      return value;
   }
   uint64_t args[3] = {old, value, 0}, out = 0;
   return cts_expect_op(plain, type, args, &out) ? out : 0;
@@ -217,9 +234,8 @@ static void make_atomics(cts *c, atomic_data *d) {
     cts_put(d->b, i, d->type, before);
   }
   for (size_t i = 0; i < d->few; i++) {
-    uint64_t before = d->op == VYRE_OP_COUNT
-                          ? 9
-                          : cts_random_value(&state, d->type);
+    uint64_t before =
+        d->op == VYRE_OP_COUNT ? 9 : cts_random_value(&state, d->type);
     cts_put(d->f, i, d->type, before);
   }
   memcpy(d->want_f, d->f, MANY * size);
@@ -238,11 +254,10 @@ static void atomics_run(cts *c, size_t index) {
   const char *type = vyre_type_name(d.type);
   (void)snprintf(expected, sizeof expected, ", %s(i)", type);
   (void)snprintf(nine, sizeof nine, ", %s(9)", type);
-  (void)snprintf(
-      text, sizeof text, d.is_shared ? shared_text : buffer_text, type,
-      is_cas ? "atomic_compare_exchange" : vyre_op_text(d.op),
-      is_cas ? expected : "", is_cas ? nine : "",
-      is_cas || d.op == VYRE_OP_ATOMIC_EXCHANGE ? "0" : "i");
+  (void)snprintf(text, sizeof text, d.is_shared ? shared_text : buffer_text,
+                 type, is_cas ? "atomic_compare_exchange" : vyre_op_text(d.op),
+                 is_cas ? expected : "", is_cas ? nine : "",
+                 is_cas || d.op == VYRE_OP_ATOMIC_EXCHANGE ? "0" : "i");
   size_t size = cts_type_size(d.type);
   void *old = cts_memory(c, MANY * size);
   vyre_input in[] = {{.data = d.v, .size = MANY * size},

@@ -106,20 +106,21 @@ static void shared_outside(cts *c) {
 /* Everything bound at once, in an order other than that of their numbers. */
 static void binding_order(cts *c) {
   vyre_pipeline *pipeline =
-      cts_kernel(c, "kernel k workgroup(4) over(last)\n"
-                    "buffer last : write u32[] @9;\n"
-                    "uniform scale : u32 @4;\n"
-                    "buffer first : read u32[] @0;\n"
-                    "buffer between : read_write u32[] @2;\n"
-                    "buffer fixed : read u16[3] @7;\n"
-                    "buffer sums : read_write u32[2] @1 output;\n"
-                    "{\n"
-                    "    let i = global_id.x;\n"
-                    "    if (i >= len(last)) return;\n"
-                    "    last[i] = first[i] * scale + u32(fixed[i % 3]);\n"
-                    "    between[i] += first[i];\n"
-                    "    atomic_add(sums[i % 2], 1);\n"
-                    "}\n");
+      cts_kernel(c,
+                 "kernel k workgroup(4) over(last)\n"
+                 "buffer last : write u32[] @9;\n"
+                 "uniform scale : u32 @4;\n"
+                 "buffer first : read u32[] @0;\n"
+                 "buffer between : read_write u32[] @2;\n"
+                 "buffer fixed : read u16[3] @7;\n"
+                 "buffer sums : read_write u32[2] @1 output;\n"
+                 "{\n"
+                 "    let i = global_id.x;\n"
+                 "    if (i >= len(last)) return;\n"
+                 "    last[i] = first[i] * scale + u32(fixed[i % 3]);\n"
+                 "    between[i] += first[i];\n"
+                 "    atomic_add(sums[i % 2], 1);\n"
+                 "}\n");
   enum { N = 11 };
   uint32_t first[N], between[N], last[N], sums[2], scale = 3;
   uint16_t fixed[3] = {1000, 2000, 60000};
@@ -137,10 +138,8 @@ static void binding_order(cts *c) {
   vyre_output out[] = {vyre_output_bytes(sums, sizeof sums),
                        vyre_output_bytes(between, sizeof between),
                        vyre_output_bytes(last, sizeof last)};
-  vyre_dispatch_desc desc = {.inputs = in,
-                             .input_count = 4,
-                             .outputs = out,
-                             .output_count = 3};
+  vyre_dispatch_desc desc = {
+      .inputs = in, .input_count = 4, .outputs = out, .output_count = 3};
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   CTS_LAUNCHED(c, 1);
   CTS_SAME(c, "between", between, want_between, sizeof between);
@@ -150,21 +149,20 @@ static void binding_order(cts *c) {
 
 static void no_elements(cts *c) {
   vyre_pipeline *pipeline =
-      cts_kernel(c, "kernel k workgroup(4)\n"
-                    "buffer a : read u32[] @0;\n"
-                    "buffer b : write u32[] @1;\n"
-                    "buffer r : write u32[] @2;\n"
-                    "{\n    b[0] = 1;\n    r[global_id.x] = len(a) * 100 + "
-                    "len(b) * 10 + a[0] + 1;\n}\n");
+      cts_kernel(c,
+                 "kernel k workgroup(4)\n"
+                 "buffer a : read u32[] @0;\n"
+                 "buffer b : write u32[] @1;\n"
+                 "buffer r : write u32[] @2;\n"
+                 "{\n    b[0] = 1;\n    r[global_id.x] = len(a) * 100 + "
+                 "len(b) * 10 + a[0] + 1;\n}\n");
   uint32_t r[3] = {9, 9, 9};
   static const uint32_t want[3] = {1, 1, 1};
   vyre_input in = vyre_input_bytes(NULL, 0);
   vyre_output out[] = {vyre_output_bytes(NULL, 0),
                        vyre_output_bytes(r, sizeof r)};
-  vyre_dispatch_desc desc = {.inputs = &in,
-                             .input_count = 1,
-                             .outputs = out,
-                             .output_count = 2};
+  vyre_dispatch_desc desc = {
+      .inputs = &in, .input_count = 1, .outputs = out, .output_count = 2};
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   CTS_LAUNCHED(c, 1);
   CTS_SAME(c, "r", r, want, sizeof want);
@@ -173,10 +171,11 @@ static void no_elements(cts *c) {
 /* Inputs are const: also a kernel that writes all over what it may. */
 static void inputs_stay(cts *c) {
   vyre_pipeline *pipeline =
-      cts_kernel(c, "kernel k workgroup(4) over(a)\n"
-                    "buffer a : read u32[] @0;\n"
-                    "buffer y : read_write u32[] @1;\n"
-                    "{\n    y[global_id.x] = a[global_id.x] + 1;\n}\n");
+      cts_kernel(c,
+                 "kernel k workgroup(4) over(a)\n"
+                 "buffer a : read u32[] @0;\n"
+                 "buffer y : read_write u32[] @1;\n"
+                 "{\n    y[global_id.x] = a[global_id.x] + 1;\n}\n");
   enum { N = 1000 };
   uint32_t *a = cts_memory(c, 4 * N), *y = cts_memory(c, 4 * N);
   uint32_t *to = cts_memory(c, 4 * N), *kept = cts_memory(c, 4 * N);
@@ -186,10 +185,8 @@ static void inputs_stay(cts *c) {
   }
   vyre_input in[] = {vyre_input_bytes(a, 4 * N), vyre_input_bytes(y, 4 * N)};
   vyre_output out = vyre_output_bytes(to, 4 * N);
-  vyre_dispatch_desc desc = {.inputs = in,
-                             .input_count = 2,
-                             .outputs = &out,
-                             .output_count = 1};
+  vyre_dispatch_desc desc = {
+      .inputs = in, .input_count = 2, .outputs = &out, .output_count = 1};
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   CTS_LAUNCHED(c, 1);
   CTS_SAME(c, "the input", y, kept, 4 * N);
@@ -199,22 +196,20 @@ static void inputs_stay(cts *c) {
 
 /* Inputs may overlap as long as nobody writes them. */
 static void overlapping_inputs(cts *c) {
-  vyre_pipeline *pipeline =
-      cts_kernel(c, "kernel k workgroup(4) over(r)\n"
-                    "buffer a : read u32[] @0;\n"
-                    "buffer b : read u32[] @1;\n"
-                    "buffer r : write u32[] @2;\n"
-                    "{\n    let i = global_id.x;\n"
-                    "    r[i] = a[i] * 100 + b[i];\n}\n");
+  vyre_pipeline *pipeline = cts_kernel(c,
+                                       "kernel k workgroup(4) over(r)\n"
+                                       "buffer a : read u32[] @0;\n"
+                                       "buffer b : read u32[] @1;\n"
+                                       "buffer r : write u32[] @2;\n"
+                                       "{\n    let i = global_id.x;\n"
+                                       "    r[i] = a[i] * 100 + b[i];\n}\n");
   uint32_t data[6] = {1, 2, 3, 4, 5, 6}, r[5];
   static const uint32_t want[5] = {102, 203, 304, 405, 506};
   vyre_input in[] = {vyre_input_bytes(data, 20),
                      vyre_input_bytes(data + 1, 20)};
   vyre_output out = vyre_output_bytes(r, 20);
-  vyre_dispatch_desc desc = {.inputs = in,
-                             .input_count = 2,
-                             .outputs = &out,
-                             .output_count = 1};
+  vyre_dispatch_desc desc = {
+      .inputs = in, .input_count = 2, .outputs = &out, .output_count = 1};
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   CTS_LAUNCHED(c, 1);
   CTS_SAME(c, "r", r, want, sizeof want);
@@ -229,16 +224,15 @@ static void large(cts *c) {
     w[i] = (uint8_t)(a[i] ^ i);
   }
   vyre_pipeline *pipeline =
-      cts_kernel(c, "kernel k workgroup(64) over(r)\n"
-                    "buffer a : read bytes[] @0;\n"
-                    "buffer r : write bytes[] @1;\n"
-                    "{\n    let i = global_id.x;\n    r[i] = a[i] ^ i;\n}\n");
+      cts_kernel(c,
+                 "kernel k workgroup(64) over(r)\n"
+                 "buffer a : read bytes[] @0;\n"
+                 "buffer r : write bytes[] @1;\n"
+                 "{\n    let i = global_id.x;\n    r[i] = a[i] ^ i;\n}\n");
   vyre_input in = vyre_input_bytes(a, N);
   vyre_output out = vyre_output_bytes(r, N);
-  vyre_dispatch_desc desc = {.inputs = &in,
-                             .input_count = 1,
-                             .outputs = &out,
-                             .output_count = 1};
+  vyre_dispatch_desc desc = {
+      .inputs = &in, .input_count = 1, .outputs = &out, .output_count = 1};
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   CTS_LAUNCHED(c, 1);
   CTS_SAME(c, "r", r, w, N);
@@ -246,17 +240,16 @@ static void large(cts *c) {
 
 static void live_out(cts *c) {
   vyre_pipeline *pipeline =
-      cts_kernel(c, "kernel k workgroup(4) over(y)\n"
-                    "buffer y : read_write u32[] @0 live_out;\n"
-                    "{\n    y[global_id.x] *= 2;\n}\n");
+      cts_kernel(c,
+                 "kernel k workgroup(4) over(y)\n"
+                 "buffer y : read_write u32[] @0 live_out;\n"
+                 "{\n    y[global_id.x] *= 2;\n}\n");
   uint32_t y[5] = {1, 2, 3, 4, 5};
   static const uint32_t want[5] = {2, 4, 6, 8, 10};
   vyre_input in = vyre_input_bytes(y, 20);
   vyre_output out = vyre_output_bytes(y, 20);
-  vyre_dispatch_desc desc = {.inputs = &in,
-                             .input_count = 1,
-                             .outputs = &out,
-                             .output_count = 1};
+  vyre_dispatch_desc desc = {
+      .inputs = &in, .input_count = 1, .outputs = &out, .output_count = 1};
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   CTS_LAUNCHED(c, 1);
   CTS_SAME(c, "y", y, want, sizeof want);

@@ -88,8 +88,8 @@ static size_t list_casts(const cast_case **out) {
     for (unsigned f = VYRE_TYPE_BOOL; f < VYRE_TYPE_COUNT; f++) {
       for (unsigned t = VYRE_TYPE_BOOL; t < VYRE_TYPE_COUNT; t++) {
         vyre_type from = (vyre_type)f, to = (vyre_type)t;
-        bool fits = cts_type_size(from) == cts_type_size(to) &&
-                    from != VYRE_TYPE_BOOL;
+        bool fits =
+            cts_type_size(from) == cts_type_size(to) && from != VYRE_TYPE_BOOL;
         if (bits && !fits) continue;
         list[count++] = (cast_case){from, to, bits};
       }
@@ -149,8 +149,8 @@ static subject subject_of_cast(vyre_type from, vyre_type to, bool is_bits) {
 
 /* No guard: nothing leaves a buffer, and uniform() must be reached by all. */
 static void write_kernel(const subject *s, char text[MOST_TEXT]) {
-  size_t at = (size_t)snprintf(text, MOST_TEXT,
-                               "kernel op workgroup(32) over(r)\n");
+  size_t at =
+      (size_t)snprintf(text, MOST_TEXT, "kernel op workgroup(32) over(r)\n");
   for (unsigned i = 0; i < s->count; i++) {
     at += (size_t)snprintf(text + at, MOST_TEXT - at,
                            "buffer %c : read %s[] @%u;\n", 'a' + (int)i,
@@ -219,18 +219,17 @@ static void check_rows(cts *c, const subject *s, void *const columns[3],
   for (size_t row = 0; row < rows; row++) {
     uint64_t want, is = cts_get(got, row, s->result);
     if (!expect(s, columns, row, &want) || is == want) continue;
-    cts_fail(c, __FILE__, __LINE__,
-             "%s: element %zu of (0x%llx, 0x%llx, 0x%llx) is 0x%llx, must be "
-             "0x%llx",
-             s->value, row,
-             (unsigned long long)cts_get(columns[0], row, s->types[0]),
-             s->count > 1
-                 ? (unsigned long long)cts_get(columns[1], row, s->types[1])
-                 : 0,
-             s->count > 2
-                 ? (unsigned long long)cts_get(columns[2], row, s->types[2])
-                 : 0,
-             (unsigned long long)is, (unsigned long long)want);
+    cts_fail(
+        c, __FILE__, __LINE__,
+        "%s: element %zu of (0x%llx, 0x%llx, 0x%llx) is 0x%llx, must be "
+        "0x%llx",
+        s->value, row,
+        (unsigned long long)cts_get(columns[0], row, s->types[0]),
+        s->count > 1 ? (unsigned long long)cts_get(columns[1], row, s->types[1])
+                     : 0,
+        s->count > 2 ? (unsigned long long)cts_get(columns[2], row, s->types[2])
+                     : 0,
+        (unsigned long long)is, (unsigned long long)want);
   }
 }
 
@@ -273,8 +272,8 @@ static void ops_run(cts *c, size_t index) {
 static void casts_run(cts *c, size_t index) {
   const cast_case *list;
   (void)list_casts(&list);
-  subject s = subject_of_cast(list[index].from, list[index].to,
-                              list[index].is_bits);
+  subject s =
+      subject_of_cast(list[index].from, list[index].to, list[index].is_bits);
   run_subject(c, &s);
 }
 

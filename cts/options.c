@@ -140,13 +140,13 @@ static void require_zero_copy(cts *c) {
 }
 
 static void loops_end(cts *c) {
-  vyre_pipeline *pipeline =
-      cts_kernel(c, "kernel k workgroup(4)\n"
-                    "buffer a : read u32[] @0;\n"
-                    "buffer r : write u32[] @1;\n"
-                    "{\n    var n = 0u;\n"
-                    "    while (n != a[0]) n += a[1];\n"
-                    "    r[global_id.x] = n;\n}\n");
+  vyre_pipeline *pipeline = cts_kernel(c,
+                                       "kernel k workgroup(4)\n"
+                                       "buffer a : read u32[] @0;\n"
+                                       "buffer r : write u32[] @1;\n"
+                                       "{\n    var n = 0u;\n"
+                                       "    while (n != a[0]) n += a[1];\n"
+                                       "    r[global_id.x] = n;\n}\n");
   uint32_t a[2] = {1000, 1}, r[4], want[4] = {1000, 1000, 1000, 1000};
   vyre_input in = vyre_input_bytes(a, 8);
   vyre_output out = vyre_output_bytes(r, 16);
@@ -170,11 +170,12 @@ static void loops_end(cts *c) {
 
 static void timeout(cts *c) {
   vyre_pipeline *pipeline =
-      cts_kernel(c, "kernel k workgroup(1)\n"
-                    "buffer a : read u32[] @0;\n"
-                    "buffer r : write u32[] @1;\n"
-                    "{\n    var n = 0u;\n"
-                    "    while (n < a[0]) n += 1;\n    r[0] = n;\n}\n");
+      cts_kernel(c,
+                 "kernel k workgroup(1)\n"
+                 "buffer a : read u32[] @0;\n"
+                 "buffer r : write u32[] @1;\n"
+                 "{\n    var n = 0u;\n"
+                 "    while (n < a[0]) n += 1;\n    r[0] = n;\n}\n");
   uint32_t a = 10, r = 0;
   vyre_input in = vyre_input_bytes(&a, 4);
   vyre_output out = vyre_output_bytes(&r, 4);
@@ -201,13 +202,12 @@ static void workgroup(cts *c) {
   begin(c, &r);
   vyre_compile_options options = {.workgroup = {0, 5, 0}};
   vyre_pipeline *other;
-  CTS_OK(c, vyre_pipeline_compile(c->device,
-                                  cts_program(c, saxpy_text), &options, &other,
-                                  NULL, &c->st));
+  CTS_OK(c, vyre_pipeline_compile(c->device, cts_program(c, saxpy_text),
+                                  &options, &other, NULL, &c->st));
   const uint32_t *size = vyre_pipeline_workgroup(other);
   CTS_CHECK(c, size[0] == 1 && size[1] == 5 && size[2] == 1);
-  CTS_CHECK(c, strcmp(vyre_pipeline_id(other),
-                      vyre_pipeline_id(r.pipeline)) != 0);
+  CTS_CHECK(c,
+            strcmp(vyre_pipeline_id(other), vyre_pipeline_id(r.pipeline)) != 0);
   vyre_pipeline_release(other);
   options = (vyre_compile_options){.workgroup = {5}};
   CTS_OK(c, vyre_pipeline_prepare(r.pipeline, &options, &c->st));
@@ -231,10 +231,8 @@ static void ulp_budget(cts *c) {
   vyre_compile_options budget = {.ulp_budget = 1};
   vyre_input in = vyre_input_bytes(a, sizeof a);
   vyre_output out = vyre_output_bytes(exact, sizeof exact);
-  vyre_dispatch_desc desc = {.inputs = &in,
-                             .input_count = 1,
-                             .outputs = &out,
-                             .output_count = 1};
+  vyre_dispatch_desc desc = {
+      .inputs = &in, .input_count = 1, .outputs = &out, .output_count = 1};
   cts_oracle(c, program, &desc);
   CTS_OK(c, vyre_pipeline_prepare(pipeline, &budget, &c->st));
   out.data = loose;
@@ -262,9 +260,10 @@ static bool add_text(void *self, const char *text, size_t length) {
 
 static void print(cts *c) {
   vyre_program *program =
-      cts_program(c, "kernel k workgroup(1)\n"
-                     "buffer r : write u32[] @0;\n"
-                     "{\n    print(\"x is \", 41 + 1);\n    r[0] = 5;\n}\n");
+      cts_program(c,
+                  "kernel k workgroup(1)\n"
+                  "buffer r : write u32[] @0;\n"
+                  "{\n    print(\"x is \", 41 + 1);\n    r[0] = 5;\n}\n");
   char printed[256] = "";
   uint32_t r = 0;
   vyre_output out = vyre_output_bytes(&r, 4);
@@ -285,10 +284,11 @@ static void print(cts *c) {
 
 static void checks(cts *c) {
   vyre_pipeline *pipeline =
-      cts_kernel(c, "kernel k workgroup(4) over(a)\n"
-                    "buffer a : read u32[] @0;\n"
-                    "buffer r : write u32[] @1;\n"
-                    "{\n    r[0] = a[global_id.x + 1];\n}\n");
+      cts_kernel(c,
+                 "kernel k workgroup(4) over(a)\n"
+                 "buffer a : read u32[] @0;\n"
+                 "buffer r : write u32[] @1;\n"
+                 "{\n    r[0] = a[global_id.x + 1];\n}\n");
   uint32_t a[8] = {0}, r[1];
   vyre_check_report report = {0};
   vyre_input in = vyre_input_bytes(a, sizeof a);

@@ -78,30 +78,69 @@ static bool integer_op(vyre_op op, vyre_type type, const uint64_t v[3],
   uint64_t a = v[0], b = v[1], shift = b % width;
   bool negative = is_signed && as_signed(a, width) < 0;
   switch (op) {
-    case VYRE_OP_NEG: *out = 0 - a; break;
-    case VYRE_OP_BIT_NOT: *out = ~a; break;
-    case VYRE_OP_ABS: *out = negative ? 0 - a : a; break;
-    case VYRE_OP_SIGN: *out = negative ? UINT64_MAX : a != 0; break;
-    case VYRE_OP_CLZ: *out = leading(a, width); break;
-    case VYRE_OP_CTZ: *out = trailing(a, width); break;
-    case VYRE_OP_POPCOUNT: *out = bits_of(a); break;
-    case VYRE_OP_ADD: *out = a + b; break;
-    case VYRE_OP_SUB: *out = a - b; break;
-    case VYRE_OP_MUL: *out = a * b; break;
-    case VYRE_OP_DIV: *out = divide(a, b, width, is_signed, false); break;
-    case VYRE_OP_REM: *out = divide(a, b, width, is_signed, true); break;
-    case VYRE_OP_SHL: *out = a << shift; break;
+    case VYRE_OP_NEG:
+      *out = 0 - a;
+      break;
+    case VYRE_OP_BIT_NOT:
+      *out = ~a;
+      break;
+    case VYRE_OP_ABS:
+      *out = negative ? 0 - a : a;
+      break;
+    case VYRE_OP_SIGN:
+      *out = negative ? UINT64_MAX : a != 0;
+      break;
+    case VYRE_OP_CLZ:
+      *out = leading(a, width);
+      break;
+    case VYRE_OP_CTZ:
+      *out = trailing(a, width);
+      break;
+    case VYRE_OP_POPCOUNT:
+      *out = bits_of(a);
+      break;
+    case VYRE_OP_ADD:
+      *out = a + b;
+      break;
+    case VYRE_OP_SUB:
+      *out = a - b;
+      break;
+    case VYRE_OP_MUL:
+      *out = a * b;
+      break;
+    case VYRE_OP_DIV:
+      *out = divide(a, b, width, is_signed, false);
+      break;
+    case VYRE_OP_REM:
+      *out = divide(a, b, width, is_signed, true);
+      break;
+    case VYRE_OP_SHL:
+      *out = a << shift;
+      break;
     case VYRE_OP_SHR:
       *out = a >> shift;
       if (negative && shift) *out |= UINT64_MAX << (width - shift);
       break;
-    case VYRE_OP_LT: *out = less(a, b, width, is_signed); return true;
-    case VYRE_OP_LE: *out = !less(b, a, width, is_signed); return true;
-    case VYRE_OP_GT: *out = less(b, a, width, is_signed); return true;
-    case VYRE_OP_GE: *out = !less(a, b, width, is_signed); return true;
-    case VYRE_OP_MIN: *out = less(b, a, width, is_signed) ? b : a; break;
-    case VYRE_OP_MAX: *out = less(a, b, width, is_signed) ? b : a; break;
-    default: return false;
+    case VYRE_OP_LT:
+      *out = less(a, b, width, is_signed);
+      return true;
+    case VYRE_OP_LE:
+      *out = !less(b, a, width, is_signed);
+      return true;
+    case VYRE_OP_GT:
+      *out = less(b, a, width, is_signed);
+      return true;
+    case VYRE_OP_GE:
+      *out = !less(a, b, width, is_signed);
+      return true;
+    case VYRE_OP_MIN:
+      *out = less(b, a, width, is_signed) ? b : a;
+      break;
+    case VYRE_OP_MAX:
+      *out = less(a, b, width, is_signed) ? b : a;
+      break;
+    default:
+      return false;
   }
   if (width == 32) *out = (uint32_t)*out;
   return true;
@@ -110,57 +149,113 @@ static bool integer_op(vyre_op op, vyre_type type, const uint64_t v[3],
 /* On any type. */
 static bool bits_op(vyre_op op, const uint64_t v[3], uint64_t *out) {
   switch (op) {
-    case VYRE_OP_AND: *out = v[0] & v[1]; return true;
-    case VYRE_OP_OR: *out = v[0] | v[1]; return true;
-    case VYRE_OP_XOR: *out = v[0] ^ v[1]; return true;
-    case VYRE_OP_NOT: *out = !v[0]; return true;
-    case VYRE_OP_LAND: *out = v[0] && v[1]; return true;
-    case VYRE_OP_LOR: *out = v[0] || v[1]; return true;
-    default: return false;
+    case VYRE_OP_AND:
+      *out = v[0] & v[1];
+      return true;
+    case VYRE_OP_OR:
+      *out = v[0] | v[1];
+      return true;
+    case VYRE_OP_XOR:
+      *out = v[0] ^ v[1];
+      return true;
+    case VYRE_OP_NOT:
+      *out = !v[0];
+      return true;
+    case VYRE_OP_LAND:
+      *out = v[0] && v[1];
+      return true;
+    case VYRE_OP_LOR:
+      *out = v[0] || v[1];
+      return true;
+    default:
+      return false;
   }
 }
 
 /* --- floats ---------------------------------------------------------------------*/
 
 /* Both types alike: only where the rounding is differs, and that is C's. */
-#define FLOAT_OP(NAME, TYPE, OF, TO, SUFFIX)                                   \
-  static TYPE NAME##_smaller(TYPE a, TYPE b) {                                 \
-    if (isnan(a)) return b;                                                    \
-    if (isnan(b)) return a;                                                    \
-    if (a == b) return signbit(a) ? a : b;                                     \
-    return a < b ? a : b;                                                      \
-  }                                                                            \
-  static bool NAME(vyre_op op, const uint64_t v[3], uint64_t *out) {           \
-    TYPE a = OF(v[0]), b = OF(v[1]), r;                                        \
-    switch (op) {                                                              \
-      case VYRE_OP_NEG: r = -a; break;                                         \
-      case VYRE_OP_ABS: r = fabs##SUFFIX(a); break;                            \
-      case VYRE_OP_SIGN:                                                       \
-        r = isnan(a) ? a : (TYPE)((a > 0) - (a < 0));                          \
-        break;                                                                 \
-      case VYRE_OP_FLOOR: r = floor##SUFFIX(a); break;                         \
-      case VYRE_OP_CEIL: r = ceil##SUFFIX(a); break;                           \
-      case VYRE_OP_TRUNC: r = trunc##SUFFIX(a); break;                         \
-      case VYRE_OP_ROUND: r = round##SUFFIX(a); break;                         \
-      case VYRE_OP_RINT: r = rint##SUFFIX(a); break;                           \
-      case VYRE_OP_SQRT: r = sqrt##SUFFIX(a); break;                           \
-      case VYRE_OP_ADD: r = a + b; break;                                      \
-      case VYRE_OP_SUB: r = a - b; break;                                      \
-      case VYRE_OP_MUL: r = a * b; break;                                      \
-      case VYRE_OP_DIV: r = a / b; break;                                      \
-      case VYRE_OP_MIN: r = NAME##_smaller(a, b); break;                       \
-      case VYRE_OP_MAX: r = -NAME##_smaller(-a, -b); break;                    \
-      case VYRE_OP_FMA: r = fma##SUFFIX(a, b, OF(v[2])); break;                \
-      case VYRE_OP_EQ: *out = a == b; return true;                             \
-      case VYRE_OP_NE: *out = a != b; return true;                             \
-      case VYRE_OP_LT: *out = a < b; return true;                              \
-      case VYRE_OP_LE: *out = a <= b; return true;                             \
-      case VYRE_OP_GT: *out = a > b; return true;                              \
-      case VYRE_OP_GE: *out = a >= b; return true;                             \
-      default: return false;                                                   \
-    }                                                                          \
-    *out = TO(r);                                                              \
-    return true;                                                               \
+#define FLOAT_OP(NAME, TYPE, OF, TO, SUFFIX)                         \
+  static TYPE NAME##_smaller(TYPE a, TYPE b) {                       \
+    if (isnan(a)) return b;                                          \
+    if (isnan(b)) return a;                                          \
+    if (a == b) return signbit(a) ? a : b;                           \
+    return a < b ? a : b;                                            \
+  }                                                                  \
+  static bool NAME(vyre_op op, const uint64_t v[3], uint64_t *out) { \
+    TYPE a = OF(v[0]), b = OF(v[1]), r;                              \
+    switch (op) {                                                    \
+      case VYRE_OP_NEG:                                              \
+        r = -a;                                                      \
+        break;                                                       \
+      case VYRE_OP_ABS:                                              \
+        r = fabs##SUFFIX(a);                                         \
+        break;                                                       \
+      case VYRE_OP_SIGN:                                             \
+        r = isnan(a) ? a : (TYPE)((a > 0) - (a < 0));                \
+        break;                                                       \
+      case VYRE_OP_FLOOR:                                            \
+        r = floor##SUFFIX(a);                                        \
+        break;                                                       \
+      case VYRE_OP_CEIL:                                             \
+        r = ceil##SUFFIX(a);                                         \
+        break;                                                       \
+      case VYRE_OP_TRUNC:                                            \
+        r = trunc##SUFFIX(a);                                        \
+        break;                                                       \
+      case VYRE_OP_ROUND:                                            \
+        r = round##SUFFIX(a);                                        \
+        break;                                                       \
+      case VYRE_OP_RINT:                                             \
+        r = rint##SUFFIX(a);                                         \
+        break;                                                       \
+      case VYRE_OP_SQRT:                                             \
+        r = sqrt##SUFFIX(a);                                         \
+        break;                                                       \
+      case VYRE_OP_ADD:                                              \
+        r = a + b;                                                   \
+        break;                                                       \
+      case VYRE_OP_SUB:                                              \
+        r = a - b;                                                   \
+        break;                                                       \
+      case VYRE_OP_MUL:                                              \
+        r = a * b;                                                   \
+        break;                                                       \
+      case VYRE_OP_DIV:                                              \
+        r = a / b;                                                   \
+        break;                                                       \
+      case VYRE_OP_MIN:                                              \
+        r = NAME##_smaller(a, b);                                    \
+        break;                                                       \
+      case VYRE_OP_MAX:                                              \
+        r = -NAME##_smaller(-a, -b);                                 \
+        break;                                                       \
+      case VYRE_OP_FMA:                                              \
+        r = fma##SUFFIX(a, b, OF(v[2]));                             \
+        break;                                                       \
+      case VYRE_OP_EQ:                                               \
+        *out = a == b;                                               \
+        return true;                                                 \
+      case VYRE_OP_NE:                                               \
+        *out = a != b;                                               \
+        return true;                                                 \
+      case VYRE_OP_LT:                                               \
+        *out = a < b;                                                \
+        return true;                                                 \
+      case VYRE_OP_LE:                                               \
+        *out = a <= b;                                               \
+        return true;                                                 \
+      case VYRE_OP_GT:                                               \
+        *out = a > b;                                                \
+        return true;                                                 \
+      case VYRE_OP_GE:                                               \
+        *out = a >= b;                                               \
+        return true;                                                 \
+      default:                                                       \
+        return false;                                                \
+    }                                                                \
+    *out = TO(r);                                                    \
+    return true;                                                     \
   }
 
 FLOAT_OP(f32_op, float, f32_of, of_f32, f)
@@ -217,13 +312,11 @@ bool cts_expect_cast(vyre_type from, vyre_type to, uint64_t value,
   if (to == VYRE_TYPE_BOOL) {
     *out = is_float ? real != 0 : value != 0;
   } else if (to == VYRE_TYPE_F32) {
-    *out = of_f32(is_float ? (float)real
+    *out = of_f32(is_float    ? (float)real
                   : is_signed ? (float)number
                               : (float)value);
   } else if (to == VYRE_TYPE_F64) {
-    *out = of_f64(is_float ? real
-                  : is_signed ? (double)number
-                              : (double)value);
+    *out = of_f64(is_float ? real : is_signed ? (double)number : (double)value);
   } else if (is_float) {
     *out = to_integer(real, to);
   } else {

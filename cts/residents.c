@@ -133,8 +133,8 @@ static void mixture(cts *c, unsigned mix, vyre_pipeline *pipeline) {
   CTS_SAME(c, "a mixture", &got, &want, sizeof want);
   if (where != 2 && mix & 2) { /* the input is as before */
     uint32_t still[SAXPY_COUNT];
-    CTS_OK(c, vyre_resident_download(c->device, y, 0, still, SAXPY_BYTES,
-                                     &c->st));
+    CTS_OK(c,
+           vyre_resident_download(c->device, y, 0, still, SAXPY_BYTES, &c->st));
     CTS_SAME(c, "the resident input", still, d.y, SAXPY_BYTES);
   }
   vyre_resident all[] = {x, y, to, z};
@@ -163,16 +163,15 @@ static void kept_feeds_the_next(cts *c) {
   d.out[0] = vyre_output_kept(&y, 0);
   CTS_OK(c, vyre_dispatch(cts_kernel(c, saxpy_text), &d.desc, &c->st));
   vyre_pipeline *next =
-      cts_kernel(c, "kernel twice workgroup(16) over(r)\n"
-                    "buffer a : read u32[] @0;\n"
-                    "buffer r : write u32[] @1;\n"
-                    "{\n    r[global_id.x] = a[global_id.x] * 2;\n}\n");
+      cts_kernel(c,
+                 "kernel twice workgroup(16) over(r)\n"
+                 "buffer a : read u32[] @0;\n"
+                 "buffer r : write u32[] @1;\n"
+                 "{\n    r[global_id.x] = a[global_id.x] * 2;\n}\n");
   vyre_input in = vyre_input_resident(y);
   vyre_output out = vyre_output_bytes(got.y, SAXPY_BYTES);
-  vyre_dispatch_desc desc = {.inputs = &in,
-                             .input_count = 1,
-                             .outputs = &out,
-                             .output_count = 1};
+  vyre_dispatch_desc desc = {
+      .inputs = &in, .input_count = 1, .outputs = &out, .output_count = 1};
   CTS_OK(c, vyre_dispatch(next, &desc, &c->st));
   CTS_LAUNCHED(c, 2);
   for (int i = 0; i < SAXPY_COUNT; i++) want.y[i] *= 2;

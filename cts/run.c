@@ -136,7 +136,8 @@ static void judge(const cts_options *o, job *j, int status) {
       r->verdict = CTS_PASSED;
       return;
     }
-    (void)snprintf(head, sizeof head, "ended before its end, as if all was "
+    (void)snprintf(head, sizeof head,
+                   "ended before its end, as if all was "
                    "well");
   } else if (WEXITSTATUS(status) != CTS_EXIT_FAILED) {
     (void)snprintf(head, sizeof head, "ended with status %d",
@@ -260,23 +261,22 @@ static bool still_fails(const cts_options *o, const char *name,
 
 /* Fewer statements first, then without one thing after the other. */
 static void shrink(const cts_options *o, cts_result *result) {
-  static const char *const sizes[] = {"1", "2", "3", "4",  "5",
+  static const char *const sizes[] = {"1", "2", "3",  "4",  "5",
                                       "6", "8", "10", "12", "16"};
   static const char *const without[] = {
-      "no-f64",         "no-int64",   "no-narrow",    "no-shared",
-      "no-barriers",    "no-grid-barriers", "no-atomics", "no-atomics64",
-      "no-out-of-range", "no-loops",  "no-functions"};
+      "no-f64",          "no-int64",         "no-narrow",   "no-shared",
+      "no-barriers",     "no-grid-barriers", "no-atomics",  "no-atomics64",
+      "no-out-of-range", "no-loops",         "no-functions"};
   cts_result smaller = {.verdict = CTS_NOT_RUN};
   char name[CTS_NAME];
   (void)snprintf(smaller.name, sizeof smaller.name, "%s", result->name);
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    int length = snprintf(name, sizeof name, "%s:size=%s", result->name,
-                          sizes[i]);
+    int length =
+        snprintf(name, sizeof name, "%s:size=%s", result->name, sizes[i]);
     if (length < CTS_NAME && still_fails(o, name, &smaller)) break;
   }
   for (size_t i = 0; i < sizeof without / sizeof *without; i++) {
-    int length =
-        snprintf(name, sizeof name, "%s:%s", smaller.name, without[i]);
+    int length = snprintf(name, sizeof name, "%s:%s", smaller.name, without[i]);
     if (length < CTS_NAME) still_fails(o, name, &smaller);
   }
   if (smaller.reason) {
@@ -367,6 +367,7 @@ static bool check_rows(cts_report *report) {
         "the list expects something of a case that does not exist, or that "
         "a line before it fits";
     (void)snprintf(result->name, sizeof result->name, "%s", row->pattern);
+    result->is_row = true;
     result->verdict = CTS_FAILED;
     result->reason = copy_text(why, sizeof why - 1);
   }

@@ -56,14 +56,15 @@ typedef struct cts_result {
   char *reason; /* why not passed, a line or more; heap; NULL: passed */
   char *shrunk; /* a smaller program that fails as well; heap, or NULL */
   cts_row *row;
+  bool is_row; /* no case: a line of the list that is wrong */
 } cts_result;
 
 typedef struct cts_options {
   const char *backend;
   uint64_t programs, seed;
-  const char *filter; /* NULL: all; else only names that hold it */
-  unsigned jobs;      /* at once; 0: as many as there are processors */
-  unsigned timeout_s; /* of a case; 0: 60 */
+  const char *filter;  /* NULL: all; else only names that hold it */
+  unsigned jobs;       /* at once; 0: as many as there are processors */
+  unsigned timeout_s;  /* of a case; 0: 60 */
   const char *program; /* what to start for a case; then its first words, */
   const char *const *words; /* which end with NULL; "--backend B --seed S */
                             /* --case NAME" follow */

@@ -121,8 +121,7 @@ static void program(cts *c, const char *name) {
   bool is_large = !size || atoi(size + 5) >= 4;
   size_t length = strlen(name);
   bool without = length > 11 && strcmp(name + length - 11, ":no-atomics") == 0;
-  if (name[0] == '7' && is_large && !without &&
-      !strstr(name, ":no-atomics:")) {
+  if (name[0] == '7' && is_large && !without && !strstr(name, ":no-atomics:")) {
     cts_fail(c, "here.c", 9, "it differs");
   }
   passes(c);

@@ -50,10 +50,8 @@ static inline void saxpy_make(saxpy_data *d, uint64_t seed, saxpy_result *to) {
   memset(to, 0xa5, sizeof *to); /* outputs do not begin as zero by chance */
   d->out[0] = vyre_output_bytes(to->y, SAXPY_BYTES);
   d->out[1] = vyre_output_bytes(to->z, SAXPY_SUMS);
-  d->desc = (vyre_dispatch_desc){.inputs = d->in,
-                                 .input_count = 3,
-                                 .outputs = d->out,
-                                 .output_count = 2};
+  d->desc = (vyre_dispatch_desc){
+      .inputs = d->in, .input_count = 3, .outputs = d->out, .output_count = 2};
 }
 
 /* What @p rounds on the same buffers give. */

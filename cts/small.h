@@ -40,21 +40,21 @@ typedef struct small_case {
   void (*expect)(uint32_t *want, uint32_t count);
 } small_case;
 
-#define SMALL_AREA(area, about)                                             \
-  static size_t area##_count(void) {                                        \
-    return sizeof cases / sizeof *cases;                                    \
-  }                                                                         \
-  static void area##_label(size_t index, char *out, size_t size) {          \
-    (void)snprintf(out, size, "%s", cases[index].name);                     \
-  }                                                                         \
-  static void area##_run(cts *c, size_t index) {                            \
-    const small_case *s = &cases[index];                                    \
-    uint32_t *want = (uint32_t *)cts_memory(c, 4 * (size_t)s->count);       \
-    s->expect(want, s->count);                                              \
-    small_run(c, s->text, NULL, 0, want, s->count, s->grid[0], s->grid[1],  \
-              s->grid[2]);                                                  \
-  }                                                                         \
-  const cts_area area_##area = {#area, about, area##_count, area##_label,   \
+#define SMALL_AREA(area, about)                                            \
+  static size_t area##_count(void) {                                       \
+    return sizeof cases / sizeof *cases;                                   \
+  }                                                                        \
+  static void area##_label(size_t index, char *out, size_t size) {         \
+    (void)snprintf(out, size, "%s", cases[index].name);                    \
+  }                                                                        \
+  static void area##_run(cts *c, size_t index) {                           \
+    const small_case *s = &cases[index];                                   \
+    uint32_t *want = (uint32_t *)cts_memory(c, 4 * (size_t)s->count);      \
+    s->expect(want, s->count);                                             \
+    small_run(c, s->text, NULL, 0, want, s->count, s->grid[0], s->grid[1], \
+              s->grid[2]);                                                 \
+  }                                                                        \
+  const cts_area area_##area = {#area, about, area##_count, area##_label,  \
                                 area##_run}
 
 #endif

@@ -118,20 +118,29 @@ static void run_threads(cts *c,
   CTS_LAUNCHED(c, THREADS * ROUNDS);
 }
 
-static void same_pipeline(cts *c) { run_threads(c, dispatch); }
-static void same_queue(cts *c) { run_threads(c, submit); }
-static void compile_at_once(cts *c) { run_threads(c, compile); }
-static void prepare_at_once(cts *c) { run_threads(c, variants); }
-static void residents_at_once(cts *c) { run_threads(c, residents); }
-static void everything(cts *c) { run_threads(c, all_of_it); }
+static void same_pipeline(cts *c) {
+  run_threads(c, dispatch);
+}
+static void same_queue(cts *c) {
+  run_threads(c, submit);
+}
+static void compile_at_once(cts *c) {
+  run_threads(c, compile);
+}
+static void prepare_at_once(cts *c) {
+  run_threads(c, variants);
+}
+static void residents_at_once(cts *c) {
+  run_threads(c, residents);
+}
+static void everything(cts *c) {
+  run_threads(c, all_of_it);
+}
 
 static const cts_entry entries[] = {
-    {"same_pipeline", same_pipeline},
-    {"same_queue", same_queue},
-    {"compile", compile_at_once},
-    {"prepare", prepare_at_once},
-    {"residents", residents_at_once},
-    {"everything", everything},
+    {"same_pipeline", same_pipeline}, {"same_queue", same_queue},
+    {"compile", compile_at_once},     {"prepare", prepare_at_once},
+    {"residents", residents_at_once}, {"everything", everything},
 };
 
 CTS_LIST(threads, "eight threads at once");

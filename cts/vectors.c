@@ -41,40 +41,39 @@ static const uint64_t floats[] = {
     0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00001,
     0x7F800001};
 
-static const uint64_t doubles[] = {
-    0,
-    UINT64_C(0x8000000000000000),
-    1,
-    UINT64_C(0x8000000000000001),
-    UINT64_C(0x000FFFFFFFFFFFFF),
-    UINT64_C(0x0010000000000000),
-    UINT64_C(0x3FDFFFFFFFFFFFFF),
-    UINT64_C(0x3FE0000000000000),
-    UINT64_C(0xBFE0000000000000),
-    UINT64_C(0x3FEFFFFFFFFFFFFF),
-    UINT64_C(0x3FF0000000000000),
-    UINT64_C(0xBFF0000000000000),
-    UINT64_C(0x3FF0000000000001),
-    UINT64_C(0x3FF8000000000000),
-    UINT64_C(0xC004000000000000),
-    UINT64_C(0x36A0000000000000),
-    UINT64_C(0x380FFFFFFFFFFFFF),
-    UINT64_C(0x41DFFFFFFFC00000),
-    UINT64_C(0x41E0000000000000),
-    UINT64_C(0xC1E0000000000000),
-    UINT64_C(0x41EFFFFFFFF00000),
-    UINT64_C(0x4340000000000001),
-    UINT64_C(0x43E0000000000000),
-    UINT64_C(0xC3E0000000000000),
-    UINT64_C(0x43F0000000000000),
-    UINT64_C(0x47EFFFFFE0000000),
-    UINT64_C(0x47EFFFFFF0000000),
-    UINT64_C(0x7FEFFFFFFFFFFFFF),
-    UINT64_C(0x7FF0000000000000),
-    UINT64_C(0xFFF0000000000000),
-    UINT64_C(0x7FF8000000000000),
-    UINT64_C(0xFFF8000000000001),
-    UINT64_C(0x7FF0000000000001)};
+static const uint64_t doubles[] = {0,
+                                   UINT64_C(0x8000000000000000),
+                                   1,
+                                   UINT64_C(0x8000000000000001),
+                                   UINT64_C(0x000FFFFFFFFFFFFF),
+                                   UINT64_C(0x0010000000000000),
+                                   UINT64_C(0x3FDFFFFFFFFFFFFF),
+                                   UINT64_C(0x3FE0000000000000),
+                                   UINT64_C(0xBFE0000000000000),
+                                   UINT64_C(0x3FEFFFFFFFFFFFFF),
+                                   UINT64_C(0x3FF0000000000000),
+                                   UINT64_C(0xBFF0000000000000),
+                                   UINT64_C(0x3FF0000000000001),
+                                   UINT64_C(0x3FF8000000000000),
+                                   UINT64_C(0xC004000000000000),
+                                   UINT64_C(0x36A0000000000000),
+                                   UINT64_C(0x380FFFFFFFFFFFFF),
+                                   UINT64_C(0x41DFFFFFFFC00000),
+                                   UINT64_C(0x41E0000000000000),
+                                   UINT64_C(0xC1E0000000000000),
+                                   UINT64_C(0x41EFFFFFFFF00000),
+                                   UINT64_C(0x4340000000000001),
+                                   UINT64_C(0x43E0000000000000),
+                                   UINT64_C(0xC3E0000000000000),
+                                   UINT64_C(0x43F0000000000000),
+                                   UINT64_C(0x47EFFFFFE0000000),
+                                   UINT64_C(0x47EFFFFFF0000000),
+                                   UINT64_C(0x7FEFFFFFFFFFFFFF),
+                                   UINT64_C(0x7FF0000000000000),
+                                   UINT64_C(0xFFF0000000000000),
+                                   UINT64_C(0x7FF8000000000000),
+                                   UINT64_C(0xFFF8000000000001),
+                                   UINT64_C(0x7FF0000000000001)};
 
 #define LIST(values) (*count = sizeof(values) / sizeof *(values), (values))
 
@@ -109,8 +108,8 @@ uint64_t cts_random_value(uint64_t *state, vyre_type type) {
       return (bits & 0x807FFFFF) | (120 + how / 2 % 16) << 23;
     case VYRE_TYPE_F64:
       if (how % 2) return bits;
-      return (bits & UINT64_C(0x800FFFFFFFFFFFFF)) |
-             (1015 + how / 2 % 16) << 52;
+      return (bits & UINT64_C(0x800FFFFFFFFFFFFF)) | (1015 + how / 2 % 16)
+                                                         << 52;
     default:
       return bits & 1;
   }

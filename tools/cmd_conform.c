@@ -6,10 +6,9 @@
 
 #include "vyre/device.h"
 
-#include "cts/run.h"
-
 #include "args.h"
 #include "commands.h"
+#include "cts/run.h"
 #include "output.h"
 #include "plan_json.h"
 #include "read_file.h"
@@ -49,8 +48,7 @@ static bool read_flags(int count, char **words, conform_flags *f,
                     .flag_count = sizeof flags / sizeof flags[0]};
   if (!args_read(&spec, count, words, wrong)) return false;
   if (f->one && f->json) {
-    return problem_set(wrong, KIND_USAGE,
-                       "write --filter NAME, or drop --json",
+    return problem_set(wrong, KIND_USAGE, "write --filter NAME, or drop --json",
                        "--case prints what the case says, not JSON");
   }
   return at_most("--jobs", f->jobs, MOST_JOBS, wrong) &&
@@ -119,7 +117,7 @@ static bool begin(const conform_flags *f, cts_report *report, problem *wrong) {
   if (f->list_file) input_finish(&in);
   if (!fine) return false;
   if (report->count > 0) return true;
-  return problem_set(wrong, KIND_USAGE, "'vyre conform --list' has all names",
+  return problem_set(wrong, KIND_USAGE, "add --list instead to see all names",
                      "no case has '%.60s' in its name", f->filter);
 }
 
@@ -203,7 +201,7 @@ static void put_again(const conform_flags *f, const cts_result *r, sink *out) {
 /* "programs.17:size=3:no-f64" as the words of `vyre generate`. */
 static bool put_program(const cts_result *r, sink *out) {
   const char *at = r->shrunk ? r->shrunk : r->name;
-  if (strncmp(at, "programs.", 9) != 0 || at[9] == '*') return false;
+  if (strncmp(at, "programs.", 9) != 0) return false;
   at += 9;
   size_t length = strcspn(at, ":");
   sink_format(out, "vyre generate --seed %.*s", (int)length, at);
@@ -234,7 +232,7 @@ static void put_failures(const conform_flags *f, const cts_report *report,
     if (r->verdict != CTS_FAILED) continue;
     sink_format(out, "\nFAILED %s\n", r->name);
     put_indented(r->reason ? r->reason : "there is no memory to say why", out);
-    if (strchr(r->name, '*')) continue; /* a line of the list */
+    if (r->is_row) continue;
     sink_text(out, "  again: ");
     put_again(f, r, out);
     sink_text(out, "\n");
@@ -283,11 +281,10 @@ static void put_text(const conform_flags *f, const vyre_device_info *info,
                 sums[i].skipped + sums[i].expected,
                 (unsigned long long)sums[i].launches);
   }
-  sink_text(out, "\n");
+  if (report->skipped > 0) sink_text(out, "\n");
   put_skipped(report, out);
   put_failures(f, report, out);
-  sink_format(out, "%s%zu passed, %zu failed, %zu skipped\n",
-              report->failed || report->skipped ? "\n" : "", report->passed,
+  sink_format(out, "\n%zu passed, %zu failed, %zu skipped\n", report->passed,
               report->failed, report->skipped);
 }
 
@@ -303,7 +300,7 @@ static void json_case(const conform_flags *f, const cts_result *r,
                                                  : "skipped");
   json_text(text, "reason", r->reason ? r->reason : "");
   if (r->row) json_text(text, "expected", r->row->reason);
-  if (r->verdict == CTS_FAILED && !strchr(r->name, '*')) {
+  if (r->verdict == CTS_FAILED && !r->is_row) {
     put_again(f, r, &command);
     json_string(text, "again", command.data, command.length);
     command.length = 0;

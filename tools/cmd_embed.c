@@ -39,10 +39,9 @@ static bool read_flags(int count, char **words, embed_flags *f,
   if (!f->prefix || (is_identifier(f->prefix) && strlen(f->prefix) < 100)) {
     return true;
   }
-  return problem_set(wrong, KIND_USAGE,
-                     "write letters, digits and _, a letter first",
-                     "--prefix is '%.60s', which begins no name of C",
-                     f->prefix);
+  return problem_set(
+      wrong, KIND_USAGE, "write letters, digits and _, a letter first",
+      "--prefix is '%.60s', which begins no name of C", f->prefix);
 }
 
 /* A kernel that no device takes is of no use in a header. */
@@ -95,14 +94,15 @@ static bool put_head(product *p) {
   for (size_t i = 0; i < p->count; i++) {
     sink_format(out, "%s %.300s", i ? "," : "", p->kernels[i].function);
   }
-  sink_text(out, "\n *\n"
-                 " * Each has a function that compiles and runs it once, and "
-                 "NAME_pipeline with\n"
-                 " * NAME_dispatch to compile it once and run it often. Memory "
-                 "is the caller's; sizes\n"
-                 " * are counts of elements. Failures are told by a code and a "
-                 "status, as everywhere\n"
-                 " * in vyre. */\n#ifndef ");
+  sink_text(out,
+            "\n *\n"
+            " * Each has a function that compiles and runs it once, and "
+            "NAME_pipeline with\n"
+            " * NAME_dispatch to compile it once and run it often. Memory "
+            "is the caller's; sizes\n"
+            " * are counts of elements. Failures are told by a code and a "
+            "status, as everywhere\n"
+            " * in vyre. */\n#ifndef ");
   put_guard(p, out);
   sink_text(out, "\n#define ");
   put_guard(p, out);

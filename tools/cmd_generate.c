@@ -103,8 +103,8 @@ static vyre_code dispatch(product *p, vyre_pipeline *pipeline,
       vyre_arena_alloc(&p->arena, (desc.output_count + 1) * sizeof *outputs, 0);
   bool fine = outputs != NULL;
   for (size_t i = 0; fine && i < desc.output_count; i++) {
-    outputs[i].size = sizes[i].size;
-    outputs[i].data = vyre_arena_alloc(&p->arena, sizes[i].size + 1, 0);
+    outputs[i] = vyre_output_bytes(
+        vyre_arena_alloc(&p->arena, sizes[i].size + 1, 0), sizes[i].size);
     fine = outputs[i].data != NULL;
   }
   if (!fine) return VYRE_OUT_OF_MEMORY;

@@ -183,8 +183,9 @@ static const flag_doc conform_flags[] = {
      .help = "the device: ref, null, ... as in vyre run",
      .type = FLAG_TEXT,
      .required = true},
-    NUMBER_FLAG("--programs", false, "random programs after the cases, held\n"
-                                     "against ref (default 0)"),
+    NUMBER_FLAG("--programs", false,
+                "random programs after the cases, held\n"
+                "against ref (default 0)"),
     NUMBER_FLAG("--seed", false, "of random data, and of the first program"),
     {.name = "--filter",
      .value = "TEXT",
@@ -346,7 +347,8 @@ static const char conform_body[] =
     "\n"
     "A list of expectations has lines of CASE, then 'unsupported' (is not "
     "run)\n"
-    "or 'fails' (is run, and must fail), then the reason. CASE may end in *. A\n"
+    "or 'fails' (is run, and must fail), then the reason. CASE may end in *. "
+    "A\n"
     "case that passes although it is on the list fails, and so does a line "
     "for\n"
     "a case that does not exist.\n";
@@ -450,7 +452,8 @@ const command_doc command_table[] = {
          "  vyre emit examples/saxpy.vyre --to bin -o saxpy.vyrebin\n"
          "  vyre emit examples/saxpy.vyre --to lowered --numbers soft\n"},
     {.name = "embed",
-     .summary = "a C header with the kernels of a file and functions to run them",
+     .summary =
+         "a C header with the kernels of a file and functions to run them",
      .operand_kind = OPERAND_FILE,
      .operand = "FILE|-",
      .flags = embed_flags,

@@ -22,19 +22,30 @@ typedef struct writer {
 
 static const char *c_type(vyre_element element) {
   switch (element) {
-    case VYRE_ELEMENT_BOOL: return "bool";
-    case VYRE_ELEMENT_I8: return "int8_t";
+    case VYRE_ELEMENT_BOOL:
+      return "bool";
+    case VYRE_ELEMENT_I8:
+      return "int8_t";
     case VYRE_ELEMENT_U16:
     case VYRE_ELEMENT_F16: /* the bits: C has no such type */
-    case VYRE_ELEMENT_BF16: return "uint16_t";
-    case VYRE_ELEMENT_I16: return "int16_t";
-    case VYRE_ELEMENT_U32: return "uint32_t";
-    case VYRE_ELEMENT_I32: return "int32_t";
-    case VYRE_ELEMENT_U64: return "uint64_t";
-    case VYRE_ELEMENT_I64: return "int64_t";
-    case VYRE_ELEMENT_F32: return "float";
-    case VYRE_ELEMENT_F64: return "double";
-    default: return "uint8_t";
+    case VYRE_ELEMENT_BF16:
+      return "uint16_t";
+    case VYRE_ELEMENT_I16:
+      return "int16_t";
+    case VYRE_ELEMENT_U32:
+      return "uint32_t";
+    case VYRE_ELEMENT_I32:
+      return "int32_t";
+    case VYRE_ELEMENT_U64:
+      return "uint64_t";
+    case VYRE_ELEMENT_I64:
+      return "int64_t";
+    case VYRE_ELEMENT_F32:
+      return "float";
+    case VYRE_ELEMENT_F64:
+      return "double";
+    default:
+      return "uint8_t";
   }
 }
 
@@ -88,8 +99,8 @@ static bool put_program(embedded *kernel, vyre_arena *arena, sink *out,
   vyre_status st = {0};
   const uint8_t *bytes = NULL;
   size_t length = 0;
-  bool fine = vyre_program_print(kernel->program, sink_writer(&text)) &&
-              !text.failed;
+  bool fine =
+      vyre_program_print(kernel->program, sink_writer(&text)) && !text.failed;
   if (!fine) {
     sink_finish(&text);
     return problem_no_memory(wrong, "the kernel");
@@ -120,17 +131,16 @@ static void put_loader(const embedded *kernel, sink *out) {
               "    vyre_program **out, vyre_status *st) {\n",
               name);
   if (kernel->is_text) {
-    sink_format(
-        out,
-        "  vyre_module *module;\n"
-        "  vyre_code code = vyre_module_parse(\n"
-        "      %s_source, sizeof %s_source - 1, \"%s\", "
-        "vyre_allocator_heap(),\n"
-        "      &module, NULL, st);\n"
-        "  *out = vyre_program_retain(vyre_module_kernel(module, 0));\n"
-        "  vyre_module_release(module);\n"
-        "  return code;\n}\n",
-        name, name, name);
+    sink_format(out,
+                "  vyre_module *module;\n"
+                "  vyre_code code = vyre_module_parse(\n"
+                "      %s_source, sizeof %s_source - 1, \"%s\", "
+                "vyre_allocator_heap(),\n"
+                "      &module, NULL, st);\n"
+                "  *out = vyre_program_retain(vyre_module_kernel(module, 0));\n"
+                "  vyre_module_release(module);\n"
+                "  return code;\n}\n",
+                name, name, name);
   } else {
     sink_format(out,
                 "  return vyre_program_read_binary(%s_source, sizeof "
@@ -139,22 +149,23 @@ static void put_loader(const embedded *kernel, sink *out) {
                 "st);\n}\n",
                 name, name);
   }
-  sink_format(out,
-              "\n/* Compiled for a device, to dispatch it often. The caller's:\n"
-              " * vyre_pipeline_release. */\n"
-              "static inline vyre_code %s_pipeline(\n"
-              "    vyre_device *device, vyre_pipeline **out, vyre_status *st) "
-              "{\n"
-              "  vyre_program *program;\n"
-              "  vyre_code code = %s_program(&program, st);\n"
-              "  *out = NULL;\n"
-              "  if (code == VYRE_OK) {\n"
-              "    code = vyre_pipeline_compile(device, program, NULL, out, "
-              "NULL, st);\n"
-              "  }\n"
-              "  vyre_program_release(program);\n"
-              "  return code;\n}\n",
-              name, name);
+  sink_format(
+      out,
+      "\n/* Compiled for a device, to dispatch it often. The caller's:\n"
+      " * vyre_pipeline_release. */\n"
+      "static inline vyre_code %s_pipeline(\n"
+      "    vyre_device *device, vyre_pipeline **out, vyre_status *st) "
+      "{\n"
+      "  vyre_program *program;\n"
+      "  vyre_code code = %s_program(&program, st);\n"
+      "  *out = NULL;\n"
+      "  if (code == VYRE_OK) {\n"
+      "    code = vyre_pipeline_compile(device, program, NULL, out, "
+      "NULL, st);\n"
+      "  }\n"
+      "  vyre_program_release(program);\n"
+      "  return code;\n}\n",
+      name, name);
 }
 
 /* --- parameters -------------------------------------------------------------------*/
@@ -268,18 +279,17 @@ static void put_dispatch(const writer *w) {
               "    vyre_pipeline *pipeline, const uint32_t *grid",
               w->kernel->function);
   put_parameters(w);
-  sink_text(out, ",\n    vyre_status *st) {\n"
-                 "  static vyre_dispatch_desc zeroed;\n"
-                 "  vyre_dispatch_desc desc = zeroed;\n");
+  sink_text(out,
+            ",\n    vyre_status *st) {\n"
+            "  static vyre_dispatch_desc zeroed;\n"
+            "  vyre_dispatch_desc desc = zeroed;\n");
   put_bindings(w);
   if (w->plan.input_count > 0) {
-    sink_format(out,
-                "  desc.inputs = inputs;\n  desc.input_count = %zu;\n",
+    sink_format(out, "  desc.inputs = inputs;\n  desc.input_count = %zu;\n",
                 w->plan.input_count);
   }
   if (w->plan.output_count > 0) {
-    sink_format(out,
-                "  desc.outputs = outputs;\n  desc.output_count = %zu;\n",
+    sink_format(out, "  desc.outputs = outputs;\n  desc.output_count = %zu;\n",
                 w->plan.output_count);
   }
   sink_text(out,
@@ -304,18 +314,18 @@ static void put_once(const writer *w) {
               "    code = %s_dispatch(pipeline, %s",
               name, name, w->needs_grid ? "grid" : "NULL");
   put_arguments(w);
-  sink_text(out, ",\n        st);\n  }\n"
-                 "  vyre_pipeline_release(pipeline);\n"
-                 "  return code;\n}\n");
+  sink_text(out,
+            ",\n        st);\n  }\n"
+            "  vyre_pipeline_release(pipeline);\n"
+            "  return code;\n}\n");
 }
 
 /* Names of parameters: neither those of files nor of what a function uses. */
 static bool name_parameters(writer *w, const name_set *taken,
                             vyre_arena *arena) {
-  static const char *const ours[] = {"device",   "pipeline", "grid",
-                                     "st",       "code",     "desc",
-                                     "inputs",   "outputs",  "axis",
-                                     "zeroed",   NULL};
+  static const char *const ours[] = {"device", "pipeline", "grid",   "st",
+                                     "code",   "desc",     "inputs", "outputs",
+                                     "axis",   "zeroed",   NULL};
   static const char *const none[] = {NULL}, *const count[] = {"_count", NULL};
   name_set own = {.arena = arena};
   for (size_t i = 0; ours[i]; i++) {
@@ -328,9 +338,9 @@ static bool name_parameters(writer *w, const name_set *taken,
     const vyre_binding *b = &w->plan.bindings[i];
     w->names[i] = NULL;
     if (!has_memory(b)) continue;
-    w->names[i] = unique_name(&own, taken, "", b->name,
-                              is_value(b) || b->has_static_byte_len ? none
-                                                                    : count);
+    w->names[i] =
+        unique_name(&own, taken, "", b->name,
+                    is_value(b) || b->has_static_byte_len ? none : count);
     if (!w->names[i]) return false;
   }
   return true;

@@ -23,9 +23,8 @@ static const struct {
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const char *const words_known[] = {
-    "check", "fmt",  "run",    "emit",      "explain", "generate",
-    "conform", "embed",
-    "plan",  "help", "--help", "--version", "--json",
+    "check", "fmt",  "run",  "emit",   "explain",   "generate", "conform",
+    "embed", "plan", "help", "--help", "--version", "--json",
 };
 
 static int main_help(bool json) {

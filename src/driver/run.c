@@ -176,9 +176,9 @@ vyre_code vyre__run_stage(vyre__run *run, vyre_status *st) {
       return vyre__no_memory(st, "vyre_submit", "bytes of inputs",
                              bound->in_size);
     }
-    bool was_borrowed = b->output_index == VYRE_NO_INDEX &&
-                        vyre__host_reason(run->pipeline->device, bound->in) ==
-                            VYRE_COPY_NONE;
+    bool was_borrowed =
+        b->output_index == VYRE_NO_INDEX &&
+        vyre__host_reason(run->pipeline->device, bound->in) == VYRE_COPY_NONE;
     memcpy(copy, bound->in, (size_t)bound->in_size);
     bound->in = copy;
     if (was_borrowed) run->copies.borrowed_bytes -= bound->in_size;

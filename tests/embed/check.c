@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Uses headers that `vyre embed` made, and looks at what comes out. */
-#include "names.h"
-#include "saxpy.h"
-#include "saxpy.h" /* twice is once */
+#include <names.h>
+#include <saxpy.h>
+#include <saxpy.h> /* twice is once */
 
 int other_file(vyre_device *device, vyre_status *st); /* other.c */
 

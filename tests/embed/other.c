@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The same header in a second file, and a kernel too long for text. */
-#include "long.h"
-#include "saxpy.h"
+#include <long.h>
+#include <saxpy.h>
 
 int other_file(vyre_device *device, vyre_status *st);
 

@@ -87,7 +87,7 @@ complete_words() { # words of the command line so far; prints what would complet
   bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _vyre; printf "%s\n" "${COMPREPLY[@]}"' \
     "$completion" "$@" | sort | tr '\n' ' '
 }
-expect_same "bash completes commands" "$(complete_words vyre e)" "emit explain "
+expect_same "bash completes commands" "$(complete_words vyre e)" "embed emit explain "
 expect_same "bash completes subjects" "$(complete_words vyre plan f)" "frontier "
 expect_same "bash completes flags" "$(complete_words vyre run --s)" "--schedules --seed --set "
 expect_same "bash completes values" "$(complete_words vyre run --backend '')" "auto ref "

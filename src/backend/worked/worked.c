@@ -87,7 +87,8 @@ static vyre_code buffer_init(vyre_device *device, vyre__buffer *buffer,
         st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED,
         "resident buffers", VYRE_NUMBERS({"requested_bytes", size}),
         "free resident buffers, or split the data",
-        "device 'worked' has no memory for a resident buffer of %zu bytes", size);
+        "device 'worked' has no memory for a resident buffer of %zu bytes",
+        size);
   }
   memset(own->memory, 0, size);
   return VYRE_OK;
@@ -169,21 +170,22 @@ static vyre_code interpret(const vyre_pipeline *pipeline,
                            const vyre__launch *launch,
                            unsigned char *const *memory, vyre_status *st) {
   const vyre__low_kernel *kernel = ((const worked_pipeline *)pipeline)->kernel;
-  vyre__low_binding *bound = vyre__arena_array(
-      launch->scratch, kernel->buffer_count, sizeof *bound);
+  vyre__low_binding *bound =
+      vyre__arena_array(launch->scratch, kernel->buffer_count, sizeof *bound);
   if (!bound) {
     return vyre__no_memory(st, "worked", "buffers", kernel->buffer_count);
   }
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     bool is_ours = kernel->buffers[i].source != VYRE_NO_INDEX;
-    bound[i] = (vyre__low_binding){
-        .data = is_ours ? memory[i] : NULL,
-        .length = is_ours ? launch->views[i].length : 0};
+    bound[i] =
+        (vyre__low_binding){.data = is_ours ? memory[i] : NULL,
+                            .length = is_ours ? launch->views[i].length : 0};
   }
   uint64_t fuel = launch->max_iterations;
-  vyre__low_launch job = {.buffers = bound,
-                          .fuel = fuel < UINT32_MAX ? (uint32_t)fuel : UINT32_MAX,
-                          .poison = 0xA5};
+  vyre__low_launch job = {
+      .buffers = bound,
+      .fuel = fuel < UINT32_MAX ? (uint32_t)fuel : UINT32_MAX,
+      .poison = 0xA5};
   memcpy(job.grid, launch->grid, sizeof job.grid);
   return vyre__low_interpret(kernel, &job, pipeline->device->allocator, st);
 }
