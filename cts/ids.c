@@ -64,19 +64,20 @@ static void ids_run(cts *c, size_t index) {
                  "}\n",
                  group[0], group[1], group[2], size[1], size[0],
                  vyre_op_text(op), "xyz"[axis]);
-  uint32_t *got = cts_memory(c, 4 * count), *want = cts_memory(c, 4 * count);
+  size_t bytes = 4 * (size_t)count;
+  uint32_t *got = cts_memory(c, bytes), *want = cts_memory(c, bytes);
   for (uint32_t i = 0; i < count; i++) {
     uint32_t at[3] = {i % size[0], i / size[0] % size[1],
                       i / size[0] / size[1]};
     want[i] = expect_id(op, axis, at);
     got[i] = ~want[i];
   }
-  vyre_output out = vyre_output_bytes(got, 4 * count);
+  vyre_output out = vyre_output_bytes(got, bytes);
   vyre_dispatch_desc desc = {.outputs = &out, .output_count = 1};
   memcpy(desc.grid, grid, sizeof grid);
   CTS_OK(c, vyre_dispatch(cts_kernel(c, text), &desc, &c->st));
   CTS_LAUNCHED(c, 1);
-  CTS_SAME(c, vyre_op_text(op), got, want, 4 * count);
+  CTS_SAME(c, vyre_op_text(op), got, want, bytes);
 }
 
 const cts_area area_ids = {"ids", "who an invocation is", ids_count, ids_label,
@@ -93,10 +94,14 @@ static const char *const atomic_names[] = {
 #undef VYRE_X1
         "ATOMIC_CAS"};
 
-enum {
-#define VYRE_X1(name) +1
-  ATOMICS = 0 VYRE_OP_ATOMIC_MAP(VYRE_X1),
+static const vyre_op atomic_ops[] = {
+#define VYRE_X1(name) VYRE_OP_##name,
+    VYRE_OP_ATOMIC_MAP(VYRE_X1)
 #undef VYRE_X1
+};
+
+enum {
+  ATOMICS = sizeof atomic_ops / sizeof *atomic_ops,
   PLACES = 2,
   TYPES = 4,
   MANY = 256, /* invocations: four workgroups of 64 */
@@ -104,17 +109,11 @@ enum {
   FEW = 5
 };
 
-static const vyre_op atomic_ops[] = {
-#define VYRE_X1(name) VYRE_OP_##name,
-    VYRE_OP_ATOMIC_MAP(VYRE_X1)
-#undef VYRE_X1
-};
-
 static const vyre_type atomic_types[TYPES] = {VYRE_TYPE_U32, VYRE_TYPE_I32,
                                               VYRE_TYPE_U64, VYRE_TYPE_I64};
 
 static size_t atomics_count(void) {
-  return (ATOMICS + 1) * TYPES * PLACES;
+  return (size_t)(ATOMICS + 1) * TYPES * PLACES;
 }
 
 static void atomics_label(size_t index, char *out, size_t size) {

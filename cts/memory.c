@@ -177,21 +177,22 @@ static void inputs_stay(cts *c) {
                  "buffer y : read_write u32[] @1;\n"
                  "{\n    y[global_id.x] = a[global_id.x] + 1;\n}\n");
   enum { N = 1000 };
-  uint32_t *a = cts_memory(c, 4 * N), *y = cts_memory(c, 4 * N);
-  uint32_t *to = cts_memory(c, 4 * N), *kept = cts_memory(c, 4 * N);
+  const size_t bytes = N * sizeof(uint32_t);
+  uint32_t *a = cts_memory(c, bytes), *y = cts_memory(c, bytes);
+  uint32_t *to = cts_memory(c, bytes), *kept = cts_memory(c, bytes);
   for (uint32_t i = 0; i < N; i++) {
     a[i] = i * i;
     kept[i] = y[i] = i + 5;
   }
-  vyre_input in[] = {vyre_input_bytes(a, 4 * N), vyre_input_bytes(y, 4 * N)};
-  vyre_output out = vyre_output_bytes(to, 4 * N);
+  vyre_input in[] = {vyre_input_bytes(a, bytes), vyre_input_bytes(y, bytes)};
+  vyre_output out = vyre_output_bytes(to, bytes);
   vyre_dispatch_desc desc = {
       .inputs = in, .input_count = 2, .outputs = &out, .output_count = 1};
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   CTS_LAUNCHED(c, 1);
-  CTS_SAME(c, "the input", y, kept, 4 * N);
+  CTS_SAME(c, "the input", y, kept, bytes);
   for (uint32_t i = 0; i < N; i++) kept[i] = i * i + 1;
-  CTS_SAME(c, "the output", to, kept, 4 * N);
+  CTS_SAME(c, "the output", to, kept, bytes);
 }
 
 /* Inputs may overlap as long as nobody writes them. */

@@ -16,13 +16,17 @@ static const char *const op_names[] = {
 #undef VYRE_X1
 };
 
-enum {
-#define VYRE_X1(name) +1
-  UNARY = 0 VYRE_OP_UNARY_MAP(VYRE_X1),
-  BINARY = 0 VYRE_OP_BINARY_MAP(VYRE_X1),
-  TERNARY = 0 VYRE_OP_TERNARY_MAP(VYRE_X1),
+#define VYRE_X1(name) VYRE_OP_##name,
+static const vyre_op unary_ops[] = {VYRE_OP_UNARY_MAP(VYRE_X1)},
+                     binary_ops[] = {VYRE_OP_BINARY_MAP(VYRE_X1)},
+                     ternary_ops[] = {VYRE_OP_TERNARY_MAP(VYRE_X1)};
 #undef VYRE_X1
-  OPS = UNARY + BINARY + TERNARY
+
+/* They are numbered one behind the other. */
+enum {
+  UNARY = sizeof unary_ops / sizeof *unary_ops,
+  BINARY = sizeof binary_ops / sizeof *binary_ops,
+  OPS = UNARY + BINARY + sizeof ternary_ops / sizeof *ternary_ops
 };
 
 static unsigned operands(vyre_op op) {

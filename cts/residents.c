@@ -35,7 +35,7 @@ static void transfers(cts *c) {
   vyre_counters counters;
   vyre_counters_read(c->device, &counters);
   CTS_U64(c, counters.live_residents, 2);
-  CTS_U64(c, counters.live_resident_bytes, 2 * SIZE);
+  CTS_U64(c, counters.live_resident_bytes, UINT64_C(2) * SIZE);
   CTS_OK(c, vyre_resident_free(c->device, a, &c->st));
   CTS_OK(c, vyre_resident_free(c->device, b, &c->st));
   vyre_counters_read(c->device, &counters);

@@ -106,7 +106,7 @@ static void run_threads(cts *c,
     all[i] = (thread_work){.c = c,
                            .pipeline = pipeline,
                            .program = program,
-                           .seed = c->seed + i * 1000,
+                           .seed = c->seed + UINT64_C(1000) * i,
                            .run = run};
     CTS_CHECK(c, pthread_create(&threads[i], NULL, work, &all[i]) == 0);
   }
@@ -115,7 +115,7 @@ static void run_threads(cts *c,
     if (!all[i].wrong[0]) continue;
     cts_fail(c, __FILE__, __LINE__, "thread %u, %s", i, all[i].wrong);
   }
-  CTS_LAUNCHED(c, THREADS * ROUNDS);
+  CTS_LAUNCHED(c, UINT64_C(1) * THREADS * ROUNDS);
 }
 
 static void same_pipeline(cts *c) {

@@ -75,11 +75,9 @@ static bool is_taken(const name_set *set, const char *name) {
 }
 
 static const char *join(vyre_arena *arena, const char *a, const char *b) {
-  size_t left = strlen(a), right = strlen(b);
-  char *made = vyre_arena_alloc(arena, left + right + 1, 1);
-  if (!made) return NULL;
-  memcpy(made, a, left);
-  memcpy(made + left, b, right + 1);
+  size_t size = strlen(a) + strlen(b) + 1;
+  char *made = vyre_arena_alloc(arena, size, 1);
+  if (made) (void)snprintf(made, size, "%s%s", a, b);
   return made;
 }
 

@@ -144,7 +144,7 @@ TEST(copies_to_the_device_are_told_and_can_be_refused) {
                              .copies = &copies};
   CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
   CHECK_U64(copies.borrowed_bytes, 0);
-  CHECK_U64(copies.copied_bytes, 3 * BYTES);
+  CHECK_U64(copies.copied_bytes, UINT64_C(3) * BYTES);
   CHECK_U64(copies.copies, 3);
   CHECK_TEXT(copies.first_copied, "x");
   CHECK_TEXT(vyre_copy_reason_name(copies.first_why), "device_memory");
@@ -153,7 +153,7 @@ TEST(copies_to_the_device_are_told_and_can_be_refused) {
   CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
   vyre_fence_release(fence);
   CHECK_U64(copies.borrowed_bytes, 0);
-  CHECK_U64(copies.copied_bytes, 4 * BYTES);
+  CHECK_U64(copies.copied_bytes, UINT64_C(4) * BYTES);
   desc.require_zero_copy = true;
   CHECK_FAILS(vyre_dispatch(r.pipeline, &desc, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_COPY_NEEDED);
@@ -166,7 +166,7 @@ TEST(copies_to_the_device_are_told_and_can_be_refused) {
   outs[1] = vyre_output_resident(rz);
   CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
   CHECK_U64(copies.copied_bytes, 0);
-  CHECK_U64(copies.resident_bytes, 3 * BYTES);
+  CHECK_U64(copies.resident_bytes, UINT64_C(3) * BYTES);
   rig_close(&r);
 }
 
