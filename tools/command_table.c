@@ -135,6 +135,19 @@ static const flag_doc emit_flags[] = {
     JSON_FLAG,
 };
 
+static const flag_doc embed_flags[] = {
+    {.name = "--output",
+     .letter = "-o",
+     .value = "FILE",
+     .help = "where to; without it, standard output",
+     .type = FLAG_TEXT},
+    {.name = "--prefix",
+     .value = "NAME",
+     .help = "what all names begin with: NAME_kernel",
+     .type = FLAG_TEXT},
+    JSON_FLAG,
+};
+
 static const flag_doc explain_flags[] = {JSON_FLAG};
 
 static const flag_doc devices_flags[] = {JSON_FLAG};
@@ -172,6 +185,34 @@ static const flag_doc generate_flags[] = {
     SWITCH_FLAG("--no-out-of-range", "without accesses outside of buffers"),
     SWITCH_FLAG("--no-loops", "without loops"),
     SWITCH_FLAG("--no-functions", "without fn"),
+    JSON_FLAG,
+};
+
+static const flag_doc conform_flags[] = {
+    {.name = "--backend",
+     .value = "NAME",
+     .help = "the device: ref, null, ... as in vyre run",
+     .type = FLAG_TEXT,
+     .required = true},
+    NUMBER_FLAG("--programs", false,
+                "random programs after the cases, held\n"
+                "against ref (default 0)"),
+    NUMBER_FLAG("--seed", false, "of random data, and of the first program"),
+    {.name = "--filter",
+     .value = "TEXT",
+     .help = "only cases that have TEXT in their name",
+     .type = FLAG_TEXT},
+    SWITCH_FLAG("--list", "the names of cases and what is expected of them"),
+    {.name = "--case",
+     .value = "NAME",
+     .help = "run this one case in this process, as for a debugger",
+     .type = FLAG_TEXT},
+    NUMBER_FLAG("--jobs", false, "cases at once (default: one a processor)"),
+    NUMBER_FLAG("--timeout", false, "seconds for a case (default 60)"),
+    {.name = "--expectations",
+     .value = "FILE",
+     .help = "what is expected, instead of the list that is built in",
+     .type = FLAG_TEXT},
     JSON_FLAG,
 };
 
@@ -333,6 +374,16 @@ static const char emit_body[] =
     "counts:\n"
     "instructions, accesses to buffers, and how many of these need no check.\n";
 
+static const char embed_body[] =
+    "The header has every kernel of FILE inside, and for each a function that "
+    "takes\n"
+    "its data as C types and runs it: an application ships one file. It "
+    "includes\n"
+    "<vyre/vyre.h> only, and is C11 and C++11. A kernel of up to 4000 bytes is "
+    "in it\n"
+    "as text, a longer one in the binary form. The same FILE gives the same "
+    "header.\n";
+
 static const char generate_body[] =
     "A program is valid, has no race and does not depend on the order of\n"
     "atomics: it has one result. The same flags give the same program and\n"
@@ -354,6 +405,22 @@ static const char doctor_body[] =
     "\n"
     "Exit codes: 0 fine, 2 the command line is wrong, 3 no device opens or a\n"
     "probe failed.\n";
+
+static const char conform_body[] =
+    "Each case runs in a process of its own: one that crashes or hangs fails\n"
+    "alone. It says how many kernels it ran on which device, so that a run "
+    "that\n"
+    "did nothing is no good run, and gives all memory back. Programs that "
+    "fail\n"
+    "are made smaller before they are told.\n"
+    "\n"
+    "A list of expectations has lines of CASE, then 'unsupported' (is not "
+    "run)\n"
+    "or 'fails' (is run, and must fail), then the reason. CASE may end in *. "
+    "A\n"
+    "case that passes although it is on the list fails, and so does a line "
+    "for\n"
+    "a case that does not exist.\n";
 
 static const char queue_example[] =
     "example: 64Ki items of 16 bytes, drained 8Ki at a time\n"
@@ -453,6 +520,16 @@ const command_doc command_table[] = {
          "example:\n"
          "  vyre emit examples/saxpy.vyre --to bin -o saxpy.vyrebin\n"
          "  vyre emit examples/saxpy.vyre --to lowered --numbers soft\n"},
+    {.name = "embed",
+     .summary =
+         "a C header with the kernels of a file and functions to run them",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = embed_flags,
+     .flag_count = COUNT(embed_flags),
+     .body = embed_body,
+     .example = "example:\n"
+                "  vyre embed examples/saxpy.vyre -o saxpy.h\n"},
     {.name = "explain",
      .summary = "what a rule or a finding means, with an example of each side",
      .operand_kind = OPERAND_RULE,
@@ -488,6 +565,13 @@ const command_doc command_table[] = {
      .body = doctor_body,
      .example = "example:\n"
                 "  vyre doctor --probe\n"},
+    {.name = "conform",
+     .summary = "whether a device does all that it has to",
+     .flags = conform_flags,
+     .flag_count = COUNT(conform_flags),
+     .body = conform_body,
+     .example = "example: all cases, and 1000 random programs\n"
+                "  vyre conform --backend ref --programs 1000 --seed 1\n"},
     {.name = "plan queue",
      .summary = "the bytes of a device work queue",
      .flags = queue_flags,

@@ -17,15 +17,17 @@ static const struct {
     {"check", cmd_check},     {"fmt", cmd_fmt},
     {"run", cmd_run},         {"emit", cmd_emit},
     {"explain", cmd_explain}, {"generate", cmd_generate},
-    {"cache", cache_command}, {"devices", cmd_devices},
-    {"doctor", cmd_doctor},   {"plan", plan_command},
+    {"cache", cache_command}, {"conform", cmd_conform},
+    {"devices", cmd_devices}, {"doctor", cmd_doctor},
+    {"embed", cmd_embed},     {"plan", plan_command},
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const char *const words_known[] = {
-    "check", "fmt",     "run",    "emit", "explain", "generate",  "cache",
-    "plan",  "devices", "doctor", "help", "--help",  "--version", "--json",
+    "check", "fmt",     "run",       "emit",   "explain", "generate",
+    "cache", "conform", "devices",   "doctor", "embed",   "plan",
+    "help",  "--help",  "--version", "--json",
 };
 
 static int main_help(bool json) {

@@ -54,7 +54,13 @@ typedef struct vyre__buffer {
   void *let_go_self;
 } vyre__buffer;
 
-/* One buffer of a dispatch. */
+/* One buffer of a dispatch. With `buffer`, it is resident: a backend that has
+ * memory of its own uses that, from `offset` on. Without, data are bytes of the
+ * host, as unaligned as the caller's: a backend that cannot bind them where they
+ * are (caps.borrows_host_memory, caps.host_alignment) copies them in before the
+ * kernel, and those that the kernel may write back out after it. The driver has
+ * set the first contents of outputs already, here as there, and counts these
+ * copies from the caps alone (vyre_copy_report). */
 typedef struct vyre__view {
   unsigned char *data;  /* NULL for shared buffers, ones without bytes, and ones
                           that the host cannot touch */
@@ -76,6 +82,8 @@ typedef struct vyre__launch {
   vyre_arena *scratch;       /* empty; kept from run to run, so that a warm one
                                 allocates nothing */
   uint64_t device_ns;        /* set by a backend that has_device_time */
+  uint32_t launches;         /* what this run adds to the counter: 1, unless the
+                                backend changes it */
 } vyre__launch;
 
 enum { VYRE__BACKEND_ABI = 2 };
@@ -83,8 +91,9 @@ enum { VYRE__BACKEND_ABI = 2 };
 struct vyre__backend {
   uint32_t abi, struct_size;
   const char *name;
-  bool is_exact; /* floats are right by definition: they are never probed, and
+  bool is_exact;   /* floats are right by definition: they are never probed, and
                     always native */
+  bool is_by_name; /* "auto" never takes it */
   size_t
       device_size; /* bytes of its device, its pipeline and its buffer; the */
   size_t

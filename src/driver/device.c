@@ -85,6 +85,7 @@ static bool choose(const char *name, choice *out) {
   *out = (choice){0};
   for (size_t i = 0; i < BACKEND_COUNT; i++) {
     uint32_t index = 0;
+    if (is_auto && backends[i]->is_by_name) continue;
     if (!is_auto && !is_name(name, backends[i]->name, &index)) continue;
     bool is_there = describe(backends[i], index, &info);
     if (!is_there && is_auto) continue;

@@ -354,6 +354,8 @@ vyre_code vyre__run_execute(vyre__run *run, vyre_status *st);
 /* run_check.c: the parts of prepare. */
 vyre_code vyre__run_resolve(vyre__run *run, vyre_status *st);
 vyre_code vyre__run_check_memory(vyre__run *run, vyre_status *st);
+/* Why bytes of the host cannot be bound where they are; NONE if they can. */
+vyre_copy_reason vyre__host_reason(const vyre_device *device, const void *data);
 
 /* Grid of a dispatch: the one function that decides it. @p views has the
  * elements of every buffer of the program. */

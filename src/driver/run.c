@@ -216,9 +216,11 @@ vyre_code vyre__run_stage(vyre__run *run, vyre_status *st) {
       return vyre__no_memory(st, "vyre_submit", "bytes of inputs",
                              bound->in_size);
     }
+    bool was_borrowed =
+        b->output_index == VYRE_NO_INDEX &&
+        vyre__host_reason(run->pipeline->device, bound->in) == VYRE_COPY_NONE;
     memcpy(copy, bound->in, (size_t)bound->in_size);
     bound->in = copy;
-    bool was_borrowed = b->output_index == VYRE_NO_INDEX;
     if (was_borrowed) run->copies.borrowed_bytes -= bound->in_size;
     run->copies.copied_bytes += bound->in_size;
     if (run->copies.copies++ > 0) continue;
@@ -322,14 +324,16 @@ static vyre_code launch(vyre__run *run, vyre_status *st) {
     if (run->launch.deadline_ns < now) run->launch.deadline_ns = UINT64_MAX;
   }
   uint32_t count = run->desc.has_iterations ? run->desc.iterations : 1;
-  uint64_t device_ns = 0;
+  uint64_t device_ns = 0, launches = 0;
   for (uint32_t i = 0; i < count; i++) {
     if (i > 0) vyre_arena_reset(&run->scratch);
+    run->launch.launches = 1;
     VYRE_TRY(device->backend->run(run->pipeline, &run->launch, st));
     device_ns += run->launch.device_ns;
+    launches += run->launch.launches;
   }
   run->launch.device_ns = device_ns;
-  VYRE__COUNT_RUN(run, launches, count);
+  VYRE__COUNT_RUN(run, launches, launches);
   return VYRE_OK;
 }
 

@@ -363,16 +363,36 @@ static vyre_code overlapping(const vyre__span *a, const vyre__span *b,
       b->binding->name, a->binding->name);
 }
 
+vyre_copy_reason vyre__host_reason(const vyre_device *device,
+                                   const void *data) {
+  uint64_t alignment = device->caps.host_alignment;
+  if (!device->caps.borrows_host_memory) return VYRE_COPY_DEVICE_MEMORY;
+  if (alignment > 1 && (uintptr_t)data % alignment) return VYRE_COPY_ALIGNMENT;
+  return VYRE_COPY_NONE;
+}
+
+static const char *copy_words(vyre_copy_reason why) {
+  switch (why) {
+    case VYRE_COPY_ALIGNMENT:
+      return "its memory is not aligned for the device";
+    case VYRE_COPY_DEVICE_MEMORY:
+      return "the device has memory of its own";
+    default:
+      return "its input is not where its output goes";
+  }
+}
+
 VYRE__RARE
 static vyre_code copy_needed(const vyre_copy_report *copies, vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL,
       VYRE_NUMBERS({"copied_bytes", copies->copied_bytes},
                    {"copies", copies->copies}),
-      "give an input_output one place for both, or allow the copy",
-      "%llu bytes would be copied, the first of '%.100s': its input is not "
-      "where its output goes",
-      (unsigned long long)copies->copied_bytes, copies->first_copied);
+      "give an input_output one place for both, use resident buffers or memory "
+      "of vyre_host_alloc, or allow the copy",
+      "%llu bytes would be copied, the first of '%.100s': %s",
+      (unsigned long long)copies->copied_bytes, copies->first_copied,
+      copy_words(copies->first_why));
 }
 
 /* Memory of an output that is there already; false: none. */
@@ -399,6 +419,33 @@ static vyre_code written_span(const vyre__run *run, const vyre__port *p,
   return VYRE_OK;
 }
 
+static void note_copy(vyre_copy_report *copies, const vyre__port *p,
+                      uint64_t size, vyre_copy_reason why) {
+  copies->copied_bytes += size;
+  if (copies->copies++ > 0) return;
+  copies->first_copied = p->binding->name;
+  copies->first_why = why;
+}
+
+/* Where the bytes of an output count. What is in place counts as an input; a slot
+ * has no memory yet. */
+static void count_output(vyre__run *run, const vyre__port *p,
+                         const vyre__bound *bound) {
+  vyre_copy_report *copies = &run->copies;
+  bool is_in = p->input != VYRE_NO_INDEX;
+  if (bound->out_slot) {
+    if (!is_in) copies->resident_bytes += bound->out_size;
+    return;
+  }
+  if (run->outputs[p->output].kept || bound->out_size == 0) return;
+  vyre_copy_reason why = vyre__host_reason(run->pipeline->device, bound->out);
+  if (why != VYRE_COPY_NONE) {
+    note_copy(copies, p, bound->out_size, why);
+  } else if (!is_in && bound->out) {
+    copies->borrowed_bytes += bound->out_size;
+  }
+}
+
 /* What is written may be bound only once: outputs are held against each other
  * here, and every input against them below. */
 static vyre_code check_outputs(vyre__run *run, size_t *count, vyre_status *st) {
@@ -409,10 +456,7 @@ static vyre_code check_outputs(vyre__run *run, size_t *count, vyre_status *st) {
     const vyre__port *p = inside->outputs[i];
     const vyre__bound *bound = &run->bound[p->index];
     vyre__span *span = &spans[written];
-    if (p->input == VYRE_NO_INDEX) {
-      if (bound->out_slot) run->copies.resident_bytes += bound->out_size;
-      if (bound->out) run->copies.borrowed_bytes += bound->out_size;
-    }
+    count_output(run, p, bound);
     VYRE_TRY(written_span(run, p, bound, span, st));
     for (size_t k = 0; k < written; k++) {
       if (overlap(span, &spans[k])) return overlapping(span, &spans[k], st);
@@ -447,15 +491,6 @@ static vyre_code check_input(const vyre__run *run, const vyre__port *p,
   return VYRE_OK;
 }
 
-/* What will be copied: an input_output whose two places are apart. */
-static void note_copy(vyre_copy_report *copies, const vyre__port *p,
-                      uint64_t size) {
-  copies->copied_bytes += size;
-  if (copies->copies++ > 0) return;
-  copies->first_copied = p->binding->name;
-  copies->first_why = VYRE_COPY_IN_OUT;
-}
-
 /* An input that is resident, or also an output: whether it is copied, and where
  * its bytes count. */
 static vyre_code check_special(vyre__run *run, const vyre__port *p,
@@ -472,15 +507,19 @@ static vyre_code check_special(vyre__run *run, const vyre__port *p,
     copies->resident_bytes += size;
   } else {
     run->host_in += size;
-    if (!is_copied) copies->borrowed_bytes += size;
+    if (!is_copied &&
+        vyre__host_reason(run->pipeline->device, bound->in) == VYRE_COPY_NONE) {
+      copies->borrowed_bytes += size;
+    }
   }
-  if (is_copied) note_copy(copies, p, size);
+  if (is_copied) note_copy(copies, p, size, VYRE_COPY_IN_OUT);
   return VYRE_OK;
 }
 
 vyre_code vyre__run_check_memory(vyre__run *run, vyre_status *st) {
   const vyre__port **ports = run->pipeline->inside->inputs;
   const vyre__port **end = ports + run->pipeline->plan.input_count;
+  const vyre_device *device = run->pipeline->device;
   size_t written = 0;
   uint64_t plain = 0;
   VYRE_TRY(check_outputs(run, &written, st));
@@ -497,9 +536,14 @@ vyre_code vyre__run_check_memory(vyre__run *run, vyre_status *st) {
     }
     if (!bound->in) return null_memory(p->binding, bound->in_size, st);
     VYRE_TRY(check_input(run, p, bound, written, st));
-    plain += bound->in_size;
+    run->host_in += bound->in_size;
+    vyre_copy_reason why = vyre__host_reason(device, bound->in);
+    if (why == VYRE_COPY_NONE) {
+      plain += bound->in_size;
+    } else {
+      note_copy(&run->copies, p, bound->in_size, why);
+    }
   }
-  run->host_in += plain;
   run->copies.borrowed_bytes += plain;
   if (run->copies.copies == 0 || !run->desc.require_zero_copy) return VYRE_OK;
   return copy_needed(&run->copies, st);

@@ -59,6 +59,12 @@ else
   ok "find_package: refuses a later version"
 fi
 
+# The example that has its kernels in a header, by what is installed alone.
+mkdir "$work/heat"
+expect "examples/embed: builds" make -s -C "$source_dir/examples/embed" "OUT=$work/heat" \
+  "VYRE=$prefix/bin/vyre" "LDFLAGS=-Wl,-rpath,$libdir"
+expect_same "examples/embed: runs" "$("$work/heat/heat" 2>&1)" "$(cat "$source_dir/tests/embed/heat.txt")"
+
 # What is installed.
 library=$libdir/libvyre.so
 expect_same "soname" "$(readelf -d "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')" \
@@ -82,7 +88,7 @@ complete_words() { # words of the command line so far; prints what would complet
   bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _vyre; printf "%s\n" "${COMPREPLY[@]}"' \
     "$completion" "$@" | sort | tr '\n' ' '
 }
-expect_same "bash completes commands" "$(complete_words vyre e)" "emit explain "
+expect_same "bash completes commands" "$(complete_words vyre e)" "embed emit explain "
 expect_same "bash completes subjects" "$(complete_words vyre plan f)" "frontier "
 expect_same "bash completes actions" "$(complete_words vyre cache explain --b)" "--backend "
 expect_same "bash completes flags" "$(complete_words vyre run --s)" "--schedules --seed --set "
