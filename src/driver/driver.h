@@ -308,9 +308,9 @@ vyre_code vyre__run_prepare(vyre__run *run, const vyre_dispatch_desc *desc,
 vyre_code vyre__run_stage(vyre__run *run, vyre_status *st);
 vyre_code vyre__run_execute(vyre__run *run, vyre_status *st);
 
-/* run_check.c: the parts of prepare. */
+/* The part of prepare that looks at sizes only: run->desc is set, and pointers of
+ * the host may be NULL. */
 vyre_code vyre__run_resolve(vyre__run *run, vyre_status *st);
-vyre_code vyre__run_check_memory(vyre__run *run, vyre_status *st);
 
 /* Grid of a dispatch: the one function that decides it. @p views has the
  * elements of every buffer of the program. */
