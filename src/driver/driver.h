@@ -351,9 +351,9 @@ vyre_code vyre__run_prepare(vyre__run *run, const vyre_dispatch_desc *desc,
 vyre_code vyre__run_stage(vyre__run *run, vyre_status *st);
 vyre_code vyre__run_execute(vyre__run *run, vyre_status *st);
 
-/* run_check.c: the parts of prepare. */
+/* The part of prepare that looks at sizes only: run->desc is set, and pointers of
+ * the host may be NULL. */
 vyre_code vyre__run_resolve(vyre__run *run, vyre_status *st);
-vyre_code vyre__run_check_memory(vyre__run *run, vyre_status *st);
 /* Why bytes of the host cannot be bound where they are; NONE if they can. */
 vyre_copy_reason vyre__host_reason(const vyre_device *device, const void *data);
 

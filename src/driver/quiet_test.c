@@ -164,8 +164,25 @@ static long count_calls(bool (*work)(scene *s)) {
   return count;
 }
 
+/* Under ThreadSanitizer the calls are its own: it maps memory as it goes. */
+#if defined(__SANITIZE_THREAD__)
+enum { CALLS_ARE_OURS = 0 };
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+enum { CALLS_ARE_OURS = 0 };
+#else
+enum { CALLS_ARE_OURS = 1 };
+#endif
+#else
+enum { CALLS_ARE_OURS = 1 };
+#endif
+
 static void check_quiet(bool (*work)(scene *s)) {
   long count = count_calls(work);
+  if (!CALLS_ARE_OURS) {
+    printf("    not counted: ThreadSanitizer makes calls of its own\n");
+    return;
+  }
   if (count > 0) printf("    one is call %d\n", (int)last_call);
   if (count >= 0) CHECK_U64((uint64_t)count, 0);
 }

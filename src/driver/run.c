@@ -125,31 +125,7 @@ void vyre__run_give(vyre__run *run) {
   }
 }
 
-/* --- checks ------------------------------------------------------------------*/
-
-static vyre_code check_options(const vyre__run *run, vyre_status *st) {
-  const vyre_dispatch_desc *desc = &run->desc;
-  const vyre_check_options *check = &desc->check;
-  const vyre_device *device = run->pipeline->device;
-  bool is_checked =
-      check->out_of_bounds || check->races || check->schedules > 0;
-  if (is_checked && !desc->report) {
-    return vyre__null_argument(st, "vyre_dispatch", "desc->report");
-  }
-  if (is_checked && !device->caps.has_checks) {
-    return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                     "check it on \"ref\"",
-                     "device '%s' cannot check what a kernel does",
-                     vyre_device_name(device));
-  }
-  if (desc->has_iterations && desc->iterations == 0) {
-    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_ZERO_ITERATIONS,
-                     "ask for 1 or more, or leave has_iterations false",
-                     "0 iterations were asked for on '%s'",
-                     vyre_device_name(device));
-  }
-  return VYRE_OK;
-}
+/* --- before it runs ----------------------------------------------------------*/
 
 static void clear_report(vyre_check_report *report) {
   if (!report) return;
@@ -157,30 +133,6 @@ static void clear_report(vyre_check_report *report) {
   report->findings = NULL;
   report->count = report->capacity = report->dropped = 0;
   report->schedules = 0;
-}
-
-vyre_code vyre__run_prepare(vyre__run *run, const vyre_dispatch_desc *desc,
-                            vyre_status *st) {
-  run->desc = *desc;
-  run->host_in = run->host_out = 0;
-  run->copies = (vyre_copy_report){0};
-  VYRE_TRY(vyre__run_resolve(run, st));
-  vyre__launch *launch = &run->launch; /* views and scratch stay as they are */
-  launch->max_iterations =
-      desc->max_iterations ? desc->max_iterations : UINT32_MAX;
-  launch->deadline_ns = 0;
-  launch->timeout_ns = desc->timeout_ns;
-  launch->print = desc->print;
-  launch->check = desc->check;
-  launch->report = desc->report;
-  launch->device_ns = 0;
-  VYRE_TRY(vyre__grid_infer(run->pipeline, desc->grid, run->views, launch->grid,
-                            st));
-  VYRE_TRY(vyre__run_check_memory(run, st));
-  VYRE_TRY(check_options(run, st));
-  run->desc.inputs = NULL; /* the caller's arrays end with the call */
-  run->desc.outputs = NULL;
-  return VYRE_OK;
 }
 
 /* A name that is good for as long as the run; NULL: there is none. */

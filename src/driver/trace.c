@@ -25,7 +25,7 @@ enum {
 };
 
 /* How long an event may wait before it is in the file, if others follow. */
-static const uint64_t flush_after_ns = 250u * 1000 * 1000;
+static const uint64_t flush_after_ns = 250000000;
 
 static const char tail[] = "\n]\n";
 
