@@ -16,21 +16,12 @@ static const char *const op_names[] = {
 #undef VYRE_X1
 };
 
-#define VYRE_X1(name) VYRE_OP_##name,
-static const vyre_op unary_ops[] = {VYRE_OP_UNARY_MAP(VYRE_X1)},
-                     binary_ops[] = {VYRE_OP_BINARY_MAP(VYRE_X1)},
-                     ternary_ops[] = {VYRE_OP_TERNARY_MAP(VYRE_X1)};
-#undef VYRE_X1
-
-/* They are numbered one behind the other. */
-enum {
-  UNARY = sizeof unary_ops / sizeof *unary_ops,
-  BINARY = sizeof binary_ops / sizeof *binary_ops,
-  OPS = UNARY + BINARY + sizeof ternary_ops / sizeof *ternary_ops
-};
+/* They are numbered by how many operands they take: these are the first. */
+enum { BINARY = VYRE_OP_ADD, TERNARY = VYRE_OP_FMA, OPS = VYRE_OP_ATOMIC_ADD };
 
 static unsigned operands(vyre_op op) {
-  return (unsigned)op < UNARY ? 1 : (unsigned)op < UNARY + BINARY ? 2 : 3;
+  unsigned number = (unsigned)op;
+  return number < BINARY ? 1 : number < TERNARY ? 2 : 3;
 }
 
 /* What a case computes: an operation, or a conversion of `types[0]`. */
