@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "driver/driver.h"
+#include "driver/probe.h"
 #include "ir/ir.h"
 #include "lower/low.h"
 
@@ -155,6 +156,16 @@ static bool features_part(vyre_device *device, vyre_arena *arena,
   return copy != NULL;
 }
 
+/* How floats are done, a letter an operation: what the probe found decides what
+ * is compiled. */
+static void numbers_text(const vyre_device *device, char *out, size_t room) {
+  size_t length = 0;
+  for (size_t i = 0; i < device->caps.number_count && length + 1 < room; i++) {
+    out[length++] = "nfs?"[device->caps.numbers[i].form & 3];
+  }
+  out[length] = '\0';
+}
+
 bool vyre__cache_key_build(const vyre__cache_subject *subject,
                            vyre_arena *arena, vyre__cache_key *out) {
   vyre_device *device = subject->device;
@@ -164,7 +175,9 @@ bool vyre__cache_key_build(const vyre__cache_subject *subject,
   *out = (vyre__cache_key){0};
   vyre_device_info info = {.description = "", .driver = ""};
   (void)backend->describe(device->index, &info);
-  char lowering[16], artifact[16], workgroup[40], ulp[8];
+  char lowering[16], artifact[16], workgroup[40], ulp[8], numbers[128];
+  static_assert(VYRE__NUMBER_COUNT < sizeof numbers, "a letter for each");
+  numbers_text(device, numbers, sizeof numbers);
   char fingerprint[VYRE_HASH128_TEXT];
   (void)snprintf(lowering, sizeof lowering, "%d", VYRE__LOWERING_VERSION);
   (void)snprintf(artifact, sizeof artifact, "%u",
@@ -179,6 +192,7 @@ bool vyre__cache_key_build(const vyre__cache_subject *subject,
       text_part("device", info.description),
       text_part("driver", info.driver),
       {0}, /* features */
+      text_part("numbers", numbers),
       text_part("lowering", lowering),
       text_part("artifact", artifact),
       text_part("workgroup", workgroup),

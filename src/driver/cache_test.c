@@ -472,10 +472,10 @@ TEST(a_field_that_changes_is_a_miss_and_is_named_with_both_values) {
 
 /* Versions are constants: their fields are looked for in the key itself. */
 TEST(the_key_has_every_field_once_and_in_order) {
-  static const char *const names[] = {"vyre",     "backend",     "device",
-                                      "driver",   "features",    "lowering",
-                                      "artifact", "workgroup",   "ulp_budget",
-                                      "kernel",   "fingerprint", "program"};
+  static const char *const names[] = {
+      "vyre",    "backend",     "device",   "driver",    "features",
+      "numbers", "lowering",    "artifact", "workgroup", "ulp_budget",
+      "kernel",  "fingerprint", "program"};
   enum { COUNT = sizeof names / sizeof names[0] };
   kept_reset();
   kept_rig r = kept_open("");

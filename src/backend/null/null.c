@@ -184,6 +184,7 @@ const vyre__backend vyre__backend_null = {
     .struct_size = sizeof(vyre__backend),
     .name = "null",
     .is_by_name = true,
+    .is_exact = true, /* it computes nothing, so it is never wrong */
     .device_size = sizeof(null_device),
     .pipeline_size = sizeof(null_pipeline),
     .buffer_size = sizeof(null_buffer),

@@ -739,7 +739,9 @@ TEST(devices) {
   vyre_device_release(device);
   CHECK(vyre_device_list(0, &info) && info.is_available);
   CHECK_TEXT(info.name, "ref");
-  CHECK(!vyre_device_list(1, &info));
+  CHECK(vyre_device_list(1, &info));
+  CHECK_TEXT(info.name, "null"); /* last: auto never takes it */
+  CHECK(!vyre_device_list(2, &info));
 }
 
 static vyre_code try_compile(const char *text,

@@ -210,6 +210,7 @@ const vyre__backend vyre__backend_worked = {
     .abi = VYRE__BACKEND_ABI,
     .struct_size = sizeof(vyre__backend),
     .name = "worked",
+    .is_exact = true, /* the interpreter does floats by the host, rightly */
     .device_size = sizeof(worked_device),
     .pipeline_size = sizeof(worked_pipeline),
     .buffer_size = sizeof(worked_buffer),
