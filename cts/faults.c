@@ -109,8 +109,10 @@ static vyre_code prepare(attempt *a) {
 }
 
 static vyre_code compile_async(attempt *a) {
+  /* Not as the pipeline that is there: the cache would give that one. */
+  static const vyre_compile_options other = {.workgroup = {32, 1, 1}};
   vyre_fence *done;
-  vyre_code code = vyre_pipeline_compile_async(a->c->device, a->program, NULL,
+  vyre_code code = vyre_pipeline_compile_async(a->c->device, a->program, &other,
                                                &done, &a->st);
   if (code != VYRE_OK) return code;
   code = wait_for(a, done);

@@ -487,12 +487,12 @@ TEST(the_key_has_every_field_once_and_in_order) {
   for (size_t i = 0; i < COUNT; i++) CHECK_TEXT(e.fields[i].name, names[i]);
   CHECK_TEXT(e.fields[0].text, VYRE_VERSION_STRING);
   CHECK_TEXT(e.fields[4].text, "sse avx");
-  CHECK_TEXT(e.fields[5].text, "1");
+  CHECK_TEXT(e.fields[6].text, "1");
   char hash[VYRE_HASH128_TEXT];
   vyre_hash128_text(vyre_program_fingerprint(r.program), hash);
-  CHECK_TEXT(e.fields[10].text, hash);
-  CHECK(vyre_program_is_binary(e.fields[11].value, e.fields[11].size));
-  CHECK_HAS(e.fields[11].text, " bytes, ");
+  CHECK_TEXT(e.fields[11].text, hash);
+  CHECK(vyre_program_is_binary(e.fields[12].value, e.fields[12].size));
+  CHECK_HAS(e.fields[12].text, " bytes, ");
   vyre_arena_finish(&arena);
   kept_close(&r);
 }
