@@ -265,7 +265,8 @@ static bool remove_item(int directory, const vyre__cache_item *item,
 static bool by_use(const vyre__cache_items *all, vyre__sort_item **out,
                    size_t *capacity) {
   if (!vyre__reserve(all->allocator, out, capacity, all->count + 1,
-                     sizeof **out, true)) {
+                     sizeof **out, true) ||
+      !*out) {
     return false;
   }
   for (size_t i = 0; i < all->count; i++) {
