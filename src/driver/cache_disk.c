@@ -264,16 +264,15 @@ static bool remove_item(int directory, const vyre__cache_item *item,
 /* Entries by the time of their last use, oldest first. */
 static bool by_use(const vyre__cache_items *all, vyre__sort_item **out,
                    size_t *capacity) {
-  if (!vyre__reserve(all->allocator, out, capacity, all->count + 1,
-                     sizeof **out, true) ||
-      !*out) {
-    return false;
-  }
+  bool has_room = vyre__reserve(all->allocator, out, capacity, all->count + 1,
+                                sizeof **out, true);
+  vyre__sort_item *order = *out;
+  if (!has_room || !order) return false;
   for (size_t i = 0; i < all->count; i++) {
     int64_t used = all->items[i].used_ns; /* before 1970 comes first */
-    (*out)[i] = (vyre__sort_item){(uint64_t)used ^ (uint64_t)1 << 63, i};
+    order[i] = (vyre__sort_item){(uint64_t)used ^ (uint64_t)1 << 63, i};
   }
-  vyre__sort(*out, all->count);
+  vyre__sort(order, all->count);
   return true;
 }
 

@@ -279,7 +279,7 @@ static void *churn(void *self) {
       code = vyre_resident_download(r->device, y, 0, &j.y, 4, &st);
     }
     if (code == VYRE_OK && j.y != SHORT + i + 3) st.code = VYRE_UNKNOWN;
-    if (code == VYRE_OK) code = vyre_resident_free(r->device, y, &st);
+    if (code == VYRE_OK) (void)!vyre_resident_free(r->device, y, &st);
     vyre_fence_release(fence);
     vyre_pipeline_release(own);
   }
@@ -301,7 +301,7 @@ TEST(everything_at_once_in_many_threads) {
   CHECK_U64(failed, 0);
   vyre_counters counters;
   vyre_counters_read(r.device, &counters);
-  CHECK_U64(counters.launches, THREADS * ROUNDS);
+  CHECK_U64(counters.launches, (uint64_t)THREADS * ROUNDS);
   CHECK_U64(counters.live_residents, 0);
   rig_close(&r);
 }

@@ -79,8 +79,8 @@ TEST(the_yardstick_and_a_pipeline_agree) {
   vyre_counters_read(r.device, &counters);
   CHECK_U64(counters.launches, 2);
   CHECK_U64(counters.compiles, 2);
-  CHECK_U64(counters.input_bytes, 2 * (2 * BYTES + 4));
-  CHECK_U64(counters.output_bytes, 2 * (BYTES + 16));
+  CHECK_U64(counters.input_bytes, UINT64_C(2) * (2 * BYTES + 4));
+  CHECK_U64(counters.output_bytes, UINT64_C(2) * (BYTES + 16));
   rig_close(&r);
 }
 
@@ -107,8 +107,8 @@ TEST(slots_keep_their_memory) {
   CHECK_U64(stats.appended, 2);
   CHECK_U64(stats.reused, 4);
   CHECK_U64(stats.moved, 0);
-  CHECK_U64(stats.incoming_bytes, 3 * (BYTES + 16));
-  CHECK_U64(stats.retained_capacity_bytes, 3 * (BYTES + 16));
+  CHECK_U64(stats.incoming_bytes, UINT64_C(3) * (BYTES + 16));
+  CHECK_U64(stats.retained_capacity_bytes, UINT64_C(3) * (BYTES + 16));
   vyre_slot_finish(&y);
   vyre_slot_finish(&z);
   rig_close(&r);
@@ -168,7 +168,7 @@ TEST(resident_buffers_feed_the_next_dispatch) {
     desc.require_zero_copy = true;
     CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
     CHECK_U64(copies.copied_bytes, 0);
-    CHECK_U64(copies.resident_bytes, 2 * BYTES);
+    CHECK_U64(copies.resident_bytes, UINT64_C(2) * BYTES);
     CHECK_OK(vyre_resident_download(r.device, z, 0, sums[i], 16, &st), st);
     CHECK_OK(vyre_resident_free(r.device, z, &st), st);
   }
@@ -344,7 +344,7 @@ TEST(one_resident_buffer_may_be_input_and_output) {
   data d = make_data(1);
   uint32_t z[4];
   vyre_resident both;
-  CHECK_OK(vyre_resident_create(r.device, 2 * BYTES, &both, &st), st);
+  CHECK_OK(vyre_resident_create(r.device, UINT64_C(2) * BYTES, &both, &st), st);
   CHECK_OK(vyre_resident_upload(r.device, both, 0, d.y, BYTES, &st), st);
   vyre_input in[] = {vyre_input_bytes(d.x, BYTES),
                      {.resident = both, .size = BYTES},
