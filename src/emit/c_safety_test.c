@@ -37,7 +37,7 @@ static void lowered_finish(lowered *l) {
 /* How often loads that happen once are spelled, with @p body and index buffers
  * x, b and w that the kernel writes. */
 static unsigned count_once(const char *body, const char *spelled) {
-  char source[1024];
+  char source[2048];
   snprintf(
       source, sizeof source,
       "kernel once workgroup(64) over(y)\n"
@@ -47,13 +47,14 @@ static unsigned count_once(const char *body, const char *spelled) {
       "buffer w : read_write u64[] @3;\n"
       "buffer f : read_write f32[] @4;\n"
       "buffer r : read u32[] @5;\n"
+      "buffer c : read_write u32[100] @6;\n"
       "shared tile : u32[64];\n"
       "{\n"
       "    let i = global_id.x;\n"
       "    let l = local_id.x;\n"
       "    %s\n"
       "    if (i == 0xffffffff) { x[0] = 1; y[0] = 1; b[0] = 1u; w[0] = 1; "
-      "f[0] = 1.0; tile[0] = r[0]; }\n"
+      "f[0] = 1.0; c[0] = 1; tile[0] = r[0]; }\n"
       "}\n",
       body);
   lowered l = lower_text(source);
@@ -79,12 +80,32 @@ TEST(loads_that_decide_happen_once) {
       "y[i] = r[i] / x[i];",
       "y[u32(sqrt(f32(x[i])))] = 1;",
       "y[select(x[i] < 7, 3, 1000)] = 1;",
+      /* What is computed from an index is compared, or from what bounds it. */
+      "let n = x[0]; let k = r[i]; if (n <= len(y) && k + 3u < n && k < 1000u)"
+      " { y[k] = 1; }",
+      "let n = x[0]; if (n <= len(y) && u64(i) + 3ul < u64(n)) { y[i] = 1; }",
+      "let n = x[0]; if (n + 64u <= len(y) && n < 1000u) { y[l] = 1; }",
+      "let n = x[0]; if (n < 100u && l + n < len(y)) { y[l] = 1; }",
+      "let n = x[0]; if (n <= 97u && l + 3u <= n) { c[l] = 1; }",
+      "let n = x[0]; if (n <= len(y)) { let k = l + 3u; if (k < n) { y[l] = 1; "
+      "} }",
+      "let n = x[0]; if (n <= 97u) { if (l + 3u <= n) { c[l + 2u] = 1; } }",
+      "let n = x[0]; if (n <= len(y)) { var k = l + 3u; if (k < n) { y[l] = 1; "
+      "} k = 7u; }",
+      "let n = x[0]; if (l < 50u && n >= 50u && n <= len(y)) { y[l] = 1; }",
+      "let n = x[0]; if (l <= len(y) && n < len(y) - l) { y[l] = 1; }",
+      "let n = x[0]; let k = r[i]; let fits = n <= len(y) && k < n; "
+      "grid_barrier(); if (fits) { y[k] = 1; }",
+      "let n = x[0]; let k = r[i] & 7; let m = k + 3u; grid_barrier(); if (m < "
+      "n && n <= len(y)) { y[k] = 1; }",
   };
+  unsigned missed = 0;
   for (size_t i = 0; i < sizeof once / sizeof once[0]; i++) {
-    unsigned count = count_once(once[i], "vyre_load32(&x[");
-    if (!count) printf("    %s\n", once[i]);
-    CHECK(count > 0);
+    if (count_once(once[i], "vyre_load32(&x[")) continue;
+    printf("    %s\n", once[i]);
+    missed++;
   }
+  CHECK_U64(missed, 0);
   CHECK(count_once("y[b[i]] = i;", "vyre_load8(&b[") > 0);
   CHECK(count_once("y[w[i]] = 1;", "vyre_load64(&w[") > 0);
   CHECK(count_once("y[u32(f[i])] = 1;", "vyre_load32(&f[") > 0);
@@ -104,6 +125,17 @@ TEST(other_loads_are_plain) {
       "y[r[i]] = x[i];",
       "tile[l] = x[i]; barrier(); y[i] = tile[63 - l];",
       "let old = atomic_add(x[i], 1); y[old] = y[i];",
+      "if (i < len(f)) { f[i] = 3.0 * f32(i) + f[i]; }",
+      "if (i >= len(x)) { return; } if (x[i] > 5) { x[i] = x[i] - i; }",
+      "if (i < len(x) && i < len(y)) { if (x[i] > y[i]) { y[i] = x[i]; } }",
+      "if (i < len(x)) { let v = select(i > 0, x[i - 1], 0); if (v > x[i]) { "
+      "x[i] = v + i; } }",
+      "let k = i ^ 4u; if (k > i && k < len(x)) { if ((x[i] > x[k]) == ((i & "
+      "8u) == 0)) { let v = x[i]; x[i] = x[k]; x[k] = v; } }",
+      "var best = 0u; var at = 0u; for (let k = 0u; k < len(x); k++) { if "
+      "(x[k] "
+      "> best) { best = x[k]; at = k; } } if (i < len(y)) { y[i] = at + best; "
+      "}",
   };
   for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
     unsigned count = count_once(plain[i], "vyre_load");
