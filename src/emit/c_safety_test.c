@@ -445,6 +445,32 @@ TEST(refuses_buffers_whose_halves_cannot_be_counted) {
   free(code.bytes);
 }
 
+/* Accesses are proven against the lengths that the program fixes. */
+TEST(refuses_buffers_that_are_too_short) {
+  lowered w = lower_text(
+      "kernel fixed workgroup(64)\n"
+      "buffer x : read_write u32[100] @0;\n"
+      "buffer y : read u32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ x[local_id.x + 36] = y[0] + n; }\n");
+  text code = emit_text(w.k, NULL);
+  program p = build(&code, "fixed", flags_of("-O1"));
+  uint32_t x[100] = {0}, n = 1;
+  vyre__low_binding buffers[3] = {{x, 100}, {NULL, 0}, {&n, 1}};
+  launch l = make_launch(w.k, buffers, (uint32_t[]){1, 1, 1}, 0);
+  CHECK(p.run(&l) == 0 && x[99] == 1);
+  buffers[0].length = 99;
+  l = make_launch(w.k, buffers, (uint32_t[]){1, 1, 1}, 0);
+  CHECK(p.run(&l) == 2);
+  buffers[0].length = 100;
+  buffers[2].length = 0;
+  l = make_launch(w.k, buffers, (uint32_t[]){1, 1, 1}, 0);
+  CHECK(p.run(&l) == 2);
+  dlclose(p.library);
+  free(code.bytes);
+  lowered_finish(&w);
+}
+
 /* The hidden buffer has to have room for all, and indices of 32 bits. */
 TEST(refuses_what_grid_barriers_cannot_keep) {
   lowered w = lower_text(everything);
@@ -490,5 +516,6 @@ TEST_MAIN(TEST_ENTRY(loads_that_decide_happen_once),
           TEST_ENTRY(many_names_take_no_time),
           TEST_ENTRY(refuses_ids_that_do_not_fit),
           TEST_ENTRY(refuses_buffers_whose_halves_cannot_be_counted),
+          TEST_ENTRY(refuses_buffers_that_are_too_short),
           TEST_ENTRY(refuses_what_grid_barriers_cannot_keep),
           TEST_ENTRY(cleans_up))
