@@ -310,6 +310,36 @@ static const char *const clashes[] = {
     "signgam",
     "strtod",
     "copysignf",
+    "lgammaf_r",
+    "lgammal_r",
+    "fadd",
+    "fsubl",
+    "dmull",
+    "dsqrtl",
+    "fmaximum_mag_numf",
+    "fminimum",
+    "canonicalizel",
+    "nextup",
+    "nextdownf",
+    "llogb",
+    "fromfpxl",
+    "ufromfp",
+    "roundevenf",
+    "iszero",
+    "unreachable",
+    "nullptr",
+    "constexpr",
+    "typeof",
+    "typeof_unqual",
+    "static_assert",
+    "alignas",
+    "alignof",
+    "thread_local",
+    "bool",
+    "true",
+    "false",
+    "DEC_NAN",
+    "DEC64_MAX",
     "x",
     "x_2",
     "x",
@@ -348,6 +378,7 @@ static const char *clash(size_t at, const char *kernel, char out[64]) {
   return out;
 }
 
+/* For a compiler of C11, and for one whose headers declare what C23 has. */
 static void check_compiles(const text *code) {
   const char *cc = getenv("CC"), *folder = work_folder();
   char source[256], command[1024];
@@ -356,9 +387,12 @@ static void check_compiles(const text *code) {
   CHECK(file);
   CHECK(fwrite(code->bytes, 1, code->length, file) == code->length);
   CHECK(fclose(file) == 0);
-  snprintf(command, sizeof command, "%s %s -Wshadow -pedantic -fsyntax-only %s",
-           cc && cc[0] ? cc : "cc", strict_flags, source);
-  CHECK(system(command) == 0);
+  static const char *const standards[] = {"c11", "gnu2x"};
+  for (size_t i = 0; i < sizeof standards / sizeof standards[0]; i++) {
+    snprintf(command, sizeof command, "%s %s -std=%s -fsyntax-only %s",
+             cc && cc[0] ? cc : "cc", strict_flags, standards[i], source);
+    CHECK(system(command) == 0);
+  }
   unlink(source);
 }
 
