@@ -63,15 +63,11 @@ typedef struct machine {
   uint64_t left; /* instructions */
 } machine;
 
-#define DEFECT                                                             \
-  "report it as a defect of vyre, with what `vyre emit FILE --to lowered " \
-  "--dump-after PASS` prints"
-
 static stop fail(machine *m, uint32_t at, const char *what) {
   char text[VYRE__LOW_TEXT];
   m->code = VYRE_FAIL_WITH(
       m->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
-      VYRE_NUMBERS({"instruction", at}), DEFECT,
+      VYRE_NUMBERS({"instruction", at}), VYRE__LOW_DEFECT,
       "a promise of the lowered kernel is broken: instruction %u, '%s': %s", at,
       vyre__low_text(m->k, at, text), what);
   return STOP_FAILED;
@@ -683,11 +679,11 @@ static vyre_code give_back(machine *m, vyre_code code) {
     if (!is_bound(&k->buffers[i])) continue;
     for (uint64_t n = from->size; n < from->capacity; n++) {
       if (from->bytes[n] == m->launch->poison || code != VYRE_OK) continue;
-      code =
-          VYRE_FAIL(m->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, DEFECT,
-                    "a promise of the lowered kernel is broken: bytes "
-                    "behind the end of '%s' were changed",
-                    k->buffers[i].name);
+      code = VYRE_FAIL(m->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
+                       VYRE__LOW_DEFECT,
+                       "a promise of the lowered kernel is broken: bytes "
+                       "behind the end of '%s' were changed",
+                       k->buffers[i].name);
     }
     if (from->size) memcpy(m->launch->buffers[i].data, from->bytes, from->size);
   }

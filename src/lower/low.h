@@ -211,6 +211,12 @@ bool vyre__low_eval(vyre__low_op op, vyre_type from, vyre_type type,
 /* Text of a kernel, for people. False if the writer refused. */
 bool vyre__low_print(const vyre__low_kernel *kernel, vyre_writer writer);
 
+/* What to do about a kernel that is not as it should be: it is not the
+ * program's fault. */
+#define VYRE__LOW_DEFECT                                                   \
+  "report it as a defect of vyre, with what `vyre emit FILE --to lowered " \
+  "--dump-after PASS` prints"
+
 /* Whether everything that the comment above promises holds. @p stage says how
  * far it has come: HIGH operations and GRID_BARRIER may remain or not.
  * Errors: VYRE_KERNEL_COMPILE_FAILED naming the instruction;
