@@ -128,14 +128,10 @@ TEST(other_loads_are_plain) {
       "if (i < len(f)) { f[i] = 3.0 * f32(i) + f[i]; }",
       "if (i >= len(x)) { return; } if (x[i] > 5) { x[i] = x[i] - i; }",
       "if (i < len(x) && i < len(y)) { if (x[i] > y[i]) { y[i] = x[i]; } }",
-      "if (i < len(x)) { let v = select(i > 0, x[i - 1], 0); if (v > x[i]) { "
-      "x[i] = v + i; } }",
-      "let k = i ^ 4u; if (k > i && k < len(x)) { if ((x[i] > x[k]) == ((i & "
-      "8u) == 0)) { let v = x[i]; x[i] = x[k]; x[k] = v; } }",
-      "var best = 0u; var at = 0u; for (let k = 0u; k < len(x); k++) { if "
-      "(x[k] "
-      "> best) { best = x[k]; at = k; } } if (i < len(y)) { y[i] = at + best; "
-      "}",
+      "let v = select(i > 0, x[i - 1], 0); if (v > x[i]) { x[i] = v + i; }",
+      "let k = i ^ 4; if ((x[i] > x[k]) == ((i & 8) == 0)) { x[i] = x[k]; }",
+      "var m = 0u; for (let k = 0; k < 9; k++) { if (x[k] > m) { m = x[k]; } }",
+      "var m = 0u; for (let k = 0u; k < len(x); k++) { m += x[k]; } y[i] = m;",
   };
   for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
     unsigned count = count_once(plain[i], "vyre_load");
