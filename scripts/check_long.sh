@@ -9,7 +9,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 tests=$(cd "$1/tests" && pwd) logs=$1/long
 programs=${PROGRAMS:-10000} first=${FIRST:-0} piece=250
-case $programs$first in *[!0-9]*) sed -n '3,8s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;; esac
+usage() { sed -n '3,8s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
+case $programs$first in *[!0-9]*) usage ;; esac
+programs=$((10#$programs)) first=$((10#$first)) # 08 is eight
+[ "$programs" -gt 0 ] || usage
 rm -rf "$logs"
 mkdir -p "$logs"
 logs=$(cd "$logs" && pwd)

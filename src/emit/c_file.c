@@ -261,9 +261,6 @@ static vyre_code print_phase(c_emitter *e, uint32_t phase) {
   e->is_host = false;
   VYRE_TRY(begin_range(e, e->kernel->phases[phase]));
   need_grid(e);
-  for (unsigned i = 0; i < 3; i++) {
-    e->uses_ids[i] |= e->used.group[i] || e->used.first[i];
-  }
   bool on_stack = e->memory <= STACK_BYTES;
   if (!on_stack) {
     C_PRINT(e, "typedef struct {\n");
@@ -383,28 +380,35 @@ static void print_steps(c_emitter *e, bool has_scratch) {
   }
 }
 
-/* Ids have 32 bits, and indices of what is kept across grid barriers too: a
- * dispatch that is larger would leave its buffers. */
+/* Ids have 32 bits, and indices of halves and of what is kept across grid barriers
+ * too; accesses were proven against the lengths that the program fixes: what does
+ * not keep to that would leave its buffers. */
 static void print_refusals(c_emitter *e) {
   const vyre__low_kernel *kernel = e->kernel;
   for (unsigned i = 0; i < 3; i++) {
-    uint32_t size = kernel->workgroup[i];
-    if (!e->uses_ids[i] || size < 2) continue;
-    C_PRINT(e, "  if (here.grid[%u] > %lluu) return 2; /* ids of 32 bits */\n",
-            i, (unsigned long long)(((uint64_t)1 << 32) / size));
+    uint32_t most = vyre__low_most_groups(kernel, i);
+    if (most == UINT32_MAX) continue;
+    C_PRINT(e, "  if (here.grid[%u] > %uu) return 2; /* ids of 32 bits */\n", i,
+            (unsigned)most);
   }
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     const vyre__low_buffer *buffer = &kernel->buffers[i];
+    uint32_t most = vyre__low_most_elements(buffer);
     if (buffer->kind == VYRE_MEMORY_SHARED) continue;
-    if (vyre__low_buffer_fits(buffer, UINT32_MAX)) continue;
+    if (buffer->count) {
+      C_PRINT(
+          e, "  if (here.len[%u] < %uu) return 2; /* %s is of that many */\n",
+          (unsigned)e->slots[i], (unsigned)buffer->count, e->buffer_names[i]);
+    }
+    if (most == UINT32_MAX) continue;
     C_PRINT(e,
             "  if (here.len[%u] > %uu) return 2; /* it is used by halves */\n",
-            e->slots[i], UINT32_MAX / (buffer->unit / buffer->width));
+            (unsigned)e->slots[i], (unsigned)most);
   }
   if (kernel->hidden == VYRE_NO_INDEX) return;
-  unsigned long long words = kernel->hidden_words;
-  for (unsigned i = 0; i < 3; i++) words *= kernel->workgroup[i];
   unsigned slot = e->slots[kernel->hidden];
+  unsigned long long words =
+      (unsigned long long)kernel->hidden_words * vyre__low_group_size(kernel);
   C_PRINT(e,
           "  if ((uint64_t)here.grid[0] * here.grid[1] > here.len[%u] / "
           "%lluull ||\n"
@@ -567,8 +571,13 @@ static void print_prototypes(c_emitter *e) {
           (unsigned)e->kernel->phase_count);
   C_PRINT(
       e,
-      "\n/* The whole dispatch, on this thread. Returns 2 if the grid is too "
-      "large. */\n");
+      "\n/* The whole dispatch, on this thread. Returns 0, 1 when out of fuel, "
+      "or "
+      "2 with\n * nothing done: if ids would not fit in 32 bits, if a buffer "
+      "has "
+      "fewer elements\n * than it is declared with, or more than can be "
+      "indexed, "
+      "or if there is no room\n * for what is kept across grid barriers. */\n");
   C_PRINT(e, "int %s(const %s_launch *launch);\n\n", e->name, e->name);
 }
 

@@ -92,9 +92,8 @@ typedef struct c_emitter {
   const char **var_names;
   bool helpers[C_HELPERS];
   bool uses_math;
-  bool uses_rows;   /* the hint that rows should become wide vectors */
-  bool uses_ids[3]; /* some phase asks where in the grid it is */
-  bool *decides; /* per instruction of the kernel, about an index; c_once.c */
+  bool uses_rows; /* the hint that rows should become wide vectors */
+  bool *decides;  /* per instruction of the kernel, about an index; c_once.c */
 
   /* the phase that is being printed */
   vyre__regions *r;

@@ -134,7 +134,8 @@ static const char *unique_name(c_emitter *e, const char *from, bool has_length,
     if (!is_free(e, name)) { /* rare is free, rare_2 is not */
       snprintf(name, sizeof name, "%s__%u", base, (unsigned)i);
     }
-    first->next = i + 1;
+    /* Only the length may be taken: then nobody has the name itself. */
+    if (first->name) first->next = i + 1;
   }
   snprintf(length, sizeof length, "len_%s", name);
   if (has_length && !give(e, set, length)) return NULL;

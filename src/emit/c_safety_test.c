@@ -37,7 +37,7 @@ static void lowered_finish(lowered *l) {
 /* How often loads that happen once are spelled, with @p body and index buffers
  * x, b and w that the kernel writes. */
 static unsigned count_once(const char *body, const char *spelled) {
-  char source[1024];
+  char source[2048];
   snprintf(
       source, sizeof source,
       "kernel once workgroup(64) over(y)\n"
@@ -47,13 +47,14 @@ static unsigned count_once(const char *body, const char *spelled) {
       "buffer w : read_write u64[] @3;\n"
       "buffer f : read_write f32[] @4;\n"
       "buffer r : read u32[] @5;\n"
+      "buffer c : read_write u32[100] @6;\n"
       "shared tile : u32[64];\n"
       "{\n"
       "    let i = global_id.x;\n"
       "    let l = local_id.x;\n"
       "    %s\n"
       "    if (i == 0xffffffff) { x[0] = 1; y[0] = 1; b[0] = 1u; w[0] = 1; "
-      "f[0] = 1.0; tile[0] = r[0]; }\n"
+      "f[0] = 1.0; c[0] = 1; tile[0] = r[0]; }\n"
       "}\n",
       body);
   lowered l = lower_text(source);
@@ -79,12 +80,32 @@ TEST(loads_that_decide_happen_once) {
       "y[i] = r[i] / x[i];",
       "y[u32(sqrt(f32(x[i])))] = 1;",
       "y[select(x[i] < 7, 3, 1000)] = 1;",
+      /* What is computed from an index is compared, or from what bounds it. */
+      "let n = x[0]; let k = r[i]; if (n <= len(y) && k + 3u < n && k < 1000u)"
+      " { y[k] = 1; }",
+      "let n = x[0]; if (n <= len(y) && u64(i) + 3ul < u64(n)) { y[i] = 1; }",
+      "let n = x[0]; if (n + 64u <= len(y) && n < 1000u) { y[l] = 1; }",
+      "let n = x[0]; if (n < 100u && l + n < len(y)) { y[l] = 1; }",
+      "let n = x[0]; if (n <= 97u && l + 3u <= n) { c[l] = 1; }",
+      "let n = x[0]; if (n <= len(y)) { let k = l + 3u; if (k < n) { y[l] = 1; "
+      "} }",
+      "let n = x[0]; if (n <= 97u) { if (l + 3u <= n) { c[l + 2u] = 1; } }",
+      "let n = x[0]; if (n <= len(y)) { var k = l + 3u; if (k < n) { y[l] = 1; "
+      "} k = 7u; }",
+      "let n = x[0]; if (l < 50u && n >= 50u && n <= len(y)) { y[l] = 1; }",
+      "let n = x[0]; if (l <= len(y) && n < len(y) - l) { y[l] = 1; }",
+      "let n = x[0]; let k = r[i]; let fits = n <= len(y) && k < n; "
+      "grid_barrier(); if (fits) { y[k] = 1; }",
+      "let n = x[0]; let k = r[i] & 7; let m = k + 3u; grid_barrier(); if (m < "
+      "n && n <= len(y)) { y[k] = 1; }",
   };
+  unsigned missed = 0;
   for (size_t i = 0; i < sizeof once / sizeof once[0]; i++) {
-    unsigned count = count_once(once[i], "vyre_load32(&x[");
-    if (!count) printf("    %s\n", once[i]);
-    CHECK(count > 0);
+    if (count_once(once[i], "vyre_load32(&x[")) continue;
+    printf("    %s\n", once[i]);
+    missed++;
   }
+  CHECK_U64(missed, 0);
   CHECK(count_once("y[b[i]] = i;", "vyre_load8(&b[") > 0);
   CHECK(count_once("y[w[i]] = 1;", "vyre_load64(&w[") > 0);
   CHECK(count_once("y[u32(f[i])] = 1;", "vyre_load32(&f[") > 0);
@@ -104,6 +125,13 @@ TEST(other_loads_are_plain) {
       "y[r[i]] = x[i];",
       "tile[l] = x[i]; barrier(); y[i] = tile[63 - l];",
       "let old = atomic_add(x[i], 1); y[old] = y[i];",
+      "if (i < len(f)) { f[i] = 3.0 * f32(i) + f[i]; }",
+      "if (i >= len(x)) { return; } if (x[i] > 5) { x[i] = x[i] - i; }",
+      "if (i < len(x) && i < len(y)) { if (x[i] > y[i]) { y[i] = x[i]; } }",
+      "let v = select(i > 0, x[i - 1], 0); if (v > x[i]) { x[i] = v + i; }",
+      "let k = i ^ 4; if ((x[i] > x[k]) == ((i & 8) == 0)) { x[i] = x[k]; }",
+      "var m = 0u; for (let k = 0; k < 9; k++) { if (x[k] > m) { m = x[k]; } }",
+      "var m = 0u; for (let k = 0u; k < len(x); k++) { m += x[k]; } y[i] = m;",
   };
   for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
     unsigned count = count_once(plain[i], "vyre_load");
@@ -278,6 +306,36 @@ static const char *const clashes[] = {
     "signgam",
     "strtod",
     "copysignf",
+    "lgammaf_r",
+    "lgammal_r",
+    "fadd",
+    "fsubl",
+    "dmull",
+    "dsqrtl",
+    "fmaximum_mag_numf",
+    "fminimum",
+    "canonicalizel",
+    "nextup",
+    "nextdownf",
+    "llogb",
+    "fromfpxl",
+    "ufromfp",
+    "roundevenf",
+    "iszero",
+    "unreachable",
+    "nullptr",
+    "constexpr",
+    "typeof",
+    "typeof_unqual",
+    "static_assert",
+    "alignas",
+    "alignof",
+    "thread_local",
+    "bool",
+    "true",
+    "false",
+    "DEC_NAN",
+    "DEC64_MAX",
     "x",
     "x_2",
     "x",
@@ -316,6 +374,7 @@ static const char *clash(size_t at, const char *kernel, char out[64]) {
   return out;
 }
 
+/* For a compiler of C11, and for one whose headers declare what C23 has. */
 static void check_compiles(const text *code) {
   const char *cc = getenv("CC"), *folder = work_folder();
   char source[256], command[1024];
@@ -324,9 +383,12 @@ static void check_compiles(const text *code) {
   CHECK(file);
   CHECK(fwrite(code->bytes, 1, code->length, file) == code->length);
   CHECK(fclose(file) == 0);
-  snprintf(command, sizeof command, "%s %s -Wshadow -pedantic -fsyntax-only %s",
-           cc && cc[0] ? cc : "cc", strict_flags, source);
-  CHECK(system(command) == 0);
+  static const char *const standards[] = {"c11", "gnu2x"};
+  for (size_t i = 0; i < sizeof standards / sizeof standards[0]; i++) {
+    snprintf(command, sizeof command, "%s %s -std=%s -fsyntax-only %s",
+             cc && cc[0] ? cc : "cc", strict_flags, standards[i], source);
+    CHECK(system(command) == 0);
+  }
   unlink(source);
 }
 
@@ -413,6 +475,32 @@ TEST(refuses_buffers_whose_halves_cannot_be_counted) {
   free(code.bytes);
 }
 
+/* Accesses are proven against the lengths that the program fixes. */
+TEST(refuses_buffers_that_are_too_short) {
+  lowered w = lower_text(
+      "kernel fixed workgroup(64)\n"
+      "buffer x : read_write u32[100] @0;\n"
+      "buffer y : read u32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ x[local_id.x + 36] = y[0] + n; }\n");
+  text code = emit_text(w.k, NULL);
+  program p = build(&code, "fixed", flags_of("-O1"));
+  uint32_t x[100] = {0}, n = 1;
+  vyre__low_binding buffers[3] = {{x, 100}, {NULL, 0}, {&n, 1}};
+  launch l = make_launch(w.k, buffers, (uint32_t[]){1, 1, 1}, 0);
+  CHECK(p.run(&l) == 0 && x[99] == 1);
+  buffers[0].length = 99;
+  l = make_launch(w.k, buffers, (uint32_t[]){1, 1, 1}, 0);
+  CHECK(p.run(&l) == 2);
+  buffers[0].length = 100;
+  buffers[2].length = 0;
+  l = make_launch(w.k, buffers, (uint32_t[]){1, 1, 1}, 0);
+  CHECK(p.run(&l) == 2);
+  dlclose(p.library);
+  free(code.bytes);
+  lowered_finish(&w);
+}
+
 /* The hidden buffer has to have room for all, and indices of 32 bits. */
 TEST(refuses_what_grid_barriers_cannot_keep) {
   lowered w = lower_text(everything);
@@ -458,5 +546,6 @@ TEST_MAIN(TEST_ENTRY(loads_that_decide_happen_once),
           TEST_ENTRY(many_names_take_no_time),
           TEST_ENTRY(refuses_ids_that_do_not_fit),
           TEST_ENTRY(refuses_buffers_whose_halves_cannot_be_counted),
+          TEST_ENTRY(refuses_buffers_that_are_too_short),
           TEST_ENTRY(refuses_what_grid_barriers_cannot_keep),
           TEST_ENTRY(cleans_up))

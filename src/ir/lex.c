@@ -127,8 +127,9 @@ static void bad(vyre__lexer *lexer, vyre__token *token, vyre__lex_error error,
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 /* The top bit of every byte that is neither a letter, a digit nor _. Additions
- * do not carry from byte to byte: they are of seven bits. (Its one mistake, the
- * byte 0x7F, is in no text.) */
+ * do not carry from byte to byte: they are of seven bits. Its one mistake is the
+ * byte 0x7F, which it takes for a '_': no name that is known has one, so that
+ * this one is not found, and lex_any_name measures it again by class. */
 static inline uint64_t not_of_words(uint64_t eight) {
   const uint64_t ones = UINT64_C(0x0101010101010101);
   const uint64_t bits = eight & 0x7F * ones, lower = bits | 0x20 * ones;
@@ -140,7 +141,7 @@ static inline uint64_t not_of_words(uint64_t eight) {
   return ((~letter & ~digit & other) | eight) & 0x80 * ones;
 }
 
-static_assert(('_' | 0x20) == 0x7F, "no other byte of a text becomes that");
+static_assert(('_' | 0x20) == 0x7F, "no other byte but 0x7F becomes that");
 #endif
 
 /* The bytes of the word that begins at @p text. */
@@ -351,8 +352,8 @@ VYRE__RARE static void lex_slash(vyre__lexer *lexer, vyre__token *token) {
   }
 }
 
-/* The class of the first byte at or behind @p at that is no blank, and where it
- * is; 0 at the end of the text. */
+/* Goes to the first byte from lexer->at on that is no blank, and gives its class;
+ * 0 at the end of the text. */
 static inline unsigned pass_blanks(vyre__lexer *lexer) {
   const char *text = lexer->text;
   const uint32_t end = lexer->length;

@@ -350,6 +350,7 @@ static bool read_decimal_float(cursor *in, vyre__number *out,
 static inline bool read_short(const char *text, size_t length,
                               vyre__number *out) {
   enum { DIGITS = 9 };
+  if (length == 0) return false;
   const bool suffix = text[length - 1] == 'u';
   const size_t digits = length - suffix;
   uint32_t value = 0;

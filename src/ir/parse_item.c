@@ -31,9 +31,11 @@ static void add_item(vyre__parser *p, const vyre__lexer *at, unsigned kind,
       (vyre__item){.kind = (uint8_t)kind,
                    .nested = nested,
                    .symbol = name.symbol,
-                   .function = VYRE_NO_INDEX,
                    .span = vyre__p_span(&name),
                    .start = {at->at, at->line, at->line_start}};
+  if (kind == VYRE__T_FN) { /* a const has its value there */
+    p->items[p->item_count - 1].function = VYRE_NO_INDEX;
+  }
   vyre__symbol *symbol = &p->symbols.items[name.symbol];
   if (name.symbol && symbol->word == VYRE__WORD_PLAIN && !symbol->item) {
     symbol->item = (uint32_t)p->item_count;

@@ -326,8 +326,8 @@ static vyre__val axis_value(build *b, const vyre__node *node) {
 static vyre__val call(build *b, const vyre__node *node) {
   vyre__val arguments[VYRE__BUILD_ARGUMENTS];
   if (node->c > VYRE__BUILD_ARGUMENTS) {
-    vyre__low_too_large(b->low, "arguments of one call", node->c,
-                        VYRE__BUILD_ARGUMENTS);
+    vyre__low_misfit(b->low, "arguments of one call", node->c,
+                     VYRE__BUILD_ARGUMENTS);
     return 0;
   }
   for (uint32_t i = 0; i < node->c; i++) {

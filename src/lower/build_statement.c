@@ -277,11 +277,9 @@ vyre__val vyre__build_call(vyre__low *low, const vyre_program *library,
                            const vyre__val *arguments, uint32_t count) {
   vyre__val values[VYRE__BUILD_LOCALS];
   if (function->parameter_count > count) {
-    vyre__low_too_large(low, "parameters of a function",
-                        function->parameter_count, count);
+    vyre__low_misfit(low, "parameters", function->parameter_count, count);
   } else if (function->local_count > VYRE__BUILD_LOCALS) {
-    vyre__low_too_large(low, "locals of a function", function->local_count,
-                        VYRE__BUILD_LOCALS);
+    vyre__low_misfit(low, "locals", function->local_count, VYRE__BUILD_LOCALS);
   }
   if (low->no_memory || low->code_failed != VYRE_OK) return 0;
   memset(values, 0, sizeof *values * function->local_count);

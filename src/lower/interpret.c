@@ -63,15 +63,11 @@ typedef struct machine {
   uint64_t left; /* instructions */
 } machine;
 
-#define DEFECT                                                             \
-  "report it as a defect of vyre, with what `vyre emit FILE --to lowered " \
-  "--dump-after PASS` prints"
-
 static stop fail(machine *m, uint32_t at, const char *what) {
   char text[VYRE__LOW_TEXT];
   m->code = VYRE_FAIL_WITH(
       m->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
-      VYRE_NUMBERS({"instruction", at}), DEFECT,
+      VYRE_NUMBERS({"instruction", at}), VYRE__LOW_DEFECT,
       "a promise of the lowered kernel is broken: instruction %u, '%s': %s", at,
       vyre__low_text(m->k, at, text), what);
   return STOP_FAILED;
@@ -325,10 +321,6 @@ static uint64_t poison_of(const machine *m, unsigned type) {
   return type == VYRE_TYPE_U64 || type == VYRE_TYPE_F64 ? all : all >> 32;
 }
 
-static uint32_t group_size(const vyre__low_kernel *k) {
-  return k->workgroup[0] * k->workgroup[1] * k->workgroup[2];
-}
-
 static bool has_barrier(const vyre__low_kernel *k, vyre__low_phase range) {
   for (uint32_t i = range.begin; i < range.end; i++) {
     if (k->code[i].op == VYRE__LOW_BARRIER) return true;
@@ -362,7 +354,7 @@ static void begin_invocation(const machine *m, uint32_t number, uint64_t *vars,
 /* All invocations, up to the next barrier or the end; *at is where they stand. */
 static stop run_part(machine *m, vyre__low_phase range, bool apart, bool first,
                      uint32_t *at) {
-  uint32_t count = group_size(m->k);
+  uint32_t count = vyre__low_group_size(m->k);
   size_t values = apart ? range.end - range.begin : 0;
   size_t vars = apart ? m->k->var_count : 0;
   stop all = STOP_END;
@@ -565,37 +557,60 @@ static bool is_bound(const vyre__low_buffer *b) {
   return b->kind != VYRE_MEMORY_SHARED && b->source != VYRE_NO_INDEX;
 }
 
-/* What a driver looks at before it launches. */
-static vyre_code check_launch(machine *m) {
+static vyre_code check_grid(machine *m) {
   const vyre__low_kernel *k = m->k;
-  uint64_t invocations = group_size(k), words = 0;
-  for (int axis = 0; axis < 3; axis++) {
+  uint64_t invocations = vyre__low_group_size(k), words = 0;
+  for (unsigned axis = 0; axis < 3; axis++) {
     uint64_t groups = m->launch->grid[axis];
+    uint32_t most = vyre__low_most_groups(k, axis);
     bool fits = groups == 0 || invocations <= UINT64_MAX / groups;
     invocations = fits ? invocations * groups : UINT64_MAX;
+    if (groups <= most) continue;
+    return VYRE_FAIL_WITH(
+        m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
+        VYRE_NUMBERS({"workgroups", groups}, {"most_workgroups", most}),
+        "use a smaller grid",
+        "%llu workgroups of %u in %c have ids of more than 32 bits",
+        (unsigned long long)groups, k->workgroup[axis], "xyz"[axis]);
   }
   if (!vyre__low_hidden_words(k, invocations, &words)) {
     return VYRE_FAIL_WITH(
         m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
         VYRE_NUMBERS({"invocations", invocations},
-                     {"most_invocations", UINT32_MAX / k->hidden_words}),
+                     {"most_invocations", vyre__low_most_invocations(k)}),
         "use a smaller grid, or keep less across grid_barrier()",
         "%llu invocations keep %u words each across grid barriers, which is "
         "more than can be indexed by 32 bits",
         (unsigned long long)invocations, k->hidden_words);
   }
   m->hidden_words = (uint32_t)words;
+  return VYRE_OK;
+}
+
+/* What a driver looks at before it launches. */
+static vyre_code check_launch(machine *m) {
+  const vyre__low_kernel *k = m->k;
+  VYRE_TRY(check_grid(m));
   for (uint32_t i = 0; i < k->buffer_count; i++) {
-    uint32_t length =
-        is_bound(&k->buffers[i]) ? m->launch->buffers[i].length : 0;
-    if (vyre__low_buffer_fits(&k->buffers[i], length)) continue;
+    const vyre__low_buffer *b = &k->buffers[i];
+    uint32_t length = is_bound(b) ? m->launch->buffers[i].length : b->count;
+    if (vyre__low_buffer_fits(b, length)) continue;
+    if (length < b->count) {
+      return VYRE_FAIL_WITH(
+          m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+          VYRE_NUMBERS({"elements", length}, {"required", b->count}),
+          "bind as many elements as the kernel declares",
+          "'%.60s' has %u elements, of which the kernel declares %u", b->name,
+          length, b->count);
+    }
     return VYRE_FAIL_WITH(
         m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-        VYRE_NUMBERS({"elements", length}, {"most_elements", UINT32_MAX / 2}),
+        VYRE_NUMBERS({"elements", length},
+                     {"most_elements", vyre__low_most_elements(b)}),
         "bind a smaller buffer",
         "'%.60s' has %u elements, accessed by halves, which "
         "is more than can be indexed by 32 bits",
-        k->buffers[i].name, length);
+        b->name, length);
   }
   return VYRE_OK;
 }
@@ -624,7 +639,7 @@ static bool make_memories(machine *m) {
 
 static bool make_room(machine *m) {
   const vyre__low_kernel *k = m->k;
-  size_t invocations = group_size(k), values = 0, kept = 1, need;
+  size_t invocations = vyre__low_group_size(k), values = 0, kept = 1, need;
   for (uint32_t i = 0; i < k->phase_count; i++) {
     size_t count = k->phases[i].end - k->phases[i].begin;
     if (has_barrier(k, k->phases[i])) kept = invocations;
@@ -664,11 +679,11 @@ static vyre_code give_back(machine *m, vyre_code code) {
     if (!is_bound(&k->buffers[i])) continue;
     for (uint64_t n = from->size; n < from->capacity; n++) {
       if (from->bytes[n] == m->launch->poison || code != VYRE_OK) continue;
-      code =
-          VYRE_FAIL(m->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, DEFECT,
-                    "a promise of the lowered kernel is broken: bytes "
-                    "behind the end of '%s' were changed",
-                    k->buffers[i].name);
+      code = VYRE_FAIL(m->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
+                       VYRE__LOW_DEFECT,
+                       "a promise of the lowered kernel is broken: bytes "
+                       "behind the end of '%s' were changed",
+                       k->buffers[i].name);
     }
     if (from->size) memcpy(m->launch->buffers[i].data, from->bytes, from->size);
   }

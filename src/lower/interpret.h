@@ -26,8 +26,9 @@ typedef struct vyre__low_launch {
 /* Runs all steps of @p kernel, which is lowered all the way and verifies;
  * workgroups and invocations in order, up to a barrier each.
  * Errors: VYRE_INVALID_ARGUMENT for a grid or a buffer that takes indices of more
- * than 32 bits; VYRE_DISPATCH_FAILED (out_of_fuel); VYRE_KERNEL_COMPILE_FAILED naming
- * the instruction whose promise does not hold; VYRE_OUT_OF_MEMORY. Buffers are
+ * than 32 bits, or a buffer with fewer elements than the kernel declares;
+ * VYRE_DISPATCH_FAILED (out_of_fuel); VYRE_KERNEL_COMPILE_FAILED naming the
+ * instruction whose promise does not hold; VYRE_OUT_OF_MEMORY. Buffers are
  * written in any case but the last. */
 vyre_code vyre__low_interpret(const vyre__low_kernel *kernel,
                               const vyre__low_launch *launch,

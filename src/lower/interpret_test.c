@@ -416,6 +416,43 @@ TEST(refuses_what_cannot_be_indexed) {
   CHECK(out[0] == 5 && out[1] == 9);
 }
 
+/* Accesses are proven against the lengths that the program fixes. */
+TEST(refuses_buffers_that_are_too_short) {
+  uint32_t out[4] = {9, 9, 9, 9};
+  vyre_status st;
+  kit_begin(&t, "fixed", 1, 1, 1);
+  uint32_t to = kit_buffer(&t, "out", VYRE_MEMORY_GLOBAL, 4, true, 4);
+  kit_store(&t, to, kit_u32(&t, 3), kit_u32(&t, 5), 0);
+  kit_end(&t);
+  CHECK_FAILS(run(&(vyre__low_binding){out, 3}, 1, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
+  CHECK_HAS(st.message, "'out' has 3 elements");
+  CHECK(out[3] == 9);
+  run_well(&(vyre__low_binding){out, 4}, 1);
+  CHECK(out[3] == 5);
+}
+
+/* As emitted C does: in each axis that is asked for. */
+TEST(refuses_ids_that_do_not_fit) {
+  uint32_t out[4] = {9, 9, 9, 9};
+  vyre_status st;
+  vyre__low_binding buffer = {out, 4};
+  kit_begin(&t, "ids", 256, 1, 1);
+  uint32_t to = global("out", 4);
+  vyre__val id = kit_global(&t, 0);
+  vyre__val inside = OP(LT_U, BOOL, 0, id, kit_u32(&t, 4), 0);
+  kit_store(&t, to, id, id, inside);
+  kit_end(&t);
+  CHECK_U64(vyre__low_most_groups(&t.k, 0), 1 << 24);
+  CHECK_U64(vyre__low_most_groups(&t.k, 1), UINT32_MAX);
+  CHECK_FAILS(run(&buffer, (1 << 24) + 1, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_GRID_TOO_LARGE);
+  CHECK_HAS(st.message, "16777217 workgroups of 256 in x");
+  CHECK(out[0] == 9);
+  run_well(&buffer, 1);
+  CHECK(out[3] == 3);
+}
+
 /* --- promises ------------------------------------------------------------------------------ */
 
 /* out[0] = @p op of the two, as a kernel; bits and types as given. */
@@ -609,6 +646,8 @@ TEST_MAIN(TEST_ENTRY(computes), TEST_ENTRY(branches_apart), TEST_ENTRY(loops),
           TEST_ENTRY(narrow_elements), TEST_ENTRY(words_at_the_end),
           TEST_ENTRY(phases_and_grid_loops),
           TEST_ENTRY(refuses_what_cannot_be_indexed),
-          TEST_ENTRY(broken_promises), TEST_ENTRY(accesses_inside_and_outside),
+          TEST_ENTRY(refuses_buffers_that_are_too_short),
+          TEST_ENTRY(refuses_ids_that_do_not_fit), TEST_ENTRY(broken_promises),
+          TEST_ENTRY(accesses_inside_and_outside),
           TEST_ENTRY(barriers_that_not_all_come_to), TEST_ENTRY(fuel),
           TEST_ENTRY(high_operations_are_not_accepted), TEST_ENTRY(no_memory))

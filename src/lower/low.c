@@ -25,17 +25,33 @@ const vyre__low_info vyre__low_ops[VYRE__LOW_COUNT] = {
 #undef LOW
 };
 
-bool vyre__low_buffer_fits(const vyre__low_buffer *buffer, uint64_t elements) {
+uint32_t vyre__low_most_elements(const vyre__low_buffer *buffer) {
   unsigned places =
       buffer->unit > buffer->width ? buffer->unit / buffer->width : 1;
-  return elements <= UINT32_MAX / places;
+  return UINT32_MAX / places;
+}
+
+bool vyre__low_buffer_fits(const vyre__low_buffer *buffer, uint64_t elements) {
+  return elements >= buffer->count &&
+         elements <= vyre__low_most_elements(buffer);
+}
+
+uint32_t vyre__low_most_groups(const vyre__low_kernel *kernel, unsigned axis) {
+  uint32_t size = kernel->workgroup[axis];
+  if (size < 2) return UINT32_MAX;
+  for (uint32_t i = 1; i < kernel->count; i++) {
+    const vyre__low_inst *inst = &kernel->code[i];
+    if (inst->op != VYRE__LOW_GROUP_ID || inst->aux != axis) continue;
+    return (uint32_t)(((uint64_t)1 << 32) / size);
+  }
+  return UINT32_MAX;
 }
 
 bool vyre__low_hidden_words(const vyre__low_kernel *kernel,
                             uint64_t invocations, uint64_t *words) {
   *words = 0;
-  if (kernel->hidden == VYRE_NO_INDEX || kernel->hidden_words == 0) return true;
-  if (invocations > UINT32_MAX / kernel->hidden_words) return false;
+  if (kernel->hidden == VYRE_NO_INDEX) return true;
+  if (invocations > vyre__low_most_invocations(kernel)) return false;
   *words = invocations * kernel->hidden_words;
   return true;
 }

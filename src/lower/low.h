@@ -164,13 +164,26 @@ typedef struct vyre__low_kernel {
 /* --- for who launches a kernel ------------------------------------------------
  *
  * Indices in a lowered kernel are u32 and are not looked at again where they are
- * scaled, so memory that needs larger ones is refused before anything runs. That
- * is done by who binds the buffers: a driver at the launch, and the program that
- * an emitter writes for itself; by these two. */
+ * scaled, so memory that needs larger ones is refused before anything runs, and
+ * so are grids whose ids would not fit, and buffers with fewer elements than the
+ * program says: accesses were proven against that. It is done by who binds the
+ * buffers (a driver, the interpreter, the program that an emitter writes), and
+ * all of them take the limits from here. */
 
-/* Whether that many elements (of `unit`) can be bound there. Those of 8 bytes
- * that are accessed by halves have twice as many places. */
+/* How many elements (of `unit`) can be bound there at most. Those of 8 bytes that
+ * are accessed by halves have twice as many places. */
+uint32_t vyre__low_most_elements(const vyre__low_buffer *buffer);
+
+/* Whether that many can: not fewer than the program fixes either. */
 bool vyre__low_buffer_fits(const vyre__low_buffer *buffer, uint64_t elements);
+
+/* How many workgroups the grid may have in that axis, so that ids have 32 bits
+ * if the kernel asks for them; UINT32_MAX: any number. */
+uint32_t vyre__low_most_groups(const vyre__low_kernel *kernel, unsigned axis);
+
+static inline uint32_t vyre__low_group_size(const vyre__low_kernel *k) {
+  return k->workgroup[0] * k->workgroup[1] * k->workgroup[2];
+}
 
 /* How many u32 words the hidden buffer has for that many invocations, all of the
  * dispatch; 0 if there is none. False: more than can be indexed. */
@@ -202,9 +215,16 @@ bool vyre__low_eval(vyre__low_op op, vyre_type from, vyre_type type,
 /* Text of a kernel, for people. False if the writer refused. */
 bool vyre__low_print(const vyre__low_kernel *kernel, vyre_writer writer);
 
+/* What to do about a kernel that is not as it should be: it is not the
+ * program's fault. */
+#define VYRE__LOW_DEFECT                                                   \
+  "report it as a defect of vyre, with what `vyre emit FILE --to lowered " \
+  "--dump-after PASS` prints"
+
 /* Whether everything that the comment above promises holds. @p stage says how
  * far it has come: HIGH operations and GRID_BARRIER may remain or not.
- * Errors: VYRE_INTERNAL naming the instruction; VYRE_OUT_OF_MEMORY. */
+ * Errors: VYRE_KERNEL_COMPILE_FAILED naming the instruction;
+ * VYRE_OUT_OF_MEMORY. */
 typedef enum vyre__low_stage {
   VYRE__STAGE_BUILD,   /* as built from the program */
   VYRE__STAGE_NUMBERS, /* every operation is the target's */

@@ -15,6 +15,7 @@
 #include "vyre/pipeline.h"
 
 #include "ir/ir.h"
+#include "lower/build.h"
 #include "lower/interpret.h"
 #include "lower/job_testing.h"
 #include "lower/low.h"
@@ -699,6 +700,21 @@ static vyre_code lower_text(const char *text, const vyre__target *target,
   return code;
 }
 
+/* Nobody who writes kernels can do anything about these. */
+TEST(library_functions_that_do_not_fit_are_our_defect) {
+  const vyre__function functions[] = {{.parameter_count = 5},
+                                      {.local_count = 100000}};
+  for (size_t i = 0; i < 2; i++) {
+    vyre_status st = {0};
+    vyre__low low = {.st = &st};
+    CHECK_U64(vyre__build_call(&low, NULL, &functions[i], NULL, 2), 0);
+    CHECK_FAILS(low.code_failed, st, VYRE_KERNEL_COMPILE_FAILED,
+                VYRE_KIND_NONE);
+    CHECK_HAS(st.message, i ? "100000 locals" : "5 parameters");
+    CHECK_HAS(st.fix, "defect of vyre");
+  }
+}
+
 TEST(says_what_is_too_large) {
   static const char text[] =
       "kernel k workgroup(4)\nbuffer y : read_write u64[4] @0;\n"
@@ -843,6 +859,7 @@ TEST_MAIN(TEST_ENTRY(examples_do_the_same), TEST_ENTRY(kernels_do_the_same),
           TEST_ENTRY(other_workgroups_do_the_same),
           TEST_ENTRY(every_pass_verifies), TEST_ENTRY(no_memory),
           TEST_ENTRY(fuel_runs_out_at_the_same_round),
+          TEST_ENTRY(library_functions_that_do_not_fit_are_our_defect),
           TEST_ENTRY(says_what_is_too_large),
           TEST_ENTRY(grid_loops_of_64_bits_need_them),
           TEST_ENTRY(long_chains_across_grid_barriers),

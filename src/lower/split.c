@@ -64,7 +64,6 @@ typedef struct splitter {
   uint32_t alive_slot;
   uint32_t now; /* part that is being written */
   vyre__val invocation, invocations;
-  bool failed;
 } splitter;
 
 /* --- finding the parts ------------------------------------------------------------ */
@@ -495,14 +494,12 @@ static void copy_loop(splitter *s, const vyre__low_inst *inst) {
 static void copy_part(splitter *s, const part *p) {
   vyre__low *low = s->low;
   size_t inner = 0; /* depth of loops that are not the host's */
-  uint32_t skip_until = 0;
   for (uint32_t i = p->begin; i < p->end && !low->no_memory; i++) {
     vyre__low_inst inst = s->from->code[i];
     low->here = s->from->places[i];
     if (inst.op == VYRE__LOW_IF && (inst.hints & VYRE__HINT_TEST) &&
         inner == 0) {
-      skip_until = s->match[i]; /* the host tests */
-      i = skip_until;
+      i = s->match[i]; /* the host tests */
       continue;
     }
     if (inst.op == VYRE__LOW_LOOP) {

@@ -62,14 +62,10 @@ static const char *stage_name(vyre__low_stage stage) {
   return (unsigned)stage < 3 ? names[stage] : "?";
 }
 
-#define DEFECT                                                             \
-  "report it as a defect of vyre, with what `vyre emit FILE --to lowered " \
-  "--dump-after PASS` prints"
-
 static vyre_code wrong(const verifier *v, uint32_t number, const char *what) {
   char text[VYRE__LOW_TEXT];
   return VYRE_FAIL_WITH(v->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
-                        VYRE_NUMBERS({"instruction", number}), DEFECT,
+                        VYRE_NUMBERS({"instruction", number}), VYRE__LOW_DEFECT,
                         "lowered wrongly (%s): instruction %u, '%s': %s",
                         stage_name(v->stage), number,
                         vyre__low_text(v->k, number, text), what);
@@ -78,7 +74,7 @@ static vyre_code wrong(const verifier *v, uint32_t number, const char *what) {
 static vyre_code wrong_kernel(const verifier *v, const char *thing,
                               uint32_t number, const char *what) {
   return VYRE_FAIL_WITH(v->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
-                        VYRE_NUMBERS({thing, number}), DEFECT,
+                        VYRE_NUMBERS({thing, number}), VYRE__LOW_DEFECT,
                         "lowered wrongly (%s): %s %u: %s", stage_name(v->stage),
                         thing, number, what);
 }

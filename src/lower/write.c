@@ -91,6 +91,16 @@ void vyre__low_too_large(vyre__low *low, const char *what, uint64_t need,
       low->here.line, (unsigned long long)need, what, (unsigned long long)most);
 }
 
+void vyre__low_misfit(vyre__low *low, const char *what, uint64_t need,
+                      uint64_t most) {
+  if (low->code_failed != VYRE_OK) return;
+  low->code_failed = VYRE_FAIL_WITH(
+      low->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
+      VYRE_NUMBERS({"required", need}, {"most", most}), VYRE__LOW_DEFECT,
+      "line %u: a library function has %llu %s, there can be %llu",
+      low->here.line, (unsigned long long)need, what, (unsigned long long)most);
+}
+
 /* --- instructions ------------------------------------------------------------- */
 
 void vyre__low_expect(vyre__low *low, size_t count) {

@@ -150,6 +150,10 @@ void vyre__low_forget(vyre__low *low, uint32_t var);
 void vyre__low_too_large(vyre__low *low, const char *what, uint64_t need,
                          uint64_t most);
 
+/* The same of a library function, which is ours. */
+void vyre__low_misfit(vyre__low *low, const char *what, uint64_t need,
+                      uint64_t most);
+
 /* Control flow; `begin` is what if_begin gave. */
 size_t vyre__low_if(vyre__low *low, vyre__val condition, uint16_t hints);
 void vyre__low_else(vyre__low *low, size_t begin);

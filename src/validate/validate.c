@@ -444,8 +444,9 @@ static vyre_code check_plan(const vyre_program *program, vyre_arena *arena,
   return code;
 }
 
-/* Programs are checked one after the other, long after they were made: asks for
- * the nodes, which the first walk goes through backwards, all at once. */
+/* Who parses a file and then checks its kernels comes back to nodes that have
+ * left the near caches meanwhile: asks for them all at once, before the plan is
+ * looked at, so that the first walk does not wait for them one by one. */
 static void fetch_nodes(const vyre_program *program) {
   enum { LINE = 64, MOST = 1 << 13 };
   const char *nodes = (const char *)program->nodes;
