@@ -321,6 +321,7 @@ struct vyre__run {
       *kept; /* one an output: new buffers until they are handed out */
   vyre_dispatch_desc desc; /* a copy; inputs are NULL after prepare */
   vyre_copy_report copies;
+  uint32_t first_copied;      /* binding that it names */
   uint32_t item;              /* its place in the batch, for the trace */
   uint64_t host_in, host_out; /* bytes, for the counters */
   bool makes_room;            /* an output is a slot, or kept */

@@ -419,10 +419,13 @@ static vyre_code written_span(const vyre__run *run, const vyre__port *p,
   return VYRE_OK;
 }
 
-static void note_copy(vyre_copy_report *copies, const vyre__port *p,
-                      uint64_t size, vyre_copy_reason why) {
+/* Outputs are counted before inputs: the first is that of the lowest binding. */
+static void note_copy(vyre__run *run, const vyre__port *p, uint64_t size,
+                      vyre_copy_reason why) {
+  vyre_copy_report *copies = &run->copies;
   copies->copied_bytes += size;
-  if (copies->copies++ > 0) return;
+  if (copies->copies++ > 0 && p->index >= run->first_copied) return;
+  run->first_copied = p->index;
   copies->first_copied = p->binding->name;
   copies->first_why = why;
 }
@@ -440,7 +443,7 @@ static void count_output(vyre__run *run, const vyre__port *p,
   if (run->outputs[p->output].kept || bound->out_size == 0) return;
   vyre_copy_reason why = vyre__host_reason(run->pipeline->device, bound->out);
   if (why != VYRE_COPY_NONE) {
-    note_copy(copies, p, bound->out_size, why);
+    note_copy(run, p, bound->out_size, why);
   } else if (!is_in && bound->out) {
     copies->borrowed_bytes += bound->out_size;
   }
@@ -512,7 +515,7 @@ static vyre_code check_special(vyre__run *run, const vyre__port *p,
       copies->borrowed_bytes += size;
     }
   }
-  if (is_copied) note_copy(copies, p, size, VYRE_COPY_IN_OUT);
+  if (is_copied) note_copy(run, p, size, VYRE_COPY_IN_OUT);
   return VYRE_OK;
 }
 
@@ -541,7 +544,7 @@ static vyre_code check_memory(vyre__run *run, vyre_status *st) {
     if (why == VYRE_COPY_NONE) {
       plain += bound->in_size;
     } else {
-      note_copy(&run->copies, p, bound->in_size, why);
+      note_copy(run, p, bound->in_size, why);
     }
   }
   run->copies.borrowed_bytes += plain;
