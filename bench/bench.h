@@ -43,11 +43,14 @@ _Noreturn void bench_fail(const char *what, const char *why);
 /* xorshift64*: inputs are the same in every run. */
 uint64_t bench_random(uint64_t *state);
 
-/* The suites, and the parts of the plan suite. */
+/* The suites, and the parts of the plan suite. dispatch is beside the driver. */
+void bench_cache(void);
+void bench_dispatch(void);
 void bench_language(void);
 void bench_numbers(void);
 void bench_plan(void);
 void bench_plan_frontier(void);
 void bench_plan_placement(void);
+void bench_recording(void);
 
 #endif

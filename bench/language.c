@@ -152,7 +152,7 @@ static void bench_ref(const char *text, size_t count, double operations,
   if (!job.elements) bench_fail("ref", "no memory");
   must(vyre_module_parse(text, strlen(text), "loop", heap, &module, NULL, &st),
        &st, "parse");
-  must(vyre_device_open("ref", heap, &device, &st), &st, "open");
+  must(vyre_device_open(NULL, "ref", &device, &st), &st, "open");
   must(vyre_pipeline_compile(device, vyre_module_kernel(module, 0), NULL,
                              &job.pipeline, NULL, &st),
        &st, "compile");

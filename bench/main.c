@@ -126,6 +126,9 @@ int main(int argc, char **argv) {
   if (wants(only, "plan")) bench_plan();
   if (wants(only, "language")) bench_language();
   if (wants(only, "numbers")) bench_numbers();
+  if (wants(only, "cache")) bench_cache();
+  if (wants(only, "recording")) bench_recording();
+  if (wants(only, "dispatch")) bench_dispatch();
   if (argc < 2) return 0;
   FILE *file = fopen(argv[1], "w");
   if (!file) bench_fail(argv[1], "cannot be written");

@@ -130,6 +130,7 @@ static bool read_value(const flag_doc *doc, void *to, const char *value,
     case FLAG_U64:
       return read_number(doc, value, to, out);
     case FLAG_TEXT:
+    case FLAG_DEVICE:
       *(const char **)to = value;
       return read_text(doc, value, out);
     case FLAG_LIST:

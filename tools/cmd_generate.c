@@ -20,7 +20,7 @@ typedef struct generate_flags {
   vyre_generate_options options;
   uint64_t seed, size, count;
   const char *folder;
-  size_t backend;
+  const char *backend;
   bool run, json;
 } generate_flags;
 
@@ -64,6 +64,7 @@ static bool read_flags(int count, char **words, generate_flags *f,
                     .flags = flags,
                     .flag_count = sizeof flags / sizeof flags[0]};
   f->count = 1;
+  f->backend = "auto";
   if (!args_read(&spec, count, words, wrong)) return false;
   if (f->size > MOST_SIZE) {
     return problem_set(wrong, KIND_USAGE, "ask for 1000 statements or fewer",
@@ -72,14 +73,6 @@ static bool read_flags(int count, char **words, generate_flags *f,
   }
   o->statements = (uint32_t)f->size;
   return true;
-}
-
-static const char *backend_name(const generate_flags *f) {
-  const command_doc *command = find_command("generate");
-  for (size_t i = 0; i < command->flag_count; i++) {
-    if (command->flags[i].choices) return command->flags[i].choices[f->backend];
-  }
-  return "auto";
 }
 
 /* --- running -------------------------------------------------------------------------*/
@@ -103,9 +96,9 @@ static vyre_code dispatch(product *p, vyre_pipeline *pipeline,
       vyre_arena_alloc(&p->arena, (desc.output_count + 1) * sizeof *outputs, 0);
   bool fine = outputs != NULL;
   for (size_t i = 0; fine && i < desc.output_count; i++) {
-    outputs[i].size = sizes[i].size;
-    outputs[i].data = vyre_arena_alloc(&p->arena, sizes[i].size + 1, 0);
-    fine = outputs[i].data != NULL;
+    void *data = vyre_arena_alloc(&p->arena, sizes[i].size + 1, 0);
+    outputs[i] = vyre_output_bytes(data, sizes[i].size);
+    fine = data != NULL;
   }
   if (!fine) return VYRE_OUT_OF_MEMORY;
   desc.outputs = outputs;
@@ -122,8 +115,7 @@ static bool run(product *p, problem *wrong) {
   vyre_device *device = NULL;
   vyre_pipeline *pipeline = NULL;
   vyre_status st = {0};
-  vyre_code code = vyre_device_open(backend_name(p->flags),
-                                    vyre_allocator_heap(), &device, &st);
+  vyre_code code = vyre_device_open(NULL, p->flags->backend, &device, &st);
   if (code == VYRE_OK) {
     code = vyre_pipeline_compile(device, vyre_generated_program(p->made), NULL,
                                  &pipeline, NULL, &st);

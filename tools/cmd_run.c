@@ -8,21 +8,43 @@
 #include "output.h"
 #include "run.h"
 
-static const char *const backends[] = {"auto", "ref"};
+static bool open_trace(run_state *s, problem *wrong) {
+  vyre_status st = {0};
+  vyre_context_options options = {.trace_file = s->flags.trace};
+  if (vyre_context_create(&options, &s->context, &st) == VYRE_OK) return true;
+  return problem_from_status(wrong, &st);
+}
+
+/* The trace is the only thing that is lost, so this is no failure. */
+static void warn_if_dropped(const run_state *s) {
+  vyre_trace_info trace;
+  if (!vyre_context_trace(s->context, &trace) || trace.dropped_count == 0) {
+    return;
+  }
+  sink out = {0};
+  sink_format(
+      &out,
+      "warning: %llu events of the trace could not be written to %.300s\n"
+      "Fix: make room there, or trace to another place\n",
+      (unsigned long long)trace.dropped_count, trace.file);
+  write_all(STDERR_FILENO, out.data, out.length);
+  sink_finish(&out);
+}
 
 /* Opens the device and compiles. False without a problem means findings. */
 static bool compile(run_state *s, problem *wrong) {
   vyre_status st = {0};
-  vyre_compile_options options;
+  vyre_compile_options options = {0};
   memcpy(options.workgroup, s->flags.workgroup, sizeof options.workgroup);
-  if (vyre_device_open(backends[s->flags.backend], vyre_allocator_heap(),
-                       &s->device, &st) == VYRE_OK &&
+  if (s->flags.trace && !open_trace(s, wrong)) return false;
+  if (vyre_device_open(s->context, s->flags.backend, &s->device, &st) ==
+          VYRE_OK &&
       vyre_pipeline_compile(s->device, s->program, &options, &s->pipeline,
                             &s->file.findings, &st) == VYRE_OK) {
     return true;
   }
   if (s->file.findings.count == 0) {
-    wrong->file = s->file.in.label;
+    if (s->device) wrong->file = s->file.in.label;
     problem_from_status(wrong, &st);
   }
   return false;
@@ -149,6 +171,8 @@ static void finish(run_state *s) {
   vyre_check_report_finish(&s->report);
   vyre_pipeline_release(s->pipeline);
   vyre_device_release(s->device);
+  warn_if_dropped(s);
+  vyre_context_release(s->context);
   kernel_file_finish(&s->file);
   sink_finish(&s->printed);
   vyre_arena_finish(&s->arena);

@@ -106,26 +106,20 @@ void put_command_help(const command_doc *command, sink *out) {
   sink_text(out, command->example);
 }
 
-void put_plan_help(sink *out) {
-  sink_text(out,
-            "vyre plan: what would run, before anything runs\n"
-            "\n"
-            "usage: vyre plan SUBJECT ...\n"
-            "\n"
-            "subjects:\n");
+void put_group_help(const command_group *group, sink *out) {
+  sink_format(out, "vyre %s: %s\n\nusage: vyre %s %s ...\n\n%ss:\n",
+              group->name, group->title, group->name, group->upper,
+              group->noun);
   for (size_t i = 0; i < command_count; i++) {
     const command_doc *command = &command_table[i];
-    if (strncmp(command->name, "plan ", 5) != 0) continue;
-    sink_format(out, "  %-10s %s\n", command->name + 5, command->summary);
+    if (group_of(command) != group) continue;
+    sink_format(out, "  %-10s %s\n", command->name + strlen(group->name) + 1,
+                command->summary);
   }
-  sink_text(out,
-            "\n"
-            "'vyre plan SUBJECT --help' has the flags and an example of each.\n"
-            "Plans are pure: no device is opened, and equal input gives equal "
-            "plans.\n"
-            "\n"
-            "example:\n"
-            "  vyre plan frontier examples/plans/bfs.json --place\n");
+  sink_format(out,
+              "\n'vyre %s %s --help' has the flags and an example of each.\n"
+              "%s\n%s",
+              group->name, group->upper, group->body, group->example);
 }
 
 void put_main_help(sink *out) {
@@ -137,12 +131,15 @@ void put_main_help(sink *out) {
             "commands:\n");
   for (size_t i = 0; i < command_count; i++) {
     const command_doc *command = &command_table[i];
-    if (strncmp(command->name, "plan ", 5) == 0) continue;
+    if (group_of(command)) continue;
     sink_format(out, "  %-10s %s\n", command->name, command->summary);
+  }
+  for (size_t i = 0; i < command_group_count; i++) {
+    sink_format(out, "  %-10s %s\n", command_groups[i].name,
+                command_groups[i].summary);
   }
   sink_text(
       out,
-      "  plan       bindings, queues, waves or memory, before anything runs\n"
       "  help       explain a command: vyre help run\n"
       "\n"
       "'vyre COMMAND --help' has the flags and an example of each; 'vyre "

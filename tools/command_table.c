@@ -6,7 +6,6 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *const sync_choices[] = {"final", "participates", NULL};
-static const char *const backend_choices[] = {"auto", "ref", NULL};
 static const char *const target_choices[] = {"ir", "bin", "lowered", "c", NULL};
 static const char *const numbers_choices[] = {"native", "fixed", "soft", NULL};
 static const char *const math_choices[] = {"f64", "f64-nofma", "u32", NULL};
@@ -64,9 +63,9 @@ static const flag_doc run_flags[] = {
      .type = FLAG_TEXT},
     {.name = "--backend",
      .value = "NAME",
-     .help = "the device: auto (the default) or ref, the interpreter",
-     .type = FLAG_CHOICE,
-     .choices = backend_choices},
+     .help = "the device: auto (the default), or a name of those that\n"
+             "'vyre devices' lists",
+     .type = FLAG_DEVICE},
     {.name = "--check",
      .help = "find races, dependence on order, accesses out of bounds",
      .type = FLAG_SWITCH},
@@ -86,6 +85,10 @@ static const flag_doc run_flags[] = {
     {.name = "--values",
      .help = "all values of all outputs, however long",
      .type = FLAG_SWITCH},
+    {.name = "--trace",
+     .value = "FILE",
+     .help = "write what happened when, to look at in Perfetto",
+     .type = FLAG_TEXT},
     JSON_FLAG,
 };
 
@@ -132,7 +135,29 @@ static const flag_doc emit_flags[] = {
     JSON_FLAG,
 };
 
+static const flag_doc embed_flags[] = {
+    {.name = "--output",
+     .letter = "-o",
+     .value = "FILE",
+     .help = "where to; without it, standard output",
+     .type = FLAG_TEXT},
+    {.name = "--prefix",
+     .value = "NAME",
+     .help = "what all names begin with: NAME_kernel",
+     .type = FLAG_TEXT},
+    JSON_FLAG,
+};
+
 static const flag_doc explain_flags[] = {JSON_FLAG};
+
+static const flag_doc devices_flags[] = {JSON_FLAG};
+
+static const flag_doc doctor_flags[] = {
+    {.name = "--probe",
+     .help = "test every operation on floats, a second a device",
+     .type = FLAG_SWITCH},
+    JSON_FLAG,
+};
 
 static const flag_doc generate_flags[] = {
     NUMBER_FLAG("--seed", false, "which program (default 0)"),
@@ -146,9 +171,8 @@ static const flag_doc generate_flags[] = {
     SWITCH_FLAG("--run", "run it, and print a hash of all outputs"),
     {.name = "--backend",
      .value = "NAME",
-     .help = "the device of --run: auto (the default) or ref",
-     .type = FLAG_CHOICE,
-     .choices = backend_choices},
+     .help = "the device of --run, as vyre run has it",
+     .type = FLAG_DEVICE},
     SWITCH_FLAG("--math", "with exp, sin, pow and other functions"),
     SWITCH_FLAG("--no-f64", "without f64"),
     SWITCH_FLAG("--no-int64", "without u64 and i64"),
@@ -161,6 +185,34 @@ static const flag_doc generate_flags[] = {
     SWITCH_FLAG("--no-out-of-range", "without accesses outside of buffers"),
     SWITCH_FLAG("--no-loops", "without loops"),
     SWITCH_FLAG("--no-functions", "without fn"),
+    JSON_FLAG,
+};
+
+static const flag_doc conform_flags[] = {
+    {.name = "--backend",
+     .value = "NAME",
+     .help = "the device: ref, null, ... as in vyre run",
+     .type = FLAG_TEXT,
+     .required = true},
+    NUMBER_FLAG("--programs", false,
+                "random programs after the cases, held\n"
+                "against ref (default 0)"),
+    NUMBER_FLAG("--seed", false, "of random data, and of the first program"),
+    {.name = "--filter",
+     .value = "TEXT",
+     .help = "only cases that have TEXT in their name",
+     .type = FLAG_TEXT},
+    SWITCH_FLAG("--list", "the names of cases and what is expected of them"),
+    {.name = "--case",
+     .value = "NAME",
+     .help = "run this one case in this process, as for a debugger",
+     .type = FLAG_TEXT},
+    NUMBER_FLAG("--jobs", false, "cases at once (default: one a processor)"),
+    NUMBER_FLAG("--timeout", false, "seconds for a case (default 60)"),
+    {.name = "--expectations",
+     .value = "FILE",
+     .help = "what is expected, instead of the list that is built in",
+     .type = FLAG_TEXT},
     JSON_FLAG,
 };
 
@@ -214,6 +266,47 @@ static const flag_doc place_flags[] = {
 };
 
 static const flag_doc bindings_flags[] = {KERNEL_FLAG, JSON_FLAG};
+
+#define BACKEND_FLAG                                               \
+  {.name = "--backend",                                            \
+   .value = "NAME",                                                \
+   .help =                                                         \
+       "the device: auto (the default), or a name of those that\n" \
+       "'vyre devices' lists",                                     \
+   .type = FLAG_DEVICE}
+
+static const flag_doc cache_flags[] = {JSON_FLAG};
+
+static const flag_doc cache_explain_flags[] = {
+    KERNEL_FLAG,
+    BACKEND_FLAG,
+    {.name = "--workgroup",
+     .value = "X[,Y[,Z]]",
+     .help = "invocations of a workgroup, instead of the kernel's own",
+     .type = FLAG_TEXT},
+    NUMBER_FLAG("--ulp-budget", false, "as the program asks for (default 0)"),
+    JSON_FLAG,
+};
+
+static const flag_doc cache_prune_flags[] = {
+    SWITCH_FLAG("--all", "remove every entry"),
+    NUMBER_FLAG("--bytes", false, "keep the last used up to N bytes"),
+    JSON_FLAG,
+};
+
+static const char cache_where[] =
+    "The cache is the directory VYRE_CACHE_DIR, else vyre in XDG_CACHE_HOME "
+    "or in\n"
+    "~/.cache, of at most VYRE_CACHE_BYTES bytes (256 MiB). It must belong to "
+    "you,\n"
+    "with mode 700; else it is off.\n";
+
+static const char cache_explain_body[] =
+    "Says whether compiling the kernel would find it in the cache, and if not, "
+    "in\n"
+    "which field of the key the nearest entry of the same program differs. "
+    "Shows\n"
+    "the whole key. Compiles nothing.\n";
 
 static const char check_body[] =
     "Parses every FILE (- is standard input), checks names and types, and "
@@ -281,10 +374,53 @@ static const char emit_body[] =
     "counts:\n"
     "instructions, accesses to buffers, and how many of these need no check.\n";
 
+static const char embed_body[] =
+    "The header has every kernel of FILE inside, and for each a function that "
+    "takes\n"
+    "its data as C types and runs it: an application ships one file. It "
+    "includes\n"
+    "<vyre/vyre.h> only, and is C11 and C++11. A kernel of up to 4000 bytes is "
+    "in it\n"
+    "as text, a longer one in the binary form. The same FILE gives the same "
+    "header.\n";
+
 static const char generate_body[] =
     "A program is valid, has no race and does not depend on the order of\n"
     "atomics: it has one result. The same flags give the same program and\n"
     "data everywhere.\n";
+
+static const char devices_body[] =
+    "Names are what --backend takes; auto takes the first that is there. A\n"
+    "backend without a device says what was looked for. Of floats, it says "
+    "how\n"
+    "each operation is done: native (the device is right), fixed (a few\n"
+    "instructions more make it right) or soft (by integers). Results are the\n"
+    "same bits in all of them.\n";
+
+static const char doctor_body[] =
+    "--probe sends half a million edges and random numbers through every\n"
+    "operation of every device, and holds the results against exact ones. A\n"
+    "device that is not exact by definition is tested so when it is opened\n"
+    "first; what was found is remembered in the cache.\n"
+    "\n"
+    "Exit codes: 0 fine, 2 the command line is wrong, 3 no device opens or a\n"
+    "probe failed.\n";
+
+static const char conform_body[] =
+    "Each case runs in a process of its own: one that crashes or hangs fails\n"
+    "alone. It says how many kernels it ran on which device, so that a run "
+    "that\n"
+    "did nothing is no good run, and gives all memory back. Programs that "
+    "fail\n"
+    "are made smaller before they are told.\n"
+    "\n"
+    "A list of expectations has lines of CASE, then 'unsupported' (is not "
+    "run)\n"
+    "or 'fails' (is run, and must fail), then the reason. CASE may end in *. "
+    "A\n"
+    "case that passes although it is on the list fails, and so does a line "
+    "for\n"
+    "a case that does not exist.\n";
 
 static const char queue_example[] =
     "example: 64Ki items of 16 bytes, drained 8Ki at a time\n"
@@ -384,6 +520,16 @@ const command_doc command_table[] = {
          "example:\n"
          "  vyre emit examples/saxpy.vyre --to bin -o saxpy.vyrebin\n"
          "  vyre emit examples/saxpy.vyre --to lowered --numbers soft\n"},
+    {.name = "embed",
+     .summary =
+         "a C header with the kernels of a file and functions to run them",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = embed_flags,
+     .flag_count = COUNT(embed_flags),
+     .body = embed_body,
+     .example = "example:\n"
+                "  vyre embed examples/saxpy.vyre -o saxpy.h\n"},
     {.name = "explain",
      .summary = "what a rule or a finding means, with an example of each side",
      .operand_kind = OPERAND_RULE,
@@ -404,6 +550,28 @@ const command_doc command_table[] = {
      .body = generate_body,
      .example = "example: ten programs that any device must agree on\n"
                 "  vyre generate --seed 1 --count 10 --run\n"},
+    {.name = "devices",
+     .summary = "the devices there are, and what they can do",
+     .flags = devices_flags,
+     .flag_count = COUNT(devices_flags),
+     .body = devices_body,
+     .example = "example:\n"
+                "  vyre devices\n"},
+    {.name = "doctor",
+     .summary =
+         "what was looked for, what works, and what to do about the rest",
+     .flags = doctor_flags,
+     .flag_count = COUNT(doctor_flags),
+     .body = doctor_body,
+     .example = "example:\n"
+                "  vyre doctor --probe\n"},
+    {.name = "conform",
+     .summary = "whether a device does all that it has to",
+     .flags = conform_flags,
+     .flag_count = COUNT(conform_flags),
+     .body = conform_body,
+     .example = "example: all cases, and 1000 random programs\n"
+                "  vyre conform --backend ref --programs 1000 --seed 1\n"},
     {.name = "plan queue",
      .summary = "the bytes of a device work queue",
      .flags = queue_flags,
@@ -442,9 +610,85 @@ const command_doc command_table[] = {
      .body = bindings_body,
      .example = "example:\n"
                 "  vyre plan bindings examples/plans/saxpy.json\n"},
+    {.name = "cache list",
+     .summary = "what is kept",
+     .flags = cache_flags,
+     .flag_count = COUNT(cache_flags),
+     .body = cache_where,
+     .example = "example:\n"
+                "  vyre cache list\n"},
+    {.name = "cache explain",
+     .summary = "whether a kernel is there, and if not, what differs",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = cache_explain_flags,
+     .flag_count = COUNT(cache_explain_flags),
+     .body = cache_explain_body,
+     .example = "example:\n"
+                "  vyre cache explain examples/saxpy.vyre\n"},
+    {.name = "cache verify",
+     .summary = "whether every entry is sound",
+     .flags = cache_flags,
+     .flag_count = COUNT(cache_flags),
+     .body = "Exits with 1 if one is damaged. Such an entry is never used, and "
+             "is\n"
+             "replaced when its kernel is compiled.\n",
+     .example = "example:\n"
+                "  vyre cache verify\n"},
+    {.name = "cache prune",
+     .summary = "remove what is damaged, and what was not used for longest",
+     .flags = cache_prune_flags,
+     .flag_count = COUNT(cache_prune_flags),
+     .body = "Without a flag, what is above VYRE_CACHE_BYTES goes, as with "
+             "every entry\n"
+             "that is added. Files of others in the directory stay.\n",
+     .example = "example: keep a megabyte\n"
+                "  vyre cache prune --bytes 1048576\n"},
 };
 
 const size_t command_count = COUNT(command_table);
+
+const command_group command_groups[] = {
+    {.name = "cache",
+     .summary = "compiled kernels that are kept: list, explain, verify, prune",
+     .title = "what is kept of compiled kernels",
+     .noun = "action",
+     .upper = "ACTION",
+     .question = "what to do",
+     .body = cache_where,
+     .example = "example:\n"
+                "  vyre cache explain examples/saxpy.vyre\n"},
+    {.name = "plan",
+     .summary = "bindings, queues, waves or memory, before anything runs",
+     .title = "what would run, before anything runs",
+     .noun = "subject",
+     .upper = "SUBJECT",
+     .question = "what to plan",
+     .body = "Plans are pure: no device is opened, and equal input gives equal "
+             "plans.\n",
+     .example = "example:\n"
+                "  vyre plan frontier examples/plans/bfs.json --place\n"},
+};
+
+const size_t command_group_count = COUNT(command_groups);
+
+const command_group *find_group(const char *name) {
+  for (size_t i = 0; i < command_group_count; i++) {
+    if (strcmp(command_groups[i].name, name) == 0) return &command_groups[i];
+  }
+  return NULL;
+}
+
+const command_group *group_of(const command_doc *command) {
+  for (size_t i = 0; i < command_group_count; i++) {
+    size_t length = strlen(command_groups[i].name);
+    if (strncmp(command->name, command_groups[i].name, length) == 0 &&
+        command->name[length] == ' ') {
+      return &command_groups[i];
+    }
+  }
+  return NULL;
+}
 
 const command_doc *find_command(const char *name) {
   for (size_t i = 0; i < command_count; i++) {

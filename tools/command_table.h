@@ -13,6 +13,7 @@ typedef enum flag_type {
   FLAG_SWITCH, /* out: bool */
   FLAG_U64,    /* out: uint64_t */
   FLAG_TEXT,   /* out: const char * */
+  FLAG_DEVICE, /* the same: a name for vyre_device_open */
   FLAG_CHOICE, /* out: size_t, position in choices */
   FLAG_LIST,   /* out: word_list; may be given several times */
 } flag_type;
@@ -46,16 +47,36 @@ typedef struct command_doc {
   const char *example; /* lines, the first may be a title; ends with newline */
 } command_doc;
 
-/* In the order in which help lists them; subcommands of plan come last. */
+/* Commands of two words, such as `plan queue`: the first. */
+typedef struct command_group {
+  const char *name;     /* "plan" */
+  const char *summary;  /* in the list of all commands */
+  const char *title;    /* of its own help */
+  const char *noun;     /* what the second word is: "subject" */
+  const char *upper;    /* the same in capitals */
+  const char *question; /* without a second word, it needs to know */
+  const char *body;     /* lines below the list; ends with a newline */
+  const char *example;
+} command_group;
+
+extern const command_group command_groups[];
+extern const size_t command_group_count;
+
+/* In the order in which help lists them; those of groups come last. */
 extern const command_doc command_table[];
 extern const size_t command_count;
 
 /* The command with that name ("plan queue"); NULL if there is none. */
 const command_doc *find_command(const char *name);
 
-/* The --help of one command, of `vyre plan`, and of all. */
+/* The group with that name; NULL if there is none. */
+const command_group *find_group(const char *name);
+/* The group that a command belongs to; NULL if it stands alone. */
+const command_group *group_of(const command_doc *command);
+
+/* The --help of one command, of a group, and of all. */
 void put_command_help(const command_doc *command, sink *out);
-void put_plan_help(sink *out);
+void put_group_help(const command_group *group, sink *out);
 void put_main_help(sink *out);
 
 /* "vyre run FILE|- [--set NAME=SPEC]... [--json]", in lines of 79 columns, those

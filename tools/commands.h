@@ -10,11 +10,9 @@
 typedef int command_function(int count, char **words, bool json);
 
 command_function cmd_check, cmd_fmt, cmd_run, cmd_emit, cmd_explain,
-    cmd_generate;
+    cmd_generate, cmd_conform, cmd_devices, cmd_doctor, cmd_embed;
 command_function plan_command, plan_queue, plan_expansion, plan_frontier,
     plan_place, plan_bindings;
-
-/* `vyre help plan NAME...`: the help that belongs to the words. */
-int plan_help(int count, char **words, bool json);
+command_function cache_command;
 
 #endif

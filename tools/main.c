@@ -6,6 +6,7 @@
 
 #include "args.h"
 #include "commands.h"
+#include "group.h"
 #include "json_out.h"
 #include "output.h"
 
@@ -16,14 +17,17 @@ static const struct {
     {"check", cmd_check},     {"fmt", cmd_fmt},
     {"run", cmd_run},         {"emit", cmd_emit},
     {"explain", cmd_explain}, {"generate", cmd_generate},
-    {"plan", plan_command},
+    {"cache", cache_command}, {"conform", cmd_conform},
+    {"devices", cmd_devices}, {"doctor", cmd_doctor},
+    {"embed", cmd_embed},     {"plan", plan_command},
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const char *const words_known[] = {
-    "check", "fmt",  "run",    "emit",      "explain", "generate",
-    "plan",  "help", "--help", "--version", "--json",
+    "check", "fmt",     "run",       "emit",   "explain", "generate",
+    "cache", "conform", "devices",   "doctor", "embed",   "plan",
+    "help",  "--help",  "--version", "--json",
 };
 
 static int main_help(bool json) {
@@ -66,9 +70,8 @@ static int help_command(int count, char **words, bool json) {
     words++;
   }
   if (count == 0) return main_help(json);
-  if (strcmp(words[0], "plan") == 0) {
-    return plan_help(count - 1, words + 1, json);
-  }
+  const command_group *group = find_group(words[0]);
+  if (group) return group_help(group, count - 1, words + 1, json);
   const command_doc *command = find_command(words[0]);
   return command ? command_help(command, json)
                  : unknown_command(words[0], json);

@@ -2,18 +2,31 @@
 /* Completions for bash, zsh and fish. */
 #include <string.h>
 
+#include "vyre/device.h"
 #include "vyre/diagnostic.h"
 
 #include "manual.h"
 
-static bool is_plan(const command_doc *command) {
-  return strncmp(command->name, "plan ", 5) == 0;
+/* What the user types after `vyre`, or after the name of the group. */
+static const char *last_word(const command_doc *command) {
+  const command_group *group = group_of(command);
+  return command->name + (group ? strlen(group->name) + 1 : 0);
 }
 
-static void put_commands(bool plan, sink *out) {
+/* The commands of a group; with NULL, all that stand alone and all groups. */
+static void put_commands(const command_group *group, sink *out) {
   for (size_t i = 0; i < command_count; i++) {
-    if (is_plan(&command_table[i]) != plan) continue;
-    sink_format(out, "%s ", command_table[i].name + (plan ? 5 : 0));
+    if (group_of(&command_table[i]) != group) continue;
+    sink_format(out, "%s ", last_word(&command_table[i]));
+  }
+  for (size_t i = 0; !group && i < command_group_count; i++) {
+    sink_format(out, "%s ", command_groups[i].name);
+  }
+}
+
+static void put_group_names(const char *between, sink *out) {
+  for (size_t i = 0; i < command_group_count; i++) {
+    sink_format(out, "%s%s", i ? between : "", command_groups[i].name);
   }
 }
 
@@ -27,7 +40,25 @@ static void put_flags(const command_doc *command, sink *out) {
   sink_text(out, "--help");
 }
 
+static bool has_choices(const flag_doc *flag) {
+  return flag->choices || flag->type == FLAG_DEVICE;
+}
+
+/* Backends that are built in: which devices they have is another machine's
+ * matter. */
+static void put_devices(sink *out) {
+  vyre_device_info info;
+  sink_text(out, "auto");
+  for (size_t i = 0; vyre_device_list(i, &info); i++) {
+    if (info.index == 0) sink_format(out, " %.40s", info.backend);
+  }
+}
+
 static void put_choices(const flag_doc *flag, sink *out) {
+  if (!flag->choices) {
+    put_devices(out);
+    return;
+  }
   for (size_t i = 0; flag->choices[i]; i++) {
     sink_format(out, "%s%s", i ? " " : "", flag->choices[i]);
   }
@@ -68,7 +99,7 @@ static void put_bash_command(const command_doc *command, sink *out) {
     const flag_doc *flag = &command->flags[i];
     if (!flag->value || is_file(flag)) continue;
     sink_format(out, "      if [[ $last == %s ]]; then words='", flag->name);
-    if (flag->choices) put_choices(flag, out);
+    if (has_choices(flag)) put_choices(flag, out);
     sink_text(out, "' files=''; return; fi\n");
   }
   sink_text(out, "      words='");
@@ -93,12 +124,15 @@ void put_bash(sink *out) {
             "  files=''\n"
             "  case $1 in\n"
             "    '') words='");
-  put_commands(false, out);
-  sink_text(out, "plan help --help --version' ;;\n    'help') words='");
-  put_commands(false, out);
-  sink_text(out, "plan' ;;\n    'plan') words='");
-  put_commands(true, out);
-  sink_text(out, "--help' ;;\n");
+  put_commands(NULL, out);
+  sink_text(out, "help --help --version' ;;\n    'help') words='");
+  put_commands(NULL, out);
+  sink_text(out, "' ;;\n");
+  for (size_t i = 0; i < command_group_count; i++) {
+    sink_format(out, "    '%s') words='", command_groups[i].name);
+    put_commands(&command_groups[i], out);
+    sink_text(out, "--help' ;;\n");
+  }
   for (size_t i = 0; i < command_count; i++) {
     put_bash_command(&command_table[i], out);
   }
@@ -110,9 +144,14 @@ void put_bash(sink *out) {
       "_vyre() {\n"
       "  local current=${COMP_WORDS[COMP_CWORD]} command='' words='' files=''\n"
       "  if [ \"$COMP_CWORD\" -gt 1 ]; then command=${COMP_WORDS[1]}; fi\n"
-      "  if [ \"$command\" = plan ] && [ \"$COMP_CWORD\" -gt 2 ]; then\n"
-      "    command=\"plan ${COMP_WORDS[2]}\"\n"
-      "  fi\n"
+      "  case $command in ");
+  put_group_names("|", out);
+  sink_text(
+      out,
+      ")\n"
+      "    if [ \"$COMP_CWORD\" -gt 2 ]; then "
+      "command=\"$command ${COMP_WORDS[2]}\"; fi ;;\n"
+      "  esac\n"
       "  _vyre_words \"$command\" \"${COMP_WORDS[COMP_CWORD - 1]}\"\n"
       "  if [ -n \"$files\" ]; then\n"
       "    compopt -o filenames 2>/dev/null\n"
@@ -136,7 +175,7 @@ static void put_zsh_flag(const flag_doc *flag, const char *name, sink *out) {
   sink_text(&spec, "]");
   if (flag->value) {
     sink_format(&spec, ":%s:", flag->value);
-    if (flag->choices) {
+    if (has_choices(flag)) {
       sink_text(&spec, "(");
       put_choices(flag, &spec);
       sink_text(&spec, ")");
@@ -170,19 +209,22 @@ static void put_zsh_command(const command_doc *command, sink *out) {
   sink_text(out, " ;;\n");
 }
 
-static void put_zsh_list(bool plan, sink *out) {
+static void put_zsh_item(const char *name, const char *summary, sink *out) {
+  sink item = {0};
+  sink_format(&item, "%s:%s", name, summary);
+  sink_bytes(&item, "", 1);
+  sink_text(out, "        ");
+  put_quoted(item.data ? item.data : "", out);
+  sink_text(out, "\n");
+  if (item.failed) out->failed = true;
+  sink_finish(&item);
+}
+
+static void put_zsh_list(const command_group *group, sink *out) {
   for (size_t i = 0; i < command_count; i++) {
     const command_doc *command = &command_table[i];
-    if (is_plan(command) != plan) continue;
-    sink item = {0};
-    sink_format(&item, "%s:%s", command->name + (plan ? 5 : 0),
-                command->summary);
-    sink_bytes(&item, "", 1);
-    sink_text(out, "        ");
-    put_quoted(item.data ? item.data : "", out);
-    sink_text(out, "\n");
-    if (item.failed) out->failed = true;
-    sink_finish(&item);
+    if (group_of(command) != group) continue;
+    put_zsh_item(last_word(command), command->summary, out);
   }
 }
 
@@ -193,22 +235,35 @@ void put_zsh(sink *out) {
             "tools/command_table.c.\n"
             "local command=$words[2]\n"
             "if (( CURRENT == 2 )); then command=''; fi\n"
-            "if [[ $command == plan ]] && (( CURRENT > 3 )); then\n"
-            "  command=\"plan $words[3]\"; shift words; (( CURRENT-- ))\n"
+            "local group=''\n"
+            "case $command in ");
+  put_group_names("|", out);
+  sink_text(out,
+            ") group=$command ;; esac\n"
+            "if [[ -n $group ]] && (( CURRENT > 3 )); then\n"
+            "  command=\"$group $words[3]\"; group=''\n"
+            "  shift words; (( CURRENT-- ))\n"
             "fi\n"
-            "if [[ -n $command && $command != plan ]]; then\n"
+            "if [[ -n $command && -z $group ]]; then\n"
             "  shift words; (( CURRENT-- ))\n"
             "fi\n"
             "case $command in\n"
             "    '')\n      local -a commands=(\n");
-  put_zsh_list(false, out);
+  put_zsh_list(NULL, out);
+  for (size_t i = 0; i < command_group_count; i++) {
+    put_zsh_item(command_groups[i].name, command_groups[i].title, out);
+  }
   sink_text(out,
-            "        'plan:what would run, before anything runs'\n"
             "        'help:explain a command'\n"
-            "      )\n      _describe command commands ;;\n"
-            "    plan)\n      local -a subjects=(\n");
-  put_zsh_list(true, out);
-  sink_text(out, "      )\n      _describe subject subjects ;;\n");
+            "      )\n      _describe command commands ;;\n");
+  for (size_t i = 0; i < command_group_count; i++) {
+    const command_group *group = &command_groups[i];
+    sink_format(out, "    %s)\n      local -a %ss=(\n", group->name,
+                group->noun);
+    put_zsh_list(group, out);
+    sink_format(out, "      )\n      _describe %s %ss ;;\n", group->noun,
+                group->noun);
+  }
   for (size_t i = 0; i < command_count; i++) {
     put_zsh_command(&command_table[i], out);
   }
@@ -219,13 +274,18 @@ void put_zsh(sink *out) {
 
 static void put_fish_condition(const command_doc *command, sink *out) {
   sink_text(out, "complete -c vyre -n '");
-  if (is_plan(command)) {
+  const command_group *group = group_of(command);
+  if (group) {
     sink_format(out,
-                "__fish_seen_subcommand_from plan; and "
+                "__fish_seen_subcommand_from %s; and "
                 "__fish_seen_subcommand_from %s",
-                command->name + 5);
-  } else {
-    sink_format(out, "__fish_seen_subcommand_from %s", command->name);
+                group->name, last_word(command));
+  } else { /* `vyre explain`, and not `vyre cache explain` */
+    sink_format(out,
+                "__fish_seen_subcommand_from %s; and not "
+                "__fish_seen_subcommand_from ",
+                command->name);
+    put_group_names(" ", out);
   }
   sink_text(out, "'");
 }
@@ -235,7 +295,7 @@ static void put_fish_flag(const command_doc *command, const flag_doc *flag,
   put_fish_condition(command, out);
   sink_format(out, " -l %s", flag->name + 2);
   if (flag->letter) sink_format(out, " -s %s", flag->letter + 1);
-  if (flag->choices) {
+  if (has_choices(flag)) {
     sink_text(out, " -x -a '");
     put_choices(flag, out);
     sink_text(out, "'");
@@ -250,11 +310,10 @@ static void put_fish_flag(const command_doc *command, const flag_doc *flag,
 }
 
 static void put_fish_command(const command_doc *command, sink *out) {
-  bool plan = is_plan(command);
-  sink_format(
-      out, "complete -c vyre -f -n '%s' -a %s -d ",
-      plan ? "__fish_seen_subcommand_from plan" : "__fish_use_subcommand",
-      command->name + (plan ? 5 : 0));
+  const command_group *group = group_of(command);
+  sink_format(out, "complete -c vyre -f -n '%s%s' -a %s -d ",
+              group ? "__fish_seen_subcommand_from " : "__fish_use_subcommand",
+              group ? group->name : "", last_word(command));
   put_quoted(command->summary, out);
   sink_text(out, "\n");
   for (size_t i = 0; i < command->flag_count; i++) {
@@ -272,10 +331,14 @@ void put_fish(sink *out) {
   sink_text(out,
             "# fish completion for vyre. Generated from "
             "tools/command_table.c.\n"
-            "complete -c vyre -f -n __fish_use_subcommand -a plan -d 'what "
-            "would run, before anything runs'\n"
             "complete -c vyre -f -n __fish_use_subcommand -a help -d 'explain "
             "a command'\n");
+  for (size_t i = 0; i < command_group_count; i++) {
+    sink_format(out, "complete -c vyre -f -n __fish_use_subcommand -a %s -d ",
+                command_groups[i].name);
+    put_quoted(command_groups[i].title, out);
+    sink_text(out, "\n");
+  }
   for (size_t i = 0; i < command_count; i++) {
     put_fish_command(&command_table[i], out);
   }

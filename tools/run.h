@@ -14,7 +14,7 @@ typedef struct run_flags {
   const char *file, *kernel;
   word_list sets, outs;           /* NAME=SPEC, NAME=FILE */
   uint32_t grid[3], workgroup[3]; /* 0: not given */
-  size_t backend;
+  const char *backend, *trace;
   uint64_t schedules, seed, max_iterations;
   bool check, values, json;
 } run_flags;
@@ -36,6 +36,7 @@ typedef struct run_state {
   vyre_arena arena;
   kernel_file file;
   vyre_program *program; /* the file's */
+  vyre_context *context; /* NULL: the process's own */
   vyre_device *device;
   vyre_pipeline *pipeline;
   run_buffer *buffers; /* in binding order, without the shared ones */

@@ -39,6 +39,7 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
       FLAG("--seed", &f->seed),
       FLAG("--max-iterations", &f->max_iterations),
       FLAG("--values", &f->values),
+      FLAG("--trace", &f->trace),
   };
   arguments spec = {.command = "run",
                     .flags = flags,
@@ -46,6 +47,7 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
                     .operand = &f->file};
   f->schedules = DEFAULT_SCHEDULES;
   f->seed = DEFAULT_SEED;
+  f->backend = "auto";
   if (!args_read(&spec, count, words, wrong)) return false;
   if (flags[9].given && f->max_iterations == 0) {
     return problem_set(wrong, KIND_USAGE, "write 1 or more",

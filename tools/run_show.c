@@ -57,6 +57,10 @@ void run_tell(const run_state *s, sink *out) {
   sink_format(out, ", %llu invocation%s\n", (unsigned long long)count,
               count == 1 ? "" : "s");
   if (s->flags.check && s->report.count == 0) tell_checked(s, out);
+  vyre_trace_info trace;
+  if (vyre_context_trace(s->context, &trace)) {
+    sink_format(out, "traced to %.900s\n", trace.file);
+  }
 }
 
 /* --- findings of --check -----------------------------------------------------*/
@@ -248,6 +252,10 @@ static void put_json(const run_state *s, sink *out) {
   put_ids(&json, "workgroup", vyre_pipeline_workgroup(s->pipeline));
   json_u64(&json, "invocations", invocations(s));
   if (s->flags.check) put_check(&json, s);
+  vyre_trace_info trace;
+  if (vyre_context_trace(s->context, &trace)) {
+    json_text(&json, "trace", trace.file);
+  }
   json_printed(&json, &s->printed, s->printed_dropped);
   json_open(&json, "outputs", '[');
   for (size_t i = 0; s->report.count == 0 && i < s->buffer_count; i++) {

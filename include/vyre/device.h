@@ -4,8 +4,12 @@
 #ifndef VYRE_DEVICE_H
 #define VYRE_DEVICE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "vyre/context.h"
+#include "vyre/emit.h"
 #include "vyre/export.h"
 #include "vyre/memory.h"
 #include "vyre/status.h"
@@ -13,20 +17,60 @@
 /** An opened device. Threads: safe. */
 typedef struct vyre_device vyre_device;
 
+/** How a device does one operation on floats. All forms give the same bits; an
+ *  operation of f64 that is not native is wrong there, and not used. */
+typedef struct vyre_number_class {
+  const char *operation; /* "f32 fma", "u32 to f32", ...; static storage */
+  vyre_numbers form;     /* VYRE_NUMBERS_NATIVE: right as it is */
+  uint64_t tested; /* vectors that went through it; 0: it was not tested, as the
+                      device is exact by definition or does not have it */
+  uint64_t wrong;  /* of them, with the device's own operation */
+} vyre_number_class;
+
+/** What a device can do. */
+typedef struct vyre_device_caps {
+  uint32_t max_workgroup[3];
+  uint32_t max_workgroup_invocations;
+  uint64_t max_shared_bytes; /* of a workgroup */
+  uint64_t max_buffer_bytes;
+  uint64_t host_alignment;  /* of memory that it takes without a copy; 1: any */
+  bool borrows_host_memory; /* host bytes are bound where they are */
+  bool has_device_time;     /* vyre_timing.device_ns */
+  bool has_checks;          /* vyre_check_options, and fuel round by round */
+  bool has_print;           /* print(...) in kernels */
+  bool has_f64;
+  bool has_u64;
+  const vyre_number_class *numbers; /* of every operation; the device's */
+  size_t number_count;
+} vyre_device_caps;
+
+/** A device that is there, or a backend that has none and why. All texts are
+ *  static storage. */
+typedef struct vyre_device_info {
+  const char *name;        /* opens it: "ref", "vulkan:1" */
+  const char *backend;     /* "ref" */
+  uint32_t index;          /* among those of its backend */
+  bool is_available;       /* else `note` says what was looked for */
+  const char *description; /* "interpreter", the maker's name of the device */
+  const char *driver;      /* and its version; part of the cache's key */
+  const char *note; /* for people: what it is good for; why it is missing,
+                              and what to install */
+} vyre_device_info;
+
 VYRE_BEGIN
 
 /** Opens a device: "auto" takes the best there is (vyre_device_name says which),
- *  a name takes that one or fails. There is "ref", the reference: an interpreter
- *  that is always there.
+ *  a name takes that one or fails, "name:index" one of several of a backend.
+ *  There is "ref", the reference: an interpreter that is always there.
+ *  @p context may be NULL: the process's own.
  *  Ownership: on VYRE_OK the caller owns *out (vyre_device_release). On failure
- *             *out is NULL.
- *  Lifetime:  @p name is borrowed for the call; @p allocator must outlive the
- *             device and all that is made from it.
- *  Threads:   safe.          Blocks: on the allocator only.
+ *             *out is NULL. Retains the context.
+ *  Lifetime:  @p name is borrowed for the call.
+ *  Threads:   safe.          Blocks: on the allocator and the device's driver.
  *  Errors:    VYRE_UNSUPPORTED_FEATURE (device_unavailable) for a name that is
- *             not there; VYRE_OUT_OF_MEMORY. */
-VYRE_API VYRE_NODISCARD vyre_code vyre_device_open(const char *name,
-                                                   vyre_allocator allocator,
+ *             not there; VYRE_OUT_OF_MEMORY; those of vyre_context_create. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_device_open(vyre_context *context,
+                                                   const char *name,
                                                    vyre_device **out,
                                                    vyre_status *st);
 
@@ -34,17 +78,52 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_device_open(const char *name,
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API vyre_device *vyre_device_retain(vyre_device *device);
 
-/** Lets go of a device; the last one closes it. Pipelines keep theirs. NULL is
- *  fine.  Threads: safe.  Blocks: never.  Errors: none. */
+/** Lets go of a device; the last one closes it. Pipelines and fences keep
+ *  theirs; resident buffers do not, and end with it. NULL is fine.
+ *  Threads: safe.  Blocks: until work that was submitted is over.
+ *  Errors: none. */
 VYRE_API void vyre_device_release(vyre_device *device);
 
 /** The name that opens this device ("ref"), also if "auto" chose it. Static
  *  storage.  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_device_name(const vyre_device *device);
 
-/** The name of device @p index ("ref"), best first; NULL beyond the last. Static
+/** Why it is this one: "asked for by name", or what "auto" went by. Static
  *  storage.  Threads: safe.  Blocks: never.  Errors: none. */
-VYRE_API const char *vyre_device_list(size_t index);
+VYRE_API const char *vyre_device_reason(const vyre_device *device);
+
+/** What it can do; the device's.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const vyre_device_caps *vyre_device_capabilities(
+    const vyre_device *device);
+
+/** A number of its own in this process; the owner of its resident buffers. From
+ *  1, never used again.  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API uint64_t vyre_device_id(const vyre_device *device);
+
+/** Whether it is lost: all it is asked fails with VYRE_DEVICE_LOST, until it is
+ *  opened anew.  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API bool vyre_device_is_lost(const vyre_device *device);
+
+/** Tests every operation on floats now: half a million edges and random numbers
+ *  each, against exact arithmetic. A device that is not exact by definition is
+ *  tested when it is opened first, and vyre_device_capabilities has the result;
+ *  this does it again and changes nothing. The first @p room classes are put to
+ *  @p out; *count says how many there are.
+ *  Ownership: borrows all.  Threads: safe.  Blocks: until it is over: a second.
+ *  Errors:    VYRE_INVALID_ARGUMENT for a NULL; VYRE_UNSUPPORTED_FEATURE if an
+ *             operation is wrong in every form; those of compiling and
+ *             dispatching. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_device_probe(vyre_device *device,
+                                                    vyre_number_class *out,
+                                                    size_t room, size_t *count,
+                                                    vyre_status *st);
+
+/** Describes device @p index of all there are, best first, and after them the
+ *  backends without one. False beyond the last.
+ *  Ownership: fills *out.  Threads: safe.
+ *  Blocks: on drivers, the first time.  Errors: none. */
+VYRE_API bool vyre_device_list(size_t index, vyre_device_info *out);
 
 VYRE_END
 

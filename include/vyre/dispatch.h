@@ -2,8 +2,10 @@
 /** @file vyre/dispatch.h
  *  Running a pipeline once, and checking what it does.
  *
- *      vyre_input inputs[] = {{x, sizeof x}, {y, sizeof y}, {&a, sizeof a}};
- *      vyre_output outputs[] = {{y, sizeof y}};
+ *      vyre_input inputs[] = {vyre_input_bytes(x, sizeof x),
+ *                             vyre_input_bytes(y, sizeof y),
+ *                             vyre_input_bytes(&a, sizeof a)};
+ *      vyre_output outputs[] = {vyre_output_bytes(y, sizeof y)};
  *      vyre_dispatch_desc desc = {.inputs = inputs, .input_count = 3,
  *                                 .outputs = outputs, .output_count = 1};
  *      vyre_code code = vyre_dispatch(pipeline, &desc, &st);
@@ -16,22 +18,111 @@
 #include <stdint.h>
 
 #include "vyre/export.h"
+#include "vyre/fence.h"
 #include "vyre/memory.h"
 #include "vyre/pipeline.h"
+#include "vyre/resident.h"
 #include "vyre/status.h"
 #include "vyre/text.h"
 
-/** Bytes that a dispatch reads. No alignment is needed. */
+/** What a dispatch reads: bytes of the host, or of a resident buffer. */
 typedef struct vyre_input {
-  const void *data;
-  size_t size;
+  const void *data;       /* host bytes; no alignment is needed */
+  size_t size;            /* of them; resident: 0 means up to its end */
+  vyre_resident resident; /* instead of data, if not zeroed */
+  uint64_t offset; /* in the resident buffer; a multiple of the element */
 } vyre_input;
 
-/** Memory that a dispatch writes. No alignment is needed. */
-typedef struct vyre_output {
+/** Memory for one output that is kept from dispatch to dispatch: it grows when
+ *  it must and never shrinks. Zeroed, it is empty and takes the C library's
+ *  heap. Threads: compatible. */
+typedef struct vyre_slot {
   void *data;
+  size_t size;     /* bytes of the last result */
+  size_t capacity; /* bytes there are */
+  vyre_allocator allocator;
+} vyre_slot;
+
+/** Where an output goes: exactly one of these.
+ *    data, size      the caller's memory
+ *    slot            a slot; size only for outputs that are sized at run time
+ *    resident        a resident buffer, in place
+ *    kept            a new resident buffer of `size`: the handle is put there */
+typedef struct vyre_output {
+  void *data; /* no alignment is needed */
   size_t size;
+  vyre_slot *slot;
+  vyre_resident resident;
+  uint64_t offset; /* in the resident buffer */
+  vyre_resident *kept;
 } vyre_output;
+
+/** Ways to say them, for those who do not write {.data = x, .size = n}.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+static inline vyre_input vyre_input_bytes(const void *data, size_t size) {
+  vyre_input made = {data, size, {0, 0}, 0};
+  return made;
+}
+static inline vyre_input vyre_input_resident(vyre_resident buffer) {
+  vyre_input made = {NULL, 0, {buffer.owner, buffer.id}, 0};
+  return made;
+}
+static inline vyre_output vyre_output_bytes(void *data, size_t size) {
+  vyre_output made = {data, size, NULL, {0, 0}, 0, NULL};
+  return made;
+}
+static inline vyre_output vyre_output_slot(vyre_slot *slot, size_t size) {
+  vyre_output made = {NULL, size, slot, {0, 0}, 0, NULL};
+  return made;
+}
+static inline vyre_output vyre_output_resident(vyre_resident buffer) {
+  vyre_output made = {NULL, 0, NULL, {buffer.owner, buffer.id}, 0, NULL};
+  return made;
+}
+static inline vyre_output vyre_output_kept(vyre_resident *kept, size_t size) {
+  vyre_output made = {NULL, size, NULL, {0, 0}, 0, kept};
+  return made;
+}
+
+/** How long it took. What was not measured is absent, never 0. */
+typedef struct vyre_timing {
+  uint64_t wall_ns; /* from the call to the result */
+  bool has_device, has_enqueue, has_wait;
+  uint64_t device_ns, enqueue_ns, wait_ns;
+} vyre_timing;
+
+/** Why bytes were copied: X(enumerator, name). */
+#define VYRE_COPY_MAP(X)                      \
+  X(VYRE_COPY_NONE, "none")                   \
+  X(VYRE_COPY_OWNED, "owned_input")           \
+  X(VYRE_COPY_IN_OUT, "input_output_apart")   \
+  X(VYRE_COPY_ALIGNMENT, "alignment")         \
+  X(VYRE_COPY_DEVICE_MEMORY, "device_memory") \
+  X(VYRE_COPY_SIZE, "resident_to_other_place")
+
+typedef enum vyre_copy_reason {
+#define VYRE_X2(name, text) name,
+  VYRE_COPY_MAP(VYRE_X2) VYRE_COPY_COUNT
+#undef VYRE_X2
+} vyre_copy_reason;
+
+/** What became of the bytes of a dispatch. Zero bytes that outputs begin with
+ *  are no copy. */
+typedef struct vyre_copy_report {
+  uint64_t borrowed_bytes; /* bound where they are: host memory */
+  uint64_t resident_bytes; /* on the device already */
+  uint64_t copied_bytes;
+  uint32_t copies;            /* how many bindings were copied */
+  const char *first_copied;   /* name of the first; the program's. NULL: none */
+  vyre_copy_reason first_why; /* and why */
+} vyre_copy_report;
+
+/** What became of output slots. Sums, over all that it was passed to. */
+typedef struct vyre_slot_stats {
+  uint64_t slots, reused, moved, appended;
+  uint64_t incoming_bytes, copied_bytes, moved_bytes, appended_bytes;
+  uint64_t retained_capacity_bytes;
+} vyre_slot_stats;
 
 /** What to look for while the kernel runs; all of it makes the run slower.
  *  Zeroed: nothing. */
@@ -91,21 +182,39 @@ typedef struct vyre_dispatch_desc {
   size_t input_count;
   const vyre_output *outputs; /* in output order */
   size_t output_count;
-  uint32_t grid[3];        /* workgroups; all 0: inferred. An axis of 0 beside
+  uint32_t grid[3]; /* workgroups; all 0: inferred. An axis of 0 beside
                               others counts as 1 */
+  const vyre_compile_options *variant; /* one that was prepared; NULL: as
+                                          compiled */
+  bool is_borrowed;        /* inputs stay unchanged until the fence: they need
+                              not be copied when the work is submitted */
+  bool require_zero_copy;  /* fail rather than copy */
+  bool has_iterations;     /* else 1 */
+  uint32_t iterations;     /* launches back to back on the same buffers; 0 is an
+                              error */
   uint64_t max_iterations; /* of all loops of an invocation; 0: 2^32-1. ref
                               counts every round; compiled code may leave out
                               loops that end by themselves, whatever happens */
   uint64_t timeout_ns;     /* 0: none */
-  vyre_writer print;       /* for print(...); without one nothing is printed */
+  uint64_t max_output_bytes; /* of all outputs that come back; 0: no limit */
+  const char *profile; /* names of your own for this kind of run and for */
+  const char *label;   /* this one, in the trace; NULL: none */
+  vyre_writer print;   /* for print(...); without one nothing is printed */
   vyre_check_options check;
   vyre_check_report
       *report; /* where findings go; needed if check asks for any */
+
+  /* What comes back, where not NULL; valid when the work is over. */
+  vyre_timing *timing;
+  vyre_copy_report *copies;
+  vyre_slot_stats *slot_stats;
+  vyre_code *result; /* of this item. VYRE_UNKNOWN: it was not reached */
 } vyre_dispatch_desc;
 
 VYRE_BEGIN
 
-/** Runs @p pipeline once and waits for it.
+/** Runs @p pipeline once and waits for it: on the calling thread where the
+ *  device has no queue of its own.
  *
  *  Outputs begin as zero, input_outputs as their input; what the kernel does not
  *  write stays so. A buffer with a declared count takes exactly its bytes; an
@@ -129,6 +238,37 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_dispatch(vyre_pipeline *pipeline,
                                                 const vyre_dispatch_desc *desc,
                                                 vyre_status *st);
 
+/** Runs one dispatch or more, the whole batch before the one wait. @p items are
+ *  done in their order: a resident buffer that one writes the next may read;
+ *  bytes of the host they must not share, unless all only read them. All are
+ *  checked before the first runs. If one fails, those after it are not run; the status
+ *  has the number `item`, and each has its `result`.
+ *
+ *  With @p fence, the call returns when the work is submitted: inputs are then
+ *  copied unless they are borrowed, and outputs must live until the fence says
+ *  that it is over; slots, `kept` and what comes back are untouched until then.
+ *  Without (NULL), it waits, and nothing is copied that the device can borrow.
+ *  Ownership: borrows everything but resident buffers and the pipeline, which it
+ *             keeps alive. On VYRE_OK the caller owns *fence
+ *             (vyre_fence_release). On failure *fence is NULL.
+ *  Lifetime:  @p items and the arrays they point to are read during the call
+ *             only.
+ *  Threads:   safe.   Blocks: without a fence, until it is over.
+ *  Errors:    those of vyre_dispatch; with a fence those of the run come from
+ *             vyre_fence_wait. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_submit(vyre_pipeline *pipeline,
+                                              const vyre_dispatch_desc *items,
+                                              size_t item_count,
+                                              vyre_fence **fence,
+                                              vyre_status *st);
+
+/** Compiles @p program, runs it once and forgets it: what every other way must
+ *  give the same bits as.
+ *  All else as vyre_pipeline_compile and vyre_dispatch. */
+VYRE_API VYRE_NODISCARD vyre_code
+vyre_device_dispatch(vyre_device *device, vyre_program *program,
+                     const vyre_dispatch_desc *desc, vyre_status *st);
+
 /** The grid that vyre_dispatch would run for @p desc: what it names; else as
  *  many workgroups on x as cover the buffer of the kernel's over(...); else the
  *  largest binding that is neither uniform nor shared; at least 1. Looks at
@@ -138,6 +278,26 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_dispatch(vyre_pipeline *pipeline,
 VYRE_API VYRE_NODISCARD vyre_code vyre_dispatch_grid(
     const vyre_pipeline *pipeline, const vyre_dispatch_desc *desc,
     uint32_t out[3], vyre_status *st);
+
+/** Frees a slot's memory and empties it. NULL is fine.
+ *  Threads: compatible.  Blocks: never.  Errors: none. */
+VYRE_API void vyre_slot_finish(vyre_slot *slot);
+
+/** Puts @p incoming results into the slots of a caller, one by one: bytes that
+ *  fit a slot's capacity are copied there (reused), else the allocations change
+ *  places (moved); slots that are too many are emptied, results that are too
+ *  many go to slots[slot_count] and after (appended), which must be zeroed and
+ *  there: @p slots has room for the larger of both. Every incoming slot is empty
+ *  afterwards. Adds to @p stats.
+ *  Ownership: as it says.  Threads: compatible.  Blocks: never.
+ *  Errors:    VYRE_INVALID_ARGUMENT for a NULL. */
+VYRE_API VYRE_NODISCARD vyre_code
+vyre_slots_replace(vyre_slot *incoming, size_t incoming_count, vyre_slot *slots,
+                   size_t slot_count, vyre_slot_stats *stats, vyre_status *st);
+
+/** "owned_input", ...; "?" for a number that is none. Static storage.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const char *vyre_copy_reason_name(vyre_copy_reason reason);
 
 /** Frees all findings. NULL or zeroed is fine; may be used again afterwards.
  *  Threads: compatible.  Blocks: never.  Errors: none. */

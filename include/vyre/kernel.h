@@ -4,6 +4,8 @@
 #ifndef VYRE_KERNEL_H
 #define VYRE_KERNEL_H
 
+#include <stdbool.h>
+
 #include "vyre/export.h"
 
 /** Register types: X(enumerator, name, bits). Narrower elements of buffers widen
@@ -124,6 +126,17 @@ VYRE_BEGIN
 /** The name of a type ("u32"); "?" for a number that is none. Static storage.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_type_name(vyre_type type);
+
+/** How the text form spells an operation ("+", "abs", "atomic_add",
+ *  "global_id"); "?" for a number that is none. Static storage.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const char *vyre_op_text(vyre_op op);
+
+/** Whether an operation takes operands of @p type. A shift: as what is shifted,
+ *  select: as what it chooses from. False for ids, which take none, for void and
+ *  for numbers that are none.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API bool vyre_op_takes(vyre_op op, vyre_type type);
 
 VYRE_END
 

@@ -10,6 +10,7 @@
 #include "vyre/device.h"
 #include "vyre/diagnostic.h"
 #include "vyre/export.h"
+#include "vyre/fence.h"
 #include "vyre/program.h"
 #include "vyre/status.h"
 
@@ -21,16 +22,20 @@ typedef struct vyre_pipeline vyre_pipeline;
 typedef struct vyre_compile_options {
   uint32_t workgroup[3]; /* instead of the program's size; all 0: the program's.
                             An axis of 0 beside others counts as 1 */
+  uint8_t ulp_budget; /* 0: exact; above, functions of mathematics may be that
+                            many ulp off where it makes them faster */
 } vyre_compile_options;
 
 VYRE_BEGIN
 
-/** Validates @p program and compiles it for @p device.
+/** Validates @p program and compiles it for @p device. What the cache has is not
+ *  compiled again: the same program with the same options gives the same pipeline
+ *  as before (vyre/cache.h).
  *  Ownership: on VYRE_OK the caller owns *out (vyre_pipeline_release). On
  *             failure *out is NULL. Retains the program and the device.
  *  Lifetime:  @p options (NULL: the defaults) is borrowed for the call.
  *  Threads:   safe; @p diagnostics is compatible.
- *  Blocks:    on the allocator only.
+ *  Blocks:    on the allocator, the device's driver and files of the cache.
  *  Errors:    VYRE_INVALID_PROGRAM if it does not validate (@p diagnostics, if
  *             not NULL, has all findings) or has no body; VYRE_INVALID_ARGUMENT
  *             for a workgroup above 1024 invocations; VYRE_UNSUPPORTED_FEATURE
@@ -40,6 +45,29 @@ VYRE_API VYRE_NODISCARD vyre_code
 vyre_pipeline_compile(vyre_device *device, vyre_program *program,
                       const vyre_compile_options *options, vyre_pipeline **out,
                       vyre_diagnostics *diagnostics, vyre_status *st);
+
+/** As vyre_pipeline_compile, on a thread of the library: *fence tells when and
+ *  how it ended; vyre_fence_pipeline then has the pipeline.
+ *  Ownership: on VYRE_OK the caller owns *fence (vyre_fence_release).
+ *  Errors:    VYRE_INVALID_ARGUMENT for a NULL; VYRE_OUT_OF_MEMORY. All others
+ *             come from vyre_fence_wait. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_pipeline_compile_async(
+    vyre_device *device, vyre_program *program,
+    const vyre_compile_options *options, vyre_fence **fence, vyre_status *st);
+
+/** The pipeline that a fence of vyre_pipeline_compile_async made; NULL if it is
+ *  not over, failed, or the fence is of other work.
+ *  Ownership: the caller's: retained.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API vyre_pipeline *vyre_fence_pipeline(vyre_fence *fence);
+
+/** Compiles a variant of @p pipeline for other options, so that a dispatch may
+ *  ask for it. What is there already is not compiled again.
+ *  Ownership: the pipeline's.  Threads: safe, also with dispatches.
+ *  Blocks, errors: as vyre_pipeline_compile. */
+VYRE_API VYRE_NODISCARD vyre_code
+vyre_pipeline_prepare(vyre_pipeline *pipeline,
+                      const vyre_compile_options *options, vyre_status *st);
 
 /** Keeps a pipeline: one more vyre_pipeline_release is due. Returns it.
  *  Threads: safe.  Blocks: never.  Errors: none. */

@@ -62,7 +62,7 @@ static bool check_same(vyre_device *device, vyre_program *program) {
 static vyre_device *open_ref(void) {
   vyre_device *device = NULL;
   vyre_status st = {0};
-  CHECK_OK(vyre_device_open("ref", (vyre_allocator){0}, &device, &st), st);
+  CHECK_OK(vyre_device_open(NULL, "ref", &device, &st), st);
   return device;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What a backend is: one constant table. The driver checks arguments, validates
- * programs, plans bindings and sizes, and counts references; a backend gets only
- * what is right, and every slot that can fail says so by a status. */
+ * programs, plans bindings and sizes, counts references, keeps resident buffers,
+ * queues and waits; a backend gets only what is right, and every slot that can
+ * fail says so by a status. docs/backend-guide.md walks through one. */
 #ifndef VYRE_DRIVER_BACKEND_H
 #define VYRE_DRIVER_BACKEND_H
 
@@ -12,12 +13,17 @@
 #include "vyre/pipeline.h"
 
 typedef struct vyre__backend vyre__backend;
+struct vyre__device_inside;
+struct vyre__pipeline_inside;
 
 /* The start of every backend's device. */
 struct vyre_device {
   const vyre__backend *backend;
-  vyre_allocator allocator;
-  atomic_uint references;
+  vyre_context *context;    /* retained */
+  vyre_allocator allocator; /* the context's: what a backend allocates with */
+  uint32_t index;           /* among the backend's devices */
+  vyre_device_caps caps;    /* device_init fills it */
+  struct vyre__device_inside *inside; /* the driver's */
 };
 
 enum { VYRE__PIPELINE_ID = 96 };
@@ -26,17 +32,41 @@ enum { VYRE__PIPELINE_ID = 96 };
 struct vyre_pipeline {
   vyre_device *device;   /* retained */
   vyre_program *program; /* retained; has a body and is valid */
-  vyre_arena arena;      /* holds the plan; the backend may add */
+  vyre_arena arena;      /* holds the plan; the backend may add at its init */
   vyre_binding_plan plan;
   uint32_t workgroup[3];
-  atomic_uint references;
+  uint8_t ulp_budget;
+  const vyre_number_class *numbers; /* the form of every float operation in this
+                                       pipeline, by vyre__number; the probe asks
+                                       for others than the device's */
   char id[VYRE__PIPELINE_ID];
+  struct vyre__pipeline_inside *inside; /* the driver's */
 };
 
-/* One buffer of a dispatch. */
+/* Resident memory: the start of every backend's buffer. */
+typedef struct vyre__buffer {
+  uint64_t size;
+  unsigned char *host; /* where the host can touch it, or NULL */
+  bool is_imported;    /* the memory at host is the caller's */
+  bool is_read_only;   /* nothing may write it; the driver sees to that */
+  void (*let_go)(void *self); /* the driver's: tells whose memory it was that it
+                                 is used no more; or NULL */
+  void *let_go_self;
+} vyre__buffer;
+
+/* One buffer of a dispatch. With `buffer`, it is resident: a backend that has
+ * memory of its own uses that, from `offset` on. Without, data are bytes of the
+ * host, as unaligned as the caller's: a backend that cannot bind them where they
+ * are (caps.borrows_host_memory, caps.host_alignment) copies them in before the
+ * kernel, and those that the kernel may write back out after it. The driver has
+ * set the first contents of outputs already, here as there, and counts these
+ * copies from the caps alone (vyre_copy_report). */
 typedef struct vyre__view {
-  unsigned char *data; /* NULL for shared buffers, and for ones without bytes */
-  uint32_t length;     /* elements */
+  unsigned char *data;  /* NULL for shared buffers, ones without bytes, and ones
+                          that the host cannot touch */
+  uint32_t length;      /* elements */
+  vyre__buffer *buffer; /* resident, or NULL */
+  uint64_t offset;      /* in it, bytes */
 } vyre__view;
 
 /* One run, checked. */
@@ -49,28 +79,69 @@ typedef struct vyre__launch {
   vyre_writer print;       /* write may be NULL */
   vyre_check_options check;
   vyre_check_report *report; /* empty; not NULL if check asks for anything */
+  vyre_arena *scratch;       /* empty; kept from run to run, so that a warm one
+                                allocates nothing */
+  uint64_t device_ns;        /* set by a backend that has_device_time */
+  uint32_t launches;         /* what this run adds to the counter: 1, unless the
+                                backend changes it */
 } vyre__launch;
 
-enum { VYRE__BACKEND_ABI = 1 };
+enum { VYRE__BACKEND_ABI = 2 };
 
 struct vyre__backend {
   uint32_t abi, struct_size;
   const char *name;
-  size_t device_size;   /* bytes of its device and its pipeline; the driver */
-  size_t pipeline_size; /* allocates and zeroes them, and sets the start */
+  bool is_exact;   /* floats are right by definition: they are never probed, and
+                    always native */
+  bool is_by_name; /* "auto" never takes it */
+  size_t
+      device_size; /* bytes of its device, its pipeline and its buffer; the */
+  size_t
+      pipeline_size; /* driver allocates and zeroes them, and sets the start. */
+  size_t buffer_size; /* Without buffer_init: 0 */
 
+  /* Says what device @p index of this backend is: all texts static, name and
+   * backend are the driver's. False: there is none; for index 0 the note then
+   * says what was looked for and what to install. */
+  bool (*describe)(uint32_t index, vyre_device_info *out);
   vyre_code (*device_init)(vyre_device *device, vyre_status *st);
   void (*device_finish)(vyre_device *device); /* after a successful init only */
   vyre_code (*pipeline_init)(vyre_pipeline *pipeline, vyre_status *st);
   void (*pipeline_finish)(vyre_pipeline *pipeline);
-  vyre_code (*dispatch)(vyre_pipeline *pipeline, const vyre__launch *launch,
-                        vyre_status *st);
+
+  /* Resident memory. All NULL: the driver keeps it in the host's. size and host
+   * (what to import, or NULL) are set; new memory is zeroed. */
+  vyre_code (*buffer_init)(vyre_device *device, vyre__buffer *buffer,
+                           vyre_status *st);
+  void (*buffer_finish)(vyre_device *device, vyre__buffer *buffer);
+  vyre_code (*buffer_write)(vyre_device *device, vyre__buffer *buffer,
+                            uint64_t offset, const void *data, size_t size,
+                            vyre_status *st);
+  vyre_code (*buffer_read)(vyre_device *device, vyre__buffer *buffer,
+                           uint64_t offset, void *data, size_t size,
+                           vyre_status *st);
+
+  /* Runs a kernel once and waits for it. Many threads may be in it at once. */
+  vyre_code (*run)(vyre_pipeline *pipeline, vyre__launch *launch,
+                   vyre_status *st);
+
+  /* What the cache keeps on disk of a pipeline. Without load and save: nothing.
+   * load stands in for pipeline_init, save follows it. The bytes were written by
+   * this backend for the same key, all of it: the program but for its names and
+   * places, the options, the texts of describe and features, the versions. They
+   * are aligned to 16 and borrowed for the call. A load that fails is a miss, for
+   * which pipeline_init is called. A save that fails keeps nothing. */
+  uint32_t artifact_version; /* of these bytes */
+  vyre_code (*pipeline_load)(vyre_pipeline *pipeline, const void *artifact,
+                             size_t size, vyre_status *st);
+  vyre_code (*pipeline_save)(vyre_pipeline *pipeline, vyre_writer writer,
+                             vyre_status *st);
+  /* Writes all else that the code depends on: features of the processor, classes
+   * of the numeric probe. Or NULL. False if the writer refused. */
+  bool (*features)(vyre_device *device, vyre_writer writer);
 };
 
-/* Grid of a dispatch: the one function that decides it. @p lengths has the
- * elements of every buffer of the program. */
-vyre_code vyre__grid_infer(const vyre_pipeline *pipeline,
-                           const uint32_t override[3], const vyre__view *views,
-                           uint32_t out[3], vyre_status *st);
+/* All there are, best first; NULL beyond the last. */
+const vyre__backend *vyre__backend_at(size_t index);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "vyre/device.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "driver/backend.h"
+#include "driver/driver.h"
+#include "driver/probe.h"
 
 #define BACKEND(name) extern const vyre__backend vyre__backend_##name;
 #include "driver/backends.def"
@@ -17,75 +19,278 @@ static const vyre__backend *const backends[] = {
 #undef BACKEND
 };
 
+enum {
+  BACKEND_COUNT = sizeof backends / sizeof backends[0],
+  MOST_DEVICES = 64 /* of one backend */
+};
+
+const vyre__backend *vyre__backend_at(size_t index) {
+  return index < BACKEND_COUNT ? backends[index] : NULL;
+}
+
+/* --- what there is -----------------------------------------------------------*/
+
+/* Fills in all that a backend leaves to the driver. */
+static bool describe(const vyre__backend *backend, uint32_t index,
+                     vyre_device_info *out) {
+  *out = (vyre_device_info){.description = "", .driver = "", .note = ""};
+  out->is_available = index < MOST_DEVICES && backend->describe(index, out);
+  out->backend = out->name = backend->name;
+  out->index = index;
+  return out->is_available;
+}
+
+/* Devices first, in the order of the backends; then backends without any. */
+bool vyre_device_list(size_t index, vyre_device_info *out) {
+  if (!out) return false;
+  size_t at = 0;
+  for (size_t i = 0; i < BACKEND_COUNT; i++) {
+    for (uint32_t k = 0; describe(backends[i], k, out); k++) {
+      if (at++ == index) return true;
+    }
+  }
+  for (size_t i = 0; i < BACKEND_COUNT; i++) {
+    if (!describe(backends[i], 0, out) && at++ == index) return true;
+  }
+  *out = (vyre_device_info){0};
+  return false;
+}
+
+/* --- names -------------------------------------------------------------------*/
+
+typedef struct choice {
+  const vyre__backend *backend;
+  uint32_t index;
+  const char *reason;
+  const char *missing; /* why the backend that was asked for has none */
+} choice;
+
+/* "name" or "name:index". */
+static bool is_name(const char *text, const char *backend, uint32_t *index) {
+  size_t length = strlen(backend);
+  if (strncmp(text, backend, length) != 0) return false;
+  *index = 0;
+  if (text[length] == '\0') return true;
+  if (text[length] != ':' || text[length + 1] == '\0') return false;
+  for (const char *at = text + length + 1; *at; at++) {
+    if (*at < '0' || *at > '9' || *index > MOST_DEVICES) return false;
+    *index = *index * 10 + (uint32_t)(*at - '0');
+  }
+  return true;
+}
+
+static bool choose(const char *name, choice *out) {
+  vyre_device_info info;
+  bool is_auto = strcmp(name, "auto") == 0;
+  *out = (choice){0};
+  for (size_t i = 0; i < BACKEND_COUNT; i++) {
+    uint32_t index = 0;
+    if (is_auto && backends[i]->is_by_name) continue;
+    if (!is_auto && !is_name(name, backends[i]->name, &index)) continue;
+    bool is_there = describe(backends[i], index, &info);
+    if (!is_there && is_auto) continue;
+    *out = (choice){.backend = backends[i],
+                    .index = index,
+                    .missing = is_there ? NULL : info.note,
+                    .reason = is_auto ? i == 0 ? "auto: the best there can be"
+                                               : "auto: the best that is there"
+                                      : "asked for by name"};
+    return is_there;
+  }
+  return false;
+}
+
 #define BACKEND(name) " " #name
 static const char unavailable_fix[] =
-    "open \"auto\", or a device that is there:"
+    "open \"auto\", or one of"
 #include "driver/backends.def"
-    ;
+    "; `vyre devices` lists what is there";
 #undef BACKEND
 
-enum { BACKEND_COUNT = sizeof backends / sizeof backends[0] };
-
-const char *vyre_device_list(size_t index) {
-  return index < BACKEND_COUNT ? backends[index]->name : NULL;
+static vyre_code unavailable(const char *name, const choice *chosen,
+                             vyre_status *st) {
+  const vyre__failure failure = {.code = VYRE_UNSUPPORTED_FEATURE,
+                                 .kind = VYRE_KIND_DEVICE_UNAVAILABLE,
+                                 .fix = unavailable_fix,
+                                 .file = __FILE__,
+                                 .line = __LINE__};
+  bool tells = chosen->missing && chosen->missing[0];
+  vyre__fail(st, &failure, "there is no device '%.100s'%s%.150s", name,
+             tells ? ": " : "", tells ? chosen->missing : "");
+  return failure.code;
 }
 
-static const vyre__backend *find(const char *name) {
-  if (strcmp(name, "auto") == 0) return backends[0];
-  for (size_t i = 0; i < BACKEND_COUNT; i++) {
-    if (strcmp(name, backends[i]->name) == 0) return backends[i];
+/* --- open and close ----------------------------------------------------------*/
+
+static atomic_ullong last_id;
+
+static vyre_code make_inside(vyre_device *device, const choice *chosen,
+                             vyre_status *st) {
+  struct vyre__device_inside *inside =
+      vyre__resize(device->allocator, NULL, 0, sizeof *inside);
+  if (!inside) return vyre__no_memory(st, "vyre_device_open", "devices", 1);
+  memset(inside, 0, sizeof *inside);
+  atomic_init(&inside->references, 1);
+  inside->id = atomic_fetch_add(&last_id, 1) + 1;
+  inside->reason = chosen->reason;
+  (void)snprintf(inside->name, sizeof inside->name,
+                 chosen->index > 0 ? "%s:%u" : "%s", device->backend->name,
+                 (unsigned)chosen->index);
+  pthread_mutex_init(&inside->lock, NULL);
+  pthread_mutex_init(&inside->residents.lock, NULL);
+  pthread_mutex_init(&inside->pipelines.lock, NULL);
+  pthread_mutex_init(&inside->run_lock, NULL);
+  device->inside = inside;
+  return VYRE_OK;
+}
+
+static void free_inside(vyre_device *device) {
+  pthread_mutex_destroy(&device->inside->lock);
+  pthread_mutex_destroy(&device->inside->residents.lock);
+  pthread_mutex_destroy(&device->inside->pipelines.lock);
+  pthread_mutex_destroy(&device->inside->run_lock);
+  if (device->inside->numbers) {
+    vyre__resize(device->allocator, device->inside->numbers,
+                 VYRE__NUMBER_COUNT * sizeof *device->inside->numbers, 0);
   }
-  return NULL;
+  vyre__resize(device->allocator, device->inside, sizeof *device->inside, 0);
 }
 
-static vyre_code create(const vyre__backend *backend, vyre_allocator allocator,
+static void free_device(vyre_device *device) {
+  vyre_context *context = device->context;
+  vyre__resize(context->allocator, device, device->backend->device_size, 0);
+  vyre_context_release(context);
+}
+
+/* Nobody has the device yet, so its capabilities may still change, and what the
+ * probe counted is not the caller's. */
+static vyre_code find_numbers(vyre_device *device, vyre_status *st) {
+  struct vyre__device_inside *inside = device->inside;
+  vyre__probe_result found;
+  VYRE_TRY(vyre__probe_find(device, &found, st));
+  size_t size = sizeof found.classes;
+  inside->numbers = vyre__resize(device->allocator, NULL, 0, size);
+  if (!inside->numbers) {
+    return vyre__no_memory(st, "vyre_device_open", "number classes",
+                           VYRE__NUMBER_COUNT);
+  }
+  memcpy(inside->numbers, found.classes, size);
+  device->caps.numbers = inside->numbers;
+  vyre__counters_clear(device);
+  return VYRE_OK;
+}
+
+/* Takes the reference to @p context. */
+static vyre_code create(vyre_context *context, const choice *chosen,
                         vyre_device **out, vyre_status *st) {
-  size_t size = backend->device_size;
-  vyre_device *device = vyre__resize(allocator, NULL, 0, size);
-  if (!device) return vyre__no_memory(st, "vyre_device_open", "devices", 1);
+  size_t size = chosen->backend->device_size;
+  vyre_device *device = vyre__resize(context->allocator, NULL, 0, size);
+  if (!device) {
+    vyre_context_release(context);
+    return vyre__no_memory(st, "vyre_device_open", "devices", 1);
+  }
   memset(device, 0, size);
-  device->backend = backend;
-  device->allocator = allocator;
-  atomic_init(&device->references, 1);
-  vyre_code code = backend->device_init(device, st);
+  device->backend = chosen->backend;
+  device->context = context;
+  device->allocator = context->allocator;
+  device->index = chosen->index;
+  vyre_code code = make_inside(device, chosen, st);
+  if (code == VYRE_OK) {
+    code = chosen->backend->device_init(device, st);
+    if (code != VYRE_OK) free_inside(device);
+  }
   if (code != VYRE_OK) {
-    vyre__resize(allocator, device, size, 0);
+    free_device(device);
     return code;
+  }
+  device->caps.numbers = vyre__numbers_exact;
+  device->caps.number_count = VYRE__NUMBER_COUNT;
+  vyre__counters_enter(device);
+  if (!device->backend->is_exact) {
+    code = find_numbers(device, st);
+    if (code != VYRE_OK) {
+      vyre_device_release(device);
+      return code;
+    }
   }
   *out = device;
   return VYRE_OK;
 }
 
-vyre_code vyre_device_open(const char *name, vyre_allocator allocator,
+static vyre_code open_chosen(vyre_context *context, const choice *chosen,
+                             vyre_device **out, vyre_status *st) {
+  if (context) {
+    vyre_context_retain(context);
+  } else {
+    VYRE_TRY(vyre__context_default(&context, st));
+  }
+  return create(context, chosen, out, st);
+}
+
+vyre_code vyre_device_open(vyre_context *context, const char *name,
                            vyre_device **out, vyre_status *st) {
   if (!out) return vyre__null_argument(st, "vyre_device_open", "out");
   *out = NULL;
   if (!name) return vyre__null_argument(st, "vyre_device_open", "name");
-  const vyre__backend *backend = find(name);
-  if (!backend) {
-    const vyre__failure failure = {.code = VYRE_UNSUPPORTED_FEATURE,
-                                   .kind = VYRE_KIND_DEVICE_UNAVAILABLE,
-                                   .fix = unavailable_fix,
-                                   .file = __FILE__,
-                                   .line = __LINE__};
-    vyre__fail(st, &failure, "there is no device '%.100s'", name);
-    return failure.code;
-  }
-  return create(backend, allocator, out, st);
+  choice chosen;
+  if (!choose(name, &chosen)) return unavailable(name, &chosen, st);
+  return open_chosen(context, &chosen, out, st);
+}
+
+vyre_code vyre__device_open_backend(vyre_context *context,
+                                    const vyre__backend *backend,
+                                    uint32_t index, vyre_device **out,
+                                    vyre_status *st) {
+  choice chosen = {backend, index, "asked for by its table", NULL};
+  *out = NULL;
+  return open_chosen(context, &chosen, out, st);
 }
 
 vyre_device *vyre_device_retain(vyre_device *device) {
-  if (device) atomic_fetch_add(&device->references, 1);
+  if (device) atomic_fetch_add(&device->inside->references, 1);
   return device;
 }
 
 void vyre_device_release(vyre_device *device) {
-  if (!device || atomic_fetch_sub(&device->references, 1) > 1) return;
-  const vyre__backend *backend = device->backend;
-  backend->device_finish(device);
-  vyre__resize(device->allocator, device, backend->device_size, 0);
+  if (!device || atomic_fetch_sub(&device->inside->references, 1) > 1) return;
+  vyre__queue_finish(device->inside->compile);
+  vyre__queue_finish(device->inside->work);
+  vyre__table_finish(device);
+  vyre__residents_finish(device);
+  vyre__counters_leave(device);
+  device->backend->device_finish(device);
+  free_inside(device);
+  free_device(device);
 }
 
 const char *vyre_device_name(const vyre_device *device) {
-  return device ? device->backend->name : "";
+  return device ? device->inside->name : "";
+}
+
+const char *vyre_device_reason(const vyre_device *device) {
+  return device ? device->inside->reason : "";
+}
+
+const vyre_device_caps *vyre_device_capabilities(const vyre_device *device) {
+  return device ? &device->caps : NULL;
+}
+
+uint64_t vyre_device_id(const vyre_device *device) {
+  return device ? device->inside->id : 0;
+}
+
+bool vyre_device_is_lost(const vyre_device *device) {
+  return device && atomic_load(&device->inside->is_lost);
+}
+
+void vyre__device_lose(vyre_device *device) {
+  atomic_store(&device->inside->is_lost, true);
+}
+
+vyre_code vyre__device_lost(const vyre_device *device, vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST, NULL,
+      VYRE_NUMBERS({"device", device->inside->id}),
+      "release the device and all made from it, and open it anew",
+      "device '%s' was lost", vyre_device_name(device));
 }

@@ -1,65 +1,75 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "base/attributes.h"
 #include "base/check.h"
 #include "base/status.h"
-#include "driver/backend.h"
+#include "driver/driver.h"
 #include "ir/ir.h"
+
+/* Ids of one axis: they have 32 bits. */
+static const uint64_t most_ids = UINT64_C(1) << 32;
 
 /* Elements that the grid covers: those of over(...), else of the largest binding
  * that is neither uniform nor shared. */
 static uint32_t covered(const vyre_pipeline *pipeline,
                         const vyre__view *views) {
-  uint32_t over = pipeline->program->over;
-  if (over != VYRE_NO_INDEX) return views[over].length;
+  const vyre__port *p = pipeline->inside->ports;
   uint32_t most = 0;
-  for (size_t i = 0; i < pipeline->plan.binding_count; i++) {
-    const vyre_binding *binding = &pipeline->plan.bindings[i];
-    if (binding->role == VYRE_ROLE_UNIFORM) continue;
-    if (binding->role == VYRE_ROLE_SHARED) continue;
-    uint32_t length = views[binding->buffer_index].length;
-    if (length > most) most = length;
+  for (size_t i = 0; i < pipeline->plan.binding_count; i++, p++) {
+    uint32_t length = views[p->buffer].length;
+    if (p->is_covered && length > most) most = length;
   }
   return most;
 }
 
-static vyre_code check_axis(const vyre_pipeline *pipeline, const uint32_t *grid,
-                            int axis, vyre_status *st) {
-  uint64_t ids = (uint64_t)grid[axis] * pipeline->workgroup[axis];
-  if (ids <= (uint64_t)UINT32_MAX + 1) return VYRE_OK;
+/* Most sizes are powers of two, and a division takes as long as ten sums. */
+static uint32_t groups_of(uint32_t count, uint32_t size) {
+  uint32_t mask = size - 1;
+  if ((size & mask) == 0) {
+    return (count >> __builtin_ctz(size)) + ((count & mask) != 0);
+  }
+  return count / size + (count % size != 0);
+}
+
+VYRE__RARE
+static vyre_code too_large(const vyre_pipeline *pipeline, const uint32_t *grid,
+                           vyre_status *st) {
+  for (int axis = 0; axis < 3; axis++) {
+    if ((uint64_t)grid[axis] * pipeline->workgroup[axis] <= most_ids) continue;
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
+        VYRE_NUMBERS({"grid", grid[axis]},
+                     {"workgroup", pipeline->workgroup[axis]}),
+        "split the work: an id has 32 bits",
+        "%u workgroups of %u invocations on axis %c: ids would not fit in 32 "
+        "bits",
+        grid[axis], pipeline->workgroup[axis], "xyz"[axis]);
+  }
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
-      VYRE_NUMBERS({"grid", grid[axis]},
-                   {"workgroup", pipeline->workgroup[axis]}),
-      "split the work: an id has 32 bits",
-      "%u workgroups of %u invocations on axis %c: ids would not fit in 32 "
-      "bits",
-      grid[axis], pipeline->workgroup[axis], "xyz"[axis]);
+      VYRE_NUMBERS({"grid", grid[2]}, {"workgroup", pipeline->workgroup[2]}),
+      "split the work",
+      "a grid of %u x %u x %u has more than 2^64-1 workgroups", grid[0],
+      grid[1], grid[2]);
 }
 
 vyre_code vyre__grid_infer(const vyre_pipeline *pipeline,
                            const uint32_t override[3], const vyre__view *views,
                            uint32_t out[3], vyre_status *st) {
-  bool given = override[0] | override[1] | override[2];
-  for (int axis = 0; axis < 3; axis++) {
-    out[axis] = given && override[axis] ? override[axis] : 1;
-  }
-  if (!given) {
-    uint64_t groups = 1;
-    (void)vyre__ceil_div_u64(covered(pipeline, views), pipeline->workgroup[0],
-                             &groups); /* a workgroup has no axis of 0 */
-    out[0] = groups > 1 ? (uint32_t)groups : 1;
+  const uint32_t *size = pipeline->workgroup; /* no axis is 0 */
+  if (!(override[0] | override[1] | override[2])) {
+    uint32_t count = covered(pipeline, views);
+    uint32_t groups = groups_of(count, size[0]);
+    out[0] = groups > 1 ? groups : 1;
+    out[1] = out[2] = 1;
+    bool has_ids = (uint64_t)out[0] * size[0] <= most_ids;
+    return has_ids ? VYRE_OK : too_large(pipeline, out, st);
   }
   uint64_t product = 1;
+  bool fits = true;
   for (int axis = 0; axis < 3; axis++) {
-    VYRE_TRY(check_axis(pipeline, out, axis, st));
-    if (vyre__mul_u64(product, out[axis], &product)) continue;
-    return VYRE_FAIL_WITH(
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
-        VYRE_NUMBERS({"grid", out[axis]},
-                     {"workgroup", pipeline->workgroup[axis]}),
-        "split the work",
-        "a grid of %u x %u x %u has more than 2^64-1 "
-        "workgroups",
-        out[0], out[1], out[2]);
+    out[axis] = override[axis] ? override[axis] : 1;
+    fits = fits && (uint64_t)out[axis] * size[axis] <= most_ids &&
+           vyre__mul_u64(product, out[axis], &product);
   }
-  return VYRE_OK;
+  return fits ? VYRE_OK : too_large(pipeline, out, st);
 }

@@ -8,7 +8,8 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "driver/backend.h"
+#include "driver/driver.h"
+#include "driver/trace.h"
 #include "ir/ir.h"
 
 static vyre_code not_supported(vyre_status *st, const vyre_device *device,
@@ -56,60 +57,130 @@ static vyre_code check_program(const vyre_device *device,
   return check_buffers(device, program, st);
 }
 
-static vyre_code choose_workgroup(vyre_pipeline *pipeline,
-                                  const vyre_compile_options *options,
-                                  vyre_status *st) {
-  const uint32_t *size = pipeline->program->workgroup;
-  uint32_t wanted[3];
-  if (options &&
-      (options->workgroup[0] | options->workgroup[1] | options->workgroup[2])) {
-    for (int axis = 0; axis < 3; axis++) {
-      wanted[axis] = options->workgroup[axis] ? options->workgroup[axis] : 1;
-    }
-    size = wanted;
+void vyre__workgroup_resolve(const uint32_t asked[3], const uint32_t own[3],
+                             uint32_t out[3]) {
+  bool given = asked[0] | asked[1] | asked[2];
+  for (int axis = 0; axis < 3; axis++) {
+    out[axis] = !given ? own[axis] : asked[axis] ? asked[axis] : 1;
   }
+}
+
+static vyre_code check_workgroup(const vyre_device *device,
+                                 const uint32_t size[3], vyre_status *st) {
+  const vyre_device_caps *caps = &device->caps;
   uint64_t product = 1;
-  for (int axis = 0; axis < 3 && product <= VYRE_MAX_INVOCATIONS; axis++) {
-    product *= size[axis];
-  }
-  if (product > VYRE_MAX_INVOCATIONS) {
+  for (int axis = 0; axis < 3; axis++) {
+    if (product <= caps->max_workgroup_invocations) product *= size[axis];
+    if (size[axis] <= caps->max_workgroup[axis]) continue;
+    if (size[axis] > caps->max_workgroup_invocations) continue; /* said below */
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
-        VYRE_NUMBERS({"most_invocations", VYRE_MAX_INVOCATIONS}),
-        "use a workgroup of at most 1024 invocations",
-        "a workgroup of %u x %u x %u has more than %d invocations", size[0],
-        size[1], size[2], VYRE_MAX_INVOCATIONS);
+        VYRE_NUMBERS({"size", size[axis]}, {"most", caps->max_workgroup[axis]}),
+        "use a workgroup that the device has, see vyre_device_capabilities",
+        "a workgroup of %u invocations on axis %c; '%s' has at most %u",
+        size[axis], "xyz"[axis], vyre_device_name(device),
+        caps -> max_workgroup[axis]);
   }
-  memcpy(pipeline->workgroup, size, sizeof pipeline->workgroup);
-  return VYRE_OK;
+  if (product <= caps->max_workgroup_invocations) return VYRE_OK;
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
+      VYRE_NUMBERS({"most_invocations", caps->max_workgroup_invocations}),
+      "use a workgroup of at most 1024 invocations",
+      "a workgroup of %u x %u x %u has more than %u invocations", size[0],
+      size[1], size[2], caps->max_workgroup_invocations);
+}
+
+/* --- making one --------------------------------------------------------------*/
+
+void vyre__pipeline_drop_runs(vyre_pipeline *pipeline) {
+  for (int i = 0; i < VYRE__KEPT_RUNS; i++) {
+    vyre__run *run = pipeline->inside->runs[i].run; /* nobody uses it */
+    pipeline->inside->runs[i].run = NULL;
+    if (run) vyre__run_free(run);
+  }
 }
 
 /* The end of a pipeline whose start is set; the backend's part is gone. */
 static void destroy(vyre_pipeline *pipeline) {
   vyre_device *device = pipeline->device;
+  struct vyre__pipeline_inside *inside = pipeline->inside;
+  if (inside) {
+    vyre__pipeline_drop_runs(pipeline);
+    pthread_mutex_destroy(&inside->lock);
+    vyre__resize(device->allocator, inside, sizeof *inside, 0);
+  }
   vyre_arena_finish(&pipeline->arena);
   vyre_program_release(pipeline->program);
   vyre__resize(device->allocator, pipeline, device->backend->pipeline_size, 0);
-  vyre_device_release(device);
 }
 
-/* Two pipelines have one id only if they are the same: a workgroup that is not
- * the program's own is part of it. */
+/* Two pipelines have one id only if they are the same: what is not the program's
+ * own is part of it. */
 static void name_pipeline(vyre_pipeline *pipeline) {
   const vyre_program *program = pipeline->program;
   const uint32_t *size = pipeline->workgroup;
-  char hash[VYRE_HASH128_TEXT], override[40] = "";
+  char hash[VYRE_HASH128_TEXT], override[40] = "", budget[16] = "";
   vyre_hash128_text(program->fingerprint, hash);
   if (memcmp(size, program->workgroup, sizeof program->workgroup) != 0) {
     (void)snprintf(override, sizeof override, ":%ux%ux%u", (unsigned)size[0],
                    (unsigned)size[1], (unsigned)size[2]);
   }
-  (void)snprintf(pipeline->id, sizeof pipeline->id, "%s:%s%s",
-                 pipeline->device->backend->name, hash, override);
+  if (pipeline->ulp_budget > 0) {
+    (void)snprintf(budget, sizeof budget, ":%uulp",
+                   (unsigned)pipeline->ulp_budget);
+  }
+  (void)snprintf(pipeline->id, sizeof pipeline->id, "%s:%s%s%s",
+                 vyre_device_name(pipeline->device), hash, override, budget);
 }
 
+static vyre_code make_inside(vyre_pipeline *pipeline, vyre_status *st) {
+  struct vyre__pipeline_inside *inside =
+      vyre__resize(pipeline->device->allocator, NULL, 0, sizeof *inside);
+  if (!inside)
+    return vyre__no_memory(st, "vyre_pipeline_compile", "pipelines", 1);
+  memset(inside, 0, sizeof *inside);
+  atomic_init(&inside->references, 1);
+  pthread_mutex_init(&inside->lock, NULL);
+  pipeline->inside = inside;
+  return VYRE_OK;
+}
+
+static vyre_code build(vyre_pipeline *pipeline, vyre_status *st) {
+  vyre_device *device = pipeline->device;
+  if (vyre__fault(device->context, VYRE_FAULT_COMPILE)) {
+    return vyre__fault_status(VYRE_FAULT_COMPILE, st);
+  }
+  VYRE_TRY(device->backend->pipeline_init(pipeline, st));
+  VYRE__COUNT(device, compiles, 1);
+  return VYRE_OK;
+}
+
+static vyre_code init(vyre_pipeline *pipeline, bool is_fresh, vyre_status *st) {
+  vyre_device *device = pipeline->device;
+  VYRE_TRY(make_inside(pipeline, st));
+  VYRE_TRY(check_workgroup(device, pipeline->workgroup, st));
+  name_pipeline(pipeline);
+  VYRE_TRY(vyre_binding_plan_build(pipeline->program, &pipeline->arena,
+                                   &pipeline->plan, st));
+  VYRE_TRY(vyre__ports_make(pipeline, st));
+  vyre__cache_try tried;
+  if (is_fresh) {
+    vyre__cache_skip(pipeline);
+    return build(pipeline, st);
+  }
+  if (vyre__cache_load(pipeline, &tried)) {
+    vyre__cache_end(pipeline, &tried, false);
+    return VYRE_OK;
+  }
+  vyre_code code = build(pipeline, st);
+  vyre__cache_end(pipeline, &tried, code == VYRE_OK);
+  return code;
+}
+
+/* Fresh: without a look at what is on disk. */
 static vyre_code create(vyre_device *device, vyre_program *program,
                         const vyre_compile_options *options,
+                        const vyre_number_class *numbers, bool is_fresh,
                         vyre_pipeline **out, vyre_status *st) {
   size_t size = device->backend->pipeline_size;
   vyre_pipeline *pipeline = vyre__resize(device->allocator, NULL, 0, size);
@@ -120,16 +191,18 @@ static vyre_code create(vyre_device *device, vyre_program *program,
   pipeline->device = vyre_device_retain(device);
   pipeline->program = vyre_program_retain(program);
   vyre_arena_init(&pipeline->arena, device->allocator);
-  atomic_init(&pipeline->references, 1);
-  vyre_code code = choose_workgroup(pipeline, options, st);
-  name_pipeline(pipeline);
-  if (code == VYRE_OK) {
-    code =
-        vyre_binding_plan_build(program, &pipeline->arena, &pipeline->plan, st);
-  }
-  if (code == VYRE_OK) code = device->backend->pipeline_init(pipeline, st);
+  vyre__workgroup_resolve(options->workgroup, program->workgroup,
+                          pipeline->workgroup);
+  pipeline->ulp_budget = options->ulp_budget;
+  pipeline->numbers = numbers;
+  uint64_t start = vyre__trace_begin(device->context);
+  vyre_code code = init(pipeline, is_fresh, st);
+  vyre__trace_end(device->context, start, .kind = VYRE__TRACE_COMPILE,
+                  .name = program->name, .pipeline = pipeline->id,
+                  .device = device, .result = code);
   if (code != VYRE_OK) {
     destroy(pipeline);
+    vyre_device_release(device);
     return code;
   }
   *out = pipeline;
@@ -142,24 +215,183 @@ vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
                                 vyre_diagnostics *diagnostics,
                                 vyre_status *st) {
   static const char who[] = "vyre_pipeline_compile";
+  static const vyre_compile_options defaults = {{0}, 0};
   if (!out) return vyre__null_argument(st, who, "out");
   *out = NULL;
   if (!device) return vyre__null_argument(st, who, "device");
   if (!program) return vyre__null_argument(st, who, "program");
+  VYRE_TRY(vyre__device_check(device, st));
+  if (!options) options = &defaults;
+  uint32_t size[3];
+  vyre__workgroup_resolve(options->workgroup, program->workgroup, size);
+  *out = vyre__table_find(
+      &(vyre__cache_subject){device, program, size, options->ulp_budget});
+  if (*out) return VYRE_OK; /* and the program is valid: it was then */
   VYRE_TRY(check_program(device, program, diagnostics, st));
-  return create(device, program, options, out, st);
+  VYRE_TRY(
+      create(device, program, options, device->caps.numbers, false, out, st));
+  *out = vyre__table_share(*out);
+  return VYRE_OK;
+}
+
+vyre_code vyre__pipeline_compile_fresh(vyre_device *device,
+                                       vyre_program *program,
+                                       const vyre_compile_options *options,
+                                       vyre_pipeline **out, vyre_status *st) {
+  static const vyre_compile_options defaults = {{0}, 0};
+  *out = NULL;
+  VYRE_TRY(vyre__device_check(device, st));
+  VYRE_TRY(check_program(device, program, NULL, st));
+  return create(device, program, options ? options : &defaults,
+                device->caps.numbers, true, out, st);
+}
+
+vyre_code vyre__pipeline_compile_as(vyre_device *device, vyre_program *program,
+                                    const vyre_number_class *numbers,
+                                    vyre_pipeline **out, vyre_status *st) {
+  static const vyre_compile_options defaults = {{0}, 0};
+  *out = NULL;
+  return create(device, program, &defaults, numbers, true, out, st);
 }
 
 vyre_pipeline *vyre_pipeline_retain(vyre_pipeline *pipeline) {
-  if (pipeline) atomic_fetch_add(&pipeline->references, 1);
+  if (pipeline) atomic_fetch_add(&pipeline->inside->references, 1);
   return pipeline;
 }
 
 void vyre_pipeline_release(vyre_pipeline *pipeline) {
-  if (!pipeline || atomic_fetch_sub(&pipeline->references, 1) > 1) return;
+  if (!pipeline || !vyre__table_release(pipeline)) return;
+  vyre_device *device = pipeline->device;
+  vyre__pipeline_free(pipeline);
+  vyre_device_release(device);
+}
+
+void vyre__pipeline_free(vyre_pipeline *pipeline) {
+  vyre_pipeline *variant = atomic_load(&pipeline->inside->variants);
+  while (variant) {
+    vyre_pipeline *next = variant->inside->next_variant;
+    vyre_pipeline_release(variant);
+    variant = next;
+  }
   pipeline->device->backend->pipeline_finish(pipeline);
   destroy(pipeline);
 }
+
+/* --- in the background -------------------------------------------------------*/
+
+typedef struct compile_work {
+  vyre_fence fence;
+  vyre_device *device;
+  vyre_program *program;
+  vyre_compile_options options;
+} compile_work;
+
+static vyre_code compile(vyre_fence *fence, vyre_status *st) {
+  compile_work *work = (compile_work *)fence;
+  return vyre_pipeline_compile(work->device, work->program, &work->options,
+                               &fence->pipeline, NULL, st);
+}
+
+static void compile_finish(vyre_fence *fence) {
+  compile_work *work = (compile_work *)fence;
+  vyre_program_release(work->program);
+  vyre_device_release(work->device);
+}
+
+static void compile_forget(vyre_fence *fence) {
+  vyre_pipeline_release(fence->pipeline);
+}
+
+vyre_code vyre_pipeline_compile_async(vyre_device *device,
+                                      vyre_program *program,
+                                      const vyre_compile_options *options,
+                                      vyre_fence **out, vyre_status *st) {
+  static const char who[] = "vyre_pipeline_compile_async";
+  if (!out) return vyre__null_argument(st, who, "fence");
+  *out = NULL;
+  if (!device) return vyre__null_argument(st, who, "device");
+  if (!program) return vyre__null_argument(st, who, "program");
+  vyre_fence *fence;
+  VYRE_TRY(vyre__fence_make(device->context, sizeof(compile_work), &fence, st));
+  compile_work *work = (compile_work *)fence;
+  if (options) work->options = *options;
+  work->device = vyre_device_retain(device);
+  work->program = vyre_program_retain(program);
+  fence->work = compile;
+  fence->finish = compile_finish;
+  fence->forget = compile_forget;
+  vyre_code code =
+      vyre__queue_push(device, &device->inside->compile, fence, st);
+  if (code != VYRE_OK) {
+    compile_finish(fence);
+    vyre__fence_discard(fence);
+    return code;
+  }
+  *out = fence;
+  return VYRE_OK;
+}
+
+/* --- variants ----------------------------------------------------------------*/
+
+static vyre_pipeline *find_variant(vyre_pipeline *pipeline,
+                                   const uint32_t workgroup[3],
+                                   uint8_t ulp_budget) {
+  vyre_pipeline *at = pipeline;
+  vyre_pipeline *next =
+      atomic_load_explicit(&pipeline->inside->variants, memory_order_acquire);
+  for (; at; at = next, next = at ? at->inside->next_variant : NULL) {
+    if (at->ulp_budget == ulp_budget &&
+        memcmp(at->workgroup, workgroup, sizeof at->workgroup) == 0) {
+      return at;
+    }
+  }
+  return NULL;
+}
+
+vyre_code vyre__pipeline_variant(vyre_pipeline *pipeline,
+                                 const vyre_dispatch_desc *desc,
+                                 vyre_pipeline **out, vyre_status *st) {
+  *out = pipeline;
+  if (!desc->variant) return VYRE_OK;
+  uint32_t size[3];
+  vyre__workgroup_resolve(desc->variant->workgroup, pipeline->workgroup, size);
+  *out = find_variant(pipeline, size, desc->variant->ulp_budget);
+  if (*out) return VYRE_OK;
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_NOT_PREPARED,
+                   "call vyre_pipeline_prepare with these options before",
+                   "pipeline '%s' was not prepared for a workgroup of "
+                   "%u x %u x %u and %u ulp",
+                   pipeline->id, size[0], size[1], size[2],
+                   desc->variant->ulp_budget);
+}
+
+vyre_code vyre_pipeline_prepare(vyre_pipeline *pipeline,
+                                const vyre_compile_options *options,
+                                vyre_status *st) {
+  static const char who[] = "vyre_pipeline_prepare";
+  if (!pipeline) return vyre__null_argument(st, who, "pipeline");
+  if (!options) return vyre__null_argument(st, who, "options");
+  VYRE_TRY(vyre__device_check(pipeline->device, st));
+  vyre_compile_options wanted = *options;
+  vyre__workgroup_resolve(options->workgroup, pipeline->workgroup,
+                          wanted.workgroup);
+  struct vyre__pipeline_inside *inside = pipeline->inside;
+  vyre_code code = VYRE_OK;
+  pthread_mutex_lock(&inside->lock);
+  if (!find_variant(pipeline, wanted.workgroup, wanted.ulp_budget)) {
+    vyre_pipeline *variant = NULL;
+    code = create(pipeline->device, pipeline->program, &wanted,
+                  pipeline->numbers, false, &variant, st);
+    if (code == VYRE_OK) {
+      variant->inside->next_variant = atomic_load(&inside->variants);
+      atomic_store_explicit(&inside->variants, variant, memory_order_release);
+    }
+  }
+  pthread_mutex_unlock(&inside->lock);
+  return code;
+}
+
+/* --- what it is --------------------------------------------------------------*/
 
 const char *vyre_pipeline_id(const vyre_pipeline *pipeline) {
   return pipeline ? pipeline->id : "";

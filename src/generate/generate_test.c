@@ -451,7 +451,7 @@ static void run_checked(vyre_device *device, const vyre_generated *made,
 static vyre_device *open_ref(void) {
   vyre_device *device;
   vyre_status st = {0};
-  CHECK_OK(vyre_device_open("ref", (vyre_allocator){0}, &device, &st), st);
+  CHECK_OK(vyre_device_open(NULL, "ref", &device, &st), st);
   return device;
 }
 

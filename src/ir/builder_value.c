@@ -137,13 +137,26 @@ vyre_type vyre_build_type(const vyre_builder *b, vyre_value value) {
 /* --- operations ------------------------------------------------------------*/
 
 /* The public numbers of operations are their own: the inside may grow. */
-static vyre__op inside(vyre_builder *b, vyre_op op) {
 #define VYRE_X1(name) [VYRE_OP_##name] = VYRE__OP_##name,
-  static const uint8_t ops[VYRE_OP_COUNT] = {
-      VYRE_OP_UNARY_MAP(VYRE_X1) VYRE_OP_BINARY_MAP(VYRE_X1)
-          VYRE_OP_TERNARY_MAP(VYRE_X1) VYRE_OP_ATOMIC_MAP(VYRE_X1)
-              VYRE_OP_ID_MAP(VYRE_X1)};
+static const uint8_t ops[VYRE_OP_COUNT] = {
+    VYRE_OP_UNARY_MAP(VYRE_X1) VYRE_OP_BINARY_MAP(VYRE_X1)
+        VYRE_OP_TERNARY_MAP(VYRE_X1) VYRE_OP_ATOMIC_MAP(VYRE_X1)
+            VYRE_OP_ID_MAP(VYRE_X1)};
 #undef VYRE_X1
+
+const char *vyre_op_text(vyre_op op) {
+  return (unsigned)op < VYRE_OP_COUNT ? vyre__ops[ops[op]].text : "?";
+}
+
+bool vyre_op_takes(vyre_op op, vyre_type type) {
+  if ((unsigned)op >= VYRE_OP_COUNT || (unsigned)type >= VYRE_TYPE_COUNT) {
+    return false;
+  }
+  vyre__rule rule = (vyre__rule)vyre__ops[ops[op]].rule;
+  return rule != VYRE__RULE_NONE && vyre__rule_takes(rule, type);
+}
+
+static vyre__op inside(vyre_builder *b, vyre_op op) {
   if ((unsigned)op < VYRE_OP_COUNT) return (vyre__op)ops[op];
   vyre__builder_fail(b, "use an operation that vyre/builder.h names",
                      "operation %u is none: they end with %u", (unsigned)op,

@@ -30,7 +30,7 @@ typedef struct job {
 static inline vyre_device *open_ref(void) {
   vyre_device *device = NULL;
   vyre_status st = {0};
-  CHECK_OK(vyre_device_open("ref", (vyre_allocator){0}, &device, &st), st);
+  CHECK_OK(vyre_device_open(NULL, "ref", &device, &st), st);
   return device;
 }
 

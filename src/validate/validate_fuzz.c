@@ -75,8 +75,7 @@ static void compile_and_run(vyre_program *program) {
   vyre_device *device = NULL;
   vyre_pipeline *pipeline = NULL;
   vyre_status st = {0};
-  require(vyre_device_open("ref", (vyre_allocator){0}, &device, &st) ==
-          VYRE_OK);
+  require(vyre_device_open(NULL, "ref", &device, &st) == VYRE_OK);
   vyre_code code =
       vyre_pipeline_compile(device, program, NULL, &pipeline, NULL, &st);
   require(code == VYRE_OK || (code == VYRE_UNSUPPORTED_FEATURE && st.fix[0]));

@@ -11,6 +11,7 @@
 #define VYRE_TESTS_CHECK_H
 
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -116,9 +117,8 @@ typedef struct test_heap {
   size_t calls; /* that asked for memory */
 } test_heap;
 
-static inline void *test_heap_resize(void *self, void *ptr, size_t old_size,
-                                     size_t new_size) {
-  test_heap *heap = self;
+static inline void *test_heap_resize_alone(test_heap *heap, void *ptr,
+                                           size_t old_size, size_t new_size) {
   if (new_size == 0) {
     if (ptr) heap->live_bytes -= old_size;
     free(ptr);
@@ -133,6 +133,17 @@ static inline void *test_heap_resize(void *self, void *ptr, size_t old_size,
   void *grown = realloc(ptr, new_size);
   if (grown) heap->live_bytes += new_size - (ptr ? old_size : 0);
   return grown;
+}
+
+/* Threads of the library use it too. */
+static inline void *test_heap_resize(void *self, void *ptr, size_t old_size,
+                                     size_t new_size) {
+  static atomic_flag busy = ATOMIC_FLAG_INIT;
+  while (atomic_flag_test_and_set(&busy)) {
+  }
+  void *result = test_heap_resize_alone(self, ptr, old_size, new_size);
+  atomic_flag_clear(&busy);
+  return result;
 }
 
 static inline vyre_allocator test_heap_allocator(test_heap *heap) {

@@ -113,7 +113,7 @@ static vyre_pipeline *open_ref(const family *f, const item *it) {
   vyre_device *device = NULL;
   vyre_pipeline *pipeline = NULL;
   vyre_status st = {0};
-  CHECK_OK(vyre_device_open("ref", (vyre_allocator){0}, &device, &st), st);
+  CHECK_OK(vyre_device_open(NULL, "ref", &device, &st), st);
   CHECK_OK(vyre_pipeline_compile(device, kernel_of(f, it), NULL, &pipeline,
                                  NULL, &st),
            st);

@@ -300,7 +300,7 @@ static bool sweep_range(subject *s, block *k, uint64_t stride) {
 static bool open_ref(subject *s) {
   vyre_device *device = NULL;
   vyre_status st = {0};
-  vyre_code code = vyre_device_open("ref", (vyre_allocator){0}, &device, &st);
+  vyre_code code = vyre_device_open(NULL, "ref", &device, &st);
   if (code == VYRE_OK) {
     code = vyre_pipeline_compile(device, s->program, NULL, &s->ref, NULL, &st);
   }

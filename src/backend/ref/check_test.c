@@ -154,7 +154,7 @@ static bool check_fault(const char *path, fault *f) {
   CHECK_OK(vyre_module_parse(f->text, f->length, path, (vyre_allocator){0},
                              &module, NULL, &st),
            st);
-  CHECK_OK(vyre_device_open("ref", (vyre_allocator){0}, &device, &st), st);
+  CHECK_OK(vyre_device_open(NULL, "ref", &device, &st), st);
   vyre_code code = vyre_pipeline_compile(device, vyre_module_kernel(module, 0),
                                          NULL, &pipeline, &diagnostics, &st);
   bool good;
@@ -210,7 +210,7 @@ static void run_example(const char *text, const char *only, size_t *others,
   CHECK_OK(vyre_module_parse(text, strlen(text), "example.vyre",
                              (vyre_allocator){0}, &module, NULL, &st),
            st);
-  CHECK_OK(vyre_device_open("ref", (vyre_allocator){0}, &device, &st), st);
+  CHECK_OK(vyre_device_open(NULL, "ref", &device, &st), st);
   CHECK_OK(vyre_pipeline_compile(device, vyre_module_kernel(module, 0), NULL,
                                  &pipeline, NULL, &st),
            st);

@@ -3,13 +3,36 @@
 
 #include <string.h>
 
+#include "vyre/validate.h"
+#include "vyre/version.h"
+
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/library.h"
 #include "ir/scalar.h"
 
+static bool describe(uint32_t index, vyre_device_info *out) {
+  if (index > 0) return false;
+  out->description = "interpreter";
+  out->driver = "vyre " VYRE_VERSION_STRING;
+  out->note = "the oracle: always there, checks kernels, one thread a dispatch";
+  return true;
+}
+
 static vyre_code device_init(vyre_device *device, vyre_status *st) {
-  (void)device, (void)st;
+  (void)st;
+  device->caps = (vyre_device_caps){
+      .max_workgroup = {VYRE_MAX_INVOCATIONS, VYRE_MAX_INVOCATIONS,
+                        VYRE_MAX_INVOCATIONS},
+      .max_workgroup_invocations = VYRE_MAX_INVOCATIONS,
+      .max_shared_bytes = UINT64_MAX,
+      .max_buffer_bytes = SIZE_MAX / 2,
+      .host_alignment = 1,
+      .borrows_host_memory = true,
+      .has_checks = true,
+      .has_print = true,
+      .has_f64 = true,
+      .has_u64 = true};
   return VYRE_OK;
 }
 
@@ -98,22 +121,19 @@ static vyre_code run(ref_machine *m) {
   return initial ? ref_check_order(m, initial) : VYRE_OK;
 }
 
-static vyre_code dispatch(vyre_pipeline *pipeline, const vyre__launch *launch,
-                          vyre_status *st) {
-  vyre_arena arena;
-  vyre_arena_init(&arena, pipeline->device->allocator);
+static vyre_code run_launch(vyre_pipeline *pipeline, vyre__launch *launch,
+                            vyre_status *st) {
   ref_machine m = {.pipeline = (const ref_pipeline *)pipeline,
                    .program = ((const ref_pipeline *)pipeline)->linked,
                    .nodes = ((const ref_pipeline *)pipeline)->linked->nodes,
                    .launch = launch,
-                   .arena = &arena,
+                   .arena = launch->scratch,
                    .st = st};
   /* A program that flushes subnormals must not change what a kernel means. */
   fenv_t saved;
   vyre__float_begin(&saved);
   vyre_code code = run(&m);
   vyre__float_end(&saved);
-  vyre_arena_finish(&arena);
   return code;
 }
 
@@ -122,10 +142,12 @@ extern const vyre__backend vyre__backend_ref;
 const vyre__backend vyre__backend_ref = {.abi = VYRE__BACKEND_ABI,
                                          .struct_size = sizeof(vyre__backend),
                                          .name = "ref",
+                                         .is_exact = true,
                                          .device_size = sizeof(vyre_device),
                                          .pipeline_size = sizeof(ref_pipeline),
+                                         .describe = describe,
                                          .device_init = device_init,
                                          .device_finish = device_finish,
                                          .pipeline_init = pipeline_init,
                                          .pipeline_finish = pipeline_finish,
-                                         .dispatch = dispatch};
+                                         .run = run_launch};

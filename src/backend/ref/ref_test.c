@@ -11,6 +11,17 @@
 
 /* --- running a text --------------------------------------------------------- */
 
+/* A device whose memory comes from @p allocator. */
+static vyre_code open_with(vyre_allocator allocator, const char *name,
+                           vyre_device **out, vyre_status *st) {
+  vyre_context *context = NULL;
+  vyre_context_options options = {.allocator = allocator};
+  vyre_code code = vyre_context_create(&options, &context, st);
+  if (code == VYRE_OK) code = vyre_device_open(context, name, out, st);
+  vyre_context_release(context);
+  return code;
+}
+
 static vyre_pipeline *compile(const char *text, vyre_allocator allocator) {
   vyre_module *module = NULL;
   vyre_device *device = NULL;
@@ -18,7 +29,7 @@ static vyre_pipeline *compile(const char *text, vyre_allocator allocator) {
   vyre_status st = {0};
   vyre_code code = vyre_module_parse(text, strlen(text), "test.vyre", allocator,
                                      &module, NULL, &st);
-  if (code == VYRE_OK) code = vyre_device_open("auto", allocator, &device, &st);
+  if (code == VYRE_OK) code = open_with(allocator, "auto", &device, &st);
   if (code == VYRE_OK) {
     code = vyre_pipeline_compile(device, vyre_module_kernel(module, 0), NULL,
                                  &pipeline, NULL, &st);
@@ -701,8 +712,7 @@ TEST(null_arguments) {
   vyre_dispatch_desc desc = {0};
   vyre_device *device = NULL;
   vyre_pipeline *pipeline = NULL;
-  CHECK(vyre_device_open(NULL, (vyre_allocator){0}, &device, NULL) ==
-        VYRE_INVALID_ARGUMENT);
+  CHECK(vyre_device_open(NULL, NULL, &device, NULL) == VYRE_INVALID_ARGUMENT);
   CHECK(vyre_dispatch(NULL, &desc, &st) == VYRE_INVALID_ARGUMENT);
   CHECK(vyre_pipeline_compile(NULL, NULL, NULL, &pipeline, NULL, NULL) ==
         VYRE_INVALID_ARGUMENT);
@@ -714,20 +724,24 @@ TEST(null_arguments) {
 TEST(devices) {
   vyre_device *device = NULL;
   vyre_status st = {0};
-  CHECK_FAILS(vyre_device_open("vulkan", (vyre_allocator){0}, &device, &st), st,
+  CHECK_FAILS(vyre_device_open(NULL, "vulkan", &device, &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
   CHECK(!device);
-  for (size_t i = 0; vyre_device_list(i); i++) {
-    CHECK_HAS(st.fix, vyre_device_list(i));
+  vyre_device_info info;
+  for (size_t i = 0; vyre_device_list(i, &info); i++) {
+    CHECK_HAS(st.fix, info.name);
   }
   CHECK_HAS(st.fix, "ref");
   st = (vyre_status){0};
-  CHECK_OK(vyre_device_open("ref", (vyre_allocator){0}, &device, &st), st);
+  CHECK_OK(vyre_device_open(NULL, "ref", &device, &st), st);
   CHECK_TEXT(vyre_device_name(device), "ref");
   vyre_device_release(vyre_device_retain(device));
   vyre_device_release(device);
-  CHECK_TEXT(vyre_device_list(0), "ref");
-  CHECK(!vyre_device_list(1));
+  CHECK(vyre_device_list(0, &info) && info.is_available);
+  CHECK_TEXT(info.name, "ref");
+  CHECK(vyre_device_list(1, &info));
+  CHECK_TEXT(info.name, "null"); /* last: auto never takes it */
+  CHECK(!vyre_device_list(2, &info));
 }
 
 static vyre_code try_compile(const char *text,
@@ -740,7 +754,7 @@ static vyre_code try_compile(const char *text,
   CHECK_OK(vyre_module_parse(text, strlen(text), "t.vyre", (vyre_allocator){0},
                              &module, NULL, st),
            *st);
-  CHECK_OK(vyre_device_open("ref", (vyre_allocator){0}, &device, st), *st);
+  CHECK_OK(vyre_device_open(NULL, "ref", &device, st), *st);
   vyre_code code = vyre_pipeline_compile(device, vyre_module_kernel(module, 0),
                                          options, &pipeline, NULL, st);
   vyre_pipeline_release(pipeline);
@@ -769,7 +783,7 @@ TEST(what_does_not_compile) {
   vyre_pipeline *pipeline = NULL;
   st = (vyre_status){0};
   CHECK_OK(vyre_program_create(&desc, (vyre_allocator){0}, &program, &st), st);
-  CHECK_OK(vyre_device_open("ref", (vyre_allocator){0}, &device, &st), st);
+  CHECK_OK(vyre_device_open(NULL, "ref", &device, &st), st);
   CHECK_FAILS(
       vyre_pipeline_compile(device, program, NULL, &pipeline, NULL, &st), st,
       VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM);
@@ -806,7 +820,7 @@ TEST(a_pipeline_for_another_workgroup_has_another_id) {
   vyre_allocator heap = vyre_allocator_heap();
   CHECK_OK(vyre_module_parse(text, strlen(text), "t", heap, &module, NULL, &st),
            st);
-  CHECK_OK(vyre_device_open("ref", heap, &device, &st), st);
+  CHECK_OK(vyre_device_open(NULL, "ref", &device, &st), st);
   vyre_program *program = vyre_module_kernel(module, 0);
   vyre_pipeline *pipelines[3];
   static const vyre_compile_options options[3] = {
@@ -918,7 +932,7 @@ static vyre_code whole_life(vyre_allocator allocator, vyre_status *st) {
                              .report = &report};
   vyre_code code = vyre_module_parse(text, strlen(text), "t.vyre",
                                      (vyre_allocator){0}, &module, NULL, st);
-  if (code == VYRE_OK) code = vyre_device_open("ref", allocator, &device, st);
+  if (code == VYRE_OK) code = open_with(allocator, "ref", &device, st);
   if (code == VYRE_OK) {
     code = vyre_pipeline_compile(device, vyre_module_kernel(module, 0), NULL,
                                  &pipeline, NULL, st);

@@ -95,7 +95,7 @@ static vyre_pipeline *compile(void) {
   CHECK_OK(vyre_module_parse(text, strlen(text), "k.vyre", (vyre_allocator){0},
                              &module, NULL, &st),
            st);
-  CHECK_OK(vyre_device_open("ref", (vyre_allocator){0}, &device, &st), st);
+  CHECK_OK(vyre_device_open(NULL, "ref", &device, &st), st);
   CHECK_OK(vyre_pipeline_compile(device, vyre_module_kernel(module, 0), NULL,
                                  &pipeline, NULL, &st),
            st);

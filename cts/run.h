@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Running cases, each in a process of its own: one that crashes, hangs or leaks
+ * fails alone, and is named. */
+#ifndef VYRE_CTS_RUN_H
+#define VYRE_CTS_RUN_H
+
+#include "cts.h"
+
+enum { CTS_EXIT_FAILED = 1, CTS_EXIT_SKIPPED = 77 };
+
+/* What a case that passed prints last. */
+#define CTS_LAST_LINE "passed: %llu kernels on %s"
+
+/* --- expectations ----------------------------------------------------------------- */
+
+/* Lines of "CASE  unsupported|fails  REASON"; a CASE that ends in * stands for all
+ * that begin so, the first line that fits counts, # begins a comment. unsupported:
+ * is not run. fails: is run, and must fail. */
+typedef struct cts_row {
+  char pattern[CTS_NAME];
+  bool is_unsupported;
+  char reason[160];
+  size_t used; /* cases that it fits first */
+} cts_row;
+
+typedef struct cts_list {
+  cts_row *rows;
+  size_t count, capacity;
+} cts_list;
+
+/* The list that is built in for @p backend; "" without one. */
+const char *cts_expectations(const char *backend);
+/* Reads a list. False with the number of the line that is none in *line. */
+bool cts_list_read(cts_list *list, const char *text, size_t length,
+                   size_t *line);
+void cts_list_finish(cts_list *list);
+/* The row for a case, or NULL. */
+cts_row *cts_list_find(const cts_list *list, const char *name);
+
+/* --- runs ------------------------------------------------------------------------- */
+
+typedef enum cts_verdict {
+  CTS_NOT_RUN,
+  CTS_PASSED,
+  CTS_FAILED,
+  CTS_SKIPPED,         /* the device cannot, and said so */
+  CTS_UNSUPPORTED,     /* by the list */
+  CTS_EXPECTED_FAILURE /* by the list, and it did */
+} cts_verdict;
+
+typedef struct cts_result {
+  char name[CTS_NAME];
+  cts_verdict verdict;
+  uint64_t launches;
+  char device[CTS_NAME];
+  char *reason; /* why not passed, a line or more; heap; NULL: passed */
+  char *shrunk; /* a smaller program that fails as well; heap, or NULL */
+  cts_row *row;
+  bool is_row; /* no case: a line of the list that is wrong */
+} cts_result;
+
+typedef struct cts_options {
+  const char *backend;
+  uint64_t programs, seed;
+  const char *filter;  /* NULL: all; else only names that hold it */
+  unsigned jobs;       /* at once; 0: as many as there are processors */
+  unsigned timeout_s;  /* of a case; 0: 60 */
+  const char *program; /* what to start for a case; then its first words, */
+  const char *const *words; /* which end with NULL; "--backend B --seed S */
+                            /* --case NAME" follow */
+} cts_options;
+
+typedef struct cts_report {
+  cts_result *results;
+  size_t count, capacity;
+  cts_list list;
+  size_t passed, failed, skipped; /* skipped: all that is neither */
+} cts_report;
+
+/* All cases that the options name, in order, none of them run. */
+bool cts_report_begin(const cts_suite *suite, const cts_options *options,
+                      const char *list, size_t list_length, size_t *bad_line,
+                      cts_report *out);
+/* Runs them. False if the system has no processes or memory left. */
+bool cts_report_run(const cts_options *options, cts_report *report);
+void cts_report_finish(cts_report *report);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the driver does where the host cannot touch a device's memory. Since null
+ * runs nothing, what comes back is what the driver put there: zeros, or the
+ * input. */
+#include "vyre/vyre.h"
+
+#include "support/check.h"
+
+static const char text[] =
+    "kernel k workgroup(8) over(y)\n"
+    "buffer x : read u32[] @0;\n"
+    "buffer y : read_write u32[] @1;\n"
+    "buffer z : write u32[] @2;\n"
+    "{\n    y[global_id.x] = x[global_id.x];\n    z[global_id.x] = 1;\n}\n";
+
+enum { COUNT = 3000, BYTES = 4 * COUNT };
+
+typedef struct rig {
+  test_heap heap;
+  vyre_context *context;
+  vyre_device *device;
+  vyre_module *module;
+  vyre_pipeline *pipeline;
+} rig;
+
+static void rig_open(rig *r) {
+  vyre_status st = {0};
+  *r = (rig){.heap = {.left = -1}};
+  vyre_context_options options = {.allocator = {test_heap_resize, &r->heap},
+                                  .cache_directory = "",
+                                  .trace_file = "",
+                                  .faults = ""};
+  CHECK_OK(vyre_context_create(&options, &r->context, &st), st);
+  CHECK_OK(vyre_device_open(r->context, "null", &r->device, &st), st);
+  CHECK_OK(vyre_module_parse(text, strlen(text), "k", (vyre_allocator){0},
+                             &r->module, NULL, &st),
+           st);
+  CHECK_OK(vyre_pipeline_compile(r->device, vyre_module_kernel(r->module, 0),
+                                 NULL, &r->pipeline, NULL, &st),
+           st);
+}
+
+static void rig_close(rig *r) {
+  vyre_pipeline_release(r->pipeline);
+  vyre_module_release(r->module);
+  vyre_device_release(r->device);
+  vyre_context_release(r->context);
+  CHECK_U64(r->heap.live_bytes, 0);
+}
+
+static uint32_t x[COUNT], y[COUNT], to[COUNT], z[COUNT], zeros[COUNT],
+    ones[COUNT], got[COUNT];
+
+static void fill(void) {
+  for (uint32_t i = 0; i < COUNT; i++) {
+    x[i] = i;
+    y[i] = i * 7 + 1;
+    to[i] = z[i] = ones[i] = 0xffffffff;
+    zeros[i] = 0;
+  }
+}
+
+static vyre_resident make(rig *r, const void *data) {
+  vyre_resident made;
+  vyre_status st = {0};
+  CHECK_OK(vyre_resident_create(r->device, BYTES, &made, &st), st);
+  CHECK_OK(vyre_resident_upload(r->device, made, 0, data, BYTES, &st), st);
+  return made;
+}
+
+static const uint32_t *download(rig *r, vyre_resident from) {
+  vyre_status st = {0};
+  CHECK_OK(vyre_resident_download(r->device, from, 0, got, BYTES, &st), st);
+  return got;
+}
+
+/* The input y of the host or resident; the output y of the host, resident, kept
+ * or in place; the output z of the host, resident or kept. */
+static void check_mixture(rig *r, bool in_resident, int out, int zs) {
+  vyre_status st = {0};
+  fill();
+  vyre_resident ry = {0}, rto = {0}, rz = {0};
+  vyre_input in[] = {vyre_input_bytes(x, BYTES), vyre_input_bytes(y, BYTES)};
+  vyre_output outs[] = {vyre_output_bytes(to, BYTES),
+                        vyre_output_bytes(z, BYTES)};
+  if (in_resident) {
+    ry = make(r, y);
+    in[1] = vyre_input_resident(ry);
+  }
+  if (out == 1) rto = make(r, ones);
+  if (out == 1) outs[0] = vyre_output_resident(rto);
+  if (out == 2) outs[0] = vyre_output_kept(&rto, 0);
+  if (out == 3)
+    outs[0] = (vyre_output){.data = in_resident ? NULL : y,
+                            .size = in_resident ? 0 : BYTES};
+  if (zs == 1) rz = make(r, ones);
+  if (zs == 1) outs[1] = vyre_output_resident(rz);
+  if (zs == 2) outs[1] = vyre_output_kept(&rz, BYTES);
+  vyre_dispatch_desc desc = {
+      .inputs = in, .input_count = 2, .outputs = outs, .output_count = 2};
+  uint32_t kept[COUNT];
+  memcpy(kept, y, BYTES);
+  CHECK_OK(vyre_dispatch(r->pipeline, &desc, &st), st);
+  const uint32_t *result = out == 0   ? to
+                           : out == 3 ? in_resident ? download(r, ry) : y
+                                      : download(r, rto);
+  CHECK(memcmp(result, kept, BYTES) == 0);
+  result = zs == 0 ? z : download(r, rz);
+  CHECK(memcmp(result, zeros, BYTES) == 0);
+  vyre_resident all[] = {ry, rto, rz};
+  for (int i = 0; i < 3; i++) {
+    if (all[i].owner) {
+      CHECK_OK(vyre_resident_free(r->device, all[i], &st), st);
+    }
+  }
+}
+
+TEST(first_contents_reach_memory_that_the_host_cannot_touch) {
+  rig r;
+  rig_open(&r);
+  for (int mix = 0; mix < 24; mix++) {
+    check_mixture(&r, mix % 2, mix / 2 % 4, mix / 8);
+  }
+  vyre_counters counters;
+  vyre_counters_read(r.device, &counters);
+  CHECK_U64(counters.launches, 0); /* it says that it ran nothing */
+  CHECK_U64(counters.live_residents, 0);
+  rig_close(&r);
+}
+
+TEST(copies_to_the_device_are_told_and_can_be_refused) {
+  rig r;
+  vyre_status st = {0};
+  vyre_copy_report copies;
+  rig_open(&r);
+  fill();
+  vyre_input in[] = {vyre_input_bytes(x, BYTES), vyre_input_bytes(y, BYTES)};
+  vyre_output outs[] = {vyre_output_bytes(y, BYTES),
+                        vyre_output_bytes(z, BYTES)};
+  vyre_dispatch_desc desc = {.inputs = in,
+                             .input_count = 2,
+                             .outputs = outs,
+                             .output_count = 2,
+                             .copies = &copies};
+  CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
+  CHECK_U64(copies.borrowed_bytes, 0);
+  CHECK_U64(copies.copied_bytes, UINT64_C(3) * BYTES);
+  CHECK_U64(copies.copies, 3);
+  CHECK_TEXT(copies.first_copied, "x");
+  CHECK_TEXT(vyre_copy_reason_name(copies.first_why), "device_memory");
+  vyre_fence *fence; /* owned inputs are copied once more, before that */
+  CHECK_OK(vyre_submit(r.pipeline, &desc, 1, &fence, &st), st);
+  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  vyre_fence_release(fence);
+  CHECK_U64(copies.borrowed_bytes, 0);
+  CHECK_U64(copies.copied_bytes, UINT64_C(4) * BYTES);
+  desc.require_zero_copy = true;
+  CHECK_FAILS(vyre_dispatch(r.pipeline, &desc, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_COPY_NEEDED);
+  CHECK_HAS(st.message, "memory of its own");
+  st = (vyre_status){0};
+  vyre_resident rx = make(&r, x), ry = make(&r, y), rz = make(&r, z);
+  in[0] = vyre_input_resident(rx);
+  in[1] = vyre_input_resident(ry);
+  outs[0] = vyre_output_resident(ry);
+  outs[1] = vyre_output_resident(rz);
+  CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
+  CHECK_U64(copies.copied_bytes, 0);
+  CHECK_U64(copies.resident_bytes, UINT64_C(3) * BYTES);
+  rig_close(&r);
+}
+
+TEST(memory_of_the_host_cannot_be_imported) {
+  rig r;
+  vyre_status st = {0};
+  vyre_resident made;
+  rig_open(&r);
+  CHECK_FAILS(vyre_resident_import(r.device, x, BYTES, &made, &st), st,
+              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+  rig_close(&r);
+}
+
+TEST(auto_never_takes_it) {
+  vyre_status st = {0};
+  vyre_device *device;
+  vyre_device_info info;
+  CHECK_OK(vyre_device_open(NULL, "auto", &device, &st), st);
+  CHECK(strcmp(vyre_device_name(device), "null") != 0);
+  vyre_device_release(device);
+  bool is_listed = false;
+  for (size_t i = 0; vyre_device_list(i, &info); i++) {
+    if (strcmp(info.name, "null") != 0) continue;
+    is_listed = true;
+    CHECK_TEXT(info.description, "runs nothing: a template");
+    CHECK(info.is_available);
+  }
+  CHECK(is_listed);
+}
+
+TEST_MAIN(TEST_ENTRY(first_contents_reach_memory_that_the_host_cannot_touch),
+          TEST_ENTRY(copies_to_the_device_are_told_and_can_be_refused),
+          TEST_ENTRY(memory_of_the_host_cannot_be_imported),
+          TEST_ENTRY(auto_never_takes_it))

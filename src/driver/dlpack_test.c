@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* DLPack, in and out: the published layout, who frees what, and tensors that
+ * lie. */
+#include "vyre/vyre.h"
+
+#include "support/check.h"
+#include "support/driver.h"
+
+static const char text[] =
+    "kernel twice workgroup(8) over(y)\n"
+    "buffer y : read_write u32[] @0;\n"
+    "{ if (global_id.x < len(y)) y[global_id.x] = y[global_id.x] * 2; }\n";
+
+/* As published, for machines whose pointers have 8 bytes. */
+TEST(the_layout_is_the_published_one) {
+  if (sizeof(void *) != 8) return;
+  CHECK_U64(sizeof(DLTensor), 48);
+  CHECK_U64(offsetof(DLTensor, data), 0);
+  CHECK_U64(offsetof(DLTensor, device), 8);
+  CHECK_U64(offsetof(DLTensor, ndim), 16);
+  CHECK_U64(offsetof(DLTensor, dtype), 20);
+  CHECK_U64(offsetof(DLTensor, shape), 24);
+  CHECK_U64(offsetof(DLTensor, strides), 32);
+  CHECK_U64(offsetof(DLTensor, byte_offset), 40);
+  CHECK_U64(sizeof(DLManagedTensor), 64);
+  CHECK_U64(offsetof(DLManagedTensor, manager_ctx), 48);
+  CHECK_U64(offsetof(DLManagedTensor, deleter), 56);
+  CHECK_U64(sizeof(DLManagedTensorVersioned), 80);
+  CHECK_U64(offsetof(DLManagedTensorVersioned, manager_ctx), 8);
+  CHECK_U64(offsetof(DLManagedTensorVersioned, deleter), 16);
+  CHECK_U64(offsetof(DLManagedTensorVersioned, flags), 24);
+  CHECK_U64(offsetof(DLManagedTensorVersioned, dl_tensor), 32);
+}
+
+/* A producer. */
+typedef struct producer {
+  DLManagedTensorVersioned tensor;
+  DLManagedTensor old;
+  int64_t shape[4], strides[4];
+  _Alignas(64) uint32_t data[32];
+  int deleted;
+} producer;
+
+static void deleted(DLManagedTensorVersioned *self) {
+  ((producer *)self->manager_ctx)->deleted++;
+}
+
+static void deleted_old(DLManagedTensor *self) {
+  ((producer *)self->manager_ctx)->deleted++;
+}
+
+/* 2 x 3 x 4 of u32. */
+static void produce(producer *p) {
+  *p = (producer){.shape = {2, 3, 4}, .strides = {12, 4, 1}};
+  for (uint32_t i = 0; i < 32; i++) p->data[i] = i;
+  p->tensor = (DLManagedTensorVersioned){
+      .version = {1, 1},
+      .manager_ctx = p,
+      .deleter = deleted,
+      .dl_tensor = {.data = p->data,
+                    .device = {.device_type = kDLCPU},
+                    .ndim = 3,
+                    .dtype = {kDLUInt, 32, 1},
+                    .shape = p->shape,
+                    .strides = p->strides}};
+  p->old = (DLManagedTensor){.dl_tensor = p->tensor.dl_tensor,
+                             .manager_ctx = p,
+                             .deleter = deleted_old};
+}
+
+static vyre_code double_it(const rig *r, vyre_resident buffer,
+                           vyre_status *st) {
+  vyre_input in = vyre_input_resident(buffer);
+  vyre_output out = {0}; /* where it comes from */
+  vyre_dispatch_desc desc = {.inputs = &in,
+                             .input_count = 1,
+                             .outputs = &out,
+                             .output_count = 1,
+                             .require_zero_copy = true};
+  return vyre_dispatch(r->pipeline, &desc, st);
+}
+
+TEST(an_imported_tensor_is_worked_on_in_place) {
+  vyre_status st = {0};
+  rig r = rig_open(text, NULL);
+  static producer p;
+  for (int is_old = 0; is_old < 2; is_old++) {
+    produce(&p);
+    p.tensor.dl_tensor.byte_offset = p.old.dl_tensor.byte_offset = 8;
+    vyre_resident buffer;
+    vyre_dlpack_info info;
+    CHECK_OK(is_old
+                 ? vyre_dlpack_import_unversioned(r.device, &p.old, &info,
+                                                  &buffer, &st)
+                 : vyre_dlpack_import(r.device, &p.tensor, &info, &buffer, &st),
+             st);
+    CHECK(info.element == VYRE_ELEMENT_U32 && !info.is_read_only);
+    CHECK_U64(info.count, 24);
+    CHECK_OK(double_it(&r, buffer, &st), st);
+    for (uint32_t i = 0; i < 32; i++) {
+      CHECK_U64(p.data[i], i >= 2 && i < 26 ? 2 * i : i);
+    }
+    CHECK_U64(p.deleted, 0);
+    CHECK_OK(vyre_resident_free(r.device, buffer, &st), st);
+    CHECK_U64(p.deleted, 1);
+  }
+  rig_close(&r);
+}
+
+TEST(the_deleter_is_called_once_whoever_ends_last) {
+  vyre_status st = {0};
+  rig r = rig_open(text, NULL);
+  static producer with_device, without;
+  produce(&with_device);
+  produce(&without);
+  without.tensor.deleter = NULL; /* allowed: there is nothing to do */
+  vyre_resident a, b;
+  CHECK_OK(vyre_dlpack_import(r.device, &with_device.tensor, NULL, &a, &st),
+           st);
+  CHECK_OK(vyre_dlpack_import(r.device, &without.tensor, NULL, &b, &st), st);
+  CHECK_OK(vyre_resident_free(r.device, b, &st), st);
+  CHECK_U64(with_device.deleted, 0);
+  rig_close(&r); /* the device ends, and its buffers with it */
+  CHECK_U64(with_device.deleted, 1);
+}
+
+TEST(what_is_read_only_is_not_written) {
+  vyre_status st = {0};
+  rig r = rig_open(text, NULL);
+  static producer p;
+  produce(&p);
+  p.tensor.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+  vyre_resident buffer;
+  vyre_dlpack_info info;
+  CHECK_OK(vyre_dlpack_import(r.device, &p.tensor, &info, &buffer, &st), st);
+  CHECK(info.is_read_only);
+  CHECK_FAILS(double_it(&r, buffer, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_READ_ONLY);
+  st = (vyre_status){0};
+  CHECK_FAILS(vyre_resident_upload(r.device, buffer, 0, &p, 4, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY);
+  st = (vyre_status){0};
+  vyre_recording *rec;
+  uint32_t slot;
+  CHECK_OK(vyre_recording_create(r.device, &rec, &st), st);
+  CHECK_OK(vyre_recording_slot(rec, "y", 0, &slot, &st), st);
+  vyre_place place = vyre_place_slot(slot);
+  vyre_recorded_dispatch d = {
+      .inputs = &place, .input_count = 1, .outputs = &place, .output_count = 1};
+  CHECK_OK(vyre_recording_dispatch(rec, r.pipeline, &d, &st), st);
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  vyre_resource resource = {.resident = buffer};
+  CHECK_OK(vyre_recording_bind(rec, slot, &resource, &st), st);
+  CHECK_FAILS(vyre_recording_replay(rec, NULL, NULL, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY);
+  CHECK_HAS(st.message, "'y'");
+  vyre_recording_release(rec);
+  for (uint32_t i = 0; i < 32; i++) CHECK_U64(p.data[i], i);
+  /* It may be read, and stays read-only on its way out. */
+  uint32_t got[24];
+  vyre_input in = vyre_input_resident(buffer);
+  vyre_output out = vyre_output_bytes(got, sizeof got);
+  vyre_dispatch_desc desc = {
+      .inputs = &in, .input_count = 1, .outputs = &out, .output_count = 1};
+  st = (vyre_status){0};
+  CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
+  CHECK_U64(got[23], 46);
+  DLManagedTensorVersioned *tensor;
+  DLManagedTensor *old;
+  CHECK_OK(vyre_dlpack_export(r.device, buffer, VYRE_ELEMENT_U32,
+                              (const int64_t[]){24}, 1, 0, &tensor, &st),
+           st);
+  CHECK(tensor->flags & DLPACK_FLAG_BITMASK_READ_ONLY);
+  tensor->deleter(tensor);
+  CHECK_FAILS(
+      vyre_dlpack_export_unversioned(r.device, buffer, VYRE_ELEMENT_U32,
+                                     (const int64_t[]){24}, 1, &old, &st),
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY);
+  rig_close(&r);
+  CHECK_U64(p.deleted, 1);
+}
+
+/* --- tensors that lie --------------------------------------------------------*/
+
+typedef struct lie {
+  const char *name;
+  void (*tell)(producer *p);
+  vyre_kind kind;
+} lie;
+
+#define LIE(name, statement)            \
+  static void name(producer *p) {       \
+    DLTensor *t = &p->tensor.dl_tensor; \
+    (void)t;                            \
+    statement;                          \
+  }
+
+LIE(major_version, p->tensor.version.major = 2)
+LIE(no_version, p->tensor.version.major = 0)
+LIE(on_cuda, t->device.device_type = kDLCUDA)
+LIE(on_vulkan, t->device.device_type = kDLVulkan)
+LIE(nowhere, memset(&t->device.device_type, 0, sizeof t->device.device_type))
+LIE(negative_extent, p->shape[1] = -3)
+LIE(least_extent, p->shape[0] = INT64_MIN)
+LIE(two_negatives, (p->shape[0] = -2, p->shape[1] = -3))
+LIE(negative_beside_empty, (p->shape[0] = 0, p->shape[1] = -3))
+LIE(product_overflows, (p->shape[0] = INT64_MAX, p->shape[1] = INT64_MAX))
+LIE(bytes_overflow, (p->shape[0] = INT64_MAX / 4 + 1, t->ndim = 1))
+LIE(product_wraps_to_0, (p->shape[0] = p->shape[1] = (int64_t)1 << 32))
+LIE(no_data, t->data = NULL)
+LIE(offset_beyond, t->byte_offset = UINT64_MAX - 3)
+LIE(end_beyond, t->byte_offset = UINT64_MAX - (uintptr_t)t->data - 15)
+LIE(no_shape, t->shape = NULL)
+LIE(many_dimensions, t->ndim = INT32_MAX)
+LIE(negative_dimensions, t->ndim = -1)
+LIE(four_lanes, t->dtype.lanes = 4)
+LIE(no_lanes, t->dtype.lanes = 0)
+LIE(complex_numbers, (t->dtype.code = kDLComplex, t->dtype.bits = 64))
+LIE(four_bits, t->dtype.bits = 4)
+LIE(unknown_code, t->dtype.code = 200)
+LIE(float_of_8_bits, (t->dtype.code = kDLFloat, t->dtype.bits = 8))
+LIE(transposed, (p->strides[0] = 1, p->strides[2] = 12))
+LIE(gaps, p->strides[1] = 8)
+LIE(backwards, p->strides[2] = -1)
+LIE(all_one_element, p->strides[0] = p->strides[1] = p->strides[2] = 0)
+LIE(misaligned, t->byte_offset = 2)
+
+static const lie lies[] = {
+#define ROW(name, kind) {#name, name, kind}
+    ROW(major_version, VYRE_KIND_TENSOR_REFUSED),
+    ROW(no_version, VYRE_KIND_TENSOR_REFUSED),
+    ROW(on_cuda, VYRE_KIND_TENSOR_REFUSED),
+    ROW(on_vulkan, VYRE_KIND_TENSOR_REFUSED),
+    ROW(nowhere, VYRE_KIND_TENSOR_REFUSED),
+    ROW(negative_extent, VYRE_KIND_TENSOR_REFUSED),
+    ROW(least_extent, VYRE_KIND_TENSOR_REFUSED),
+    ROW(two_negatives, VYRE_KIND_TENSOR_REFUSED),
+    ROW(negative_beside_empty, VYRE_KIND_TENSOR_REFUSED),
+    ROW(product_overflows, VYRE_KIND_TENSOR_REFUSED),
+    ROW(bytes_overflow, VYRE_KIND_TENSOR_REFUSED),
+    ROW(product_wraps_to_0, VYRE_KIND_TENSOR_REFUSED),
+    ROW(no_data, VYRE_KIND_TENSOR_REFUSED),
+    ROW(offset_beyond, VYRE_KIND_TENSOR_REFUSED),
+    ROW(end_beyond, VYRE_KIND_TENSOR_REFUSED),
+    ROW(no_shape, VYRE_KIND_TENSOR_REFUSED),
+    ROW(many_dimensions, VYRE_KIND_TENSOR_REFUSED),
+    ROW(negative_dimensions, VYRE_KIND_TENSOR_REFUSED),
+    ROW(four_lanes, VYRE_KIND_TENSOR_REFUSED),
+    ROW(no_lanes, VYRE_KIND_TENSOR_REFUSED),
+    ROW(complex_numbers, VYRE_KIND_TENSOR_REFUSED),
+    ROW(four_bits, VYRE_KIND_TENSOR_REFUSED),
+    ROW(unknown_code, VYRE_KIND_TENSOR_REFUSED),
+    ROW(float_of_8_bits, VYRE_KIND_TENSOR_REFUSED),
+    ROW(transposed, VYRE_KIND_COPY_NEEDED),
+    ROW(gaps, VYRE_KIND_COPY_NEEDED),
+    ROW(backwards, VYRE_KIND_COPY_NEEDED),
+    ROW(all_one_element, VYRE_KIND_COPY_NEEDED),
+    ROW(misaligned, VYRE_KIND_COPY_NEEDED),
+};
+
+TEST(tensors_that_lie_are_refused_and_stay_the_callers) {
+  rig r = rig_open(text, NULL);
+  static producer p;
+  for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+    vyre_status st = {0};
+    vyre_resident buffer;
+    vyre_dlpack_info info;
+    produce(&p);
+    lies[i].tell(&p);
+    vyre_code code =
+        vyre_dlpack_import(r.device, &p.tensor, &info, &buffer, &st);
+    if (code != VYRE_INVALID_ARGUMENT || st.kind != lies[i].kind) {
+      printf("    %s: %s\n", lies[i].name, st.message);
+    }
+    CHECK(code == VYRE_INVALID_ARGUMENT && st.kind == lies[i].kind);
+    CHECK(st.message[0] && st.fix[0]);
+    CHECK(buffer.owner == 0 && info.count == 0);
+    CHECK_U64(p.deleted, 0);
+  }
+  vyre_counters counters;
+  vyre_counters_read(r.device, &counters);
+  CHECK_U64(counters.live_residents, 0);
+  rig_close(&r);
+}
+
+TEST(odd_tensors_that_are_right_are_taken) {
+  static const struct {
+    const char *name;
+    int32_t ndim;
+    int64_t shape[3], strides[3];
+    bool has_strides;
+    uint64_t count;
+  } cases[] = {
+      {"a scalar", 0, {0}, {0}, true, 1},
+      {"no strides", 2, {3, 4}, {0}, false, 12},
+      {"an axis of one", 3, {3, 1, 4}, {4, -77, 1}, true, 12},
+      {"empty", 2, {0, 4}, {999, 999}, true, 0},
+      {"empty beside too large", 3, {INT64_MAX, INT64_MAX, 0}, {0}, true, 0},
+  };
+  rig r = rig_open(text, NULL);
+  static producer p;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    vyre_status st = {0};
+    vyre_resident buffer;
+    vyre_dlpack_info info;
+    uint64_t size;
+    produce(&p);
+    DLTensor *t = &p.tensor.dl_tensor;
+    memcpy(p.shape, cases[i].shape, sizeof cases[i].shape);
+    memcpy(p.strides, cases[i].strides, sizeof cases[i].strides);
+    t->ndim = cases[i].ndim;
+    if (!cases[i].has_strides) t->strides = NULL;
+    if (cases[i].count == 0) t->data = NULL; /* as the standard asks for */
+    CHECK_OK(vyre_dlpack_import(r.device, &p.tensor, &info, &buffer, &st), st);
+    CHECK_U64(info.count, cases[i].count);
+    CHECK_OK(vyre_resident_size(r.device, buffer, &size, &st), st);
+    CHECK_U64(size, 4 * cases[i].count);
+    CHECK_OK(vyre_resident_free(r.device, buffer, &st), st);
+    CHECK_U64(p.deleted, 1);
+  }
+  rig_close(&r);
+}
+
+/* --- out ---------------------------------------------------------------------*/
+
+TEST(every_element_goes_out_and_comes_back) {
+  static const struct {
+    vyre_element element, back;
+    uint8_t code, bits;
+  } cases[] = {
+      {VYRE_ELEMENT_BOOL, VYRE_ELEMENT_BOOL, 6, 8},
+      {VYRE_ELEMENT_U8, VYRE_ELEMENT_U8, 1, 8},
+      {VYRE_ELEMENT_I8, VYRE_ELEMENT_I8, 0, 8},
+      {VYRE_ELEMENT_U16, VYRE_ELEMENT_U16, 1, 16},
+      {VYRE_ELEMENT_I16, VYRE_ELEMENT_I16, 0, 16},
+      {VYRE_ELEMENT_U32, VYRE_ELEMENT_U32, 1, 32},
+      {VYRE_ELEMENT_I32, VYRE_ELEMENT_I32, 0, 32},
+      {VYRE_ELEMENT_U64, VYRE_ELEMENT_U64, 1, 64},
+      {VYRE_ELEMENT_I64, VYRE_ELEMENT_I64, 0, 64},
+      {VYRE_ELEMENT_F16, VYRE_ELEMENT_F16, 2, 16},
+      {VYRE_ELEMENT_BF16, VYRE_ELEMENT_BF16, 4, 16},
+      {VYRE_ELEMENT_F32, VYRE_ELEMENT_F32, 2, 32},
+      {VYRE_ELEMENT_F64, VYRE_ELEMENT_F64, 2, 64},
+      {VYRE_ELEMENT_BYTES, VYRE_ELEMENT_U8, 1, 8},
+  };
+  CHECK_U64(sizeof cases / sizeof *cases, VYRE_ELEMENT_COUNT);
+  rig r = rig_open(text, NULL), other = rig_open(text, NULL);
+  for (size_t i = 0; i < VYRE_ELEMENT_COUNT; i++) {
+    vyre_status st = {0};
+    vyre_resident buffer, back;
+    vyre_dlpack_info info;
+    CHECK_OK(vyre_resident_create(r.device, 64, &buffer, &st), st);
+    DLManagedTensorVersioned *tensor;
+    const int64_t shape[] = {2, 4};
+    CHECK_OK(vyre_dlpack_export(r.device, buffer, cases[i].element, shape, 2, 0,
+                                &tensor, &st),
+             st);
+    const DLTensor *t = &tensor->dl_tensor;
+    CHECK(t->dtype.code == cases[i].code && t->dtype.bits == cases[i].bits);
+    CHECK(t->dtype.lanes == 1 && t->ndim == 2 && t->byte_offset == 0);
+    CHECK(t->shape[0] == 2 && t->shape[1] == 4);
+    CHECK(t->strides[0] == 4 && t->strides[1] == 1);
+    CHECK(t->device.device_type == kDLCPU && t->device.device_id == 0);
+    CHECK(tensor->version.major == 1 && tensor->flags == 0);
+    CHECK_OK(vyre_dlpack_import(other.device, tensor, &info, &back, &st), st);
+    CHECK(info.element == cases[i].back && info.count == 8);
+    CHECK_OK(vyre_resident_free(other.device, back, &st), st);
+    CHECK_OK(vyre_resident_free(r.device, buffer, &st), st);
+  }
+  rig_close(&r);
+  rig_close(&other);
+}
+
+/* The tensor keeps the memory, and the device, for as long as it lives. */
+TEST(a_tensor_outlives_the_handle_and_the_device) {
+  vyre_status st = {0};
+  test_heap heap = {.left = -1};
+  rig r = rig_open(text, &heap);
+  vyre_resident buffer;
+  DLManagedTensorVersioned *tensor;
+  DLManagedTensor *old;
+  const int64_t shape[] = {8};
+  CHECK_OK(vyre_resident_create(r.device, 32, &buffer, &st), st);
+  CHECK_OK(vyre_resident_upload(r.device, buffer, 0,
+                                (const uint32_t[8]){1, 2, 3, 4, 5, 6, 7, 8}, 32,
+                                &st),
+           st);
+  CHECK_OK(vyre_dlpack_export(r.device, buffer, VYRE_ELEMENT_U32, shape, 1,
+                              DLPACK_FLAG_BITMASK_READ_ONLY, &tensor, &st),
+           st);
+  CHECK_OK(vyre_dlpack_export_unversioned(r.device, buffer, VYRE_ELEMENT_U32,
+                                          shape, 1, &old, &st),
+           st);
+  CHECK(tensor->flags == DLPACK_FLAG_BITMASK_READ_ONLY);
+  CHECK_OK(double_it(&r, buffer, &st), st);
+  CHECK_OK(vyre_resident_free(r.device, buffer, &st), st);
+  rig_close(&r);
+  const uint32_t *data = tensor->dl_tensor.data;
+  for (uint32_t i = 0; i < 8; i++) CHECK(data[i] == 2 * (i + 1));
+  CHECK(heap.live_bytes > 0);
+  tensor->deleter(tensor);
+  data = old->dl_tensor.data;
+  CHECK_U64(data[7], 16);
+  old->deleter(old);
+  CHECK_U64(heap.live_bytes, 0);
+}
+
+TEST(bad_exports_are_refused) {
+  rig r = rig_open(text, NULL), other = rig_open(text, NULL);
+  vyre_status st = {0};
+  vyre_resident buffer, dead;
+  CHECK_OK(vyre_resident_create(r.device, 32, &buffer, &st), st);
+  CHECK_OK(vyre_resident_create(r.device, 32, &dead, &st), st);
+  CHECK_OK(vyre_resident_free(r.device, dead, &st), st);
+  static const int64_t eight[] = {8}, nine[] = {9}, negative[] = {-1},
+                       huge[] = {INT64_MAX, INT64_MAX, 4};
+  const struct {
+    vyre_device *device;
+    vyre_resident buffer;
+    vyre_element element;
+    const int64_t *shape;
+    int32_t ndim;
+    uint64_t flags;
+    vyre_kind kind;
+  } cases[] = {
+      {r.device, dead, VYRE_ELEMENT_U32, eight, 1, 0, VYRE_KIND_STALE_HANDLE},
+      {other.device, buffer, VYRE_ELEMENT_U32, eight, 1, 0,
+       VYRE_KIND_FOREIGN_HANDLE},
+      {r.device, buffer, VYRE_ELEMENT_U32, nine, 1, 0,
+       VYRE_KIND_BINDING_MISMATCH},
+      {r.device, buffer, VYRE_ELEMENT_U64, eight, 1, 0,
+       VYRE_KIND_BINDING_MISMATCH},
+      {r.device, buffer, VYRE_ELEMENT_U32, negative, 1, 0,
+       VYRE_KIND_TENSOR_REFUSED},
+      {r.device, buffer, VYRE_ELEMENT_U32, huge, 3, 0,
+       VYRE_KIND_TENSOR_REFUSED},
+      {r.device, buffer, VYRE_ELEMENT_U32, NULL, 1, 0,
+       VYRE_KIND_TENSOR_REFUSED},
+      {r.device, buffer, VYRE_ELEMENT_U32, eight, -1, 0,
+       VYRE_KIND_TENSOR_REFUSED},
+      {r.device, buffer, VYRE_ELEMENT_U32, eight, 65, 0,
+       VYRE_KIND_TENSOR_REFUSED},
+      {r.device, buffer, VYRE_ELEMENT_U32, eight, 1, 2,
+       VYRE_KIND_TENSOR_REFUSED},
+      {r.device, buffer, VYRE_ELEMENT_COUNT, eight, 1, 0,
+       VYRE_KIND_TENSOR_REFUSED},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    DLManagedTensorVersioned *tensor;
+    st = (vyre_status){0};
+    CHECK_FAILS(vyre_dlpack_export(cases[i].device, cases[i].buffer,
+                                   cases[i].element, cases[i].shape,
+                                   cases[i].ndim, cases[i].flags, &tensor, &st),
+                st, VYRE_INVALID_ARGUMENT, cases[i].kind);
+    CHECK(!tensor);
+  }
+  st = (vyre_status){0}; /* an empty one, whose strides cannot be multiplied */
+  DLManagedTensorVersioned *tensor;
+  static const int64_t empty[] = {0, INT64_MAX, INT64_MAX};
+  CHECK_OK(vyre_dlpack_export(r.device, buffer, VYRE_ELEMENT_U32, empty, 3, 0,
+                              &tensor, &st),
+           st);
+  tensor->deleter(tensor);
+  rig_close(&r);
+  rig_close(&other);
+}
+
+/* In and out, with the nth allocation failing. */
+static vyre_code there_and_back(vyre_allocator allocator, vyre_status *st) {
+  static producer p;
+  produce(&p);
+  vyre_context *context;
+  vyre_device *device = NULL;
+  vyre_context_options options = {.allocator = allocator,
+                                  .cache_directory = "",
+                                  .trace_file = "",
+                                  .faults = ""};
+  vyre_code code = vyre_context_create(&options, &context, st);
+  if (code == VYRE_OK) code = vyre_device_open(context, "ref", &device, st);
+  vyre_resident buffer = {0};
+  DLManagedTensorVersioned *tensor = NULL;
+  if (code == VYRE_OK) {
+    code = vyre_dlpack_import(device, &p.tensor, NULL, &buffer, st);
+  }
+  int taken = buffer.owner != 0;
+  if (code == VYRE_OK) {
+    code = vyre_dlpack_export(device, buffer, VYRE_ELEMENT_U32, p.shape, 3, 0,
+                              &tensor, st);
+  }
+  if (tensor) tensor->deleter(tensor);
+  vyre_device_release(device);
+  vyre_context_release(context);
+  CHECK_U64(p.deleted, (unsigned)taken);
+  return code;
+}
+
+TEST(no_memory_is_told_and_nothing_leaks) {
+  CHECK(sweep_allocations(there_and_back) > 3);
+}
+
+TEST_MAIN(TEST_ENTRY(the_layout_is_the_published_one),
+          TEST_ENTRY(an_imported_tensor_is_worked_on_in_place),
+          TEST_ENTRY(the_deleter_is_called_once_whoever_ends_last),
+          TEST_ENTRY(what_is_read_only_is_not_written),
+          TEST_ENTRY(tensors_that_lie_are_refused_and_stay_the_callers),
+          TEST_ENTRY(odd_tensors_that_are_right_are_taken),
+          TEST_ENTRY(every_element_goes_out_and_comes_back),
+          TEST_ENTRY(a_tensor_outlives_the_handle_and_the_device),
+          TEST_ENTRY(bad_exports_are_refused),
+          TEST_ENTRY(no_memory_is_told_and_nothing_leaks))

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the parts of the driver know of each other.
+ *
+ * A dispatch is a run: an object of its pipeline that has room for everything one
+ * dispatch needs, and is used again and again, so that a warm one allocates
+ * nothing and takes no lock. It goes through
+ *   vyre__run_prepare   all checks, nothing changed
+ *   vyre__run_stage     only for work that outlives the call: inputs are copied
+ *   vyre__run_execute   memory for outputs, first contents, the backend, results
+ * on the caller's thread, or, with a fence, on the device's queue. */
+#ifndef VYRE_DRIVER_DRIVER_H
+#define VYRE_DRIVER_DRIVER_H
+
+#include <pthread.h>
+
+#include "vyre/counters.h"
+
+#include "driver/backend.h"
+#include "driver/cache.h"
+
+/* --- contexts --------------------------------------------------------------- */
+
+struct vyre_context {
+  vyre_allocator given;     /* the caller's */
+  vyre_allocator allocator; /* that, with faults: what devices use */
+  atomic_uint references;
+  bool is_default;
+  _Atomic(struct vyre__trace *) trace; /* trace.c; NULL: none. Never changes */
+
+  /* fault.c. Armed: one bit a fault, so that nothing is looked at otherwise. */
+  atomic_uint armed;
+  struct {
+    _Atomic uint64_t left; /* how many more until it fails; 0: not armed */
+    atomic_bool repeats;   /* and all after */
+  } faults[VYRE_FAULT_COUNT];
+  vyre__cache cache; /* of pipelines, on disk */
+};
+
+/* Whether this one is to fail. */
+bool vyre__fault_hits(vyre_context *context, vyre_fault fault);
+
+static inline bool vyre__fault(vyre_context *context, vyre_fault fault) {
+  return atomic_load_explicit(&context->armed, memory_order_relaxed) != 0 &&
+         vyre__fault_hits(context, fault);
+}
+
+/* The status of a fault that hit. */
+vyre_code vyre__fault_status(vyre_fault fault, vyre_status *st);
+
+/* Where files may be kept between processes; NULL: nowhere. */
+const char *vyre__context_directory(const vyre_context *context);
+
+/* The process's own context, retained. */
+vyre_code vyre__context_default(vyre_context **out, vyre_status *st);
+
+/* --- fences and queues ------------------------------------------------------ */
+
+/* Work with an end. Who makes one embeds it at the start of what the work needs.
+ */
+struct vyre_fence {
+  atomic_uint references;
+  atomic_bool is_done;
+  vyre_context *context; /* retained */
+  size_t size;           /* bytes of the whole object */
+  vyre_code code;        /* once done */
+  vyre_status status;
+
+  vyre_code (*work)(vyre_fence *fence, vyre_status *st);
+  void (*finish)(vyre_fence *fence); /* gives back what the work needed; after
+                                        it, when nobody waits yet */
+  void (*forget)(vyre_fence *fence); /* with the last reference; or NULL */
+  vyre_pipeline *pipeline;           /* made by the work, or NULL */
+
+  pthread_mutex_t lock; /* of all below */
+  pthread_cond_t changed;
+  void (*done)(void *self, vyre_fence *fence);
+  void *done_self;
+  int fd;           /* -1: nobody asked */
+  vyre_fence *next; /* of the queue */
+};
+
+/* A zeroed object of @p size bytes that starts with a fence. */
+vyre_code vyre__fence_make(vyre_context *context, size_t size, vyre_fence **out,
+                           vyre_status *st);
+/* Frees one whose work was never handed on. */
+void vyre__fence_discard(vyre_fence *fence);
+/* Does the work on this thread, tells everybody, drops the queue's reference. */
+void vyre__fence_run(vyre_fence *fence);
+
+/* A thread that does work in order; it begins with the first piece. */
+typedef struct vyre__queue vyre__queue;
+
+vyre_code vyre__queue_push(vyre_device *device, vyre__queue **queue,
+                           vyre_fence *fence, vyre_status *st);
+/* Ends it when all is done. NULL is fine. From its own thread it does not wait.
+ */
+void vyre__queue_finish(vyre__queue *queue);
+
+/* --- resident buffers ------------------------------------------------------- */
+
+enum { VYRE__CHUNK_SLOTS = 256, VYRE__CHUNKS = 4096 };
+
+/* state: generation in the high half; below it a bit that says that the handle
+ * is good, and how many use the buffer right now. Whoever takes that half to zero
+ * frees the buffer. */
+typedef struct vyre__resident_slot {
+  _Atomic uint64_t state;
+  vyre__buffer *buffer;
+  uint32_t next_free; /* index + 1 */
+} vyre__resident_slot;
+
+typedef struct vyre__residents {
+  _Atomic(vyre__resident_slot *) chunks[VYRE__CHUNKS];
+  pthread_mutex_t lock; /* of those who create and free */
+  uint32_t count;       /* slots that were ever used */
+  uint32_t first_free;  /* index + 1; 0: none */
+} vyre__residents;
+
+/* Finds a buffer and keeps it from being freed. */
+vyre_code vyre__resident_acquire(vyre_device *device, vyre_resident handle,
+                                 vyre__resident_slot **out, vyre_status *st);
+void vyre__resident_drop(vyre_device *device, vyre__resident_slot *slot);
+void vyre__residents_finish(vyre_device *device);
+
+/* Memory of somebody else that becomes a resident buffer; let_go is called, on
+ * whatever thread, when the buffer is gone. data may be NULL if size is 0. */
+typedef struct vyre__adopted {
+  void *data;
+  uint64_t size;
+  bool is_read_only;
+  void (*let_go)(void *self);
+  void *let_go_self;
+} vyre__adopted;
+
+vyre_code vyre__resident_adopt(vyre_device *device, const vyre__adopted *memory,
+                               vyre_resident *out, vyre_status *st);
+
+/* @p what ("output", "slot") @p name would write a buffer that is read-only. */
+vyre_code vyre__resident_read_only(const char *what, const char *name,
+                                   vyre_status *st);
+
+/* Bytes between host and buffer; ranges are checked. */
+vyre_code vyre__buffer_write(vyre_device *device, vyre__buffer *buffer,
+                             uint64_t offset, const void *data, size_t size,
+                             vyre_status *st);
+vyre_code vyre__buffer_read(vyre_device *device, vyre__buffer *buffer,
+                            uint64_t offset, void *data, size_t size,
+                            vyre_status *st);
+
+typedef struct vyre__bound vyre__bound;
+
+/* Zeroes a range; copies the input of a binding to its output, where one of them
+ * is memory that only the device sees. */
+vyre_code vyre__buffer_clear(vyre_device *device, vyre__buffer *buffer,
+                             uint64_t offset, size_t size, vyre_status *st);
+vyre_code vyre__buffer_copy(vyre_device *device, const vyre__bound *bound,
+                            size_t size, vyre_arena *scratch, vyre_status *st);
+
+/* --- devices ---------------------------------------------------------------- */
+
+typedef struct vyre__run vyre__run;
+
+typedef struct vyre__atomic_counters {
+#define VYRE_X4(field, metric, labels, help) _Atomic uint64_t field;
+  VYRE_COUNTER_MAP(VYRE_X4)
+#undef VYRE_X4
+} vyre__atomic_counters;
+
+struct vyre__device_inside {
+  atomic_uint references;
+  atomic_bool is_lost;
+  uint64_t id;
+  char name[48];
+  const char *reason;
+  vyre__residents residents;
+  pthread_mutex_t lock; /* of the queues, while they begin */
+  vyre__queue *work, *compile;
+  vyre__pipeline_table pipelines; /* that compiles share */
+  pthread_mutex_t run_lock; /* of the list of all runs, whose counters count */
+  vyre__run *first_run;
+  vyre_number_class *numbers;   /* found by a probe; NULL: it is exact */
+  vyre_device *next, *previous; /* of all that are open; counters.c */
+  _Alignas(64) vyre__atomic_counters counters;
+};
+
+#define VYRE__COUNT(device, field, value)                               \
+  atomic_fetch_add_explicit(&(device)->inside->counters.field, (value), \
+                            memory_order_relaxed)
+
+/* Opens device @p index of a table that need not be in backends.def: for tests.
+ * Else as vyre_device_open. */
+vyre_code vyre__device_open_backend(vyre_context *context,
+                                    const vyre__backend *backend,
+                                    uint32_t index, vyre_device **out,
+                                    vyre_status *st);
+
+vyre_code vyre__device_lost(const vyre_device *device, vyre_status *st);
+
+/* VYRE_DEVICE_LOST if it is. */
+static inline vyre_code vyre__device_check(const vyre_device *device,
+                                           vyre_status *st) {
+  return atomic_load_explicit(&device->inside->is_lost, memory_order_relaxed)
+             ? vyre__device_lost(device, st)
+             : VYRE_OK;
+}
+
+void vyre__device_lose(vyre_device *device);
+
+/* For counters of all devices. */
+void vyre__counters_enter(vyre_device *device);
+void vyre__counters_leave(vyre_device *device);
+/* Back to nothing; for a device that nobody has yet. */
+void vyre__counters_clear(vyre_device *device);
+/* The same for a run: what it has counted is the device's when it leaves. */
+void vyre__counters_enter_run(vyre__run *run);
+void vyre__counters_leave_run(vyre__run *run);
+
+/* --- pipelines -------------------------------------------------------------- */
+
+enum { VYRE__KEPT_RUNS = 8 };
+
+/* A binding of the plan, as every dispatch needs it. */
+typedef struct vyre__port {
+  const vyre_binding *binding;
+  uint64_t static_bytes;          /* only if is_static; else 0 */
+  uint32_t index;                 /* among the bindings */
+  uint32_t buffer, input, output; /* indices; VYRE_NO_INDEX */
+  uint8_t shift, mask; /* an element has 1 << shift = mask + 1 bytes */
+  bool is_static;
+  bool is_covered; /* the grid covers the longest of these */
+} vyre__port;
+
+/* Fills pipeline->inside->ports from its plan. */
+vyre_code vyre__ports_make(vyre_pipeline *pipeline, vyre_status *st);
+
+struct vyre__pipeline_inside {
+  atomic_uint references;
+  /* Variants are pipelines of their own, which this one owns; a list that only
+   * grows, so that a dispatch reads it without a lock. */
+  _Atomic(vyre_pipeline *) variants;
+  vyre_pipeline *next_variant;
+  pthread_mutex_t lock;    /* of those who add to it */
+  const vyre__port *ports; /* one a binding; all in the pipeline's arena */
+  const vyre__port **inputs,
+      **outputs; /* those that have one, in their order */
+  struct {
+    atomic_bool is_busy; /* somebody uses the run, or makes it */
+    vyre__run *run;      /* theirs while it is; NULL: not made yet */
+  } runs[VYRE__KEPT_RUNS];
+
+  vyre__cache_note note; /* what came of the cache */
+  /* cache_memory.c, under the lock of the device's table. Variants are not shared:
+   * two pipelines could be each other's. */
+  bool is_shared, is_parked;
+  vyre_pipeline *next_in_bucket, *newer, *older;
+  _Atomic uint64_t memory_hits;
+};
+
+/* As vyre_pipeline_compile, of arguments that are none of them NULL, but really:
+ * nothing of the cache is used, and nothing goes there. The yardstick would else
+ * be compared with itself. */
+vyre_code vyre__pipeline_compile_fresh(vyre_device *device,
+                                       vyre_program *program,
+                                       const vyre_compile_options *options,
+                                       vyre_pipeline **out, vyre_status *st);
+/* Compiles with other forms of floats than the device's, for the probe; fresh
+ * too. */
+vyre_code vyre__pipeline_compile_as(vyre_device *device, vyre_program *program,
+                                    const vyre_number_class *numbers,
+                                    vyre_pipeline **out, vyre_status *st);
+/* Frees a pipeline that nobody has. Leaves its reference to the device. */
+void vyre__pipeline_free(vyre_pipeline *pipeline);
+/* Frees the runs that it keeps. */
+void vyre__pipeline_drop_runs(vyre_pipeline *pipeline);
+/* The size that @p asked means: all 0 stand for @p own, one 0 for 1. */
+void vyre__workgroup_resolve(const uint32_t asked[3], const uint32_t own[3],
+                             uint32_t out[3]);
+
+/* The variant of @p pipeline that @p desc asks for, or a failure. */
+vyre_code vyre__pipeline_variant(vyre_pipeline *pipeline,
+                                 const vyre_dispatch_desc *desc,
+                                 vyre_pipeline **out, vyre_status *st);
+
+/* --- runs ------------------------------------------------------------------- */
+
+/* What is bound to one binding of the plan. */
+struct vyre__bound {
+  unsigned char *in, *out; /* NULL: none, or memory only the device sees */
+  uint64_t in_size, out_size;
+  uint64_t in_offset, out_offset;          /* in their resident buffers */
+  vyre__resident_slot *in_slot, *out_slot; /* the same: held once */
+};
+
+/* In and out of an input_output are the same bytes. */
+static inline bool vyre__in_place(const vyre__bound *bound) {
+  if (bound->in_slot && bound->in_slot == bound->out_slot) {
+    return bound->in_offset == bound->out_offset;
+  }
+  return bound->in && bound->in == bound->out;
+}
+
+/* Memory that is bound: of the host, or of one resident buffer that only the
+ * device sees. */
+typedef struct vyre__span {
+  const vyre_binding *binding;
+  const void *space; /* NULL: the host */
+  uint64_t begin, end;
+} vyre__span;
+
+struct vyre__run {
+  vyre_pipeline *pipeline;    /* the variant that runs; not retained */
+  size_t size;                /* bytes of the whole object */
+  atomic_bool *home;          /* what says that it is busy; NULL: nowhere */
+  vyre__run *next, *previous; /* of the device */
+  vyre__bound *bound;         /* one a binding of the plan */
+  vyre__view *views;          /* one a buffer of the program */
+  vyre_input_extent *extents; /* one an input */
+  vyre__span *spans;          /* room for all that is written */
+  vyre_output *outputs;       /* copies of the descriptor's */
+  vyre_resident
+      *kept; /* one an output: new buffers until they are handed out */
+  vyre_dispatch_desc desc; /* a copy; inputs are NULL after prepare */
+  vyre_copy_report copies;
+  uint32_t first_copied;      /* binding that it names */
+  uint32_t item;              /* its place in the batch, for the trace */
+  uint64_t host_in, host_out; /* bytes, for the counters */
+  bool makes_room;            /* an output is a slot, or kept */
+  bool has_residents;         /* that are held */
+  vyre__launch launch;
+  vyre_arena scratch, staging;
+  vyre__atomic_counters counters; /* of all its dispatches: only who has the run
+                                     writes them, so that no bus is locked */
+};
+
+#define VYRE__COUNT_RUN(run, field, value)                                 \
+  atomic_store_explicit(                                                   \
+      &(run)->counters.field,                                              \
+      atomic_load_explicit(&(run)->counters.field, memory_order_relaxed) + \
+          (value),                                                         \
+      memory_order_relaxed)
+
+vyre_code vyre__run_take(vyre_pipeline *pipeline, vyre__run **out,
+                         vyre_status *st);
+/* Drops what it holds, and keeps it for the next one. */
+void vyre__run_give(vyre__run *run);
+void vyre__run_free(vyre__run *run);
+/* Lets go of the resident buffers that it holds; still says which they were. */
+void vyre__run_let_go(vyre__run *run);
+
+vyre_code vyre__run_prepare(vyre__run *run, const vyre_dispatch_desc *desc,
+                            vyre_status *st);
+vyre_code vyre__run_stage(vyre__run *run, vyre_status *st);
+vyre_code vyre__run_execute(vyre__run *run, vyre_status *st);
+
+/* The part of prepare that looks at sizes only: run->desc is set, and pointers of
+ * the host may be NULL. */
+vyre_code vyre__run_resolve(vyre__run *run, vyre_status *st);
+/* Why bytes of the host cannot be bound where they are; NONE if they can. */
+vyre_copy_reason vyre__host_reason(const vyre_device *device, const void *data);
+
+/* Grid of a dispatch: the one function that decides it. @p views has the
+ * elements of every buffer of the program. */
+vyre_code vyre__grid_infer(const vyre_pipeline *pipeline,
+                           const uint32_t override[3], const vyre__view *views,
+                           uint32_t out[3], vyre_status *st);
+
+/* --- slots ------------------------------------------------------------------ */
+
+/* Makes room for @p size bytes, which the slot then has. Counts in @p stats. */
+bool vyre__slot_fit(vyre_slot *slot, size_t size, vyre_slot_stats *stats);
+
+#endif

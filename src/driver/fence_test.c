@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Work that outlives the call that submitted it. */
+#include <poll.h>
+#include <pthread.h>
+
+#include "vyre/vyre.h"
+
+#include "support/check.h"
+#include "support/driver.h"
+
+/* Counts n up to a limit: as long as one likes. */
+static const char text[] =
+    "kernel k workgroup(1)\n"
+    "buffer x : read u32[] @0;\n"
+    "buffer y : write u32[] @1;\n"
+    "{\n"
+    "    var n = 0u;\n"
+    "    while (n < x[0]) n += 1;\n"
+    "    y[0] = n + x[1];\n"
+    "}\n";
+
+enum { SHORT = 10, LONG = 3000000, ENDLESS = 4000000000u };
+
+typedef struct job {
+  uint32_t x[2], y;
+  vyre_input in;
+  vyre_output out;
+  vyre_dispatch_desc desc;
+} job;
+
+static void make(job *j, uint32_t rounds, uint32_t add) {
+  *j = (job){.x = {rounds, add}};
+  j->in = vyre_input_bytes(j->x, 8);
+  j->out = vyre_output_bytes(&j->y, 4);
+  j->desc = (vyre_dispatch_desc){.inputs = &j->in,
+                                 .input_count = 1,
+                                 .outputs = &j->out,
+                                 .output_count = 1};
+}
+
+TEST(owned_inputs_may_change_at_once) {
+  vyre_status st = {0};
+  rig r = rig_open(text, NULL);
+  job slow, j;
+  make(&slow, LONG, 0);
+  make(&j, SHORT, 5);
+  vyre_copy_report copies = {0};
+  j.desc.copies = &copies;
+  vyre_fence *first, *second;
+  CHECK_OK(vyre_submit(r.pipeline, &slow.desc, 1, &first, &st), st);
+  CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &second, &st), st);
+  memset(j.x, 0xff, sizeof j.x);
+  CHECK_OK(vyre_fence_wait(second, VYRE_FOREVER, &st), st);
+  CHECK(vyre_fence_poll(first)); /* they run in order */
+  CHECK_U64(slow.y, LONG);
+  CHECK_U64(j.y, SHORT + 5);
+  CHECK_U64(copies.copied_bytes, 8);
+  CHECK_TEXT(vyre_copy_reason_name(copies.first_why), "owned_input");
+  vyre_fence_release(first);
+  vyre_fence_release(second);
+  rig_close(&r);
+}
+
+TEST(borrowed_inputs_are_not_copied) {
+  vyre_status st = {0};
+  rig r = rig_open(text, NULL);
+  job j;
+  make(&j, SHORT, 5);
+  vyre_copy_report copies = {0};
+  j.desc.copies = &copies;
+  j.desc.require_zero_copy = true;
+  vyre_fence *fence;
+  CHECK_FAILS(vyre_submit(r.pipeline, &j.desc, 1, &fence, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED);
+  CHECK(!fence);
+  j.desc.is_borrowed = true;
+  st = (vyre_status){0};
+  CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &fence, &st), st);
+  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  CHECK_U64(copies.copied_bytes, 0);
+  CHECK_U64(copies.borrowed_bytes, 8 + 4);
+  vyre_fence_release(fence);
+  rig_close(&r);
+}
+
+TEST(a_wait_ends_in_time_and_the_work_goes_on) {
+  vyre_status st = {0};
+  rig r = rig_open(text, NULL);
+  job j;
+  make(&j, LONG, 1);
+  vyre_fence *fence;
+  CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &fence, &st), st);
+  CHECK_FAILS(vyre_fence_wait(fence, 1000, &st), st, VYRE_DISPATCH_FAILED,
+              VYRE_KIND_TIMED_OUT);
+  CHECK_U64(status_number(&st, "timeout_ns"), 1000);
+  st = (vyre_status){0};
+  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(fence, 0, &st), st); /* as often as one likes */
+  CHECK_U64(j.y, LONG + 1);
+  vyre_fence_release(fence);
+  rig_close(&r);
+}
+
+TEST(a_dispatch_that_takes_too_long_ends_as_a_status) {
+  vyre_status st = {0};
+  rig r = rig_open(text, NULL);
+  job j, after;
+  make(&j, ENDLESS, 1);
+  make(&after, SHORT, 1);
+  j.desc.timeout_ns = 2000000;
+  vyre_fence *fences[2];
+  CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &fences[0], &st), st);
+  CHECK_OK(vyre_submit(r.pipeline, &after.desc, 1, &fences[1], &st), st);
+  CHECK_FAILS(vyre_fence_wait(fences[0], VYRE_FOREVER, &st), st,
+              VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
+  st = (vyre_status){0};
+  CHECK_OK(vyre_fence_wait(fences[1], VYRE_FOREVER, &st), st);
+  CHECK_U64(after.y, SHORT + 1); /* the device works as before */
+  for (int i = 0; i < 2; i++) vyre_fence_release(fences[i]);
+  rig_close(&r);
+}
+
+TEST(any_of_several) {
+  vyre_status st = {0};
+  rig a = rig_open(text, NULL), b = rig_open(text, NULL);
+  job slow, quick;
+  make(&slow, LONG, 0);
+  make(&quick, SHORT, 0);
+  vyre_fence *fences[2];
+  size_t which = 9;
+  CHECK_OK(vyre_submit(a.pipeline, &slow.desc, 1, &fences[0], &st), st);
+  CHECK_OK(vyre_submit(b.pipeline, &quick.desc, 1, &fences[1], &st), st);
+  CHECK_OK(vyre_fence_wait_any(fences, 2, VYRE_FOREVER, &which, &st), st);
+  CHECK_U64(which, 1);
+  CHECK_FAILS(vyre_fence_wait_any(fences, 1, 1000, &which, &st), st,
+              VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
+  st = (vyre_status){0};
+  CHECK_OK(vyre_fence_wait(fences[0], VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait_any(fences, 2, 0, &which, &st), st);
+  CHECK_U64(which, 0);
+  CHECK(vyre_fence_wait_any(fences, 0, 0, &which, &st) ==
+        VYRE_INVALID_ARGUMENT);
+  for (int i = 0; i < 2; i++) vyre_fence_release(fences[i]);
+  rig_close(&a);
+  rig_close(&b);
+}
+
+static void count_call(void *self, vyre_fence *fence) {
+  CHECK(vyre_fence_poll(fence));
+  __atomic_fetch_add((int *)self, 1, __ATOMIC_SEQ_CST);
+}
+
+TEST(a_callback_is_called_once) {
+  vyre_status st = {0};
+  rig r = rig_open(text, NULL);
+  for (int late = 0; late < 2; late++) {
+    job j;
+    int calls = 0;
+    make(&j, late ? SHORT : LONG, 0);
+    vyre_fence *fence, *last;
+    CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &fence, &st), st);
+    if (late) CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+    CHECK_OK(vyre_fence_on_done(fence, count_call, &calls, &st), st);
+    CHECK(vyre_fence_on_done(fence, count_call, &calls, NULL) ==
+          VYRE_INVALID_ARGUMENT);
+    make(&j, SHORT, 0); /* runs when the callback of the first is over */
+    CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &last, &st), st);
+    CHECK_OK(vyre_fence_wait(last, VYRE_FOREVER, &st), st);
+    CHECK_U64((unsigned)__atomic_load_n(&calls, __ATOMIC_SEQ_CST), 1);
+    vyre_fence_release(fence);
+    vyre_fence_release(last);
+  }
+  rig_close(&r);
+}
+
+TEST(a_descriptor_for_an_event_loop) {
+  vyre_status st = {0};
+  rig r = rig_open(text, NULL);
+  for (int late = 0; late < 2; late++) {
+    job j;
+    make(&j, late ? SHORT : LONG, 0);
+    vyre_fence *fence;
+    int fd, again;
+    CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &fence, &st), st);
+    if (late) CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+    CHECK_OK(vyre_fence_fd(fence, &fd, &st), st);
+    CHECK_OK(vyre_fence_fd(fence, &again, &st), st);
+    CHECK(fd >= 0 && fd == again);
+    struct pollfd event = {.fd = fd, .events = POLLIN};
+    CHECK(poll(&event, 1, 60000) == 1 && event.revents & POLLIN);
+    CHECK(vyre_fence_poll(fence));
+    vyre_fence_release(fence);
+  }
+  rig_close(&r);
+}
+
+TEST(all_handles_may_go_before_the_work_is_over) {
+  vyre_status st = {0};
+  test_heap heap = {.left = -1};
+  rig r = rig_open(text, NULL);
+  job j;
+  make(&j, LONG, 2);
+  vyre_resident y;
+  CHECK_OK(vyre_resident_create(r.device, 4, &y, &st), st);
+  j.out = vyre_output_resident(y);
+  vyre_fence *fence;
+  CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &fence, &st), st);
+  CHECK_OK(vyre_resident_free(r.device, y, &st), st);
+  rig_close(&r);
+  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  vyre_fence_release(fence);
+  /* And the fence itself: what it used must end with the work. */
+  r = rig_open(text, &heap);
+  make(&j, SHORT, 2);
+  j.desc.is_borrowed = true;
+  CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &fence, &st), st);
+  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  vyre_fence_release(fence);
+  rig_close(&r);
+}
+
+TEST(compiles_in_the_background) {
+  vyre_status st = {0};
+  rig r = rig_open(text, NULL);
+  vyre_fence *fence, *bad;
+  vyre_compile_options huge = {.workgroup = {4096}};
+  CHECK_OK(vyre_pipeline_compile_async(r.device, r.program, NULL, &fence, &st),
+           st);
+  CHECK_OK(vyre_pipeline_compile_async(r.device, r.program, &huge, &bad, &st),
+           st);
+  CHECK_FAILS(vyre_fence_wait(bad, VYRE_FOREVER, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  CHECK(!vyre_fence_pipeline(bad));
+  st = (vyre_status){0};
+  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  vyre_pipeline *pipeline = vyre_fence_pipeline(fence);
+  vyre_fence_release(fence);
+  vyre_fence_release(bad);
+  CHECK(pipeline);
+  job j;
+  make(&j, SHORT, 1);
+  CHECK_OK(vyre_dispatch(pipeline, &j.desc, &st), st);
+  CHECK_U64(j.y, SHORT + 1);
+  vyre_pipeline_release(pipeline);
+  rig_close(&r);
+}
+
+/* Many threads do everything at once on one device: under ThreadSanitizer this
+ * finds what is shared without care. */
+enum { THREADS = 8, ROUNDS = 40 };
+
+static void *churn(void *self) {
+  rig *r = self;
+  vyre_status st = {0};
+  for (uint32_t i = 0; i < ROUNDS && st.code == VYRE_OK; i++) {
+    job j;
+    vyre_resident y;
+    vyre_fence *fence = NULL;
+    vyre_pipeline *own = NULL;
+    make(&j, SHORT + i, 3);
+    vyre_code code = vyre_resident_create(r->device, 4, &y, &st);
+    if (code == VYRE_OK && i % 3 == 0) {
+      code =
+          vyre_pipeline_compile(r->device, r->program, NULL, &own, NULL, &st);
+    }
+    if (code == VYRE_OK && i % 5 == 0) {
+      vyre_compile_options other = {.workgroup = {1 + i % 4}};
+      code = vyre_pipeline_prepare(r->pipeline, &other, &st);
+    }
+    j.out = vyre_output_resident(y);
+    vyre_pipeline *with = own ? own : r->pipeline;
+    if (code == VYRE_OK && i % 2 == 0) {
+      code = vyre_dispatch(with, &j.desc, &st);
+    } else if (code == VYRE_OK) {
+      code = vyre_submit(with, &j.desc, 1, &fence, &st);
+    }
+    if (fence) code = vyre_fence_wait(fence, VYRE_FOREVER, &st);
+    if (code == VYRE_OK) {
+      code = vyre_resident_download(r->device, y, 0, &j.y, 4, &st);
+    }
+    if (code == VYRE_OK && j.y != SHORT + i + 3) st.code = VYRE_UNKNOWN;
+    if (code == VYRE_OK) (void)!vyre_resident_free(r->device, y, &st);
+    vyre_fence_release(fence);
+    vyre_pipeline_release(own);
+  }
+  return (void *)(uintptr_t)st.code;
+}
+
+TEST(everything_at_once_in_many_threads) {
+  rig r = rig_open(text, NULL);
+  pthread_t threads[THREADS];
+  for (int i = 0; i < THREADS; i++) {
+    CHECK(pthread_create(&threads[i], NULL, churn, &r) == 0);
+  }
+  uintptr_t failed = 0;
+  for (int i = 0; i < THREADS; i++) {
+    void *result;
+    pthread_join(threads[i], &result);
+    failed += (uintptr_t)result;
+  }
+  CHECK_U64(failed, 0);
+  vyre_counters counters;
+  vyre_counters_read(r.device, &counters);
+  CHECK_U64(counters.launches, (uint64_t)THREADS * ROUNDS);
+  CHECK_U64(counters.live_residents, 0);
+  rig_close(&r);
+}
+
+TEST_MAIN(TEST_ENTRY(owned_inputs_may_change_at_once),
+          TEST_ENTRY(borrowed_inputs_are_not_copied),
+          TEST_ENTRY(a_wait_ends_in_time_and_the_work_goes_on),
+          TEST_ENTRY(a_dispatch_that_takes_too_long_ends_as_a_status),
+          TEST_ENTRY(any_of_several), TEST_ENTRY(a_callback_is_called_once),
+          TEST_ENTRY(a_descriptor_for_an_event_loop),
+          TEST_ENTRY(all_handles_may_go_before_the_work_is_over),
+          TEST_ENTRY(compiles_in_the_background),
+          TEST_ENTRY(everything_at_once_in_many_threads))

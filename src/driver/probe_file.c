@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Results of probes in files. What is read is believed only if it is all there:
+ * the whole key, every operation in its order, and a hash of all before it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vyre/version.h"
+
+#include "base/hash.h"
+#include "driver/probe.h"
+
+enum { MOST_BYTES = 1 << 14, NAME_BYTES = 64 };
+
+/* Changes with what is tested, or how. */
+enum { PROBE_VERSION = 1 };
+
+static const char *const forms[] = {
+#define VYRE_X2(name, text) [name] = (text),
+    VYRE_NUMBERS_MAP(VYRE_X2)
+#undef VYRE_X2
+};
+
+size_t vyre__probe_key(const vyre_device *device, char key[VYRE__PROBE_KEY]) {
+  vyre_device_info info = {.description = "", .driver = "", .note = ""};
+  if (!device->backend->describe(device->index, &info)) return 0;
+  int length = snprintf(
+      key, VYRE__PROBE_KEY, "probe %d vyre %s\n%zu %s\n%zu %s\n%zu %s\n",
+      PROBE_VERSION, VYRE_VERSION_STRING, strlen(device->backend->name),
+      device->backend->name, strlen(info.description), info.description,
+      strlen(info.driver), info.driver);
+  return length > 0 && length < VYRE__PROBE_KEY ? (size_t)length : 0;
+}
+
+static vyre_hash128 hash_of(const char *bytes, size_t length) {
+  vyre__hasher hasher;
+  vyre__hash_begin(&hasher, "vyre probe file");
+  vyre__hash_bytes(&hasher, bytes, length);
+  return vyre__hash_end(&hasher);
+}
+
+static void name_file(const char *key, size_t length, char out[NAME_BYTES]) {
+  char hash[VYRE_HASH128_TEXT];
+  vyre_hash128_text(hash_of(key, length), hash);
+  (void)snprintf(out, NAME_BYTES, "probe-%s", hash);
+}
+
+/* All that a file holds for this key and these classes. Returns its length. */
+static size_t put_file(const char *key, size_t key_length,
+                       const vyre_number_class *classes, char *out) {
+  char hash[VYRE_HASH128_TEXT];
+  size_t used = (size_t)snprintf(out, MOST_BYTES, "key %zu\n", key_length);
+  memcpy(out + used, key, key_length);
+  used += key_length;
+  for (size_t i = 0; i < VYRE__NUMBER_COUNT; i++) {
+    used +=
+        (size_t)snprintf(out + used, MOST_BYTES - used, "%s: %s %llu %llu\n",
+                         classes[i].operation, forms[classes[i].form],
+                         (unsigned long long)classes[i].tested,
+                         (unsigned long long)classes[i].wrong);
+  }
+  vyre_hash128_text(hash_of(out, used), hash);
+  used += (size_t)snprintf(out + used, MOST_BYTES - used, "sum %s\n", hash);
+  return used;
+}
+
+/* The directory, if it is the user's alone; -1 if not. */
+static int open_directory(const char *path) {
+  struct stat about;
+  int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return -1;
+  if (fstat(fd, &about) == 0 && about.st_uid == geteuid() &&
+      (about.st_mode & 077) == 0) {
+    return fd;
+  }
+  close(fd);
+  return -1;
+}
+
+/* Bytes of a plain file; 0 if there is none or it is too long. */
+static size_t read_file(int directory, const char *name, char *out) {
+  struct stat about;
+  size_t length = 0;
+  int fd =
+      openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return 0;
+  if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
+    for (;;) {
+      ssize_t got = read(fd, out + length, MOST_BYTES - length);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) break;
+      length += (size_t)got;
+    }
+  }
+  close(fd);
+  return length < MOST_BYTES ? length : 0;
+}
+
+/* One line "name: form tested wrong" at *at. */
+static bool read_class(const char **at, const vyre_number_class *expected,
+                       vyre_number_class *out) {
+  size_t name = strlen(expected->operation);
+  char form[16];
+  unsigned long long tested, wrong;
+  int used = 0;
+  if (strncmp(*at, expected->operation, name) != 0) return false;
+  if (sscanf(*at + name, ": %15s %llu %llu%n", form, &tested, &wrong, &used) !=
+          3 ||
+      (*at)[name + (size_t)used] != '\n') {
+    return false;
+  }
+  *out = (vyre_number_class){.operation = expected->operation,
+                             .form = VYRE_NUMBERS_COUNT,
+                             .tested = tested,
+                             .wrong = wrong};
+  for (int i = 0; i < VYRE_NUMBERS_COUNT; i++) {
+    if (strcmp(form, forms[i]) == 0) out->form = (vyre_numbers)i;
+  }
+  *at += name + (size_t)used + 1;
+  return out->form != VYRE_NUMBERS_COUNT;
+}
+
+bool vyre__probe_load(const char *directory, const char *key, size_t key_length,
+                      vyre_number_class *classes) {
+  char name[NAME_BYTES], bytes[MOST_BYTES + 1], again[MOST_BYTES];
+  vyre_number_class found[VYRE__NUMBER_COUNT];
+  int fd = open_directory(directory);
+  if (fd < 0) return false;
+  name_file(key, key_length, name);
+  size_t length = read_file(fd, name, bytes);
+  close(fd);
+  bytes[length] = '\0';
+  size_t head = (size_t)snprintf(again, sizeof again, "key %zu\n", key_length);
+  if (length < head + key_length) return false;
+  const char *at = bytes + head + key_length;
+  for (size_t i = 0; i < VYRE__NUMBER_COUNT; i++) {
+    if (!read_class(&at, &vyre__numbers_exact[i], &found[i])) return false;
+  }
+  /* What would be written now is what must stand there: key, lines and sum. */
+  if (put_file(key, key_length, found, again) != length ||
+      memcmp(again, bytes, length) != 0) {
+    return false;
+  }
+  memcpy(classes, found, sizeof found);
+  return true;
+}
+
+static bool write_file(int fd, const char *bytes, size_t length) {
+  while (length > 0) {
+    ssize_t done = write(fd, bytes, length);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return false;
+    bytes += done;
+    length -= (size_t)done;
+  }
+  return fsync(fd) == 0;
+}
+
+bool vyre__probe_save(const char *directory, const char *key, size_t key_length,
+                      const vyre_number_class *classes) {
+  static atomic_uint last;
+  char name[NAME_BYTES], temporary[NAME_BYTES], bytes[MOST_BYTES];
+  int folder = open_directory(directory);
+  if (folder < 0) return false;
+  name_file(key, key_length, name);
+  (void)snprintf(temporary, sizeof temporary, ".probe-%ld-%u", (long)getpid(),
+                 atomic_fetch_add(&last, 1));
+  size_t length = put_file(key, key_length, classes, bytes);
+  int fd = openat(folder, temporary,
+                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  bool good = fd >= 0;
+  if (good) {
+    good = write_file(fd, bytes, length);
+    good = close(fd) == 0 && good;
+    good = good && renameat(folder, temporary, folder, name) == 0;
+    if (!good) unlinkat(folder, temporary, 0);
+  }
+  close(folder);
+  return good;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "driver/driver.h"
+#include "driver/trace.h"
+
+/* Belongs to its device and to its thread: whoever leaves last frees it. The
+ * device may end on the thread itself, when the last work of all let go of it. */
+struct vyre__queue {
+  vyre_context *context; /* retained: memory comes from there */
+  atomic_uint references;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  vyre_fence *first, *last;
+  bool is_ending;
+  pthread_t thread;
+  char name[80]; /* of its track */
+};
+
+static void leave(vyre__queue *queue) {
+  if (atomic_fetch_sub(&queue->references, 1) > 1) return;
+  vyre_context *context = queue->context;
+  pthread_cond_destroy(&queue->changed);
+  pthread_mutex_destroy(&queue->lock);
+  vyre__resize(context->allocator, queue, sizeof *queue, 0);
+  vyre_context_release(context);
+}
+
+static vyre_fence *take(vyre__queue *queue) {
+  pthread_mutex_lock(&queue->lock);
+  while (!queue->first && !queue->is_ending) {
+    pthread_cond_wait(&queue->changed, &queue->lock);
+  }
+  vyre_fence *fence = queue->first;
+  if (fence) queue->first = fence->next;
+  if (!queue->first) queue->last = NULL;
+  pthread_mutex_unlock(&queue->lock);
+  return fence;
+}
+
+static void *work(void *self) {
+  vyre__queue *queue = self;
+  vyre__trace_name_thread(queue->name);
+  for (vyre_fence *fence; (fence = take(queue));) vyre__fence_run(fence);
+  leave(queue);
+  return NULL;
+}
+
+static vyre_code begin(vyre_device *device, vyre__queue **out,
+                       vyre_status *st) {
+  vyre__queue *queue = vyre__resize(device->allocator, NULL, 0, sizeof *queue);
+  if (!queue) return vyre__no_memory(st, "vyre_submit", "queues", 1);
+  memset(queue, 0, sizeof *queue);
+  queue->context = vyre_context_retain(device->context);
+  atomic_init(&queue->references, 2);
+  pthread_mutex_init(&queue->lock, NULL);
+  pthread_cond_init(&queue->changed, NULL);
+  (void)snprintf(queue->name, sizeof queue->name, "%s #%llu %s",
+                 vyre_device_name(device),
+                 (unsigned long long)device->inside->id,
+                 out == &device->inside->compile ? "compile" : "queue");
+  int error = pthread_create(&queue->thread, NULL, work, queue);
+  if (error != 0) {
+    atomic_store(&queue->references, 1);
+    leave(queue);
+    return VYRE_FAIL_WITH(st, VYRE_OUT_OF_MEMORY,
+                          VYRE_KIND_STORAGE_RESERVE_FAILED, "threads", NULL,
+                          "end other threads, or dispatch without a fence",
+                          "no thread for the work of device '%s': error %d",
+                          vyre_device_name(device), error);
+  }
+  *out = queue;
+  return VYRE_OK;
+}
+
+vyre_code vyre__queue_push(vyre_device *device, vyre__queue **queue,
+                           vyre_fence *fence, vyre_status *st) {
+  vyre_code code = VYRE_OK;
+  pthread_mutex_lock(&device->inside->lock);
+  if (!*queue) code = begin(device, queue, st);
+  vyre__queue *to = *queue;
+  pthread_mutex_unlock(&device->inside->lock);
+  if (code != VYRE_OK) return code;
+  pthread_mutex_lock(&to->lock);
+  if (to->last) {
+    to->last->next = fence;
+  } else {
+    to->first = fence;
+  }
+  to->last = fence;
+  pthread_cond_signal(&to->changed);
+  pthread_mutex_unlock(&to->lock);
+  return VYRE_OK;
+}
+
+void vyre__queue_finish(vyre__queue *queue) {
+  if (!queue) return;
+  pthread_t thread = queue->thread;
+  pthread_mutex_lock(&queue->lock);
+  queue->is_ending = true;
+  pthread_cond_signal(&queue->changed);
+  pthread_mutex_unlock(&queue->lock);
+  bool is_own = pthread_equal(thread, pthread_self());
+  leave(queue);
+  if (is_own) {
+    pthread_detach(thread);
+  } else {
+    pthread_join(thread, NULL);
+  }
+}

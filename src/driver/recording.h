@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the parts of recordings know of each other.
+ *
+ *   recording.c          objects, slots, commands as they are recorded
+ *   recording_seal.c     finish: checks, barriers, tables
+ *   recording_bind.c     slots against memory; dispatches prepared for it
+ *   recording_replay.c   running
+ *   recording_print.c
+ *
+ * A dispatch keeps its run prepared, without holding resident buffers: a replay
+ * takes hold of every buffer that is bound, once, and since a handle is never
+ * used again, what it then finds is what the run was prepared for. */
+#ifndef VYRE_DRIVER_RECORDING_H
+#define VYRE_DRIVER_RECORDING_H
+
+#include "vyre/recording.h"
+
+#include "driver/driver.h"
+
+enum { VYRE__SLOT_NAME = 64, VYRE__LABEL = 64, VYRE__BOUNCE = 64 << 10 };
+
+/* Memory: of the host, or of a buffer, which may be seen by the host or not. */
+typedef struct vyre__memory {
+  unsigned char *host;
+  vyre__buffer *buffer; /* NULL: of the host only */
+  uint64_t offset;      /* in the buffer */
+} vyre__memory;
+
+/* A named slot. */
+typedef struct vyre__named {
+  char name[VYRE__SLOT_NAME]; /* "": fixed */
+  uint64_t size;              /* declared; 0: any */
+  bool is_bound;
+  bool is_used, is_written; /* by a command; set by finish */
+  vyre_resource resource;
+  uint64_t bytes; /* of what is bound */
+  vyre__memory memory;
+  vyre__resident_slot *resident; /* where the handle leads, or NULL */
+} vyre__named;
+
+typedef enum vyre__command_kind {
+  VYRE__COMMAND_DISPATCH,
+  VYRE__COMMAND_COPY,
+  VYRE__COMMAND_BARRIER,
+  VYRE__COMMAND_WHILE,
+  VYRE__COMMAND_END
+} vyre__command_kind;
+
+/* What a kernel is given: a buffer, or, the last of a dispatch, its grid. */
+typedef struct vyre__argument {
+  uint32_t slot; /* VYRE_NO_SLOT: the launch block */
+  uint32_t binding;
+  uint64_t offset, size;
+} vyre__argument;
+
+/* The tables of a dispatch, as large as its capture plan says. */
+typedef struct vyre__tables {
+  vyre_place *in;            /* input_device_capacity */
+  vyre_input *inputs;        /* as many */
+  vyre_place *out;           /* output_readback_capacity */
+  vyre_output *outputs;      /* as many */
+  vyre__argument *arguments; /* kernel_argument_capacity: inputs, then outputs
+                                that take none, then the launch block */
+} vyre__tables;
+
+typedef struct vyre__command {
+  vyre__command_kind kind;
+  bool needs_barrier; /* before it; barrier_slot says for what */
+  bool is_ready;      /* for what is bound */
+  bool was_ready;     /* once */
+  uint32_t barrier_slot;
+  uint32_t match; /* of a loop: its other end */
+
+  /* dispatch */
+  vyre_pipeline *pipeline; /* retained */
+  vyre_pipeline *variant;  /* what runs: the pipeline's own */
+  vyre__run *run;          /* from finish on */
+  vyre_dispatch_desc desc; /* without bindings */
+  char label[VYRE__LABEL];
+  vyre_capture_plan plan;
+  vyre__tables tables; /* until finish: in and out only, in `building` */
+
+  /* copy; of a loop, `from` is the flag */
+  vyre_place from, to;
+  uint64_t size; /* resolved */
+  vyre__memory source, target;
+  bool is_upload, is_uploaded;
+
+  /* loop */
+  uint64_t max_rounds;
+  uint32_t stretch;
+  uint64_t body_dispatches;
+} vyre__command;
+
+struct vyre_recording {
+  atomic_uint references;
+  vyre_device *device; /* retained */
+  bool is_finished;
+  vyre_arena building; /* places of dispatches, until finish */
+  vyre__named *slots;
+  size_t slot_count, slot_capacity;
+  vyre__command *commands;
+  size_t command_count, command_capacity;
+  uint32_t open[VYRE_RECORDING_DEPTH]; /* loops that are not ended */
+  uint32_t open_count;
+  unsigned char *tables;
+  size_t tables_size;
+  vyre_capture_plan sums;
+
+  pthread_mutex_t lock; /* of all that changes after finish */
+  uint32_t pending;     /* replays in the queue */
+  bool is_dirty;        /* something was bound since the last look */
+  bool is_keep_known;   /* whether keeping inputs is safe was found out */
+  bool is_keep_safe;
+  vyre_status keep_refusal; /* why it is not */
+  unsigned char
+      *bounce; /* between buffers that only the device sees; or NULL */
+};
+
+/* What a slot is called in messages. */
+const char *vyre__slot_name(const vyre_recording *recording, uint32_t slot,
+                            char text[VYRE__SLOT_NAME]);
+
+/* Takes a reading of @p resource for @p slot: its memory and its size. */
+vyre_code vyre__slot_bind(vyre_recording *recording, uint32_t slot,
+                          const vyre_resource *resource, vyre_status *st);
+
+/* Under the lock: takes hold of all that is bound, or says what is stale or
+ * missing; and lets go of it. */
+vyre_code vyre__recording_hold(vyre_recording *recording, vyre_status *st);
+void vyre__recording_drop(vyre_recording *recording);
+
+/* Under the lock and held: makes all commands ready. Adds the dispatches that
+ * had been ready before to *recaptures. */
+vyre_code vyre__recording_prepare(vyre_recording *recording,
+                                  uint64_t *recaptures, vyre_status *st);
+
+/* Whether uploads may be left out; if not, why. */
+vyre_code vyre__recording_may_keep(vyre_recording *recording, vyre_status *st);
+
+/* Forgets what a run was prepared for. With @p is_held its buffers are still
+ * held by it. */
+void vyre__run_unbind(vyre__run *run, bool is_held);
+
+/* Calls @p visit for every place that @p command reads or writes, until it
+ * returns false. */
+typedef bool (*vyre__place_visitor)(void *self, const vyre_place *place,
+                                    bool is_written);
+bool vyre__command_places(const vyre__command *command,
+                          vyre__place_visitor visit, void *self);
+
+/* Whether two places may share bytes, as far as places alone tell. */
+static inline bool vyre__places_meet(const vyre_place *a, const vyre_place *b) {
+  if (a->slot != b->slot) return false;
+  bool a_first = a->size != 0 && a->offset + a->size <= b->offset;
+  bool b_first = b->size != 0 && b->offset + b->size <= a->offset;
+  return !a_first && !b_first;
+}
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Running a recording: a walk over its commands, in their order. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "driver/recording.h"
+
+/* A loop that goes on. */
+typedef struct frame {
+  uint64_t rounds;     /* behind it, also those that were skipped */
+  uint32_t in_stretch; /* since the host looked */
+  uint32_t predicate;  /* what dispatches of the round test */
+} frame;
+
+/* One replay on its way. */
+typedef struct walk {
+  vyre_recording *rec;
+  vyre_replay_options options;
+  vyre_replay_result result;
+  uint64_t deadline_ns; /* 0: none */
+  frame frames[VYRE_RECORDING_DEPTH];
+  uint32_t depth;
+} walk;
+
+/* Says which command it was. */
+static vyre_code name_command(vyre_code code, size_t command, vyre_status *st) {
+  uint64_t known;
+  if (code == VYRE_OK || !st) return code;
+  if (vyre_status_number_get(st, "command", &known)) return code;
+  if (st->number_count == VYRE_STATUS_MAX_NUMBERS) st->number_count--;
+  st->numbers[st->number_count++] = (vyre_status_number){"command", command};
+  return code;
+}
+
+static vyre_code timed_out(const walk *w, vyre_status *st) {
+  return VYRE_FAIL_WITH(st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT, NULL,
+                        VYRE_NUMBERS({"timeout_ns", w->options.timeout_ns}),
+                        "give the replay more time, or a loop fewer rounds",
+                        "the replay was not over after %llu ns",
+                        (unsigned long long)w->options.timeout_ns);
+}
+
+/* --- commands ----------------------------------------------------------------*/
+
+static vyre_code run_dispatch(walk *w, vyre__command *c, vyre_status *st) {
+  vyre__run *run = c->run;
+  if (run->scratch.first) vyre_arena_reset(&run->scratch);
+  if (w->deadline_ns != 0) { /* the shorter of the two counts */
+    uint64_t now = vyre__clock_ns();
+    if (now >= w->deadline_ns) return timed_out(w, st);
+    uint64_t left = w->deadline_ns - now, own = c->desc.timeout_ns;
+    run->desc.timeout_ns = own != 0 && own < left ? own : left;
+    run->launch.timeout_ns =
+        own != 0 && own < left ? own : w->options.timeout_ns;
+  }
+  vyre_code code = vyre__run_execute(run, st);
+  run->desc.timeout_ns = run->launch.timeout_ns = c->desc.timeout_ns;
+  run->launch.deadline_ns = 0;
+  if (code == VYRE_OK) w->result.dispatches++;
+  return code;
+}
+
+/* Between two buffers, of which one only the device sees. */
+static vyre_code copy_hidden(vyre_device *device, const vyre__command *c,
+                             unsigned char *bounce, vyre_status *st) {
+  for (uint64_t at = 0; at < c->size; at += VYRE__BOUNCE) {
+    uint64_t left = c->size - at;
+    size_t part = left < VYRE__BOUNCE ? (size_t)left : VYRE__BOUNCE;
+    VYRE_TRY(vyre__buffer_read(device, c->source.buffer, c->source.offset + at,
+                               bounce, part, st));
+    VYRE_TRY(vyre__buffer_write(device, c->target.buffer, c->target.offset + at,
+                                bounce, part, st));
+  }
+  return VYRE_OK;
+}
+
+static vyre_code run_copy(walk *w, vyre__command *c, vyre_status *st) {
+  vyre_device *device = w->rec->device;
+  size_t size = (size_t)c->size;
+  if (c->is_upload && w->options.keep_inputs) {
+    w->result.kept++;
+    return VYRE_OK;
+  }
+  VYRE_TRY(vyre__device_check(device, st));
+  if (w->deadline_ns != 0 && vyre__clock_ns() >= w->deadline_ns) {
+    return timed_out(w, st);
+  }
+  if (c->is_upload) {
+    VYRE_TRY(vyre__buffer_write(device, c->target.buffer, c->target.offset,
+                                c->source.host, size, st));
+    c->is_uploaded = true;
+  } else if (c->source.buffer && !c->target.buffer) {
+    VYRE_TRY(vyre__buffer_read(device, c->source.buffer, c->source.offset,
+                               c->target.host, size, st));
+  } else if (size > 0 && c->source.host && c->target.host) {
+    memmove(c->target.host, c->source.host, size);
+  } else if (size > 0) {
+    VYRE_TRY(copy_hidden(device, c, w->rec->bounce, st));
+  }
+  w->result.copies++;
+  return VYRE_OK;
+}
+
+/* The predicate of the next round. */
+static vyre_code read_flag(const walk *w, const vyre__command *loop,
+                           uint32_t *out, vyre_status *st) {
+  if (loop->source.host) {
+    memcpy(out, loop->source.host, sizeof *out);
+    return VYRE_OK;
+  }
+  return vyre__buffer_read(w->rec->device, loop->source.buffer,
+                           loop->source.offset, out, sizeof *out, st);
+}
+
+static bool is_skipping(const walk *w) {
+  return w->depth > 0 && w->frames[w->depth - 1].predicate == 0;
+}
+
+/* Returns where it goes on in *at. */
+static vyre_code begin_loop(walk *w, const vyre__command *loop, size_t *at,
+                            vyre_status *st) {
+  frame made = {0};
+  if (is_skipping(w)) {
+    w->result.skipped += loop->body_dispatches;
+    *at = loop->match + 1;
+    return VYRE_OK;
+  }
+  VYRE_TRY(read_flag(w, loop, &made.predicate, st));
+  w->result.looks++;
+  if (made.predicate == 0) {
+    *at = loop->match + 1;
+    return VYRE_OK;
+  }
+  w->frames[w->depth++] = made;
+  ++*at;
+  return VYRE_OK;
+}
+
+static vyre_code exhausted(const vyre__command *loop, size_t begin,
+                           vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_DISPATCH_FAILED, VYRE_KIND_ROUNDS_EXHAUSTED, NULL,
+      VYRE_NUMBERS({"max_rounds", loop->max_rounds}, {"command", begin}),
+      "allow more rounds, or leave max_is_error false and look at reached_max",
+      "the loop that command %zu begins did not end in %llu rounds", begin,
+      (unsigned long long)loop->max_rounds);
+}
+
+static vyre_code end_loop(walk *w, const vyre__command *loop, size_t begin,
+                          size_t *at, vyre_status *st) {
+  frame *f = &w->frames[w->depth - 1];
+  f->rounds++;
+  f->in_stretch++;
+  if (f->predicate != 0) {
+    w->result.rounds++;
+    VYRE_TRY(read_flag(w, loop, &f->predicate, st));
+  }
+  if (w->deadline_ns != 0 && vyre__clock_ns() >= w->deadline_ns) {
+    return timed_out(w, st);
+  }
+  bool is_last = f->rounds == loop->max_rounds;
+  bool looks = is_last || f->in_stretch == loop->stretch;
+  if (looks) {
+    w->result.looks++;
+    f->in_stretch = 0;
+  }
+  if (is_last && f->predicate != 0) {
+    w->result.reached_max = true;
+    if (w->options.max_is_error) return exhausted(loop, begin, st);
+  }
+  if (is_last || (looks && f->predicate == 0)) {
+    w->depth--;
+    ++*at;
+  } else {
+    *at = begin + 1;
+  }
+  return VYRE_OK;
+}
+
+static vyre_code step(walk *w, size_t *at, vyre_status *st) {
+  vyre__command *c = &w->rec->commands[*at];
+  switch (c->kind) {
+    case VYRE__COMMAND_WHILE:
+      return begin_loop(w, c, at, st);
+    case VYRE__COMMAND_END:
+      return end_loop(w, &w->rec->commands[c->match], c->match, at, st);
+    case VYRE__COMMAND_DISPATCH:
+      ++*at;
+      if (!is_skipping(w)) return run_dispatch(w, c, st);
+      w->result.skipped++;
+      return VYRE_OK;
+    case VYRE__COMMAND_COPY:
+      ++*at;
+      return is_skipping(w) ? VYRE_OK : run_copy(w, c, st);
+    default: /* one after the other: a barrier is kept already */
+      ++*at;
+      return VYRE_OK;
+  }
+}
+
+/* Held and ready, under the lock. */
+static vyre_code run_all(walk *w, vyre_status *st) {
+  vyre_recording *rec = w->rec;
+  bool is_timed = w->options.result || w->options.timeout_ns;
+  uint64_t start = is_timed ? vyre__clock_ns() : 0;
+  if (w->options.timeout_ns) {
+    w->deadline_ns = start + w->options.timeout_ns;
+    if (w->deadline_ns < start) w->deadline_ns = UINT64_MAX;
+  }
+  vyre_code code = VYRE_OK;
+  for (size_t at = 0; at < rec->command_count && code == VYRE_OK;) {
+    size_t here = at;
+    code = name_command(step(w, &at, st), here, st);
+  }
+  if (w->options.result) {
+    w->result.wall_ns = vyre__clock_ns() - start;
+    *w->options.result = w->result;
+  }
+  VYRE__COUNT(rec->device, replays, 1);
+  return code;
+}
+
+/* --- asking for it -----------------------------------------------------------*/
+
+/* Everything that can be refused, and the hold on what is bound. */
+static vyre_code begin(walk *w, vyre_status *st) {
+  vyre_recording *rec = w->rec;
+  VYRE_TRY(vyre__device_check(rec->device, st));
+  VYRE_TRY(vyre__recording_hold(rec, st));
+  vyre_code code = vyre__recording_prepare(rec, &w->result.recaptures, st);
+  if (w->result.recaptures > 0) {
+    VYRE__COUNT(rec->device, recaptures, w->result.recaptures);
+  }
+  if (code == VYRE_OK && w->options.keep_inputs) {
+    code = vyre__recording_may_keep(rec, st);
+  }
+  if (code != VYRE_OK) vyre__recording_drop(rec);
+  return code;
+}
+
+static vyre_code replay_now(walk *w, vyre_status *st) {
+  pthread_mutex_lock(&w->rec->lock);
+  vyre_code code = begin(w, st);
+  if (code == VYRE_OK) {
+    code = run_all(w, st);
+    vyre__recording_drop(w->rec);
+  }
+  pthread_mutex_unlock(&w->rec->lock);
+  return code;
+}
+
+typedef struct replay_work {
+  vyre_fence fence;
+  walk walk;
+} replay_work;
+
+static vyre_code replay_work_run(vyre_fence *fence, vyre_status *st) {
+  walk *w = &((replay_work *)fence)->walk;
+  pthread_mutex_lock(&w->rec->lock);
+  vyre_code code = run_all(w, st);
+  pthread_mutex_unlock(&w->rec->lock);
+  return code;
+}
+
+static void replay_work_finish(vyre_fence *fence) {
+  vyre_recording *rec = ((replay_work *)fence)->walk.rec;
+  pthread_mutex_lock(&rec->lock);
+  vyre__recording_drop(rec);
+  rec->pending--;
+  pthread_mutex_unlock(&rec->lock);
+  vyre_recording_release(rec);
+}
+
+static vyre_code replay_later(walk *w, vyre_fence **out, vyre_status *st) {
+  vyre_device *device = w->rec->device;
+  vyre_fence *fence;
+  VYRE_TRY(vyre__fence_make(device->context, sizeof(replay_work), &fence, st));
+  pthread_mutex_lock(&w->rec->lock);
+  vyre_code code = begin(w, st);
+  if (code == VYRE_OK) w->rec->pending++;
+  pthread_mutex_unlock(&w->rec->lock);
+  if (code != VYRE_OK) {
+    vyre__fence_discard(fence);
+    return code;
+  }
+  ((replay_work *)fence)->walk = *w;
+  vyre_recording_retain(w->rec);
+  fence->work = replay_work_run;
+  fence->finish = replay_work_finish;
+  *out = fence;
+  code = vyre__queue_push(device, &device->inside->work, fence, st);
+  if (code != VYRE_OK) {
+    *out = NULL;
+    replay_work_finish(fence);
+    vyre__fence_discard(fence);
+  }
+  return code;
+}
+
+vyre_code vyre_recording_replay(vyre_recording *rec,
+                                const vyre_replay_options *options,
+                                vyre_fence **fence, vyre_status *st) {
+  if (fence) *fence = NULL;
+  if (!rec) {
+    return vyre__null_argument(st, "vyre_recording_replay", "recording");
+  }
+  if (!rec->is_finished) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "call vyre_recording_finish first",
+                     "the recording is not finished");
+  }
+  walk w = {.rec = rec};
+  if (options) w.options = *options;
+  if (w.options.result) *w.options.result = (vyre_replay_result){0};
+  return fence ? replay_later(&w, fence, st) : replay_now(&w, st);
+}

@@ -1,0 +1,799 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Recordings: what they run, what they refuse, and what they take. */
+#include "driver/recording.h"
+
+#include <pthread.h>
+
+#include "driver/recording_testing.h"
+
+static const vyre_allocator heap;
+
+typedef struct data {
+  uint32_t host[ELEMENTS], a, back[ELEMENTS];
+  vyre_resident x, y, sum;
+} data;
+
+static void data_make(const bench *b, data *d) {
+  *d = (data){.a = 3};
+  for (uint32_t i = 0; i < ELEMENTS; i++) d->host[i] = i + 1;
+  d->x = make_resident(b->device, BYTES);
+  d->y = make_resident(b->device, BYTES);
+  d->sum = make_resident(b->device, BYTES);
+}
+
+static void chain_bind(const chain *c, data *d) {
+  bind_bytes(c->rec, c->host, d->host, BYTES);
+  bind_bytes(c->rec, c->a, &d->a, 4);
+  bind_bytes(c->rec, c->back, d->back, BYTES);
+  bind_resident(c->rec, c->x, d->x);
+  bind_resident(c->rec, c->y, d->y);
+  bind_resident(c->rec, c->sum, d->sum);
+}
+
+static chain chain_make(const bench *b, bool has_sum) {
+  chain c;
+  vyre_status st = {0};
+  CHECK_OK(chain_record(b, has_sum, &c, &st), st);
+  return c;
+}
+
+TEST(a_replay_runs_all_commands_in_order) {
+  vyre_status st = {0};
+  bench b = bench_open(heap);
+  chain c = chain_make(&b, true);
+  data d;
+  data_make(&b, &d);
+  chain_bind(&c, &d);
+  vyre_replay_result result;
+  vyre_replay_options options = {.result = &result};
+  for (uint32_t round = 1; round <= 3; round++) {
+    CHECK_OK(vyre_recording_replay(c.rec, &options, NULL, &st), st);
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+      CHECK(d.back[i] == round * 3 * (i + 1));
+    }
+    CHECK_U64(result.dispatches, 2);
+    CHECK_U64(result.copies, 2);
+    CHECK_U64(result.skipped, 0);
+    CHECK_U64(result.recaptures, 0);
+    CHECK(result.wall_ns > 0);
+  }
+  vyre_counters counters;
+  vyre_counters_read(b.device, &counters);
+  CHECK_U64(counters.launches, 6);
+  CHECK_U64(counters.replays, 3);
+  CHECK_U64(counters.recaptures, 0);
+  CHECK_U64(counters.uploads, 3);
+  CHECK_U64(counters.downloads, 3);
+  vyre_recording_release(c.rec);
+  bench_close(&b);
+}
+
+/* Only the dispatches that use the slot are made anew. */
+TEST(rebinding_makes_only_its_users_anew) {
+  vyre_status st = {0};
+  bench b = bench_open(heap);
+  chain c = chain_make(&b, true);
+  data d, e;
+  data_make(&b, &d);
+  data_make(&b, &e);
+  e.a = 7;
+  chain_bind(&c, &d);
+  vyre_replay_result result;
+  vyre_replay_options options = {.result = &result};
+  CHECK_OK(vyre_recording_replay(c.rec, &options, NULL, &st), st);
+  struct {
+    const char *name;
+    uint32_t slot;
+    vyre_resource resource;
+    uint64_t recaptures;
+  } cases[] = {
+      {"the factor", c.a, {.data = &e.a, .size = 4}, 1},
+      {"what both use", c.y, {.resident = e.y}, 2},
+      {"the end of a copy", c.back, {.data = e.back, .size = BYTES}, 0},
+      {"the same again", c.back, {.data = e.back, .size = BYTES}, 0},
+      {"the sum", c.sum, {.resident = e.sum}, 1},
+  };
+  uint64_t all = 0;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    CHECK_OK(vyre_recording_bind(c.rec, cases[i].slot, &cases[i].resource, &st),
+             st);
+    CHECK_OK(vyre_recording_replay(c.rec, &options, NULL, &st), st);
+    CHECK_U64(result.recaptures, cases[i].recaptures);
+    all += cases[i].recaptures;
+  }
+  CHECK_U64(e.back[1], 14); /* the new sum had begun at zero */
+  vyre_counters counters;
+  vyre_counters_read(b.device, &counters);
+  CHECK_U64(counters.recaptures, all);
+  vyre_recording_release(c.rec);
+  bench_close(&b);
+}
+
+TEST(a_recording_gives_the_bytes_of_its_dispatches) {
+  vyre_status st = {0};
+  bench b = bench_open(heap);
+  chain c = chain_make(&b, true);
+  data d;
+  data_make(&b, &d);
+  chain_bind(&c, &d);
+  CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
+  uint32_t y[ELEMENTS], sum[ELEMENTS] = {0};
+  vyre_input in[] = {vyre_input_bytes(d.host, BYTES),
+                     vyre_input_bytes(&d.a, 4)};
+  vyre_output out = vyre_output_bytes(y, BYTES);
+  vyre_dispatch_desc desc = {
+      .inputs = in, .input_count = 2, .outputs = &out, .output_count = 1};
+  CHECK_OK(vyre_dispatch(b.pipelines[SCALE], &desc, &st), st);
+  vyre_input add[] = {vyre_input_bytes(y, BYTES), vyre_input_bytes(sum, BYTES)};
+  vyre_output to = vyre_output_bytes(sum, BYTES);
+  desc.inputs = add;
+  desc.outputs = &to;
+  CHECK_OK(vyre_dispatch(b.pipelines[ADD], &desc, &st), st);
+  CHECK(memcmp(sum, d.back, BYTES) == 0);
+  vyre_recording_release(c.rec);
+  bench_close(&b);
+}
+
+/* --- staleness ---------------------------------------------------------------*/
+
+static void expect_refusal(const bench *b, vyre_recording *rec,
+                           const char *slot, vyre_kind kind) {
+  vyre_status st = {0};
+  vyre_counters before, after;
+  vyre_counters_read(b->device, &before);
+  CHECK_FAILS(vyre_recording_replay(rec, NULL, NULL, &st), st,
+              VYRE_INVALID_ARGUMENT, kind);
+  CHECK_HAS(st.message, slot);
+  vyre_fence *fence;
+  st = (vyre_status){0};
+  CHECK_FAILS(vyre_recording_replay(rec, NULL, &fence, &st), st,
+              VYRE_INVALID_ARGUMENT, kind);
+  CHECK(!fence);
+  vyre_counters_read(b->device, &after);
+  CHECK_U64(after.launches, before.launches);
+  CHECK_U64(after.uploads, before.uploads);
+}
+
+TEST(what_is_not_bound_is_named) {
+  bench b = bench_open(heap);
+  chain c = chain_make(&b, true);
+  data d;
+  vyre_status st = {0};
+  data_make(&b, &d);
+  expect_refusal(&b, c.rec, "'host'", VYRE_KIND_UNBOUND_SLOT);
+  chain_bind(&c, &d);
+  CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
+  CHECK_OK(vyre_recording_bind(c.rec, c.sum, NULL, &st), st);
+  expect_refusal(&b, c.rec, "'sum'", VYRE_KIND_UNBOUND_SLOT);
+  vyre_recording_release(c.rec);
+  bench_close(&b);
+}
+
+TEST(a_freed_buffer_is_refused_even_if_its_place_is_taken) {
+  vyre_status st = {0};
+  bench b = bench_open(heap);
+  chain c = chain_make(&b, true);
+  data d;
+  data_make(&b, &d);
+  chain_bind(&c, &d);
+  CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
+  CHECK_OK(vyre_resident_free(b.device, d.y, &st), st);
+  expect_refusal(&b, c.rec, "'y'", VYRE_KIND_STALE_HANDLE);
+  vyre_counters counters; /* a recording keeps no buffer from being freed */
+  vyre_counters_read(b.device, &counters);
+  CHECK_U64(counters.live_residents, 2);
+  vyre_resident next = make_resident(b.device, BYTES);
+  CHECK((uint32_t)next.id == (uint32_t)d.y.id);
+  expect_refusal(&b, c.rec, "'y'", VYRE_KIND_STALE_HANDLE);
+  bind_resident(c.rec, c.y, next);
+  CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
+  CHECK_U64(d.back[0], 6);
+  vyre_recording_release(c.rec);
+  bench_close(&b);
+}
+
+TEST(an_output_slot_that_moved_or_changed_is_refused) {
+  vyre_status st = {0};
+  bench b = bench_open(heap);
+  chain c = chain_make(&b, true);
+  data d;
+  data_make(&b, &d);
+  chain_bind(&c, &d);
+  uint32_t first[ELEMENTS], second[ELEMENTS];
+  vyre_slot kept = {.data = first, .size = BYTES, .capacity = BYTES};
+  vyre_resource r = {.slot = &kept};
+  CHECK_OK(vyre_recording_bind(c.rec, c.back, &r, &st), st);
+  CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
+  CHECK_U64(first[0], 3);
+  kept.data = second;
+  expect_refusal(&b, c.rec, "'back'", VYRE_KIND_STALE_HANDLE);
+  kept.data = first;
+  kept.size = BYTES - 4;
+  expect_refusal(&b, c.rec, "'back'", VYRE_KIND_STALE_HANDLE);
+  kept.size = BYTES;
+  CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
+  kept.data = second;
+  CHECK_OK(vyre_recording_bind(c.rec, c.back, &r, &st), st);
+  CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
+  CHECK_U64(first[0], 6);
+  CHECK_U64(second[0], 9);
+  vyre_recording_release(c.rec);
+  bench_close(&b);
+}
+
+TEST(sizes_that_do_not_fit_name_their_slot) {
+  bench b = bench_open(heap);
+  chain c = chain_make(&b, true);
+  data d;
+  data_make(&b, &d);
+  struct {
+    const char *name;
+    uint32_t slot;
+    vyre_resource resource;
+  } cases[] = {
+      {"'host'", c.host, {.data = d.host, .size = BYTES - 4}},
+      {"'a'", c.a, {.data = &d.a, .size = 2}},
+      {"'y'", c.y, {.resident = d.y, .size = BYTES - 2}},
+      {"'back'", c.back, {.data = d.back, .size = 4}},
+      {"'x'", c.x, {.resident = d.y}}, /* y's memory: it would have two names */
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    vyre_status st = {0};
+    chain_bind(&c, &d);
+    CHECK_OK(vyre_recording_bind(c.rec, cases[i].slot, &cases[i].resource, &st),
+             st);
+    expect_refusal(&b, c.rec, cases[i].name, VYRE_KIND_BINDING_MISMATCH);
+  }
+  vyre_recording_release(c.rec);
+  bench_close(&b);
+}
+
+TEST(bad_resources_are_refused_when_they_are_bound) {
+  vyre_status st = {0};
+  bench b = bench_open(heap), other = bench_open(heap);
+  vyre_recording *rec;
+  CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
+  uint32_t slot = add_slot(rec, "sixteen", 16);
+  vyre_resident good = make_resident(b.device, 64),
+                dead = make_resident(b.device, 64),
+                foreign = make_resident(other.device, 64);
+  CHECK_OK(vyre_resident_free(b.device, dead, &st), st);
+  uint32_t bytes[16];
+  struct {
+    vyre_resource resource;
+    vyre_kind kind;
+  } cases[] = {
+      {{.resident = dead}, VYRE_KIND_STALE_HANDLE},
+      {{.resident = foreign, .size = 16}, VYRE_KIND_FOREIGN_HANDLE},
+      {{.resident = good}, VYRE_KIND_BINDING_MISMATCH},
+      {{.resident = good, .offset = 60, .size = 16},
+       VYRE_KIND_BINDING_MISMATCH},
+      {{.resident = good, .offset = UINT64_MAX, .size = 16},
+       VYRE_KIND_BINDING_MISMATCH},
+      {{.data = bytes, .size = 20}, VYRE_KIND_BINDING_MISMATCH},
+      {{.data = bytes, .size = 16, .resident = good},
+       VYRE_KIND_BINDING_MISMATCH},
+      {{.size = 16}, VYRE_KIND_BINDING_MISMATCH},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    st = (vyre_status){0};
+    CHECK_FAILS(vyre_recording_bind(rec, slot, &cases[i].resource, &st), st,
+                VYRE_INVALID_ARGUMENT, cases[i].kind);
+    CHECK_HAS(st.message, "'sixteen'");
+  }
+  st = (vyre_status){0};
+  CHECK_FAILS(vyre_recording_bind(rec, 7, NULL, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_INVALID_ARGUMENT);
+  st = (vyre_status){0};
+  vyre_resource fits = {.resident = good, .offset = 48, .size = 16};
+  CHECK_OK(vyre_recording_bind(rec, slot, &fits, &st), st);
+  vyre_recording_release(rec);
+  bench_close(&b);
+  bench_close(&other);
+}
+
+/* --- loops -------------------------------------------------------------------*/
+
+typedef struct loop_case {
+  uint32_t flag;
+  uint64_t max;
+  uint32_t stretch;
+  uint64_t rounds, dispatches, skipped, looks;
+  bool reached;
+} loop_case;
+
+/* Two dispatches a round; the first takes the flag down by one. */
+static vyre_recording *loop_record(const bench *b, const loop_case *l,
+                                   uint32_t *n, uint32_t *m) {
+  vyre_status st = {0};
+  vyre_recording *rec;
+  CHECK_OK(vyre_recording_create(b->device, &rec, &st), st);
+  *n = add_slot(rec, "n", 8);
+  *m = add_slot(rec, "m", 8);
+  vyre_place pn = vyre_place_slot(*n), pm = vyre_place_slot(*m);
+  CHECK_OK(vyre_recording_while(rec, pn, l->max, l->stretch, &st), st);
+  CHECK_OK(add_dispatch(rec, b->pipelines[COUNT], &pn, 1, &pn, 1, &st), st);
+  CHECK_OK(add_dispatch(rec, b->pipelines[COUNT], &pm, 1, &pm, 1, &st), st);
+  CHECK_OK(vyre_recording_end_while(rec, &st), st);
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  return rec;
+}
+
+TEST(a_loop_ends_when_its_flag_falls) {
+  static const loop_case cases[] = {
+      /* flag max stretch | rounds dispatches skipped looks reached */
+      {5, 100, 1, 5, 10, 0, 6, false},
+      {5, 100, 0, 5, 10, 0, 6, false},
+      {5, 100, 4, 5, 10, 6, 3, false}, /* three rounds of the second stretch */
+      {8, 100, 4, 8, 16, 0, 3, false},
+      {5, 5, 1, 5, 10, 0, 6, false}, /* just enough */
+      {5, 4, 1, 4, 8, 0, 5, true},
+      {5, 7, 4, 5, 10, 4, 3, false}, /* the last stretch is shorter */
+      {0, 100, 4, 0, 0, 0, 1, false},
+      {100, 3, 8, 3, 6, 0, 2, true},
+  };
+  bench b = bench_open(heap);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const loop_case *l = &cases[i];
+    vyre_status st = {0};
+    uint32_t n, m, counted[2] = {l->flag, 0}, other[2] = {0, 0};
+    vyre_recording *rec = loop_record(&b, l, &n, &m);
+    bind_bytes(rec, n, counted, 8);
+    bind_bytes(rec, m, other, 8);
+    vyre_replay_result result;
+    vyre_replay_options options = {.result = &result};
+    CHECK_OK(vyre_recording_replay(rec, &options, NULL, &st), st);
+    CHECK_U64(result.rounds, l->rounds);
+    CHECK_U64(counted[1], l->rounds);
+    CHECK_U64(other[1], l->rounds);
+    CHECK_U64(result.dispatches, l->dispatches);
+    CHECK_U64(result.skipped, l->skipped);
+    CHECK_U64(result.looks, l->looks);
+    CHECK(result.reached_max == l->reached);
+    options.max_is_error = true;
+    counted[0] = l->flag;
+    vyre_code code = vyre_recording_replay(rec, &options, NULL, &st);
+    CHECK((code != VYRE_OK) == l->reached);
+    if (l->reached) {
+      CHECK(st.kind == VYRE_KIND_ROUNDS_EXHAUSTED && st.fix[0]);
+      CHECK_U64(status_number(&st, "max_rounds"), l->max);
+      CHECK(result.reached_max && result.rounds == l->rounds);
+    }
+    vyre_recording_release(rec);
+  }
+  bench_close(&b);
+}
+
+/* while (m[0]) { n[0] = 3, m[0]--; while (n[0]) n[0]--; } */
+TEST(loops_stand_in_loops) {
+  vyre_status st = {0};
+  bench b = bench_open(heap);
+  vyre_recording *rec;
+  CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
+  uint32_t n = add_slot(rec, "n", 0), m = add_slot(rec, "m", 0);
+  vyre_place both[] = {{n, 8, 0}, {m, 0, 0}}; /* n is the end of its slot */
+  CHECK_OK(vyre_recording_while(rec, both[1], 10, 3, &st), st);
+  CHECK_OK(add_dispatch(rec, b.pipelines[REFILL], both, 2, both, 2, &st), st);
+  CHECK_OK(vyre_recording_while(rec, both[0], 10, 2, &st), st);
+  CHECK_OK(add_dispatch(rec, b.pipelines[COUNT], both, 1, both, 1, &st), st);
+  CHECK_OK(vyre_recording_end_while(rec, &st), st);
+  CHECK_OK(vyre_recording_end_while(rec, &st), st);
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  uint32_t inner[4] = {77, 78, 0, 0}, outer[2] = {4, 0};
+  bind_bytes(rec, n, inner, 16);
+  bind_bytes(rec, m, outer, 8);
+  vyre_replay_result r;
+  vyre_replay_options options = {.result = &r};
+  CHECK_OK(vyre_recording_replay(rec, &options, NULL, &st), st);
+  CHECK_U64(outer[1], 4);
+  CHECK_U64(inner[3], 12);
+  CHECK(inner[0] == 77 && inner[1] == 78);
+  CHECK_U64(r.rounds, 4 + 12);
+  CHECK_U64(r.dispatches, 4 + 12);
+  /* One round each time inside; outside two rounds of two dispatches. */
+  CHECK_U64(r.skipped, 4 * 1 + 2 * 2);
+  vyre_recording_release(rec);
+  bench_close(&b);
+}
+
+TEST(a_replay_ends_when_its_time_is_over) {
+  vyre_status st = {0};
+  bench b = bench_open(heap);
+  vyre_recording *rec;
+  CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
+  uint32_t n = add_slot(rec, "n", 8);
+  vyre_place p = vyre_place_slot(n);
+  CHECK_OK(add_dispatch(rec, b.pipelines[HANG], &p, 1, &p, 1, &st), st);
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  uint32_t bytes[2] = {1, 0};
+  bind_bytes(rec, n, bytes, 8);
+  vyre_replay_options options = {.timeout_ns = 5000000};
+  CHECK_FAILS(vyre_recording_replay(rec, &options, NULL, &st), st,
+              VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
+  bytes[0] = 0; /* the limit was that replay's only */
+  st = (vyre_status){0};
+  CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
+  vyre_recording_release(rec);
+  bench_close(&b);
+}
+
+/* --- keeping inputs ----------------------------------------------------------*/
+
+TEST(inputs_are_kept_only_where_the_plan_calls_it_safe) {
+  vyre_status st = {0};
+  bench b = bench_open(heap);
+  chain safe = chain_make(&b, false), unsafe = chain_make(&b, true);
+  data d;
+  data_make(&b, &d);
+  chain_bind(&safe, &d);
+  chain_bind(&unsafe, &d);
+  vyre_replay_result r;
+  vyre_replay_options keep = {.keep_inputs = true, .result = &r};
+  CHECK_FAILS(vyre_recording_replay(safe.rec, &keep, NULL, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY);
+  CHECK_HAS(st.message, "was not uploaded"); /* the first time */
+  st = (vyre_status){0};
+  CHECK_OK(vyre_recording_replay(safe.rec, NULL, NULL, &st), st);
+  d.host[0] = 100;
+  CHECK_OK(vyre_recording_replay(safe.rec, &keep, NULL, &st), st);
+  CHECK_U64(r.kept, 1);
+  CHECK_U64(r.copies, 1);
+  CHECK_U64(d.back[0], 3); /* what was uploaded, not what is there now */
+  CHECK_OK(vyre_recording_replay(safe.rec, NULL, NULL, &st), st);
+  CHECK_U64(d.back[0], 300);
+  uint32_t others[ELEMENTS] = {5};
+  bind_bytes(safe.rec, safe.host, others, BYTES);
+  CHECK_FAILS(vyre_recording_replay(safe.rec, &keep, NULL, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY);
+  st = (vyre_status){0};
+  CHECK_OK(vyre_recording_replay(unsafe.rec, NULL, NULL, &st), st);
+  CHECK_FAILS(vyre_recording_replay(unsafe.rec, &keep, NULL, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY);
+  CHECK_HAS(st.message, "'y' of command 2");
+  vyre_recording_release(safe.rec);
+  vyre_recording_release(unsafe.rec);
+  bench_close(&b);
+}
+
+/* Every dispatch alone is safe, but one writes what was uploaded. */
+TEST(inputs_that_another_command_writes_are_not_kept) {
+  vyre_status st = {0};
+  bench b = bench_open(heap);
+  vyre_recording *rec;
+  CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
+  uint32_t host = add_slot(rec, "host", 0), x = add_slot(rec, "x", 0),
+           y = add_slot(rec, "y", 0), a = add_slot(rec, "a", 0);
+  vyre_place px = vyre_place_slot(x), py = vyre_place_slot(y),
+             pa = vyre_place_slot(a);
+  vyre_place there[] = {px, pa}, back[] = {py, pa};
+  CHECK_OK(vyre_recording_copy(rec, vyre_place_slot(host), px, &st), st);
+  CHECK_OK(add_dispatch(rec, b.pipelines[SCALE], there, 2, &py, 1, &st), st);
+  CHECK_OK(add_dispatch(rec, b.pipelines[SCALE], back, 2, &px, 1, &st), st);
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  data d;
+  data_make(&b, &d);
+  bind_bytes(rec, host, d.host, BYTES);
+  bind_bytes(rec, a, &d.a, 4);
+  bind_resident(rec, x, d.x);
+  bind_resident(rec, y, d.y);
+  CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
+  vyre_capture_plan sums;
+  vyre_recording_capacities(rec, &sums);
+  CHECK(sums.resident_input_replay_safe);
+  vyre_replay_options keep = {.keep_inputs = true};
+  CHECK_FAILS(vyre_recording_replay(rec, &keep, NULL, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY);
+  CHECK_HAS(st.message,
+            "'x' is uploaded by command 0 and written by command 2");
+  vyre_recording_release(rec);
+  bench_close(&b);
+}
+
+/* --- memory ------------------------------------------------------------------*/
+
+/* Remembers the sizes that were asked for. */
+typedef struct logging_heap {
+  size_t count, sizes[64];
+  bool is_logging;
+} logging_heap;
+
+static void *logging_resize(void *self, void *ptr, size_t old_size,
+                            size_t new_size) {
+  logging_heap *log = self;
+  if (log->is_logging && new_size > 0 && log->count < 64) {
+    log->sizes[log->count++] = new_size;
+  }
+  vyre_allocator real = vyre_allocator_heap();
+  return real.resize(real.self, ptr, old_size, new_size);
+}
+
+TEST(finish_allocates_what_the_capture_plans_say) {
+  vyre_status st = {0};
+  logging_heap log = {0};
+  bench b = bench_open((vyre_allocator){logging_resize, &log});
+  enum { DISPATCHES = 5 };
+  static const int kernels[DISPATCHES] = {SCALE, ADD, SCALE, COUNT, ADD};
+  vyre_recording *rec;
+  CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
+  vyre_place p = vyre_place_slot(add_slot(rec, "p", 0));
+  vyre_place same[] = {p, p, p};
+  vyre_capture_plan want = {.resident_input_replay_safe = true};
+  for (int i = 0; i < DISPATCHES; i++) {
+    vyre_capture_plan plan;
+    const vyre_binding_plan *bindings =
+        vyre_pipeline_bindings(b.pipelines[kernels[i]]);
+    CHECK_OK(vyre_capture_plan_build(bindings, &plan, &st), st);
+    CHECK_OK(
+        add_dispatch(rec, b.pipelines[kernels[i]], same, bindings->input_count,
+                     same, bindings->output_count, &st),
+        st);
+    want.input_device_capacity += plan.input_device_capacity;
+    want.output_device_capacity += plan.output_device_capacity;
+    want.output_readback_capacity += plan.output_readback_capacity;
+    want.kernel_pointer_capacity += plan.kernel_pointer_capacity;
+    want.kernel_argument_capacity += plan.kernel_argument_capacity;
+    want.resident_input_replay_safe &= plan.resident_input_replay_safe;
+  }
+  log.is_logging = true;
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  log.is_logging = false;
+  size_t entries =
+      want.input_device_capacity * (sizeof(vyre_place) + sizeof(vyre_input)) +
+      want.output_readback_capacity *
+          (sizeof(vyre_place) + sizeof(vyre_output)) +
+      want.kernel_argument_capacity * sizeof(vyre__argument);
+  CHECK_U64(log.count, 1 + DISPATCHES); /* the tables, and a run for each */
+  CHECK_U64(log.sizes[0], entries);
+  vyre_capture_plan got;
+  vyre_recording_capacities(rec, &got);
+  CHECK_U64(got.input_device_capacity, want.input_device_capacity);
+  CHECK_U64(got.output_device_capacity, want.output_device_capacity);
+  CHECK_U64(got.output_readback_capacity, want.output_readback_capacity);
+  CHECK_U64(got.kernel_pointer_capacity, want.kernel_pointer_capacity);
+  CHECK_U64(got.kernel_argument_capacity, want.kernel_argument_capacity);
+  CHECK(got.resident_input_replay_safe == want.resident_input_replay_safe);
+  vyre_recording_release(rec);
+  bench_close(&b);
+}
+
+TEST(a_warm_replay_allocates_nothing) {
+  vyre_status st = {0};
+  test_heap counted = {.left = -1};
+  bench b = bench_open(test_heap_allocator(&counted));
+  chain c = chain_make(&b, true);
+  data d;
+  data_make(&b, &d);
+  chain_bind(&c, &d);
+  size_t calls = 0;
+  for (int i = 0; i < 20; i++) {
+    CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
+    if (i == 0) calls = counted.calls;
+  }
+  CHECK_U64(counted.calls, calls);
+  bind_bytes(c.rec, c.a, &d.host[0], 4); /* nor does binding anew */
+  CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
+  CHECK_U64(counted.calls, calls);
+  vyre_recording_release(c.rec);
+  bench_close(&b);
+  CHECK_U64(counted.live_bytes, 0);
+}
+
+/* --- recording ---------------------------------------------------------------*/
+
+TEST(bad_commands_are_refused_when_they_are_recorded) {
+  bench b = bench_open(heap), other = bench_open(heap);
+  vyre_recording *rec;
+  vyre_status st = {0};
+  CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
+  uint32_t s = add_slot(rec, "s", 16), again;
+  vyre_place p = vyre_place_slot(s), none = vyre_place_slot(9);
+  vyre_place two[] = {p, p};
+  vyre_recorded_dispatch zero = {.inputs = &p,
+                                 .input_count = 1,
+                                 .outputs = &p,
+                                 .output_count = 1,
+                                 .has_iterations = true};
+  vyre_compile_options options = {.workgroup = {4}};
+  vyre_recorded_dispatch variant = zero;
+  variant.has_iterations = false;
+  variant.variant = &options;
+  char long_name[80];
+  memset(long_name, 'x', 79);
+  long_name[79] = 0;
+#define REFUSED(call, kind)                               \
+  do {                                                    \
+    st = (vyre_status){0};                                \
+    CHECK_FAILS(call, st, VYRE_INVALID_ARGUMENT, (kind)); \
+  } while (0)
+  REFUSED(vyre_recording_slot(rec, "s", 0, &again, &st),
+          VYRE_KIND_INVALID_ARGUMENT);
+  REFUSED(vyre_recording_slot(rec, "", 0, &again, &st),
+          VYRE_KIND_INVALID_ARGUMENT);
+  REFUSED(vyre_recording_slot(rec, long_name, 0, &again, &st),
+          VYRE_KIND_INVALID_ARGUMENT);
+  REFUSED(add_dispatch(rec, b.pipelines[COUNT], two, 2, &p, 1, &st),
+          VYRE_KIND_BINDING_MISMATCH);
+  REFUSED(add_dispatch(rec, b.pipelines[COUNT], &p, 1, two, 2, &st),
+          VYRE_KIND_BINDING_MISMATCH);
+  REFUSED(add_dispatch(rec, b.pipelines[COUNT], &none, 1, &p, 1, &st),
+          VYRE_KIND_INVALID_ARGUMENT);
+  REFUSED(add_dispatch(rec, other.pipelines[COUNT], &p, 1, &p, 1, &st),
+          VYRE_KIND_FOREIGN_HANDLE);
+  REFUSED(vyre_recording_dispatch(rec, b.pipelines[COUNT], &zero, &st),
+          VYRE_KIND_ZERO_ITERATIONS);
+  REFUSED(vyre_recording_dispatch(rec, b.pipelines[COUNT], &variant, &st),
+          VYRE_KIND_NOT_PREPARED);
+  REFUSED(vyre_recording_copy(rec, (vyre_place){s, 0, 4}, (vyre_place){s, 8, 8},
+                              &st),
+          VYRE_KIND_BINDING_MISMATCH);
+  REFUSED(vyre_recording_copy(rec, (vyre_place){s, 0, 8}, (vyre_place){s, 4, 0},
+                              &st),
+          VYRE_KIND_BINDING_MISMATCH);
+  REFUSED(vyre_recording_copy(rec, (vyre_place){s, 8, UINT64_MAX}, p, &st),
+          VYRE_KIND_BINDING_MISMATCH);
+  REFUSED(vyre_recording_while(rec, p, 0, 1, &st), VYRE_KIND_ZERO_ITERATIONS);
+  REFUSED(vyre_recording_while(rec, (vyre_place){s, 2, 0}, 1, 1, &st),
+          VYRE_KIND_BINDING_MISMATCH);
+  REFUSED(vyre_recording_end_while(rec, &st), VYRE_KIND_INVALID_ARGUMENT);
+  REFUSED(vyre_recording_replay(rec, NULL, NULL, &st),
+          VYRE_KIND_INVALID_ARGUMENT);
+  for (int i = 0; i < VYRE_RECORDING_DEPTH; i++) {
+    st = (vyre_status){0};
+    CHECK_OK(vyre_recording_while(rec, p, 1, 1, &st), st);
+  }
+  REFUSED(vyre_recording_while(rec, p, 1, 1, &st), VYRE_KIND_INVALID_ARGUMENT);
+  REFUSED(vyre_recording_finish(rec, &st), VYRE_KIND_INVALID_ARGUMENT);
+  for (int i = 0; i < VYRE_RECORDING_DEPTH; i++) {
+    st = (vyre_status){0};
+    CHECK_OK(vyre_recording_end_while(rec, &st), st);
+  }
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  REFUSED(vyre_recording_finish(rec, &st), VYRE_KIND_INVALID_ARGUMENT);
+  REFUSED(vyre_recording_barrier(rec, &st), VYRE_KIND_INVALID_ARGUMENT);
+  REFUSED(vyre_recording_slot(rec, "t", 0, &again, &st),
+          VYRE_KIND_INVALID_ARGUMENT);
+  CHECK_U64(vyre_recording_find(rec, "s"), s);
+  CHECK_U64(vyre_recording_find(rec, "t"), VYRE_NO_SLOT);
+  vyre_recording_release(rec);
+  bench_close(&b);
+  bench_close(&other);
+}
+
+TEST(places_beyond_a_declared_slot_are_refused_by_finish) {
+  bench b = bench_open(heap);
+  static const struct {
+    uint64_t size;
+    vyre_place place;
+  } cases[] = {{4, {0, 0, 0}},
+               {16, {0, 12, 0}},
+               {16, {0, 0, 12}},
+               {16, {0, 2, 0}},
+               {16, {0, UINT64_MAX - 7, 0}}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    vyre_status st = {0};
+    vyre_recording *rec;
+    CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
+    (void)add_slot(rec, "counter", cases[i].size);
+    CHECK_OK(add_dispatch(rec, b.pipelines[COUNT], &cases[i].place, 1,
+                          &cases[i].place, 1, &st),
+             st);
+    CHECK_FAILS(vyre_recording_finish(rec, &st), st, VYRE_INVALID_ARGUMENT,
+                VYRE_KIND_BINDING_MISMATCH);
+    CHECK_HAS(st.message, "'counter'");
+    vyre_recording_release(rec);
+  }
+  bench_close(&b);
+}
+
+TEST(fixed_slots_and_ranges_are_bound_once) {
+  vyre_status st = {0};
+  bench b = bench_open(heap);
+  vyre_recording *rec;
+  CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
+  vyre_resident ring = make_resident(b.device, 64);
+  uint32_t fixed, words[8] = {0};
+  vyre_resource r = {.resident = ring, .offset = 16, .size = 32};
+  CHECK_OK(vyre_recording_fixed(rec, &r, &fixed, &st), st);
+  vyre_place first = {fixed, 0, 8}, second = {fixed, 24, 0};
+  CHECK_OK(add_dispatch(rec, b.pipelines[COUNT], &first, 1, &first, 1, &st),
+           st);
+  CHECK_OK(add_dispatch(rec, b.pipelines[COUNT], &second, 1, &second, 1, &st),
+           st);
+  CHECK_OK(vyre_recording_copy(rec, first, (vyre_place){fixed, 8, 0}, &st), st);
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
+  CHECK_OK(vyre_resident_download(b.device, ring, 16, words, 32, &st), st);
+  CHECK(words[0] == UINT32_MAX && words[1] == 1);
+  CHECK(words[2] == UINT32_MAX && words[3] == 1); /* copied */
+  CHECK(words[4] == 0 && words[5] == 0);
+  CHECK(words[6] == UINT32_MAX && words[7] == 1);
+  CHECK_FAILS(vyre_recording_bind(rec, fixed, &r, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  vyre_recording_release(rec);
+  bench_close(&b);
+}
+
+/* The printed list is what runs: its barriers, grids and places. */
+TEST(the_print_is_the_plan) {
+  vyre_status st = {0};
+  bench b = bench_open(heap);
+  chain c = chain_make(&b, true);
+  data d;
+  data_make(&b, &d);
+  chain_bind(&c, &d);
+  static char page[8192];
+  memory_text memory = {page, sizeof page, 0};
+  CHECK(vyre_recording_print(c.rec, (vyre_writer){memory_write, &memory}));
+  CHECK_HAS(page, "    1  dispatch scale grid inferred x='x' y='y' a='a'\n");
+  CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
+  memory.length = 0;
+  CHECK(vyre_recording_print(c.rec, (vyre_writer){memory_write, &memory}));
+  CHECK_HAS(page, "recording on ref: 6 slots, 4 commands\n");
+  CHECK_HAS(page, "  slot 'host': 80 bytes of the host, read\n");
+  CHECK_HAS(page,
+            "    0  upload 'host'[0 + 80] -> 'x'[0 + 80]\n"
+            "       barrier, as 'x' is written\n"
+            "    1  dispatch scale grid 3x1x1 x='x'[0 + 80] y='y'[0 + 80] "
+            "a='a'[0 + 4]\n"
+            "       barrier, as 'y' is written\n"
+            "    2  dispatch add grid 3x1x1 x='y'[0 + 80] y='sum'[0 + 80]\n"
+            "       barrier, as 'sum' is written\n"
+            "    3  download 'sum'[0 + 80] -> 'back'[0 + 80]\n"
+            "capture\n");
+  CHECK_HAS(page, "resident_input_replay_safe                         no\n");
+  memory.length = 0;
+  memory.capacity = 100; /* a writer that refuses */
+  CHECK(!vyre_recording_print(c.rec, (vyre_writer){memory_write, &memory}));
+  CHECK(!vyre_recording_print(NULL, (vyre_writer){memory_write, &memory}));
+  vyre_recording_release(c.rec);
+  bench_close(&b);
+}
+
+TEST(commands_that_do_not_meet_need_no_barrier) {
+  vyre_status st = {0};
+  bench b = bench_open(heap);
+  vyre_recording *rec;
+  CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
+  uint32_t s = add_slot(rec, "s", 0), t = add_slot(rec, "t", 0);
+  vyre_place low = {s, 0, 8}, high = {s, 8, 8}, all = vyre_place_slot(t);
+  struct {
+    vyre_place place;
+    bool needs;
+  } cases[] = {{low, false}, {high, false}, {all, false},
+               {high, true}, {low, false},  {low, true}};
+  for (size_t i = 0; i < 6; i++) {
+    CHECK_OK(add_dispatch(rec, b.pipelines[COUNT], &cases[i].place, 1,
+                          &cases[i].place, 1, &st),
+             st);
+  }
+  CHECK_OK(vyre_recording_barrier(rec, &st), st);
+  CHECK_OK(add_dispatch(rec, b.pipelines[COUNT], &low, 1, &low, 1, &st), st);
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  for (size_t i = 0; i < 6; i++) {
+    CHECK(rec->commands[i].needs_barrier == cases[i].needs);
+  }
+  CHECK(!rec->commands[7].needs_barrier); /* there is one */
+  vyre_recording_release(rec);
+  bench_close(&b);
+}
+
+TEST_MAIN(TEST_ENTRY(a_replay_runs_all_commands_in_order),
+          TEST_ENTRY(rebinding_makes_only_its_users_anew),
+          TEST_ENTRY(a_recording_gives_the_bytes_of_its_dispatches),
+          TEST_ENTRY(what_is_not_bound_is_named),
+          TEST_ENTRY(a_freed_buffer_is_refused_even_if_its_place_is_taken),
+          TEST_ENTRY(an_output_slot_that_moved_or_changed_is_refused),
+          TEST_ENTRY(sizes_that_do_not_fit_name_their_slot),
+          TEST_ENTRY(bad_resources_are_refused_when_they_are_bound),
+          TEST_ENTRY(a_loop_ends_when_its_flag_falls),
+          TEST_ENTRY(loops_stand_in_loops),
+          TEST_ENTRY(a_replay_ends_when_its_time_is_over),
+          TEST_ENTRY(inputs_are_kept_only_where_the_plan_calls_it_safe),
+          TEST_ENTRY(inputs_that_another_command_writes_are_not_kept),
+          TEST_ENTRY(finish_allocates_what_the_capture_plans_say),
+          TEST_ENTRY(a_warm_replay_allocates_nothing),
+          TEST_ENTRY(bad_commands_are_refused_when_they_are_recorded),
+          TEST_ENTRY(places_beyond_a_declared_slot_are_refused_by_finish),
+          TEST_ENTRY(fixed_slots_and_ranges_are_bound_once),
+          TEST_ENTRY(the_print_is_the_plan),
+          TEST_ENTRY(commands_that_do_not_meet_need_no_barrier))

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <string.h>
+
+#include "base/attributes.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "driver/driver.h"
+#include "driver/trace.h"
+#include "ir/ir.h"
+
+/* --- objects -----------------------------------------------------------------*/
+
+/* Room for @p count of something, in the block of a run. */
+static size_t place(size_t *size, size_t count, size_t element) {
+  size_t at = (*size + 15) & ~(size_t)15;
+  *size = at + count * element;
+  return at;
+}
+
+static vyre_code create(vyre_pipeline *pipeline, vyre__run **out,
+                        vyre_status *st) {
+  const vyre_binding_plan *plan = &pipeline->plan;
+  size_t size = sizeof(vyre__run);
+  size_t bound = place(&size, plan->binding_count, sizeof(vyre__bound));
+  size_t views =
+      place(&size, pipeline->program->buffer_count, sizeof(vyre__view));
+  size_t extents = place(&size, plan->input_count, sizeof(vyre_input_extent));
+  size_t outputs = place(&size, plan->output_count, sizeof(vyre_output));
+  size_t kept = place(&size, plan->output_count, sizeof(vyre_resident));
+  size_t spans = place(&size, plan->output_count + 1, sizeof(vyre__span));
+  unsigned char *block =
+      vyre__resize(pipeline->device->allocator, NULL, 0, size);
+  if (!block) return vyre__no_memory(st, "vyre_dispatch", "runs", 1);
+  memset(block, 0, size);
+  vyre__run *run = (vyre__run *)(void *)block;
+  run->pipeline = pipeline;
+  run->size = size;
+  run->bound = (vyre__bound *)(void *)(block + bound);
+  run->views = (vyre__view *)(void *)(block + views);
+  run->extents = (vyre_input_extent *)(void *)(block + extents);
+  run->outputs = (vyre_output *)(void *)(block + outputs);
+  run->kept = (vyre_resident *)(void *)(block + kept);
+  run->spans = (vyre__span *)(void *)(block + spans);
+  vyre_arena_init(&run->scratch, pipeline->device->allocator);
+  vyre_arena_init(&run->staging, pipeline->device->allocator);
+  /* What is neither given nor taken, such as shared memory, has one length; all
+   * others are set by each dispatch. */
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre__port *p = &pipeline->inside->ports[i];
+    run->views[p->buffer].length = (uint32_t)(p->static_bytes >> p->shift);
+  }
+  run->launch.views = run->views;
+  run->launch.scratch = &run->scratch;
+  vyre__counters_enter_run(run);
+  *out = run;
+  return VYRE_OK;
+}
+
+/* A place is entered by the only atomic change of a dispatch; whoever is in it
+ * has its run alone. */
+vyre_code vyre__run_take(vyre_pipeline *pipeline, vyre__run **out,
+                         vyre_status *st) {
+  struct vyre__pipeline_inside *inside = pipeline->inside;
+  for (int i = 0; i < VYRE__KEPT_RUNS; i++) {
+    atomic_bool *busy = &inside->runs[i].is_busy;
+    if (atomic_load_explicit(busy, memory_order_relaxed) ||
+        atomic_exchange_explicit(busy, true, memory_order_acquire)) {
+      continue;
+    }
+    if (!inside->runs[i].run) {
+      vyre_code code = create(pipeline, &inside->runs[i].run, st);
+      if (code != VYRE_OK) {
+        atomic_store_explicit(busy, false, memory_order_release);
+        return code;
+      }
+      inside->runs[i].run->home = busy;
+    }
+    *out = inside->runs[i].run;
+    return VYRE_OK;
+  }
+  return create(pipeline, out, st);
+}
+
+void vyre__run_free(vyre__run *run) {
+  vyre__counters_leave_run(run);
+  vyre_arena_finish(&run->scratch);
+  vyre_arena_finish(&run->staging);
+  vyre__resize(run->pipeline->device->allocator, run, run->size, 0);
+}
+
+/* Memory that a run keeps for the next one, beyond which it is given back. */
+enum { MOST_KEPT_BYTES = 64 << 20 };
+
+static void empty_arena(vyre_arena *arena) {
+  if (!arena->first) return;
+  vyre_arena_reset(arena);
+  if (vyre_arena_footprint(arena) > MOST_KEPT_BYTES) vyre_arena_finish(arena);
+}
+
+/* A buffer that is both in and out of a binding is held once. */
+void vyre__run_let_go(vyre__run *run) {
+  vyre_device *device = run->pipeline->device;
+  for (size_t i = 0; i < run->pipeline->plan.binding_count; i++) {
+    vyre__resident_slot *in = run->bound[i].in_slot;
+    vyre__resident_slot *out = run->bound[i].out_slot;
+    if (in) vyre__resident_drop(device, in);
+    if (out && out != in) vyre__resident_drop(device, out);
+  }
+}
+
+void vyre__run_give(vyre__run *run) {
+  if (run->has_residents) {
+    vyre__run_let_go(run);
+    for (size_t i = 0; i < run->pipeline->plan.binding_count; i++) {
+      run->bound[i].in_slot = run->bound[i].out_slot = NULL;
+    }
+  }
+  empty_arena(&run->scratch);
+  empty_arena(&run->staging);
+  if (run->home) {
+    atomic_store_explicit(run->home, false, memory_order_release);
+  } else {
+    vyre__run_free(run);
+  }
+}
+
+/* --- before it runs ----------------------------------------------------------*/
+
+static void clear_report(vyre_check_report *report) {
+  if (!report) return;
+  vyre_arena_reset(&report->arena);
+  report->findings = NULL;
+  report->count = report->capacity = report->dropped = 0;
+  report->schedules = 0;
+}
+
+/* A name that is good for as long as the run; NULL: there is none. */
+static const char *keep_name(vyre__run *run, const char *name) {
+  if (!name) return NULL;
+  size_t length = strlen(name);
+  char *copy = vyre_arena_alloc(&run->staging, length + 1, 1);
+  return copy ? memcpy(copy, name, length + 1) : NULL;
+}
+
+/* Inputs that the caller may change when the call returns are copied now. */
+vyre_code vyre__run_stage(vyre__run *run, vyre_status *st) {
+  const vyre_binding_plan *plan = &run->pipeline->plan;
+  bool is_traced = atomic_load_explicit(&run->pipeline->device->context->trace,
+                                        memory_order_relaxed) != NULL;
+  run->desc.label = is_traced ? keep_name(run, run->desc.label) : NULL;
+  run->desc.profile = is_traced ? keep_name(run, run->desc.profile) : NULL;
+  if (run->desc.is_borrowed) return VYRE_OK;
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *b = &plan->bindings[i];
+    vyre__bound *bound = &run->bound[i];
+    if (!bound->in || bound->in_slot || vyre__in_place(bound)) continue;
+    if (bound->in_size == 0) continue;
+    if (run->desc.require_zero_copy) {
+      return VYRE_FAIL_WITH(
+          st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL,
+          VYRE_NUMBERS({"copied_bytes", bound->in_size}),
+          "set is_borrowed and keep the input as it is until the fence",
+          "input '%.100s' would be copied: it is owned", b->name);
+    }
+    void *copy = vyre_arena_alloc(&run->staging, (size_t)bound->in_size, 64);
+    if (!copy) {
+      return vyre__no_memory(st, "vyre_submit", "bytes of inputs",
+                             bound->in_size);
+    }
+    bool was_borrowed =
+        b->output_index == VYRE_NO_INDEX &&
+        vyre__host_reason(run->pipeline->device, bound->in) == VYRE_COPY_NONE;
+    memcpy(copy, bound->in, (size_t)bound->in_size);
+    bound->in = copy;
+    if (was_borrowed) run->copies.borrowed_bytes -= bound->in_size;
+    run->copies.copied_bytes += bound->in_size;
+    if (run->copies.copies++ > 0) continue;
+    run->copies.first_copied = b->name;
+    run->copies.first_why = VYRE_COPY_OWNED;
+  }
+  return VYRE_OK;
+}
+
+/* --- running -----------------------------------------------------------------*/
+
+/* Memory for an output that has none yet. */
+static vyre_code make_room(vyre__run *run, const vyre_binding *b,
+                           vyre__bound *bound, vyre_slot_stats *stats,
+                           vyre_status *st) {
+  const vyre_output *output = &run->outputs[b->output_index];
+  vyre_device *device = run->pipeline->device;
+  if (output->slot) {
+    if (!vyre__slot_fit(output->slot, (size_t)bound->out_size, stats)) {
+      return vyre__no_memory(st, "vyre_dispatch", "bytes of an output slot",
+                             bound->out_size);
+    }
+    bound->out = output->slot->data;
+  } else if (output->kept) {
+    vyre_resident *kept = &run->kept[b->output_index];
+    VYRE_TRY(vyre_resident_create(device, bound->out_size, kept, st));
+    run->has_residents = true;
+    VYRE_TRY(vyre__resident_acquire(device, *kept, &bound->out_slot, st));
+    bound->out = bound->out_slot->buffer->host;
+    bound->out_offset = 0;
+  }
+  return VYRE_OK;
+}
+
+/* What a buffer holds before the first launch. Outputs that were made just now
+ * are zero already. */
+static vyre_code fill(vyre__run *run, const vyre_binding *b,
+                      const vyre__bound *bound, vyre_status *st) {
+  vyre_device *device = run->pipeline->device;
+  size_t size = (size_t)bound->out_size;
+  if (size == 0 || vyre__in_place(bound)) return VYRE_OK;
+  bool is_new = run->outputs[b->output_index].kept != NULL;
+  if (b->input_index == VYRE_NO_INDEX) {
+    if (is_new) return VYRE_OK;
+    if (bound->out) {
+      memset(bound->out, 0, size);
+      return VYRE_OK;
+    }
+    return vyre__buffer_clear(device, bound->out_slot->buffer,
+                              bound->out_offset, size, st);
+  }
+  if (bound->in && bound->out) {
+    memcpy(bound->out, bound->in, size);
+    return VYRE_OK;
+  }
+  return vyre__buffer_copy(device, bound, size, &run->scratch, st);
+}
+
+static vyre_code bind(vyre__run *run, vyre_slot_stats *stats, vyre_status *st) {
+  const vyre__port *ports = run->pipeline->inside->ports, *p = ports;
+  size_t count = run->pipeline->plan.binding_count;
+  for (size_t i = 0; run->makes_room && i < count; i++) {
+    if (ports[i].output == VYRE_NO_INDEX) continue;
+    VYRE_TRY(make_room(run, ports[i].binding, &run->bound[i], stats, st));
+  }
+  for (size_t i = 0; i < count; i++, p++) {
+    const vyre__bound *bound = &run->bound[i];
+    vyre__view *view = &run->views[p->buffer];
+    bool has_out = p->output != VYRE_NO_INDEX;
+    if (has_out) VYRE_TRY(fill(run, p->binding, bound, st));
+    const vyre__resident_slot *slot =
+        has_out ? bound->out_slot : bound->in_slot;
+    view->data = has_out ? bound->out : bound->in;
+    view->buffer = slot ? slot->buffer : NULL;
+    view->offset = has_out ? bound->out_offset : bound->in_offset;
+  }
+  return VYRE_OK;
+}
+
+VYRE__RARE
+static vyre_code submit_faults(vyre_device *device, vyre_status *st) {
+  if (vyre__fault(device->context, VYRE_FAULT_SUBMIT)) {
+    return vyre__fault_status(VYRE_FAULT_SUBMIT, st);
+  }
+  if (vyre__fault(device->context, VYRE_FAULT_DEVICE_LOST)) {
+    vyre__device_lose(device);
+    return vyre__fault_status(VYRE_FAULT_DEVICE_LOST, st);
+  }
+  return VYRE_OK;
+}
+
+static vyre_code launch(vyre__run *run, vyre_status *st) {
+  vyre_device *device = run->pipeline->device;
+  VYRE_TRY(vyre__device_check(device, st));
+  if (atomic_load_explicit(&device->context->armed, memory_order_relaxed)) {
+    VYRE_TRY(submit_faults(device, st));
+  }
+  if (run->desc.timeout_ns) {
+    uint64_t now = vyre__clock_ns();
+    run->launch.deadline_ns = now + run->desc.timeout_ns;
+    if (run->launch.deadline_ns < now) run->launch.deadline_ns = UINT64_MAX;
+  }
+  uint32_t count = run->desc.has_iterations ? run->desc.iterations : 1;
+  uint64_t device_ns = 0, launches = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (i > 0) vyre_arena_reset(&run->scratch);
+    run->launch.launches = 1;
+    VYRE_TRY(device->backend->run(run->pipeline, &run->launch, st));
+    device_ns += run->launch.device_ns;
+    launches += run->launch.launches;
+  }
+  run->launch.device_ns = device_ns;
+  VYRE__COUNT_RUN(run, launches, launches);
+  return VYRE_OK;
+}
+
+/* Handles of new buffers are handed out, or the buffers freed. */
+static void settle_kept(vyre__run *run, bool is_good) {
+  const vyre_binding_plan *plan = &run->pipeline->plan;
+  for (size_t i = 0; i < plan->output_count; i++) {
+    vyre_resident *kept = &run->kept[i];
+    if (kept->owner == 0) continue;
+    if (is_good) {
+      *run->outputs[i].kept = *kept;
+    } else {
+      (void)!vyre_resident_free(run->pipeline->device, *kept, NULL);
+    }
+    *kept = (vyre_resident){0};
+  }
+}
+
+static void count_run(vyre__run *run, const vyre_slot_stats *stats) {
+  VYRE__COUNT_RUN(run, input_bytes, run->host_in);
+  VYRE__COUNT_RUN(run, output_bytes, run->host_out);
+  if (run->copies.copied_bytes > 0) {
+    VYRE__COUNT_RUN(run, copied_bytes, run->copies.copied_bytes);
+  }
+  if (stats->slots == 0) return;
+  VYRE__COUNT_RUN(run, output_slots, stats->slots);
+  VYRE__COUNT_RUN(run, output_slots_reused, stats->reused);
+  VYRE__COUNT_RUN(run, output_slot_incoming_bytes, stats->incoming_bytes);
+  VYRE__COUNT_RUN(run, output_slot_retained_capacity_bytes,
+                  stats->retained_capacity_bytes);
+  if (stats->slots == stats->reused) return;
+  VYRE__COUNT_RUN(run, output_slots_moved, stats->moved);
+  VYRE__COUNT_RUN(run, output_slots_appended, stats->appended);
+  VYRE__COUNT_RUN(run, output_slot_moved_bytes, stats->moved_bytes);
+  VYRE__COUNT_RUN(run, output_slot_appended_bytes, stats->appended_bytes);
+}
+
+static void add_stats(vyre_slot_stats *to, const vyre_slot_stats *from) {
+  to->slots += from->slots;
+  to->reused += from->reused;
+  to->moved += from->moved;
+  to->appended += from->appended;
+  to->incoming_bytes += from->incoming_bytes;
+  to->copied_bytes += from->copied_bytes;
+  to->moved_bytes += from->moved_bytes;
+  to->appended_bytes += from->appended_bytes;
+  to->retained_capacity_bytes += from->retained_capacity_bytes;
+}
+
+VYRE__RARE
+static void trace_run(const vyre__run *run, uint64_t start, vyre_code code) {
+  const vyre_dispatch_desc *desc = &run->desc;
+  const char *kernel = run->pipeline->program->name;
+  vyre__trace_end(
+      run->pipeline->device->context, start, .kind = VYRE__TRACE_DISPATCH,
+      .name = desc->label ? desc->label : kernel, .kernel = kernel,
+      .label = desc->label, .profile = desc->profile,
+      .pipeline = run->pipeline->id, .device = run->pipeline->device,
+      .grid = run->launch.grid, .result = code,
+      .numbers = {{"item", run->item},
+                  {"input_bytes", run->host_in},
+                  {"output_bytes", run->host_out},
+                  {"resident_bytes", run->copies.resident_bytes},
+                  {"copied_bytes", run->copies.copied_bytes},
+                  {"launches", desc->has_iterations ? desc->iterations : 1}});
+}
+
+vyre_code vyre__run_execute(vyre__run *run, vyre_status *st) {
+  uint64_t traced = vyre__trace_begin(run->pipeline->device->context);
+  vyre_dispatch_desc *desc = &run->desc;
+  vyre_slot_stats stats = {0};
+  uint64_t start = desc->timing ? vyre__clock_ns() : 0;
+  clear_report(desc->report);
+  vyre_code code = bind(run, &stats, st);
+  uint64_t launched = desc->timing ? vyre__clock_ns() : 0;
+  if (code == VYRE_OK) code = launch(run, st);
+  if (run->makes_room) settle_kept(run, code == VYRE_OK);
+  if (desc->timing) {
+    uint64_t end = vyre__clock_ns();
+    *desc->timing =
+        (vyre_timing){.wall_ns = end - start,
+                      .has_enqueue = true,
+                      .enqueue_ns = launched - start,
+                      .has_wait = true,
+                      .wait_ns = end - launched,
+                      .has_device = run->pipeline->device->caps.has_device_time,
+                      .device_ns = run->launch.device_ns};
+  }
+  if (desc->copies) *desc->copies = run->copies;
+  if (desc->slot_stats) add_stats(desc->slot_stats, &stats);
+  if (desc->result) *desc->result = code;
+  if (code == VYRE_OK) {
+    count_run(run, &stats);
+  } else {
+    VYRE__COUNT_RUN(run, failures, 1);
+  }
+  if (traced) trace_run(run, traced, code);
+  return code;
+}

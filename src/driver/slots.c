@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "driver/driver.h"
+
+static uint64_t sum(uint64_t a, uint64_t b) {
+  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+bool vyre__slot_fit(vyre_slot *slot, size_t size, vyre_slot_stats *stats) {
+  bool fits = size <= slot->capacity && (slot->data || size == 0);
+  bool was_empty = !slot->data;
+  if (!fits) {
+    /* The old bytes are of no use, so they are not carried over. */
+    void *data = vyre__resize(slot->allocator, NULL, 0, size);
+    if (!data) return false;
+    vyre__resize(slot->allocator, slot->data, slot->capacity, 0);
+    slot->data = data;
+    slot->capacity = size;
+  }
+  slot->size = size;
+  stats->slots = sum(stats->slots, 1);
+  stats->incoming_bytes = sum(stats->incoming_bytes, size);
+  stats->retained_capacity_bytes =
+      sum(stats->retained_capacity_bytes, slot->capacity);
+  if (fits) {
+    stats->reused = sum(stats->reused, 1);
+  } else if (was_empty) {
+    stats->appended = sum(stats->appended, 1);
+    stats->appended_bytes = sum(stats->appended_bytes, size);
+  } else {
+    stats->moved = sum(stats->moved, 1);
+    stats->moved_bytes = sum(stats->moved_bytes, size);
+  }
+  return true;
+}
+
+void vyre_slot_finish(vyre_slot *slot) {
+  if (!slot) return;
+  if (slot->data) vyre__resize(slot->allocator, slot->data, slot->capacity, 0);
+  *slot = (vyre_slot){.allocator = slot->allocator};
+}
+
+static void swap(vyre_slot *a, vyre_slot *b) {
+  vyre_slot kept = *a;
+  *a = *b;
+  *b = kept;
+}
+
+vyre_code vyre_slots_replace(vyre_slot *incoming, size_t incoming_count,
+                             vyre_slot *slots, size_t slot_count,
+                             vyre_slot_stats *stats, vyre_status *st) {
+  static const char who[] = "vyre_slots_replace";
+  vyre_slot_stats ignored = {0};
+  if (!stats) stats = &ignored;
+  if (!incoming && incoming_count > 0) {
+    return vyre__null_argument(st, who, "incoming");
+  }
+  if (!slots && (slot_count > 0 || incoming_count > 0)) {
+    return vyre__null_argument(st, who, "slots");
+  }
+  for (size_t i = 0; i < incoming_count; i++) {
+    size_t size = incoming[i].size;
+    stats->slots = sum(stats->slots, 1);
+    stats->incoming_bytes = sum(stats->incoming_bytes, size);
+    if (i >= slot_count) {
+      swap(&slots[i], &incoming[i]);
+      stats->appended = sum(stats->appended, 1);
+      stats->appended_bytes = sum(stats->appended_bytes, size);
+    } else if (size <= slots[i].capacity) {
+      if (size > 0) memcpy(slots[i].data, incoming[i].data, size);
+      slots[i].size = size;
+      stats->reused = sum(stats->reused, 1);
+      stats->copied_bytes = sum(stats->copied_bytes, size);
+    } else {
+      swap(&slots[i], &incoming[i]);
+      stats->moved = sum(stats->moved, 1);
+      stats->moved_bytes = sum(stats->moved_bytes, size);
+    }
+    vyre_slot_finish(&incoming[i]);
+    stats->retained_capacity_bytes =
+        sum(stats->retained_capacity_bytes, slots[i].capacity);
+  }
+  for (size_t i = incoming_count; i < slot_count; i++) {
+    vyre_slot_finish(&slots[i]);
+  }
+  return VYRE_OK;
+}

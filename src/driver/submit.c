@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The one door that all dispatches go through. */
+#include <string.h>
+
+#include "vyre/dispatch.h"
+
+#include "base/attributes.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "driver/driver.h"
+#include "driver/trace.h"
+
+/* A batch on its way. */
+typedef struct batch {
+  vyre_fence fence; /* unused if somebody waits in the call */
+  vyre_pipeline *pipeline;
+  size_t count;
+  vyre__run *runs[]; /* prepared */
+} batch;
+
+/* Says which item it was, if there is more than one. */
+static vyre_code name_item(vyre_code code, size_t item, size_t count,
+                           vyre_status *st) {
+  if (code == VYRE_OK || !st || count == 1) return code;
+  if (st->number_count < VYRE_STATUS_MAX_NUMBERS) {
+    st->numbers[st->number_count++] = (vyre_status_number){"item", item};
+  } else {
+    st->numbers[VYRE_STATUS_MAX_NUMBERS - 1] =
+        (vyre_status_number){"item", item};
+  }
+  return code;
+}
+
+static vyre_code prepare(vyre_pipeline *pipeline,
+                         const vyre_dispatch_desc *desc, bool is_staged,
+                         vyre__run **out, vyre_status *st) {
+  vyre_pipeline *variant = pipeline;
+  if (desc->variant) {
+    VYRE_TRY(vyre__pipeline_variant(pipeline, desc, &variant, st));
+  }
+  VYRE_TRY(vyre__run_take(variant, out, st));
+  vyre_code code = vyre__run_prepare(*out, desc, st);
+  if (code == VYRE_OK && is_staged) code = vyre__run_stage(*out, st);
+  if (code == VYRE_OK) return VYRE_OK;
+  vyre__run_give(*out);
+  *out = NULL;
+  return code;
+}
+
+static void give_all(vyre__run **runs, size_t count) {
+  for (size_t i = 0; i < count; i++) vyre__run_give(runs[i]);
+}
+
+static vyre_code prepare_all(vyre_pipeline *pipeline,
+                             const vyre_dispatch_desc *items, size_t count,
+                             bool is_staged, vyre__run **runs,
+                             vyre_status *st) {
+  for (size_t i = 0; i < count; i++) {
+    vyre_code code = prepare(pipeline, &items[i], is_staged, &runs[i], st);
+    if (code == VYRE_OK) {
+      runs[i]->item = (uint32_t)i;
+      continue;
+    }
+    give_all(runs, i);
+    return name_item(code, i, count, st);
+  }
+  return VYRE_OK;
+}
+
+/* In order; what comes after a failure is not run. */
+static vyre_code execute_all(vyre__run **runs, size_t count, vyre_status *st) {
+  for (size_t i = 0; i < count; i++) {
+    vyre_code code = vyre__run_execute(runs[i], st);
+    if (code != VYRE_OK) return name_item(code, i, count, st);
+  }
+  return VYRE_OK;
+}
+
+static vyre_code batch_work(vyre_fence *fence, vyre_status *st) {
+  batch *b = (batch *)fence;
+  return execute_all(b->runs, b->count, st);
+}
+
+static void batch_finish(vyre_fence *fence) {
+  batch *b = (batch *)fence;
+  give_all(b->runs, b->count);
+  vyre_pipeline_release(b->pipeline);
+}
+
+static vyre_code submit_later(vyre_pipeline *pipeline,
+                              const vyre_dispatch_desc *items, size_t count,
+                              vyre_fence **out, vyre_status *st) {
+  vyre_device *device = pipeline->device;
+  vyre_fence *fence;
+  size_t size = sizeof(batch) + count * sizeof(vyre__run *);
+  VYRE_TRY(vyre__fence_make(device->context, size, &fence, st));
+  batch *b = (batch *)fence;
+  b->count = count;
+  vyre_code code = prepare_all(pipeline, items, count, true, b->runs, st);
+  if (code != VYRE_OK) {
+    vyre__fence_discard(fence);
+    return code;
+  }
+  b->pipeline = vyre_pipeline_retain(pipeline);
+  fence->work = batch_work;
+  fence->finish = batch_finish;
+  *out = fence;
+  code = vyre__queue_push(device, &device->inside->work, fence, st);
+  if (code != VYRE_OK) {
+    *out = NULL;
+    batch_finish(fence);
+    vyre__fence_discard(fence);
+  }
+  return code;
+}
+
+VYRE__RARE
+static void trace_submit(const vyre_pipeline *pipeline, uint64_t start,
+                         size_t count, bool is_later, vyre_code code) {
+  vyre__trace_end(pipeline->device->context, start, .kind = VYRE__TRACE_SUBMIT,
+                  .name = is_later ? "submit" : "submit and run",
+                  .device = pipeline->device, .result = code,
+                  .kernel = vyre_program_name(pipeline->program),
+                  .numbers = {{"items", count}});
+}
+
+/* One dispatch that somebody waits for: what nearly all are. */
+static vyre_code submit_one(vyre_pipeline *pipeline,
+                            const vyre_dispatch_desc *desc, vyre_status *st) {
+  if (desc->result) *desc->result = VYRE_UNKNOWN;
+  VYRE_TRY(vyre__device_check(pipeline->device, st));
+  uint64_t start = vyre__trace_begin(pipeline->device->context);
+  vyre__run *run;
+  vyre_code code = prepare(pipeline, desc, false, &run, st);
+  if (code == VYRE_OK) {
+    run->item = 0;
+    code = vyre__run_execute(run, st);
+    vyre__run_give(run);
+  }
+  if (start) trace_submit(pipeline, start, 1, false, code);
+  return code;
+}
+
+enum { RUNS_ON_STACK = 16 };
+
+static vyre_code submit_now(vyre_pipeline *pipeline,
+                            const vyre_dispatch_desc *items, size_t count,
+                            vyre_status *st) {
+  vyre__run *few[RUNS_ON_STACK], **runs = few;
+  vyre_allocator allocator = pipeline->device->allocator;
+  if (count > RUNS_ON_STACK) {
+    runs = (vyre__run **)vyre__resize(allocator, NULL, 0, count * sizeof *runs);
+    if (!runs) return vyre__no_memory(st, "vyre_submit", "items", count);
+  }
+  vyre_code code = prepare_all(pipeline, items, count, false, runs, st);
+  if (code == VYRE_OK) {
+    code = execute_all(runs, count, st);
+    give_all(runs, count);
+  }
+  if (runs != few) {
+    vyre__resize(allocator, (void *)runs, count * sizeof *runs, 0);
+  }
+  return code;
+}
+
+vyre_code vyre_submit(vyre_pipeline *pipeline, const vyre_dispatch_desc *items,
+                      size_t count, vyre_fence **fence, vyre_status *st) {
+  static const char who[] = "vyre_submit";
+  if (fence) *fence = NULL;
+  if (!pipeline) return vyre__null_argument(st, who, "pipeline");
+  if (!items && count > 0) return vyre__null_argument(st, who, "items");
+  if (count > SIZE_MAX / 2 / sizeof(void *)) {
+    return vyre__no_memory(st, who, "items", count);
+  }
+  if (count == 1 && !fence) return submit_one(pipeline, items, st);
+  for (size_t i = 0; i < count; i++) {
+    if (items[i].result) *items[i].result = VYRE_UNKNOWN;
+  }
+  VYRE_TRY(vyre__device_check(pipeline->device, st));
+  uint64_t start = vyre__trace_begin(pipeline->device->context);
+  vyre_code code = fence ? submit_later(pipeline, items, count, fence, st)
+                         : submit_now(pipeline, items, count, st);
+  if (start) trace_submit(pipeline, start, count, fence != NULL, code);
+  return code;
+}
+
+vyre_code vyre_dispatch(vyre_pipeline *pipeline, const vyre_dispatch_desc *desc,
+                        vyre_status *st) {
+  if (!pipeline) return vyre__null_argument(st, "vyre_dispatch", "pipeline");
+  if (!desc) return vyre__null_argument(st, "vyre_dispatch", "desc");
+  return submit_one(pipeline, desc, st);
+}
+
+vyre_code vyre_device_dispatch(vyre_device *device, vyre_program *program,
+                               const vyre_dispatch_desc *desc,
+                               vyre_status *st) {
+  static const char who[] = "vyre_device_dispatch";
+  if (!device) return vyre__null_argument(st, who, "device");
+  if (!program) return vyre__null_argument(st, who, "program");
+  if (!desc) return vyre__null_argument(st, who, "desc");
+  vyre_pipeline *pipeline;
+  vyre_dispatch_desc as_compiled = *desc;
+  as_compiled.variant = NULL;
+  VYRE_TRY(vyre__pipeline_compile_fresh(device, program, desc->variant,
+                                        &pipeline, st));
+  vyre_code code = vyre_dispatch(pipeline, &as_compiled, st);
+  vyre_pipeline_release(pipeline);
+  return code;
+}
+
+vyre_code vyre_dispatch_grid(const vyre_pipeline *pipeline,
+                             const vyre_dispatch_desc *desc, uint32_t out[3],
+                             vyre_status *st) {
+  static const char who[] = "vyre_dispatch_grid";
+  if (!out) return vyre__null_argument(st, who, "out");
+  out[0] = out[1] = out[2] = 0;
+  if (!pipeline) return vyre__null_argument(st, who, "pipeline");
+  if (!desc) return vyre__null_argument(st, who, "desc");
+  /* A run is taken and given back; the pipeline stays what it was. */
+  vyre_pipeline *same = (vyre_pipeline *)(uintptr_t)pipeline, *variant;
+  VYRE_TRY(vyre__pipeline_variant(same, desc, &variant, st));
+  vyre__run *run;
+  VYRE_TRY(vyre__run_take(variant, &run, st));
+  run->desc = *desc;
+  run->host_in = run->host_out = 0;
+  vyre_code code = vyre__run_resolve(run, st);
+  if (code == VYRE_OK) {
+    code = vyre__grid_infer(variant, desc->grid, run->views, out, st);
+  }
+  vyre__run_give(run);
+  return code;
+}
+
+/* --- small things ------------------------------------------------------------*/
+
+void vyre_check_report_finish(vyre_check_report *report) {
+  if (!report) return;
+  vyre_allocator allocator = report->arena.allocator;
+  vyre_arena_finish(&report->arena);
+  *report = (vyre_check_report){0};
+  report->arena.allocator = allocator;
+}
+
+const char *vyre_finding_name(vyre_finding_kind kind) {
+#define VYRE_X2(name, text) [name] = (text),
+  static const char *const names[] = {VYRE_FINDING_MAP(VYRE_X2)};
+#undef VYRE_X2
+  return (unsigned)kind < VYRE_FINDING_COUNT ? names[kind] : "?";
+}
+
+const char *vyre_copy_reason_name(vyre_copy_reason reason) {
+#define VYRE_X2(name, text) [name] = (text),
+  static const char *const names[] = {VYRE_COPY_MAP(VYRE_X2)};
+#undef VYRE_X2
+  return (unsigned)reason < VYRE_COPY_COUNT ? names[reason] : "?";
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# shellcheck disable=SC2016 # backticks meant as such
+# The conformance suite on every backend there is; what it says is counted here.
+#   conform.sh SOURCE BUILD
+set -uo pipefail
+source_dir=$1 build_dir=$2
+. "$source_dir/tests/support/cases.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Runs the suite; its cases are ours.
+suite() { # name, command...
+  local name=$1 passed failed
+  shift
+  "$@" >"$work/out" 2>&1 </dev/null
+  local code=$?
+  read -r passed failed < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, [0-9]* skipped$/\1 \2/p' "$work/out")
+  cases_passed=$((cases_passed + ${passed:-0}))
+  cases_failed=$((cases_failed + ${failed:-0}))
+  if [ $code -ne 0 ] || [ "${failed:-1}" -ne 0 ]; then
+    fail "$name" "$(cat "$work/out")"
+  else
+    ok "$name"
+  fi
+}
+
+suite "ref conforms" "$build_dir/vyre" conform --backend ref --programs 200
+suite "null does what its list says" "$build_dir/vyre" conform --backend null --programs 3
+suite "the backend of the guide conforms" "$build_dir/vyre_worked" conform --backend worked \
+  --programs 50 --expectations "$source_dir/tests/worked/expectations.txt"
+
+# A line too few and a line too many turn it red.
+list() { "$build_dir/vyre" conform --backend null --list | sed -n 's/  fails: /  fails  /p'; }
+list >"$work/all"
+red() { # name, filter, list, what it must say
+  local output
+  output=$("$build_dir/vyre" conform --backend null --filter "$2" --expectations "$3" 2>&1)
+  local code=$?
+  if [ $code -eq 1 ] && grep -qF "$4" <<<"$output"; then
+    ok "$1"
+  else
+    fail "$1" "exit status $code" "$output"
+  fi
+}
+suite "null, by a list with a line for each case" "$build_dir/vyre" conform --backend null \
+  --filter memory. --expectations "$work/all"
+grep -v '^memory.large ' "$work/all" >"$work/fewer"
+red "an entry that is missing is a failure" memory. "$work/fewer" "FAILED memory.large"
+{ cat "$work/all" && echo 'errors.handles  fails  by mistake'; } >"$work/more"
+red "an entry that is too many is a failure" errors.handles "$work/more" "and it passed: take it off"
+{ cat "$work/all" && echo 'errors.nobody  fails  by mistake'; } >"$work/unknown"
+red "an entry for nobody is a failure" errors.handles "$work/unknown" "does not exist"
+
+# The code in the guide is code that is built and runs here.
+guide=$(awk '/^```c$/ { inside = 1; n++; next } /^```$/ { inside = 0; next }
+  inside { gsub(/[ \t]+/, " "); print n "\t" $0 }' "$source_dir/docs/backend-guide.md")
+files=$(cat "$source_dir"/src/backend/{null/null,worked/worked}.c "$source_dir"/src/driver/{backend.h,backends.def} "$source_dir/tests/worked/driver/backends.def" | tr -s ' \t\n' ' ')
+missing=
+for block in $(cut -f1 <<<"$guide" | sort -un); do
+  code=$(awk -F'\t' -v n="$block" '$1 == n { print $2 }' <<<"$guide" | tr -s ' \t\n' ' ' | sed 's/^ //; s/ $//')
+  case $files in *"$code"*) ;; *) missing+="block $block: $code"$'\n' ;; esac
+done
+expect_nothing "the code of the guide is that of null and worked" "$missing"
+[ -n "$guide" ] || fail "the guide has code"
+finish

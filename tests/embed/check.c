@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Uses headers that `vyre embed` made, and looks at what comes out. */
+#include <names.h>
+#include <saxpy.h>
+#include <saxpy.h> /* twice is once */
+
+int other_file(vyre_device *device, vyre_status *st); /* other.c */
+
+/* names.vyre, kernel int: every kind of parameter. */
+static int check_names(vyre_device *device, vyre_status *st) {
+  const uint8_t class_[5] = {1, 9, 9, 2, 200};
+  const int8_t class_count[5] = {1, 1, -1, 1, 100};
+  bool flags[5] = {true, false, true, true, false};
+  static const bool want[5] = {false, true, false, false, true};
+  int16_t numbers[3] = {9, 9, 9};
+  const uint16_t halves[2] = {0, 0xC200}; /* -3.0 as f16 */
+  int good;
+  if (int_(device, class_, 5, class_count, 5, flags, 5, numbers,
+           UINT64_C(0x100000064), halves, true, st) != VYRE_OK) {
+    return 0;
+  }
+  good = numbers[0] == 97 && numbers[1] == 97 && numbers[2] == 97;
+  for (int i = 0; i < 5; i++) good = good && flags[i] == want[i];
+  return good;
+}
+
+static int check_saxpy(vyre_device *device, vyre_status *st) {
+  float x[1000], y[1000], want[1000];
+  vyre_pipeline *pipeline;
+  int good = 1;
+  for (int i = 0; i < 1000; i++) {
+    x[i] = (float)i;
+    y[i] = want[i] = 0.5f * (float)i;
+  }
+  if (saxpy_pipeline(device, &pipeline, st) != VYRE_OK) return 0;
+  for (int round = 0; round < 3; round++) {
+    if (saxpy_dispatch(pipeline, NULL, x, 1000, y, 1000, 2.0f, st) != VYRE_OK) {
+      good = 0;
+    }
+    for (int i = 0; i < 1000; i++) want[i] += 2.0f * x[i];
+  }
+  vyre_pipeline_release(pipeline);
+  for (int i = 0; i < 1000; i++) good = good && y[i] == want[i];
+  return good;
+}
+
+/* The status of a bad call goes through. */
+static int check_failure(vyre_device *device) {
+  vyre_status st;
+  float y[2] = {1, 2};
+  for (size_t i = 0; i < sizeof st; i++) ((char *)&st)[i] = 0;
+  return saxpy(device, y, 2, y, 2, 1.0f, &st) == VYRE_INVALID_ARGUMENT &&
+         st.kind == VYRE_KIND_BINDING_MISMATCH && y[1] == 2;
+}
+
+int main(void) {
+  static vyre_status st;
+  vyre_device *device;
+  int64_t five = 0;
+  uint8_t bytes[3] = {0, 0, 0};
+  if (vyre_device_open(NULL, "ref", &device, &st) != VYRE_OK) return 1;
+  if (!check_names(device, &st)) return 2;
+  if (!check_saxpy(device, &st)) return 3;
+  if (!check_failure(device)) return 4;
+  if (nothing(device, &st) != VYRE_OK) return 5;
+  if (k_hidden(device, &five, 1, &st) != VYRE_OK || five != 5) return 6;
+  if (int_dispatch(device, bytes, 3, &st) != VYRE_OK || bytes[2] != 7) return 7;
+  if (!other_file(device, &st)) return 8;
+  vyre_device_release(device);
+  return 0;
+}

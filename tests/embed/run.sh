@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Headers of `vyre embed` are clean C11 and C++11, and do what they say.
+#   run.sh SOURCE BUILD
+set -uo pipefail
+source_dir=$(cd "$1" && pwd) build_dir=$(cd "$2" && pwd)
+. "$source_dir/tests/support/cases.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+vyre=$build_dir/vyre
+cc=${CC:-cc}
+flags=(-Wall -Wextra -pedantic -Werror -I "$source_dir/include" -I "$work")
+sanitize=$(sed -n 's/^VYRE_SANITIZE:STRING=\(..*\)/-fsanitize=\1/p' "$build_dir/CMakeCache.txt")
+link=(-L "$build_dir" -lvyre "-Wl,-rpath,$build_dir" ${sanitize:+"$sanitize"})
+
+# Every example, and names that clash, alone in a file.
+compilers=("$cc -std=c11")
+for compiler in "gcc -std=c11" "clang-19 -std=c11" "g++ -x c++ -std=c++11" "clang++-19 -x c++ -std=c++17"; do
+  if command -v "${compiler%% *}" >/dev/null 2>&1; then compilers+=("$compiler"); fi
+done
+for file in "$source_dir"/examples/*.vyre "$source_dir/examples/embed/kernels.vyre" "$source_dir/tests/embed/names.vyre"; do
+  name=$(basename "$file" .vyre)
+  if ! "$vyre" embed "$file" -o "$work/one.h" 2>"$work/log"; then
+    fail "embed: $name" "$(cat "$work/log")"
+    continue
+  fi
+  echo '#include "one.h"' >"$work/one.c"
+  for compiler in "${compilers[@]}"; do
+    # shellcheck disable=SC2086 # the flags are words
+    expect "$name: $compiler" $compiler "${flags[@]}" -fsyntax-only "$work/one.c"
+  done
+done
+expect_same "the same file gives the same header" \
+  "$("$vyre" embed "$source_dir/tests/embed/names.vyre" | sha256sum)" \
+  "$("$vyre" embed "$source_dir/tests/embed/names.vyre" | sha256sum)"
+
+# They run, and give what plain C gives.
+"$vyre" embed "$source_dir/tests/embed/names.vyre" -o "$work/names.h"
+"$vyre" embed "$source_dir/examples/saxpy.vyre" -o "$work/saxpy.h"
+"$vyre" generate --seed 3 --size 200 | "$vyre" embed - -o "$work/long.h" --json >"$work/long.json"
+expect "a long kernel is embedded in the binary form" grep -q '"form":"binary"' "$work/long.json"
+expect "the functions: build" "$cc" -std=c11 "${flags[@]}" "$source_dir"/tests/embed/{check,other}.c \
+  -o "$work/check" "${link[@]}"
+expect "the functions: run" "$work/check"
+
+# The example, from the build tree; tests/install builds it from the installed one.
+mkdir "$work/heat"
+heat() {
+  make -s -C "$source_dir/examples/embed" OUT="$work/heat" VYRE="$vyre" CC="$cc" \
+    CFLAGS="-std=c11 -O2 -Wall -Wextra -pedantic -Werror" CPPFLAGS="-I$source_dir/include" LDLIBS="${link[*]}"
+}
+expect "examples/embed: builds" heat
+expect_same "examples/embed: runs" "$("$work/heat/heat" 2>&1)" "$(cat "$source_dir/tests/embed/heat.txt")"
+finish

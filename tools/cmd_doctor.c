@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* `vyre doctor`: what was looked for, what is there, and what to do. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vyre/version.h"
+
+#include "args.h"
+#include "commands.h"
+#include "device_show.h"
+#include "output.h"
+#include "plan_json.h"
+
+enum { MOST_DEVICES = 64, MOST_NUMBERS = 256, PATH_ROOM = 4096 };
+
+typedef struct finding {
+  device_entry entry;
+  vyre_number_class *numbers; /* of --probe; NULL: it was not, or failed */
+  size_t number_count;
+  vyre_status st; /* why it failed */
+} finding;
+
+typedef struct report {
+  bool is_probed;
+  finding found[MOST_DEVICES];
+  size_t count;
+  vyre_device *chosen; /* by "auto"; NULL: none opens */
+  vyre_status st;      /* why not */
+  char cache[PATH_ROOM];
+  const char *cache_state, *cache_fix; /* "": nothing to do */
+} report;
+
+/* --- looking -----------------------------------------------------------------*/
+
+/* Where the cache is, as vyre/context.h has it. */
+static void find_cache(char out[PATH_ROOM]) {
+  const char *own = getenv("VYRE_CACHE_DIR"), *base = getenv("XDG_CACHE_HOME");
+  const char *home = getenv("HOME");
+  out[0] = '\0';
+  if (own) {
+    (void)snprintf(out, PATH_ROOM, "%s", own);
+  } else if (base && base[0] == '/') {
+    (void)snprintf(out, PATH_ROOM, "%s/vyre", base);
+  } else if (home && home[0]) {
+    (void)snprintf(out, PATH_ROOM, "%s/.cache/vyre", home);
+  }
+}
+
+static void look_at_cache(report *r) {
+  struct stat about;
+  find_cache(r->cache);
+  r->cache_fix = "";
+  if (!r->cache[0]) {
+    r->cache_state = "off";
+  } else if (lstat(r->cache, &about) != 0) {
+    r->cache_state = "not there yet";
+  } else if (!S_ISDIR(about.st_mode)) {
+    r->cache_state = "not used: it is no directory";
+    r->cache_fix = "remove it, or set VYRE_CACHE_DIR";
+  } else if (about.st_uid != geteuid()) {
+    r->cache_state = "not used: it belongs to somebody else";
+    r->cache_fix = "set VYRE_CACHE_DIR to a directory of your own";
+  } else if ((about.st_mode & 077) != 0) {
+    r->cache_state = "not used: others may look into it";
+    r->cache_fix = "chmod 700 the directory";
+  } else {
+    r->cache_state = "ready";
+  }
+}
+
+static bool probe(finding *f) {
+  f->numbers = malloc(MOST_NUMBERS * sizeof *f->numbers);
+  if (!f->numbers) return false;
+  if (vyre_device_probe(f->entry.device, f->numbers, MOST_NUMBERS,
+                        &f->number_count, &f->st) != VYRE_OK) {
+    free(f->numbers);
+    f->numbers = NULL;
+  } else if (f->number_count > MOST_NUMBERS) {
+    f->number_count = MOST_NUMBERS;
+  }
+  return true;
+}
+
+static bool look(report *r, problem *wrong) {
+  for (; r->count < MOST_DEVICES; r->count++) {
+    finding *f = &r->found[r->count];
+    if (!device_entry_open(r->count, &f->entry)) break;
+    if (r->is_probed && f->entry.device && !probe(f)) {
+      return problem_no_memory(wrong, "the results of a probe");
+    }
+  }
+  (void)!vyre_device_open(NULL, "auto", &r->chosen, &r->st);
+  look_at_cache(r);
+  return true;
+}
+
+static void finish(report *r) {
+  for (size_t i = 0; i < r->count; i++) {
+    device_entry_finish(&r->found[i].entry);
+    free(r->found[i].numbers);
+  }
+  vyre_device_release(r->chosen);
+  free(r);
+}
+
+/* --- telling -----------------------------------------------------------------*/
+
+static void put_numbers(const finding *f, sink *out) {
+  const vyre_device_caps *caps = vyre_device_capabilities(f->entry.device);
+  sink_text(out, "    floats: ");
+  if (f->st.code != VYRE_OK) {
+    sink_format(out, "the probe failed: %s\n    Fix: %s\n", f->st.message,
+                f->st.fix);
+    return;
+  }
+  const vyre_number_class *classes = f->numbers ? f->numbers : caps->numbers;
+  size_t count = f->numbers ? f->number_count : caps->number_count;
+  put_number_summary(classes, count, out);
+  sink_text(out, f->numbers ? "\n" : "; --probe tests them\n");
+  for (size_t i = 0; f->numbers && i < count; i++) {
+    sink_format(out, "      %-12s %-7s %llu tested, %llu wrong\n",
+                classes[i].operation, number_form_name(classes[i].form),
+                (unsigned long long)classes[i].tested,
+                (unsigned long long)classes[i].wrong);
+  }
+}
+
+static void put_finding(const finding *f, sink *out) {
+  const vyre_device_info *info = &f->entry.info;
+  sink_format(out, "  %s: ", f->entry.name);
+  if (!info->is_available) {
+    sink_format(out, "not there. %.500s\n", info->note);
+  } else if (!f->entry.device) {
+    sink_format(out, "is there, but does not open: %s\n    Fix: %s\n",
+                f->entry.st.message, f->entry.st.fix);
+  } else {
+    sink_text(out, "works: ");
+    put_device_title(info, out);
+    sink_text(out, "\n");
+    put_numbers(f, out);
+  }
+}
+
+static void put_report(const report *r, sink *out) {
+  sink_format(out, "vyre %s\ndevices\n", vyre_version_string());
+  for (size_t i = 0; i < r->count; i++) put_finding(&r->found[i], out);
+  if (r->chosen) {
+    const char *reason = vyre_device_reason(r->chosen);
+    if (strncmp(reason, "auto: ", 6) == 0) reason += 6;
+    sink_format(out, "  auto takes %s: %s\n", vyre_device_name(r->chosen),
+                reason);
+  } else {
+    sink_format(out, "  auto finds none: %s\n  Fix: %s\n", r->st.message,
+                r->st.fix);
+  }
+  sink_format(out, "cache\n  %.900s%s%s\n", r->cache, r->cache[0] ? ": " : "",
+              r->cache_state);
+  if (r->cache_fix[0]) sink_format(out, "  Fix: %s\n", r->cache_fix);
+  const char *trace = getenv("VYRE_TRACE");
+  sink_format(out, "trace\n  %.900s\n",
+              trace && trace[0] ? trace : "off: VYRE_TRACE names no file");
+}
+
+static void put_report_json(const report *r, sink *out) {
+  json_out json = {.out = out};
+  json_open(&json, NULL, '{');
+  json_bool(&json, "ok", r->chosen != NULL);
+  json_text(&json, "version", vyre_version_string());
+  json_open(&json, "devices", '[');
+  for (size_t i = 0; i < r->count; i++) {
+    const finding *f = &r->found[i];
+    json_open(&json, NULL, '{');
+    json_device(&json, "device", &f->entry);
+    if (f->numbers) {
+      json_numbers(&json, "probe", f->numbers, f->number_count);
+    } else if (f->st.code != VYRE_OK) {
+      json_text(&json, "probe_error", f->st.message);
+    }
+    json_close(&json, '}');
+  }
+  json_close(&json, ']');
+  if (r->chosen) {
+    json_text(&json, "auto", vyre_device_name(r->chosen));
+    json_text(&json, "reason", vyre_device_reason(r->chosen));
+  } else {
+    json_null(&json, "auto");
+    json_text(&json, "error", r->st.message);
+    json_text(&json, "fix", r->st.fix);
+  }
+  json_open(&json, "cache", '{');
+  json_text(&json, "directory", r->cache);
+  json_text(&json, "state", r->cache_state);
+  json_close(&json, '}');
+  json_end(&json);
+}
+
+int cmd_doctor(int count, char **words, bool json) {
+  problem wrong = {0};
+  sink out = {0};
+  report *r = calloc(1, sizeof *r);
+  if (!r) {
+    problem_no_memory(&wrong, "the report");
+    return problem_report(&wrong, json);
+  }
+  flag flags[] = {FLAG("--probe", &r->is_probed)};
+  arguments spec = {.command = "doctor", .flags = flags, .flag_count = 1};
+  if (!args_read(&spec, count, words, &wrong) || !look(r, &wrong)) {
+    finish(r);
+    return problem_report(&wrong, json);
+  }
+  if (json) {
+    put_report_json(r, &out);
+  } else {
+    put_report(r, &out);
+  }
+  bool works = r->chosen != NULL;
+  for (size_t i = 0; i < r->count; i++) {
+    works = works && r->found[i].st.code == VYRE_OK;
+  }
+  finish(r);
+  int code = publish(&out, NULL, NULL, json);
+  return code == EXIT_FINE && !works ? EXIT_DEVICE : code;
+}
