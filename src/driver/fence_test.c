@@ -154,7 +154,7 @@ TEST(a_callback_is_called_once) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   for (int late = 0; late < 2; late++) {
-    job j;
+    job j, next;
     int calls = 0;
     make(&j, late ? SHORT : LONG, 0);
     vyre_fence *fence, *last;
@@ -163,8 +163,8 @@ TEST(a_callback_is_called_once) {
     CHECK_OK(vyre_fence_on_done(fence, count_call, &calls, &st), st);
     CHECK(vyre_fence_on_done(fence, count_call, &calls, NULL) ==
           VYRE_INVALID_ARGUMENT);
-    make(&j, SHORT, 0); /* runs when the callback of the first is over */
-    CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &last, &st), st);
+    make(&next, SHORT, 0); /* runs when the callback of the first is over */
+    CHECK_OK(vyre_submit(r.pipeline, &next.desc, 1, &last, &st), st);
     CHECK_OK(vyre_fence_wait(last, VYRE_FOREVER, &st), st);
     CHECK_U64((unsigned)__atomic_load_n(&calls, __ATOMIC_SEQ_CST), 1);
     vyre_fence_release(fence);

@@ -34,9 +34,9 @@ typedef struct vyre__emit_c_options {
  * data and len have the buffers in the kernel's order, hidden ones too, shared
  * ones left out; at least one entry. Workgroups are counted with x fastest. Both
  * functions return 0, or 1 when out of fuel. saxpy() returns 2, and does nothing,
- * if ids would not fit in 32 bits, if a buffer has fewer elements than the program
- * fixes, or more than can be indexed where it is accessed by halves, or if the
- * hidden buffer has no room for all invocations; whoever runs phases has to ask
+ * if ids would not fit in 32 bits or workgroups not in 64, if a buffer has fewer
+ * elements than the program fixes, or more than can be indexed where it is accessed
+ * by halves, or if the hidden buffer has no room for all invocations; whoever runs phases has to ask
  * that before (low.h, "for who launches a kernel"). scratch: saxpy_scratch[phase]
  * bytes for the time of the call, aligned to 64; NULL if that is 0.
  * A load of memory that the kernel writes, whose value decides about an index,

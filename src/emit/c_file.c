@@ -385,6 +385,11 @@ static void print_steps(c_emitter *e, bool has_scratch) {
  * not keep to that would leave its buffers. */
 static void print_refusals(c_emitter *e) {
   const vyre__low_kernel *kernel = e->kernel;
+  C_PRINT(e,
+          "  if (here.grid[2] > 1 &&\n"
+          "      (uint64_t)here.grid[0] * here.grid[1] > UINT64_MAX / "
+          "here.grid[2])\n"
+          "    return 2; /* groups of 64 bits */\n");
   for (unsigned i = 0; i < 3; i++) {
     uint32_t most = vyre__low_most_groups(kernel, i);
     if (most == UINT32_MAX) continue;
@@ -573,11 +578,11 @@ static void print_prototypes(c_emitter *e) {
       e,
       "\n/* The whole dispatch, on this thread. Returns 0, 1 when out of fuel, "
       "or "
-      "2 with\n * nothing done: if ids would not fit in 32 bits, if a buffer "
-      "has "
-      "fewer elements\n * than it is declared with, or more than can be "
-      "indexed, "
-      "or if there is no room\n * for what is kept across grid barriers. */\n");
+      "2 with\n * nothing done: if ids would not fit in 32 bits or workgroups "
+      "not in 64, if a\n * buffer has fewer elements than it is declared with, "
+      "or more than can be indexed,\n * or if there is no room for what is "
+      "kept "
+      "across grid barriers. */\n");
   C_PRINT(e, "int %s(const %s_launch *launch);\n\n", e->name, e->name);
 }
 

@@ -453,6 +453,8 @@ TEST(refuses_ids_that_do_not_fit) {
   CHECK(p.run(&l) == 2);
   l = make_launch(&t.k, buffers, (uint32_t[]){1, UINT32_MAX, 0}, 0);
   CHECK(p.run(&l) == 0); /* nothing asks for y */
+  l = make_launch(&t.k, buffers, (uint32_t[]){16, 1u << 31, 1u << 31}, 0);
+  CHECK(p.run(&l) == 2); /* 2^66 workgroups */
   dlclose(p.library);
   free(code.bytes);
 }
