@@ -114,7 +114,8 @@ TEST(places_far_away_survive) {
     size_t blanks = in_a_line ? BLANKS : LINES, at = sizeof head - 1;
     memcpy(text, head, at);
     memset(text + at, in_a_line ? ' ' : '\n', blanks);
-    strcpy(text + at + blanks, "y[0] = 1;\n}\n");
+    static const char end[] = "y[0] = 1;\n}\n";
+    memcpy(text + at + blanks, end, sizeof end);
     vyre_module *module;
     vyre_status st = {0};
     CHECK_OK(vyre_module_parse(text, strlen(text), "k.vyre",
