@@ -192,9 +192,11 @@ typedef struct vyre_dispatch_desc {
   bool has_iterations;     /* else 1 */
   uint32_t iterations;     /* launches back to back on the same buffers; 0 is an
                               error */
-  uint64_t max_iterations; /* of all loops of an invocation; 0: 2^32-1. ref
-                              counts every round; compiled code may leave out
-                              loops that end by themselves, whatever happens */
+  uint64_t max_iterations; /* rounds of all loops of an invocation together; 0:
+                              2^32-1. ref counts each of them. Compiled code
+                              has at most 2^32-1, and counts none in a kernel
+                              that is proven to take no more than 2^20; any
+                              other runs out if and only if ref does */
   uint64_t timeout_ns;     /* 0: none */
   uint64_t max_output_bytes; /* of all outputs that come back; 0: no limit */
   const char *profile; /* names of your own for this kind of run and for */

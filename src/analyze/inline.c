@@ -248,7 +248,9 @@ static void copy_once(inliner *in, frame *f) {
   copy_statements(in, f, f->function->body,
                   vyre__child_count(in->program, f->function->body));
   vyre__id body = vyre__block_end(m, mark);
-  vyre__statement(m, vyre__for_end(m, &loop, body));
+  vyre__id made = vyre__for_end(m, &loop, body);
+  if (made) m->nodes[made].c = VYRE__FOR_ONCE;
+  vyre__statement(m, made);
 }
 
 /* The value of a call whose parameters are set. */
@@ -453,7 +455,9 @@ static void copy_while(inliner *in, frame *f, vyre__id id) {
   f->loops--;
   vyre__id body = vyre__block_end(m, mark);
   at_place_of(in, id);
-  vyre__statement(m, vyre__while_end(m, condition, body));
+  vyre__id made = vyre__while_end(m, condition, body);
+  if (made && calls) m->nodes[made].aux = VYRE__WHILE_TESTS_INSIDE;
+  vyre__statement(m, made);
   pass_return_on(in, f, id);
 }
 

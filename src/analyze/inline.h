@@ -4,9 +4,10 @@
  * The result means the same. Evaluation order is kept: what would be evaluated
  * before a call, and could tell the difference, goes to a `let` in front of it.
  * Returns from the middle of a fn become if/else where that is simple, else a
- * `for` that runs once and is left by `break`, which takes no loop fuel. A
- * `while` whose condition has calls tests it at the top of its body, and so
- * counts one iteration more. Nodes keep the places of the source. */
+ * `for` that runs once and is left by `break`. A `while` whose condition has calls
+ * tests it at the top of its body. Both are marked (ir/ir.h), so that who counts
+ * rounds counts those of the source; `ref` does not look, and counts one more
+ * for each. Nodes keep the places of the source. */
 #ifndef VYRE_ANALYZE_INLINE_H
 #define VYRE_ANALYZE_INLINE_H
 

@@ -407,6 +407,9 @@ void c_piece(c_emitter *e, uint32_t index) {
 
 void c_hoisted(c_emitter *e, const vyre__part *run) {
   for (uint32_t at = run->begin; at < run->end; at++) {
+    if (e->is_host && e->host_levels[at - e->r->begin] != e->host_level) {
+      continue;
+    }
     if (c_role(e, at)->keep == VYRE__KEEP_UNIFORM) print_statement(e, at);
   }
 }

@@ -147,7 +147,11 @@ static bool declare_launch(c_emitter *e, const char *launch) {
   if (e->used.fuel) {
     any = true;
     c_line(e);
-    C_PRINT(e, "const uint64_t fuel = %s->fuel;\n", launch);
+    /* What does not fit is more than anybody burns. */
+    C_PRINT(e,
+            "const uint32_t fuel = %s->fuel < UINT32_MAX ? "
+            "(uint32_t)%s->fuel : UINT32_MAX;\n",
+            launch, launch);
   }
   return any;
 }
@@ -358,6 +362,27 @@ static const vyre__low_step *step_of_loop(const c_emitter *e, uint32_t loop) {
   return NULL;
 }
 
+/* Values that depend on a loop's variable are made in each of its rounds. Loops
+ * inside of others have higher numbers. */
+static bool find_host_levels(c_emitter *e) {
+  const vyre__low_phase host = e->kernel->host;
+  e->host_level = 0;
+  e->host_levels = vyre__arena_array(e->arena, host.end - host.begin,
+                                     sizeof *e->host_levels);
+  if (!e->host_levels) return false;
+  for (uint32_t at = host.begin; at < host.end; at++) {
+    const vyre__low_inst *inst = c_inst(e, at);
+    uint32_t level = inst->op == VYRE__LOW_LOOP_VALUE ? inst->aux + 1 : 0;
+    for (unsigned k = 0; k < vyre__low_ops[inst->op].operands; k++) {
+      if (inst->v[k] < host.begin) continue; /* absent */
+      uint32_t of = e->host_levels[inst->v[k] - host.begin];
+      if (of > level) level = of;
+    }
+    e->host_levels[at - host.begin] = level;
+  }
+  return true;
+}
+
 static void print_steps(c_emitter *e, bool has_scratch) {
   for (uint32_t i = 0; i < e->kernel->step_count; i++) {
     const vyre__low_step *step = &e->kernel->steps[i];
@@ -366,6 +391,9 @@ static void print_steps(c_emitter *e, bool has_scratch) {
       C_PRINT(e, "{\n");
       e->indent++;
       open_grid_loop(e, step);
+      e->host_level = step->loop + 1;
+      c_parts(e, e->r->first);
+      e->host_level = 0;
     } else if (step->kind == VYRE__STEP_END_FOR) {
       const vyre__low_step *begin = step_of_loop(e, step->loop);
       if (begin) close_grid_loop(e, begin);
@@ -431,6 +459,10 @@ static vyre_code print_dispatch(c_emitter *e, const bool *needs_scratch) {
     has_scratch |= needs_scratch[i];
   }
   e->is_host = true;
+  if (!find_host_levels(e)) {
+    return vyre__no_memory(e->st, "emit/c", "values of the host",
+                           kernel->host.end - kernel->host.begin);
+  }
   VYRE_TRY(begin_range(e, kernel->host));
   C_PRINT(e, "const uint64_t %s_scratch[%u] = {", e->name,
           (unsigned)kernel->phase_count);

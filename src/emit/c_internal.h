@@ -105,7 +105,10 @@ typedef struct c_emitter {
   bool *len_used, *data_used, *loop_used, *step_used;
   uint32_t phase;
   bool is_host;
-  uint64_t memory; /* bytes of shared and kept arrays */
+  uint32_t *host_levels; /* per value of the host range: 1 + the innermost grid
+                            loop whose variable it depends on; 0: none */
+  uint32_t host_level;   /* that is being printed */
+  uint64_t memory;       /* bytes of shared and kept arrays */
 
   uint32_t piece; /* 0: the workgroup's code */
   bool is_full;   /* all invocations of the row are inside */

@@ -227,17 +227,17 @@ TEST(big_arrays_are_in_scratch) {
 TEST(out_of_fuel_ends_the_dispatch) {
   kit_begin(&t, "endless", 4, 1, 1);
   kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 0);
-  uint32_t left = kit_var(&t, "left", VYRE_TYPE_U64);
-  vyre__val none = kit_const(&t, VYRE_TYPE_U64, 0);
-  vyre__val one = kit_const(&t, VYRE_TYPE_U64, 1);
-  kit_set(&t, left, kit_op(&t, VYRE__LOW_FUEL, VYRE_TYPE_U64, 0, 0, 0, 0));
+  uint32_t left = kit_var(&t, "left", VYRE_TYPE_U32);
+  vyre__val none = kit_const(&t, VYRE_TYPE_U32, 0);
+  vyre__val one = kit_const(&t, VYRE_TYPE_U32, 1);
+  kit_set(&t, left, kit_op(&t, VYRE__LOW_FUEL, VYRE_TYPE_U32, 0, 0, 0, 0));
   kit_mark(&t, VYRE__LOW_LOOP);
   vyre__val have = kit_get(&t, left);
   kit_if(&t, kit_b(&t, VYRE__LOW_EQ, have, none), 0);
   kit_mark(&t, VYRE__LOW_OUT_OF_FUEL);
   kit_mark(&t, VYRE__LOW_EXIT);
   kit_mark(&t, VYRE__LOW_END);
-  vyre__val less = kit_op(&t, VYRE__LOW_SUB, VYRE_TYPE_U64, 0, have, one, 0);
+  vyre__val less = kit_op(&t, VYRE__LOW_SUB, VYRE_TYPE_U32, 0, have, one, 0);
   kit_set(&t, left, less);
   kit_mark(&t, VYRE__LOW_STEP);
   kit_mark(&t, VYRE__LOW_END);

@@ -123,16 +123,13 @@ static void print_leaf(c_emitter *e, const vyre__low_inst *inst) {
       C_PRINT(e, "len_%s", e->buffer_names[aux]);
       break;
     case VYRE__LOW_LOOP_VALUE:
-      e->loop_used[aux] = true;
-      C_PRINT(e, inst->type == VYRE_TYPE_U64 ? "loop_%u" : "(uint32_t)loop_%u",
-              (unsigned)aux);
+      if (!e->is_host) e->loop_used[aux] = true;
+      C_PRINT(e, "%s%s%u", inst->type == VYRE_TYPE_U64 ? "" : "(uint32_t)",
+              e->is_host ? "loop_at_" : "loop_", (unsigned)aux);
       break;
     case VYRE__LOW_FUEL:
       e->used.fuel = true;
-      /* What does not fit is more than anybody burns. */
-      C_PRINT(e, inst->type == VYRE_TYPE_U64
-                     ? "fuel"
-                     : "(uint32_t)(fuel < UINT32_MAX ? fuel : UINT32_MAX)");
+      C_PRINT(e, "fuel");
       break;
     default:
       print_const(e, inst);
@@ -475,7 +472,6 @@ static int level_of(const c_emitter *e, vyre__val v) {
     case VYRE__LOW_DIV_S:
     case VYRE__LOW_REM_S:
     case VYRE__LOW_LOOP_VALUE:
-    case VYRE__LOW_FUEL:
       return C_UNARY;
     default:
       return inst->op >= VYRE__LOW_ZEXT && inst->op <= VYRE__LOW_F_ROUND &&

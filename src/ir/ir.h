@@ -63,6 +63,13 @@ typedef enum vyre__loop {
   VYRE__LOOP_GE
 } vyre__loop;
 
+/* What inlining says of loops that it makes; 0 in all others. */
+enum {
+  VYRE__FOR_ONCE = 1, /* FOR, c: its round is no round of the program */
+  VYRE__WHILE_TESTS_INSIDE = 1, /* WHILE, aux: `if (..) break;` in its body is
+                                   the test; a round begins behind it */
+};
+
 /* Operand types and result type. "Same": all operands and the result agree. */
 typedef enum vyre__rule {
   VYRE__RULE_NONE,

@@ -3,13 +3,16 @@
 #define VYRE_LOWER_BUILD_INTERNAL_H
 
 #include "lower/build.h"
+#include "lower/rounds.h"
 
 /* One function that is being written. */
 typedef struct build {
   vyre__low *low;
   const vyre_program *program; /* the user's, or a library */
   const vyre__function *function;
-  const vyre__ranges *ranges; /* NULL in libraries */
+  const vyre__ranges *ranges;      /* NULL in libraries */
+  const vyre__loop_rounds *rounds; /* NULL: nothing is counted */
+  uint32_t counted;  /* loops around that count the rounds of those inside */
   vyre__val *values; /* per local: its value; for a `var`, variable + 1 */
   vyre__val result;  /* what RETURN gave, in a library */
   bool is_library;

@@ -93,21 +93,84 @@ static void break_unless(vyre__low *low, vyre__val condition) {
   vyre__low_end(low, begin);
 }
 
-/* A round begins. */
-static void tick(vyre__low *low, uint32_t loop) {
-  vyre__low_push(low, &(vyre__low_inst){.op = VYRE__LOW_TICK, .aux = loop});
+/* --- counting rounds: lower/rounds.h ---------------------------------------- */
+
+/* How the loop counts; NULL: it does not. */
+static const vyre__loop_rounds *rounds_of(const build *b, vyre__id id) {
+  const vyre__node *node = node_of(b, id);
+  if (!b->rounds || b->counted > 0) return NULL;
+  if (node->op == VYRE__OP_FOR && node->c == VYRE__FOR_ONCE) return NULL;
+  return &b->rounds[id];
+}
+
+static bool counts_inside(const vyre__loop_rounds *rounds) {
+  return rounds && rounds->inside != VYRE__ROUNDS_VARY;
+}
+
+/* So many rounds more than one, if the condition holds. */
+static void tick(vyre__low *low, uint32_t loop, vyre__val more,
+                 vyre__val condition) {
+  vyre__low_push(low, &(vyre__low_inst){.op = VYRE__LOW_TICK,
+                                        .aux = loop,
+                                        .v = {more, condition, 0, 0}});
+}
+
+/* A round begins, and those inside of it are sure to follow. */
+static void tick_round(vyre__low *low, uint32_t loop,
+                       const vyre__loop_rounds *rounds) {
+  if (!rounds) return;
+  uint64_t inside = counts_inside(rounds) ? rounds->inside : 0;
+  if (inside > UINT32_MAX) inside = UINT32_MAX; /* more than there can be */
+  vyre__val more = inside ? vyre__low_bits(low, VYRE_TYPE_U32, inside) : 0;
+  tick(low, loop, more, 0);
+}
+
+static void body_counted(build *b, vyre__id id,
+                         const vyre__loop_rounds *rounds) {
+  b->counted += counts_inside(rounds);
+  body(b, id);
+  b->counted -= counts_inside(rounds);
+}
+
+/* `if (..) break;`, which inlining puts at the top of a `while`. */
+static bool is_test_inside(const build *b, vyre__id id) {
+  const vyre__node *node = node_of(b, id);
+  if (node->op != VYRE__OP_IF || node->c) return false;
+  const vyre__node *then = node_of(b, node->b);
+  return then->op == VYRE__OP_BLOCK && then->b == 1 &&
+         node_of(b, b->program->lists[then->a])->op == VYRE__OP_BREAK;
+}
+
+/* The body of such a loop: the round begins behind its test. */
+static void body_with_test(build *b, vyre__id id, uint32_t loop,
+                           const vyre__loop_rounds *rounds) {
+  const vyre__node *node = node_of(b, id);
+  bool is_tested = false;
+  for (uint32_t i = 0; i < node->b && !b->has_left; i++) {
+    vyre__id child = b->program->lists[node->a + i];
+    build_statement(b, child);
+    if (is_tested || b->has_left || !is_test_inside(b, child)) continue;
+    is_tested = true;
+    tick_round(b->low, loop, rounds);
+  }
+  b->has_left = false;
 }
 
 static void while_statement(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
   vyre__low *low = b->low;
+  const vyre__loop_rounds *rounds = rounds_of(b, id);
   uint32_t loop = new_loop(low, &(vyre__low_loop){.most_trips = UINT64_MAX});
   size_t begin = low->log_count;
   forget_assigned(b, node->b);
   (void)vyre__low_loop_begin(low, loop);
   break_unless(low, build_value(b, node->a));
-  tick(low, loop);
-  body(b, node->b);
+  if (node->aux == VYRE__WHILE_TESTS_INSIDE) {
+    body_with_test(b, node->b, loop, rounds);
+  } else {
+    tick_round(low, loop, rounds);
+    body_counted(b, node->b, rounds);
+  }
   vyre__low_to_step(low);
   vyre__low_end(low, begin);
 }
@@ -168,6 +231,62 @@ static void loop_next(vyre__low *low, const vyre__low_loop *loop,
                              i, step, 0));
 }
 
+/* Rounds of the loop, those inside too, but one; as a u32, of which the greatest
+ * stands for all that are more than a u32: nobody has so much fuel. Not looked
+ * at where there is no round. */
+static vyre__val rounds_but_one(vyre__low *low, const vyre__low_loop *loop,
+                                vyre_type type, uint64_t inside) {
+  bool down = loop->kind == VYRE__LOOP_GT || loop->kind == VYRE__LOOP_GE;
+  bool strict = loop->kind == VYRE__LOOP_LT || loop->kind == VYRE__LOOP_GT;
+  vyre_type plain = vyre__low_type(type);
+  if (inside >= UINT32_MAX) {
+    return vyre__low_bits(low, VYRE_TYPE_U32, UINT32_MAX);
+  }
+  vyre__val n =
+      vyre__low_do(low, VYRE__LOW_SUB, plain, down ? loop->first : loop->bound,
+                   down ? loop->bound : loop->first, 0);
+  if (strict) {
+    vyre__val one = vyre__low_bits(low, plain, 1);
+    n = vyre__low_do(low, VYRE__LOW_SUB, plain, n, one, 0);
+  }
+  if (loop->step != 1) {
+    vyre__val step = vyre__low_bits(low, plain, loop->step);
+    n = vyre__low_do(low, VYRE__LOW_TOTAL_DIV_U, plain, n, step, 0);
+  }
+  if (inside == 0 && plain == VYRE_TYPE_U32) return n;
+  vyre__val most =
+      vyre__low_bits(low, plain, (UINT32_MAX - inside) / (inside + 1));
+  vyre__val fits =
+      vyre__low_do(low, VYRE__LOW_LE_U, VYRE_TYPE_BOOL, n, most, 0);
+  if (plain == VYRE_TYPE_U64) {
+    n = vyre__low_do(low, VYRE__LOW_TRUNC, VYRE_TYPE_U32, n, 0, 0);
+  }
+  vyre__val each = vyre__low_bits(low, VYRE_TYPE_U32, inside + 1);
+  n = vyre__low_do(low, VYRE__LOW_MUL, VYRE_TYPE_U32, n, each, 0);
+  vyre__val rest = vyre__low_bits(low, VYRE_TYPE_U32, inside);
+  n = vyre__low_do(low, VYRE__LOW_ADD, VYRE_TYPE_U32, n, rest, 0);
+  vyre__val all = vyre__low_bits(low, VYRE_TYPE_U32, UINT32_MAX);
+  return vyre__low_do(low, VYRE__LOW_SELECT, VYRE_TYPE_U32, fits, n, all);
+}
+
+/* All rounds of a loop that nobody leaves, before it begins. */
+static void tick_all(build *b, vyre__id id, uint32_t number,
+                     const vyre__loop_rounds *rounds, vyre_type type) {
+  vyre__low *low = b->low;
+  if (low->no_memory) return;
+  vyre__low_loop loop = low->loops[number];
+  bool is_sure = (b->ranges->flags[id] & VYRE__RANGE_BOUNDED) &&
+                 b->ranges->nodes[id].lo > 0;
+  vyre__val any = is_sure ? 0 : loop_test(low, &loop, loop.first);
+  uint64_t known;
+  if (any && vyre__low_known(low, any, &known)) {
+    if (!known) return;
+    any = 0;
+  }
+  uint64_t inside = counts_inside(rounds) ? rounds->inside : 0;
+  tick(low, number, rounds_but_one(low, &loop, type, inside), any);
+}
+
 static void for_statement(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
   vyre__low *low = b->low;
@@ -189,6 +308,9 @@ static void for_statement(build *b, vyre__id id) {
   }
   loop.var = vyre__low_new_var(low, local->name, vyre__low_type(type));
   uint32_t number = new_loop(low, &loop), more = VYRE_NO_INDEX;
+  const vyre__loop_rounds *rounds = rounds_of(b, id);
+  bool is_left = rounds && rounds->is_left;
+  if (rounds && !is_left) tick_all(b, id, number, rounds, type);
   vyre__low_set(low, loop.var, loop.first);
   if (!step_fits(b, node, parts, type)) {
     more = vyre__low_new_var(low, "more", VYRE_TYPE_BOOL);
@@ -203,8 +325,8 @@ static void for_statement(build *b, vyre__id id) {
   vyre__val i = vyre__low_get(low, loop.var);
   break_unless(low, loop_test(low, &loop, i));
   b->values[node->a] = i;
-  tick(low, number);
-  body(b, parts.body);
+  if (is_left) tick_round(low, number, rounds);
+  body_counted(b, parts.body, rounds);
   vyre__low_to_step(low);
   loop_next(low, &loop, type, i, more);
   vyre__low_end(low, begin);
@@ -306,10 +428,16 @@ void vyre__build_kernel(vyre__low *low, const vyre__ranges *ranges,
     return;
   }
   memset(values, 0, sizeof *values * kernel->local_count);
+  vyre__loop_rounds *rounds = NULL;
+  if (!vyre__rounds_find(low->program, ranges, scratch, &rounds)) {
+    low->no_memory = true;
+    return;
+  }
   build b = {.low = low,
              .program = low->program,
              .function = kernel,
              .ranges = ranges,
+             .rounds = rounds,
              .values = values};
   build_statement(&b, kernel->body);
 }

@@ -15,24 +15,38 @@ bool vyre__fuel_is_needed(const vyre__low *low) {
   return false;
 }
 
+static vyre__val op2(vyre__low *low, vyre__low_op op, vyre_type type,
+                     vyre__val a, vyre__val b) {
+  return vyre__low_simplify(
+      low, &(vyre__low_inst){
+               .op = (uint8_t)op, .type = (uint8_t)type, .v = {a, b, 0, 0}});
+}
+
+/* Rounds are counted as one and some more, since all of a loop may be 2^32. */
 static vyre__val fuel_emit(vyre__low *low, const vyre__low_inst *inst) {
-  if (inst->op != VYRE__LOW_TICK) return vyre__low_push(low, inst);
   uint32_t var = low->fuel_var;
-  vyre__val left = vyre__low_get(low, var);
+  /* Kept once across a grid barrier, as the variable, and not as a value too. */
+  if (inst->op == VYRE__LOW_GRID_BARRIER) vyre__low_forget(low, var);
+  if (inst->op != VYRE__LOW_TICK) return vyre__low_push(low, inst);
+  vyre__val left = vyre__low_get(low, var), more = inst->a, any = inst->b;
   vyre__val zero = vyre__low_bits(low, VYRE_TYPE_U32, 0);
-  vyre__val empty =
-      vyre__low_push(low, &(vyre__low_inst){.op = VYRE__LOW_EQ,
-                                            .type = VYRE_TYPE_BOOL,
-                                            .v = {left, zero, 0, 0}});
+  vyre__val empty = more ? op2(low, VYRE__LOW_LE_U, VYRE_TYPE_BOOL, left, more)
+                         : op2(low, VYRE__LOW_EQ, VYRE_TYPE_BOOL, left, zero);
+  if (any) empty = op2(low, VYRE__LOW_AND, VYRE_TYPE_BOOL, any, empty);
   size_t begin = vyre__low_if(low, empty, 0);
   vyre__low_plain(low, VYRE__LOW_OUT_OF_FUEL);
   vyre__low_plain(low, VYRE__LOW_EXIT);
   vyre__low_end(low, begin);
   vyre__val one = vyre__low_bits(low, VYRE_TYPE_U32, 1);
-  vyre__low_set(low, var,
-                vyre__low_push(low, &(vyre__low_inst){.op = VYRE__LOW_SUB,
-                                                      .type = VYRE_TYPE_U32,
-                                                      .v = {left, one, 0, 0}}));
+  vyre__val gone =
+      more ? op2(low, VYRE__LOW_ADD, VYRE_TYPE_U32, more, one) : one;
+  vyre__val rest = op2(low, VYRE__LOW_SUB, VYRE_TYPE_U32, left, gone);
+  if (any) {
+    rest = vyre__low_simplify(low, &(vyre__low_inst){.op = VYRE__LOW_SELECT,
+                                                     .type = VYRE_TYPE_U32,
+                                                     .v = {any, rest, left}});
+  }
+  vyre__low_set(low, var, rest);
   return 0;
 }
 

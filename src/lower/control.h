@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The pass `control`: rounds of loops are counted where nothing else ends them,
+/* The pass `control`: rounds of loops are counted where lower/rounds.h says so,
  * shared memory that is written before it is read is not zeroed, and a kernel
  * with grid barriers becomes phases with the host's steps between them. */
 #ifndef VYRE_LOWER_CONTROL_H
@@ -7,7 +7,7 @@
 
 #include "lower/write.h"
 
-/* Whether a TICK is there: `tidy` leaves those of loops that need one. */
+/* Whether a TICK is there. */
 bool vyre__fuel_is_needed(const vyre__low *low);
 
 /* Into @p low, which has been begun. Expands TICK. */

@@ -130,7 +130,7 @@ static vyre_code step(lowering *l, vyre__low *a, vyre__low *b,
   if (!is_needed(l, pass, a)) return VYRE_OK;
   vyre_arena_reset(&l->scratch);
   if (pass == VYRE__PASS_TIDY) {
-    vyre__low_tidy(a, l->last > VYRE__PASS_TIDY, &l->scratch);
+    vyre__low_tidy(a, &l->scratch);
     return problem(l, a);
   }
   vyre__low_restart(b);

@@ -238,6 +238,12 @@ static bool print_special(printing *p, const vyre__low_inst *inst) {
     case VYRE__LOW_END:
       vyre__print(out, "}");
       return true;
+    case VYRE__LOW_TICK:
+      vyre__print(out, "tick%s", inst->a ? " 1 + " : "");
+      if (inst->a) print_value(p, inst->a);
+      vyre__print(out, "%s", inst->b ? " if " : "");
+      if (inst->b) print_value(p, inst->b);
+      return true;
     case VYRE__LOW_MATH:
       vyre__print(out, "%s",
                   inst->aux < VYRE__OP_COUNT ? vyre__ops[inst->aux].text : "?");
@@ -261,13 +267,13 @@ static void print_inst(printing *p, uint32_t number) {
     return;
   }
   const vyre__low_info *info = &vyre__low_ops[inst->op];
+  if (print_special(p, inst)) return;
   if (info->operands > 1 &&
       (info->flags &
        (VYRE__LOWF_READS | VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS))) {
     print_access(p, inst);
     return;
   }
-  if (print_special(p, inst)) return;
   vyre__print(&p->out, "%s", info->text);
   if (inst->type != VYRE_TYPE_VOID || info->operands) print_types(p, inst);
   print_operands(p, inst, 0, info->operands);

@@ -51,6 +51,10 @@ static size_t find_matches(const vyre__low *from, uint32_t *match,
 static void forget_set(rewriter *r, uint32_t loop) {
   for (uint32_t i = loop + 1; i < r->match[loop]; i++) {
     const vyre__low_inst *inst = &r->from->code[i];
+    if (r->low->adds_fuel &&
+        (inst->op == VYRE__LOW_TICK || inst->op == VYRE__LOW_GRID_BARRIER)) {
+      vyre__low_forget(r->low, r->low->fuel_var);
+    }
     if (inst->op == VYRE__LOW_SET) {
       vyre__low_forget(r->low, inst->aux);
       if (r->high_var && r->high_var[inst->aux]) {
@@ -67,7 +71,6 @@ static void begin_loop(rewriter *r, uint32_t i) {
   loop->bound = r->map[loop->bound];
   r->frames[r->depth++] = (frame){.begin = low->log_count, .is_loop = true};
   forget_set(r, i);
-  if (low->adds_fuel) vyre__low_forget(low, low->fuel_var);
   (void)vyre__low_loop_begin(low, r->from->code[i].aux);
 }
 

@@ -232,7 +232,8 @@ static void find_slots(splitter *s) {
         s->words += words_of(from->code[v].type);
       }
     }
-    if (inst->op == VYRE__LOW_EXIT && comes_again(s, here) &&
+    bool is_over = from->code[i - 1].op == VYRE__LOW_OUT_OF_FUEL;
+    if (inst->op == VYRE__LOW_EXIT && comes_again(s, here) && !is_over &&
         s->alive_slot == NO_PHASE) {
       s->alive_slot = s->words++;
     }

@@ -10,8 +10,7 @@
 
 typedef struct tidying {
   vyre__low *low;
-  bool drops_ticks; /* of loops that end by themselves */
-  uint32_t *slots;  /* hash table of values; 0: free */
+  uint32_t *slots; /* hash table of values; 0: free */
   uint32_t mask;
   uint32_t *same;  /* per value: the one that stands for it, then its new
                       number; of a SET: the one before of its variable */
@@ -100,11 +99,8 @@ static void share_values(tidying *t) {
 
 /* --- what nobody needs --------------------------------------------------------- */
 
-static bool has_effect(const tidying *t, const vyre__low_inst *inst) {
+static bool has_effect(const vyre__low_inst *inst) {
   uint16_t flags = vyre__low_ops[inst->op].flags;
-  if (inst->op == VYRE__LOW_TICK && t->drops_ticks) {
-    return t->low->loops[inst->aux].most_trips == UINT64_MAX;
-  }
   return flags & (uint16_t)~(VYRE__LOWF_PURE_HIGH | VYRE__LOWF_READS |
                              VYRE__LOWF_WRITES_VAR);
 }
@@ -130,7 +126,7 @@ static void need_parts(tidying *t, uint32_t i, uint32_t here) {
 static void mark_needed(tidying *t) {
   t->stacked = 0;
   for (uint32_t i = (uint32_t)t->low->count - 1; i > 0; i--) {
-    if (!t->needed[i] && !has_effect(t, &t->low->code[i])) continue;
+    if (!t->needed[i] && !has_effect(&t->low->code[i])) continue;
     t->needed[i] = 1;
     need_parts(t, i, i);
     while (t->stacked > 0) need_parts(t, t->stack[--t->stacked], i);
@@ -178,11 +174,11 @@ static void compact(tidying *t) {
   low->count = count;
 }
 
-void vyre__low_tidy(vyre__low *low, bool drops_ticks, vyre_arena *scratch) {
+void vyre__low_tidy(vyre__low *low, vyre_arena *scratch) {
   size_t count = low->count, vars = low->var_count;
   uint32_t slots = 16;
   while (slots < count * 2) slots *= 2;
-  tidying t = {.low = low, .drops_ticks = drops_ticks, .mask = slots - 1};
+  tidying t = {.low = low, .mask = slots - 1};
   t.slots = vyre__arena_array(scratch, slots, sizeof *t.slots);
   t.same = vyre__arena_array(scratch, count, sizeof *t.same);
   t.needed = vyre__arena_array(scratch, count, 1);

@@ -4,9 +4,7 @@
 
 #include "lower/write.h"
 
-/* The pass `tidy`, in place. Sets low->no_memory if there is none. With
- * @p drops_ticks, TICK is left only in loops that nothing else is known to
- * end. */
-void vyre__low_tidy(vyre__low *low, bool drops_ticks, vyre_arena *scratch);
+/* The pass `tidy`, in place. Sets low->no_memory if there is none. */
+void vyre__low_tidy(vyre__low *low, vyre_arena *scratch);
 
 #endif

@@ -324,6 +324,11 @@ TEST(stages) {
       {NULL, {DO(GRID_BARRIER)}},
       {NULL, {DO(TICK)}},
       {"no such loop", {I(TICK, VOID, .aux = 7)}},
+      TYPED(NULL, I(TICK, VOID, .a = 2)),
+      TYPED(NULL, I(TICK, VOID, .a = 2, .b = 1)),
+      TYPED("first operand", I(TICK, VOID, .a = 1)),
+      TYPED("first operand", I(TICK, VOID, .a = 3)),
+      TYPED("second operand", I(TICK, VOID, .a = 2, .b = 2)),
       {"no grid loops before", {I(LOOP_VALUE, U32, .aux = 0)}},
   };
   static const mistake numbers[] = {

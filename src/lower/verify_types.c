@@ -153,7 +153,7 @@ static const row rows[VYRE__LOW_COUNT] = {
     [VYRE__LOW_EXIT] = MARKER,
     [VYRE__LOW_BARRIER] = MARKER,
     [VYRE__LOW_GRID_BARRIER] = MARKER,
-    [VYRE__LOW_TICK] = SPECIAL(NO, LOOP_NUMBER),
+    [VYRE__LOW_TICK] = {{U32, B, NO}, NO, 0, LOOP_NUMBER, true},
     [VYRE__LOW_OUT_OF_FUEL] = MARKER,
 
     [VYRE__LOW_TOTAL_DIV_U] = BINARY(INT),
@@ -195,7 +195,7 @@ static unsigned condition_of(const vyre__low_inst *inst) {
 }
 
 bool vyre__verify_may_lack(const vyre__low_inst *inst, unsigned operand) {
-  return operand == condition_of(inst) ||
+  return operand == condition_of(inst) || inst->op == VYRE__LOW_TICK ||
          (inst->op == VYRE__LOW_MATH && operand == 1);
 }
 

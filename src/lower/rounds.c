@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "lower/rounds.h"
+
+#include "analyze/walk.h"
+#include "base/memory.h"
+
+enum { BREAKS = 1, CONTINUES = 2, RETURNS = 4 };
+
+/* Rounds that a statement takes. */
+typedef struct cost {
+  uint64_t most;  /* UINT64_MAX: not known */
+  uint64_t exact; /* always as many, if it is come to; or ROUNDS_VARY */
+  unsigned jumps; /* out of it, perhaps */
+} cost;
+
+typedef struct finder {
+  const vyre_program *program;
+  const vyre__ranges *ranges;
+  vyre__loop_rounds *loops;
+} finder;
+
+static uint64_t add(uint64_t a, uint64_t b) {
+  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t multiply(uint64_t a, uint64_t b) {
+  return b > 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
+static cost cost_of(finder *f, vyre__id id);
+
+/* One after the other. Behind a jump there may be nobody. */
+static cost sequence(cost a, cost b) {
+  bool surely = a.jumps == 0 || b.exact == 0;
+  return (cost){.most = add(a.most, b.most),
+                .exact = surely ? add(a.exact, b.exact) : VYRE__ROUNDS_VARY,
+                .jumps = a.jumps | b.jumps};
+}
+
+static cost cost_of_block(finder *f, const vyre__node *node) {
+  cost all = {0};
+  for (uint32_t i = 0; i < node->b; i++) {
+    all = sequence(all, cost_of(f, f->program->lists[node->a + i]));
+  }
+  return all;
+}
+
+static cost cost_of_if(finder *f, const vyre__node *node) {
+  cost then = cost_of(f, node->b), other = {0};
+  if (node->c) other = cost_of(f, node->c);
+  return (cost){
+      .most = then.most > other.most ? then.most : other.most,
+      .exact = then.exact == other.exact ? then.exact : VYRE__ROUNDS_VARY,
+      .jumps = then.jumps | other.jumps};
+}
+
+static cost cost_of_loop(finder *f, vyre__id id) {
+  const vyre__node *node = &f->program->nodes[id];
+  bool is_for = node->op == VYRE__OP_FOR;
+  cost body = cost_of(f, is_for ? vyre__for_of(f->program, id).body : node->b);
+  unsigned jumps = body.jumps & RETURNS;
+  if (is_for && node->c == VYRE__FOR_ONCE) { /* only to be broken out of */
+    return (cost){body.most, body.exact, jumps};
+  }
+  bool is_left = (body.jumps & (BREAKS | RETURNS)) != 0;
+  /* What is tested at the top is run once more than there are rounds. */
+  bool tests_inside = !is_for && node->aux == VYRE__WHILE_TESTS_INSIDE;
+  f->loops[id].inside = tests_inside ? VYRE__ROUNDS_VARY : body.exact;
+  f->loops[id].is_left = is_left;
+  if (!is_for || !(f->ranges->flags[id] & VYRE__RANGE_BOUNDED)) {
+    return (cost){UINT64_MAX, VYRE__ROUNDS_VARY, jumps};
+  }
+  vyre__range trips = f->ranges->nodes[id];
+  cost all = {.most = multiply(trips.hi, add(body.most, 1)),
+              .exact = VYRE__ROUNDS_VARY,
+              .jumps = jumps};
+  if (trips.hi == 0) {
+    all.exact = 0;
+  } else if (trips.lo == trips.hi && !is_left) {
+    all.exact = multiply(trips.hi, add(body.exact, 1));
+  }
+  return all;
+}
+
+static cost cost_of(finder *f, vyre__id id) {
+  const vyre__node *node = &f->program->nodes[id];
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_BLOCK:
+      return cost_of_block(f, node);
+    case VYRE__OP_IF:
+      return cost_of_if(f, node);
+    case VYRE__OP_FOR:
+    case VYRE__OP_WHILE:
+      return cost_of_loop(f, id);
+    case VYRE__OP_BREAK:
+      return (cost){.jumps = BREAKS};
+    case VYRE__OP_CONTINUE:
+      return (cost){.jumps = CONTINUES};
+    case VYRE__OP_RETURN:
+      return (cost){.jumps = RETURNS};
+    default:
+      return (cost){0};
+  }
+}
+
+bool vyre__rounds_find(const vyre_program *program, const vyre__ranges *ranges,
+                       vyre_arena *arena, vyre__loop_rounds **out) {
+  finder f = {.program = program, .ranges = ranges};
+  bool has_loop = false;
+  *out = NULL;
+  for (uint32_t i = 0; i < program->node_count && !has_loop; i++) {
+    unsigned op = program->nodes[i].op;
+    has_loop = op == VYRE__OP_FOR || op == VYRE__OP_WHILE;
+  }
+  if (!has_loop) return true;
+  f.loops = vyre__arena_array(arena, program->node_count, sizeof *f.loops);
+  if (!f.loops) return false;
+  if (cost_of(&f, program->functions[0].body).most > VYRE__FREE_ROUNDS) {
+    *out = f.loops;
+  }
+  return true;
+}
