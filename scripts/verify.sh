@@ -10,27 +10,29 @@
 #   --function NAME  only this one           --jobs N    processes (as many as cores)
 #   --range A:B      only inputs A to B-1    --stride N  every Nth input: a sample
 #   --list           the names               --summary   what is done so far
+#   --log FILE       the log; without it, ranges and samples go to BUILD/verify/log.txt
 # BUILD is the build folder (build), CC the compiler (clang-19, else cc).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-  sed -n '3,14s/^# \{0,1\}//p' "$0" >&2
+  sed -n '3,15s/^# \{0,1\}//p' "$0" >&2
   exit 2
 }
 
 family=${1-}
 case $family in math | ops) shift ;; *) usage ;; esac
-name=- range=- stride=1 jobs=$(nproc) action=run
+name=- range=- stride=1 jobs=$(nproc) action=run log=${VERIFY_LOG:-}
 while [ $# -gt 0 ]; do
   case $1 in
-    --function | --range | --stride | --jobs) [ $# -gt 1 ] || usage ;;
+    --function | --range | --stride | --jobs | --log) [ $# -gt 1 ] || usage ;;
   esac
   case $1 in
     --function) name=$2 && shift ;;
     --range) range=$2 && shift ;;
     --stride) stride=$2 && shift ;;
     --jobs) jobs=$2 && shift ;;
+    --log) log=$2 && shift ;;
     --list) action=list ;;
     --summary) action=summary ;;
     *) usage ;;
@@ -42,7 +44,12 @@ case $stride$jobs in *[!0-9]*) usage ;; esac
 build=$(cd "${BUILD:-build}" && pwd)
 if [ -z "${CC:-}" ]; then CC=$(command -v clang-19 || echo cc); fi
 export CC VERIFY_TESTS=tests/verify VERIFY_BUILD=$build/verify
-export VERIFY_LOG=${VERIFY_LOG:-tests/verify/log.txt}
+# Only what is done as a whole goes to the log in the repository unasked.
+if [ -z "$log" ]; then
+  log=tests/verify/log.txt
+  if [ "$range$stride" != "-1" ]; then log=$build/verify/log.txt; fi
+fi
+export VERIFY_LOG=$log
 
 # The commit, if what decides the numbers is as committed.
 commit() {
@@ -84,6 +91,7 @@ if [ "$family" = math ]; then
   paste -sd' ' "$VERIFY_BUILD/measure" | tr -s ' '
 fi
 "$sweep" "$family" work "$name" "$range" "$stride" >"$VERIFY_BUILD/work.$family"
+echo "log: $VERIFY_LOG"
 echo "pieces of work: $(wc -l <"$VERIFY_BUILD/work.$family")"
 status=0
 xargs -r -L 1 -P "$jobs" "$sweep" "$family" run <"$VERIFY_BUILD/work.$family" || status=1

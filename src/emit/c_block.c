@@ -20,7 +20,10 @@ void c_place(c_emitter *e, uint32_t at) {
   e->line = line;
   const char *file = kernel->program ? kernel->program->file : "";
   /* What a file is called must not end the comment. */
-  bool is_plain = file && file[0] && !strstr(file, "*/") && !strchr(file, '\n');
+  bool is_plain = file && file[0] && !strstr(file, "*/") && !strstr(file, "/*");
+  for (const char *c = file; is_plain && *c; c++) {
+    is_plain = (unsigned char)*c >= ' ' && *c != 0x7f;
+  }
   c_line(e);
   C_PRINT(e, "/* %.200s:%u */\n", is_plain ? file : "line", (unsigned)line);
 }

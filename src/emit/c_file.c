@@ -564,6 +564,38 @@ static void print_head(c_emitter *e) {
   C_PRINT(e, "\n");
 }
 
+/* For who runs phases without the function that runs them all. */
+static void print_loop_values(c_emitter *e) {
+  const vyre__low_kernel *kernel = e->kernel;
+  if (kernel->grid_loop_count == 0) {
+    C_PRINT(e, " loop_value is not used.");
+    return;
+  }
+  C_PRINT(
+      e,
+      "\n *\n * %s() sets loop_value. Who runs the phases instead runs them "
+      "in the order that\n * is written there, each for all workgroups "
+      "before the next, and sets loop_value[k]\n * before each round of "
+      "grid loop k to the bits of its variable, upper ones 0:",
+      e->name);
+  for (uint32_t i = 0; i < kernel->step_count; i++) {
+    const vyre__low_step *step = &kernel->steps[i];
+    if (step->kind != VYRE__STEP_FOR) continue;
+    uint32_t first = VYRE_NO_INDEX, last = 0;
+    for (uint32_t k = i; k < kernel->step_count; k++) {
+      const vyre__low_step *inside = &kernel->steps[k];
+      if (inside->kind == VYRE__STEP_RUN) last = inside->phase;
+      if (inside->kind == VYRE__STEP_RUN && first > last) first = last;
+      if (inside->kind == VYRE__STEP_END_FOR && inside->loop == step->loop) {
+        break;
+      }
+    }
+    C_PRINT(e, "\n *   loop_value[%u] %s, in phases %u to %u",
+            (unsigned)step->loop, vyre_type_name((vyre_type)step->type),
+            (unsigned)first, (unsigned)last);
+  }
+}
+
 static void print_launch(c_emitter *e) {
   const vyre__low_kernel *kernel = e->kernel;
   unsigned slots = e->slot_count ? e->slot_count : 1;
@@ -571,7 +603,11 @@ static void print_launch(c_emitter *e) {
   C_PRINT(e, "/* What a dispatch needs. Buffers, in this order:");
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     if (e->slots[i] == VYRE_NO_INDEX) continue;
+    const char *name = kernel->buffers[i].name;
     C_PRINT(e, "\n *   %u %s", (unsigned)e->slots[i], e->buffer_names[i]);
+    if (i != kernel->hidden && strcmp(name, e->buffer_names[i]) != 0) {
+      C_PRINT(e, ", which is %s in the kernel", name);
+    }
     uint32_t count = kernel->buffers[i].count;
     if (count) {
       C_PRINT(e, ", of %u element%s", (unsigned)count, count > 1 ? "s" : "");
@@ -580,9 +616,9 @@ static void print_launch(c_emitter *e) {
     C_PRINT(e, ", of %u words for each invocation",
             (unsigned)kernel->hidden_words);
   }
-  C_PRINT(e,
-          "\n * each aligned to its elements. loop_value is set by %s(). */\n",
-          e->name);
+  C_PRINT(e, "\n * each aligned to its elements.");
+  print_loop_values(e);
+  C_PRINT(e, " */\n");
   C_PRINT(e, "typedef struct {\n  void *data[%u];\n", slots);
   C_PRINT(e, "  uint32_t len[%u]; /* in elements */\n", slots);
   C_PRINT(e, "  uint32_t grid[3]; /* workgroups in x, y, z */\n");

@@ -285,6 +285,16 @@ static void indent(printing *p) {
   vyre__print_repeat(&p->out, "  ", p->depth);
 }
 
+/* What a file is called must not end the line that it stands in. */
+static void print_file(printing *p, const char *file) {
+  while (*file) {
+    size_t plain = 0;
+    while ((unsigned char)file[plain] >= ' ' && file[plain] != 0x7f) plain++;
+    vyre__print(&p->out, "%.*s%s", (int)plain, file, file[plain] ? "?" : "");
+    file += plain + (file[plain] != '\0');
+  }
+}
+
 static void print_place(printing *p, uint32_t number) {
   const vyre__low_kernel *k = p->kernel;
   if (!k->places || k->places[number].line == 0 ||
@@ -294,7 +304,9 @@ static void print_place(printing *p, uint32_t number) {
   p->line = k->places[number].line;
   indent(p);
   const char *file = k->program && k->program->file ? k->program->file : "";
-  vyre__print(&p->out, "// %s%s%u\n", file, file[0] ? ":" : "line ", p->line);
+  vyre__print(&p->out, "// ");
+  print_file(p, file);
+  vyre__print(&p->out, "%s%u\n", file[0] ? ":" : "line ", p->line);
 }
 
 static void print_range(printing *p, vyre__low_phase range) {

@@ -6,8 +6,9 @@
  *
  * kind: all (a whole chunk, every input), ref (compared with the device ref), part
  * (some other range), sample/N (every Nth input). wrong: for each of the three
- * variants. seconds: of one core. printed: a hash of the C that was printed, all
- * variants; lines with another hash do not count. Lines that begin with ! list
+ * variants. seconds: of one core. printed: a hash of what decides bits in the C that
+ * was printed, all variants (verify/key.h); lines with another hash do not count.
+ * Lines that begin with ! list
  * inputs that were wrong in the line above. */
 #ifndef VYRE_TESTS_VERIFY_LOG_H
 #define VYRE_TESTS_VERIFY_LOG_H

@@ -15,6 +15,7 @@
 
 #include "support/check.h"
 #include "verify/items.h"
+#include "verify/key.h"
 
 /* Functions or operations, compiled. */
 typedef struct family {
@@ -281,5 +282,64 @@ TEST(forms_of_operations) {
   }
 }
 
-TEST_MAIN(TEST_ENTRY(hard_arguments), TEST_ENTRY(special_values),
-          TEST_ENTRY(variants_of_functions), TEST_ENTRY(forms_of_operations))
+/* --- the key of the log --------------------------------------------------------- */
+
+/* Whether the key is another with any byte of [from, to) changed. Steps through
+ * it, so that it takes no time. */
+static void check_key(const char *kernel, char *text, const char *from,
+                      const char *to, bool changes) {
+  uint64_t key = key_hash(1, text, kernel);
+  CHECK(from && to && from < to);
+  for (char *at = text + (from - text); at < to; at += 1 + (to - from) / 97) {
+    char was = *at;
+    if (was == '\n' || was == ' ') continue;
+    *at = was == '7' ? '8' : '7';
+    if ((key_hash(1, text, kernel) != key) != changes) {
+      printf("    %s, at byte %ld of: %.60s\n", changes ? "same" : "another",
+             (long)(at - from), from);
+      test_fail(__FILE__, __LINE__);
+    }
+    *at = was;
+  }
+}
+
+/* Lines that were swept stay good as long as what computes is the same. */
+TEST(key_covers_what_computes) {
+  static const char *const names[] = {"sin", "exp", "atan2"};
+  load(&math);
+  for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
+    printed_text text = {0};
+    char kernel[32], phase[64], host[128], launch[64];
+    snprintf(kernel, sizeof kernel, "%.20s_all", names[n]);
+    snprintf(phase, sizeof phase, "int %s_phase0(", kernel);
+    snprintf(host, sizeof host, "int %s(const %s_launch *launch) {", kernel,
+             kernel);
+    snprintf(launch, sizeof launch, "} %s_launch;", kernel);
+    vyre_program *program = vyre_module_find(math.module, kernel);
+    CHECK(printed_print(program, VYRE_MATH_F64, VYRE_NUMBERS_NATIVE, &text));
+    check_key(kernel, text.bytes, text.bytes + 3, strstr(text.bytes, "*/"),
+              false);
+    char *code = key_strip(text.bytes);
+    CHECK(code && key_hash(1, code, kernel) == key_hash(1, text.bytes, kernel));
+    const char *prototype = strstr(code, phase);
+    CHECK(prototype);
+    const char *body = strstr(prototype + 1, phase);
+    const char *table = strstr(code, "\nconst uint64_t ");
+    const char *all = strstr(code, host);
+    const char *helper = strstr(code, "static inline");
+    const char *pragma = strstr(code, "#if FLT_EVAL");
+    const char *data = strstr(code, "  void *data[");
+    CHECK(body && table && all && helper && pragma && data);
+    check_key(kernel, code, body + strlen(phase), table - 3, true);
+    check_key(kernel, code, helper, strstr(helper, "\n}\n"), true);
+    check_key(kernel, code, pragma, helper - 4, true);
+    check_key(kernel, code, data, strstr(data, launch), false);
+    check_key(kernel, code, all + strlen(host), code + strlen(code) - 2, false);
+    free(code);
+    free(text.bytes);
+  }
+}
+
+TEST_MAIN(TEST_ENTRY(key_covers_what_computes), TEST_ENTRY(hard_arguments),
+          TEST_ENTRY(special_values), TEST_ENTRY(variants_of_functions),
+          TEST_ENTRY(forms_of_operations))

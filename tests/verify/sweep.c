@@ -24,6 +24,7 @@
 
 #include "support/printed.h"
 #include "verify/items.h"
+#include "verify/key.h"
 #include "verify/log.h"
 #include "verify/reference.h"
 
@@ -44,7 +45,8 @@ typedef struct subject {
   const reference *reference;
   vyre_program *program;
   char *text[VARIANTS]; /* printed C */
-  uint64_t hash;
+  uint64_t hash;        /* what the log goes by: verify/key.h */
+  uint64_t whole;       /* of all of the text, for names of what is compiled */
   printed printed[VARIANTS];
   vyre_pipeline *ref;
   log_line line;
@@ -88,18 +90,6 @@ static const item *find_item(const family *f, const char *name) {
   return NULL;
 }
 
-/* FNV-1a over what is no comment: those name lines of sources. */
-static uint64_t hash_code(uint64_t hash, const char *text) {
-  for (; *text; text++) {
-    if (text[0] == '/' && text[1] == '*') {
-      const char *end = strstr(text + 2, "*/");
-      if (end) text = end + 2;
-    }
-    hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001B3);
-  }
-  return hash;
-}
-
 static void close_subject(subject *s) {
   vyre_pipeline_release(s->ref);
   for (int v = 0; v < VARIANTS; v++) free(s->text[v]);
@@ -114,7 +104,8 @@ static bool open_subject(const family *f, const item *it, subject *s) {
                  .item = it,
                  .program = vyre_module_find(f->module, kernel),
                  .reference = f->is_math ? reference_find(it->name) : NULL,
-                 .hash = UINT64_C(0xCBF29CE484222325)};
+                 .hash = UINT64_C(0xCBF29CE484222325),
+                 .whole = UINT64_C(0xCBF29CE484222325)};
   if (!s->program) {
     fprintf(stderr, "there is no kernel %s\n", kernel);
     return false;
@@ -126,7 +117,9 @@ static bool open_subject(const family *f, const item *it, subject *s) {
     bool good = printed_print(s->program, math, numbers, &text);
     s->text[v] = text.bytes;
     if (!good) return false;
-    s->hash = hash_code(s->hash, text.bytes);
+    s->hash = key_hash(s->hash, text.bytes, kernel);
+    s->whole = key_add(s->whole, text.bytes, text.length);
+    if (s->hash == 0) return false;
   }
   return true;
 }
@@ -138,7 +131,7 @@ static bool load_subject(subject *s) {
     const char *folder = setting("VERIFY_BUILD", "./build/verify");
     char file[128], object[128], path[PATH_SIZE];
     int length = snprintf(file, sizeof file, "%s-%s-%016" PRIx64 ".c",
-                          s->item->name, s->family->variants[v], s->hash);
+                          s->item->name, s->family->variants[v], s->whole);
     snprintf(object, sizeof object, "%.*s.so", length - 2, file);
     snprintf(path, sizeof path, "%s/%s", folder, object);
     FILE *there = fopen(path, "rb");
@@ -467,13 +460,15 @@ static int work(const family *f, int count, char **arguments) {
 typedef struct totals {
   const subject *subject;
   uint64_t chunks, inputs, wrong[VARIANTS], exact, ref_inputs, ref_wrong;
+  uint64_t older; /* lines of other printed C, which do not count */
   double seconds, worst;
 } totals;
 
 static void add(void *self, const log_line *line) {
   totals *t = self;
-  if (line->printed != t->subject->hash ||
-      strcmp(line->name, t->subject->item->name) != 0) {
+  if (strcmp(line->name, t->subject->item->name) != 0) return;
+  if (line->printed != t->subject->hash) {
+    t->older++;
     return;
   }
   if (strcmp(line->kind, "ref") == 0) {
@@ -489,10 +484,13 @@ static void add(void *self, const log_line *line) {
   for (int v = 0; v < VARIANTS; v++) t->wrong[v] += line->wrong[v];
 }
 
-/* 0 if all is complete and right. */
+/* 0 if nothing is wrong in what was done, 1 if something is. */
 static int summary(const family *f) {
   int status = 0;
-  printf("%-12s %-10s %12s  %-24s %6s %8s  %s\n", "", "", "inputs",
+  uint64_t older = 0;
+  size_t complete = 0;
+  printf("%-12s %-10s %12s  %-24s %6s %8s  %s\n",
+         f->is_math ? "function" : "operation", "chunks", "inputs",
          f->is_math ? "wrong: f64 nofma u32" : "wrong: native fixed soft",
          "MPFR", "M/s/core", "same as ref");
   for (size_t i = 0; i < f->count; i++) {
@@ -515,12 +513,17 @@ static int summary(const family *f) {
            t.seconds > 0 ? (double)t.inputs / t.seconds * 1e-6 : 0.0, ref);
     if (t.worst > 0) printf("; worst error %.6f ulp", t.worst);
     printf("\n");
-    if (t.chunks != chunks || t.ref_inputs == 0 || t.ref_wrong > 0 ||
-        t.wrong[0] + t.wrong[1] + t.wrong[2] > 0) {
-      status = 1;
-    }
+    older += t.older;
+    complete += t.chunks == chunks && t.ref_inputs > 0;
+    if (t.ref_wrong + t.wrong[0] + t.wrong[1] + t.wrong[2] > 0) status = 1;
     close_subject(&s);
   }
+  printf("%zu of %zu complete in %s", complete, f->count, log_path());
+  if (older > 0) {
+    printf("; %" PRIu64 " older line%s there, of other printed C, %s not count",
+           older, older > 1 ? "s" : "", older > 1 ? "do" : "does");
+  }
+  printf("%s\n", status ? "; something is wrong" : "");
   return status;
 }
 
