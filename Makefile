@@ -12,7 +12,7 @@ export FUZZ_SECONDS
 
 build: ## install what is missing and build into build/
 	@scripts/deps.sh build
-	@echo 'building ...'
+	@echo 'building into build/, about a minute the first time (what happens: build/build.log) ...'
 	@scripts/build.sh release
 
 run: build ## build, then run kernels: the Mandelbrot set, in letters and as a picture

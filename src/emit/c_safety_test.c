@@ -503,6 +503,29 @@ TEST(refuses_buffers_that_are_too_short) {
   lowered_finish(&w);
 }
 
+/* Whoever launches it finds the names of the kernel, and what to set. */
+TEST(says_what_things_are) {
+  lowered w = lower_text(
+      "kernel said workgroup(32)\n"
+      "buffer int : read_write u32[] @0;\n"
+      "buffer plain : read u32[] @1;\n"
+      "{ int[global_id.x] = plain[0]; }\n");
+  text code = emit_text(w.k, NULL);
+  CHECK_HAS(code.bytes, "which is int in the kernel");
+  CHECK(!strstr(code.bytes, "which is plain"));
+  CHECK_HAS(code.bytes, "loop_value is not used");
+  free(code.bytes);
+  lowered_finish(&w);
+  w = lower_text(everything);
+  code = emit_text(w.k, NULL);
+  CHECK(w.k->grid_loop_count == 3);
+  CHECK_HAS(code.bytes, "k() sets loop_value");
+  CHECK_HAS(code.bytes, "\n *   loop_value[0] u32, in phases ");
+  CHECK_HAS(code.bytes, "\n *   loop_value[2] u32, in phases ");
+  free(code.bytes);
+  lowered_finish(&w);
+}
+
 /* The hidden buffer has to have room for all, and indices of 32 bits. */
 TEST(refuses_what_grid_barriers_cannot_keep) {
   lowered w = lower_text(everything);
@@ -546,6 +569,7 @@ TEST_MAIN(TEST_ENTRY(loads_that_decide_happen_once),
           TEST_ENTRY(a_row_that_does_not_fit_is_printed_once),
           TEST_ENTRY(chains_of_f64_are_hinted), TEST_ENTRY(names_do_not_clash),
           TEST_ENTRY(many_names_take_no_time),
+          TEST_ENTRY(says_what_things_are),
           TEST_ENTRY(refuses_ids_that_do_not_fit),
           TEST_ENTRY(refuses_buffers_whose_halves_cannot_be_counted),
           TEST_ENTRY(refuses_buffers_that_are_too_short),

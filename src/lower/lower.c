@@ -202,6 +202,31 @@ static vyre_code inline_calls(lowering *l) {
   return VYRE_OK;
 }
 
+/* f64 that the target does not have, before any pass: all refuse the same. */
+static vyre_code check_f64(const lowering *l) {
+  const vyre_program *p = l->inlined;
+  if (!l->target->no_f64) return VYRE_OK;
+  for (vyre__id id = 1; id < p->node_count; id++) {
+    const vyre__node *node = &p->nodes[id];
+    unsigned line = vyre__place_of(p, id).line;
+    if (vyre__op_is_math(node->op) && l->target->math != VYRE__MATH_U32) {
+      return VYRE_FAIL(
+          l->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+          "take the functions that need integers only: --math u32, or "
+          "VYRE_MATH_U32",
+          "line %u: %s() is to be computed in f64, which the target does not "
+          "have",
+          line, vyre__ops[node->op].text);
+    }
+    if (node->type == VYRE_TYPE_F64) {
+      return VYRE_FAIL(l->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+                       "use f32, or a device that has f64",
+                       "line %u: the target has no f64", line);
+    }
+  }
+  return VYRE_OK;
+}
+
 vyre_code vyre__lower(const vyre_program *program, const vyre__target *target,
                       vyre__pass last, vyre_arena *arena,
                       const vyre__low_kernel **out, vyre_program **inlined,
@@ -216,6 +241,11 @@ vyre_code vyre__lower(const vyre_program *program, const vyre__target *target,
   *out = NULL;
   if (inlined) *inlined = NULL;
   VYRE_TRY(inline_calls(&l));
+  vyre_code has = check_f64(&l);
+  if (has != VYRE_OK) {
+    vyre_program_release(l.inlined);
+    return has;
+  }
   if (last == VYRE__PASS_INLINE) {
     if (inlined) {
       *inlined = l.inlined;
