@@ -37,10 +37,17 @@ static cost sequence(cost a, cost b) {
                 .jumps = a.jumps | b.jumps};
 }
 
+/* Most statements take no rounds and do not jump. */
+static bool may_matter(unsigned op) {
+  return op != VYRE__OP_LET && op != VYRE__OP_ASSIGN && op != VYRE__OP_STORE;
+}
+
 static cost cost_of_block(finder *f, const vyre__node *node) {
   cost all = {0};
   for (uint32_t i = 0; i < node->b; i++) {
-    all = sequence(all, cost_of(f, f->program->lists[node->a + i]));
+    vyre__id id = f->program->lists[node->a + i];
+    if (!may_matter(f->program->nodes[id].op)) continue;
+    all = sequence(all, cost_of(f, id));
   }
   return all;
 }
