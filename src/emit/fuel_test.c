@@ -296,6 +296,93 @@ TEST(runs_out_if_ref_does) {
   CHECK_U64(failed, 0);
 }
 
+/* --- random nests --------------------------------------------------------------*/
+
+typedef struct nest {
+  uint64_t seed;
+  char text[2048];
+  size_t length;
+  unsigned loops; /* so far: names of variables */
+} nest;
+
+static uint32_t below(nest *r, uint32_t n) {
+  return (uint32_t)random_below(&r->seed, n);
+}
+
+#define PUT(r, ...)                 \
+  ((r)->length += (size_t)snprintf( \
+       (r)->text + (r)->length, sizeof(r)->text - (r)->length, __VA_ARGS__))
+
+static void put_statements(nest *r, unsigned depth, bool in_loop);
+
+static void put_loop(nest *r, unsigned depth) {
+  static const char *const bounds[] = {"n[0]", "n[1]", "n[3]", "len(z) - 2",
+                                       "2",    "3",    "l",    "l * 2"};
+  const char *bound = bounds[below(r, 8)];
+  unsigned name = r->loops++;
+  switch (below(r, 4)) {
+    case 0:
+      PUT(r, "var w%u = 0u; while (w%u < %s) { w%u++; ", name, name, bound,
+          name);
+      break;
+    case 1:
+      PUT(r, "for (let a%u = %s; a%u > 0; a%u -= %u) { ", name, bound, name,
+          name, 1 + below(r, 2));
+      break;
+    default:
+      PUT(r, "for (let a%u = %uu; a%u <%s %s; a%u += %u) { ", name, below(r, 2),
+          name, below(r, 3) ? "" : "=", bound, name, 1 + below(r, 2));
+  }
+  put_statements(r, depth + 1, true);
+  PUT(r, "} ");
+}
+
+static void put_statements(nest *r, unsigned depth, bool in_loop) {
+  static const char *const jumps[] = {"break;", "continue;", "return;"};
+  unsigned count = 1 + below(r, 3);
+  for (unsigned i = 0; i < count && r->length < 1200; i++) {
+    uint32_t kind = below(r, 8);
+    if (kind < 3 && depth < 3) {
+      put_loop(r, depth);
+    } else if (kind == 3 && depth < 3) {
+      PUT(r, "if ((s + %u) %% 3 == 1) { ", below(r, 5));
+      put_statements(r, depth + 1, in_loop);
+      PUT(r, "} else { ");
+      put_statements(r, depth + 1, in_loop);
+      PUT(r, "} ");
+    } else if (kind == 4 && in_loop) {
+      PUT(r, "if ((s + l) %% %u == 0) %s ", 3 + below(r, 4),
+          jumps[below(r, 3)]);
+    } else {
+      PUT(r, "s = s * %u + l; ", 3 + below(r, 9));
+    }
+  }
+}
+
+TEST(random_nests_run_out_if_ref_does) {
+  vyre_device *device = open_ref();
+  unsigned failed = 0, counted = 0, ran_out = 0;
+  for (uint64_t seed = 1; seed <= 400; seed++) {
+    nest r = {.seed = seed};
+    put_loop(&r, 0);
+    put_statements(&r, 0, false);
+    subject s = begin(device, kernel_text(r.text), false);
+    counted += s.kernels[0]->has_fuel;
+    for (uint32_t fuel = 1; fuel < 4000 && s.kernels[0]->has_fuel;
+         fuel += 1 + fuel / 7) {
+      data d = make_data(3, 2), want = d, got = d;
+      bool ends = run_on_ref(&s, &want, fuel);
+      bool ended = run_lowered(s.kernels[0], &got, fuel);
+      failed += !same("lowered", r.text, fuel, ends, ended, &want, &got);
+      ran_out += !ends;
+    }
+    finish(&s);
+  }
+  vyre_device_release(device);
+  CHECK(counted > 250 && ran_out > 1000);
+  CHECK_U64(failed, 0);
+}
+
 /* --- the default ---------------------------------------------------------------*/
 
 /* More rounds than there can be fuel: seen before they are taken. */
@@ -451,6 +538,7 @@ TEST(rounds_are_counted_as_rarely_as_can_be) {
 }
 
 TEST_MAIN(TEST_ENTRY(runs_out_if_ref_does),
+          TEST_ENTRY(random_nests_run_out_if_ref_does),
           TEST_ENTRY(endless_nests_end_at_once),
           TEST_ENTRY(the_last_round_counts),
           TEST_ENTRY(few_rounds_are_not_counted),
