@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "driver/recording.h"
+#include "driver/run_again.h"
 
 #include <stdio.h>
 #include <string.h>

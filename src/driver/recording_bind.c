@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/recording.h"
+#include "driver/run_again.h"
 
 /* --- binding -----------------------------------------------------------------*/
 
@@ -402,6 +403,7 @@ static vyre_code ready_dispatch(const vyre_recording *rec, vyre__command *c,
     vyre__run_unbind(c->run, true);
     return name_command(command, code, st);
   }
+  vyre__run_keep_desc(c->run);
   /* It was prepared under the recording's hold, and needs none of its own. */
   vyre__run_let_go(c->run);
   const vyre_binding_plan *plan = &c->variant->plan;

@@ -51,12 +51,12 @@ static vyre_code run_dispatch(walk *w, vyre__command *c, vyre_status *st) {
     uint64_t now = vyre__clock_ns();
     if (now >= w->deadline_ns) return timed_out(w, st);
     uint64_t left = w->deadline_ns - now, own = c->desc.timeout_ns;
-    run->desc.timeout_ns = own != 0 && own < left ? own : left;
+    run->own.timeout_ns = own != 0 && own < left ? own : left;
     run->launch.timeout_ns =
         own != 0 && own < left ? own : w->options.timeout_ns;
   }
   vyre_code code = vyre__run_execute(run, st);
-  run->desc.timeout_ns = run->launch.timeout_ns = c->desc.timeout_ns;
+  run->own.timeout_ns = run->launch.timeout_ns = c->desc.timeout_ns;
   run->launch.deadline_ns = 0;
   if (code == VYRE_OK) w->result.dispatches++;
   return code;
