@@ -47,9 +47,6 @@ static inline bool vyre__fault(vyre_context *context, vyre_fault fault) {
 /* The status of a fault that hit. */
 vyre_code vyre__fault_status(vyre_fault fault, vyre_status *st);
 
-/* Where files may be kept between processes; NULL: nowhere. */
-const char *vyre__context_directory(const vyre_context *context);
-
 /* The process's own context, retained. */
 vyre_code vyre__context_default(vyre_context **out, vyre_status *st);
 
@@ -160,6 +157,8 @@ vyre_code vyre__buffer_copy(vyre_device *device, const vyre__bound *bound,
 
 typedef struct vyre__run vyre__run;
 
+enum { VYRE__DEVICE_REASON = 160 };
+
 typedef struct vyre__atomic_counters {
 #define VYRE_X4(field, metric, labels, help) _Atomic uint64_t field;
   VYRE_COUNTER_MAP(VYRE_X4)
@@ -170,8 +169,8 @@ struct vyre__device_inside {
   atomic_uint references;
   atomic_bool is_lost;
   uint64_t id;
-  char name[48];
-  const char *reason;
+  char name[VYRE_DEVICE_NAME];
+  char reason[VYRE__DEVICE_REASON];
   vyre__residents residents;
   pthread_mutex_t lock; /* of the queues, while they begin */
   vyre__queue *work, *compile;
@@ -193,6 +192,19 @@ vyre_code vyre__device_open_backend(vyre_context *context,
                                     const vyre__backend *backend,
                                     uint32_t index, vyre_device **out,
                                     vyre_status *st);
+
+/* vyre_device_list and vyre_device_open over tables that need not be those of
+ * backends.def, best first: for tests. */
+typedef struct vyre__backends {
+  const vyre__backend *const *list;
+  size_t count;
+} vyre__backends;
+
+bool vyre__device_list_of(vyre__backends of, size_t index,
+                          vyre_device_info *out);
+vyre_code vyre__device_open_of(vyre__backends of, vyre_context *context,
+                               const char *name, vyre_device **out,
+                               vyre_status *st);
 
 vyre_code vyre__device_lost(const vyre_device *device, vyre_status *st);
 

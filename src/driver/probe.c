@@ -345,20 +345,18 @@ vyre_code vyre__probe_find(vyre_device *device, vyre__probe_result *out,
                            vyre_status *st) {
   char key[VYRE__PROBE_KEY];
   size_t length = vyre__probe_key(device, key);
-  const char *directory = vyre__context_directory(device->context);
+  const vyre__cache *cache = &device->context->cache;
   if (length > 0 && recall(key, length, out->classes)) {
     out->is_remembered = true;
     return VYRE_OK;
   }
-  bool is_file = length > 0 && directory &&
-                 vyre__probe_load(directory, key, length, out->classes);
+  bool is_file =
+      length > 0 && vyre__probe_load(cache, key, length, out->classes);
   if (!is_file) VYRE_TRY(vyre__probe_run(device, 0, out, st));
   out->is_remembered = is_file;
   if (length == 0) return VYRE_OK;
   remember(key, length, out->classes);
-  if (!is_file && directory) {
-    (void)vyre__probe_save(directory, key, length, out->classes);
-  }
+  if (!is_file) (void)vyre__probe_save(cache, key, length, out->classes);
   return VYRE_OK;
 }
 
