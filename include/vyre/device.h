@@ -110,7 +110,7 @@ VYRE_API uint64_t vyre_device_id(const vyre_device *device);
  *  opened anew.  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API bool vyre_device_is_lost(const vyre_device *device);
 
-/** Tests every operation on floats now: half a million edges and random numbers
+/** Tests every operation on floats now: a million edges and random numbers
  *  each, against exact arithmetic. A device that is not exact by definition is
  *  tested when it is opened first, and vyre_device_capabilities has the result;
  *  this does it again and changes nothing. The first @p room classes are put to

@@ -74,8 +74,8 @@ typedef struct vyre__probe_result {
   bool is_remembered; /* by the process or a file: nothing was run */
 } vyre__probe_result;
 
-/* Less than a second for all, also on an interpreter. */
-enum { VYRE__PROBE_VECTORS = 1 << 19 };
+/* A second for all on an interpreter, of which more than half is the oracle. */
+enum { VYRE__PROBE_VECTORS = 1 << 20 };
 
 /* Runs it, @p vectors for each operation (0: VYRE__PROBE_VECTORS). What the
  * device does not have (f64, u64) is not tested. Nothing is remembered.

@@ -16,7 +16,7 @@
 enum { MOST_BYTES = 1 << 14, NAME_BYTES = 64 };
 
 /* Changes with what is tested, or how. */
-enum { PROBE_VERSION = 1 };
+enum { PROBE_VERSION = 2 };
 
 static const char *const forms[] = {
 #define VYRE_X2(name, text) [name] = (text),
