@@ -29,7 +29,7 @@ typedef struct report {
   size_t count;
   vyre_device *chosen; /* by "auto"; NULL: none opens */
   vyre_status st;      /* why not */
-  vyre_arena arena; /* of the cache's texts */
+  vyre_arena arena;    /* of the cache's texts */
   vyre_cache_place cache;
   vyre_status cache_st; /* why it cannot be told */
 } report;
@@ -120,7 +120,9 @@ static void put_finding(const finding *f, sink *out) {
 
 static const char *cache_state(const report *r) {
   if (r->cache_st.code != VYRE_OK) return "unknown";
-  return !r->cache.is_on ? "off" : r->cache.is_there ? "ready" : "not there yet";
+  return !r->cache.is_on     ? "off"
+         : r->cache.is_there ? "ready"
+                             : "not there yet";
 }
 
 static void put_cache(const report *r, sink *out) {

@@ -8,7 +8,8 @@ bool device_entry_open(size_t index, device_entry *out) {
   memset(out, 0, sizeof *out);
   if (!vyre_device_list(index, &out->info)) return false;
   if (out->info.is_available &&
-      vyre_device_open(NULL, out->info.name, &out->device, &out->st) != VYRE_OK) {
+      vyre_device_open(NULL, out->info.name, &out->device, &out->st) !=
+          VYRE_OK) {
     out->device = NULL;
   }
   return true;

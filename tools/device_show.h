@@ -10,8 +10,8 @@
 /* One that is there, or a backend without any. */
 typedef struct device_entry {
   vyre_device_info info;
-  vyre_device *device;    /* NULL: it is not there, or does not open */
-  vyre_status st;         /* why it does not */
+  vyre_device *device; /* NULL: it is not there, or does not open */
+  vyre_status st;      /* why it does not */
 } device_entry;
 
 /* Describes and opens device @p index of all; false beyond the last. Ended by

@@ -50,7 +50,8 @@ enum { VYRE_DEVICE_NAME = 48 };
 /** A device that is there, or a backend that has none and why. Texts that are
  *  pointers are static storage. */
 typedef struct vyre_device_info {
-  char name[VYRE_DEVICE_NAME]; /* opens it: "ref", "vulkan:1"; the same as long as
+  char name
+      [VYRE_DEVICE_NAME];  /* opens it: "ref", "vulkan:1"; the same as long as
                                   the machine is */
   const char *backend;     /* "ref" */
   uint32_t index;          /* among those of its backend */

@@ -34,11 +34,15 @@ static void device_finish(vyre_device *device) {
   (void)device;
 }
 
-#define BACKEND(title, has, named)                               \
-  {.abi = VYRE__BACKEND_ABI, .struct_size = sizeof(vyre__backend), \
-   .name = (title),          .is_exact = true,                     \
-   .is_by_name = (named),    .device_size = sizeof(vyre_device),   \
-   .describe = (has),        .device_init = device_init,           \
+#define BACKEND(title, has, named)       \
+  {.abi = VYRE__BACKEND_ABI,             \
+   .struct_size = sizeof(vyre__backend), \
+   .name = (title),                      \
+   .is_exact = true,                     \
+   .is_by_name = (named),                \
+   .device_size = sizeof(vyre_device),   \
+   .describe = (has),                    \
+   .device_init = device_init,           \
    .device_finish = device_finish}
 
 static const vyre__backend fast = BACKEND("fast", has_none, false);
@@ -53,9 +57,8 @@ static const vyre__backend *const list[] = {&shy,   &fast, &quick,
 static const vyre__backends most = {list + 1, 5};
 
 TEST(every_device_is_listed_by_the_name_that_opens_it) {
-  static const char *const names[] = {"multi", "multi:1", "multi:2",
-                                      "lone",  "shy",     "fast",
-                                      "quick"};
+  static const char *const names[] = {"multi", "multi:1", "multi:2", "lone",
+                                      "shy",   "fast",    "quick"};
   enum { COUNT = sizeof names / sizeof names[0], AVAILABLE = 5 };
   vyre_device_info info;
   for (size_t i = 0; i < COUNT; i++) {
@@ -81,9 +84,9 @@ TEST(every_device_is_listed_by_the_name_that_opens_it) {
 
 TEST(names_that_are_none) {
   static const char *const names[] = {
-      "",        "mult",     "multi:",  "multi:3",         "multi:x",
-      "multi:1x", "multi:-1", "multi 1", "multi:99999999999", "Multi",
-      "lone:1",  "auto:0",   "multi:1:1"};
+      "",         "mult",     "multi:",   "multi:3",           "multi:x",
+      "multi:1x", "multi:-1", "multi 1",  "multi:99999999999", "Multi",
+      "lone:1",   "auto:0",   "multi:1:1"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     vyre_status st = {0};
     vyre_device *device = NULL;

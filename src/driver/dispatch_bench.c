@@ -129,10 +129,9 @@ static void open_job(job *j, unsigned bindings, bool is_resident,
            "resident");
       inputs[i] = vyre_input_resident(buffer);
     }
-    j->outputs[set] =
-        is_resident
-            ? vyre_output_resident(inputs[0].resident)
-            : vyre_output_bytes(j->data[set][0], sizeof j->data[set][0]);
+    j->outputs[set] = is_resident ? vyre_output_resident(inputs[0].resident)
+                                  : vyre_output_bytes(j->data[set][0],
+                                                      sizeof j->data[set][0]);
     j->descs[set] = (vyre_dispatch_desc){.inputs = inputs,
                                          .input_count = bindings,
                                          .outputs = &j->outputs[set],

@@ -262,7 +262,7 @@ struct vyre__pipeline_inside {
       **outputs; /* those that have one, in their order */
   struct {
     vyre__run_state state; /* busy also while the run is made */
-    vyre__run *run;        /* whose it is while it is busy; NULL: not made yet */
+    vyre__run *run; /* whose it is while it is busy; NULL: not made yet */
   } runs[VYRE__KEPT_RUNS];
 
   vyre__cache_note note; /* what came of the cache */
@@ -359,7 +359,7 @@ struct vyre__run {
   bool is_bound;              /* and nothing is to be done for the views */
   uint32_t changes; /* dispatches in a row that were given something else */
   uint32_t given_grid[3];
-  vyre_input *given_inputs;   /* one an input */
+  vyre_input *given_inputs;          /* one an input */
   vyre__given_output *given_outputs; /* one an output */
   vyre__launch launch;
   vyre_arena scratch, staging;

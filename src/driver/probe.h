@@ -97,10 +97,10 @@ size_t vyre__probe_key(const vyre_device *device, char key[VYRE__PROBE_KEY]);
 
 /* A file "probe-<hash>" in the directory of the cache, where that is used. True if
  * there is one for this key and all of it is right. */
-bool vyre__probe_load(const vyre__cache *cache, const char *key, size_t key_length,
-                      vyre_number_class *classes);
+bool vyre__probe_load(const vyre__cache *cache, const char *key,
+                      size_t key_length, vyre_number_class *classes);
 /* Writes it whole or not at all. False: it is not there; nobody needs to know. */
-bool vyre__probe_save(const vyre__cache *cache, const char *key, size_t key_length,
-                      const vyre_number_class *classes);
+bool vyre__probe_save(const vyre__cache *cache, const char *key,
+                      size_t key_length, const vyre_number_class *classes);
 
 #endif

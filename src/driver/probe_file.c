@@ -110,8 +110,8 @@ static bool read_class(const char **at, const vyre_number_class *expected,
   return out->form != VYRE_NUMBERS_COUNT;
 }
 
-bool vyre__probe_load(const vyre__cache *cache, const char *key, size_t key_length,
-                      vyre_number_class *classes) {
+bool vyre__probe_load(const vyre__cache *cache, const char *key,
+                      size_t key_length, vyre_number_class *classes) {
   char name[NAME_BYTES], bytes[MOST_BYTES + 1], again[MOST_BYTES];
   vyre_number_class found[VYRE__NUMBER_COUNT];
   vyre__cache_refusal why;
@@ -147,8 +147,8 @@ static bool write_file(int fd, const char *bytes, size_t length) {
   return fsync(fd) == 0;
 }
 
-bool vyre__probe_save(const vyre__cache *cache, const char *key, size_t key_length,
-                      const vyre_number_class *classes) {
+bool vyre__probe_save(const vyre__cache *cache, const char *key,
+                      size_t key_length, const vyre_number_class *classes) {
   static atomic_uint last;
   char name[NAME_BYTES], temporary[NAME_BYTES], bytes[MOST_BYTES];
   vyre__cache_refusal why;

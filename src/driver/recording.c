@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "driver/recording.h"
-#include "driver/run_again.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "driver/run_again.h"
 
 /* --- objects -----------------------------------------------------------------*/
 

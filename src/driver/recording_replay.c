@@ -51,11 +51,10 @@ static vyre_code timed_out(const walk *w, vyre_status *st) {
  * inside of the replay's. */
 static void trace_copy(const walk *w, uint64_t start, const vyre__command *c,
                        vyre_code code) {
-  vyre__trace_end(
-      w->rec->device->context, start, .kind = VYRE__TRACE_REPLAY,
-      .name = "copy", .device = w->rec->device, .result = code,
-      .numbers = {{"item", (uint64_t)(c - w->rec->commands)},
-                  {"bytes", c->size}});
+  vyre__trace_end(w->rec->device->context, start, .kind = VYRE__TRACE_REPLAY,
+                  .name = "copy", .device = w->rec->device, .result = code,
+                  .numbers = {{"item", (uint64_t)(c - w->rec->commands)},
+                              {"bytes", c->size}});
 }
 
 static void trace_loop(const walk *w, const frame *f, vyre_code code) {

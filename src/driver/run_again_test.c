@@ -44,18 +44,16 @@ static void open_scene(scene *s, bool is_resident, bool has_slot) {
   s->r = rig_open(text, NULL);
   for (uint32_t i = 0; i < ELEMENTS; i++) s->x[i] = i + 1;
   CHECK_OK(vyre_resident_create(s->r.device, BYTES, &s->resident, &st), st);
-  CHECK_OK(
-      vyre_resident_upload(s->r.device, s->resident, 0, s->x, BYTES, &st), st);
+  CHECK_OK(vyre_resident_upload(s->r.device, s->resident, 0, s->x, BYTES, &st),
+           st);
   s->in[0] = is_resident ? vyre_input_resident(s->resident)
                          : vyre_input_bytes(s->x, BYTES);
   s->in[1] = vyre_input_bytes(s->y, BYTES);
   s->out[0] = vyre_output_bytes(s->y, BYTES);
   s->out[1] = has_slot ? vyre_output_slot(&s->slot, 0)
                        : vyre_output_bytes(s->z, sizeof s->z);
-  s->desc = (vyre_dispatch_desc){.inputs = s->in,
-                                 .input_count = 2,
-                                 .outputs = s->out,
-                                 .output_count = 2};
+  s->desc = (vyre_dispatch_desc){
+      .inputs = s->in, .input_count = 2, .outputs = s->out, .output_count = 2};
 }
 
 static void close_scene(scene *s) {

@@ -143,9 +143,9 @@ static vyre_code many_places(const vyre__port *p, int places, vyre_status *st) {
 static vyre_code resolve_resident_output(vyre__run *run, const vyre__port *p,
                                          const vyre_output *output,
                                          vyre__bound *bound, vyre_status *st) {
-  bool is_same = bound->in_slot &&
-                 memcmp(&output->resident, &run->desc->inputs[p->input].resident,
-                        sizeof output->resident) == 0;
+  bool is_same = bound->in_slot && memcmp(&output->resident,
+                                          &run->desc->inputs[p->input].resident,
+                                          sizeof output->resident) == 0;
   if (is_same) {
     bound->out_slot = bound->in_slot; /* it is held already */
   } else {

@@ -381,10 +381,8 @@ static vyre_recording *record(const rig *r, vyre_pipeline **down,
                                   .outputs = &at[1],
                                   .output_count = 1,
                                   .label = "doubling"};
-  vyre_recorded_dispatch less = {.inputs = &at[3],
-                                 .input_count = 1,
-                                 .outputs = &at[3],
-                                 .output_count = 1};
+  vyre_recorded_dispatch less = {
+      .inputs = &at[3], .input_count = 1, .outputs = &at[3], .output_count = 1};
   CHECK_OK(vyre_recording_dispatch(rec, r->pipeline, &twice, &st), st);
   CHECK_OK(vyre_recording_copy(rec, at[1], at[2], &st), st);
   CHECK_OK(vyre_recording_while(rec, at[3], 10, 1, &st), st);
