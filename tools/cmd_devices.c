@@ -51,7 +51,7 @@ static void put_capabilities(const vyre_device_caps *caps, sink *out) {
 
 static void put_device(const device_entry *entry, sink *out) {
   const vyre_device_info *info = &entry->info;
-  sink_format(out, "%s: ", entry->name);
+  sink_format(out, "%s: ", info->name);
   if (info->is_available) {
     put_device_title(info, out);
   } else {

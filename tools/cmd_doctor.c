@@ -3,9 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "vyre/cache.h"
 #include "vyre/version.h"
 
 #include "args.h"
@@ -13,8 +12,9 @@
 #include "device_show.h"
 #include "output.h"
 #include "plan_json.h"
+#include "words.h"
 
-enum { MOST_DEVICES = 64, MOST_NUMBERS = 256, PATH_ROOM = 4096 };
+enum { MOST_DEVICES = 64, MOST_NUMBERS = 256 };
 
 typedef struct finding {
   device_entry entry;
@@ -29,47 +29,12 @@ typedef struct report {
   size_t count;
   vyre_device *chosen; /* by "auto"; NULL: none opens */
   vyre_status st;      /* why not */
-  char cache[PATH_ROOM];
-  const char *cache_state, *cache_fix; /* "": nothing to do */
+  vyre_arena arena;    /* of the cache's texts */
+  vyre_cache_place cache;
+  vyre_status cache_st; /* why it cannot be told */
 } report;
 
 /* --- looking -----------------------------------------------------------------*/
-
-/* Where the cache is, as vyre/context.h has it. */
-static void find_cache(char out[PATH_ROOM]) {
-  const char *own = getenv("VYRE_CACHE_DIR"), *base = getenv("XDG_CACHE_HOME");
-  const char *home = getenv("HOME");
-  out[0] = '\0';
-  if (own) {
-    (void)snprintf(out, PATH_ROOM, "%s", own);
-  } else if (base && base[0] == '/') {
-    (void)snprintf(out, PATH_ROOM, "%s/vyre", base);
-  } else if (home && home[0]) {
-    (void)snprintf(out, PATH_ROOM, "%s/.cache/vyre", home);
-  }
-}
-
-static void look_at_cache(report *r) {
-  struct stat about;
-  find_cache(r->cache);
-  r->cache_fix = "";
-  if (!r->cache[0]) {
-    r->cache_state = "off";
-  } else if (lstat(r->cache, &about) != 0) {
-    r->cache_state = "not there yet";
-  } else if (!S_ISDIR(about.st_mode)) {
-    r->cache_state = "not used: it is no directory";
-    r->cache_fix = "remove it, or set VYRE_CACHE_DIR";
-  } else if (about.st_uid != geteuid()) {
-    r->cache_state = "not used: it belongs to somebody else";
-    r->cache_fix = "set VYRE_CACHE_DIR to a directory of your own";
-  } else if ((about.st_mode & 077) != 0) {
-    r->cache_state = "not used: others may look into it";
-    r->cache_fix = "chmod 700 the directory";
-  } else {
-    r->cache_state = "ready";
-  }
-}
 
 static bool probe(finding *f) {
   f->numbers = malloc(MOST_NUMBERS * sizeof *f->numbers);
@@ -84,16 +49,22 @@ static bool probe(finding *f) {
   return true;
 }
 
+/* A device that runs nothing has no floats to test. */
+static bool runs(const finding *f) {
+  return f->entry.device &&
+         !vyre_device_capabilities(f->entry.device)->runs_nothing;
+}
+
 static bool look(report *r, problem *wrong) {
   for (; r->count < MOST_DEVICES; r->count++) {
     finding *f = &r->found[r->count];
     if (!device_entry_open(r->count, &f->entry)) break;
-    if (r->is_probed && f->entry.device && !probe(f)) {
+    if (r->is_probed && runs(f) && !probe(f)) {
       return problem_no_memory(wrong, "the results of a probe");
     }
   }
   (void)!vyre_device_open(NULL, "auto", &r->chosen, &r->st);
-  look_at_cache(r);
+  (void)!vyre_cache_find(NULL, &r->arena, &r->cache, &r->cache_st);
   return true;
 }
 
@@ -103,6 +74,7 @@ static void finish(report *r) {
     free(r->found[i].numbers);
   }
   vyre_device_release(r->chosen);
+  vyre_arena_finish(&r->arena);
   free(r);
 }
 
@@ -119,7 +91,9 @@ static void put_numbers(const finding *f, sink *out) {
   const vyre_number_class *classes = f->numbers ? f->numbers : caps->numbers;
   size_t count = f->numbers ? f->number_count : caps->number_count;
   put_number_summary(classes, count, out);
-  sink_text(out, f->numbers ? "\n" : "; --probe tests them\n");
+  sink_text(out, f->numbers ? "\n"
+                 : runs(f)  ? "; --probe tests them\n"
+                            : "; not tested: it runs nothing\n");
   for (size_t i = 0; f->numbers && i < count; i++) {
     sink_format(out, "      %-12s %-7s %llu tested, %llu wrong\n",
                 classes[i].operation, number_form_name(classes[i].form),
@@ -130,7 +104,7 @@ static void put_numbers(const finding *f, sink *out) {
 
 static void put_finding(const finding *f, sink *out) {
   const vyre_device_info *info = &f->entry.info;
-  sink_format(out, "  %s: ", f->entry.name);
+  sink_format(out, "  %s: ", f->entry.info.name);
   if (!info->is_available) {
     sink_format(out, "not there. %.500s\n", info->note);
   } else if (!f->entry.device) {
@@ -142,6 +116,30 @@ static void put_finding(const finding *f, sink *out) {
     sink_text(out, "\n");
     put_numbers(f, out);
   }
+}
+
+static const char *cache_state(const report *r) {
+  if (r->cache_st.code != VYRE_OK) return "unknown";
+  return !r->cache.is_on     ? "off"
+         : r->cache.is_there ? "ready"
+                             : "not there yet";
+}
+
+static void put_cache(const report *r, sink *out) {
+  const vyre_cache_place *cache = &r->cache;
+  sink_text(out, "cache\n  ");
+  if (cache->directory && cache->directory[0]) {
+    show_bytes(out, cache->directory, strlen(cache->directory));
+    sink_text(out, ": ");
+  }
+  sink_text(out, cache_state(r));
+  const vyre_status *st = &r->cache_st;
+  bool is_known = st->code == VYRE_OK;
+  const char *reason = is_known ? cache->reason : st->message;
+  const char *fix = is_known ? cache->fix : st->fix;
+  if (reason[0]) sink_format(out, ": %s", reason);
+  if (fix[0]) sink_format(out, "\n  Fix: %s", fix);
+  sink_text(out, "\n");
 }
 
 static void put_report(const report *r, sink *out) {
@@ -156,9 +154,7 @@ static void put_report(const report *r, sink *out) {
     sink_format(out, "  auto finds none: %s\n  Fix: %s\n", r->st.message,
                 r->st.fix);
   }
-  sink_format(out, "cache\n  %.900s%s%s\n", r->cache, r->cache[0] ? ": " : "",
-              r->cache_state);
-  if (r->cache_fix[0]) sink_format(out, "  Fix: %s\n", r->cache_fix);
+  put_cache(r, out);
   const char *trace = getenv("VYRE_TRACE");
   sink_format(out, "trace\n  %.900s\n",
               trace && trace[0] ? trace : "off: VYRE_TRACE names no file");
@@ -191,8 +187,16 @@ static void put_report_json(const report *r, sink *out) {
     json_text(&json, "fix", r->st.fix);
   }
   json_open(&json, "cache", '{');
-  json_text(&json, "directory", r->cache);
-  json_text(&json, "state", r->cache_state);
+  json_text(&json, "state", cache_state(r));
+  if (r->cache_st.code != VYRE_OK) {
+    json_text(&json, "error", r->cache_st.message);
+    json_text(&json, "fix", r->cache_st.fix);
+  } else {
+    json_text(&json, "directory", r->cache.directory);
+    json_text(&json, "reason", r->cache.reason);
+    json_text(&json, "fix", r->cache.fix);
+    json_u64(&json, "max_bytes", r->cache.max_bytes);
+  }
   json_close(&json, '}');
   json_end(&json);
 }

@@ -398,7 +398,7 @@ static const char devices_body[] =
     "same bits in all of them.\n";
 
 static const char doctor_body[] =
-    "--probe sends half a million edges and random numbers through every\n"
+    "--probe sends a million edges and random numbers through every\n"
     "operation of every device, and holds the results against exact ones. A\n"
     "device that is not exact by definition is tested so when it is opened\n"
     "first; what was found is remembered in the cache.\n"

@@ -7,11 +7,9 @@
 bool device_entry_open(size_t index, device_entry *out) {
   memset(out, 0, sizeof *out);
   if (!vyre_device_list(index, &out->info)) return false;
-  (void)snprintf(out->name, sizeof out->name,
-                 out->info.index > 0 ? "%.40s:%u" : "%.40s", out->info.backend,
-                 (unsigned)out->info.index);
   if (out->info.is_available &&
-      vyre_device_open(NULL, out->name, &out->device, &out->st) != VYRE_OK) {
+      vyre_device_open(NULL, out->info.name, &out->device, &out->st) !=
+          VYRE_OK) {
     out->device = NULL;
   }
   return true;
@@ -87,12 +85,13 @@ static void json_capabilities(json_out *json, const vyre_device_caps *caps) {
   json_bool(json, "has_print", caps->has_print);
   json_bool(json, "has_f64", caps->has_f64);
   json_bool(json, "has_u64", caps->has_u64);
+  json_bool(json, "runs_nothing", caps->runs_nothing);
   json_close(json, '}');
 }
 
 void json_device(json_out *json, const char *key, const device_entry *entry) {
   json_open(json, key, '{');
-  json_text(json, "name", entry->name);
+  json_text(json, "name", entry->info.name);
   json_text(json, "backend", entry->info.backend);
   json_u64(json, "index", entry->info.index);
   json_bool(json, "available", entry->info.is_available);

@@ -7,14 +7,11 @@
 
 #include "json_out.h"
 
-enum { DEVICE_NAME = 64 };
-
 /* One that is there, or a backend without any. */
 typedef struct device_entry {
   vyre_device_info info;
-  char name[DEVICE_NAME]; /* opens it: "vulkan:1" */
-  vyre_device *device;    /* NULL: it is not there, or does not open */
-  vyre_status st;         /* why it does not */
+  vyre_device *device; /* NULL: it is not there, or does not open */
+  vyre_status st;      /* why it does not */
 } device_entry;
 
 /* Describes and opens device @p index of all; false beyond the last. Ended by

@@ -47,9 +47,19 @@ static void tell_checked(const run_state *s, sink *out) {
               orders == 1 ? "" : "s");
 }
 
+static bool has_run(const run_state *s) {
+  return !vyre_device_capabilities(s->device)->runs_nothing;
+}
+
 void run_tell(const run_state *s, sink *out) {
-  sink_format(out, "ran %.255s on %s: grid ", vyre_program_name(s->program),
-              vyre_device_name(s->device));
+  const char *kernel = vyre_program_name(s->program);
+  const char *device = vyre_device_name(s->device);
+  if (has_run(s)) {
+    sink_format(out, "ran %.255s on %s: grid ", kernel, device);
+  } else {
+    sink_format(out, "%s runs nothing: %.255s was bound, not run: grid ",
+                device, kernel);
+  }
   put_extent(s->grid, out);
   sink_text(out, ", workgroup ");
   put_extent(vyre_pipeline_workgroup(s->pipeline), out);
@@ -248,6 +258,8 @@ static void put_json(const run_state *s, sink *out) {
   json_text(&json, "file", s->file.in.label);
   json_text(&json, "kernel", vyre_program_name(s->program));
   json_text(&json, "device", vyre_device_name(s->device));
+  json_text(&json, "reason", vyre_device_reason(s->device));
+  json_bool(&json, "ran", has_run(s));
   put_ids(&json, "grid", s->grid);
   put_ids(&json, "workgroup", vyre_pipeline_workgroup(s->pipeline));
   json_u64(&json, "invocations", invocations(s));

@@ -84,6 +84,16 @@ typedef struct vyre_cache_entry {
   size_t field_count;
 } vyre_cache_entry;
 
+/** Where the files are. */
+typedef struct vyre_cache_place {
+  bool is_on;            /* files are used, or would be once there are some */
+  bool is_there;         /* the directory is */
+  const char *directory; /* "" if there is none */
+  const char *reason;    /* why it is off; "" if on */
+  const char *fix;       /* and what to do about it */
+  uint64_t max_bytes;
+} vyre_cache_place;
+
 typedef struct vyre_cache_listing {
   bool is_on;
   const char *directory; /* "" if there is none */
@@ -130,6 +140,17 @@ VYRE_API VYRE_NODISCARD vyre_code
 vyre_cache_explain(vyre_device *device, vyre_program *program,
                    const vyre_compile_options *options, vyre_arena *arena,
                    vyre_cache_explanation *out, vyre_status *st);
+
+/** Says where the files of @p context (NULL: the process's own) are, and whether
+ *  that place is used: the answer that compiles and probes get. Reads no entry,
+ *  makes nothing.
+ *  Ownership: all of *out lives in @p arena.
+ *  Threads:   safe; the arena is compatible.   Blocks: on files.
+ *  Errors:    VYRE_OUT_OF_MEMORY; VYRE_INVALID_ARGUMENT for a NULL. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_cache_find(vyre_context *context,
+                                                  vyre_arena *arena,
+                                                  vyre_cache_place *out,
+                                                  vyre_status *st);
 
 /** Reads and checks every entry of @p context (NULL: the process's own). A cache
  *  that is off has none, and says why.

@@ -42,12 +42,17 @@ typedef struct vyre_device_caps {
   bool has_u64;
   const vyre_number_class *numbers; /* of every operation; the device's */
   size_t number_count;
+  bool runs_nothing; /* a stand-in: a dispatch succeeds, and no kernel ran */
 } vyre_device_caps;
 
-/** A device that is there, or a backend that has none and why. All texts are
- *  static storage. */
+enum { VYRE_DEVICE_NAME = 48 };
+
+/** A device that is there, or a backend that has none and why. Texts that are
+ *  pointers are static storage. */
 typedef struct vyre_device_info {
-  const char *name;        /* opens it: "ref", "vulkan:1" */
+  char name
+      [VYRE_DEVICE_NAME];  /* opens it: "ref", "vulkan:1"; the same as long as
+                                  the machine is */
   const char *backend;     /* "ref" */
   uint32_t index;          /* among those of its backend */
   bool is_available;       /* else `note` says what was looked for */
@@ -84,12 +89,13 @@ VYRE_API vyre_device *vyre_device_retain(vyre_device *device);
  *  Errors: none. */
 VYRE_API void vyre_device_release(vyre_device *device);
 
-/** The name that opens this device ("ref"), also if "auto" chose it. Static
- *  storage.  Threads: safe.  Blocks: never.  Errors: none. */
+/** The name that opens this device ("ref"), also if "auto" chose it. The
+ *  device's.  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_device_name(const vyre_device *device);
 
-/** Why it is this one: "asked for by name", or what "auto" went by. Static
- *  storage.  Threads: safe.  Blocks: never.  Errors: none. */
+/** Why it is this one: "asked for by name", or what "auto" went by: "auto: the
+ *  best that is there; there is no vulkan, cpu". The device's.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_device_reason(const vyre_device *device);
 
 /** What it can do; the device's.
@@ -105,7 +111,7 @@ VYRE_API uint64_t vyre_device_id(const vyre_device *device);
  *  opened anew.  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API bool vyre_device_is_lost(const vyre_device *device);
 
-/** Tests every operation on floats now: half a million edges and random numbers
+/** Tests every operation on floats now: a million edges and random numbers
  *  each, against exact arithmetic. A device that is not exact by definition is
  *  tested when it is opened first, and vyre_device_capabilities has the result;
  *  this does it again and changes nothing. The first @p room classes are put to

@@ -87,7 +87,8 @@ typedef struct vyre_recorded_dispatch {
   uint64_t max_iterations; /* as vyre_dispatch_desc */
   uint64_t timeout_ns;     /* 0: none */
   bool require_zero_copy;  /* fail rather than copy */
-  const char *label;       /* for the print; NULL: the kernel's name */
+  const char *label;       /* for the print and the trace; NULL: the kernel's
+                              name */
   vyre_writer print;       /* for print(...); must live as long as it */
 } vyre_recorded_dispatch;
 

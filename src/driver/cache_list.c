@@ -128,18 +128,32 @@ static bool list_all(int directory, vyre_arena *arena,
   return fine;
 }
 
-static bool list(const vyre__cache *cache, vyre_arena *arena,
-                 vyre_cache_listing *out) {
+/* The directory, open, or -1; false without memory. */
+static bool find(const vyre__cache *cache, vyre_arena *arena,
+                 vyre_cache_place *out, int *directory) {
   vyre__cache_refusal refusal;
-  int directory = vyre__cache_open(cache, false, &refusal);
-  bool is_off = directory < 0 && !refusal.is_absent;
-  *out = (vyre_cache_listing){
+  *directory = vyre__cache_open(cache, false, &refusal);
+  bool is_off = *directory < 0 && !refusal.is_absent;
+  *out = (vyre_cache_place){
       .is_on = !is_off,
+      .is_there = *directory >= 0,
       .directory = copy_text(arena, cache->path ? cache->path : ""),
       .reason = copy_text(arena, is_off ? refusal.reason : ""),
       .fix = is_off ? refusal.fix : "",
       .max_bytes = cache->max_bytes};
-  bool fine = out->directory && out->reason;
+  return out->directory && out->reason;
+}
+
+static bool list(const vyre__cache *cache, vyre_arena *arena,
+                 vyre_cache_listing *out) {
+  vyre_cache_place place;
+  int directory;
+  bool fine = find(cache, arena, &place, &directory);
+  *out = (vyre_cache_listing){.is_on = place.is_on,
+                              .directory = place.directory,
+                              .reason = place.reason,
+                              .fix = place.fix,
+                              .max_bytes = place.max_bytes};
   if (directory < 0) return fine;
   fine = fine && list_all(directory, arena, out);
   close(directory);
@@ -151,6 +165,24 @@ static vyre_code context_of(vyre_context *given, vyre_context **out,
   if (!given) return vyre__context_default(out, st);
   *out = vyre_context_retain(given);
   return VYRE_OK;
+}
+
+vyre_code vyre_cache_find(vyre_context *context, vyre_arena *arena,
+                          vyre_cache_place *out, vyre_status *st) {
+  static const char who[] = "vyre_cache_find";
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = (vyre_cache_place){0};
+  if (!arena) return vyre__null_argument(st, who, "arena");
+  VYRE_TRY(context_of(context, &context, st));
+  vyre__arena_mark before = vyre__arena_here(arena);
+  int directory;
+  bool fine = find(&context->cache, arena, out, &directory);
+  if (directory >= 0) close(directory);
+  vyre_context_release(context);
+  if (fine) return VYRE_OK;
+  vyre__arena_rewind(arena, before);
+  *out = (vyre_cache_place){0};
+  return vyre__no_memory(st, who, "bytes of texts", 1);
 }
 
 vyre_code vyre_cache_list(vyre_context *context, vyre_arena *arena,

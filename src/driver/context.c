@@ -30,10 +30,6 @@ static const char *choose(const char *option, const char *variable) {
   return text && text[0] ? text : NULL;
 }
 
-const char *vyre__context_directory(const vyre_context *context) {
-  return context->cache.path;
-}
-
 static void destroy(vyre_context *context) {
   vyre__trace_close(context);
   vyre__cache_finish(&context->cache, context->allocator);

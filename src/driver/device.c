@@ -24,36 +24,48 @@ enum {
   MOST_DEVICES = 64 /* of one backend */
 };
 
+static const vyre__backends all = {backends, BACKEND_COUNT};
+
 const vyre__backend *vyre__backend_at(size_t index) {
   return index < BACKEND_COUNT ? backends[index] : NULL;
 }
 
 /* --- what there is -----------------------------------------------------------*/
 
+static void put_name(const vyre__backend *backend, uint32_t index,
+                     char out[VYRE_DEVICE_NAME]) {
+  (void)snprintf(out, VYRE_DEVICE_NAME, index > 0 ? "%.36s:%u" : "%.36s",
+                 backend->name, (unsigned)index);
+}
+
 /* Fills in all that a backend leaves to the driver. */
 static bool describe(const vyre__backend *backend, uint32_t index,
                      vyre_device_info *out) {
   *out = (vyre_device_info){.description = "", .driver = "", .note = ""};
   out->is_available = index < MOST_DEVICES && backend->describe(index, out);
-  out->backend = out->name = backend->name;
+  out->backend = backend->name;
   out->index = index;
+  put_name(backend, index, out->name);
   return out->is_available;
 }
 
-/* Devices first, in the order of the backends; then backends without any. */
-bool vyre_device_list(size_t index, vyre_device_info *out) {
-  if (!out) return false;
+bool vyre__device_list_of(vyre__backends of, size_t index,
+                          vyre_device_info *out) {
   size_t at = 0;
-  for (size_t i = 0; i < BACKEND_COUNT; i++) {
-    for (uint32_t k = 0; describe(backends[i], k, out); k++) {
+  for (size_t i = 0; i < of.count; i++) {
+    for (uint32_t k = 0; describe(of.list[i], k, out); k++) {
       if (at++ == index) return true;
     }
   }
-  for (size_t i = 0; i < BACKEND_COUNT; i++) {
-    if (!describe(backends[i], 0, out) && at++ == index) return true;
+  for (size_t i = 0; i < of.count; i++) {
+    if (!describe(of.list[i], 0, out) && at++ == index) return true;
   }
   *out = (vyre_device_info){0};
   return false;
+}
+
+bool vyre_device_list(size_t index, vyre_device_info *out) {
+  return out && vyre__device_list_of(all, index, out);
 }
 
 /* --- names -------------------------------------------------------------------*/
@@ -61,7 +73,7 @@ bool vyre_device_list(size_t index, vyre_device_info *out) {
 typedef struct choice {
   const vyre__backend *backend;
   uint32_t index;
-  const char *reason;
+  char reason[VYRE__DEVICE_REASON];
   const char *missing; /* why the backend that was asked for has none */
 } choice;
 
@@ -79,22 +91,37 @@ static bool is_name(const char *text, const char *backend, uint32_t *index) {
   return true;
 }
 
-static bool choose(const char *name, choice *out) {
+/* Why "auto" takes number @p at: it would have taken any before. */
+static void put_auto(vyre__backends of, size_t at, char *out) {
+  size_t used = 0, missing = 0;
+  for (size_t i = 0; i < at && used < VYRE__DEVICE_REASON; i++) {
+    if (of.list[i]->is_by_name) continue;
+    used += (size_t)snprintf(
+        out + used, VYRE__DEVICE_REASON - used, "%s %.36s",
+        missing++ ? "," : "auto: the best that is there; there is no",
+        of.list[i]->name);
+  }
+  if (missing == 0) {
+    (void)snprintf(out, VYRE__DEVICE_REASON, "auto: the best there can be");
+  }
+}
+
+static bool choose(vyre__backends of, const char *name, choice *out) {
   vyre_device_info info;
   bool is_auto = strcmp(name, "auto") == 0;
   *out = (choice){0};
-  for (size_t i = 0; i < BACKEND_COUNT; i++) {
+  for (size_t i = 0; i < of.count; i++) {
+    const vyre__backend *backend = of.list[i];
     uint32_t index = 0;
-    if (is_auto && backends[i]->is_by_name) continue;
-    if (!is_auto && !is_name(name, backends[i]->name, &index)) continue;
-    bool is_there = describe(backends[i], index, &info);
+    if (is_auto && backend->is_by_name) continue;
+    if (!is_auto && !is_name(name, backend->name, &index)) continue;
+    bool is_there = describe(backend, index, &info);
     if (!is_there && is_auto) continue;
-    *out = (choice){.backend = backends[i],
+    *out = (choice){.backend = backend,
                     .index = index,
                     .missing = is_there ? NULL : info.note,
-                    .reason = is_auto ? i == 0 ? "auto: the best there can be"
-                                               : "auto: the best that is there"
-                                      : "asked for by name"};
+                    .reason = "asked for by name"};
+    if (is_auto) put_auto(of, i, out->reason);
     return is_there;
   }
   return false;
@@ -132,10 +159,8 @@ static vyre_code make_inside(vyre_device *device, const choice *chosen,
   memset(inside, 0, sizeof *inside);
   atomic_init(&inside->references, 1);
   inside->id = atomic_fetch_add(&last_id, 1) + 1;
-  inside->reason = chosen->reason;
-  (void)snprintf(inside->name, sizeof inside->name,
-                 chosen->index > 0 ? "%s:%u" : "%s", device->backend->name,
-                 (unsigned)chosen->index);
+  memcpy(inside->reason, chosen->reason, sizeof inside->reason);
+  put_name(device->backend, chosen->index, inside->name);
   pthread_mutex_init(&inside->lock, NULL);
   pthread_mutex_init(&inside->residents.lock, NULL);
   pthread_mutex_init(&inside->pipelines.lock, NULL);
@@ -227,21 +252,28 @@ static vyre_code open_chosen(vyre_context *context, const choice *chosen,
   return create(context, chosen, out, st);
 }
 
+vyre_code vyre__device_open_of(vyre__backends of, vyre_context *context,
+                               const char *name, vyre_device **out,
+                               vyre_status *st) {
+  choice chosen;
+  if (!choose(of, name, &chosen)) return unavailable(name, &chosen, st);
+  return open_chosen(context, &chosen, out, st);
+}
+
 vyre_code vyre_device_open(vyre_context *context, const char *name,
                            vyre_device **out, vyre_status *st) {
   if (!out) return vyre__null_argument(st, "vyre_device_open", "out");
   *out = NULL;
   if (!name) return vyre__null_argument(st, "vyre_device_open", "name");
-  choice chosen;
-  if (!choose(name, &chosen)) return unavailable(name, &chosen, st);
-  return open_chosen(context, &chosen, out, st);
+  return vyre__device_open_of(all, context, name, out, st);
 }
 
 vyre_code vyre__device_open_backend(vyre_context *context,
                                     const vyre__backend *backend,
                                     uint32_t index, vyre_device **out,
                                     vyre_status *st) {
-  choice chosen = {backend, index, "asked for by its table", NULL};
+  choice chosen = {
+      .backend = backend, .index = index, .reason = "asked for by its table"};
   *out = NULL;
   return open_chosen(context, &chosen, out, st);
 }

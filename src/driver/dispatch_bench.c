@@ -83,10 +83,11 @@ typedef struct job {
   vyre_device *device;
   vyre_module *module;
   vyre_pipeline *pipeline;
-  uint32_t data[MOST_BINDINGS][ELEMENTS];
-  vyre_input inputs[MOST_BINDINGS];
-  vyre_output output;
-  vyre_dispatch_desc desc;
+  uint32_t data[2][MOST_BINDINGS][ELEMENTS];
+  vyre_input inputs[2][MOST_BINDINGS];
+  vyre_output outputs[2];
+  vyre_dispatch_desc descs[2];
+  unsigned turn;
   vyre__view views[MOST_BINDINGS];
   vyre__launch launch;
 } job;
@@ -117,20 +118,25 @@ static void open_job(job *j, unsigned bindings, bool is_resident,
   must(vyre_pipeline_compile(j->device, vyre_module_kernel(j->module, 0), NULL,
                              &j->pipeline, NULL, &st),
        &st, "compile");
-  for (unsigned i = 0; i < bindings; i++) {
-    size_t size = sizeof j->data[i];
-    j->inputs[i] = vyre_input_bytes(j->data[i], size);
-    if (!is_resident) continue;
-    vyre_resident buffer;
-    must(vyre_resident_create(j->device, size, &buffer, &st), &st, "resident");
-    j->inputs[i] = vyre_input_resident(buffer);
+  for (int set = 0; set < 2; set++) {
+    vyre_input *inputs = j->inputs[set];
+    for (unsigned i = 0; i < bindings; i++) {
+      size_t size = sizeof j->data[set][i];
+      inputs[i] = vyre_input_bytes(j->data[set][i], size);
+      if (!is_resident) continue;
+      vyre_resident buffer;
+      must(vyre_resident_create(j->device, size, &buffer, &st), &st,
+           "resident");
+      inputs[i] = vyre_input_resident(buffer);
+    }
+    j->outputs[set] = is_resident ? vyre_output_resident(inputs[0].resident)
+                                  : vyre_output_bytes(j->data[set][0],
+                                                      sizeof j->data[set][0]);
+    j->descs[set] = (vyre_dispatch_desc){.inputs = inputs,
+                                         .input_count = bindings,
+                                         .outputs = &j->outputs[set],
+                                         .output_count = 1};
   }
-  j->output = is_resident ? vyre_output_resident(j->inputs[0].resident)
-                          : vyre_output_bytes(j->data[0], sizeof j->data[0]);
-  j->desc = (vyre_dispatch_desc){.inputs = j->inputs,
-                                 .input_count = bindings,
-                                 .outputs = &j->output,
-                                 .output_count = 1};
   j->launch = (vyre__launch){
       .views = j->views, .grid = {1, 1, 1}, .max_iterations = UINT32_MAX};
 }
@@ -146,7 +152,15 @@ static bool run_dispatch(void *self) {
   job *j = self;
   vyre_status st;
   st.code = VYRE_OK;
-  return vyre_dispatch(j->pipeline, &j->desc, &st) == VYRE_OK;
+  return vyre_dispatch(j->pipeline, &j->descs[0], &st) == VYRE_OK;
+}
+
+/* Nothing is what it was the last time. */
+static bool run_others(void *self) {
+  job *j = self;
+  vyre_status st;
+  st.code = VYRE_OK;
+  return vyre_dispatch(j->pipeline, &j->descs[j->turn++ & 1], &st) == VYRE_OK;
 }
 
 static bool run_table(void *self) {
@@ -182,19 +196,20 @@ static double instructions(int counter, bench_job what) {
 
 /* --- rows --------------------------------------------------------------------*/
 
-static void measure(unsigned bindings, bool is_resident,
+static void measure(unsigned bindings, bool is_resident, bool are_others,
                     const char *trace_file) {
   static job j;
-  static char names[13][64];
+  static char names[26][64];
   static unsigned used;
   bench_times ours, table;
   open_job(&j, bindings, is_resident, trace_file);
-  bench_job mine = {run_dispatch, &j}, direct = {run_table, &j};
+  bench_job mine = {are_others ? run_others : run_dispatch, &j};
+  bench_job direct = {run_table, &j};
   bench_pair(mine, direct, ROUNDS, trace_file[0] ? 100 : REPEAT, &ours, &table);
   char *name = names[used++];
-  (void)snprintf(name, sizeof names[0], "over the table: %u binding%s, %s%s",
-                 bindings, bindings == 1 ? "" : "s",
+  (void)snprintf(name, sizeof names[0], "over the table: %u %s%s%s", bindings,
                  is_resident ? "resident" : "host",
+                 are_others ? ", others each time" : "",
                  trace_file[0] ? ", traced" : "");
   ours.median -= table.median;
   ours.minimum -= table.minimum;
@@ -202,9 +217,9 @@ static void measure(unsigned bindings, bool is_resident,
   int counter = trace_file[0] ? -1 : open_counter();
   if (counter >= 0) {
     char *second = names[used++];
-    (void)snprintf(second, sizeof names[0], "instructions: %u binding%s, %s",
-                   bindings, bindings == 1 ? "" : "s",
-                   is_resident ? "resident" : "host");
+    (void)snprintf(second, sizeof names[0], "instructions: %u %s%s", bindings,
+                   is_resident ? "resident" : "host",
+                   are_others ? ", others each time" : "");
     bench_row_figure(
         suite, second, "",
         instructions(counter, mine) - instructions(counter, direct), "", 0);
@@ -215,7 +230,9 @@ static void measure(unsigned bindings, bool is_resident,
 
 void bench_dispatch(void) {
   static const unsigned bindings[] = {1, 3, 8};
-  for (int i = 0; i < 3; i++) measure(bindings[i], false, "");
-  for (int i = 0; i < 3; i++) measure(bindings[i], true, "");
-  measure(1, false, "/dev/null");
+  for (int others = 0; others < 2; others++) {
+    for (int i = 0; i < 3; i++) measure(bindings[i], false, others, "");
+    for (int i = 0; i < 3; i++) measure(bindings[i], true, others, "");
+  }
+  measure(1, false, false, "/dev/null");
 }

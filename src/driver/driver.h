@@ -47,9 +47,6 @@ static inline bool vyre__fault(vyre_context *context, vyre_fault fault) {
 /* The status of a fault that hit. */
 vyre_code vyre__fault_status(vyre_fault fault, vyre_status *st);
 
-/* Where files may be kept between processes; NULL: nowhere. */
-const char *vyre__context_directory(const vyre_context *context);
-
 /* The process's own context, retained. */
 vyre_code vyre__context_default(vyre_context **out, vyre_status *st);
 
@@ -160,6 +157,8 @@ vyre_code vyre__buffer_copy(vyre_device *device, const vyre__bound *bound,
 
 typedef struct vyre__run vyre__run;
 
+enum { VYRE__DEVICE_REASON = 160 };
+
 typedef struct vyre__atomic_counters {
 #define VYRE_X4(field, metric, labels, help) _Atomic uint64_t field;
   VYRE_COUNTER_MAP(VYRE_X4)
@@ -170,8 +169,8 @@ struct vyre__device_inside {
   atomic_uint references;
   atomic_bool is_lost;
   uint64_t id;
-  char name[48];
-  const char *reason;
+  char name[VYRE_DEVICE_NAME];
+  char reason[VYRE__DEVICE_REASON];
   vyre__residents residents;
   pthread_mutex_t lock; /* of the queues, while they begin */
   vyre__queue *work, *compile;
@@ -193,6 +192,19 @@ vyre_code vyre__device_open_backend(vyre_context *context,
                                     const vyre__backend *backend,
                                     uint32_t index, vyre_device **out,
                                     vyre_status *st);
+
+/* vyre_device_list and vyre_device_open over tables that need not be those of
+ * backends.def, best first: for tests. */
+typedef struct vyre__backends {
+  const vyre__backend *const *list;
+  size_t count;
+} vyre__backends;
+
+bool vyre__device_list_of(vyre__backends of, size_t index,
+                          vyre_device_info *out);
+vyre_code vyre__device_open_of(vyre__backends of, vyre_context *context,
+                               const char *name, vyre_device **out,
+                               vyre_status *st);
 
 vyre_code vyre__device_lost(const vyre_device *device, vyre_status *st);
 
@@ -219,6 +231,11 @@ void vyre__counters_leave_run(vyre__run *run);
 
 enum { VYRE__KEPT_RUNS = 8 };
 
+/* Whether somebody has a run. ASKED: somebody has it, and lets go of resident
+ * buffers with it, since one was freed in the meantime. */
+typedef atomic_uchar vyre__run_state;
+enum { VYRE__RUN_IDLE, VYRE__RUN_BUSY, VYRE__RUN_ASKED };
+
 /* A binding of the plan, as every dispatch needs it. */
 typedef struct vyre__port {
   const vyre_binding *binding;
@@ -244,8 +261,8 @@ struct vyre__pipeline_inside {
   const vyre__port **inputs,
       **outputs; /* those that have one, in their order */
   struct {
-    atomic_bool is_busy; /* somebody uses the run, or makes it */
-    vyre__run *run;      /* theirs while it is; NULL: not made yet */
+    vyre__run_state state; /* busy also while the run is made */
+    vyre__run *run; /* whose it is while it is busy; NULL: not made yet */
   } runs[VYRE__KEPT_RUNS];
 
   vyre__cache_note note; /* what came of the cache */
@@ -307,10 +324,20 @@ typedef struct vyre__span {
   uint64_t begin, end;
 } vyre__span;
 
+/* An output as it was given, with the memory that its slot had. */
+typedef struct vyre__given_output {
+  vyre_output output;
+  const void *slot_data;
+  size_t slot_capacity;
+} vyre__given_output;
+
+/* A run remembers what it was given last, and still holds the resident buffers of
+ * that: the same once more was found good already (run_again.h). Who frees such a
+ * buffer makes the run forget first. */
 struct vyre__run {
   vyre_pipeline *pipeline;    /* the variant that runs; not retained */
   size_t size;                /* bytes of the whole object */
-  atomic_bool *home;          /* what says that it is busy; NULL: nowhere */
+  vyre__run_state *home;      /* its place in the pipeline; NULL: none */
   vyre__run *next, *previous; /* of the device */
   vyre__bound *bound;         /* one a binding of the plan */
   vyre__view *views;          /* one a buffer of the program */
@@ -319,13 +346,21 @@ struct vyre__run {
   vyre_output *outputs;       /* copies of the descriptor's */
   vyre_resident
       *kept; /* one an output: new buffers until they are handed out */
-  vyre_dispatch_desc desc; /* a copy; inputs are NULL after prepare */
+  const vyre_dispatch_desc *desc; /* the caller's, or `own` */
+  vyre_dispatch_desc own;         /* of work that outlives the call */
   vyre_copy_report copies;
   uint32_t first_copied;      /* binding that it names */
   uint32_t item;              /* its place in the batch, for the trace */
   uint64_t host_in, host_out; /* bytes, for the counters */
   bool makes_room;            /* an output is a slot, or kept */
+  bool has_moved_slot;        /* to memory that was not looked at */
   bool has_residents;         /* that are held */
+  bool is_known;              /* what is bound is what `given_...` say */
+  bool is_bound;              /* and nothing is to be done for the views */
+  uint32_t changes; /* dispatches in a row that were given something else */
+  uint32_t given_grid[3];
+  vyre_input *given_inputs;          /* one an input */
+  vyre__given_output *given_outputs; /* one an output */
   vyre__launch launch;
   vyre_arena scratch, staging;
   vyre__atomic_counters counters; /* of all its dispatches: only who has the run
@@ -339,16 +374,28 @@ struct vyre__run {
           (value),                                                         \
       memory_order_relaxed)
 
-vyre_code vyre__run_take(vyre_pipeline *pipeline, vyre__run **out,
-                         vyre_status *st);
-/* Drops what it holds, and keeps it for the next one. */
-void vyre__run_give(vyre__run *run);
+/* vyre__run_take, _prepare and _give are in run_again.h; these are what they do
+ * seldom: another place than the first, bindings that are not known, resident
+ * buffers or memory that are not kept. */
+vyre_code vyre__run_take_other(vyre_pipeline *pipeline, vyre__run **out,
+                               vyre_status *st);
+vyre_code vyre__run_prepare_anew(vyre__run *run, vyre_status *st);
+void vyre__run_give_up(vyre__run *run);
 void vyre__run_free(vyre__run *run);
+/* A copy of its descriptor, for work that outlives the call. */
+void vyre__run_keep_desc(vyre__run *run);
+/* Lets go of all resident buffers, and of what it knows. */
+void vyre__run_forget(vyre__run *run);
+/* After it ran, with memory that is the caller's: the same once more is known. */
+void vyre__run_remember(vyre__run *run, const vyre_dispatch_desc *desc);
+/* For who frees @p slot, and still holds it: runs that wait for their next
+ * dispatch let go of it; those at work will when they are done. */
+void vyre__runs_revoke(vyre_device *device, vyre__resident_slot *slot);
 /* Lets go of the resident buffers that it holds; still says which they were. */
 void vyre__run_let_go(vyre__run *run);
 
-vyre_code vyre__run_prepare(vyre__run *run, const vyre_dispatch_desc *desc,
-                            vyre_status *st);
+vyre_code vyre__run_check_options(const vyre__run *run, vyre_status *st);
+vyre_code vyre__run_check_limits(const vyre__run *run, vyre_status *st);
 vyre_code vyre__run_stage(vyre__run *run, vyre_status *st);
 vyre_code vyre__run_execute(vyre__run *run, vyre_status *st);
 
@@ -356,7 +403,13 @@ vyre_code vyre__run_execute(vyre__run *run, vyre_status *st);
  * the host may be NULL. */
 vyre_code vyre__run_resolve(vyre__run *run, vyre_status *st);
 /* Why bytes of the host cannot be bound where they are; NONE if they can. */
-vyre_copy_reason vyre__host_reason(const vyre_device *device, const void *data);
+static inline vyre_copy_reason vyre__host_reason(const vyre_device *device,
+                                                 const void *data) {
+  uint64_t alignment = device->caps.host_alignment;
+  if (!device->caps.borrows_host_memory) return VYRE_COPY_DEVICE_MEMORY;
+  if (alignment > 1 && (uintptr_t)data % alignment) return VYRE_COPY_ALIGNMENT;
+  return VYRE_COPY_NONE;
+}
 
 /* Grid of a dispatch: the one function that decides it. @p views has the
  * elements of every buffer of the program. */

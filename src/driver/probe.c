@@ -46,7 +46,8 @@ typedef struct probe {
   vyre_pipeline *pipelines[VYRE__NUMBER_COUNT];
   vyre_number_class *classes;
   uint32_t vectors;
-  uint64_t *values[3];     /* CHUNK operands each, as register values */
+  uint64_t (*values)[3];   /* CHUNK operands that go together, as register
+                              values */
   unsigned char *bytes[3]; /* the same as elements in memory */
   unsigned char *results;
   vyre_status *st;
@@ -133,13 +134,12 @@ static size_t bytes_of(vyre_type type) {
   return is_wide(type) ? 8 : 4;
 }
 
-static void store(vyre_type type, const uint64_t *values, unsigned char *out) {
-  for (size_t i = 0; i < CHUNK; i++) {
-    if (is_wide(type)) {
-      memcpy(out + i * 8, &values[i], 8);
-    } else {
-      memcpy(out + i * 4, &(uint32_t){(uint32_t)values[i]}, 4);
-    }
+static void store(bool is_wide_type, uint64_t value, size_t index,
+                  unsigned char *out) {
+  if (is_wide_type) {
+    memcpy(out + index * 8, &value, 8);
+  } else {
+    memcpy(out + index * 4, &(uint32_t){(uint32_t)value}, 4);
   }
 }
 
@@ -179,9 +179,9 @@ static uint64_t count_wrong(const probe *p, size_t index) {
   fenv_t saved;
   vyre__float_begin(&saved);
   for (size_t i = 0; i < CHUNK; i++) {
-    uint64_t args[3] = {p->values[0][i], p->values[1][i], p->values[2][i]};
     uint64_t want = 0;
-    bool is_known = vyre__scalar_apply(o->op, o->of, o->to, args, &want);
+    bool is_known =
+        vyre__scalar_apply(o->op, o->of, o->to, p->values[i], &want);
     want = vyre__canonical(o->to, want);
     if (size == 4) want = (uint32_t)want;
     wrong += !is_known || load(p->results, i, size) != want;
@@ -193,12 +193,11 @@ static uint64_t count_wrong(const probe *p, size_t index) {
 /* Operands of one type for all operations that take it. */
 static void make_vectors(probe *p, vyre_type type, uint64_t seed) {
   vyre__vectors v = vyre__vectors_make(type, seed);
+  bool wide = is_wide(type);
   for (size_t i = 0; i < CHUNK; i++) {
-    uint64_t three[3];
-    vyre__vectors_next(&v, three);
-    for (int k = 0; k < 3; k++) p->values[k][i] = three[k];
+    vyre__vectors_next(&v, p->values[i]);
+    for (int k = 0; k < 3; k++) store(wide, p->values[i][k], i, p->bytes[k]);
   }
-  for (int k = 0; k < 3; k++) store(type, p->values[k], p->bytes[k]);
 }
 
 /* Runs all vectors through those of @p chosen that take @p type; adds to wrong[].
@@ -275,15 +274,14 @@ static vyre_code classify(probe *p) {
 }
 
 static vyre_code prepare(probe *p) {
-  for (int k = 0; k < 3; k++) {
-    p->values[k] = vyre__arena_array(&p->arena, CHUNK, sizeof *p->values[k]);
-    p->bytes[k] = vyre__arena_array(&p->arena, CHUNK, 8);
-    if (!p->values[k] || !p->bytes[k]) {
-      return vyre__no_memory(p->st, "probe", "vectors", CHUNK);
-    }
-  }
+  p->values = vyre__arena_array(&p->arena, CHUNK, sizeof *p->values);
   p->results = vyre__arena_array(&p->arena, CHUNK, 8);
-  if (!p->results) return vyre__no_memory(p->st, "probe", "vectors", CHUNK);
+  bool fits = p->values && p->results;
+  for (int k = 0; k < 3; k++) {
+    p->bytes[k] = vyre__arena_array(&p->arena, CHUNK, 8);
+    fits = fits && p->bytes[k];
+  }
+  if (!fits) return vyre__no_memory(p->st, "probe", "vectors", CHUNK);
   return parse(p);
 }
 
@@ -345,20 +343,18 @@ vyre_code vyre__probe_find(vyre_device *device, vyre__probe_result *out,
                            vyre_status *st) {
   char key[VYRE__PROBE_KEY];
   size_t length = vyre__probe_key(device, key);
-  const char *directory = vyre__context_directory(device->context);
+  const vyre__cache *cache = &device->context->cache;
   if (length > 0 && recall(key, length, out->classes)) {
     out->is_remembered = true;
     return VYRE_OK;
   }
-  bool is_file = length > 0 && directory &&
-                 vyre__probe_load(directory, key, length, out->classes);
+  bool is_file =
+      length > 0 && vyre__probe_load(cache, key, length, out->classes);
   if (!is_file) VYRE_TRY(vyre__probe_run(device, 0, out, st));
   out->is_remembered = is_file;
   if (length == 0) return VYRE_OK;
   remember(key, length, out->classes);
-  if (!is_file && directory) {
-    (void)vyre__probe_save(directory, key, length, out->classes);
-  }
+  if (!is_file) (void)vyre__probe_save(cache, key, length, out->classes);
   return VYRE_OK;
 }
 

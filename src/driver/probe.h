@@ -74,8 +74,8 @@ typedef struct vyre__probe_result {
   bool is_remembered; /* by the process or a file: nothing was run */
 } vyre__probe_result;
 
-/* Less than a second for all, also on an interpreter. */
-enum { VYRE__PROBE_VECTORS = 1 << 19 };
+/* A second for all on an interpreter, of which more than half is the oracle. */
+enum { VYRE__PROBE_VECTORS = 1 << 20 };
 
 /* Runs it, @p vectors for each operation (0: VYRE__PROBE_VECTORS). What the
  * device does not have (f64, u64) is not tested. Nothing is remembered.
@@ -95,12 +95,12 @@ vyre_code vyre__probe_find(vyre_device *device, vyre__probe_result *out,
 enum { VYRE__PROBE_KEY = 1024 };
 size_t vyre__probe_key(const vyre_device *device, char key[VYRE__PROBE_KEY]);
 
-/* A file "probe-<hash>" of a directory that is the user's alone. True if there is
- * one for this key and all of it is right. */
-bool vyre__probe_load(const char *directory, const char *key, size_t key_length,
-                      vyre_number_class *classes);
+/* A file "probe-<hash>" in the directory of the cache, where that is used. True if
+ * there is one for this key and all of it is right. */
+bool vyre__probe_load(const vyre__cache *cache, const char *key,
+                      size_t key_length, vyre_number_class *classes);
 /* Writes it whole or not at all. False: it is not there; nobody needs to know. */
-bool vyre__probe_save(const char *directory, const char *key, size_t key_length,
-                      const vyre_number_class *classes);
+bool vyre__probe_save(const vyre__cache *cache, const char *key,
+                      size_t key_length, const vyre_number_class *classes);
 
 #endif

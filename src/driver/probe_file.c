@@ -16,7 +16,7 @@
 enum { MOST_BYTES = 1 << 14, NAME_BYTES = 64 };
 
 /* Changes with what is tested, or how. */
-enum { PROBE_VERSION = 1 };
+enum { PROBE_VERSION = 2 };
 
 static const char *const forms[] = {
 #define VYRE_X2(name, text) [name] = (text),
@@ -67,19 +67,6 @@ static size_t put_file(const char *key, size_t key_length,
   return used;
 }
 
-/* The directory, if it is the user's alone; -1 if not. */
-static int open_directory(const char *path) {
-  struct stat about;
-  int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) return -1;
-  if (fstat(fd, &about) == 0 && about.st_uid == geteuid() &&
-      (about.st_mode & 077) == 0) {
-    return fd;
-  }
-  close(fd);
-  return -1;
-}
-
 /* Bytes of a plain file; 0 if there is none or it is too long. */
 static size_t read_file(int directory, const char *name, char *out) {
   struct stat about;
@@ -123,11 +110,12 @@ static bool read_class(const char **at, const vyre_number_class *expected,
   return out->form != VYRE_NUMBERS_COUNT;
 }
 
-bool vyre__probe_load(const char *directory, const char *key, size_t key_length,
-                      vyre_number_class *classes) {
+bool vyre__probe_load(const vyre__cache *cache, const char *key,
+                      size_t key_length, vyre_number_class *classes) {
   char name[NAME_BYTES], bytes[MOST_BYTES + 1], again[MOST_BYTES];
   vyre_number_class found[VYRE__NUMBER_COUNT];
-  int fd = open_directory(directory);
+  vyre__cache_refusal why;
+  int fd = vyre__cache_open(cache, false, &why);
   if (fd < 0) return false;
   name_file(key, key_length, name);
   size_t length = read_file(fd, name, bytes);
@@ -159,11 +147,12 @@ static bool write_file(int fd, const char *bytes, size_t length) {
   return fsync(fd) == 0;
 }
 
-bool vyre__probe_save(const char *directory, const char *key, size_t key_length,
-                      const vyre_number_class *classes) {
+bool vyre__probe_save(const vyre__cache *cache, const char *key,
+                      size_t key_length, const vyre_number_class *classes) {
   static atomic_uint last;
   char name[NAME_BYTES], temporary[NAME_BYTES], bytes[MOST_BYTES];
-  int folder = open_directory(directory);
+  vyre__cache_refusal why;
+  int folder = vyre__cache_open(cache, true, &why);
   if (folder < 0) return false;
   name_file(key, key_length, name);
   (void)snprintf(temporary, sizeof temporary, ".probe-%ld-%u", (long)getpid(),

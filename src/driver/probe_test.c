@@ -275,6 +275,7 @@ TEST(a_probe_on_demand_changes_nothing) {
 /* --- remembering -------------------------------------------------------------*/
 
 static char folder[64];
+static const vyre__cache files = {.path = folder};
 
 static void make_folder(void) {
   snprintf(folder, sizeof folder, "/tmp/vyre-probe-XXXXXX");
@@ -315,7 +316,7 @@ TEST(a_device_is_probed_when_it_is_opened_first) {
   char key[VYRE__PROBE_KEY];
   vyre_number_class classes[VYRE__NUMBER_COUNT];
   size_t length = vyre__probe_key(device, key);
-  CHECK(vyre__probe_load(folder, key, length, classes));
+  CHECK(vyre__probe_load(&files, key, length, classes));
   CHECK(classes[VYRE__NUMBER_F32_FMA].form == VYRE_NUMBERS_FIXED);
   vyre_device_release(device);
   vyre_context_release(context);
@@ -355,14 +356,14 @@ TEST(a_file_is_believed_only_if_all_of_it_is_right) {
   memcpy(classes, vyre__numbers_exact, sizeof classes);
   classes[VYRE__NUMBER_F32_DIV].form = VYRE_NUMBERS_SOFT;
   classes[VYRE__NUMBER_F32_DIV].wrong = 7;
-  CHECK(!vyre__probe_load(folder, key, sizeof key - 1, read));
-  CHECK(vyre__probe_save(folder, key, sizeof key - 1, classes));
-  CHECK(vyre__probe_load(folder, key, sizeof key - 1, read));
+  CHECK(!vyre__probe_load(&files, key, sizeof key - 1, read));
+  CHECK(vyre__probe_save(&files, key, sizeof key - 1, classes));
+  CHECK(vyre__probe_load(&files, key, sizeof key - 1, read));
   for (int i = 0; i < VYRE__NUMBER_COUNT; i++) {
     CHECK(read[i].form == classes[i].form && read[i].wrong == classes[i].wrong);
     CHECK_TEXT(read[i].operation, classes[i].operation);
   }
-  CHECK(!vyre__probe_load(folder, other, sizeof other - 1, read));
+  CHECK(!vyre__probe_load(&files, other, sizeof other - 1, read));
   find_file(path);
   CHECK(stat(path, &about) == 0 && (about.st_mode & 077) == 0);
   for (long at = 0; at < about.st_size; at++) { /* every byte counts */
@@ -371,17 +372,17 @@ TEST(a_file_is_believed_only_if_all_of_it_is_right) {
     int byte = fgetc(file);
     fclose(file);
     write_byte(path, at, byte ^ 1);
-    if (vyre__probe_load(folder, key, sizeof key - 1, read)) {
+    if (vyre__probe_load(&files, key, sizeof key - 1, read)) {
       printf("    byte %ld\n", at);
       CHECK(!"a changed byte is believed");
     }
     write_byte(path, at, byte);
   }
-  CHECK(vyre__probe_load(folder, key, sizeof key - 1, read));
+  CHECK(vyre__probe_load(&files, key, sizeof key - 1, read));
   CHECK(truncate(path, about.st_size - 1) == 0);
-  CHECK(!vyre__probe_load(folder, key, sizeof key - 1, read));
-  CHECK(vyre__probe_save(folder, key, sizeof key - 1, classes)); /* replaced */
-  CHECK(vyre__probe_load(folder, key, sizeof key - 1, read));
+  CHECK(!vyre__probe_load(&files, key, sizeof key - 1, read));
+  CHECK(vyre__probe_save(&files, key, sizeof key - 1, classes)); /* replaced */
+  CHECK(vyre__probe_load(&files, key, sizeof key - 1, read));
   remove_folder();
 }
 
@@ -390,21 +391,39 @@ TEST(folders_of_others_and_links_are_left_alone) {
   vyre_number_class read[VYRE__NUMBER_COUNT];
   char path[160], link[200], moved[200];
   make_folder();
-  CHECK(vyre__probe_save(folder, key, sizeof key - 1, vyre__numbers_exact));
+  CHECK(vyre__probe_save(&files, key, sizeof key - 1, vyre__numbers_exact));
   CHECK(chmod(folder, 0755) == 0); /* others may look */
-  CHECK(!vyre__probe_load(folder, key, sizeof key - 1, read));
-  CHECK(!vyre__probe_save(folder, key, sizeof key - 1, vyre__numbers_exact));
+  CHECK(!vyre__probe_load(&files, key, sizeof key - 1, read));
+  CHECK(!vyre__probe_save(&files, key, sizeof key - 1, vyre__numbers_exact));
   CHECK(chmod(folder, 0700) == 0);
   find_file(path);
   snprintf(moved, sizeof moved, "%s/elsewhere", folder);
   CHECK(rename(path, moved) == 0 && symlink(moved, path) == 0);
-  CHECK(!vyre__probe_load(folder, key, sizeof key - 1, read));
+  CHECK(!vyre__probe_load(&files, key, sizeof key - 1, read));
   snprintf(link, sizeof link, "%s-link", folder);
   CHECK(symlink(folder, link) == 0);
-  CHECK(!vyre__probe_save(link, key, sizeof key - 1, vyre__numbers_exact));
+  vyre__cache linked = {.path = link};
+  CHECK(!vyre__probe_save(&linked, key, sizeof key - 1, vyre__numbers_exact));
   CHECK(unlink(link) == 0);
-  CHECK(!vyre__probe_save("/nonexistent/folder", key, sizeof key - 1,
-                          vyre__numbers_exact));
+  vyre__cache off = {.path = folder, .off = "it was not asked for", .fix = ""};
+  CHECK(!vyre__probe_save(&off, key, sizeof key - 1, vyre__numbers_exact));
+  remove_folder();
+}
+
+/* The first of all devices is probed before anything else was kept. */
+TEST(a_folder_is_made_for_the_first_probe) {
+  static const char key[] = "probe 1\n4 made\n";
+  vyre_number_class read[VYRE__NUMBER_COUNT];
+  char below[200];
+  struct stat about;
+  make_folder();
+  snprintf(below, sizeof below, "%s/a/b", folder);
+  vyre__cache made = {.path = below};
+  CHECK(!vyre__probe_load(&made, key, sizeof key - 1, read));
+  CHECK(stat(below, &about) != 0); /* looking makes nothing */
+  CHECK(vyre__probe_save(&made, key, sizeof key - 1, vyre__numbers_exact));
+  CHECK(stat(below, &about) == 0 && (about.st_mode & 0777) == 0700);
+  CHECK(vyre__probe_load(&made, key, sizeof key - 1, read));
   remove_folder();
 }
 
@@ -456,4 +475,5 @@ TEST_MAIN(TEST_ENTRY(the_reference_is_right_in_all),
           TEST_ENTRY(a_device_is_probed_when_it_is_opened_first),
           TEST_ENTRY(a_file_is_believed_only_if_all_of_it_is_right),
           TEST_ENTRY(folders_of_others_and_links_are_left_alone),
+          TEST_ENTRY(a_folder_is_made_for_the_first_probe),
           TEST_ENTRY(vectors_reach_the_edges))

@@ -8,6 +8,12 @@ static uint64_t next(vyre__vectors *v) { /* splitmix64 */
   return z ^ z >> 31;
 }
 
+/* The low half of @p r as one of @p count: a division takes as long as all the
+ * rest. */
+static unsigned below(uint64_t r, unsigned count) {
+  return (unsigned)((uint64_t)(uint32_t)r * count >> 32);
+}
+
 vyre__vectors vyre__vectors_make(vyre_type type, uint64_t seed) {
   bool is_f64 = type == VYRE_TYPE_F64;
   vyre__vectors v = {.state = seed ^ (uint64_t)type << 56,
@@ -42,19 +48,19 @@ static uint64_t scale(const vyre__vectors *v, uint64_t bits, int exponent) {
 }
 
 /* Powers of two, the ends of every range, and their neighbours. */
-static uint64_t edge(const vyre__vectors *v, uint64_t r) {
-  int bias = most_exponent(v) / 2, top = most_exponent(v);
-  const int exponents[] = {0,         1,         2,         bias - 25,
-                           bias - 24, bias - 2,  bias - 1,  bias,
-                           bias + 1,  bias + 23, bias + 24, bias + 30,
-                           bias + 31, bias + 32, bias + 62, bias + 63,
-                           bias + 64, top - 1,   top};
-  int count = sizeof exponents / sizeof exponents[0];
-  uint64_t exponent = (uint64_t)exponents[(r >> 8) % (unsigned)count];
-  if (exponent > (uint64_t)top) exponent = (uint64_t)top;
-  uint64_t bits = exponent << v->fraction;
-  if (r >> 40 & 1) bits += (r >> 20) % 5 - 2; /* two below to two above */
-  bits |= (r & 1) << (v->fraction + v->exponents);
+static uint64_t edge(const vyre__vectors *v, uint64_t r, uint64_t u) {
+  enum { TOP = 1000, COUNT = 19 }; /* from 1, then from the ends */
+  static const int from_one[COUNT] = {-TOP, -TOP, -TOP, -25, -24, -2, -1,
+                                      0,    1,    23,   24,  30,  31, 32,
+                                      62,   63,   64,   TOP, TOP};
+  static const int from_end[COUNT] = {[1] = 1, [2] = 2, [17] = -1};
+  unsigned which = below(r >> 32, COUNT);
+  int top = most_exponent(v), exponent = top / 2 + from_one[which];
+  if (from_one[which] == -TOP) exponent = from_end[which];
+  if (from_one[which] == TOP) exponent = top + from_end[which];
+  uint64_t bits = (uint64_t)exponent << v->fraction;
+  if (u & 2) bits += below(u, 5) - UINT64_C(2); /* two below to two above */
+  bits ^= (u & 1) << (v->fraction + v->exponents);
   uint64_t all = v->fraction == 52 ? UINT64_MAX : UINT32_MAX;
   return bits & all;
 }
@@ -65,12 +71,12 @@ static uint64_t one_float(vyre__vectors *v) {
   uint64_t sign = UINT64_C(1) << (v->fraction + v->exponents);
   uint64_t mask = fraction_mask(v);
   int bias = most_exponent(v) / 2;
-  unsigned shift = (unsigned)(r >> 8) % v->fraction;
+  unsigned shift = below(r >> 8, v->fraction);
   u &= all;
   switch (r & 15) {
     case 0:
     case 1:
-      return edge(v, u ^ r >> 16);
+      return edge(v, r, u);
     case 2: /* subnormal, of any length */
       return (u & sign) | (u & mask) >> shift;
     case 3: /* around the smallest normal number */
@@ -84,8 +90,8 @@ static uint64_t one_float(vyre__vectors *v) {
     case 7: /* few bits of fraction, so that products are exact */
       return u & ~(mask >> v->fraction / 2);
     case 8: /* a half, a quarter, ... beside a whole number */
-      return scale(v, u & ~(mask >> (r >> 16) % v->fraction),
-                   bias + (int)((unsigned)(r >> 32) % v->fraction));
+      return scale(v, u & ~(mask >> below(r >> 16, v->fraction)),
+                   bias + (int)below(r >> 32, v->fraction));
     case 9: /* anything */
       return u;
     case 10: /* around the last bit before the point */
@@ -114,7 +120,7 @@ static uint64_t product(const vyre__vectors *v, uint64_t a, uint64_t b) {
 
 /* -3 .. 3, as what is added to bits. */
 static uint64_t near(vyre__vectors *v) {
-  return next(v) % 7 - 3;
+  return below(next(v), 7) - UINT64_C(3);
 }
 
 static void next_floats(vyre__vectors *v, uint64_t out[3]) {
@@ -172,10 +178,10 @@ static uint64_t one_integer(vyre__vectors *v) {
   bool is_wide = v->type == VYRE_TYPE_U64 || v->type == VYRE_TYPE_I64;
   unsigned width = is_wide ? 64 : 32;
   uint64_t r = next(v), u = next(v), value;
-  unsigned shift = (unsigned)(r >> 8) % width;
+  unsigned shift = (unsigned)(r >> 8) & (width - 1);
   switch (r & 3) {
     case 0:
-      value = (UINT64_C(1) << shift) + (u % 5 - 2);
+      value = (UINT64_C(1) << shift) + (below(u, 5) - UINT64_C(2));
       break;
     case 1:
       value = (u >> 38 | UINT64_C(1) << 25) << shift;
@@ -194,5 +200,6 @@ void vyre__vectors_next(vyre__vectors *v, uint64_t out[3]) {
     next_floats(v, out);
     return;
   }
-  for (int i = 0; i < 3; i++) out[i] = one_integer(v);
+  out[0] = one_integer(v);
+  out[1] = out[2] = 0;
 }

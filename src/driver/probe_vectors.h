@@ -15,7 +15,7 @@ typedef struct vyre__vectors {
 
 vyre__vectors vyre__vectors_make(vyre_type type, uint64_t seed);
 
-/* Three operands that go together. */
+/* Three floats that go together, or one integer: integers are only converted. */
 void vyre__vectors_next(vyre__vectors *v, uint64_t out[3]);
 
 #endif

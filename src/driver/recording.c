@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "driver/run_again.h"
 
 /* --- objects -----------------------------------------------------------------*/
 

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/recording.h"
+#include "driver/run_again.h"
 
 /* --- binding -----------------------------------------------------------------*/
 
@@ -397,11 +398,14 @@ static vyre_code ready_dispatch(const vyre_recording *rec, vyre__command *c,
   vyre__run_unbind(c->run, false);
   c->desc.inputs = c->tables.inputs;
   c->desc.outputs = c->tables.outputs;
+  c->desc.label = c->label; /* the commands are where they stay */
   vyre_code code = vyre__run_prepare(c->run, &c->desc, st);
   if (code != VYRE_OK) {
     vyre__run_unbind(c->run, true);
     return name_command(command, code, st);
   }
+  vyre__run_keep_desc(c->run);
+  c->run->item = (uint32_t)command; /* its name in a trace */
   /* It was prepared under the recording's hold, and needs none of its own. */
   vyre__run_let_go(c->run);
   const vyre_binding_plan *plan = &c->variant->plan;

@@ -6,12 +6,15 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/recording.h"
+#include "driver/trace.h"
 
 /* A loop that goes on. */
 typedef struct frame {
   uint64_t rounds;     /* behind it, also those that were skipped */
   uint32_t in_stretch; /* since the host looked */
   uint32_t predicate;  /* what dispatches of the round test */
+  uint64_t traced;     /* when it began; 0: there is no trace */
+  size_t command;      /* that began it */
 } frame;
 
 /* One replay on its way. */
@@ -42,6 +45,37 @@ static vyre_code timed_out(const walk *w, vyre_status *st) {
                         (unsigned long long)w->options.timeout_ns);
 }
 
+/* --- the trace ---------------------------------------------------------------*/
+
+/* Dispatches, uploads and downloads have events of their own: all that lies
+ * inside of the replay's. */
+static void trace_copy(const walk *w, uint64_t start, const vyre__command *c,
+                       vyre_code code) {
+  vyre__trace_end(w->rec->device->context, start, .kind = VYRE__TRACE_REPLAY,
+                  .name = "copy", .device = w->rec->device, .result = code,
+                  .numbers = {{"item", (uint64_t)(c - w->rec->commands)},
+                              {"bytes", c->size}});
+}
+
+static void trace_loop(const walk *w, const frame *f, vyre_code code) {
+  vyre__trace_end(w->rec->device->context, f->traced,
+                  .kind = VYRE__TRACE_REPLAY, .name = "while",
+                  .device = w->rec->device, .result = code,
+                  .numbers = {{"item", f->command}, {"rounds", f->rounds}});
+}
+
+static void trace_replay(const walk *w, uint64_t start, vyre_code code) {
+  const vyre_replay_result *r = &w->result;
+  vyre__trace_end(w->rec->device->context, start, .kind = VYRE__TRACE_REPLAY,
+                  .device = w->rec->device, .result = code,
+                  .numbers = {{"commands", w->rec->command_count},
+                              {"dispatches", r->dispatches},
+                              {"copies", r->copies},
+                              {"kept", r->kept},
+                              {"skipped", r->skipped},
+                              {"recaptures", r->recaptures}});
+}
+
 /* --- commands ----------------------------------------------------------------*/
 
 static vyre_code run_dispatch(walk *w, vyre__command *c, vyre_status *st) {
@@ -51,12 +85,12 @@ static vyre_code run_dispatch(walk *w, vyre__command *c, vyre_status *st) {
     uint64_t now = vyre__clock_ns();
     if (now >= w->deadline_ns) return timed_out(w, st);
     uint64_t left = w->deadline_ns - now, own = c->desc.timeout_ns;
-    run->desc.timeout_ns = own != 0 && own < left ? own : left;
+    run->own.timeout_ns = own != 0 && own < left ? own : left;
     run->launch.timeout_ns =
         own != 0 && own < left ? own : w->options.timeout_ns;
   }
   vyre_code code = vyre__run_execute(run, st);
-  run->desc.timeout_ns = run->launch.timeout_ns = c->desc.timeout_ns;
+  run->own.timeout_ns = run->launch.timeout_ns = c->desc.timeout_ns;
   run->launch.deadline_ns = 0;
   if (code == VYRE_OK) w->result.dispatches++;
   return code;
@@ -76,13 +110,9 @@ static vyre_code copy_hidden(vyre_device *device, const vyre__command *c,
   return VYRE_OK;
 }
 
-static vyre_code run_copy(walk *w, vyre__command *c, vyre_status *st) {
+static vyre_code copy_bytes(const walk *w, vyre__command *c, vyre_status *st) {
   vyre_device *device = w->rec->device;
   size_t size = (size_t)c->size;
-  if (c->is_upload && w->options.keep_inputs) {
-    w->result.kept++;
-    return VYRE_OK;
-  }
   VYRE_TRY(vyre__device_check(device, st));
   if (w->deadline_ns != 0 && vyre__clock_ns() >= w->deadline_ns) {
     return timed_out(w, st);
@@ -99,8 +129,19 @@ static vyre_code run_copy(walk *w, vyre__command *c, vyre_status *st) {
   } else if (size > 0) {
     VYRE_TRY(copy_hidden(device, c, w->rec->bounce, st));
   }
-  w->result.copies++;
   return VYRE_OK;
+}
+
+static vyre_code run_copy(walk *w, vyre__command *c, vyre_status *st) {
+  if (c->is_upload && w->options.keep_inputs) {
+    w->result.kept++;
+    return VYRE_OK;
+  }
+  uint64_t start = vyre__trace_begin(w->rec->device->context);
+  vyre_code code = copy_bytes(w, c, st);
+  trace_copy(w, start, c, code);
+  if (code == VYRE_OK) w->result.copies++;
+  return code;
 }
 
 /* The predicate of the next round. */
@@ -133,6 +174,8 @@ static vyre_code begin_loop(walk *w, const vyre__command *loop, size_t *at,
     *at = loop->match + 1;
     return VYRE_OK;
   }
+  made.traced = vyre__trace_begin(w->rec->device->context);
+  made.command = *at;
   w->frames[w->depth++] = made;
   ++*at;
   return VYRE_OK;
@@ -171,6 +214,7 @@ static vyre_code end_loop(walk *w, const vyre__command *loop, size_t begin,
     if (w->options.max_is_error) return exhausted(loop, begin, st);
   }
   if (is_last || (looks && f->predicate == 0)) {
+    trace_loop(w, f, VYRE_OK);
     w->depth--;
     ++*at;
   } else {
@@ -214,6 +258,7 @@ static vyre_code run_all(walk *w, vyre_status *st) {
     size_t here = at;
     code = name_command(step(w, &at, st), here, st);
   }
+  while (w->depth > 0) trace_loop(w, &w->frames[--w->depth], code);
   if (w->options.result) {
     w->result.wall_ns = vyre__clock_ns() - start;
     *w->options.result = w->result;
@@ -241,6 +286,7 @@ static vyre_code begin(walk *w, vyre_status *st) {
 }
 
 static vyre_code replay_now(walk *w, vyre_status *st) {
+  uint64_t start = vyre__trace_begin(w->rec->device->context);
   pthread_mutex_lock(&w->rec->lock);
   vyre_code code = begin(w, st);
   if (code == VYRE_OK) {
@@ -248,6 +294,7 @@ static vyre_code replay_now(walk *w, vyre_status *st) {
     vyre__recording_drop(w->rec);
   }
   pthread_mutex_unlock(&w->rec->lock);
+  trace_replay(w, start, code);
   return code;
 }
 
@@ -258,9 +305,11 @@ typedef struct replay_work {
 
 static vyre_code replay_work_run(vyre_fence *fence, vyre_status *st) {
   walk *w = &((replay_work *)fence)->walk;
+  uint64_t start = vyre__trace_begin(w->rec->device->context);
   pthread_mutex_lock(&w->rec->lock);
   vyre_code code = run_all(w, st);
   pthread_mutex_unlock(&w->rec->lock);
+  trace_replay(w, start, code);
   return code;
 }
 
@@ -314,5 +363,12 @@ vyre_code vyre_recording_replay(vyre_recording *rec,
   walk w = {.rec = rec};
   if (options) w.options = *options;
   if (w.options.result) *w.options.result = (vyre_replay_result){0};
-  return fence ? replay_later(&w, fence, st) : replay_now(&w, st);
+  if (!fence) return replay_now(&w, st);
+  uint64_t start = vyre__trace_begin(rec->device->context);
+  vyre_code code = replay_later(&w, fence, st);
+  vyre__trace_end(rec->device->context, start, .kind = VYRE__TRACE_SUBMIT,
+                  .name = "submit replay", .device = rec->device,
+                  .result = code,
+                  .numbers = {{"commands", rec->command_count}});
+  return code;
 }

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/recording.h"
+#include "driver/run_again.h"
 
 /* --- places against slots ----------------------------------------------------*/
 
@@ -242,7 +243,10 @@ static vyre_code take_runs(vyre_recording *rec, vyre_status *st) {
     vyre__command *c = &rec->commands[i];
     if (c->kind != VYRE__COMMAND_DISPATCH) continue;
     vyre_code code = vyre__run_take(c->variant, &c->run, st);
-    if (code == VYRE_OK) continue;
+    if (code == VYRE_OK) {
+      vyre__run_forget(c->run); /* it holds nothing between replays */
+      continue;
+    }
     c->run = NULL;
     while (i-- > 0) {
       if (rec->commands[i].run) vyre__run_give(rec->commands[i].run);

@@ -408,6 +408,7 @@ vyre_code vyre_resident_free(vyre_device *device, vyre_resident buffer,
   if (!device) return vyre__null_argument(st, "vyre_resident_free", "device");
   VYRE_TRY(vyre__resident_acquire(device, buffer, &slot, st));
   uint64_t state = atomic_fetch_and(&slot->state, ~GOOD);
+  if ((state & USERS) > 1) vyre__runs_revoke(device, slot);
   vyre__resident_drop(device, slot);
   /* Of two who free it at once, one comes too late. */
   return state & GOOD ? VYRE_OK : stale(device, buffer, st);

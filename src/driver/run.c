@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/driver.h"
+#include "driver/run_again.h"
 #include "driver/trace.h"
 #include "ir/ir.h"
 
@@ -18,8 +19,8 @@ static size_t place(size_t *size, size_t count, size_t element) {
   return at;
 }
 
-static vyre_code create(vyre_pipeline *pipeline, vyre__run **out,
-                        vyre_status *st) {
+static vyre_code create(vyre_pipeline *pipeline, vyre__run_state *home,
+                        vyre__run **out, vyre_status *st) {
   const vyre_binding_plan *plan = &pipeline->plan;
   size_t size = sizeof(vyre__run);
   size_t bound = place(&size, plan->binding_count, sizeof(vyre__bound));
@@ -29,12 +30,16 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__run **out,
   size_t outputs = place(&size, plan->output_count, sizeof(vyre_output));
   size_t kept = place(&size, plan->output_count, sizeof(vyre_resident));
   size_t spans = place(&size, plan->output_count + 1, sizeof(vyre__span));
+  size_t given_inputs = place(&size, plan->input_count, sizeof(vyre_input));
+  size_t given_outputs =
+      place(&size, plan->output_count, sizeof(vyre__given_output));
   unsigned char *block =
       vyre__resize(pipeline->device->allocator, NULL, 0, size);
   if (!block) return vyre__no_memory(st, "vyre_dispatch", "runs", 1);
   memset(block, 0, size);
   vyre__run *run = (vyre__run *)(void *)block;
   run->pipeline = pipeline;
+  run->home = home;
   run->size = size;
   run->bound = (vyre__bound *)(void *)(block + bound);
   run->views = (vyre__view *)(void *)(block + views);
@@ -42,6 +47,8 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__run **out,
   run->outputs = (vyre_output *)(void *)(block + outputs);
   run->kept = (vyre_resident *)(void *)(block + kept);
   run->spans = (vyre__span *)(void *)(block + spans);
+  run->given_inputs = (vyre_input *)(void *)(block + given_inputs);
+  run->given_outputs = (vyre__given_output *)(void *)(block + given_outputs);
   vyre_arena_init(&run->scratch, pipeline->device->allocator);
   vyre_arena_init(&run->staging, pipeline->device->allocator);
   /* What is neither given nor taken, such as shared memory, has one length; all
@@ -57,32 +64,33 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__run **out,
   return VYRE_OK;
 }
 
-/* A place is entered by the only atomic change of a dispatch; whoever is in it
- * has its run alone. */
-vyre_code vyre__run_take(vyre_pipeline *pipeline, vyre__run **out,
-                         vyre_status *st) {
+vyre_code vyre__run_take_other(vyre_pipeline *pipeline, vyre__run **out,
+                               vyre_status *st) {
   struct vyre__pipeline_inside *inside = pipeline->inside;
   for (int i = 0; i < VYRE__KEPT_RUNS; i++) {
-    atomic_bool *busy = &inside->runs[i].is_busy;
-    if (atomic_load_explicit(busy, memory_order_relaxed) ||
-        atomic_exchange_explicit(busy, true, memory_order_acquire)) {
-      continue;
-    }
+    vyre__run_state *state = &inside->runs[i].state;
+    if (!vyre__run_enter(state)) continue;
     if (!inside->runs[i].run) {
-      vyre_code code = create(pipeline, &inside->runs[i].run, st);
+      vyre_code code = create(pipeline, state, &inside->runs[i].run, st);
       if (code != VYRE_OK) {
-        atomic_store_explicit(busy, false, memory_order_release);
+        atomic_store_explicit(state, VYRE__RUN_IDLE, memory_order_release);
         return code;
       }
-      inside->runs[i].run->home = busy;
     }
     *out = inside->runs[i].run;
     return VYRE_OK;
   }
-  return create(pipeline, out, st);
+  return create(pipeline, NULL, out, st);
 }
 
+/* Under the lock, under which alone others find the run. Whoever frees a buffer
+ * that this run holds has it until the run let go of it, so that none ends here,
+ * with the caller told of it under locks. */
 void vyre__run_free(vyre__run *run) {
+  struct vyre__device_inside *inside = run->pipeline->device->inside;
+  pthread_mutex_lock(&inside->run_lock);
+  vyre__run_forget(run);
+  pthread_mutex_unlock(&inside->run_lock);
   vyre__counters_leave_run(run);
   vyre_arena_finish(&run->scratch);
   vyre_arena_finish(&run->staging);
@@ -109,20 +117,86 @@ void vyre__run_let_go(vyre__run *run) {
   }
 }
 
-void vyre__run_give(vyre__run *run) {
-  if (run->has_residents) {
-    vyre__run_let_go(run);
-    for (size_t i = 0; i < run->pipeline->plan.binding_count; i++) {
-      run->bound[i].in_slot = run->bound[i].out_slot = NULL;
-    }
+void vyre__run_forget(vyre__run *run) {
+  run->is_known = run->is_bound = false;
+  if (!run->has_residents) return;
+  run->has_residents = false;
+  vyre__run_let_go(run);
+  for (size_t i = 0; i < run->pipeline->plan.binding_count; i++) {
+    run->bound[i].in_slot = run->bound[i].out_slot = NULL;
   }
+}
+
+void vyre__run_give_up(vyre__run *run) {
   empty_arena(&run->scratch);
   empty_arena(&run->staging);
+  if (run->is_known && vyre__run_leave(run)) return;
+  vyre__run_forget(run);
   if (run->home) {
-    atomic_store_explicit(run->home, false, memory_order_release);
+    atomic_store_explicit(run->home, VYRE__RUN_IDLE, memory_order_release);
   } else {
     vyre__run_free(run);
   }
+}
+
+/* Drops what an idle run holds of @p slot, which its caller holds too. */
+static void drop_slot(vyre__run *run, vyre__resident_slot *slot) {
+  vyre_device *device = run->pipeline->device;
+  for (size_t i = 0; i < run->pipeline->plan.binding_count; i++) {
+    vyre__bound *bound = &run->bound[i];
+    if (bound->in_slot != slot && bound->out_slot != slot) continue;
+    vyre__resident_drop(device, slot);
+    /* The other one of a binding, where it is another, is held on its own. */
+    if (bound->in_slot == slot) bound->in_slot = NULL;
+    if (bound->out_slot == slot) bound->out_slot = NULL;
+    run->is_known = run->is_bound = false;
+  }
+}
+
+void vyre__runs_revoke(vyre_device *device, vyre__resident_slot *slot) {
+  struct vyre__device_inside *inside = device->inside;
+  pthread_mutex_lock(&inside->run_lock);
+  for (vyre__run *run = inside->first_run; run; run = run->next) {
+    if (!run->home) continue;
+    unsigned char seen = VYRE__RUN_IDLE;
+    while (seen != VYRE__RUN_ASKED) {
+      unsigned char next =
+          seen == VYRE__RUN_IDLE ? VYRE__RUN_BUSY : VYRE__RUN_ASKED;
+      if (!atomic_compare_exchange_weak(run->home, &seen, next)) continue;
+      if (next == VYRE__RUN_ASKED) break;
+      if (run->has_residents) drop_slot(run, slot);
+      /* Who asks in the meantime waits for the lock. */
+      atomic_store_explicit(run->home, VYRE__RUN_IDLE, memory_order_release);
+      break;
+    }
+  }
+  pthread_mutex_unlock(&inside->run_lock);
+}
+
+/* --- the same once more ------------------------------------------------------*/
+
+void vyre__run_remember(vyre__run *run, const vyre_dispatch_desc *desc) {
+  const struct vyre__pipeline_inside *inside = run->pipeline->inside;
+  const vyre_binding_plan *plan = &run->pipeline->plan;
+  bool is_bound = !run->makes_room;
+  if (run->has_moved_slot) return;
+  for (size_t i = 0; i < plan->output_count; i++) {
+    const vyre_output *output = &desc->outputs[i];
+    const vyre__bound *bound = &run->bound[inside->outputs[i]->index];
+    if (output->kept) return; /* another one each time */
+    run->given_outputs[i] = (vyre__given_output){.output = *output};
+    if (output->slot) {
+      run->given_outputs[i].slot_data = output->slot->data;
+      run->given_outputs[i].slot_capacity = output->slot->capacity;
+    }
+    if (bound->out_size > 0 && !vyre__in_place(bound)) is_bound = false;
+  }
+  for (size_t i = 0; i < plan->input_count; i++) {
+    run->given_inputs[i] = desc->inputs[i];
+  }
+  memcpy(run->given_grid, desc->grid, sizeof run->given_grid);
+  run->is_known = true;
+  run->is_bound = is_bound;
 }
 
 /* --- before it runs ----------------------------------------------------------*/
@@ -143,20 +217,29 @@ static const char *keep_name(vyre__run *run, const char *name) {
   return copy ? memcpy(copy, name, length + 1) : NULL;
 }
 
+void vyre__run_keep_desc(vyre__run *run) {
+  run->own = *run->desc;
+  run->own.inputs = NULL; /* the caller's arrays end with the call */
+  run->own.outputs = NULL;
+  run->desc = &run->own;
+}
+
 /* Inputs that the caller may change when the call returns are copied now. */
 vyre_code vyre__run_stage(vyre__run *run, vyre_status *st) {
   const vyre_binding_plan *plan = &run->pipeline->plan;
   bool is_traced = atomic_load_explicit(&run->pipeline->device->context->trace,
                                         memory_order_relaxed) != NULL;
-  run->desc.label = is_traced ? keep_name(run, run->desc.label) : NULL;
-  run->desc.profile = is_traced ? keep_name(run, run->desc.profile) : NULL;
-  if (run->desc.is_borrowed) return VYRE_OK;
+  vyre__run_keep_desc(run);
+  run->own.label = is_traced ? keep_name(run, run->own.label) : NULL;
+  run->own.profile = is_traced ? keep_name(run, run->own.profile) : NULL;
+  if (run->own.is_borrowed) return VYRE_OK;
+  run->is_known = run->is_bound = false; /* other memory than what was given */
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre_binding *b = &plan->bindings[i];
     vyre__bound *bound = &run->bound[i];
     if (!bound->in || bound->in_slot || vyre__in_place(bound)) continue;
     if (bound->in_size == 0) continue;
-    if (run->desc.require_zero_copy) {
+    if (run->desc->require_zero_copy) {
       return VYRE_FAIL_WITH(
           st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL,
           VYRE_NUMBERS({"copied_bytes", bound->in_size}),
@@ -172,7 +255,7 @@ vyre_code vyre__run_stage(vyre__run *run, vyre_status *st) {
         b->output_index == VYRE_NO_INDEX &&
         vyre__host_reason(run->pipeline->device, bound->in) == VYRE_COPY_NONE;
     memcpy(copy, bound->in, (size_t)bound->in_size);
-    bound->in = copy;
+    bound->in = run->views[b->buffer_index].data = copy;
     if (was_borrowed) run->copies.borrowed_bytes -= bound->in_size;
     run->copies.copied_bytes += bound->in_size;
     if (run->copies.copies++ > 0) continue;
@@ -191,11 +274,13 @@ static vyre_code make_room(vyre__run *run, const vyre_binding *b,
   const vyre_output *output = &run->outputs[b->output_index];
   vyre_device *device = run->pipeline->device;
   if (output->slot) {
+    const void *before = output->slot->data;
     if (!vyre__slot_fit(output->slot, (size_t)bound->out_size, stats)) {
       return vyre__no_memory(st, "vyre_dispatch", "bytes of an output slot",
                              bound->out_size);
     }
     bound->out = output->slot->data;
+    if (bound->out != before) run->has_moved_slot = true;
   } else if (output->kept) {
     vyre_resident *kept = &run->kept[b->output_index];
     VYRE_TRY(vyre_resident_create(device, bound->out_size, kept, st));
@@ -231,23 +316,24 @@ static vyre_code fill(vyre__run *run, const vyre_binding *b,
   return vyre__buffer_copy(device, bound, size, &run->scratch, st);
 }
 
+/* Inputs are bound since they were looked at. All outputs have their memory
+ * before the first is filled. */
 static vyre_code bind(vyre__run *run, vyre_slot_stats *stats, vyre_status *st) {
-  const vyre__port *ports = run->pipeline->inside->ports, *p = ports;
-  size_t count = run->pipeline->plan.binding_count;
+  const vyre__port **ports = run->pipeline->inside->outputs;
+  size_t count = run->pipeline->plan.output_count;
   for (size_t i = 0; run->makes_room && i < count; i++) {
-    if (ports[i].output == VYRE_NO_INDEX) continue;
-    VYRE_TRY(make_room(run, ports[i].binding, &run->bound[i], stats, st));
+    vyre__bound *bound = &run->bound[ports[i]->index];
+    VYRE_TRY(make_room(run, ports[i]->binding, bound, stats, st));
   }
-  for (size_t i = 0; i < count; i++, p++) {
-    const vyre__bound *bound = &run->bound[i];
-    vyre__view *view = &run->views[p->buffer];
-    bool has_out = p->output != VYRE_NO_INDEX;
-    if (has_out) VYRE_TRY(fill(run, p->binding, bound, st));
-    const vyre__resident_slot *slot =
-        has_out ? bound->out_slot : bound->in_slot;
-    view->data = has_out ? bound->out : bound->in;
-    view->buffer = slot ? slot->buffer : NULL;
-    view->offset = has_out ? bound->out_offset : bound->in_offset;
+  for (size_t i = 0; i < count; i++) {
+    const vyre__port *p = ports[i];
+    const vyre__bound *bound = &run->bound[p->index];
+    VYRE_TRY(fill(run, p->binding, bound, st));
+    run->views[p->buffer] =
+        (vyre__view){.data = bound->out,
+                     .length = run->views[p->buffer].length,
+                     .buffer = bound->out_slot ? bound->out_slot->buffer : NULL,
+                     .offset = bound->out_offset};
   }
   return VYRE_OK;
 }
@@ -270,12 +356,12 @@ static vyre_code launch(vyre__run *run, vyre_status *st) {
   if (atomic_load_explicit(&device->context->armed, memory_order_relaxed)) {
     VYRE_TRY(submit_faults(device, st));
   }
-  if (run->desc.timeout_ns) {
+  if (run->desc->timeout_ns) {
     uint64_t now = vyre__clock_ns();
-    run->launch.deadline_ns = now + run->desc.timeout_ns;
+    run->launch.deadline_ns = now + run->desc->timeout_ns;
     if (run->launch.deadline_ns < now) run->launch.deadline_ns = UINT64_MAX;
   }
-  uint32_t count = run->desc.has_iterations ? run->desc.iterations : 1;
+  uint32_t count = run->desc->has_iterations ? run->desc->iterations : 1;
   uint64_t device_ns = 0, launches = 0;
   for (uint32_t i = 0; i < count; i++) {
     if (i > 0) vyre_arena_reset(&run->scratch);
@@ -337,7 +423,7 @@ static void add_stats(vyre_slot_stats *to, const vyre_slot_stats *from) {
 
 VYRE__RARE
 static void trace_run(const vyre__run *run, uint64_t start, vyre_code code) {
-  const vyre_dispatch_desc *desc = &run->desc;
+  const vyre_dispatch_desc *desc = run->desc;
   const char *kernel = run->pipeline->program->name;
   vyre__trace_end(
       run->pipeline->device->context, start, .kind = VYRE__TRACE_DISPATCH,
@@ -355,11 +441,11 @@ static void trace_run(const vyre__run *run, uint64_t start, vyre_code code) {
 
 vyre_code vyre__run_execute(vyre__run *run, vyre_status *st) {
   uint64_t traced = vyre__trace_begin(run->pipeline->device->context);
-  vyre_dispatch_desc *desc = &run->desc;
+  const vyre_dispatch_desc *desc = run->desc;
   vyre_slot_stats stats = {0};
   uint64_t start = desc->timing ? vyre__clock_ns() : 0;
   clear_report(desc->report);
-  vyre_code code = bind(run, &stats, st);
+  vyre_code code = run->is_bound ? VYRE_OK : bind(run, &stats, st);
   uint64_t launched = desc->timing ? vyre__clock_ns() : 0;
   if (code == VYRE_OK) code = launch(run, st);
   if (run->makes_room) settle_kept(run, code == VYRE_OK);

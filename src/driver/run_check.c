@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What a dispatch binds: found, measured and held against the plan, before
- * anything is changed. Every warm dispatch goes through here, so each binding is
- * looked at twice only: once for what it is, once for its memory. */
+ * anything is changed. Each binding is looked at twice: once for what it is, once
+ * for its memory. What was looked at the last time is not (run_again.h). */
 #include <string.h>
 
 #include "base/attributes.h"
@@ -143,9 +143,9 @@ static vyre_code many_places(const vyre__port *p, int places, vyre_status *st) {
 static vyre_code resolve_resident_output(vyre__run *run, const vyre__port *p,
                                          const vyre_output *output,
                                          vyre__bound *bound, vyre_status *st) {
-  bool is_same = bound->in_slot &&
-                 memcmp(&output->resident, &run->desc.inputs[p->input].resident,
-                        sizeof output->resident) == 0;
+  bool is_same = bound->in_slot && memcmp(&output->resident,
+                                          &run->desc->inputs[p->input].resident,
+                                          sizeof output->resident) == 0;
   if (is_same) {
     bound->out_slot = bound->in_slot; /* it is held already */
   } else {
@@ -167,7 +167,7 @@ static vyre_code resolve_resident_output(vyre__run *run, const vyre__port *p,
 
 static vyre_code resolve_output(vyre__run *run, const vyre__port *p,
                                 vyre__bound *bound, vyre_status *st) {
-  const vyre_output *given = &run->desc.outputs[p->output];
+  const vyre_output *given = &run->desc->outputs[p->output];
   vyre_output *output = &run->outputs[p->output];
   bool is_resident = is_given(given->resident);
   bool is_elsewhere = given->slot || given->kept || is_resident;
@@ -180,7 +180,7 @@ static vyre_code resolve_output(vyre__run *run, const vyre__port *p,
                (output->kept != NULL) + is_resident;
   if (places > 1) return many_places(p, places, st);
   if (places == 0 && bound->in_slot) { /* it goes where it comes from */
-    const vyre_input *input = &run->desc.inputs[p->input];
+    const vyre_input *input = &run->desc->inputs[p->input];
     output->resident = input->resident;
     output->offset = bound->out_offset = input->offset;
     is_resident = true;
@@ -263,9 +263,15 @@ static vyre_code too_much_output(uint64_t back, uint64_t limit,
       (unsigned long long)back, (unsigned long long)limit);
 }
 
+static vyre_code check_back(const vyre__run *run, vyre_status *st) {
+  uint64_t limit = run->desc->max_output_bytes;
+  if (limit == 0 || run->host_out <= limit) return VYRE_OK;
+  return too_much_output(run->host_out, limit, st);
+}
+
 static vyre_code check_counts(const vyre__run *run, vyre_status *st) {
   const vyre_binding_plan *plan = &run->pipeline->plan;
-  const vyre_dispatch_desc *desc = &run->desc;
+  const vyre_dispatch_desc *desc = run->desc;
   if (!desc->inputs && desc->input_count > 0) {
     return vyre__null_argument(st, "vyre_dispatch", "desc->inputs");
   }
@@ -283,7 +289,7 @@ static vyre_code check_counts(const vyre__run *run, vyre_status *st) {
  * with an output that depends on it. */
 static vyre_code resolve_inputs(vyre__run *run, vyre_status *st) {
   const struct vyre__pipeline_inside *inside = run->pipeline->inside;
-  const vyre_input *input = run->desc.inputs;
+  const vyre_input *input = run->desc->inputs;
   size_t count = run->pipeline->plan.input_count;
   bool all_fit = true;
   for (size_t i = 0; i < count; i++, input++) {
@@ -297,7 +303,11 @@ static vyre_code resolve_inputs(vyre__run *run, vyre_status *st) {
       VYRE_TRY(resolve_resident_input(run, p, input, bound, st));
     }
     all_fit = fits(p, bound->in_size, is_resident) && all_fit;
-    run->views[p->buffer].length = (uint32_t)(bound->in_size >> p->shift);
+    run->views[p->buffer] =
+        (vyre__view){.data = bound->in,
+                     .length = (uint32_t)(bound->in_size >> p->shift),
+                     .buffer = is_resident ? bound->in_slot->buffer : NULL,
+                     .offset = bound->in_offset};
   }
   return all_fit ? VYRE_OK : validate(run, st);
 }
@@ -307,25 +317,24 @@ vyre_code vyre__run_resolve(vyre__run *run, vyre_status *st) {
   const vyre_binding_plan *plan = &run->pipeline->plan;
   const struct vyre__pipeline_inside *inside = run->pipeline->inside;
   uint64_t back = 0;
-  run->makes_room = run->has_residents = false;
+  if (run->is_known || run->has_residents) vyre__run_forget(run);
+  run->makes_room = false;
   VYRE_TRY(check_counts(run, st));
   VYRE_TRY(resolve_inputs(run, st));
-  if (run->desc.output_count != plan->output_count) {
-    return output_count(plan, run->desc.output_count, st);
+  if (run->desc->output_count != plan->output_count) {
+    return output_count(plan, run->desc->output_count, st);
   }
   for (size_t i = 0; i < plan->output_count; i++) {
     const vyre__port *p = inside->outputs[i];
     vyre__bound *bound = &run->bound[p->index];
     VYRE_TRY(resolve_output(run, p, bound, st));
     VYRE_TRY(check_output(p, bound, st));
-    const vyre_output *given = &run->desc.outputs[i];
+    const vyre_output *given = &run->desc->outputs[i];
     if (given->data || given->slot) back += bound->out_size;
     run->views[p->buffer].length = (uint32_t)(bound->out_size >> p->shift);
   }
   run->host_out = back;
-  uint64_t limit = run->desc.max_output_bytes;
-  if (limit == 0 || back <= limit) return VYRE_OK;
-  return too_much_output(back, limit, st);
+  return check_back(run, st);
 }
 
 /* --- memory ------------------------------------------------------------------*/
@@ -363,14 +372,6 @@ static vyre_code overlapping(const vyre__span *a, const vyre__span *b,
       b->binding->name, a->binding->name);
 }
 
-vyre_copy_reason vyre__host_reason(const vyre_device *device,
-                                   const void *data) {
-  uint64_t alignment = device->caps.host_alignment;
-  if (!device->caps.borrows_host_memory) return VYRE_COPY_DEVICE_MEMORY;
-  if (alignment > 1 && (uintptr_t)data % alignment) return VYRE_COPY_ALIGNMENT;
-  return VYRE_COPY_NONE;
-}
-
 static const char *copy_words(vyre_copy_reason why) {
   switch (why) {
     case VYRE_COPY_ALIGNMENT:
@@ -393,6 +394,11 @@ static vyre_code copy_needed(const vyre_copy_report *copies, vyre_status *st) {
       "%llu bytes would be copied, the first of '%.100s': %s",
       (unsigned long long)copies->copied_bytes, copies->first_copied,
       copy_words(copies->first_why));
+}
+
+static vyre_code check_copies(const vyre__run *run, vyre_status *st) {
+  if (run->copies.copies == 0 || !run->desc->require_zero_copy) return VYRE_OK;
+  return copy_needed(&run->copies, st);
 }
 
 /* Memory of an output that is there already; false: none. */
@@ -548,14 +554,13 @@ static vyre_code check_memory(vyre__run *run, vyre_status *st) {
     }
   }
   run->copies.borrowed_bytes += plain;
-  if (run->copies.copies == 0 || !run->desc.require_zero_copy) return VYRE_OK;
-  return copy_needed(&run->copies, st);
+  return check_copies(run, st);
 }
 
 /* --- all of it ---------------------------------------------------------------*/
 
-static vyre_code check_options(const vyre__run *run, vyre_status *st) {
-  const vyre_dispatch_desc *desc = &run->desc;
+vyre_code vyre__run_check_options(const vyre__run *run, vyre_status *st) {
+  const vyre_dispatch_desc *desc = run->desc;
   const vyre_check_options *check = &desc->check;
   const vyre_device *device = run->pipeline->device;
   bool is_checked =
@@ -578,26 +583,17 @@ static vyre_code check_options(const vyre__run *run, vyre_status *st) {
   return VYRE_OK;
 }
 
-vyre_code vyre__run_prepare(vyre__run *run, const vyre_dispatch_desc *desc,
-                            vyre_status *st) {
-  run->desc = *desc;
+vyre_code vyre__run_check_limits(const vyre__run *run, vyre_status *st) {
+  VYRE_TRY(check_back(run, st));
+  return check_copies(run, st);
+}
+
+vyre_code vyre__run_prepare_anew(vyre__run *run, vyre_status *st) {
   run->host_in = run->host_out = 0;
   run->copies = (vyre_copy_report){0};
+  run->has_moved_slot = false;
   VYRE_TRY(vyre__run_resolve(run, st));
-  vyre__launch *launch = &run->launch; /* views and scratch stay as they are */
-  launch->max_iterations =
-      desc->max_iterations ? desc->max_iterations : UINT32_MAX;
-  launch->deadline_ns = 0;
-  launch->timeout_ns = desc->timeout_ns;
-  launch->print = desc->print;
-  launch->check = desc->check;
-  launch->report = desc->report;
-  launch->device_ns = 0;
-  VYRE_TRY(vyre__grid_infer(run->pipeline, desc->grid, run->views, launch->grid,
-                            st));
-  VYRE_TRY(check_memory(run, st));
-  VYRE_TRY(check_options(run, st));
-  run->desc.inputs = NULL; /* the caller's arrays end with the call */
-  run->desc.outputs = NULL;
-  return VYRE_OK;
+  VYRE_TRY(vyre__grid_infer(run->pipeline, run->desc->grid, run->views,
+                            run->launch.grid, st));
+  return check_memory(run, st);
 }

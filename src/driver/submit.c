@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/driver.h"
+#include "driver/run_again.h"
 #include "driver/trace.h"
 
 /* A batch on its way. */
@@ -67,10 +68,32 @@ static vyre_code prepare_all(vyre_pipeline *pipeline,
   return VYRE_OK;
 }
 
+/* Who gives something else each time does not pay for what is never asked. */
+static bool is_worth_it(vyre__run *run) {
+  enum { PATIENCE = 4, SELDOM = 32 };
+  uint32_t changes = run->changes++;
+  return changes < PATIENCE || changes % SELDOM == 0;
+}
+
+/* With @p item, the caller still waits: what it gave is known the next time. */
+static vyre_code execute(vyre__run *run, const vyre_dispatch_desc *item,
+                         vyre_status *st) {
+  vyre_code code = vyre__run_execute(run, st);
+  if (code != VYRE_OK) {
+    vyre__run_forget(run);
+  } else if (run->is_known) {
+    run->changes = 0;
+  } else if (item && is_worth_it(run)) {
+    vyre__run_remember(run, item);
+  }
+  return code;
+}
+
 /* In order; what comes after a failure is not run. */
-static vyre_code execute_all(vyre__run **runs, size_t count, vyre_status *st) {
+static vyre_code execute_all(vyre__run **runs, const vyre_dispatch_desc *items,
+                             size_t count, vyre_status *st) {
   for (size_t i = 0; i < count; i++) {
-    vyre_code code = vyre__run_execute(runs[i], st);
+    vyre_code code = execute(runs[i], items ? &items[i] : NULL, st);
     if (code != VYRE_OK) return name_item(code, i, count, st);
   }
   return VYRE_OK;
@@ -78,7 +101,7 @@ static vyre_code execute_all(vyre__run **runs, size_t count, vyre_status *st) {
 
 static vyre_code batch_work(vyre_fence *fence, vyre_status *st) {
   batch *b = (batch *)fence;
-  return execute_all(b->runs, b->count, st);
+  return execute_all(b->runs, NULL, b->count, st);
 }
 
 static void batch_finish(vyre_fence *fence) {
@@ -134,7 +157,7 @@ static vyre_code submit_one(vyre_pipeline *pipeline,
   vyre_code code = prepare(pipeline, desc, false, &run, st);
   if (code == VYRE_OK) {
     run->item = 0;
-    code = vyre__run_execute(run, st);
+    code = execute(run, desc, st);
     vyre__run_give(run);
   }
   if (start) trace_submit(pipeline, start, 1, false, code);
@@ -154,7 +177,7 @@ static vyre_code submit_now(vyre_pipeline *pipeline,
   }
   vyre_code code = prepare_all(pipeline, items, count, false, runs, st);
   if (code == VYRE_OK) {
-    code = execute_all(runs, count, st);
+    code = execute_all(runs, items, count, st);
     give_all(runs, count);
   }
   if (runs != few) {
@@ -221,7 +244,7 @@ vyre_code vyre_dispatch_grid(const vyre_pipeline *pipeline,
   VYRE_TRY(vyre__pipeline_variant(same, desc, &variant, st));
   vyre__run *run;
   VYRE_TRY(vyre__run_take(variant, &run, st));
-  run->desc = *desc;
+  run->desc = desc;
   run->host_in = run->host_out = 0;
   vyre_code code = vyre__run_resolve(run, st);
   if (code == VYRE_OK) {

@@ -22,7 +22,7 @@ typedef struct event {
   char result[24], label[64], thread[64];
   double start, length;
   unsigned track;
-  unsigned long long bytes, item, grid;
+  unsigned long long bytes, item, grid, rounds, commands;
 } event;
 
 enum { MOST_EVENTS = 40000 };
@@ -110,6 +110,8 @@ static void keep_number(event *e, const char *key, double value) {
   if (strcmp(key, "tid") == 0) e->track = (unsigned)value;
   if (strcmp(key, "bytes") == 0) e->bytes = (unsigned long long)value;
   if (strcmp(key, "item") == 0) e->item = (unsigned long long)value;
+  if (strcmp(key, "rounds") == 0) e->rounds = (unsigned long long)value;
+  if (strcmp(key, "commands") == 0) e->commands = (unsigned long long)value;
   if (strcmp(key, "grid") == 0 && e->grid == 0) {
     e->grid = (unsigned long long)value;
   }
@@ -220,7 +222,10 @@ static const char text[] =
     "buffer y : write u32[] @1;\n"
     "{\n"
     "    if (global_id.x < len(y)) y[global_id.x] = 2 * x[global_id.x];\n"
-    "}\n";
+    "}\n"
+    "kernel down workgroup(1)\n"
+    "buffer n : read_write u32[1] @0;\n"
+    "{ n[0] -= 1; }\n";
 
 enum { ELEMENTS = 64, BYTES = 4 * ELEMENTS };
 
@@ -352,6 +357,144 @@ TEST(work_of_a_queue_is_on_its_own_track) {
   CHECK_HAS(name, "ref #");
   CHECK_HAS(name, "queue");
   remove_folder();
+}
+
+/* --- recordings --------------------------------------------------------------*/
+
+/* 0: y = 2 x. 1: z = y. 2: while (n) { 3: n--. 4: } */
+static vyre_recording *record(const rig *r, vyre_pipeline **down,
+                              uint32_t slots[4]) {
+  static const char *const names[] = {"x", "y", "z", "n"};
+  vyre_status st = {0};
+  vyre_recording *rec;
+  vyre_place at[4];
+  CHECK_OK(vyre_pipeline_compile(r->device, vyre_module_kernel(r->module, 1),
+                                 NULL, down, NULL, &st),
+           st);
+  CHECK_OK(vyre_recording_create(r->device, &rec, &st), st);
+  for (int i = 0; i < 4; i++) {
+    CHECK_OK(vyre_recording_slot(rec, names[i], 0, &slots[i], &st), st);
+    at[i] = vyre_place_slot(slots[i]);
+  }
+  vyre_recorded_dispatch twice = {.inputs = &at[0],
+                                  .input_count = 1,
+                                  .outputs = &at[1],
+                                  .output_count = 1,
+                                  .label = "doubling"};
+  vyre_recorded_dispatch less = {
+      .inputs = &at[3], .input_count = 1, .outputs = &at[3], .output_count = 1};
+  CHECK_OK(vyre_recording_dispatch(rec, r->pipeline, &twice, &st), st);
+  CHECK_OK(vyre_recording_copy(rec, at[1], at[2], &st), st);
+  CHECK_OK(vyre_recording_while(rec, at[3], 10, 1, &st), st);
+  CHECK_OK(vyre_recording_dispatch(rec, *down, &less, &st), st);
+  CHECK_OK(vyre_recording_end_while(rec, &st), st);
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  return rec;
+}
+
+typedef struct replayed {
+  rig r;
+  vyre_pipeline *down;
+  vyre_recording *rec;
+  uint32_t x[ELEMENTS], y[ELEMENTS], z[ELEMENTS], n;
+} replayed;
+
+static void open_replayed(replayed *p) {
+  vyre_status st = {0};
+  uint32_t slots[4];
+  memset(p, 0, sizeof *p);
+  make_folder();
+  p->r = open_traced(path, NULL);
+  p->rec = record(&p->r, &p->down, slots);
+  void *const memory[] = {p->x, p->y, p->z, &p->n};
+  for (int i = 0; i < 4; i++) {
+    vyre_resource bytes = {.data = memory[i], .size = i < 3 ? BYTES : 4};
+    CHECK_OK(vyre_recording_bind(p->rec, slots[i], &bytes, &st), st);
+  }
+  p->n = 3;
+}
+
+static void close_replayed(replayed *p) {
+  vyre_recording_release(p->rec);
+  vyre_pipeline_release(p->down);
+  rig_close(&p->r);
+  read_trace(path);
+  check_nesting();
+  remove_folder();
+}
+
+/* The event of that kind and name, which has no second. */
+static const event *only(const char *kind, const char *name) {
+  const event *found = NULL;
+  for (size_t i = 0; i < event_count; i++) {
+    if (strcmp(events[i].kind, kind) != 0) continue;
+    if (strcmp(events[i].name, name) != 0) continue;
+    CHECK(!found);
+    found = &events[i];
+  }
+  if (!found) printf("    no %s '%s'\n", kind, name);
+  CHECK(found);
+  return found;
+}
+
+static bool lies_in(const event *inner, const event *outer) {
+  return inner->track == outer->track && inner->start >= outer->start - 0.001 &&
+         inner->start + inner->length <= outer->start + outer->length + 0.001;
+}
+
+TEST(a_replay_and_its_items_have_events) {
+  replayed p;
+  vyre_status st = {0};
+  open_replayed(&p);
+  CHECK_OK(vyre_recording_replay(p.rec, NULL, NULL, &st), st);
+  close_replayed(&p);
+  const event *whole = only("replay", "replay"), *loop;
+  CHECK_U64(whole->commands, 5);
+  CHECK_TEXT(whole->device, "ref");
+  CHECK_TEXT(whole->result, "ok");
+  loop = only("replay", "while");
+  CHECK(loop->item == 2 && loop->rounds == 3 && lies_in(loop, whole));
+  const event *copy = only("replay", "copy");
+  CHECK(copy->item == 1 && copy->bytes == BYTES && lies_in(copy, whole));
+  const event *first = only("dispatch", "doubling");
+  CHECK(first->item == 0 && lies_in(first, whole) && !lies_in(first, loop));
+  CHECK_U64(count("dispatch"), 4);
+  for (size_t i = 0; i < 4; i++) {
+    const event *e = find("dispatch", i);
+    if (e == first) continue;
+    CHECK_TEXT(e->name, "down");
+    CHECK(e->item == 3 && lies_in(e, loop));
+  }
+}
+
+TEST(a_replay_with_a_fence_is_on_the_track_of_its_queue) {
+  replayed p;
+  vyre_status st = {0};
+  vyre_fence *fence;
+  open_replayed(&p);
+  CHECK_OK(vyre_recording_replay(p.rec, NULL, &fence, &st), st);
+  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  vyre_fence_release(fence);
+  close_replayed(&p);
+  const event *submit = only("submit", "submit replay");
+  const event *whole = only("replay", "replay");
+  CHECK_U64(submit->commands, 5);
+  CHECK(submit->track != whole->track);
+  CHECK(lies_in(only("dispatch", "doubling"), whole));
+}
+
+TEST(a_replay_that_fails_ends_its_loops_in_the_trace) {
+  replayed p;
+  vyre_status st = {0};
+  open_replayed(&p);
+  CHECK_OK(vyre_context_inject(p.r.context, "submit:3", &st), st);
+  CHECK(vyre_recording_replay(p.rec, NULL, NULL, &st) == VYRE_DISPATCH_FAILED);
+  close_replayed(&p);
+  CHECK_TEXT(only("replay", "replay")->result, "dispatch_failed");
+  const event *loop = only("replay", "while");
+  CHECK_TEXT(loop->result, "dispatch_failed");
+  CHECK_U64(loop->rounds, 1);
+  CHECK_TEXT(only("replay", "copy")->result, "ok");
 }
 
 TEST(what_failed_is_told_as_failed) {
@@ -591,6 +734,9 @@ TEST(many_threads_trace_at_once) {
 
 TEST_MAIN(TEST_ENTRY(every_kind_of_work_has_its_event),
           TEST_ENTRY(work_of_a_queue_is_on_its_own_track),
+          TEST_ENTRY(a_replay_and_its_items_have_events),
+          TEST_ENTRY(a_replay_with_a_fence_is_on_the_track_of_its_queue),
+          TEST_ENTRY(a_replay_that_fails_ends_its_loops_in_the_trace),
           TEST_ENTRY(what_failed_is_told_as_failed),
           TEST_ENTRY(any_bytes_may_be_a_label),
           TEST_ENTRY(a_process_that_is_killed_leaves_a_whole_file),

@@ -51,7 +51,8 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
       .host_alignment = 1,
       .borrows_host_memory = false, /* it has memory of its own */
       .has_f64 = true,
-      .has_u64 = true};
+      .has_u64 = true,
+      .runs_nothing = true}; /* not in a copy of this */
   return VYRE_OK;
 }
 

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Names of devices, and which one "auto" takes: over backends that have none, one
+ * or several. */
+#include <stdio.h>
+
+#include "vyre/vyre.h"
+
+#include "driver/driver.h"
+#include "support/check.h"
+
+static bool has_none(uint32_t index, vyre_device_info *out) {
+  (void)index;
+  out->note = "libfast.so was looked for";
+  return false;
+}
+
+static bool has_three(uint32_t index, vyre_device_info *out) {
+  out->description = "one of three";
+  return index < 3;
+}
+
+static bool has_one(uint32_t index, vyre_device_info *out) {
+  out->description = "alone";
+  return index < 1;
+}
+
+static vyre_code device_init(vyre_device *device, vyre_status *st) {
+  (void)st;
+  device->caps = (vyre_device_caps){.host_alignment = 1};
+  return VYRE_OK;
+}
+
+static void device_finish(vyre_device *device) {
+  (void)device;
+}
+
+#define BACKEND(title, has, named)       \
+  {.abi = VYRE__BACKEND_ABI,             \
+   .struct_size = sizeof(vyre__backend), \
+   .name = (title),                      \
+   .is_exact = true,                     \
+   .is_by_name = (named),                \
+   .device_size = sizeof(vyre_device),   \
+   .describe = (has),                    \
+   .device_init = device_init,           \
+   .device_finish = device_finish}
+
+static const vyre__backend fast = BACKEND("fast", has_none, false);
+static const vyre__backend quick = BACKEND("quick", has_none, false);
+static const vyre__backend multi = BACKEND("multi", has_three, false);
+static const vyre__backend lone = BACKEND("lone", has_one, false);
+static const vyre__backend shy = BACKEND("shy", has_one, true);
+
+static const vyre__backend *const list[] = {&shy,   &fast, &quick,
+                                            &multi, &lone, &shy};
+
+static const vyre__backends most = {list + 1, 5};
+
+TEST(every_device_is_listed_by_the_name_that_opens_it) {
+  static const char *const names[] = {"multi", "multi:1", "multi:2", "lone",
+                                      "shy",   "fast",    "quick"};
+  enum { COUNT = sizeof names / sizeof names[0], AVAILABLE = 5 };
+  vyre_device_info info;
+  for (size_t i = 0; i < COUNT; i++) {
+    vyre_status st = {0};
+    vyre_device *device = NULL;
+    CHECK(vyre__device_list_of(most, i, &info));
+    CHECK_TEXT(info.name, names[i]);
+    CHECK(info.is_available == (i < AVAILABLE));
+    if (!info.is_available) {
+      CHECK_FAILS(vyre__device_open_of(most, NULL, info.name, &device, &st), st,
+                  VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+      CHECK_HAS(st.message, "libfast.so was looked for");
+      continue;
+    }
+    CHECK_OK(vyre__device_open_of(most, NULL, info.name, &device, &st), st);
+    CHECK_TEXT(vyre_device_name(device), names[i]);
+    CHECK_TEXT(vyre_device_reason(device), "asked for by name");
+    CHECK_U64(device->index, info.index);
+    vyre_device_release(device);
+  }
+  CHECK(!vyre__device_list_of(most, COUNT, &info));
+}
+
+TEST(names_that_are_none) {
+  static const char *const names[] = {
+      "",         "mult",     "multi:",   "multi:3",           "multi:x",
+      "multi:1x", "multi:-1", "multi 1",  "multi:99999999999", "Multi",
+      "lone:1",   "auto:0",   "multi:1:1"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    vyre_status st = {0};
+    vyre_device *device = NULL;
+    CHECK_FAILS(vyre__device_open_of(most, NULL, names[i], &device, &st), st,
+                VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+    CHECK(!device);
+  }
+}
+
+TEST(the_first_of_several_has_two_names) {
+  vyre_status st = {0};
+  vyre_device *device;
+  CHECK_OK(vyre__device_open_of(most, NULL, "multi:0", &device, &st), st);
+  CHECK_TEXT(vyre_device_name(device), "multi");
+  vyre_device_release(device);
+}
+
+TEST(auto_says_which_and_why) {
+  static const struct {
+    size_t from, count;
+    const char *name, *reason; /* NULL: none */
+  } cases[] = {
+      {3, 2, "multi", "auto: the best there can be"},
+      {2, 2, "multi", "auto: the best that is there; there is no quick"},
+      {1, 3, "multi", "auto: the best that is there; there is no fast, quick"},
+      {0, 4, "multi", "auto: the best that is there; there is no fast, quick"},
+      {0, 1, NULL, NULL}, /* by name only */
+      {1, 2, NULL, NULL},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    vyre__backends of = {list + cases[i].from, cases[i].count};
+    vyre_status st = {0};
+    vyre_device *device = NULL;
+    if (!cases[i].name) {
+      CHECK_FAILS(vyre__device_open_of(of, NULL, "auto", &device, &st), st,
+                  VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+      continue;
+    }
+    CHECK_OK(vyre__device_open_of(of, NULL, "auto", &device, &st), st);
+    CHECK_TEXT(vyre_device_name(device), cases[i].name);
+    CHECK_TEXT(vyre_device_reason(device), cases[i].reason);
+    vyre_device_release(device);
+  }
+}
+
+TEST_MAIN(TEST_ENTRY(every_device_is_listed_by_the_name_that_opens_it),
+          TEST_ENTRY(names_that_are_none),
+          TEST_ENTRY(the_first_of_several_has_two_names),
+          TEST_ENTRY(auto_says_which_and_why))
