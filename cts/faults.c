@@ -53,8 +53,8 @@ static void check_lost(cts *c, cts_job *job, const cts_way *way) {
   job->run.pipeline = cts_compile(c, job->run.program, false, false);
 }
 
-/* Lets the nth fail, for every n up to the end; beyond the first 256 every eighth,
- * where a backend allocates that often. Returns how often it was hit. */
+/* Lets the nth fail, for every n up to the end; beyond 256 in steps of an eighth, where a
+ * backend allocates that often. Returns how often it was hit. */
 static unsigned sweep(cts *c, cts_job *job, const cts_way *way,
                       vyre_fault fault) {
   unsigned hits = 0;
