@@ -137,8 +137,9 @@ static void faults(cts *c) {
 /* --- two processes, eight threads each ---------------------------------------*/
 
 /* Where processes that a case starts share a cache. */
-#define SHARED_FOLDER "VYRE_CTS_CACHE"
-#define BY_THREADS    "shared_by_threads"
+#define SHARED_FOLDER   "VYRE_CTS_CACHE"
+#define BY_THREADS      "shared_by_threads"
+#define CASE_BY_THREADS "cache." BY_THREADS
 
 typedef struct sharer {
   cts *c;
@@ -219,9 +220,9 @@ static void by_threads(cts *c) {
 
 static pid_t start(const cts *c, const char *path) {
   char seed[24];
-  const char *words[] = {"vyre",   "conform", "--backend", c->backend,
-                         "--seed", seed,      "--case",    "cache." BY_THREADS,
-                         NULL};
+  const char *words[] = {"vyre",     "conform",       "--backend",
+                         c->backend, "--seed",        seed,
+                         "--case",   CASE_BY_THREADS, NULL};
   pid_t pid;
   (void)snprintf(seed, sizeof seed, "%llu", (unsigned long long)c->seed);
   if (setenv(SHARED_FOLDER, path, 1) != 0) return -1;

@@ -108,7 +108,8 @@ static void replays_add_up(cts *c) {
   vyre_replay_options options = {.result = &r};
   for (uint32_t turn = 1; turn <= 3; turn++) {
     CTS_OK(c, vyre_recording_replay(k.rec, &options, NULL, &c->st));
-    for (uint32_t i = 0; i < N; i++) CTS_U64(c, k.got[i], 3 * turn * (i + 1));
+    for (uint32_t i = 0; i < N; i++)
+      CTS_CHECK(c, k.got[i] == 3 * turn * (i + 1));
     CTS_U64(c, r.dispatches, 2);
     CTS_U64(c, r.copies, 2);
   }
@@ -133,7 +134,7 @@ static void rebinding(cts *c) {
   bind(c, k.rec, k.sum, (vyre_resource){.resident = sum}); /* of one dispatch */
   CTS_OK(c, vyre_recording_replay(k.rec, &options, NULL, &c->st));
   CTS_U64(c, r.recaptures, 1);
-  for (uint32_t i = 0; i < N; i++) CTS_U64(c, k.got[i], 3 * (100 + i));
+  for (uint32_t i = 0; i < N; i++) CTS_CHECK(c, k.got[i] == 3 * (100 + i));
   CTS_LAUNCHED(c, 6);
   CTS_OK(c, vyre_resident_free(c->device, sum, &c->st));
   chain_end(c, &k);
@@ -235,7 +236,7 @@ static void fences(cts *c) {
     CTS_OK(c, vyre_fence_wait(done[i], VYRE_FOREVER, &c->st));
     vyre_fence_release(done[i]);
   }
-  for (uint32_t i = 0; i < N; i++) CTS_U64(c, k.got[i], 12 * (i + 1));
+  for (uint32_t i = 0; i < N; i++) CTS_CHECK(c, k.got[i] == 12 * (i + 1));
   CTS_LAUNCHED(c, 8);
   CTS_OK(c, vyre_resident_create(c->device, BYTES, &k.ry, &c->st));
   chain_end(c, &k);

@@ -228,7 +228,7 @@ static void same_recording(cts *c) {
   run_with(c, rec, replay);
   vyre_recording_release(rec);
   CTS_OK(c, vyre_resident_download(c->device, n, 0, &got, 4, &c->st));
-  CTS_U64(c, got, THREADS * ROUNDS);
+  CTS_U64(c, got, UINT64_C(1) * THREADS * ROUNDS);
   CTS_OK(c, vyre_resident_free(c->device, n, &c->st));
 }
 

@@ -258,8 +258,8 @@ static vyre_code run_batch(cts_run *r, const form *f, vyre_status *st) {
 #define FORM(name, kind, runner, resident, fresh)        \
   static vyre_code name(cts_run *r, vyre_status *st) {   \
     static const form f = {.kind = vyre_dispatch_##name, \
-                           .is_resident = resident,      \
-                           .is_fresh = fresh};           \
+                           .is_resident = (resident),    \
+                           .is_fresh = (fresh)};         \
     return runner(r, &f, st);                            \
   }
 

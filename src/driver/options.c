@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Options of backends: "cpu.threads=2,cpu.width=8". A context keeps the text; a
  * device looks at what begins with its backend's name when it is opened. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -86,13 +87,11 @@ vyre_code vyre__options_set(vyre_context *context, const char *text,
 static vyre_code unknown(const vyre__backend *backend, const option_text *o,
                          vyre_status *st) {
   char known[120] = "";
-  size_t used = 0;
+  int used = 0, size = (int)sizeof known;
   for (const vyre__option *k = backend->options; k && k->name; k++) {
-    size_t size = strlen(k->name);
-    if (used + size + 3 > sizeof known) break;
-    if (used > 0) memcpy(known + used, ", ", 2), used += 2;
-    memcpy(known + used, k->name, size + 1);
-    used += size;
+    if (used >= size) break;
+    used += snprintf(known + used, (size_t)(size - used), "%s%s",
+                     used > 0 ? ", " : "", k->name);
   }
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                    "leave it out, or write one that the backend has",
