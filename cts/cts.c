@@ -137,20 +137,31 @@ void cts_oracle(cts *c, vyre_program *program, const vyre_dispatch_desc *desc) {
   CTS_OK(c, vyre_device_dispatch(cts_ref(c), program, desc, &c->st));
 }
 
-static uint64_t launches_of(const cts *c) {
+static uint64_t launches_of(const vyre_device *device) {
   vyre_counters counters;
-  vyre_counters_read(c->device, &counters);
+  vyre_counters_read(device, &counters);
   return counters.launches;
 }
 
-void cts_launched(cts *c, uint64_t count, const char *file, int line) {
-  uint64_t got = launches_of(c);
-  c->launches = count;
-  if (count == 0) c->launches_are_0 = true;
+static void check_launches(cts *c, const vyre_device *device, uint64_t count,
+                           const char *file, int line) {
+  uint64_t got = launches_of(device);
   if (got == count) return;
   cts_fail(c, file, line, "%llu kernels were launched on '%s', must be %llu",
-           (unsigned long long)got, vyre_device_name(c->device),
+           (unsigned long long)got, vyre_device_name(device),
            (unsigned long long)count);
+}
+
+void cts_launched(cts *c, uint64_t count, const char *file, int line) {
+  c->launches = count;
+  if (count == 0) c->launches_are_0 = true;
+  check_launches(c, c->device, count, file, line);
+}
+
+void cts_elsewhere(cts *c, const vyre_device *device, uint64_t count,
+                   const char *file, int line) {
+  check_launches(c, device, count, file, line);
+  c->elsewhere += count;
 }
 
 /* splitmix64 */
@@ -213,8 +224,12 @@ static void *count_resize(void *self, void *ptr, size_t old_size,
   return grown;
 }
 
+vyre_allocator cts_allocator(cts *c) {
+  return (vyre_allocator){count_resize, &c->live_bytes};
+}
+
 static void begin(cts *c) {
-  vyre_context_options options = {.allocator = {count_resize, &c->live_bytes},
+  vyre_context_options options = {.allocator = cts_allocator(c),
                                   .cache_directory = "",
                                   .trace_file = "",
                                   .faults = ""};
@@ -233,7 +248,7 @@ enum { PATIENCE_MS = 1000 };
 /* What no case can forget. */
 static void finish(cts *c, char device[CTS_NAME]) {
   (void)snprintf(device, CTS_NAME, "%s", vyre_device_name(c->device));
-  uint64_t launched = launches_of(c);
+  uint64_t launched = launches_of(c->device);
   if (launched != c->launches) {
     cts_fail(c, __FILE__, __LINE__,
              "%llu kernels were launched on '%s', the case says %llu",
@@ -286,7 +301,7 @@ int cts_run_case(const cts_suite *suite, const char *backend, const char *name,
   } else {
     area->run(&c, index);
   }
-  uint64_t launches = c.launches;
+  uint64_t launches = c.launches + c.elsewhere;
   finish(&c, device);
   printf(CTS_LAST_LINE "\n", (unsigned long long)launches, device);
   fflush(stdout);

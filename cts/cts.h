@@ -31,6 +31,7 @@ typedef struct cts {
   vyre_status st;   /* of the last call; CTS_OK and CTS_FAILS see to it */
 
   uint64_t launches;   /* that the case says it made */
+  uint64_t elsewhere;  /* on other devices of the backend, see cts_elsewhere */
   bool launches_are_0; /* it says so: a case that runs nothing is suspicious */
   atomic_llong live_bytes;
 
@@ -82,7 +83,7 @@ typedef struct cts_entry {
 extern const cts_area area_forms, area_residents, area_ops, area_casts,
     area_ids, area_atomics, area_elements, area_memory, area_control,
     area_barriers, area_shapes, area_options, area_errors, area_fences,
-    area_threads, area_faults;
+    area_threads, area_faults, area_bits, area_recordings, area_cache;
 
 /* --- checks: a case ends at the first that does not hold ------------------------- */
 
@@ -135,12 +136,22 @@ vyre_device *cts_ref(cts *c);
 /* Runs @p program on ref. */
 void cts_oracle(cts *c, vyre_program *program, const vyre_dispatch_desc *desc);
 
+/* Counts what the case must give back. */
+vyre_allocator cts_allocator(cts *c);
+
 /* Memory of the case, zeroed. */
 void *cts_memory(cts *c, size_t size);
 
 /* That many kernels were launched, in all, since the case began. */
 #define CTS_LAUNCHED(c, count) cts_launched((c), (count), __FILE__, __LINE__)
 void cts_launched(cts *c, uint64_t count, const char *file, int line);
+
+/* That many kernels were launched on @p device, which the case opened and is about
+ * to release; they count for the case. Threads: not two at once. */
+#define CTS_ELSEWHERE(c, device, count) \
+  cts_elsewhere((c), (device), (count), __FILE__, __LINE__)
+void cts_elsewhere(cts *c, const vyre_device *device, uint64_t count,
+                   const char *file, int line);
 
 /* The same numbers for the same seed. */
 uint64_t cts_random(uint64_t *state);

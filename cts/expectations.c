@@ -24,7 +24,12 @@ static const struct {
      "options.max_iterations" RUNS_NOTHING "options.timeout" RUNS_NOTHING
      "options.workgroup" RUNS_NOTHING "options.ulp_budget" RUNS_NOTHING
      "fences.*" RUNS_NOTHING "threads.*" RUNS_NOTHING "faults.*" RUNS_NOTHING
-     "programs.*" RUNS_NOTHING
+     "programs.*" RUNS_NOTHING "bits.*" RUNS_NOTHING
+     "recordings.replays_add_up" RUNS_NOTHING
+     "recordings.rebinding" RUNS_NOTHING "recordings.stale" RUNS_NOTHING
+     "recordings.kept_inputs" RUNS_NOTHING "recordings.fences" RUNS_NOTHING
+     "recordings.loops" RUNS_NOTHING "recordings.loops_in_loops" RUNS_NOTHING
+     "cache.*" RUNS_NOTHING
      "options.print  fails  null compiles nothing, and so refuses nothing\n"},
 };
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ways.h"
+
 static const struct {
   const char *word;
   size_t offset;
@@ -72,6 +74,25 @@ static vyre_output *make_outputs(cts *c, const vyre_generated *g) {
   return made;
 }
 
+static void check_outputs(cts *c, const vyre_pipeline *pipeline,
+                          const vyre_output *got, const vyre_output *want) {
+  const vyre_binding_plan *plan = vyre_pipeline_bindings(pipeline);
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *b = &plan->bindings[i];
+    if (b->output_index == VYRE_NO_INDEX) continue;
+    CTS_SAME(c, b->name, got[b->output_index].data, want[b->output_index].data,
+             want[b->output_index].size);
+  }
+}
+
+/* The next form that takes it, another one for every seed. */
+static const cts_way *choose_way(uint64_t seed, size_t input_count) {
+  for (size_t i = (size_t)(seed % cts_way_count);;
+       i = (i + 1) % cts_way_count) {
+    if (cts_way_takes(&cts_ways[i], input_count, false)) return &cts_ways[i];
+  }
+}
+
 void cts_run_program(cts *c, const char *words) {
   vyre_generate_options options = read_words(c, words);
   vyre_generated *g;
@@ -87,13 +108,18 @@ void cts_run_program(cts *c, const char *words) {
   desc.outputs = got;
   vyre_pipeline *pipeline = cts_compile(c, program, false, false);
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
-  const vyre_binding_plan *plan = vyre_pipeline_bindings(pipeline);
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    if (b->output_index == VYRE_NO_INDEX) continue;
-    CTS_SAME(c, b->name, got[b->output_index].data, want[b->output_index].data,
-             want[b->output_index].size);
-  }
+  check_outputs(c, pipeline, got, want);
   CTS_LAUNCHED(c, 1);
+  const cts_way *way = choose_way(options.seed, desc.input_count);
+  cts_run run = {.c = c, .program = program, .pipeline = pipeline};
+  run.desc = desc;
+  for (size_t i = 0; i < desc.output_count; i++) {
+    memset(got[i].data, 0xa5, got[i].size);
+  }
+  vyre_code code = way->run(&run, &c->st);
+  if (code != VYRE_OK) (void)printf("by the form '%s':\n", way->name);
+  CTS_OK(c, code);
+  check_outputs(c, pipeline, got, want);
+  CTS_LAUNCHED(c, UINT64_C(1) + way->launches);
   vyre_generated_release(g);
 }

@@ -30,8 +30,8 @@ typedef struct saxpy_result {
 
 typedef struct saxpy_data {
   uint32_t x[SAXPY_COUNT], y[SAXPY_COUNT], a;
-  vyre_input in[3];
-  vyre_output out[2];
+  vyre_input in[4]; /* one more than there are, for who counts wrong */
+  vyre_output out[3];
   vyre_dispatch_desc desc;
 } saxpy_data;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* `vyre conform`: the conformance suite on one backend. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@
 enum { MOST_JOBS = 64, MOST_PROGRAMS = 1000000, MOST_TIMEOUT = 86400 };
 
 typedef struct conform_flags {
-  const char *backend, *filter, *one, *list_file;
+  const char *backend, *options, *filter, *one, *list_file;
   uint64_t programs, seed, jobs, timeout;
   bool list, json;
 } conform_flags;
@@ -34,15 +35,12 @@ static bool at_most(const char *name, uint64_t value, uint64_t most,
 
 static bool read_flags(int count, char **words, conform_flags *f,
                        problem *wrong) {
-  flag flags[] = {FLAG("--backend", &f->backend),
-                  FLAG("--programs", &f->programs),
-                  FLAG("--seed", &f->seed),
-                  FLAG("--filter", &f->filter),
-                  FLAG("--list", &f->list),
-                  FLAG("--case", &f->one),
-                  FLAG("--jobs", &f->jobs),
-                  FLAG("--timeout", &f->timeout),
-                  FLAG("--expectations", &f->list_file)};
+  flag flags[] = {
+      FLAG("--backend", &f->backend),   FLAG("--option", &f->options),
+      FLAG("--programs", &f->programs), FLAG("--seed", &f->seed),
+      FLAG("--filter", &f->filter),     FLAG("--list", &f->list),
+      FLAG("--case", &f->one),          FLAG("--jobs", &f->jobs),
+      FLAG("--timeout", &f->timeout),   FLAG("--expectations", &f->list_file)};
   arguments spec = {.command = "conform",
                     .flags = flags,
                     .flag_count = sizeof flags / sizeof flags[0]};
@@ -193,8 +191,9 @@ static size_t sum_areas(const cts_report *report, area_sum *sums) {
 
 /* The command that runs just this one again. */
 static void put_again(const conform_flags *f, const cts_result *r, sink *out) {
-  sink_format(out, "vyre conform --backend %s --seed %llu --case %s",
-              f->backend, (unsigned long long)f->seed,
+  sink_format(out, "vyre conform --backend %s%s%s --seed %llu --case %s",
+              f->backend, f->options ? " --option " : "",
+              f->options ? f->options : "", (unsigned long long)f->seed,
               r->shrunk ? r->shrunk : r->name);
 }
 
@@ -272,7 +271,9 @@ static void put_text(const conform_flags *f, const vyre_device_info *info,
                      const cts_report *report, sink *out) {
   area_sum sums[MOST_AREAS];
   size_t count = sum_areas(report, sums);
-  sink_format(out, "conformance of %s: %s\n\n", f->backend, info->description);
+  sink_format(out, "conformance of %s: %s%s%s\n\n", f->backend,
+              info->description, f->options ? ", with " : "",
+              f->options ? f->options : "");
   sink_format(out, "%-12s %7s %7s %7s %8s\n", "area", "passed", "failed",
               "skipped", "kernels");
   for (size_t i = 0; i < count; i++) {
@@ -321,6 +322,7 @@ static void put_json(const conform_flags *f, const vyre_device_info *info,
   json_open(&text, NULL, '{');
   json_bool(&text, "ok", report->failed == 0);
   json_text(&text, "backend", f->backend);
+  if (f->options) json_text(&text, "options", f->options);
   json_text(&text, "description", info->description);
   json_u64(&text, "seed", f->seed);
   json_open(&text, "areas", '[');
@@ -380,6 +382,11 @@ int cmd_conform(int count, char **words, bool json) {
   conform_flags f = {.json = json};
   problem wrong = {0};
   if (!read_flags(count, words, &f, &wrong)) {
+    return problem_report(&wrong, json);
+  }
+  /* Every process that runs a case, and every context in it, finds them there. */
+  if (f.options && setenv("VYRE_OPTIONS", f.options, 1) != 0) {
+    problem_no_memory(&wrong, "the options");
     return problem_report(&wrong, json);
   }
   return f.one ? cts_run_case(&cts_all, f.backend, f.one, f.seed)

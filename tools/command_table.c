@@ -194,6 +194,11 @@ static const flag_doc conform_flags[] = {
      .help = "the device: ref, null, ... as in vyre run",
      .type = FLAG_TEXT,
      .required = true},
+    {.name = "--option",
+     .value = "BACKEND.KEY=NUMBER",
+     .help = "what the backend lets be chosen; more of them\n"
+             "with commas, as in $VYRE_OPTIONS",
+     .type = FLAG_TEXT},
     NUMBER_FLAG("--programs", false,
                 "random programs after the cases, held\n"
                 "against ref (default 0)"),

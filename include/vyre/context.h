@@ -29,6 +29,10 @@ typedef struct vyre_context_options {
   const char *trace_file; /* docs/observability.md; NULL: $VYRE_TRACE; "": none.
                              %p stands for the process's id */
   const char *faults; /* as vyre_context_inject; NULL: $VYRE_FAULTS; "": none */
+  const char *backend_options; /* what a backend lets be chosen, as
+                                  "cpu.threads=2,cpu.width=8"; NULL:
+                                  $VYRE_OPTIONS; "": none. One that its backend
+                                  does not have lets vyre_device_open fail */
 } vyre_context_options;
 
 /** What can be made to fail: X(enumerator, name). */
@@ -61,8 +65,8 @@ VYRE_BEGIN
  *             *out is NULL. Texts are copied.
  *  Lifetime:  the allocator must outlive the context and all made from it.
  *  Threads:   safe.          Blocks: on the allocator and on files.
- *  Errors:    VYRE_INVALID_ARGUMENT for faults that are none or a trace file
- *             that cannot be written; VYRE_OUT_OF_MEMORY. */
+ *  Errors:    VYRE_INVALID_ARGUMENT for faults or options that are none or a
+ *             trace file that cannot be written; VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_context_create(
     const vyre_context_options *options, vyre_context **out, vyre_status *st);
 

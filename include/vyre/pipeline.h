@@ -39,8 +39,9 @@ VYRE_BEGIN
  *  Errors:    VYRE_INVALID_PROGRAM if it does not validate (@p diagnostics, if
  *             not NULL, has all findings) or has no body; VYRE_INVALID_ARGUMENT
  *             for a workgroup above 1024 invocations; VYRE_UNSUPPORTED_FEATURE
- *             for queue kernels, persistent buffers, or nesting too deep for the
- *             device; VYRE_OUT_OF_MEMORY. */
+ *             for queue kernels, nesting too deep for the device, or persistent
+ *             buffers (bind a resident buffer instead: a pipeline keeps nothing
+ *             between dispatches); VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code
 vyre_pipeline_compile(vyre_device *device, vyre_program *program,
                       const vyre_compile_options *options, vyre_pipeline **out,

@@ -86,6 +86,18 @@ typedef struct vyre__launch {
                                 backend changes it */
 } vyre__launch;
 
+/* What can be chosen when a device is opened: a number in a range. */
+typedef struct vyre__option {
+  const char *name; /* NULL: the end of the list */
+  uint64_t least, most;
+  const char *help;
+} vyre__option;
+
+/* The option "<backend>.<key>" of the device's context, which was checked, or
+ * @p otherwise. For device_init; one that changes code belongs to `features`. */
+uint64_t vyre__device_option(const vyre_device *device, const char *key,
+                             uint64_t otherwise);
+
 enum { VYRE__BACKEND_ABI = 2 };
 
 struct vyre__backend {
@@ -139,6 +151,8 @@ struct vyre__backend {
   /* Writes all else that the code depends on: features of the processor, classes
    * of the numeric probe. Or NULL. False if the writer refused. */
   bool (*features)(vyre_device *device, vyre_writer writer);
+
+  const vyre__option *options; /* what can be chosen; NULL: nothing */
 };
 
 /* All there are, best first; NULL beyond the last. */

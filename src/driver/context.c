@@ -54,6 +54,8 @@ vyre_code vyre_context_create(const vyre_context_options *options,
   const char *faults = choose(given.faults, "VYRE_FAULTS");
   vyre_code code = VYRE_OK;
   if (faults) code = vyre_context_inject(context, faults, st);
+  const char *wanted = choose(given.backend_options, "VYRE_OPTIONS");
+  if (code == VYRE_OK && wanted) code = vyre__options_set(context, wanted, st);
   const vyre__cache_environment files = {
       environment("VYRE_CACHE_DIR"), environment("VYRE_CACHE_BYTES"),
       environment("XDG_CACHE_HOME"), environment("HOME")};

@@ -219,7 +219,8 @@ static vyre_code create(vyre_context *context, const choice *chosen,
   device->context = context;
   device->allocator = context->allocator;
   device->index = chosen->index;
-  vyre_code code = make_inside(device, chosen, st);
+  vyre_code code = vyre__options_check(device, st);
+  if (code == VYRE_OK) code = make_inside(device, chosen, st);
   if (code == VYRE_OK) {
     code = chosen->backend->device_init(device, st);
     if (code != VYRE_OK) free_inside(device);

@@ -34,7 +34,14 @@ struct vyre_context {
     atomic_bool repeats;   /* and all after */
   } faults[VYRE_FAULT_COUNT];
   vyre__cache cache; /* of pipelines, on disk */
+  char options[512]; /* of backends; options.c */
 };
+
+/* Keeps the text, if it is one of options. */
+vyre_code vyre__options_set(vyre_context *context, const char *text,
+                            vyre_status *st);
+/* Whether the device's backend has those that are meant for it. */
+vyre_code vyre__options_check(const vyre_device *device, vyre_status *st);
 
 /* Whether this one is to fail. */
 bool vyre__fault_hits(vyre_context *context, vyre_fault fault);

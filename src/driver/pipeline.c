@@ -26,8 +26,16 @@ static vyre_code check_buffers(const vyre_device *device,
   for (size_t i = 0; i < program->buffer_count; i++) {
     const vyre_buffer_decl *buffer = &program->buffers[i];
     if (buffer->kind == VYRE_MEMORY_PERSISTENT) {
-      return not_supported(st, device, program->name,
-                           "persistent buffers come with resident memory");
+      /* A pipeline has no state: every form of dispatch gives what a dispatch
+       * without a pipeline gives, also the second time (docs/contract.md). */
+      return VYRE_FAIL(
+          st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+          "leave out `persistent`, and bind one resident buffer "
+          "(vyre_resident_create) as its input and its output: it stays on "
+          "the device from dispatch to dispatch",
+          "device '%s' cannot compile kernel '%.60s': buffer '%.60s' is "
+          "persistent, and a pipeline keeps nothing between dispatches",
+          device->backend->name, program->name, buffer->name);
     }
     if (vyre__is_shared(buffer) && buffer->pipeline_live_out) {
       return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,

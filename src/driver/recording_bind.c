@@ -357,6 +357,13 @@ void vyre__run_unbind(vyre__run *run, bool is_held) {
   for (size_t i = 0; i < count; i++) run->bound[i] = (vyre__bound){0};
 }
 
+/* Where @p size bytes begin in a resident buffer. None are those at its end: a
+ * descriptor takes a size of 0 for all that is left, and a slot may be bound to a
+ * part of the buffer only. */
+static uint64_t begin_of(const vyre__memory *memory, uint64_t size) {
+  return size > 0 ? memory->offset : memory->buffer->size;
+}
+
 /* What the descriptor of one dispatch says, from its places. */
 static vyre_code fill_tables(const vyre_recording *rec, vyre__command *c,
                              size_t command, vyre_status *st) {
@@ -374,7 +381,7 @@ static vyre_code fill_tables(const vyre_recording *rec, vyre__command *c,
       t->inputs[b->input_index] =
           slot->resident ? (vyre_input){.size = (size_t)size,
                                         .resident = slot->resource.resident,
-                                        .offset = memory.offset}
+                                        .offset = begin_of(&memory, size)}
                          : vyre_input_bytes(memory.host, (size_t)size);
     }
     if (b->output_index != VYRE_NO_INDEX) {
@@ -385,7 +392,7 @@ static vyre_code fill_tables(const vyre_recording *rec, vyre__command *c,
       t->outputs[b->output_index] =
           slot->resident ? (vyre_output){.size = (size_t)size,
                                          .resident = slot->resource.resident,
-                                         .offset = memory.offset}
+                                         .offset = begin_of(&memory, size)}
                          : vyre_output_bytes(memory.host, (size_t)size);
     }
   }

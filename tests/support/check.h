@@ -29,7 +29,7 @@ typedef struct test_case {
 
 static jmp_buf test_escape;
 
-static inline void test_fail(const char *file, int line) {
+static inline _Noreturn void test_fail(const char *file, int line) {
   printf("    at %s:%d\n", file, line);
   longjmp(test_escape, 1);
 }

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Options of backends: "cpu.threads=2,cpu.width=8". A context keeps the text; a
+ * device looks at what begins with its backend's name when it is opened. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "driver/driver.h"
+
+/* "NAME.KEY=NUMBER", as parts of the text. */
+typedef struct option_text {
+  const char *name, *key, *value;
+  size_t name_size, key_size, value_size;
+} option_text;
+
+static bool is_number(const char *text, size_t size, uint64_t *out) {
+  *out = 0;
+  for (size_t i = 0; i < size; i++) {
+    if (text[i] < '0' || text[i] > '9' || *out > UINT32_MAX) return false;
+    *out = *out * 10 + (uint64_t)(text[i] - '0');
+  }
+  return size > 0;
+}
+
+/* Takes the next option off @p at; false if there is none, or if it is none
+ * (*at is then where it begins). */
+static bool take(const char **at, option_text *out) {
+  if (!**at) return false;
+  const char *end = *at + strcspn(*at, ",");
+  const char *dot = memchr(*at, '.', (size_t)(end - *at));
+  const char *equals = memchr(*at, '=', (size_t)(end - *at));
+  uint64_t unused;
+  if (!dot || !equals || dot == *at || equals <= dot + 1) return false;
+  *out = (option_text){*at,
+                       dot + 1,
+                       equals + 1,
+                       (size_t)(dot - *at),
+                       (size_t)(equals - dot - 1),
+                       (size_t)(end - equals - 1)};
+  if (!is_number(out->value, out->value_size, &unused)) return false;
+  *at = end + (*end == ',');
+  return true;
+}
+
+static bool is_text(const char *text, size_t size, const char *word) {
+  return strlen(word) == size && memcmp(text, word, size) == 0;
+}
+
+static bool is_backend(const option_text *o) {
+  const vyre__backend *backend;
+  for (size_t i = 0; (backend = vyre__backend_at(i)) != NULL; i++) {
+    if (is_text(o->name, o->name_size, backend->name)) return true;
+  }
+  return false;
+}
+
+vyre_code vyre__options_set(vyre_context *context, const char *text,
+                            vyre_status *st) {
+  size_t length = strlen(text);
+  const char *at = text;
+  option_text o;
+  if (length >= sizeof context->options) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
+        VYRE_NUMBERS({"bytes", length},
+                     {"most_bytes", sizeof context->options - 1}),
+        "write fewer options", "options of %zu bytes, the most is %zu", length,
+        sizeof context->options - 1);
+  }
+  while (take(&at, &o)) {
+    if (is_backend(&o)) continue;
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "begin it with the name of a backend: `vyre devices`",
+                     "option '%.*s': there is no backend '%.*s'",
+                     (int)(o.value + o.value_size - o.name), o.name,
+                     (int)o.name_size, o.name);
+  }
+  if (*at) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "write BACKEND.KEY=NUMBER, with commas between them",
+                     "'%.80s' is no option of a backend", at);
+  }
+  memcpy(context->options, text, length + 1);
+  return VYRE_OK;
+}
+
+static vyre_code unknown(const vyre__backend *backend, const option_text *o,
+                         vyre_status *st) {
+  char known[120] = "";
+  int used = 0, size = (int)sizeof known;
+  for (const vyre__option *k = backend->options; k && k->name; k++) {
+    if (used >= size) break;
+    used += snprintf(known + used, (size_t)(size - used), "%s%s",
+                     used > 0 ? ", " : "", k->name);
+  }
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                   "leave it out, or write one that the backend has",
+                   "backend '%s' has no option '%.*s'%s%s", backend->name,
+                   (int)o->key_size, o->key, used ? "; it has " : "", known);
+}
+
+vyre_code vyre__options_check(const vyre_device *device, vyre_status *st) {
+  const vyre__backend *backend = device->backend;
+  const char *at = device->context->options;
+  option_text o;
+  while (take(&at, &o)) {
+    const vyre__option *known = backend->options;
+    uint64_t value;
+    if (!is_text(o.name, o.name_size, backend->name)) continue;
+    while (known && known->name && !is_text(o.key, o.key_size, known->name)) {
+      known++;
+    }
+    if (!known || !known->name) return unknown(backend, &o, st);
+    (void)is_number(o.value, o.value_size, &value);
+    if (value >= known->least && value <= known->most) continue;
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
+        VYRE_NUMBERS({"value", value}, {"least", known->least},
+                     {"most", known->most}),
+        "write a number in that range",
+        "option '%s' of backend '%s' is %llu, must be %llu to %llu",
+        known->name, backend->name, (unsigned long long)value,
+        (unsigned long long)known->least, (unsigned long long)known->most);
+  }
+  return VYRE_OK;
+}
+
+uint64_t vyre__device_option(const vyre_device *device, const char *key,
+                             uint64_t otherwise) {
+  const char *at = device->context->options;
+  uint64_t value = otherwise;
+  option_text o;
+  while (take(&at, &o)) { /* the last one counts */
+    if (is_text(o.name, o.name_size, device->backend->name) &&
+        is_text(o.key, o.key_size, key)) {
+      (void)is_number(o.value, o.value_size, &value);
+    }
+  }
+  return value;
+}

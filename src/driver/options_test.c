@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Options of backends: from a context or the environment to the device. */
+#include <stdlib.h>
+
+#include "vyre/vyre.h"
+
+#include "driver/driver.h"
+#include "support/check.h"
+
+/* --- a backend with options: null's name, and nothing else of it --------------*/
+
+static uint64_t seen_width, seen_threads;
+
+static bool describe(uint32_t index, vyre_device_info *out) {
+  out->description = "for tests of options";
+  return index == 0;
+}
+
+static vyre_code device_init(vyre_device *device, vyre_status *st) {
+  (void)st;
+  seen_width = vyre__device_option(device, "width", 4);
+  seen_threads = vyre__device_option(device, "threads", 0);
+  return VYRE_OK;
+}
+
+static void device_finish(vyre_device *device) {
+  (void)device;
+}
+
+static const vyre__option options[] = {
+    {"width", 1, 64, "lanes"}, {"threads", 1, 1024, "of the pool"}, {0}};
+
+static const vyre__backend backend = {.abi = VYRE__BACKEND_ABI,
+                                      .struct_size = sizeof backend,
+                                      .name = "null",
+                                      .is_exact = true,
+                                      .device_size = sizeof(vyre_device),
+                                      .describe = describe,
+                                      .device_init = device_init,
+                                      .device_finish = device_finish,
+                                      .options = options};
+
+static vyre_code open_with(const char *text, vyre_status *st) {
+  vyre_context *context;
+  vyre_device *device;
+  vyre_context_options o = {.cache_directory = "",
+                            .trace_file = "",
+                            .faults = "",
+                            .backend_options = text};
+  seen_width = seen_threads = 99;
+  vyre_code code = vyre_context_create(&o, &context, st);
+  if (code != VYRE_OK) {
+    CHECK(!context);
+    return code;
+  }
+  code = vyre__device_open_backend(context, &backend, 0, &device, st);
+  CHECK((device != NULL) == (code == VYRE_OK));
+  vyre_device_release(device);
+  vyre_context_release(context);
+  return code;
+}
+
+TEST(a_device_gets_its_options_and_no_others) {
+  static const struct {
+    const char *text;
+    uint64_t width, threads;
+  } cases[] = {{"", 4, 0},
+               {"null.width=8", 8, 0},
+               {"null.threads=2,null.width=16", 16, 2},
+               {"null.width=8,null.width=64", 64, 0}, /* the last one counts */
+               {"ref.width=8", 4, 0}, /* another's, which is not opened */
+               {"ref.width=8,null.width=1,", 1, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    vyre_status st = {0};
+    CHECK_OK(open_with(cases[i].text, &st), st);
+    CHECK_U64(seen_width, cases[i].width);
+    CHECK_U64(seen_threads, cases[i].threads);
+  }
+}
+
+TEST(options_that_are_none_are_refused_by_name) {
+  static const struct {
+    const char *text, *says;
+  } cases[] = {{"null.width", "'null.width' is no option"},
+               {"width=8", "'width=8' is no option"},
+               {".width=8", "is no option"},
+               {"null.=8", "is no option"},
+               {"null.width=", "is no option"},
+               {"null.width=8x", "'null.width=8x' is no option"},
+               {"null.width=-8", "is no option"},
+               {"null.width=99999999999999999999", "is no option"},
+               {"null.width=8,,", "',' is no option"},
+               {"nobody.width=8", "no backend 'nobody'"},
+               {"nul.width=8", "no backend 'nul'"},
+               {"null.widt=8", "no option 'widt'; it has width, threads"},
+               {"null.width=0", "is 0, must be 1 to 64"},
+               {"null.width=65", "is 65, must be 1 to 64"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    vyre_status st = {0};
+    CHECK_FAILS(open_with(cases[i].text, &st), st, VYRE_INVALID_ARGUMENT,
+                VYRE_KIND_INVALID_ARGUMENT);
+    CHECK_HAS(st.message, cases[i].says);
+    CHECK_U64(seen_width, 99); /* the backend was not asked */
+  }
+  char long_text[600];
+  vyre_status st = {0};
+  memset(long_text, 'x', sizeof long_text);
+  long_text[sizeof long_text - 1] = '\0';
+  CHECK_FAILS(open_with(long_text, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_INVALID_ARGUMENT);
+  CHECK_U64(status_number(&st, "bytes"), 599);
+}
+
+TEST(a_backend_without_options_refuses_all) {
+  vyre_status st = {0};
+  vyre_context *context;
+  vyre_device *device;
+  vyre_context_options o = {.backend_options = "ref.width=8"};
+  CHECK_OK(vyre_context_create(&o, &context, &st), st);
+  CHECK_FAILS(vyre_device_open(context, "ref", &device, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  CHECK_HAS(st.message, "backend 'ref' has no option 'width'");
+  CHECK(!device);
+  vyre_context_release(context);
+}
+
+TEST(the_environment_has_options_too) {
+  vyre_status st = {0};
+  CHECK(setenv("VYRE_OPTIONS", "null.width=32", 1) == 0);
+  CHECK_OK(open_with(NULL, &st), st);
+  CHECK_U64(seen_width, 32);
+  CHECK_OK(open_with("", &st), st);
+  CHECK_U64(seen_width, 4);
+  CHECK(unsetenv("VYRE_OPTIONS") == 0);
+}
+
+TEST_MAIN(TEST_ENTRY(a_device_gets_its_options_and_no_others),
+          TEST_ENTRY(options_that_are_none_are_refused_by_name),
+          TEST_ENTRY(a_backend_without_options_refuses_all),
+          TEST_ENTRY(the_environment_has_options_too))

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What devices and pipelines tell of themselves, and what no device compiles. */
+#include "vyre/vyre.h"
+
+#include "support/check.h"
+#include "support/driver.h"
+
+static const char text[] =
+    "kernel k workgroup(4, 2, 1) over(y)\n"
+    "buffer x : read f32[] @3;\n"
+    "buffer y : read_write u16[6] @1;\n"
+    "shared s : u32[8];\n"
+    "uniform a : u32 @2;\n"
+    "{\n"
+    "    s[local_id.x] = a;\n"
+    "    if (x[0] < 1.0) y[global_id.x] = y[global_id.x] + 1;\n"
+    "}\n";
+
+TEST(an_id_is_the_device_and_the_fingerprint) {
+  rig r = rig_open(text, NULL);
+  vyre_status st = {0};
+  char hash[VYRE_HASH128_TEXT], want[128];
+  vyre_hash128_text(vyre_program_fingerprint(r.program), hash);
+  snprintf(want, sizeof want, "ref:%s", hash);
+  CHECK_TEXT(vyre_pipeline_id(r.pipeline), want);
+  vyre_compile_options same = {.workgroup = {4, 2, 1}}, other = {{16, 1, 1}, 0};
+  vyre_pipeline *p;
+  CHECK_OK(vyre_pipeline_compile(r.device, r.program, &same, &p, NULL, &st),
+           st);
+  CHECK_TEXT(vyre_pipeline_id(p), want);
+  vyre_pipeline_release(p);
+  CHECK_OK(vyre_pipeline_compile(r.device, r.program, &other, &p, NULL, &st),
+           st);
+  snprintf(want, sizeof want, "ref:%s:16x1x1", hash);
+  CHECK_TEXT(vyre_pipeline_id(p), want);
+  vyre_pipeline_release(p);
+  rig_close(&r);
+}
+
+TEST(a_pipeline_tells_what_it_binds) {
+  rig r = rig_open(text, NULL);
+  CHECK(vyre_pipeline_program(r.pipeline) == r.program);
+  const uint32_t *size = vyre_pipeline_workgroup(r.pipeline);
+  CHECK(size[0] == 4 && size[1] == 2 && size[2] == 1);
+  const vyre_binding_plan *plan = vyre_pipeline_bindings(r.pipeline);
+  /* Inputs and outputs are counted by binding number. */
+  static const struct {
+    const char *name;
+    size_t input, output;
+    uint64_t bytes; /* 0: sized at run time */
+  } want[] = {{"x", 2, VYRE_NO_INDEX, 0},
+              {"y", 0, 0, 12},
+              {"s", VYRE_NO_INDEX, VYRE_NO_INDEX, 32},
+              {"a", 1, VYRE_NO_INDEX, 4}};
+  CHECK_U64(plan->binding_count, 4);
+  for (size_t i = 0; i < 4; i++) {
+    const vyre_binding *found = NULL;
+    for (size_t k = 0; k < 4; k++) {
+      const vyre_binding *b = &plan->bindings[k];
+      if (strcmp(b->name, want[i].name) == 0) found = b;
+    }
+    CHECK(found);
+    CHECK_U64(found->input_index, want[i].input);
+    CHECK_U64(found->output_index, want[i].output);
+    CHECK_U64(found->has_static_byte_len ? found->static_byte_len : 0,
+              want[i].bytes);
+  }
+  CHECK_U64(plan->input_count, 3);
+  CHECK_U64(plan->output_count, 1);
+  rig_close(&r);
+}
+
+TEST(a_device_tells_its_name_and_what_it_can) {
+  vyre_status st = {0};
+  for (size_t i = 0;; i++) {
+    vyre_device_info info;
+    if (!vyre_device_list(i, &info)) {
+      CHECK(i > 0);
+      break;
+    }
+    if (!info.is_available) {
+      CHECK(info.note[0]);
+      continue;
+    }
+    vyre_device *device;
+    CHECK_OK(vyre_device_open(NULL, info.name, &device, &st), st);
+    CHECK_TEXT(vyre_device_name(device), info.name);
+    CHECK_TEXT(vyre_device_reason(device), "asked for by name");
+    const vyre_device_caps *caps = vyre_device_capabilities(device);
+    CHECK(caps->max_workgroup_invocations >= 1 && caps->max_buffer_bytes > 0);
+    CHECK(caps->host_alignment >= 1 && caps->number_count > 0);
+    vyre_device_release(device);
+  }
+}
+
+/* One that the language has and no device runs: the status names the device that
+ * was asked, the kernel, the buffer, and what to do instead. */
+TEST(what_is_not_supported_names_the_real_device) {
+  static const struct {
+    const char *text, *names, *fix;
+  } cases[] = {
+      {"kernel keeps workgroup(1)\n"
+       "buffer n : persistent read_write u32[1] @0;\n"
+       "{ n[0] = n[0] + 1; }\n",
+       "kernel 'keeps': buffer 'n' is persistent", "vyre_resident_create"},
+      {"kernel last workgroup(1)\n"
+       "buffer r : write u32[1] @0;\n"
+       "buffer state : persistent read_write u32[4] @1 live_out;\n"
+       "{ r[0] = state[0]; }\n",
+       "kernel 'last': buffer 'state' is persistent", "vyre_resident_create"},
+  };
+  static const char *const devices[] = {"ref", "null"};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t k = 0; k < 2; k++) {
+      vyre_status st = {0};
+      vyre_device *device;
+      vyre_module *module;
+      vyre_pipeline *pipeline;
+      char name[64];
+      CHECK_OK(vyre_module_parse(cases[i].text, strlen(cases[i].text), "t.vyre",
+                                 (vyre_allocator){0}, &module, NULL, &st),
+               st);
+      CHECK_OK(vyre_device_open(NULL, devices[k], &device, &st), st);
+      CHECK_FAILS(vyre_pipeline_compile(device, vyre_module_kernel(module, 0),
+                                        NULL, &pipeline, NULL, &st),
+                  st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+      CHECK(!pipeline);
+      snprintf(name, sizeof name, "device '%s'", devices[k]);
+      CHECK_HAS(st.message, name);
+      CHECK_HAS(st.message, cases[i].names);
+      CHECK_HAS(st.fix, cases[i].fix);
+      vyre_device_release(device);
+      vyre_module_release(module);
+    }
+  }
+}
+
+/* What the refusal advises does it: a buffer that stays. */
+TEST(a_resident_buffer_stays_from_dispatch_to_dispatch) {
+  rig r = rig_open(
+      "kernel count workgroup(1)\nbuffer n : read_write u32[1] @0;\n"
+      "{ n[0] = n[0] + 1; }\n",
+      NULL);
+  vyre_status st = {0};
+  vyre_resident n;
+  uint32_t got = 0;
+  CHECK_OK(vyre_resident_create(r.device, 4, &n, &st), st);
+  vyre_input in = vyre_input_resident(n);
+  vyre_output out = vyre_output_resident(n);
+  vyre_dispatch_desc desc = {.inputs = &in,
+                             .input_count = 1,
+                             .outputs = &out,
+                             .output_count = 1,
+                             .require_zero_copy = true};
+  for (int i = 0; i < 3; i++) {
+    CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
+  }
+  CHECK_OK(vyre_resident_download(r.device, n, 0, &got, 4, &st), st);
+  CHECK_U64(got, 3);
+  CHECK_OK(vyre_resident_free(r.device, n, &st), st);
+  rig_close(&r);
+}
+
+TEST_MAIN(TEST_ENTRY(an_id_is_the_device_and_the_fingerprint),
+          TEST_ENTRY(a_pipeline_tells_what_it_binds),
+          TEST_ENTRY(a_device_tells_its_name_and_what_it_can),
+          TEST_ENTRY(what_is_not_supported_names_the_real_device),
+          TEST_ENTRY(a_resident_buffer_stays_from_dispatch_to_dispatch))
