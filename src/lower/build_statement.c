@@ -275,7 +275,7 @@ static void tick_all(build *b, vyre__id id, uint32_t number,
   vyre__low *low = b->low;
   if (low->no_memory) return;
   vyre__low_loop loop = low->loops[number];
-  bool is_sure = (b->ranges->flags[id] & VYRE__RANGE_BOUNDED) &&
+  bool is_sure = b->ranges && (b->ranges->flags[id] & VYRE__RANGE_BOUNDED) &&
                  b->ranges->nodes[id].lo > 0;
   vyre__val any = is_sure ? 0 : loop_test(low, &loop, loop.first);
   uint64_t known;
