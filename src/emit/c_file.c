@@ -541,14 +541,17 @@ static void print_head(c_emitter *e) {
           "#endif\n");
   C_PRINT(
       e,
-      "#if defined(__GNUC__) /* a comparison may be always true */\n"
+      "#if defined(__GNUC__) /* a comparison may be always true, and negated "
+      "*/\n"
       "#pragma GCC diagnostic ignored \"-Wtype-limits\"\n"
+      "#pragma GCC diagnostic ignored \"-Wbool-operation\"\n"
       "#pragma GCC diagnostic ignored \"-Wtautological-compare\"\n"
       "#endif\n"
       "#if defined(__GNUC__) && !defined(__clang__)\n"
       "/* What one loop over the invocations writes, another one reads. */\n"
       "#pragma GCC diagnostic ignored \"-Wmaybe-uninitialized\"\n"
       "#pragma GCC diagnostic ignored \"-Wbool-compare\"\n"
+      "#pragma GCC diagnostic ignored \"-Wsign-compare\"\n"
       "#endif\n");
   if (e->uses_rows) {
     C_PRINT(

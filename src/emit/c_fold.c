@@ -71,6 +71,19 @@ static void note_operands(c_emitter *e, uint32_t at) {
   }
 }
 
+/* A value that only other pieces make again: what the workgroup makes for it must
+ * have a name there. */
+static void note_remade(c_emitter *e, uint32_t at) {
+  vyre__val operands[4];
+  uint32_t count = vyre__low_operands(c_inst(e, at), operands);
+  for (uint32_t i = 0; i < count; i++) {
+    c_note *note = c_note_of(e, operands[i]);
+    if (c_home(e, operands[i]) == 0 && note->outside_uses < UINT16_MAX) {
+      note->outside_uses++;
+    }
+  }
+}
+
 /* Whether the instruction is printed at all, or inside of others. */
 static bool is_there(const c_emitter *e, uint32_t at) {
   const vyre__role *role = c_role(e, at);
@@ -119,6 +132,9 @@ static void walk_back(folder *f) {
         note->at = c_note_of(e, note->user)->at;
       }
       if (!note->global) note_operands(e, at);
+    } else if (c_role(e, at)->is_needed &&
+               c_role(e, at)->keep == VYRE__KEEP_REMAKE && !note->global) {
+      note_remade(e, at);
     }
     if (inst->op == VYRE__LOW_SET && c_role(e, at)->is_needed) {
       f->next_set[inst->aux] = at;

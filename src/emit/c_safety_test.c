@@ -503,6 +503,51 @@ TEST(refuses_buffers_that_are_too_short) {
   lowered_finish(&w);
 }
 
+/* All bits of what a comparison gives are meant, and those above of what is
+ * narrow. */
+TEST(bits_of_conditions_compile) {
+  lowered w = lower_text(
+      "kernel bits workgroup(32)\n"
+      "buffer x : read bool[] @0;\n"
+      "buffer y : read_write u64[32] @1;\n"
+      "buffer b : read u8[32] @2;\n"
+      "{ let i = global_id.x % 32; if (~u32(b[i]) != 0) { "
+      "y[i] = ~u64(x[i]) ^ ~u64(i < 7); } }\n");
+  text code = emit_text(w.k, NULL);
+  program p = build(&code, "bits", flags_of("-O1"));
+  uint8_t x[32] = {1, 0}, b[32] = {0};
+  uint64_t y[32] = {0};
+  vyre__low_binding buffers[3] = {{x, 32}, {y, 32}, {b, 32}};
+  launch l = make_launch(w.k, buffers, (uint32_t[]){1, 1, 1}, 0);
+  CHECK(p.run(&l) == 0 && y[0] == 0 && y[1] == 1 && y[9] == 0);
+  dlclose(p.library);
+  free(code.bytes);
+  lowered_finish(&w);
+}
+
+/* What the workgroup makes once, one value of its own uses by the way, and
+ * another one behind the barrier. */
+TEST(made_again_behind_a_barrier) {
+  lowered w = lower_text(
+      "kernel again workgroup(2)\n"
+      "buffer x : read_write u32[] @0;\n"
+      "shared t : u32[4];\n"
+      "{ let group = workgroup_id.y * grid_size.x + workgroup_id.x;\n"
+      "let i = group * 2 + local_id.x; let first = i < group;\n"
+      "t[local_id.x] = i; barrier();\n"
+      "if (first) { x[i] = t[1 - local_id.x]; } "
+      "else { x[i] = t[local_id.x] + 100; } }\n");
+  text code = emit_text(w.k, NULL);
+  program p = build(&code, "again", flags_of("-O1"));
+  uint32_t x[4] = {0};
+  vyre__low_binding buffers[2] = {{x, 4}};
+  launch l = make_launch(w.k, buffers, (uint32_t[]){2, 1, 1}, 0);
+  CHECK(p.run(&l) == 0 && x[0] == 100 && x[1] == 101 && x[3] == 103);
+  dlclose(p.library);
+  free(code.bytes);
+  lowered_finish(&w);
+}
+
 /* Whoever launches it finds the names of the kernel, and what to set. */
 TEST(says_what_things_are) {
   lowered w = lower_text(
@@ -568,7 +613,10 @@ TEST_MAIN(TEST_ENTRY(loads_that_decide_happen_once),
           TEST_ENTRY(other_loads_are_plain),
           TEST_ENTRY(a_row_that_does_not_fit_is_printed_once),
           TEST_ENTRY(chains_of_f64_are_hinted), TEST_ENTRY(names_do_not_clash),
-          TEST_ENTRY(many_names_take_no_time), TEST_ENTRY(says_what_things_are),
+          TEST_ENTRY(many_names_take_no_time),
+          TEST_ENTRY(bits_of_conditions_compile),
+          TEST_ENTRY(made_again_behind_a_barrier),
+          TEST_ENTRY(says_what_things_are),
           TEST_ENTRY(refuses_ids_that_do_not_fit),
           TEST_ENTRY(refuses_buffers_whose_halves_cannot_be_counted),
           TEST_ENTRY(refuses_buffers_that_are_too_short),
