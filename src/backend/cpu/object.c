@@ -18,6 +18,7 @@ enum {
   MOST_PHASES = 1 << 16,
   MOST_BYTES = 256 << 20, /* 32-bit distances reach everywhere in it */
   STUB = 16,
+  LEAD = 64, /* before the first code: sanitizers look for a mark there */
 };
 
 /* What kernels may call. LLVM makes such calls of loops and large copies. */
@@ -214,6 +215,7 @@ static vyre_code place(loader *l, bool code) {
 
 static vyre_code lay_out(loader *l, uint32_t phases) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  l->total = LEAD;
   VYRE_TRY(place(l, true));
   l->stubs = align_up(l->total, STUB);
   l->code_size = align_up(l->stubs + (size_t)EXTERNALS * STUB, page);

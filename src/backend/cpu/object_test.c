@@ -36,11 +36,12 @@ static vyre__spmd_phase *phase_of(const vyre__object *object, int number) {
 static void check_runs(const vyre__object *object) {
   enum { GROUPS = 5 };
   uint32_t data[4 * GROUPS], table[] = {7, 11, 13, 17};
-  struct {
-    vyre__spmd_launch launch;
-    vyre__spmd_view view;
-  } launch = {.view = {.data = (unsigned char *)data, .length = 4 * GROUPS}};
-  CHECK_U64(phase_of(object, 0)(&launch.launch, 0, GROUPS, NULL), 0);
+  _Alignas(8) unsigned char
+      block[sizeof(vyre__spmd_launch) + sizeof(vyre__spmd_view)] = {0};
+  vyre__spmd_launch *launch = (vyre__spmd_launch *)(void *)block;
+  launch->views[0] =
+      (vyre__spmd_view){.data = (unsigned char *)data, .length = 4 * GROUPS};
+  CHECK_U64(phase_of(object, 0)(launch, 0, GROUPS, NULL), 0);
   for (uint32_t i = 0; i < 4 * GROUPS; i++) {
     CHECK_U64(data[i], 3 * i + table[i % 4]);
   }
