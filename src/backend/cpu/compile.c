@@ -64,6 +64,7 @@ vyre_code cpu_spell(const vyre_pipeline *pipeline, vyre_arena *arena,
   VYRE_TRY(vyre__lower(pipeline->program, &target, VYRE__PASS_CONTROL, arena,
                        &out->kernel, &inlined, st));
   const vyre__emit_llvm_options options = {
+      .width = device->width,
       .lanes = device->machine->lanes,
       .is_relaxed = pipeline->ulp_budget > 0,
       .no_lines = true,
@@ -104,12 +105,22 @@ static vyre_code make_object(cpu_pipeline *pipeline, const cpu_text *text,
   return code;
 }
 
+vyre_code cpu_ready(cpu_pipeline *pipeline, vyre_status *st) {
+  uint32_t count = pipeline->plan.phase_count;
+  pipeline->costs =
+      vyre__arena_array(&pipeline->base.arena, count, sizeof(atomic_uint));
+  if (!pipeline->costs) return vyre__no_memory(st, "cpu", "phases", count);
+  for (uint32_t i = 0; i < count; i++) atomic_init(&pipeline->costs[i], 0);
+  return VYRE_OK;
+}
+
 static vyre_code compile_in(cpu_pipeline *pipeline, vyre_arena *arena,
                             vyre_status *st) {
   cpu_text text;
   VYRE_TRY(cpu_spell(&pipeline->base, arena, &text, st));
   VYRE_TRY(cpu_plan_build(text.kernel, &text.info, &pipeline->base.arena,
                           &pipeline->plan, st));
+  VYRE_TRY(cpu_ready(pipeline, st));
   VYRE_TRY(make_object(pipeline, &text, st));
   return vyre__object_load(pipeline->bytes, pipeline->size,
                            pipeline->plan.phase_count, &pipeline->object, st);
@@ -117,8 +128,9 @@ static vyre_code compile_in(cpu_pipeline *pipeline, vyre_arena *arena,
 
 vyre_code cpu_compile(cpu_pipeline *pipeline, vyre_status *st) {
   vyre_arena arena; /* of what is needed on the way only */
-  VYRE_TRY(vyre__codegen_load(st));
-  vyre_arena_init(&arena, pipeline->base.device->allocator);
+  const cpu_device *device = (const cpu_device *)pipeline->base.device;
+  VYRE_TRY(vyre__codegen_load_from(device->llvm, st));
+  vyre_arena_init(&arena, device->base.allocator);
   vyre_code code = compile_in(pipeline, &arena, st);
   vyre_arena_finish(&arena);
   return code;
@@ -136,7 +148,9 @@ vyre_code cpu_print(vyre_pipeline *pipeline, const char *form,
   vyre_arena arena;
   vyre_arena_init(&arena, device->base.allocator);
   cpu_text text;
-  vyre_code code = cpu_spell(pipeline, &arena, &text, st);
+  vyre_code code = VYRE_OK;
+  if (!is_text) code = vyre__codegen_load_from(device->llvm, st);
+  if (code == VYRE_OK) code = cpu_spell(pipeline, &arena, &text, st);
   if (code == VYRE_OK && is_text) {
     if (!writer.write(writer.self, text.text, text.size)) {
       code = VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,

@@ -7,7 +7,9 @@
 #include "vyre/validate.h"
 #include "vyre/version.h"
 
+#include "base/memory.h"
 #include "base/status.h"
+#include "driver/driver.h"
 
 /* --- devices ---------------------------------------------------------------------*/
 
@@ -23,11 +25,45 @@ static bool describe(uint32_t index, vyre_device_info *out) {
   return true;
 }
 
-static vyre_code device_init(vyre_device *device, vyre_status *st) {
-  (void)st;
+static vyre_code make_slots(cpu_device *own, vyre_status *st) {
+  uint32_t count = vyre__pool_numbers(own->pool);
+  own->slot_bytes = (count + (size_t)1) * sizeof(cpu_slot);
+  own->slot_block = vyre__resize(own->base.allocator, NULL, 0, own->slot_bytes);
+  if (!own->slot_block) return vyre__no_memory(st, "cpu", "threads", count);
+  uintptr_t at = ((uintptr_t)own->slot_block + 63) & ~(uintptr_t)63;
+  own->slots = (cpu_slot *)at;
+  memset(own->slots, 0, count * sizeof *own->slots);
+  return VYRE_OK;
+}
+
+static void device_finish(vyre_device *device) {
   cpu_device *own = (cpu_device *)device;
+  for (uint32_t i = 0; own->slots && i < vyre__pool_numbers(own->pool); i++) {
+    vyre__resize(device->allocator, own->slots[i].memory, own->slots[i].size,
+                 0);
+  }
+  vyre__resize(device->allocator, own->slot_block, own->slot_bytes, 0);
+  vyre__watch_free(own->watch);
+  vyre__pool_free(own->pool);
+}
+
+static vyre_code make_device(cpu_device *own, vyre_status *st) {
+  vyre_context *context = own->base.context;
   own->machine = vyre__machine_find();
-  own->threads = 1;
+  own->width = context->width;
+  own->llvm = context->llvm[0] ? context->llvm : NULL;
+  VYRE_TRY(
+      vyre__pool_make(own->base.allocator, context->threads, &own->pool, st));
+  VYRE_TRY(vyre__watch_make(own->base.allocator, &own->watch, st));
+  return make_slots(own, st);
+}
+
+static vyre_code device_init(vyre_device *device, vyre_status *st) {
+  vyre_code code = make_device((cpu_device *)device, st);
+  if (code != VYRE_OK) {
+    device_finish(device);
+    return code;
+  }
   device->caps = (vyre_device_caps){
       .max_workgroup = {VYRE_MAX_INVOCATIONS, VYRE_MAX_INVOCATIONS,
                         VYRE_MAX_INVOCATIONS},
@@ -36,22 +72,20 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
       .max_buffer_bytes = SIZE_MAX / 2,
       .host_alignment = 1,
       .borrows_host_memory = true,
-      .has_device_time = false,
+      .has_device_time = true,
       .has_f64 = true,
       .has_u64 = true};
   return VYRE_OK;
 }
 
-static void device_finish(vyre_device *device) {
-  (void)device;
-}
-
 /* All that code depends on beside the program: features are checked this way
  * before a kept object is run. */
 static bool features(vyre_device *device, vyre_writer writer) {
-  const char *text = ((const cpu_device *)device)->machine->text;
-  char abi[32];
-  int length = snprintf(abi, sizeof abi, "spmd %d; ", VYRE__SPMD_ABI);
+  const cpu_device *own = (const cpu_device *)device;
+  const char *text = own->machine->text;
+  char abi[48];
+  int length = snprintf(abi, sizeof abi, "spmd %d, width %u; ", VYRE__SPMD_ABI,
+                        (unsigned)own->width);
   return writer.write(writer.self, abi, (size_t)length) &&
          writer.write(writer.self, text, strlen(text));
 }
@@ -90,6 +124,7 @@ static vyre_code pipeline_load(vyre_pipeline *pipeline, const void *artifact,
   VYRE_TRY(cpu_artifact_read(artifact, size, &pipeline->arena, &own->plan,
                              &object, &object_size, st));
   VYRE_TRY(fits(own, st));
+  VYRE_TRY(cpu_ready(own, st));
   return vyre__object_load(object, object_size, own->plan.phase_count,
                            &own->object, st);
 }
@@ -127,4 +162,5 @@ const vyre__backend vyre__backend_cpu = {.abi = VYRE__BACKEND_ABI,
                                          .artifact_version = CPU_ARTIFACT,
                                          .pipeline_load = pipeline_load,
                                          .pipeline_save = pipeline_save,
-                                         .features = features};
+                                         .features = features,
+                                         .pipeline_print = cpu_print};

@@ -16,19 +16,35 @@
 #include "backend/cpu/machine.h"
 #include "backend/cpu/object.h"
 #include "backend/cpu/plan.h"
+#include "backend/cpu/pool.h"
+#include "backend/cpu/watch.h"
 #include "driver/backend.h"
+
+/* Memory of whoever has a number of the pool, while they have it: kept from run
+ * to run. */
+typedef struct cpu_slot {
+  _Alignas(64) unsigned char *memory;
+  size_t size;
+} cpu_slot;
 
 typedef struct cpu_device {
   vyre_device base;
   const vyre__machine *machine;
-  uint32_t threads; /* at least 1 */
+  uint32_t width;   /* 0: chosen for each kernel */
+  const char *llvm; /* file of it; NULL: wherever it is */
+  vyre__pool *pool;
+  vyre__watch *watch;
+  cpu_slot *slots; /* one a number of the pool; in `slot_block` */
+  void *slot_block;
+  size_t slot_bytes;
 } cpu_device;
 
 typedef struct cpu_pipeline {
   vyre_pipeline base;
   cpu_plan plan;
   vyre__object object;
-  const void *bytes; /* of the object, in the arena, for the cache; or NULL */
+  atomic_uint *costs; /* of a workgroup, one a phase: the pool's */
+  const void *bytes;  /* of the object, in the arena, for the cache; or NULL */
   size_t size;
 } cpu_pipeline;
 
@@ -43,6 +59,9 @@ typedef struct cpu_text {
 } cpu_text;
 vyre_code cpu_spell(const vyre_pipeline *pipeline, vyre_arena *arena,
                     cpu_text *out, vyre_status *st);
+
+/* The end of both: room for what is learnt while it runs. */
+vyre_code cpu_ready(cpu_pipeline *pipeline, vyre_status *st);
 
 /* All of pipeline_init. */
 vyre_code cpu_compile(cpu_pipeline *pipeline, vyre_status *st);

@@ -84,36 +84,91 @@ static vyre_code grid_too_large(const vyre_pipeline *p, unsigned axis,
 /* One dispatch on its way. */
 typedef struct cpu_launch {
   const cpu_pipeline *pipeline;
+  cpu_device *device;
   vyre__launch *launch;
   vyre__spmd_launch *block;
   uint64_t groups;
-  unsigned char *scratch; /* of all threads */
-  size_t stride;          /* of one */
+  size_t scratch_bytes; /* of a thread */
   vyre__spmd_phase *phase;
-  uint64_t deadline_ns;
+  atomic_uint stop; /* set by the watch; used only with a deadline */
 } cpu_launch;
 
+/* What a job gives beside vyre__spmd_result. */
+enum { NO_MEMORY = 100 };
+
+static inline uint32_t call(const cpu_launch *l, uint64_t first, uint64_t count,
+                            void *scratch) {
+  uint32_t was = float_enter();
+  uint32_t result = l->phase(l->block, first, count, scratch);
+  float_leave(was);
+  return result;
+}
+
+/* Memory of this number, aligned; NULL without. */
+static void *slot_memory(const cpu_launch *l, uint32_t number) {
+  cpu_slot *slot = &l->device->slots[number];
+  size_t need = l->scratch_bytes + 63;
+  if (slot->size < need) {
+    vyre_allocator allocator = l->device->base.allocator;
+    vyre__resize(allocator, slot->memory, slot->size, 0);
+    slot->memory = vyre__resize(allocator, NULL, 0, need);
+    slot->size = slot->memory ? need : 0;
+    if (!slot->memory) return NULL;
+  }
+  return (void *)(((uintptr_t)slot->memory + 63) & ~(uintptr_t)63);
+}
+
 static uint32_t run_groups(void *self, uint64_t first, uint64_t count,
-                           uint32_t thread) {
+                           uint32_t number) {
   const cpu_launch *l = self;
-  if (l->deadline_ns && vyre__clock_ns() > l->deadline_ns) {
+  void *scratch = NULL;
+  if (atomic_load_explicit(l->block->stop, memory_order_relaxed)) {
     return VYRE__SPMD_STOPPED;
   }
-  uint32_t was = float_enter();
-  uint32_t result =
-      l->phase(l->block, first, count, l->scratch + thread * l->stride);
-  float_leave(was);
+  if (l->scratch_bytes > 0) {
+    scratch = slot_memory(l, number);
+    if (!scratch) return NO_MEMORY;
+  }
+  return call(l, first, count, scratch);
+}
+
+VYRE__RARE
+static vyre_code failed(const cpu_launch *l, uint32_t result, vyre_status *st) {
+  if (result == NO_MEMORY) {
+    return vyre__no_memory(st, "cpu", "bytes of shared memory",
+                           l->scratch_bytes);
+  }
+  return result == VYRE__SPMD_OUT_OF_FUEL
+             ? out_of_fuel(&l->pipeline->base, l->launch, st)
+             : timed_out(&l->pipeline->base, l->launch, st);
+}
+
+/* The time in which code ran: that of all threads, and not more than went by. */
+VYRE__APART
+static uint32_t run_timed(cpu_launch *l, const vyre__job *job) {
+  uint64_t start = vyre__clock_ns(), busy = 0;
+  uint32_t result = vyre__pool_run(l->device->pool, job, 1, NULL, &busy);
+  uint64_t went_by = vyre__clock_ns() - start;
+  l->launch->device_ns += busy < went_by ? busy : went_by;
   return result;
 }
 
 static vyre_code run_phase(cpu_launch *l, uint32_t phase, vyre_status *st) {
   const void *code = l->pipeline->object.phases[phase];
   memcpy(&l->phase, &code, sizeof code);
-  uint32_t result = run_groups(l, 0, l->groups, 0);
-  if (result == VYRE__SPMD_DONE) return VYRE_OK;
-  return result == VYRE__SPMD_OUT_OF_FUEL
-             ? out_of_fuel(&l->pipeline->base, l->launch, st)
-             : timed_out(&l->pipeline->base, l->launch, st);
+  uint32_t result;
+  vyre__job job = {.run = run_groups,
+                   .self = l,
+                   .count = l->groups,
+                   .cost = &l->pipeline->costs[phase]};
+  if (l->launch->is_timed) {
+    result = run_timed(l, &job);
+  } else if (l->groups == 1 && l->scratch_bytes == 0) {
+    result = call(l, 0, 1, NULL);
+  } else {
+    result = vyre__pool_run(l->device->pool, &job, 1, NULL, NULL);
+  }
+  return result == VYRE__SPMD_DONE ? VYRE_OK : failed(l, result, st);
 }
 
 /* Grid barriers: what the host does between phases. */
@@ -206,17 +261,48 @@ typedef struct stack_block {
                                    VIEWS_ON_STACK * sizeof(vyre__spmd_view)];
 } stack_block;
 
-static vyre_code make_scratch(cpu_launch *l, uint32_t threads,
-                              vyre_status *st) {
-  l->stride = ((size_t)l->pipeline->plan.scratch_bytes + 63) & ~(size_t)63;
-  if (l->stride == 0) return VYRE_OK;
-  if (l->stride > SIZE_MAX / 2 / threads) {
-    return vyre__no_memory(st, "cpu", "bytes of shared memory", l->stride);
+static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
+  const cpu_plan *plan = &l->pipeline->plan;
+  const vyre__launch *launch = l->launch;
+  if (plan->buffer_count > VIEWS_ON_STACK) {
+    l->block = vyre_arena_alloc(
+        launch->scratch,
+        sizeof *l->block + plan->buffer_count * sizeof(vyre__spmd_view), 16);
+    if (!l->block) {
+      return vyre__no_memory(st, "cpu", "buffers", plan->buffer_count);
+    }
   }
-  l->scratch = vyre_arena_alloc(l->launch->scratch, l->stride * threads, 64);
-  return l->scratch ? VYRE_OK
-                    : vyre__no_memory(st, "cpu", "bytes of shared memory",
-                                      l->stride * threads);
+  for (unsigned axis = 0; axis < 3; axis++) {
+    uint32_t groups = launch->grid[axis];
+    l->block->grid[axis] = groups;
+    l->groups *= groups;
+    if (groups > plan->most_groups[axis]) {
+      return grid_too_large(&l->pipeline->base, axis, groups,
+                            plan->most_groups[axis], st);
+    }
+  }
+  l->block->fuel = launch->max_iterations < UINT32_MAX
+                       ? (uint32_t)launch->max_iterations
+                       : UINT32_MAX;
+  l->block->loop_values = NULL;
+  return bind(l, st);
+}
+
+static vyre_code run_all(cpu_launch *l, vyre_status *st) {
+  const cpu_plan *plan = &l->pipeline->plan;
+  if (plan->step_count == 1) return run_phase(l, plan->steps[0].phase, st);
+  return run_steps(l, st);
+}
+
+VYRE__APART
+static vyre_code run_watched(cpu_launch *l, vyre_status *st) {
+  vyre__watch_entry entry;
+  l->block->stop = &l->stop;
+  VYRE_TRY(vyre__watch_begin(l->device->watch, &entry, l->launch->deadline_ns,
+                             &l->stop, st));
+  vyre_code code = run_all(l, st);
+  (void)vyre__watch_end(l->device->watch, &entry);
+  return code;
 }
 
 static const atomic_uint never; /* what stops a launch without a deadline */
@@ -224,37 +310,15 @@ static const atomic_uint never; /* what stops a launch without a deadline */
 vyre_code cpu_run(vyre_pipeline *pipeline, vyre__launch *launch,
                   vyre_status *st) {
   const cpu_pipeline *own = (const cpu_pipeline *)pipeline;
-  const cpu_plan *plan = &own->plan;
   stack_block few;
   cpu_launch l = {.pipeline = own,
+                  .device = (cpu_device *)pipeline->device,
                   .launch = launch,
                   .block = (vyre__spmd_launch *)(void *)few.bytes,
                   .groups = 1,
-                  .deadline_ns = launch->deadline_ns};
-  if (plan->buffer_count > VIEWS_ON_STACK) {
-    l.block = vyre_arena_alloc(
-        launch->scratch,
-        sizeof *l.block + plan->buffer_count * sizeof(vyre__spmd_view), 16);
-    if (!l.block) {
-      return vyre__no_memory(st, "cpu", "buffers", plan->buffer_count);
-    }
-  }
-  for (unsigned axis = 0; axis < 3; axis++) {
-    uint32_t groups = launch->grid[axis];
-    l.block->grid[axis] = groups;
-    l.groups *= groups;
-    if (groups > plan->most_groups[axis]) {
-      return grid_too_large(pipeline, axis, groups, plan->most_groups[axis],
-                            st);
-    }
-  }
-  l.block->fuel = launch->max_iterations < UINT32_MAX
-                      ? (uint32_t)launch->max_iterations
-                      : UINT32_MAX;
-  l.block->loop_values = NULL;
+                  .scratch_bytes = (size_t)own->plan.scratch_bytes};
+  launch->device_ns = 0;
+  VYRE_TRY(fill_block(&l, st));
   l.block->stop = &never;
-  VYRE_TRY(bind(&l, st));
-  VYRE_TRY(make_scratch(&l, 1, st));
-  if (plan->step_count == 1) return run_phase(&l, plan->steps[0].phase, st);
-  return run_steps(&l, st);
+  return launch->deadline_ns ? run_watched(&l, st) : run_all(&l, st);
 }
