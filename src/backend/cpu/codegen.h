@@ -19,6 +19,10 @@ vyre_code vyre__codegen_load(vyre_status *st);
  * finds it. Once a process has LLVM, that is the one. */
 vyre_code vyre__codegen_load_from(const char *library, vyre_status *st);
 
+/* Whether vyre__codegen_load_from would find it, as far as can be told without
+ * loading it, which takes long. Threads: safe. */
+bool vyre__codegen_is_there(const char *library);
+
 /* "19.1.7" and what was opened, or NULL before vyre__codegen_load. */
 const char *vyre__codegen_version(void);
 const char *vyre__codegen_library(void);

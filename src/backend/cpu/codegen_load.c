@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define _GNU_SOURCE /* dlinfo: where the system looks for libraries */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backend/cpu/codegen.h"
 #include "backend/cpu/llvm_c.h"
@@ -109,6 +111,51 @@ vyre_code vyre__codegen_load_from(const char *library, vyre_status *st) {
   vyre_code code = is_done ? VYRE_OK : load(library, st);
   pthread_mutex_unlock(&lock);
   return code;
+}
+
+/* --- without loading it ----------------------------------------------------------*/
+
+static bool is_in(const char *directory, const char *name) {
+  char path[512];
+  int length = snprintf(path, sizeof path, "%s/%s", directory, name);
+  return length > 0 && (size_t)length < sizeof path && access(path, R_OK) == 0;
+}
+
+enum { MOST_DIRECTORIES = 64 };
+
+/* Where the system looks for libraries, as it says itself. */
+typedef union search_path {
+  Dl_serinfo info;
+  _Alignas(16) unsigned char room[16384];
+} search_path;
+
+static bool is_found(const char *name) {
+  if (name[0] == '/') return access(name, R_OK) == 0;
+  search_path path;
+  void *self = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);
+  bool is_there = false;
+  if (self && dlinfo(self, RTLD_DI_SERINFOSIZE, &path.info) == 0 &&
+      path.info.dls_size <= sizeof path &&
+      path.info.dls_cnt <= MOST_DIRECTORIES &&
+      dlinfo(self, RTLD_DI_SERINFOSIZE, &path.info) == 0 &&
+      dlinfo(self, RTLD_DI_SERINFO, &path.info) == 0) {
+    for (unsigned i = 0; i < path.info.dls_cnt && !is_there; i++) {
+      is_there = is_in(path.info.dls_serpath[i].dls_name, name);
+    }
+  }
+  if (self) dlclose(self);
+  return is_there;
+}
+
+bool vyre__codegen_is_there(const char *library) {
+  if (library && strcmp(library, "none") == 0) return false;
+  if (vyre__codegen_version()) return true;
+  if (library && is_found(library)) return true;
+  for (size_t i = 0; !library && i < NAMES; i++) {
+    if (is_found(names[i])) return true;
+  }
+  /* There are places that only the loader knows. */
+  return vyre__codegen_load_from(library, NULL) == VYRE_OK;
 }
 
 vyre_code vyre__codegen_load(vyre_status *st) {

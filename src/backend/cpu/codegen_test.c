@@ -29,6 +29,9 @@ TEST(without_llvm_the_status_says_what_was_looked_for_and_what_to_install) {
   CHECK_FAILS(vyre__codegen_load_from("libm.so.6", &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
   CHECK_HAS(st.message, "no function LLVM");
+  CHECK(!vyre__codegen_is_there("none"));
+  CHECK(!vyre__codegen_is_there("/nowhere/libLLVM.so"));
+  CHECK(vyre__codegen_is_there(NULL)); /* and nothing was loaded for it */
   CHECK(vyre__codegen_version() == NULL);
 }
 

@@ -78,6 +78,12 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
+static bool is_ready(const vyre_context *context, const char **why) {
+  *why =
+      "auto: 'cpu' has no LLVM 19 to compile with; apt-get install libllvm19";
+  return vyre__codegen_is_there(context->llvm[0] ? context->llvm : NULL);
+}
+
 /* All that code depends on beside the program: features are checked this way
  * before a kept object is run. */
 static bool features(vyre_device *device, vyre_writer writer) {
@@ -154,6 +160,7 @@ const vyre__backend vyre__backend_cpu = {.abi = VYRE__BACKEND_ABI,
                                          .device_size = sizeof(cpu_device),
                                          .pipeline_size = sizeof(cpu_pipeline),
                                          .describe = describe,
+                                         .is_ready = is_ready,
                                          .device_init = device_init,
                                          .device_finish = device_finish,
                                          .pipeline_init = pipeline_init,
