@@ -232,7 +232,7 @@ void vyre__counters_leave_run(vyre__run *run);
 
 /* --- pipelines -------------------------------------------------------------- */
 
-enum { VYRE__KEPT_RUNS = 8 };
+enum { VYRE__KEPT_RUNS = 8, VYRE__SPARE_RUNS = 1024 };
 
 /* A binding of the plan, as every dispatch needs it. */
 typedef struct vyre__port {
@@ -262,6 +262,7 @@ struct vyre__pipeline_inside {
     atomic_bool is_busy; /* somebody uses the run, or makes it */
     vyre__run *run;      /* theirs while it is; NULL: not made yet */
   } runs[VYRE__KEPT_RUNS];
+  _Atomic(vyre__run *) spare; /* more of them, for batches: a list */
 
   vyre__cache_note note; /* what came of the cache */
   /* cache_memory.c, under the lock of the device's table. Variants are not shared:
@@ -326,6 +327,8 @@ struct vyre__run {
   vyre_pipeline *pipeline;    /* the variant that runs; not retained */
   size_t size;                /* bytes of the whole object */
   atomic_bool *home;          /* what says that it is busy; NULL: nowhere */
+  vyre__run *next_spare;
+  uint32_t spare_count; /* from here to the end of the list */
   vyre__run *next, *previous; /* of the device */
   vyre__bound *bound;         /* one a binding of the plan */
   vyre__view *views;          /* one a buffer of the program */
@@ -359,6 +362,12 @@ vyre_code vyre__run_take(vyre_pipeline *pipeline, vyre__run **out,
 /* Drops what it holds, and keeps it for the next one. */
 void vyre__run_give(vyre__run *run);
 void vyre__run_free(vyre__run *run);
+/* A batch takes all runs that are spare, and gives back those and its own; NULL:
+ * none. give_to puts one that is the pipeline's and has no home to a list. */
+vyre__run *vyre__runs_borrow(vyre_pipeline *pipeline);
+void vyre__runs_return(vyre_pipeline *pipeline, vyre__run *list);
+void vyre__run_give_to(vyre__run *run, vyre_pipeline *pipeline,
+                       vyre__run **list);
 /* Lets go of the resident buffers that it holds; still says which they were. */
 void vyre__run_let_go(vyre__run *run);
 

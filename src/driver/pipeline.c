@@ -98,6 +98,12 @@ void vyre__pipeline_drop_runs(vyre_pipeline *pipeline) {
     pipeline->inside->runs[i].run = NULL;
     if (run) vyre__run_free(run);
   }
+  vyre__run *spare = atomic_exchange(&pipeline->inside->spare, NULL);
+  while (spare) {
+    vyre__run *next = spare->next_spare;
+    vyre__run_free(spare);
+    spare = next;
+  }
 }
 
 /* The end of a pipeline whose start is set; the backend's part is gone. */

@@ -57,6 +57,26 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__run **out,
   return VYRE_OK;
 }
 
+/* --- those of batches --------------------------------------------------------*/
+
+/* The whole list is taken and given, so that nobody sees one that is in use. */
+vyre__run *vyre__runs_borrow(vyre_pipeline *pipeline) {
+  struct vyre__pipeline_inside *inside = pipeline->inside;
+  if (!atomic_load_explicit(&inside->spare, memory_order_relaxed)) return NULL;
+  return atomic_exchange_explicit(&inside->spare, NULL, memory_order_acquire);
+}
+
+void vyre__runs_return(vyre_pipeline *pipeline, vyre__run *list) {
+  if (!list) return;
+  vyre__run *others = atomic_exchange_explicit(&pipeline->inside->spare, list,
+                                               memory_order_acq_rel);
+  while (others) { /* of a batch that was faster */
+    vyre__run *next = others->next_spare;
+    vyre__run_free(others);
+    others = next;
+  }
+}
+
 /* A place is entered by the only atomic change of a dispatch; whoever is in it
  * has its run alone. */
 vyre_code vyre__run_take(vyre_pipeline *pipeline, vyre__run **out,
@@ -89,13 +109,14 @@ void vyre__run_free(vyre__run *run) {
   vyre__resize(run->pipeline->device->allocator, run, run->size, 0);
 }
 
-/* Memory that a run keeps for the next one, beyond which it is given back. */
-enum { MOST_KEPT_BYTES = 64 << 20 };
+/* Memory that a run keeps for the next one, beyond which it is given back; there
+ * may be many that are spare. */
+enum { MOST_KEPT_BYTES = 64 << 20, MOST_SPARE_BYTES = 16 << 10 };
 
-static void empty_arena(vyre_arena *arena) {
+static void empty_arena(vyre_arena *arena, size_t most) {
   if (!arena->first) return;
   vyre_arena_reset(arena);
-  if (vyre_arena_footprint(arena) > MOST_KEPT_BYTES) vyre_arena_finish(arena);
+  if (vyre_arena_footprint(arena) > most) vyre_arena_finish(arena);
 }
 
 /* A buffer that is both in and out of a binding is held once. */
@@ -109,20 +130,39 @@ void vyre__run_let_go(vyre__run *run) {
   }
 }
 
-void vyre__run_give(vyre__run *run) {
+/* Drops what it holds. */
+static void clean(vyre__run *run) {
   if (run->has_residents) {
     vyre__run_let_go(run);
     for (size_t i = 0; i < run->pipeline->plan.binding_count; i++) {
       run->bound[i].in_slot = run->bound[i].out_slot = NULL;
     }
   }
-  empty_arena(&run->scratch);
-  empty_arena(&run->staging);
+  size_t most = run->home ? MOST_KEPT_BYTES : MOST_SPARE_BYTES;
+  empty_arena(&run->scratch, most);
+  empty_arena(&run->staging, most);
+}
+
+void vyre__run_give(vyre__run *run) {
+  clean(run);
   if (run->home) {
     atomic_store_explicit(run->home, false, memory_order_release);
   } else {
     vyre__run_free(run);
   }
+}
+
+void vyre__run_give_to(vyre__run *run, vyre_pipeline *pipeline,
+                       vyre__run **list) {
+  uint32_t count = *list ? (*list)->spare_count : 0;
+  if (run->home || run->pipeline != pipeline || count >= VYRE__SPARE_RUNS) {
+    vyre__run_give(run);
+    return;
+  }
+  clean(run);
+  run->next_spare = *list;
+  run->spare_count = count + 1;
+  *list = run;
 }
 
 /* --- before it runs ----------------------------------------------------------*/

@@ -114,9 +114,21 @@ static registers ask(unsigned leaf, unsigned subleaf) {
   return r;
 }
 
+/* The leaves that features are in, each asked for once: a virtual machine has to
+ * ask its host. */
+static unsigned bits_of(unsigned leaf, unsigned subleaf, char which) {
+  static registers known[4]; /* under the once */
+  static bool is_known[4];
+  unsigned at = leaf == 1 ? 0 : leaf == 7 ? 1 + subleaf : 3;
+  if (!is_known[at]) known[at] = ask(leaf, subleaf);
+  is_known[at] = true;
+  const registers *r = &known[at];
+  return which == 'A' ? r->A : which == 'B' ? r->B : which == 'C' ? r->C : r->D;
+}
+
 /* Which registers the system saves: 0 (no vectors beyond SSE), AVX, AVX512. */
 static int kept_state(void) {
-  if (!(ask(1, 0).C >> 27 & 1)) return ALWAYS;
+  if (!(bits_of(1, 0, 'C') >> 27 & 1)) return ALWAYS;
   unsigned low, high;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   if ((low & 0x6) != 0x6) return ALWAYS;
@@ -140,14 +152,15 @@ static bool has_feature(const char *name) {
 }
 
 static const char *cpu_name(void) {
-  registers maker = ask(0, 0), r = ask(1, 0);
+  registers maker = ask(0, 0);
+  unsigned signature = bits_of(1, 0, 'A');
   char name[13] = "";
   memcpy(name, &maker.B, 4);
   memcpy(name + 4, &maker.D, 4);
   memcpy(name + 8, &maker.C, 4);
-  uint32_t family = r.A >> 8 & 15, model = r.A >> 4 & 15;
-  if (family == 6 || family == 15) model += (r.A >> 16 & 15) << 4;
-  if (family == 15) family += r.A >> 20 & 255;
+  uint32_t family = signature >> 8 & 15, model = signature >> 4 & 15;
+  if (family == 6 || family == 15) model += (signature >> 16 & 15) << 4;
+  if (family == 15) family += signature >> 20 & 255;
   bool is_amd = strcmp(name, "AuthenticAMD") == 0;
   if (!is_amd && strcmp(name, "GenuineIntel") != 0) return NULL;
   return vyre__machine_name(is_amd, family, model);
@@ -161,10 +174,10 @@ static const char *generic_name(void) {
 
 static void find(void) {
   int kept = kept_state();
-  unsigned most = ask(7, 0).A;
+  unsigned most = bits_of(7, 0, 'A');
 #define FEATURE(name, leaf, subleaf, reg, bit, needs)                   \
   add_feature(name, (needs) <= kept && ((subleaf) == 0 || most >= 1) && \
-                        (ask(leaf, subleaf).reg >> (bit) & 1));
+                        (bits_of(leaf, subleaf, #reg[0]) >> (bit) & 1));
   FEATURE_MAP(FEATURE)
 #undef FEATURE
   const char *cpu = cpu_name();
