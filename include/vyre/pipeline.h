@@ -13,6 +13,7 @@
 #include "vyre/fence.h"
 #include "vyre/program.h"
 #include "vyre/status.h"
+#include "vyre/text.h"
 
 /** A program compiled for a device. Immutable: it may be dispatched from many
  *  threads at once. Threads: safe. */
@@ -96,6 +97,19 @@ VYRE_API const vyre_binding_plan *vyre_pipeline_bindings(
 /** The workgroup size that was compiled: three numbers, the pipeline's.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const uint32_t *vyre_pipeline_workgroup(const vyre_pipeline *pipeline);
+
+/** Writes the code that @p pipeline became, for people: "cpu" has the forms
+ *  "llvm" (as it is handed to LLVM), "llvm-optimised" and "asm". Made anew from
+ *  the program, so that a pipeline of the cache has it too.
+ *  Ownership: borrows all for the call.  Threads: safe.
+ *  Blocks:    on the writer, and for as long as a compile takes.
+ *  Errors:    VYRE_UNSUPPORTED_FEATURE for a form or a device that has none;
+ *             VYRE_INVALID_ARGUMENT for a NULL or a writer that refuses; those
+ *             of vyre_pipeline_compile. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_pipeline_print(vyre_pipeline *pipeline,
+                                                      const char *form,
+                                                      vyre_writer writer,
+                                                      vyre_status *st);
 
 VYRE_END
 

@@ -81,6 +81,7 @@ typedef struct vyre__launch {
   vyre_check_report *report; /* empty; not NULL if check asks for anything */
   vyre_arena *scratch;       /* empty; kept from run to run, so that a warm one
                                 allocates nothing */
+  bool is_timed;             /* somebody wants device_ns */
   uint64_t device_ns;        /* set by a backend that has_device_time */
   uint32_t launches;         /* what this run adds to the counter: 1, unless the
                                 backend changes it */
@@ -104,6 +105,10 @@ struct vyre__backend {
    * backend are the driver's. False: there is none; for index 0 the note then
    * says what was looked for and what to install. */
   bool (*describe)(uint32_t index, vyre_device_info *out);
+  /* Whether "auto" may take it in that context: false if it would open but could
+   * not do what people expect of it, such as to compile; *why (static) then says
+   * what is missing and what to do. Quick. Or NULL: it may. */
+  bool (*is_ready)(const vyre_context *context, const char **why);
   vyre_code (*device_init)(vyre_device *device, vyre_status *st);
   void (*device_finish)(vyre_device *device); /* after a successful init only */
   vyre_code (*pipeline_init)(vyre_pipeline *pipeline, vyre_status *st);
@@ -139,6 +144,12 @@ struct vyre__backend {
   /* Writes all else that the code depends on: features of the processor, classes
    * of the numeric probe. Or NULL. False if the writer refused. */
   bool (*features)(vyre_device *device, vyre_writer writer);
+
+  /* Writes the code of a pipeline, for people, in one of the forms that the
+   * backend has names for. Or NULL: it has none.
+   * Errors: VYRE_UNSUPPORTED_FEATURE for another form, with those there are. */
+  vyre_code (*pipeline_print)(vyre_pipeline *pipeline, const char *form,
+                              vyre_writer writer, vyre_status *st);
 };
 
 /* All there are, best first; NULL beyond the last. */

@@ -79,9 +79,10 @@ static bool is_name(const char *text, const char *backend, uint32_t *index) {
   return true;
 }
 
-static bool choose(const char *name, choice *out) {
+static bool choose(const vyre_context *context, const char *name, choice *out) {
   vyre_device_info info;
   bool is_auto = strcmp(name, "auto") == 0;
+  const char *passed_over = NULL; /* a better one that could do little */
   *out = (choice){0};
   for (size_t i = 0; i < BACKEND_COUNT; i++) {
     uint32_t index = 0;
@@ -89,12 +90,19 @@ static bool choose(const char *name, choice *out) {
     if (!is_auto && !is_name(name, backends[i]->name, &index)) continue;
     bool is_there = describe(backends[i], index, &info);
     if (!is_there && is_auto) continue;
+    const char *why;
+    if (is_auto && backends[i]->is_ready &&
+        !backends[i]->is_ready(context, &why)) {
+      passed_over = why;
+      continue;
+    }
+    const char *reason =
+        i == 0 ? "auto: the best there can be" : "auto: the best that is there";
+    if (passed_over) reason = passed_over;
     *out = (choice){.backend = backends[i],
                     .index = index,
                     .missing = is_there ? NULL : info.note,
-                    .reason = is_auto ? i == 0 ? "auto: the best there can be"
-                                               : "auto: the best that is there"
-                                      : "asked for by name"};
+                    .reason = is_auto ? reason : "asked for by name"};
     return is_there;
   }
   return false;
@@ -217,14 +225,11 @@ static vyre_code create(vyre_context *context, const choice *chosen,
   return VYRE_OK;
 }
 
-static vyre_code open_chosen(vyre_context *context, const choice *chosen,
-                             vyre_device **out, vyre_status *st) {
-  if (context) {
-    vyre_context_retain(context);
-  } else {
-    VYRE_TRY(vyre__context_default(&context, st));
-  }
-  return create(context, chosen, out, st);
+/* The context, or the process's own; retained. */
+static vyre_code take_context(vyre_context **context, vyre_status *st) {
+  if (!*context) return vyre__context_default(context, st);
+  vyre_context_retain(*context);
+  return VYRE_OK;
 }
 
 vyre_code vyre_device_open(vyre_context *context, const char *name,
@@ -233,8 +238,12 @@ vyre_code vyre_device_open(vyre_context *context, const char *name,
   *out = NULL;
   if (!name) return vyre__null_argument(st, "vyre_device_open", "name");
   choice chosen;
-  if (!choose(name, &chosen)) return unavailable(name, &chosen, st);
-  return open_chosen(context, &chosen, out, st);
+  VYRE_TRY(take_context(&context, st));
+  if (!choose(context, name, &chosen)) {
+    vyre_context_release(context);
+    return unavailable(name, &chosen, st);
+  }
+  return create(context, &chosen, out, st);
 }
 
 vyre_code vyre__device_open_backend(vyre_context *context,
@@ -243,7 +252,8 @@ vyre_code vyre__device_open_backend(vyre_context *context,
                                     vyre_status *st) {
   choice chosen = {backend, index, "asked for by its table", NULL};
   *out = NULL;
-  return open_chosen(context, &chosen, out, st);
+  VYRE_TRY(take_context(&context, st));
+  return create(context, &chosen, out, st);
 }
 
 vyre_device *vyre_device_retain(vyre_device *device) {

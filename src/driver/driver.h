@@ -34,7 +34,22 @@ struct vyre_context {
     atomic_bool repeats;   /* and all after */
   } faults[VYRE_FAULT_COUNT];
   vyre__cache cache; /* of pipelines, on disk */
+
+  /* host_options.c: what the device "cpu" goes by. */
+  uint32_t threads, width; /* 0: as it likes */
+  char llvm[256];          /* "": wherever it is */
 };
+
+/* What the environment says; NULL: nothing. */
+typedef struct vyre__host_environment {
+  const char *threads, *width, *llvm;
+} vyre__host_environment;
+
+/* Sets them, from the options first. */
+vyre_code vyre__host_options(vyre_context *context,
+                             const vyre_context_options *options,
+                             const vyre__host_environment *environment,
+                             vyre_status *st);
 
 /* Whether this one is to fail. */
 bool vyre__fault_hits(vyre_context *context, vyre_fault fault);

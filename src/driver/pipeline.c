@@ -408,3 +408,19 @@ const vyre_binding_plan *vyre_pipeline_bindings(const vyre_pipeline *pipeline) {
 const uint32_t *vyre_pipeline_workgroup(const vyre_pipeline *pipeline) {
   return pipeline ? pipeline->workgroup : NULL;
 }
+
+vyre_code vyre_pipeline_print(vyre_pipeline *pipeline, const char *form,
+                              vyre_writer writer, vyre_status *st) {
+  static const char who[] = "vyre_pipeline_print";
+  if (!pipeline) return vyre__null_argument(st, who, "pipeline");
+  if (!form) return vyre__null_argument(st, who, "form");
+  if (!writer.write) return vyre__null_argument(st, who, "writer.write");
+  const vyre__backend *backend = pipeline->device->backend;
+  if (backend->pipeline_print) {
+    return backend->pipeline_print(pipeline, form, writer, st);
+  }
+  return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+                   "ask a device that compiles, such as 'cpu'",
+                   "device '%s' has no code to show",
+                   vyre_device_name(pipeline->device));
+}

@@ -277,6 +277,7 @@ static vyre_code launch(vyre__run *run, vyre_status *st) {
   }
   uint32_t count = run->desc.has_iterations ? run->desc.iterations : 1;
   uint64_t device_ns = 0, launches = 0;
+  run->launch.is_timed = run->desc.timing != NULL;
   for (uint32_t i = 0; i < count; i++) {
     if (i > 0) vyre_arena_reset(&run->scratch);
     run->launch.launches = 1;

@@ -15,9 +15,17 @@
 /* Whether LLVM can be loaded; loads it. Threads: safe.
  * Errors: VYRE_UNSUPPORTED_FEATURE with what was looked for and the package. */
 vyre_code vyre__codegen_load(vyre_status *st);
+/* The same from a file of that name only (NULL: wherever it is); "none" never
+ * finds it. Once a process has LLVM, that is the one. */
+vyre_code vyre__codegen_load_from(const char *library, vyre_status *st);
 
-/* "19.1.7", or NULL before vyre__codegen_load. */
+/* Whether vyre__codegen_load_from would find it, as far as can be told without
+ * loading it, which takes long. Threads: safe. */
+bool vyre__codegen_is_there(const char *library);
+
+/* "19.1.7" and what was opened, or NULL before vyre__codegen_load. */
 const char *vyre__codegen_version(void);
+const char *vyre__codegen_library(void);
 
 typedef enum vyre__codegen_tier {
   VYRE__CODEGEN_FULL,
