@@ -34,6 +34,7 @@ typedef struct outcome {
 typedef struct means {
   double best, pocl, relaxed;
   int best_count, pocl_count, relaxed_count, met, asked;
+  double cores[CPU_WORKLOADS]; /* all against one; 0: not measured */
 } means;
 
 /* --- running -----------------------------------------------------------------*/
@@ -178,7 +179,9 @@ static void add_rows(const outcome *o, int best, bool is_met) {
   }
   if (!o->entries[STRICT].run) return;
   add_row(o, "strict against relaxed", STRICT, RELAXED, "");
-  if (o->entries[ALONE].run) add_row(o, "all cores against one", STRICT, ALONE, "");
+  if (o->entries[ALONE].run)
+    add_row(o, "all cores against one", STRICT, ALONE,
+            "at least 1.8 on two cores");
 }
 
 /* --- the table ---------------------------------------------------------------*/
@@ -186,8 +189,11 @@ static void add_rows(const outcome *o, int best, bool is_met) {
 static void print_rate(const outcome *o, int rival, int best) {
   double value = rate(o, times(o, rival).median);
   if (value > 0) {
-    printf(" %6.*f%c", value < 10 ? 2 : value < 100 ? 1 : 0, value,
-           rival == best ? '*' : ' ');
+    printf(" %6.*f%c",
+           value < 10    ? 2
+           : value < 100 ? 1
+                         : 0,
+           value, rival == best ? '*' : ' ');
   } else {
     printf("      - ");
   }
@@ -208,10 +214,12 @@ static void print_row(const outcome *o, int best, cpu_quartiles ratio,
 static void print_head(const char *device, int rounds, bool is_small) {
   cpu_machine_print(suite, device);
   cpu_peers_print();
-  printf("medians of %d rounds; ratio: the best peer without -ffast-math (*) against "
-         "strict, paired in\nrounds, and its quartiles; < below 1 (where memory "
-         "limits, its upper quartile)%s\n\n",
-         rounds, is_small ? "; small sizes" : "");
+  printf(
+      "medians of %d rounds; ratio: the best peer without -ffast-math (*) "
+      "against "
+      "strict, paired in\nrounds, and its quartiles; < below 1 (where memory "
+      "limits, its upper quartile)%s\n\n",
+      rounds, is_small ? "; small sizes" : "");
   printf("%-27s %-15s %-23s %s\n", "", "  vyre", "   -O3", "   -ffast-math");
   printf("%-19s %-7s", "kernel", "unit");
   static const char *const titles[] = {"strict", "relaxed", "gcc",  "clang",
@@ -220,7 +228,18 @@ static void print_head(const char *device, int rounds, bool is_small) {
   printf("  ratio\n");
 }
 
-static void add_mean(const char *name, double sum, int count, const char *peer) {
+static void print_cores(const means *m) {
+  int column = printf("all cores against one:");
+  for (int i = 0; i < CPU_WORKLOADS; i++) {
+    if (m->cores[i] <= 0) continue;
+    if (column > 80) column = printf("\n ") - 1;
+    column += printf(" %s %.2f", cpu_workload_name(i), m->cores[i]);
+  }
+  printf("\n");
+}
+
+static void add_mean(const char *name, double sum, int count, const char *peer,
+                     const char *note) {
   if (count == 0) return;
   double mean = exp(sum / count);
   printf("geometric mean %-44s %6.2f over %d\n", name, mean, count);
@@ -233,7 +252,7 @@ static void add_mean(const char *name, double sum, int count, const char *peer) 
                                 .peer_value = 1,
                                 .peer_best = 1,
                                 .ratio = mean,
-                                .note = "geometric mean"});
+                                .note = note});
 }
 
 /* --- the suite ---------------------------------------------------------------*/
@@ -243,7 +262,8 @@ static void one(const cpu_rival *rivals, int index, int rounds, bool is_small,
   cpu_workload w;
   outcome *o = calloc(1, sizeof *o);
   if (!o) bench_fail(suite, "out of memory");
-  if (rivals[STRICT].self && !is_small) compare_with_ref(&rivals[STRICT], index);
+  if (rivals[STRICT].self && !is_small)
+    compare_with_ref(&rivals[STRICT], index);
   cpu_workload_make(&w, index, is_small);
   o->w = &w;
   o->rounds = rounds;
@@ -260,14 +280,18 @@ static void one(const cpu_rival *rivals, int index, int rounds, bool is_small,
     m->met += is_met;
   }
   if (o->entries[STRICT].run && o->entries[POCL].run) {
-    m->pocl += log(
-        cpu_paired(&o->entries[STRICT], &o->entries[POCL], rounds).median);
+    m->pocl +=
+        log(cpu_paired(&o->entries[STRICT], &o->entries[POCL], rounds).median);
     m->pocl_count++;
   }
   if (o->entries[STRICT].run && o->entries[RELAXED].run) {
     m->relaxed += log(
         cpu_paired(&o->entries[RELAXED], &o->entries[STRICT], rounds).median);
     m->relaxed_count++;
+  }
+  if (o->entries[STRICT].run && o->entries[ALONE].run) {
+    m->cores[index] =
+        cpu_paired(&o->entries[STRICT], &o->entries[ALONE], rounds).median;
   }
   print_row(o, best, ratio, is_met);
   add_rows(o, best, is_met);
@@ -319,9 +343,13 @@ void bench_cpu_kernels(void) {
     one(rivals, i, rounds, is_small, &m);
   }
   printf("\n");
-  add_mean("against the best peer", m.best, m.best_count, "the best peer");
-  add_mean("against PoCL", m.pocl, m.pocl_count, "PoCL");
-  add_mean("of relaxed against strict", m.relaxed, m.relaxed_count, "vyre");
+  add_mean("against the best peer", m.best, m.best_count, "the best peer",
+           "geometric mean");
+  add_mean("against PoCL", m.pocl, m.pocl_count, "PoCL",
+           "geometric mean, at least 6");
+  add_mean("of relaxed against strict", m.relaxed, m.relaxed_count, "vyre",
+           "geometric mean, at most 1.1");
+  if (rivals[ALONE].self) print_cores(&m);
   if (m.asked > 0) printf("%d of %d rows are met\n", m.met, m.asked);
   printf("\n");
   cpu_vyre_close(rivals[STRICT].self);

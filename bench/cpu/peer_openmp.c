@@ -52,8 +52,8 @@ static void mandelbrot(const cpu_args *args) {
 #pragma omp parallel for schedule(dynamic, 4)
   for (uint32_t py = 0; py < height; py++) {
     for (uint32_t px = 0; px < width; px++) {
-      steps[(size_t)py * width + px] = escape(
-          (float)px * scale + left, (float)py * scale + top, limit);
+      steps[(size_t)py * width + px] =
+          escape((float)px * scale + left, (float)py * scale + top, limit);
     }
   }
 }
@@ -93,7 +93,8 @@ static void matmul_naive(const cpu_args *args) {
   for (size_t i = 0; i < n; i++) {
     memset(&c[i * n], 0, n * sizeof *c);
     for (size_t k = 0; k < n; k++) {
-      for (size_t j = 0; j < n; j++) c[i * n + j] += a[i * n + k] * b[k * n + j];
+      for (size_t j = 0; j < n; j++)
+        c[i * n + j] += a[i * n + k] * b[k * n + j];
     }
   }
 }

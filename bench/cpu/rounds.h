@@ -29,6 +29,7 @@ typedef struct cpu_quartiles {
 cpu_quartiles cpu_quartiles_of(const double *values, int count);
 
 /* Of peer / ours, round by round: above 1, ours is faster. */
-cpu_quartiles cpu_paired(const cpu_entry *ours, const cpu_entry *peer, int rounds);
+cpu_quartiles cpu_paired(const cpu_entry *ours, const cpu_entry *peer,
+                         int rounds);
 
 #endif

@@ -52,6 +52,7 @@ enum {
   X(int32_t, clReleaseProgram, (handle))
 
 static struct {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration has none there */
 #define X_POINTER(result, name, parameters) result(*name) parameters;
   FUNCTIONS(X_POINTER)
 #undef X_POINTER
@@ -91,12 +92,12 @@ static bool load(const char **why) {
   library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
   *why = "libOpenCL.so.1 is not there (Debian: pocl-opencl-icd)";
   if (!library) return false;
-#define X_LOAD(result, name, parameters)                   \
-  {                                                        \
-    void *symbol = dlsym(library, #name);                  \
-    memcpy(&cl_api.name, &symbol, sizeof symbol);          \
-    *why = "libOpenCL.so.1 has no " #name;                 \
-    if (!symbol) return false;                             \
+#define X_LOAD(result, name, parameters)          \
+  {                                               \
+    void *symbol = dlsym(library, #name);         \
+    memcpy(&cl_api.name, &symbol, sizeof symbol); \
+    *why = "libOpenCL.so.1 has no " #name;        \
+    if (!symbol) return false;                    \
   }
   FUNCTIONS(X_LOAD)
 #undef X_LOAD
@@ -164,8 +165,7 @@ cpu_opencl *cpu_opencl_open(const char *driver, const char **why) {
     return NULL;
   }
   int32_t code;
-  cl->context =
-      cl_api.clCreateContext(NULL, 1, &cl->device, NULL, NULL, &code);
+  cl->context = cl_api.clCreateContext(NULL, 1, &cl->device, NULL, NULL, &code);
   must(code, "context");
   cl->queue = cl_api.clCreateCommandQueue(cl->context, cl->device, 0, &code);
   must(code, "queue");
@@ -209,7 +209,8 @@ static void set(const pass *p, uint32_t index, const void *value, size_t size) {
 
 static void bind_reduce(cpu_opencl *cl, cpu_workload *w) {
   uint32_t left = (uint32_t)(w->args.buffers[0].size / 4);
-  handle from = add_memory(cl, w->args.buffers[0].data, w->args.buffers[0].size);
+  handle from =
+      add_memory(cl, w->args.buffers[0].data, w->args.buffers[0].size);
   while (left > 1) {
     uint32_t sums = (left + 255) / 256, grid[3] = {sums, 1, 1};
     handle to;
@@ -246,7 +247,8 @@ static void bind(void *self, cpu_workload *w) {
   for (uint32_t i = 0; i < shape->scalars; i++) {
     set(p, at++, &w->args.scalars[i], 4);
   }
-  for (uint32_t i = 0; i < w->length_count; i++) set(p, at++, &w->lengths[i], 4);
+  for (uint32_t i = 0; i < w->length_count; i++)
+    set(p, at++, &w->lengths[i], 4);
 }
 
 void cpu_opencl_bind_pieces(cpu_opencl *cl, uint32_t *out, uint32_t count,

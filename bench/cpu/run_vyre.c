@@ -41,13 +41,15 @@ const char *cpu_device_name(void) {
 
 char *cpu_text(const char *name, const char *extension) {
   char path[1024];
-  (void)snprintf(path, sizeof path, "%s/%s.%s", VYRE_BENCH_CPU, name, extension);
+  (void)snprintf(path, sizeof path, "%s/%s.%s", VYRE_BENCH_CPU, name,
+                 extension);
   FILE *file = fopen(path, "rb");
   if (!file) bench_fail(path, "cannot be read");
   size_t room = 1 << 16;
   char *text = malloc(room);
   size_t size = text ? fread(text, 1, room - 1, file) : 0;
-  if (!text || size == 0 || size == room - 1) bench_fail(path, "cannot be read");
+  if (!text || size == 0 || size == room - 1)
+    bench_fail(path, "cannot be read");
   text[size] = 0;
   (void)fclose(file);
   return text;
@@ -78,9 +80,9 @@ cpu_vyre *cpu_vyre_open(const char *device, bool is_alone, uint8_t ulp_budget,
       .cache_directory = "", .trace_file = "", .faults = ""};
   must(vyre_context_create(&options, &v->context, st), st, "context");
   v->options.ulp_budget = ulp_budget;
-  vyre_code code =
-      is_alone ? open_alone(v, device, st)
-               : vyre_device_open(v->context, device, &v->device, st);
+  vyre_code code = is_alone
+                       ? open_alone(v, device, st)
+                       : vyre_device_open(v->context, device, &v->device, st);
   if (code == VYRE_OK) return v;
   cpu_vyre_close(v);
   return NULL;

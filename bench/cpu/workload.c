@@ -108,7 +108,8 @@ static void make_matmul(cpu_workload *w, size_t n) {
   w->amount = 2.0 * (double)n * (double)n * (double)n;
   w->grid[0] = groups(n, local[0]);
   /* one that is blocked has 8 rows an invocation */
-  w->grid[1] = groups(n, w->kernel == CPU_KERNEL_matmul_blocked ? 64 : local[1]);
+  w->grid[1] =
+      groups(n, w->kernel == CPU_KERNEL_matmul_blocked ? 64 : local[1]);
 }
 
 static void make_stencil(cpu_workload *w, size_t side) {
@@ -122,11 +123,14 @@ static void make_stencil(cpu_workload *w, size_t side) {
   w->length_count = 1;
 }
 
+enum { BINS = 256 };
+
 static void make_histogram(cpu_workload *w, size_t n) {
   uint64_t state = 7;
   unsigned char *data = add_buffer(w, 0, n);
-  for (size_t i = 0; i < n; i++) data[i] = (unsigned char)(bench_random(&state) >> 56);
-  add_buffer(w, 1, 256 * 4);
+  for (size_t i = 0; i < n; i++)
+    data[i] = (unsigned char)(bench_random(&state) >> 56);
+  add_buffer(w, 1, BINS * sizeof(uint32_t));
   w->amount = (double)n;
   w->reset = 1u << 1;
   w->grid[0] = groups(n, 256 * 64);
@@ -180,7 +184,8 @@ static void make_bfs(cpu_workload *w, size_t nodes) {
   w->args.buffers[2].size = count * 4;
   w->args.scalars[0].u = depth;
   double looked = 0;
-  for (size_t i = 0; i < count; i++) looked += starts[found[i] + 1] - starts[found[i]];
+  for (size_t i = 0; i < count; i++)
+    looked += starts[found[i] + 1] - starts[found[i]];
   w->amount = 1e3 * looked; /* millions of edges a second */
   w->reset = 1u << 3 | 1u << 5;
   w->grid[0] = groups(count, 64);
@@ -232,8 +237,8 @@ static const struct {
      65536, 3000, 200},
     {"reduction in memory", CPU_KERNEL_reduce, CPU_MEMORY, "GB/s", make_reduce,
      16 << 20, 70000, 1},
-    {"softmax", CPU_KERNEL_softmax, CPU_COMPUTE, "Mel/s", make_softmax, 4096,
-     3, 1},
+    {"softmax", CPU_KERNEL_softmax, CPU_COMPUTE, "Mel/s", make_softmax, 4096, 3,
+     1},
     {"matmul naive", CPU_KERNEL_matmul_naive, CPU_COMPUTE, "GFLOP/s",
      make_matmul, 512, 21, 1},
     {"matmul tiled", CPU_KERNEL_matmul_tiled, CPU_COMPUTE, "GFLOP/s",
@@ -339,7 +344,8 @@ static const char *check_each(const cpu_workload *w, int out,
   size_t n = count_of(w, out), stride = n / 5000 + 1;
   for (size_t i = 0; i < n; i += stride) {
     double expected = want(w, i), got = at_float(w, out, i);
-    if (!near(got, expected, relative, absolute)) return wrong(i, got, expected);
+    if (!near(got, expected, relative, absolute))
+      return wrong(i, got, expected);
   }
   return NULL;
 }
@@ -383,8 +389,9 @@ static const char *check_mandelbrot(const cpu_workload *w) {
   size_t width = w->args.scalars[0].u, n = count_of(w, 0), differ = 0, seen = 0;
   double scale = (double)w->args.scalars[4].f;
   for (size_t i = 0; i < n; i += n / 5000 + 1, seen++) {
+    size_t row = i / width;
     double cx = (double)(i % width) * scale + (double)w->args.scalars[2].f;
-    double cy = (double)(i / width) * scale + (double)w->args.scalars[3].f;
+    double cy = (double)row * scale + (double)w->args.scalars[3].f;
     double x = 0, y = 0;
     uint32_t steps = 0;
     for (; steps < w->args.scalars[1].u && x * x + y * y <= 4; steps++) {
@@ -438,12 +445,15 @@ static const char *check_bfs(const cpu_workload *w) {
               w->args.scalars[0].u);
   memcpy(mine, w->args.buffers[4].data, nodes * 4);
   qsort(next, made, 4, by_word);
-  if (at_word(w, 5, 0) != made) found = wrong(0, at_word(w, 5, 0), (double)made);
+  if (at_word(w, 5, 0) != made)
+    found = wrong(0, at_word(w, 5, 0), (double)made);
   for (size_t i = 0; i < nodes && !found; i++) {
-    if (distance[i] != at_word(w, 3, i)) found = wrong(i, at_word(w, 3, i), distance[i]);
+    if (distance[i] != at_word(w, 3, i))
+      found = wrong(i, at_word(w, 3, i), distance[i]);
   }
   if (!found) qsort(mine, made, 4, by_word);
-  if (!found && memcmp(mine, next, made * 4) != 0) found = "other nodes were found";
+  if (!found && memcmp(mine, next, made * 4) != 0)
+    found = "other nodes were found";
   free(distance);
   free(next);
   free(mine);
@@ -452,20 +462,30 @@ static const char *check_bfs(const cpu_workload *w) {
 
 const char *cpu_workload_check(const cpu_workload *w) {
   switch (w->kernel) {
-    case CPU_KERNEL_saxpy: return check_each(w, 1, want_saxpy, 1e-6, 1e-7);
-    case CPU_KERNEL_mandelbrot: return check_mandelbrot(w);
-    case CPU_KERNEL_reduce: return check_reduce(w);
-    case CPU_KERNEL_softmax: return check_each(w, 1, want_softmax, 1e-5, 0);
+    case CPU_KERNEL_saxpy:
+      return check_each(w, 1, want_saxpy, 1e-6, 1e-7);
+    case CPU_KERNEL_mandelbrot:
+      return check_mandelbrot(w);
+    case CPU_KERNEL_reduce:
+      return check_reduce(w);
+    case CPU_KERNEL_softmax:
+      return check_each(w, 1, want_softmax, 1e-5, 0);
     case CPU_KERNEL_matmul_naive:
     case CPU_KERNEL_matmul_tiled:
     case CPU_KERNEL_matmul_blocked:
       return check_each(w, 2, want_matmul, 1e-5, 1e-4);
-    case CPU_KERNEL_stencil: return check_each(w, 1, want_stencil, 1e-6, 0);
-    case CPU_KERNEL_histogram: return check_histogram(w);
-    case CPU_KERNEL_bfs: return check_bfs(w);
-    case CPU_KERNEL_match: return check_match(w);
-    case CPU_KERNEL_exp: return check_each(w, 1, want_exp, 1e-6, 0);
-    case CPU_KERNELS: break;
+    case CPU_KERNEL_stencil:
+      return check_each(w, 1, want_stencil, 1e-6, 0);
+    case CPU_KERNEL_histogram:
+      return check_histogram(w);
+    case CPU_KERNEL_bfs:
+      return check_bfs(w);
+    case CPU_KERNEL_match:
+      return check_match(w);
+    case CPU_KERNEL_exp:
+      return check_each(w, 1, want_exp, 1e-6, 0);
+    case CPU_KERNELS:
+      break;
   }
   return "no such kernel";
 }

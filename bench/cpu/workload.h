@@ -28,8 +28,8 @@ typedef struct cpu_workload {
   cpu_kernel kernel;
   cpu_bound bound;
   const char *unit;
-  double amount;  /* of units that a nanosecond of one launch is divided into */
-  int repeat;     /* launches a run: as many as make it long enough to measure */
+  double amount; /* of units that a nanosecond of one launch is divided into */
+  int repeat;    /* launches a run: as many as make it long enough to measure */
   uint32_t reset; /* bit i: buffer i is as at first before every launch */
   uint32_t grid[3];
   cpu_args args;
