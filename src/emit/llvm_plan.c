@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Which lanes part where: found before anything is written. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "emit/llvm_internal.h"
+
+enum {
+  SMALL = 24,         /* instructions of an IF that is not branched around */
+  MOST_ACCESSES = 64, /* of a variable that is looked at closely */
+  LONG = 1 << 16,     /* rounds */
+};
+
+static bool is_op(const ll *e, uint32_t at, vyre__low_op op) {
+  return ll_inst(e, at)->op == op;
+}
+
+/* The IF or LOOP that an opener stands for. */
+static uint32_t owner(const ll *e, uint32_t open) {
+  return ll_role(e, vyre__end_of(&e->r, open))->mate;
+}
+
+static bool is_varying(const ll *e, uint32_t at) {
+  return e->width > 1 &&
+         ll_shape(e, ll_inst(e, at)->a).kind >= VYRE__SHAPE_LINEAR;
+}
+
+/* --- jumps -----------------------------------------------------------------------*/
+
+/* The lanes at jump @p at leave everything up to its target: what do they leave
+ * without others? Whether something is new. */
+static bool leave(ll *e, uint32_t at) {
+  uint8_t op = ll_inst(e, at)->op;
+  bool parts = false, changed = false;
+  for (uint32_t open = ll_role(e, at)->parent; open;
+       open = ll_role(e, open)->parent) {
+    uint32_t own = owner(e, open);
+    if (ll_role(e, own)->piece == 0) break; /* of the workgroup */
+    ll_note *note = ll_note_of(e, own);
+    if (is_op(e, own, VYRE__LOW_IF)) {
+      parts |= is_varying(e, own);
+      changed |= parts && !note->drops;
+      note->drops |= parts;
+      continue;
+    }
+    if (is_op(e, open, VYRE__LOW_STEP)) continue; /* its LOOP comes next */
+    parts |= note->split && note->split < at;
+    if (parts) {
+      bool *mark = op == VYRE__LOW_CONTINUE ? &note->continues : &note->parts;
+      changed |= !*mark || note->split > at;
+      *mark = true;
+      if (!note->split || note->split > at) note->split = at;
+    }
+    if (op != VYRE__LOW_EXIT) return changed;
+    parts |= note->parts;
+    changed |= parts && !note->drops;
+    note->drops |= parts;
+  }
+  bool *acts = &e->piece_acts[ll_role(e, at)->piece];
+  changed |= parts && !*acts;
+  *acts |= parts;
+  return changed;
+}
+
+static void find_parting(ll *e) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+      const vyre__role *role = ll_role(e, at);
+      if (!(vyre__low_ops[ll_inst(e, at)->op].flags & VYRE__LOWF_JUMPS)) continue;
+      if (role->piece && role->is_reached) changed |= leave(e, at);
+    }
+  }
+}
+
+/* --- small ifs ----------------------------------------------------------------------*/
+
+static bool fits_small(const ll *e, uint32_t at) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  switch (inst->op) {
+    case VYRE__LOW_DIV_U:
+    case VYRE__LOW_DIV_S:
+    case VYRE__LOW_REM_U:
+    case VYRE__LOW_REM_S:
+    case VYRE__LOW_LOOP_VALUE:
+      return false;
+    case VYRE__LOW_GET:
+      return e->r.var_keep[inst->aux] != VYRE__KEEP_UNIFORM;
+    case VYRE__LOW_SET:
+      return e->vars[inst->aux].form == LL_VECTOR &&
+             !e->vars[inst->aux].has_shadow &&
+             e->r.var_keep[inst->aux] != VYRE__KEEP_UNIFORM;
+    case VYRE__LOW_ELSE:
+    case VYRE__LOW_END:
+      return true;
+    case VYRE__LOW_IF:
+      return ll_note_of(e, at)->is_small;
+    default:
+      return vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE &&
+             ll_role(e, at)->keep != VYRE__KEEP_AGREED;
+  }
+}
+
+/* From the inside out. */
+static void find_small(ll *e) {
+  for (uint32_t at = e->r.end; at-- > e->r.begin;) {
+    if (!is_op(e, at, VYRE__LOW_IF) || !is_varying(e, at)) continue;
+    uint32_t end = vyre__end_of(&e->r, at);
+    bool small = end - at <= SMALL;
+    for (uint32_t i = at + 1; small && i < end; i++) small = fits_small(e, i);
+    ll_note_of(e, at)->is_small = small;
+  }
+}
+
+/* --- long loops ----------------------------------------------------------------------*/
+
+static void find_long(ll *e) {
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    if (!is_op(e, at, VYRE__LOW_LOOP)) continue;
+    uint64_t rounds = 1;
+    bool covered = false;
+    for (uint32_t open = at; open; open = ll_role(e, open)->parent) {
+      if (!is_op(e, open, VYRE__LOW_LOOP)) continue;
+      const vyre__low_loop *loop = &e->kernel->loops[ll_inst(e, open)->aux];
+      uint64_t most = loop->is_counted ? loop->most_trips : UINT64_MAX;
+      rounds = most && rounds > UINT64_MAX / most ? UINT64_MAX : rounds * most;
+      covered |= open != at && ll_note_of(e, open)->is_long && most > LONG;
+      if (open == at && most <= LONG && rounds <= LONG) continue;
+    }
+    const vyre__low_loop *own = &e->kernel->loops[ll_inst(e, at)->aux];
+    uint64_t most = own->is_counted ? own->most_trips : UINT64_MAX;
+    ll_note_of(e, at)->is_long = most > LONG || (rounds > LONG && !covered);
+  }
+}
+
+/* --- what lanes that are off had --------------------------------------------------------*/
+
+typedef struct access {
+  uint32_t at;
+  bool is_get;
+} access;
+
+typedef struct accesses {
+  const access *all;
+  uint32_t count;
+} accesses;
+
+static bool all_inside(accesses a, uint32_t begin, uint32_t end) {
+  return a.count && a.all[0].at > begin && a.all[a.count - 1].at < end;
+}
+
+static bool gets_in(accesses a, uint32_t begin, uint32_t end) {
+  for (uint32_t i = 0; i < a.count; i++) {
+    if (a.all[i].is_get && a.all[i].at > begin && a.all[i].at < end) return true;
+  }
+  return false;
+}
+
+/* Whether the block of @p open sets it before all else: it is new each time. */
+static bool is_fresh(const ll *e, accesses a, uint32_t open) {
+  return !a.all[0].is_get && ll_role(e, a.all[0].at)->parent == open;
+}
+
+/* Whether something around loop @p loop, in the round of the next loop around,
+ * sets it before. */
+static bool is_set_before(const ll *e, accesses a, uint32_t loop) {
+  uint32_t open = ll_role(e, loop)->parent;
+  for (; open; open = ll_role(e, open)->parent) {
+    uint32_t own = owner(e, open);
+    if (ll_role(e, own)->piece == 0) return true;
+    for (uint32_t i = 0; i < a.count && a.all[i].at < loop; i++) {
+      if (!a.all[i].is_get && ll_role(e, a.all[i].at)->parent == open) return true;
+    }
+    if (is_op(e, own, VYRE__LOW_LOOP)) return false;
+  }
+  return true;
+}
+
+static bool needs_no_blend(const ll *e, uint32_t at, accesses a) {
+  for (uint32_t open = ll_role(e, at)->parent; open;
+       open = ll_role(e, open)->parent) {
+    uint32_t own = owner(e, open), end = vyre__end_of(&e->r, open);
+    if (ll_role(e, own)->piece == 0) return true;
+    if (is_op(e, own, VYRE__LOW_IF)) {
+      if (!is_varying(e, own)) continue;
+      return all_inside(a, open, ll_role(e, open)->mate) && is_fresh(e, a, open);
+    }
+    if (is_op(e, open, VYRE__LOW_STEP)) continue;
+    const ll_note *note = ll_note_of(e, own);
+    uint32_t step = ll_role(e, own)->mate;
+    if (note->continues && (at > note->split || gets_in(a, step, end))) {
+      return false;
+    }
+    if (all_inside(a, own, end) && is_fresh(e, a, own)) return true;
+    if (!note->parts) continue;
+    if (gets_in(a, end, e->r.end) || !is_set_before(e, a, own)) return false;
+  }
+  return true;
+}
+
+static vyre_code find_blends(ll *e) {
+  const vyre__low_kernel *kernel = e->kernel;
+  uint32_t count = e->r.end - e->r.begin, vars = kernel->var_count;
+  vyre__arena_mark mark = vyre__arena_here(e->arena);
+  access *all = vyre__arena_array(e->arena, count, sizeof *all);
+  uint32_t *first = vyre__arena_array(e->arena, vars + 2, sizeof *first);
+  if (!all || !first) {
+    return vyre__no_memory(e->st, "emit/llvm", "instructions", count);
+  }
+  memset(first, 0, (vars + 2) * sizeof *first);
+  for (uint32_t pass = 0; pass < 2; pass++) {
+    for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+      const vyre__low_inst *inst = ll_inst(e, at);
+      bool is_get = inst->op == VYRE__LOW_GET;
+      if (!is_get && inst->op != VYRE__LOW_SET) continue;
+      if (!ll_role(e, at)->is_needed) continue;
+      if (pass) {
+        all[first[inst->aux + 1]++] = (access){at, is_get};
+      } else {
+        first[inst->aux + 2]++;
+      }
+    }
+    for (uint32_t i = 2; !pass && i < vars + 2; i++) first[i] += first[i - 1];
+  }
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    const vyre__low_inst *inst = ll_inst(e, at);
+    if (inst->op != VYRE__LOW_SET || !ll_role(e, at)->is_needed) continue;
+    accesses a = {all + first[inst->aux],
+                  first[inst->aux + 1] - first[inst->aux]};
+    ll_note_of(e, at)->no_blend = a.count <= MOST_ACCESSES &&
+                                  !e->vars[inst->aux].is_array &&
+                                  needs_no_blend(e, at, a);
+  }
+  vyre__arena_rewind(e->arena, mark);
+  return VYRE_OK;
+}
+
+/* --- variables -----------------------------------------------------------------------------*/
+
+static void plan_variables(ll *e) {
+  for (uint32_t i = 0; i < e->kernel->var_count; i++) {
+    const vyre__shape_var *shape = &e->shapes.vars[i];
+    ll_var *var = &e->vars[i];
+    *var = (ll_var){.form = LL_VECTOR, .stride = shape->shape.stride};
+    var->is_array = e->r.var_keep[i] >= VYRE__KEEP_STRIP;
+    if (e->width == 1 || shape->shape.kind < VYRE__SHAPE_LINEAR) {
+      var->form = LL_SCALAR;
+    } else if (shape->shape.kind == VYRE__SHAPE_LINEAR) {
+      var->form = LL_LINEAR;
+    }
+    if (e->width > 1 && shape->is_lockstep) {
+      var->form = LL_VECTOR;
+      var->has_shadow = true;
+    }
+  }
+}
+
+vyre_code ll_plan(ll *e) {
+  size_t count = (size_t)(e->r.end - e->r.begin) + 1;
+  memset(e->notes, 0, count * sizeof *e->notes);
+  memset(e->piece_acts, 0, e->r.piece_count * sizeof *e->piece_acts);
+  plan_variables(e);
+  find_parting(e);
+  find_small(e);
+  find_long(e);
+  return find_blends(e);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The workgroup's own control flow, and loops over its invocations. */
+#include "emit/llvm_internal.h"
+
+enum { MASK = LL_I32 | LL_VEC };
+
+static bool has_rows(const ll *e) {
+  return e->kernel->workgroup[0] % e->width == 0;
+}
+
+uint32_t ll_vector_count(const ll *e) {
+  return (e->r.invocations + e->width - 1) / e->width;
+}
+
+ll_known ll_known_of(ll *e, vyre__val v) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  if (inst->op == VYRE__LOW_CONST) {
+    return vyre__low_const(inst) ? LL_TRUE : LL_FALSE;
+  }
+  return e->is_full ? (ll_known)ll_note_of(e, v)->known : LL_UNKNOWN;
+}
+
+/* --- counting -----------------------------------------------------------------------*/
+
+typedef struct count {
+  ll_op at, now;
+  uint32_t head;
+} count;
+
+/* for (now = 0; ..): at least one round. */
+static count open_count(ll *e) {
+  count c = {.at = ll_alloca(e, LL_I32, 1, 4), .head = ll_label(e)};
+  ll_do(e, "store i32 0, ptr %v", LL_PTR, c.at);
+  ll_place(e, c.head);
+  c.now = ll_def(e, "load i32, ptr %v", LL_PTR, c.at);
+  return c;
+}
+
+static void close_count(ll *e, count c, uint32_t step, uint32_t limit) {
+  uint32_t end = ll_label(e);
+  ll_op next = ll_def(e, "add nuw i32 %v, %u", LL_I32, c.now, step);
+  ll_do(e, "store i32 %v, ptr %v", LL_I32, next, LL_PTR, c.at);
+  ll_cond(e, ll_def(e, "icmp ult i32 %v, %u", LL_I32, next, limit), c.head, end);
+  ll_place(e, end);
+}
+
+/* --- a piece --------------------------------------------------------------------------*/
+
+/* Those that are done already do nothing. */
+static void test_done(ll *e, ll_scope *region) {
+  uint32_t rest = ll_label(e);
+  ll_op done = ll_def(e, "load %t, ptr %v", MASK, LL_PTR,
+                      ll_element(e, e->done, MASK));
+  region->end_used = true;
+  if (e->width == 1) {
+    ll_cond(e, ll_def(e, "icmp eq i32 %v, 0", LL_I32, done), rest, region->end);
+  } else {
+    ll_set_mask(e, ll_and_not(e, e->mask.lanes, done));
+    ll_cond(e, ll_any(e, e->mask.lanes), rest, region->end);
+  }
+  ll_place(e, rest);
+}
+
+/* What one vector of invocations does. */
+static void run_piece(ll *e, uint32_t index, ll_op mask) {
+  const vyre__piece *piece = &e->r.pieces[index];
+  ll_scope region = {.kind = LL_SCOPE_REGION,
+                     .end = ll_label(e),
+                     .has_act = e->piece_acts[index]};
+  uint32_t mark = ll_enter(e);
+  e->piece = index;
+  e->stamp = ++e->stamps;
+  e->scope = &region;
+  e->copies = 1;
+  ll_set_mask(e, mask);
+  if (piece->tests_done) test_done(e, &region);
+  if (region.has_act) {
+    region.act = ll_alloca(e, MASK, 1, 64);
+    ll_do(e, "store %o, ptr %v", MASK, ll_mask_vector(e), LL_PTR, region.act);
+  }
+  for (uint32_t i = 0; i < piece->remake_count; i++) {
+    ll_pure(e, e->r.remakes[piece->remake + i]);
+    ll_agree(e, e->r.remakes[piece->remake + i]);
+  }
+  ll_block(e, piece->begin, piece->end);
+  ll_place(e, region.end);
+  ll_leave(e, mark);
+  ll_set_mask(e, (ll_op){0});
+  e->scope = NULL;
+  e->piece = 0;
+  e->stamp = 0;
+}
+
+static void run_pieces(ll *e, const vyre__part *run, ll_op mask) {
+  for (uint32_t i = 0; i < run->piece_count; i++) {
+    if (!e->r.pieces[run->piece + i].is_empty) {
+      run_piece(e, run->piece + i, mask);
+    }
+  }
+}
+
+/* --- rows: z, y, x -----------------------------------------------------------------------*/
+
+static ll_op times_plus(ll *e, ll_op a, uint32_t by, ll_op b) {
+  ll_op product = ll_def(e, "mul nuw i32 %v, %u", LL_I32, a, by);
+  return ll_def(e, "add nuw i32 %v, %v", LL_I32, product, LL_I32, b);
+}
+
+static void run_rows(ll *e, const vyre__part *run) {
+  const uint32_t *size = e->kernel->workgroup;
+  count c[3] = {{{0}}};
+  uint32_t steps[3] = {e->width, 1, 1};
+  for (unsigned i = 3; i-- > 0;) {
+    e->local[i] = ll_const(0);
+    e->local_form[i] = LL_SCALAR;
+    if (size[i] == steps[i]) continue;
+    c[i] = open_count(e);
+    e->local[i] = c[i].now;
+  }
+  if (e->width > 1) e->local_form[0] = LL_LINEAR;
+  ll_op row = times_plus(e, e->local[2], size[1], e->local[1]);
+  ll_op vector = e->local[0];
+  if (e->width > 1) {
+    vector = ll_def(e, "udiv exact i32 %v, %u", LL_I32, e->local[0], e->width);
+  }
+  e->vector_index = times_plus(e, row, size[0] / e->width, vector);
+  run_pieces(e, run, (ll_op){0});
+  for (unsigned i = 0; i < 3; i++) {
+    if (size[i] != steps[i]) close_count(e, c[i], steps[i], size[i]);
+  }
+}
+
+/* --- all invocations one after the other ---------------------------------------------------*/
+
+static void make_ids(ll *e, ll_op base) {
+  const uint32_t *size = e->kernel->workgroup;
+  if (size[1] == 1 && size[2] == 1) {
+    e->local[0] = base;
+    e->local_form[0] = LL_LINEAR;
+    return;
+  }
+  ll_op all = ll_splat(e, LL_I32, base);
+  all = ll_def(e, "add %o, %%iota", MASK, all);
+  for (unsigned i = 0; i < 3; i++) {
+    e->local_form[i] = LL_VECTOR;
+    e->local[i] = i == 2 ? all
+                         : ll_def(e, "urem %o, %v", MASK, all, MASK,
+                                  ll_const(size[i]));
+    if (i < 2) {
+      all = ll_def(e, "udiv %o, %v", MASK, all, MASK, ll_const(size[i]));
+    }
+  }
+}
+
+static void run_flat(ll *e, const vyre__part *run) {
+  uint32_t full = e->r.invocations / e->width;
+  uint32_t rest = e->r.invocations % e->width;
+  if (full) {
+    count c = open_count(e);
+    e->vector_index = c.now;
+    make_ids(e, ll_def(e, "mul nuw i32 %v, %u", LL_I32, c.now, e->width));
+    run_pieces(e, run, (ll_op){0});
+    close_count(e, c, 1, full);
+  }
+  if (rest) {
+    e->vector_index = ll_const(full);
+    make_ids(e, ll_const((uint64_t)full * e->width));
+    ll_op on = ll_def(e, "icmp ult %t %%iota, %v", MASK, MASK, ll_const(rest));
+    run_pieces(e, run, ll_widen(e, on));
+  }
+}
+
+static void run_part(ll *e, const vyre__part *run) {
+  for (uint32_t at = run->begin; at < run->end; at++) {
+    const vyre__role *role = ll_role(e, at);
+    if (role->keep == VYRE__KEEP_UNIFORM && role->is_needed) {
+      ll_instruction(e, at);
+    }
+  }
+  if (run->is_empty) return;
+  if (has_rows(e)) {
+    run_rows(e, run);
+  } else {
+    run_flat(e, run);
+  }
+}
+
+/* --- parts ------------------------------------------------------------------------------------*/
+
+void ll_clear_done(ll *e) {
+  ll_do(e, "call void @llvm.memset.p0.i64(ptr align 64 %v, i8 0, i64 %l, i1 false)",
+        LL_PTR, e->done, (uint64_t)ll_vector_count(e) * e->width * 4);
+}
+
+static void loop_part(ll *e, const vyre__part *part) {
+  ll_scope scope = {.up = e->group_scope,
+                    .kind = LL_SCOPE_LOOP,
+                    .at = part->begin,
+                    .end = ll_label(e),
+                    .step = ll_label(e)};
+  const ll_note *note = ll_note_of(e, part->begin);
+  uint32_t head = ll_label(e), outer = 0;
+  ll_op counter = {0};
+  e->group_scope = &scope;
+  if (note->is_long) ll_open_long(e, &counter, &outer);
+  ll_place(e, head);
+  uint32_t mark = ll_enter(e);
+  ll_parts(e, part->inner);
+  ll_leave(e, mark);
+  if (e->is_open || scope.step_used) {
+    ll_place(e, scope.step);
+    if (part->clears_done && e->done.kind != LL_NONE) ll_clear_done(e);
+    ll_parts(e, part->other);
+    if (note->is_long && e->is_open) ll_close_long(e, counter, head, outer);
+    ll_br(e, head);
+    ll_leave(e, mark);
+  }
+  e->group_scope = scope.up;
+  if (scope.end_used) ll_place(e, scope.end);
+}
+
+static void if_part(ll *e, const vyre__part *part) {
+  uint32_t yes = ll_label(e), no = ll_label(e), end = ll_label(e);
+  ll_cond(e, ll_scalar(e, ll_inst(e, part->begin)->a), yes, no);
+  uint32_t mark = ll_enter(e);
+  ll_place(e, yes);
+  ll_parts(e, part->inner);
+  ll_leave(e, mark);
+  bool falls = e->is_open;
+  ll_br(e, end);
+  ll_place(e, no);
+  ll_parts(e, part->other);
+  ll_leave(e, mark);
+  falls |= e->is_open;
+  ll_br(e, end);
+  if (falls) ll_place(e, end);
+}
+
+static void jump_part(ll *e, const vyre__part *part) {
+  ll_scope *loop = e->group_scope;
+  switch (ll_inst(e, part->begin)->op) {
+    case VYRE__LOW_BREAK:
+      loop->end_used = true;
+      ll_br(e, loop->end);
+      break;
+    case VYRE__LOW_CONTINUE:
+      loop->step_used = true;
+      ll_br(e, loop->step);
+      break;
+    default: /* EXIT */
+      e->uses_next = true;
+      ll_br(e, e->next_group);
+  }
+}
+
+void ll_parts(ll *e, uint32_t first) {
+  for (uint32_t i = first; i && e->is_open; i = e->r.parts[i].next) {
+    const vyre__part *part = &e->r.parts[i];
+    switch (part->kind) {
+      case VYRE__PART_RUN:
+        run_part(e, part);
+        break;
+      case VYRE__PART_IF:
+        if_part(e, part);
+        break;
+      case VYRE__PART_LOOP:
+        loop_part(e, part);
+        break;
+      case VYRE__PART_JUMP:
+        jump_part(e, part);
+        break;
+      default: /* a barrier: one thread does all of it in order */
+        break;
+    }
+  }
+}
