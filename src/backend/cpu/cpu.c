@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/driver.h"
+#include "ir/ir.h"
 
 /* --- devices ---------------------------------------------------------------------*/
 
@@ -110,12 +111,16 @@ static void pipeline_finish(vyre_pipeline *pipeline) {
  * another is not run, however it came here. */
 static vyre_code fits(const cpu_pipeline *own, vyre_status *st) {
   const cpu_plan *plan = &own->plan;
-  size_t buffers = own->base.program->buffer_count;
-  if (memcmp(plan->workgroup, own->base.workgroup, sizeof plan->workgroup) ==
-          0 &&
-      plan->buffer_count == buffers + (plan->hidden != VYRE_NO_INDEX)) {
-    return VYRE_OK;
+  const vyre_program *program = own->base.program;
+  bool is_good =
+      plan->buffer_count >= program->buffer_count &&
+      memcmp(plan->workgroup, own->base.workgroup, sizeof plan->workgroup) == 0;
+  for (uint32_t i = 0; is_good && i < plan->buffer_count; i++) {
+    bool is_bound =
+        i < program->buffer_count && !vyre__is_shared(&program->buffers[i]);
+    is_good = plan->buffers[i].is_bound == is_bound;
   }
+  if (is_good) return VYRE_OK;
   return VYRE_FAIL(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
                    "compile the kernel again",
                    "a kept kernel is of another program than '%.60s'",

@@ -16,7 +16,8 @@ static void take_buffers(const vyre__low_kernel *k, cpu_buffer *to) {
                          .most = vyre__low_most_elements(b),
                          .kind = b->kind,
                          .width = b->width,
-                         .is_hidden = b->source == VYRE_NO_INDEX};
+                         .is_bound = b->source != VYRE_NO_INDEX &&
+                                     b->kind != VYRE_MEMORY_SHARED};
   }
 }
 
@@ -173,7 +174,7 @@ static vyre_code check_buffers(const cpu_plan *p, vyre_status *st) {
     const cpu_buffer *b = &p->buffers[i];
     bool is_power =
         b->width == 1 || b->width == 2 || b->width == 4 || b->width == 8;
-    if (!is_power || b->is_hidden != (p->hidden == i)) {
+    if (!is_power || b->is_bound > 1 || (b->is_bound && p->hidden == i)) {
       return bad(st, "a buffer", i);
     }
   }

@@ -18,7 +18,7 @@ typedef struct cpu_buffer {
   uint32_t least, most; /* elements that may be bound */
   uint8_t kind;         /* vyre_memory */
   uint8_t width;
-  uint8_t is_hidden;
+  uint8_t is_bound; /* by the caller; else it is in the scratch, or hidden */
   uint8_t reserved;
 } cpu_buffer;
 

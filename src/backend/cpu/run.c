@@ -238,18 +238,17 @@ static vyre_code bind(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     const cpu_buffer *b = &plan->buffers[i];
-    if (b->is_hidden) {
-      VYRE_TRY(bind_hidden(l, st));
+    if (!b->is_bound) { /* in the scratch, but for one */
+      l->block->views[i] = (vyre__spmd_view){0};
+      if (i == plan->hidden) VYRE_TRY(bind_hidden(l, st));
       continue;
     }
     const vyre__view *view = &l->launch->views[i];
     if (view->length < b->least || view->length > b->most) {
       return wrong_length(p, i, view->length, b, st);
     }
-    bool is_shared = b->kind == VYRE_MEMORY_SHARED;
     l->block->views[i] =
-        (vyre__spmd_view){.data = is_shared ? NULL : view->data,
-                          .length = is_shared ? 0 : view->length};
+        (vyre__spmd_view){.data = view->data, .length = view->length};
   }
   return VYRE_OK;
 }
