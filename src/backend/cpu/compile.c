@@ -84,6 +84,27 @@ vyre_code cpu_spell(const vyre_pipeline *pipeline, vyre_arena *arena,
   return code;
 }
 
+/* Time to compile grows faster than the text of very large kernels: from here on
+ * the short way is taken, and in the end none. Kernels of people have a tenth of
+ * the first. */
+enum { MOST_FULL_TEXT = 192 << 10, MOST_TEXT = 4 << 20 };
+
+static vyre__codegen_tier tier_of(const cpu_text *text) {
+  return text->size > MOST_FULL_TEXT ? VYRE__CODEGEN_QUICK : VYRE__CODEGEN_FULL;
+}
+
+static vyre_code check_size(const vyre_pipeline *pipeline, const cpu_text *text,
+                            vyre_status *st) {
+  if (text->size <= MOST_TEXT) return VYRE_OK;
+  return VYRE_FAIL_WITH(
+      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
+      VYRE_NUMBERS({"bytes", text->size}, {"most_bytes", MOST_TEXT}),
+      "split the kernel, set a smaller width, or take device 'ref'",
+      "kernel '%.60s' is too large for device 'cpu': %zu bytes of code to "
+      "compile, and at most %d",
+      pipeline->program->name, text->size, MOST_TEXT);
+}
+
 /* The object, kept for the cache. */
 static vyre_code make_object(cpu_pipeline *pipeline, const cpu_text *text,
                              vyre_status *st) {
@@ -91,7 +112,7 @@ static vyre_code make_object(cpu_pipeline *pipeline, const cpu_text *text,
   growing object = {.allocator = device->base.allocator};
   vyre_code code = as_memory(
       vyre__codegen(text->text, text->size, device->machine->cpu,
-                    device->machine->features, VYRE__CODEGEN_FULL,
+                    device->machine->features, tier_of(text),
                     VYRE__CODEGEN_OBJECT, (vyre_writer){grow, &object}, st),
       st);
   if (code == VYRE_OK) {
@@ -118,6 +139,7 @@ static vyre_code compile_in(cpu_pipeline *pipeline, vyre_arena *arena,
                             vyre_status *st) {
   cpu_text text;
   VYRE_TRY(cpu_spell(&pipeline->base, arena, &text, st));
+  VYRE_TRY(check_size(&pipeline->base, &text, st));
   VYRE_TRY(cpu_plan_build(text.kernel, &text.info, &pipeline->base.arena,
                           &pipeline->plan, st));
   VYRE_TRY(cpu_ready(pipeline, st));
@@ -161,7 +183,7 @@ vyre_code cpu_print(vyre_pipeline *pipeline, const char *form,
   } else if (code == VYRE_OK) {
     code = vyre__codegen(
         text.text, text.size, device->machine->cpu, device->machine->features,
-        VYRE__CODEGEN_FULL,
+        tier_of(&text),
         is_asm ? VYRE__CODEGEN_ASSEMBLY : VYRE__CODEGEN_OPTIMISED, writer, st);
   }
   vyre_arena_finish(&arena);
