@@ -69,48 +69,30 @@ static ll_op one(ll *e, const vyre__low_inst *inst, ll_op index, ll_op value,
   return ll_def(e, "extractvalue {%t, i1} %v, 0", type, type, pair);
 }
 
-static ll_op lane_of(ll *e, vyre__val v, ll_op vector, ll_op lane) {
-  if (ll_value(e, v)->form == LL_SCALAR) return ll_scalar(e, v);
-  return ll_def(e, "extractelement %o, i32 %v", ll_type_of(e, v) | LL_VEC,
-                vector, LL_I32, lane);
-}
-
-/* while (lanes) { k = lowest; lanes &= lanes - 1; .. } */
 static void lane_by_lane(ll *e, vyre__val v, ll_op active) {
   const vyre__low_inst *inst = ll_inst(e, v);
-  bool is_cas = inst->op == VYRE__LOW_ATOMIC_CAS;
-  unsigned type = ll_type(inst->type) | LL_VEC;
-  ll_op vectors[3] = {{0}};
-  for (unsigned i = 0; i < 2u + is_cas; i++) {
-    if (!ll_is_scalar(e, inst->v[i])) vectors[i] = ll_vector(e, inst->v[i]);
+  unsigned count = inst->op == VYRE__LOW_ATOMIC_CAS ? 3 : 2;
+  unsigned type = ll_type(inst->type);
+  bool is_used =
+      ll_role(e, v)->uses || ll_role(e, v)->keep != VYRE__KEEP_LOCAL;
+  ll_op from[3] = {{0}}, args[3] = {{0}}, got = {0};
+  for (unsigned i = 0; i < count; i++) {
+    if (ll_is_scalar(e, inst->v[i])) continue;
+    from[i] = ll_spill(e, ll_type_of(e, inst->v[i]), ll_vector(e, inst->v[i]));
   }
-  ll_op left = ll_alloca(e, LL_I32, 1, 4), got = ll_alloca(e, type, 1, 64);
-  uint32_t head = ll_label(e), body = ll_label(e), end = ll_label(e);
-  ll_do(e, "store i32 %v, ptr %v", LL_I32, ll_lanes(e, active), LL_PTR, left);
-  ll_do(e, "store %o, ptr %v", type, ll_const(0), LL_PTR, got);
-  ll_place(e, head);
-  ll_op lanes = ll_def(e, "load i32, ptr %v", LL_PTR, left);
-  ll_cond(e, ll_def(e, "icmp eq i32 %v, 0", LL_I32, lanes), end, body);
-  ll_place(e, body);
-  ll_op lane = ll_def(e, "call i32 @llvm.cttz.i32(i32 %v, i1 true)", LL_I32,
-                      lanes);
-  ll_op less = ll_def(e, "sub i32 %v, 1", LL_I32, lanes);
-  less = ll_def(e, "and i32 %v, %v", LL_I32, less, LL_I32, lanes);
-  ll_do(e, "store i32 %v, ptr %v", LL_I32, less, LL_PTR, left);
-  ll_op args[3] = {{0}};
-  for (unsigned i = 0; i < 2u + is_cas; i++) {
-    args[i] = lane_of(e, inst->v[i], vectors[i], lane);
+  if (is_used) got = ll_spill(e, type, ll_const(0));
+  ll_lane_loop l = ll_open_lanes(e, active);
+  for (unsigned i = 0; i < count; i++) {
+    args[i] = from[i].kind == LL_NONE
+                  ? ll_scalar(e, inst->v[i])
+                  : ll_from_lane(e, &l, ll_type_of(e, inst->v[i]), from[i]);
   }
   ll_op old = one(e, inst, args[0], args[1], args[2]);
-  if (ll_role(e, v)->uses || ll_role(e, v)->keep != VYRE__KEEP_LOCAL) {
-    ll_op all = ll_def(e, "load %t, ptr %v", type, LL_PTR, got);
-    all = ll_def(e, "insertelement %o, %o, i32 %v", type, all,
-                 ll_type(inst->type), old, LL_I32, lane);
-    ll_do(e, "store %o, ptr %v", type, all, LL_PTR, got);
-  }
-  ll_br(e, head);
-  ll_place(e, end);
-  ll_give(e, v, LL_VECTOR, ll_def(e, "load %t, ptr %v", type, LL_PTR, got));
+  if (is_used) ll_to_lane(e, &l, type, got, old);
+  ll_close_lanes(e, &l);
+  ll_op all = is_used ? ll_def(e, "load %t, ptr %v", type | LL_VEC, LL_PTR, got)
+                      : ll_const(0);
+  ll_give(e, v, LL_VECTOR, all);
 }
 
 void ll_atomic(ll *e, vyre__val v) {

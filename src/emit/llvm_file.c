@@ -116,7 +116,8 @@ static void find_first(ll *e, const ll_op at[3]) {
 
 /* The next one: x counts fastest. */
 static void find_next(ll *e, const ll_op at[3], uint32_t head) {
-  for (unsigned i = 0; i < 3; i++) {
+  if (e->is_fused) ll_do(e, "store i32 0, ptr %v", LL_PTR, at[0]);
+  for (unsigned i = e->is_fused; i < 3; i++) {
     ll_op next = ll_def(e, "add i32 %v, 1", LL_I32, e->group[i]);
     if (i == 2) {
       ll_do(e, "store i32 %v, ptr %v", LL_I32, next, LL_PTR, at[i]);
@@ -133,8 +134,25 @@ static void find_next(ll *e, const ll_op at[3], uint32_t head) {
   }
 }
 
+/* All workgroups of the range that stand side by side at once. How many. */
+static ll_op run_side_by_side(ll *e, ll_op left) {
+  const vyre__part *run = &e->r.parts[e->r.first];
+  ll_op here = ll_def(e, "zext i32 %v to i64", LL_I32, e->group[0]);
+  ll_op room = ll_def(e, "zext i32 %%g0 to i64");
+  room = ll_def(e, "sub i64 %v, %v", LL_I64, room, LL_I64, here);
+  ll_op now = ll_def(e, "load i64, ptr %v", LL_PTR, left);
+  ll_op count = ll_def(e, "call i64 @llvm.umin.i64(%o, %o)", LL_I64, room,
+                       LL_I64, now);
+  uint32_t size = e->kernel->workgroup[0];
+  ll_op first = ll_def(e, "mul i32 %v, %u", LL_I32, e->group[0], size);
+  ll_hoist(e, run);
+  ll_run_rows(e, run->piece, first,
+              ll_def(e, "mul i64 %v, %u", LL_I64, count, size));
+  return count;
+}
+
 static void run_range(ll *e) {
-  ll_op at[3], left = ll_alloca(e, LL_I64, 1, 8);
+  ll_op at[3], left = ll_alloca(e, LL_I64, 1, 8), done = ll_const(1);
   uint32_t head = ll_label(e), more = ll_label(e), look = ll_label(e),
            end = ll_label(e);
   e->next_group = ll_label(e);
@@ -147,11 +165,15 @@ static void run_range(ll *e) {
     e->group[i] = ll_def(e, "load i32, ptr %v", LL_PTR, at[i]);
   }
   clear_arrays(e);
-  ll_parts(e, e->r.first);
+  if (e->is_fused) {
+    done = run_side_by_side(e, left);
+  } else {
+    ll_parts(e, e->r.first);
+  }
   ll_place(e, e->next_group);
   ll_leave(e, mark);
   ll_op now = ll_def(e, "load i64, ptr %v", LL_PTR, left);
-  now = ll_def(e, "sub i64 %v, 1", LL_I64, now);
+  now = ll_def(e, "sub i64 %v, %v", LL_I64, now, LL_I64, done);
   ll_do(e, "store i64 %v, ptr %v", LL_I64, now, LL_PTR, left);
   ll_cond(e, ll_def(e, "icmp eq i64 %v, 0", LL_I64, now), end, look);
   ll_place(e, look);
@@ -261,10 +283,11 @@ static vyre_code take_arrays(ll *e) {
       vyre__arena_array(e->arena, e->kernel->var_count, sizeof *e->vars);
   e->piece_acts =
       vyre__arena_array(e->arena, e->r.piece_count, sizeof *e->piece_acts);
+  e->rows = vyre__arena_array(e->arena, e->r.piece_count, sizeof(ll_row *));
   e->buffer_used = vyre__arena_array(e->arena, e->kernel->buffer_count,
                                      sizeof *e->buffer_used);
   if (!e->reps || !e->notes || !e->kept || !e->undo || !e->vars ||
-      !e->piece_acts || !e->buffer_used) {
+      !e->piece_acts || !e->rows || !e->buffer_used) {
     return vyre__no_memory(e->st, "emit/llvm", "instructions", count);
   }
   memset(e->reps, 0, count * sizeof *e->reps);
@@ -272,14 +295,28 @@ static vyre_code take_arrays(ll *e) {
   return VYRE_OK;
 }
 
+/* Rows that go through workgroups are as wide as need be. */
+static vyre_code find_shapes(ll *e) {
+  const uint32_t *size = e->kernel->workgroup;
+  vyre__low_kernel wide = *e->kernel;
+  vyre__regions regions = e->r;
+  e->is_fused = ll_find_fusion(e);
+  e->has_rows = e->is_fused || size[0] % e->width == 0 ||
+                (size[1] == 1 && size[2] == 1);
+  if (e->is_fused) {
+    wide.workgroup[0] = 64 * e->width;
+    regions.kernel = &wide;
+  }
+  return vyre__shapes_find(&regions, e->width, e->arena, &e->shapes, e->st);
+}
+
 static vyre_code emit_phase(ll *e, uint32_t phase) {
   vyre__arena_mark mark = vyre__arena_here(e->arena);
   e->phase = phase;
   VYRE_TRY(vyre__regions_build(e->kernel, e->kernel->phases[phase], false,
                                e->arena, &e->r, e->st));
-  VYRE_TRY(
-      vyre__shapes_find(&e->r, e->width, e->arena, &e->shapes, e->st));
   VYRE_TRY(take_arrays(e));
+  VYRE_TRY(find_shapes(e));
   VYRE_TRY(ll_plan(e));
   find_used_buffers(e);
   e->to = &e->body;

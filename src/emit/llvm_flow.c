@@ -220,7 +220,9 @@ static void varying_if(ll *e, branch b) {
   if (copies) { /* once more, without masks, for when all want it */
     uint32_t all = ll_label(e), some = ll_label(e);
     e->copies *= 2;
-    ll_cond(e, ll_all(e, yes), all, some);
+    ll_op test = ll_test(e, ll_inst(e, b.at)->a, true);
+    if (test.kind == LL_NONE) test = ll_all(e, yes);
+    ll_cond(e, test, all, some);
     ll_place(e, all);
     then_arm(e, b);
     ll_br(e, scope.end);
@@ -339,6 +341,8 @@ static void make(ll *e, uint32_t at) {
     ll_load(e, at);
   } else if (ll_inst(e, at)->op == VYRE__LOW_GET) {
     ll_get(e, at);
+  } else if (ll_is_x(e, at)) {
+    ll_give_x(e, at);
   } else {
     ll_pure(e, at);
   }

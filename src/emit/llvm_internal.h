@@ -100,7 +100,8 @@ typedef struct ll_note {
   bool is_small;  /* IF: only operations without effect and variables in it */
   bool is_long;   /* LOOP: it may take long; looks whether to stop */
   bool no_blend;  /* SET: nobody asks for what the lanes that are off had */
-  uint8_t known;  /* ll_known in the code for full rows */
+  uint8_t known;  /* ll_known in the code for full rows .. */
+  uint32_t known_in; /* .. of that piece */
   uint32_t split; /* LOOP: where lanes first part in a round; 0: nowhere */
 } ll_note;
 
@@ -147,6 +148,12 @@ typedef struct ll {
   uint32_t piece; /* 0: the workgroup's own code */
   uint32_t stamp, stamps; /* of the copy of a piece; 0: the workgroup */
   ll_op vector_index;     /* of the vector in the workgroup, i32 */
+  struct ll_row **rows;   /* of each piece; NULL: it is not done by rows */
+  bool has_rows;          /* x is counted along rows */
+  bool is_fused;          /* rows go through workgroups side by side */
+  vyre__val fused_x;      /* what x is then */
+  ll_op row_first;        /* number of the row's first vector, i32 */
+  ll_op x;                /* i32, of lane 0 */
   ll_op group[3], local[3];
   uint8_t local_form[3];
   ll_op iota; /* 0, 1, 2 .. of i32 */
@@ -254,6 +261,25 @@ ll_op ll_lanes(ll *e, ll_op mask); /* a number with a bit a lane, i32 */
 /* The lanes that do an access with condition @p c (0: none): LL_NONE if all. */
 ll_op ll_active(ll *e, vyre__val c);
 
+/* Whether @p c is @p want in every lane, all being on: an i1 if that can be told
+ * from lane 0, else LL_NONE. */
+ll_op ll_test(ll *e, vyre__val c, bool want);
+
+/* --- llvm_lane.c -------------------------------------------------------------------*/
+
+typedef struct ll_lane_loop {
+  ll_op left, lane; /* lane: i32, of this round */
+  uint32_t head, end;
+} ll_lane_loop;
+
+ll_lane_loop ll_open_lanes(ll *e, ll_op active);
+void ll_close_lanes(ll *e, const ll_lane_loop *l);
+/* An array on the stack with an element a lane; scalar types. */
+ll_op ll_spill(ll *e, unsigned type, ll_op vector);
+ll_op ll_from_lane(ll *e, const ll_lane_loop *l, unsigned type, ll_op array);
+void ll_to_lane(ll *e, const ll_lane_loop *l, unsigned type, ll_op array,
+                ll_op value);
+
 /* --- llvm_memory.c, llvm_atomic.c --------------------------------------------------*/
 
 void ll_load(ll *e, vyre__val v);
@@ -264,6 +290,8 @@ ll_op ll_address(ll *e, uint32_t buffer, ll_op index); /* scalar */
 /* --- llvm_plan.c -------------------------------------------------------------------*/
 
 vyre_code ll_plan(ll *e);
+/* Whether rows can go through workgroups side by side; sets fused_x. */
+bool ll_find_fusion(ll *e);
 
 /* --- llvm_flow.c -------------------------------------------------------------------*/
 
@@ -282,8 +310,26 @@ ll_op ll_array(ll *e, unsigned type, uint64_t count, const char *name,
 /* --- llvm_region.c -----------------------------------------------------------------*/
 
 void ll_parts(ll *e, uint32_t first);
+void ll_run_piece(ll *e, uint32_t index, ll_op mask);
+/* What is the same for the workgroup, of a run. */
+void ll_hoist(ll *e, const vyre__part *run);
+/* Rows of @p count invocations from x = @p first on, for all y and z. */
+void ll_run_rows(ll *e, uint32_t piece, ll_op first, ll_op count);
+/* Finds the number of the vector that begins at @p x of its row. */
+void ll_count_vectors(ll *e, ll_op x);
+/* Whether @p v is the coordinate x of fused rows. */
+bool ll_is_x(const ll *e, vyre__val v);
+void ll_give_x(ll *e, vyre__val v);
 void ll_clear_done(ll *e);
 uint32_t ll_vector_count(const ll *e); /* vectors a workgroup */
+
+/* --- llvm_row.c --------------------------------------------------------------------*/
+
+typedef struct ll_row ll_row;
+
+/* Looks for conditions of @p piece that hold in a stretch of a row. */
+vyre_code ll_plan_row(ll *e, uint32_t piece, ll_row **out);
+void ll_run_row(ll *e, ll_row *row, ll_op first, ll_op count);
 
 /* --- llvm_width.c ------------------------------------------------------------------*/
 

@@ -63,3 +63,56 @@ ll_op ll_active(ll *e, vyre__val c) {
   if (!c || ll_known_of(e, c) == LL_TRUE) return e->mask.lanes;
   return ll_and(e, e->mask.lanes, ll_widen(e, ll_vector(e, c)));
 }
+
+/* --- from lane 0 ---------------------------------------------------------------------*/
+
+static ll_op both(ll *e, ll_op a, ll_op b) {
+  if (a.kind == LL_NONE || b.kind == LL_NONE) return (ll_op){0};
+  return ll_def(e, "and i1 %v, %v", LL_I1, a, LL_I1, b);
+}
+
+/* first + width - 1 + extra <= bound, without a turn at 2^32. */
+static ll_op stays_below(ll *e, ll_op first, ll_op bound, bool equals) {
+  uint32_t reach = e->width - equals;
+  ll_op top = ll_def(e, "sub i32 %v, %u", LL_I32, bound, reach);
+  ll_op has = ll_def(e, "icmp uge i32 %v, %u", LL_I32, bound, reach);
+  ll_op in = ll_def(e, "icmp ule i32 %v, %v", LL_I32, first, LL_I32, top);
+  return both(e, has, in);
+}
+
+static ll_op stays_above(ll *e, ll_op first, ll_op bound, bool equals) {
+  ll_op in = ll_def(e, "icmp %s i32 %v, %v", equals ? "uge" : "ugt", LL_I32,
+                    first, LL_I32, bound);
+  ll_op last = ll_def(e, "icmp ule i32 %v, %u", LL_I32, first,
+                      (unsigned)-e->width);
+  return both(e, in, last);
+}
+
+ll_op ll_test(ll *e, vyre__val c, bool want) {
+  const vyre__low_inst *inst = ll_inst(e, c);
+  if (ll_is_scalar(e, c)) {
+    ll_op op = ll_scalar(e, c);
+    return want ? op : ll_def(e, "xor i1 %v, true", LL_I1, op);
+  }
+  if (ll_role(e, c)->piece != e->piece) return (ll_op){0};
+  if (inst->op == VYRE__LOW_NOT) return ll_test(e, inst->a, !want);
+  if ((inst->op == VYRE__LOW_AND && want) || (inst->op == VYRE__LOW_OR && !want)) {
+    ll_op a = ll_test(e, inst->a, want);
+    return a.kind == LL_NONE ? a : both(e, a, ll_test(e, inst->b, want));
+  }
+  bool equals = inst->op == VYRE__LOW_LE_U;
+  if (!equals && inst->op != VYRE__LOW_LT_U) return (ll_op){0};
+  if (ll_inst(e, inst->a)->type != VYRE_TYPE_U32) return (ll_op){0};
+  const ll_rep *a = ll_value(e, inst->a), *b = ll_value(e, inst->b);
+  bool counts_first = a->form == LL_LINEAR && a->stride == 1;
+  bool counts_last = b->form == LL_LINEAR && b->stride == 1;
+  if (counts_first && b->form == LL_SCALAR) {
+    return want ? stays_below(e, a->s, b->s, equals)
+                : stays_above(e, a->s, b->s, !equals);
+  }
+  if (counts_last && a->form == LL_SCALAR) {
+    return want ? stays_above(e, b->s, a->s, equals)
+                : stays_below(e, b->s, a->s, !equals);
+  }
+  return (ll_op){0};
+}

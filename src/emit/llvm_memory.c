@@ -134,29 +134,163 @@ static bool is_contiguous(ll *e, vyre__val index) {
   return rep->form == LL_LINEAR && rep->stride == 1;
 }
 
-static ll_op bits_of(ll *e, ll_op mask) {
-  if (mask.kind == LL_NONE) return ll_const(1);
-  return ll_def(e, "icmp slt %o, zeroinitializer", MASK, mask);
+static ll_op plain_load(ll *e, vyre__val v, ll_op at) {
+  return ll_def(e, "load %t, ptr %v, align %u",
+                ll_memory_type(buffer_of(e, v)->width) | LL_VEC, LL_PTR, at,
+                align_of(e, v));
+}
+
+/* Lanes that have it not get zero. */
+static ll_op only_where(ll *e, vyre__val c, unsigned type, ll_op op) {
+  return ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, ll_vector(e, c), type,
+                op, type, ll_const(0));
+}
+
+/* Whether condition @p c of an access says no more than that the index is inside
+ * of the buffer. */
+static bool is_bounds_check(const ll *e, uint32_t at, vyre__val c) {
+  const vyre__low_inst *inst = ll_inst(e, c);
+  return inst->op == VYRE__LOW_LT_U && inst->a == ll_inst(e, at)->a &&
+         ll_inst(e, inst->b)->op == VYRE__LOW_LEN &&
+         ll_inst(e, inst->b)->aux == ll_inst(e, at)->aux;
+}
+
+/* Whether index to index + width - 1 are all inside of the buffer. */
+static ll_op is_inside(ll *e, uint32_t at, ll_op index) {
+  const vyre__low_buffer *buffer = buffer_of(e, at);
+  ll_op length = ll_name("n", ll_inst(e, at)->aux);
+  if (buffer->kind == VYRE_MEMORY_SHARED) {
+    length = ll_const((uint64_t)buffer->count * buffer->unit / buffer->width);
+    if (length.bits < e->width) return ll_const(0);
+  }
+  ll_op last = ll_def(e, "sub i32 %v, %u", LL_I32, length, e->width);
+  ll_op low = ll_def(e, "icmp ule i32 %v, %v", LL_I32, index, LL_I32, last);
+  if (length.kind == LL_CONST) return low;
+  ll_op has = ll_def(e, "icmp uge i32 %v, %u", LL_I32, length, e->width);
+  return ll_def(e, "and i1 %v, %v", LL_I1, low, LL_I1, has);
+}
+
+static ll_op load_lanes(ll *e, vyre__val v, ll_op indices, ll_op active) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  unsigned type = ll_memory_type(buffer_of(e, v)->width);
+  ll_op from = ll_spill(e, LL_I32, indices);
+  ll_op got = ll_spill(e, type, ll_const(0));
+  ll_lane_loop l = ll_open_lanes(e, active);
+  ll_op index = ll_from_lane(e, &l, LL_I32, from);
+  ll_op op = ll_def(e, "load %t, ptr %v, align %u", type, LL_PTR,
+                    ll_address(e, inst->aux, index), align_of(e, v));
+  ll_to_lane(e, &l, type, got, op);
+  ll_close_lanes(e, &l);
+  return ll_def(e, "load %t, ptr %v", type | LL_VEC, LL_PTR, got);
+}
+
+/* Some lanes are off, or may be outside: one load if none is outside, on or
+ * not. */
+static ll_op load_some(ll *e, vyre__val v, ll_op active) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC;
+  ll_op index = ll_scalar(e, inst->a), indices = ll_vector(e, inst->a);
+  uint32_t all = ll_label(e), lanes = ll_label(e), end = ll_label(e);
+  ll_op at = ll_alloca(e, type, 1, 64);
+  bool checks = inst->b && ll_known_of(e, inst->b) != LL_TRUE &&
+                !is_bounds_check(e, v, inst->b);
+  if (checks) (void)ll_vector(e, inst->b);
+  ll_cond(e, is_inside(e, v, index), all, lanes);
+  ll_place(e, all);
+  ll_op op = plain_load(e, v, ll_address(e, inst->aux, index));
+  if (checks) op = only_where(e, inst->b, type, op);
+  ll_do(e, "store %o, ptr %v", type, op, LL_PTR, at);
+  ll_br(e, end);
+  ll_place(e, lanes);
+  op = load_lanes(e, v, indices, active);
+  ll_do(e, "store %o, ptr %v", type, op, LL_PTR, at);
+  ll_place(e, end);
+  return ll_def(e, "load %t, ptr %v", type, LL_PTR, at);
+}
+
+/* Element 0 is there if any is: lanes that are off load that. */
+static ll_op gather(ll *e, vyre__val v, ll_op active) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  unsigned scalar = ll_memory_type(buffer_of(e, v)->width);
+  unsigned type = scalar | LL_VEC;
+  bool checks = inst->b && ll_known_of(e, inst->b) != LL_TRUE;
+  ll_op indices = ll_vector(e, inst->a);
+  if (active.kind != LL_NONE) {
+    ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, active);
+    indices = ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, bits, MASK, indices,
+                     MASK, ll_const(0));
+  }
+  if (checks) (void)ll_vector(e, inst->b);
+  guard g = open_guard(e, checks ? ll_any(e, active) : (ll_op){0});
+  ll_op op = ll_def(
+      e, "call %t @llvm.masked.gather.v%ui%u.v%up0(%o, i32 %u, %o, %o)", type,
+      e->width, 8 * ll_bytes(scalar), e->width, LL_PTR | LL_VEC,
+      addresses(e, inst->aux, indices), align_of(e, v), LL_I1 | LL_VEC,
+      ll_const(1), type, ll_const(0));
+  if (checks) op = only_where(e, inst->b, type, op);
+  return close_guard(e, g, type, op);
 }
 
 static void load_vector(ll *e, vyre__val v) {
   const vyre__low_inst *inst = ll_inst(e, v);
-  unsigned scalar = ll_memory_type(buffer_of(e, v)->width);
-  unsigned type = scalar | LL_VEC;
+  unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC;
+  bool is_plain = buffer_of(e, v)->unit == buffer_of(e, v)->width;
   ll_op active = ll_active(e, inst->b), op;
-  if (active.kind == LL_NONE && is_contiguous(e, inst->a)) {
-    op = ll_def(e, "load %t, ptr %v, align %u", type, LL_PTR,
-                ll_address(e, inst->aux, ll_scalar(e, inst->a)),
-                align_of(e, v));
+  if (!is_contiguous(e, inst->a)) {
+    op = gather(e, v, active);
+  } else if (active.kind == LL_NONE) {
+    op = plain_load(e, v, ll_address(e, inst->aux, ll_scalar(e, inst->a)));
+  } else if (is_plain) {
+    op = load_some(e, v, active);
   } else {
-    ll_op at = addresses(e, inst->aux, ll_vector(e, inst->a));
-    op = ll_def(e,
-                "call %t @llvm.masked.gather.v%ui%u.v%up0(%o, i32 %u, %o, %o)",
-                type, e->width, 8 * ll_bytes(scalar), e->width,
-                LL_PTR | LL_VEC, at, align_of(e, v), LL_I1 | LL_VEC,
-                bits_of(e, active), type, ll_const(0));
+    op = load_lanes(e, v, ll_vector(e, inst->a), active);
   }
   ll_give(e, v, LL_VECTOR, settle(e, v, type, op));
+}
+
+static void store_lanes(ll *e, uint32_t at, ll_op value, ll_op active) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  unsigned type = ll_memory_type(buffer_of(e, at)->width);
+  ll_op to = ll_spill(e, LL_I32, ll_vector(e, inst->a));
+  ll_op from = ll_spill(e, type, value);
+  ll_lane_loop l = ll_open_lanes(e, active);
+  ll_op index = ll_from_lane(e, &l, LL_I32, to);
+  ll_op op = ll_from_lane(e, &l, type, from);
+  ll_do(e, "store %o, ptr %v, align %u", type, op, LL_PTR,
+        ll_address(e, inst->aux, index), align_of(e, at));
+  ll_close_lanes(e, &l);
+}
+
+static void plain_store(ll *e, uint32_t at, ll_op value) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  ll_do(e, "store %o, ptr %v, align %u",
+        ll_memory_type(buffer_of(e, at)->width) | LL_VEC, value, LL_PTR,
+        ll_address(e, inst->aux, ll_scalar(e, inst->a)), align_of(e, at));
+}
+
+/* Lanes that are off keep what others may write there: no blending. */
+static void store_some(ll *e, uint32_t at, ll_op value, ll_op active) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  unsigned scalar = ll_memory_type(buffer_of(e, at)->width);
+  if (ll_bytes(scalar) < 4) {
+    store_lanes(e, at, value, active);
+    return;
+  }
+  uint32_t one = ll_label(e), lanes = ll_label(e), end = ll_label(e);
+  ll_op index = ll_scalar(e, inst->a);
+  (void)ll_vector(e, inst->a);
+  ll_op turns = ll_def(e, "icmp ugt i32 %v, %u", LL_I32, index,
+                       (unsigned)-e->width);
+  ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, active);
+  ll_cond(e, turns, lanes, one);
+  ll_place(e, one);
+  ll_do(e, "call void @llvm.masked.store.v%ui%u.p0(%o, ptr %v, i32 %u, %o)",
+        e->width, 8 * ll_bytes(scalar), scalar | LL_VEC, value, LL_PTR,
+        ll_address(e, inst->aux, index), align_of(e, at), LL_I1 | LL_VEC, bits);
+  ll_br(e, end);
+  ll_place(e, lanes);
+  store_lanes(e, at, value, active);
+  ll_place(e, end);
 }
 
 static void store_vector(ll *e, uint32_t at) {
@@ -164,20 +298,37 @@ static void store_vector(ll *e, uint32_t at) {
   unsigned scalar = ll_memory_type(buffer_of(e, at)->width);
   unsigned type = scalar | LL_VEC;
   unsigned from = ll_type_of(e, inst->b) | LL_VEC;
-  ll_op active = ll_active(e, inst->c), value = ll_vector(e, inst->b);
+  ll_op value = ll_vector(e, inst->b);
   if (from != type && value.kind != LL_CONST) {
     value = ll_def(e, "trunc %o to %t", from, value, type);
   }
-  if (active.kind == LL_NONE && is_contiguous(e, inst->a)) {
-    ll_do(e, "store %o, ptr %v, align %u", type, value, LL_PTR,
-          ll_address(e, inst->aux, ll_scalar(e, inst->a)), align_of(e, at));
-    return;
+  bool checks = inst->c && ll_known_of(e, inst->c) != LL_TRUE;
+  bool contiguous = is_contiguous(e, inst->a);
+  ll_op test = {0};
+  if (checks && ll_is_all_on(e) && contiguous) test = ll_test(e, inst->c, true);
+  uint32_t all = ll_label(e), some = ll_label(e), end = ll_label(e);
+  ll_op active = ll_active(e, inst->c);
+  (void)ll_vector(e, inst->a);
+  if (test.kind != LL_NONE) {
+    ll_cond(e, test, all, some);
+    ll_place(e, all);
+    plain_store(e, at, value);
+    ll_br(e, end);
+    ll_place(e, some);
   }
-  ll_op to = addresses(e, inst->aux, ll_vector(e, inst->a));
-  ll_do(e, "call void @llvm.masked.scatter.v%ui%u.v%up0(%o, %o, i32 %u, %o)",
-        e->width, 8 * ll_bytes(scalar), e->width, type, value,
-        LL_PTR | LL_VEC, to, align_of(e, at), LL_I1 | LL_VEC,
-        bits_of(e, active));
+  if (active.kind == LL_NONE && contiguous) {
+    plain_store(e, at, value);
+  } else if (active.kind == LL_NONE) {
+    ll_do(e, "call void @llvm.masked.scatter.v%ui%u.v%up0(%o, %o, i32 %u, %o)",
+          e->width, 8 * ll_bytes(scalar), e->width, type, value,
+          LL_PTR | LL_VEC, addresses(e, inst->aux, ll_vector(e, inst->a)),
+          align_of(e, at), LL_I1 | LL_VEC, ll_const(1));
+  } else if (contiguous) {
+    store_some(e, at, value, active);
+  } else {
+    store_lanes(e, at, value, active);
+  }
+  if (test.kind != LL_NONE) ll_place(e, end);
 }
 
 void ll_load(ll *e, vyre__val v) {
@@ -192,10 +343,9 @@ void ll_load(ll *e, vyre__val v) {
  * unless one is active. */
 void ll_store(ll *e, uint32_t at) {
   const vyre__low_inst *inst = ll_inst(e, at);
-  bool is_one = ll_is_scalar(e, inst->a) && ll_is_scalar(e, inst->b);
   bool needs_lane = inst->c && !ll_is_scalar(e, inst->c) &&
                     !ll_is_scalar(e, inst->b);
-  if (is_one || (ll_is_scalar(e, inst->a) && !needs_lane)) {
+  if (ll_is_scalar(e, inst->a) && !needs_lane) {
     store_uniform(e, at);
   } else {
     store_vector(e, at);

@@ -256,6 +256,72 @@ static void plan_variables(ll *e) {
   }
 }
 
+/* --- rows that go on --------------------------------------------------------------------------*/
+
+static bool is_axis(const ll *e, vyre__val v, vyre__low_op op) {
+  return v && ll_inst(e, v)->op == op && ll_inst(e, v)->aux == 0;
+}
+
+/* group_id.x * size */
+static bool is_first_x(const ll *e, vyre__val v) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  if (inst->op != VYRE__LOW_MUL) return false;
+  bool is_left = is_axis(e, inst->a, VYRE__LOW_GROUP_ID);
+  vyre__val size = is_left ? inst->b : inst->a;
+  if (!is_left && !is_axis(e, inst->b, VYRE__LOW_GROUP_ID)) return false;
+  return ll_inst(e, size)->op == VYRE__LOW_CONST &&
+         vyre__low_const(ll_inst(e, size)) == e->kernel->workgroup[0];
+}
+
+static bool is_global_x(const ll *e, vyre__val v) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  if (inst->op != VYRE__LOW_ADD) return false;
+  return (is_axis(e, inst->a, VYRE__LOW_LOCAL_ID) && is_first_x(e, inst->b)) ||
+         (is_axis(e, inst->b, VYRE__LOW_LOCAL_ID) && is_first_x(e, inst->a));
+}
+
+/* Workgroups side by side are one long row if nobody can tell them apart: there is
+ * no barrier and no shared memory, and x is asked for as global_id.x only. */
+bool ll_find_fusion(ll *e) {
+  const vyre__part *run = &e->r.parts[e->r.first];
+  if (run->kind != VYRE__PART_RUN || run->next || run->is_empty) return false;
+  if (run->piece_count != 1 || e->kernel->workgroup[0] == 1) return false;
+  e->fused_x = 0;
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    const vyre__low_inst *inst = ll_inst(e, at);
+    vyre__val operands[4];
+    if (!ll_role(e, at)->is_needed) continue;
+    uint16_t memory = VYRE__LOWF_READS | VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS;
+    if (vyre__low_ops[inst->op].flags & memory &&
+        inst->op != VYRE__LOW_OUT_OF_FUEL &&
+        e->kernel->buffers[inst->aux].kind == VYRE_MEMORY_SHARED) {
+      return false;
+    }
+    if (is_global_x(e, at)) {
+      if (e->fused_x) return false;
+      e->fused_x = at;
+      continue;
+    }
+    uint32_t count = vyre__low_operands(inst, operands);
+    for (uint32_t i = 0; i < count; i++) {
+      if (is_axis(e, operands[i], VYRE__LOW_LOCAL_ID)) return false;
+      if (is_axis(e, operands[i], VYRE__LOW_GROUP_ID) && !is_first_x(e, at)) {
+        return false;
+      }
+      if (is_first_x(e, operands[i])) return false;
+    }
+  }
+  return e->fused_x != 0;
+}
+
+static vyre_code plan_rows(ll *e) {
+  memset(e->rows, 0, e->r.piece_count * sizeof(ll_row *));
+  for (uint32_t i = 1; i < e->r.piece_count && e->has_rows; i++) {
+    VYRE_TRY(ll_plan_row(e, i, &e->rows[i]));
+  }
+  return VYRE_OK;
+}
+
 vyre_code ll_plan(ll *e) {
   size_t count = (size_t)(e->r.end - e->r.begin) + 1;
   memset(e->notes, 0, count * sizeof *e->notes);
@@ -264,5 +330,6 @@ vyre_code ll_plan(ll *e) {
   find_parting(e);
   find_small(e);
   find_long(e);
-  return find_blends(e);
+  VYRE_TRY(find_blends(e));
+  return plan_rows(e);
 }

@@ -4,20 +4,29 @@
 
 enum { MASK = LL_I32 | LL_VEC };
 
-static bool has_rows(const ll *e) {
-  return e->kernel->workgroup[0] % e->width == 0;
-}
-
 uint32_t ll_vector_count(const ll *e) {
-  return (e->r.invocations + e->width - 1) / e->width;
+  const uint32_t *size = e->kernel->workgroup;
+  if (!e->has_rows) return (e->r.invocations + e->width - 1) / e->width;
+  return (size[0] + e->width - 1) / e->width * size[1] * size[2];
 }
 
 ll_known ll_known_of(ll *e, vyre__val v) {
   const vyre__low_inst *inst = ll_inst(e, v);
+  const ll_note *note = ll_note_of(e, v);
   if (inst->op == VYRE__LOW_CONST) {
     return vyre__low_const(inst) ? LL_TRUE : LL_FALSE;
   }
-  return e->is_full ? (ll_known)ll_note_of(e, v)->known : LL_UNKNOWN;
+  if (!e->is_full || note->known_in != e->piece) return LL_UNKNOWN;
+  return (ll_known)note->known;
+}
+
+bool ll_is_x(const ll *e, vyre__val v) {
+  return e->is_fused && v == e->fused_x;
+}
+
+void ll_give_x(ll *e, vyre__val v) {
+  ll_give(e, v, e->width == 1 ? LL_SCALAR : LL_LINEAR, e->x);
+  e->reps[v - e->r.begin].stride = 1;
 }
 
 /* --- counting -----------------------------------------------------------------------*/
@@ -62,7 +71,7 @@ static void test_done(ll *e, ll_scope *region) {
 }
 
 /* What one vector of invocations does. */
-static void run_piece(ll *e, uint32_t index, ll_op mask) {
+void ll_run_piece(ll *e, uint32_t index, ll_op mask) {
   const vyre__piece *piece = &e->r.pieces[index];
   ll_scope region = {.kind = LL_SCOPE_REGION,
                      .end = ll_label(e),
@@ -94,7 +103,7 @@ static void run_piece(ll *e, uint32_t index, ll_op mask) {
 static void run_pieces(ll *e, const vyre__part *run, ll_op mask) {
   for (uint32_t i = 0; i < run->piece_count; i++) {
     if (!e->r.pieces[run->piece + i].is_empty) {
-      run_piece(e, run->piece + i, mask);
+      ll_run_piece(e, run->piece + i, mask);
     }
   }
 }
@@ -106,27 +115,30 @@ static ll_op times_plus(ll *e, ll_op a, uint32_t by, ll_op b) {
   return ll_def(e, "add nuw i32 %v, %v", LL_I32, product, LL_I32, b);
 }
 
-static void run_rows(ll *e, const vyre__part *run) {
+void ll_count_vectors(ll *e, ll_op x) {
+  if (e->width > 1) {
+    x = ll_def(e, "udiv exact i32 %v, %u", LL_I32, x, e->width);
+  }
+  e->vector_index =
+      ll_def(e, "add nuw i32 %v, %v", LL_I32, e->row_first, LL_I32, x);
+}
+
+void ll_run_rows(ll *e, uint32_t piece, ll_op first, ll_op count_x) {
   const uint32_t *size = e->kernel->workgroup;
   count c[3] = {{{0}}};
-  uint32_t steps[3] = {e->width, 1, 1};
-  for (unsigned i = 3; i-- > 0;) {
+  for (unsigned i = 3; i-- > 1;) {
     e->local[i] = ll_const(0);
     e->local_form[i] = LL_SCALAR;
-    if (size[i] == steps[i]) continue;
+    if (size[i] == 1) continue;
     c[i] = open_count(e);
     e->local[i] = c[i].now;
   }
-  if (e->width > 1) e->local_form[0] = LL_LINEAR;
+  uint32_t vectors = (size[0] + e->width - 1) / e->width;
   ll_op row = times_plus(e, e->local[2], size[1], e->local[1]);
-  ll_op vector = e->local[0];
-  if (e->width > 1) {
-    vector = ll_def(e, "udiv exact i32 %v, %u", LL_I32, e->local[0], e->width);
-  }
-  e->vector_index = times_plus(e, row, size[0] / e->width, vector);
-  run_pieces(e, run, (ll_op){0});
-  for (unsigned i = 0; i < 3; i++) {
-    if (size[i] != steps[i]) close_count(e, c[i], steps[i], size[i]);
+  e->row_first = ll_def(e, "mul nuw i32 %v, %u", LL_I32, row, vectors);
+  ll_run_row(e, e->rows[piece], first, count_x);
+  for (unsigned i = 1; i < 3; i++) {
+    if (size[i] != 1) close_count(e, c[i], 1, size[i]);
   }
 }
 
@@ -170,16 +182,21 @@ static void run_flat(ll *e, const vyre__part *run) {
   }
 }
 
-static void run_part(ll *e, const vyre__part *run) {
+void ll_hoist(ll *e, const vyre__part *run) {
   for (uint32_t at = run->begin; at < run->end; at++) {
     const vyre__role *role = ll_role(e, at);
     if (role->keep == VYRE__KEEP_UNIFORM && role->is_needed) {
       ll_instruction(e, at);
     }
   }
+}
+
+static void run_part(ll *e, const vyre__part *run) {
+  ll_hoist(e, run);
   if (run->is_empty) return;
-  if (has_rows(e)) {
-    run_rows(e, run);
+  if (e->has_rows) {
+    ll_run_rows(e, run->piece, ll_const(0),
+                ll_const(e->kernel->workgroup[0]));
   } else {
     run_flat(e, run);
   }

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* For tests: kernels as LLVM IR, at several widths, compiled by clang and loaded.
+/* For tests: kernels as LLVM IR, at several widths, compiled and loaded.
  *
- *   VYRE_LLVM_KEEP=dir    write the files there, and keep them */
+ *   VYRE_LLVM_KEEP=dir    write the text of the last kernel there */
 #ifndef VYRE_EMIT_LLVM_TESTING_H
 #define VYRE_EMIT_LLVM_TESTING_H
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "backend/cpu/codegen.h"
+#include "backend/cpu/machine.h"
+#include "backend/cpu/object.h"
 #include "emit/llvm.h"
 #include "lower/interpret.h"
 #include "lower/job_testing.h"
 #include "lower/low_testing.h"
 #include "support/check.h"
 
-enum { WIDTHS = 5, MOST_PHASES = 32 };
+enum { WIDTHS = 5 };
 static const uint32_t widths[WIDTHS] = {1, 4, 8, 16, 32};
 
 typedef struct text {
@@ -58,79 +59,41 @@ static inline text emit_text(const vyre__low_kernel *k, uint32_t width,
 /* --- compiled ---------------------------------------------------------------*/
 
 typedef struct compiled {
-  void *library;
-  vyre__spmd_phase *phases[WIDTHS][MOST_PHASES];
+  vyre__object objects[WIDTHS];
   vyre__spmd_info info[WIDTHS];
 } compiled;
 
-static inline const char *work_folder(void) {
-  static char folder[64];
-  const char *keep = getenv("VYRE_LLVM_KEEP");
-  if (keep && keep[0]) return keep;
-  if (!folder[0]) {
-    snprintf(folder, sizeof folder, "/tmp/vyre_llvm_XXXXXX");
-    CHECK(mkdtemp(folder));
-  }
-  return folder;
-}
-
-static inline void finish_folder(void) {
-  if (!getenv("VYRE_LLVM_KEEP")) CHECK(rmdir(work_folder()) == 0);
-}
-
-/* Functions of all widths go into one file: @phase0 becomes @w8_phase0. */
-static inline void write_renamed(FILE *file, const text *t, uint32_t width) {
-  const char *at = t->bytes;
-  for (const char *next; (next = strchr(at, '@')) != NULL; at = next + 1) {
-    CHECK(fwrite(at, 1, (size_t)(next - at) + 1, file) > 0);
-    bool is_own = !strncmp(next + 1, "phase", 5) || !strncmp(next + 1, "body", 4);
-    if (is_own) fprintf(file, "w%u_", (unsigned)width);
-  }
-  fputs(at, file);
-}
-
-static inline compiled compile(const vyre__low_kernel *k) {
-  static unsigned count;
+static inline compiled compile(const vyre__low_kernel *k,
+                               vyre__codegen_tier tier) {
   compiled c = {0};
-  char source[256], object[256], command[1024];
-  const char *folder = work_folder();
-  snprintf(source, sizeof source, "%s/k%u.ll", folder, count);
-  snprintf(object, sizeof object, "%s/k%u.so", folder, count++);
-  FILE *file = fopen(source, "wb");
-  CHECK(file);
+  const vyre__machine *machine = vyre__machine_find();
+  vyre_status st = {0};
+  CHECK_OK(vyre__codegen_load(&st), st);
   for (unsigned i = 0; i < WIDTHS; i++) {
-    text t = emit_text(k, widths[i], &c.info[i]);
-    write_renamed(file, &t, widths[i]);
+    text t = emit_text(k, widths[i], &c.info[i]), object = {0};
+    const char *keep = getenv("VYRE_LLVM_KEEP");
+    if (keep) {
+      char name[256];
+      snprintf(name, sizeof name, "%s/w%u.ll", keep, (unsigned)widths[i]);
+      FILE *file = fopen(name, "wb");
+      CHECK(file && fwrite(t.bytes, 1, t.length, file) == t.length);
+      CHECK(fclose(file) == 0);
+    }
+    CHECK_OK(vyre__codegen(t.bytes, t.length, machine->cpu, machine->features,
+                           tier, VYRE__CODEGEN_OBJECT,
+                           (vyre_writer){text_take, &object}, &st),
+             st);
+    CHECK_OK(vyre__object_load(object.bytes, object.length, k->phase_count,
+                               &c.objects[i], &st),
+             st);
+    free(object.bytes);
     free(t.bytes);
   }
-  CHECK(fclose(file) == 0);
-  snprintf(command, sizeof command,
-           "clang-19 -O1 -march=native -Wno-override-module -shared -fPIC -o %s "
-           "-x ir %s",
-           object, source);
-  if (system(command) != 0) {
-    printf("    %s\n", command);
-    test_fail(__FILE__, __LINE__);
-  }
-  c.library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
-  if (!c.library) printf("    %s\n", dlerror());
-  CHECK(c.library);
-  CHECK(k->phase_count <= MOST_PHASES);
-  for (unsigned i = 0; i < WIDTHS; i++) {
-    for (uint32_t p = 0; p < k->phase_count; p++) {
-      char name[32];
-      snprintf(name, sizeof name, "w%u_phase%u", (unsigned)widths[i],
-               (unsigned)p);
-      void *symbol = dlsym(c.library, name);
-      CHECK(symbol);
-      memcpy(&c.phases[i][p], &symbol, sizeof symbol);
-    }
-  }
-  if (!getenv("VYRE_LLVM_KEEP")) {
-    unlink(source);
-    unlink(object);
-  }
   return c;
+}
+
+static inline void compiled_free(compiled *c) {
+  for (unsigned i = 0; i < WIDTHS; i++) vyre__object_free(&c->objects[i]);
 }
 
 /* --- running ----------------------------------------------------------------*/
@@ -186,8 +149,9 @@ static inline uint32_t run_phase(runner *r, uint32_t phase) {
     uint64_t count = 1 + random_below(&r->seed, 7);
     if (count > at) count = at;
     at -= count;
-    uint32_t result =
-        r->c->phases[r->which][phase](r->launch, at, count, r->scratch);
+    vyre__spmd_phase *run;
+    memcpy(&run, &r->c->objects[r->which].phases[phase], sizeof run);
+    uint32_t result = run(r->launch, at, count, r->scratch);
     if (result != VYRE__SPMD_DONE) return result;
   }
   return VYRE__SPMD_DONE;
