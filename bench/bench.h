@@ -45,6 +45,7 @@ uint64_t bench_random(uint64_t *state);
 
 /* The suites, and the parts of the plan suite. dispatch is beside the driver. */
 void bench_cache(void);
+void bench_cpu_pool(void);
 void bench_dispatch(void);
 void bench_language(void);
 void bench_numbers(void);

@@ -129,6 +129,7 @@ int main(int argc, char **argv) {
   if (wants(only, "cache")) bench_cache();
   if (wants(only, "recording")) bench_recording();
   if (wants(only, "dispatch")) bench_dispatch();
+  if (wants(only, "cpu.pool")) bench_cpu_pool();
   if (argc < 2) return 0;
   FILE *file = fopen(argv[1], "w");
   if (!file) bench_fail(argv[1], "cannot be written");
