@@ -43,7 +43,8 @@ _Noreturn void bench_fail(const char *what, const char *why);
 /* xorshift64*: inputs are the same in every run. */
 uint64_t bench_random(uint64_t *state);
 
-/* The suites, and the parts of the plan suite. dispatch is beside the driver. */
+/* The suites, and the parts of the plan suite. Those of the driver and of the
+ * CPU device are beside them. */
 void bench_cache(void);
 void bench_cpu_pool(void);
 void bench_dispatch(void);
