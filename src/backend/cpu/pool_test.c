@@ -2,6 +2,7 @@
 /* Pieces are counted one by one, in memory that the pool knows nothing of. */
 #include "backend/cpu/pool.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -199,18 +200,29 @@ TEST(one_piece_runs_on_the_caller) {
   vyre__pool_free(pool);
 }
 
+static unsigned thread_count(void) {
+  DIR *tasks = opendir("/proc/self/task");
+  unsigned count = 0;
+  for (struct dirent *e; tasks && (e = readdir(tasks));) {
+    count += e->d_name[0] != '.';
+  }
+  if (tasks) closedir(tasks);
+  return count;
+}
+
 /* A thread that the system stops in the midst of a piece looks like much work: of
- * many pools, one must be seen that has no reason to wake anyone. */
+ * many pools, one must be seen that has no reason to start anyone. */
 TEST(little_work_runs_on_the_caller) {
   bool alone = false;
   for (int tries = 0; tries < 50 && !alone; tries++) {
+    unsigned before = thread_count();
     vyre__pool *pool = make(4);
     tally *t = tally_make(pool, 16);
     for (int i = 0; i < 20; i++) {
       vyre__job job = {run, t, 16, 0};
       CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
     }
-    alone = t->helped == 0;
+    alone = t->helped == 0 && thread_count() == before;
     tally_free(t);
     vyre__pool_free(pool);
   }
@@ -505,6 +517,46 @@ TEST(busy_time_is_that_of_all_threads) {
   }
 }
 
+/* The caller has the first of two pieces, and waits for the second. */
+typedef struct pair {
+  atomic_bool has_begun;
+  _Atomic uint64_t spent_ns;
+} pair;
+
+static uint32_t run_pair(void *self, uint64_t first, uint64_t count,
+                         uint32_t thread) {
+  pair *p = self;
+  uint64_t start = vyre__clock_ns();
+  (void)thread;
+  for (uint64_t i = first; i < first + count; i++) {
+    if (i == 1) {
+      atomic_store(&p->has_begun, true);
+      spend(20000000);
+      continue;
+    }
+    while (!atomic_load(&p->has_begun) &&
+           vyre__clock_ns() < start + 1000000000);
+  }
+  atomic_fetch_add(&p->spent_ns, vyre__clock_ns() - start);
+  return 0;
+}
+
+TEST(waiting_for_others_is_not_busy) {
+  vyre__pool *pool = make(2);
+  bool is_right = false;
+  for (int i = 0; i < 20 && !is_right; i++) {
+    pair p = {false, 0};
+    atomic_uint cost = 4000000000u; /* worth waking the other at once */
+    vyre__job job = {run_pair, &p, 2, 0, &cost};
+    uint64_t busy;
+    CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, &busy), 0);
+    CHECK(busy >= p.spent_ns);
+    is_right = busy < p.spent_ns + 10000000;
+  }
+  CHECK(is_right);
+  vyre__pool_free(pool);
+}
+
 TEST(the_cost_of_a_piece_is_learnt) {
   vyre__pool *pool = make(2);
   tally *t = tally_make(pool, 64);
@@ -658,6 +710,7 @@ TEST_MAIN(TEST_ENTRY(a_pool_without_threads_still_works),
           TEST_ENTRY(a_launcher_goes_on_while_all_others_are_busy),
           TEST_ENTRY(a_job_runs_another_on_its_own_thread),
           TEST_ENTRY(busy_time_is_that_of_all_threads),
+          TEST_ENTRY(waiting_for_others_is_not_busy),
           TEST_ENTRY(the_cost_of_a_piece_is_learnt),
           TEST_ENTRY(a_pool_ends_at_once_after_work),
           TEST_ENTRY(no_memory_is_a_status),
