@@ -19,10 +19,13 @@ static const char suite[] = "cpu.pool";
 
 enum {
   ROUNDS = 15,
-  SAMPLES = 21,       /* launches of a turn, */
-  TURN_NS = 60000000, /* unless that takes longer: then as many as fit */
-  WARM = 5,           /* before them */
-  HOT = 200,          /* launches of one sample, where there is no gap */
+  SAMPLES = 21,          /* launches of a turn, */
+  TURN_NS = 60000000,    /* unless that takes longer: then as many as fit */
+  WARM = 5,              /* before them */
+  BLOCK = 20,            /* launches between two looks at the clock */
+  HOT = 200,             /* launches of one sample, where there is no gap, */
+  HOT_NS = 1000000,      /* unless that takes longer */
+  SCENE_NS = 2000000000, /* of all turns: then there are fewer rounds */
   PIECES = 32,
   PIECE_NS = 32000,
   MOST_CONTESTANTS = 4,
@@ -125,8 +128,15 @@ static int turn(contestant *c, vyre__pool *pool, const scene *s,
     if (s->is_awake) launch(c, pool, true);
     wait_between(s);
     double start = bench_now_ns();
-    for (long k = 0; k < repeat; k++) launch(c, pool, s->has_work);
-    if (i >= 0) samples[i] = (bench_now_ns() - start) / (double)repeat;
+    double end = start;
+    long launches = 0;
+    while (launches < repeat && end < start + HOT_NS) {
+      long block = repeat > 1 ? BLOCK : 1;
+      for (long k = 0; k < block; k++) launch(c, pool, s->has_work);
+      launches += block;
+      end = bench_now_ns();
+    }
+    if (i >= 0) samples[i] = (end - start) / (double)launches;
   }
   return i;
 }
@@ -213,7 +223,9 @@ static void compete(void) {
   enum { CONTESTANTS = 3 };
   for (int c = 0; c < CONTESTANTS; c++) is_there[c] = begin(&all[c]);
   for (int s = 0; s < SCENES; s++) {
-    for (int round = 0; round < ROUNDS; round++) {
+    double late = bench_now_ns() + SCENE_NS;
+    for (int round = 0; round < 3 || (round < ROUNDS && bench_now_ns() < late);
+         round++) {
       for (int c = 0; c < CONTESTANTS; c++) {
         is_there[c] = is_there[c] && measure(&all[c], s, round);
       }
