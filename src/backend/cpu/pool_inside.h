@@ -72,7 +72,7 @@ typedef struct pool_launcher {
 } pool_launcher;
 
 typedef struct pool_worker {
-  vyre__pool *pool;
+  _Alignas(POOL_LINE) vyre__pool *pool;
   uint32_t index; /* and thread number */
   pthread_t thread;
   uint32_t barred; /* the processor that it keeps off, and 1; 0: none */
