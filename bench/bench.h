@@ -55,11 +55,13 @@ _Noreturn void bench_fail(const char *what, const char *why);
 /* xorshift64*: inputs are the same in every run. */
 uint64_t bench_random(uint64_t *state);
 
-/* The suites, and the parts of the plan suite. dispatch is beside the driver. */
+/* The suites, and the parts of the plan suite. Those of the driver and of the
+ * CPU device are beside them. */
 void bench_cache(void);
 void bench_cpu_compile(void);
 void bench_cpu_dispatch(void);
 void bench_cpu_kernels(void);
+void bench_cpu_pool(void);
 void bench_dispatch(void);
 void bench_language(void);
 void bench_numbers(void);

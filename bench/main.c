@@ -197,6 +197,7 @@ int main(int argc, char **argv) {
   if (wants(only, "cpu.compile")) bench_cpu_compile();
   if (wants(only, "cpu.dispatch")) bench_cpu_dispatch();
   if (wants(only, "cpu.kernels")) bench_cpu_kernels();
+  if (wants(only, "cpu.pool")) bench_cpu_pool();
   if (argc < 2) return 0;
   FILE *file = fopen(argv[1], "w");
   if (!file) bench_fail(argv[1], "cannot be written");

@@ -11,8 +11,9 @@
 enum {
   SPIN_NS = 300000,
   CALIBRATE_NS = 20000,
-  FINE = 64, /* splits a thread beyond which one is no loss if it is not
+  FINE = 64,     /* splits a thread beyond which one is no loss if it is not
                      shared */
+  SURE_NS = 200, /* measured: what measuring takes is in it */
   NAP_NS =
       20000, /* of one that finds no launcher; each is twice the one before */
   LONG_NAP_NS = 1000000,
@@ -171,7 +172,7 @@ static uint64_t run_first(pool_call *call, const vyre__job *job, uint64_t least,
     pieces += size;
     spent = vyre__pool_ns_of(pool_ticks() - start);
     double rest = spent / (double)pieces * (double)(job->count - pieces);
-    if (rest >= POOL_SHARE_NS) break;
+    if (rest >= POOL_SHARE_NS && spent >= SURE_NS) break;
   }
   vyre__pool_learn(job, spent, pieces);
   *cost = (uint64_t)(spent * 1000 / (double)pieces);

@@ -52,6 +52,7 @@ typedef struct pool_region {
   _Atomic uint64_t first, count, chunk; /* pieces first to count - 1 in units of
                                            chunk */
   atomic_uint share_count;
+  atomic_uint cpu; /* where the caller ran then, and 1 */
   atomic_bool is_timed;
 
   /* Written by those who work. */
@@ -60,7 +61,6 @@ typedef struct pool_region {
   atomic_uint result;
   atomic_uint is_awaited; /* the caller sleeps on `done` */
   atomic_uint wanted; /* sleepers that are still to be woken, by those woken */
-  atomic_uint cpu;    /* the caller's, and 1; 0: nobody was woken */
   _Atomic uint64_t busy_ns;
 
   _Alignas(POOL_LINE) atomic_bool is_taken;
@@ -72,7 +72,7 @@ typedef struct pool_launcher {
 } pool_launcher;
 
 typedef struct pool_worker {
-  vyre__pool *pool;
+  _Alignas(POOL_LINE) vyre__pool *pool;
   uint32_t index; /* and thread number */
   pthread_t thread;
   uint32_t barred; /* the processor that it keeps off, and 1; 0: none */
@@ -165,7 +165,7 @@ static inline bool pool_has_idle(vyre__pool *pool) {
 }
 /* Wakes one, or starts one. Takes microseconds. */
 void vyre__pool_summon(vyre__pool *pool);
-/* Moves a worker off the processor of whoever woke it. */
+/* Moves a worker off the processor of whoever it helps. */
 void vyre__pool_keep_off(pool_worker *worker, uint32_t cpu);
 /* Ends all threads and waits for them. */
 void vyre__pool_dismiss(vyre__pool *pool);

@@ -90,12 +90,8 @@ static bool has_units(pool_region *region, const view *v) {
   return false;
 }
 
-/* Just woken: leaves the caller its processor, and wakes others in its stead. */
-static void arrive(pool_worker *worker, pool_region *region) {
-  uint32_t cpu = LOAD(region->cpu);
-  if (cpu != 0 && worker->pool->has_room && cpu == vyre__pool_cpu()) {
-    vyre__pool_keep_off(worker, cpu);
-  }
+/* Just woken: wakes others in the caller's stead. */
+static void wake_more(pool_worker *worker, pool_region *region) {
   for (int i = 0; i < CHAIN && pool_has_idle(worker->pool); i++) {
     unsigned wanted = LOAD(region->wanted);
     while (wanted > 0 &&
@@ -112,7 +108,14 @@ bool vyre__pool_help(pool_worker *worker, uint32_t index, bool was_asleep) {
   uint64_t start = 0;
   bool found = false;
   worker->seen[index] = v.generation;
-  if (was_asleep && has_units(region, &v)) arrive(worker, region);
+  if (has_units(region, &v)) {
+    /* If it runs where the caller did, the caller waits for it. */
+    uint32_t cpu = LOAD(region->cpu);
+    if (worker->pool->has_room && cpu != 0 && cpu == vyre__pool_cpu()) {
+      vyre__pool_keep_off(worker, cpu);
+    }
+    if (was_asleep) wake_more(worker, region);
+  }
   for (uint32_t i = 0; i < v.share_count; i++) {
     /* The caller's share is the first. */
     uint32_t at = (worker->index + 1 + i) % v.share_count;
@@ -173,12 +176,12 @@ static void publish(pool_region *region, view *v, uint32_t units) {
   STORE(region->count, v->count);
   STORE(region->chunk, v->chunk);
   STORE(region->share_count, v->share_count);
+  STORE(region->cpu, vyre__pool_cpu());
   STORE(region->is_timed, v->is_timed);
   STORE(region->done, 0);
   STORE(region->result, 0);
   STORE(region->is_awaited, 0);
   STORE(region->wanted, 0);
-  STORE(region->cpu, 0);
   STORE(region->busy_ns, 0);
   uint32_t at = 0;
   for (uint32_t i = 0; i < v->share_count; i++) {
@@ -197,7 +200,6 @@ static bool wake(pool_call *call, pool_region *region, double rest_ns) {
   double worth = rest_ns / POOL_WAKE_NS;
   uint32_t most = call->pool->threads - 2; /* and the one that is woken here */
   STORE(region->wanted, worth < most ? (uint32_t)worth : most);
-  STORE(region->cpu, vyre__pool_cpu());
   vyre__pool_summon(call->pool);
   return true;
 }

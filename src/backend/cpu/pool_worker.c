@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The threads: how they start, look for work, sleep, wake and end. */
-#define _GNU_SOURCE /* sched_setaffinity, sched_getcpu, syscall */
+/* For processors and futexes. NOLINTNEXTLINE(bugprone-reserved-identifier) */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
