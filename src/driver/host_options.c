@@ -22,6 +22,23 @@ static bool is_width(uint32_t width) {
   return width <= 1 || width == 4 || width == 8 || width == 16 || width == 32;
 }
 
+/* @p text is the environment's, if the options have 0. */
+static vyre_code wrong(const char *field, const char *variable, uint32_t given,
+                       const char *text, vyre_status *st) {
+  char shown[64];
+  if (given) {
+    (void)snprintf(shown, sizeof shown, "%s is %u", field, (unsigned)given);
+  } else {
+    (void)snprintf(shown, sizeof shown, "%s is '%.30s'", variable, text);
+  }
+  return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                        field, VYRE_NUMBERS({"most_threads", MOST_THREADS}),
+                        "use up to 1024 threads, and a width of 1, 4, 8, 16 or "
+                        "32; 0 leaves it to "
+                        "the device",
+                        "%s, which cannot be", shown);
+}
+
 vyre_code vyre__host_options(vyre_context *context,
                              const vyre_context_options *options,
                              const vyre__host_environment *environment,
@@ -30,20 +47,11 @@ vyre_code vyre__host_options(vyre_context *context,
   if (threads == 0) threads = number_of(environment->threads);
   if (width == 0) width = number_of(environment->width);
   if (threads > MOST_THREADS) {
-    return VYRE_FAIL_WITH(
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "threads",
-        VYRE_NUMBERS({"most_threads", MOST_THREADS}),
-        "set threads, or VYRE_THREADS, to a number from 1 to 1024, or to 0",
-        "%s threads cannot be: there are at most %d",
-        options->threads ? "so many" : "VYRE_THREADS says how many, and those",
-        MOST_THREADS);
+    return wrong("threads", "VYRE_THREADS", options->threads,
+                 environment->threads, st);
   }
   if (!is_width(width)) {
-    return VYRE_FAIL_WITH(
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "width", NULL,
-        "set width, or VYRE_WIDTH, to 1, 4, 8, 16 or 32, or to 0",
-        "there are no vectors of the width that %s",
-        options->width ? "the options ask for" : "VYRE_WIDTH asks for");
+    return wrong("width", "VYRE_WIDTH", options->width, environment->width, st);
   }
   const char *llvm = options->llvm ? options->llvm : environment->llvm;
   if (!llvm) llvm = "";

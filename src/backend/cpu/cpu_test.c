@@ -419,7 +419,7 @@ TEST(code_is_shown_in_three_forms_and_no_other) {
 /* Thousands of values that live across a barrier: it runs, or is refused with a
  * reason. */
 TEST(huge_live_state_compiles_or_is_refused) {
-  enum { VALUES = 400, ROOM = 1 << 18 };
+  enum { VALUES = 250, ROOM = 1 << 18 };
   char *text = calloc(1, ROOM);
   CHECK(text != NULL);
   size_t at = (size_t)snprintf(
