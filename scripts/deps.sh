@@ -17,7 +17,7 @@ level_packages() {
     build)
       echo gcc:gcc "libc6-dev:<stdio.h>" cmake:cmake ninja-build:ninja \
         pkg-config:pkg-config "libxxhash-dev:<xxhash.h>" \
-        "libyajl-dev:<yajl/yajl_parse.h>" ;;
+        "libyajl-dev:<yajl/yajl_parse.h>" libllvm19: ;;
     check) level_packages build && echo g++:g++ ;;
     bench) level_packages build && echo clang-19:clang-19 libomp-19-dev: \
       pocl-opencl-icd: ;;

@@ -36,6 +36,7 @@ struct vyre_pipeline {
   vyre_binding_plan plan;
   uint32_t workgroup[3];
   uint8_t ulp_budget;
+  bool is_quick; /* pipeline_init is to be quick: only with pipeline_take */
   const vyre_number_class *numbers; /* the form of every float operation in this
                                        pipeline, by vyre__number; the probe asks
                                        for others than the device's */
@@ -144,6 +145,11 @@ struct vyre__backend {
   /* Writes all else that the code depends on: features of the processor, classes
    * of the numeric probe. Or NULL. False if the writer refused. */
   bool (*features)(vyre_device *device, vyre_writer writer);
+
+  /* Takes the code of @p full, which is of the same program and options, for
+   * @p pipeline, which is quick; others may be running it. Once for each; full
+   * runs nothing afterwards. Or NULL: nothing is compiled quickly. */
+  void (*pipeline_take)(vyre_pipeline *pipeline, vyre_pipeline *full);
 
   /* Writes the code of a pipeline, for people, in one of the forms that the
    * backend has names for. Or NULL: it has none.

@@ -263,7 +263,9 @@ vyre_device *vyre_device_retain(vyre_device *device) {
 
 void vyre_device_release(vyre_device *device) {
   if (!device || atomic_fetch_sub(&device->inside->references, 1) > 1) return;
-  vyre__queue_finish(device->inside->compile);
+  for (int i = 0; i < VYRE__COMPILERS; i++) {
+    vyre__queue_finish(device->inside->compile[i]);
+  }
   vyre__queue_finish(device->inside->work);
   vyre__table_finish(device);
   vyre__residents_finish(device);

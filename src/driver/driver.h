@@ -181,6 +181,8 @@ typedef struct vyre__atomic_counters {
 #undef VYRE_X4
 } vyre__atomic_counters;
 
+enum { VYRE__COMPILERS = 8 };
+
 struct vyre__device_inside {
   atomic_uint references;
   atomic_bool is_lost;
@@ -189,7 +191,9 @@ struct vyre__device_inside {
   const char *reason;
   vyre__residents residents;
   pthread_mutex_t lock; /* of the queues, while they begin */
-  vyre__queue *work, *compile;
+  vyre__queue *work;
+  vyre__queue *compile[VYRE__COMPILERS]; /* programs compile at the same time */
+  atomic_uint compiles_begun;
   vyre__pipeline_table pipelines; /* that compiles share */
   pthread_mutex_t run_lock; /* of the list of all runs, whose counters count */
   vyre__run *first_run;
@@ -264,6 +268,8 @@ struct vyre__pipeline_inside {
   } runs[VYRE__KEPT_RUNS];
   _Atomic(vyre__run *) spare; /* more of them, for batches: a list */
 
+  atomic_bool
+      wants_full; /* quick code was made, and nobody makes the full yet */
   vyre__cache_note note; /* what came of the cache */
   /* cache_memory.c, under the lock of the device's table. Variants are not shared:
    * two pipelines could be each other's. */
@@ -324,11 +330,11 @@ typedef struct vyre__span {
 } vyre__span;
 
 struct vyre__run {
-  vyre_pipeline *pipeline;    /* the variant that runs; not retained */
-  size_t size;                /* bytes of the whole object */
-  atomic_bool *home;          /* what says that it is busy; NULL: nowhere */
+  vyre_pipeline *pipeline; /* the variant that runs; not retained */
+  size_t size;             /* bytes of the whole object */
+  atomic_bool *home;       /* what says that it is busy; NULL: nowhere */
   vyre__run *next_spare;
-  uint32_t spare_count; /* from here to the end of the list */
+  uint32_t spare_count;       /* from here to the end of the list */
   vyre__run *next, *previous; /* of the device */
   vyre__bound *bound;         /* one a binding of the plan */
   vyre__view *views;          /* one a buffer of the program */

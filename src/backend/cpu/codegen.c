@@ -218,9 +218,11 @@ vyre_code vyre__codegen(const char *text, size_t size, const char *cpu,
                         vyre__codegen_form form, vyre_writer writer,
                         vyre_status *st) {
   VYRE_TRY(vyre__codegen_load(st));
+  VYRE_TRY(vyre__codegen_enter(st));
   compile c = {0};
   vyre_code code = guarded(&c, text, size, cpu, features, tier, form, st);
   if (code == VYRE_OK) code = hand_over(&c, writer, st);
   finish(&c);
+  vyre__codegen_leave();
   return code;
 }

@@ -27,6 +27,12 @@ bool vyre__codegen_is_there(const char *library);
 const char *vyre__codegen_version(void);
 const char *vyre__codegen_library(void);
 
+/* Around each use of LLVM, which is on threads that nobody waits for too: the end
+ * of the process, which takes LLVM's own objects away, waits for those inside.
+ * Errors: VYRE_KERNEL_COMPILE_FAILED when the process is ending. */
+vyre_code vyre__codegen_enter(vyre_status *st);
+void vyre__codegen_leave(void);
+
 typedef enum vyre__codegen_tier {
   VYRE__CODEGEN_FULL,
   VYRE__CODEGEN_QUICK, /* a quarter of the time, slower code */

@@ -4,7 +4,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backend/cpu/codegen.h"
@@ -59,6 +61,40 @@ static const char *fill_table(void *library, llvm_functions *to) {
   return NULL;
 }
 
+/* --- the end of the process --------------------------------------------------------*/
+
+/* How many are inside; the lowest bit says that the process ends. */
+static atomic_uint inside;
+static _Thread_local unsigned
+    own; /* of them on this thread: it may end it itself */
+
+enum { ENDING = 1, ONE = 2, MOST_WAITS = 10000 };
+
+vyre_code vyre__codegen_enter(vyre_status *st) {
+  if (!(atomic_fetch_add(&inside, ONE) & ENDING)) {
+    own++;
+    return VYRE_OK;
+  }
+  atomic_fetch_sub(&inside, ONE);
+  return VYRE_FAIL(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
+                   "compile before the process ends",
+                   "nothing is compiled any more: the process is ending");
+}
+
+void vyre__codegen_leave(void) {
+  own--;
+  atomic_fetch_sub(&inside, ONE);
+}
+
+/* Runs before what LLVM has for the end of the process: that is older. */
+static void end(void) {
+  const struct timespec pause = {.tv_nsec = 1000000};
+  atomic_fetch_or(&inside, ENDING);
+  for (int i = 0; i < MOST_WAITS && atomic_load(&inside) / ONE > own; i++) {
+    (void)nanosleep(&pause, NULL);
+  }
+}
+
 static vyre_code take(void *library, const char *name, vyre_status *st) {
   llvm_functions found;
   const char *missing = fill_table(library, &found);
@@ -85,6 +121,7 @@ static vyre_code take(void *library, const char *name, vyre_status *st) {
   vyre__llvm.LLVMInitializeX86AsmPrinter();
   (void)snprintf(version, sizeof version, "%u.%u.%u", major, minor, patch);
   (void)snprintf(loaded_from, sizeof loaded_from, "%s", name);
+  (void)atexit(end);
   atomic_store_explicit(&is_loaded, true, memory_order_release);
   return VYRE_OK;
 }

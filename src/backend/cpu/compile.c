@@ -89,8 +89,10 @@ vyre_code cpu_spell(const vyre_pipeline *pipeline, vyre_arena *arena,
  * the first. */
 enum { MOST_FULL_TEXT = 192 << 10, MOST_TEXT = 4 << 20 };
 
-static vyre__codegen_tier tier_of(const cpu_text *text) {
-  return text->size > MOST_FULL_TEXT ? VYRE__CODEGEN_QUICK : VYRE__CODEGEN_FULL;
+static vyre__codegen_tier tier_of(const vyre_pipeline *pipeline,
+                                  const cpu_text *text) {
+  bool is_quick = pipeline->is_quick || text->size > MOST_FULL_TEXT;
+  return is_quick ? VYRE__CODEGEN_QUICK : VYRE__CODEGEN_FULL;
 }
 
 static vyre_code check_size(const vyre_pipeline *pipeline, const cpu_text *text,
@@ -112,7 +114,7 @@ static vyre_code make_object(cpu_pipeline *pipeline, const cpu_text *text,
   growing object = {.allocator = device->base.allocator};
   vyre_code code = as_memory(
       vyre__codegen(text->text, text->size, device->machine->cpu,
-                    device->machine->features, tier_of(text),
+                    device->machine->features, tier_of(&pipeline->base, text),
                     VYRE__CODEGEN_OBJECT, (vyre_writer){grow, &object}, st),
       st);
   if (code == VYRE_OK) {
@@ -144,8 +146,15 @@ static vyre_code compile_in(cpu_pipeline *pipeline, vyre_arena *arena,
                           &pipeline->plan, st));
   VYRE_TRY(cpu_ready(pipeline, st));
   VYRE_TRY(make_object(pipeline, &text, st));
-  return vyre__object_load(pipeline->bytes, pipeline->size,
-                           pipeline->plan.phase_count, &pipeline->object, st);
+  return cpu_load(pipeline, pipeline->bytes, pipeline->size, st);
+}
+
+vyre_code cpu_load(cpu_pipeline *pipeline, const void *bytes, size_t size,
+                   vyre_status *st) {
+  VYRE_TRY(vyre__object_load(bytes, size, pipeline->plan.phase_count,
+                             &pipeline->object, st));
+  atomic_init(&pipeline->phases, pipeline->object.phases);
+  return VYRE_OK;
 }
 
 vyre_code cpu_compile(cpu_pipeline *pipeline, vyre_status *st) {
@@ -183,7 +192,7 @@ vyre_code cpu_print(vyre_pipeline *pipeline, const char *form,
   } else if (code == VYRE_OK) {
     code = vyre__codegen(
         text.text, text.size, device->machine->cpu, device->machine->features,
-        tier_of(&text),
+        tier_of(pipeline, &text),
         is_asm ? VYRE__CODEGEN_ASSEMBLY : VYRE__CODEGEN_OPTIMISED, writer, st);
   }
   vyre_arena_finish(&arena);

@@ -104,7 +104,18 @@ static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
 }
 
 static void pipeline_finish(vyre_pipeline *pipeline) {
-  vyre__object_free(&((cpu_pipeline *)pipeline)->object);
+  cpu_pipeline *own = (cpu_pipeline *)pipeline;
+  vyre__object_free(&own->object);
+  vyre__object_free(&own->full);
+}
+
+/* The text is the same, so that the plan is; who runs the old code goes on with
+ * it, and it stays until the end. */
+static void pipeline_take(vyre_pipeline *pipeline, vyre_pipeline *full) {
+  cpu_pipeline *own = (cpu_pipeline *)pipeline, *other = (cpu_pipeline *)full;
+  own->full = other->object;
+  other->object = (vyre__object){0};
+  atomic_store_explicit(&own->phases, own->full.phases, memory_order_release);
 }
 
 /* What the plan says is held against the program: a file that was made for
@@ -136,8 +147,7 @@ static vyre_code pipeline_load(vyre_pipeline *pipeline, const void *artifact,
                              &object, &object_size, st));
   VYRE_TRY(fits(own, st));
   VYRE_TRY(cpu_ready(own, st));
-  return vyre__object_load(object, object_size, own->plan.phase_count,
-                           &own->object, st);
+  return cpu_load(own, object, object_size, st);
 }
 
 static vyre_code pipeline_save(vyre_pipeline *pipeline, vyre_writer writer,
@@ -175,4 +185,5 @@ const vyre__backend vyre__backend_cpu = {.abi = VYRE__BACKEND_ABI,
                                          .pipeline_load = pipeline_load,
                                          .pipeline_save = pipeline_save,
                                          .features = features,
+                                         .pipeline_take = pipeline_take,
                                          .pipeline_print = cpu_print};

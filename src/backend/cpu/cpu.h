@@ -42,7 +42,9 @@ typedef struct cpu_device {
 typedef struct cpu_pipeline {
   vyre_pipeline base;
   cpu_plan plan;
+  _Atomic(const void **) phases; /* what runs: those of one of the objects */
   vyre__object object;
+  vyre__object full;  /* that took the place of a quick one; else empty */
   atomic_uint *costs; /* of a workgroup, one a phase: the pool's */
   const void *bytes;  /* of the object, in the arena, for the cache; or NULL */
   size_t size;
@@ -62,6 +64,10 @@ vyre_code cpu_spell(const vyre_pipeline *pipeline, vyre_arena *arena,
 
 /* The end of both: room for what is learnt while it runs. */
 vyre_code cpu_ready(cpu_pipeline *pipeline, vyre_status *st);
+
+/* Makes code of an object. */
+vyre_code cpu_load(cpu_pipeline *pipeline, const void *bytes, size_t size,
+                   vyre_status *st);
 
 /* All of pipeline_init. */
 vyre_code cpu_compile(cpu_pipeline *pipeline, vyre_status *st);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Objects on disk: who has one needs no LLVM, and one that is damaged is never
  * run. */
+#define _DEFAULT_SOURCE /* usleep */
 #include "driver/cache_testing.h"
 
 static char folder[FOLDER_TEXT];
@@ -160,8 +161,75 @@ TEST(a_kernel_with_grid_barriers_comes_back_whole) {
   folder_remove(folder);
 }
 
+/* The quick code runs at once; the full one follows, is kept, and runs too. */
+TEST(quick_code_is_followed_by_the_full) {
+  folder_make(folder);
+  kept_rig r = cpu_open(&(vyre_context_options){0}, kept_kernel);
+  vyre_status st = {0};
+  vyre_pipeline *pipeline;
+  vyre_compile_options options = {.is_quick = true};
+  CHECK_OK(vyre_pipeline_compile(r.device, r.program, &options, &pipeline, NULL,
+                                 &st),
+           st);
+  vyre_cache_info info;
+  CHECK(vyre_pipeline_cache_info(pipeline, &info) && !info.is_stored);
+  char name[PATH_TEXT] = "";
+  for (int i = 0; i < 3000 && !strstr(name, ".vyrecache"); i++) {
+    kept_check_runs(pipeline);
+    usleep(10000);
+    (void)folder_count(folder, name);
+  }
+  CHECK_HAS(name, ".vyrecache");
+  kept_check_runs(pipeline);
+  vyre_pipeline_release(pipeline);
+  kept_close(&r);
+  kept_result made = cpu_compile(&(vyre_context_options){.llvm = "none"});
+  CHECK(made.info.made == VYRE_CACHE_DISK_HIT);
+  folder_remove(folder);
+}
+
+TEST(programs_compile_at_the_same_time) {
+  enum { PROGRAMS = 12 };
+  folder_make(folder);
+  kept_rig r = cpu_open(&(vyre_context_options){0}, kept_kernel);
+  vyre_fence *fences[PROGRAMS];
+  vyre_module *modules[PROGRAMS];
+  vyre_status st = {0};
+  for (int i = 0; i < PROGRAMS; i++) {
+    char text[256];
+    (void)snprintf(text, sizeof text,
+                   "kernel k%d workgroup(64) over(y)\n"
+                   "buffer y : read_write u32[] @0;\n"
+                   "{ let i = global_id.x; if (i < len(y)) y[i] = y[i] * 2 + "
+                   "%du; }\n",
+                   i, i);
+    vyre_program *program = kept_parse(&modules[i], text);
+    CHECK_OK(
+        vyre_pipeline_compile_async(r.device, program, NULL, &fences[i], &st),
+        st);
+  }
+  for (int i = 0; i < PROGRAMS; i++) {
+    CHECK_OK(vyre_fence_wait(fences[i], VYRE_FOREVER, &st), st);
+    vyre_pipeline *pipeline = vyre_fence_pipeline(fences[i]);
+    uint32_t y[2] = {5, 7};
+    vyre_input in[] = {vyre_input_bytes(y, sizeof y)};
+    vyre_output out[] = {vyre_output_bytes(y, sizeof y)};
+    vyre_dispatch_desc desc = {
+        .inputs = in, .input_count = 1, .outputs = out, .output_count = 1};
+    CHECK_OK(vyre_dispatch(pipeline, &desc, &st), st);
+    CHECK(y[0] == 10u + (uint32_t)i && y[1] == 14u + (uint32_t)i);
+    vyre_pipeline_release(pipeline);
+    vyre_fence_release(fences[i]);
+    vyre_module_release(modules[i]);
+  }
+  kept_close(&r);
+  folder_remove(folder);
+}
+
 TEST_MAIN(TEST_ENTRY(a_process_that_finds_an_object_never_has_llvm_in_it),
           TEST_ENTRY(another_width_is_another_object),
           TEST_ENTRY(a_flipped_bit_of_an_entry_is_a_miss_and_never_run),
           TEST_ENTRY(an_entry_that_is_cut_short_is_a_miss),
-          TEST_ENTRY(a_kernel_with_grid_barriers_comes_back_whole))
+          TEST_ENTRY(a_kernel_with_grid_barriers_comes_back_whole),
+          TEST_ENTRY(quick_code_is_followed_by_the_full),
+          TEST_ENTRY(programs_compile_at_the_same_time))

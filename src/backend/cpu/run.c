@@ -154,7 +154,8 @@ static uint32_t run_timed(cpu_launch *l, const vyre__job *job) {
 }
 
 static vyre_code run_phase(cpu_launch *l, uint32_t phase, vyre_status *st) {
-  const void *code = l->pipeline->object.phases[phase];
+  const void *code =
+      atomic_load_explicit(&l->pipeline->phases, memory_order_acquire)[phase];
   memcpy(&l->phase, &code, sizeof code);
   uint32_t result;
   vyre__job job = {.run = run_groups,
