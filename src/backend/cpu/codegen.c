@@ -41,7 +41,8 @@ typedef struct compile {
 } compile;
 
 /* Of the thread, while LLVM works for us on it. */
-static _Thread_local compile *current;
+static _Thread_local compile *current
+    __attribute__((tls_model("initial-exec")));
 
 static void say(compile *c, const char *text) {
   if (c->said[0] || !text) return;

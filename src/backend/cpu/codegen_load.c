@@ -24,6 +24,7 @@ enum { NAMES = sizeof names / sizeof names[0] };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool is_loaded; /* set last: the rest then never changes */
 static char version[32], loaded_from[256];
+static pid_t loaded_by;
 
 #define WHERE                                            \
   "libLLVM.so.19.1, libLLVM-19.so.1, libLLVM-19.so and " \
@@ -65,8 +66,8 @@ static const char *fill_table(void *library, llvm_functions *to) {
 
 /* How many are inside; the lowest bit says that the process ends. */
 static atomic_uint inside;
-static _Thread_local unsigned
-    own; /* of them on this thread: it may end it itself */
+/* Of them on this thread: it may end the process itself. */
+static _Thread_local unsigned own __attribute__((tls_model("initial-exec")));
 
 enum { ENDING = 1, ONE = 2, MOST_WAITS = 10000 };
 
@@ -86,9 +87,11 @@ void vyre__codegen_leave(void) {
   atomic_fetch_sub(&inside, ONE);
 }
 
-/* Runs before what LLVM has for the end of the process: that is older. */
+/* Runs before what LLVM has for the end of the process: that is older. A child of
+ * a fork has none of the threads. */
 static void end(void) {
   const struct timespec pause = {.tv_nsec = 1000000};
+  if (getpid() != loaded_by) return;
   atomic_fetch_or(&inside, ENDING);
   for (int i = 0; i < MOST_WAITS && atomic_load(&inside) / ONE > own; i++) {
     (void)nanosleep(&pause, NULL);
@@ -121,6 +124,7 @@ static vyre_code take(void *library, const char *name, vyre_status *st) {
   vyre__llvm.LLVMInitializeX86AsmPrinter();
   (void)snprintf(version, sizeof version, "%u.%u.%u", major, minor, patch);
   (void)snprintf(loaded_from, sizeof loaded_from, "%s", name);
+  loaded_by = getpid();
   (void)atexit(end);
   atomic_store_explicit(&is_loaded, true, memory_order_release);
   return VYRE_OK;

@@ -19,7 +19,8 @@ enum {
   LONG_NAP_NS = 1000000,
 };
 
-_Thread_local pool_self vyre__pool_self;
+_Thread_local pool_self vyre__pool_self
+    __attribute__((tls_model("initial-exec")));
 
 /* --- time --------------------------------------------------------------------*/
 
