@@ -98,6 +98,8 @@ typedef struct ll_note {
   bool continues; /* LOOP: some lanes go on to its step before others */
   bool drops;     /* IF, LOOP: lanes that are on before may be off after it */
   bool is_small;  /* IF: only operations without effect and variables in it */
+  bool is_settled; /* IF: done at the begin of the row */
+  bool is_leap;   /* IF: the same, with a jump at its end */
   bool is_long;   /* LOOP: it may take long; looks whether to stop */
   bool no_blend;  /* SET: nobody asks for what the lanes that are off had */
   uint8_t known;  /* ll_known in the code for full rows .. */
@@ -112,6 +114,8 @@ typedef struct ll_var {
   bool has_shadow;   /* lockstep: a scalar beside the vector */
   uint64_t stride;
   ll_op at, shadow;  /* where it is; LL_NONE: nowhere yet */
+  bool is_const;     /* of the workgroup: it has `bits` where code is written */
+  uint64_t bits;
 } ll_var;
 
 typedef struct ll {
@@ -162,7 +166,7 @@ typedef struct ll {
   bool is_full; /* notes' `known` holds */
   bool is_speculated; /* perhaps no lane is on */
   uint32_t copies; /* how often the code around is written */
-  uint64_t rounds; /* that loops around may make */
+  bool unrolls; /* rounds of a loop of the workgroup are written one by one */
   uint32_t stop_label, fuel_label;
   uint32_t next_group; /* label */
   bool uses_stop, uses_fuel_exit, uses_next;
@@ -256,6 +260,8 @@ ll_op ll_all(ll *e, ll_op mask);
 ll_op ll_and(ll *e, ll_op a, ll_op b); /* masks; LL_NONE is full */
 ll_op ll_and_not(ll *e, ll_op a, ll_op b);
 ll_op ll_widen(ll *e, ll_op bits); /* i1 to a mask */
+/* Where bool @p v holds, or does not. */
+ll_op ll_mask_of(ll *e, vyre__val v, bool is_not);
 ll_op ll_lanes(ll *e, ll_op mask); /* a number with a bit a lane, i32 */
 
 /* The lanes that do an access with condition @p c (0: none): LL_NONE if all. */

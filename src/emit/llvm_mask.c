@@ -41,6 +41,7 @@ ll_op ll_and(ll *e, ll_op a, ll_op b) {
 }
 
 ll_op ll_and_not(ll *e, ll_op a, ll_op b) {
+  if (b.kind == LL_CONST) return b.bits ? ll_const(0) : a;
   ll_op off = ll_def(e, "xor %o, %v", MASK, b, MASK, ll_const(UINT32_MAX));
   return ll_and(e, a, off);
 }
@@ -59,9 +60,41 @@ ll_op ll_lanes(ll *e, ll_op mask) {
   return ll_def(e, "zext i%u %v to i32", e->width, LL_I32, number);
 }
 
+static ll_op mask_of(ll *e, vyre__val v, bool is_not, unsigned depth) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  bool is_and = inst->op == VYRE__LOW_AND, is_or = inst->op == VYRE__LOW_OR;
+  if (ll_is_scalar(e, v)) {
+    ll_op op = ll_scalar(e, v);
+    if (op.kind == LL_CONST) {
+      return ll_const((op.bits != 0) != is_not ? UINT32_MAX : 0);
+    }
+    op = ll_def(e, "sext i1 %v to i32", LL_I1, op);
+    if (is_not) op = ll_def(e, "xor i32 %v, %u", LL_I32, op, UINT32_MAX);
+    return ll_splat(e, LL_I32, op);
+  }
+  if (depth < 4 && ll_role(e, v)->piece == e->piece) {
+    if (inst->op == VYRE__LOW_NOT) {
+      return mask_of(e, inst->a, !is_not, depth + 1);
+    }
+    if (is_and || is_or) {
+      ll_op a = mask_of(e, inst->a, is_not, depth + 1);
+      ll_op b = mask_of(e, inst->b, is_not, depth + 1);
+      return ll_def(e, "%s %o, %v", is_and != is_not ? "and" : "or", MASK, a,
+                    MASK, b);
+    }
+  }
+  ll_op bits = ll_widen(e, ll_vector(e, v));
+  if (!is_not) return bits;
+  return ll_def(e, "xor %o, %v", MASK, bits, MASK, ll_const(UINT32_MAX));
+}
+
+ll_op ll_mask_of(ll *e, vyre__val v, bool is_not) {
+  return mask_of(e, v, is_not, 0);
+}
+
 ll_op ll_active(ll *e, vyre__val c) {
   if (!c || ll_known_of(e, c) == LL_TRUE) return e->mask.lanes;
-  return ll_and(e, e->mask.lanes, ll_widen(e, ll_vector(e, c)));
+  return ll_and(e, e->mask.lanes, mask_of(e, c, false, 0));
 }
 
 /* --- from lane 0 ---------------------------------------------------------------------*/

@@ -170,6 +170,23 @@ static ll_op is_inside(ll *e, uint32_t at, ll_op index) {
   return ll_def(e, "and i1 %v, %v", LL_I1, low, LL_I1, has);
 }
 
+/* Shared arrays have room on both sides: a vector that begins before or ends behind
+ * is no harm, as long as some lane is inside. */
+static ll_op padded_address(ll *e, uint32_t at) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  unsigned type = ll_memory_type(buffer_of(e, at)->width);
+  ll_op index = ll_scalar(e, inst->a);
+  ll_op wide = index.kind == LL_CONST
+                   ? ll_const((uint64_t)(int64_t)(int32_t)index.bits)
+                   : ll_def(e, "sext i32 %v to i64", LL_I32, index);
+  return ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v", type, LL_PTR,
+                base_of(e, inst->aux), LL_I64, wide);
+}
+
+static bool is_padded(ll *e, uint32_t at, vyre__val c) {
+  return is_shared(e, at) && (!c || ll_known_of(e, c) == LL_TRUE);
+}
+
 static ll_op load_lanes(ll *e, vyre__val v, ll_op indices, ll_op active) {
   const vyre__low_inst *inst = ll_inst(e, v);
   unsigned type = ll_memory_type(buffer_of(e, v)->width);
@@ -240,6 +257,8 @@ static void load_vector(ll *e, vyre__val v) {
     op = gather(e, v, active);
   } else if (active.kind == LL_NONE) {
     op = plain_load(e, v, ll_address(e, inst->aux, ll_scalar(e, inst->a)));
+  } else if (is_padded(e, v, inst->b)) {
+    op = plain_load(e, v, padded_address(e, v));
   } else if (is_plain) {
     op = load_some(e, v, active);
   } else {
@@ -272,6 +291,14 @@ static void plain_store(ll *e, uint32_t at, ll_op value) {
 static void store_some(ll *e, uint32_t at, ll_op value, ll_op active) {
   const vyre__low_inst *inst = ll_inst(e, at);
   unsigned scalar = ll_memory_type(buffer_of(e, at)->width);
+  if (is_padded(e, at, inst->c)) { /* nobody else writes there */
+    ll_op to = padded_address(e, at), old = plain_load(e, at, to);
+    old = ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, ll_mask_bits(e),
+                 scalar | LL_VEC, value, scalar | LL_VEC, old);
+    ll_do(e, "store %o, ptr %v, align %u", scalar | LL_VEC, old, LL_PTR, to,
+          align_of(e, at));
+    return;
+  }
   if (ll_bytes(scalar) < 4) {
     store_lanes(e, at, value, active);
     return;

@@ -107,9 +107,14 @@ static void find_small(ll *e) {
   for (uint32_t at = e->r.end; at-- > e->r.begin;) {
     if (!is_op(e, at, VYRE__LOW_IF) || !is_varying(e, at)) continue;
     uint32_t end = vyre__end_of(&e->r, at);
-    bool small = end - at <= SMALL;
-    for (uint32_t i = at + 1; small && i < end; i++) small = fits_small(e, i);
-    ll_note_of(e, at)->is_small = small;
+    bool jumps = vyre__low_ops[ll_inst(e, end - 1)->op].flags & VYRE__LOWF_JUMPS;
+    bool has_else = ll_role(e, at)->mate != end;
+    bool small = end - at <= SMALL && !(jumps && has_else);
+    for (uint32_t i = at + 1; small && i < end - jumps; i++) {
+      small = fits_small(e, i);
+    }
+    ll_note_of(e, at)->is_small = small && !jumps;
+    ll_note_of(e, at)->is_leap = small && jumps;
   }
 }
 

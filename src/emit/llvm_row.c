@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "emit/llvm_internal.h"
 
-enum { MASK = LL_I32 | LL_VEC, MOST_ATOMS = 32, MOST_DEPTH = 64 };
+enum { MASK = LL_I32 | LL_VEC, MOST_ATOMS = 32, MOST_DEPTH = 64, MOST_KNOWN = 400 };
 
 /* How a value goes along a row. */
 typedef enum way { WAY_UNKNOWN, WAY_NONE, WAY_SAME, WAY_COUNTS } way;
@@ -196,7 +196,7 @@ static bool has_hope(const ll *e, ll_row *row, uint32_t at, uint32_t size) {
     return false;
   }
   (void)row;
-  return only_exits(e, at) || 2 * (close - at) >= size;
+  return only_exits(e, at) || 4 * (close - at) >= size;
 }
 
 /* Guards and checks, in IFs that are hoped to be taken too. */
@@ -212,6 +212,10 @@ static void find_goals(ll *e, ll_row *row, uint32_t begin, uint32_t end) {
       continue;
     }
     uint32_t close = vyre__end_of(&e->r, at);
+    if (ll_note_of(e, at)->is_settled) {
+      at = close;
+      continue;
+    }
     bool never = only_exits(e, at);
     bool clean = is_top(e, at) && !acts &&
                  (never ? !ll_role(e, at + 1)->sets_done
@@ -249,10 +253,16 @@ static ll_op wide(ll *e, ll_op op) {
 }
 
 static ll_op pick(ll *e, ll_op c, ll_op yes, ll_op no) {
+  if (c.kind == LL_CONST) return c.bits ? yes : no;
   return ll_def(e, "select %o, %o, %o", LL_I1, c, LL_I64, yes, LL_I64, no);
 }
 
+static bool are_known(ll_op a, ll_op b) {
+  return a.kind == LL_CONST && b.kind == LL_CONST;
+}
+
 static ll_op minus(ll *e, ll_op a, ll_op b) {
+  if (are_known(a, b)) return ll_const(a.bits - b.bits);
   return ll_def(e, "sub i64 %v, %v", LL_I64, a, LL_I64, b);
 }
 
@@ -260,22 +270,44 @@ typedef struct stretch {
   ll_op from, to; /* i64, from the begin of the row on; to: not with it */
 } stretch;
 
+static ll_op plus(ll *e, ll_op a, ll_op b) {
+  if (are_known(a, b)) return ll_const(a.bits + b.bits);
+  return ll_def(e, "add i64 %v, %v", LL_I64, a, LL_I64, b);
+}
+
+static ll_op least(ll *e, ll_op a, ll_op b) {
+  if (are_known(a, b)) return a.bits < b.bits ? a : b;
+  return ll_def(e, "call i64 @llvm.umin.i64(%o, %o)", LL_I64, a, LL_I64, b);
+}
+
+static ll_op most(ll *e, ll_op a, ll_op b) {
+  if (are_known(a, b)) return a.bits > b.bits ? a : b;
+  if (ll_is(a, 0) || ll_is(b, 0)) return ll_is(a, 0) ? b : a;
+  return ll_def(e, "call i64 @llvm.umax.i64(%o, %o)", LL_I64, a, LL_I64, b);
+}
+
+static ll_op masked(ll *e, ll_op a, uint64_t bits) {
+  if (a.kind == LL_CONST) return ll_const(a.bits & bits);
+  return ll_def(e, "and i64 %v, %l", LL_I64, a, bits);
+}
+
 static void narrow(ll *e, stretch *s, ll_op from, ll_op to) {
-  s->from = ll_def(e, "call i64 @llvm.umax.i64(%o, %o)", LL_I64, s->from,
-                   LL_I64, from);
-  s->to = ll_def(e, "call i64 @llvm.umin.i64(%o, %o)", LL_I64, s->to, LL_I64,
-                 to);
+  s->from = most(e, s->from, from);
+  s->to = least(e, s->to, to);
 }
 
 /* Where value(0) + d, which wraps at 2^32, is below @p limit (at most 2^32) or, if
  * not @p below, not below. The first such stretch that does not wrap. */
 static void narrow_by(ll *e, stretch *s, ll_op first, ll_op limit, bool below) {
   ll_op turn = ll_const(UINT64_C(1) << 32);
-  ll_op is_below = ll_def(e, "icmp ult i64 %v, %v", LL_I64, first, LL_I64, limit);
+  ll_op is_below = ll_const(first.bits < limit.bits);
+  if (!are_known(first, limit)) {
+    is_below = ll_def(e, "icmp ult i64 %v, %v", LL_I64, first, LL_I64, limit);
+  }
   ll_op rest = minus(e, limit, first);
   ll_op wrap = minus(e, turn, first);
   if (below) {
-    ll_op again = ll_def(e, "add i64 %v, %v", LL_I64, wrap, LL_I64, limit);
+    ll_op again = plus(e, wrap, limit);
     narrow(e, s, pick(e, is_below, ll_const(0), wrap),
            pick(e, is_below, rest, again));
   } else {
@@ -300,9 +332,12 @@ static void narrow_by_atom(ll *e, ll_row *row, const atom *a, stretch *s) {
   bool is_signed = inst->op == VYRE__LOW_LT_S || inst->op == VYRE__LOW_LE_S;
   bool equals = inst->op == VYRE__LOW_LE_U || inst->op == VYRE__LOW_LE_S;
   if (inst->op == VYRE__LOW_EQ) {
-    ll_op at = ll_def(e, "sub i32 %v, %v", LL_I32, other, LL_I32, first);
-    at = wide(e, at);
-    narrow(e, s, at, ll_def(e, "add i64 %v, 1", LL_I64, at));
+    ll_op at = ll_const((other.bits - first.bits) & UINT32_MAX);
+    if (!are_known(other, first)) {
+      at = ll_def(e, "sub i32 %v, %v", LL_I32, other, LL_I32, first);
+      at = wide(e, at);
+    }
+    narrow(e, s, at, plus(e, at, ll_const(1)));
     return;
   }
   if (is_signed) {
@@ -313,14 +348,19 @@ static void narrow_by_atom(ll *e, ll_row *row, const atom *a, stretch *s) {
   other = wide(e, other);
   /* x < u, x <= u: below u, u + 1. u < x, u <= x: not below u + 1, u. */
   bool one_more = counts_first == equals;
-  if (one_more) other = ll_def(e, "add i64 %v, 1", LL_I64, other);
+  if (one_more) other = plus(e, other, ll_const(1));
   narrow_by(e, s, first, other, counts_first == a->want);
 }
 
+static ll_op low_half(ll *e, ll_op op) {
+  if (op.kind == LL_CONST) return ll_const(op.bits & UINT32_MAX);
+  return ll_def(e, "trunc i64 %v to i32", LL_I64, op);
+}
+
 static ll_op lanes_below(ll *e, ll_op from, ll_op end) {
-  ll_op rest = minus(e, end, from);
-  rest = ll_def(e, "call i64 @llvm.umin.i64(%o, i64 %u)", LL_I64, rest, e->width);
-  rest = ll_def(e, "trunc i64 %v to i32", LL_I64, rest);
+  ll_op rest = least(e, minus(e, end, from), ll_const(e->width));
+  if (ll_is(rest, e->width)) return (ll_op){0};
+  rest = low_half(e, rest);
   ll_op on = ll_def(e, "icmp ult %t %%iota, %v", MASK, MASK,
                     ll_splat(e, LL_I32, rest));
   return ll_widen(e, on);
@@ -329,8 +369,11 @@ static ll_op lanes_below(ll *e, ll_op from, ll_op end) {
 /* One vector, at @p at of the row. */
 static void run_vector(ll *e, uint32_t piece, const ll_op *first, ll_op at,
                        ll_op mask, bool is_full) {
-  ll_op low = ll_def(e, "trunc i64 %v to i32", LL_I64, at);
-  e->x = ll_def(e, "add nuw i32 %v, %v", LL_I32, *first, LL_I32, low);
+  ll_op low = low_half(e, at);
+  e->x = ll_const((first->bits + low.bits) & UINT32_MAX);
+  if (!are_known(*first, low)) {
+    e->x = ll_def(e, "add nuw i32 %v, %v", LL_I32, *first, LL_I32, low);
+  }
   e->local[0] = e->x;
   e->local_form[0] = e->width == 1 ? LL_SCALAR : LL_LINEAR;
   if (!e->is_fused) ll_count_vectors(e, low);
@@ -349,25 +392,43 @@ static void find_middle(ll *e, ll_row *row, ll_op count, stretch *clip,
     if (row->atoms[i].clips) narrow_by_atom(e, row, &row->atoms[i], clip);
   }
   uint64_t ones = ~(uint64_t)(e->width - 1);
-  if (full.from.kind != LL_CONST) {
-    full.from = ll_def(e, "add i64 %v, %u", LL_I64, full.from, e->width - 1);
-    full.from = ll_def(e, "and i64 %v, %l", LL_I64, full.from, ones);
-    clip->from = ll_def(e, "and i64 %v, %l", LL_I64, clip->from, ones);
-  }
-  if (full.to.kind == LL_CONST) {
-    full.to.bits &= ones;
-  } else {
-    full.to = ll_def(e, "and i64 %v, %l", LL_I64, full.to, ones);
+  full.from = masked(e, plus(e, full.from, ll_const(e->width - 1)), ones);
+  clip->from = masked(e, clip->from, ones);
+  full.to = masked(e, full.to, ones);
+  if (are_known(full.from, full.to) && full.from.bits >= full.to.bits) {
+    full.from = full.to = ll_const(0);
   }
   *middle = full;
+}
+
+/* Few vectors at places that are known now, one after the other. Whether it was
+ * so. */
+static bool run_known(ll *e, const ll_row *row, ll_op first, stretch clip,
+                      stretch middle) {
+  const vyre__piece *piece = &e->r.pieces[row->piece];
+  if (!are_known(clip.from, clip.to) || !are_known(middle.from, middle.to)) {
+    return false;
+  }
+  uint64_t count = clip.to.bits > clip.from.bits
+                       ? (clip.to.bits - clip.from.bits + e->width - 1) / e->width
+                       : 0;
+  if (count > 1 && count * (piece->end - piece->begin) > MOST_KNOWN) return false;
+  for (uint64_t d = clip.from.bits; d < clip.to.bits; d += e->width) {
+    bool is_full = d >= middle.from.bits && d < middle.to.bits;
+    ll_op mask = {0};
+    if (!is_full && e->width > 1) mask = lanes_below(e, ll_const(d), clip.to);
+    run_vector(e, row->piece, &first, ll_const(d), mask, is_full);
+  }
+  return true;
 }
 
 /* d = from; while (d < to) { if (d is in the middle) full vectors; else one with
  * lanes off }. */
 static void run_stretches(ll *e, const ll_row *row, ll_op first, stretch clip,
                           stretch middle) {
-  bool is_whole = clip.to.kind == LL_CONST && clip.to.bits % e->width == 0 &&
-                  row->count == 0;
+  if (run_known(e, row, first, clip, middle)) return;
+  bool is_whole = clip.to.kind == LL_CONST && ll_is(middle.to, clip.to.bits) &&
+                  ll_is(clip.from, 0) && ll_is(middle.from, 0);
   ll_op at = ll_alloca(e, LL_I64, 1, 8);
   uint32_t check = ll_label(e), full = ll_label(e), more = ll_label(e),
            some = ll_label(e), end = ll_label(e), which = ll_label(e);
@@ -407,6 +468,39 @@ static void run_stretches(ll *e, const ll_row *row, ll_op first, stretch clip,
   ll_place(e, end);
 }
 
+static bool only_ends(const ll *e, uint32_t at) {
+  return is_op(e, at, VYRE__LOW_IF) && is_op(e, at + 1, VYRE__LOW_OUT_OF_FUEL) &&
+         ll_role(e, at)->mate == vyre__end_of(&e->r, at);
+}
+
+/* The end of the dispatch comes for all or for nobody: asked once. */
+static void plan_fuel(ll *e, ll_row *row) {
+  const vyre__piece *piece = &e->r.pieces[row->piece];
+  for (uint32_t at = piece->begin; at < piece->end; at++) {
+    bool ends = only_ends(e, at);
+    if (!ends && vyre__low_ops[ll_inst(e, at)->op].flags & VYRE__LOWF_CONTROL) {
+      return;
+    }
+    if (!ends) continue;
+    if (way_of(e, row, ll_inst(e, at)->a, 0) != WAY_SAME) return;
+    ll_note_of(e, at)->is_settled = true;
+    at = vyre__end_of(&e->r, at);
+  }
+}
+
+static void settle_fuel(ll *e, const ll_row *row) {
+  const vyre__piece *piece = &e->r.pieces[row->piece];
+  for (uint32_t at = piece->begin; at < piece->end; at++) {
+    if (!ll_note_of(e, at)->is_settled) continue;
+    vyre__val condition = ll_inst(e, at)->a;
+    uint32_t rest = ll_label(e);
+    make_ahead(e, condition);
+    e->uses_fuel_exit = true;
+    ll_cond(e, ll_scalar(e, condition), e->fuel_label, rest);
+    ll_place(e, rest);
+  }
+}
+
 /* What the row at x = @p first, of @p count invocations, does; i32 and i64. */
 void ll_run_row(ll *e, ll_row *row, ll_op first, ll_op count) {
   stretch clip, middle;
@@ -416,6 +510,7 @@ void ll_run_row(ll *e, ll_row *row, ll_op first, ll_op count) {
   e->x = first;
   e->local[0] = first;
   e->local_form[0] = e->width == 1 ? LL_SCALAR : LL_LINEAR;
+  settle_fuel(e, row);
   find_middle(e, row, count, &clip, &middle);
   ll_leave(e, mark);
   e->piece = 0;
@@ -439,7 +534,10 @@ vyre_code ll_plan_row(ll *e, uint32_t piece, ll_row **out) {
          !is_op(e, row->effects_from, VYRE__LOW_LOOP)) {
     row->effects_from++;
   }
-  if (!p->tests_done) find_goals(e, row, p->begin, p->end);
+  if (!p->tests_done) {
+    plan_fuel(e, row);
+    find_goals(e, row, p->begin, p->end);
+  }
   *out = row;
   return VYRE_OK;
 }
