@@ -104,6 +104,8 @@ typedef struct ll_note {
   bool no_blend;  /* SET: nobody asks for what the lanes that are off had */
   uint8_t known;  /* ll_known in the code for full rows .. */
   uint32_t known_in; /* .. of that piece */
+  vyre__val logic_a, logic_b; /* GET: it is a && b, or a || b; 0: neither */
+  bool logic_or;
   uint32_t split; /* LOOP: where lanes first part in a round; 0: nowhere */
 } ll_note;
 
@@ -165,6 +167,7 @@ typedef struct ll {
   ll_scope *scope;
   bool is_full; /* notes' `known` holds */
   bool is_speculated; /* perhaps no lane is on */
+  bool no_copies;  /* for lanes that are all on */
   uint32_t copies; /* how often the code around is written */
   bool unrolls; /* rounds of a loop of the workgroup are written one by one */
   uint32_t stop_label, fuel_label;
@@ -190,6 +193,7 @@ uint32_t ll_label(ll *e);
 void ll_place(ll *e, uint32_t label); /* begins a block; ends the one before */
 void ll_br(ll *e, uint32_t label);
 void ll_cond(ll *e, ll_op condition, uint32_t yes, uint32_t no);
+void ll_hope(ll *e, ll_op condition, uint32_t yes, uint32_t no); /* mostly yes */
 
 static inline ll_op ll_const(uint64_t bits) {
   return (ll_op){.kind = LL_CONST, .bits = bits};
@@ -296,6 +300,9 @@ ll_op ll_address(ll *e, uint32_t buffer, ll_op index); /* scalar */
 /* --- llvm_plan.c -------------------------------------------------------------------*/
 
 vyre_code ll_plan(ll *e);
+/* Whether bool @p v is a && b (or a || b, where is_or is set), as an operation or
+ * by a variable. */
+bool ll_logic(const ll *e, vyre__val v, vyre__val *a, vyre__val *b, bool *is_or);
 /* Whether rows can go through workgroups side by side; sets fused_x. */
 bool ll_find_fusion(ll *e);
 

@@ -133,19 +133,25 @@ ll_op ll_test(ll *e, vyre__val c, bool want) {
     ll_op a = ll_test(e, inst->a, want);
     return a.kind == LL_NONE ? a : both(e, a, ll_test(e, inst->b, want));
   }
-  bool equals = inst->op == VYRE__LOW_LE_U;
-  if (!equals && inst->op != VYRE__LOW_LT_U) return (ll_op){0};
+  if (inst->op < VYRE__LOW_LT_U || inst->op > VYRE__LOW_LE_S) return (ll_op){0};
+  bool equals = inst->op == VYRE__LOW_LE_U || inst->op == VYRE__LOW_LE_S;
+  bool is_signed = inst->op == VYRE__LOW_LT_S || inst->op == VYRE__LOW_LE_S;
   if (ll_inst(e, inst->a)->type != VYRE_TYPE_U32) return (ll_op){0};
   const ll_rep *a = ll_value(e, inst->a), *b = ll_value(e, inst->b);
+  ll_op left = a->s, right = b->s;
   bool counts_first = a->form == LL_LINEAR && a->stride == 1;
   bool counts_last = b->form == LL_LINEAR && b->stride == 1;
-  if (counts_first && b->form == LL_SCALAR) {
-    return want ? stays_below(e, a->s, b->s, equals)
-                : stays_above(e, a->s, b->s, !equals);
+  counts_first &= b->form == LL_SCALAR;
+  counts_last &= a->form == LL_SCALAR;
+  if (!counts_first && !counts_last) return (ll_op){0};
+  if (is_signed) { /* in the order of unsigned ones */
+    left = ll_def(e, "xor i32 %v, %u", LL_I32, left, 0x80000000u);
+    right = ll_def(e, "xor i32 %v, %u", LL_I32, right, 0x80000000u);
   }
-  if (counts_last && a->form == LL_SCALAR) {
-    return want ? stays_above(e, b->s, a->s, equals)
-                : stays_below(e, b->s, a->s, !equals);
+  if (counts_first) {
+    return want ? stays_below(e, left, right, equals)
+                : stays_above(e, left, right, !equals);
   }
-  return (ll_op){0};
+  return want ? stays_above(e, right, left, equals)
+              : stays_below(e, right, left, !equals);
 }

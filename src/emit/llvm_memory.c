@@ -68,7 +68,7 @@ static guard open_guard(ll *e, ll_op condition) {
   g.end = ll_label(e);
   uint32_t inside = ll_label(e);
   ll_place(e, g.from);
-  ll_cond(e, condition, inside, g.end);
+  ll_hope(e, condition, inside, g.end);
   ll_place(e, inside);
   return g;
 }
@@ -212,7 +212,7 @@ static ll_op load_some(ll *e, vyre__val v, ll_op active) {
   bool checks = inst->b && ll_known_of(e, inst->b) != LL_TRUE &&
                 !is_bounds_check(e, v, inst->b);
   if (checks) (void)ll_vector(e, inst->b);
-  ll_cond(e, is_inside(e, v, index), all, lanes);
+  ll_hope(e, is_inside(e, v, index), all, lanes);
   ll_place(e, all);
   ll_op op = plain_load(e, v, ll_address(e, inst->aux, index));
   if (checks) op = only_where(e, inst->b, type, op);
@@ -309,7 +309,8 @@ static void store_some(ll *e, uint32_t at, ll_op value, ll_op active) {
   ll_op turns = ll_def(e, "icmp ugt i32 %v, %u", LL_I32, index,
                        (unsigned)-e->width);
   ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, active);
-  ll_cond(e, turns, lanes, one);
+  turns = ll_def(e, "xor i1 %v, true", LL_I1, turns);
+  ll_hope(e, turns, one, lanes);
   ll_place(e, one);
   ll_do(e, "call void @llvm.masked.store.v%ui%u.p0(%o, ptr %v, i32 %u, %o)",
         e->width, 8 * ll_bytes(scalar), scalar | LL_VEC, value, LL_PTR,
@@ -337,7 +338,7 @@ static void store_vector(ll *e, uint32_t at) {
   ll_op active = ll_active(e, inst->c);
   (void)ll_vector(e, inst->a);
   if (test.kind != LL_NONE) {
-    ll_cond(e, test, all, some);
+    ll_hope(e, test, all, some);
     ll_place(e, all);
     plain_store(e, at, value);
     ll_br(e, end);

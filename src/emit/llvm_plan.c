@@ -78,6 +78,7 @@ static void find_parting(ll *e) {
 
 static bool fits_small(const ll *e, uint32_t at) {
   const vyre__low_inst *inst = ll_inst(e, at);
+  if (ll_role(e, at)->keep == VYRE__KEEP_UNIFORM) return true; /* not here */
   switch (inst->op) {
     case VYRE__LOW_DIV_U:
     case VYRE__LOW_DIV_S:
@@ -241,6 +242,65 @@ static vyre_code find_blends(ll *e) {
   return VYRE_OK;
 }
 
+/* --- && and || -------------------------------------------------------------------------------*/
+
+/* What a GET of @p var at @p get is, if it is set at @p first, and then in an IF
+ * at @p last again:  v = a; if (a) { v = b; }  */
+static void match_logic(ll *e, uint32_t get, uint32_t first, uint32_t last) {
+  uint32_t inner = ll_role(e, last)->parent, outer = ll_role(e, first)->parent;
+  if (!inner || !is_op(e, inner, VYRE__LOW_IF) || first > inner) return;
+  uint32_t end = ll_role(e, inner)->mate;
+  if (!is_op(e, end, VYRE__LOW_END) || ll_role(e, inner)->parent != outer) return;
+  if (get < end || ll_role(e, get)->piece != ll_role(e, first)->piece) return;
+  for (uint32_t at = inner + 1; at < end; at++) {
+    uint16_t flags = vyre__low_ops[ll_inst(e, at)->op].flags;
+    if (flags & (VYRE__LOWF_JUMPS | VYRE__LOWF_CONTROL)) return;
+  }
+  uint32_t open = ll_role(e, get)->parent;
+  while (open && open != outer) open = ll_role(e, open)->parent;
+  if (open != outer) return;
+  vyre__val a = ll_inst(e, first)->a, c = ll_inst(e, inner)->a;
+  bool is_or = is_op(e, c, VYRE__LOW_NOT) && ll_inst(e, c)->a == a;
+  if (c != a && !is_or) return;
+  ll_note *note = ll_note_of(e, get);
+  note->logic_a = a;
+  note->logic_b = ll_inst(e, last)->a;
+  note->logic_or = is_or;
+}
+
+static vyre_code find_logic(ll *e) {
+  size_t vars = e->kernel->var_count;
+  vyre__arena_mark mark = vyre__arena_here(e->arena);
+  uint32_t *sets = vyre__arena_array(e->arena, 3 * vars, sizeof *sets);
+  if (!sets) return vyre__no_memory(e->st, "emit/llvm", "variables", vars);
+  memset(sets, 0, 3 * vars * sizeof *sets);
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    if (!is_op(e, at, VYRE__LOW_SET) || !ll_role(e, at)->is_needed) continue;
+    uint32_t *own = &sets[3 * (size_t)ll_inst(e, at)->aux];
+    if (own[0] < 2) own[1 + own[0]] = at;
+    own[0]++;
+  }
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    if (!is_op(e, at, VYRE__LOW_GET) || !ll_role(e, at)->is_needed) continue;
+    const uint32_t *own = &sets[3 * (size_t)ll_inst(e, at)->aux];
+    if (own[0] != 2 || ll_inst(e, at)->type != VYRE_TYPE_BOOL) continue;
+    match_logic(e, at, own[1], own[2]);
+  }
+  vyre__arena_rewind(e->arena, mark);
+  return VYRE_OK;
+}
+
+bool ll_logic(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
+              bool *is_or) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  const ll_note *note = ll_note_of(e, v);
+  bool is_op_itself = inst->op == VYRE__LOW_AND || inst->op == VYRE__LOW_OR;
+  *a = is_op_itself ? inst->a : note->logic_a;
+  *b = is_op_itself ? inst->b : note->logic_b;
+  *is_or = is_op_itself ? inst->op == VYRE__LOW_OR : note->logic_or;
+  return is_op_itself || note->logic_a;
+}
+
 /* --- variables -----------------------------------------------------------------------------*/
 
 static void plan_variables(ll *e) {
@@ -336,5 +396,6 @@ vyre_code ll_plan(ll *e) {
   find_small(e);
   find_long(e);
   VYRE_TRY(find_blends(e));
+  VYRE_TRY(find_logic(e));
   return plan_rows(e);
 }

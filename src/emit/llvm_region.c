@@ -87,7 +87,7 @@ void ll_run_piece(ll *e, uint32_t index, ll_op mask) {
   e->piece = index;
   e->stamp = ++e->stamps;
   e->scope = &region;
-  e->copies = 1;
+  e->copies = e->no_copies ? UINT16_MAX : 1;
   ll_set_mask(e, mask);
   if (piece->tests_done) test_done(e, &region);
   if (region.has_act) {

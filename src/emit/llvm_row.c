@@ -45,11 +45,25 @@ static bool is_top(const ll *e, uint32_t at) {
   return !open || ll_role(e, open)->piece == 0;
 }
 
+/* x == 0 ? 1 : x, or a number. */
+static bool is_never_zero(const ll *e, vyre__val v) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  if (inst->op == VYRE__LOW_CONST) return vyre__low_const(inst) != 0;
+  if (inst->op != VYRE__LOW_SELECT) return false;
+  const vyre__low_inst *test = ll_inst(e, inst->a), *other = ll_inst(e, inst->b);
+  if (test->op != VYRE__LOW_EQ || other->op != VYRE__LOW_CONST) return false;
+  const vyre__low_inst *zero = ll_inst(e, test->b);
+  return test->a == inst->c && zero->op == VYRE__LOW_CONST &&
+         vyre__low_const(zero) == 0 && vyre__low_const(other) != 0;
+}
+
 static bool is_sure(const ll *e, const ll_row *row, uint32_t at) {
   switch (ll_inst(e, at)->op) {
     case VYRE__LOW_DIV_U:
-    case VYRE__LOW_DIV_S:
     case VYRE__LOW_REM_U:
+      if (is_never_zero(e, ll_inst(e, at)->b)) return true;
+      return is_top(e, at) && at < row->effects_from;
+    case VYRE__LOW_DIV_S:
     case VYRE__LOW_REM_S:
     case VYRE__LOW_F_TO_U:
     case VYRE__LOW_F_TO_S:
@@ -120,9 +134,11 @@ static bool decompose(ll *e, ll_row *row, vyre__val v, bool want, bool clips) {
   if (inst->op == VYRE__LOW_NOT) {
     return decompose(e, row, inst->a, !want, clips);
   }
-  if ((inst->op == VYRE__LOW_AND && want) || (inst->op == VYRE__LOW_OR && !want)) {
-    return decompose(e, row, inst->a, want, clips) &&
-           decompose(e, row, inst->b, want, clips);
+  vyre__val left, right;
+  bool is_or;
+  if (ll_logic(e, v, &left, &right, &is_or)) {
+    return is_or != want && decompose(e, row, left, want, clips) &&
+           decompose(e, row, right, want, clips);
   }
   if (!compares(inst->op) || (inst->op == VYRE__LOW_EQ && !want)) return false;
   if (ll_inst(e, inst->a)->type != VYRE_TYPE_U32) return false;
@@ -139,9 +155,11 @@ static void set_known(ll *e, vyre__val v, bool want, uint32_t piece) {
   ll_note_of(e, v)->known = want ? LL_TRUE : LL_FALSE;
   ll_note_of(e, v)->known_in = piece;
   if (inst->op == VYRE__LOW_NOT) set_known(e, inst->a, !want, piece);
-  if ((inst->op == VYRE__LOW_AND && want) || (inst->op == VYRE__LOW_OR && !want)) {
-    set_known(e, inst->a, want, piece);
-    set_known(e, inst->b, want, piece);
+  vyre__val left, right;
+  bool is_or;
+  if (ll_logic(e, v, &left, &right, &is_or) && is_or != want) {
+    set_known(e, left, want, piece);
+    set_known(e, right, want, piece);
   }
 }
 
@@ -501,20 +519,69 @@ static void settle_fuel(ll *e, const ll_row *row) {
   }
 }
 
+static void begin_vector(ll *e, const ll_row *row, ll_op x) {
+  e->piece = row->piece;
+  e->stamp = ++e->stamps;
+  e->x = x;
+  e->local[0] = x;
+  e->local_form[0] = e->width == 1 ? LL_SCALAR : LL_LINEAR;
+}
+
+static void end_vector(ll *e, uint32_t mark) {
+  ll_leave(e, mark);
+  e->piece = 0;
+  e->stamp = 0;
+}
+
+/* One or two vectors: conditions are asked of each. */
+static bool run_short(ll *e, ll_row *row, ll_op first, ll_op count) {
+  if (e->width == 1 || row->count == 0 || count.kind != LL_CONST ||
+      count.bits % e->width || count.bits > 2 * (uint64_t)e->width ||
+      first.kind != LL_CONST) {
+    return false;
+  }
+  for (uint64_t d = 0; d < count.bits; d += e->width) {
+    uint32_t mark = ll_enter(e), all = ll_label(e), some = ll_label(e),
+             end = ll_label(e);
+    begin_vector(e, row, ll_const((first.bits + d) & UINT32_MAX));
+    settle_fuel(e, row);
+    ll_op test = ll_const(1);
+    for (uint32_t i = 0; i < row->count && test.kind != LL_NONE; i++) {
+      make_ahead(e, row->atoms[i].v);
+      ll_op one = ll_test(e, row->atoms[i].v, row->atoms[i].want);
+      if (one.kind == LL_NONE) {
+        test = one;
+      } else {
+        test = i ? ll_def(e, "and i1 %v, %v", LL_I1, test, LL_I1, one) : one;
+      }
+    }
+    end_vector(e, mark);
+    if (test.kind != LL_NONE) {
+      ll_hope(e, test, all, some);
+      ll_place(e, all);
+      run_vector(e, row->piece, &first, ll_const(d), (ll_op){0}, true);
+      ll_br(e, end);
+    }
+    ll_place(e, some);
+    e->no_copies = test.kind != LL_NONE;
+    run_vector(e, row->piece, &first, ll_const(d), (ll_op){0}, false);
+    e->no_copies = false;
+    ll_place(e, end);
+  }
+  return true;
+}
+
 /* What the row at x = @p first, of @p count invocations, does; i32 and i64. */
 void ll_run_row(ll *e, ll_row *row, ll_op first, ll_op count) {
   stretch clip, middle;
   uint32_t mark = ll_enter(e);
-  e->piece = row->piece;
-  e->stamp = ++e->stamps;
-  e->x = first;
-  e->local[0] = first;
-  e->local_form[0] = e->width == 1 ? LL_SCALAR : LL_LINEAR;
+  begin_vector(e, row, first);
   settle_fuel(e, row);
   find_middle(e, row, count, &clip, &middle);
-  ll_leave(e, mark);
-  e->piece = 0;
-  e->stamp = 0;
+  end_vector(e, mark);
+  bool is_known = clip.to.kind == LL_CONST && middle.to.kind == LL_CONST &&
+                  middle.from.kind == LL_CONST;
+  if (!is_known && run_short(e, row, first, count)) return;
   run_stretches(e, row, first, clip, middle);
 }
 
