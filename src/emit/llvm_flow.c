@@ -271,15 +271,16 @@ static void choose_if(ll *e, branch b);
 
 /* u && v: all or nobody by u, then v. Whether it was so. */
 static bool split_if(ll *e, branch b) {
-  const vyre__low_inst *inst = ll_inst(e, b.condition);
-  bool is_and = inst->op == VYRE__LOW_AND, is_or = inst->op == VYRE__LOW_OR;
-  if (!is_and && !is_or) return false;
-  if (ll_role(e, b.condition)->piece != e->piece) return false;
-  bool left = ll_is_scalar(e, inst->a), right = ll_is_scalar(e, inst->b);
-  if (left == right || b.has_else) return false;
+  vyre__val first_of, last_of;
+  bool is_or;
+  if (ll_role(e, b.condition)->piece != e->piece || b.has_else) return false;
+  if (!ll_operation(e, b.condition, &first_of, &last_of, &is_or)) return false;
+  bool is_and = !is_or;
+  bool left = ll_is_scalar(e, first_of), right = ll_is_scalar(e, last_of);
+  if (left == right) return false;
   branch whole = b, rest = b;
-  whole.condition = left ? inst->a : inst->b;
-  rest.condition = left ? inst->b : inst->a;
+  whole.condition = left ? first_of : last_of;
+  rest.condition = left ? last_of : first_of;
   uint32_t yes = ll_label(e), no = ll_label(e), end = ll_label(e);
   ll_op first = ll_scalar(e, whole.condition);
   if (is_and != b.is_not) {
@@ -320,6 +321,13 @@ static void choose_if(ll *e, branch b) {
 
 static uint32_t branch_if(ll *e, uint32_t at) {
   branch b = branch_at(e, at);
+  if (ll_note_of(e, at)->is_straight) {
+    bool was = e->is_speculated;
+    e->is_speculated = true;
+    ll_block(e, b.then, b.end);
+    e->is_speculated = was;
+    return b.end + 1;
+  }
   ll_known known = ll_known_of(e, b.condition);
   if (ll_note_of(e, at)->is_settled) return b.end + 1;
   if (known == LL_TRUE) {
@@ -413,6 +421,22 @@ static uint32_t run_loop(ll *e, uint32_t at) {
 
 /* --- instructions -------------------------------------------------------------------*/
 
+/* A variable, or what && and || leave of one. */
+static void get(ll *e, vyre__val v) {
+  const ll_note *note = ll_note_of(e, v);
+  if (!note->logic_a || !note->is_straight) {
+    ll_get(e, v);
+    return;
+  }
+  bool both = ll_is_scalar(e, note->logic_a) && ll_is_scalar(e, note->logic_b);
+  unsigned type = both ? LL_I1 : LL_I1 | LL_VEC;
+  ll_op a = both ? ll_scalar(e, note->logic_a) : ll_vector(e, note->logic_a);
+  ll_op b = both ? ll_scalar(e, note->logic_b) : ll_vector(e, note->logic_b);
+  ll_give(e, v, both ? LL_SCALAR : LL_VECTOR,
+          ll_def(e, "%s %o, %v", note->logic_or ? "or" : "and", type, a, type,
+                 b));
+}
+
 static void make(ll *e, uint32_t at) {
   uint16_t flags = vyre__low_ops[ll_inst(e, at)->op].flags;
   if (flags & VYRE__LOWF_ATOMICS) {
@@ -420,7 +444,7 @@ static void make(ll *e, uint32_t at) {
   } else if (flags & VYRE__LOWF_READS) {
     ll_load(e, at);
   } else if (ll_inst(e, at)->op == VYRE__LOW_GET) {
-    ll_get(e, at);
+    get(e, at);
   } else if (ll_is_x(e, at)) {
     ll_give_x(e, at);
   } else {
@@ -433,7 +457,7 @@ void ll_instruction(ll *e, uint32_t at) {
   const vyre__role *role = ll_role(e, at);
   switch (ll_inst(e, at)->op) {
     case VYRE__LOW_SET:
-      ll_set(e, at);
+      if (!ll_note_of(e, at)->is_dead) ll_set(e, at);
       return;
     case VYRE__LOW_STORE:
       ll_store(e, at);

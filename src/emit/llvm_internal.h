@@ -106,6 +106,8 @@ typedef struct ll_note {
   uint32_t known_in; /* .. of that piece */
   vyre__val logic_a, logic_b; /* GET: it is a && b, or a || b; 0: neither */
   bool logic_or;
+  bool is_straight; /* IF of && or ||: what is in it is done anyway .. */
+  bool is_dead;     /* .. and these SETs are not needed */
   uint32_t split; /* LOOP: where lanes first part in a round; 0: nowhere */
 } ll_note;
 
@@ -303,6 +305,9 @@ vyre_code ll_plan(ll *e);
 /* Whether bool @p v is a && b (or a || b, where is_or is set), as an operation or
  * by a variable. */
 bool ll_logic(const ll *e, vyre__val v, vyre__val *a, vyre__val *b, bool *is_or);
+/* The same where both have been made before it. */
+bool ll_operation(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
+                  bool *is_or);
 /* Whether rows can go through workgroups side by side; sets fused_x. */
 bool ll_find_fusion(ll *e);
 

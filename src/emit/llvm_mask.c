@@ -62,7 +62,8 @@ ll_op ll_lanes(ll *e, ll_op mask) {
 
 static ll_op mask_of(ll *e, vyre__val v, bool is_not, unsigned depth) {
   const vyre__low_inst *inst = ll_inst(e, v);
-  bool is_and = inst->op == VYRE__LOW_AND, is_or = inst->op == VYRE__LOW_OR;
+  vyre__val left, right;
+  bool is_or;
   if (ll_is_scalar(e, v)) {
     ll_op op = ll_scalar(e, v);
     if (op.kind == LL_CONST) {
@@ -76,10 +77,10 @@ static ll_op mask_of(ll *e, vyre__val v, bool is_not, unsigned depth) {
     if (inst->op == VYRE__LOW_NOT) {
       return mask_of(e, inst->a, !is_not, depth + 1);
     }
-    if (is_and || is_or) {
-      ll_op a = mask_of(e, inst->a, is_not, depth + 1);
-      ll_op b = mask_of(e, inst->b, is_not, depth + 1);
-      return ll_def(e, "%s %o, %v", is_and != is_not ? "and" : "or", MASK, a,
+    if (ll_operation(e, v, &left, &right, &is_or)) {
+      ll_op a = mask_of(e, left, is_not, depth + 1);
+      ll_op b = mask_of(e, right, is_not, depth + 1);
+      return ll_def(e, "%s %o, %v", is_or == is_not ? "and" : "or", MASK, a,
                     MASK, b);
     }
   }
@@ -129,9 +130,12 @@ ll_op ll_test(ll *e, vyre__val c, bool want) {
   }
   if (ll_role(e, c)->piece != e->piece) return (ll_op){0};
   if (inst->op == VYRE__LOW_NOT) return ll_test(e, inst->a, !want);
-  if ((inst->op == VYRE__LOW_AND && want) || (inst->op == VYRE__LOW_OR && !want)) {
-    ll_op a = ll_test(e, inst->a, want);
-    return a.kind == LL_NONE ? a : both(e, a, ll_test(e, inst->b, want));
+  vyre__val first, last;
+  bool is_or;
+  if (ll_operation(e, c, &first, &last, &is_or)) {
+    if (is_or == want) return (ll_op){0};
+    ll_op one = ll_test(e, first, want);
+    return one.kind == LL_NONE ? one : both(e, one, ll_test(e, last, want));
   }
   if (inst->op < VYRE__LOW_LT_U || inst->op > VYRE__LOW_LE_S) return (ll_op){0};
   bool equals = inst->op == VYRE__LOW_LE_U || inst->op == VYRE__LOW_LE_S;

@@ -268,12 +268,45 @@ static void match_logic(ll *e, uint32_t get, uint32_t first, uint32_t last) {
   note->logic_or = is_or;
 }
 
+/* Whether nothing can go wrong if it is done for nobody. */
+static bool is_harmless(const ll *e, uint32_t at) {
+  const vyre__role *role = ll_role(e, at);
+  uint8_t op = ll_inst(e, at)->op;
+  if (!role->is_needed || role->keep == VYRE__KEEP_UNIFORM) return true;
+  if (role->keep != VYRE__KEEP_LOCAL && role->keep != VYRE__KEEP_REMAKE) {
+    return false;
+  }
+  bool divides = op >= VYRE__LOW_DIV_U && op <= VYRE__LOW_REM_S;
+  return vyre__low_ops[op].flags & VYRE__LOWF_PURE && !divides;
+}
+
+/* v = a; if (a) { v = b; } where b is computed without a look at memory: no
+ * branch, v = a & b. */
+static void straighten(ll *e, const uint32_t *sets, uint32_t gets) {
+  uint32_t inner = ll_role(e, sets[2])->parent, end = sets[2];
+  if (gets == 0 || !ll_role(e, inner)->piece || sets[2] - inner > SMALL) return;
+  while (!is_op(e, end, VYRE__LOW_END)) end++;
+  for (uint32_t at = inner + 1; at < end; at++) {
+    if (at != sets[2] && !is_harmless(e, at)) return;
+  }
+  ll_note_of(e, inner)->is_straight = true;
+  uint32_t var = ll_inst(e, sets[2])->aux;
+  for (uint32_t at = end; at < e->r.end; at++) {
+    const vyre__low_inst *inst = ll_inst(e, at);
+    if (inst->op == VYRE__LOW_GET && inst->aux == var) {
+      ll_note_of(e, at)->is_straight = true;
+    }
+  }
+  ll_note_of(e, sets[1])->is_dead = ll_note_of(e, sets[2])->is_dead = true;
+}
+
 static vyre_code find_logic(ll *e) {
   size_t vars = e->kernel->var_count;
   vyre__arena_mark mark = vyre__arena_here(e->arena);
-  uint32_t *sets = vyre__arena_array(e->arena, 3 * vars, sizeof *sets);
+  uint32_t *sets = vyre__arena_array(e->arena, 4 * vars, sizeof *sets);
   if (!sets) return vyre__no_memory(e->st, "emit/llvm", "variables", vars);
-  memset(sets, 0, 3 * vars * sizeof *sets);
+  memset(sets, 0, 4 * vars * sizeof *sets);
+  uint32_t *gets = sets + 3 * vars;
   for (uint32_t at = e->r.begin; at < e->r.end; at++) {
     if (!is_op(e, at, VYRE__LOW_SET) || !ll_role(e, at)->is_needed) continue;
     uint32_t *own = &sets[3 * (size_t)ll_inst(e, at)->aux];
@@ -282,9 +315,19 @@ static vyre_code find_logic(ll *e) {
   }
   for (uint32_t at = e->r.begin; at < e->r.end; at++) {
     if (!is_op(e, at, VYRE__LOW_GET) || !ll_role(e, at)->is_needed) continue;
-    const uint32_t *own = &sets[3 * (size_t)ll_inst(e, at)->aux];
-    if (own[0] != 2 || ll_inst(e, at)->type != VYRE_TYPE_BOOL) continue;
-    match_logic(e, at, own[1], own[2]);
+    uint32_t *own = &sets[3 * (size_t)ll_inst(e, at)->aux];
+    if (own[0] < 2 || ll_inst(e, at)->type != VYRE_TYPE_BOOL) continue;
+    uint32_t var = ll_inst(e, at)->aux;
+    if (own[0] == 2 && e->r.var_keep[var] != VYRE__KEEP_UNIFORM) {
+      match_logic(e, at, own[1], own[2]);
+    }
+    /* Every GET must be so. */
+    gets[var] = ll_note_of(e, at)->logic_a && gets[var] != UINT32_MAX
+                    ? gets[var] + 1
+                    : UINT32_MAX;
+  }
+  for (uint32_t i = 0; i < vars; i++) {
+    if (gets[i] != UINT32_MAX) straighten(e, &sets[3 * (size_t)i], gets[i]);
   }
   vyre__arena_rewind(e->arena, mark);
   return VYRE_OK;
@@ -299,6 +342,13 @@ bool ll_logic(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
   *b = is_op_itself ? inst->b : note->logic_b;
   *is_or = is_op_itself ? inst->op == VYRE__LOW_OR : note->logic_or;
   return is_op_itself || note->logic_a;
+}
+
+bool ll_operation(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
+                  bool *is_or) {
+  bool is_get = ll_inst(e, v)->op == VYRE__LOW_GET;
+  return (!is_get || ll_note_of(e, v)->is_straight) &&
+         ll_logic(e, v, a, b, is_or);
 }
 
 /* --- variables -----------------------------------------------------------------------------*/
@@ -392,10 +442,10 @@ vyre_code ll_plan(ll *e) {
   memset(e->notes, 0, count * sizeof *e->notes);
   memset(e->piece_acts, 0, e->r.piece_count * sizeof *e->piece_acts);
   plan_variables(e);
+  VYRE_TRY(find_logic(e));
   find_parting(e);
   find_small(e);
   find_long(e);
   VYRE_TRY(find_blends(e));
-  VYRE_TRY(find_logic(e));
   return plan_rows(e);
 }
