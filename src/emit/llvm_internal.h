@@ -152,6 +152,7 @@ typedef struct ll {
   uint64_t scratch_bytes; /* of all phases the most */
   uint64_t scratch_used, stack_used; /* of this phase */
   bool *buffer_used;
+  bool *any_nan; /* buffers: nobody can tell NaNs apart in there */
 
   uint32_t piece; /* 0: the workgroup's own code */
   uint32_t stamp, stamps; /* of the copy of a piece; 0: the workgroup */
@@ -308,6 +309,8 @@ bool ll_logic(const ll *e, vyre__val v, vyre__val *a, vyre__val *b, bool *is_or)
 /* The same where both have been made before it. */
 bool ll_operation(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
                   bool *is_or);
+/* What STORE @p at stores. */
+vyre__val ll_stored(const ll *e, uint32_t at);
 /* Whether rows can go through workgroups side by side; sets fused_x. */
 bool ll_find_fusion(ll *e);
 

@@ -117,7 +117,7 @@ static void store_uniform(ll *e, uint32_t at) {
   unsigned type = ll_memory_type(buffer_of(e, at)->width);
   unsigned from = ll_type_of(e, inst->b);
   ll_op index = ll_scalar(e, inst->a);
-  ll_op value = ll_scalar(e, inst->b);
+  ll_op value = ll_scalar(e, ll_stored(e, at));
   guard g = open_guard(e, happens(e, inst->c));
   if (from != type && value.kind != LL_CONST) {
     value = ll_def(e, "trunc %o to %t", from, value, type);
@@ -181,6 +181,35 @@ static ll_op padded_address(ll *e, uint32_t at) {
                    : ll_def(e, "sext i32 %v to i64", LL_I32, index);
   return ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v", type, LL_PTR,
                 base_of(e, inst->aux), LL_I64, wide);
+}
+
+static ll_op shared_at(ll *e, uint32_t at, int64_t index) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  unsigned width = buffer_of(e, at)->width;
+  ll_op to = ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v",
+                    ll_memory_type(width), LL_PTR, base_of(e, inst->aux), LL_I64,
+                    ll_const((uint64_t)index));
+  return ll_def(e, "load %t, ptr %v, align %u", ll_memory_type(width) | LL_VEC,
+                LL_PTR, to, width);
+}
+
+/* Of a shared array, at a place that is known now: out of the vectors that lie
+ * there, so that what was stored last need not come from memory. */
+static ll_op load_across(ll *e, vyre__val v) {
+  unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC;
+  int64_t index = (int32_t)ll_scalar(e, ll_inst(e, v)->a).bits;
+  int64_t width = e->width, shift = ((index % width) + width) % width;
+  ll_op low = shared_at(e, v, index - shift);
+  if (shift == 0) return low;
+  ll_op high = shared_at(e, v, index - shift + width);
+  ll_op op = {.kind = LL_TEMP, .id = e->temps++};
+  ll_print(e, " %v = shufflevector %o, %o, <%u x i32> <", type, op, type, low,
+           type, high, e->width);
+  for (unsigned i = 0; i < e->width; i++) {
+    ll_print(e, "%si32 %u", i ? ", " : "", (unsigned)(shift + i));
+  }
+  ll_print(e, ">\n");
+  return op;
 }
 
 static bool is_padded(ll *e, uint32_t at, vyre__val c) {
@@ -255,6 +284,9 @@ static void load_vector(ll *e, vyre__val v) {
   ll_op active = ll_active(e, inst->b), op;
   if (!is_contiguous(e, inst->a)) {
     op = gather(e, v, active);
+  } else if (is_padded(e, v, inst->b) &&
+             ll_scalar(e, inst->a).kind == LL_CONST) {
+    op = load_across(e, v);
   } else if (active.kind == LL_NONE) {
     op = plain_load(e, v, ll_address(e, inst->aux, ll_scalar(e, inst->a)));
   } else if (is_padded(e, v, inst->b)) {
@@ -326,7 +358,7 @@ static void store_vector(ll *e, uint32_t at) {
   unsigned scalar = ll_memory_type(buffer_of(e, at)->width);
   unsigned type = scalar | LL_VEC;
   unsigned from = ll_type_of(e, inst->b) | LL_VEC;
-  ll_op value = ll_vector(e, inst->b);
+  ll_op value = ll_vector(e, ll_stored(e, at));
   if (from != type && value.kind != LL_CONST) {
     value = ll_def(e, "trunc %o to %t", from, value, type);
   }

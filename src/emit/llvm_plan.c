@@ -351,6 +351,58 @@ bool ll_operation(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
          ll_logic(e, v, a, b, is_or);
 }
 
+/* --- floats in shared memory ------------------------------------------------------------------*/
+
+/* Bits of a float of which all NaNs are made one: what they are without that; 0 if
+ * @p v is something else. */
+static vyre__val plain_bits(const ll *e, vyre__val v) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  if (inst->op != VYRE__LOW_SELECT || inst->type != VYRE_TYPE_U32) return 0;
+  const vyre__low_inst *test = ll_inst(e, inst->a);
+  if (test->op != VYRE__LOW_FNE || test->a != test->b) return 0;
+  if (!is_op(e, inst->b, VYRE__LOW_CONST)) return 0;
+  if (vyre__low_const(ll_inst(e, inst->b)) != 0x7FC00000u) return 0;
+  const vyre__low_inst *bits = ll_inst(e, inst->c), *f = ll_inst(e, test->a);
+  bool same = (bits->op == VYRE__LOW_BITCAST && bits->a == test->a) ||
+              (f->op == VYRE__LOW_BITCAST && f->a == inst->c);
+  return same ? inst->c : 0;
+}
+
+/* Whether instruction @p at can tell NaNs that it gets as @p v apart. */
+static bool sees_bits(const ll *e, uint32_t at, vyre__val v) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  if (inst->op == VYRE__LOW_BITCAST) return inst->type != VYRE_TYPE_F32;
+  return plain_bits(e, at) != v;
+}
+
+/* Shared memory that is only looked at as floats may hold any NaN: what comes out
+ * of it is made one where it is seen. */
+static void find_floats(ll *e) {
+  for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
+    const vyre__low_buffer *buffer = &e->kernel->buffers[i];
+    e->any_nan[i] = buffer->kind == VYRE_MEMORY_SHARED && buffer->width == 4 &&
+                    !buffer->is_atomic;
+  }
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    vyre__val operands[4];
+    if (!ll_role(e, at)->is_needed) continue;
+    uint32_t count = vyre__low_operands(ll_inst(e, at), operands);
+    for (uint32_t i = 0; i < count; i++) {
+      const vyre__low_inst *from = ll_inst(e, operands[i]);
+      if (from->op == VYRE__LOW_LOAD && sees_bits(e, at, operands[i])) {
+        e->any_nan[from->aux] = false;
+      }
+    }
+  }
+}
+
+vyre__val ll_stored(const ll *e, uint32_t at) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  vyre__val plain = e->any_nan[inst->aux] ? plain_bits(e, inst->b) : 0;
+  return plain && ll_role(e, plain)->piece == ll_role(e, at)->piece ? plain
+                                                                   : inst->b;
+}
+
 /* --- variables -----------------------------------------------------------------------------*/
 
 static void plan_variables(ll *e) {
@@ -446,6 +498,7 @@ vyre_code ll_plan(ll *e) {
   find_parting(e);
   find_small(e);
   find_long(e);
+  find_floats(e);
   VYRE_TRY(find_blends(e));
   return plan_rows(e);
 }

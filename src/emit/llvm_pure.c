@@ -190,38 +190,36 @@ static ll_op spell(ll *e, vyre__val v, unsigned vector, const ll_op *args) {
   }
 }
 
-/* A number that is known now, of the workgroup. */
-static bool fold(ll *e, vyre__val v, unsigned count) {
+/* A number that is known now. Floats are left to LLVM. */
+static bool fold(ll *e, vyre__val v, const ll_op *args, unsigned count,
+                 ll_op *out) {
   const vyre__low_inst *inst = ll_inst(e, v);
-  uint64_t args[3] = {0, 0, 0}, out;
-  if (e->piece || count > 3 || inst->type == VYRE_TYPE_F32 ||
-      inst->type == VYRE_TYPE_F64) {
+  uint64_t numbers[3] = {0, 0, 0};
+  if (count > 3 || inst->type == VYRE_TYPE_F32 || inst->type == VYRE_TYPE_F64) {
     return false;
   }
   for (unsigned i = 0; i < count; i++) {
-    ll_op op = ll_scalar(e, inst->v[i]);
     uint8_t type = ll_inst(e, inst->v[i])->type;
-    if (op.kind != LL_CONST || type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64) {
+    if (args[i].kind != LL_CONST || type == VYRE_TYPE_F32 ||
+        type == VYRE_TYPE_F64) {
       return false;
     }
-    args[i] = op.bits;
+    numbers[i] = args[i].bits;
   }
   bool divides = inst->op >= VYRE__LOW_DIV_U && inst->op <= VYRE__LOW_REM_S;
-  if (divides && (args[1] == 0 || args[1] >= UINT32_MAX)) return false;
+  bool shifts = inst->op >= VYRE__LOW_SHL && inst->op <= VYRE__LOW_SHR_S;
+  if (divides && (numbers[1] == 0 || numbers[1] >= UINT32_MAX)) return false;
+  if (shifts && numbers[1] >= 32) return false;
   vyre__val first = inst->op == VYRE__LOW_SELECT ? inst->b : inst->a;
-  if (!vyre__low_eval((vyre__low_op)inst->op,
-                      (vyre_type)ll_inst(e, first)->type, (vyre_type)inst->type,
-                      args, &out)) {
-    return false;
-  }
-  ll_give(e, v, LL_SCALAR, ll_const(out));
-  return true;
+  *out = (ll_op){.kind = LL_CONST};
+  return vyre__low_eval((vyre__low_op)inst->op,
+                        (vyre_type)ll_inst(e, first)->type,
+                        (vyre_type)inst->type, numbers, &out->bits);
 }
 
 void ll_pure(ll *e, vyre__val v) {
   const vyre__low_inst *inst = ll_inst(e, v);
   unsigned count = vyre__low_ops[inst->op].operands;
-  if (fold(e, v, count)) return;
   ll_op args[4] = {{0}};
   uint8_t kind = ll_shape(e, v).kind;
   bool is_scalar = e->width == 1 || !e->piece || kind < VYRE__SHAPE_LINEAR;
@@ -236,7 +234,8 @@ void ll_pure(ll *e, vyre__val v) {
                                      : ll_vector(e, inst->v[i]);
   }
   unsigned vector = is_scalar || is_linear ? 0 : LL_VEC;
-  ll_op op = spell(e, v, vector, args);
+  ll_op op;
+  if (vector || !fold(e, v, args, count, &op)) op = spell(e, v, vector, args);
   ll_give(e, v,
           is_scalar   ? LL_SCALAR
           : is_linear ? LL_LINEAR
