@@ -52,7 +52,7 @@ ll_op ll_array(ll *e, unsigned type, uint64_t count, const char *name,
 /* Bytes before and after a shared array: vectors of which some lanes are off may
  * begin before it and end behind it. */
 static uint64_t padding(const ll *e, unsigned width) {
-  return ((uint64_t)e->width * width + 63) / 64 * 64;
+  return (2 * (uint64_t)e->width * width + 63) / 64 * 64;
 }
 
 static void make_shared(ll *e) {
@@ -286,8 +286,10 @@ static vyre_code take_arrays(ll *e) {
   e->rows = vyre__arena_array(e->arena, e->r.piece_count, sizeof(ll_row *));
   e->buffer_used = vyre__arena_array(e->arena, e->kernel->buffer_count,
                                      sizeof *e->buffer_used);
+  e->any_nan = vyre__arena_array(e->arena, e->kernel->buffer_count,
+                                 sizeof *e->any_nan);
   if (!e->reps || !e->notes || !e->kept || !e->undo || !e->vars ||
-      !e->piece_acts || !e->rows || !e->buffer_used) {
+      !e->piece_acts || !e->rows || !e->buffer_used || !e->any_nan) {
     return vyre__no_memory(e->st, "emit/llvm", "instructions", count);
   }
   memset(e->reps, 0, count * sizeof *e->reps);
@@ -385,6 +387,7 @@ static vyre_code emit_all(ll *e, vyre_writer writer) {
                        vyre__low_ops[e->refused].text, e->kernel->name);
     }
   }
+  ll_print(e, "!0 = !{!\"branch_weights\", i32 2000, i32 1}\n");
   if (writer.write(writer.self, e->body.bytes ? e->body.bytes : "",
                    e->body.length)) {
     return VYRE_OK;

@@ -85,19 +85,27 @@ static bool leaves_piece(const ll *e, uint32_t at) {
   return ll_role(e, open)->piece == 0;
 }
 
-static void jump(ll *e, uint32_t at) {
+/* Takes the lanes that are on out of what jump @p at leaves. */
+static void leave_lanes(ll *e, uint32_t at) {
   bool exits = leaves_piece(e, at);
   bool continues = !exits && ll_inst(e, at)->op == VYRE__LOW_CONTINUE;
   ll_op mask = ll_mask_vector(e);
   if (exits && ll_role(e, at)->sets_done) mark_done(e);
-  bool waits = e->scope->kind == LL_SCOPE_IF;
   for (ll_scope *scope = round_of(e);; scope = scope->up) {
     if (scope->kind == LL_SCOPE_IF) continue;
     if (scope->has_act) clear_lanes(e, scope->act, mask);
     if (scope->has_live && !continues) clear_lanes(e, scope->live, mask);
     if (!exits || scope->kind == LL_SCOPE_REGION) break;
   }
-  if (waits) {
+  if (continues) round_of(e)->continued = true;
+}
+
+static void jump(ll *e, uint32_t at) {
+  bool exits = leaves_piece(e, at);
+  bool continues = !exits && ll_inst(e, at)->op == VYRE__LOW_CONTINUE;
+  bool others = e->scope->continued && e->scope->has_live;
+  leave_lanes(e, at);
+  if (e->scope->kind == LL_SCOPE_IF) {
     e->scope->end_used = true;
     ll_br(e, e->scope->end);
   } else if (exits) {
@@ -106,7 +114,6 @@ static void jump(ll *e, uint32_t at) {
     e->scope->step_used = true;
     ll_br(e, e->scope->step);
   } else {
-    bool others = e->scope->continued && e->scope->has_live;
     if (others) {
       e->scope->check_used = true;
     } else {
@@ -114,7 +121,6 @@ static void jump(ll *e, uint32_t at) {
     }
     ll_br(e, others ? e->scope->check : e->scope->end);
   }
-  if (continues) round_of(e)->continued = true;
 }
 
 /* --- if ---------------------------------------------------------------------------*/
@@ -122,6 +128,8 @@ static void jump(ll *e, uint32_t at) {
 typedef struct branch {
   uint32_t at, then, other, end; /* other: first of the ELSE arm; end: END */
   bool has_else;
+  vyre__val condition;
+  bool is_not; /* it is taken where the condition does not hold */
 } branch;
 
 static branch branch_at(const ll *e, uint32_t at) {
@@ -129,6 +137,7 @@ static branch branch_at(const ll *e, uint32_t at) {
   uint32_t middle = ll_role(e, at)->mate;
   b.has_else = middle != b.end;
   b.other = middle + 1;
+  b.condition = ll_inst(e, at)->a;
   return b;
 }
 
@@ -148,7 +157,8 @@ static void else_arm(ll *e, branch b) {
 static void uniform_if(ll *e, branch b) {
   ll_mask before = e->mask;
   uint32_t yes = ll_label(e), no = ll_label(e), end = ll_label(e);
-  ll_cond(e, ll_scalar(e, ll_inst(e, b.at)->a), yes, no);
+  ll_op condition = ll_scalar(e, b.condition);
+  ll_cond(e, condition, b.is_not ? no : yes, b.is_not ? yes : no);
   ll_place(e, yes);
   then_arm(e, b);
   bool falls = e->is_open;
@@ -204,12 +214,33 @@ static void masked_arms(ll *e, branch b, ll_op yes, ll_op no, ll_scope *scope) {
   e->scope = scope->up;
 }
 
+/* A few SETs and a jump: without a branch, as the others are off then. */
+static void straight_jump(ll *e, branch b, ll_op yes) {
+  ll_mask before = e->mask;
+  bool was = e->is_speculated;
+  uint32_t mark = ll_enter(e);
+  e->is_speculated = true;
+  ll_set_mask(e, yes);
+  ll_block(e, b.then, b.end - 1);
+  e->is_speculated = was;
+  leave_lanes(e, b.end - 1);
+  ll_leave(e, mark);
+  ll_set_mask(e, ll_and_not(e, before.lanes, yes));
+  uint32_t rest = ll_label(e);
+  ll_cond(e, ll_any(e, e->mask.lanes), rest, way_out(e->scope));
+  ll_place(e, rest);
+}
+
 static void varying_if(ll *e, branch b) {
   const ll_note *note = ll_note_of(e, b.at);
   ll_mask before = e->mask;
-  ll_op condition = ll_widen(e, ll_vector(e, ll_inst(e, b.at)->a));
+  ll_op condition = ll_mask_of(e, b.condition, b.is_not);
   ll_op yes = ll_and(e, before.lanes, condition), no = {0};
   if (b.has_else) no = ll_and_not(e, before.lanes, condition);
+  if (note->is_leap) {
+    straight_jump(e, b, yes);
+    return;
+  }
   if (note->is_small) {
     straight_if(e, b, yes, no);
     return;
@@ -220,7 +251,7 @@ static void varying_if(ll *e, branch b) {
   if (copies) { /* once more, without masks, for when all want it */
     uint32_t all = ll_label(e), some = ll_label(e);
     e->copies *= 2;
-    ll_op test = ll_test(e, ll_inst(e, b.at)->a, true);
+    ll_op test = ll_test(e, b.condition, !b.is_not);
     if (test.kind == LL_NONE) test = ll_all(e, yes);
     ll_cond(e, test, all, some);
     ll_place(e, all);
@@ -236,18 +267,75 @@ static void varying_if(ll *e, branch b) {
   if (note->drops) drop_lanes(e, before, true);
 }
 
+static void choose_if(ll *e, branch b);
+
+/* u && v: all or nobody by u, then v. Whether it was so. */
+static bool split_if(ll *e, branch b) {
+  vyre__val first_of, last_of;
+  bool is_or;
+  if (ll_role(e, b.condition)->piece != e->piece || b.has_else) return false;
+  if (!ll_operation(e, b.condition, &first_of, &last_of, &is_or)) return false;
+  bool is_and = !is_or;
+  bool left = ll_is_scalar(e, first_of), right = ll_is_scalar(e, last_of);
+  if (left == right) return false;
+  branch whole = b, rest = b;
+  whole.condition = left ? first_of : last_of;
+  rest.condition = left ? last_of : first_of;
+  uint32_t yes = ll_label(e), no = ll_label(e), end = ll_label(e);
+  ll_op first = ll_scalar(e, whole.condition);
+  if (is_and != b.is_not) {
+    ll_mask before = e->mask;
+    ll_cond(e, first, b.is_not ? end : yes, b.is_not ? yes : end);
+    ll_place(e, yes);
+    uint32_t mark = ll_enter(e);
+    choose_if(e, rest);
+    ll_leave(e, mark);
+    ll_place(e, end);
+    e->mask = before;
+    if (ll_note_of(e, b.at)->drops) drop_lanes(e, before, false);
+    return true;
+  }
+  if (!ll_note_of(e, b.at)->is_leap) return false;
+  ll_mask before = e->mask;
+  ll_cond(e, first, b.is_not ? no : yes, b.is_not ? yes : no);
+  ll_place(e, yes);
+  then_arm(e, whole);
+  e->mask = before;
+  ll_place(e, no);
+  choose_if(e, rest);
+  return true;
+}
+
+static void choose_if(ll *e, branch b) {
+  while (ll_inst(e, b.condition)->op == VYRE__LOW_NOT &&
+         ll_role(e, b.condition)->piece == e->piece) {
+    b.condition = ll_inst(e, b.condition)->a;
+    b.is_not = !b.is_not;
+  }
+  if (ll_is_scalar(e, b.condition)) {
+    uniform_if(e, b);
+  } else if (!split_if(e, b)) {
+    varying_if(e, b);
+  }
+}
+
 static uint32_t branch_if(ll *e, uint32_t at) {
   branch b = branch_at(e, at);
-  vyre__val condition = ll_inst(e, at)->a;
-  ll_known known = ll_known_of(e, condition);
+  if (ll_note_of(e, at)->is_straight) {
+    bool was = e->is_speculated;
+    e->is_speculated = true;
+    ll_block(e, b.then, b.end);
+    e->is_speculated = was;
+    return b.end + 1;
+  }
+  ll_known known = ll_known_of(e, b.condition);
+  if (ll_note_of(e, at)->is_settled) return b.end + 1;
   if (known == LL_TRUE) {
     ll_block(e, b.then, b.has_else ? b.other - 1 : b.end);
   } else if (known == LL_FALSE) {
     if (b.has_else) ll_block(e, b.other, b.end);
-  } else if (ll_is_scalar(e, condition)) {
-    uniform_if(e, b);
   } else {
-    varying_if(e, b);
+    choose_if(e, b);
   }
   return b.end + 1;
 }
@@ -333,6 +421,22 @@ static uint32_t run_loop(ll *e, uint32_t at) {
 
 /* --- instructions -------------------------------------------------------------------*/
 
+/* A variable, or what && and || leave of one. */
+static void get(ll *e, vyre__val v) {
+  const ll_note *note = ll_note_of(e, v);
+  if (!note->logic_a || !note->is_straight) {
+    ll_get(e, v);
+    return;
+  }
+  bool both = ll_is_scalar(e, note->logic_a) && ll_is_scalar(e, note->logic_b);
+  unsigned type = both ? LL_I1 : LL_I1 | LL_VEC;
+  ll_op a = both ? ll_scalar(e, note->logic_a) : ll_vector(e, note->logic_a);
+  ll_op b = both ? ll_scalar(e, note->logic_b) : ll_vector(e, note->logic_b);
+  ll_give(e, v, both ? LL_SCALAR : LL_VECTOR,
+          ll_def(e, "%s %o, %v", note->logic_or ? "or" : "and", type, a, type,
+                 b));
+}
+
 static void make(ll *e, uint32_t at) {
   uint16_t flags = vyre__low_ops[ll_inst(e, at)->op].flags;
   if (flags & VYRE__LOWF_ATOMICS) {
@@ -340,7 +444,7 @@ static void make(ll *e, uint32_t at) {
   } else if (flags & VYRE__LOWF_READS) {
     ll_load(e, at);
   } else if (ll_inst(e, at)->op == VYRE__LOW_GET) {
-    ll_get(e, at);
+    get(e, at);
   } else if (ll_is_x(e, at)) {
     ll_give_x(e, at);
   } else {
@@ -353,7 +457,7 @@ void ll_instruction(ll *e, uint32_t at) {
   const vyre__role *role = ll_role(e, at);
   switch (ll_inst(e, at)->op) {
     case VYRE__LOW_SET:
-      ll_set(e, at);
+      if (!ll_note_of(e, at)->is_dead) ll_set(e, at);
       return;
     case VYRE__LOW_STORE:
       ll_store(e, at);

@@ -98,10 +98,16 @@ typedef struct ll_note {
   bool continues; /* LOOP: some lanes go on to its step before others */
   bool drops;     /* IF, LOOP: lanes that are on before may be off after it */
   bool is_small;  /* IF: only operations without effect and variables in it */
+  bool is_settled; /* IF: done at the begin of the row */
+  bool is_leap;   /* IF: the same, with a jump at its end */
   bool is_long;   /* LOOP: it may take long; looks whether to stop */
   bool no_blend;  /* SET: nobody asks for what the lanes that are off had */
   uint8_t known;  /* ll_known in the code for full rows .. */
   uint32_t known_in; /* .. of that piece */
+  vyre__val logic_a, logic_b; /* GET: it is a && b, or a || b; 0: neither */
+  bool logic_or;
+  bool is_straight; /* IF of && or ||: what is in it is done anyway .. */
+  bool is_dead;     /* .. and these SETs are not needed */
   uint32_t split; /* LOOP: where lanes first part in a round; 0: nowhere */
 } ll_note;
 
@@ -112,6 +118,8 @@ typedef struct ll_var {
   bool has_shadow;   /* lockstep: a scalar beside the vector */
   uint64_t stride;
   ll_op at, shadow;  /* where it is; LL_NONE: nowhere yet */
+  bool is_const;     /* of the workgroup: it has `bits` where code is written */
+  uint64_t bits;
 } ll_var;
 
 typedef struct ll {
@@ -144,6 +152,7 @@ typedef struct ll {
   uint64_t scratch_bytes; /* of all phases the most */
   uint64_t scratch_used, stack_used; /* of this phase */
   bool *buffer_used;
+  bool *any_nan; /* buffers: nobody can tell NaNs apart in there */
 
   uint32_t piece; /* 0: the workgroup's own code */
   uint32_t stamp, stamps; /* of the copy of a piece; 0: the workgroup */
@@ -161,8 +170,9 @@ typedef struct ll {
   ll_scope *scope;
   bool is_full; /* notes' `known` holds */
   bool is_speculated; /* perhaps no lane is on */
+  bool no_copies;  /* for lanes that are all on */
   uint32_t copies; /* how often the code around is written */
-  uint64_t rounds; /* that loops around may make */
+  bool unrolls; /* rounds of a loop of the workgroup are written one by one */
   uint32_t stop_label, fuel_label;
   uint32_t next_group; /* label */
   bool uses_stop, uses_fuel_exit, uses_next;
@@ -186,6 +196,7 @@ uint32_t ll_label(ll *e);
 void ll_place(ll *e, uint32_t label); /* begins a block; ends the one before */
 void ll_br(ll *e, uint32_t label);
 void ll_cond(ll *e, ll_op condition, uint32_t yes, uint32_t no);
+void ll_hope(ll *e, ll_op condition, uint32_t yes, uint32_t no); /* mostly yes */
 
 static inline ll_op ll_const(uint64_t bits) {
   return (ll_op){.kind = LL_CONST, .bits = bits};
@@ -256,6 +267,8 @@ ll_op ll_all(ll *e, ll_op mask);
 ll_op ll_and(ll *e, ll_op a, ll_op b); /* masks; LL_NONE is full */
 ll_op ll_and_not(ll *e, ll_op a, ll_op b);
 ll_op ll_widen(ll *e, ll_op bits); /* i1 to a mask */
+/* Where bool @p v holds, or does not. */
+ll_op ll_mask_of(ll *e, vyre__val v, bool is_not);
 ll_op ll_lanes(ll *e, ll_op mask); /* a number with a bit a lane, i32 */
 
 /* The lanes that do an access with condition @p c (0: none): LL_NONE if all. */
@@ -290,6 +303,14 @@ ll_op ll_address(ll *e, uint32_t buffer, ll_op index); /* scalar */
 /* --- llvm_plan.c -------------------------------------------------------------------*/
 
 vyre_code ll_plan(ll *e);
+/* Whether bool @p v is a && b (or a || b, where is_or is set), as an operation or
+ * by a variable. */
+bool ll_logic(const ll *e, vyre__val v, vyre__val *a, vyre__val *b, bool *is_or);
+/* The same where both have been made before it. */
+bool ll_operation(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
+                  bool *is_or);
+/* What STORE @p at stores. */
+vyre__val ll_stored(const ll *e, uint32_t at);
 /* Whether rows can go through workgroups side by side; sets fused_x. */
 bool ll_find_fusion(ll *e);
 

@@ -41,6 +41,7 @@ ll_op ll_and(ll *e, ll_op a, ll_op b) {
 }
 
 ll_op ll_and_not(ll *e, ll_op a, ll_op b) {
+  if (b.kind == LL_CONST) return b.bits ? ll_const(0) : a;
   ll_op off = ll_def(e, "xor %o, %v", MASK, b, MASK, ll_const(UINT32_MAX));
   return ll_and(e, a, off);
 }
@@ -59,9 +60,42 @@ ll_op ll_lanes(ll *e, ll_op mask) {
   return ll_def(e, "zext i%u %v to i32", e->width, LL_I32, number);
 }
 
+static ll_op mask_of(ll *e, vyre__val v, bool is_not, unsigned depth) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  vyre__val left, right;
+  bool is_or;
+  if (ll_is_scalar(e, v)) {
+    ll_op op = ll_scalar(e, v);
+    if (op.kind == LL_CONST) {
+      return ll_const((op.bits != 0) != is_not ? UINT32_MAX : 0);
+    }
+    op = ll_def(e, "sext i1 %v to i32", LL_I1, op);
+    if (is_not) op = ll_def(e, "xor i32 %v, %u", LL_I32, op, UINT32_MAX);
+    return ll_splat(e, LL_I32, op);
+  }
+  if (depth < 4 && ll_role(e, v)->piece == e->piece) {
+    if (inst->op == VYRE__LOW_NOT) {
+      return mask_of(e, inst->a, !is_not, depth + 1);
+    }
+    if (ll_operation(e, v, &left, &right, &is_or)) {
+      ll_op a = mask_of(e, left, is_not, depth + 1);
+      ll_op b = mask_of(e, right, is_not, depth + 1);
+      return ll_def(e, "%s %o, %v", is_or == is_not ? "and" : "or", MASK, a,
+                    MASK, b);
+    }
+  }
+  ll_op bits = ll_widen(e, ll_vector(e, v));
+  if (!is_not) return bits;
+  return ll_def(e, "xor %o, %v", MASK, bits, MASK, ll_const(UINT32_MAX));
+}
+
+ll_op ll_mask_of(ll *e, vyre__val v, bool is_not) {
+  return mask_of(e, v, is_not, 0);
+}
+
 ll_op ll_active(ll *e, vyre__val c) {
   if (!c || ll_known_of(e, c) == LL_TRUE) return e->mask.lanes;
-  return ll_and(e, e->mask.lanes, ll_widen(e, ll_vector(e, c)));
+  return ll_and(e, e->mask.lanes, mask_of(e, c, false, 0));
 }
 
 /* --- from lane 0 ---------------------------------------------------------------------*/
@@ -96,23 +130,32 @@ ll_op ll_test(ll *e, vyre__val c, bool want) {
   }
   if (ll_role(e, c)->piece != e->piece) return (ll_op){0};
   if (inst->op == VYRE__LOW_NOT) return ll_test(e, inst->a, !want);
-  if ((inst->op == VYRE__LOW_AND && want) || (inst->op == VYRE__LOW_OR && !want)) {
-    ll_op a = ll_test(e, inst->a, want);
-    return a.kind == LL_NONE ? a : both(e, a, ll_test(e, inst->b, want));
+  vyre__val first, last;
+  bool is_or;
+  if (ll_operation(e, c, &first, &last, &is_or)) {
+    if (is_or == want) return (ll_op){0};
+    ll_op one = ll_test(e, first, want);
+    return one.kind == LL_NONE ? one : both(e, one, ll_test(e, last, want));
   }
-  bool equals = inst->op == VYRE__LOW_LE_U;
-  if (!equals && inst->op != VYRE__LOW_LT_U) return (ll_op){0};
+  if (inst->op < VYRE__LOW_LT_U || inst->op > VYRE__LOW_LE_S) return (ll_op){0};
+  bool equals = inst->op == VYRE__LOW_LE_U || inst->op == VYRE__LOW_LE_S;
+  bool is_signed = inst->op == VYRE__LOW_LT_S || inst->op == VYRE__LOW_LE_S;
   if (ll_inst(e, inst->a)->type != VYRE_TYPE_U32) return (ll_op){0};
   const ll_rep *a = ll_value(e, inst->a), *b = ll_value(e, inst->b);
+  ll_op left = a->s, right = b->s;
   bool counts_first = a->form == LL_LINEAR && a->stride == 1;
   bool counts_last = b->form == LL_LINEAR && b->stride == 1;
-  if (counts_first && b->form == LL_SCALAR) {
-    return want ? stays_below(e, a->s, b->s, equals)
-                : stays_above(e, a->s, b->s, !equals);
+  counts_first &= b->form == LL_SCALAR;
+  counts_last &= a->form == LL_SCALAR;
+  if (!counts_first && !counts_last) return (ll_op){0};
+  if (is_signed) { /* in the order of unsigned ones */
+    left = ll_def(e, "xor i32 %v, %u", LL_I32, left, 0x80000000u);
+    right = ll_def(e, "xor i32 %v, %u", LL_I32, right, 0x80000000u);
   }
-  if (counts_last && a->form == LL_SCALAR) {
-    return want ? stays_above(e, b->s, a->s, equals)
-                : stays_below(e, b->s, a->s, !equals);
+  if (counts_first) {
+    return want ? stays_below(e, left, right, equals)
+                : stays_above(e, left, right, !equals);
   }
-  return (ll_op){0};
+  return want ? stays_above(e, right, left, equals)
+              : stays_below(e, right, left, !equals);
 }

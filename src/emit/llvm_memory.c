@@ -68,7 +68,7 @@ static guard open_guard(ll *e, ll_op condition) {
   g.end = ll_label(e);
   uint32_t inside = ll_label(e);
   ll_place(e, g.from);
-  ll_cond(e, condition, inside, g.end);
+  ll_hope(e, condition, inside, g.end);
   ll_place(e, inside);
   return g;
 }
@@ -117,7 +117,7 @@ static void store_uniform(ll *e, uint32_t at) {
   unsigned type = ll_memory_type(buffer_of(e, at)->width);
   unsigned from = ll_type_of(e, inst->b);
   ll_op index = ll_scalar(e, inst->a);
-  ll_op value = ll_scalar(e, inst->b);
+  ll_op value = ll_scalar(e, ll_stored(e, at));
   guard g = open_guard(e, happens(e, inst->c));
   if (from != type && value.kind != LL_CONST) {
     value = ll_def(e, "trunc %o to %t", from, value, type);
@@ -170,6 +170,52 @@ static ll_op is_inside(ll *e, uint32_t at, ll_op index) {
   return ll_def(e, "and i1 %v, %v", LL_I1, low, LL_I1, has);
 }
 
+/* Shared arrays have room on both sides: a vector that begins before or ends behind
+ * is no harm, as long as some lane is inside. */
+static ll_op padded_address(ll *e, uint32_t at) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  unsigned type = ll_memory_type(buffer_of(e, at)->width);
+  ll_op index = ll_scalar(e, inst->a);
+  ll_op wide = index.kind == LL_CONST
+                   ? ll_const((uint64_t)(int64_t)(int32_t)index.bits)
+                   : ll_def(e, "sext i32 %v to i64", LL_I32, index);
+  return ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v", type, LL_PTR,
+                base_of(e, inst->aux), LL_I64, wide);
+}
+
+static ll_op shared_at(ll *e, uint32_t at, int64_t index) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  unsigned width = buffer_of(e, at)->width;
+  ll_op to = ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v",
+                    ll_memory_type(width), LL_PTR, base_of(e, inst->aux), LL_I64,
+                    ll_const((uint64_t)index));
+  return ll_def(e, "load %t, ptr %v, align %u", ll_memory_type(width) | LL_VEC,
+                LL_PTR, to, width);
+}
+
+/* Of a shared array, at a place that is known now: out of the vectors that lie
+ * there, so that what was stored last need not come from memory. */
+static ll_op load_across(ll *e, vyre__val v) {
+  unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC;
+  int64_t index = (int32_t)ll_scalar(e, ll_inst(e, v)->a).bits;
+  int64_t width = e->width, shift = ((index % width) + width) % width;
+  ll_op low = shared_at(e, v, index - shift);
+  if (shift == 0) return low;
+  ll_op high = shared_at(e, v, index - shift + width);
+  ll_op op = {.kind = LL_TEMP, .id = e->temps++};
+  ll_print(e, " %v = shufflevector %o, %o, <%u x i32> <", type, op, type, low,
+           type, high, e->width);
+  for (unsigned i = 0; i < e->width; i++) {
+    ll_print(e, "%si32 %u", i ? ", " : "", (unsigned)(shift + i));
+  }
+  ll_print(e, ">\n");
+  return op;
+}
+
+static bool is_padded(ll *e, uint32_t at, vyre__val c) {
+  return is_shared(e, at) && (!c || ll_known_of(e, c) == LL_TRUE);
+}
+
 static ll_op load_lanes(ll *e, vyre__val v, ll_op indices, ll_op active) {
   const vyre__low_inst *inst = ll_inst(e, v);
   unsigned type = ll_memory_type(buffer_of(e, v)->width);
@@ -195,7 +241,7 @@ static ll_op load_some(ll *e, vyre__val v, ll_op active) {
   bool checks = inst->b && ll_known_of(e, inst->b) != LL_TRUE &&
                 !is_bounds_check(e, v, inst->b);
   if (checks) (void)ll_vector(e, inst->b);
-  ll_cond(e, is_inside(e, v, index), all, lanes);
+  ll_hope(e, is_inside(e, v, index), all, lanes);
   ll_place(e, all);
   ll_op op = plain_load(e, v, ll_address(e, inst->aux, index));
   if (checks) op = only_where(e, inst->b, type, op);
@@ -238,8 +284,13 @@ static void load_vector(ll *e, vyre__val v) {
   ll_op active = ll_active(e, inst->b), op;
   if (!is_contiguous(e, inst->a)) {
     op = gather(e, v, active);
+  } else if (is_padded(e, v, inst->b) &&
+             ll_scalar(e, inst->a).kind == LL_CONST) {
+    op = load_across(e, v);
   } else if (active.kind == LL_NONE) {
     op = plain_load(e, v, ll_address(e, inst->aux, ll_scalar(e, inst->a)));
+  } else if (is_padded(e, v, inst->b)) {
+    op = plain_load(e, v, padded_address(e, v));
   } else if (is_plain) {
     op = load_some(e, v, active);
   } else {
@@ -272,6 +323,14 @@ static void plain_store(ll *e, uint32_t at, ll_op value) {
 static void store_some(ll *e, uint32_t at, ll_op value, ll_op active) {
   const vyre__low_inst *inst = ll_inst(e, at);
   unsigned scalar = ll_memory_type(buffer_of(e, at)->width);
+  if (is_padded(e, at, inst->c)) { /* nobody else writes there */
+    ll_op to = padded_address(e, at), old = plain_load(e, at, to);
+    old = ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, ll_mask_bits(e),
+                 scalar | LL_VEC, value, scalar | LL_VEC, old);
+    ll_do(e, "store %o, ptr %v, align %u", scalar | LL_VEC, old, LL_PTR, to,
+          align_of(e, at));
+    return;
+  }
   if (ll_bytes(scalar) < 4) {
     store_lanes(e, at, value, active);
     return;
@@ -282,7 +341,8 @@ static void store_some(ll *e, uint32_t at, ll_op value, ll_op active) {
   ll_op turns = ll_def(e, "icmp ugt i32 %v, %u", LL_I32, index,
                        (unsigned)-e->width);
   ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, active);
-  ll_cond(e, turns, lanes, one);
+  turns = ll_def(e, "xor i1 %v, true", LL_I1, turns);
+  ll_hope(e, turns, one, lanes);
   ll_place(e, one);
   ll_do(e, "call void @llvm.masked.store.v%ui%u.p0(%o, ptr %v, i32 %u, %o)",
         e->width, 8 * ll_bytes(scalar), scalar | LL_VEC, value, LL_PTR,
@@ -298,7 +358,7 @@ static void store_vector(ll *e, uint32_t at) {
   unsigned scalar = ll_memory_type(buffer_of(e, at)->width);
   unsigned type = scalar | LL_VEC;
   unsigned from = ll_type_of(e, inst->b) | LL_VEC;
-  ll_op value = ll_vector(e, inst->b);
+  ll_op value = ll_vector(e, ll_stored(e, at));
   if (from != type && value.kind != LL_CONST) {
     value = ll_def(e, "trunc %o to %t", from, value, type);
   }
@@ -310,7 +370,7 @@ static void store_vector(ll *e, uint32_t at) {
   ll_op active = ll_active(e, inst->c);
   (void)ll_vector(e, inst->a);
   if (test.kind != LL_NONE) {
-    ll_cond(e, test, all, some);
+    ll_hope(e, test, all, some);
     ll_place(e, all);
     plain_store(e, at, value);
     ll_br(e, end);

@@ -78,6 +78,7 @@ static void find_parting(ll *e) {
 
 static bool fits_small(const ll *e, uint32_t at) {
   const vyre__low_inst *inst = ll_inst(e, at);
+  if (ll_role(e, at)->keep == VYRE__KEEP_UNIFORM) return true; /* not here */
   switch (inst->op) {
     case VYRE__LOW_DIV_U:
     case VYRE__LOW_DIV_S:
@@ -107,9 +108,14 @@ static void find_small(ll *e) {
   for (uint32_t at = e->r.end; at-- > e->r.begin;) {
     if (!is_op(e, at, VYRE__LOW_IF) || !is_varying(e, at)) continue;
     uint32_t end = vyre__end_of(&e->r, at);
-    bool small = end - at <= SMALL;
-    for (uint32_t i = at + 1; small && i < end; i++) small = fits_small(e, i);
-    ll_note_of(e, at)->is_small = small;
+    bool jumps = vyre__low_ops[ll_inst(e, end - 1)->op].flags & VYRE__LOWF_JUMPS;
+    bool has_else = ll_role(e, at)->mate != end;
+    bool small = end - at <= SMALL && !(jumps && has_else);
+    for (uint32_t i = at + 1; small && i < end - jumps; i++) {
+      small = fits_small(e, i);
+    }
+    ll_note_of(e, at)->is_small = small && !jumps;
+    ll_note_of(e, at)->is_leap = small && jumps;
   }
 }
 
@@ -236,6 +242,167 @@ static vyre_code find_blends(ll *e) {
   return VYRE_OK;
 }
 
+/* --- && and || -------------------------------------------------------------------------------*/
+
+/* What a GET of @p var at @p get is, if it is set at @p first, and then in an IF
+ * at @p last again:  v = a; if (a) { v = b; }  */
+static void match_logic(ll *e, uint32_t get, uint32_t first, uint32_t last) {
+  uint32_t inner = ll_role(e, last)->parent, outer = ll_role(e, first)->parent;
+  if (!inner || !is_op(e, inner, VYRE__LOW_IF) || first > inner) return;
+  uint32_t end = ll_role(e, inner)->mate;
+  if (!is_op(e, end, VYRE__LOW_END) || ll_role(e, inner)->parent != outer) return;
+  if (get < end || ll_role(e, get)->piece != ll_role(e, first)->piece) return;
+  for (uint32_t at = inner + 1; at < end; at++) {
+    uint16_t flags = vyre__low_ops[ll_inst(e, at)->op].flags;
+    if (flags & (VYRE__LOWF_JUMPS | VYRE__LOWF_CONTROL)) return;
+  }
+  uint32_t open = ll_role(e, get)->parent;
+  while (open && open != outer) open = ll_role(e, open)->parent;
+  if (open != outer) return;
+  vyre__val a = ll_inst(e, first)->a, c = ll_inst(e, inner)->a;
+  bool is_or = is_op(e, c, VYRE__LOW_NOT) && ll_inst(e, c)->a == a;
+  if (c != a && !is_or) return;
+  ll_note *note = ll_note_of(e, get);
+  note->logic_a = a;
+  note->logic_b = ll_inst(e, last)->a;
+  note->logic_or = is_or;
+}
+
+/* Whether nothing can go wrong if it is done for nobody. */
+static bool is_harmless(const ll *e, uint32_t at) {
+  const vyre__role *role = ll_role(e, at);
+  uint8_t op = ll_inst(e, at)->op;
+  if (!role->is_needed || role->keep == VYRE__KEEP_UNIFORM) return true;
+  if (role->keep != VYRE__KEEP_LOCAL && role->keep != VYRE__KEEP_REMAKE) {
+    return false;
+  }
+  bool divides = op >= VYRE__LOW_DIV_U && op <= VYRE__LOW_REM_S;
+  return vyre__low_ops[op].flags & VYRE__LOWF_PURE && !divides;
+}
+
+/* v = a; if (a) { v = b; } where b is computed without a look at memory: no
+ * branch, v = a & b. */
+static void straighten(ll *e, const uint32_t *sets, uint32_t gets) {
+  uint32_t inner = ll_role(e, sets[2])->parent, end = sets[2];
+  if (gets == 0 || !ll_role(e, inner)->piece || sets[2] - inner > SMALL) return;
+  while (!is_op(e, end, VYRE__LOW_END)) end++;
+  for (uint32_t at = inner + 1; at < end; at++) {
+    if (at != sets[2] && !is_harmless(e, at)) return;
+  }
+  ll_note_of(e, inner)->is_straight = true;
+  uint32_t var = ll_inst(e, sets[2])->aux;
+  for (uint32_t at = end; at < e->r.end; at++) {
+    const vyre__low_inst *inst = ll_inst(e, at);
+    if (inst->op == VYRE__LOW_GET && inst->aux == var) {
+      ll_note_of(e, at)->is_straight = true;
+    }
+  }
+  ll_note_of(e, sets[1])->is_dead = ll_note_of(e, sets[2])->is_dead = true;
+}
+
+static vyre_code find_logic(ll *e) {
+  size_t vars = e->kernel->var_count;
+  vyre__arena_mark mark = vyre__arena_here(e->arena);
+  uint32_t *sets = vyre__arena_array(e->arena, 4 * vars, sizeof *sets);
+  if (!sets) return vyre__no_memory(e->st, "emit/llvm", "variables", vars);
+  memset(sets, 0, 4 * vars * sizeof *sets);
+  uint32_t *gets = sets + 3 * vars;
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    if (!is_op(e, at, VYRE__LOW_SET) || !ll_role(e, at)->is_needed) continue;
+    uint32_t *own = &sets[3 * (size_t)ll_inst(e, at)->aux];
+    if (own[0] < 2) own[1 + own[0]] = at;
+    own[0]++;
+  }
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    if (!is_op(e, at, VYRE__LOW_GET) || !ll_role(e, at)->is_needed) continue;
+    uint32_t *own = &sets[3 * (size_t)ll_inst(e, at)->aux];
+    if (own[0] < 2 || ll_inst(e, at)->type != VYRE_TYPE_BOOL) continue;
+    uint32_t var = ll_inst(e, at)->aux;
+    if (own[0] == 2 && e->r.var_keep[var] != VYRE__KEEP_UNIFORM) {
+      match_logic(e, at, own[1], own[2]);
+    }
+    /* Every GET must be so. */
+    gets[var] = ll_note_of(e, at)->logic_a && gets[var] != UINT32_MAX
+                    ? gets[var] + 1
+                    : UINT32_MAX;
+  }
+  for (uint32_t i = 0; i < vars; i++) {
+    if (gets[i] != UINT32_MAX) straighten(e, &sets[3 * (size_t)i], gets[i]);
+  }
+  vyre__arena_rewind(e->arena, mark);
+  return VYRE_OK;
+}
+
+bool ll_logic(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
+              bool *is_or) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  const ll_note *note = ll_note_of(e, v);
+  bool is_op_itself = inst->op == VYRE__LOW_AND || inst->op == VYRE__LOW_OR;
+  *a = is_op_itself ? inst->a : note->logic_a;
+  *b = is_op_itself ? inst->b : note->logic_b;
+  *is_or = is_op_itself ? inst->op == VYRE__LOW_OR : note->logic_or;
+  return is_op_itself || note->logic_a;
+}
+
+bool ll_operation(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
+                  bool *is_or) {
+  bool is_get = ll_inst(e, v)->op == VYRE__LOW_GET;
+  return (!is_get || ll_note_of(e, v)->is_straight) &&
+         ll_logic(e, v, a, b, is_or);
+}
+
+/* --- floats in shared memory ------------------------------------------------------------------*/
+
+/* Bits of a float of which all NaNs are made one: what they are without that; 0 if
+ * @p v is something else. */
+static vyre__val plain_bits(const ll *e, vyre__val v) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  if (inst->op != VYRE__LOW_SELECT || inst->type != VYRE_TYPE_U32) return 0;
+  const vyre__low_inst *test = ll_inst(e, inst->a);
+  if (test->op != VYRE__LOW_FNE || test->a != test->b) return 0;
+  if (!is_op(e, inst->b, VYRE__LOW_CONST)) return 0;
+  if (vyre__low_const(ll_inst(e, inst->b)) != 0x7FC00000u) return 0;
+  const vyre__low_inst *bits = ll_inst(e, inst->c), *f = ll_inst(e, test->a);
+  bool same = (bits->op == VYRE__LOW_BITCAST && bits->a == test->a) ||
+              (f->op == VYRE__LOW_BITCAST && f->a == inst->c);
+  return same ? inst->c : 0;
+}
+
+/* Whether instruction @p at can tell NaNs that it gets as @p v apart. */
+static bool sees_bits(const ll *e, uint32_t at, vyre__val v) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  if (inst->op == VYRE__LOW_BITCAST) return inst->type != VYRE_TYPE_F32;
+  return plain_bits(e, at) != v;
+}
+
+/* Shared memory that is only looked at as floats may hold any NaN: what comes out
+ * of it is made one where it is seen. */
+static void find_floats(ll *e) {
+  for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
+    const vyre__low_buffer *buffer = &e->kernel->buffers[i];
+    e->any_nan[i] = buffer->kind == VYRE_MEMORY_SHARED && buffer->width == 4 &&
+                    !buffer->is_atomic;
+  }
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    vyre__val operands[4];
+    if (!ll_role(e, at)->is_needed) continue;
+    uint32_t count = vyre__low_operands(ll_inst(e, at), operands);
+    for (uint32_t i = 0; i < count; i++) {
+      const vyre__low_inst *from = ll_inst(e, operands[i]);
+      if (from->op == VYRE__LOW_LOAD && sees_bits(e, at, operands[i])) {
+        e->any_nan[from->aux] = false;
+      }
+    }
+  }
+}
+
+vyre__val ll_stored(const ll *e, uint32_t at) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  vyre__val plain = e->any_nan[inst->aux] ? plain_bits(e, inst->b) : 0;
+  return plain && ll_role(e, plain)->piece == ll_role(e, at)->piece ? plain
+                                                                   : inst->b;
+}
+
 /* --- variables -----------------------------------------------------------------------------*/
 
 static void plan_variables(ll *e) {
@@ -327,9 +494,11 @@ vyre_code ll_plan(ll *e) {
   memset(e->notes, 0, count * sizeof *e->notes);
   memset(e->piece_acts, 0, e->r.piece_count * sizeof *e->piece_acts);
   plan_variables(e);
+  VYRE_TRY(find_logic(e));
   find_parting(e);
   find_small(e);
   find_long(e);
+  find_floats(e);
   VYRE_TRY(find_blends(e));
   return plan_rows(e);
 }

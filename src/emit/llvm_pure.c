@@ -190,6 +190,33 @@ static ll_op spell(ll *e, vyre__val v, unsigned vector, const ll_op *args) {
   }
 }
 
+/* A number that is known now. Floats are left to LLVM. */
+static bool fold(ll *e, vyre__val v, const ll_op *args, unsigned count,
+                 ll_op *out) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  uint64_t numbers[3] = {0, 0, 0};
+  if (count > 3 || inst->type == VYRE_TYPE_F32 || inst->type == VYRE_TYPE_F64) {
+    return false;
+  }
+  for (unsigned i = 0; i < count; i++) {
+    uint8_t type = ll_inst(e, inst->v[i])->type;
+    if (args[i].kind != LL_CONST || type == VYRE_TYPE_F32 ||
+        type == VYRE_TYPE_F64) {
+      return false;
+    }
+    numbers[i] = args[i].bits;
+  }
+  bool divides = inst->op >= VYRE__LOW_DIV_U && inst->op <= VYRE__LOW_REM_S;
+  bool shifts = inst->op >= VYRE__LOW_SHL && inst->op <= VYRE__LOW_SHR_S;
+  if (divides && (numbers[1] == 0 || numbers[1] >= UINT32_MAX)) return false;
+  if (shifts && numbers[1] >= 32) return false;
+  vyre__val first = inst->op == VYRE__LOW_SELECT ? inst->b : inst->a;
+  *out = (ll_op){.kind = LL_CONST};
+  return vyre__low_eval((vyre__low_op)inst->op,
+                        (vyre_type)ll_inst(e, first)->type,
+                        (vyre_type)inst->type, numbers, &out->bits);
+}
+
 void ll_pure(ll *e, vyre__val v) {
   const vyre__low_inst *inst = ll_inst(e, v);
   unsigned count = vyre__low_ops[inst->op].operands;
@@ -207,7 +234,8 @@ void ll_pure(ll *e, vyre__val v) {
                                      : ll_vector(e, inst->v[i]);
   }
   unsigned vector = is_scalar || is_linear ? 0 : LL_VEC;
-  ll_op op = spell(e, v, vector, args);
+  ll_op op;
+  if (vector || !fold(e, v, args, count, &op)) op = spell(e, v, vector, args);
   ll_give(e, v,
           is_scalar   ? LL_SCALAR
           : is_linear ? LL_LINEAR

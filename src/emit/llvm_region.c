@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The workgroup's own control flow, and loops over its invocations. */
+#include <string.h>
+
+#include "base/memory.h"
 #include "emit/llvm_internal.h"
 
-enum { MASK = LL_I32 | LL_VEC };
+enum {
+  MASK = LL_I32 | LL_VEC,
+  MOST_ROUNDS = 16,     /* that are written one by one */
+  MOST_TEXT = 96 * 1024, /* bytes of them */
+};
 
 uint32_t ll_vector_count(const ll *e) {
   const uint32_t *size = e->kernel->workgroup;
@@ -80,7 +87,7 @@ void ll_run_piece(ll *e, uint32_t index, ll_op mask) {
   e->piece = index;
   e->stamp = ++e->stamps;
   e->scope = &region;
-  e->copies = 1;
+  e->copies = e->no_copies ? UINT16_MAX : 1;
   ll_set_mask(e, mask);
   if (piece->tests_done) test_done(e, &region);
   if (region.has_act) {
@@ -209,6 +216,95 @@ void ll_clear_done(ll *e) {
         LL_PTR, e->done, (uint64_t)ll_vector_count(e) * e->width * 4);
 }
 
+/* Variables of the workgroup that [begin, end) sets are not known after it. */
+static bool forget(ll *e, uint32_t begin, uint32_t end) {
+  bool any = false;
+  for (uint32_t at = begin; at < end; at++) {
+    if (ll_inst(e, at)->op != VYRE__LOW_SET) continue;
+    any |= e->vars[ll_inst(e, at)->aux].is_const;
+    e->vars[ll_inst(e, at)->aux].is_const = false;
+  }
+  return any;
+}
+
+/* What can be taken back. */
+typedef struct trial {
+  size_t body, entry;
+  uint64_t stack, scratch;
+  uint32_t temps, labels;
+  bool fuel, next, stop;
+  ll_var *vars;
+  ll_op *kept;
+} trial;
+
+static bool begin_trial(ll *e, trial *t) {
+  size_t vars = e->kernel->var_count, insts = e->r.end - e->r.begin + 1;
+  *t = (trial){.body = e->body.length,
+               .entry = e->entry.length,
+               .stack = e->stack_used,
+               .scratch = e->scratch_used,
+               .temps = e->temps,
+               .labels = e->labels,
+               .fuel = e->uses_fuel_exit,
+               .next = e->uses_next,
+               .stop = e->uses_stop,
+               .vars = vyre__arena_array(e->arena, vars, sizeof *t->vars),
+               .kept = vyre__arena_array(e->arena, insts, sizeof *t->kept)};
+  if (!t->vars || !t->kept) {
+    e->no_memory = true;
+    return false;
+  }
+  memcpy(t->vars, e->vars, vars * sizeof *t->vars);
+  memcpy(t->kept, e->kept, insts * sizeof *t->kept);
+  return true;
+}
+
+static void take_back(ll *e, const trial *t) {
+  e->body.length = t->body;
+  e->entry.length = t->entry;
+  if (e->body.bytes) e->body.bytes[t->body] = '\0';
+  if (e->entry.bytes) e->entry.bytes[t->entry] = '\0';
+  e->stack_used = t->stack;
+  e->scratch_used = t->scratch;
+  e->temps = t->temps;
+  e->labels = t->labels;
+  e->uses_fuel_exit = t->fuel;
+  e->uses_next = t->next;
+  e->uses_stop = t->stop;
+  memcpy(e->vars, t->vars, e->kernel->var_count * sizeof *t->vars);
+  memcpy(e->kept, t->kept, (e->r.end - e->r.begin + 1) * sizeof *t->kept);
+  e->is_open = true;
+}
+
+/* A loop of the workgroup whose rounds are known now is written round by round:
+ * places in shared memory are numbers then. Whether it was. */
+static bool unroll_part(ll *e, const vyre__part *part, ll_scope *scope) {
+  trial t;
+  if (e->width == 1 || e->unrolls || !begin_trial(e, &t)) return false;
+  uint32_t mark = ll_enter(e);
+  e->unrolls = true;
+  for (unsigned round = 0; round < MOST_ROUNDS && e->is_open; round++) {
+    scope->step = ll_label(e);
+    scope->step_used = false;
+    ll_parts(e, part->inner);
+    ll_leave(e, mark);
+    if (e->is_open && scope->end_used) break;
+    if (!e->is_open && !scope->step_used) break;
+    ll_place(e, scope->step);
+    if (part->clears_done && e->done.kind != LL_NONE) ll_clear_done(e);
+    ll_parts(e, part->other);
+    ll_leave(e, mark);
+    if (e->body.length - t.body > MOST_TEXT) break;
+  }
+  e->unrolls = false;
+  if (!e->is_open && scope->end_used) return true;
+  take_back(e, &t);
+  scope->end_used = scope->step_used = false;
+  scope->end = ll_label(e);
+  scope->step = ll_label(e);
+  return false;
+}
+
 static void loop_part(ll *e, const vyre__part *part) {
   ll_scope scope = {.up = e->group_scope,
                     .kind = LL_SCOPE_LOOP,
@@ -219,6 +315,19 @@ static void loop_part(ll *e, const vyre__part *part) {
   uint32_t head = ll_label(e), outer = 0;
   ll_op counter = {0};
   e->group_scope = &scope;
+  bool knows = false;
+  for (uint32_t at = part->begin; at < part->end; at++) {
+    knows |= ll_inst(e, at)->op == VYRE__LOW_SET &&
+             e->vars[ll_inst(e, at)->aux].is_const;
+  }
+  if (knows && unroll_part(e, part, &scope)) {
+    forget(e, part->begin, part->end);
+    e->group_scope = scope.up;
+    ll_place(e, scope.end);
+    return;
+  }
+  forget(e, part->begin, part->end);
+  head = ll_label(e); /* those of before may be taken back */
   if (note->is_long) ll_open_long(e, &counter, &outer);
   ll_place(e, head);
   uint32_t mark = ll_enter(e);
@@ -232,24 +341,32 @@ static void loop_part(ll *e, const vyre__part *part) {
     ll_br(e, head);
     ll_leave(e, mark);
   }
+  forget(e, part->begin, part->end);
   e->group_scope = scope.up;
   if (scope.end_used) ll_place(e, scope.end);
 }
 
 static void if_part(ll *e, const vyre__part *part) {
   uint32_t yes = ll_label(e), no = ll_label(e), end = ll_label(e);
-  ll_cond(e, ll_scalar(e, ll_inst(e, part->begin)->a), yes, no);
+  ll_op condition = ll_scalar(e, ll_inst(e, part->begin)->a);
+  if (condition.kind == LL_CONST) {
+    ll_parts(e, condition.bits ? part->inner : part->other);
+    return;
+  }
+  ll_cond(e, condition, yes, no);
   uint32_t mark = ll_enter(e);
   ll_place(e, yes);
   ll_parts(e, part->inner);
   ll_leave(e, mark);
   bool falls = e->is_open;
   ll_br(e, end);
+  forget(e, part->begin, part->end);
   ll_place(e, no);
   ll_parts(e, part->other);
   ll_leave(e, mark);
   falls |= e->is_open;
   ll_br(e, end);
+  forget(e, part->begin, part->end);
   if (falls) ll_place(e, end);
 }
 

@@ -252,6 +252,16 @@ void ll_cond(ll *e, ll_op condition, uint32_t yes, uint32_t no) {
   e->is_open = false;
 }
 
+void ll_hope(ll *e, ll_op condition, uint32_t yes, uint32_t no) {
+  if (!e->is_open) return;
+  if (condition.kind == LL_CONST) {
+    ll_br(e, condition.bits ? yes : no);
+    return;
+  }
+  ll_do(e, "br i1 %v, label %b, label %b, !prof !0", LL_I1, condition, yes, no);
+  e->is_open = false;
+}
+
 void ll_place(ll *e, uint32_t label) {
   ll_br(e, label);
   ll_print(e, "b%u:\n", label);

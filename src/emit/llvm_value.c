@@ -242,6 +242,10 @@ static bool is_uniform_var(const ll *e, uint32_t var) {
 void ll_get(ll *e, vyre__val v) {
   uint32_t var = ll_inst(e, v)->aux;
   const ll_var *own = &e->vars[var];
+  if (own->is_const && !e->piece) {
+    ll_give(e, v, LL_SCALAR, ll_const(own->bits));
+    return;
+  }
   uint8_t form = is_uniform_var(e, var) ? LL_SCALAR : own->form;
   bool from_shadow = own->has_shadow && form_of(e, v) != LL_VECTOR;
   if (from_shadow) form = form_of(e, v);
@@ -287,6 +291,10 @@ static void set_scalar(ll *e, uint32_t at, bool is_shadow) {
   unsigned type = ll_type_of(e, inst->a);
   unsigned stored = var_type(e, inst->aux, false);
   ll_op op = ll_scalar(e, inst->a);
+  if (is_uniform_var(e, inst->aux)) {
+    e->vars[inst->aux].is_const = op.kind == LL_CONST;
+    e->vars[inst->aux].bits = op.bits;
+  }
   if (stored != type) op = ll_def(e, "sext %o to %t", type, op, stored);
   ll_do(e, "store %o, ptr %v", stored, op, LL_PTR,
         var_place(e, inst->aux, false, is_shadow));
