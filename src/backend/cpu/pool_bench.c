@@ -141,10 +141,15 @@ static int turn(contestant *c, vyre__pool *pool, const scene *s,
   return i;
 }
 
+/* The child ends as its parent ends it: without what a program does at its end. */
+static void end_child(void) {
+  kill(getpid(), SIGKILL);
+}
+
 static void serve(contestant *c) {
   vyre__pool *pool;
   int index;
-  if (vyre__pool_make((vyre_allocator){0}, 0, &pool, NULL) != VYRE_OK) _exit(1);
+  if (vyre__pool_make((vyre_allocator){0}, 0, &pool, NULL) != VYRE_OK) return;
   while (read(c->ask[0], &index, sizeof index) == sizeof index) {
     double samples[SAMPLES];
     int count = turn(c, pool, &scenes[index], samples);
@@ -153,7 +158,6 @@ static void serve(contestant *c) {
     if (write(c->answer[1], &times, sizeof times) != sizeof times) break;
   }
   vyre__pool_free(pool);
-  _exit(0);
 }
 
 /* --- all of them -------------------------------------------------------------*/
@@ -182,8 +186,8 @@ static bool begin(contestant *c) {
   if (c->process == 0) {
     close(c->ask[1]);
     /* Not before: a runtime's threads belong to the process that loads it. */
-    if (c->compiler && !load(c)) _exit(1);
-    serve(c);
+    if (!c->compiler || load(c)) serve(c);
+    end_child();
   }
   close(c->ask[0]);
   close(c->answer[1]);

@@ -75,7 +75,6 @@ typedef struct pool_worker {
   _Alignas(POOL_LINE) vyre__pool *pool;
   uint32_t index; /* and thread number */
   pthread_t thread;
-  uint32_t barred; /* the processor that it keeps off, and 1; 0: none */
   uint64_t seen[POOL_REGIONS]; /* generations that it is done with */
 } pool_worker;
 
@@ -165,8 +164,8 @@ static inline bool pool_has_idle(vyre__pool *pool) {
 }
 /* Wakes one, or starts one. Takes microseconds. */
 void vyre__pool_summon(vyre__pool *pool);
-/* Moves a worker off the processor of whoever it helps. */
-void vyre__pool_keep_off(pool_worker *worker, uint32_t cpu);
+/* Moves this thread off a processor, as vyre__pool_cpu names it. */
+void vyre__pool_keep_off(uint32_t cpu);
 /* Ends all threads and waits for them. */
 void vyre__pool_dismiss(vyre__pool *pool);
 

@@ -112,7 +112,7 @@ bool vyre__pool_help(pool_worker *worker, uint32_t index, bool was_asleep) {
     /* If it runs where the caller did, the caller waits for it. */
     uint32_t cpu = LOAD(region->cpu);
     if (worker->pool->has_room && cpu != 0 && cpu == vyre__pool_cpu()) {
-      vyre__pool_keep_off(worker, cpu);
+      vyre__pool_keep_off(cpu);
     }
     if (was_asleep) wake_more(worker, region);
   }

@@ -223,9 +223,10 @@ TEST(little_work_runs_on_the_caller) {
   for (int tries = 0; tries < 50 && !alone; tries++) {
     unsigned before = thread_count();
     vyre__pool *pool = make(4);
-    tally *t = tally_make(pool, 16);
+    tally *t = tally_make(pool, 4);
     for (int i = 0; i < 20; i++) {
-      vyre__job job = {run, t, 16, 0};
+      /* The first finds new memory, which takes long. */
+      vyre__job job = {run, t, i < 3 ? 1 : 4, 0};
       CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
     }
     alone = t->helped == 0 && thread_count() == before;
@@ -307,28 +308,26 @@ TEST(sleepers_are_woken_again_and_again) {
   vyre__pool_free(pool);
 }
 
-/* On a thread of its own, whose processors are then not those of the test. */
-static void *keep_off_twice(void *self) {
-  unsigned *wrong = self;
-  pool_worker worker = {0};
-  uint32_t before = vyre__pool_processors(), first = vyre__pool_cpu();
-  if (before < 2) return NULL;
-  vyre__pool_keep_off(&worker, first);
-  uint32_t second = vyre__pool_cpu();
-  *wrong += second == first || worker.barred != first;
-  *wrong += vyre__pool_processors() != before - 1;
-  vyre__pool_keep_off(&worker, second);
-  *wrong += vyre__pool_cpu() == second || worker.barred != second;
-  *wrong += vyre__pool_processors() != before - 1; /* the first is back */
+/* On a thread of its own, whose processors are then not those of the test. The
+ * system may move it back at any time: once is enough. */
+static void *keep_off(void *self) {
+  bool *is_right = self;
+  uint32_t before = vyre__pool_processors();
+  for (int i = 0; i < 100 && !*is_right; i++) {
+    uint32_t cpu = vyre__pool_cpu();
+    vyre__pool_keep_off(cpu);
+    if (vyre__pool_processors() != before) return NULL;
+    *is_right = before < 2 || vyre__pool_cpu() != cpu;
+  }
   return NULL;
 }
 
-TEST(a_worker_keeps_off_one_processor_at_a_time) {
+TEST(a_worker_moves_off_a_processor_and_may_come_back) {
   pthread_t thread;
-  unsigned wrong = 0;
-  CHECK(pthread_create(&thread, NULL, keep_off_twice, &wrong) == 0);
+  bool is_right = false;
+  CHECK(pthread_create(&thread, NULL, keep_off, &is_right) == 0);
   pthread_join(thread, NULL);
-  CHECK_U64(wrong, 0);
+  CHECK(is_right);
 }
 
 /* --- ends --------------------------------------------------------------------*/
@@ -758,7 +757,7 @@ TEST_MAIN(TEST_ENTRY(a_pool_without_threads_still_works),
           TEST_ENTRY(much_work_is_shared),
           TEST_ENTRY(work_is_stolen_where_it_is),
           TEST_ENTRY(sleepers_are_woken_again_and_again),
-          TEST_ENTRY(a_worker_keeps_off_one_processor_at_a_time),
+          TEST_ENTRY(a_worker_moves_off_a_processor_and_may_come_back),
           TEST_ENTRY(a_result_ends_the_job_and_those_after_it),
           TEST_ENTRY(no_jobs_are_done_at_once),
           TEST_ENTRY(jobs_of_a_list_wait_for_each_other),

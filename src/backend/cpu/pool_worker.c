@@ -46,15 +46,16 @@ uint32_t vyre__pool_processors(void) {
 }
 
 /* The system likes to wake a thread where its waker runs, which then has to wait
- * until it sleeps again. Of what others did to the thread's processors, all is
- * kept. */
-void vyre__pool_keep_off(pool_worker *worker, uint32_t cpu) {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return;
-  if (worker->barred != 0) CPU_SET(worker->barred - 1, &set);
-  CPU_CLR(cpu - 1, &set);
-  if (CPU_COUNT(&set) > 0 && sched_setaffinity(0, sizeof set, &set) == 0) {
-    worker->barred = cpu;
+ * until it sleeps again. It is moved, but not bound to where it gets: a thread that
+ * has begun must not wait for one processor while another is free. */
+void vyre__pool_keep_off(uint32_t cpu) {
+  cpu_set_t all, others;
+  if (sched_getaffinity(0, sizeof all, &all) != 0) return;
+  others = all;
+  CPU_CLR(cpu - 1, &others);
+  if (CPU_COUNT(&others) > 0 &&
+      sched_setaffinity(0, sizeof others, &others) == 0) {
+    sched_setaffinity(0, sizeof all, &all);
   }
 }
 
@@ -95,7 +96,6 @@ static void *work(void *self) {
   const uint64_t in_vain = vyre__pool_ticks_of(IN_VAIN_NS);
   vyre__pool_self.pool = pool;
   vyre__pool_self.number = worker->index;
-  worker->barred = 0;
   bool was_asleep = true;
   while (!atomic_load(&pool->is_ending)) {
     uint64_t start = pool_ticks(), most = in_vain;
