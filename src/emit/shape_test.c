@@ -7,6 +7,7 @@
 
 #include "vyre/module.h"
 
+#include "emit/shape_testing.h"
 #include "lower/low_testing.h"
 #include "support/check.h"
 
@@ -58,7 +59,6 @@ static const char *text_of(vyre__shape s, char out[64]) {
   return out;
 }
 
-/* The value of the last STORE, index of the last LOAD and so on are looked at. */
 static uint32_t last_of(const found *f, vyre__low_op op) {
   uint32_t last = 0;
   for (uint32_t at = f->regions.begin; at < f->regions.end; at++) {
@@ -68,152 +68,15 @@ static uint32_t last_of(const found *f, vyre__low_op op) {
   return last;
 }
 
-static void whole(char out[2048], const char *size, const char *body) {
-  snprintf(out, 2048,
-           "kernel k workgroup(%s)\n"
-           "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
-           "uniform n : u32 @2;\nuniform wide : u64 @3;\n"
-           "shared tile : u32[64];\n"
-           "{ let l = local_id.x; let i = global_id.x; let v = x[i];\n"
-           "%s }\n",
-           size, body);
-}
-
-/* --- one value --------------------------------------------------------------*/
-
-typedef struct value_case {
-  const char *size;
-  uint32_t width;
-  const char *value; /* u32 */
-  const char *want;
-} value_case;
-
-static const value_case values[] = {
-    /* ids */
-    {"64", 16, "l", "linear 1 @4"},
-    {"64", 1, "l", "vector"},
-    {"100", 16, "l", "linear 1 @4"},
-    {"16", 16, "l", "linear 1 @32"},
-    {"7", 16, "l", "linear 1 @32"},
-    {"1", 16, "i", "group"},
-    {"1", 16, "l", "constant 0"},
-    {"32,4", 16, "l", "linear 1 @4"},
-    {"16,4", 16, "l", "linear 1 @32"},
-    {"32,4", 16, "local_id.y", "vector"},
-    {"4,4,4", 16, "local_id.z", "vector"},
-    {"4,4,4", 16, "local_id.y", "varying"},
-    {"4,4", 16, "l", "varying"},
-    {"6,4", 4, "l", "varying"},
-    {"6,4", 4, "local_id.y", "varying"},
-    {"6,4,2", 8, "local_id.z", "vector"},
-    {"6,4,2", 16, "local_id.z", "varying"},
-    {"6,1,2", 16, "local_id.y", "constant 0"},
-    {"64", 16, "workgroup_id.x", "group"},
-    {"64", 16, "len(x)", "group"},
-    {"64", 16, "n", "group"},
-    /* + - * */
-    {"64", 16, "i", "linear 1 @4"},
-    {"48", 32, "i", "linear 1 @4"},
-    {"63", 16, "i", "linear 1"},
-    {"64", 16, "i + 1", "linear 1"},
-    {"64", 16, "i + n * 16", "linear 1 @4"},
-    {"64", 16, "i + i", "linear 2 @4"},
-    {"64", 16, "i - l", "vector @4"},
-    {"64", 16, "n - i", "linear -1"},
-    {"64", 16, "i * 12", "linear 12 @6"},
-    {"64", 16, "i * 12 + 4", "linear 12 @2"},
-    {"64", 16, "i * n", "varying"},
-    {"64", 16, "i * i", "varying"},
-    {"64", 16, "i << 3", "linear 8 @7"},
-    {"64", 16, "i << n", "varying"},
-    {"64", 16, "i * 0x80000000u * 2", "vector @32"},
-    {"64", 16, "~i", "linear -1"},
-    {"64", 16, "n * 12", "group @2"},
-    {"64", 16, "n * 12 + 8", "group @2"},
-    {"64", 16, "n + 3", "group"},
-    {"32,4", 16, "local_id.y * 32 + l", "linear 1 @4"},
-    {"32,4", 16, "local_id.y * n", "vector"},
-    /* bits, division */
-    {"64", 16, "l & 15", "linear 1 @32"},
-    {"64", 16, "l & 31", "linear 1 @4"},
-    {"64", 8, "l & 15", "linear 1 @3"},
-    {"64", 32, "l & 15", "varying"},
-    {"64", 16, "l >> 4", "vector"},
-    {"64", 8, "l >> 4", "vector"},
-    {"64", 32, "l >> 4", "varying"},
-    {"64", 16, "l / 16", "vector"},
-    {"64", 16, "l / 32", "vector"},
-    {"64", 16, "l % 16", "linear 1 @32"},
-    {"64", 16, "l % 12", "varying"},
-    {"64", 16, "l / 12", "varying"},
-    {"64", 16, "l / n", "varying"},
-    {"64", 16, "n % l", "varying"},
-    {"64", 16, "(l + 1) & 15", "varying"},
-    {"64", 16, "(l + 1) >> 4", "varying"},
-    {"64", 16, "(l * 8) >> 2", "linear 2 @5"},
-    {"64", 16, "(l * 2) >> 2", "varying"},
-    {"64", 16, "u32(i32(l) >> 4)", "vector"},
-    {"64", 16, "l & 0xFFFFFFF0u", "vector @4"},
-    {"64", 16, "l & 0xFFFFFFF8u", "varying"},
-    {"64", 16, "(l & 0xFFFFFFF0u) >> 4", "vector"},
-    {"64", 16, "l & (n << 4)", "vector @4"},
-    {"64", 16, "l & n", "varying"},
-    {"64", 16, "l | (n << 4)", "linear 1 @4"},
-    {"64", 16, "l ^ (n << 4)", "linear 1 @4"},
-    {"64", 16, "l | (n << 3)", "varying"},
-    {"64", 16, "l | 15", "vector"},
-    {"64", 16, "l ^ 1", "varying"},
-    {"64", 16, "(l << 2) | 3", "linear 4"},
-    {"64", 16, "l * 3 & 15", "varying"},
-    {"64", 16, "(n << 6) >> 4", "group @2"},
-    {"64", 16, "n / 4", "group"},
-    /* conditions */
-    {"64", 16, "u32(l < 32)", "vector"},
-    {"64", 16, "u32(l < 40)", "varying"},
-    {"64", 8, "u32(l < 40)", "vector"},
-    {"64", 16, "u32(l <= 31)", "vector"},
-    {"64", 16, "u32(l <= 32)", "varying"},
-    {"64", 16, "u32(l > 47)", "vector"},
-    {"64", 16, "u32(l >= 48)", "vector"},
-    {"64", 16, "u32(l < n)", "varying"},
-    {"64", 16, "u32(i < n * 64)", "vector"},
-    {"64", 16, "u32(i32(l) < 32)", "vector"},
-    {"64", 16, "u32(l == 0)", "varying"},
-    {"64", 16, "u32(n < 5)", "group"},
-    {"32,4", 16, "u32(local_id.y < n)", "vector"},
-    {"64", 16, "select(n < 4, l, l + 4)", "linear 1 @2"},
-    {"64", 16, "select(n < 4, l, n)", "varying"},
-    {"64", 16, "select(n < 4, n, 7)", "group"},
-    {"64", 16, "select(l < 32, n, 7)", "vector"},
-    {"64", 16, "select(l < 31, n, 7)", "varying"},
-    /* conversions */
-    {"64", 16, "u32(u64(i) * 3)", "linear 3 @4"},
-    {"64", 16, "u32(u64(i + 1) * 3)", "varying"},
-    {"64", 16, "u32(wide + u64(i))", "linear 1"},
-    {"64", 16, "u32(i64(i32(i)))", "linear 1 @4"},
-    {"64", 16, "u32(f32(i))", "varying"},
-    {"64", 16, "u32(f32(n))", "group"},
-    {"64", 16, "as_u32(as_f32(n))", "group"},
-    /* memory */
-    {"64", 16, "x[n]", "group"},
-    {"64", 16, "x[i]", "varying"},
-    {"32,4", 16, "x[local_id.y]", "vector"},
-    {"64", 16, "y[n]", "vector"},
-    {"64", 16, "atomic_add(y[n], 1)", "varying"},
-    {"64", 1, "atomic_add(y[n], 1)", "vector"},
-    {"1", 16, "atomic_add(y[n], 1)", "vector"},
-    {"64", 16, "v", "varying"},
-    {"64", 16, "x[l >> 4]", "vector"},
-};
-
 TEST(values_have_their_shapes) {
   unsigned failed = 0;
-  for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-    const value_case *c = &values[i];
-    char body[512], text[2048], got[64];
+  for (size_t i = 0; i < VALUE_CASES; i++) {
+    const value_case *c = &value_cases[i];
+    char body[512], text[SHAPE_TEXT], got[64];
     found f;
-    snprintf(body, sizeof body, "y[v] = %s;", c->value);
-    whole(text, c->size, body);
+    snprintf(body, sizeof body, "if (n > 100000) { z[0] = 1; } y[i] = %s;",
+             c->value);
+    shape_kernel(text, c->size, body);
     find(text, c->width, &f);
     uint32_t at = last_of(&f, VYRE__LOW_STORE);
     text_of(vyre__shape_of(&f.shapes, f.kernel->code[at].b), got);
@@ -227,4 +90,45 @@ TEST(values_have_their_shapes) {
   CHECK_U64(failed, 0);
 }
 
-TEST_MAIN(TEST_ENTRY(values_have_their_shapes))
+/* --- control flow -----------------------------------------------------------*/
+
+static void add(char out[1024], const char *text) {
+  size_t length = strlen(out);
+  snprintf(out + length, 1024 - length, "%s%s", length ? " " : "", text);
+}
+
+static void tell_flow(const found *f, char out[1024]) {
+  out[0] = '\0';
+  for (uint32_t at = f->regions.begin; at < f->regions.end; at++) {
+    const vyre__low_inst *inst = &f->kernel->code[at];
+    bool parts = f->shapes.parts_lanes[at - f->shapes.begin];
+    char shape[64], word[80];
+    if (inst->op == VYRE__LOW_IF) add(out, parts ? "IF" : "if");
+    if (inst->op == VYRE__LOW_LOOP) add(out, parts ? "LOOP" : "loop");
+    if (inst->op != VYRE__LOW_STORE || inst->aux != 1) continue;
+    snprintf(word, sizeof word, "<%s>",
+             text_of(vyre__shape_of(&f->shapes, inst->b), shape));
+    add(out, word);
+  }
+}
+
+TEST(control_flow_parts_lanes) {
+  unsigned failed = 0;
+  for (size_t i = 0; i < FLOW_CASES; i++) {
+    const flow_case *c = &flow_cases[i];
+    char text[SHAPE_TEXT], got[1024];
+    found f;
+    shape_kernel(text, c->size, c->body);
+    find(text, c->width, &f);
+    tell_flow(&f, got);
+    if (strcmp(got, c->want) != 0) {
+      printf("    %s:\n      %s\n      not %s\n", c->name, got, c->want);
+      failed++;
+    }
+    found_finish(&f);
+  }
+  CHECK_U64(failed, 0);
+}
+
+TEST_MAIN(TEST_ENTRY(values_have_their_shapes),
+          TEST_ENTRY(control_flow_parts_lanes))
