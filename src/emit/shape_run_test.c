@@ -139,10 +139,15 @@ static void note(record *r, uint32_t node, uint32_t at, uint32_t invocation,
 
 static void check_group(record *r);
 
-static void begin_group(record *r, uint32_t at) {
+/* Looks at all that was written down, and forgets it. */
+static void end_group(record *r) {
   check_group(r);
   for (uint32_t i = 1; i < r->node_count; i++) r->table[r->nodes[i].slot] = 0;
   for (uint32_t i = 1; i < r->place_count; i++) r->table[r->places[i].slot] = 0;
+}
+
+static void begin_group(record *r, uint32_t at) {
+  end_group(r);
   memset(r->where, 0, sizeof r->where);
   r->node_count = r->place_count = r->event_count = 1;
   r->is_full = false;
@@ -282,25 +287,32 @@ static void check_place(record *r, const instance *p, const vyre__shapes *s) {
 
 static record *sorting;
 
+static int compare_numbers(uint32_t a, uint32_t b) {
+  return a < b ? -1 : a > b;
+}
+
 /* In that order: loops and instructions as they stand, rounds as they go. */
-static int compare_places(uint32_t rounds_a, uint32_t at_a, uint32_t rounds_b,
+static int compare_places(uint32_t a, uint32_t at_a, uint32_t b,
                           uint32_t at_b) {
-  uint32_t path[2][2 * MOST_DEPTH + 1], length[2];
-  for (unsigned i = 0; i < 2; i++) {
-    uint32_t node = i ? rounds_b : rounds_a;
-    uint32_t depth = sorting->nodes[node].depth;
-    length[i] = 2 * depth + 1;
-    path[i][2 * depth] = i ? at_b : at_a;
-    for (; node; node = sorting->nodes[node].parent) {
-      depth--;
-      path[i][2 * depth] = sorting->nodes[node].loop;
-      path[i][2 * depth + 1] = sorting->nodes[node].round;
+  const rounds *nodes = sorting->nodes;
+  while (nodes[a].depth > nodes[b].depth) {
+    at_a = nodes[a].loop;
+    a = nodes[a].parent;
+  }
+  while (nodes[b].depth > nodes[a].depth) {
+    at_b = nodes[b].loop;
+    b = nodes[b].parent;
+  }
+  while (a != b) {
+    if (nodes[a].parent == nodes[b].parent && nodes[a].loop == nodes[b].loop) {
+      return compare_numbers(nodes[a].round, nodes[b].round);
     }
+    at_a = nodes[a].loop;
+    at_b = nodes[b].loop;
+    a = nodes[a].parent;
+    b = nodes[b].parent;
   }
-  for (uint32_t i = 0; i < length[0] && i < length[1]; i++) {
-    if (path[0][i] != path[1][i]) return path[0][i] < path[1][i] ? -1 : 1;
-  }
-  return 0;
+  return compare_numbers(at_a, at_b);
 }
 
 static int by_var_and_order(const void *a, const void *b) {
@@ -465,25 +477,22 @@ static unsigned check_job(job *j, vyre_device *device) {
     events = malloc(MOST_EVENTS * sizeof *events);
     places = malloc(MOST_EVENTS * sizeof *places);
     nodes = malloc(MOST_EVENTS * sizeof *nodes);
-    table = malloc(TABLE * sizeof *table);
+    table = calloc(TABLE, sizeof *table);
   }
   CHECK(events && places && nodes && table);
-  memset(table, 0, TABLE * sizeof *table);
   vyre_arena arena;
   vyre_arena_init(&arena, (vyre_allocator){0});
   vyre_status st = {0};
-  vyre__target target = {0};
   record r = {.nodes = nodes,
               .places = places,
               .events = events,
               .table = table,
               .table_size = TABLE,
               .name = j->name};
-  memcpy(target.workgroup, j->workgroup, sizeof target.workgroup);
   nodes[0] = (rounds){0};
   run_ref(j, device);
-  CHECK_OK(vyre__lower(j->program, &target, VYRE__PASS_CONTROL, &arena,
-                       &r.kernel, NULL, &st),
+  CHECK_OK(vyre__lower(j->program, NULL, VYRE__PASS_CONTROL, &arena, &r.kernel,
+                       NULL, &st),
            st);
   CHECK(vyre__low_group_size(r.kernel) <= MOST_INVOCATIONS);
   find_shapes(&r, &arena);
@@ -498,7 +507,7 @@ static unsigned check_job(job *j, vyre_device *device) {
                              .observer = &r};
   CHECK_OK(vyre__low_interpret(r.kernel, &launch, (vyre_allocator){0}, &st),
            st);
-  check_group(&r);
+  end_group(&r);
   for (size_t i = 0; i < MOST_BUFFERS; i++) free(buffers[i].data);
   free(r.ends);
   free(r.regions);
@@ -510,8 +519,8 @@ static unsigned check_job(job *j, vyre_device *device) {
 
 /* A kernel with small numbers for data. */
 static unsigned check_kernel(vyre_program *program, const char *name,
-                             uint64_t seed, const uint32_t *workgroup,
-                             vyre_device *device) {
+                             uint32_t groups, vyre_device *device) {
+  uint64_t seed = 12345;
   vyre_input inputs[MOST_BUFFERS];
   vyre_arena arena;
   vyre_binding_plan plan;
@@ -534,18 +543,18 @@ static unsigned check_kernel(vyre_program *program, const char *name,
     if (b->output_index != VYRE_NO_INDEX)
       j.outputs[b->output_index].size = size;
   }
-  if (workgroup) memcpy(j.workgroup, workgroup, sizeof j.workgroup);
   j.input_count = plan.input_count;
   j.output_count = plan.output_count;
-  j.grid[0] = j.grid[1] = j.grid[2] = 0;
-  if (program->workgroup[1] > 1) j.grid[0] = j.grid[1] = 2;
+  j.grid[0] = groups;
+  j.grid[1] = program->workgroup[1] > 1 ? 2 : 1;
+  j.grid[2] = 1;
   unsigned failed = check_job(&j, device);
   vyre_arena_finish(&arena);
   return failed;
 }
 
 static unsigned check_text(const char *text, size_t length, const char *name,
-                           const uint32_t *workgroup, vyre_device *device) {
+                           uint32_t groups, vyre_device *device) {
   vyre_module *module = NULL;
   vyre_status st = {0};
   unsigned failed = 0;
@@ -553,8 +562,7 @@ static unsigned check_text(const char *text, size_t length, const char *name,
                              NULL, &st),
            st);
   for (size_t k = 0; k < vyre_module_kernel_count(module); k++) {
-    failed += check_kernel(vyre_module_kernel(module, k), name, 12345,
-                           workgroup, device);
+    failed += check_kernel(vyre_module_kernel(module, k), name, groups, device);
   }
   vyre_module_release(module);
   return failed;
@@ -569,7 +577,7 @@ TEST(claims_hold_in_examples) {
   for (size_t i = 0; i < found.gl_pathc; i++) {
     size_t length;
     char *text = read_file(found.gl_pathv[i], &length);
-    failed += check_text(text, length, found.gl_pathv[i], NULL, device);
+    failed += check_text(text, length, found.gl_pathv[i], 3, device);
     free(text);
   }
   globfree(&found);
@@ -582,7 +590,7 @@ TEST(claims_hold_in_kernels_for_speed) {
   unsigned failed = 0;
   for (size_t i = 0; i < KERNEL_TEXTS; i++) {
     failed += check_text(kernel_texts[i].text, strlen(kernel_texts[i].text),
-                         kernel_texts[i].name, NULL, device);
+                         kernel_texts[i].name, 3, device);
   }
   vyre_device_release(device);
   CHECK_U64(failed, 0);
@@ -592,7 +600,7 @@ static unsigned check_small(const char *size, const char *body,
                             vyre_device *device) {
   char text[SHAPE_TEXT];
   shape_kernel(text, size, body);
-  return check_text(text, strlen(text), body, NULL, device);
+  return check_text(text, strlen(text), body, 2, device);
 }
 
 TEST(claims_hold_in_small_kernels) {
