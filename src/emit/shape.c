@@ -49,9 +49,10 @@ typedef struct finder {
   const vyre__regions *r;
   vyre__shapes *out;
   shape_lanes lanes;
-  uint8_t *parts; /* parting of each IF and LOOP */
-  uint8_t *exits; /* of each LOOP, by EXIT */
-  bool *is_live;  /* values: some lanes get there */
+  uint8_t *parts;  /* parting of each IF and LOOP */
+  uint8_t *exits;  /* of each LOOP, by EXIT */
+  bool *is_live;   /* values: some lanes get there */
+  shape_sum *sums; /* of values; NULL if not needed */
   vyre__shape *now;
   bool *is_forced;  /* variables whose GETs are VARYING, come what may */
   uint32_t *sets;   /* variables that SETs set, in order */
@@ -328,6 +329,23 @@ static vyre__shape pure_shape(const finder *f, const vyre__low_inst *inst) {
   return vyre__shape_pure(inst, from, operands, f->lanes);
 }
 
+/* The sum that the value at @p at is, and its shape if it has none otherwise. */
+static vyre__shape sum_shape(const finder *f, uint32_t at, vyre__shape shape) {
+  const vyre__low_inst *inst = inst_at(f, at);
+  vyre__shape operands[2] = {{0}};
+  shape_sum sums[2] = {{.is_known = false}, {.is_known = false}};
+  if (shape.kind == SHAPE_UNSEEN) return shape;
+  for (unsigned i = 0; i < 2 && i < vyre__low_ops[inst->op].operands; i++) {
+    if (!inst->v[i]) continue;
+    operands[i] = *value_of(f, inst->v[i]);
+    sums[i] = f->sums[slot(f, inst->v[i])];
+  }
+  shape_sum sum = vyre__shape_sum_of(inst, shape, operands, sums);
+  f->sums[slot(f, at)] = sum;
+  if (shape.kind != VYRE__SHAPE_VARYING) return shape;
+  return vyre__shape_of_sum(sum, f->r->kernel->workgroup, f->lanes);
+}
+
 static vyre__shape any_shape(const finder *f, uint32_t at) {
   const vyre__low_inst *inst = inst_at(f, at);
   switch ((vyre__low_op)inst->op) {
@@ -355,6 +373,7 @@ static vyre__shape any_shape(const finder *f, uint32_t at) {
 /* The same, with what the regions do and what there is room for in a vector. */
 static void find_value(finder *f, uint32_t at) {
   vyre__shape s = any_shape(f, at);
+  if (f->sums) s = sum_shape(f, at, s);
   bool is_once = vyre__role_of(f->r, at)->keep == VYRE__KEEP_UNIFORM;
   bool is_one = f->lanes.count == 1;
   if (s.kind != SHAPE_UNSEEN) {
@@ -525,6 +544,11 @@ static vyre_code take_arrays(finder *f, vyre_arena *arena, vyre_status *st) {
       !f->exits || !f->is_live || !f->sets || !f->before || !f->now ||
       !f->is_forced) {
     return vyre__no_memory(st, "shapes", "instructions", count);
+  }
+  if (vyre__shape_needs_sums(r->kernel->workgroup, f->lanes)) {
+    f->sums = vyre__arena_array(arena, count, sizeof *f->sums);
+    if (!f->sums) return vyre__no_memory(st, "shapes", "sums", count);
+    memset(f->sums, 0, count * sizeof *f->sums);
   }
   memset(f->parts, 0, count * sizeof *f->parts);
   memset(f->exits, 0, count * sizeof *f->exits);

@@ -76,6 +76,19 @@ static const value_case value_cases[] = {
     {"64", 16, "n + 3", "group"},
     {"32,4", 16, "local_id.y * 32 + l", "linear 1 @4"},
     {"32,4", 16, "local_id.y * n", "vector"},
+    /* ids that are flattened where rows do not fill vectors */
+    {"4,4", 16, "local_id.y * 4 + l", "linear 1 @32"},
+    {"4,4", 8, "local_id.y * 4 + l", "linear 1 @3"},
+    {"4,4", 8, "(l + (local_id.y << 2)) * 3 + n", "linear 3"},
+    {"4,4", 8, "(local_id.y * 4 + l) / 8", "vector"},
+    {"4,4", 8, "local_id.y * 5 + l", "varying"},
+    {"4,4", 8, "local_id.y * 4 - l", "varying"},
+    {"6,4,3", 16, "(local_id.z * 4 + local_id.y) * 6 + l", "linear 1 @4"},
+    {"6,4,3", 16, "local_id.y * 6 + l", "varying"},
+    {"6,4,3", 8, "local_id.y * 6 + l", "linear 1 @3"},
+    {"6,4,3", 8, "local_id.y * 6 + l + local_id.z * 4", "linear 1 @2"},
+    {"6,1,3", 4, "local_id.z * 6 + l", "linear 1 @2"},
+    {"4,4", 1, "local_id.y * 4 + l", "vector"},
     /* bits, division */
     {"64", 16, "l & 15", "linear 1 @32"},
     {"64", 16, "l & 31", "linear 1 @4"},
@@ -185,6 +198,13 @@ static const flow_case flow_cases[] = {
     {"only the first arm goes on", "64", 16,
      "var a = n; if (v < 50) { a = n + 1; } else { return; } y[i] = a;",
      "IF <group>"},
+    {"both arms set it", "64", 16,
+     "var a = 0u; if (v < 50) { a = n; } else { a = n + 1; } y[i] = a;",
+     "IF <varying>"},
+    {"the arm that is left for good set it", "64", 16,
+     "var a = n; for (let k = 0u; k < n; k++) { a += k; }\n"
+     "if (v < 50) { y[i] = 1; } else { a = 7; return; } y[i] = a;",
+     "loop if IF <constant 1> <varying>"},
     {"a loop of some lanes", "64", 16,
      "if (v < 50) { var a = n; for (let k = 0u; k < 9; k++) {\n"
      "  a += k; y[i] = a; } y[i] = a; }",
@@ -208,7 +228,7 @@ static const flow_case flow_cases[] = {
      "loop if IF <group> <group>"},
     {"nor a break that all others take", "64", 16,
      "for (let k = 0u; k < 9; k++) { if (x[i + k] > 50) { continue; }\n"
-     "  if (k > n) { break; } y[i] = k; }",
+     "  if (k > 4) { break; } y[i] = k; }",
      "LOOP if IF if <group>"},
     {"a break of some", "64", 16,
      "var a = 0u; for (let k = 0u; k < 9; k++) {\n"
