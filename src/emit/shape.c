@@ -269,7 +269,6 @@ static void begin_step(finder *f, frame *top, uint32_t at) {
     spoil(f, top, top->lanes_from, here);
     f->is_reached = true;
   }
-  top->continued = PARTS_NOBODY;
 }
 
 static void end_loop(finder *f, frame *top) {

@@ -130,5 +130,136 @@ TEST(control_flow_parts_lanes) {
   CHECK_U64(failed, 0);
 }
 
+/* --- by hand ----------------------------------------------------------------*/
+
+static kit t;
+static vyre_arena arena;
+static vyre__regions regions;
+static vyre__shapes shapes;
+
+/* Buffers 0 x (read), 1 y (written). */
+static void begin_kit(void) {
+  kit_begin(&t, "k", 64, 1, 1);
+  kit_buffer(&t, "x", VYRE_MEMORY_GLOBAL, 4, false, 0);
+  kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 0);
+}
+
+static void end_kit(void) {
+  vyre_status st = {0};
+  kit_end(&t);
+  vyre_arena_reset(&arena);
+  CHECK_OK(vyre__regions_build(&t.k, t.phases[0], false, &arena, &regions, &st),
+           st);
+  CHECK_OK(vyre__shapes_find(&regions, 16, &arena, &shapes, &st), st);
+}
+
+static uint8_t kind_of(vyre__val v) {
+  return vyre__shape_of(&shapes, v).kind;
+}
+
+/* Lanes without the condition have 0. */
+TEST(a_load_on_a_condition_has_its_shape) {
+  begin_kit();
+  vyre__val l = kit_local(&t, 0), zero = kit_u32(&t, 0);
+  vyre__val some = kit_b(&t, VYRE__LOW_EQ, l, zero);
+  vyre__val all = kit_b(&t, VYRE__LOW_EQ, kit_load(&t, 0, zero, 0), zero);
+  vyre__val a = kit_load(&t, 0, zero, some), b = kit_load(&t, 0, zero, all);
+  kit_store(&t, 1, l, kit_u(&t, VYRE__LOW_ADD, a, b), 0);
+  end_kit();
+  CHECK_U64(kind_of(a), VYRE__SHAPE_VARYING);
+  CHECK_U64(kind_of(b), VYRE__SHAPE_GROUP);
+}
+
+/* What nobody set may be anything. */
+TEST(a_variable_that_nobody_set_is_varying) {
+  begin_kit();
+  uint32_t var = kit_var(&t, "a", VYRE_TYPE_U32);
+  vyre__val l = kit_local(&t, 0), got = kit_get(&t, var);
+  kit_store(&t, 1, l, got, 0);
+  end_kit();
+  CHECK_U64(kind_of(got), VYRE__SHAPE_VARYING);
+  CHECK_U64(shapes.vars[var].shape.kind, VYRE__SHAPE_VARYING);
+  CHECK(!shapes.vars[var].is_lockstep);
+}
+
+/* A value behind an IF of which both arms leave is made by nobody: it says
+ * nothing about the variable. */
+TEST(code_that_is_not_reached_claims_nothing) {
+  begin_kit();
+  uint32_t var = kit_var(&t, "a", VYRE_TYPE_U32);
+  vyre__val l = kit_local(&t, 0), one = kit_u32(&t, 1);
+  vyre__val v = kit_load(&t, 0, l, 0);
+  kit_set(&t, var, one);
+  vyre__val before = kit_get(&t, var);
+  kit_store(&t, 1, l, before, 0);
+  kit_if(&t, kit_b(&t, VYRE__LOW_EQ, v, one), 0);
+  kit_set(&t, var, v);
+  kit_mark(&t, VYRE__LOW_EXIT);
+  kit_mark(&t, VYRE__LOW_ELSE);
+  kit_mark(&t, VYRE__LOW_EXIT);
+  kit_mark(&t, VYRE__LOW_END);
+  kit_store(&t, 1, l, kit_get(&t, var), 0);
+  end_kit();
+  CHECK_U64(kind_of(before), VYRE__SHAPE_CONSTANT);
+  CHECK_U64(shapes.vars[var].shape.kind, VYRE__SHAPE_CONSTANT);
+}
+
+/* Each loop halves what the next one begins with: alignment is given up in
+ * time. */
+TEST(deep_nests_come_to_an_end) {
+  enum { DEPTH = 40 };
+  begin_kit();
+  vyre__val l = kit_local(&t, 0), one = kit_u32(&t, 1);
+  uint32_t vars[DEPTH];
+  for (uint32_t i = 0; i < DEPTH; i++) {
+    vars[i] = kit_var(&t, "v", VYRE_TYPE_U32);
+    kit_set(&t, vars[i], kit_u32(&t, 0x80000000));
+  }
+  for (uint32_t i = 0; i < DEPTH; i++) {
+    kit_mark(&t, VYRE__LOW_LOOP);
+    vyre__val got = kit_get(&t, vars[i]);
+    kit_if(&t, kit_b(&t, VYRE__LOW_EQ, got, one), 0);
+    kit_mark(&t, VYRE__LOW_BREAK);
+    kit_mark(&t, VYRE__LOW_END);
+    vyre__val half = kit_u(&t, VYRE__LOW_SHR_U, got, one);
+    kit_set(&t, vars[i], half);
+    kit_set(&t, vars[(i + 1) % DEPTH], half);
+  }
+  for (uint32_t i = 0; i < DEPTH; i++) {
+    kit_mark(&t, VYRE__LOW_STEP);
+    kit_mark(&t, VYRE__LOW_END);
+  }
+  vyre__val last = kit_get(&t, vars[0]);
+  kit_store(&t, 1, l, last, 0);
+  end_kit();
+  CHECK_U64(kind_of(last), VYRE__SHAPE_GROUP);
+  CHECK_U64(vyre__shape_of(&shapes, last).aligned, 0);
+}
+
+static vyre_code sweep(vyre_allocator allocator, vyre_status *st) {
+  vyre_arena own;
+  vyre_arena_init(&own, allocator);
+  vyre_code code = vyre__shapes_find(&regions, 16, &own, &shapes, st);
+  vyre_arena_finish(&own);
+  return code;
+}
+
+TEST(no_memory_is_told) {
+  begin_kit();
+  kit_store(&t, 1, kit_local(&t, 0), kit_u32(&t, 1), 0);
+  end_kit();
+  CHECK(sweep_allocations(sweep) > 0);
+}
+
+/* Last: gives the memory back. */
+TEST(finishes) {
+  vyre_arena_finish(&arena);
+}
+
 TEST_MAIN(TEST_ENTRY(values_have_their_shapes),
-          TEST_ENTRY(control_flow_parts_lanes))
+          TEST_ENTRY(control_flow_parts_lanes),
+          TEST_ENTRY(a_load_on_a_condition_has_its_shape),
+          TEST_ENTRY(a_variable_that_nobody_set_is_varying),
+          TEST_ENTRY(code_that_is_not_reached_claims_nothing),
+          TEST_ENTRY(deep_nests_come_to_an_end), TEST_ENTRY(no_memory_is_told),
+          TEST_ENTRY(finishes))
