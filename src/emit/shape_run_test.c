@@ -415,6 +415,23 @@ static void check_group(record *r) {
   check_gets(r, s);
 }
 
+/* One scalar has one meaning: @p at and the GETs behind it agree. */
+static void check_scalar(record *r, const vyre__regions *regions,
+                         const vyre__shapes *s, uint32_t at) {
+  const vyre__low_inst *code = r->kernel->code;
+  vyre__shape a = vyre__shape_of(s, at);
+  if (a.kind == VYRE__SHAPE_VARYING) return;
+  for (uint32_t i = at + 1; i < regions->end; i++) {
+    if (code[i].op != VYRE__LOW_GET || code[i].aux != code[at].aux) continue;
+    vyre__shape b = vyre__shape_of(s, i);
+    if (b.kind == VYRE__SHAPE_VARYING) continue;
+    if (!vyre__role_of(regions, i)->is_needed) continue;
+    CHECK(vyre__shape_is_uniform(a) == vyre__shape_is_uniform(b));
+    CHECK(vyre__shape_is_uniform(a) || a.stride == b.stride);
+    return;
+  }
+}
+
 /* What is said of variables fits what is said of their GETs. */
 static void check_vars(record *r, const vyre__regions *regions,
                        const vyre__shapes *s) {
@@ -431,6 +448,7 @@ static void check_vars(record *r, const vyre__regions *regions,
     CHECK(is_varying || (got.kind == VYRE__SHAPE_LINEAR) ==
                             (var->shape.kind == VYRE__SHAPE_LINEAR));
     CHECK(!var->is_lockstep || is_varying);
+    check_scalar(r, regions, s, at);
     CHECK(!is_varying || got.kind == VYRE__SHAPE_VARYING || var->is_lockstep);
   }
 }

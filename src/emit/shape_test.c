@@ -170,6 +170,19 @@ TEST(a_load_on_a_condition_has_its_shape) {
   CHECK_U64(kind_of(b), VYRE__SHAPE_GROUP);
 }
 
+TEST(a_number_may_stand_on_either_side) {
+  begin_kit();
+  vyre__val l = kit_local(&t, 0), four = kit_u32(&t, 4);
+  vyre__val product = kit_u(&t, VYRE__LOW_MUL, four, l);
+  vyre__val mask = kit_u(&t, VYRE__LOW_AND, kit_u32(&t, 15), l);
+  kit_store(&t, 1, product, mask, 0);
+  end_kit();
+  CHECK_U64(kind_of(product), VYRE__SHAPE_LINEAR);
+  CHECK_U64(vyre__shape_of(&shapes, product).stride, 4);
+  CHECK_U64(kind_of(mask), VYRE__SHAPE_LINEAR);
+  CHECK_U64(vyre__shape_of(&shapes, mask).aligned, 32);
+}
+
 /* What nobody set may be anything. */
 TEST(a_variable_that_nobody_set_is_varying) {
   begin_kit();
@@ -259,6 +272,7 @@ TEST(finishes) {
 TEST_MAIN(TEST_ENTRY(values_have_their_shapes),
           TEST_ENTRY(control_flow_parts_lanes),
           TEST_ENTRY(a_load_on_a_condition_has_its_shape),
+          TEST_ENTRY(a_number_may_stand_on_either_side),
           TEST_ENTRY(a_variable_that_nobody_set_is_varying),
           TEST_ENTRY(code_that_is_not_reached_claims_nothing),
           TEST_ENTRY(deep_nests_come_to_an_end), TEST_ENTRY(no_memory_is_told),

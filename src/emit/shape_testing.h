@@ -139,6 +139,7 @@ static const value_case value_cases[] = {
     {"32,4", 16, "u32(local_id.y < n)", "vector"},
     {"64", 16, "select(n < 4, l, l + 4)", "linear 1 @2"},
     {"64", 16, "select(n < 4, l, n)", "varying"},
+    {"64", 16, "select(n < 4, l, l * 2)", "varying"},
     {"64", 16, "select(n < 4, n, 7)", "group"},
     {"64", 16, "select(l < 32, n, 7)", "vector"},
     {"64", 16, "select(l < 31, n, 7)", "varying"},
@@ -229,6 +230,10 @@ static const flow_case flow_cases[] = {
     {"nor a break that all others take", "64", 16,
      "for (let k = 0u; k < 9; k++) { if (x[i + k] > 50) { continue; }\n"
      "  if (k > 4) { break; } y[i] = k; }",
+     "LOOP if IF if <group>"},
+    {"nor leaving for good", "64", 16,
+     "for (let k = 0u; k < 9; k++) { if (x[i + k] > 50) { continue; }\n"
+     "  if (k > 4) { return; } y[i] = k; }",
      "LOOP if IF if <group>"},
     {"a break of some", "64", 16,
      "var a = 0u; for (let k = 0u; k < 9; k++) {\n"
