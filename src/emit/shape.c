@@ -54,11 +54,11 @@ typedef struct finder {
   bool *is_live;   /* values: some lanes get there */
   shape_sum *sums; /* of values; NULL if not needed */
   vyre__shape *now;
-  bool *is_forced;  /* variables whose GETs are VARYING, come what may */
-  uint32_t *sets;   /* variables that SETs set, in order */
-  uint32_t *before; /* SETs before each instruction */
-  frame *frames;
-  uint32_t depth;
+  bool *is_forced;   /* variables whose GETs are VARYING, come what may */
+  uint32_t *sets;    /* variables that SETs set, in order */
+  uint32_t *before;  /* SETs before each instruction */
+  frame *frames;     /* [0] is the phase */
+  uint32_t depth;    /* of the innermost one */
   vyre__shape *room; /* a stack */
   size_t room_used;
   vyre__shape
@@ -123,7 +123,7 @@ static void join_into(finder *f, const frame *of, vyre__shape *to) {
 }
 
 static frame *open_frame(finder *f, uint32_t at) {
-  frame *top = &f->frames[f->depth++];
+  frame *top = &f->frames[++f->depth];
   uint32_t end = vyre__end_of(f->r, at);
   uint32_t first = f->before[slot(f, at)];
   uint32_t count = f->before[slot(f, end)] - first;
@@ -135,7 +135,7 @@ static frame *open_frame(finder *f, uint32_t at) {
                  .lanes_from = count,
                  .vectors_from = count,
                  .is_reached = f->is_reached};
-  f->room_used += 2 * count;
+  f->room_used += 2 * (size_t)count;
   return top;
 }
 
@@ -215,7 +215,7 @@ static void begin_loop(finder *f, uint32_t at) {
  * body or its STEP. */
 static frame *loop_around(finder *f, parting *level) {
   uint8_t most = PARTS_NOBODY;
-  for (uint32_t i = f->depth; i-- > 0;) {
+  for (uint32_t i = f->depth; i > 0; i--) {
     frame *open = &f->frames[i];
     if (inst_at(f, open->at)->op == VYRE__LOW_LOOP) {
       *level = (parting)most;
@@ -284,7 +284,7 @@ static void end_loop(finder *f, frame *top) {
 static void leave_all(finder *f, uint32_t at) {
   uint8_t level = PARTS_NOBODY;
   bool is_agreed = vyre__role_of(f->r, at)->piece == 0;
-  for (uint32_t i = f->depth; i-- > 0 && !is_agreed;) {
+  for (uint32_t i = f->depth; i > 0 && !is_agreed; i--) {
     frame *open = &f->frames[i];
     uint32_t where = slot(f, open->at);
     if (inst_at(f, open->at)->op == VYRE__LOW_LOOP) {
@@ -392,7 +392,7 @@ static void find_value(finder *f, uint32_t at) {
 
 static void visit(finder *f, uint32_t at) {
   const vyre__low_inst *inst = inst_at(f, at);
-  frame *top = f->depth ? &f->frames[f->depth - 1] : NULL;
+  frame *top = &f->frames[f->depth];
   switch ((vyre__low_op)inst->op) {
     case VYRE__LOW_IF:
       begin_if(f, at);

@@ -468,6 +468,7 @@ static void find_shapes(record *r, vyre_arena *arena) {
     CHECK(depth < 255);
     if (op == VYRE__LOW_IF || op == VYRE__LOW_LOOP) open[depth++] = at;
     if (op != VYRE__LOW_END) continue;
+    CHECK(depth > 0);
     depth--;
     if (k->code[open[depth]].op == VYRE__LOW_LOOP) r->ends[at] = open[depth];
   }

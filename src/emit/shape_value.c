@@ -264,8 +264,6 @@ static unsigned uniform_zeros(const vyre__low_inst *inst, const vyre__shape *s,
     case VYRE__LOW_MAX_U:
     case VYRE__LOW_MAX_S:
       return least(a, b);
-    case VYRE__LOW_SELECT:
-      return least(b, s[2].aligned);
     case VYRE__LOW_MUL:
       return least(a + b, bits);
     case VYRE__LOW_AND:
