@@ -524,14 +524,25 @@ static void measure(finder *f, size_t *depth, size_t *room, size_t *heads) {
   }
 }
 
-static vyre_code take_arrays(finder *f, vyre_arena *arena, vyre_status *st) {
-  const vyre__regions *r = f->r;
+/* What is found; it stays in the arena. */
+static vyre_code take_shapes(finder *f, vyre_arena *arena, vyre_status *st) {
   vyre__shapes *out = f->out;
-  size_t count = (size_t)(r->end - r->begin) + 1, vars = r->kernel->var_count;
-  size_t depth, room, heads;
+  size_t count = (size_t)(f->r->end - f->r->begin) + 1;
+  size_t vars = f->r->kernel->var_count;
   out->values = vyre__arena_array(arena, count, sizeof *out->values);
   out->vars = vyre__arena_array(arena, vars, sizeof *out->vars);
   out->parts_lanes = vyre__arena_array(arena, count, sizeof *out->parts_lanes);
+  if (!out->values || !out->vars || !out->parts_lanes) {
+    return vyre__no_memory(st, "shapes", "instructions", count);
+  }
+  for (size_t i = 0; i < count; i++) out->values[i] = shape_unseen();
+  return VYRE_OK;
+}
+
+static vyre_code take_arrays(finder *f, vyre_arena *arena, vyre_status *st) {
+  const vyre__regions *r = f->r;
+  size_t count = (size_t)(r->end - r->begin) + 1, vars = r->kernel->var_count;
+  size_t depth, room, heads;
   f->parts = vyre__arena_array(arena, count, sizeof *f->parts);
   f->exits = vyre__arena_array(arena, count, sizeof *f->exits);
   f->is_live = vyre__arena_array(arena, count, sizeof *f->is_live);
@@ -539,9 +550,8 @@ static vyre_code take_arrays(finder *f, vyre_arena *arena, vyre_status *st) {
   f->before = vyre__arena_array(arena, count, sizeof *f->before);
   f->now = vyre__arena_array(arena, vars, sizeof *f->now);
   f->is_forced = vyre__arena_array(arena, vars, sizeof *f->is_forced);
-  if (!out->values || !out->vars || !out->parts_lanes || !f->parts ||
-      !f->exits || !f->is_live || !f->sets || !f->before || !f->now ||
-      !f->is_forced) {
+  if (!f->parts || !f->exits || !f->is_live || !f->sets || !f->before ||
+      !f->now || !f->is_forced) {
     return vyre__no_memory(st, "shapes", "instructions", count);
   }
   if (vyre__shape_needs_sums(r->kernel->workgroup, f->lanes)) {
@@ -553,7 +563,6 @@ static vyre_code take_arrays(finder *f, vyre_arena *arena, vyre_status *st) {
   memset(f->exits, 0, count * sizeof *f->exits);
   memset(f->is_live, 0, count * sizeof *f->is_live);
   memset(f->is_forced, 0, vars * sizeof *f->is_forced);
-  for (size_t i = 0; i < count; i++) out->values[i] = shape_unseen();
   measure(f, &depth, &room, &heads);
   f->frames = vyre__arena_array(arena, depth + 1, sizeof *f->frames);
   f->room = vyre__arena_array(arena, room + 1, sizeof *f->room);
@@ -572,12 +581,17 @@ vyre_code vyre__shapes_find(const vyre__regions *regions, uint32_t width,
   finder f = {.r = regions, .out = out, .lanes = {width, width}};
   if (size < width) f.lanes.count = size;
   *out = (vyre__shapes){.width = width, .begin = regions->begin};
-  VYRE_TRY(take_arrays(&f, arena, st));
-  do {
+  VYRE_TRY(take_shapes(&f, arena, st));
+  vyre__arena_mark mark = vyre__arena_here(arena);
+  vyre_code code = take_arrays(&f, arena, st);
+  if (code == VYRE_OK) {
     do {
-      sweep(&f);
-    } while (f.is_changed);
-  } while (find_vars(&f));
-  publish(&f);
-  return VYRE_OK;
+      do {
+        sweep(&f);
+      } while (f.is_changed);
+    } while (find_vars(&f));
+    publish(&f);
+  }
+  vyre__arena_rewind(arena, mark);
+  return code;
 }
