@@ -49,15 +49,16 @@ typedef struct finder {
   const vyre__regions *r;
   vyre__shapes *out;
   shape_lanes lanes;
-  uint8_t *parts; /* parting of each IF and LOOP */
-  uint8_t *exits; /* of each LOOP, by EXIT */
-  bool *is_live;  /* values: some lanes get there */
+  uint8_t *parts;  /* parting of each IF and LOOP */
+  uint8_t *exits;  /* of each LOOP, by EXIT */
+  bool *is_live;   /* values: some lanes get there */
+  shape_sum *sums; /* of values; NULL if not needed */
   vyre__shape *now;
-  bool *is_forced;  /* variables whose GETs are VARYING, come what may */
-  uint32_t *sets;   /* variables that SETs set, in order */
-  uint32_t *before; /* SETs before each instruction */
-  frame *frames;
-  uint32_t depth;
+  bool *is_forced;   /* variables whose GETs are VARYING, come what may */
+  uint32_t *sets;    /* variables that SETs set, in order */
+  uint32_t *before;  /* SETs before each instruction */
+  frame *frames;     /* [0] is the phase */
+  uint32_t depth;    /* of the innermost one */
   vyre__shape *room; /* a stack */
   size_t room_used;
   vyre__shape
@@ -122,7 +123,7 @@ static void join_into(finder *f, const frame *of, vyre__shape *to) {
 }
 
 static frame *open_frame(finder *f, uint32_t at) {
-  frame *top = &f->frames[f->depth++];
+  frame *top = &f->frames[++f->depth];
   uint32_t end = vyre__end_of(f->r, at);
   uint32_t first = f->before[slot(f, at)];
   uint32_t count = f->before[slot(f, end)] - first;
@@ -134,7 +135,7 @@ static frame *open_frame(finder *f, uint32_t at) {
                  .lanes_from = count,
                  .vectors_from = count,
                  .is_reached = f->is_reached};
-  f->room_used += 2 * count;
+  f->room_used += 2 * (size_t)count;
   return top;
 }
 
@@ -214,7 +215,7 @@ static void begin_loop(finder *f, uint32_t at) {
  * body or its STEP. */
 static frame *loop_around(finder *f, parting *level) {
   uint8_t most = PARTS_NOBODY;
-  for (uint32_t i = f->depth; i-- > 0;) {
+  for (uint32_t i = f->depth; i > 0; i--) {
     frame *open = &f->frames[i];
     if (inst_at(f, open->at)->op == VYRE__LOW_LOOP) {
       *level = (parting)most;
@@ -268,7 +269,6 @@ static void begin_step(finder *f, frame *top, uint32_t at) {
     spoil(f, top, top->lanes_from, here);
     f->is_reached = true;
   }
-  top->continued = PARTS_NOBODY;
 }
 
 static void end_loop(finder *f, frame *top) {
@@ -284,7 +284,7 @@ static void end_loop(finder *f, frame *top) {
 static void leave_all(finder *f, uint32_t at) {
   uint8_t level = PARTS_NOBODY;
   bool is_agreed = vyre__role_of(f->r, at)->piece == 0;
-  for (uint32_t i = f->depth; i-- > 0 && !is_agreed;) {
+  for (uint32_t i = f->depth; i > 0 && !is_agreed; i--) {
     frame *open = &f->frames[i];
     uint32_t where = slot(f, open->at);
     if (inst_at(f, open->at)->op == VYRE__LOW_LOOP) {
@@ -328,6 +328,23 @@ static vyre__shape pure_shape(const finder *f, const vyre__low_inst *inst) {
   return vyre__shape_pure(inst, from, operands, f->lanes);
 }
 
+/* The sum that the value at @p at is, and its shape if it has none otherwise. */
+static vyre__shape sum_shape(const finder *f, uint32_t at, vyre__shape shape) {
+  const vyre__low_inst *inst = inst_at(f, at);
+  vyre__shape operands[2] = {{0}};
+  shape_sum sums[2] = {{.is_known = false}, {.is_known = false}};
+  if (shape.kind == SHAPE_UNSEEN) return shape;
+  for (unsigned i = 0; i < 2 && i < vyre__low_ops[inst->op].operands; i++) {
+    if (!inst->v[i]) continue;
+    operands[i] = *value_of(f, inst->v[i]);
+    sums[i] = f->sums[slot(f, inst->v[i])];
+  }
+  shape_sum sum = vyre__shape_sum_of(inst, shape, operands, sums);
+  f->sums[slot(f, at)] = sum;
+  if (shape.kind != VYRE__SHAPE_VARYING) return shape;
+  return vyre__shape_of_sum(sum, f->r->kernel->workgroup, f->lanes);
+}
+
 static vyre__shape any_shape(const finder *f, uint32_t at) {
   const vyre__low_inst *inst = inst_at(f, at);
   switch ((vyre__low_op)inst->op) {
@@ -355,6 +372,7 @@ static vyre__shape any_shape(const finder *f, uint32_t at) {
 /* The same, with what the regions do and what there is room for in a vector. */
 static void find_value(finder *f, uint32_t at) {
   vyre__shape s = any_shape(f, at);
+  if (f->sums) s = sum_shape(f, at, s);
   bool is_once = vyre__role_of(f->r, at)->keep == VYRE__KEEP_UNIFORM;
   bool is_one = f->lanes.count == 1;
   if (s.kind != SHAPE_UNSEEN) {
@@ -374,7 +392,7 @@ static void find_value(finder *f, uint32_t at) {
 
 static void visit(finder *f, uint32_t at) {
   const vyre__low_inst *inst = inst_at(f, at);
-  frame *top = f->depth ? &f->frames[f->depth - 1] : NULL;
+  frame *top = &f->frames[f->depth];
   switch ((vyre__low_op)inst->op) {
     case VYRE__LOW_IF:
       begin_if(f, at);
@@ -506,14 +524,25 @@ static void measure(finder *f, size_t *depth, size_t *room, size_t *heads) {
   }
 }
 
-static vyre_code take_arrays(finder *f, vyre_arena *arena, vyre_status *st) {
-  const vyre__regions *r = f->r;
+/* What is found; it stays in the arena. */
+static vyre_code take_shapes(finder *f, vyre_arena *arena, vyre_status *st) {
   vyre__shapes *out = f->out;
-  size_t count = (size_t)(r->end - r->begin) + 1, vars = r->kernel->var_count;
-  size_t depth, room, heads;
+  size_t count = (size_t)(f->r->end - f->r->begin) + 1;
+  size_t vars = f->r->kernel->var_count;
   out->values = vyre__arena_array(arena, count, sizeof *out->values);
   out->vars = vyre__arena_array(arena, vars, sizeof *out->vars);
   out->parts_lanes = vyre__arena_array(arena, count, sizeof *out->parts_lanes);
+  if (!out->values || !out->vars || !out->parts_lanes) {
+    return vyre__no_memory(st, "shapes", "instructions", count);
+  }
+  for (size_t i = 0; i < count; i++) out->values[i] = shape_unseen();
+  return VYRE_OK;
+}
+
+static vyre_code take_arrays(finder *f, vyre_arena *arena, vyre_status *st) {
+  const vyre__regions *r = f->r;
+  size_t count = (size_t)(r->end - r->begin) + 1, vars = r->kernel->var_count;
+  size_t depth, room, heads;
   f->parts = vyre__arena_array(arena, count, sizeof *f->parts);
   f->exits = vyre__arena_array(arena, count, sizeof *f->exits);
   f->is_live = vyre__arena_array(arena, count, sizeof *f->is_live);
@@ -521,16 +550,19 @@ static vyre_code take_arrays(finder *f, vyre_arena *arena, vyre_status *st) {
   f->before = vyre__arena_array(arena, count, sizeof *f->before);
   f->now = vyre__arena_array(arena, vars, sizeof *f->now);
   f->is_forced = vyre__arena_array(arena, vars, sizeof *f->is_forced);
-  if (!out->values || !out->vars || !out->parts_lanes || !f->parts ||
-      !f->exits || !f->is_live || !f->sets || !f->before || !f->now ||
-      !f->is_forced) {
+  if (!f->parts || !f->exits || !f->is_live || !f->sets || !f->before ||
+      !f->now || !f->is_forced) {
     return vyre__no_memory(st, "shapes", "instructions", count);
+  }
+  if (vyre__shape_needs_sums(r->kernel->workgroup, f->lanes)) {
+    f->sums = vyre__arena_array(arena, count, sizeof *f->sums);
+    if (!f->sums) return vyre__no_memory(st, "shapes", "sums", count);
+    memset(f->sums, 0, count * sizeof *f->sums);
   }
   memset(f->parts, 0, count * sizeof *f->parts);
   memset(f->exits, 0, count * sizeof *f->exits);
   memset(f->is_live, 0, count * sizeof *f->is_live);
   memset(f->is_forced, 0, vars * sizeof *f->is_forced);
-  for (size_t i = 0; i < count; i++) out->values[i] = shape_unseen();
   measure(f, &depth, &room, &heads);
   f->frames = vyre__arena_array(arena, depth + 1, sizeof *f->frames);
   f->room = vyre__arena_array(arena, room + 1, sizeof *f->room);
@@ -549,12 +581,17 @@ vyre_code vyre__shapes_find(const vyre__regions *regions, uint32_t width,
   finder f = {.r = regions, .out = out, .lanes = {width, width}};
   if (size < width) f.lanes.count = size;
   *out = (vyre__shapes){.width = width, .begin = regions->begin};
-  VYRE_TRY(take_arrays(&f, arena, st));
-  do {
+  VYRE_TRY(take_shapes(&f, arena, st));
+  vyre__arena_mark mark = vyre__arena_here(arena);
+  vyre_code code = take_arrays(&f, arena, st);
+  if (code == VYRE_OK) {
     do {
-      sweep(&f);
-    } while (f.is_changed);
-  } while (find_vars(&f));
-  publish(&f);
-  return VYRE_OK;
+      do {
+        sweep(&f);
+      } while (f.is_changed);
+    } while (find_vars(&f));
+    publish(&f);
+  }
+  vyre__arena_rewind(arena, mark);
+  return code;
 }

@@ -43,6 +43,26 @@ vyre__shape vyre__shape_apart(vyre__shape s);
 vyre__shape vyre__shape_local_id(const uint32_t workgroup[3], unsigned axis,
                                  shape_lanes lanes);
 
+/* A u32 as a sum of ids, each so many times, and something uniform: where rows of
+ * a workgroup do not fill vectors, no id has a shape, but some sums do. */
+typedef struct shape_sum {
+  uint32_t by[3];  /* local ids x, y, z */
+  uint8_t aligned; /* the rest is a multiple of 2^aligned */
+  bool is_known;   /* it is such a sum */
+} shape_sum;
+
+/* Whether sums have shapes that their parts do not have. */
+bool vyre__shape_needs_sums(const uint32_t workgroup[3], shape_lanes lanes);
+
+/* Of @p inst, which has @p shape, from those of its operands. */
+shape_sum vyre__shape_sum_of(const vyre__low_inst *inst, vyre__shape shape,
+                             const vyre__shape operands[2],
+                             const shape_sum sums[2]);
+
+/* The shape of such a sum. */
+vyre__shape vyre__shape_of_sum(shape_sum sum, const uint32_t workgroup[3],
+                               shape_lanes lanes);
+
 /* Of a pure operation. @p from is the type of its first operand. */
 vyre__shape vyre__shape_pure(const vyre__low_inst *inst, vyre_type from,
                              const vyre__shape operands[3], shape_lanes lanes);

@@ -99,6 +99,74 @@ vyre__shape vyre__shape_local_id(const uint32_t workgroup[3], unsigned axis,
   return shape_varying();
 }
 
+bool vyre__shape_needs_sums(const uint32_t workgroup[3], shape_lanes lanes) {
+  return lanes.count > 1 && workgroup[0] % lanes.width != 0 &&
+         (workgroup[1] > 1 || workgroup[2] > 1);
+}
+
+static shape_sum scaled(shape_sum s, uint64_t by) {
+  for (unsigned i = 0; i < 3; i++) s.by[i] *= (uint32_t)by;
+  s.aligned = (uint8_t)least(s.aligned + zeros_of(by, 32), 32);
+  return s;
+}
+
+static shape_sum added(shape_sum a, shape_sum b) {
+  for (unsigned i = 0; i < 3; i++) a.by[i] += b.by[i];
+  a.aligned = (uint8_t)least(a.aligned, b.aligned);
+  a.is_known &= b.is_known;
+  return a;
+}
+
+shape_sum vyre__shape_sum_of(const vyre__low_inst *inst, vyre__shape shape,
+                             const vyre__shape operands[2],
+                             const shape_sum sums[2]) {
+  shape_sum none = {{0, 0, 0}, 0, false};
+  bool is_number = operands[1].kind == VYRE__SHAPE_CONSTANT;
+  if (inst->type != VYRE_TYPE_U32) return none;
+  if (vyre__shape_is_uniform(shape)) {
+    return (shape_sum){{0, 0, 0}, shape.aligned, true};
+  }
+  switch ((vyre__low_op)inst->op) {
+    case VYRE__LOW_LOCAL_ID:
+      none.by[inst->aux] = 1;
+      none.aligned = 32;
+      none.is_known = true;
+      return none;
+    case VYRE__LOW_ADD:
+      return added(sums[0], sums[1]);
+    case VYRE__LOW_SUB:
+      return added(sums[0], scaled(sums[1], UINT32_MAX));
+    case VYRE__LOW_SHL:
+      if (!is_number || operands[1].stride >= 32) return none;
+      return scaled(sums[0], UINT64_C(1) << operands[1].stride);
+    case VYRE__LOW_MUL:
+      if (is_number) return scaled(sums[0], operands[1].stride);
+      if (operands[0].kind != VYRE__SHAPE_CONSTANT) return none;
+      return scaled(sums[1], operands[0].stride);
+    default:
+      return none;
+  }
+}
+
+vyre__shape vyre__shape_of_sum(shape_sum sum, const uint32_t workgroup[3],
+                               shape_lanes lanes) {
+  uint32_t stride = sum.by[0], x = workgroup[0], row = x * workgroup[1];
+  unsigned aligned = sum.aligned;
+  if (!sum.is_known) return shape_varying();
+  if (workgroup[1] > 1 && sum.by[1] != stride * x) return shape_varying();
+  if (workgroup[2] > 1 && row % lanes.width == 0) {
+    aligned = least(aligned, zeros_of(sum.by[2], 32)); /* z is the vector's */
+  } else if (workgroup[2] > 1 && sum.by[2] != stride * row) {
+    return shape_varying();
+  }
+  /* Lane 0 is `width` times the number of its vector, or of those in a plane. */
+  if (row * workgroup[2] > lanes.width) {
+    unsigned first = (unsigned)__builtin_ctz(lanes.width);
+    aligned = least(aligned, first + zeros_of(stride, 32));
+  }
+  return linear(stride, aligned, 32);
+}
+
 /* --- integers ---------------------------------------------------------------*/
 
 /* The bits that k * stride may have, of a linear value in which nothing is
@@ -196,8 +264,6 @@ static unsigned uniform_zeros(const vyre__low_inst *inst, const vyre__shape *s,
     case VYRE__LOW_MAX_U:
     case VYRE__LOW_MAX_S:
       return least(a, b);
-    case VYRE__LOW_SELECT:
-      return least(b, s[2].aligned);
     case VYRE__LOW_MUL:
       return least(a + b, bits);
     case VYRE__LOW_AND:
