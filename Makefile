@@ -43,7 +43,7 @@ verify-math verify-ops: build ## functions over all arguments, operations; ARGS=
 	@scripts/verify.sh $(@:verify-%=%) $(ARGS)
 
 bench: build ## run the benchmarks, print a table, write build/bench.json
-	@build/vyre-bench build/bench.json
+	@scripts/bench.sh build
 
 lint: ## clang-tidy and the house rules
 	@scripts/deps.sh lint

@@ -37,14 +37,31 @@ void bench_row_times(const char *suite, const char *name, const char *unit,
 void bench_row_figure(const char *suite, const char *name, const char *unit,
                       double value, const char *peer, double peer_value);
 
+/* A row that was printed by its suite, of figures of any kind. Texts are copied. */
+typedef struct bench_result {
+  const char *suite, *name, *unit;
+  double value, best;           /* the median, and the best of all rounds */
+  const char *peer;             /* "": none */
+  double peer_value, peer_best; /* 0: it is not there */
+  double ratio;                 /* above 1: vyre is better; 0: there is none */
+  double ratio_low, ratio_high; /* its quartiles; 0: there are none */
+  const char *note;             /* "": none */
+} bench_result;
+void bench_row_add(const bench_result *result);
+
 double bench_now_ns(void);
 _Noreturn void bench_fail(const char *what, const char *why);
 
 /* xorshift64*: inputs are the same in every run. */
 uint64_t bench_random(uint64_t *state);
 
-/* The suites, and the parts of the plan suite. dispatch is beside the driver. */
+/* The suites, and the parts of the plan suite. Those of the driver and of the
+ * CPU device are beside them. */
 void bench_cache(void);
+void bench_cpu_compile(void);
+void bench_cpu_dispatch(void);
+void bench_cpu_kernels(void);
+void bench_cpu_pool(void);
 void bench_dispatch(void);
 void bench_language(void);
 void bench_numbers(void);

@@ -11,9 +11,10 @@
 typedef struct row {
   const char *suite, *name, *unit, *peer;
   double value, minimum, peer_value, peer_minimum;
+  const bench_result *result; /* instead, if not NULL */
 } row;
 
-enum { MOST_ROWS = 256, MOST_ROUNDS = 1001 };
+enum { MOST_ROWS = 1024, MOST_ROUNDS = 1001 };
 static row rows[MOST_ROWS];
 static int row_count;
 
@@ -67,9 +68,13 @@ void bench_pair(bench_job ours, bench_job peer, int rounds, long repeat,
   *peer_times = summary(theirs, rounds);
 }
 
-static void add(row made) {
+static void keep(row made) {
   if (row_count == MOST_ROWS) bench_fail("table", "too many rows");
   rows[row_count++] = made;
+}
+
+static void add(row made) {
+  keep(made);
   char ratio[32] = "";
   if (made.peer[0]) {
     snprintf(ratio, sizeof ratio, "%8.2fx", made.peer_value / made.value);
@@ -91,10 +96,66 @@ void bench_row_figure(const char *suite, const char *name, const char *unit,
   add((row){suite, name, unit, peer, value, value, peer_value, peer_value});
 }
 
+static const char *copy(const char *text) {
+  size_t size = strlen(text) + 1;
+  char *made = malloc(size);
+  if (!made) bench_fail("table", "out of memory");
+  return memcpy(made, text, size);
+}
+
+void bench_row_add(const bench_result *result) {
+  bench_result *kept = malloc(sizeof *kept);
+  if (!kept) bench_fail("table", "out of memory");
+  *kept = *result;
+  kept->name = copy(result->name);
+  kept->unit = copy(result->unit);
+  kept->peer = copy(result->peer);
+  kept->note = copy(result->note);
+  keep((row){.suite = kept->suite, .result = kept});
+}
+
+static void write_figure(FILE *file, const char *name, double value) {
+  if (value > 0 || value < 0) {
+    fprintf(file, ", \"%s\": %.6g", name, value);
+  } else {
+    fprintf(file, ", \"%s\": null", name);
+  }
+}
+
+static void write_text(FILE *file, const char *name, const char *text) {
+  fprintf(file, ", \"%s\": ", name);
+  fprintf(file, text[0] ? "\"" : "null");
+  for (; text[0]; text++) {
+    fprintf(file, text[0] == '"' || text[0] == '\\' ? "\\%c" : "%c", text[0]);
+    if (!text[1]) fprintf(file, "\"");
+  }
+}
+
+static void write_result(FILE *file, const bench_result *r) {
+  fprintf(file, "  {\"suite\": \"%s\"", r->suite);
+  write_text(file, "name", r->name);
+  write_text(file, "unit", r->unit);
+  write_figure(file, "value", r->value);
+  write_figure(file, "best", r->best);
+  write_text(file, "peer", r->peer);
+  write_figure(file, "peer_value", r->peer_value);
+  write_figure(file, "peer_best", r->peer_best);
+  write_figure(file, "ratio", r->ratio);
+  write_figure(file, "ratio_low", r->ratio_low);
+  write_figure(file, "ratio_high", r->ratio_high);
+  write_text(file, "note", r->note);
+  fprintf(file, "}");
+}
+
 static void write_json(FILE *file) {
   fprintf(file, "[\n");
   for (int i = 0; i < row_count; i++) {
     const row *r = &rows[i];
+    if (r->result) {
+      write_result(file, r->result);
+      fprintf(file, "%s\n", i + 1 < row_count ? "," : "");
+      continue;
+    }
     fprintf(file,
             "  {\"suite\": \"%s\", \"name\": \"%s\", \"unit\": \"%s\", "
             "\"value\": %.6g, \"minimum\": %.6g, ",
@@ -115,8 +176,11 @@ static void write_json(FILE *file) {
   fprintf(file, "]\n");
 }
 
+/* "cpu" wants all of cpu.*. */
 static bool wants(const char *only, const char *name) {
-  return !only || strcmp(only, name) == 0;
+  size_t length = only ? strlen(only) : 0;
+  return !only || (strncmp(only, name, length) == 0 &&
+                   (name[length] == 0 || name[length] == '.'));
 }
 
 int main(int argc, char **argv) {
@@ -129,6 +193,11 @@ int main(int argc, char **argv) {
   if (wants(only, "cache")) bench_cache();
   if (wants(only, "recording")) bench_recording();
   if (wants(only, "dispatch")) bench_dispatch();
+  /* The first of them loads what compiles, which it measures. */
+  if (wants(only, "cpu.compile")) bench_cpu_compile();
+  if (wants(only, "cpu.dispatch")) bench_cpu_dispatch();
+  if (wants(only, "cpu.kernels")) bench_cpu_kernels();
+  if (wants(only, "cpu.pool")) bench_cpu_pool();
   if (argc < 2) return 0;
   FILE *file = fopen(argv[1], "w");
   if (!file) bench_fail(argv[1], "cannot be written");

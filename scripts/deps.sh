@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Installs what is missing:  scripts/deps.sh LEVEL...
-# Levels: build check lint fmt sanitize fuzz verify. Says nothing if all is there. If
+# Levels: build check bench lint fmt sanitize fuzz verify. Says nothing if all is there. If
 # it may not install, it prints the one command that would, and fails.
 set -euo pipefail
 
 usage() {
-  echo "usage: scripts/deps.sh build|check|lint|fmt|sanitize|fuzz|verify ..." >&2
+  echo "usage: scripts/deps.sh build|check|bench|lint|fmt|sanitize|fuzz|verify ..." >&2
   exit 2
 }
 
@@ -17,8 +17,10 @@ level_packages() {
     build)
       echo gcc:gcc "libc6-dev:<stdio.h>" cmake:cmake ninja-build:ninja \
         pkg-config:pkg-config "libxxhash-dev:<xxhash.h>" \
-        "libyajl-dev:<yajl/yajl_parse.h>" ;;
+        "libyajl-dev:<yajl/yajl_parse.h>" libllvm19: ;;
     check) level_packages build && echo g++:g++ ;;
+    bench) level_packages build && echo clang-19:clang-19 libomp-19-dev: \
+      pocl-opencl-icd: ;;
     verify) level_packages build && echo "libmpfr-dev:<mpfr.h>" ;;
     fmt) echo clang-format-19:clang-format-19 ;;
     lint) level_packages build && level_packages fmt &&

@@ -304,6 +304,20 @@ bool args_extent(const char *flag_name, const char *text, uint32_t out[3],
   return true;
 }
 
+bool args_host(uint64_t threads, uint64_t width, problem *wrong) {
+  if (threads > 1024) {
+    return problem_set(wrong, KIND_USAGE, "write 1 to 1024",
+                       "--threads is %llu, and there are at most 1024",
+                       (unsigned long long)threads);
+  }
+  if (width > 1 && width != 4 && width != 8 && width != 16 && width != 32) {
+    return problem_set(wrong, KIND_USAGE, "write 1, 4, 8, 16 or 32",
+                       "--width is %llu, and there are no such vectors",
+                       (unsigned long long)width);
+  }
+  return true;
+}
+
 bool args_has(int count, char **words, const char *name) {
   for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
     if (strcmp(words[i], name) == 0) return true;

@@ -42,6 +42,9 @@ bool args_read(const arguments *spec, int count, char **words, problem *out);
 bool args_extent(const char *name, const char *text, uint32_t out[3],
                  problem *wrong);
 
+/* --threads and --width of device cpu; 0: not given. */
+bool args_host(uint64_t threads, uint64_t width, problem *wrong);
+
 /* Whether @p name stands among the words before "--". */
 bool args_has(int count, char **words, const char *name);
 

@@ -5,6 +5,7 @@
 
 #include "vyre/binary.h"
 #include "vyre/emit.h"
+#include "vyre/pipeline.h"
 #include "vyre/validate.h"
 
 #include "args.h"
@@ -15,18 +16,19 @@
 #include "words.h"
 
 /* As in the table of commands. */
-enum { TO_TEXT, TO_BINARY, TO_LOWERED, TO_C };
+enum { TO_TEXT, TO_BINARY, TO_LOWERED, TO_C, TO_LLVM, TO_ASM };
 
 enum { MOST_PASSES = 16 };
 
 typedef struct emit_flags {
   const char *file, *kernel, *output;
   size_t to;
+  uint64_t width;
   vyre_emit_options options;
 } emit_flags;
 
 static bool has_report(const emit_flags *f) {
-  return f->to >= TO_LOWERED &&
+  return f->to >= TO_LOWERED && f->to != TO_ASM &&
          (!f->options.after || strcmp(f->options.after, "inline") != 0);
 }
 
@@ -65,21 +67,26 @@ static bool check_pass(const char *name, problem *wrong) {
   return false;
 }
 
-/* Flags of lowering say nothing about the program as it is. */
+static const char *const forms[] = {"ir", "bin", "lowered", "c", "llvm", "asm"};
+
+/* Flags of lowering say nothing about the program as it is, nor of what is for
+ * this machine; the last, a workgroup, does. */
 static bool check_lowering(const emit_flags *f, const flag *flags, size_t count,
                            problem *wrong) {
-  if (f->to >= TO_LOWERED) {
-    if (!f->options.after) return true;
+  bool lowers = f->to >= TO_LOWERED && f->to != TO_ASM;
+  if (lowers && f->options.after) {
     if (f->to == TO_LOWERED) return check_pass(f->options.after, wrong);
-    return problem_set(wrong, KIND_USAGE,
-                       "write --to lowered, or drop --dump-after",
-                       "--dump-after shows a lowered kernel, and --to is c");
+    problem_set(wrong, KIND_USAGE, "write --to lowered, or drop --dump-after",
+                "--dump-after shows a lowered kernel, and --to is %s",
+                forms[f->to]);
+    return false;
   }
-  for (size_t i = 0; i < count; i++) {
+  if (f->to == TO_ASM) count--;
+  for (size_t i = 0; !lowers && i < count; i++) {
     if (!flags[i].given) continue;
-    problem_set(wrong, KIND_USAGE, "",
-                "%s says how to lower, but --to %s does not lower",
-                flags[i].name, f->to == TO_TEXT ? "ir" : "bin");
+    problem_set(wrong, KIND_USAGE, "", "%s says how to lower, but --to %s %s",
+                flags[i].name, forms[f->to],
+                f->to == TO_ASM ? "is for this machine" : "does not lower");
     problem_fix(wrong, "write --to lowered or --to c, or drop %s",
                 flags[i].name);
     return false;
@@ -87,15 +94,25 @@ static bool check_lowering(const emit_flags *f, const flag *flags, size_t count,
   return true;
 }
 
+static bool check_width(const emit_flags *f, bool is_given, problem *wrong) {
+  if (!is_given) return true;
+  if (f->to >= TO_LLVM) return args_host(0, f->width, wrong);
+  problem_set(wrong, KIND_USAGE, "write --to llvm or --to asm, or drop --width",
+              "--width says how wide vectors are, but --to %s has none",
+              forms[f->to]);
+  return false;
+}
+
 static bool read_flags(int count, char **words, emit_flags *f, bool json,
                        problem *wrong) {
-  enum { FIRST_OF_LOWERING = 3 };
+  enum { WIDTH = 3, FIRST_OF_LOWERING };
   const char *workgroup = NULL;
   size_t numbers = 0, math = 0;
   flag flags[] = {
       FLAG("--kernel", &f->kernel),
       FLAG("--to", &f->to),
       FLAG("--output", &f->output),
+      FLAG("--width", &f->width),
       FLAG("--dump-after", &f->options.after),
       FLAG("--numbers", &numbers),
       FLAG("--math", &math),
@@ -109,10 +126,14 @@ static bool read_flags(int count, char **words, emit_flags *f, bool json,
                     .flag_count = all,
                     .operand = &f->file};
   if (!args_read(&spec, count, words, wrong)) return false;
-  f->options.form = f->to == TO_C ? VYRE_EMIT_C : VYRE_EMIT_LOWERED;
+  f->options.form = f->to == TO_C      ? VYRE_EMIT_C
+                    : f->to == TO_LLVM ? VYRE_EMIT_LLVM
+                                       : VYRE_EMIT_LOWERED;
+  f->options.width = (uint32_t)f->width;
   f->options.numbers = (vyre_numbers)numbers;
   f->options.math = (vyre_math)math;
   return check_output(f, json, wrong) &&
+         check_width(f, flags[WIDTH].given, wrong) &&
          check_lowering(f, flags + FIRST_OF_LOWERING, all - FIRST_OF_LOWERING,
                         wrong) &&
          (!workgroup ||
@@ -153,11 +174,35 @@ static bool emit_lowered(const vyre_program *program, kernel_file *file,
                      : problem_from_status(wrong, &st);
 }
 
+/* What device cpu makes of it on this machine. */
+static bool emit_asm(vyre_program *program, kernel_file *file,
+                     const emit_flags *f, sink *out, problem *wrong) {
+  vyre_status st = {0};
+  vyre_context *context = NULL;
+  vyre_device *device = NULL;
+  vyre_pipeline *pipeline = NULL;
+  vyre_context_options with = {.width = f->options.width};
+  vyre_compile_options options = {0};
+  memcpy(options.workgroup, f->options.workgroup, sizeof options.workgroup);
+  bool fine =
+      vyre_context_create(&with, &context, &st) == VYRE_OK &&
+      vyre_device_open(context, "cpu", &device, &st) == VYRE_OK &&
+      vyre_pipeline_compile(device, program, &options, &pipeline,
+                            &file->findings, &st) == VYRE_OK &&
+      vyre_pipeline_print(pipeline, "asm", sink_writer(out), &st) == VYRE_OK;
+  vyre_pipeline_release(pipeline);
+  vyre_device_release(device);
+  vyre_context_release(context);
+  if (fine) return !out->failed || problem_no_memory(wrong, "the answer");
+  if (out->failed) return problem_no_memory(wrong, "the answer");
+  return file->findings.count == 0 && problem_from_status(wrong, &st);
+}
+
 /* The program in the form that was asked for. */
-static bool emit(const vyre_program *program, kernel_file *file,
-                 const emit_flags *f, sink *out, vyre_emit_report *report,
-                 problem *wrong) {
+static bool emit(vyre_program *program, kernel_file *file, const emit_flags *f,
+                 sink *out, vyre_emit_report *report, problem *wrong) {
   if (f->to == TO_BINARY) return emit_binary(program, out, wrong);
+  if (f->to == TO_ASM) return emit_asm(program, file, f, out, wrong);
   if (f->to >= TO_LOWERED) {
     return emit_lowered(program, file, f, out, report, wrong);
   }

@@ -8,9 +8,14 @@
 #include "output.h"
 #include "run.h"
 
-static bool open_trace(run_state *s, problem *wrong) {
+/* Without any of these the process's own does. */
+static bool make_context(run_state *s, problem *wrong) {
   vyre_status st = {0};
-  vyre_context_options options = {.trace_file = s->flags.trace};
+  const run_flags *f = &s->flags;
+  if (!f->trace && f->threads == 0 && f->width == 0) return true;
+  vyre_context_options options = {.trace_file = f->trace,
+                                  .threads = (uint32_t)f->threads,
+                                  .width = (uint32_t)f->width};
   if (vyre_context_create(&options, &s->context, &st) == VYRE_OK) return true;
   return problem_from_status(wrong, &st);
 }
@@ -31,18 +36,39 @@ static void warn_if_dropped(const run_state *s) {
   sink_finish(&out);
 }
 
+/* Not every device has print(...), and nothing changes hands unsaid. */
+static void tell_ref(const vyre_status *why) {
+  sink out = {0};
+  sink_format(&out, "note: this runs on ref: %s\n", why->message);
+  write_all(STDERR_FILENO, out.data, out.length);
+  sink_finish(&out);
+}
+
+static vyre_code open_and_compile(run_state *s, const char *backend,
+                                  vyre_status *st) {
+  vyre_compile_options options = {0};
+  memcpy(options.workgroup, s->flags.workgroup, sizeof options.workgroup);
+  vyre_code code = vyre_device_open(s->context, backend, &s->device, st);
+  if (code != VYRE_OK) return code;
+  return vyre_pipeline_compile(s->device, s->program, &options, &s->pipeline,
+                               &s->file.findings, st);
+}
+
 /* Opens the device and compiles. False without a problem means findings. */
 static bool compile(run_state *s, problem *wrong) {
   vyre_status st = {0};
-  vyre_compile_options options = {0};
-  memcpy(options.workgroup, s->flags.workgroup, sizeof options.workgroup);
-  if (s->flags.trace && !open_trace(s, wrong)) return false;
-  if (vyre_device_open(s->context, s->flags.backend, &s->device, &st) ==
-          VYRE_OK &&
-      vyre_pipeline_compile(s->device, s->program, &options, &s->pipeline,
-                            &s->file.findings, &st) == VYRE_OK) {
-    return true;
+  bool is_auto = strcmp(s->flags.backend, "auto") == 0;
+  if (!make_context(s, wrong)) return false;
+  const char *backend = is_auto && s->flags.check ? "ref" : s->flags.backend;
+  vyre_code code = open_and_compile(s, backend, &st);
+  if (code == VYRE_UNSUPPORTED_FEATURE && is_auto && s->device &&
+      strcmp(vyre_device_name(s->device), "ref") != 0) {
+    tell_ref(&st);
+    st = (vyre_status){0};
+    vyre_device_release(s->device);
+    code = open_and_compile(s, "ref", &st);
   }
+  if (code == VYRE_OK) return true;
   if (s->file.findings.count == 0) {
     if (s->device) wrong->file = s->file.in.label;
     problem_from_status(wrong, &st);

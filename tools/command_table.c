@@ -6,7 +6,8 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *const sync_choices[] = {"final", "participates", NULL};
-static const char *const target_choices[] = {"ir", "bin", "lowered", "c", NULL};
+static const char *const target_choices[] = {"ir",   "bin", "lowered", "c",
+                                             "llvm", "asm", NULL};
 static const char *const numbers_choices[] = {"native", "fixed", "soft", NULL};
 static const char *const math_choices[] = {"f64", "f64-nofma", "u32", NULL};
 
@@ -63,8 +64,8 @@ static const flag_doc run_flags[] = {
      .type = FLAG_TEXT},
     {.name = "--backend",
      .value = "NAME",
-     .help = "the device: auto (the default), or a name of those that\n"
-             "'vyre devices' lists",
+     .help = "the device: auto (the default: the best there is, and ref\n"
+             "with --check), or a name of those that 'vyre devices' lists",
      .type = FLAG_DEVICE},
     {.name = "--check",
      .help = "find races, dependence on order, accesses out of bounds",
@@ -89,6 +90,15 @@ static const flag_doc run_flags[] = {
      .value = "FILE",
      .help = "write what happened when, to look at in Perfetto",
      .type = FLAG_TEXT},
+    {.name = "--threads",
+     .value = "N",
+     .help = "of device cpu (default: as many as there are)",
+     .type = FLAG_U64},
+    {.name = "--width",
+     .value = "W",
+     .help = "of device cpu: invocations side by side in a vector, 1, 4,\n"
+             "8, 16 or 32 (default: chosen for the kernel)",
+     .type = FLAG_U64},
     JSON_FLAG,
 };
 
@@ -100,7 +110,8 @@ static const flag_doc emit_flags[] = {
     {.name = "--to",
      .value = "FORM",
      .help = "ir: text, all written out; bin: the binary form;\n"
-             "lowered: what a device gets; c: the same in C11",
+             "lowered: what a device gets; c: the same in C11; llvm:\n"
+             "what LLVM gets of device cpu; asm: for this machine",
      .type = FLAG_CHOICE,
      .choices = target_choices,
      .required = true},
@@ -121,6 +132,11 @@ static const flag_doc emit_flags[] = {
              "without (f64-nofma), or by integers (u32)",
      .type = FLAG_CHOICE,
      .choices = math_choices},
+    {.name = "--width",
+     .value = "W",
+     .help = "of llvm and asm: invocations side by side in a vector, 1, 4,\n"
+             "8, 16 or 32; without it, chosen for the kernel",
+     .type = FLAG_U64},
     SWITCH_FLAG("--no-u64", "the device has no 64-bit types"),
     SWITCH_FLAG("--no-narrow", "the device has no 8- and 16-bit accesses"),
     {.name = "--workgroup",
@@ -521,10 +537,10 @@ const command_doc command_table[] = {
      .flags = emit_flags,
      .flag_count = COUNT(emit_flags),
      .body = emit_body,
-     .example =
-         "example:\n"
-         "  vyre emit examples/saxpy.vyre --to bin -o saxpy.vyrebin\n"
-         "  vyre emit examples/saxpy.vyre --to lowered --numbers soft\n"},
+     .example = "example:\n"
+                "  vyre emit examples/saxpy.vyre --to bin -o saxpy.vyrebin\n"
+                "  vyre emit examples/saxpy.vyre --to lowered --numbers soft\n"
+                "  vyre emit examples/saxpy.vyre --to asm --width 16\n"},
     {.name = "embed",
      .summary =
          "a C header with the kernels of a file and functions to run them",

@@ -15,7 +15,7 @@ typedef struct run_flags {
   word_list sets, outs;           /* NAME=SPEC, NAME=FILE */
   uint32_t grid[3], workgroup[3]; /* 0: not given */
   const char *backend, *trace;
-  uint64_t schedules, seed, max_iterations;
+  uint64_t schedules, seed, max_iterations, threads, width;
   bool check, values, json;
 } run_flags;
 

@@ -33,6 +33,14 @@ typedef struct vyre_context_options {
                                   "cpu.threads=2,cpu.width=8"; NULL:
                                   $VYRE_OPTIONS; "": none. One that its backend
                                   does not have lets vyre_device_open fail */
+  /* Of the device "cpu". None changes a result. */
+  uint32_t threads; /* of a dispatch, with the caller's own, at most 1024; 0:
+                       $VYRE_THREADS, else as many as the process may run on */
+  uint32_t width;   /* invocations side by side in a vector: 1, 4, 8, 16 or 32;
+                       0: $VYRE_WIDTH, else chosen for each kernel */
+  const char *llvm; /* file to load LLVM 19 from; NULL: $VYRE_LLVM, else where
+                       systems have it; "none": nowhere, so that nothing can be
+                       compiled but what the cache has */
 } vyre_context_options;
 
 /** What can be made to fail: X(enumerator, name). */
@@ -65,8 +73,9 @@ VYRE_BEGIN
  *             *out is NULL. Texts are copied.
  *  Lifetime:  the allocator must outlive the context and all made from it.
  *  Threads:   safe.          Blocks: on the allocator and on files.
- *  Errors:    VYRE_INVALID_ARGUMENT for faults or options that are none or a
- *             trace file that cannot be written; VYRE_OUT_OF_MEMORY. */
+ *  Errors:    VYRE_INVALID_ARGUMENT for faults or options that are none, a trace
+ *             file that cannot be written, or a number of threads or a width
+ *             that cannot be; VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_context_create(
     const vyre_context_options *options, vyre_context **out, vyre_status *st);
 

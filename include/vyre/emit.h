@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/emit.h
  *  What a program becomes on its way to a device: the lowered kernel after any
- *  pass, for people, and C that compiles anywhere. */
+ *  pass, for people, C that compiles anywhere, and what LLVM compiles for
+ *  processors. */
 #ifndef VYRE_EMIT_H
 #define VYRE_EMIT_H
 
@@ -17,7 +18,8 @@
 /** What to print: X(enumerator, name). */
 #define VYRE_EMIT_MAP(X)          \
   X(VYRE_EMIT_LOWERED, "lowered") \
-  X(VYRE_EMIT_C, "c")
+  X(VYRE_EMIT_C, "c")             \
+  X(VYRE_EMIT_LLVM, "llvm")
 
 /** How float operations are done: X(enumerator, name). All give the same bits
  *  (docs/numbers.md). */
@@ -54,6 +56,10 @@ typedef struct vyre_emit_options {
   bool no_narrow;        /* no 8- and 16-bit accesses; C has them: refused there
                             for a kernel with such elements in its buffers */
   uint32_t workgroup[3]; /* x of 0: the program's */
+  uint32_t width;        /* LLVM: invocations side by side in a vector: 1, 4, 8,
+                            16 or 32; 0: chosen for the kernel */
+  uint32_t lanes;        /* LLVM: 32-bit lanes of the machine's vectors: 4, 8 or
+                            16; 0: 8 */
 } vyre_emit_options;
 
 /** Counts of a lowered kernel. */

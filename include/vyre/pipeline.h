@@ -4,6 +4,7 @@
 #ifndef VYRE_PIPELINE_H
 #define VYRE_PIPELINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "vyre/binding.h"
@@ -13,6 +14,7 @@
 #include "vyre/fence.h"
 #include "vyre/program.h"
 #include "vyre/status.h"
+#include "vyre/text.h"
 
 /** A program compiled for a device. Immutable: it may be dispatched from many
  *  threads at once. Threads: safe. */
@@ -24,6 +26,10 @@ typedef struct vyre_compile_options {
                             An axis of 0 beside others counts as 1 */
   uint8_t ulp_budget; /* 0: exact; above, functions of mathematics may be that
                             many ulp off where it makes them faster */
+  bool is_quick; /* code in a fraction of the time, and slower; the device makes
+                    the full code in the background and goes over to it. Devices
+                    that have no such code compile as always. The same pipeline
+                    either way: it is no other variant, and has the same bits */
 } vyre_compile_options;
 
 VYRE_BEGIN
@@ -48,7 +54,8 @@ vyre_pipeline_compile(vyre_device *device, vyre_program *program,
                       vyre_diagnostics *diagnostics, vyre_status *st);
 
 /** As vyre_pipeline_compile, on a thread of the library: *fence tells when and
- *  how it ended; vyre_fence_pipeline then has the pipeline.
+ *  how it ended; vyre_fence_pipeline then has the pipeline. Several compile at the
+ *  same time, on as many threads as there are processors, up to 8.
  *  Ownership: on VYRE_OK the caller owns *fence (vyre_fence_release).
  *  Errors:    VYRE_INVALID_ARGUMENT for a NULL; VYRE_OUT_OF_MEMORY. All others
  *             come from vyre_fence_wait. */
@@ -97,6 +104,19 @@ VYRE_API const vyre_binding_plan *vyre_pipeline_bindings(
 /** The workgroup size that was compiled: three numbers, the pipeline's.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const uint32_t *vyre_pipeline_workgroup(const vyre_pipeline *pipeline);
+
+/** Writes the code that @p pipeline became, for people: "cpu" has the forms
+ *  "llvm" (as it is handed to LLVM), "llvm-optimised" and "asm". Made anew from
+ *  the program, so that a pipeline of the cache has it too.
+ *  Ownership: borrows all for the call.  Threads: safe.
+ *  Blocks:    on the writer, and for as long as a compile takes.
+ *  Errors:    VYRE_UNSUPPORTED_FEATURE for a form or a device that has none;
+ *             VYRE_INVALID_ARGUMENT for a NULL or a writer that refuses; those
+ *             of vyre_pipeline_compile. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_pipeline_print(vyre_pipeline *pipeline,
+                                                      const char *form,
+                                                      vyre_writer writer,
+                                                      vyre_status *st);
 
 VYRE_END
 

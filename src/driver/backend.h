@@ -36,6 +36,7 @@ struct vyre_pipeline {
   vyre_binding_plan plan;
   uint32_t workgroup[3];
   uint8_t ulp_budget;
+  bool is_quick; /* pipeline_init is to be quick: only with pipeline_take */
   const vyre_number_class *numbers; /* the form of every float operation in this
                                        pipeline, by vyre__number; the probe asks
                                        for others than the device's */
@@ -81,6 +82,7 @@ typedef struct vyre__launch {
   vyre_check_report *report; /* empty; not NULL if check asks for anything */
   vyre_arena *scratch;       /* empty; kept from run to run, so that a warm one
                                 allocates nothing */
+  bool is_timed;             /* somebody wants device_ns */
   uint64_t device_ns;        /* set by a backend that has_device_time */
   uint32_t launches;         /* what this run adds to the counter: 1, unless the
                                 backend changes it */
@@ -116,6 +118,10 @@ struct vyre__backend {
    * backend are the driver's. False: there is none; for index 0 the note then
    * says what was looked for and what to install. */
   bool (*describe)(uint32_t index, vyre_device_info *out);
+  /* Whether "auto" may take it in that context: false if it would open but could
+   * not do what people expect of it, such as to compile; *why (static) then says
+   * what is missing and what to do. Quick. Or NULL: it may. */
+  bool (*is_ready)(const vyre_context *context, const char **why);
   vyre_code (*device_init)(vyre_device *device, vyre_status *st);
   void (*device_finish)(vyre_device *device); /* after a successful init only */
   vyre_code (*pipeline_init)(vyre_pipeline *pipeline, vyre_status *st);
@@ -153,6 +159,16 @@ struct vyre__backend {
   bool (*features)(vyre_device *device, vyre_writer writer);
 
   const vyre__option *options; /* what can be chosen; NULL: nothing */
+  /* Takes the code of @p full, which is of the same program and options, for
+   * @p pipeline, which is quick; others may be running it. Once for each; full
+   * runs nothing afterwards. Or NULL: nothing is compiled quickly. */
+  void (*pipeline_take)(vyre_pipeline *pipeline, vyre_pipeline *full);
+
+  /* Writes the code of a pipeline, for people, in one of the forms that the
+   * backend has names for. Or NULL: it has none.
+   * Errors: VYRE_UNSUPPORTED_FEATURE for another form, with those there are. */
+  vyre_code (*pipeline_print)(vyre_pipeline *pipeline, const char *form,
+                              vyre_writer writer, vyre_status *st);
 };
 
 /* All there are, best first; NULL beyond the last. */

@@ -63,6 +63,10 @@ vyre_code vyre_context_create(const vyre_context_options *options,
       !vyre__cache_init(&context->cache, context->allocator, &given, &files)) {
     code = vyre__no_memory(st, "vyre_context_create", "bytes of a path", 1);
   }
+  const vyre__host_environment host = {environment("VYRE_THREADS"),
+                                       environment("VYRE_WIDTH"),
+                                       environment("VYRE_LLVM")};
+  if (code == VYRE_OK) code = vyre__host_options(context, &given, &host, st);
   const char *trace = choose(given.trace_file, "VYRE_TRACE");
   if (code == VYRE_OK && trace) code = vyre__trace_open(context, trace, st);
   if (code != VYRE_OK) {

@@ -106,9 +106,11 @@ static void put_auto(vyre__backends of, size_t at, char *out) {
   }
 }
 
-static bool choose(vyre__backends of, const char *name, choice *out) {
+static bool choose(vyre__backends of, const vyre_context *context,
+                   const char *name, choice *out) {
   vyre_device_info info;
   bool is_auto = strcmp(name, "auto") == 0;
+  const char *passed_over = NULL; /* a better one that could do little */
   *out = (choice){0};
   for (size_t i = 0; i < of.count; i++) {
     const vyre__backend *backend = of.list[i];
@@ -117,11 +119,20 @@ static bool choose(vyre__backends of, const char *name, choice *out) {
     if (!is_auto && !is_name(name, backend->name, &index)) continue;
     bool is_there = describe(backend, index, &info);
     if (!is_there && is_auto) continue;
+    const char *why;
+    if (is_auto && backend->is_ready && !backend->is_ready(context, &why)) {
+      passed_over = why;
+      continue;
+    }
     *out = (choice){.backend = backend,
                     .index = index,
                     .missing = is_there ? NULL : info.note,
                     .reason = "asked for by name"};
-    if (is_auto) put_auto(of, i, out->reason);
+    if (is_auto && passed_over) {
+      (void)snprintf(out->reason, sizeof out->reason, "%s", passed_over);
+    } else if (is_auto) {
+      put_auto(of, i, out->reason);
+    }
     return is_there;
   }
   return false;
@@ -243,22 +254,23 @@ static vyre_code create(vyre_context *context, const choice *chosen,
   return VYRE_OK;
 }
 
-static vyre_code open_chosen(vyre_context *context, const choice *chosen,
-                             vyre_device **out, vyre_status *st) {
-  if (context) {
-    vyre_context_retain(context);
-  } else {
-    VYRE_TRY(vyre__context_default(&context, st));
-  }
-  return create(context, chosen, out, st);
+/* The context, or the process's own; retained. */
+static vyre_code take_context(vyre_context **context, vyre_status *st) {
+  if (!*context) return vyre__context_default(context, st);
+  vyre_context_retain(*context);
+  return VYRE_OK;
 }
 
 vyre_code vyre__device_open_of(vyre__backends of, vyre_context *context,
                                const char *name, vyre_device **out,
                                vyre_status *st) {
   choice chosen;
-  if (!choose(of, name, &chosen)) return unavailable(name, &chosen, st);
-  return open_chosen(context, &chosen, out, st);
+  VYRE_TRY(take_context(&context, st));
+  if (!choose(of, context, name, &chosen)) {
+    vyre_context_release(context);
+    return unavailable(name, &chosen, st);
+  }
+  return create(context, &chosen, out, st);
 }
 
 vyre_code vyre_device_open(vyre_context *context, const char *name,
@@ -276,7 +288,8 @@ vyre_code vyre__device_open_backend(vyre_context *context,
   choice chosen = {
       .backend = backend, .index = index, .reason = "asked for by its table"};
   *out = NULL;
-  return open_chosen(context, &chosen, out, st);
+  VYRE_TRY(take_context(&context, st));
+  return create(context, &chosen, out, st);
 }
 
 vyre_device *vyre_device_retain(vyre_device *device) {
@@ -286,7 +299,9 @@ vyre_device *vyre_device_retain(vyre_device *device) {
 
 void vyre_device_release(vyre_device *device) {
   if (!device || atomic_fetch_sub(&device->inside->references, 1) > 1) return;
-  vyre__queue_finish(device->inside->compile);
+  for (int i = 0; i < VYRE__COMPILERS; i++) {
+    vyre__queue_finish(device->inside->compile[i]);
+  }
   vyre__queue_finish(device->inside->work);
   vyre__table_finish(device);
   vyre__residents_finish(device);

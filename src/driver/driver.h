@@ -35,7 +35,22 @@ struct vyre_context {
   } faults[VYRE_FAULT_COUNT];
   vyre__cache cache; /* of pipelines, on disk */
   char options[512]; /* of backends; options.c */
+
+  /* host_options.c: what the device "cpu" goes by. */
+  uint32_t threads, width; /* 0: as it likes */
+  char llvm[256];          /* "": wherever it is */
 };
+
+/* What the environment says; NULL: nothing. */
+typedef struct vyre__host_environment {
+  const char *threads, *width, *llvm;
+} vyre__host_environment;
+
+/* Sets them, from the options first. */
+vyre_code vyre__host_options(vyre_context *context,
+                             const vyre_context_options *options,
+                             const vyre__host_environment *environment,
+                             vyre_status *st);
 
 /* Keeps the text, if it is one of options. */
 vyre_code vyre__options_set(vyre_context *context, const char *text,
@@ -172,6 +187,8 @@ typedef struct vyre__atomic_counters {
 #undef VYRE_X4
 } vyre__atomic_counters;
 
+enum { VYRE__COMPILERS = 8 };
+
 struct vyre__device_inside {
   atomic_uint references;
   atomic_bool is_lost;
@@ -180,7 +197,9 @@ struct vyre__device_inside {
   char reason[VYRE__DEVICE_REASON];
   vyre__residents residents;
   pthread_mutex_t lock; /* of the queues, while they begin */
-  vyre__queue *work, *compile;
+  vyre__queue *work;
+  vyre__queue *compile[VYRE__COMPILERS]; /* programs compile at the same time */
+  atomic_uint compiles_begun;
   vyre__pipeline_table pipelines; /* that compiles share */
   pthread_mutex_t run_lock; /* of the list of all runs, whose counters count */
   vyre__run *first_run;
@@ -236,7 +255,7 @@ void vyre__counters_leave_run(vyre__run *run);
 
 /* --- pipelines -------------------------------------------------------------- */
 
-enum { VYRE__KEPT_RUNS = 8 };
+enum { VYRE__KEPT_RUNS = 8, VYRE__SPARE_RUNS = 1024 };
 
 /* Whether somebody has a run. ASKED: somebody has it, and lets go of resident
  * buffers with it, since one was freed in the meantime. */
@@ -271,7 +290,10 @@ struct vyre__pipeline_inside {
     vyre__run_state state; /* busy also while the run is made */
     vyre__run *run; /* whose it is while it is busy; NULL: not made yet */
   } runs[VYRE__KEPT_RUNS];
+  _Atomic(vyre__run *) spare; /* more of them, for batches: a list */
 
+  atomic_bool
+      wants_full; /* quick code was made, and nobody makes the full yet */
   vyre__cache_note note; /* what came of the cache */
   /* cache_memory.c, under the lock of the device's table. Variants are not shared:
    * two pipelines could be each other's. */
@@ -342,9 +364,11 @@ typedef struct vyre__given_output {
  * that: the same once more was found good already (run_again.h). Who frees such a
  * buffer makes the run forget first. */
 struct vyre__run {
-  vyre_pipeline *pipeline;    /* the variant that runs; not retained */
-  size_t size;                /* bytes of the whole object */
-  vyre__run_state *home;      /* its place in the pipeline; NULL: none */
+  vyre_pipeline *pipeline; /* the variant that runs; not retained */
+  size_t size;             /* bytes of the whole object */
+  vyre__run_state *home;   /* its place in the pipeline; NULL: none */
+  vyre__run *next_spare;
+  uint32_t spare_count; /* from here to the end of the list */
   vyre__run *next, *previous; /* of the device */
   vyre__bound *bound;         /* one a binding of the plan */
   vyre__view *views;          /* one a buffer of the program */
@@ -398,6 +422,12 @@ void vyre__run_remember(vyre__run *run, const vyre_dispatch_desc *desc);
 /* For who frees @p slot, and still holds it: runs that wait for their next
  * dispatch let go of it; those at work will when they are done. */
 void vyre__runs_revoke(vyre_device *device, vyre__resident_slot *slot);
+/* A batch takes all runs that are spare, and gives back those and its own; NULL:
+ * none. give_to puts one that is the pipeline's and has no home to a list. */
+vyre__run *vyre__runs_borrow(vyre_pipeline *pipeline);
+void vyre__runs_return(vyre_pipeline *pipeline, vyre__run *list);
+void vyre__run_give_to(vyre__run *run, vyre_pipeline *pipeline,
+                       vyre__run **list);
 /* Lets go of the resident buffers that it holds; still says which they were. */
 void vyre__run_let_go(vyre__run *run);
 

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "vyre/validate.h"
 
@@ -106,6 +107,12 @@ void vyre__pipeline_drop_runs(vyre_pipeline *pipeline) {
     pipeline->inside->runs[i].run = NULL;
     if (run) vyre__run_free(run);
   }
+  vyre__run *spare = atomic_exchange(&pipeline->inside->spare, NULL);
+  while (spare) {
+    vyre__run *next = spare->next_spare;
+    vyre__run_free(spare);
+    spare = next;
+  }
 }
 
 /* The end of a pipeline whose start is set; the backend's part is gone. */
@@ -181,7 +188,12 @@ static vyre_code init(vyre_pipeline *pipeline, bool is_fresh, vyre_status *st) {
     return VYRE_OK;
   }
   vyre_code code = build(pipeline, st);
-  vyre__cache_end(pipeline, &tried, code == VYRE_OK);
+  vyre__cache_end(pipeline, &tried, code == VYRE_OK && !pipeline->is_quick);
+  if (pipeline->is_quick) {
+    pipeline->inside->note.not_stored =
+        "the full code will be, once it is made";
+    atomic_store(&pipeline->inside->wants_full, true);
+  }
   return code;
 }
 
@@ -202,6 +214,8 @@ static vyre_code create(vyre_device *device, vyre_program *program,
   vyre__workgroup_resolve(options->workgroup, program->workgroup,
                           pipeline->workgroup);
   pipeline->ulp_budget = options->ulp_budget;
+  pipeline->is_quick =
+      options->is_quick && !is_fresh && device->backend->pipeline_take != NULL;
   pipeline->numbers = numbers;
   uint64_t start = vyre__trace_begin(device->context);
   vyre_code code = init(pipeline, is_fresh, st);
@@ -215,6 +229,59 @@ static vyre_code create(vyre_device *device, vyre_program *program,
   }
   *out = pipeline;
   return VYRE_OK;
+}
+
+/* --- full code for quick ------------------------------------------------------*/
+
+/* One after the other, as many as can work at the same time. */
+static vyre__queue **compiler_of(vyre_device *device) {
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  uint32_t most = processors < 1                 ? 1
+                  : processors > VYRE__COMPILERS ? VYRE__COMPILERS
+                                                 : (uint32_t)processors;
+  uint32_t turn = atomic_fetch_add(&device->inside->compiles_begun, 1);
+  return &device->inside->compile[turn % most];
+}
+
+typedef struct full_work {
+  vyre_fence fence;
+  vyre_pipeline *quick; /* retained */
+} full_work;
+
+/* Goes through the cache, which then has it. What fails leaves the quick code. */
+static vyre_code make_full(vyre_fence *fence, vyre_status *st) {
+  vyre_pipeline *quick = ((full_work *)fence)->quick, *full;
+  vyre_compile_options options = {.ulp_budget = quick->ulp_budget};
+  memcpy(options.workgroup, quick->workgroup, sizeof options.workgroup);
+  VYRE_TRY(create(quick->device, quick->program, &options, quick->numbers,
+                  false, &full, st));
+  quick->device->backend->pipeline_take(quick, full);
+  vyre_pipeline_release(full);
+  return VYRE_OK;
+}
+
+static void make_full_finish(vyre_fence *fence) {
+  vyre_pipeline_release(((full_work *)fence)->quick);
+}
+
+/* Nobody waits for it; without memory or a thread it stays as it is. */
+static void make_full_later(vyre_pipeline *pipeline) {
+  vyre_device *device = pipeline->device;
+  vyre_fence *fence;
+  if (!atomic_exchange(&pipeline->inside->wants_full, false)) return;
+  if (vyre__fence_make(device->context, sizeof(full_work), &fence, NULL) !=
+      VYRE_OK) {
+    return;
+  }
+  ((full_work *)fence)->quick = vyre_pipeline_retain(pipeline);
+  fence->work = make_full;
+  fence->finish = make_full_finish;
+  if (vyre__queue_push(device, compiler_of(device), fence, NULL) == VYRE_OK) {
+    vyre_fence_release(fence);
+    return;
+  }
+  make_full_finish(fence);
+  vyre__fence_discard(fence);
 }
 
 vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
@@ -239,6 +306,7 @@ vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
   VYRE_TRY(
       create(device, program, options, device->caps.numbers, false, out, st));
   *out = vyre__table_share(*out);
+  make_full_later(*out);
   return VYRE_OK;
 }
 
@@ -328,8 +396,7 @@ vyre_code vyre_pipeline_compile_async(vyre_device *device,
   fence->work = compile;
   fence->finish = compile_finish;
   fence->forget = compile_forget;
-  vyre_code code =
-      vyre__queue_push(device, &device->inside->compile, fence, st);
+  vyre_code code = vyre__queue_push(device, compiler_of(device), fence, st);
   if (code != VYRE_OK) {
     compile_finish(fence);
     vyre__fence_discard(fence);
@@ -381,6 +448,7 @@ vyre_code vyre_pipeline_prepare(vyre_pipeline *pipeline,
   if (!options) return vyre__null_argument(st, who, "options");
   VYRE_TRY(vyre__device_check(pipeline->device, st));
   vyre_compile_options wanted = *options;
+  wanted.is_quick = false; /* who prepares has the time */
   vyre__workgroup_resolve(options->workgroup, pipeline->workgroup,
                           wanted.workgroup);
   struct vyre__pipeline_inside *inside = pipeline->inside;
@@ -415,4 +483,20 @@ const vyre_binding_plan *vyre_pipeline_bindings(const vyre_pipeline *pipeline) {
 
 const uint32_t *vyre_pipeline_workgroup(const vyre_pipeline *pipeline) {
   return pipeline ? pipeline->workgroup : NULL;
+}
+
+vyre_code vyre_pipeline_print(vyre_pipeline *pipeline, const char *form,
+                              vyre_writer writer, vyre_status *st) {
+  static const char who[] = "vyre_pipeline_print";
+  if (!pipeline) return vyre__null_argument(st, who, "pipeline");
+  if (!form) return vyre__null_argument(st, who, "form");
+  if (!writer.write) return vyre__null_argument(st, who, "writer.write");
+  const vyre__backend *backend = pipeline->device->backend;
+  if (backend->pipeline_print) {
+    return backend->pipeline_print(pipeline, form, writer, st);
+  }
+  return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+                   "ask a device that compiles, such as 'cpu'",
+                   "device '%s' has no code to show",
+                   vyre_device_name(pipeline->device));
 }

@@ -62,7 +62,7 @@ static vyre_code begin(vyre_device *device, vyre__queue **out,
   (void)snprintf(queue->name, sizeof queue->name, "%s #%llu %s",
                  vyre_device_name(device),
                  (unsigned long long)device->inside->id,
-                 out == &device->inside->compile ? "compile" : "queue");
+                 out == &device->inside->work ? "queue" : "compile");
   int error = pthread_create(&queue->thread, NULL, work, queue);
   if (error != 0) {
     atomic_store(&queue->references, 1);

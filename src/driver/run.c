@@ -64,6 +64,26 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__run_state *home,
   return VYRE_OK;
 }
 
+/* --- those of batches --------------------------------------------------------*/
+
+/* The whole list is taken and given, so that nobody sees one that is in use. */
+vyre__run *vyre__runs_borrow(vyre_pipeline *pipeline) {
+  struct vyre__pipeline_inside *inside = pipeline->inside;
+  if (!atomic_load_explicit(&inside->spare, memory_order_relaxed)) return NULL;
+  return atomic_exchange_explicit(&inside->spare, NULL, memory_order_acquire);
+}
+
+void vyre__runs_return(vyre_pipeline *pipeline, vyre__run *list) {
+  if (!list) return;
+  vyre__run *others = atomic_exchange_explicit(&pipeline->inside->spare, list,
+                                               memory_order_acq_rel);
+  while (others) { /* of a batch that was faster */
+    vyre__run *next = others->next_spare;
+    vyre__run_free(others);
+    others = next;
+  }
+}
+
 vyre_code vyre__run_take_other(vyre_pipeline *pipeline, vyre__run **out,
                                vyre_status *st) {
   struct vyre__pipeline_inside *inside = pipeline->inside;
@@ -97,13 +117,20 @@ void vyre__run_free(vyre__run *run) {
   vyre__resize(run->pipeline->device->allocator, run, run->size, 0);
 }
 
-/* Memory that a run keeps for the next one, beyond which it is given back. */
-enum { MOST_KEPT_BYTES = 64 << 20 };
+/* Memory that a run keeps for the next one, beyond which it is given back; there
+ * may be many that are spare. */
+enum { MOST_KEPT_BYTES = 64 << 20, MOST_SPARE_BYTES = 16 << 10 };
 
-static void empty_arena(vyre_arena *arena) {
+static void empty_arena(vyre_arena *arena, size_t most) {
   if (!arena->first) return;
   vyre_arena_reset(arena);
-  if (vyre_arena_footprint(arena) > MOST_KEPT_BYTES) vyre_arena_finish(arena);
+  if (vyre_arena_footprint(arena) > most) vyre_arena_finish(arena);
+}
+
+static void empty_arenas(vyre__run *run) {
+  size_t most = run->home ? MOST_KEPT_BYTES : MOST_SPARE_BYTES;
+  empty_arena(&run->scratch, most);
+  empty_arena(&run->staging, most);
 }
 
 /* A buffer that is both in and out of a binding is held once. */
@@ -128,8 +155,7 @@ void vyre__run_forget(vyre__run *run) {
 }
 
 void vyre__run_give_up(vyre__run *run) {
-  empty_arena(&run->scratch);
-  empty_arena(&run->staging);
+  empty_arenas(run);
   if (run->is_known && vyre__run_leave(run)) return;
   vyre__run_forget(run);
   if (run->home) {
@@ -137,6 +163,21 @@ void vyre__run_give_up(vyre__run *run) {
   } else {
     vyre__run_free(run);
   }
+}
+
+/* For the runs of batches, which have no place to be found in. */
+void vyre__run_give_to(vyre__run *run, vyre_pipeline *pipeline,
+                       vyre__run **list) {
+  uint32_t count = *list ? (*list)->spare_count : 0;
+  if (run->home || run->pipeline != pipeline || count >= VYRE__SPARE_RUNS) {
+    vyre__run_give(run);
+    return;
+  }
+  vyre__run_forget(run);
+  empty_arenas(run);
+  run->next_spare = *list;
+  run->spare_count = count + 1;
+  *list = run;
 }
 
 /* Drops what an idle run holds of @p slot, which its caller holds too. */
@@ -363,6 +404,7 @@ static vyre_code launch(vyre__run *run, vyre_status *st) {
   }
   uint32_t count = run->desc->has_iterations ? run->desc->iterations : 1;
   uint64_t device_ns = 0, launches = 0;
+  run->launch.is_timed = run->desc->timing != NULL;
   for (uint32_t i = 0; i < count; i++) {
     if (i > 0) vyre_arena_reset(&run->scratch);
     run->launch.launches = 1;

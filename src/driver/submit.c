@@ -32,14 +32,20 @@ static vyre_code name_item(vyre_code code, size_t item, size_t count,
   return code;
 }
 
+/* spare: runs of the pipeline that the batch has; or NULL. */
 static vyre_code prepare(vyre_pipeline *pipeline,
                          const vyre_dispatch_desc *desc, bool is_staged,
-                         vyre__run **out, vyre_status *st) {
+                         vyre__run **spare, vyre__run **out, vyre_status *st) {
   vyre_pipeline *variant = pipeline;
   if (desc->variant) {
     VYRE_TRY(vyre__pipeline_variant(pipeline, desc, &variant, st));
   }
-  VYRE_TRY(vyre__run_take(variant, out, st));
+  if (spare && *spare && variant == pipeline) {
+    *out = *spare;
+    *spare = (*spare)->next_spare;
+  } else {
+    VYRE_TRY(vyre__run_take(variant, out, st));
+  }
   vyre_code code = vyre__run_prepare(*out, desc, st);
   if (code == VYRE_OK && is_staged) code = vyre__run_stage(*out, st);
   if (code == VYRE_OK) return VYRE_OK;
@@ -48,23 +54,31 @@ static vyre_code prepare(vyre_pipeline *pipeline,
   return code;
 }
 
-static void give_all(vyre__run **runs, size_t count) {
-  for (size_t i = 0; i < count; i++) vyre__run_give(runs[i]);
+static void give_all(vyre_pipeline *pipeline, vyre__run **runs, size_t count) {
+  vyre__run *spare = vyre__runs_borrow(pipeline);
+  for (size_t i = 0; i < count; i++) {
+    vyre__run_give_to(runs[i], pipeline, &spare);
+  }
+  vyre__runs_return(pipeline, spare);
 }
 
 static vyre_code prepare_all(vyre_pipeline *pipeline,
                              const vyre_dispatch_desc *items, size_t count,
                              bool is_staged, vyre__run **runs,
                              vyre_status *st) {
+  vyre__run *spare = vyre__runs_borrow(pipeline);
   for (size_t i = 0; i < count; i++) {
-    vyre_code code = prepare(pipeline, &items[i], is_staged, &runs[i], st);
+    vyre_code code =
+        prepare(pipeline, &items[i], is_staged, &spare, &runs[i], st);
     if (code == VYRE_OK) {
       runs[i]->item = (uint32_t)i;
       continue;
     }
-    give_all(runs, i);
+    vyre__runs_return(pipeline, spare);
+    give_all(pipeline, runs, i);
     return name_item(code, i, count, st);
   }
+  vyre__runs_return(pipeline, spare);
   return VYRE_OK;
 }
 
@@ -75,7 +89,8 @@ static bool is_worth_it(vyre__run *run) {
   return changes < PATIENCE || changes % SELDOM == 0;
 }
 
-/* With @p item, the caller still waits: what it gave is known the next time. */
+/* With @p item, the caller still waits: what it gave is known the next time, unless the
+ * run has no place where who frees its buffers would find it. */
 static vyre_code execute(vyre__run *run, const vyre_dispatch_desc *item,
                          vyre_status *st) {
   vyre_code code = vyre__run_execute(run, st);
@@ -83,30 +98,40 @@ static vyre_code execute(vyre__run *run, const vyre_dispatch_desc *item,
     vyre__run_forget(run);
   } else if (run->is_known) {
     run->changes = 0;
-  } else if (item && is_worth_it(run)) {
+  } else if (item && run->home && is_worth_it(run)) {
     vyre__run_remember(run, item);
   }
   return code;
 }
 
-/* In order; what comes after a failure is not run. */
-static vyre_code execute_all(vyre__run **runs, const vyre_dispatch_desc *items,
-                             size_t count, vyre_status *st) {
+/* In order; what comes after a failure is not run. Each is given back as soon as
+ * it is over, while it is near. */
+static vyre_code execute_all(vyre_pipeline *pipeline, vyre__run **runs,
+                             const vyre_dispatch_desc *items, size_t count,
+                             vyre_status *st) {
+  vyre__run *spare = vyre__runs_borrow(pipeline);
+  vyre_code code = VYRE_OK;
   for (size_t i = 0; i < count; i++) {
-    vyre_code code = execute(runs[i], items ? &items[i] : NULL, st);
-    if (code != VYRE_OK) return name_item(code, i, count, st);
+    if (code == VYRE_OK) {
+      code = execute(runs[i], items ? &items[i] : NULL, st);
+      code = name_item(code, i, count, st);
+    }
+    vyre__run_give_to(runs[i], pipeline, &spare);
   }
-  return VYRE_OK;
+  vyre__runs_return(pipeline, spare);
+  return code;
 }
 
 static vyre_code batch_work(vyre_fence *fence, vyre_status *st) {
   batch *b = (batch *)fence;
-  return execute_all(b->runs, NULL, b->count, st);
+  size_t count = b->count;
+  b->count = 0; /* they are given back */
+  return execute_all(b->pipeline, b->runs, NULL, count, st);
 }
 
 static void batch_finish(vyre_fence *fence) {
   batch *b = (batch *)fence;
-  give_all(b->runs, b->count);
+  give_all(b->pipeline, b->runs, b->count);
   vyre_pipeline_release(b->pipeline);
 }
 
@@ -154,7 +179,7 @@ static vyre_code submit_one(vyre_pipeline *pipeline,
   VYRE_TRY(vyre__device_check(pipeline->device, st));
   uint64_t start = vyre__trace_begin(pipeline->device->context);
   vyre__run *run;
-  vyre_code code = prepare(pipeline, desc, false, &run, st);
+  vyre_code code = prepare(pipeline, desc, false, NULL, &run, st);
   if (code == VYRE_OK) {
     run->item = 0;
     code = execute(run, desc, st);
@@ -177,8 +202,7 @@ static vyre_code submit_now(vyre_pipeline *pipeline,
   }
   vyre_code code = prepare_all(pipeline, items, count, false, runs, st);
   if (code == VYRE_OK) {
-    code = execute_all(runs, items, count, st);
-    give_all(runs, count);
+    code = execute_all(pipeline, runs, items, count, st);
   }
   if (runs != few) {
     vyre__resize(allocator, (void *)runs, count * sizeof *runs, 0);

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "emit/c.h"
+#include "emit/llvm.h"
 #include "lower/low.h"
 
 static const char *const pass_names[] = {
@@ -85,6 +86,37 @@ static vyre_code read_options(const vyre_emit_options *options,
                    "there is no pass '%.60s'", options->after);
 }
 
+static bool is_one_of(uint32_t number, const uint32_t *list, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (list[i] == number) return true;
+  }
+  return false;
+}
+
+/* What processors have not as one operation is spelled in several. */
+static vyre_code check_llvm(const vyre_emit_options *options,
+                            vyre__target *target, vyre_status *st) {
+  static const uint32_t widths[] = {0, 1, 4, 8, 16, 32},
+                        lanes[] = {0, 4, 8, 16};
+  static const vyre__low_op fixed[] = {VYRE__LOW_FMIN, VYRE__LOW_FMAX,
+                                       VYRE__LOW_FROUND};
+  if (!is_one_of(options->width, widths, 6) ||
+      !is_one_of(options->lanes, lanes, 4)) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "width",
+        VYRE_NUMBERS({"width", options->width}, {"lanes", options->lanes}),
+        "use a width of 1, 4, 8, 16 or 32, and 4, 8 or 16 lanes",
+        "there are no vectors of width %u on %u lanes", options->width,
+        options->lanes);
+  }
+  for (size_t i = 0; i < 3; i++) {
+    if (target->f32[fixed[i]] == VYRE__NUMBERS_NATIVE) {
+      target->f32[fixed[i]] = VYRE__NUMBERS_FIXED;
+    }
+  }
+  return VYRE_OK;
+}
+
 static vyre_code refused(vyre_status *st) {
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
                    "make room where the text goes",
@@ -106,6 +138,14 @@ static vyre_code print(const vyre__low_kernel *kernel,
                                            kernel->program->arena.allocator};
     return vyre__emit_c(kernel, &with, writer, st);
   }
+  if (options->form == VYRE_EMIT_LLVM) {
+    const vyre__emit_llvm_options with = {
+        .width = options->width,
+        .lanes = options->lanes ? options->lanes : 8,
+        .allocator = kernel->program->arena.allocator};
+    vyre__spmd_info info;
+    return vyre__emit_llvm(kernel, &with, writer, &info, st);
+  }
   return vyre__low_print(kernel, writer) ? VYRE_OK : refused(st);
 }
 
@@ -121,7 +161,10 @@ vyre_code vyre_program_emit(const vyre_program *program,
   vyre__target target;
   vyre__pass last;
   VYRE_TRY(read_options(options, &target, &last, st));
-  if (options->form == VYRE_EMIT_C) last = VYRE__PASS_CONTROL;
+  if (options->form != VYRE_EMIT_LOWERED) last = VYRE__PASS_CONTROL;
+  if (options->form == VYRE_EMIT_LLVM) {
+    VYRE_TRY(check_llvm(options, &target, st));
+  }
   VYRE_TRY(vyre_program_validate(program, NULL, st));
   if (!vyre_program_has_body(program)) {
     return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,

@@ -61,6 +61,7 @@ typedef struct machine {
   uint32_t hidden_words; /* of all invocations */
   uint32_t group[3];
   uint64_t left; /* instructions */
+  invocation on_host;
 } machine;
 
 static stop fail(machine *m, uint32_t at, const char *what) {
@@ -274,6 +275,15 @@ static uint32_t next_of(const machine *m, uint32_t at, bool condition,
   }
 }
 
+static void tell(const machine *m, const invocation *i, uint32_t at,
+                 uint64_t value) {
+  const uint32_t *size = m->k->workgroup;
+  if (!m->launch->observe || i == &m->on_host) return;
+  m->launch->observe(m->launch->observer,
+                     i->id[0] + size[0] * (i->id[1] + size[1] * i->id[2]), at,
+                     value);
+}
+
 static stop run(machine *m, invocation *i, uint64_t *values, uint64_t *vars,
                 vyre__low_phase range) {
   const vyre__low_kernel *k = m->k;
@@ -287,6 +297,7 @@ static stop run(machine *m, invocation *i, uint64_t *values, uint64_t *vars,
     if (info->flags & (VYRE__LOWF_CONTROL | VYRE__LOWF_JUMPS)) {
       bool condition =
           inst->op == VYRE__LOW_IF && values[inst->a - range.begin];
+      tell(m, i, at, condition);
       at = next_of(m, at, condition, range.end);
       continue;
     }
@@ -296,6 +307,7 @@ static stop run(machine *m, invocation *i, uint64_t *values, uint64_t *vars,
     }
     if (inst->op == VYRE__LOW_OUT_OF_FUEL) return out_of_fuel(m);
     if (given(m, i, inst, values, vars, range.begin, out)) {
+      tell(m, i, at, inst->op == VYRE__LOW_SET ? vars[inst->aux] : *out);
       at++;
       continue;
     }
@@ -307,6 +319,7 @@ static stop run(machine *m, invocation *i, uint64_t *values, uint64_t *vars,
       what = "an operation that cannot be run";
     }
     if (what) return fail(m, at, what);
+    tell(m, i, at, *out);
     at++;
   }
   i->at = range.end;
@@ -397,7 +410,7 @@ static vyre_code run_phase(machine *m, vyre__low_phase range) {
 
 static vyre_code run_host(machine *m) {
   vyre__low_phase range = m->k->host;
-  invocation i = {.at = range.begin};
+  m->on_host = (invocation){.at = range.begin};
   for (uint32_t at = range.begin; at < range.end; at++) {
     const vyre__low_inst *inst = &m->k->code[at];
     unsigned flags = vyre__low_ops[inst->op].flags;
@@ -406,7 +419,9 @@ static vyre_code run_host(machine *m) {
       return m->code;
     }
   }
-  if (run(m, &i, m->host, m->vars, range) == STOP_FAILED) return m->code;
+  if (run(m, &m->on_host, m->host, m->vars, range) == STOP_FAILED) {
+    return m->code;
+  }
   return VYRE_OK;
 }
 

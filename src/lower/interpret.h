@@ -21,6 +21,12 @@ typedef struct vyre__low_launch {
   uint8_t poison; /* what memory and variables hold that nobody has written */
   uint64_t most; /* instructions of the whole dispatch, against passes that make
                     endless loops; 0: any number */
+  /* NULL, or told of every instruction of a phase that an invocation (x fastest)
+   * of a workgroup has done: what it made; SET: what it set; IF: its condition.
+   * Barriers and the end of the dispatch are not told. */
+  void (*observe)(void *observer, uint32_t invocation, uint32_t at,
+                  uint64_t value);
+  void *observer;
 } vyre__low_launch;
 
 /* Runs all steps of @p kernel, which is lowered all the way and verifies;

@@ -173,6 +173,49 @@ TEST(nested_loops) {
   CHECK_U64(out[0], 15); /* 5, 7 .. 10, 12 .. 15 */
 }
 
+typedef struct sight {
+  uint32_t invocation, at;
+  uint64_t value;
+} sight;
+
+static sight sights[64];
+static size_t sight_count;
+
+static void see(void *observer, uint32_t invocation, uint32_t at,
+                uint64_t value) {
+  CHECK(observer == sights && sight_count < 64);
+  sights[sight_count++] = (sight){invocation, at, value};
+}
+
+/* if (id == 1) x = id + 7; in each of two invocations, in the order in which they
+ * happen. */
+TEST(tells_what_instructions_made) {
+  kit_begin(&t, "tells", 1, 2, 1);
+  uint32_t x = kit_var(&t, "x", VYRE_TYPE_U32);
+  vyre__val id = kit_local(&t, 1), one = kit_u32(&t, 1);
+  vyre__val is_one = kit_b(&t, VYRE__LOW_EQ, id, one);
+  uint32_t branch = kit_if(&t, is_one, 0);
+  vyre__val sum = kit_u(&t, VYRE__LOW_ADD, id, kit_u32(&t, 7));
+  kit_set(&t, x, sum);
+  uint32_t end = kit_mark(&t, VYRE__LOW_END);
+  kit_end(&t);
+  vyre_status st = {0};
+  vyre__low_launch launch = {
+      .grid = {1, 1, 1}, .observe = see, .observer = sights};
+  sight_count = 0;
+  CHECK_OK(vyre__low_interpret(&t.k, &launch, (vyre_allocator){0}, &st), st);
+  const sight want[] = {{0, id, 0},     {0, one, 1},     {0, is_one, 0},
+                        {0, branch, 0}, {1, id, 1},      {1, one, 1},
+                        {1, is_one, 1}, {1, branch, 1},  {1, sum - 1, 7},
+                        {1, sum, 8},    {1, sum + 1, 8}, {1, end, 0}};
+  CHECK_U64(sight_count, sizeof want / sizeof want[0]);
+  for (size_t i = 0; i < sight_count; i++) {
+    CHECK_U64(sights[i].invocation, want[i].invocation);
+    CHECK_U64(sights[i].at, want[i].at);
+    CHECK_U64(sights[i].value, want[i].value);
+  }
+}
+
 /* --- memory ------------------------------------------------------------------------- */
 
 /* tile[id] = id + 100 * group; barrier; out = tile[7 - id], and a variable lives
@@ -640,7 +683,8 @@ TEST(no_memory) {
 }
 
 TEST_MAIN(TEST_ENTRY(computes), TEST_ENTRY(branches_apart), TEST_ENTRY(loops),
-          TEST_ENTRY(nested_loops), TEST_ENTRY(exchanges_through_shared_memory),
+          TEST_ENTRY(nested_loops), TEST_ENTRY(tells_what_instructions_made),
+          TEST_ENTRY(exchanges_through_shared_memory),
           TEST_ENTRY(shared_memory_begins_as_zero_or_as_anything),
           TEST_ENTRY(atomics), TEST_ENTRY(all_invocations_add),
           TEST_ENTRY(narrow_elements), TEST_ENTRY(words_at_the_end),

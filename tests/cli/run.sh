@@ -33,6 +33,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 PATH=$build_dir:$PATH
 export PATH LC_ALL=C
+# With nothing to compile with, auto is the same device everywhere; cases of the
+# device cpu say VYRE_LLVM= before their command.
+export VYRE_LLVM=none
 unset POSIXLY_CORRECT
 json_answers=$work/answers.jsonl
 : >"$json_answers"

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Suite cpu.compile: from the source of a kernel to where it is ready, from
+ * nothing and from the cache on disk; opening the device; loading what compiles.
+ * $VYRE_BENCH_DEVICE as in kernels.c.
+ *
+ * What happens once in a process is measured in processes of their own. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "vyre/vyre.h"
+
+#include "bench.h"
+#include "machine.h"
+#include "rival.h"
+#include "rounds.h"
+
+int setenv(const char *name, const char *value, int overwrite);
+char *mkdtemp(char *pattern);
+
+static const char suite[] = "cpu.compile";
+static const char limit[] = "what it may take";
+
+enum { TURNS = 5 };
+
+static void must(vyre_code code, const vyre_status *st, const char *what) {
+  if (code != VYRE_OK) bench_fail(what, st->message);
+}
+
+/* --- a process of its own ----------------------------------------------------*/
+
+typedef struct child_job {
+  void (*run)(const struct child_job *job, double *figures);
+  const char *text; /* what it needs */
+} child_job;
+
+enum { FIGURES = 4 };
+
+/* False if it failed: figures are then zero. */
+static bool in_child(const child_job *job, double *figures) {
+  int ends[2];
+  memset(figures, 0, FIGURES * sizeof *figures);
+  (void)fflush(stdout);
+  if (pipe(ends) != 0) return false;
+  pid_t child = fork();
+  if (child == 0) {
+    double made[FIGURES] = {0};
+    job->run(job, made);
+    bool is_written = write(ends[1], made, sizeof made) == sizeof made;
+    _exit(is_written ? 0 : 1);
+  }
+  (void)close(ends[1]);
+  size_t size = FIGURES * sizeof *figures;
+  bool is_read = child > 0 && read(ends[0], figures, size) == (ssize_t)size;
+  (void)close(ends[0]);
+  int status = 0;
+  if (child > 0) (void)waitpid(child, &status, 0);
+  return is_read && status == 0;
+}
+
+/* --- vyre --------------------------------------------------------------------*/
+
+typedef struct place {
+  vyre_context *context;
+  vyre_device *device;
+} place;
+
+/* A device that has nothing in memory; @p directory "": no disk either. Gives the
+ * nanoseconds that opening took. */
+static double open_place(place *p, const char *device, const char *directory) {
+  vyre_status st = {0};
+  vyre_context_options options = {
+      .cache_directory = directory, .trace_file = "", .faults = ""};
+  must(vyre_context_create(&options, &p->context, &st), &st, "context");
+  double start = bench_now_ns();
+  must(vyre_device_open(p->context, device, &p->device, &st), &st, device);
+  return bench_now_ns() - start;
+}
+
+static void close_place(place *p) {
+  vyre_device_release(p->device);
+  vyre_context_release(p->context);
+}
+
+/* Nanoseconds from source to ready; *made says how. */
+static double make_ready(const place *p, const char *file,
+                         vyre_cache_result *made) {
+  vyre_status st = {0};
+  vyre_module *module;
+  vyre_pipeline *pipeline;
+  vyre_cache_info info;
+  char *text = cpu_text(file, "vyre");
+  double start = bench_now_ns();
+  must(vyre_module_parse(text, strlen(text), file, vyre_allocator_heap(),
+                         &module, NULL, &st),
+       &st, file);
+  must(vyre_pipeline_compile(p->device, vyre_module_kernel(module, 0), NULL,
+                             &pipeline, NULL, &st),
+       &st, file);
+  double took = bench_now_ns() - start;
+  *made =
+      vyre_pipeline_cache_info(pipeline, &info) ? info.made : VYRE_CACHE_OFF;
+  vyre_pipeline_release(pipeline);
+  vyre_module_release(module);
+  free(text);
+  return took;
+}
+
+/* Opening, then the first compile and the second, which needs no loading. */
+static void first_compile(const child_job *job, double *figures) {
+  place first, second;
+  vyre_cache_result made;
+  figures[0] = open_place(&first, job->text, "");
+  figures[1] = make_ready(&first, "saxpy", &made);
+  open_place(&second, job->text, "");
+  figures[2] = make_ready(&second, "saxpy", &made);
+}
+
+static double mean_of(const double *values, int count) {
+  double sum = 0;
+  for (int i = 0; i < count; i++) sum += values[i];
+  return count > 0 ? sum / count : 0;
+}
+
+/* Median of each kernel, in milliseconds; 0 where the disk did not answer. */
+typedef struct times {
+  cpu_quartiles fresh[CPU_KERNELS], disk[CPU_KERNELS];
+} times;
+
+static void measure(const char *device, const char *directory, times *t) {
+  place kept; /* what compiles stays loaded as long as a device is open */
+  vyre_cache_result made;
+  open_place(&kept, device, "");
+  for (int k = 0; k < CPU_KERNELS; k++) {
+    const char *file = cpu_shapes[k].file;
+    double fresh[TURNS], disk[TURNS];
+    int hits = 0;
+    for (int turn = 0; turn <= TURNS; turn++) {
+      place p;
+      open_place(&p, device, "");
+      double ns = make_ready(&p, file, &made);
+      if (turn > 0) fresh[turn - 1] = ns / 1e6; /* the first one warms up */
+      close_place(&p);
+      open_place(&p, device, directory);
+      ns = make_ready(&p, file, &made);
+      if (turn > 0 && made == VYRE_CACHE_DISK_HIT) disk[hits++] = ns / 1e6;
+      close_place(&p);
+    }
+    t->fresh[k] = cpu_quartiles_of(fresh, TURNS);
+    t->disk[k] =
+        hits == TURNS ? cpu_quartiles_of(disk, hits) : (cpu_quartiles){0};
+  }
+  close_place(&kept);
+}
+
+/* --- peers -------------------------------------------------------------------*/
+
+/* All kernels of PoCL, each from source to ready: the mean in ns. With an empty
+ * folder for its cache, and again with what is in it. */
+static void build_opencl(const child_job *job, double *figures) {
+  const char *why;
+  (void)setenv("POCL_CACHE_DIR", job->text, 1);
+  cpu_opencl *cl = cpu_opencl_open("pthread", &why);
+  if (!cl) return;
+  double start = bench_now_ns();
+  cpu_opencl_build(cl);
+  figures[0] = (bench_now_ns() - start) / CPU_KERNELS;
+}
+
+/* All kernels in C, by the compiler @p job->text: a shared object. */
+static void build_c(const child_job *job, double *figures) {
+  char command[2048];
+  (void)snprintf(command, sizeof command,
+                 "%s -std=c11 -O3 -march=native -fopenmp -fPIC -shared -w -o "
+                 "/dev/null %s/peer_openmp.c -lm 2>/dev/null",
+                 job->text, VYRE_BENCH_CPU);
+  double start = bench_now_ns();
+  /* NOLINTNEXTLINE(cert-env33-c): a compiler is a command */
+  if (system(command) != 0) return;
+  figures[0] = (bench_now_ns() - start) / CPU_KERNELS;
+}
+
+/* --- rows --------------------------------------------------------------------*/
+
+static void add_row(const char *name, const char *unit, double value,
+                    double best, const char *peer, double peer_value,
+                    const char *note) {
+  bench_row_add(&(bench_result){
+      .suite = suite,
+      .name = name,
+      .unit = unit,
+      .value = value,
+      .best = best,
+      .peer = peer,
+      .peer_value = peer_value,
+      .peer_best = peer_value,
+      .ratio = value > 0 && peer_value > 0 ? peer_value / value : 0,
+      .note = note});
+}
+
+static void print_figure(double value) {
+  if (value > 0) {
+    printf(" %10.3f", value);
+  } else {
+    printf(" %10s", "-");
+  }
+}
+
+static void report_kernels(const times *t, double *fresh, double *disk) {
+  double all_fresh[CPU_KERNELS], all_disk[CPU_KERNELS];
+  int hits = 0;
+  printf("%-28s %10s %10s\n", "ms from source to ready", "compiled",
+         "from disk");
+  for (int k = 0; k < CPU_KERNELS; k++) {
+    char name[64];
+    printf("%-28s", cpu_shapes[k].file);
+    print_figure(t->fresh[k].median);
+    print_figure(t->disk[k].median);
+    printf("\n");
+    (void)snprintf(name, sizeof name, "%s, compiled", cpu_shapes[k].file);
+    add_row(name, "ms", t->fresh[k].median, t->fresh[k].least, "", 0, "");
+    (void)snprintf(name, sizeof name, "%s, from disk", cpu_shapes[k].file);
+    add_row(name, "ms", t->disk[k].median, t->disk[k].least, "", 0,
+            t->disk[k].median > 0 ? "" : "the device keeps nothing on disk");
+    all_fresh[k] = t->fresh[k].median;
+    if (t->disk[k].median > 0) all_disk[hits++] = t->disk[k].median;
+  }
+  *fresh = mean_of(all_fresh, CPU_KERNELS);
+  *disk = hits == CPU_KERNELS ? mean_of(all_disk, hits) : 0;
+}
+
+typedef struct peer_times {
+  double gcc, clang, pocl, pocl_cached; /* ms a kernel; 0: not there */
+} peer_times;
+
+static peer_times measure_peers(const char *directory) {
+  double f[FIGURES];
+  peer_times made = {0};
+  child_job gcc = {build_c, "gcc"}, clang = {build_c, "clang-19"};
+  child_job pocl = {build_opencl, directory};
+  if (in_child(&gcc, f)) made.gcc = f[0] / 1e6;
+  if (in_child(&clang, f)) made.clang = f[0] / 1e6;
+  if (in_child(&pocl, f)) made.pocl = f[0] / 1e6;
+  if (in_child(&pocl, f)) made.pocl_cached = f[0] / 1e6;
+  return made;
+}
+
+static void report_mean(const char *what, double mean, double most,
+                        const char *const *peers, const double *values,
+                        int count) {
+  add_row(what, "ms", mean, mean, limit, most, "");
+  printf("%-28s", what);
+  print_figure(mean);
+  for (int i = 0; i < count; i++) {
+    char name[96];
+    if (values[i] > 0) {
+      printf("   %s %.1f", peers[i], values[i]);
+    } else {
+      printf("   %s is not there", peers[i]);
+    }
+    (void)snprintf(name, sizeof name, "%s, against %s", what, peers[i]);
+    add_row(name, "ms", mean, mean, peers[i], values[i],
+            values[i] > 0 ? "" : "the peer is not there");
+  }
+  printf("\n");
+  (void)fflush(stdout);
+}
+
+static void report_once(const char *device) {
+  double opens[TURNS], loads[TURNS], f[FIGURES];
+  child_job job = {first_compile, device};
+  for (int i = 0; i < TURNS; i++) {
+    if (!in_child(&job, f)) bench_fail(suite, "a process of its own failed");
+    opens[i] = f[0] / 1e6;
+    loads[i] = f[1] > f[2] ? (f[1] - f[2]) / 1e6 : 0;
+  }
+  cpu_quartiles opened = cpu_quartiles_of(opens, TURNS);
+  cpu_quartiles loaded = cpu_quartiles_of(loads, TURNS);
+  printf("%-28s", "opening the device");
+  print_figure(opened.median);
+  printf("   the first time in a process\n%-28s", "loading what compiles");
+  print_figure(loaded.median);
+  printf("   the first compile over the second\n");
+  add_row("opening the device", "ms", opened.median, opened.least, limit, 1,
+          "");
+  add_row("loading what compiles", "ms", loaded.median, loaded.least, "", 0,
+          "the first compile of a process over the second");
+}
+
+/* --- the suite ---------------------------------------------------------------*/
+
+static void remove_folder(const char *directory) {
+  char command[1100];
+  (void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
+  /* NOLINTNEXTLINE(cert-env33-c): of our own making, below the temporary folder */
+  if (system(command) != 0) printf("%s: left behind\n", directory);
+}
+
+static void make_folder(char *path, size_t room, const char *kind) {
+  const char *where = getenv("TMPDIR");
+  (void)snprintf(path, room, "%s/vyre-bench-%s-XXXXXX",
+                 where && where[0] ? where : "/tmp", kind);
+  if (!mkdtemp(path)) bench_fail(path, "cannot be made");
+}
+
+void bench_cpu_compile(void) {
+  static const char *const compiled[] = {"gcc -O3", "clang-19 -O3", "PoCL"};
+  static const char *const cached[] = {"PoCL"};
+  const char *device = cpu_device_name();
+  char ours[1024], theirs[1024];
+  vyre_status st = {0};
+  times t = {0};
+  double fresh = 0, disk = 0;
+  cpu_machine_print(suite, device);
+  printf("kernels of bench/cpu, %d in all; medians of %d\n\n", CPU_KERNELS,
+         TURNS);
+  make_folder(ours, sizeof ours, "cache");
+  make_folder(theirs, sizeof theirs, "pocl");
+  cpu_vyre *probe =
+      strcmp(device, "none") != 0 ? cpu_vyre_open(device, false, 0, &st) : NULL;
+  if (probe) {
+    cpu_vyre_close(probe);
+    report_once(device);
+    measure(device, ours, &t);
+    printf("\n");
+    report_kernels(&t, &fresh, &disk);
+  } else if (strcmp(device, "none") != 0) {
+    cpu_missing(suite, device, st.message);
+  }
+  peer_times p = measure_peers(theirs);
+  report_mean("mean, compiled", fresh, 15, compiled,
+              (double[]){p.gcc, p.clang, p.pocl}, 3);
+  report_mean("mean, from disk", disk, 0.1, cached, &p.pocl_cached, 1);
+  printf("\n");
+  remove_folder(ours);
+  remove_folder(theirs);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Rivals side by side: each once a round, in rotating order, with a nap between,
+ * so that nobody's threads still spin and noise of the machine meets all. */
+#ifndef VYRE_BENCH_CPU_ROUNDS_H
+#define VYRE_BENCH_CPU_ROUNDS_H
+
+enum { CPU_MOST_ROUNDS = 101, CPU_MOST_RIVALS = 10 };
+
+/* One that is timed. run() does it once; before(), where not NULL, is not timed. */
+typedef struct cpu_entry {
+  const char *name;
+  void (*run)(void *self); /* NULL: it is not there */
+  void (*before)(void *self);
+  void *self;
+  int warm;                   /* runs before those that are timed */
+  int timed;                  /* runs a round */
+  double ns[CPU_MOST_ROUNDS]; /* of a run: the median of a round's */
+} cpu_entry;
+
+void cpu_rounds(cpu_entry *entries, int count, int rounds);
+
+/* $VYRE_BENCH_ROUNDS, or @p usual. */
+int cpu_round_count(int usual);
+
+typedef struct cpu_quartiles {
+  double low, median, high, least;
+} cpu_quartiles;
+
+cpu_quartiles cpu_quartiles_of(const double *values, int count);
+
+/* Of peer / ours, round by round: above 1, ours is faster. */
+cpu_quartiles cpu_paired(const cpu_entry *ours, const cpu_entry *peer,
+                         int rounds);
+
+#endif

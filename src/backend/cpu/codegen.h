@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Compiles LLVM IR to an object, by LLVM 19's C API, which is loaded when it is
+ * first needed: a process whose kernels all come from the cache never has LLVM in
+ * it. */
+#ifndef VYRE_BACKEND_CPU_CODEGEN_H
+#define VYRE_BACKEND_CPU_CODEGEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "vyre/memory.h"
+#include "vyre/status.h"
+#include "vyre/text.h"
+
+/* Whether LLVM can be loaded; loads it. Threads: safe.
+ * Errors: VYRE_UNSUPPORTED_FEATURE with what was looked for and the package. */
+vyre_code vyre__codegen_load(vyre_status *st);
+/* The same from a file of that name only (NULL: wherever it is); "none" never
+ * finds it. Once a process has LLVM, that is the one. */
+vyre_code vyre__codegen_load_from(const char *library, vyre_status *st);
+
+/* Whether vyre__codegen_load_from would find it, as far as can be told without
+ * loading it, which takes long. Threads: safe. */
+bool vyre__codegen_is_there(const char *library);
+
+/* "19.1.7" and what was opened, or NULL before vyre__codegen_load. */
+const char *vyre__codegen_version(void);
+const char *vyre__codegen_library(void);
+
+/* Around each use of LLVM, which is on threads that nobody waits for too: the end
+ * of the process, which takes LLVM's own objects away, waits for those inside.
+ * Errors: VYRE_KERNEL_COMPILE_FAILED when the process is ending. */
+vyre_code vyre__codegen_enter(vyre_status *st);
+void vyre__codegen_leave(void);
+
+typedef enum vyre__codegen_tier {
+  VYRE__CODEGEN_FULL,
+  VYRE__CODEGEN_QUICK, /* a quarter of the time, slower code */
+} vyre__codegen_tier;
+
+typedef enum vyre__codegen_form {
+  VYRE__CODEGEN_OBJECT,
+  VYRE__CODEGEN_ASSEMBLY,
+  VYRE__CODEGEN_OPTIMISED, /* LLVM IR after its passes */
+} vyre__codegen_form;
+
+/* Compiles @p text (ends with a NUL that is not counted) for the processor of
+ * @p cpu and @p features, names as LLVM has them. Threads: safe, at the same time
+ * too.
+ * Errors: VYRE_KERNEL_COMPILE_FAILED with LLVM's words; those of
+ * vyre__codegen_load; the writer's. */
+vyre_code vyre__codegen(const char *text, size_t size, const char *cpu,
+                        const char *features, vyre__codegen_tier tier,
+                        vyre__codegen_form form, vyre_writer writer,
+                        vyre_status *st);
+
+#endif

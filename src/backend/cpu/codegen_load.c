@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define _GNU_SOURCE /* dlinfo: where the system looks for libraries */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backend/cpu/codegen.h"
+#include "backend/cpu/llvm_c.h"
+#include "base/status.h"
+
+llvm_functions vyre__llvm;
+
+/* What distributions call it; the last is where Debian's own packages put it. */
+static const char *const names[] = {"libLLVM.so.19.1", "libLLVM-19.so.1",
+                                    "libLLVM-19.so",
+                                    "/usr/lib/llvm-19/lib/libLLVM.so.19.1"};
+enum { NAMES = sizeof names / sizeof names[0] };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool is_loaded; /* set last: the rest then never changes */
+static char version[32], loaded_from[256];
+static pid_t loaded_by;
+
+#define WHERE                                            \
+  "libLLVM.so.19.1, libLLVM-19.so.1, libLLVM-19.so and " \
+  "/usr/lib/llvm-19/lib/libLLVM.so.19.1"
+
+static vyre_code not_found(const char *library, vyre_status *st) {
+  if (library) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE, "llvm",
+        NULL,
+        "apt-get install libllvm19, and leave VYRE_LLVM unset or name the "
+        "library in it; kernels that are cached, and device 'ref', need none",
+        "LLVM 19 is needed to compile, and could not be loaded from '%.150s'",
+        library);
+  }
+  return VYRE_FAIL_WITH(
+      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE, "llvm", NULL,
+      "apt-get install libllvm19; kernels that are cached, and device 'ref', "
+      "need none",
+      "LLVM 19 is needed to compile, and is not there: looked for " WHERE);
+}
+
+/* A pointer to a function out of one to an object, as POSIX has it. */
+static bool find(void *library, const char *name, void *out) {
+  void *symbol = dlsym(library, name);
+  memcpy(out, &symbol, sizeof symbol);
+  return symbol != NULL;
+}
+
+static const char *fill_table(void *library, llvm_functions *to) {
+#define LLVM_C(result, name, arguments) \
+  if (!find(library, #name, &to->name)) return #name;
+#include "backend/cpu/llvm_c.def"
+#undef LLVM_C
+  return NULL;
+}
+
+/* --- the end of the process --------------------------------------------------------*/
+
+/* How many are inside; the lowest bit says that the process ends. */
+static atomic_uint inside;
+/* Of them on this thread: it may end the process itself. */
+static _Thread_local unsigned own __attribute__((tls_model("initial-exec")));
+
+enum { ENDING = 1, ONE = 2, MOST_WAITS = 10000 };
+
+vyre_code vyre__codegen_enter(vyre_status *st) {
+  if (!(atomic_fetch_add(&inside, ONE) & ENDING)) {
+    own++;
+    return VYRE_OK;
+  }
+  atomic_fetch_sub(&inside, ONE);
+  return VYRE_FAIL(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
+                   "compile before the process ends",
+                   "nothing is compiled any more: the process is ending");
+}
+
+void vyre__codegen_leave(void) {
+  own--;
+  atomic_fetch_sub(&inside, ONE);
+}
+
+/* Runs before what LLVM has for the end of the process: that is older. A child of
+ * a fork has none of the threads. */
+static void end(void) {
+  const struct timespec pause = {.tv_nsec = 1000000};
+  if (getpid() != loaded_by) return;
+  atomic_fetch_or(&inside, ENDING);
+  for (int i = 0; i < MOST_WAITS && atomic_load(&inside) / ONE > own; i++) {
+    (void)nanosleep(&pause, NULL);
+  }
+}
+
+static vyre_code take(void *library, const char *name, vyre_status *st) {
+  llvm_functions found;
+  const char *missing = fill_table(library, &found);
+  if (missing) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE, "llvm",
+        NULL, "apt-get install libllvm19",
+        "'%.150s' has no function %s: it is not LLVM 19 with x86-64", name,
+        missing);
+  }
+  unsigned major, minor, patch;
+  found.LLVMGetVersion(&major, &minor, &patch);
+  if (major != 19) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE, "llvm",
+        VYRE_NUMBERS({"major", major}), "apt-get install libllvm19",
+        "'%.150s' is LLVM %u.%u.%u, and 19 is needed", name, major, minor,
+        patch);
+  }
+  vyre__llvm = found;
+  vyre__llvm.LLVMInitializeX86TargetInfo();
+  vyre__llvm.LLVMInitializeX86Target();
+  vyre__llvm.LLVMInitializeX86TargetMC();
+  vyre__llvm.LLVMInitializeX86AsmPrinter();
+  (void)snprintf(version, sizeof version, "%u.%u.%u", major, minor, patch);
+  (void)snprintf(loaded_from, sizeof loaded_from, "%s", name);
+  loaded_by = getpid();
+  (void)atexit(end);
+  atomic_store_explicit(&is_loaded, true, memory_order_release);
+  return VYRE_OK;
+}
+
+/* LLVM stays: it keeps what cannot be taken back (registered targets). */
+static vyre_code load(const char *library, vyre_status *st) {
+  const char *const *list = library ? &library : names;
+  size_t count = library ? 1 : NAMES;
+  for (size_t i = 0; i < count; i++) {
+    void *opened = dlopen(list[i], RTLD_NOW | RTLD_LOCAL);
+    if (!opened) continue;
+    vyre_code code = take(opened, list[i], st);
+    if (code != VYRE_OK) dlclose(opened);
+    return code;
+  }
+  return not_found(library, st);
+}
+
+vyre_code vyre__codegen_load_from(const char *library, vyre_status *st) {
+  if (library && strcmp(library, "none") == 0) return not_found(library, st);
+  if (atomic_load_explicit(&is_loaded, memory_order_acquire)) return VYRE_OK;
+  pthread_mutex_lock(&lock);
+  bool is_done = atomic_load_explicit(&is_loaded, memory_order_relaxed);
+  vyre_code code = is_done ? VYRE_OK : load(library, st);
+  pthread_mutex_unlock(&lock);
+  return code;
+}
+
+/* --- without loading it ----------------------------------------------------------*/
+
+static bool is_in(const char *directory, const char *name) {
+  char path[512];
+  int length = snprintf(path, sizeof path, "%s/%s", directory, name);
+  return length > 0 && (size_t)length < sizeof path && access(path, R_OK) == 0;
+}
+
+enum { MOST_DIRECTORIES = 64 };
+
+/* Where the system looks for libraries, as it says itself. */
+typedef union search_path {
+  Dl_serinfo info;
+  _Alignas(16) unsigned char room[16384];
+} search_path;
+
+static bool is_found(const char *name) {
+  if (name[0] == '/') return access(name, R_OK) == 0;
+  search_path path;
+  void *self = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);
+  bool is_there = false;
+  if (self && dlinfo(self, RTLD_DI_SERINFOSIZE, &path.info) == 0 &&
+      path.info.dls_size <= sizeof path &&
+      path.info.dls_cnt <= MOST_DIRECTORIES &&
+      dlinfo(self, RTLD_DI_SERINFOSIZE, &path.info) == 0 &&
+      dlinfo(self, RTLD_DI_SERINFO, &path.info) == 0) {
+    for (unsigned i = 0; i < path.info.dls_cnt && !is_there; i++) {
+      is_there = is_in(path.info.dls_serpath[i].dls_name, name);
+    }
+  }
+  if (self) dlclose(self);
+  return is_there;
+}
+
+bool vyre__codegen_is_there(const char *library) {
+  if (library && strcmp(library, "none") == 0) return false;
+  if (vyre__codegen_version()) return true;
+  if (library && is_found(library)) return true;
+  for (size_t i = 0; !library && i < NAMES; i++) {
+    if (is_found(names[i])) return true;
+  }
+  /* There are places that only the loader knows. */
+  return vyre__codegen_load_from(library, NULL) == VYRE_OK;
+}
+
+vyre_code vyre__codegen_load(vyre_status *st) {
+  return vyre__codegen_load_from(NULL, st);
+}
+
+const char *vyre__codegen_version(void) {
+  return atomic_load_explicit(&is_loaded, memory_order_acquire) ? version
+                                                                : NULL;
+}
+
+const char *vyre__codegen_library(void) {
+  return atomic_load_explicit(&is_loaded, memory_order_acquire) ? loaded_from
+                                                                : NULL;
+}

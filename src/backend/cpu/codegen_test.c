@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "backend/cpu/codegen.h"
+
+#include <pthread.h>
+
+#include "backend/cpu/codegen_testing.h"
+#include "support/check.h"
+
+static vyre_code compile_text(const char *text, const char *features,
+                              vyre__codegen_tier tier, vyre__codegen_form form,
+                              code_bytes *out, vyre_status *st) {
+  return vyre__codegen(text, strlen(text), CODE_CPU, features, tier, form,
+                       code_writer(out), st);
+}
+
+/* Before anything has loaded LLVM. */
+TEST(without_llvm_the_status_says_what_was_looked_for_and_what_to_install) {
+  vyre_status st = {0};
+  CHECK(vyre__codegen_version() == NULL);
+  CHECK_FAILS(vyre__codegen_load_from("none", &st), st,
+              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+  CHECK_HAS(st.message, "'none'");
+  CHECK_HAS(st.fix, "apt-get install libllvm19");
+  st = (vyre_status){0};
+  CHECK_FAILS(vyre__codegen_load_from("/nowhere/libLLVM.so", &st), st,
+              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+  CHECK_HAS(st.message, "/nowhere/libLLVM.so");
+  st = (vyre_status){0};
+  CHECK_FAILS(vyre__codegen_load_from("libm.so.6", &st), st,
+              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+  CHECK_HAS(st.message, "no function LLVM");
+  CHECK(!vyre__codegen_is_there("none"));
+  CHECK(!vyre__codegen_is_there("/nowhere/libLLVM.so"));
+  CHECK(vyre__codegen_is_there(NULL)); /* and nothing was loaded for it */
+  CHECK(vyre__codegen_version() == NULL);
+}
+
+TEST(it_is_loaded_once_and_is_19) {
+  vyre_status st = {0};
+  CHECK_OK(vyre__codegen_load(&st), st);
+  const char *version = vyre__codegen_version();
+  CHECK_HAS(version, "19.");
+  CHECK_OK(vyre__codegen_load_from("/nowhere/libLLVM.so", &st), st);
+  CHECK(vyre__codegen_version() == version);
+  CHECK_HAS(vyre__codegen_library(), "libLLVM");
+  CHECK_FAILS(vyre__codegen_load_from("none", &st), st,
+              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+}
+
+TEST(a_kernel_becomes_an_object_assembly_or_optimised_text) {
+  vyre_status st = {0};
+  for (int tier = 0; tier < 2; tier++) {
+    code_bytes object = {0}, assembly = {0}, text = {0};
+    CHECK_OK(compile_text(code_kernel, CODE_FEATURES, tier,
+                          VYRE__CODEGEN_OBJECT, &object, &st),
+             st);
+    CHECK(object.size > 64 && memcmp(object.data, "\177ELF", 4) == 0);
+    CHECK_OK(compile_text(code_kernel, CODE_FEATURES, tier,
+                          VYRE__CODEGEN_ASSEMBLY, &assembly, &st),
+             st);
+    CHECK_HAS(assembly.data, "phase0:");
+    CHECK_HAS(assembly.data, "xmm");
+    CHECK_OK(compile_text(code_kernel, CODE_FEATURES, tier,
+                          VYRE__CODEGEN_OPTIMISED, &text, &st),
+             st);
+    CHECK_HAS(text.data, "@phase0(");
+    CHECK_HAS(text.data, "x86_64-unknown-linux-gnu");
+    free(object.data);
+    free(assembly.data);
+    free(text.data);
+  }
+}
+
+TEST(features_decide_the_instructions) {
+  static const char wide[] =
+      "define <8 x float> @phase0(<8 x float> %a, <8 x float> %b) {\n"
+      "  %s = fadd <8 x float> %a, %b\n  ret <8 x float> %s\n}\n";
+  static const struct {
+    const char *features, *has;
+  } cases[] = {{"", "\taddps\t%xmm"},
+               {"+avx", "\tvaddps\t%ymm"},
+               {"+avx512f,+avx512vl", "\tvaddps\t%ymm"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    vyre_status st = {0};
+    code_bytes out = {0};
+    CHECK_OK(compile_text(wide, cases[i].features, VYRE__CODEGEN_FULL,
+                          VYRE__CODEGEN_ASSEMBLY, &out, &st),
+             st);
+    CHECK_HAS(out.data, cases[i].has);
+    free(out.data);
+  }
+}
+
+/* A fatal error leaves what LLVM had behind; a leak checker is told. */
+void __lsan_disable(void) __attribute__((weak));
+void __lsan_enable(void) __attribute__((weak));
+
+/* Each is refused in the words of LLVM, and nothing is printed. The last two end
+ * a process that has no handler. */
+TEST(what_llvm_refuses_is_a_status_and_the_next_kernel_compiles) {
+  static const struct {
+    const char *text, *says;
+  } cases[] = {
+      {"define i32 @phase0( {", "read the kernel"},
+      {"", NULL},
+      {"define i32 @phase0() {\n  %a = add i32 %b, 1\n  ret i32 %a\n}\n",
+       "undefined value '%b'"},
+      {"define i32 @phase0(i1 %c) {\n  br i1 %c, label %x, label %y\nx:\n"
+       "  %a = add i32 1, 2\n  br label %y\ny:\n  ret i32 %a\n}\n",
+       "does not dominate"},
+      {"declare i64 @llvm.aarch64.get.fpcr()\ndefine i64 @phase0() {\n"
+       "  %a = call i64 @llvm.aarch64.get.fpcr()\n  ret i64 %a\n}\n",
+       "Cannot select"},
+      {"define i64 @phase0(i64 %x) {\n"
+       "  %a = call i64 asm \"nosuch $0\", \"=r\"()\n  ret i64 %a\n}\n",
+       "make code"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    vyre_status st = {0};
+    code_bytes out = {0};
+    if (__lsan_disable) __lsan_disable();
+    quiet q = quiet_begin();
+    vyre_code code = compile_text(cases[i].text, "", VYRE__CODEGEN_FULL,
+                                  VYRE__CODEGEN_OBJECT, &out, &st);
+    CHECK_U64(quiet_end(&q), 0);
+    if (__lsan_enable) __lsan_enable();
+    if (cases[i].says) {
+      CHECK_FAILS(code, st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE);
+      CHECK_HAS(st.message, cases[i].says);
+      CHECK(out.size == 0);
+    } else {
+      CHECK_OK(code, st);
+    }
+    free(out.data);
+    out = (code_bytes){0};
+    st = (vyre_status){0};
+    CHECK_OK(compile_text(code_kernel, CODE_FEATURES, VYRE__CODEGEN_FULL,
+                          VYRE__CODEGEN_OBJECT, &out, &st),
+             st);
+    free(out.data);
+  }
+}
+
+static bool refuse(void *self, const char *text, size_t length) {
+  (void)self;
+  (void)text;
+  (void)length;
+  return false;
+}
+
+TEST(a_writer_may_refuse) {
+  vyre_status st = {0};
+  CHECK_FAILS(vyre__codegen(code_kernel, strlen(code_kernel), CODE_CPU, "",
+                            VYRE__CODEGEN_QUICK, VYRE__CODEGEN_OBJECT,
+                            (vyre_writer){refuse, NULL}, &st),
+              st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED);
+}
+
+enum { THREADS = 4, ROUNDS = 3 };
+
+static void *compile_often(void *self) {
+  code_bytes *all = self;
+  for (int i = 0; i < ROUNDS; i++) {
+    vyre_status st = {0};
+    const char *text = i == 1 ? "define i32 @x( {" : code_kernel;
+    vyre_code code = compile_text(text, CODE_FEATURES, VYRE__CODEGEN_FULL,
+                                  VYRE__CODEGEN_OBJECT, &all[i], &st);
+    if ((code == VYRE_OK) != (i != 1)) return "wrong";
+  }
+  return NULL;
+}
+
+TEST(many_threads_compile_at_once_and_get_the_same_bytes) {
+  pthread_t threads[THREADS];
+  code_bytes all[THREADS][ROUNDS] = {0};
+  for (int i = 0; i < THREADS; i++) {
+    CHECK(pthread_create(&threads[i], NULL, compile_often, all[i]) == 0);
+  }
+  for (int i = 0; i < THREADS; i++) {
+    void *said;
+    pthread_join(threads[i], &said);
+    CHECK(said == NULL);
+  }
+  for (int i = 0; i < THREADS * ROUNDS; i++) {
+    const code_bytes *one = &all[i / ROUNDS][i % ROUNDS];
+    if (i % ROUNDS == 1) continue;
+    CHECK_U64(one->size, all[0][0].size);
+    CHECK(memcmp(one->data, all[0][0].data, one->size) == 0);
+  }
+  for (int i = 0; i < THREADS * ROUNDS; i++)
+    free(all[i / ROUNDS][i % ROUNDS].data);
+}
+
+TEST_MAIN(
+    TEST_ENTRY(
+        without_llvm_the_status_says_what_was_looked_for_and_what_to_install),
+    TEST_ENTRY(it_is_loaded_once_and_is_19),
+    TEST_ENTRY(a_kernel_becomes_an_object_assembly_or_optimised_text),
+    TEST_ENTRY(features_decide_the_instructions),
+    TEST_ENTRY(what_llvm_refuses_is_a_status_and_the_next_kernel_compiles),
+    TEST_ENTRY(a_writer_may_refuse),
+    TEST_ENTRY(many_threads_compile_at_once_and_get_the_same_bytes))

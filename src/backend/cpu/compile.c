@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <string.h>
+
+#include "backend/cpu/cpu.h"
+#include "base/memory.h"
+#include "base/status.h"
+
+/* --- bytes in an arena -----------------------------------------------------------*/
+
+typedef struct growing {
+  vyre_allocator allocator;
+  char *data;
+  size_t size, capacity;
+} growing;
+
+static bool grow(void *self, const char *text, size_t length) {
+  growing *to = self;
+  if (length > SIZE_MAX / 2 - to->size ||
+      !vyre__reserve(to->allocator, &to->data, &to->capacity,
+                     to->size + length + 1, 1, false)) {
+    return false;
+  }
+  if (length > 0) memcpy(to->data + to->size, text, length);
+  to->size += length;
+  to->data[to->size] = '\0';
+  return true;
+}
+
+static void grown_free(growing *bytes) {
+  vyre__reserve_free(bytes->allocator, &bytes->data, &bytes->capacity, 1);
+}
+
+/* A writer that refuses has no memory here. */
+static vyre_code as_memory(vyre_code code, vyre_status *st) {
+  if (code != VYRE_INVALID_ARGUMENT) return code;
+  if (st && st->kind != VYRE_KIND_WRITER_REFUSED) return code;
+  if (st) *st = (vyre_status){0};
+  return vyre__no_memory(st, "cpu", "bytes of code", 1);
+}
+
+/* --- steps -----------------------------------------------------------------------*/
+
+/* What a processor does right as it is: all but minimum, maximum and round. */
+static vyre__target target_of(const vyre_pipeline *pipeline) {
+  const cpu_device *device = (const cpu_device *)pipeline->device;
+  vyre__target target = {.math = VYRE__MATH_F64};
+  target.f32[VYRE__LOW_FMIN] = VYRE__NUMBERS_FIXED;
+  target.f32[VYRE__LOW_FMAX] = VYRE__NUMBERS_FIXED;
+  target.f32[VYRE__LOW_FROUND] = VYRE__NUMBERS_FIXED;
+  if (!device->machine->has_fma) {
+    target.f32[VYRE__LOW_FMA] = VYRE__NUMBERS_FIXED;
+    target.math = VYRE__MATH_F64_MUL;
+  }
+  memcpy(target.workgroup, pipeline->workgroup, sizeof target.workgroup);
+  return target;
+}
+
+vyre_code cpu_spell(const vyre_pipeline *pipeline, vyre_arena *arena,
+                    cpu_text *out, vyre_status *st) {
+  const cpu_device *device = (const cpu_device *)pipeline->device;
+  vyre__target target = target_of(pipeline);
+  vyre_program *inlined;
+  *out = (cpu_text){0};
+  VYRE_TRY(vyre__lower(pipeline->program, &target, VYRE__PASS_CONTROL, arena,
+                       &out->kernel, &inlined, st));
+  const vyre__emit_llvm_options options = {
+      .width = device->width,
+      .lanes = device->machine->lanes,
+      .is_relaxed = pipeline->ulp_budget > 0,
+      .no_lines = true,
+      .allocator = device->base.allocator};
+  growing text = {.allocator = device->base.allocator};
+  vyre_code code = vyre__emit_llvm(out->kernel, &options,
+                                   (vyre_writer){grow, &text}, &out->info, st);
+  code = as_memory(code, st);
+  if (code == VYRE_OK) {
+    char *copy = vyre_arena_alloc(arena, text.size + 1, 16);
+    if (copy) memcpy(copy, text.data, text.size + 1);
+    out->text = copy;
+    out->size = text.size;
+    if (!copy) code = vyre__no_memory(st, "cpu", "bytes of code", text.size);
+  }
+  grown_free(&text);
+  return code;
+}
+
+/* Time to compile grows faster than the text of very large kernels: from here on
+ * the short way is taken, and in the end none. Kernels of people have a tenth of
+ * the first. */
+enum { MOST_FULL_TEXT = 192 << 10, MOST_TEXT = 4 << 20 };
+
+static vyre__codegen_tier tier_of(const vyre_pipeline *pipeline,
+                                  const cpu_text *text) {
+  bool is_quick = pipeline->is_quick || text->size > MOST_FULL_TEXT;
+  return is_quick ? VYRE__CODEGEN_QUICK : VYRE__CODEGEN_FULL;
+}
+
+static vyre_code check_size(const vyre_pipeline *pipeline, const cpu_text *text,
+                            vyre_status *st) {
+  if (text->size <= MOST_TEXT) return VYRE_OK;
+  return VYRE_FAIL_WITH(
+      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
+      VYRE_NUMBERS({"bytes", text->size}, {"most_bytes", MOST_TEXT}),
+      "split the kernel, set a smaller width, or take device 'ref'",
+      "kernel '%.60s' is too large for device 'cpu': %zu bytes of code to "
+      "compile, and at most %d",
+      pipeline->program->name, text->size, MOST_TEXT);
+}
+
+/* The object, kept for the cache. */
+static vyre_code make_object(cpu_pipeline *pipeline, const cpu_text *text,
+                             vyre_status *st) {
+  const cpu_device *device = (const cpu_device *)pipeline->base.device;
+  growing object = {.allocator = device->base.allocator};
+  vyre_code code = as_memory(
+      vyre__codegen(text->text, text->size, device->machine->cpu,
+                    device->machine->features, tier_of(&pipeline->base, text),
+                    VYRE__CODEGEN_OBJECT, (vyre_writer){grow, &object}, st),
+      st);
+  if (code == VYRE_OK) {
+    char *copy = vyre_arena_alloc(&pipeline->base.arena, object.size, 16);
+    if (copy) memcpy(copy, object.data, object.size);
+    pipeline->bytes = copy;
+    pipeline->size = object.size;
+    if (!copy) code = vyre__no_memory(st, "cpu", "bytes of code", object.size);
+  }
+  grown_free(&object);
+  return code;
+}
+
+vyre_code cpu_ready(cpu_pipeline *pipeline, vyre_status *st) {
+  uint32_t count = pipeline->plan.phase_count;
+  pipeline->costs =
+      vyre__arena_array(&pipeline->base.arena, count, sizeof(atomic_uint));
+  if (!pipeline->costs) return vyre__no_memory(st, "cpu", "phases", count);
+  for (uint32_t i = 0; i < count; i++) atomic_init(&pipeline->costs[i], 0);
+  return VYRE_OK;
+}
+
+static vyre_code compile_in(cpu_pipeline *pipeline, vyre_arena *arena,
+                            vyre_status *st) {
+  cpu_text text;
+  VYRE_TRY(cpu_spell(&pipeline->base, arena, &text, st));
+  VYRE_TRY(check_size(&pipeline->base, &text, st));
+  VYRE_TRY(cpu_plan_build(text.kernel, &text.info, &pipeline->base.arena,
+                          &pipeline->plan, st));
+  VYRE_TRY(cpu_ready(pipeline, st));
+  VYRE_TRY(make_object(pipeline, &text, st));
+  return cpu_load(pipeline, pipeline->bytes, pipeline->size, st);
+}
+
+vyre_code cpu_load(cpu_pipeline *pipeline, const void *bytes, size_t size,
+                   vyre_status *st) {
+  VYRE_TRY(vyre__object_load(bytes, size, pipeline->plan.phase_count,
+                             &pipeline->object, st));
+  atomic_init(&pipeline->phases, pipeline->object.phases);
+  return VYRE_OK;
+}
+
+vyre_code cpu_compile(cpu_pipeline *pipeline, vyre_status *st) {
+  vyre_arena arena; /* of what is needed on the way only */
+  const cpu_device *device = (const cpu_device *)pipeline->base.device;
+  VYRE_TRY(vyre__codegen_load_from(device->llvm, st));
+  vyre_arena_init(&arena, device->base.allocator);
+  vyre_code code = compile_in(pipeline, &arena, st);
+  vyre_arena_finish(&arena);
+  return code;
+}
+
+vyre_code cpu_print(vyre_pipeline *pipeline, const char *form,
+                    vyre_writer writer, vyre_status *st) {
+  const cpu_device *device = (const cpu_device *)pipeline->device;
+  bool is_text = strcmp(form, "llvm") == 0, is_asm = strcmp(form, "asm") == 0;
+  if (!is_text && !is_asm && strcmp(form, "llvm-optimised") != 0) {
+    return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+                     "ask for llvm, llvm-optimised or asm",
+                     "device 'cpu' has no code in the form '%.60s'", form);
+  }
+  vyre_arena arena;
+  vyre_arena_init(&arena, device->base.allocator);
+  cpu_text text;
+  vyre_code code = VYRE_OK;
+  if (!is_text) code = vyre__codegen_load_from(device->llvm, st);
+  if (code == VYRE_OK) code = cpu_spell(pipeline, &arena, &text, st);
+  if (code == VYRE_OK && is_text) {
+    if (!writer.write(writer.self, text.text, text.size)) {
+      code = VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
+                       "make room where the text goes",
+                       "the writer refused the code of a kernel, %zu bytes",
+                       text.size);
+    }
+  } else if (code == VYRE_OK) {
+    code = vyre__codegen(
+        text.text, text.size, device->machine->cpu, device->machine->features,
+        tier_of(pipeline, &text),
+        is_asm ? VYRE__CODEGEN_ASSEMBLY : VYRE__CODEGEN_OPTIMISED, writer, st);
+  }
+  vyre_arena_finish(&arena);
+  return code;
+}

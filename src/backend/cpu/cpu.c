@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "backend/cpu/cpu.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "vyre/validate.h"
+#include "vyre/version.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "driver/driver.h"
+#include "ir/ir.h"
+
+/* --- devices ---------------------------------------------------------------------*/
+
+static bool describe(uint32_t index, vyre_device_info *out) {
+  const vyre__machine *machine = vyre__machine_find();
+  if (index > 0 || !machine->is_usable) {
+    out->note = "needs an x86-64 processor with SSE4.2 and POPCNT";
+    return false;
+  }
+  out->description = machine->cpu;
+  out->driver = "vyre " VYRE_VERSION_STRING;
+  out->note = "compiled for this processor, on all of its threads";
+  return true;
+}
+
+static vyre_code make_slots(cpu_device *own, vyre_status *st) {
+  uint32_t count = vyre__pool_numbers(own->pool);
+  own->slot_bytes = (count + (size_t)1) * sizeof(cpu_slot);
+  own->slot_block = vyre__resize(own->base.allocator, NULL, 0, own->slot_bytes);
+  if (!own->slot_block) return vyre__no_memory(st, "cpu", "threads", count);
+  uintptr_t at = ((uintptr_t)own->slot_block + 63) & ~(uintptr_t)63;
+  own->slots = (cpu_slot *)at;
+  memset(own->slots, 0, count * sizeof *own->slots);
+  return VYRE_OK;
+}
+
+static void device_finish(vyre_device *device) {
+  cpu_device *own = (cpu_device *)device;
+  for (uint32_t i = 0; own->slots && i < vyre__pool_numbers(own->pool); i++) {
+    vyre__resize(device->allocator, own->slots[i].memory, own->slots[i].size,
+                 0);
+  }
+  vyre__resize(device->allocator, own->slot_block, own->slot_bytes, 0);
+  vyre__watch_free(own->watch);
+  vyre__pool_free(own->pool);
+}
+
+/* The range of an option has numbers in it that are no width. */
+static vyre_code check_width(uint32_t width, vyre_status *st) {
+  if (width <= 1 || width == 4 || width == 8 || width == 16 || width == 32) {
+    return VYRE_OK;
+  }
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "cpu.width",
+      VYRE_NUMBERS({"width", width}),
+      "set cpu.width to 1, 4, 8, 16 or 32, or to 0: chosen for each kernel",
+      "there are no vectors of width %u on device 'cpu'", width);
+}
+
+static const vyre__option options[] = {
+    {"threads", 0, 1024, "of a dispatch, with the caller's own; 0: all cores"},
+    {"width", 0, 32, "invocations a vector: 1, 4, 8, 16 or 32; 0: chosen"},
+    {0}};
+
+static vyre_code make_device(cpu_device *own, vyre_status *st) {
+  vyre_context *context = own->base.context;
+  own->machine = vyre__machine_find();
+  own->width =
+      (uint32_t)vyre__device_option(&own->base, "width", context->width);
+  VYRE_TRY(check_width(own->width, st));
+  uint64_t threads =
+      vyre__device_option(&own->base, "threads", context->threads);
+  own->llvm = context->llvm[0] ? context->llvm : NULL;
+  VYRE_TRY(vyre__pool_make(own->base.allocator, (uint32_t)threads, &own->pool,
+                           st));
+  VYRE_TRY(vyre__watch_make(own->base.allocator, &own->watch, st));
+  return make_slots(own, st);
+}
+
+static vyre_code device_init(vyre_device *device, vyre_status *st) {
+  vyre_code code = make_device((cpu_device *)device, st);
+  if (code != VYRE_OK) {
+    device_finish(device);
+    return code;
+  }
+  device->caps = (vyre_device_caps){
+      .max_workgroup = {VYRE_MAX_INVOCATIONS, VYRE_MAX_INVOCATIONS,
+                        VYRE_MAX_INVOCATIONS},
+      .max_workgroup_invocations = VYRE_MAX_INVOCATIONS,
+      .max_shared_bytes = (uint64_t)1 << 30,
+      .max_buffer_bytes = SIZE_MAX / 2,
+      .host_alignment = 1,
+      .borrows_host_memory = true,
+      .has_device_time = true,
+      .has_f64 = true,
+      .has_u64 = true};
+  return VYRE_OK;
+}
+
+static bool is_ready(const vyre_context *context, const char **why) {
+  *why =
+      "auto: 'cpu' has no LLVM 19 to compile with; apt-get install libllvm19";
+  return vyre__codegen_is_there(context->llvm[0] ? context->llvm : NULL);
+}
+
+/* All that code depends on beside the program: features are checked this way
+ * before a kept object is run. */
+static bool features(vyre_device *device, vyre_writer writer) {
+  const cpu_device *own = (const cpu_device *)device;
+  const char *text = own->machine->text;
+  char abi[48];
+  int length = snprintf(abi, sizeof abi, "spmd %d, width %u; ", VYRE__SPMD_ABI,
+                        (unsigned)own->width);
+  return writer.write(writer.self, abi, (size_t)length) &&
+         writer.write(writer.self, text, strlen(text));
+}
+
+/* --- pipelines -------------------------------------------------------------------*/
+
+static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
+  return cpu_compile((cpu_pipeline *)pipeline, st);
+}
+
+static void pipeline_finish(vyre_pipeline *pipeline) {
+  cpu_pipeline *own = (cpu_pipeline *)pipeline;
+  vyre__object_free(&own->object);
+  vyre__object_free(&own->full);
+}
+
+/* The text is the same, so that the plan is; who runs the old code goes on with
+ * it, and it stays until the end. */
+static void pipeline_take(vyre_pipeline *pipeline, vyre_pipeline *full) {
+  cpu_pipeline *own = (cpu_pipeline *)pipeline, *other = (cpu_pipeline *)full;
+  own->full = other->object;
+  other->object = (vyre__object){0};
+  atomic_store_explicit(&own->phases, own->full.phases, memory_order_release);
+}
+
+/* What the plan says is held against the program: a file that was made for
+ * another is not run, however it came here. */
+static vyre_code fits(const cpu_pipeline *own, vyre_status *st) {
+  const cpu_plan *plan = &own->plan;
+  const vyre_program *program = own->base.program;
+  bool is_good =
+      plan->buffer_count >= program->buffer_count &&
+      memcmp(plan->workgroup, own->base.workgroup, sizeof plan->workgroup) == 0;
+  for (uint32_t i = 0; is_good && i < plan->buffer_count; i++) {
+    bool is_bound =
+        i < program->buffer_count && !vyre__is_shared(&program->buffers[i]);
+    is_good = plan->buffers[i].is_bound == is_bound;
+  }
+  if (is_good) return VYRE_OK;
+  return VYRE_FAIL(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
+                   "compile the kernel again",
+                   "a kept kernel is of another program than '%.60s'",
+                   own->base.program->name);
+}
+
+static vyre_code pipeline_load(vyre_pipeline *pipeline, const void *artifact,
+                               size_t size, vyre_status *st) {
+  cpu_pipeline *own = (cpu_pipeline *)pipeline;
+  const void *object;
+  size_t object_size;
+  VYRE_TRY(cpu_artifact_read(artifact, size, &pipeline->arena, &own->plan,
+                             &object, &object_size, st));
+  VYRE_TRY(fits(own, st));
+  VYRE_TRY(cpu_ready(own, st));
+  return cpu_load(own, object, object_size, st);
+}
+
+static vyre_code pipeline_save(vyre_pipeline *pipeline, vyre_writer writer,
+                               vyre_status *st) {
+  const cpu_pipeline *own = (const cpu_pipeline *)pipeline;
+  if (cpu_artifact_write(&own->plan, own->bytes, own->size, writer)) {
+    return VYRE_OK;
+  }
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
+                   "make room where the cache is",
+                   "the writer refused an object of %zu bytes", own->size);
+}
+
+/* --- the table -------------------------------------------------------------------*/
+
+extern const vyre__backend vyre__backend_cpu;
+
+/* is_exact: code has the instructions that IEEE 754 defines, and lowering spells
+ * what the processor has not (minimum, maximum, round; fma without FMA); a test
+ * puts it through the probe. */
+const vyre__backend vyre__backend_cpu = {.abi = VYRE__BACKEND_ABI,
+                                         .struct_size = sizeof(vyre__backend),
+                                         .name = "cpu",
+                                         .is_exact = true,
+                                         .device_size = sizeof(cpu_device),
+                                         .pipeline_size = sizeof(cpu_pipeline),
+                                         .describe = describe,
+                                         .is_ready = is_ready,
+                                         .device_init = device_init,
+                                         .device_finish = device_finish,
+                                         .pipeline_init = pipeline_init,
+                                         .pipeline_finish = pipeline_finish,
+                                         .run = cpu_run,
+                                         .artifact_version = CPU_ARTIFACT,
+                                         .pipeline_load = pipeline_load,
+                                         .pipeline_save = pipeline_save,
+                                         .features = features,
+                                         .pipeline_take = pipeline_take,
+                                         .pipeline_print = cpu_print,
+                                         .options = options};

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the parts of the backend know of each other.
+ *
+ *   cpu.c       the table: devices, pipelines, the cache
+ *   compile.c   program, lowered kernel, text, object
+ *   plan.c      what a launch needs to know of a kernel
+ *   run.c       a dispatch
+ *   object.c    an object becomes code
+ *   codegen.c   text becomes an object, by LLVM
+ *   machine.c   which processor it is
+ *   pool.c      who runs it */
+#ifndef VYRE_BACKEND_CPU_CPU_H
+#define VYRE_BACKEND_CPU_CPU_H
+
+#include "backend/cpu/codegen.h"
+#include "backend/cpu/machine.h"
+#include "backend/cpu/object.h"
+#include "backend/cpu/plan.h"
+#include "backend/cpu/pool.h"
+#include "backend/cpu/watch.h"
+#include "driver/backend.h"
+
+/* Memory of whoever has a number of the pool, while they have it: kept from run
+ * to run. */
+typedef struct cpu_slot {
+  _Alignas(64) unsigned char *memory;
+  size_t size;
+} cpu_slot;
+
+typedef struct cpu_device {
+  vyre_device base;
+  const vyre__machine *machine;
+  uint32_t width;   /* 0: chosen for each kernel */
+  const char *llvm; /* file of it; NULL: wherever it is */
+  vyre__pool *pool;
+  vyre__watch *watch;
+  cpu_slot *slots; /* one a number of the pool; in `slot_block` */
+  void *slot_block;
+  size_t slot_bytes;
+} cpu_device;
+
+typedef struct cpu_pipeline {
+  vyre_pipeline base;
+  cpu_plan plan;
+  _Atomic(const void **) phases; /* what runs: those of one of the objects */
+  vyre__object object;
+  vyre__object full;  /* that took the place of a quick one; else empty */
+  atomic_uint *costs; /* of a workgroup, one a phase: the pool's */
+  const void *bytes;  /* of the object, in the arena, for the cache; or NULL */
+  size_t size;
+} cpu_pipeline;
+
+/* Lowers the program of @p pipeline for its machine and spells it. Kernel and
+ * text (ends with a NUL that is not counted) live in @p arena.
+ * Errors: those of vyre__lower and vyre__emit_llvm. */
+typedef struct cpu_text {
+  const vyre__low_kernel *kernel;
+  vyre__spmd_info info;
+  const char *text;
+  size_t size;
+} cpu_text;
+vyre_code cpu_spell(const vyre_pipeline *pipeline, vyre_arena *arena,
+                    cpu_text *out, vyre_status *st);
+
+/* The end of both: room for what is learnt while it runs. */
+vyre_code cpu_ready(cpu_pipeline *pipeline, vyre_status *st);
+
+/* Makes code of an object. */
+vyre_code cpu_load(cpu_pipeline *pipeline, const void *bytes, size_t size,
+                   vyre_status *st);
+
+/* All of pipeline_init. */
+vyre_code cpu_compile(cpu_pipeline *pipeline, vyre_status *st);
+
+/* Code in another form, for people: "llvm", "llvm-optimised", "asm". */
+vyre_code cpu_print(vyre_pipeline *pipeline, const char *form,
+                    vyre_writer writer, vyre_status *st);
+
+/* The table's run. */
+vyre_code cpu_run(vyre_pipeline *pipeline, vyre__launch *launch,
+                  vyre_status *st);
+
+#endif

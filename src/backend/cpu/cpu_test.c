@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The device as people see it: what it promises beside the conformance suite. */
+#include <xmmintrin.h>
+
+#include "vyre/vyre.h"
+
+#include "support/check.h"
+
+/* --- a device, a kernel and one buffer ---------------------------------------------*/
+
+enum { COUNT = 4096 };
+
+typedef struct rig {
+  test_heap heap;
+  vyre_context *context;
+  vyre_device *device;
+  vyre_module *module;
+  vyre_pipeline *pipeline;
+} rig;
+
+static vyre_context_options plain_options(rig *r) {
+  return (vyre_context_options){.allocator = {test_heap_resize, &r->heap},
+                                .cache_directory = "",
+                                .trace_file = "",
+                                .faults = ""};
+}
+
+static void rig_begin(rig *r, const vyre_context_options *options,
+                      const char *text) {
+  vyre_status st = {0};
+  CHECK_OK(vyre_context_create(options, &r->context, &st), st);
+  CHECK_OK(vyre_device_open(r->context, "cpu", &r->device, &st), st);
+  CHECK_OK(vyre_module_parse(text, strlen(text), "k", (vyre_allocator){0},
+                             &r->module, NULL, &st),
+           st);
+}
+
+static void rig_compile(rig *r) {
+  vyre_status st = {0};
+  CHECK_OK(vyre_pipeline_compile(r->device, vyre_module_kernel(r->module, 0),
+                                 NULL, &r->pipeline, NULL, &st),
+           st);
+}
+
+static void rig_open(rig *r, const char *text) {
+  *r = (rig){.heap = {.left = -1}};
+  vyre_context_options options = plain_options(r);
+  rig_begin(r, &options, text);
+  rig_compile(r);
+}
+
+static void rig_close(rig *r) {
+  vyre_pipeline_release(r->pipeline);
+  vyre_module_release(r->module);
+  vyre_device_release(r->device);
+  vyre_context_release(r->context);
+  CHECK_U64(r->heap.live_bytes, 0);
+}
+
+/* Runs with data in place. */
+static vyre_code run_in_place(rig *r, void *data, size_t size,
+                              vyre_dispatch_desc *desc, vyre_status *st) {
+  vyre_input in[] = {vyre_input_bytes(data, size)};
+  vyre_output out[] = {vyre_output_bytes(data, size)};
+  desc->inputs = in;
+  desc->outputs = out;
+  desc->input_count = desc->output_count = 1;
+  return vyre_dispatch(r->pipeline, desc, st);
+}
+
+static const char twice[] =
+    "kernel twice workgroup(64) over(y)\n"
+    "buffer y : read_write u32[] @0;\n"
+    "{ let i = global_id.x; if (i < len(y)) y[i] = y[i] * 2; }\n";
+
+static void check_twice(rig *r) {
+  static uint32_t y[COUNT];
+  vyre_status st = {0};
+  vyre_dispatch_desc desc = {0};
+  for (uint32_t i = 0; i < COUNT; i++) y[i] = i * 77;
+  CHECK_OK(run_in_place(r, y, sizeof y, &desc, &st), st);
+  for (uint32_t i = 0; i < COUNT; i++) CHECK_U64(y[i], (uint32_t)(i * 154));
+}
+
+/* --- memory --------------------------------------------------------------------------*/
+
+TEST(memory_of_the_host_is_used_in_place) {
+  rig r;
+  rig_open(&r, twice);
+  vyre_status st = {0};
+  vyre_copy_report copies;
+  unsigned char bytes[4 * COUNT + 1] = {1};
+  for (int shift = 0; shift < 2; shift++) { /* any address is good */
+    vyre_dispatch_desc desc = {.copies = &copies, .require_zero_copy = true};
+    CHECK_OK(run_in_place(&r, bytes + shift, (size_t)4 * COUNT, &desc, &st),
+             st);
+    CHECK_U64(copies.copied_bytes, 0);
+    CHECK_U64(copies.copies, 0);
+    CHECK_U64(copies.borrowed_bytes, (size_t)4 * COUNT);
+  }
+  CHECK_U64(bytes[0], 2);
+  rig_close(&r);
+}
+
+static const char tile[] =
+    "kernel tile workgroup(64) over(y)\n"
+    "buffer y : read_write u32[] @0;\n"
+    "shared t : u32[64];\n"
+    "{\n    let i = global_id.x;\n    t[local_id.x] = y[i];\n"
+    "    barrier();\n    y[i] = t[63 - local_id.x];\n}\n";
+
+TEST(a_warm_dispatch_allocates_nothing_whatever_it_is) {
+  static const char kept[] =
+      "kernel kept workgroup(64) over(y)\n"
+      "buffer y : read_write u32[] @0;\n"
+      "{\n    let i = global_id.x;\n    let v = y[i];\n    grid_barrier();\n"
+      "    y[i] = v + y[len(y) - 1 - i] * 0;\n}\n";
+  static const char *const texts[] = {twice, tile, kept};
+  static uint32_t y[COUNT];
+  for (int k = 0; k < 3; k++) {
+    rig r;
+    rig_open(&r, texts[k]);
+    vyre_status st = {0};
+    size_t before = 0;
+    for (int round = 0; round < 20; round++) {
+      vyre_dispatch_desc desc = {.timeout_ns =
+                                     round % 2 ? UINT64_C(60000000000) : 0};
+      if (round == 10) before = r.heap.calls;
+      CHECK_OK(run_in_place(&r, y, sizeof y, &desc, &st), st);
+    }
+    /* Another thread may come to work that was not awake before. */
+    CHECK(r.heap.calls - before <= 1);
+    rig_close(&r);
+  }
+}
+
+static vyre_code sweep(vyre_allocator allocator, vyre_status *st) {
+  rig r = {0};
+  vyre_context_options options = {.allocator = allocator,
+                                  .cache_directory = "",
+                                  .trace_file = "",
+                                  .faults = "",
+                                  .threads = 1};
+  static uint32_t y[COUNT];
+  vyre_code code = vyre_context_create(&options, &r.context, st);
+  if (code == VYRE_OK) {
+    code = vyre_device_open(r.context, "cpu", &r.device, st);
+  }
+  vyre_status parsed = {0};
+  CHECK_OK(vyre_module_parse(tile, strlen(tile), "k", (vyre_allocator){0},
+                             &r.module, NULL, &parsed),
+           parsed);
+  if (code == VYRE_OK) {
+    code = vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0),
+                                 NULL, &r.pipeline, NULL, st);
+  }
+  vyre_dispatch_desc desc = {0};
+  if (code == VYRE_OK) code = run_in_place(&r, y, sizeof y, &desc, st);
+  vyre_pipeline_release(r.pipeline);
+  vyre_module_release(r.module);
+  vyre_device_release(r.device);
+  vyre_context_release(r.context);
+  return code;
+}
+
+TEST(without_memory_it_says_so_and_leaks_nothing) {
+  CHECK(sweep_allocations(sweep) > 10);
+}
+
+/* --- time ----------------------------------------------------------------------------*/
+
+static uint64_t run_until(rig *r, uint32_t groups, uint64_t timeout_ns) {
+  static uint32_t y[COUNT];
+  vyre_status st = {0};
+  vyre_timing timing;
+  vyre_dispatch_desc desc = {
+      .timeout_ns = timeout_ns, .grid = {groups, 1, 1}, .timing = &timing};
+  CHECK_FAILS(run_in_place(r, y, sizeof y, &desc, &st), st,
+              VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
+  CHECK_U64(status_number(&st, "timeout_ns"), timeout_ns);
+  return timing.wall_ns;
+}
+
+TEST(a_kernel_that_never_ends_ends_at_its_timeout) {
+  static const char *const texts[] = {
+      "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
+      "{ var n = 0u; while (n < 1) { y[0] = y[0] + 1; } }\n",
+      /* one lane */
+      "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
+      "{ var n = 0u; while (n < 1) { if (local_id.x != 7) n = 1; } }\n",
+      /* no loop of its own, but groups without end */
+      "kernel endless workgroup(1) over(y)\nbuffer y : read_write u32[] @0;\n"
+      "{ y[global_id.x % 4] = select(sin(f32(global_id.x)) > 2.0, 1u, 0u); }\n",
+      /* and with a barrier */
+      "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
+      "shared t : u32[64];\n"
+      "{ for (let k = 0u; k < 4294967295; k++) { t[local_id.x] = k; barrier();"
+      " } y[0] = t[1]; }\n"};
+  static const uint32_t groups[][3] = {{1, 9}, {1, 9}, {4000000000u}, {1, 9}};
+  for (int k = 0; k < 4; k++) {
+    rig r;
+    rig_open(&r, texts[k]);
+    for (int i = 0; i < 3 && groups[k][i]; i++) {
+      uint64_t took = run_until(&r, groups[k][i], 30000000);
+      CHECK(took >= 30000000 && took < UINT64_C(5000000000));
+    }
+    rig_close(&r);
+  }
+}
+
+TEST(fuel_ends_a_loop) {
+  rig r;
+  rig_open(&r,
+           "kernel k workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
+           "{ var n = 0u; while (n < y[global_id.x]) { n = n + 1; }"
+           " y[global_id.x] = n; }\n");
+  uint32_t y[64] = {0};
+  y[17] = 1000;
+  vyre_status st = {0};
+  vyre_dispatch_desc desc = {.max_iterations = 1001};
+  CHECK_OK(run_in_place(&r, y, sizeof y, &desc, &st), st);
+  CHECK_U64(y[17], 1000);
+  desc.max_iterations = 999;
+  CHECK_FAILS(run_in_place(&r, y, sizeof y, &desc, &st), st,
+              VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL);
+  CHECK_U64(status_number(&st, "max_iterations"), 999);
+  rig_close(&r);
+}
+
+TEST(device_time_is_told_and_not_above_the_wall_clocks) {
+  rig r;
+  rig_open(&r, twice);
+  static uint32_t y[1 << 20];
+  vyre_status st = {0};
+  vyre_timing timing = {0};
+  vyre_dispatch_desc desc = {.timing = &timing};
+  CHECK_OK(run_in_place(&r, y, sizeof y, &desc, &st), st);
+  CHECK(timing.has_device && timing.device_ns > 0);
+  CHECK(timing.device_ns <= timing.wall_ns);
+  rig_close(&r);
+}
+
+/* --- floats --------------------------------------------------------------------------*/
+
+static const char tiny[] =
+    "kernel tiny workgroup(64) over(y)\nbuffer y : read_write f32[] @0;\n"
+    "{ let i = global_id.x; if (i < len(y)) y[i] = y[i] * 0.5 / 3.0; }\n";
+
+/* The caller flushes subnormals and rounds up: the kernel does neither, on any
+ * thread, and the caller's settings are as before. */
+TEST(what_the_caller_did_to_its_floats_changes_no_result) {
+  static float y[1 << 18];
+  float want = 1.5e-38f * 0.5f / 3.0f;
+  CHECK(want > 0 && want < 1.2e-38f);
+  static const uint32_t states[] = {0x1f80, 0x9fc0, 0x5f80, 0x1fbf};
+  for (uint32_t threads = 1; threads <= 3; threads += 2) {
+    rig r = {.heap = {.left = -1}};
+    vyre_context_options options = plain_options(&r);
+    options.threads = threads;
+    uint32_t kept = _mm_getcsr();
+    _mm_setcsr(0x9fc0); /* threads inherit it */
+    rig_begin(&r, &options, tiny);
+    rig_compile(&r);
+    for (int s = 0; s < 4; s++) {
+      for (size_t i = 0; i < sizeof y / sizeof *y; i++) y[i] = 1.5e-38f;
+      vyre_status st = {0};
+      vyre_dispatch_desc desc = {0};
+      _mm_setcsr(states[s]);
+      vyre_code code = run_in_place(&r, y, sizeof y, &desc, &st);
+      uint32_t after = _mm_getcsr();
+      _mm_setcsr(kept);
+      CHECK_OK(code, st);
+      CHECK_U64(after & ~0x3fu, states[s] & ~0x3fu); /* flags are anybody's */
+      for (size_t i = 0; i < sizeof y / sizeof *y; i++) {
+        CHECK(memcmp(&y[i], &want, sizeof want) == 0);
+      }
+    }
+    rig_close(&r);
+  }
+}
+
+TEST(every_float_operation_is_right_as_the_table_says) {
+  rig r;
+  rig_open(&r, twice);
+  vyre_number_class classes[128];
+  size_t count;
+  vyre_status st = {0};
+  CHECK_OK(vyre_device_probe(r.device, classes, 128, &count, &st), st);
+  CHECK_U64(count, vyre_device_capabilities(r.device)->number_count);
+  for (size_t i = 0; i < count; i++) {
+    if (classes[i].wrong) printf("    %s\n", classes[i].operation);
+    CHECK(classes[i].tested > 100000 && classes[i].wrong == 0);
+    CHECK(classes[i].form == VYRE_NUMBERS_NATIVE);
+  }
+  rig_close(&r);
+}
+
+/* --- code ----------------------------------------------------------------------------*/
+
+/* How many mappings of the process have @p what in their line. */
+static int maps_with(const char *what) {
+  FILE *maps = fopen("/proc/self/maps", "r");
+  CHECK(maps != NULL);
+  char line[512];
+  int count = 0;
+  while (fgets(line, sizeof line, maps)) count += strstr(line, what) != NULL;
+  (void)fclose(maps);
+  return count;
+}
+
+TEST(no_memory_of_the_process_is_writable_and_executable) {
+  rig r;
+  rig_open(&r, twice);
+  check_twice(&r);
+  CHECK_U64(maps_with(" rwxp "), 0);
+  CHECK_U64(maps_with(" -wxp "), 0);
+  CHECK_U64(maps_with(" rwxs "), 0);
+  rig_close(&r);
+}
+
+typedef struct printed {
+  char *data;
+  size_t size;
+} printed;
+
+static bool print_more(void *self, const char *text, size_t length) {
+  printed *to = self;
+  char *data = realloc(to->data, to->size + length + 1);
+  if (!data) return false;
+  memcpy(data + to->size, text, length);
+  to->data = data;
+  to->size += length;
+  to->data[to->size] = '\0';
+  return true;
+}
+
+/* Lines of @p text with both. */
+static int lines_with(const char *text, const char *a, const char *b) {
+  int count = 0;
+  for (const char *line = text; line && *line;) {
+    const char *end = strchr(line, '\n');
+    size_t length = end ? (size_t)(end - line) : strlen(line);
+    char copy[256];
+    (void)snprintf(copy, sizeof copy, "%.*s", (int)length, line);
+    count += strstr(copy, a) && strstr(copy, b);
+    line = end ? end + 1 : NULL;
+  }
+  return count;
+}
+
+static char *read_example(const char *name) {
+  char path[512];
+  (void)snprintf(path, sizeof path, "%s/%s", VYRE_EXAMPLES_DIR, name);
+  FILE *file = fopen(path, "rb");
+  CHECK(file != NULL);
+  char *text = calloc(1, 1 << 16);
+  CHECK(text != NULL && fread(text, 1, (1 << 16) - 1, file) > 0);
+  (void)fclose(file);
+  return text;
+}
+
+/* A scalar fallback has none of these. */
+TEST(kernels_become_vector_code_as_wide_as_asked) {
+  static const struct {
+    const char *file, *instruction;
+    int least;
+  } cases[] = {{"mandelbrot.vyre", "vmulps", 4},
+               {"matmul_tiled.vyre", "vfmadd", 2},
+               {"byte_search.vyre", "vpcmp", 4}};
+  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+    for (uint32_t width = 1; width <= 16; width *= 16) {
+      rig r = {.heap = {.left = -1}};
+      vyre_context_options options = plain_options(&r);
+      options.width = width;
+      char *text = read_example(cases[k].file);
+      rig_begin(&r, &options, text);
+      rig_compile(&r);
+      printed out = {0};
+      vyre_status st = {0};
+      CHECK_OK(vyre_pipeline_print(r.pipeline, "asm",
+                                   (vyre_writer){print_more, &out}, &st),
+               st);
+      int wide = lines_with(out.data, cases[k].instruction, "ymm") +
+                 lines_with(out.data, cases[k].instruction, "zmm");
+      if (width == 1) CHECK_U64(wide, 0);
+      if (width == 16) CHECK(wide >= cases[k].least);
+      free(out.data);
+      free(text);
+      rig_close(&r);
+    }
+  }
+}
+
+TEST(code_is_shown_in_three_forms_and_no_other) {
+  static const struct {
+    const char *form, *has;
+  } cases[] = {{"llvm", "define "},
+               {"llvm-optimised", "target triple"},
+               {"asm", "phase0:"}};
+  rig r;
+  rig_open(&r, twice);
+  vyre_status st = {0};
+  for (int i = 0; i < 3; i++) {
+    printed out = {0};
+    CHECK_OK(vyre_pipeline_print(r.pipeline, cases[i].form,
+                                 (vyre_writer){print_more, &out}, &st),
+             st);
+    CHECK_HAS(out.data, cases[i].has);
+    free(out.data);
+  }
+  printed none = {0};
+  CHECK_FAILS(vyre_pipeline_print(r.pipeline, "ptx",
+                                  (vyre_writer){print_more, &none}, &st),
+              st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+  CHECK_HAS(st.fix, "asm");
+  rig_close(&r);
+}
+
+/* Thousands of values that live across a barrier: it runs, or is refused with a
+ * reason. */
+TEST(huge_live_state_compiles_or_is_refused) {
+  enum { VALUES = 250, ROOM = 1 << 18 };
+  char *text = calloc(1, ROOM);
+  CHECK(text != NULL);
+  size_t at = (size_t)snprintf(
+      text, ROOM,
+      "kernel huge workgroup(128) over(y)\nbuffer y : read_write u32[] @0;\n"
+      "shared t : u32[128];\n{\n    let i = global_id.x;\n");
+  for (int k = 0; k < VALUES; k++) {
+    at += (size_t)snprintf(text + at, ROOM - at,
+                           "    let v%d = y[i] * %du + (i ^ %du);\n", k, k + 3,
+                           k);
+  }
+  at += (size_t)snprintf(text + at, ROOM - at,
+                         "    t[local_id.x] = v0;\n    barrier();\n"
+                         "    var s = t[127 - local_id.x];\n");
+  for (int k = 0; k < VALUES; k++) {
+    at += (size_t)snprintf(text + at, ROOM - at, "    s = s * 3 + v%d;\n", k);
+  }
+  (void)snprintf(text + at, ROOM - at, "    y[i] = s;\n}\n");
+  rig r = {.heap = {.left = -1}};
+  vyre_context_options options = plain_options(&r);
+  rig_begin(&r, &options, text);
+  vyre_status st = {0};
+  vyre_code code = vyre_pipeline_compile(
+      r.device, vyre_module_kernel(r.module, 0), NULL, &r.pipeline, NULL, &st);
+  if (code != VYRE_OK) {
+    CHECK_FAILS(code, st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+  } else {
+    uint32_t y[256], want;
+    for (int i = 0; i < 256; i++) y[i] = (uint32_t)i + 5;
+    vyre_dispatch_desc desc = {0};
+    CHECK_OK(run_in_place(&r, y, sizeof y, &desc, &st), st);
+    want = (uint32_t)(127 + 5) * 3 + (127 ^ 0);
+    for (uint32_t k = 0; k < VALUES; k++) {
+      want = want * 3 + (5 * (k + 3) + (0 ^ k));
+    }
+    CHECK_U64(y[0], want);
+  }
+  free(text);
+  rig_close(&r);
+}
+
+/* --- what there may be or not ----------------------------------------------------------*/
+
+TEST(without_llvm_it_opens_and_a_compile_says_what_to_install) {
+  rig r = {.heap = {.left = -1}};
+  vyre_context_options options = plain_options(&r);
+  options.llvm = "none";
+  rig_begin(&r, &options, twice);
+  vyre_status st = {0};
+  CHECK_FAILS(vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0),
+                                    NULL, &r.pipeline, NULL, &st),
+              st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+  CHECK_HAS(st.fix, "apt-get install libllvm19");
+  CHECK(r.pipeline == NULL);
+  vyre_device *chosen;
+  st = (vyre_status){0};
+  CHECK_OK(vyre_device_open(r.context, "auto", &chosen, &st), st);
+  CHECK_TEXT(vyre_device_name(chosen), "ref");
+  CHECK_HAS(vyre_device_reason(chosen), "LLVM 19");
+  vyre_device_release(chosen);
+  rig_close(&r);
+}
+
+TEST(auto_takes_it_where_llvm_is) {
+  rig r;
+  rig_open(&r, twice);
+  vyre_device *chosen;
+  vyre_status st = {0};
+  CHECK_OK(vyre_device_open(r.context, "auto", &chosen, &st), st);
+  CHECK_TEXT(vyre_device_name(chosen), "cpu");
+  vyre_device_release(chosen);
+  rig_close(&r);
+}
+
+TEST(threads_and_widths_that_cannot_be_are_refused) {
+  static const struct {
+    uint32_t threads, width;
+    bool is_good;
+  } cases[] = {
+      {0, 0, true},     {1, 1, true},           {7, 4, true},
+      {2, 8, true},     {2, 16, true},          {1024, 32, true},
+      {1025, 0, false}, {UINT32_MAX, 0, false}, {0, 2, false},
+      {0, 3, false},    {0, 64, false},         {0, UINT32_MAX, false}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    vyre_context *context;
+    vyre_status st = {0};
+    vyre_context_options options = {.cache_directory = "",
+                                    .threads = cases[i].threads,
+                                    .width = cases[i].width};
+    vyre_code code = vyre_context_create(&options, &context, &st);
+    if (cases[i].is_good) {
+      CHECK_OK(code, st);
+      vyre_context_release(context);
+    } else {
+      CHECK_FAILS(code, st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+    }
+  }
+}
+
+TEST_MAIN(TEST_ENTRY(memory_of_the_host_is_used_in_place),
+          TEST_ENTRY(a_warm_dispatch_allocates_nothing_whatever_it_is),
+          TEST_ENTRY(without_memory_it_says_so_and_leaks_nothing),
+          TEST_ENTRY(a_kernel_that_never_ends_ends_at_its_timeout),
+          TEST_ENTRY(fuel_ends_a_loop),
+          TEST_ENTRY(device_time_is_told_and_not_above_the_wall_clocks),
+          TEST_ENTRY(what_the_caller_did_to_its_floats_changes_no_result),
+          TEST_ENTRY(every_float_operation_is_right_as_the_table_says),
+          TEST_ENTRY(no_memory_of_the_process_is_writable_and_executable),
+          TEST_ENTRY(kernels_become_vector_code_as_wide_as_asked),
+          TEST_ENTRY(code_is_shown_in_three_forms_and_no_other),
+          TEST_ENTRY(huge_live_state_compiles_or_is_refused),
+          TEST_ENTRY(without_llvm_it_opens_and_a_compile_says_what_to_install),
+          TEST_ENTRY(auto_takes_it_where_llvm_is),
+          TEST_ENTRY(threads_and_widths_that_cannot_be_are_refused))

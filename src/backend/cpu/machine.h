@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The processor that the process runs on, in LLVM's words, found without LLVM. */
+#ifndef VYRE_BACKEND_CPU_MACHINE_H
+#define VYRE_BACKEND_CPU_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct vyre__machine {
+  bool is_usable; /* x86-64 with SSE4.2 and POPCNT */
+  bool has_fma;
+  uint32_t lanes;       /* 32-bit ones of a vector register: 4, 8 or 16 */
+  const char *cpu;      /* "znver3": what code is scheduled for */
+  const char *features; /* "+avx2,-avx512f,...": all that code may use or not */
+  const char *text;     /* both: code runs where this is the same */
+} vyre__machine;
+
+/* Static storage; the same always.  Threads: safe. */
+const vyre__machine *vyre__machine_find(void);
+
+/* --- for tests ------------------------------------------------------------------*/
+
+/* The name for a family and model; NULL: not known. */
+const char *vyre__machine_name(bool is_amd, uint32_t family, uint32_t model);
+
+#endif

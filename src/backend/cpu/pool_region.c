@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* One job, shared: see pool_inside.h for who may read what when. */
+#include "backend/cpu/pool_inside.h"
+
+#define LOAD(place) atomic_load_explicit(&(place), memory_order_relaxed)
+#define STORE(place, value) \
+  atomic_store_explicit(&(place), (value), memory_order_relaxed)
+
+enum { UNIT_BITS = 16, CHAIN = 2, LOOKS = 16 };
+_Static_assert(POOL_SPLIT *POOL_THREADS < 1 << UNIT_BITS,
+               "units have numbers of that many bits");
+
+/* What is known of a job, read at once. */
+typedef struct view {
+  uint64_t generation;
+  pool_run *run;
+  void *self;
+  uint64_t first, count, chunk;
+  uint32_t share_count;
+  bool is_timed;
+} view;
+
+static view look(pool_region *region) {
+  view v;
+  /* With acquire: all that was stored before this generation was. */
+  v.generation =
+      atomic_load_explicit(&region->generation, memory_order_acquire);
+  v.run = LOAD(region->run);
+  v.self = LOAD(region->self);
+  v.first = LOAD(region->first);
+  v.count = LOAD(region->count);
+  v.chunk = LOAD(region->chunk);
+  v.share_count = LOAD(region->share_count);
+  v.is_timed = LOAD(region->is_timed);
+  return v;
+}
+
+static bool is_same(uint64_t next, uint64_t generation) {
+  return next >> UNIT_BITS == generation << UNIT_BITS >> UNIT_BITS;
+}
+
+/* Takes one unit of a share. False: none is left, or it is another job's by now. */
+static bool claim(pool_share *share, uint64_t generation, uint32_t *unit) {
+  uint64_t next = LOAD(share->next);
+  do {
+    *unit = (uint32_t)(next & ((1u << UNIT_BITS) - 1));
+    if (!is_same(next, generation) || *unit >= LOAD(share->end)) return false;
+  } while (!atomic_compare_exchange_weak_explicit(&share->next, &next, next + 1,
+                                                  memory_order_relaxed,
+                                                  memory_order_relaxed));
+  return true;
+}
+
+/* Runs a claimed unit, unless the job has ended. Gives its pieces. */
+static uint64_t run_unit(pool_region *region, const view *v, uint32_t unit,
+                         uint32_t number) {
+  uint64_t at = v->first + unit * v->chunk, size = v->count - at;
+  unsigned none = 0;
+  if (size > v->chunk) size = v->chunk;
+  if (LOAD(region->result) != 0) return 0;
+  uint32_t result = v->run(v->self, at, size, number);
+  if (result != 0) {
+    atomic_compare_exchange_strong_explicit(&region->result, &none, result,
+                                            memory_order_relaxed,
+                                            memory_order_relaxed);
+  }
+  return size;
+}
+
+/* --- workers -----------------------------------------------------------------*/
+
+/* Says that units are done. Afterwards they may belong to another job. */
+static void finish(pool_region *region, uint32_t units) {
+  /* In one order with the caller's look before it sleeps: one of both sees the
+   * other. */
+  atomic_fetch_add(&region->done, units);
+  if (atomic_load(&region->is_awaited)) {
+    vyre__pool_futex_wake(&region->done, 1);
+  }
+}
+
+static bool has_units(pool_region *region, const view *v) {
+  for (uint32_t i = 0; i < v->share_count; i++) {
+    uint64_t next = LOAD(region->shares[i].next);
+    if (is_same(next, v->generation) &&
+        (next & ((1u << UNIT_BITS) - 1)) < LOAD(region->shares[i].end)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Just woken: wakes others in the caller's stead. */
+static void wake_more(pool_worker *worker, pool_region *region) {
+  for (int i = 0; i < CHAIN && pool_has_idle(worker->pool); i++) {
+    unsigned wanted = LOAD(region->wanted);
+    while (wanted > 0 &&
+           !atomic_compare_exchange_weak(&region->wanted, &wanted, wanted - 1));
+    if (wanted == 0) return;
+    vyre__pool_summon(worker->pool);
+  }
+}
+
+bool vyre__pool_help(pool_worker *worker, uint32_t index, bool was_asleep) {
+  pool_region *region = &worker->pool->regions[index];
+  if (LOAD(region->generation) == worker->seen[index]) return false;
+  view v = look(region);
+  uint64_t start = 0;
+  bool found = false;
+  worker->seen[index] = v.generation;
+  if (has_units(region, &v)) {
+    /* If it runs where the caller did, the caller waits for it. */
+    uint32_t cpu = LOAD(region->cpu);
+    if (worker->pool->has_room && cpu != 0 && cpu == vyre__pool_cpu()) {
+      vyre__pool_keep_off(cpu);
+    }
+    if (was_asleep) wake_more(worker, region);
+  }
+  for (uint32_t i = 0; i < v.share_count; i++) {
+    /* The caller's share is the first. */
+    uint32_t at = (worker->index + 1 + i) % v.share_count;
+    uint32_t unit, units = 0;
+    while (claim(&region->shares[at], v.generation, &unit)) {
+      if (v.is_timed && start == 0) start = vyre__clock_ns();
+      run_unit(region, &v, unit, worker->index);
+      units++;
+    }
+    if (units == 0) continue;
+    found = true;
+    if (v.is_timed) {
+      uint64_t now = vyre__clock_ns();
+      atomic_fetch_add_explicit(&region->busy_ns, now - start,
+                                memory_order_relaxed);
+      start = now;
+    }
+    finish(region, units);
+  }
+  return found;
+}
+
+/* --- the caller --------------------------------------------------------------*/
+
+static pool_region *take_region(const pool_call *call) {
+  vyre__pool *pool = call->pool;
+  for (uint32_t i = 0; i < POOL_REGIONS; i++) {
+    pool_region *region = &pool->regions[(call->number + i) % POOL_REGIONS];
+    if (!LOAD(region->is_taken) &&
+        !atomic_exchange_explicit(&region->is_taken, true,
+                                  memory_order_acquire)) {
+      return region;
+    }
+  }
+  return NULL;
+}
+
+/* How the pieces from v->first on are split. Gives the number of units. */
+static uint32_t split(const vyre__pool *pool, const vyre__job *job,
+                      uint64_t cost, view *v) {
+  uint64_t rest = v->count - v->first, least = job->least + !job->least;
+  uint64_t blocks = (rest - 1) / least + 1;
+  v->share_count = blocks < pool->threads ? (uint32_t)blocks : pool->threads;
+  v->chunk = (rest - 1) / ((uint64_t)v->share_count * POOL_SPLIT) + 1;
+  if (v->chunk < least) v->chunk = least;
+  uint64_t short_one = cost ? (uint64_t)POOL_UNIT_NS * 1000 / cost : 0;
+  if (v->chunk < short_one) v->chunk = short_one;
+  uint32_t units = (uint32_t)((rest - 1) / v->chunk + 1);
+  if (v->share_count > units) v->share_count = units;
+  return units;
+}
+
+static void publish(pool_region *region, view *v, uint32_t units) {
+  v->generation = LOAD(region->generation) + 1;
+  STORE(region->run, v->run);
+  STORE(region->self, v->self);
+  STORE(region->first, v->first);
+  STORE(region->count, v->count);
+  STORE(region->chunk, v->chunk);
+  STORE(region->share_count, v->share_count);
+  STORE(region->cpu, vyre__pool_cpu());
+  STORE(region->is_timed, v->is_timed);
+  STORE(region->done, 0);
+  STORE(region->result, 0);
+  STORE(region->is_awaited, 0);
+  STORE(region->wanted, 0);
+  STORE(region->busy_ns, 0);
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < v->share_count; i++) {
+    uint32_t end = (uint32_t)((uint64_t)units * (i + 1) / v->share_count);
+    STORE(region->shares[i].end, end);
+    STORE(region->shares[i].next, v->generation << UNIT_BITS | at);
+    at = end;
+  }
+  atomic_store_explicit(&region->generation, v->generation,
+                        memory_order_release);
+}
+
+/* Wakes, if @p rest_ns of work on one thread is worth it. */
+static bool wake(pool_call *call, pool_region *region, double rest_ns) {
+  if (rest_ns < POOL_WAKE_NS) return false;
+  double worth = rest_ns / POOL_WAKE_NS;
+  uint32_t most = call->pool->threads - 2; /* and the one that is woken here */
+  STORE(region->wanted, worth < most ? (uint32_t)worth : most);
+  vyre__pool_summon(call->pool);
+  return true;
+}
+
+/* Waits for the units that others claimed. */
+static void await(pool_call *call, pool_region *region, uint32_t units) {
+  if (atomic_load_explicit(&region->done, memory_order_acquire) == units) {
+    return;
+  }
+  uint64_t begin = call->is_timed ? vyre__clock_ns() : 0;
+  uint64_t start = pool_ticks(), most = call->pool->spin_ticks;
+  uint64_t least = vyre__pool_ticks_of(POOL_UNIT_NS);
+  if (most < least) most = least;
+  for (unsigned turn = 1;
+       atomic_load_explicit(&region->done, memory_order_acquire) != units;
+       turn++) {
+    pool_pause();
+    if (turn % LOOKS != 0 || pool_ticks() - start < most) continue;
+    atomic_store(&region->is_awaited, 1);
+    unsigned seen = atomic_load(&region->done);
+    if (seen != units) vyre__pool_futex_sleep(&region->done, seen);
+  }
+  if (call->is_timed) call->waited_ns += vyre__clock_ns() - begin;
+}
+
+/* Keeps what a piece took, if that is news. */
+void vyre__pool_learn(const vyre__job *job, double ns, uint64_t pieces) {
+  if (!job->cost || pieces == 0) return;
+  double ps = ns * 1000 / (double)pieces;
+  unsigned now = ps < 1 ? 1 : ps < 4e9 ? (unsigned)ps : 4000000000u;
+  unsigned old = LOAD(*job->cost);
+  if (now / 5 * 4 > old || old / 5 * 4 > now) STORE(*job->cost, now);
+}
+
+static uint32_t run_shared(pool_call *call, const vyre__job *job, view *v,
+                           uint32_t units, pool_region *region, uint64_t cost) {
+  uint64_t pieces = 0, total = v->count - v->first;
+  uint32_t mine = 0, unit;
+  publish(region, v, units);
+  uint64_t start = pool_ticks();
+  bool has_woken = pool_has_idle(call->pool) &&
+                   wake(call, region, (double)cost * 1e-3 * (double)total);
+  for (uint32_t i = 0; i < v->share_count; i++) {
+    while (claim(&region->shares[i], v->generation, &unit)) {
+      pieces += run_unit(region, v, unit, call->number);
+      mine++;
+      if (has_woken || pieces == 0 || !pool_has_idle(call->pool)) continue;
+      double spent = vyre__pool_ns_of(pool_ticks() - start);
+      has_woken =
+          wake(call, region, spent * (double)(total - pieces) / (double)pieces);
+    }
+  }
+  vyre__pool_learn(job, vyre__pool_ns_of(pool_ticks() - start), pieces);
+  await(call, region, units - mine);
+  call->others_ns += LOAD(region->busy_ns);
+  uint32_t result = LOAD(region->result);
+  atomic_store_explicit(&region->is_taken, false, memory_order_release);
+  return result;
+}
+
+uint32_t vyre__pool_share(pool_call *call, const vyre__job *job, uint64_t first,
+                          uint64_t cost) {
+  view v = {.run = job->run,
+            .self = job->self,
+            .first = first,
+            .count = job->count,
+            .is_timed = call->is_timed};
+  while (v.first < v.count) {
+    uint32_t units = split(call->pool, job, cost, &v);
+    pool_region *region = units > 1 ? take_region(call) : NULL;
+    if (region) return run_shared(call, job, &v, units, region, cost);
+    /* All others are busy with other jobs. */
+    uint64_t left = v.count - v.first, size = v.chunk < left ? v.chunk : left;
+    uint32_t result = v.run(v.self, v.first, size, call->number);
+    if (result != 0) return result;
+    v.first += size;
+  }
+  return 0;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <string.h>
+#include <xmmintrin.h>
+
+#include "backend/cpu/cpu.h"
+#include "base/attributes.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "ir/ir.h"
+
+/* --- floats ----------------------------------------------------------------------*/
+
+/* Kernels round to nearest and keep subnormals, whatever the caller, or who made
+ * the thread, has set; what they leave behind nobody sees. Code has only SSE
+ * floats, so that the x87's state need not be touched, which takes long. */
+enum { FLOAT_DEFAULT = 0x1f80, FLOAT_FLAGS = 0x3f };
+
+static inline uint32_t float_enter(void) {
+  uint32_t was = _mm_getcsr();
+  if ((was & ~(uint32_t)FLOAT_FLAGS) != FLOAT_DEFAULT) {
+    _mm_setcsr(FLOAT_DEFAULT);
+  }
+  return was;
+}
+
+static inline void float_leave(uint32_t was) {
+  if (_mm_getcsr() != was) _mm_setcsr(was);
+}
+
+/* --- failures --------------------------------------------------------------------*/
+
+VYRE__RARE
+static vyre_code out_of_fuel(const vyre_pipeline *p, const vyre__launch *launch,
+                             vyre_status *st) {
+  unsigned long long most = launch->max_iterations;
+  return VYRE_FAIL_WITH(
+      st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
+      VYRE_NUMBERS({"max_iterations", most}),
+      "let the loop end, or raise max_iterations of the dispatch",
+      "kernel '%.60s': a loop went past %llu iterations of one invocation",
+      p->program->name, most);
+}
+
+VYRE__RARE
+static vyre_code timed_out(const vyre_pipeline *p, const vyre__launch *launch,
+                           vyre_status *st) {
+  unsigned long long ns = launch->timeout_ns;
+  return VYRE_FAIL_WITH(st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT, NULL,
+                        VYRE_NUMBERS({"timeout_ns", ns}),
+                        "raise the timeout, or give the kernel less to do",
+                        "kernel '%.60s' ran longer than %llu ns",
+                        p->program->name, ns);
+}
+
+VYRE__RARE
+static vyre_code wrong_length(const vyre_pipeline *p, uint32_t buffer,
+                              uint32_t length, const cpu_buffer *b,
+                              vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+      VYRE_NUMBERS({"elements", length}, {"least_elements", b->least},
+                   {"most_elements", b->most}),
+      "bind as many elements as the kernel declares",
+      "'%.60s' of kernel '%.60s' has %u elements, and not %u to %u",
+      p->program->buffers[buffer].name, p->program->name, length, b->least,
+      b->most);
+}
+
+VYRE__RARE
+static vyre_code grid_too_large(const vyre_pipeline *p, unsigned axis,
+                                uint32_t groups, uint32_t most,
+                                vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
+      VYRE_NUMBERS({"workgroups", groups}, {"most_workgroups", most}),
+      "use a smaller grid",
+      "kernel '%.60s': %u workgroups in %c, of which ids of 32 bits allow %u",
+      p->program->name, groups, "xyz"[axis], most);
+}
+
+/* --- a launch --------------------------------------------------------------------*/
+
+/* One dispatch on its way. */
+typedef struct cpu_launch {
+  const cpu_pipeline *pipeline;
+  cpu_device *device;
+  vyre__launch *launch;
+  vyre__spmd_launch *block;
+  uint64_t groups;
+  size_t scratch_bytes; /* of a thread */
+  vyre__spmd_phase *phase;
+  atomic_uint stop; /* set by the watch; used only with a deadline */
+} cpu_launch;
+
+/* What a job gives beside vyre__spmd_result. */
+enum { NO_MEMORY = 100 };
+
+static inline uint32_t call(const cpu_launch *l, uint64_t first, uint64_t count,
+                            void *scratch) {
+  uint32_t was = float_enter();
+  uint32_t result = l->phase(l->block, first, count, scratch);
+  float_leave(was);
+  return result;
+}
+
+/* Memory of this number, aligned; NULL without. */
+static void *slot_memory(const cpu_launch *l, uint32_t number) {
+  cpu_slot *slot = &l->device->slots[number];
+  size_t need = l->scratch_bytes + 63;
+  if (slot->size < need) {
+    vyre_allocator allocator = l->device->base.allocator;
+    vyre__resize(allocator, slot->memory, slot->size, 0);
+    slot->memory = vyre__resize(allocator, NULL, 0, need);
+    slot->size = slot->memory ? need : 0;
+    if (!slot->memory) return NULL;
+  }
+  return (void *)(((uintptr_t)slot->memory + 63) & ~(uintptr_t)63);
+}
+
+static uint32_t run_groups(void *self, uint64_t first, uint64_t count,
+                           uint32_t number) {
+  const cpu_launch *l = self;
+  void *scratch = NULL;
+  if (atomic_load_explicit(l->block->stop, memory_order_relaxed)) {
+    return VYRE__SPMD_STOPPED;
+  }
+  if (l->scratch_bytes > 0) {
+    scratch = slot_memory(l, number);
+    if (!scratch) return NO_MEMORY;
+  }
+  return call(l, first, count, scratch);
+}
+
+VYRE__RARE
+static vyre_code failed(const cpu_launch *l, uint32_t result, vyre_status *st) {
+  if (result == NO_MEMORY) {
+    return vyre__no_memory(st, "cpu", "bytes of shared memory",
+                           l->scratch_bytes);
+  }
+  return result == VYRE__SPMD_OUT_OF_FUEL
+             ? out_of_fuel(&l->pipeline->base, l->launch, st)
+             : timed_out(&l->pipeline->base, l->launch, st);
+}
+
+/* The time in which code ran: that of all threads, and not more than went by. */
+VYRE__APART
+static uint32_t run_timed(cpu_launch *l, const vyre__job *job) {
+  uint64_t start = vyre__clock_ns(), busy = 0;
+  uint32_t result = vyre__pool_run(l->device->pool, job, 1, NULL, &busy);
+  uint64_t went_by = vyre__clock_ns() - start;
+  l->launch->device_ns += busy < went_by ? busy : went_by;
+  return result;
+}
+
+static vyre_code run_phase(cpu_launch *l, uint32_t phase, vyre_status *st) {
+  const void *code =
+      atomic_load_explicit(&l->pipeline->phases, memory_order_acquire)[phase];
+  memcpy(&l->phase, &code, sizeof code);
+  uint32_t result;
+  vyre__job job = {.run = run_groups,
+                   .self = l,
+                   .count = l->groups,
+                   .cost = &l->pipeline->costs[phase]};
+  if (l->launch->is_timed) {
+    result = run_timed(l, &job);
+  } else if (l->groups == 1 && l->scratch_bytes == 0) {
+    result = call(l, 0, 1, NULL);
+  } else {
+    result = vyre__pool_run(l->device->pool, &job, 1, NULL, NULL);
+  }
+  return result == VYRE__SPMD_DONE ? VYRE_OK : failed(l, result, st);
+}
+
+/* Grid barriers: what the host does between phases. */
+static vyre_code run_steps(cpu_launch *l, vyre_status *st) {
+  const cpu_plan *plan = &l->pipeline->plan;
+  uint64_t *values = vyre__arena_array(
+      l->launch->scratch, 2 * (size_t)plan->loop_count + plan->host_count,
+      sizeof *values);
+  if (!values) return vyre__no_memory(st, "cpu", "loops", plan->loop_count);
+  uint64_t *bounds = values + plan->loop_count;
+  uint64_t *host = bounds + plan->loop_count;
+  memset(values, 0, plan->loop_count * sizeof *values);
+  l->block->loop_values = values;
+  for (uint32_t at = 0; at < plan->step_count;) {
+    const cpu_step *s = &plan->steps[at];
+    if (s->kind == VYRE__STEP_RUN) {
+      VYRE_TRY(run_phase(l, s->phase, st));
+      at++;
+      continue;
+    }
+    bool begins = s->kind == VYRE__STEP_FOR;
+    const cpu_step *head = begins ? s : &plan->steps[s->mate];
+    if (begins) {
+      uint32_t was = float_enter();
+      cpu_host_run(plan, l->block, host);
+      float_leave(was);
+      values[s->loop] = host[head->first];
+      bounds[s->loop] = host[head->bound];
+    }
+    bool more = (begins || cpu_loop_advance(head, &values[s->loop])) &&
+                cpu_loop_goes_on(head, values[s->loop], bounds[s->loop]);
+    at = begins == more ? at + 1 : s->mate + 1;
+  }
+  return VYRE_OK;
+}
+
+static vyre_code bind_hidden(cpu_launch *l, vyre_status *st) {
+  const cpu_plan *plan = &l->pipeline->plan;
+  uint64_t invocations = (uint64_t)plan->workgroup[0] * plan->workgroup[1] *
+                         plan->workgroup[2],
+           most = plan->hidden_words ? UINT32_MAX / plan->hidden_words
+                                     : UINT64_MAX;
+  if (l->groups > most / invocations) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
+        VYRE_NUMBERS({"workgroups", l->groups}, {"most_invocations", most}),
+        "use a smaller grid, or keep less across grid_barrier()",
+        "kernel '%.60s': %llu workgroups of %llu invocations keep %u words "
+        "each across grid barriers, which is more than 32 bits can index",
+        l->pipeline->base.program->name, (unsigned long long)l->groups,
+        (unsigned long long)invocations, plan->hidden_words);
+  }
+  uint32_t words = (uint32_t)(l->groups * invocations * plan->hidden_words);
+  unsigned char *memory =
+      vyre_arena_alloc(l->launch->scratch, (size_t)words * 4, 64);
+  if (!memory) {
+    return vyre__no_memory(st, "cpu", "words across grid barriers", words);
+  }
+  l->block->views[plan->hidden] =
+      (vyre__spmd_view){.data = memory, .length = words};
+  return VYRE_OK;
+}
+
+/* Buffers of the kernel are those of the program, then hidden ones. */
+static vyre_code bind(cpu_launch *l, vyre_status *st) {
+  const vyre_pipeline *p = &l->pipeline->base;
+  const cpu_plan *plan = &l->pipeline->plan;
+  for (uint32_t i = 0; i < plan->buffer_count; i++) {
+    const cpu_buffer *b = &plan->buffers[i];
+    if (!b->is_bound) { /* in the scratch, but for one */
+      l->block->views[i] = (vyre__spmd_view){0};
+      if (i == plan->hidden) VYRE_TRY(bind_hidden(l, st));
+      continue;
+    }
+    const vyre__view *view = &l->launch->views[i];
+    if (view->length < b->least || view->length > b->most) {
+      return wrong_length(p, i, view->length, b, st);
+    }
+    l->block->views[i] =
+        (vyre__spmd_view){.data = view->data, .length = view->length};
+  }
+  return VYRE_OK;
+}
+
+enum { VIEWS_ON_STACK = 24 };
+
+typedef struct stack_block {
+  _Alignas(16) unsigned char bytes[sizeof(vyre__spmd_launch) +
+                                   VIEWS_ON_STACK * sizeof(vyre__spmd_view)];
+} stack_block;
+
+static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
+  const cpu_plan *plan = &l->pipeline->plan;
+  const vyre__launch *launch = l->launch;
+  if (plan->buffer_count > VIEWS_ON_STACK) {
+    l->block = vyre_arena_alloc(
+        launch->scratch,
+        sizeof *l->block + plan->buffer_count * sizeof(vyre__spmd_view), 16);
+    if (!l->block) {
+      return vyre__no_memory(st, "cpu", "buffers", plan->buffer_count);
+    }
+  }
+  for (unsigned axis = 0; axis < 3; axis++) {
+    uint32_t groups = launch->grid[axis];
+    l->block->grid[axis] = groups;
+    l->groups *= groups;
+    if (groups > plan->most_groups[axis]) {
+      return grid_too_large(&l->pipeline->base, axis, groups,
+                            plan->most_groups[axis], st);
+    }
+  }
+  l->block->fuel = launch->max_iterations < UINT32_MAX
+                       ? (uint32_t)launch->max_iterations
+                       : UINT32_MAX;
+  l->block->loop_values = NULL;
+  return bind(l, st);
+}
+
+static vyre_code run_all(cpu_launch *l, vyre_status *st) {
+  const cpu_plan *plan = &l->pipeline->plan;
+  if (plan->step_count == 1) return run_phase(l, plan->steps[0].phase, st);
+  return run_steps(l, st);
+}
+
+VYRE__APART
+static vyre_code run_watched(cpu_launch *l, vyre_status *st) {
+  vyre__watch_entry entry;
+  l->block->stop = &l->stop;
+  VYRE_TRY(vyre__watch_begin(l->device->watch, &entry, l->launch->deadline_ns,
+                             &l->stop, st));
+  vyre_code code = run_all(l, st);
+  (void)vyre__watch_end(l->device->watch, &entry);
+  return code;
+}
+
+static const atomic_uint never; /* what stops a launch without a deadline */
+
+vyre_code cpu_run(vyre_pipeline *pipeline, vyre__launch *launch,
+                  vyre_status *st) {
+  const cpu_pipeline *own = (const cpu_pipeline *)pipeline;
+  stack_block few;
+  cpu_launch l = {.pipeline = own,
+                  .device = (cpu_device *)pipeline->device,
+                  .launch = launch,
+                  .block = (vyre__spmd_launch *)(void *)few.bytes,
+                  .groups = 1,
+                  .scratch_bytes = (size_t)own->plan.scratch_bytes};
+  launch->device_ns = 0;
+  VYRE_TRY(fill_block(&l, st));
+  l.block->stop = &never;
+  return launch->deadline_ns ? run_watched(&l, st) : run_all(&l, st);
+}
