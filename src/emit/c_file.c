@@ -545,8 +545,11 @@ static void print_head(c_emitter *e) {
       "*/\n"
       "#pragma GCC diagnostic ignored \"-Wtype-limits\"\n"
       "#pragma GCC diagnostic ignored \"-Wbool-operation\"\n"
+      "#pragma GCC diagnostic ignored \"-Wlogical-not-parentheses\"\n"
       "#pragma GCC diagnostic ignored \"-Wtautological-compare\"\n"
-      "#endif\n"
+      "#endif\n");
+  C_PRINT(
+      e,
       "#if defined(__GNUC__) && !defined(__clang__)\n"
       "/* What one loop over the invocations writes, another one reads. */\n"
       "#pragma GCC diagnostic ignored \"-Wmaybe-uninitialized\"\n"

@@ -2,9 +2,9 @@
 /* What a line of the log holds for: a hash of the printed C that decides bits.
  *
  * In it: what the preprocessor is told, helpers, memory of the workgroup, and the
- * phases. Not in it: comments; the launch block, prototypes and the function that
- * runs all phases, which move no bit of a result. What is not known to be one of
- * those is in it. */
+ * phases. Not in it: comments, and which warnings are not wanted; the launch block,
+ * prototypes and the function that runs all phases, which move no bit of a result.
+ * What is not known to be one of those is in it. */
 #ifndef VYRE_TESTS_VERIFY_KEY_H
 #define VYRE_TESTS_VERIFY_KEY_H
 
@@ -73,6 +73,7 @@ static inline bool key_skips(const char *thing, size_t length,
   int size = snprintf(end, sizeof end, "} %s_launch;\n", kernel);
   bool is_body = memchr(thing, '{', length) != NULL;
   if (thing[0] == '\n') return true;
+  if (key_begins(thing, "#pragma GCC diagnostic ignored ", "", "")) return true;
   if (key_begins(thing, "typedef struct {\n", "", "")) {
     return length > (size_t)size && size > 0 &&
            strncmp(thing + length - (size_t)size, end, (size_t)size) == 0;
