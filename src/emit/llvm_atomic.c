@@ -51,8 +51,8 @@ static ll_op one(ll *e, const vyre__low_inst *inst, ll_op index, ll_op value,
     ll_op now;
     if (is_cas) {
       ll_op same = ll_def(e, "icmp eq %o, %v", type, old, type, value);
-      now = ll_def(e, "select %o, %o, %o", LL_I1, same, type, desired, type,
-                   old);
+      now =
+          ll_def(e, "select %o, %o, %o", LL_I1, same, type, desired, type, old);
     } else {
       now = combine(e, inst->op, type, old, value);
     }
@@ -63,9 +63,8 @@ static ll_op one(ll *e, const vyre__low_inst *inst, ll_op index, ll_op value,
     return ll_def(e, "atomicrmw %s ptr %v, %o monotonic, align %u",
                   name_of(inst->op), LL_PTR, at, type, value, bytes);
   }
-  ll_op pair =
-      ll_def(e, "cmpxchg ptr %v, %o, %o monotonic monotonic, align %u", LL_PTR,
-             at, type, value, type, desired, bytes);
+  ll_op pair = ll_def(e, "cmpxchg ptr %v, %o, %o monotonic monotonic, align %u",
+                      LL_PTR, at, type, value, type, desired, bytes);
   return ll_def(e, "extractvalue {%t, i1} %v, 0", type, type, pair);
 }
 
@@ -73,8 +72,7 @@ static void lane_by_lane(ll *e, vyre__val v, ll_op active) {
   const vyre__low_inst *inst = ll_inst(e, v);
   unsigned count = inst->op == VYRE__LOW_ATOMIC_CAS ? 3 : 2;
   unsigned type = ll_type(inst->type);
-  bool is_used =
-      ll_role(e, v)->uses || ll_role(e, v)->keep != VYRE__KEEP_LOCAL;
+  bool is_used = ll_role(e, v)->uses || ll_role(e, v)->keep != VYRE__KEEP_LOCAL;
   ll_op from[3] = {{0}}, args[3] = {{0}}, got = {0};
   for (unsigned i = 0; i < count; i++) {
     if (ll_is_scalar(e, inst->v[i])) continue;

@@ -125,7 +125,8 @@ static void find_next(ll *e, const ll_op at[3], uint32_t head) {
       return;
     }
     uint32_t carry = ll_label(e), stay = ll_label(e);
-    ll_cond(e, ll_def(e, "icmp eq i32 %v, %%g%u", LL_I32, next, i), carry, stay);
+    ll_cond(e, ll_def(e, "icmp eq i32 %v, %%g%u", LL_I32, next, i), carry,
+            stay);
     ll_place(e, stay);
     ll_do(e, "store i32 %v, ptr %v", LL_I32, next, LL_PTR, at[i]);
     ll_br(e, head);
@@ -141,8 +142,8 @@ static ll_op run_side_by_side(ll *e, ll_op left) {
   ll_op room = ll_def(e, "zext i32 %%g0 to i64");
   room = ll_def(e, "sub i64 %v, %v", LL_I64, room, LL_I64, here);
   ll_op now = ll_def(e, "load i64, ptr %v", LL_PTR, left);
-  ll_op count = ll_def(e, "call i64 @llvm.umin.i64(%o, %o)", LL_I64, room,
-                       LL_I64, now);
+  ll_op count =
+      ll_def(e, "call i64 @llvm.umin.i64(%o, %o)", LL_I64, room, LL_I64, now);
   uint32_t size = e->kernel->workgroup[0];
   ll_op first = ll_def(e, "mul i32 %v, %u", LL_I32, e->group[0], size);
   ll_hoist(e, run);
@@ -279,15 +280,14 @@ static vyre_code take_arrays(ll *e) {
   e->notes = vyre__arena_array(e->arena, count, sizeof *e->notes);
   e->kept = vyre__arena_array(e->arena, count, sizeof *e->kept);
   e->undo = vyre__arena_array(e->arena, undo, sizeof *e->undo);
-  e->vars =
-      vyre__arena_array(e->arena, e->kernel->var_count, sizeof *e->vars);
+  e->vars = vyre__arena_array(e->arena, e->kernel->var_count, sizeof *e->vars);
   e->piece_acts =
       vyre__arena_array(e->arena, e->r.piece_count, sizeof *e->piece_acts);
   e->rows = vyre__arena_array(e->arena, e->r.piece_count, sizeof(ll_row *));
   e->buffer_used = vyre__arena_array(e->arena, e->kernel->buffer_count,
                                      sizeof *e->buffer_used);
-  e->any_nan = vyre__arena_array(e->arena, e->kernel->buffer_count,
-                                 sizeof *e->any_nan);
+  e->any_nan =
+      vyre__arena_array(e->arena, e->kernel->buffer_count, sizeof *e->any_nan);
   if (!e->reps || !e->notes || !e->kept || !e->undo || !e->vars ||
       !e->piece_acts || !e->rows || !e->buffer_used || !e->any_nan) {
     return vyre__no_memory(e->st, "emit/llvm", "instructions", count);
@@ -303,8 +303,8 @@ static vyre_code find_shapes(ll *e) {
   vyre__low_kernel wide = *e->kernel;
   vyre__regions regions = e->r;
   e->is_fused = ll_find_fusion(e);
-  e->has_rows = e->is_fused || size[0] % e->width == 0 ||
-                (size[1] == 1 && size[2] == 1);
+  e->has_rows =
+      e->is_fused || size[0] % e->width == 0 || (size[1] == 1 && size[2] == 1);
   if (e->is_fused) {
     wide.workgroup[0] = 64 * e->width;
     regions.kernel = &wide;
@@ -380,8 +380,8 @@ static vyre_code emit_all(ll *e, vyre_writer writer) {
       return vyre__no_memory(e->st, "emit/llvm", "bytes", e->body.length);
     }
     if (e->refused != VYRE__LOW_NONE) {
-      return VYRE_FAIL(e->st, VYRE_INVALID_ARGUMENT,
-                       VYRE_KIND_INVALID_ARGUMENT, VYRE__LOW_DEFECT,
+      return VYRE_FAIL(e->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                       VYRE__LOW_DEFECT,
                        "operation '%s' of kernel '%.100s' has no spelling in "
                        "LLVM IR",
                        vyre__low_ops[e->refused].text, e->kernel->name);

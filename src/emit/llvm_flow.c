@@ -73,15 +73,16 @@ static void mark_done(ll *e) {
     store_mask(e, ll_const(UINT32_MAX), at);
     return;
   }
-  ll_op all = ll_def(e, "or %o, %v", MASK, load_mask(e, at), MASK,
-                     e->mask.lanes);
+  ll_op all =
+      ll_def(e, "or %o, %v", MASK, load_mask(e, at), MASK, e->mask.lanes);
   store_mask(e, all, at);
 }
 
 static bool leaves_piece(const ll *e, uint32_t at) {
   if (ll_inst(e, at)->op == VYRE__LOW_EXIT) return true;
   uint32_t open = ll_role(e, at)->parent;
-  while (ll_inst(e, open)->op != VYRE__LOW_LOOP) open = ll_role(e, open)->parent;
+  while (ll_inst(e, open)->op != VYRE__LOW_LOOP)
+    open = ll_role(e, open)->parent;
   return ll_role(e, open)->piece == 0;
 }
 
@@ -247,7 +248,8 @@ static void varying_if(ll *e, branch b) {
   }
   ll_scope scope = {.up = e->scope, .kind = LL_SCOPE_IF, .end = ll_label(e)};
   uint32_t weight = b.end - b.at;
-  bool copies = before.lanes.kind == LL_NONE && weight * e->copies < MOST_COPIES;
+  bool copies =
+      before.lanes.kind == LL_NONE && weight * e->copies < MOST_COPIES;
   if (copies) { /* once more, without masks, for when all want it */
     uint32_t all = ll_label(e), some = ll_label(e);
     e->copies *= 2;
@@ -432,9 +434,9 @@ static void get(ll *e, vyre__val v) {
   unsigned type = both ? LL_I1 : LL_I1 | LL_VEC;
   ll_op a = both ? ll_scalar(e, note->logic_a) : ll_vector(e, note->logic_a);
   ll_op b = both ? ll_scalar(e, note->logic_b) : ll_vector(e, note->logic_b);
-  ll_give(e, v, both ? LL_SCALAR : LL_VECTOR,
-          ll_def(e, "%s %o, %v", note->logic_or ? "or" : "and", type, a, type,
-                 b));
+  ll_give(
+      e, v, both ? LL_SCALAR : LL_VECTOR,
+      ll_def(e, "%s %o, %v", note->logic_or ? "or" : "and", type, a, type, b));
 }
 
 static void make(ll *e, uint32_t at) {

@@ -57,7 +57,7 @@ typedef enum ll_form {
 typedef struct ll_rep {
   uint8_t form;
   bool is_derived; /* made where it was asked for: a leaf, or kept elsewhere */
-  uint32_t stamp;  /* the copy of a piece it was made in; 0: for the workgroup */
+  uint32_t stamp; /* the copy of a piece it was made in; 0: for the workgroup */
   uint64_t stride;
   ll_op s; /* the number, or that of lane 0 */
   ll_op v; /* the vector, if there is one yet */
@@ -76,14 +76,14 @@ typedef enum ll_scope_kind {
 typedef struct ll_scope {
   struct ll_scope *up;
   uint8_t kind;
-  uint32_t at;          /* LOOP */
-  uint32_t end, step;   /* labels; IF: end is where all meet again */
-  bool has_live;        /* LOOP: rounds are for the lanes in `live` */
-  bool has_act;         /* some leave a round or the region before others */
-  bool continued;       /* LOOP: a CONTINUE was written */
-  uint32_t check; /* label: there may be lanes left for another round */
+  uint32_t at;        /* LOOP */
+  uint32_t end, step; /* labels; IF: end is where all meet again */
+  bool has_live;      /* LOOP: rounds are for the lanes in `live` */
+  bool has_act;       /* some leave a round or the region before others */
+  bool continued;     /* LOOP: a CONTINUE was written */
+  uint32_t check;     /* label: there may be lanes left for another round */
   bool end_used, step_used, check_used;
-  ll_op live, act;      /* variables with masks */
+  ll_op live, act; /* variables with masks */
 } ll_scope;
 
 /* Which lanes are on. */
@@ -94,31 +94,31 @@ typedef struct ll_mask {
 
 /* What the emitter asks about loops and ifs; see llvm_plan.c. */
 typedef struct ll_note {
-  bool parts;     /* LOOP: lanes leave it in different rounds */
-  bool continues; /* LOOP: some lanes go on to its step before others */
-  bool drops;     /* IF, LOOP: lanes that are on before may be off after it */
-  bool is_small;  /* IF: only operations without effect and variables in it */
+  bool parts;      /* LOOP: lanes leave it in different rounds */
+  bool continues;  /* LOOP: some lanes go on to its step before others */
+  bool drops;      /* IF, LOOP: lanes that are on before may be off after it */
+  bool is_small;   /* IF: only operations without effect and variables in it */
   bool is_settled; /* IF: done at the begin of the row */
-  bool is_leap;   /* IF: the same, with a jump at its end */
-  bool is_long;   /* LOOP: it may take long; looks whether to stop */
-  bool no_blend;  /* SET: nobody asks for what the lanes that are off had */
-  uint8_t known;  /* ll_known in the code for full rows .. */
-  uint32_t known_in; /* .. of that piece */
+  bool is_leap;    /* IF: the same, with a jump at its end */
+  bool is_long;    /* LOOP: it may take long; looks whether to stop */
+  bool no_blend;   /* SET: nobody asks for what the lanes that are off had */
+  uint8_t known;   /* ll_known in the code for full rows .. */
+  uint32_t known_in;          /* .. of that piece */
   vyre__val logic_a, logic_b; /* GET: it is a && b, or a || b; 0: neither */
   bool logic_or;
   bool is_straight; /* IF of && or ||: what is in it is done anyway .. */
   bool is_dead;     /* .. and these SETs are not needed */
-  uint32_t split; /* LOOP: where lanes first part in a round; 0: nowhere */
+  uint32_t split;   /* LOOP: where lanes first part in a round; 0: nowhere */
 } ll_note;
 
 typedef struct ll_var {
   bool is_used;
-  bool is_array;     /* one element a vector of the workgroup */
-  uint8_t form;      /* LL_SCALAR, LL_LINEAR, LL_VECTOR */
-  bool has_shadow;   /* lockstep: a scalar beside the vector */
+  bool is_array;   /* one element a vector of the workgroup */
+  uint8_t form;    /* LL_SCALAR, LL_LINEAR, LL_VECTOR */
+  bool has_shadow; /* lockstep: a scalar beside the vector */
   uint64_t stride;
-  ll_op at, shadow;  /* where it is; LL_NONE: nowhere yet */
-  bool is_const;     /* of the workgroup: it has `bits` where code is written */
+  ll_op at, shadow; /* where it is; LL_NONE: nowhere yet */
+  bool is_const;    /* of the workgroup: it has `bits` where code is written */
   uint64_t bits;
 } ll_var;
 
@@ -149,12 +149,12 @@ typedef struct ll {
   uint32_t undo_count;
   ll_op done;       /* array of masks */
   bool *piece_acts; /* per piece: some lanes are done with it before others */
-  uint64_t scratch_bytes; /* of all phases the most */
+  uint64_t scratch_bytes;            /* of all phases the most */
   uint64_t scratch_used, stack_used; /* of this phase */
   bool *buffer_used;
   bool *any_nan; /* buffers: nobody can tell NaNs apart in there */
 
-  uint32_t piece; /* 0: the workgroup's own code */
+  uint32_t piece;         /* 0: the workgroup's own code */
   uint32_t stamp, stamps; /* of the copy of a piece; 0: the workgroup */
   ll_op vector_index;     /* of the vector in the workgroup, i32 */
   struct ll_row **rows;   /* of each piece; NULL: it is not done by rows */
@@ -168,10 +168,10 @@ typedef struct ll {
   ll_op iota; /* 0, 1, 2 .. of i32 */
   ll_mask mask;
   ll_scope *scope;
-  bool is_full; /* notes' `known` holds */
+  bool is_full;       /* notes' `known` holds */
   bool is_speculated; /* perhaps no lane is on */
-  bool no_copies;  /* for lanes that are all on */
-  uint32_t copies; /* how often the code around is written */
+  bool no_copies;     /* for lanes that are all on */
+  uint32_t copies;    /* how often the code around is written */
   bool unrolls; /* rounds of a loop of the workgroup are written one by one */
   uint32_t stop_label, fuel_label;
   uint32_t next_group; /* label */
@@ -196,7 +196,8 @@ uint32_t ll_label(ll *e);
 void ll_place(ll *e, uint32_t label); /* begins a block; ends the one before */
 void ll_br(ll *e, uint32_t label);
 void ll_cond(ll *e, ll_op condition, uint32_t yes, uint32_t no);
-void ll_hope(ll *e, ll_op condition, uint32_t yes, uint32_t no); /* mostly yes */
+void ll_hope(ll *e, ll_op condition, uint32_t yes,
+             uint32_t no); /* mostly yes */
 
 static inline ll_op ll_const(uint64_t bits) {
   return (ll_op){.kind = LL_CONST, .bits = bits};
@@ -305,7 +306,8 @@ ll_op ll_address(ll *e, uint32_t buffer, ll_op index); /* scalar */
 vyre_code ll_plan(ll *e);
 /* Whether bool @p v is a && b (or a || b, where is_or is set), as an operation or
  * by a variable. */
-bool ll_logic(const ll *e, vyre__val v, vyre__val *a, vyre__val *b, bool *is_or);
+bool ll_logic(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
+              bool *is_or);
 /* The same where both have been made before it. */
 bool ll_operation(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
                   bool *is_or);

@@ -9,8 +9,8 @@ enum { MASK = LL_I32 | LL_VEC, BITS = LL_I1 | LL_VEC };
 ll_op ll_mask_bits(ll *e) {
   if (e->mask.lanes.kind == LL_NONE) return (ll_op){0};
   if (e->mask.bits.kind == LL_NONE) {
-    e->mask.bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK,
-                          e->mask.lanes);
+    e->mask.bits =
+        ll_def(e, "icmp slt %o, zeroinitializer", MASK, e->mask.lanes);
   }
   return e->mask.bits;
 }
@@ -117,8 +117,8 @@ static ll_op stays_below(ll *e, ll_op first, ll_op bound, bool equals) {
 static ll_op stays_above(ll *e, ll_op first, ll_op bound, bool equals) {
   ll_op in = ll_def(e, "icmp %s i32 %v, %v", equals ? "uge" : "ugt", LL_I32,
                     first, LL_I32, bound);
-  ll_op last = ll_def(e, "icmp ule i32 %v, %u", LL_I32, first,
-                      (unsigned)-e->width);
+  ll_op last =
+      ll_def(e, "icmp ule i32 %v, %u", LL_I32, first, (unsigned)-e->width);
   return both(e, in, last);
 }
 

@@ -187,8 +187,8 @@ static ll_op shared_at(ll *e, uint32_t at, int64_t index) {
   const vyre__low_inst *inst = ll_inst(e, at);
   unsigned width = buffer_of(e, at)->width;
   ll_op to = ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v",
-                    ll_memory_type(width), LL_PTR, base_of(e, inst->aux), LL_I64,
-                    ll_const((uint64_t)index));
+                    ll_memory_type(width), LL_PTR, base_of(e, inst->aux),
+                    LL_I64, ll_const((uint64_t)index));
   return ll_def(e, "load %t, ptr %v, align %u", ll_memory_type(width) | LL_VEC,
                 LL_PTR, to, width);
 }
@@ -263,16 +263,16 @@ static ll_op gather(ll *e, vyre__val v, ll_op active) {
   ll_op indices = ll_vector(e, inst->a);
   if (active.kind != LL_NONE) {
     ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, active);
-    indices = ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, bits, MASK, indices,
-                     MASK, ll_const(0));
+    indices = ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, bits, MASK,
+                     indices, MASK, ll_const(0));
   }
   if (checks) (void)ll_vector(e, inst->b);
   guard g = open_guard(e, checks ? ll_any(e, active) : (ll_op){0});
-  ll_op op = ll_def(
-      e, "call %t @llvm.masked.gather.v%ui%u.v%up0(%o, i32 %u, %o, %o)", type,
-      e->width, 8 * ll_bytes(scalar), e->width, LL_PTR | LL_VEC,
-      addresses(e, inst->aux, indices), align_of(e, v), LL_I1 | LL_VEC,
-      ll_const(1), type, ll_const(0));
+  ll_op op =
+      ll_def(e, "call %t @llvm.masked.gather.v%ui%u.v%up0(%o, i32 %u, %o, %o)",
+             type, e->width, 8 * ll_bytes(scalar), e->width, LL_PTR | LL_VEC,
+             addresses(e, inst->aux, indices), align_of(e, v), LL_I1 | LL_VEC,
+             ll_const(1), type, ll_const(0));
   if (checks) op = only_where(e, inst->b, type, op);
   return close_guard(e, g, type, op);
 }
@@ -338,8 +338,8 @@ static void store_some(ll *e, uint32_t at, ll_op value, ll_op active) {
   uint32_t one = ll_label(e), lanes = ll_label(e), end = ll_label(e);
   ll_op index = ll_scalar(e, inst->a);
   (void)ll_vector(e, inst->a);
-  ll_op turns = ll_def(e, "icmp ugt i32 %v, %u", LL_I32, index,
-                       (unsigned)-e->width);
+  ll_op turns =
+      ll_def(e, "icmp ugt i32 %v, %u", LL_I32, index, (unsigned)-e->width);
   ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, active);
   turns = ll_def(e, "xor i1 %v, true", LL_I1, turns);
   ll_hope(e, turns, one, lanes);
@@ -403,8 +403,8 @@ void ll_load(ll *e, vyre__val v) {
  * unless one is active. */
 void ll_store(ll *e, uint32_t at) {
   const vyre__low_inst *inst = ll_inst(e, at);
-  bool needs_lane = inst->c && !ll_is_scalar(e, inst->c) &&
-                    !ll_is_scalar(e, inst->b);
+  bool needs_lane =
+      inst->c && !ll_is_scalar(e, inst->c) && !ll_is_scalar(e, inst->b);
   if (ll_is_scalar(e, inst->a) && !needs_lane) {
     store_uniform(e, at);
   } else {

@@ -68,7 +68,8 @@ static void find_parting(ll *e) {
     changed = false;
     for (uint32_t at = e->r.begin; at < e->r.end; at++) {
       const vyre__role *role = ll_role(e, at);
-      if (!(vyre__low_ops[ll_inst(e, at)->op].flags & VYRE__LOWF_JUMPS)) continue;
+      if (!(vyre__low_ops[ll_inst(e, at)->op].flags & VYRE__LOWF_JUMPS))
+        continue;
       if (role->piece && role->is_reached) changed |= leave(e, at);
     }
   }
@@ -108,7 +109,8 @@ static void find_small(ll *e) {
   for (uint32_t at = e->r.end; at-- > e->r.begin;) {
     if (!is_op(e, at, VYRE__LOW_IF) || !is_varying(e, at)) continue;
     uint32_t end = vyre__end_of(&e->r, at);
-    bool jumps = vyre__low_ops[ll_inst(e, end - 1)->op].flags & VYRE__LOWF_JUMPS;
+    bool jumps =
+        vyre__low_ops[ll_inst(e, end - 1)->op].flags & VYRE__LOWF_JUMPS;
     bool has_else = ll_role(e, at)->mate != end;
     bool small = end - at <= SMALL && !(jumps && has_else);
     for (uint32_t i = at + 1; small && i < end - jumps; i++) {
@@ -158,7 +160,8 @@ static bool all_inside(accesses a, uint32_t begin, uint32_t end) {
 
 static bool gets_in(accesses a, uint32_t begin, uint32_t end) {
   for (uint32_t i = 0; i < a.count; i++) {
-    if (a.all[i].is_get && a.all[i].at > begin && a.all[i].at < end) return true;
+    if (a.all[i].is_get && a.all[i].at > begin && a.all[i].at < end)
+      return true;
   }
   return false;
 }
@@ -176,7 +179,8 @@ static bool is_set_before(const ll *e, accesses a, uint32_t loop) {
     uint32_t own = owner(e, open);
     if (ll_role(e, own)->piece == 0) return true;
     for (uint32_t i = 0; i < a.count && a.all[i].at < loop; i++) {
-      if (!a.all[i].is_get && ll_role(e, a.all[i].at)->parent == open) return true;
+      if (!a.all[i].is_get && ll_role(e, a.all[i].at)->parent == open)
+        return true;
     }
     if (is_op(e, own, VYRE__LOW_LOOP)) return false;
   }
@@ -190,7 +194,8 @@ static bool needs_no_blend(const ll *e, uint32_t at, accesses a) {
     if (ll_role(e, own)->piece == 0) return true;
     if (is_op(e, own, VYRE__LOW_IF)) {
       if (!is_varying(e, own)) continue;
-      return all_inside(a, open, ll_role(e, open)->mate) && is_fresh(e, a, open);
+      return all_inside(a, open, ll_role(e, open)->mate) &&
+             is_fresh(e, a, open);
     }
     if (is_op(e, open, VYRE__LOW_STEP)) continue;
     const ll_note *note = ll_note_of(e, own);
@@ -250,7 +255,8 @@ static void match_logic(ll *e, uint32_t get, uint32_t first, uint32_t last) {
   uint32_t inner = ll_role(e, last)->parent, outer = ll_role(e, first)->parent;
   if (!inner || !is_op(e, inner, VYRE__LOW_IF) || first > inner) return;
   uint32_t end = ll_role(e, inner)->mate;
-  if (!is_op(e, end, VYRE__LOW_END) || ll_role(e, inner)->parent != outer) return;
+  if (!is_op(e, end, VYRE__LOW_END) || ll_role(e, inner)->parent != outer)
+    return;
   if (get < end || ll_role(e, get)->piece != ll_role(e, first)->piece) return;
   for (uint32_t at = inner + 1; at < end; at++) {
     uint16_t flags = vyre__low_ops[ll_inst(e, at)->op].flags;
@@ -400,7 +406,7 @@ vyre__val ll_stored(const ll *e, uint32_t at) {
   const vyre__low_inst *inst = ll_inst(e, at);
   vyre__val plain = e->any_nan[inst->aux] ? plain_bits(e, inst->b) : 0;
   return plain && ll_role(e, plain)->piece == ll_role(e, at)->piece ? plain
-                                                                   : inst->b;
+                                                                    : inst->b;
 }
 
 /* --- variables -----------------------------------------------------------------------------*/

@@ -126,7 +126,8 @@ static ll_op shift(ll *e, const char *name, unsigned type, const ll_op *args) {
   ll_op op = ll_def(e, "%s %o, %v", name, type, args[0], type, by);
   /* What lanes that are off shift by may be anything; and what the workgroup
    * computes ahead of time may be for nobody. */
-  if (by.kind != LL_CONST && (has_idle(e, type) || !e->piece || e->is_speculated)) {
+  if (by.kind != LL_CONST &&
+      (has_idle(e, type) || !e->piece || e->is_speculated)) {
     op = ll_def(e, "freeze %o", type, op);
   }
   return op;
@@ -140,8 +141,8 @@ static ll_op other(ll *e, const vyre__low_inst *inst, unsigned vector,
     case VYRE__LOW_NOT:
       return ll_def(e, "xor %o, %v", type, args[0], type,
                     ll_const(inst->type == VYRE_TYPE_BOOL ? 1
-                             : wide ? UINT64_MAX
-                                    : UINT32_MAX));
+                             : wide                       ? UINT64_MAX
+                                                          : UINT32_MAX));
     case VYRE__LOW_FNEG:
       return ll_def(e, "fneg %o", type, args[0]);
     default: /* SELECT */
@@ -236,11 +237,7 @@ void ll_pure(ll *e, vyre__val v) {
   unsigned vector = is_scalar || is_linear ? 0 : LL_VEC;
   ll_op op;
   if (vector || !fold(e, v, args, count, &op)) op = spell(e, v, vector, args);
-  ll_give(e, v,
-          is_scalar   ? LL_SCALAR
-          : is_linear ? LL_LINEAR
-                      : LL_VECTOR,
-          op);
+  ll_give(e, v, is_scalar ? LL_SCALAR : is_linear ? LL_LINEAR : LL_VECTOR, op);
 }
 
 void ll_agree(ll *e, vyre__val v) {

@@ -7,7 +7,7 @@
 
 enum {
   MASK = LL_I32 | LL_VEC,
-  MOST_ROUNDS = 16,     /* that are written one by one */
+  MOST_ROUNDS = 16,      /* that are written one by one */
   MOST_TEXT = 96 * 1024, /* bytes of them */
 };
 
@@ -56,7 +56,8 @@ static void close_count(ll *e, count c, uint32_t step, uint32_t limit) {
   uint32_t end = ll_label(e);
   ll_op next = ll_def(e, "add nuw i32 %v, %u", LL_I32, c.now, step);
   ll_do(e, "store i32 %v, ptr %v", LL_I32, next, LL_PTR, c.at);
-  ll_cond(e, ll_def(e, "icmp ult i32 %v, %u", LL_I32, next, limit), c.head, end);
+  ll_cond(e, ll_def(e, "icmp ult i32 %v, %u", LL_I32, next, limit), c.head,
+          end);
   ll_place(e, end);
 }
 
@@ -65,8 +66,8 @@ static void close_count(ll *e, count c, uint32_t step, uint32_t limit) {
 /* Those that are done already do nothing. */
 static void test_done(ll *e, ll_scope *region) {
   uint32_t rest = ll_label(e);
-  ll_op done = ll_def(e, "load %t, ptr %v", MASK, LL_PTR,
-                      ll_element(e, e->done, MASK));
+  ll_op done =
+      ll_def(e, "load %t, ptr %v", MASK, LL_PTR, ll_element(e, e->done, MASK));
   region->end_used = true;
   if (e->width == 1) {
     ll_cond(e, ll_def(e, "icmp eq i32 %v, 0", LL_I32, done), rest, region->end);
@@ -162,9 +163,9 @@ static void make_ids(ll *e, ll_op base) {
   all = ll_def(e, "add %o, %%iota", MASK, all);
   for (unsigned i = 0; i < 3; i++) {
     e->local_form[i] = LL_VECTOR;
-    e->local[i] = i == 2 ? all
-                         : ll_def(e, "urem %o, %v", MASK, all, MASK,
-                                  ll_const(size[i]));
+    e->local[i] =
+        i == 2 ? all
+               : ll_def(e, "urem %o, %v", MASK, all, MASK, ll_const(size[i]));
     if (i < 2) {
       all = ll_def(e, "udiv %o, %v", MASK, all, MASK, ll_const(size[i]));
     }
@@ -202,8 +203,7 @@ static void run_part(ll *e, const vyre__part *run) {
   ll_hoist(e, run);
   if (run->is_empty) return;
   if (e->has_rows) {
-    ll_run_rows(e, run->piece, ll_const(0),
-                ll_const(e->kernel->workgroup[0]));
+    ll_run_rows(e, run->piece, ll_const(0), ll_const(e->kernel->workgroup[0]));
   } else {
     run_flat(e, run);
   }
@@ -212,8 +212,10 @@ static void run_part(ll *e, const vyre__part *run) {
 /* --- parts ------------------------------------------------------------------------------------*/
 
 void ll_clear_done(ll *e) {
-  ll_do(e, "call void @llvm.memset.p0.i64(ptr align 64 %v, i8 0, i64 %l, i1 false)",
-        LL_PTR, e->done, (uint64_t)ll_vector_count(e) * e->width * 4);
+  ll_do(
+      e,
+      "call void @llvm.memset.p0.i64(ptr align 64 %v, i8 0, i64 %l, i1 false)",
+      LL_PTR, e->done, (uint64_t)ll_vector_count(e) * e->width * 4);
 }
 
 /* Variables of the workgroup that [begin, end) sets are not known after it. */

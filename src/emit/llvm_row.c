@@ -13,17 +13,22 @@
 #include "base/status.h"
 #include "emit/llvm_internal.h"
 
-enum { MASK = LL_I32 | LL_VEC, MOST_ATOMS = 32, MOST_DEPTH = 64, MOST_KNOWN = 400 };
+enum {
+  MASK = LL_I32 | LL_VEC,
+  MOST_ATOMS = 32,
+  MOST_DEPTH = 64,
+  MOST_KNOWN = 400
+};
 
 /* How a value goes along a row. */
 typedef enum way { WAY_UNKNOWN, WAY_NONE, WAY_SAME, WAY_COUNTS } way;
 
 /* One comparison, or something that is the same for the row. */
 typedef struct atom {
-  vyre__val v;     /* the bool */
-  bool want;       /* what it is hoped to be */
-  bool is_same;    /* of the row: no stretch, all or nothing */
-  bool clips;      /* where it is not so, nothing is to be done */
+  vyre__val v;  /* the bool */
+  bool want;    /* what it is hoped to be */
+  bool is_same; /* of the row: no stretch, all or nothing */
+  bool clips;   /* where it is not so, nothing is to be done */
 } atom;
 
 struct ll_row {
@@ -50,7 +55,8 @@ static bool is_never_zero(const ll *e, vyre__val v) {
   const vyre__low_inst *inst = ll_inst(e, v);
   if (inst->op == VYRE__LOW_CONST) return vyre__low_const(inst) != 0;
   if (inst->op != VYRE__LOW_SELECT) return false;
-  const vyre__low_inst *test = ll_inst(e, inst->a), *other = ll_inst(e, inst->b);
+  const vyre__low_inst *test = ll_inst(e, inst->a),
+                       *other = ll_inst(e, inst->b);
   if (test->op != VYRE__LOW_EQ || other->op != VYRE__LOW_CONST) return false;
   const vyre__low_inst *zero = ll_inst(e, test->b);
   return test->a == inst->c && zero->op == VYRE__LOW_CONST &&
@@ -87,7 +93,8 @@ static way find_way(ll *e, ll_row *row, vyre__val v, unsigned depth) {
     return WAY_NONE;
   }
   if (role->is_leaf || role->keep == VYRE__KEEP_UNIFORM) return WAY_SAME;
-  if (!(vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE) || depth > MOST_DEPTH) {
+  if (!(vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE) ||
+      depth > MOST_DEPTH) {
     return WAY_NONE;
   }
   if (!is_sure(e, row, v)) return WAY_NONE;
@@ -197,7 +204,8 @@ static bool has_effect(const ll *e, uint32_t begin, uint32_t end) {
     uint16_t effects = VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS;
     if (!role->is_needed || role->keep == VYRE__KEEP_UNIFORM) continue;
     if (vyre__low_ops[op].flags & effects || role->sets_done) return true;
-    if (op == VYRE__LOW_SET && e->vars[ll_inst(e, at)->aux].is_array) return true;
+    if (op == VYRE__LOW_SET && e->vars[ll_inst(e, at)->aux].is_array)
+      return true;
     if (role->keep == VYRE__KEEP_AGREED || role->keep >= VYRE__KEEP_STRIP) {
       return true;
     }
@@ -235,9 +243,9 @@ static void find_goals(ll *e, ll_row *row, uint32_t begin, uint32_t end) {
       continue;
     }
     bool never = only_exits(e, at);
-    bool clean = is_top(e, at) && !acts &&
-                 (never ? !ll_role(e, at + 1)->sets_done
-                        : !has_effect(e, close, end));
+    bool clean =
+        is_top(e, at) && !acts &&
+        (never ? !ll_role(e, at + 1)->sets_done : !has_effect(e, close, end));
     bool hopes = has_hope(e, row, at, end - begin) &&
                  (clean || way_of(e, row, inst->a, 0) != WAY_SAME);
     if (hopes) hopes = add_goal(e, row, inst->a, !never, clean);
@@ -427,10 +435,12 @@ static bool run_known(ll *e, const ll_row *row, ll_op first, stretch clip,
   if (!are_known(clip.from, clip.to) || !are_known(middle.from, middle.to)) {
     return false;
   }
-  uint64_t count = clip.to.bits > clip.from.bits
-                       ? (clip.to.bits - clip.from.bits + e->width - 1) / e->width
-                       : 0;
-  if (count > 1 && count * (piece->end - piece->begin) > MOST_KNOWN) return false;
+  uint64_t count =
+      clip.to.bits > clip.from.bits
+          ? (clip.to.bits - clip.from.bits + e->width - 1) / e->width
+          : 0;
+  if (count > 1 && count * (piece->end - piece->begin) > MOST_KNOWN)
+    return false;
   for (uint64_t d = clip.from.bits; d < clip.to.bits; d += e->width) {
     bool is_full = d >= middle.from.bits && d < middle.to.bits;
     ll_op mask = {0};
@@ -454,12 +464,13 @@ static void run_stretches(ll *e, const ll_row *row, ll_op first, stretch clip,
   if (!is_whole) {
     ll_place(e, check);
     ll_op now = ll_def(e, "load i64, ptr %v", LL_PTR, at);
-    ll_op goes_on = ll_def(e, "icmp ult i64 %v, %v", LL_I64, now, LL_I64, clip.to);
+    ll_op goes_on =
+        ll_def(e, "icmp ult i64 %v, %v", LL_I64, now, LL_I64, clip.to);
     ll_cond(e, goes_on, which, end);
     ll_place(e, which);
     ll_op in = ll_def(e, "icmp ult i64 %v, %v", LL_I64, now, LL_I64, middle.to);
-    ll_op from = ll_def(e, "icmp uge i64 %v, %v", LL_I64, now, LL_I64,
-                        middle.from);
+    ll_op from =
+        ll_def(e, "icmp uge i64 %v, %v", LL_I64, now, LL_I64, middle.from);
     in = ll_def(e, "and i1 %v, %v", LL_I1, in, LL_I1, from);
     ll_cond(e, in, full, some);
   }
@@ -487,7 +498,8 @@ static void run_stretches(ll *e, const ll_row *row, ll_op first, stretch clip,
 }
 
 static bool only_ends(const ll *e, uint32_t at) {
-  return is_op(e, at, VYRE__LOW_IF) && is_op(e, at + 1, VYRE__LOW_OUT_OF_FUEL) &&
+  return is_op(e, at, VYRE__LOW_IF) &&
+         is_op(e, at + 1, VYRE__LOW_OUT_OF_FUEL) &&
          ll_role(e, at)->mate == vyre__end_of(&e->r, at);
 }
 

@@ -51,8 +51,9 @@ static inline text emit_text(const vyre__low_kernel *k, uint32_t width,
   text t = {0};
   vyre_status st = {0};
   vyre__emit_llvm_options options = {.width = width, .lanes = 8};
-  CHECK_OK(vyre__emit_llvm(k, &options, (vyre_writer){text_take, &t}, info, &st),
-           st);
+  CHECK_OK(
+      vyre__emit_llvm(k, &options, (vyre_writer){text_take, &t}, info, &st),
+      st);
   return t;
 }
 
@@ -131,6 +132,8 @@ static inline uint64_t host_value(const vyre__low_kernel *k,
   return out;
 }
 
+static atomic_uint stop_now; /* what kernels look at */
+
 typedef struct runner {
   const vyre__low_kernel *k;
   const compiled *c;
@@ -207,14 +210,13 @@ static inline uint32_t run_steps(runner *r, uint32_t begin, uint32_t end) {
 }
 
 /* Runs all steps at one width. Buffers that are hidden must be bound. */
-static inline uint32_t run_compiled(const vyre__low_kernel *k, const compiled *c,
-                                    unsigned which,
+static inline uint32_t run_compiled(const vyre__low_kernel *k,
+                                    const compiled *c, unsigned which,
                                     const vyre__low_binding *buffers,
                                     const uint32_t grid[3], uint32_t fuel) {
-  static atomic_uint go;
   uint64_t loop_values[64] = {0};
-  size_t size = sizeof(vyre__spmd_launch) +
-                k->buffer_count * sizeof(vyre__spmd_view);
+  size_t size =
+      sizeof(vyre__spmd_launch) + k->buffer_count * sizeof(vyre__spmd_view);
   vyre__spmd_launch *l = calloc(1, size);
   size_t room = (size_t)(c->info[which].scratch_bytes + 127) / 64 * 64;
   void *scratch = aligned_alloc(64, room);
@@ -223,7 +225,7 @@ static inline uint32_t run_compiled(const vyre__low_kernel *k, const compiled *c
   memcpy(l->grid, grid, sizeof l->grid);
   l->fuel = fuel;
   l->loop_values = loop_values;
-  l->stop = &go;
+  l->stop = &stop_now;
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     if (k->buffers[i].kind == VYRE_MEMORY_SHARED) continue;
     l->views[i] = (vyre__spmd_view){buffers[i].data, buffers[i].length, 0};

@@ -25,7 +25,10 @@ unsigned ll_type(unsigned type) {
 }
 
 unsigned ll_memory_type(unsigned width) {
-  return width == 1 ? LL_I8 : width == 2 ? LL_I16 : width == 8 ? LL_I64 : LL_I32;
+  return width == 1   ? LL_I8
+         : width == 2 ? LL_I16
+         : width == 8 ? LL_I64
+                      : LL_I32;
 }
 
 unsigned ll_bytes(unsigned type) {

@@ -33,8 +33,8 @@ void ll_give(ll *e, vyre__val v, uint8_t form, ll_op op) {
 /* --- where values come from --------------------------------------------------------*/
 
 static bool is_leaf(uint8_t op) {
-  return op == VYRE__LOW_CONST || (op >= VYRE__LOW_LOCAL_ID &&
-                                   op <= VYRE__LOW_FUEL);
+  return op == VYRE__LOW_CONST ||
+         (op >= VYRE__LOW_LOCAL_ID && op <= VYRE__LOW_FUEL);
 }
 
 static void give_leaf(ll *e, vyre__val v) {
@@ -159,10 +159,9 @@ bool ll_is_scalar(ll *e, vyre__val v) {
 ll_op ll_splat(ll *e, unsigned type, ll_op scalar) {
   if (e->width == 1 || scalar.kind == LL_CONST) return scalar;
   unsigned vector = type | LL_VEC;
-  ll_op one = ll_def(e, "insertelement %t poison, %o, i64 0", vector, type,
-                     scalar);
-  return ll_def(e,
-                "shufflevector %o, %t poison, <%u x i32> zeroinitializer",
+  ll_op one =
+      ll_def(e, "insertelement %t poison, %o, i64 0", vector, type, scalar);
+  return ll_def(e, "shufflevector %o, %t poison, <%u x i32> zeroinitializer",
                 vector, one, vector, e->width);
 }
 
@@ -202,8 +201,8 @@ ll_op ll_vector(ll *e, vyre__val v) {
     ll_op lanes = ll_name("iota", UINT32_MAX);
     if (type == LL_I64) lanes = ll_name("iotaw", UINT32_MAX);
     if (rep->stride != 1) {
-      lanes = ll_def(e, "mul %o, %v", vector, lanes, vector,
-                     ll_const(rep->stride));
+      lanes =
+          ll_def(e, "mul %o, %v", vector, lanes, vector, ll_const(rep->stride));
     }
     all = ll_def(e, "add %o, %v", vector, all, vector, lanes);
   }

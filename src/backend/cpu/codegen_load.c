@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#define _GNU_SOURCE /* dlinfo: where the system looks for libraries */
+/* dlinfo: where the system looks for libraries */
+#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>

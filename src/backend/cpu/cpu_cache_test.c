@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Objects on disk: who has one needs no LLVM, and one that is damaged is never
  * run. */
-#define _DEFAULT_SOURCE /* usleep */
+/* usleep */
+#define _DEFAULT_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 #include "driver/cache_testing.h"
 
 static char folder[FOLDER_TEXT];

@@ -30,6 +30,7 @@ enum {
 };
 
 typedef struct llvm_functions {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define LLVM_C(result, name, arguments) result(*name) arguments;
 #include "backend/cpu/llvm_c.def"
 #undef LLVM_C

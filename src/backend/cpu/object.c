@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* In the mapping: code sections, stubs for calls to the outside, then from the
  * next page on what is only read, the addresses of the phases last. */
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS is not in POSIX yet */
+/* MAP_ANONYMOUS is not in POSIX yet */
+#define _DEFAULT_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 #include "backend/cpu/object.h"
 
 #include <elf.h>
