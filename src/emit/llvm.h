@@ -31,9 +31,11 @@ typedef struct vyre__spmd_launch {
   uint32_t grid[3];
   uint32_t fuel;               /* rounds of an invocation */
   const uint64_t *loop_values; /* of grid loops; NULL without */
-  const atomic_uint *stop; /* not 0: the dispatch is to end. Loops that may be long
+  const atomic_uint
+      *stop; /* not 0: the dispatch is to end. Loops that may be long
                               look at it now and then */
-  vyre__spmd_view views[]; /* the kernel's buffers in its order, hidden ones too;
+  vyre__spmd_view
+      views[]; /* the kernel's buffers in its order, hidden ones too;
                               empty ones for shared memory */
 } vyre__spmd_launch;
 
@@ -55,11 +57,12 @@ typedef uint32_t vyre__spmd_phase(const vyre__spmd_launch *launch,
 enum { VYRE__SPMD_MOST_WIDTH = 32 };
 
 typedef struct vyre__emit_llvm_options {
-  uint32_t width;  /* invocations a vector: 1, 4, 8, 16 or 32; 0: chosen for the
+  uint32_t width; /* invocations a vector: 1, 4, 8, 16 or 32; 0: chosen for the
                       kernel from the rest */
-  uint32_t lanes;  /* 32-bit lanes of a vector register of the machine: 4, 8 or 16 */
-  bool is_relaxed; /* ulp_budget above 0: contraction is permitted */
-  bool no_lines;   /* no comments with source lines */
+  uint32_t
+      lanes; /* 32-bit lanes of a vector register of the machine: 4, 8 or 16 */
+  bool is_relaxed;          /* ulp_budget above 0: contraction is permitted */
+  bool no_lines;            /* no comments with source lines */
   vyre_allocator allocator; /* for the time of the call; zeroed: the heap */
 } vyre__emit_llvm_options;
 
