@@ -307,22 +307,19 @@ static void bench_all_cores(ground *g) {
   }
 }
 
-void bench_cpu_dispatch(void) {
-  const char *device = cpu_device_name(), *why = NULL;
+/* False if the device is not there: there is then nothing to compare. */
+static bool open_ground(ground *g, const char *device) {
+  const char *why = NULL;
   vyre_status st = {0};
-  ground *g = calloc(1, sizeof *g);
-  if (!g) bench_fail(suite, "out of memory");
-  cpu_machine_print(suite, device);
-  cpu_peers_print();
-  g->rounds = cpu_round_count(15);
+  if (strcmp(device, "none") != 0) {
+    g->v = cpu_vyre_open(device, false, 0, &st);
+    if (!g->v) cpu_missing(suite, device, st.message);
+    if (!g->v) return false;
+  }
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
   g->threads = processors < 1              ? 1
                : processors > MOST_THREADS ? MOST_THREADS
                                            : (uint32_t)processors;
-  if (strcmp(device, "none") != 0) {
-    g->v = cpu_vyre_open(device, false, 0, &st);
-    if (!g->v) cpu_missing(suite, device, st.message);
-  }
   g->gcc = cpu_peer_load("gcc");
   g->clang = cpu_peer_load("clang");
   if (!g->gcc) cpu_missing(suite, titles[GCC], cpu_peer_missing);
@@ -331,11 +328,23 @@ void bench_cpu_dispatch(void) {
   if (!g->basic) cpu_missing(suite, titles[BASIC], why);
   g->pthread = cpu_opencl_open("pthread", &why);
   if (!g->pthread) cpu_missing(suite, titles[PTHREAD], why);
-  printf("medians of %d rounds of many launches back to back\n\n", g->rounds);
-  print_head();
-  bench_small(g);
-  bench_all_cores(g);
-  printf("\n");
+  return true;
+}
+
+void bench_cpu_dispatch(void) {
+  const char *device = cpu_device_name();
+  ground *g = calloc(1, sizeof *g);
+  if (!g) bench_fail(suite, "out of memory");
+  g->rounds = cpu_round_count(15);
+  if (open_ground(g, device)) {
+    cpu_machine_print(suite, device);
+    cpu_peers_print();
+    printf("medians of %d rounds of many launches back to back\n\n", g->rounds);
+    print_head();
+    bench_small(g);
+    bench_all_cores(g);
+    printf("\n");
+  }
   cpu_vyre_close(g->v);
   free(g);
 }

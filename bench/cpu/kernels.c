@@ -299,13 +299,17 @@ static void one(const cpu_rival *rivals, int index, int rounds, bool is_small,
   free(o);
 }
 
-static void open_rivals(cpu_rival *rivals, const char *device) {
+/* False if the device is not there: there is then nothing to compare. */
+static bool open_rivals(cpu_rival *rivals, const char *device) {
   vyre_status st = {0};
   const char *why = NULL;
   bool has_device = strcmp(device, "none") != 0;
   cpu_vyre *strict = NULL, *relaxed = NULL, *alone = NULL;
   if (has_device) strict = cpu_vyre_open(device, false, 0, &st);
-  if (has_device && !strict) cpu_missing(suite, device, st.message);
+  if (has_device && !strict) {
+    cpu_missing(suite, device, st.message);
+    return false;
+  }
   if (strict) relaxed = cpu_vyre_open(device, false, 1, &st);
   if (strict && strcmp(device, "ref") != 0) {
     alone = cpu_vyre_open(device, true, 0, &st);
@@ -328,6 +332,7 @@ static void open_rivals(cpu_rival *rivals, const char *device) {
   cpu_opencl *cl = cpu_opencl_open("pthread", &why);
   rivals[POCL] = cpu_opencl_rival(cl, "PoCL");
   if (!cl) cpu_missing(suite, "PoCL", why);
+  return true;
 }
 
 void bench_cpu_kernels(void) {
@@ -336,7 +341,7 @@ void bench_cpu_kernels(void) {
   int rounds = cpu_round_count(11);
   cpu_rival rivals[RIVALS];
   means m = {0};
-  open_rivals(rivals, device);
+  if (!open_rivals(rivals, device)) return;
   print_head(device, rounds, is_small);
   for (int i = 0; i < CPU_WORKLOADS; i++) {
     if (only && !strstr(cpu_workload_name(i), only)) continue;
