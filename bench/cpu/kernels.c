@@ -3,6 +3,7 @@
  *
  *   VYRE_BENCH_DEVICE   the device ("cpu"); ref: everything small; none: peers only
  *   VYRE_BENCH_ROUNDS   rounds (11)
+ *   VYRE_BENCH_THREADS  1: one thread each, by processor time
  *   VYRE_BENCH_KERNEL   only workloads whose name has this in it
  *
  * Every rival works on the same memory, and what it makes is looked at before it is
@@ -214,6 +215,7 @@ static void print_row(const outcome *o, int best, cpu_quartiles ratio,
 static void print_head(const char *device, int rounds, bool is_small) {
   cpu_machine_print(suite, device);
   cpu_peers_print();
+  if (cpu_is_alone()) printf("one thread each, by processor time\n");
   printf(
       "medians of %d rounds; ratio: the best peer without -ffast-math (*) "
       "against "
@@ -305,13 +307,13 @@ static bool open_rivals(cpu_rival *rivals, const char *device) {
   const char *why = NULL;
   bool has_device = strcmp(device, "none") != 0;
   cpu_vyre *strict = NULL, *relaxed = NULL, *alone = NULL;
-  if (has_device) strict = cpu_vyre_open(device, false, 0, &st);
+  if (has_device) strict = cpu_vyre_open(device, cpu_is_alone(), 0, &st);
   if (has_device && !strict) {
     cpu_missing(suite, device, st.message);
     return false;
   }
-  if (strict) relaxed = cpu_vyre_open(device, false, 1, &st);
-  if (strict && strcmp(device, "ref") != 0) {
+  if (strict) relaxed = cpu_vyre_open(device, cpu_is_alone(), 1, &st);
+  if (strict && strcmp(device, "ref") != 0 && !cpu_is_alone()) {
     alone = cpu_vyre_open(device, true, 0, &st);
   }
   rivals[STRICT] = cpu_vyre_rival(strict, "vyre");
@@ -328,8 +330,9 @@ static bool open_rivals(cpu_rival *rivals, const char *device) {
     const cpu_peer *peer = cpu_peer_load(peers[i].object);
     rivals[peers[i].at] = cpu_peer_rival(peer, peers[i].name);
     if (!peer) cpu_missing(suite, peers[i].name, cpu_peer_missing);
+    if (peer && cpu_is_alone()) peer->threads(1);
   }
-  cpu_opencl *cl = cpu_opencl_open("pthread", &why);
+  cpu_opencl *cl = cpu_opencl_open(cpu_is_alone() ? "basic" : "pthread", &why);
   rivals[POCL] = cpu_opencl_rival(cl, "PoCL");
   if (!cl) cpu_missing(suite, "PoCL", why);
   return true;

@@ -4,6 +4,8 @@
 #ifndef VYRE_BENCH_CPU_ROUNDS_H
 #define VYRE_BENCH_CPU_ROUNDS_H
 
+#include <stdbool.h>
+
 enum { CPU_MOST_ROUNDS = 101, CPU_MOST_RIVALS = 10 };
 
 /* One that is timed. run() does it once; before(), where not NULL, is not timed. */
@@ -18,6 +20,10 @@ typedef struct cpu_entry {
 } cpu_entry;
 
 void cpu_rounds(cpu_entry *entries, int count, int rounds);
+
+/* Whether $VYRE_BENCH_THREADS is 1: one thread, and its processor time instead of
+ * the clock's, which others on the machine cannot prolong. */
+bool cpu_is_alone(void);
 
 /* $VYRE_BENCH_ROUNDS, or @p usual. */
 int cpu_round_count(int usual);
