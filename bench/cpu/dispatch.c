@@ -312,7 +312,7 @@ static bool open_ground(ground *g, const char *device) {
   const char *why = NULL;
   vyre_status st = {0};
   if (strcmp(device, "none") != 0) {
-    g->v = cpu_vyre_open(device, false, 0, &st);
+    g->v = cpu_vyre_open(device, cpu_is_alone(), 0, &st);
     if (!g->v) cpu_missing(suite, device, st.message);
     if (!g->v) return false;
   }
@@ -324,6 +324,8 @@ static bool open_ground(ground *g, const char *device) {
   g->clang = cpu_peer_load("clang");
   if (!g->gcc) cpu_missing(suite, titles[GCC], cpu_peer_missing);
   if (!g->clang) cpu_missing(suite, titles[CLANG], cpu_peer_missing);
+  if (g->gcc && cpu_is_alone()) g->gcc->threads(1);
+  if (g->clang && cpu_is_alone()) g->clang->threads(1);
   g->basic = cpu_opencl_open("basic", &why);
   if (!g->basic) cpu_missing(suite, titles[BASIC], why);
   g->pthread = cpu_opencl_open("pthread", &why);
@@ -339,10 +341,11 @@ void bench_cpu_dispatch(void) {
   if (open_ground(g, device)) {
     cpu_machine_print(suite, device);
     cpu_peers_print();
+    if (cpu_is_alone()) printf("one thread each, by processor time\n");
     printf("medians of %d rounds of many launches back to back\n\n", g->rounds);
     print_head();
     bench_small(g);
-    bench_all_cores(g);
+    if (!cpu_is_alone()) bench_all_cores(g);
     printf("\n");
   }
   cpu_vyre_close(g->v);

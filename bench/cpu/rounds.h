@@ -24,6 +24,7 @@ void cpu_rounds(cpu_entry *entries, int count, int rounds);
 /* Whether $VYRE_BENCH_THREADS is 1: one thread, and its processor time instead of
  * the clock's, which others on the machine cannot prolong. */
 bool cpu_is_alone(void);
+double cpu_now_ns(void); /* of that clock */
 
 /* $VYRE_BENCH_ROUNDS, or @p usual. */
 int cpu_round_count(int usual);
