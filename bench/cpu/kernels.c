@@ -205,8 +205,9 @@ static void print_row(const outcome *o, int best, cpu_quartiles ratio,
   printf("%-19s %-7s", o->w->name, o->w->unit);
   for (int i = STRICT; i <= CLANG_FAST; i++) print_rate(o, i, best);
   if (ratio.median > 0) {
-    printf(" %5.2f %5.2f-%-5.2f%s", ratio.median, ratio.low, ratio.high,
-           is_met ? "" : " <");
+    int digits = ratio.high < 10 ? 2 : 1; /* at most 100 columns */
+    printf("%c%5.2f %.*f-%.*f", is_met ? ' ' : '<', ratio.median, digits,
+           ratio.low, digits, ratio.high);
   }
   printf("\n");
   (void)fflush(stdout);
@@ -217,17 +218,19 @@ static void print_head(const char *device, int rounds, bool is_small) {
   cpu_peers_print();
   if (cpu_is_alone()) printf("one thread each, by processor time\n");
   printf(
-      "medians of %d rounds; ratio: the best peer without -ffast-math (*) "
-      "against "
-      "strict, paired in\nrounds, and its quartiles; < below 1 (where memory "
-      "limits, its upper quartile)%s\n\n",
-      rounds, is_small ? "; small sizes" : "");
+      "medians of %d rounds%s; ratio: time of the best -O3 peer (*) over "
+      "strict, "
+      "paired in\n",
+      rounds, is_small ? ", small sizes" : "");
+  printf(
+      "rounds, with quartiles; <: below 1, or its upper quartile where memory "
+      "limits\n\n");
   printf("%-27s %-15s %-23s %s\n", "", "  vyre", "   -O3", "   -ffast-math");
   printf("%-19s %-7s", "kernel", "unit");
   static const char *const titles[] = {"strict", "relaxed", "gcc",  "clang",
                                        "PoCL",   "gcc",     "clang"};
   for (int i = STRICT; i <= CLANG_FAST; i++) printf("%7s ", titles[i]);
-  printf("  ratio\n");
+  printf("  ratio quartiles\n");
 }
 
 static void print_cores(const means *m) {
