@@ -102,9 +102,8 @@ static void add_rows(const ground *g, const char *name, double most,
 }
 
 /* Rounds of entries in the order of the table, a run being @p runs of them. */
-static void take(const ground *g, cpu_entry *entries, const int *runs,
-                 figures out) {
-  cpu_rounds(entries, RIVALS, g->rounds);
+static void take(ground *g, cpu_entry *entries, const int *runs, figures out) {
+  g->rounds = cpu_rounds(entries, RIVALS, g->rounds);
   for (int i = 0; i < RIVALS; i++) {
     for (int r = 0; r < g->rounds; r++) {
       out[i][r] = entries[i].run ? entries[i].ns[r] / 1e3 / runs[i] : 0;
@@ -286,7 +285,7 @@ static void bench_all_cores(ground *g) {
     cpu_opencl_bind_pieces(g->pthread, jobs[ALL_PTHREAD].out, g->threads,
                            PIECE_ROUNDS);
   }
-  cpu_rounds(entries, JOBS, g->rounds);
+  g->rounds = cpu_rounds(entries, JOBS, g->rounds);
   for (int i = 0; i < RIVALS; i++) {
     for (int r = 0; r < g->rounds; r++) {
       int base = i == VYRE ? ONE_VYRE : ONE_C;
@@ -342,7 +341,8 @@ void bench_cpu_dispatch(void) {
     cpu_machine_print(suite, device);
     cpu_peers_print();
     if (cpu_is_alone()) printf("one thread each, by processor time\n");
-    printf("medians of %d rounds of many launches back to back\n\n", g->rounds);
+    printf("medians of at most %d rounds of many launches back to back\n\n",
+           g->rounds);
     print_head();
     bench_small(g);
     if (!cpu_is_alone()) bench_all_cores(g);

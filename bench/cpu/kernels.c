@@ -80,7 +80,7 @@ static void measure(const cpu_rival *rivals, outcome *o) {
     rivals[i].bind(rivals[i].self, o->w);
     check(&jobs[i]);
   }
-  cpu_rounds(o->entries, RIVALS, o->rounds);
+  o->rounds = cpu_rounds(o->entries, RIVALS, o->rounds);
   for (int i = 0; i < RIVALS; i++) {
     if (o->entries[i].run) rivals[i].unbind(rivals[i].self);
   }
@@ -218,7 +218,8 @@ static void print_head(const char *device, int rounds, bool is_small) {
   cpu_peers_print();
   if (cpu_is_alone()) printf("one thread each, by processor time\n");
   printf(
-      "medians of %d rounds%s; ratio: time of the best -O3 peer (*) over "
+      "medians of at most %d rounds%s; ratio: time of the best -O3 peer (*) "
+      "over "
       "strict, "
       "paired in\n",
       rounds, is_small ? ", small sizes" : "");
@@ -273,6 +274,7 @@ static void one(const cpu_rival *rivals, int index, int rounds, bool is_small,
   o->w = &w;
   o->rounds = rounds;
   measure(rivals, o);
+  rounds = o->rounds;
   int best = best_peer(o);
   cpu_quartiles ratio = {0};
   bool is_met = true;

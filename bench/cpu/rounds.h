@@ -19,7 +19,9 @@ typedef struct cpu_entry {
   double ns[CPU_MOST_ROUNDS]; /* of a run: the median of a round's */
 } cpu_entry;
 
-void cpu_rounds(cpu_entry *entries, int count, int rounds);
+/* Gives the rounds that were made: fewer than @p rounds, but three at least, where
+ * they take longer than a benchmark should and $VYRE_BENCH_ROUNDS does not insist. */
+int cpu_rounds(cpu_entry *entries, int count, int rounds);
 
 /* Whether $VYRE_BENCH_THREADS is 1: one thread, and its processor time instead of
  * the clock's, which others on the machine cannot prolong. */
