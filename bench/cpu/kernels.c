@@ -217,12 +217,11 @@ static void print_head(const char *device, int rounds, bool is_small) {
   cpu_machine_print(suite, device);
   cpu_peers_print();
   if (cpu_is_alone()) printf("one thread each, by processor time\n");
+  if (is_small) printf("small sizes: these say little of speed\n");
   printf(
-      "medians of at most %d rounds%s; ratio: time of the best -O3 peer (*) "
-      "over "
-      "strict, "
-      "paired in\n",
-      rounds, is_small ? ", small sizes" : "");
+      "medians of at most %d rounds; ratio: time of the best -O3 peer (*) over "
+      "strict, paired in\n",
+      rounds);
   printf(
       "rounds, with quartiles; <: below 1, or its upper quartile where memory "
       "limits\n\n");
