@@ -102,9 +102,8 @@ static void add_rows(const ground *g, const char *name, double most,
 }
 
 /* Rounds of entries in the order of the table, a run being @p runs of them. */
-static void take(const ground *g, cpu_entry *entries, const int *runs,
-                 figures out) {
-  cpu_rounds(entries, RIVALS, g->rounds);
+static void take(ground *g, cpu_entry *entries, const int *runs, figures out) {
+  g->rounds = cpu_rounds(entries, RIVALS, g->rounds);
   for (int i = 0; i < RIVALS; i++) {
     for (int r = 0; r < g->rounds; r++) {
       out[i][r] = entries[i].run ? entries[i].ns[r] / 1e3 / runs[i] : 0;
@@ -286,7 +285,7 @@ static void bench_all_cores(ground *g) {
     cpu_opencl_bind_pieces(g->pthread, jobs[ALL_PTHREAD].out, g->threads,
                            PIECE_ROUNDS);
   }
-  cpu_rounds(entries, JOBS, g->rounds);
+  g->rounds = cpu_rounds(entries, JOBS, g->rounds);
   for (int i = 0; i < RIVALS; i++) {
     for (int r = 0; r < g->rounds; r++) {
       int base = i == VYRE ? ONE_VYRE : ONE_C;
@@ -307,35 +306,48 @@ static void bench_all_cores(ground *g) {
   }
 }
 
-void bench_cpu_dispatch(void) {
-  const char *device = cpu_device_name(), *why = NULL;
+/* False if the device is not there: there is then nothing to compare. */
+static bool open_ground(ground *g, const char *device) {
+  const char *why = NULL;
   vyre_status st = {0};
-  ground *g = calloc(1, sizeof *g);
-  if (!g) bench_fail(suite, "out of memory");
-  cpu_machine_print(suite, device);
-  cpu_peers_print();
-  g->rounds = cpu_round_count(15);
+  if (strcmp(device, "none") != 0) {
+    g->v = cpu_vyre_open(device, cpu_is_alone(), 0, &st);
+    if (!g->v) cpu_missing(suite, device, st.message);
+    if (!g->v) return false;
+  }
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
   g->threads = processors < 1              ? 1
                : processors > MOST_THREADS ? MOST_THREADS
                                            : (uint32_t)processors;
-  if (strcmp(device, "none") != 0) {
-    g->v = cpu_vyre_open(device, false, 0, &st);
-    if (!g->v) cpu_missing(suite, device, st.message);
-  }
   g->gcc = cpu_peer_load("gcc");
   g->clang = cpu_peer_load("clang");
   if (!g->gcc) cpu_missing(suite, titles[GCC], cpu_peer_missing);
   if (!g->clang) cpu_missing(suite, titles[CLANG], cpu_peer_missing);
+  if (g->gcc && cpu_is_alone()) g->gcc->threads(1);
+  if (g->clang && cpu_is_alone()) g->clang->threads(1);
   g->basic = cpu_opencl_open("basic", &why);
   if (!g->basic) cpu_missing(suite, titles[BASIC], why);
   g->pthread = cpu_opencl_open("pthread", &why);
   if (!g->pthread) cpu_missing(suite, titles[PTHREAD], why);
-  printf("medians of %d rounds of many launches back to back\n\n", g->rounds);
-  print_head();
-  bench_small(g);
-  bench_all_cores(g);
-  printf("\n");
+  return true;
+}
+
+void bench_cpu_dispatch(void) {
+  const char *device = cpu_device_name();
+  ground *g = calloc(1, sizeof *g);
+  if (!g) bench_fail(suite, "out of memory");
+  g->rounds = cpu_round_count(15);
+  if (open_ground(g, device)) {
+    cpu_machine_print(suite, device);
+    cpu_peers_print();
+    if (cpu_is_alone()) printf("one thread each, by processor time\n");
+    printf("medians of at most %d rounds of many launches back to back\n\n",
+           g->rounds);
+    print_head();
+    bench_small(g);
+    if (!cpu_is_alone()) bench_all_cores(g);
+    printf("\n");
+  }
   cpu_vyre_close(g->v);
   free(g);
 }

@@ -3,6 +3,7 @@
  *
  *   VYRE_BENCH_DEVICE   the device ("cpu"); ref: everything small; none: peers only
  *   VYRE_BENCH_ROUNDS   rounds (11)
+ *   VYRE_BENCH_THREADS  1: one thread each, by processor time
  *   VYRE_BENCH_KERNEL   only workloads whose name has this in it
  *
  * Every rival works on the same memory, and what it makes is looked at before it is
@@ -79,7 +80,7 @@ static void measure(const cpu_rival *rivals, outcome *o) {
     rivals[i].bind(rivals[i].self, o->w);
     check(&jobs[i]);
   }
-  cpu_rounds(o->entries, RIVALS, o->rounds);
+  o->rounds = cpu_rounds(o->entries, RIVALS, o->rounds);
   for (int i = 0; i < RIVALS; i++) {
     if (o->entries[i].run) rivals[i].unbind(rivals[i].self);
   }
@@ -204,8 +205,9 @@ static void print_row(const outcome *o, int best, cpu_quartiles ratio,
   printf("%-19s %-7s", o->w->name, o->w->unit);
   for (int i = STRICT; i <= CLANG_FAST; i++) print_rate(o, i, best);
   if (ratio.median > 0) {
-    printf(" %5.2f %5.2f-%-5.2f%s", ratio.median, ratio.low, ratio.high,
-           is_met ? "" : " <");
+    int digits = ratio.high < 10 ? 2 : 1; /* at most 100 columns */
+    printf("%c%5.2f %.*f-%.*f", is_met ? ' ' : '<', ratio.median, digits,
+           ratio.low, digits, ratio.high);
   }
   printf("\n");
   (void)fflush(stdout);
@@ -214,18 +216,21 @@ static void print_row(const outcome *o, int best, cpu_quartiles ratio,
 static void print_head(const char *device, int rounds, bool is_small) {
   cpu_machine_print(suite, device);
   cpu_peers_print();
+  if (cpu_is_alone()) printf("one thread each, by processor time\n");
+  if (is_small) printf("small sizes: these say little of speed\n");
   printf(
-      "medians of %d rounds; ratio: the best peer without -ffast-math (*) "
-      "against "
-      "strict, paired in\nrounds, and its quartiles; < below 1 (where memory "
-      "limits, its upper quartile)%s\n\n",
-      rounds, is_small ? "; small sizes" : "");
+      "medians of at most %d rounds; ratio: time of the best -O3 peer (*) over "
+      "strict, paired in\n",
+      rounds);
+  printf(
+      "rounds, with quartiles; <: below 1, or its upper quartile where memory "
+      "limits\n\n");
   printf("%-27s %-15s %-23s %s\n", "", "  vyre", "   -O3", "   -ffast-math");
   printf("%-19s %-7s", "kernel", "unit");
   static const char *const titles[] = {"strict", "relaxed", "gcc",  "clang",
                                        "PoCL",   "gcc",     "clang"};
   for (int i = STRICT; i <= CLANG_FAST; i++) printf("%7s ", titles[i]);
-  printf("  ratio\n");
+  printf("  ratio quartiles\n");
 }
 
 static void print_cores(const means *m) {
@@ -268,6 +273,7 @@ static void one(const cpu_rival *rivals, int index, int rounds, bool is_small,
   o->w = &w;
   o->rounds = rounds;
   measure(rivals, o);
+  rounds = o->rounds;
   int best = best_peer(o);
   cpu_quartiles ratio = {0};
   bool is_met = true;
@@ -299,15 +305,19 @@ static void one(const cpu_rival *rivals, int index, int rounds, bool is_small,
   free(o);
 }
 
-static void open_rivals(cpu_rival *rivals, const char *device) {
+/* False if the device is not there: there is then nothing to compare. */
+static bool open_rivals(cpu_rival *rivals, const char *device) {
   vyre_status st = {0};
   const char *why = NULL;
   bool has_device = strcmp(device, "none") != 0;
   cpu_vyre *strict = NULL, *relaxed = NULL, *alone = NULL;
-  if (has_device) strict = cpu_vyre_open(device, false, 0, &st);
-  if (has_device && !strict) cpu_missing(suite, device, st.message);
-  if (strict) relaxed = cpu_vyre_open(device, false, 1, &st);
-  if (strict && strcmp(device, "ref") != 0) {
+  if (has_device) strict = cpu_vyre_open(device, cpu_is_alone(), 0, &st);
+  if (has_device && !strict) {
+    cpu_missing(suite, device, st.message);
+    return false;
+  }
+  if (strict) relaxed = cpu_vyre_open(device, cpu_is_alone(), 1, &st);
+  if (strict && strcmp(device, "ref") != 0 && !cpu_is_alone()) {
     alone = cpu_vyre_open(device, true, 0, &st);
   }
   rivals[STRICT] = cpu_vyre_rival(strict, "vyre");
@@ -324,10 +334,12 @@ static void open_rivals(cpu_rival *rivals, const char *device) {
     const cpu_peer *peer = cpu_peer_load(peers[i].object);
     rivals[peers[i].at] = cpu_peer_rival(peer, peers[i].name);
     if (!peer) cpu_missing(suite, peers[i].name, cpu_peer_missing);
+    if (peer && cpu_is_alone()) peer->threads(1);
   }
-  cpu_opencl *cl = cpu_opencl_open("pthread", &why);
+  cpu_opencl *cl = cpu_opencl_open(cpu_is_alone() ? "basic" : "pthread", &why);
   rivals[POCL] = cpu_opencl_rival(cl, "PoCL");
   if (!cl) cpu_missing(suite, "PoCL", why);
+  return true;
 }
 
 void bench_cpu_kernels(void) {
@@ -336,7 +348,7 @@ void bench_cpu_kernels(void) {
   int rounds = cpu_round_count(11);
   cpu_rival rivals[RIVALS];
   means m = {0};
-  open_rivals(rivals, device);
+  if (!open_rivals(rivals, device)) return;
   print_head(device, rounds, is_small);
   for (int i = 0; i < CPU_WORKLOADS; i++) {
     if (only && !strstr(cpu_workload_name(i), only)) continue;

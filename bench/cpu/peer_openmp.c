@@ -128,7 +128,7 @@ static void matmul_tiled(const cpu_args *args) {
   }
 }
 
-enum { TALL_TILE = 4, WIDE_TILE = 16 };
+enum { TALL_TILE = 8, WIDE_TILE = 8 };
 
 /* TALL_TILE x WIDE_TILE elements of c, in registers. */
 static void tile(const float *restrict a, const float *restrict b,
@@ -136,6 +136,7 @@ static void tile(const float *restrict a, const float *restrict b,
   float sums[TALL_TILE][WIDE_TILE] = {{0}};
   for (size_t k = 0; k < n; k++) {
     for (size_t i = 0; i < TALL_TILE; i++) {
+#pragma omp simd
       for (size_t j = 0; j < WIDE_TILE; j++) {
         sums[i][j] += a[i * n + k] * b[k * n + j];
       }

@@ -4,6 +4,8 @@
 #ifndef VYRE_BENCH_CPU_ROUNDS_H
 #define VYRE_BENCH_CPU_ROUNDS_H
 
+#include <stdbool.h>
+
 enum { CPU_MOST_ROUNDS = 101, CPU_MOST_RIVALS = 10 };
 
 /* One that is timed. run() does it once; before(), where not NULL, is not timed. */
@@ -17,7 +19,14 @@ typedef struct cpu_entry {
   double ns[CPU_MOST_ROUNDS]; /* of a run: the median of a round's */
 } cpu_entry;
 
-void cpu_rounds(cpu_entry *entries, int count, int rounds);
+/* Gives the rounds that were made: fewer than @p rounds, but three at least, where
+ * they take longer than a benchmark should and $VYRE_BENCH_ROUNDS does not insist. */
+int cpu_rounds(cpu_entry *entries, int count, int rounds);
+
+/* Whether $VYRE_BENCH_THREADS is 1: one thread, and its processor time instead of
+ * the clock's, which others on the machine cannot prolong. */
+bool cpu_is_alone(void);
+double cpu_now_ns(void); /* of that clock */
 
 /* $VYRE_BENCH_ROUNDS, or @p usual. */
 int cpu_round_count(int usual);
