@@ -71,16 +71,6 @@ static uint32_t end_of_life(const meter *m, uint32_t begin, uint32_t use) {
   return end;
 }
 
-/* A variable that is set before a loop is carried from round to round. */
-static uint32_t begin_of_life(const meter *m, uint32_t first, uint32_t last) {
-  uint32_t begin = first;
-  for (uint32_t loop = m->loop[slot(m, first)];
-       loop && loop_end(m, loop) < last; loop = m->loop[slot(m, loop)]) {
-    begin = loop;
-  }
-  return begin;
-}
-
 static void use_operands(meter *m, uint32_t at) {
   vyre__val operands[4];
   uint32_t count = vyre__low_operands(inst_at(m, at), operands);
@@ -112,7 +102,7 @@ static void live_values(meter *m) {
   for (uint32_t i = 0; i < r->kernel->var_count; i++) {
     if (!m->begins[i]) continue;
     if (m->s->vars[i].shape.kind != VYRE__SHAPE_VARYING) continue;
-    uint32_t begin = begin_of_life(m, m->begins[i], m->ends[i]);
+    uint32_t begin = m->begins[i];
     add_life(m, begin, end_of_life(m, begin, m->ends[i]),
              r->kernel->vars[i].type);
   }

@@ -210,6 +210,28 @@ TEST(vectors_fit_the_workgroup) {
   CHECK_U64(failed, 0);
 }
 
+/* With 8 lanes, in a workgroup of 64. */
+TEST(only_streams_get_long_vectors) {
+  static const struct {
+    const char *body;
+    uint32_t want;
+  } bodies[] = {
+      {"y[i] = v + z[i];", 32},
+      {"y[i] = v + x[i + 1];", 16},
+      {"y[i] = x[v];", 16},
+      {"y[v] = 1;", 16},
+      {"y[i] = v; atomic_add(z[n], 1);", 16},
+      {"y[i] = v; barrier(); y[i] = 2;", 16},
+      {"for (let k = 0u; k < n; k++) { y[i] = v; }", 16},
+      {"y[i] = v + x[i + 64] + x[i + 128] + x[i + 192];", 16},
+  };
+  for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+    char text[SHAPE_TEXT];
+    shape_kernel(text, "64", bodies[i].body);
+    CHECK_U64(choose(text, 8), bodies[i].want);
+  }
+}
+
 /* Phases between grid barriers have one width: the least of theirs. */
 TEST(the_narrowest_phase_decides) {
   CHECK_U64(
@@ -241,5 +263,6 @@ TEST(no_memory_is_told) {
 
 TEST_MAIN(TEST_ENTRY(kernels_get_their_width), TEST_ENTRY(facts_are_counted),
           TEST_ENTRY(vectors_fit_the_workgroup),
+          TEST_ENTRY(only_streams_get_long_vectors),
           TEST_ENTRY(the_narrowest_phase_decides),
           TEST_ENTRY(no_memory_is_told))
