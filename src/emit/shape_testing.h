@@ -192,7 +192,7 @@ static const flow_case flow_cases[] = {
     {"an arm that is set in the other one first", "64", 16,
      "var a = n; for (let k = 0u; k < n; k++) { a += k; }\n"
      "if (v < 50) { y[i] = a; a = 1; } else { y[i] = a; }",
-     "loop if IF <group> <varying>"},
+     "if loop if IF <group> <varying>"},
     {"an arm that sets it anew", "64", 16,
      "var a = 0u; if (v < 50) { a = 1; } else { a = n; y[i] = a; }",
      "IF <group>"},
@@ -205,7 +205,7 @@ static const flow_case flow_cases[] = {
     {"the arm that is left for good set it", "64", 16,
      "var a = n; for (let k = 0u; k < n; k++) { a += k; }\n"
      "if (v < 50) { y[i] = 1; } else { a = 7; return; } y[i] = a;",
-     "loop if IF <constant 1> <varying>"},
+     "if loop if IF <constant 1> <varying>"},
     {"a loop of some lanes", "64", 16,
      "if (v < 50) { var a = n; for (let k = 0u; k < 9; k++) {\n"
      "  a += k; y[i] = a; } y[i] = a; }",
@@ -218,7 +218,7 @@ static const flow_case flow_cases[] = {
      "LOOP IF if <linear 1> <varying>"},
     {"a grid stride keeps its alignment", "64", 16,
      "for (let k = l; k < n; k += 64) { y[i] = k; }",
-     "LOOP if IF <linear 1 @4>"},
+     "IF LOOP if IF <linear 1 @4>"},
     {"lanes that continue miss what follows", "64", 16,
      "var a = 0u; for (let k = 0u; k < 9; k++) {\n"
      "  if (x[i + k] > 50) { continue; } a = k; y[i] = a; } y[i] = a;",
@@ -250,15 +250,15 @@ static const flow_case flow_cases[] = {
     {"from an inner loop that lanes leave", "64", 16,
      "for (let k = 0u; k < 9; k++) { var a = 0u; while (true) { a++;\n"
      "  if (a > v) { break; } if (a > n) { return; } } y[i] = k; }",
-     "LOOP if LOOP IF IF if <group>"},
+     "LOOP if IF LOOP IF IF if <group>"},
     {"a loop of lanes inside of one of all", "64", 16,
      "var a = 0u; for (let k = 0u; k < n; k++) { var b = 0u;\n"
      "  while (b < v) { b++; } a += k; y[i] = a; y[i] = b; }",
-     "loop if LOOP IF IF <group> <varying>"},
+     "if loop if LOOP IF IF <group> <varying>"},
     {"a loop of all inside of one of lanes", "64", 16,
      "var a = 0u; for (let k = 0u; k < v; k++) {\n"
      "  for (let m = 0u; m < n; m++) { a += m; y[i] = a; } }",
-     "LOOP IF loop if <group>"},
+     "IF LOOP IF IF loop if <group>"},
     {"rounds that vectors leave apart", "32,4", 16,
      "var a = 0u; while (a < local_id.y) { a++; y[i] = a; } y[i] = a;",
      "loop if if <group> <vector>"},
@@ -269,7 +269,7 @@ static const flow_case flow_cases[] = {
     {"a scalar of all and one of lane 0 do not mix", "64", 16,
      "var a = n; for (let k = 0u; k < n; k++) { a += k; } y[i] = a;\n"
      "a = l; for (let k = 0u; k < n; k++) { a += k; } y[i] = a;",
-     "loop if <varying> loop if <varying>"},
+     "if loop if <varying> if loop if <varying>"},
     {"what the workgroup agrees on is no parting", "64", 16,
      "var a = n; if (uniform(v) < 50) { barrier(); a = 2; } y[i] = a;",
      "if <group>"},
@@ -283,11 +283,11 @@ static const flow_case flow_cases[] = {
     {"alignment shrinks with the rounds", "64", 16,
      "var a = 1048576u; var b = 64u; for (let k = 0u; k < n; k++) {\n"
      "  a /= 2; b += 24; y[i] = a; y[i] = b; }",
-     "loop if <group> <group @3>"},
+     "if loop if <group> <group @3>"},
     {"a variable that goes through others", "64", 16,
      "var a = 0u; var b = 0u; var c = 0u; for (let k = 0u; k < n; k++) {\n"
      "  y[i] = a; a = b; b = c; c = v; }",
-     "loop if <varying>"},
+     "if loop if <varying>"},
     {"one lane is no vector", "64", 1,
      "var a = 0u; while (a < v) { a++; } if (a > 3) { y[i] = a; }",
      "loop if if if <vector>"},

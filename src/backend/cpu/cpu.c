@@ -74,8 +74,8 @@ static vyre_code make_device(cpu_device *own, vyre_status *st) {
   uint64_t threads =
       vyre__device_option(&own->base, "threads", context->threads);
   own->llvm = context->llvm[0] ? context->llvm : NULL;
-  VYRE_TRY(vyre__pool_make(own->base.allocator, (uint32_t)threads, &own->pool,
-                           st));
+  VYRE_TRY(
+      vyre__pool_make(own->base.allocator, (uint32_t)threads, &own->pool, st));
   VYRE_TRY(vyre__watch_make(own->base.allocator, &own->watch, st));
   return make_slots(own, st);
 }
