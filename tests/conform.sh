@@ -26,6 +26,10 @@ suite() { # name, command...
 }
 
 suite "ref conforms" "$build_dir/vyre" conform --backend ref --programs 200
+for at in 1:2 4:1 8:7 16:2; do
+  suite "cpu conforms at width ${at%:*} on ${at#*:} threads" env VYRE_WIDTH="${at%:*}" VYRE_THREADS="${at#*:}" \
+    "$build_dir/vyre" conform --backend cpu --programs 75 --seed "${at%:*}"
+done
 suite "null does what its list says" "$build_dir/vyre" conform --backend null --programs 3
 suite "the backend of the guide conforms" "$build_dir/vyre_worked" conform --backend worked \
   --programs 50 --expectations "$source_dir/tests/worked/expectations.txt"

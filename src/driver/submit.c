@@ -62,12 +62,21 @@ static void give_all(vyre_pipeline *pipeline, vyre__run **runs, size_t count) {
   vyre__runs_return(pipeline, spare);
 }
 
+/* Runs of a large batch are not near any more when their turn comes: the next is
+ * asked for while this one is worked at. */
+static inline void fetch(const vyre__run *run, size_t size) {
+  for (size_t at = 0; run && at < size; at += 64) {
+    __builtin_prefetch((const char *)run + at, 1);
+  }
+}
+
 static vyre_code prepare_all(vyre_pipeline *pipeline,
                              const vyre_dispatch_desc *items, size_t count,
                              bool is_staged, vyre__run **runs,
                              vyre_status *st) {
   vyre__run *spare = vyre__runs_borrow(pipeline);
   for (size_t i = 0; i < count; i++) {
+    if (spare) fetch(spare->next_spare, spare->size);
     vyre_code code =
         prepare(pipeline, &items[i], is_staged, &spare, &runs[i], st);
     if (code == VYRE_OK) {
@@ -112,6 +121,7 @@ static vyre_code execute_all(vyre_pipeline *pipeline, vyre__run **runs,
   vyre__run *spare = vyre__runs_borrow(pipeline);
   vyre_code code = VYRE_OK;
   for (size_t i = 0; i < count; i++) {
+    if (i + 1 < count) fetch(runs[i + 1], runs[i]->size);
     if (code == VYRE_OK) {
       code = execute(runs[i], items ? &items[i] : NULL, st);
       code = name_item(code, i, count, st);

@@ -539,7 +539,38 @@ TEST(counters_are_text_for_prometheus) {
   CHECK_U64(after.launches, before.launches);
 }
 
+/* Room for the list of them, and no more: what a batch needs is kept for the next
+ * one, up to a bound. */
+TEST(a_warm_batch_allocates_nothing_for_its_items) {
+  enum { ITEMS = 200 };
+  test_heap heap = {.left = -1};
+  rig r = rig_open(text, &heap);
+  vyre_status st = {0};
+  data d = make_data(3);
+  want got[ITEMS];
+  static vyre_dispatch_desc items[ITEMS];
+  static vyre_output outs[ITEMS][2];
+  vyre_input ins[] = INPUTS(d);
+  want right = expect(&d, 1);
+  for (int i = 0; i < ITEMS; i++) {
+    outs[i][0] = vyre_output_bytes(got[i].y, BYTES);
+    outs[i][1] = vyre_output_bytes(got[i].z, 16);
+    items[i] = DESC(ins, outs[i]);
+  }
+  for (int round = 0; round < 4; round++) {
+    size_t before = heap.calls;
+    memset(got, 0xff, sizeof got);
+    CHECK_OK(vyre_submit(r.pipeline, items, ITEMS, NULL, &st), st);
+    if (round > 0) CHECK(heap.calls - before <= 1);
+    for (int i = 0; i < ITEMS; i++) {
+      CHECK(memcmp(&got[i], &right, sizeof right) == 0);
+    }
+  }
+  rig_close(&r);
+}
+
 TEST_MAIN(TEST_ENTRY(the_yardstick_and_a_pipeline_agree),
+          TEST_ENTRY(a_warm_batch_allocates_nothing_for_its_items),
           TEST_ENTRY(slots_keep_their_memory),
           TEST_ENTRY(slots_are_replaced_one_by_one),
           TEST_ENTRY(resident_buffers_feed_the_next_dispatch),
