@@ -47,9 +47,8 @@ void vyre__status_where(vyre_status *st, const char *name, uint64_t value,
   va_end(arguments);
   mark_cut(where, sizeof where, wanted);
   memcpy(message, st->message, sizeof message);
-  mark_cut(
-      st->message, sizeof st->message,
-      snprintf(st->message, sizeof st->message, "%s: %s", where, message));
+  mark_cut(st->message, sizeof st->message,
+           snprintf(st->message, sizeof st->message, "%s: %s", where, message));
 }
 
 void vyre__fail_null(vyre_status *st, const char *function,

@@ -95,9 +95,10 @@ VYRE__RARE
 static vyre_code shared(const part *a, const part *b, size_t *item,
                         vyre_status *st) {
   const part *first = a->item < b->item ? a : b, *last = first == a ? b : a;
-  const char *what = a->kind == IS_SLOT || b->kind == IS_SLOT       ? "one slot"
-                     : a->kind == IS_HANDLE || b->kind == IS_HANDLE ? "one handle"
-                                                                    : "memory";
+  const char *what = a->kind == IS_SLOT || b->kind == IS_SLOT ? "one slot"
+                     : a->kind == IS_HANDLE || b->kind == IS_HANDLE
+                         ? "one handle"
+                         : "memory";
   *item = last->item;
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,

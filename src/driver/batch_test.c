@@ -33,8 +33,10 @@ static void make(item *it, uint32_t first) {
   it->in = vyre_input_bytes(it->x, BYTES);
   it->out[0] = vyre_output_bytes(it->a, 16);
   it->out[1] = vyre_output_bytes(it->b, BYTES);
-  it->desc = (vyre_dispatch_desc){
-      .inputs = &it->in, .input_count = 1, .outputs = it->out, .output_count = 2};
+  it->desc = (vyre_dispatch_desc){.inputs = &it->in,
+                                  .input_count = 1,
+                                  .outputs = it->out,
+                                  .output_count = 2};
 }
 
 TEST(two_outputs_have_two_slots_and_two_handles) {
@@ -76,20 +78,20 @@ TEST(fresh_outputs_are_not_where_an_input_is) {
   make(&it, 1);
   it.out[1] = vyre_output_slot(&slot, BYTES);
   it.desc.slot_stats = &stats;
-  CHECK_OK(vyre_dispatch_borrowed(r.pipeline, &it.in, 1, it.out, 2, &it.desc,
-                                  &st),
-           st);
+  CHECK_OK(
+      vyre_dispatch_borrowed(r.pipeline, &it.in, 1, it.out, 2, &it.desc, &st),
+      st);
   const void *before = slot.data;
-  CHECK_OK(vyre_dispatch_borrowed(r.pipeline, &it.in, 1, it.out, 2, &it.desc,
-                                  &st),
-           st);
+  CHECK_OK(
+      vyre_dispatch_borrowed(r.pipeline, &it.in, 1, it.out, 2, &it.desc, &st),
+      st);
   CHECK(slot.data != before && ((uint32_t *)slot.data)[7] == 9);
   CHECK_U64(stats.appended, 2);
   CHECK_U64(stats.reused + stats.moved, 0);
   it.in = vyre_input_bytes(slot.data, BYTES);
-  CHECK_FAILS(vyre_dispatch_borrowed(r.pipeline, &it.in, 1, it.out, 2, NULL,
-                                     &st),
-              st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
+  CHECK_FAILS(
+      vyre_dispatch_borrowed(r.pipeline, &it.in, 1, it.out, 2, NULL, &st), st,
+      VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
   CHECK_HAS(st.message, "'x' and 'b' overlaps");
   CHECK(!slot.data && slot.capacity == 0); /* there is no output */
   rig_close(&r);
@@ -173,8 +175,8 @@ TEST(items_share_no_memory_that_one_writes) {
       cases[i].spoil(&p);
       vyre_dispatch_desc items[] = {p.items[0].desc, p.items[1].desc};
       items[0].inputs = &p.items[0].in;
-      vyre_code code = vyre_submit(r.pipeline, items, 2,
-                                   has_fence ? &fence : NULL, &st);
+      vyre_code code =
+          vyre_submit(r.pipeline, items, 2, has_fence ? &fence : NULL, &st);
       if (cases[i].word) {
         CHECK_FAILS(code, st, VYRE_INVALID_ARGUMENT,
                     VYRE_KIND_BINDING_MISMATCH);

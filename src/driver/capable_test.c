@@ -6,7 +6,6 @@
 
 #include "driver/driver.h"
 #include "ir/ir.h"
-
 #include "support/check.h"
 
 enum { PAGE = 4096 };
@@ -133,42 +132,25 @@ static const struct {
   vyre_code code;
   const char *word;
 } programs[] = {
-    {"f64",
-     KERNEL("{ let d = f64(y[0]) * 0.5; y[0] = u32(d); }\n"),
-     no_f64,
-     VYRE_UNSUPPORTED_FEATURE,
-     "no f64"},
+    {"f64", KERNEL("{ let d = f64(y[0]) * 0.5; y[0] = u32(d); }\n"), no_f64,
+     VYRE_UNSUPPORTED_FEATURE, "no f64"},
     {"f64 in a buffer",
-     KERNEL("buffer d : read f64[4] @1;\n{ y[0] = u32(d[0]); }\n"),
-     no_f64,
-     VYRE_UNSUPPORTED_FEATURE,
-     "no f64"},
-    {"u64",
-     KERNEL("{ let d = u64(y[0]) << 3; y[0] = u32(d); }\n"),
-     no_u64,
-     VYRE_UNSUPPORTED_FEATURE,
-     "no u64"},
-    {"i64",
-     KERNEL("{ let d = i64(y[0]); y[0] = u32(d); }\n"),
-     no_u64,
-     VYRE_UNSUPPORTED_FEATURE,
-     "no u64"},
-    {"print",
-     KERNEL("{ print(\"a\", 1); }\n"),
-     no_print,
-     VYRE_UNSUPPORTED_FEATURE,
-     "no print"},
+     KERNEL("buffer d : read f64[4] @1;\n{ y[0] = u32(d[0]); }\n"), no_f64,
+     VYRE_UNSUPPORTED_FEATURE, "no f64"},
+    {"u64", KERNEL("{ let d = u64(y[0]) << 3; y[0] = u32(d); }\n"), no_u64,
+     VYRE_UNSUPPORTED_FEATURE, "no u64"},
+    {"i64", KERNEL("{ let d = i64(y[0]); y[0] = u32(d); }\n"), no_u64,
+     VYRE_UNSUPPORTED_FEATURE, "no u64"},
+    {"print", KERNEL("{ print(\"a\", 1); }\n"), no_print,
+     VYRE_UNSUPPORTED_FEATURE, "no print"},
     {"shared memory of two buffers",
      KERNEL("shared s : u32[512];\nshared t : u32[512];\n"
             "{ s[local_id.x] = 1; t[local_id.x] = 2; y[0] = s[0] + t[0]; }\n"),
-     little_shared,
-     VYRE_UNSUPPORTED_FEATURE,
+     little_shared, VYRE_UNSUPPORTED_FEATURE,
      "shares 4096 bytes in a workgroup; 'poor' has 4095"},
     {"a declared buffer",
-     KERNEL("buffer x : read u32[1024] @1;\n{ y[0] = x[0]; }\n"),
-     small_buffers,
-     VYRE_INVALID_ARGUMENT,
-     "'x' has 4096 bytes; the most on 'poor' is 4095"},
+     KERNEL("buffer x : read u32[1024] @1;\n{ y[0] = x[0]; }\n"), small_buffers,
+     VYRE_INVALID_ARGUMENT, "'x' has 4096 bytes; the most on 'poor' is 4095"},
 };
 
 TEST(what_a_device_lacks_never_comes_to_its_backend) {

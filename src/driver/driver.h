@@ -79,8 +79,8 @@ struct vyre_fence {
   pthread_cond_t changed;
   void (*done)(void *self, vyre_fence *fence);
   void *done_self;
-  int fd;           /* -1: nobody asked */
-  vyre_fence *next; /* of the queue */
+  int fd;                    /* -1: nobody asked */
+  vyre_fence *next;          /* of the queue */
   struct vyre__queue *queue; /* that does it; NULL: none */
 };
 
@@ -181,7 +181,7 @@ typedef struct vyre__atomic_counters {
 struct vyre__device_inside {
   atomic_uint references;
   atomic_bool is_lost;
-  atomic_uint queued; /* work of its queue that is not done */
+  atomic_uint queued;       /* work of its queue that is not done */
   _Atomic uint64_t batches; /* that were found good; a name for each */
   uint64_t id;
   char name[VYRE_DEVICE_NAME];
@@ -371,8 +371,8 @@ struct vyre__run {
   const vyre_dispatch_desc *desc; /* the caller's, or `own` */
   vyre_dispatch_desc own;         /* of work that outlives the call */
   vyre_copy_report copies;
-  uint32_t first_copied;      /* binding that it names */
-  uint32_t item;              /* its place in the batch, for the trace */
+  uint32_t first_copied; /* binding that it names */
+  uint32_t item;         /* its place in the batch, for the trace */
   uint64_t batch;     /* with which it was found good as it is now; 0: none */
   uint64_t called_ns; /* when it was asked for; 0: as it is run */
   uint64_t host_in, host_out; /* bytes, for the counters */

@@ -36,10 +36,8 @@ static void make(job *j, uint32_t rounds, vyre_resident y) {
   j->in[0] = vyre_input_bytes(&j->x, 4);
   j->in[1] = vyre_input_resident(y);
   j->out = vyre_output_resident(y);
-  j->desc = (vyre_dispatch_desc){.inputs = j->in,
-                                 .input_count = 2,
-                                 .outputs = &j->out,
-                                 .output_count = 1};
+  j->desc = (vyre_dispatch_desc){
+      .inputs = j->in, .input_count = 2, .outputs = &j->out, .output_count = 1};
 }
 
 static uint32_t value_of(const rig *r, vyre_resident y) {
@@ -187,9 +185,9 @@ TEST(signals_are_not_for_the_threads_of_a_device) {
   CHECK_OK(vyre_resident_create(r.device, 4, &y, &st), st);
   make(&j, 1, y);
   CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &fences[0], &st), st);
-  CHECK_OK(vyre_pipeline_compile_async(r.device, r.program, NULL, &fences[1],
-                                       &st),
-           st);
+  CHECK_OK(
+      vyre_pipeline_compile_async(r.device, r.program, NULL, &fences[1], &st),
+      st);
   for (int i = 0; i < 2; i++) {
     CHECK_OK(vyre_fence_wait(fences[i], VYRE_FOREVER, &st), st);
     vyre_fence_release(fences[i]);

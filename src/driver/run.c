@@ -229,7 +229,8 @@ static void *stage_room(vyre__run *run, size_t size) {
   size_t alignment = vyre__host_alignment(run->pipeline->device);
   if (alignment < 64) alignment = 64;
   if (size > SIZE_MAX - alignment) return NULL;
-  unsigned char *room = vyre_arena_alloc(&run->staging, size + alignment - 1, 1);
+  unsigned char *room =
+      vyre_arena_alloc(&run->staging, size + alignment - 1, 1);
   return room ? room + (-(uintptr_t)room % alignment) : NULL;
 }
 
@@ -293,8 +294,8 @@ static vyre_code make_room(vyre__run *run, const vyre_binding *b,
     vyre_slot had = *output->slot;
     bool is_fresh = run->desc->has_fresh_outputs;
     if (is_fresh) *output->slot = (vyre_slot){.allocator = had.allocator};
-    bool fits = vyre__slot_fit(output->slot, (size_t)bound->out_size, alignment,
-                               stats);
+    bool fits =
+        vyre__slot_fit(output->slot, (size_t)bound->out_size, alignment, stats);
     if (is_fresh) vyre_slot_finish(&had); /* only now: it is not had again */
     if (!fits) {
       return vyre__no_memory(st, "vyre_dispatch", "bytes of an output slot",
@@ -482,7 +483,7 @@ vyre_code vyre__run_execute(vyre__run *run, vyre_status *st) {
   uint64_t traced = vyre__trace_begin(run->pipeline->device->context);
   const vyre_dispatch_desc *desc = run->desc;
   vyre_slot_stats stats = {0};
-  uint64_t start = !desc->timing     ? 0
+  uint64_t start = !desc->timing    ? 0
                    : run->called_ns ? run->called_ns
                                     : vyre__clock_ns();
   clear_report(desc->report);

@@ -33,8 +33,7 @@ static bool take(vyre_slot *slot, size_t size, size_t alignment) {
 bool vyre__slot_fit(vyre_slot *slot, size_t size, size_t alignment,
                     vyre_slot_stats *stats) {
   bool is_aligned = (uintptr_t)slot->data % alignment == 0;
-  bool fits =
-      size == 0 || (size <= slot->capacity && slot->data && is_aligned);
+  bool fits = size == 0 || (size <= slot->capacity && slot->data && is_aligned);
   bool was_empty = !slot->data;
   if (!fits && !take(slot, size, alignment)) return false;
   slot->size = size;
