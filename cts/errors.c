@@ -116,6 +116,14 @@ static void resident_overlap(call *b) {
       (vyre_input){.resident = b->good, .offset = 0, .size = SAXPY_BYTES};
   b->d.out[1] = (vyre_output){.resident = b->good, .offset = 16};
 }
+static void one_slot_twice(call *b) {
+  b->d.out[0] = vyre_output_slot(&b->slot, 0);
+  b->d.out[1] = vyre_output_slot(&b->slot, 0);
+}
+static void one_handle_twice(call *b) {
+  b->d.out[0] = vyre_output_kept(&b->kept, 0);
+  b->d.out[1] = vyre_output_kept(&b->kept, 0);
+}
 static void output_too_large(call *b) {
   b->d.desc.max_output_bytes = SAXPY_BYTES + SAXPY_SUMS - 1;
 }
@@ -239,6 +247,16 @@ static const struct {
     {"output_on_an_input", output_on_input, MISMATCH, {NULL}, "'x'"},
     {"output_near_its_input", output_near_its_input, MISMATCH, {NULL}, "'y'"},
     {"resident_overlap", resident_overlap, MISMATCH, {NULL}, "'x'"},
+    {"one_slot_twice",
+     one_slot_twice,
+     MISMATCH,
+     {"output_index", "other_output"},
+     "one slot"},
+    {"one_handle_twice",
+     one_handle_twice,
+     MISMATCH,
+     {"output_index", "other_output"},
+     "one handle"},
     {"output_too_large",
      output_too_large,
      VYRE_INVALID_ARGUMENT,
@@ -521,7 +539,6 @@ static void check_refusal(cts *c, size_t index, vyre_code code,
   }
   for (int i = 0; i < 3 && bad[index].numbers[i]; i++) {
     uint64_t value;
-    /* A status has room for four numbers; `item` takes the place of the last. */
     if (vyre_status_number_get(&c->st, bad[index].numbers[i], &value)) continue;
     cts_fail(c, __FILE__, __LINE__, "the status has no number '%s'",
              bad[index].numbers[i]);

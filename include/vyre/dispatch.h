@@ -41,6 +41,8 @@ typedef struct vyre_slot {
   size_t size;     /* bytes of the last result */
   size_t capacity; /* bytes there are */
   vyre_allocator allocator;
+  size_t lead; /* bytes before data that were allocated with it, so that data is
+                  aligned for the device; 0 for memory of your own */
 } vyre_slot;
 
 /** Where an output goes: exactly one of these.
@@ -88,7 +90,10 @@ static inline vyre_output vyre_output_kept(vyre_resident *kept, size_t size) {
 typedef struct vyre_timing {
   uint64_t wall_ns; /* from the call to the result */
   bool has_device, has_enqueue, has_wait;
-  uint64_t device_ns, enqueue_ns, wait_ns;
+  uint64_t device_ns;  /* of the device's own clock */
+  uint64_t enqueue_ns; /* from the call to the launch: checks, work that was
+                          submitted before, memory */
+  uint64_t wait_ns;    /* from the launch to the result */
 } vyre_timing;
 
 /** Why bytes were copied: X(enumerator, name). */
@@ -188,6 +193,8 @@ typedef struct vyre_dispatch_desc {
                                           compiled */
   bool is_borrowed;        /* inputs stay unchanged until the fence: they need
                               not be copied when the work is submitted */
+  bool has_fresh_outputs;  /* slots take new memory, once all is checked, and
+                              free what they had */
   bool require_zero_copy;  /* fail rather than copy */
   bool has_iterations;     /* else 1 */
   uint32_t iterations;     /* launches back to back on the same buffers; 0 is an
@@ -197,7 +204,8 @@ typedef struct vyre_dispatch_desc {
                               has at most 2^32-1, and counts none in a kernel
                               that is proven to take no more than 2^20; any
                               other runs out if and only if ref does */
-  uint64_t timeout_ns;     /* 0: none */
+  uint64_t timeout_ns;     /* 0: none. Of its launches together, from the first
+                              one on: what it waits for before does not count */
   uint64_t max_output_bytes; /* of all outputs that come back; 0: no limit */
   const char *profile; /* names of your own for this kind of run and for */
   const char *label;   /* this one, in the trace; NULL: none */
@@ -226,7 +234,9 @@ VYRE_BEGIN
  *  Findings of a check are no failure: the report has them.
  *  Ownership: borrows everything.
  *  Lifetime:  the memory may be changed or freed when the call returns.
- *  Threads:   safe; the report is compatible.   Blocks: until the run is over.
+ *  Threads:   safe; the report is compatible.
+ *  Blocks:    until the run is over; with resident buffers, after all work that
+ *             was submitted before (vyre_submit).
  *  Errors:    VYRE_INVALID_PROGRAM for inputs that do not fit the program (as
  *             vyre_binding_plan_validate), VYRE_INVALID_ARGUMENT
  *             (binding_mismatch) for outputs that do not, or memory that
@@ -242,9 +252,14 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_dispatch(vyre_pipeline *pipeline,
 
 /** Runs one dispatch or more, the whole batch before the one wait. @p items are
  *  done in their order: a resident buffer that one writes the next may read;
- *  bytes of the host they must not share, unless all only read them. All are
- *  checked before the first runs. If one fails, those after it are not run; the status
- *  has the number `item`, and each has its `result`.
+ *  bytes of the host, slots and places for `kept` they must not share, unless
+ *  all only read them. All are checked before the first runs. If one fails, those
+ *  after it are not run; the status has the number `item`, its message says which
+ *  ran, and each has its `result`.
+ *
+ *  Work of a device that uses resident buffers is done in the order it was
+ *  submitted in: without a fence, the call waits first for all that was submitted
+ *  with one before (but not in a callback, on the device's own thread).
  *
  *  With @p fence, the call returns when the work is submitted: inputs are then
  *  copied unless they are borrowed, and outputs must live until the fence says

@@ -15,10 +15,10 @@
  *    config    everything but the bindings (grid, variant, timeout, label ...);
  *              NULL: zeroed. Its inputs and outputs are not looked at.
  *    inputs    in input order of the binding plan; outputs in output order.
- *    fresh     forms without `into` empty the slots of their outputs first, so
- *              that results are in memory that nobody had before, and again if
- *              they fail: there is then no output. Outputs in the caller's own
- *              memory are unspecified then.
+ *    fresh     forms without `into` give the slots of their outputs memory that
+ *              nobody had before; what the slots had is freed, and no input may
+ *              be there. If they fail, slots are emptied: there is then no
+ *              output. Outputs in the caller's own memory are unspecified then.
  *    into      slots keep their allocations: a warm dispatch allocates nothing.
  *    Ownership, lifetime, errors: as vyre_submit without a fence; memory may be
  *              changed or freed when the call returns.
@@ -69,14 +69,14 @@ static inline void vyre_form_empty(const vyre_output *outputs, size_t count) {
   }
 }
 
-/** Submits a batch whose outputs are fresh.
- *  All else as vyre_submit without a fence. */
+/** Submits a batch whose outputs are fresh: sets has_fresh_outputs in all @p
+ *  items. All else as vyre_submit without a fence. */
 static inline VYRE_NODISCARD vyre_code
-vyre_form_fresh(vyre_pipeline *pipeline, const vyre_dispatch_desc *items,
+vyre_form_fresh(vyre_pipeline *pipeline, vyre_dispatch_desc *items,
                 size_t count, vyre_status *st) {
   vyre_code code;
   for (size_t i = 0; items && i < count; i++) {
-    vyre_form_empty(items[i].outputs, items[i].output_count);
+    items[i].has_fresh_outputs = true;
   }
   code = vyre_submit(pipeline, items, count, NULL, st);
   for (size_t i = 0; items && i < count && code != VYRE_OK; i++) {
@@ -132,12 +132,13 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_borrowed_into(
   vyre_dispatch_desc desc =
       vyre_form_desc(inputs, input_count, outputs, output_count, config);
   desc.is_borrowed = true;
+  desc.has_fresh_outputs = false;
   return vyre_submit(pipeline, &desc, 1, NULL, st);
 }
 
 /** A batch of borrowed inputs, all of it before the one wait; fresh outputs. An
  *  item that fails is told by the number `item`, what became of the others by
- *  their `result`. Sets is_borrowed in all @p items. */
+ *  their `result`. Sets is_borrowed and has_fresh_outputs in all @p items. */
 static inline VYRE_NODISCARD vyre_code vyre_dispatch_borrowed_batched(
     vyre_pipeline *pipeline, vyre_dispatch_desc *items, size_t item_count,
     vyre_status *st) {
@@ -149,7 +150,10 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_borrowed_batched(
 static inline VYRE_NODISCARD vyre_code vyre_dispatch_borrowed_batched_into(
     vyre_pipeline *pipeline, vyre_dispatch_desc *items, size_t item_count,
     vyre_status *st) {
-  for (size_t i = 0; items && i < item_count; i++) items[i].is_borrowed = true;
+  for (size_t i = 0; items && i < item_count; i++) {
+    items[i].is_borrowed = true;
+    items[i].has_fresh_outputs = false;
+  }
   return vyre_submit(pipeline, items, item_count, NULL, st);
 }
 
@@ -252,6 +256,7 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident_rows_into(
                               outputs ? outputs + i * output_count : NULL,
                               output_count, config);
     items[i].is_borrowed = true;
+    items[i].has_fresh_outputs = false;
   }
   return vyre_submit(pipeline, rows ? items : NULL, row_count, NULL, st);
 }

@@ -101,7 +101,8 @@ typedef struct vyre_status_number {
   uint64_t value;
 } vyre_status_number;
 
-enum { VYRE_STATUS_MAX_NUMBERS = 4 };
+/* Up to four of the cause, the rest for where it was: `item`, `command`. */
+enum { VYRE_STATUS_MAX_NUMBERS = 6 };
 
 typedef struct vyre_status {
   vyre_code code;

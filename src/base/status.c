@@ -32,6 +32,25 @@ void vyre__fail(vyre_status *st, const vyre__failure *failure,
            snprintf(st->fix, sizeof st->fix, "%s", failure->fix));
 }
 
+void vyre__status_where(vyre_status *st, const char *name, uint64_t value,
+                        const char *format, ...) {
+  char message[sizeof st->message], where[sizeof st->message / 2];
+  uint64_t known;
+  if (!st || st->code == VYRE_OK) return;
+  if (vyre_status_number_get(st, name, &known)) return;
+  if (st->number_count < VYRE_STATUS_MAX_NUMBERS) {
+    st->numbers[st->number_count++] = (vyre_status_number){name, value};
+  }
+  va_list arguments;
+  va_start(arguments, format);
+  int wanted = vsnprintf(where, sizeof where, format, arguments);
+  va_end(arguments);
+  mark_cut(where, sizeof where, wanted);
+  memcpy(message, st->message, sizeof message);
+  mark_cut(st->message, sizeof st->message,
+           snprintf(st->message, sizeof st->message, "%s: %s", where, message));
+}
+
 void vyre__fail_null(vyre_status *st, const char *function,
                      const char *argument) {
   (void)VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,

@@ -32,8 +32,9 @@ typedef struct vyre__failure {
 } vyre__failure;
 
 /* Up to four; the array's rest is zero, which ends the list. */
+enum { VYRE__CAUSE_NUMBERS = 4 };
 #define VYRE_NUMBERS(...) \
-  ((const vyre_status_number[VYRE_STATUS_MAX_NUMBERS + 1]){__VA_ARGS__})
+  ((const vyre_status_number[VYRE__CAUSE_NUMBERS + 1]){__VA_ARGS__})
 
 /* `"" fix`: a remedy that is missing or computed does not compile. */
 #define VYRE_FAIL_WITH(st, code, kind, field, numbers, fix, ...)         \
@@ -56,6 +57,17 @@ typedef struct vyre__failure {
 /* Fills @p st if it holds no failure yet. */
 void vyre__fail(vyre_status *st, const vyre__failure *failure,
                 const char *format, ...) VYRE__PRINTF(3, 4);
+
+/* Where a failure was is added by callers further out, which must not touch what
+ * a status held before their call: they hand on what this gives, NULL for a
+ * status that is taken. */
+static inline vyre_status *vyre__status_open(vyre_status *st) {
+  return st && st->code == VYRE_OK ? st : NULL;
+}
+/* Adds a number, unless there is one of that name, and puts the text before the
+ * message. For a status of vyre__status_open; does nothing without a failure. */
+void vyre__status_where(vyre_status *st, const char *name, uint64_t value,
+                        const char *format, ...) VYRE__PRINTF(4, 5);
 
 void vyre__fail_null(vyre_status *st, const char *function,
                      const char *argument);

@@ -94,8 +94,9 @@ struct vyre_fence {
   pthread_cond_t changed;
   void (*done)(void *self, vyre_fence *fence);
   void *done_self;
-  int fd;           /* -1: nobody asked */
-  vyre_fence *next; /* of the queue */
+  int fd;                    /* -1: nobody asked */
+  vyre_fence *next;          /* of the queue */
+  struct vyre__queue *queue; /* that does it; NULL: none */
 };
 
 /* A zeroed object of @p size bytes that starts with a fence. */
@@ -111,6 +112,11 @@ typedef struct vyre__queue vyre__queue;
 
 vyre_code vyre__queue_push(vyre_device *device, vyre__queue **queue,
                            vyre_fence *fence, vyre_status *st);
+/* Waits until all that was submitted to the device's queue is done, unless this is
+ * the thread that does it. */
+void vyre__queue_wait(vyre_device *device);
+/* One more is done: what it wrote is there. */
+void vyre__queue_passed(vyre__queue *queue);
 /* Ends it when all is done. NULL is fine. From its own thread it does not wait.
  */
 void vyre__queue_finish(vyre__queue *queue);
@@ -192,6 +198,8 @@ enum { VYRE__COMPILERS = 8 };
 struct vyre__device_inside {
   atomic_uint references;
   atomic_bool is_lost;
+  atomic_uint queued;       /* work of its queue that is not done */
+  _Atomic uint64_t batches; /* that were found good; a name for each */
   uint64_t id;
   char name[VYRE_DEVICE_NAME];
   char reason[VYRE__DEVICE_REASON];
@@ -318,6 +326,13 @@ vyre_code vyre__pipeline_compile_as(vyre_device *device, vyre_program *program,
 void vyre__pipeline_free(vyre_pipeline *pipeline);
 /* Frees the runs that it keeps. */
 void vyre__pipeline_drop_runs(vyre_pipeline *pipeline);
+/* What the program asks for that the device does not have. */
+vyre_code vyre__program_check_caps(const vyre_device *device,
+                                   const vyre_program *program,
+                                   vyre_status *st);
+/* Of a buffer that is bound: more than the device takes. */
+vyre_code vyre__buffer_too_large(const vyre_device *device, const char *name,
+                                 uint64_t size, vyre_status *st);
 /* The size that @p asked means: all 0 stand for @p own, one 0 for 1. */
 void vyre__workgroup_resolve(const uint32_t asked[3], const uint32_t own[3],
                              uint32_t out[3]);
@@ -380,8 +395,10 @@ struct vyre__run {
   const vyre_dispatch_desc *desc; /* the caller's, or `own` */
   vyre_dispatch_desc own;         /* of work that outlives the call */
   vyre_copy_report copies;
-  uint32_t first_copied;      /* binding that it names */
-  uint32_t item;              /* its place in the batch, for the trace */
+  uint32_t first_copied; /* binding that it names */
+  uint32_t item;         /* its place in the batch, for the trace */
+  uint64_t batch;     /* with which it was found good as it is now; 0: none */
+  uint64_t called_ns; /* when it was asked for; 0: as it is run */
   uint64_t host_in, host_out; /* bytes, for the counters */
   bool makes_room;            /* an output is a slot, or kept */
   bool has_moved_slot;        /* to memory that was not looked at */
@@ -431,6 +448,10 @@ void vyre__run_give_to(vyre__run *run, vyre_pipeline *pipeline,
 /* Lets go of the resident buffers that it holds; still says which they were. */
 void vyre__run_let_go(vyre__run *run);
 
+/* Holds what the runs of a batch write against what the others bind. *item: which
+ * of them is refused. */
+vyre_code vyre__batch_check(vyre__run **runs, size_t count, size_t *item,
+                            vyre_status *st);
 vyre_code vyre__run_check_options(const vyre__run *run, vyre_status *st);
 vyre_code vyre__run_check_limits(const vyre__run *run, vyre_status *st);
 vyre_code vyre__run_stage(vyre__run *run, vyre_status *st);
@@ -448,6 +469,13 @@ static inline vyre_copy_reason vyre__host_reason(const vyre_device *device,
   return VYRE_COPY_NONE;
 }
 
+/* Of memory that we allocate for it to bind. */
+static inline size_t vyre__host_alignment(const vyre_device *device) {
+  uint64_t alignment = device->caps.host_alignment;
+  return device->caps.borrows_host_memory && alignment > 1 ? (size_t)alignment
+                                                           : 1;
+}
+
 /* Grid of a dispatch: the one function that decides it. @p views has the
  * elements of every buffer of the program. */
 vyre_code vyre__grid_infer(const vyre_pipeline *pipeline,
@@ -456,7 +484,9 @@ vyre_code vyre__grid_infer(const vyre_pipeline *pipeline,
 
 /* --- slots ------------------------------------------------------------------ */
 
-/* Makes room for @p size bytes, which the slot then has. Counts in @p stats. */
-bool vyre__slot_fit(vyre_slot *slot, size_t size, vyre_slot_stats *stats);
+/* Makes room for @p size bytes, which the slot then has, aligned. Counts in
+ * @p stats. */
+bool vyre__slot_fit(vyre_slot *slot, size_t size, size_t alignment,
+                    vyre_slot_stats *stats);
 
 #endif

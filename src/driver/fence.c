@@ -60,6 +60,8 @@ void vyre__fence_discard(vyre_fence *fence) {
 void vyre__fence_run(vyre_fence *fence) {
   vyre_status st = {0};
   vyre_code code = fence->work(fence, &st);
+  /* Before the fence gives back the device, and before anybody sees it done. */
+  if (fence->queue) vyre__queue_passed(fence->queue);
   fence->finish(fence);
   fence->status = st;
   fence->code = code;

@@ -63,7 +63,8 @@ static vyre_code check_program(const vyre_device *device,
     return not_supported(st, device, program->name,
                          "it is a queue kernel, and queues come later");
   }
-  return check_buffers(device, program, st);
+  VYRE_TRY(check_buffers(device, program, st));
+  return vyre__program_check_caps(device, program, st);
 }
 
 void vyre__workgroup_resolve(const uint32_t asked[3], const uint32_t own[3],
@@ -94,9 +95,11 @@ static vyre_code check_workgroup(const vyre_device *device,
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
       VYRE_NUMBERS({"most_invocations", caps->max_workgroup_invocations}),
-      "use a workgroup of at most 1024 invocations",
-      "a workgroup of %u x %u x %u has more than %u invocations", size[0],
-      size[1], size[2], caps->max_workgroup_invocations);
+      "use a smaller workgroup: vyre_device_capabilities and `vyre devices` "
+      "say what the device has",
+      "a workgroup of %u x %u x %u has more invocations than the %u of '%s'",
+      size[0], size[1], size[2], caps->max_workgroup_invocations,
+      vyre_device_name(device));
 }
 
 /* --- making one --------------------------------------------------------------*/

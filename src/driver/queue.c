@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,10 @@ struct vyre__queue {
   vyre_fence *first, *last;
   bool is_ending;
   pthread_t thread;
+  /* Of the device's work; the device lives as long as work of it is not done. */
+  atomic_uint *queued; /* NULL: nobody asks */
+  uint64_t pushed, passed;
+  pthread_cond_t has_passed;
   char name[80]; /* of its track */
 };
 
@@ -25,6 +30,7 @@ static void leave(vyre__queue *queue) {
   if (atomic_fetch_sub(&queue->references, 1) > 1) return;
   vyre_context *context = queue->context;
   pthread_cond_destroy(&queue->changed);
+  pthread_cond_destroy(&queue->has_passed);
   pthread_mutex_destroy(&queue->lock);
   vyre__resize(context->allocator, queue, sizeof *queue, 0);
   vyre_context_release(context);
@@ -50,6 +56,18 @@ static void *work(void *self) {
   return NULL;
 }
 
+/* Signals are for the threads of the program: one that came to ours would run its
+ * handler there, and a thread that waits for it by sigwait would miss it. */
+static int begin_thread(vyre__queue *queue) {
+  sigset_t all, before;
+  sigfillset(&all);
+  int error = pthread_sigmask(SIG_SETMASK, &all, &before);
+  if (error != 0) return error;
+  error = pthread_create(&queue->thread, NULL, work, queue);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return error;
+}
+
 static vyre_code begin(vyre_device *device, vyre__queue **out,
                        vyre_status *st) {
   vyre__queue *queue = vyre__resize(device->allocator, NULL, 0, sizeof *queue);
@@ -59,11 +77,13 @@ static vyre_code begin(vyre_device *device, vyre__queue **out,
   atomic_init(&queue->references, 2);
   pthread_mutex_init(&queue->lock, NULL);
   pthread_cond_init(&queue->changed, NULL);
+  pthread_cond_init(&queue->has_passed, NULL);
+  if (out == &device->inside->work) queue->queued = &device->inside->queued;
   (void)snprintf(queue->name, sizeof queue->name, "%s #%llu %s",
                  vyre_device_name(device),
                  (unsigned long long)device->inside->id,
                  out == &device->inside->work ? "queue" : "compile");
-  int error = pthread_create(&queue->thread, NULL, work, queue);
+  int error = begin_thread(queue);
   if (error != 0) {
     atomic_store(&queue->references, 1);
     leave(queue);
@@ -85,7 +105,10 @@ vyre_code vyre__queue_push(vyre_device *device, vyre__queue **queue,
   vyre__queue *to = *queue;
   pthread_mutex_unlock(&device->inside->lock);
   if (code != VYRE_OK) return code;
+  fence->queue = to;
   pthread_mutex_lock(&to->lock);
+  to->pushed++;
+  if (to->queued) atomic_fetch_add(to->queued, 1);
   if (to->last) {
     to->last->next = fence;
   } else {
@@ -95,6 +118,27 @@ vyre_code vyre__queue_push(vyre_device *device, vyre__queue **queue,
   pthread_cond_signal(&to->changed);
   pthread_mutex_unlock(&to->lock);
   return VYRE_OK;
+}
+
+void vyre__queue_passed(vyre__queue *queue) {
+  pthread_mutex_lock(&queue->lock);
+  queue->passed++;
+  if (queue->queued) atomic_fetch_sub(queue->queued, 1);
+  pthread_cond_broadcast(&queue->has_passed);
+  pthread_mutex_unlock(&queue->lock);
+}
+
+void vyre__queue_wait(vyre_device *device) {
+  pthread_mutex_lock(&device->inside->lock);
+  vyre__queue *queue = device->inside->work;
+  pthread_mutex_unlock(&device->inside->lock);
+  if (!queue || pthread_equal(queue->thread, pthread_self())) return;
+  pthread_mutex_lock(&queue->lock);
+  uint64_t until = queue->pushed; /* what comes after is not waited for */
+  while (queue->passed < until) {
+    pthread_cond_wait(&queue->has_passed, &queue->lock);
+  }
+  pthread_mutex_unlock(&queue->lock);
 }
 
 void vyre__queue_finish(vyre__queue *queue) {

@@ -344,10 +344,7 @@ static vyre__memory memory_at(const vyre_recording *rec,
 
 /* A status of a part says which command it is. */
 static vyre_code name_command(size_t command, vyre_code code, vyre_status *st) {
-  if (code == VYRE_OK || !st) return code;
-  if (st->number_count < VYRE_STATUS_MAX_NUMBERS) {
-    st->numbers[st->number_count++] = (vyre_status_number){"command", command};
-  }
+  vyre__status_where(st, "command", command, "command %zu", command);
   return code;
 }
 

@@ -29,11 +29,7 @@ typedef struct walk {
 
 /* Says which command it was. */
 static vyre_code name_command(vyre_code code, size_t command, vyre_status *st) {
-  uint64_t known;
-  if (code == VYRE_OK || !st) return code;
-  if (vyre_status_number_get(st, "command", &known)) return code;
-  if (st->number_count == VYRE_STATUS_MAX_NUMBERS) st->number_count--;
-  st->numbers[st->number_count++] = (vyre_status_number){"command", command};
+  vyre__status_where(st, "command", command, "command %zu", command);
   return code;
 }
 
@@ -360,6 +356,7 @@ vyre_code vyre_recording_replay(vyre_recording *rec,
                      "call vyre_recording_finish first",
                      "the recording is not finished");
   }
+  st = vyre__status_open(st); /* what it holds already is not ours to name */
   walk w = {.rec = rec};
   if (options) w.options = *options;
   if (w.options.result) *w.options.result = (vyre_replay_result){0};

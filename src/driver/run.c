@@ -265,11 +265,22 @@ void vyre__run_keep_desc(vyre__run *run) {
   run->desc = &run->own;
 }
 
+/* Memory of the run that its device takes as it is, however it is aligned. */
+static void *stage_room(vyre__run *run, size_t size) {
+  size_t alignment = vyre__host_alignment(run->pipeline->device);
+  if (alignment < 64) alignment = 64;
+  if (size > SIZE_MAX - alignment) return NULL;
+  unsigned char *room =
+      vyre_arena_alloc(&run->staging, size + alignment - 1, 1);
+  return room ? room + (-(uintptr_t)room % alignment) : NULL;
+}
+
 /* Inputs that the caller may change when the call returns are copied now. */
 vyre_code vyre__run_stage(vyre__run *run, vyre_status *st) {
   const vyre_binding_plan *plan = &run->pipeline->plan;
   bool is_traced = atomic_load_explicit(&run->pipeline->device->context->trace,
                                         memory_order_relaxed) != NULL;
+  const vyre_device *device = run->pipeline->device;
   vyre__run_keep_desc(run);
   run->own.label = is_traced ? keep_name(run, run->own.label) : NULL;
   run->own.profile = is_traced ? keep_name(run, run->own.profile) : NULL;
@@ -287,17 +298,21 @@ vyre_code vyre__run_stage(vyre__run *run, vyre_status *st) {
           "set is_borrowed and keep the input as it is until the fence",
           "input '%.100s' would be copied: it is owned", b->name);
     }
-    void *copy = vyre_arena_alloc(&run->staging, (size_t)bound->in_size, 64);
+    void *copy = stage_room(run, (size_t)bound->in_size);
     if (!copy) {
       return vyre__no_memory(st, "vyre_submit", "bytes of inputs",
                              bound->in_size);
     }
+    vyre_copy_reason why = vyre__host_reason(device, bound->in);
     bool was_borrowed =
-        b->output_index == VYRE_NO_INDEX &&
-        vyre__host_reason(run->pipeline->device, bound->in) == VYRE_COPY_NONE;
+        b->output_index == VYRE_NO_INDEX && why == VYRE_COPY_NONE;
     memcpy(copy, bound->in, (size_t)bound->in_size);
     bound->in = run->views[b->buffer_index].data = copy;
     if (was_borrowed) run->copies.borrowed_bytes -= bound->in_size;
+    /* Counted already, and the copy is aligned. */
+    if (why == VYRE_COPY_ALIGNMENT && b->output_index == VYRE_NO_INDEX) {
+      continue;
+    }
     run->copies.copied_bytes += bound->in_size;
     if (run->copies.copies++ > 0) continue;
     run->copies.first_copied = b->name;
@@ -316,7 +331,14 @@ static vyre_code make_room(vyre__run *run, const vyre_binding *b,
   vyre_device *device = run->pipeline->device;
   if (output->slot) {
     const void *before = output->slot->data;
-    if (!vyre__slot_fit(output->slot, (size_t)bound->out_size, stats)) {
+    size_t alignment = vyre__host_alignment(device);
+    vyre_slot had = *output->slot;
+    bool is_fresh = run->desc->has_fresh_outputs;
+    if (is_fresh) *output->slot = (vyre_slot){.allocator = had.allocator};
+    bool fits =
+        vyre__slot_fit(output->slot, (size_t)bound->out_size, alignment, stats);
+    if (is_fresh) vyre_slot_finish(&had); /* only now: it is not had again */
+    if (!fits) {
       return vyre__no_memory(st, "vyre_dispatch", "bytes of an output slot",
                              bound->out_size);
     }
@@ -391,6 +413,20 @@ static vyre_code submit_faults(vyre_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
+/* A backend sees to one launch; many short ones are looked at here. */
+VYRE__RARE
+static vyre_code between_launches(const vyre__run *run, uint32_t done,
+                                  uint32_t count, vyre_status *st) {
+  unsigned long long ns = run->desc->timeout_ns;
+  return VYRE_FAIL_WITH(
+      st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT, NULL,
+      VYRE_NUMBERS({"timeout_ns", ns}, {"launches", done},
+                   {"iterations", count}),
+      "raise the timeout, or ask for fewer iterations",
+      "kernel '%.60s' ran longer than %llu ns: %u of %u iterations were over",
+      run->pipeline->program->name, ns, done, count);
+}
+
 static vyre_code launch(vyre__run *run, vyre_status *st) {
   vyre_device *device = run->pipeline->device;
   VYRE_TRY(vyre__device_check(device, st));
@@ -408,6 +444,10 @@ static vyre_code launch(vyre__run *run, vyre_status *st) {
   for (uint32_t i = 0; i < count; i++) {
     if (i > 0) vyre_arena_reset(&run->scratch);
     run->launch.launches = 1;
+    if (i > 0 && run->launch.deadline_ns &&
+        vyre__clock_ns() > run->launch.deadline_ns) {
+      return between_launches(run, i, count, st);
+    }
     VYRE_TRY(device->backend->run(run->pipeline, &run->launch, st));
     device_ns += run->launch.device_ns;
     launches += run->launch.launches;
@@ -485,7 +525,9 @@ vyre_code vyre__run_execute(vyre__run *run, vyre_status *st) {
   uint64_t traced = vyre__trace_begin(run->pipeline->device->context);
   const vyre_dispatch_desc *desc = run->desc;
   vyre_slot_stats stats = {0};
-  uint64_t start = desc->timing ? vyre__clock_ns() : 0;
+  uint64_t start = !desc->timing    ? 0
+                   : run->called_ns ? run->called_ns
+                                    : vyre__clock_ns();
   clear_report(desc->report);
   vyre_code code = run->is_bound ? VYRE_OK : bind(run, &stats, st);
   uint64_t launched = desc->timing ? vyre__clock_ns() : 0;

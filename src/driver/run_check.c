@@ -291,6 +291,7 @@ static vyre_code resolve_inputs(vyre__run *run, vyre_status *st) {
   const struct vyre__pipeline_inside *inside = run->pipeline->inside;
   const vyre_input *input = run->desc->inputs;
   size_t count = run->pipeline->plan.input_count;
+  uint64_t most = run->pipeline->device->caps.max_buffer_bytes;
   bool all_fit = true;
   for (size_t i = 0; i < count; i++, input++) {
     const vyre__port *p = inside->inputs[i];
@@ -301,6 +302,10 @@ static vyre_code resolve_inputs(vyre__run *run, vyre_status *st) {
     bound->in_offset = input->offset;
     if (is_resident) {
       VYRE_TRY(resolve_resident_input(run, p, input, bound, st));
+    }
+    if (bound->in_size > most) {
+      return vyre__buffer_too_large(run->pipeline->device, p->binding->name,
+                                    bound->in_size, st);
     }
     all_fit = fits(p, bound->in_size, is_resident) && all_fit;
     run->views[p->buffer] =
@@ -329,6 +334,10 @@ vyre_code vyre__run_resolve(vyre__run *run, vyre_status *st) {
     vyre__bound *bound = &run->bound[p->index];
     VYRE_TRY(resolve_output(run, p, bound, st));
     VYRE_TRY(check_output(p, bound, st));
+    if (bound->out_size > run->pipeline->device->caps.max_buffer_bytes) {
+      return vyre__buffer_too_large(run->pipeline->device, p->binding->name,
+                                    bound->out_size, st);
+    }
     const vyre_output *given = &run->desc->outputs[i];
     if (given->data || given->slot) back += bound->out_size;
     run->views[p->buffer].length = (uint32_t)(bound->out_size >> p->shift);
@@ -437,7 +446,7 @@ static void note_copy(vyre__run *run, const vyre__port *p, uint64_t size,
 }
 
 /* Where the bytes of an output count. What is in place counts as an input; a slot
- * has no memory yet. */
+ * gets memory that the device takes as it is. */
 static void count_output(vyre__run *run, const vyre__port *p,
                          const vyre__bound *bound) {
   vyre_copy_report *copies = &run->copies;
@@ -450,9 +459,40 @@ static void count_output(vyre__run *run, const vyre__port *p,
   vyre_copy_reason why = vyre__host_reason(run->pipeline->device, bound->out);
   if (why != VYRE_COPY_NONE) {
     note_copy(run, p, bound->out_size, why);
-  } else if (!is_in && bound->out) {
+  } else if (!is_in) {
     copies->borrowed_bytes += bound->out_size;
   }
+}
+
+VYRE__RARE
+static vyre_code same_place(const vyre__port *a, const vyre__port *b,
+                            const char *what, vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+      VYRE_NUMBERS({"output_index", b->output}, {"other_output", a->output}),
+      "give each output a slot or handle of its own",
+      "outputs '%.100s' and '%.100s' go to one %s", a->binding->name,
+      b->binding->name, what);
+}
+
+/* Slots and handles are written when memory is there: two outputs would have the
+ * same, whatever their sizes. */
+static vyre_code check_places(const vyre__run *run, vyre_status *st) {
+  const vyre__port **ports = run->pipeline->inside->outputs;
+  for (size_t i = 1; i < run->pipeline->plan.output_count; i++) {
+    const vyre_output *a = &run->outputs[i];
+    if (!a->slot && !a->kept) continue;
+    for (size_t k = 0; k < i; k++) {
+      const vyre_output *b = &run->outputs[k];
+      if (a->slot && a->slot == b->slot) {
+        return same_place(ports[k], ports[i], "slot", st);
+      }
+      if (a->kept && a->kept == b->kept) {
+        return same_place(ports[k], ports[i], "handle", st);
+      }
+    }
+  }
+  return VYRE_OK;
 }
 
 /* What is written may be bound only once: outputs are held against each other
@@ -461,6 +501,7 @@ static vyre_code check_outputs(vyre__run *run, size_t *count, vyre_status *st) {
   const struct vyre__pipeline_inside *inside = run->pipeline->inside;
   vyre__span *spans = run->spans;
   size_t written = 0;
+  if (run->makes_room) VYRE_TRY(check_places(run, st));
   for (size_t i = 0; i < run->pipeline->plan.output_count; i++) {
     const vyre__port *p = inside->outputs[i];
     const vyre__bound *bound = &run->bound[p->index];
@@ -592,6 +633,7 @@ vyre_code vyre__run_prepare_anew(vyre__run *run, vyre_status *st) {
   run->host_in = run->host_out = 0;
   run->copies = (vyre_copy_report){0};
   run->has_moved_slot = false;
+  run->batch = 0;
   VYRE_TRY(vyre__run_resolve(run, st));
   VYRE_TRY(vyre__grid_infer(run->pipeline, run->desc->grid, run->views,
                             run->launch.grid, st));

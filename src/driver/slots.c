@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <stddef.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -9,17 +10,32 @@ static uint64_t sum(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-bool vyre__slot_fit(vyre_slot *slot, size_t size, vyre_slot_stats *stats) {
-  bool fits = size <= slot->capacity && (slot->data || size == 0);
+static void drop(vyre_slot *slot) {
+  if (!slot->data) return;
+  vyre__resize(slot->allocator, (unsigned char *)slot->data - slot->lead,
+               slot->capacity + slot->lead, 0);
+}
+
+/* The old bytes are of no use, so they are not carried over. */
+static bool take(vyre_slot *slot, size_t size, size_t alignment) {
+  /* What every allocator gives is not asked for. */
+  size_t room = alignment > _Alignof(max_align_t) ? alignment - 1 : 0;
+  if (size > SIZE_MAX - room) return false;
+  unsigned char *raw = vyre__resize(slot->allocator, NULL, 0, size + room);
+  if (!raw) return false;
+  drop(slot);
+  slot->lead = room ? (size_t)(-(uintptr_t)raw % alignment) : 0;
+  slot->data = raw + slot->lead;
+  slot->capacity = size + room - slot->lead;
+  return true;
+}
+
+bool vyre__slot_fit(vyre_slot *slot, size_t size, size_t alignment,
+                    vyre_slot_stats *stats) {
+  bool is_aligned = (uintptr_t)slot->data % alignment == 0;
+  bool fits = size == 0 || (size <= slot->capacity && slot->data && is_aligned);
   bool was_empty = !slot->data;
-  if (!fits) {
-    /* The old bytes are of no use, so they are not carried over. */
-    void *data = vyre__resize(slot->allocator, NULL, 0, size);
-    if (!data) return false;
-    vyre__resize(slot->allocator, slot->data, slot->capacity, 0);
-    slot->data = data;
-    slot->capacity = size;
-  }
+  if (!fits && !take(slot, size, alignment)) return false;
   slot->size = size;
   stats->slots = sum(stats->slots, 1);
   stats->incoming_bytes = sum(stats->incoming_bytes, size);
@@ -39,7 +55,7 @@ bool vyre__slot_fit(vyre_slot *slot, size_t size, vyre_slot_stats *stats) {
 
 void vyre_slot_finish(vyre_slot *slot) {
   if (!slot) return;
-  if (slot->data) vyre__resize(slot->allocator, slot->data, slot->capacity, 0);
+  drop(slot);
   *slot = (vyre_slot){.allocator = slot->allocator};
 }
 

@@ -5,6 +5,7 @@
 #include "vyre/dispatch.h"
 
 #include "base/attributes.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/driver.h"
@@ -19,23 +20,26 @@ typedef struct batch {
   vyre__run *runs[]; /* prepared */
 } batch;
 
-/* Says which item it was, if there is more than one. */
+/* Says which item it was and what became of the others, if there are any. */
 static vyre_code name_item(vyre_code code, size_t item, size_t count,
-                           vyre_status *st) {
-  if (code == VYRE_OK || !st || count == 1) return code;
-  if (st->number_count < VYRE_STATUS_MAX_NUMBERS) {
-    st->numbers[st->number_count++] = (vyre_status_number){"item", item};
+                           bool has_begun, vyre_status *st) {
+  if (code == VYRE_OK || count == 1) return code;
+  if (has_begun) {
+    vyre__status_where(st, "item", item,
+                       "items[%zu] of %zu (%zu before it ran, %zu after it did "
+                       "not)",
+                       item, count, item, count - 1 - item);
   } else {
-    st->numbers[VYRE_STATUS_MAX_NUMBERS - 1] =
-        (vyre_status_number){"item", item};
+    vyre__status_where(st, "item", item, "items[%zu] of %zu (none of them ran)",
+                       item, count);
   }
   return code;
 }
 
 /* spare: runs of the pipeline that the batch has; or NULL. */
 static vyre_code prepare(vyre_pipeline *pipeline,
-                         const vyre_dispatch_desc *desc, bool is_staged,
-                         vyre__run **spare, vyre__run **out, vyre_status *st) {
+                         const vyre_dispatch_desc *desc, vyre__run **spare,
+                         vyre__run **out, vyre_status *st) {
   vyre_pipeline *variant = pipeline;
   if (desc->variant) {
     VYRE_TRY(vyre__pipeline_variant(pipeline, desc, &variant, st));
@@ -47,7 +51,6 @@ static vyre_code prepare(vyre_pipeline *pipeline,
     VYRE_TRY(vyre__run_take(variant, out, st));
   }
   vyre_code code = vyre__run_prepare(*out, desc, st);
-  if (code == VYRE_OK && is_staged) code = vyre__run_stage(*out, st);
   if (code == VYRE_OK) return VYRE_OK;
   vyre__run_give(*out);
   *out = NULL;
@@ -70,25 +73,48 @@ static inline void fetch(const vyre__run *run, size_t size) {
   }
 }
 
+/* The time of the call, if anybody asks for it. */
+static uint64_t call_time(const vyre_dispatch_desc *items, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (items[i].timing) return vyre__clock_ns();
+  }
+  return 0;
+}
+
 static vyre_code prepare_all(vyre_pipeline *pipeline,
                              const vyre_dispatch_desc *items, size_t count,
                              bool is_staged, vyre__run **runs,
                              vyre_status *st) {
   vyre__run *spare = vyre__runs_borrow(pipeline);
+  uint64_t called = call_time(items, count);
   for (size_t i = 0; i < count; i++) {
     if (spare) fetch(spare->next_spare, spare->size);
-    vyre_code code =
-        prepare(pipeline, &items[i], is_staged, &spare, &runs[i], st);
+    vyre_code code = prepare(pipeline, &items[i], &spare, &runs[i], st);
     if (code == VYRE_OK) {
       runs[i]->item = (uint32_t)i;
+      runs[i]->called_ns = called;
       continue;
     }
     vyre__runs_return(pipeline, spare);
     give_all(pipeline, runs, i);
-    return name_item(code, i, count, st);
+    return name_item(code, i, count, false, st);
   }
   vyre__runs_return(pipeline, spare);
-  return VYRE_OK;
+  size_t item = 0;
+  vyre_code code = vyre__batch_check(runs, count, &item, st);
+  for (size_t i = 0; is_staged && i < count && code == VYRE_OK; i++) {
+    code = vyre__run_stage(runs[item = i], st);
+  }
+  if (code != VYRE_OK) give_all(pipeline, runs, count);
+  return name_item(code, item, count, false, st);
+}
+
+/* Queued work may write the resident buffers that are bound here. */
+static void wait_for_turn(vyre_device *device, const vyre__run *run) {
+  if (run->has_residents &&
+      atomic_load_explicit(&device->inside->queued, memory_order_acquire) > 0) {
+    vyre__queue_wait(device);
+  }
 }
 
 /* Who gives something else each time does not pay for what is never asked. */
@@ -124,7 +150,7 @@ static vyre_code execute_all(vyre_pipeline *pipeline, vyre__run **runs,
     if (i + 1 < count) fetch(runs[i + 1], runs[i]->size);
     if (code == VYRE_OK) {
       code = execute(runs[i], items ? &items[i] : NULL, st);
-      code = name_item(code, i, count, st);
+      code = name_item(code, i, count, true, st);
     }
     vyre__run_give_to(runs[i], pipeline, &spare);
   }
@@ -188,10 +214,13 @@ static vyre_code submit_one(vyre_pipeline *pipeline,
   if (desc->result) *desc->result = VYRE_UNKNOWN;
   VYRE_TRY(vyre__device_check(pipeline->device, st));
   uint64_t start = vyre__trace_begin(pipeline->device->context);
+  uint64_t called = desc->timing ? vyre__clock_ns() : 0;
   vyre__run *run;
-  vyre_code code = prepare(pipeline, desc, false, NULL, &run, st);
+  vyre_code code = prepare(pipeline, desc, NULL, &run, st);
   if (code == VYRE_OK) {
     run->item = 0;
+    run->called_ns = called;
+    wait_for_turn(pipeline->device, run);
     code = execute(run, desc, st);
     vyre__run_give(run);
   }
@@ -211,6 +240,9 @@ static vyre_code submit_now(vyre_pipeline *pipeline,
     if (!runs) return vyre__no_memory(st, "vyre_submit", "items", count);
   }
   vyre_code code = prepare_all(pipeline, items, count, false, runs, st);
+  for (size_t i = 0; i < count && code == VYRE_OK; i++) {
+    wait_for_turn(pipeline->device, runs[i]);
+  }
   if (code == VYRE_OK) {
     code = execute_all(pipeline, runs, items, count, st);
   }
@@ -230,6 +262,7 @@ vyre_code vyre_submit(vyre_pipeline *pipeline, const vyre_dispatch_desc *items,
     return vyre__no_memory(st, who, "items", count);
   }
   if (count == 1 && !fence) return submit_one(pipeline, items, st);
+  st = vyre__status_open(st); /* what it holds already is not ours to name */
   for (size_t i = 0; i < count; i++) {
     if (items[i].result) *items[i].result = VYRE_UNKNOWN;
   }

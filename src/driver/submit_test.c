@@ -433,6 +433,7 @@ TEST(a_batch_runs_in_order_and_names_what_failed) {
   memset(got, 0xab, sizeof got);
   CHECK(vyre_submit(r.pipeline, items, ITEMS, NULL, &st) != VYRE_OK);
   CHECK_U64(status_number(&st, "item"), 7);
+  CHECK_HAS(st.message, "items[7] of 20 (none of them ran): ");
   CHECK(results[0] == VYRE_UNKNOWN && got[0].y[0] == 0xabababab);
   in[7][0].size = BYTES;
   st = (vyre_status){0};
@@ -440,6 +441,8 @@ TEST(a_batch_runs_in_order_and_names_what_failed) {
   CHECK_FAILS(vyre_submit(r.pipeline, items, ITEMS, NULL, &st), st,
               VYRE_DISPATCH_FAILED, VYRE_KIND_INJECTED_FAULT);
   CHECK_U64(status_number(&st, "item"), 3);
+  CHECK_HAS(st.message,
+            "items[3] of 20 (3 before it ran, 16 after it did not)");
   CHECK(results[2] == VYRE_OK && results[3] == VYRE_DISPATCH_FAILED);
   CHECK(results[4] == VYRE_UNKNOWN);
   rig_close(&r);

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Work with and without a fence on one device: its order, its times, and the
+ * thread that does it. */
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include "vyre/vyre.h"
+
+#include "support/check.h"
+#include "support/driver.h"
+
+/* y grows by x, one at a time. */
+static const char text[] =
+    "kernel k workgroup(1)\n"
+    "buffer x : read u32[1] @0;\n"
+    "buffer y : read_write u32[1] @1;\n"
+    "{\n"
+    "    var n = 0u;\n"
+    "    while (n < x[0]) n += 1;\n"
+    "    y[0] = y[0] * 2 + n;\n"
+    "}\n";
+
+enum { LONG = 400000 };
+
+typedef struct job {
+  uint32_t x;
+  vyre_input in[2];
+  vyre_output out;
+  vyre_dispatch_desc desc;
+} job;
+
+static void make(job *j, uint32_t rounds, vyre_resident y) {
+  *j = (job){.x = rounds};
+  j->in[0] = vyre_input_bytes(&j->x, 4);
+  j->in[1] = vyre_input_resident(y);
+  j->out = vyre_output_resident(y);
+  j->desc = (vyre_dispatch_desc){
+      .inputs = j->in, .input_count = 2, .outputs = &j->out, .output_count = 1};
+}
+
+static uint32_t value_of(const rig *r, vyre_resident y) {
+  vyre_status st = {0};
+  uint32_t value;
+  CHECK_OK(vyre_resident_download(r->device, y, 0, &value, 4, &st), st);
+  return value;
+}
+
+TEST(resident_buffers_see_work_in_the_order_of_the_calls) {
+  for (size_t count = 1; count <= 2; count++) {
+    rig r = rig_open(text, NULL);
+    vyre_status st = {0};
+    vyre_resident y;
+    vyre_fence *fence;
+    job slow, quick[2];
+    CHECK_OK(vyre_resident_create(r.device, 4, &y, &st), st);
+    make(&slow, LONG, y);
+    make(&quick[0], 1, y);
+    make(&quick[1], 2, y);
+    vyre_dispatch_desc items[] = {quick[0].desc, quick[1].desc};
+    CHECK_OK(vyre_submit(r.pipeline, &slow.desc, 1, &fence, &st), st);
+    CHECK_OK(vyre_submit(r.pipeline, items, count, NULL, &st), st);
+    uint32_t want = 2 * LONG + 1;
+    CHECK_U64(value_of(&r, y), count == 1 ? want : 2 * want + 2);
+    CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+    vyre_fence_release(fence);
+    CHECK_OK(vyre_resident_free(r.device, y, &st), st);
+    rig_close(&r);
+  }
+}
+
+typedef struct follow_up {
+  vyre_pipeline *pipeline;
+  job job;
+  vyre_code code;
+} follow_up;
+
+static void dispatch_more(void *self, vyre_fence *fence) {
+  follow_up *f = self;
+  (void)fence;
+  f->code = vyre_dispatch(f->pipeline, &f->job.desc, NULL);
+}
+
+/* The thread that does the work must not wait for itself. */
+TEST(a_callback_may_dispatch) {
+  rig r = rig_open(text, NULL);
+  vyre_status st = {0};
+  vyre_resident y;
+  vyre_fence *fence, *last;
+  job slow, other;
+  follow_up f = {.pipeline = r.pipeline, .code = VYRE_UNKNOWN};
+  CHECK_OK(vyre_resident_create(r.device, 4, &y, &st), st);
+  make(&slow, LONG, y);
+  make(&other, 5, y);
+  make(&f.job, 3, y);
+  CHECK_OK(vyre_submit(r.pipeline, &slow.desc, 1, &fence, &st), st);
+  CHECK_OK(vyre_fence_on_done(fence, dispatch_more, &f, &st), st);
+  CHECK_OK(vyre_submit(r.pipeline, &other.desc, 1, &last, &st), st);
+  CHECK_OK(vyre_fence_wait(last, VYRE_FOREVER, &st), st);
+  CHECK(f.code == VYRE_OK);
+  CHECK_U64(value_of(&r, y), 2 * (2 * LONG + 3) + 5);
+  vyre_fence_release(fence);
+  vyre_fence_release(last);
+  CHECK_OK(vyre_resident_free(r.device, y, &st), st);
+  rig_close(&r);
+}
+
+static uint64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+TEST(wall_time_begins_with_the_call) {
+  rig r = rig_open(text, NULL);
+  vyre_status st = {0};
+  vyre_resident y;
+  vyre_fence *first, *second;
+  vyre_timing slow_time = {0}, time = {0};
+  job slow, quick;
+  CHECK_OK(vyre_resident_create(r.device, 4, &y, &st), st);
+  make(&slow, LONG, y);
+  make(&quick, 1, y);
+  slow.desc.timing = &slow_time;
+  quick.desc.timing = &time;
+  CHECK_OK(vyre_submit(r.pipeline, &slow.desc, 1, &first, &st), st);
+  uint64_t called = now();
+  CHECK_OK(vyre_submit(r.pipeline, &quick.desc, 1, &second, &st), st);
+  uint64_t returned = now();
+  CHECK_OK(vyre_fence_wait(first, VYRE_FOREVER, &st), st);
+  uint64_t waited = now() - returned; /* in which it was not begun */
+  CHECK_OK(vyre_fence_wait(second, VYRE_FOREVER, &st), st);
+  CHECK(time.wall_ns <= now() - called);
+  /* The first was over before its fence said so: half of that is safe. */
+  CHECK(time.wall_ns >= waited / 2 && time.enqueue_ns >= waited / 2);
+  CHECK_U64(time.enqueue_ns + time.wait_ns, time.wall_ns);
+  CHECK(slow_time.wall_ns > 0);
+  vyre_fence_release(first);
+  vyre_fence_release(second);
+  /* And the same where somebody waits for it in the call. */
+  CHECK_OK(vyre_submit(r.pipeline, &slow.desc, 1, &first, &st), st);
+  called = now();
+  CHECK_OK(vyre_dispatch(r.pipeline, &quick.desc, &st), st);
+  uint64_t took = now() - called;
+  CHECK(time.wall_ns <= took && time.wall_ns >= took / 2);
+  CHECK_OK(vyre_fence_wait(first, VYRE_FOREVER, &st), st);
+  vyre_fence_release(first);
+  CHECK_OK(vyre_resident_free(r.device, y, &st), st);
+  rig_close(&r);
+}
+
+/* Threads of this process that take SIGTERM. */
+static int takers(void) {
+  int count = 0;
+  DIR *tasks = opendir("/proc/self/task");
+  CHECK(tasks);
+  for (struct dirent *e; (e = readdir(tasks));) {
+    char path[300], line[256];
+    unsigned long long blocked = 0;
+    if (e->d_name[0] == '.') continue;
+    (void)snprintf(path, sizeof path, "/proc/self/task/%s/status", e->d_name);
+    FILE *file = fopen(path, "r");
+    if (!file) continue;
+    while (fgets(line, sizeof line, file)) {
+      if (strncmp(line, "SigBlk:", 7) == 0) {
+        blocked = strtoull(line + 7, NULL, 16);
+      }
+    }
+    (void)fclose(file);
+    count += !(blocked >> (SIGTERM - 1) & 1);
+  }
+  closedir(tasks);
+  return count;
+}
+
+TEST(signals_are_not_for_the_threads_of_a_device) {
+  rig r = rig_open(text, NULL);
+  vyre_status st = {0};
+  int before = takers();
+  CHECK(before >= 1);
+  vyre_fence *fences[2];
+  vyre_resident y;
+  job j;
+  CHECK_OK(vyre_resident_create(r.device, 4, &y, &st), st);
+  make(&j, 1, y);
+  CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &fences[0], &st), st);
+  CHECK_OK(
+      vyre_pipeline_compile_async(r.device, r.program, NULL, &fences[1], &st),
+      st);
+  for (int i = 0; i < 2; i++) {
+    CHECK_OK(vyre_fence_wait(fences[i], VYRE_FOREVER, &st), st);
+    vyre_fence_release(fences[i]);
+  }
+  CHECK_U64((unsigned)takers(), (unsigned)before);
+  sigset_t mask;
+  CHECK(pthread_sigmask(SIG_SETMASK, NULL, &mask) == 0);
+  CHECK(!sigismember(&mask, SIGTERM)); /* the caller's is as it was */
+  CHECK_OK(vyre_resident_free(r.device, y, &st), st);
+  rig_close(&r);
+}
+
+TEST_MAIN(TEST_ENTRY(resident_buffers_see_work_in_the_order_of_the_calls),
+          TEST_ENTRY(a_callback_may_dispatch),
+          TEST_ENTRY(wall_time_begins_with_the_call),
+          TEST_ENTRY(signals_are_not_for_the_threads_of_a_device))
