@@ -308,6 +308,7 @@ static vyre_code find_shapes(ll *e) {
   if (e->is_fused) {
     wide.workgroup[0] = 64 * e->width;
     regions.kernel = &wide;
+    regions.invocations = vyre__low_group_size(&wide);
   }
   return vyre__shapes_find(&regions, e->width, e->arena, &e->shapes, e->st);
 }
