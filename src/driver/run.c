@@ -83,6 +83,11 @@ vyre_code vyre__run_take_other(vyre_pipeline *pipeline, vyre__run **out,
   return create(pipeline, NULL, out, st);
 }
 
+vyre_code vyre__run_make(vyre_pipeline *pipeline, vyre__run **out,
+                         vyre_status *st) {
+  return create(pipeline, NULL, out, st);
+}
+
 /* Under the lock, under which alone others find the run. Whoever frees a buffer
  * that this run holds has it until the run let go of it, so that none ends here,
  * with the caller told of it under locks. */
