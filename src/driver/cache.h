@@ -187,6 +187,14 @@ vyre__cache_read_result vyre__cache_file_read(int directory, const char *name,
                                               const char **why);
 void vyre__cache_file_finish(vyre__cache_file *file);
 
+/* Opens a plain file of this user that nobody else can write. -1: it is not to be
+ * read, and *why says why, or is NULL if there is none. */
+int vyre__cache_file_open(int directory, const char *name, uint64_t *size,
+                          const char **why);
+/* All of such a file, if it has at most @p room bytes. */
+bool vyre__cache_file_bytes(int directory, const char *name, void *to,
+                            size_t room, size_t *out);
+
 /* Marks it as used just now. */
 void vyre__cache_touch(int directory, const char *name);
 
@@ -195,11 +203,15 @@ bool vyre__cache_file_write(int directory, const char *name,
                             const unsigned char *bytes, size_t size,
                             char why[VYRE__CACHE_WHY]);
 
+/* How the files of probes begin (probe.h). They are evicted as entries are. */
+#define VYRE__CACHE_PROBE "probe-"
+
 typedef struct vyre__cache_item {
   char name[VYRE__CACHE_NAME];
   uint64_t bytes;
   int64_t used_ns;
-  bool is_leftover; /* of a writer that did not end; else an entry */
+  bool is_leftover; /* of a writer that did not end */
+  bool is_probe;    /* what a probe found; else an entry */
 } vyre__cache_item;
 
 typedef struct vyre__cache_items {
