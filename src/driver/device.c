@@ -231,6 +231,8 @@ static vyre_code create(vyre_context *context, const choice *chosen,
   }
   device->caps.numbers = vyre__numbers_exact;
   device->caps.number_count = VYRE__NUMBER_COUNT;
+  device->caps.keeps_pipelines =
+      device->backend->pipeline_load && device->backend->pipeline_save;
   vyre__counters_enter(device);
   if (!device->backend->is_exact) {
     code = find_numbers(device, st);
