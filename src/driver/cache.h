@@ -142,7 +142,9 @@ typedef struct vyre__cache {
   const char *off, *fix; /* static */
 } vyre__cache;
 
-/* Whether this process has rights that its caller has not. */
+/* Whether this process has rights that its caller has not: it then believes
+ * nothing that the environment says. */
+bool vyre__is_privileged(void);
 bool vyre__cache_is_privileged(unsigned long secure, const unsigned ids[4]);
 
 /* False without memory. */
