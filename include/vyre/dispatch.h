@@ -97,8 +97,7 @@ typedef struct vyre_timing {
   X(VYRE_COPY_OWNED, "owned_input")           \
   X(VYRE_COPY_IN_OUT, "input_output_apart")   \
   X(VYRE_COPY_ALIGNMENT, "alignment")         \
-  X(VYRE_COPY_DEVICE_MEMORY, "device_memory") \
-  X(VYRE_COPY_SIZE, "resident_to_other_place")
+  X(VYRE_COPY_DEVICE_MEMORY, "device_memory")
 
 typedef enum vyre_copy_reason {
 #define VYRE_X2(name, text) name,

@@ -137,7 +137,8 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_recording_create(vyre_device *device,
 VYRE_API vyre_recording *vyre_recording_retain(vyre_recording *recording);
 
 /** Lets go of a recording; the last one frees it, and a replay that goes on
- *  keeps it. NULL is fine.  Threads: safe.  Blocks: never.  Errors: none. */
+ *  keeps it. NULL is fine.  Threads: safe.  Blocks: if it is the last that holds
+ *  the device, as vyre_device_release.  Errors: none. */
 VYRE_API void vyre_recording_release(vyre_recording *recording);
 
 /** Adds a slot. With @p size, exactly so many bytes must be bound to it; 0: as
