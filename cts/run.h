@@ -57,7 +57,7 @@ typedef struct cts_result {
   char *reason; /* why not passed, a line or more; heap; NULL: passed */
   char *shrunk; /* a smaller program that fails as well; heap, or NULL */
   cts_row *row;
-  bool is_row; /* no case: a line of the list that is wrong */
+  bool is_row;     /* no case: a line of the list that is wrong */
   bool has_broken; /* it crashed, hung, leaked, or ended in no way of its own */
 } cts_result;
 

@@ -288,8 +288,9 @@ static void put_text(const conform_flags *f, const vyre_device_info *info,
   sink_format(out, "\n%zu passed, %zu failed, %zu skipped\n", report->passed,
               report->failed, report->skipped);
   if (report->passed == 0 && report->failed == 0) {
-    sink_text(out, "nothing passed: this run shows nothing, and counts as "
-                   "failed\n");
+    sink_text(out,
+              "nothing passed: this run shows nothing, and counts as "
+              "failed\n");
   }
 }
 

@@ -39,7 +39,7 @@
   X(output_slot_retained_capacity_bytes, "dispatch_output_slot_bytes_total",   \
     "kind=\"retained_capacity\"", "")                                          \
   X(grid_sync_splits, "grid_sync_splits_total", "kind=\"programs\"",           \
-    "kernels compiled with grid barriers, and the parts between")               \
+    "kernels compiled with grid barriers, and the parts between")              \
   X(grid_sync_segments, "grid_sync_splits_total", "kind=\"segments\"", "")     \
   X(grid_sync_points, "grid_sync_splits_total", "kind=\"sync_points\"", "")    \
   X(compiles, "pipeline_compiles_total", "", "pipelines that were compiled")   \

@@ -667,7 +667,7 @@ TEST_MAIN(
     TEST_ENTRY(a_process_with_the_rights_of_another_is_privileged),
     TEST_ENTRY(a_set_uid_process_has_no_cache),
     TEST_ENTRY(the_directory_is_the_first_that_is_named),
-          TEST_ENTRY(a_path_that_is_too_long_is_told_as_that),
+    TEST_ENTRY(a_path_that_is_too_long_is_told_as_that),
     TEST_ENTRY(the_cap_is_a_whole_number),
     TEST_ENTRY(a_context_asks_the_environment),
     TEST_ENTRY(above_the_cap_the_least_recently_used_goes),

@@ -466,7 +466,8 @@ TEST(files_of_probes_are_listed_and_pruned_with_the_cache) {
   CHECK(vyre__probe_save(&files, key, sizeof key - 1, vyre__numbers_exact));
   find_file(path);
   CHECK(stat(path, &about) == 0);
-  snprintf(left, sizeof left, "%s/.probe-77-0", folder); /* as of old versions */
+  snprintf(left, sizeof left, "%s/.probe-77-0",
+           folder); /* as of old versions */
   FILE *file = fopen(left, "w");
   CHECK(file && fclose(file) == 0);
   struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};

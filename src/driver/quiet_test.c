@@ -124,7 +124,7 @@ static bool next_call(pid_t child, uint64_t *number) {
   }
 }
 
-static bool was_skipped; /* there was nothing to count with */
+static bool was_skipped;   /* there was nothing to count with */
 static uint64_t last_call; /* between the marks */
 
 /* System calls between the marks; -1 where tracing is forbidden. */

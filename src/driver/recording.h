@@ -112,10 +112,10 @@ struct vyre_recording {
   pthread_mutex_t lock;
   pthread_cond_t over; /* is_running fell */
   bool is_running;
-  pthread_t runner; /* who set it */
-  uint32_t pending; /* replays in the queue */
-  bool is_dirty;        /* something was bound since the last look */
-  bool is_keep_known;   /* whether keeping inputs is safe was found out */
+  pthread_t runner;   /* who set it */
+  uint32_t pending;   /* replays in the queue */
+  bool is_dirty;      /* something was bound since the last look */
+  bool is_keep_known; /* whether keeping inputs is safe was found out */
   bool is_keep_safe;
   vyre_status keep_refusal; /* why it is not */
   unsigned char
