@@ -118,11 +118,21 @@ static bool read_last_line(const job *j, cts_result *out) {
   return true;
 }
 
+static bool mentions_sanitizer(const char *text, size_t length) {
+  static const char word[] = "Sanitizer: ";
+  size_t size = sizeof word - 1;
+  for (size_t i = 0; i + size <= length; i++) {
+    if (memcmp(text + i, word, size) == 0) return true;
+  }
+  return false;
+}
+
 /* How it ended, without what the list says. */
 static void judge(const cts_options *o, job *j, int status) {
   cts_result *r = j->result;
   char head[128] = "";
   r->verdict = CTS_FAILED;
+  r->has_broken = true;
   if (j->is_hung) {
     (void)snprintf(head, sizeof head, "hung: it was not over after %u s",
                    o->timeout_s ? o->timeout_s : DEFAULT_TIMEOUT_S);
@@ -131,15 +141,20 @@ static void judge(const cts_options *o, job *j, int status) {
                    WTERMSIG(status), strsignal(WTERMSIG(status)));
   } else if (WEXITSTATUS(status) == CTS_EXIT_SKIPPED) {
     r->verdict = CTS_SKIPPED;
+    r->has_broken = false;
   } else if (WEXITSTATUS(status) == 0) {
     if (read_last_line(j, r)) {
       r->verdict = CTS_PASSED;
+      r->has_broken = false;
       return;
     }
     (void)snprintf(head, sizeof head,
                    "ended before its end, as if all was "
                    "well");
-  } else if (WEXITSTATUS(status) != CTS_EXIT_FAILED) {
+  } else if (WEXITSTATUS(status) == CTS_EXIT_FAILED) {
+    /* A sanitizer may end a process with the same number. */
+    r->has_broken = mentions_sanitizer(j->text, j->length);
+  } else if (WEXITSTATUS(status) != CTS_EXIT_LEAKED) {
     (void)snprintf(head, sizeof head, "ended with status %d",
                    WEXITSTATUS(status));
   }
@@ -344,7 +359,7 @@ static void apply_list(cts_result *r) {
   char text[256];
   if (!r->row || r->verdict == CTS_UNSUPPORTED) return;
   if (r->verdict == CTS_FAILED) {
-    r->verdict = CTS_EXPECTED_FAILURE;
+    if (!r->has_broken) r->verdict = CTS_EXPECTED_FAILURE;
     return;
   }
   bool passed = r->verdict == CTS_PASSED;
@@ -398,6 +413,10 @@ bool cts_report_run(const cts_options *options, cts_report *report) {
     }
   }
   return true;
+}
+
+bool cts_report_is_good(const cts_report *report) {
+  return report->failed == 0 && report->passed > 0;
 }
 
 void cts_report_finish(cts_report *report) {

@@ -6,7 +6,7 @@
 
 #include "cts.h"
 
-enum { CTS_EXIT_FAILED = 1, CTS_EXIT_SKIPPED = 77 };
+enum { CTS_EXIT_FAILED = 1, CTS_EXIT_LEAKED = 76, CTS_EXIT_SKIPPED = 77 };
 
 /* What a case that passed prints last. */
 #define CTS_LAST_LINE "passed: %llu kernels on %s"
@@ -15,7 +15,8 @@ enum { CTS_EXIT_FAILED = 1, CTS_EXIT_SKIPPED = 77 };
 
 /* Lines of "CASE  unsupported|fails  REASON"; a CASE that ends in * stands for all
  * that begin so, the first line that fits counts, # begins a comment. unsupported:
- * is not run. fails: is run, and must fail. */
+ * is not run. fails: is run, and must fail by saying so: no list excuses one that
+ * crashes, hangs, leaks or just ends. */
 typedef struct cts_row {
   char pattern[CTS_NAME];
   bool is_unsupported;
@@ -56,7 +57,8 @@ typedef struct cts_result {
   char *reason; /* why not passed, a line or more; heap; NULL: passed */
   char *shrunk; /* a smaller program that fails as well; heap, or NULL */
   cts_row *row;
-  bool is_row; /* no case: a line of the list that is wrong */
+  bool is_row;     /* no case: a line of the list that is wrong */
+  bool has_broken; /* it crashed, hung, leaked, or ended in no way of its own */
 } cts_result;
 
 typedef struct cts_options {
@@ -76,6 +78,9 @@ typedef struct cts_report {
   cts_list list;
   size_t passed, failed, skipped; /* skipped: all that is neither */
 } cts_report;
+
+/* Whether it shows anything, and all is well: none failed, and one passed. */
+bool cts_report_is_good(const cts_report *report);
 
 /* All cases that the options name, in order, none of them run. */
 bool cts_report_begin(const cts_suite *suite, const cts_options *options,

@@ -210,6 +210,33 @@ TEST(a_list_turns_failures_into_what_was_expected) {
   cts_report_finish(&report);
 }
 
+TEST(no_list_excuses_what_breaks) {
+  static const char *const names[] = {"probe.crashes", "probe.hangs",
+                                      "probe.leaks", "probe.leaves",
+                                      "probe.ends_oddly"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    cts_report report = run(names[i], "probe.* fails in some way", 0);
+    CHECK_U64(report.count, 1);
+    CHECK(report.results[0].verdict == CTS_FAILED);
+    CHECK_U64(report.failed, 1);
+    CHECK(!cts_report_is_good(&report));
+    cts_report_finish(&report);
+  }
+}
+
+TEST(a_run_in_which_nothing_passed_is_not_good) {
+  cts_report report = run("probe.fails", "probe.fails fails it says 42", 0);
+  CHECK_U64(report.failed, 0);
+  CHECK(!cts_report_is_good(&report));
+  cts_report_finish(&report);
+  report = run("nobody", "", 0);
+  CHECK(!cts_report_is_good(&report));
+  cts_report_finish(&report);
+  report = run("probe.passes", "", 0);
+  CHECK(cts_report_is_good(&report));
+  cts_report_finish(&report);
+}
+
 TEST(what_passes_although_it_is_on_the_list_fails) {
   cts_report report = run("probe.passes", "probe.passes fails by mistake", 0);
   CHECK_U64(report.failed, 1);
@@ -268,6 +295,8 @@ TEST(a_program_that_fails_is_made_smaller) {
 static const test_case all_tests[] = {
     TEST_ENTRY(each_case_fails_alone_and_says_why),
     TEST_ENTRY(a_list_turns_failures_into_what_was_expected),
+    TEST_ENTRY(no_list_excuses_what_breaks),
+    TEST_ENTRY(a_run_in_which_nothing_passed_is_not_good),
     TEST_ENTRY(what_passes_although_it_is_on_the_list_fails),
     TEST_ENTRY(lines_that_fit_nothing_fail),
     TEST_ENTRY(a_list_that_is_none_names_the_line),

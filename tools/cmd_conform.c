@@ -287,6 +287,11 @@ static void put_text(const conform_flags *f, const vyre_device_info *info,
   put_failures(f, report, out);
   sink_format(out, "\n%zu passed, %zu failed, %zu skipped\n", report->passed,
               report->failed, report->skipped);
+  if (report->passed == 0 && report->failed == 0) {
+    sink_text(out,
+              "nothing passed: this run shows nothing, and counts as "
+              "failed\n");
+  }
 }
 
 static void json_case(const conform_flags *f, const cts_result *r,
@@ -320,7 +325,7 @@ static void put_json(const conform_flags *f, const vyre_device_info *info,
   size_t count = sum_areas(report, sums);
   json_out text = {.out = out};
   json_open(&text, NULL, '{');
-  json_bool(&text, "ok", report->failed == 0);
+  json_bool(&text, "ok", cts_report_is_good(report));
   json_text(&text, "backend", f->backend);
   if (f->options) json_text(&text, "options", f->options);
   json_text(&text, "description", info->description);
@@ -372,7 +377,7 @@ static int run(const conform_flags *f, problem *wrong) {
       put_text(f, &info, &report, &out);
     }
     code = publish(&out, NULL, NULL, f->json);
-    if (code == EXIT_FINE && report.failed > 0) code = EXIT_WRONG;
+    if (code == EXIT_FINE && !cts_report_is_good(&report)) code = EXIT_WRONG;
   }
   cts_report_finish(&report);
   return code;

@@ -100,11 +100,12 @@ typedef struct vyre_cache_listing {
   const char *reason;    /* why it is off; "" if on */
   const char *fix;       /* and what to do about it */
   uint64_t max_bytes;
-  uint64_t bytes;                  /* of all entries */
+  uint64_t bytes;                  /* of all entries and probes */
   const vyre_cache_entry *entries; /* by name */
   size_t entry_count;
   size_t damaged_count;  /* of them */
   size_t leftover_count; /* files of writers that did not end */
+  size_t probe_count;    /* files with what a probe of a device found */
 } vyre_cache_listing;
 
 /** What to remove, besides entries that are damaged and leftovers that are an

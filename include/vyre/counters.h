@@ -39,7 +39,7 @@
   X(output_slot_retained_capacity_bytes, "dispatch_output_slot_bytes_total",   \
     "kind=\"retained_capacity\"", "")                                          \
   X(grid_sync_splits, "grid_sync_splits_total", "kind=\"programs\"",           \
-    "kernels that were split at grid barriers, and their parts")               \
+    "kernels compiled with grid barriers, and the parts between")              \
   X(grid_sync_segments, "grid_sync_splits_total", "kind=\"segments\"", "")     \
   X(grid_sync_points, "grid_sync_splits_total", "kind=\"sync_points\"", "")    \
   X(compiles, "pipeline_compiles_total", "", "pipelines that were compiled")   \
@@ -47,7 +47,8 @@
     "pipelines that were looked for in the cache")                             \
   X(cache_disk_hits, "pipeline_cache_total", "result=\"disk_hit\"", "")        \
   X(cache_misses, "pipeline_cache_total", "result=\"miss\"", "")               \
-  X(cache_rejected, "pipeline_cache_total", "result=\"rejected\"", "")         \
+  X(cache_rejected, "pipeline_cache_rejected_total", "",                       \
+    "misses because of a file that was not to be trusted")                     \
   X(uploads, "resident_transfers_total", "direction=\"upload\"",               \
     "transfers to and from resident buffers")                                  \
   X(downloads, "resident_transfers_total", "direction=\"download\"", "")       \

@@ -42,7 +42,8 @@ typedef struct vyre_device_caps {
   bool has_u64;
   const vyre_number_class *numbers; /* of every operation; the device's */
   size_t number_count;
-  bool runs_nothing; /* a stand-in: a dispatch succeeds, and no kernel ran */
+  bool runs_nothing;    /* a stand-in: a dispatch succeeds, and no kernel ran */
+  bool keeps_pipelines; /* the cache on disk has files of it */
 } vyre_device_caps;
 
 enum { VYRE_DEVICE_NAME = 48 };

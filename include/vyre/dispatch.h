@@ -97,13 +97,12 @@ typedef struct vyre_timing {
 } vyre_timing;
 
 /** Why bytes were copied: X(enumerator, name). */
-#define VYRE_COPY_MAP(X)                      \
-  X(VYRE_COPY_NONE, "none")                   \
-  X(VYRE_COPY_OWNED, "owned_input")           \
-  X(VYRE_COPY_IN_OUT, "input_output_apart")   \
-  X(VYRE_COPY_ALIGNMENT, "alignment")         \
-  X(VYRE_COPY_DEVICE_MEMORY, "device_memory") \
-  X(VYRE_COPY_SIZE, "resident_to_other_place")
+#define VYRE_COPY_MAP(X)                    \
+  X(VYRE_COPY_NONE, "none")                 \
+  X(VYRE_COPY_OWNED, "owned_input")         \
+  X(VYRE_COPY_IN_OUT, "input_output_apart") \
+  X(VYRE_COPY_ALIGNMENT, "alignment")       \
+  X(VYRE_COPY_DEVICE_MEMORY, "device_memory")
 
 typedef enum vyre_copy_reason {
 #define VYRE_X2(name, text) name,
@@ -116,6 +115,7 @@ typedef enum vyre_copy_reason {
 typedef struct vyre_copy_report {
   uint64_t borrowed_bytes; /* bound where they are: host memory */
   uint64_t resident_bytes; /* on the device already */
+  uint64_t mapped_bytes;   /* of these, memory of the caller that it maps */
   uint64_t copied_bytes;
   uint32_t copies;            /* how many bindings were copied */
   const char *first_copied;   /* name of the first; the program's. NULL: none */

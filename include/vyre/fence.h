@@ -24,7 +24,8 @@ VYRE_BEGIN
 VYRE_API vyre_fence *vyre_fence_retain(vyre_fence *fence);
 
 /** Lets go of a fence. The work goes on, and all it uses is kept until it is
- *  over. NULL is fine.  Threads: safe.  Blocks: never.  Errors: none. */
+ *  over. NULL is fine.  Threads: safe.  Blocks: if it is the last that holds the
+ *  context, on the trace file.  Errors: none. */
 VYRE_API void vyre_fence_release(vyre_fence *fence);
 
 /** Whether the work is over.  Threads: safe.  Blocks: never.  Errors: none. */

@@ -82,11 +82,13 @@ vyre_pipeline_prepare(vyre_pipeline *pipeline,
 VYRE_API vyre_pipeline *vyre_pipeline_retain(vyre_pipeline *pipeline);
 
 /** Lets go of a pipeline; the last one frees it. NULL is fine.
- *  Threads: safe.  Blocks: never.  Errors: none. */
+ *  Threads: safe.  Blocks: if it is the last that holds the device, as
+ *  vyre_device_release.  Errors: none. */
 VYRE_API void vyre_pipeline_release(vyre_pipeline *pipeline);
 
 /** "<device>:<fingerprint of the program>", and ":XxYxZ" if it was compiled for
- *  another workgroup than the program's own; terminated. The pipeline's.
+ *  another workgroup than the program's own, and ":Nulp" if for a budget of N;
+ *  terminated. The pipeline's.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_pipeline_id(const vyre_pipeline *pipeline);
 

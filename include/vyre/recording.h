@@ -137,7 +137,8 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_recording_create(vyre_device *device,
 VYRE_API vyre_recording *vyre_recording_retain(vyre_recording *recording);
 
 /** Lets go of a recording; the last one frees it, and a replay that goes on
- *  keeps it. NULL is fine.  Threads: safe.  Blocks: never.  Errors: none. */
+ *  keeps it. NULL is fine.  Threads: safe.  Blocks: if it is the last that holds
+ *  the device, as vyre_device_release.  Errors: none. */
 VYRE_API void vyre_recording_release(vyre_recording *recording);
 
 /** Adds a slot. With @p size, exactly so many bytes must be bound to it; 0: as
@@ -249,11 +250,13 @@ vyre_recording_bind(vyre_recording *recording, uint32_t slot,
  *  Ownership: on VYRE_OK the caller owns *fence (vyre_fence_release). On failure
  *             *fence is NULL. Borrows @p options (NULL: zeroed) for the call.
  *  Threads:   safe: one after the other.
- *  Blocks:    without a fence, until it is over.
+ *  Blocks:    without a fence, until it is over; with one, never on queued work.
  *  Errors:    VYRE_INVALID_ARGUMENT, with the slot's name: unbound_slot,
  *             stale_handle (freed, moved or resized since it was bound),
  *             binding_mismatch, read_only, or two slots that overlap, of which
- *             one is written; unsafe_replay; VYRE_DISPATCH_FAILED
+ *             one is written; unsafe_replay (behind replays that are not over,
+ *             the fence tells of uploads that were not done); a replay without
+ *             a fence that a callback of this one asks for; VYRE_DISPATCH_FAILED
  *             (rounds_exhausted); those of vyre_dispatch. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_recording_replay(
     vyre_recording *recording, const vyre_replay_options *options,

@@ -142,7 +142,9 @@ typedef struct vyre__cache {
   const char *off, *fix; /* static */
 } vyre__cache;
 
-/* Whether this process has rights that its caller has not. */
+/* Whether this process has rights that its caller has not: it then believes
+ * nothing that the environment says. */
+bool vyre__is_privileged(void);
 bool vyre__cache_is_privileged(unsigned long secure, const unsigned ids[4]);
 
 /* False without memory. */
@@ -187,6 +189,14 @@ vyre__cache_read_result vyre__cache_file_read(int directory, const char *name,
                                               const char **why);
 void vyre__cache_file_finish(vyre__cache_file *file);
 
+/* Opens a plain file of this user that nobody else can write. -1: it is not to be
+ * read, and *why says why, or is NULL if there is none. */
+int vyre__cache_file_open(int directory, const char *name, uint64_t *size,
+                          const char **why);
+/* All of such a file, if it has at most @p room bytes. */
+bool vyre__cache_file_bytes(int directory, const char *name, void *to,
+                            size_t room, size_t *out);
+
 /* Marks it as used just now. */
 void vyre__cache_touch(int directory, const char *name);
 
@@ -195,11 +205,15 @@ bool vyre__cache_file_write(int directory, const char *name,
                             const unsigned char *bytes, size_t size,
                             char why[VYRE__CACHE_WHY]);
 
+/* How the files of probes begin (probe.h). They are evicted as entries are. */
+#define VYRE__CACHE_PROBE "probe-"
+
 typedef struct vyre__cache_item {
   char name[VYRE__CACHE_NAME];
   uint64_t bytes;
   int64_t used_ns;
-  bool is_leftover; /* of a writer that did not end; else an entry */
+  bool is_leftover; /* of a writer that did not end */
+  bool is_probe;    /* what a probe found; else an entry */
 } vyre__cache_item;
 
 typedef struct vyre__cache_items {

@@ -20,7 +20,7 @@ bool vyre__cache_is_privileged(unsigned long secure, const unsigned ids[4]) {
   return secure != 0 || ids[0] != ids[1] || ids[2] != ids[3];
 }
 
-static bool is_privileged(void) {
+bool vyre__is_privileged(void) {
   const unsigned ids[4] = {getuid(), geteuid(), getgid(), getegid()};
   return vyre__cache_is_privileged(getauxval(AT_SECURE), ids);
 }
@@ -109,7 +109,7 @@ bool vyre__cache_init(vyre__cache *cache, vyre_allocator allocator,
                       const vyre__cache_environment *environment) {
   *cache = (vyre__cache){.fix = ""};
   choose_bytes(cache, options->cache_bytes, environment->bytes);
-  if (is_privileged()) {
+  if (vyre__is_privileged()) {
     set_off(cache, "this process runs with the rights of another user",
             "run it without set-uid, set-gid or capabilities of the file");
   }
@@ -139,9 +139,12 @@ static int open_last(const char *path) {
   return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+/* Longer ones are not made: a part of one would be. */
+enum { MOST_PATH = 1024 };
+
 /* Makes the directory and what is above it, as the XDG specification has it. */
 static void make_all(const char *path) {
-  char part[1024];
+  char part[MOST_PATH];
   size_t length = strlen(path);
   if (length >= sizeof part) return;
   for (size_t i = 1; i <= length; i++) {
@@ -170,6 +173,11 @@ int vyre__cache_open(const vyre__cache *cache, bool create,
                      vyre__cache_refusal *why) {
   *why = (vyre__cache_refusal){.fix = ""};
   if (cache->off) return refuse(why, cache->fix, "%s", cache->off);
+  if (strlen(cache->path) >= MOST_PATH) {
+    return refuse(why, "name a directory with a shorter path in VYRE_CACHE_DIR",
+                  "its path has %zu bytes; at most %d are used",
+                  strlen(cache->path), MOST_PATH - 1);
+  }
   int directory = open_last(cache->path);
   if (directory < 0 && errno == ENOENT && create) {
     make_all(cache->path);

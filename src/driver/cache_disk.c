@@ -33,24 +33,53 @@ static bool read_all(int file, unsigned char *to, size_t size) {
   return true;
 }
 
-/* The head is checked against the size of the file before memory is taken. */
-static vyre__cache_read_result read_open(int file, vyre__cache_file *out,
-                                         const char **why) {
+int vyre__cache_file_open(int directory, const char *name, uint64_t *size,
+                          const char **why) {
+  /* Without waiting: it may be a pipe that somebody put there. */
+  int file = openat(directory, name,
+                    O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) {
+    *why = errno == ENOENT  ? NULL
+           : errno == ELOOP ? "it is a link"
+                            : "it cannot be opened";
+    return -1;
+  }
   struct stat about;
-  unsigned char head[VYRE__CACHE_HEAD];
-  *why = "it is no plain file of this user";
   if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode) ||
       about.st_uid != geteuid() || (about.st_mode & 022) != 0) {
-    return VYRE__CACHE_REJECTED;
+    *why = "it is no plain file of this user";
+    close(file);
+    return -1;
   }
+  *size = (uint64_t)about.st_size;
+  return file;
+}
+
+bool vyre__cache_file_bytes(int directory, const char *name, void *to,
+                            size_t room, size_t *out) {
+  uint64_t size;
+  const char *why;
+  int file = vyre__cache_file_open(directory, name, &size, &why);
+  if (file < 0) return false;
+  bool good = size <= room && read_all(file, to, (size_t)size);
+  close(file);
+  *out = good ? (size_t)size : 0;
+  return good;
+}
+
+/* The head is checked against the size of the file before memory is taken. */
+static vyre__cache_read_result read_open(int file, uint64_t there,
+                                         vyre__cache_file *out,
+                                         const char **why) {
+  unsigned char head[VYRE__CACHE_HEAD];
   *why = "it is shorter than a head";
-  if (about.st_size < VYRE__CACHE_HEAD || !read_all(file, head, sizeof head)) {
+  if (there < VYRE__CACHE_HEAD || !read_all(file, head, sizeof head)) {
     return VYRE__CACHE_REJECTED;
   }
-  *why = vyre__cache_head_read(head, (uint64_t)about.st_size);
+  *why = vyre__cache_head_read(head, there);
   if (*why) return VYRE__CACHE_REJECTED;
-  size_t size = (size_t)about.st_size;
-  if ((uint64_t)about.st_size > SIZE_MAX / 2) return VYRE__CACHE_NO_MEMORY;
+  size_t size = (size_t)there;
+  if (there > SIZE_MAX / 2) return VYRE__CACHE_NO_MEMORY;
   out->bytes = vyre__resize(out->allocator, NULL, 0, size);
   if (!out->bytes) return VYRE__CACHE_NO_MEMORY;
   out->size = size;
@@ -68,14 +97,10 @@ vyre__cache_read_result vyre__cache_file_read(int directory, const char *name,
                                               vyre__cache_file *out,
                                               const char **why) {
   *out = (vyre__cache_file){.allocator = allocator};
-  /* Without waiting: it may be a pipe that somebody put there. */
-  int file = openat(directory, name,
-                    O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (file < 0) {
-    *why = errno == ELOOP ? "it is a link" : "it cannot be opened";
-    return errno == ENOENT ? VYRE__CACHE_ABSENT : VYRE__CACHE_REJECTED;
-  }
-  vyre__cache_read_result result = read_open(file, out, why);
+  uint64_t size;
+  int file = vyre__cache_file_open(directory, name, &size, why);
+  if (file < 0) return *why ? VYRE__CACHE_REJECTED : VYRE__CACHE_ABSENT;
+  vyre__cache_read_result result = read_open(file, size, out, why);
   close(file);
   if (result != VYRE__CACHE_READ) vyre__cache_file_finish(out);
   return result;
@@ -179,11 +204,16 @@ static int64_t to_ns(struct timespec time) {
   return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+static bool begins_with(const char *name, const char *prefix) {
+  return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
 static bool add_item(int directory, const char *name, vyre__cache_items *to) {
-  bool is_leftover =
-      strncmp(name, leftover_prefix, sizeof leftover_prefix - 1) == 0 &&
-      strlen(name) < VYRE__CACHE_NAME;
-  if (!is_leftover && !vyre__cache_is_entry(name)) return true;
+  if (strlen(name) >= VYRE__CACHE_NAME) return true;
+  bool is_leftover = begins_with(name, leftover_prefix) ||
+                     begins_with(name, "." VYRE__CACHE_PROBE);
+  bool is_probe = begins_with(name, VYRE__CACHE_PROBE);
+  if (!is_leftover && !is_probe && !vyre__cache_is_entry(name)) return true;
   struct stat about;
   if (fstatat(directory, name, &about, AT_SYMLINK_NOFOLLOW) != 0 ||
       S_ISDIR(about.st_mode)) {
@@ -196,7 +226,8 @@ static bool add_item(int directory, const char *name, vyre__cache_items *to) {
   vyre__cache_item *item = &to->items[to->count++];
   *item = (vyre__cache_item){.bytes = (uint64_t)about.st_size,
                              .used_ns = to_ns(about.st_mtim),
-                             .is_leftover = is_leftover};
+                             .is_leftover = is_leftover,
+                             .is_probe = is_probe};
   memcpy(item->name, name, strlen(name) + 1);
   return true;
 }
@@ -290,7 +321,7 @@ bool vyre__cache_evict(int directory, vyre_allocator allocator,
     const vyre__cache_item *item = &all.items[i];
     if (!item->is_leftover) {
       out->left_bytes += item->bytes;
-      out->left_count++;
+      out->left_count += !item->is_probe;
     } else if (to_ns(now) - item->used_ns > leftover_age_ns) {
       (void)remove_item(directory, item, out);
     }
@@ -300,7 +331,7 @@ bool vyre__cache_evict(int directory, vyre_allocator allocator,
     const vyre__cache_item *item = &all.items[order[i].tie];
     if (item->is_leftover || !remove_item(directory, item, out)) continue;
     out->left_bytes -= item->bytes;
-    out->left_count--;
+    out->left_count -= !item->is_probe;
   }
   vyre__reserve_free(allocator, &order, &capacity, sizeof *order);
   vyre__cache_items_finish(&all);

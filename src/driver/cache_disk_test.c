@@ -364,6 +364,22 @@ TEST(the_directory_is_the_first_that_is_named) {
   }
 }
 
+TEST(a_path_that_is_too_long_is_told_as_that) {
+  char path[1300];
+  vyre__cache_refusal why;
+  memset(path, 'a', sizeof path);
+  path[0] = '/';
+  path[1200] = '\0';
+  for (size_t i = 100; i < 1200; i += 100) path[i] = '/';
+  vyre__cache cache = {.path = path};
+  for (int create = 0; create < 2; create++) {
+    CHECK(vyre__cache_open(&cache, create, &why) < 0);
+    CHECK(!why.is_absent);
+    CHECK_HAS(why.reason, "its path has 1200 bytes");
+    CHECK_HAS(why.fix, "shorter");
+  }
+}
+
 static const struct {
   uint64_t option;
   const char *variable;
@@ -651,6 +667,7 @@ TEST_MAIN(
     TEST_ENTRY(a_process_with_the_rights_of_another_is_privileged),
     TEST_ENTRY(a_set_uid_process_has_no_cache),
     TEST_ENTRY(the_directory_is_the_first_that_is_named),
+    TEST_ENTRY(a_path_that_is_too_long_is_told_as_that),
     TEST_ENTRY(the_cap_is_a_whole_number),
     TEST_ENTRY(a_context_asks_the_environment),
     TEST_ENTRY(above_the_cap_the_least_recently_used_goes),

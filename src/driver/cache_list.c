@@ -116,6 +116,11 @@ static bool list_all(int directory, vyre_arena *arena,
       out->leftover_count++;
       continue;
     }
+    if (all.items[i].is_probe) {
+      out->probe_count++;
+      out->bytes += all.items[i].bytes;
+      continue;
+    }
     vyre_cache_entry *entry = &entries[out->entry_count];
     fine = describe(directory, &all.items[i], arena, entry);
     if (!fine || !entry->name) continue;

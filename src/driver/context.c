@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "base/memory.h"
 #include "base/status.h"
@@ -21,7 +20,7 @@ static void *resize(void *self, void *ptr, size_t old_size, size_t new_size) {
 /* Who starts a process with more rights than their own must not choose which
  * files it writes. */
 static const char *environment(const char *variable) {
-  return getauxval(AT_SECURE) ? NULL : getenv(variable);
+  return vyre__is_privileged() ? NULL : getenv(variable);
 }
 
 /* What the option says, else the environment; "" is nothing. */

@@ -216,10 +216,29 @@ static vyre_code find_numbers(vyre_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
+/* Its functions would not be where they are looked for. */
+static vyre_code other_table(const vyre__backend *backend, vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_INVALID_ARGUMENT, NULL,
+      VYRE_NUMBERS({"abi", backend->abi}, {"expected_abi", VYRE__BACKEND_ABI},
+                   {"table_bytes", backend->struct_size},
+                   {"expected_bytes", sizeof(vyre__backend)}),
+      "build the backend against this version of the library",
+      "the table of backend '%s' is of version %u with %u bytes, not of %d "
+      "with %zu",
+      backend->name, backend->abi, backend->struct_size, VYRE__BACKEND_ABI,
+      sizeof(vyre__backend));
+}
+
 /* Takes the reference to @p context. */
 static vyre_code create(vyre_context *context, const choice *chosen,
                         vyre_device **out, vyre_status *st) {
   size_t size = chosen->backend->device_size;
+  if (chosen->backend->abi != VYRE__BACKEND_ABI ||
+      chosen->backend->struct_size != sizeof(vyre__backend)) {
+    vyre_context_release(context);
+    return other_table(chosen->backend, st);
+  }
   vyre_device *device = vyre__resize(context->allocator, NULL, 0, size);
   if (!device) {
     vyre_context_release(context);
@@ -242,6 +261,8 @@ static vyre_code create(vyre_context *context, const choice *chosen,
   }
   device->caps.numbers = vyre__numbers_exact;
   device->caps.number_count = VYRE__NUMBER_COUNT;
+  device->caps.keeps_pipelines =
+      device->backend->pipeline_load && device->backend->pipeline_save;
   vyre__counters_enter(device);
   if (!device->backend->is_exact) {
     code = find_numbers(device, st);

@@ -132,7 +132,28 @@ TEST(auto_says_which_and_why) {
   }
 }
 
-TEST_MAIN(TEST_ENTRY(every_device_is_listed_by_the_name_that_opens_it),
+TEST(a_table_of_another_version_is_refused) {
+  vyre__backend old = lone, small = lone;
+  old.abi = VYRE__BACKEND_ABI - 1;
+  small.struct_size = sizeof(vyre__backend) - 8;
+  const vyre__backend *const tables[] = {&old, &small};
+  for (int i = 0; i < 2; i++) {
+    vyre_status st = {0};
+    vyre_device *device = NULL;
+    vyre_context *context;
+    vyre_context_options options = {
+        .cache_directory = "", .trace_file = "", .faults = ""};
+    CHECK_OK(vyre_context_create(&options, &context, &st), st);
+    CHECK_FAILS(vyre__device_open_backend(context, tables[i], 0, &device, &st),
+                st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_INVALID_ARGUMENT);
+    CHECK(!device);
+    CHECK_HAS(st.message, "the table of backend 'lone'");
+    vyre_context_release(context);
+  }
+}
+
+TEST_MAIN(TEST_ENTRY(a_table_of_another_version_is_refused),
+          TEST_ENTRY(every_device_is_listed_by_the_name_that_opens_it),
           TEST_ENTRY(names_that_are_none),
           TEST_ENTRY(the_first_of_several_has_two_names),
           TEST_ENTRY(auto_says_which_and_why))

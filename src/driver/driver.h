@@ -427,6 +427,10 @@ struct vyre__run {
  * buffers or memory that are not kept. */
 vyre_code vyre__run_take_other(vyre_pipeline *pipeline, vyre__run **out,
                                vyre_status *st);
+/* A run with no place in the pipeline, for who keeps it: those in its places are
+ * for dispatches, and stay warm. Ends as all do, with vyre__run_give. */
+vyre_code vyre__run_make(vyre_pipeline *pipeline, vyre__run **out,
+                         vyre_status *st);
 vyre_code vyre__run_prepare_anew(vyre__run *run, vyre_status *st);
 void vyre__run_give_up(vyre__run *run);
 void vyre__run_free(vyre__run *run);

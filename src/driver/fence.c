@@ -167,6 +167,9 @@ vyre_code vyre_fence_wait_any(vyre_fence *const *fences, size_t count,
   for (size_t i = 0; i < count; i++) {
     if (!fences[i]) return vyre__null_argument(st, who, "fences[]");
   }
+  if (vyre__fault(fences[0]->context, VYRE_FAULT_WAIT)) {
+    return vyre__fault_status(VYRE_FAULT_WAIT, st);
+  }
   if (find_done(fences, count, out)) return VYRE_OK;
   struct timespec end;
   bool ends = deadline(timeout_ns, &end), in_time = timeout_ns > 0, found;

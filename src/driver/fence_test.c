@@ -137,6 +137,11 @@ TEST(any_of_several) {
   st = (vyre_status){0};
   CHECK_OK(vyre_fence_wait(fences[0], VYRE_FOREVER, &st), st);
   CHECK_OK(vyre_fence_wait_any(fences, 2, 0, &which, &st), st);
+  CHECK_OK(vyre_context_inject(a.context, "wait:1", &st), st);
+  CHECK_FAILS(vyre_fence_wait_any(fences, 2, 0, &which, &st), st,
+              VYRE_DISPATCH_FAILED, VYRE_KIND_INJECTED_FAULT);
+  st = (vyre_status){0};
+  CHECK_OK(vyre_fence_wait_any(fences, 2, 0, &which, &st), st);
   CHECK_U64(which, 0);
   CHECK(vyre_fence_wait_any(fences, 0, 0, &which, &st) ==
         VYRE_INVALID_ARGUMENT);

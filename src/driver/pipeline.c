@@ -163,6 +163,15 @@ static vyre_code make_inside(vyre_pipeline *pipeline, vyre_status *st) {
   return VYRE_OK;
 }
 
+/* As they stand in the text: one in a loop is one. */
+static uint64_t count_grid_barriers(const vyre_program *program) {
+  uint64_t count = 0;
+  for (uint32_t i = 0; i < program->node_count; i++) {
+    count += program->nodes[i].op == VYRE__OP_GRID_BARRIER;
+  }
+  return count;
+}
+
 static vyre_code build(vyre_pipeline *pipeline, vyre_status *st) {
   vyre_device *device = pipeline->device;
   if (vyre__fault(device->context, VYRE_FAULT_COMPILE)) {
@@ -170,6 +179,12 @@ static vyre_code build(vyre_pipeline *pipeline, vyre_status *st) {
   }
   VYRE_TRY(device->backend->pipeline_init(pipeline, st));
   VYRE__COUNT(device, compiles, 1);
+  uint64_t points = count_grid_barriers(pipeline->program);
+  if (points > 0) {
+    VYRE__COUNT(device, grid_sync_splits, 1);
+    VYRE__COUNT(device, grid_sync_segments, points + 1);
+    VYRE__COUNT(device, grid_sync_points, points);
+  }
   return VYRE_OK;
 }
 

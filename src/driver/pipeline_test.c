@@ -161,8 +161,27 @@ TEST(a_resident_buffer_stays_from_dispatch_to_dispatch) {
   rig_close(&r);
 }
 
+TEST(grid_barriers_are_counted_when_a_kernel_is_compiled) {
+  vyre_counters counters;
+  rig r = rig_open(
+      "kernel k workgroup(2)\nbuffer y : read_write u32[] @0;\n"
+      "{ y[0] = 1; grid_barrier(); y[1] = y[0]; grid_barrier(); y[0] = 3; }\n",
+      NULL);
+  vyre_counters_read(r.device, &counters);
+  CHECK_U64(counters.grid_sync_splits, 1);
+  CHECK_U64(counters.grid_sync_segments, 3);
+  CHECK_U64(counters.grid_sync_points, 2);
+  rig_close(&r);
+  r = rig_open(text, NULL);
+  vyre_counters_read(r.device, &counters);
+  CHECK_U64(counters.grid_sync_splits, 0);
+  CHECK_U64(counters.grid_sync_segments, 0);
+  rig_close(&r);
+}
+
 TEST_MAIN(TEST_ENTRY(an_id_is_the_device_and_the_fingerprint),
           TEST_ENTRY(a_pipeline_tells_what_it_binds),
+          TEST_ENTRY(grid_barriers_are_counted_when_a_kernel_is_compiled),
           TEST_ENTRY(a_device_tells_its_name_and_what_it_can),
           TEST_ENTRY(what_is_not_supported_names_the_real_device),
           TEST_ENTRY(a_resident_buffer_stays_from_dispatch_to_dispatch))

@@ -90,10 +90,11 @@ vyre_code vyre__probe_find(vyre_device *device, vyre__probe_result *out,
 
 /* --- probe_file.c ------------------------------------------------------------*/
 
-/* What a result belongs to: backend, device, driver, and what the library tests.
- * Returns its length, 0 if it has no room in @p key. */
-enum { VYRE__PROBE_KEY = 1024 };
-size_t vyre__probe_key(const vyre_device *device, char key[VYRE__PROBE_KEY]);
+/* What a result belongs to: backend, device, driver, features (with the options
+ * that change code), and what the library tests. Returns its length, 0 if it has
+ * no room in @p key. */
+enum { VYRE__PROBE_KEY = 4096 };
+size_t vyre__probe_key(vyre_device *device, char key[VYRE__PROBE_KEY]);
 
 /* A file "probe-<hash>" in the directory of the cache, where that is used. True if
  * there is one for this key and all of it is right. */

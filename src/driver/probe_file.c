@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Results of probes in files. What is read is believed only if it is all there:
  * the whole key, every operation in its order, and a hash of all before it. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "vyre/version.h"
@@ -16,7 +13,7 @@
 enum { MOST_BYTES = 1 << 14, NAME_BYTES = 64 };
 
 /* Changes with what is tested, or how. */
-enum { PROBE_VERSION = 2 };
+enum { PROBE_VERSION = 3 };
 
 static const char *const forms[] = {
 #define VYRE_X2(name, text) [name] = (text),
@@ -24,7 +21,35 @@ static const char *const forms[] = {
 #undef VYRE_X2
 };
 
-size_t vyre__probe_key(const vyre_device *device, char key[VYRE__PROBE_KEY]) {
+/* A text of the key that grows up to its room. */
+typedef struct key_text {
+  char *bytes;
+  size_t length, room;
+} key_text;
+
+static bool add_text(void *self, const char *bytes, size_t length) {
+  key_text *text = self;
+  if (length > text->room - text->length) return false;
+  if (length > 0) memcpy(text->bytes + text->length, bytes, length);
+  text->length += length;
+  return true;
+}
+
+/* What the backend's code depends on, options that were chosen among it: its
+ * floats depend on that too. */
+static bool put_features(vyre_device *device, key_text *key) {
+  char bytes[VYRE__PROBE_KEY], head[32];
+  key_text text = {bytes, 0, sizeof bytes};
+  if (device->backend->features &&
+      !device->backend->features(device, (vyre_writer){add_text, &text})) {
+    return false;
+  }
+  int length = snprintf(head, sizeof head, "%zu ", text.length);
+  return add_text(key, head, (size_t)length) &&
+         add_text(key, bytes, text.length) && add_text(key, "\n", 1);
+}
+
+size_t vyre__probe_key(vyre_device *device, char key[VYRE__PROBE_KEY]) {
   vyre_device_info info = {.description = "", .driver = "", .note = ""};
   if (!device->backend->describe(device->index, &info)) return 0;
   int length = snprintf(
@@ -32,7 +57,9 @@ size_t vyre__probe_key(const vyre_device *device, char key[VYRE__PROBE_KEY]) {
       PROBE_VERSION, VYRE_VERSION_STRING, strlen(device->backend->name),
       device->backend->name, strlen(info.description), info.description,
       strlen(info.driver), info.driver);
-  return length > 0 && length < VYRE__PROBE_KEY ? (size_t)length : 0;
+  if (length <= 0 || length >= VYRE__PROBE_KEY) return 0;
+  key_text text = {key, (size_t)length, VYRE__PROBE_KEY};
+  return put_features(device, &text) ? text.length : 0;
 }
 
 static vyre_hash128 hash_of(const char *bytes, size_t length) {
@@ -45,7 +72,7 @@ static vyre_hash128 hash_of(const char *bytes, size_t length) {
 static void name_file(const char *key, size_t length, char out[NAME_BYTES]) {
   char hash[VYRE_HASH128_TEXT];
   vyre_hash128_text(hash_of(key, length), hash);
-  (void)snprintf(out, NAME_BYTES, "probe-%s", hash);
+  (void)snprintf(out, NAME_BYTES, VYRE__CACHE_PROBE "%s", hash);
 }
 
 /* All that a file holds for this key and these classes. Returns its length. */
@@ -65,25 +92,6 @@ static size_t put_file(const char *key, size_t key_length,
   vyre_hash128_text(hash_of(out, used), hash);
   used += (size_t)snprintf(out + used, MOST_BYTES - used, "sum %s\n", hash);
   return used;
-}
-
-/* Bytes of a plain file; 0 if there is none or it is too long. */
-static size_t read_file(int directory, const char *name, char *out) {
-  struct stat about;
-  size_t length = 0;
-  int fd =
-      openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return 0;
-  if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
-    for (;;) {
-      ssize_t got = read(fd, out + length, MOST_BYTES - length);
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) break;
-      length += (size_t)got;
-    }
-  }
-  close(fd);
-  return length < MOST_BYTES ? length : 0;
 }
 
 /* One line "name: form tested wrong" at *at. */
@@ -118,7 +126,10 @@ bool vyre__probe_load(const vyre__cache *cache, const char *key,
   int fd = vyre__cache_open(cache, false, &why);
   if (fd < 0) return false;
   name_file(key, key_length, name);
-  size_t length = read_file(fd, name, bytes);
+  size_t length = 0;
+  if (vyre__cache_file_bytes(fd, name, bytes, MOST_BYTES - 1, &length)) {
+    vyre__cache_touch(fd, name);
+  }
   close(fd);
   bytes[length] = '\0';
   size_t head = (size_t)snprintf(again, sizeof again, "key %zu\n", key_length);
@@ -136,37 +147,16 @@ bool vyre__probe_load(const vyre__cache *cache, const char *key,
   return true;
 }
 
-static bool write_file(int fd, const char *bytes, size_t length) {
-  while (length > 0) {
-    ssize_t done = write(fd, bytes, length);
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return false;
-    bytes += done;
-    length -= (size_t)done;
-  }
-  return fsync(fd) == 0;
-}
-
 bool vyre__probe_save(const vyre__cache *cache, const char *key,
                       size_t key_length, const vyre_number_class *classes) {
-  static atomic_uint last;
-  char name[NAME_BYTES], temporary[NAME_BYTES], bytes[MOST_BYTES];
+  char name[NAME_BYTES], bytes[MOST_BYTES], reason[VYRE__CACHE_WHY];
   vyre__cache_refusal why;
   int folder = vyre__cache_open(cache, true, &why);
   if (folder < 0) return false;
   name_file(key, key_length, name);
-  (void)snprintf(temporary, sizeof temporary, ".probe-%ld-%u", (long)getpid(),
-                 atomic_fetch_add(&last, 1));
   size_t length = put_file(key, key_length, classes, bytes);
-  int fd = openat(folder, temporary,
-                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  bool good = fd >= 0;
-  if (good) {
-    good = write_file(fd, bytes, length);
-    good = close(fd) == 0 && good;
-    good = good && renameat(folder, temporary, folder, name) == 0;
-    if (!good) unlinkat(folder, temporary, 0);
-  }
+  bool good = vyre__cache_file_write(folder, name, (unsigned char *)bytes,
+                                     length, reason);
   close(folder);
   return good;
 }

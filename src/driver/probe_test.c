@@ -3,6 +3,7 @@
  * changed behind its back. It must find that one and no other. */
 #include "driver/probe.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -410,6 +411,89 @@ TEST(folders_of_others_and_links_are_left_alone) {
   remove_folder();
 }
 
+static const char *features;
+
+static bool tell_features(vyre_device *device, vyre_writer writer) {
+  (void)device;
+  return writer.write(writer.self, features, strlen(features));
+}
+
+TEST(other_features_are_another_device) {
+  static char keys[3][VYRE__PROBE_KEY];
+  static char much[VYRE__PROBE_KEY];
+  vyre_context *context;
+  lie_about(VYRE__NUMBER_F32_FMA, LAST_BIT, VYRE_NUMBERS_NATIVE);
+  vyre_device *device = open_liar(true, "", &context);
+  table.features = tell_features;
+  features = "fma";
+  size_t first = vyre__probe_key(device, keys[0]);
+  features = "avx";
+  size_t second = vyre__probe_key(device, keys[1]);
+  CHECK(first > 0 && first == second);
+  CHECK(memcmp(keys[0], keys[1], first) != 0);
+  memset(much, 'x', sizeof much - 1); /* too many to be held: not remembered */
+  features = much;
+  CHECK_U64(vyre__probe_key(device, keys[2]), 0);
+  vyre_device_release(device);
+  vyre_context_release(context);
+}
+
+TEST(a_file_that_others_can_write_is_not_believed) {
+  static const char key[] = "probe 1\n4 mode\n";
+  vyre_number_class read[VYRE__NUMBER_COUNT];
+  char path[160];
+  make_folder();
+  CHECK(vyre__probe_save(&files, key, sizeof key - 1, vyre__numbers_exact));
+  find_file(path);
+  CHECK(chmod(path, 0620) == 0);
+  CHECK(!vyre__probe_load(&files, key, sizeof key - 1, read));
+  CHECK(vyre__probe_save(&files, key, sizeof key - 1, vyre__numbers_exact));
+  CHECK(vyre__probe_load(&files, key, sizeof key - 1, read));
+  remove_folder();
+}
+
+TEST(files_of_probes_are_listed_and_pruned_with_the_cache) {
+  static const char key[] = "probe 1\n5 prune\n";
+  vyre_number_class read[VYRE__NUMBER_COUNT];
+  vyre_status st = {0};
+  vyre_context *context;
+  vyre_cache_listing listing;
+  vyre_cache_pruned pruned;
+  vyre_arena arena;
+  char path[160], left[200];
+  struct stat about;
+  make_folder();
+  CHECK(vyre__probe_save(&files, key, sizeof key - 1, vyre__numbers_exact));
+  find_file(path);
+  CHECK(stat(path, &about) == 0);
+  snprintf(left, sizeof left, "%s/.probe-77-0",
+           folder); /* as of old versions */
+  FILE *file = fopen(left, "w");
+  CHECK(file && fclose(file) == 0);
+  struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+  CHECK(utimensat(AT_FDCWD, left, old, 0) == 0);
+  vyre_arena_init(&arena, vyre_allocator_heap());
+  vyre_context_options options = {
+      .cache_directory = folder, .trace_file = "", .faults = ""};
+  CHECK_OK(vyre_context_create(&options, &context, &st), st);
+  CHECK_OK(vyre_cache_list(context, &arena, &listing, &st), st);
+  CHECK_U64(listing.entry_count, 0);
+  CHECK_U64(listing.probe_count, 1);
+  CHECK_U64(listing.leftover_count, 1);
+  CHECK_U64(listing.bytes, (uint64_t)about.st_size);
+  CHECK_OK(vyre_cache_prune(context, NULL, &pruned, &st), st);
+  CHECK(access(left, F_OK) != 0);
+  CHECK(vyre__probe_load(&files, key, sizeof key - 1, read));
+  vyre_cache_prune_options all = {.all = true};
+  CHECK_OK(vyre_cache_prune(context, &all, &pruned, &st), st);
+  CHECK_U64(pruned.removed_count, 1);
+  CHECK_U64(pruned.left_bytes, 0);
+  CHECK(!vyre__probe_load(&files, key, sizeof key - 1, read));
+  vyre_context_release(context);
+  vyre_arena_finish(&arena);
+  remove_folder();
+}
+
 /* The first of all devices is probed before anything else was kept. */
 TEST(a_folder_is_made_for_the_first_probe) {
   static const char key[] = "probe 1\n4 made\n";
@@ -475,5 +559,8 @@ TEST_MAIN(TEST_ENTRY(the_reference_is_right_in_all),
           TEST_ENTRY(a_device_is_probed_when_it_is_opened_first),
           TEST_ENTRY(a_file_is_believed_only_if_all_of_it_is_right),
           TEST_ENTRY(folders_of_others_and_links_are_left_alone),
+          TEST_ENTRY(other_features_are_another_device),
+          TEST_ENTRY(a_file_that_others_can_write_is_not_believed),
+          TEST_ENTRY(files_of_probes_are_listed_and_pruned_with_the_cache),
           TEST_ENTRY(a_folder_is_made_for_the_first_probe),
           TEST_ENTRY(vectors_reach_the_edges))

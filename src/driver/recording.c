@@ -24,6 +24,7 @@ vyre_code vyre_recording_create(vyre_device *device, vyre_recording **out,
   rec->device = vyre_device_retain(device);
   vyre_arena_init(&rec->building, device->allocator);
   pthread_mutex_init(&rec->lock, NULL);
+  pthread_cond_init(&rec->over, NULL);
   *out = rec;
   return VYRE_OK;
 }
@@ -52,6 +53,7 @@ void vyre_recording_release(vyre_recording *rec) {
   vyre__reserve_free(allocator, (void *)&rec->slots, &rec->slot_capacity,
                      sizeof *rec->slots);
   vyre_arena_finish(&rec->building);
+  pthread_cond_destroy(&rec->over);
   pthread_mutex_destroy(&rec->lock);
   vyre__resize(allocator, rec, sizeof *rec, 0);
   vyre_device_release(device);

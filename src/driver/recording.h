@@ -107,10 +107,15 @@ struct vyre_recording {
   size_t tables_size;
   vyre_capture_plan sums;
 
-  pthread_mutex_t lock; /* of all that changes after finish */
-  uint32_t pending;     /* replays in the queue */
-  bool is_dirty;        /* something was bound since the last look */
-  bool is_keep_known;   /* whether keeping inputs is safe was found out */
+  /* Of all that changes after finish. Not held while commands run: those belong
+   * to who set is_running, and nothing is bound or made ready meanwhile. */
+  pthread_mutex_t lock;
+  pthread_cond_t over; /* is_running fell */
+  bool is_running;
+  pthread_t runner;   /* who set it */
+  uint32_t pending;   /* replays in the queue */
+  bool is_dirty;      /* something was bound since the last look */
+  bool is_keep_known; /* whether keeping inputs is safe was found out */
   bool is_keep_safe;
   vyre_status keep_refusal; /* why it is not */
   unsigned char
@@ -135,8 +140,16 @@ void vyre__recording_drop(vyre_recording *recording);
 vyre_code vyre__recording_prepare(vyre_recording *recording,
                                   uint64_t *recaptures, vyre_status *st);
 
-/* Whether uploads may be left out; if not, why. */
+/* Whether uploads may be left out, as far as the commands tell; and whether all
+ * were done that would be. If not, why. */
 vyre_code vyre__recording_may_keep(vyre_recording *recording, vyre_status *st);
+vyre_code vyre__recording_was_uploaded(const vyre_recording *recording,
+                                       vyre_status *st);
+
+/* Under the lock: waits until no replay runs, and takes the turn if @p takes. A
+ * callback of a replay on this thread cannot wait for it, and is refused. */
+vyre_code vyre__recording_await(vyre_recording *recording, bool takes,
+                                vyre_status *st);
 
 /* Forgets what a run was prepared for. With @p is_held its buffers are still
  * held by it. */

@@ -192,7 +192,10 @@ vyre_code vyre_recording_bind(vyre_recording *rec, uint32_t slot,
         "slot %u of a recording that has %zu", slot, rec->slot_count);
   }
   pthread_mutex_lock(&rec->lock);
-  vyre_code code = rebind(rec, slot, resource, st);
+  /* One in the queue is told of at once; one on another thread is waited for. */
+  vyre_code code =
+      rec->pending > 0 ? VYRE_OK : vyre__recording_await(rec, false, st);
+  if (code == VYRE_OK) code = rebind(rec, slot, resource, st);
   pthread_mutex_unlock(&rec->lock);
   return code;
 }
@@ -515,13 +518,31 @@ static bool is_apart(void *self, const vyre_place *place, bool is_written) {
   return !is_written || !vyre__places_meet(place, self);
 }
 
+/* The next upload would bring what the last replay left at its source. */
+static vyre_code source_written(const vyre_recording *rec, size_t upload,
+                                size_t writer, vyre_status *st) {
+  char text[VYRE__SLOT_NAME];
+  uint32_t slot = rec->commands[upload].from.slot;
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY, NULL,
+      VYRE_NUMBERS({"slot", slot}, {"upload", upload}, {"command", writer}),
+      "replay without keep_inputs, or let the command write another slot",
+      "inputs cannot be kept: slot '%s' is what command %zu uploads, and is "
+      "written by command %zu",
+      vyre__slot_name(rec, slot, text), upload, writer);
+}
+
 static vyre_code check_upload(const vyre_recording *rec, size_t upload,
                               vyre_status *st) {
   char text[VYRE__SLOT_NAME];
-  vyre_place to = rec->commands[upload].to;
+  vyre_place to = rec->commands[upload].to, from = rec->commands[upload].from;
   for (size_t i = 0; i < rec->command_count; i++) {
     const vyre__command *c = &rec->commands[i];
-    if (i == upload || vyre__command_places(c, is_apart, &to)) continue;
+    if (i == upload) continue;
+    if (!vyre__command_places(c, is_apart, &from)) {
+      return source_written(rec, upload, i, st);
+    }
+    if (vyre__command_places(c, is_apart, &to)) continue;
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY, NULL,
         VYRE_NUMBERS({"slot", to.slot}, {"command", i}),
@@ -557,6 +578,11 @@ vyre_code vyre__recording_may_keep(vyre_recording *rec, vyre_status *st) {
     if (st && st->code == VYRE_OK) *st = rec->keep_refusal;
     return rec->keep_refusal.code;
   }
+  return VYRE_OK;
+}
+
+vyre_code vyre__recording_was_uploaded(const vyre_recording *rec,
+                                       vyre_status *st) {
   for (size_t i = 0; i < rec->command_count; i++) {
     const vyre__command *c = &rec->commands[i];
     if (!c->is_upload || c->is_uploaded) continue;

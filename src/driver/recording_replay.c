@@ -116,7 +116,11 @@ static vyre_code copy_bytes(const walk *w, vyre__command *c, vyre_status *st) {
   if (c->is_upload) {
     VYRE_TRY(vyre__buffer_write(device, c->target.buffer, c->target.offset,
                                 c->source.host, size, st));
-    c->is_uploaded = true;
+    if (!c->is_uploaded) { /* who asks to keep inputs may look just now */
+      pthread_mutex_lock(&w->rec->lock);
+      c->is_uploaded = true;
+      pthread_mutex_unlock(&w->rec->lock);
+    }
   } else if (c->source.buffer && !c->target.buffer) {
     VYRE_TRY(vyre__buffer_read(device, c->source.buffer, c->source.offset,
                                c->target.host, size, st));
@@ -240,7 +244,7 @@ static vyre_code step(walk *w, size_t *at, vyre_status *st) {
   }
 }
 
-/* Held and ready, under the lock. */
+/* Held and ready; it is this thread's turn. */
 static vyre_code run_all(walk *w, vyre_status *st) {
   vyre_recording *rec = w->rec;
   bool is_timed = w->options.result || w->options.timeout_ns;
@@ -265,8 +269,33 @@ static vyre_code run_all(walk *w, vyre_status *st) {
 
 /* --- asking for it -----------------------------------------------------------*/
 
-/* Everything that can be refused, and the hold on what is bound. */
-static vyre_code begin(walk *w, vyre_status *st) {
+vyre_code vyre__recording_await(vyre_recording *rec, bool takes,
+                                vyre_status *st) {
+  pthread_t self = pthread_self();
+  if (rec->is_running && pthread_equal(rec->runner, self)) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "do it when the replay has returned, or replay with a "
+                     "fence",
+                     "the recording runs on this thread: what it calls back "
+                     "cannot wait for its end");
+  }
+  while (rec->is_running) pthread_cond_wait(&rec->over, &rec->lock);
+  if (takes) {
+    rec->is_running = true;
+    rec->runner = self;
+  }
+  return VYRE_OK;
+}
+
+/* Under the lock. */
+static void end_turn(vyre_recording *rec) {
+  rec->is_running = false;
+  pthread_cond_broadcast(&rec->over);
+}
+
+/* Everything that can be refused, and the hold on what is bound. Whether inputs
+ * are there to be kept is asked when those before it are over. */
+static vyre_code begin(walk *w, bool is_next, vyre_status *st) {
   vyre_recording *rec = w->rec;
   VYRE_TRY(vyre__device_check(rec->device, st));
   VYRE_TRY(vyre__recording_hold(rec, st));
@@ -276,6 +305,9 @@ static vyre_code begin(walk *w, vyre_status *st) {
   }
   if (code == VYRE_OK && w->options.keep_inputs) {
     code = vyre__recording_may_keep(rec, st);
+    if (code == VYRE_OK && is_next) {
+      code = vyre__recording_was_uploaded(rec, st);
+    }
   }
   if (code != VYRE_OK) vyre__recording_drop(rec);
   return code;
@@ -284,10 +316,16 @@ static vyre_code begin(walk *w, vyre_status *st) {
 static vyre_code replay_now(walk *w, vyre_status *st) {
   uint64_t start = vyre__trace_begin(w->rec->device->context);
   pthread_mutex_lock(&w->rec->lock);
-  vyre_code code = begin(w, st);
+  vyre_code code = vyre__recording_await(w->rec, true, st);
   if (code == VYRE_OK) {
-    code = run_all(w, st);
-    vyre__recording_drop(w->rec);
+    code = begin(w, true, st);
+    if (code == VYRE_OK) {
+      pthread_mutex_unlock(&w->rec->lock);
+      code = run_all(w, st);
+      pthread_mutex_lock(&w->rec->lock);
+      vyre__recording_drop(w->rec);
+    }
+    end_turn(w->rec);
   }
   pthread_mutex_unlock(&w->rec->lock);
   trace_replay(w, start, code);
@@ -303,7 +341,16 @@ static vyre_code replay_work_run(vyre_fence *fence, vyre_status *st) {
   walk *w = &((replay_work *)fence)->walk;
   uint64_t start = vyre__trace_begin(w->rec->device->context);
   pthread_mutex_lock(&w->rec->lock);
-  vyre_code code = run_all(w, st);
+  vyre_code code = vyre__recording_await(w->rec, true, st);
+  if (code == VYRE_OK) {
+    if (w->options.keep_inputs) {
+      code = vyre__recording_was_uploaded(w->rec, st);
+    }
+    pthread_mutex_unlock(&w->rec->lock);
+    if (code == VYRE_OK) code = run_all(w, st);
+    pthread_mutex_lock(&w->rec->lock);
+    end_turn(w->rec);
+  }
   pthread_mutex_unlock(&w->rec->lock);
   trace_replay(w, start, code);
   return code;
@@ -323,7 +370,8 @@ static vyre_code replay_later(walk *w, vyre_fence **out, vyre_status *st) {
   vyre_fence *fence;
   VYRE_TRY(vyre__fence_make(device->context, sizeof(replay_work), &fence, st));
   pthread_mutex_lock(&w->rec->lock);
-  vyre_code code = begin(w, st);
+  bool is_next = w->rec->pending == 0 && !w->rec->is_running;
+  vyre_code code = begin(w, is_next, st);
   if (code == VYRE_OK) w->rec->pending++;
   pthread_mutex_unlock(&w->rec->lock);
   if (code != VYRE_OK) {

@@ -242,11 +242,8 @@ static vyre_code take_runs(vyre_recording *rec, vyre_status *st) {
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__command *c = &rec->commands[i];
     if (c->kind != VYRE__COMMAND_DISPATCH) continue;
-    vyre_code code = vyre__run_take(c->variant, &c->run, st);
-    if (code == VYRE_OK) {
-      vyre__run_forget(c->run); /* it holds nothing between replays */
-      continue;
-    }
+    vyre_code code = vyre__run_make(c->variant, &c->run, st);
+    if (code == VYRE_OK) continue;
     c->run = NULL;
     while (i-- > 0) {
       if (rec->commands[i].run) vyre__run_give(rec->commands[i].run);

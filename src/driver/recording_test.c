@@ -3,6 +3,8 @@
 #include "driver/recording.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
 
 #include "driver/recording_testing.h"
 
@@ -489,6 +491,131 @@ TEST(inputs_that_another_command_writes_are_not_kept) {
   bench_close(&b);
 }
 
+/* A download writes what the upload of the next replay would bring. */
+TEST(inputs_whose_source_a_command_writes_are_not_kept) {
+  vyre_status st = {0};
+  bench b = bench_open(heap);
+  vyre_recording *rec;
+  CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
+  uint32_t host = add_slot(rec, "host", 0), x = add_slot(rec, "x", 0),
+           y = add_slot(rec, "y", 0), a = add_slot(rec, "a", 0);
+  vyre_place px = vyre_place_slot(x), py = vyre_place_slot(y),
+             ph = vyre_place_slot(host);
+  vyre_place in[] = {px, vyre_place_slot(a)};
+  CHECK_OK(vyre_recording_copy(rec, ph, px, &st), st);
+  CHECK_OK(add_dispatch(rec, b.pipelines[SCALE], in, 2, &py, 1, &st), st);
+  CHECK_OK(vyre_recording_copy(rec, py, ph, &st), st);
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  data d;
+  data_make(&b, &d);
+  bind_bytes(rec, host, d.host, BYTES);
+  bind_bytes(rec, a, &d.a, 4);
+  bind_resident(rec, x, d.x);
+  bind_resident(rec, y, d.y);
+  CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
+  vyre_replay_options keep = {.keep_inputs = true};
+  CHECK_FAILS(vyre_recording_replay(rec, &keep, NULL, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY);
+  CHECK_HAS(st.message,
+            "'host' is what command 0 uploads, and is written by command 2");
+  vyre_recording_release(rec);
+  bench_close(&b);
+}
+
+/* --- turns -------------------------------------------------------------------*/
+
+/* A replay that is held up by what it prints to: upload, then a dispatch that
+ * tells. */
+typedef struct stage {
+  bench b;
+  vyre_recording *rec;
+  uint32_t from, n;
+  uint32_t word;
+  atomic_bool has_begun, may_end, was_let;
+  vyre_code inner;
+} stage;
+
+static void nap(void) {
+  nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* Holds the replay until the test says so; at most ten seconds. */
+static bool hold_up(void *self, const char *bytes, size_t length) {
+  stage *s = self;
+  (void)bytes, (void)length;
+  atomic_store(&s->has_begun, true);
+  for (int i = 0; i < 10000 && !atomic_load(&s->may_end); i++) nap();
+  atomic_store(&s->was_let, atomic_load(&s->may_end));
+  return true;
+}
+
+/* Replays the recording that it is called by. */
+static bool replay_inside(void *self, const char *bytes, size_t length) {
+  stage *s = self;
+  vyre_status st = {0};
+  (void)bytes, (void)length;
+  if (!atomic_exchange(&s->has_begun, true)) {
+    s->inner = vyre_recording_replay(s->rec, NULL, NULL, &st);
+  }
+  return true;
+}
+
+static stage *stage_make(bool (*write)(void *, const char *, size_t)) {
+  static stage s;
+  vyre_status st = {0};
+  s = (stage){.b = bench_open(heap)};
+  CHECK_OK(vyre_recording_create(s.b.device, &s.rec, &st), st);
+  s.from = add_slot(s.rec, "from", 4);
+  s.n = add_slot(s.rec, "n", 4);
+  uint32_t m = add_slot(s.rec, "m", 4);
+  vyre_place to = vyre_place_slot(s.n), told = vyre_place_slot(m);
+  vyre_recorded_dispatch d = {.inputs = &to,
+                              .input_count = 1,
+                              .outputs = &told,
+                              .output_count = 1,
+                              .print = {write, &s}};
+  CHECK_OK(vyre_recording_copy(s.rec, vyre_place_slot(s.from), to, &st), st);
+  CHECK_OK(vyre_recording_dispatch(s.rec, s.b.pipelines[TELL], &d, &st), st);
+  CHECK_OK(vyre_recording_finish(s.rec, &st), st);
+  bind_bytes(s.rec, s.from, &s.word, 4);
+  bind_resident(s.rec, s.n, make_resident(s.b.device, 4));
+  bind_resident(s.rec, m, make_resident(s.b.device, 4));
+  return &s;
+}
+
+static void stage_end(stage *s) {
+  vyre_recording_release(s->rec);
+  bench_close(&s->b);
+}
+
+TEST(a_replay_with_a_fence_does_not_wait_for_the_one_that_runs) {
+  vyre_status st = {0};
+  vyre_fence *fences[2];
+  stage *s = stage_make(hold_up);
+  CHECK_OK(vyre_recording_replay(s->rec, NULL, &fences[0], &st), st);
+  while (!atomic_load(&s->has_begun)) nap();
+  CHECK_OK(vyre_recording_replay(s->rec, NULL, &fences[1], &st), st);
+  CHECK_FAILS(vyre_recording_bind(s->rec, s->n, NULL, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  st = (vyre_status){0};
+  CHECK(!vyre_fence_poll(fences[0]));
+  atomic_store(&s->may_end, true);
+  for (int i = 0; i < 2; i++) {
+    CHECK_OK(vyre_fence_wait(fences[i], UINT64_MAX, &st), st);
+    vyre_fence_release(fences[i]);
+  }
+  CHECK(atomic_load(&s->was_let));
+  stage_end(s);
+}
+
+TEST(a_replay_cannot_wait_for_itself) {
+  vyre_status st = {0};
+  stage *s = stage_make(replay_inside);
+  CHECK_OK(vyre_recording_replay(s->rec, NULL, NULL, &st), st);
+  CHECK(s->inner == VYRE_INVALID_ARGUMENT);
+  stage_end(s);
+}
+
 /* --- memory ------------------------------------------------------------------*/
 
 /* Remembers the sizes that were asked for. */
@@ -554,6 +681,34 @@ TEST(finish_allocates_what_the_capture_plans_say) {
   CHECK(got.resident_input_replay_safe == want.resident_input_replay_safe);
   vyre_recording_release(rec);
   bench_close(&b);
+}
+
+/* As many recorded dispatches as a pipeline has places for runs, and more. */
+TEST(a_recording_leaves_the_places_of_its_pipeline_alone) {
+  enum { RECORDED = 12 };
+  vyre_status st = {0};
+  test_heap counted = {.left = -1};
+  bench b = bench_open(test_heap_allocator(&counted));
+  vyre_recording *rec;
+  CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
+  vyre_place n = vyre_place_slot(add_slot(rec, "n", 8));
+  for (int i = 0; i < RECORDED; i++) {
+    CHECK_OK(add_dispatch(rec, b.pipelines[COUNT], &n, 1, &n, 1, &st), st);
+  }
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  uint32_t words[2] = {100, 0};
+  vyre_input in = vyre_input_bytes(words, 8);
+  vyre_output out = vyre_output_bytes(words, 8);
+  vyre_dispatch_desc desc = {
+      .inputs = &in, .input_count = 1, .outputs = &out, .output_count = 1};
+  CHECK_OK(vyre_dispatch(b.pipelines[COUNT], &desc, &st), st);
+  size_t calls = counted.calls;
+  CHECK_OK(vyre_dispatch(b.pipelines[COUNT], &desc, &st), st);
+  CHECK_U64(counted.calls, calls);
+  CHECK_U64(words[1], 2);
+  vyre_recording_release(rec);
+  bench_close(&b);
+  CHECK_U64(counted.live_bytes, 0);
 }
 
 TEST(a_warm_replay_allocates_nothing) {
@@ -790,6 +945,10 @@ TEST_MAIN(TEST_ENTRY(a_replay_runs_all_commands_in_order),
           TEST_ENTRY(a_replay_ends_when_its_time_is_over),
           TEST_ENTRY(inputs_are_kept_only_where_the_plan_calls_it_safe),
           TEST_ENTRY(inputs_that_another_command_writes_are_not_kept),
+          TEST_ENTRY(inputs_whose_source_a_command_writes_are_not_kept),
+          TEST_ENTRY(a_replay_with_a_fence_does_not_wait_for_the_one_that_runs),
+          TEST_ENTRY(a_replay_cannot_wait_for_itself),
+          TEST_ENTRY(a_recording_leaves_the_places_of_its_pipeline_alone),
           TEST_ENTRY(finish_allocates_what_the_capture_plans_say),
           TEST_ENTRY(a_warm_replay_allocates_nothing),
           TEST_ENTRY(bad_commands_are_refused_when_they_are_recorded),

@@ -103,6 +103,11 @@ vyre_code vyre__run_take_other(vyre_pipeline *pipeline, vyre__run **out,
   return create(pipeline, NULL, out, st);
 }
 
+vyre_code vyre__run_make(vyre_pipeline *pipeline, vyre__run **out,
+                         vyre_status *st) {
+  return create(pipeline, NULL, out, st);
+}
+
 /* Under the lock, under which alone others find the run. Whoever frees a buffer
  * that this run holds has it until the run let go of it, so that none ends here,
  * with the caller told of it under locks. */
@@ -343,6 +348,9 @@ static vyre_code make_room(vyre__run *run, const vyre_binding *b,
                              bound->out_size);
     }
     bound->out = output->slot->data;
+    if (vyre__host_reason(device, bound->out) != VYRE_COPY_NONE) {
+      stats->copied_bytes += bound->out_size;
+    }
     if (bound->out != before) run->has_moved_slot = true;
   } else if (output->kept) {
     vyre_resident *kept = &run->kept[b->output_index];
@@ -484,6 +492,9 @@ static void count_run(vyre__run *run, const vyre_slot_stats *stats) {
   VYRE__COUNT_RUN(run, output_slot_incoming_bytes, stats->incoming_bytes);
   VYRE__COUNT_RUN(run, output_slot_retained_capacity_bytes,
                   stats->retained_capacity_bytes);
+  if (stats->copied_bytes > 0) {
+    VYRE__COUNT_RUN(run, output_slot_copied_bytes, stats->copied_bytes);
+  }
   if (stats->slots == stats->reused) return;
   VYRE__COUNT_RUN(run, output_slots_moved, stats->moved);
   VYRE__COUNT_RUN(run, output_slots_appended, stats->appended);

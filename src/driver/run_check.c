@@ -445,6 +445,12 @@ static void note_copy(vyre__run *run, const vyre__port *p, uint64_t size,
   copies->first_why = why;
 }
 
+static void count_resident(vyre_copy_report *copies,
+                           const vyre__resident_slot *slot, uint64_t size) {
+  copies->resident_bytes += size;
+  if (slot->buffer->is_imported) copies->mapped_bytes += size;
+}
+
 /* Where the bytes of an output count. What is in place counts as an input; a slot
  * gets memory that the device takes as it is. */
 static void count_output(vyre__run *run, const vyre__port *p,
@@ -452,7 +458,7 @@ static void count_output(vyre__run *run, const vyre__port *p,
   vyre_copy_report *copies = &run->copies;
   bool is_in = p->input != VYRE_NO_INDEX;
   if (bound->out_slot) {
-    if (!is_in) copies->resident_bytes += bound->out_size;
+    if (!is_in) count_resident(copies, bound->out_slot, bound->out_size);
     return;
   }
   if (run->outputs[p->output].kept || bound->out_size == 0) return;
@@ -554,7 +560,7 @@ static vyre_code check_special(vyre__run *run, const vyre__port *p,
     VYRE_TRY(check_input(run, p, bound, written, st));
   }
   if (bound->in_slot) {
-    copies->resident_bytes += size;
+    count_resident(copies, bound->in_slot, size);
   } else {
     run->host_in += size;
     if (!is_copied &&

@@ -152,7 +152,8 @@ TEST(resident_buffers_feed_the_next_dispatch) {
   data d = make_data(9);
   want w = expect(&d, 2);
   vyre_resident x, y, z = {0};
-  CHECK_OK(vyre_resident_create(r.device, BYTES, &x, &st), st);
+  static uint32_t mine[BYTES / 4]; /* of the caller, and mapped */
+  CHECK_OK(vyre_resident_import(r.device, mine, BYTES, &x, &st), st);
   CHECK_OK(vyre_resident_create(r.device, BYTES + 8, &y, &st), st);
   vyre_transfer up[] = {{x, 0, d.x, BYTES}, {y, 8, d.y, BYTES}};
   CHECK_OK(vyre_resident_upload_many(r.device, up, 2, &st), st);
@@ -169,6 +170,7 @@ TEST(resident_buffers_feed_the_next_dispatch) {
     CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
     CHECK_U64(copies.copied_bytes, 0);
     CHECK_U64(copies.resident_bytes, UINT64_C(2) * BYTES);
+    CHECK_U64(copies.mapped_bytes, BYTES);
     CHECK_OK(vyre_resident_download(r.device, z, 0, sums[i], 16, &st), st);
     CHECK_OK(vyre_resident_free(r.device, z, &st), st);
   }

@@ -335,6 +335,53 @@ static size_t expand(const char *file, pid_t pid, char *out, size_t room) {
   return length;
 }
 
+/* Files that this process wrote to their end: the next trace that is given one
+ * goes on there. A process's own context may come and go many times. */
+enum { MOST_WRITTEN = 8 };
+
+static struct written {
+  pid_t pid;
+  dev_t device;
+  ino_t file;
+  uint64_t end; /* before the tail */
+} written[MOST_WRITTEN];
+static unsigned written_count; /* the oldest is overwritten */
+static pthread_mutex_t written_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void remember_file(const vyre__trace *trace) {
+  struct stat about;
+  if (trace->is_stream || trace->pid != getpid() ||
+      fstat(trace->fd, &about) != 0) {
+    return;
+  }
+  pthread_mutex_lock(&written_lock);
+  unsigned at = 0;
+  while (at < MOST_WRITTEN && (written[at].device != about.st_dev ||
+                               written[at].file != about.st_ino)) {
+    at++;
+  }
+  if (at == MOST_WRITTEN) at = written_count++ % MOST_WRITTEN;
+  written[at] =
+      (struct written){trace->pid, about.st_dev, about.st_ino, trace->end};
+  pthread_mutex_unlock(&written_lock);
+}
+
+/* Where to go on in a file that is as this process left it; else 0. */
+static uint64_t recall_file(pid_t pid, const struct stat *about) {
+  uint64_t end = 0;
+  pthread_mutex_lock(&written_lock);
+  for (unsigned i = 0; i < MOST_WRITTEN; i++) {
+    const struct written *w = &written[i];
+    if (w->pid == pid && w->device == about->st_dev &&
+        w->file == about->st_ino &&
+        (uint64_t)about->st_size == w->end + sizeof tail - 1) {
+      end = w->end;
+    }
+  }
+  pthread_mutex_unlock(&written_lock);
+  return end;
+}
+
 /* Opens the file, or one beside it if it is being traced to. Returns 0 or what
  * went wrong. */
 static int open_free(vyre__trace *trace) {
@@ -349,7 +396,11 @@ static int open_free(vyre__trace *trace) {
       close(fd);
       continue;
     }
-    if (is_file && ftruncate(fd, 0) != 0) {
+    /* Its size may have changed before it was locked. */
+    if (is_file && fstat(fd, &about) == 0) {
+      trace->end = recall_file(trace->pid, &about);
+    }
+    if (is_file && trace->end == 0 && ftruncate(fd, 0) != 0) {
       int error = errno;
       close(fd);
       return error;
@@ -366,7 +417,7 @@ static int write_head(vyre__trace *trace) {
   text line;
   line.length = 0;
   put_name(&line, trace, "process_name", 0, "vyre");
-  line.bytes[0] = '['; /* instead of the comma */
+  if (trace->end == 0) line.bytes[0] = '['; /* instead of the comma */
   append(trace, &line);
   pthread_mutex_lock(&trace->lock);
   trace->pending = 1;
@@ -422,6 +473,7 @@ void vyre__trace_close(vyre_context *context) {
   pthread_mutex_lock(&trace->lock);
   flush(trace, true);
   pthread_mutex_unlock(&trace->lock);
+  remember_file(trace);
   close(trace->fd);
   atomic_store(&context->trace, NULL);
   destroy(context, trace);

@@ -550,6 +550,27 @@ TEST(a_process_that_is_killed_leaves_a_whole_file) {
   remove_folder();
 }
 
+TEST(a_context_goes_on_where_one_of_this_process_ended) {
+  vyre_status st = {0};
+  make_folder();
+  for (int i = 0; i < 3; i++) {
+    rig r = open_traced(path, NULL);
+    CHECK_OK(dispatch(r.pipeline, i ? "later" : "first", &st), st);
+    rig_close(&r);
+  }
+  read_trace(path);
+  CHECK_U64(count("dispatch"), 3);
+  CHECK_TEXT(find("dispatch", 0)->label, "first");
+  CHECK_TEXT(find("dispatch", 2)->label, "later");
+  CHECK(truncate(path, 7) == 0); /* not as it was left: it begins anew */
+  rig r = open_traced(path, NULL);
+  CHECK_OK(dispatch(r.pipeline, "anew", &st), st);
+  rig_close(&r);
+  read_trace(path);
+  CHECK_U64(count("dispatch"), 1);
+  remove_folder();
+}
+
 TEST(two_contexts_never_share_a_file) {
   char second[160];
   vyre_status st = {0};
@@ -740,6 +761,7 @@ TEST_MAIN(TEST_ENTRY(every_kind_of_work_has_its_event),
           TEST_ENTRY(what_failed_is_told_as_failed),
           TEST_ENTRY(any_bytes_may_be_a_label),
           TEST_ENTRY(a_process_that_is_killed_leaves_a_whole_file),
+          TEST_ENTRY(a_context_goes_on_where_one_of_this_process_ended),
           TEST_ENTRY(two_contexts_never_share_a_file),
           TEST_ENTRY(the_id_of_the_process_may_be_in_the_name),
           TEST_ENTRY(what_cannot_be_written_is_told_at_once),

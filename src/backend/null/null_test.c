@@ -170,6 +170,32 @@ TEST(copies_to_the_device_are_told_and_can_be_refused) {
   rig_close(&r);
 }
 
+TEST(bytes_copied_to_output_slots_are_counted) {
+  rig r;
+  vyre_status st = {0};
+  vyre_counters counters;
+  vyre_slot slot = {0};
+  vyre_slot_stats stats = {0};
+  rig_open(&r);
+  fill();
+  vyre_input in[] = {vyre_input_bytes(x, BYTES), vyre_input_bytes(y, BYTES)};
+  vyre_output outs[] = {vyre_output_bytes(y, BYTES),
+                        vyre_output_slot(&slot, BYTES)};
+  vyre_dispatch_desc desc = {.inputs = in,
+                             .input_count = 2,
+                             .outputs = outs,
+                             .output_count = 2,
+                             .slot_stats = &stats};
+  for (uint64_t i = 1; i <= 2; i++) {
+    CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
+    vyre_counters_read(r.device, &counters);
+    CHECK_U64(counters.output_slot_copied_bytes, i * BYTES);
+    CHECK_U64(stats.copied_bytes, i * BYTES);
+  }
+  vyre_slot_finish(&slot);
+  rig_close(&r);
+}
+
 TEST(memory_of_the_host_cannot_be_imported) {
   rig r;
   vyre_status st = {0};
@@ -199,5 +225,6 @@ TEST(auto_never_takes_it) {
 
 TEST_MAIN(TEST_ENTRY(first_contents_reach_memory_that_the_host_cannot_touch),
           TEST_ENTRY(copies_to_the_device_are_told_and_can_be_refused),
+          TEST_ENTRY(bytes_copied_to_output_slots_are_counted),
           TEST_ENTRY(memory_of_the_host_cannot_be_imported),
           TEST_ENTRY(auto_never_takes_it))
