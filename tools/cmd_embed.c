@@ -94,15 +94,15 @@ static bool put_head(product *p) {
   for (size_t i = 0; i < p->count; i++) {
     sink_format(out, "%s %.300s", i ? "," : "", p->kernels[i].function);
   }
-  sink_text(out,
-            "\n *\n"
-            " * Each has a function that compiles and runs it once, and "
-            "NAME_pipeline with\n"
-            " * NAME_dispatch to compile it once and run it often. Memory "
-            "is the caller's; sizes\n"
-            " * are counts of elements. Failures are told by a code and a "
-            "status, as everywhere\n"
-            " * in vyre. */\n#ifndef ");
+  sink_text(
+      out,
+      "\n *\n"
+      " * NAME_run compiles and runs it once; NAME_pipeline with "
+      "NAME_dispatch compiles it\n"
+      " * once and runs it often. Memory is the caller's; sizes are counts "
+      "of elements.\n"
+      " * Failures are told by a code and a status, as everywhere in vyre. "
+      "*/\n#ifndef ");
   put_guard(p, out);
   sink_text(out, "\n#define ");
   put_guard(p, out);
@@ -111,8 +111,8 @@ static bool put_head(product *p) {
 }
 
 static bool name_kernels(product *p, const kernel_file *file, problem *wrong) {
-  static const char *const endings[] = {"_source", "_program", "_pipeline",
-                                        "_dispatch", NULL};
+  static const char *const endings[] = {"_source",   "_program", "_pipeline",
+                                        "_dispatch", "_run",     NULL};
   char prefix[128] = "";
   if (p->flags->prefix) {
     (void)snprintf(prefix, sizeof prefix, "%.100s_", p->flags->prefix);
@@ -124,7 +124,7 @@ static bool name_kernels(product *p, const kernel_file *file, problem *wrong) {
   for (size_t i = 0; p->kernels && i < p->count; i++) {
     vyre_program *program = kernel_file_at(file, i);
     const char *name = unique_name(&p->names, NULL, prefix,
-                                   vyre_program_name(program), endings);
+                                   vyre_program_name(program), false, endings);
     p->kernels[i] = (embedded){.program = program, .function = name};
     if (!name) p->kernels = NULL;
   }
@@ -156,7 +156,10 @@ static int answer(product *p, bool json) {
     for (size_t i = 0; i < p->count; i++) {
       json_open(&text, NULL, '{');
       json_text(&text, "kernel", vyre_program_name(p->kernels[i].program));
-      json_text(&text, "function", p->kernels[i].function);
+      char function[MOST_NAME + 8];
+      (void)snprintf(function, sizeof function, "%s_run",
+                     p->kernels[i].function);
+      json_text(&text, "function", function);
       json_text(&text, "form", p->kernels[i].is_text ? "text" : "binary");
       json_u64(&text, "bytes", p->kernels[i].bytes);
       json_close(&text, '}');

@@ -403,7 +403,18 @@ static const char embed_body[] =
     "<vyre/vyre.h> only, and is C11 and C++11. A kernel of up to 4000 bytes is "
     "in it\n"
     "as text, a longer one in the binary form. The same FILE gives the same "
-    "header.\n";
+    "header.\n"
+    "\n"
+    "Names: KERNEL_run, KERNEL_pipeline, KERNEL_dispatch and KERNEL_program, "
+    "and\n"
+    "parameters as buffers are called. A parameter that is a word of C or C++ "
+    "gets "
+    "_\n"
+    "behind it. k_ goes before a name that begins with _, vyre_ or VYRE_, and "
+    "before a\n"
+    "parameter that begins with a capital letter, as macros do, and is longer "
+    "than "
+    "it.\n";
 
 static const char generate_body[] =
     "A program is valid, has no race and does not depend on the order of\n"

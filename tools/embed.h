@@ -18,12 +18,14 @@ typedef struct name_set {
   arena_list list; /* of const char * */
 } name_set;
 
-/* @p prefix and @p name as one identifier that is no word of C or C++, nor
- * anything of the library, nor taken in one of the sets; it is taken in @p own
- * then, with each of @p endings (which end with NULL) behind it too. Lives in the
- * arena; NULL without memory. */
+/* @p prefix and @p name as one identifier that is taken in none of the sets. For
+ * a parameter it is no word of C or C++ and no macro either; a function always has
+ * one of @p endings behind it, which no name of the C library has. Names that begin
+ * as those of others get k_ before them. It is taken in @p own then, with each of
+ * @p endings (which end with NULL) behind it too. Lives in the arena; NULL without
+ * memory. */
 const char *unique_name(name_set *own, const name_set *other,
-                        const char *prefix, const char *name,
+                        const char *prefix, const char *name, bool is_parameter,
                         const char *const *endings);
 
 /* Whether it can begin a name. */
@@ -31,7 +33,7 @@ bool is_identifier(const char *text);
 
 typedef struct embedded {
   const vyre_program *program;
-  const char *function; /* its name in C */
+  const char *function; /* what its names in C begin with */
   bool is_text;         /* else the binary form, which is larger */
   size_t bytes;         /* of either */
 } embedded;

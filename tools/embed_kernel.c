@@ -303,7 +303,7 @@ static void put_once(const writer *w) {
   sink *out = w->out;
   sink_format(out,
               "\n/* Compiles it, runs it once and forgets it. */\n"
-              "static inline vyre_code %s(\n    vyre_device *device%s",
+              "static inline vyre_code %s_run(\n    vyre_device *device%s",
               name, w->needs_grid ? ", const uint32_t *grid" : "");
   put_parameters(w);
   sink_format(out,
@@ -339,7 +339,7 @@ static bool name_parameters(writer *w, const name_set *taken,
     w->names[i] = NULL;
     if (!has_memory(b)) continue;
     w->names[i] =
-        unique_name(&own, taken, "", b->name,
+        unique_name(&own, taken, "", b->name, true,
                     is_value(b) || b->has_static_byte_len ? none : count);
     if (!w->names[i]) return false;
   }

@@ -45,8 +45,8 @@ int main(void) {
   }
   vyre_pipeline_release(spread);
   /* Once: one call. */
-  if (heat_total(device, heat[STEPS % 2], CELLS, sums,
-                 sizeof sums / sizeof *sums, &st) != VYRE_OK) {
+  if (heat_total_run(device, heat[STEPS % 2], CELLS, sums,
+                     sizeof sums / sizeof *sums, &st) != VYRE_OK) {
     return fail(&st);
   }
   vyre_device_release(device);

@@ -100,12 +100,15 @@ VYRE_API bool vyre_context_trace(const vyre_context *context,
  *  submission from now fail, "submit:3+" that and all after, "upload:1,wait:2"
  *  two of them, "" none any more. What fails says so as if the device had:
  *  allocation VYRE_OUT_OF_MEMORY, compile VYRE_KERNEL_COMPILE_FAILED, upload and
- *  download VYRE_DEVICE_OUT_OF_MEMORY, submit and wait VYRE_DISPATCH_FAILED, all
- *  with the kind injected_fault. device_lost counts submissions: that one fails
- *  with VYRE_DEVICE_LOST, and so does all that the device is asked from then on.
+ *  download VYRE_DEVICE_OUT_OF_MEMORY, submit and wait VYRE_DISPATCH_FAILED.
+ *  device_lost counts submissions: that one fails with VYRE_DEVICE_LOST, and so
+ *  does all that the device is asked from then on. The kind is injected_fault, but
+ *  for allocation, which has that of memory that really ran out and says in its
+ *  message that it was injected; of the bytes of a resident buffer it
+ *  is VYRE_DEVICE_OUT_OF_MEMORY.
  *  Ownership: borrows all.  Threads: safe.  Blocks: never.
- *  Errors:    VYRE_INVALID_ARGUMENT if the text is none of that; faults are then
- *             as before. */
+ *  Errors:    VYRE_INVALID_ARGUMENT if the text is none of that, or has one fault
+ *             twice; faults are then as before. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_context_inject(vyre_context *context,
                                                       const char *faults,
                                                       vyre_status *st);

@@ -41,7 +41,8 @@ VYRE_BEGIN
  *             zeroed on failure.
  *  Threads:   safe.  Blocks: on the device's memory.
  *  Errors:    VYRE_INVALID_ARGUMENT for more than max_buffer_bytes;
- *             VYRE_DEVICE_OUT_OF_MEMORY; VYRE_DEVICE_LOST. */
+ *             VYRE_DEVICE_OUT_OF_MEMORY for its bytes, VYRE_OUT_OF_MEMORY for its
+ *             handle; VYRE_DEVICE_LOST. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_resident_create(vyre_device *device,
                                                        uint64_t size,
                                                        vyre_resident *out,

@@ -58,14 +58,44 @@ void vyre__fail_null(vyre_status *st, const char *function,
                   "%s: argument '%s' is NULL", function, argument);
 }
 
+/* Where the loader puts it at the start: nothing of it is needed later. */
+static _Thread_local bool is_injected
+    __attribute__((tls_model("initial-exec")));
+
+void vyre__memory_inject(bool is_hit) {
+  if (is_injected != is_hit) is_injected = is_hit;
+}
+
+bool vyre__memory_is_injected(void) {
+  return is_injected;
+}
+
 void vyre__fail_memory(vyre_status *st, const char *who, const char *field,
                        uint64_t requested) {
+  char amount[80];
+  const char *of = strncmp(field, "bytes", 5) == 0 ? "" : "entries of ";
+  if (requested == UINT64_MAX) { /* of a sum or product that does not fit */
+    (void)snprintf(amount, sizeof amount, "2^64 %s%.40s or more", of, field);
+  } else {
+    (void)snprintf(amount, sizeof amount, "%llu %s%.40s",
+                   (unsigned long long)requested, of, field);
+  }
+  if (is_injected) {
+    (void)VYRE_FAIL_WITH(st, VYRE_OUT_OF_MEMORY,
+                         VYRE_KIND_STORAGE_RESERVE_FAILED, field,
+                         VYRE_NUMBERS({"requested", requested}),
+                         "disarm it: vyre_context_inject(context, \"\"), or "
+                         "unset VYRE_FAULTS",
+                         "%s: no memory for %s: the fault 'allocation' was "
+                         "injected here",
+                         who, amount);
+    return;
+  }
   (void)VYRE_FAIL_WITH(
       st, VYRE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, field,
       VYRE_NUMBERS({"requested", requested}),
       "free memory, raise the allocator's limit, or split the work",
-      "%s: no memory for %llu entries of %s", who,
-      (unsigned long long)requested, field);
+      "%s: no memory for %s", who, amount);
 }
 
 const char *vyre_code_name(vyre_code code) {

@@ -74,6 +74,11 @@ void vyre__fail_null(vyre_status *st, const char *function,
 void vyre__fail_memory(vyre_status *st, const char *who, const char *field,
                        uint64_t requested);
 
+/* Whether the last allocation of the calling thread failed on purpose: what a
+ * status about memory tells then. */
+void vyre__memory_inject(bool is_hit);
+bool vyre__memory_is_injected(void);
+
 /* A pointer argument that must not be NULL was. */
 static inline vyre_code vyre__null_argument(vyre_status *st,
                                             const char *function,

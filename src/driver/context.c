@@ -13,7 +13,9 @@
  * the nth allocation fail. */
 static void *resize(void *self, void *ptr, size_t old_size, size_t new_size) {
   vyre_context *context = self;
-  if (new_size > 0 && vyre__fault(context, VYRE_FAULT_ALLOCATION)) return NULL;
+  bool is_hit = new_size > 0 && vyre__fault(context, VYRE_FAULT_ALLOCATION);
+  if (new_size > 0) vyre__memory_inject(is_hit);
+  if (is_hit) return NULL;
   return vyre__resize(context->given, ptr, old_size, new_size);
 }
 

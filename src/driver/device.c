@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "driver/driver.h"
 #include "driver/probe.h"
 
@@ -84,6 +85,8 @@ static bool is_name(const char *text, const char *backend, uint32_t *index) {
   *index = 0;
   if (text[length] == '\0') return true;
   if (text[length] != ':' || text[length + 1] == '\0') return false;
+  /* One name for each: 0 itself, and no zeros before a number. */
+  if (text[length + 1] == '0' && text[length + 2]) return false;
   for (const char *at = text + length + 1; *at; at++) {
     if (*at < '0' || *at > '9' || *index > MOST_DEVICES) return false;
     *index = *index * 10 + (uint32_t)(*at - '0');
@@ -153,8 +156,10 @@ static vyre_code unavailable(const char *name, const choice *chosen,
                                  .file = __FILE__,
                                  .line = __LINE__};
   bool tells = chosen->missing && chosen->missing[0];
-  vyre__fail(st, &failure, "there is no device '%.100s'%s%.150s", name,
-             tells ? ": " : "", tells ? chosen->missing : "");
+  char shown[VYRE__NAME_TEXT];
+  vyre__fail(st, &failure, "there is no device '%s'%s%.150s",
+             vyre__name(name, shown), tells ? ": " : "",
+             tells ? chosen->missing : "");
   return failure.code;
 }
 

@@ -335,7 +335,11 @@ static vyre_code export_buffer(vyre_device *device, vyre_resident buffer,
   VYRE_TRY(vyre__resident_acquire(device, buffer, &slot, st));
   vyre_code code = check_export(device, slot->buffer, element, shape, ndim, st);
   if (code == VYRE_OK && slot->buffer->is_read_only && !may_be_read_only) {
-    code = vyre__resident_read_only("tensor", "before DLPack 1", st);
+    code = VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY,
+                     "export it with vyre_dlpack_export, whose tensors can say "
+                     "that they are read-only, or copy it first",
+                     "the resident buffer was imported as read-only, which a "
+                     "tensor before DLPack 1 cannot say");
   }
   if (code == VYRE_OK) code = make(device, slot, element, shape, ndim, out, st);
   if (code != VYRE_OK) vyre__resident_drop(device, slot);

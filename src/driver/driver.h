@@ -383,7 +383,7 @@ struct vyre__run {
   size_t size;             /* bytes of the whole object */
   vyre__run_state *home;   /* its place in the pipeline; NULL: none */
   vyre__run *next_spare;
-  uint32_t spare_count; /* from here to the end of the list */
+  uint32_t spare_count;       /* from here to the end of the list */
   vyre__run *next, *previous; /* of the device */
   vyre__bound *bound;         /* one a binding of the plan */
   vyre__view *views;          /* one a buffer of the program */

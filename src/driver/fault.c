@@ -52,8 +52,9 @@ typedef struct order {
   bool repeats;
 } order;
 
-/* Reads "name:N" or "name:N+" of @p length bytes. */
-static bool read_one(const char *text, size_t length, order *orders) {
+/* Reads "name:N" or "name:N+" of @p length bytes and returns which fault it
+ * is; VYRE_FAULT_COUNT: none. */
+static size_t read_one(const char *text, size_t length, order *out) {
   for (size_t i = 0; i < VYRE_FAULT_COUNT; i++) {
     size_t name = strlen(names[i]), at = name + 1;
     if (length <= at || text[name] != ':' ||
@@ -62,15 +63,15 @@ static bool read_one(const char *text, size_t length, order *orders) {
     }
     uint64_t value = 0;
     for (; at < length && text[at] >= '0' && text[at] <= '9'; at++) {
-      if (value > UINT64_MAX / 10 - 1) return false;
+      if (value > UINT64_MAX / 10 - 1) return VYRE_FAULT_COUNT;
       value = value * 10 + (uint64_t)(text[at] - '0');
     }
     bool repeats = at + 1 == length && text[at] == '+';
-    if (value == 0 || at + repeats != length) return false;
-    orders[i] = (order){value, repeats};
-    return true;
+    if (value == 0 || at + repeats != length) return VYRE_FAULT_COUNT;
+    *out = (order){value, repeats};
+    return i;
   }
-  return false;
+  return VYRE_FAULT_COUNT;
 }
 
 vyre_code vyre_context_inject(vyre_context *context, const char *faults,
@@ -81,13 +82,25 @@ vyre_code vyre_context_inject(vyre_context *context, const char *faults,
   order orders[VYRE_FAULT_COUNT] = {{0}};
   for (const char *at = faults; *at;) {
     size_t length = strcspn(at, ",");
-    if (!read_one(at, length, orders)) {
+    order one = {0};
+    size_t which = read_one(at, length, &one);
+    if (which == VYRE_FAULT_COUNT) {
       return VYRE_FAIL(
           st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
           "write NAME:N or NAME:N+, with commas between; names are allocation, "
           "compile, submit, upload, download, wait, device_lost",
           "'%.*s' is no fault", (int)(length < 60 ? length : 60), at);
     }
+    if (orders[which].left > 0) {
+      return VYRE_FAIL_WITH(
+          st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
+          VYRE_NUMBERS({"first", orders[which].left}, {"second", one.left}),
+          "keep one of them; N+ fails the Nth and all after it",
+          "the fault '%s' is armed twice: %s:%llu and %s:%llu", names[which],
+          names[which], (unsigned long long)orders[which].left, names[which],
+          (unsigned long long)one.left);
+    }
+    orders[which] = one;
     at += length;
     if (*at == ',') at++;
   }

@@ -163,7 +163,13 @@ vyre_code vyre_fence_wait_any(vyre_fence *const *fences, size_t count,
   static const char who[] = "vyre_fence_wait_any";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = 0;
-  if (!fences || count == 0) return vyre__null_argument(st, who, "fences");
+  if (!fences) return vyre__null_argument(st, who, "fences");
+  if (count == 0) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
+        VYRE_NUMBERS({"count", 0}), "give one fence at least",
+        "%s: a count of 0: there is no fence to wait for", who);
+  }
   for (size_t i = 0; i < count; i++) {
     if (!fences[i]) return vyre__null_argument(st, who, "fences[]");
   }

@@ -87,12 +87,12 @@ vyre_code vyre__slot_bind(vyre_recording *rec, uint32_t slot,
   made.resident = NULL;
   int places = (resource->data != NULL) + (resource->slot != NULL) +
                has_resident(resource);
-  bool is_empty = places == 0 && resource->size == 0;
-  if (places != 1 && !is_empty) {
+  if (places != 1) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
         VYRE_NUMBERS({"slot", slot}, {"size", resource->size}),
-        "give one of data, resident and slot",
+        "give one of data, resident and slot; no bytes are a size of 0 at any "
+        "data that is not NULL",
         "slot '%s' would be bound to %d places",
         vyre__slot_name(rec, slot, text), places);
   }
@@ -287,8 +287,16 @@ static vyre_code check_slots(const vyre_recording *rec, vyre_status *st) {
     const vyre__named *a = &rec->slots[i];
     if (!a->is_used) continue;
     if (a->is_written && a->resource.is_read_only) {
-      return vyre__resident_read_only("slot", vyre__slot_name(rec, i, text),
-                                      st);
+      if (a->memory.buffer && a->memory.buffer->is_read_only) {
+        return vyre__resident_read_only("slot", vyre__slot_name(rec, i, text),
+                                        st);
+      }
+      return VYRE_FAIL_WITH(
+          st, VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY, NULL,
+          VYRE_NUMBERS({"slot", i}),
+          "bind memory that may be written, without is_read_only",
+          "slot '%s' is written, and was bound as read-only",
+          vyre__slot_name(rec, i, text));
     }
     for (uint32_t k = 0; k < i; k++) {
       const vyre__named *b = &rec->slots[k];

@@ -49,6 +49,15 @@ static size_t bytes_of(const vyre_device *device) {
 
 static vyre_code no_device_memory(const vyre_device *device, uint64_t size,
                                   vyre_status *st) {
+  if (vyre__memory_is_injected()) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED,
+        "resident buffers", VYRE_NUMBERS({"requested_bytes", size}),
+        "disarm it: vyre_context_inject(context, \"\"), or unset VYRE_FAULTS",
+        "device '%s' has no memory for a resident buffer of %llu bytes: the "
+        "fault 'allocation' was injected here",
+        vyre_device_name(device), (unsigned long long)size);
+  }
   return VYRE_FAIL_WITH(
       st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED,
       "resident buffers", VYRE_NUMBERS({"requested_bytes", size}),

@@ -34,9 +34,7 @@ struct vyre__trace {
   uint64_t id; /* never used again */
   int fd;
   pid_t pid;
-  bool is_stream;       /* a pipe or a terminal: what is written is written */
   pthread_mutex_t lock; /* of all below */
-  bool is_broken;       /* a stream that stopped in the middle */
   uint64_t end;         /* of the last event in the file */
   uint64_t flushed_ns;
   uint64_t event_count, dropped_count;
@@ -221,9 +219,7 @@ static void put_event(text *out, const vyre__trace *trace, uint32_t track,
 static bool write_out(const vyre__trace *trace, const char *bytes, size_t size,
                       uint64_t offset) {
   while (size > 0) {
-    ssize_t done = trace->is_stream
-                       ? write(trace->fd, bytes, size)
-                       : pwrite(trace->fd, bytes, size, (off_t)offset);
+    ssize_t done = pwrite(trace->fd, bytes, size, (off_t)offset);
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return false;
     bytes += done;
@@ -235,20 +231,18 @@ static bool write_out(const vyre__trace *trace, const char *bytes, size_t size,
 
 /* Locked. What cannot be written is counted; the file is then as it was, so that
  * later events may fare better. */
-static void flush(vyre__trace *trace, bool is_last) {
+static void flush(vyre__trace *trace) {
   size_t size = trace->used;
   /* A child of a fork has the same file, which is its parent's. */
-  bool is_ours = getpid() == trace->pid && !trace->is_broken;
-  bool has_tail = !trace->is_stream || is_last;
-  if (size == 0 && !(is_last && trace->is_stream)) return;
+  bool is_ours = getpid() == trace->pid;
+  if (size == 0) return;
   memcpy(trace->buffer + size, tail, sizeof tail - 1);
-  size_t whole = size + (has_tail ? sizeof tail - 1 : 0);
+  size_t whole = size + sizeof tail - 1;
   if (is_ours && write_out(trace, trace->buffer, whole, trace->end)) {
     trace->end += size;
   } else {
     trace->dropped_count += trace->pending;
-    trace->is_broken = trace->is_stream;
-    if (is_ours && !trace->is_stream) {
+    if (is_ours) {
       uint64_t end = trace->end + sizeof tail - 1;
       (void)write_out(trace, tail, sizeof tail - 1, trace->end);
       (void)!ftruncate(trace->fd, (off_t)end);
@@ -260,7 +254,7 @@ static void flush(vyre__trace *trace, bool is_last) {
 
 /* Locked. */
 static void append(vyre__trace *trace, const text *event) {
-  if (event->length > BUFFER_BYTES - trace->used) flush(trace, false);
+  if (event->length > BUFFER_BYTES - trace->used) flush(trace);
   memcpy(trace->buffer + trace->used, event->bytes, event->length);
   trace->used += event->length;
 }
@@ -296,7 +290,7 @@ void vyre__trace_write(const vyre_context *context, uint64_t start_ns,
   trace->event_count++;
   trace->pending++;
   if (end > trace->flushed_ns + flush_after_ns) {
-    flush(trace, false);
+    flush(trace);
     trace->flushed_ns = end;
   }
   pthread_mutex_unlock(&trace->lock);
@@ -350,8 +344,7 @@ static pthread_mutex_t written_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void remember_file(const vyre__trace *trace) {
   struct stat about;
-  if (trace->is_stream || trace->pid != getpid() ||
-      fstat(trace->fd, &about) != 0) {
+  if (trace->pid != getpid() || fstat(trace->fd, &about) != 0) {
     return;
   }
   pthread_mutex_lock(&written_lock);
@@ -381,6 +374,9 @@ static uint64_t recall_file(pid_t pid, const struct stat *about) {
   pthread_mutex_unlock(&written_lock);
   return end;
 }
+/* What open_free returns for a pipe, a terminal or a device: events are written
+ * over the end of the last, and whoever does not read would hold up the program. */
+enum { NO_PLAIN_FILE = -1 };
 
 /* Opens the file, or one beside it if it is being traced to. Returns 0 or what
  * went wrong. */
@@ -389,24 +385,28 @@ static int open_free(vyre__trace *trace) {
   for (int n = 1; n <= MOST_FILES; n++) {
     struct stat about;
     if (n > 1) (void)snprintf(trace->path + length, 8, ".%d", n);
-    int fd = open(trace->path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
-    if (fd < 0) return errno;
-    bool is_file = fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
-    if (is_file && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    /* A named pipe would wait for someone who reads it. */
+    int fd = open(trace->path,
+                  O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+    if (fd < 0) return errno == ENXIO ? NO_PLAIN_FILE : errno;
+    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
+      close(fd);
+      return NO_PLAIN_FILE;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       close(fd);
       continue;
     }
     /* Its size may have changed before it was locked. */
-    if (is_file && fstat(fd, &about) == 0) {
+    if (fstat(fd, &about) == 0) {
       trace->end = recall_file(trace->pid, &about);
     }
-    if (is_file && trace->end == 0 && ftruncate(fd, 0) != 0) {
+    if (trace->end == 0 && ftruncate(fd, 0) != 0) {
       int error = errno;
       close(fd);
       return error;
     }
     trace->fd = fd;
-    trace->is_stream = !is_file;
     return 0;
   }
   return EBUSY;
@@ -421,13 +421,21 @@ static int write_head(vyre__trace *trace) {
   append(trace, &line);
   pthread_mutex_lock(&trace->lock);
   trace->pending = 1;
-  flush(trace, false);
+  flush(trace);
   pthread_mutex_unlock(&trace->lock);
   return trace->dropped_count == 0 ? 0 : errno ? errno : EIO;
 }
 
 static vyre_code not_writable(const char *file, int error, vyre_status *st) {
   char why[80] = "";
+  if (error == NO_PLAIN_FILE) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "name a plain file, or leave the trace out (unset "
+                     "VYRE_TRACE)",
+                     "the trace cannot be written to '%.140s': it is a pipe, a "
+                     "socket or a device, not a plain file",
+                     file);
+  }
   (void)!strerror_r(error, why, sizeof why);
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                    "name a file in a folder that is there and that you may "
@@ -471,7 +479,7 @@ void vyre__trace_close(vyre_context *context) {
   vyre__trace *trace = atomic_load(&context->trace);
   if (!trace) return;
   pthread_mutex_lock(&trace->lock);
-  flush(trace, true);
+  flush(trace);
   pthread_mutex_unlock(&trace->lock);
   remember_file(trace);
   close(trace->fd);
@@ -485,7 +493,7 @@ bool vyre_context_trace(const vyre_context *context, vyre_trace_info *out) {
   vyre__trace *trace = context ? atomic_load(&context->trace) : NULL;
   if (!trace) return false;
   pthread_mutex_lock(&trace->lock);
-  flush(trace, false);
+  flush(trace);
   out->file = trace->path;
   out->event_count = trace->event_count;
   out->dropped_count = trace->dropped_count;

@@ -4,8 +4,10 @@
 #include "driver/trace.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -611,7 +613,7 @@ TEST(the_id_of_the_process_may_be_in_the_name) {
 
 TEST(what_cannot_be_written_is_told_at_once) {
   static const char *const files[] = {"/nonexistent/folder/t.json", "/tmp",
-                                      "/dev/full"};
+                                      "/dev/null"};
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
     test_heap heap = {.left = -1};
     vyre_status st = {0};
@@ -627,25 +629,47 @@ TEST(what_cannot_be_written_is_told_at_once) {
   }
 }
 
-/* A pipe that nobody reads any more, in the middle of a run. */
+/* Whether someone reads it or not, and it does not wait for them. */
+TEST(a_pipe_is_refused_at_once) {
+  for (int has_reader = 0; has_reader < 2; has_reader++) {
+    vyre_status st = {0};
+    vyre_context *context;
+    vyre_context_options options = {.trace_file = path, .faults = ""};
+    make_folder();
+    CHECK(mkfifo(path, 0600) == 0);
+    int end = has_reader ? open(path, O_RDONLY | O_NONBLOCK) : -1;
+    alarm(10);
+    CHECK_FAILS(vyre_context_create(&options, &context, &st), st,
+                VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+    alarm(0);
+    CHECK_HAS(st.message, "not a plain file");
+    if (end >= 0) close(end);
+    unlink(path);
+    remove_folder();
+  }
+}
+
+/* A file that may not grow any more, in the middle of a run. */
 TEST(what_cannot_be_written_later_is_counted) {
-  char name[64];
-  int ends[2];
   vyre_status st = {0};
   vyre_trace_info info;
-  CHECK(pipe(ends) == 0);
-  signal(SIGPIPE, SIG_IGN);
-  snprintf(name, sizeof name, "/dev/fd/%d", ends[1]);
-  rig r = open_traced(name, NULL);
+  struct rlimit before, none;
+  make_folder();
+  rig r = open_traced(path, NULL);
   CHECK(vyre_context_trace(r.context, &info));
   CHECK_U64(info.dropped_count, 0);
-  close(ends[0]);
+  signal(SIGXFSZ, SIG_IGN);
+  CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  none = before;
+  none.rlim_cur = 0;
+  CHECK(setrlimit(RLIMIT_FSIZE, &none) == 0);
   for (int i = 0; i < 5; i++) CHECK_OK(dispatch(r.pipeline, NULL, &st), st);
   CHECK(vyre_context_trace(r.context, &info));
+  CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
   CHECK_U64(info.dropped_count, 10); /* submit and dispatch of each */
   CHECK_U64(info.event_count, 11);
   rig_close(&r);
-  close(ends[1]);
+  remove_folder();
 }
 
 TEST(a_child_leaves_the_file_of_its_parent_alone) {
@@ -765,6 +789,7 @@ TEST_MAIN(TEST_ENTRY(every_kind_of_work_has_its_event),
           TEST_ENTRY(two_contexts_never_share_a_file),
           TEST_ENTRY(the_id_of_the_process_may_be_in_the_name),
           TEST_ENTRY(what_cannot_be_written_is_told_at_once),
+          TEST_ENTRY(a_pipe_is_refused_at_once),
           TEST_ENTRY(what_cannot_be_written_later_is_counted),
           TEST_ENTRY(a_child_leaves_the_file_of_its_parent_alone),
           TEST_ENTRY(without_a_trace_there_is_no_memory_and_no_file),

@@ -547,6 +547,8 @@ static void print_head(c_emitter *e) {
       "#pragma GCC diagnostic ignored \"-Wbool-operation\"\n"
       "#pragma GCC diagnostic ignored \"-Wlogical-not-parentheses\"\n"
       "#pragma GCC diagnostic ignored \"-Wparentheses\"\n"
+      "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"
+      "#pragma GCC diagnostic ignored \"-Wunused-but-set-variable\"\n"
       "#pragma GCC diagnostic ignored \"-Wtautological-compare\"\n"
       "#endif\n");
   C_PRINT(

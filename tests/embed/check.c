@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Uses headers that `vyre embed` made, and looks at what comes out. */
+#include <errno.h>
+#include <math.h>
 #include <names.h>
 #include <saxpy.h>
 #include <saxpy.h> /* twice is once */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 int other_file(vyre_device *device, vyre_status *st); /* other.c */
 
@@ -15,8 +22,8 @@ static int check_names(vyre_device *device, vyre_status *st) {
   int16_t numbers[3] = {9, 9, 9};
   const uint16_t halves[2] = {0, 0xC200}; /* -3.0 as f16 */
   int good;
-  if (int_(device, class_, 5, class_count, 5, flags, 5, numbers,
-           UINT64_C(0x100000064), halves, true, st) != VYRE_OK) {
+  if (int_run(device, class_, 5, class_count, 5, flags, 5, numbers,
+              UINT64_C(0x100000064), halves, true, st) != VYRE_OK) {
     return 0;
   }
   good = numbers[0] == 97 && numbers[1] == 97 && numbers[2] == 97;
@@ -49,22 +56,31 @@ static int check_failure(vyre_device *device) {
   vyre_status st;
   float y[2] = {1, 2};
   for (size_t i = 0; i < sizeof st; i++) ((char *)&st)[i] = 0;
-  return saxpy(device, y, 2, y, 2, 1.0f, &st) == VYRE_INVALID_ARGUMENT &&
+  return saxpy_run(device, y, 2, y, 2, 1.0f, &st) == VYRE_INVALID_ARGUMENT &&
          st.kind == VYRE_KIND_BINDING_MISMATCH && y[1] == 2;
 }
 
 int main(void) {
   static vyre_status st;
   vyre_device *device;
-  int64_t five = 0;
+  int64_t five = 0, five_more = 5;
   uint8_t bytes[3] = {0, 0, 0};
   if (vyre_device_open(NULL, "ref", &device, &st) != VYRE_OK) return 1;
   if (!check_names(device, &st)) return 2;
   if (!check_saxpy(device, &st)) return 3;
   if (!check_failure(device)) return 4;
-  if (nothing(device, &st) != VYRE_OK) return 5;
-  if (k_hidden(device, &five, 1, &st) != VYRE_OK || five != 5) return 6;
-  if (int_dispatch(device, bytes, 3, &st) != VYRE_OK || bytes[2] != 7) return 7;
+  if (nothing_run(device, &st) != VYRE_OK) return 5;
+  if (k__hidden_run(device, &five, 1, &st) != VYRE_OK || five != 5) return 6;
+  if (int_dispatch__run(device, bytes, 3, &st) != VYRE_OK || bytes[2] != 7)
+    return 7;
+  if (malloc_run(device, &five, 1, &five_more, 1, 7, &st) != VYRE_OK ||
+      five != 12) {
+    return 9;
+  }
+  if (k_vyre_submit_run(device, &five, 1, &five_more, &st) != VYRE_OK ||
+      five != 6) {
+    return 10;
+  }
   if (!other_file(device, &st)) return 8;
   vyre_device_release(device);
   return 0;

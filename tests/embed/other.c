@@ -8,7 +8,7 @@ int other_file(vyre_device *device, vyre_status *st);
 int other_file(vyre_device *device, vyre_status *st) {
   float x = 3, y = 4;
   vyre_pipeline *pipeline;
-  if (saxpy(device, &x, 1, &y, 1, 5.0f, st) != VYRE_OK || y != 19) return 0;
+  if (saxpy_run(device, &x, 1, &y, 1, 5.0f, st) != VYRE_OK || y != 19) return 0;
   if (generated_pipeline(device, &pipeline, st) != VYRE_OK) return 0;
   vyre_pipeline_release(pipeline);
   return 1;

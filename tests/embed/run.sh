@@ -24,7 +24,8 @@ for file in "$source_dir"/examples/*.vyre "$source_dir/examples/embed/kernels.vy
     fail "embed: $name" "$(cat "$work/log")"
     continue
   fi
-  echo '#include "one.h"' >"$work/one.c"
+  printf '#include <%s.h>\n' complex errno math signal stdio stdlib string time unistd sys/stat >"$work/one.c"
+  echo '#include "one.h"' >>"$work/one.c"
   for compiler in "${compilers[@]}"; do
     # shellcheck disable=SC2086 # the flags are words
     expect "$name: $compiler" $compiler "${flags[@]}" -fsyntax-only "$work/one.c"
