@@ -86,7 +86,8 @@ VYRE_API vyre_pipeline *vyre_pipeline_retain(vyre_pipeline *pipeline);
 VYRE_API void vyre_pipeline_release(vyre_pipeline *pipeline);
 
 /** "<device>:<fingerprint of the program>", and ":XxYxZ" if it was compiled for
- *  another workgroup than the program's own; terminated. The pipeline's.
+ *  another workgroup than the program's own, and ":4ulp" if its ulp_budget is 4
+ *  and not 0; terminated. The pipeline's.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_pipeline_id(const vyre_pipeline *pipeline);
 
