@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Configures and builds a preset:  scripts/build.sh release|asan|tsan|fuzz
+# Configures and builds a preset, or a target of it and what that needs:
+#   scripts/build.sh release|asan|tsan|fuzz [TARGET]
 # Quiet if all goes well; the whole log if not.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +15,7 @@ log=$directory/build.log
 strict=OFF
 [ -z "${CI:-}" ] && [ "$preset" = release ] || strict=ON
 
-if ! { cmake --preset "$preset" -DCMAKE_COMPILE_WARNING_AS_ERROR=$strict && cmake --build --preset "$preset" -- --quiet; } >"$log" 2>&1; then
+if ! { cmake --preset "$preset" -DCMAKE_COMPILE_WARNING_AS_ERROR=$strict && cmake --build --preset "$preset" ${2:+--target "$2"} -- --quiet; } >"$log" 2>&1; then
   cat "$log"
   exit 1
 fi

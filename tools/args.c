@@ -117,8 +117,8 @@ static bool read_number(const flag_doc *doc, const char *value, uint64_t *to,
     return false;
   }
   problem_set(out, KIND_USAGE, "",
-              "%s is '%s', not a whole number from 0 to 18446744073709551615",
-              doc->name, shown(text, value, strlen(value)));
+              "%s is '%s', not a whole number from %d to 18446744073709551615",
+              doc->name, shown(text, value, strlen(value)), doc->least);
   problem_fix(out, "write it in plain decimal digits, as in %s 4096",
               doc->name);
   return false;

@@ -170,7 +170,9 @@ static int show(const char *command, int count, char **words, bool verifies,
     return problem_report(&wrong, json);
   }
   if (json) {
-    json_out answer = json_begin(&out);
+    json_out answer = {.out = &out};
+    json_open(&answer, NULL, '{');
+    json_bool(&answer, "ok", !verifies || all.damaged_count == 0);
     json_head(&answer, &all);
     json_entries(&answer, &all);
     json_end(&answer);

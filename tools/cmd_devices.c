@@ -74,13 +74,15 @@ int cmd_devices(int count, char **words, bool json) {
   if (!args_read(&spec, count, words, &wrong)) {
     return problem_report(&wrong, json);
   }
-  json_out answer = {0};
+  json_out answer = {.out = &out};
   if (json) {
-    answer = json_begin(&out);
+    json_open(&answer, NULL, '{');
     json_open(&answer, "devices", '[');
   }
   device_entry entry;
+  bool opens = false;
   for (size_t i = 0; device_entry_open(i, &entry); i++) {
+    opens = opens || entry.device;
     if (json) {
       json_device(&answer, NULL, &entry);
     } else {
@@ -90,7 +92,9 @@ int cmd_devices(int count, char **words, bool json) {
   }
   if (json) {
     json_close(&answer, ']');
+    json_bool(&answer, "ok", opens);
     json_end(&answer);
   }
-  return publish(&out, NULL, NULL, json);
+  int code = publish(&out, NULL, NULL, json);
+  return code == EXIT_FINE && !opens ? EXIT_DEVICE : code;
 }

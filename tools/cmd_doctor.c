@@ -198,6 +198,11 @@ static void put_report_json(const report *r, sink *out) {
     json_u64(&json, "max_bytes", r->cache.max_bytes);
   }
   json_close(&json, '}');
+  const char *trace = getenv("VYRE_TRACE");
+  json_open(&json, "trace", '{');
+  json_bool(&json, "on", trace && trace[0]);
+  if (trace && trace[0]) json_text(&json, "file", trace);
+  json_close(&json, '}');
   json_end(&json);
 }
 

@@ -311,7 +311,11 @@ static const flag_doc cache_explain_flags[] = {
 
 static const flag_doc cache_prune_flags[] = {
     SWITCH_FLAG("--all", "remove every entry"),
-    NUMBER_FLAG("--bytes", false, "keep the last used up to N bytes"),
+    {.name = "--bytes",
+     .value = "N",
+     .help = "keep the last used up to N bytes",
+     .type = FLAG_U64,
+     .least = 1},
     JSON_FLAG,
 };
 

@@ -26,6 +26,7 @@ typedef struct flag_doc {
   const char *letter;         /* "-k"; NULL: none */
   const char *const *choices; /* ends with NULL */
   bool required;
+  int least; /* the smallest number that the command takes */
 } flag_doc;
 
 /* What an operand is, for completion. */

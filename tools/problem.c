@@ -38,7 +38,14 @@ static bool is_device_fault(const vyre_status *st) {
 
 bool problem_from_status(problem *out, const vyre_status *st) {
   if (out->kind) return false;
-  problem_set(out, vyre_kind_name(st->kind), st->fix, "%s", st->message);
+  /* The library's own says how in C; one that a backend gave is kept. */
+  bool is_name = st->kind == VYRE_KIND_DEVICE_UNAVAILABLE &&
+                 strncmp(st->fix, "open \"auto\"", 11) == 0;
+  problem_set(out, vyre_kind_name(st->kind),
+              is_name ? "write --backend auto, or a device that `vyre devices` "
+                        "lists"
+                      : st->fix,
+              "%s", st->message);
   out->field = st->field;
   out->number_count = st->number_count;
   memcpy(out->numbers, st->numbers, sizeof out->numbers);

@@ -22,9 +22,10 @@
   X(output_bytes, "dispatch_bytes_total", "direction=\"output\"", "")          \
   X(copied_bytes, "dispatch_copied_bytes_total", "",                           \
     "bytes that had to be copied for a dispatch")                              \
-  X(output_slots, "dispatch_output_slots_total", "kind=\"total\"",             \
+  X(output_slots, "dispatch_output_slots_filled_total", "",                    \
     "output slots that were filled")                                           \
-  X(output_slots_reused, "dispatch_output_slots_total", "kind=\"reused\"", "") \
+  X(output_slots_reused, "dispatch_output_slots_total", "kind=\"reused\"",     \
+    "output slots that were filled, by what became of their memory")           \
   X(output_slots_moved, "dispatch_output_slots_total", "kind=\"moved\"", "")   \
   X(output_slots_appended, "dispatch_output_slots_total", "kind=\"appended\"", \
     "")                                                                        \
@@ -36,8 +37,9 @@
     "kind=\"moved\"", "")                                                      \
   X(output_slot_appended_bytes, "dispatch_output_slot_bytes_total",            \
     "kind=\"appended\"", "")                                                   \
-  X(output_slot_retained_capacity_bytes, "dispatch_output_slot_bytes_total",   \
-    "kind=\"retained_capacity\"", "")                                          \
+  X(output_slot_retained_capacity_bytes,                                       \
+    "dispatch_output_slot_capacity_bytes_total", "",                           \
+    "capacity of output slots, each time that they were filled")               \
   X(grid_sync_splits, "grid_sync_splits_total", "kind=\"programs\"",           \
     "kernels compiled with grid barriers, and the parts between")              \
   X(grid_sync_segments, "grid_sync_splits_total", "kind=\"segments\"", "")     \

@@ -141,10 +141,36 @@ TEST(a_slot_bound_as_read_only_is_not_called_imported) {
   bench_close(&b);
 }
 
+TEST(outputs_say_what_is_wrong_with_their_memory) {
+  rig r = rig_open(
+      "kernel k workgroup(1) over(y)\nbuffer y : read_write u32[] @0;\n"
+      "buffer z : write u32[] @1 output;\n{ z[0] = y[0]; }",
+      NULL);
+  uint32_t y[8] = {0}, z[4];
+  static const struct {
+    size_t at, bytes;
+    const char *says;
+  } cases[] = {{0, 7, "'z' got 7 bytes, which are not whole elements; 4 would"},
+               {1, 16, "the input and the output of 'y' overlap"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    vyre_status st = {0};
+    vyre_input in = vyre_input_bytes(y, 16);
+    vyre_output out[] = {vyre_output_bytes(y + cases[i].at, 16),
+                         vyre_output_bytes(z, cases[i].bytes)};
+    vyre_dispatch_desc desc = {
+        .inputs = &in, .input_count = 1, .outputs = out, .output_count = 2};
+    CHECK_FAILS(vyre_dispatch(r.pipeline, &desc, &st), st,
+                VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
+    CHECK_HAS(st.message, cases[i].says);
+  }
+  rig_close(&r);
+}
+
 TEST_MAIN(TEST_ENTRY(a_slot_is_bound_to_one_place),
           TEST_ENTRY(a_fault_is_armed_once),
           TEST_ENTRY(memory_that_fails_on_purpose_says_so),
           TEST_ENTRY(memory_that_really_fails_does_not_speak_of_faults),
           TEST_ENTRY(a_wait_for_no_fence_says_so),
           TEST_ENTRY(names_of_devices_are_exact_and_safe_to_show),
-          TEST_ENTRY(a_slot_bound_as_read_only_is_not_called_imported))
+          TEST_ENTRY(a_slot_bound_as_read_only_is_not_called_imported),
+          TEST_ENTRY(outputs_say_what_is_wrong_with_their_memory))

@@ -216,6 +216,18 @@ static vyre_code output_count(const vyre_binding_plan *plan, size_t received,
 VYRE__RARE
 static vyre_code output_size(const vyre_binding *binding, uint64_t expected,
                              uint64_t received, vyre_status *st) {
+  if (!binding->has_static_byte_len && binding->input_index == VYRE_NO_INDEX) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+        VYRE_NUMBERS({"output_index", binding->output_index},
+                     {"expected_bytes", expected},
+                     {"received_bytes", received}),
+        "give the output the bytes of whole elements",
+        "output '%.100s' got %llu bytes, which are not whole elements; %llu "
+        "would be",
+        binding->name, (unsigned long long)received,
+        (unsigned long long)expected);
+  }
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
       VYRE_NUMBERS({"output_index", binding->output_index},
@@ -373,6 +385,13 @@ static bool overlap(const vyre__span *a, const vyre__span *b) {
 VYRE__RARE
 static vyre_code overlapping(const vyre__span *a, const vyre__span *b,
                              vyre_status *st) {
+  if (a->binding == b->binding) {
+    return VYRE_FAIL(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH,
+        "give both the same memory and size, or memory that does not meet",
+        "the input and the output of '%.100s' overlap, and are not the same",
+        a->binding->name);
+  }
   return VYRE_FAIL(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH,
       "give what is written memory of its own; only an input_output may use "
