@@ -209,6 +209,9 @@ static const struct {
      "= a + k; barrier(); if (a % 2 == 0) { a += s[(l + k) % size]; f += 1.0; "
      "} barrier(); if (a % 9 == 4) continue; a ^= u32(f); } y[i] = a + "
      "u32(f); }"},
+    {"a place that is kept across barriers",
+     "let k = (i * 3 + 1) * 5 - i * 14; s[l] = k; y[k] = x[i] + 1; barrier(); "
+     "y[k] += s[size - 1 - l]; }"},
     {"uniform values",
      "s[l] = l * 3; barrier(); let t = uniform(s[size / 2]); if (t % 2 == 0) { "
      "s[l] += t; barrier(); } for (let k = 0u; k < uniform(x[0]) % 4; k++) { "

@@ -121,14 +121,16 @@ static void give_kept(ll *e, vyre__val v) {
 void ll_keep(ll *e, vyre__val v) {
   uint8_t keep = ll_role(e, v)->keep;
   if (keep != VYRE__KEEP_AGREED && keep < VYRE__KEEP_STRIP) return;
-  const ll_rep *rep = ll_value(e, v);
   unsigned type = ll_type_of(e, v), kept = ll_kept_type(type);
   ll_op op, at;
   if (keep == VYRE__KEEP_AGREED) {
     op = ll_scalar(e, v);
     at = kept_place(e, v, kept, 1);
   } else {
-    bool is_vector = rep->form == LL_VECTOR;
+    /* As give_kept reads it, which knows the shape alone: what stands for the
+     * value here may be a vector all the same (an index of a flattened workgroup
+     * is linear, the ids that it is made of are not). */
+    bool is_vector = form_of(e, v) == LL_VECTOR;
     op = is_vector ? ll_vector(e, v) : ll_scalar(e, v);
     if (is_vector) kept |= LL_VEC, type |= LL_VEC;
     at = ll_element(e, kept_place(e, v, kept, ll_vector_count(e)), kept);
