@@ -8,7 +8,7 @@
 #include "vyre/text.h"
 
 typedef struct text_buffer {
-  char bytes[16384]; /* always terminated */
+  char bytes[131072]; /* always terminated */
   size_t length;
 } text_buffer;
 

@@ -329,10 +329,15 @@ TEST(key_covers_what_computes) {
     const char *helper = strstr(code, "static inline");
     const char *pragma = strstr(code, "#if FLT_EVAL");
     const char *data = strstr(code, "  void *data[");
+    const char *warnings = strstr(code, "#if defined(__GNUC__) \n#pragma");
+    const char *ignored = strstr(code, "#pragma GCC diagnostic ignored ");
     CHECK(body && table && all && helper && pragma && data);
+    CHECK(warnings && ignored && pragma < warnings);
     check_key(kernel, code, body + strlen(phase), table - 3, true);
     check_key(kernel, code, helper, strstr(helper, "\n}\n"), true);
-    check_key(kernel, code, pragma, helper - 4, true);
+    check_key(kernel, code, pragma, warnings, true);
+    check_key(kernel, code, ignored + strlen("#pragma GCC diagnostic ignored "),
+              strchr(ignored, '\n'), false);
     check_key(kernel, code, data, strstr(data, launch), false);
     check_key(kernel, code, all + strlen(host), code + strlen(code) - 2, false);
     free(code);

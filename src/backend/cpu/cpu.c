@@ -22,7 +22,9 @@ static bool describe(uint32_t index, vyre_device_info *out) {
   }
   out->description = machine->cpu;
   out->driver = "vyre " VYRE_VERSION_STRING;
-  out->note = "compiled for this processor, on all of its threads";
+  out->note =
+      "in the making: not yet the bits of 'ref' for every kernel, so that auto "
+      "does not take it; vyre conform --backend cpu says where";
   return true;
 }
 
@@ -192,6 +194,7 @@ extern const vyre__backend vyre__backend_cpu;
 const vyre__backend vyre__backend_cpu = {.abi = VYRE__BACKEND_ABI,
                                          .struct_size = sizeof(vyre__backend),
                                          .name = "cpu",
+                                         .is_by_name = true,
                                          .is_exact = true,
                                          .device_size = sizeof(cpu_device),
                                          .pipeline_size = sizeof(cpu_pipeline),
