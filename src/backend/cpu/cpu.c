@@ -23,8 +23,8 @@ static bool describe(uint32_t index, vyre_device_info *out) {
   out->description = machine->cpu;
   out->driver = "vyre " VYRE_VERSION_STRING;
   out->note =
-      "in the making: not yet the bits of 'ref' for every kernel, so that auto "
-      "does not take it; vyre conform --backend cpu says where";
+      "in the making: it has not been through the whole campaign, so that auto "
+      "does not take it; vyre conform --backend cpu";
   return true;
 }
 
