@@ -474,22 +474,17 @@ TEST(without_llvm_it_opens_and_a_compile_says_what_to_install) {
               st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
   CHECK_HAS(st.fix, "apt-get install libllvm19");
   CHECK(r.pipeline == NULL);
-  vyre_device *chosen;
-  st = (vyre_status){0};
-  CHECK_OK(vyre_device_open(r.context, "auto", &chosen, &st), st);
-  CHECK_TEXT(vyre_device_name(chosen), "ref");
-  CHECK_HAS(vyre_device_reason(chosen), "LLVM 19");
-  vyre_device_release(chosen);
   rig_close(&r);
 }
 
-TEST(auto_takes_it_where_llvm_is) {
+TEST(only_who_asks_for_it_by_name_gets_it) {
   rig r;
   rig_open(&r, twice);
   vyre_device *chosen;
   vyre_status st = {0};
   CHECK_OK(vyre_device_open(r.context, "auto", &chosen, &st), st);
-  CHECK_TEXT(vyre_device_name(chosen), "cpu");
+  CHECK_TEXT(vyre_device_name(chosen), "ref");
+  CHECK_TEXT(vyre_device_name(r.device), "cpu");
   vyre_device_release(chosen);
   rig_close(&r);
 }
@@ -532,5 +527,5 @@ TEST_MAIN(TEST_ENTRY(memory_of_the_host_is_used_in_place),
           TEST_ENTRY(code_is_shown_in_three_forms_and_no_other),
           TEST_ENTRY(huge_live_state_compiles_or_is_refused),
           TEST_ENTRY(without_llvm_it_opens_and_a_compile_says_what_to_install),
-          TEST_ENTRY(auto_takes_it_where_llvm_is),
+          TEST_ENTRY(only_who_asks_for_it_by_name_gets_it),
           TEST_ENTRY(threads_and_widths_that_cannot_be_are_refused))
