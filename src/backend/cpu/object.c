@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* In the mapping: code sections, stubs for calls to the outside, then from the
+/* In the mapping: code sections, jumps for calls to the outside, then from the
  * next page on what is only read, the addresses of the phases last. */
 /* MAP_ANONYMOUS is not in POSIX yet */
 #define _DEFAULT_SOURCE /* NOLINT(bugprone-reserved-identifier) */
@@ -18,7 +18,7 @@ enum {
   MOST_SECTIONS = 96,
   MOST_PHASES = 1 << 16,
   MOST_BYTES = 256 << 20, /* 32-bit distances reach everywhere in it */
-  STUB = 16,
+  JUMP = 16,
   LEAD = 64, /* before the first code: sanitizers look for a mark there */
 };
 
@@ -46,7 +46,7 @@ typedef struct loader {
   size_t symbol_count;
   const char *names; /* of symbols */
   size_t names_size;
-  size_t stubs, code_size, phases, total;
+  size_t jumps, code_size, phases, total;
   unsigned char *to; /* the mapping */
   vyre_status *st;
 } loader;
@@ -218,8 +218,8 @@ static vyre_code lay_out(loader *l, uint32_t phases) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   l->total = LEAD;
   VYRE_TRY(place(l, true));
-  l->stubs = align_up(l->total, STUB);
-  l->code_size = align_up(l->stubs + (size_t)EXTERNALS * STUB, page);
+  l->jumps = align_up(l->total, JUMP);
+  l->code_size = align_up(l->jumps + (size_t)EXTERNALS * JUMP, page);
   l->total = l->code_size;
   VYRE_TRY(place(l, false));
   l->phases = align_up(l->total, sizeof(void *));
@@ -231,12 +231,12 @@ static vyre_code lay_out(loader *l, uint32_t phases) {
 /* --- putting it there ------------------------------------------------------------*/
 
 /* jmp *0(%rip), and the address behind it. */
-static void write_stubs(const loader *l) {
+static void write_jumps(const loader *l) {
   static const unsigned char jump[] = {0xff, 0x25, 0, 0, 0, 0};
   for (size_t i = 0; i < EXTERNALS; i++) {
-    unsigned char *stub = l->to + l->stubs + i * STUB;
-    memcpy(stub, jump, sizeof jump);
-    memcpy(stub + sizeof jump, &externals[i].address, sizeof(void *));
+    unsigned char *to = l->to + l->jumps + i * JUMP;
+    memcpy(to, jump, sizeof jump);
+    memcpy(to + sizeof jump, &externals[i].address, sizeof(void *));
   }
 }
 
@@ -255,7 +255,7 @@ static vyre_code find_external(const loader *l, const Elf64_Sym *symbol,
   if (!name) return bad(l, "a symbol has no name", symbol->st_name);
   for (size_t i = 0; i < EXTERNALS; i++) {
     if (strcmp(externals[i].name, name) != 0) continue;
-    *at = l->stubs + i * STUB;
+    *at = l->jumps + i * JUMP;
     return VYRE_OK;
   }
   return bad_name(l, "it calls", name);
@@ -391,7 +391,7 @@ static vyre_code find_phases(const loader *l, uint32_t phases) {
 
 static vyre_code fill(const loader *l, uint32_t phases) {
   copy_sections(l);
-  write_stubs(l);
+  write_jumps(l);
   VYRE_TRY(relocate_all(l));
   VYRE_TRY(find_phases(l, phases));
   if (mprotect(l->to, l->code_size, PROT_READ | PROT_EXEC) == 0 &&
