@@ -289,8 +289,9 @@ static bool is_harmless(const ll *e, uint32_t at) {
 /* v = a; if (a) { v = b; } where b is computed without a look at memory: no
  * branch, v = a & b. */
 static void straighten(ll *e, const uint32_t *sets, uint32_t gets) {
+  if (gets == 0) return; /* and then it may have no SET either */
   uint32_t inner = ll_role(e, sets[2])->parent, end = sets[2];
-  if (gets == 0 || !ll_role(e, inner)->piece || sets[2] - inner > SMALL) return;
+  if (!ll_role(e, inner)->piece || sets[2] - inner > SMALL) return;
   while (!is_op(e, end, VYRE__LOW_END)) end++;
   for (uint32_t at = inner + 1; at < end; at++) {
     if (at != sets[2] && !is_harmless(e, at)) return;
