@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A lowered kernel as a SPIR-V 1.3 module for Vulkan 1.1 and later, and what the
+ * module expects of who runs it, as data.
+ *
+ * A module has one entry point a phase, "phase0", "phase1" and so on, all of the
+ * same workgroup. It sees, all in descriptor set 0:
+ *
+ *   buffers      a storage buffer each, at the slot that the binding plan gives
+ *                it: its place among the bindings of the plan without the shared
+ *                ones. A range is whole words: where the bytes are not a multiple
+ *                of four, the descriptor reaches to the next one that is.
+ *   uniforms     in the launch block, if their number is fixed; else a storage
+ *                buffer like the others
+ *   hidden ones  behind the slots of the plan: status, what is kept across grid
+ *                barriers, and the part of the launch block that is a buffer
+ *
+ * and the launch block: words whose places `fields` tells. Those that change from
+ * launch to launch come first, in push constants as long as there is room; the
+ * rest is in a uniform buffer. Ids, lengths and the grid come from there and not
+ * from the device, so that a grid can be launched in parts: the workgroup's id is
+ * the device's plus `base`.
+ *
+ * Specialization constants 0, 1 and 2 are the workgroup's size. Their defaults are
+ * what the kernel was lowered for, and it holds for no other: a device that wants
+ * another one lowers again. */
+#ifndef VYRE_EMIT_SPIRV_H
+#define VYRE_EMIT_SPIRV_H
+
+#include "vyre/memory.h"
+#include "vyre/text.h"
+
+#include "lower/low.h"
+
+enum {
+  VYRE__SPIRV_PUSH_BYTES = 128,    /* that every device has */
+  VYRE__SPIRV_UNIFORM_BYTES = 16384 /* of a uniform buffer, likewise */
+};
+
+/* What a device has. Zeroed: what every device of Vulkan 1.1 has. Widths of floats
+ * are 32, 64 or both, as bits; a mode is named only for widths that the kernel
+ * has, and must be one that the device does have. */
+typedef struct vyre__spirv_target {
+  bool storage8, storage16; /* such elements in storage buffers */
+  bool int8, int16;         /* and side by side in workgroup memory; without,
+                               each has a word there */
+  bool int64, float64;
+  bool fma64; /* fma of f64 rounds once */
+  bool buffer_atomics64, shared_atomics64;
+  bool vulkan_memory_model;   /* else GLSL450 */
+  bool device_scope;          /* in the Vulkan memory model */
+  bool zeroes_workgroup;      /* workgroup memory with an initial value */
+  uint8_t keeps_signed_zeros; /* widths of SignedZeroInfNanPreserve */
+  uint8_t keeps_subnormals;   /* of DenormPreserve */
+  uint8_t rounds_to_even;     /* of RoundingModeRTE */
+  uint32_t push_bytes;        /* of push constants; 0: 128 */
+  bool binds_uniforms;        /* none in the launch block: for uniforms that are
+                                 on the device already, or longer than declared */
+  bool names;                 /* of buffers and variables, for people */
+  bool lines;                 /* of the source, likewise */
+} vyre__spirv_target;
+
+typedef enum vyre__spirv_what {
+  VYRE__SPIRV_BUFFER, /* of the program */
+  VYRE__SPIRV_STATUS, /* one word, zeros before: 1 after if out of fuel */
+  VYRE__SPIRV_KEPT,   /* vyre__low_hidden_words words */
+  VYRE__SPIRV_BLOCK,  /* the launch block's second part: a uniform buffer */
+} vyre__spirv_what;
+
+typedef struct vyre__spirv_descriptor {
+  uint8_t what;     /* vyre__spirv_what */
+  bool is_uniform;  /* a uniform buffer; else a storage buffer */
+  bool is_written;  /* by the kernel */
+  uint32_t binding; /* in set 0 */
+  uint32_t buffer;  /* BUFFER, KEPT: index in the kernel */
+} vyre__spirv_descriptor;
+
+/* What a field of the launch block holds, in words of 32 bits. */
+typedef enum vyre__spirv_value {
+  VYRE__SPIRV_BASE,       /* x y z: where this launch begins in the grid */
+  VYRE__SPIRV_GRID,       /* x y z: of the dispatch */
+  VYRE__SPIRV_FUEL,       /* rounds of loops, of an invocation */
+  VYRE__SPIRV_LOOP_VALUE, /* of grid loop `index`, low half first */
+  VYRE__SPIRV_LENGTH,     /* of buffer `index` of the kernel, in elements */
+  VYRE__SPIRV_UNIFORM,    /* the bytes of buffer `index`; zeros up to a word */
+} vyre__spirv_value;
+
+typedef struct vyre__spirv_field {
+  uint8_t value;   /* vyre__spirv_value */
+  bool is_pushed;  /* in push constants; else in the uniform buffer */
+  uint32_t index;  /* of a loop or buffer */
+  uint32_t offset; /* bytes from the begin of where it is */
+  uint32_t size;   /* bytes */
+} vyre__spirv_field;
+
+typedef struct vyre__spirv_module {
+  const uint32_t *words;
+  size_t word_count;
+  uint32_t entry_points; /* as many as phases */
+  uint32_t workgroup[3];
+  uint32_t shared_bytes; /* of workgroup memory */
+  uint32_t push_bytes;   /* from 0 on; 0: no push constants */
+  uint32_t block_bytes;  /* of the uniform buffer; 0: there is none */
+  uint32_t slots;        /* bindings are below that */
+  const vyre__spirv_descriptor *descriptors; /* by binding; unused ones left out */
+  size_t descriptor_count;
+  const vyre__spirv_field *fields;
+  size_t field_count;
+} vyre__spirv_module;
+
+/* Spells @p kernel, which all passes have seen, for @p target (NULL: zeroed).
+ * *out lives in @p arena. Same kernel and target, same words.
+ * A load of memory that the kernel writes, whose value decides about an index,
+ * happens once: a kernel that races stays inside of its buffers too.
+ * Errors: VYRE_UNSUPPORTED_FEATURE for what the target has not;
+ * VYRE_INVALID_ARGUMENT if an operation is left that has no spelling;
+ * VYRE_OUT_OF_MEMORY. */
+VYRE_NODISCARD vyre_code vyre__emit_spirv(const vyre__low_kernel *kernel,
+                                          const vyre__spirv_target *target,
+                                          vyre_arena *arena,
+                                          vyre__spirv_module *out,
+                                          vyre_status *st);
+
+/* Prints the words of a module as assemblers take it. Names (OpName) are part of
+ * what ids are called, lines of the source (OpLine) become comments.
+ * Errors: VYRE_INVALID_ARGUMENT for words that vyre__emit_spirv does not make, and
+ * VYRE_KIND_WRITER_REFUSED if the writer refused; VYRE_OUT_OF_MEMORY. */
+VYRE_NODISCARD vyre_code vyre__spirv_print(const uint32_t *words, size_t count,
+                                           vyre_allocator allocator,
+                                           vyre_writer writer, vyre_status *st);
+
+#endif

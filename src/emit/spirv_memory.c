@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Memory: buffers, shared memory, the launch block, and what orders them. */
+#include <string.h>
+
+#include "emit/spirv_internal.h"
+
+/* --- racing values are read once ---------------------------------------------------- */
+
+static bool is_access(const vyre__low_inst *inst) {
+  return inst->op >= VYRE__LOW_LOAD && inst->op <= VYRE__LOW_ATOMIC_CAS;
+}
+
+/* One walk, from the end to the begin; whether something new was found. */
+static bool mark_deciding(spv_emitter *e) {
+  const vyre__low_kernel *k = e->k;
+  bool found = false;
+  for (uint32_t at = k->count - 1; at > 0; at--) {
+    const vyre__low_inst *inst = &k->code[at];
+    unsigned count = vyre__low_ops[inst->op].operands;
+    if (is_access(inst)) e->decides[inst->a] = true;
+    if (inst->op == VYRE__LOW_SET) {
+      e->decides[inst->a] |= e->var_decides[inst->aux];
+    } else if (inst->op == VYRE__LOW_GET) {
+      if (!e->decides[at] || e->var_decides[inst->aux]) continue;
+      e->var_decides[inst->aux] = found = true;
+    } else if (e->decides[at] &&
+               (vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE)) {
+      for (unsigned i = 0; i < count; i++) e->decides[inst->v[i]] = true;
+    }
+  }
+  return found;
+}
+
+/* A compiler may load again what it needs again. If somebody has written in
+ * between, what is used is not what was checked; so it must not. */
+void spv_find_deciding(spv_emitter *e) {
+  while (mark_deciding(e)) {
+  }
+}
+
+/* --- places ----------------------------------------------------------------------------- */
+
+static uint32_t storage_of(const vyre__low_buffer *buffer) {
+  return spv_is_bound(buffer) ? SPV_STORAGE_StorageBuffer
+                              : SPV_STORAGE_Workgroup;
+}
+
+static uint32_t pointer_to(spv_emitter *e, uint32_t buffer, unsigned bits,
+                           uint32_t index) {
+  const vyre__low_buffer *b = &e->k->buffers[buffer];
+  uint32_t type = spv_pointer(e, storage_of(b), spv_uint(e, bits));
+  uint32_t variable = e->places[buffer].variable;
+  if (spv_is_bound(b)) {
+    return SPV_DO(e, SPV_OpAccessChain, type, variable, spv_u32(e, 0), index);
+  }
+  return SPV_DO(e, SPV_OpAccessChain, type, variable, index);
+}
+
+static unsigned element_bits(const spv_emitter *e, uint32_t buffer) {
+  return e->places[buffer].is_widened ? 32 : 8u * e->k->buffers[buffer].width;
+}
+
+/* In the Vulkan memory model, barriers order what says that it is not private. */
+static uint32_t access_bits(const spv_emitter *e, const vyre__low_buffer *b) {
+  bool is_private = !e->target->vulkan_memory_model || !b->is_written;
+  return is_private ? 0 : SPV_MEMORY_ACCESS_NonPrivatePointer;
+}
+
+static uint32_t scope_of(spv_emitter *e, const vyre__low_buffer *b) {
+  if (!spv_is_bound(b)) return spv_u32(e, SPV_SCOPE_WORKGROUP);
+  if (e->target->vulkan_memory_model && !e->target->device_scope) {
+    return spv_u32(e, SPV_SCOPE_QUEUE_FAMILY);
+  }
+  return spv_u32(e, SPV_SCOPE_DEVICE);
+}
+
+/* --- loads ------------------------------------------------------------------------------ */
+
+
+/* From the launch block, whose words hold narrow and wide elements. */
+static uint32_t load_block(spv_emitter *e, uint32_t buffer, uint32_t index) {
+  const vyre__low_buffer *b = &e->k->buffers[buffer];
+  const spv_place *p = &e->places[buffer];
+  uint32_t u32 = spv_uint(e, 32);
+  if (b->width == 4) return spv_block_word(e, p->is_pushed, p->word, index);
+  if (b->width == 8) {
+    uint32_t u64 = spv_uint(e, 64);
+    uint32_t twice =
+        SPV_DO(e, SPV_OpShiftLeftLogical, u32, index, spv_u32(e, 1));
+    uint32_t low = spv_block_word(e, p->is_pushed, p->word, twice);
+    uint32_t high = spv_block_word(e, p->is_pushed, p->word + 1, twice);
+    low = SPV_DO(e, SPV_OpUConvert, u64, low);
+    high = SPV_DO(e, SPV_OpUConvert, u64, high);
+    high = SPV_DO(e, SPV_OpShiftLeftLogical, u64, high, spv_u32(e, 32));
+    return SPV_DO(e, SPV_OpBitwiseOr, u64, low, high);
+  }
+  bool is_byte = b->width == 1;
+  uint32_t word = SPV_DO(e, SPV_OpShiftRightLogical, u32, index,
+                         spv_u32(e, is_byte ? 2 : 1));
+  uint32_t part =
+      SPV_DO(e, SPV_OpBitwiseAnd, u32, index, spv_u32(e, is_byte ? 3 : 1));
+  uint32_t shift = SPV_DO(e, SPV_OpShiftLeftLogical, u32, part,
+                          spv_u32(e, is_byte ? 3 : 4));
+  uint32_t all = spv_block_word(e, p->is_pushed, p->word, word);
+  all = SPV_DO(e, SPV_OpShiftRightLogical, u32, all, shift);
+  return SPV_DO(e, SPV_OpBitwiseAnd, u32, all,
+                spv_u32(e, is_byte ? 0xFF : 0xFFFF));
+}
+
+static uint32_t load(spv_emitter *e, uint32_t at) {
+  const vyre__low_inst *inst = &e->k->code[at];
+  const vyre__low_buffer *b = &e->k->buffers[inst->aux];
+  uint32_t index = e->ids[inst->a];
+  if (e->places[inst->aux].is_in_block) return load_block(e, inst->aux, index);
+  unsigned bits = element_bits(e, inst->aux);
+  uint32_t type = spv_uint(e, bits);
+  uint32_t pointer = pointer_to(e, inst->aux, bits, index);
+  /* Elements that share a word with others are stored by atomics. */
+  if (b->is_atomic && b->width != b->unit) {
+    return SPV_DO(e, SPV_OpAtomicLoad, type, pointer, scope_of(e, b),
+                  spv_u32(e, 0));
+  }
+  uint32_t access = access_bits(e, b);
+  if (b->is_written && e->decides[at]) access |= SPV_MEMORY_ACCESS_Volatile;
+  const uint32_t operands[2] = {pointer, access};
+  uint32_t value = spv_do_all(e, SPV_OpLoad, type, operands, access ? 2 : 1);
+  return bits < 32 ? SPV_DO(e, SPV_OpUConvert, spv_uint(e, 32), value) : value;
+}
+
+/* --- stores and atomics ------------------------------------------------------------------- */
+
+static void store(spv_emitter *e, uint32_t at) {
+  const vyre__low_inst *inst = &e->k->code[at];
+  const vyre__low_buffer *b = &e->k->buffers[inst->aux];
+  unsigned bits = element_bits(e, inst->aux);
+  uint32_t value = e->ids[inst->b], access = access_bits(e, b);
+  uint32_t pointer = pointer_to(e, inst->aux, bits, e->ids[inst->a]);
+  if (bits < 32) {
+    value = SPV_DO(e, SPV_OpUConvert, spv_uint(e, bits), value);
+  } else if (b->width < 4) {
+    value = SPV_DO(e, SPV_OpBitwiseAnd, spv_uint(e, 32), value,
+                   spv_u32(e, b->width == 1 ? 0xFF : 0xFFFF));
+  }
+  const uint32_t operands[3] = {pointer, value, access};
+  spv_put_all(e, SPV_CODE, SPV_OpStore, operands, access ? 3 : 2);
+}
+
+static uint32_t atomic_op(unsigned op) {
+  static const uint16_t ops[VYRE__LOW_COUNT] = {
+      [VYRE__LOW_ATOMIC_ADD] = SPV_OpAtomicIAdd,
+      [VYRE__LOW_ATOMIC_MIN_U] = SPV_OpAtomicUMin,
+      [VYRE__LOW_ATOMIC_MIN_S] = SPV_OpAtomicSMin,
+      [VYRE__LOW_ATOMIC_MAX_U] = SPV_OpAtomicUMax,
+      [VYRE__LOW_ATOMIC_MAX_S] = SPV_OpAtomicSMax,
+      [VYRE__LOW_ATOMIC_AND] = SPV_OpAtomicAnd,
+      [VYRE__LOW_ATOMIC_OR] = SPV_OpAtomicOr,
+      [VYRE__LOW_ATOMIC_XOR] = SPV_OpAtomicXor,
+      [VYRE__LOW_ATOMIC_EXCHANGE] = SPV_OpAtomicExchange,
+  };
+  return ops[op];
+}
+
+static uint32_t atomic(spv_emitter *e, uint32_t at) {
+  const vyre__low_inst *inst = &e->k->code[at];
+  const vyre__low_buffer *b = &e->k->buffers[inst->aux];
+  unsigned bits = element_bits(e, inst->aux);
+  if (bits == 64) {
+    bool has = spv_is_bound(b) ? e->target->buffer_atomics64
+                               : e->target->shared_atomics64;
+    e->uses_atomics64 = true;
+    if (!has) spv_refuse(e, at, "64-bit atomics");
+  }
+  uint32_t type = spv_uint(e, bits), relaxed = spv_u32(e, 0);
+  uint32_t pointer = pointer_to(e, inst->aux, bits, e->ids[inst->a]);
+  uint32_t scope = scope_of(e, b);
+  if (inst->op == VYRE__LOW_ATOMIC_CAS) {
+    return SPV_DO(e, SPV_OpAtomicCompareExchange, type, pointer, scope, relaxed,
+                  relaxed, e->ids[inst->c], e->ids[inst->b]);
+  }
+  return SPV_DO(e, atomic_op(inst->op), type, pointer, scope, relaxed,
+                e->ids[inst->b]);
+}
+
+static uint32_t access_now(spv_emitter *e, uint32_t at) {
+  const vyre__low_inst *inst = &e->k->code[at];
+  if (inst->op == VYRE__LOW_LOAD) return load(e, at);
+  if (inst->op != VYRE__LOW_STORE) return atomic(e, at);
+  store(e, at);
+  return 0;
+}
+
+/* Nothing is touched where the condition does not hold: the value is 0 then. */
+uint32_t spv_access(spv_emitter *e, uint32_t at) {
+  const vyre__low_inst *inst = &e->k->code[at];
+  uint32_t condition = inst->v[vyre__low_ops[inst->op].operands - 1u];
+  if (inst->type == VYRE_TYPE_U64 && !e->target->int64) {
+    spv_refuse(e, at, "64-bit integers");
+    return 0;
+  }
+  if (!condition) return access_now(e, at);
+  uint32_t from = e->label, inside = spv_id(e), merge = spv_id(e);
+  SPV_PUT(e, SPV_CODE, SPV_OpSelectionMerge, merge, 0);
+  SPV_PUT(e, SPV_CODE, SPV_OpBranchConditional, e->ids[condition], inside,
+          merge);
+  spv_begin_block(e, inside);
+  uint32_t value = access_now(e, at);
+  spv_branch(e, merge);
+  spv_begin_block(e, merge);
+  if (!value) return 0;
+  return SPV_DO(e, SPV_OpPhi, spv_type_of(e, inst->type), value, inside,
+                spv_const(e, inst->type, 0), from);
+}
+
+/* --- order, zeros, the end ------------------------------------------------------------------ */
+
+void spv_barrier(spv_emitter *e) {
+  uint32_t scope = spv_u32(e, SPV_SCOPE_WORKGROUP);
+  uint32_t semantics =
+      SPV_ACQUIRE_RELEASE | SPV_UNIFORM_MEMORY | SPV_WORKGROUP_MEMORY;
+  if (e->target->vulkan_memory_model) {
+    semantics |= SPV_MAKE_AVAILABLE | SPV_MAKE_VISIBLE;
+  }
+  SPV_PUT(e, SPV_CODE, SPV_OpControlBarrier, scope, scope,
+          spv_u32(e, semantics));
+}
+
+void spv_out_of_fuel(spv_emitter *e) {
+  uint32_t u32 = spv_uint(e, 32), zero = spv_u32(e, 0);
+  uint32_t type = spv_pointer(e, SPV_STORAGE_StorageBuffer, u32);
+  const vyre__low_buffer bound = {.kind = VYRE_MEMORY_GLOBAL};
+  uint32_t place = SPV_DO(e, SPV_OpAccessChain, type, e->status, zero, zero);
+  SPV_PUT(e, SPV_CODE, SPV_OpAtomicStore, place, scope_of(e, &bound), zero,
+          spv_u32(e, 1));
+}
+
+/* Elements [own, count) in steps of the workgroup's size. */
+static void zero_buffer(spv_emitter *e, uint32_t buffer, uint32_t own) {
+  const vyre__low_buffer *b = &e->k->buffers[buffer];
+  unsigned bits = element_bits(e, buffer);
+  uint32_t u32 = spv_uint(e, 32), element = spv_uint(e, bits);
+  uint32_t count = spv_u32(e, (uint32_t)spv_elements(b));
+  uint32_t before = e->label, header = spv_id(e), body = spv_id(e);
+  uint32_t step = spv_id(e), merge = spv_id(e), next = spv_id(e), zero;
+  if (bits < 32) {
+    zero = SPV_DO(e, SPV_OpUConvert, element, spv_u32(e, 0));
+  } else {
+    zero = spv_const(e, bits == 64 ? VYRE_TYPE_U64 : VYRE_TYPE_U32, 0);
+  }
+  spv_branch(e, header);
+  spv_begin_block(e, header);
+  uint32_t i = SPV_DO(e, SPV_OpPhi, u32, own, before, next, step);
+  uint32_t more = SPV_DO(e, SPV_OpULessThan, spv_bool(e), i, count);
+  SPV_PUT(e, SPV_CODE, SPV_OpLoopMerge, merge, step, 0);
+  SPV_PUT(e, SPV_CODE, SPV_OpBranchConditional, more, body, merge);
+  spv_begin_block(e, body);
+  const uint32_t operands[3] = {pointer_to(e, buffer, bits, i), zero,
+                                access_bits(e, b)};
+  spv_put_all(e, SPV_CODE, SPV_OpStore, operands, operands[2] ? 3 : 2);
+  spv_branch(e, step);
+  spv_begin_block(e, step);
+  SPV_PUT(e, SPV_CODE, SPV_OpIAdd, u32, next, i,
+          spv_u32(e, vyre__low_group_size(e->k)));
+  spv_branch(e, header);
+  spv_begin_block(e, merge);
+}
+
+void spv_zero_shared(spv_emitter *e) {
+  uint32_t own = 0;
+  if (e->target->zeroes_workgroup) return;
+  for (uint32_t i = 0; i < e->k->buffer_count; i++) {
+    const vyre__low_buffer *b = &e->k->buffers[i];
+    if (spv_is_bound(b) || !b->needs_zero || !e->places[i].variable) continue;
+    if (!own) own = SPV_DO(e, SPV_OpLoad, spv_uint(e, 32), e->local_index);
+    zero_buffer(e, i, own);
+  }
+  if (own) spv_barrier(e);
+}

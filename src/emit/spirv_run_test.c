@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Modules run on a Vulkan device and do what ref does, byte for byte. Without a
+ * device of Vulkan 1.2 (Debian: mesa-vulkan-drivers) there is nothing to test.
+ *
+ *   VYRE_SPIRV_SEED=42       only that random program
+ *   VYRE_SPIRV_FIRST=7       the first one; VYRE_SPIRV_SEEDS=9 how many */
+#include <glob.h>
+
+#if __has_include(<vulkan/vulkan.h>)
+
+#include "vyre/generate.h"
+#include "vyre/module.h"
+
+#include "emit/spirv_targets_testing.h"
+#include "emit/spirv_vulkan_testing.h"
+#include "lower/job_testing.h"
+#include "lower/low_testing.h"
+
+enum { SEEDS = 100 };
+
+static vk_runner runner;
+static vyre__low_binding bound[MOST_BUFFERS];
+
+static void unbind_all(void) {
+  for (size_t i = 0; i < MOST_BUFFERS; i++) free(bound[i].data);
+  memset(bound, 0, sizeof bound);
+}
+
+/* What is kept across grid barriers, with room for all. */
+static void bind_hidden(const vyre__low_kernel *k, const uint32_t grid[3]) {
+  if (k->hidden == VYRE_NO_INDEX) return;
+  uint64_t all = (uint64_t)vyre__low_group_size(k) * grid[0] * grid[1] * grid[2];
+  uint64_t words = 0;
+  CHECK(vyre__low_hidden_words(k, all, &words));
+  bound[k->hidden] =
+      (vyre__low_binding){calloc(words + 1, 4), (uint32_t)words};
+}
+
+static bool same_outputs(const job *j) {
+  const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *b = &plan->bindings[i];
+    if (b->output_index == VYRE_NO_INDEX) continue;
+    const vyre_output *want = &j->outputs[b->output_index];
+    const uint8_t *w = want->data, *g = bound[b->buffer_index].data;
+    CHECK(w && g);
+    for (size_t n = 0; n < want->size; n++) {
+      if (w[n] == g[n]) continue;
+      size_t unit = b->element_size ? b->element_size : 1;
+      printf("    output '%s' differs at element %zu of %zu\n", b->name,
+             n / unit, want->size / unit);
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Lowers, emits and runs; `ref` has run before. */
+static bool agrees(const job *j, const spirv_target *target, bool in_parts) {
+  vyre_arena arena;
+  vyre_status st = {0};
+  const vyre__low_kernel *k = NULL;
+  vyre__spirv_module module;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  CHECK_OK(vyre__lower(j->program, &target->low, VYRE__PASS_CONTROL, &arena, &k,
+                       NULL, &st),
+           st);
+  CHECK_OK(vyre__emit_spirv(k, &target->spirv, &arena, &module, &st), st);
+  bind_all(j, bound);
+  bind_hidden(k, j->grid);
+  vk_job run = {.r = &runner,
+                .m = &module,
+                .k = k,
+                .bound = bound,
+                .fuel = 60000,
+                .most_groups = in_parts ? (j->grid[0] + 1) / 2 : 0};
+  memcpy(run.grid, j->grid, sizeof run.grid);
+  vk_run(&run);
+  bool good = !run.is_out_of_fuel && same_outputs(j);
+  if (!good) printf("    %s with %s\n", j->name, target->name);
+  unbind_all();
+  vyre_arena_finish(&arena);
+  return good;
+}
+
+static void begin(void) {
+  if (runner.device) return;
+  setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
+  CHECK(vk_open(&runner));
+}
+
+/* --- the examples ---------------------------------------------------------------------*/
+
+static unsigned check_kernel(vyre_program *source, const char *name,
+                             vyre_device *device) {
+  vyre_input inputs[MOST_BUFFERS];
+  vyre_arena arena;
+  vyre_binding_plan plan;
+  vyre_status st = {0};
+  uint64_t seed = 12345;
+  job j = {.name = name, .program = source, .inputs = inputs};
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  CHECK_OK(vyre_binding_plan_build(source, &arena, &plan, &st), st);
+  for (size_t i = 0; i < plan.binding_count; i++) {
+    const vyre_binding *b = &plan.bindings[i];
+    size_t each = b->element_size ? b->element_size : 1;
+    size_t size =
+        b->has_static_byte_len ? (size_t)b->static_byte_len : 1001 * each;
+    if (b->input_index != VYRE_NO_INDEX) {
+      void *data = vyre_arena_alloc(&arena, size + 1, 0);
+      fill(data, size, source->buffers[b->buffer_index].element, &seed);
+      inputs[b->input_index] = (vyre_input){data, size};
+    }
+    if (b->output_index != VYRE_NO_INDEX) {
+      j.outputs[b->output_index].size = size;
+    }
+  }
+  j.input_count = plan.input_count;
+  j.output_count = plan.output_count;
+  if (source->workgroup[1] > 1) j.grid[0] = j.grid[1] = 2;
+  run_ref(&j, device);
+  unsigned failed = 0;
+  for (unsigned i = 0; i < SPIRV_TARGETS; i++) {
+    failed += !agrees(&j, &spirv_targets[i], i % 2 == 1);
+  }
+  job_finish(&j);
+  vyre_arena_finish(&arena);
+  return failed;
+}
+
+TEST(examples_do_the_same) {
+  begin();
+  vyre_device *device = open_ref();
+  unsigned failed = 0;
+  glob_t found;
+  CHECK(glob(VYRE_EXAMPLES_DIR "/*.vyre", 0, NULL, &found) == 0);
+  CHECK(found.gl_pathc >= 5);
+  for (size_t i = 0; i < found.gl_pathc; i++) {
+    size_t length;
+    char *bytes = read_file(found.gl_pathv[i], &length);
+    vyre_module *module = NULL;
+    vyre_status st = {0};
+    CHECK_OK(vyre_module_parse(bytes, length, found.gl_pathv[i],
+                               (vyre_allocator){0}, &module, NULL, &st),
+             st);
+    for (size_t k = 0; k < vyre_module_kernel_count(module); k++) {
+      failed += check_kernel(vyre_module_kernel(module, k), found.gl_pathv[i],
+                             device);
+    }
+    vyre_module_release(module);
+    free(bytes);
+  }
+  globfree(&found);
+  vyre_device_release(device);
+  CHECK_U64(failed, 0);
+}
+
+TEST(random_programs_do_the_same) {
+  begin();
+  vyre_device *device = open_ref();
+  uint64_t first = spirv_number("VYRE_SPIRV_FIRST", 0);
+  uint64_t count = spirv_number("VYRE_SPIRV_SEEDS", SEEDS);
+  unsigned failed = 0;
+  if (getenv("VYRE_SPIRV_SEED")) {
+    first = spirv_number("VYRE_SPIRV_SEED", 0);
+    count = 1;
+  }
+  for (uint64_t seed = first; seed < first + count && failed < 10; seed++) {
+    const spirv_target *target = &spirv_targets[seed % SPIRV_TARGETS];
+    vyre_generated *g = spirv_generate(seed, target);
+    char name[64];
+    snprintf(name, sizeof name, "VYRE_SPIRV_SEED=%llu",
+             (unsigned long long)seed);
+    job j = {.name = name, .program = vyre_generated_program(g)};
+    j.inputs = vyre_generated_inputs(g, &j.input_count);
+    const vyre_output *outputs = vyre_generated_outputs(g, &j.output_count);
+    CHECK(j.output_count <= MOST_BUFFERS);
+    memcpy(j.outputs, outputs, j.output_count * sizeof *outputs);
+    memcpy(j.grid, vyre_generated_grid(g), sizeof j.grid);
+    run_ref(&j, device);
+    failed += !agrees(&j, target, seed % 2 == 1);
+    job_finish(&j);
+    vyre_generated_release(g);
+  }
+  vyre_device_release(device);
+  CHECK_U64(failed, 0);
+}
+
+/* --- what a launch says ------------------------------------------------------------------*/
+
+static kit t;
+
+TEST(out_of_fuel_is_told) {
+  begin();
+  kit_begin(&t, "endless", 4, 1, 1);
+  uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 0);
+  uint32_t left = kit_var(&t, "left", VYRE_TYPE_U32);
+  vyre__val none = kit_u32(&t, 0), one = kit_u32(&t, 1);
+  kit_set(&t, left, kit_op(&t, VYRE__LOW_FUEL, VYRE_TYPE_U32, 0, 0, 0, 0));
+  kit_store(&t, y, kit_local(&t, 0), one, 0);
+  kit_mark(&t, VYRE__LOW_LOOP);
+  vyre__val have = kit_get(&t, left);
+  kit_if(&t, kit_b(&t, VYRE__LOW_EQ, have, none), 0);
+  kit_mark(&t, VYRE__LOW_OUT_OF_FUEL);
+  kit_mark(&t, VYRE__LOW_EXIT);
+  kit_mark(&t, VYRE__LOW_END);
+  kit_set(&t, left, kit_u(&t, VYRE__LOW_SUB, have, one));
+  kit_mark(&t, VYRE__LOW_STEP);
+  kit_mark(&t, VYRE__LOW_END);
+  kit_end(&t);
+  t.k.has_fuel = true;
+  uint32_t words[4] = {0};
+  vyre__low_binding buffers[1] = {{words, 4}};
+  vyre__spirv_module module;
+  vyre_status st = {0};
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  CHECK_OK(vyre__emit_spirv(&t.k, NULL, &arena, &module, &st), st);
+  vk_job run = {.r = &runner,
+                .m = &module,
+                .k = &t.k,
+                .bound = buffers,
+                .grid = {1, 1, 1},
+                .fuel = 1000};
+  vk_run(&run);
+  CHECK(run.is_out_of_fuel);
+  CHECK_U64(words[3], 1);
+  vyre_arena_finish(&arena);
+}
+
+TEST(closes_the_device) {
+  begin();
+  vk_close(&runner);
+}
+
+/* What drivers keep until the process ends is not ours. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) {
+  return "leak:libvulkan\nleak:libLLVM\nleak:libdrm\nleak:<unknown module>\n"
+         "leak:_dlerror_run\n";
+}
+
+static const test_case all_cases[] = {TEST_ENTRY(out_of_fuel_is_told),
+                                      TEST_ENTRY(examples_do_the_same),
+                                      TEST_ENTRY(random_programs_do_the_same),
+                                      TEST_ENTRY(closes_the_device)};
+
+int main(int argc, char **argv) {
+  vk_runner probe;
+  if (!vk_open(&probe)) {
+    printf("skipped: there is no Vulkan 1.2 device\n");
+    return 77;
+  }
+  vk_close(&probe);
+  return run_tests(all_cases, sizeof all_cases / sizeof all_cases[0],
+                   argc > 1 ? argv[1] : NULL);
+}
+
+#else
+
+#include <stdio.h>
+
+int main(void) {
+  printf("skipped: built without <vulkan/vulkan.h> (libvulkan-dev)\n");
+  return 77;
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* For tests: devices to emit SPIR-V for, and random programs that they can run. */
+#ifndef VYRE_EMIT_SPIRV_TARGETS_TESTING_H
+#define VYRE_EMIT_SPIRV_TARGETS_TESTING_H
+
+#include <stdlib.h>
+
+#include "vyre/generate.h"
+
+#include "emit/spirv.h"
+#include "support/check.h"
+
+typedef struct spirv_target {
+  const char *name;
+  vyre__target low;
+  vyre__spirv_target spirv;
+} spirv_target;
+
+/* What software devices have; their fma rounds twice. */
+#define SPIRV_EVERYTHING                                              \
+  .storage8 = true, .storage16 = true, .int8 = true, .int16 = true,   \
+  .int64 = true, .float64 = true, .buffer_atomics64 = true,           \
+  .shared_atomics64 = true
+
+#define SPIRV_FIXED_FMA \
+  .f32 = {[VYRE__LOW_FMA] = VYRE__NUMBERS_FIXED}, .math = VYRE__MATH_F64_MUL
+
+static const spirv_target spirv_targets[] = {
+    {"all features",
+     {SPIRV_FIXED_FMA},
+     {SPIRV_EVERYTHING, .vulkan_memory_model = true, .device_scope = true}},
+    {"the least of Vulkan 1.1",
+     {.f32 = {[VYRE__LOW_FMA] = VYRE__NUMBERS_SOFT},
+      .math = VYRE__MATH_U32,
+      .no_f64 = true,
+      .no_u64 = true,
+      .no_narrow = true},
+     {.push_bytes = 0}},
+    {"soft numbers",
+     {.f32_as_bits = true, .math = VYRE__MATH_U32, .no_f64 = true},
+     {SPIRV_EVERYTHING, .names = true}},
+    {"few push constants, uniforms bound",
+     {SPIRV_FIXED_FMA},
+     {SPIRV_EVERYTHING, .binds_uniforms = true, .push_bytes = 32}},
+    {"narrow words in shared memory, a block in a buffer",
+     {SPIRV_FIXED_FMA},
+     {.storage8 = true,
+      .storage16 = true,
+      .int64 = true,
+      .float64 = true,
+      .buffer_atomics64 = true,
+      .shared_atomics64 = true,
+      .push_bytes = 16,
+      .names = true,
+      .lines = true}},
+};
+enum { SPIRV_TARGETS = sizeof spirv_targets / sizeof spirv_targets[0] };
+
+static inline uint64_t spirv_number(const char *name, uint64_t otherwise) {
+  const char *given = getenv(name);
+  return given ? strtoull(given, NULL, 10) : otherwise;
+}
+
+/* vyre_generated_release. */
+static inline vyre_generated *spirv_generate(uint64_t seed,
+                                             const spirv_target *target) {
+  const vyre_generate_options options = {
+      .seed = seed,
+      .max_invocations = 300,
+      .no_f64 = true,
+      .no_atomics64 = target->low.no_u64,
+      .math = seed % 4 == 3};
+  vyre_generated *g = NULL;
+  vyre_status st = {0};
+  CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
+  return g;
+}
+
+#endif
