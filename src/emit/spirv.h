@@ -16,7 +16,7 @@
  *
  * and the launch block: words whose places `fields` tells. Those that change from
  * launch to launch come first, in push constants as long as there is room; the
- * rest is in a uniform buffer. Ids, lengths and the grid come from there and not
+ * rest is in a uniform buffer, and so are uniforms that are read by index. Ids, lengths and the grid come from there and not
  * from the device, so that a grid can be launched in parts: the workgroup's id is
  * the device's plus `base`.
  *
@@ -53,6 +53,10 @@ typedef struct vyre__spirv_target {
   uint8_t keeps_subnormals;   /* of DenormPreserve */
   uint8_t rounds_to_even;     /* of RoundingModeRTE */
   uint32_t push_bytes;        /* of push constants; 0: 128 */
+  bool block_in_storage;      /* all of the launch block, in a storage buffer. For
+                                 Mesa 22.3's software device: what is computed
+                                 from uniform memory and decides about a branch
+                                 takes it time that doubles with each operation */
   bool binds_uniforms;        /* none in the launch block: for uniforms that are
                                  on the device already, or longer than declared */
   bool names;                 /* of buffers and variables, for people */
@@ -63,7 +67,7 @@ typedef enum vyre__spirv_what {
   VYRE__SPIRV_BUFFER, /* of the program */
   VYRE__SPIRV_STATUS, /* one word, zeros before: 1 after if out of fuel */
   VYRE__SPIRV_KEPT,   /* vyre__low_hidden_words words */
-  VYRE__SPIRV_BLOCK,  /* the launch block's second part: a uniform buffer */
+  VYRE__SPIRV_BLOCK,  /* the launch block, as far as it is not pushed */
 } vyre__spirv_what;
 
 typedef struct vyre__spirv_descriptor {
@@ -86,7 +90,7 @@ typedef enum vyre__spirv_value {
 
 typedef struct vyre__spirv_field {
   uint8_t value;   /* vyre__spirv_value */
-  bool is_pushed;  /* in push constants; else in the uniform buffer */
+  bool is_pushed;  /* in push constants; else in the buffer BLOCK */
   uint32_t index;  /* of a loop or buffer */
   uint32_t offset; /* bytes from the begin of where it is */
   uint32_t size;   /* bytes */
@@ -99,7 +103,7 @@ typedef struct vyre__spirv_module {
   uint32_t workgroup[3];
   uint32_t shared_bytes; /* of workgroup memory */
   uint32_t push_bytes;   /* from 0 on; 0: no push constants */
-  uint32_t block_bytes;  /* of the uniform buffer; 0: there is none */
+  uint32_t block_bytes;  /* of the buffer BLOCK; 0: there is none */
   uint32_t slots;        /* bindings are below that */
   const vyre__spirv_descriptor *descriptors; /* by binding; unused ones left out */
   size_t descriptor_count;

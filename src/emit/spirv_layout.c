@@ -171,7 +171,8 @@ static void plan_descriptors(spv_emitter *e, vyre__spirv_descriptor *all) {
   }
   if (e->out->block_bytes) {
     all[count++] = (vyre__spirv_descriptor){.what = VYRE__SPIRV_BLOCK,
-                                            .is_uniform = true,
+                                            .is_uniform =
+                                                !e->target->block_in_storage,
                                             .binding = first + 2,
                                             .buffer = VYRE_NO_INDEX};
   }
@@ -202,7 +203,7 @@ vyre_code spv_plan(spv_emitter *e) {
   size_t most = 3 + (size_t)k->grid_loop_count + 2 * (size_t)k->buffer_count;
   uint32_t push = e->target->push_bytes ? e->target->push_bytes
                                         : (uint32_t)VYRE__SPIRV_PUSH_BYTES;
-  blocks b = {.most_pushed = push / 4};
+  blocks b = {.most_pushed = e->target->block_in_storage ? 0 : push / 4};
   b.fields = vyre__arena_array(e->arena, most, sizeof *b.fields);
   vyre__spirv_descriptor *descriptors =
       vyre__arena_array(e->arena, (size_t)k->buffer_count + 2,
@@ -315,6 +316,21 @@ static uint32_t declare_input(spv_emitter *e, uint32_t type, uint32_t builtin,
   return id;
 }
 
+/* The block as far as it is a buffer. */
+static void declare_block(spv_emitter *e, uint32_t types[9]) {
+  uint32_t u32 = spv_uint(e, 32), type;
+  if (e->target->block_in_storage) {
+    type = types[4] = block_type(e, u32, 4, 0);
+    e->block = variable(e, SPV_STORAGE_StorageBuffer, type, "block");
+    spv_decorate(e, e->block, SPV_DECORATION_NonWritable);
+  } else {
+    uint32_t four = SPV_TYPE(e, SPV_OpTypeVector, u32, 4);
+    type = block_type(e, four, 16, e->out->block_bytes / 16);
+    e->block = variable(e, SPV_STORAGE_Uniform, type, "block");
+  }
+  bind(e, e->block, bound_count(e->k) + 2);
+}
+
 static void declare_workgroup_size(spv_emitter *e, uint32_t three) {
   uint32_t u32 = spv_uint(e, 32), parts[5] = {three, spv_id(e)};
   for (uint32_t i = 0; i < 3; i++) {
@@ -345,13 +361,7 @@ void spv_declare(spv_emitter *e) {
     e->push = variable(e, SPV_STORAGE_PushConstant,
                        block_type(e, u32, 4, e->out->push_bytes / 4), "push");
   }
-  if (e->out->block_bytes) {
-    uint32_t four = SPV_TYPE(e, SPV_OpTypeVector, u32, 4);
-    e->block = variable(e, SPV_STORAGE_Uniform,
-                        block_type(e, four, 16, e->out->block_bytes / 16),
-                        "block");
-    bind(e, e->block, bound_count(k) + 2);
-  }
+  if (e->out->block_bytes) declare_block(e, types);
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     if (e->places[i].is_in_block || !e->places[i].is_used) continue;
     if (spv_is_bound(&k->buffers[i])) {
@@ -372,9 +382,12 @@ uint32_t spv_block_word(spv_emitter *e, bool is_pushed, uint32_t word,
   uint32_t u32 = spv_uint(e, 32), zero = spv_u32(e, 0), at = spv_u32(e, word);
   if (more) at = word ? SPV_DO(e, SPV_OpIAdd, u32, at, more) : more;
   uint32_t place;
-  if (is_pushed) {
-    uint32_t type = spv_pointer(e, SPV_STORAGE_PushConstant, u32);
-    place = SPV_DO(e, SPV_OpAccessChain, type, e->push, zero, at);
+  if (is_pushed || e->target->block_in_storage) {
+    uint32_t storage = is_pushed ? (uint32_t)SPV_STORAGE_PushConstant
+                                 : (uint32_t)SPV_STORAGE_StorageBuffer;
+    uint32_t type = spv_pointer(e, storage, u32);
+    place = SPV_DO(e, SPV_OpAccessChain, type, is_pushed ? e->push : e->block,
+                   zero, at);
   } else {
     uint32_t type = spv_pointer(e, SPV_STORAGE_Uniform, u32), row, column;
     if (more) {

@@ -83,9 +83,11 @@ static uint32_t glsl_function(unsigned op) {
   return functions[op];
 }
 
-/* Operations that a compiler could join with others. */
-static bool is_arithmetic(unsigned op) {
-  return op >= VYRE__LOW_FADD && op <= VYRE__LOW_FNEG;
+/* Operations on floats: each is exact as it stands. Comparisons too, since drivers
+ * take the same mark for leave to know better about NaNs. */
+static bool is_of_floats(unsigned op) {
+  return (op >= VYRE__LOW_FADD && op <= VYRE__LOW_FLE) ||
+         (op >= VYRE__LOW_U_TO_F && op <= VYRE__LOW_F_ROUND);
 }
 
 /* --- bits --------------------------------------------------------------------------- */
@@ -139,6 +141,39 @@ static uint32_t extend(spv_emitter *e, const vyre__low_inst *inst,
   if (from != VYRE_TYPE_BOOL) return SPV_DO(e, SPV_OpUConvert, type, a);
   uint32_t one = spv_const(e, inst->type, 1), zero = spv_const(e, inst->type, 0);
   return SPV_DO(e, SPV_OpSelect, type, a, one, zero);
+}
+
+/* The constant @p v, if it is one. */
+static bool is_constant(const spv_emitter *e, vyre__val v, uint64_t *bits) {
+  const vyre__low_inst *inst = &e->k->code[v];
+  if (inst->op != VYRE__LOW_CONST) return false;
+  *bits = vyre__low_const(inst);
+  return true;
+}
+
+/* -1.0 or 0.0, in bits or as floats: Mesa 22.3 takes that for the negative of 1 or
+ * 0, which is -0. The sign and the rest apart say the same, and it leaves them
+ * alone. 0: it is no such choice. */
+static uint32_t select_minus_one(spv_emitter *e, const vyre__low_inst *inst) {
+  bool is_wide = inst->type == VYRE_TYPE_U64 || inst->type == VYRE_TYPE_F64;
+  bool is_float = inst->type == VYRE_TYPE_F32 || inst->type == VYRE_TYPE_F64;
+  uint64_t one = is_wide ? UINT64_C(0x3FF0000000000000) : 0x3F800000;
+  uint64_t sign = is_wide ? UINT64_C(1) << 63 : UINT64_C(1) << 31, b, c;
+  if (!is_constant(e, inst->b, &b) || !is_constant(e, inst->c, &c) ||
+      !((b == (one | sign) && c == 0) || (b == 0 && c == (one | sign))) ||
+      (is_wide && !e->target->int64)) {
+    return 0;
+  }
+  unsigned plain = is_wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
+  uint32_t type = spv_type_of(e, plain), which = e->ids[inst->a];
+  uint32_t zero = spv_const(e, plain, 0);
+  uint32_t size = spv_const(e, plain, one), minus = spv_const(e, plain, sign);
+  size = SPV_DO(e, SPV_OpSelect, type, which, b ? size : zero, b ? zero : size);
+  minus =
+      SPV_DO(e, SPV_OpSelect, type, which, b ? minus : zero, b ? zero : minus);
+  uint32_t bits = SPV_DO(e, SPV_OpBitwiseOr, type, size, minus);
+  if (!is_float) return bits;
+  return SPV_DO(e, SPV_OpBitcast, spv_type_of(e, inst->type), bits);
 }
 
 /* --- all ------------------------------------------------------------------------------ */
@@ -204,6 +239,9 @@ uint32_t spv_pure(spv_emitter *e, uint32_t at) {
     operands[i] = e->ids[inst->v[i]];
   }
   uint32_t op = plain_op(inst->op), function = glsl_function(inst->op), id;
+  if (inst->op == VYRE__LOW_SELECT && (id = select_minus_one(e, inst)) != 0) {
+    return id;
+  }
   if (from == VYRE_TYPE_BOOL && logical_op(inst->op)) {
     op = logical_op(inst->op);
   }
@@ -214,6 +252,6 @@ uint32_t spv_pure(spv_emitter *e, uint32_t at) {
   } else {
     return special(e, at, from, operands[0], operands[1]);
   }
-  if (is_arithmetic(inst->op)) spv_decorate(e, id, SPV_DECORATION_NoContraction);
+  if (is_of_floats(inst->op)) spv_decorate(e, id, SPV_DECORATION_NoContraction);
   return id;
 }
