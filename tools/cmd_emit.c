@@ -16,7 +16,16 @@
 #include "words.h"
 
 /* As in the table of commands. */
-enum { TO_TEXT, TO_BINARY, TO_LOWERED, TO_C, TO_LLVM, TO_ASM };
+enum {
+  TO_TEXT,
+  TO_BINARY,
+  TO_LOWERED,
+  TO_C,
+  TO_LLVM,
+  TO_ASM,
+  TO_SPIRV,
+  TO_SPIRV_TEXT
+};
 
 enum { MOST_PASSES = 16 };
 
@@ -34,13 +43,15 @@ static bool has_report(const emit_flags *f) {
 
 static bool check_output(emit_flags *f, bool json, problem *wrong) {
   if (f->output && strcmp(f->output, "-") == 0) f->output = NULL;
-  if (!f->output && f->to == TO_BINARY && json) {
-    return problem_set(wrong, KIND_USAGE, "add -o FILE",
-                       "JSON cannot hold the binary form");
+  if (f->output || (f->to != TO_BINARY && f->to != TO_SPIRV)) return true;
+  const char *what = f->to == TO_SPIRV ? "SPIR-V" : "the binary form";
+  if (json) {
+    return problem_set(wrong, KIND_USAGE, "add -o FILE", "JSON cannot hold %s",
+                       what);
   }
-  if (!f->output && f->to == TO_BINARY && isatty(STDOUT_FILENO)) {
+  if (isatty(STDOUT_FILENO)) {
     return problem_set(wrong, KIND_USAGE, "add -o FILE",
-                       "the binary form would go to a terminal");
+                       "%s would go to a terminal", what);
   }
   return true;
 }
@@ -67,7 +78,8 @@ static bool check_pass(const char *name, problem *wrong) {
   return false;
 }
 
-static const char *const forms[] = {"ir", "bin", "lowered", "c", "llvm", "asm"};
+static const char *const forms[] = {"ir",   "bin", "lowered", "c",
+                                    "llvm", "asm", "spirv",   "spirv-text"};
 
 /* Flags of lowering say nothing about the program as it is, nor of what is for
  * this machine; the last, a workgroup, does. */
@@ -96,7 +108,9 @@ static bool check_lowering(const emit_flags *f, const flag *flags, size_t count,
 
 static bool check_width(const emit_flags *f, bool is_given, problem *wrong) {
   if (!is_given) return true;
-  if (f->to >= TO_LLVM) return args_host(0, f->width, wrong);
+  if (f->to == TO_LLVM || f->to == TO_ASM) {
+    return args_host(0, f->width, wrong);
+  }
   problem_set(wrong, KIND_USAGE, "write --to llvm or --to asm, or drop --width",
               "--width says how wide vectors are, but --to %s has none",
               forms[f->to]);
@@ -126,9 +140,12 @@ static bool read_flags(int count, char **words, emit_flags *f, bool json,
                     .flag_count = all,
                     .operand = &f->file};
   if (!args_read(&spec, count, words, wrong)) return false;
-  f->options.form = f->to == TO_C      ? VYRE_EMIT_C
-                    : f->to == TO_LLVM ? VYRE_EMIT_LLVM
-                                       : VYRE_EMIT_LOWERED;
+  static const vyre_emit_form form_of[] = {
+      [TO_C] = VYRE_EMIT_C,
+      [TO_LLVM] = VYRE_EMIT_LLVM,
+      [TO_SPIRV] = VYRE_EMIT_SPIRV,
+      [TO_SPIRV_TEXT] = VYRE_EMIT_SPIRV_TEXT}; /* others: lowered, or not asked */
+  f->options.form = form_of[f->to];
   f->options.width = (uint32_t)f->width;
   f->options.numbers = (vyre_numbers)numbers;
   f->options.math = (vyre_math)math;

@@ -6,8 +6,8 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *const sync_choices[] = {"final", "participates", NULL};
-static const char *const target_choices[] = {"ir",   "bin", "lowered", "c",
-                                             "llvm", "asm", NULL};
+static const char *const target_choices[] = {
+    "ir", "bin", "lowered", "c", "llvm", "asm", "spirv", "spirv-text", NULL};
 static const char *const numbers_choices[] = {"native", "fixed", "soft", NULL};
 static const char *const math_choices[] = {"f64", "f64-nofma", "u32", NULL};
 
@@ -111,7 +111,8 @@ static const flag_doc emit_flags[] = {
      .value = "FORM",
      .help = "ir: text, all written out; bin: the binary form;\n"
              "lowered: what a device gets; c: the same in C11; llvm:\n"
-             "what LLVM gets of device cpu; asm: for this machine",
+             "what LLVM gets of device cpu; asm: for this machine;\n"
+             "spirv: a module for Vulkan; spirv-text: the same to read",
      .type = FLAG_CHOICE,
      .choices = target_choices,
      .required = true},
@@ -555,7 +556,8 @@ const command_doc command_table[] = {
      .example = "example:\n"
                 "  vyre emit examples/saxpy.vyre --to bin -o saxpy.vyrebin\n"
                 "  vyre emit examples/saxpy.vyre --to lowered --numbers soft\n"
-                "  vyre emit examples/saxpy.vyre --to asm --width 16\n"},
+                "  vyre emit examples/saxpy.vyre --to asm --width 16\n"
+                "  vyre emit examples/saxpy.vyre --to spirv -o saxpy.spv\n"},
     {.name = "embed",
      .summary =
          "a C header with the kernels of a file and functions to run them",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/emit.h
  *  What a program becomes on its way to a device: the lowered kernel after any
- *  pass, for people, C that compiles anywhere, and what LLVM compiles for
- *  processors. */
+ *  pass, for people, C that compiles anywhere, what LLVM compiles for
+ *  processors, and SPIR-V for Vulkan, as bytes (words, little endian) or text. */
 #ifndef VYRE_EMIT_H
 #define VYRE_EMIT_H
 
@@ -19,7 +19,9 @@
 #define VYRE_EMIT_MAP(X)          \
   X(VYRE_EMIT_LOWERED, "lowered") \
   X(VYRE_EMIT_C, "c")             \
-  X(VYRE_EMIT_LLVM, "llvm")
+  X(VYRE_EMIT_LLVM, "llvm")       \
+  X(VYRE_EMIT_SPIRV, "spirv")     \
+  X(VYRE_EMIT_SPIRV_TEXT, "spirv-text")
 
 /** How float operations are done: X(enumerator, name). All give the same bits
  *  (docs/numbers.md). */

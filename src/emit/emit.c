@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "emit/c.h"
 #include "emit/llvm.h"
+#include "emit/spirv.h"
 #include "lower/low.h"
 
 static const char *const pass_names[] = {
@@ -123,6 +124,48 @@ static vyre_code refused(vyre_status *st) {
                    "vyre_program_emit: the writer refused");
 }
 
+static vyre_code put_words(const vyre__spirv_module *module, vyre_writer writer,
+                           vyre_status *st) {
+  for (size_t i = 0; i < module->word_count; i++) {
+    uint32_t word = module->words[i];
+    const char bytes[4] = {(char)word, (char)(word >> 8), (char)(word >> 16),
+                           (char)(word >> 24)};
+    if (!writer.write(writer.self, bytes, 4)) return refused(st);
+  }
+  return VYRE_OK;
+}
+
+/* For a device that has all that the lowering was not asked to do without. */
+static vyre_code print_spirv(const vyre__low_kernel *kernel,
+                             const vyre_emit_options *options,
+                             vyre_writer writer, vyre_status *st) {
+  vyre_allocator allocator = kernel->program->arena.allocator;
+  bool is_text = options->form == VYRE_EMIT_SPIRV_TEXT;
+  const vyre__spirv_target target = {.storage8 = !options->no_narrow,
+                                     .storage16 = !options->no_narrow,
+                                     .int8 = !options->no_narrow,
+                                     .int16 = !options->no_narrow,
+                                     .int64 = !options->no_u64,
+                                     .float64 = !options->no_u64,
+                                     .fma64 = true,
+                                     .buffer_atomics64 = !options->no_u64,
+                                     .shared_atomics64 = !options->no_u64,
+                                     .vulkan_memory_model = true,
+                                     .names = is_text,
+                                     .lines = is_text};
+  vyre__spirv_module module;
+  vyre_arena arena;
+  vyre_arena_init(&arena, allocator);
+  vyre_code code = vyre__emit_spirv(kernel, &target, &arena, &module, st);
+  if (code == VYRE_OK) {
+    code = is_text ? vyre__spirv_print(module.words, module.word_count,
+                                       allocator, writer, st)
+                   : put_words(&module, writer, st);
+  }
+  vyre_arena_finish(&arena);
+  return code;
+}
+
 static vyre_code print(const vyre__low_kernel *kernel,
                        const vyre_emit_options *options, vyre_writer writer,
                        vyre_emit_report *report, vyre_status *st) {
@@ -145,6 +188,9 @@ static vyre_code print(const vyre__low_kernel *kernel,
         .allocator = kernel->program->arena.allocator};
     vyre__spmd_info info;
     return vyre__emit_llvm(kernel, &with, writer, &info, st);
+  }
+  if (options->form >= VYRE_EMIT_SPIRV) {
+    return print_spirv(kernel, options, writer, st);
   }
   return vyre__low_print(kernel, writer) ? VYRE_OK : refused(st);
 }

@@ -62,7 +62,8 @@ static unsigned element_bits(const spv_emitter *e, uint32_t buffer) {
 
 /* In the Vulkan memory model, barriers order what says that it is not private. */
 static uint32_t access_bits(const spv_emitter *e, const vyre__low_buffer *b) {
-  bool is_private = !e->target->vulkan_memory_model || !b->is_written;
+  bool is_private = !e->target->vulkan_memory_model || !b->is_written ||
+                    (spv_is_bound(b) && !e->k->has_barrier);
   return is_private ? 0 : SPV_MEMORY_ACCESS_NonPrivatePointer;
 }
 
@@ -77,24 +78,52 @@ static uint32_t scope_of(spv_emitter *e, const vyre__low_buffer *b) {
 /* --- loads ------------------------------------------------------------------------------ */
 
 
+/* Two words of the launch block as one value. */
+static uint32_t join_words(spv_emitter *e, uint32_t low, uint32_t high) {
+  uint32_t u64 = spv_uint(e, 64);
+  low = SPV_DO(e, SPV_OpUConvert, u64, low);
+  high = SPV_DO(e, SPV_OpUConvert, u64, high);
+  high = SPV_DO(e, SPV_OpShiftLeftLogical, u64, high, spv_u32(e, 32));
+  return SPV_DO(e, SPV_OpBitwiseOr, u64, low, high);
+}
+
+/* Bits of a word from @p shift on, as many as the element has. */
+static uint32_t part_of_word(spv_emitter *e, uint32_t word, uint32_t shift,
+                             bool is_byte) {
+  uint32_t u32 = spv_uint(e, 32);
+  word = SPV_DO(e, SPV_OpShiftRightLogical, u32, word, shift);
+  return SPV_DO(e, SPV_OpBitwiseAnd, u32, word,
+                spv_u32(e, is_byte ? 0xFF : 0xFFFF));
+}
+
+/* From the launch block at an index that is known: a word of it is, too. */
+static uint32_t load_known(spv_emitter *e, uint32_t buffer, uint32_t index) {
+  const vyre__low_buffer *b = &e->k->buffers[buffer];
+  const spv_place *p = &e->places[buffer];
+  uint32_t word = p->word + (uint32_t)((uint64_t)index * b->width / 4);
+  uint32_t low = spv_block_word(e, p->is_pushed, word, 0);
+  if (b->width == 4) return low;
+  if (b->width == 8) {
+    return join_words(e, low, spv_block_word(e, p->is_pushed, word + 1, 0));
+  }
+  uint32_t shift = index * b->width % 4 * 8;
+  return part_of_word(e, low, spv_u32(e, shift), b->width == 1);
+}
+
 /* From the launch block, whose words hold narrow and wide elements. */
 static uint32_t load_block(spv_emitter *e, uint32_t buffer, uint32_t index) {
   const vyre__low_buffer *b = &e->k->buffers[buffer];
   const spv_place *p = &e->places[buffer];
   uint32_t u32 = spv_uint(e, 32);
+  bool is_byte = b->width == 1;
   if (b->width == 4) return spv_block_word(e, p->is_pushed, p->word, index);
   if (b->width == 8) {
-    uint32_t u64 = spv_uint(e, 64);
     uint32_t twice =
         SPV_DO(e, SPV_OpShiftLeftLogical, u32, index, spv_u32(e, 1));
     uint32_t low = spv_block_word(e, p->is_pushed, p->word, twice);
     uint32_t high = spv_block_word(e, p->is_pushed, p->word + 1, twice);
-    low = SPV_DO(e, SPV_OpUConvert, u64, low);
-    high = SPV_DO(e, SPV_OpUConvert, u64, high);
-    high = SPV_DO(e, SPV_OpShiftLeftLogical, u64, high, spv_u32(e, 32));
-    return SPV_DO(e, SPV_OpBitwiseOr, u64, low, high);
+    return join_words(e, low, high);
   }
-  bool is_byte = b->width == 1;
   uint32_t word = SPV_DO(e, SPV_OpShiftRightLogical, u32, index,
                          spv_u32(e, is_byte ? 2 : 1));
   uint32_t part =
@@ -102,16 +131,21 @@ static uint32_t load_block(spv_emitter *e, uint32_t buffer, uint32_t index) {
   uint32_t shift = SPV_DO(e, SPV_OpShiftLeftLogical, u32, part,
                           spv_u32(e, is_byte ? 3 : 4));
   uint32_t all = spv_block_word(e, p->is_pushed, p->word, word);
-  all = SPV_DO(e, SPV_OpShiftRightLogical, u32, all, shift);
-  return SPV_DO(e, SPV_OpBitwiseAnd, u32, all,
-                spv_u32(e, is_byte ? 0xFF : 0xFFFF));
+  return part_of_word(e, all, shift, is_byte);
 }
 
 static uint32_t load(spv_emitter *e, uint32_t at) {
   const vyre__low_inst *inst = &e->k->code[at];
   const vyre__low_buffer *b = &e->k->buffers[inst->aux];
   uint32_t index = e->ids[inst->a];
-  if (e->places[inst->aux].is_in_block) return load_block(e, inst->aux, index);
+  if (e->places[inst->aux].is_in_block) {
+    const vyre__low_inst *of = &e->k->code[inst->a];
+    if (of->op != VYRE__LOW_CONST) return load_block(e, inst->aux, index);
+    /* One that is outside is behind a condition that does not hold. */
+    uint64_t number = vyre__low_const(of);
+    return load_known(e, inst->aux,
+                      number < spv_elements(b) ? (uint32_t)number : 0);
+  }
   unsigned bits = element_bits(e, inst->aux);
   uint32_t type = spv_uint(e, bits);
   uint32_t pointer = pointer_to(e, inst->aux, bits, index);

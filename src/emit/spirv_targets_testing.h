@@ -68,11 +68,14 @@ static inline uint64_t spirv_number(const char *name, uint64_t otherwise) {
  * device too long. vyre_generated_release. */
 static inline vyre_generated *spirv_generate(uint64_t seed,
                                              const spirv_target *target) {
+  bool is_even = seed / SPIRV_TARGETS % 2 == 0, no_u64 = target->low.no_u64;
   const vyre_generate_options options = {
       .seed = seed,
       .max_invocations = 300,
-      .no_f64 = true,
-      .no_atomics64 = target->low.no_u64,
+      .no_f64 = target->low.no_f64 || !target->spirv.fma64,
+      .no_int64 = no_u64 && is_even, /* grid loops cannot count in halves */
+      .no_grid_barriers = no_u64 && !is_even,
+      .no_atomics64 = no_u64,
       .math = seed % 4 == 3 && target->spirv.block_in_storage};
   vyre_generated *g = NULL;
   vyre_status st = {0};

@@ -22,9 +22,27 @@
 #include "emit/spirv_targets_testing.h"
 #include "lower/job_testing.h"
 #include "lower/low_testing.h"
-#include "support/text.h"
 
 enum { SEEDS = 300 };
+
+typedef struct text {
+  char *bytes;
+  size_t length, capacity;
+} text;
+
+static bool text_take(void *self, const char *bytes, size_t length) {
+  text *to = self;
+  if (to->length + length + 1 > to->capacity) {
+    to->capacity = 2 * (to->length + length) + 4096;
+    char *grown = realloc(to->bytes, to->capacity);
+    if (!grown) return false;
+    to->bytes = grown;
+  }
+  memcpy(to->bytes + to->length, bytes, length);
+  to->length += length;
+  to->bytes[to->length] = '\0';
+  return true;
+}
 
 
 /* --- the tools of SPIR-V -----------------------------------------------------------*/
@@ -141,4 +159,413 @@ TEST(random_programs_are_valid) {
   CHECK_U64(failed, 0);
 }
 
-TEST_MAIN(TEST_ENTRY(examples_are_valid), TEST_ENTRY(random_programs_are_valid))
+/* --- the table ---------------------------------------------------------------------------*/
+
+#ifdef HAS_HEADERS
+TEST(numbers_are_those_of_the_specification) {
+#define SPV_OP(name, number, operands) CHECK_U64((number), SpvOp##name);
+#define SPV_ENUM(kind, name, number)   CHECK_U64((number), IS_##kind(name));
+#define IS_CAPABILITY(name)      SpvCapability##name
+#define IS_ADDRESSING(name)      SpvAddressingModel##name
+#define IS_MEMORY_MODEL(name)    SpvMemoryModel##name
+#define IS_EXECUTION_MODEL(name) SpvExecutionModel##name
+#define IS_EXECUTION_MODE(name)  SpvExecutionMode##name
+#define IS_STORAGE(name)         SpvStorageClass##name
+#define IS_DECORATION(name)      SpvDecoration##name
+#define IS_BUILTIN(name)         SpvBuiltIn##name
+#define IS_MEMORY_ACCESS(name)   SpvMemoryAccess##name##Mask
+#define IS_GLSL(name)            GLSLstd450##name
+#include "emit/spirv_ops.def"
+#undef SPV_OP
+#undef SPV_ENUM
+  CHECK_U64(SPV_ACQUIRE_RELEASE, SpvMemorySemanticsAcquireReleaseMask);
+  CHECK_U64(SPV_UNIFORM_MEMORY, SpvMemorySemanticsUniformMemoryMask);
+  CHECK_U64(SPV_WORKGROUP_MEMORY, SpvMemorySemanticsWorkgroupMemoryMask);
+  CHECK_U64(SPV_MAKE_AVAILABLE, SpvMemorySemanticsMakeAvailableMask);
+  CHECK_U64(SPV_MAKE_VISIBLE, SpvMemorySemanticsMakeVisibleMask);
+  CHECK_U64(SPV_SCOPE_DEVICE, SpvScopeDevice);
+  CHECK_U64(SPV_SCOPE_WORKGROUP, SpvScopeWorkgroup);
+  CHECK_U64(SPV_SCOPE_QUEUE_FAMILY, SpvScopeQueueFamily);
+  CHECK_U64(SPV_MAGIC, SpvMagicNumber);
+}
+#else
+TEST(numbers_are_those_of_the_specification) {
+  printf("    there is no <spirv/unified1/spirv.h>: install spirv-headers\n");
+  CHECK(!"the numbers can be compared");
+}
+#endif
+
+/* --- the text -----------------------------------------------------------------------------*/
+
+static char *slurp(const char *path, size_t *length) {
+  FILE *file = fopen(path, "rb");
+  CHECK(file);
+  char *bytes = malloc(8 << 20);
+  CHECK(bytes);
+  *length = fread(bytes, 1, 8 << 20, file);
+  fclose(file);
+  return bytes;
+}
+
+/* What our text says and what the disassembler of SPIR-V says of the same module
+ * are one module. The assembler numbers ids as they come, so bytes can be
+ * compared. */
+static bool text_is_right(const vyre__spirv_module *m) {
+  const char *module = file_of("spv"), *ours = file_of("ours.txt");
+  const char *theirs = file_of("theirs.txt");
+  const char *a = file_of("a.spv"), *b = file_of("b.spv");
+  vyre_status st = {0};
+  text out = {0};
+  CHECK_OK(vyre__spirv_print(m->words, m->word_count, (vyre_allocator){0},
+                             (vyre_writer){text_take, &out}, &st),
+           st);
+  write_file(module, m->words, m->word_count * 4);
+  write_file(ours, out.bytes, out.length);
+  char *const dis[] = {"spirv-dis", "--raw-id",       "-o", (char *)theirs,
+                       (char *)module, NULL};
+  char *const one[] = {"spirv-as", "--target-env", "spv1.3", "-o",
+                       (char *)a,  (char *)ours,   NULL};
+  char *const two[] = {"spirv-as", "--target-env", "spv1.3", "-o",
+                       (char *)b,  (char *)theirs, NULL};
+  bool good = runs(dis) && runs(one) && runs(two);
+  if (good) {
+    size_t x, y;
+    char *of_a = slurp(a, &x), *of_b = slurp(b, &y);
+    good = x == y && x == m->word_count * 4 && memcmp(of_a, of_b, x) == 0;
+    free(of_a);
+    free(of_b);
+  }
+  unlink(module);
+  unlink(ours);
+  unlink(theirs);
+  unlink(a);
+  unlink(b);
+  free(out.bytes);
+  return good;
+}
+
+TEST(text_says_what_the_module_says) {
+  for (uint64_t seed = 0; seed < 20; seed++) {
+    spirv_target target = spirv_targets[seed % SPIRV_TARGETS];
+    target.spirv.lines = false; /* they are comments in ours */
+    vyre_generated *g = spirv_generate(seed, &target);
+    vyre_arena arena;
+    vyre_status st = {0};
+    const vyre__low_kernel *k = NULL;
+    vyre__spirv_module m;
+    vyre_arena_init(&arena, (vyre_allocator){0});
+    CHECK_OK(vyre__lower(vyre_generated_program(g), &target.low,
+                         VYRE__PASS_CONTROL, &arena, &k, NULL, &st),
+             st);
+    CHECK_OK(vyre__emit_spirv(k, &target.spirv, &arena, &m, &st), st);
+    bool good = text_is_right(&m);
+    if (!good) printf("    seed %llu\n", (unsigned long long)seed);
+    vyre_arena_finish(&arena);
+    vyre_generated_release(g);
+    CHECK(good);
+  }
+}
+
+static bool refuse(void *self, const char *bytes, size_t length) {
+  (void)self;
+  (void)bytes;
+  (void)length;
+  return false;
+}
+
+/* --- kernels by hand -----------------------------------------------------------------------*/
+
+static kit t;
+
+/* y[i] = x[i] + u, with a uniform, an access that is checked, and shared memory. */
+static void make_small(void) {
+  kit_begin(&t, "small", 64, 1, 1);
+  uint32_t x = kit_buffer(&t, "x", VYRE_MEMORY_GLOBAL, 4, false, 0);
+  uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 0);
+  uint32_t u = kit_buffer(&t, "u", VYRE_MEMORY_UNIFORM, 4, false, 1);
+  uint32_t s = kit_buffer(&t, "s", VYRE_MEMORY_SHARED, 1, true, 64);
+  vyre__val i = kit_global(&t, 0), l = kit_local(&t, 0);
+  vyre__val zero = kit_u32(&t, 0);
+  vyre__val len = kit_op(&t, VYRE__LOW_LEN, VYRE_TYPE_U32, y, 0, 0, 0);
+  vyre__val inside = kit_b(&t, VYRE__LOW_LT_U, i, len);
+  vyre__val sum = kit_u(&t, VYRE__LOW_ADD, kit_load(&t, x, i, inside),
+                        kit_load(&t, u, zero, 0));
+  kit_store(&t, s, l, sum, 0);
+  kit_mark(&t, VYRE__LOW_BARRIER);
+  kit_store(&t, y, i, kit_load(&t, s, l, 0), inside);
+  kit_end(&t);
+  t.k.has_barrier = true;
+}
+
+static vyre__spirv_module emit_kit(const vyre__spirv_target *target,
+                                   vyre_arena *arena) {
+  vyre__spirv_module m;
+  vyre_status st = {0};
+  CHECK_OK(vyre__emit_spirv(&t.k, target, arena, &m, &st), st);
+  return m;
+}
+
+/* How often an instruction is in the module, with @p operand as its word @p at,
+ * which 0 stands for any of. */
+static unsigned count_ops(const vyre__spirv_module *m, uint32_t op, unsigned at,
+                          uint32_t operand) {
+  unsigned count = 0;
+  for (size_t i = SPV_HEADER; i < m->word_count; i += m->words[i] >> 16) {
+    if ((m->words[i] & 0xFFFF) != op) continue;
+    count += at == 0 || m->words[i + at] == operand;
+  }
+  return count;
+}
+
+TEST(tells_where_things_are) {
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  make_small();
+  vyre__spirv_module m = emit_kit(NULL, &arena);
+  CHECK(is_valid(&m));
+  CHECK_U64(m.entry_points, 1);
+  CHECK_U64(m.workgroup[0], 64);
+  CHECK_U64(m.descriptor_count, 2); /* the uniform is in the block */
+  CHECK_U64(m.descriptors[0].binding, 0);
+  CHECK(!m.descriptors[0].is_written && m.descriptors[1].is_written);
+  CHECK_U64(m.descriptors[1].binding, 1);
+  CHECK_U64(m.slots, 6);
+  CHECK_U64(m.push_bytes, 36); /* base, grid, two lengths, the uniform */
+  CHECK_U64(m.block_bytes, 0);
+  CHECK_U64(m.field_count, 5);
+  CHECK_U64(m.fields[4].value, VYRE__SPIRV_UNIFORM);
+  CHECK_U64(m.fields[4].offset, 32);
+  CHECK_U64(m.shared_bytes, 256); /* no 8-bit integers: a word each */
+  m = emit_kit(&(vyre__spirv_target){.int8 = true, .push_bytes = 16}, &arena);
+  CHECK(is_valid(&m));
+  CHECK_U64(m.shared_bytes, 64);
+  CHECK_U64(m.push_bytes, 16); /* base, and a length */
+  CHECK_U64(m.block_bytes, 32);
+  CHECK_U64(m.descriptor_count, 3);
+  CHECK(m.descriptors[2].what == VYRE__SPIRV_BLOCK &&
+        m.descriptors[2].is_uniform);
+  CHECK_U64(m.descriptors[2].binding, 5);
+  m = emit_kit(&(vyre__spirv_target){.binds_uniforms = true}, &arena);
+  CHECK(is_valid(&m));
+  CHECK_U64(m.descriptor_count, 3);
+  CHECK_U64(m.descriptors[2].buffer, 2);
+  vyre_arena_finish(&arena);
+}
+
+TEST(shared_memory_is_zeroed_as_the_target_can) {
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  make_small();
+  vyre__spirv_module m = emit_kit(NULL, &arena);
+  CHECK_U64(count_ops(&m, SPV_OpLoopMerge, 0, 0), 1);
+  CHECK_U64(count_ops(&m, SPV_OpControlBarrier, 0, 0), 2);
+  m = emit_kit(&(vyre__spirv_target){.zeroes_workgroup = true}, &arena);
+  CHECK_U64(count_ops(&m, SPV_OpLoopMerge, 0, 0), 0);
+  CHECK_U64(count_ops(&m, SPV_OpConstantNull, 0, 0), 1);
+  CHECK_U64(count_ops(&m, SPV_OpControlBarrier, 0, 0), 1);
+  t.buffers[3].needs_zero = false;
+  m = emit_kit(NULL, &arena);
+  CHECK(is_valid(&m));
+  CHECK_U64(count_ops(&m, SPV_OpControlBarrier, 0, 0), 1);
+  vyre_arena_finish(&arena);
+}
+
+/* y[0] = sqrt(2.5) * 2.5 in f32, and the modes of what is used. */
+static void make_float(vyre_type type) {
+  bool wide = type == VYRE_TYPE_F64;
+  vyre_type bits = wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
+  kit_begin(&t, "floats", 1, 1, 1);
+  uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, wide ? 8 : 4, true, 1);
+  vyre__val a =
+      kit_const(&t, type, wide ? UINT64_C(0x4004000000000000) : 0x40200000);
+  vyre__val b = kit_op(&t, VYRE__LOW_FSQRT, type, 0, a, 0, 0);
+  b = kit_op(&t, VYRE__LOW_FMUL, type, 0, a, b, 0);
+  b = kit_op(&t, VYRE__LOW_BITCAST, bits, 0, b, 0, 0);
+  kit_store(&t, y, kit_u32(&t, 0), b, 0);
+  kit_end(&t);
+}
+
+TEST(float_modes_are_those_that_hold) {
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  make_float(VYRE_TYPE_F32);
+  vyre__spirv_module m = emit_kit(NULL, &arena);
+  CHECK_U64(count_ops(&m, SPV_OpExecutionMode, 0, 0), 1);
+  CHECK_U64(count_ops(&m, SPV_OpDecorate, 2, SPV_DECORATION_NoContraction), 2);
+  const vyre__spirv_target all = {.int64 = true,
+                                  .float64 = true,
+                                  .keeps_signed_zeros = 32 | 64,
+                                  .keeps_subnormals = 32,
+                                  .rounds_to_even = 64};
+  m = emit_kit(&all, &arena);
+  CHECK(is_valid(&m));
+  CHECK_U64(count_ops(&m, SPV_OpExecutionMode, 0, 0), 3);
+  make_float(VYRE_TYPE_F64);
+  m = emit_kit(&all, &arena);
+  CHECK(is_valid(&m));
+  CHECK_U64(count_ops(&m, SPV_OpExecutionMode, 0, 0), 3);
+  CHECK_U64(count_ops(&m, SPV_OpExecutionMode, 2,
+                      SPV_EXECUTION_MODE_RoundingModeRTE), 1);
+  vyre_arena_finish(&arena);
+}
+
+TEST(unreachable_code_is_left_out) {
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  kit_begin(&t, "dead", 1, 1, 1);
+  uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 4);
+  vyre__val zero = kit_u32(&t, 0), one = kit_u32(&t, 1);
+  vyre__val is = kit_b(&t, VYRE__LOW_EQ, kit_local(&t, 0), zero);
+  kit_mark(&t, VYRE__LOW_LOOP);
+  kit_if(&t, is, 0);
+  kit_mark(&t, VYRE__LOW_BREAK);
+  kit_if(&t, is, 0); /* behind a jump */
+  kit_store(&t, y, one, one, 0);
+  kit_mark(&t, VYRE__LOW_ELSE);
+  kit_mark(&t, VYRE__LOW_END);
+  kit_mark(&t, VYRE__LOW_ELSE);
+  kit_store(&t, y, zero, one, 0);
+  kit_mark(&t, VYRE__LOW_EXIT);
+  kit_mark(&t, VYRE__LOW_END);
+  kit_store(&t, y, one, one, 0); /* nobody comes here */
+  kit_mark(&t, VYRE__LOW_STEP);
+  kit_mark(&t, VYRE__LOW_END);
+  kit_mark(&t, VYRE__LOW_LOOP); /* that nobody leaves but by EXIT */
+  kit_mark(&t, VYRE__LOW_EXIT);
+  kit_mark(&t, VYRE__LOW_STEP);
+  kit_mark(&t, VYRE__LOW_END);
+  kit_store(&t, y, one, one, 0);
+  kit_end(&t);
+  vyre__spirv_module m = emit_kit(NULL, &arena);
+  CHECK(is_valid(&m));
+  CHECK_U64(count_ops(&m, SPV_OpStore, 0, 0), 1);
+  vyre_arena_finish(&arena);
+}
+
+/* --- refusals -------------------------------------------------------------------------------*/
+
+TEST(refuses_what_the_target_has_not) {
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  vyre__spirv_module m;
+  for (int i = 0; i < 4; i++) {
+    vyre_status st = {0};
+    if (i < 2) {
+      make_small();
+      t.buffers[0].width = t.buffers[0].unit = i == 0 ? 1 : 2;
+    } else {
+      make_float(VYRE_TYPE_F64);
+    }
+    const vyre__spirv_target target = {.float64 = i == 2, .int64 = i == 3};
+    static const char *const says[] = {"8-bit", "16-bit", "64-bit", "f64"};
+    CHECK_FAILS(vyre__emit_spirv(&t.k, &target, &arena, &m, &st), st,
+                VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+    CHECK_HAS(st.message, says[i]);
+    CHECK(!m.words);
+  }
+  vyre_arena_finish(&arena);
+}
+
+TEST(refuses_what_has_no_spelling) {
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  vyre__spirv_module m;
+  vyre_status st = {0};
+  make_float(VYRE_TYPE_F32);
+  t.code[2].op = VYRE__LOW_TOTAL_DIV_U;
+  CHECK_FAILS(vyre__emit_spirv(&t.k, NULL, &arena, &m, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  CHECK_HAS(st.message, "total_div_u");
+  vyre_arena_finish(&arena);
+}
+
+/* Words that are not ours are told, whatever they are. */
+TEST(printer_takes_no_wrong_words) {
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  make_small();
+  vyre__spirv_module m =
+      emit_kit(&(vyre__spirv_target){.names = true}, &arena);
+  uint32_t *words = malloc(m.word_count * 4);
+  CHECK(words);
+  uint64_t seed = 99;
+  for (size_t n = 0; n < 3000; n++) {
+    vyre_status st = {0};
+    text out = {0};
+    memcpy(words, m.words, m.word_count * 4);
+    size_t at = random_below(&seed, m.word_count);
+    words[at] = n % 3 ? words[at] ^ 1u << random_below(&seed, 32)
+                      : (uint32_t)random_next(&seed);
+    size_t count = n % 5 ? m.word_count : random_below(&seed, m.word_count);
+    vyre_code code = vyre__spirv_print(words, count, (vyre_allocator){0},
+                                       (vyre_writer){text_take, &out}, &st);
+    CHECK(code == VYRE_OK || (code == VYRE_INVALID_ARGUMENT && st.fix[0]));
+    free(out.bytes);
+  }
+  vyre_status st = {0};
+  CHECK_FAILS(vyre__spirv_print(m.words, m.word_count, (vyre_allocator){0},
+                                (vyre_writer){refuse, NULL}, &st),
+              st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED);
+  free(words);
+  vyre_arena_finish(&arena);
+}
+
+static vyre_code sweep_emit(vyre_allocator allocator, vyre_status *st) {
+  vyre_arena arena;
+  vyre__spirv_module m;
+  text out = {0};
+  vyre_arena_init(&arena, allocator);
+  vyre_code code = vyre__emit_spirv(
+      &t.k, &(vyre__spirv_target){.names = true}, &arena, &m, st);
+  if (code == VYRE_OK) {
+    code = vyre__spirv_print(m.words, m.word_count, allocator,
+                             (vyre_writer){text_take, &out}, st);
+  }
+  free(out.bytes);
+  vyre_arena_finish(&arena);
+  return code;
+}
+
+TEST(no_memory_is_told) {
+  make_small();
+  CHECK(sweep_allocations(sweep_emit) > 0);
+}
+
+/* The C library's idea of numbers is none of ours. */
+TEST(locales_change_nothing) {
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  make_float(VYRE_TYPE_F32);
+  vyre__spirv_module one = emit_kit(NULL, &arena);
+  unsigned tried = 0;
+  static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "C.UTF-8",
+                                      "tr_TR.UTF-8"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    if (!setlocale(LC_ALL, names[i])) continue;
+    tried++;
+    vyre__spirv_module two = emit_kit(NULL, &arena);
+    text out = {0};
+    vyre_status st = {0};
+    CHECK_OK(vyre__spirv_print(two.words, two.word_count, (vyre_allocator){0},
+                               (vyre_writer){text_take, &out}, &st),
+             st);
+    bool has = strstr(out.bytes, " 0x1.4p+1\n") != NULL;
+    free(out.bytes);
+    setlocale(LC_ALL, "C");
+    CHECK(same_words(&one, &two) && has);
+  }
+  CHECK(tried > 0);
+  vyre_arena_finish(&arena);
+}
+
+TEST_MAIN(TEST_ENTRY(numbers_are_those_of_the_specification),
+          TEST_ENTRY(tells_where_things_are),
+          TEST_ENTRY(shared_memory_is_zeroed_as_the_target_can),
+          TEST_ENTRY(float_modes_are_those_that_hold),
+          TEST_ENTRY(unreachable_code_is_left_out),
+          TEST_ENTRY(refuses_what_the_target_has_not),
+          TEST_ENTRY(refuses_what_has_no_spelling),
+          TEST_ENTRY(printer_takes_no_wrong_words),
+          TEST_ENTRY(no_memory_is_told), TEST_ENTRY(locales_change_nothing),
+          TEST_ENTRY(text_says_what_the_module_says),
+          TEST_ENTRY(examples_are_valid), TEST_ENTRY(random_programs_are_valid))

@@ -249,7 +249,7 @@ static bool is_repeated(char letter) {
 static void print_line(dump *d) {
   uint32_t file = d->words[d->at + 1];
   uint32_t text = file < d->bound ? d->notes[file].text : 0;
-  vyre__print(&d->out, "%*s; ", (int)(d->depth ? 15 : 0), "");
+  vyre__print(&d->out, "%s; ", d->depth ? "  " : "");
   if (text && text_byte(d, text, 0)) {
     print_text(d, text);
     vyre__print(&d->out, ":%u\n", (unsigned)d->words[d->at + 2]);
@@ -269,11 +269,12 @@ static void print_op(dump *d, const op_row *row, size_t end) {
     d->problem = "an instruction that is too short";
     return;
   }
+  bool is_edge = row->number == SPV_OpLabel || row->number == SPV_OpFunction ||
+                 row->number == SPV_OpFunctionEnd;
+  if (d->depth && !is_edge) vyre__print(&d->out, "  ");
   if (result) {
     print_id(d, d->words[result]);
     vyre__print(&d->out, " = ");
-  } else if (d->depth) {
-    vyre__print(&d->out, "%*s", 15, "");
   }
   vyre__print(&d->out, "%s", row->name);
   if (letters[0] == 'T') {
