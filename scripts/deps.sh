@@ -18,7 +18,9 @@ level_packages() {
       echo gcc:gcc "libc6-dev:<stdio.h>" cmake:cmake ninja-build:ninja \
         pkg-config:pkg-config "libxxhash-dev:<xxhash.h>" \
         "libyajl-dev:<yajl/yajl_parse.h>" libllvm19: ;;
-    check) level_packages build && echo g++:g++ ;;
+    check) level_packages build && echo g++:g++ spirv-tools:spirv-val \
+      "spirv-headers:<spirv/unified1/spirv.h>" \
+      "libvulkan-dev:<vulkan/vulkan.h>" mesa-vulkan-drivers: ;;
     bench) level_packages build && echo clang-19:clang-19 libomp-19-dev: \
       pocl-opencl-icd: ;;
     verify) level_packages build && echo "libmpfr-dev:<mpfr.h>" ;;

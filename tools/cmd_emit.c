@@ -144,7 +144,8 @@ static bool read_flags(int count, char **words, emit_flags *f, bool json,
       [TO_C] = VYRE_EMIT_C,
       [TO_LLVM] = VYRE_EMIT_LLVM,
       [TO_SPIRV] = VYRE_EMIT_SPIRV,
-      [TO_SPIRV_TEXT] = VYRE_EMIT_SPIRV_TEXT}; /* others: lowered, or not asked */
+      [TO_SPIRV_TEXT] =
+          VYRE_EMIT_SPIRV_TEXT}; /* others: lowered, or not asked */
   f->options.form = form_of[f->to];
   f->options.width = (uint32_t)f->width;
   f->options.numbers = (vyre_numbers)numbers;

@@ -43,9 +43,9 @@ static void find_modes(const spv_emitter *e, float_mode out[3]) {
   out[1] = (float_mode){SPV_CAPABILITY_SignedZeroInfNanPreserve,
                         SPV_EXECUTION_MODE_SignedZeroInfNanPreserve,
                         t->keeps_signed_zeros & has};
-  out[2] = (float_mode){SPV_CAPABILITY_RoundingModeRTE,
-                        SPV_EXECUTION_MODE_RoundingModeRTE,
-                        t->rounds_to_even & has};
+  out[2] =
+      (float_mode){SPV_CAPABILITY_RoundingModeRTE,
+                   SPV_EXECUTION_MODE_RoundingModeRTE, t->rounds_to_even & has};
 }
 
 static void put_needs(spv_emitter *e, const float_mode modes[3]) {
@@ -110,8 +110,8 @@ static vyre_code put_together(spv_emitter *e) {
   for (int i = 0; i < SPV_SECTIONS; i++) count += e->sections[i].count;
   uint32_t *words = vyre__arena_array(e->arena, count, sizeof *words);
   if (!words) return vyre__no_memory(e->st, who, "words", count);
-  const uint32_t header[SPV_HEADER] = {SPV_MAGIC, SPV_MODULE_VERSION, 0, e->next_id,
-                                       0};
+  const uint32_t header[SPV_HEADER] = {SPV_MAGIC, SPV_MODULE_VERSION, 0,
+                                       e->next_id, 0};
   memcpy(words, header, sizeof header);
   for (int i = 0; i < SPV_SECTIONS; i++) {
     const spv_words *part = &e->sections[i];

@@ -32,7 +32,7 @@
 #include "lower/low.h"
 
 enum {
-  VYRE__SPIRV_PUSH_BYTES = 128,    /* that every device has */
+  VYRE__SPIRV_PUSH_BYTES = 128,     /* that every device has */
   VYRE__SPIRV_UNIFORM_BYTES = 16384 /* of a uniform buffer, likewise */
 };
 
@@ -53,14 +53,14 @@ typedef struct vyre__spirv_target {
   uint8_t keeps_subnormals;   /* of DenormPreserve */
   uint8_t rounds_to_even;     /* of RoundingModeRTE */
   uint32_t push_bytes;        /* of push constants; 0: 128 */
-  bool block_in_storage;      /* all of the launch block, in a storage buffer. For
+  bool block_in_storage; /* all of the launch block, in a storage buffer. For
                                  Mesa 22.3's software device: what is computed
                                  from uniform memory and decides about a branch
                                  takes it time that doubles with each operation */
-  bool binds_uniforms;        /* none in the launch block: for uniforms that are
+  bool binds_uniforms;   /* none in the launch block: for uniforms that are
                                  on the device already, or longer than declared */
-  bool names;                 /* of buffers and variables, for people */
-  bool lines;                 /* of the source, likewise */
+  bool names;            /* of buffers and variables, for people */
+  bool lines;            /* of the source, likewise */
 } vyre__spirv_target;
 
 typedef enum vyre__spirv_what {
@@ -105,7 +105,8 @@ typedef struct vyre__spirv_module {
   uint32_t push_bytes;   /* from 0 on; 0: no push constants */
   uint32_t block_bytes;  /* of the buffer BLOCK; 0: there is none */
   uint32_t slots;        /* bindings are below that */
-  const vyre__spirv_descriptor *descriptors; /* by binding; unused ones left out */
+  const vyre__spirv_descriptor
+      *descriptors; /* by binding; unused ones left out */
   size_t descriptor_count;
   const vyre__spirv_field *fields;
   size_t field_count;

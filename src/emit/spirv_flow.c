@@ -250,8 +250,8 @@ static bool skip(spv_emitter *e, unsigned op) {
     e->skipped++;
     return true;
   }
-  bool is_end = op == VYRE__LOW_ELSE || op == VYRE__LOW_STEP ||
-                op == VYRE__LOW_END;
+  bool is_end =
+      op == VYRE__LOW_ELSE || op == VYRE__LOW_STEP || op == VYRE__LOW_END;
   if (!is_end) return true;
   if (e->skipped == 0) return false;
   e->skipped -= op == VYRE__LOW_END;
@@ -302,8 +302,8 @@ static void instruction(spv_emitter *e, uint32_t at) {
   } else if (flags & VYRE__LOWF_JUMPS) {
     jump(e, inst->op);
   } else if (inst->op == VYRE__LOW_GET) {
-    e->ids[at] = SPV_DO(e, SPV_OpLoad, spv_type_of(e, inst->type),
-                        e->vars[inst->aux]);
+    e->ids[at] =
+        SPV_DO(e, SPV_OpLoad, spv_type_of(e, inst->type), e->vars[inst->aux]);
   } else if (inst->op == VYRE__LOW_SET) {
     SPV_PUT(e, SPV_CODE, SPV_OpStore, e->vars[inst->aux], e->ids[inst->a]);
   } else if (inst->op == VYRE__LOW_BARRIER) {

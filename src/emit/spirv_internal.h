@@ -62,14 +62,14 @@ typedef struct spv_open {
 
 /* Where a buffer is for the module. */
 typedef struct spv_place {
-  bool is_used;      /* somebody loads or stores */
-  bool is_read;      /* somebody loads */
-  bool is_indexed;   /* and not by constants only */
-  bool is_in_block;  /* a uniform of the launch block */
-  bool is_pushed;    /* there: in push constants */
-  bool is_widened;   /* shared, narrow: a word an element */
-  uint32_t binding;  /* of a descriptor */
-  uint32_t word;     /* in the block */
+  bool is_used;       /* somebody loads or stores */
+  bool is_read;       /* somebody loads */
+  bool is_indexed;    /* and not by constants only */
+  bool is_in_block;   /* a uniform of the launch block */
+  bool is_pushed;     /* there: in push constants */
+  bool is_widened;    /* shared, narrow: a word an element */
+  uint32_t binding;   /* of a descriptor */
+  uint32_t word;      /* in the block */
   uint32_t length_at; /* word of its length in the block */
   bool is_length_pushed;
   uint32_t variable; /* id */
@@ -122,15 +122,15 @@ typedef struct spv_emitter {
 
 void spv_put_all(spv_emitter *e, spv_section to, uint32_t op,
                  const uint32_t *operands, size_t count);
-#define SPV_PUT(e, to, op, ...)                              \
+#define SPV_PUT(e, to, op, ...)                                 \
   spv_put_all((e), (to), (op), (const uint32_t[]){__VA_ARGS__}, \
               SPV_COUNT(__VA_ARGS__))
 void spv_put_alone(spv_emitter *e, spv_section to, uint32_t op);
 
 /* Operands, then a text, then more operands. */
 void spv_put_text(spv_emitter *e, spv_section to, uint32_t op,
-                  const uint32_t *before, size_t before_count,
-                  const char *text, const uint32_t *after, size_t after_count);
+                  const uint32_t *before, size_t before_count, const char *text,
+                  const uint32_t *after, size_t after_count);
 
 static inline uint32_t spv_id(spv_emitter *e) {
   return e->next_id++;
@@ -139,13 +139,13 @@ static inline uint32_t spv_id(spv_emitter *e) {
 uint32_t spv_do_all(spv_emitter *e, uint32_t op, uint32_t type,
                     const uint32_t *operands, size_t count);
 /* An instruction of the code that has a value: its id. */
-#define SPV_DO(e, op, type, ...)                                \
+#define SPV_DO(e, op, type, ...)                                 \
   spv_do_all((e), (op), (type), (const uint32_t[]){__VA_ARGS__}, \
              SPV_COUNT(__VA_ARGS__))
 
 uint32_t spv_type_all(spv_emitter *e, uint32_t op, const uint32_t *operands,
                       size_t count);
-#define SPV_TYPE(e, op, ...)                                \
+#define SPV_TYPE(e, op, ...)                               \
   spv_type_all((e), (op), (const uint32_t[]){__VA_ARGS__}, \
                SPV_COUNT(__VA_ARGS__))
 
@@ -162,7 +162,7 @@ void spv_name(spv_emitter *e, uint32_t id, const char *name);
 void spv_decorate(spv_emitter *e, uint32_t id, uint32_t decoration);
 uint32_t spv_glsl(spv_emitter *e, uint32_t type, uint32_t function,
                   const uint32_t *operands, size_t count);
-#define SPV_GLSL(e, type, function, ...)                                \
+#define SPV_GLSL(e, type, function, ...)                             \
   spv_glsl((e), (type), (function), (const uint32_t[]){__VA_ARGS__}, \
            SPV_COUNT(__VA_ARGS__))
 

@@ -42,8 +42,8 @@ static uint32_t slot_of(const vyre__low_kernel *k, uint32_t buffer) {
 static uint32_t bound_count(const vyre__low_kernel *k) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < k->buffer_count; i++) {
-    count += spv_is_bound(&k->buffers[i]) &&
-             k->buffers[i].source != VYRE_NO_INDEX;
+    count +=
+        spv_is_bound(&k->buffers[i]) && k->buffers[i].source != VYRE_NO_INDEX;
   }
   return count;
 }
@@ -127,11 +127,11 @@ static void find_uses(spv_emitter *e) {
   for (uint32_t i = 0; i < k->phase_count; i++) {
     for (uint32_t at = k->phases[i].begin; at < k->phases[i].end; at++) {
       const vyre__low_inst *inst = &k->code[at];
-      if (inst->op < VYRE__LOW_LOAD || inst->op > VYRE__LOW_ATOMIC_CAS) continue;
+      if (inst->op < VYRE__LOW_LOAD || inst->op > VYRE__LOW_ATOMIC_CAS)
+        continue;
       e->places[inst->aux].is_used = true;
       e->places[inst->aux].is_read |= inst->op == VYRE__LOW_LOAD;
-      e->places[inst->aux].is_indexed |=
-          k->code[inst->a].op != VYRE__LOW_CONST;
+      e->places[inst->aux].is_indexed |= k->code[inst->a].op != VYRE__LOW_CONST;
     }
   }
 }
@@ -140,7 +140,8 @@ static void sort_by_binding(vyre__spirv_descriptor *all, size_t count) {
   for (size_t i = 1; i < count; i++) {
     vyre__spirv_descriptor d = all[i];
     size_t at = i;
-    for (; at > 0 && all[at - 1].binding > d.binding; at--) all[at] = all[at - 1];
+    for (; at > 0 && all[at - 1].binding > d.binding; at--)
+      all[at] = all[at - 1];
     all[at] = d;
   }
 }
@@ -170,11 +171,11 @@ static void plan_descriptors(spv_emitter *e, vyre__spirv_descriptor *all) {
                                             .buffer = VYRE_NO_INDEX};
   }
   if (e->out->block_bytes) {
-    all[count++] = (vyre__spirv_descriptor){.what = VYRE__SPIRV_BLOCK,
-                                            .is_uniform =
-                                                !e->target->block_in_storage,
-                                            .binding = first + 2,
-                                            .buffer = VYRE_NO_INDEX};
+    all[count++] =
+        (vyre__spirv_descriptor){.what = VYRE__SPIRV_BLOCK,
+                                 .is_uniform = !e->target->block_in_storage,
+                                 .binding = first + 2,
+                                 .buffer = VYRE_NO_INDEX};
   }
   sort_by_binding(all, count);
   e->out->descriptors = all;
@@ -205,9 +206,8 @@ vyre_code spv_plan(spv_emitter *e) {
                                         : (uint32_t)VYRE__SPIRV_PUSH_BYTES;
   blocks b = {.most_pushed = e->target->block_in_storage ? 0 : push / 4};
   b.fields = vyre__arena_array(e->arena, most, sizeof *b.fields);
-  vyre__spirv_descriptor *descriptors =
-      vyre__arena_array(e->arena, (size_t)k->buffer_count + 2,
-                        sizeof *descriptors);
+  vyre__spirv_descriptor *descriptors = vyre__arena_array(
+      e->arena, (size_t)k->buffer_count + 2, sizeof *descriptors);
   if (!b.fields || !descriptors) {
     return vyre__no_memory(e->st, "vyre__emit_spirv", "fields", most);
   }
@@ -265,8 +265,9 @@ static void declare_storage(spv_emitter *e, uint32_t buffer,
   uint32_t *type = &types[b->width];
   if ((b->width == 1 && !e->target->storage8) ||
       (b->width == 2 && !e->target->storage16)) {
-    spv_refuse(e, 0, b->width == 1 ? "storage buffers of 8-bit elements"
-                                   : "storage buffers of 16-bit elements");
+    spv_refuse(e, 0,
+               b->width == 1 ? "storage buffers of 8-bit elements"
+                             : "storage buffers of 16-bit elements");
   }
   e->uses_storage8 |= b->width == 1;
   e->uses_storage16 |= b->width == 2;

@@ -77,7 +77,6 @@ static uint32_t scope_of(spv_emitter *e, const vyre__low_buffer *b) {
 
 /* --- loads ------------------------------------------------------------------------------ */
 
-
 /* Two words of the launch block as one value. */
 static uint32_t join_words(spv_emitter *e, uint32_t low, uint32_t high) {
   uint32_t u64 = spv_uint(e, 64);
@@ -128,8 +127,8 @@ static uint32_t load_block(spv_emitter *e, uint32_t buffer, uint32_t index) {
                          spv_u32(e, is_byte ? 2 : 1));
   uint32_t part =
       SPV_DO(e, SPV_OpBitwiseAnd, u32, index, spv_u32(e, is_byte ? 3 : 1));
-  uint32_t shift = SPV_DO(e, SPV_OpShiftLeftLogical, u32, part,
-                          spv_u32(e, is_byte ? 3 : 4));
+  uint32_t shift =
+      SPV_DO(e, SPV_OpShiftLeftLogical, u32, part, spv_u32(e, is_byte ? 3 : 4));
   uint32_t all = spv_block_word(e, p->is_pushed, p->word, word);
   return part_of_word(e, all, shift, is_byte);
 }

@@ -29,11 +29,11 @@ static void unbind_all(void) {
 /* What is kept across grid barriers, with room for all. */
 static void bind_hidden(const vyre__low_kernel *k, const uint32_t grid[3]) {
   if (k->hidden == VYRE_NO_INDEX) return;
-  uint64_t all = (uint64_t)vyre__low_group_size(k) * grid[0] * grid[1] * grid[2];
+  uint64_t all =
+      (uint64_t)vyre__low_group_size(k) * grid[0] * grid[1] * grid[2];
   uint64_t words = 0;
   CHECK(vyre__low_hidden_words(k, all, &words));
-  bound[k->hidden] =
-      (vyre__low_binding){calloc(words + 1, 4), (uint32_t)words};
+  bound[k->hidden] = (vyre__low_binding){calloc(words + 1, 4), (uint32_t)words};
 }
 
 static bool same_outputs(const job *j) {
@@ -240,10 +240,9 @@ const char *__lsan_default_suppressions(void) {
          "leak:_dlerror_run\n";
 }
 
-static const test_case all_cases[] = {TEST_ENTRY(out_of_fuel_is_told),
-                                      TEST_ENTRY(examples_do_the_same),
-                                      TEST_ENTRY(random_programs_do_the_same),
-                                      TEST_ENTRY(closes_the_device)};
+static const test_case all_cases[] = {
+    TEST_ENTRY(out_of_fuel_is_told), TEST_ENTRY(examples_do_the_same),
+    TEST_ENTRY(random_programs_do_the_same), TEST_ENTRY(closes_the_device)};
 
 int main(int argc, char **argv) {
   vk_runner probe;

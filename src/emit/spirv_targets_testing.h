@@ -17,9 +17,9 @@ typedef struct spirv_target {
 } spirv_target;
 
 /* What software devices have; their fma rounds twice. */
-#define SPIRV_EVERYTHING                                              \
-  .storage8 = true, .storage16 = true, .int8 = true, .int16 = true,   \
-  .int64 = true, .float64 = true, .buffer_atomics64 = true,           \
+#define SPIRV_EVERYTHING                                            \
+  .storage8 = true, .storage16 = true, .int8 = true, .int16 = true, \
+  .int64 = true, .float64 = true, .buffer_atomics64 = true,         \
   .shared_atomics64 = true
 
 #define SPIRV_FIXED_FMA \
@@ -28,9 +28,7 @@ typedef struct spirv_target {
 static const spirv_target spirv_targets[] = {
     {"all features",
      {SPIRV_FIXED_FMA},
-     {SPIRV_EVERYTHING,
-      .vulkan_memory_model = true,
-      .device_scope = true,
+     {SPIRV_EVERYTHING, .vulkan_memory_model = true, .device_scope = true,
       .block_in_storage = true}},
     {"the least of Vulkan 1.1",
      {.f32 = {[VYRE__LOW_FMA] = VYRE__NUMBERS_SOFT},

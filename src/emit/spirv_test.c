@@ -44,7 +44,6 @@ static bool text_take(void *self, const char *bytes, size_t length) {
   return true;
 }
 
-
 /* --- the tools of SPIR-V -----------------------------------------------------------*/
 
 extern char **environ;
@@ -64,8 +63,8 @@ static const char *file_of(const char *name) {
   static char paths[8][96];
   static unsigned next;
   char *path = paths[next++ % 8];
-  snprintf(path, sizeof paths[0], "/tmp/vyre_spirv_test.%ld.%s",
-           (long)getpid(), name);
+  snprintf(path, sizeof paths[0], "/tmp/vyre_spirv_test.%ld.%s", (long)getpid(),
+           name);
   return path;
 }
 
@@ -165,16 +164,16 @@ TEST(random_programs_are_valid) {
 TEST(numbers_are_those_of_the_specification) {
 #define SPV_OP(name, number, operands) CHECK_U64((number), SpvOp##name);
 #define SPV_ENUM(kind, name, number)   CHECK_U64((number), IS_##kind(name));
-#define IS_CAPABILITY(name)      SpvCapability##name
-#define IS_ADDRESSING(name)      SpvAddressingModel##name
-#define IS_MEMORY_MODEL(name)    SpvMemoryModel##name
-#define IS_EXECUTION_MODEL(name) SpvExecutionModel##name
-#define IS_EXECUTION_MODE(name)  SpvExecutionMode##name
-#define IS_STORAGE(name)         SpvStorageClass##name
-#define IS_DECORATION(name)      SpvDecoration##name
-#define IS_BUILTIN(name)         SpvBuiltIn##name
-#define IS_MEMORY_ACCESS(name)   SpvMemoryAccess##name##Mask
-#define IS_GLSL(name)            GLSLstd450##name
+#define IS_CAPABILITY(name)            SpvCapability##name
+#define IS_ADDRESSING(name)            SpvAddressingModel##name
+#define IS_MEMORY_MODEL(name)          SpvMemoryModel##name
+#define IS_EXECUTION_MODEL(name)       SpvExecutionModel##name
+#define IS_EXECUTION_MODE(name)        SpvExecutionMode##name
+#define IS_STORAGE(name)               SpvStorageClass##name
+#define IS_DECORATION(name)            SpvDecoration##name
+#define IS_BUILTIN(name)               SpvBuiltIn##name
+#define IS_MEMORY_ACCESS(name)         SpvMemoryAccess##name##Mask
+#define IS_GLSL(name)                  GLSLstd450##name
 #include "emit/spirv_ops.def"
 #undef SPV_OP
 #undef SPV_ENUM
@@ -221,8 +220,8 @@ static bool text_is_right(const vyre__spirv_module *m) {
            st);
   write_file(module, m->words, m->word_count * 4);
   write_file(ours, out.bytes, out.length);
-  char *const dis[] = {"spirv-dis", "--raw-id",       "-o", (char *)theirs,
-                       (char *)module, NULL};
+  char *const dis[] = {"spirv-dis",    "--raw-id",     "-o",
+                       (char *)theirs, (char *)module, NULL};
   char *const one[] = {"spirv-as", "--target-env", "spv1.3", "-o",
                        (char *)a,  (char *)ours,   NULL};
   char *const two[] = {"spirv-as", "--target-env", "spv1.3", "-o",
@@ -404,8 +403,9 @@ TEST(float_modes_are_those_that_hold) {
   m = emit_kit(&all, &arena);
   CHECK(is_valid(&m));
   CHECK_U64(count_ops(&m, SPV_OpExecutionMode, 0, 0), 3);
-  CHECK_U64(count_ops(&m, SPV_OpExecutionMode, 2,
-                      SPV_EXECUTION_MODE_RoundingModeRTE), 1);
+  CHECK_U64(
+      count_ops(&m, SPV_OpExecutionMode, 2, SPV_EXECUTION_MODE_RoundingModeRTE),
+      1);
   vyre_arena_finish(&arena);
 }
 
@@ -484,8 +484,7 @@ TEST(printer_takes_no_wrong_words) {
   vyre_arena arena;
   vyre_arena_init(&arena, (vyre_allocator){0});
   make_small();
-  vyre__spirv_module m =
-      emit_kit(&(vyre__spirv_target){.names = true}, &arena);
+  vyre__spirv_module m = emit_kit(&(vyre__spirv_target){.names = true}, &arena);
   uint32_t *words = malloc(m.word_count * 4);
   CHECK(words);
   uint64_t seed = 99;
@@ -515,8 +514,8 @@ static vyre_code sweep_emit(vyre_allocator allocator, vyre_status *st) {
   vyre__spirv_module m;
   text out = {0};
   vyre_arena_init(&arena, allocator);
-  vyre_code code = vyre__emit_spirv(
-      &t.k, &(vyre__spirv_target){.names = true}, &arena, &m, st);
+  vyre_code code = vyre__emit_spirv(&t.k, &(vyre__spirv_target){.names = true},
+                                    &arena, &m, st);
   if (code == VYRE_OK) {
     code = vyre__spirv_print(m.words, m.word_count, allocator,
                              (vyre_writer){text_take, &out}, st);

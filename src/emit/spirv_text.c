@@ -196,10 +196,9 @@ static void print_constant(dump *d, uint32_t type, const uint32_t *from,
 
 static bool enum_of_letter(char letter, enum_kind *kind) {
   static const char letters[] = "CamXMKDG";
-  static const uint8_t kinds[] = {CAPABILITY,      ADDRESSING,
-                                  MEMORY_MODEL,    EXECUTION_MODEL,
-                                  EXECUTION_MODE,  STORAGE,
-                                  DECORATION,      GLSL};
+  static const uint8_t kinds[] = {
+      CAPABILITY,     ADDRESSING, MEMORY_MODEL, EXECUTION_MODEL,
+      EXECUTION_MODE, STORAGE,    DECORATION,   GLSL};
   const char *found = strchr(letters, letter);
   if (!found) return false;
   *kind = (enum_kind)kinds[found - letters];
@@ -357,8 +356,9 @@ vyre_code vyre__spirv_print(const uint32_t *words, size_t count,
   memset(d.notes, 0, ((size_t)d.bound + 1) * sizeof *d.notes);
   walk(&d, false);
   vyre__print(&d.out, "; SPIR-V %u.%u, %u ids, %llu words\n",
-              (unsigned)(words[1] >> 16 & 0xFF), (unsigned)(words[1] >> 8 & 0xFF),
-              (unsigned)d.bound - 1, (unsigned long long)count);
+              (unsigned)(words[1] >> 16 & 0xFF),
+              (unsigned)(words[1] >> 8 & 0xFF), (unsigned)d.bound - 1,
+              (unsigned long long)count);
   if (!d.problem) walk(&d, true);
   vyre__reserve_free(allocator, &d.notes, &capacity, sizeof *d.notes);
   if (d.problem) return wrong(&d, st);

@@ -118,10 +118,9 @@ static uint32_t count_bits(spv_emitter *e, unsigned op, bool is_wide,
   } else {
     bool leading = op == VYRE__LOW_CLZ;
     uint32_t first = leading ? high : low, near = leading ? of_high : of_low;
-    uint32_t far = SPV_DO(e, SPV_OpIAdd, u32, leading ? of_low : of_high,
-                          spv_u32(e, 32));
-    uint32_t none =
-        SPV_DO(e, SPV_OpIEqual, spv_bool(e), first, spv_u32(e, 0));
+    uint32_t far =
+        SPV_DO(e, SPV_OpIAdd, u32, leading ? of_low : of_high, spv_u32(e, 32));
+    uint32_t none = SPV_DO(e, SPV_OpIEqual, spv_bool(e), first, spv_u32(e, 0));
     out = SPV_DO(e, SPV_OpSelect, u32, none, far, near);
   }
   return SPV_DO(e, SPV_OpUConvert, u64, out);
@@ -139,7 +138,8 @@ static uint32_t extend(spv_emitter *e, const vyre__low_inst *inst,
                        unsigned from, uint32_t a) {
   uint32_t type = spv_type_of(e, inst->type);
   if (from != VYRE_TYPE_BOOL) return SPV_DO(e, SPV_OpUConvert, type, a);
-  uint32_t one = spv_const(e, inst->type, 1), zero = spv_const(e, inst->type, 0);
+  uint32_t one = spv_const(e, inst->type, 1),
+           zero = spv_const(e, inst->type, 0);
   return SPV_DO(e, SPV_OpSelect, type, a, one, zero);
 }
 

@@ -13,21 +13,27 @@
 #include "lower/interpret.h"
 #include "support/check.h"
 
-#define VK_CALLS(X)                                                          \
-  X(CreateDevice) X(EnumeratePhysicalDevices) X(GetPhysicalDeviceProperties) \
-  X(GetPhysicalDeviceFeatures2) X(GetPhysicalDeviceMemoryProperties)         \
-  X(GetDeviceQueue) X(CreateBuffer) X(DestroyBuffer)                         \
-  X(GetBufferMemoryRequirements) X(AllocateMemory) X(FreeMemory)             \
-  X(BindBufferMemory) X(MapMemory) X(CreateShaderModule)                     \
-  X(DestroyShaderModule) X(CreateDescriptorSetLayout)                        \
-  X(DestroyDescriptorSetLayout) X(CreatePipelineLayout)                      \
-  X(DestroyPipelineLayout) X(CreateComputePipelines) X(DestroyPipeline)      \
-  X(CreateDescriptorPool) X(DestroyDescriptorPool)                           \
-  X(AllocateDescriptorSets) X(UpdateDescriptorSets) X(CreateCommandPool)     \
-  X(DestroyCommandPool) X(AllocateCommandBuffers) X(ResetCommandPool)        \
-  X(BeginCommandBuffer) X(EndCommandBuffer) X(CmdBindPipeline)               \
-  X(CmdBindDescriptorSets) X(CmdPushConstants) X(CmdDispatch)                \
-  X(QueueSubmit) X(QueueWaitIdle) X(DestroyDevice) X(DestroyInstance)
+#define VK_CALLS(X)                                                            \
+  X(CreateDevice)                                                              \
+  X(EnumeratePhysicalDevices) X(GetPhysicalDeviceProperties)                   \
+      X(GetPhysicalDeviceFeatures2) X(GetPhysicalDeviceMemoryProperties)       \
+          X(GetDeviceQueue) X(CreateBuffer) X(DestroyBuffer) X(                \
+              GetBufferMemoryRequirements) X(AllocateMemory) X(FreeMemory)     \
+              X(BindBufferMemory) X(MapMemory) X(CreateShaderModule) X(        \
+                  DestroyShaderModule) X(CreateDescriptorSetLayout)            \
+                  X(DestroyDescriptorSetLayout) X(CreatePipelineLayout) X(     \
+                      DestroyPipelineLayout) X(CreateComputePipelines)         \
+                      X(DestroyPipeline) X(CreateDescriptorPool) X(            \
+                          DestroyDescriptorPool) X(AllocateDescriptorSets)     \
+                          X(UpdateDescriptorSets) X(CreateCommandPool)         \
+                              X(DestroyCommandPool) X(AllocateCommandBuffers)  \
+                                  X(ResetCommandPool) X(BeginCommandBuffer)    \
+                                      X(EndCommandBuffer) X(CmdBindPipeline)   \
+                                          X(CmdBindDescriptorSets) X(          \
+                                              CmdPushConstants) X(CmdDispatch) \
+                                              X(QueueSubmit) X(QueueWaitIdle)  \
+                                                  X(DestroyDevice)             \
+                                                      X(DestroyInstance)
 
 typedef struct vk_runner {
   void *library;
@@ -47,13 +53,13 @@ typedef struct vk_runner {
   VkPhysicalDeviceFeatures features;
 } vk_runner;
 
-#define VK_CHECK(call)                                    \
-  do {                                                    \
-    VkResult result_ = (call);                            \
-    if (result_ != VK_SUCCESS) {                          \
-      printf("    %s gives %d\n", #call, (int)result_);   \
-      test_fail(__FILE__, __LINE__);                      \
-    }                                                     \
+#define VK_CHECK(call)                                  \
+  do {                                                  \
+    VkResult result_ = (call);                          \
+    if (result_ != VK_SUCCESS) {                        \
+      printf("    %s gives %d\n", #call, (int)result_); \
+      test_fail(__FILE__, __LINE__);                    \
+    }                                                   \
   } while (0)
 
 /* --- the device ----------------------------------------------------------------------*/
@@ -69,7 +75,8 @@ static inline bool vk_choose(vk_runner *r) {
   for (uint32_t i = count; i-- > 0;) {
     VkPhysicalDeviceProperties p;
     r->GetPhysicalDeviceProperties(found[i], &p);
-    bool is_better = i == count - 1 || p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+    bool is_better =
+        i == count - 1 || p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     if (p.apiVersion < VK_API_VERSION_1_2 || !is_better) continue;
     r->physical = found[i];
     r->properties = p;
@@ -84,14 +91,13 @@ static inline bool vk_load_instance(vk_runner *r) {
   memcpy(&get, &symbol, sizeof get);
   PFN_vkCreateInstance create =
       (PFN_vkCreateInstance)get(NULL, "vkCreateInstance");
-  const VkApplicationInfo about = {
-      .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
-      .apiVersion = VK_API_VERSION_1_2};
+  const VkApplicationInfo about = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                   .apiVersion = VK_API_VERSION_1_2};
   const VkInstanceCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
       .pApplicationInfo = &about};
   if (!create || create(&info, NULL, &r->instance) != VK_SUCCESS) return false;
-#define X(name)                                                     \
+#define X(name)                                         \
   r->name = (PFN_vk##name)get(r->instance, "vk" #name); \
   if (!r->name) return false;
   VK_CALLS(X)

@@ -40,9 +40,8 @@ void spv_put_alone(spv_emitter *e, spv_section to, uint32_t op) {
 /* Texts end with a zero byte and fill whole words, low byte first. One that has
  * no room in an instruction of 65,535 words is cut off. */
 void spv_put_text(spv_emitter *e, spv_section to, uint32_t op,
-                  const uint32_t *before, size_t before_count,
-                  const char *text, const uint32_t *after,
-                  size_t after_count) {
+                  const uint32_t *before, size_t before_count, const char *text,
+                  const uint32_t *after, size_t after_count) {
   size_t length = strlen(text);
   if (length > 1000) length = 1000;
   size_t words = length / 4 + 1, all = 1 + before_count + words + after_count;
@@ -143,8 +142,8 @@ static spv_constant *find_constant(spv_constant *all, size_t capacity,
                                    uint32_t type, uint64_t bits) {
   size_t at = hash_of(type, bits) & (capacity - 1);
   uint32_t low = (uint32_t)bits, high = (uint32_t)(bits >> 32);
-  while (all[at].id && (all[at].type != type || all[at].low != low ||
-                        all[at].high != high)) {
+  while (all[at].id &&
+         (all[at].type != type || all[at].low != low || all[at].high != high)) {
     at = (at + 1) & (capacity - 1);
   }
   return &all[at];
@@ -177,16 +176,15 @@ static bool make_constant_room(spv_emitter *e) {
 uint32_t spv_const(spv_emitter *e, unsigned type, uint64_t bits) {
   uint32_t of = spv_type_of(e, type);
   if (e->no_memory || !make_constant_room(e)) return 0;
-  spv_constant *c =
-      find_constant(e->constants, e->constant_capacity, of, bits);
+  spv_constant *c = find_constant(e->constants, e->constant_capacity, of, bits);
   if (c->id) return c->id;
   *c = (spv_constant){of, (uint32_t)bits, (uint32_t)(bits >> 32), spv_id(e)};
   e->constant_count++;
   bool is_wide = type == VYRE_TYPE_U64 || type == VYRE_TYPE_F64;
   uint32_t words[4] = {of, c->id, c->low, c->high};
   if (type == VYRE_TYPE_BOOL) {
-    spv_put_all(e, SPV_GLOBALS,
-                bits ? SPV_OpConstantTrue : SPV_OpConstantFalse, words, 2);
+    spv_put_all(e, SPV_GLOBALS, bits ? SPV_OpConstantTrue : SPV_OpConstantFalse,
+                words, 2);
   } else {
     spv_put_all(e, SPV_GLOBALS, SPV_OpConstant, words, is_wide ? 4 : 3);
   }
