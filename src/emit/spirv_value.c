@@ -239,8 +239,9 @@ uint32_t spv_pure(spv_emitter *e, uint32_t at) {
     operands[i] = e->ids[inst->v[i]];
   }
   uint32_t op = plain_op(inst->op), function = glsl_function(inst->op), id;
-  if (inst->op == VYRE__LOW_SELECT && (id = select_minus_one(e, inst)) != 0) {
-    return id;
+  if (inst->op == VYRE__LOW_SELECT) {
+    id = select_minus_one(e, inst);
+    if (id) return id;
   }
   if (from == VYRE_TYPE_BOOL && logical_op(inst->op)) {
     op = logical_op(inst->op);

@@ -155,7 +155,8 @@ static bool make_constant_room(spv_emitter *e) {
   size_t capacity = e->constant_capacity ? 2 * e->constant_capacity : 64;
   spv_constant *all = NULL;
   size_t made = 0;
-  if (!vyre__reserve(e->allocator, &all, &made, capacity, sizeof *all, true)) {
+  if (!vyre__reserve(e->allocator, &all, &made, capacity, sizeof *all, true) ||
+      !all) {
     e->no_memory = true;
     return false;
   }
