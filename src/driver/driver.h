@@ -320,6 +320,7 @@ struct vyre__pipeline_inside {
   atomic_bool
       wants_full; /* quick code was made, and nobody makes the full yet */
   vyre__cache_note note; /* what came of the cache */
+  vyre_arena texts;      /* of the note, as far as it was completed later */
   /* cache_memory.c, under the lock of the device's table. Variants are not shared:
    * two pipelines could be each other's. */
   bool is_shared, is_parked;

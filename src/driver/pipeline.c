@@ -125,6 +125,7 @@ static void destroy(vyre_pipeline *pipeline) {
   if (inside) {
     vyre__pipeline_drop_runs(pipeline);
     pthread_mutex_destroy(&inside->lock);
+    vyre_arena_finish(&inside->texts);
     vyre__resize(device->allocator, inside, sizeof *inside, 0);
   }
   vyre_arena_finish(&pipeline->arena);
@@ -159,6 +160,7 @@ static vyre_code make_inside(vyre_pipeline *pipeline, vyre_status *st) {
   memset(inside, 0, sizeof *inside);
   atomic_init(&inside->references, 1);
   pthread_mutex_init(&inside->lock, NULL);
+  vyre_arena_init(&inside->texts, pipeline->device->allocator);
   pipeline->inside = inside;
   return VYRE_OK;
 }
