@@ -505,6 +505,28 @@ const uint32_t *vyre_pipeline_workgroup(const vyre_pipeline *pipeline) {
   return pipeline ? pipeline->workgroup : NULL;
 }
 
+bool vyre_pipeline_describe(const vyre_pipeline *pipeline,
+                            vyre_pipeline_resources *out) {
+  if (!out) return false;
+  *out = (vyre_pipeline_resources){0};
+  if (!pipeline) return false;
+  const vyre_program *program = pipeline->program;
+  const vyre__backend *backend = pipeline->device->backend;
+  memcpy(out->workgroup, pipeline->workgroup, sizeof out->workgroup);
+  if (program->over != VYRE_NO_INDEX) {
+    out->over = program->buffers[program->over].name;
+  }
+  for (size_t i = 0; i < pipeline->plan.binding_count; i++) {
+    const vyre_binding *b = &pipeline->plan.bindings[i];
+    if (b->role != VYRE_ROLE_SHARED) continue;
+    out->shared_count++;
+    out->shared_bytes += b->static_byte_len;
+  }
+  out->grid_barriers = (uint32_t)count_grid_barriers(program);
+  if (backend->pipeline_describe) backend->pipeline_describe(pipeline, out);
+  return true;
+}
+
 vyre_code vyre_pipeline_print(vyre_pipeline *pipeline, const char *form,
                               vyre_writer writer, vyre_status *st) {
   static const char who[] = "vyre_pipeline_print";
