@@ -169,6 +169,11 @@ struct vyre__backend {
    * Errors: VYRE_UNSUPPORTED_FEATURE for another form, with those there are. */
   vyre_code (*pipeline_print)(vyre_pipeline *pipeline, const char *form,
                               vyre_writer writer, vyre_status *st);
+
+  /* Adds what the backend knows to what the driver set: from has_launches on. May
+   * be called while others run it. Or NULL: it tells nothing. */
+  void (*pipeline_describe)(const vyre_pipeline *pipeline,
+                            vyre_pipeline_resources *out);
 };
 
 /* All there are, best first; NULL beyond the last. */

@@ -113,8 +113,19 @@ typedef struct vyre__queue vyre__queue;
 vyre_code vyre__queue_push(vyre_device *device, vyre__queue **queue,
                            vyre_fence *fence, vyre_status *st);
 /* Waits until all that was submitted to the device's queue is done, unless this is
- * the thread that does it. */
+ * the thread that does it, or one that has a turn on the device. */
 void vyre__queue_wait(vyre_device *device);
+
+/* A replay that this thread is in the middle of. What is queued may wait for its
+ * end, so that no callback of it can wait for what is queued: what it asks for
+ * belongs to the replay, and comes before. On the stack of who runs it. */
+typedef struct vyre__turn {
+  const vyre_device *device;
+  struct vyre__turn *outer;
+} vyre__turn;
+
+void vyre__turn_begin(vyre__turn *turn, const vyre_device *device);
+void vyre__turn_end(const vyre__turn *turn);
 /* One more is done: what it wrote is there. */
 void vyre__queue_passed(vyre__queue *queue);
 /* Ends it when all is done. NULL is fine. From its own thread it does not wait.
@@ -216,6 +227,12 @@ struct vyre__device_inside {
   _Alignas(64) vyre__atomic_counters counters;
 };
 
+/* Whether its queue has work, which may write what is about to be used. */
+static inline bool vyre__device_is_busy(const vyre_device *device) {
+  return atomic_load_explicit(&device->inside->queued, memory_order_acquire) >
+         0;
+}
+
 #define VYRE__COUNT(device, field, value)                               \
   atomic_fetch_add_explicit(&(device)->inside->counters.field, (value), \
                             memory_order_relaxed)
@@ -303,6 +320,7 @@ struct vyre__pipeline_inside {
   atomic_bool
       wants_full; /* quick code was made, and nobody makes the full yet */
   vyre__cache_note note; /* what came of the cache */
+  vyre_arena texts;      /* of the note, as far as it was completed later */
   /* cache_memory.c, under the lock of the device's table. Variants are not shared:
    * two pipelines could be each other's. */
   bool is_shared, is_parked;

@@ -111,8 +111,7 @@ static vyre_code prepare_all(vyre_pipeline *pipeline,
 
 /* Queued work may write the resident buffers that are bound here. */
 static void wait_for_turn(vyre_device *device, const vyre__run *run) {
-  if (run->has_residents &&
-      atomic_load_explicit(&device->inside->queued, memory_order_acquire) > 0) {
+  if (run->has_residents && vyre__device_is_busy(device)) {
     vyre__queue_wait(device);
   }
 }
