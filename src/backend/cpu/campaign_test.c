@@ -90,6 +90,7 @@ static void tell(int number) {
 }
 
 static void listen(void) {
+  setvbuf(stdout, NULL, _IOLBF, 0); /* a run is long, and somebody looks */
   struct sigaction action = {.sa_handler = tell, .sa_flags = SA_ONSTACK};
   sigemptyset(&action.sa_mask);
   for (int i = 0; i < SIGNALS; i++) {
@@ -273,7 +274,16 @@ static bool run_cpu(campaign *c, const trial *t, int w, int n) {
   return good;
 }
 
-static void run_program(campaign *c, uint64_t seed, bool is_wide) {
+typedef struct attempt {
+  campaign *campaign;
+  uint64_t seed;
+  bool is_wide;
+} attempt;
+
+static void run_program(void *self) {
+  const attempt *a = self;
+  campaign *c = a->campaign;
+  uint64_t seed = a->seed;
   vyre_status st = {0};
   vyre_generate_options options = options_of(seed);
   trial t = {.seed = seed};
@@ -289,7 +299,7 @@ static void run_program(campaign *c, uint64_t seed, bool is_wide) {
   memcpy(t.desc.grid, vyre_generated_grid(t.made), sizeof t.desc.grid);
   run_ref(c, &t);
   for (int w = 0; w < WIDTHS; w++) {
-    if (!is_wide && (uint64_t)w != seed / 4 % WIDTHS) continue;
+    if (!a->is_wide && (uint64_t)w != seed / 4 % WIDTHS) continue;
     for (int n = 0; n < THREADS; n++) c->failed += !run_cpu(c, &t, w, n);
   }
   for (size_t i = 0; i < t.desc.output_count; i++) free(t.want[i].data);
@@ -313,7 +323,11 @@ TEST(random_programs_do_the_same) {
   listen();
   begin(&c);
   for (uint64_t i = 0; i < count && c.failed < MOST_FAILURES; i++) {
-    run_program(&c, first + i, is_wide);
+    attempt one = {&c, first + i, is_wide};
+    if (test_part(run_program, &one)) continue;
+    printf("    VYRE_CPU_SEED=%llu, width %u, threads %u\n", now.seed, now.width,
+           now.threads);
+    c.failed++;
   }
   (void)alarm(0);
   end(&c);
