@@ -90,6 +90,9 @@ static const flag_doc run_flags[] = {
      .value = "FILE",
      .help = "write what happened when, to look at in Perfetto",
      .type = FLAG_TEXT},
+    {.name = "--time",
+     .help = "tell how long compiling and running took",
+     .type = FLAG_SWITCH},
     {.name = "--threads",
      .value = "N",
      .help = "of device cpu (default: as many as there are)",
@@ -445,13 +448,18 @@ static const char devices_body[] =
     "same bits in all of them.\n";
 
 static const char doctor_body[] =
+    "Every device compiles two kernels, runs one and is held against what the\n"
+    "processor computes; how long that took is told. What is missing, and how\n"
+    "to install it, stands beside it.\n"
+    "\n"
     "--probe sends a million edges and random numbers through every\n"
     "operation of every device, and holds the results against exact ones. A\n"
     "device that is not exact by definition is tested so when it is opened\n"
     "first; what was found is remembered in the cache.\n"
     "\n"
-    "Exit codes: 0 fine, 2 the command line is wrong, 3 no device opens or a\n"
-    "probe failed.\n";
+    "Exit codes: 0 fine, 2 the command line is wrong, 3 no device opens, the\n"
+    "one that auto takes runs no kernel, one gave a wrong result, or a probe\n"
+    "failed.\n";
 
 static const char conform_body[] =
     "Each case runs in a process of its own: one that crashes or hangs fails\n"

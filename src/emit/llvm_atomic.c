@@ -107,8 +107,9 @@ void ll_atomic(ll *e, vyre__val v) {
   ll_op args[3] = {{0}};
   for (unsigned i = 0; i < 2u + is_cas; i++) args[i] = ll_scalar(e, inst->v[i]);
   bool asks = c && ll_known_of(e, c) != LL_TRUE;
+  ll_op condition = asks ? ll_scalar(e, c) : ll_const(1);
+  if (condition.kind == LL_CONST && condition.bits) asks = false;
   if (asks) {
-    ll_op condition = ll_scalar(e, c);
     ll_place(e, from);
     ll_cond(e, condition, inside, end);
     ll_place(e, inside);

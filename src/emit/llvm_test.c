@@ -508,7 +508,15 @@ static uint64_t number_of(const char *name, uint64_t otherwise) {
   return given ? strtoull(given, NULL, 10) : otherwise;
 }
 
-static unsigned check_seed(uint64_t seed, vyre_device *device) {
+typedef struct random_one {
+  uint64_t seed;
+  vyre_device *device;
+  unsigned failed;
+} random_one;
+
+static void check_seed(void *self) {
+  random_one *one = self;
+  uint64_t seed = one->seed;
   vyre_generate_options options = {
       .seed = seed, .max_invocations = 300, .math = seed % 4 == 3};
   vyre_generated *g = NULL;
@@ -522,10 +530,9 @@ static unsigned check_seed(uint64_t seed, vyre_device *device) {
   CHECK(j.output_count <= MOST_BUFFERS);
   memcpy(j.outputs, outputs, j.output_count * sizeof *outputs);
   memcpy(j.grid, vyre_generated_grid(g), sizeof j.grid);
-  unsigned failed = check_job(
-      &j, device, seed % 4 ? VYRE__CODEGEN_QUICK : VYRE__CODEGEN_FULL);
+  one->failed = check_job(
+      &j, one->device, seed % 4 ? VYRE__CODEGEN_QUICK : VYRE__CODEGEN_FULL);
   vyre_generated_release(g);
-  return failed;
 }
 
 TEST(random_programs_do_the_same) {
@@ -538,7 +545,14 @@ TEST(random_programs_do_the_same) {
     count = 1;
   }
   for (uint64_t seed = first; seed < first + count && failed < 20; seed++) {
-    failed += check_seed(seed, device);
+    random_one one = {.seed = seed, .device = device};
+    if (test_part(check_seed, &one)) {
+      failed += one.failed;
+    } else {
+      printf("    VYRE_LLVM_SEED=%llu\n", (unsigned long long)seed);
+      fflush(stdout);
+      failed++;
+    }
   }
   vyre_device_release(device);
   CHECK_U64(failed, 0);

@@ -23,8 +23,8 @@ static bool describe(uint32_t index, vyre_device_info *out) {
   out->description = machine->cpu;
   out->driver = "vyre " VYRE_VERSION_STRING;
   out->note =
-      "in the making: it has not been through the whole campaign, so that auto "
-      "does not take it; vyre conform --backend cpu";
+      "kernels compiled for this machine, on all of its threads; compiling "
+      "needs LLVM 19 (apt-get install libllvm19)";
   return true;
 }
 
@@ -213,7 +213,6 @@ extern const vyre__backend vyre__backend_cpu;
 const vyre__backend vyre__backend_cpu = {.abi = VYRE__BACKEND_ABI,
                                          .struct_size = sizeof(vyre__backend),
                                          .name = "cpu",
-                                         .is_by_name = true,
                                          .is_exact = true,
                                          .device_size = sizeof(cpu_device),
                                          .pipeline_size = sizeof(cpu_pipeline),

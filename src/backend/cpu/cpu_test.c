@@ -527,16 +527,41 @@ TEST(without_llvm_it_opens_and_a_compile_says_what_to_install) {
   rig_close(&r);
 }
 
-TEST(only_who_asks_for_it_by_name_gets_it) {
-  rig r;
-  rig_open(&r, twice);
-  vyre_device *chosen;
-  vyre_status st = {0};
-  CHECK_OK(vyre_device_open(r.context, "auto", &chosen, &st), st);
-  CHECK_TEXT(vyre_device_name(chosen), "ref");
-  CHECK_TEXT(vyre_device_name(r.device), "cpu");
-  vyre_device_release(chosen);
-  rig_close(&r);
+TEST(auto_takes_it_where_it_can_compile_and_says_so_where_not) {
+  static const struct {
+    const char *llvm, *name, *reason;
+  } cases[] = {
+      {NULL, "cpu", "auto: the best there can be"},
+      {"none", "ref", "'cpu' has no LLVM 19 to compile with"},
+      {"/nowhere/libLLVM.so", "ref", "'cpu' has no LLVM 19 to compile with"},
+  };
+  /* The second time LLVM is loaded: nothing changes by that. */
+  for (size_t i = 0; i < 2 * (sizeof cases / sizeof cases[0]); i++) {
+    size_t at = i % (sizeof cases / sizeof cases[0]);
+    vyre_context_options options = {.cache_directory = "",
+                                    .llvm = cases[at].llvm};
+    vyre_context *context;
+    vyre_device *chosen, *named;
+    vyre_status st = {0};
+    CHECK_OK(vyre_context_create(&options, &context, &st), st);
+    CHECK_OK(vyre_device_open(context, "auto", &chosen, &st), st);
+    CHECK_TEXT(vyre_device_name(chosen), cases[at].name);
+    CHECK_HAS(vyre_device_reason(chosen), cases[at].reason);
+    vyre_device_release(chosen);
+    static const char *const names[] = {"ref", "cpu"};
+    for (int n = 0; n < 2; n++) { /* by name each is there */
+      CHECK_OK(vyre_device_open(context, names[n], &named, &st), st);
+      CHECK_TEXT(vyre_device_name(named), names[n]);
+      CHECK_TEXT(vyre_device_reason(named), "asked for by name");
+      vyre_device_release(named);
+    }
+    vyre_context_release(context);
+    if (i + 1 == sizeof cases / sizeof cases[0]) {
+      rig r;
+      rig_open(&r, twice);
+      rig_close(&r);
+    }
+  }
 }
 
 TEST(threads_and_widths_that_cannot_be_are_refused) {
@@ -578,5 +603,5 @@ TEST_MAIN(TEST_ENTRY(memory_of_the_host_is_used_in_place),
           TEST_ENTRY(a_pipeline_tells_what_lowering_made_of_it),
           TEST_ENTRY(huge_live_state_compiles_or_is_refused),
           TEST_ENTRY(without_llvm_it_opens_and_a_compile_says_what_to_install),
-          TEST_ENTRY(only_who_asks_for_it_by_name_gets_it),
+          TEST_ENTRY(auto_takes_it_where_it_can_compile_and_says_so_where_not),
           TEST_ENTRY(threads_and_widths_that_cannot_be_are_refused))

@@ -748,6 +748,9 @@ TEST(devices) {
   bool has_cpu = strcmp(seen[0], "cpu") == 0;
   CHECK_TEXT(seen[has_cpu ? 1 : 0], "ref");
   CHECK_TEXT(seen[has_cpu ? 2 : 1], "null"); /* auto never takes it */
+  CHECK_OK(vyre_device_open(NULL, "auto", &device, &st), st);
+  CHECK(strcmp(vyre_device_name(device), "null") != 0);
+  vyre_device_release(device);
 }
 
 static vyre_code try_compile(const char *text,
