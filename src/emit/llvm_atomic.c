@@ -39,6 +39,29 @@ static ll_op combine(ll *e, uint8_t op, unsigned type, ll_op old, ll_op value) {
   }
 }
 
+/* Whether @p value changes nothing, whatever is there: the operation is a load then.
+ * Processors without one for it would wait for all that was stored before. */
+static bool is_load(uint8_t op, unsigned type, ll_op value) {
+  unsigned bits = 8 * ll_bytes(type);
+  uint64_t ones = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+  switch (op) {
+    case VYRE__LOW_ATOMIC_ADD:
+    case VYRE__LOW_ATOMIC_OR:
+    case VYRE__LOW_ATOMIC_XOR:
+    case VYRE__LOW_ATOMIC_MAX_U:
+      return ll_is(value, 0);
+    case VYRE__LOW_ATOMIC_AND:
+    case VYRE__LOW_ATOMIC_MIN_U:
+      return ll_is(value, ones);
+    case VYRE__LOW_ATOMIC_MIN_S:
+      return ll_is(value, ones >> 1);
+    case VYRE__LOW_ATOMIC_MAX_S:
+      return ll_is(value, ones ^ ones >> 1);
+    default:
+      return false;
+  }
+}
+
 /* One lane's. What was there before. */
 static ll_op one(ll *e, const vyre__low_inst *inst, ll_op index, ll_op value,
                  ll_op desired) {
@@ -58,6 +81,10 @@ static ll_op one(ll *e, const vyre__low_inst *inst, ll_op index, ll_op value,
     }
     ll_do(e, "store %o, ptr %v", type, now, LL_PTR, at);
     return old;
+  }
+  if (is_load(inst->op, type, value)) {
+    return ll_def(e, "load atomic %t, ptr %v monotonic, align %u", type, LL_PTR,
+                  at, bytes);
   }
   if (!is_cas) {
     return ll_def(e, "atomicrmw %s ptr %v, %o monotonic, align %u",
