@@ -401,7 +401,7 @@ struct vyre__run {
   size_t size;             /* bytes of the whole object */
   vyre__run_state *home;   /* its place in the pipeline; NULL: none */
   vyre__run *next_spare;
-  uint32_t spare_count;       /* from here to the end of the list */
+  uint32_t spare_count;       /* of the first: of the whole list */
   vyre__run *next, *previous; /* of the device */
   vyre__bound *bound;         /* one a binding of the plan */
   vyre__view *views;          /* one a buffer of the program */
@@ -411,24 +411,28 @@ struct vyre__run {
   vyre_resident
       *kept; /* one an output: new buffers until they are handed out */
   const vyre_dispatch_desc *desc; /* the caller's, or `own` */
-  vyre_dispatch_desc own;         /* of work that outlives the call */
-  vyre_copy_report copies;
-  uint32_t first_copied; /* binding that it names */
-  uint32_t item;         /* its place in the batch, for the trace */
+  uint32_t item;                  /* its place in the batch, for the trace */
   uint64_t batch;     /* with which it was found good as it is now; 0: none */
   uint64_t called_ns; /* when it was asked for; 0: as it is run */
   uint64_t host_in, host_out; /* bytes, for the counters */
-  bool makes_room;            /* an output is a slot, or kept */
-  bool has_moved_slot;        /* to memory that was not looked at */
-  bool has_residents;         /* that are held */
-  bool is_known;              /* what is bound is what `given_...` say */
-  bool is_bound;              /* and nothing is to be done for the views */
-  uint32_t changes; /* dispatches in a row that were given something else */
+  bool is_plain; /* nothing is to be looked at before or after it (stretch.h) */
+  bool tells;    /* the descriptor has places for what comes back */
+  bool makes_room;     /* an output is a slot, or kept */
+  bool has_moved_slot; /* to memory that was not looked at */
+  bool has_residents;  /* that are held */
+  bool is_known;       /* what is bound is what `given_...` say */
+  bool is_bound;       /* and nothing is to be done for the views */
+  uint32_t changes;    /* dispatches in a row that were given something else */
   uint32_t given_grid[3];
   vyre_input *given_inputs;          /* one an input */
   vyre__given_output *given_outputs; /* one an output */
   vyre__launch launch;
+
+  /* From here on: what a dispatch that is known does not touch. */
   vyre_arena scratch, staging;
+  vyre_copy_report copies;
+  uint32_t first_copied;          /* binding that it names */
+  vyre_dispatch_desc own;         /* of work that outlives the call */
   vyre__atomic_counters counters; /* of all its dispatches: only who has the run
                                      writes them, so that no bus is locked */
 };
@@ -461,12 +465,18 @@ void vyre__run_remember(vyre__run *run, const vyre_dispatch_desc *desc);
 /* For who frees @p slot, and still holds it: runs that wait for their next
  * dispatch let go of it; those at work will when they are done. */
 void vyre__runs_revoke(vyre_device *device, vyre__resident_slot *slot);
-/* A batch takes all runs that are spare, and gives back those and its own; NULL:
- * none. give_to puts one that is the pipeline's and has no home to a list. */
-vyre__run *vyre__runs_borrow(vyre_pipeline *pipeline);
-void vyre__runs_return(vyre_pipeline *pipeline, vyre__run *list);
+/* A batch takes all runs that are spare, in the order in which they were given: the
+ * same batch once more finds for each of its items the run that knows it. give_to
+ * puts one that is the pipeline's and has no home to the end of a list; return puts
+ * a list before what is spare already. */
+typedef struct vyre__run_list {
+  vyre__run *first, *last; /* last: only in one that runs are put to */
+  uint32_t count;
+} vyre__run_list;
+vyre__run_list vyre__runs_borrow(vyre_pipeline *pipeline);
+void vyre__runs_return(vyre_pipeline *pipeline, vyre__run_list *list);
 void vyre__run_give_to(vyre__run *run, vyre_pipeline *pipeline,
-                       vyre__run **list);
+                       vyre__run_list *list);
 /* Lets go of the resident buffers that it holds; still says which they were. */
 void vyre__run_let_go(vyre__run *run);
 
@@ -478,6 +488,13 @@ vyre_code vyre__run_check_options(const vyre__run *run, vyre_status *st);
 vyre_code vyre__run_check_limits(const vyre__run *run, vyre_status *st);
 vyre_code vyre__run_stage(vyre__run *run, vyre_status *st);
 vyre_code vyre__run_execute(vyre__run *run, vyre_status *st);
+/* Parts of it: memory of outputs and their first contents, counted in @p stats;
+ * what comes back but times; the counters of one that ended well. */
+vyre_code vyre__run_bind(vyre__run *run, vyre_slot_stats *stats,
+                         vyre_status *st);
+void vyre__run_tell(const vyre__run *run, const vyre_slot_stats *stats,
+                    vyre_code code);
+void vyre__run_count(vyre__run *run, const vyre_slot_stats *stats);
 
 /* The part of prepare that looks at sizes only: run->desc is set, and pointers of
  * the host may be NULL. */
