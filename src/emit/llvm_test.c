@@ -530,8 +530,8 @@ static void check_seed(void *self) {
   CHECK(j.output_count <= MOST_BUFFERS);
   memcpy(j.outputs, outputs, j.output_count * sizeof *outputs);
   memcpy(j.grid, vyre_generated_grid(g), sizeof j.grid);
-  one->failed = check_job(
-      &j, one->device, seed % 4 ? VYRE__CODEGEN_QUICK : VYRE__CODEGEN_FULL);
+  one->failed = check_job(&j, one->device,
+                          seed % 4 ? VYRE__CODEGEN_QUICK : VYRE__CODEGEN_FULL);
   vyre_generated_release(g);
 }
 
