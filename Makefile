@@ -25,7 +25,7 @@ check: ## install what is missing, build, run all tests
 	@scripts/build.sh release || { echo '0 passed, 1 failed'; exit 1; }
 	@scripts/test.sh build
 
-check-long: check ## after the tests: PROGRAMS (10000) random programs, three ways
+check-long: check ## after the tests: PROGRAMS (10000) random programs, three ways; RESUME=1 goes on
 	@scripts/check_long.sh build
 
 asan tsan: ## all tests under that sanitizer

@@ -64,9 +64,9 @@ static vyre_code run(vyre_pipeline *pipeline, device_trial *out) {
 static vyre_code try_on(vyre_device *device, device_trial *out) {
   vyre_module *module = NULL;
   vyre_pipeline *first = NULL, *next = NULL;
-  vyre_code code = vyre_module_parse(text, sizeof text - 1, "trial",
-                                     (vyre_allocator){0}, &module, NULL,
-                                     &out->st);
+  vyre_code code =
+      vyre_module_parse(text, sizeof text - 1, "trial", (vyre_allocator){0},
+                        &module, NULL, &out->st);
   if (code == VYRE_OK) {
     code = compile(device, module, 64, &first, &out->first_ns, &out->st);
   }
@@ -105,8 +105,8 @@ static double ms(uint64_t ns) {
 void put_trial(const device_trial *trial, sink *out) {
   if (!trial->is_done) return;
   if (trial->st.code != VYRE_OK) {
-    sink_format(out, "    runs no kernel: %s\n    Fix: %s\n",
-                trial->st.message, trial->st.fix);
+    sink_format(out, "    runs no kernel: %s\n    Fix: %s\n", trial->st.message,
+                trial->st.fix);
   } else if (trial->is_wrong) {
     sink_text(out,
               "    ran a kernel, and gave a wrong result\n"

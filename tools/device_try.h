@@ -8,12 +8,12 @@
 #include "json_out.h"
 
 typedef struct device_trial {
-  bool is_done;          /* it was tried */
-  uint64_t first_ns;     /* to compile, with all that is loaded for it */
-  uint64_t next_ns;      /* to compile the next */
-  uint64_t run_ns;       /* to run it */
-  vyre_status st;        /* why it could not be */
-  bool is_wrong;         /* it ran, and gave something else */
+  bool is_done;      /* it was tried */
+  uint64_t first_ns; /* to compile, with all that is loaded for it */
+  uint64_t next_ns;  /* to compile the next */
+  uint64_t run_ns;   /* to run it */
+  vyre_status st;    /* why it could not be */
+  bool is_wrong;     /* it ran, and gave something else */
 } device_trial;
 
 /* Compiles, runs and looks at what came out. Nothing is taken from the cache or

@@ -14,8 +14,9 @@
 #include "vyre/pipeline.h"
 
 #include "emit/llvm_testing.h"
+#include "support/sanitized.h"
 
-enum { SEEDS = 24 };
+enum { SEEDS = SANITIZED ? 4 : 12 }; /* campaign_test has many more */
 
 /* What a kernel is bound to; one at a time. */
 static vyre__low_binding bound[MOST_BUFFERS];
@@ -257,6 +258,7 @@ TEST(every_shape_in_every_workgroup_does_the_same) {
   unsigned failed = 0;
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
     for (unsigned g = 0; g < sizeof groups_of / sizeof *groups_of; g++) {
+      if (SANITIZED && (g + i) % 3 != 0) continue;
       failed += check_shape(device, shapes[i].name, shapes[i].body, g);
     }
   }
@@ -530,8 +532,8 @@ static void check_seed(void *self) {
   CHECK(j.output_count <= MOST_BUFFERS);
   memcpy(j.outputs, outputs, j.output_count * sizeof *outputs);
   memcpy(j.grid, vyre_generated_grid(g), sizeof j.grid);
-  one->failed = check_job(
-      &j, one->device, seed % 4 ? VYRE__CODEGEN_QUICK : VYRE__CODEGEN_FULL);
+  one->failed = check_job(&j, one->device,
+                          seed % 4 ? VYRE__CODEGEN_QUICK : VYRE__CODEGEN_FULL);
   vyre_generated_release(g);
 }
 

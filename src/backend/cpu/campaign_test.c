@@ -48,7 +48,7 @@ static struct {
   volatile unsigned width, threads; /* 0: ref */
 } now;
 
-static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE,
+static const int signals[] = {SIGSEGV, SIGBUS,  SIGILL, SIGFPE,
                               SIGABRT, SIGTRAP, SIGALRM};
 enum { SIGNALS = sizeof signals / sizeof signals[0] };
 static struct sigaction before[SIGNALS];
@@ -162,7 +162,8 @@ static void end(campaign *c) {
   vyre_device_release(c->ref);
   char command[96];
   snprintf(command, sizeof command, "rm -rf '%s'", c->directory);
-  CHECK(system(command) == 0); /* NOLINT(bugprone-command-processor,cert-env33-c) */
+  CHECK(system(command) ==
+        0); /* NOLINT(bugprone-command-processor,cert-env33-c) */
 }
 
 /* --- one program ------------------------------------------------------------------*/
@@ -218,10 +219,11 @@ static bool is_same(const trial *t, const vyre_pipeline *pipeline,
     size_t unit = b->element_size ? b->element_size : 1;
     if (memcmp(g, w, size) == 0) continue;
     while (g[at] == w[at]) at++;
-    printf("    VYRE_CPU_SEED=%llu, width %u, threads %u: output '%s' differs "
-           "at element %zu of %zu\n",
-           (unsigned long long)t->seed, now.width, now.threads, b->name,
-           at / unit, size / unit);
+    printf(
+        "    VYRE_CPU_SEED=%llu, width %u, threads %u: output '%s' differs "
+        "at element %zu of %zu\n",
+        (unsigned long long)t->seed, now.width, now.threads, b->name, at / unit,
+        size / unit);
     return false;
   }
   return true;
@@ -325,20 +327,29 @@ TEST(random_programs_do_the_same) {
   for (uint64_t i = 0; i < count && c.failed < MOST_FAILURES; i++) {
     attempt one = {&c, first + i, is_wide};
     if (test_part(run_program, &one)) continue;
-    printf("    VYRE_CPU_SEED=%llu, width %u, threads %u\n", now.seed, now.width,
-           now.threads);
+    printf("    VYRE_CPU_SEED=%llu, width %u, threads %u\n", now.seed,
+           now.width, now.threads);
     c.failed++;
   }
   (void)alarm(0);
   end(&c);
-  printf("    %llu programs, %llu kernels compiled for cpu, %llu loaded, %llu "
-         "runs\n",
-         (unsigned long long)c.programs, (unsigned long long)c.compiled,
-         (unsigned long long)c.loaded, (unsigned long long)c.runs);
+  printf(
+      "    %llu programs, %llu kernels compiled for cpu, %llu loaded, %llu "
+      "runs\n",
+      (unsigned long long)c.programs, (unsigned long long)c.compiled,
+      (unsigned long long)c.loaded, (unsigned long long)c.runs);
   CHECK_U64(c.failed, 0);
   CHECK_U64(c.runs, count * THREADS * (is_wide ? WIDTHS : 1));
   CHECK_U64(c.compiled, count * (is_wide ? WIDTHS : 1));
   CHECK_U64(c.loaded, c.compiled * (THREADS - 1));
 }
 
-TEST_MAIN(TEST_ENTRY(random_programs_do_the_same))
+static const test_case all_cases[] = {TEST_ENTRY(random_programs_do_the_same)};
+
+int main(int argc, char **argv) {
+  if (!vyre__machine_find()->is_usable) {
+    puts("skipped: this is no x86-64 processor that device 'cpu' can use");
+    return 77;
+  }
+  return run_tests(all_cases, 1, argc > 1 ? argv[1] : NULL);
+}
