@@ -326,6 +326,9 @@ void ll_close_delays(ll *e);
 /* Takes loops with atomics out of the loop over invocations: another kernel, for
  * all that comes after. */
 vyre_code ll_turn_loops(ll *e, uint32_t phase);
+/* Whether the LOOP at @p loop loads what lies side by side for its rounds, and not
+ * for invocations. */
+bool ll_runs_along(const vyre__low_kernel *kernel, uint32_t loop);
 
 /* --- llvm_plan.c -------------------------------------------------------------------*/
 

@@ -18,7 +18,8 @@ typedef struct survey {
   bool has_loop_atomic;
   bool
       is_scattered; /* they are at places that a loop loads, and give something */
-  bool tries_again;   /* loops that nobody counts compare and exchange */
+  bool runs_along;  /* what they need lies side by side for rounds, not lanes */
+  bool tries_again; /* loops that nobody counts compare and exchange */
   uint32_t variables; /* but for those that count loops */
 } survey;
 
@@ -66,6 +67,7 @@ static void look_at_atomic(const vyre__low_kernel *kernel,
   uint32_t loop = nearest_loop(kernel, phase.begin, at);
   if (!loop) return;
   s->has_loop_atomic = true;
+  s->runs_along |= ll_runs_along(kernel, loop);
   s->tries_again |= inst->op == VYRE__LOW_ATOMIC_CAS &&
                     !kernel->loops[kernel->code[loop].aux].is_counted;
   s->is_scattered |= kernel->buffers[inst->aux].kind != VYRE_MEMORY_SHARED &&
@@ -108,7 +110,8 @@ uint32_t ll_choose_width(const vyre__low_kernel *kernel, uint32_t lanes) {
   if (s.has_loop && s.variables > MANY) width = lanes;
   if (s.has_loop_atomic) width = s.is_scattered ? 4 * lanes : lanes;
   if (width > VYRE__SPMD_MOST_WIDTH) width = VYRE__SPMD_MOST_WIDTH;
-  if (s.tries_again || size[0] == 1) return 1;
+  if (s.tries_again || (s.runs_along && !s.is_scattered) || size[0] == 1)
+    return 1;
   /* Rows of workgroups that meet at barriers do not go on in the next one. */
   bool is_flat = size[1] == 1 && size[2] == 1;
   while (s.has_barrier && width > 4 &&
