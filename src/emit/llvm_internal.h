@@ -321,6 +321,11 @@ vyre_code ll_find_delays(ll *e);
 void ll_open_delays(ll *e);
 void ll_close_delays(ll *e);
 
+/* --- llvm_ahead.c ------------------------------------------------------------------*/
+
+/* At the begin of a piece's code. */
+void ll_look_ahead(ll *e, uint32_t piece);
+
 /* --- llvm_turn.c -------------------------------------------------------------------*/
 
 /* Takes loops with atomics out of the loop over invocations: another kernel, for
