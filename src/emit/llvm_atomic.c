@@ -98,6 +98,35 @@ static ll_op widen(ll *e, ll_op index, const char *how) {
   return ll_def(e, "%s i32 %v to i64", how, LL_I32, index);
 }
 
+/* Whether doing it once more changes nothing. */
+static bool settles(uint8_t op) {
+  return ll_atomic_commutes(op) && op != VYRE__LOW_ATOMIC_ADD &&
+         op != VYRE__LOW_ATOMIC_XOR;
+}
+
+static ll_op change(ll *e, const job *j, ll_op at, ll_op value) {
+  return ll_def(e, "atomicrmw %s ptr %v, %o monotonic, align %u",
+                ll_atomic_name(j->inst->op), LL_PTR, at, j->type, value,
+                ll_bytes(j->type));
+}
+
+/* A look first: mostly there is nothing to change, and then nobody has to wait. */
+static ll_op change_if(ll *e, const job *j, ll_op at, ll_op value) {
+  unsigned type = j->type;
+  uint32_t from = ll_label(e), changes = ll_label(e), end = ll_label(e);
+  ll_place(e, from);
+  ll_op old = ll_def(e, "load atomic %t, ptr %v monotonic, align %u", type,
+                     LL_PTR, at, ll_bytes(type));
+  ll_op now = combine(e, j->inst->op, type, old, value);
+  ll_op same = ll_def(e, "icmp eq %o, %v", type, now, type, old);
+  ll_cond(e, same, end, changes);
+  ll_place(e, changes);
+  ll_op was = change(e, j, at, value);
+  ll_place(e, end);
+  return ll_def(e, "phi %t [%v, %b], [%v, %b]", type, type, old, from, type,
+                was, changes);
+}
+
 /* What was there before. */
 static ll_op one(ll *e, const job *j, ll_op at, ll_op value, ll_op desired) {
   unsigned type = j->type, bytes = ll_bytes(type);
@@ -117,10 +146,8 @@ static ll_op one(ll *e, const job *j, ll_op at, ll_op value, ll_op desired) {
     return ll_def(e, "load atomic %t, ptr %v monotonic, align %u", type, LL_PTR,
                   at, bytes);
   }
-  if (!j->is_cas) {
-    return ll_def(e, "atomicrmw %s ptr %v, %o monotonic, align %u",
-                  ll_atomic_name(j->inst->op), LL_PTR, at, type, value, bytes);
-  }
+  if (settles(j->inst->op)) return change_if(e, j, at, value);
+  if (!j->is_cas) return change(e, j, at, value);
   ll_op pair = ll_def(e, "cmpxchg ptr %v, %o, %o monotonic monotonic, align %u",
                       LL_PTR, at, type, value, type, desired, bytes);
   return ll_def(e, "extractvalue {%t, i1} %v, 0", type, type, pair);

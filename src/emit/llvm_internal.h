@@ -321,11 +321,19 @@ vyre_code ll_find_delays(ll *e);
 void ll_open_delays(ll *e);
 void ll_close_delays(ll *e);
 
+/* --- llvm_ahead.c ------------------------------------------------------------------*/
+
+/* At the begin of a piece's code. */
+void ll_look_ahead(ll *e, uint32_t piece);
+
 /* --- llvm_turn.c -------------------------------------------------------------------*/
 
 /* Takes loops with atomics out of the loop over invocations: another kernel, for
  * all that comes after. */
 vyre_code ll_turn_loops(ll *e, uint32_t phase);
+/* Whether the LOOP at @p loop loads what lies side by side for its rounds, and not
+ * for invocations. */
+bool ll_runs_along(const vyre__low_kernel *kernel, uint32_t loop);
 
 /* --- llvm_plan.c -------------------------------------------------------------------*/
 

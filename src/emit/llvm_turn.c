@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "emit/llvm_internal.h"
 
-enum { MOST_TURNS = 4 };
+enum { MOST_TURNS = 4, MOST_DEPTH = 16 };
 
 static bool is_op(const vyre__low_kernel *kernel, uint32_t at,
                   vyre__low_op op) {
@@ -26,6 +26,74 @@ static uint32_t owner(const vyre__regions *r, uint32_t open) {
 
 static bool is_group(const vyre__regions *r, uint32_t open) {
   return vyre__role_of(r, owner(r, open))->piece == 0;
+}
+
+/* --- what lies side by side ---------------------------------------------------------*/
+
+/* By how much @p v grows where variable @p var does by one, or, without one
+ * (VYRE_NO_INDEX), local_id.x. False: that is not known. */
+static bool slope(const vyre__low_kernel *kernel, vyre__val v, uint32_t var,
+                  unsigned depth, uint32_t *out) {
+  const vyre__low_inst *inst = &kernel->code[v];
+  uint32_t a, b;
+  *out = 0;
+  if (depth == MOST_DEPTH) return false;
+  switch (inst->op) {
+    case VYRE__LOW_CONST:
+    case VYRE__LOW_GROUP_ID:
+    case VYRE__LOW_GRID_SIZE:
+    case VYRE__LOW_LEN:
+      return true;
+    case VYRE__LOW_LOCAL_ID:
+      *out = var == VYRE_NO_INDEX && inst->aux == 0;
+      return true;
+    case VYRE__LOW_GET:
+      *out = inst->aux == var;
+      return inst->aux == var || var == VYRE_NO_INDEX;
+    case VYRE__LOW_ADD:
+    case VYRE__LOW_SUB:
+    case VYRE__LOW_MUL:
+    case VYRE__LOW_SHL:
+      break;
+    default:
+      return false;
+  }
+  if (!slope(kernel, inst->a, var, depth + 1, &a) ||
+      !slope(kernel, inst->b, var, depth + 1, &b)) {
+    return false;
+  }
+  *out = inst->op == VYRE__LOW_SUB ? a - b : a + b;
+  if (inst->op == VYRE__LOW_ADD || inst->op == VYRE__LOW_SUB) return true;
+  /* a product of one that grows and a number */
+  const vyre__low_inst *left = &kernel->code[inst->a],
+                       *right = &kernel->code[inst->b];
+  if (!a && !b) return true;
+  if (inst->op == VYRE__LOW_SHL && right->op == VYRE__LOW_CONST) {
+    *out = a << (right->c & 31);
+    return true;
+  }
+  if (inst->op != VYRE__LOW_MUL) return false;
+  if (right->op == VYRE__LOW_CONST) *out = a * right->c;
+  if (left->op == VYRE__LOW_CONST) *out = b * left->c;
+  return left->op == VYRE__LOW_CONST || right->op == VYRE__LOW_CONST;
+}
+
+bool ll_runs_along(const vyre__low_kernel *kernel, uint32_t loop) {
+  const vyre__low_loop *l = &kernel->loops[kernel->code[loop].aux];
+  uint32_t depth = 1, rounds, lanes;
+  if (!l->is_counted || l->step != 1) return false;
+  for (uint32_t at = loop + 1; depth; at++) {
+    const vyre__low_inst *inst = &kernel->code[at];
+    depth += inst->op == VYRE__LOW_IF || inst->op == VYRE__LOW_LOOP;
+    depth -= inst->op == VYRE__LOW_END;
+    if (inst->op == VYRE__LOW_LOAD &&
+        slope(kernel, inst->a, l->var, 0, &rounds) &&
+        slope(kernel, inst->a, VYRE_NO_INDEX, 0, &lanes) && rounds == 1 &&
+        lanes > 1) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /* --- what may be turned ----------------------------------------------------------*/
@@ -72,7 +140,8 @@ static bool is_candidate(const vyre__regions *r, uint32_t at) {
     if (!is_group(r, open)) return false;
   }
   uint32_t step = role->mate;
-  return has_atomic(r, at, step) && stays_together(r, at);
+  return has_atomic(r, at, step) && stays_together(r, at) &&
+         !ll_runs_along(r->kernel, at);
 }
 
 /* --- another barrier -------------------------------------------------------------*/

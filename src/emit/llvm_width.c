@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* How many invocations a vector has. Measured on machines with 16 registers of 8
  * lanes: several registers a value hide latencies and share what is scalar, until
- * values no longer fit. Loops with atomics at places that memory says are mostly a
- * wait for memory, and wait for many at once; with others, one register serves, as
- * lanes are done one by one; with those that try again until they succeed, scalar
- * code does best. */
+ * values no longer fit. In loops with atomics one register serves, as lanes are done
+ * one by one; but where these are at places that memory says, or try again until
+ * they succeed, lanes soon have little in common, and scalar code does best. */
 #include "emit/llvm_internal.h"
 
 enum {
@@ -18,7 +17,8 @@ typedef struct survey {
   bool has_loop_atomic;
   bool
       is_scattered; /* they are at places that a loop loads, and give something */
-  bool tries_again;   /* loops that nobody counts compare and exchange */
+  bool runs_along;  /* what they need lies side by side for rounds, not lanes */
+  bool tries_again; /* loops that nobody counts compare and exchange */
   uint32_t variables; /* but for those that count loops */
 } survey;
 
@@ -66,6 +66,7 @@ static void look_at_atomic(const vyre__low_kernel *kernel,
   uint32_t loop = nearest_loop(kernel, phase.begin, at);
   if (!loop) return;
   s->has_loop_atomic = true;
+  s->runs_along |= ll_runs_along(kernel, loop);
   s->tries_again |= inst->op == VYRE__LOW_ATOMIC_CAS &&
                     !kernel->loops[kernel->code[loop].aux].is_counted;
   s->is_scattered |= kernel->buffers[inst->aux].kind != VYRE_MEMORY_SHARED &&
@@ -106,9 +107,9 @@ uint32_t ll_choose_width(const vyre__low_kernel *kernel, uint32_t lanes) {
   uint32_t width = 4 * lanes;
   if (s.has_loop && s.variables > FEW) width = 2 * lanes;
   if (s.has_loop && s.variables > MANY) width = lanes;
-  if (s.has_loop_atomic) width = s.is_scattered ? 4 * lanes : lanes;
+  if (s.has_loop_atomic) width = lanes;
   if (width > VYRE__SPMD_MOST_WIDTH) width = VYRE__SPMD_MOST_WIDTH;
-  if (s.tries_again || size[0] == 1) return 1;
+  if (s.tries_again || s.runs_along || s.is_scattered || size[0] == 1) return 1;
   /* Rows of workgroups that meet at barriers do not go on in the next one. */
   bool is_flat = size[1] == 1 && size[2] == 1;
   while (s.has_barrier && width > 4 &&
