@@ -27,8 +27,8 @@ suite() { # name, command...
 
 suite "ref conforms" "$build_dir/vyre" conform --backend ref --programs 200
 for at in 1:2 4:1 8:7 16:2; do
-  suite "cpu conforms at width ${at%:*} on ${at#*:} threads" env VYRE_WIDTH="${at%:*}" VYRE_THREADS="${at#*:}" \
-    "$build_dir/vyre" conform --backend cpu --programs 75 --seed "${at%:*}"
+  suite "cpu conforms at width ${at%:*} on ${at#*:} threads" \
+    "$build_dir/vyre" conform --backend cpu --option "cpu.width=${at%:*},cpu.threads=${at#*:}" --programs 75 --seed "${at%:*}"
 done
 suite "null does what its list says" "$build_dir/vyre" conform --backend null --programs 3
 suite "the backend of the guide conforms" "$build_dir/vyre_worked" conform --backend worked \
@@ -59,7 +59,7 @@ red "an entry for nobody is a failure" errors.handles "$work/unknown" "does not 
 # The code in the guide is code that is built and runs here.
 guide=$(awk '/^```c$/ { inside = 1; n++; next } /^```$/ { inside = 0; next }
   inside { gsub(/[ \t]+/, " "); print n "\t" $0 }' "$source_dir/docs/backend-guide.md")
-files=$(cat "$source_dir"/src/backend/{null/null,worked/worked}.c "$source_dir"/src/driver/{backend.h,backends.def} "$source_dir/tests/worked/driver/backends.def" | tr -s ' \t\n' ' ')
+files=$(cat "$source_dir"/src/backend/{null/null,worked/worked}.c "$source_dir"/src/driver/backend.h | tr -s ' \t\n' ' ')
 missing=
 for block in $(cut -f1 <<<"$guide" | sort -un); do
   code=$(awk -F'\t' -v n="$block" '$1 == n { print $2 }' <<<"$guide" | tr -s ' \t\n' ' ' | sed 's/^ //; s/ $//')

@@ -61,11 +61,12 @@ TEST(a_process_that_finds_an_object_never_has_llvm_in_it) {
 
 TEST(another_width_is_another_object) {
   folder_make(folder);
-  static const uint32_t widths[] = {0, 1, 4, 16};
+  static const char *const widths[] = {"cpu.width=0", "cpu.width=1",
+                                       "cpu.width=4", "cpu.width=16"};
   for (int round = 0; round < 2; round++) {
     for (int i = 0; i < 4; i++) {
       kept_result made =
-          cpu_compile(&(vyre_context_options){.width = widths[i]});
+          cpu_compile(&(vyre_context_options){.backend_options = widths[i]});
       CHECK(made.info.made ==
             (round == 0 ? VYRE_CACHE_MISS : VYRE_CACHE_DISK_HIT));
       if (round == 0 && i > 0) CHECK_TEXT(made.field, "features");
