@@ -15,9 +15,10 @@ static bool make_context(run_state *s, problem *wrong) {
   vyre_status st = {0};
   const run_flags *f = &s->flags;
   if (!f->trace && f->threads == 0 && f->width == 0) return true;
-  vyre_context_options options = {.trace_file = f->trace,
-                                  .threads = (uint32_t)f->threads,
-                                  .width = (uint32_t)f->width};
+  char text[OPTIONS_TEXT];
+  vyre_context_options options = {
+      .trace_file = f->trace,
+      .backend_options = args_cpu_options(f->threads, f->width, text)};
   if (vyre_context_create(&options, &s->context, &st) == VYRE_OK) return true;
   return problem_from_status(wrong, &st);
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "vyre/emit.h"
+
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/scalar.h"
@@ -142,12 +144,12 @@ bool cpu_artifact_write(const cpu_plan *plan, const void *object, size_t size,
 }
 
 static vyre_code bad(vyre_status *st, const char *what, uint64_t number) {
-  return VYRE_FAIL_WITH(
-      st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
-      VYRE_NUMBERS({"number", number}),
-      "compile the kernel again; `vyre cache clear` drops what is on disk",
-      "a kept kernel cannot be used: %s (%llu)", what,
-      (unsigned long long)number);
+  return VYRE_FAIL_WITH(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
+                        VYRE_NUMBERS({"number", number}),
+                        "compile the kernel again; `vyre cache prune --all` "
+                        "drops what is on disk",
+                        "a kept kernel cannot be used: %s (%llu)", what,
+                        (unsigned long long)number);
 }
 
 static vyre_code check_head(const artifact_head *h, vyre_status *st) {
@@ -156,7 +158,7 @@ static vyre_code check_head(const artifact_head *h, vyre_status *st) {
   }
   if (h->version != CPU_ARTIFACT) return bad(st, "its version", h->version);
   if (h->spmd != VYRE__SPMD_ABI) return bad(st, "its calls", h->spmd);
-  if (h->width == 0 || h->width > VYRE__SPMD_MOST_WIDTH) {
+  if (h->width == 0 || !vyre_emit_has_width(h->width)) {
     return bad(st, "its width", h->width);
   }
   if (h->phase_count == 0 || h->phase_count > MOST || h->step_count > MOST ||
