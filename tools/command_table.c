@@ -301,7 +301,7 @@ static const flag_doc bindings_flags[] = {KERNEL_FLAG, JSON_FLAG};
 
 static const flag_doc cache_flags[] = {JSON_FLAG};
 
-static const flag_doc cache_explain_flags[] = {
+static const flag_doc compile_flags[] = {
     KERNEL_FLAG,
     BACKEND_FLAG,
     {.name = "--workgroup",
@@ -401,6 +401,17 @@ static const char emit_body[] =
     "the lowered kernel gives the same bits. With --json, the answer has "
     "counts:\n"
     "instructions, accesses to buffers, and how many of these need no check.\n";
+
+static const char inspect_body[] =
+    "The kernel is compiled for the device, and nothing runs. Workgroup and "
+    "grid,\n"
+    "bytes that a workgroup shares, launches that grid barriers cut a "
+    "dispatch\n"
+    "into, what an invocation keeps across them, what is bound where; and, of "
+    "a\n"
+    "device that compiles, how many invocations go side by side and how large "
+    "the\n"
+    "code is. What a device does not have is left out.\n";
 
 static const char embed_body[] =
     "The header has every kernel of FILE inside, and for each a function that "
@@ -564,6 +575,15 @@ const command_doc command_table[] = {
                 "  vyre emit examples/saxpy.vyre --to bin -o saxpy.vyrebin\n"
                 "  vyre emit examples/saxpy.vyre --to lowered --numbers soft\n"
                 "  vyre emit examples/saxpy.vyre --to asm --width 16\n"},
+    {.name = "inspect",
+     .summary = "what a kernel needs to run on a device",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = compile_flags,
+     .flag_count = COUNT(compile_flags),
+     .body = inspect_body,
+     .example = "example:\n"
+                "  vyre inspect examples/saxpy.vyre --backend cpu\n"},
     {.name = "embed",
      .summary =
          "a C header with the kernels of a file and functions to run them",
@@ -665,8 +685,8 @@ const command_doc command_table[] = {
      .summary = "whether a kernel is there, and if not, what differs",
      .operand_kind = OPERAND_FILE,
      .operand = "FILE|-",
-     .flags = cache_explain_flags,
-     .flag_count = COUNT(cache_explain_flags),
+     .flags = compile_flags,
+     .flag_count = COUNT(compile_flags),
      .body = cache_explain_body,
      .example = "example:\n"
                 "  vyre cache explain examples/saxpy.vyre\n"},

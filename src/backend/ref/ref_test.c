@@ -29,7 +29,7 @@ static vyre_pipeline *compile(const char *text, vyre_allocator allocator) {
   vyre_status st = {0};
   vyre_code code = vyre_module_parse(text, strlen(text), "test.vyre", allocator,
                                      &module, NULL, &st);
-  if (code == VYRE_OK) code = open_with(allocator, "auto", &device, &st);
+  if (code == VYRE_OK) code = open_with(allocator, "ref", &device, &st);
   if (code == VYRE_OK) {
     code = vyre_pipeline_compile(device, vyre_module_kernel(module, 0), NULL,
                                  &pipeline, NULL, &st);
