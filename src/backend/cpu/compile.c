@@ -67,7 +67,6 @@ vyre_code cpu_spell(const vyre_pipeline *pipeline, vyre_arena *arena,
       .width = device->width,
       .lanes = device->machine->lanes,
       .is_relaxed = pipeline->ulp_budget > 0,
-      .no_lines = true,
       .allocator = device->base.allocator};
   growing text = {.allocator = device->base.allocator};
   vyre_code code = vyre__emit_llvm(out->kernel, &options,
