@@ -146,7 +146,8 @@ static inline vyre_code vyre__run_prepare(vyre__run *run,
   launch->report = desc->report;
   launch->device_ns = 0;
   run->is_plain = !desc->timing && !desc->timeout_ns && !desc->print.write &&
-                  !desc->report && !desc->has_iterations;
+                  !desc->report && !desc->has_iterations && !desc->progress;
+  launch->progress = desc->progress;
   run->tells = desc->copies || desc->slot_stats || desc->result;
   if (!vyre__run_is_same(run, desc)) {
     VYRE_TRY(vyre__run_prepare_anew(run, st));
