@@ -317,28 +317,43 @@ static vyre_code bind_hidden(cpu_launch *l, vyre_status *st) {
 }
 
 /* Buffers of the kernel are those of the program, then hidden ones. */
-static vyre_code bind(cpu_launch *l, vyre_status *st) {
+VYRE__APART
+static vyre_code bind_other(cpu_launch *l, vyre_status *st) {
   const vyre_pipeline *p = &l->pipeline->base;
   const cpu_plan *plan = &l->pipeline->plan;
-  const vyre__view *views = l->launch->views;
-  vyre__spmd_view *to = l->block->views;
-  bool clears = false;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     const cpu_buffer *b = &plan->buffers[i];
     if (!b->is_bound) { /* in the scratch, but for one */
-      to[i] = (vyre__spmd_view){0};
+      l->block->views[i] = (vyre__spmd_view){0};
       if (i == plan->hidden) VYRE_TRY(bind_hidden(l, st));
       continue;
     }
-    const vyre__view *view = &views[i];
+    const vyre__view *view = &l->launch->views[i];
     if (view->length < b->least || view->length > b->most) {
       return wrong_length(p, i, view->length, b, st);
     }
-    to[i] = (vyre__spmd_view){.data = view->data, .length = view->length};
+    l->block->views[i] =
+        (vyre__spmd_view){.data = view->data, .length = view->length};
+    l->clears |= view->begins_zero;
+  }
+  return VYRE_OK;
+}
+
+/* What nearly all are: every buffer is bound, and as long as it may be. */
+static vyre_code bind(cpu_launch *l, vyre_status *st) {
+  const cpu_plan *plan = &l->pipeline->plan;
+  const cpu_buffer *b = plan->buffers, *end = b + plan->buffer_count;
+  const vyre__view *view = l->launch->views;
+  vyre__spmd_view *to = l->block->views;
+  bool clears = false, is_other = false;
+  for (; b < end; b++, view++, to++) {
+    if (!b->is_bound) return bind_other(l, st); /* there may be no such view */
+    *to = (vyre__spmd_view){.data = view->data, .length = view->length};
+    is_other |= (view->length < b->least) | (view->length > b->most);
     clears |= view->begins_zero;
   }
   l->clears = clears;
-  return VYRE_OK;
+  return is_other ? bind_other(l, st) : VYRE_OK;
 }
 
 enum { VIEWS_ON_STACK = 24 };
@@ -348,9 +363,19 @@ typedef struct stack_block {
                                    VIEWS_ON_STACK * sizeof(vyre__spmd_view)];
 } stack_block;
 
+VYRE__APART
+static vyre_code check_grid(const cpu_launch *l, vyre_status *st) {
+  const uint32_t *most = l->pipeline->plan.most_groups;
+  unsigned axis = 0;
+  while (axis < 2 && l->launch->grid[axis] <= most[axis]) axis++;
+  return grid_too_large(&l->pipeline->base, axis, l->launch->grid[axis],
+                        most[axis], st);
+}
+
 static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
   const vyre__launch *launch = l->launch;
+  const uint32_t *grid = launch->grid, *most = plan->most_groups;
   if (plan->buffer_count > VIEWS_ON_STACK) {
     l->block = vyre_arena_alloc(
         launch->scratch,
@@ -359,15 +384,11 @@ static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
       return vyre__no_memory(st, "cpu", "buffers", plan->buffer_count);
     }
   }
-  for (unsigned axis = 0; axis < 3; axis++) {
-    uint32_t groups = launch->grid[axis];
-    l->block->grid[axis] = groups;
-    l->groups *= groups;
-    if (groups > plan->most_groups[axis]) {
-      return grid_too_large(&l->pipeline->base, axis, groups,
-                            plan->most_groups[axis], st);
-    }
+  if (grid[0] > most[0] || grid[1] > most[1] || grid[2] > most[2]) {
+    return check_grid(l, st);
   }
+  memcpy(l->block->grid, grid, sizeof l->block->grid);
+  l->groups = (uint64_t)grid[0] * grid[1] * grid[2];
   l->block->fuel = launch->max_iterations < UINT32_MAX
                        ? (uint32_t)launch->max_iterations
                        : UINT32_MAX;
