@@ -206,7 +206,8 @@ static uint32_t clear_chunks(void *self, uint64_t first, uint64_t count,
 static void clear(cpu_launch *l) {
   const cpu_plan *plan = &l->pipeline->plan;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
-    if (!plan->buffers[i].is_bound || !l->launch->views[i].begins_zero) {
+    if (!plan->buffers[i].is_bound || !l->launch->views[i].begins_zero ||
+        cpu_is_whole(plan, i, l->block)) {
       continue;
     }
     clear_range range = {
