@@ -189,6 +189,11 @@ struct vyre__backend {
   vyre_code (*pipeline_print)(vyre_pipeline *pipeline, const char *form,
                               vyre_writer writer, vyre_status *st);
 
+  /* Adds what the backend knows to what the driver set: from has_launches on. May
+   * be called while others run it. Or NULL: it tells nothing. */
+  void (*pipeline_describe)(const vyre_pipeline *pipeline,
+                            vyre_pipeline_resources *out);
+
   /* Runs @p first and what follows it, of any pipelines of the device, each as if
    * it began when the one before is over, and waits for all. After a failure
    * nothing is run; *done says how many were before it. Neither timed nor checked,

@@ -113,8 +113,19 @@ typedef struct vyre__queue vyre__queue;
 vyre_code vyre__queue_push(vyre_device *device, vyre__queue **queue,
                            vyre_fence *fence, vyre_status *st);
 /* Waits until all that was submitted to the device's queue is done, unless this is
- * the thread that does it. */
+ * the thread that does it, or one that has a turn on the device. */
 void vyre__queue_wait(vyre_device *device);
+
+/* A replay that this thread is in the middle of. What is queued may wait for its
+ * end, so that no callback of it can wait for what is queued: what it asks for
+ * belongs to the replay, and comes before. On the stack of who runs it. */
+typedef struct vyre__turn {
+  const vyre_device *device;
+  struct vyre__turn *outer;
+} vyre__turn;
+
+void vyre__turn_begin(vyre__turn *turn, const vyre_device *device);
+void vyre__turn_end(const vyre__turn *turn);
 /* One more is done: what it wrote is there. */
 void vyre__queue_passed(vyre__queue *queue);
 /* Ends it when all is done. NULL is fine. From its own thread it does not wait.
@@ -193,6 +204,26 @@ typedef struct vyre__atomic_counters {
 #undef VYRE_X4
 } vyre__atomic_counters;
 
+/* room.c: memory that a call has for its own time, aligned to 16. */
+typedef struct vyre__room {
+  _Alignas(16) size_t size; /* of all of it */
+  _Alignas(16) unsigned char bytes[];
+} vyre__room;
+
+typedef enum vyre__room_kind {
+  VYRE__ROOM_RUNS,  /* of the items of a batch */
+  VYRE__ROOM_PARTS, /* of memory that they bind */
+  VYRE__ROOM_KINDS
+} vyre__room_kind;
+
+/* At least @p size bytes, which were kept, if they are enough; NULL without
+ * memory. Given back, they are kept for the next who asks. */
+vyre__room *vyre__room_take(vyre_device *device, vyre__room_kind kind,
+                            size_t size);
+void vyre__room_give(vyre_device *device, vyre__room_kind kind,
+                     vyre__room *room);
+void vyre__rooms_finish(vyre_device *device);
+
 enum { VYRE__COMPILERS = 8 };
 
 struct vyre__device_inside {
@@ -204,6 +235,7 @@ struct vyre__device_inside {
   char name[VYRE_DEVICE_NAME];
   char reason[VYRE__DEVICE_REASON];
   vyre__residents residents;
+  _Atomic(vyre__room *) rooms[VYRE__ROOM_KINDS];
   pthread_mutex_t lock; /* of the queues, while they begin */
   vyre__queue *work;
   vyre__queue *compile[VYRE__COMPILERS]; /* programs compile at the same time */
@@ -215,6 +247,12 @@ struct vyre__device_inside {
   vyre_device *next, *previous; /* of all that are open; counters.c */
   _Alignas(64) vyre__atomic_counters counters;
 };
+
+/* Whether its queue has work, which may write what is about to be used. */
+static inline bool vyre__device_is_busy(const vyre_device *device) {
+  return atomic_load_explicit(&device->inside->queued, memory_order_acquire) >
+         0;
+}
 
 #define VYRE__COUNT(device, field, value)                               \
   atomic_fetch_add_explicit(&(device)->inside->counters.field, (value), \
@@ -257,7 +295,10 @@ void vyre__counters_enter(vyre_device *device);
 void vyre__counters_leave(vyre_device *device);
 /* Back to nothing; for a device that nobody has yet. */
 void vyre__counters_clear(vyre_device *device);
-/* The same for a run: what it has counted is the device's when it leaves. */
+/* Capacity of slots that came or, negative, went: counts for the device with that
+ * id, also when it is closed. */
+void vyre__counters_retained(uint64_t device, uint64_t change);
+/* As enter and leave, for a run: what it has counted is the device's when it leaves. */
 void vyre__counters_enter_run(vyre__run *run);
 void vyre__counters_leave_run(vyre__run *run);
 
@@ -303,6 +344,7 @@ struct vyre__pipeline_inside {
   atomic_bool
       wants_full; /* quick code was made, and nobody makes the full yet */
   vyre__cache_note note; /* what came of the cache */
+  vyre_arena texts;      /* of the note, as far as it was completed later */
   /* cache_memory.c, under the lock of the device's table. Variants are not shared:
    * two pipelines could be each other's. */
   bool is_shared, is_parked;
@@ -505,9 +547,9 @@ vyre_code vyre__grid_infer(const vyre_pipeline *pipeline,
 
 /* --- slots ------------------------------------------------------------------ */
 
-/* Makes room for @p size bytes, which the slot then has, aligned. Counts in
- * @p stats. */
-bool vyre__slot_fit(vyre_slot *slot, size_t size, size_t alignment,
+/* Makes room for @p size bytes, which the slot then has, aligned for @p device,
+ * which counts what it keeps. Counts in @p stats. */
+bool vyre__slot_fit(vyre_slot *slot, size_t size, const vyre_device *device,
                     vyre_slot_stats *stats);
 
 #endif

@@ -340,15 +340,35 @@ static vyre_code begin(walk *w, bool is_next, vyre_status *st) {
   return code;
 }
 
+/* Whether what is queued matters: the same replay, or whoever writes a buffer that
+ * is bound. */
+static bool meets_queue(vyre_recording *rec) {
+  pthread_mutex_lock(&rec->lock);
+  bool meets = rec->pending > 0;
+  for (size_t i = 0; i < rec->slot_count && !meets; i++) {
+    meets = rec->slots[i].resident != NULL;
+  }
+  pthread_mutex_unlock(&rec->lock);
+  return meets;
+}
+
 static vyre_code replay_now(walk *w, vyre_status *st) {
-  uint64_t start = vyre__trace_begin(w->rec->device->context);
+  vyre_device *device = w->rec->device;
+  uint64_t start = vyre__trace_begin(device->context);
+  vyre__turn turn;
+  /* Before it is this one's turn, which queued replays would wait for. */
+  if (vyre__device_is_busy(device) && meets_queue(w->rec)) {
+    vyre__queue_wait(device);
+  }
   pthread_mutex_lock(&w->rec->lock);
   vyre_code code = vyre__recording_await(w->rec, true, st);
   if (code == VYRE_OK) {
     code = begin(w, true, st);
     if (code == VYRE_OK) {
       pthread_mutex_unlock(&w->rec->lock);
+      vyre__turn_begin(&turn, device);
       code = run_all(w, st);
+      vyre__turn_end(&turn);
       pthread_mutex_lock(&w->rec->lock);
       vyre__recording_drop(w->rec);
     }

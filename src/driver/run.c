@@ -361,12 +361,11 @@ static vyre_code make_room(vyre__run *run, const vyre_binding *b,
   vyre_device *device = run->pipeline->device;
   if (output->slot) {
     const void *before = output->slot->data;
-    size_t alignment = vyre__host_alignment(device);
     vyre_slot had = *output->slot;
     bool is_fresh = run->desc->has_fresh_outputs;
     if (is_fresh) *output->slot = (vyre_slot){.allocator = had.allocator};
     bool fits =
-        vyre__slot_fit(output->slot, (size_t)bound->out_size, alignment, stats);
+        vyre__slot_fit(output->slot, (size_t)bound->out_size, device, stats);
     if (is_fresh) vyre_slot_finish(&had); /* only now: it is not had again */
     if (!fits) {
       return vyre__no_memory(st, "vyre_dispatch", "bytes of an output slot",
@@ -536,8 +535,6 @@ void vyre__run_count(vyre__run *run, const vyre_slot_stats *stats) {
   VYRE__COUNT_RUN(run, output_slots, stats->slots);
   VYRE__COUNT_RUN(run, output_slots_reused, stats->reused);
   VYRE__COUNT_RUN(run, output_slot_incoming_bytes, stats->incoming_bytes);
-  VYRE__COUNT_RUN(run, output_slot_retained_capacity_bytes,
-                  stats->retained_capacity_bytes);
   if (stats->copied_bytes > 0) {
     VYRE__COUNT_RUN(run, output_slot_copied_bytes, stats->copied_bytes);
   }

@@ -106,8 +106,7 @@ static vyre_code prepare_all(vyre_pipeline *pipeline,
 
 /* Queued work may write the resident buffers that are bound here. */
 static void wait_for_turn(vyre_device *device, const vyre__run *run) {
-  if (run->has_residents &&
-      atomic_load_explicit(&device->inside->queued, memory_order_acquire) > 0) {
+  if (run->has_residents && vyre__device_is_busy(device)) {
     vyre__queue_wait(device);
   }
 }
@@ -260,21 +259,21 @@ static vyre_code submit_now(vyre_pipeline *pipeline,
                             const vyre_dispatch_desc *items, size_t count,
                             vyre_status *st) {
   vyre__run *few[RUNS_ON_STACK], **runs = few;
-  vyre_allocator allocator = pipeline->device->allocator;
+  vyre_device *device = pipeline->device;
+  vyre__room *room = NULL;
   if (count > RUNS_ON_STACK) {
-    runs = (vyre__run **)vyre__resize(allocator, NULL, 0, count * sizeof *runs);
-    if (!runs) return vyre__no_memory(st, "vyre_submit", "items", count);
+    room = vyre__room_take(device, VYRE__ROOM_RUNS, count * sizeof *runs);
+    if (!room) return vyre__no_memory(st, "vyre_submit", "items", count);
+    runs = (vyre__run **)(void *)room->bytes;
   }
   vyre_code code = prepare_all(pipeline, items, count, false, runs, st);
   for (size_t i = 0; i < count && code == VYRE_OK; i++) {
-    wait_for_turn(pipeline->device, runs[i]);
+    wait_for_turn(device, runs[i]);
   }
   if (code == VYRE_OK) {
     code = execute_all(pipeline, runs, items, count, st);
   }
-  if (runs != few) {
-    vyre__resize(allocator, (void *)runs, count * sizeof *runs, 0);
-  }
+  vyre__room_give(device, VYRE__ROOM_RUNS, room);
   return code;
 }
 
