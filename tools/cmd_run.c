@@ -172,6 +172,7 @@ static bool print_now(void *self, const char *text, size_t length) {
   sink_bytes(&s->printed, text, length);
   if (s->printed.failed) return false;
   if (length == 0 || text[length - 1] != '\n') return true;
+  progress_hide(&s->bar);
   bool taken = write_all(STDERR_FILENO, s->printed.data, s->printed.length);
   s->printed.length = 0;
   return taken;
@@ -201,8 +202,11 @@ static bool dispatch(run_state *s, problem *wrong) {
   }
   warn_if_flat(s);
   warn_if_huge(s);
-  return vyre_dispatch(s->pipeline, &desc, &st) == VYRE_OK ||
-         failed(s, wrong, &st);
+  progress_begin(&s->bar);
+  if (s->bar.is_there) desc.progress = &s->bar.progress;
+  vyre_code code = vyre_dispatch(s->pipeline, &desc, &st);
+  progress_end(&s->bar);
+  return code == VYRE_OK || failed(s, wrong, &st);
 }
 
 static void finish(run_state *s) {

@@ -71,6 +71,8 @@ vyre_code cpu_plan_build(const vyre__low_kernel *kernel,
     return vyre__no_memory(st, "cpu", "steps", kernel->step_count);
   }
   take_buffers(kernel, buffers);
+  cpu_find_whole(kernel, buffers);
+  cpu_drop_read(kernel, buffers);
   take_steps(kernel, steps);
   take_host(kernel, host);
   *out = (cpu_plan){.width = info->width,
@@ -176,8 +178,18 @@ static vyre_code check_buffers(const cpu_plan *p, vyre_status *st) {
     const cpu_buffer *b = &p->buffers[i];
     bool is_power =
         b->width == 1 || b->width == 2 || b->width == 4 || b->width == 8;
-    if (!is_power || b->is_bound > 1 || (b->is_bound && p->hidden == i)) {
+    bool has_within =
+        p->buffer_count >= 32 || b->within >> p->buffer_count == 0;
+    if (!is_power || b->is_bound > 1 || (b->is_bound && p->hidden == i) ||
+        b->is_whole > b->is_bound || !has_within) {
       return bad(st, "a buffer", i);
+    }
+    for (uint32_t k = 0; k < p->buffer_count && k < 32; k++) {
+      const cpu_buffer *o = &p->buffers[k];
+      if (!(b->within >> k & 1)) continue;
+      if (!o->is_bound || (o->kind == VYRE_MEMORY_UNIFORM && o->width != 4)) {
+        return bad(st, "what a buffer is held against", i);
+      }
     }
   }
   return VYRE_OK;
