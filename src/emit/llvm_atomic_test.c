@@ -44,8 +44,8 @@ static void adds(const uint32_t *x, uint32_t *y, uint32_t *z, uint32_t n) {
   }
 FOLD(min_u, uint32_t, a < b ? a : b)
 FOLD(max_u, uint32_t, a > b ? a : b)
-FOLD(min_s, int32_t, a < b ? a : b)
-FOLD(max_s, int32_t, a > b ? a : b)
+FOLD(min_s, int32_t, a < (b & INT32_MAX) ? a : b & INT32_MAX)
+FOLD(max_s, int32_t, a > (b | INT32_MIN) ? a : b | INT32_MIN)
 FOLD(ands, uint32_t, a &b)
 FOLD(ors, uint32_t, a | b)
 FOLD(xors, uint32_t, a ^ b)
@@ -121,6 +121,15 @@ static void own_rounds(const uint32_t *x, uint32_t *y, uint32_t *z,
   (void)z;
   EACH(i) {
     for (uint32_t k = 0; k < x[i] % 7; k++) add(y, n, (x[i] + k) % 128, 1);
+  }
+}
+
+static void rounds_by_number(const uint32_t *x, uint32_t *y, uint32_t *z,
+                             uint32_t n) {
+  (void)x;
+  (void)z;
+  EACH(i) {
+    for (uint32_t k = 0; k < (i & 7); k++) add(y, n, (i + k) & 127, 1);
   }
 }
 
@@ -208,10 +217,11 @@ static const struct {
     {"adds", HEAD "atomic_add(y[x[i] % 128], x[i]); }", adds, true, false},
     {"min", HEAD "atomic_min(y[x[i] % 128], x[i]); }", min_u, true, false},
     {"max", HEAD "atomic_max(y[x[i] % 128], x[i]); }", max_u, true, false},
-    {"signed min", SIGNED "atomic_min(y[u32(x[i]) % 128], x[i]); }", min_s,
-     true, false},
-    {"signed max", SIGNED "atomic_max(y[u32(x[i]) % 128], x[i]); }", max_s,
-     true, false},
+    {"signed min",
+     SIGNED "atomic_min(y[u32(x[i]) % 128], x[i] & 0x7FFFFFFF); }", min_s, true,
+     false},
+    {"signed max", SIGNED "atomic_max(y[u32(x[i]) % 128], x[i] | (1 << 31)); }",
+     max_s, true, false},
     {"and", HEAD "atomic_and(y[x[i] % 128], x[i]); }", ands, true, false},
     {"or", HEAD "atomic_or(y[x[i] % 128], x[i]); }", ors, true, false},
     {"xor", HEAD "atomic_xor(y[x[i] % 128], x[i]); }", xors, true, false},
@@ -265,6 +275,10 @@ static const struct {
      HEAD "for (let k = 0u; k < x[i] % 7; k++) {"
           "atomic_add(y[(x[i] + k) % 128], 1); } }",
      own_rounds, true, false},
+    {"rounds by number",
+     HEAD "for (let k = 0u; k < (l & 7); k++) {"
+          "atomic_add(y[(i + k) & 127], 1); } }",
+     rounds_by_number, true, false},
     {"state that goes on",
      HEAD "var sum = 1u; for (let k = 0u; k < 5; k++) {"
           "sum = sum * 3 + x[(i + k) % 1536]; atomic_add(y[sum % 128], 1); }"
