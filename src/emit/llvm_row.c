@@ -29,6 +29,7 @@ typedef struct atom {
   bool want;    /* what it is hoped to be */
   bool is_same; /* of the row: no stretch, all or nothing */
   bool clips;   /* where it is not so, nothing is to be done */
+  bool is_told; /* can be told where the workgroup begins: see llvm_whole.c */
 } atom;
 
 struct ll_row {
@@ -129,7 +130,7 @@ static bool compares(uint8_t op) {
 static bool add_atom(ll_row *row, vyre__val v, bool want, bool is_same,
                      bool clips) {
   if (row->count == MOST_ATOMS) return false;
-  row->atoms[row->count++] = (atom){v, want, is_same, clips};
+  row->atoms[row->count++] = (atom){v, want, is_same, clips, false};
   return true;
 }
 
@@ -414,6 +415,7 @@ static void find_middle(ll *e, ll_row *row, ll_op count, stretch *clip,
   stretch full = {ll_const(0), count};
   *clip = full;
   for (uint32_t i = 0; i < row->count; i++) {
+    if (e->is_whole && row->atoms[i].is_told) continue;
     narrow_by_atom(e, row, &row->atoms[i], &full);
     if (row->atoms[i].clips) narrow_by_atom(e, row, &row->atoms[i], clip);
   }
@@ -581,6 +583,70 @@ static bool run_short(ll *e, ll_row *row, ll_op first, ll_op count) {
     ll_place(e, end);
   }
   return true;
+}
+
+/* --- all of a row ------------------------------------------------------------------------*/
+
+typedef enum told { TOLD_NOT, TOLD_NUMBER, TOLD } told;
+
+/* Whether @p v can be computed before anything of the workgroup has happened. */
+static told told_of(const ll *e, vyre__val v, unsigned depth) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  switch (inst->op) {
+    case VYRE__LOW_CONST:
+      return TOLD_NUMBER;
+    case VYRE__LOW_LOCAL_ID: /* of a row: that of its first */
+      return TOLD_NUMBER;
+    case VYRE__LOW_GROUP_ID:
+    case VYRE__LOW_GRID_SIZE:
+    case VYRE__LOW_LEN:
+      return TOLD;
+    case VYRE__LOW_DIV_U:
+    case VYRE__LOW_REM_U:
+      if (!is_never_zero(e, inst->b)) return TOLD_NOT;
+      break;
+    case VYRE__LOW_DIV_S:
+    case VYRE__LOW_REM_S:
+    case VYRE__LOW_F_TO_U:
+    case VYRE__LOW_F_TO_S:
+      return TOLD_NOT;
+    default:
+      if (!(vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE)) return TOLD_NOT;
+  }
+  told all = TOLD_NUMBER;
+  for (unsigned i = 0; i < vyre__low_ops[inst->op].operands; i++) {
+    told one = depth < MOST_DEPTH / 4 ? told_of(e, inst->v[i], depth + 1)
+                                      : TOLD_NOT;
+    if (one == TOLD_NOT) return one;
+    if (one == TOLD) all = one;
+  }
+  return all;
+}
+
+bool ll_row_is_told(ll *e, ll_row *row) {
+  bool any = false;
+  for (uint32_t i = 0; i < row->count; i++) {
+    atom *a = &row->atoms[i];
+    a->is_told = (a->is_same || !is_op(e, a->v, VYRE__LOW_EQ)) &&
+                 told_of(e, a->v, 0) == TOLD;
+    any |= a->is_told;
+  }
+  return any;
+}
+
+ll_op ll_row_is_whole(ll *e, ll_row *row) {
+  ll_op size = ll_const(e->kernel->workgroup[0]);
+  stretch all = {ll_const(0), size};
+  uint32_t mark = ll_enter(e);
+  begin_vector(e, row, ll_const(0));
+  for (uint32_t i = 0; i < row->count; i++) {
+    if (!row->atoms[i].is_told) continue;
+    narrow_by_atom(e, row, &row->atoms[i], &all);
+  }
+  end_vector(e, mark);
+  ll_op from = ll_def(e, "icmp eq i64 %v, 0", LL_I64, all.from);
+  ll_op to = ll_def(e, "icmp eq i64 %v, %v", LL_I64, all.to, LL_I64, size);
+  return ll_def(e, "and i1 %v, %v", LL_I1, from, LL_I1, to);
 }
 
 /* What the row at x = @p first, of @p count invocations, does; i32 and i64. */
