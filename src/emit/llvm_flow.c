@@ -380,6 +380,7 @@ static uint32_t run_loop(ll *e, uint32_t at) {
                     .has_act = note->parts || note->continues};
   uint32_t head = ll_label(e), outer = 0;
   ll_op counter = {0};
+  ll_steady_rounds(e, at);
   if (scope.has_live) {
     scope.live = ll_alloca(e, MASK, 1, 64);
     store_mask(e, ll_mask_vector(e), scope.live);

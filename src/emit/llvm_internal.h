@@ -324,6 +324,11 @@ void ll_instruction(ll *e, uint32_t at);
 void ll_open_long(ll *e, ll_op *counter, uint32_t *outer);
 void ll_close_long(ll *e, ll_op counter, uint32_t head, uint32_t outer);
 
+/* --- llvm_loop.c -------------------------------------------------------------------*/
+
+/* Rounds of a loop that no lane leaves, before the loop itself. */
+void ll_steady_rounds(ll *e, uint32_t loop);
+
 /* --- llvm_file.c ---------------------------------------------------------------------*/
 
 /* Memory of the workgroup: on the stack as long as that is not too much. @p name:
