@@ -454,6 +454,11 @@ static void get(ll *e, vyre__val v) {
 
 static void make(ll *e, uint32_t at) {
   uint16_t flags = vyre__low_ops[ll_inst(e, at)->op].flags;
+  ll_known known = ll_known_of(e, at);
+  if (flags & VYRE__LOWF_PURE && known != LL_UNKNOWN) {
+    ll_give(e, at, LL_SCALAR, ll_const(known == LL_TRUE));
+    return;
+  }
   if (flags & VYRE__LOWF_ATOMICS) {
     ll_atomic(e, at);
   } else if (flags & VYRE__LOWF_READS) {

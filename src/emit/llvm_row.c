@@ -17,7 +17,8 @@ enum {
   MASK = LL_I32 | LL_VEC,
   MOST_ATOMS = 32,
   MOST_DEPTH = 64,
-  MOST_KNOWN = 400
+  MOST_KNOWN = 400, /* instructions of vectors one after the other .. */
+  MOST_WHOLE = 640, /* .. where that may spare memory */
 };
 
 /* How a value goes along a row. */
@@ -409,9 +410,10 @@ static void run_vector(ll *e, uint32_t piece, const ll_op *first, ll_op at,
   e->is_full = false;
 }
 
-/* The stretch where all is as hoped: whole vectors, counted from the begin. */
+/* The stretch where all is as hoped, and its whole vectors, counted from the
+ * begin. */
 static void find_middle(ll *e, ll_row *row, ll_op count, stretch *clip,
-                        stretch *middle) {
+                        stretch *middle, stretch *exact) {
   stretch full = {ll_const(0), count};
   *clip = full;
   for (uint32_t i = 0; i < row->count; i++) {
@@ -419,6 +421,7 @@ static void find_middle(ll *e, ll_row *row, ll_op count, stretch *clip,
     narrow_by_atom(e, row, &row->atoms[i], &full);
     if (row->atoms[i].clips) narrow_by_atom(e, row, &row->atoms[i], clip);
   }
+  *exact = full;
   uint64_t ones = ~(uint64_t)(e->width - 1);
   full.from = masked(e, plus(e, full.from, ll_const(e->width - 1)), ones);
   clip->from = masked(e, clip->from, ones);
@@ -427,6 +430,19 @@ static void find_middle(ll *e, ll_row *row, ll_op count, stretch *clip,
     full.from = full.to = ll_const(0);
   }
   *middle = full;
+}
+
+static bool is_local_x(const ll *e, vyre__val v) {
+  return is_op(e, v, VYRE__LOW_LOCAL_ID) && ll_inst(e, v)->aux == 0;
+}
+
+/* Whether there is one condition, which fails wherever it is not known to hold:
+ * what it compares does not wrap. */
+static bool is_one_stretch(const ll *e, const ll_row *row) {
+  if (row->count != 1) return false;
+  const vyre__low_inst *inst = ll_inst(e, row->atoms[0].v);
+  return row->atoms[0].is_same || is_local_x(e, inst->a) ||
+         is_local_x(e, inst->b);
 }
 
 static bool has_loop(const ll *e, const vyre__piece *piece) {
@@ -439,24 +455,33 @@ static bool has_loop(const ll *e, const vyre__piece *piece) {
 /* Few vectors at places that are known now, one after the other. Whether it was
  * so. */
 static bool run_known(ll *e, const ll_row *row, ll_op first, stretch clip,
-                      stretch middle) {
+                      stretch middle, stretch exact) {
   const vyre__piece *piece = &e->r.pieces[row->piece];
-  if (!are_known(clip.from, clip.to) || !are_known(middle.from, middle.to)) {
+  if (!are_known(clip.from, clip.to) || !are_known(middle.from, middle.to) ||
+      !are_known(exact.from, exact.to)) {
     return false;
   }
+  uint64_t most = e->is_whole ? MOST_WHOLE : MOST_KNOWN;
   uint64_t count =
       clip.to.bits > clip.from.bits
           ? (clip.to.bits - clip.from.bits + e->width - 1) / e->width
           : 0;
-  if (count > 1 && (count * (piece->end - piece->begin) > MOST_KNOWN ||
-                    has_loop(e, piece))) {
+  if (count > 1 &&
+      (count * (piece->end - piece->begin) > most || has_loop(e, piece))) {
     return false;
   }
   for (uint64_t d = clip.from.bits; d < clip.to.bits; d += e->width) {
     bool is_full = d >= middle.from.bits && d < middle.to.bits;
+    /* One condition, and no lane of the vector is where it holds. */
+    bool is_opposite = is_one_stretch(e, row) && !is_full &&
+                       d + e->width <= clip.to.bits &&
+                       (d + e->width <= exact.from.bits || d >= exact.to.bits);
     ll_op mask = {0};
     if (!is_full && e->width > 1) mask = lanes_below(e, ll_const(d), clip.to);
-    run_vector(e, row->piece, &first, ll_const(d), mask, is_full);
+    e->is_opposite = is_opposite;
+    run_vector(e, row->piece, &first, ll_const(d), mask,
+               is_full || is_opposite);
+    e->is_opposite = false;
   }
   return true;
 }
@@ -464,8 +489,8 @@ static bool run_known(ll *e, const ll_row *row, ll_op first, stretch clip,
 /* d = from; while (d < to) { if (d is in the middle) full vectors; else one with
  * lanes off }. */
 static void run_stretches(ll *e, const ll_row *row, ll_op first, stretch clip,
-                          stretch middle) {
-  if (run_known(e, row, first, clip, middle)) return;
+                          stretch middle, stretch exact) {
+  if (run_known(e, row, first, clip, middle, exact)) return;
   bool is_whole = clip.to.kind == LL_CONST && ll_is(middle.to, clip.to.bits) &&
                   ll_is(clip.from, 0) && ll_is(middle.from, 0);
   ll_op at = ll_alloca(e, LL_I64, 1, 8);
@@ -660,16 +685,16 @@ ll_op ll_row_is_whole(ll *e, ll_row *row) {
 
 /* What the row at x = @p first, of @p count invocations, does; i32 and i64. */
 void ll_run_row(ll *e, ll_row *row, ll_op first, ll_op count) {
-  stretch clip, middle;
+  stretch clip, middle, exact;
   uint32_t mark = ll_enter(e);
   begin_vector(e, row, first);
   settle_fuel(e, row);
-  find_middle(e, row, count, &clip, &middle);
+  find_middle(e, row, count, &clip, &middle, &exact);
   end_vector(e, mark);
   bool is_known = clip.to.kind == LL_CONST && middle.to.kind == LL_CONST &&
                   middle.from.kind == LL_CONST;
   if (!is_known && run_short(e, row, first, count)) return;
-  run_stretches(e, row, first, clip, middle);
+  run_stretches(e, row, first, clip, middle, exact);
 }
 
 vyre_code ll_plan_row(ll *e, uint32_t piece, ll_row **out) {
