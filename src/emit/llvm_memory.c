@@ -20,7 +20,8 @@ static unsigned align_of(const ll *e, uint32_t at) {
 
 static ll_op base_of(ll *e, uint32_t buffer) {
   e->buffer_used[buffer] = true;
-  return ll_name("d", buffer);
+  bool is_shared = e->kernel->buffers[buffer].kind == VYRE_MEMORY_SHARED;
+  return ll_name(is_shared && e->is_whole ? "dw" : "d", buffer);
 }
 
 ll_op ll_address(ll *e, uint32_t buffer, ll_op index) {
