@@ -15,8 +15,10 @@ typedef struct rig {
 
 static void rig_open(rig *r, const char *device, const char *text) {
   vyre_status st = {0};
-  vyre_context_options options = {
-      .cache_directory = "", .trace_file = "", .faults = "", .threads = 2};
+  vyre_context_options options = {.cache_directory = "",
+                                  .trace_file = "",
+                                  .faults = "",
+                                  .backend_options = "cpu.threads=2"};
   *r = (rig){0};
   CHECK_OK(vyre_context_create(&options, &r->context, &st), st);
   CHECK_OK(vyre_device_open(r->context, device, &r->device, &st), st);

@@ -120,8 +120,10 @@ TEST(whatever_is_left_out_is_zero_as_on_ref) {
   static const shape shapes[] = {
       {40, 40, 40, 5}, {40, 40, 39, 5}, {39, 40, 40, 5}, {40, 40, 40, 4},
       {40, 33, 33, 5}, {40, 33, 0, 5},  {1, 40, 7, 1},   {40, 1, 1, 1}};
-  vyre_context_options options = {
-      .cache_directory = "", .trace_file = "", .faults = "", .threads = 2};
+  vyre_context_options options = {.cache_directory = "",
+                                  .trace_file = "",
+                                  .faults = "",
+                                  .backend_options = "cpu.threads=2"};
   vyre_context *context;
   vyre_status st = {0};
   CHECK_OK(vyre_context_create(&options, &context, &st), st);
