@@ -310,6 +310,8 @@ void ll_to_lane(ll *e, const ll_lane_loop *l, unsigned type, ll_op array,
 void ll_load(ll *e, vyre__val v);
 void ll_store(ll *e, uint32_t at);
 void ll_atomic(ll *e, vyre__val v);
+/* Where it is, a pointer; whole workgroups have shared memory of their own. */
+ll_op ll_base(ll *e, uint32_t buffer);
 ll_op ll_address(ll *e, uint32_t buffer, ll_op index); /* scalar */
 const char *ll_atomic_name(uint8_t op);
 bool ll_atomic_commutes(uint8_t op); /* order does not show in memory */
