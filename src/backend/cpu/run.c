@@ -452,6 +452,10 @@ vyre_code cpu_run_many(vyre_device *device, vyre__launch *first, size_t *done,
   uint32_t was = float_enter();
   *done = 0;
   for (vyre__launch *at = first; at; at = at->next, more--) {
+    if (at->next) { /* this one's memory has taken their place near by */
+      __builtin_prefetch(at->next->views);
+      __builtin_prefetch((const char *)at->next->views + 64);
+    }
     cpu_launch l = begin(at, &few);
     l.stay = &stay;
     l.more = more;
