@@ -25,18 +25,18 @@ static void add(uint32_t *y, uint32_t length, uint32_t at, uint32_t value) {
   if (at < length) y[at] += value;
 }
 
-#define EACH(i) for (uint32_t i = 0; i < ITEMS; i++)
+#define EACH for (uint32_t i = 0; i < ITEMS; i++)
 
 static void adds(const uint32_t *x, uint32_t *y, uint32_t *z, uint32_t n) {
   (void)z;
-  EACH(i) add(y, n, x[i] % 128, x[i]);
+  EACH add(y, n, x[i] % 128, x[i]);
 }
 
 /* Of elements x[i] % 128, by an expression of a (before) and b. */
 #define FOLD(name, type, expression)                                          \
   static void name(const uint32_t *x, uint32_t *y, uint32_t *z, uint32_t n) { \
     (void)z;                                                                  \
-    EACH(i) {                                                                 \
+    EACH {                                                                    \
       if (x[i] % 128 >= n) continue;                                          \
       type a = (type)y[x[i] % 128], b = (type)x[i];                           \
       y[x[i] % 128] = (uint32_t)(expression);                                 \
@@ -52,7 +52,7 @@ FOLD(xors, uint32_t, a ^ b)
 
 static void two_kinds(const uint32_t *x, uint32_t *y, uint32_t *z, uint32_t n) {
   (void)z;
-  EACH(i) {
+  EACH {
     uint32_t at = x[i] % 128;
     if (at >= n) continue;
     if (at % 2) {
@@ -65,7 +65,7 @@ static void two_kinds(const uint32_t *x, uint32_t *y, uint32_t *z, uint32_t n) {
 
 static void counts(const uint32_t *x, uint32_t *y, uint32_t *z, uint32_t n) {
   (void)n;
-  EACH(i) {
+  EACH {
     if (x[i] % 3 == 0) y[0] += 5;
     z[0] += x[i];
     z[1] = z[1] > x[i] ? z[1] : x[i];
@@ -77,7 +77,7 @@ static void counts(const uint32_t *x, uint32_t *y, uint32_t *z, uint32_t n) {
  * certain, so the kernel leaves marks. */
 static void ranks(const uint32_t *x, uint32_t *y, uint32_t *z, uint32_t n) {
   uint32_t before = y[0];
-  EACH(i) {
+  EACH {
     if (x[i] % 3 == 0) y[0] += 7;
   }
   for (uint32_t at = before; at < y[0]; at += 7) add(z, n, at - before, 1);
@@ -92,7 +92,7 @@ static void nothing(const uint32_t *x, uint32_t *y, uint32_t *z, uint32_t n) {
 }
 
 static void looks(const uint32_t *x, uint32_t *y, uint32_t *z, uint32_t n) {
-  EACH(i) {
+  EACH {
     if (i >= n || x[i] % 4 == 0) continue;
     uint32_t at = x[i] % 128, was = at < n ? y[at] : 0;
     z[i] = was * 3 + (x[i] % 2 ? was : 0);
@@ -109,7 +109,7 @@ static void shared_bytes(const uint32_t *x, uint32_t *y, uint32_t *z,
 static void turned_twice(const uint32_t *x, uint32_t *y, uint32_t *z,
                          uint32_t n) {
   (void)z;
-  EACH(i) {
+  EACH {
     for (uint32_t k = 0; k < 6; k++) {
       add(y, n, (x[(i + 64 * k) % ITEMS] + k % 2) % 128, k);
     }
@@ -119,7 +119,7 @@ static void turned_twice(const uint32_t *x, uint32_t *y, uint32_t *z,
 static void own_rounds(const uint32_t *x, uint32_t *y, uint32_t *z,
                        uint32_t n) {
   (void)z;
-  EACH(i) {
+  EACH {
     for (uint32_t k = 0; k < x[i] % 7; k++) add(y, n, (x[i] + k) % 128, 1);
   }
 }
@@ -128,14 +128,14 @@ static void rounds_by_number(const uint32_t *x, uint32_t *y, uint32_t *z,
                              uint32_t n) {
   (void)x;
   (void)z;
-  EACH(i) {
+  EACH {
     for (uint32_t k = 0; k < (i & 7); k++) add(y, n, (i + k) & 127, 1);
   }
 }
 
 static void keeps_state(const uint32_t *x, uint32_t *y, uint32_t *z,
                         uint32_t n) {
-  EACH(i) {
+  EACH {
     uint32_t sum = 1;
     for (uint32_t k = 0; k < 5; k++) {
       sum = sum * 3 + x[(i + k) % ITEMS];
@@ -147,7 +147,7 @@ static void keeps_state(const uint32_t *x, uint32_t *y, uint32_t *z,
 
 static void some_left(const uint32_t *x, uint32_t *y, uint32_t *z, uint32_t n) {
   (void)z;
-  EACH(i) {
+  EACH {
     if (x[i] % 5 == 0) continue;
     for (uint32_t k = 0; k < 4; k++) add(y, n, (x[i] + k) % 128, 1);
   }
@@ -155,8 +155,8 @@ static void some_left(const uint32_t *x, uint32_t *y, uint32_t *z, uint32_t n) {
 
 static void seen_later(const uint32_t *x, uint32_t *y, uint32_t *z,
                        uint32_t n) {
-  EACH(i) add(y, n, i, x[i]);
-  EACH(i) {
+  EACH add(y, n, i, x[i]);
+  EACH {
     if (i < n) z[i] = (i ^ 1) < n ? y[i ^ 1] : 0;
   }
 }
@@ -164,7 +164,7 @@ static void seen_later(const uint32_t *x, uint32_t *y, uint32_t *z,
 /* x[x[i]], of which most are outside, says where. */
 static void behind_two(const uint32_t *x, uint32_t *y, uint32_t *z,
                        uint32_t n) {
-  EACH(i) {
+  EACH {
     uint32_t at = x[i] < ITEMS ? x[x[i]] & 127 : 0;
     uint32_t near = x[x[i] & 1023] & 127;
     if (at < n && y[at] < i) y[at] = i;
@@ -175,7 +175,7 @@ static void behind_two(const uint32_t *x, uint32_t *y, uint32_t *z,
 static void behind_a_loop(const uint32_t *x, uint32_t *y, uint32_t *z,
                           uint32_t n) {
   (void)z;
-  EACH(i) {
+  EACH {
     uint32_t first = x[i] & 2047;
     for (uint32_t k = first; k < first + (x[i] >> 28); k++) {
       uint32_t at = (k < ITEMS ? x[k] : 0) & 127;
@@ -186,7 +186,7 @@ static void behind_a_loop(const uint32_t *x, uint32_t *y, uint32_t *z,
 
 static void first_wins(const uint32_t *x, uint32_t *y, uint32_t *z,
                        uint32_t n) {
-  EACH(i) {
+  EACH {
     if (i >= n) continue;
     uint32_t was = y[i];
     if (was == LEFT) y[i] = x[i];

@@ -396,6 +396,8 @@ static vyre_code emit_all(ll *e, vyre_writer writer) {
     }
   }
   ll_print(e, "!0 = !{!\"branch_weights\", i32 2000, i32 1}\n");
+  ll_print(e, "!1 = distinct !{!1, !2}\n");
+  ll_print(e, "!2 = !{!\"llvm.loop.unroll.disable\"}\n");
   if (writer.write(writer.self, e->body.bytes ? e->body.bytes : "",
                    e->body.length)) {
     return VYRE_OK;

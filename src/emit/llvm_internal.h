@@ -295,6 +295,7 @@ ll_op ll_test(ll *e, vyre__val c, bool want);
 typedef struct ll_lane_loop {
   ll_op left, lane; /* lane: i32, of this round */
   uint32_t head, end;
+  bool stays; /* it is to be a loop, even if all lanes are on */
 } ll_lane_loop;
 
 ll_lane_loop ll_open_lanes(ll *e, ll_op active);
@@ -324,6 +325,10 @@ uint64_t ll_atomic_identity(uint8_t op, unsigned bytes); /* changes nothing */
 vyre_code ll_find_delays(ll *e);
 void ll_open_delays(ll *e);
 void ll_close_delays(ll *e);
+bool ll_is_bulky(const ll *e, uint32_t piece); /* it is not to be repeated */
+/* Ends a round of a row of @p piece: the next one, or @p end. */
+void ll_again(ll *e, uint32_t piece, ll_op condition, uint32_t head,
+              uint32_t end);
 
 /* --- llvm_ahead.c ------------------------------------------------------------------*/
 

@@ -28,6 +28,10 @@ ll_lane_loop ll_open_lanes(ll *e, ll_op active) {
 }
 
 void ll_close_lanes(ll *e, const ll_lane_loop *l) {
+  if (l->stays && e->is_open) {
+    ll_do(e, "br label %b, !llvm.loop !1", l->head);
+    e->is_open = false;
+  }
   ll_br(e, l->head);
   ll_place(e, l->end);
 }

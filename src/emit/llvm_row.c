@@ -466,8 +466,8 @@ static bool run_known(ll *e, const ll_row *row, ll_op first, stretch clip,
       clip.to.bits > clip.from.bits
           ? (clip.to.bits - clip.from.bits + e->width - 1) / e->width
           : 0;
-  if (count > 1 &&
-      (count * (piece->end - piece->begin) > most || has_loop(e, piece))) {
+  if (count > 1 && (count * (piece->end - piece->begin) > most ||
+                    has_loop(e, piece) || ll_is_bulky(e, row->piece))) {
     return false;
   }
   for (uint64_t d = clip.from.bits; d < clip.to.bits; d += e->width) {
@@ -517,7 +517,7 @@ static void run_stretches(ll *e, const ll_row *row, ll_op first, stretch clip,
   ll_op next = ll_def(e, "add nuw i64 %v, %u", LL_I64, now, e->width);
   ll_do(e, "store i64 %v, ptr %v", LL_I64, next, LL_PTR, at);
   next = ll_def(e, "icmp ult i64 %v, %v", LL_I64, next, LL_I64, middle.to);
-  ll_cond(e, next, full, is_whole ? end : more);
+  ll_again(e, row->piece, next, full, is_whole ? end : more);
   if (!is_whole) {
     ll_place(e, more);
     ll_br(e, check);
