@@ -463,6 +463,14 @@ static void find_middle(ll *e, ll_row *row, ll_op count, stretch *clip,
   *middle = full;
 }
 
+/* Places inside of loops are not known, even if those of vectors are. */
+static bool has_loop(const ll *e, const vyre__piece *piece) {
+  for (uint32_t at = piece->begin; at < piece->end; at++) {
+    if (is_op(e, at, VYRE__LOW_LOOP)) return true;
+  }
+  return false;
+}
+
 /* Few vectors at places that are known now, one after the other. Whether it was
  * so. */
 static bool run_known(ll *e, const ll_row *row, ll_op first, stretch clip,
@@ -475,8 +483,10 @@ static bool run_known(ll *e, const ll_row *row, ll_op first, stretch clip,
       clip.to.bits > clip.from.bits
           ? (clip.to.bits - clip.from.bits + e->width - 1) / e->width
           : 0;
-  if (count > 1 && count * (piece->end - piece->begin) > MOST_KNOWN)
+  if (count > 1 && (count * (piece->end - piece->begin) > MOST_KNOWN ||
+                    has_loop(e, piece))) {
     return false;
+  }
   for (uint64_t d = clip.from.bits; d < clip.to.bits; d += e->width) {
     bool is_full = d >= middle.from.bits && d < middle.to.bits;
     ll_op mask = {0};

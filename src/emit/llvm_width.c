@@ -10,6 +10,10 @@
  *     at most 7, but for sums, which are split (llvm_split.c)     2
  *     more                                                        1
  *
+ * Ends of rows are masked where the kernel reads what it writes, and masked stores
+ * of many registers are slow: workgroups of several rows take one register then.
+ * Other rows have whole vectors at their ends (run_overlapping in llvm_row.c).
+ *
  * Workgroups of several rows that have loops run rows side by side where they share
  * loads (llvm_jam.c): two registers of two or four rows, not four of one. Atomics
  * in loops are done lane by lane whatever the width: scalar code does that best.
@@ -115,6 +119,18 @@ static void look_at(vyre__low_phase phase, survey *s) {
   }
 }
 
+/* Whether something is read that the kernel writes. */
+static bool reads_own(const vyre__low_kernel *k) {
+  for (uint32_t at = 1; at < k->count; at++) {
+    const vyre__low_inst *inst = &k->code[at];
+    if (vyre__low_ops[inst->op].flags & VYRE__LOWF_ATOMICS) return true;
+    if (inst->op == VYRE__LOW_LOAD && k->buffers[inst->aux].is_written) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static void count_variables(survey *s) {
   const vyre__low_kernel *kernel = s->kernel;
   for (uint32_t i = 0; i < kernel->var_count; i++) {
@@ -137,7 +153,9 @@ uint32_t ll_choose_width(const vyre__low_kernel *kernel, uint32_t lanes) {
   if (lanes != 4 && lanes != 16) lanes = 8;
   bool has_rows = s.has_loop && size[1] % 2 == 0;
   uint32_t width = 4 * lanes;
+  bool has_ends = !s.has_loop && (size[1] > 1 || size[2] > 1);
   if (s.has_loop && (s.variables > FEW || has_rows)) width = 2 * lanes;
+  if (has_ends && reads_own(kernel)) width = lanes;
   if (s.has_loop && s.variables - s.sums > MANY) width = lanes;
   if (width > VYRE__SPMD_MOST_WIDTH) width = VYRE__SPMD_MOST_WIDTH;
   if (s.has_loop_atomic || size[0] == 1) return 1;
