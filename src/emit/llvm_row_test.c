@@ -321,6 +321,56 @@ TEST(indices_that_wrap_are_not_taken_for_small_ones) {
       wraps);
 }
 
+/* --- elements apart ------------------------------------------------------------------------*/
+
+static const size_case lines[] = {
+    {1, 1, {1, 1}},     {3, 40, {1, 1}},   {7, 130, {2, 1}},
+    {64, 257, {4, 1}},  {99, 512, {9, 1}}, {130, 1000, {16, 1}},
+    {200, 199, {8, 1}},
+};
+
+TEST(elements_apart_are_loaded_together_where_they_are) {
+  CHECK_ROWS(
+      "kernel k workgroup(64)\n"
+      "buffer x : read f32[] @0;\nbuffer y : read_write f32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let i = global_id.x;\n"
+      "  if (i < len(y)) {\n"
+      "    var s = x[2 * i] + x[3 * i + 1] * 2.0 + x[8 * i + 7] * 3.0;\n"
+      "    s += x[len(x) - 1 - i] * 4.0 + x[n - 3 * i] * 5.0;\n"
+      "    s += x[2 * i - 9] * 6.0;\n"
+      "    if (i % 3 == 1) s += x[4 * i + n];\n"
+      "    y[i] = s; } }\n",
+      lines);
+}
+
+TEST(bytes_apart_are_loaded_together_where_they_are) {
+  CHECK_ROWS(
+      "kernel k workgroup(64)\n"
+      "buffer x : read u8[] @0;\nbuffer y : read_write u32[] @1;\n"
+      "buffer z : read_write u8[] @2;\nuniform n : u32 @3;\n"
+      "{ let i = global_id.x;\n"
+      "  if (i < len(y)) {\n"
+      "    y[i] = u32(x[3 * i]) * 65536 + u32(x[3 * i + 1]) * 256 +\n"
+      "           u32(x[3 * i + 2]); }\n"
+      "  if (i < n) z[i] = x[len(x) - 1 - 2 * i]; }\n",
+      lines);
+}
+
+TEST(shared_elements_apart_are_those_of_before) {
+  CHECK_ROWS(
+      "kernel k workgroup(64)\n"
+      "buffer x : read f32[] @0;\nbuffer y : read_write f32[] @1;\n"
+      "uniform n : u32 @2;\nshared t : f32[64];\n"
+      "{ let l = local_id.x; let i = global_id.x; t[l] = x[i];\n"
+      "  barrier();\n"
+      "  var s = t[63 - l];\n"
+      "  if (l < 32) s += t[2 * l] + 3.0 * t[2 * l + 1];\n"
+      "  if (l < n) s += 5.0 * t[3 * l];\n"
+      "  if (i < len(y)) y[i] = s; }\n",
+      lines);
+}
+
 /* --- sums ---------------------------------------------------------------------------------*/
 
 TEST(many_sums_are_those_of_one_loop) {
@@ -369,5 +419,8 @@ TEST_MAIN(TEST_ENTRY(rows_side_by_side_make_a_product),
           TEST_ENTRY(a_neighbourhood_beyond_the_edge_is_zero),
           TEST_ENTRY(a_loop_by_steps_reaches_its_last_round_only),
           TEST_ENTRY(indices_that_wrap_are_not_taken_for_small_ones),
+          TEST_ENTRY(elements_apart_are_loaded_together_where_they_are),
+          TEST_ENTRY(bytes_apart_are_loaded_together_where_they_are),
+          TEST_ENTRY(shared_elements_apart_are_those_of_before),
           TEST_ENTRY(many_sums_are_those_of_one_loop),
           TEST_ENTRY(sums_that_depend_on_each_other_stay_together))

@@ -3,7 +3,8 @@
  *
  * A vector of several registers hides latencies and shares what is scalar, until
  * values no longer fit into registers. In straight code values are short-lived:
- * four registers each. What lives through loops has to fit all the time:
+ * four registers each, or two where it loads from more than three places, which are
+ * as many streams of memory. What lives through loops has to fit all the time:
  *
  *     variables                                              registers each
  *     at most 2, and rows are run one at a time                   4
@@ -23,6 +24,7 @@
 enum {
   FEW = 2,
   MANY = 7,
+  STREAMS = 3,
   MOST_VARS = 256, /* that are looked at closely */
   MOST_DEPTH = 12,
 };
@@ -119,6 +121,17 @@ static void look_at(vyre__low_phase phase, survey *s) {
   }
 }
 
+/* Places in memory that are loaded from, but for uniforms. */
+static uint32_t count_loads(const vyre__low_kernel *k) {
+  uint32_t count = 0;
+  for (uint32_t at = 1; at < k->count; at++) {
+    const vyre__low_inst *inst = &k->code[at];
+    count += inst->op == VYRE__LOW_LOAD &&
+             k->buffers[inst->aux].kind != VYRE_MEMORY_UNIFORM;
+  }
+  return count;
+}
+
 /* Whether something is read that the kernel writes. */
 static bool reads_own(const vyre__low_kernel *k) {
   for (uint32_t at = 1; at < k->count; at++) {
@@ -153,6 +166,7 @@ uint32_t ll_choose_width(const vyre__low_kernel *kernel, uint32_t lanes) {
   if (lanes != 4 && lanes != 16) lanes = 8;
   bool has_rows = s.has_loop && size[1] % 2 == 0;
   uint32_t width = 4 * lanes;
+  if (!s.has_loop && count_loads(kernel) > STREAMS) width = 2 * lanes;
   bool has_ends = !s.has_loop && (size[1] > 1 || size[2] > 1);
   if (s.has_loop && (s.variables > FEW || has_rows)) width = 2 * lanes;
   if (has_ends && reads_own(kernel)) width = lanes;
