@@ -16,8 +16,11 @@
  * Other rows have whole vectors at their ends (run_overlapping in llvm_row.c).
  *
  * Workgroups of several rows that have loops run rows side by side where they share
- * loads (llvm_jam.c): two registers of two or four rows, not four of one. Atomics
- * in loops are done lane by lane whatever the width: scalar code does that best.
+ * loads (llvm_jam.c): two registers of two or four rows, not four of one.
+ *
+ * In loops with atomics one register serves, as lanes are done one by one; but where
+ * these are at places that memory says, or try again until they succeed, lanes soon
+ * have little in common, and scalar code does best.
  * Measured on machines with 16 registers of 8 lanes. */
 #include "emit/llvm_internal.h"
 
@@ -27,12 +30,17 @@ enum {
   STREAMS = 3,
   MOST_VARS = 256, /* that are looked at closely */
   MOST_DEPTH = 12,
+  MOST_BEHIND = 8, /* operations that an index is looked for behind */
 };
 
 typedef struct survey {
   const vyre__low_kernel *kernel;
   bool has_loop, has_barrier;
   bool has_loop_atomic;
+  bool
+      is_scattered; /* they are at places that a loop loads, and give something */
+  bool runs_along;  /* what they need lies side by side for rounds, not lanes */
+  bool tries_again; /* loops that nobody counts compare and exchange */
   bool differs[MOST_VARS]; /* set in a loop, and no sum of a plain one */
   bool is_sum[MOST_VARS];
   uint32_t variables; /* but for those that count loops */
@@ -86,18 +94,71 @@ static void find_sums(survey *s, inner_loop l) {
   }
 }
 
+/* --- atomics ------------------------------------------------------------------------*/
+
+/* The loop that stands nearest around @p at; 0: none. */
+static uint32_t nearest_loop(const vyre__low_kernel *kernel, uint32_t begin,
+                             uint32_t at) {
+  uint32_t depth = 0;
+  while (at-- > begin) {
+    uint8_t op = kernel->code[at].op;
+    if (op == VYRE__LOW_END) depth++;
+    if (op != VYRE__LOW_LOOP && op != VYRE__LOW_IF) continue;
+    if (depth == 0 && op == VYRE__LOW_LOOP) return at;
+    if (depth) depth--;
+  }
+  return 0;
+}
+
+/* Whether @p v is made of something that was loaded after @p begin. */
+static bool is_loaded(const vyre__low_kernel *kernel, vyre__val v,
+                      uint32_t begin, unsigned depth) {
+  const vyre__low_inst *inst = &kernel->code[v];
+  if (v <= begin || depth == MOST_BEHIND) return false;
+  if (inst->op == VYRE__LOW_LOAD) return true;
+  if (!(vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE)) return false;
+  for (unsigned i = 0; i < vyre__low_ops[inst->op].operands; i++) {
+    if (is_loaded(kernel, inst->v[i], begin, depth + 1)) return true;
+  }
+  return false;
+}
+
+static bool is_asked_for(const vyre__low_kernel *kernel, uint32_t at,
+                         uint32_t end) {
+  for (uint32_t i = at + 1; i < end; i++) {
+    const vyre__low_inst *inst = &kernel->code[i];
+    for (unsigned k = 0; k < vyre__low_ops[inst->op].operands; k++) {
+      if (inst->v[k] == at) return true;
+    }
+  }
+  return false;
+}
+
+static void look_at_atomic(const vyre__low_kernel *kernel,
+                           vyre__low_phase phase, uint32_t at, survey *s) {
+  const vyre__low_inst *inst = &kernel->code[at];
+  uint32_t loop = nearest_loop(kernel, phase.begin, at);
+  if (!loop) return;
+  s->has_loop_atomic = true;
+  s->runs_along |= ll_runs_along(kernel, loop);
+  s->tries_again |= inst->op == VYRE__LOW_ATOMIC_CAS &&
+                    !kernel->loops[kernel->code[loop].aux].is_counted;
+  s->is_scattered |= kernel->buffers[inst->aux].kind != VYRE_MEMORY_SHARED &&
+                     is_loaded(kernel, inst->a, loop, 0) &&
+                     is_asked_for(kernel, at, phase.end);
+}
+
 /* --- all ----------------------------------------------------------------------------*/
 
 static void look_at(vyre__low_phase phase, survey *s) {
   const vyre__low_kernel *k = s->kernel;
-  uint32_t depth = 0, loops = 0, ifs = 0, inner_depth = 0;
+  uint32_t depth = 0, ifs = 0, inner_depth = 0;
   inner_loop inner = {0};
   for (uint32_t at = phase.begin; at < phase.end; at++) {
     const vyre__low_inst *inst = &k->code[at];
     uint16_t flags = vyre__low_ops[inst->op].flags;
     if (inst->op == VYRE__LOW_LOOP) {
       s->has_loop = true;
-      if (loops == 0) loops = depth + 1;
       inner = (inner_loop){at, 0, k->loops[inst->aux].is_counted};
       inner_depth = depth + 1;
       ifs = 0;
@@ -114,10 +175,10 @@ static void look_at(vyre__low_phase phase, survey *s) {
         find_sums(s, inner);
         inner_depth = 0;
       }
-      if (depth-- == loops) loops = 0;
+      depth--;
     }
     if (inst->op == VYRE__LOW_BARRIER) s->has_barrier = true;
-    if (flags & VYRE__LOWF_ATOMICS && loops) s->has_loop_atomic = true;
+    if (flags & VYRE__LOWF_ATOMICS) look_at_atomic(k, phase, at, s);
   }
 }
 
@@ -171,8 +232,9 @@ uint32_t ll_choose_width(const vyre__low_kernel *kernel, uint32_t lanes) {
   if (s.has_loop && (s.variables > FEW || has_rows)) width = 2 * lanes;
   if (has_ends && reads_own(kernel)) width = lanes;
   if (s.has_loop && s.variables - s.sums > MANY) width = lanes;
+  if (s.has_loop_atomic) width = lanes;
   if (width > VYRE__SPMD_MOST_WIDTH) width = VYRE__SPMD_MOST_WIDTH;
-  if (s.has_loop_atomic || size[0] == 1) return 1;
+  if (s.tries_again || s.runs_along || s.is_scattered || size[0] == 1) return 1;
   /* Rows of workgroups that meet at barriers do not go on in the next one. */
   bool is_flat = size[1] == 1 && size[2] == 1;
   while (s.has_barrier && width > 4 &&
