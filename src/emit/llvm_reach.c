@@ -11,7 +11,6 @@
  * is what it was found to be wherever that is below 2^32 and not below 0. Eight
  * terms are below 2^35; times less than 2^27 they fit. */
 #include "emit/llvm_internal.h"
-#include "ir/ir.h"
 
 enum { MOST_DEPTH = 16, MOST_TERMS = 8, MOST_FACTOR = 1 << 27 };
 
