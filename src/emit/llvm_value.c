@@ -9,7 +9,12 @@ unsigned ll_type_of(const ll *e, vyre__val v) {
 
 void ll_leave(ll *e, uint32_t mark) {
   while (e->undo_count > mark) {
-    ll_rep *rep = &e->reps[e->undo[--e->undo_count] - e->r.begin];
+    vyre__val v = e->undo[--e->undo_count];
+    if (e->jam) {
+      ll_forget_rows(e, v);
+      continue;
+    }
+    ll_rep *rep = &e->reps[v - e->r.begin];
     rep->v = (ll_op){0};
     if (rep->is_derived) rep->form = LL_ABSENT;
   }
@@ -234,6 +239,13 @@ static ll_op var_place(ll *e, uint32_t var, bool is_vector, bool is_shadow) {
                         : ll_alloca(e, type, 1, 64);
   }
   return own->is_array ? ll_element(e, *at, type) : *at;
+}
+
+void ll_place_var(ll *e, uint32_t var) {
+  ll_var *own = &e->vars[var];
+  if (own->at.kind != LL_NONE) return;
+  unsigned type = var_type(e, var, own->form == LL_VECTOR);
+  own->at = ll_array(e, type, ll_vector_count(e), NULL, 0);
 }
 
 static bool is_uniform_var(const ll *e, uint32_t var) {
