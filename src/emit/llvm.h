@@ -72,8 +72,6 @@ typedef struct vyre__spmd_info {
 
 /* Writes @p kernel, which all passes have seen, to @p writer: functions `phase0`,
  * `phase1`, ... of type vyre__spmd_phase. Same kernel and options, same bytes.
- * The target of the kernel must have FMIN, FMAX and FROUND in another than the
- * native form (vyre__spmd_target).
  * Errors: VYRE_OUT_OF_MEMORY; VYRE_INVALID_ARGUMENT if an operation is left that
  * has no spelling; VYRE_UNSUPPORTED_FEATURE for live state that is too large;
  * VYRE_KIND_WRITER_REFUSED if the writer refused. */

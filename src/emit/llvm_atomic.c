@@ -498,7 +498,7 @@ void ll_atomic(ll *e, vyre__val v) {
   job j = {.v = v,
            .inst = inst,
            .type = ll_memory_type(buffer->width),
-           .base = ll_name("d", inst->aux),
+           .base = ll_base(e, inst->aux),
            .is_plain = buffer->kind == VYRE_MEMORY_SHARED,
            .is_cas = inst->op == VYRE__LOW_ATOMIC_CAS,
            .is_used = role->uses || role->keep != VYRE__KEEP_LOCAL};

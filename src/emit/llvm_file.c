@@ -61,24 +61,26 @@ static void make_shared(ll *e) {
     if (buffer->kind != VYRE_MEMORY_SHARED || !e->buffer_used[i]) continue;
     uint64_t bytes = (uint64_t)buffer->count * buffer->unit;
     uint64_t pad = padding(e, buffer->width);
-    ll_array(e, LL_I8, bytes + 2 * pad, "p", i);
-    ll_text *was = e->to;
-    e->to = &e->entry;
-    ll_print(e, " %%d%u = getelementptr inbounds i8, ptr %%p%u, i64 %l\n", i, i,
-             pad);
-    e->to = was;
+    for (unsigned k = 0; k <= e->has_whole; k++) {
+      ll_array(e, LL_I8, bytes + 2 * pad, k ? "pw" : "p", i);
+      ll_text *was = e->to;
+      e->to = &e->entry;
+      ll_print(e, " %%d%s%u = getelementptr inbounds i8, ptr %%p%s%u, i64 %l\n",
+               k ? "w" : "", i, k ? "w" : "", i, pad);
+      e->to = was;
+    }
   }
 }
 
-static void clear_arrays(ll *e) {
+void ll_clear_arrays(ll *e) {
   for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
     const vyre__low_buffer *buffer = &e->kernel->buffers[i];
     if (buffer->kind != VYRE_MEMORY_SHARED || !e->buffer_used[i]) continue;
     if (!buffer->needs_zero || !buffer->count) continue;
     ll_do(e,
-          "call void @llvm.memset.p0.i64(ptr align 64 %%d%u, i8 0, i64 %l, i1 "
-          "false)",
-          i, (uint64_t)buffer->count * buffer->unit);
+          "call void @llvm.memset.p0.i64(ptr align 64 %%d%s%u, i8 0, i64 %l, "
+          "i1 false)",
+          e->is_whole ? "w" : "", i, (uint64_t)buffer->count * buffer->unit);
   }
   if (e->done.kind != LL_NONE) ll_clear_done(e);
 }
@@ -166,11 +168,11 @@ static void run_range(ll *e) {
   for (unsigned i = 0; i < 3; i++) {
     e->group[i] = ll_def(e, "load i32, ptr %v", LL_PTR, at[i]);
   }
-  clear_arrays(e);
   if (e->is_fused) {
+    ll_clear_arrays(e);
     done = run_side_by_side(e, left);
   } else {
-    ll_parts(e, e->r.first);
+    ll_run_group(e);
   }
   ll_place(e, e->next_group);
   ll_leave(e, mark);
@@ -326,6 +328,7 @@ static vyre_code emit_phase(ll *e, uint32_t phase) {
   VYRE_TRY(ll_plan(e));
   VYRE_TRY(ll_find_delays(e));
   find_used_buffers(e);
+  ll_plan_whole(e);
   e->to = &e->body;
   e->entry.length = 0;
   e->temps = e->labels = e->stamps = e->undo_count = 0;

@@ -232,11 +232,23 @@ static void straight_jump(ll *e, branch b, ll_op yes) {
   ll_place(e, rest);
 }
 
+/* The dispatch ends if it does for one. */
+static void end_if_any(ll *e, ll_op yes) {
+  uint32_t rest = ll_label(e);
+  e->uses_fuel_exit = true;
+  ll_cond(e, ll_any(e, yes), e->fuel_label, rest);
+  ll_place(e, rest);
+}
+
 static void varying_if(ll *e, branch b) {
   const ll_note *note = ll_note_of(e, b.at);
   ll_mask before = e->mask;
   ll_op condition = ll_mask_of(e, b.condition, b.is_not);
   ll_op yes = ll_and(e, before.lanes, condition), no = {0};
+  if (!b.has_else && ll_inst(e, b.then)->op == VYRE__LOW_OUT_OF_FUEL) {
+    end_if_any(e, yes);
+    return;
+  }
   if (b.has_else) no = ll_and_not(e, before.lanes, condition);
   if (note->is_leap) {
     straight_jump(e, b, yes);
@@ -380,6 +392,7 @@ static uint32_t run_loop(ll *e, uint32_t at) {
                     .has_act = note->parts || note->continues};
   uint32_t head = ll_label(e), outer = 0;
   ll_op counter = {0};
+  ll_steady_rounds(e, at);
   if (scope.has_live) {
     scope.live = ll_alloca(e, MASK, 1, 64);
     store_mask(e, ll_mask_vector(e), scope.live);
@@ -441,6 +454,11 @@ static void get(ll *e, vyre__val v) {
 
 static void make(ll *e, uint32_t at) {
   uint16_t flags = vyre__low_ops[ll_inst(e, at)->op].flags;
+  ll_known known = ll_known_of(e, at);
+  if (flags & VYRE__LOWF_PURE && known != LL_UNKNOWN) {
+    ll_give(e, at, LL_SCALAR, ll_const(known == LL_TRUE));
+    return;
+  }
   if (flags & VYRE__LOWF_ATOMICS) {
     ll_atomic(e, at);
   } else if (flags & VYRE__LOWF_READS) {

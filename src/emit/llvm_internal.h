@@ -177,10 +177,12 @@ typedef struct ll {
   ll_op iota; /* 0, 1, 2 .. of i32 */
   ll_mask mask;
   ll_scope *scope;
-  bool is_full;       /* notes' `known` holds */
-  bool is_speculated; /* perhaps no lane is on */
-  bool no_copies;     /* for lanes that are all on */
-  uint32_t copies;    /* how often the code around is written */
+  bool is_full;             /* notes' `known` holds .. */
+  bool is_opposite;         /* .. or does not, in any lane */
+  bool is_speculated;       /* perhaps no lane is on */
+  bool no_copies;           /* for lanes that are all on */
+  uint32_t copies;          /* how often the code around is written */
+  bool has_whole, is_whole; /* see llvm_whole.c */
   bool unrolls; /* rounds of a loop of the workgroup are written one by one */
   uint32_t stop_label, fuel_label;
   uint32_t next_group; /* label */
@@ -308,6 +310,8 @@ void ll_to_lane(ll *e, const ll_lane_loop *l, unsigned type, ll_op array,
 void ll_load(ll *e, vyre__val v);
 void ll_store(ll *e, uint32_t at);
 void ll_atomic(ll *e, vyre__val v);
+/* Where it is, a pointer; whole workgroups have shared memory of their own. */
+ll_op ll_base(ll *e, uint32_t buffer);
 ll_op ll_address(ll *e, uint32_t buffer, ll_op index); /* scalar */
 const char *ll_atomic_name(uint8_t op);
 bool ll_atomic_commutes(uint8_t op); /* order does not show in memory */
@@ -357,12 +361,18 @@ void ll_instruction(ll *e, uint32_t at);
 void ll_open_long(ll *e, ll_op *counter, uint32_t *outer);
 void ll_close_long(ll *e, ll_op counter, uint32_t head, uint32_t outer);
 
+/* --- llvm_loop.c -------------------------------------------------------------------*/
+
+/* Rounds of a loop that no lane leaves, before the loop itself. */
+void ll_steady_rounds(ll *e, uint32_t loop);
+
 /* --- llvm_file.c ---------------------------------------------------------------------*/
 
 /* Memory of the workgroup: on the stack as long as that is not too much. @p name:
  * NULL for none. */
 ll_op ll_array(ll *e, unsigned type, uint64_t count, const char *name,
                uint32_t number);
+void ll_clear_arrays(ll *e); /* where a workgroup begins */
 
 /* --- llvm_region.c -----------------------------------------------------------------*/
 
@@ -387,6 +397,17 @@ typedef struct ll_row ll_row;
 /* Looks for conditions of @p piece that hold in a stretch of a row. */
 vyre_code ll_plan_row(ll *e, uint32_t piece, ll_row **out);
 void ll_run_row(ll *e, ll_row *row, ll_op first, ll_op count);
+/* Finds which conditions of @p row can be told where the workgroup begins; whether
+ * there are any. */
+bool ll_row_is_told(ll *e, ll_row *row);
+/* Whether those hold in all of the row: an i1. */
+ll_op ll_row_is_whole(ll *e, ll_row *row);
+
+/* --- llvm_whole.c ------------------------------------------------------------------*/
+
+/* Whether whole workgroups get code of their own. */
+void ll_plan_whole(ll *e);
+void ll_run_group(ll *e);
 
 /* --- llvm_width.c ------------------------------------------------------------------*/
 

@@ -24,7 +24,8 @@ ll_known ll_known_of(ll *e, vyre__val v) {
     return vyre__low_const(inst) ? LL_TRUE : LL_FALSE;
   }
   if (!e->is_full || note->known_in != e->piece) return LL_UNKNOWN;
-  return (ll_known)note->known;
+  if (!e->is_opposite || !note->known) return (ll_known)note->known;
+  return note->known == LL_TRUE ? LL_FALSE : LL_TRUE;
 }
 
 bool ll_is_x(const ll *e, vyre__val v) {

@@ -17,7 +17,8 @@ enum {
   MASK = LL_I32 | LL_VEC,
   MOST_ATOMS = 32,
   MOST_DEPTH = 64,
-  MOST_KNOWN = 400
+  MOST_KNOWN = 400, /* instructions of vectors one after the other .. */
+  MOST_WHOLE = 640, /* .. where that may spare memory */
 };
 
 /* How a value goes along a row. */
@@ -29,6 +30,7 @@ typedef struct atom {
   bool want;    /* what it is hoped to be */
   bool is_same; /* of the row: no stretch, all or nothing */
   bool clips;   /* where it is not so, nothing is to be done */
+  bool is_told; /* can be told where the workgroup begins: see llvm_whole.c */
 } atom;
 
 struct ll_row {
@@ -129,7 +131,7 @@ static bool compares(uint8_t op) {
 static bool add_atom(ll_row *row, vyre__val v, bool want, bool is_same,
                      bool clips) {
   if (row->count == MOST_ATOMS) return false;
-  row->atoms[row->count++] = (atom){v, want, is_same, clips};
+  row->atoms[row->count++] = (atom){v, want, is_same, clips, false};
   return true;
 }
 
@@ -408,15 +410,18 @@ static void run_vector(ll *e, uint32_t piece, const ll_op *first, ll_op at,
   e->is_full = false;
 }
 
-/* The stretch where all is as hoped: whole vectors, counted from the begin. */
+/* The stretch where all is as hoped, and its whole vectors, counted from the
+ * begin. */
 static void find_middle(ll *e, ll_row *row, ll_op count, stretch *clip,
-                        stretch *middle) {
+                        stretch *middle, stretch *exact) {
   stretch full = {ll_const(0), count};
   *clip = full;
   for (uint32_t i = 0; i < row->count; i++) {
+    if (e->is_whole && row->atoms[i].is_told) continue;
     narrow_by_atom(e, row, &row->atoms[i], &full);
     if (row->atoms[i].clips) narrow_by_atom(e, row, &row->atoms[i], clip);
   }
+  *exact = full;
   uint64_t ones = ~(uint64_t)(e->width - 1);
   full.from = masked(e, plus(e, full.from, ll_const(e->width - 1)), ones);
   clip->from = masked(e, clip->from, ones);
@@ -427,25 +432,56 @@ static void find_middle(ll *e, ll_row *row, ll_op count, stretch *clip,
   *middle = full;
 }
 
+static bool is_local_x(const ll *e, vyre__val v) {
+  return is_op(e, v, VYRE__LOW_LOCAL_ID) && ll_inst(e, v)->aux == 0;
+}
+
+/* Whether there is one condition, which fails wherever it is not known to hold:
+ * what it compares does not wrap. */
+static bool is_one_stretch(const ll *e, const ll_row *row) {
+  if (row->count != 1) return false;
+  const vyre__low_inst *inst = ll_inst(e, row->atoms[0].v);
+  return row->atoms[0].is_same || is_local_x(e, inst->a) ||
+         is_local_x(e, inst->b);
+}
+
+static bool has_loop(const ll *e, const vyre__piece *piece) {
+  for (uint32_t at = piece->begin; at < piece->end; at++) {
+    if (is_op(e, at, VYRE__LOW_LOOP)) return true;
+  }
+  return false;
+}
+
 /* Few vectors at places that are known now, one after the other. Whether it was
  * so. */
 static bool run_known(ll *e, const ll_row *row, ll_op first, stretch clip,
-                      stretch middle) {
+                      stretch middle, stretch exact) {
   const vyre__piece *piece = &e->r.pieces[row->piece];
-  if (!are_known(clip.from, clip.to) || !are_known(middle.from, middle.to)) {
+  if (!are_known(clip.from, clip.to) || !are_known(middle.from, middle.to) ||
+      !are_known(exact.from, exact.to)) {
     return false;
   }
+  uint64_t most = e->is_whole ? MOST_WHOLE : MOST_KNOWN;
   uint64_t count =
       clip.to.bits > clip.from.bits
           ? (clip.to.bits - clip.from.bits + e->width - 1) / e->width
           : 0;
-  if (count > 1 && count * (piece->end - piece->begin) > MOST_KNOWN)
+  if (count > 1 &&
+      (count * (piece->end - piece->begin) > most || has_loop(e, piece))) {
     return false;
+  }
   for (uint64_t d = clip.from.bits; d < clip.to.bits; d += e->width) {
     bool is_full = d >= middle.from.bits && d < middle.to.bits;
+    /* One condition, and no lane of the vector is where it holds. */
+    bool is_opposite = is_one_stretch(e, row) && !is_full &&
+                       d + e->width <= clip.to.bits &&
+                       (d + e->width <= exact.from.bits || d >= exact.to.bits);
     ll_op mask = {0};
     if (!is_full && e->width > 1) mask = lanes_below(e, ll_const(d), clip.to);
-    run_vector(e, row->piece, &first, ll_const(d), mask, is_full);
+    e->is_opposite = is_opposite;
+    run_vector(e, row->piece, &first, ll_const(d), mask,
+               is_full || is_opposite);
+    e->is_opposite = false;
   }
   return true;
 }
@@ -453,8 +489,8 @@ static bool run_known(ll *e, const ll_row *row, ll_op first, stretch clip,
 /* d = from; while (d < to) { if (d is in the middle) full vectors; else one with
  * lanes off }. */
 static void run_stretches(ll *e, const ll_row *row, ll_op first, stretch clip,
-                          stretch middle) {
-  if (run_known(e, row, first, clip, middle)) return;
+                          stretch middle, stretch exact) {
+  if (run_known(e, row, first, clip, middle, exact)) return;
   bool is_whole = clip.to.kind == LL_CONST && ll_is(middle.to, clip.to.bits) &&
                   ll_is(clip.from, 0) && ll_is(middle.from, 0);
   ll_op at = ll_alloca(e, LL_I64, 1, 8);
@@ -583,18 +619,82 @@ static bool run_short(ll *e, ll_row *row, ll_op first, ll_op count) {
   return true;
 }
 
+/* --- all of a row ------------------------------------------------------------------------*/
+
+typedef enum told { TOLD_NOT, TOLD_NUMBER, TOLD } told;
+
+/* Whether @p v can be computed before anything of the workgroup has happened. */
+static told told_of(const ll *e, vyre__val v, unsigned depth) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  switch (inst->op) {
+    case VYRE__LOW_CONST:
+      return TOLD_NUMBER;
+    case VYRE__LOW_LOCAL_ID: /* of a row: that of its first */
+      return TOLD_NUMBER;
+    case VYRE__LOW_GROUP_ID:
+    case VYRE__LOW_GRID_SIZE:
+    case VYRE__LOW_LEN:
+      return TOLD;
+    case VYRE__LOW_DIV_U:
+    case VYRE__LOW_REM_U:
+      if (!is_never_zero(e, inst->b)) return TOLD_NOT;
+      break;
+    case VYRE__LOW_DIV_S:
+    case VYRE__LOW_REM_S:
+    case VYRE__LOW_F_TO_U:
+    case VYRE__LOW_F_TO_S:
+      return TOLD_NOT;
+    default:
+      if (!(vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE)) return TOLD_NOT;
+  }
+  told all = TOLD_NUMBER;
+  for (unsigned i = 0; i < vyre__low_ops[inst->op].operands; i++) {
+    told one =
+        depth < MOST_DEPTH / 4 ? told_of(e, inst->v[i], depth + 1) : TOLD_NOT;
+    if (one == TOLD_NOT) return one;
+    if (one == TOLD) all = one;
+  }
+  return all;
+}
+
+bool ll_row_is_told(ll *e, ll_row *row) {
+  bool any = false;
+  for (uint32_t i = 0; i < row->count; i++) {
+    atom *a = &row->atoms[i];
+    a->is_told = (a->is_same || !is_op(e, a->v, VYRE__LOW_EQ)) &&
+                 told_of(e, a->v, 0) == TOLD;
+    any |= a->is_told;
+  }
+  return any;
+}
+
+ll_op ll_row_is_whole(ll *e, ll_row *row) {
+  ll_op size = ll_const(e->kernel->workgroup[0]);
+  stretch all = {ll_const(0), size};
+  uint32_t mark = ll_enter(e);
+  begin_vector(e, row, ll_const(0));
+  for (uint32_t i = 0; i < row->count; i++) {
+    if (!row->atoms[i].is_told) continue;
+    narrow_by_atom(e, row, &row->atoms[i], &all);
+  }
+  end_vector(e, mark);
+  ll_op from = ll_def(e, "icmp eq i64 %v, 0", LL_I64, all.from);
+  ll_op to = ll_def(e, "icmp eq i64 %v, %v", LL_I64, all.to, LL_I64, size);
+  return ll_def(e, "and i1 %v, %v", LL_I1, from, LL_I1, to);
+}
+
 /* What the row at x = @p first, of @p count invocations, does; i32 and i64. */
 void ll_run_row(ll *e, ll_row *row, ll_op first, ll_op count) {
-  stretch clip, middle;
+  stretch clip, middle, exact;
   uint32_t mark = ll_enter(e);
   begin_vector(e, row, first);
   settle_fuel(e, row);
-  find_middle(e, row, count, &clip, &middle);
+  find_middle(e, row, count, &clip, &middle, &exact);
   end_vector(e, mark);
   bool is_known = clip.to.kind == LL_CONST && middle.to.kind == LL_CONST &&
                   middle.from.kind == LL_CONST;
   if (!is_known && run_short(e, row, first, count)) return;
-  run_stretches(e, row, first, clip, middle);
+  run_stretches(e, row, first, clip, middle, exact);
 }
 
 vyre_code ll_plan_row(ll *e, uint32_t piece, ll_row **out) {

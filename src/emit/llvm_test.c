@@ -207,6 +207,22 @@ static const struct {
      "s[l] = x[i]; barrier(); var h = 32u; while (h > 0) { if (l < h && l + h "
      "< size) s[l] += s[l + h]; barrier(); h /= 2; } if (l == 0) y[i] = s[0]; "
      "}"},
+    {"a tree behind guards",
+     "s[l] = 7; if (i < len(x)) s[l] = x[i]; barrier(); var h = size / 2; "
+     "while (h > 0) { if (l < h) s[l] = s[l] * 3 + s[l + h]; barrier(); "
+     "h /= 2; } if (l == 0 && workgroup_id.x < len(y)) y[workgroup_id.x] = "
+     "s[0]; }"},
+    {"sums of all before",
+     "if (i < len(x)) s[l] = x[i]; barrier(); var d = 1u; while (d < size) { "
+     "var t = 0u; if (l >= d) t = s[l - d]; barrier(); s[l] += t; barrier(); "
+     "d *= 2; } if (i < len(y)) y[i] = s[l]; }"},
+    {"loops that lanes leave last",
+     "var r = 0u; for (let k = l; k < x[workgroup_id.x] * 5; k += 16) r = r * "
+     "3 + x[k] + k; for (let k = 900 + l; k > x[3]; k -= 13) { r ^= x[k]; if "
+     "(x[k] % 3 == 0) r += k; } s[l] = r; barrier(); for (let k = i32(l) - "
+     "20; k <= i32(x[workgroup_id.x]); k += 3) { for (let m = l; m < 90; m += "
+     "32) r += s[m % size] + u32(k); } for (let k = 0xFFFFFF00u + l; k < "
+     "0xFFFFFFF9; k += 11) r = r * 5 + k; y[i] = r; }"},
     {"what lives across barriers",
      "var a = x[i]; var f = f32(a) * 0.5; for (let k = 0u; k < 3; k++) { s[l] "
      "= a + k; barrier(); if (a % 2 == 0) { a += s[(l + k) % size]; f += 1.0; "

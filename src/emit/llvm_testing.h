@@ -39,11 +39,7 @@ static inline bool text_take(void *self, const char *bytes, size_t length) {
 }
 
 static inline vyre__target cpu_target(void) {
-  vyre__target target = {.math = VYRE__MATH_F64};
-  target.f32[VYRE__LOW_FMIN] = VYRE__NUMBERS_FIXED;
-  target.f32[VYRE__LOW_FMAX] = VYRE__NUMBERS_FIXED;
-  target.f32[VYRE__LOW_FROUND] = VYRE__NUMBERS_FIXED;
-  return target;
+  return (vyre__target){.math = VYRE__MATH_F64};
 }
 
 static inline text emit_text(const vyre__low_kernel *k, uint32_t width,

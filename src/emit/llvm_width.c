@@ -3,7 +3,9 @@
  * lanes: several registers a value hide latencies and share what is scalar, until
  * values no longer fit. In loops with atomics one register serves, as lanes are done
  * one by one; but where these are at places that memory says, or try again until
- * they succeed, lanes soon have little in common, and scalar code does best. */
+ * they succeed, lanes soon have little in common, and scalar code does best. Unless
+ * all of them ask one counter for a place: the more lanes ask at once, the less
+ * threads wait for each other, which takes longest by far. */
 #include "emit/llvm_internal.h"
 
 enum {
@@ -17,6 +19,7 @@ typedef struct survey {
   bool has_loop_atomic;
   bool
       is_scattered; /* they are at places that a loop loads, and give something */
+  bool asks_one;    /* a counter that all have gives them places */
   bool runs_along;  /* what they need lies side by side for rounds, not lanes */
   bool tries_again; /* loops that nobody counts compare and exchange */
   uint32_t variables; /* but for those that count loops */
@@ -69,6 +72,10 @@ static void look_at_atomic(const vyre__low_kernel *kernel,
   s->runs_along |= ll_runs_along(kernel, loop);
   s->tries_again |= inst->op == VYRE__LOW_ATOMIC_CAS &&
                     !kernel->loops[kernel->code[loop].aux].is_counted;
+  s->asks_one |= inst->op == VYRE__LOW_ATOMIC_ADD &&
+                 kernel->buffers[inst->aux].kind != VYRE_MEMORY_SHARED &&
+                 kernel->code[inst->a].op == VYRE__LOW_CONST &&
+                 is_asked_for(kernel, at, phase.end);
   s->is_scattered |= kernel->buffers[inst->aux].kind != VYRE_MEMORY_SHARED &&
                      is_loaded(kernel, inst->a, loop, 0) &&
                      is_asked_for(kernel, at, phase.end);
@@ -107,9 +114,10 @@ uint32_t ll_choose_width(const vyre__low_kernel *kernel, uint32_t lanes) {
   uint32_t width = 4 * lanes;
   if (s.has_loop && s.variables > FEW) width = 2 * lanes;
   if (s.has_loop && s.variables > MANY) width = lanes;
-  if (s.has_loop_atomic) width = lanes;
+  if (s.has_loop_atomic) width = s.asks_one ? 4 * lanes : lanes;
   if (width > VYRE__SPMD_MOST_WIDTH) width = VYRE__SPMD_MOST_WIDTH;
-  if (s.tries_again || s.runs_along || s.is_scattered || size[0] == 1) return 1;
+  bool parts = s.is_scattered && !s.asks_one;
+  if (s.tries_again || s.runs_along || parts || size[0] == 1) return 1;
   /* Rows of workgroups that meet at barriers do not go on in the next one. */
   bool is_flat = size[1] == 1 && size[2] == 1;
   while (s.has_barrier && width > 4 &&

@@ -40,13 +40,10 @@ static vyre_code as_memory(vyre_code code, vyre_status *st) {
 
 /* --- steps -----------------------------------------------------------------------*/
 
-/* What a processor does right as it is: all but minimum, maximum and round. */
+/* A processor does all operations right that the native forms leave. */
 static vyre__target target_of(const vyre_pipeline *pipeline) {
   const cpu_device *device = (const cpu_device *)pipeline->device;
   vyre__target target = {.math = VYRE__MATH_F64};
-  target.f32[VYRE__LOW_FMIN] = VYRE__NUMBERS_FIXED;
-  target.f32[VYRE__LOW_FMAX] = VYRE__NUMBERS_FIXED;
-  target.f32[VYRE__LOW_FROUND] = VYRE__NUMBERS_FIXED;
   if (!device->machine->has_fma) {
     target.f32[VYRE__LOW_FMA] = VYRE__NUMBERS_FIXED;
     target.math = VYRE__MATH_F64_MUL;

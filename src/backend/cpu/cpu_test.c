@@ -140,7 +140,7 @@ static vyre_code sweep(vyre_allocator allocator, vyre_status *st) {
                                   .cache_directory = "",
                                   .trace_file = "",
                                   .faults = "",
-                                  .threads = 1};
+                                  .backend_options = "cpu.threads=1"};
   static uint32_t y[COUNT];
   vyre_code code = vyre_context_create(&options, &r.context, st);
   if (code == VYRE_OK) {
@@ -256,7 +256,9 @@ TEST(what_the_caller_did_to_its_floats_changes_no_result) {
   for (uint32_t threads = 1; threads <= 3; threads += 2) {
     rig r = {.heap = {.left = -1}};
     vyre_context_options options = plain_options(&r);
-    options.threads = threads;
+    char text[32];
+    (void)snprintf(text, sizeof text, "cpu.threads=%u", threads);
+    options.backend_options = text;
     uint32_t kept = _mm_getcsr();
     _mm_setcsr(0x9fc0); /* threads inherit it */
     rig_begin(&r, &options, tiny);
@@ -371,7 +373,7 @@ TEST(kernels_become_vector_code_as_wide_as_asked) {
     for (uint32_t width = 1; width <= 16; width *= 16) {
       rig r = {.heap = {.left = -1}};
       vyre_context_options options = plain_options(&r);
-      options.width = width;
+      options.backend_options = width == 1 ? "cpu.width=1" : "cpu.width=16";
       char *text = read_example(cases[k].file);
       rig_begin(&r, &options, text);
       rig_compile(&r);
@@ -575,17 +577,22 @@ TEST(threads_and_widths_that_cannot_be_are_refused) {
       {0, 3, false},    {0, 64, false},         {0, UINT32_MAX, false}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     vyre_context *context;
+    vyre_device *device;
     vyre_status st = {0};
+    char text[64];
+    (void)snprintf(text, sizeof text, "cpu.threads=%u,cpu.width=%u",
+                   cases[i].threads, cases[i].width);
     vyre_context_options options = {.cache_directory = "",
-                                    .threads = cases[i].threads,
-                                    .width = cases[i].width};
-    vyre_code code = vyre_context_create(&options, &context, &st);
+                                    .backend_options = text};
+    CHECK_OK(vyre_context_create(&options, &context, &st), st);
+    vyre_code code = vyre_device_open(context, "cpu", &device, &st);
     if (cases[i].is_good) {
       CHECK_OK(code, st);
-      vyre_context_release(context);
     } else {
       CHECK_FAILS(code, st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
     }
+    vyre_device_release(device);
+    vyre_context_release(context);
   }
 }
 

@@ -41,10 +41,12 @@ typedef struct rig {
 
 static void rig_open(rig *r, uint32_t threads) {
   vyre_status st = {0};
+  char own[32];
+  snprintf(own, sizeof own, "cpu.threads=%u", (unsigned)threads);
   vyre_context_options options = {.cache_directory = "",
                                   .trace_file = "",
                                   .faults = "",
-                                  .threads = threads};
+                                  .backend_options = own};
   *r = (rig){0};
   CHECK_OK(vyre_context_create(&options, &r->context, &st), st);
   CHECK_OK(vyre_device_open(r->context, "cpu", &r->device, &st), st);
