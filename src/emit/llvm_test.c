@@ -346,11 +346,12 @@ TEST(memory_begins_and_ends_anywhere) {
       unsigned char *x = malloc(4 * (size_t)length + 3);
       unsigned char *y = malloc(4 * (size_t)length + 3);
       CHECK(x && y);
-      for (uint32_t i = 0; i < length; i++) memcpy(x + 3 + 4 * i, &i, 4);
+      for (uint32_t i = 0; i < length; i++)
+        memcpy(x + 3 + (size_t)4 * i, &i, 4);
       CHECK(run_kit(w, &c, x + 3, y + 3, length, 4, 0) == VYRE__SPMD_DONE);
       for (uint32_t i = 0; i < length; i++) {
         uint32_t got;
-        memcpy(&got, y + 3 + 4 * i, 4);
+        memcpy(&got, y + 3 + (size_t)4 * i, 4);
         CHECK_U64(got, i + 1);
       }
       free(x);

@@ -65,8 +65,8 @@ static size_t put_number(char *to, unsigned long long value) {
 }
 
 static size_t put_text(char *to, const char *text) {
-  size_t length = strlen(text);
-  memcpy(to, text, length);
+  size_t length = 0;
+  for (; text[length]; length++) to[length] = text[length];
   return length;
 }
 
