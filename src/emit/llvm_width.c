@@ -114,7 +114,7 @@ uint32_t ll_choose_width(const vyre__low_kernel *kernel, uint32_t lanes) {
   uint32_t width = 4 * lanes;
   if (s.has_loop && s.variables > FEW) width = 2 * lanes;
   if (s.has_loop && s.variables > MANY) width = lanes;
-  if (s.has_loop_atomic) width = s.asks_one ? 4 * lanes : lanes;
+  if (s.has_loop_atomic) width = s.asks_one ? 2 * lanes : lanes;
   if (width > VYRE__SPMD_MOST_WIDTH) width = VYRE__SPMD_MOST_WIDTH;
   bool parts = s.is_scattered && !s.asks_one;
   if (s.tries_again || s.runs_along || parts || size[0] == 1) return 1;
