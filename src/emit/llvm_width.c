@@ -239,7 +239,7 @@ uint32_t ll_choose_width(const vyre__low_kernel *kernel, uint32_t lanes) {
   if (s.has_loop && (s.variables > FEW || has_rows)) width = 2 * lanes;
   if (has_ends && reads_own(kernel)) width = lanes;
   if (s.has_loop && s.variables - s.sums > MANY) width = lanes;
-  if (s.has_loop_atomic) width = s.asks_one ? 4 * lanes : lanes;
+  if (s.has_loop_atomic) width = s.asks_one ? 2 * lanes : lanes;
   if (width > VYRE__SPMD_MOST_WIDTH) width = VYRE__SPMD_MOST_WIDTH;
   bool parts = s.is_scattered && !s.asks_one;
   if (s.tries_again || s.runs_along || parts || size[0] == 1) return 1;
