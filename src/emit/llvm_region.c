@@ -131,6 +131,13 @@ void ll_count_vectors(ll *e, ll_op x) {
       ll_def(e, "add nuw i32 %v, %v", LL_I32, e->row_first, LL_I32, x);
 }
 
+/* The same number, of which LLVM knows nothing: what is made of a count that goes
+ * through seldom is not worth to be thought about, and that takes long. */
+ll_op ll_opaque(ll *e, ll_op op) {
+  if (op.kind == LL_CONST) return op;
+  return ll_def(e, "call i32 asm \"\", \"=r,0\"(i32 %v)", LL_I32, op);
+}
+
 void ll_run_rows(ll *e, uint32_t piece, ll_op first, ll_op count_x) {
   const uint32_t *size = e->kernel->workgroup;
   count c[3] = {{{0}}};
@@ -139,7 +146,7 @@ void ll_run_rows(ll *e, uint32_t piece, ll_op first, ll_op count_x) {
     e->local_form[i] = LL_SCALAR;
     if (size[i] == 1) continue;
     c[i] = open_count(e);
-    e->local[i] = c[i].now;
+    e->local[i] = ll_opaque(e, c[i].now);
   }
   uint32_t vectors = (size[0] + e->width - 1) / e->width;
   ll_op row = times_plus(e, e->local[2], size[1], e->local[1]);

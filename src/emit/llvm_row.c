@@ -400,6 +400,7 @@ static void run_vector(ll *e, uint32_t piece, const ll_op *first, ll_op at,
   if (!are_known(*first, low)) {
     e->x = ll_def(e, "add nuw i32 %v, %v", LL_I32, *first, LL_I32, low);
   }
+  if (!is_full) e->x = ll_opaque(e, e->x);
   e->local[0] = e->x;
   e->local_form[0] = e->width == 1 ? LL_SCALAR : LL_LINEAR;
   if (!e->is_fused) ll_count_vectors(e, low);
@@ -427,6 +428,15 @@ static void find_middle(ll *e, ll_row *row, ll_op count, stretch *clip,
   *middle = full;
 }
 
+/* What has loops is not written often: places that are known are worth little
+ * there. */
+static bool has_loops(const ll *e, const vyre__piece *piece) {
+  for (uint32_t at = piece->begin; at < piece->end; at++) {
+    if (is_op(e, at, VYRE__LOW_LOOP)) return true;
+  }
+  return false;
+}
+
 /* Few vectors at places that are known now, one after the other. Whether it was
  * so. */
 static bool run_known(ll *e, const ll_row *row, ll_op first, stretch clip,
@@ -439,8 +449,10 @@ static bool run_known(ll *e, const ll_row *row, ll_op first, stretch clip,
       clip.to.bits > clip.from.bits
           ? (clip.to.bits - clip.from.bits + e->width - 1) / e->width
           : 0;
-  if (count > 1 && count * (piece->end - piece->begin) > MOST_KNOWN)
+  if (count > 1 && (count * (piece->end - piece->begin) > MOST_KNOWN ||
+                    has_loops(e, piece))) {
     return false;
+  }
   for (uint64_t d = clip.from.bits; d < clip.to.bits; d += e->width) {
     bool is_full = d >= middle.from.bits && d < middle.to.bits;
     ll_op mask = {0};
