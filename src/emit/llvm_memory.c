@@ -60,9 +60,11 @@ typedef struct guard {
   bool is_open;
 } guard;
 
-/* Code up to close_guard() happens if @p condition holds, an i1. */
+/* Code up to close_guard() happens if @p condition holds, an i1. One that is known
+ * to hold has no way around it, which close_guard() would have to speak of. */
 static guard open_guard(ll *e, ll_op condition) {
-  guard g = {.is_open = condition.kind != LL_NONE};
+  bool holds = condition.kind == LL_CONST && condition.bits;
+  guard g = {.is_open = condition.kind != LL_NONE && !holds};
   if (!g.is_open) return g;
   g.from = ll_label(e);
   g.end = ll_label(e);
