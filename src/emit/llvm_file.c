@@ -443,6 +443,7 @@ static vyre_code emit_all(ll *e, vyre_writer writer) {
                        vyre__low_ops[e->refused].text, e->kernel->name);
     }
   }
+  ll_lane_functions(e);
   ll_print(e, "!0 = !{!\"branch_weights\", i32 2000, i32 1}\n");
   ll_print(e, "!1 = distinct !{!1, !2}\n");
   ll_print(e, "!2 = !{!\"llvm.loop.unroll.disable\"}\n");

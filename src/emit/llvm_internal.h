@@ -163,6 +163,8 @@ typedef struct ll {
   uint64_t scratch_bytes;            /* of all phases the most */
   uint64_t scratch_used, stack_used; /* of this phase */
   bool *buffer_used;
+  /* By type of memory: functions that are called, see llvm_lane.c. */
+  bool loads_lanes[LL_TYPES], stores_lanes[LL_TYPES];
   ll_delay *delays; /* of each buffer */
   bool *any_nan;    /* buffers: nobody can tell NaNs apart in there */
 
@@ -310,6 +312,8 @@ ll_lane_loop ll_open_lanes(ll *e, ll_op active);
 void ll_close_lanes(ll *e, const ll_lane_loop *l);
 /* An array on the stack with an element a lane; scalar types. */
 ll_op ll_spill(ll *e, unsigned type, ll_op vector);
+/* The functions that loads and stores lane by lane call, once a file. */
+void ll_lane_functions(ll *e);
 ll_op ll_from_lane(ll *e, const ll_lane_loop *l, unsigned type, ll_op array);
 void ll_to_lane(ll *e, const ll_lane_loop *l, unsigned type, ll_op array,
                 ll_op value);
@@ -403,6 +407,7 @@ void ll_count_vectors(ll *e, ll_op x);
 bool ll_is_x(const ll *e, vyre__val v);
 void ll_give_x(ll *e, vyre__val v);
 void ll_clear_done(ll *e);
+ll_op ll_opaque(ll *e, ll_op op);
 uint32_t ll_vector_count(const ll *e); /* vectors a workgroup */
 
 /* --- llvm_row.c --------------------------------------------------------------------*/

@@ -219,18 +219,50 @@ static bool is_padded(ll *e, uint32_t at, vyre__val c) {
   return is_shared(e, at) && (!c || ll_known_of(e, c) == LL_TRUE);
 }
 
+/* Out of line: it is rare, and there are many of them. */
 static ll_op load_lanes(ll *e, vyre__val v, ll_op indices, ll_op active) {
   const vyre__low_inst *inst = ll_inst(e, v);
   unsigned type = ll_memory_type(buffer_of(e, v)->width);
   ll_op from = ll_spill(e, LL_I32, indices);
   ll_op got = ll_spill(e, type, ll_const(0));
-  ll_lane_loop l = ll_open_lanes(e, active);
-  ll_op index = ll_from_lane(e, &l, LL_I32, from);
-  ll_op op = ll_def(e, "load %t, ptr %v, align %u", type, LL_PTR,
-                    ll_address(e, inst->aux, index), align_of(e, v));
-  ll_to_lane(e, &l, type, got, op);
-  ll_close_lanes(e, &l);
+  e->loads_lanes[type] = true;
+  ll_do(e, "call void @load_lanes_%t(ptr %v, ptr %v, ptr %v, i32 %v)", type,
+        LL_PTR, ll_base(e, inst->aux), LL_PTR, from, LL_PTR, got, LL_I32,
+        ll_lanes(e, active));
   return ll_def(e, "load %t, ptr %v", type | LL_VEC, LL_PTR, got);
+}
+
+/* Whether the machine has vectors of @p scalar of which lanes may be off. */
+static bool has_masked(const ll *e, unsigned scalar) {
+  return e->options->lanes != 4 && ll_bytes(scalar) >= 4;
+}
+
+/* Of lane 0, which may be before the begin of the buffer: its index then has
+ * wrapped, and those of lanes that are on have not. No buffer is so long that an
+ * index so close to 2^32 could be in it. */
+static ll_op masked_address(ll *e, uint32_t at) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  ll_op index = ll_scalar(e, inst->a), wide;
+  if (index.kind == LL_CONST) {
+    wide = ll_const((uint64_t)(uint32_t)(index.bits + e->width) - e->width);
+  } else {
+    wide = ll_def(e, "add i32 %v, %u", LL_I32, index, e->width);
+    wide = ll_def(e, "zext i32 %v to i64", LL_I32, wide);
+    wide = ll_def(e, "sub i64 %v, %u", LL_I64, wide, e->width);
+  }
+  return ll_def(e, "getelementptr %t, ptr %v, i64 %v",
+                ll_memory_type(buffer_of(e, at)->width), LL_PTR,
+                ll_base(e, inst->aux), LL_I64, wide);
+}
+
+static ll_op load_masked(ll *e, vyre__val v, ll_op active) {
+  unsigned scalar = ll_memory_type(buffer_of(e, v)->width);
+  ll_op at = masked_address(e, v);
+  ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, active);
+  return ll_def(
+      e, "call %t @llvm.masked.load.v%ui%u.p0(ptr %v, i32 %u, %o, %o)",
+      scalar | LL_VEC, e->width, 8 * ll_bytes(scalar), LL_PTR, at,
+      align_of(e, v), LL_I1 | LL_VEC, bits, scalar | LL_VEC, ll_const(0));
 }
 
 /* Some lanes are off, or may be outside: one load if none is outside, on or
@@ -364,6 +396,8 @@ static void load_vector(ll *e, vyre__val v) {
     op = plain_load(e, v, ll_address(e, inst->aux, ll_scalar(e, inst->a)));
   } else if (is_padded(e, v, inst->b)) {
     op = plain_load(e, v, padded_address(e, v));
+  } else if (is_plain && has_masked(e, type)) {
+    op = load_masked(e, v, active);
   } else if (is_plain) {
     op = load_some(e, v, active);
   } else {
@@ -377,12 +411,10 @@ static void store_lanes(ll *e, uint32_t at, ll_op value, ll_op active) {
   unsigned type = ll_memory_type(buffer_of(e, at)->width);
   ll_op to = ll_spill(e, LL_I32, ll_vector(e, inst->a));
   ll_op from = ll_spill(e, type, value);
-  ll_lane_loop l = ll_open_lanes(e, active);
-  ll_op index = ll_from_lane(e, &l, LL_I32, to);
-  ll_op op = ll_from_lane(e, &l, type, from);
-  ll_do(e, "store %o, ptr %v, align %u", type, op, LL_PTR,
-        ll_address(e, inst->aux, index), align_of(e, at));
-  ll_close_lanes(e, &l);
+  e->stores_lanes[type] = true;
+  ll_do(e, "call void @store_lanes_%t(ptr %v, ptr %v, ptr %v, i32 %v)", type,
+        LL_PTR, ll_base(e, inst->aux), LL_PTR, to, LL_PTR, from, LL_I32,
+        ll_lanes(e, active));
 }
 
 static void plain_store(ll *e, uint32_t at, ll_op value) {
@@ -404,26 +436,15 @@ static void store_some(ll *e, uint32_t at, ll_op value, ll_op active) {
           align_of(e, at));
     return;
   }
-  if (ll_bytes(scalar) < 4) {
+  if (!has_masked(e, scalar)) {
     store_lanes(e, at, value, active);
     return;
   }
-  uint32_t one = ll_label(e), lanes = ll_label(e), end = ll_label(e);
-  ll_op index = ll_scalar(e, inst->a);
-  (void)ll_vector(e, inst->a);
-  ll_op turns =
-      ll_def(e, "icmp ugt i32 %v, %u", LL_I32, index, (unsigned)-e->width);
+  ll_op to = masked_address(e, at);
   ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, active);
-  turns = ll_def(e, "xor i1 %v, true", LL_I1, turns);
-  ll_hope(e, turns, one, lanes);
-  ll_place(e, one);
   ll_do(e, "call void @llvm.masked.store.v%ui%u.p0(%o, ptr %v, i32 %u, %o)",
-        e->width, 8 * ll_bytes(scalar), scalar | LL_VEC, value, LL_PTR,
-        ll_address(e, inst->aux, index), align_of(e, at), LL_I1 | LL_VEC, bits);
-  ll_br(e, end);
-  ll_place(e, lanes);
-  store_lanes(e, at, value, active);
-  ll_place(e, end);
+        e->width, 8 * ll_bytes(scalar), scalar | LL_VEC, value, LL_PTR, to,
+        align_of(e, at), LL_I1 | LL_VEC, bits);
 }
 
 static void store_vector(ll *e, uint32_t at) {

@@ -433,6 +433,7 @@ static void run_vector(ll *e, uint32_t piece, const ll_op *first, ll_op at,
   if (!are_known(*first, low)) {
     e->x = ll_def(e, "add nuw i32 %v, %v", LL_I32, *first, LL_I32, low);
   }
+  if (!is_full) e->x = ll_opaque(e, e->x);
   e->local[0] = e->x;
   e->local_form[0] = e->width == 1 ? LL_SCALAR : LL_LINEAR;
   if (!e->is_fused) ll_count_vectors(e, low);

@@ -270,6 +270,7 @@ void ll_get(ll *e, vyre__val v) {
   if ((stored & LL_NARROW_MASK) != type) {
     op = ll_def(e, "icmp slt %o, %v", stored, op, stored, ll_const(0));
   }
+  if (!e->piece && type == LL_I32) op = ll_opaque(e, op);
   ll_give(e, v, form, op);
   if (form == LL_LINEAR && !from_shadow) {
     e->reps[v - e->r.begin].stride = own->stride;

@@ -64,11 +64,14 @@ static vyre_code check_width(uint32_t width, vyre_status *st) {
 static const vyre__option options[] = {
     {"threads", 0, 1024, "of a dispatch, with the caller's own; 0: all cores"},
     {"width", 0, 32, "invocations a vector: 1, 4, 8, 16 or 32; 0: chosen"},
+    {"level", 0, VYRE__LEVELS - 1,
+     "of the processor at most 1 SSE2, 2 SSE4.2, 3 AVX, 4 AVX2; 0: all"},
     {0}};
 
 static vyre_code make_device(cpu_device *own, vyre_status *st) {
   vyre_context *context = own->base.context;
-  own->machine = vyre__machine_find();
+  own->machine = vyre__machine_at(
+      (uint32_t)vyre__device_option(&own->base, "level", VYRE__LEVEL_ALL));
   own->width = (uint32_t)vyre__device_option(&own->base, "width", 0);
   VYRE_TRY(check_width(own->width, st));
   uint64_t threads = vyre__device_option(&own->base, "threads", 0);

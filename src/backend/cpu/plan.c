@@ -11,11 +11,20 @@
 
 /* --- from a kernel ---------------------------------------------------------------*/
 
+/* An index of the lane before the first is no index of an element. */
+enum { MOST_ELEMENTS_LESS = 2 * VYRE__SPMD_MOST_WIDTH };
+
+static uint32_t most_of(const vyre__low_buffer *buffer) {
+  uint32_t most = vyre__low_most_elements(buffer);
+  uint32_t limit = UINT32_MAX - MOST_ELEMENTS_LESS;
+  return most < limit ? most : limit;
+}
+
 static void take_buffers(const vyre__low_kernel *k, cpu_buffer *to) {
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     const vyre__low_buffer *b = &k->buffers[i];
     to[i] = (cpu_buffer){.least = b->count,
-                         .most = vyre__low_most_elements(b),
+                         .most = most_of(b),
                          .kind = b->kind,
                          .width = b->width,
                          .is_bound = b->source != VYRE_NO_INDEX &&
