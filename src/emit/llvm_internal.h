@@ -168,11 +168,11 @@ typedef struct ll {
   ll_op iota; /* 0, 1, 2 .. of i32 */
   ll_mask mask;
   ll_scope *scope;
-  bool is_full;       /* notes' `known` holds .. */
-  bool is_opposite;   /* .. or does not, in any lane */
-  bool is_speculated; /* perhaps no lane is on */
-  bool no_copies;     /* for lanes that are all on */
-  uint32_t copies;    /* how often the code around is written */
+  bool is_full;             /* notes' `known` holds .. */
+  bool is_opposite;         /* .. or does not, in any lane */
+  bool is_speculated;       /* perhaps no lane is on */
+  bool no_copies;           /* for lanes that are all on */
+  uint32_t copies;          /* how often the code around is written */
   bool has_whole, is_whole; /* see llvm_whole.c */
   bool unrolls; /* rounds of a loop of the workgroup are written one by one */
   uint32_t stop_label, fuel_label;
