@@ -10,6 +10,7 @@
 #include "args.h"
 #include "commands.h"
 #include "device_show.h"
+#include "device_try.h"
 #include "output.h"
 #include "plan_json.h"
 #include "words.h"
@@ -18,6 +19,7 @@ enum { MOST_DEVICES = 64, MOST_NUMBERS = 256 };
 
 typedef struct finding {
   device_entry entry;
+  device_trial trial;
   vyre_number_class *numbers; /* of --probe; NULL: it was not, or failed */
   size_t number_count;
   vyre_status st; /* why it failed */
@@ -59,6 +61,7 @@ static bool look(report *r, problem *wrong) {
   for (; r->count < MOST_DEVICES; r->count++) {
     finding *f = &r->found[r->count];
     if (!device_entry_open(r->count, &f->entry)) break;
+    if (runs(f)) device_try(f->entry.info.name, &f->trial);
     if (r->is_probed && runs(f) && !probe(f)) {
       return problem_no_memory(wrong, "the results of a probe");
     }
@@ -111,9 +114,10 @@ static void put_finding(const finding *f, sink *out) {
     sink_format(out, "is there, but does not open: %s\n    Fix: %s\n",
                 f->entry.st.message, f->entry.st.fix);
   } else {
-    sink_text(out, "works: ");
+    sink_text(out, device_trial_is_good(&f->trial) ? "works: " : "opens: ");
     put_device_title(info, out);
     sink_text(out, "\n");
+    put_trial(&f->trial, out);
     put_numbers(f, out);
   }
 }
@@ -170,6 +174,7 @@ static void put_report_json(const report *r, sink *out) {
     const finding *f = &r->found[i];
     json_open(&json, NULL, '{');
     json_device(&json, "device", &f->entry);
+    json_trial(&json, "trial", &f->trial);
     if (f->numbers) {
       json_numbers(&json, "probe", f->numbers, f->number_count);
     } else if (f->st.code != VYRE_OK) {
@@ -227,7 +232,11 @@ int cmd_doctor(int count, char **words, bool json) {
   }
   bool works = r->chosen != NULL;
   for (size_t i = 0; i < r->count; i++) {
-    works = works && r->found[i].st.code == VYRE_OK;
+    const finding *f = &r->found[i];
+    bool is_chosen = r->chosen && strcmp(vyre_device_name(r->chosen),
+                                         f->entry.info.name) == 0;
+    works = works && f->st.code == VYRE_OK && !f->trial.is_wrong &&
+            (!is_chosen || device_trial_is_good(&f->trial));
   }
   finish(r);
   int code = publish(&out, NULL, NULL, json);

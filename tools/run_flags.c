@@ -40,6 +40,7 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
       FLAG("--max-iterations", &f->max_iterations),
       FLAG("--values", &f->values),
       FLAG("--trace", &f->trace),
+      FLAG("--time", &f->time),
       FLAG("--threads", &f->threads),
       FLAG("--width", &f->width),
   };

@@ -43,6 +43,8 @@ typedef struct vyre_slot {
   vyre_allocator allocator;
   size_t lead; /* bytes before data that were allocated with it, so that data is
                   aligned for the device; 0 for memory of your own */
+  uint64_t device; /* whose dispatch allocated it, and counts its capacity; 0
+                      for memory of your own */
 } vyre_slot;
 
 /** Where an output goes: exactly one of these.
@@ -297,7 +299,7 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_dispatch_grid(
     uint32_t out[3], vyre_status *st);
 
 /** Frees a slot's memory and empties it. NULL is fine.
- *  Threads: compatible.  Blocks: never.  Errors: none. */
+ *  Threads: compatible.  Blocks: on devices that open or close.  Errors: none. */
 VYRE_API void vyre_slot_finish(vyre_slot *slot);
 
 /** Puts @p incoming results into the slots of a caller, one by one: bytes that

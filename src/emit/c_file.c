@@ -558,6 +558,9 @@ static void print_head(c_emitter *e) {
       "#pragma GCC diagnostic ignored \"-Wmaybe-uninitialized\"\n"
       "#pragma GCC diagnostic ignored \"-Wbool-compare\"\n"
       "#pragma GCC diagnostic ignored \"-Wsign-compare\"\n"
+      "/* (int32_t)(u << n) is looked at as if it were (int32_t)u << n. */\n"
+      "#pragma GCC diagnostic ignored \"-Wshift-negative-value\"\n"
+      "#pragma GCC diagnostic ignored \"-Wshift-overflow\"\n"
       "#endif\n");
   if (e->uses_rows) {
     C_PRINT(

@@ -161,6 +161,7 @@ static void run_range(ll *e) {
   e->next_group = ll_label(e);
   for (unsigned i = 0; i < 3; i++) at[i] = ll_alloca(e, LL_I32, 1, 4);
   find_first(e, at);
+  ll_open_delays(e);
   ll_do(e, "store i64 %%count, ptr %v", LL_PTR, left);
   ll_place(e, head);
   uint32_t mark = ll_enter(e);
@@ -186,6 +187,7 @@ static void run_range(ll *e) {
   ll_place(e, more);
   find_next(e, at, head);
   ll_place(e, end);
+  ll_close_delays(e);
   ll_do(e, "ret i32 %u", (unsigned)VYRE__SPMD_DONE);
   e->is_open = false;
   if (e->uses_stop) {
@@ -316,6 +318,7 @@ static vyre_code find_shapes(ll *e) {
 }
 
 static vyre_code emit_phase(ll *e, uint32_t phase) {
+  VYRE_TRY(ll_turn_loops(e, phase));
   vyre__arena_mark mark = vyre__arena_here(e->arena);
   e->phase = phase;
   VYRE_TRY(vyre__regions_build(e->kernel, e->kernel->phases[phase], false,
@@ -323,6 +326,7 @@ static vyre_code emit_phase(ll *e, uint32_t phase) {
   VYRE_TRY(take_arrays(e));
   VYRE_TRY(find_shapes(e));
   VYRE_TRY(ll_plan(e));
+  VYRE_TRY(ll_find_delays(e));
   find_used_buffers(e);
   ll_plan_whole(e);
   e->to = &e->body;

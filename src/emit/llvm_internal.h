@@ -122,6 +122,14 @@ typedef struct ll_var {
   uint64_t bits;
 } ll_var;
 
+/* Atomics on a buffer that wait until the range is done: see llvm_delay.c. */
+typedef struct ll_delay {
+  uint8_t op; /* vyre__low_op of all of them */
+  bool is_refused, is_on;
+  uint32_t elements; /* that there is room for */
+  uint64_t times;    /* that an invocation does it, about */
+} ll_delay;
+
 typedef struct ll {
   const vyre__low_kernel *kernel;
   const vyre__emit_llvm_options *options;
@@ -152,7 +160,8 @@ typedef struct ll {
   uint64_t scratch_bytes;            /* of all phases the most */
   uint64_t scratch_used, stack_used; /* of this phase */
   bool *buffer_used;
-  bool *any_nan; /* buffers: nobody can tell NaNs apart in there */
+  ll_delay *delays; /* of each buffer */
+  bool *any_nan;    /* buffers: nobody can tell NaNs apart in there */
 
   uint32_t piece;         /* 0: the workgroup's own code */
   uint32_t stamp, stamps; /* of the copy of a piece; 0: the workgroup */
@@ -301,7 +310,33 @@ void ll_to_lane(ll *e, const ll_lane_loop *l, unsigned type, ll_op array,
 void ll_load(ll *e, vyre__val v);
 void ll_store(ll *e, uint32_t at);
 void ll_atomic(ll *e, vyre__val v);
+ll_op ll_base(ll *e, uint32_t buffer);                 /* where it begins */
 ll_op ll_address(ll *e, uint32_t buffer, ll_op index); /* scalar */
+const char *ll_atomic_name(uint8_t op);
+bool ll_atomic_commutes(uint8_t op); /* order does not show in memory */
+uint64_t ll_atomic_identity(uint8_t op, unsigned bytes); /* changes nothing */
+
+/* --- llvm_delay.c ------------------------------------------------------------------*/
+
+/* Finds buffers whose atomics can wait until a range is done. Around the range's
+ * code, then: %qN is the memory for buffer N, %wN whether it is to be used. */
+vyre_code ll_find_delays(ll *e);
+void ll_open_delays(ll *e);
+void ll_close_delays(ll *e);
+
+/* --- llvm_ahead.c ------------------------------------------------------------------*/
+
+/* At the begin of a piece's code. */
+void ll_look_ahead(ll *e, uint32_t piece);
+
+/* --- llvm_turn.c -------------------------------------------------------------------*/
+
+/* Takes loops with atomics out of the loop over invocations: another kernel, for
+ * all that comes after. */
+vyre_code ll_turn_loops(ll *e, uint32_t phase);
+/* Whether the LOOP at @p loop loads what lies side by side for its rounds, and not
+ * for invocations. */
+bool ll_runs_along(const vyre__low_kernel *kernel, uint32_t loop);
 
 /* --- llvm_plan.c -------------------------------------------------------------------*/
 

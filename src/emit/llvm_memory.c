@@ -18,7 +18,7 @@ static unsigned align_of(const ll *e, uint32_t at) {
   return is_shared(e, at) ? buffer_of(e, at)->width : 1;
 }
 
-static ll_op base_of(ll *e, uint32_t buffer) {
+ll_op ll_base(ll *e, uint32_t buffer) {
   e->buffer_used[buffer] = true;
   bool is_shared = e->kernel->buffers[buffer].kind == VYRE_MEMORY_SHARED;
   return ll_name(is_shared && e->is_whole ? "dw" : "d", buffer);
@@ -30,14 +30,14 @@ ll_op ll_address(ll *e, uint32_t buffer, ll_op index) {
                    ? ll_const(index.bits & UINT32_MAX)
                    : ll_def(e, "zext i32 %v to i64", LL_I32, index);
   return ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v", type, LL_PTR,
-                base_of(e, buffer), LL_I64, wide);
+                ll_base(e, buffer), LL_I64, wide);
 }
 
 static ll_op addresses(ll *e, uint32_t buffer, ll_op indices) {
   unsigned type = ll_memory_type(e->kernel->buffers[buffer].width);
   ll_op wide = ll_def(e, "zext %o to %t", MASK, indices, LL_I64 | LL_VEC);
   return ll_def(e, "getelementptr inbounds %t, ptr %v, %o", type, LL_PTR,
-                base_of(e, buffer), LL_I64 | LL_VEC, wide);
+                ll_base(e, buffer), LL_I64 | LL_VEC, wide);
 }
 
 /* A load of memory that others may write meanwhile gives one number, whatever it
@@ -61,9 +61,11 @@ typedef struct guard {
   bool is_open;
 } guard;
 
-/* Code up to close_guard() happens if @p condition holds, an i1. */
+/* Code up to close_guard() happens if @p condition holds, an i1. One that is known
+ * to hold has no way around it, which close_guard() would have to speak of. */
 static guard open_guard(ll *e, ll_op condition) {
-  guard g = {.is_open = condition.kind != LL_NONE};
+  bool holds = condition.kind == LL_CONST && condition.bits;
+  guard g = {.is_open = condition.kind != LL_NONE && !holds};
   if (!g.is_open) return g;
   g.from = ll_label(e);
   g.end = ll_label(e);
@@ -181,14 +183,14 @@ static ll_op padded_address(ll *e, uint32_t at) {
                    ? ll_const((uint64_t)(int64_t)(int32_t)index.bits)
                    : ll_def(e, "sext i32 %v to i64", LL_I32, index);
   return ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v", type, LL_PTR,
-                base_of(e, inst->aux), LL_I64, wide);
+                ll_base(e, inst->aux), LL_I64, wide);
 }
 
 static ll_op shared_at(ll *e, uint32_t at, int64_t index) {
   const vyre__low_inst *inst = ll_inst(e, at);
   unsigned width = buffer_of(e, at)->width;
   ll_op to = ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v",
-                    ll_memory_type(width), LL_PTR, base_of(e, inst->aux),
+                    ll_memory_type(width), LL_PTR, ll_base(e, inst->aux),
                     LL_I64, ll_const((uint64_t)index));
   return ll_def(e, "load %t, ptr %v, align %u", ll_memory_type(width) | LL_VEC,
                 LL_PTR, to, width);

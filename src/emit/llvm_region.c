@@ -91,6 +91,7 @@ void ll_run_piece(ll *e, uint32_t index, ll_op mask) {
   e->scope = &region;
   e->copies = e->no_copies ? UINT16_MAX : 1;
   ll_set_mask(e, mask);
+  ll_look_ahead(e, index);
   if (piece->tests_done) test_done(e, &region);
   if (region.has_act) {
     region.act = ll_alloca(e, MASK, 1, 64);

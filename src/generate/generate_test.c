@@ -12,11 +12,12 @@
 #include "ir/ir.h"
 #include "ir/make_internal.h"
 #include "support/check.h"
+#include "support/sanitized.h"
 
 enum {
-  SEEDS = 2000,
+  SEEDS = SANITIZED ? 300 : 2000,
   GOLDEN_SEEDS = 200,
-  CHECKED_SEEDS = 300,
+  CHECKED_SEEDS = SANITIZED ? 60 : 300,
   MOST_OUTPUTS = 32
 };
 

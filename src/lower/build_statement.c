@@ -72,17 +72,6 @@ static void forget_assigned(build *b, vyre__id id) {
   }
 }
 
-static uint32_t new_loop(vyre__low *low, const vyre__low_loop *loop) {
-  if (low->loop_count >= low->loop_capacity &&
-      !vyre__reserve(low->allocator, &low->loops, &low->loop_capacity,
-                     low->loop_count + 1, sizeof *low->loops, false)) {
-    low->no_memory = true;
-    return 0;
-  }
-  low->loops[low->loop_count] = *loop;
-  return (uint32_t)low->loop_count++;
-}
-
 static void break_unless(vyre__low *low, vyre__val condition) {
   uint64_t known;
   if (vyre__low_known(low, condition, &known) && known) return;
@@ -196,7 +185,8 @@ static void while_statement(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
   vyre__low *low = b->low;
   const vyre__loop_rounds *rounds = rounds_of(b, id);
-  uint32_t loop = new_loop(low, &(vyre__low_loop){.most_trips = UINT64_MAX});
+  uint32_t loop =
+      vyre__low_new_loop(low, &(vyre__low_loop){.most_trips = UINT64_MAX});
   bool is_ahead = is_charged_ahead(rounds);
   if (is_ahead) tick_halvings(b, loop, rounds);
   size_t begin = low->log_count;
@@ -345,7 +335,7 @@ static void for_statement(build *b, vyre__id id) {
     loop.most_trips = b->ranges->nodes[id].hi;
   }
   loop.var = vyre__low_new_var(low, local->name, vyre__low_type(type));
-  uint32_t number = new_loop(low, &loop), more = VYRE_NO_INDEX;
+  uint32_t number = vyre__low_new_loop(low, &loop), more = VYRE_NO_INDEX;
   const vyre__loop_rounds *rounds = rounds_of(b, id);
   bool is_left = rounds && rounds->is_left;
   if (rounds && !is_left) tick_all(b, id, number, rounds, type);

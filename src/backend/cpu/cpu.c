@@ -23,8 +23,8 @@ static bool describe(uint32_t index, vyre_device_info *out) {
   out->description = machine->cpu;
   out->driver = "vyre " VYRE_VERSION_STRING;
   out->note =
-      "in the making: it has not been through the whole campaign, so that auto "
-      "does not take it; vyre conform --backend cpu";
+      "kernels compiled for this machine, on all of its threads; compiling "
+      "needs LLVM 19 (apt-get install libllvm19)";
   return true;
 }
 
@@ -184,6 +184,25 @@ static vyre_code pipeline_save(vyre_pipeline *pipeline, vyre_writer writer,
                    "the writer refused an object of %zu bytes", own->size);
 }
 
+static void pipeline_describe(const vyre_pipeline *pipeline,
+                              vyre_pipeline_resources *out) {
+  const cpu_pipeline *own = (const cpu_pipeline *)pipeline;
+  const cpu_plan *plan = &own->plan;
+  const vyre__object *object =
+      atomic_load_explicit(&own->phases, memory_order_acquire) ==
+              own->object.phases
+          ? &own->object
+          : &own->full;
+  out->has_launches = out->has_width = out->has_code = true;
+  out->phase_count = plan->phase_count;
+  out->hidden_count =
+      plan->buffer_count - (uint32_t)pipeline->program->buffer_count;
+  out->hidden_bytes = 4 * (uint64_t)plan->hidden_words;
+  out->scratch_bytes = plan->scratch_bytes;
+  out->width = plan->width;
+  out->code_bytes = object->size;
+}
+
 /* --- the table -------------------------------------------------------------------*/
 
 extern const vyre__backend vyre__backend_cpu;
@@ -194,8 +213,8 @@ extern const vyre__backend vyre__backend_cpu;
 const vyre__backend vyre__backend_cpu = {.abi = VYRE__BACKEND_ABI,
                                          .struct_size = sizeof(vyre__backend),
                                          .name = "cpu",
-                                         .is_by_name = true,
                                          .is_exact = true,
+                                         .clears = true,
                                          .device_size = sizeof(cpu_device),
                                          .pipeline_size = sizeof(cpu_pipeline),
                                          .describe = describe,
@@ -205,10 +224,12 @@ const vyre__backend vyre__backend_cpu = {.abi = VYRE__BACKEND_ABI,
                                          .pipeline_init = pipeline_init,
                                          .pipeline_finish = pipeline_finish,
                                          .run = cpu_run,
+                                         .run_many = cpu_run_many,
                                          .artifact_version = CPU_ARTIFACT,
                                          .pipeline_load = pipeline_load,
                                          .pipeline_save = pipeline_save,
                                          .features = features,
                                          .pipeline_take = pipeline_take,
                                          .pipeline_print = cpu_print,
+                                         .pipeline_describe = pipeline_describe,
                                          .options = options};

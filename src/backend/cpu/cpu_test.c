@@ -418,6 +418,56 @@ TEST(code_is_shown_in_three_forms_and_no_other) {
 
 /* Thousands of values that live across a barrier: it runs, or is refused with a
  * reason. */
+TEST(a_pipeline_tells_what_lowering_made_of_it) {
+  static const struct {
+    const char *text;
+    vyre_pipeline_resources want;
+  } cases[] = {
+      {twice, {.workgroup = {64, 1, 1}, .over = "y", .phase_count = 1}},
+      {/* One value is kept; i and len(y) are found again. */
+       "kernel g workgroup(8)\n"
+       "buffer y : read_write u32[] @0;\n"
+       "shared s : u32[16];\n"
+       "{\n"
+       "    let i = global_id.x;\n"
+       "    let mine = y[i % len(y)] * 3;\n"
+       "    s[15 - local_id.x] = mine;\n"
+       "    barrier();\n"
+       "    let other = s[8 + local_id.x % 8];\n"
+       "    grid_barrier();\n"
+       "    if (i < len(y)) y[i] = mine + other;\n"
+       "}\n",
+       {.workgroup = {8, 1, 1},
+        .shared_count = 1,
+        .shared_bytes = 64,
+        .grid_barriers = 1,
+        .phase_count = 2,
+        .hidden_count = 1,
+        .hidden_bytes = 8}}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    rig r = {.heap = {.left = -1}};
+    vyre_context_options options = plain_options(&r);
+    options.backend_options = "cpu.width=8";
+    rig_begin(&r, &options, cases[i].text);
+    rig_compile(&r);
+    const vyre_pipeline_resources *want = &cases[i].want;
+    vyre_pipeline_resources got;
+    CHECK(vyre_pipeline_describe(r.pipeline, &got));
+    CHECK(memcmp(got.workgroup, want->workgroup, sizeof got.workgroup) == 0);
+    CHECK(!got.over == !want->over);
+    CHECK_U64(got.shared_count, want->shared_count);
+    CHECK_U64(got.shared_bytes, want->shared_bytes);
+    CHECK_U64(got.grid_barriers, want->grid_barriers);
+    CHECK(got.has_launches && got.has_width && got.has_code);
+    CHECK_U64(got.phase_count, want->phase_count);
+    CHECK_U64(got.hidden_count, want->hidden_count);
+    CHECK_U64(got.hidden_bytes, want->hidden_bytes);
+    CHECK_U64(got.width, 8);
+    CHECK(got.code_bytes > 0);
+    rig_close(&r);
+  }
+}
+
 TEST(huge_live_state_compiles_or_is_refused) {
   enum { VALUES = 250, ROOM = 1 << 18 };
   char *text = calloc(1, ROOM);
@@ -477,16 +527,41 @@ TEST(without_llvm_it_opens_and_a_compile_says_what_to_install) {
   rig_close(&r);
 }
 
-TEST(only_who_asks_for_it_by_name_gets_it) {
-  rig r;
-  rig_open(&r, twice);
-  vyre_device *chosen;
-  vyre_status st = {0};
-  CHECK_OK(vyre_device_open(r.context, "auto", &chosen, &st), st);
-  CHECK_TEXT(vyre_device_name(chosen), "ref");
-  CHECK_TEXT(vyre_device_name(r.device), "cpu");
-  vyre_device_release(chosen);
-  rig_close(&r);
+TEST(auto_takes_it_where_it_can_compile_and_says_so_where_not) {
+  static const struct {
+    const char *llvm, *name, *reason;
+  } cases[] = {
+      {NULL, "cpu", "auto: the best there can be"},
+      {"none", "ref", "'cpu' has no LLVM 19 to compile with"},
+      {"/nowhere/libLLVM.so", "ref", "'cpu' has no LLVM 19 to compile with"},
+  };
+  /* The second time LLVM is loaded: nothing changes by that. */
+  for (size_t i = 0; i < 2 * (sizeof cases / sizeof cases[0]); i++) {
+    size_t at = i % (sizeof cases / sizeof cases[0]);
+    vyre_context_options options = {.cache_directory = "",
+                                    .llvm = cases[at].llvm};
+    vyre_context *context;
+    vyre_device *chosen, *named;
+    vyre_status st = {0};
+    CHECK_OK(vyre_context_create(&options, &context, &st), st);
+    CHECK_OK(vyre_device_open(context, "auto", &chosen, &st), st);
+    CHECK_TEXT(vyre_device_name(chosen), cases[at].name);
+    CHECK_HAS(vyre_device_reason(chosen), cases[at].reason);
+    vyre_device_release(chosen);
+    static const char *const names[] = {"ref", "cpu"};
+    for (int n = 0; n < 2; n++) { /* by name each is there */
+      CHECK_OK(vyre_device_open(context, names[n], &named, &st), st);
+      CHECK_TEXT(vyre_device_name(named), names[n]);
+      CHECK_TEXT(vyre_device_reason(named), "asked for by name");
+      vyre_device_release(named);
+    }
+    vyre_context_release(context);
+    if (i + 1 == sizeof cases / sizeof cases[0]) {
+      rig r;
+      rig_open(&r, twice);
+      rig_close(&r);
+    }
+  }
 }
 
 TEST(threads_and_widths_that_cannot_be_are_refused) {
@@ -525,7 +600,8 @@ TEST_MAIN(TEST_ENTRY(memory_of_the_host_is_used_in_place),
           TEST_ENTRY(no_memory_of_the_process_is_writable_and_executable),
           TEST_ENTRY(kernels_become_vector_code_as_wide_as_asked),
           TEST_ENTRY(code_is_shown_in_three_forms_and_no_other),
+          TEST_ENTRY(a_pipeline_tells_what_lowering_made_of_it),
           TEST_ENTRY(huge_live_state_compiles_or_is_refused),
           TEST_ENTRY(without_llvm_it_opens_and_a_compile_says_what_to_install),
-          TEST_ENTRY(only_who_asks_for_it_by_name_gets_it),
+          TEST_ENTRY(auto_takes_it_where_it_can_compile_and_says_so_where_not),
           TEST_ENTRY(threads_and_widths_that_cannot_be_are_refused))

@@ -138,6 +138,7 @@ typedef struct pool_call {
   vyre__pool *pool;
   uint32_t number;
   bool is_timed;
+  uint32_t more;      /* jobs like this that are to come */
   uint64_t waited_ns; /* for others, if timed */
   uint64_t others_ns; /* what they worked, if timed */
 } pool_call;

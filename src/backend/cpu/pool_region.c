@@ -196,6 +196,7 @@ static void publish(pool_region *region, view *v, uint32_t units) {
 
 /* Wakes, if @p rest_ns of work on one thread is worth it. */
 static bool wake(pool_call *call, pool_region *region, double rest_ns) {
+  rest_ns *= 1.0 + call->more;
   if (rest_ns < POOL_WAKE_NS) return false;
   double worth = rest_ns / POOL_WAKE_NS;
   uint32_t most = call->pool->threads - 2; /* and the one that is woken here */

@@ -88,8 +88,11 @@ typedef struct cpu_launch {
   vyre__launch *launch;
   vyre__spmd_launch *block;
   uint64_t groups;
-  size_t scratch_bytes; /* of a thread */
+  size_t scratch_bytes;        /* of a thread */
+  const vyre__pool_stay *stay; /* NULL: none; else floats are set, too */
+  uint32_t more;               /* launches that are to come in it */
   vyre__spmd_phase *phase;
+  bool clears;      /* a view begins as zero */
   atomic_uint stop; /* set by the watch; used only with a deadline */
 } cpu_launch;
 
@@ -145,12 +148,55 @@ static vyre_code failed(const cpu_launch *l, uint32_t result, vyre_status *st) {
 
 /* The time in which code ran: that of all threads, and not more than went by. */
 VYRE__APART
-static uint32_t run_timed(cpu_launch *l, const vyre__job *job) {
+static uint32_t share_timed(cpu_launch *l, const vyre__job *job) {
   uint64_t start = vyre__clock_ns(), busy = 0;
   uint32_t result = vyre__pool_run(l->device->pool, job, 1, NULL, &busy);
   uint64_t went_by = vyre__clock_ns() - start;
   l->launch->device_ns += busy < went_by ? busy : went_by;
   return result;
+}
+
+static inline uint32_t share(cpu_launch *l, const vyre__job *job) {
+  if (l->launch->is_timed) return share_timed(l, job);
+  if (l->stay) return vyre__pool_run_in(l->stay, job, l->more);
+  return vyre__pool_run(l->device->pool, job, 1, NULL, NULL);
+}
+
+/* --- outputs that begin as zero --------------------------------------------------*/
+
+enum { CLEAR_CHUNK = 64 << 10 };
+
+typedef struct clear_range {
+  unsigned char *data;
+  size_t size;
+} clear_range;
+
+static uint32_t clear_chunks(void *self, uint64_t first, uint64_t count,
+                             uint32_t number) {
+  const clear_range *range = self;
+  size_t at = (size_t)first * CLEAR_CHUNK, size = (size_t)count * CLEAR_CHUNK;
+  (void)number;
+  if (size > range->size - at) size = range->size - at;
+  memset(range->data + at, 0, size);
+  return 0;
+}
+
+/* By all threads, where it is much: fresh memory is also made there. */
+static void clear(cpu_launch *l) {
+  const cpu_plan *plan = &l->pipeline->plan;
+  for (uint32_t i = 0; i < plan->buffer_count; i++) {
+    if (!plan->buffers[i].is_bound || !l->launch->views[i].begins_zero) {
+      continue;
+    }
+    clear_range range = {
+        l->launch->views[i].data,
+        (size_t)l->launch->views[i].length * plan->buffers[i].width};
+    vyre__job job = {.run = clear_chunks,
+                     .self = &range,
+                     .count = (range.size + CLEAR_CHUNK - 1) / CLEAR_CHUNK,
+                     .cost = &l->device->clear_cost};
+    (void)share(l, &job);
+  }
 }
 
 static vyre_code run_phase(cpu_launch *l, uint32_t phase, vyre_status *st) {
@@ -162,12 +208,10 @@ static vyre_code run_phase(cpu_launch *l, uint32_t phase, vyre_status *st) {
                    .self = l,
                    .count = l->groups,
                    .cost = &l->pipeline->costs[phase]};
-  if (l->launch->is_timed) {
-    result = run_timed(l, &job);
-  } else if (l->groups == 1 && l->scratch_bytes == 0) {
-    result = call(l, 0, 1, NULL);
+  if (l->groups == 1 && l->scratch_bytes == 0 && !l->launch->is_timed) {
+    result = l->stay ? l->phase(l->block, 0, 1, NULL) : call(l, 0, 1, NULL);
   } else {
-    result = vyre__pool_run(l->device->pool, &job, 1, NULL, NULL);
+    result = share(l, &job);
   }
   return result == VYRE__SPMD_DONE ? VYRE_OK : failed(l, result, st);
 }
@@ -237,20 +281,24 @@ static vyre_code bind_hidden(cpu_launch *l, vyre_status *st) {
 static vyre_code bind(cpu_launch *l, vyre_status *st) {
   const vyre_pipeline *p = &l->pipeline->base;
   const cpu_plan *plan = &l->pipeline->plan;
+  const vyre__view *views = l->launch->views;
+  vyre__spmd_view *to = l->block->views;
+  bool clears = false;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     const cpu_buffer *b = &plan->buffers[i];
     if (!b->is_bound) { /* in the scratch, but for one */
-      l->block->views[i] = (vyre__spmd_view){0};
+      to[i] = (vyre__spmd_view){0};
       if (i == plan->hidden) VYRE_TRY(bind_hidden(l, st));
       continue;
     }
-    const vyre__view *view = &l->launch->views[i];
+    const vyre__view *view = &views[i];
     if (view->length < b->least || view->length > b->most) {
       return wrong_length(p, i, view->length, b, st);
     }
-    l->block->views[i] =
-        (vyre__spmd_view){.data = view->data, .length = view->length};
+    to[i] = (vyre__spmd_view){.data = view->data, .length = view->length};
+    clears |= view->begins_zero;
   }
+  l->clears = clears;
   return VYRE_OK;
 }
 
@@ -290,6 +338,7 @@ static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
 
 static vyre_code run_all(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
+  if (l->clears) clear(l);
   if (plan->step_count == 1) return run_phase(l, plan->steps[0].phase, st);
   return run_steps(l, st);
 }
@@ -307,18 +356,49 @@ static vyre_code run_watched(cpu_launch *l, vyre_status *st) {
 
 static const atomic_uint never; /* what stops a launch without a deadline */
 
+static inline cpu_launch begin(vyre__launch *launch, stack_block *few) {
+  const cpu_pipeline *own = (const cpu_pipeline *)launch->pipeline;
+  launch->device_ns = 0;
+  return (cpu_launch){.pipeline = own,
+                      .device = (cpu_device *)own->base.device,
+                      .launch = launch,
+                      .block = (vyre__spmd_launch *)(void *)few->bytes,
+                      .groups = 1,
+                      .scratch_bytes = (size_t)own->plan.scratch_bytes};
+}
+
 vyre_code cpu_run(vyre_pipeline *pipeline, vyre__launch *launch,
                   vyre_status *st) {
-  const cpu_pipeline *own = (const cpu_pipeline *)pipeline;
   stack_block few;
-  cpu_launch l = {.pipeline = own,
-                  .device = (cpu_device *)pipeline->device,
-                  .launch = launch,
-                  .block = (vyre__spmd_launch *)(void *)few.bytes,
-                  .groups = 1,
-                  .scratch_bytes = (size_t)own->plan.scratch_bytes};
-  launch->device_ns = 0;
+  cpu_launch l = begin(launch, &few);
+  (void)pipeline;
   VYRE_TRY(fill_block(&l, st));
   l.block->stop = &never;
   return launch->deadline_ns ? run_watched(&l, st) : run_all(&l, st);
+}
+
+vyre_code cpu_run_many(vyre_device *device, vyre__launch *first, size_t *done,
+                       vyre_status *st) {
+  stack_block few;
+  vyre__pool_stay stay;
+  uint32_t more = 0;
+  vyre_code code = VYRE_OK;
+  for (const vyre__launch *at = first->next; at; at = at->next) more++;
+  vyre__pool_enter(((cpu_device *)device)->pool, &stay);
+  uint32_t was = float_enter();
+  *done = 0;
+  for (vyre__launch *at = first; at; at = at->next, more--) {
+    cpu_launch l = begin(at, &few);
+    l.stay = &stay;
+    l.more = more;
+    code = fill_block(&l, st);
+    if (code != VYRE_OK) break;
+    l.block->stop = &never;
+    code = run_all(&l, st);
+    if (code != VYRE_OK) break;
+    ++*done;
+  }
+  float_leave(was);
+  vyre__pool_leave(&stay);
+  return code;
 }

@@ -327,8 +327,7 @@ static vyre_code make_frames(ref_machine *m) {
   const ref_shape *shape = &m->pipeline->shape;
   bool keep = shape->has_grid_barrier || m->schedule.by_statement;
   m->frame_count = keep ? m->group_count : 1;
-  m->frame_slots =
-      fixed_slots(m) + REF_FRAME_FIXED + REF_FRAME_LOOP * shape->grid_depth;
+  m->frame_slots = ref_frame_slots(m->pipeline);
   size_t lanes = (size_t)m->frame_slots * m->lanes, slots, shared, bytes;
   if (!vyre__mul(m->frame_count, lanes, &slots)) return no_frames(m);
   if (!vyre__mul(m->frame_count, shape->shared_bytes, &shared)) {
