@@ -39,6 +39,16 @@ static uint32_t loop_of(const ll *e, uint32_t get) {
   return 0;
 }
 
+/* Whether jump @p at is one out of a round of @p loop, or leaves it altogether. */
+static bool leaves(const ll *e, uint32_t at, uint32_t loop) {
+  uint32_t open = ll_role(e, at)->parent;
+  if (ll_inst(e, at)->op == VYRE__LOW_EXIT) return true;
+  while (ll_inst(e, open)->op != VYRE__LOW_LOOP) {
+    open = ll_role(e, open)->parent;
+  }
+  return open == loop;
+}
+
 /* Whether every round goes through all of the loop, and only its step counts. */
 static bool is_plain(const ll *e, uint32_t at) {
   const vyre__low_loop *loop = &e->kernel->loops[ll_inst(e, at)->aux];
@@ -48,7 +58,8 @@ static bool is_plain(const ll *e, uint32_t at) {
   if (ll_type(e->kernel->vars[loop->var].type) != LL_I32) return false;
   for (uint32_t i = at + 1; i < step; i++) {
     const vyre__low_inst *inst = ll_inst(e, i);
-    jumps += (vyre__low_ops[inst->op].flags & VYRE__LOWF_JUMPS) != 0;
+    bool jumps_here = vyre__low_ops[inst->op].flags & VYRE__LOWF_JUMPS;
+    jumps += jumps_here && leaves(e, i, at);
     if (inst->op == VYRE__LOW_SET && inst->aux == loop->var) return false;
   }
   return jumps == 1;

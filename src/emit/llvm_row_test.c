@@ -29,6 +29,7 @@ static void *guarded_take(uint32_t i, size_t size) {
   char *map = mmap(NULL, room + page, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK(map != MAP_FAILED);
+  memset(map, 0xA5, room); /* what is before shows, too */
   CHECK(mprotect(map + room, page, PROT_NONE) == 0);
   maps[i] = (guarded){map, room + page};
   return map + room - size;
@@ -217,11 +218,11 @@ TEST(rows_keep_their_own_variables_across_barriers) {
       "  let i = workgroup_id.x * 128 + l;\n"
       "  var s = 0.0; var u = f32(local_id.y);\n"
       "  for (let r = 0u; r < 3; r++) {\n"
-      "    t[l] = a[i + r];\n    barrier();\n"
+      "    t[l] = a[i + r];\n    barrier();\n    let z = t[local_id.x + r];\n"
       "    for (let k = 0u; k < 4; k++) {\n"
       "      s = fma(t[local_id.y * 32 + k], t[k * 32 + local_id.x], s);\n"
       "      u = u + t[k * 32 + local_id.x]; }\n"
-      "    barrier(); }\n"
+      "    barrier();\n    s += z; }\n"
       "  if (i < len(c)) c[i] = s + u; }\n",
       squares);
 }
@@ -387,7 +388,7 @@ TEST(many_sums_are_those_of_one_loop) {
       "  var o = 8.0; var p = 9.0; var q = 10.0; var r = 11.0;\n"
       "  for (let k = 0u; k < n; k++) { let v = x[k + i];\n"
       "    a += v; b = fma(v, v, b); c = c * 0.5 + v; d = max(d, v);\n"
-      "    e -= v; f += x[k]; g += x[k + j]; h = min(h, v);\n"
+      "    e -= v; f += x[k] * v; g += v * x[k + j]; h = min(h, v);\n"
       "    o += v * 2.0; p -= v * v; q = v - q; r += x[k] * v; }\n"
       "  y[j * 128 + i] = a + 2.0 * b + 3.0 * c + 4.0 * d + 5.0 * e +\n"
       "    6.0 * f + 7.0 * g + 8.0 * h + 9.0 * o + 10.0 * p +\n"
@@ -405,7 +406,8 @@ TEST(sums_that_depend_on_each_other_stay_together) {
       "  var e = 4.0; var f = 5.0; var g = 6.0; var h = 7.0;\n"
       "  for (let k = 0u; k < n; k++) { let v = x[k + i];\n"
       "    a += v; b = fma(v, 0.25, b); c = c * 0.5 + v; d += 0.1 * a;\n"
-      "    e -= v; f += x[k]; g += x[k + j]; h = 0.5 * h + 0.01 * e; }\n"
+      "    e -= v; f += x[k] * v; g += v * x[k + j]; h = 0.5 * h + 0.01 * a; "
+      "}\n"
       "  y[j * 128 + i] = a + 2.0 * b + 3.0 * c + 4.0 * d + 5.0 * e +\n"
       "    6.0 * f + 7.0 * g + 8.0 * h; }\n",
       rows);
