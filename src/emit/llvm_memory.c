@@ -283,7 +283,8 @@ static ll_op load_some(ll *e, vyre__val v, ll_op active) {
   ll_do(e, "store %o, ptr %v", type, op, LL_PTR, at);
   ll_br(e, end);
   ll_place(e, lanes);
-  op = load_lanes(e, v, indices, active);
+  op = has_masked(e, type) ? load_masked(e, v, active)
+                           : load_lanes(e, v, indices, active);
   ll_do(e, "store %o, ptr %v", type, op, LL_PTR, at);
   ll_place(e, end);
   return ll_def(e, "load %t, ptr %v", type, LL_PTR, at);
@@ -396,8 +397,6 @@ static void load_vector(ll *e, vyre__val v) {
     op = plain_load(e, v, ll_address(e, inst->aux, ll_scalar(e, inst->a)));
   } else if (is_padded(e, v, inst->b)) {
     op = plain_load(e, v, padded_address(e, v));
-  } else if (is_plain && has_masked(e, type)) {
-    op = load_masked(e, v, active);
   } else if (is_plain) {
     op = load_some(e, v, active);
   } else {
