@@ -31,8 +31,8 @@ areas=() pairs=(1:2 4:1 8:7 16:2)
 cpu() { # name, width:threads, more arguments
   local name=$1 width=${2%:*} threads=${2#*:}
   shift 2
-  suite "$name at width $width on $threads threads" env VYRE_WIDTH="$width" VYRE_THREADS="$threads" \
-    "$build_dir/vyre" conform --backend cpu "$@"
+  suite "$name at width $width on $threads threads" \
+    "$build_dir/vyre" conform --backend cpu --option "cpu.width=$width,cpu.threads=$threads" "$@"
 }
 if grep -q '^VYRE_SANITIZE:[A-Z]*=.' "$build_dir/CMakeCache.txt"; then
   # Every case once a backend: a sanitizer takes too long for more. Each area has
@@ -81,7 +81,7 @@ red "an entry for nobody is a failure" errors.handles "$work/unknown" "does not 
 # The code in the guide is code that is built and runs here.
 guide=$(awk '/^```c$/ { inside = 1; n++; next } /^```$/ { inside = 0; next }
   inside { gsub(/[ \t]+/, " "); print n "\t" $0 }' "$source_dir/docs/backend-guide.md")
-files=$(cat "$source_dir"/src/backend/{null/null,worked/worked}.c "$source_dir"/src/driver/{backend.h,backends.def} "$source_dir/tests/worked/driver/backends.def" | tr -s ' \t\n' ' ')
+files=$(cat "$source_dir"/src/backend/{null/null,worked/worked}.c "$source_dir"/src/driver/backend.h | tr -s ' \t\n' ' ')
 missing=
 for block in $(cut -f1 <<<"$guide" | sort -un); do
   code=$(awk -F'\t' -v n="$block" '$1 == n { print $2 }' <<<"$guide" | tr -s ' \t\n' ' ' | sed 's/^ //; s/ $//')

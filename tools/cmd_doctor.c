@@ -27,6 +27,8 @@ typedef struct finding {
 
 typedef struct report {
   bool is_probed;
+  vyre_context *context;  /* of all devices; NULL: none can be made */
+  vyre_status context_st; /* why not */
   finding found[MOST_DEVICES];
   size_t count;
   vyre_device *chosen; /* by "auto"; NULL: none opens */
@@ -58,16 +60,17 @@ static bool runs(const finding *f) {
 }
 
 static bool look(report *r, problem *wrong) {
+  (void)!vyre_context_create(NULL, &r->context, &r->context_st);
   for (; r->count < MOST_DEVICES; r->count++) {
     finding *f = &r->found[r->count];
-    if (!device_entry_open(r->count, &f->entry)) break;
+    if (!device_entry_open(r->context, r->count, &f->entry)) break;
     if (runs(f)) device_try(f->entry.info.name, &f->trial);
     if (r->is_probed && runs(f) && !probe(f)) {
       return problem_no_memory(wrong, "the results of a probe");
     }
   }
-  (void)!vyre_device_open(NULL, "auto", &r->chosen, &r->st);
-  (void)!vyre_cache_find(NULL, &r->arena, &r->cache, &r->cache_st);
+  (void)!vyre_device_open(r->context, "auto", &r->chosen, &r->st);
+  (void)!vyre_cache_find(r->context, &r->arena, &r->cache, &r->cache_st);
   return true;
 }
 
@@ -77,6 +80,7 @@ static void finish(report *r) {
     free(r->found[i].numbers);
   }
   vyre_device_release(r->chosen);
+  vyre_context_release(r->context);
   vyre_arena_finish(&r->arena);
   free(r);
 }
@@ -159,9 +163,17 @@ static void put_report(const report *r, sink *out) {
                 r->st.fix);
   }
   put_cache(r, out);
-  const char *trace = getenv("VYRE_TRACE");
-  sink_format(out, "trace\n  %.900s\n",
-              trace && trace[0] ? trace : "off: VYRE_TRACE names no file");
+  vyre_trace_info trace;
+  sink_text(out, "trace\n  ");
+  if (vyre_context_trace(r->context, &trace)) {
+    show_bytes(out, trace.file, strlen(trace.file));
+  } else if (r->context) {
+    sink_text(out, "off: VYRE_TRACE names no file");
+  } else {
+    sink_format(out, "unknown: %s\n  Fix: %s", r->context_st.message,
+                r->context_st.fix);
+  }
+  sink_text(out, "\n");
 }
 
 static void put_report_json(const report *r, sink *out) {
@@ -203,10 +215,14 @@ static void put_report_json(const report *r, sink *out) {
     json_u64(&json, "max_bytes", r->cache.max_bytes);
   }
   json_close(&json, '}');
-  const char *trace = getenv("VYRE_TRACE");
+  vyre_trace_info trace;
   json_open(&json, "trace", '{');
-  json_bool(&json, "on", trace && trace[0]);
-  if (trace && trace[0]) json_text(&json, "file", trace);
+  json_bool(&json, "on", vyre_context_trace(r->context, &trace));
+  if (trace.file) json_text(&json, "file", trace.file);
+  if (!r->context) {
+    json_text(&json, "error", r->context_st.message);
+    json_text(&json, "fix", r->context_st.fix);
+  }
   json_close(&json, '}');
   json_end(&json);
 }

@@ -15,9 +15,10 @@ static bool make_context(run_state *s, problem *wrong) {
   vyre_status st = {0};
   const run_flags *f = &s->flags;
   if (!f->trace && f->threads == 0 && f->width == 0) return true;
-  vyre_context_options options = {.trace_file = f->trace,
-                                  .threads = (uint32_t)f->threads,
-                                  .width = (uint32_t)f->width};
+  char text[OPTIONS_TEXT];
+  vyre_context_options options = {
+      .trace_file = f->trace,
+      .backend_options = args_cpu_options(f->threads, f->width, text)};
   if (vyre_context_create(&options, &s->context, &st) == VYRE_OK) return true;
   return problem_from_status(wrong, &st);
 }
@@ -171,6 +172,7 @@ static bool print_now(void *self, const char *text, size_t length) {
   sink_bytes(&s->printed, text, length);
   if (s->printed.failed) return false;
   if (length == 0 || text[length - 1] != '\n') return true;
+  progress_hide(&s->bar);
   bool taken = write_all(STDERR_FILENO, s->printed.data, s->printed.length);
   s->printed.length = 0;
   return taken;
@@ -200,8 +202,11 @@ static bool dispatch(run_state *s, problem *wrong) {
   }
   warn_if_flat(s);
   warn_if_huge(s);
-  return vyre_dispatch(s->pipeline, &desc, &st) == VYRE_OK ||
-         failed(s, wrong, &st);
+  progress_begin(&s->bar);
+  if (s->bar.is_there) desc.progress = &s->bar.progress;
+  vyre_code code = vyre_dispatch(s->pipeline, &desc, &st);
+  progress_end(&s->bar);
+  return code == VYRE_OK || failed(s, wrong, &st);
 }
 
 static void finish(run_state *s) {

@@ -9,6 +9,7 @@
 #include "args.h"
 #include "data_spec.h"
 #include "kernel_file.h"
+#include "progress.h"
 
 typedef struct run_flags {
   const char *file, *kernel;
@@ -50,6 +51,7 @@ typedef struct run_state {
   uint64_t compile_ns;
   vyre_timing timing; /* with --time */
   sink printed; /* by print(...): all that JSON tells, else the line so far */
+  progress_bar bar;         /* on the terminal */
   uint64_t printed_dropped; /* bytes that are too many for JSON */
 } run_state;
 

@@ -56,7 +56,7 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
     return problem_set(wrong, KIND_USAGE, "write 1 or more",
                        "--max-iterations is 0, so no loop could run");
   }
-  if (!args_host(f->threads, f->width, wrong)) return false;
+  if (!args_width(f->width, wrong)) return false;
   return (!grid || args_extent("--grid", grid, f->grid, wrong)) &&
          (!workgroup ||
           args_extent("--workgroup", workgroup, f->workgroup, wrong)) &&

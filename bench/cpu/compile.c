@@ -126,6 +126,46 @@ static void first_compile(const child_job *job, double *figures) {
   figures[2] = make_ready(&second, "saxpy", &made);
 }
 
+/* All kernels on a device that has none of them: nanoseconds until the last one
+ * is ready, each after the one before or all asked for at once. */
+static double make_all_ready(const char *device, bool at_once) {
+  place p;
+  vyre_status st = {0};
+  vyre_module *modules[CPU_KERNELS];
+  vyre_pipeline *pipelines[CPU_KERNELS];
+  vyre_fence *fences[CPU_KERNELS];
+  open_place(&p, device, "");
+  for (int k = 0; k < CPU_KERNELS; k++) {
+    char *text = cpu_text(cpu_shapes[k].file, "vyre");
+    must(vyre_module_parse(text, strlen(text), cpu_shapes[k].file,
+                           vyre_allocator_heap(), &modules[k], NULL, &st),
+         &st, cpu_shapes[k].file);
+    free(text);
+  }
+  double start = cpu_now_ns();
+  for (int k = 0; k < CPU_KERNELS; k++) {
+    vyre_program *kernel = vyre_module_kernel(modules[k], 0);
+    vyre_code code = at_once ? vyre_pipeline_compile_async(
+                                   p.device, kernel, NULL, &fences[k], &st)
+                             : vyre_pipeline_compile(p.device, kernel, NULL,
+                                                     &pipelines[k], NULL, &st);
+    must(code, &st, cpu_shapes[k].file);
+  }
+  for (int k = 0; at_once && k < CPU_KERNELS; k++) {
+    must(vyre_fence_wait(fences[k], VYRE_FOREVER, &st), &st,
+         cpu_shapes[k].file);
+    pipelines[k] = vyre_fence_pipeline(fences[k]);
+    vyre_fence_release(fences[k]);
+  }
+  double took = cpu_now_ns() - start;
+  for (int k = 0; k < CPU_KERNELS; k++) {
+    vyre_pipeline_release(pipelines[k]);
+    vyre_module_release(modules[k]);
+  }
+  close_place(&p);
+  return took;
+}
+
 static double mean_of(const double *values, int count) {
   double sum = 0;
   for (int i = 0; i < count; i++) sum += values[i];
@@ -307,6 +347,25 @@ static void report_once(const char *device) {
           "the first compile of a process over the second");
 }
 
+/* By the clock: processor time would be the same. */
+static void report_at_once(const char *device) {
+  enum { ROUNDS = 3 };
+  double single[ROUNDS], all[ROUNDS];
+  if (cpu_is_alone()) return;
+  (void)make_all_ready(device, false);
+  for (int i = 0; i < ROUNDS; i++) {
+    single[i] = make_all_ready(device, false) / 1e6;
+    all[i] = make_all_ready(device, true) / 1e6;
+  }
+  cpu_quartiles one = cpu_quartiles_of(single, ROUNDS);
+  cpu_quartiles many = cpu_quartiles_of(all, ROUNDS);
+  printf("%-28s", "all of them at once");
+  print_figure(many.median);
+  printf("   one after the other %.1f\n", one.median);
+  add_row("all kernels at once", "ms", many.median, many.least,
+          "one after the other", one.median, "");
+}
+
 /* --- the suite ---------------------------------------------------------------*/
 
 static void remove_folder(const char *directory) {
@@ -349,6 +408,7 @@ void bench_cpu_compile(void) {
     measure(device, ours, &t);
     printf("\n");
     report_kernels(&t, &fresh, &disk);
+    report_at_once(device);
   }
   peer_times p = measure_peers(theirs);
   report_mean("mean, compiled", fresh, 15, compiled,

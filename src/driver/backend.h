@@ -92,7 +92,19 @@ typedef struct vyre__launch {
   uint64_t device_ns;        /* set by a backend that has_device_time */
   uint32_t launches;         /* what this run adds to the counter: 1, unless the
                                 backend changes it */
+  vyre_progress *progress;   /* NULL: nobody asks */
+  uint32_t turn, turns; /* which launch of how many of the dispatch it is */
 } vyre__launch;
+
+/* For a backend that tells how far it is: that a launch begins which has so many
+ * workgroups (0: not known), and that so many more of them are done. Any thread. */
+void vyre__progress_begin(const vyre__launch *launch, uint64_t groups);
+
+static inline void vyre__progress_add(const vyre__launch *launch,
+                                      uint64_t groups) {
+  if (!launch->progress) return;
+  __atomic_fetch_add(&launch->progress->done, groups, __ATOMIC_RELAXED);
+}
 
 /* What can be chosen when a device is opened: a number in a range. */
 typedef struct vyre__option {

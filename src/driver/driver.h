@@ -35,26 +35,16 @@ struct vyre_context {
   } faults[VYRE_FAULT_COUNT];
   vyre__cache cache; /* of pipelines, on disk */
   char options[512]; /* of backends; options.c */
-
-  /* host_options.c: what the device "cpu" goes by. */
-  uint32_t threads, width; /* 0: as it likes */
-  char llvm[256];          /* "": wherever it is */
+  char llvm[256];    /* where device "cpu" finds it; "": wherever it is */
 };
 
-/* What the environment says; NULL: nothing. */
-typedef struct vyre__host_environment {
-  const char *threads, *width, *llvm;
-} vyre__host_environment;
-
-/* Sets them, from the options first. */
-vyre_code vyre__host_options(vyre_context *context,
-                             const vyre_context_options *options,
-                             const vyre__host_environment *environment,
-                             vyre_status *st);
-
-/* Keeps the text, if it is one of options. */
-vyre_code vyre__options_set(vyre_context *context, const char *text,
+/* Adds the text to the options there are, if it is one of options; NULL or "" is
+ * nothing. The last of a key counts. */
+vyre_code vyre__options_add(vyre_context *context, const char *text,
                             vyre_status *st);
+/* Keeps the name of a file of LLVM; NULL: none. */
+vyre_code vyre__llvm_set(vyre_context *context, const char *name,
+                         vyre_status *st);
 /* Whether the device's backend has those that are meant for it. */
 vyre_code vyre__options_check(const vyre_device *device, vyre_status *st);
 
@@ -258,15 +248,15 @@ static inline bool vyre__device_is_busy(const vyre_device *device) {
   atomic_fetch_add_explicit(&(device)->inside->counters.field, (value), \
                             memory_order_relaxed)
 
-/* Opens device @p index of a table that need not be in backends.def: for tests.
+/* Opens device @p index of a table that need not be built in: for tests.
  * Else as vyre_device_open. */
 vyre_code vyre__device_open_backend(vyre_context *context,
                                     const vyre__backend *backend,
                                     uint32_t index, vyre_device **out,
                                     vyre_status *st);
 
-/* vyre_device_list and vyre_device_open over tables that need not be those of
- * backends.def, best first: for tests. */
+/* vyre_device_list and vyre_device_open over tables that need not be those that
+ * are built in, best first: for tests. */
 typedef struct vyre__backends {
   const vyre__backend *const *list;
   size_t count;

@@ -18,7 +18,7 @@
 
 extern const vyre__backend vyre__backend_ref;
 
-enum { VECTORS = SANITIZED ? 1 << 12 : 1 << 15 };
+enum { VECTORS = SANITIZED ? 1 << 14 : 1 << 15 }; /* the first: the least */
 
 /* --- a device that lies ------------------------------------------------------*/
 

@@ -495,6 +495,8 @@ static vyre_code launch(vyre__run *run, vyre_status *st) {
     if (i > 0) vyre_arena_reset(&run->scratch);
     if (i == 1) keep_contents(run);
     run->launch.launches = 1;
+    run->launch.turn = i;
+    run->launch.turns = count;
     if (i > 0 && run->launch.deadline_ns &&
         vyre__clock_ns() > run->launch.deadline_ns) {
       return between_launches(run, i, count, st);

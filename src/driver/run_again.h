@@ -137,17 +137,21 @@ static inline vyre_code vyre__run_prepare(vyre__run *run,
                                           vyre_status *st) {
   vyre__launch *launch = &run->launch; /* views and scratch stay as they are */
   run->desc = desc;
+  bool was_plain = run->is_plain;
+  run->is_plain = !desc->timing && !desc->timeout_ns && !desc->print.write &&
+                  !desc->report && !desc->has_iterations && !desc->progress;
+  run->tells = desc->copies || desc->slot_stats || desc->result;
   launch->max_iterations =
       desc->max_iterations ? desc->max_iterations : UINT32_MAX;
-  launch->deadline_ns = 0;
-  launch->timeout_ns = desc->timeout_ns;
-  launch->print = desc->print;
+  if (!was_plain || !run->is_plain) { /* else they are as they were */
+    launch->deadline_ns = 0;
+    launch->timeout_ns = desc->timeout_ns;
+    launch->print = desc->print;
+    launch->report = desc->report;
+    launch->device_ns = 0;
+    launch->progress = desc->progress;
+  }
   launch->check = desc->check;
-  launch->report = desc->report;
-  launch->device_ns = 0;
-  run->is_plain = !desc->timing && !desc->timeout_ns && !desc->print.write &&
-                  !desc->report && !desc->has_iterations;
-  run->tells = desc->copies || desc->slot_stats || desc->result;
   if (!vyre__run_is_same(run, desc)) {
     VYRE_TRY(vyre__run_prepare_anew(run, st));
   } else if (desc->max_output_bytes || desc->require_zero_copy) {

@@ -83,7 +83,9 @@ static vyre_code prepare_all(vyre_pipeline *pipeline,
   uint64_t called = call_time(items, count);
   size_t known = spare.first ? vyre__run_known_size(spare.first) : 0;
   for (size_t i = 0; i < count; i++) {
-    if (spare.first) vyre__run_fetch(spare.first->next_spare, known);
+    if (spare.first && spare.first->next_spare) { /* two ahead */
+      vyre__run_fetch(spare.first->next_spare->next_spare, known);
+    }
     vyre_code code = prepare(pipeline, &items[i], &spare, &runs[i], st);
     if (code == VYRE_OK) {
       runs[i]->item = (uint32_t)i;

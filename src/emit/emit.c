@@ -93,10 +93,14 @@ static bool is_one_of(uint32_t number, const uint32_t *list, size_t count) {
   return false;
 }
 
+bool vyre_emit_has_width(uint32_t width) {
+  static const uint32_t widths[] = {0, 1, 4, 8, 16, 32};
+  return is_one_of(width, widths, sizeof widths / sizeof widths[0]);
+}
+
 static vyre_code check_llvm(const vyre_emit_options *options, vyre_status *st) {
-  static const uint32_t widths[] = {0, 1, 4, 8, 16, 32},
-                        lanes[] = {0, 4, 8, 16};
-  if (!is_one_of(options->width, widths, 6) ||
+  static const uint32_t lanes[] = {0, 4, 8, 16};
+  if (!vyre_emit_has_width(options->width) ||
       !is_one_of(options->lanes, lanes, 4)) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "width",

@@ -62,7 +62,6 @@ typedef struct vyre__emit_llvm_options {
   uint32_t
       lanes; /* 32-bit lanes of a vector register of the machine: 4, 8 or 16 */
   bool is_relaxed;          /* ulp_budget above 0: contraction is permitted */
-  bool no_lines;            /* no comments with source lines */
   vyre_allocator allocator; /* for the time of the call; zeroed: the heap */
 } vyre__emit_llvm_options;
 

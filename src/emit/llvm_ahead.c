@@ -6,8 +6,7 @@
  * cannot past atomics that all threads see. So before an invocation runs, the loads
  * that lead to a place are done for one that comes a few later, and the place is
  * asked for without waiting. Nothing depends on it: what is loaded is only looked
- * at for where to go, inside of buffers that nobody writes. For scalar code; vectors
- * load for all lanes at once anyway. */
+ * at for where to go, inside of buffers that nobody writes. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -19,7 +18,7 @@ enum {
   MOST_DEPTH = 16,
   MOST_PLACES = 4, /* of a piece */
   MOST_LOADS = 2,  /* that lead to one */
-  NEAR = 4,        /* invocations ahead, with MOST_LOADS; else twice that */
+  NEAR = 4, /* invocations ahead at least, with MOST_LOADS; else twice that */
   NOT_FOUND = -1,
 };
 
@@ -99,26 +98,76 @@ static int follow(ll *e, vyre__val v, path *p, unsigned depth) {
 
 /* --- code -------------------------------------------------------------------------*/
 
+/* Goes on at @p end unless all of LOAD @p at is inside. */
+static ll_op load_one(ll *e, uint32_t at, uint32_t end) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  unsigned type = ll_memory_type(e->kernel->buffers[inst->aux].width);
+  bool is_many = e->width > 1 && !ll_is_scalar(e, inst->a);
+  uint32_t inside = ll_label(e);
+  ll_op index = ll_scalar(e, inst->a);
+  ll_op last = ll_name("n", inst->aux), room = {0};
+  if (is_many) { /* side by side */
+    room = ll_def(e, "icmp uge i32 %v, %u", LL_I32, last, e->width);
+    last = ll_def(e, "sub i32 %v, %u", LL_I32, last, e->width - 1);
+  }
+  ll_op is_there =
+      ll_def(e, "icmp ult i32 %v, %v", LL_I32, index, LL_I32, last);
+  if (is_many) {
+    is_there = ll_def(e, "and i1 %v, %v", LL_I1, is_there, LL_I1, room);
+  }
+  ll_cond(e, is_there, inside, end);
+  ll_place(e, inside);
+  if (is_many) type |= LL_VEC;
+  ll_op got = ll_def(e, "load %t, ptr %v, align 1", type, LL_PTR,
+                     ll_address(e, inst->aux, index));
+  if ((type & LL_NARROW_MASK) == LL_I32) return got;
+  return ll_def(e, "zext %o to %t", type, got, LL_I32 | (type & LL_VEC));
+}
+
+/* Lanes that are outside load element 0, if there is one. */
+static ll_op load_many(ll *e, uint32_t at, uint32_t end) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  unsigned type = ll_memory_type(e->kernel->buffers[inst->aux].width);
+  unsigned bits = 8 * ll_bytes(type), all = LL_I32 | LL_VEC;
+  uint32_t inside = ll_label(e);
+  ll_op index = ll_vector(e, inst->a), length = ll_name("n", inst->aux);
+  ll_cond(e, ll_def(e, "icmp ne i32 %v, 0", LL_I32, length), inside, end);
+  ll_place(e, inside);
+  ll_op is_there = ll_def(e, "icmp ult %o, %v", all, index, all,
+                          ll_splat(e, LL_I32, length));
+  index = ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, is_there, all, index,
+                 all, ll_const(0));
+  index = ll_def(e, "zext %o to %t", all, index, LL_I64 | LL_VEC);
+  ll_op from = ll_def(e, "getelementptr inbounds %t, ptr %%d%u, %o", type,
+                      (unsigned)inst->aux, LL_I64 | LL_VEC, index);
+  ll_op got =
+      ll_def(e, "call %t @llvm.masked.gather.v%ui%u.v%up0(%o, i32 1, %o, %o)",
+             type | LL_VEC, e->width, bits, e->width, LL_PTR | LL_VEC, from,
+             LL_I1 | LL_VEC, ll_const(1), type | LL_VEC, ll_const(0));
+  if (type == LL_I32) return got;
+  return ll_def(e, "zext %o to %t", type | LL_VEC, got, all);
+}
+
 static void step(ll *e, uint32_t at, uint32_t end) {
   const vyre__low_inst *inst = ll_inst(e, at);
   if (ll_is_x(e, at)) {
     ll_give_x(e, at);
   } else if (inst->op == VYRE__LOW_GET) {
-    ll_give(e, at, LL_SCALAR, ll_scalar(e, first_of(e, at)));
+    vyre__val first = first_of(e, at);
+    bool is_one = ll_is_scalar(e, first);
+    ll_give(e, at, is_one ? LL_SCALAR : LL_VECTOR,
+            is_one ? ll_scalar(e, first) : ll_vector(e, first));
   } else if (inst->op != VYRE__LOW_LOAD) {
     ll_pure(e, at);
   } else {
-    unsigned type = ll_memory_type(e->kernel->buffers[inst->aux].width);
-    uint32_t inside = ll_label(e);
-    ll_op index = ll_scalar(e, inst->a);
-    ll_op is_there =
-        ll_def(e, "icmp ult i32 %v, %%n%u", LL_I32, index, (unsigned)inst->aux);
-    ll_cond(e, is_there, inside, end);
-    ll_place(e, inside);
-    ll_op got = ll_def(e, "load %t, ptr %v, align 1", type, LL_PTR,
-                       ll_address(e, inst->aux, index));
-    if (type != LL_I32) got = ll_def(e, "zext %o to i32", type, got);
-    ll_give(e, at, LL_SCALAR, got);
+    const ll_rep *index = ll_value(e, inst->a);
+    bool is_near = index->form == LL_LINEAR && index->stride == 1;
+    if (index->form == LL_SCALAR) {
+      ll_give(e, at, LL_SCALAR, load_one(e, at, end));
+    } else {
+      ll_give(e, at, LL_VECTOR,
+              is_near ? load_one(e, at, end) : load_many(e, at, end));
+    }
   }
 }
 
@@ -135,11 +184,18 @@ static void ask(ll *e, const path *p, uint32_t at, uint32_t ahead) {
     e->local[0] = ll_def(e, "add i32 %v, %u", LL_I32, local, ahead);
   }
   for (uint32_t i = 0; i < p->count; i++) step(e, p->steps[i], end);
-  ll_op index = ll_def(e, "zext i32 %v to i64", LL_I32, ll_scalar(e, inst->a));
-  ll_op to = ll_def(e, "getelementptr %t, ptr %%d%u, i64 %v", type,
-                    (unsigned)inst->aux, LL_I64, index);
-  ll_do(e, "call void @llvm.prefetch.p0(ptr %v, i32 0, i32 3, i32 1)", LL_PTR,
-        to);
+  bool is_one = ll_is_scalar(e, inst->a);
+  ll_op indices = is_one ? ll_scalar(e, inst->a) : ll_vector(e, inst->a);
+  for (unsigned i = 0; i < (is_one ? 1 : e->width); i++) {
+    ll_op index = is_one ? indices
+                         : ll_def(e, "extractelement %o, i32 %u",
+                                  LL_I32 | LL_VEC, indices, i);
+    index = ll_def(e, "zext i32 %v to i64", LL_I32, index);
+    ll_op to = ll_def(e, "getelementptr %t, ptr %%d%u, i64 %v", type,
+                      (unsigned)inst->aux, LL_I64, index);
+    ll_do(e, "call void @llvm.prefetch.p0(ptr %v, i32 0, i32 3, i32 1)", LL_PTR,
+          to);
+  }
   ll_place(e, end);
   ll_leave(e, mark);
   e->x = x;
@@ -163,7 +219,7 @@ static bool meets(const ll *e, const vyre__piece *piece) {
 void ll_look_ahead(ll *e, uint32_t index) {
   const vyre__piece *piece = &e->r.pieces[index];
   uint32_t asked[MOST_PLACES], count = 0;
-  if (e->width > 1 || !e->has_rows || !meets(e, piece)) return;
+  if (!e->has_rows || !ll_is_all_on(e) || !meets(e, piece)) return;
   for (uint32_t at = piece->begin; at < piece->end && count < MOST_PLACES;
        at++) {
     const vyre__low_inst *inst = ll_inst(e, at);
@@ -178,6 +234,7 @@ void ll_look_ahead(ll *e, uint32_t index) {
     int loads = is_new ? follow(e, inst->a, &p, 0) : NOT_FOUND;
     if (loads < 1 || loads > MOST_LOADS || !p.has_x) continue;
     asked[count++] = inst->aux;
-    ask(e, &p, at, loads == MOST_LOADS ? NEAR : 2 * NEAR);
+    uint32_t near = e->width > NEAR ? e->width : NEAR;
+    ask(e, &p, at, loads == MOST_LOADS ? near : 2 * near);
   }
 }

@@ -207,6 +207,7 @@ static ll_op lane_by_lane(ll *e, const job *j) {
   }
   if (j->is_used) got = ll_spill(e, type, ll_const(0));
   ll_lane_loop l = ll_open_lanes(e, j->active);
+  l.stays = !j->is_plain;
   for (unsigned i = 0; i < count; i++) {
     args[i] = from[i].kind == LL_NONE
                   ? ll_scalar(e, inst->v[i])

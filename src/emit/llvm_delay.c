@@ -17,8 +17,9 @@ enum {
   MOST_BYTES = 48 * 1024, /* of all of them */
   PAD =
       2 * VYRE__SPMD_MOST_WIDTH * 8, /* bytes on both sides: see llvm_file.c */
-  ROUNDS = 8, /* that a loop is taken to have, unless it says so */
-  WORTH = 4,  /* operations an element */
+  ROUNDS = 8,        /* that a loop is taken to have, unless it says so .. */
+  MOST_ROUNDS = 128, /* .. and there are not more */
+  WORTH = 4,         /* operations an element */
 };
 
 /* --- which ------------------------------------------------------------------------*/
@@ -30,7 +31,7 @@ static uint64_t times(const ll *e, uint32_t at) {
        open = ll_role(e, open)->parent) {
     if (ll_inst(e, open)->op != VYRE__LOW_LOOP) continue;
     const vyre__low_loop *loop = &e->kernel->loops[ll_inst(e, open)->aux];
-    uint64_t rounds = loop->is_counted && loop->most_trips < ROUNDS * 16
+    uint64_t rounds = loop->is_counted && loop->most_trips < MOST_ROUNDS
                           ? loop->most_trips
                           : ROUNDS;
     count *= rounds ? rounds : 1;
@@ -172,4 +173,28 @@ void ll_close_delays(ll *e) {
            buffer->width);
     close_walk(e, &w);
   }
+}
+
+/* Code for both cases is long: rounds of a row that has it are not written out. */
+bool ll_is_bulky(const ll *e, uint32_t index) {
+  const vyre__piece *piece = &e->r.pieces[index];
+  for (uint32_t at = piece->begin; at < piece->end; at++) {
+    const vyre__low_inst *inst = ll_inst(e, at);
+    if (vyre__low_ops[inst->op].flags & VYRE__LOWF_ATOMICS &&
+        e->delays[inst->aux].is_on) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void ll_again(ll *e, uint32_t piece, ll_op condition, uint32_t head,
+              uint32_t end) {
+  if (!ll_is_bulky(e, piece) || !e->is_open || condition.kind == LL_CONST) {
+    ll_cond(e, condition, head, end);
+    return;
+  }
+  ll_do(e, "br i1 %v, label %b, label %b, !llvm.loop !1", LL_I1, condition,
+        head, end);
+  e->is_open = false;
 }

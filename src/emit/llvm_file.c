@@ -279,7 +279,7 @@ static void find_used_buffers(ll *e) {
 
 static vyre_code take_arrays(ll *e) {
   size_t count = (size_t)(e->r.end - e->r.begin) + 1;
-  size_t undo = 3 * count + 16;
+  size_t undo = 12 * count + 16; /* rows side by side have each their own */
   e->reps = vyre__arena_array(e->arena, count, sizeof *e->reps);
   e->notes = vyre__arena_array(e->arena, count, sizeof *e->notes);
   e->kept = vyre__arena_array(e->arena, count, sizeof *e->kept);
@@ -288,16 +288,63 @@ static vyre_code take_arrays(ll *e) {
   e->piece_acts =
       vyre__arena_array(e->arena, e->r.piece_count, sizeof *e->piece_acts);
   e->rows = vyre__arena_array(e->arena, e->r.piece_count, sizeof(ll_row *));
+  e->jams = vyre__arena_array(e->arena, e->r.piece_count, sizeof(ll_jam *));
   e->buffer_used = vyre__arena_array(e->arena, e->kernel->buffer_count,
                                      sizeof *e->buffer_used);
   e->any_nan =
       vyre__arena_array(e->arena, e->kernel->buffer_count, sizeof *e->any_nan);
   if (!e->reps || !e->notes || !e->kept || !e->undo || !e->vars ||
-      !e->piece_acts || !e->rows || !e->buffer_used || !e->any_nan) {
+      !e->piece_acts || !e->rows || !e->jams || !e->buffer_used ||
+      !e->any_nan) {
     return vyre__no_memory(e->st, "emit/llvm", "instructions", count);
   }
   memset(e->reps, 0, count * sizeof *e->reps);
   memset(e->kept, 0, count * sizeof *e->kept);
+  return VYRE_OK;
+}
+
+/* Whether to do an invocation twice is to do it once: it is where nothing is read
+ * that the phase writes. */
+static bool is_repeatable(const ll *e) {
+  uint16_t memory = VYRE__LOWF_READS | VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS;
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    const vyre__low_inst *inst = ll_inst(e, at);
+    uint16_t flags = vyre__low_ops[inst->op].flags & memory;
+    if (!ll_role(e, at)->is_needed || !flags) continue;
+    if (inst->op == VYRE__LOW_STORE) continue;
+    if (inst->op != VYRE__LOW_LOAD) return false;
+    for (uint32_t i = e->r.begin; i < e->r.end; i++) {
+      const vyre__low_inst *other = ll_inst(e, i);
+      if (other->op == VYRE__LOW_STORE && other->aux == inst->aux) return false;
+    }
+  }
+  return true;
+}
+
+/* Whether @p anywhere is as good as the shapes that are known. */
+static bool is_as_good(const ll *e, const vyre__shapes *anywhere) {
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    vyre__shape was = ll_shape(e, at), is = vyre__shape_of(anywhere, at);
+    if (!ll_role(e, at)->is_needed) continue;
+    if (is.kind != was.kind || is.stride != was.stride) return false;
+    if (e->shapes.parts_lanes[at - e->r.begin] !=
+        anywhere->parts_lanes[at - e->r.begin]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Whether vectors may begin anywhere, and overlap: the ends of a row are whole
+ * vectors then. */
+static vyre_code find_overlap(ll *e, const vyre__regions *regions) {
+  vyre__shapes anywhere;
+  e->overlaps = false;
+  if (!e->is_fused || e->width < 4 || !is_repeatable(e)) return VYRE_OK;
+  VYRE_TRY(vyre__shapes_find_anywhere(regions, e->width, e->arena, &anywhere,
+                                      e->st));
+  e->overlaps = is_as_good(e, &anywhere);
+  if (e->overlaps) e->shapes = anywhere;
   return VYRE_OK;
 }
 
@@ -314,7 +361,8 @@ static vyre_code find_shapes(ll *e) {
     regions.kernel = &wide;
     regions.invocations = vyre__low_group_size(&wide);
   }
-  return vyre__shapes_find(&regions, e->width, e->arena, &e->shapes, e->st);
+  VYRE_TRY(vyre__shapes_find(&regions, e->width, e->arena, &e->shapes, e->st));
+  return find_overlap(e, &regions);
 }
 
 static vyre_code emit_phase(ll *e, uint32_t phase) {
@@ -395,7 +443,10 @@ static vyre_code emit_all(ll *e, vyre_writer writer) {
                        vyre__low_ops[e->refused].text, e->kernel->name);
     }
   }
+  ll_lane_functions(e);
   ll_print(e, "!0 = !{!\"branch_weights\", i32 2000, i32 1}\n");
+  ll_print(e, "!1 = distinct !{!1, !2}\n");
+  ll_print(e, "!2 = !{!\"llvm.loop.unroll.disable\"}\n");
   if (writer.write(writer.self, e->body.bytes ? e->body.bytes : "",
                    e->body.length)) {
     return VYRE_OK;

@@ -434,6 +434,20 @@ static uint32_t run_loop(ll *e, uint32_t at) {
   return end + 1;
 }
 
+/* Once for each group of sums. */
+static uint32_t run_groups(ll *e, uint32_t at) {
+  const ll_note *note = ll_note_of(e, at);
+  uint32_t next = at;
+  if (!note->groups || e->group_now) return run_loop(e, at);
+  for (uint32_t i = 0; i < note->groups; i++) {
+    if (i) ll_instruction(e, note->group_start);
+    e->group_now = (uint8_t)(1u << i);
+    next = run_loop(e, at);
+    e->group_now = 0;
+  }
+  return next;
+}
+
 /* --- instructions -------------------------------------------------------------------*/
 
 /* A variable, or what && and || leave of one. */
@@ -473,7 +487,7 @@ static void make(ll *e, uint32_t at) {
   ll_agree(e, at);
 }
 
-void ll_instruction(ll *e, uint32_t at) {
+static void instruction(ll *e, uint32_t at) {
   const vyre__role *role = ll_role(e, at);
   switch (ll_inst(e, at)->op) {
     case VYRE__LOW_SET:
@@ -495,6 +509,10 @@ void ll_instruction(ll *e, uint32_t at) {
   }
 }
 
+void ll_instruction(ll *e, uint32_t at) {
+  ll_each_row(e, at, instruction);
+}
+
 void ll_block(ll *e, uint32_t begin, uint32_t end) {
   for (uint32_t at = begin; at < end && e->is_open;) {
     const vyre__role *role = ll_role(e, at);
@@ -502,11 +520,12 @@ void ll_block(ll *e, uint32_t begin, uint32_t end) {
     if (op == VYRE__LOW_IF) {
       at = branch_if(e, at);
     } else if (op == VYRE__LOW_LOOP) {
-      at = run_loop(e, at);
+      at = run_groups(e, at);
     } else {
       if (vyre__low_ops[op].flags & VYRE__LOWF_JUMPS) {
         jump(e, at);
-      } else if (role->is_needed && role->keep != VYRE__KEEP_UNIFORM) {
+      } else if (role->is_needed && role->keep != VYRE__KEEP_UNIFORM &&
+                 !ll_is_other_group(e, at)) {
         ll_instruction(e, at);
       }
       at++;

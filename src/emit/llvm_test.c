@@ -13,9 +13,11 @@
 #include "vyre/module.h"
 #include "vyre/pipeline.h"
 
+#include "backend/cpu/llvm_c.h"
 #include "emit/llvm_testing.h"
 #include "support/sanitized.h"
 
+enum { ACCEPTED = SANITIZED ? 8 : 60 };
 enum { SEEDS = SANITIZED ? 4 : 12 }; /* campaign_test has many more */
 
 /* What a kernel is bound to; one at a time. */
@@ -344,11 +346,12 @@ TEST(memory_begins_and_ends_anywhere) {
       unsigned char *x = malloc(4 * (size_t)length + 3);
       unsigned char *y = malloc(4 * (size_t)length + 3);
       CHECK(x && y);
-      for (uint32_t i = 0; i < length; i++) memcpy(x + 3 + 4 * i, &i, 4);
+      for (uint32_t i = 0; i < length; i++)
+        memcpy(x + 3 + (size_t)4 * i, &i, 4);
       CHECK(run_kit(w, &c, x + 3, y + 3, length, 4, 0) == VYRE__SPMD_DONE);
       for (uint32_t i = 0; i < length; i++) {
         uint32_t got;
-        memcpy(&got, y + 3 + 4 * i, 4);
+        memcpy(&got, y + 3 + (size_t)4 * i, 4);
         CHECK_U64(got, i + 1);
       }
       free(x);
@@ -608,6 +611,67 @@ TEST(random_programs_do_the_same) {
   CHECK_U64(failed, 0);
 }
 
+/* Whether LLVM takes the text: a hundredth of the time that compiling takes. */
+static bool is_accepted(const text *code) {
+  llvm_context *context = vyre__llvm.LLVMContextCreate();
+  llvm_module *module = NULL;
+  char *message = NULL;
+  llvm_buffer *buffer = vyre__llvm.LLVMCreateMemoryBufferWithMemoryRange(
+      code->bytes, code->length, "kernel", 1);
+  bool good =
+      !vyre__llvm.LLVMParseIRInContext(context, buffer, &module, &message) &&
+      !vyre__llvm.LLVMVerifyModule(module, LLVM_VERIFY_RETURNS, &message);
+  if (!good) printf("    %s\n", message ? message : "LLVM did not say why");
+  if (message) vyre__llvm.LLVMDisposeMessage(message);
+  if (module) vyre__llvm.LLVMDisposeModule(module);
+  vyre__llvm.LLVMContextDispose(context);
+  return good;
+}
+
+static void accept_seed(void *self) {
+  random_one *one = self;
+  vyre_generate_options options = {.seed = one->seed,
+                                   .math = one->seed % 4 == 3};
+  vyre_generated *g = NULL;
+  vyre_status st = {0};
+  vyre_arena arena;
+  const vyre__low_kernel *k = NULL;
+  vyre__target target = cpu_target();
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
+  CHECK_OK(
+      vyre__lower(vyre_generated_program(g), &target,
+                  (vyre__pass)(VYRE__PASS_COUNT - 1), &arena, &k, NULL, &st),
+      st);
+  for (unsigned i = 0; i < WIDTHS; i++) {
+    vyre__spmd_info info;
+    text code = emit_text(k, widths[i], &info);
+    bool good = is_accepted(&code);
+    free(code.bytes);
+    if (good) continue;
+    printf("    VYRE_LLVM_SEED=%llu at width %u\n",
+           (unsigned long long)one->seed, (unsigned)widths[i]);
+    one->failed++;
+  }
+  vyre_arena_finish(&arena);
+  vyre_generated_release(g);
+}
+
+TEST(llvm_takes_the_text_of_random_programs) {
+  uint64_t first = number_of("VYRE_LLVM_FIRST", 100000);
+  uint64_t count = number_of("VYRE_LLVM_SEEDS", ACCEPTED);
+  unsigned failed = 0;
+  vyre_status st = {0};
+  CHECK_OK(vyre__codegen_load(&st), st);
+  for (uint64_t seed = first; seed < first + count && failed < 20; seed++) {
+    random_one one = {.seed = seed};
+    if (!test_part(accept_seed, &one)) one.failed++;
+    failed += one.failed;
+    if (one.failed) fflush(stdout);
+  }
+  CHECK_U64(failed, 0);
+}
+
 TEST_MAIN(TEST_ENTRY(every_shape_in_every_workgroup_does_the_same),
           TEST_ENTRY(narrow_elements_do_the_same),
           TEST_ENTRY(memory_begins_and_ends_anywhere),
@@ -619,4 +683,5 @@ TEST_MAIN(TEST_ENTRY(every_shape_in_every_workgroup_does_the_same),
           TEST_ENTRY(refuses_what_has_no_spelling),
           TEST_ENTRY(tells_that_the_writer_refused),
           TEST_ENTRY(no_memory_is_told), TEST_ENTRY(examples_do_the_same),
-          TEST_ENTRY(random_programs_do_the_same))
+          TEST_ENTRY(random_programs_do_the_same),
+          TEST_ENTRY(llvm_takes_the_text_of_random_programs))

@@ -35,7 +35,7 @@ PATH=$build_dir:$PATH
 export PATH LC_ALL=C
 # What people see: auto is cpu, with LLVM there. A cache of our own, so that a
 # kernel of many cases is compiled once; the name of the machine is in no answer.
-unset VYRE_LLVM VYRE_THREADS VYRE_WIDTH VYRE_OPTIONS VYRE_CACHE_DIR VYRE_TRACE VYRE_FAULTS
+unset VYRE_LLVM VYRE_OPTIONS VYRE_CACHE_DIR VYRE_TRACE VYRE_FAULTS
 export XDG_CACHE_HOME=$work/cache
 unset POSIXLY_CORRECT
 json_answers=$work/answers.jsonl

@@ -65,8 +65,8 @@ static size_t put_number(char *to, unsigned long long value) {
 }
 
 static size_t put_text(char *to, const char *text) {
-  size_t length = strlen(text);
-  memcpy(to, text, length);
+  size_t length = 0;
+  for (; text[length]; length++) to[length] = text[length];
   return length;
 }
 
@@ -132,11 +132,13 @@ static void begin(campaign *c) {
   CHECK_OK(vyre_device_open(NULL, "ref", &c->ref, &st), st);
   for (int w = 0; w < WIDTHS; w++) {
     for (int t = 0; t < THREADS; t++) {
+      char own[64];
+      snprintf(own, sizeof own, "cpu.width=%u,cpu.threads=%u",
+               (unsigned)widths[w], (unsigned)threads[t]);
       const vyre_context_options options = {.cache_directory = c->directory,
                                             .trace_file = "",
                                             .faults = "",
-                                            .threads = threads[t],
-                                            .width = widths[w]};
+                                            .backend_options = own};
       CHECK_OK(vyre_context_create(&options, &c->context[w][t], &st), st);
       CHECK_OK(vyre_device_open(c->context[w][t], "cpu", &c->cpu[w][t], &st),
                st);

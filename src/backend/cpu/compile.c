@@ -48,6 +48,12 @@ static vyre__target target_of(const vyre_pipeline *pipeline) {
     target.f32[VYRE__LOW_FMA] = VYRE__NUMBERS_FIXED;
     target.math = VYRE__MATH_F64_MUL;
   }
+  if (!device->machine->has_rounding) {
+    target.f32[VYRE__LOW_FFLOOR] = VYRE__NUMBERS_FIXED;
+    target.f32[VYRE__LOW_FCEIL] = VYRE__NUMBERS_FIXED;
+    target.f32[VYRE__LOW_FTRUNC] = VYRE__NUMBERS_FIXED;
+    target.f32[VYRE__LOW_FRINT] = VYRE__NUMBERS_FIXED;
+  }
   memcpy(target.workgroup, pipeline->workgroup, sizeof target.workgroup);
   return target;
 }
@@ -64,7 +70,6 @@ vyre_code cpu_spell(const vyre_pipeline *pipeline, vyre_arena *arena,
       .width = device->width,
       .lanes = device->machine->lanes,
       .is_relaxed = pipeline->ulp_budget > 0,
-      .no_lines = true,
       .allocator = device->base.allocator};
   growing text = {.allocator = device->base.allocator};
   vyre_code code = vyre__emit_llvm(out->kernel, &options,

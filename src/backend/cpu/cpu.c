@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vyre/emit.h"
 #include "vyre/validate.h"
 #include "vyre/version.h"
 
@@ -52,9 +53,7 @@ static void device_finish(vyre_device *device) {
 
 /* The range of an option has numbers in it that are no width. */
 static vyre_code check_width(uint32_t width, vyre_status *st) {
-  if (width <= 1 || width == 4 || width == 8 || width == 16 || width == 32) {
-    return VYRE_OK;
-  }
+  if (vyre_emit_has_width(width)) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "cpu.width",
       VYRE_NUMBERS({"width", width}),
@@ -65,16 +64,17 @@ static vyre_code check_width(uint32_t width, vyre_status *st) {
 static const vyre__option options[] = {
     {"threads", 0, 1024, "of a dispatch, with the caller's own; 0: all cores"},
     {"width", 0, 32, "invocations a vector: 1, 4, 8, 16 or 32; 0: chosen"},
+    {"level", 0, VYRE__LEVELS - 1,
+     "of the processor at most 1 SSE2, 2 SSE4.2, 3 AVX, 4 AVX2; 0: all"},
     {0}};
 
 static vyre_code make_device(cpu_device *own, vyre_status *st) {
   vyre_context *context = own->base.context;
-  own->machine = vyre__machine_find();
-  own->width =
-      (uint32_t)vyre__device_option(&own->base, "width", context->width);
+  own->machine = vyre__machine_at(
+      (uint32_t)vyre__device_option(&own->base, "level", VYRE__LEVEL_ALL));
+  own->width = (uint32_t)vyre__device_option(&own->base, "width", 0);
   VYRE_TRY(check_width(own->width, st));
-  uint64_t threads =
-      vyre__device_option(&own->base, "threads", context->threads);
+  uint64_t threads = vyre__device_option(&own->base, "threads", 0);
   own->llvm = context->llvm[0] ? context->llvm : NULL;
   VYRE_TRY(
       vyre__pool_make(own->base.allocator, (uint32_t)threads, &own->pool, st));

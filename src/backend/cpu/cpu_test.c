@@ -140,7 +140,7 @@ static vyre_code sweep(vyre_allocator allocator, vyre_status *st) {
                                   .cache_directory = "",
                                   .trace_file = "",
                                   .faults = "",
-                                  .threads = 1};
+                                  .backend_options = "cpu.threads=1"};
   static uint32_t y[COUNT];
   vyre_code code = vyre_context_create(&options, &r.context, st);
   if (code == VYRE_OK) {
@@ -256,7 +256,9 @@ TEST(what_the_caller_did_to_its_floats_changes_no_result) {
   for (uint32_t threads = 1; threads <= 3; threads += 2) {
     rig r = {.heap = {.left = -1}};
     vyre_context_options options = plain_options(&r);
-    options.threads = threads;
+    char text[32];
+    (void)snprintf(text, sizeof text, "cpu.threads=%u", threads);
+    options.backend_options = text;
     uint32_t kept = _mm_getcsr();
     _mm_setcsr(0x9fc0); /* threads inherit it */
     rig_begin(&r, &options, tiny);
@@ -371,7 +373,7 @@ TEST(kernels_become_vector_code_as_wide_as_asked) {
     for (uint32_t width = 1; width <= 16; width *= 16) {
       rig r = {.heap = {.left = -1}};
       vyre_context_options options = plain_options(&r);
-      options.width = width;
+      options.backend_options = width == 1 ? "cpu.width=1" : "cpu.width=16";
       char *text = read_example(cases[k].file);
       rig_begin(&r, &options, text);
       rig_compile(&r);
@@ -414,6 +416,59 @@ TEST(code_is_shown_in_three_forms_and_no_other) {
               st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
   CHECK_HAS(st.fix, "asm");
   rig_close(&r);
+}
+
+/* What processors of before 2008, 2011 and 2013 have, with the same bits. */
+TEST(code_keeps_to_what_is_left_of_the_processor) {
+  static const char text[] =
+      "kernel numbers workgroup(64) over(y)\n"
+      "buffer y : read_write f32[] @0;\n"
+      "{\n    let i = global_id.x;\n    let x = y[i];\n"
+      "    if (i % 3 != 0) y[i] = fma(x, x, floor(x) + ceil(x * 0.3)) +\n"
+      "        trunc(x * 1.7) + round(x) + exp(x * 0.01) + f32(u32(i) * 7) +\n"
+      "        f32(fma(f64(x), f64(x), floor(f64(x))) + ceil(f64(x)));\n"
+      "}\n";
+  static const struct {
+    const char *options;
+    bool has_ymm, has_fma, has_round; /* may be in the code */
+  } cases[] = {{"cpu.level=1", false, false, false},
+               {"cpu.level=2", false, false, true},
+               {"cpu.level=3", true, false, true},
+               {"cpu.level=4", true, true, true},
+               {"cpu.level=1,cpu.width=16", false, false, false},
+               {"cpu.level=1,cpu.width=1", false, false, false}};
+  static float want[COUNT], got[COUNT];
+  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+    rig r = {.heap = {.left = -1}};
+    vyre_context_options options = plain_options(&r);
+    options.backend_options = cases[k].options;
+    rig_begin(&r, &options, text);
+    vyre_device *ref, *own = r.device;
+    vyre_status st = {0};
+    vyre_dispatch_desc desc = {0};
+    for (int i = 0; i < COUNT; i++) {
+      want[i] = got[i] = (float)(i - COUNT / 2) * 0.37f;
+    }
+    CHECK_OK(vyre_device_open(r.context, "ref", &ref, &st), st);
+    r.device = ref;
+    rig_compile(&r);
+    CHECK_OK(run_in_place(&r, want, sizeof want, &desc, &st), st);
+    vyre_pipeline_release(r.pipeline);
+    r.device = own;
+    rig_compile(&r);
+    CHECK_OK(run_in_place(&r, got, sizeof got, &desc, &st), st);
+    CHECK(memcmp(want, got, sizeof want) == 0);
+    printed out = {0};
+    CHECK_OK(vyre_pipeline_print(r.pipeline, "asm",
+                                 (vyre_writer){print_more, &out}, &st),
+             st);
+    if (!cases[k].has_ymm) CHECK_U64(lines_with(out.data, "ymm", "%"), 0);
+    if (!cases[k].has_fma) CHECK_U64(lines_with(out.data, "fmadd", "%"), 0);
+    if (!cases[k].has_round) CHECK_U64(lines_with(out.data, "round", "%"), 0);
+    free(out.data);
+    vyre_device_release(ref);
+    rig_close(&r);
+  }
 }
 
 /* Thousands of values that live across a barrier: it runs, or is refused with a
@@ -575,17 +630,22 @@ TEST(threads_and_widths_that_cannot_be_are_refused) {
       {0, 3, false},    {0, 64, false},         {0, UINT32_MAX, false}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     vyre_context *context;
+    vyre_device *device;
     vyre_status st = {0};
+    char text[64];
+    (void)snprintf(text, sizeof text, "cpu.threads=%u,cpu.width=%u",
+                   cases[i].threads, cases[i].width);
     vyre_context_options options = {.cache_directory = "",
-                                    .threads = cases[i].threads,
-                                    .width = cases[i].width};
-    vyre_code code = vyre_context_create(&options, &context, &st);
+                                    .backend_options = text};
+    CHECK_OK(vyre_context_create(&options, &context, &st), st);
+    vyre_code code = vyre_device_open(context, "cpu", &device, &st);
     if (cases[i].is_good) {
       CHECK_OK(code, st);
-      vyre_context_release(context);
     } else {
       CHECK_FAILS(code, st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
     }
+    vyre_device_release(device);
+    vyre_context_release(context);
   }
 }
 
@@ -600,6 +660,7 @@ TEST_MAIN(TEST_ENTRY(memory_of_the_host_is_used_in_place),
           TEST_ENTRY(no_memory_of_the_process_is_writable_and_executable),
           TEST_ENTRY(kernels_become_vector_code_as_wide_as_asked),
           TEST_ENTRY(code_is_shown_in_three_forms_and_no_other),
+          TEST_ENTRY(code_keeps_to_what_is_left_of_the_processor),
           TEST_ENTRY(a_pipeline_tells_what_lowering_made_of_it),
           TEST_ENTRY(huge_live_state_compiles_or_is_refused),
           TEST_ENTRY(without_llvm_it_opens_and_a_compile_says_what_to_install),

@@ -119,7 +119,10 @@ static counts assembly_of(const char *file, job_kind work, uint32_t width) {
   size_t length = fread(text, 1, sizeof text, from);
   fclose(from);
   CHECK(length < sizeof text);
-  const vyre_context_options options = {.cache_directory = "", .width = width};
+  char own[32];
+  snprintf(own, sizeof own, "cpu.width=%u", (unsigned)width);
+  const vyre_context_options options = {.cache_directory = "",
+                                        .backend_options = own};
   vyre_context *context = NULL;
   vyre_device *device = NULL;
   vyre_module *module = NULL;
