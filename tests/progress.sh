@@ -41,7 +41,12 @@ run quick cpu 500 1000
 
 for at in cpu:250:5000000 ref:2000:40000; do
   IFS=: read -r backend groups rounds <<<"$at"
-  run slow "$backend" "$groups" "$rounds"
+  # A fast machine gets more to do: only what takes longer than a second counts.
+  for _ in 1 2 3 4 5; do
+    run slow "$backend" "$groups" "$rounds"
+    [ "$(bars slow)" -lt 2 ] || break
+    rounds=$((rounds * 2))
+  done
   name="$backend: what takes longer than a second shows how far it is"
   if [ "$(bars slow)" -ge 2 ] && grep -q "of $groups workgroups" "$work/slow"; then ok "$name"; else fail "$name" "$(cat -v "$work/slow")"; fi
   name="$backend: it is gone when the work is over"
