@@ -7,17 +7,18 @@
 # in BUILD/long. A failure, and a crash, names its seed.
 #   PROGRAMS=10000   how many         FIRST=0   the first seed
 #   RESUME=1         leave out pieces that were good in the last run
-#   WAYS="cpu"       only some of: lowered c cpu
+#   WAYS="cpu"       only some of: lowered c cpu conform
+# conform is the whole conformance suite on cpu, at each of these widths.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tests=$(cd "$1/tests" && pwd) logs=$1/long
 programs=${PROGRAMS:-10000} first=${FIRST:-0} piece=100
-ways=${WAYS:-lowered c cpu}
-usage() { sed -n '3,11s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
+ways=${WAYS:-lowered c cpu conform}
+usage() { sed -n '3,12s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
 case $programs$first in *[!0-9]*) usage ;; esac
 programs=$((10#$programs)) first=$((10#$first)) # 08 is eight
 [ "$programs" -gt 0 ] || usage
-for way in $ways; do case $way in lowered | c | cpu) ;; *) usage ;; esac done
+for way in $ways; do case $way in lowered | c | cpu | conform) ;; *) usage ;; esac done
 [ -n "${RESUME:-}" ] || rm -rf "$logs"
 mkdir -p "$logs"
 logs=$(cd "$logs" && pwd)
@@ -42,13 +43,13 @@ pieces() { # of a way: seed and count
     echo "$seed $((left < piece ? left : piece))"
   done
 }
-for way in $ways; do
+for way in ${ways/conform/}; do
   pieces | sed "s/^/$way ${test_of[$way]} /"
 done | xargs -r -L 1 -P "$(nproc)" bash -c 'one "$@"' one
 
 good=0 all=0
 said=(/dev/null)
-for way in $ways; do
+for way in ${ways/conform/}; do
   count=0
   while read -r seed number; do
     log=$logs/$way.$seed.$number
@@ -58,6 +59,15 @@ for way in $ways; do
   echo "programs $first to $((first + programs - 1)), $way: $count the same"
   good=$((good + count)) all=$((all + programs))
 done
+if [[ $ways == *conform* ]]; then
+  for at in 1:2 4:1 8:7 16:2; do
+    log=$logs/conform.${at%:*}
+    "$1/vyre" conform --backend cpu --option "cpu.width=${at%:*},cpu.threads=${at#*:}" --programs 60 >"$log" 2>&1 || true
+    read -r passed failed < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, .*/\1 \2/p' "$log") || { passed=0 failed=1; }
+    echo "conformance at width ${at%:*} on ${at#*:} threads: $(tail -n 1 "$log")"
+    good=$((good + passed)) all=$((all + passed + failed))
+  done
+fi
 awk '/ runs, .* refused/ { runs += $1; refused += $3 }
   / kernels compiled for cpu/ { compiled += $3; cpu += $(NF - 1) } END {
   print runs + 0 " runs of the interpreter, " refused + 0 " refused by their target"

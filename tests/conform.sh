@@ -48,8 +48,13 @@ if grep -q '^VYRE_SANITIZE:[A-Z]*=.' "$build_dir/CMakeCache.txt"; then
   done
 else
   suite "ref conforms" "$build_dir/vyre" conform --backend ref --programs 200
-  for at in "${pairs[@]}"; do
-    cpu "cpu conforms" "$at" --programs 15 --seed "${at%:*}"
+  # All of it once, and at each width what has a width (make check-long: all of it).
+  cpu "cpu conforms" 8:7 --programs 15 --seed 8
+  for at in 1:2 4:1 16:2; do
+    for area in ops casts atomics elements control barriers memory shapes; do
+      cpu "cpu conforms in $area" "$at" --filter "$area."
+    done
+    cpu "random programs conform" "$at" --filter programs. --programs 15 --seed "${at%:*}"
   done
 fi
 suite "null does what its list says" "$build_dir/vyre" conform --backend null --programs 3
