@@ -493,11 +493,11 @@ void ll_load(ll *e, vyre__val v) {
 }
 
 /* Which lane stores where all store to one place does not matter: it is a race
- * unless one is active. */
+ * unless one is active. That one need not be the first. */
 void ll_store(ll *e, uint32_t at) {
   const vyre__low_inst *inst = ll_inst(e, at);
-  bool needs_lane =
-      inst->c && !ll_is_scalar(e, inst->c) && !ll_is_scalar(e, inst->b);
+  bool is_some = !ll_is_all_on(e) || (inst->c && !ll_is_scalar(e, inst->c));
+  bool needs_lane = is_some && !ll_is_scalar(e, inst->b);
   if (ll_is_scalar(e, inst->a) && !needs_lane) {
     store_uniform(e, at);
   } else {

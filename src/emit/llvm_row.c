@@ -2,7 +2,8 @@
 /* Rows of invocations side by side in x.
  *
  * Conditions that compare something that counts with x to something that is the
- * same for the row hold in one stretch of it. Most kernels have some: the guard
+ * same for the row hold in one stretch of it, or in two where it wraps at 2^32,
+ * of which one is taken. Most kernels have some: the guard
  * `i < len(y)`, and the checks of accesses. They are found, the stretch where all
  * of them are as hoped is computed once a row, and gets code of its own, without
  * any of them. What is left at both ends goes the long way. Where everything that
@@ -345,8 +346,10 @@ static void narrow(ll *e, stretch *s, ll_op from, ll_op to) {
 }
 
 /* Where value(0) + d, which wraps at 2^32, is below @p limit (at most 2^32) or, if
- * not @p below, not below. The first such stretch that does not wrap. */
-static void narrow_by(ll *e, stretch *s, ll_op first, ll_op limit, bool below) {
+ * not @p below, not below. The first such stretch that does not wrap; @p all: from
+ * there to the end, if there is another one. */
+static void narrow_by(ll *e, stretch *s, ll_op first, ll_op limit, bool below,
+                      bool all) {
   ll_op turn = ll_const(UINT64_C(1) << 32);
   ll_op is_below = ll_const(first.bits < limit.bits);
   if (!are_known(first, limit)) {
@@ -354,16 +357,25 @@ static void narrow_by(ll *e, stretch *s, ll_op first, ll_op limit, bool below) {
   }
   ll_op rest = minus(e, limit, first);
   ll_op wrap = minus(e, turn, first);
+  ll_op again = plus(e, wrap, limit);
+  ll_op from = pick(e, is_below, rest, ll_const(0)), to = wrap, next = again;
   if (below) {
-    ll_op again = plus(e, wrap, limit);
-    narrow(e, s, pick(e, is_below, ll_const(0), wrap),
-           pick(e, is_below, rest, again));
-  } else {
-    narrow(e, s, pick(e, is_below, rest, ll_const(0)), wrap);
+    from = pick(e, is_below, ll_const(0), wrap);
+    to = pick(e, is_below, rest, again);
+    next = pick(e, is_below, wrap, plus(e, wrap, turn));
   }
+  if (all) {
+    ll_op has_next = ll_const(next.bits < s->to.bits);
+    if (!are_known(next, s->to)) {
+      has_next = ll_def(e, "icmp ult i64 %v, %v", LL_I64, next, LL_I64, s->to);
+    }
+    to = pick(e, has_next, s->to, to);
+  }
+  narrow(e, s, from, to);
 }
 
-static void narrow_by_atom(ll *e, ll_row *row, const atom *a, stretch *s) {
+static void narrow_by_atom(ll *e, ll_row *row, const atom *a, stretch *s,
+                           bool all) {
   const vyre__low_inst *inst = ll_inst(e, a->v);
   if (a->is_same) {
     ll_make_ahead(e, a->v);
@@ -402,7 +414,7 @@ static void narrow_by_atom(ll *e, ll_row *row, const atom *a, stretch *s) {
   /* x < u, x <= u: below u, u + 1. u < x, u <= x: not below u + 1, u. */
   bool one_more = counts_first == equals;
   if (one_more) other = plus(e, other, ll_const(1));
-  narrow_by(e, s, first, other, counts_first == a->want);
+  narrow_by(e, s, first, other, counts_first == a->want, all);
 }
 
 static ll_op low_half(ll *e, ll_op op) {
@@ -451,8 +463,11 @@ static void find_middle(ll *e, ll_row *row, ll_op count, stretch *clip,
   *clip = full;
   for (uint32_t i = 0; i < row->count; i++) {
     if (e->is_whole && row->atoms[i].is_told) continue;
-    narrow_by_atom(e, row, &row->atoms[i], &full);
-    if (row->atoms[i].clips) narrow_by_atom(e, row, &row->atoms[i], clip);
+    narrow_by_atom(e, row, &row->atoms[i], &full, false);
+    if (row->atoms[i].clips) {
+      /* What is outside of it is not visited. */
+      narrow_by_atom(e, row, &row->atoms[i], clip, true);
+    }
   }
   *exact = full;
   uint64_t ones = ~(uint64_t)(e->width - 1);
@@ -787,7 +802,7 @@ ll_op ll_row_is_whole(ll *e, ll_row *row) {
   begin_vector(e, row, ll_const(0));
   for (uint32_t i = 0; i < row->count; i++) {
     if (!row->atoms[i].is_told) continue;
-    narrow_by_atom(e, row, &row->atoms[i], &all);
+    narrow_by_atom(e, row, &row->atoms[i], &all, false);
   }
   end_vector(e, mark);
   ll_op from = ll_def(e, "icmp eq i64 %v, 0", LL_I64, all.from);
