@@ -136,8 +136,11 @@ TEST(the_environment_has_options_too) {
   CHECK(seen_width == 32 && seen_threads == 3);
   CHECK_OK(open_with("null.width=16", &st), st);
   CHECK_U64(seen_width, 16);
-  char text[600] = "null.threads=1";
-  while (strlen(text) < 500) strcat(text, ",null.threads=1");
+  static const char one[] = "null.threads=1,";
+  char text[600] = "";
+  for (size_t at = 0; at < 500; at += sizeof one - 1) {
+    snprintf(text + at, sizeof text - at, "%snull.threads=1", one);
+  }
   CHECK_FAILS(open_with(text, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_INVALID_ARGUMENT); /* both together are too long */
   CHECK_U64(status_number(&st, "bytes"), strlen(text) + 14);

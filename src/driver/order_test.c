@@ -133,7 +133,7 @@ TEST(a_replay_without_a_fence_comes_after_queued_ones_of_its_recording) {
     CHECK_OK(vyre_recording_replay(rec, NULL, &fences[i], &st), st);
   }
   CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
-  CHECK_U64(y, 7 * LONG);
+  CHECK_U64(y, UINT64_C(7) * LONG);
   for (int i = 0; i < 2; i++) {
     CHECK(vyre_fence_poll(fences[i]));
     vyre_fence_release(fences[i]);

@@ -200,7 +200,8 @@ TEST(a_pipeline_tells_what_it_needs) {
        .has_launches = true,
        .phase_count = 1, /* this device goes on by itself */
        .hidden_count = 1,
-       .hidden_bytes = 8 * (1 + 3)}}; /* a local; done, fuel, who runs */
+       .hidden_bytes =
+           UINT64_C(8) * (1 + 3)}}; /* a local; done, fuel, who runs */
   vyre_pipeline_resources got;
   for (size_t i = 0; i < 2; i++) {
     rig r = rig_open(texts[i], NULL);

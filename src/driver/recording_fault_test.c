@@ -231,7 +231,8 @@ TEST(inputs_are_kept_behind_a_replay_that_is_queued) {
     CHECK_U64(results[0].copies, 2);
     CHECK_U64(results[1].kept, 1);
     CHECK_U64(results[1].copies, 1);
-    for (uint32_t i = 0; i < ELEMENTS; i++) CHECK_U64(d.back[i], 3 * (i + 1));
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+      CHECK_U64(d.back[i], 3 * ((uint64_t)i + 1));
     vyre_fence_release(first);
     vyre_fence_release(fences[0]);
     vyre_fence_release(fences[1]);

@@ -242,7 +242,8 @@ static void print_phase(ll *e) {
            "%%count, ptr %%scratch) nounwind {\n",
            e->phase);
   ll_op grid[3], fuel, values, stop;
-  for (unsigned i = 0; i < 3; i++) grid[i] = launch_field(e, LL_I32, 4 * i);
+  for (unsigned i = 0; i < 3; i++)
+    grid[i] = launch_field(e, LL_I32, 4 * (uint64_t)i);
   fuel = launch_field(e, LL_I32, 12);
   values = launch_field(e, LL_PTR, 16);
   stop = launch_field(e, LL_PTR, 24);

@@ -350,7 +350,7 @@ static void loop_part(ll *e, const vyre__part *part) {
                     .end = ll_label(e),
                     .step = ll_label(e)};
   const ll_note *note = ll_note_of(e, part->begin);
-  uint32_t head = ll_label(e), outer = 0;
+  uint32_t outer = 0;
   ll_op counter = {0};
   e->group_scope = &scope;
   bool knows = false;
@@ -365,7 +365,7 @@ static void loop_part(ll *e, const vyre__part *part) {
     return;
   }
   forget(e, part->begin, part->end);
-  head = ll_label(e); /* those of before may be taken back */
+  uint32_t head = ll_label(e); /* those of before may be taken back */
   if (note->is_long) ll_open_long(e, &counter, &outer);
   ll_place(e, head);
   uint32_t mark = ll_enter(e);

@@ -755,7 +755,6 @@ static told told_of(const ll *e, vyre__val v, unsigned depth) {
   const vyre__low_inst *inst = ll_inst(e, v);
   switch (inst->op) {
     case VYRE__LOW_CONST:
-      return TOLD_NUMBER;
     case VYRE__LOW_LOCAL_ID: /* of a row: that of its first */
       return TOLD_NUMBER;
     case VYRE__LOW_GROUP_ID:

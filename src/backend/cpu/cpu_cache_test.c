@@ -128,7 +128,7 @@ TEST(a_flipped_bit_of_an_entry_is_a_miss_and_never_run) {
   CHECK_U64(folder_count(folder, path), 1);
   long size = size_of(path);
   for (int i = 0; i < FLIPS; i++) {
-    long at = i < 8 ? i * 8 : (size - 1) * i / (FLIPS - 1);
+    long at = i < 8 ? (long)i * 8 : (size - 1) * i / (FLIPS - 1);
     flip(path, at, i % 8);
     kept_result made = cpu_compile(&(vyre_context_options){0});
     CHECK(made.info.made == VYRE_CACHE_MISS && made.info.is_rejected);

@@ -293,7 +293,7 @@ TEST(a_batch_counts_as_its_items_do) {
             counters[2].field - counters[1].field);
   VYRE_COUNTER_MAP(VYRE_X4)
 #undef VYRE_X4
-  CHECK_U64(counters[1].launches - counters[0].launches, 3u * ITEMS);
+  CHECK_U64(counters[1].launches - counters[0].launches, UINT64_C(3) * ITEMS);
   rig_close(&r);
 }
 
