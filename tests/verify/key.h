@@ -16,7 +16,7 @@
 
 /* The text without comments; free() it. */
 static inline char *key_strip(const char *text) {
-  char *out = malloc(strlen(text) + 1), *to = out;
+  char *out = calloc(strlen(text) + 1, 1), *to = out;
   while (out && *text) {
     const char *end =
         text[0] == '/' && text[1] == '*' ? strstr(text + 2, "*/") : NULL;
