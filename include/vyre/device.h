@@ -98,7 +98,7 @@ VYRE_API void vyre_device_release(vyre_device *device);
 VYRE_API const char *vyre_device_name(const vyre_device *device);
 
 /** Why it is this one: "asked for by name", or what "auto" went by: "auto: the
- *  best that is there; there is no vulkan, cpu". The device's.
+ *  best that is there; there is no vulkan". The device's.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_device_reason(const vyre_device *device);
 
