@@ -28,6 +28,10 @@ source_dir=$(cd "${1:-$here/../..}" && pwd)
 build_dir=$(cd "${2:-$source_dir/build}" && pwd)
 # shellcheck source=/dev/null
 . "$source_dir/tests/support/cases.sh"
+if grep -qs '^VYRE_SANITIZE:[A-Z]*=thread' "$build_dir/CMakeCache.txt"; then
+  echo "takes long and shares nothing between threads that other tests do not: not under TSan"
+  exit 77
+fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
