@@ -15,19 +15,17 @@ build: ## install what is missing and build into build/
 	@echo 'building into build/, about a minute the first time (what happens: build/build.log) ...'
 	@scripts/build.sh release
 
-run: ## build library and command, then run kernels: the Mandelbrot set, in letters and as a picture
+run: ## build library and command, then run kernels: the Mandelbrot set, on every device there is
 	@scripts/deps.sh build
 	@scripts/build.sh release vyre_cli
-	build/vyre run examples/mandelbrot_text.vyre --set 'shades=text: .:-=+*#%@' --out page=-
-	build/vyre run examples/mandelbrot.vyre --grid 30,20 --out image=build/mandelbrot.png
-	@echo "open build/mandelbrot.png to see it in colour"
+	@scripts/demo.sh build
 
 check: ## install what is missing, build, run all tests
 	@scripts/deps.sh check
 	@scripts/build.sh release || { echo '0 passed, 1 failed'; exit 1; }
 	@scripts/test.sh build
 
-check-long: check ## after the tests: PROGRAMS (10000) random programs, three ways
+check-long: check ## after the tests: PROGRAMS (10000) random programs, four ways; RESUME=1 goes on
 	@scripts/check_long.sh build
 
 asan tsan: ## all tests under that sanitizer

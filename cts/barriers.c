@@ -58,6 +58,14 @@ static void grid_shared(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) want[i] = i + 1;
 }
 
+/* 0, 3, 4 ... of one round for the next, and the last one behind the loop. */
+static void lives_on(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t other = i / 16 * 16 + 15 - i % 16;
+    want[i] = (i + 1) + (3 + other) + (4 + other) + (5 + other) * 10;
+  }
+}
+
 static void grid_sum(uint32_t *want, uint32_t count) {
   uint32_t sum = 0;
   for (uint32_t i = 0; i < count; i++) sum += i;
@@ -146,6 +154,18 @@ static const small_case cases[] = {
      64,
      {0},
      grid_shared},
+    {"shared_memory_lives_on_to_the_next_round",
+     "kernel k workgroup(16) over(r)\nbuffer r : read_write u32[] @0 output;\n"
+     "shared s : u32[16];\n"
+     "{\n    let i = global_id.x;\n    let l = local_id.x;\n"
+     "    s[15 - l] = i + 1;\n    barrier();\n"
+     "    for (let k = 0u; k < 3; k++) {\n"
+     "        r[i] += s[15 - l];\n        grid_barrier();\n"
+     "        s[l] = s[l] + k + 3 + i;\n        barrier();\n    }\n"
+     "    r[i] += s[15 - l] * 10;\n}\n",
+     96,
+     {0},
+     lives_on},
     {"atomics_before_a_grid_barrier",
      "kernel k workgroup(16) over(r)\nbuffer r : read_write u32[] @0 output;\n"
      "{\n    let i = global_id.x;\n    atomic_add(r[0], i);\n"

@@ -107,6 +107,22 @@ static void scopes(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) want[i] = i * 8 + 3;
 }
 
+static void outside_a_window(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    want[i] = i >= count / 10 && i < count / 10 + 5 ? 0 : i + 1;
+  }
+}
+
+static void outside_a_signed_window(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) want[i] = i < 16 || i >= 24 ? i + 1 : 0;
+}
+
+/* 19 * 7 is 5 more than a multiple of 64. */
+static void one_for_all(uint32_t *want, uint32_t count) {
+  static const uint32_t kept[] = {0, 20, 57, 361};
+  for (uint32_t i = 0; i < count; i++) want[i] = kept[i % 4];
+}
+
 static void nothing_written(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) want[i] = i == 3 ? 1 : 0;
 }
@@ -221,6 +237,28 @@ static const small_case cases[] = {
      20,
      {0},
      nothing_written},
+    /* What is compared wraps: it holds on both sides. */
+    {"a_guard_that_holds_on_both_sides",
+     KERNEL("    if (i - len(r) / 10 >= 5) r[i] = i + 1;\n"),
+     100,
+     {0},
+     outside_a_window},
+    {"a_signed_guard_that_holds_on_both_sides",
+     KERNEL("    if (i32(i) + 2147483632 > -2147483641) r[i] = i + 1;\n"),
+     100,
+     {0},
+     outside_a_signed_window},
+    /* One invocation stores to a place that all have, and it is not the first. */
+    {"one_invocation_stores_for_all",
+     "kernel k workgroup(64) over(r)\nbuffer r : write u32[] @0;\n"
+     "shared s : u32[4];\n"
+     "{\n    let l = local_id.x;\n"
+     "    if (l * 7 % 64 == 5) {\n"
+     "        s[1] = l + 1;\n        s[2] = 3 * l;\n        s[3] = l * l;\n"
+     "    }\n    barrier();\n    r[global_id.x] = s[l % 4];\n}\n",
+     200,
+     {0},
+     one_for_all},
 };
 
 SMALL_AREA(control, "control flow");

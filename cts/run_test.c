@@ -138,7 +138,7 @@ static cts_report run(const char *filter, const char *list, uint64_t programs) {
                          .filter = filter,
                          .programs = programs,
                          .seed = 6,
-                         .timeout_s = 2,
+                         .timeout_s = 5,
                          .program = "/proc/self/exe",
                          .words = words};
   cts_report report;
@@ -157,7 +157,7 @@ static const struct {
     {"probe.fails", CTS_FAILED, "here.c:7: the answer is 42"},
     {"probe.skips", CTS_SKIPPED, "no such thing"},
     {"probe.crashes", CTS_FAILED, "crashed: signal 11"},
-    {"probe.hangs", CTS_FAILED, "hung: it was not over after 2 s"},
+    {"probe.hangs", CTS_FAILED, "hung: it was not over after 5 s"},
     {"probe.leaves", CTS_FAILED, "ended before its end"},
     {"probe.ends_oddly", CTS_FAILED, "ended with status 3"},
     {"probe.leaks", CTS_FAILED, "bytes were not given back"},

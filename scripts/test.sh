@@ -10,7 +10,7 @@ log=$directory/check.log
 
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
-export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:suppressions=$PWD/tests/tsan.supp}
 
 ctest --test-dir "$directory" -j2 -V --no-tests=error 2>&1 </dev/null |
   tee "$log" | grep --line-buffered -E '^ *[0-9]+/[0-9]+ Test +#' || true

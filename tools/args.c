@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vyre/emit.h"
+
 #include "json_out.h"
 #include "output.h"
 #include "words.h"
@@ -304,18 +306,27 @@ bool args_extent(const char *flag_name, const char *text, uint32_t out[3],
   return true;
 }
 
-bool args_host(uint64_t threads, uint64_t width, problem *wrong) {
-  if (threads > 1024) {
-    return problem_set(wrong, KIND_USAGE, "write 1 to 1024",
-                       "--threads is %llu, and there are at most 1024",
-                       (unsigned long long)threads);
+const char *args_cpu_options(uint64_t threads, uint64_t width,
+                             char out[OPTIONS_TEXT]) {
+  int used = 0;
+  out[0] = '\0';
+  if (threads > 0) {
+    used = snprintf(out, OPTIONS_TEXT, "cpu.threads=%llu",
+                    (unsigned long long)threads);
   }
-  if (width > 1 && width != 4 && width != 8 && width != 16 && width != 32) {
-    return problem_set(wrong, KIND_USAGE, "write 1, 4, 8, 16 or 32",
-                       "--width is %llu, and there are no such vectors",
-                       (unsigned long long)width);
+  if (width > 0) {
+    (void)snprintf(out + used, (size_t)(OPTIONS_TEXT - used),
+                   "%scpu.width=%llu", used > 0 ? "," : "",
+                   (unsigned long long)width);
   }
-  return true;
+  return out[0] ? out : NULL;
+}
+
+bool args_width(uint64_t width, problem *wrong) {
+  if (width <= UINT32_MAX && vyre_emit_has_width((uint32_t)width)) return true;
+  return problem_set(wrong, KIND_USAGE, "write 1, 4, 8, 16 or 32",
+                     "--width is %llu, and there are no such vectors",
+                     (unsigned long long)width);
 }
 
 bool args_has(int count, char **words, const char *name) {

@@ -42,8 +42,14 @@ bool args_read(const arguments *spec, int count, char **words, problem *out);
 bool args_extent(const char *name, const char *text, uint32_t out[3],
                  problem *wrong);
 
-/* --threads and --width of device cpu; 0: not given. */
-bool args_host(uint64_t threads, uint64_t width, problem *wrong);
+/* Whether --width can be; 0: not given. */
+bool args_width(uint64_t width, problem *wrong);
+
+/* --threads and --width, 0 where they are not given, as options of device cpu;
+ * NULL if neither is. */
+enum { OPTIONS_TEXT = 80 };
+const char *args_cpu_options(uint64_t threads, uint64_t width,
+                             char out[OPTIONS_TEXT]);
 
 /* Whether @p name stands among the words before "--". */
 bool args_has(int count, char **words, const char *name);

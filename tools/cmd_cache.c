@@ -6,7 +6,7 @@
 #include "vyre/cache.h"
 #include "vyre/validate.h"
 
-#include "args.h"
+#include "compile_flags.h"
 #include "group.h"
 #include "kernel_file.h"
 #include "output.h"
@@ -257,35 +257,6 @@ static int cache_prune(int count, char **words, bool json) {
 
 /* --- explain -----------------------------------------------------------------*/
 
-typedef struct explain_flags {
-  const char *file, *kernel;
-  const char *backend;
-  uint64_t ulp_budget;
-  vyre_compile_options options;
-} explain_flags;
-
-static bool read_explain(int count, char **words, explain_flags *f,
-                         problem *wrong) {
-  const char *workgroup = NULL;
-  f->backend = "auto";
-  flag flags[] = {FLAG("--kernel", &f->kernel), FLAG("--backend", &f->backend),
-                  FLAG("--workgroup", &workgroup),
-                  FLAG("--ulp-budget", &f->ulp_budget)};
-  arguments spec = {.command = "cache explain",
-                    .flags = flags,
-                    .flag_count = sizeof flags / sizeof flags[0],
-                    .operand = &f->file};
-  if (!args_read(&spec, count, words, wrong)) return false;
-  if (f->ulp_budget > UINT8_MAX) {
-    return problem_set(wrong, KIND_USAGE, "write 0 to 255",
-                       "--ulp-budget is %llu, and 255 is the most",
-                       (unsigned long long)f->ulp_budget);
-  }
-  f->options.ulp_budget = (uint8_t)f->ulp_budget;
-  return !workgroup ||
-         args_extent("--workgroup", workgroup, f->options.workgroup, wrong);
-}
-
 static void put_explanation(sink *out, const char *kernel, const char *device,
                             const vyre_cache_explanation *e) {
   const vyre_cache_info *info = &e->info;
@@ -324,7 +295,7 @@ static void json_explanation(sink *out, const char *kernel, const char *device,
 }
 
 /* False with findings in the file, or with a problem. */
-static bool explain(const explain_flags *f, kernel_file *file,
+static bool explain(const compile_flags *f, kernel_file *file,
                     vyre_program *program, bool json, sink *out,
                     problem *wrong) {
   vyre_status st = {0};
@@ -348,13 +319,13 @@ static bool explain(const explain_flags *f, kernel_file *file,
 }
 
 static int cache_explain(int count, char **words, bool json) {
-  explain_flags f = {.file = NULL};
+  compile_flags f = {.file = NULL};
   problem wrong = {0};
   kernel_file file = {.program = NULL};
   sink out = {0};
   vyre_program *program = NULL;
   int code = EXIT_FINE;
-  if (!read_explain(count, words, &f, &wrong)) {
+  if (!compile_read_flags("cache explain", count, words, &f, &wrong)) {
     code = problem_report(&wrong, json);
   } else {
     program = kernel_file_open(f.file, f.kernel, &file, json, &code);

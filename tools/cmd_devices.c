@@ -81,7 +81,7 @@ int cmd_devices(int count, char **words, bool json) {
   }
   device_entry entry;
   bool opens = false;
-  for (size_t i = 0; device_entry_open(i, &entry); i++) {
+  for (size_t i = 0; device_entry_open(NULL, i, &entry); i++) {
     opens = opens || entry.device;
     if (json) {
       json_device(&answer, NULL, &entry);

@@ -10,6 +10,7 @@
 #include "args.h"
 #include "commands.h"
 #include "device_show.h"
+#include "device_try.h"
 #include "output.h"
 #include "plan_json.h"
 #include "words.h"
@@ -18,6 +19,7 @@ enum { MOST_DEVICES = 64, MOST_NUMBERS = 256 };
 
 typedef struct finding {
   device_entry entry;
+  device_trial trial;
   vyre_number_class *numbers; /* of --probe; NULL: it was not, or failed */
   size_t number_count;
   vyre_status st; /* why it failed */
@@ -25,6 +27,8 @@ typedef struct finding {
 
 typedef struct report {
   bool is_probed;
+  vyre_context *context;  /* of all devices; NULL: none can be made */
+  vyre_status context_st; /* why not */
   finding found[MOST_DEVICES];
   size_t count;
   vyre_device *chosen; /* by "auto"; NULL: none opens */
@@ -56,15 +60,17 @@ static bool runs(const finding *f) {
 }
 
 static bool look(report *r, problem *wrong) {
+  (void)!vyre_context_create(NULL, &r->context, &r->context_st);
   for (; r->count < MOST_DEVICES; r->count++) {
     finding *f = &r->found[r->count];
-    if (!device_entry_open(r->count, &f->entry)) break;
+    if (!device_entry_open(r->context, r->count, &f->entry)) break;
+    if (runs(f)) device_try(f->entry.info.name, &f->trial);
     if (r->is_probed && runs(f) && !probe(f)) {
       return problem_no_memory(wrong, "the results of a probe");
     }
   }
-  (void)!vyre_device_open(NULL, "auto", &r->chosen, &r->st);
-  (void)!vyre_cache_find(NULL, &r->arena, &r->cache, &r->cache_st);
+  (void)!vyre_device_open(r->context, "auto", &r->chosen, &r->st);
+  (void)!vyre_cache_find(r->context, &r->arena, &r->cache, &r->cache_st);
   return true;
 }
 
@@ -74,6 +80,7 @@ static void finish(report *r) {
     free(r->found[i].numbers);
   }
   vyre_device_release(r->chosen);
+  vyre_context_release(r->context);
   vyre_arena_finish(&r->arena);
   free(r);
 }
@@ -111,9 +118,10 @@ static void put_finding(const finding *f, sink *out) {
     sink_format(out, "is there, but does not open: %s\n    Fix: %s\n",
                 f->entry.st.message, f->entry.st.fix);
   } else {
-    sink_text(out, "works: ");
+    sink_text(out, device_trial_is_good(&f->trial) ? "works: " : "opens: ");
     put_device_title(info, out);
     sink_text(out, "\n");
+    put_trial(&f->trial, out);
     put_numbers(f, out);
   }
 }
@@ -155,9 +163,17 @@ static void put_report(const report *r, sink *out) {
                 r->st.fix);
   }
   put_cache(r, out);
-  const char *trace = getenv("VYRE_TRACE");
-  sink_format(out, "trace\n  %.900s\n",
-              trace && trace[0] ? trace : "off: VYRE_TRACE names no file");
+  vyre_trace_info trace;
+  sink_text(out, "trace\n  ");
+  if (vyre_context_trace(r->context, &trace)) {
+    show_bytes(out, trace.file, strlen(trace.file));
+  } else if (r->context) {
+    sink_text(out, "off: VYRE_TRACE names no file");
+  } else {
+    sink_format(out, "unknown: %s\n  Fix: %s", r->context_st.message,
+                r->context_st.fix);
+  }
+  sink_text(out, "\n");
 }
 
 static void put_report_json(const report *r, sink *out) {
@@ -170,6 +186,7 @@ static void put_report_json(const report *r, sink *out) {
     const finding *f = &r->found[i];
     json_open(&json, NULL, '{');
     json_device(&json, "device", &f->entry);
+    json_trial(&json, "trial", &f->trial);
     if (f->numbers) {
       json_numbers(&json, "probe", f->numbers, f->number_count);
     } else if (f->st.code != VYRE_OK) {
@@ -198,10 +215,14 @@ static void put_report_json(const report *r, sink *out) {
     json_u64(&json, "max_bytes", r->cache.max_bytes);
   }
   json_close(&json, '}');
-  const char *trace = getenv("VYRE_TRACE");
+  vyre_trace_info trace;
   json_open(&json, "trace", '{');
-  json_bool(&json, "on", trace && trace[0]);
-  if (trace && trace[0]) json_text(&json, "file", trace);
+  json_bool(&json, "on", vyre_context_trace(r->context, &trace));
+  if (trace.file) json_text(&json, "file", trace.file);
+  if (!r->context) {
+    json_text(&json, "error", r->context_st.message);
+    json_text(&json, "fix", r->context_st.fix);
+  }
   json_close(&json, '}');
   json_end(&json);
 }
@@ -227,7 +248,11 @@ int cmd_doctor(int count, char **words, bool json) {
   }
   bool works = r->chosen != NULL;
   for (size_t i = 0; i < r->count; i++) {
-    works = works && r->found[i].st.code == VYRE_OK;
+    const finding *f = &r->found[i];
+    bool is_chosen = r->chosen && strcmp(vyre_device_name(r->chosen),
+                                         f->entry.info.name) == 0;
+    works = works && f->st.code == VYRE_OK && !f->trial.is_wrong &&
+            (!is_chosen || device_trial_is_good(&f->trial));
   }
   finish(r);
   int code = publish(&out, NULL, NULL, json);

@@ -109,7 +109,7 @@ static bool check_lowering(const emit_flags *f, const flag *flags, size_t count,
 static bool check_width(const emit_flags *f, bool is_given, problem *wrong) {
   if (!is_given) return true;
   if (f->to == TO_LLVM || f->to == TO_ASM) {
-    return args_host(0, f->width, wrong);
+    return args_width(f->width, wrong);
   }
   problem_set(wrong, KIND_USAGE, "write --to llvm or --to asm, or drop --width",
               "--width says how wide vectors are, but --to %s has none",
@@ -199,7 +199,9 @@ static bool emit_asm(vyre_program *program, kernel_file *file,
   vyre_context *context = NULL;
   vyre_device *device = NULL;
   vyre_pipeline *pipeline = NULL;
-  vyre_context_options with = {.width = f->options.width};
+  char width[OPTIONS_TEXT];
+  vyre_context_options with = {
+      .backend_options = args_cpu_options(0, f->options.width, width)};
   vyre_compile_options options = {0};
   memcpy(options.workgroup, f->options.workgroup, sizeof options.workgroup);
   bool fine =

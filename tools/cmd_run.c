@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* `vyre run`: load, compile, bind, dispatch, show. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "commands.h"
 #include "output.h"
 #include "run.h"
+#include "stopwatch.h"
 
 /* Without any of these the process's own does. */
 static bool make_context(run_state *s, problem *wrong) {
   vyre_status st = {0};
   const run_flags *f = &s->flags;
   if (!f->trace && f->threads == 0 && f->width == 0) return true;
-  vyre_context_options options = {.trace_file = f->trace,
-                                  .threads = (uint32_t)f->threads,
-                                  .width = (uint32_t)f->width};
+  char text[OPTIONS_TEXT];
+  vyre_context_options options = {
+      .trace_file = f->trace,
+      .backend_options = args_cpu_options(f->threads, f->width, text)};
   if (vyre_context_create(&options, &s->context, &st) == VYRE_OK) return true;
   return problem_from_status(wrong, &st);
 }
@@ -36,10 +39,12 @@ static void warn_if_dropped(const run_state *s) {
   sink_finish(&out);
 }
 
-/* Not every device has print(...), and nothing changes hands unsaid. */
-static void tell_ref(const vyre_status *why) {
+/* Not every device has print(...), nor is every one there or has what it needs:
+ * nothing changes hands unsaid. */
+static void tell_ref(const char *why) {
   sink out = {0};
-  sink_format(&out, "note: this runs on ref: %s\n", why->message);
+  if (strncmp(why, "auto: ", 6) == 0) why += 6;
+  sink_format(&out, "note: this runs on ref: %s\n", why);
   write_all(STDERR_FILENO, out.data, out.length);
   sink_finish(&out);
 }
@@ -50,8 +55,11 @@ static vyre_code open_and_compile(run_state *s, const char *backend,
   memcpy(options.workgroup, s->flags.workgroup, sizeof options.workgroup);
   vyre_code code = vyre_device_open(s->context, backend, &s->device, st);
   if (code != VYRE_OK) return code;
-  return vyre_pipeline_compile(s->device, s->program, &options, &s->pipeline,
+  uint64_t start = stopwatch_ns();
+  code = vyre_pipeline_compile(s->device, s->program, &options, &s->pipeline,
                                &s->file.findings, st);
+  s->compile_ns = stopwatch_ns() - start;
+  return code;
 }
 
 /* Opens the device and compiles. False without a problem means findings. */
@@ -63,10 +71,14 @@ static bool compile(run_state *s, problem *wrong) {
   vyre_code code = open_and_compile(s, backend, &st);
   if (code == VYRE_UNSUPPORTED_FEATURE && is_auto && s->device &&
       strcmp(vyre_device_name(s->device), "ref") != 0) {
-    tell_ref(&st);
+    tell_ref(st.message);
+    (void)snprintf(s->why_ref, sizeof s->why_ref, "auto: %s", st.message);
     st = (vyre_status){0};
     vyre_device_release(s->device);
     code = open_and_compile(s, "ref", &st);
+  } else if (strcmp(backend, "auto") == 0 && s->device &&
+             strcmp(vyre_device_name(s->device), "ref") == 0) {
+    tell_ref(vyre_device_reason(s->device));
   }
   if (code == VYRE_OK) return true;
   if (s->file.findings.count == 0) {
@@ -160,6 +172,7 @@ static bool print_now(void *self, const char *text, size_t length) {
   sink_bytes(&s->printed, text, length);
   if (s->printed.failed) return false;
   if (length == 0 || text[length - 1] != '\n') return true;
+  progress_hide(&s->bar);
   bool taken = write_all(STDERR_FILENO, s->printed.data, s->printed.length);
   s->printed.length = 0;
   return taken;
@@ -174,6 +187,7 @@ static bool dispatch(run_state *s, problem *wrong) {
       .output_count = s->output_count,
       .max_iterations = s->flags.max_iterations,
       .print = {s->flags.json ? print_later : print_now, s},
+      .timing = s->flags.time ? &s->timing : NULL,
   };
   memcpy(desc.grid, s->flags.grid, sizeof desc.grid);
   if (s->flags.check) {
@@ -188,8 +202,11 @@ static bool dispatch(run_state *s, problem *wrong) {
   }
   warn_if_flat(s);
   warn_if_huge(s);
-  return vyre_dispatch(s->pipeline, &desc, &st) == VYRE_OK ||
-         failed(s, wrong, &st);
+  progress_begin(&s->bar);
+  if (s->bar.is_there) desc.progress = &s->bar.progress;
+  vyre_code code = vyre_dispatch(s->pipeline, &desc, &st);
+  progress_end(&s->bar);
+  return code == VYRE_OK || failed(s, wrong, &st);
 }
 
 static void finish(run_state *s) {

@@ -90,6 +90,9 @@ static const flag_doc run_flags[] = {
      .value = "FILE",
      .help = "write what happened when, to look at in Perfetto",
      .type = FLAG_TEXT},
+    {.name = "--time",
+     .help = "tell how long compiling and running took",
+     .type = FLAG_SWITCH},
     {.name = "--threads",
      .value = "N",
      .help = "of device cpu (default: as many as there are)",
@@ -299,7 +302,7 @@ static const flag_doc bindings_flags[] = {KERNEL_FLAG, JSON_FLAG};
 
 static const flag_doc cache_flags[] = {JSON_FLAG};
 
-static const flag_doc cache_explain_flags[] = {
+static const flag_doc compile_flags[] = {
     KERNEL_FLAG,
     BACKEND_FLAG,
     {.name = "--workgroup",
@@ -400,6 +403,17 @@ static const char emit_body[] =
     "counts:\n"
     "instructions, accesses to buffers, and how many of these need no check.\n";
 
+static const char inspect_body[] =
+    "The kernel is compiled for the device, and nothing runs. Workgroup and "
+    "grid,\n"
+    "bytes that a workgroup shares, launches that grid barriers cut a "
+    "dispatch\n"
+    "into, what an invocation keeps across them, what is bound where; and, of "
+    "a\n"
+    "device that compiles, how many invocations go side by side and how large "
+    "the\n"
+    "code is. What a device does not have is left out.\n";
+
 static const char embed_body[] =
     "The header has every kernel of FILE inside, and for each a function that "
     "takes\n"
@@ -435,13 +449,18 @@ static const char devices_body[] =
     "same bits in all of them.\n";
 
 static const char doctor_body[] =
+    "Every device compiles two kernels, runs one and is held against what the\n"
+    "processor computes; how long that took is told. What is missing, and how\n"
+    "to install it, stands beside it.\n"
+    "\n"
     "--probe sends a million edges and random numbers through every\n"
     "operation of every device, and holds the results against exact ones. A\n"
     "device that is not exact by definition is tested so when it is opened\n"
     "first; what was found is remembered in the cache.\n"
     "\n"
-    "Exit codes: 0 fine, 2 the command line is wrong, 3 no device opens or a\n"
-    "probe failed.\n";
+    "Exit codes: 0 fine, 2 the command line is wrong, 3 no device opens, the\n"
+    "one that auto takes runs no kernel, one gave a wrong result, or a probe\n"
+    "failed.\n";
 
 static const char conform_body[] =
     "Each case runs in a process of its own: one that crashes or hangs fails\n"
@@ -558,6 +577,15 @@ const command_doc command_table[] = {
                 "  vyre emit examples/saxpy.vyre --to lowered --numbers soft\n"
                 "  vyre emit examples/saxpy.vyre --to asm --width 16\n"
                 "  vyre emit examples/saxpy.vyre --to spirv -o saxpy.spv\n"},
+    {.name = "inspect",
+     .summary = "what a kernel needs to run on a device",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = compile_flags,
+     .flag_count = COUNT(compile_flags),
+     .body = inspect_body,
+     .example = "example:\n"
+                "  vyre inspect examples/saxpy.vyre --backend cpu\n"},
     {.name = "embed",
      .summary =
          "a C header with the kernels of a file and functions to run them",
@@ -659,8 +687,8 @@ const command_doc command_table[] = {
      .summary = "whether a kernel is there, and if not, what differs",
      .operand_kind = OPERAND_FILE,
      .operand = "FILE|-",
-     .flags = cache_explain_flags,
-     .flag_count = COUNT(cache_explain_flags),
+     .flags = compile_flags,
+     .flag_count = COUNT(compile_flags),
      .body = cache_explain_body,
      .example = "example:\n"
                 "  vyre cache explain examples/saxpy.vyre\n"},

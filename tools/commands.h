@@ -10,7 +10,7 @@
 typedef int command_function(int count, char **words, bool json);
 
 command_function cmd_check, cmd_fmt, cmd_run, cmd_emit, cmd_explain,
-    cmd_generate, cmd_conform, cmd_devices, cmd_doctor, cmd_embed;
+    cmd_generate, cmd_conform, cmd_devices, cmd_doctor, cmd_embed, cmd_inspect;
 command_function plan_command, plan_queue, plan_expansion, plan_frontier,
     plan_place, plan_bindings;
 command_function cache_command;

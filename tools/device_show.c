@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-bool device_entry_open(size_t index, device_entry *out) {
+bool device_entry_open(vyre_context *context, size_t index, device_entry *out) {
   memset(out, 0, sizeof *out);
   if (!vyre_device_list(index, &out->info)) return false;
   if (out->info.is_available &&
-      vyre_device_open(NULL, out->info.name, &out->device, &out->st) !=
+      vyre_device_open(context, out->info.name, &out->device, &out->st) !=
           VYRE_OK) {
     out->device = NULL;
   }

@@ -14,9 +14,10 @@ typedef struct device_entry {
   vyre_status st;      /* why it does not */
 } device_entry;
 
-/* Describes and opens device @p index of all; false beyond the last. Ended by
+/* Describes and opens device @p index of all, in @p context (NULL: the process's
+ * own); false beyond the last. Ended by
  * device_entry_finish. */
-bool device_entry_open(size_t index, device_entry *out);
+bool device_entry_open(vyre_context *context, size_t index, device_entry *out);
 void device_entry_finish(device_entry *entry);
 
 /* "interpreter, vyre 0.1.0" */

@@ -19,15 +19,16 @@ static const struct {
     {"explain", cmd_explain}, {"generate", cmd_generate},
     {"cache", cache_command}, {"conform", cmd_conform},
     {"devices", cmd_devices}, {"doctor", cmd_doctor},
-    {"embed", cmd_embed},     {"plan", plan_command},
+    {"embed", cmd_embed},     {"inspect", cmd_inspect},
+    {"plan", plan_command},
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const char *const words_known[] = {
-    "check", "fmt",     "run",       "emit",   "explain", "generate",
-    "cache", "conform", "devices",   "doctor", "embed",   "plan",
-    "help",  "--help",  "--version", "--json",
+    "check", "fmt",     "run",     "emit",      "explain", "generate",
+    "cache", "conform", "devices", "doctor",    "embed",   "inspect",
+    "plan",  "help",    "--help",  "--version", "--json",
 };
 
 static int main_help(bool json) {

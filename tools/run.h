@@ -9,6 +9,7 @@
 #include "args.h"
 #include "data_spec.h"
 #include "kernel_file.h"
+#include "progress.h"
 
 typedef struct run_flags {
   const char *file, *kernel;
@@ -16,7 +17,7 @@ typedef struct run_flags {
   uint32_t grid[3], workgroup[3]; /* 0: not given */
   const char *backend, *trace;
   uint64_t schedules, seed, max_iterations, threads, width;
-  bool check, values, json;
+  bool check, values, time, json;
 } run_flags;
 
 /* A buffer of the kernel and what is done with it. */
@@ -38,6 +39,7 @@ typedef struct run_state {
   vyre_program *program; /* the file's */
   vyre_context *context; /* NULL: the process's own */
   vyre_device *device;
+  char why_ref[400]; /* instead of what auto takes; "": it is not */
   vyre_pipeline *pipeline;
   run_buffer *buffers; /* in binding order, without the shared ones */
   size_t buffer_count;
@@ -46,7 +48,10 @@ typedef struct run_state {
   size_t input_count, output_count;
   uint32_t grid[3];
   vyre_check_report report;
+  uint64_t compile_ns;
+  vyre_timing timing; /* with --time */
   sink printed; /* by print(...): all that JSON tells, else the line so far */
+  progress_bar bar;         /* on the terminal */
   uint64_t printed_dropped; /* bytes that are too many for JSON */
 } run_state;
 

@@ -40,6 +40,7 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
       FLAG("--max-iterations", &f->max_iterations),
       FLAG("--values", &f->values),
       FLAG("--trace", &f->trace),
+      FLAG("--time", &f->time),
       FLAG("--threads", &f->threads),
       FLAG("--width", &f->width),
   };
@@ -55,7 +56,7 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
     return problem_set(wrong, KIND_USAGE, "write 1 or more",
                        "--max-iterations is 0, so no loop could run");
   }
-  if (!args_host(f->threads, f->width, wrong)) return false;
+  if (!args_width(f->width, wrong)) return false;
   return (!grid || args_extent("--grid", grid, f->grid, wrong)) &&
          (!workgroup ||
           args_extent("--workgroup", workgroup, f->workgroup, wrong)) &&

@@ -85,9 +85,11 @@ static void close_place(place *p) {
   vyre_context_release(p->context);
 }
 
-/* Nanoseconds from source to ready; *made says how. */
-static double make_ready(const place *p, const char *file,
+/* Nanoseconds from source to ready; *made says how. Quick: until the first code is
+ * there, which is replaced behind the caller's back. */
+static double make_ready(const place *p, const char *file, bool is_quick,
                          vyre_cache_result *made) {
+  const vyre_compile_options options = {.is_quick = is_quick};
   vyre_status st = {0};
   vyre_module *module;
   vyre_pipeline *pipeline;
@@ -97,7 +99,7 @@ static double make_ready(const place *p, const char *file,
   must(vyre_module_parse(text, strlen(text), file, vyre_allocator_heap(),
                          &module, NULL, &st),
        &st, file);
-  must(vyre_pipeline_compile(p->device, vyre_module_kernel(module, 0), NULL,
+  must(vyre_pipeline_compile(p->device, vyre_module_kernel(module, 0), &options,
                              &pipeline, NULL, &st),
        &st, file);
   double took = cpu_now_ns() - start;
@@ -121,9 +123,49 @@ static void first_compile(const child_job *job, double *figures) {
   place first, second;
   vyre_cache_result made;
   figures[0] = open_place(&first, job->text, "");
-  figures[1] = make_ready(&first, "saxpy", &made);
+  figures[1] = make_ready(&first, "saxpy", false, &made);
   open_place(&second, job->text, "");
-  figures[2] = make_ready(&second, "saxpy", &made);
+  figures[2] = make_ready(&second, "saxpy", false, &made);
+}
+
+/* All kernels on a device that has none of them: nanoseconds until the last one
+ * is ready, each after the one before or all asked for at once. */
+static double make_all_ready(const char *device, bool at_once) {
+  place p;
+  vyre_status st = {0};
+  vyre_module *modules[CPU_KERNELS];
+  vyre_pipeline *pipelines[CPU_KERNELS];
+  vyre_fence *fences[CPU_KERNELS];
+  open_place(&p, device, "");
+  for (int k = 0; k < CPU_KERNELS; k++) {
+    char *text = cpu_text(cpu_shapes[k].file, "vyre");
+    must(vyre_module_parse(text, strlen(text), cpu_shapes[k].file,
+                           vyre_allocator_heap(), &modules[k], NULL, &st),
+         &st, cpu_shapes[k].file);
+    free(text);
+  }
+  double start = cpu_now_ns();
+  for (int k = 0; k < CPU_KERNELS; k++) {
+    vyre_program *kernel = vyre_module_kernel(modules[k], 0);
+    vyre_code code = at_once ? vyre_pipeline_compile_async(
+                                   p.device, kernel, NULL, &fences[k], &st)
+                             : vyre_pipeline_compile(p.device, kernel, NULL,
+                                                     &pipelines[k], NULL, &st);
+    must(code, &st, cpu_shapes[k].file);
+  }
+  for (int k = 0; at_once && k < CPU_KERNELS; k++) {
+    must(vyre_fence_wait(fences[k], VYRE_FOREVER, &st), &st,
+         cpu_shapes[k].file);
+    pipelines[k] = vyre_fence_pipeline(fences[k]);
+    vyre_fence_release(fences[k]);
+  }
+  double took = cpu_now_ns() - start;
+  for (int k = 0; k < CPU_KERNELS; k++) {
+    vyre_pipeline_release(pipelines[k]);
+    vyre_module_release(modules[k]);
+  }
+  close_place(&p);
+  return took;
 }
 
 static double mean_of(const double *values, int count) {
@@ -134,7 +176,7 @@ static double mean_of(const double *values, int count) {
 
 /* Median of each kernel, in milliseconds; 0 where the disk did not answer. */
 typedef struct times {
-  cpu_quartiles fresh[CPU_KERNELS], disk[CPU_KERNELS];
+  cpu_quartiles fresh[CPU_KERNELS], quick[CPU_KERNELS], disk[CPU_KERNELS];
 } times;
 
 static void measure(const char *device, const char *directory, times *t) {
@@ -143,20 +185,25 @@ static void measure(const char *device, const char *directory, times *t) {
   open_place(&kept, device, "");
   for (int k = 0; k < CPU_KERNELS; k++) {
     const char *file = cpu_shapes[k].file;
-    double fresh[TURNS], disk[TURNS];
+    double fresh[TURNS], quick[TURNS], disk[TURNS];
     int hits = 0;
     for (int turn = 0; turn <= TURNS; turn++) {
       place p;
       open_place(&p, device, "");
-      double ns = make_ready(&p, file, &made);
+      double ns = make_ready(&p, file, false, &made);
       if (turn > 0) fresh[turn - 1] = ns / 1e6; /* the first one warms up */
       close_place(&p);
+      open_place(&p, device, "");
+      ns = make_ready(&p, file, true, &made);
+      if (turn > 0) quick[turn - 1] = ns / 1e6;
+      close_place(&p);
       open_place(&p, device, directory);
-      ns = make_ready(&p, file, &made);
+      ns = make_ready(&p, file, false, &made);
       if (turn > 0 && made == VYRE_CACHE_DISK_HIT) disk[hits++] = ns / 1e6;
       close_place(&p);
     }
     t->fresh[k] = cpu_quartiles_of(fresh, TURNS);
+    t->quick[k] = cpu_quartiles_of(quick, TURNS);
     t->disk[k] =
         hits == TURNS ? cpu_quartiles_of(disk, hits) : (cpu_quartiles){0};
   }
@@ -226,26 +273,32 @@ static void print_figure(double value) {
   }
 }
 
-static void report_kernels(const times *t, double *fresh, double *disk) {
-  double all_fresh[CPU_KERNELS], all_disk[CPU_KERNELS];
+static void report_kernels(const times *t, double *fresh, double *quick,
+                           double *disk) {
+  double all_fresh[CPU_KERNELS], all_quick[CPU_KERNELS], all_disk[CPU_KERNELS];
   int hits = 0;
-  printf("%-28s %10s %10s\n", "ms from source to ready", "compiled",
-         "from disk");
+  printf("%-28s %10s %10s %10s\n", "ms from source to ready", "compiled",
+         "is_quick", "from disk");
   for (int k = 0; k < CPU_KERNELS; k++) {
     char name[64];
     printf("%-28s", cpu_shapes[k].file);
     print_figure(t->fresh[k].median);
+    print_figure(t->quick[k].median);
     print_figure(t->disk[k].median);
     printf("\n");
     (void)snprintf(name, sizeof name, "%s, compiled", cpu_shapes[k].file);
     add_row(name, "ms", t->fresh[k].median, t->fresh[k].least, "", 0, "");
+    (void)snprintf(name, sizeof name, "%s, is_quick", cpu_shapes[k].file);
+    add_row(name, "ms", t->quick[k].median, t->quick[k].least, "", 0, "");
     (void)snprintf(name, sizeof name, "%s, from disk", cpu_shapes[k].file);
     add_row(name, "ms", t->disk[k].median, t->disk[k].least, "", 0,
             t->disk[k].median > 0 ? "" : "the device keeps nothing on disk");
     all_fresh[k] = t->fresh[k].median;
+    all_quick[k] = t->quick[k].median;
     if (t->disk[k].median > 0) all_disk[hits++] = t->disk[k].median;
   }
   *fresh = mean_of(all_fresh, CPU_KERNELS);
+  *quick = mean_of(all_quick, CPU_KERNELS);
   *disk = hits == CPU_KERNELS ? mean_of(all_disk, hits) : 0;
 }
 
@@ -307,6 +360,25 @@ static void report_once(const char *device) {
           "the first compile of a process over the second");
 }
 
+/* By the clock: processor time would be the same. */
+static void report_at_once(const char *device) {
+  enum { ROUNDS = 3 };
+  double single[ROUNDS], all[ROUNDS];
+  if (cpu_is_alone()) return;
+  (void)make_all_ready(device, false);
+  for (int i = 0; i < ROUNDS; i++) {
+    single[i] = make_all_ready(device, false) / 1e6;
+    all[i] = make_all_ready(device, true) / 1e6;
+  }
+  cpu_quartiles one = cpu_quartiles_of(single, ROUNDS);
+  cpu_quartiles many = cpu_quartiles_of(all, ROUNDS);
+  printf("%-28s", "all of them at once");
+  print_figure(many.median);
+  printf("   one after the other %.1f\n", one.median);
+  add_row("all kernels at once", "ms", many.median, many.least,
+          "one after the other", one.median, "");
+}
+
 /* --- the suite ---------------------------------------------------------------*/
 
 static void remove_folder(const char *directory) {
@@ -328,7 +400,7 @@ void bench_cpu_compile(void) {
   static const char *const cached[] = {"PoCL"};
   const char *device = cpu_device_name();
   char ours[1024], theirs[1024];
-  double fresh = 0, disk = 0, is_there[FIGURES];
+  double fresh = 0, quick = 0, disk = 0, is_there[FIGURES];
   bool has_device = strcmp(device, "none") != 0;
   child_job probe = {try_open, device};
   if (has_device && (!in_child(&probe, is_there) || is_there[0] < 1)) {
@@ -348,11 +420,13 @@ void bench_cpu_compile(void) {
     report_once(device);
     measure(device, ours, &t);
     printf("\n");
-    report_kernels(&t, &fresh, &disk);
+    report_kernels(&t, &fresh, &quick, &disk);
+    report_at_once(device);
   }
   peer_times p = measure_peers(theirs);
   report_mean("mean, compiled", fresh, 15, compiled,
               (double[]){p.gcc, p.clang, p.pocl}, 3);
+  report_mean("mean, is_quick", quick, 15, compiled, (double[]){p.gcc}, 1);
   report_mean("mean, from disk", disk, 0.1, cached, &p.pocl_cached, 1);
   printf("\n");
   remove_folder(ours);

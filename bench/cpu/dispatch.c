@@ -167,6 +167,46 @@ static batch *make_batch(const ground *g) {
   return b;
 }
 
+static uint32_t slot_of(vyre_recording *rec, void *data, size_t size) {
+  vyre_status st = {0};
+  vyre_resource resource = {.data = data, .size = size};
+  uint32_t slot;
+  if (vyre_recording_fixed(rec, &resource, &slot, &st) != VYRE_OK) {
+    bench_fail("replay", st.message);
+  }
+  return slot;
+}
+
+/* The same as the batch, once and for all. */
+static vyre_recording *make_recording(const ground *g, batch *b) {
+  vyre_recording *rec;
+  vyre_status st = {0};
+  size_t size = sizeof b->y[0];
+  vyre_code code = vyre_recording_create(cpu_vyre_device(g->v), &rec, &st);
+  if (code != VYRE_OK) bench_fail("replay", st.message);
+  uint32_t x = slot_of(rec, g->w.args.buffers[0].data, size);
+  uint32_t a = slot_of(rec, (void *)(uintptr_t)&g->w.args.scalars[0], 4);
+  for (int i = 0; i < BATCH && code == VYRE_OK; i++) {
+    vyre_place y = vyre_place_slot(slot_of(rec, b->y[i], size));
+    vyre_place in[] = {vyre_place_slot(x), y, vyre_place_slot(a)};
+    vyre_recorded_dispatch d = {
+        .inputs = in, .input_count = 3, .outputs = &y, .output_count = 1};
+    code = vyre_recording_dispatch(rec, b->pipeline, &d, &st);
+  }
+  if (code == VYRE_OK) code = vyre_recording_finish(rec, &st);
+  if (code != VYRE_OK) bench_fail("replay", st.message);
+  return rec;
+}
+
+static void run_replay(void *self) {
+  vyre_status st;
+  st.code = VYRE_OK;
+  if (vyre_recording_replay(*(vyre_recording **)self, NULL, NULL, &st) !=
+      VYRE_OK) {
+    bench_fail("replay", st.message);
+  }
+}
+
 static void bench_small(ground *g) {
   static figures f;
   static cpu_entry entries[RIVALS];
@@ -191,7 +231,10 @@ static void bench_small(ground *g) {
   add_rows(g, "256 elements, with the wait", 0.2, f);
 
   batch *b = g->v ? make_batch(g) : NULL;
-  for (int i = 0; i < RIVALS; i++) jobs[i].repeat = runs[i] = BATCH;
+  for (int i = 0; i < RIVALS; i++) {
+    jobs[i].repeat = runs[i] = BATCH;
+    entries[i].warm = 3; /* more memory than the nearest caches have */
+  }
   entries[VYRE].self = (void *)&b;
   if (b) entries[VYRE].run = run_batch;
   for (int i = BASIC; i <= PTHREAD; i++) {
@@ -199,6 +242,12 @@ static void bench_small(ground *g) {
   }
   take(g, entries, runs, f);
   add_rows(g, "each of a batch of 1000", 0.1, f);
+  vyre_recording *rec = b ? make_recording(g, b) : NULL;
+  entries[VYRE].self = (void *)&rec;
+  if (rec) entries[VYRE].run = run_replay;
+  take(g, entries, runs, f);
+  add_rows(g, "each of a replay of 1000", 0.1, f);
+  vyre_recording_release(rec);
   free(b);
   for (int i = 0; i < RIVALS; i++) {
     if (is_there(g, i) && i != DIRECT) rivals[i].unbind(rivals[i].self);

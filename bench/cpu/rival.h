@@ -32,6 +32,7 @@ cpu_rival cpu_vyre_rival(cpu_vyre *v, const char *name);
 /* Compiles FILE.vyre, as binding a workload does; unbind forgets it. */
 void cpu_vyre_compile(cpu_vyre *v, const char *file);
 vyre_pipeline *cpu_vyre_pipeline(const cpu_vyre *v);
+vyre_device *cpu_vyre_device(const cpu_vyre *v);
 
 /* The text of bench/cpu/NAME.EXTENSION; the caller frees it. */
 char *cpu_text(const char *name, const char *extension);

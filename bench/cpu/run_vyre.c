@@ -165,6 +165,10 @@ vyre_pipeline *cpu_vyre_pipeline(const cpu_vyre *v) {
   return v->pipeline;
 }
 
+vyre_device *cpu_vyre_device(const cpu_vyre *v) {
+  return v->device;
+}
+
 static void bind(void *self, cpu_workload *w) {
   cpu_vyre *v = self;
   cpu_vyre_compile(v, cpu_shapes[w->kernel].file);

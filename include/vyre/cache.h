@@ -47,8 +47,9 @@ typedef struct vyre_cache_info {
   const char *reason;       /* of `made`, in words */
   const char *entry;        /* the name of its file; "" if off */
   const char *field;        /* a miss: the first field of the key in which the
-                               nearest entry of the same program differs; NULL if
-                               there is no such entry */
+                               nearest entry of the same program differs, looked
+                               for when this is asked first; NULL if there is no
+                               such entry */
   const char *wanted;       /* the value here, and */
   const char *found;        /* that in the entry; both NULL without a field */
   bool is_rejected;         /* there was a file, but not one to trust; `reason`
@@ -128,7 +129,8 @@ VYRE_API const char *vyre_cache_result_name(vyre_cache_result result);
 
 /** What the cache did for @p pipeline. False, and *out zeroed, for a NULL.
  *  Ownership: fills *out; texts are the pipeline's.
- *  Threads: safe.  Blocks: never.  Errors: none. */
+ *  Threads: safe.  Blocks: of a miss, the first time: on files of the cache.
+ *  Errors: none. */
 VYRE_API bool vyre_pipeline_cache_info(const vyre_pipeline *pipeline,
                                        vyre_cache_info *out);
 

@@ -30,15 +30,13 @@ typedef struct vyre_context_options {
                              %p stands for the process's id */
   const char *faults; /* as vyre_context_inject; NULL: $VYRE_FAULTS; "": none */
   const char *backend_options; /* what a backend lets be chosen, as
-                                  "cpu.threads=2,cpu.width=8"; NULL:
-                                  $VYRE_OPTIONS; "": none. One that its backend
-                                  does not have lets vyre_device_open fail */
-  /* Of the device "cpu". None changes a result. */
-  uint32_t threads; /* of a dispatch, with the caller's own, at most 1024; 0:
-                       $VYRE_THREADS, else as many as the process may run on */
-  uint32_t width;   /* invocations side by side in a vector: 1, 4, 8, 16 or 32;
-                       0: $VYRE_WIDTH, else chosen for each kernel */
-  const char *llvm; /* file to load LLVM 19 from; NULL: $VYRE_LLVM, else where
+                                  "cpu.threads=2,cpu.width=8" (docs/cpu.md). It
+                                  goes behind what $VYRE_OPTIONS says, and the
+                                  last of a key counts; "": neither. One that its
+                                  backend does not have lets vyre_device_open
+                                  fail */
+  const char
+      *llvm; /* file that "cpu" loads LLVM 19 from; NULL: $VYRE_LLVM, else where
                        systems have it; "none": nowhere, so that nothing can be
                        compiled but what the cache has */
 } vyre_context_options;
@@ -74,8 +72,7 @@ VYRE_BEGIN
  *  Lifetime:  the allocator must outlive the context and all made from it.
  *  Threads:   safe.          Blocks: on the allocator and on files.
  *  Errors:    VYRE_INVALID_ARGUMENT for faults or options that are none, a trace
- *             file that cannot be written, or a number of threads or a width
- *             that cannot be; VYRE_OUT_OF_MEMORY. */
+ *             file that cannot be written; VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_context_create(
     const vyre_context_options *options, vyre_context **out, vyre_status *st);
 

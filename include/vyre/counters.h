@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/counters.h
  *  What was done so far, in numbers: of a device, or of all since the process
- *  began. They only grow, but for live_*. */
+ *  began. They only grow, but for those of what there is just now: live_* and
+ *  output_slot_retained_capacity_bytes. */
 #ifndef VYRE_COUNTERS_H
 #define VYRE_COUNTERS_H
 
@@ -38,8 +39,8 @@
   X(output_slot_appended_bytes, "dispatch_output_slot_bytes_total",            \
     "kind=\"appended\"", "")                                                   \
   X(output_slot_retained_capacity_bytes,                                       \
-    "dispatch_output_slot_capacity_bytes_total", "",                           \
-    "capacity of output slots, each time that they were filled")               \
+    "dispatch_output_slot_retained_capacity_bytes", "",                        \
+    "capacity of the output slots there are that dispatches allocated")        \
   X(grid_sync_splits, "grid_sync_splits_total", "kind=\"programs\"",           \
     "kernels compiled with grid barriers, and the parts between")              \
   X(grid_sync_segments, "grid_sync_splits_total", "kind=\"segments\"", "")     \

@@ -65,9 +65,12 @@ typedef struct vyre_device_info {
 
 VYRE_BEGIN
 
-/** Opens a device: "auto" takes the best there is (vyre_device_name says which),
- *  a name takes that one or fails, "name:index" one of several of a backend.
- *  There is "ref", the reference: an interpreter that is always there.
+/** Opens a device: "auto" takes the best there is (vyre_device_name says which,
+ *  vyre_device_reason why), a name takes that one or fails, "name:index" one of
+ *  several of a backend. There is "cpu", which compiles for this machine, and
+ *  which "auto" takes where LLVM 19 is there to compile with, and "ref", the
+ *  reference: an interpreter that is always there. What "auto" takes does not
+ *  change while the process lives.
  *  @p context may be NULL: the process's own.
  *  Ownership: on VYRE_OK the caller owns *out (vyre_device_release). On failure
  *             *out is NULL. Retains the context.
@@ -95,7 +98,7 @@ VYRE_API void vyre_device_release(vyre_device *device);
 VYRE_API const char *vyre_device_name(const vyre_device *device);
 
 /** Why it is this one: "asked for by name", or what "auto" went by: "auto: the
- *  best that is there; there is no vulkan, cpu". The device's.
+ *  best that is there; there is no vulkan". The device's.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_device_reason(const vyre_device *device);
 

@@ -43,6 +43,8 @@ typedef struct vyre_slot {
   vyre_allocator allocator;
   size_t lead; /* bytes before data that were allocated with it, so that data is
                   aligned for the device; 0 for memory of your own */
+  uint64_t device; /* whose dispatch allocated it, and counts its capacity; 0
+                      for memory of your own */
 } vyre_slot;
 
 /** Where an output goes: exactly one of these.
@@ -181,6 +183,13 @@ typedef struct vyre_check_report {
                          asked for if one of them differed, which says enough */
 } vyre_check_report;
 
+/** How far a dispatch has come: zeroed, and asked by vyre_progress_read while it
+ *  runs. It costs a little where it is asked for, and nothing elsewhere.
+ *  Threads: safe for who reads it; one dispatch at a time writes it. */
+typedef struct vyre_progress {
+  uint64_t done, all; /* the library's: others change them meanwhile */
+} vyre_progress;
+
 /** One run. Zeroed: no bindings, everything else by default. */
 typedef struct vyre_dispatch_desc {
   const vyre_input *inputs; /* in input order of the binding plan */
@@ -219,6 +228,9 @@ typedef struct vyre_dispatch_desc {
   vyre_copy_report *copies;
   vyre_slot_stats *slot_stats;
   vyre_code *result; /* of this item. VYRE_UNKNOWN: it was not reached */
+
+  /* What it tells meanwhile; must live until the work is over. NULL: nothing */
+  vyre_progress *progress;
 } vyre_dispatch_desc;
 
 VYRE_BEGIN
@@ -296,8 +308,16 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_dispatch_grid(
     const vyre_pipeline *pipeline, const vyre_dispatch_desc *desc,
     uint32_t out[3], vyre_status *st);
 
+/** How many workgroups of how many are done, of all launches of a dispatch and of
+ *  all parts between grid barriers. *all is 0 as long as it is not known: before
+ *  the dispatch begins, and where a device cannot tell. After one that ended well
+ *  both are the same. May be called while the dispatch runs, and before and after.
+ *  Ownership: borrows everything.  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API void vyre_progress_read(const vyre_progress *progress, uint64_t *done,
+                                 uint64_t *all);
+
 /** Frees a slot's memory and empties it. NULL is fine.
- *  Threads: compatible.  Blocks: never.  Errors: none. */
+ *  Threads: compatible.  Blocks: on devices that open or close.  Errors: none. */
 VYRE_API void vyre_slot_finish(vyre_slot *slot);
 
 /** Puts @p incoming results into the slots of a caller, one by one: bytes that

@@ -102,6 +102,11 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_program_emit(
     const vyre_program *program, const vyre_emit_options *options,
     vyre_writer writer, vyre_emit_report *report, vyre_status *st);
 
+/** Whether code can have @p width invocations side by side in a vector: 1, 4, 8,
+ *  16 or 32; or 0, which leaves it to the kernel.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API bool vyre_emit_has_width(uint32_t width);
+
 /** Every access of @p program to a buffer, in the order in which they are
  *  evaluated, for the workgroup that it declares. Scalar uniforms count.
  *  Ownership: *out lives in @p arena.  Lifetime: as long as it.

@@ -32,6 +32,30 @@ typedef struct vyre_compile_options {
                     either way: it is no other variant, and has the same bits */
 } vyre_compile_options;
 
+/** What a pipeline needs to run. What its device does not have is absent, never
+ *  0. */
+typedef struct vyre_pipeline_resources {
+  uint32_t workgroup[3];  /* as compiled */
+  const char *over;       /* the buffer of over(...), whose elements the grid
+                             covers, one an invocation on x; NULL: the longest
+                             that is neither uniform nor shared. The pipeline's */
+  uint32_t shared_count;  /* shared buffers of the kernel, and */
+  uint64_t shared_bytes;  /* what a workgroup has of them */
+  uint32_t grid_barriers; /* as they stand in the text */
+  bool has_launches;      /* the device tells what follows */
+  uint32_t phase_count;   /* launches of a dispatch; one in a loop around a grid
+                             barrier is made in each round */
+  uint32_t hidden_count;  /* buffers that the device adds, and */
+  uint64_t hidden_bytes;  /* what an invocation keeps there across grid
+                             barriers */
+  uint64_t scratch_bytes; /* that who runs a workgroup has besides; shared
+                             buffers may be among them */
+  bool has_width;
+  uint32_t width; /* invocations side by side in a vector */
+  bool has_code;
+  uint64_t code_bytes; /* mapped for machine code and its constants */
+} vyre_pipeline_resources;
+
 VYRE_BEGIN
 
 /** Validates @p program and compiles it for @p device. What the cache has is not
@@ -106,6 +130,12 @@ VYRE_API const vyre_binding_plan *vyre_pipeline_bindings(
 /** The workgroup size that was compiled: three numbers, the pipeline's.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const uint32_t *vyre_pipeline_workgroup(const vyre_pipeline *pipeline);
+
+/** What @p pipeline needs to run. False, and *out zeroed, for a NULL.
+ *  Ownership: fills *out; the text is the pipeline's.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API bool vyre_pipeline_describe(const vyre_pipeline *pipeline,
+                                     vyre_pipeline_resources *out);
 
 /** Writes the code that @p pipeline became, for people: "cpu" has the forms
  *  "llvm" (as it is handed to LLVM), "llvm-optimised" and "asm". Made anew from

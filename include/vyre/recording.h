@@ -244,7 +244,9 @@ vyre_recording_bind(vyre_recording *recording, uint32_t slot,
  *
  *  With @p fence it returns when the replay is in the device's queue; resident
  *  buffers are kept until it is over, bytes of the host must live so long, and
- *  no slot can be bound.
+ *  no slot can be bound. Without, a replay of resident buffers, or of a recording
+ *  that has replays in the queue, waits first for all that was submitted before
+ *  (but not in a callback of a replay, or on the device's own thread).
  *  A replay without a fence, of a recording that ran before and was not bound
  *  anew, allocates nothing.
  *  Ownership: on VYRE_OK the caller owns *fence (vyre_fence_release). On failure

@@ -103,7 +103,7 @@ static int summands(const vyre__terms *t, term sum, term out[3]) {
 /* One summand is a row, the others together are a column: modulo the type it is
  * all the same in which order they were added. */
 static bool rows_of_sum(vyre__terms *t, term sum, wide by, term b, int depth) {
-  term parts[3];
+  term parts[3] = {0, 0, 0};
   int count = summands(t, sum, parts);
   for (int i = 0; i < count; i++) {
     if (t->items[parts[i]].op != VYRE__OP_MUL) continue;

@@ -6,6 +6,7 @@
 #include "support/analysis.h"
 #include "support/author.h"
 #include "support/check.h"
+#include "support/sanitized.h"
 
 /* --- intervals, operation by operation --------------------------------------*/
 
@@ -83,7 +84,7 @@ static void check_binary(uint64_t *seed, vyre__op op, vyre_type from) {
 
 TEST(intervals_hold_what_operations_give) {
   uint64_t seed = 1;
-  for (int round = 0; round < 20000; round++) {
+  for (int round = 0; round < (SANITIZED ? 4000 : 20000); round++) {
     vyre_type from = integer_types[random_below(&seed, 4)];
     vyre_type type = integer_types[random_below(&seed, 4)];
     for (int op = VYRE__OP_NEG; op <= VYRE__OP_UNIFORM; op++) {
@@ -312,7 +313,7 @@ static void run_kernel(author *a, int times, bool is_small, tally *sum) {
 TEST(ranges_hold_in_random_kernels) {
   static author a;
   tally sum = {0};
-  for (uint64_t seed = 1; seed <= 2000; seed++) {
+  for (uint64_t seed = 1; seed <= (SANITIZED ? 400 : 2000); seed++) {
     write_kernel(&a, seed * 0x9E3779B97F4A7C15u, 8, false);
     run_kernel(&a, 10, false, &sum);
   }
@@ -572,7 +573,7 @@ TEST(proofs_hold_in_guarded_kernels) {
   static author a;
   tally sum = {0};
   const char *text = getenv("VYRE_RANGES_SEEDS");
-  uint64_t seeds = text ? strtoull(text, NULL, 10) : 4000;
+  uint64_t seeds = text ? strtoull(text, NULL, 10) : SANITIZED ? 500 : 4000;
   for (uint64_t seed = 1; seed <= seeds; seed++) {
     write_guarded(&a, seed * 0x9E3779B97F4A7C15u);
     run_kernel(&a, 25, true, &sum);

@@ -32,7 +32,16 @@ static void sink(vyre__sort_item *items, size_t root, size_t count) {
   items[root] = item;
 }
 
+/* What people make in order comes in order. */
+static bool is_sorted(const vyre__sort_item *items, size_t count) {
+  for (size_t i = 1; i < count; i++) {
+    if (before(items[i], items[i - 1])) return false;
+  }
+  return true;
+}
+
 void vyre__sort(vyre__sort_item *items, size_t count) {
+  if (is_sorted(items, count)) return;
   if (count < 24) {
     insertion_sort(items, count);
     return;

@@ -68,10 +68,16 @@ typedef struct vyre__view {
   uint32_t length;      /* elements */
   vyre__buffer *buffer; /* resident, or NULL */
   uint64_t offset;      /* in it, bytes */
+  bool begins_zero; /* only for a backend that clears, and with data: what they
+                           hold is not to be seen, and what the kernel does not
+                           write is to be zero afterwards */
 } vyre__view;
 
 /* One run, checked. */
 typedef struct vyre__launch {
+  vyre_pipeline *pipeline;
+  struct vyre__launch
+      *next;               /* of run_many: what comes after it; NULL: nothing */
   const vyre__view *views; /* one a buffer, in the program's order */
   uint32_t grid[3];        /* ids fit in 32 bits, the product in 64 */
   uint64_t max_iterations; /* at least 1 */
@@ -86,7 +92,19 @@ typedef struct vyre__launch {
   uint64_t device_ns;        /* set by a backend that has_device_time */
   uint32_t launches;         /* what this run adds to the counter: 1, unless the
                                 backend changes it */
+  vyre_progress *progress;   /* NULL: nobody asks */
+  uint32_t turn, turns; /* which launch of how many of the dispatch it is */
 } vyre__launch;
+
+/* For a backend that tells how far it is: that a launch begins which has so many
+ * workgroups (0: not known), and that so many more of them are done. Any thread. */
+void vyre__progress_begin(const vyre__launch *launch, uint64_t groups);
+
+static inline void vyre__progress_add(const vyre__launch *launch,
+                                      uint64_t groups) {
+  if (!launch->progress) return;
+  __atomic_fetch_add(&launch->progress->done, groups, __ATOMIC_RELAXED);
+}
 
 /* What can be chosen when a device is opened: a number in a range. */
 typedef struct vyre__option {
@@ -108,6 +126,7 @@ struct vyre__backend {
   bool is_exact;   /* floats are right by definition: they are never probed, and
                     always native */
   bool is_by_name; /* "auto" never takes it */
+  bool clears;     /* it sees itself to views that begin as zero */
   size_t
       device_size; /* bytes of its device, its pipeline and its buffer; the */
   size_t
@@ -169,6 +188,18 @@ struct vyre__backend {
    * Errors: VYRE_UNSUPPORTED_FEATURE for another form, with those there are. */
   vyre_code (*pipeline_print)(vyre_pipeline *pipeline, const char *form,
                               vyre_writer writer, vyre_status *st);
+
+  /* Adds what the backend knows to what the driver set: from has_launches on. May
+   * be called while others run it. Or NULL: it tells nothing. */
+  void (*pipeline_describe)(const vyre_pipeline *pipeline,
+                            vyre_pipeline_resources *out);
+
+  /* Runs @p first and what follows it, of any pipelines of the device, each as if
+   * it began when the one before is over, and waits for all. After a failure
+   * nothing is run; *done says how many were before it. Neither timed nor checked,
+   * without deadline and print. Or NULL: run is called for each. */
+  vyre_code (*run_many)(vyre_device *device, vyre__launch *first, size_t *done,
+                        vyre_status *st);
 };
 
 /* All there are, best first; NULL beyond the last. */

@@ -150,19 +150,21 @@ vyre_code vyre__batch_check(vyre__run **runs, size_t count, size_t *item,
   size_t most = most_parts(runs, count);
   size_t size = most * (sizeof(part) + sizeof(vyre__sort_item));
   parts all = {.list = few, .order = few_order, .low = UINT64_MAX};
+  vyre__room *room = NULL;
   if (most > FEW) {
-    all.list = vyre__resize(device->allocator, NULL, 0, size);
-    if (!all.list) {
+    room = vyre__room_take(device, VYRE__ROOM_PARTS, size);
+    if (!room) {
       *item = count - 1;
       return vyre__no_memory(st, "vyre_submit", "bindings", most);
     }
+    all.list = (part *)(void *)room->bytes;
     all.order = (vyre__sort_item *)(void *)(all.list + most);
   }
   for (size_t i = 0; i < count; i++) add_outputs(&all, runs[i], i);
   for (size_t i = 0; i < count; i++) add_inputs(&all, runs[i], i);
   vyre__sort(all.order, all.count);
   vyre_code code = sweep(&all, item, st);
-  if (most > FEW) vyre__resize(device->allocator, all.list, size, 0);
+  vyre__room_give(device, VYRE__ROOM_PARTS, room);
   if (code != VYRE_OK) return code;
   uint64_t batch = 1 + atomic_fetch_add_explicit(&device->inside->batches, 1,
                                                  memory_order_relaxed);

@@ -61,6 +61,14 @@ static void consider(nearest *n, const vyre__cache_entry *entry) {
   n->note->found = found;
 }
 
+/* What was found becomes the reason, unless a damaged file is one. */
+static void settle(const nearest *n) {
+  vyre__cache_note *note = n->note;
+  if (!note->field || note->is_rejected) return;
+  note->reason =
+      say(n->arena, "the nearest entry differs in '%s'", note->field);
+}
+
 /* Entries of one program begin with the same name: only these are opened. */
 static void find_nearest(int directory, const vyre__cache_key *key,
                          vyre_allocator allocator, nearest *n) {
@@ -159,18 +167,36 @@ void vyre__cache_look(const vyre__cache_subject *subject,
     note->reason = "the entry has the same key";
     if (is_used) vyre__cache_touch(directory, key->name);
   } else {
+    /* Two keys with one name: the file is replaced, so it is looked at now. */
     vyre__cache_part parts[VYRE__CACHE_FIELDS];
     nearest n = {.parts = parts, .arena = arena, .note = note};
-    if (file->bytes) vyre__cache_file_finish(file);
-    if (vyre__cache_key_read(key->bytes, key->size, parts, &n.count)) {
-      find_nearest(directory, key, allocator, &n);
+    if (file->entry.key && !note->is_rejected &&
+        vyre__cache_key_read(key->bytes, key->size, parts, &n.count)) {
+      consider(&n, &file->entry);
+      settle(&n);
     }
-    if (note->field && !note->is_rejected) {
-      note->reason =
-          say(arena, "the nearest entry differs in '%s'", note->field);
-    }
+    vyre__cache_file_finish(file);
+    note->is_open = !note->field;
   }
   close(directory);
+}
+
+void vyre__cache_explain(const vyre__cache_subject *subject,
+                         const vyre__cache_key *key, vyre_arena *arena,
+                         vyre__cache_note *note) {
+  if (!note->is_open) return;
+  note->is_open = false;
+  vyre__cache_refusal refusal;
+  vyre__cache_part parts[VYRE__CACHE_FIELDS];
+  nearest n = {.parts = parts, .arena = arena, .note = note};
+  int directory =
+      vyre__cache_open(&subject->device->context->cache, false, &refusal);
+  if (directory < 0) return;
+  if (vyre__cache_key_read(key->bytes, key->size, parts, &n.count)) {
+    find_nearest(directory, key, arena->allocator, &n);
+  }
+  close(directory);
+  settle(&n);
 }
 
 /* --- a compile ---------------------------------------------------------------*/
@@ -298,24 +324,43 @@ const char *vyre_cache_result_name(vyre_cache_result result) {
   return (unsigned)result < VYRE_CACHE_RESULT_COUNT ? names[result] : "?";
 }
 
+/* Of notes whose nearest entry nobody asked for yet. */
+static pthread_mutex_t explaining = PTHREAD_MUTEX_INITIALIZER;
+
+/* Under the lock: a miss that nobody asks about costs no look at all the files. */
+static void explain(const vyre_pipeline *pipeline) {
+  struct vyre__pipeline_inside *inside = pipeline->inside;
+  vyre__cache_subject subject = subject_of(pipeline);
+  vyre_arena scratch;
+  vyre__cache_key key;
+  vyre_arena_init(&scratch, pipeline->device->allocator);
+  if (vyre__cache_key_build(&subject, &scratch, &key)) {
+    vyre__cache_explain(&subject, &key, &inside->texts, &inside->note);
+  }
+  vyre_arena_finish(&scratch);
+}
+
 bool vyre_pipeline_cache_info(const vyre_pipeline *pipeline,
                               vyre_cache_info *out) {
   if (!out) return false;
   *out = (vyre_cache_info){0};
   if (!pipeline) return false;
-  const vyre__cache_note *note = &pipeline->inside->note;
+  pthread_mutex_lock(&explaining);
+  if (pipeline->inside->note.is_open) explain(pipeline);
+  const vyre__cache_note note = pipeline->inside->note;
+  pthread_mutex_unlock(&explaining);
   uint64_t hits = atomic_load(&pipeline->inside->memory_hits);
   *out =
-      (vyre_cache_info){.result = hits > 0 ? VYRE_CACHE_MEMORY_HIT : note->made,
-                        .made = note->made,
+      (vyre_cache_info){.result = hits > 0 ? VYRE_CACHE_MEMORY_HIT : note.made,
+                        .made = note.made,
                         .memory_hits = hits,
-                        .reason = note->reason,
-                        .entry = note->entry,
-                        .field = note->field,
-                        .wanted = note->wanted,
-                        .found = note->found,
-                        .is_rejected = note->is_rejected,
-                        .is_stored = note->is_stored,
-                        .not_stored = note->not_stored};
+                        .reason = note.reason,
+                        .entry = note.entry,
+                        .field = note.field,
+                        .wanted = note.wanted,
+                        .found = note.found,
+                        .is_rejected = note.is_rejected,
+                        .is_stored = note.is_stored,
+                        .not_stored = note.not_stored};
   return true;
 }

@@ -251,6 +251,7 @@ typedef struct vyre__cache_note {
   vyre_cache_result made;
   const char *reason, *entry, *field, *wanted, *found, *not_stored;
   bool is_rejected, is_stored;
+  bool is_open; /* a miss whose nearest entry was not looked for */
 } vyre__cache_note;
 
 /* A shared pipeline that was compiled of the same program for the same options,
@@ -282,12 +283,17 @@ void vyre__cache_skip(vyre_pipeline *pipeline);
 void vyre__cache_end(vyre_pipeline *pipeline, vyre__cache_try *tried,
                      bool was_compiled);
 
-/* What the disk has for a subject. Fills @p note, texts in @p arena; @p file has
- * the entry of a hit, which counts as a use if @p is_used. A key without bytes:
- * there was no memory for it. */
+/* What the disk has for a subject: opens one file. Fills @p note, texts in
+ * @p arena; @p file has the entry of a hit, which counts as a use if @p is_used. A
+ * key without bytes: there was no memory for it. */
 void vyre__cache_look(const vyre__cache_subject *subject,
                       const vyre__cache_key *key, bool is_used,
                       vyre_arena *arena, vyre__cache_note *note,
                       vyre__cache_file *file, bool *may_store);
+/* Adds to the note of a miss in which field the nearest entry differs, once. It
+ * goes through the whole directory: only for who asks. */
+void vyre__cache_explain(const vyre__cache_subject *subject,
+                         const vyre__cache_key *key, vyre_arena *arena,
+                         vyre__cache_note *note);
 
 #endif

@@ -67,25 +67,27 @@ bool vyre__cache_file_bytes(int directory, const char *name, void *to,
   return good;
 }
 
-/* The head is checked against the size of the file before memory is taken. */
+enum { SMALL = 1 << 18 };
+
+/* The head is checked against the size of a large file before memory is taken. */
 static vyre__cache_read_result read_open(int file, uint64_t there,
                                          vyre__cache_file *out,
                                          const char **why) {
   unsigned char head[VYRE__CACHE_HEAD];
+  size_t size = (size_t)there, first = there > SMALL ? sizeof head : 0;
   *why = "it is shorter than a head";
-  if (there < VYRE__CACHE_HEAD || !read_all(file, head, sizeof head)) {
+  if (there < VYRE__CACHE_HEAD || !read_all(file, head, first)) {
     return VYRE__CACHE_REJECTED;
   }
-  *why = vyre__cache_head_read(head, there);
+  *why = first ? vyre__cache_head_read(head, there) : NULL;
   if (*why) return VYRE__CACHE_REJECTED;
-  size_t size = (size_t)there;
   if (there > SIZE_MAX / 2) return VYRE__CACHE_NO_MEMORY;
   out->bytes = vyre__resize(out->allocator, NULL, 0, size);
   if (!out->bytes) return VYRE__CACHE_NO_MEMORY;
   out->size = size;
-  memcpy(out->bytes, head, sizeof head);
+  memcpy(out->bytes, head, first);
   *why = "it could not be read to its end";
-  if (!read_all(file, out->bytes + sizeof head, size - sizeof head)) {
+  if (!read_all(file, out->bytes + first, size - first)) {
     return VYRE__CACHE_REJECTED;
   }
   *why = vyre__cache_entry_read(out->bytes, size, &out->entry);

@@ -1,10 +1,24 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Files of the cache: damaged ones, unsafe places, caps, other processes. */
+#define _GNU_SOURCE /* RTLD_NEXT; NOLINT(bugprone-reserved-identifier) */
+#include <dlfcn.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <time.h>
 
 #include "driver/cache_testing.h"
+
+/* --- looks at a whole directory ----------------------------------------------*/
+
+/* Instead of the system's, which every look goes through. */
+static atomic_int scans;
+
+DIR *fdopendir(int descriptor) {
+  DIR *(*next)(int);
+  *(void **)&next = dlsym(RTLD_NEXT, "fdopendir");
+  atomic_fetch_add(&scans, 1);
+  return next(descriptor);
+}
 
 /* --- files -------------------------------------------------------------------*/
 
@@ -425,6 +439,68 @@ TEST(a_context_asks_the_environment) {
   folder_remove(folder);
 }
 
+/* --- asking why --------------------------------------------------------------*/
+
+/* *looks: how often the compile alone looked at all files. */
+static vyre_pipeline *compile_wide(const kept_rig *r, uint32_t workgroup,
+                                   int *looks) {
+  vyre_status st = {0};
+  vyre_pipeline *pipeline;
+  const vyre_compile_options options = {.workgroup = {workgroup}};
+  int before = atomic_load(&scans);
+  CHECK_OK(vyre_pipeline_compile(r->device, r->program, &options, &pipeline,
+                                 NULL, &st),
+           st);
+  *looks = atomic_load(&scans) - before;
+  return pipeline;
+}
+
+TEST(only_who_asks_why_pays_for_a_look_at_all_files) {
+  char folder[FOLDER_TEXT];
+  int looks;
+  folder_make(folder);
+  kept_reset();
+  kept_compile(folder);
+  kept_rig r = kept_open(folder);
+  /* A miss: one look, by which the cap is kept. */
+  vyre_pipeline *pipeline = compile_wide(&r, 32, &looks);
+  CHECK_U64((unsigned)looks, 1);
+  vyre_cache_info info;
+  int before = atomic_load(&scans);
+  for (int i = 0; i < 3; i++) { /* one more, for the first who asks */
+    CHECK(vyre_pipeline_cache_info(pipeline, &info));
+    CHECK(info.result == VYRE_CACHE_MISS && info.is_stored);
+    CHECK_TEXT(info.field, "workgroup");
+    CHECK_TEXT(info.wanted, "32x1x1");
+    CHECK_TEXT(info.found, "64x1x1");
+    CHECK_HAS(info.reason, "differs in 'workgroup'");
+    CHECK_U64((unsigned)atomic_load(&scans), (unsigned)before + 1);
+  }
+  vyre_pipeline_release(pipeline);
+  kept_close(&r);
+  /* A hit: none at all. */
+  r = kept_open(folder);
+  pipeline = compile_wide(&r, 32, &looks);
+  before = atomic_load(&scans);
+  CHECK(vyre_pipeline_cache_info(pipeline, &info));
+  CHECK(info.result == VYRE_CACHE_DISK_HIT && !info.field);
+  CHECK(looks == 0 && atomic_load(&scans) == before);
+  vyre_pipeline_release(pipeline);
+  /* Who explains asks. */
+  vyre_arena arena;
+  vyre_cache_explanation why;
+  vyre_status st = {0};
+  const vyre_compile_options options = {.workgroup = {16}};
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  CHECK_OK(vyre_cache_explain(r.device, r.program, &options, &arena, &why, &st),
+           st);
+  CHECK_U64((unsigned)(atomic_load(&scans) - before), 1);
+  CHECK_TEXT(why.info.field, "workgroup");
+  vyre_arena_finish(&arena);
+  kept_close(&r);
+  folder_remove(folder);
+}
+
 /* --- the cap -----------------------------------------------------------------*/
 
 static void set_age(const char *path, long seconds) {
@@ -651,6 +727,7 @@ TEST(processes_share_a_cache_at_once) {
 }
 
 TEST_MAIN(
+    TEST_ENTRY(only_who_asks_why_pays_for_a_look_at_all_files),
     TEST_ENTRY(an_entry_with_any_byte_flipped_is_refused_and_replaced),
     TEST_ENTRY(an_entry_cut_at_any_length_is_refused_and_replaced),
     TEST_ENTRY(an_entry_with_bytes_behind_it_is_refused_and_replaced),

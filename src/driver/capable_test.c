@@ -251,9 +251,9 @@ TEST(slots_are_bound_where_they_are) {
     CHECK_OK(vyre_host_alloc(s.device, BYTES, &x, &st), st);
     /* Memory of the caller's own, that is never aligned: it is replaced. */
     vyre_allocator heap = vyre_allocator_heap();
-    slot.data = heap.resize(heap.self, NULL, 0, 2 * BYTES);
-    slot.capacity = 2 * BYTES;
-    for (size_t size = 16; size <= 8 * BYTES; size *= 2) {
+    slot.data = heap.resize(heap.self, NULL, 0, (size_t)2 * BYTES);
+    slot.capacity = (size_t)2 * BYTES;
+    for (size_t size = 16; size <= (size_t)8 * BYTES; size *= 2) {
       vyre_input in = vyre_input_bytes(x, BYTES);
       vyre_output out = vyre_output_slot(&slot, size);
       vyre_dispatch_desc desc = {.inputs = &in,

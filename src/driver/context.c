@@ -55,8 +55,12 @@ vyre_code vyre_context_create(const vyre_context_options *options,
   const char *faults = choose(given.faults, "VYRE_FAULTS");
   vyre_code code = VYRE_OK;
   if (faults) code = vyre_context_inject(context, faults, st);
-  const char *wanted = choose(given.backend_options, "VYRE_OPTIONS");
-  if (code == VYRE_OK && wanted) code = vyre__options_set(context, wanted, st);
+  /* What is given goes behind: it decides. */
+  const char *wanted = given.backend_options;
+  if (code == VYRE_OK && (!wanted || wanted[0])) {
+    code = vyre__options_add(context, environment("VYRE_OPTIONS"), st);
+  }
+  if (code == VYRE_OK) code = vyre__options_add(context, wanted, st);
   const vyre__cache_environment files = {
       environment("VYRE_CACHE_DIR"), environment("VYRE_CACHE_BYTES"),
       environment("XDG_CACHE_HOME"), environment("HOME")};
@@ -64,10 +68,8 @@ vyre_code vyre_context_create(const vyre_context_options *options,
       !vyre__cache_init(&context->cache, context->allocator, &given, &files)) {
     code = vyre__no_memory(st, "vyre_context_create", "bytes of a path", 1);
   }
-  const vyre__host_environment host = {environment("VYRE_THREADS"),
-                                       environment("VYRE_WIDTH"),
-                                       environment("VYRE_LLVM")};
-  if (code == VYRE_OK) code = vyre__host_options(context, &given, &host, st);
+  const char *llvm = given.llvm ? given.llvm : environment("VYRE_LLVM");
+  if (code == VYRE_OK) code = vyre__llvm_set(context, llvm, st);
   const char *trace = choose(given.trace_file, "VYRE_TRACE");
   if (code == VYRE_OK && trace) code = vyre__trace_open(context, trace, st);
   if (code != VYRE_OK) {

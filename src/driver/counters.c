@@ -77,6 +77,18 @@ void vyre__counters_leave(vyre_device *device) {
   pthread_mutex_unlock(&lock);
 }
 
+void vyre__counters_retained(uint64_t device, uint64_t change) {
+  pthread_mutex_lock(&lock);
+  const vyre_device *at = first;
+  while (at && at->inside->id != device) at = at->inside->next;
+  if (at) {
+    VYRE__COUNT(at, output_slot_retained_capacity_bytes, change);
+  } else {
+    closed.output_slot_retained_capacity_bytes += change;
+  }
+  pthread_mutex_unlock(&lock);
+}
+
 void vyre__counters_clear(vyre_device *device) {
 #define VYRE_X4(field, metric, labels, help) \
   atomic_store(&device->inside->counters.field, 0);

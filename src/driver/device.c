@@ -331,6 +331,7 @@ void vyre_device_release(vyre_device *device) {
   vyre__queue_finish(device->inside->work);
   vyre__table_finish(device);
   vyre__residents_finish(device);
+  vyre__rooms_finish(device);
   vyre__counters_leave(device);
   device->backend->device_finish(device);
   free_inside(device);

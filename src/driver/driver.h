@@ -35,26 +35,16 @@ struct vyre_context {
   } faults[VYRE_FAULT_COUNT];
   vyre__cache cache; /* of pipelines, on disk */
   char options[512]; /* of backends; options.c */
-
-  /* host_options.c: what the device "cpu" goes by. */
-  uint32_t threads, width; /* 0: as it likes */
-  char llvm[256];          /* "": wherever it is */
+  char llvm[256];    /* where device "cpu" finds it; "": wherever it is */
 };
 
-/* What the environment says; NULL: nothing. */
-typedef struct vyre__host_environment {
-  const char *threads, *width, *llvm;
-} vyre__host_environment;
-
-/* Sets them, from the options first. */
-vyre_code vyre__host_options(vyre_context *context,
-                             const vyre_context_options *options,
-                             const vyre__host_environment *environment,
-                             vyre_status *st);
-
-/* Keeps the text, if it is one of options. */
-vyre_code vyre__options_set(vyre_context *context, const char *text,
+/* Adds the text to the options there are, if it is one of options; NULL or "" is
+ * nothing. The last of a key counts. */
+vyre_code vyre__options_add(vyre_context *context, const char *text,
                             vyre_status *st);
+/* Keeps the name of a file of LLVM; NULL: none. */
+vyre_code vyre__llvm_set(vyre_context *context, const char *name,
+                         vyre_status *st);
 /* Whether the device's backend has those that are meant for it. */
 vyre_code vyre__options_check(const vyre_device *device, vyre_status *st);
 
@@ -113,8 +103,19 @@ typedef struct vyre__queue vyre__queue;
 vyre_code vyre__queue_push(vyre_device *device, vyre__queue **queue,
                            vyre_fence *fence, vyre_status *st);
 /* Waits until all that was submitted to the device's queue is done, unless this is
- * the thread that does it. */
+ * the thread that does it, or one that has a turn on the device. */
 void vyre__queue_wait(vyre_device *device);
+
+/* A replay that this thread is in the middle of. What is queued may wait for its
+ * end, so that no callback of it can wait for what is queued: what it asks for
+ * belongs to the replay, and comes before. On the stack of who runs it. */
+typedef struct vyre__turn {
+  const vyre_device *device;
+  struct vyre__turn *outer;
+} vyre__turn;
+
+void vyre__turn_begin(vyre__turn *turn, const vyre_device *device);
+void vyre__turn_end(const vyre__turn *turn);
 /* One more is done: what it wrote is there. */
 void vyre__queue_passed(vyre__queue *queue);
 /* Ends it when all is done. NULL is fine. From its own thread it does not wait.
@@ -193,6 +194,26 @@ typedef struct vyre__atomic_counters {
 #undef VYRE_X4
 } vyre__atomic_counters;
 
+/* room.c: memory that a call has for its own time, aligned to 16. */
+typedef struct vyre__room {
+  _Alignas(16) size_t size; /* of all of it */
+  _Alignas(16) unsigned char bytes[];
+} vyre__room;
+
+typedef enum vyre__room_kind {
+  VYRE__ROOM_RUNS,  /* of the items of a batch */
+  VYRE__ROOM_PARTS, /* of memory that they bind */
+  VYRE__ROOM_KINDS
+} vyre__room_kind;
+
+/* At least @p size bytes, which were kept, if they are enough; NULL without
+ * memory. Given back, they are kept for the next who asks. */
+vyre__room *vyre__room_take(vyre_device *device, vyre__room_kind kind,
+                            size_t size);
+void vyre__room_give(vyre_device *device, vyre__room_kind kind,
+                     vyre__room *room);
+void vyre__rooms_finish(vyre_device *device);
+
 enum { VYRE__COMPILERS = 8 };
 
 struct vyre__device_inside {
@@ -204,6 +225,7 @@ struct vyre__device_inside {
   char name[VYRE_DEVICE_NAME];
   char reason[VYRE__DEVICE_REASON];
   vyre__residents residents;
+  _Atomic(vyre__room *) rooms[VYRE__ROOM_KINDS];
   pthread_mutex_t lock; /* of the queues, while they begin */
   vyre__queue *work;
   vyre__queue *compile[VYRE__COMPILERS]; /* programs compile at the same time */
@@ -216,19 +238,25 @@ struct vyre__device_inside {
   _Alignas(64) vyre__atomic_counters counters;
 };
 
+/* Whether its queue has work, which may write what is about to be used. */
+static inline bool vyre__device_is_busy(const vyre_device *device) {
+  return atomic_load_explicit(&device->inside->queued, memory_order_acquire) >
+         0;
+}
+
 #define VYRE__COUNT(device, field, value)                               \
   atomic_fetch_add_explicit(&(device)->inside->counters.field, (value), \
                             memory_order_relaxed)
 
-/* Opens device @p index of a table that need not be in backends.def: for tests.
+/* Opens device @p index of a table that need not be built in: for tests.
  * Else as vyre_device_open. */
 vyre_code vyre__device_open_backend(vyre_context *context,
                                     const vyre__backend *backend,
                                     uint32_t index, vyre_device **out,
                                     vyre_status *st);
 
-/* vyre_device_list and vyre_device_open over tables that need not be those of
- * backends.def, best first: for tests. */
+/* vyre_device_list and vyre_device_open over tables that need not be those that
+ * are built in, best first: for tests. */
 typedef struct vyre__backends {
   const vyre__backend *const *list;
   size_t count;
@@ -257,7 +285,10 @@ void vyre__counters_enter(vyre_device *device);
 void vyre__counters_leave(vyre_device *device);
 /* Back to nothing; for a device that nobody has yet. */
 void vyre__counters_clear(vyre_device *device);
-/* The same for a run: what it has counted is the device's when it leaves. */
+/* Capacity of slots that came or, negative, went: counts for the device with that
+ * id, also when it is closed. */
+void vyre__counters_retained(uint64_t device, uint64_t change);
+/* As enter and leave, for a run: what it has counted is the device's when it leaves. */
 void vyre__counters_enter_run(vyre__run *run);
 void vyre__counters_leave_run(vyre__run *run);
 
@@ -303,6 +334,7 @@ struct vyre__pipeline_inside {
   atomic_bool
       wants_full; /* quick code was made, and nobody makes the full yet */
   vyre__cache_note note; /* what came of the cache */
+  vyre_arena texts;      /* of the note, as far as it was completed later */
   /* cache_memory.c, under the lock of the device's table. Variants are not shared:
    * two pipelines could be each other's. */
   bool is_shared, is_parked;
@@ -383,7 +415,7 @@ struct vyre__run {
   size_t size;             /* bytes of the whole object */
   vyre__run_state *home;   /* its place in the pipeline; NULL: none */
   vyre__run *next_spare;
-  uint32_t spare_count;       /* from here to the end of the list */
+  uint32_t spare_count;       /* of the first: of the whole list */
   vyre__run *next, *previous; /* of the device */
   vyre__bound *bound;         /* one a binding of the plan */
   vyre__view *views;          /* one a buffer of the program */
@@ -393,24 +425,28 @@ struct vyre__run {
   vyre_resident
       *kept; /* one an output: new buffers until they are handed out */
   const vyre_dispatch_desc *desc; /* the caller's, or `own` */
-  vyre_dispatch_desc own;         /* of work that outlives the call */
-  vyre_copy_report copies;
-  uint32_t first_copied; /* binding that it names */
-  uint32_t item;         /* its place in the batch, for the trace */
+  uint32_t item;                  /* its place in the batch, for the trace */
   uint64_t batch;     /* with which it was found good as it is now; 0: none */
   uint64_t called_ns; /* when it was asked for; 0: as it is run */
   uint64_t host_in, host_out; /* bytes, for the counters */
-  bool makes_room;            /* an output is a slot, or kept */
-  bool has_moved_slot;        /* to memory that was not looked at */
-  bool has_residents;         /* that are held */
-  bool is_known;              /* what is bound is what `given_...` say */
-  bool is_bound;              /* and nothing is to be done for the views */
-  uint32_t changes; /* dispatches in a row that were given something else */
+  bool is_plain; /* nothing is to be looked at before or after it (stretch.h) */
+  bool tells;    /* the descriptor has places for what comes back */
+  bool makes_room;     /* an output is a slot, or kept */
+  bool has_moved_slot; /* to memory that was not looked at */
+  bool has_residents;  /* that are held */
+  bool is_known;       /* what is bound is what `given_...` say */
+  bool is_bound;       /* and nothing is to be done for the views */
+  uint32_t changes;    /* dispatches in a row that were given something else */
   uint32_t given_grid[3];
   vyre_input *given_inputs;          /* one an input */
   vyre__given_output *given_outputs; /* one an output */
   vyre__launch launch;
+
+  /* From here on: what a dispatch that is known does not touch. */
   vyre_arena scratch, staging;
+  vyre_copy_report copies;
+  uint32_t first_copied;          /* binding that it names */
+  vyre_dispatch_desc own;         /* of work that outlives the call */
   vyre__atomic_counters counters; /* of all its dispatches: only who has the run
                                      writes them, so that no bus is locked */
 };
@@ -443,12 +479,18 @@ void vyre__run_remember(vyre__run *run, const vyre_dispatch_desc *desc);
 /* For who frees @p slot, and still holds it: runs that wait for their next
  * dispatch let go of it; those at work will when they are done. */
 void vyre__runs_revoke(vyre_device *device, vyre__resident_slot *slot);
-/* A batch takes all runs that are spare, and gives back those and its own; NULL:
- * none. give_to puts one that is the pipeline's and has no home to a list. */
-vyre__run *vyre__runs_borrow(vyre_pipeline *pipeline);
-void vyre__runs_return(vyre_pipeline *pipeline, vyre__run *list);
+/* A batch takes all runs that are spare, in the order in which they were given: the
+ * same batch once more finds for each of its items the run that knows it. give_to
+ * puts one that is the pipeline's and has no home to the end of a list; return puts
+ * a list before what is spare already. */
+typedef struct vyre__run_list {
+  vyre__run *first, *last; /* last: only in one that runs are put to */
+  uint32_t count;
+} vyre__run_list;
+vyre__run_list vyre__runs_borrow(vyre_pipeline *pipeline);
+void vyre__runs_return(vyre_pipeline *pipeline, vyre__run_list *list);
 void vyre__run_give_to(vyre__run *run, vyre_pipeline *pipeline,
-                       vyre__run **list);
+                       vyre__run_list *list);
 /* Lets go of the resident buffers that it holds; still says which they were. */
 void vyre__run_let_go(vyre__run *run);
 
@@ -460,6 +502,13 @@ vyre_code vyre__run_check_options(const vyre__run *run, vyre_status *st);
 vyre_code vyre__run_check_limits(const vyre__run *run, vyre_status *st);
 vyre_code vyre__run_stage(vyre__run *run, vyre_status *st);
 vyre_code vyre__run_execute(vyre__run *run, vyre_status *st);
+/* Parts of it: memory of outputs and their first contents, counted in @p stats;
+ * what comes back but times; the counters of one that ended well. */
+vyre_code vyre__run_bind(vyre__run *run, vyre_slot_stats *stats,
+                         vyre_status *st);
+void vyre__run_tell(const vyre__run *run, const vyre_slot_stats *stats,
+                    vyre_code code);
+void vyre__run_count(vyre__run *run, const vyre_slot_stats *stats);
 
 /* The part of prepare that looks at sizes only: run->desc is set, and pointers of
  * the host may be NULL. */
@@ -488,9 +537,9 @@ vyre_code vyre__grid_infer(const vyre_pipeline *pipeline,
 
 /* --- slots ------------------------------------------------------------------ */
 
-/* Makes room for @p size bytes, which the slot then has, aligned. Counts in
- * @p stats. */
-bool vyre__slot_fit(vyre_slot *slot, size_t size, size_t alignment,
+/* Makes room for @p size bytes, which the slot then has, aligned for @p device,
+ * which counts what it keeps. Counts in @p stats. */
+bool vyre__slot_fit(vyre_slot *slot, size_t size, const vyre_device *device,
                     vyre_slot_stats *stats);
 
 #endif

@@ -54,18 +54,21 @@ static bool is_backend(const option_text *o) {
   return false;
 }
 
-vyre_code vyre__options_set(vyre_context *context, const char *text,
+vyre_code vyre__options_add(vyre_context *context, const char *text,
                             vyre_status *st) {
+  if (!text || !text[0]) return VYRE_OK;
+  size_t had = strlen(context->options);
+  if (had > 0) had++; /* a comma */
   size_t length = strlen(text);
   const char *at = text;
   option_text o;
-  if (length >= sizeof context->options) {
+  if (length >= sizeof context->options - had) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
-        VYRE_NUMBERS({"bytes", length},
+        VYRE_NUMBERS({"bytes", had + length},
                      {"most_bytes", sizeof context->options - 1}),
-        "write fewer options", "options of %zu bytes, the most is %zu", length,
-        sizeof context->options - 1);
+        "write fewer options", "options of %zu bytes, the most is %zu",
+        had + length, sizeof context->options - 1);
   }
   while (take(&at, &o)) {
     if (is_backend(&o)) continue;
@@ -80,7 +83,24 @@ vyre_code vyre__options_set(vyre_context *context, const char *text,
                      "write BACKEND.KEY=NUMBER, with commas between them",
                      "'%.80s' is no option of a backend", at);
   }
-  memcpy(context->options, text, length + 1);
+  if (had > 0) context->options[had - 1] = ',';
+  memcpy(context->options + had, text, length + 1);
+  return VYRE_OK;
+}
+
+vyre_code vyre__llvm_set(vyre_context *context, const char *name,
+                         vyre_status *st) {
+  size_t length = name ? strlen(name) : 0;
+  if (length >= sizeof context->llvm) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "llvm",
+        VYRE_NUMBERS({"bytes", length},
+                     {"most_bytes", sizeof context->llvm - 1}),
+        "use a shorter name of the library",
+        "the name of a file of LLVM has %zu bytes, and may have %zu", length,
+        sizeof context->llvm - 1);
+  }
+  if (name) memcpy(context->llvm, name, length + 1);
   return VYRE_OK;
 }
 

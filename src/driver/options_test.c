@@ -131,6 +131,19 @@ TEST(the_environment_has_options_too) {
   CHECK_U64(seen_width, 32);
   CHECK_OK(open_with("", &st), st);
   CHECK_U64(seen_width, 4);
+  /* What is given comes behind, and decides where both speak. */
+  CHECK_OK(open_with("null.threads=3", &st), st);
+  CHECK(seen_width == 32 && seen_threads == 3);
+  CHECK_OK(open_with("null.width=16", &st), st);
+  CHECK_U64(seen_width, 16);
+  static const char one[] = "null.threads=1,";
+  char text[600] = "";
+  for (size_t at = 0; at < 500; at += sizeof one - 1) {
+    snprintf(text + at, sizeof text - at, "%snull.threads=1", one);
+  }
+  CHECK_FAILS(open_with(text, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_INVALID_ARGUMENT); /* both together are too long */
+  CHECK_U64(status_number(&st, "bytes"), strlen(text) + 14);
   CHECK(unsetenv("VYRE_OPTIONS") == 0);
 }
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "vyre/vyre.h"
 
@@ -69,6 +70,137 @@ TEST(resident_buffers_see_work_in_the_order_of_the_calls) {
     rig_close(&r);
   }
 }
+
+/* --- replays -----------------------------------------------------------------*/
+
+static uint32_t fixed(vyre_recording *rec, vyre_resource resource) {
+  vyre_status st = {0};
+  uint32_t slot;
+  CHECK_OK(vyre_recording_fixed(rec, &resource, &slot, &st), st);
+  return slot;
+}
+
+/* One dispatch: y doubles and grows by x. */
+static vyre_recording *record(const rig *r, vyre_resource x, vyre_resource y,
+                              vyre_writer print) {
+  vyre_status st = {0};
+  vyre_recording *rec;
+  CHECK_OK(vyre_recording_create(r->device, &rec, &st), st);
+  vyre_place in[] = {vyre_place_slot(fixed(rec, x)),
+                     vyre_place_slot(fixed(rec, y))};
+  vyre_recorded_dispatch d = {.inputs = in,
+                              .input_count = 2,
+                              .outputs = &in[1],
+                              .output_count = 1,
+                              .print = print};
+  CHECK_OK(vyre_recording_dispatch(rec, r->pipeline, &d, &st), st);
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  return rec;
+}
+
+TEST(a_replay_without_a_fence_does_not_overtake_queued_work) {
+  rig r = rig_open(text, NULL);
+  vyre_status st = {0};
+  vyre_resident y;
+  vyre_fence *fence;
+  uint32_t x = 7;
+  job slow;
+  CHECK_OK(vyre_resident_create(r.device, 4, &y, &st), st);
+  vyre_recording *rec =
+      record(&r, (vyre_resource){.data = &x, .size = 4},
+             (vyre_resource){.resident = y}, (vyre_writer){0});
+  make(&slow, LONG, y);
+  CHECK_OK(vyre_submit(r.pipeline, &slow.desc, 1, &fence, &st), st);
+  CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
+  CHECK_U64(value_of(&r, y), 2 * LONG + 7);
+  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  vyre_fence_release(fence);
+  vyre_recording_release(rec);
+  CHECK_OK(vyre_resident_free(r.device, y, &st), st);
+  rig_close(&r);
+}
+
+/* Bytes of the host, so that only the queued replay itself is to be waited for. */
+TEST(a_replay_without_a_fence_comes_after_queued_ones_of_its_recording) {
+  rig r = rig_open(text, NULL);
+  vyre_status st = {0};
+  vyre_fence *fences[2];
+  uint32_t x = LONG, y = 0;
+  vyre_recording *rec =
+      record(&r, (vyre_resource){.data = &x, .size = 4},
+             (vyre_resource){.data = &y, .size = 4}, (vyre_writer){0});
+  for (int i = 0; i < 2; i++) {
+    CHECK_OK(vyre_recording_replay(rec, NULL, &fences[i], &st), st);
+  }
+  CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
+  CHECK_U64(y, UINT64_C(7) * LONG);
+  for (int i = 0; i < 2; i++) {
+    CHECK(vyre_fence_poll(fences[i]));
+    vyre_fence_release(fences[i]);
+  }
+  vyre_recording_release(rec);
+  rig_close(&r);
+}
+
+/* What a replay of @p outer calls back: it queues that one once more, which waits
+ * for the end of this, and then asks for what must not wait for the queue. */
+typedef struct nested {
+  rig rig;
+  vyre_recording *outer, *inner;
+  job job;
+  bool is_replay, was_called;
+  vyre_fence *queued;
+  vyre_code codes[2];
+} nested;
+
+static bool ask_inside(void *self, const char *bytes, size_t length) {
+  nested *n = self;
+  (void)bytes, (void)length;
+  if (n->was_called) return true;
+  n->was_called = true;
+  n->codes[0] = vyre_recording_replay(n->outer, NULL, &n->queued, NULL);
+  n->codes[1] = n->is_replay
+                    ? vyre_recording_replay(n->inner, NULL, NULL, NULL)
+                    : vyre_dispatch(n->rig.pipeline, &n->job.desc, NULL);
+  return true;
+}
+
+TEST(a_callback_of_a_replay_does_not_wait_for_what_waits_for_it) {
+  static const char telling[] =
+      "kernel k workgroup(1)\n"
+      "buffer x : read u32[1] @0;\n"
+      "buffer y : read_write u32[1] @1;\n"
+      "{ y[0] = y[0] * 2 + x[0]; print(\"y\", y[0]); }\n";
+  for (int is_replay = 0; is_replay < 2; is_replay++) {
+    nested n = {.rig = rig_open(telling, NULL), .is_replay = is_replay == 1};
+    vyre_status st = {0};
+    vyre_resident y, z;
+    uint32_t x = 1;
+    CHECK_OK(vyre_resident_create(n.rig.device, 4, &y, &st), st);
+    CHECK_OK(vyre_resident_create(n.rig.device, 4, &z, &st), st);
+    vyre_resource one = {.data = &x, .size = 4};
+    n.outer = record(&n.rig, one, (vyre_resource){.resident = y},
+                     (vyre_writer){ask_inside, &n});
+    n.inner =
+        record(&n.rig, one, (vyre_resource){.resident = z}, (vyre_writer){0});
+    make(&n.job, 1, z);
+    (void)alarm(60); /* a wait for each other would be for ever */
+    CHECK_OK(vyre_recording_replay(n.outer, NULL, NULL, &st), st);
+    CHECK(n.was_called && n.codes[0] == VYRE_OK && n.codes[1] == VYRE_OK);
+    CHECK_OK(vyre_fence_wait(n.queued, VYRE_FOREVER, &st), st);
+    (void)alarm(0);
+    CHECK_U64(value_of(&n.rig, y), 3); /* two replays */
+    CHECK_U64(value_of(&n.rig, z), 1);
+    vyre_fence_release(n.queued);
+    vyre_recording_release(n.outer);
+    vyre_recording_release(n.inner);
+    CHECK_OK(vyre_resident_free(n.rig.device, y, &st), st);
+    CHECK_OK(vyre_resident_free(n.rig.device, z, &st), st);
+    rig_close(&n.rig);
+  }
+}
+
+/* --- callbacks and times -----------------------------------------------------*/
 
 typedef struct follow_up {
   vyre_pipeline *pipeline;
@@ -200,7 +332,12 @@ TEST(signals_are_not_for_the_threads_of_a_device) {
   rig_close(&r);
 }
 
-TEST_MAIN(TEST_ENTRY(resident_buffers_see_work_in_the_order_of_the_calls),
-          TEST_ENTRY(a_callback_may_dispatch),
-          TEST_ENTRY(wall_time_begins_with_the_call),
-          TEST_ENTRY(signals_are_not_for_the_threads_of_a_device))
+TEST_MAIN(
+    TEST_ENTRY(resident_buffers_see_work_in_the_order_of_the_calls),
+    TEST_ENTRY(a_replay_without_a_fence_does_not_overtake_queued_work),
+    TEST_ENTRY(
+        a_replay_without_a_fence_comes_after_queued_ones_of_its_recording),
+    TEST_ENTRY(a_callback_of_a_replay_does_not_wait_for_what_waits_for_it),
+    TEST_ENTRY(a_callback_may_dispatch),
+    TEST_ENTRY(wall_time_begins_with_the_call),
+    TEST_ENTRY(signals_are_not_for_the_threads_of_a_device))

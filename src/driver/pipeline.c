@@ -125,6 +125,7 @@ static void destroy(vyre_pipeline *pipeline) {
   if (inside) {
     vyre__pipeline_drop_runs(pipeline);
     pthread_mutex_destroy(&inside->lock);
+    vyre_arena_finish(&inside->texts);
     vyre__resize(device->allocator, inside, sizeof *inside, 0);
   }
   vyre_arena_finish(&pipeline->arena);
@@ -159,6 +160,7 @@ static vyre_code make_inside(vyre_pipeline *pipeline, vyre_status *st) {
   memset(inside, 0, sizeof *inside);
   atomic_init(&inside->references, 1);
   pthread_mutex_init(&inside->lock, NULL);
+  vyre_arena_init(&inside->texts, pipeline->device->allocator);
   pipeline->inside = inside;
   return VYRE_OK;
 }
@@ -501,6 +503,28 @@ const vyre_binding_plan *vyre_pipeline_bindings(const vyre_pipeline *pipeline) {
 
 const uint32_t *vyre_pipeline_workgroup(const vyre_pipeline *pipeline) {
   return pipeline ? pipeline->workgroup : NULL;
+}
+
+bool vyre_pipeline_describe(const vyre_pipeline *pipeline,
+                            vyre_pipeline_resources *out) {
+  if (!out) return false;
+  *out = (vyre_pipeline_resources){0};
+  if (!pipeline) return false;
+  const vyre_program *program = pipeline->program;
+  const vyre__backend *backend = pipeline->device->backend;
+  memcpy(out->workgroup, pipeline->workgroup, sizeof out->workgroup);
+  if (program->over != VYRE_NO_INDEX) {
+    out->over = program->buffers[program->over].name;
+  }
+  for (size_t i = 0; i < pipeline->plan.binding_count; i++) {
+    const vyre_binding *b = &pipeline->plan.bindings[i];
+    if (b->role != VYRE_ROLE_SHARED) continue;
+    out->shared_count++;
+    out->shared_bytes += b->static_byte_len;
+  }
+  out->grid_barriers = (uint32_t)count_grid_barriers(program);
+  if (backend->pipeline_describe) backend->pipeline_describe(pipeline, out);
+  return true;
 }
 
 vyre_code vyre_pipeline_print(vyre_pipeline *pipeline, const char *form,

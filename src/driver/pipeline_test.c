@@ -179,7 +179,65 @@ TEST(grid_barriers_are_counted_when_a_kernel_is_compiled) {
   rig_close(&r);
 }
 
-TEST_MAIN(TEST_ENTRY(an_id_is_the_device_and_the_fingerprint),
+TEST(a_pipeline_tells_what_it_needs) {
+  static const char *const texts[] = {text, /* over(y), 8 x 4 bytes shared */
+                                      "kernel g workgroup(4)\n"
+                                      "buffer y : read_write u32[] @0;\n"
+                                      "{\n"
+                                      "    let mine = y[global_id.x];\n"
+                                      "    grid_barrier();\n"
+                                      "    y[global_id.x] = mine + y[0];\n"
+                                      "}\n"};
+  static const vyre_pipeline_resources want[] = {
+      {.workgroup = {4, 2, 1},
+       .over = "y",
+       .shared_count = 1,
+       .shared_bytes = 32,
+       .has_launches = true,
+       .phase_count = 1},
+      {.workgroup = {4, 1, 1},
+       .grid_barriers = 1,
+       .has_launches = true,
+       .phase_count = 1, /* this device goes on by itself */
+       .hidden_count = 1,
+       .hidden_bytes =
+           UINT64_C(8) * (1 + 3)}}; /* a local; done, fuel, who runs */
+  vyre_pipeline_resources got;
+  for (size_t i = 0; i < 2; i++) {
+    rig r = rig_open(texts[i], NULL);
+    CHECK(vyre_pipeline_describe(r.pipeline, &got));
+    CHECK(memcmp(got.workgroup, want[i].workgroup, sizeof got.workgroup) == 0);
+    CHECK(!got.over == !want[i].over);
+    if (got.over) CHECK_TEXT(got.over, want[i].over);
+    CHECK_U64(got.shared_count, want[i].shared_count);
+    CHECK_U64(got.shared_bytes, want[i].shared_bytes);
+    CHECK_U64(got.grid_barriers, want[i].grid_barriers);
+    CHECK(got.has_launches && !got.has_width && !got.has_code);
+    CHECK_U64(got.phase_count, want[i].phase_count);
+    CHECK_U64(got.hidden_count, want[i].hidden_count);
+    CHECK_U64(got.hidden_bytes, want[i].hidden_bytes);
+    CHECK(got.scratch_bytes >= want[i].shared_bytes);
+    /* A variant has its own: twice the lanes. */
+    vyre_pipeline *wide;
+    vyre_status st = {0};
+    vyre_compile_options options = {
+        .workgroup = {2 * got.workgroup[0], got.workgroup[1]}};
+    CHECK_OK(
+        vyre_pipeline_compile(r.device, r.program, &options, &wide, NULL, &st),
+        st);
+    vyre_pipeline_resources twice;
+    CHECK(vyre_pipeline_describe(wide, &twice));
+    CHECK_U64(twice.workgroup[0], options.workgroup[0]);
+    CHECK_U64(twice.scratch_bytes,
+              2 * got.scratch_bytes - want[i].shared_bytes);
+    vyre_pipeline_release(wide);
+    rig_close(&r);
+  }
+  CHECK(!vyre_pipeline_describe(NULL, &got) && !got.has_launches);
+}
+
+TEST_MAIN(TEST_ENTRY(a_pipeline_tells_what_it_needs),
+          TEST_ENTRY(an_id_is_the_device_and_the_fingerprint),
           TEST_ENTRY(a_pipeline_tells_what_it_binds),
           TEST_ENTRY(grid_barriers_are_counted_when_a_kernel_is_compiled),
           TEST_ENTRY(a_device_tells_its_name_and_what_it_can),

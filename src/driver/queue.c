@@ -128,7 +128,27 @@ void vyre__queue_passed(vyre__queue *queue) {
   pthread_mutex_unlock(&queue->lock);
 }
 
+/* The innermost turn of this thread. */
+static _Thread_local vyre__turn *innermost
+    __attribute__((tls_model("initial-exec")));
+
+void vyre__turn_begin(vyre__turn *turn, const vyre_device *device) {
+  *turn = (vyre__turn){device, innermost};
+  innermost = turn;
+}
+
+void vyre__turn_end(const vyre__turn *turn) {
+  innermost = turn->outer;
+}
+
+static bool has_turn(const vyre_device *device) {
+  const vyre__turn *turn = innermost;
+  while (turn && turn->device != device) turn = turn->outer;
+  return turn != NULL;
+}
+
 void vyre__queue_wait(vyre_device *device) {
+  if (has_turn(device)) return;
   pthread_mutex_lock(&device->inside->lock);
   vyre__queue *queue = device->inside->work;
   pthread_mutex_unlock(&device->inside->lock);

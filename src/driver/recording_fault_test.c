@@ -141,6 +141,23 @@ TEST(a_failure_says_which_command_it_was) {
 
 /* --- the queue ---------------------------------------------------------------*/
 
+/* Something slow before others, so that these are still to come. */
+static vyre_fence *submit_hang(const bench *b) {
+  static uint32_t hang[2];
+  vyre_status st = {0};
+  vyre_fence *fence;
+  hang[0] = 1;
+  vyre_input in = vyre_input_bytes(hang, 8);
+  vyre_output out = vyre_output_bytes(hang, 8);
+  vyre_dispatch_desc slow = {.inputs = &in,
+                             .input_count = 1,
+                             .outputs = &out,
+                             .output_count = 1,
+                             .timeout_ns = 50000000};
+  CHECK_OK(vyre_submit(b->pipelines[HANG], &slow, 1, &fence, &st), st);
+  return fence;
+}
+
 TEST(replays_with_a_fence_run_in_order_and_keep_what_they_use) {
   vyre_status st = {0};
   bench b = bench_open(heap);
@@ -155,18 +172,8 @@ TEST(replays_with_a_fence_run_in_order_and_keep_what_they_use) {
   bind_resident(c.rec, c.x, d.x);
   bind_resident(c.rec, c.y, d.y);
   bind_resident(c.rec, c.sum, d.sum);
-  /* Something slow before them, so that all are still to come. */
-  uint32_t hang[2] = {1, 0};
-  vyre_input in = vyre_input_bytes(hang, 8);
-  vyre_output out = vyre_output_bytes(hang, 8);
-  vyre_dispatch_desc slow = {.inputs = &in,
-                             .input_count = 1,
-                             .outputs = &out,
-                             .output_count = 1,
-                             .timeout_ns = 50000000};
-  vyre_fence *first, *fences[4];
+  vyre_fence *first = submit_hang(&b), *fences[4];
   vyre_replay_result results[4];
-  CHECK_OK(vyre_submit(b.pipelines[HANG], &slow, 1, &first, &st), st);
   for (int i = 0; i < 4; i++) {
     vyre_replay_options options = {.result = &results[i]};
     CHECK_OK(vyre_recording_replay(c.rec, &options, &fences[i], &st), st);
@@ -191,6 +198,47 @@ TEST(replays_with_a_fence_run_in_order_and_keep_what_they_use) {
   vyre_counters_read(b.device, &counters);
   CHECK_U64(counters.live_residents, 2);
   bench_close(&b);
+}
+
+/* Behind a first replay that is queued, and uploads: with a fence and without. */
+TEST(inputs_are_kept_behind_a_replay_that_is_queued) {
+  for (int is_later = 0; is_later < 2; is_later++) {
+    vyre_status st = {0};
+    bench b = bench_open(heap);
+    chain c;
+    data d = {.a = 3};
+    for (uint32_t i = 0; i < ELEMENTS; i++) d.host[i] = i + 1;
+    CHECK_OK(chain_record(&b, false, &c, &st), st);
+    CHECK_OK(try_residents(&b, &d, &st), st);
+    bind_bytes(c.rec, c.host, d.host, BYTES);
+    bind_bytes(c.rec, c.a, &d.a, 4);
+    bind_bytes(c.rec, c.back, d.back, BYTES);
+    bind_resident(c.rec, c.x, d.x);
+    bind_resident(c.rec, c.y, d.y);
+    vyre_fence *first = submit_hang(&b), *fences[2] = {NULL, NULL};
+    vyre_replay_result results[2];
+    vyre_replay_options once = {.result = &results[0]};
+    vyre_replay_options keep = {.keep_inputs = true, .result = &results[1]};
+    CHECK_OK(vyre_recording_replay(c.rec, &once, &fences[0], &st), st);
+    CHECK_OK(
+        vyre_recording_replay(c.rec, &keep, is_later ? &fences[1] : NULL, &st),
+        st);
+    if (is_later) CHECK_OK(vyre_fence_wait(fences[1], VYRE_FOREVER, &st), st);
+    /* Their work is done by now, which a fence says a moment later. */
+    CHECK_OK(vyre_fence_wait(fences[0], VYRE_FOREVER, &st), st);
+    CHECK(vyre_fence_poll(first));
+    CHECK_U64(results[0].kept, 0);
+    CHECK_U64(results[0].copies, 2);
+    CHECK_U64(results[1].kept, 1);
+    CHECK_U64(results[1].copies, 1);
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+      CHECK_U64(d.back[i], 3 * ((uint64_t)i + 1));
+    vyre_fence_release(first);
+    vyre_fence_release(fences[0]);
+    vyre_fence_release(fences[1]);
+    vyre_recording_release(c.rec);
+    bench_close(&b);
+  }
 }
 
 /* --- threads -----------------------------------------------------------------*/
@@ -329,4 +377,5 @@ TEST_MAIN(TEST_ENTRY(no_two_replays_of_one_recording_run_at_once),
           TEST_ENTRY(every_fault_of_a_replay_ends_in_a_status),
           TEST_ENTRY(a_failure_says_which_command_it_was),
           TEST_ENTRY(replays_with_a_fence_run_in_order_and_keep_what_they_use),
+          TEST_ENTRY(inputs_are_kept_behind_a_replay_that_is_queued),
           TEST_ENTRY(replays_of_one_recording_are_done_one_after_the_other))

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/recording.h"
+#include "driver/stretch.h"
 #include "driver/trace.h"
 
 /* A loop that goes on. */
@@ -25,6 +26,7 @@ typedef struct walk {
   uint64_t deadline_ns; /* 0: none */
   frame frames[VYRE_RECORDING_DEPTH];
   uint32_t depth;
+  size_t here; /* the command that is at work: the one that failed */
 } walk;
 
 /* Says which command it was. */
@@ -89,6 +91,30 @@ static vyre_code run_dispatch(walk *w, vyre__command *c, vyre_status *st) {
   run->own.timeout_ns = run->launch.timeout_ns = c->desc.timeout_ns;
   run->launch.deadline_ns = 0;
   if (code == VYRE_OK) w->result.dispatches++;
+  return code;
+}
+
+/* Dispatches that follow each other, as many as the backend takes at once. Barriers
+ * between them are kept: one comes after the other. Goes on at *at. */
+static vyre_code run_dispatches(walk *w, size_t *at, vyre_status *st) {
+  vyre_recording *rec = w->rec;
+  vyre__run *runs[VYRE__STRETCH];
+  size_t places[VYRE__STRETCH], count = 0, end = *at, done;
+  bool may_stretch = w->deadline_ns == 0 && vyre__takes_stretches(rec->device);
+  for (; may_stretch && end < rec->command_count && count < VYRE__STRETCH;
+       end++) {
+    const vyre__command *c = &rec->commands[end];
+    if (c->kind == VYRE__COMMAND_BARRIER) continue;
+    if (c->kind != VYRE__COMMAND_DISPATCH || !vyre__run_fits(c->run)) break;
+    if (c->run->scratch.first) vyre_arena_reset(&c->run->scratch);
+    places[count] = end;
+    runs[count++] = c->run;
+  }
+  if (count < 2) return run_dispatch(w, &rec->commands[(*at)++], st);
+  vyre_code code = vyre__stretch_run(runs, count, &done, st);
+  w->result.dispatches += done;
+  *at = done < count ? places[done] : end;
+  w->here = *at;
   return code;
 }
 
@@ -231,8 +257,8 @@ static vyre_code step(walk *w, size_t *at, vyre_status *st) {
     case VYRE__COMMAND_END:
       return end_loop(w, &w->rec->commands[c->match], c->match, at, st);
     case VYRE__COMMAND_DISPATCH:
+      if (!is_skipping(w)) return run_dispatches(w, at, st);
       ++*at;
-      if (!is_skipping(w)) return run_dispatch(w, c, st);
       w->result.skipped++;
       return VYRE_OK;
     case VYRE__COMMAND_COPY:
@@ -255,8 +281,9 @@ static vyre_code run_all(walk *w, vyre_status *st) {
   }
   vyre_code code = VYRE_OK;
   for (size_t at = 0; at < rec->command_count && code == VYRE_OK;) {
-    size_t here = at;
-    code = name_command(step(w, &at, st), here, st);
+    w->here = at;
+    code = step(w, &at, st);
+    code = name_command(code, w->here, st);
   }
   while (w->depth > 0) trace_loop(w, &w->frames[--w->depth], code);
   if (w->options.result) {
@@ -313,15 +340,35 @@ static vyre_code begin(walk *w, bool is_next, vyre_status *st) {
   return code;
 }
 
+/* Whether what is queued matters: the same replay, or whoever writes a buffer that
+ * is bound. */
+static bool meets_queue(vyre_recording *rec) {
+  pthread_mutex_lock(&rec->lock);
+  bool meets = rec->pending > 0;
+  for (size_t i = 0; i < rec->slot_count && !meets; i++) {
+    meets = rec->slots[i].resident != NULL;
+  }
+  pthread_mutex_unlock(&rec->lock);
+  return meets;
+}
+
 static vyre_code replay_now(walk *w, vyre_status *st) {
-  uint64_t start = vyre__trace_begin(w->rec->device->context);
+  vyre_device *device = w->rec->device;
+  uint64_t start = vyre__trace_begin(device->context);
+  vyre__turn turn;
+  /* Before it is this one's turn, which queued replays would wait for. */
+  if (vyre__device_is_busy(device) && meets_queue(w->rec)) {
+    vyre__queue_wait(device);
+  }
   pthread_mutex_lock(&w->rec->lock);
   vyre_code code = vyre__recording_await(w->rec, true, st);
   if (code == VYRE_OK) {
     code = begin(w, true, st);
     if (code == VYRE_OK) {
       pthread_mutex_unlock(&w->rec->lock);
+      vyre__turn_begin(&turn, device);
       code = run_all(w, st);
+      vyre__turn_end(&turn);
       pthread_mutex_lock(&w->rec->lock);
       vyre__recording_drop(w->rec);
     }

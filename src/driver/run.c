@@ -23,16 +23,17 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__run_state *home,
                         vyre__run **out, vyre_status *st) {
   const vyre_binding_plan *plan = &pipeline->plan;
   size_t size = sizeof(vyre__run);
-  size_t bound = place(&size, plan->binding_count, sizeof(vyre__bound));
+  /* First what a dispatch that is known touches (vyre__run_fetch). */
   size_t views =
       place(&size, pipeline->program->buffer_count, sizeof(vyre__view));
+  size_t given_inputs = place(&size, plan->input_count, sizeof(vyre_input));
+  size_t given_outputs =
+      place(&size, plan->output_count, sizeof(vyre__given_output));
+  size_t bound = place(&size, plan->binding_count, sizeof(vyre__bound));
   size_t extents = place(&size, plan->input_count, sizeof(vyre_input_extent));
   size_t outputs = place(&size, plan->output_count, sizeof(vyre_output));
   size_t kept = place(&size, plan->output_count, sizeof(vyre_resident));
   size_t spans = place(&size, plan->output_count + 1, sizeof(vyre__span));
-  size_t given_inputs = place(&size, plan->input_count, sizeof(vyre_input));
-  size_t given_outputs =
-      place(&size, plan->output_count, sizeof(vyre__given_output));
   unsigned char *block =
       vyre__resize(pipeline->device->allocator, NULL, 0, size);
   if (!block) return vyre__no_memory(st, "vyre_dispatch", "runs", 1);
@@ -57,6 +58,7 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__run_state *home,
     const vyre__port *p = &pipeline->inside->ports[i];
     run->views[p->buffer].length = (uint32_t)(p->static_bytes >> p->shift);
   }
+  run->launch.pipeline = pipeline;
   run->launch.views = run->views;
   run->launch.scratch = &run->scratch;
   vyre__counters_enter_run(run);
@@ -67,16 +69,33 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__run_state *home,
 /* --- those of batches --------------------------------------------------------*/
 
 /* The whole list is taken and given, so that nobody sees one that is in use. */
-vyre__run *vyre__runs_borrow(vyre_pipeline *pipeline) {
+vyre__run_list vyre__runs_borrow(vyre_pipeline *pipeline) {
   struct vyre__pipeline_inside *inside = pipeline->inside;
-  if (!atomic_load_explicit(&inside->spare, memory_order_relaxed)) return NULL;
-  return atomic_exchange_explicit(&inside->spare, NULL, memory_order_acquire);
+  vyre__run_list list = {0};
+  if (atomic_load_explicit(&inside->spare, memory_order_relaxed)) {
+    list.first =
+        atomic_exchange_explicit(&inside->spare, NULL, memory_order_acquire);
+  }
+  if (list.first) list.count = list.first->spare_count;
+  return list;
 }
 
-void vyre__runs_return(vyre_pipeline *pipeline, vyre__run *list) {
-  if (!list) return;
-  vyre__run *others = atomic_exchange_explicit(&pipeline->inside->spare, list,
-                                               memory_order_acq_rel);
+void vyre__runs_return(vyre_pipeline *pipeline, vyre__run_list *list) {
+  if (!list->first) return;
+  if (list->last) { /* those that were left, or of another batch, come after */
+    vyre__run_list others = vyre__runs_borrow(pipeline);
+    while (others.first && list->count + others.count > VYRE__SPARE_RUNS) {
+      vyre__run *next = others.first->next_spare;
+      vyre__run_free(others.first);
+      others.first = next;
+      others.count--;
+    }
+    list->last->next_spare = others.first;
+    list->count += others.count;
+  }
+  list->first->spare_count = list->count;
+  vyre__run *others = atomic_exchange_explicit(
+      &pipeline->inside->spare, list->first, memory_order_acq_rel);
   while (others) { /* of a batch that was faster */
     vyre__run *next = others->next_spare;
     vyre__run_free(others);
@@ -170,19 +189,25 @@ void vyre__run_give_up(vyre__run *run) {
   }
 }
 
-/* For the runs of batches, which have no place to be found in. */
+/* For the runs of batches, which have no place to be found in: what they know stays
+ * known, unless they hold buffers for it. */
 void vyre__run_give_to(vyre__run *run, vyre_pipeline *pipeline,
-                       vyre__run **list) {
-  uint32_t count = *list ? (*list)->spare_count : 0;
-  if (run->home || run->pipeline != pipeline || count >= VYRE__SPARE_RUNS) {
+                       vyre__run_list *list) {
+  if (run->home || run->pipeline != pipeline ||
+      list->count >= VYRE__SPARE_RUNS) {
     vyre__run_give(run);
     return;
   }
-  vyre__run_forget(run);
+  if (!run->is_known || run->has_residents) vyre__run_forget(run);
   empty_arenas(run);
-  run->next_spare = *list;
-  run->spare_count = count + 1;
-  *list = run;
+  run->next_spare = NULL;
+  if (list->last) {
+    list->last->next_spare = run;
+  } else {
+    list->first = run;
+  }
+  list->last = run;
+  list->count++;
 }
 
 /* Drops what an idle run holds of @p slot, which its caller holds too. */
@@ -336,12 +361,11 @@ static vyre_code make_room(vyre__run *run, const vyre_binding *b,
   vyre_device *device = run->pipeline->device;
   if (output->slot) {
     const void *before = output->slot->data;
-    size_t alignment = vyre__host_alignment(device);
     vyre_slot had = *output->slot;
     bool is_fresh = run->desc->has_fresh_outputs;
     if (is_fresh) *output->slot = (vyre_slot){.allocator = had.allocator};
     bool fits =
-        vyre__slot_fit(output->slot, (size_t)bound->out_size, alignment, stats);
+        vyre__slot_fit(output->slot, (size_t)bound->out_size, device, stats);
     if (is_fresh) vyre_slot_finish(&had); /* only now: it is not had again */
     if (!fits) {
       return vyre__no_memory(st, "vyre_dispatch", "bytes of an output slot",
@@ -361,6 +385,13 @@ static vyre_code make_room(vyre__run *run, const vyre_binding *b,
     bound->out_offset = 0;
   }
   return VYRE_OK;
+}
+
+/* An output that the host sees, in which no input goes: what most are. */
+static bool begins_zero(const vyre__run *run, const vyre_binding *b,
+                        const vyre__bound *bound) {
+  return b->input_index == VYRE_NO_INDEX && bound->out_size > 0 && bound->out &&
+         !run->outputs[b->output_index].kept;
 }
 
 /* What a buffer holds before the first launch. Outputs that were made just now
@@ -389,9 +420,11 @@ static vyre_code fill(vyre__run *run, const vyre_binding *b,
 
 /* Inputs are bound since they were looked at. All outputs have their memory
  * before the first is filled. */
-static vyre_code bind(vyre__run *run, vyre_slot_stats *stats, vyre_status *st) {
+vyre_code vyre__run_bind(vyre__run *run, vyre_slot_stats *stats,
+                         vyre_status *st) {
   const vyre__port **ports = run->pipeline->inside->outputs;
   size_t count = run->pipeline->plan.output_count;
+  bool clears = run->pipeline->device->backend->clears;
   for (size_t i = 0; run->makes_room && i < count; i++) {
     vyre__bound *bound = &run->bound[ports[i]->index];
     VYRE_TRY(make_room(run, ports[i]->binding, bound, stats, st));
@@ -399,12 +432,14 @@ static vyre_code bind(vyre__run *run, vyre_slot_stats *stats, vyre_status *st) {
   for (size_t i = 0; i < count; i++) {
     const vyre__port *p = ports[i];
     const vyre__bound *bound = &run->bound[p->index];
-    VYRE_TRY(fill(run, p->binding, bound, st));
+    bool is_backend_s = clears && begins_zero(run, p->binding, bound);
+    if (!is_backend_s) VYRE_TRY(fill(run, p->binding, bound, st));
     run->views[p->buffer] =
         (vyre__view){.data = bound->out,
                      .length = run->views[p->buffer].length,
                      .buffer = bound->out_slot ? bound->out_slot->buffer : NULL,
-                     .offset = bound->out_offset};
+                     .offset = bound->out_offset,
+                     .begins_zero = is_backend_s};
   }
   return VYRE_OK;
 }
@@ -435,6 +470,13 @@ static vyre_code between_launches(const vyre__run *run, uint32_t done,
       run->pipeline->program->name, ns, done, count);
 }
 
+/* Launches after the first go on with what it left. */
+static void keep_contents(vyre__run *run) {
+  for (size_t i = 0; i < run->pipeline->program->buffer_count; i++) {
+    run->views[i].begins_zero = false;
+  }
+}
+
 static vyre_code launch(vyre__run *run, vyre_status *st) {
   vyre_device *device = run->pipeline->device;
   VYRE_TRY(vyre__device_check(device, st));
@@ -451,7 +493,10 @@ static vyre_code launch(vyre__run *run, vyre_status *st) {
   run->launch.is_timed = run->desc->timing != NULL;
   for (uint32_t i = 0; i < count; i++) {
     if (i > 0) vyre_arena_reset(&run->scratch);
+    if (i == 1) keep_contents(run);
     run->launch.launches = 1;
+    run->launch.turn = i;
+    run->launch.turns = count;
     if (i > 0 && run->launch.deadline_ns &&
         vyre__clock_ns() > run->launch.deadline_ns) {
       return between_launches(run, i, count, st);
@@ -480,7 +525,7 @@ static void settle_kept(vyre__run *run, bool is_good) {
   }
 }
 
-static void count_run(vyre__run *run, const vyre_slot_stats *stats) {
+void vyre__run_count(vyre__run *run, const vyre_slot_stats *stats) {
   VYRE__COUNT_RUN(run, input_bytes, run->host_in);
   VYRE__COUNT_RUN(run, output_bytes, run->host_out);
   if (run->copies.copied_bytes > 0) {
@@ -490,8 +535,6 @@ static void count_run(vyre__run *run, const vyre_slot_stats *stats) {
   VYRE__COUNT_RUN(run, output_slots, stats->slots);
   VYRE__COUNT_RUN(run, output_slots_reused, stats->reused);
   VYRE__COUNT_RUN(run, output_slot_incoming_bytes, stats->incoming_bytes);
-  VYRE__COUNT_RUN(run, output_slot_retained_capacity_bytes,
-                  stats->retained_capacity_bytes);
   if (stats->copied_bytes > 0) {
     VYRE__COUNT_RUN(run, output_slot_copied_bytes, stats->copied_bytes);
   }
@@ -512,6 +555,14 @@ static void add_stats(vyre_slot_stats *to, const vyre_slot_stats *from) {
   to->moved_bytes += from->moved_bytes;
   to->appended_bytes += from->appended_bytes;
   to->retained_capacity_bytes += from->retained_capacity_bytes;
+}
+
+void vyre__run_tell(const vyre__run *run, const vyre_slot_stats *stats,
+                    vyre_code code) {
+  const vyre_dispatch_desc *desc = run->desc;
+  if (desc->copies) *desc->copies = run->copies;
+  if (desc->slot_stats) add_stats(desc->slot_stats, stats);
+  if (desc->result) *desc->result = code;
 }
 
 VYRE__RARE
@@ -540,7 +591,7 @@ vyre_code vyre__run_execute(vyre__run *run, vyre_status *st) {
                    : run->called_ns ? run->called_ns
                                     : vyre__clock_ns();
   clear_report(desc->report);
-  vyre_code code = run->is_bound ? VYRE_OK : bind(run, &stats, st);
+  vyre_code code = run->is_bound ? VYRE_OK : vyre__run_bind(run, &stats, st);
   uint64_t launched = desc->timing ? vyre__clock_ns() : 0;
   if (code == VYRE_OK) code = launch(run, st);
   if (run->makes_room) settle_kept(run, code == VYRE_OK);
@@ -555,11 +606,9 @@ vyre_code vyre__run_execute(vyre__run *run, vyre_status *st) {
                       .has_device = run->pipeline->device->caps.has_device_time,
                       .device_ns = run->launch.device_ns};
   }
-  if (desc->copies) *desc->copies = run->copies;
-  if (desc->slot_stats) add_stats(desc->slot_stats, &stats);
-  if (desc->result) *desc->result = code;
+  vyre__run_tell(run, &stats, code);
   if (code == VYRE_OK) {
-    count_run(run, &stats);
+    vyre__run_count(run, &stats);
   } else {
     VYRE__COUNT_RUN(run, failures, 1);
   }

@@ -13,12 +13,49 @@
 #include "base/status.h"
 #include "driver/driver.h"
 
-static inline uint64_t vyre__input_differs(const vyre_input *a,
-                                           const vyre_input *b) {
-  return ((uintptr_t)a->data ^ (uintptr_t)b->data) | (a->size ^ b->size) |
-         (a->resident.owner ^ b->resident.owner) |
-         (a->resident.id ^ b->resident.id) | (a->offset ^ b->offset);
+/* Runs of a large batch are not near any more when their turn comes: the next is
+ * asked for while this one is worked at. What lies after the struct is where its
+ * neighbours have it, so that it is not asked where. */
+static inline void vyre__fetch(const void *from, size_t size) {
+  for (size_t at = 0; at < size; at += 64) {
+    __builtin_prefetch((const char *)from + at, 1);
+  }
 }
+
+/* Bytes after the struct that a dispatch that is known touches. */
+static inline size_t vyre__run_known_size(const vyre__run *run) {
+  return (size_t)((const char *)(run->given_outputs +
+                                 run->pipeline->plan.output_count) -
+                  (const char *)(run + 1));
+}
+
+static inline void vyre__run_fetch(const vyre__run *run, size_t known) {
+  if (!run) return;
+  vyre__fetch(run, offsetof(vyre__run, scratch));
+  vyre__fetch(run + 1, known);
+}
+
+/* Not 0 if any bit differs. All of @p size, a multiple of 8, is looked at: that is
+ * quicker than to stop. */
+static inline uint64_t vyre__words_differ(const void *a, const void *b,
+                                          size_t size) {
+  typedef uint64_t two __attribute__((vector_size(16), aligned(8)));
+  two differs = {0, 0};
+  size_t at = 0;
+  for (; at + 16 <= size; at += 16) {
+    differs |= *(const two *)(const void *)((const char *)a + at) ^
+               *(const two *)(const void *)((const char *)b + at);
+  }
+  uint64_t last = 0;
+  if (at < size) {
+    last = *(const uint64_t *)(const void *)((const char *)a + at) ^
+           *(const uint64_t *)(const void *)((const char *)b + at);
+  }
+  return differs[0] | differs[1] | last;
+}
+
+_Static_assert(sizeof(vyre_input) == 2 * sizeof(void *) + 3 * sizeof(uint64_t),
+               "an input has no bytes that mean nothing");
 
 static inline uint64_t vyre__output_differs(const vyre_output *a,
                                             const vyre_output *b) {
@@ -43,9 +80,8 @@ static inline bool vyre__run_is_same(const vyre__run *run,
       (!desc->outputs && desc->output_count > 0)) {
     return false;
   }
-  for (size_t i = 0; i < desc->input_count; i++) {
-    differs |= vyre__input_differs(&desc->inputs[i], &run->given_inputs[i]);
-  }
+  differs |= vyre__words_differ(desc->inputs, run->given_inputs,
+                                desc->input_count * sizeof *desc->inputs);
   for (size_t i = 0; i < desc->output_count; i++) {
     const vyre__given_output *given = &run->given_outputs[i];
     const vyre_output *output = &desc->outputs[i];
@@ -101,14 +137,21 @@ static inline vyre_code vyre__run_prepare(vyre__run *run,
                                           vyre_status *st) {
   vyre__launch *launch = &run->launch; /* views and scratch stay as they are */
   run->desc = desc;
+  bool was_plain = run->is_plain;
+  run->is_plain = !desc->timing && !desc->timeout_ns && !desc->print.write &&
+                  !desc->report && !desc->has_iterations && !desc->progress;
+  run->tells = desc->copies || desc->slot_stats || desc->result;
   launch->max_iterations =
       desc->max_iterations ? desc->max_iterations : UINT32_MAX;
-  launch->deadline_ns = 0;
-  launch->timeout_ns = desc->timeout_ns;
-  launch->print = desc->print;
+  if (!was_plain || !run->is_plain) { /* else they are as they were */
+    launch->deadline_ns = 0;
+    launch->timeout_ns = desc->timeout_ns;
+    launch->print = desc->print;
+    launch->report = desc->report;
+    launch->device_ns = 0;
+    launch->progress = desc->progress;
+  }
   launch->check = desc->check;
-  launch->report = desc->report;
-  launch->device_ns = 0;
   if (!vyre__run_is_same(run, desc)) {
     VYRE_TRY(vyre__run_prepare_anew(run, st));
   } else if (desc->max_output_bytes || desc->require_zero_copy) {

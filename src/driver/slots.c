@@ -12,12 +12,14 @@ static uint64_t sum(uint64_t a, uint64_t b) {
 
 static void drop(vyre_slot *slot) {
   if (!slot->data) return;
+  if (slot->device) vyre__counters_retained(slot->device, 0 - slot->capacity);
   vyre__resize(slot->allocator, (unsigned char *)slot->data - slot->lead,
                slot->capacity + slot->lead, 0);
 }
 
 /* The old bytes are of no use, so they are not carried over. */
-static bool take(vyre_slot *slot, size_t size, size_t alignment) {
+static bool take(vyre_slot *slot, size_t size, const vyre_device *device) {
+  size_t alignment = vyre__host_alignment(device);
   /* What every allocator gives is not asked for. */
   size_t room = alignment > _Alignof(max_align_t) ? alignment - 1 : 0;
   if (size > SIZE_MAX - room) return false;
@@ -27,15 +29,17 @@ static bool take(vyre_slot *slot, size_t size, size_t alignment) {
   slot->lead = room ? (size_t)(-(uintptr_t)raw % alignment) : 0;
   slot->data = raw + slot->lead;
   slot->capacity = size + room - slot->lead;
+  slot->device = device->inside->id;
+  vyre__counters_retained(slot->device, slot->capacity);
   return true;
 }
 
-bool vyre__slot_fit(vyre_slot *slot, size_t size, size_t alignment,
+bool vyre__slot_fit(vyre_slot *slot, size_t size, const vyre_device *device,
                     vyre_slot_stats *stats) {
-  bool is_aligned = (uintptr_t)slot->data % alignment == 0;
+  bool is_aligned = (uintptr_t)slot->data % vyre__host_alignment(device) == 0;
   bool fits = size == 0 || (size <= slot->capacity && slot->data && is_aligned);
   bool was_empty = !slot->data;
-  if (!fits && !take(slot, size, alignment)) return false;
+  if (!fits && !take(slot, size, device)) return false;
   slot->size = size;
   stats->slots = sum(stats->slots, 1);
   stats->incoming_bytes = sum(stats->incoming_bytes, size);

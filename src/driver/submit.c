@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "driver/driver.h"
 #include "driver/run_again.h"
+#include "driver/stretch.h"
 #include "driver/trace.h"
 
 /* A batch on its way. */
@@ -38,15 +39,16 @@ static vyre_code name_item(vyre_code code, size_t item, size_t count,
 
 /* spare: runs of the pipeline that the batch has; or NULL. */
 static vyre_code prepare(vyre_pipeline *pipeline,
-                         const vyre_dispatch_desc *desc, vyre__run **spare,
+                         const vyre_dispatch_desc *desc, vyre__run_list *spare,
                          vyre__run **out, vyre_status *st) {
   vyre_pipeline *variant = pipeline;
   if (desc->variant) {
     VYRE_TRY(vyre__pipeline_variant(pipeline, desc, &variant, st));
   }
-  if (spare && *spare && variant == pipeline) {
-    *out = *spare;
-    *spare = (*spare)->next_spare;
+  if (spare && spare->first && variant == pipeline) {
+    *out = spare->first;
+    spare->first = spare->first->next_spare;
+    spare->count--;
   } else {
     VYRE_TRY(vyre__run_take(variant, out, st));
   }
@@ -58,19 +60,11 @@ static vyre_code prepare(vyre_pipeline *pipeline,
 }
 
 static void give_all(vyre_pipeline *pipeline, vyre__run **runs, size_t count) {
-  vyre__run *spare = vyre__runs_borrow(pipeline);
+  vyre__run_list given = {0};
   for (size_t i = 0; i < count; i++) {
-    vyre__run_give_to(runs[i], pipeline, &spare);
+    vyre__run_give_to(runs[i], pipeline, &given);
   }
-  vyre__runs_return(pipeline, spare);
-}
-
-/* Runs of a large batch are not near any more when their turn comes: the next is
- * asked for while this one is worked at. */
-static inline void fetch(const vyre__run *run, size_t size) {
-  for (size_t at = 0; run && at < size; at += 64) {
-    __builtin_prefetch((const char *)run + at, 1);
-  }
+  vyre__runs_return(pipeline, &given);
 }
 
 /* The time of the call, if anybody asks for it. */
@@ -85,21 +79,24 @@ static vyre_code prepare_all(vyre_pipeline *pipeline,
                              const vyre_dispatch_desc *items, size_t count,
                              bool is_staged, vyre__run **runs,
                              vyre_status *st) {
-  vyre__run *spare = vyre__runs_borrow(pipeline);
+  vyre__run_list spare = vyre__runs_borrow(pipeline);
   uint64_t called = call_time(items, count);
+  size_t known = spare.first ? vyre__run_known_size(spare.first) : 0;
   for (size_t i = 0; i < count; i++) {
-    if (spare) fetch(spare->next_spare, spare->size);
+    if (spare.first && spare.first->next_spare) { /* two ahead */
+      vyre__run_fetch(spare.first->next_spare->next_spare, known);
+    }
     vyre_code code = prepare(pipeline, &items[i], &spare, &runs[i], st);
     if (code == VYRE_OK) {
       runs[i]->item = (uint32_t)i;
       runs[i]->called_ns = called;
       continue;
     }
-    vyre__runs_return(pipeline, spare);
+    vyre__runs_return(pipeline, &spare);
     give_all(pipeline, runs, i);
     return name_item(code, i, count, false, st);
   }
-  vyre__runs_return(pipeline, spare);
+  vyre__runs_return(pipeline, &spare);
   size_t item = 0;
   vyre_code code = vyre__batch_check(runs, count, &item, st);
   for (size_t i = 0; is_staged && i < count && code == VYRE_OK; i++) {
@@ -111,8 +108,7 @@ static vyre_code prepare_all(vyre_pipeline *pipeline,
 
 /* Queued work may write the resident buffers that are bound here. */
 static void wait_for_turn(vyre_device *device, const vyre__run *run) {
-  if (run->has_residents &&
-      atomic_load_explicit(&device->inside->queued, memory_order_acquire) > 0) {
+  if (run->has_residents && vyre__device_is_busy(device)) {
     vyre__queue_wait(device);
   }
 }
@@ -124,37 +120,68 @@ static bool is_worth_it(vyre__run *run) {
   return changes < PATIENCE || changes % SELDOM == 0;
 }
 
-/* With @p item, the caller still waits: what it gave is known the next time, unless the
- * run has no place where who frees its buffers would find it. */
-static vyre_code execute(vyre__run *run, const vyre_dispatch_desc *item,
-                         vyre_status *st) {
-  vyre_code code = vyre__run_execute(run, st);
+/* With @p item, the caller still waits: what it gave is known the next time, unless
+ * the run holds buffers and has no place where who frees them would find it. */
+static void settle(vyre__run *run, const vyre_dispatch_desc *item,
+                   vyre_code code) {
   if (code != VYRE_OK) {
     vyre__run_forget(run);
   } else if (run->is_known) {
     run->changes = 0;
-  } else if (item && run->home && is_worth_it(run)) {
+  } else if (item && (run->home || !run->has_residents) && is_worth_it(run)) {
     vyre__run_remember(run, item);
   }
+}
+
+static vyre_code execute(vyre__run *run, const vyre_dispatch_desc *item,
+                         vyre_status *st) {
+  vyre_code code = vyre__run_execute(run, st);
+  settle(run, item, code);
   return code;
 }
 
-/* In order; what comes after a failure is not run. Each is given back as soon as
- * it is over, while it is near. */
+/* As many as the backend takes at once, or one. *done: how many ended well. */
+static vyre_code execute_some(vyre__run **runs, const vyre_dispatch_desc *items,
+                              size_t count, bool may_stretch, size_t *done,
+                              vyre_status *st) {
+  size_t fit = 0;
+  if (count > VYRE__STRETCH) count = VYRE__STRETCH;
+  while (may_stretch && fit < count && vyre__run_fits(runs[fit])) fit++;
+  vyre_code code;
+  if (fit > 1) {
+    code = vyre__stretch_run(runs, fit, done, st);
+  } else {
+    code = vyre__run_execute(runs[0], st);
+    *done = code == VYRE_OK;
+  }
+  for (size_t i = 0; i < *done; i++) {
+    settle(runs[i], items ? &items[i] : NULL, VYRE_OK);
+  }
+  if (code != VYRE_OK) settle(runs[*done], NULL, code);
+  return code;
+}
+
+/* In order; what comes after a failure is not run. Each is given back soon after it
+ * is over, while it is near. */
 static vyre_code execute_all(vyre_pipeline *pipeline, vyre__run **runs,
                              const vyre_dispatch_desc *items, size_t count,
                              vyre_status *st) {
-  vyre__run *spare = vyre__runs_borrow(pipeline);
+  vyre__run_list given = {0};
+  bool may_stretch = vyre__takes_stretches(pipeline->device);
   vyre_code code = VYRE_OK;
-  for (size_t i = 0; i < count; i++) {
-    if (i + 1 < count) fetch(runs[i + 1], runs[i]->size);
+  for (size_t i = 0; i < count;) {
+    size_t done = count - i;
     if (code == VYRE_OK) {
-      code = execute(runs[i], items ? &items[i] : NULL, st);
-      code = name_item(code, i, count, true, st);
+      code = execute_some(runs + i, items ? items + i : NULL, count - i,
+                          may_stretch, &done, st);
+      code = name_item(code, i + done, count, true, st);
+      done += code != VYRE_OK;
     }
-    vyre__run_give_to(runs[i], pipeline, &spare);
+    for (size_t end = i + done; i < end; i++) {
+      vyre__run_give_to(runs[i], pipeline, &given);
+    }
   }
-  vyre__runs_return(pipeline, spare);
+  vyre__runs_return(pipeline, &given);
   return code;
 }
 
@@ -234,21 +261,21 @@ static vyre_code submit_now(vyre_pipeline *pipeline,
                             const vyre_dispatch_desc *items, size_t count,
                             vyre_status *st) {
   vyre__run *few[RUNS_ON_STACK], **runs = few;
-  vyre_allocator allocator = pipeline->device->allocator;
+  vyre_device *device = pipeline->device;
+  vyre__room *room = NULL;
   if (count > RUNS_ON_STACK) {
-    runs = (vyre__run **)vyre__resize(allocator, NULL, 0, count * sizeof *runs);
-    if (!runs) return vyre__no_memory(st, "vyre_submit", "items", count);
+    room = vyre__room_take(device, VYRE__ROOM_RUNS, count * sizeof *runs);
+    if (!room) return vyre__no_memory(st, "vyre_submit", "items", count);
+    runs = (vyre__run **)(void *)room->bytes;
   }
   vyre_code code = prepare_all(pipeline, items, count, false, runs, st);
   for (size_t i = 0; i < count && code == VYRE_OK; i++) {
-    wait_for_turn(pipeline->device, runs[i]);
+    wait_for_turn(device, runs[i]);
   }
   if (code == VYRE_OK) {
     code = execute_all(pipeline, runs, items, count, st);
   }
-  if (runs != few) {
-    vyre__resize(allocator, (void *)runs, count * sizeof *runs, 0);
-  }
+  vyre__room_give(device, VYRE__ROOM_RUNS, room);
   return code;
 }
 

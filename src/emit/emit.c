@@ -94,14 +94,14 @@ static bool is_one_of(uint32_t number, const uint32_t *list, size_t count) {
   return false;
 }
 
-/* What processors have not as one operation is spelled in several. */
-static vyre_code check_llvm(const vyre_emit_options *options,
-                            vyre__target *target, vyre_status *st) {
-  static const uint32_t widths[] = {0, 1, 4, 8, 16, 32},
-                        lanes[] = {0, 4, 8, 16};
-  static const vyre__low_op fixed[] = {VYRE__LOW_FMIN, VYRE__LOW_FMAX,
-                                       VYRE__LOW_FROUND};
-  if (!is_one_of(options->width, widths, 6) ||
+bool vyre_emit_has_width(uint32_t width) {
+  static const uint32_t widths[] = {0, 1, 4, 8, 16, 32};
+  return is_one_of(width, widths, sizeof widths / sizeof widths[0]);
+}
+
+static vyre_code check_llvm(const vyre_emit_options *options, vyre_status *st) {
+  static const uint32_t lanes[] = {0, 4, 8, 16};
+  if (!vyre_emit_has_width(options->width) ||
       !is_one_of(options->lanes, lanes, 4)) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "width",
@@ -109,11 +109,6 @@ static vyre_code check_llvm(const vyre_emit_options *options,
         "use a width of 1, 4, 8, 16 or 32, and 4, 8 or 16 lanes",
         "there are no vectors of width %u on %u lanes", options->width,
         options->lanes);
-  }
-  for (size_t i = 0; i < 3; i++) {
-    if (target->f32[fixed[i]] == VYRE__NUMBERS_NATIVE) {
-      target->f32[fixed[i]] = VYRE__NUMBERS_FIXED;
-    }
   }
   return VYRE_OK;
 }
@@ -209,7 +204,7 @@ vyre_code vyre_program_emit(const vyre_program *program,
   VYRE_TRY(read_options(options, &target, &last, st));
   if (options->form != VYRE_EMIT_LOWERED) last = VYRE__PASS_CONTROL;
   if (options->form == VYRE_EMIT_LLVM) {
-    VYRE_TRY(check_llvm(options, &target, st));
+    VYRE_TRY(check_llvm(options, st));
   }
   VYRE_TRY(vyre_program_validate(program, NULL, st));
   if (!vyre_program_has_body(program)) {

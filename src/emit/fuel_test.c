@@ -68,6 +68,28 @@ static const char *const bodies[] = {
     "if (l == 2) return; for (let a = 0u; a < n[0]; a++) { s += a; }",
     "for (let a = 0u; a < n[0]; a++) { while (true) { s++; if (s % 4 == l) "
     "break; } }",
+    /* halved until nothing is left, or nearly so */
+    "for (let a = 0u; a < n[0]; a++) { s += a; } var h = n[1]; "
+    "while (h > 0) { s += h; h /= 2; }",
+    "for (let a = 0u; a < n[0]; a++) { var h = n[1] * 9; while (0 != h) { "
+    "h >>= 3; s += h; } }",
+    "var h = n[0] << 20; while (h >= 1) { h = h >> 2; "
+    "for (let b = 0u; b < 3; b++) { s += b; } } "
+    "for (let a = 0u; a < n[1]; a++) { s += 3; }",
+    "var h = n[0]; while (h > 2) { h /= 2; s += h; } "
+    "for (let a = 0u; a < n[1]; a++) { s += 3; }",
+    "var h = n[0] * n[1]; while (h != 0) { if (h == l) break; h /= 2; s++; } "
+    "for (let a = 0u; a < n[1]; a++) { s += 3; }",
+    "var h = n[0]; while (h > 0) { h /= 3; s++; for (let b = 0u; b < n[1]; "
+    "b++) { s += b; } }",
+    "var h = n[0]; while (h > 0) { h /= 2; s++; for (let b = 0u; b < h; b++) "
+    "{ s += b; } }",
+    "var h = u64(n[0]) << 35; while (h > 0) { h >>= 5; s++; } "
+    "for (let a = 0u; a < n[1]; a++) { s += 3; }",
+    "var h = n[0]; while (h > 0) { s++; h /= 2; h -= min(h, 1); } "
+    "for (let a = 0u; a < n[1]; a++) { s += 3; }",
+    "var h = n[0]; while (h > 0) { if (s % 3 == 1) { h--; s++; continue; } "
+    "s++; h /= 2; } for (let a = 0u; a < n[1]; a++) { s += 3; }",
     /* kinds, types and steps */
     "for (let a = 0u; a <= n[0]; a += 3) s += a;",
     "for (let a = n[0]; a > 2; a -= 2) s += a;",
@@ -474,6 +496,13 @@ TEST(few_rounds_are_not_counted) {
       {"for (let a = 0u; a < n[0] % 1000; a++) s++;", false},
       {"for (let a = 0u; a < len(z); a++) s++;", true},
       {"while (s % 7 != 3) s++;", true},
+      {"var h = n[0]; while (h > 0) { s++; h /= 2; }", false},
+      {"var h = n[0]; while (h > 0) { if (l == 1) break; h >>= 1; }", false},
+      {"var h = n[0]; while (h >= 0) { s++; h /= 2; if (s > 9) break; }", true},
+      {"var h = n[0]; while (h > 0) { if (l == 1) continue; h /= 2; }", true},
+      {"var h = n[0]; while (h > 0) { if (s > 3) { h /= 2; } s++; }", true},
+      {"var h = n[0]; while (h > 0) { h /= 2; if (s > 3) h = 9; s++; }", true},
+      {"var h = n[0]; while (h > 0) { h /= 1; s++; if (s > 9) h = 0; }", true},
       {"for (let a = 0u; a < 1000; a++) { while (s % 7 != 3) s++; }", true},
       {"s += early(s, 3);", false},
       {"for (let a = 0l; a < 4000000000; a++) s++;", true},

@@ -62,7 +62,6 @@ typedef struct vyre__emit_llvm_options {
   uint32_t
       lanes; /* 32-bit lanes of a vector register of the machine: 4, 8 or 16 */
   bool is_relaxed;          /* ulp_budget above 0: contraction is permitted */
-  bool no_lines;            /* no comments with source lines */
   vyre_allocator allocator; /* for the time of the call; zeroed: the heap */
 } vyre__emit_llvm_options;
 
@@ -73,8 +72,6 @@ typedef struct vyre__spmd_info {
 
 /* Writes @p kernel, which all passes have seen, to @p writer: functions `phase0`,
  * `phase1`, ... of type vyre__spmd_phase. Same kernel and options, same bytes.
- * The target of the kernel must have FMIN, FMAX and FROUND in another than the
- * native form (vyre__spmd_target).
  * Errors: VYRE_OUT_OF_MEMORY; VYRE_INVALID_ARGUMENT if an operation is left that
  * has no spelling; VYRE_UNSUPPORTED_FEATURE for live state that is too large;
  * VYRE_KIND_WRITER_REFUSED if the writer refused. */

@@ -61,24 +61,26 @@ static void make_shared(ll *e) {
     if (buffer->kind != VYRE_MEMORY_SHARED || !e->buffer_used[i]) continue;
     uint64_t bytes = (uint64_t)buffer->count * buffer->unit;
     uint64_t pad = padding(e, buffer->width);
-    ll_array(e, LL_I8, bytes + 2 * pad, "p", i);
-    ll_text *was = e->to;
-    e->to = &e->entry;
-    ll_print(e, " %%d%u = getelementptr inbounds i8, ptr %%p%u, i64 %l\n", i, i,
-             pad);
-    e->to = was;
+    for (unsigned k = 0; k <= e->has_whole; k++) {
+      ll_array(e, LL_I8, bytes + 2 * pad, k ? "pw" : "p", i);
+      ll_text *was = e->to;
+      e->to = &e->entry;
+      ll_print(e, " %%d%s%u = getelementptr inbounds i8, ptr %%p%s%u, i64 %l\n",
+               k ? "w" : "", i, k ? "w" : "", i, pad);
+      e->to = was;
+    }
   }
 }
 
-static void clear_arrays(ll *e) {
+void ll_clear_arrays(ll *e) {
   for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
     const vyre__low_buffer *buffer = &e->kernel->buffers[i];
     if (buffer->kind != VYRE_MEMORY_SHARED || !e->buffer_used[i]) continue;
     if (!buffer->needs_zero || !buffer->count) continue;
     ll_do(e,
-          "call void @llvm.memset.p0.i64(ptr align 64 %%d%u, i8 0, i64 %l, i1 "
-          "false)",
-          i, (uint64_t)buffer->count * buffer->unit);
+          "call void @llvm.memset.p0.i64(ptr align 64 %%d%s%u, i8 0, i64 %l, "
+          "i1 false)",
+          e->is_whole ? "w" : "", i, (uint64_t)buffer->count * buffer->unit);
   }
   if (e->done.kind != LL_NONE) ll_clear_done(e);
 }
@@ -159,17 +161,18 @@ static void run_range(ll *e) {
   e->next_group = ll_label(e);
   for (unsigned i = 0; i < 3; i++) at[i] = ll_alloca(e, LL_I32, 1, 4);
   find_first(e, at);
+  ll_open_delays(e);
   ll_do(e, "store i64 %%count, ptr %v", LL_PTR, left);
   ll_place(e, head);
   uint32_t mark = ll_enter(e);
   for (unsigned i = 0; i < 3; i++) {
     e->group[i] = ll_def(e, "load i32, ptr %v", LL_PTR, at[i]);
   }
-  clear_arrays(e);
   if (e->is_fused) {
+    ll_clear_arrays(e);
     done = run_side_by_side(e, left);
   } else {
-    ll_parts(e, e->r.first);
+    ll_run_group(e);
   }
   ll_place(e, e->next_group);
   ll_leave(e, mark);
@@ -184,6 +187,7 @@ static void run_range(ll *e) {
   ll_place(e, more);
   find_next(e, at, head);
   ll_place(e, end);
+  ll_close_delays(e);
   ll_do(e, "ret i32 %u", (unsigned)VYRE__SPMD_DONE);
   e->is_open = false;
   if (e->uses_stop) {
@@ -238,7 +242,8 @@ static void print_phase(ll *e) {
            "%%count, ptr %%scratch) nounwind {\n",
            e->phase);
   ll_op grid[3], fuel, values, stop;
-  for (unsigned i = 0; i < 3; i++) grid[i] = launch_field(e, LL_I32, 4 * i);
+  for (unsigned i = 0; i < 3; i++)
+    grid[i] = launch_field(e, LL_I32, 4 * (uint64_t)i);
   fuel = launch_field(e, LL_I32, 12);
   values = launch_field(e, LL_PTR, 16);
   stop = launch_field(e, LL_PTR, 24);
@@ -275,7 +280,7 @@ static void find_used_buffers(ll *e) {
 
 static vyre_code take_arrays(ll *e) {
   size_t count = (size_t)(e->r.end - e->r.begin) + 1;
-  size_t undo = 3 * count + 16;
+  size_t undo = 12 * count + 16; /* rows side by side have each their own */
   e->reps = vyre__arena_array(e->arena, count, sizeof *e->reps);
   e->notes = vyre__arena_array(e->arena, count, sizeof *e->notes);
   e->kept = vyre__arena_array(e->arena, count, sizeof *e->kept);
@@ -284,16 +289,63 @@ static vyre_code take_arrays(ll *e) {
   e->piece_acts =
       vyre__arena_array(e->arena, e->r.piece_count, sizeof *e->piece_acts);
   e->rows = vyre__arena_array(e->arena, e->r.piece_count, sizeof(ll_row *));
+  e->jams = vyre__arena_array(e->arena, e->r.piece_count, sizeof(ll_jam *));
   e->buffer_used = vyre__arena_array(e->arena, e->kernel->buffer_count,
                                      sizeof *e->buffer_used);
   e->any_nan =
       vyre__arena_array(e->arena, e->kernel->buffer_count, sizeof *e->any_nan);
   if (!e->reps || !e->notes || !e->kept || !e->undo || !e->vars ||
-      !e->piece_acts || !e->rows || !e->buffer_used || !e->any_nan) {
+      !e->piece_acts || !e->rows || !e->jams || !e->buffer_used ||
+      !e->any_nan) {
     return vyre__no_memory(e->st, "emit/llvm", "instructions", count);
   }
   memset(e->reps, 0, count * sizeof *e->reps);
   memset(e->kept, 0, count * sizeof *e->kept);
+  return VYRE_OK;
+}
+
+/* Whether to do an invocation twice is to do it once: it is where nothing is read
+ * that the phase writes. */
+static bool is_repeatable(const ll *e) {
+  uint16_t memory = VYRE__LOWF_READS | VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS;
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    const vyre__low_inst *inst = ll_inst(e, at);
+    uint16_t flags = vyre__low_ops[inst->op].flags & memory;
+    if (!ll_role(e, at)->is_needed || !flags) continue;
+    if (inst->op == VYRE__LOW_STORE) continue;
+    if (inst->op != VYRE__LOW_LOAD) return false;
+    for (uint32_t i = e->r.begin; i < e->r.end; i++) {
+      const vyre__low_inst *other = ll_inst(e, i);
+      if (other->op == VYRE__LOW_STORE && other->aux == inst->aux) return false;
+    }
+  }
+  return true;
+}
+
+/* Whether @p anywhere is as good as the shapes that are known. */
+static bool is_as_good(const ll *e, const vyre__shapes *anywhere) {
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    vyre__shape was = ll_shape(e, at), is = vyre__shape_of(anywhere, at);
+    if (!ll_role(e, at)->is_needed) continue;
+    if (is.kind != was.kind || is.stride != was.stride) return false;
+    if (e->shapes.parts_lanes[at - e->r.begin] !=
+        anywhere->parts_lanes[at - e->r.begin]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Whether vectors may begin anywhere, and overlap: the ends of a row are whole
+ * vectors then. */
+static vyre_code find_overlap(ll *e, const vyre__regions *regions) {
+  vyre__shapes anywhere;
+  e->overlaps = false;
+  if (!e->is_fused || e->width < 4 || !is_repeatable(e)) return VYRE_OK;
+  VYRE_TRY(vyre__shapes_find_anywhere(regions, e->width, e->arena, &anywhere,
+                                      e->st));
+  e->overlaps = is_as_good(e, &anywhere);
+  if (e->overlaps) e->shapes = anywhere;
   return VYRE_OK;
 }
 
@@ -310,10 +362,12 @@ static vyre_code find_shapes(ll *e) {
     regions.kernel = &wide;
     regions.invocations = vyre__low_group_size(&wide);
   }
-  return vyre__shapes_find(&regions, e->width, e->arena, &e->shapes, e->st);
+  VYRE_TRY(vyre__shapes_find(&regions, e->width, e->arena, &e->shapes, e->st));
+  return find_overlap(e, &regions);
 }
 
 static vyre_code emit_phase(ll *e, uint32_t phase) {
+  VYRE_TRY(ll_turn_loops(e, phase));
   vyre__arena_mark mark = vyre__arena_here(e->arena);
   e->phase = phase;
   VYRE_TRY(vyre__regions_build(e->kernel, e->kernel->phases[phase], false,
@@ -321,7 +375,9 @@ static vyre_code emit_phase(ll *e, uint32_t phase) {
   VYRE_TRY(take_arrays(e));
   VYRE_TRY(find_shapes(e));
   VYRE_TRY(ll_plan(e));
+  VYRE_TRY(ll_find_delays(e));
   find_used_buffers(e);
+  ll_plan_whole(e);
   e->to = &e->body;
   e->entry.length = 0;
   e->temps = e->labels = e->stamps = e->undo_count = 0;
@@ -388,7 +444,10 @@ static vyre_code emit_all(ll *e, vyre_writer writer) {
                        vyre__low_ops[e->refused].text, e->kernel->name);
     }
   }
+  ll_lane_functions(e);
   ll_print(e, "!0 = !{!\"branch_weights\", i32 2000, i32 1}\n");
+  ll_print(e, "!1 = distinct !{!1, !2}\n");
+  ll_print(e, "!2 = !{!\"llvm.loop.unroll.disable\"}\n");
   if (writer.write(writer.self, e->body.bytes ? e->body.bytes : "",
                    e->body.length)) {
     return VYRE_OK;

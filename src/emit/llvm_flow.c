@@ -232,11 +232,23 @@ static void straight_jump(ll *e, branch b, ll_op yes) {
   ll_place(e, rest);
 }
 
+/* The dispatch ends if it does for one. */
+static void end_if_any(ll *e, ll_op yes) {
+  uint32_t rest = ll_label(e);
+  e->uses_fuel_exit = true;
+  ll_cond(e, ll_any(e, yes), e->fuel_label, rest);
+  ll_place(e, rest);
+}
+
 static void varying_if(ll *e, branch b) {
   const ll_note *note = ll_note_of(e, b.at);
   ll_mask before = e->mask;
   ll_op condition = ll_mask_of(e, b.condition, b.is_not);
   ll_op yes = ll_and(e, before.lanes, condition), no = {0};
+  if (!b.has_else && ll_inst(e, b.then)->op == VYRE__LOW_OUT_OF_FUEL) {
+    end_if_any(e, yes);
+    return;
+  }
   if (b.has_else) no = ll_and_not(e, before.lanes, condition);
   if (note->is_leap) {
     straight_jump(e, b, yes);
@@ -380,6 +392,7 @@ static uint32_t run_loop(ll *e, uint32_t at) {
                     .has_act = note->parts || note->continues};
   uint32_t head = ll_label(e), outer = 0;
   ll_op counter = {0};
+  ll_steady_rounds(e, at);
   if (scope.has_live) {
     scope.live = ll_alloca(e, MASK, 1, 64);
     store_mask(e, ll_mask_vector(e), scope.live);
@@ -421,6 +434,20 @@ static uint32_t run_loop(ll *e, uint32_t at) {
   return end + 1;
 }
 
+/* Once for each group of sums. */
+static uint32_t run_groups(ll *e, uint32_t at) {
+  const ll_note *note = ll_note_of(e, at);
+  uint32_t next = at;
+  if (!note->groups || e->group_now) return run_loop(e, at);
+  for (uint32_t i = 0; i < note->groups; i++) {
+    if (i) ll_instruction(e, note->group_start);
+    e->group_now = (uint8_t)(1u << i);
+    next = run_loop(e, at);
+    e->group_now = 0;
+  }
+  return next;
+}
+
 /* --- instructions -------------------------------------------------------------------*/
 
 /* A variable, or what && and || leave of one. */
@@ -441,6 +468,11 @@ static void get(ll *e, vyre__val v) {
 
 static void make(ll *e, uint32_t at) {
   uint16_t flags = vyre__low_ops[ll_inst(e, at)->op].flags;
+  ll_known known = ll_known_of(e, at);
+  if (flags & VYRE__LOWF_PURE && known != LL_UNKNOWN) {
+    ll_give(e, at, LL_SCALAR, ll_const(known == LL_TRUE));
+    return;
+  }
   if (flags & VYRE__LOWF_ATOMICS) {
     ll_atomic(e, at);
   } else if (flags & VYRE__LOWF_READS) {
@@ -455,7 +487,7 @@ static void make(ll *e, uint32_t at) {
   ll_agree(e, at);
 }
 
-void ll_instruction(ll *e, uint32_t at) {
+static void instruction(ll *e, uint32_t at) {
   const vyre__role *role = ll_role(e, at);
   switch (ll_inst(e, at)->op) {
     case VYRE__LOW_SET:
@@ -477,6 +509,10 @@ void ll_instruction(ll *e, uint32_t at) {
   }
 }
 
+void ll_instruction(ll *e, uint32_t at) {
+  ll_each_row(e, at, instruction);
+}
+
 void ll_block(ll *e, uint32_t begin, uint32_t end) {
   for (uint32_t at = begin; at < end && e->is_open;) {
     const vyre__role *role = ll_role(e, at);
@@ -484,11 +520,12 @@ void ll_block(ll *e, uint32_t begin, uint32_t end) {
     if (op == VYRE__LOW_IF) {
       at = branch_if(e, at);
     } else if (op == VYRE__LOW_LOOP) {
-      at = run_loop(e, at);
+      at = run_groups(e, at);
     } else {
       if (vyre__low_ops[op].flags & VYRE__LOWF_JUMPS) {
         jump(e, at);
-      } else if (role->is_needed && role->keep != VYRE__KEEP_UNIFORM) {
+      } else if (role->is_needed && role->keep != VYRE__KEEP_UNIFORM &&
+                 !ll_is_other_group(e, at)) {
         ll_instruction(e, at);
       }
       at++;

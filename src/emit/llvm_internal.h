@@ -106,9 +106,12 @@ typedef struct ll_note {
   uint32_t known_in;          /* .. of that piece */
   vyre__val logic_a, logic_b; /* GET: it is a && b, or a || b; 0: neither */
   bool logic_or;
-  bool is_straight; /* IF of && or ||: what is in it is done anyway .. */
-  bool is_dead;     /* .. and these SETs are not needed */
-  uint32_t split;   /* LOOP: where lanes first part in a round; 0: nowhere */
+  bool is_straight;     /* IF of && or ||: what is in it is done anyway .. */
+  bool is_dead;         /* .. and these SETs are not needed */
+  uint8_t groups;       /* LOOP: run for so many groups of sums, one after the
+                       other; 0: at once. In it: the groups it is for */
+  uint32_t group_start; /* LOOP: SET of its counter */
+  uint32_t split; /* LOOP: where lanes first part in a round; 0: nowhere */
 } ll_note;
 
 typedef struct ll_var {
@@ -121,6 +124,14 @@ typedef struct ll_var {
   bool is_const;    /* of the workgroup: it has `bits` where code is written */
   uint64_t bits;
 } ll_var;
+
+/* Atomics on a buffer that wait until the range is done: see llvm_delay.c. */
+typedef struct ll_delay {
+  uint8_t op; /* vyre__low_op of all of them */
+  bool is_refused, is_on;
+  uint32_t elements; /* that there is room for */
+  uint64_t times;    /* that an invocation does it, about */
+} ll_delay;
 
 typedef struct ll {
   const vyre__low_kernel *kernel;
@@ -152,14 +163,21 @@ typedef struct ll {
   uint64_t scratch_bytes;            /* of all phases the most */
   uint64_t scratch_used, stack_used; /* of this phase */
   bool *buffer_used;
-  bool *any_nan; /* buffers: nobody can tell NaNs apart in there */
+  /* By type of memory: functions that are called, see llvm_lane.c. */
+  bool loads_lanes[LL_TYPES], stores_lanes[LL_TYPES];
+  ll_delay *delays; /* of each buffer */
+  bool *any_nan;    /* buffers: nobody can tell NaNs apart in there */
 
   uint32_t piece;         /* 0: the workgroup's own code */
   uint32_t stamp, stamps; /* of the copy of a piece; 0: the workgroup */
   ll_op vector_index;     /* of the vector in the workgroup, i32 */
   struct ll_row **rows;   /* of each piece; NULL: it is not done by rows */
+  struct ll_jam **jams;   /* of each piece; NULL: a row at a time */
+  struct ll_jam *jam;     /* rows that are being written side by side */
+  uint8_t group_now;      /* bit of the group of sums; 0: all */
   bool has_rows;          /* x is counted along rows */
   bool is_fused;          /* rows go through workgroups side by side */
+  bool overlaps;          /* vectors of a row may begin anywhere, and overlap */
   vyre__val fused_x;      /* what x is then */
   ll_op row_first;        /* number of the row's first vector, i32 */
   ll_op x;                /* i32, of lane 0 */
@@ -168,10 +186,12 @@ typedef struct ll {
   ll_op iota; /* 0, 1, 2 .. of i32 */
   ll_mask mask;
   ll_scope *scope;
-  bool is_full;       /* notes' `known` holds */
-  bool is_speculated; /* perhaps no lane is on */
-  bool no_copies;     /* for lanes that are all on */
-  uint32_t copies;    /* how often the code around is written */
+  bool is_full;             /* notes' `known` holds .. */
+  bool is_opposite;         /* .. or does not, in any lane */
+  bool is_speculated;       /* perhaps no lane is on */
+  bool no_copies;           /* for lanes that are all on */
+  uint32_t copies;          /* how often the code around is written */
+  bool has_whole, is_whole; /* see llvm_whole.c */
   bool unrolls; /* rounds of a loop of the workgroup are written one by one */
   uint32_t stop_label, fuel_label;
   uint32_t next_group; /* label */
@@ -251,6 +271,7 @@ void ll_leave(ll *e, uint32_t mark);
 ll_op ll_element(ll *e, ll_op array, unsigned type);
 void ll_get(ll *e, vyre__val v);
 void ll_set(ll *e, uint32_t at);
+void ll_place_var(ll *e, uint32_t var); /* an array, if it has no place yet */
 ll_op ll_splat(ll *e, unsigned type, ll_op scalar);
 
 /* --- masks -----------------------------------------------------------------------*/
@@ -284,12 +305,15 @@ ll_op ll_test(ll *e, vyre__val c, bool want);
 typedef struct ll_lane_loop {
   ll_op left, lane; /* lane: i32, of this round */
   uint32_t head, end;
+  bool stays; /* it is to be a loop, even if all lanes are on */
 } ll_lane_loop;
 
 ll_lane_loop ll_open_lanes(ll *e, ll_op active);
 void ll_close_lanes(ll *e, const ll_lane_loop *l);
 /* An array on the stack with an element a lane; scalar types. */
 ll_op ll_spill(ll *e, unsigned type, ll_op vector);
+/* The functions that loads and stores lane by lane call, once a file. */
+void ll_lane_functions(ll *e);
 ll_op ll_from_lane(ll *e, const ll_lane_loop *l, unsigned type, ll_op array);
 void ll_to_lane(ll *e, const ll_lane_loop *l, unsigned type, ll_op array,
                 ll_op value);
@@ -299,7 +323,38 @@ void ll_to_lane(ll *e, const ll_lane_loop *l, unsigned type, ll_op array,
 void ll_load(ll *e, vyre__val v);
 void ll_store(ll *e, uint32_t at);
 void ll_atomic(ll *e, vyre__val v);
+/* Where it is, a pointer; whole workgroups have shared memory of their own. */
+ll_op ll_base(ll *e, uint32_t buffer);
 ll_op ll_address(ll *e, uint32_t buffer, ll_op index); /* scalar */
+const char *ll_atomic_name(uint8_t op);
+bool ll_atomic_commutes(uint8_t op); /* order does not show in memory */
+uint64_t ll_atomic_identity(uint8_t op, unsigned bytes); /* changes nothing */
+
+/* --- llvm_delay.c ------------------------------------------------------------------*/
+
+/* Finds buffers whose atomics can wait until a range is done. Around the range's
+ * code, then: %qN is the memory for buffer N, %wN whether it is to be used. */
+vyre_code ll_find_delays(ll *e);
+void ll_open_delays(ll *e);
+void ll_close_delays(ll *e);
+bool ll_is_bulky(const ll *e, uint32_t piece); /* it is not to be repeated */
+/* Ends a round of a row of @p piece: the next one, or @p end. */
+void ll_again(ll *e, uint32_t piece, ll_op condition, uint32_t head,
+              uint32_t end);
+
+/* --- llvm_ahead.c ------------------------------------------------------------------*/
+
+/* At the begin of a piece's code. */
+void ll_look_ahead(ll *e, uint32_t piece);
+
+/* --- llvm_turn.c -------------------------------------------------------------------*/
+
+/* Takes loops with atomics out of the loop over invocations: another kernel, for
+ * all that comes after. */
+vyre_code ll_turn_loops(ll *e, uint32_t phase);
+/* Whether the LOOP at @p loop loads what lies side by side for its rounds, and not
+ * for invocations. */
+bool ll_runs_along(const vyre__low_kernel *kernel, uint32_t loop);
 
 /* --- llvm_plan.c -------------------------------------------------------------------*/
 
@@ -323,12 +378,18 @@ void ll_instruction(ll *e, uint32_t at);
 void ll_open_long(ll *e, ll_op *counter, uint32_t *outer);
 void ll_close_long(ll *e, ll_op counter, uint32_t head, uint32_t outer);
 
+/* --- llvm_loop.c -------------------------------------------------------------------*/
+
+/* Rounds of a loop that no lane leaves, before the loop itself. */
+void ll_steady_rounds(ll *e, uint32_t loop);
+
 /* --- llvm_file.c ---------------------------------------------------------------------*/
 
 /* Memory of the workgroup: on the stack as long as that is not too much. @p name:
  * NULL for none. */
 ll_op ll_array(ll *e, unsigned type, uint64_t count, const char *name,
                uint32_t number);
+void ll_clear_arrays(ll *e); /* where a workgroup begins */
 
 /* --- llvm_region.c -----------------------------------------------------------------*/
 
@@ -338,12 +399,15 @@ void ll_run_piece(ll *e, uint32_t index, ll_op mask);
 void ll_hoist(ll *e, const vyre__part *run);
 /* Rows of @p count invocations from x = @p first on, for all y and z. */
 void ll_run_rows(ll *e, uint32_t piece, ll_op first, ll_op count);
+/* The row at local[1] and local[2] begins. */
+void ll_begin_row(ll *e);
 /* Finds the number of the vector that begins at @p x of its row. */
 void ll_count_vectors(ll *e, ll_op x);
 /* Whether @p v is the coordinate x of fused rows. */
 bool ll_is_x(const ll *e, vyre__val v);
 void ll_give_x(ll *e, vyre__val v);
 void ll_clear_done(ll *e);
+ll_op ll_opaque(ll *e, ll_op op);
 uint32_t ll_vector_count(const ll *e); /* vectors a workgroup */
 
 /* --- llvm_row.c --------------------------------------------------------------------*/
@@ -353,6 +417,65 @@ typedef struct ll_row ll_row;
 /* Looks for conditions of @p piece that hold in a stretch of a row. */
 vyre_code ll_plan_row(ll *e, uint32_t piece, ll_row **out);
 void ll_run_row(ll *e, ll_row *row, ll_op first, ll_op count);
+/* Finds which conditions of @p row can be told where the workgroup begins; whether
+ * there are any. */
+bool ll_row_is_told(ll *e, ll_row *row);
+/* Whether those hold in all of the row: an i1. */
+ll_op ll_row_is_whole(ll *e, ll_row *row);
+
+/* --- llvm_whole.c ------------------------------------------------------------------*/
+
+/* Whether whole workgroups get code of their own. */
+void ll_plan_whole(ll *e);
+void ll_run_group(ll *e);
+
+/* A stretch of a row. */
+typedef struct ll_stretch {
+  ll_op from, to; /* i64, from the begin of the row on; to: not with it */
+} ll_stretch;
+
+/* What rows local[1] and the next of @p jam have in common, side by side. *done:
+ * that stretch. Whether something of them is left. */
+bool ll_run_together(ll *e, ll_row *row, struct ll_jam *jam, ll_op first,
+                     ll_op count, ll_stretch *done);
+/* As ll_run_row, but for a stretch that is done already. */
+void ll_run_rest(ll *e, ll_row *row, ll_op first, ll_op count, ll_stretch done);
+
+/* How a value goes along a row: it does not change; it counts with x. */
+bool ll_row_same(ll *e, ll_row *row, vyre__val v);
+bool ll_row_counts(ll *e, ll_row *row, vyre__val v);
+/* Makes @p v, which is the same or counts, where the row begins. */
+void ll_make_ahead(ll *e, vyre__val v);
+
+/* --- llvm_reach.c ------------------------------------------------------------------*/
+
+/* Whether it can be told at the begin of a row where @p check, of an access at
+ * @p at in a loop, holds in all rounds. */
+bool ll_reaches(ll *e, ll_row *row, vyre__val check, uint32_t at);
+/* The stretch where it does, of a row of @p count. */
+ll_stretch ll_reach(ll *e, ll_row *row, vyre__val check, ll_op count);
+
+/* --- llvm_split.c ------------------------------------------------------------------*/
+
+/* Looks for loops with more sums than fit into registers. */
+void ll_plan_splits(ll *e);
+/* Whether @p at is not for the sums that are being written. */
+bool ll_is_other_group(const ll *e, uint32_t at);
+
+/* --- llvm_jam.c --------------------------------------------------------------------*/
+
+typedef struct ll_jam ll_jam;
+
+/* Looks whether rows of @p piece are run side by side; *out is NULL if not. */
+vyre_code ll_plan_jam(ll *e, uint32_t piece, ll_jam **out);
+uint32_t ll_jam_rows(const ll_jam *jam); /* NULL: 1 */
+/* Around the code of a vector of each row; e->jam is set before. */
+void ll_begin_jam(ll *e);
+void ll_end_jam(ll *e);
+/* Makes instruction @p at for every row, or once. */
+void ll_each_row(ll *e, uint32_t at, void (*make)(ll *e, uint32_t at));
+/* What ll_leave forgets, in all rows. */
+void ll_forget_rows(ll *e, vyre__val v);
 
 /* --- llvm_width.c ------------------------------------------------------------------*/
 

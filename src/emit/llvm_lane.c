@@ -28,6 +28,10 @@ ll_lane_loop ll_open_lanes(ll *e, ll_op active) {
 }
 
 void ll_close_lanes(ll *e, const ll_lane_loop *l) {
+  if (l->stays && e->is_open) {
+    ll_do(e, "br label %b, !llvm.loop !1", l->head);
+    e->is_open = false;
+  }
   ll_br(e, l->head);
   ll_place(e, l->end);
 }
@@ -44,4 +48,43 @@ ll_op ll_from_lane(ll *e, const ll_lane_loop *l, unsigned type, ll_op array) {
 void ll_to_lane(ll *e, const ll_lane_loop *l, unsigned type, ll_op array,
                 ll_op value) {
   ll_do(e, "store %o, ptr %v", type, value, LL_PTR, place(e, l, type, array));
+}
+
+/* --- functions ----------------------------------------------------------------*/
+
+/* for each lane of %left, lowest first: got[lane] = base[at[lane]], or the other
+ * way round. */
+static void lane_function(ll *e, bool is_load, unsigned type) {
+  ll_print(e,
+           "define internal void @%s_lanes_%t(ptr %%base, ptr %%at, ptr "
+           "%%got, i32 %%first) noinline cold optsize nounwind {\n"
+           "start:\n"
+           " %%none = icmp eq i32 %%first, 0\n"
+           " br i1 %%none, label %%end, label %%head\n"
+           "head:\n"
+           " %%left = phi i32 [%%first, %%start], [%%rest, %%head]\n"
+           " %%lane = call i32 @llvm.cttz.i32(i32 %%left, i1 true)\n"
+           " %%less = sub i32 %%left, 1\n"
+           " %%rest = and i32 %%less, %%left\n"
+           " %%where = getelementptr inbounds i32, ptr %%at, i32 %%lane\n"
+           " %%index = load i32, ptr %%where\n"
+           " %%wide = zext i32 %%index to i64\n",
+           is_load ? "load" : "store", type);
+  ll_print(e,
+           " %%mine = getelementptr inbounds %t, ptr %%got, i32 %%lane\n"
+           " %%there = getelementptr inbounds %t, ptr %%base, i64 %%wide\n"
+           " %%one = load %t, ptr %%%s, align 1\n"
+           " store %t %%one, ptr %%%s, align 1\n"
+           " %%ends = icmp eq i32 %%rest, 0\n"
+           " br i1 %%ends, label %%end, label %%head\n"
+           "end:\n ret void\n}\n",
+           type, type, type, is_load ? "there" : "mine", type,
+           is_load ? "mine" : "there");
+}
+
+void ll_lane_functions(ll *e) {
+  for (unsigned type = 0; type < LL_TYPES; type++) {
+    if (e->loads_lanes[type]) lane_function(e, true, type);
+    if (e->stores_lanes[type]) lane_function(e, false, type);
+  }
 }

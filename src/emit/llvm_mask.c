@@ -51,6 +51,7 @@ ll_op ll_widen(ll *e, ll_op bits) {
 }
 
 ll_op ll_lanes(ll *e, ll_op mask) {
+  if (mask.kind == LL_CONST && !mask.bits) return mask; /* nobody */
   if (mask.kind == LL_NONE || mask.kind == LL_CONST) {
     return ll_const(e->width == 32 ? UINT32_MAX : (1u << e->width) - 1);
   }

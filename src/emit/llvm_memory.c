@@ -18,9 +18,10 @@ static unsigned align_of(const ll *e, uint32_t at) {
   return is_shared(e, at) ? buffer_of(e, at)->width : 1;
 }
 
-static ll_op base_of(ll *e, uint32_t buffer) {
+ll_op ll_base(ll *e, uint32_t buffer) {
   e->buffer_used[buffer] = true;
-  return ll_name("d", buffer);
+  bool is_shared = e->kernel->buffers[buffer].kind == VYRE_MEMORY_SHARED;
+  return ll_name(is_shared && e->is_whole ? "dw" : "d", buffer);
 }
 
 ll_op ll_address(ll *e, uint32_t buffer, ll_op index) {
@@ -29,14 +30,14 @@ ll_op ll_address(ll *e, uint32_t buffer, ll_op index) {
                    ? ll_const(index.bits & UINT32_MAX)
                    : ll_def(e, "zext i32 %v to i64", LL_I32, index);
   return ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v", type, LL_PTR,
-                base_of(e, buffer), LL_I64, wide);
+                ll_base(e, buffer), LL_I64, wide);
 }
 
 static ll_op addresses(ll *e, uint32_t buffer, ll_op indices) {
   unsigned type = ll_memory_type(e->kernel->buffers[buffer].width);
   ll_op wide = ll_def(e, "zext %o to %t", MASK, indices, LL_I64 | LL_VEC);
   return ll_def(e, "getelementptr inbounds %t, ptr %v, %o", type, LL_PTR,
-                base_of(e, buffer), LL_I64 | LL_VEC, wide);
+                ll_base(e, buffer), LL_I64 | LL_VEC, wide);
 }
 
 /* A load of memory that others may write meanwhile gives one number, whatever it
@@ -60,9 +61,11 @@ typedef struct guard {
   bool is_open;
 } guard;
 
-/* Code up to close_guard() happens if @p condition holds, an i1. */
+/* Code up to close_guard() happens if @p condition holds, an i1. One that is known
+ * to hold has no way around it, which close_guard() would have to speak of. */
 static guard open_guard(ll *e, ll_op condition) {
-  guard g = {.is_open = condition.kind != LL_NONE};
+  bool holds = condition.kind == LL_CONST && condition.bits;
+  guard g = {.is_open = condition.kind != LL_NONE && !holds};
   if (!g.is_open) return g;
   g.from = ll_label(e);
   g.end = ll_label(e);
@@ -155,18 +158,18 @@ static bool is_bounds_check(const ll *e, uint32_t at, vyre__val c) {
          ll_inst(e, inst->b)->aux == ll_inst(e, at)->aux;
 }
 
-/* Whether index to index + width - 1 are all inside of the buffer. */
-static ll_op is_inside(ll *e, uint32_t at, ll_op index) {
+/* Whether index to index + span - 1 are all inside of the buffer. */
+static ll_op is_inside(ll *e, uint32_t at, ll_op index, uint32_t span) {
   const vyre__low_buffer *buffer = buffer_of(e, at);
   ll_op length = ll_name("n", ll_inst(e, at)->aux);
   if (buffer->kind == VYRE_MEMORY_SHARED) {
     length = ll_const((uint64_t)buffer->count * buffer->unit / buffer->width);
-    if (length.bits < e->width) return ll_const(0);
+    if (length.bits < span) return ll_const(0);
   }
-  ll_op last = ll_def(e, "sub i32 %v, %u", LL_I32, length, e->width);
+  ll_op last = ll_def(e, "sub i32 %v, %u", LL_I32, length, span);
   ll_op low = ll_def(e, "icmp ule i32 %v, %v", LL_I32, index, LL_I32, last);
   if (length.kind == LL_CONST) return low;
-  ll_op has = ll_def(e, "icmp uge i32 %v, %u", LL_I32, length, e->width);
+  ll_op has = ll_def(e, "icmp uge i32 %v, %u", LL_I32, length, span);
   return ll_def(e, "and i1 %v, %v", LL_I1, low, LL_I1, has);
 }
 
@@ -180,14 +183,14 @@ static ll_op padded_address(ll *e, uint32_t at) {
                    ? ll_const((uint64_t)(int64_t)(int32_t)index.bits)
                    : ll_def(e, "sext i32 %v to i64", LL_I32, index);
   return ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v", type, LL_PTR,
-                base_of(e, inst->aux), LL_I64, wide);
+                ll_base(e, inst->aux), LL_I64, wide);
 }
 
 static ll_op shared_at(ll *e, uint32_t at, int64_t index) {
   const vyre__low_inst *inst = ll_inst(e, at);
   unsigned width = buffer_of(e, at)->width;
   ll_op to = ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v",
-                    ll_memory_type(width), LL_PTR, base_of(e, inst->aux),
+                    ll_memory_type(width), LL_PTR, ll_base(e, inst->aux),
                     LL_I64, ll_const((uint64_t)index));
   return ll_def(e, "load %t, ptr %v, align %u", ll_memory_type(width) | LL_VEC,
                 LL_PTR, to, width);
@@ -216,18 +219,50 @@ static bool is_padded(ll *e, uint32_t at, vyre__val c) {
   return is_shared(e, at) && (!c || ll_known_of(e, c) == LL_TRUE);
 }
 
+/* Out of line: it is rare, and there are many of them. */
 static ll_op load_lanes(ll *e, vyre__val v, ll_op indices, ll_op active) {
   const vyre__low_inst *inst = ll_inst(e, v);
   unsigned type = ll_memory_type(buffer_of(e, v)->width);
   ll_op from = ll_spill(e, LL_I32, indices);
   ll_op got = ll_spill(e, type, ll_const(0));
-  ll_lane_loop l = ll_open_lanes(e, active);
-  ll_op index = ll_from_lane(e, &l, LL_I32, from);
-  ll_op op = ll_def(e, "load %t, ptr %v, align %u", type, LL_PTR,
-                    ll_address(e, inst->aux, index), align_of(e, v));
-  ll_to_lane(e, &l, type, got, op);
-  ll_close_lanes(e, &l);
+  e->loads_lanes[type] = true;
+  ll_do(e, "call void @load_lanes_%t(ptr %v, ptr %v, ptr %v, i32 %v)", type,
+        LL_PTR, ll_base(e, inst->aux), LL_PTR, from, LL_PTR, got, LL_I32,
+        ll_lanes(e, active));
   return ll_def(e, "load %t, ptr %v", type | LL_VEC, LL_PTR, got);
+}
+
+/* Whether the machine has vectors of @p scalar of which lanes may be off. */
+static bool has_masked(const ll *e, unsigned scalar) {
+  return e->options->lanes != 4 && ll_bytes(scalar) >= 4;
+}
+
+/* Of lane 0, which may be before the begin of the buffer: its index then has
+ * wrapped, and those of lanes that are on have not. No buffer is so long that an
+ * index so close to 2^32 could be in it. */
+static ll_op masked_address(ll *e, uint32_t at) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  ll_op index = ll_scalar(e, inst->a), wide;
+  if (index.kind == LL_CONST) {
+    wide = ll_const((uint64_t)(uint32_t)(index.bits + e->width) - e->width);
+  } else {
+    wide = ll_def(e, "add i32 %v, %u", LL_I32, index, e->width);
+    wide = ll_def(e, "zext i32 %v to i64", LL_I32, wide);
+    wide = ll_def(e, "sub i64 %v, %u", LL_I64, wide, e->width);
+  }
+  return ll_def(e, "getelementptr %t, ptr %v, i64 %v",
+                ll_memory_type(buffer_of(e, at)->width), LL_PTR,
+                ll_base(e, inst->aux), LL_I64, wide);
+}
+
+static ll_op load_masked(ll *e, vyre__val v, ll_op active) {
+  unsigned scalar = ll_memory_type(buffer_of(e, v)->width);
+  ll_op at = masked_address(e, v);
+  ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, active);
+  return ll_def(
+      e, "call %t @llvm.masked.load.v%ui%u.p0(ptr %v, i32 %u, %o, %o)",
+      scalar | LL_VEC, e->width, 8 * ll_bytes(scalar), LL_PTR, at,
+      align_of(e, v), LL_I1 | LL_VEC, bits, scalar | LL_VEC, ll_const(0));
 }
 
 /* Some lanes are off, or may be outside: one load if none is outside, on or
@@ -241,14 +276,15 @@ static ll_op load_some(ll *e, vyre__val v, ll_op active) {
   bool checks = inst->b && ll_known_of(e, inst->b) != LL_TRUE &&
                 !is_bounds_check(e, v, inst->b);
   if (checks) (void)ll_vector(e, inst->b);
-  ll_hope(e, is_inside(e, v, index), all, lanes);
+  ll_hope(e, is_inside(e, v, index, e->width), all, lanes);
   ll_place(e, all);
   ll_op op = plain_load(e, v, ll_address(e, inst->aux, index));
   if (checks) op = only_where(e, inst->b, type, op);
   ll_do(e, "store %o, ptr %v", type, op, LL_PTR, at);
   ll_br(e, end);
   ll_place(e, lanes);
-  op = load_lanes(e, v, indices, active);
+  op = has_masked(e, type) ? load_masked(e, v, active)
+                           : load_lanes(e, v, indices, active);
   ll_do(e, "store %o, ptr %v", type, op, LL_PTR, at);
   ll_place(e, end);
   return ll_def(e, "load %t, ptr %v", type, LL_PTR, at);
@@ -277,12 +313,82 @@ static ll_op gather(ll *e, vyre__val v, ll_op active) {
   return close_guard(e, g, type, op);
 }
 
+/* --- every other element ---------------------------------------------------------*/
+
+enum { MOST_STRIDE = 8 };
+
+/* The distance of lanes, if all that is between them may be loaded too; else 0. */
+static int32_t stride_of(ll *e, vyre__val v) {
+  const ll_rep *rep = ll_value(e, ll_inst(e, v)->a);
+  int32_t stride = (int32_t)rep->stride;
+  if (rep->form != LL_LINEAR || stride == 1 || stride == 0) return 0;
+  if (buffer_of(e, v)->unit != buffer_of(e, v)->width) return 0;
+  return stride >= -MOST_STRIDE && stride <= MOST_STRIDE ? stride : 0;
+}
+
+/* Everything from the first lane's element to the last one's, and those of it that
+ * are asked for. */
+static ll_op pick_lanes(ll *e, vyre__val v, ll_op from, int32_t stride) {
+  uint32_t step = (uint32_t)(stride < 0 ? -stride : stride);
+  uint32_t span = (e->width - 1) * step + 1;
+  unsigned type = ll_memory_type(buffer_of(e, v)->width);
+  ll_op at = ll_address(e, ll_inst(e, v)->aux, from);
+  ll_op all = ll_def(e, "load <%u x %t>, ptr %v, align %u", span, type, LL_PTR,
+                     at, align_of(e, v));
+  ll_op op = {.kind = LL_TEMP, .id = e->temps++};
+  ll_print(e,
+           " %v = shufflevector <%u x %t> %v, <%u x %t> poison, <%u x i32> <",
+           type, op, span, type, type, all, span, type, e->width);
+  for (uint32_t i = 0; i < e->width; i++) {
+    uint32_t lane = stride < 0 ? e->width - 1 - i : i;
+    ll_print(e, "%si32 %u", i ? ", " : "", lane * step);
+  }
+  ll_print(e, ">\n");
+  return op;
+}
+
+/* Where all of that is inside of the buffer; elsewhere lane by lane. */
+static ll_op load_apart(ll *e, vyre__val v, ll_op active, int32_t stride) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC;
+  uint32_t step = (uint32_t)(stride < 0 ? -stride : stride);
+  uint32_t reach = (e->width - 1) * step;
+  uint32_t all = ll_label(e), lanes = ll_label(e), end = ll_label(e);
+  ll_op from = ll_scalar(e, inst->a), is_above = {0};
+  ll_op place = ll_alloca(e, type, 1, 64);
+  bool checks = inst->b && ll_known_of(e, inst->b) != LL_TRUE;
+  (void)ll_vector(e, inst->a);
+  if (checks) (void)ll_vector(e, inst->b);
+  if (stride < 0) {
+    is_above = ll_def(e, "icmp uge i32 %v, %u", LL_I32, from, reach);
+    from = ll_def(e, "sub i32 %v, %u", LL_I32, from, reach);
+  }
+  ll_op in = is_inside(e, v, from, reach + 1);
+  if (stride < 0) in = ll_def(e, "and i1 %v, %v", LL_I1, in, LL_I1, is_above);
+  ll_hope(e, in, all, lanes);
+  ll_place(e, all);
+  ll_op op = pick_lanes(e, v, from, stride);
+  if (checks && !is_bounds_check(e, v, inst->b)) {
+    op = only_where(e, inst->b, type, op);
+  }
+  ll_do(e, "store %o, ptr %v", type, op, LL_PTR, place);
+  ll_br(e, end);
+  ll_place(e, lanes);
+  op = gather(e, v, active);
+  ll_do(e, "store %o, ptr %v", type, op, LL_PTR, place);
+  ll_place(e, end);
+  return ll_def(e, "load %t, ptr %v", type, LL_PTR, place);
+}
+
 static void load_vector(ll *e, vyre__val v) {
   const vyre__low_inst *inst = ll_inst(e, v);
   unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC;
   bool is_plain = buffer_of(e, v)->unit == buffer_of(e, v)->width;
   ll_op active = ll_active(e, inst->b), op;
-  if (!is_contiguous(e, inst->a)) {
+  int32_t stride = stride_of(e, v);
+  if (stride) {
+    op = load_apart(e, v, active, stride);
+  } else if (!is_contiguous(e, inst->a)) {
     op = gather(e, v, active);
   } else if (is_padded(e, v, inst->b) &&
              ll_scalar(e, inst->a).kind == LL_CONST) {
@@ -304,12 +410,10 @@ static void store_lanes(ll *e, uint32_t at, ll_op value, ll_op active) {
   unsigned type = ll_memory_type(buffer_of(e, at)->width);
   ll_op to = ll_spill(e, LL_I32, ll_vector(e, inst->a));
   ll_op from = ll_spill(e, type, value);
-  ll_lane_loop l = ll_open_lanes(e, active);
-  ll_op index = ll_from_lane(e, &l, LL_I32, to);
-  ll_op op = ll_from_lane(e, &l, type, from);
-  ll_do(e, "store %o, ptr %v, align %u", type, op, LL_PTR,
-        ll_address(e, inst->aux, index), align_of(e, at));
-  ll_close_lanes(e, &l);
+  e->stores_lanes[type] = true;
+  ll_do(e, "call void @store_lanes_%t(ptr %v, ptr %v, ptr %v, i32 %v)", type,
+        LL_PTR, ll_base(e, inst->aux), LL_PTR, to, LL_PTR, from, LL_I32,
+        ll_lanes(e, active));
 }
 
 static void plain_store(ll *e, uint32_t at, ll_op value) {
@@ -331,26 +435,15 @@ static void store_some(ll *e, uint32_t at, ll_op value, ll_op active) {
           align_of(e, at));
     return;
   }
-  if (ll_bytes(scalar) < 4) {
+  if (!has_masked(e, scalar)) {
     store_lanes(e, at, value, active);
     return;
   }
-  uint32_t one = ll_label(e), lanes = ll_label(e), end = ll_label(e);
-  ll_op index = ll_scalar(e, inst->a);
-  (void)ll_vector(e, inst->a);
-  ll_op turns =
-      ll_def(e, "icmp ugt i32 %v, %u", LL_I32, index, (unsigned)-e->width);
+  ll_op to = masked_address(e, at);
   ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, active);
-  turns = ll_def(e, "xor i1 %v, true", LL_I1, turns);
-  ll_hope(e, turns, one, lanes);
-  ll_place(e, one);
   ll_do(e, "call void @llvm.masked.store.v%ui%u.p0(%o, ptr %v, i32 %u, %o)",
-        e->width, 8 * ll_bytes(scalar), scalar | LL_VEC, value, LL_PTR,
-        ll_address(e, inst->aux, index), align_of(e, at), LL_I1 | LL_VEC, bits);
-  ll_br(e, end);
-  ll_place(e, lanes);
-  store_lanes(e, at, value, active);
-  ll_place(e, end);
+        e->width, 8 * ll_bytes(scalar), scalar | LL_VEC, value, LL_PTR, to,
+        align_of(e, at), LL_I1 | LL_VEC, bits);
 }
 
 static void store_vector(ll *e, uint32_t at) {
@@ -400,11 +493,11 @@ void ll_load(ll *e, vyre__val v) {
 }
 
 /* Which lane stores where all store to one place does not matter: it is a race
- * unless one is active. */
+ * unless one is active. That one need not be the first. */
 void ll_store(ll *e, uint32_t at) {
   const vyre__low_inst *inst = ll_inst(e, at);
-  bool needs_lane =
-      inst->c && !ll_is_scalar(e, inst->c) && !ll_is_scalar(e, inst->b);
+  bool is_some = !ll_is_all_on(e) || (inst->c && !ll_is_scalar(e, inst->c));
+  bool needs_lane = is_some && !ll_is_scalar(e, inst->b);
   if (ll_is_scalar(e, inst->a) && !needs_lane) {
     store_uniform(e, at);
   } else {

@@ -490,8 +490,10 @@ bool ll_find_fusion(ll *e) {
 
 static vyre_code plan_rows(ll *e) {
   memset(e->rows, 0, e->r.piece_count * sizeof(ll_row *));
+  memset(e->jams, 0, e->r.piece_count * sizeof(ll_jam *));
   for (uint32_t i = 1; i < e->r.piece_count && e->has_rows; i++) {
     VYRE_TRY(ll_plan_row(e, i, &e->rows[i]));
+    VYRE_TRY(ll_plan_jam(e, i, &e->jams[i]));
   }
   return VYRE_OK;
 }
@@ -507,5 +509,6 @@ vyre_code ll_plan(ll *e) {
   find_long(e);
   find_floats(e);
   VYRE_TRY(find_blends(e));
+  ll_plan_splits(e);
   return plan_rows(e);
 }

@@ -24,7 +24,8 @@ ll_known ll_known_of(ll *e, vyre__val v) {
     return vyre__low_const(inst) ? LL_TRUE : LL_FALSE;
   }
   if (!e->is_full || note->known_in != e->piece) return LL_UNKNOWN;
-  return (ll_known)note->known;
+  if (!e->is_opposite || !note->known) return (ll_known)note->known;
+  return note->known == LL_TRUE ? LL_FALSE : LL_TRUE;
 }
 
 bool ll_is_x(const ll *e, vyre__val v) {
@@ -78,6 +79,11 @@ static void test_done(ll *e, ll_scope *region) {
   ll_place(e, rest);
 }
 
+static void remake(ll *e, uint32_t v) {
+  ll_pure(e, v);
+  ll_agree(e, v);
+}
+
 /* What one vector of invocations does. */
 void ll_run_piece(ll *e, uint32_t index, ll_op mask) {
   const vyre__piece *piece = &e->r.pieces[index];
@@ -90,14 +96,14 @@ void ll_run_piece(ll *e, uint32_t index, ll_op mask) {
   e->scope = &region;
   e->copies = e->no_copies ? UINT16_MAX : 1;
   ll_set_mask(e, mask);
+  ll_look_ahead(e, index);
   if (piece->tests_done) test_done(e, &region);
   if (region.has_act) {
     region.act = ll_alloca(e, MASK, 1, 64);
     ll_do(e, "store %o, ptr %v", MASK, ll_mask_vector(e), LL_PTR, region.act);
   }
   for (uint32_t i = 0; i < piece->remake_count; i++) {
-    ll_pure(e, e->r.remakes[piece->remake + i]);
-    ll_agree(e, e->r.remakes[piece->remake + i]);
+    ll_each_row(e, e->r.remakes[piece->remake + i], remake);
   }
   ll_block(e, piece->begin, piece->end);
   ll_place(e, region.end);
@@ -131,6 +137,33 @@ void ll_count_vectors(ll *e, ll_op x) {
       ll_def(e, "add nuw i32 %v, %v", LL_I32, e->row_first, LL_I32, x);
 }
 
+void ll_begin_row(ll *e) {
+  const uint32_t *size = e->kernel->workgroup;
+  uint32_t vectors = (size[0] + e->width - 1) / e->width;
+  ll_op row = times_plus(e, e->local[2], size[1], e->local[1]);
+  e->row_first = ll_def(e, "mul nuw i32 %v, %u", LL_I32, row, vectors);
+}
+
+/* Rows side by side; what is left of them one after the other. */
+static void run_jam(ll *e, uint32_t piece, ll_op first, ll_op count_x) {
+  ll_jam *jam = e->jams[piece];
+  ll_op y = e->local[1];
+  ll_stretch done;
+  if (!ll_run_together(e, e->rows[piece], jam, first, count_x, &done)) return;
+  count rest = open_count(e);
+  e->local[1] = ll_def(e, "add nuw i32 %v, %v", LL_I32, y, LL_I32, rest.now);
+  ll_begin_row(e);
+  ll_run_rest(e, e->rows[piece], first, count_x, done);
+  close_count(e, rest, 1, ll_jam_rows(jam));
+}
+
+/* The same number, of which LLVM knows nothing: what is made of a count that goes
+ * through seldom is not worth to be thought about, and that takes long. */
+ll_op ll_opaque(ll *e, ll_op op) {
+  if (op.kind == LL_CONST) return op;
+  return ll_def(e, "call i32 asm \"\", \"=r,0\"(i32 %v)", LL_I32, op);
+}
+
 void ll_run_rows(ll *e, uint32_t piece, ll_op first, ll_op count_x) {
   const uint32_t *size = e->kernel->workgroup;
   count c[3] = {{{0}}};
@@ -139,14 +172,17 @@ void ll_run_rows(ll *e, uint32_t piece, ll_op first, ll_op count_x) {
     e->local_form[i] = LL_SCALAR;
     if (size[i] == 1) continue;
     c[i] = open_count(e);
-    e->local[i] = c[i].now;
+    e->local[i] = ll_opaque(e, c[i].now);
   }
-  uint32_t vectors = (size[0] + e->width - 1) / e->width;
-  ll_op row = times_plus(e, e->local[2], size[1], e->local[1]);
-  e->row_first = ll_def(e, "mul nuw i32 %v, %u", LL_I32, row, vectors);
-  ll_run_row(e, e->rows[piece], first, count_x);
+  ll_begin_row(e);
+  if (e->jams[piece]) {
+    run_jam(e, piece, first, count_x);
+  } else {
+    ll_run_row(e, e->rows[piece], first, count_x);
+  }
   for (unsigned i = 1; i < 3; i++) {
-    if (size[i] != 1) close_count(e, c[i], 1, size[i]);
+    uint32_t step = i == 1 ? ll_jam_rows(e->jams[piece]) : 1;
+    if (size[i] != 1) close_count(e, c[i], step, size[i]);
   }
 }
 
@@ -314,7 +350,7 @@ static void loop_part(ll *e, const vyre__part *part) {
                     .end = ll_label(e),
                     .step = ll_label(e)};
   const ll_note *note = ll_note_of(e, part->begin);
-  uint32_t head = ll_label(e), outer = 0;
+  uint32_t outer = 0;
   ll_op counter = {0};
   e->group_scope = &scope;
   bool knows = false;
@@ -329,7 +365,7 @@ static void loop_part(ll *e, const vyre__part *part) {
     return;
   }
   forget(e, part->begin, part->end);
-  head = ll_label(e); /* those of before may be taken back */
+  uint32_t head = ll_label(e); /* those of before may be taken back */
   if (note->is_long) ll_open_long(e, &counter, &outer);
   ll_place(e, head);
   uint32_t mark = ll_enter(e);

@@ -2,7 +2,8 @@
 /* Rows of invocations side by side in x.
  *
  * Conditions that compare something that counts with x to something that is the
- * same for the row hold in one stretch of it. Most kernels have some: the guard
+ * same for the row hold in one stretch of it, or in two where it wraps at 2^32,
+ * of which one is taken. Most kernels have some: the guard
  * `i < len(y)`, and the checks of accesses. They are found, the stretch where all
  * of them are as hoped is computed once a row, and gets code of its own, without
  * any of them. What is left at both ends goes the long way. Where everything that
@@ -17,7 +18,8 @@ enum {
   MASK = LL_I32 | LL_VEC,
   MOST_ATOMS = 32,
   MOST_DEPTH = 64,
-  MOST_KNOWN = 400
+  MOST_KNOWN = 400, /* instructions of vectors one after the other .. */
+  MOST_WHOLE = 640, /* .. where that may spare memory */
 };
 
 /* How a value goes along a row. */
@@ -25,10 +27,12 @@ typedef enum way { WAY_UNKNOWN, WAY_NONE, WAY_SAME, WAY_COUNTS } way;
 
 /* One comparison, or something that is the same for the row. */
 typedef struct atom {
-  vyre__val v;  /* the bool */
-  bool want;    /* what it is hoped to be */
-  bool is_same; /* of the row: no stretch, all or nothing */
-  bool clips;   /* where it is not so, nothing is to be done */
+  vyre__val v;   /* the bool */
+  bool want;     /* what it is hoped to be */
+  bool is_same;  /* of the row: no stretch, all or nothing */
+  bool clips;    /* where it is not so, nothing is to be done */
+  bool is_reach; /* a check in a loop, of all rounds */
+  bool is_told;  /* can be told where the workgroup begins: see llvm_whole.c */
 } atom;
 
 struct ll_row {
@@ -120,6 +124,14 @@ static way way_of(ll *e, ll_row *row, vyre__val v, unsigned depth) {
   return (way)*known;
 }
 
+bool ll_row_same(ll *e, ll_row *row, vyre__val v) {
+  return way_of(e, row, v, 0) == WAY_SAME;
+}
+
+bool ll_row_counts(ll *e, ll_row *row, vyre__val v) {
+  return way_of(e, row, v, 0) == WAY_COUNTS;
+}
+
 /* --- goals ---------------------------------------------------------------------------*/
 
 static bool compares(uint8_t op) {
@@ -129,7 +141,8 @@ static bool compares(uint8_t op) {
 static bool add_atom(ll_row *row, vyre__val v, bool want, bool is_same,
                      bool clips) {
   if (row->count == MOST_ATOMS) return false;
-  row->atoms[row->count++] = (atom){v, want, is_same, clips};
+  row->atoms[row->count++] =
+      (atom){.v = v, .want = want, .is_same = is_same, .clips = clips};
   return true;
 }
 
@@ -185,6 +198,18 @@ static bool add_goal(ll *e, ll_row *row, vyre__val v, bool want, bool clips) {
   return true;
 }
 
+/* A check of the access at @p at: once, or in all rounds of loops. */
+static void add_check(ll *e, ll_row *row, vyre__val check, uint32_t at) {
+  const ll_note *note = ll_note_of(e, check);
+  if (add_goal(e, row, check, true, false)) return;
+  if (ll_inst(e, check)->op == VYRE__LOW_CONST) return;
+  if (note->known && note->known_in == row->piece) return;
+  if (!ll_reaches(e, row, check, at)) return;
+  if (!add_atom(row, check, true, false, false)) return;
+  row->atoms[row->count - 1].is_reach = true;
+  set_known(e, check, true, row->piece);
+}
+
 static bool only_exits(const ll *e, uint32_t at) {
   return is_op(e, at + 1, VYRE__LOW_EXIT) && is_op(e, at + 2, VYRE__LOW_END);
 }
@@ -233,7 +258,7 @@ static void find_goals(ll *e, ll_row *row, uint32_t begin, uint32_t end) {
     if (!ll_role(e, at)->is_needed) continue;
     if (inst->op != VYRE__LOW_IF) {
       vyre__val check = check_of(inst);
-      if (check) (void)add_goal(e, row, check, true, false);
+      if (check) add_check(e, row, check, at);
       acts |= has_effect(e, at, at + 1);
       continue;
     }
@@ -258,7 +283,7 @@ static void find_goals(ll *e, ll_row *row, uint32_t begin, uint32_t end) {
 /* --- a row -----------------------------------------------------------------------------*/
 
 /* Makes @p v and what it is made of, where the row begins. */
-static void make_ahead(ll *e, vyre__val v) {
+void ll_make_ahead(ll *e, vyre__val v) {
   const ll_rep *rep = &e->reps[v - e->r.begin];
   const vyre__low_inst *inst = ll_inst(e, v);
   if (rep->form && (rep->stamp == 0 || rep->stamp == e->stamp)) return;
@@ -268,7 +293,7 @@ static void make_ahead(ll *e, vyre__val v) {
   }
   if (ll_role(e, v)->is_leaf) return;
   for (unsigned i = 0; i < vyre__low_ops[inst->op].operands; i++) {
-    make_ahead(e, inst->v[i]);
+    ll_make_ahead(e, inst->v[i]);
   }
   ll_pure(e, v);
 }
@@ -292,9 +317,7 @@ static ll_op minus(ll *e, ll_op a, ll_op b) {
   return ll_def(e, "sub i64 %v, %v", LL_I64, a, LL_I64, b);
 }
 
-typedef struct stretch {
-  ll_op from, to; /* i64, from the begin of the row on; to: not with it */
-} stretch;
+typedef ll_stretch stretch;
 
 static ll_op plus(ll *e, ll_op a, ll_op b) {
   if (are_known(a, b)) return ll_const(a.bits + b.bits);
@@ -323,8 +346,10 @@ static void narrow(ll *e, stretch *s, ll_op from, ll_op to) {
 }
 
 /* Where value(0) + d, which wraps at 2^32, is below @p limit (at most 2^32) or, if
- * not @p below, not below. The first such stretch that does not wrap. */
-static void narrow_by(ll *e, stretch *s, ll_op first, ll_op limit, bool below) {
+ * not @p below, not below. The first such stretch that does not wrap; @p all: from
+ * there to the end, if there is another one. */
+static void narrow_by(ll *e, stretch *s, ll_op first, ll_op limit, bool below,
+                      bool all) {
   ll_op turn = ll_const(UINT64_C(1) << 32);
   ll_op is_below = ll_const(first.bits < limit.bits);
   if (!are_known(first, limit)) {
@@ -332,26 +357,40 @@ static void narrow_by(ll *e, stretch *s, ll_op first, ll_op limit, bool below) {
   }
   ll_op rest = minus(e, limit, first);
   ll_op wrap = minus(e, turn, first);
+  ll_op again = plus(e, wrap, limit);
+  ll_op from = pick(e, is_below, rest, ll_const(0)), to = wrap, next = again;
   if (below) {
-    ll_op again = plus(e, wrap, limit);
-    narrow(e, s, pick(e, is_below, ll_const(0), wrap),
-           pick(e, is_below, rest, again));
-  } else {
-    narrow(e, s, pick(e, is_below, rest, ll_const(0)), wrap);
+    from = pick(e, is_below, ll_const(0), wrap);
+    to = pick(e, is_below, rest, again);
+    next = pick(e, is_below, wrap, plus(e, wrap, turn));
   }
+  if (all) {
+    ll_op has_next = ll_const(next.bits < s->to.bits);
+    if (!are_known(next, s->to)) {
+      has_next = ll_def(e, "icmp ult i64 %v, %v", LL_I64, next, LL_I64, s->to);
+    }
+    to = pick(e, has_next, s->to, to);
+  }
+  narrow(e, s, from, to);
 }
 
-static void narrow_by_atom(ll *e, ll_row *row, const atom *a, stretch *s) {
+static void narrow_by_atom(ll *e, ll_row *row, const atom *a, stretch *s,
+                           bool all) {
   const vyre__low_inst *inst = ll_inst(e, a->v);
   if (a->is_same) {
-    make_ahead(e, a->v);
+    ll_make_ahead(e, a->v);
     ll_op none = pick(e, ll_scalar(e, a->v), a->want ? s->to : ll_const(0),
                       a->want ? ll_const(0) : s->to);
     s->to = none;
     return;
   }
-  make_ahead(e, inst->a);
-  make_ahead(e, inst->b);
+  if (a->is_reach) {
+    stretch own = ll_reach(e, row, a->v, s->to);
+    narrow(e, s, own.from, own.to);
+    return;
+  }
+  ll_make_ahead(e, inst->a);
+  ll_make_ahead(e, inst->b);
   bool counts_first = way_of(e, row, inst->a, 0) == WAY_COUNTS;
   ll_op first = ll_scalar(e, counts_first ? inst->a : inst->b);
   ll_op other = ll_scalar(e, counts_first ? inst->b : inst->a);
@@ -375,7 +414,7 @@ static void narrow_by_atom(ll *e, ll_row *row, const atom *a, stretch *s) {
   /* x < u, x <= u: below u, u + 1. u < x, u <= x: not below u + 1, u. */
   bool one_more = counts_first == equals;
   if (one_more) other = plus(e, other, ll_const(1));
-  narrow_by(e, s, first, other, counts_first == a->want);
+  narrow_by(e, s, first, other, counts_first == a->want, all);
 }
 
 static ll_op low_half(ll *e, ll_op op) {
@@ -392,6 +431,12 @@ static ll_op lanes_below(ll *e, ll_op from, ll_op end) {
   return ll_widen(e, on);
 }
 
+/* Where stores of whole registers are best begun, if rows are. */
+static uint32_t least_good(const ll *e) {
+  uint32_t lanes = e->options->lanes ? e->options->lanes : 8;
+  return e->width < lanes ? e->width : lanes;
+}
+
 /* One vector, at @p at of the row. */
 static void run_vector(ll *e, uint32_t piece, const ll_op *first, ll_op at,
                        ll_op mask, bool is_full) {
@@ -400,24 +445,36 @@ static void run_vector(ll *e, uint32_t piece, const ll_op *first, ll_op at,
   if (!are_known(*first, low)) {
     e->x = ll_def(e, "add nuw i32 %v, %v", LL_I32, *first, LL_I32, low);
   }
+  if (!is_full) e->x = ll_opaque(e, e->x);
   e->local[0] = e->x;
   e->local_form[0] = e->width == 1 ? LL_SCALAR : LL_LINEAR;
   if (!e->is_fused) ll_count_vectors(e, low);
+  if (e->jam) ll_begin_jam(e);
   e->is_full = is_full;
   ll_run_piece(e, piece, mask);
   e->is_full = false;
 }
 
-/* The stretch where all is as hoped: whole vectors, counted from the begin. */
+/* The stretch where all is as hoped, and its whole vectors, counted from the
+ * begin. */
 static void find_middle(ll *e, ll_row *row, ll_op count, stretch *clip,
-                        stretch *middle) {
+                        stretch *middle, stretch *exact) {
   stretch full = {ll_const(0), count};
   *clip = full;
   for (uint32_t i = 0; i < row->count; i++) {
-    narrow_by_atom(e, row, &row->atoms[i], &full);
-    if (row->atoms[i].clips) narrow_by_atom(e, row, &row->atoms[i], clip);
+    if (e->is_whole && row->atoms[i].is_told) continue;
+    narrow_by_atom(e, row, &row->atoms[i], &full, false);
+    if (row->atoms[i].clips) {
+      /* What is outside of it is not visited. */
+      narrow_by_atom(e, row, &row->atoms[i], clip, true);
+    }
   }
+  *exact = full;
   uint64_t ones = ~(uint64_t)(e->width - 1);
+  if (e->overlaps && !e->jams[row->piece]) {
+    *middle = full;
+    return;
+  }
   full.from = masked(e, plus(e, full.from, ll_const(e->width - 1)), ones);
   clip->from = masked(e, clip->from, ones);
   full.to = masked(e, full.to, ones);
@@ -427,36 +484,138 @@ static void find_middle(ll *e, ll_row *row, ll_op count, stretch *clip,
   *middle = full;
 }
 
+static bool is_local_x(const ll *e, vyre__val v) {
+  return is_op(e, v, VYRE__LOW_LOCAL_ID) && ll_inst(e, v)->aux == 0;
+}
+
+/* Whether there is one condition, which fails wherever it is not known to hold:
+ * what it compares does not wrap. */
+static bool is_one_stretch(const ll *e, const ll_row *row) {
+  if (row->count != 1) return false;
+  const vyre__low_inst *inst = ll_inst(e, row->atoms[0].v);
+  return row->atoms[0].is_same || is_local_x(e, inst->a) ||
+         is_local_x(e, inst->b);
+}
+
+/* Places inside of loops are not known, even if those of vectors are. */
+static bool has_loop(const ll *e, const vyre__piece *piece) {
+  for (uint32_t at = piece->begin; at < piece->end; at++) {
+    if (is_op(e, at, VYRE__LOW_LOOP)) return true;
+  }
+  return false;
+}
+
 /* Few vectors at places that are known now, one after the other. Whether it was
  * so. */
 static bool run_known(ll *e, const ll_row *row, ll_op first, stretch clip,
-                      stretch middle) {
+                      stretch middle, stretch exact) {
   const vyre__piece *piece = &e->r.pieces[row->piece];
-  if (!are_known(clip.from, clip.to) || !are_known(middle.from, middle.to)) {
+  if (!are_known(clip.from, clip.to) || !are_known(middle.from, middle.to) ||
+      !are_known(exact.from, exact.to)) {
     return false;
   }
+  uint64_t most = e->is_whole ? MOST_WHOLE : MOST_KNOWN;
   uint64_t count =
       clip.to.bits > clip.from.bits
           ? (clip.to.bits - clip.from.bits + e->width - 1) / e->width
           : 0;
-  if (count > 1 && count * (piece->end - piece->begin) > MOST_KNOWN)
+  if (count > 1 && (count * (piece->end - piece->begin) > most ||
+                    has_loop(e, piece) || ll_is_bulky(e, row->piece))) {
     return false;
+  }
   for (uint64_t d = clip.from.bits; d < clip.to.bits; d += e->width) {
     bool is_full = d >= middle.from.bits && d < middle.to.bits;
+    /* One condition, and no lane of the vector is where it holds. */
+    bool is_opposite = is_one_stretch(e, row) && !is_full &&
+                       d + e->width <= clip.to.bits &&
+                       (d + e->width <= exact.from.bits || d >= exact.to.bits);
     ll_op mask = {0};
     if (!is_full && e->width > 1) mask = lanes_below(e, ll_const(d), clip.to);
-    run_vector(e, row->piece, &first, ll_const(d), mask, is_full);
+    e->is_opposite = is_opposite;
+    run_vector(e, row->piece, &first, ll_const(d), mask,
+               is_full || is_opposite);
+    e->is_opposite = false;
   }
   return true;
 }
 
+/* d = from; while (d < to) {
+ *   if (d is in the middle) whole vectors: one where the middle begins, those from
+ *     the next good place on, the last one up to its end
+ *   else one with lanes off } */
+static void run_overlapping(ll *e, const ll_row *row, ll_op first, stretch clip,
+                            stretch middle) {
+  uint64_t good = ~(uint64_t)(least_good(e) - 1);
+  uint64_t ones = ~(uint64_t)(e->width - 1);
+  ll_op at = ll_alloca(e, LL_I64, 1, 8), place = ll_alloca(e, LL_I64, 1, 8);
+  uint32_t check = ll_label(e), which = ll_label(e), full = ll_label(e),
+           head = ll_label(e), more = ll_label(e), some = ll_label(e),
+           end = ll_label(e);
+  ll_op width = ll_const(e->width);
+  ll_op last = minus(e, middle.to, width);
+  ll_op fits = ll_def(e, "icmp uge i64 %v, %v", LL_I64, middle.to, LL_I64,
+                      plus(e, middle.from, width));
+  ll_do(e, "store i64 %v, ptr %v", LL_I64, clip.from, LL_PTR, at);
+  ll_place(e, check);
+  ll_op now = ll_def(e, "load i64, ptr %v", LL_PTR, at);
+  ll_cond(e, ll_def(e, "icmp ult i64 %v, %v", LL_I64, now, LL_I64, clip.to),
+          which, end);
+  ll_place(e, which);
+  ll_op in = ll_def(e, "icmp uge i64 %v, %v", LL_I64, now, LL_I64, middle.from);
+  ll_op before =
+      ll_def(e, "icmp ult i64 %v, %v", LL_I64, now, LL_I64, middle.to);
+  in = ll_def(e, "and i1 %v, %v", LL_I1, in, LL_I1, before);
+  in = ll_def(e, "and i1 %v, %v", LL_I1, in, LL_I1, fits);
+  ll_cond(e, in, full, some);
+
+  ll_place(e, full);
+  ll_op is_last = ll_def(e, "icmp ugt i64 %v, %v", LL_I64, now, LL_I64, last);
+  ll_op begin = pick(e, is_last, last, now);
+  ll_op off = masked(e, begin, ~good);
+  off = ll_def(e, "icmp ne i64 %v, 0", LL_I64, off);
+  off = ll_def(e, "or i1 %v, %v", LL_I1, off, LL_I1, is_last);
+  ll_op many = masked(e, minus(e, middle.to, begin), ones);
+  ll_op stop = plus(e, begin, pick(e, off, width, many));
+  ll_do(e, "store i64 %v, ptr %v", LL_I64,
+        pick(e, is_last, middle.to, masked(e, stop, good)), LL_PTR, at);
+  ll_do(e, "store i64 %v, ptr %v", LL_I64, begin, LL_PTR, place);
+  ll_place(e, head);
+  ll_op here = ll_def(e, "load i64, ptr %v", LL_PTR, place);
+  run_vector(e, row->piece, &first, here, (ll_op){0}, true);
+  ll_op next = ll_def(e, "add nuw i64 %v, %u", LL_I64, here, e->width);
+  ll_do(e, "store i64 %v, ptr %v", LL_I64, next, LL_PTR, place);
+  ll_cond(e, ll_def(e, "icmp ult i64 %v, %v", LL_I64, next, LL_I64, stop), head,
+          more);
+  ll_place(e, more);
+  ll_br(e, check);
+
+  ll_place(e, some);
+  run_vector(e, row->piece, &first, now, lanes_below(e, now, clip.to), false);
+  ll_do(e, "store i64 %v, ptr %v", LL_I64, plus(e, now, width), LL_PTR, at);
+  ll_br(e, check);
+  ll_place(e, end);
+}
+
+/* Past what is done: where to go on, and how far whole vectors go then. */
+static ll_op pass_over(ll *e, stretch done, ll_op now, ll_op at, ll_op *to) {
+  ll_op from = ll_def(e, "icmp uge i64 %v, %v", LL_I64, now, LL_I64, done.from);
+  ll_op in = ll_def(e, "icmp ult i64 %v, %v", LL_I64, now, LL_I64, done.to);
+  in = ll_def(e, "and i1 %v, %v", LL_I1, in, LL_I1, from);
+  now = pick(e, in, done.to, now);
+  ll_do(e, "store i64 %v, ptr %v", LL_I64, now, LL_PTR, at);
+  ll_op is_before =
+      ll_def(e, "icmp ult i64 %v, %v", LL_I64, now, LL_I64, done.from);
+  *to = pick(e, is_before, least(e, *to, done.from), *to);
+  return now;
+}
+
 /* d = from; while (d < to) { if (d is in the middle) full vectors; else one with
- * lanes off }. */
+ * lanes off }. @p done: NULL if nothing is done yet. */
 static void run_stretches(ll *e, const ll_row *row, ll_op first, stretch clip,
-                          stretch middle) {
-  if (run_known(e, row, first, clip, middle)) return;
+                          stretch middle, stretch exact, const stretch *done) {
+  if (!done && run_known(e, row, first, clip, middle, exact)) return;
   bool is_whole = clip.to.kind == LL_CONST && ll_is(middle.to, clip.to.bits) &&
-                  ll_is(clip.from, 0) && ll_is(middle.from, 0);
+                  ll_is(clip.from, 0) && ll_is(middle.from, 0) && !done;
   ll_op at = ll_alloca(e, LL_I64, 1, 8);
   uint32_t check = ll_label(e), full = ll_label(e), more = ll_label(e),
            some = ll_label(e), end = ll_label(e), which = ll_label(e);
@@ -464,6 +623,7 @@ static void run_stretches(ll *e, const ll_row *row, ll_op first, stretch clip,
   if (!is_whole) {
     ll_place(e, check);
     ll_op now = ll_def(e, "load i64, ptr %v", LL_PTR, at);
+    if (done) now = pass_over(e, *done, now, at, &middle.to);
     ll_op goes_on =
         ll_def(e, "icmp ult i64 %v, %v", LL_I64, now, LL_I64, clip.to);
     ll_cond(e, goes_on, which, end);
@@ -481,7 +641,7 @@ static void run_stretches(ll *e, const ll_row *row, ll_op first, stretch clip,
   ll_op next = ll_def(e, "add nuw i64 %v, %u", LL_I64, now, e->width);
   ll_do(e, "store i64 %v, ptr %v", LL_I64, next, LL_PTR, at);
   next = ll_def(e, "icmp ult i64 %v, %v", LL_I64, next, LL_I64, middle.to);
-  ll_cond(e, next, full, is_whole ? end : more);
+  ll_again(e, row->piece, next, full, is_whole ? end : more);
   if (!is_whole) {
     ll_place(e, more);
     ll_br(e, check);
@@ -524,7 +684,7 @@ static void settle_fuel(ll *e, const ll_row *row) {
     if (!ll_note_of(e, at)->is_settled) continue;
     vyre__val condition = ll_inst(e, at)->a;
     uint32_t rest = ll_label(e);
-    make_ahead(e, condition);
+    ll_make_ahead(e, condition);
     e->uses_fuel_exit = true;
     ll_cond(e, ll_scalar(e, condition), e->fuel_label, rest);
     ll_place(e, rest);
@@ -552,6 +712,9 @@ static bool run_short(ll *e, ll_row *row, ll_op first, ll_op count) {
       first.kind != LL_CONST) {
     return false;
   }
+  for (uint32_t i = 0; i < row->count; i++) {
+    if (row->atoms[i].is_reach) return false;
+  }
   for (uint64_t d = 0; d < count.bits; d += e->width) {
     uint32_t mark = ll_enter(e), all = ll_label(e), some = ll_label(e),
              end = ll_label(e);
@@ -559,7 +722,7 @@ static bool run_short(ll *e, ll_row *row, ll_op first, ll_op count) {
     settle_fuel(e, row);
     ll_op test = ll_const(1);
     for (uint32_t i = 0; i < row->count && test.kind != LL_NONE; i++) {
-      make_ahead(e, row->atoms[i].v);
+      ll_make_ahead(e, row->atoms[i].v);
       ll_op one = ll_test(e, row->atoms[i].v, row->atoms[i].want);
       if (one.kind == LL_NONE) {
         test = one;
@@ -583,18 +746,145 @@ static bool run_short(ll *e, ll_row *row, ll_op first, ll_op count) {
   return true;
 }
 
+/* --- all of a row ------------------------------------------------------------------------*/
+
+typedef enum told { TOLD_NOT, TOLD_NUMBER, TOLD } told;
+
+/* Whether @p v can be computed before anything of the workgroup has happened. */
+static told told_of(const ll *e, vyre__val v, unsigned depth) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  switch (inst->op) {
+    case VYRE__LOW_CONST:
+    case VYRE__LOW_LOCAL_ID: /* of a row: that of its first */
+      return TOLD_NUMBER;
+    case VYRE__LOW_GROUP_ID:
+    case VYRE__LOW_GRID_SIZE:
+    case VYRE__LOW_LEN:
+      return TOLD;
+    case VYRE__LOW_DIV_U:
+    case VYRE__LOW_REM_U:
+      if (!is_never_zero(e, inst->b)) return TOLD_NOT;
+      break;
+    case VYRE__LOW_DIV_S:
+    case VYRE__LOW_REM_S:
+    case VYRE__LOW_F_TO_U:
+    case VYRE__LOW_F_TO_S:
+      return TOLD_NOT;
+    default:
+      if (!(vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE)) return TOLD_NOT;
+  }
+  told all = TOLD_NUMBER;
+  for (unsigned i = 0; i < vyre__low_ops[inst->op].operands; i++) {
+    told one =
+        depth < MOST_DEPTH / 4 ? told_of(e, inst->v[i], depth + 1) : TOLD_NOT;
+    if (one == TOLD_NOT) return one;
+    if (one == TOLD) all = one;
+  }
+  return all;
+}
+
+bool ll_row_is_told(ll *e, ll_row *row) {
+  bool any = false;
+  for (uint32_t i = 0; i < row->count; i++) {
+    atom *a = &row->atoms[i];
+    a->is_told = (a->is_same || !is_op(e, a->v, VYRE__LOW_EQ)) &&
+                 told_of(e, a->v, 0) == TOLD;
+    any |= a->is_told;
+  }
+  return any;
+}
+
+ll_op ll_row_is_whole(ll *e, ll_row *row) {
+  ll_op size = ll_const(e->kernel->workgroup[0]);
+  stretch all = {ll_const(0), size};
+  uint32_t mark = ll_enter(e);
+  begin_vector(e, row, ll_const(0));
+  for (uint32_t i = 0; i < row->count; i++) {
+    if (!row->atoms[i].is_told) continue;
+    narrow_by_atom(e, row, &row->atoms[i], &all, false);
+  }
+  end_vector(e, mark);
+  ll_op from = ll_def(e, "icmp eq i64 %v, 0", LL_I64, all.from);
+  ll_op to = ll_def(e, "icmp eq i64 %v, %v", LL_I64, all.to, LL_I64, size);
+  return ll_def(e, "and i1 %v, %v", LL_I1, from, LL_I1, to);
+}
+
 /* What the row at x = @p first, of @p count invocations, does; i32 and i64. */
 void ll_run_row(ll *e, ll_row *row, ll_op first, ll_op count) {
-  stretch clip, middle;
+  stretch clip, middle, exact;
   uint32_t mark = ll_enter(e);
   begin_vector(e, row, first);
   settle_fuel(e, row);
-  find_middle(e, row, count, &clip, &middle);
+  find_middle(e, row, count, &clip, &middle, &exact);
   end_vector(e, mark);
   bool is_known = clip.to.kind == LL_CONST && middle.to.kind == LL_CONST &&
                   middle.from.kind == LL_CONST;
   if (!is_known && run_short(e, row, first, count)) return;
-  run_stretches(e, row, first, clip, middle);
+  if (e->overlaps) {
+    run_overlapping(e, row, first, clip, middle);
+  } else {
+    run_stretches(e, row, first, clip, middle, exact, NULL);
+  }
+}
+
+void ll_run_rest(ll *e, ll_row *row, ll_op first, ll_op count,
+                 ll_stretch done) {
+  stretch clip, middle, exact;
+  uint32_t mark = ll_enter(e);
+  begin_vector(e, row, first);
+  find_middle(e, row, count, &clip, &middle, &exact);
+  end_vector(e, mark);
+  run_stretches(e, row, first, clip, middle, exact, &done);
+}
+
+/* while (from < to) { a vector of each row }. */
+static void run_whole(ll *e, const ll_row *row, ll_jam *jam, ll_op first,
+                      stretch all) {
+  ll_op at = ll_alloca(e, LL_I64, 1, 8);
+  uint32_t head = ll_label(e), check = ll_label(e), end = ll_label(e);
+  ll_do(e, "store i64 %v, ptr %v", LL_I64, all.from, LL_PTR, at);
+  ll_place(e, check);
+  ll_op now = ll_def(e, "load i64, ptr %v", LL_PTR, at);
+  ll_cond(e, ll_def(e, "icmp ult i64 %v, %v", LL_I64, now, LL_I64, all.to),
+          head, end);
+  ll_place(e, head);
+  e->jam = jam;
+  run_vector(e, row->piece, &first, now, (ll_op){0}, true);
+  ll_end_jam(e);
+  ll_op next = ll_def(e, "add nuw i64 %v, %u", LL_I64, now, e->width);
+  ll_do(e, "store i64 %v, ptr %v", LL_I64, next, LL_PTR, at);
+  ll_br(e, check);
+  ll_place(e, end);
+}
+
+bool ll_run_together(ll *e, ll_row *row, ll_jam *jam, ll_op first, ll_op count,
+                     ll_stretch *done) {
+  stretch all = {ll_const(0), count}, clip, middle, exact;
+  ll_op y = e->local[1];
+  bool is_whole = true;
+  for (uint32_t i = 0; i < ll_jam_rows(jam); i++) {
+    uint32_t mark = ll_enter(e);
+    if (i) e->local[1] = ll_def(e, "add nuw i32 %v, %u", LL_I32, y, i);
+    begin_vector(e, row, first);
+    settle_fuel(e, row);
+    find_middle(e, row, count, &clip, &middle, &exact);
+    end_vector(e, mark);
+    narrow(e, &all, middle.from, middle.to);
+    is_whole &=
+        are_known(clip.from, clip.to) && are_known(middle.from, middle.to) &&
+        middle.from.bits <= clip.from.bits && middle.to.bits >= clip.to.bits;
+  }
+  e->local[1] = y;
+  *done = all;
+  if (are_known(all.from, all.to) && all.from.bits >= all.to.bits) return true;
+  if (are_known(all.from, all.to) && all.to.bits - all.from.bits == e->width) {
+    e->jam = jam;
+    run_vector(e, row->piece, &first, all.from, (ll_op){0}, true);
+    ll_end_jam(e);
+  } else {
+    run_whole(e, row, jam, first, all);
+  }
+  return !is_whole;
 }
 
 vyre_code ll_plan_row(ll *e, uint32_t piece, ll_row **out) {

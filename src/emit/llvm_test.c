@@ -13,9 +13,12 @@
 #include "vyre/module.h"
 #include "vyre/pipeline.h"
 
+#include "backend/cpu/llvm_c.h"
 #include "emit/llvm_testing.h"
+#include "support/sanitized.h"
 
-enum { SEEDS = 24 };
+enum { ACCEPTED = SANITIZED ? 8 : 60 };
+enum { SEEDS = SANITIZED ? 4 : 12 }; /* campaign_test has many more */
 
 /* What a kernel is bound to; one at a time. */
 static vyre__low_binding bound[MOST_BUFFERS];
@@ -204,6 +207,22 @@ static const struct {
      "s[l] = x[i]; barrier(); var h = 32u; while (h > 0) { if (l < h && l + h "
      "< size) s[l] += s[l + h]; barrier(); h /= 2; } if (l == 0) y[i] = s[0]; "
      "}"},
+    {"a tree behind guards",
+     "s[l] = 7; if (i < len(x)) s[l] = x[i]; barrier(); var h = size / 2; "
+     "while (h > 0) { if (l < h) s[l] = s[l] * 3 + s[l + h]; barrier(); "
+     "h /= 2; } if (l == 0 && workgroup_id.x < len(y)) y[workgroup_id.x] = "
+     "s[0]; }"},
+    {"sums of all before",
+     "if (i < len(x)) s[l] = x[i]; barrier(); var d = 1u; while (d < size) { "
+     "var t = 0u; if (l >= d) t = s[l - d]; barrier(); s[l] += t; barrier(); "
+     "d *= 2; } if (i < len(y)) y[i] = s[l]; }"},
+    {"loops that lanes leave last",
+     "var r = 0u; for (let k = l; k < x[workgroup_id.x] * 5; k += 16) r = r * "
+     "3 + x[k] + k; for (let k = 900 + l; k > x[3]; k -= 13) { r ^= x[k]; if "
+     "(x[k] % 3 == 0) r += k; } s[l] = r; barrier(); for (let k = i32(l) - "
+     "20; k <= i32(x[workgroup_id.x]); k += 3) { for (let m = l; m < 90; m += "
+     "32) r += s[m % size] + u32(k); } for (let k = 0xFFFFFF00u + l; k < "
+     "0xFFFFFFF9; k += 11) r = r * 5 + k; y[i] = r; }"},
     {"what lives across barriers",
      "var a = x[i]; var f = f32(a) * 0.5; for (let k = 0u; k < 3; k++) { s[l] "
      "= a + k; barrier(); if (a % 2 == 0) { a += s[(l + k) % size]; f += 1.0; "
@@ -257,6 +276,7 @@ TEST(every_shape_in_every_workgroup_does_the_same) {
   unsigned failed = 0;
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
     for (unsigned g = 0; g < sizeof groups_of / sizeof *groups_of; g++) {
+      if (SANITIZED && (g + i) % 3 != 0) continue;
       failed += check_shape(device, shapes[i].name, shapes[i].body, g);
     }
   }
@@ -326,11 +346,12 @@ TEST(memory_begins_and_ends_anywhere) {
       unsigned char *x = malloc(4 * (size_t)length + 3);
       unsigned char *y = malloc(4 * (size_t)length + 3);
       CHECK(x && y);
-      for (uint32_t i = 0; i < length; i++) memcpy(x + 3 + 4 * i, &i, 4);
+      for (uint32_t i = 0; i < length; i++)
+        memcpy(x + 3 + (size_t)4 * i, &i, 4);
       CHECK(run_kit(w, &c, x + 3, y + 3, length, 4, 0) == VYRE__SPMD_DONE);
       for (uint32_t i = 0; i < length; i++) {
         uint32_t got;
-        memcpy(&got, y + 3 + 4 * i, 4);
+        memcpy(&got, y + 3 + (size_t)4 * i, 4);
         CHECK_U64(got, i + 1);
       }
       free(x);
@@ -338,6 +359,38 @@ TEST(memory_begins_and_ends_anywhere) {
     }
   }
   compiled_free(&c);
+}
+
+/* y[i] = x[3] if 3 < 5, and x[3] if 5 < 3; x[7] counts those that came. */
+TEST(a_condition_that_is_known_when_code_is_written) {
+  kit_begin(&t, "known", 64, 1, 1);
+  uint32_t x = kit_buffer(&t, "x", VYRE_MEMORY_GLOBAL, 4, true, 0);
+  uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 0);
+  vyre__val i = kit_global(&t, 0), three = kit_u32(&t, 3),
+            five = kit_u32(&t, 5), one = kit_u32(&t, 1), at = kit_u32(&t, 7);
+  vyre__val holds = kit_b(&t, VYRE__LOW_LT_U, three, five);
+  vyre__val fails = kit_b(&t, VYRE__LOW_LT_U, five, three);
+  vyre__val is = kit_load(&t, x, three, holds);
+  vyre__val is_not = kit_load(&t, x, three, fails);
+  vyre__val before =
+      kit_op(&t, VYRE__LOW_ATOMIC_ADD, VYRE_TYPE_U32, x, at, one, holds);
+  vyre__val none =
+      kit_op(&t, VYRE__LOW_ATOMIC_ADD, VYRE_TYPE_U32, x, at, one, fails);
+  vyre__val sum = kit_u(&t, VYRE__LOW_ADD, is, is_not);
+  vyre__val came = kit_u(&t, VYRE__LOW_MUL, before, none); /* 0 */
+  kit_store(&t, y, i, kit_u(&t, VYRE__LOW_ADD, sum, came), 0);
+  kit_end(&t);
+  for (int tier = 0; tier < 2; tier++) {
+    compiled c = compile(&t.k, tier ? VYRE__CODEGEN_QUICK : VYRE__CODEGEN_FULL);
+    for (unsigned w = 0; w < WIDTHS; w++) {
+      uint32_t in[128] = {0}, out[128] = {0};
+      in[3] = 41;
+      CHECK(run_kit(w, &c, in, out, 128, 2, 0) == VYRE__SPMD_DONE);
+      for (uint32_t n = 0; n < 128; n++) CHECK_U64(out[n], 41);
+      CHECK_U64(in[7], 128);
+    }
+    compiled_free(&c);
+  }
 }
 
 /* for (;;) until the fuel is gone. */
@@ -508,7 +561,15 @@ static uint64_t number_of(const char *name, uint64_t otherwise) {
   return given ? strtoull(given, NULL, 10) : otherwise;
 }
 
-static unsigned check_seed(uint64_t seed, vyre_device *device) {
+typedef struct random_one {
+  uint64_t seed;
+  vyre_device *device;
+  unsigned failed;
+} random_one;
+
+static void check_seed(void *self) {
+  random_one *one = self;
+  uint64_t seed = one->seed;
   vyre_generate_options options = {
       .seed = seed, .max_invocations = 300, .math = seed % 4 == 3};
   vyre_generated *g = NULL;
@@ -522,10 +583,9 @@ static unsigned check_seed(uint64_t seed, vyre_device *device) {
   CHECK(j.output_count <= MOST_BUFFERS);
   memcpy(j.outputs, outputs, j.output_count * sizeof *outputs);
   memcpy(j.grid, vyre_generated_grid(g), sizeof j.grid);
-  unsigned failed = check_job(
-      &j, device, seed % 4 ? VYRE__CODEGEN_QUICK : VYRE__CODEGEN_FULL);
+  one->failed = check_job(&j, one->device,
+                          seed % 4 ? VYRE__CODEGEN_QUICK : VYRE__CODEGEN_FULL);
   vyre_generated_release(g);
-  return failed;
 }
 
 TEST(random_programs_do_the_same) {
@@ -538,15 +598,84 @@ TEST(random_programs_do_the_same) {
     count = 1;
   }
   for (uint64_t seed = first; seed < first + count && failed < 20; seed++) {
-    failed += check_seed(seed, device);
+    random_one one = {.seed = seed, .device = device};
+    if (test_part(check_seed, &one)) {
+      failed += one.failed;
+    } else {
+      printf("    VYRE_LLVM_SEED=%llu\n", (unsigned long long)seed);
+      fflush(stdout);
+      failed++;
+    }
   }
   vyre_device_release(device);
+  CHECK_U64(failed, 0);
+}
+
+/* Whether LLVM takes the text: a hundredth of the time that compiling takes. */
+static bool is_accepted(const text *code) {
+  llvm_context *context = vyre__llvm.LLVMContextCreate();
+  llvm_module *module = NULL;
+  char *message = NULL;
+  llvm_buffer *buffer = vyre__llvm.LLVMCreateMemoryBufferWithMemoryRange(
+      code->bytes, code->length, "kernel", 1);
+  bool good =
+      !vyre__llvm.LLVMParseIRInContext(context, buffer, &module, &message) &&
+      !vyre__llvm.LLVMVerifyModule(module, LLVM_VERIFY_RETURNS, &message);
+  if (!good) printf("    %s\n", message ? message : "LLVM did not say why");
+  if (message) vyre__llvm.LLVMDisposeMessage(message);
+  if (module) vyre__llvm.LLVMDisposeModule(module);
+  vyre__llvm.LLVMContextDispose(context);
+  return good;
+}
+
+static void accept_seed(void *self) {
+  random_one *one = self;
+  vyre_generate_options options = {.seed = one->seed,
+                                   .math = one->seed % 4 == 3};
+  vyre_generated *g = NULL;
+  vyre_status st = {0};
+  vyre_arena arena;
+  const vyre__low_kernel *k = NULL;
+  vyre__target target = cpu_target();
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
+  CHECK_OK(
+      vyre__lower(vyre_generated_program(g), &target,
+                  (vyre__pass)(VYRE__PASS_COUNT - 1), &arena, &k, NULL, &st),
+      st);
+  for (unsigned i = 0; i < WIDTHS; i++) {
+    vyre__spmd_info info;
+    text code = emit_text(k, widths[i], &info);
+    bool good = is_accepted(&code);
+    free(code.bytes);
+    if (good) continue;
+    printf("    VYRE_LLVM_SEED=%llu at width %u\n",
+           (unsigned long long)one->seed, (unsigned)widths[i]);
+    one->failed++;
+  }
+  vyre_arena_finish(&arena);
+  vyre_generated_release(g);
+}
+
+TEST(llvm_takes_the_text_of_random_programs) {
+  uint64_t first = number_of("VYRE_LLVM_FIRST", 100000);
+  uint64_t count = number_of("VYRE_LLVM_SEEDS", ACCEPTED);
+  unsigned failed = 0;
+  vyre_status st = {0};
+  CHECK_OK(vyre__codegen_load(&st), st);
+  for (uint64_t seed = first; seed < first + count && failed < 20; seed++) {
+    random_one one = {.seed = seed};
+    if (!test_part(accept_seed, &one)) one.failed++;
+    failed += one.failed;
+    if (one.failed) fflush(stdout);
+  }
   CHECK_U64(failed, 0);
 }
 
 TEST_MAIN(TEST_ENTRY(every_shape_in_every_workgroup_does_the_same),
           TEST_ENTRY(narrow_elements_do_the_same),
           TEST_ENTRY(memory_begins_and_ends_anywhere),
+          TEST_ENTRY(a_condition_that_is_known_when_code_is_written),
           TEST_ENTRY(out_of_fuel_and_stop_end_a_phase),
           TEST_ENTRY(big_arrays_are_in_scratch),
           TEST_ENTRY(rows_are_whole_vectors),
@@ -554,4 +683,5 @@ TEST_MAIN(TEST_ENTRY(every_shape_in_every_workgroup_does_the_same),
           TEST_ENTRY(refuses_what_has_no_spelling),
           TEST_ENTRY(tells_that_the_writer_refused),
           TEST_ENTRY(no_memory_is_told), TEST_ENTRY(examples_do_the_same),
-          TEST_ENTRY(random_programs_do_the_same))
+          TEST_ENTRY(random_programs_do_the_same),
+          TEST_ENTRY(llvm_takes_the_text_of_random_programs))

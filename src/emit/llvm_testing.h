@@ -29,8 +29,9 @@ static inline bool text_take(void *self, const char *bytes, size_t length) {
   text *t = self;
   if (t->length + length + 1 > t->capacity) {
     t->capacity = 2 * (t->length + length + 1);
-    t->bytes = realloc(t->bytes, t->capacity);
-    CHECK(t->bytes);
+    char *more = realloc(t->bytes, t->capacity);
+    CHECK(more != NULL);
+    t->bytes = more;
   }
   memcpy(t->bytes + t->length, bytes, length);
   t->length += length;
@@ -39,11 +40,7 @@ static inline bool text_take(void *self, const char *bytes, size_t length) {
 }
 
 static inline vyre__target cpu_target(void) {
-  vyre__target target = {.math = VYRE__MATH_F64};
-  target.f32[VYRE__LOW_FMIN] = VYRE__NUMBERS_FIXED;
-  target.f32[VYRE__LOW_FMAX] = VYRE__NUMBERS_FIXED;
-  target.f32[VYRE__LOW_FROUND] = VYRE__NUMBERS_FIXED;
-  return target;
+  return (vyre__target){.math = VYRE__MATH_F64};
 }
 
 static inline text emit_text(const vyre__low_kernel *k, uint32_t width,
@@ -115,6 +112,7 @@ static inline uint64_t host_value(const vyre__low_kernel *k,
     case VYRE__LOW_LOAD:
       if (inst->b && !host_value(k, buffers, loop_values, inst->b)) return 0;
       args[0] = host_value(k, buffers, loop_values, inst->a);
+      CHECK(buffers[inst->aux].data != NULL);
       memcpy(&out,
              (const char *)buffers[inst->aux].data +
                  args[0] * k->buffers[inst->aux].width,

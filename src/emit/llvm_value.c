@@ -9,7 +9,12 @@ unsigned ll_type_of(const ll *e, vyre__val v) {
 
 void ll_leave(ll *e, uint32_t mark) {
   while (e->undo_count > mark) {
-    ll_rep *rep = &e->reps[e->undo[--e->undo_count] - e->r.begin];
+    vyre__val v = e->undo[--e->undo_count];
+    if (e->jam) {
+      ll_forget_rows(e, v);
+      continue;
+    }
+    ll_rep *rep = &e->reps[v - e->r.begin];
     rep->v = (ll_op){0};
     if (rep->is_derived) rep->form = LL_ABSENT;
   }
@@ -236,6 +241,13 @@ static ll_op var_place(ll *e, uint32_t var, bool is_vector, bool is_shadow) {
   return own->is_array ? ll_element(e, *at, type) : *at;
 }
 
+void ll_place_var(ll *e, uint32_t var) {
+  ll_var *own = &e->vars[var];
+  if (own->at.kind != LL_NONE) return;
+  unsigned type = var_type(e, var, own->form == LL_VECTOR);
+  own->at = ll_array(e, type, ll_vector_count(e), NULL, 0);
+}
+
 static bool is_uniform_var(const ll *e, uint32_t var) {
   return e->r.var_keep[var] == VYRE__KEEP_UNIFORM;
 }
@@ -258,6 +270,7 @@ void ll_get(ll *e, vyre__val v) {
   if ((stored & LL_NARROW_MASK) != type) {
     op = ll_def(e, "icmp slt %o, %v", stored, op, stored, ll_const(0));
   }
+  if (!e->piece && type == LL_I32) op = ll_opaque(e, op);
   ll_give(e, v, form, op);
   if (form == LL_LINEAR && !from_shadow) {
     e->reps[v - e->r.begin].stride = own->stride;

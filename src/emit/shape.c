@@ -574,11 +574,10 @@ static vyre_code take_arrays(finder *f, vyre_arena *arena, vyre_status *st) {
   return VYRE_OK;
 }
 
-vyre_code vyre__shapes_find(const vyre__regions *regions, uint32_t width,
-                            vyre_arena *arena, vyre__shapes *out,
-                            vyre_status *st) {
-  uint32_t size = regions->invocations;
-  finder f = {.r = regions, .out = out, .lanes = {width, width}};
+static vyre_code find(const vyre__regions *regions, shape_lanes lanes,
+                      vyre_arena *arena, vyre__shapes *out, vyre_status *st) {
+  uint32_t size = regions->invocations, width = lanes.width;
+  finder f = {.r = regions, .out = out, .lanes = lanes};
   if (size < width) f.lanes.count = size;
   *out = (vyre__shapes){.width = width, .begin = regions->begin};
   VYRE_TRY(take_shapes(&f, arena, st));
@@ -594,4 +593,18 @@ vyre_code vyre__shapes_find(const vyre__regions *regions, uint32_t width,
   }
   vyre__arena_rewind(arena, mark);
   return code;
+}
+
+vyre_code vyre__shapes_find(const vyre__regions *regions, uint32_t width,
+                            vyre_arena *arena, vyre__shapes *out,
+                            vyre_status *st) {
+  shape_lanes lanes = {.width = width, .count = width};
+  return find(regions, lanes, arena, out, st);
+}
+
+vyre_code vyre__shapes_find_anywhere(const vyre__regions *regions,
+                                     uint32_t width, vyre_arena *arena,
+                                     vyre__shapes *out, vyre_status *st) {
+  shape_lanes lanes = {.width = width, .count = width, .is_anywhere = true};
+  return find(regions, lanes, arena, out, st);
 }

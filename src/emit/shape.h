@@ -106,4 +106,10 @@ vyre_code vyre__shapes_find(const vyre__regions *regions, uint32_t width,
                             vyre_arena *arena, vyre__shapes *out,
                             vyre_status *st);
 
+/* The same for rows of x that are cut into vectors anywhere: nothing is claimed
+ * that holds only if x of lane 0 is a multiple of something. */
+vyre_code vyre__shapes_find_anywhere(const vyre__regions *regions,
+                                     uint32_t width, vyre_arena *arena,
+                                     vyre__shapes *out, vyre_status *st);
+
 #endif

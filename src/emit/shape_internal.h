@@ -10,8 +10,9 @@ enum { SHAPE_UNSEEN = 255 };
 /* Lanes that do something side by side: fewer than the width in workgroups that
  * do not fill a vector. */
 typedef struct shape_lanes {
-  uint32_t width; /* a power of two */
-  uint32_t count; /* of them can be active */
+  uint32_t width;   /* a power of two */
+  uint32_t count;   /* of them can be active */
+  bool is_anywhere; /* they begin at any x of their row */
 } shape_lanes;
 
 static inline vyre__shape shape_make(vyre__shape_kind kind, unsigned aligned,

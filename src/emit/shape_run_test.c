@@ -16,17 +16,7 @@
 #include "emit/shape_testing.h"
 #include "lower/job_testing.h"
 #include "lower/print.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
+#include "support/sanitized.h"
 
 enum {
   SEEDS = SANITIZED ? 60 : 400,

@@ -276,7 +276,7 @@ static const flow_case flow_cases[] = {
     {"a loop with a barrier is the workgroup's", "64", 16,
      "var h = 32u; while (h > 0) { if (l < h) { y[i] = h; } barrier();\n"
      "  h /= 2; } y[i] = h;",
-     "loop if if IF <group> <group>"},
+     "loop if IF <group> <group>"},
     {"values live across a barrier", "64", 16,
      "let a = i * 4; let b = n * 8; y[i] = 1; barrier(); y[i] = a; y[i] = b;",
      "<constant 1> <linear 4 @6> <group @3>"},

@@ -89,6 +89,7 @@ vyre__shape vyre__shape_local_id(const uint32_t workgroup[3], unsigned axis,
   bool is_line = workgroup[1] == 1 && workgroup[2] == 1;
   if (axis == 0 && (is_line || x % width == 0)) {
     bool is_first = x == width || (is_line && x < width);
+    if (lanes.is_anywhere) return linear(1, 0, 32);
     return linear(1, is_first ? 32 : (unsigned)__builtin_ctz(width), 32);
   }
   /* Rows, or planes, that fill whole vectors. */

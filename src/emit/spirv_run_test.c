@@ -16,7 +16,7 @@
 #include "lower/job_testing.h"
 #include "lower/low_testing.h"
 
-enum { SEEDS = 100 };
+enum { SEEDS = 20 };
 
 static vk_runner runner;
 static vyre__low_binding bound[MOST_BUFFERS];

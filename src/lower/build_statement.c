@@ -72,17 +72,6 @@ static void forget_assigned(build *b, vyre__id id) {
   }
 }
 
-static uint32_t new_loop(vyre__low *low, const vyre__low_loop *loop) {
-  if (low->loop_count >= low->loop_capacity &&
-      !vyre__reserve(low->allocator, &low->loops, &low->loop_capacity,
-                     low->loop_count + 1, sizeof *low->loops, false)) {
-    low->no_memory = true;
-    return 0;
-  }
-  low->loops[low->loop_count] = *loop;
-  return (uint32_t)low->loop_count++;
-}
-
 static void break_unless(vyre__low *low, vyre__val condition) {
   uint64_t known;
   if (vyre__low_known(low, condition, &known) && known) return;
@@ -156,11 +145,50 @@ static void body_with_test(build *b, vyre__id id, uint32_t loop,
   b->has_left = false;
 }
 
+/* All rounds of a `while` that shifts what it tests until it is 0: as many as that
+ * has bits, or a part of it. */
+static void tick_halvings(build *b, uint32_t loop,
+                          const vyre__loop_rounds *rounds) {
+  vyre__low *low = b->low;
+  if (low->no_memory || !b->values[rounds->halved]) return;
+  vyre__val v = vyre__low_get(low, b->values[rounds->halved] - 1);
+  vyre__val zero = vyre__low_bits(low, VYRE_TYPE_U32, 0);
+  vyre__val any = vyre__low_do(low, VYRE__LOW_LT_U, VYRE_TYPE_BOOL, zero, v, 0);
+  uint64_t known, inside = counts_inside(rounds) ? rounds->inside : 0;
+  if (vyre__low_known(low, any, &known)) {
+    if (!known) return;
+    any = 0;
+  }
+  vyre__val n = vyre__low_do(low, VYRE__LOW_CLZ, VYRE_TYPE_U32, v, 0, 0);
+  n = vyre__low_do(low, VYRE__LOW_SUB, VYRE_TYPE_U32,
+                   vyre__low_bits(low, VYRE_TYPE_U32, 31), n, 0);
+  if (rounds->shift > 1) {
+    vyre__val by = vyre__low_bits(low, VYRE_TYPE_U32, rounds->shift);
+    n = vyre__low_do(low, VYRE__LOW_TOTAL_DIV_U, VYRE_TYPE_U32, n, by, 0);
+  }
+  if (inside > 0) {
+    vyre__val each = vyre__low_bits(low, VYRE_TYPE_U32, inside + 1);
+    vyre__val rest = vyre__low_bits(low, VYRE_TYPE_U32, inside);
+    n = vyre__low_do(low, VYRE__LOW_MUL, VYRE_TYPE_U32, n, each, 0);
+    n = vyre__low_do(low, VYRE__LOW_ADD, VYRE_TYPE_U32, n, rest, 0);
+  }
+  tick(low, loop, n, any);
+}
+
+/* Whether it is known before a `while` begins how many rounds it takes. */
+static bool is_charged_ahead(const vyre__loop_rounds *rounds) {
+  return rounds && rounds->shift && !rounds->is_left &&
+         (rounds->inside == VYRE__ROUNDS_VARY || rounds->inside < 1u << 26);
+}
+
 static void while_statement(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
   vyre__low *low = b->low;
   const vyre__loop_rounds *rounds = rounds_of(b, id);
-  uint32_t loop = new_loop(low, &(vyre__low_loop){.most_trips = UINT64_MAX});
+  uint32_t loop =
+      vyre__low_new_loop(low, &(vyre__low_loop){.most_trips = UINT64_MAX});
+  bool is_ahead = is_charged_ahead(rounds);
+  if (is_ahead) tick_halvings(b, loop, rounds);
   size_t begin = low->log_count;
   forget_assigned(b, node->b);
   (void)vyre__low_loop_begin(low, loop);
@@ -168,7 +196,7 @@ static void while_statement(build *b, vyre__id id) {
   if (node->aux == VYRE__WHILE_TESTS_INSIDE) {
     body_with_test(b, node->b, loop, rounds);
   } else {
-    tick_round(low, loop, rounds);
+    if (!is_ahead) tick_round(low, loop, rounds);
     body_counted(b, node->b, rounds);
   }
   vyre__low_to_step(low);
@@ -307,7 +335,7 @@ static void for_statement(build *b, vyre__id id) {
     loop.most_trips = b->ranges->nodes[id].hi;
   }
   loop.var = vyre__low_new_var(low, local->name, vyre__low_type(type));
-  uint32_t number = new_loop(low, &loop), more = VYRE_NO_INDEX;
+  uint32_t number = vyre__low_new_loop(low, &loop), more = VYRE_NO_INDEX;
   const vyre__loop_rounds *rounds = rounds_of(b, id);
   bool is_left = rounds && rounds->is_left;
   if (rounds && !is_left) tick_all(b, id, number, rounds, type);

@@ -700,7 +700,9 @@ static vyre_code give_back(machine *m, vyre_code code) {
                        "behind the end of '%s' were changed",
                        k->buffers[i].name);
     }
-    if (from->size) memcpy(m->launch->buffers[i].data, from->bytes, from->size);
+    /* Others may read what is only read. */
+    if (!k->buffers[i].is_written || !from->size) continue;
+    memcpy(m->launch->buffers[i].data, from->bytes, from->size);
   }
   return code;
 }

@@ -19,17 +19,7 @@
 #include "lower/interpret.h"
 #include "lower/job_testing.h"
 #include "lower/low.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
+#include "support/sanitized.h"
 
 enum { SEEDS = SANITIZED ? 60 : 300 };
 
@@ -337,6 +327,50 @@ static const char *const kernels[] = {
     "{ let i = global_id.x; let l = local_id.x; tile[l] = i + 1;\n"
     "  barrier(); out[i] = tile[7 - l]; grid_barrier();\n"
     "  out[i] = out[i] * 100 + tile[l]; }\n",
+    /* shared memory that lives on where a round of a host loop ends: into the loop,
+       from round to round, out of it; elements of every size, more than there are
+       invocations and fewer */
+    "kernel lives_on workgroup(4, 2)\n"
+    "buffer out : read_write u32[64] @0;\nuniform n : u32[8] @1;\n"
+    "shared a : u32[8];\nshared b : u8[13];\nshared c : u64[3];\n"
+    "shared d : f32[200];\nshared e : bf16[5];\n"
+    "{ let i = global_id.y * 8 + global_id.x; \n"
+    "  let l = local_id.y * 4 + local_id.x;\n"
+    "  a[l] = i + 1; b[l] = i * 3; d[l * 25 + 3] = f32(i) + 0.5;\n"
+    "  barrier();\n"
+    "  for (let k = 0u; k < 1 + n[0] % 3; k++) {\n"
+    "    out[i] = out[i] * 31 + a[7 - l] + b[(l + 5) % 13] + u32(e[l % 5])\n"
+    "      + u32(d[(l + 1) % 8 * 25 + 3] * 2.0) + u32(c[l % 3] >> 3u);\n"
+    "    grid_barrier();\n"
+    "    out[i] += a[l] * 3 + u32(c[l % 3]) + u32(d[l * 25 + 3]);\n"
+    "    barrier(); atomic_add(c[l % 3], u64(i) << 35u | 8ul);\n"
+    "    a[l] = k + i; b[12 - l] = k + i; d[l * 25 + 3] = f32(k) * 1.5;\n"
+    "    if (l < 5) { e[l] = f32(l + k) * 0.25; }\n"
+    "    barrier(); }\n"
+    "  out[i] = out[i] * 31 + a[7 - l] + b[12 - l] + u32(e[l % 5] * 4.0)\n"
+    "    + u32(d[(l + 7) % 8 * 25 + 3]) + u32(c[l % 3] >> 35u); }\n",
+    /* a loop that may have no round, and a barrier right behind it */
+    "kernel lives_not_on workgroup(4)\n"
+    "buffer out : read_write u32[64] @0;\nuniform n : u32[8] @1;\n"
+    "shared s : u32[4];\n"
+    "{ let i = global_id.x; let l = local_id.x; s[l] = 7;\n"
+    "  for (let k = 0u; k < n[0] % 2; k++) { grid_barrier(); s[l] = s[l] + 9; "
+    "}\n"
+    "  grid_barrier(); out[i] += s[l] * 100 + 1; s[l] = i;\n"
+    "  for (let k = 0u; k < n[1] % 2; k++) {\n"
+    "    out[i] += s[l]; grid_barrier(); out[i] += s[l] * 50; }\n"
+    "  out[i] = out[i] * 3 + s[l]; }\n",
+    "kernel lives_in_nests workgroup(4)\n"
+    "buffer out : read_write u32[64] @0;\nuniform n : u32[8] @1;\n"
+    "shared s : u32[9];\nshared t : u32[4];\n"
+    "{ let i = global_id.x; let l = local_id.x;\n"
+    "  for (let j = 0u; j < 2 + n[0] % 2; j++) {\n"
+    "    s[l] += j + 1; t[l] = i;\n"
+    "    for (let k = 0u; k < n[1] % 3; k++) {\n"
+    "      s[l + 4] = s[l] * 2 + t[l]; grid_barrier();\n"
+    "      s[l] += out[(i + 5) % 64]; grid_barrier(); out[i] += k + t[l]; }\n"
+    "    out[i] += s[l] * 3 + s[l + 4]; }\n"
+    "  out[i] = out[i] * 5 + s[l]; }\n",
     /* leaving for good in the last part of a loop of the host */
     "kernel leaves_in_loop workgroup(8)\n"
     "buffer out : read_write u32[64] @0;\n"
@@ -751,6 +785,26 @@ TEST(says_what_is_too_large) {
   CHECK_HAS(st.message, "'y' has 2147483648 elements");
 }
 
+/* Who has left cannot keep its share. */
+TEST(shared_memory_that_lives_on_needs_all) {
+  static const char text[] =
+      "kernel k workgroup(4)\nbuffer y : read_write u32[4] @0;\n"
+      "shared s : u32[4];\n{ let l = local_id.x;\n"
+      "  if (y[l] == 9) return;\n"
+      "  for (let k = 0u; k < 3; k++) {\n"
+      "    y[l] += s[l]; grid_barrier(); s[l] = k;%s } }\n";
+  char kernel[512];
+  vyre__low_kernel k;
+  vyre_status st;
+  snprintf(kernel, sizeof kernel, text, "");
+  CHECK_FAILS(lower_text(kernel, NULL, &k, &st), st, VYRE_UNSUPPORTED_FEATURE,
+              VYRE_KIND_NOT_SUPPORTED);
+  CHECK_HAS(st.message, "line 7: shared buffer 's' lives on");
+  CHECK_HAS(st.fix, "put grid_barrier() at the end of the loop's body");
+  snprintf(kernel, sizeof kernel, text, " grid_barrier();");
+  CHECK_OK(lower_text(kernel, NULL, &k, &st), st);
+}
+
 TEST(grid_loops_of_64_bits_need_them) {
   static const char text[] =
       "kernel k workgroup(4)\nbuffer y : read_write u32[4] @0;\n"
@@ -860,6 +914,7 @@ TEST_MAIN(TEST_ENTRY(examples_do_the_same), TEST_ENTRY(kernels_do_the_same),
           TEST_ENTRY(fuel_runs_out_at_the_same_round),
           TEST_ENTRY(library_functions_that_do_not_fit_are_our_defect),
           TEST_ENTRY(says_what_is_too_large),
+          TEST_ENTRY(shared_memory_that_lives_on_needs_all),
           TEST_ENTRY(grid_loops_of_64_bits_need_them),
           TEST_ENTRY(long_chains_across_grid_barriers),
           TEST_ENTRY(random_programs_do_the_same))

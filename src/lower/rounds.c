@@ -61,6 +61,94 @@ static cost cost_of_if(finder *f, const vyre__node *node) {
       .jumps = then.jumps | other.jumps};
 }
 
+/* --- while (v > 0) { ..; v /= 2; } ---------------------------------------------- */
+
+static const vyre__node *node_of(const finder *f, vyre__id id) {
+  return &f->program->nodes[id];
+}
+
+static bool is_local(const finder *f, vyre__id id, uint32_t local) {
+  return node_of(f, id)->op == VYRE__OP_LOCAL && node_of(f, id)->a == local;
+}
+
+/* Whether @p id holds only where an unsigned local is not 0, and which; is_only:
+ * it holds wherever that is so. */
+static bool tests_not_zero(const finder *f, vyre__id id, uint32_t *local,
+                           bool *is_only) {
+  const vyre__node *node = node_of(f, id);
+  bool swaps = node->op == VYRE__OP_LT || node->op == VYRE__OP_LE;
+  vyre__id left = swaps ? node->b : node->a, right = swaps ? node->a : node->b;
+  bool equals = node->op == VYRE__OP_GE || node->op == VYRE__OP_LE;
+  if (node->op != VYRE__OP_NE && node->op != VYRE__OP_GT && !equals && !swaps) {
+    return false;
+  }
+  const vyre__node *v = node_of(f, left), *bound = node_of(f, right);
+  if (v->op != VYRE__OP_LOCAL || bound->op != VYRE__OP_LITERAL) return false;
+  if (v->type != VYRE_TYPE_U32 && v->type != VYRE_TYPE_U64) return false;
+  uint64_t least = vyre__literal(bound);
+  if (equals && least == 0) return false;
+  if (node->op == VYRE__OP_NE && least != 0) return false;
+  *local = v->a;
+  *is_only = least == equals;
+  return true;
+}
+
+static uint32_t count_assigns(const finder *f, vyre__id id, uint32_t local) {
+  const vyre__node *node = node_of(f, id);
+  if (node->op == VYRE__OP_ASSIGN) return node->a == local;
+  if (vyre__ops[node->op].form < VYRE__FORM_LIST) return 0;
+  uint32_t count = vyre__child_count(f->program, id), all = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    all += count_assigns(f, vyre__child(f->program, id, i), local);
+  }
+  return all;
+}
+
+/* v / c, v >> c: by how many bits at least; 0: it is not so. exact: v >> that. */
+static unsigned shift_of(const finder *f, vyre__id id, uint32_t local,
+                         bool *is_exact) {
+  const vyre__node *node = node_of(f, id);
+  if (node->op != VYRE__OP_DIV && node->op != VYRE__OP_SHR) return 0;
+  if (!is_local(f, node->a, local)) return 0;
+  const vyre__node *by = node_of(f, node->b);
+  if (by->op != VYRE__OP_LITERAL) return 0;
+  uint64_t number = vyre__literal(by), bits = 0;
+  if (node->op == VYRE__OP_SHR) {
+    *is_exact = true;
+    return number < 32 ? (unsigned)number : 0;
+  }
+  while (number >> bits > 1) bits++;
+  *is_exact = number == UINT64_C(1) << bits;
+  return (unsigned)bits;
+}
+
+/* Most rounds of a `while`, if each of them halves what it tests. */
+static uint64_t halvings(finder *f, vyre__id id, cost body) {
+  const vyre__node *node = node_of(f, id), *block = node_of(f, node->b);
+  vyre__loop_rounds *rounds = &f->loops[id];
+  uint32_t local;
+  bool is_only, is_exact = false;
+  if (node->aux == VYRE__WHILE_TESTS_INSIDE || body.jumps & CONTINUES ||
+      block->op != VYRE__OP_BLOCK ||
+      !tests_not_zero(f, node->a, &local, &is_only) ||
+      count_assigns(f, node->b, local) != 1) {
+    return UINT64_MAX;
+  }
+  for (uint32_t i = 0; i < block->b; i++) {
+    const vyre__node *child = node_of(f, f->program->lists[block->a + i]);
+    if (child->op != VYRE__OP_ASSIGN || child->a != local) continue;
+    unsigned shift = shift_of(f, child->b, local, &is_exact);
+    bool is_wide = f->program->functions[0].locals[local].type != VYRE_TYPE_U32;
+    if (!shift) return UINT64_MAX;
+    if (is_only && is_exact && !is_wide) {
+      rounds->shift = (uint8_t)shift;
+      rounds->halved = local;
+    }
+    return is_wide ? 64 : 32;
+  }
+  return UINT64_MAX;
+}
+
 static cost cost_of_loop(finder *f, vyre__id id) {
   const vyre__node *node = &f->program->nodes[id];
   bool is_for = node->op == VYRE__OP_FOR;
@@ -74,7 +162,13 @@ static cost cost_of_loop(finder *f, vyre__id id) {
   bool tests_inside = !is_for && node->aux == VYRE__WHILE_TESTS_INSIDE;
   f->loops[id].inside = tests_inside ? VYRE__ROUNDS_VARY : body.exact;
   f->loops[id].is_left = is_left;
-  if (!is_for || !(f->ranges->flags[id] & VYRE__RANGE_BOUNDED)) {
+  f->loops[id].shift = 0;
+  if (!is_for) {
+    uint64_t rounds = halvings(f, id, body);
+    return (cost){multiply(rounds, add(body.most, 1)), VYRE__ROUNDS_VARY,
+                  jumps};
+  }
+  if (!(f->ranges->flags[id] & VYRE__RANGE_BOUNDED)) {
     return (cost){UINT64_MAX, VYRE__ROUNDS_VARY, jumps};
   }
   vyre__range trips = f->ranges->nodes[id];

@@ -10,8 +10,9 @@
  *   - Any other kernel counts every round of every loop. It runs out of fuel in
  *     exactly the dispatches in which `ref` does, though not always at the same
  *     place: where it is known how many rounds must come, they are counted all
- *     at once. A `for` that nobody leaves early is charged at its entry; rounds
- *     inside of a round, if there are always as many, together with it.
+ *     at once. A `for` that nobody leaves early is charged at its entry, and so
+ *     is a `while` that halves a number until it is 0; rounds inside of a round,
+ *     if there are always as many, together with it.
  *
  * So a loop without an exit costs nothing a round, and stays as easy to make
  * vectors of. Others cost a compare and a subtraction a round. */
@@ -27,6 +28,9 @@ typedef struct vyre__loop_rounds {
   uint64_t inside; /* rounds of loops inside of each round, always as many, or
                       VYRE__ROUNDS_VARY */
   bool is_left;    /* by break or return, perhaps */
+  uint8_t shift; /* WHILE: its test is that local `halved`, a u32, is not 0, and
+                      each round shifts that right by so much; 0: it is not so */
+  uint32_t halved;
 } vyre__loop_rounds;
 
 #define VYRE__ROUNDS_VARY UINT64_MAX

@@ -6,7 +6,8 @@
  * one is computed again if that is cheap and surely the same (ids, lengths,
  * uniforms, sums of a few of them), else it is kept in a hidden buffer with room
  * for every invocation: slot * invocations + invocation. Variables that several phases
- * touch are loaded at the start of each and stored at its end.
+ * touch are loaded at the start of each and stored at its end. So is shared memory
+ * where a part ends without a grid barrier (split_shared.c).
  *
  * An invocation that leaves (EXIT), or that leaves a loop of the host (BREAK,
  * CONTINUE), says so in a slot, which later phases look at first. */
@@ -14,57 +15,13 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "lower/control.h"
-
-enum { NO_PHASE = UINT32_MAX };
+#include "lower/split_internal.h"
 
 /* Instructions that computing a value again takes; what they share counts more
  * than once. CHEAP also bounds how deep copy_value goes. */
 enum { CHEAP = 64, COSTLY = 254, NEVER = 255 };
 
 enum { GOES_ON, TO_NEXT_ROUND, LEFT };
-
-/* A run of the source that becomes a phase. */
-typedef struct part {
-  uint32_t begin, end;
-  uint32_t loop; /* innermost host loop around it, or NO_PHASE */
-  bool is_first; /* of a round of that loop */
-  bool resets;   /* only makes a loop's flag ready */
-} part;
-
-typedef struct host_loop {
-  uint32_t at;        /* the LOOP in the source */
-  uint32_t outer;     /* host loop around it, or NO_PHASE */
-  uint32_t skip_slot; /* flag, or NO_PHASE if nobody leaves it early */
-} host_loop;
-
-typedef struct splitter {
-  vyre__low *low;
-  const vyre__low *from;
-  vyre_arena *scratch;
-  vyre__split *out;
-  uint32_t *match;    /* of IF, ELSE, LOOP; of END: its LOOP or IF */
-  uint32_t *home;     /* per instruction: its part, or NO_PHASE */
-  uint8_t *cost;      /* per value: up to CHEAP; COSTLY: more; NEVER: it may
-                      not be the same again */
-  uint8_t *wanted;    /* per value: the host computes it */
-  uint32_t *slot;     /* per value: where it is kept, or NO_PHASE */
-  uint32_t *var_slot; /* per variable */
-  uint32_t *var_part; /* per variable: the part that touches it */
-  uint32_t *var_set;  /* per variable: part + 1 that sets it */
-  uint32_t *var_loop; /* per variable: the host loop that it counts */
-  uint8_t *has_grid;  /* per LOOP: a grid barrier is inside */
-  vyre__val *map;
-  uint32_t *map_stamp; /* per value: part + 1 in which `map` holds */
-  part *parts;
-  size_t part_count, part_capacity;
-  host_loop *loops;
-  size_t loop_count, loop_capacity;
-  uint32_t words;
-  uint32_t alive_slot;
-  uint32_t now; /* part that is being written */
-  vyre__val invocation, invocations;
-} splitter;
 
 /* --- finding the parts ------------------------------------------------------------ */
 
@@ -91,6 +48,19 @@ static void add_part(splitter *s, part p) {
   s->parts[number] = p;
   add_step(s, (vyre__low_step){.kind = VYRE__STEP_RUN, .phase = number});
   for (uint32_t i = p.begin; i < p.end; i++) s->home[i] = number;
+}
+
+static void add_clear(splitter *s, uint32_t at, uint32_t loop) {
+  add_part(s, (part){.begin = at, .end = at, .loop = loop, .clears = true});
+}
+
+static void add_barrier(splitter *s, uint32_t at, uint32_t loop) {
+  if (!more(s, &s->barriers, &s->barrier_capacity, s->barrier_count,
+            sizeof *s->barriers)) {
+    return;
+  }
+  s->barriers[s->barrier_count++] = (uint32_t)s->out->step_count;
+  if (s->carried_count > 0) add_clear(s, at, loop);
 }
 
 /* Whether a BREAK or CONTINUE in it belongs to the loop itself. */
@@ -125,7 +95,7 @@ static void find_loop(splitter *s, uint32_t at, uint32_t outer) {
   s->loops[number] = (host_loop){at, outer, NO_PHASE};
   if (leaves_early(s, at)) {
     s->loops[number].skip_slot = s->words++;
-    add_part(s, (part){at, at, number, false, true});
+    add_part(s, (part){.begin = at, .end = at, .loop = number, .resets = true});
   }
   const vyre__low_loop *loop = &s->from->loops[s->from->code[at].aux];
   bool wide = s->from->vars[loop->var].type == VYRE_TYPE_U64;
@@ -160,9 +130,12 @@ static void find_parts(splitter *s, uint32_t begin, uint32_t end,
     }
     if (op != VYRE__LOW_GRID_BARRIER && op != VYRE__LOW_LOOP) continue;
     if (i > start || is_first) {
-      add_part(s, (part){start, i, loop, is_first, false});
+      add_part(
+          s,
+          (part){.begin = start, .end = i, .loop = loop, .is_first = is_first});
       is_first = false;
     }
+    if (op == VYRE__LOW_GRID_BARRIER) add_barrier(s, i, loop);
     if (op == VYRE__LOW_LOOP) {
       find_loop(s, i, loop);
       i = s->match[i];
@@ -170,7 +143,9 @@ static void find_parts(splitter *s, uint32_t begin, uint32_t end,
     start = i + 1;
   }
   if (end > start || is_first) {
-    add_part(s, (part){start, end, loop, is_first, false});
+    add_part(
+        s,
+        (part){.begin = start, .end = end, .loop = loop, .is_first = is_first});
   }
 }
 
@@ -250,69 +225,79 @@ static void find_slots(splitter *s) {
 
 /* --- writing ------------------------------------------------------------------------ */
 
-static vyre__val op2(splitter *s, vyre__low_op op, vyre_type type, vyre__val a,
-                     vyre__val b) {
+vyre__val split_op2(splitter *s, vyre__low_op op, vyre_type type, vyre__val a,
+                    vyre__val b) {
   return vyre__low_simplify(
       s->low, &(vyre__low_inst){
                   .op = (uint8_t)op, .type = (uint8_t)type, .v = {a, b, 0, 0}});
 }
 
-static vyre__val u32(splitter *s, uint32_t value) {
+vyre__val split_u32(splitter *s, uint32_t value) {
   return vyre__low_bits(s->low, VYRE_TYPE_U32, value);
 }
 
-static vyre__val place(splitter *s, uint32_t slot) {
-  vyre__val base =
-      op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, s->invocations, u32(s, slot));
-  return op2(s, VYRE__LOW_ADD, VYRE_TYPE_U32, base, s->invocation);
+vyre__val split_place(splitter *s, uint32_t slot) {
+  vyre__val base = split_op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, s->invocations,
+                             split_u32(s, slot));
+  return split_op2(s, VYRE__LOW_ADD, VYRE_TYPE_U32, base, s->invocation);
 }
 
-static void store_word(splitter *s, uint32_t slot, vyre__val value) {
+void split_store_at(splitter *s, vyre__val at, vyre__val value) {
   vyre__low_push(s->low, &(vyre__low_inst){.op = VYRE__LOW_STORE,
                                            .hints = VYRE__HINT_PROVEN,
                                            .aux = s->out->hidden,
-                                           .v = {place(s, slot), value, 0, 0}});
+                                           .v = {at, value, 0, 0}});
+}
+
+vyre__val split_load_at(splitter *s, vyre__val at) {
+  return vyre__low_push(s->low, &(vyre__low_inst){.op = VYRE__LOW_LOAD,
+                                                  .type = VYRE_TYPE_U32,
+                                                  .hints = VYRE__HINT_PROVEN,
+                                                  .aux = s->out->hidden,
+                                                  .v = {at, 0, 0, 0}});
+}
+
+static void store_word(splitter *s, uint32_t slot, vyre__val value) {
+  split_store_at(s, split_place(s, slot), value);
 }
 
 static vyre__val load_word(splitter *s, uint32_t slot) {
-  return vyre__low_push(s->low,
-                        &(vyre__low_inst){.op = VYRE__LOW_LOAD,
-                                          .type = VYRE_TYPE_U32,
-                                          .hints = VYRE__HINT_PROVEN,
-                                          .aux = s->out->hidden,
-                                          .v = {place(s, slot), 0, 0, 0}});
+  return split_load_at(s, split_place(s, slot));
 }
 
 static void store_value(splitter *s, uint32_t slot, vyre__val v) {
   vyre_type type = vyre__low_type_of(s->low, v);
   vyre__low *low = s->low;
-  if (type == VYRE_TYPE_BOOL) v = op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U32, v, 0);
-  if (type == VYRE_TYPE_F32) v = op2(s, VYRE__LOW_BITCAST, VYRE_TYPE_U32, v, 0);
-  if (type == VYRE_TYPE_F64) v = op2(s, VYRE__LOW_BITCAST, VYRE_TYPE_U64, v, 0);
+  if (type == VYRE_TYPE_BOOL)
+    v = split_op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U32, v, 0);
+  if (type == VYRE_TYPE_F32)
+    v = split_op2(s, VYRE__LOW_BITCAST, VYRE_TYPE_U32, v, 0);
+  if (type == VYRE_TYPE_F64)
+    v = split_op2(s, VYRE__LOW_BITCAST, VYRE_TYPE_U64, v, 0);
   if (words_of(type) == 1) {
     store_word(s, slot, v);
     return;
   }
-  store_word(s, slot, op2(s, VYRE__LOW_TRUNC, VYRE_TYPE_U32, v, 0));
-  v = op2(s, VYRE__LOW_SHR_U, VYRE_TYPE_U64, v,
-          vyre__low_bits(low, VYRE_TYPE_U32, 32));
-  store_word(s, slot + 1, op2(s, VYRE__LOW_TRUNC, VYRE_TYPE_U32, v, 0));
+  store_word(s, slot, split_op2(s, VYRE__LOW_TRUNC, VYRE_TYPE_U32, v, 0));
+  v = split_op2(s, VYRE__LOW_SHR_U, VYRE_TYPE_U64, v,
+                vyre__low_bits(low, VYRE_TYPE_U32, 32));
+  store_word(s, slot + 1, split_op2(s, VYRE__LOW_TRUNC, VYRE_TYPE_U32, v, 0));
 }
 
 static vyre__val load_value(splitter *s, uint32_t slot, vyre_type type) {
   vyre__val v = load_word(s, slot);
   if (words_of(type) == 2) {
     vyre__val high =
-        op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U64, load_word(s, slot + 1), 0);
-    high = op2(s, VYRE__LOW_SHL, VYRE_TYPE_U64, high, u32(s, 32));
-    v = op2(s, VYRE__LOW_OR, VYRE_TYPE_U64, high,
-            op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U64, v, 0));
+        split_op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U64, load_word(s, slot + 1), 0);
+    high = split_op2(s, VYRE__LOW_SHL, VYRE_TYPE_U64, high, split_u32(s, 32));
+    v = split_op2(s, VYRE__LOW_OR, VYRE_TYPE_U64, high,
+                  split_op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U64, v, 0));
   }
   if (type == VYRE_TYPE_BOOL) {
-    return op2(s, VYRE__LOW_NE, VYRE_TYPE_BOOL, v, u32(s, 0));
+    return split_op2(s, VYRE__LOW_NE, VYRE_TYPE_BOOL, v, split_u32(s, 0));
   }
   if (type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64) {
-    return op2(s, VYRE__LOW_BITCAST, type, v, 0);
+    return split_op2(s, VYRE__LOW_BITCAST, type, v, 0);
   }
   return v;
 }
@@ -331,9 +316,9 @@ static void find_invocation(splitter *s) {
   for (unsigned k = 3; k-- > 0;) {
     vyre__val count = axis(s, VYRE__LOW_GRID_SIZE, k);
     vyre__val id = axis(s, VYRE__LOW_GROUP_ID, k);
-    vyre__val lane =
-        low->workgroup[k] == 1 ? u32(s, 0) : axis(s, VYRE__LOW_LOCAL_ID, k);
-    vyre__val each = u32(s, low->workgroup[k]);
+    vyre__val lane = low->workgroup[k] == 1 ? split_u32(s, 0)
+                                            : axis(s, VYRE__LOW_LOCAL_ID, k);
+    vyre__val each = split_u32(s, low->workgroup[k]);
     size *= low->workgroup[k];
     if (k == 2) {
       all = count;
@@ -341,16 +326,17 @@ static void find_invocation(splitter *s) {
       local = lane;
       continue;
     }
-    all = op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, all, count);
-    group = op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, group, count);
-    group = op2(s, VYRE__LOW_ADD, VYRE_TYPE_U32, group, id);
-    local = op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, local, each);
-    local = op2(s, VYRE__LOW_ADD, VYRE_TYPE_U32, local, lane);
+    all = split_op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, all, count);
+    group = split_op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, group, count);
+    group = split_op2(s, VYRE__LOW_ADD, VYRE_TYPE_U32, group, id);
+    local = split_op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, local, each);
+    local = split_op2(s, VYRE__LOW_ADD, VYRE_TYPE_U32, local, lane);
   }
-  vyre__val lanes = u32(s, size);
-  s->invocations = op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, all, lanes);
-  group = op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, group, lanes);
-  s->invocation = op2(s, VYRE__LOW_ADD, VYRE_TYPE_U32, group, local);
+  vyre__val lanes = split_u32(s, size);
+  s->invocations = split_op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, all, lanes);
+  group = split_op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, group, lanes);
+  s->local = local;
+  s->invocation = split_op2(s, VYRE__LOW_ADD, VYRE_TYPE_U32, group, local);
 }
 
 static vyre__val copy_value(splitter *s, vyre__val v);
@@ -388,8 +374,8 @@ static vyre__val copy_value(splitter *s, vyre__val v) {
 
 static void exit_if(splitter *s, uint32_t slot, bool if_zero) {
   vyre__val flag = load_word(s, slot);
-  vyre__val go = op2(s, if_zero ? VYRE__LOW_EQ : VYRE__LOW_NE, VYRE_TYPE_BOOL,
-                     flag, u32(s, 0));
+  vyre__val go = split_op2(s, if_zero ? VYRE__LOW_EQ : VYRE__LOW_NE,
+                           VYRE_TYPE_BOOL, flag, split_u32(s, 0));
   size_t begin = vyre__low_if(s->low, go, 0);
   vyre__low_plain(s->low, VYRE__LOW_EXIT);
   vyre__low_end(s->low, begin);
@@ -404,12 +390,13 @@ static void look_at_flags(splitter *s, const part *p) {
     if (slot == NO_PHASE) continue;
     if (p->is_first && k == p->loop) {
       vyre__val flag = load_word(s, slot);
-      vyre__val again =
-          op2(s, VYRE__LOW_EQ, VYRE_TYPE_BOOL, flag, u32(s, TO_NEXT_ROUND));
+      vyre__val again = split_op2(s, VYRE__LOW_EQ, VYRE_TYPE_BOOL, flag,
+                                  split_u32(s, TO_NEXT_ROUND));
       flag = vyre__low_simplify(
-          s->low, &(vyre__low_inst){.op = VYRE__LOW_SELECT,
-                                    .type = VYRE_TYPE_U32,
-                                    .v = {again, u32(s, GOES_ON), flag, 0}});
+          s->low,
+          &(vyre__low_inst){.op = VYRE__LOW_SELECT,
+                            .type = VYRE_TYPE_U32,
+                            .v = {again, split_u32(s, GOES_ON), flag, 0}});
       store_word(s, slot, flag);
     }
     exit_if(s, slot, false);
@@ -469,12 +456,13 @@ static void fetch_values(splitter *s, const part *p) {
 static void leave(splitter *s, const part *p, const vyre__low_inst *inst) {
   if (inst->op == VYRE__LOW_EXIT) {
     if (s->alive_slot != NO_PHASE && comes_again(s, s->now)) {
-      store_word(s, s->alive_slot, u32(s, 0));
+      store_word(s, s->alive_slot, split_u32(s, 0));
     }
   } else {
     store_variables(s);
-    store_word(s, s->loops[p->loop].skip_slot,
-               u32(s, inst->op == VYRE__LOW_BREAK ? LEFT : TO_NEXT_ROUND));
+    store_word(
+        s, s->loops[p->loop].skip_slot,
+        split_u32(s, inst->op == VYRE__LOW_BREAK ? LEFT : TO_NEXT_ROUND));
   }
   vyre__low_plain(s->low, VYRE__LOW_EXIT);
 }
@@ -539,15 +527,19 @@ static void write_part(splitter *s, uint32_t number) {
     find_invocation(s);
     look_at_flags(s, p);
   }
-  if (p->resets) {
-    store_word(s, s->loops[p->loop].skip_slot, u32(s, GOES_ON));
+  if (p->clears) {
+    split_clear(s);
+  } else if (p->resets) {
+    store_word(s, s->loops[p->loop].skip_slot, split_u32(s, GOES_ON));
   } else {
+    split_restore(s);
     fetch_values(s, p);
     load_variables(s, p);
     copy_part(s, p);
     store_variables(s);
+    split_save(s);
     if (number == 0 && s->alive_slot != NO_PHASE) {
-      store_word(s, s->alive_slot, u32(s, 1));
+      store_word(s, s->alive_slot, split_u32(s, 1));
     }
   }
   if (!more(s, &o->phases, &o->phase_capacity, o->phase_count,
@@ -696,8 +688,17 @@ bool vyre__split_phases(vyre__low *low, const vyre__low *from,
     return true;
   }
   find_parts(&s, 1, (uint32_t)from->count, NO_PHASE);
+  if (!low->no_memory && split_find_carried(&s)) {
+    /* Once more, with what makes it zero: at the begin, behind every barrier. */
+    s.part_count = s.loop_count = s.barrier_count = out->step_count = 0;
+    s.words = 0;
+    add_clear(&s, 1, NO_PHASE);
+    find_parts(&s, 1, (uint32_t)from->count, NO_PHASE);
+    if (!low->no_memory) (void)split_find_carried(&s);
+  }
   if (!low->no_memory) find_costs(&s);
   if (!low->no_memory) find_slots(&s);
+  if (!low->no_memory) split_carry(&s);
   memset(s.var_part, 0, from->var_count * sizeof *s.var_part);
   if (s.words > 0) {
     out->hidden = vyre__low_new_buffer(
@@ -719,6 +720,8 @@ bool vyre__split_phases(vyre__low *low, const vyre__low *from,
   vyre__reserve_free(low->allocator, &s.parts, &s.part_capacity, sizeof(part));
   vyre__reserve_free(low->allocator, &s.loops, &s.loop_capacity,
                      sizeof(host_loop));
+  vyre__reserve_free(low->allocator, &s.barriers, &s.barrier_capacity,
+                     sizeof *s.barriers);
   return true;
 }
 

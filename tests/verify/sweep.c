@@ -366,7 +366,7 @@ static void name_line(const subject *s, const char *kind, uint64_t first,
 /* run NAME KIND FIRST:END STRIDE; 0, 1 if something was wrong, 2 if it failed */
 static int run(const family *f, char **arguments) {
   uint64_t first = 0, end = 0, stride = strtoull(arguments[3], NULL, 10);
-  subject s;
+  subject s = {0};
   const item *it = find_item(f, arguments[0]);
   if (!it || stride == 0 ||
       sscanf(arguments[2], "%" SCNx64 ":%" SCNx64, &first, &end) != 2) {
@@ -442,7 +442,7 @@ static int work(const family *f, int count, char **arguments) {
   for (size_t i = 0; i < f->count; i++) {
     const item *it = &f->items[i];
     if (strcmp(name, "-") != 0 && strcmp(name, it->name) != 0) continue;
-    subject s;
+    subject s = {0};
     bool good = stride > 0 && open_subject(f, it, &s);
     if (good) {
       if (it->inputs != INPUT_ALL) first -= first % BLOCK;
@@ -495,7 +495,7 @@ static int summary(const family *f) {
          "MPFR", "M/s/core", "same as ref");
   for (size_t i = 0; i < f->count; i++) {
     const item *it = &f->items[i];
-    subject s;
+    subject s = {0};
     if (!open_subject(f, it, &s)) return 2;
     totals t = {.subject = &s};
     log_each(log_path(), add, &t);

@@ -189,15 +189,32 @@ static bool is_found(const char *name) {
   return is_there;
 }
 
-bool vyre__codegen_is_there(const char *library) {
-  if (library && strcmp(library, "none") == 0) return false;
-  if (vyre__codegen_version()) return true;
+static bool look(const char *library) {
   if (library && is_found(library)) return true;
   for (size_t i = 0; !library && i < NAMES; i++) {
     if (is_found(names[i])) return true;
   }
   /* There are places that only the loader knows. */
-  return vyre__codegen_load_from(library, NULL) == VYRE_OK;
+  if (!vyre__codegen_version()) {
+    return vyre__codegen_load_from(library, NULL) == VYRE_OK;
+  }
+  return !library || strcmp(library, loaded_from) == 0;
+}
+
+/* The first answer stays: what is installed or removed later changes nothing for
+ * this process, nor does what another context has loaded. */
+bool vyre__codegen_is_there(const char *library) {
+  enum { UNKNOWN, THERE, MISSING };
+  static atomic_int answer; /* for no library in particular */
+  if (library && strcmp(library, "none") == 0) return false;
+  if (library) return look(library);
+  int known = UNKNOWN;
+  int found = atomic_load(&answer);
+  if (found == UNKNOWN) {
+    found = look(NULL) ? THERE : MISSING;
+    if (!atomic_compare_exchange_strong(&answer, &known, found)) found = known;
+  }
+  return found == THERE;
 }
 
 vyre_code vyre__codegen_load(vyre_status *st) {

@@ -92,8 +92,10 @@ TEST(features_decide_the_instructions) {
 }
 
 /* A fatal error leaves what LLVM had behind; a leak checker is told. */
+/* NOLINTBEGIN(bugprone-reserved-identifier): their names */
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 /* Each is refused in the words of LLVM, and nothing is printed. The last two end
  * a process that has no handler. */

@@ -96,8 +96,10 @@ static inline quiet quiet_begin(void) {
 
 static inline long quiet_end(quiet *q) {
   (void)fflush(stderr);
-  (void)dup2(q->kept, 2);
-  (void)close(q->kept);
+  if (q->kept >= 0) {
+    (void)dup2(q->kept, 2);
+    (void)close(q->kept);
+  }
   if (!q->file) return -1;
   (void)fseek(q->file, 0, SEEK_END);
   long size = ftell(q->file);

@@ -40,16 +40,19 @@ static vyre_code as_memory(vyre_code code, vyre_status *st) {
 
 /* --- steps -----------------------------------------------------------------------*/
 
-/* What a processor does right as it is: all but minimum, maximum and round. */
+/* A processor does all operations right that the native forms leave. */
 static vyre__target target_of(const vyre_pipeline *pipeline) {
   const cpu_device *device = (const cpu_device *)pipeline->device;
   vyre__target target = {.math = VYRE__MATH_F64};
-  target.f32[VYRE__LOW_FMIN] = VYRE__NUMBERS_FIXED;
-  target.f32[VYRE__LOW_FMAX] = VYRE__NUMBERS_FIXED;
-  target.f32[VYRE__LOW_FROUND] = VYRE__NUMBERS_FIXED;
   if (!device->machine->has_fma) {
     target.f32[VYRE__LOW_FMA] = VYRE__NUMBERS_FIXED;
     target.math = VYRE__MATH_F64_MUL;
+  }
+  if (!device->machine->has_rounding) {
+    target.f32[VYRE__LOW_FFLOOR] = VYRE__NUMBERS_FIXED;
+    target.f32[VYRE__LOW_FCEIL] = VYRE__NUMBERS_FIXED;
+    target.f32[VYRE__LOW_FTRUNC] = VYRE__NUMBERS_FIXED;
+    target.f32[VYRE__LOW_FRINT] = VYRE__NUMBERS_FIXED;
   }
   memcpy(target.workgroup, pipeline->workgroup, sizeof target.workgroup);
   return target;
@@ -67,7 +70,6 @@ vyre_code cpu_spell(const vyre_pipeline *pipeline, vyre_arena *arena,
       .width = device->width,
       .lanes = device->machine->lanes,
       .is_relaxed = pipeline->ulp_budget > 0,
-      .no_lines = true,
       .allocator = device->base.allocator};
   growing text = {.allocator = device->base.allocator};
   vyre_code code = vyre__emit_llvm(out->kernel, &options,
@@ -105,6 +107,36 @@ static vyre_code check_size(const vyre_pipeline *pipeline, const cpu_text *text,
       "kernel '%.60s' is too large for device 'cpu': %zu bytes of code to "
       "compile, and at most %d",
       pipeline->program->name, text->size, MOST_TEXT);
+}
+
+/* Bytes of stack that the code takes: the largest `sub $n, %rsp` in it. That these
+ * bytes are something else, with a number that would do, is one in a million. */
+static uint32_t stack_of(const uint8_t *code, size_t size) {
+  uint32_t most = 0;
+  for (size_t i = 0; i + 7 <= size; i++) {
+    if (code[i] != 0x48 || code[i + 1] != 0x81 || code[i + 2] != 0xEC) continue;
+    uint32_t bytes;
+    memcpy(&bytes, code + i + 3, sizeof bytes);
+    if (bytes % 8 == 0 && bytes <= MOST_TEXT * 4 && bytes > most) most = bytes;
+  }
+  return most;
+}
+
+/* Threads of programs have little stack at times, and nothing tells when it is
+ * over but a signal. */
+enum { MOST_STACK = 256 << 10 };
+
+static vyre_code check_stack(const cpu_pipeline *pipeline, vyre_status *st) {
+  uint32_t bytes = stack_of(pipeline->bytes, pipeline->size);
+  if (bytes <= MOST_STACK) return VYRE_OK;
+  return VYRE_FAIL_WITH(
+      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
+      VYRE_NUMBERS({"bytes", bytes}, {"most_bytes", MOST_STACK}),
+      "split the kernel, set a smaller width, or take device 'ref'",
+      "kernel '%.60s' has too many values at once for device 'cpu': %u bytes "
+      "of "
+      "stack, and at most %d",
+      pipeline->base.program->name, (unsigned)bytes, MOST_STACK);
 }
 
 /* The object, kept for the cache. */
@@ -146,6 +178,7 @@ static vyre_code compile_in(cpu_pipeline *pipeline, vyre_arena *arena,
                           &pipeline->plan, st));
   VYRE_TRY(cpu_ready(pipeline, st));
   VYRE_TRY(make_object(pipeline, &text, st));
+  VYRE_TRY(check_stack(pipeline, st));
   return cpu_load(pipeline, pipeline->bytes, pipeline->size, st);
 }
 

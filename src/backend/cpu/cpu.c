@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vyre/emit.h"
 #include "vyre/validate.h"
 #include "vyre/version.h"
 
@@ -23,8 +24,8 @@ static bool describe(uint32_t index, vyre_device_info *out) {
   out->description = machine->cpu;
   out->driver = "vyre " VYRE_VERSION_STRING;
   out->note =
-      "in the making: it has not been through the whole campaign, so that auto "
-      "does not take it; vyre conform --backend cpu";
+      "kernels compiled for this machine, on all of its threads; compiling "
+      "needs LLVM 19 (apt-get install libllvm19)";
   return true;
 }
 
@@ -52,9 +53,7 @@ static void device_finish(vyre_device *device) {
 
 /* The range of an option has numbers in it that are no width. */
 static vyre_code check_width(uint32_t width, vyre_status *st) {
-  if (width <= 1 || width == 4 || width == 8 || width == 16 || width == 32) {
-    return VYRE_OK;
-  }
+  if (vyre_emit_has_width(width)) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "cpu.width",
       VYRE_NUMBERS({"width", width}),
@@ -65,16 +64,17 @@ static vyre_code check_width(uint32_t width, vyre_status *st) {
 static const vyre__option options[] = {
     {"threads", 0, 1024, "of a dispatch, with the caller's own; 0: all cores"},
     {"width", 0, 32, "invocations a vector: 1, 4, 8, 16 or 32; 0: chosen"},
+    {"level", 0, VYRE__LEVELS - 1,
+     "of the processor at most 1 SSE2, 2 SSE4.2, 3 AVX, 4 AVX2; 0: all"},
     {0}};
 
 static vyre_code make_device(cpu_device *own, vyre_status *st) {
   vyre_context *context = own->base.context;
-  own->machine = vyre__machine_find();
-  own->width =
-      (uint32_t)vyre__device_option(&own->base, "width", context->width);
+  own->machine = vyre__machine_at(
+      (uint32_t)vyre__device_option(&own->base, "level", VYRE__LEVEL_ALL));
+  own->width = (uint32_t)vyre__device_option(&own->base, "width", 0);
   VYRE_TRY(check_width(own->width, st));
-  uint64_t threads =
-      vyre__device_option(&own->base, "threads", context->threads);
+  uint64_t threads = vyre__device_option(&own->base, "threads", 0);
   own->llvm = context->llvm[0] ? context->llvm : NULL;
   VYRE_TRY(
       vyre__pool_make(own->base.allocator, (uint32_t)threads, &own->pool, st));
@@ -184,6 +184,25 @@ static vyre_code pipeline_save(vyre_pipeline *pipeline, vyre_writer writer,
                    "the writer refused an object of %zu bytes", own->size);
 }
 
+static void pipeline_describe(const vyre_pipeline *pipeline,
+                              vyre_pipeline_resources *out) {
+  const cpu_pipeline *own = (const cpu_pipeline *)pipeline;
+  const cpu_plan *plan = &own->plan;
+  const vyre__object *object =
+      atomic_load_explicit(&own->phases, memory_order_acquire) ==
+              own->object.phases
+          ? &own->object
+          : &own->full;
+  out->has_launches = out->has_width = out->has_code = true;
+  out->phase_count = plan->phase_count;
+  out->hidden_count =
+      plan->buffer_count - (uint32_t)pipeline->program->buffer_count;
+  out->hidden_bytes = 4 * (uint64_t)plan->hidden_words;
+  out->scratch_bytes = plan->scratch_bytes;
+  out->width = plan->width;
+  out->code_bytes = object->size;
+}
+
 /* --- the table -------------------------------------------------------------------*/
 
 extern const vyre__backend vyre__backend_cpu;
@@ -194,8 +213,8 @@ extern const vyre__backend vyre__backend_cpu;
 const vyre__backend vyre__backend_cpu = {.abi = VYRE__BACKEND_ABI,
                                          .struct_size = sizeof(vyre__backend),
                                          .name = "cpu",
-                                         .is_by_name = true,
                                          .is_exact = true,
+                                         .clears = true,
                                          .device_size = sizeof(cpu_device),
                                          .pipeline_size = sizeof(cpu_pipeline),
                                          .describe = describe,
@@ -205,10 +224,12 @@ const vyre__backend vyre__backend_cpu = {.abi = VYRE__BACKEND_ABI,
                                          .pipeline_init = pipeline_init,
                                          .pipeline_finish = pipeline_finish,
                                          .run = cpu_run,
+                                         .run_many = cpu_run_many,
                                          .artifact_version = CPU_ARTIFACT,
                                          .pipeline_load = pipeline_load,
                                          .pipeline_save = pipeline_save,
                                          .features = features,
                                          .pipeline_take = pipeline_take,
                                          .pipeline_print = cpu_print,
+                                         .pipeline_describe = pipeline_describe,
                                          .options = options};

@@ -37,6 +37,7 @@ typedef struct cpu_device {
   cpu_slot *slots; /* one a number of the pool; in `slot_block` */
   void *slot_block;
   size_t slot_bytes;
+  atomic_uint clear_cost; /* of a chunk of memory that is cleared: the pool's */
 } cpu_device;
 
 typedef struct cpu_pipeline {
@@ -76,8 +77,10 @@ vyre_code cpu_compile(cpu_pipeline *pipeline, vyre_status *st);
 vyre_code cpu_print(vyre_pipeline *pipeline, const char *form,
                     vyre_writer writer, vyre_status *st);
 
-/* The table's run. */
+/* The table's run, and run_many. */
 vyre_code cpu_run(vyre_pipeline *pipeline, vyre__launch *launch,
                   vyre_status *st);
+vyre_code cpu_run_many(vyre_device *device, vyre__launch *first, size_t *done,
+                       vyre_status *st);
 
 #endif

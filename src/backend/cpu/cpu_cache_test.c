@@ -59,13 +59,42 @@ TEST(a_process_that_finds_an_object_never_has_llvm_in_it) {
   CHECK(!has_llvm());
 }
 
+/* What a device says of itself is what the directory shows. */
+TEST(only_devices_that_keep_pipelines_have_files) {
+  static const struct {
+    const char *device;
+    bool keeps;
+  } cases[] = {{"cpu", true}, {"ref", false}, {"null", false}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    folder_make(folder);
+    vyre_status st = {0};
+    kept_rig r = cpu_open(&(vyre_context_options){0}, kept_kernel);
+    vyre_device_release(r.device);
+    CHECK_OK(vyre_device_open(r.context, cases[i].device, &r.device, &st), st);
+    vyre_pipeline *pipeline;
+    vyre_cache_info info;
+    CHECK_OK(
+        vyre_pipeline_compile(r.device, r.program, NULL, &pipeline, NULL, &st),
+        st);
+    CHECK(vyre_pipeline_cache_info(pipeline, &info));
+    CHECK(vyre_device_capabilities(r.device)->keeps_pipelines ==
+          cases[i].keeps);
+    CHECK(info.is_stored == cases[i].keeps);
+    CHECK_U64(folder_count(folder, NULL), cases[i].keeps);
+    vyre_pipeline_release(pipeline);
+    kept_close(&r);
+    folder_remove(folder);
+  }
+}
+
 TEST(another_width_is_another_object) {
   folder_make(folder);
-  static const uint32_t widths[] = {0, 1, 4, 16};
+  static const char *const widths[] = {"cpu.width=0", "cpu.width=1",
+                                       "cpu.width=4", "cpu.width=16"};
   for (int round = 0; round < 2; round++) {
     for (int i = 0; i < 4; i++) {
       kept_result made =
-          cpu_compile(&(vyre_context_options){.width = widths[i]});
+          cpu_compile(&(vyre_context_options){.backend_options = widths[i]});
       CHECK(made.info.made ==
             (round == 0 ? VYRE_CACHE_MISS : VYRE_CACHE_DISK_HIT));
       if (round == 0 && i > 0) CHECK_TEXT(made.field, "features");
@@ -99,7 +128,7 @@ TEST(a_flipped_bit_of_an_entry_is_a_miss_and_never_run) {
   CHECK_U64(folder_count(folder, path), 1);
   long size = size_of(path);
   for (int i = 0; i < FLIPS; i++) {
-    long at = i < 8 ? i * 8 : (size - 1) * i / (FLIPS - 1);
+    long at = i < 8 ? (long)i * 8 : (size - 1) * i / (FLIPS - 1);
     flip(path, at, i % 8);
     kept_result made = cpu_compile(&(vyre_context_options){0});
     CHECK(made.info.made == VYRE_CACHE_MISS && made.info.is_rejected);
@@ -228,6 +257,7 @@ TEST(programs_compile_at_the_same_time) {
 }
 
 TEST_MAIN(TEST_ENTRY(a_process_that_finds_an_object_never_has_llvm_in_it),
+          TEST_ENTRY(only_devices_that_keep_pipelines_have_files),
           TEST_ENTRY(another_width_is_another_object),
           TEST_ENTRY(a_flipped_bit_of_an_entry_is_a_miss_and_never_run),
           TEST_ENTRY(an_entry_that_is_cut_short_is_a_miss),

@@ -65,7 +65,10 @@ static vyre_code run_in_place(rig *r, void *data, size_t size,
   desc->inputs = in;
   desc->outputs = out;
   desc->input_count = desc->output_count = 1;
-  return vyre_dispatch(r->pipeline, desc, st);
+  vyre_code code = vyre_dispatch(r->pipeline, desc, st);
+  desc->inputs = NULL;
+  desc->outputs = NULL;
+  return code;
 }
 
 static const char twice[] =
@@ -140,7 +143,7 @@ static vyre_code sweep(vyre_allocator allocator, vyre_status *st) {
                                   .cache_directory = "",
                                   .trace_file = "",
                                   .faults = "",
-                                  .threads = 1};
+                                  .backend_options = "cpu.threads=1"};
   static uint32_t y[COUNT];
   vyre_code code = vyre_context_create(&options, &r.context, st);
   if (code == VYRE_OK) {
@@ -256,7 +259,9 @@ TEST(what_the_caller_did_to_its_floats_changes_no_result) {
   for (uint32_t threads = 1; threads <= 3; threads += 2) {
     rig r = {.heap = {.left = -1}};
     vyre_context_options options = plain_options(&r);
-    options.threads = threads;
+    char text[32];
+    (void)snprintf(text, sizeof text, "cpu.threads=%u", threads);
+    options.backend_options = text;
     uint32_t kept = _mm_getcsr();
     _mm_setcsr(0x9fc0); /* threads inherit it */
     rig_begin(&r, &options, tiny);
@@ -272,6 +277,7 @@ TEST(what_the_caller_did_to_its_floats_changes_no_result) {
       CHECK_OK(code, st);
       CHECK_U64(after & ~0x3fu, states[s] & ~0x3fu); /* flags are anybody's */
       for (size_t i = 0; i < sizeof y / sizeof *y; i++) {
+        /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): the bits */
         CHECK(memcmp(&y[i], &want, sizeof want) == 0);
       }
     }
@@ -371,7 +377,7 @@ TEST(kernels_become_vector_code_as_wide_as_asked) {
     for (uint32_t width = 1; width <= 16; width *= 16) {
       rig r = {.heap = {.left = -1}};
       vyre_context_options options = plain_options(&r);
-      options.width = width;
+      options.backend_options = width == 1 ? "cpu.width=1" : "cpu.width=16";
       char *text = read_example(cases[k].file);
       rig_begin(&r, &options, text);
       rig_compile(&r);
@@ -416,17 +422,121 @@ TEST(code_is_shown_in_three_forms_and_no_other) {
   rig_close(&r);
 }
 
+/* What processors of before 2008, 2011 and 2013 have, with the same bits. */
+TEST(code_keeps_to_what_is_left_of_the_processor) {
+  static const char text[] =
+      "kernel numbers workgroup(64) over(y)\n"
+      "buffer y : read_write f32[] @0;\n"
+      "{\n    let i = global_id.x;\n    let x = y[i];\n"
+      "    if (i % 3 != 0) y[i] = fma(x, x, floor(x) + ceil(x * 0.3)) +\n"
+      "        trunc(x * 1.7) + round(x) + exp(x * 0.01) + f32(u32(i) * 7) +\n"
+      "        f32(fma(f64(x), f64(x), floor(f64(x))) + ceil(f64(x)));\n"
+      "}\n";
+  static const struct {
+    const char *options;
+    bool has_ymm, has_fma, has_round; /* may be in the code */
+  } cases[] = {{"cpu.level=1", false, false, false},
+               {"cpu.level=2", false, false, true},
+               {"cpu.level=3", true, false, true},
+               {"cpu.level=4", true, true, true},
+               {"cpu.level=1,cpu.width=16", false, false, false},
+               {"cpu.level=1,cpu.width=1", false, false, false}};
+  static float want[COUNT], got[COUNT];
+  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+    rig r = {.heap = {.left = -1}};
+    vyre_context_options options = plain_options(&r);
+    options.backend_options = cases[k].options;
+    rig_begin(&r, &options, text);
+    vyre_device *ref, *own = r.device;
+    vyre_status st = {0};
+    vyre_dispatch_desc desc = {0};
+    for (int i = 0; i < COUNT; i++) {
+      want[i] = got[i] = ((float)i - (float)COUNT * 0.5f) * 0.37f;
+    }
+    CHECK_OK(vyre_device_open(r.context, "ref", &ref, &st), st);
+    r.device = ref;
+    rig_compile(&r);
+    CHECK_OK(run_in_place(&r, want, sizeof want, &desc, &st), st);
+    vyre_pipeline_release(r.pipeline);
+    r.device = own;
+    rig_compile(&r);
+    CHECK_OK(run_in_place(&r, got, sizeof got, &desc, &st), st);
+    /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): the bits */
+    CHECK(memcmp(want, got, sizeof want) == 0);
+    printed out = {0};
+    CHECK_OK(vyre_pipeline_print(r.pipeline, "asm",
+                                 (vyre_writer){print_more, &out}, &st),
+             st);
+    if (!cases[k].has_ymm) CHECK_U64(lines_with(out.data, "ymm", "%"), 0);
+    if (!cases[k].has_fma) CHECK_U64(lines_with(out.data, "fmadd", "%"), 0);
+    if (!cases[k].has_round) CHECK_U64(lines_with(out.data, "round", "%"), 0);
+    free(out.data);
+    vyre_device_release(ref);
+    rig_close(&r);
+  }
+}
+
 /* Thousands of values that live across a barrier: it runs, or is refused with a
  * reason. */
-TEST(huge_live_state_compiles_or_is_refused) {
-  enum { VALUES = 250, ROOM = 1 << 18 };
+TEST(a_pipeline_tells_what_lowering_made_of_it) {
+  static const struct {
+    const char *text;
+    vyre_pipeline_resources want;
+  } cases[] = {
+      {twice, {.workgroup = {64, 1, 1}, .over = "y", .phase_count = 1}},
+      {/* One value is kept; i and len(y) are found again. */
+       "kernel g workgroup(8)\n"
+       "buffer y : read_write u32[] @0;\n"
+       "shared s : u32[16];\n"
+       "{\n"
+       "    let i = global_id.x;\n"
+       "    let mine = y[i % len(y)] * 3;\n"
+       "    s[15 - local_id.x] = mine;\n"
+       "    barrier();\n"
+       "    let other = s[8 + local_id.x % 8];\n"
+       "    grid_barrier();\n"
+       "    if (i < len(y)) y[i] = mine + other;\n"
+       "}\n",
+       {.workgroup = {8, 1, 1},
+        .shared_count = 1,
+        .shared_bytes = 64,
+        .grid_barriers = 1,
+        .phase_count = 2,
+        .hidden_count = 1,
+        .hidden_bytes = 8}}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    rig r = {.heap = {.left = -1}};
+    vyre_context_options options = plain_options(&r);
+    options.backend_options = "cpu.width=8";
+    rig_begin(&r, &options, cases[i].text);
+    rig_compile(&r);
+    const vyre_pipeline_resources *want = &cases[i].want;
+    vyre_pipeline_resources got;
+    CHECK(vyre_pipeline_describe(r.pipeline, &got));
+    CHECK(memcmp(got.workgroup, want->workgroup, sizeof got.workgroup) == 0);
+    CHECK(!got.over == !want->over);
+    CHECK_U64(got.shared_count, want->shared_count);
+    CHECK_U64(got.shared_bytes, want->shared_bytes);
+    CHECK_U64(got.grid_barriers, want->grid_barriers);
+    CHECK(got.has_launches && got.has_width && got.has_code);
+    CHECK_U64(got.phase_count, want->phase_count);
+    CHECK_U64(got.hidden_count, want->hidden_count);
+    CHECK_U64(got.hidden_bytes, want->hidden_bytes);
+    CHECK_U64(got.width, 8);
+    CHECK(got.code_bytes > 0);
+    rig_close(&r);
+  }
+}
+
+static void check_live_state(int values, bool fits) {
+  enum { ROOM = 1 << 20 };
   char *text = calloc(1, ROOM);
   CHECK(text != NULL);
   size_t at = (size_t)snprintf(
       text, ROOM,
       "kernel huge workgroup(128) over(y)\nbuffer y : read_write u32[] @0;\n"
       "shared t : u32[128];\n{\n    let i = global_id.x;\n");
-  for (int k = 0; k < VALUES; k++) {
+  for (int k = 0; k < values; k++) {
     at += (size_t)snprintf(text + at, ROOM - at,
                            "    let v%d = y[i] * %du + (i ^ %du);\n", k, k + 3,
                            k);
@@ -434,8 +544,13 @@ TEST(huge_live_state_compiles_or_is_refused) {
   at += (size_t)snprintf(text + at, ROOM - at,
                          "    t[local_id.x] = v0;\n    barrier();\n"
                          "    var s = t[127 - local_id.x];\n");
-  for (int k = 0; k < VALUES; k++) {
-    at += (size_t)snprintf(text + at, ROOM - at, "    s = s * 3 + v%d;\n", k);
+  for (int k = 0; k < values; k++) {
+    /* or in such an order that all of them are there until the end */
+    at += fits ? (size_t)snprintf(text + at, ROOM - at,
+                                  "    s = s * 3 + v%d;\n", k)
+               : (size_t)snprintf(text + at, ROOM - at,
+                                  "    s = s * 31 + v%d * (s | v%d);\n", k,
+                                  (k * 7 + 3) % values);
   }
   (void)snprintf(text + at, ROOM - at, "    y[i] = s;\n}\n");
   rig r = {.heap = {.left = -1}};
@@ -444,21 +559,29 @@ TEST(huge_live_state_compiles_or_is_refused) {
   vyre_status st = {0};
   vyre_code code = vyre_pipeline_compile(
       r.device, vyre_module_kernel(r.module, 0), NULL, &r.pipeline, NULL, &st);
-  if (code != VYRE_OK) {
+  if (!fits) {
     CHECK_FAILS(code, st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+    CHECK_HAS(st.message, "bytes of stack, and at most 262144");
   } else {
+    CHECK_OK(code, st);
     uint32_t y[256], want;
     for (int i = 0; i < 256; i++) y[i] = (uint32_t)i + 5;
     vyre_dispatch_desc desc = {0};
     CHECK_OK(run_in_place(&r, y, sizeof y, &desc, &st), st);
     want = (uint32_t)(127 + 5) * 3 + (127 ^ 0);
-    for (uint32_t k = 0; k < VALUES; k++) {
+    for (uint32_t k = 0; k < (uint32_t)values; k++) {
       want = want * 3 + (5 * (k + 3) + (0 ^ k));
     }
     CHECK_U64(y[0], want);
   }
   free(text);
   rig_close(&r);
+}
+
+/* The second one would take more of a thread's stack than there may be. */
+TEST(huge_live_state_compiles_or_is_refused) {
+  check_live_state(250, true);
+  check_live_state(600, false);
 }
 
 /* --- what there may be or not ----------------------------------------------------------*/
@@ -477,16 +600,41 @@ TEST(without_llvm_it_opens_and_a_compile_says_what_to_install) {
   rig_close(&r);
 }
 
-TEST(only_who_asks_for_it_by_name_gets_it) {
-  rig r;
-  rig_open(&r, twice);
-  vyre_device *chosen;
-  vyre_status st = {0};
-  CHECK_OK(vyre_device_open(r.context, "auto", &chosen, &st), st);
-  CHECK_TEXT(vyre_device_name(chosen), "ref");
-  CHECK_TEXT(vyre_device_name(r.device), "cpu");
-  vyre_device_release(chosen);
-  rig_close(&r);
+TEST(auto_takes_it_where_it_can_compile_and_says_so_where_not) {
+  static const struct {
+    const char *llvm, *name, *reason;
+  } cases[] = {
+      {NULL, "cpu", "auto: the best there can be"},
+      {"none", "ref", "'cpu' has no LLVM 19 to compile with"},
+      {"/nowhere/libLLVM.so", "ref", "'cpu' has no LLVM 19 to compile with"},
+  };
+  /* The second time LLVM is loaded: nothing changes by that. */
+  for (size_t i = 0; i < 2 * (sizeof cases / sizeof cases[0]); i++) {
+    size_t at = i % (sizeof cases / sizeof cases[0]);
+    vyre_context_options options = {.cache_directory = "",
+                                    .llvm = cases[at].llvm};
+    vyre_context *context;
+    vyre_device *chosen, *named;
+    vyre_status st = {0};
+    CHECK_OK(vyre_context_create(&options, &context, &st), st);
+    CHECK_OK(vyre_device_open(context, "auto", &chosen, &st), st);
+    CHECK_TEXT(vyre_device_name(chosen), cases[at].name);
+    CHECK_HAS(vyre_device_reason(chosen), cases[at].reason);
+    vyre_device_release(chosen);
+    static const char *const names[] = {"ref", "cpu"};
+    for (int n = 0; n < 2; n++) { /* by name each is there */
+      CHECK_OK(vyre_device_open(context, names[n], &named, &st), st);
+      CHECK_TEXT(vyre_device_name(named), names[n]);
+      CHECK_TEXT(vyre_device_reason(named), "asked for by name");
+      vyre_device_release(named);
+    }
+    vyre_context_release(context);
+    if (i + 1 == sizeof cases / sizeof cases[0]) {
+      rig r;
+      rig_open(&r, twice);
+      rig_close(&r);
+    }
+  }
 }
 
 TEST(threads_and_widths_that_cannot_be_are_refused) {
@@ -500,17 +648,22 @@ TEST(threads_and_widths_that_cannot_be_are_refused) {
       {0, 3, false},    {0, 64, false},         {0, UINT32_MAX, false}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     vyre_context *context;
+    vyre_device *device;
     vyre_status st = {0};
+    char text[64];
+    (void)snprintf(text, sizeof text, "cpu.threads=%u,cpu.width=%u",
+                   cases[i].threads, cases[i].width);
     vyre_context_options options = {.cache_directory = "",
-                                    .threads = cases[i].threads,
-                                    .width = cases[i].width};
-    vyre_code code = vyre_context_create(&options, &context, &st);
+                                    .backend_options = text};
+    CHECK_OK(vyre_context_create(&options, &context, &st), st);
+    vyre_code code = vyre_device_open(context, "cpu", &device, &st);
     if (cases[i].is_good) {
       CHECK_OK(code, st);
-      vyre_context_release(context);
     } else {
       CHECK_FAILS(code, st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
     }
+    vyre_device_release(device);
+    vyre_context_release(context);
   }
 }
 
@@ -525,7 +678,9 @@ TEST_MAIN(TEST_ENTRY(memory_of_the_host_is_used_in_place),
           TEST_ENTRY(no_memory_of_the_process_is_writable_and_executable),
           TEST_ENTRY(kernels_become_vector_code_as_wide_as_asked),
           TEST_ENTRY(code_is_shown_in_three_forms_and_no_other),
+          TEST_ENTRY(code_keeps_to_what_is_left_of_the_processor),
+          TEST_ENTRY(a_pipeline_tells_what_lowering_made_of_it),
           TEST_ENTRY(huge_live_state_compiles_or_is_refused),
           TEST_ENTRY(without_llvm_it_opens_and_a_compile_says_what_to_install),
-          TEST_ENTRY(only_who_asks_for_it_by_name_gets_it),
+          TEST_ENTRY(auto_takes_it_where_it_can_compile_and_says_so_where_not),
           TEST_ENTRY(threads_and_widths_that_cannot_be_are_refused))

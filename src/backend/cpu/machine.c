@@ -97,8 +97,9 @@ const char *vyre__machine_name(bool is_amd, uint32_t family, uint32_t model) {
 /* --- this one ---------------------------------------------------------------------*/
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static vyre__machine machine;
-static char list[896], text[960]; /* features; with the name before */
+static vyre__machine machines[VYRE__LEVELS];
+/* Features; with the name before. */
+static char lists[VYRE__LEVELS][896], texts[VYRE__LEVELS][960];
 
 #if defined(__x86_64__)
 
@@ -135,13 +136,28 @@ static int kept_state(void) {
   return (low & 0xe0) == 0xe0 ? AVX512 : AVX;
 }
 
-static void add_feature(const char *name, bool has) {
-  size_t length = strlen(list);
-  (void)snprintf(list + length, sizeof list - length, "%s%c%s",
-                 length ? "," : "", has ? '+' : '-', name);
+/* The lowest level that has it. */
+static uint32_t level_of(const char *name, int needs) {
+  static const char *const early[] = {"sse3",   "ssse3", "sse4.1",
+                                      "sse4.2", "cx16",  "popcnt"};
+  for (size_t i = 0; i < sizeof early / sizeof early[0]; i++) {
+    if (strcmp(name, early[i]) == 0) return VYRE__LEVEL_SSE42;
+  }
+  if (strcmp(name, "avx") == 0) return VYRE__LEVEL_AVX;
+  return needs == AVX512 ? VYRE__LEVELS : VYRE__LEVEL_AVX2;
 }
 
-static bool has_feature(const char *name) {
+static void add_feature(const char *name, int needs, bool has) {
+  for (uint32_t level = 0; level < VYRE__LEVELS; level++) {
+    char *list = lists[level];
+    size_t length = strlen(list);
+    bool may = level == VYRE__LEVEL_ALL || level_of(name, needs) <= level;
+    (void)snprintf(list + length, sizeof lists[0] - length, "%s%c%s",
+                   length ? "," : "", has && may ? '+' : '-', name);
+  }
+}
+
+static bool has_feature(const char *list, const char *name) {
   char wanted[32];
   size_t length = (size_t)snprintf(wanted, sizeof wanted, "+%s", name);
   const char *at = strstr(list, wanted);
@@ -167,41 +183,64 @@ static const char *cpu_name(void) {
 }
 
 /* Generic names stand for nothing but how to schedule. */
-static const char *generic_name(void) {
-  if (has_feature("avx512f") && has_feature("avx512vl")) return "x86-64-v4";
-  return has_feature("avx2") && has_feature("fma") ? "x86-64-v3" : "x86-64-v2";
+static const char *generic_name(const char *list) {
+  if (has_feature(list, "avx512f") && has_feature(list, "avx512vl")) {
+    return "x86-64-v4";
+  }
+  if (has_feature(list, "avx2") && has_feature(list, "fma")) {
+    return "x86-64-v3";
+  }
+  return has_feature(list, "sse4.2") ? "x86-64-v2" : "x86-64";
+}
+
+static void describe(uint32_t level, const char *cpu) {
+  const char *list = lists[level];
+  vyre__machine *machine = &machines[level];
+  bool is_wide = has_feature(list, "avx512f") &&
+                 has_feature(list, "avx512vl") &&
+                 has_feature(list, "avx512bw") && has_feature(list, "avx512dq");
+  machine->cpu = cpu ? cpu : generic_name(list);
+  machine->has_fma = has_feature(list, "fma");
+  machine->has_rounding = has_feature(list, "sse4.1");
+  machine->lanes = is_wide ? 16 : has_feature(list, "avx2") ? 8 : 4;
+  machine->is_usable =
+      has_feature(list, "sse4.2") && has_feature(list, "popcnt");
+  machine->features = list;
+  (void)snprintf(texts[level], sizeof texts[level], "%s %.895s", machine->cpu,
+                 list);
+  machine->text = texts[level];
 }
 
 static void find(void) {
   int kept = kept_state();
   unsigned most = bits_of(7, 0, 'A');
-#define FEATURE(name, leaf, subleaf, reg, bit, needs)                   \
-  add_feature(name, (needs) <= kept && ((subleaf) == 0 || most >= 1) && \
-                        (bits_of(leaf, subleaf, #reg[0]) >> (bit) & 1));
+#define FEATURE(name, leaf, subleaf, reg, bit, needs)             \
+  add_feature(name, needs,                                        \
+              (needs) <= kept && ((subleaf) == 0 || most >= 1) && \
+                  (bits_of(leaf, subleaf, #reg[0]) >> (bit) & 1));
   FEATURE_MAP(FEATURE)
 #undef FEATURE
-  const char *cpu = cpu_name();
-  bool is_wide = has_feature("avx512f") && has_feature("avx512vl") &&
-                 has_feature("avx512bw") && has_feature("avx512dq");
-  machine.cpu = cpu ? cpu : generic_name();
-  machine.has_fma = has_feature("fma");
-  machine.lanes = is_wide ? 16 : has_feature("avx2") ? 8 : 4;
-  machine.is_usable = has_feature("sse4.2") && has_feature("popcnt");
-  machine.features = list;
-  (void)snprintf(text, sizeof text, "%s %s", machine.cpu, list);
-  machine.text = text;
+  for (uint32_t level = 0; level < VYRE__LEVELS; level++) {
+    describe(level, level == VYRE__LEVEL_ALL ? cpu_name() : NULL);
+  }
 }
 
 #else
 
 static void find(void) {
-  machine =
-      (vyre__machine){.lanes = 4, .cpu = "", .features = "", .text = text};
+  for (uint32_t level = 0; level < VYRE__LEVELS; level++) {
+    machines[level] = (vyre__machine){
+        .lanes = 4, .cpu = "", .features = lists[level], .text = texts[level]};
+  }
 }
 
 #endif
 
-const vyre__machine *vyre__machine_find(void) {
+const vyre__machine *vyre__machine_at(uint32_t level) {
   (void)pthread_once(&once, find);
-  return &machine;
+  return &machines[level < VYRE__LEVELS ? level : VYRE__LEVEL_ALL];
+}
+
+const vyre__machine *vyre__machine_find(void) {
+  return vyre__machine_at(VYRE__LEVEL_ALL);
 }

@@ -65,6 +65,28 @@ TEST(lanes_are_those_of_the_widest_registers) {
   CHECK(vyre__machine_find() == m);
 }
 
+TEST(levels_leave_out_what_is_above_them) {
+  static const struct {
+    const char *feature;
+    uint32_t from;
+  } cases[] = {{"sse4.1", VYRE__LEVEL_SSE42}, {"popcnt", VYRE__LEVEL_SSE42},
+               {"avx", VYRE__LEVEL_AVX},      {"avx2", VYRE__LEVEL_AVX2},
+               {"fma", VYRE__LEVEL_AVX2},     {"avx512f", VYRE__LEVELS}};
+  const vyre__machine *all = vyre__machine_find();
+  for (uint32_t level = VYRE__LEVEL_SSE2; level < VYRE__LEVELS; level++) {
+    const vyre__machine *m = vyre__machine_at(level);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+      bool has =
+          told(all->features, '+', cases[i].feature) && level >= cases[i].from;
+      CHECK(told(m->features, has ? '+' : '-', cases[i].feature));
+    }
+    CHECK(m->has_fma == told(m->features, '+', "fma"));
+    CHECK(m->has_rounding == told(m->features, '+', "sse4.1"));
+    CHECK(m->lanes <= all->lanes);
+    CHECK(strcmp(m->text, all->text) != 0); /* another key */
+  }
+}
+
 TEST(families_and_models_have_their_names) {
   static const struct {
     bool is_amd;
@@ -95,4 +117,5 @@ TEST(families_and_models_have_their_names) {
 TEST_MAIN(TEST_ENTRY(every_feature_that_is_told_is_as_llvm_finds_it),
           TEST_ENTRY(the_name_is_the_one_that_llvm_gives),
           TEST_ENTRY(lanes_are_those_of_the_widest_registers),
+          TEST_ENTRY(levels_leave_out_what_is_above_them),
           TEST_ENTRY(families_and_models_have_their_names))

@@ -7,6 +7,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,7 +23,9 @@ enum {
   LEAD = 64, /* before the first code: sanitizers look for a mark there */
 };
 
-/* What kernels may call. LLVM makes such calls of loops and large copies. */
+/* What kernels may call. LLVM makes such calls of loops and large copies, and of
+ * what a processor has no instruction for: these are exact, wherever they come
+ * from. */
 static const struct {
   const char *name;
   void (*address)(void);
@@ -30,6 +33,11 @@ static const struct {
     {"memcpy", (void (*)(void))memcpy},
     {"memmove", (void (*)(void))memmove},
     {"memset", (void (*)(void))memset},
+    {"floor", (void (*)(void))(double (*)(double))floor},
+    {"ceil", (void (*)(void))(double (*)(double))ceil},
+    {"trunc", (void (*)(void))(double (*)(double))trunc},
+    {"rint", (void (*)(void))(double (*)(double))rint},
+    {"fma", (void (*)(void))(double (*)(double, double, double))fma},
 };
 enum { EXTERNALS = sizeof externals / sizeof externals[0] };
 

@@ -3,17 +3,28 @@
 
 #include <string.h>
 
+#include "vyre/emit.h"
+
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/scalar.h"
 
 /* --- from a kernel ---------------------------------------------------------------*/
 
+/* An index of the lane before the first is no index of an element. */
+enum { MOST_ELEMENTS_LESS = 2 * VYRE__SPMD_MOST_WIDTH };
+
+static uint32_t most_of(const vyre__low_buffer *buffer) {
+  uint32_t most = vyre__low_most_elements(buffer);
+  uint32_t limit = UINT32_MAX - MOST_ELEMENTS_LESS;
+  return most < limit ? most : limit;
+}
+
 static void take_buffers(const vyre__low_kernel *k, cpu_buffer *to) {
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     const vyre__low_buffer *b = &k->buffers[i];
     to[i] = (cpu_buffer){.least = b->count,
-                         .most = vyre__low_most_elements(b),
+                         .most = most_of(b),
                          .kind = b->kind,
                          .width = b->width,
                          .is_bound = b->source != VYRE_NO_INDEX &&
@@ -69,6 +80,8 @@ vyre_code cpu_plan_build(const vyre__low_kernel *kernel,
     return vyre__no_memory(st, "cpu", "steps", kernel->step_count);
   }
   take_buffers(kernel, buffers);
+  cpu_find_whole(kernel, buffers);
+  cpu_drop_read(kernel, buffers);
   take_steps(kernel, steps);
   take_host(kernel, host);
   *out = (cpu_plan){.width = info->width,
@@ -142,12 +155,12 @@ bool cpu_artifact_write(const cpu_plan *plan, const void *object, size_t size,
 }
 
 static vyre_code bad(vyre_status *st, const char *what, uint64_t number) {
-  return VYRE_FAIL_WITH(
-      st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
-      VYRE_NUMBERS({"number", number}),
-      "compile the kernel again; `vyre cache clear` drops what is on disk",
-      "a kept kernel cannot be used: %s (%llu)", what,
-      (unsigned long long)number);
+  return VYRE_FAIL_WITH(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
+                        VYRE_NUMBERS({"number", number}),
+                        "compile the kernel again; `vyre cache prune --all` "
+                        "drops what is on disk",
+                        "a kept kernel cannot be used: %s (%llu)", what,
+                        (unsigned long long)number);
 }
 
 static vyre_code check_head(const artifact_head *h, vyre_status *st) {
@@ -156,7 +169,7 @@ static vyre_code check_head(const artifact_head *h, vyre_status *st) {
   }
   if (h->version != CPU_ARTIFACT) return bad(st, "its version", h->version);
   if (h->spmd != VYRE__SPMD_ABI) return bad(st, "its calls", h->spmd);
-  if (h->width == 0 || h->width > VYRE__SPMD_MOST_WIDTH) {
+  if (h->width == 0 || !vyre_emit_has_width(h->width)) {
     return bad(st, "its width", h->width);
   }
   if (h->phase_count == 0 || h->phase_count > MOST || h->step_count > MOST ||
@@ -174,8 +187,18 @@ static vyre_code check_buffers(const cpu_plan *p, vyre_status *st) {
     const cpu_buffer *b = &p->buffers[i];
     bool is_power =
         b->width == 1 || b->width == 2 || b->width == 4 || b->width == 8;
-    if (!is_power || b->is_bound > 1 || (b->is_bound && p->hidden == i)) {
+    bool has_within =
+        p->buffer_count >= 32 || b->within >> p->buffer_count == 0;
+    if (!is_power || b->is_bound > 1 || (b->is_bound && p->hidden == i) ||
+        b->is_whole > b->is_bound || !has_within) {
       return bad(st, "a buffer", i);
+    }
+    for (uint32_t k = 0; k < p->buffer_count && k < 32; k++) {
+      const cpu_buffer *o = &p->buffers[k];
+      if (!(b->within >> k & 1)) continue;
+      if (!o->is_bound || (o->kind == VYRE_MEMORY_UNIFORM && o->width != 4)) {
+        return bad(st, "what a buffer is held against", i);
+      }
     }
   }
   return VYRE_OK;

@@ -13,14 +13,16 @@
 
 /* Raised whenever the bytes that are kept, the text of emit/llvm, or the passes of
  * codegen.c change: the cache would go on with code that was made wrong. */
-enum { CPU_ARTIFACT = 2 };
+enum { CPU_ARTIFACT = 16 };
 
 typedef struct cpu_buffer {
   uint32_t least, most; /* elements that may be bound */
   uint8_t kind;         /* vyre_memory */
   uint8_t width;
   uint8_t is_bound; /* by the caller; else it is in the scratch, or hidden */
-  uint8_t reserved;
+  uint8_t is_whole; /* whole.c: all is written, if these leave nothing out */
+  uint32_t within;  /* bit i: the length of buffer i, or a uniform's value */
+  uint32_t limit;
 } cpu_buffer;
 
 /* As vyre__low_step; values are places in `host`. */
@@ -64,6 +66,13 @@ bool cpu_artifact_write(const cpu_plan *plan, const void *object, size_t size,
 vyre_code cpu_artifact_read(const void *bytes, size_t size, vyre_arena *arena,
                             cpu_plan *out, const void **object,
                             size_t *object_size, vyre_status *st);
+
+/* Finds buffers that are written wholly; then leaves out those that are read. */
+void cpu_find_whole(const vyre__low_kernel *kernel, cpu_buffer *buffers);
+void cpu_drop_read(const vyre__low_kernel *kernel, cpu_buffer *buffers);
+/* Whether a launch that ends well leaves nothing in @p buffer of what it held. */
+bool cpu_is_whole(const cpu_plan *plan, uint32_t buffer,
+                  const vyre__spmd_launch *launch);
 
 /* --- what the host does -----------------------------------------------------------*/
 

@@ -17,6 +17,7 @@ enum {
   NAP_NS =
       20000, /* of one that finds no launcher; each is twice the one before */
   LONG_NAP_NS = 1000000,
+  MOST_MORE = 1000, /* jobs that are looked forward to */
 };
 
 _Thread_local pool_self vyre__pool_self
@@ -211,7 +212,12 @@ static uint32_t run_jobs(pool_call *call, const vyre__job *jobs, size_t count,
     call->is_timed = true;
     start = vyre__clock_ns();
   }
-  while (i < count && (result = run_job(call, &jobs[i], is_alone)) == 0) i++;
+  for (; i < count; i++) {
+    call->more =
+        (uint32_t)(count - 1 - i < MOST_MORE ? count - 1 - i : MOST_MORE);
+    result = run_job(call, &jobs[i], is_alone);
+    if (result != 0) break;
+  }
   if (done) *done = i;
   if (busy_ns) {
     *busy_ns = vyre__clock_ns() - start - call->waited_ns + call->others_ns;
@@ -219,23 +225,44 @@ static uint32_t run_jobs(pool_call *call, const vyre__job *jobs, size_t count,
   return result;
 }
 
+void vyre__pool_enter(vyre__pool *pool, vyre__pool_stay *stay) {
+  pool_self before = vyre__pool_self;
+  *stay = (vyre__pool_stay){.pool = pool,
+                            .outer = before.pool,
+                            .outer_number = before.number,
+                            .number = before.number,
+                            .launcher = before.launcher,
+                            .is_alone = true,
+                            .is_inner = before.pool == pool};
+  if (stay->is_inner) return;
+  if (!take_launcher(pool, stay->launcher)) {
+    stay->launcher = find_launcher(pool);
+  }
+  stay->number = pool->threads - 1 + stay->launcher;
+  stay->is_alone = pool->threads == 1;
+  vyre__pool_self = (pool_self){pool, stay->number, stay->launcher};
+}
+
+uint32_t vyre__pool_run_in(const vyre__pool_stay *stay, const vyre__job *job,
+                           uint32_t more) {
+  pool_call call = {.pool = stay->pool, .number = stay->number, .more = more};
+  return run_job(&call, job, stay->is_alone);
+}
+
+void vyre__pool_leave(const vyre__pool_stay *stay) {
+  if (stay->is_inner) return;
+  vyre__pool_self.pool = stay->outer;
+  vyre__pool_self.number = stay->outer_number;
+  atomic_store_explicit(&stay->pool->launchers[stay->launcher].is_taken, false,
+                        memory_order_release);
+}
+
 uint32_t vyre__pool_run(vyre__pool *pool, const vyre__job *jobs, size_t count,
                         size_t *done, uint64_t *busy_ns) {
-  pool_call call = {.pool = pool};
-  pool_self before = vyre__pool_self;
-  if (before.pool == pool) {
-    call.number = before.number;
-    return run_jobs(&call, jobs, count, true, done, busy_ns);
-  }
-  uint32_t launcher = before.launcher;
-  if (!take_launcher(pool, launcher)) launcher = find_launcher(pool);
-  call.number = pool->threads - 1 + launcher;
-  vyre__pool_self = (pool_self){pool, call.number, launcher};
-  uint32_t result =
-      run_jobs(&call, jobs, count, pool->threads == 1, done, busy_ns);
-  vyre__pool_self.pool = before.pool;
-  vyre__pool_self.number = before.number;
-  atomic_store_explicit(&pool->launchers[launcher].is_taken, false,
-                        memory_order_release);
+  vyre__pool_stay stay;
+  vyre__pool_enter(pool, &stay);
+  pool_call call = {.pool = pool, .number = stay.number};
+  uint32_t result = run_jobs(&call, jobs, count, stay.is_alone, done, busy_ns);
+  vyre__pool_leave(&stay);
   return result;
 }

@@ -60,6 +60,23 @@ uint32_t vyre__pool_numbers(const vyre__pool *pool);
  * the first run. */
 void vyre__pool_spin(vyre__pool *pool, uint64_t spin_ns);
 
+/* A place in the pool for one caller, who has many jobs: what begins and ends with
+ * each call of vyre__pool_run does so once. On the stack; one thread's. */
+typedef struct vyre__pool_stay {
+  vyre__pool *pool;
+  const vyre__pool *outer; /* whose job this thread runs; or NULL */
+  uint32_t outer_number;
+  uint32_t number, launcher;
+  bool is_alone, is_inner;
+} vyre__pool_stay;
+
+void vyre__pool_enter(vyre__pool *pool, vyre__pool_stay *stay);
+/* As vyre__pool_run for one job. @p more: how many like it are to come, so that
+ * others are woken for all of them. */
+uint32_t vyre__pool_run_in(const vyre__pool_stay *stay, const vyre__job *job,
+                           uint32_t more);
+void vyre__pool_leave(const vyre__pool_stay *stay);
+
 /* Runs jobs one after the other, each when the one before is over, all in one
  * parallel region, and returns when all are. Gives the first result that is not
  * 0; the jobs after it are left out, and *done (or NULL) says how many were run to

@@ -31,7 +31,10 @@ enum {
                            spin */
   POOL_WAKE_NS = 15000, /* less is not worth waking anyone: the call that wakes
                            takes about as long */
-  POOL_UNIT_NS = 2000   /* units are not made shorter, where that is known */
+  POOL_MISSED_NS =
+      100000,         /* that much work done alone, launch after launch: there
+                              will be more */
+  POOL_UNIT_NS = 2000 /* units are not made shorter, where that is known */
 };
 
 typedef uint32_t pool_run(void *self, uint64_t first, uint64_t count,
@@ -96,6 +99,11 @@ struct vyre__pool {
   atomic_bool is_ending;
   pthread_mutex_t start_lock; /* for those who start threads, and the end */
   uint64_t retry_ns;          /* none is started before; under the lock */
+
+  /* Work that callers did alone though it could be shared, one launch soon after
+   * the other: what none of them was worth waking anybody for. Only a hint. */
+  _Alignas(POOL_LINE) _Atomic uint64_t missed_ns;
+  _Atomic uint64_t missed_at; /* ticks of the last one */
 };
 
 /* Who this thread is, in the pool whose job it runs. */
@@ -138,6 +146,7 @@ typedef struct pool_call {
   vyre__pool *pool;
   uint32_t number;
   bool is_timed;
+  uint32_t more;      /* jobs like this that are to come */
   uint64_t waited_ns; /* for others, if timed */
   uint64_t others_ns; /* what they worked, if timed */
 } pool_call;

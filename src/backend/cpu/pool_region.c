@@ -6,7 +6,7 @@
 #define STORE(place, value) \
   atomic_store_explicit(&(place), (value), memory_order_relaxed)
 
-enum { UNIT_BITS = 16, CHAIN = 2, LOOKS = 16 };
+enum { UNIT_BITS = 16, CHAIN = 2, LOOKS = 16, WANTED = 8 };
 _Static_assert(POOL_SPLIT *POOL_THREADS < 1 << UNIT_BITS,
                "units have numbers of that many bits");
 
@@ -37,6 +37,17 @@ static view look(pool_region *region) {
 
 static bool is_same(uint64_t next, uint64_t generation) {
   return next >> UNIT_BITS == generation << UNIT_BITS >> UNIT_BITS;
+}
+
+/* Asks for a line to write to, so that it does not come twice, to be read and then
+ * to be changed, and comes while others do. (The compiler's own would only read
+ * where it does not know the processor; one that does not know this ignores it.) */
+static void want(const void *line) {
+#if defined(__x86_64__)
+  __asm__ volatile("prefetchw (%0)" : : "r"(line));
+#else
+  __builtin_prefetch(line, 1);
+#endif
 }
 
 /* Takes one unit of a share. False: none is left, or it is another job's by now. */
@@ -101,6 +112,14 @@ static void wake_more(pool_worker *worker, pool_region *region) {
   }
 }
 
+/* If it runs where the caller did, the caller waits for it. */
+static void keep_off_caller(const pool_worker *worker, pool_region *region) {
+  uint32_t cpu = LOAD(region->cpu);
+  if (worker->pool->has_room && cpu != 0 && cpu == vyre__pool_cpu()) {
+    vyre__pool_keep_off(cpu);
+  }
+}
+
 bool vyre__pool_help(pool_worker *worker, uint32_t index, bool was_asleep) {
   pool_region *region = &worker->pool->regions[index];
   if (LOAD(region->generation) == worker->seen[index]) return false;
@@ -108,17 +127,18 @@ bool vyre__pool_help(pool_worker *worker, uint32_t index, bool was_asleep) {
   uint64_t start = 0;
   bool found = false;
   worker->seen[index] = v.generation;
-  if (has_units(region, &v)) {
-    /* If it runs where the caller did, the caller waits for it. */
-    uint32_t cpu = LOAD(region->cpu);
-    if (worker->pool->has_room && cpu != 0 && cpu == vyre__pool_cpu()) {
-      vyre__pool_keep_off(cpu);
-    }
-    if (was_asleep) wake_more(worker, region);
+  if (v.share_count == 0) return false; /* nothing was shared there yet */
+  /* The caller's share is the first. */
+  uint32_t own = (worker->index + 1) % v.share_count;
+  if (!was_asleep) {
+    want(&region->shares[own]);
+    want(&region->done);
+  } else if (has_units(region, &v)) {
+    keep_off_caller(worker, region);
+    wake_more(worker, region);
   }
   for (uint32_t i = 0; i < v.share_count; i++) {
-    /* The caller's share is the first. */
-    uint32_t at = (worker->index + 1 + i) % v.share_count;
+    uint32_t at = own + i < v.share_count ? own + i : own + i - v.share_count;
     uint32_t unit, units = 0;
     while (claim(&region->shares[at], v.generation, &unit)) {
       if (v.is_timed && start == 0) start = vyre__clock_ns();
@@ -135,10 +155,20 @@ bool vyre__pool_help(pool_worker *worker, uint32_t index, bool was_asleep) {
     }
     finish(region, units);
   }
+  /* Who spun has begun at once: it is looked at when the work is done. */
+  if (found && !was_asleep) keep_off_caller(worker, region);
   return found;
 }
 
 /* --- the caller --------------------------------------------------------------*/
+
+/* Lines that the next launch begins with writing to. */
+static void want_all(const vyre__pool *pool, const pool_region *region) {
+  want(&region->done);
+  for (uint32_t i = 0; i < pool->threads && i < WANTED; i++) {
+    want(&region->shares[i]);
+  }
+}
 
 static pool_region *take_region(const pool_call *call) {
   vyre__pool *pool = call->pool;
@@ -147,6 +177,7 @@ static pool_region *take_region(const pool_call *call) {
     if (!LOAD(region->is_taken) &&
         !atomic_exchange_explicit(&region->is_taken, true,
                                   memory_order_acquire)) {
+      want_all(pool, region);
       return region;
     }
   }
@@ -168,16 +199,11 @@ static uint32_t split(const vyre__pool *pool, const vyre__job *job,
   return units;
 }
 
+/* The line that all who have nothing to do look at comes last, and at once: they
+ * take it as soon as a word of it has changed, and it would have to come back. */
 static void publish(pool_region *region, view *v, uint32_t units) {
   v->generation = LOAD(region->generation) + 1;
-  STORE(region->run, v->run);
-  STORE(region->self, v->self);
-  STORE(region->first, v->first);
-  STORE(region->count, v->count);
-  STORE(region->chunk, v->chunk);
-  STORE(region->share_count, v->share_count);
-  STORE(region->cpu, vyre__pool_cpu());
-  STORE(region->is_timed, v->is_timed);
+  uint32_t cpu = vyre__pool_cpu();
   STORE(region->done, 0);
   STORE(region->result, 0);
   STORE(region->is_awaited, 0);
@@ -190,13 +216,40 @@ static void publish(pool_region *region, view *v, uint32_t units) {
     STORE(region->shares[i].next, v->generation << UNIT_BITS | at);
     at = end;
   }
+  STORE(region->run, v->run);
+  STORE(region->self, v->self);
+  STORE(region->first, v->first);
+  STORE(region->count, v->count);
+  STORE(region->chunk, v->chunk);
+  STORE(region->share_count, v->share_count);
+  STORE(region->cpu, cpu);
+  STORE(region->is_timed, v->is_timed);
   atomic_store_explicit(&region->generation, v->generation,
                         memory_order_release);
 }
 
+/* Whether launches that were each worth nothing come one after the other. */
+static bool has_missed(vyre__pool *pool) {
+  return LOAD(pool->missed_ns) >= POOL_MISSED_NS &&
+         pool_ticks() - LOAD(pool->missed_at) < pool->spin_ticks;
+}
+
+/* After a job that others could have helped with. */
+static void miss(vyre__pool *pool, uint64_t ticks) {
+  uint64_t now = pool_ticks();
+  bool goes_on = now - LOAD(pool->missed_at) < pool->spin_ticks + ticks;
+  uint64_t before = goes_on ? LOAD(pool->missed_ns) : 0;
+  STORE(pool->missed_ns, before + (uint64_t)vyre__pool_ns_of(ticks));
+  STORE(pool->missed_at, now);
+}
+
 /* Wakes, if @p rest_ns of work on one thread is worth it. */
 static bool wake(pool_call *call, pool_region *region, double rest_ns) {
-  if (rest_ns < POOL_WAKE_NS) return false;
+  rest_ns *= 1.0 + call->more;
+  if (rest_ns < POOL_WAKE_NS) {
+    if (!has_missed(call->pool)) return false;
+    STORE(call->pool->missed_ns, 0);
+  }
   double worth = rest_ns / POOL_WAKE_NS;
   uint32_t most = call->pool->threads - 2; /* and the one that is woken here */
   STORE(region->wanted, worth < most ? (uint32_t)worth : most);
@@ -252,10 +305,15 @@ static uint32_t run_shared(pool_call *call, const vyre__job *job, view *v,
           wake(call, region, spent * (double)(total - pieces) / (double)pieces);
     }
   }
-  vyre__pool_learn(job, vyre__pool_ns_of(pool_ticks() - start), pieces);
+  uint64_t spent = pool_ticks() - start;
   await(call, region, units - mine);
+  vyre__pool_learn(job, vyre__pool_ns_of(spent), pieces);
+  if (mine == units && !has_woken && pool_has_idle(call->pool)) {
+    miss(call->pool, spent);
+  }
   call->others_ns += LOAD(region->busy_ns);
   uint32_t result = LOAD(region->result);
+  want_all(call->pool, region); /* there will be another, soon, as a rule */
   atomic_store_explicit(&region->is_taken, false, memory_order_release);
   return result;
 }

@@ -88,8 +88,11 @@ typedef struct cpu_launch {
   vyre__launch *launch;
   vyre__spmd_launch *block;
   uint64_t groups;
-  size_t scratch_bytes; /* of a thread */
+  size_t scratch_bytes;        /* of a thread */
+  const vyre__pool_stay *stay; /* NULL: none; else floats are set, too */
+  uint32_t more;               /* launches that are to come in it */
   vyre__spmd_phase *phase;
+  bool clears;      /* a view begins as zero */
   atomic_uint stop; /* set by the watch; used only with a deadline */
 } cpu_launch;
 
@@ -118,6 +121,26 @@ static void *slot_memory(const cpu_launch *l, uint32_t number) {
   return (void *)(((uintptr_t)slot->memory + 63) & ~(uintptr_t)63);
 }
 
+/* In parts, each of which is told when it is done. */
+VYRE__APART
+static uint32_t run_told(const cpu_launch *l, uint64_t first, uint64_t count,
+                         void *scratch) {
+  enum { PARTS = 1024 };
+  uint64_t most = l->groups / PARTS + 1;
+  uint32_t result = VYRE__SPMD_DONE;
+  while (count > 0 && result == VYRE__SPMD_DONE) {
+    uint64_t part = count < most ? count : most;
+    result = call(l, first, part, scratch);
+    if (result == VYRE__SPMD_DONE) vyre__progress_add(l->launch, part);
+    if (atomic_load_explicit(l->block->stop, memory_order_relaxed)) {
+      return VYRE__SPMD_STOPPED;
+    }
+    first += part;
+    count -= part;
+  }
+  return result;
+}
+
 static uint32_t run_groups(void *self, uint64_t first, uint64_t count,
                            uint32_t number) {
   const cpu_launch *l = self;
@@ -129,7 +152,8 @@ static uint32_t run_groups(void *self, uint64_t first, uint64_t count,
     scratch = slot_memory(l, number);
     if (!scratch) return NO_MEMORY;
   }
-  return call(l, first, count, scratch);
+  return l->launch->progress ? run_told(l, first, count, scratch)
+                             : call(l, first, count, scratch);
 }
 
 VYRE__RARE
@@ -145,12 +169,56 @@ static vyre_code failed(const cpu_launch *l, uint32_t result, vyre_status *st) {
 
 /* The time in which code ran: that of all threads, and not more than went by. */
 VYRE__APART
-static uint32_t run_timed(cpu_launch *l, const vyre__job *job) {
+static uint32_t share_timed(cpu_launch *l, const vyre__job *job) {
   uint64_t start = vyre__clock_ns(), busy = 0;
   uint32_t result = vyre__pool_run(l->device->pool, job, 1, NULL, &busy);
   uint64_t went_by = vyre__clock_ns() - start;
   l->launch->device_ns += busy < went_by ? busy : went_by;
   return result;
+}
+
+static inline uint32_t share(cpu_launch *l, const vyre__job *job) {
+  if (l->launch->is_timed) return share_timed(l, job);
+  if (l->stay) return vyre__pool_run_in(l->stay, job, l->more);
+  return vyre__pool_run(l->device->pool, job, 1, NULL, NULL);
+}
+
+/* --- outputs that begin as zero --------------------------------------------------*/
+
+enum { CLEAR_CHUNK = 64 << 10 };
+
+typedef struct clear_range {
+  unsigned char *data;
+  size_t size;
+} clear_range;
+
+static uint32_t clear_chunks(void *self, uint64_t first, uint64_t count,
+                             uint32_t number) {
+  const clear_range *range = self;
+  size_t at = (size_t)first * CLEAR_CHUNK, size = (size_t)count * CLEAR_CHUNK;
+  (void)number;
+  if (size > range->size - at) size = range->size - at;
+  memset(range->data + at, 0, size);
+  return 0;
+}
+
+/* By all threads, where it is much: fresh memory is also made there. */
+static void clear(cpu_launch *l) {
+  const cpu_plan *plan = &l->pipeline->plan;
+  for (uint32_t i = 0; i < plan->buffer_count; i++) {
+    if (!plan->buffers[i].is_bound || !l->launch->views[i].begins_zero ||
+        cpu_is_whole(plan, i, l->block)) {
+      continue;
+    }
+    clear_range range = {
+        l->launch->views[i].data,
+        (size_t)l->launch->views[i].length * plan->buffers[i].width};
+    vyre__job job = {.run = clear_chunks,
+                     .self = &range,
+                     .count = (range.size + CLEAR_CHUNK - 1) / CLEAR_CHUNK,
+                     .cost = &l->device->clear_cost};
+    (void)share(l, &job);
+  }
 }
 
 static vyre_code run_phase(cpu_launch *l, uint32_t phase, vyre_status *st) {
@@ -162,31 +230,30 @@ static vyre_code run_phase(cpu_launch *l, uint32_t phase, vyre_status *st) {
                    .self = l,
                    .count = l->groups,
                    .cost = &l->pipeline->costs[phase]};
-  if (l->launch->is_timed) {
-    result = run_timed(l, &job);
-  } else if (l->groups == 1 && l->scratch_bytes == 0) {
-    result = call(l, 0, 1, NULL);
+  if (l->groups == 1 && l->scratch_bytes == 0 && !l->launch->is_timed &&
+      !l->launch->progress) {
+    result = l->stay ? l->phase(l->block, 0, 1, NULL) : call(l, 0, 1, NULL);
   } else {
-    result = vyre__pool_run(l->device->pool, &job, 1, NULL, NULL);
+    result = share(l, &job);
   }
   return result == VYRE__SPMD_DONE ? VYRE_OK : failed(l, result, st);
 }
 
-/* Grid barriers: what the host does between phases. */
-static vyre_code run_steps(cpu_launch *l, vyre_status *st) {
+enum { MOST_TOLD = 1 << 20 }; /* phases that are counted before they run */
+
+/* Grid barriers: what the host does between phases. With @p runs, it is only
+ * counted how many there are: bounds of loops do not depend on what they do. */
+static vyre_code walk_steps(cpu_launch *l, uint64_t *values, uint64_t *runs,
+                            vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
-  uint64_t *values = vyre__arena_array(
-      l->launch->scratch, 2 * (size_t)plan->loop_count + plan->host_count,
-      sizeof *values);
-  if (!values) return vyre__no_memory(st, "cpu", "loops", plan->loop_count);
   uint64_t *bounds = values + plan->loop_count;
   uint64_t *host = bounds + plan->loop_count;
   memset(values, 0, plan->loop_count * sizeof *values);
-  l->block->loop_values = values;
   for (uint32_t at = 0; at < plan->step_count;) {
     const cpu_step *s = &plan->steps[at];
     if (s->kind == VYRE__STEP_RUN) {
-      VYRE_TRY(run_phase(l, s->phase, st));
+      if (!runs) VYRE_TRY(run_phase(l, s->phase, st));
+      if (runs && ++*runs > MOST_TOLD) return VYRE_OK;
       at++;
       continue;
     }
@@ -204,6 +271,23 @@ static vyre_code run_steps(cpu_launch *l, vyre_status *st) {
     at = begins == more ? at + 1 : s->mate + 1;
   }
   return VYRE_OK;
+}
+
+static vyre_code run_steps(cpu_launch *l, vyre_status *st) {
+  const cpu_plan *plan = &l->pipeline->plan;
+  uint64_t *values = vyre__arena_array(
+      l->launch->scratch, 2 * (size_t)plan->loop_count + plan->host_count,
+      sizeof *values);
+  if (!values) return vyre__no_memory(st, "cpu", "loops", plan->loop_count);
+  l->block->loop_values = values;
+  if (l->launch->progress) {
+    uint64_t runs = 0;
+    VYRE_TRY(walk_steps(l, values, &runs, st));
+    bool is_known =
+        runs <= MOST_TOLD && (runs == 0 || l->groups <= UINT64_MAX / runs);
+    vyre__progress_begin(l->launch, is_known ? l->groups * runs : 0);
+  }
+  return walk_steps(l, values, NULL, st);
 }
 
 static vyre_code bind_hidden(cpu_launch *l, vyre_status *st) {
@@ -234,7 +318,8 @@ static vyre_code bind_hidden(cpu_launch *l, vyre_status *st) {
 }
 
 /* Buffers of the kernel are those of the program, then hidden ones. */
-static vyre_code bind(cpu_launch *l, vyre_status *st) {
+VYRE__APART
+static vyre_code bind_other(cpu_launch *l, vyre_status *st) {
   const vyre_pipeline *p = &l->pipeline->base;
   const cpu_plan *plan = &l->pipeline->plan;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
@@ -250,8 +335,26 @@ static vyre_code bind(cpu_launch *l, vyre_status *st) {
     }
     l->block->views[i] =
         (vyre__spmd_view){.data = view->data, .length = view->length};
+    l->clears |= view->begins_zero;
   }
   return VYRE_OK;
+}
+
+/* What nearly all are: every buffer is bound, and as long as it may be. */
+static vyre_code bind(cpu_launch *l, vyre_status *st) {
+  const cpu_plan *plan = &l->pipeline->plan;
+  const cpu_buffer *b = plan->buffers, *end = b + plan->buffer_count;
+  const vyre__view *view = l->launch->views;
+  vyre__spmd_view *to = l->block->views;
+  bool clears = false, is_other = false;
+  for (; b < end; b++, view++, to++) {
+    if (!b->is_bound) return bind_other(l, st); /* there may be no such view */
+    *to = (vyre__spmd_view){.data = view->data, .length = view->length};
+    is_other |= (view->length < b->least) | (view->length > b->most);
+    clears |= view->begins_zero;
+  }
+  l->clears = clears;
+  return is_other ? bind_other(l, st) : VYRE_OK;
 }
 
 enum { VIEWS_ON_STACK = 24 };
@@ -261,9 +364,19 @@ typedef struct stack_block {
                                    VIEWS_ON_STACK * sizeof(vyre__spmd_view)];
 } stack_block;
 
+VYRE__APART
+static vyre_code check_grid(const cpu_launch *l, vyre_status *st) {
+  const uint32_t *most = l->pipeline->plan.most_groups;
+  unsigned axis = 0;
+  while (axis < 2 && l->launch->grid[axis] <= most[axis]) axis++;
+  return grid_too_large(&l->pipeline->base, axis, l->launch->grid[axis],
+                        most[axis], st);
+}
+
 static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
   const vyre__launch *launch = l->launch;
+  const uint32_t *grid = launch->grid, *most = plan->most_groups;
   if (plan->buffer_count > VIEWS_ON_STACK) {
     l->block = vyre_arena_alloc(
         launch->scratch,
@@ -272,15 +385,11 @@ static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
       return vyre__no_memory(st, "cpu", "buffers", plan->buffer_count);
     }
   }
-  for (unsigned axis = 0; axis < 3; axis++) {
-    uint32_t groups = launch->grid[axis];
-    l->block->grid[axis] = groups;
-    l->groups *= groups;
-    if (groups > plan->most_groups[axis]) {
-      return grid_too_large(&l->pipeline->base, axis, groups,
-                            plan->most_groups[axis], st);
-    }
+  if (grid[0] > most[0] || grid[1] > most[1] || grid[2] > most[2]) {
+    return check_grid(l, st);
   }
+  memcpy(l->block->grid, grid, sizeof l->block->grid);
+  l->groups = (uint64_t)grid[0] * grid[1] * grid[2];
   l->block->fuel = launch->max_iterations < UINT32_MAX
                        ? (uint32_t)launch->max_iterations
                        : UINT32_MAX;
@@ -290,7 +399,11 @@ static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
 
 static vyre_code run_all(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
-  if (plan->step_count == 1) return run_phase(l, plan->steps[0].phase, st);
+  if (l->clears) clear(l);
+  if (plan->step_count == 1) {
+    if (l->launch->progress) vyre__progress_begin(l->launch, l->groups);
+    return run_phase(l, plan->steps[0].phase, st);
+  }
   return run_steps(l, st);
 }
 
@@ -307,18 +420,53 @@ static vyre_code run_watched(cpu_launch *l, vyre_status *st) {
 
 static const atomic_uint never; /* what stops a launch without a deadline */
 
+static inline cpu_launch begin(vyre__launch *launch, stack_block *few) {
+  const cpu_pipeline *own = (const cpu_pipeline *)launch->pipeline;
+  launch->device_ns = 0;
+  return (cpu_launch){.pipeline = own,
+                      .device = (cpu_device *)own->base.device,
+                      .launch = launch,
+                      .block = (vyre__spmd_launch *)(void *)few->bytes,
+                      .groups = 1,
+                      .scratch_bytes = (size_t)own->plan.scratch_bytes};
+}
+
 vyre_code cpu_run(vyre_pipeline *pipeline, vyre__launch *launch,
                   vyre_status *st) {
-  const cpu_pipeline *own = (const cpu_pipeline *)pipeline;
   stack_block few;
-  cpu_launch l = {.pipeline = own,
-                  .device = (cpu_device *)pipeline->device,
-                  .launch = launch,
-                  .block = (vyre__spmd_launch *)(void *)few.bytes,
-                  .groups = 1,
-                  .scratch_bytes = (size_t)own->plan.scratch_bytes};
-  launch->device_ns = 0;
+  cpu_launch l = begin(launch, &few);
+  (void)pipeline;
   VYRE_TRY(fill_block(&l, st));
   l.block->stop = &never;
   return launch->deadline_ns ? run_watched(&l, st) : run_all(&l, st);
+}
+
+vyre_code cpu_run_many(vyre_device *device, vyre__launch *first, size_t *done,
+                       vyre_status *st) {
+  stack_block few;
+  vyre__pool_stay stay;
+  uint32_t more = 0;
+  vyre_code code = VYRE_OK;
+  for (const vyre__launch *at = first->next; at; at = at->next) more++;
+  vyre__pool_enter(((cpu_device *)device)->pool, &stay);
+  uint32_t was = float_enter();
+  *done = 0;
+  for (vyre__launch *at = first; at; at = at->next, more--) {
+    if (at->next) { /* this one's memory has taken their place near by */
+      __builtin_prefetch(at->next->views);
+      __builtin_prefetch((const char *)at->next->views + 64);
+    }
+    cpu_launch l = begin(at, &few);
+    l.stay = &stay;
+    l.more = more;
+    code = fill_block(&l, st);
+    if (code != VYRE_OK) break;
+    l.block->stop = &never;
+    code = run_all(&l, st);
+    if (code != VYRE_OK) break;
+    ++*done;
+  }
+  float_leave(was);
+  vyre__pool_leave(&stay);
+  return code;
 }

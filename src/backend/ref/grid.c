@@ -277,7 +277,8 @@ static void run_groups(ref_machine *m) {
       switch_to(m, group, 0);
       run_stretch(m, &body, 1, 0);
     }
-    if (!ref_in_time(m)) return;
+    if (!ref_in_time(m) || m->code != VYRE_OK) return;
+    vyre__progress_add(m->launch, 1);
   }
 }
 
@@ -304,7 +305,9 @@ static void run_batches(ref_machine *m) {
       place_part(m, k + part, part * m->workgroup_lanes);
     }
     run_stretch(m, &body, 1, 0);
-    if (!ref_in_time(m)) return;
+    if (!ref_in_time(m) || m->code != VYRE_OK) return;
+    uint64_t left = m->group_count - k;
+    vyre__progress_add(m->launch, left < m->batch ? left : m->batch);
   }
 }
 
@@ -327,8 +330,7 @@ static vyre_code make_frames(ref_machine *m) {
   const ref_shape *shape = &m->pipeline->shape;
   bool keep = shape->has_grid_barrier || m->schedule.by_statement;
   m->frame_count = keep ? m->group_count : 1;
-  m->frame_slots =
-      fixed_slots(m) + REF_FRAME_FIXED + REF_FRAME_LOOP * shape->grid_depth;
+  m->frame_slots = ref_frame_slots(m->pipeline);
   size_t lanes = (size_t)m->frame_slots * m->lanes, slots, shared, bytes;
   if (!vyre__mul(m->frame_count, lanes, &slots)) return no_frames(m);
   if (!vyre__mul(m->frame_count, shape->shared_bytes, &shared)) {
@@ -401,6 +403,7 @@ vyre_code ref_run(ref_machine *m) {
   VYRE_TRY(make_stack(m));
   VYRE_TRY(make_ids(m));
   bool keep = m->pipeline->shape.has_grid_barrier || m->schedule.by_statement;
+  vyre__progress_begin(m->launch, keep ? 0 : m->group_count);
   if (keep) {
     run_frames(m);
   } else if (m->batch > 1) {

@@ -137,17 +137,36 @@ static vyre_code run_launch(vyre_pipeline *pipeline, vyre__launch *launch,
   return code;
 }
 
+/* One launch, whatever barriers there are: frames are kept for all workgroups
+ * instead of one. */
+static void pipeline_describe(const vyre_pipeline *pipeline,
+                              vyre_pipeline_resources *out) {
+  const ref_pipeline *own = (const ref_pipeline *)pipeline;
+  const uint32_t *size = pipeline->workgroup;
+  uint64_t frame = sizeof(uint64_t) * (uint64_t)ref_frame_slots(own);
+  uint64_t stack = sizeof(uint64_t) * (uint64_t)own->shape.temporary_slots;
+  uint64_t invocations = (uint64_t)size[0] * size[1] * size[2];
+  out->has_launches = true;
+  out->phase_count = 1;
+  out->hidden_count = own->shape.has_grid_barrier;
+  out->hidden_bytes = own->shape.has_grid_barrier ? frame : 0;
+  if (!own->shape.has_grid_barrier) stack += frame;
+  out->scratch_bytes = invocations * stack + own->shape.shared_bytes;
+}
+
 extern const vyre__backend vyre__backend_ref;
 
-const vyre__backend vyre__backend_ref = {.abi = VYRE__BACKEND_ABI,
-                                         .struct_size = sizeof(vyre__backend),
-                                         .name = "ref",
-                                         .is_exact = true,
-                                         .device_size = sizeof(vyre_device),
-                                         .pipeline_size = sizeof(ref_pipeline),
-                                         .describe = describe,
-                                         .device_init = device_init,
-                                         .device_finish = device_finish,
-                                         .pipeline_init = pipeline_init,
-                                         .pipeline_finish = pipeline_finish,
-                                         .run = run_launch};
+const vyre__backend vyre__backend_ref = {
+    .abi = VYRE__BACKEND_ABI,
+    .struct_size = sizeof(vyre__backend),
+    .name = "ref",
+    .is_exact = true,
+    .device_size = sizeof(vyre_device),
+    .pipeline_size = sizeof(ref_pipeline),
+    .describe = describe,
+    .device_init = device_init,
+    .device_finish = device_finish,
+    .pipeline_init = pipeline_init,
+    .pipeline_finish = pipeline_finish,
+    .run = run_launch,
+    .pipeline_describe = pipeline_describe};

@@ -150,6 +150,12 @@ typedef struct ref_machine {
 /* Slots of a frame before those of the grid loops. */
 enum { REF_FRAME_FIXED = 3, REF_FRAME_LOOP = 3 };
 
+/* Slots of a frame: of each, one number a lane. */
+static inline uint32_t ref_frame_slots(const ref_pipeline *pipeline) {
+  return pipeline->linked->functions[0].local_count + REF_FRAME_FIXED +
+         REF_FRAME_LOOP * pipeline->shape.grid_depth;
+}
+
 static inline uint64_t *ref_local(const ref_machine *m, uint32_t local) {
   return m->activation.locals + (size_t)local * m->lanes;
 }

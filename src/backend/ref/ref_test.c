@@ -29,7 +29,7 @@ static vyre_pipeline *compile(const char *text, vyre_allocator allocator) {
   vyre_status st = {0};
   vyre_code code = vyre_module_parse(text, strlen(text), "test.vyre", allocator,
                                      &module, NULL, &st);
-  if (code == VYRE_OK) code = open_with(allocator, "auto", &device, &st);
+  if (code == VYRE_OK) code = open_with(allocator, "ref", &device, &st);
   if (code == VYRE_OK) {
     code = vyre_pipeline_compile(device, vyre_module_kernel(module, 0), NULL,
                                  &pipeline, NULL, &st);
@@ -748,6 +748,9 @@ TEST(devices) {
   bool has_cpu = strcmp(seen[0], "cpu") == 0;
   CHECK_TEXT(seen[has_cpu ? 1 : 0], "ref");
   CHECK_TEXT(seen[has_cpu ? 2 : 1], "null"); /* auto never takes it */
+  CHECK_OK(vyre_device_open(NULL, "auto", &device, &st), st);
+  CHECK(strcmp(vyre_device_name(device), "null") != 0);
+  vyre_device_release(device);
 }
 
 static vyre_code try_compile(const char *text,

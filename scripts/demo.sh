@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# What `make run` shows:  scripts/demo.sh BUILD
+# A kernel in letters; another on every device there is, with the hash of what it
+# gave, which must be the same everywhere, and how long it ran; and its picture.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=$1 vyre=$1/vyre work=$1/demo
+mkdir -p "$work"
+
+"$vyre" run examples/mandelbrot_text.vyre --set 'shades=text: .:-=+*#%@' --out page=-
+
+echo
+echo "examples/mandelbrot.vyre, 480 x 320, on every device there is:"
+wanted='' same=yes count=0
+while read -r name; do
+  if ! told=$("$vyre" run examples/mandelbrot.vyre --grid 30,20 --backend "$name" --time \
+    --out image="$work/$name.bytes" 2>&1); then
+    printf '  %-10s does not run it: %s\n' "$name" "${told//$'\n'/ }"
+    continue
+  fi
+  if [[ $told == *"runs nothing"* ]]; then continue; fi
+  read -r hash _ < <(sha256sum "$work/$name.bytes")
+  took=$(sed -n 's/^.* in \([0-9.]* ms\), ran \([0-9.]* ms\)$/\2, ready in \1/p' <<<"$told")
+  printf '  %-10s %s  ran %s\n' "$name" "${hash:0:32}" "$took"
+  count=$((count + 1))
+  if [ "${wanted:=$hash}" != "$hash" ]; then same=no; fi
+done < <("$vyre" devices --json | grep -oE '"name":"[^"]*"' | cut -d'"' -f4)
+if [ "$same" = no ] || [ "$count" -eq 0 ]; then
+  echo "the results differ, or there are none: this must not be"
+  exit 1
+fi
+echo "  the same bits on all of them ($count)"
+
+echo
+"$vyre" run examples/mandelbrot.vyre --grid 30,20 --out image="$build/mandelbrot.png"
+echo "open $build/mandelbrot.png to see it in colour"

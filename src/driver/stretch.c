@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "driver/stretch.h"
+
+#include "driver/trace.h"
+
+/* A slot that is as the run leaves it. */
+static bool is_settled(const vyre__run *run, const vyre_slot *slot,
+                       uint64_t size) {
+  size_t alignment = vyre__host_alignment(run->pipeline->device);
+  return slot->data && slot->size == size && slot->capacity >= size &&
+         (uintptr_t)slot->data % alignment == 0 &&
+         !run->desc->has_fresh_outputs;
+}
+
+/* Memory of outputs is bound for all before the first of them runs, and nobody
+ * must see that: neither the runs before it, nor who finds that it was not
+ * reached. So nothing is made or copied for it, and cleared by the backend. */
+bool vyre__run_is_ready(const vyre__run *run) {
+  const struct vyre__pipeline_inside *inside = run->pipeline->inside;
+  bool clears = run->pipeline->device->backend->clears;
+  for (size_t i = 0; i < run->pipeline->plan.output_count; i++) {
+    const vyre__port *port = inside->outputs[i];
+    const vyre__bound *bound = &run->bound[port->index];
+    const vyre_output *output = &run->outputs[i];
+    if (output->kept) return false;
+    if (output->slot && !is_settled(run, output->slot, bound->out_size)) {
+      return false;
+    }
+    if (bound->out_size == 0 || vyre__in_place(bound)) continue;
+    if (port->input != VYRE_NO_INDEX || !clears) return false;
+    if (!bound->out && bound->out_slot) return false;
+  }
+  return true;
+}
+
+static const vyre_slot_stats none;
+
+/* What comes back, and what is counted for all together. */
+typedef struct tally {
+  uint64_t launches, input_bytes, output_bytes;
+} tally;
+
+static void finish(vyre__run *run, const vyre_slot_stats *stats, tally *sums) {
+  bool is_counted = stats || run->copies.copied_bytes > 0;
+  if (!stats) stats = &none;
+  if (run->tells) vyre__run_tell(run, stats, VYRE_OK);
+  sums->launches += run->launch.launches;
+  if (is_counted) {
+    vyre__run_count(run, stats);
+    return;
+  }
+  sums->input_bytes += run->host_in;
+  sums->output_bytes += run->host_out;
+}
+
+/* Gives how many are. st: told of the first only; what stops the others is met
+ * again when they are the first. */
+static size_t make_ready(vyre__run *const *runs, size_t count,
+                         vyre_slot_stats *stats, vyre_status *st,
+                         vyre_code *code) {
+  for (size_t i = 0; i < count; i++) {
+    vyre__run *run = runs[i];
+    if (!run->is_bound) {
+      stats[i] = (vyre_slot_stats){0};
+      *code = vyre__run_bind(run, &stats[i], i == 0 ? st : NULL);
+      if (*code != VYRE_OK) return i;
+    }
+    __builtin_prefetch(
+        run->views); /* they are in one or two lines, as a rule */
+    __builtin_prefetch((const char *)run->views + 64);
+    run->launch.launches = 1;
+    run->launch.is_timed = false;
+    run->launch.next = NULL;
+    if (i > 0) runs[i - 1]->launch.next = &run->launch;
+  }
+  return count;
+}
+
+vyre_code vyre__stretch_run(vyre__run *const *runs, size_t count, size_t *done,
+                            vyre_status *st) {
+  vyre_device *device = runs[0]->pipeline->device;
+  vyre_slot_stats stats[VYRE__STRETCH];
+  tally sums = {0};
+  vyre_code code = vyre__device_check(device, st);
+  *done = 0;
+  size_t ready =
+      code == VYRE_OK ? make_ready(runs, count, stats, st, &code) : 0;
+  if (ready > 0) {
+    code = device->backend->run_many(device, &runs[0]->launch, done, st);
+  }
+  for (size_t i = 0; i < *done; i++) {
+    finish(runs[i], runs[i]->is_bound ? NULL : &stats[i], &sums);
+  }
+  if (code != VYRE_OK) {
+    if (runs[*done]->tells) vyre__run_tell(runs[*done], &none, code);
+    VYRE__COUNT(device, failures, 1);
+  }
+  VYRE__COUNT(device, launches, sums.launches);
+  VYRE__COUNT(device, input_bytes, sums.input_bytes);
+  VYRE__COUNT(device, output_bytes, sums.output_bytes);
+  return code;
+}

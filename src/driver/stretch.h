@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A stretch: runs that follow each other, in a batch or a recording, and that the
+ * backend gets at once (run_many), so that it goes on from one to the next without
+ * coming back. What is looked at between two dispatches - times, deadlines, the
+ * trace, faults - ends a stretch. */
+#ifndef VYRE_DRIVER_STRETCH_H
+#define VYRE_DRIVER_STRETCH_H
+
+#include "driver/driver.h"
+
+enum {
+  VYRE__STRETCH = 32
+}; /* runs, at most: they are still near when it ends */
+
+/* Whether @p device takes stretches just now. */
+static inline bool vyre__takes_stretches(const vyre_device *device) {
+  const vyre_context *context = device->context;
+  return device->backend->run_many &&
+         atomic_load_explicit(&context->armed, memory_order_relaxed) == 0 &&
+         !atomic_load_explicit(&context->trace, memory_order_relaxed);
+}
+
+/* Whether it can be in one, wherever in it. */
+bool vyre__run_is_ready(const vyre__run *run);
+
+static inline bool vyre__run_fits(const vyre__run *run) {
+  return run->is_plain && (run->is_bound || vyre__run_is_ready(run));
+}
+
+/* Runs @p count (at most VYRE__STRETCH) that all fit, as vyre__run_execute would
+ * one by one. *done: how many ended well; without a failure that may be fewer than
+ * all, but is at least one. */
+vyre_code vyre__stretch_run(vyre__run *const *runs, size_t count, size_t *done,
+                            vyre_status *st);
+
+#endif
