@@ -69,5 +69,9 @@ void bench_plan(void);
 void bench_plan_frontier(void);
 void bench_plan_placement(void);
 void bench_recording(void);
+void bench_vulkan_compile(void);
+void bench_vulkan_dispatch(void);
+void bench_vulkan_kernels(void);
+void bench_vulkan_replay(void);
 
 #endif

@@ -213,7 +213,7 @@ static const char *open_device(raw *r) {
   if (r->CreateDevice(r->physical, &info, NULL, &r->device) != VK_SUCCESS) {
     return "the device does not open";
   }
-#define X_LOAD(name)                                                 \
+#define X_LOAD(name)                                                   \
   r->name = (PFN_vk##name)r->GetDeviceProcAddr(r->device, "vk" #name); \
   if (!r->name) return "the driver has no vk" #name;
   OF_DEVICE(X_LOAD)
@@ -253,6 +253,10 @@ const char *raw_name(const raw *r) {
 
 const char *raw_driver(const raw *r) {
   return r->driver;
+}
+
+bool raw_is_software(const raw *r) {
+  return r->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
 }
 
 /* --- memory ------------------------------------------------------------------*/
@@ -510,6 +514,11 @@ const char *raw_name(const raw *r) {
 const char *raw_driver(const raw *r) {
   (void)r;
   return "";
+}
+
+bool raw_is_software(const raw *r) {
+  (void)r;
+  return false;
 }
 
 raw_kernel *raw_kernel_make(raw *r, const char *name, uint32_t buffers,

@@ -26,6 +26,7 @@ raw *raw_open(uint32_t index, const char **why);
 void raw_close(raw *r); /* NULL is fine */
 const char *raw_name(const raw *r);
 const char *raw_driver(const raw *r);
+bool raw_is_software(const raw *r); /* a processor, not a card */
 
 /* build/peers/vulkan/NAME.spv: a pipeline for so many storage buffers, bound from 0
  * on, and words of push constants. NULL if the file is not there. */
@@ -34,7 +35,7 @@ raw_kernel *raw_kernel_make(raw *r, const char *name, uint32_t buffers,
 void raw_kernel_free(raw_kernel *k); /* NULL is fine */
 
 raw_buffer *raw_buffer_make(raw *r, size_t size);
-void raw_buffer_free(raw_buffer *b); /* NULL is fine */
+void raw_buffer_free(raw_buffer *b);         /* NULL is fine */
 void *raw_buffer_bytes(const raw_buffer *b); /* what the device sees */
 
 /* A part of a buffer; size 0: up to its end. */

@@ -42,6 +42,9 @@ void vulkan_close(vulkan_ground *g);
 /* The head of a suite: machine, device, driver. */
 void vulkan_print(const vulkan_ground *g, const char *suite);
 
+/* Why kernels in GLSL are not there. */
+extern const char vulkan_no_modules[];
+
 void vulkan_must(vyre_code code, const vyre_status *st, const char *what);
 
 /* bench/cpu/FILE.vyre compiled, with `fma` as a product and a sum if plain. */

@@ -23,6 +23,10 @@ typedef struct vyre_side {
   size_t pass_count;
 } vyre_side;
 
+const char vulkan_no_modules[] =
+    "its modules are not there (make bench compiles them, with Debian's "
+    "glslang-tools)";
+
 void vulkan_must(vyre_code code, const vyre_status *st, const char *what) {
   if (code == VYRE_OK) return;
   char text[sizeof st->message + sizeof st->fix + 8];
@@ -167,9 +171,9 @@ static void upload(void *self, uint32_t mask) {
   for (uint32_t i = 0; i < cpu_shapes[s->w->kernel].buffers; i++) {
     cpu_buffer b = s->w->args.buffers[i];
     if (!(mask >> i & 1)) continue;
-    vulkan_must(vyre_resident_upload(s->device, s->buffers[i], 0, b.data,
-                                     b.size, &st),
-                &st, s->w->name);
+    vulkan_must(
+        vyre_resident_upload(s->device, s->buffers[i], 0, b.data, b.size, &st),
+        &st, s->w->name);
   }
 }
 
