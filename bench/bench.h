@@ -63,6 +63,9 @@ void bench_cpu_dispatch(void);
 void bench_cpu_kernels(void);
 void bench_cpu_pool(void);
 void bench_dispatch(void);
+/* Rows of @p suite: what the forms of float operations cost on @p device. */
+struct vyre_device;
+void bench_forms(const char *suite, struct vyre_device *device);
 void bench_language(void);
 void bench_numbers(void);
 void bench_plan(void);

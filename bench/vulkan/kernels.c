@@ -335,6 +335,8 @@ void bench_vulkan_kernels(void) {
                                   .note = "geometric mean"});
   }
   printf("\n");
+  if (!only) bench_forms(suite, g.device);
+  printf("\n");
   for (int i = 0; i < SIDES; i++) vulkan_side_free(&sides[i]);
   vulkan_close(&g);
 }
