@@ -98,7 +98,7 @@ static void compile_vyre(const child_job *job, double *figures) {
   for (int i = 0; i < CPU_WORKLOADS; i++) {
     cpu_workload w;
     cpu_workload_make(&w, i, true);
-    int k = (int)w.kernel;
+    size_t k = (size_t)w.kernel;
     if (figures[2 * k] > 0) {
       cpu_workload_free(&w);
       continue;
@@ -127,7 +127,7 @@ static void compile_raw(const child_job *job, double *figures) {
   for (int i = 0; i < CPU_WORKLOADS; i++) {
     cpu_workload w;
     cpu_workload_make(&w, i, true);
-    int k = (int)w.kernel;
+    size_t k = (size_t)w.kernel;
     if (figures[2 * k] <= 0) {
       double start = bench_now_ns();
       if (!s.bind(s.self, &w, false)) return;
@@ -213,7 +213,7 @@ static void report_kernels(const char *kept) {
     must_run(&disk_job, disk[i], "compile");
   }
   double all[3] = {0};
-  for (int k = 0; k < CPU_KERNELS; k++) {
+  for (size_t k = 0; k < CPU_KERNELS; k++) {
     double of_vyre[FRESH], of_disk[FRESH], of_raw[FRESH], first[FRESH];
     for (int i = 0; i < FRESH; i++) {
       of_vyre[i] = fresh[i][2 * k];
@@ -246,11 +246,9 @@ static void report_kernels(const char *kept) {
 
 /* Whether both open; in a process of its own, so that the first is still to come. */
 static void try_open(const child_job *job, double *figures) {
-  vulkan_ground g;
   vyre_status st = {0};
   place p;
   const char *why;
-  (void)g;
   figures[0] = raw_open(vulkan_device_index(), &why) != NULL;
   figures[1] = open_place(&p, job->directory, &st);
 }

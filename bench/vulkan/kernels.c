@@ -77,22 +77,12 @@ static bool has_fma(cpu_kernel kernel) {
 
 /* --- what is native ----------------------------------------------------------*/
 
-static const vyre_number_class *find_class(const vyre_device *device,
-                                           const char *operation) {
-  const vyre_device_caps *caps = vyre_device_capabilities(device);
-  for (size_t i = 0; i < caps->number_count; i++) {
-    if (strcmp(caps->numbers[i].operation, operation) == 0)
-      return &caps->numbers[i];
-  }
-  bench_fail(operation, "is no operation of the probe");
-}
-
 static void classify(const vyre_device *device, outcome *o) {
   static const char *const names[] = {"native", "fixed", "soft"};
   const needs *n = &needed[o->w->kernel];
   for (int i = 0; i < 4 && n->operations[i] && !o->not_native; i++) {
     if (o->is_plain && strcmp(n->operations[i], "f32 fma") == 0) continue;
-    const vyre_number_class *c = find_class(device, n->operations[i]);
+    const vyre_number_class *c = bench_number(device, n->operations[i]);
     if (c->form == VYRE_NUMBERS_NATIVE) continue;
     o->not_native = n->operations[i];
     o->form = names[c->form];

@@ -456,7 +456,7 @@ void raw_record(raw_list *l, const raw_dispatch *items, size_t count) {
   raw *r = l->r;
   const VkCommandBufferBeginInfo begin = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-  const raw_kernel *bound = NULL;
+  VkPipeline bound = VK_NULL_HANDLE;
   must(r->ResetCommandPool(r->device, l->pool, 0), "record");
   must(r->BeginCommandBuffer(l->commands, &begin), "record");
   for (size_t i = 0; i < count; i++) {
@@ -466,10 +466,10 @@ void raw_record(raw_list *l, const raw_dispatch *items, size_t count) {
       barrier(l, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
               VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
     }
-    if (k != bound) {
+    if (k->pipeline != bound) {
       r->CmdBindPipeline(l->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                          k->pipeline);
-      bound = k;
+      bound = k->pipeline;
     }
     r->CmdBindDescriptorSets(l->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                              k->layout, 0, 1, &d->set->set, 0, NULL);
