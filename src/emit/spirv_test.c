@@ -161,6 +161,7 @@ TEST(random_programs_are_valid) {
 /* --- the table ---------------------------------------------------------------------------*/
 
 #ifdef HAS_HEADERS
+/* NOLINTNEXTLINE(readability-function-size): made by macros */
 TEST(numbers_are_those_of_the_specification) {
 #define SPV_OP(name, number, operands) CHECK_U64((number), SpvOp##name);
 #define SPV_ENUM(kind, name, number)   CHECK_U64((number), IS_##kind(name));
