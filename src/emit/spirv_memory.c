@@ -257,13 +257,13 @@ void spv_barrier(spv_emitter *e) {
           spv_u32(e, semantics));
 }
 
-void spv_out_of_fuel(spv_emitter *e) {
+void spv_tell_end(spv_emitter *e, vyre__spirv_end end) {
   uint32_t u32 = spv_uint(e, 32), zero = spv_u32(e, 0);
   uint32_t type = spv_pointer(e, SPV_STORAGE_StorageBuffer, u32);
   const vyre__low_buffer bound = {.kind = VYRE_MEMORY_GLOBAL};
   uint32_t place = SPV_DO(e, SPV_OpAccessChain, type, e->status, zero, zero);
   SPV_PUT(e, SPV_CODE, SPV_OpAtomicStore, place, scope_of(e, &bound), zero,
-          spv_u32(e, 1));
+          spv_u32(e, (uint32_t)end));
 }
 
 /* Elements [own, count) in steps of the workgroup's size. */

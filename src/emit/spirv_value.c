@@ -176,6 +176,32 @@ static uint32_t select_minus_one(spv_emitter *e, const vyre__low_inst *inst) {
   return SPV_DO(e, SPV_OpBitcast, spv_type_of(e, inst->type), bits);
 }
 
+static uint32_t exactly(spv_emitter *e, uint32_t op, uint32_t type, uint32_t a,
+                        uint32_t b) {
+  uint32_t id = SPV_DO(e, op, type, a, b);
+  spv_decorate(e, id, SPV_DECORATION_NoContraction);
+  return id;
+}
+
+/* An f64 of size 2^52 and more is whole; what is added up to there is rounded as
+ * sums are. Zeros, and what is no number, stay as they are. */
+static uint32_t rint64(spv_emitter *e, uint32_t x) {
+  uint32_t f64 = spv_type_of(e, VYRE_TYPE_F64), of_bool = spv_bool(e);
+  uint32_t zero = spv_const(e, VYRE_TYPE_F64, 0);
+  uint32_t whole =
+      spv_const(e, VYRE_TYPE_F64, UINT64_C(0x4330000000000000)); /* 2^52 */
+  uint32_t size = SPV_GLSL(e, f64, SPV_GLSL_FAbs, x);
+  uint32_t sum = exactly(e, SPV_OpFAdd, f64, size, whole);
+  uint32_t rounded = exactly(e, SPV_OpFSub, f64, sum, whole);
+  uint32_t negative = SPV_DO(e, SPV_OpFNegate, f64, rounded);
+  uint32_t below = exactly(e, SPV_OpFOrdLessThan, of_bool, x, zero);
+  uint32_t small = exactly(e, SPV_OpFOrdLessThan, of_bool, size, whole);
+  uint32_t some = exactly(e, SPV_OpFOrdLessThan, of_bool, zero, size);
+  uint32_t out = SPV_DO(e, SPV_OpSelect, f64, below, negative, rounded);
+  uint32_t changes = SPV_DO(e, SPV_OpLogicalAnd, of_bool, small, some);
+  return SPV_DO(e, SPV_OpSelect, f64, changes, out, x);
+}
+
 /* --- all ------------------------------------------------------------------------------ */
 
 static uint32_t no_spelling(spv_emitter *e, uint32_t at) {
@@ -237,6 +263,10 @@ uint32_t spv_pure(spv_emitter *e, uint32_t at) {
   }
   for (unsigned i = 0; i < count && i < 3; i++) {
     operands[i] = e->ids[inst->v[i]];
+  }
+  if (inst->op == VYRE__LOW_FRINT && from == VYRE_TYPE_F64 &&
+      !e->target->rint64) {
+    return rint64(e, operands[0]);
   }
   uint32_t op = plain_op(inst->op), function = glsl_function(inst->op), id;
   if (inst->op == VYRE__LOW_SELECT) {
