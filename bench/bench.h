@@ -82,6 +82,7 @@ void bench_plan(void);
 void bench_plan_frontier(void);
 void bench_plan_placement(void);
 void bench_recording(void);
+int bench_vulkan_child(const char *name); /* of the next: a process's own */
 void bench_vulkan_compile(void);
 void bench_vulkan_dispatch(void);
 void bench_vulkan_kernels(void);

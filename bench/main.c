@@ -191,6 +191,8 @@ static bool wants(const char *only, const char *name) {
 
 int main(int argc, char **argv) {
   const char *only = getenv("VYRE_BENCH_SUITE");
+  const char *child = getenv("VYRE_BENCH_CHILD");
+  if (child) return bench_vulkan_child(child);
   if (wants(only, "plan")) bench_plan();
   if (wants(only, "language")) bench_language();
   if (wants(only, "numbers")) bench_numbers();
