@@ -77,7 +77,9 @@ typedef struct vyre__view {
 typedef struct vyre__launch {
   vyre_pipeline *pipeline;
   struct vyre__launch
-      *next;               /* of run_many: what comes after it; NULL: nothing */
+      *next;     /* of run_many: what comes after it; NULL: nothing */
+  bool is_apart; /* of run_many: bytes of the host that it binds are none that
+                    one before it writes; resident ones may be */
   const vyre__view *views; /* one a buffer, in the program's order */
   uint32_t grid[3];        /* ids fit in 32 bits, the product in 64 */
   uint64_t max_iterations; /* at least 1 */
@@ -118,7 +120,7 @@ typedef struct vyre__option {
 uint64_t vyre__device_option(const vyre_device *device, const char *key,
                              uint64_t otherwise);
 
-enum { VYRE__BACKEND_ABI = 2 };
+enum { VYRE__BACKEND_ABI = 3 };
 
 struct vyre__backend {
   uint32_t abi, struct_size;
@@ -200,6 +202,7 @@ struct vyre__backend {
    * without deadline and print. Or NULL: run is called for each. */
   vyre_code (*run_many)(vyre_device *device, vyre__launch *first, size_t *done,
                         vyre_status *st);
+  uint32_t most_many; /* launches of one run_many; 0: VYRE__STRETCH */
 };
 
 /* All there are, best first; NULL beyond the last. */

@@ -98,20 +98,20 @@ static vyre_code run_dispatch(walk *w, vyre__command *c, vyre_status *st) {
  * between them are kept: one comes after the other. Goes on at *at. */
 static vyre_code run_dispatches(walk *w, size_t *at, vyre_status *st) {
   vyre_recording *rec = w->rec;
-  vyre__run *runs[VYRE__STRETCH];
-  size_t places[VYRE__STRETCH], count = 0, end = *at, done;
+  vyre__run *runs[VYRE__MOST_STRETCH];
+  uint32_t places[VYRE__MOST_STRETCH];
+  size_t count = 0, end = *at, done, most = vyre__stretch_most(rec->device);
   bool may_stretch = w->deadline_ns == 0 && vyre__takes_stretches(rec->device);
-  for (; may_stretch && end < rec->command_count && count < VYRE__STRETCH;
-       end++) {
+  for (; may_stretch && end < rec->command_count && count < most; end++) {
     const vyre__command *c = &rec->commands[end];
     if (c->kind == VYRE__COMMAND_BARRIER) continue;
     if (c->kind != VYRE__COMMAND_DISPATCH || !vyre__run_fits(c->run)) break;
     if (c->run->scratch.first) vyre_arena_reset(&c->run->scratch);
-    places[count] = end;
+    places[count] = (uint32_t)end;
     runs[count++] = c->run;
   }
   if (count < 2) return run_dispatch(w, &rec->commands[(*at)++], st);
-  vyre_code code = vyre__stretch_run(runs, count, &done, st);
+  vyre_code code = vyre__stretch_run(runs, count, false, &done, st);
   w->result.dispatches += done;
   *at = done < count ? places[done] : end;
   w->here = *at;

@@ -92,6 +92,27 @@ static uint32_t make_given(spv_emitter *e, const vyre__low_inst *inst) {
   }
 }
 
+/* A uniform at an index that is a number, and inside. All loads of it give the same,
+ * and devices that load again what stands in a loop would do so in every round. */
+static bool is_known(const spv_emitter *e, const vyre__low_inst *inst) {
+  if (inst->op != VYRE__LOW_LOAD) return false;
+  const vyre__low_buffer *b = &e->k->buffers[inst->aux];
+  return b->kind == VYRE_MEMORY_UNIFORM && !b->is_written &&
+         !inst->v[vyre__low_ops[VYRE__LOW_LOAD].operands - 1u] &&
+         e->k->code[inst->a].op == VYRE__LOW_CONST;
+}
+
+static const spv_known *find_known(const spv_emitter *e,
+                                   const vyre__low_inst *inst) {
+  if (!is_known(e, inst)) return NULL;
+  uint64_t index = vyre__low_const(&e->k->code[inst->a]);
+  for (size_t i = 0; i < e->known_count; i++) {
+    const spv_known *known = &e->known[i];
+    if (known->buffer == inst->aux && known->index == index) return known;
+  }
+  return NULL;
+}
+
 /* --- before the code ----------------------------------------------------------------------- */
 
 static spv_open *push_open(spv_emitter *e, const spv_open *open) {
@@ -168,6 +189,26 @@ static void make_all_given(spv_emitter *e, vyre__low_phase range) {
     }
     if (!*place) *place = make_given(e, inst);
     e->ids[at] = *place;
+  }
+}
+
+static void load_all_known(spv_emitter *e, vyre__low_phase range) {
+  e->known_count = 0;
+  for (uint32_t at = range.begin; at < range.end; at++) {
+    const vyre__low_inst *inst = &e->k->code[at];
+    if (!is_known(e, inst)) continue;
+    const spv_known *known = find_known(e, inst);
+    if (!known) {
+      if (e->known_count == SPV_MOST_KNOWN) continue; /* where it stands */
+      spv_known *made = &e->known[e->known_count];
+      const vyre__low_inst *index = &e->k->code[inst->a];
+      *made = (spv_known){.buffer = inst->aux, .index = vyre__low_const(index)};
+      e->ids[inst->a] = spv_const(e, index->type, made->index);
+      made->id = spv_access(e, at);
+      e->known_count++;
+      known = made;
+    }
+    e->ids[at] = known->id;
   }
 }
 
@@ -339,7 +380,7 @@ static void tell_line(spv_emitter *e, uint32_t at) {
 static void instruction(spv_emitter *e, uint32_t at) {
   const vyre__low_inst *inst = &e->k->code[at];
   unsigned flags = vyre__low_ops[inst->op].flags;
-  if (skip(e, inst->op) || given_place(e, inst)) return;
+  if (skip(e, inst->op) || given_place(e, inst) || find_known(e, inst)) return;
   bool is_marker = (flags & VYRE__LOWF_CONTROL) && inst->op != VYRE__LOW_IF;
   if (!is_marker && inst->op != VYRE__LOW_CONST) tell_line(e, at);
   if (flags & VYRE__LOWF_CONTROL) {
@@ -377,6 +418,7 @@ uint32_t spv_phase(spv_emitter *e, uint32_t phase) {
   e->one = e->visits = 0;
   if (e->is_checked[phase]) spv_declare_left(e, range);
   make_all_given(e, range);
+  load_all_known(e, range);
   if (e->is_checked[phase]) {
     e->one = field_word(e, VYRE__SPIRV_ONE, 0, 0);
     SPV_PUT(e, SPV_CODE, SPV_OpStore, e->visits, e->one);

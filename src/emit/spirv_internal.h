@@ -85,6 +85,14 @@ typedef struct spv_place {
   uint32_t variable; /* id */
 } spv_place;
 
+/* A load of a uniform that is made once, at the begin of the function. */
+typedef struct spv_known {
+  uint32_t buffer, id;
+  uint64_t index;
+} spv_known;
+
+enum { SPV_MOST_KNOWN = 32 };
+
 typedef struct spv_emitter {
   const vyre__low_kernel *k;
   const vyre__spirv_target *target;
@@ -116,6 +124,8 @@ typedef struct spv_emitter {
   /* the phase */
   uint32_t *lengths, *loop_values; /* ids; 0: not used */
   uint32_t local[3], group[3], grid[3], fuel;
+  spv_known known[SPV_MOST_KNOWN];
+  size_t known_count;
   bool has_status;      /* somebody writes it */
   bool *is_checked;     /* phases with loops that the device may end */
   uint32_t *left;       /* of loops: variables */

@@ -17,6 +17,8 @@
 
 enum {
   MOST_COPIES = 16,
+  FEW_COPIES = 2,    /* of bodies that touch memory: whoever is done with the
+                        loop is masked in all of them, and accesses cost most */
   MOST_COPIED = 384, /* instructions that a loop may have afterwards */
   FEW_TRIPS = 64     /* that are not worth it */
 };
@@ -73,19 +75,29 @@ bool spv_may_be_cut(const spv_emitter *e, vyre__low_phase range) {
   return rounds > 0 && add(rounds, zeroing_rounds(e)) > e->target->most_rounds;
 }
 
+/* Uniforms are loaded elsewhere, as a rule. */
+static bool touches_memory(const vyre__low_kernel *k,
+                           const vyre__low_inst *inst) {
+  return inst->op >= VYRE__LOW_LOAD && inst->op <= VYRE__LOW_ATOMIC_CAS &&
+         k->buffers[inst->aux].kind != VYRE_MEMORY_UNIFORM;
+}
+
 spv_extent spv_extent_of(const spv_emitter *e, uint32_t at) {
   const vyre__low_kernel *k = e->k;
   spv_extent out = {.end = end_of(k, at), .copies = 1};
   bool is_plain = e->one && k->loops[k->code[at].aux].most_trips > FEW_TRIPS;
+  bool is_quick = true;
   for (uint32_t i = at + 1; i < out.end; i++) {
     unsigned op = k->code[i].op;
     if (op == VYRE__LOW_STEP && !out.step) out.step = i;
+    is_quick &= !touches_memory(k, &k->code[i]);
     is_plain &= op != VYRE__LOW_LOOP && op != VYRE__LOW_CONTINUE &&
                 op != VYRE__LOW_BARRIER;
   }
   uint32_t copies = MOST_COPIED / (out.end - at + 1);
   if (is_plain && copies > 1) {
-    out.copies = copies < MOST_COPIES ? copies : (uint32_t)MOST_COPIES;
+    uint32_t most = is_quick ? MOST_COPIES : FEW_COPIES;
+    out.copies = copies < most ? copies : most;
   }
   return out;
 }

@@ -193,6 +193,21 @@ static uint32_t atomic_op(unsigned op) {
   return ops[op];
 }
 
+/* One that changes nothing is how programs look at what others may change. */
+static bool only_looks(const spv_emitter *e, const vyre__low_inst *inst) {
+  const vyre__low_inst *with = &e->k->code[inst->b];
+  if (with->op != VYRE__LOW_CONST) return false;
+  switch ((vyre__low_op)inst->op) {
+    case VYRE__LOW_ATOMIC_ADD:
+    case VYRE__LOW_ATOMIC_MAX_U:
+    case VYRE__LOW_ATOMIC_OR:
+    case VYRE__LOW_ATOMIC_XOR:
+      return vyre__low_const(with) == 0;
+    default:
+      return false;
+  }
+}
+
 static uint32_t atomic(spv_emitter *e, uint32_t at) {
   const vyre__low_inst *inst = &e->k->code[at];
   const vyre__low_buffer *b = &e->k->buffers[inst->aux];
@@ -209,6 +224,9 @@ static uint32_t atomic(spv_emitter *e, uint32_t at) {
   if (inst->op == VYRE__LOW_ATOMIC_CAS) {
     return SPV_DO(e, SPV_OpAtomicCompareExchange, type, pointer, scope, relaxed,
                   relaxed, e->ids[inst->c], e->ids[inst->b]);
+  }
+  if (only_looks(e, inst)) {
+    return SPV_DO(e, SPV_OpAtomicLoad, type, pointer, scope, relaxed);
   }
   return SPV_DO(e, atomic_op(inst->op), type, pointer, scope, relaxed,
                 e->ids[inst->b]);

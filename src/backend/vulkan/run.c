@@ -77,8 +77,8 @@ static vyre_code grid_too_large(const vk_pipeline *p, unsigned axis,
 
 /* --- before it runs ----------------------------------------------------------------*/
 
-static vyre_code check(const vk_pipeline *p, const vyre__launch *launch,
-                       vyre_status *st) {
+vyre_code vk_check(const vk_pipeline *p, const vyre__launch *launch,
+                   vyre_status *st) {
   const vk_plan *plan = &p->plan;
   for (unsigned axis = 0; axis < 3; axis++) {
     if (launch->grid[axis] > plan->most_groups[axis]) {
@@ -154,9 +154,14 @@ static void learn(vk_pipeline *p, uint64_t groups, uint64_t ns) {
   atomic_store_explicit(&p->group_ps, ps, memory_order_relaxed);
 }
 
-/* Whether all of it is one submission: few dispatches, and not too long. Walks grid
- * loops to count. */
-static bool is_whole(const vk_pipeline *p, const vyre__launch *launch) {
+uint64_t vk_expected_ns(const vk_pipeline *p, const vyre__launch *launch) {
+  uint64_t ps = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
+  uint64_t groups = groups_of(launch);
+  return ps == 0 || groups > UINT64_MAX / ps ? 0 : groups * ps / 1000;
+}
+
+/* Walks grid loops to count. */
+bool vk_is_whole(const vk_pipeline *p, const vyre__launch *launch) {
   const vk_device *device = (const vk_device *)p->base.device;
   const uint32_t *limit =
       device->physical->properties.limits.maxComputeWorkGroupCount;
@@ -180,8 +185,7 @@ static bool is_whole(const vk_pipeline *p, const vyre__launch *launch) {
 /* --- in one piece ----------------------------------------------------------------------*/
 
 /* The end of a job that is over. */
-static vyre_code finish_job(vk_job *job, vyre__launch *launch,
-                            vyre_status *st) {
+vyre_code vk_job_finish(vk_job *job, vyre__launch *launch, vyre_status *st) {
   vyre__spirv_end end = vk_job_end(job);
   if (end == VYRE__SPIRV_OUT_OF_FUEL) {
     return out_of_fuel(job->pipeline, launch, st);
@@ -211,7 +215,7 @@ static vyre_code run_whole(vk_pipeline *p, vyre__launch *launch,
     return code;
   }
   if (ps == 0) learn(p, groups_of(launch), vyre__clock_ns() - start);
-  code = finish_job(job, launch, st);
+  code = vk_job_finish(job, launch, st);
   vk_job_give(job);
   return code;
 }
@@ -284,7 +288,7 @@ static vyre_code run_parted(vk_pipeline *p, vyre__launch *launch,
     vk_job_free(w.job);
     return code;
   }
-  code = finish_job(w.job, launch, st);
+  code = vk_job_finish(w.job, launch, st);
   launch->device_ns = device_ns;
   vk_job_give(w.job);
   return code;
@@ -294,22 +298,10 @@ vyre_code vk_run(vyre_pipeline *pipeline, vyre__launch *launch,
                  vyre_status *st) {
   vk_pipeline *p = (vk_pipeline *)pipeline;
   vyre__launch seen;
-  VYRE_TRY(check(p, launch, st));
+  VYRE_TRY(vk_check(p, launch, st));
   VYRE_TRY(see_uniforms(p, launch, &seen, st));
-  vyre_code code =
-      is_whole(p, &seen) ? run_whole(p, &seen, st) : run_parted(p, &seen, st);
+  vyre_code code = vk_is_whole(p, &seen) ? run_whole(p, &seen, st)
+                                         : run_parted(p, &seen, st);
   launch->device_ns = seen.device_ns;
   return code;
-}
-
-/* --- several ---------------------------------------------------------------------------*/
-
-vyre_code vk_run_many(vyre_device *device, vyre__launch *first, size_t *done,
-                      vyre_status *st) {
-  (void)device;
-  for (vyre__launch *l = first; l; l = l->next) {
-    VYRE_TRY(vk_run(l->pipeline, l, st));
-    ++*done;
-  }
-  return VYRE_OK;
 }

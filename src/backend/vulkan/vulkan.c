@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "driver/stretch.h"
+
 static bool describe(uint32_t index, vyre_device_info *out) {
   const vk_instance *instance = vk_instance_find();
   if (!instance->handle || index >= instance->count) {
@@ -100,6 +102,7 @@ const vyre__backend vyre__backend_vulkan = {
     .buffer_read = vk_buffer_read,
     .run = vk_run,
     .run_many = vk_run_many,
+    .most_many = VYRE__MOST_STRETCH,
     .artifact_version = VK_ARTIFACT,
     .pipeline_load = vk_pipeline_load,
     .pipeline_save = vk_pipeline_save,

@@ -11,8 +11,10 @@
  *   compile.c   program, lowered kernel, SPIR-V, pipelines
  *   plan.c      what a launch needs to know of a kernel; as bytes, for the cache
  *   job.c       a launch as it is recorded: memory, descriptors, commands
- *   run.c       dispatches and batches
- *   split.c     a launch in parts: deadlines, watchdogs
+ *   tiles.c     a grid in parts
+ *   run.c       a dispatch: in one piece, or in parts
+ *   batch.c     several in one submission
+ *   warm.c      the first dispatch, at compile
  *
  * Data. A device has one queue and memory in blocks: a block is one VkDeviceMemory
  * with one VkBuffer over all of it, mapped where the host sees it; everything else
@@ -369,6 +371,17 @@ vyre_code vk_job_record(vk_job *job, const vyre__launch *launch,
 vyre_code vk_warm_up(vk_pipeline *pipeline, vyre_status *st);
 
 /* --- runs ------------------------------------------------------------------------*/
+
+/* What lowering relies on, of lengths and grids. */
+vyre_code vk_check(const vk_pipeline *pipeline, const vyre__launch *launch,
+                   vyre_status *st);
+/* Whether all of it is one submission: few dispatches, and not too long. */
+bool vk_is_whole(const vk_pipeline *pipeline, const vyre__launch *launch);
+/* What it is expected to take; 0: not known. */
+uint64_t vk_expected_ns(const vk_pipeline *pipeline,
+                        const vyre__launch *launch);
+/* The end of a job that is over: what it failed with, or its bytes. */
+vyre_code vk_job_finish(vk_job *job, vyre__launch *launch, vyre_status *st);
 
 vyre_code vk_run(vyre_pipeline *pipeline, vyre__launch *launch,
                  vyre_status *st);
