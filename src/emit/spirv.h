@@ -44,8 +44,9 @@ typedef struct vyre__spirv_target {
   bool int8, int16;         /* and side by side in workgroup memory; without,
                                each has a word there */
   bool int64, float64;
-  bool fma64;  /* fma of f64 rounds once; without it is refused */
-  bool rint64; /* rint of f64 is right; without it is made of sums */
+  bool fma64;   /* fma of f64 rounds once; without it is made of integers */
+  bool whole64; /* rint and trunc of f64 are right; without they are made of
+                   sums */
   bool buffer_atomics64, shared_atomics64;
   bool vulkan_memory_model;   /* else GLSL450 */
   bool device_scope;          /* in the Vulkan memory model */

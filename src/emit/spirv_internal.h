@@ -209,6 +209,7 @@ uint32_t spv_block_word(spv_emitter *e, bool is_pushed, uint32_t word,
 /* --- operations: spirv_value.c, spirv_memory.c, spirv_flow.c --------------------- */
 
 uint32_t spv_pure(spv_emitter *e, uint32_t at);
+uint32_t spv_fma64(spv_emitter *e, const uint32_t x[3]); /* spirv_fma.c */
 uint32_t spv_access(spv_emitter *e, uint32_t at);
 void spv_find_deciding(spv_emitter *e);
 void spv_tell_end(spv_emitter *e, vyre__spirv_end end);

@@ -71,7 +71,7 @@ static inline vyre_generated *spirv_generate(uint64_t seed,
   const vyre_generate_options options = {
       .seed = seed,
       .max_invocations = 300,
-      .no_f64 = target->low.no_f64 || !target->spirv.fma64,
+      .no_f64 = target->low.no_f64,
       .no_int64 = no_u64 && is_even, /* grid loops cannot count in halves */
       .no_grid_barriers = no_u64 && !is_even,
       .no_atomics64 = no_u64,

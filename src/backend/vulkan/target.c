@@ -78,7 +78,7 @@ void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
       .float64 = has->float64,
       .fma64 = numbers[VYRE__NUMBER_F64_FMA].form == VYRE_NUMBERS_NATIVE &&
                numbers[VYRE__NUMBER_F64_FMA].tested > 0,
-      .rint64 = numbers[VYRE__NUMBER_F64_RINT].form == VYRE_NUMBERS_NATIVE,
+      .whole64 = numbers[VYRE__NUMBER_F64_RINT].form == VYRE_NUMBERS_NATIVE,
       .buffer_atomics64 = has->buffer_atomics64,
       .shared_atomics64 = has->shared_atomics64,
       .vulkan_memory_model = has->memory_model,
