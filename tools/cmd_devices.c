@@ -59,6 +59,7 @@ static void put_device(const device_entry *entry, sink *out) {
   }
   sink_text(out, "\n");
   if (info->note[0]) sink_format(out, "  %.500s\n", info->note);
+  put_device_fix(info, out);
   if (entry->device) {
     put_capabilities(vyre_device_capabilities(entry->device), out);
   } else if (info->is_available) {

@@ -26,6 +26,10 @@ void put_device_title(const vyre_device_info *info, sink *out) {
               info->driver);
 }
 
+void put_device_fix(const vyre_device_info *info, sink *out) {
+  if (info->fix[0]) sink_format(out, "    Fix: %.300s\n", info->fix);
+}
+
 const char *number_form_name(vyre_numbers form) {
 #define VYRE_X2(name, text) [name] = (text),
   static const char *const names[] = {VYRE_NUMBERS_MAP(VYRE_X2)};
@@ -100,6 +104,7 @@ void json_device(json_out *json, const char *key, const device_entry *entry) {
   json_text(json, "description", entry->info.description);
   json_text(json, "driver", entry->info.driver);
   json_text(json, "note", entry->info.note);
+  if (entry->info.fix[0]) json_text(json, "remedy", entry->info.fix);
   if (entry->device) {
     const vyre_device_caps *caps = vyre_device_capabilities(entry->device);
     json_capabilities(json, caps);

@@ -61,6 +61,7 @@ typedef struct vyre_device_info {
   const char *driver;      /* and its version; part of the cache's key */
   const char *note; /* for people: what it is good for; why it is missing,
                               and what to install */
+  const char *fix;  /* what to do about what `note` says; "": nothing */
 } vyre_device_info;
 
 VYRE_BEGIN

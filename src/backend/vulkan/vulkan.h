@@ -68,7 +68,8 @@ typedef struct vk_instance {
   vk_instance_api api;
   vk_physical found[VK_MOST_PHYSICAL]; /* best first */
   uint32_t count;
-  const char *missing;
+  char missing[VK_TEXT]; /* what was looked for, and what is there instead */
+  char fix[VK_TEXT];     /* of that, or of a layer that is not there */
 } vk_instance;
 
 const vk_instance *vk_instance_find(void);
