@@ -91,6 +91,7 @@ static void json_capabilities(json_out *json, const vyre_device_caps *caps) {
   json_bool(json, "has_u64", caps->has_u64);
   json_bool(json, "runs_nothing", caps->runs_nothing);
   json_bool(json, "keeps_pipelines", caps->keeps_pipelines);
+  if (caps->details) json_text(json, "details", caps->details);
   json_close(json, '}');
 }
 

@@ -178,6 +178,7 @@ struct vk_device {
   bool is_brought;   /* handle and queue are the caller's */
   bool is_in_place;
   vk_features has;
+  char details[3 * VK_TEXT];
   VkDevice handle;
   VkQueue queue;
   uint32_t family;
@@ -196,6 +197,9 @@ struct vk_device {
   uint32_t most_rounds; /* of loops, of a vector of invocations; 0: any */
   vk_counts counts;
 };
+
+/* For people, as vyre_device_caps has it. */
+void vk_details_put(const vk_device *device, char *out, size_t room);
 
 vyre_code vk_device_init(vyre_device *device, vyre_status *st);
 void vk_device_finish(vyre_device *device);
