@@ -54,16 +54,14 @@ static void put_bytes(key *k, const unsigned char *data, uint64_t size) {
   }
 }
 
-static uint32_t fuel_of(const vk_device *device, const vyre__launch *launch) {
-  uint64_t most = device->most_rounds;
-  return (uint32_t)(launch->max_iterations < most ? launch->max_iterations
-                                                  : most);
+static uint32_t fuel_of(const vyre__launch *launch) {
+  uint64_t most = launch->max_iterations;
+  return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
 }
 
 static bool make_key(const vk_pipeline *p, const vyre__launch *launch,
                      unsigned flags, key *k) {
   const vk_plan *plan = &p->plan;
-  const vk_device *device = (const vk_device *)p->base.device;
   size_t room = key_room(plan, launch);
   k->words = k->stack;
   k->count = 0;
@@ -74,7 +72,7 @@ static bool make_key(const vk_pipeline *p, const vyre__launch *launch,
   }
   put(k, (uint64_t)launch->grid[1] << 32 | launch->grid[0]);
   put(k, (uint64_t)flags << 32 | launch->grid[2]);
-  put(k, fuel_of(device, launch));
+  put(k, fuel_of(launch));
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     const vyre__view *view = &launch->views[i];
     if (!plan->buffers[i].is_bound) continue;
@@ -396,10 +394,10 @@ static VkResult make_commands(vk_job *job) {
 /* --- recording -------------------------------------------------------------------------*/
 
 /* What a field of the launch block holds for that part. */
-static void put_field(const vk_job *job, const vyre__launch *launch,
-                      const vk_part *part, const uint64_t *loops,
-                      const vyre__spirv_field *f, unsigned char *block) {
-  uint32_t fuel = fuel_of(device_of(job), launch);
+static void put_field(const vyre__launch *launch, const vk_part *part,
+                      const uint64_t *loops, const vyre__spirv_field *f,
+                      unsigned char *block) {
+  uint32_t fuel = fuel_of(launch);
   unsigned char *to = block + f->offset;
   switch ((vyre__spirv_value)f->value) {
     case VYRE__SPIRV_BASE:
@@ -410,6 +408,9 @@ static void put_field(const vk_job *job, const vyre__launch *launch,
       return;
     case VYRE__SPIRV_FUEL:
       memcpy(to, &fuel, 4);
+      return;
+    case VYRE__SPIRV_ONE:
+      memcpy(to, &(uint32_t){1}, 4);
       return;
     case VYRE__SPIRV_LOOP_VALUE:
       memcpy(to, &loops[f->index], f->size < 8 ? f->size : 8);
@@ -433,7 +434,7 @@ static void put_part(const vk_job *job, const vyre__launch *launch,
   if (plan->block_bytes > 0) memset(job->host + at, 0, plan->block_bytes);
   for (uint32_t i = 0; i < plan->field_count; i++) {
     const vyre__spirv_field *f = &plan->fields[i];
-    put_field(job, launch, part, loops, f,
+    put_field(launch, part, loops, f,
               f->is_pushed ? (unsigned char *)pushed : job->host + at);
   }
   if (part->needs_barrier) vk_cmd_barrier(device, commands);
@@ -677,10 +678,10 @@ void vk_job_collect(const vk_job *job, const vyre__launch *launch) {
   clear_unseen(job, launch);
 }
 
-bool vk_job_is_out_of_fuel(const vk_job *job) {
+vyre__spirv_end vk_job_end(const vk_job *job) {
   uint32_t word;
   memcpy(&word, job->host + job->status_at, 4);
-  return word != 0;
+  return (vyre__spirv_end)word;
 }
 
 uint64_t vk_job_time(const vk_job *job) {

@@ -83,6 +83,8 @@ static void put_driver(const vk_instance_api *api, vk_physical *p) {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
       .pNext = p->properties.apiVersion >= VK_API_VERSION_1_2 ? &driver : NULL};
   api->GetPhysicalDeviceProperties2(p->handle, &all);
+  p->ends_loops = all.pNext ? driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE
+                            : p->is_software;
   uint32_t v = p->properties.driverVersion, a = p->properties.apiVersion;
   (void)snprintf(
       p->driver, sizeof p->driver, "%.60s %.120s %u.%u.%u, Vulkan %u.%u.%u",

@@ -233,11 +233,9 @@ static void set_caps(vk_device *device) {
   }
 }
 
-/* Mesa's software device gives an invocation 65,535 rounds of loops, and then goes
- * on behind them without a word. */
-static uint32_t find_rounds(const vk_physical *physical) {
-  return physical->is_software ? 65000 : UINT32_MAX;
-}
+/* Mesa's software device gives a vector of invocations 65,535 rounds of loops, and
+ * then goes on behind them without a word. */
+enum { LLVMPIPE_ROUNDS = 65535 };
 
 vyre_code vk_device_init(vyre_device *device, vyre_status *st) {
   vk_device *own = (vk_device *)device;
@@ -247,7 +245,7 @@ vyre_code vk_device_init(vyre_device *device, vyre_status *st) {
   own->is_in_place =
       own->physical->is_in_place && !vyre__device_option(device, "staging", 0);
   own->most_ns = 1000000 * vyre__device_option(device, "most_ms", 500);
-  own->most_rounds = find_rounds(own->physical);
+  own->most_rounds = own->physical->ends_loops ? LLVMPIPE_ROUNDS : 0;
   VYRE_TRY(create(own, st));
   pthread_mutex_init(&own->layout_lock, NULL);
   vyre_code code = vk_queue_init(own, st);

@@ -10,22 +10,26 @@
 
 /* --- failures --------------------------------------------------------------------*/
 
+/* The device has ended a loop by itself. */
+VYRE__RARE
+static vyre_code cut(const vk_pipeline *p, const vyre__launch *launch,
+                     vyre_status *st) {
+  const vk_device *device = (const vk_device *)p->base.device;
+  return VYRE_FAIL_WITH(
+      st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
+      VYRE_NUMBERS({"max_iterations", launch->max_iterations},
+                   {"most_iterations", device->most_rounds}),
+      "let each invocation do less in its loops, or take device 'cpu'",
+      "kernel '%.60s': device '%s' ends loops after %u iterations that it "
+      "counts for invocations side by side, and one went past that",
+      p->base.program->name, vyre_device_name(&device->base),
+      device->most_rounds);
+}
+
 VYRE__RARE
 static vyre_code out_of_fuel(const vk_pipeline *p, const vyre__launch *launch,
                              vyre_status *st) {
-  const vk_device *device = (const vk_device *)p->base.device;
   unsigned long long most = launch->max_iterations;
-  if (most > device->most_rounds) {
-    return VYRE_FAIL_WITH(
-        st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
-        VYRE_NUMBERS({"max_iterations", most},
-                     {"most_iterations", device->most_rounds}),
-        "let the loop end sooner, or take device 'cpu'",
-        "kernel '%.60s': a loop went past %u iterations of one invocation, "
-        "and device '%s' cannot do more",
-        p->base.program->name, device->most_rounds,
-        vyre_device_name(&device->base));
-  }
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
       VYRE_NUMBERS({"max_iterations", most}),
@@ -185,7 +189,11 @@ bool vk_is_whole(const vk_pipeline *p, const vyre__launch *launch) {
 
 /* The end of a job that is over. */
 vyre_code vk_job_finish(vk_job *job, vyre__launch *launch, vyre_status *st) {
-  if (vk_job_is_out_of_fuel(job)) return out_of_fuel(job->pipeline, launch, st);
+  vyre__spirv_end end = vk_job_end(job);
+  if (end == VYRE__SPIRV_OUT_OF_FUEL) {
+    return out_of_fuel(job->pipeline, launch, st);
+  }
+  if (end != VYRE__SPIRV_ENDED) return cut(job->pipeline, launch, st);
   vk_job_collect(job, launch);
   if (job->flags & VK_JOB_TIMED) launch->device_ns = vk_job_time(job);
   return VYRE_OK;
@@ -253,7 +261,7 @@ static vyre_code run_windows(windows *w, vyre_status *st) {
   launch->device_ns = 0;
   while (!w->tiles.is_over) {
     VYRE_TRY(run_window(w, ns, st));
-    if (vk_job_is_out_of_fuel(w->job)) break;
+    if (vk_job_end(w->job) != VYRE__SPIRV_ENDED) break;
     if (launch->deadline_ns != 0 && vyre__clock_ns() > launch->deadline_ns) {
       return timed_out(w->pipeline, launch, st);
     }

@@ -43,9 +43,9 @@ static const struct {
 static vyre__math_variant math_of(const vk_device *device,
                                   const vyre_number_class *numbers) {
   static const uint8_t used[] = {
-      VYRE__NUMBER_F64_ADD, VYRE__NUMBER_F64_SUB,    VYRE__NUMBER_F64_MUL,
-      VYRE__NUMBER_F64_DIV, VYRE__NUMBER_F64_TO_F32, VYRE__NUMBER_F32_TO_F64,
-      VYRE__NUMBER_F64_LT,  VYRE__NUMBER_F64_RINT};
+      VYRE__NUMBER_F64_ADD,    VYRE__NUMBER_F64_SUB,  VYRE__NUMBER_F64_MUL,
+      VYRE__NUMBER_F64_DIV,    VYRE__NUMBER_F64_SQRT, VYRE__NUMBER_F64_TO_F32,
+      VYRE__NUMBER_F32_TO_F64, VYRE__NUMBER_F64_LT};
   if (!device->has.float64 || !device->has.int64) return VYRE__MATH_U32;
   for (size_t i = 0; i < sizeof used; i++) {
     if (numbers[used[i]].form != VYRE_NUMBERS_NATIVE) return VYRE__MATH_U32;
@@ -78,12 +78,14 @@ void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
       .float64 = has->float64,
       .fma64 = numbers[VYRE__NUMBER_F64_FMA].form == VYRE_NUMBERS_NATIVE &&
                numbers[VYRE__NUMBER_F64_FMA].tested > 0,
+      .whole64 = numbers[VYRE__NUMBER_F64_RINT].form == VYRE_NUMBERS_NATIVE,
       .buffer_atomics64 = has->buffer_atomics64,
       .shared_atomics64 = has->shared_atomics64,
       .vulkan_memory_model = has->memory_model,
       .device_scope = has->device_scope,
       .zeroes_workgroup = has->zeroes_workgroup,
       .push_bytes = device->physical->properties.limits.maxPushConstantsSize,
+      .most_rounds = device->most_rounds,
       .block_in_storage = device->physical->is_software,
       .binds_uniforms = true};
 }

@@ -58,6 +58,7 @@ typedef struct vk_physical {
   VkPhysicalDeviceProperties properties;
   VkPhysicalDeviceMemoryProperties memory;
   bool is_software;
+  bool ends_loops;  /* after so many rounds, without a word: Mesa's llvmpipe */
   bool is_in_place; /* its memory is the host's: nothing is staged */
   char driver[VK_TEXT + 64], note[VK_TEXT];
 } vk_physical;
@@ -193,7 +194,7 @@ struct vk_device {
   pthread_mutex_t layout_lock;
   vk_layout *layouts;
   uint64_t most_ns;     /* of one submission, as far as can be known before */
-  uint32_t most_rounds; /* of loops of an invocation; UINT32_MAX: any */
+  uint32_t most_rounds; /* of loops, of a vector of invocations; 0: any */
   vk_counts counts;
 };
 
@@ -365,7 +366,8 @@ void vk_job_free(vk_job *job);
 /* Bytes of the host into the job, and out of it. */
 void vk_job_fill(const vk_job *job, const vyre__launch *launch);
 void vk_job_collect(const vk_job *job, const vyre__launch *launch);
-bool vk_job_is_out_of_fuel(const vk_job *job);
+/* What the kernel said at its end; another than ENDED is a failure. */
+vyre__spirv_end vk_job_end(const vk_job *job);
 /* Nanoseconds of a job that is TIMED. */
 uint64_t vk_job_time(const vk_job *job);
 /* Records parts of @p tiles up to @p groups workgroups, one at least and VK_WINDOW
