@@ -108,6 +108,22 @@ static inline void vyre__progress_add(const vyre__launch *launch,
   __atomic_fetch_add(&launch->progress->done, groups, __ATOMIC_RELAXED);
 }
 
+/* A part of a recording that has no loops and no bytes of the host between: the same
+ * launches, and copies between resident buffers, each time in that order. */
+typedef struct vyre__piece_item {
+  vyre__launch *launch; /* NULL: a copy */
+  vyre__buffer *from, *to;
+  uint64_t from_offset, to_offset, size;
+} vyre__piece_item;
+
+/* The start of every backend's piece. */
+typedef struct vyre__piece {
+  vyre_device *device;
+  const vyre__piece_item *items;
+  size_t count;
+  bool is_changed; /* something may be bound otherwise than the last time */
+} vyre__piece;
+
 /* What can be chosen when a device is opened: a number in a range. */
 typedef struct vyre__option {
   const char *name; /* NULL: the end of the list */
@@ -203,6 +219,13 @@ struct vyre__backend {
   vyre_code (*run_many)(vyre_device *device, vyre__launch *first, size_t *done,
                         vyre_status *st);
   uint32_t most_many; /* launches of one run_many; 0: VYRE__STRETCH */
+
+  /* Runs a piece, as run_many would, and keeps what it needs to do it again; nobody
+   * else is in it. *done: items that ended well. finish: for one that was zeroed, or
+   * run. Or NULL, with a size of 0: launches are run one by one, or many. */
+  size_t piece_size;
+  vyre_code (*piece_run)(vyre__piece *piece, size_t *done, vyre_status *st);
+  void (*piece_finish)(vyre__piece *piece);
 };
 
 /* All there are, best first; NULL beyond the last. */

@@ -94,6 +94,23 @@ static vyre_code run_dispatch(walk *w, vyre__command *c, vyre_status *st) {
   return code;
 }
 
+/* What the backend runs by itself from there on, if it does; then goes on at *at. */
+static vyre_code run_part(walk *w, size_t *at, bool *is_taken,
+                          vyre_status *st) {
+  vyre_recording *rec = w->rec;
+  vyre__part_result part = {0};
+  vyre_code code = VYRE_OK;
+  if (w->deadline_ns == 0 && rec->device->backend->piece_run &&
+      vyre__takes_stretches(rec->device)) {
+    code = vyre__recording_run_part(rec, *at, &part, st);
+  }
+  w->result.dispatches += part.dispatches;
+  w->result.copies += part.copies;
+  *is_taken = part.is_taken;
+  if (part.is_taken) w->here = *at = part.end;
+  return code;
+}
+
 /* Dispatches that follow each other, as many as the backend takes at once. Barriers
  * between them are kept: one comes after the other. Goes on at *at. */
 static vyre_code run_dispatches(walk *w, size_t *at, vyre_status *st) {
@@ -251,6 +268,13 @@ static vyre_code end_loop(walk *w, const vyre__command *loop, size_t begin,
 
 static vyre_code step(walk *w, size_t *at, vyre_status *st) {
   vyre__command *c = &w->rec->commands[*at];
+  bool is_work =
+      c->kind == VYRE__COMMAND_DISPATCH || c->kind == VYRE__COMMAND_COPY;
+  if (is_work && !is_skipping(w)) {
+    bool is_taken;
+    vyre_code code = run_part(w, at, &is_taken, st);
+    if (is_taken || code != VYRE_OK) return code;
+  }
   switch (c->kind) {
     case VYRE__COMMAND_WHILE:
       return begin_loop(w, c, at, st);

@@ -76,10 +76,28 @@ static size_t make_ready(vyre__run *const *runs, size_t count, bool are_apart,
   return count;
 }
 
+/* What is counted and told of the first @p done, and of the next if that failed. */
+static void settle(vyre__run *const *runs, size_t count, size_t done,
+                   vyre_code code) {
+  vyre_device *device = runs[0]->pipeline->device;
+  tally sums = {0};
+  for (size_t i = 0; i < done; i++) {
+    finish(runs[i], runs[i]->is_bound ? NULL : &runs[i]->stats, &sums);
+  }
+  if (code != VYRE_OK) {
+    if (done < count && runs[done]->tells) {
+      vyre__run_tell(runs[done], &none, code);
+    }
+    VYRE__COUNT(device, failures, 1);
+  }
+  VYRE__COUNT(device, launches, sums.launches);
+  VYRE__COUNT(device, input_bytes, sums.input_bytes);
+  VYRE__COUNT(device, output_bytes, sums.output_bytes);
+}
+
 vyre_code vyre__stretch_run(vyre__run *const *runs, size_t count,
                             bool are_apart, size_t *done, vyre_status *st) {
   vyre_device *device = runs[0]->pipeline->device;
-  tally sums = {0};
   vyre_code code = vyre__device_check(device, st);
   *done = 0;
   size_t ready =
@@ -87,15 +105,20 @@ vyre_code vyre__stretch_run(vyre__run *const *runs, size_t count,
   if (ready > 0) {
     code = device->backend->run_many(device, &runs[0]->launch, done, st);
   }
-  for (size_t i = 0; i < *done; i++) {
-    finish(runs[i], runs[i]->is_bound ? NULL : &runs[i]->stats, &sums);
-  }
-  if (code != VYRE_OK) {
-    if (runs[*done]->tells) vyre__run_tell(runs[*done], &none, code);
-    VYRE__COUNT(device, failures, 1);
-  }
-  VYRE__COUNT(device, launches, sums.launches);
-  VYRE__COUNT(device, input_bytes, sums.input_bytes);
-  VYRE__COUNT(device, output_bytes, sums.output_bytes);
+  settle(runs, count, *done, code);
+  return code;
+}
+
+vyre_code vyre__stretch_run_piece(vyre__run *const *runs, size_t count,
+                                  vyre__piece *piece, size_t *done,
+                                  vyre_status *st) {
+  vyre_device *device = runs[0]->pipeline->device;
+  vyre_code code = vyre__device_check(device, st);
+  size_t launches = 0;
+  *done = 0;
+  if (code == VYRE_OK) (void)make_ready(runs, count, false, st, &code);
+  if (code == VYRE_OK) code = device->backend->piece_run(piece, done, st);
+  for (size_t i = 0; i < *done; i++) launches += piece->items[i].launch != NULL;
+  settle(runs, count, launches, code);
   return code;
 }

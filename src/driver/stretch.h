@@ -34,6 +34,12 @@ static inline bool vyre__run_fits(const vyre__run *run) {
   return run->is_plain && (run->is_bound || vyre__run_is_ready(run));
 }
 
+/* Runs @p piece, whose launches are those of the runs, instead of run_many; *done
+ * then are its items. */
+vyre_code vyre__stretch_run_piece(vyre__run *const *runs, size_t count,
+                                  vyre__piece *piece, size_t *done,
+                                  vyre_status *st);
+
 /* Runs @p count (at most vyre__stretch_most) that all fit, as vyre__run_execute would
  * one by one. *done: how many ended well; without a failure that may be fewer than
  * all, but is at least one. are_apart: what one writes to the host, no other binds. */

@@ -144,6 +144,9 @@ static vyre_code make_ready(vk_pipeline *own, const void *bytes, size_t size,
                             vyre_status *st) {
   vk_device *device = (vk_device *)own->base.device;
   uint32_t count = own->plan.phase_count;
+  own->layout = NULL; /* one that could not be loaded is compiled */
+  own->cache = NULL;
+  own->cache_size = 0;
   VYRE_TRY(check_limits(own, st));
   own->phases = vyre__arena_array(&own->base.arena, count, sizeof *own->phases);
   if (!own->phases) return vyre__no_memory(st, "vulkan", "phases", count);

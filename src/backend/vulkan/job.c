@@ -391,77 +391,6 @@ static VkResult make_commands(vk_job *job) {
   return result;
 }
 
-/* --- making one ------------------------------------------------------------------------*/
-
-static vk_job *allocate(vk_pipeline *p, const key *k, unsigned flags) {
-  size_t count = p->plan.buffer_count;
-  size_t keys = k->count * sizeof *k->words;
-  size_t size =
-      sizeof(vk_job) + keys +
-      count * (sizeof(vk_staged) + sizeof(vk_detour) + sizeof(vk_clear));
-  unsigned char *block = vyre__resize(p->base.device->allocator, NULL, 0, size);
-  if (!block) return NULL;
-  memset(block, 0, size);
-  vk_job *job = (vk_job *)(void *)block;
-  unsigned char *at = block + sizeof *job;
-  memcpy(at, k->words, keys);
-  job->key = (const uint64_t *)(void *)at;
-  job->staged = (vk_staged *)(void *)(at + keys);
-  job->detours = (vk_detour *)(void *)(job->staged + count);
-  job->clears = (vk_clear *)(void *)(job->detours + count);
-  job->pipeline = p;
-  job->size = size;
-  job->hash = k->hash;
-  job->key_count = k->count;
-  job->flags = flags;
-  return job;
-}
-
-static vyre_code record_whole(vk_job *job, const vyre__launch *launch,
-                              vyre_status *st) {
-  const vk_plan *plan = &job->pipeline->plan;
-  size_t room = 2 * (size_t)plan->loop_count + plan->host_count;
-  uint64_t *values = vyre__arena_array(launch->scratch, room, sizeof *values),
-           groups;
-  bool is_last;
-  if (!values) return vyre__no_memory(st, "vulkan", "loops", room);
-  vk_tiles tiles = vk_tiles_begin(job->pipeline, launch, values);
-  return vk_job_record(job, launch, &tiles, UINT64_MAX, &groups, &is_last, st);
-}
-
-static vyre_code make(vk_job *job, const vyre__launch *launch,
-                      vyre_status *st) {
-  const vk_plan *plan = &job->pipeline->plan;
-  layouter l = {.job = job, .launch = launch, .plan = plan};
-  l.bounds =
-      vyre__arena_array(launch->scratch, plan->buffer_count, sizeof *l.bounds);
-  if (!l.bounds) {
-    return vyre__no_memory(st, "vulkan", "buffers", plan->buffer_count);
-  }
-  memset(l.bounds, 0, plan->buffer_count * sizeof *l.bounds);
-  VYRE_TRY(lay_out(&l, st));
-  VK_TRY(device_of(job), make_set(&l), "descriptors", st);
-  VK_TRY(device_of(job), make_commands(job), "a command buffer", st);
-  return job->flags & VK_JOB_PARTED ? VYRE_OK : record_whole(job, launch, st);
-}
-
-vyre_code vk_job_take(vk_pipeline *p, const vyre__launch *launch,
-                      unsigned flags, vk_job **out, vyre_status *st) {
-  key k;
-  if (!make_key(p, launch, flags, &k)) {
-    return vyre__no_memory(st, "vulkan", "buffers", p->plan.buffer_count);
-  }
-  *out = find_job(p, &k);
-  if (*out) return VYRE_OK;
-  *out = allocate(p, &k, flags);
-  if (!*out) return vyre__no_memory(st, "vulkan", "jobs", 1);
-  vyre_code code = make(*out, launch, st);
-  if (code == VYRE_OK) return VYRE_OK;
-  vk_job_free(*out);
-  *out = NULL;
-  return code;
-}
-
 /* --- recording -------------------------------------------------------------------------*/
 
 /* What a field of the launch block holds for that part. */
@@ -604,22 +533,13 @@ static void put_blocks(const vk_job *job, VkCommandBuffer commands) {
   vk_cmd_barrier(device, commands);
 }
 
-vyre_code vk_job_record(vk_job *job, const vyre__launch *launch,
-                        vk_tiles *tiles, uint64_t groups, uint64_t *recorded,
-                        bool *is_last, vyre_status *st) {
-  vk_device *device = device_of(job);
-  const vk_api *api = &device->api;
-  VkCommandBuffer commands = job->commands;
-  bool is_first = !tiles->has_begun;
-  const VkCommandBufferBeginInfo begin = {
-      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-  VK_TRY(device, api->BeginCommandBuffer(commands, &begin),
-         "vkBeginCommandBuffer", st);
+void vk_job_put(const vk_job *job, const vyre__launch *launch, vk_tiles *tiles,
+                uint64_t groups, VkCommandBuffer commands, uint64_t *recorded) {
   put_time(job, commands, 0);
-  if (is_first) {
-    put_before(job, commands);
-  } else {
+  if (tiles->has_begun) {
     put_blocks(job, commands);
+  } else {
+    put_before(job, commands);
   }
   vk_part part;
   uint32_t number = 0;
@@ -631,13 +551,94 @@ vyre_code vk_job_record(vk_job *job, const vyre__launch *launch,
     *recorded += (uint64_t)part.groups[0] * part.groups[1] * part.groups[2];
     vk_tiles_advance(tiles);
   }
-  *is_last = tiles->is_over;
-  if (*is_last) put_after(job, commands);
+  if (tiles->is_over) put_after(job, commands);
   put_time(job, commands, 1);
-  if (!*is_last || (job->flags & VK_JOB_ENDS)) vk_cmd_barrier(device, commands);
-  VK_TRY(device, api->EndCommandBuffer(commands), "vkEndCommandBuffer", st);
-  atomic_fetch_add_explicit(&device->counts.recorded, 1, memory_order_relaxed);
+}
+
+vyre_code vk_job_put_all(const vk_job *job, const vyre__launch *launch,
+                         VkCommandBuffer commands, vyre_status *st) {
+  const vk_plan *plan = &job->pipeline->plan;
+  size_t room = 2 * (size_t)plan->loop_count + plan->host_count;
+  uint64_t *values = vyre__arena_array(launch->scratch, room, sizeof *values);
+  uint64_t groups;
+  if (!values) return vyre__no_memory(st, "vulkan", "loops", room);
+  vk_tiles tiles = vk_tiles_begin(job->pipeline, launch, values);
+  vk_job_put(job, launch, &tiles, UINT64_MAX, commands, &groups);
   return VYRE_OK;
+}
+
+/* The job's own commands. */
+static vyre_code record_whole(vk_job *job, const vyre__launch *launch,
+                              vyre_status *st) {
+  vk_device *device = device_of(job);
+  VYRE_TRY(vk_commands_begin(device, job->commands, st));
+  VYRE_TRY(vk_job_put_all(job, launch, job->commands, st));
+  return vk_commands_end(device, job->commands, job->flags & VK_JOB_ENDS, st);
+}
+
+/* --- making one ------------------------------------------------------------------------*/
+
+static vk_job *allocate(vk_pipeline *p, const key *k, unsigned flags) {
+  size_t count = p->plan.buffer_count;
+  size_t keys = k->count * sizeof *k->words;
+  size_t size =
+      sizeof(vk_job) + keys +
+      count * (sizeof(vk_staged) + sizeof(vk_detour) + sizeof(vk_clear));
+  unsigned char *block = vyre__resize(p->base.device->allocator, NULL, 0, size);
+  if (!block) return NULL;
+  memset(block, 0, size);
+  vk_job *job = (vk_job *)(void *)block;
+  unsigned char *at = block + sizeof *job;
+  memcpy(at, k->words, keys);
+  job->key = (const uint64_t *)(void *)at;
+  job->staged = (vk_staged *)(void *)(at + keys);
+  job->detours = (vk_detour *)(void *)(job->staged + count);
+  job->clears = (vk_clear *)(void *)(job->detours + count);
+  job->pipeline = p;
+  job->size = size;
+  job->hash = k->hash;
+  job->key_count = k->count;
+  job->flags = flags;
+  return job;
+}
+
+static vyre_code make(vk_job *job, const vyre__launch *launch,
+                      vyre_status *st) {
+  const vk_plan *plan = &job->pipeline->plan;
+  layouter l = {.job = job, .launch = launch, .plan = plan};
+  l.bounds =
+      vyre__arena_array(launch->scratch, plan->buffer_count, sizeof *l.bounds);
+  if (!l.bounds) {
+    return vyre__no_memory(st, "vulkan", "buffers", plan->buffer_count);
+  }
+  memset(l.bounds, 0, plan->buffer_count * sizeof *l.bounds);
+  VYRE_TRY(lay_out(&l, st));
+  VK_TRY(device_of(job), make_set(&l), "descriptors", st);
+  if (job->flags & VK_JOB_JOINED) return VYRE_OK;
+  VK_TRY(device_of(job), make_commands(job), "a command buffer", st);
+  return job->flags & VK_JOB_PARTED ? VYRE_OK : record_whole(job, launch, st);
+}
+
+bool vk_job_is_for(const vk_job *job, const vyre__launch *launch) {
+  key k;
+  return make_key(job->pipeline, launch, job->flags, &k) && is_same(job, &k);
+}
+
+vyre_code vk_job_take(vk_pipeline *p, const vyre__launch *launch,
+                      unsigned flags, vk_job **out, vyre_status *st) {
+  key k;
+  if (!make_key(p, launch, flags, &k)) {
+    return vyre__no_memory(st, "vulkan", "buffers", p->plan.buffer_count);
+  }
+  *out = flags & VK_JOB_JOINED ? NULL : find_job(p, &k);
+  if (*out) return VYRE_OK;
+  *out = allocate(p, &k, flags);
+  if (!*out) return vyre__no_memory(st, "vulkan", "jobs", 1);
+  vyre_code code = make(*out, launch, st);
+  if (code == VYRE_OK) return VYRE_OK;
+  vk_job_free(*out);
+  *out = NULL;
+  return code;
 }
 
 /* --- bytes -----------------------------------------------------------------------------*/

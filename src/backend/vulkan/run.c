@@ -145,13 +145,16 @@ static uint64_t groups_in(const vk_pipeline *p, uint64_t ns) {
   return groups > 0 ? groups : 1;
 }
 
-/* What was run is a measure if it was long enough to be one. */
-static void learn(vk_pipeline *p, uint64_t groups, uint64_t ns) {
+/* What a submission costs by itself is in every measure, and weighs less the more
+ * workgroups there were: the least is nearest. Only one that took far longer than it
+ * was meant to says that the kernel became slower. */
+static void learn(vk_pipeline *p, uint64_t groups, uint64_t ns,
+                  uint64_t meant_ns) {
   uint64_t was = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
   uint64_t ps = ns * 1000 / (groups > 0 ? groups : 1) + 1;
-  if (was != 0 && groups < FIRST_GROUPS && ps < was) return;
-  if (was != 0 && ns < 100000) return;
-  atomic_store_explicit(&p->group_ps, ps, memory_order_relaxed);
+  if (was == 0 || ps < was || ns / 2 > meant_ns) {
+    atomic_store_explicit(&p->group_ps, ps, memory_order_relaxed);
+  }
 }
 
 uint64_t vk_expected_ns(const vk_pipeline *p, const vyre__launch *launch) {
@@ -214,7 +217,8 @@ static vyre_code run_whole(vk_pipeline *p, vyre__launch *launch,
     vk_job_free(job);
     return code;
   }
-  if (ps == 0) learn(p, groups_of(launch), vyre__clock_ns() - start);
+  if (ps == 0)
+    learn(p, groups_of(launch), vyre__clock_ns() - start, device->most_ns);
   code = vk_job_finish(job, launch, st);
   vk_job_give(job);
   return code;
@@ -233,15 +237,16 @@ static vyre_code run_window(windows *w, uint64_t ns, vyre_status *st) {
   vk_device *device = (vk_device *)w->pipeline->base.device;
   vk_job *job = w->job;
   uint64_t groups;
-  bool is_last;
   VK_TRY(device, device->api.ResetCommandPool(device->handle, job->pool, 0),
          "vkResetCommandPool", st);
-  VYRE_TRY(vk_job_record(job, w->launch, &w->tiles, groups_in(w->pipeline, ns),
-                         &groups, &is_last, st));
+  VYRE_TRY(vk_commands_begin(device, job->commands, st));
+  vk_job_put(job, w->launch, &w->tiles, groups_in(w->pipeline, ns),
+             job->commands, &groups);
+  VYRE_TRY(vk_commands_end(device, job->commands, true, st));
   uint64_t start = vyre__clock_ns();
   VYRE_TRY(vk_submit(device, &job->commands, 1, &job->ticket, st));
   VYRE_TRY(vk_wait(device, &job->ticket, st));
-  learn(w->pipeline, groups, vyre__clock_ns() - start);
+  learn(w->pipeline, groups, vyre__clock_ns() - start, ns);
   vyre__progress_add(w->launch, groups);
   w->launch->device_ns += vk_job_time(job);
   return VYRE_OK;

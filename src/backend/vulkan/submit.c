@@ -110,6 +110,24 @@ void vk_queue_finish(vk_device *device) {
   pthread_mutex_destroy(&device->queue_lock);
 }
 
+vyre_code vk_commands_begin(vk_device *device, VkCommandBuffer commands,
+                            vyre_status *st) {
+  const VkCommandBufferBeginInfo begin = {
+      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  VK_TRY(device, device->api.BeginCommandBuffer(commands, &begin),
+         "vkBeginCommandBuffer", st);
+  return VYRE_OK;
+}
+
+vyre_code vk_commands_end(vk_device *device, VkCommandBuffer commands,
+                          bool ends_all, vyre_status *st) {
+  if (ends_all) vk_cmd_barrier(device, commands);
+  VK_TRY(device, device->api.EndCommandBuffer(commands), "vkEndCommandBuffer",
+         st);
+  atomic_fetch_add_explicit(&device->counts.recorded, 1, memory_order_relaxed);
+  return VYRE_OK;
+}
+
 /* --- submissions -----------------------------------------------------------------*/
 
 static VkResult ready_fence(vk_device *device, vk_ticket *ticket) {

@@ -13,7 +13,9 @@
  *   job.c       a launch as it is recorded: memory, descriptors, commands
  *   tiles.c     a grid in parts
  *   run.c       a dispatch: in one piece, or in parts
+ *   hazards.c   who needs what another wrote
  *   batch.c     several in one submission
+ *   piece.c     a part of a recording, recorded once
  *   warm.c      the first dispatch, at compile
  *
  * Data. A device has one queue and memory in blocks: a block is one VkDeviceMemory
@@ -229,6 +231,12 @@ vyre_code vk_submit(vk_device *device, const VkCommandBuffer *commands,
 vyre_code vk_wait(vk_device *device, vk_ticket *ticket, vyre_status *st);
 void vk_ticket_finish(vk_device *device, vk_ticket *ticket);
 
+/* The start and the end of recording; ends_all: with a barrier. */
+vyre_code vk_commands_begin(vk_device *device, VkCommandBuffer commands,
+                            vyre_status *st);
+vyre_code vk_commands_end(vk_device *device, VkCommandBuffer commands,
+                          bool ends_all, vyre_status *st);
+
 /* A barrier of memory: what was written by kernels and copies is seen by those
  * that follow, and by the host. */
 void vk_cmd_barrier(const vk_device *device, VkCommandBuffer commands);
@@ -320,6 +328,8 @@ enum {
   VK_JOB_ENDS = 1,   /* its commands end with a barrier */
   VK_JOB_TIMED = 2,  /* and tell how long they took */
   VK_JOB_PARTED = 4, /* they are recorded for each window anew */
+  VK_JOB_JOINED =
+      8, /* they are part of others': it has none, and is not kept */
 };
 
 struct vk_job {
@@ -363,10 +373,14 @@ vyre__spirv_end vk_job_end(const vk_job *job);
 uint64_t vk_job_time(const vk_job *job);
 /* Records parts of @p tiles up to @p groups workgroups, one at least and VK_WINDOW
  * at most, with what goes before the first and after the last of all. *recorded:
- * the workgroups; *is_last: there are no more. */
-vyre_code vk_job_record(vk_job *job, const vyre__launch *launch,
-                        vk_tiles *tiles, uint64_t groups, uint64_t *recorded,
-                        bool *is_last, vyre_status *st);
+ * the workgroups. */
+void vk_job_put(const vk_job *job, const vyre__launch *launch, vk_tiles *tiles,
+                uint64_t groups, VkCommandBuffer commands, uint64_t *recorded);
+/* All of it at once. */
+vyre_code vk_job_put_all(const vk_job *job, const vyre__launch *launch,
+                         VkCommandBuffer commands, vyre_status *st);
+/* Whether it was recorded for just that. */
+bool vk_job_is_for(const vk_job *job, const vyre__launch *launch);
 
 /* Lets a driver that compiles with the first dispatch do it now. */
 vyre_code vk_warm_up(vk_pipeline *pipeline, vyre_status *st);
@@ -383,6 +397,77 @@ uint64_t vk_expected_ns(const vk_pipeline *pipeline,
                         const vyre__launch *launch);
 /* The end of a job that is over: what it failed with, or its bytes. */
 vyre_code vk_job_finish(vk_job *job, vyre__launch *launch, vyre_status *st);
+
+/* --- hazards ---------------------------------------------------------------------*/
+
+/* What was done to a resident buffer since barrier number `since`; ranges are as wide
+ * as all that was, which at worst makes a barrier too many. */
+typedef struct vk_touched {
+  const vyre__buffer *buffer;
+  uint32_t since;
+  uint64_t read_from, read_to, written_from, written_to;
+} vk_touched;
+
+typedef struct vk_span {
+  const unsigned char *begin, *end;
+} vk_span;
+
+typedef struct vk_hazards {
+  vk_touched *table; /* `mask` + 1, by buffer */
+  vk_span *written;  /* of the host, by those that may meet */
+  size_t mask;
+  uint32_t written_count, barriers;
+  bool has_status; /* one of them may fail after others have begun */
+  uint64_t ns;     /* that all of it is expected to take */
+} vk_hazards;
+
+/* Room for what @p views buffers of kernels, or twice as many copies, can be. */
+bool vk_hazards_init(vk_hazards *hazards, size_t views, vyre_arena *arena);
+/* What follows is another submission. */
+void vk_hazards_reset(vk_hazards *hazards);
+/* Whether it can be in the same submission, and then whether a barrier goes before
+ * it: after one, vk_hazards_pass. */
+bool vk_hazards_admit(const vk_hazards *hazards, const vyre__piece_item *item,
+                      bool is_first);
+bool vk_hazards_meet(const vk_hazards *hazards, const vyre__piece_item *item);
+void vk_hazards_pass(vk_hazards *hazards);
+void vk_hazards_note(vk_hazards *hazards, const vyre__piece_item *item);
+/* Whether the launch can be recorded before it is run. */
+bool vk_is_simple(const vyre__launch *launch);
+
+/* --- pieces ----------------------------------------------------------------------*/
+
+/* Items [first, last) as one submission; without commands, one that is dispatched by
+ * itself. */
+typedef struct vk_segment {
+  uint32_t first, last;
+  VkCommandBuffer commands;
+} vk_segment;
+
+/* A piece as it was recorded for one set of bindings. */
+typedef struct vk_take {
+  vyre_arena arena;
+  vk_job **jobs;         /* one an item; NULL: a copy, or by itself */
+  uint64_t (*copies)[5]; /* one an item: what a copy was recorded for */
+  vk_segment *segments;
+  uint32_t segment_count, item_count;
+  VkCommandPool pool;
+  vk_ticket ticket;
+  uint64_t used;       /* when, by the piece's clock; 0: it is empty */
+  bool is_provisional; /* of a kernel of which nothing was known */
+} vk_take;
+
+enum { VK_TAKES = 3 };
+
+typedef struct vk_piece {
+  vyre__piece base;
+  vk_take takes[VK_TAKES];
+  uint32_t current;
+  uint64_t clock;
+} vk_piece;
+
+vyre_code vk_piece_run(vyre__piece *piece, size_t *done, vyre_status *st);
+void vk_piece_finish(vyre__piece *piece);
 
 vyre_code vk_run(vyre_pipeline *pipeline, vyre__launch *launch,
                  vyre_status *st);
