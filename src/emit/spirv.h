@@ -65,6 +65,8 @@ typedef struct vyre__spirv_target {
                                  side, with the rounds of all. Loops that may
                                  come there tell it, and are rolled out. 0: no
                                  such device */
+  bool hides_floats;     /* from the compiler, which does not compute what is
+                                 done with a constant 0.0: Mesa's llvmpipe */
   bool binds_uniforms;   /* none in the launch block: for uniforms that are
                                  on the device already, or longer than declared */
   bool names;            /* of buffers and variables, for people */

@@ -86,6 +86,7 @@ void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
       .zeroes_workgroup = has->zeroes_workgroup,
       .push_bytes = device->physical->properties.limits.maxPushConstantsSize,
       .most_rounds = device->most_rounds,
+      .hides_floats = device->physical->ends_loops,
       .block_in_storage = device->physical->is_software,
       .binds_uniforms = true};
 }

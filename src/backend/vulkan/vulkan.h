@@ -58,7 +58,8 @@ typedef struct vk_physical {
   VkPhysicalDeviceProperties properties;
   VkPhysicalDeviceMemoryProperties memory;
   bool is_software;
-  bool ends_loops;  /* after so many rounds, without a word: Mesa's llvmpipe */
+  bool ends_loops; /* after so many rounds, without a word; and computes nothing
+                       with 0.0: Mesa's llvmpipe */
   bool is_in_place; /* its memory is the host's: nothing is staged */
   char driver[VK_TEXT + 64], note[VK_TEXT];
 } vk_physical;
