@@ -191,9 +191,8 @@ struct vk_device {
   uint64_t last_ticket;
   vk_heap heap;
   vk_range nothing; /* for views without bytes */
-  VkCommandPool barrier_pool;
-  VkCommandBuffer
-      barrier; /* all that was written is seen by all that follows */
+  pthread_mutex_t primary_lock;
+  struct vk_primary *primaries; /* that nobody has */
   pthread_mutex_t layout_lock;
   vk_layout *layouts;
   uint64_t most_ns;     /* of one submission, as far as can be known before */
@@ -238,7 +237,7 @@ void vk_ticket_finish(vk_device *device, vk_ticket *ticket);
 
 /* The start and the end of recording; ends_all: with a barrier. */
 vyre_code vk_commands_begin(vk_device *device, VkCommandBuffer commands,
-                            vyre_status *st);
+                            bool is_second, vyre_status *st);
 vyre_code vk_commands_end(vk_device *device, VkCommandBuffer commands,
                           bool ends_all, vyre_status *st);
 
@@ -278,6 +277,18 @@ vyre_code vk_pipeline_print(vyre_pipeline *pipeline, const char *form,
 /* What the device has, as lowering and the emitter want to know it. */
 void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
                     vyre__target *low, vyre__spirv_target *spirv);
+
+/* --- batches ---------------------------------------------------------------------*/
+
+/* Commands that call those of jobs; kept by the device when nobody has them. */
+typedef struct vk_primary {
+  struct vk_primary *next;
+  VkCommandPool pool;
+  VkCommandBuffer commands;
+  vk_ticket ticket;
+} vk_primary;
+
+void vk_primaries_finish(vk_device *device);
 
 /* --- jobs ------------------------------------------------------------------------*/
 
@@ -330,9 +341,10 @@ typedef struct vk_clear {
 
 /* What a job is to be beside its launch; part of the key. */
 enum {
-  VK_JOB_ENDS = 1,   /* its commands end with a barrier */
-  VK_JOB_TIMED = 2,  /* and tell how long they took */
-  VK_JOB_PARTED = 4, /* they are recorded for each window anew */
+  VK_JOB_ENDS = 1,    /* its commands end with a barrier */
+  VK_JOB_TIMED = 2,   /* and tell how long they took */
+  VK_JOB_PARTED = 4,  /* they are recorded for each window anew */
+  VK_JOB_SECOND = 16, /* they are called by others: a secondary buffer */
   VK_JOB_JOINED =
       8, /* they are part of others': it has none, and is not kept */
 };
