@@ -36,10 +36,11 @@ static inline void vyre__run_fetch(const vyre__run *run, size_t known) {
 }
 
 /* Not 0 if any bit differs. All of @p size, a multiple of 8, is looked at: that is
- * quicker than to stop. */
+ * quicker than to stop. What is there are structs, not these words. */
 static inline uint64_t vyre__words_differ(const void *a, const void *b,
                                           size_t size) {
-  typedef uint64_t two __attribute__((vector_size(16), aligned(8)));
+  typedef uint64_t two __attribute__((vector_size(16), aligned(8), may_alias));
+  typedef uint64_t one __attribute__((may_alias));
   two differs = {0, 0};
   size_t at = 0;
   for (; at + 16 <= size; at += 16) {
@@ -48,8 +49,8 @@ static inline uint64_t vyre__words_differ(const void *a, const void *b,
   }
   uint64_t last = 0;
   if (at < size) {
-    last = *(const uint64_t *)(const void *)((const char *)a + at) ^
-           *(const uint64_t *)(const void *)((const char *)b + at);
+    last = *(const one *)(const void *)((const char *)a + at) ^
+           *(const one *)(const void *)((const char *)b + at);
   }
   return differs[0] | differs[1] | last;
 }
