@@ -460,7 +460,8 @@ static vyre_code submit_faults(vyre_device *device, vyre_status *st) {
 VYRE__RARE
 static vyre_code between_launches(const vyre__run *run, uint32_t done,
                                   uint32_t count, vyre_status *st) {
-  unsigned long long ns = run->desc->timeout_ns;
+  /* As it was given: what is left of a replay is not what anybody asked for. */
+  unsigned long long ns = run->launch.timeout_ns;
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT, NULL,
       VYRE_NUMBERS({"timeout_ns", ns}, {"launches", done},
