@@ -543,8 +543,8 @@ static void part(parting *a, rig *r, bool with_fence) {
   produce(&a->p);
   a->p.tensor.manager_ctx = a;
   a->p.tensor.deleter = ask_and_unbind;
-  CHECK_OK(
-      vyre_dlpack_import(r->device, &a->p.tensor, NULL, &a->buffer, &st), st);
+  CHECK_OK(vyre_dlpack_import(r->device, &a->p.tensor, NULL, &a->buffer, &st),
+           st);
   CHECK_OK(vyre_recording_create(r->device, &a->rec, &st), st);
   CHECK_OK(vyre_recording_slot(a->rec, "y", 0, &a->slot, &st), st);
   uint32_t to;
@@ -560,8 +560,8 @@ static void part(parting *a, rig *r, bool with_fence) {
   CHECK_OK(vyre_recording_finish(a->rec, &st), st);
   vyre_resource bound = {.resident = a->buffer};
   CHECK_OK(vyre_recording_bind(a->rec, a->slot, &bound, &st), st);
-  CHECK_OK(
-      vyre_recording_replay(a->rec, NULL, with_fence ? &fence : NULL, &st), st);
+  CHECK_OK(vyre_recording_replay(a->rec, NULL, with_fence ? &fence : NULL, &st),
+           st);
   if (fence) CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
   vyre_fence_release(fence);
 }

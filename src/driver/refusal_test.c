@@ -181,14 +181,13 @@ TEST(a_transfer_of_many_that_fails_is_named) {
     vyre_transfer wrong;
     vyre_kind kind;
     const char *fault;
-  } cases[] = {{{good, 1, words, 4}, VYRE_KIND_INVALID_ARGUMENT, ""},
-               {{good, 0, NULL, 4}, VYRE_KIND_INVALID_ARGUMENT, ""},
-               {{dead, 0, words, 4}, VYRE_KIND_STALE_HANDLE, ""},
-               {{{0}, 0, words, 4}, VYRE_KIND_STALE_HANDLE, ""},
-               {{foreign, 0, words, 4}, VYRE_KIND_FOREIGN_HANDLE, ""},
-               {{good, 0, words, 4},
-                VYRE_KIND_INJECTED_FAULT,
-                "upload:2,download:2"}};
+  } cases[] = {
+      {{good, 1, words, 4}, VYRE_KIND_INVALID_ARGUMENT, ""},
+      {{good, 0, NULL, 4}, VYRE_KIND_INVALID_ARGUMENT, ""},
+      {{dead, 0, words, 4}, VYRE_KIND_STALE_HANDLE, ""},
+      {{{0}, 0, words, 4}, VYRE_KIND_STALE_HANDLE, ""},
+      {{foreign, 0, words, 4}, VYRE_KIND_FOREIGN_HANDLE, ""},
+      {{good, 0, words, 4}, VYRE_KIND_INJECTED_FAULT, "upload:2,download:2"}};
   for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
     const vyre_transfer list[] = {{good, 0, words + 1, 0}, cases[i / 2].wrong};
     st = (vyre_status){0};
@@ -231,8 +230,9 @@ TEST(a_timeout_is_told_as_it_was_given) {
                                 .has_iterations = true,
                                 .iterations = UINT32_MAX,
                                 .timeout_ns = cases[i].own_ns};
-    CHECK_OK(vyre_recording_dispatch(rec, b.pipelines[cases[i].kernel], &d, &st),
-             st);
+    CHECK_OK(
+        vyre_recording_dispatch(rec, b.pipelines[cases[i].kernel], &d, &st),
+        st);
     CHECK_OK(vyre_recording_finish(rec, &st), st);
     bind_bytes(rec, place.slot, n, sizeof n);
     vyre_replay_options options = {.timeout_ns = cases[i].replay_ns};
