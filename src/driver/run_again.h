@@ -133,9 +133,10 @@ static inline void vyre__run_give(vyre__run *run) {
   }
 }
 
-static inline vyre_code vyre__run_prepare(vyre__run *run,
-                                          const vyre_dispatch_desc *desc,
-                                          vyre_status *st) {
+/* @p is_same: what vyre__run_is_same says. */
+static inline vyre_code vyre__run_prepare_as(vyre__run *run,
+                                             const vyre_dispatch_desc *desc,
+                                             bool is_same, vyre_status *st) {
   vyre__launch *launch = &run->launch; /* views and scratch stay as they are */
   run->desc = desc;
   bool was_plain = run->is_plain;
@@ -153,7 +154,7 @@ static inline vyre_code vyre__run_prepare(vyre__run *run,
     launch->progress = desc->progress;
   }
   launch->check = desc->check;
-  if (!vyre__run_is_same(run, desc)) {
+  if (!is_same) {
     VYRE_TRY(vyre__run_prepare_anew(run, st));
   } else if (desc->max_output_bytes || desc->require_zero_copy) {
     VYRE_TRY(vyre__run_check_limits(run, st));
@@ -164,6 +165,12 @@ static inline vyre_code vyre__run_prepare(vyre__run *run,
     return vyre__run_check_options(run, st);
   }
   return VYRE_OK;
+}
+
+static inline vyre_code vyre__run_prepare(vyre__run *run,
+                                          const vyre_dispatch_desc *desc,
+                                          vyre_status *st) {
+  return vyre__run_prepare_as(run, desc, vyre__run_is_same(run, desc), st);
 }
 
 #endif
