@@ -7,7 +7,6 @@
 #include "commands.h"
 #include "compile_flags.h"
 #include "kernel_file.h"
-#include "output.h"
 #include "plan_json.h"
 #include "words.h"
 
@@ -125,22 +124,5 @@ static bool inspect(const compile_flags *f, kernel_file *file,
 }
 
 int cmd_inspect(int count, char **words, bool json) {
-  compile_flags f = {.file = NULL};
-  problem wrong = {0};
-  kernel_file file = {.program = NULL};
-  sink out = {0};
-  vyre_program *program = NULL;
-  int code = EXIT_FINE;
-  if (!compile_read_flags("inspect", count, words, &f, &wrong)) {
-    code = problem_report(&wrong, json);
-  } else {
-    program = kernel_file_open(f.file, f.kernel, &file, json, &code);
-  }
-  if (program) {
-    code = inspect(&f, &file, program, json, &out, &wrong)
-               ? publish(&out, NULL, NULL, json)
-               : kernel_file_report(&file, &wrong, json);
-  }
-  kernel_file_finish(&file);
-  return code;
+  return compile_command("inspect", count, words, json, inspect);
 }

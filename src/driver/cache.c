@@ -324,6 +324,19 @@ const char *vyre_cache_result_name(vyre_cache_result result) {
   return (unsigned)result < VYRE_CACHE_RESULT_COUNT ? names[result] : "?";
 }
 
+vyre_cache_info vyre__cache_info(const vyre__cache_note *note) {
+  return (vyre_cache_info){.result = note->made,
+                           .made = note->made,
+                           .reason = note->reason,
+                           .entry = note->entry,
+                           .field = note->field,
+                           .wanted = note->wanted,
+                           .found = note->found,
+                           .is_rejected = note->is_rejected,
+                           .is_stored = note->is_stored,
+                           .not_stored = note->not_stored};
+}
+
 /* Of notes whose nearest entry nobody asked for yet. */
 static pthread_mutex_t explaining = PTHREAD_MUTEX_INITIALIZER;
 
@@ -350,17 +363,8 @@ bool vyre_pipeline_cache_info(const vyre_pipeline *pipeline,
   const vyre__cache_note note = pipeline->inside->note;
   pthread_mutex_unlock(&explaining);
   uint64_t hits = atomic_load(&pipeline->inside->memory_hits);
-  *out =
-      (vyre_cache_info){.result = hits > 0 ? VYRE_CACHE_MEMORY_HIT : note.made,
-                        .made = note.made,
-                        .memory_hits = hits,
-                        .reason = note.reason,
-                        .entry = note.entry,
-                        .field = note.field,
-                        .wanted = note.wanted,
-                        .found = note.found,
-                        .is_rejected = note.is_rejected,
-                        .is_stored = note.is_stored,
-                        .not_stored = note.not_stored};
+  *out = vyre__cache_info(&note);
+  out->memory_hits = hits;
+  if (hits > 0) out->result = VYRE_CACHE_MEMORY_HIT;
   return true;
 }

@@ -254,6 +254,9 @@ typedef struct vyre__cache_note {
   bool is_open; /* a miss whose nearest entry was not looked for */
 } vyre__cache_note;
 
+/* What it says to people. */
+vyre_cache_info vyre__cache_info(const vyre__cache_note *note);
+
 /* A shared pipeline that was compiled of the same program for the same options,
  * retained; or NULL. */
 vyre_pipeline *vyre__table_find(const vyre__cache_subject *subject);

@@ -33,15 +33,7 @@ static vyre_code explain(const vyre__cache_subject *subject, vyre_arena *arena,
   vyre__cache_look(subject, &key, false, arena, &note, &file, &may_store);
   vyre__cache_file_finish(&file);
   vyre__cache_explain(subject, &key, arena, &note);
-  out->info = (vyre_cache_info){.result = note.made,
-                                .made = note.made,
-                                .reason = note.reason,
-                                .entry = note.entry,
-                                .field = note.field,
-                                .wanted = note.wanted,
-                                .found = note.found,
-                                .is_rejected = note.is_rejected,
-                                .not_stored = ""};
+  out->info = vyre__cache_info(&note); /* nothing is stored */
   return VYRE_OK;
 }
 

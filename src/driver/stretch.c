@@ -81,18 +81,21 @@ vyre_code vyre__stretch_run(vyre__run *const *runs, size_t count, size_t *done,
   vyre_device *device = runs[0]->pipeline->device;
   vyre_slot_stats stats[VYRE__STRETCH];
   tally sums = {0};
-  vyre_code code = vyre__device_check(device, st);
+  vyre_code code = VYRE_OK;
   *done = 0;
-  size_t ready =
-      code == VYRE_OK ? make_ready(runs, count, stats, st, &code) : 0;
-  if (ready > 0) {
+  size_t ready = make_ready(runs, count, stats, st, &code);
+  if (ready > 0) code = vyre__device_check(device, st);
+  if (ready > 0 && code == VYRE_OK) {
     code = device->backend->run_many(device, &runs[0]->launch, done, st);
   }
   for (size_t i = 0; i < *done; i++) {
     finish(runs[i], runs[i]->is_bound ? NULL : &stats[i], &sums);
   }
   if (code != VYRE_OK) {
-    if (runs[*done]->tells) vyre__run_tell(runs[*done], &none, code);
+    vyre__run *bad = runs[*done];
+    if (bad->tells) {
+      vyre__run_tell(bad, bad->is_bound ? &none : &stats[*done], code);
+    }
     VYRE__COUNT(device, failures, 1);
   }
   VYRE__COUNT(device, launches, sums.launches);

@@ -4,6 +4,7 @@
 
 #include "vyre/vyre.h"
 
+#include "base/clock.h"
 #include "support/check.h"
 
 /* --- a device, a kernel and one buffer ---------------------------------------------*/
@@ -172,16 +173,21 @@ TEST(without_memory_it_says_so_and_leaks_nothing) {
 
 /* --- time ----------------------------------------------------------------------------*/
 
-static uint64_t run_until(rig *r, uint32_t groups, uint64_t timeout_ns) {
+static uint64_t run_until(rig *r, uint32_t groups, uint64_t timeout_ns,
+                          bool is_timed) {
   static uint32_t y[COUNT];
   vyre_status st = {0};
   vyre_timing timing;
-  vyre_dispatch_desc desc = {
-      .timeout_ns = timeout_ns, .grid = {groups, 1, 1}, .timing = &timing};
+  vyre_dispatch_desc desc = {.timeout_ns = timeout_ns,
+                             .grid = {groups, 1, 1},
+                             .timing = is_timed ? &timing : NULL};
+  uint64_t start = vyre__clock_ns();
   CHECK_FAILS(run_in_place(r, y, sizeof y, &desc, &st), st,
               VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
+  uint64_t took = vyre__clock_ns() - start;
   CHECK_U64(status_number(&st, "timeout_ns"), timeout_ns);
-  return timing.wall_ns;
+  CHECK(!is_timed || timing.wall_ns <= took);
+  return took;
 }
 
 TEST(a_kernel_that_never_ends_ends_at_its_timeout) {
@@ -198,13 +204,21 @@ TEST(a_kernel_that_never_ends_ends_at_its_timeout) {
       "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
       "shared t : u32[64];\n"
       "{ for (let k = 0u; k < 4294967295; k++) { t[local_id.x] = k; barrier();"
-      " } y[0] = t[1]; }\n"};
-  static const uint32_t groups[][3] = {{1, 9}, {1, 9}, {4000000000u}, {1, 9}};
-  for (int k = 0; k < 4; k++) {
+      " } y[0] = t[1]; }\n",
+      /* launches without end, each of which is short */
+      "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
+      "{ for (let k = 0u; k < 60000000; k++) { y[0] = k; grid_barrier(); } }\n",
+      /* and loops of the host in which nothing is launched at all */
+      "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
+      "{ for (let k = 0u; k < 60000000; k++) {"
+      " for (let n = len(y); n < 1; n++) { grid_barrier(); } } }\n"};
+  static const uint32_t groups[][3] = {{1, 9}, {1, 9}, {4000000000u},
+                                       {1, 9}, {1, 9}, {1, 9}};
+  for (int k = 0; k < 6; k++) {
     rig r;
     rig_open(&r, texts[k]);
-    for (int i = 0; i < 3 && groups[k][i]; i++) {
-      uint64_t took = run_until(&r, groups[k][i], 30000000);
+    for (int i = 0; i < 6 && groups[k][i / 2]; i++) {
+      uint64_t took = run_until(&r, groups[k][i / 2], 30000000, i % 2 == 1);
       CHECK(took >= 30000000 && took < UINT64_C(5000000000));
     }
     rig_close(&r);
