@@ -103,9 +103,14 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
 }
 
 static bool is_ready(const vyre_context *context, const char **why) {
-  *why =
-      "auto: 'cpu' has no LLVM 19 to compile with; apt-get install libllvm19";
-  return vyre__codegen_is_there(context->llvm[0] ? context->llvm : NULL);
+  const char *library = context->llvm[0] ? context->llvm : NULL;
+  bool is_named = library && strcmp(library, "none") != 0;
+  *why = is_named
+             ? "auto: what VYRE_LLVM names is no LLVM 19 that 'cpu' can "
+               "compile with; unset it, or name another file"
+             : "auto: 'cpu' has no LLVM 19 to compile with; apt-get install "
+               "libllvm19";
+  return vyre__codegen_is_there(library);
 }
 
 /* All that code depends on beside the program: features are checked this way
