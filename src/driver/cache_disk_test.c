@@ -535,6 +535,34 @@ static bool exists(const char *path) {
   return access(path, F_OK) == 0;
 }
 
+/* Seconds since the file was used, as its time says. */
+static long age_of(const char *path) {
+  struct stat about;
+  struct timespec now;
+  CHECK(stat(path, &about) == 0);
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (long)(now.tv_sec - about.st_mtim.tv_sec);
+}
+
+TEST(a_use_is_marked_once_a_minute) {
+  static const struct {
+    long age;
+    bool is_marked;
+  } cases[] = {{10, false}, {50, false}, {70, true}, {3000, true}, {-90, true}};
+  char folder[FOLDER_TEXT], path[PATH_TEXT];
+  folder_make(folder);
+  kept_reset();
+  compile_driver(folder, 'a', 0, path);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    set_age(path, cases[i].age);
+    CHECK(compile_driver(folder, 'a', 0, path).info.result ==
+          VYRE_CACHE_DISK_HIT);
+    long age = age_of(path);
+    CHECK((age >= 0 && age < 9) == cases[i].is_marked);
+  }
+  folder_remove(folder);
+}
+
 TEST(above_the_cap_the_least_recently_used_goes) {
   char folder[FOLDER_TEXT], a[PATH_TEXT], b[PATH_TEXT], c[PATH_TEXT],
       d[PATH_TEXT];
@@ -747,6 +775,7 @@ TEST_MAIN(
     TEST_ENTRY(a_path_that_is_too_long_is_told_as_that),
     TEST_ENTRY(the_cap_is_a_whole_number),
     TEST_ENTRY(a_context_asks_the_environment),
+    TEST_ENTRY(a_use_is_marked_once_a_minute),
     TEST_ENTRY(above_the_cap_the_least_recently_used_goes),
     TEST_ENTRY(an_entry_above_the_cap_is_not_written),
     TEST_ENTRY(leftovers_go_when_they_are_old),
