@@ -52,7 +52,12 @@ static void put_resources(sink *out, const vyre_pipeline *pipeline,
                " bytes a workgroup that runs");
   }
   if (r->has_width) put_number(out, "width", r->width, " invocations");
-  if (r->has_code) put_number(out, "code", r->code_bytes, " bytes");
+  if (r->has_code) {
+    put_number(out, "code", r->code_bytes,
+               r->is_short ? " bytes, made the short way: the kernel is very "
+                             "large, and runs slower for it"
+                           : " bytes");
+  }
   put_plan(out, vyre_pipeline_bindings(pipeline));
 }
 
@@ -96,7 +101,10 @@ static void json_resources(sink *out, const vyre_pipeline *pipeline,
     json_u64(&json, "scratch_bytes", r->scratch_bytes);
   }
   if (r->has_width) json_u64(&json, "width", r->width);
-  if (r->has_code) json_u64(&json, "code_bytes", r->code_bytes);
+  if (r->has_code) {
+    json_u64(&json, "code_bytes", r->code_bytes);
+    json_bool(&json, "is_short", r->is_short);
+  }
   json_bindings(&json, vyre_pipeline_bindings(pipeline));
   json_end(&json);
 }

@@ -54,6 +54,9 @@ typedef struct vyre_pipeline_resources {
   uint32_t width; /* invocations side by side in a vector */
   bool has_code;
   uint64_t code_bytes; /* mapped for machine code and its constants */
+  bool is_short; /* it was made the short way, and is slower: the kernel is very
+                    large, or is_quick was asked for and the full code is not
+                    there yet */
 } vyre_pipeline_resources;
 
 VYRE_BEGIN

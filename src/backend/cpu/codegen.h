@@ -43,6 +43,9 @@ void vyre__codegen_leave(void);
 typedef enum vyre__codegen_tier {
   VYRE__CODEGEN_FULL,
   VYRE__CODEGEN_QUICK, /* a quarter of the time, slower code */
+  VYRE__CODEGEN_PLAIN, /* variables stay in memory: time grows as the text does,
+                          however many there are */
+  VYRE__CODEGEN_TIERS
 } vyre__codegen_tier;
 
 typedef enum vyre__codegen_form {

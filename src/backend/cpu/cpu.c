@@ -137,10 +137,15 @@ static void pipeline_finish(vyre_pipeline *pipeline) {
   vyre__object_free(&own->full);
 }
 
-/* The text is the same, so that the plan is; who runs the old code goes on with
- * it, and it stays until the end. */
+/* The text is the same, so that the plan is, but for kernels that were spelled in
+ * narrower vectors as one of the two codes took too much stack: these stay as they
+ * are. Who runs the old code goes on with it, and it stays until the end. */
 static void pipeline_take(vyre_pipeline *pipeline, vyre_pipeline *full) {
   cpu_pipeline *own = (cpu_pipeline *)pipeline, *other = (cpu_pipeline *)full;
+  if (own->plan.width != other->plan.width ||
+      own->plan.scratch_bytes != other->plan.scratch_bytes) {
+    return;
+  }
   own->full = other->object;
   other->object = (vyre__object){0};
   atomic_store_explicit(&own->phases, own->full.phases, memory_order_release);
@@ -199,6 +204,8 @@ static void pipeline_describe(const vyre_pipeline *pipeline,
           ? &own->object
           : &own->full;
   out->has_launches = out->has_width = out->has_code = true;
+  out->is_short = plan->is_short ||
+                  (pipeline->is_quick && object == &own->object && own->bytes);
   out->phase_count = plan->phase_count;
   out->hidden_count =
       plan->buffer_count - (uint32_t)pipeline->program->buffer_count;
