@@ -286,10 +286,32 @@ TEST(a_directory_that_is_not_there_is_made_for_this_user_alone) {
   folder_remove(folder);
 }
 
+/* What people are told of the folder. */
+static vyre_cache_place place_of(const char *folder, vyre_arena *arena) {
+  vyre_context_options options = {.cache_directory = folder, .trace_file = ""};
+  vyre_context *context;
+  vyre_cache_place place;
+  vyre_status st = {0};
+  CHECK_OK(vyre_context_create(&options, &context, &st), st);
+  CHECK_OK(vyre_cache_find(context, arena, &place, &st), st);
+  vyre_context_release(context);
+  return place;
+}
+
 static void compile_read_only(void) {
   char folder[FOLDER_TEXT], path[PATH_TEXT];
   contents good = make_entry(folder, path);
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  vyre_cache_place place = place_of(folder, &arena);
+  CHECK(place.is_on && place.is_there && !place.is_read_only);
+  CHECK_TEXT(place.reason, "");
   CHECK(chmod(folder, 0500) == 0);
+  place = place_of(folder, &arena);
+  CHECK(place.is_on && place.is_there && place.is_read_only);
+  CHECK_HAS(place.reason, "it cannot be written");
+  CHECK_HAS(place.fix, "VYRE_CACHE_DIR");
+  vyre_arena_finish(&arena);
   CHECK(kept_compile(folder).info.result == VYRE_CACHE_DISK_HIT);
   kept_driver = "driver 2";
   kept_result got = kept_compile(folder);

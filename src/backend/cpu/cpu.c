@@ -17,8 +17,12 @@
 
 static bool describe(uint32_t index, vyre_device_info *out) {
   const vyre__machine *machine = vyre__machine_find();
-  if (index > 0 || !machine->is_usable) {
+  if (!machine->is_usable) {
     out->note = "needs an x86-64 processor with SSE4.2 and POPCNT";
+    return false;
+  }
+  if (index > 0) {
+    out->note = "there is one, 'cpu', which has all processors";
     return false;
   }
   out->description = machine->cpu;
@@ -92,7 +96,7 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
       .max_workgroup = {VYRE_MAX_INVOCATIONS, VYRE_MAX_INVOCATIONS,
                         VYRE_MAX_INVOCATIONS},
       .max_workgroup_invocations = VYRE_MAX_INVOCATIONS,
-      .max_shared_bytes = (uint64_t)1 << 30,
+      .max_shared_bytes = VYRE_MAX_SHARED_BYTES,
       .max_buffer_bytes = SIZE_MAX / 2,
       .host_alignment = 1,
       .borrows_host_memory = true,
