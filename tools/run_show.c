@@ -75,7 +75,8 @@ void run_tell(const run_state *s, sink *out) {
                    cache.made == VYRE_CACHE_DISK_HIT;
     sink_format(out, "%s %.3f ms, ran %.3f ms\n",
                 is_kept ? "from the cache in" : "compiled in",
-                (double)s->on.compile_ns / 1e6, (double)s->timing.wall_ns / 1e6);
+                (double)s->on.compile_ns / 1e6,
+                (double)s->timing.wall_ns / 1e6);
   }
   vyre_trace_info trace;
   if (vyre_context_trace(s->context, &trace)) {
