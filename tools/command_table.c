@@ -102,6 +102,20 @@ static const flag_doc run_flags[] = {
      .help = "of device cpu: invocations side by side in a vector, 1, 4,\n"
              "8, 16 or 32 (default: chosen for the kernel)",
      .type = FLAG_U64},
+    {.name = "--timeout",
+     .value = "SECONDS",
+     .help = "end the run with an error when it takes longer, as in 0.5",
+     .type = FLAG_TEXT},
+    {.name = "--option",
+     .value = "BACKEND.KEY=NUMBER",
+     .help = "what the backend lets be chosen; more of them\n"
+             "with commas, as in $VYRE_OPTIONS",
+     .type = FLAG_TEXT},
+    {.name = "--ulp-budget",
+     .value = "N",
+     .help = "above 0: the device may round less often where that is\n"
+             "faster, so that others give other bits (default 0)",
+     .type = FLAG_U64},
     JSON_FLAG,
 };
 

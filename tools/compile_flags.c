@@ -17,12 +17,7 @@ bool compile_read_flags(const char *command, int count, char **words,
                     .flag_count = sizeof flags / sizeof flags[0],
                     .operand = &f->file};
   if (!args_read(&spec, count, words, wrong)) return false;
-  if (ulp_budget > UINT8_MAX) {
-    return problem_set(wrong, KIND_USAGE, "write 0 to 255",
-                       "--ulp-budget is %llu, and 255 is the most",
-                       (unsigned long long)ulp_budget);
-  }
-  f->options.ulp_budget = (uint8_t)ulp_budget;
+  if (!args_ulp_budget(ulp_budget, &f->options.ulp_budget, wrong)) return false;
   return !workgroup ||
          args_extent("--workgroup", workgroup, f->options.workgroup, wrong);
 }

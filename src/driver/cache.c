@@ -165,7 +165,9 @@ void vyre__cache_look(const vyre__cache_subject *subject,
   if (look_at_file(directory, key, arena, note, file)) {
     note->made = VYRE_CACHE_DISK_HIT;
     note->reason = "the entry has the same key";
-    if (is_used) vyre__cache_touch(directory, key->name);
+    if (is_used && !vyre__cache_is_recent(file->used_ns)) {
+      vyre__cache_touch(directory, key->name);
+    }
   } else {
     /* Two keys with one name: the file is replaced, so it is looked at now. */
     vyre__cache_part parts[VYRE__CACHE_FIELDS];
