@@ -635,7 +635,7 @@ TEST(very_large_kernels_are_made_the_short_way_or_refused) {
     const char *refused;
   } cases[] = {
       {100, "", false, ANY, NULL},
-      {200, "", false, ONE_REGISTER, NULL},
+      {320, "", false, ONE_REGISTER, NULL},
       {600, "", true, ONE_REGISTER, NULL},
       {2500, "", true, 1, NULL},
       {8000, "", true, 1, NULL},
