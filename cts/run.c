@@ -105,8 +105,8 @@ static bool start(const cts_options *o, const char *name, job *j) {
   words[count++] = "--case";
   words[count++] = name;
   int out[2], in[2];
-  if (!j->text && !(j->text = malloc(MOST_TEXT))) return false;
-  if (pipe(out) != 0) return false;
+  if (!j->text) j->text = malloc(MOST_TEXT);
+  if (!j->text || pipe(out) != 0) return false;
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, in) != 0) {
     close(out[0]);
     close(out[1]);
