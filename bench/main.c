@@ -69,8 +69,8 @@ void bench_pair(bench_job ours, bench_job peer, int rounds, long repeat,
   *peer_times = summary(theirs, rounds);
 }
 
-double bench_difference(bench_job whole, bench_job part, int rounds,
-                        long repeat, bench_times *whole_times) {
+bench_times bench_difference(bench_job whole, bench_job part, int rounds,
+                             long repeat, bench_times *whole_times) {
   static double wholes[MOST_ROUNDS], differences[MOST_ROUNDS];
   if (rounds > MOST_ROUNDS) rounds = MOST_ROUNDS;
   time_once(whole, 1);
@@ -80,7 +80,7 @@ double bench_difference(bench_job whole, bench_job part, int rounds,
     differences[i] = wholes[i] - time_once(part, repeat);
   }
   *whole_times = summary(wholes, rounds);
-  return summary(differences, rounds).median;
+  return summary(differences, rounds);
 }
 
 static void keep(row made) {

@@ -344,14 +344,14 @@ static void bench_lowering(void) {
                          NULL, &st),
        &st, "parse");
   void *program = (void *)(uintptr_t)vyre_module_kernel(module, 0);
-  double lowering =
+  bench_times lowering =
       bench_difference((bench_job){run_lowering, program},
                        (bench_job){run_validation, program}, 21, 1, &both);
   const double count = (double)GROUPS * STATEMENTS_OF_A_GROUP;
   bench_row_times(suite, "check and lower 20,000 statements", "ms", 1e-6, both,
                   "", (bench_times){0, 0});
   bench_row_figure(suite, "lowering, statements a second", "M/s",
-                   count / lowering * 1e3, "", 0);
+                   count / lowering.median * 1e3, "", 0);
   vyre_module_release(module);
   free(text);
 }
