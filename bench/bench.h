@@ -29,7 +29,7 @@ void bench_pair(bench_job ours, bench_job peer, int rounds, long repeat,
 
 /* What @p whole takes more than @p part, of which it does all: the median of what
  * the two of a round differ by. Two medians need not be of the same round, and a
- * small difference of them may be anything. */
+ * small difference of them may be anything. Its minimum is that of the minima. */
 bench_times bench_difference(bench_job whole, bench_job part, int rounds,
                              long repeat, bench_times *whole_times);
 
