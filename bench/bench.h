@@ -69,11 +69,29 @@ void bench_cpu_dispatch(void);
 void bench_cpu_kernels(void);
 void bench_cpu_pool(void);
 void bench_dispatch(void);
+/* Rows of @p suite: what the forms of float operations cost on @p device. Beside
+ * the driver: an operation of the probe, and a kernel with it in another form. */
+struct vyre_device;
+struct vyre_number_class;
+struct vyre_pipeline;
+struct vyre_program;
+void bench_forms(const char *suite, struct vyre_device *device);
+const struct vyre_number_class *bench_number(const struct vyre_device *device,
+                                             const char *operation);
+struct vyre_pipeline *bench_compile_as(struct vyre_device *device,
+                                       struct vyre_program *program,
+                                       const struct vyre_number_class *number,
+                                       int form);
 void bench_language(void);
 void bench_numbers(void);
 void bench_plan(void);
 void bench_plan_frontier(void);
 void bench_plan_placement(void);
 void bench_recording(void);
+int bench_vulkan_child(const char *name); /* of the next: a process's own */
+void bench_vulkan_compile(void);
+void bench_vulkan_dispatch(void);
+void bench_vulkan_kernels(void);
+void bench_vulkan_replay(void);
 
 #endif

@@ -208,6 +208,8 @@ static bool wants(const char *only, const char *name) {
 
 int main(int argc, char **argv) {
   const char *only = getenv("VYRE_BENCH_SUITE");
+  const char *child = getenv("VYRE_BENCH_CHILD");
+  if (child) return bench_vulkan_child(child);
   if (wants(only, "plan")) bench_plan();
   if (wants(only, "language")) bench_language();
   if (wants(only, "numbers")) bench_numbers();
@@ -219,6 +221,10 @@ int main(int argc, char **argv) {
   if (wants(only, "cpu.dispatch")) bench_cpu_dispatch();
   if (wants(only, "cpu.kernels")) bench_cpu_kernels();
   if (wants(only, "cpu.pool")) bench_cpu_pool();
+  if (wants(only, "vulkan.compile")) bench_vulkan_compile();
+  if (wants(only, "vulkan.dispatch")) bench_vulkan_dispatch();
+  if (wants(only, "vulkan.replay")) bench_vulkan_replay();
+  if (wants(only, "vulkan.kernels")) bench_vulkan_kernels();
   if (argc < 2) return 0;
   FILE *file = fopen(argv[1], "w");
   if (!file) bench_fail(argv[1], "cannot be written");

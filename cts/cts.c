@@ -229,7 +229,20 @@ vyre_allocator cts_allocator(cts *c) {
   return (vyre_allocator){count_resize, &c->live_bytes};
 }
 
+/* What the probe found is on disk, and every case is a process: opened once with the
+ * cache that the environment has, the device is not probed again. */
+static void recall_numbers(cts *c) {
+  const vyre_context_options options = {.trace_file = "", .faults = ""};
+  vyre_context *context = NULL;
+  vyre_device *device = NULL;
+  if (vyre_context_create(&options, &context, NULL) != VYRE_OK) return;
+  (void)!vyre_device_open(context, c->backend, &device, NULL);
+  vyre_device_release(device);
+  vyre_context_release(context);
+}
+
 static void begin(cts *c) {
+  recall_numbers(c);
   vyre_context_options options = {.allocator = cts_allocator(c),
                                   .cache_directory = "",
                                   .trace_file = "",

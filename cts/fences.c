@@ -5,15 +5,18 @@
 
 #include "saxpy.h"
 
-/* Counts as long as one likes: a[0] rounds, and tells a[1] more. */
+/* Counts as long as one likes: a[0] rounds a workgroup, and tells a[1] more. There
+ * are devices that end or kill an invocation that takes very long, so that what is
+ * to take long has many of them. */
 static const char count_text[] =
     "kernel count workgroup(1)\n"
     "buffer a : read u32[] @0;\n"
     "buffer r : write u32[] @1;\n"
-    "{\n    var n = 0u;\n    while (n < a[0]) n += 1;\n    r[0] = n + "
-    "a[1];\n}\n";
+    "{\n    var n = 0u;\n    while (n < a[0]) n += 1;\n"
+    "    r[global_id.x] = n + a[1];\n}\n";
 
-enum { SHORT = 10, LONG = 2000000, ENDLESS = 4000000000u };
+/* Workgroups of ROUNDS, but for SHORT. */
+enum { ROUNDS = 50000, SHORT = 0, LONG = 40, ENDLESS = 100000 };
 
 typedef struct job {
   uint32_t a[2], r;
@@ -22,16 +25,21 @@ typedef struct job {
   vyre_dispatch_desc desc;
 } job;
 
-static void make(job *j, uint32_t rounds, uint32_t more) {
+static uint32_t rounds_of(uint32_t groups) {
+  return groups == SHORT ? 10 : ROUNDS;
+}
+
+static void make(job *j, uint32_t groups, uint32_t more) {
   memset(j, 0, sizeof *j);
-  j->a[0] = rounds;
+  j->a[0] = rounds_of(groups);
   j->a[1] = more;
   j->in = vyre_input_bytes(j->a, 8);
   j->out = vyre_output_bytes(&j->r, 4);
   j->desc = (vyre_dispatch_desc){.inputs = &j->in,
                                  .input_count = 1,
                                  .outputs = &j->out,
-                                 .output_count = 1};
+                                 .output_count = 1,
+                                 .grid = {groups == SHORT ? 1 : groups, 1, 1}};
 }
 
 static void wait_and_poll(cts *c) {
@@ -42,7 +50,7 @@ static void wait_and_poll(cts *c) {
   CTS_OK(c, vyre_submit(pipeline, &j.desc, 1, &fence, &c->st));
   CTS_OK(c, vyre_fence_wait(fence, VYRE_FOREVER, &c->st));
   CTS_CHECK(c, vyre_fence_poll(fence));
-  CTS_U64(c, j.r, LONG + 3);
+  CTS_U64(c, j.r, rounds_of(LONG) + 3);
   CTS_OK(c, vyre_fence_wait(fence, 0, &c->st)); /* the same every time */
   vyre_fence_retain(fence);
   vyre_fence_release(fence);
@@ -72,7 +80,7 @@ static void wait_with_timeout(cts *c) {
   vyre_fence_release(fence);
   make(&j, SHORT, 1); /* and the device works as before */
   CTS_OK(c, vyre_dispatch(pipeline, &j.desc, &c->st));
-  CTS_U64(c, j.r, SHORT + 1);
+  CTS_U64(c, j.r, rounds_of(SHORT) + 1);
   CTS_LAUNCHED(c, 1);
 }
 
@@ -88,7 +96,7 @@ static void in_order(cts *c) {
   CTS_OK(c, vyre_fence_wait(fences[COUNT - 1], VYRE_FOREVER, &c->st));
   for (uint32_t i = 0; i < COUNT; i++) {
     CTS_CHECK(c, vyre_fence_poll(fences[i]));
-    CTS_U64(c, jobs[i].r, (i == 0 ? LONG : SHORT) + i);
+    CTS_U64(c, jobs[i].r, rounds_of(i == 0 ? LONG : SHORT) + i);
     vyre_fence_release(fences[i]);
   }
   CTS_LAUNCHED(c, COUNT);
@@ -196,7 +204,7 @@ static void handles_go_first(cts *c) {
   vyre_device_release(device);
   CTS_OK(c, vyre_fence_wait(fence, VYRE_FOREVER, &c->st));
   vyre_fence_release(fence);
-  CTS_U64(c, j.r, LONG + 4);
+  CTS_U64(c, j.r, rounds_of(LONG) + 4);
   make(&j, SHORT, 4);
   CTS_OK(c,
          vyre_dispatch(cts_compile(c, program, false, false), &j.desc, &c->st));
@@ -225,7 +233,7 @@ static void failure_in_a_batch(cts *c) {
   CTS_CHECK(c, results[0] == VYRE_OK && results[1] == VYRE_OK);
   CTS_CHECK(c, results[2] == VYRE_DISPATCH_FAILED);
   CTS_CHECK(c, results[3] == VYRE_UNKNOWN && jobs[3].r == 0);
-  CTS_U64(c, jobs[1].r, SHORT + 1);
+  CTS_U64(c, jobs[1].r, rounds_of(SHORT) + 1);
   vyre_fence_release(fence);
   CTS_LAUNCHED(c, BAD);
 }

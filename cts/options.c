@@ -175,7 +175,7 @@ static void timeout(cts *c) {
                  "buffer a : read u32[] @0;\n"
                  "buffer r : write u32[] @1;\n"
                  "{\n    var n = 0u;\n"
-                 "    while (n < a[0]) n += 1;\n    r[0] = n;\n}\n");
+                 "    while (n < a[0]) n += 1;\n    r[global_id.x] = n;\n}\n");
   uint32_t a = 10, r = 0;
   vyre_input in = vyre_input_bytes(&a, 4);
   vyre_output out = vyre_output_bytes(&r, 4);
@@ -183,14 +183,17 @@ static void timeout(cts *c) {
                              .input_count = 1,
                              .outputs = &out,
                              .output_count = 1,
+                             .grid = {1, 1, 1},
                              .timeout_ns = UINT64_C(30000000000)};
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   CTS_U64(c, r, 10);
-  a = 0xfffffff0;
+  a = 50000; /* not more of one invocation: some devices end it themselves */
+  desc.grid[0] = 100000;
   desc.timeout_ns = 3000000;
   CTS_FAILS(c, vyre_dispatch(pipeline, &desc, &c->st), VYRE_DISPATCH_FAILED,
             VYRE_KIND_TIMED_OUT);
   a = 20;
+  desc.grid[0] = 1;
   desc.timeout_ns = 0;
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   CTS_U64(c, r, 20);

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Runs the benchmarks of a build:  scripts/bench.sh BUILD
 # Rows go to BUILD/bench.json. VYRE_BENCH_SUITE names one suite; "cpu" means all of
-# cpu.*. Peers are installed and compiled first; one that is missing is a row that
-# says so.
+# cpu.*, "vulkan" all of vulkan.*. Peers are installed and compiled first; one that is
+# missing is a row that says so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1
@@ -11,5 +11,10 @@ case ${VYRE_BENCH_SUITE:-cpu} in
   cpu*)
     scripts/deps.sh bench || echo 'bench: goes on without the peers that are not there'
     bench/cpu/peers.sh "$build" ;;
+esac
+case ${VYRE_BENCH_SUITE:-vulkan} in
+  vulkan*)
+    scripts/deps.sh bench-vulkan || echo 'bench: goes on without the peers that are not there'
+    bench/vulkan/peers.sh "$build" ;;
 esac
 exec "$build/vyre-bench" "$build/bench.json"

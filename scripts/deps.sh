@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Installs what is missing:  scripts/deps.sh LEVEL...
-# Levels: build check bench lint fmt sanitize fuzz verify. Says nothing if all is there. If
-# it may not install, it prints the one command that would, and fails.
+# Levels: build check bench bench-vulkan lint fmt sanitize fuzz verify. Says nothing if all
+# is there. If it may not install, it prints the one command that would, and fails.
 set -euo pipefail
 
 usage() {
-  echo "usage: scripts/deps.sh build|check|bench|lint|fmt|sanitize|fuzz|verify ..." >&2
+  echo "usage: scripts/deps.sh build|check|bench|bench-vulkan|lint|fmt|sanitize|fuzz|verify ..." >&2
   exit 2
 }
 
@@ -17,12 +17,15 @@ level_packages() {
     build)
       echo gcc:gcc "libc6-dev:<stdio.h>" cmake:cmake ninja-build:ninja \
         pkg-config:pkg-config "libxxhash-dev:<xxhash.h>" \
-        "libyajl-dev:<yajl/yajl_parse.h>" libllvm19: ;;
+        "libyajl-dev:<yajl/yajl_parse.h>" "libvulkan-dev:<vulkan/vulkan_core.h>" \
+        libllvm19: ;;
     check) level_packages build && echo g++:g++ spirv-tools:spirv-val \
       "spirv-headers:<spirv/unified1/spirv.h>" \
-      "libvulkan-dev:<vulkan/vulkan.h>" mesa-vulkan-drivers: ;;
+      mesa-vulkan-drivers: vulkan-validationlayers: ;;
     bench) level_packages build && echo clang-19:clang-19 libomp-19-dev: \
       pocl-opencl-icd: ;;
+    bench-vulkan) level_packages build && echo mesa-vulkan-drivers: \
+      glslang-tools:glslangValidator ;;
     verify) level_packages build && echo "libmpfr-dev:<mpfr.h>" ;;
     fmt) echo clang-format-19:clang-format-19 ;;
     lint) level_packages build && level_packages fmt &&

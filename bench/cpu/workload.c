@@ -282,6 +282,11 @@ void cpu_workload_make(cpu_workload *w, int index, bool is_small) {
        is_small ? 1 : table[index].repeat);
 }
 
+void cpu_workload_make_sized(cpu_workload *w, int index, size_t size,
+                             int repeat) {
+  make(w, index, size, repeat);
+}
+
 void cpu_workload_make_saxpy(cpu_workload *w, size_t count) {
   make(w, 0, count, 1);
 }

@@ -43,6 +43,9 @@ enum { CPU_WORKLOADS = 14 };
 /* Makes workload @p index (below CPU_WORKLOADS): of its real size, or a small one
  * that an interpreter can do. */
 void cpu_workload_make(cpu_workload *w, int index, bool is_small);
+/* Of any size, and launched so often a run. */
+void cpu_workload_make_sized(cpu_workload *w, int index, size_t size,
+                             int repeat);
 /* saxpy of @p count elements. */
 void cpu_workload_make_saxpy(cpu_workload *w, size_t count);
 void cpu_workload_free(cpu_workload *w);

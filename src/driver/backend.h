@@ -77,7 +77,9 @@ typedef struct vyre__view {
 typedef struct vyre__launch {
   vyre_pipeline *pipeline;
   struct vyre__launch
-      *next;               /* of run_many: what comes after it; NULL: nothing */
+      *next;     /* of run_many: what comes after it; NULL: nothing */
+  bool is_apart; /* of run_many: bytes of the host that it binds are none that
+                    one before it writes; resident ones may be */
   const vyre__view *views; /* one a buffer, in the program's order */
   uint32_t grid[3];        /* ids fit in 32 bits, the product in 64 */
   uint64_t max_iterations; /* at least 1 */
@@ -106,6 +108,22 @@ static inline void vyre__progress_add(const vyre__launch *launch,
   __atomic_fetch_add(&launch->progress->done, groups, __ATOMIC_RELAXED);
 }
 
+/* A part of a recording that has no loops and no bytes of the host between: the same
+ * launches, and copies between resident buffers, each time in that order. */
+typedef struct vyre__piece_item {
+  vyre__launch *launch; /* NULL: a copy */
+  vyre__buffer *from, *to;
+  uint64_t from_offset, to_offset, size;
+} vyre__piece_item;
+
+/* The start of every backend's piece. */
+typedef struct vyre__piece {
+  vyre_device *device;
+  const vyre__piece_item *items;
+  size_t count;
+  bool is_changed; /* something may be bound otherwise than the last time */
+} vyre__piece;
+
 /* What can be chosen when a device is opened: a number in a range. */
 typedef struct vyre__option {
   const char *name; /* NULL: the end of the list */
@@ -118,7 +136,11 @@ typedef struct vyre__option {
 uint64_t vyre__device_option(const vyre_device *device, const char *key,
                              uint64_t otherwise);
 
-enum { VYRE__BACKEND_ABI = 2 };
+/* A variable of the environment, for a file that a backend loads or a tool reads.
+ * NULL: it is not set, or the process has more rights than who started it. */
+const char *vyre__environment(const char *variable);
+
+enum { VYRE__BACKEND_ABI = 3 };
 
 struct vyre__backend {
   uint32_t abi, struct_size;
@@ -135,7 +157,7 @@ struct vyre__backend {
 
   /* Says what device @p index of this backend is: all texts static, name and
    * backend are the driver's. False: there is none; for index 0 the note then
-   * says what was looked for and what to install. */
+   * says what was looked for, and the fix what to install. */
   bool (*describe)(uint32_t index, vyre_device_info *out);
   /* Whether "auto" may take it in that context: false if it would open but could
    * not do what people expect of it, such as to compile; *why (static) then says
@@ -200,6 +222,14 @@ struct vyre__backend {
    * without deadline and print. Or NULL: run is called for each. */
   vyre_code (*run_many)(vyre_device *device, vyre__launch *first, size_t *done,
                         vyre_status *st);
+  uint32_t most_many; /* launches of one run_many; 0: VYRE__STRETCH */
+
+  /* Runs a piece, as run_many would, and keeps what it needs to do it again; nobody
+   * else is in it. *done: items that ended well. finish: for one that was zeroed, or
+   * run. Or NULL, with a size of 0: launches are run one by one, or many. */
+  size_t piece_size;
+  vyre_code (*piece_run)(vyre__piece *piece, size_t *done, vyre_status *st);
+  void (*piece_finish)(vyre__piece *piece);
 };
 
 /* All there are, best first; NULL beyond the last. */

@@ -450,6 +450,7 @@ struct vyre__run {
   vyre_arena scratch, staging;
   vyre_copy_report copies;
   uint32_t first_copied;          /* binding that it names */
+  vyre_slot_stats stats;          /* of its part of a stretch */
   vyre_dispatch_desc own;         /* of work that outlives the call */
   vyre__atomic_counters counters; /* of all its dispatches: only who has the run
                                      writes them, so that no bus is locked */

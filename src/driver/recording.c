@@ -38,6 +38,7 @@ void vyre_recording_release(vyre_recording *rec) {
   if (!rec || atomic_fetch_sub(&rec->references, 1) > 1) return;
   vyre_device *device = rec->device;
   vyre_allocator allocator = device->allocator;
+  vyre__recording_drop_parts(rec);
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__command *c = &rec->commands[i];
     if (c->run) {

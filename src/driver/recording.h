@@ -5,6 +5,7 @@
  *   recording_seal.c     finish: checks, barriers, tables
  *   recording_bind.c     slots against memory; dispatches prepared for it
  *   recording_replay.c   running
+ *   recording_piece.c    parts of it that the backend runs by itself
  *   recording_print.c
  *
  * A dispatch keeps its run prepared, without holding resident buffers: a replay
@@ -120,7 +121,23 @@ struct vyre_recording {
   vyre_status keep_refusal; /* why it is not */
   unsigned char
       *bounce; /* between buffers that only the device sees; or NULL */
+
+  uint64_t version;         /* how often something was made ready */
+  struct vyre__part *parts; /* that the backend has; of who set is_running */
 };
+
+/* Commands from @p at on that the backend runs as a piece, if it has pieces and they
+ * are such. *is_taken: they were run, and *end is behind the last; of those that
+ * ended well so many were dispatches and copies. After a failure *end is where. */
+typedef struct vyre__part_result {
+  size_t end;
+  uint64_t dispatches, copies;
+  bool is_taken;
+} vyre__part_result;
+
+vyre_code vyre__recording_run_part(vyre_recording *recording, size_t at,
+                                   vyre__part_result *out, vyre_status *st);
+void vyre__recording_drop_parts(vyre_recording *recording);
 
 /* What a slot is called in messages. */
 const char *vyre__slot_name(const vyre_recording *recording, uint32_t slot,

@@ -487,6 +487,7 @@ static vyre_code ready(vyre_recording *rec, vyre__command *c, size_t command,
 vyre_code vyre__recording_prepare(vyre_recording *rec, uint64_t *recaptures,
                                   vyre_status *st) {
   if (!rec->is_dirty) return VYRE_OK;
+  rec->version++;
   VYRE_TRY(check_slots(rec, st));
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__command *c = &rec->commands[i];

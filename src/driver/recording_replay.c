@@ -95,24 +95,41 @@ static vyre_code run_dispatch(walk *w, vyre__command *c, vyre_status *st) {
   return code;
 }
 
+/* What the backend runs by itself from there on, if it does; then goes on at *at. */
+static vyre_code run_part(walk *w, size_t *at, bool *is_taken,
+                          vyre_status *st) {
+  vyre_recording *rec = w->rec;
+  vyre__part_result part = {0};
+  vyre_code code = VYRE_OK;
+  if (w->deadline_ns == 0 && rec->device->backend->piece_run &&
+      vyre__takes_stretches(rec->device)) {
+    code = vyre__recording_run_part(rec, *at, &part, st);
+  }
+  w->result.dispatches += part.dispatches;
+  w->result.copies += part.copies;
+  *is_taken = part.is_taken;
+  if (part.is_taken) w->here = *at = part.end;
+  return code;
+}
+
 /* Dispatches that follow each other, as many as the backend takes at once. Barriers
  * between them are kept: one comes after the other. Goes on at *at. */
 static vyre_code run_dispatches(walk *w, size_t *at, vyre_status *st) {
   vyre_recording *rec = w->rec;
-  vyre__run *runs[VYRE__STRETCH];
-  size_t places[VYRE__STRETCH], count = 0, end = *at, done;
+  vyre__run *runs[VYRE__MOST_STRETCH];
+  uint32_t places[VYRE__MOST_STRETCH];
+  size_t count = 0, end = *at, done, most = vyre__stretch_most(rec->device);
   bool may_stretch = w->deadline_ns == 0 && vyre__takes_stretches(rec->device);
-  for (; may_stretch && end < rec->command_count && count < VYRE__STRETCH;
-       end++) {
+  for (; may_stretch && end < rec->command_count && count < most; end++) {
     const vyre__command *c = &rec->commands[end];
     if (c->kind == VYRE__COMMAND_BARRIER) continue;
     if (c->kind != VYRE__COMMAND_DISPATCH || !vyre__run_fits(c->run)) break;
     if (c->run->scratch.first) vyre_arena_reset(&c->run->scratch);
-    places[count] = end;
+    places[count] = (uint32_t)end;
     runs[count++] = c->run;
   }
   if (count < 2) return run_dispatch(w, &rec->commands[(*at)++], st);
-  vyre_code code = vyre__stretch_run(runs, count, &done, st);
+  vyre_code code = vyre__stretch_run(runs, count, false, &done, st);
   w->result.dispatches += done;
   *at = done < count ? places[done] : end;
   w->here = *at;
@@ -252,6 +269,13 @@ static vyre_code end_loop(walk *w, const vyre__command *loop, size_t begin,
 
 static vyre_code step(walk *w, size_t *at, vyre_status *st) {
   vyre__command *c = &w->rec->commands[*at];
+  bool is_work =
+      c->kind == VYRE__COMMAND_DISPATCH || c->kind == VYRE__COMMAND_COPY;
+  if (is_work && !is_skipping(w)) {
+    bool is_taken;
+    vyre_code code = run_part(w, at, &is_taken, st);
+    if (is_taken || code != VYRE_OK) return code;
+  }
   switch (c->kind) {
     case VYRE__COMMAND_WHILE:
       return begin_loop(w, c, at, st);

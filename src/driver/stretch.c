@@ -55,14 +55,13 @@ static void finish(vyre__run *run, const vyre_slot_stats *stats, tally *sums) {
 
 /* Gives how many are. st: told of the first only; what stops the others is met
  * again when they are the first. */
-static size_t make_ready(vyre__run *const *runs, size_t count,
-                         vyre_slot_stats *stats, vyre_status *st,
-                         vyre_code *code) {
+static size_t make_ready(vyre__run *const *runs, size_t count, bool are_apart,
+                         vyre_status *st, vyre_code *code) {
   for (size_t i = 0; i < count; i++) {
     vyre__run *run = runs[i];
     if (!run->is_bound) {
-      stats[i] = (vyre_slot_stats){0};
-      *code = vyre__run_bind(run, &stats[i], i == 0 ? st : NULL);
+      run->stats = (vyre_slot_stats){0};
+      *code = vyre__run_bind(run, &run->stats, i == 0 ? st : NULL);
       if (*code != VYRE_OK) return i;
     }
     __builtin_prefetch(
@@ -70,36 +69,57 @@ static size_t make_ready(vyre__run *const *runs, size_t count,
     __builtin_prefetch((const char *)run->views + 64);
     run->launch.launches = 1;
     run->launch.is_timed = false;
+    run->launch.is_apart = are_apart;
     run->launch.next = NULL;
     if (i > 0) runs[i - 1]->launch.next = &run->launch;
   }
   return count;
 }
 
-vyre_code vyre__stretch_run(vyre__run *const *runs, size_t count, size_t *done,
-                            vyre_status *st) {
+/* What is counted and told of the first @p done, and of the next if that failed. */
+static void settle(vyre__run *const *runs, size_t count, size_t done,
+                   vyre_code code) {
   vyre_device *device = runs[0]->pipeline->device;
-  vyre_slot_stats stats[VYRE__STRETCH];
   tally sums = {0};
-  vyre_code code = VYRE_OK;
-  *done = 0;
-  size_t ready = make_ready(runs, count, stats, st, &code);
-  if (ready > 0) code = vyre__device_check(device, st);
-  if (ready > 0 && code == VYRE_OK) {
-    code = device->backend->run_many(device, &runs[0]->launch, done, st);
-  }
-  for (size_t i = 0; i < *done; i++) {
-    finish(runs[i], runs[i]->is_bound ? NULL : &stats[i], &sums);
+  for (size_t i = 0; i < done; i++) {
+    finish(runs[i], runs[i]->is_bound ? NULL : &runs[i]->stats, &sums);
   }
   if (code != VYRE_OK) {
-    vyre__run *bad = runs[*done];
-    if (bad->tells) {
-      vyre__run_tell(bad, bad->is_bound ? &none : &stats[*done], code);
+    vyre__run *bad = done < count ? runs[done] : NULL;
+    if (bad && bad->tells) {
+      vyre__run_tell(bad, bad->is_bound ? &none : &bad->stats, code);
     }
     VYRE__COUNT(device, failures, 1);
   }
   VYRE__COUNT(device, launches, sums.launches);
   VYRE__COUNT(device, input_bytes, sums.input_bytes);
   VYRE__COUNT(device, output_bytes, sums.output_bytes);
+}
+
+vyre_code vyre__stretch_run(vyre__run *const *runs, size_t count,
+                            bool are_apart, size_t *done, vyre_status *st) {
+  vyre_device *device = runs[0]->pipeline->device;
+  vyre_code code = VYRE_OK;
+  *done = 0;
+  size_t ready = make_ready(runs, count, are_apart, st, &code);
+  if (ready > 0) code = vyre__device_check(device, st);
+  if (ready > 0 && code == VYRE_OK) {
+    code = device->backend->run_many(device, &runs[0]->launch, done, st);
+  }
+  settle(runs, count, *done, code);
+  return code;
+}
+
+vyre_code vyre__stretch_run_piece(vyre__run *const *runs, size_t count,
+                                  vyre__piece *piece, size_t *done,
+                                  vyre_status *st) {
+  vyre_device *device = runs[0]->pipeline->device;
+  vyre_code code = vyre__device_check(device, st);
+  size_t launches = 0;
+  *done = 0;
+  if (code == VYRE_OK) (void)make_ready(runs, count, false, st, &code);
+  if (code == VYRE_OK) code = device->backend->piece_run(piece, done, st);
+  for (size_t i = 0; i < *done; i++) launches += piece->items[i].launch != NULL;
+  settle(runs, count, launches, code);
   return code;
 }

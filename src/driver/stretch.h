@@ -8,9 +8,16 @@
 
 #include "driver/driver.h"
 
-enum {
-  VYRE__STRETCH = 32
-}; /* runs, at most: they are still near when it ends */
+/* Runs, at most: they are still near when it ends. A backend to which coming back
+ * costs more takes up to MOST. */
+enum { VYRE__STRETCH = 32, VYRE__MOST_STRETCH = 1024 };
+
+static inline size_t vyre__stretch_most(const vyre_device *device) {
+  size_t most = device->backend->most_many;
+  return most == 0                   ? VYRE__STRETCH
+         : most > VYRE__MOST_STRETCH ? VYRE__MOST_STRETCH
+                                     : most;
+}
 
 /* Whether @p device takes stretches just now. */
 static inline bool vyre__takes_stretches(const vyre_device *device) {
@@ -27,10 +34,16 @@ static inline bool vyre__run_fits(const vyre__run *run) {
   return run->is_plain && (run->is_bound || vyre__run_is_ready(run));
 }
 
-/* Runs @p count (at most VYRE__STRETCH) that all fit, as vyre__run_execute would
+/* Runs @p piece, whose launches are those of the runs, instead of run_many; *done
+ * then are its items. */
+vyre_code vyre__stretch_run_piece(vyre__run *const *runs, size_t count,
+                                  vyre__piece *piece, size_t *done,
+                                  vyre_status *st);
+
+/* Runs @p count (at most vyre__stretch_most) that all fit, as vyre__run_execute would
  * one by one. *done: how many ended well; without a failure that may be fewer than
- * all, but is at least one. */
-vyre_code vyre__stretch_run(vyre__run *const *runs, size_t count, size_t *done,
-                            vyre_status *st);
+ * all, but is at least one. are_apart: what one writes to the host, no other binds. */
+vyre_code vyre__stretch_run(vyre__run *const *runs, size_t count,
+                            bool are_apart, size_t *done, vyre_status *st);
 
 #endif

@@ -149,11 +149,12 @@ static vyre_code execute_some(vyre__run **runs, const vyre_dispatch_desc *items,
                               size_t count, bool may_stretch, size_t *done,
                               vyre_status *st) {
   size_t fit = 0;
-  if (count > VYRE__STRETCH) count = VYRE__STRETCH;
+  size_t most = vyre__stretch_most(runs[0]->pipeline->device);
+  if (count > most) count = most;
   while (may_stretch && fit < count && vyre__run_fits(runs[fit])) fit++;
   vyre_code code;
   if (fit > 1) {
-    code = vyre__stretch_run(runs, fit, done, st);
+    code = vyre__stretch_run(runs, fit, true, done, st);
   } else {
     code = vyre__run_execute(runs[0], st);
     *done = code == VYRE_OK;

@@ -44,7 +44,9 @@ typedef struct vyre__spirv_target {
   bool int8, int16;         /* and side by side in workgroup memory; without,
                                each has a word there */
   bool int64, float64;
-  bool fma64; /* fma of f64 rounds once */
+  bool fma64;   /* fma of f64 rounds once; without it is made of integers */
+  bool whole64; /* rint and trunc of f64 are right; without they are made of
+                   sums */
   bool buffer_atomics64, shared_atomics64;
   bool vulkan_memory_model;   /* else GLSL450 */
   bool device_scope;          /* in the Vulkan memory model */
@@ -57,6 +59,14 @@ typedef struct vyre__spirv_target {
                                  Mesa 22.3's software device: what is computed
                                  from uniform memory and decides about a branch
                                  takes it time that doubles with each operation */
+  uint32_t most_rounds;  /* of all loops together, which a device lets its
+                                 invocations have: then it ends them and goes on
+                                 as if nothing were. Of those that run side by
+                                 side, with the rounds of all. Loops that may
+                                 come there tell it, and are rolled out. 0: no
+                                 such device */
+  bool hides_floats;     /* from the compiler, which does not compute what is
+                                 done with a constant 0.0: Mesa's llvmpipe */
   bool binds_uniforms;   /* none in the launch block: for uniforms that are
                                  on the device already, or longer than declared */
   bool names;            /* of buffers and variables, for people */
@@ -65,10 +75,17 @@ typedef struct vyre__spirv_target {
 
 typedef enum vyre__spirv_what {
   VYRE__SPIRV_BUFFER, /* of the program */
-  VYRE__SPIRV_STATUS, /* one word, zeros before: 1 after if out of fuel */
+  VYRE__SPIRV_STATUS, /* one word, zeros before: a vyre__spirv_end after */
   VYRE__SPIRV_KEPT,   /* vyre__low_hidden_words words */
   VYRE__SPIRV_BLOCK,  /* the launch block, as far as it is not pushed */
 } vyre__spirv_what;
+
+typedef enum vyre__spirv_end {
+  VYRE__SPIRV_ENDED, /* as it should */
+  VYRE__SPIRV_OUT_OF_FUEL,
+  VYRE__SPIRV_CUT, /* the device has ended a loop (most_rounds): what was written
+                      is worth nothing */
+} vyre__spirv_end;
 
 typedef struct vyre__spirv_descriptor {
   uint8_t what;     /* vyre__spirv_what */
@@ -83,6 +100,7 @@ typedef enum vyre__spirv_value {
   VYRE__SPIRV_BASE,       /* x y z: where this launch begins in the grid */
   VYRE__SPIRV_GRID,       /* x y z: of the dispatch */
   VYRE__SPIRV_FUEL,       /* rounds of loops, of an invocation */
+  VYRE__SPIRV_ONE,        /* 1, and no compiler knows it */
   VYRE__SPIRV_LOOP_VALUE, /* of grid loop `index`, low half first */
   VYRE__SPIRV_LENGTH,     /* of buffer `index` of the kernel, in elements */
   VYRE__SPIRV_UNIFORM,    /* the bytes of buffer `index`; zeros up to a word */

@@ -92,6 +92,27 @@ static uint32_t make_given(spv_emitter *e, const vyre__low_inst *inst) {
   }
 }
 
+/* A uniform at an index that is a number, and inside. All loads of it give the same,
+ * and devices that load again what stands in a loop would do so in every round. */
+static bool is_known(const spv_emitter *e, const vyre__low_inst *inst) {
+  if (inst->op != VYRE__LOW_LOAD) return false;
+  const vyre__low_buffer *b = &e->k->buffers[inst->aux];
+  return b->kind == VYRE_MEMORY_UNIFORM && !b->is_written &&
+         !inst->v[vyre__low_ops[VYRE__LOW_LOAD].operands - 1u] &&
+         e->k->code[inst->a].op == VYRE__LOW_CONST;
+}
+
+static const spv_known *find_known(const spv_emitter *e,
+                                   const vyre__low_inst *inst) {
+  if (!is_known(e, inst)) return NULL;
+  uint64_t index = vyre__low_const(&e->k->code[inst->a]);
+  for (size_t i = 0; i < e->known_count; i++) {
+    const spv_known *known = &e->known[i];
+    if (known->buffer == inst->aux && known->index == index) return known;
+  }
+  return NULL;
+}
+
 /* --- before the code ----------------------------------------------------------------------- */
 
 static spv_open *push_open(spv_emitter *e, const spv_open *open) {
@@ -104,16 +125,28 @@ static spv_open *push_open(spv_emitter *e, const spv_open *open) {
   return &e->open[e->open_count++];
 }
 
-/* Which IFs have an ELSE: ids of IF hold it. */
+/* All IFs between a BREAK and its loop lead there. */
+static void mark_break(spv_emitter *e) {
+  for (size_t i = e->open_count; i-- > 0 && e->open[i].op != VYRE__LOW_LOOP;) {
+    e->ids[e->open[i].header] |=
+        e->open[i].op == VYRE__LOW_IF ? SPV_IF_BREAKS : SPV_ELSE_BREAKS;
+  }
+}
+
+/* Which IFs have an ELSE, and lead to a BREAK: ids of IF hold it. */
 static void find_elses(spv_emitter *e, vyre__low_phase range) {
   e->open_count = 0;
   for (uint32_t at = range.begin; at < range.end && !e->no_memory; at++) {
     unsigned op = e->k->code[at].op;
     if (op == VYRE__LOW_IF || op == VYRE__LOW_LOOP) {
       e->ids[at] = 0;
-      (void)push_open(e, &(spv_open){.header = at});
+      (void)push_open(e, &(spv_open){.op = (uint8_t)op, .header = at});
     } else if (op == VYRE__LOW_ELSE) {
-      e->ids[e->open[e->open_count - 1].header] = 1;
+      spv_open *top = &e->open[e->open_count - 1];
+      e->ids[top->header] |= SPV_IF_ELSE;
+      top->op = VYRE__LOW_ELSE;
+    } else if (op == VYRE__LOW_BREAK) {
+      mark_break(e);
     } else if (op == VYRE__LOW_END) {
       e->open_count--;
     }
@@ -159,29 +192,62 @@ static void make_all_given(spv_emitter *e, vyre__low_phase range) {
   }
 }
 
+static void load_all_known(spv_emitter *e, vyre__low_phase range) {
+  e->known_count = 0;
+  for (uint32_t at = range.begin; at < range.end; at++) {
+    const vyre__low_inst *inst = &e->k->code[at];
+    if (!is_known(e, inst)) continue;
+    const spv_known *known = find_known(e, inst);
+    if (!known) {
+      if (e->known_count == SPV_MOST_KNOWN) continue; /* where it stands */
+      spv_known *made = &e->known[e->known_count];
+      const vyre__low_inst *index = &e->k->code[inst->a];
+      *made = (spv_known){.buffer = inst->aux, .index = vyre__low_const(index)};
+      e->ids[inst->a] = spv_const(e, index->type, made->index);
+      made->id = spv_access(e, at);
+      e->known_count++;
+      known = made;
+    }
+    e->ids[at] = known->id;
+  }
+}
+
 /* --- control flow ------------------------------------------------------------------------------ */
 
+static uint32_t path_now(const spv_emitter *e) {
+  return e->open_count ? e->open[e->open_count - 1].path : 0;
+}
+
 static void begin_if(spv_emitter *e, uint32_t at) {
-  bool has_else = e->ids[at] != 0;
+  bool has_else = e->ids[at] & SPV_IF_ELSE;
+  uint32_t condition = e->ids[e->k->code[at].a], before = path_now(e);
+  uint32_t path = 0, other_path = 0;
+  if (before && e->ids[at] & SPV_IF_BREAKS) {
+    path = spv_path(e, condition, true, before);
+  }
+  if (before && e->ids[at] & SPV_ELSE_BREAKS) {
+    other_path = spv_path(e, condition, false, before);
+  }
   uint32_t merge = spv_id(e), then = spv_id(e);
   uint32_t other = has_else ? spv_id(e) : merge;
   SPV_PUT(e, SPV_CODE, SPV_OpSelectionMerge, merge, 0);
-  SPV_PUT(e, SPV_CODE, SPV_OpBranchConditional, e->ids[e->k->code[at].a], then,
-          other);
+  SPV_PUT(e, SPV_CODE, SPV_OpBranchConditional, condition, then, other);
   (void)push_open(e, &(spv_open){.op = VYRE__LOW_IF,
+                                 .path = path,
+                                 .other_path = other_path,
                                  .is_merge_reached = !has_else,
                                  .merge = merge,
                                  .other = other});
   spv_begin_block(e, then);
 }
 
-static void begin_loop(spv_emitter *e) {
+static void begin_loop(spv_emitter *e, uint32_t at) {
   uint32_t header = spv_id(e), body = spv_id(e);
   uint32_t step = spv_id(e), merge = spv_id(e);
-  (void)push_open(e, &(spv_open){.op = VYRE__LOW_LOOP,
-                                 .merge = merge,
-                                 .header = header,
-                                 .other = step});
+  spv_open loop = {
+      .op = VYRE__LOW_LOOP, .merge = merge, .header = header, .other = step};
+  spv_enter_checked(e, at, &loop);
+  (void)push_open(e, &loop);
   spv_branch(e, header);
   spv_begin_block(e, header);
   SPV_PUT(e, SPV_CODE, SPV_OpLoopMerge, merge, step, 0);
@@ -195,6 +261,7 @@ static void to_else(spv_emitter *e, spv_open *open) {
     spv_branch(e, open->merge);
   }
   open->op = VYRE__LOW_ELSE;
+  open->path = open->other_path;
   spv_begin_block(e, open->other);
 }
 
@@ -219,7 +286,10 @@ static void end_construct(spv_emitter *e) {
     spv_branch(e, open.merge);
   }
   spv_begin_block(e, open.merge);
-  if (open.is_merge_reached) return;
+  if (open.is_merge_reached) {
+    if (open.visit) spv_check_left(e, &open);
+    return;
+  }
   spv_put_alone(e, SPV_CODE, SPV_OpUnreachable);
   e->is_dead = true;
 }
@@ -235,6 +305,9 @@ static void jump(spv_emitter *e, unsigned op) {
   if (at == 0) return; /* not of a kernel that verifies */
   spv_open *loop = &e->open[at - 1];
   if (op == VYRE__LOW_BREAK) {
+    if (loop->visit) {
+      SPV_PUT(e, SPV_CODE, SPV_OpStore, loop->left, path_now(e));
+    }
     loop->is_merge_reached = true;
     spv_branch(e, loop->merge);
   } else {
@@ -258,6 +331,18 @@ static bool skip(spv_emitter *e, unsigned op) {
   return true;
 }
 
+static void instruction(spv_emitter *e, uint32_t at);
+
+/* The body and the step once more, as often as is wanted; they then come again. */
+static void roll_out(spv_emitter *e, uint32_t loop) {
+  spv_extent extent = spv_extent_of(e, loop);
+  for (uint32_t i = 1; i < extent.copies && !e->is_dead; i++) {
+    for (uint32_t at = loop + 1; at < extent.end; at++) {
+      if (at != extent.step) instruction(e, at);
+    }
+  }
+}
+
 static void control(spv_emitter *e, uint32_t at) {
   spv_open *top = e->open_count ? &e->open[e->open_count - 1] : NULL;
   switch ((vyre__low_op)e->k->code[at].op) {
@@ -265,7 +350,8 @@ static void control(spv_emitter *e, uint32_t at) {
       begin_if(e, at);
       break;
     case VYRE__LOW_LOOP:
-      begin_loop(e);
+      begin_loop(e, at);
+      roll_out(e, at);
       break;
     case VYRE__LOW_ELSE:
       if (top) to_else(e, top);
@@ -294,7 +380,8 @@ static void tell_line(spv_emitter *e, uint32_t at) {
 static void instruction(spv_emitter *e, uint32_t at) {
   const vyre__low_inst *inst = &e->k->code[at];
   unsigned flags = vyre__low_ops[inst->op].flags;
-  if (skip(e, inst->op) || given_place(e, inst)) return;
+  if (skip(e, inst->op) || given_place(e, inst) || find_known(e, inst)) return;
+  if (e->is_hidden[at] && e->ids[at]) return; /* it is there already */
   bool is_marker = (flags & VYRE__LOWF_CONTROL) && inst->op != VYRE__LOW_IF;
   if (!is_marker && inst->op != VYRE__LOW_CONST) tell_line(e, at);
   if (flags & VYRE__LOWF_CONTROL) {
@@ -309,7 +396,7 @@ static void instruction(spv_emitter *e, uint32_t at) {
   } else if (inst->op == VYRE__LOW_BARRIER) {
     spv_barrier(e);
   } else if (inst->op == VYRE__LOW_OUT_OF_FUEL) {
-    spv_out_of_fuel(e);
+    spv_tell_end(e, VYRE__SPIRV_OUT_OF_FUEL);
   } else if (inst->op >= VYRE__LOW_LOAD && inst->op <= VYRE__LOW_ATOMIC_CAS) {
     e->ids[at] = spv_access(e, at);
   } else {
@@ -329,7 +416,13 @@ uint32_t spv_phase(spv_emitter *e, uint32_t phase) {
   e->open_count = 0;
   e->skipped = 0;
   declare_vars(e, range);
+  e->one = e->none = e->visits = 0;
+  if (e->is_checked[phase]) spv_declare_left(e, range);
   make_all_given(e, range);
+  load_all_known(e, range);
+  if (e->visits || e->hides) e->one = field_word(e, VYRE__SPIRV_ONE, 0, 0);
+  if (e->visits) SPV_PUT(e, SPV_CODE, SPV_OpStore, e->visits, e->one);
+  if (e->hides) spv_hide_constants(e, range);
   spv_zero_shared(e);
   for (uint32_t at = range.begin;
        at < range.end && !e->no_memory && e->failed == VYRE_OK; at++) {

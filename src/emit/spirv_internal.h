@@ -58,7 +58,17 @@ typedef struct spv_open {
   bool is_other_reached;  /* LOOP: and to its step */
   uint32_t merge, header; /* labels */
   uint32_t other;         /* of the ELSE or the STEP */
+  uint32_t path;        /* checked loops, and IFs in them that lead to a BREAK:
+                             a value that is `visit` on this way only; else 0 */
+  uint32_t other_path;  /* IF: of its ELSE */
+  uint32_t visit, left; /* checked LOOP: a number of its own; a variable */
 } spv_open;
+
+enum spv_if_bits {
+  SPV_IF_ELSE = 1, /* there is one */
+  SPV_IF_BREAKS = 2,
+  SPV_ELSE_BREAKS = 4, /* a BREAK in it is of a loop around */
+};
 
 /* Where a buffer is for the module. */
 typedef struct spv_place {
@@ -74,6 +84,14 @@ typedef struct spv_place {
   bool is_length_pushed;
   uint32_t variable; /* id */
 } spv_place;
+
+/* A load of a uniform that is made once, at the begin of the function. */
+typedef struct spv_known {
+  uint32_t buffer, id;
+  uint64_t index;
+} spv_known;
+
+enum { SPV_MOST_KNOWN = 32 };
 
 typedef struct spv_emitter {
   const vyre__low_kernel *k;
@@ -96,7 +114,7 @@ typedef struct spv_emitter {
       uses_storage16, uses_atomics64;
 
   spv_place *places; /* of the kernel's buffers */
-  uint32_t *ids;     /* of instructions; IF: 1 if there is an ELSE */
+  uint32_t *ids;     /* of instructions; IF: spv_if_bits */
   bool *decides;     /* instructions whose value decides about an index */
   bool *var_decides;
   uint32_t *vars; /* of the kernel's variables: ids */
@@ -106,6 +124,15 @@ typedef struct spv_emitter {
   /* the phase */
   uint32_t *lengths, *loop_values; /* ids; 0: not used */
   uint32_t local[3], group[3], grid[3], fuel;
+  spv_known known[SPV_MOST_KNOWN];
+  size_t known_count;
+  bool has_status;      /* somebody writes it */
+  bool *is_checked;     /* phases with loops that the device may end */
+  uint32_t *left;       /* of loops: variables */
+  uint32_t one, visits; /* for these: a value, a variable */
+  bool hides;           /* some float must not be known */
+  bool *is_hidden;      /* constants that are such */
+  uint32_t none;        /* 0, and no compiler knows it */
   spv_open *open;
   size_t open_count, open_capacity;
   uint32_t skipped; /* constructs that were opened where nobody comes */
@@ -185,11 +212,34 @@ uint32_t spv_block_word(spv_emitter *e, bool is_pushed, uint32_t word,
 /* --- operations: spirv_value.c, spirv_memory.c, spirv_flow.c --------------------- */
 
 uint32_t spv_pure(spv_emitter *e, uint32_t at);
+uint32_t spv_fma64(spv_emitter *e, const uint32_t x[3]); /* spirv_fma.c */
 uint32_t spv_access(spv_emitter *e, uint32_t at);
 void spv_find_deciding(spv_emitter *e);
-void spv_out_of_fuel(spv_emitter *e);
+void spv_tell_end(spv_emitter *e, vyre__spirv_end end);
 void spv_zero_shared(spv_emitter *e);
 void spv_barrier(spv_emitter *e);
 uint32_t spv_phase(spv_emitter *e, uint32_t phase);
+
+/* --- floats that compilers must not know: spirv_hide.c ----------------------------- */
+
+bool spv_find_hidden(spv_emitter *e);
+void spv_hide_constants(spv_emitter *e, vyre__low_phase range);
+/* The value @p id of @p inst, hidden if it may be known. */
+uint32_t spv_hide(spv_emitter *e, const vyre__low_inst *inst, uint32_t id);
+
+/* --- loops that the device may end: spirv_loop.c ---------------------------------- */
+
+/* Where the parts of the loop at @p at are, and how often its body stands in it. */
+typedef struct spv_extent {
+  uint32_t step, end, copies;
+} spv_extent;
+
+bool spv_may_be_cut(const spv_emitter *e, vyre__low_phase range);
+spv_extent spv_extent_of(const spv_emitter *e, uint32_t at);
+void spv_declare_left(spv_emitter *e, vyre__low_phase range);
+void spv_enter_checked(spv_emitter *e, uint32_t at, spv_open *loop);
+uint32_t spv_path(spv_emitter *e, uint32_t condition, bool holds,
+                  uint32_t path);
+void spv_check_left(spv_emitter *e, const spv_open *loop);
 
 #endif

@@ -78,7 +78,7 @@ static vyre__spirv_field *add_field(blocks *b, vyre__spirv_value value,
 static void choose_uniforms(spv_emitter *e) {
   const vyre__low_kernel *k = e->k;
   uint64_t used =
-      7 + 2 * (uint64_t)k->grid_loop_count + (uint64_t)k->buffer_count;
+      8 + 2 * (uint64_t)k->grid_loop_count + (uint64_t)k->buffer_count;
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     const vyre__low_buffer *buffer = &k->buffers[i];
     uint64_t words = whole_words(buffer);
@@ -92,11 +92,21 @@ static void choose_uniforms(spv_emitter *e) {
   }
 }
 
+static bool any_is_checked(const spv_emitter *e) {
+  for (uint32_t i = 0; i < e->k->phase_count; i++) {
+    if (e->is_checked[i]) return true;
+  }
+  return false;
+}
+
 static void plan_fields(spv_emitter *e, blocks *b) {
   const vyre__low_kernel *k = e->k;
   add_field(b, VYRE__SPIRV_BASE, 0, 3, true);
   add_field(b, VYRE__SPIRV_GRID, 0, 3, true);
   if (k->has_fuel) add_field(b, VYRE__SPIRV_FUEL, 0, 1, true);
+  if (e->hides || any_is_checked(e)) {
+    add_field(b, VYRE__SPIRV_ONE, 0, 1, true);
+  }
   for (uint32_t i = 0; i < k->grid_loop_count; i++) {
     add_field(b, VYRE__SPIRV_LOOP_VALUE, i, 2, true);
   }
@@ -164,7 +174,7 @@ static void plan_descriptors(spv_emitter *e, vyre__spirv_descriptor *all) {
         .binding = p->binding,
         .buffer = i};
   }
-  if (k->has_fuel) {
+  if (e->has_status) {
     all[count++] = (vyre__spirv_descriptor){.what = VYRE__SPIRV_STATUS,
                                             .is_written = true,
                                             .binding = first,
@@ -201,7 +211,7 @@ static void plan_shared(spv_emitter *e) {
 
 vyre_code spv_plan(spv_emitter *e) {
   const vyre__low_kernel *k = e->k;
-  size_t most = 3 + (size_t)k->grid_loop_count + 2 * (size_t)k->buffer_count;
+  size_t most = 4 + (size_t)k->grid_loop_count + 2 * (size_t)k->buffer_count;
   uint32_t push = e->target->push_bytes ? e->target->push_bytes
                                         : (uint32_t)VYRE__SPIRV_PUSH_BYTES;
   blocks b = {.most_pushed = e->target->block_in_storage ? 0 : push / 4};
@@ -211,6 +221,11 @@ vyre_code spv_plan(spv_emitter *e) {
   if (!b.fields || !descriptors) {
     return vyre__no_memory(e->st, "vyre__emit_spirv", "fields", most);
   }
+  for (uint32_t i = 0; i < k->phase_count; i++) {
+    e->is_checked[i] = spv_may_be_cut(e, k->phases[i]);
+  }
+  e->has_status = k->has_fuel || any_is_checked(e);
+  e->hides = spv_find_hidden(e);
   find_uses(e);
   choose_uniforms(e);
   plan_fields(e, &b);
@@ -371,7 +386,7 @@ void spv_declare(spv_emitter *e) {
       declare_shared(e, i);
     }
   }
-  if (k->has_fuel) {
+  if (e->has_status) {
     if (!types[4]) types[4] = block_type(e, u32, 4, 0);
     e->status = variable(e, SPV_STORAGE_StorageBuffer, types[4], "status");
     bind(e, e->status, bound_count(k));

@@ -193,6 +193,21 @@ static uint32_t atomic_op(unsigned op) {
   return ops[op];
 }
 
+/* One that changes nothing is how programs look at what others may change. */
+static bool only_looks(const spv_emitter *e, const vyre__low_inst *inst) {
+  const vyre__low_inst *with = &e->k->code[inst->b];
+  if (with->op != VYRE__LOW_CONST) return false;
+  switch ((vyre__low_op)inst->op) {
+    case VYRE__LOW_ATOMIC_ADD:
+    case VYRE__LOW_ATOMIC_MAX_U:
+    case VYRE__LOW_ATOMIC_OR:
+    case VYRE__LOW_ATOMIC_XOR:
+      return vyre__low_const(with) == 0;
+    default:
+      return false;
+  }
+}
+
 static uint32_t atomic(spv_emitter *e, uint32_t at) {
   const vyre__low_inst *inst = &e->k->code[at];
   const vyre__low_buffer *b = &e->k->buffers[inst->aux];
@@ -209,6 +224,9 @@ static uint32_t atomic(spv_emitter *e, uint32_t at) {
   if (inst->op == VYRE__LOW_ATOMIC_CAS) {
     return SPV_DO(e, SPV_OpAtomicCompareExchange, type, pointer, scope, relaxed,
                   relaxed, e->ids[inst->c], e->ids[inst->b]);
+  }
+  if (only_looks(e, inst)) {
+    return SPV_DO(e, SPV_OpAtomicLoad, type, pointer, scope, relaxed);
   }
   return SPV_DO(e, atomic_op(inst->op), type, pointer, scope, relaxed,
                 e->ids[inst->b]);
@@ -257,13 +275,13 @@ void spv_barrier(spv_emitter *e) {
           spv_u32(e, semantics));
 }
 
-void spv_out_of_fuel(spv_emitter *e) {
+void spv_tell_end(spv_emitter *e, vyre__spirv_end end) {
   uint32_t u32 = spv_uint(e, 32), zero = spv_u32(e, 0);
   uint32_t type = spv_pointer(e, SPV_STORAGE_StorageBuffer, u32);
   const vyre__low_buffer bound = {.kind = VYRE_MEMORY_GLOBAL};
   uint32_t place = SPV_DO(e, SPV_OpAccessChain, type, e->status, zero, zero);
   SPV_PUT(e, SPV_CODE, SPV_OpAtomicStore, place, scope_of(e, &bound), zero,
-          spv_u32(e, 1));
+          spv_u32(e, (uint32_t)end));
 }
 
 /* Elements [own, count) in steps of the workgroup's size. */

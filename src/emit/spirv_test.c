@@ -161,6 +161,7 @@ TEST(random_programs_are_valid) {
 /* --- the table ---------------------------------------------------------------------------*/
 
 #ifdef HAS_HEADERS
+/* NOLINTNEXTLINE(readability-function-size): made by macros */
 TEST(numbers_are_those_of_the_specification) {
 #define SPV_OP(name, number, operands) CHECK_U64((number), SpvOp##name);
 #define SPV_ENUM(kind, name, number)   CHECK_U64((number), IS_##kind(name));
@@ -370,6 +371,48 @@ TEST(shared_memory_is_zeroed_as_the_target_can) {
 }
 
 /* y[0] = sqrt(2.5) * 2.5 in f32, and the modes of what is used. */
+/* Rounds: (9 + 1) * (1 + (19 + 1)) of the loops, 0 for shared memory. */
+TEST(loops_that_may_be_ended_are_looked_at) {
+  static const char kernel[] =
+      "kernel k workgroup(64) over(y)\nbuffer y : read_write u32[64] @0;\n"
+      "{ let i = global_id.x; for (let a = 0u; a < 9u; a++) { for (let b = 0u; "
+      "b < 19u; b++) { y[i] += a * b; } } }\n";
+  const vyre__target low = {0};
+  vyre_module *source = NULL;
+  vyre_status st = {0};
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  CHECK_OK(vyre_module_parse(kernel, sizeof kernel - 1, "k",
+                             (vyre_allocator){0}, &source, NULL, &st),
+           st);
+  static const struct {
+    uint32_t most;
+    bool checks;
+  } cases[] = {{0, false}, {209, true}, {210, false}, {1, true}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    const vyre__spirv_target target = {.most_rounds = cases[i].most};
+    const vyre__low_kernel *k = NULL;
+    vyre__spirv_module m;
+    CHECK_OK(vyre__lower(vyre_module_kernel(source, 0), &low,
+                         VYRE__PASS_CONTROL, &arena, &k, NULL, &st),
+             st);
+    CHECK_OK(vyre__emit_spirv(k, &target, &arena, &m, &st), st);
+    CHECK(is_valid(&m));
+    unsigned ones = 0, statuses = 0;
+    for (size_t f = 0; f < m.field_count; f++) {
+      ones += m.fields[f].value == VYRE__SPIRV_ONE;
+    }
+    for (size_t d = 0; d < m.descriptor_count; d++) {
+      statuses += m.descriptors[d].what == VYRE__SPIRV_STATUS;
+    }
+    CHECK_U64(ones, cases[i].checks);
+    CHECK_U64(statuses, cases[i].checks);
+    CHECK_U64(count_ops(&m, SPV_OpAtomicStore, 0, 0), cases[i].checks ? 2 : 0);
+  }
+  vyre_module_release(source);
+  vyre_arena_finish(&arena);
+}
+
 static void make_float(vyre_type type) {
   bool wide = type == VYRE_TYPE_F64;
   vyre_type bits = wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
@@ -560,6 +603,7 @@ TEST(locales_change_nothing) {
 TEST_MAIN(TEST_ENTRY(numbers_are_those_of_the_specification),
           TEST_ENTRY(tells_where_things_are),
           TEST_ENTRY(shared_memory_is_zeroed_as_the_target_can),
+          TEST_ENTRY(loops_that_may_be_ended_are_looked_at),
           TEST_ENTRY(float_modes_are_those_that_hold),
           TEST_ENTRY(unreachable_code_is_left_out),
           TEST_ENTRY(refuses_what_the_target_has_not),

@@ -176,6 +176,40 @@ static uint32_t select_minus_one(spv_emitter *e, const vyre__low_inst *inst) {
   return SPV_DO(e, SPV_OpBitcast, spv_type_of(e, inst->type), bits);
 }
 
+static uint32_t exactly(spv_emitter *e, uint32_t op, uint32_t type, uint32_t a,
+                        uint32_t b) {
+  uint32_t id = SPV_DO(e, op, type, a, b);
+  spv_decorate(e, id, SPV_DECORATION_NoContraction);
+  return id;
+}
+
+/* An f64 of size 2^52 and more is whole; what is added up to there is rounded as
+ * sums are. Zeros, and what is no number, stay as they are. Also towards zero: Mesa
+ * 22.3 has its own opinion of that, too. */
+static uint32_t whole64(spv_emitter *e, uint32_t x, bool towards_zero) {
+  uint32_t f64 = spv_type_of(e, VYRE_TYPE_F64), of_bool = spv_bool(e);
+  uint32_t zero = spv_const(e, VYRE_TYPE_F64, 0);
+  uint32_t whole =
+      spv_const(e, VYRE_TYPE_F64, UINT64_C(0x4330000000000000)); /* 2^52 */
+  uint32_t size = SPV_GLSL(e, f64, SPV_GLSL_FAbs, x);
+  uint32_t sum = exactly(e, SPV_OpFAdd, f64, size, whole);
+  uint32_t rounded = exactly(e, SPV_OpFSub, f64, sum, whole);
+  if (towards_zero) {
+    uint32_t one =
+        spv_const(e, VYRE_TYPE_F64, UINT64_C(0x3FF0000000000000)); /* 1 */
+    uint32_t less = exactly(e, SPV_OpFSub, f64, rounded, one);
+    uint32_t over = exactly(e, SPV_OpFOrdLessThan, of_bool, size, rounded);
+    rounded = SPV_DO(e, SPV_OpSelect, f64, over, less, rounded);
+  }
+  uint32_t negative = SPV_DO(e, SPV_OpFNegate, f64, rounded);
+  uint32_t below = exactly(e, SPV_OpFOrdLessThan, of_bool, x, zero);
+  uint32_t small = exactly(e, SPV_OpFOrdLessThan, of_bool, size, whole);
+  uint32_t some = exactly(e, SPV_OpFOrdLessThan, of_bool, zero, size);
+  uint32_t out = SPV_DO(e, SPV_OpSelect, f64, below, negative, rounded);
+  uint32_t changes = SPV_DO(e, SPV_OpLogicalAnd, of_bool, small, some);
+  return SPV_DO(e, SPV_OpSelect, f64, changes, out, x);
+}
+
 /* --- all ------------------------------------------------------------------------------ */
 
 static uint32_t no_spelling(spv_emitter *e, uint32_t at) {
@@ -219,7 +253,8 @@ static uint32_t special(spv_emitter *e, uint32_t at, unsigned from, uint32_t a,
       return extend(e, inst, from, a);
     case VYRE__LOW_BITCAST:
       if (from == inst->type) return a;
-      return SPV_DO(e, SPV_OpBitcast, spv_type_of(e, inst->type), a);
+      return spv_hide(e, inst,
+                      SPV_DO(e, SPV_OpBitcast, spv_type_of(e, inst->type), a));
     default:
       return no_spelling(e, at);
   }
@@ -231,12 +266,20 @@ uint32_t spv_pure(spv_emitter *e, uint32_t at) {
   unsigned from = e->k->code[inst->a].type;
   uint32_t operands[3] = {0};
   if (!has_types(e, at, inst->type)) return 0;
-  if (inst->op == VYRE__LOW_FMA && from == VYRE_TYPE_F64 && !e->target->fma64) {
+  bool by_integers =
+      inst->op == VYRE__LOW_FMA && from == VYRE_TYPE_F64 && !e->target->fma64;
+  if (by_integers && !e->target->int64) {
     spv_refuse(e, at, "fma of f64 that rounds once");
     return 0;
   }
   for (unsigned i = 0; i < count && i < 3; i++) {
     operands[i] = e->ids[inst->v[i]];
+  }
+  if (by_integers) return spv_fma64(e, operands);
+  bool truncates = inst->op == VYRE__LOW_FTRUNC;
+  if (from == VYRE_TYPE_F64 && !e->target->whole64 &&
+      (truncates || inst->op == VYRE__LOW_FRINT)) {
+    return whole64(e, operands[0], truncates);
   }
   uint32_t op = plain_op(inst->op), function = glsl_function(inst->op), id;
   if (inst->op == VYRE__LOW_SELECT) {
@@ -254,5 +297,5 @@ uint32_t spv_pure(spv_emitter *e, uint32_t at) {
     return special(e, at, from, operands[0], operands[1]);
   }
   if (is_of_floats(inst->op)) spv_decorate(e, id, SPV_DECORATION_NoContraction);
-  return id;
+  return spv_hide(e, inst, id);
 }

@@ -210,7 +210,7 @@ typedef struct vk_job {
   VkPipeline pipelines[32];
   VkDescriptorPool pool;
   VkDescriptorSet set;
-  bool is_out_of_fuel;
+  bool is_out_of_fuel, is_cut;
 } vk_job;
 
 static inline vk_memory vk_make(vk_runner *r, size_t size) {
@@ -352,6 +352,7 @@ static inline void vk_fill(vk_job *j, const uint32_t base[3], uint8_t *push) {
   }
   for (size_t i = 0; i < j->m->field_count; i++) {
     const vyre__spirv_field *f = &j->m->fields[i];
+    CHECK(f->is_pushed || block);
     uint8_t *to = (f->is_pushed ? push : block) + f->offset;
     const vyre__low_binding *b = &j->bound[f->index];
     size_t bytes;
@@ -364,6 +365,9 @@ static inline void vk_fill(vk_job *j, const uint32_t base[3], uint8_t *push) {
         break;
       case VYRE__SPIRV_FUEL:
         memcpy(to, &j->fuel, f->size);
+        break;
+      case VYRE__SPIRV_ONE:
+        memcpy(to, &(uint32_t){1}, f->size);
         break;
       case VYRE__SPIRV_LOOP_VALUE:
         memcpy(to, &j->loop_values[f->index], f->size);
@@ -527,7 +531,9 @@ static inline void vk_take_results(vk_job *j) {
     if (d->what == VYRE__SPIRV_STATUS) {
       uint32_t word;
       memcpy(&word, m->bytes, 4);
-      j->is_out_of_fuel = word != 0;
+      CHECK(word <= VYRE__SPIRV_CUT);
+      j->is_out_of_fuel = word == VYRE__SPIRV_OUT_OF_FUEL;
+      j->is_cut = word == VYRE__SPIRV_CUT;
     }
     if (d->what != VYRE__SPIRV_BUFFER || size == 0) continue;
     if (!d->is_written) {

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Suite vulkan.compile: opening a device, and from the source of a kernel to where
+ * it is ready to run, beside Vulkan by hand with modules that are there. Each in a
+ * process of its own, with the caches of the driver switched off.
+ * VYRE_BENCH_VULKAN as in kernels.c. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "cpu/machine.h"
+#include "cpu/rival.h"
+#include "cpu/rounds.h"
+#include "side.h"
+
+int setenv(const char *name, const char *value, int overwrite);
+char *mkdtemp(char *pattern);
+
+static const char suite[] = "vulkan.compile";
+
+enum { TURNS = 7, FIGURES = 2 + 2 * CPU_KERNELS };
+
+/* --- in a process of its own ---------------------------------------------------*/
+
+typedef void child_work(const char *directory, double *figures);
+
+typedef struct child_job {
+  const char *name;
+  child_work *run;
+} child_job;
+
+/* A new process, not a copy of this one, which may have loaded all there is. It is
+ * this program again; what it measured comes through a pipe.
+ * @p directory: of vyre's cache; "": none. False if it failed: figures are then 0. */
+static bool in_child(const child_job *job, const char *directory,
+                     double *figures) {
+  int ends[2], status = 0;
+  size_t size = FIGURES * sizeof *figures;
+  memset(figures, 0, size);
+  (void)fflush(stdout);
+  if (pipe(ends) != 0) return false;
+  pid_t child = fork();
+  if (child == 0) {
+    (void)dup2(ends[1], 3);
+    (void)setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
+    (void)setenv("VYRE_BENCH_CHILD", job->name, 1);
+    (void)setenv("VYRE_BENCH_CHILD_CACHE", directory, 1);
+    (void)execl("/proc/self/exe", "vyre-bench", (char *)NULL);
+    _exit(127);
+  }
+  (void)close(ends[1]);
+  bool is_read = child > 0 && read(ends[0], figures, size) == (ssize_t)size;
+  (void)close(ends[0]);
+  if (child > 0) (void)waitpid(child, &status, 0);
+  return is_read && status == 0;
+}
+
+static double since(double start) {
+  return (bench_now_ns() - start) / 1e6;
+}
+
+typedef struct place {
+  vyre_context *context;
+  vyre_device *device;
+} place;
+
+static bool open_place(place *p, const char *directory, vyre_status *st) {
+  const vyre_context_options options = {
+      .cache_directory = directory, .trace_file = "", .faults = ""};
+  *p = (place){0};
+  vulkan_must(vyre_context_create(&options, &p->context, st), st, suite);
+  return vyre_device_open(p->context, vulkan_device_name(), &p->device, st) ==
+         VYRE_OK;
+}
+
+/* The first open of the process, then the second while the first is there. */
+static void open_vyre(const char *directory, double *figures) {
+  place first, second;
+  vyre_status st = {0};
+  double start = bench_now_ns();
+  if (!open_place(&first, directory, &st)) return;
+  figures[0] = since(start);
+  start = bench_now_ns();
+  if (!open_place(&second, directory, &st)) return;
+  figures[1] = since(start);
+}
+
+static void open_raw(const char *directory, double *figures) {
+  const char *why;
+  (void)directory;
+  double start = bench_now_ns();
+  if (raw_open(vulkan_device_index(), &why)) figures[0] = since(start);
+  start = bench_now_ns();
+  if (raw_open(vulkan_device_index(), &why)) figures[1] = since(start);
+}
+
+/* Text to pipeline, and the first dispatch of a small workload. */
+static void compile_vyre(const char *directory, double *figures) {
+  place p;
+  vyre_status st = {0};
+  if (!open_place(&p, directory, &st)) return;
+  vulkan_side s = vulkan_side_vyre(p.device, "vyre");
+  for (int i = 0; i < CPU_WORKLOADS; i++) {
+    cpu_workload w;
+    cpu_workload_make(&w, i, true);
+    size_t k = (size_t)w.kernel;
+    if (figures[2 * k] > 0) {
+      cpu_workload_free(&w);
+      continue;
+    }
+    double start = bench_now_ns();
+    vyre_pipeline *ready = vulkan_compile(p.device, cpu_shapes[k].file, false);
+    figures[2 * k] = since(start);
+    (void)s.bind(s.self, &w, false); /* the pipeline that is there */
+    start = bench_now_ns();
+    s.launch(s.self);
+    figures[2 * k + 1] = since(start);
+    s.unbind(s.self);
+    vyre_pipeline_release(ready);
+    cpu_workload_free(&w);
+  }
+}
+
+/* From words to a pipeline; then the first dispatch, which is where some drivers
+ * compile. */
+static void compile_raw(const char *directory, double *figures) {
+  const char *why;
+  (void)directory;
+  raw *r = raw_open(vulkan_device_index(), &why);
+  if (!r) return;
+  vulkan_side s = vulkan_side_raw(r, "raw");
+  for (int i = 0; i < CPU_WORKLOADS; i++) {
+    cpu_workload w;
+    cpu_workload_make(&w, i, true);
+    size_t k = (size_t)w.kernel;
+    if (figures[2 * k] <= 0) {
+      double start = bench_now_ns();
+      if (!s.bind(s.self, &w, false)) return;
+      figures[2 * k] = since(start);
+      start = bench_now_ns();
+      s.launch(s.self);
+      figures[2 * k + 1] = since(start);
+      s.unbind(s.self);
+    }
+    cpu_workload_free(&w);
+  }
+}
+
+/* Whether both open. */
+static void try_open(const char *directory, double *figures) {
+  vyre_status st = {0};
+  place p;
+  const char *why;
+  figures[0] = raw_open(vulkan_device_index(), &why) != NULL;
+  figures[1] = open_place(&p, directory, &st);
+}
+
+/* --- rows --------------------------------------------------------------------*/
+
+static void add_row(const char *name, cpu_quartiles ours, const char *peer,
+                    cpu_quartiles their, const char *note) {
+  double ratio =
+      ours.median > 0 && their.median > 0 ? their.median / ours.median : 0;
+  printf("%-34s %10.3f", name, ours.median);
+  if (ratio > 0) {
+    printf(" %10.3f %7.2fx  %s\n", their.median, ratio, note);
+  } else {
+    printf(" %10s %8s  %s\n", "-", "-", note);
+  }
+  (void)fflush(stdout);
+  bench_row_add(&(bench_result){.suite = suite,
+                                .name = name,
+                                .unit = "ms",
+                                .value = ours.median,
+                                .best = ours.least,
+                                .peer = peer,
+                                .peer_value = their.median,
+                                .peer_best = their.least,
+                                .ratio = ratio,
+                                .note = note});
+}
+
+/* Figure @p at of each turn. */
+static cpu_quartiles pick(double all[TURNS][FIGURES], int at) {
+  double values[TURNS];
+  for (int i = 0; i < TURNS; i++) values[i] = all[i][at];
+  return cpu_quartiles_of(values, TURNS);
+}
+
+enum { OPEN_VYRE, OPEN_RAW, COMPILE_VYRE, COMPILE_RAW, TRY };
+
+static const child_job jobs[] = {{"open vyre", open_vyre},
+                                 {"open raw", open_raw},
+                                 {"compile vyre", compile_vyre},
+                                 {"compile raw", compile_raw},
+                                 {"try", try_open}};
+
+int bench_vulkan_child(const char *name) {
+  double made[FIGURES] = {0};
+  const char *directory = getenv("VYRE_BENCH_CHILD_CACHE");
+  for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
+    if (strcmp(jobs[i].name, name) != 0) continue;
+    jobs[i].run(directory ? directory : "", made);
+    return write(3, made, sizeof made) == (ssize_t)sizeof made ? 0 : 1;
+  }
+  return 1;
+}
+
+static void must_run(int job, const char *directory, double *figures) {
+  if (!in_child(&jobs[job], directory, figures))
+    bench_fail(jobs[job].name, "a process of its own failed");
+}
+
+static void report_open(const char *kept) {
+  static double bare[TURNS][FIGURES], probed[TURNS][FIGURES],
+      hand[TURNS][FIGURES];
+  must_run(OPEN_VYRE, kept, bare[0]); /* the probe's result is kept there */
+  for (int i = 0; i < TURNS; i++) {
+    must_run(OPEN_VYRE, kept, bare[i]);
+    must_run(OPEN_RAW, "", hand[i]);
+    if (i < 3) must_run(OPEN_VYRE, "", probed[i]);
+  }
+  char note[64];
+  cpu_quartiles mine = pick(bare, 0), hand_ms = pick(hand, 0);
+  (void)snprintf(note, sizeof note, "%s: raw Vulkan's and 1 ms",
+                 mine.median <= hand_ms.median + 1 ? "met" : "not met");
+  add_row("open, the probe remembered", mine, "raw Vulkan", hand_ms, note);
+  add_row("open again, the first still there", pick(bare, 1), "raw Vulkan",
+          pick(hand, 1), "no bar");
+  double values[3] = {probed[0][0], probed[1][0], probed[2][0]};
+  add_row("open, with the probe", cpu_quartiles_of(values, 3), "",
+          (cpu_quartiles){0}, "once for each driver");
+}
+
+static void report_kernels(const char *kept) {
+  enum { FRESH = 3 };
+  static double fresh[TURNS][FIGURES], disk[TURNS][FIGURES],
+      hand[TURNS][FIGURES];
+  must_run(COMPILE_VYRE, kept, disk[0]); /* what is compiled is kept there */
+  for (int i = 0; i < FRESH; i++) {
+    must_run(COMPILE_VYRE, "", fresh[i]);
+    must_run(COMPILE_RAW, "", hand[i]);
+    must_run(COMPILE_VYRE, kept, disk[i]);
+  }
+  double all[3] = {0};
+  for (size_t k = 0; k < CPU_KERNELS; k++) {
+    double of_vyre[FRESH], of_disk[FRESH], of_raw[FRESH], first[FRESH];
+    for (int i = 0; i < FRESH; i++) {
+      of_vyre[i] = fresh[i][2 * k];
+      of_disk[i] = disk[i][2 * k];
+      first[i] = fresh[i][2 * k + 1];
+      of_raw[i] = hand[i][2 * k] + hand[i][2 * k + 1];
+    }
+    char name[64], note[64];
+    cpu_quartiles v = cpu_quartiles_of(of_vyre, FRESH);
+    cpu_quartiles d = cpu_quartiles_of(of_disk, FRESH);
+    cpu_quartiles r = cpu_quartiles_of(of_raw, FRESH);
+    (void)snprintf(name, sizeof name, "%s, compiled", cpu_shapes[k].file);
+    (void)snprintf(note, sizeof note, "its first dispatch %.3f ms",
+                   cpu_quartiles_of(first, FRESH).median);
+    add_row(name, v, "raw Vulkan", r, note);
+    (void)snprintf(name, sizeof name, "%s, from disk", cpu_shapes[k].file);
+    add_row(name, d, "raw Vulkan", r, "");
+    all[0] += v.median / CPU_KERNELS;
+    all[1] += d.median / CPU_KERNELS;
+    all[2] += r.median / CPU_KERNELS;
+  }
+  const cpu_quartiles by_hand = {all[2], all[2], all[2], all[2]};
+  add_row("mean, compiled", (cpu_quartiles){all[0], all[0], all[0], all[0]},
+          "raw Vulkan", by_hand, "");
+  add_row("mean, from disk", (cpu_quartiles){all[1], all[1], all[1], all[1]},
+          "raw Vulkan", by_hand, "");
+}
+
+/* --- the suite ---------------------------------------------------------------*/
+
+static void remove_folder(const char *directory) {
+  char command[1100];
+  (void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
+  /* NOLINTNEXTLINE(cert-env33-c): of our own making, below the temporary folder */
+  if (system(command) != 0) printf("%s: left behind\n", directory);
+}
+
+void bench_vulkan_compile(void) {
+  const char *where = getenv("TMPDIR");
+  double opens[FIGURES];
+  char kept[1024];
+  if (!in_child(&jobs[TRY], "", opens) || opens[0] < 1 || opens[1] < 1) {
+    vulkan_ground g;
+    if (vulkan_open(&g, suite)) vulkan_close(&g);
+    return;
+  }
+  cpu_machine_print(suite, vulkan_device_name());
+  printf(
+      "milliseconds; by hand: from SPIR-V that is there to the end of the "
+      "first dispatch,\nsince some drivers compile then; the driver's own "
+      "cache is off\n\n%-34s %10s %10s %8s\n",
+      "", "vyre", "raw", "ratio");
+  (void)snprintf(kept, sizeof kept, "%s/vyre-bench-vulkan-XXXXXX",
+                 where && where[0] ? where : "/tmp");
+  if (!mkdtemp(kept)) bench_fail(kept, "cannot be made");
+  report_open(kept);
+  report_kernels(kept);
+  printf("\n");
+  remove_folder(kept);
+}

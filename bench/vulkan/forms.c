@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the forms of float operations cost on a device: one kernel for each of them,
+ * with that operation in the form in question and all others as the device has
+ * them. The device's own operation is timed also where it is wrong. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vyre/vyre.h"
+
+#include "bench.h"
+#include "cpu/rounds.h"
+
+enum { ELEMENTS = 16384, DEPTH = 8, FORMS = VYRE_NUMBERS_COUNT };
+
+static const struct {
+  const char *name, *expression;
+} operations[] = {{"f32 +", "x + y"},          {"f32 *", "x * y"},
+                  {"f32 /", "x / y"},          {"f32 sqrt", "sqrt(x)"},
+                  {"f32 fma", "fma(x, y, z)"}, {"f32 min", "min(x, y)"},
+                  {"f32 max", "max(x, y)"},    {"f32 rint", "rint(x)"}};
+
+static const char *const form_names[FORMS] = {"native", "fixed", "soft"};
+
+static void must(vyre_code code, const vyre_status *st, const char *what) {
+  if (code != VYRE_OK) bench_fail(what, st->message);
+}
+
+/* Each result is the first operand of the next: nothing can be left out. */
+static vyre_module *make_module(const char *expression) {
+  char text[1024];
+  vyre_module *module;
+  vyre_status st = {0};
+  int length = snprintf(text, sizeof text,
+                        "kernel cost workgroup(64) over(out)\n"
+                        "buffer in : read f32[] @0;\n"
+                        "buffer out : read_write f32[] @1;\n"
+                        "{\n"
+                        "  let i = global_id.x;\n"
+                        "  if (i >= len(in) || i >= len(out)) return;\n"
+                        "  let y = in[i];\n"
+                        "  let z = y * 0.5;\n"
+                        "  var x = y + 1.0;\n");
+  for (int k = 0; k < DEPTH; k++) {
+    length += snprintf(text + length, sizeof text - (size_t)length,
+                       "  x = %s;\n", expression);
+  }
+  (void)snprintf(text + length, sizeof text - (size_t)length,
+                 "  out[i] = x;\n}\n");
+  must(vyre_module_parse(text, strlen(text), "cost", vyre_allocator_heap(),
+                         &module, NULL, &st),
+       &st, text);
+  return module;
+}
+
+typedef struct form_job {
+  vyre_pipeline *pipeline;
+  vyre_input inputs[2];
+  vyre_output output;
+} form_job;
+
+static void run(void *self) {
+  form_job *job = self;
+  const vyre_dispatch_desc desc = {.inputs = job->inputs,
+                                   .input_count = 2,
+                                   .outputs = &job->output,
+                                   .output_count = 1,
+                                   .grid = {ELEMENTS / 64}};
+  vyre_status st;
+  st.code = VYRE_OK;
+  must(vyre_dispatch(job->pipeline, &desc, &st), &st, "cost");
+}
+
+static void report(const char *suite, const vyre_number_class *c,
+                   const cpu_entry *entries, int rounds) {
+  cpu_quartiles q[FORMS];
+  printf("%-28s ns/op  ", c->operation);
+  for (int form = 0; form < FORMS; form++) {
+    q[form] = cpu_quartiles_of(entries[form].ns, rounds);
+    printf(" %9.3f", q[form].median / (ELEMENTS * DEPTH));
+  }
+  printf("   %s here\n", form_names[c->form]);
+  (void)fflush(stdout);
+  for (int form = 1; form < FORMS; form++) {
+    char name[64], note[64];
+    (void)snprintf(name, sizeof name, "%s, %s", c->operation, form_names[form]);
+    (void)snprintf(note, sizeof note, "%s here",
+                   (int)c->form == form             ? "what is used"
+                   : c->form == VYRE_NUMBERS_NATIVE ? "not needed"
+                                                    : "not used");
+    double scale = 1.0 / (ELEMENTS * DEPTH);
+    cpu_quartiles ratio = cpu_paired(&entries[form], &entries[0], rounds);
+    bench_row_add(&(bench_result){.suite = suite,
+                                  .name = name,
+                                  .unit = "ns/op",
+                                  .value = q[form].median * scale,
+                                  .best = q[form].least * scale,
+                                  .peer = "the device's own",
+                                  .peer_value = q[0].median * scale,
+                                  .peer_best = q[0].least * scale,
+                                  .ratio = ratio.median,
+                                  .ratio_low = ratio.low,
+                                  .ratio_high = ratio.high,
+                                  .note = note});
+  }
+}
+
+void bench_forms(const char *suite, vyre_device *device) {
+  static cpu_entry entries[FORMS];
+  static float numbers[ELEMENTS];
+  vyre_resident in, out;
+  vyre_status st = {0};
+  for (int i = 0; i < ELEMENTS; i++) numbers[i] = 1 + (float)i / ELEMENTS;
+  must(vyre_resident_create(device, sizeof numbers, &in, &st), &st, suite);
+  must(vyre_resident_create(device, sizeof numbers, &out, &st), &st, suite);
+  must(vyre_resident_upload(device, in, 0, numbers, sizeof numbers, &st), &st,
+       suite);
+  printf("%-28s        ", "an operation in its forms");
+  for (int form = 0; form < FORMS; form++) printf(" %9s", form_names[form]);
+  printf("\n");
+  for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
+    form_job jobs[FORMS];
+    vyre_module *module = make_module(operations[i].expression);
+    vyre_program *kernel = vyre_module_kernel(module, 0);
+    const vyre_number_class *c = bench_number(device, operations[i].name);
+    for (int form = 0; form < FORMS; form++) {
+      jobs[form] = (form_job){
+          .pipeline = bench_compile_as(device, kernel, c, form),
+          .inputs = {vyre_input_resident(in), vyre_input_resident(out)},
+          .output = vyre_output_resident(out)};
+      entries[form] =
+          (cpu_entry){.run = run, .self = &jobs[form], .warm = 1, .timed = 5};
+    }
+    int rounds = cpu_rounds(entries, FORMS, cpu_round_count(7));
+    report(suite, c, entries, rounds);
+    for (int form = 0; form < FORMS; form++) {
+      vyre_pipeline_release(jobs[form].pipeline);
+    }
+    vyre_module_release(module);
+  }
+  must(vyre_resident_free(device, in, &st), &st, suite);
+  must(vyre_resident_free(device, out, &st), &st, suite);
+}

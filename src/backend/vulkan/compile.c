@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/vulkan/vulkan.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "ir/ir.h"
+
+/* --- limits ----------------------------------------------------------------------*/
+
+static vyre_code too_much(const vk_pipeline *own, const char *what,
+                          uint64_t has, uint64_t most, vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
+      VYRE_NUMBERS({"needed", has}, {"most", most}),
+      "split the kernel, or take device 'cpu'",
+      "kernel '%.60s' needs %llu %s; device '%s' has at most %llu",
+      own->base.program->name, (unsigned long long)has, what,
+      vyre_device_name(own->base.device), (unsigned long long)most);
+}
+
+static vyre_code check_limits(const vk_pipeline *own, vyre_status *st) {
+  const vk_device *device = (const vk_device *)own->base.device;
+  const VkPhysicalDeviceLimits *l = &device->physical->properties.limits;
+  uint32_t storage = 0;
+  for (uint32_t i = 0; i < own->plan.descriptor_count; i++) {
+    storage += !own->plan.descriptors[i].is_uniform;
+  }
+  if (storage > l->maxPerStageDescriptorStorageBuffers) {
+    return too_much(own, "buffers, those of the driver included", storage,
+                    l->maxPerStageDescriptorStorageBuffers, st);
+  }
+  if (own->plan.shared_bytes > l->maxComputeSharedMemorySize) {
+    return too_much(own, "bytes of shared memory as the device has it",
+                    own->plan.shared_bytes, l->maxComputeSharedMemorySize, st);
+  }
+  return VYRE_OK;
+}
+
+/* --- pipelines of the device -------------------------------------------------------*/
+
+/* What a driver says of bytes that it wrote: they are only handed to the same. */
+static bool is_of_device(const vk_device *device, const void *bytes,
+                         size_t size) {
+  const VkPhysicalDeviceProperties *p = &device->physical->properties;
+  VkPipelineCacheHeaderVersionOne head;
+  if (size < sizeof head) return false;
+  memcpy(&head, bytes, sizeof head);
+  return head.headerSize >= sizeof head && head.headerSize <= size &&
+         head.headerVersion == VK_PIPELINE_CACHE_HEADER_VERSION_ONE &&
+         head.vendorID == p->vendorID && head.deviceID == p->deviceID &&
+         memcmp(head.pipelineCacheUUID, p->pipelineCacheUUID,
+                sizeof head.pipelineCacheUUID) == 0;
+}
+
+/* What the driver made of the module; without memory it is just not kept. */
+static void keep_cache(vk_pipeline *own, VkPipelineCache cache) {
+  const vk_device *device = (const vk_device *)own->base.device;
+  size_t size = 0;
+  if (device->api.GetPipelineCacheData(device->handle, cache, &size, NULL) !=
+          VK_SUCCESS ||
+      size == 0 || size > UINT32_MAX) {
+    return;
+  }
+  own->cache = vyre_arena_alloc(&own->base.arena, size, 16);
+  if (!own->cache) return;
+  if (device->api.GetPipelineCacheData(device->handle, cache, &size,
+                                       own->cache) == VK_SUCCESS) {
+    own->cache_size = size;
+  }
+}
+
+static VkResult make_phases(vk_pipeline *own, VkShaderModule module,
+                            VkPipelineCache cache) {
+  const vk_device *device = (const vk_device *)own->base.device;
+  for (uint32_t i = 0; i < own->plan.phase_count; i++) {
+    char name[24];
+    (void)snprintf(name, sizeof name, "phase%u", (unsigned)i);
+    const VkComputePipelineCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                  .module = module,
+                  .pName = name},
+        .layout = own->layout->pipeline};
+    VkResult result = device->api.CreateComputePipelines(
+        device->handle, cache, 1, &info, NULL, &own->phases[i]);
+    if (result != VK_SUCCESS) {
+      own->phases[i] = VK_NULL_HANDLE;
+      return result;
+    }
+  }
+  return VK_SUCCESS;
+}
+
+static vyre_code compile_failed(vk_pipeline *own, VkResult result,
+                                vyre_status *st) {
+  vk_device *device = (vk_device *)own->base.device;
+  vyre_status inner = {0};
+  vyre_code code = vk_failed(device, result, "a pipeline", &inner);
+  if (code != VYRE_DISPATCH_FAILED) {
+    return vk_failed(device, result, "a pipeline", st);
+  }
+  return VYRE_FAIL_WITH(
+      st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
+      VYRE_NUMBERS({"result", (uint64_t)(uint32_t)result}),
+      "update the driver of the device, or take device 'cpu'",
+      "device '%s' could not compile kernel '%.60s': VkResult %d",
+      vyre_device_name(own->base.device), own->base.program->name, (int)result);
+}
+
+static vyre_code make_pipelines(vk_pipeline *own, const void *bytes,
+                                size_t size, vyre_status *st) {
+  vk_device *device = (vk_device *)own->base.device;
+  const vk_api *api = &device->api;
+  VkShaderModule module = VK_NULL_HANDLE;
+  VkPipelineCache cache = VK_NULL_HANDLE;
+  bool is_good = bytes && is_of_device(device, bytes, size);
+  const VkPipelineCacheCreateInfo kept = {
+      .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
+      .initialDataSize = is_good ? size : 0,
+      .pInitialData = is_good ? bytes : NULL};
+  const VkShaderModuleCreateInfo code = {
+      .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+      .codeSize = (size_t)own->plan.word_count * 4,
+      .pCode = own->plan.words};
+  VkResult result =
+      api->CreatePipelineCache(device->handle, &kept, NULL, &cache);
+  if (result == VK_SUCCESS) {
+    result = api->CreateShaderModule(device->handle, &code, NULL, &module);
+    if (result == VK_SUCCESS) {
+      result = make_phases(own, module, cache);
+      api->DestroyShaderModule(device->handle, module, NULL);
+    }
+    if (result == VK_SUCCESS) keep_cache(own, cache);
+    api->DestroyPipelineCache(device->handle, cache, NULL);
+  }
+  return result == VK_SUCCESS ? VYRE_OK : compile_failed(own, result, st);
+}
+
+/* The end of both ways to a pipeline: the plan is there. */
+static vyre_code make_ready(vk_pipeline *own, const void *bytes, size_t size,
+                            vyre_status *st) {
+  vk_device *device = (vk_device *)own->base.device;
+  uint32_t count = own->plan.phase_count;
+  own->layout = NULL; /* one that could not be loaded is compiled */
+  own->cache = NULL;
+  own->cache_size = 0;
+  VYRE_TRY(check_limits(own, st));
+  own->phases = vyre__arena_array(&own->base.arena, count, sizeof *own->phases);
+  if (!own->phases) return vyre__no_memory(st, "vulkan", "phases", count);
+  memset(own->phases, 0, count * sizeof *own->phases);
+  VYRE_TRY(vk_layout_take(device, &own->plan, &own->layout, st));
+  pthread_mutex_init(&own->lock, NULL);
+  vyre_code code = make_pipelines(own, bytes, size, st);
+  if (code == VYRE_OK && device->physical->is_software) {
+    code = vk_warm_up(own, st);
+  }
+  if (code != VYRE_OK) vk_pipeline_finish(&own->base);
+  return code;
+}
+
+void vk_pipeline_finish(vyre_pipeline *pipeline) {
+  vk_pipeline *own = (vk_pipeline *)pipeline;
+  vk_device *device = (vk_device *)pipeline->device;
+  while (own->oldest) {
+    vk_job *job = own->oldest;
+    own->oldest = job->newer;
+    vk_job_free(job);
+  }
+  for (uint32_t i = 0; i < own->plan.phase_count; i++) {
+    device->api.DestroyPipeline(device->handle, own->phases[i], NULL);
+  }
+  vk_layout_give(device, own->layout);
+  pthread_mutex_destroy(&own->lock);
+}
+
+/* --- from a program ------------------------------------------------------------------*/
+
+static vyre_code spell(const vyre_pipeline *pipeline, vyre_arena *arena,
+                       const vyre__low_kernel **kernel,
+                       vyre__spirv_module *module, bool for_people,
+                       vyre_status *st) {
+  vyre__target low;
+  vyre__spirv_target spirv;
+  vyre_program *inlined;
+  vk_target_make((const vk_device *)pipeline->device, pipeline, &low, &spirv);
+  spirv.names = for_people;
+  VYRE_TRY(vyre__lower(pipeline->program, &low, VYRE__PASS_CONTROL, arena,
+                       kernel, &inlined, st));
+  return vyre__emit_spirv(*kernel, &spirv, arena, module, st);
+}
+
+static vyre_code compile_in(vk_pipeline *own, vyre_arena *arena,
+                            vyre_status *st) {
+  const vyre__low_kernel *kernel;
+  vyre__spirv_module module;
+  VYRE_TRY(spell(&own->base, arena, &kernel, &module, false, st));
+  return vk_plan_build(kernel, &module, &own->base.arena, &own->plan, st);
+}
+
+vyre_code vk_pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
+  vyre_arena arena; /* of what is needed on the way only */
+  vk_pipeline *own = (vk_pipeline *)pipeline;
+  vyre_arena_init(&arena, pipeline->device->allocator);
+  vyre_code code = compile_in(own, &arena, st);
+  vyre_arena_finish(&arena);
+  return code == VYRE_OK ? make_ready(own, NULL, 0, st) : code;
+}
+
+/* --- the cache -----------------------------------------------------------------------*/
+
+/* What the plan says is held against the program: a file that was made for
+ * another is not run, however it came here. */
+static vyre_code fits(const vk_pipeline *own, vyre_status *st) {
+  const vk_plan *plan = &own->plan;
+  const vyre_program *program = own->base.program;
+  bool is_good =
+      plan->buffer_count >= program->buffer_count &&
+      memcmp(plan->workgroup, own->base.workgroup, sizeof plan->workgroup) == 0;
+  for (uint32_t i = 0; is_good && i < plan->buffer_count; i++) {
+    bool is_bound =
+        i < program->buffer_count && !vyre__is_shared(&program->buffers[i]);
+    is_good = plan->buffers[i].is_bound == is_bound;
+  }
+  if (is_good) return VYRE_OK;
+  return VYRE_FAIL(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
+                   "compile the kernel again",
+                   "a kept kernel is of another program than '%.60s'",
+                   own->base.program->name);
+}
+
+vyre_code vk_pipeline_load(vyre_pipeline *pipeline, const void *artifact,
+                           size_t size, vyre_status *st) {
+  vk_pipeline *own = (vk_pipeline *)pipeline;
+  const void *cache;
+  size_t cache_size;
+  VYRE_TRY(vk_artifact_read(artifact, size, &pipeline->arena, &own->plan,
+                            &cache, &cache_size, st));
+  VYRE_TRY(fits(own, st));
+  return make_ready(own, cache, cache_size, st);
+}
+
+vyre_code vk_pipeline_save(vyre_pipeline *pipeline, vyre_writer writer,
+                           vyre_status *st) {
+  const vk_pipeline *own = (const vk_pipeline *)pipeline;
+  if (vk_artifact_write(&own->plan, own->cache, own->cache_size, writer)) {
+    return VYRE_OK;
+  }
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
+                   "make room where the cache is",
+                   "the writer refused a module of %u words",
+                   (unsigned)own->plan.word_count);
+}
+
+/* --- for people ------------------------------------------------------------------------*/
+
+vyre_code vk_pipeline_print(vyre_pipeline *pipeline, const char *form,
+                            vyre_writer writer, vyre_status *st) {
+  bool is_text = strcmp(form, "spirv-text") == 0;
+  if (!is_text && strcmp(form, "spirv") != 0) {
+    return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+                     "ask for spirv or spirv-text",
+                     "device 'vulkan' has no code in the form '%.60s'", form);
+  }
+  vyre_arena arena;
+  const vyre__low_kernel *kernel;
+  vyre__spirv_module module;
+  vyre_arena_init(&arena, pipeline->device->allocator);
+  vyre_code code = spell(pipeline, &arena, &kernel, &module, is_text, st);
+  if (code == VYRE_OK && is_text) {
+    code = vyre__spirv_print(module.words, module.word_count,
+                             pipeline->device->allocator, writer, st);
+  } else if (code == VYRE_OK &&
+             !writer.write(writer.self, (const char *)module.words,
+                           module.word_count * 4)) {
+    code = VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
+                     "make room where the module goes",
+                     "the writer refused a module of %zu words",
+                     module.word_count);
+  }
+  vyre_arena_finish(&arena);
+  return code;
+}

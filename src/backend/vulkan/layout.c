@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Layouts are shared by all pipelines of a device whose modules see the same: the
+ * bindings of the plan's layout fingerprint that are used, and hidden ones. */
+#include <string.h>
+
+#include "backend/vulkan/vulkan.h"
+#include "base/memory.h"
+#include "base/status.h"
+
+static bool is_same(const vk_layout *layout, const vk_plan *plan) {
+  if (layout->count != plan->descriptor_count ||
+      layout->push_bytes != plan->push_bytes) {
+    return false;
+  }
+  for (uint32_t i = 0; i < layout->count; i++) {
+    const vyre__spirv_descriptor *a = &layout->descriptors[i],
+                                 *b = &plan->descriptors[i];
+    bool is_block = a->what == VYRE__SPIRV_BLOCK;
+    if (a->binding != b->binding || a->is_uniform != b->is_uniform ||
+        is_block != (b->what == VYRE__SPIRV_BLOCK)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+VkDescriptorType vk_descriptor_type(const vyre__spirv_descriptor *d) {
+  bool is_block = d->what == VYRE__SPIRV_BLOCK; /* one for each part */
+  if (d->is_uniform) {
+    return is_block ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC
+                    : VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
+  }
+  return is_block ? VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC
+                  : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+}
+
+static VkResult make_set(vk_device *device, vk_layout *layout,
+                         VkDescriptorSetLayoutBinding *bindings) {
+  for (uint32_t i = 0; i < layout->count; i++) {
+    const vyre__spirv_descriptor *d = &layout->descriptors[i];
+    bindings[i] = (VkDescriptorSetLayoutBinding){
+        .binding = d->binding,
+        .descriptorType = vk_descriptor_type(d),
+        .descriptorCount = 1,
+        .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+  }
+  const VkDescriptorSetLayoutCreateInfo info = {
+      .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+      .bindingCount = layout->count,
+      .pBindings = bindings};
+  VkResult result = device->api.CreateDescriptorSetLayout(device->handle, &info,
+                                                          NULL, &layout->set);
+  if (result != VK_SUCCESS) layout->set = VK_NULL_HANDLE;
+  return result;
+}
+
+static VkResult make_pipeline(vk_device *device, vk_layout *layout) {
+  const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                     layout->push_bytes};
+  const VkPipelineLayoutCreateInfo info = {
+      .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+      .setLayoutCount = 1,
+      .pSetLayouts = &layout->set,
+      .pushConstantRangeCount = layout->push_bytes ? 1 : 0,
+      .pPushConstantRanges = &range};
+  VkResult result = device->api.CreatePipelineLayout(device->handle, &info,
+                                                     NULL, &layout->pipeline);
+  if (result != VK_SUCCESS) layout->pipeline = VK_NULL_HANDLE;
+  return result;
+}
+
+static size_t bytes_of(uint32_t count) {
+  return sizeof(vk_layout) + count * sizeof(vyre__spirv_descriptor);
+}
+
+static void free_layout(vk_device *device, vk_layout *layout) {
+  device->api.DestroyPipelineLayout(device->handle, layout->pipeline, NULL);
+  device->api.DestroyDescriptorSetLayout(device->handle, layout->set, NULL);
+  vyre__resize(device->base.allocator, layout, bytes_of(layout->count), 0);
+}
+
+static vyre_code make(vk_device *device, const vk_plan *plan, vk_layout **out,
+                      vyre_status *st) {
+  vyre_allocator allocator = device->base.allocator;
+  uint32_t count = plan->descriptor_count;
+  size_t room = (count + (size_t)1) * sizeof(VkDescriptorSetLayoutBinding);
+  vk_layout *layout = vyre__resize(allocator, NULL, 0, bytes_of(count));
+  VkDescriptorSetLayoutBinding *bindings =
+      layout ? vyre__resize(allocator, NULL, 0, room) : NULL;
+  if (!bindings) {
+    vyre__resize(allocator, layout, bytes_of(count), 0);
+    return vyre__no_memory(st, "vulkan", "descriptors", count);
+  }
+  *layout = (vk_layout){
+      .references = 1, .push_bytes = plan->push_bytes, .count = count};
+  if (count > 0) {
+    memcpy(layout->descriptors, plan->descriptors,
+           count * sizeof *plan->descriptors);
+  }
+  VkResult result = make_set(device, layout, bindings);
+  if (result == VK_SUCCESS) result = make_pipeline(device, layout);
+  vyre__resize(allocator, bindings, room, 0);
+  if (result != VK_SUCCESS) {
+    free_layout(device, layout);
+    return vk_failed(device, result, "a layout", st);
+  }
+  *out = layout;
+  return VYRE_OK;
+}
+
+vyre_code vk_layout_take(vk_device *device, const vk_plan *plan,
+                         vk_layout **out, vyre_status *st) {
+  vyre_code code = VYRE_OK;
+  pthread_mutex_lock(&device->layout_lock);
+  vk_layout *found = device->layouts;
+  while (found && !is_same(found, plan)) found = found->next;
+  if (found) {
+    found->references++;
+    atomic_fetch_add(&device->counts.layouts_shared, 1);
+  } else {
+    code = make(device, plan, &found, st);
+    if (code == VYRE_OK) {
+      found->next = device->layouts;
+      device->layouts = found;
+      atomic_fetch_add(&device->counts.layouts_made, 1);
+    }
+  }
+  pthread_mutex_unlock(&device->layout_lock);
+  *out = code == VYRE_OK ? found : NULL;
+  return code;
+}
+
+void vk_layout_give(vk_device *device, vk_layout *layout) {
+  if (!layout) return;
+  pthread_mutex_lock(&device->layout_lock);
+  bool is_last = --layout->references == 0;
+  if (is_last) {
+    vk_layout **at = &device->layouts;
+    while (*at != layout) at = &(*at)->next;
+    *at = layout->next;
+  }
+  pthread_mutex_unlock(&device->layout_lock);
+  if (is_last) free_layout(device, layout);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/vulkan/vulkan.h"
+
+vk_hooks vyre__vk_hooks;
+
+/* --- the library -----------------------------------------------------------------*/
+
+/* The loader, or what $VYRE_VULKAN has for it; "none" is nowhere. */
+static const char *library(void) {
+  const char *name = vyre__environment("VYRE_VULKAN");
+  return name && name[0] ? name : "libvulkan.so.1";
+}
+
+/* Stays loaded: drivers have threads and handlers of their own. */
+static PFN_vkGetInstanceProcAddr open_library(void) {
+  bool is_none = strcmp(library(), "none") == 0;
+  void *handle = is_none ? NULL : dlopen(library(), RTLD_NOW | RTLD_LOCAL);
+  void *symbol = handle ? dlsym(handle, "vkGetInstanceProcAddr") : NULL;
+  PFN_vkGetInstanceProcAddr get = NULL;
+  if (symbol) memcpy(&get, &symbol, sizeof get);
+  return get;
+}
+
+static bool load_calls(vk_instance *instance) {
+  bool is_whole = true;
+#define X(name)                                                    \
+  instance->api.name =                                             \
+      (PFN_vk##name)(instance->get(instance->handle, "vk" #name)); \
+  is_whole = is_whole && instance->api.name;
+  VK_INSTANCE_CALLS(X)
+#undef X
+  return is_whole;
+}
+
+/* A messenger of tests lives as long as the instance. */
+static void listen(vk_instance *instance) {
+  if (!vyre__vk_hooks.told) return;
+  PFN_vkCreateDebugUtilsMessengerEXT create =
+      (PFN_vkCreateDebugUtilsMessengerEXT)instance->get(
+          instance->handle, "vkCreateDebugUtilsMessengerEXT");
+  const VkDebugUtilsMessengerCreateInfoEXT info = {
+      .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
+      .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
+                         VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+      .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
+      .pfnUserCallback = vyre__vk_hooks.told};
+  VkDebugUtilsMessengerEXT messenger;
+  if (create) (void)create(instance->handle, &info, NULL, &messenger);
+}
+
+static VkResult make_instance(vk_instance *instance) {
+  PFN_vkCreateInstance create =
+      (PFN_vkCreateInstance)instance->get(NULL, "vkCreateInstance");
+  PFN_vkEnumerateInstanceVersion version =
+      (PFN_vkEnumerateInstanceVersion)instance->get(
+          NULL, "vkEnumerateInstanceVersion");
+  uint32_t has = VK_API_VERSION_1_0;
+  if (version) (void)version(&has);
+  if (!create || has < VK_API_VERSION_1_1) {
+    return VK_ERROR_INCOMPATIBLE_DRIVER;
+  }
+  static const char *const listening[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+  const VkApplicationInfo about = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                   .pEngineName = "vyre",
+                                   .apiVersion = has < VK_API_VERSION_1_3
+                                                     ? VK_API_VERSION_1_1
+                                                     : VK_API_VERSION_1_3};
+  const VkInstanceCreateInfo info = {
+      .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+      .pApplicationInfo = &about,
+      .enabledLayerCount = vyre__vk_hooks.layer ? 1 : 0,
+      .ppEnabledLayerNames = &vyre__vk_hooks.layer,
+      .enabledExtensionCount = vyre__vk_hooks.told ? 1 : 0,
+      .ppEnabledExtensionNames = listening};
+  return create(&info, NULL, &instance->handle);
+}
+
+/* --- devices -----------------------------------------------------------------------*/
+
+static void put_driver(const vk_instance_api *api, vk_physical *p) {
+  VkPhysicalDeviceDriverProperties driver = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
+  VkPhysicalDeviceProperties2 all = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+      .pNext = p->properties.apiVersion >= VK_API_VERSION_1_2 ? &driver : NULL};
+  api->GetPhysicalDeviceProperties2(p->handle, &all);
+  p->ends_loops = all.pNext ? driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE
+                            : p->is_software;
+  uint32_t v = p->properties.driverVersion, a = p->properties.apiVersion;
+  (void)snprintf(
+      p->driver, sizeof p->driver, "%.60s %.120s %u.%u.%u, Vulkan %u.%u.%u",
+      driver.driverName, driver.driverInfo, VK_API_VERSION_MAJOR(v),
+      VK_API_VERSION_MINOR(v), VK_API_VERSION_PATCH(v), VK_API_VERSION_MAJOR(a),
+      VK_API_VERSION_MINOR(a), VK_API_VERSION_PATCH(a));
+}
+
+/* All of its memory, or what is both, is the host's. */
+static bool find_in_place(const vk_physical *p) {
+  VkPhysicalDeviceType type = p->properties.deviceType;
+  if (type != VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU && !p->is_software) {
+    return false;
+  }
+  const VkMemoryPropertyFlags want = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
+                                     VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                     VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  for (uint32_t i = 0; i < p->memory.memoryTypeCount; i++) {
+    if ((p->memory.memoryTypes[i].propertyFlags & want) == want) return true;
+  }
+  return false;
+}
+
+void vk_physical_read(const vk_instance_api *api, VkPhysicalDevice handle,
+                      vk_physical *out) {
+  *out = (vk_physical){.handle = handle};
+  api->GetPhysicalDeviceProperties(handle, &out->properties);
+  api->GetPhysicalDeviceMemoryProperties(handle, &out->memory);
+  out->is_software = out->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  out->is_in_place = find_in_place(out);
+  put_driver(api, out);
+  (void)snprintf(
+      out->note, sizeof out->note, "%s",
+      out->is_software
+          ? "Vulkan as a program on the processor: for tests; 'cpu' is faster"
+      : out->is_in_place
+          ? "kernels run on the GPU of the processor, in the host's memory"
+          : "kernels run on the GPU, in memory of its own");
+}
+
+static unsigned rank_of(const vk_physical *p) {
+  switch (p->properties.deviceType) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+      return 0;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+      return 1;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+      return 2;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+      return 4;
+    default:
+      return 3;
+  }
+}
+
+/* Best first; equal ones stay as the loader has them. */
+static void find_devices(vk_instance *instance) {
+  VkPhysicalDevice handles[VK_MOST_PHYSICAL];
+  uint32_t count = VK_MOST_PHYSICAL;
+  VkResult result =
+      instance->api.EnumeratePhysicalDevices(instance->handle, &count, handles);
+  if (result != VK_SUCCESS && result != VK_INCOMPLETE) count = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    vk_physical made;
+    vk_physical_read(&instance->api, handles[i], &made);
+    if (made.properties.apiVersion < VK_API_VERSION_1_1) continue;
+    uint32_t at = instance->count++;
+    for (; at > 0 && rank_of(&instance->found[at - 1]) > rank_of(&made); at--) {
+      instance->found[at] = instance->found[at - 1];
+    }
+    instance->found[at] = made;
+  }
+}
+
+static vk_instance the_instance;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static const char install_driver[] =
+    "apt-get install mesa-vulkan-drivers, or the driver of your GPU";
+
+/* Why there is no device, after the loader was found; what a user can do. */
+static void tell_missing(vk_instance *instance, VkResult result) {
+  const char *fix = install_driver;
+  const char *const chosen[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"};
+  (void)snprintf(instance->missing, sizeof instance->missing,
+                 result == VK_SUCCESS || result == VK_ERROR_INCOMPATIBLE_DRIVER
+                     ? "the loader '%.80s' finds no driver with a device of "
+                       "Vulkan 1.1"
+                     : "the loader '%.80s' makes no instance (VkResult %d)",
+                 library(), (int)result);
+  for (size_t i = 0; i < sizeof chosen / sizeof chosen[0]; i++) {
+    const char *files = vyre__environment(chosen[i]);
+    if (!files || !files[0]) continue;
+    (void)snprintf(instance->missing, sizeof instance->missing,
+                   "the loader '%.80s' finds no driver with a device of Vulkan "
+                   "1.1 in %s, '%.80s'",
+                   library(), chosen[i], files);
+    fix = "name the file of a driver there, or unset the variable";
+    break;
+  }
+  if (result == VK_ERROR_LAYER_NOT_PRESENT && !instance->fix[0]) {
+    fix =
+        "install the layer (apt-get install vulkan-validationlayers), or do "
+        "not ask for it";
+  }
+  if (!instance->fix[0]) {
+    (void)snprintf(instance->fix, sizeof instance->fix, "%s", fix);
+  }
+}
+
+static bool has_layer(const VkLayerProperties *layers, uint32_t count,
+                      const char *name, size_t length) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (strlen(layers[i].layerName) == length &&
+        memcmp(layers[i].layerName, name, length) == 0)
+      return true;
+  }
+  return false;
+}
+
+/* Loaders leave a layer out that the environment asks for and that is not there;
+ * who asked believes that it is. */
+static void look_for_layers(vk_instance *instance) {
+  enum { MOST_LAYERS = 32 };
+  VkLayerProperties layers[MOST_LAYERS];
+  uint32_t count = MOST_LAYERS;
+  const char *wanted = vyre__environment("VK_INSTANCE_LAYERS");
+  PFN_vkEnumerateInstanceLayerProperties list =
+      (PFN_vkEnumerateInstanceLayerProperties)instance->get(
+          NULL, "vkEnumerateInstanceLayerProperties");
+  if (!wanted || !list) return;
+  VkResult result = list(&count, layers);
+  if (result != VK_SUCCESS && result != VK_INCOMPLETE) return;
+  while (wanted[0]) {
+    size_t length = strcspn(wanted, ":");
+    if (length > 0 && !has_layer(layers, count, wanted, length)) {
+      (void)snprintf(instance->fix, sizeof instance->fix,
+                     "VK_INSTANCE_LAYERS asks for '%.*s', which is not there: "
+                     "apt-get install vulkan-validationlayers, or unset it",
+                     (int)(length < 80 ? length : 80), wanted);
+      return;
+    }
+    wanted += length + (wanted[length] == ':');
+  }
+}
+
+static void find_instance(void) {
+  vk_instance *instance = &the_instance;
+  instance->get = open_library();
+  if (!instance->get) {
+    (void)snprintf(instance->missing, sizeof instance->missing,
+                   "the Vulkan loader '%.80s' was not found", library());
+    (void)snprintf(instance->fix, sizeof instance->fix,
+                   "apt-get install libvulkan1 mesa-vulkan-drivers%s",
+                   vyre__environment("VYRE_VULKAN")
+                       ? ", and unset VYRE_VULKAN or name the loader in it"
+                       : "");
+    return;
+  }
+  look_for_layers(instance);
+  VkResult result = make_instance(instance);
+  if (result != VK_SUCCESS || !load_calls(instance)) {
+    instance->handle = NULL;
+    tell_missing(instance, result);
+    return;
+  }
+  listen(instance);
+  find_devices(instance);
+  if (instance->count == 0) tell_missing(instance, VK_SUCCESS);
+}
+
+const vk_instance *vk_instance_find(void) {
+  (void)pthread_once(&once, find_instance);
+  return &the_instance;
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Device memory: few large blocks, each with one buffer over all of it; ranges are
+ * cut from the first hole that is large enough, and holes that touch become one. */
+#include "base/memory.h"
+
+#include <string.h>
+
+#include "backend/vulkan/vulkan.h"
+#include "base/status.h"
+#include "driver/driver.h"
+
+enum { BLOCK_BYTES = 32 << 20 };
+
+typedef struct hole {
+  uint64_t offset, size;
+} hole;
+
+/* holes: in their order, none of them touch. There are at most as many as ranges,
+ * plus one, so that room for one more is made with each range, and giving back
+ * needs none. */
+struct vk_block {
+  vk_block *next;
+  VkDeviceMemory memory;
+  VkBuffer buffer;
+  unsigned char *host;
+  uint64_t size, id;
+  vk_where where;
+  hole *holes;
+  size_t hole_count, hole_capacity, ranges;
+};
+
+/* --- blocks ------------------------------------------------------------------------*/
+
+static void free_block(vk_device *device, vk_block *block) {
+  const vk_api *api = &device->api;
+  api->DestroyBuffer(device->handle, block->buffer, NULL);
+  api->FreeMemory(device->handle, block->memory, NULL); /* unmaps it, too */
+  vyre__reserve_free(device->base.allocator, &block->holes,
+                     &block->hole_capacity, sizeof *block->holes);
+  vyre__resize(device->base.allocator, block, sizeof *block, 0);
+}
+
+/* @p host: memory of the caller that becomes the block's; or NULL. */
+static VkResult fill_block(vk_device *device, vk_block *block, void *host) {
+  const vk_api *api = &device->api;
+  const VkExternalMemoryBufferCreateInfo external = {
+      .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+      .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT};
+  const VkBufferCreateInfo buffer = {
+      .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+      .pNext = host ? &external : NULL,
+      .size = block->size,
+      .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+               VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
+               VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+               VK_BUFFER_USAGE_TRANSFER_DST_BIT};
+  VkResult result =
+      api->CreateBuffer(device->handle, &buffer, NULL, &block->buffer);
+  if (result != VK_SUCCESS) {
+    block->buffer = VK_NULL_HANDLE;
+    return result;
+  }
+  VkMemoryRequirements need;
+  api->GetBufferMemoryRequirements(device->handle, block->buffer, &need);
+  const VkImportMemoryHostPointerInfoEXT import = {
+      .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT,
+      .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
+      .pHostPointer = host};
+  const VkMemoryAllocateInfo memory = {
+      .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+      .pNext = host ? &import : NULL,
+      .allocationSize = host ? block->size : need.size,
+      .memoryTypeIndex = device->heap.type[block->where]};
+  result = api->AllocateMemory(device->handle, &memory, NULL, &block->memory);
+  if (result != VK_SUCCESS) {
+    block->memory = VK_NULL_HANDLE;
+    return result;
+  }
+  result =
+      api->BindBufferMemory(device->handle, block->buffer, block->memory, 0);
+  if (result != VK_SUCCESS || host) return result;
+  if (block->where == VK_WHERE_DEVICE && !device->is_in_place) return result;
+  void *mapped = NULL;
+  result = api->MapMemory(device->handle, block->memory, 0, VK_WHOLE_SIZE, 0,
+                          &mapped);
+  block->host = mapped;
+  return result;
+}
+
+/* Under the lock. */
+static vyre_code make_block(vk_device *device, vk_where where, uint64_t size,
+                            void *host, vk_block **out, vyre_status *st) {
+  vyre_allocator allocator = device->base.allocator;
+  vk_block *block = vyre__resize(allocator, NULL, 0, sizeof *block);
+  if (!block) return vyre__no_memory(st, "vulkan", "blocks of memory", 1);
+  *block =
+      (vk_block){.size = size, .where = where, .id = ++device->heap.last_id};
+  if (!vyre__reserve(allocator, &block->holes, &block->hole_capacity, 8,
+                     sizeof *block->holes, false)) {
+    free_block(device, block);
+    return vyre__no_memory(st, "vulkan", "blocks of memory", 1);
+  }
+  VkResult result = fill_block(device, block, host);
+  if (result != VK_SUCCESS) {
+    free_block(device, block);
+    vyre_code code = vk_failed(device, result, "a block of memory", st);
+    return code == VYRE_DISPATCH_FAILED ? VYRE_DEVICE_OUT_OF_MEMORY : code;
+  }
+  block->holes[0] = (hole){0, size};
+  block->hole_count = 1;
+  atomic_fetch_add(&device->counts.device_blocks, 1);
+  *out = block;
+  return VYRE_OK;
+}
+
+/* --- ranges ------------------------------------------------------------------------*/
+
+static bool cut(vk_device *device, vk_block *block, uint64_t size,
+                vk_range *out) {
+  for (size_t i = 0; i < block->hole_count; i++) {
+    hole *h = &block->holes[i];
+    if (h->size < size) continue;
+    if (!vyre__reserve(device->base.allocator, &block->holes,
+                       &block->hole_capacity, block->ranges + 3,
+                       sizeof *block->holes, false)) {
+      return false;
+    }
+    h = &block->holes[i];
+    *out = (vk_range){.block = block,
+                      .buffer = block->buffer,
+                      .offset = h->offset,
+                      .size = size,
+                      .id = block->id,
+                      .host = block->host ? block->host + h->offset : NULL};
+    h->offset += size;
+    h->size -= size;
+    if (h->size == 0) {
+      block->hole_count--;
+      memmove(h, h + 1, (block->hole_count - i) * sizeof *h);
+    }
+    block->ranges++;
+    return true;
+  }
+  return false;
+}
+
+static vyre_code take_locked(vk_device *device, vk_where where, uint64_t size,
+                             vk_range *out, vyre_status *st) {
+  vk_heap *heap = &device->heap;
+  for (vk_block *b = heap->blocks[where]; b; b = b->next) {
+    if (cut(device, b, size, out)) return VYRE_OK;
+  }
+  vk_block *made;
+  uint64_t bytes = size > BLOCK_BYTES / 2 ? size : BLOCK_BYTES;
+  vyre_code code =
+      make_block(device, where, bytes, NULL, &made, bytes > size ? NULL : st);
+  if (code != VYRE_OK && bytes > size) { /* a small one may still be there */
+    VYRE_TRY(make_block(device, where, size, NULL, &made, st));
+  } else if (code != VYRE_OK) {
+    return code;
+  }
+  made->next = heap->blocks[where];
+  heap->blocks[where] = made;
+  return cut(device, made, size, out)
+             ? VYRE_OK
+             : vyre__no_memory(st, "vulkan", "ranges of memory", 1);
+}
+
+vyre_code vk_range_take(vk_device *device, vk_where where, uint64_t size,
+                        vk_range *out, vyre_status *st) {
+  uint64_t a = device->heap.alignment;
+  *out = (vk_range){0};
+  if (size > UINT64_MAX / 2) {
+    return vk_failed(device, VK_ERROR_OUT_OF_DEVICE_MEMORY, "that much", st);
+  }
+  size = size == 0 ? a : (size + a - 1) / a * a;
+  pthread_mutex_lock(&device->heap.lock);
+  vyre_code code = take_locked(device, where, size, out, st);
+  pthread_mutex_unlock(&device->heap.lock);
+  return code;
+}
+
+/* Puts the range back among the holes of its block. */
+static void put_back(vk_block *block, uint64_t offset, uint64_t size) {
+  size_t at = 0;
+  while (at < block->hole_count && block->holes[at].offset < offset) at++;
+  hole *before = at > 0 ? &block->holes[at - 1] : NULL;
+  hole *after = at < block->hole_count ? &block->holes[at] : NULL;
+  bool joins_before = before && before->offset + before->size == offset;
+  bool joins_after = after && offset + size == after->offset;
+  if (joins_before && joins_after) {
+    before->size += size + after->size;
+    block->hole_count--;
+    memmove(after, after + 1, (block->hole_count - at) * sizeof *after);
+  } else if (joins_before) {
+    before->size += size;
+  } else if (joins_after) {
+    after->offset -= size;
+    after->size += size;
+  } else {
+    memmove(&block->holes[at + 1], &block->holes[at],
+            (block->hole_count - at) * sizeof *block->holes);
+    block->holes[at] = (hole){offset, size};
+    block->hole_count++;
+  }
+  block->ranges--;
+}
+
+/* An empty block goes back to the device, but for one of the usual size. */
+static bool is_to_go(const vk_heap *heap, const vk_block *block) {
+  if (block->ranges > 0) return false;
+  if (block->size > BLOCK_BYTES) return true;
+  for (const vk_block *b = heap->blocks[block->where]; b; b = b->next) {
+    if (b != block && b->ranges == 0) return true;
+  }
+  return false;
+}
+
+void vk_range_give(vk_device *device, vk_range *range) {
+  vk_block *block = range->block;
+  if (!block) return;
+  vk_heap *heap = &device->heap;
+  pthread_mutex_lock(&heap->lock);
+  put_back(block, range->offset, range->size);
+  bool goes = is_to_go(heap, block);
+  if (goes) {
+    vk_block **at = &heap->blocks[block->where];
+    while (*at && *at != block) at = &(*at)->next;
+    if (*at) *at = block->next; /* an imported one is in no list */
+  }
+  pthread_mutex_unlock(&heap->lock);
+  if (goes) free_block(device, block);
+  *range = (vk_range){0};
+}
+
+/* --- the heap ------------------------------------------------------------------------*/
+
+/* The first type that has all of @p want, and, if there is one, @p wish. */
+static uint32_t find_type(const VkPhysicalDeviceMemoryProperties *memory,
+                          VkMemoryPropertyFlags want,
+                          VkMemoryPropertyFlags wish) {
+  for (unsigned round = 0; round < 2; round++) {
+    VkMemoryPropertyFlags all = round == 0 ? want | wish : want;
+    for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
+      if ((memory->memoryTypes[i].propertyFlags & all) == all) return i;
+    }
+  }
+  return UINT32_MAX;
+}
+
+vyre_code vk_heap_init(vk_device *device, vyre_status *st) {
+  const VkPhysicalDeviceMemoryProperties *memory = &device->physical->memory;
+  const VkPhysicalDeviceLimits *limits = &device->physical->properties.limits;
+  const VkMemoryPropertyFlags own = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+                              host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                     VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+                              cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+  vk_heap *heap = &device->heap;
+  pthread_mutex_init(&heap->lock, NULL);
+  heap->alignment = limits->minStorageBufferOffsetAlignment;
+  if (heap->alignment < limits->minUniformBufferOffsetAlignment) {
+    heap->alignment = limits->minUniformBufferOffsetAlignment;
+  }
+  if (heap->alignment < 64) heap->alignment = 64;
+  heap->type[VK_WHERE_HOST] = find_type(memory, host, cached);
+  heap->type[VK_WHERE_DEVICE] = device->is_in_place
+                                    ? find_type(memory, own | host, cached)
+                                    : find_type(memory, own, 0);
+  if (heap->type[VK_WHERE_DEVICE] == UINT32_MAX ||
+      heap->type[VK_WHERE_HOST] == UINT32_MAX) {
+    return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+                     "use another device, or update this one's driver",
+                     "device '%s' has no memory that the host sees",
+                     vyre_device_name(&device->base));
+  }
+  VYRE_TRY(vk_range_take(device, VK_WHERE_DEVICE, heap->alignment,
+                         &device->nothing, st));
+  return VYRE_OK;
+}
+
+void vk_heap_finish(vk_device *device) {
+  vk_heap *heap = &device->heap;
+  vk_range_give(device, &device->nothing);
+  for (unsigned i = 0; i < VK_WHERE_COUNT; i++) {
+    while (heap->blocks[i]) {
+      vk_block *block = heap->blocks[i];
+      heap->blocks[i] = block->next;
+      free_block(device, block);
+    }
+  }
+  pthread_mutex_destroy(&heap->lock);
+}
+
+/* --- resident buffers ------------------------------------------------------------------*/
+
+/* Commands that are recorded, run and waited for at once. */
+typedef struct one_time {
+  VkCommandPool pool;
+  VkCommandBuffer commands;
+} one_time;
+
+static vyre_code begin_one(vk_device *device, one_time *one, vyre_status *st) {
+  const vk_api *api = &device->api;
+  const VkCommandPoolCreateInfo pool = {
+      .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+      .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
+      .queueFamilyIndex = device->family};
+  VK_TRY(device,
+         api->CreateCommandPool(device->handle, &pool, NULL, &one->pool),
+         "a command pool", st);
+  const VkCommandBufferAllocateInfo commands = {
+      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+      .commandPool = one->pool,
+      .commandBufferCount = 1};
+  const VkCommandBufferBeginInfo begin = {
+      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+      .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+  VkResult result =
+      api->AllocateCommandBuffers(device->handle, &commands, &one->commands);
+  if (result == VK_SUCCESS) {
+    result = api->BeginCommandBuffer(one->commands, &begin);
+  }
+  if (result == VK_SUCCESS) return VYRE_OK;
+  api->DestroyCommandPool(device->handle, one->pool, NULL);
+  return vk_failed(device, result, "a command buffer", st);
+}
+
+static vyre_code end_one(vk_device *device, one_time *one, vyre_status *st) {
+  vk_ticket ticket = {0};
+  vk_cmd_barrier(device, one->commands);
+  VkResult result = device->api.EndCommandBuffer(one->commands);
+  vyre_code code = result == VK_SUCCESS
+                       ? vk_submit(device, &one->commands, 1, &ticket, st)
+                       : vk_failed(device, result, "vkEndCommandBuffer", st);
+  if (code == VYRE_OK) code = vk_wait(device, &ticket, st);
+  vk_ticket_finish(device, &ticket);
+  device->api.DestroyCommandPool(device->handle, one->pool, NULL);
+  return code;
+}
+
+static vyre_code clear(vk_device *device, const vk_range *range,
+                       vyre_status *st) {
+  if (range->host) {
+    memset(range->host, 0, (size_t)range->size);
+    return VYRE_OK;
+  }
+  one_time one;
+  VYRE_TRY(begin_one(device, &one, st));
+  device->api.CmdFillBuffer(one.commands, range->buffer, range->offset,
+                            range->size, 0);
+  return end_one(device, &one, st);
+}
+
+vyre_code vk_buffer_init(vyre_device *device, vyre__buffer *buffer,
+                         vyre_status *st) {
+  vk_device *own = (vk_device *)device;
+  vk_buffer *to = (vk_buffer *)buffer;
+  VYRE_TRY(vk_range_take(own, VK_WHERE_DEVICE, buffer->size, &to->range, st));
+  vyre_code code = clear(own, &to->range, st);
+  if (code != VYRE_OK) {
+    vk_range_give(own, &to->range);
+    return code;
+  }
+  buffer->host = to->range.host;
+  return VYRE_OK;
+}
+
+void vk_buffer_finish(vyre_device *device, vyre__buffer *buffer) {
+  vk_range_give((vk_device *)device, &((vk_buffer *)buffer)->range);
+}
+
+enum { STAGING_BYTES = 4 << 20 };
+
+/* Between the host and memory that only the device sees, in pieces. */
+static vyre_code transfer(vk_device *device, const vk_range *range,
+                          uint64_t offset, unsigned char *to,
+                          const unsigned char *from, size_t size,
+                          vyre_status *st) {
+  vk_range staging;
+  size_t most = size < STAGING_BYTES ? size : STAGING_BYTES;
+  VYRE_TRY(vk_range_take(device, VK_WHERE_HOST, most, &staging, st));
+  vyre_code code = VYRE_OK;
+  for (size_t at = 0; at < size && code == VYRE_OK; at += most) {
+    size_t part = size - at < most ? size - at : most;
+    one_time one;
+    VkBufferCopy there = {staging.offset, range->offset + offset + at, part};
+    VkBufferCopy back = {range->offset + offset + at, staging.offset, part};
+    if (from) memcpy(staging.host, from + at, part);
+    code = begin_one(device, &one, st);
+    if (code != VYRE_OK) break;
+    if (from) {
+      device->api.CmdCopyBuffer(one.commands, staging.buffer, range->buffer, 1,
+                                &there);
+    } else {
+      device->api.CmdCopyBuffer(one.commands, range->buffer, staging.buffer, 1,
+                                &back);
+    }
+    code = end_one(device, &one, st);
+    if (code == VYRE_OK && to) memcpy(to + at, staging.host, part);
+  }
+  vk_range_give(device, &staging);
+  return code;
+}
+
+vyre_code vk_buffer_write(vyre_device *device, vyre__buffer *buffer,
+                          uint64_t offset, const void *data, size_t size,
+                          vyre_status *st) {
+  if (buffer->host) {
+    memmove(buffer->host + offset, data, size);
+    return VYRE_OK;
+  }
+  return transfer((vk_device *)device, &((vk_buffer *)buffer)->range, offset,
+                  NULL, data, size, st);
+}
+
+vyre_code vk_buffer_read(vyre_device *device, vyre__buffer *buffer,
+                         uint64_t offset, void *data, size_t size,
+                         vyre_status *st) {
+  if (buffer->host) {
+    memmove(data, buffer->host + offset, size);
+    return VYRE_OK;
+  }
+  return transfer((vk_device *)device, &((vk_buffer *)buffer)->range, offset,
+                  data, NULL, size, st);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Parts of recordings: all dispatches and copies in as few command buffers as can be,
+ * recorded once. Bound otherwise, another take is recorded, and the last few are kept:
+ * who goes back and forth between bindings records nothing either. */
+#include <string.h>
+
+#include "backend/vulkan/vulkan.h"
+#include "base/memory.h"
+#include "base/status.h"
+
+/* --- takes -------------------------------------------------------------------------*/
+
+static void clear_take(vk_device *device, vk_take *take) {
+  if (take->used == 0) return;
+  for (uint32_t i = 0; i < take->item_count; i++) {
+    if (take->jobs[i]) vk_job_free(take->jobs[i]);
+  }
+  device->api.DestroyCommandPool(device->handle, take->pool, NULL);
+  vk_ticket_finish(device, &take->ticket);
+  vyre_arena_finish(&take->arena);
+  *take = (vk_take){0};
+}
+
+static void put_copy(const vyre__piece_item *item, uint64_t key[5]) {
+  const vk_range *from = &((const vk_buffer *)item->from)->range,
+                 *to = &((const vk_buffer *)item->to)->range;
+  key[0] = from->id;
+  key[1] = from->offset + item->from_offset;
+  key[2] = to->id;
+  key[3] = to->offset + item->to_offset;
+  key[4] = item->size;
+}
+
+static bool is_for(const vk_take *take, const vyre__piece *piece) {
+  if (take->used == 0 || take->item_count != piece->count) return false;
+  for (uint32_t i = 0; i < take->item_count; i++) {
+    const vyre__piece_item *item = &piece->items[i];
+    uint64_t key[5];
+    if (item->launch) {
+      if (take->jobs[i] && !vk_job_is_for(take->jobs[i], item->launch)) {
+        return false;
+      }
+      continue;
+    }
+    put_copy(item, key);
+    if (memcmp(key, take->copies[i], sizeof key) != 0) return false;
+  }
+  return true;
+}
+
+/* Bytes of uniforms count rounds of grid loops, and change without being bound. */
+static bool counts_as_before(const vk_take *take, const vyre__piece *piece) {
+  for (uint32_t i = 0; i < take->item_count; i++) {
+    const vk_job *job = take->jobs[i];
+    if (job && job->pipeline->plan.host_count > 0 &&
+        !vk_job_is_for(job, piece->items[i].launch)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* --- recording ---------------------------------------------------------------------*/
+
+typedef struct recorder {
+  vk_device *device;
+  const vyre__piece *piece;
+  vk_take *take;
+  vk_hazards hazards;
+  VkCommandBuffer open; /* that is being recorded */
+} recorder;
+
+static vyre_code begin_segment(recorder *r, uint32_t item, vyre_status *st) {
+  vk_device *device = r->device;
+  const VkCommandBufferAllocateInfo info = {
+      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+      .commandPool = r->take->pool,
+      .commandBufferCount = 1};
+  VkCommandBuffer made;
+  VK_TRY(device,
+         device->api.AllocateCommandBuffers(device->handle, &info, &made),
+         "a command buffer", st);
+  VYRE_TRY(vk_commands_begin(device, made, false, st));
+  r->open = made;
+  r->take->segments[r->take->segment_count++] = (vk_segment){item, item, made};
+  vk_hazards_reset(&r->hazards);
+  return VYRE_OK;
+}
+
+static vyre_code end_segment(recorder *r, vyre_status *st) {
+  if (!r->open) return VYRE_OK;
+  VkCommandBuffer commands = r->open;
+  r->open = NULL;
+  return vk_commands_end(r->device, commands, true, st);
+}
+
+static void put_copy_command(const recorder *r, const vyre__piece_item *item) {
+  const vk_range *from = &((const vk_buffer *)item->from)->range,
+                 *to = &((const vk_buffer *)item->to)->range;
+  const VkBufferCopy region = {from->offset + item->from_offset,
+                               to->offset + item->to_offset, item->size};
+  if (item->size == 0) return;
+  r->device->api.CmdCopyBuffer(r->open, from->buffer, to->buffer, 1, &region);
+}
+
+static vyre_code record_item(recorder *r, uint32_t i, vyre_status *st) {
+  const vyre__piece_item *item = &r->piece->items[i];
+  if (!item->launch) {
+    put_copy(item, r->take->copies[i]);
+    put_copy_command(r, item);
+    return VYRE_OK;
+  }
+  VYRE_TRY(vk_job_take((vk_pipeline *)item->launch->pipeline, item->launch,
+                       VK_JOB_JOINED, &r->take->jobs[i], st));
+  return vk_job_put_all(r->take->jobs[i], item->launch, r->open, st);
+}
+
+static vyre_code add_item(recorder *r, uint32_t i, vyre_status *st) {
+  const vyre__piece_item *item = &r->piece->items[i];
+  vk_take *take = r->take;
+  if (item->launch) {
+    const vk_pipeline *p = (const vk_pipeline *)item->launch->pipeline;
+    VYRE_TRY(vk_check(p, item->launch, st));
+    if (!vk_is_simple(item->launch)) {
+      VYRE_TRY(end_segment(r, st));
+      take->is_provisional |= atomic_load(&p->group_ps) == 0;
+      take->segments[take->segment_count++] = (vk_segment){i, i + 1, NULL};
+      return VYRE_OK;
+    }
+  }
+  if (!r->open || !vk_hazards_admit(&r->hazards, item, false)) {
+    VYRE_TRY(end_segment(r, st));
+    VYRE_TRY(begin_segment(r, i, st));
+  }
+  if (vk_hazards_meet(&r->hazards, item)) {
+    vk_cmd_barrier(r->device, r->open);
+    vk_hazards_pass(&r->hazards);
+    atomic_fetch_add_explicit(&r->device->counts.barriers, 1,
+                              memory_order_relaxed);
+  }
+  vk_hazards_note(&r->hazards, item);
+  take->segments[take->segment_count - 1].last = i + 1;
+  return record_item(r, i, st);
+}
+
+static vyre_code make_room(recorder *r, vyre_arena *scratch, vyre_status *st) {
+  vk_take *take = r->take;
+  size_t count = r->piece->count, views = 0;
+  for (size_t i = 0; i < count; i++) {
+    const vyre__launch *launch = r->piece->items[i].launch;
+    views += 2;
+    if (!launch) continue;
+    views += ((const vk_pipeline *)launch->pipeline)->plan.buffer_count;
+  }
+  take->item_count = (uint32_t)count;
+  take->jobs = vyre__arena_array(&take->arena, count, sizeof *take->jobs);
+  take->copies = vyre__arena_array(&take->arena, count, sizeof *take->copies);
+  take->segments =
+      vyre__arena_array(&take->arena, count, sizeof *take->segments);
+  if (!take->jobs || !take->copies || !take->segments ||
+      !vk_hazards_init(&r->hazards, views, scratch)) {
+    take->item_count = 0;
+    return vyre__no_memory(st, "vulkan", "commands of a recording", count);
+  }
+  memset(take->jobs, 0, count * sizeof *take->jobs);
+  memset(take->copies, 0, count * sizeof *take->copies);
+  return VYRE_OK;
+}
+
+static vyre_code record_in(recorder *r, vyre_arena *scratch, vyre_status *st) {
+  vk_device *device = r->device;
+  VYRE_TRY(make_room(r, scratch, st));
+  const VkCommandPoolCreateInfo pool = {
+      .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+      .queueFamilyIndex = device->family};
+  VkResult result = device->api.CreateCommandPool(device->handle, &pool, NULL,
+                                                  &r->take->pool);
+  if (result != VK_SUCCESS) r->take->pool = VK_NULL_HANDLE;
+  VK_TRY(device, result, "a command pool", st);
+  for (uint32_t i = 0; i < r->piece->count; i++) {
+    VYRE_TRY(add_item(r, i, st));
+  }
+  return end_segment(r, st);
+}
+
+static vyre_code record(vk_piece *own, vk_take *take, vyre_status *st) {
+  vk_device *device = (vk_device *)own->base.device;
+  recorder r = {.device = device, .piece = &own->base, .take = take};
+  vyre_arena scratch;
+  clear_take(device, take);
+  take->used = ++own->clock;
+  vyre_arena_init(&take->arena, device->base.allocator);
+  vyre_arena_init(&scratch, device->base.allocator);
+  vyre_code code = record_in(&r, &scratch, st);
+  vyre_arena_finish(&scratch);
+  if (code != VYRE_OK) clear_take(device, take);
+  return code;
+}
+
+/* The take for what is bound: the last one, one that is kept, or the oldest, anew. */
+static vyre_code choose(vk_piece *own, vk_take **out, vyre_status *st) {
+  vk_take *now = &own->takes[own->current];
+  *out = now;
+  if (now->used != 0 && !own->base.is_changed && !now->is_provisional &&
+      counts_as_before(now, &own->base)) {
+    return VYRE_OK;
+  }
+  uint32_t oldest = 0;
+  for (uint32_t i = 0; i < VK_TAKES; i++) {
+    vk_take *take = &own->takes[i];
+    if (!take->is_provisional && is_for(take, &own->base)) {
+      own->current = i;
+      take->used = ++own->clock;
+      *out = take;
+      return VYRE_OK;
+    }
+    if (take->is_provisional || take->used < own->takes[oldest].used) {
+      oldest = i;
+    }
+  }
+  own->current = oldest;
+  *out = &own->takes[oldest];
+  return record(own, *out, st);
+}
+
+/* --- running -----------------------------------------------------------------------*/
+
+static vyre_code run_segment(const vk_piece *own, vk_take *take,
+                             const vk_segment *s, size_t *done,
+                             vyre_status *st) {
+  vk_device *device = (vk_device *)own->base.device;
+  const vyre__piece_item *items = own->base.items;
+  if (!s->commands) {
+    vyre__launch *launch = items[s->first].launch;
+    VYRE_TRY(vk_run(launch->pipeline, launch, st));
+    ++*done;
+    return VYRE_OK;
+  }
+  for (uint32_t i = s->first; i < s->last; i++) {
+    if (take->jobs[i]) vk_job_fill(take->jobs[i], items[i].launch);
+  }
+  VYRE_TRY(vk_submit(device, &s->commands, 1, &take->ticket, st));
+  VYRE_TRY(vk_wait(device, &take->ticket, st));
+  for (uint32_t i = s->first; i < s->last; i++) {
+    if (take->jobs[i]) {
+      VYRE_TRY(vk_job_finish(take->jobs[i], items[i].launch, st));
+    }
+    ++*done;
+  }
+  return VYRE_OK;
+}
+
+vyre_code vk_piece_run(vyre__piece *piece, size_t *done, vyre_status *st) {
+  vk_piece *own = (vk_piece *)piece;
+  vk_take *take;
+  *done = 0;
+  VYRE_TRY(choose(own, &take, st));
+  for (uint32_t i = 0; i < take->segment_count; i++) {
+    vyre_code code = run_segment(own, take, &take->segments[i], done, st);
+    if (code == VYRE_OK) continue;
+    clear_take((vk_device *)piece->device, take);
+    return code;
+  }
+  return VYRE_OK;
+}
+
+void vk_piece_finish(vyre__piece *piece) {
+  vk_piece *own = (vk_piece *)piece;
+  for (uint32_t i = 0; i < VK_TAKES; i++) {
+    clear_take((vk_device *)piece->device, &own->takes[i]);
+  }
+}

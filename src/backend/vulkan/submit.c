@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "backend/vulkan/vulkan.h"
+#include "base/status.h"
+#include "driver/driver.h"
+
+/* --- failures --------------------------------------------------------------------*/
+
+static vyre_code out_of_memory(const vk_device *device, VkResult result,
+                               const char *call, vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, NULL,
+      VYRE_NUMBERS({"result", (uint64_t)(uint32_t)result}),
+      "free resident buffers and pipelines, or give the kernel less data",
+      "device '%s' has no memory left for %s: VkResult %d",
+      vyre_device_name(&device->base), call, (int)result);
+}
+
+vyre_code vk_failed(vk_device *device, VkResult result, const char *call,
+                    vyre_status *st) {
+  vyre_code code;
+  switch (result) {
+    case VK_ERROR_OUT_OF_HOST_MEMORY:
+      code = vyre__no_memory(st, call, "bytes of the driver", 1);
+      break;
+    case VK_ERROR_OUT_OF_DEVICE_MEMORY:
+    case VK_ERROR_OUT_OF_POOL_MEMORY:
+    case VK_ERROR_TOO_MANY_OBJECTS:
+      code = out_of_memory(device, result, call, st);
+      break;
+    case VK_ERROR_DEVICE_LOST:
+      vyre__device_lose(&device->base);
+      code = vyre__device_lost(&device->base, st);
+      break;
+    default:
+      code = VYRE_FAIL_WITH(
+          st, VYRE_DISPATCH_FAILED, VYRE_KIND_NONE, NULL,
+          VYRE_NUMBERS({"result", (uint64_t)(uint32_t)result}),
+          "update the driver of the device; `vyre doctor` names it",
+          "device '%s': %s failed with VkResult %d",
+          vyre_device_name(&device->base), call, (int)result);
+  }
+  if (st && st->native == 0) st->native = (int)result;
+  return code;
+}
+
+/* --- the queue -------------------------------------------------------------------*/
+
+void vk_cmd_barrier(const vk_device *device, VkCommandBuffer commands) {
+  const VkPipelineStageFlags stages =
+      VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+  const VkMemoryBarrier barrier = {
+      .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+      .srcAccessMask =
+          VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+      .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                       VK_ACCESS_TRANSFER_READ_BIT |
+                       VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_HOST_READ_BIT};
+  device->api.CmdPipelineBarrier(commands, stages,
+                                 stages | VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
+                                 &barrier, 0, NULL, 0, NULL);
+}
+
+vyre_code vk_queue_init(vk_device *device, vyre_status *st) {
+  pthread_mutex_init(&device->queue_lock, NULL);
+  pthread_mutex_init(&device->primary_lock, NULL);
+  if (!device->has.timeline) return VYRE_OK;
+  const VkSemaphoreTypeCreateInfo type = {
+      .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+      .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+  const VkSemaphoreCreateInfo info = {
+      .sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
+  VkResult result = device->api.CreateSemaphore(device->handle, &info, NULL,
+                                                &device->timeline);
+  if (result != VK_SUCCESS) device->timeline = VK_NULL_HANDLE;
+  VK_TRY(device, result, "vkCreateSemaphore", st);
+  return VYRE_OK;
+}
+
+void vk_queue_finish(vk_device *device) {
+  device->api.DestroySemaphore(device->handle, device->timeline, NULL);
+  vk_primaries_finish(device);
+  pthread_mutex_destroy(&device->primary_lock);
+  pthread_mutex_destroy(&device->queue_lock);
+}
+
+vyre_code vk_commands_begin(vk_device *device, VkCommandBuffer commands,
+                            bool is_second, vyre_status *st) {
+  const VkCommandBufferInheritanceInfo called = {
+      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_INHERITANCE_INFO};
+  const VkCommandBufferBeginInfo begin = {
+      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+      .pInheritanceInfo = is_second ? &called : NULL};
+  VK_TRY(device, device->api.BeginCommandBuffer(commands, &begin),
+         "vkBeginCommandBuffer", st);
+  return VYRE_OK;
+}
+
+vyre_code vk_commands_end(vk_device *device, VkCommandBuffer commands,
+                          bool ends_all, vyre_status *st) {
+  if (ends_all) vk_cmd_barrier(device, commands);
+  VK_TRY(device, device->api.EndCommandBuffer(commands), "vkEndCommandBuffer",
+         st);
+  atomic_fetch_add_explicit(&device->counts.recorded, 1, memory_order_relaxed);
+  return VYRE_OK;
+}
+
+/* --- submissions -----------------------------------------------------------------*/
+
+static VkResult ready_fence(vk_device *device, vk_ticket *ticket) {
+  if (ticket->fence) {
+    return device->api.ResetFences(device->handle, 1, &ticket->fence);
+  }
+  const VkFenceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+  VkResult result =
+      device->api.CreateFence(device->handle, &info, NULL, &ticket->fence);
+  if (result != VK_SUCCESS) ticket->fence = VK_NULL_HANDLE;
+  return result;
+}
+
+vyre_code vk_submit(vk_device *device, const VkCommandBuffer *commands,
+                    uint32_t count, vk_ticket *ticket, vyre_status *st) {
+  if (!device->timeline) {
+    VK_TRY(device, ready_fence(device, ticket), "vkCreateFence", st);
+  }
+  VkTimelineSemaphoreSubmitInfo value = {
+      .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+      .signalSemaphoreValueCount = 1};
+  VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                       .commandBufferCount = count,
+                       .pCommandBuffers = commands};
+  if (device->timeline) {
+    info.pNext = &value;
+    info.signalSemaphoreCount = 1;
+    info.pSignalSemaphores = &device->timeline;
+  }
+  pthread_mutex_lock(&device->queue_lock);
+  uint64_t next = device->last_ticket + 1;
+  value.pSignalSemaphoreValues = &next;
+  VkResult result =
+      device->api.QueueSubmit(device->queue, 1, &info, ticket->fence);
+  if (result == VK_SUCCESS) device->last_ticket = ticket->value = next;
+  pthread_mutex_unlock(&device->queue_lock);
+  VK_TRY(device, result, "vkQueueSubmit", st);
+  atomic_fetch_add_explicit(&device->counts.submissions, 1,
+                            memory_order_relaxed);
+  return VYRE_OK;
+}
+
+vyre_code vk_wait(vk_device *device, vk_ticket *ticket, vyre_status *st) {
+  VkResult result;
+  if (device->timeline) {
+    const VkSemaphoreWaitInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+        .semaphoreCount = 1,
+        .pSemaphores = &device->timeline,
+        .pValues = &ticket->value};
+    do {
+      result = device->api.WaitSemaphores(device->handle, &info, UINT64_MAX);
+    } while (result == VK_TIMEOUT);
+  } else {
+    do {
+      result = device->api.WaitForFences(device->handle, 1, &ticket->fence,
+                                         VK_TRUE, UINT64_MAX);
+    } while (result == VK_TIMEOUT);
+  }
+  VK_TRY(device, result, "waiting for the device", st);
+  return VYRE_OK;
+}
+
+void vk_ticket_finish(vk_device *device, vk_ticket *ticket) {
+  device->api.DestroyFence(device->handle, ticket->fence, NULL);
+  *ticket = (vk_ticket){0};
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What drivers are known to get wrong or to be small in, each by its name. Some of
+ * it is of software devices only; all of it holds on every device. */
+#include <pthread.h>
+#include <time.h>
+
+#include "vyre/vyre.h"
+
+#include "support/check.h"
+
+static const char device_name[] = "vulkan";
+
+/* --- a device and a kernel -----------------------------------------------------------*/
+
+typedef struct rig {
+  vyre_context *context;
+  vyre_device *device;
+  vyre_module *module;
+  vyre_pipeline *pipeline;
+} rig;
+
+static void rig_open_on(rig *r, const char *device, const char *text) {
+  const vyre_context_options options = {
+      .cache_directory = "", .trace_file = "", .faults = ""};
+  vyre_status st = {0};
+  *r = (rig){0};
+  CHECK_OK(vyre_context_create(&options, &r->context, &st), st);
+  CHECK_OK(vyre_device_open(r->context, device, &r->device, &st), st);
+  CHECK_OK(vyre_module_parse(text, strlen(text), "k", (vyre_allocator){0},
+                             &r->module, NULL, &st),
+           st);
+  CHECK_OK(vyre_pipeline_compile(r->device, vyre_module_kernel(r->module, 0),
+                                 NULL, &r->pipeline, NULL, &st),
+           st);
+}
+
+static void rig_open(rig *r, const char *text) {
+  rig_open_on(r, device_name, text);
+}
+
+static void rig_close(rig *r) {
+  vyre_pipeline_release(r->pipeline);
+  vyre_module_release(r->module);
+  vyre_device_release(r->device);
+  vyre_context_release(r->context);
+}
+
+/* Words in place, and a number for the kernel. */
+static vyre_code run_words(rig *r, uint32_t *words, size_t count, uint32_t n,
+                           const uint32_t grid[3], vyre_status *st) {
+  vyre_input in[] = {vyre_input_bytes(words, 4 * count),
+                     vyre_input_bytes(&n, 4)};
+  vyre_output out[] = {vyre_output_bytes(words, 4 * count)};
+  const vyre_dispatch_desc desc = {.inputs = in,
+                                   .input_count = 2,
+                                   .outputs = out,
+                                   .output_count = 1,
+                                   .grid = {grid[0], grid[1], grid[2]}};
+  return vyre_dispatch(r->pipeline, &desc, st);
+}
+
+/* --- 65,535 rounds of loops ------------------------------------------------------------*/
+
+/* Both are right, or say that they ran out of fuel. A loop that ends early without
+ * a word is what this is about. */
+static void check_rounds(const char *text, uint32_t n,
+                         uint32_t (*want)(uint32_t n)) {
+  static const uint32_t grid[3] = {1, 1, 1};
+  enum { LANES = 8 };
+  rig r;
+  vyre_status st = {0};
+  uint32_t got[LANES];
+  memset(got, 0xAA, sizeof got);
+  rig_open(&r, text);
+  vyre_code code = run_words(&r, got, LANES, n, grid, &st);
+  if (code == VYRE_OK) {
+    for (int i = 0; i < LANES; i++) {
+      if (got[i] != want(n)) printf("    with n = %u\n", n);
+      CHECK_U64(got[i], want(n));
+    }
+  } else {
+    CHECK_U64(st.kind, VYRE_KIND_OUT_OF_FUEL);
+    CHECK(st.message[0] && st.fix[0]);
+  }
+  rig_close(&r);
+}
+
+/* Below half of the limit, no device may say no. */
+static void check_few_rounds(const char *text, uint32_t n,
+                             uint32_t (*want)(uint32_t n)) {
+  static const uint32_t grid[3] = {1, 1, 1};
+  rig r;
+  vyre_status st = {0};
+  uint32_t got[8] = {0};
+  rig_open(&r, text);
+  CHECK_OK(run_words(&r, got, 8, n, grid, &st), st);
+  for (int i = 0; i < 8; i++) CHECK_U64(got[i], want(n));
+  rig_close(&r);
+}
+
+#define HEAD                          \
+  "kernel k workgroup(8)\n"           \
+  "buffer y : read_write u32[] @0;\n" \
+  "uniform n : u32 @1;\n"             \
+  "{ let i = global_id.x; if (i >= len(y)) return; var s = 0u;\n"
+
+static const char counted[] =
+    HEAD "for (let k = 0u; k < n; k++) { s = s * 3 + k; } y[i] = s; }\n";
+static const char known[] = HEAD
+    "for (let k = 0u; k < 100000; k++) { s = s * 3 + k; } y[i] = s + n; }\n";
+static const char nested[] = HEAD
+    "for (let k = 0u; k < n; k++) { for (let m = 0u; m < n; m++) "
+    "{ s = s * 3 + m; } s += k; } y[i] = s; }\n";
+static const char searching[] =
+    HEAD "while (s < n) { if (s == 4000000000) break; s += 1; } y[i] = s; }\n";
+static const char two[] = HEAD
+    "for (let k = 0u; k < n; k++) { s = s * 3 + k; }\n"
+    "for (let k = 0u; k < n; k++) { s = s * 5 + k; } y[i] = s; }\n";
+
+static uint32_t want_counted(uint32_t n) {
+  uint32_t s = 0;
+  for (uint32_t k = 0; k < n; k++) s = s * 3 + k;
+  return s;
+}
+
+static uint32_t want_known(uint32_t n) {
+  return want_counted(100000) + n;
+}
+
+static uint32_t want_nested(uint32_t n) {
+  uint32_t s = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t m = 0; m < n; m++) s = s * 3 + m;
+    s += k;
+  }
+  return s;
+}
+
+static uint32_t want_searching(uint32_t n) {
+  return n;
+}
+
+static uint32_t want_two(uint32_t n) {
+  uint32_t s = want_counted(n);
+  for (uint32_t k = 0; k < n; k++) s = s * 5 + k;
+  return s;
+}
+
+TEST(loops_of_few_rounds_run) {
+  check_few_rounds(counted, 30000, want_counted);
+  check_few_rounds(nested, 150, want_nested);
+  check_few_rounds(searching, 30000, want_searching);
+  check_few_rounds(two, 15000, want_two);
+}
+
+TEST(a_loop_of_65536_rounds_is_right_or_says_no) {
+  static const uint32_t rounds[] = {64999, 65534,  65535,  65536,
+                                    65537, 131072, 1000000};
+  for (size_t i = 0; i < sizeof rounds / sizeof rounds[0]; i++) {
+    check_rounds(counted, rounds[i], want_counted);
+  }
+}
+
+TEST(a_loop_whose_rounds_are_known_is_right_or_says_no) {
+  check_rounds(known, 1, want_known);
+}
+
+TEST(loops_in_loops_of_65536_rounds_are_right_or_say_no) {
+  check_rounds(nested, 256, want_nested);
+  check_rounds(nested, 300, want_nested);
+}
+
+TEST(a_while_of_65536_rounds_is_right_or_says_no) {
+  check_rounds(searching, 65536, want_searching);
+  check_rounds(searching, 200000, want_searching);
+}
+
+TEST(loops_after_loops_of_65536_rounds_are_right_or_say_no) {
+  check_rounds(two, 40000, want_two);
+}
+
+/* --- 65,535 workgroups an axis -----------------------------------------------------------*/
+
+static const char ids[] =
+    "kernel ids workgroup(1)\n"
+    "buffer y : read_write u32[] @0;\n"
+    "uniform n : u32 @1;\n"
+    "{ let row = workgroup_id.z * grid_size.y + workgroup_id.y;\n"
+    "  let at = row * grid_size.x + workgroup_id.x;\n"
+    "  if (at < len(y)) y[at] = at * 3 + n; }\n";
+
+static void check_grid(uint32_t x, uint32_t y, uint32_t z) {
+  rig r;
+  vyre_status st = {0};
+  size_t count = (size_t)x * y * z;
+  const uint32_t grid[3] = {x, y, z};
+  uint32_t *words = calloc(count, 4);
+  CHECK(words);
+  rig_open(&r, ids);
+  vyre_code code = run_words(&r, words, count, 7, grid, &st);
+  CHECK_OK(code, st);
+  size_t wrong = 0;
+  for (size_t i = 0; i < count; i++) wrong += words[i] != (uint32_t)(i * 3 + 7);
+  CHECK_U64(wrong, 0);
+  free(words);
+  rig_close(&r);
+}
+
+TEST(more_than_65535_workgroups_on_x) {
+  check_grid(65536, 1, 1);
+  check_grid(150001, 1, 1);
+}
+
+TEST(more_than_65535_workgroups_on_y) {
+  check_grid(1, 70001, 1);
+}
+
+TEST(more_than_65535_workgroups_on_z) {
+  check_grid(1, 1, 70001);
+}
+
+TEST(more_than_65535_workgroups_on_two_axes) {
+  check_grid(65537, 2, 1);
+  check_grid(2, 65537, 2);
+}
+
+/* --- the range of a storage buffer ---------------------------------------------------------*/
+
+static const char last[] =
+    "kernel last workgroup(1)\n"
+    "buffer y : read_write u32[] @0;\n"
+    "uniform n : u32 @1;\n"
+    "{ y[len(y) - 1] = len(y) + n; y[0] = n; }\n";
+
+TEST(a_buffer_as_large_as_the_range_is_reached_to_its_end) {
+  rig r;
+  vyre_status st = {0};
+  vyre_resident y;
+  uint32_t n = 5, got[2] = {0};
+  rig_open(&r, last);
+  uint64_t most = vyre_device_capabilities(r.device)->max_buffer_bytes;
+  if (most > (uint64_t)128 << 20) most = (uint64_t)128 << 20; /* is enough */
+  CHECK_OK(vyre_resident_create(r.device, most, &y, &st), st);
+  vyre_input in[] = {vyre_input_resident(y), vyre_input_bytes(&n, 4)};
+  vyre_output out[] = {vyre_output_resident(y)};
+  const vyre_dispatch_desc desc = {.inputs = in,
+                                   .input_count = 2,
+                                   .outputs = out,
+                                   .output_count = 1,
+                                   .grid = {1}};
+  CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
+  CHECK_OK(vyre_resident_download(r.device, y, 0, &got[0], 4, &st), st);
+  CHECK_OK(vyre_resident_download(r.device, y, most - 4, &got[1], 4, &st), st);
+  CHECK_U64(got[0], 5);
+  CHECK_U64(got[1], most / 4 + 5);
+  CHECK_OK(vyre_resident_free(r.device, y, &st), st);
+  rig_close(&r);
+}
+
+TEST(a_resident_buffer_beyond_the_range_is_refused_with_both_numbers) {
+  rig r;
+  vyre_status st = {0};
+  vyre_resident y;
+  char text[32];
+  rig_open(&r, last);
+  uint64_t most = vyre_device_capabilities(r.device)->max_buffer_bytes;
+  vyre_code code = vyre_resident_create(r.device, most + 4, &y, &st);
+  CHECK_U64(code, VYRE_INVALID_ARGUMENT);
+  (void)snprintf(text, sizeof text, "%llu", (unsigned long long)most);
+  CHECK_HAS(st.message, text);
+  (void)snprintf(text, sizeof text, "%llu", (unsigned long long)most + 4);
+  CHECK_HAS(st.message, text);
+  CHECK(st.fix[0]);
+  rig_close(&r);
+}
+
+TEST(bytes_of_the_host_beyond_the_range_are_refused_with_both_numbers) {
+  static const uint32_t grid[3] = {1, 1, 1};
+  rig r;
+  vyre_status st = {0};
+  char text[32];
+  rig_open(&r, last);
+  uint64_t most = vyre_device_capabilities(r.device)->max_buffer_bytes;
+  if (most <= (uint64_t)1 << 30) {
+    size_t count = (size_t)most / 4 + 1;
+    uint32_t *words = calloc(count, 4);
+    CHECK(words);
+    vyre_code code = run_words(&r, words, count, 1, grid, &st);
+    CHECK(code != VYRE_OK);
+    CHECK(st.fix[0]);
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)most);
+    CHECK_HAS(st.message, text);
+    CHECK_U64(words[0], 0);
+    free(words);
+  }
+  rig_close(&r);
+}
+
+/* --- compiled when it is ready ---------------------------------------------------------------*/
+
+static double now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* Long enough that a driver needs a while; a constant of its own each time, so that
+ * no cache knows it. */
+static void write_long(char *text, size_t room, unsigned seed) {
+  int length = snprintf(text, room, "%s", HEAD "var f = f32(i);\n");
+  for (unsigned k = 0; k < 2; k++) {
+    length += snprintf(text + length, room - (size_t)length,
+                       "f = sin(f) + exp(f * 0.5) * %u.0;\n", seed + k);
+  }
+  (void)snprintf(text + length, room - (size_t)length,
+                 "y[i] = u32(f) + n + s; }\n");
+}
+
+/* The first dispatch of a pipeline takes a small part of what compiling took: a
+ * driver that compiles late was made to do so before. Others use the machine, so
+ * one of three is enough. */
+TEST(a_pipeline_that_is_ready_is_compiled) {
+  static char text[8192];
+  static const uint32_t grid[3] = {1, 1, 1};
+  bool is_quick = false;
+  unsigned seed = (unsigned)time(NULL) % 10000u * 100u;
+  for (unsigned turn = 0; turn < 3 && !is_quick; turn++) {
+    rig r;
+    vyre_status st = {0};
+    uint32_t words[8] = {0};
+    write_long(text, sizeof text, seed + turn * 20);
+    double start = now_ms();
+    rig_open(&r, text);
+    double compiled = now_ms() - start;
+    start = now_ms();
+    CHECK_OK(run_words(&r, words, 8, 1, grid, &st), st);
+    double first = now_ms() - start;
+    is_quick = first < compiled / 5;
+    printf("    compiled in %.1f ms, first dispatch %.3f ms\n", compiled,
+           first);
+    rig_close(&r);
+  }
+  CHECK(is_quick);
+}
+
+/* --- beside a device of another kind ----------------------------------------------------------*/
+
+static const char mixed[] =
+    "kernel mixed workgroup(64) over(y)\n"
+    "buffer y : read_write u32[] @0;\n"
+    "uniform n : u32 @1;\n"
+    "{ let i = global_id.x; if (i >= len(y)) return;\n"
+    "  let f = exp(f32(i) * 0.001) / (f32(n) + 0.7);\n"
+    "  y[i] = as_u32(sqrt(f) + sin(f)) ^ (y[i] * 31); }\n";
+
+enum { WORDS = 2048, TURNS = 20 };
+
+typedef struct runner {
+  const char *device;
+  uint32_t words[WORDS];
+  vyre_status st;
+} runner;
+
+/* No CHECK here: a failed one would leave the thread. */
+static void *run_mixed(void *self) {
+  runner *it = self;
+  const vyre_context_options options = {
+      .cache_directory = "", .trace_file = "", .faults = ""};
+  vyre_context *context = NULL;
+  vyre_device *device = NULL;
+  vyre_module *module = NULL;
+  vyre_pipeline *pipeline = NULL;
+  vyre_status *st = &it->st;
+  vyre_code code = vyre_context_create(&options, &context, st);
+  if (code == VYRE_OK)
+    code = vyre_device_open(context, it->device, &device, st);
+  if (code == VYRE_OK) {
+    code = vyre_module_parse(mixed, strlen(mixed), "k", (vyre_allocator){0},
+                             &module, NULL, st);
+  }
+  if (code == VYRE_OK) {
+    code = vyre_pipeline_compile(device, vyre_module_kernel(module, 0), NULL,
+                                 &pipeline, NULL, st);
+  }
+  for (uint32_t turn = 0; turn < TURNS && code == VYRE_OK; turn++) {
+    rig r = {.pipeline = pipeline};
+    static const uint32_t grid[3] = {WORDS / 64, 1, 1};
+    code = run_words(&r, it->words, WORDS, turn, grid, st);
+  }
+  vyre_pipeline_release(pipeline);
+  vyre_module_release(module);
+  vyre_device_release(device);
+  vyre_context_release(context);
+  return NULL;
+}
+
+TEST(cpu_and_vulkan_run_at_once_in_one_process) {
+  static runner runners[3];
+  static const char *const names[3] = {"cpu", "vulkan", "ref"};
+  pthread_t threads[3];
+  for (int i = 0; i < 3; i++) {
+    runners[i].device = names[i];
+    for (uint32_t k = 0; k < WORDS; k++) runners[i].words[k] = k * 2654435761u;
+    CHECK(pthread_create(&threads[i], NULL, run_mixed, &runners[i]) == 0);
+  }
+  for (int i = 0; i < 3; i++) (void)pthread_join(threads[i], NULL);
+  for (int i = 0; i < 3; i++) CHECK_OK(runners[i].st.code, runners[i].st);
+  CHECK(memcmp(runners[0].words, runners[2].words, sizeof runners[0].words) ==
+        0);
+  CHECK(memcmp(runners[1].words, runners[2].words, sizeof runners[1].words) ==
+        0);
+}
+
+/* --- all ------------------------------------------------------------------------------------*/
+
+static const test_case all_cases[] = {
+    TEST_ENTRY(loops_of_few_rounds_run),
+    TEST_ENTRY(a_loop_of_65536_rounds_is_right_or_says_no),
+    TEST_ENTRY(a_loop_whose_rounds_are_known_is_right_or_says_no),
+    TEST_ENTRY(loops_in_loops_of_65536_rounds_are_right_or_say_no),
+    TEST_ENTRY(a_while_of_65536_rounds_is_right_or_says_no),
+    TEST_ENTRY(loops_after_loops_of_65536_rounds_are_right_or_say_no),
+    TEST_ENTRY(more_than_65535_workgroups_on_x),
+    TEST_ENTRY(more_than_65535_workgroups_on_y),
+    TEST_ENTRY(more_than_65535_workgroups_on_z),
+    TEST_ENTRY(more_than_65535_workgroups_on_two_axes),
+    TEST_ENTRY(a_buffer_as_large_as_the_range_is_reached_to_its_end),
+    TEST_ENTRY(a_resident_buffer_beyond_the_range_is_refused_with_both_numbers),
+    TEST_ENTRY(
+        bytes_of_the_host_beyond_the_range_are_refused_with_both_numbers),
+    TEST_ENTRY(a_pipeline_that_is_ready_is_compiled),
+    TEST_ENTRY(cpu_and_vulkan_run_at_once_in_one_process)};
+
+int main(int argc, char **argv) {
+  vyre_device_info info;
+  bool is_there = false;
+  for (size_t i = 0; vyre_device_list(i, &info); i++) {
+    if (strcmp(info.backend, device_name) != 0) continue;
+    is_there = is_there || info.is_available;
+    if (!info.is_available) printf("%s\n", info.note);
+  }
+  if (!is_there) {
+    printf("skipped: there is no Vulkan device\n");
+    return 77;
+  }
+  return run_tests(all_cases, sizeof all_cases / sizeof all_cases[0],
+                   argc > 1 ? argv[1] : NULL);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "backend/vulkan/vulkan.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "driver/stretch.h"
+
+static bool describe(uint32_t index, vyre_device_info *out) {
+  const vk_instance *instance = vk_instance_find();
+  if (!instance->handle || index >= instance->count) {
+    if (instance->missing[0]) out->note = instance->missing;
+    out->fix = instance->fix;
+    return false;
+  }
+  const vk_physical *p = &instance->found[index];
+  out->description = p->properties.deviceName;
+  out->driver = p->driver;
+  out->note = p->note;
+  out->fix = instance->fix;
+  return true;
+}
+
+/* All else that code depends on: the memory that descriptors are in, and what of the
+ * device is used. */
+static bool features(vyre_device *device, vyre_writer writer) {
+  const vk_device *own = (const vk_device *)device;
+  const vk_features *h = &own->has;
+  const VkPhysicalDeviceProperties *p = &own->physical->properties;
+  char text[256];
+  int length = snprintf(
+      text, sizeof text,
+      "spirv %d; storage %d%d int %d%d%d f64 %d atomics %d%d model %d%d zero "
+      "%d push %u block %d; device %08x:%08x ",
+      VK_ARTIFACT, h->storage8, h->storage16, h->int8, h->int16, h->int64,
+      h->float64, h->buffer_atomics64, h->shared_atomics64, h->memory_model,
+      h->device_scope, h->zeroes_workgroup,
+      (unsigned)p->limits.maxPushConstantsSize, own->physical->is_software,
+      (unsigned)p->vendorID, (unsigned)p->deviceID);
+  for (unsigned i = 0; i < VK_UUID_SIZE; i++) {
+    length += snprintf(text + length, sizeof text - (size_t)length, "%02x",
+                       p->pipelineCacheUUID[i]);
+  }
+  return writer.write(writer.self, text, (size_t)length);
+}
+
+static const vyre__option options[] = {
+    {"staging", 0, 1, "1: copies through memory of the host, as GPUs need it"},
+    {"fences", 0, 1, "1: waits by fences, also where there are timelines"},
+    {"most_ms", 1, 60000, "of one submission; longer dispatches go in parts"},
+    {0}};
+
+static void pipeline_describe(const vyre_pipeline *pipeline,
+                              vyre_pipeline_resources *out) {
+  const vk_plan *plan = &((const vk_pipeline *)pipeline)->plan;
+  out->has_launches = out->has_code = true;
+  out->phase_count = plan->phase_count;
+  out->hidden_count =
+      plan->buffer_count - (uint32_t)pipeline->program->buffer_count;
+  out->hidden_bytes = 4 * (uint64_t)plan->hidden_words;
+  out->scratch_bytes = plan->shared_bytes;
+  out->code_bytes = 4 * (uint64_t)plan->word_count;
+}
+
+/* --- the table -------------------------------------------------------------------*/
+
+/* Quick, and without loading anything where there can be no GPU. */
+static bool is_ready(const vyre_context *context, const char **why) {
+  (void)context;
+  *why = NULL;
+  if (access("/dev/dri", F_OK) != 0 && access("/dev/nvidiactl", F_OK) != 0) {
+    *why = "auto: the best that is there; there is no GPU for 'vulkan'";
+    return false;
+  }
+  const vk_instance *instance = vk_instance_find();
+  if (instance->handle && instance->count > 0 &&
+      !instance->found[0].is_software) {
+    return true;
+  }
+  *why = "auto: 'vulkan' is a program on the processor here";
+  return false;
+}
+
+extern const vyre__backend vyre__backend_vulkan;
+
+const vyre__backend vyre__backend_vulkan = {
+    .abi = VYRE__BACKEND_ABI,
+    .struct_size = sizeof(vyre__backend),
+    .name = "vulkan",
+    .clears = true,
+    .device_size = sizeof(vk_device),
+    .pipeline_size = sizeof(vk_pipeline),
+    .buffer_size = sizeof(vk_buffer),
+    .describe = describe,
+    .is_ready = is_ready,
+    .device_init = vk_device_init,
+    .device_finish = vk_device_finish,
+    .pipeline_init = vk_pipeline_init,
+    .pipeline_finish = vk_pipeline_finish,
+    .buffer_init = vk_buffer_init,
+    .buffer_finish = vk_buffer_finish,
+    .buffer_write = vk_buffer_write,
+    .buffer_read = vk_buffer_read,
+    .run = vk_run,
+    .run_many = vk_run_many,
+    .most_many = VYRE__MOST_STRETCH,
+    .piece_size = sizeof(vk_piece),
+    .piece_run = vk_piece_run,
+    .piece_finish = vk_piece_finish,
+    .artifact_version = VK_ARTIFACT,
+    .pipeline_load = vk_pipeline_load,
+    .pipeline_save = vk_pipeline_save,
+    .features = features,
+    .pipeline_print = vk_pipeline_print,
+    .pipeline_describe = pipeline_describe,
+    .options = options};

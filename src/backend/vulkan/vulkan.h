@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The Vulkan backend: what its parts know of each other.
+ *
+ *   loader.c    the library, the process's instance, what devices there are
+ *   vulkan.c    the table: devices, options, texts
+ *   open.c      a device: features, queue, function table
+ *   memory.c    blocks of device memory, ranges of them, resident buffers
+ *   submit.c    one queue: submissions and waits
+ *   target.c    what a device can do, for lowering and the emitter
+ *   layout.c    descriptor set and pipeline layouts, shared by fingerprint
+ *   compile.c   program, lowered kernel, SPIR-V, pipelines
+ *   plan.c      what a launch needs to know of a kernel; as bytes, for the cache
+ *   job.c       a launch as it is recorded: memory, descriptors, commands
+ *   tiles.c     a grid in parts
+ *   run.c       a dispatch: in one piece, or in parts
+ *   hazards.c   who needs what another wrote
+ *   batch.c     several in one submission
+ *   piece.c     a part of a recording, recorded once
+ *   warm.c      the first dispatch, at compile
+ *
+ * Data. A device has one queue and memory in blocks: a block is one VkDeviceMemory
+ * with one VkBuffer over all of it, mapped where the host sees it; everything else
+ * is a range of a block (a first fit, holes put together again). A pipeline has its
+ * plan, one VkPipeline a phase, layouts that it shares with others of the same
+ * fingerprint, and jobs. A job is one launch as it was recorded: a command buffer,
+ * a descriptor set, and a range of memory with what the caller's bytes, the launch
+ * blocks and the status word need. It is kept under a key: grid, lengths, limits
+ * and, for resident memory, which range. Nothing else is in its commands, so that
+ * the same key once more is copied in, submitted, copied out, and nothing recorded.
+ *
+ * The path of bytes. Bytes of the host are copied to the job's memory, which the
+ * kernel works on, and back. Where the device's memory is the host's (integrated and
+ * software devices) that is all; else the memory is the device's own, a second range
+ * is the host's, and the commands copy between. Resident buffers are bound where
+ * they are; only one at an offset that the device cannot bind takes a way round.
+ *
+ * Threads. Whoever dispatches takes a job for itself, under the pipeline's lock, for
+ * the moment of taking it. Submitting is under the queue's lock; nobody waits for
+ * the device with a lock. Memory has a lock. A batch is several jobs in one
+ * submission, with a barrier between two where one needs what another wrote. */
+#ifndef VYRE_BACKEND_VULKAN_VULKAN_H
+#define VYRE_BACKEND_VULKAN_VULKAN_H
+
+#include <pthread.h>
+
+#include "backend/vulkan/calls.h"
+#include "backend/vulkan/plan.h"
+#include "driver/backend.h"
+#include "emit/spirv.h"
+
+/* --- what there is ---------------------------------------------------------------*/
+
+enum { VK_MOST_PHYSICAL = 16, VK_TEXT = 256 };
+
+/* A device that could be opened; static storage once it was found. */
+typedef struct vk_physical {
+  VkPhysicalDevice handle;
+  VkPhysicalDeviceProperties properties;
+  VkPhysicalDeviceMemoryProperties memory;
+  bool is_software;
+  bool ends_loops; /* after so many rounds, without a word; and computes nothing
+                       with 0.0: Mesa's llvmpipe */
+  bool is_in_place; /* its memory is the host's: nothing is staged */
+  char driver[VK_TEXT + 64], note[VK_TEXT];
+} vk_physical;
+
+/* The process's instance: made by the first who asks, never destroyed. */
+typedef struct vk_instance {
+  PFN_vkGetInstanceProcAddr get;
+  VkInstance handle; /* NULL: there is none, and `missing` says why */
+  vk_instance_api api;
+  vk_physical found[VK_MOST_PHYSICAL]; /* best first */
+  uint32_t count;
+  char missing[VK_TEXT]; /* what was looked for, and what is there instead */
+  char fix[VK_TEXT];     /* of that, or of a layer that is not there */
+} vk_instance;
+
+const vk_instance *vk_instance_find(void);
+
+/* Reads what is to be known of a device. */
+void vk_physical_read(const vk_instance_api *api, VkPhysicalDevice handle,
+                      vk_physical *out);
+
+/* For tests, set before the first look: layers of the instance, and who is told
+ * what they say (VK_EXT_debug_utils). */
+typedef struct vk_hooks {
+  const char *layer;
+  PFN_vkDebugUtilsMessengerCallbackEXT told;
+  void (*patch)(vk_api *api); /* of a device that is being opened; or NULL */
+} vk_hooks;
+extern vk_hooks vyre__vk_hooks;
+
+/* --- memory ----------------------------------------------------------------------*/
+
+typedef struct vk_device vk_device;
+typedef struct vk_block vk_block;
+
+typedef enum vk_where {
+  VK_WHERE_DEVICE, /* the device's own; the host's too where that is in place */
+  VK_WHERE_HOST,   /* that the host sees, for staging */
+  VK_WHERE_COUNT
+} vk_where;
+
+/* A part of a block. Zeroed: none. */
+typedef struct vk_range {
+  vk_block *block;
+  VkBuffer buffer;
+  uint64_t offset, size;
+  uint64_t id;         /* of the block: never used again */
+  unsigned char *host; /* where the range begins, or NULL */
+} vk_range;
+
+typedef struct vk_heap {
+  pthread_mutex_t lock;
+  vk_block *blocks[VK_WHERE_COUNT];
+  uint32_t type[VK_WHERE_COUNT]; /* of memory */
+  uint64_t last_id;
+  uint64_t alignment; /* of ranges: what descriptors need, and 64 */
+} vk_heap;
+
+vyre_code vk_heap_init(vk_device *device, vyre_status *st);
+void vk_heap_finish(vk_device *device);
+/* Not zeroed. Errors: VYRE_DEVICE_OUT_OF_MEMORY, VYRE_OUT_OF_MEMORY. */
+vyre_code vk_range_take(vk_device *device, vk_where where, uint64_t size,
+                        vk_range *out, vyre_status *st);
+void vk_range_give(vk_device *device, vk_range *range);
+
+typedef struct vk_buffer {
+  vyre__buffer base;
+  vk_range range;
+} vk_buffer;
+
+vyre_code vk_buffer_init(vyre_device *device, vyre__buffer *buffer,
+                         vyre_status *st);
+void vk_buffer_finish(vyre_device *device, vyre__buffer *buffer);
+vyre_code vk_buffer_write(vyre_device *device, vyre__buffer *buffer,
+                          uint64_t offset, const void *data, size_t size,
+                          vyre_status *st);
+vyre_code vk_buffer_read(vyre_device *device, vyre__buffer *buffer,
+                         uint64_t offset, void *data, size_t size,
+                         vyre_status *st);
+
+/* --- layouts ---------------------------------------------------------------------*/
+
+typedef struct vk_layout {
+  struct vk_layout *next;
+  uint32_t references; /* under the device's layout lock */
+  VkDescriptorSetLayout set;
+  VkPipelineLayout pipeline;
+  uint32_t push_bytes, count;
+  vyre__spirv_descriptor descriptors[]; /* what makes it the same */
+} vk_layout;
+
+vyre_code vk_layout_take(vk_device *device, const vk_plan *plan,
+                         vk_layout **out, vyre_status *st);
+void vk_layout_give(vk_device *device, vk_layout *layout);
+VkDescriptorType vk_descriptor_type(const vyre__spirv_descriptor *d);
+
+/* --- devices ---------------------------------------------------------------------*/
+
+typedef struct vk_features {
+  bool storage8, storage16, int8, int16, int64, float64;
+  bool buffer_atomics64, shared_atomics64;
+  bool memory_model, device_scope;
+  bool zeroes_workgroup;
+  bool timeline, imports, budget, conditional;
+} vk_features;
+
+/* What a test reads; each only grows. */
+typedef struct vk_counts {
+  _Atomic uint64_t submissions, recorded, barriers, layouts_made,
+      layouts_shared, device_blocks;
+} vk_counts;
+
+struct vk_device {
+  vyre_device base;
+  vk_api api;
+  const vk_instance_api *instance;
+  const vk_physical *physical;
+  vk_physical given; /* of a device that was brought */
+  bool is_brought;   /* handle and queue are the caller's */
+  bool is_in_place;
+  vk_features has;
+  char details[3 * VK_TEXT];
+  VkDevice handle;
+  VkQueue queue;
+  uint32_t family;
+  uint32_t timestamp_bits;
+  pthread_mutex_t queue_lock;
+  VkSemaphore timeline; /* or none: fences */
+  uint64_t last_ticket;
+  vk_heap heap;
+  vk_range nothing; /* for views without bytes */
+  pthread_mutex_t primary_lock;
+  struct vk_primary *primaries; /* that nobody has */
+  pthread_mutex_t layout_lock;
+  vk_layout *layouts;
+  uint64_t most_ns;     /* of one submission, as far as can be known before */
+  uint32_t most_rounds; /* of loops, of a vector of invocations; 0: any */
+  vk_counts counts;
+};
+
+/* For people, as vyre_device_caps has it. */
+void vk_details_put(const vk_device *device, char *out, size_t room);
+
+vyre_code vk_device_init(vyre_device *device, vyre_status *st);
+void vk_device_finish(vyre_device *device);
+
+/* The status of a call that failed; a lost device is told to the driver. */
+vyre_code vk_failed(vk_device *device, VkResult result, const char *call,
+                    vyre_status *st);
+#define VK_TRY(device, result, call, st)                    \
+  do {                                                      \
+    VkResult vk_result_ = (result);                         \
+    if (vk_result_ != VK_SUCCESS) {                         \
+      return vk_failed((device), vk_result_, (call), (st)); \
+    }                                                       \
+  } while (0)
+
+/* --- submissions -----------------------------------------------------------------*/
+
+/* What to wait for: a value of the timeline, or a fence of one's own. */
+typedef struct vk_ticket {
+  uint64_t value;
+  VkFence fence;
+} vk_ticket;
+
+vyre_code vk_queue_init(vk_device *device, vyre_status *st);
+void vk_queue_finish(vk_device *device);
+/* Submits @p count command buffers as one. @p ticket is zeroed, or was waited for;
+ * vk_ticket_finish at its end. */
+vyre_code vk_submit(vk_device *device, const VkCommandBuffer *commands,
+                    uint32_t count, vk_ticket *ticket, vyre_status *st);
+/* Waits until it is over: a kernel on a device cannot be stopped. */
+vyre_code vk_wait(vk_device *device, vk_ticket *ticket, vyre_status *st);
+void vk_ticket_finish(vk_device *device, vk_ticket *ticket);
+
+/* The start and the end of recording; ends_all: with a barrier. */
+vyre_code vk_commands_begin(vk_device *device, VkCommandBuffer commands,
+                            bool is_second, vyre_status *st);
+vyre_code vk_commands_end(vk_device *device, VkCommandBuffer commands,
+                          bool ends_all, vyre_status *st);
+
+/* A barrier of memory: what was written by kernels and copies is seen by those
+ * that follow, and by the host. */
+void vk_cmd_barrier(const vk_device *device, VkCommandBuffer commands);
+
+/* --- pipelines -------------------------------------------------------------------*/
+
+typedef struct vk_job vk_job;
+
+enum { VK_BUCKETS = 64, VK_MOST_IDLE = 1100 };
+
+typedef struct vk_pipeline {
+  vyre_pipeline base;
+  vk_plan plan;
+  vk_layout *layout;
+  VkPipeline *phases; /* plan.phase_count, in the arena */
+  void *cache;        /* of VkPipelineCache, in the arena; or NULL */
+  size_t cache_size;
+  _Atomic uint64_t group_ps; /* measured for a workgroup, in ps; 0: not yet */
+  pthread_mutex_t lock;      /* of the jobs that nobody has */
+  vk_job *buckets[VK_BUCKETS];
+  vk_job *oldest, *newest;
+  uint32_t idle;
+} vk_pipeline;
+
+vyre_code vk_pipeline_init(vyre_pipeline *pipeline, vyre_status *st);
+void vk_pipeline_finish(vyre_pipeline *pipeline);
+vyre_code vk_pipeline_load(vyre_pipeline *pipeline, const void *artifact,
+                           size_t size, vyre_status *st);
+vyre_code vk_pipeline_save(vyre_pipeline *pipeline, vyre_writer writer,
+                           vyre_status *st);
+vyre_code vk_pipeline_print(vyre_pipeline *pipeline, const char *form,
+                            vyre_writer writer, vyre_status *st);
+
+/* What the device has, as lowering and the emitter want to know it. */
+void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
+                    vyre__target *low, vyre__spirv_target *spirv);
+
+/* --- batches ---------------------------------------------------------------------*/
+
+/* Commands that call those of jobs; kept by the device when nobody has them. */
+typedef struct vk_primary {
+  struct vk_primary *next;
+  VkCommandPool pool;
+  VkCommandBuffer commands;
+  vk_ticket ticket;
+} vk_primary;
+
+void vk_primaries_finish(vk_device *device);
+
+/* --- jobs ------------------------------------------------------------------------*/
+
+enum { VK_WINDOW = 256 }; /* parts of one submission, at most */
+
+/* One vkCmdDispatch. */
+typedef struct vk_part {
+  uint32_t phase;
+  uint32_t base[3], groups[3];
+  bool needs_barrier; /* before it */
+} vk_part;
+
+/* The dispatches of a launch, one after the other: phases as the host's steps say,
+ * each in tiles of at most `most` workgroups. */
+typedef struct vk_tiles {
+  vk_walk walk;
+  uint32_t grid[3], most[3], at[3], last[3];
+  uint32_t phase;
+  bool is_new;    /* the phase: nothing of it was given out */
+  bool has_begun; /* with the first of all */
+  bool is_over;
+} vk_tiles;
+
+/* @p values: room as vk_walk_begin wants it. */
+vk_tiles vk_tiles_begin(const vk_pipeline *pipeline, const vyre__launch *launch,
+                        uint64_t *values);
+/* The next one, of at most @p groups workgroups, if it is not over; loop values are
+ * its own until vk_tiles_advance. */
+void vk_tiles_next(vk_tiles *tiles, uint64_t groups, vk_part *out);
+void vk_tiles_advance(vk_tiles *tiles);
+
+/* A view of the host's bytes, in the job's memory. */
+typedef struct vk_staged {
+  uint32_t buffer;
+  uint64_t at, size;
+  bool is_written;
+} vk_staged;
+
+/* A resident range that the device cannot bind as it is. */
+typedef struct vk_detour {
+  VkBuffer buffer;
+  uint64_t offset, at, size;
+  bool is_written, begins_zero;
+} vk_detour;
+
+typedef struct vk_clear {
+  VkBuffer buffer;
+  uint64_t offset, size; /* whole words */
+} vk_clear;
+
+/* What a job is to be beside its launch; part of the key. */
+enum {
+  VK_JOB_ENDS = 1,    /* its commands end with a barrier */
+  VK_JOB_TIMED = 2,   /* and tell how long they took */
+  VK_JOB_PARTED = 4,  /* they are recorded for each window anew */
+  VK_JOB_SECOND = 16, /* they are called by others: a secondary buffer */
+  VK_JOB_JOINED =
+      8, /* they are part of others': it has none, and is not kept */
+};
+
+struct vk_job {
+  vk_job *next_in_bucket, *newer, *older;
+  vk_pipeline *pipeline;
+  size_t size; /* of all of this; the arrays are behind */
+  uint64_t hash;
+  const uint64_t *key;
+  size_t key_count;
+  unsigned flags;
+  vk_range memory, staging; /* staging: none where memory is the host's */
+  unsigned char *host;      /* of memory or staging */
+  uint64_t shared_size;     /* of memory that goes between host and device */
+  uint64_t written_from;    /* from there on it comes back */
+  uint64_t block_stride, status_at, kept_at;
+  vk_staged *staged;
+  vk_detour *detours;
+  vk_clear *clears;
+  uint32_t staged_count, detour_count, clear_count;
+  VkCommandPool pool;
+  VkCommandBuffer commands;
+  VkDescriptorPool sets;
+  VkDescriptorSet set;
+  VkQueryPool queries;
+  vk_ticket ticket;
+};
+
+/* A job for that launch, which is then this thread's: one that is kept, or a new
+ * one, recorded unless it is PARTED. */
+vyre_code vk_job_take(vk_pipeline *pipeline, const vyre__launch *launch,
+                      unsigned flags, vk_job **out, vyre_status *st);
+/* Gives it back; it must not be on its way. */
+void vk_job_give(vk_job *job);
+void vk_job_free(vk_job *job);
+/* Bytes of the host into the job, and out of it. */
+void vk_job_fill(const vk_job *job, const vyre__launch *launch);
+void vk_job_collect(const vk_job *job, const vyre__launch *launch);
+/* What the kernel said at its end; another than ENDED is a failure. */
+vyre__spirv_end vk_job_end(const vk_job *job);
+/* Nanoseconds of a job that is TIMED. */
+uint64_t vk_job_time(const vk_job *job);
+/* Records parts of @p tiles up to @p groups workgroups, one at least and VK_WINDOW
+ * at most, with what goes before the first and after the last of all. *recorded:
+ * the workgroups. */
+void vk_job_put(const vk_job *job, const vyre__launch *launch, vk_tiles *tiles,
+                uint64_t groups, VkCommandBuffer commands, uint64_t *recorded);
+/* All of it at once. */
+vyre_code vk_job_put_all(const vk_job *job, const vyre__launch *launch,
+                         VkCommandBuffer commands, vyre_status *st);
+/* Whether it was recorded for just that. */
+bool vk_job_is_for(const vk_job *job, const vyre__launch *launch);
+
+/* Lets a driver that compiles with the first dispatch do it now. */
+vyre_code vk_warm_up(vk_pipeline *pipeline, vyre_status *st);
+
+/* --- runs ------------------------------------------------------------------------*/
+
+/* What lowering relies on, of lengths and grids. */
+vyre_code vk_check(const vk_pipeline *pipeline, const vyre__launch *launch,
+                   vyre_status *st);
+/* Whether all of it is one submission: few dispatches, and not too long. */
+bool vk_is_whole(const vk_pipeline *pipeline, const vyre__launch *launch);
+/* What it is expected to take; 0: not known. */
+uint64_t vk_expected_ns(const vk_pipeline *pipeline,
+                        const vyre__launch *launch);
+/* The end of a job that is over: what it failed with, or its bytes. */
+vyre_code vk_job_finish(vk_job *job, vyre__launch *launch, vyre_status *st);
+
+/* --- hazards ---------------------------------------------------------------------*/
+
+/* What was done to a resident buffer since barrier number `since`; ranges are as wide
+ * as all that was, which at worst makes a barrier too many. */
+typedef struct vk_touched {
+  const vyre__buffer *buffer;
+  uint32_t since;
+  uint64_t read_from, read_to, written_from, written_to;
+} vk_touched;
+
+typedef struct vk_span {
+  const unsigned char *begin, *end;
+} vk_span;
+
+typedef struct vk_hazards {
+  vk_touched *table; /* `mask` + 1, by buffer */
+  vk_span *written;  /* of the host, by those that may meet */
+  size_t mask;
+  uint32_t written_count, barriers;
+  bool has_status; /* one of them may fail after others have begun */
+  uint64_t ns;     /* that all of it is expected to take */
+} vk_hazards;
+
+/* Room for what @p views buffers of kernels, or twice as many copies, can be. */
+bool vk_hazards_init(vk_hazards *hazards, size_t views, vyre_arena *arena);
+/* What follows is another submission. */
+void vk_hazards_reset(vk_hazards *hazards);
+/* Whether it can be in the same submission, and then whether a barrier goes before
+ * it: after one, vk_hazards_pass. */
+bool vk_hazards_admit(const vk_hazards *hazards, const vyre__piece_item *item,
+                      bool is_first);
+bool vk_hazards_meet(const vk_hazards *hazards, const vyre__piece_item *item);
+void vk_hazards_pass(vk_hazards *hazards);
+void vk_hazards_note(vk_hazards *hazards, const vyre__piece_item *item);
+/* Whether the launch can be recorded before it is run. */
+bool vk_is_simple(const vyre__launch *launch);
+
+/* --- pieces ----------------------------------------------------------------------*/
+
+/* Items [first, last) as one submission; without commands, one that is dispatched by
+ * itself. */
+typedef struct vk_segment {
+  uint32_t first, last;
+  VkCommandBuffer commands;
+} vk_segment;
+
+/* A piece as it was recorded for one set of bindings. */
+typedef struct vk_take {
+  vyre_arena arena;
+  vk_job **jobs;         /* one an item; NULL: a copy, or by itself */
+  uint64_t (*copies)[5]; /* one an item: what a copy was recorded for */
+  vk_segment *segments;
+  uint32_t segment_count, item_count;
+  VkCommandPool pool;
+  vk_ticket ticket;
+  uint64_t used;       /* when, by the piece's clock; 0: it is empty */
+  bool is_provisional; /* of a kernel of which nothing was known */
+} vk_take;
+
+enum { VK_TAKES = 3 };
+
+typedef struct vk_piece {
+  vyre__piece base;
+  vk_take takes[VK_TAKES];
+  uint32_t current;
+  uint64_t clock;
+} vk_piece;
+
+vyre_code vk_piece_run(vyre__piece *piece, size_t *done, vyre_status *st);
+void vk_piece_finish(vyre__piece *piece);
+
+vyre_code vk_run(vyre_pipeline *pipeline, vyre__launch *launch,
+                 vyre_status *st);
+vyre_code vk_run_many(vyre_device *device, vyre__launch *first, size_t *done,
+                      vyre_status *st);
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Recordings: an unchanged replay records nothing and updates nothing. */
+#include <pthread.h>
+
+#include "backend/vulkan/vulkan_testing.h"
+
+static const char kernels[] =
+    "kernel add workgroup(64) over(y)\n"
+    "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
+    "{ let i = global_id.x; if (i < len(y)) y[i] = y[i] + x[i]; }\n"
+    "kernel count workgroup(1)\nbuffer n : read_write u32[2] @0;\n"
+    "{ if (global_id.x == 0) { n[0] = n[0] - 1; n[1] = n[1] + 1; } }\n"
+    "kernel spin workgroup(1)\nbuffer n : read_write u32[2] @0;\n"
+    "{ while (n[0] > 0) { n[1] = n[1] + 1; } }\n"
+    "kernel rounds workgroup(8) over(y)\n"
+    "buffer y : read_write u32[] @0;\nuniform n : u32 @1;\n"
+    "{ let i = global_id.x;\n"
+    "  for (let k = 0; k < n; k += 1) {\n    y[i % len(y)] = y[i % len(y)] + "
+    "1;\n"
+    "    grid_barrier();\n  } }\n";
+enum { ADD, COUNT, SPIN, ROUNDS, N = 500 };
+
+typedef struct scene {
+  vk_rig r;
+  vyre_recording *rec;
+  uint32_t x, y, z; /* slots */
+  vyre_resident buffers[4];
+} scene;
+
+static void fill_buffer(scene *s, vyre_resident buffer, uint32_t value) {
+  uint32_t data[N];
+  vyre_status st = {0};
+  for (int i = 0; i < N; i++) data[i] = value;
+  CHECK_OK(vyre_resident_upload(s->r.device, buffer, 0, data, sizeof data, &st),
+           st);
+}
+
+static void check_buffer(scene *s, vyre_resident buffer, uint32_t value) {
+  uint32_t data[N];
+  vyre_status st = {0};
+  CHECK_OK(
+      vyre_resident_download(s->r.device, buffer, 0, data, sizeof data, &st),
+      st);
+  for (int i = 0; i < N; i++) CHECK_U64(data[i], value);
+}
+
+static void bind(scene *s, uint32_t slot, vyre_resident buffer) {
+  vyre_status st = {0};
+  CHECK_OK(vyre_recording_bind(s->rec, slot,
+                               &(vyre_resource){.resident = buffer}, &st),
+           st);
+}
+
+/* y += x, y += x, z = y, z += x: four commands that need each other. */
+static void begin(scene *s, const char *options) {
+  vyre_status st = {0};
+  *s = (scene){0};
+  vk_rig_open(&s->r, options);
+  vk_rig_compile(&s->r, kernels);
+  for (int i = 0; i < 4; i++) {
+    CHECK_OK(vyre_resident_create(s->r.device, 4 * N, &s->buffers[i], &st), st);
+  }
+  CHECK_OK(vyre_recording_create(s->r.device, &s->rec, &st), st);
+  CHECK_OK(vyre_recording_slot(s->rec, "x", 0, &s->x, &st), st);
+  CHECK_OK(vyre_recording_slot(s->rec, "y", 0, &s->y, &st), st);
+  CHECK_OK(vyre_recording_slot(s->rec, "z", 0, &s->z, &st), st);
+  vyre_place in[] = {vyre_place_slot(s->x), vyre_place_slot(s->y)};
+  vyre_place to_z[] = {vyre_place_slot(s->x), vyre_place_slot(s->z)};
+  vyre_recorded_dispatch one = {
+      .inputs = in, .input_count = 2, .outputs = &in[1], .output_count = 1};
+  vyre_recorded_dispatch last = {
+      .inputs = to_z, .input_count = 2, .outputs = &to_z[1], .output_count = 1};
+  vyre_pipeline *add = s->r.pipelines[ADD];
+  CHECK_OK(vyre_recording_dispatch(s->rec, add, &one, &st), st);
+  CHECK_OK(vyre_recording_dispatch(s->rec, add, &one, &st), st);
+  CHECK_OK(vyre_recording_copy(s->rec, in[1], to_z[1], &st), st);
+  CHECK_OK(vyre_recording_dispatch(s->rec, add, &last, &st), st);
+  CHECK_OK(vyre_recording_finish(s->rec, &st), st);
+  fill_buffer(s, s->buffers[0], 3);
+  bind(s, s->x, s->buffers[0]);
+  bind(s, s->y, s->buffers[1]);
+  bind(s, s->z, s->buffers[2]);
+}
+
+static void end(scene *s) {
+  vyre_recording_release(s->rec);
+  vk_rig_close(&s->r);
+}
+
+static vyre_replay_result replay(scene *s) {
+  vyre_replay_result result;
+  vyre_status st = {0};
+  CHECK_OK(vyre_recording_replay(
+               s->rec, &(vyre_replay_options){.result = &result}, NULL, &st),
+           st);
+  return result;
+}
+
+TEST(an_unchanged_replay_records_nothing) {
+  static const char *const ways[] = {"", "vulkan.staging=1", "vulkan.fences=1"};
+  for (int w = 0; w < 3; w++) {
+    enum { REPLAYS = 1000 };
+    scene s;
+    begin(&s, ways[w]);
+    vyre_replay_result first = replay(&s);
+    CHECK_U64(first.dispatches, 3);
+    CHECK_U64(first.copies, 1);
+    unsigned begins = vk_seen.begins, updates = vk_seen.updates,
+             submits = vk_seen.submits;
+    for (int i = 1; i < REPLAYS; i++) (void)replay(&s);
+    CHECK_U64(vk_seen.begins - begins, 0);
+    CHECK_U64(vk_seen.updates - updates, 0);
+    CHECK_U64(vk_seen.submits - submits, REPLAYS - 1); /* one each */
+    check_buffer(&s, s.buffers[1], 2 * 3 * REPLAYS);
+    check_buffer(&s, s.buffers[2], 2 * 3 * REPLAYS + 3);
+    end(&s);
+  }
+}
+
+TEST(a_rebind_records_another_take_and_keeps_the_first) {
+  scene s;
+  begin(&s, "");
+  (void)replay(&s);
+  unsigned begins = vk_seen.begins;
+  bind(&s, s.y, s.buffers[3]);
+  (void)replay(&s);
+  CHECK_U64(vk_seen.begins, begins + 1);
+  for (int i = 0; i < 10; i++) { /* back and forth, between two that are kept */
+    bind(&s, s.y, s.buffers[i % 2 ? 3 : 1]);
+    (void)replay(&s);
+  }
+  CHECK_U64(vk_seen.begins, begins + 1);
+  check_buffer(&s, s.buffers[1], 6 * 6);
+  check_buffer(&s, s.buffers[3], 6 * 6);
+  end(&s);
+}
+
+TEST(memory_that_took_the_place_of_another_is_another) {
+  scene s;
+  vyre_status st = {0};
+  begin(&s, "");
+  for (int i = 0; i < 20; i++) {
+    (void)replay(&s);
+    CHECK_OK(vyre_resident_free(s.r.device, s.buffers[1], &st), st);
+    CHECK_OK(vyre_resident_create(s.r.device, 4 * N, &s.buffers[1], &st), st);
+    bind(&s, s.y, s.buffers[1]);
+    fill_buffer(&s, s.buffers[1], (uint32_t)i);
+    (void)replay(&s);
+    check_buffer(&s, s.buffers[1], (uint32_t)i + 6);
+  }
+  end(&s);
+}
+
+/* Bytes of the host are copied in and out each time. */
+TEST(host_slots_are_read_each_time) {
+  static uint32_t x[N], y[N], z[N];
+  scene s;
+  vyre_status st = {0};
+  begin(&s, "");
+  const vyre_resource bound[] = {{.data = x, .size = sizeof x},
+                                 {.data = y, .size = sizeof y},
+                                 {.data = z, .size = sizeof z}};
+  CHECK_OK(vyre_recording_bind(s.rec, s.x, &bound[0], &st), st);
+  CHECK_OK(vyre_recording_bind(s.rec, s.y, &bound[1], &st), st);
+  CHECK_OK(vyre_recording_bind(s.rec, s.z, &bound[2], &st), st);
+  for (uint32_t k = 1; k < 9; k++) {
+    for (uint32_t i = 0; i < N; i++) {
+      x[i] = i * k;
+      y[i] = 7;
+    }
+    (void)replay(&s);
+    for (uint32_t i = 0; i < N; i++) {
+      CHECK_U64(y[i], 7 + 2 * i * k);
+      CHECK_U64(z[i], 7 + 3 * i * k);
+    }
+  }
+  end(&s);
+}
+
+/* --- loops ---------------------------------------------------------------------------*/
+
+TEST(loops_stop_where_the_flag_says) {
+  vk_rig r;
+  vyre_status st = {0};
+  vyre_recording *rec;
+  vyre_resident buffer;
+  uint32_t slot;
+  vk_rig_open(&r, "");
+  vk_rig_compile(&r, kernels);
+  CHECK_OK(vyre_recording_create(r.device, &rec, &st), st);
+  CHECK_OK(vyre_recording_slot(rec, "n", 8, &slot, &st), st);
+  vyre_place n[] = {vyre_place_slot(slot)};
+  vyre_recorded_dispatch d = {
+      .inputs = n, .input_count = 1, .outputs = n, .output_count = 1};
+  CHECK_OK(vyre_recording_while(rec, vyre_place_slot(slot), 100, 4, &st), st);
+  CHECK_OK(vyre_recording_dispatch(rec, r.pipelines[COUNT], &d, &st), st);
+  CHECK_OK(vyre_recording_end_while(rec, &st), st);
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_resident_create(r.device, 8, &buffer, &st), st);
+  CHECK_OK(
+      vyre_recording_bind(rec, slot, &(vyre_resource){.resident = buffer}, &st),
+      st);
+  for (uint32_t rounds = 0; rounds < 12; rounds++) {
+    uint32_t words[2] = {rounds, 0};
+    vyre_replay_result result;
+    CHECK_OK(vyre_resident_upload(r.device, buffer, 0, words, 8, &st), st);
+    CHECK_OK(vyre_recording_replay(
+                 rec, &(vyre_replay_options){.result = &result}, NULL, &st),
+             st);
+    CHECK_OK(vyre_resident_download(r.device, buffer, 0, words, 8, &st), st);
+    CHECK_U64(words[0], 0);
+    CHECK_U64(words[1], rounds);
+    CHECK_U64(result.rounds, rounds);
+    CHECK_U64(result.dispatches, rounds);
+    CHECK_U64(result.skipped, (4 - rounds % 4) % 4);
+    CHECK_U64(result.looks, 1 + (rounds + 3) / 4);
+  }
+  vyre_recording_release(rec);
+  vk_rig_close(&r);
+}
+
+/* The number of rounds is recorded, and read from memory that changes. */
+TEST(grid_loops_follow_their_uniform) {
+  vk_rig r;
+  vyre_status st = {0};
+  vyre_recording *rec;
+  vyre_resident buffer;
+  uint32_t y, n, count = 0, got[16];
+  vk_rig_open(&r, "");
+  vk_rig_compile(&r, kernels);
+  CHECK_OK(vyre_recording_create(r.device, &rec, &st), st);
+  CHECK_OK(vyre_recording_slot(rec, "y", 0, &y, &st), st);
+  CHECK_OK(vyre_recording_slot(rec, "n", 4, &n, &st), st);
+  vyre_place in[] = {vyre_place_slot(y), vyre_place_slot(n)};
+  vyre_recorded_dispatch d = {
+      .inputs = in, .input_count = 2, .outputs = in, .output_count = 1};
+  CHECK_OK(vyre_recording_dispatch(rec, r.pipelines[ROUNDS], &d, &st), st);
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_resident_create(r.device, sizeof got, &buffer, &st), st);
+  CHECK_OK(
+      vyre_recording_bind(rec, y, &(vyre_resource){.resident = buffer}, &st),
+      st);
+  CHECK_OK(vyre_recording_bind(
+               rec, n, &(vyre_resource){.data = &count, .size = 4}, &st),
+           st);
+  uint32_t sum = 0;
+  for (count = 0; count < 5; count++) {
+    CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
+    sum += count;
+    CHECK_OK(vyre_resident_download(r.device, buffer, 0, got, sizeof got, &st),
+             st);
+    CHECK_U64(got[5], sum);
+  }
+  vyre_recording_release(rec);
+  vk_rig_close(&r);
+}
+
+/* --- failures ------------------------------------------------------------------------*/
+
+TEST(what_follows_a_failure_is_not_run) {
+  vk_rig r;
+  vyre_status st = {0};
+  vyre_recording *rec;
+  vyre_resident a, b;
+  uint32_t sa, sb, words[2] = {1, 0};
+  vk_rig_open(&r, "");
+  vk_rig_compile(&r, kernels);
+  CHECK_OK(vyre_recording_create(r.device, &rec, &st), st);
+  CHECK_OK(vyre_recording_slot(rec, "a", 8, &sa, &st), st);
+  CHECK_OK(vyre_recording_slot(rec, "b", 8, &sb, &st), st);
+  vyre_place pa[] = {vyre_place_slot(sa)}, pb[] = {vyre_place_slot(sb)};
+  vyre_recorded_dispatch first = {.inputs = pb,
+                                  .input_count = 1,
+                                  .outputs = pb,
+                                  .output_count = 1},
+                         endless = {.inputs = pa,
+                                    .input_count = 1,
+                                    .outputs = pa,
+                                    .output_count = 1,
+                                    .max_iterations = 100};
+  CHECK_OK(vyre_recording_dispatch(rec, r.pipelines[COUNT], &first, &st), st);
+  CHECK_OK(vyre_recording_dispatch(rec, r.pipelines[SPIN], &endless, &st), st);
+  CHECK_OK(vyre_recording_dispatch(rec, r.pipelines[COUNT], &first, &st), st);
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_resident_create(r.device, 8, &a, &st), st);
+  CHECK_OK(vyre_resident_create(r.device, 8, &b, &st), st);
+  CHECK_OK(vyre_resident_upload(r.device, a, 0, words, 8, &st), st);
+  CHECK_OK(vyre_recording_bind(rec, sa, &(vyre_resource){.resident = a}, &st),
+           st);
+  CHECK_OK(vyre_recording_bind(rec, sb, &(vyre_resource){.resident = b}, &st),
+           st);
+  for (uint32_t i = 1; i < 4; i++) {
+    st = (vyre_status){0};
+    CHECK_FAILS(vyre_recording_replay(rec, NULL, NULL, &st), st,
+                VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL);
+    CHECK_U64(status_number(&st, "command"), 1);
+    st = (vyre_status){0};
+    CHECK_OK(vyre_resident_download(r.device, b, 0, words, 8, &st), st);
+    CHECK_U64(words[1], i); /* the first only */
+  }
+  words[0] = words[1] = 0; /* it ends at once now, and all are run */
+  CHECK_OK(vyre_resident_upload(r.device, a, 0, words, 8, &st), st);
+  CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
+  CHECK_OK(vyre_resident_download(r.device, b, 0, words, 8, &st), st);
+  CHECK_U64(words[1], 5);
+  vyre_recording_release(rec);
+  vk_rig_close(&r);
+}
+
+/* --- threads -------------------------------------------------------------------------*/
+
+static void *replay_often(void *self) {
+  vyre_status st = {0};
+  for (int i = 0; i < 50; i++) {
+    if (vyre_recording_replay(self, NULL, NULL, &st) != VYRE_OK) return self;
+  }
+  return NULL;
+}
+
+TEST(replays_of_many_threads) {
+  enum { THREADS = 4 };
+  scene s;
+  pthread_t threads[THREADS];
+  begin(&s, "");
+  (void)replay(&s);
+  unsigned begins = vk_seen.begins;
+  for (int i = 0; i < THREADS; i++) {
+    CHECK(pthread_create(&threads[i], NULL, replay_often, s.rec) == 0);
+  }
+  for (int i = 0; i < THREADS; i++) {
+    void *failed;
+    CHECK(pthread_join(threads[i], &failed) == 0);
+    CHECK(failed == NULL);
+  }
+  CHECK_U64(vk_seen.begins, begins);
+  check_buffer(&s, s.buffers[1], 6 * (1 + 50 * THREADS));
+  end(&s);
+}
+
+VK_TEST_MAIN(TEST_ENTRY(an_unchanged_replay_records_nothing),
+             TEST_ENTRY(a_rebind_records_another_take_and_keeps_the_first),
+             TEST_ENTRY(memory_that_took_the_place_of_another_is_another),
+             TEST_ENTRY(host_slots_are_read_each_time),
+             TEST_ENTRY(loops_stop_where_the_flag_says),
+             TEST_ENTRY(grid_loops_follow_their_uniform),
+             TEST_ENTRY(what_follows_a_failure_is_not_run),
+             TEST_ENTRY(replays_of_many_threads))

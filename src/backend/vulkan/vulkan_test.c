@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The device beside the conformance suite: what is recorded when, what is submitted
+ * together, where memory is. */
+#include "backend/vulkan/vulkan_testing.h"
+
+static const char kernels[] =
+    "kernel add workgroup(64) over(y)\n"
+    "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
+    "{ let i = global_id.x; if (i < len(y)) y[i] = y[i] + x[i]; }\n"
+    "kernel scale workgroup(64) over(y)\n"
+    "buffer x : read u32[] @0;\nbuffer y : write u32[] @1;\nuniform a : u32 "
+    "@2;\n"
+    "{ let i = global_id.x; if (i < len(y)) y[i] = a * x[i]; }\n"
+    "kernel mix workgroup(32) over(y)\n"
+    "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
+    "{ let i = global_id.x; if (i < len(y)) y[i] = y[i] ^ x[i]; }\n"
+    "kernel ids workgroup(1)\nbuffer y : write u32[] @0;\n"
+    "{ let n = workgroup_id.x + grid_size.x * (workgroup_id.y + grid_size.y * "
+    "workgroup_id.z);\n  if (n < len(y)) y[n] = workgroup_id.x * 7 + "
+    "workgroup_id.y * 1000 "
+    "+ workgroup_id.z * 100000; }\n"
+    "kernel half workgroup(4) over(y)\n"
+    "buffer x : read u16[] @0;\nbuffer y : write u16[] @1;\n"
+    "{ let i = global_id.x; if (i < len(y)) y[i] = x[i] + 3; }\n"
+    "kernel rounds workgroup(8) over(y)\n"
+    "buffer y : read_write u32[] @0;\nuniform n : u32 @1;\n"
+    "{ let i = global_id.x;\n"
+    "  for (let k = 0; k < n; k += 1) {\n"
+    "    let other = y[(i + 1) % len(y)];\n    grid_barrier();\n"
+    "    y[i % len(y)] = other + k;\n    grid_barrier();\n  } }\n";
+enum { ADD, SCALE, MIX, IDS, HALF, ROUNDS };
+
+/* Every way of the memory and of waiting. */
+static const char *const ways[] = {"", "vulkan.staging=1", "vulkan.fences=1",
+                                   "vulkan.staging=1,vulkan.fences=1"};
+enum { WAYS = sizeof ways / sizeof ways[0], N = 1000 };
+
+static void begin(vk_rig *r, const char *options) {
+  vk_rig_open(r, options);
+  vk_rig_compile(r, kernels);
+}
+
+static uint32_t value(uint32_t i, uint32_t seed) {
+  return (i + 1) * 2654435761u ^ seed * 40503u;
+}
+
+/* y += x, of @p n elements, with a seed; checks all. */
+static void add_once(vk_rig *r, uint32_t n, uint32_t seed) {
+  static uint32_t x[4 * N], y[4 * N];
+  vyre_status st = {0};
+  CHECK(n <= 4 * N);
+  for (uint32_t i = 0; i < n; i++) {
+    x[i] = value(i, seed);
+    y[i] = i;
+  }
+  vyre_input in[] = {vyre_input_bytes(x, n * 4), vyre_input_bytes(y, n * 4)};
+  vyre_output out[] = {vyre_output_bytes(y, n * 4)};
+  vyre_dispatch_desc desc = {
+      .inputs = in, .input_count = 2, .outputs = out, .output_count = 1};
+  CHECK_OK(vyre_dispatch(r->pipelines[ADD], &desc, &st), st);
+  for (uint32_t i = 0; i < n; i++) CHECK_U64(y[i], value(i, seed) + i);
+}
+
+TEST(runs_in_every_way) {
+  for (int i = 0; i < WAYS; i++) {
+    vk_rig r;
+    begin(&r, ways[i]);
+    CHECK(r.own->is_in_place == (strstr(ways[i], "staging") == NULL));
+    CHECK((r.own->timeline == NULL) == (strstr(ways[i], "fences") != NULL));
+    for (uint32_t n = 1; n < 3 * N; n += 701) add_once(&r, n, n);
+    vk_rig_close(&r);
+  }
+}
+
+TEST(a_warm_dispatch_records_nothing) {
+  for (int i = 0; i < WAYS; i++) {
+    vk_rig r;
+    begin(&r, ways[i]);
+    add_once(&r, N, 1);
+    unsigned begins = vk_seen.begins, updates = vk_seen.updates,
+             submits = vk_seen.submits;
+    for (uint32_t k = 0; k < 20; k++) add_once(&r, N, k);
+    CHECK_U64(vk_seen.begins, begins);
+    CHECK_U64(vk_seen.updates, updates);
+    CHECK_U64(vk_seen.submits, submits + 20);
+    add_once(&r, N + 1, 1); /* other lengths are other commands */
+    CHECK_U64(vk_seen.begins, begins + 1);
+    add_once(&r, N, 2); /* and the first are still there */
+    CHECK_U64(vk_seen.begins, begins + 1);
+    vk_rig_close(&r);
+  }
+}
+
+TEST(a_batch_is_one_submission) {
+  enum { ITEMS = 1000, LENGTH = 16 };
+  static uint32_t x[ITEMS][LENGTH], y[ITEMS][LENGTH];
+  static vyre_input in[ITEMS][2];
+  static vyre_output out[ITEMS];
+  static vyre_dispatch_desc items[ITEMS];
+  vk_rig r;
+  vyre_status st = {0};
+  begin(&r, "");
+  for (unsigned turn = 0; turn < 3; turn++) {
+    for (uint32_t k = 0; k < ITEMS; k++) {
+      for (uint32_t i = 0; i < LENGTH; i++) {
+        x[k][i] = value(i, k);
+        y[k][i] = k;
+      }
+      in[k][0] = vyre_input_bytes(x[k], sizeof x[k]);
+      in[k][1] = vyre_input_bytes(y[k], sizeof y[k]);
+      out[k] = vyre_output_bytes(y[k], sizeof y[k]);
+      items[k] = (vyre_dispatch_desc){.inputs = in[k],
+                                      .input_count = 2,
+                                      .outputs = &out[k],
+                                      .output_count = 1,
+                                      .is_borrowed = true};
+    }
+    unsigned submits = vk_seen.submits, begins = vk_seen.begins,
+             updates = vk_seen.updates;
+    CHECK_OK(vyre_submit(r.pipelines[ADD], items, ITEMS, NULL, &st), st);
+    CHECK_U64(vk_seen.submits, submits + 1);
+    if (turn > 0) { /* what calls the jobs, and nothing else */
+      CHECK_U64(vk_seen.begins, begins + 1);
+      CHECK_U64(vk_seen.updates, updates);
+    }
+    for (uint32_t k = 0; k < ITEMS; k++) {
+      for (uint32_t i = 0; i < LENGTH; i++) {
+        CHECK_U64(y[k][i], value(i, k) + k);
+      }
+    }
+  }
+  vk_rig_close(&r);
+}
+
+/* Items that add to @p buffers in turn, of which there are @p count. */
+static void add_residents(vk_rig *r, vyre_resident x, vyre_resident *y,
+                          unsigned count, unsigned items) {
+  enum { MOST = 16 };
+  vyre_input in[MOST][2];
+  vyre_output out[MOST];
+  vyre_dispatch_desc list[MOST];
+  vyre_status st = {0};
+  CHECK(items <= MOST);
+  for (unsigned i = 0; i < items; i++) {
+    in[i][0] = (vyre_input){.resident = x};
+    in[i][1] = (vyre_input){.resident = y[i % count]};
+    out[i] = (vyre_output){.resident = y[i % count]};
+    list[i] = (vyre_dispatch_desc){.inputs = in[i],
+                                   .input_count = 2,
+                                   .outputs = &out[i],
+                                   .output_count = 1};
+  }
+  CHECK_OK(vyre_submit(r->pipelines[ADD], list, items, NULL, &st), st);
+}
+
+TEST(residents_are_bound_where_they_are) {
+  vk_rig r;
+  vyre_status st = {0};
+  vyre_resident x, y[8];
+  static uint32_t data[N], got[N];
+  begin(&r, "");
+  for (uint32_t i = 0; i < N; i++) data[i] = value(i, 3);
+  CHECK_OK(vyre_resident_create(r.device, sizeof data, &x, &st), st);
+  CHECK_OK(vyre_resident_upload(r.device, x, 0, data, sizeof data, &st), st);
+  for (int i = 0; i < 8; i++) {
+    CHECK_OK(vyre_resident_create(r.device, sizeof data, &y[i], &st), st);
+  }
+  unsigned copies = vk_seen.copies, submits = vk_seen.submits;
+  uint64_t barriers = r.own->counts.barriers;
+  add_residents(&r, x, y, 8, 8);
+  CHECK_U64(r.own->counts.barriers, barriers); /* each has its own */
+  add_residents(&r, x, y, 1, 8);
+  CHECK_U64(r.own->counts.barriers, barriers + 7); /* each needs the last */
+  add_residents(&r, x, y, 4, 8);
+  CHECK_U64(r.own->counts.barriers, barriers + 8); /* the second four */
+  CHECK_U64(vk_seen.copies, copies);
+  CHECK_U64(vk_seen.submits, submits + 3);
+  for (int b = 0; b < 8; b++) {
+    uint32_t times = 1 + (b == 0 ? 8 : 0) + (b < 4 ? 2 : 0);
+    CHECK_OK(vyre_resident_download(r.device, y[b], 0, got, sizeof got, &st),
+             st);
+    for (uint32_t i = 0; i < N; i++) CHECK_U64(got[i], times * data[i]);
+  }
+  vk_rig_close(&r);
+}
+
+/* At offsets that no descriptor can have, and of halves of a word. */
+TEST(residents_at_any_offset) {
+  for (int w = 0; w < WAYS; w++) {
+    vk_rig r;
+    vyre_status st = {0};
+    vyre_resident x, y;
+    uint16_t data[64], got[64];
+    begin(&r, ways[w]);
+    for (uint32_t i = 0; i < 64; i++) data[i] = (uint16_t)(i * 1001);
+    CHECK_OK(vyre_resident_create(r.device, sizeof data, &x, &st), st);
+    CHECK_OK(vyre_resident_create(r.device, sizeof data, &y, &st), st);
+    CHECK_OK(vyre_resident_upload(r.device, x, 0, data, sizeof data, &st), st);
+    for (uint32_t from = 0; from < 9; from++) {
+      const uint32_t count = 13;
+      memset(got, 0xAB, sizeof got);
+      CHECK_OK(vyre_resident_upload(r.device, y, 0, got, sizeof got, &st), st);
+      vyre_input in[] = {
+          {.resident = x, .offset = from * 2, .size = count * 2}};
+      vyre_output out[] = {
+          {.resident = y, .offset = 2 * (from + 5), .size = count * 2}};
+      vyre_dispatch_desc desc = {
+          .inputs = in, .input_count = 1, .outputs = out, .output_count = 1};
+      CHECK_OK(vyre_dispatch(r.pipelines[HALF], &desc, &st), st);
+      CHECK_OK(vyre_resident_download(r.device, y, 0, got, sizeof got, &st),
+               st);
+      for (uint32_t i = 0; i < 64; i++) {
+        uint32_t at = i - (from + 5);
+        bool is_inside = i >= from + 5 && at < count;
+        CHECK_U64(got[i], is_inside ? (uint16_t)(data[from + at] + 3) : 0xABAB);
+      }
+    }
+    vk_rig_close(&r);
+  }
+}
+
+TEST(layouts_are_shared) {
+  vk_rig r;
+  vk_rig_open(&r, "");
+  uint64_t made = r.own->counts.layouts_made,
+           shared = r.own->counts.layouts_shared;
+  vk_rig_compile(&r, kernels);
+  /* add, mix and half bind the same; what scale, ids and rounds bind is their own */
+  CHECK_U64(r.own->counts.layouts_shared, shared + 2);
+  CHECK_U64(r.own->counts.layouts_made, made + 4);
+  vk_rig_close(&r);
+}
+
+/* --- grids ---------------------------------------------------------------------------*/
+
+static void check_ids(vk_rig *r, uint32_t gx, uint32_t gy, uint32_t gz) {
+  uint32_t count = gx * gy * gz;
+  uint32_t *y = calloc(count, 4);
+  vyre_status st = {0};
+  vyre_output out[] = {vyre_output_bytes(y, (size_t)count * 4)};
+  vyre_dispatch_desc desc = {
+      .outputs = out, .output_count = 1, .grid = {gx, gy, gz}};
+  CHECK_OK(vyre_dispatch(r->pipelines[IDS], &desc, &st), st);
+  for (uint32_t i = 0; i < count; i++) {
+    CHECK_U64(y[i], i % gx * 7 + i / gx % gy * 1000 + i / gx / gy * 100000);
+  }
+  free(y);
+}
+
+TEST(grids_beyond_what_a_dispatch_takes) {
+  vk_rig r;
+  begin(&r, "");
+  check_ids(&r, 65535, 1, 1);
+  check_ids(&r, 65536, 1, 1);
+  check_ids(&r, 200001, 1, 1);
+  check_ids(&r, 1, 70000, 2);
+  check_ids(&r, 2, 1, 66000);
+  vk_rig_close(&r);
+}
+
+/* One ms is nothing here: most of these go in parts. */
+TEST(long_dispatches_go_in_parts) {
+  vk_rig r;
+  begin(&r, "vulkan.most_ms=1");
+  unsigned submits = vk_seen.submits;
+  check_ids(&r, 300, 200, 20);
+  CHECK(vk_seen.submits > submits + 2);
+  for (uint32_t n = 1; n < 40; n += 7) check_ids(&r, n, 401 - n, 37);
+  vk_rig_close(&r);
+}
+
+TEST(grid_barriers_in_every_way) {
+  for (int w = 0; w < WAYS; w++) {
+    vk_rig r;
+    vyre_status st = {0};
+    begin(&r, ways[w]);
+    for (uint32_t n = 0; n < 9; n += 2) {
+      uint32_t y[40], want[40], next[40];
+      for (uint32_t i = 0; i < 40; i++) y[i] = want[i] = value(i, n);
+      for (uint32_t k = 0; k < n; k++) {
+        for (uint32_t i = 0; i < 40; i++) next[i] = want[(i + 1) % 40] + k;
+        memcpy(want, next, sizeof want);
+      }
+      vyre_input in[] = {vyre_input_bytes(y, sizeof y),
+                         vyre_input_bytes(&n, 4)};
+      vyre_output out[] = {vyre_output_bytes(y, sizeof y)};
+      vyre_dispatch_desc desc = {
+          .inputs = in, .input_count = 2, .outputs = out, .output_count = 1};
+      CHECK_OK(vyre_dispatch(r.pipelines[ROUNDS], &desc, &st), st);
+      CHECK(memcmp(y, want, sizeof y) == 0);
+    }
+    vk_rig_close(&r);
+  }
+}
+
+TEST(buffers_beyond_the_range_are_refused) {
+  vk_rig r;
+  vyre_status st = {0};
+  vyre_resident x;
+  begin(&r, "");
+  uint64_t most = vyre_device_capabilities(r.device)->max_buffer_bytes;
+  CHECK(most <= r.own->physical->properties.limits.maxStorageBufferRange);
+  CHECK_FAILS(vyre_resident_create(r.device, most + 4, &x, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  CHECK_U64(status_number(&st, "most_bytes"), most);
+  vk_rig_close(&r);
+}
+
+/* --- devices -------------------------------------------------------------------------*/
+
+TEST(another_open_reuses_the_instance) {
+  const vk_instance *instance = vk_instance_find();
+  VkInstance handle = instance->handle;
+  vk_rig a, b;
+  begin(&a, "");
+  begin(&b, "");
+  CHECK(vk_instance_find() == instance && instance->handle == handle);
+  CHECK(a.own->handle != b.own->handle);
+  add_once(&a, N, 1);
+  add_once(&b, N, 2);
+  for (int i = 0; i < 8; i++) vyre_pipeline_release(b.pipelines[i]);
+  vyre_module_release(b.module);
+  vyre_device_release(b.device);
+  vyre_context_release(b.context);
+  add_once(&a, N, 3);
+  vk_rig_close(&a);
+}
+
+TEST(lives_beside_a_cpu_device) {
+  vk_rig r;
+  vyre_device *cpu;
+  vyre_status st = {0};
+  vyre_pipeline *pipeline;
+  begin(&r, "");
+  CHECK_OK(vyre_device_open(r.context, "cpu", &cpu, &st), st);
+  vyre_code code = vyre_pipeline_compile(
+      cpu, vyre_module_kernel(r.module, SCALE), NULL, &pipeline, NULL, &st);
+  if (code == VYRE_UNSUPPORTED_FEATURE) { /* no LLVM to compile with */
+    vyre_device_release(cpu);
+    vk_rig_close(&r);
+    return;
+  }
+  CHECK_OK(code, st);
+  static uint32_t x[N], y[2][N];
+  uint32_t a = 77;
+  for (uint32_t i = 0; i < N; i++) x[i] = value(i, 5);
+  for (int i = 0; i < 2; i++) {
+    vyre_input in[] = {vyre_input_bytes(x, sizeof x), vyre_input_bytes(&a, 4)};
+    vyre_output out[] = {vyre_output_bytes(y[i], sizeof y[i])};
+    vyre_dispatch_desc desc = {
+        .inputs = in, .input_count = 2, .outputs = out, .output_count = 1};
+    CHECK_OK(vyre_dispatch(i ? pipeline : r.pipelines[SCALE], &desc, &st), st);
+  }
+  CHECK(memcmp(y[0], y[1], sizeof y[0]) == 0);
+  CHECK_U64(y[0][9], a * x[9]);
+  vyre_pipeline_release(pipeline);
+  vyre_device_release(cpu);
+  vk_rig_close(&r);
+}
+
+TEST(tells_the_time_of_the_device) {
+  vk_rig r;
+  vyre_status st = {0};
+  begin(&r, "");
+  static uint32_t x[4 * N], y[4 * N];
+  vyre_timing timing = {0};
+  vyre_input in[] = {vyre_input_bytes(x, sizeof x),
+                     vyre_input_bytes(y, sizeof y)};
+  vyre_output out[] = {vyre_output_bytes(y, sizeof y)};
+  vyre_dispatch_desc desc = {.inputs = in,
+                             .input_count = 2,
+                             .outputs = out,
+                             .output_count = 1,
+                             .timing = &timing};
+  CHECK_OK(vyre_dispatch(r.pipelines[ADD], &desc, &st), st);
+  CHECK(timing.has_device);
+  CHECK(timing.device_ns > 0 && timing.device_ns <= timing.wall_ns);
+  vk_rig_close(&r);
+}
+
+VK_TEST_MAIN(TEST_ENTRY(runs_in_every_way),
+             TEST_ENTRY(a_warm_dispatch_records_nothing),
+             TEST_ENTRY(a_batch_is_one_submission),
+             TEST_ENTRY(residents_are_bound_where_they_are),
+             TEST_ENTRY(residents_at_any_offset),
+             TEST_ENTRY(layouts_are_shared),
+             TEST_ENTRY(grids_beyond_what_a_dispatch_takes),
+             TEST_ENTRY(long_dispatches_go_in_parts),
+             TEST_ENTRY(grid_barriers_in_every_way),
+             TEST_ENTRY(buffers_beyond_the_range_are_refused),
+             TEST_ENTRY(another_open_reuses_the_instance),
+             TEST_ENTRY(lives_beside_a_cpu_device),
+             TEST_ENTRY(tells_the_time_of_the_device))

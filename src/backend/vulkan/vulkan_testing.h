@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* For tests of the backend: a device under validation layers whose calls are counted,
+ * and can fail. */
+#ifndef VYRE_BACKEND_VULKAN_TESTING_H
+#define VYRE_BACKEND_VULKAN_TESTING_H
+
+#include <dlfcn.h>
+
+#include "vyre/vyre.h"
+
+#include "backend/vulkan/vulkan.h"
+#include "support/check.h"
+
+/* --- what layers say -----------------------------------------------------------------*/
+
+static atomic_uint vk_messages;
+
+static inline VKAPI_ATTR VkBool32 VKAPI_CALL
+vk_told(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+        VkDebugUtilsMessageTypeFlagsEXT types,
+        const VkDebugUtilsMessengerCallbackDataEXT *data, void *self) {
+  (void)severity, (void)types, (void)self;
+  printf("    layer: %s\n", data->pMessage);
+  atomic_fetch_add(&vk_messages, 1);
+  return VK_FALSE;
+}
+
+static inline bool vk_has_layer(const char *name) {
+  VkLayerProperties list[64];
+  uint32_t count = 64;
+  PFN_vkEnumerateInstanceLayerProperties enumerate;
+  void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+  void *symbol =
+      library ? dlsym(library, "vkEnumerateInstanceLayerProperties") : NULL;
+  if (!symbol) return false;
+  memcpy(&enumerate, &symbol, sizeof enumerate);
+  if (enumerate(&count, list) < 0) count = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (strcmp(list[i].layerName, name) == 0) return true;
+  }
+  return false;
+}
+
+/* --- calls ---------------------------------------------------------------------------*/
+
+/* Things of the device that are made and destroyed: X(made by, destroyed by, what). */
+#define VK_OBJECTS(X)                                              \
+  X(CreateBuffer, DestroyBuffer, VkBuffer)                         \
+  X(CreateShaderModule, DestroyShaderModule, VkShaderModule)       \
+  X(CreateDescriptorSetLayout, DestroyDescriptorSetLayout,         \
+    VkDescriptorSetLayout)                                         \
+  X(CreatePipelineLayout, DestroyPipelineLayout, VkPipelineLayout) \
+  X(CreatePipelineCache, DestroyPipelineCache, VkPipelineCache)    \
+  X(CreateDescriptorPool, DestroyDescriptorPool, VkDescriptorPool) \
+  X(CreateCommandPool, DestroyCommandPool, VkCommandPool)          \
+  X(CreateQueryPool, DestroyQueryPool, VkQueryPool)                \
+  X(CreateFence, DestroyFence, VkFence)                            \
+  X(CreateSemaphore, DestroySemaphore, VkSemaphore)
+
+static struct {
+  vk_api real;
+  atomic_uint begins, updates, submits, copies, fills, pipeline_barriers;
+  atomic_int live;              /* objects that were made and not destroyed */
+  atomic_long allocations_left; /* until one fails; negative: never */
+  atomic_uint failed;           /* that did */
+  VkResult allocation_result, submit_result, wait_result;
+} vk_seen;
+
+/* Whether this allocation is to fail. */
+static inline bool vk_fails(void) {
+  if (atomic_load(&vk_seen.allocations_left) < 0) return false;
+  if (atomic_fetch_sub(&vk_seen.allocations_left, 1) != 0) return false;
+  atomic_fetch_add(&vk_seen.failed, 1);
+  return true;
+}
+
+#define X(create, destroy, type)                                          \
+  static inline VKAPI_ATTR VkResult VKAPI_CALL vk_##create(               \
+      VkDevice device, const Vk##create##Info_ *info,                     \
+      const VkAllocationCallbacks *calls, type *out) {                    \
+    if (vk_fails()) return vk_seen.allocation_result;                     \
+    VkResult result = vk_seen.real.create(device, info, calls, out);      \
+    if (result == VK_SUCCESS) atomic_fetch_add(&vk_seen.live, 1);         \
+    return result;                                                        \
+  }                                                                       \
+  static inline VKAPI_ATTR void VKAPI_CALL vk_##destroy(                  \
+      VkDevice device, type object, const VkAllocationCallbacks *calls) { \
+    if (object) atomic_fetch_sub(&vk_seen.live, 1);                       \
+    vk_seen.real.destroy(device, object, calls);                          \
+  }
+typedef VkBufferCreateInfo VkCreateBufferInfo_;
+typedef VkShaderModuleCreateInfo VkCreateShaderModuleInfo_;
+typedef VkDescriptorSetLayoutCreateInfo VkCreateDescriptorSetLayoutInfo_;
+typedef VkPipelineLayoutCreateInfo VkCreatePipelineLayoutInfo_;
+typedef VkPipelineCacheCreateInfo VkCreatePipelineCacheInfo_;
+typedef VkDescriptorPoolCreateInfo VkCreateDescriptorPoolInfo_;
+typedef VkCommandPoolCreateInfo VkCreateCommandPoolInfo_;
+typedef VkQueryPoolCreateInfo VkCreateQueryPoolInfo_;
+typedef VkFenceCreateInfo VkCreateFenceInfo_;
+typedef VkSemaphoreCreateInfo VkCreateSemaphoreInfo_;
+VK_OBJECTS(X)
+#undef X
+
+static inline VKAPI_ATTR VkResult VKAPI_CALL
+vk_AllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info,
+                  const VkAllocationCallbacks *calls, VkDeviceMemory *out) {
+  if (vk_fails()) return vk_seen.allocation_result;
+  VkResult result = vk_seen.real.AllocateMemory(device, info, calls, out);
+  if (result == VK_SUCCESS) atomic_fetch_add(&vk_seen.live, 1);
+  return result;
+}
+
+static inline VKAPI_ATTR void VKAPI_CALL vk_FreeMemory(
+    VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks *c) {
+  if (memory) atomic_fetch_sub(&vk_seen.live, 1);
+  vk_seen.real.FreeMemory(device, memory, c);
+}
+
+static inline VKAPI_ATTR VkResult VKAPI_CALL vk_CreateComputePipelines(
+    VkDevice device, VkPipelineCache cache, uint32_t count,
+    const VkComputePipelineCreateInfo *info, const VkAllocationCallbacks *calls,
+    VkPipeline *out) {
+  if (vk_fails()) return vk_seen.allocation_result;
+  VkResult result = vk_seen.real.CreateComputePipelines(device, cache, count,
+                                                        info, calls, out);
+  if (result == VK_SUCCESS) atomic_fetch_add(&vk_seen.live, 1);
+  return result;
+}
+
+static inline VKAPI_ATTR void VKAPI_CALL vk_DestroyPipeline(
+    VkDevice device, VkPipeline pipeline, const VkAllocationCallbacks *c) {
+  if (pipeline) atomic_fetch_sub(&vk_seen.live, 1);
+  vk_seen.real.DestroyPipeline(device, pipeline, c);
+}
+
+static inline VKAPI_ATTR VkResult VKAPI_CALL
+vk_AllocateDescriptorSets(VkDevice device, const VkDescriptorSetAllocateInfo *i,
+                          VkDescriptorSet *out) {
+  if (vk_fails()) return vk_seen.allocation_result;
+  return vk_seen.real.AllocateDescriptorSets(device, i, out);
+}
+
+static inline VKAPI_ATTR VkResult VKAPI_CALL
+vk_AllocateCommandBuffers(VkDevice device, const VkCommandBufferAllocateInfo *i,
+                          VkCommandBuffer *out) {
+  if (vk_fails()) return vk_seen.allocation_result;
+  return vk_seen.real.AllocateCommandBuffers(device, i, out);
+}
+
+static inline VKAPI_ATTR VkResult VKAPI_CALL
+vk_MapMemory(VkDevice device, VkDeviceMemory memory, VkDeviceSize offset,
+             VkDeviceSize size, VkMemoryMapFlags flags, void **out) {
+  if (vk_fails()) return vk_seen.allocation_result;
+  return vk_seen.real.MapMemory(device, memory, offset, size, flags, out);
+}
+
+static inline VKAPI_ATTR VkResult VKAPI_CALL vk_BeginCommandBuffer(
+    VkCommandBuffer commands, const VkCommandBufferBeginInfo *info) {
+  if (vk_fails()) return vk_seen.allocation_result;
+  atomic_fetch_add(&vk_seen.begins, 1);
+  return vk_seen.real.BeginCommandBuffer(commands, info);
+}
+
+static inline VKAPI_ATTR VkResult VKAPI_CALL
+vk_EndCommandBuffer(VkCommandBuffer commands) {
+  if (vk_fails()) return vk_seen.allocation_result;
+  return vk_seen.real.EndCommandBuffer(commands);
+}
+
+static inline VKAPI_ATTR void VKAPI_CALL vk_UpdateDescriptorSets(
+    VkDevice device, uint32_t writes, const VkWriteDescriptorSet *list,
+    uint32_t copies, const VkCopyDescriptorSet *more) {
+  atomic_fetch_add(&vk_seen.updates, 1);
+  vk_seen.real.UpdateDescriptorSets(device, writes, list, copies, more);
+}
+
+static inline VKAPI_ATTR VkResult VKAPI_CALL vk_QueueSubmit(
+    VkQueue queue, uint32_t count, const VkSubmitInfo *infos, VkFence fence) {
+  atomic_fetch_add(&vk_seen.submits, 1);
+  if (vk_seen.submit_result != VK_SUCCESS) return vk_seen.submit_result;
+  return vk_seen.real.QueueSubmit(queue, count, infos, fence);
+}
+
+/* A wait that fails comes back when the device is idle all the same. */
+static inline VKAPI_ATTR VkResult VKAPI_CALL vk_WaitSemaphores(
+    VkDevice device, const VkSemaphoreWaitInfo *info, uint64_t timeout) {
+  VkResult result = vk_seen.real.WaitSemaphores(device, info, timeout);
+  return vk_seen.wait_result != VK_SUCCESS ? vk_seen.wait_result : result;
+}
+
+static inline VKAPI_ATTR VkResult VKAPI_CALL
+vk_WaitForFences(VkDevice device, uint32_t count, const VkFence *fences,
+                 VkBool32 all, uint64_t timeout) {
+  VkResult result =
+      vk_seen.real.WaitForFences(device, count, fences, all, timeout);
+  return vk_seen.wait_result != VK_SUCCESS ? vk_seen.wait_result : result;
+}
+
+static inline VKAPI_ATTR void VKAPI_CALL
+vk_CmdCopyBuffer(VkCommandBuffer commands, VkBuffer from, VkBuffer to,
+                 uint32_t count, const VkBufferCopy *regions) {
+  atomic_fetch_add(&vk_seen.copies, 1);
+  vk_seen.real.CmdCopyBuffer(commands, from, to, count, regions);
+}
+
+static inline void vk_patch(vk_api *api) {
+  vk_seen.real = *api;
+#define X(create, destroy, type) \
+  api->create = vk_##create;     \
+  api->destroy = vk_##destroy;
+  VK_OBJECTS(X)
+#undef X
+  api->AllocateMemory = vk_AllocateMemory;
+  api->FreeMemory = vk_FreeMemory;
+  api->CreateComputePipelines = vk_CreateComputePipelines;
+  api->DestroyPipeline = vk_DestroyPipeline;
+  api->AllocateDescriptorSets = vk_AllocateDescriptorSets;
+  api->AllocateCommandBuffers = vk_AllocateCommandBuffers;
+  api->MapMemory = vk_MapMemory;
+  api->BeginCommandBuffer = vk_BeginCommandBuffer;
+  api->EndCommandBuffer = vk_EndCommandBuffer;
+  api->UpdateDescriptorSets = vk_UpdateDescriptorSets;
+  api->QueueSubmit = vk_QueueSubmit;
+  if (api->WaitSemaphores) api->WaitSemaphores = vk_WaitSemaphores;
+  api->WaitForFences = vk_WaitForFences;
+  api->CmdCopyBuffer = vk_CmdCopyBuffer;
+}
+
+/* --- a device, kernels -----------------------------------------------------------------*/
+
+typedef struct vk_rig {
+  test_heap heap;
+  vyre_context *context;
+  vyre_device *device;
+  vk_device *own; /* the same */
+  vyre_module *module;
+  vyre_pipeline *pipelines[8];
+} vk_rig;
+
+/* The numeric probe takes seconds: what is on disk, or was found by an earlier device
+ * of the process, is taken. */
+static inline void vk_rig_open(vk_rig *r, const char *options) {
+  vyre_status st = {0};
+  *r = (vk_rig){.heap = {.left = -1}};
+  const vyre_context_options given = {.allocator = {test_heap_resize, &r->heap},
+                                      .cache_directory = "",
+                                      .trace_file = "",
+                                      .faults = "",
+                                      .backend_options = options};
+  CHECK_OK(vyre_context_create(&given, &r->context, &st), st);
+  CHECK_OK(vyre_device_open(r->context, "vulkan", &r->device, &st), st);
+  r->own = (vk_device *)r->device;
+}
+
+static inline void vk_rig_compile(vk_rig *r, const char *text) {
+  vyre_status st = {0};
+  CHECK_OK(vyre_module_parse(text, strlen(text), "k", (vyre_allocator){0},
+                             &r->module, NULL, &st),
+           st);
+  size_t count = vyre_module_kernel_count(r->module);
+  CHECK(count <= 8);
+  for (size_t i = 0; i < count; i++) {
+    CHECK_OK(vyre_pipeline_compile(r->device, vyre_module_kernel(r->module, i),
+                                   NULL, &r->pipelines[i], NULL, &st),
+             st);
+  }
+}
+
+/* Nothing is left, neither of the host's memory nor of the device's objects; and no
+ * layer said anything. */
+static inline void vk_rig_close(vk_rig *r) {
+  for (int i = 0; i < 8; i++) vyre_pipeline_release(r->pipelines[i]);
+  vyre_module_release(r->module);
+  vyre_device_release(r->device);
+  vyre_context_release(r->context);
+  CHECK_U64(r->heap.live_bytes, 0);
+  CHECK_U64((uint64_t)atomic_load(&vk_seen.live), 0);
+  CHECK_U64(atomic_load(&vk_messages), 0);
+}
+
+/* 0: there is a device to test; else what main returns. */
+static inline int vk_testing_begin(void) {
+  static const char layer[] = "VK_LAYER_KHRONOS_validation";
+  setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
+  atomic_store(&vk_seen.allocations_left, -1);
+  vk_seen.allocation_result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  if (vk_has_layer(layer)) {
+    vyre__vk_hooks.layer = layer;
+    vyre__vk_hooks.told = vk_told;
+  } else {
+    printf("note: without %s (vulkan-validationlayers)\n", layer);
+  }
+  const vk_instance *instance = vk_instance_find();
+  if (!instance->handle || instance->count == 0) {
+    printf("skipped: %s\n", instance->missing);
+    return 77;
+  }
+  vyre_device *device = NULL; /* finds numbers, where the cache has none */
+  vyre_status st = {0};
+  if (vyre_device_open(NULL, "vulkan", &device, &st) != VYRE_OK) {
+    printf("FAIL open: %s\n", st.message);
+    return 1;
+  }
+  vyre_device_release(device);
+  vyre__vk_hooks.patch = vk_patch;
+  return 0;
+}
+
+/* What drivers and loaders keep until the process ends is not ours. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) {
+  return "leak:libvulkan\nleak:libLLVM\nleak:libdrm\nleak:<unknown module>\n"
+         "leak:_dlerror_run\nleak:libVkLayer\n";
+}
+
+#define VK_TEST_MAIN(...)                                               \
+  static const test_case all_cases[] = {__VA_ARGS__};                   \
+  int main(int argc, char **argv) {                                     \
+    int skipped = vk_testing_begin();                                   \
+    if (skipped != 0) return skipped;                                   \
+    return run_tests(all_cases, sizeof all_cases / sizeof all_cases[0], \
+                     argc > 1 ? argv[1] : NULL);                        \
+  }
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Parts of a recording that the backend runs by itself: dispatches that follow each
+ * other, and copies between resident buffers. Made when they are first met, and used
+ * until the recording ends; what is bound may change. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "driver/recording.h"
+#include "driver/stretch.h"
+
+struct vyre__part {
+  struct vyre__part *next;
+  size_t first, end; /* commands */
+  size_t runs;       /* of them */
+  uint64_t version;  /* of the recording, as of its last run */
+  size_t size;       /* of all of this, with piece and items behind */
+  vyre__piece *piece;
+};
+typedef struct vyre__part part;
+
+static bool is_device_copy(const vyre__command *c) {
+  return c->kind == VYRE__COMMAND_COPY && c->source.buffer && c->target.buffer;
+}
+
+/* How far a part that begins there goes. */
+static void measure(const vyre_recording *rec, size_t at, part *out) {
+  size_t items = 0;
+  *out = (part){.first = at, .end = at};
+  for (size_t i = at; i < rec->command_count && items < VYRE__MOST_STRETCH;
+       i++) {
+    const vyre__command *c = &rec->commands[i];
+    if (c->kind == VYRE__COMMAND_BARRIER) continue;
+    bool is_run = c->kind == VYRE__COMMAND_DISPATCH;
+    if (is_run ? !vyre__run_fits(c->run) : !is_device_copy(c)) break;
+    items++;
+    out->runs += is_run;
+    out->end = i + 1;
+  }
+}
+
+static size_t round_up(size_t size) {
+  return (size + 63) & ~(size_t)63;
+}
+
+/* Without memory there is none, and the commands are run one by one. */
+static part *make(vyre_recording *rec, const part *like) {
+  const vyre_device *device = rec->device;
+  size_t items = like->end - like->first;
+  size_t at_piece = round_up(sizeof(part));
+  size_t at_items = at_piece + round_up(device->backend->piece_size);
+  size_t size = at_items + items * sizeof(vyre__piece_item);
+  unsigned char *block = vyre__resize(device->allocator, NULL, 0, size);
+  if (!block) return NULL;
+  memset(block, 0, size);
+  part *made = (part *)(void *)block;
+  *made = *like;
+  made->size = size;
+  made->piece = (vyre__piece *)(void *)(block + at_piece);
+  made->piece->device = rec->device;
+  made->piece->items = (vyre__piece_item *)(void *)(block + at_items);
+  made->next = rec->parts;
+  rec->parts = made;
+  return made;
+}
+
+static void free_part(vyre_device *device, part *p) {
+  device->backend->piece_finish(p->piece);
+  vyre__resize(device->allocator, p, p->size, 0);
+}
+
+void vyre__recording_drop_parts(vyre_recording *rec) {
+  while (rec->parts) {
+    part *p = rec->parts;
+    rec->parts = p->next;
+    free_part(rec->device, p);
+  }
+}
+
+/* The part that begins there; one that went another way before is made anew. */
+static part *find(vyre_recording *rec, size_t at) {
+  part now, **link = &rec->parts;
+  while (*link && (*link)->first != at) link = &(*link)->next;
+  if (*link && (*link)->version == rec->version) return *link;
+  measure(rec, at, &now);
+  if (*link && ((*link)->end != now.end || (*link)->runs != now.runs)) {
+    part *other = *link;
+    *link = other->next;
+    free_part(rec->device, other);
+    return now.runs > 0 ? make(rec, &now) : NULL;
+  }
+  if (*link) return *link;
+  return now.runs > 0 ? make(rec, &now) : NULL;
+}
+
+/* What is bound now. */
+static void fill(const vyre_recording *rec, part *p) {
+  vyre__piece_item *items = (vyre__piece_item *)(uintptr_t)p->piece->items;
+  size_t count = 0;
+  for (size_t i = p->first; i < p->end; i++) {
+    const vyre__command *c = &rec->commands[i];
+    if (c->kind == VYRE__COMMAND_BARRIER) continue;
+    items[count++] = c->kind == VYRE__COMMAND_DISPATCH
+                         ? (vyre__piece_item){.launch = &c->run->launch}
+                         : (vyre__piece_item){.from = c->source.buffer,
+                                              .to = c->target.buffer,
+                                              .from_offset = c->source.offset,
+                                              .to_offset = c->target.offset,
+                                              .size = c->size};
+  }
+  p->piece->count = count;
+}
+
+vyre_code vyre__recording_run_part(vyre_recording *rec, size_t at,
+                                   vyre__part_result *out, vyre_status *st) {
+  vyre__run *runs[VYRE__MOST_STRETCH];
+  size_t count = 0, done;
+  *out = (vyre__part_result){.end = at};
+  part *p = find(rec, at);
+  if (!p) return VYRE_OK;
+  for (size_t i = p->first; i < p->end; i++) {
+    const vyre__command *c = &rec->commands[i];
+    if (c->kind != VYRE__COMMAND_DISPATCH) continue;
+    if (!vyre__run_fits(c->run)) return VYRE_OK; /* not any more */
+    if (c->run->scratch.first) vyre_arena_reset(&c->run->scratch);
+    runs[count++] = c->run;
+  }
+  p->piece->is_changed = p->version != rec->version;
+  if (p->piece->is_changed) fill(rec, p);
+  p->version = rec->version;
+  vyre_code code = vyre__stretch_run_piece(runs, count, p->piece, &done, st);
+  out->is_taken = true;
+  out->end = p->end;
+  for (size_t i = 0; i < done; i++) {
+    bool is_run = p->piece->items[i].launch != NULL;
+    out->dispatches += is_run;
+    out->copies += !is_run;
+  }
+  for (size_t i = p->first; code != VYRE_OK && i < p->end; i++) {
+    if (rec->commands[i].kind == VYRE__COMMAND_BARRIER) continue;
+    if (done-- > 0) continue;
+    out->end = i; /* the one that failed */
+    break;
+  }
+  if (code != VYRE_OK) p->version = 0; /* looked at again the next time */
+  return code;
+}
