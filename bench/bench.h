@@ -27,6 +27,12 @@ typedef struct bench_times {
 void bench_pair(bench_job ours, bench_job peer, int rounds, long repeat,
                 bench_times *our_times, bench_times *peer_times);
 
+/* What @p whole takes more than @p part, of which it does all: the median of what
+ * the two of a round differ by. Two medians need not be of the same round, and a
+ * small difference of them may be anything. Its minimum is that of the minima. */
+bench_times bench_difference(bench_job whole, bench_job part, int rounds,
+                             long repeat, bench_times *whole_times);
+
 /* Adds a row of times: nanoseconds times @p scale are in @p unit. */
 void bench_row_times(const char *suite, const char *name, const char *unit,
                      double scale, bench_times ours, const char *peer,

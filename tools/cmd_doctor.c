@@ -130,9 +130,10 @@ static void put_finding(const finding *f, sink *out) {
 
 static const char *cache_state(const report *r) {
   if (r->cache_st.code != VYRE_OK) return "unknown";
-  return !r->cache.is_on     ? "off"
-         : r->cache.is_there ? "ready"
-                             : "not there yet";
+  return !r->cache.is_on         ? "off"
+         : r->cache.is_read_only ? "read only"
+         : r->cache.is_there     ? "ready"
+                                 : "not there yet";
 }
 
 static void put_cache(const report *r, sink *out) {
