@@ -26,7 +26,8 @@ static bool check_flags(const run_flags *f, bool schedules, bool seed,
 }
 
 bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
-  const char *grid = NULL, *workgroup = NULL;
+  const char *grid = NULL, *workgroup = NULL, *timeout = NULL;
+  uint64_t ulp_budget = 0;
   flag flags[] = {
       FLAG("--kernel", &f->kernel),
       FLAG("--set", &f->sets),
@@ -43,6 +44,9 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
       FLAG("--time", &f->time),
       FLAG("--threads", &f->threads),
       FLAG("--width", &f->width),
+      FLAG("--timeout", &timeout),
+      FLAG("--option", &f->options),
+      FLAG("--ulp-budget", &ulp_budget),
   };
   arguments spec = {.command = "run",
                     .flags = flags,
@@ -56,7 +60,11 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
     return problem_set(wrong, KIND_USAGE, "write 1 or more",
                        "--max-iterations is 0, so no loop could run");
   }
-  if (!args_width(f->width, wrong)) return false;
+  if (!args_width(f->width, wrong) || !args_options(f->options, wrong) ||
+      !args_ulp_budget(ulp_budget, &f->ulp_budget, wrong) ||
+      (timeout && !args_seconds("--timeout", timeout, &f->timeout_ns, wrong))) {
+    return false;
+  }
   return (!grid || args_extent("--grid", grid, f->grid, wrong)) &&
          (!workgroup ||
           args_extent("--workgroup", workgroup, f->workgroup, wrong)) &&

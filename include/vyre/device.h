@@ -44,6 +44,8 @@ typedef struct vyre_device_caps {
   size_t number_count;
   bool runs_nothing;    /* a stand-in: a dispatch succeeds, and no kernel ran */
   bool keeps_pipelines; /* the cache on disk has files of it */
+  const char *details;  /* for people: lines of "what: ...", such as limits and
+                           features of its API. NULL: none; the device's */
 } vyre_device_caps;
 
 enum { VYRE_DEVICE_NAME = 48 };
@@ -61,6 +63,7 @@ typedef struct vyre_device_info {
   const char *driver;      /* and its version; part of the cache's key */
   const char *note; /* for people: what it is good for; why it is missing,
                               and what to install */
+  const char *fix;  /* what to do about what `note` says; "": nothing */
 } vyre_device_info;
 
 VYRE_BEGIN

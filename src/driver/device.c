@@ -42,7 +42,8 @@ static void put_name(const vyre__backend *backend, uint32_t index,
 /* Fills in all that a backend leaves to the driver. */
 static bool describe(const vyre__backend *backend, uint32_t index,
                      vyre_device_info *out) {
-  *out = (vyre_device_info){.description = "", .driver = "", .note = ""};
+  *out = (vyre_device_info){
+      .description = "", .driver = "", .note = "", .fix = ""};
   out->is_available = index < MOST_DEVICES && backend->describe(index, out);
   out->backend = backend->name;
   out->index = index;
@@ -75,7 +76,8 @@ typedef struct choice {
   const vyre__backend *backend;
   uint32_t index;
   char reason[VYRE__DEVICE_REASON];
-  const char *missing; /* why the backend that was asked for has none */
+  const char *missing; /* why the backend that was asked for has none, and */
+  const char *fix;     /* what to do; "": as always */
 } choice;
 
 /* "name" or "name:index". */
@@ -130,6 +132,7 @@ static bool choose(vyre__backends of, const vyre_context *context,
     *out = (choice){.backend = backend,
                     .index = index,
                     .missing = is_there ? NULL : info.note,
+                    .fix = is_there ? NULL : info.fix,
                     .reason = "asked for by name"};
     if (is_auto && passed_over) {
       (void)snprintf(out->reason, sizeof out->reason, "%s", passed_over);
@@ -150,11 +153,12 @@ static const char unavailable_fix[] =
 
 static vyre_code unavailable(const char *name, const choice *chosen,
                              vyre_status *st) {
-  const vyre__failure failure = {.code = VYRE_UNSUPPORTED_FEATURE,
-                                 .kind = VYRE_KIND_DEVICE_UNAVAILABLE,
-                                 .fix = unavailable_fix,
-                                 .file = __FILE__,
-                                 .line = __LINE__};
+  const vyre__failure failure = {
+      .code = VYRE_UNSUPPORTED_FEATURE,
+      .kind = VYRE_KIND_DEVICE_UNAVAILABLE,
+      .fix = chosen->fix && chosen->fix[0] ? chosen->fix : unavailable_fix,
+      .file = __FILE__,
+      .line = __LINE__};
   bool tells = chosen->missing && chosen->missing[0];
   char shown[VYRE__NAME_TEXT];
   vyre__fail(st, &failure, "there is no device '%s'%s%.150s",

@@ -85,8 +85,9 @@ static void settle(vyre__run *const *runs, size_t count, size_t done,
     finish(runs[i], runs[i]->is_bound ? NULL : &runs[i]->stats, &sums);
   }
   if (code != VYRE_OK) {
-    if (done < count && runs[done]->tells) {
-      vyre__run_tell(runs[done], &none, code);
+    vyre__run *bad = done < count ? runs[done] : NULL;
+    if (bad && bad->tells) {
+      vyre__run_tell(bad, bad->is_bound ? &none : &bad->stats, code);
     }
     VYRE__COUNT(device, failures, 1);
   }
@@ -98,11 +99,11 @@ static void settle(vyre__run *const *runs, size_t count, size_t done,
 vyre_code vyre__stretch_run(vyre__run *const *runs, size_t count,
                             bool are_apart, size_t *done, vyre_status *st) {
   vyre_device *device = runs[0]->pipeline->device;
-  vyre_code code = vyre__device_check(device, st);
+  vyre_code code = VYRE_OK;
   *done = 0;
-  size_t ready =
-      code == VYRE_OK ? make_ready(runs, count, are_apart, st, &code) : 0;
-  if (ready > 0) {
+  size_t ready = make_ready(runs, count, are_apart, st, &code);
+  if (ready > 0) code = vyre__device_check(device, st);
+  if (ready > 0 && code == VYRE_OK) {
     code = device->backend->run_many(device, &runs[0]->launch, done, st);
   }
   settle(runs, count, *done, code);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Launches that follow each other, as jobs of one submission. One that needs what
  * another wrote to resident memory has a barrier before it; what it needs of bytes of
- * the host has to be there first, so that a submission ends before it. */
+ * the host has to be there first, so that a submission ends before it.
+ *
+ * Jobs are secondary command buffers, which stay recorded, and one primary calls them:
+ * a submission of many primaries costs drivers three times as much for each. */
 #include "backend/vulkan/vulkan.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -11,10 +14,74 @@ typedef struct batch {
   vk_device *device;
   vk_job **jobs;
   vyre__launch **launches;
-  VkCommandBuffer *commands; /* twice as many: barriers */
+  VkCommandBuffer *commands; /* of the jobs; NULL before one: a barrier */
   uint32_t count, command_count;
   vk_hazards hazards;
 } batch;
+
+/* --- primaries -------------------------------------------------------------------*/
+
+static void free_primary(vk_device *device, vk_primary *primary) {
+  vk_ticket_finish(device, &primary->ticket);
+  device->api.DestroyCommandPool(device->handle, primary->pool, NULL);
+  vyre__resize(device->base.allocator, primary, sizeof *primary, 0);
+}
+
+void vk_primaries_finish(vk_device *device) {
+  while (device->primaries) {
+    vk_primary *primary = device->primaries;
+    device->primaries = primary->next;
+    free_primary(device, primary);
+  }
+}
+
+static VkResult fill_primary(vk_device *device, vk_primary *primary) {
+  const vk_api *api = &device->api;
+  const VkCommandPoolCreateInfo pool = {
+      .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+      .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
+      .queueFamilyIndex = device->family};
+  VkResult result =
+      api->CreateCommandPool(device->handle, &pool, NULL, &primary->pool);
+  if (result != VK_SUCCESS) {
+    primary->pool = VK_NULL_HANDLE;
+    return result;
+  }
+  const VkCommandBufferAllocateInfo commands = {
+      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+      .commandPool = primary->pool,
+      .commandBufferCount = 1};
+  return api->AllocateCommandBuffers(device->handle, &commands,
+                                     &primary->commands);
+}
+
+static vyre_code take_primary(vk_device *device, vk_primary **out,
+                              vyre_status *st) {
+  pthread_mutex_lock(&device->primary_lock);
+  vk_primary *primary = device->primaries;
+  if (primary) device->primaries = primary->next;
+  pthread_mutex_unlock(&device->primary_lock);
+  VkResult result;
+  if (primary) {
+    result = device->api.ResetCommandPool(device->handle, primary->pool, 0);
+  } else {
+    primary = vyre__resize(device->base.allocator, NULL, 0, sizeof *primary);
+    if (!primary) return vyre__no_memory(st, "vulkan", "command buffers", 1);
+    *primary = (vk_primary){0};
+    result = fill_primary(device, primary);
+  }
+  *out = primary;
+  if (result == VK_SUCCESS) return VYRE_OK;
+  free_primary(device, primary);
+  return vk_failed(device, result, "a command buffer", st);
+}
+
+static void give_primary(vk_device *device, vk_primary *primary) {
+  pthread_mutex_lock(&device->primary_lock);
+  primary->next = device->primaries;
+  device->primaries = primary;
+  pthread_mutex_unlock(&device->primary_lock);
+}
 
 /* --- one submission --------------------------------------------------------------*/
 
@@ -22,11 +89,11 @@ static vyre_code join(batch *b, vyre__launch *launch, vyre_status *st) {
   vk_pipeline *p = (vk_pipeline *)launch->pipeline;
   vk_job *job;
   VYRE_TRY(vk_check(p, launch, st));
-  VYRE_TRY(vk_job_take(p, launch, 0, &job, st));
+  VYRE_TRY(vk_job_take(p, launch, VK_JOB_SECOND, &job, st));
   vk_job_fill(job, launch);
   const vyre__piece_item item = {.launch = launch};
   if (vk_hazards_meet(&b->hazards, &item)) {
-    b->commands[b->command_count++] = b->device->barrier;
+    b->commands[b->command_count++] = NULL;
     vk_hazards_pass(&b->hazards);
     atomic_fetch_add_explicit(&b->device->counts.barriers, 1,
                               memory_order_relaxed);
@@ -38,15 +105,49 @@ static vyre_code join(batch *b, vyre__launch *launch, vyre_status *st) {
   return VYRE_OK;
 }
 
+/* Calls what was gathered, with barriers where they go. */
+static vyre_code record(const batch *b, VkCommandBuffer commands,
+                        vyre_status *st) {
+  vk_device *device = b->device;
+  VYRE_TRY(vk_commands_begin(device, commands, false, st));
+  for (uint32_t i = 0; i < b->command_count;) {
+    uint32_t end = i;
+    while (end < b->command_count && b->commands[end]) end++;
+    if (end > i) {
+      device->api.CmdExecuteCommands(commands, end - i, b->commands + i);
+    }
+    if (end < b->command_count) vk_cmd_barrier(device, commands);
+    i = end + 1;
+  }
+  return vk_commands_end(device, commands, true, st);
+}
+
+static vyre_code submit(const batch *b, bool *is_over, vyre_status *st) {
+  vk_device *device = b->device;
+  vk_primary *primary;
+  *is_over = true; /* what was not submitted is */
+  VYRE_TRY(take_primary(device, &primary, st));
+  vyre_code code = record(b, primary->commands, st);
+  if (code == VYRE_OK) {
+    code = vk_submit(device, &primary->commands, 1, &primary->ticket, st);
+  }
+  if (code == VYRE_OK) {
+    code = vk_wait(device, &primary->ticket, st);
+    *is_over = code == VYRE_OK;
+  }
+  if (code == VYRE_OK) {
+    give_primary(device, primary);
+  } else {
+    free_primary(device, primary);
+  }
+  return code;
+}
+
 /* Runs what was gathered. *done: how many of all ended well. */
 static vyre_code flush(batch *b, size_t *done, vyre_status *st) {
+  bool is_over;
   if (b->count == 0) return VYRE_OK;
-  vk_device *device = b->device;
-  vk_ticket *ticket = &b->jobs[0]->ticket;
-  b->commands[b->command_count++] = device->barrier; /* for who comes next */
-  vyre_code code = vk_submit(device, b->commands, b->command_count, ticket, st);
-  if (code == VYRE_OK) code = vk_wait(device, ticket, st);
-  bool is_over = code == VYRE_OK;
+  vyre_code code = submit(b, &is_over, st);
   for (uint32_t i = 0; i < b->count; i++) {
     if (code == VYRE_OK) {
       code = vk_job_finish(b->jobs[i], b->launches[i], st);

@@ -58,6 +58,7 @@
   X(CmdBindDescriptorSets)       \
   X(CmdPushConstants)            \
   X(CmdDispatch)                 \
+  X(CmdExecuteCommands)          \
   X(CmdCopyBuffer)               \
   X(CmdFillBuffer)               \
   X(CmdPipelineBarrier)          \

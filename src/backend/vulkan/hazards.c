@@ -193,11 +193,19 @@ bool vk_hazards_admit(const vk_hazards *h, const vyre__piece_item *item,
          !meets_host(h, item->launch);
 }
 
+/* A loop of it may be ended. */
+static bool may_fail(const vk_plan *plan) {
+  for (uint32_t i = 0; i < plan->descriptor_count; i++) {
+    if (plan->descriptors[i].what == VYRE__SPIRV_STATUS) return true;
+  }
+  return false;
+}
+
 void vk_hazards_note(vk_hazards *h, const vyre__piece_item *item) {
   note_residents(h, item);
   if (!item->launch) return;
   const vk_pipeline *p = (const vk_pipeline *)item->launch->pipeline;
   note_host(h, item->launch);
-  h->has_status = h->has_status || p->plan.has_fuel;
+  h->has_status = h->has_status || may_fail(&p->plan);
   h->ns += vk_expected_ns(p, item->launch);
 }

@@ -378,6 +378,8 @@ static VkResult make_commands(vk_job *job) {
   const VkCommandBufferAllocateInfo commands = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
       .commandPool = job->pool,
+      .level = job->flags & VK_JOB_SECOND ? VK_COMMAND_BUFFER_LEVEL_SECONDARY
+                                          : VK_COMMAND_BUFFER_LEVEL_PRIMARY,
       .commandBufferCount = 1};
   result =
       api->AllocateCommandBuffers(device->handle, &commands, &job->commands);
@@ -571,7 +573,8 @@ vyre_code vk_job_put_all(const vk_job *job, const vyre__launch *launch,
 static vyre_code record_whole(vk_job *job, const vyre__launch *launch,
                               vyre_status *st) {
   vk_device *device = device_of(job);
-  VYRE_TRY(vk_commands_begin(device, job->commands, st));
+  VYRE_TRY(
+      vk_commands_begin(device, job->commands, job->flags & VK_JOB_SECOND, st));
   VYRE_TRY(vk_job_put_all(job, launch, job->commands, st));
   return vk_commands_end(device, job->commands, job->flags & VK_JOB_ENDS, st);
 }

@@ -227,7 +227,9 @@ static void set_caps(vk_device *device) {
       .host_alignment = 1,
       .has_device_time = device->timestamp_bits > 0 && l->timestampPeriod > 0,
       .has_f64 = device->has.float64,
-      .has_u64 = true};
+      .has_u64 = true,
+      .details = device->details};
+  vk_details_put(device, device->details, sizeof device->details);
   for (int i = 0; i < 3; i++) {
     caps->max_workgroup[i] = l->maxComputeWorkGroupSize[i];
   }

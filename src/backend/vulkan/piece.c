@@ -80,7 +80,7 @@ static vyre_code begin_segment(recorder *r, uint32_t item, vyre_status *st) {
   VK_TRY(device,
          device->api.AllocateCommandBuffers(device->handle, &info, &made),
          "a command buffer", st);
-  VYRE_TRY(vk_commands_begin(device, made, st));
+  VYRE_TRY(vk_commands_begin(device, made, false, st));
   r->open = made;
   r->take->segments[r->take->segment_count++] = (vk_segment){item, item, made};
   vk_hazards_reset(&r->hazards);

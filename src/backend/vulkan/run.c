@@ -239,7 +239,7 @@ static vyre_code run_window(windows *w, uint64_t ns, vyre_status *st) {
   uint64_t groups;
   VK_TRY(device, device->api.ResetCommandPool(device->handle, job->pool, 0),
          "vkResetCommandPool", st);
-  VYRE_TRY(vk_commands_begin(device, job->commands, st));
+  VYRE_TRY(vk_commands_begin(device, job->commands, false, st));
   vk_job_put(job, w->launch, &w->tiles, groups_in(w->pipeline, ns),
              job->commands, &groups);
   VYRE_TRY(vk_commands_end(device, job->commands, true, st));

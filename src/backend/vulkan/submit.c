@@ -60,37 +60,9 @@ void vk_cmd_barrier(const vk_device *device, VkCommandBuffer commands) {
                                  &barrier, 0, NULL, 0, NULL);
 }
 
-/* What goes between two jobs of a batch, recorded once. */
-static VkResult record_barrier(vk_device *device) {
-  const vk_api *api = &device->api;
-  const VkCommandPoolCreateInfo pool = {
-      .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-      .queueFamilyIndex = device->family};
-  VkResult result = api->CreateCommandPool(device->handle, &pool, NULL,
-                                           &device->barrier_pool);
-  if (result != VK_SUCCESS) {
-    device->barrier_pool = VK_NULL_HANDLE;
-    return result;
-  }
-  const VkCommandBufferAllocateInfo commands = {
-      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-      .commandPool = device->barrier_pool,
-      .commandBufferCount = 1};
-  result =
-      api->AllocateCommandBuffers(device->handle, &commands, &device->barrier);
-  if (result != VK_SUCCESS) return result;
-  const VkCommandBufferBeginInfo begin = {
-      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-      .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT};
-  result = api->BeginCommandBuffer(device->barrier, &begin);
-  if (result != VK_SUCCESS) return result;
-  vk_cmd_barrier(device, device->barrier);
-  return api->EndCommandBuffer(device->barrier);
-}
-
 vyre_code vk_queue_init(vk_device *device, vyre_status *st) {
   pthread_mutex_init(&device->queue_lock, NULL);
-  VK_TRY(device, record_barrier(device), "a command buffer", st);
+  pthread_mutex_init(&device->primary_lock, NULL);
   if (!device->has.timeline) return VYRE_OK;
   const VkSemaphoreTypeCreateInfo type = {
       .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
@@ -106,14 +78,18 @@ vyre_code vk_queue_init(vk_device *device, vyre_status *st) {
 
 void vk_queue_finish(vk_device *device) {
   device->api.DestroySemaphore(device->handle, device->timeline, NULL);
-  device->api.DestroyCommandPool(device->handle, device->barrier_pool, NULL);
+  vk_primaries_finish(device);
+  pthread_mutex_destroy(&device->primary_lock);
   pthread_mutex_destroy(&device->queue_lock);
 }
 
 vyre_code vk_commands_begin(vk_device *device, VkCommandBuffer commands,
-                            vyre_status *st) {
+                            bool is_second, vyre_status *st) {
+  const VkCommandBufferInheritanceInfo called = {
+      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_INHERITANCE_INFO};
   const VkCommandBufferBeginInfo begin = {
-      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+      .pInheritanceInfo = is_second ? &called : NULL};
   VK_TRY(device, device->api.BeginCommandBuffer(commands, &begin),
          "vkBeginCommandBuffer", st);
   return VYRE_OK;

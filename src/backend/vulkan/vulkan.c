@@ -10,13 +10,15 @@
 static bool describe(uint32_t index, vyre_device_info *out) {
   const vk_instance *instance = vk_instance_find();
   if (!instance->handle || index >= instance->count) {
-    if (instance->missing) out->note = instance->missing;
+    if (instance->missing[0]) out->note = instance->missing;
+    out->fix = instance->fix;
     return false;
   }
   const vk_physical *p = &instance->found[index];
   out->description = p->properties.deviceName;
   out->driver = p->driver;
   out->note = p->note;
+  out->fix = instance->fix;
   return true;
 }
 

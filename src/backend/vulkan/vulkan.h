@@ -71,7 +71,8 @@ typedef struct vk_instance {
   vk_instance_api api;
   vk_physical found[VK_MOST_PHYSICAL]; /* best first */
   uint32_t count;
-  const char *missing;
+  char missing[VK_TEXT]; /* what was looked for, and what is there instead */
+  char fix[VK_TEXT];     /* of that, or of a layer that is not there */
 } vk_instance;
 
 const vk_instance *vk_instance_find(void);
@@ -180,6 +181,7 @@ struct vk_device {
   bool is_brought;   /* handle and queue are the caller's */
   bool is_in_place;
   vk_features has;
+  char details[3 * VK_TEXT];
   VkDevice handle;
   VkQueue queue;
   uint32_t family;
@@ -189,15 +191,17 @@ struct vk_device {
   uint64_t last_ticket;
   vk_heap heap;
   vk_range nothing; /* for views without bytes */
-  VkCommandPool barrier_pool;
-  VkCommandBuffer
-      barrier; /* all that was written is seen by all that follows */
+  pthread_mutex_t primary_lock;
+  struct vk_primary *primaries; /* that nobody has */
   pthread_mutex_t layout_lock;
   vk_layout *layouts;
   uint64_t most_ns;     /* of one submission, as far as can be known before */
   uint32_t most_rounds; /* of loops, of a vector of invocations; 0: any */
   vk_counts counts;
 };
+
+/* For people, as vyre_device_caps has it. */
+void vk_details_put(const vk_device *device, char *out, size_t room);
 
 vyre_code vk_device_init(vyre_device *device, vyre_status *st);
 void vk_device_finish(vyre_device *device);
@@ -233,7 +237,7 @@ void vk_ticket_finish(vk_device *device, vk_ticket *ticket);
 
 /* The start and the end of recording; ends_all: with a barrier. */
 vyre_code vk_commands_begin(vk_device *device, VkCommandBuffer commands,
-                            vyre_status *st);
+                            bool is_second, vyre_status *st);
 vyre_code vk_commands_end(vk_device *device, VkCommandBuffer commands,
                           bool ends_all, vyre_status *st);
 
@@ -273,6 +277,18 @@ vyre_code vk_pipeline_print(vyre_pipeline *pipeline, const char *form,
 /* What the device has, as lowering and the emitter want to know it. */
 void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
                     vyre__target *low, vyre__spirv_target *spirv);
+
+/* --- batches ---------------------------------------------------------------------*/
+
+/* Commands that call those of jobs; kept by the device when nobody has them. */
+typedef struct vk_primary {
+  struct vk_primary *next;
+  VkCommandPool pool;
+  VkCommandBuffer commands;
+  vk_ticket ticket;
+} vk_primary;
+
+void vk_primaries_finish(vk_device *device);
 
 /* --- jobs ------------------------------------------------------------------------*/
 
@@ -325,9 +341,10 @@ typedef struct vk_clear {
 
 /* What a job is to be beside its launch; part of the key. */
 enum {
-  VK_JOB_ENDS = 1,   /* its commands end with a barrier */
-  VK_JOB_TIMED = 2,  /* and tell how long they took */
-  VK_JOB_PARTED = 4, /* they are recorded for each window anew */
+  VK_JOB_ENDS = 1,    /* its commands end with a barrier */
+  VK_JOB_TIMED = 2,   /* and tell how long they took */
+  VK_JOB_PARTED = 4,  /* they are recorded for each window anew */
+  VK_JOB_SECOND = 16, /* they are called by others: a secondary buffer */
   VK_JOB_JOINED =
       8, /* they are part of others': it has none, and is not kept */
 };

@@ -115,10 +115,14 @@ TEST(a_batch_is_one_submission) {
                                       .output_count = 1,
                                       .is_borrowed = true};
     }
-    unsigned submits = vk_seen.submits, begins = vk_seen.begins;
+    unsigned submits = vk_seen.submits, begins = vk_seen.begins,
+             updates = vk_seen.updates;
     CHECK_OK(vyre_submit(r.pipelines[ADD], items, ITEMS, NULL, &st), st);
     CHECK_U64(vk_seen.submits, submits + 1);
-    if (turn > 0) CHECK_U64(vk_seen.begins, begins);
+    if (turn > 0) { /* what calls the jobs, and nothing else */
+      CHECK_U64(vk_seen.begins, begins + 1);
+      CHECK_U64(vk_seen.updates, updates);
+    }
     for (uint32_t k = 0; k < ITEMS; k++) {
       for (uint32_t i = 0; i < LENGTH; i++) {
         CHECK_U64(y[k][i], value(i, k) + k);
