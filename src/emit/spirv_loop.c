@@ -86,16 +86,17 @@ spv_extent spv_extent_of(const spv_emitter *e, uint32_t at) {
   const vyre__low_kernel *k = e->k;
   spv_extent out = {.end = end_of(k, at), .copies = 1};
   bool is_plain = e->visits && k->loops[k->code[at].aux].most_trips > FEW_TRIPS;
-  bool is_quick = true;
+  bool is_quick = true, has_atomics = false;
   for (uint32_t i = at + 1; i < out.end; i++) {
     unsigned op = k->code[i].op;
     if (op == VYRE__LOW_STEP && !out.step) out.step = i;
     is_quick &= !touches_memory(k, &k->code[i]);
+    has_atomics |= op > VYRE__LOW_STORE && op <= VYRE__LOW_ATOMIC_CAS;
     is_plain &= op != VYRE__LOW_LOOP && op != VYRE__LOW_CONTINUE &&
                 op != VYRE__LOW_BARRIER;
   }
   uint32_t copies = MOST_COPIED / (out.end - at + 1);
-  if (is_plain && copies > 1) {
+  if (is_plain && copies > 1 && !has_atomics) {
     uint32_t most = is_quick ? MOST_COPIES : FEW_COPIES;
     out.copies = copies < most ? copies : most;
   }
