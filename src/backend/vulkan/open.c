@@ -167,6 +167,7 @@ static vyre_code create(vk_device *device, vyre_status *st) {
   device->instance->GetPhysicalDeviceFeatures2(device->physical->handle,
                                                &chain.all);
   read_features(&chain, &device->has);
+  vk_read_float_modes(device);
   if (vyre__device_option(&device->base, "fences", 0)) {
     device->has.timeline = false;
   }

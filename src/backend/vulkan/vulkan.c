@@ -32,10 +32,11 @@ static bool features(vyre_device *device, vyre_writer writer) {
   int length = snprintf(
       text, sizeof text,
       "spirv %d; storage %d%d int %d%d%d f64 %d atomics %d%d model %d%d zero "
-      "%d push %u block %d; device %08x:%08x ",
+      "%d modes %u,%u,%u push %u block %d; device %08x:%08x ",
       VK_ARTIFACT, h->storage8, h->storage16, h->int8, h->int16, h->int64,
       h->float64, h->buffer_atomics64, h->shared_atomics64, h->memory_model,
-      h->device_scope, h->zeroes_workgroup,
+      h->device_scope, h->zeroes_workgroup, h->keeps_signed_zeros,
+      h->keeps_subnormals, h->rounds_to_even,
       (unsigned)p->limits.maxPushConstantsSize, own->physical->is_software,
       (unsigned)p->vendorID, (unsigned)p->deviceID);
   for (unsigned i = 0; i < VK_UUID_SIZE; i++) {

@@ -163,6 +163,7 @@ typedef struct vk_features {
   bool buffer_atomics64, shared_atomics64;
   bool memory_model, device_scope;
   bool zeroes_workgroup;
+  uint8_t keeps_signed_zeros, keeps_subnormals, rounds_to_even; /* widths */
   bool timeline, imports, budget, conditional;
 } vk_features;
 
@@ -274,6 +275,8 @@ vyre_code vk_pipeline_save(vyre_pipeline *pipeline, vyre_writer writer,
 vyre_code vk_pipeline_print(vyre_pipeline *pipeline, const char *form,
                             vyre_writer writer, vyre_status *st);
 
+/* Modes of floats that the device says it has, into device->has. */
+void vk_read_float_modes(vk_device *device);
 /* What the device has, as lowering and the emitter want to know it. */
 void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
                     vyre__target *low, vyre__spirv_target *spirv);
