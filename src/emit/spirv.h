@@ -9,8 +9,8 @@
  *                it: its place among the bindings of the plan without the shared
  *                ones. A range is whole words: where the bytes are not a multiple
  *                of four, the descriptor reaches to the next one that is. Eight
-                bytes are always there, of an empty buffer too: a load outside
-                takes the first element, and does not use it.
+ *                bytes are always there, of an empty buffer too: a load outside
+ *                takes the first element, and does not use it.
  *   uniforms     in the launch block, if their number is fixed; else a storage
  *                buffer like the others
  *   hidden ones  behind the slots of the plan: status, what is kept across grid
