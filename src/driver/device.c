@@ -122,13 +122,14 @@ static bool choose(vyre__backends of, const vyre_context *context,
     uint32_t index = 0;
     if (is_auto && backend->is_by_name) continue;
     if (!is_auto && !is_name(name, backend->name, &index)) continue;
-    bool is_there = describe(backend, index, &info);
-    if (!is_there && is_auto) continue;
+    /* Asked first: to describe a device may take loading its driver. */
     const char *why;
     if (is_auto && backend->is_ready && !backend->is_ready(context, &why)) {
       passed_over = why;
       continue;
     }
+    bool is_there = describe(backend, index, &info);
+    if (!is_there && is_auto) continue;
     *out = (choice){.backend = backend,
                     .index = index,
                     .missing = is_there ? NULL : info.note,
