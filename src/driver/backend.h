@@ -200,6 +200,11 @@ struct vyre__backend {
    * without deadline and print. Or NULL: run is called for each. */
   vyre_code (*run_many)(vyre_device *device, vyre__launch *first, size_t *done,
                         vyre_status *st);
+
+  /* Loads the libraries that a device of this backend will need, as @p context
+   * names them, and starts no thread: the process may be about to fork. Opens
+   * nothing that a child could not share. Or NULL: there is nothing to load. */
+  vyre_code (*preload)(const vyre_context *context, vyre_status *st);
 };
 
 /* All there are, best first; NULL beyond the last. */
