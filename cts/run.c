@@ -22,7 +22,7 @@ enum {
   MOST_WORDS = 24,
   MOST_TEXT = 16 << 10, /* of what a case prints */
   DEFAULT_TIMEOUT_S = 60,
-  GRACE_S = 10, /* for a server to say that a case was not over in time */
+  DEFAULT_GRACE_S = 10,
   MOST_SHRUNK = 3
 };
 
@@ -147,8 +147,8 @@ static void give(const cts_options *o, server *s, cts_result *result) {
   s->result = result;
   s->length = s->last_length = 0;
   s->is_last_whole = false;
-  s->deadline =
-      now_ns() + (order.timeout_s + GRACE_S) * UINT64_C(1000000000);
+  unsigned grace_s = o->grace_s ? o->grace_s : DEFAULT_GRACE_S;
+  s->deadline = now_ns() + (order.timeout_s + grace_s) * UINT64_C(1000000000);
   (void)!send(s->line, &order, sizeof order, MSG_NOSIGNAL);
 }
 

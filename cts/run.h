@@ -92,6 +92,7 @@ typedef struct cts_options {
   const char *filter;  /* NULL: all; else only names that hold it */
   unsigned jobs;       /* at once; 0: as many as there are processors */
   unsigned timeout_s;  /* of a case; 0: 60 */
+  unsigned grace_s;    /* more, for a server to say how it ended; 0: 10 */
   const char *program; /* what to start as a server; then its first words, */
   const char *const *words; /* which end with NULL; "--backend B --seed S */
                             /* --case -" follow */
