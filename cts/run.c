@@ -301,8 +301,7 @@ static bool run_all(crew *c, cts_result *results, size_t count) {
     running = 0;
     for (unsigned i = 0; i < c->count; i++) {
       server *s = &c->servers[i];
-      cts_result *result =
-          s->result ? NULL : next_case(results, count, &next);
+      cts_result *result = s->result ? NULL : next_case(results, count, &next);
       if (result) {
         if (!s->pid && !start(c->options, s)) return false;
         give(c->options, s, result);

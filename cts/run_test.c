@@ -211,22 +211,22 @@ static void prints_a_lot_and_passes(cts *c) {
   passes(c);
 }
 
-static const cts_entry together[] = {{"tells_1", tells},
-                                     {"tells_2", tells},
-                                     {"tells_3", tells},
-                                     {"tells_4", tells},
-                                     {"leaves_marks", leaves_marks},
-                                     {"sees_no_marks", sees_no_marks},
-                                     {"closes_all", closes_all},
-                                     {"after_that", sees_no_marks},
-                                     {"ends_its_server", ends_its_server},
-                                     {"on_another", sees_no_marks},
-                                     {"ends_badly", ends_badly},
-                                     {"leaves_a_process", leaves_a_process},
-                                     {"loses_memory", loses_memory},
-                                     {"prints_and_passes",
-                                      prints_a_lot_and_passes},
-                                     {"at_last", sees_no_marks}};
+static const cts_entry together[] = {
+    {"tells_1", tells},
+    {"tells_2", tells},
+    {"tells_3", tells},
+    {"tells_4", tells},
+    {"leaves_marks", leaves_marks},
+    {"sees_no_marks", sees_no_marks},
+    {"closes_all", closes_all},
+    {"after_that", sees_no_marks},
+    {"ends_its_server", ends_its_server},
+    {"on_another", sees_no_marks},
+    {"ends_badly", ends_badly},
+    {"leaves_a_process", leaves_a_process},
+    {"loses_memory", loses_memory},
+    {"prints_and_passes", prints_a_lot_and_passes},
+    {"at_last", sees_no_marks}};
 
 /* One that is asked for by name only: a server that does not answer takes long. */
 static const cts_entry slow[] = {{"stops_its_server", stops_its_server},
@@ -436,7 +436,14 @@ TEST(a_list_that_is_none_names_the_line) {
   }
 }
 
-#if defined(__SANITIZE_THREAD__)
+/* gcc says by a macro what clang says by a feature. */
+#if defined(__has_feature)
+#define HAS_FEATURE(name) __has_feature(name)
+#else
+#define HAS_FEATURE(name) 0
+#endif
+
+#if defined(__SANITIZE_THREAD__) || HAS_FEATURE(thread_sanitizer)
 enum { SERVER_THREADS = 2 }; /* one is the sanitizer's */
 #else
 enum { SERVER_THREADS = 1 };
@@ -468,7 +475,7 @@ TEST(each_case_has_a_process_of_its_own_by_a_server) {
 }
 
 /* Whether somebody looks for memory that nothing points to. */
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer)
 #define LEAK_VERDICT CTS_FAILED
 #define LEAK_REASON  "LeakSanitizer"
 #else
@@ -537,7 +544,8 @@ TEST(what_a_case_started_ends_with_it) {
 TEST(a_server_that_does_not_answer_is_ended) {
   cts_report report = run_by(1, "slow.", "", 0);
   CHECK_U64(report.count, 2);
-  CHECK(report.results[0].verdict == CTS_FAILED && report.results[0].has_broken);
+  CHECK(report.results[0].verdict == CTS_FAILED &&
+        report.results[0].has_broken);
   CHECK_HAS(report.results[0].reason, "hung: it was not over after 5 s");
   CHECK(report.results[1].verdict == CTS_PASSED);
   cts_report_finish(&report);

@@ -53,8 +53,7 @@ static cts_ending wait_for(pid_t pid, unsigned timeout_s,
   uint64_t deadline = now_ns() + timeout_s * UINT64_C(1000000000);
   for (;;) {
     siginfo_t info = {.si_pid = 0};
-    int error =
-        waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
+    int error = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
     if (error == 0 && info.si_pid == pid) break;
     uint64_t now = now_ns();
     ending.is_hung = now >= deadline;

@@ -479,8 +479,10 @@ static const char doctor_body[] =
 static const char conform_body[] =
     "Each case runs in a process of its own: one that crashes, hangs or leaks\n"
     "fails alone. A process for each of --jobs loads once what they need, and\n"
-    "forks for each case. A case says how many kernels it ran on which device,\n"
-    "so that a run that did nothing is no good run, and gives all memory back.\n"
+    "forks for each case. A case says how many kernels it ran on which "
+    "device,\n"
+    "so that a run that did nothing is no good run, and gives all memory "
+    "back.\n"
     "Programs that fail are made smaller before they are told.\n"
     "\n"
     "A list of expectations has lines of CASE, then 'unsupported' (is not "

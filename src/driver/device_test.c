@@ -188,8 +188,7 @@ TEST(what_a_device_needs_is_loaded_by_its_name) {
     preloads = 0;
     preloaded = NULL;
     st = (vyre_status){0};
-    vyre_code code =
-        vyre__device_preload_of(of, context, cases[i].name, &st);
+    vyre_code code = vyre__device_preload_of(of, context, cases[i].name, &st);
     if (cases[i].kind == VYRE_KIND_NONE) {
       CHECK_OK(code, st);
     } else {
