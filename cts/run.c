@@ -261,7 +261,7 @@ static unsigned job_count(const cts_options *o) {
 static bool wait_for_some(crew *c) {
   struct pollfd events[2 * MOST_JOBS];
   uint64_t now = now_ns(), first = UINT64_MAX;
-  for (unsigned i = 0; i < c->count; i++) {
+  for (size_t i = 0; i < c->count; i++) {
     const server *s = &c->servers[i];
     bool is_on = s->result != NULL;
     events[2 * i] =
@@ -273,7 +273,7 @@ static bool wait_for_some(crew *c) {
   int wait = first <= now ? 0 : (int)((first - now) / 1000000 + 1);
   if (poll(events, 2 * (nfds_t)c->count, wait) < 0) return true;
   now = now_ns();
-  for (unsigned i = 0; i < c->count; i++) {
+  for (size_t i = 0; i < c->count; i++) {
     server *s = &c->servers[i];
     if (!s->result) continue;
     if (events[2 * i].revents) listen_to(s);

@@ -444,9 +444,9 @@ TEST(a_list_that_is_none_names_the_line) {
 #endif
 
 #if defined(__SANITIZE_THREAD__) || HAS_FEATURE(thread_sanitizer)
-enum { SERVER_THREADS = 2 }; /* one is the sanitizer's */
+enum { MOST_THREADS = 2 }; /* one is the sanitizer's */
 #else
-enum { SERVER_THREADS = 1 };
+enum { MOST_THREADS = 1 };
 #endif
 
 TEST(each_case_has_a_process_of_its_own_by_a_server) {
@@ -462,7 +462,7 @@ TEST(each_case_has_a_process_of_its_own_by_a_server) {
                    "here.c:10: pid %ld of %ld, serves %d, %u threads", &pids[i],
                    &parents[i], &serves, &threads) == 4);
       CHECK(serves == 1);
-      CHECK_U64(threads, SERVER_THREADS);
+      CHECK(threads >= 1 && threads <= MOST_THREADS);
       CHECK(pids[i] != getpid() && parents[i] != getpid());
       for (size_t k = 0; k < i; k++) {
         CHECK(pids[k] != pids[i]);

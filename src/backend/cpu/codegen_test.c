@@ -184,6 +184,7 @@ TEST(the_child_of_a_fork_ends_when_its_own_threads_have_left) {
   if (pid == 0) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, stay, ends) != 0) _exit(1);
+    (void)pthread_detach(thread);
     if (read(ends[0], said, sizeof said) != 2) _exit(2);
     exit(0);
   }
