@@ -54,6 +54,7 @@ TEST(without_llvm_the_status_says_what_was_looked_for_and_what_to_install) {
 
 /* A folder of its own, made by the first who asks and removed at the end. */
 static char folder[64], in_file[80];
+static pid_t maker; /* whose it is: not a child's */
 
 static const char *const parts[] = {"cut", "whole", "other", "for_cut"};
 static const char *const part_files[] = {"libvyre_case.so", "libLLVM_case.so",
@@ -69,6 +70,7 @@ static void part_path(char to[160], int part, int file) {
 }
 
 static void remove_folder(void) {
+  if (getpid() != maker) return;
   char path[160];
   for (int i = 0; i < PARTS; i++) {
     for (int k = 0; k < PART_FILES; k++) {
@@ -87,6 +89,7 @@ static const char *file_name(void) {
   const char *base = getenv("TMPDIR");
   (void)snprintf(folder, sizeof folder, "%.32s/vyre-codegen-XXXXXX",
                  base && strlen(base) <= 32 ? base : "/tmp");
+  maker = getpid();
   CHECK(mkdtemp(folder) != NULL && atexit(remove_folder) == 0);
   (void)snprintf(in_file, sizeof in_file, "%s/library", folder);
   return in_file;
