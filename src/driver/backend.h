@@ -157,7 +157,8 @@ struct vyre__backend {
   bool (*describe)(uint32_t index, vyre_device_info *out);
   /* Whether "auto" may take it in that context: false if it would open but could
    * not do what people expect of it, such as to compile; *why (static) then says
-   * what is missing and what to do. Quick. Or NULL: it may. */
+   * what is missing and what to do, or is NULL if there is nothing to do. Quick,
+   * and asked before describe. Or NULL: it may. */
   bool (*is_ready)(const vyre_context *context, const char **why);
   vyre_code (*device_init)(vyre_device *device, vyre_status *st);
   void (*device_finish)(vyre_device *device); /* after a successful init only */

@@ -95,10 +95,15 @@ static bool is_name(const char *text, const char *backend, uint32_t *index) {
 }
 
 /* Why "auto" takes number @p at: it would have taken any before. */
-static void put_auto(vyre__backends of, size_t at, char *out) {
+static void put_auto(vyre__backends of, const vyre_context *context, size_t at,
+                     char *out) {
   size_t used = 0, missing = 0;
   for (size_t i = 0; i < at && used < VYRE__DEVICE_REASON; i++) {
+    const char *why = "";
     if (of.list[i]->is_by_name) continue;
+    if (of.list[i]->is_ready && !of.list[i]->is_ready(context, &why) && !why) {
+      continue; /* there may be one: it is not for everybody */
+    }
     used += (size_t)snprintf(
         out + used, VYRE__DEVICE_REASON - used, "%s %.36s",
         missing++ ? "," : "auto: the best that is there; there is no",
@@ -120,13 +125,14 @@ static bool choose(vyre__backends of, const vyre_context *context,
     uint32_t index = 0;
     if (is_auto && backend->is_by_name) continue;
     if (!is_auto && !is_name(name, backend->name, &index)) continue;
-    bool is_there = describe(backend, index, &info);
-    if (!is_there && is_auto) continue;
+    /* Before it is described: that may load a driver. */
     const char *why;
     if (is_auto && backend->is_ready && !backend->is_ready(context, &why)) {
-      passed_over = why;
+      if (why) passed_over = why;
       continue;
     }
+    bool is_there = describe(backend, index, &info);
+    if (!is_there && is_auto) continue;
     *out = (choice){.backend = backend,
                     .index = index,
                     .missing = is_there ? NULL : info.note,
@@ -134,7 +140,7 @@ static bool choose(vyre__backends of, const vyre_context *context,
     if (is_auto && passed_over) {
       (void)snprintf(out->reason, sizeof out->reason, "%s", passed_over);
     } else if (is_auto) {
-      put_auto(of, i, out->reason);
+      put_auto(of, context, i, out->reason);
     }
     return is_there;
   }
