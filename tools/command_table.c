@@ -102,6 +102,12 @@ static const flag_doc run_flags[] = {
      .help = "of device cpu: invocations side by side in a vector, 1, 4,\n"
              "8, 16 or 32 (default: chosen for the kernel)",
      .type = FLAG_U64},
+    {.name = "--replay",
+     .value = "N",
+     .help =
+         "then N times more, plainly and as a recording, and tell what each\n"
+         "took and whether a recording is a gain",
+     .type = FLAG_U64},
     JSON_FLAG,
 };
 
