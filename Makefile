@@ -35,7 +35,7 @@ asan tsan: ## all tests under that sanitizer
 
 fuzz: ## run each fuzz target for FUZZ_SECONDS (default 60)
 	@scripts/deps.sh fuzz
-	@scripts/build.sh fuzz
+	@scripts/build.sh fuzz tests/all
 	@scripts/fuzz.sh build/fuzz
 
 verify-math verify-ops: build ## functions over all arguments, operations; ARGS=--summary

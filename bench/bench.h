@@ -27,6 +27,12 @@ typedef struct bench_times {
 void bench_pair(bench_job ours, bench_job peer, int rounds, long repeat,
                 bench_times *our_times, bench_times *peer_times);
 
+/* What @p whole takes more than @p part, of which it does all: the median of what
+ * the two of a round differ by. Two medians need not be of the same round, and a
+ * small difference of them may be anything. Its minimum is that of the minima. */
+bench_times bench_difference(bench_job whole, bench_job part, int rounds,
+                             long repeat, bench_times *whole_times);
+
 /* Adds a row of times: nanoseconds times @p scale are in @p unit. */
 void bench_row_times(const char *suite, const char *name, const char *unit,
                      double scale, bench_times ours, const char *peer,
@@ -82,6 +88,7 @@ void bench_plan(void);
 void bench_plan_frontier(void);
 void bench_plan_placement(void);
 void bench_recording(void);
+int bench_vulkan_child(const char *name); /* of the next: a process's own */
 void bench_vulkan_compile(void);
 void bench_vulkan_dispatch(void);
 void bench_vulkan_kernels(void);

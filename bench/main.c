@@ -69,6 +69,23 @@ void bench_pair(bench_job ours, bench_job peer, int rounds, long repeat,
   *peer_times = summary(theirs, rounds);
 }
 
+bench_times bench_difference(bench_job whole, bench_job part, int rounds,
+                             long repeat, bench_times *whole_times) {
+  static double wholes[MOST_ROUNDS], parts[MOST_ROUNDS],
+      differences[MOST_ROUNDS];
+  if (rounds > MOST_ROUNDS) rounds = MOST_ROUNDS;
+  time_once(whole, 1);
+  time_once(part, 1);
+  for (int i = 0; i < rounds; i++) {
+    wholes[i] = time_once(whole, repeat);
+    parts[i] = time_once(part, repeat);
+    differences[i] = wholes[i] - parts[i];
+  }
+  *whole_times = summary(wholes, rounds);
+  return (bench_times){summary(differences, rounds).median,
+                       whole_times->minimum - summary(parts, rounds).minimum};
+}
+
 static void keep(row made) {
   if (row_count == MOST_ROWS) bench_fail("table", "too many rows");
   rows[row_count++] = made;
@@ -191,6 +208,8 @@ static bool wants(const char *only, const char *name) {
 
 int main(int argc, char **argv) {
   const char *only = getenv("VYRE_BENCH_SUITE");
+  const char *child = getenv("VYRE_BENCH_CHILD");
+  if (child) return bench_vulkan_child(child);
   if (wants(only, "plan")) bench_plan();
   if (wants(only, "language")) bench_language();
   if (wants(only, "numbers")) bench_numbers();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Running cases, each in a process of its own: one that crashes, hangs or leaks
- * fails alone, and is named. */
+/* Running cases in processes of their own: one that crashes, hangs or leaks fails
+ * alone, and is named. */
 #ifndef VYRE_CTS_RUN_H
 #define VYRE_CTS_RUN_H
 
@@ -10,6 +10,11 @@ enum { CTS_EXIT_FAILED = 1, CTS_EXIT_LEAKED = 76, CTS_EXIT_SKIPPED = 77 };
 
 /* What a case that passed prints last. */
 #define CTS_LAST_LINE "passed: %llu kernels on %s"
+
+/* In place of a case's name: names come on standard input, a line each. Behind the
+ * last line of each case that passed comes this one, with its name. */
+#define CTS_MANY "-"
+#define CTS_NEXT "next after "
 
 /* --- expectations ----------------------------------------------------------------- */
 
@@ -57,6 +62,7 @@ typedef struct cts_result {
   char *reason; /* why not passed, a line or more; heap; NULL: passed */
   char *shrunk; /* a smaller program that fails as well; heap, or NULL */
   cts_row *row;
+  size_t process;  /* in which it ran with others; 0: in none */
   bool is_row;     /* no case: a line of the list that is wrong */
   bool has_broken; /* it crashed, hung, leaked, or ended in no way of its own */
 } cts_result;

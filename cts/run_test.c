@@ -113,7 +113,59 @@ static const cts_entry entries[] = {
 extern const cts_area area_probe;
 CTS_LIST(probe, "cases for this test");
 
-static const cts_area *const areas[] = {&area_probe};
+/* Cases that are fine alone, and find what another left behind. */
+
+static bool has_mark;
+
+static void leaves_a_mark(cts *c) {
+  has_mark = true;
+  passes(c);
+}
+
+static void sees_no_mark(cts *c) {
+  if (has_mark) cts_fail(c, "here.c", 10, "there is a mark");
+  passes(c);
+}
+
+static void end_badly(void) {
+  printf("at the end\n");
+  fflush(stdout);
+  _exit(9);
+}
+
+static void ends_badly(cts *c) {
+  CTS_CHECK(c, atexit(end_badly) == 0);
+  passes(c);
+}
+
+static void ends_badly_with_a_mark(cts *c) {
+  if (has_mark) ends_badly(c);
+  if (!has_mark) passes(c);
+}
+
+static size_t mark_count(void) {
+  return 5;
+}
+
+static const cts_entry marks[] = {
+    {"leaves", leaves_a_mark},
+    {"passes", passes},
+    {"sees_none", sees_no_mark},
+    {"ends_badly", ends_badly},
+    {"ends_badly_with_one", ends_badly_with_a_mark}};
+
+static void mark_label(size_t index, char *out, size_t size) {
+  (void)snprintf(out, size, "%s", marks[index].name);
+}
+
+static void mark_run(cts *c, size_t index) {
+  marks[index].run(c);
+}
+
+static const cts_area area_marks = {"marks", "cases that leave something",
+                                    mark_count, mark_label, mark_run};
+
+static const cts_area *const areas[] = {&area_probe, &area_marks};
 
 /* A fault of seed 7 that needs four statements, and atomics. */
 static void program(cts *c, const char *name) {
@@ -127,17 +179,19 @@ static void program(cts *c, const char *name) {
   passes(c);
 }
 
-static const cts_suite suite = {areas, 1, program};
+static const cts_suite suite = {areas, 2, program};
 
 /* --- running them ---------------------------------------------------------------*/
 
 static const char *const words[] = {NULL};
 
-static cts_report run(const char *filter, const char *list, uint64_t programs) {
+static cts_report run_by(unsigned jobs, const char *filter, const char *list,
+                         uint64_t programs) {
   cts_options options = {.backend = "ref",
                          .filter = filter,
                          .programs = programs,
                          .seed = 6,
+                         .jobs = jobs,
                          .timeout_s = 5,
                          .program = "/proc/self/exe",
                          .words = words};
@@ -146,6 +200,10 @@ static cts_report run(const char *filter, const char *list, uint64_t programs) {
   CHECK(cts_report_begin(&suite, &options, list, strlen(list), &line, &report));
   CHECK(cts_report_run(&options, &report));
   return report;
+}
+
+static cts_report run(const char *filter, const char *list, uint64_t programs) {
+  return run_by(0, filter, list, programs);
 }
 
 static const struct {
@@ -172,7 +230,7 @@ static const struct {
 };
 
 TEST(each_case_fails_alone_and_says_why) {
-  cts_report report = run(NULL, "", 0);
+  cts_report report = run("probe.", "", 0);
   CHECK_U64(report.count, sizeof wanted / sizeof *wanted);
   for (size_t i = 0; i < report.count; i++) {
     const cts_result *r = &report.results[i];
@@ -278,6 +336,53 @@ TEST(a_list_that_is_none_names_the_line) {
   }
 }
 
+TEST(cases_that_pass_share_a_process) {
+  cts_report report = run_by(1, "marks.", "", 0);
+  CHECK_U64(report.count, 5);
+  CHECK(report.results[0].process > 0);
+  CHECK_U64(report.results[1].process, report.results[0].process);
+  CHECK(report.results[0].verdict == CTS_PASSED);
+  CHECK(report.results[1].verdict == CTS_PASSED);
+  CHECK_U64(report.results[1].launches, 1);
+  CHECK(report.results[3].process != report.results[0].process);
+  cts_report_finish(&report);
+}
+
+TEST(a_case_that_fails_only_after_others_fails) {
+  cts_report report = run_by(1, "marks.", "", 0);
+  const cts_result *r = &report.results[2];
+  CHECK(r->verdict == CTS_FAILED && r->has_broken);
+  CHECK_HAS(r->reason, "passes alone");
+  CHECK_HAS(r->reason, "the last of them marks.passes");
+  CHECK_HAS(r->reason, "here.c:10: there is a mark");
+  cts_report_finish(&report);
+  report = run_by(1, "marks.sees_none", "", 0);
+  CHECK(report.results[0].verdict == CTS_PASSED);
+  cts_report_finish(&report);
+}
+
+TEST(a_case_after_which_its_process_ends_badly_fails) {
+  cts_report report = run_by(1, "marks.ends_badly", "", 0);
+  CHECK(report.results[0].verdict == CTS_FAILED);
+  CHECK_HAS(report.results[0].reason, "ended with status 9");
+  CHECK(report.results[1].verdict == CTS_PASSED); /* nor was it that one */
+  cts_report_finish(&report);
+}
+
+TEST(a_process_that_ends_badly_is_never_fine) {
+  static const char list[] =
+      "marks.passes unsupported x\n"
+      "marks.sees_none unsupported x\n"
+      "marks.ends_badly unsupported x\n";
+  cts_report report = run_by(1, "marks.", list, 0);
+  const cts_result *r = &report.results[4];
+  CHECK_U64(report.failed, 1);
+  CHECK(r->verdict == CTS_FAILED && r->has_broken);
+  CHECK_HAS(r->reason, "passes alone");
+  CHECK_HAS(r->reason, "at the end");
+  cts_report_finish(&report);
+}
+
 TEST(a_program_that_fails_is_made_smaller) {
   cts_report report = run("programs.", "", 3); /* seeds 6, 7 and 8 */
   CHECK_U64(report.count, 3);
@@ -300,6 +405,10 @@ static const test_case all_tests[] = {
     TEST_ENTRY(what_passes_although_it_is_on_the_list_fails),
     TEST_ENTRY(lines_that_fit_nothing_fail),
     TEST_ENTRY(a_list_that_is_none_names_the_line),
+    TEST_ENTRY(cases_that_pass_share_a_process),
+    TEST_ENTRY(a_case_that_fails_only_after_others_fails),
+    TEST_ENTRY(a_case_after_which_its_process_ends_badly_fails),
+    TEST_ENTRY(a_process_that_ends_badly_is_never_fine),
     TEST_ENTRY(a_program_that_fails_is_made_smaller)};
 
 int main(int count, char **given) {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Configures and builds a preset, or a target of it and what that needs:
 #   scripts/build.sh release|asan|tsan|fuzz [TARGET]
+# (DIRECTORY/all: the targets of a folder.)
 # Quiet if all goes well; the whole log if not.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -2,19 +2,20 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Random programs, more than `make check` has time for:  scripts/check_long.sh BUILD
 # Each is run by ref, by the interpreter of lowered kernels in all numeric forms,
-# as printed C, by cpu at widths 1, 4, 8 and 16 on 1, 2 and 7 threads, and as SPIR-V by
-# a Vulkan device, and must give the same bytes. Pieces of 100 programs run on all
+# as printed C, by cpu at widths 1, 4, 8 and 16 on 1, 2 and 7 threads, and by vulkan in
+# several forms under validation layers, and must give the same bytes. Pieces of 100 programs run on all
 # cores; what a piece said is in BUILD/long. A failure, and a crash, names its seed.
+# cpu takes four turns: after the first, every program has been run at one width.
 #   PROGRAMS=10000   how many         FIRST=0   the first seed
 #   RESUME=1         leave out pieces that were good in the last run
 #   WAYS="cpu"       only some of: lowered c cpu vulkan conform
-# conform is the whole conformance suite on cpu, at each of these widths.
+# conform is the whole conformance suite on cpu, at each of these widths, and on vulkan.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tests=$(cd "$1/tests" && pwd) logs=$1/long
 programs=${PROGRAMS:-10000} first=${FIRST:-0} piece=100
 ways=${WAYS:-lowered c cpu vulkan conform}
-usage() { sed -n '3,12s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
+usage() { sed -n '3,13s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
 case $programs$first in *[!0-9]*) usage ;; esac
 programs=$((10#$programs)) first=$((10#$first)) # 08 is eight
 [ "$programs" -gt 0 ] || usage
@@ -23,55 +24,62 @@ for way in $ways; do case $way in lowered | c | cpu | vulkan | conform) ;; *) us
 mkdir -p "$logs"
 logs=$(cd "$logs" && pwd)
 
-declare -A test_of=([lowered]=lower_test [c]=c_test [cpu]=campaign_test [vulkan]=spirv_run_test)
+declare -A test_of=([lowered]=lower_test [c]=c_test [cpu]=campaign_test [vulkan]=vulkan_campaign_test)
 
-one() { # way, test, first seed, count
-  local log=$logs/$1.$3.$4
+one() { # way, test, turn, first seed, count
+  local log=$logs/$1.$3.$4.$5
   [ ! -f "$log.good" ] || return 0
-  VYRE_LOWER_FIRST=$3 VYRE_LOWER_SEEDS=$4 VYRE_C_FIRST=$3 VYRE_C_SEEDS=$4 \
-    VYRE_CPU_FIRST=$3 VYRE_CPU_SEEDS=$4 VYRE_CPU_WIDTHS=all \
-    VYRE_SPIRV_FIRST=$3 VYRE_SPIRV_SEEDS=$4 \
+  VYRE_LOWER_FIRST=$4 VYRE_LOWER_SEEDS=$5 VYRE_C_FIRST=$4 VYRE_C_SEEDS=$5 \
+    VYRE_CPU_FIRST=$4 VYRE_CPU_SEEDS=$5 VYRE_CPU_TURN=$3 \
+    VYRE_VK_FIRST=$4 VYRE_VK_SEEDS=$5 \
     "$tests/$2" random_programs_do_the_same >"$log" 2>&1 &&
-    grep -q '^cases: 1 passed, 0 failed$' "$log" && echo "$4" >"$log.good" ||
-    { echo "$1: seeds from $3: see $log" && cat "$log"; }
+    grep -q '^cases: 1 passed, 0 failed$' "$log" && echo "$5" >"$log.good" ||
+    { echo "$1: seeds from $4: see $log" && cat "$log"; }
 }
 export -f one
 export tests logs
 
-pieces() { # of a way: seed and count
-  for ((seed = first; seed < first + programs; seed += piece)); do
-    left=$((first + programs - seed))
-    echo "$seed $((left < piece ? left : piece))"
+declare -A turns_of=([cpu]=4)
+pieces() { # of a way: turn, seed and count
+  for ((turn = 0; turn < ${turns_of[$1]:-1}; turn++)); do
+    for ((seed = first; seed < first + programs; seed += piece)); do
+      left=$((first + programs - seed))
+      echo "$turn $seed $((left < piece ? left : piece))"
+    done
   done
 }
 for way in ${ways/conform/}; do
-  pieces | sed "s/^/$way ${test_of[$way]} /"
+  pieces "$way" | sed "s/^/$way ${test_of[$way]} /"
 done | xargs -r -L 1 -P "$(nproc)" bash -c 'one "$@"' one
 
 good=0 all=0
 said=(/dev/null)
 for way in ${ways/conform/}; do
   count=0
-  while read -r seed number; do
-    log=$logs/$way.$seed.$number
+  while read -r turn seed number; do
+    log=$logs/$way.$turn.$seed.$number
     if [ -f "$log.good" ]; then count=$((count + number)); fi
     if [ -f "$log" ]; then said+=("$log"); fi
-  done < <(pieces)
-  echo "programs $first to $((first + programs - 1)), $way: $count the same"
-  good=$((good + count)) all=$((all + programs))
+  done < <(pieces "$way")
+  turns=${turns_of[$way]:-1}
+  echo "programs $first to $((first + programs - 1)), $way: $count of $((programs * turns)) runs the same"
+  good=$((good + count)) all=$((all + programs * turns))
 done
 if [[ $ways == *conform* ]]; then
-  for at in 1:2 4:1 8:7 16:2; do
-    log=$logs/conform.${at%:*}
-    "$1/vyre" conform --backend cpu --option "cpu.width=${at%:*},cpu.threads=${at#*:}" --programs 60 >"$log" 2>&1 || true
+  for at in 1:2 4:1 8:7 16:2 vulkan; do
+    log=$logs/conform.${at%:*} on=(--backend cpu --option "cpu.width=${at%:*},cpu.threads=${at#*:}") name="at width ${at%:*} on ${at#*:} threads"
+    if [ "$at" = vulkan ]; then on=(--backend vulkan) name="on vulkan"; fi
+    "$1/vyre" conform "${on[@]}" --programs 60 >"$log" 2>&1 || true
     read -r passed failed < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, .*/\1 \2/p' "$log") || { passed=0 failed=1; }
-    echo "conformance at width ${at%:*} on ${at#*:} threads: $(tail -n 1 "$log")"
+    echo "conformance $name: $(tail -n 1 "$log")"
     good=$((good + passed)) all=$((all + passed + failed))
   done
 fi
 awk '/ runs, .* refused/ { runs += $1; refused += $3 }
+  / runs on vulkan/ { vulkan += $3; messages += $7 }
   / kernels compiled for cpu/ { compiled += $3; cpu += $(NF - 1) } END {
   print runs + 0 " runs of the interpreter, " refused + 0 " refused by their target"
-  print compiled + 0 " kernels compiled for cpu, " cpu + 0 " runs of them" }' "${said[@]}"
+  print compiled + 0 " kernels compiled for cpu, " cpu + 0 " runs of them"
+  print vulkan + 0 " runs on vulkan, " messages + 0 " messages of layers" }' "${said[@]}"
 echo "$good passed, $((all - good)) failed"
 [ "$good" -eq "$all" ]

@@ -25,7 +25,8 @@ while read -r name; do
   printf '  %-10s %s  ran %s\n' "$name" "${hash:0:32}" "$took"
   count=$((count + 1))
   if [ "${wanted:=$hash}" != "$hash" ]; then same=no; fi
-done < <("$vyre" devices --json | grep -oE '"name":"[^"]*"' | cut -d'"' -f4)
+done < <("$vyre" devices --json |
+  grep -oE '"name":"[^"]*","backend":"[^"]*","index":[0-9]*,"available":true' | cut -d'"' -f4)
 if [ "$same" = no ] || [ "$count" -eq 0 ]; then
   echo "the results differ, or there are none: this must not be"
   exit 1

@@ -6,28 +6,42 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 directory=$1
 seconds=${FUZZ_SECONDS:-60}
-status=0 count=0
+status=0 running=()
 
-for program in "$directory"/fuzzers/*_fuzz; do
-  [ -x "$program" ] || continue
-  name=$(basename "$program" _fuzz)
-  seeds=tests/corpus/$name
-  found=$directory/found/$name
+fuzz() { # a program
+  local name seeds found log runs
+  name=$(basename "$1" _fuzz)
+  seeds=tests/corpus/$name found=$directory/found/$name log=$directory/$name.log
   mkdir -p "$found" "$directory/corpus/$name"
-  corpora=("$directory/corpus/$name")
+  local corpora=("$directory/corpus/$name")
   if [ -d "$seeds" ]; then corpora+=("$seeds"); fi
-  log=$directory/$name.log
-  count=$((count + 1))
-  if "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+  if "$1" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
     -artifact_prefix="$found/" -print_final_stats=1 "${corpora[@]}" >"$log" 2>&1; then
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     echo "fuzz: $name: $runs runs in $seconds s, nothing found"
   else
     tail -n 60 "$log"
     echo "fuzz: $name: FAILED, input kept in $found"
-    status=1
+    return 1
   fi
+}
+
+# As many at once as there are processors.
+drain() {
+  local one
+  for one in "${running[@]}"; do wait "$one" || status=1; done
+  running=()
+}
+
+count=0
+for program in "$directory"/fuzzers/*_fuzz; do
+  [ -x "$program" ] || continue
+  count=$((count + 1))
+  fuzz "$program" &
+  running+=("$!")
+  [ "${#running[@]}" -lt "$(nproc)" ] || drain
 done
+drain
 if [ "$count" -eq 0 ]; then
   echo "fuzz: no target was built"
   exit 1

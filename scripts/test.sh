@@ -12,6 +12,17 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:suppressions=$PWD/tests/tsan.supp}
 
+# Long tests first, so that no processor waits for the last: ctest knows how long each
+# took the last time, and before the first time it knows it from here.
+costs=$directory/Testing/Temporary/CTestCostData.txt
+if [ ! -f "$costs" ]; then
+  mkdir -p "${costs%/*}"
+  { printf '%s 1 %s\n' cts.conform 90 unit.campaign 60 unit.llvm 45 cli.plan 30 cli.embed 25 \
+    unit.lower 20 unit.placement 19 unit.printed 18 unit.c_safety 17 unit.c 16 unit.fuel 15 \
+    unit.shape_run 14 unit.cpu 13 unit.probe 12 cli.progress 11 repo.contract 10 \
+    unit.generate 9 unit.run 8 unit.llvm_row 7 unit.llvm_atomic 6 check.examples 5
+  echo ---; } >"$costs"
+fi
 ctest --test-dir "$directory" -j2 -V --no-tests=error 2>&1 </dev/null |
   tee "$log" | grep --line-buffered -E '^ *[0-9]+/[0-9]+ Test +#' || true
 

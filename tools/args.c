@@ -322,6 +322,45 @@ const char *args_cpu_options(uint64_t threads, uint64_t width,
   return out[0] ? out : NULL;
 }
 
+bool args_options(const char *text, problem *wrong) {
+  if (!text || strlen(text) <= MOST_OPTIONS) return true;
+  return problem_set(wrong, KIND_USAGE, "write fewer of them",
+                     "--option has %zu bytes, and %d are the most",
+                     strlen(text), MOST_OPTIONS);
+}
+
+bool args_seconds(const char *name, const char *text, uint64_t *out_ns,
+                  problem *wrong) {
+  enum { DIGITS = 9 }; /* as many as a nanosecond has; and of whole seconds */
+  uint64_t ns = 0;
+  size_t whole = strspn(text, "0123456789"), point = text[whole] == '.';
+  const char *fraction = text + whole + point;
+  size_t parts = strspn(fraction, "0123456789");
+  bool is_good = whole > 0 && whole <= DIGITS && parts <= DIGITS &&
+                 (parts > 0) == (point > 0) && !fraction[parts];
+  for (size_t i = 0; is_good && i < whole; i++) {
+    ns = ns * 10 + (uint64_t)(text[i] - '0');
+  }
+  for (size_t i = 0; i < DIGITS; i++) {
+    ns = ns * 10 + (is_good && i < parts ? (uint64_t)(fraction[i] - '0') : 0);
+  }
+  *out_ns = ns;
+  if (is_good && ns > 0) return true;
+  char shown[60];
+  show_into(shown, sizeof shown, text, strlen(text));
+  return problem_set(wrong, KIND_USAGE, "write it as in 2 or 0.25",
+                     "%s is '%s', not seconds above 0 and below 1000000000",
+                     name, shown);
+}
+
+bool args_ulp_budget(uint64_t value, uint8_t *out, problem *wrong) {
+  *out = (uint8_t)value;
+  if (value <= UINT8_MAX) return true;
+  return problem_set(wrong, KIND_USAGE, "write 0 to 255",
+                     "--ulp-budget is %llu, and 255 is the most",
+                     (unsigned long long)value);
+}
+
 bool args_width(uint64_t width, problem *wrong) {
   if (width <= UINT32_MAX && vyre_emit_has_width((uint32_t)width)) return true;
   return problem_set(wrong, KIND_USAGE, "write 1, 4, 8, 16 or 32",

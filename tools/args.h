@@ -51,6 +51,17 @@ enum { OPTIONS_TEXT = 80 };
 const char *args_cpu_options(uint64_t threads, uint64_t width,
                              char out[OPTIONS_TEXT]);
 
+/* Of --option: what a context takes. */
+enum { MOST_OPTIONS = 511 };
+bool args_options(const char *text, problem *wrong);
+
+/* The value of flag @p name: seconds above 0, as in 2 or 0.25. */
+bool args_seconds(const char *name, const char *text, uint64_t *out_ns,
+                  problem *wrong);
+
+/* Of --ulp-budget. */
+bool args_ulp_budget(uint64_t value, uint8_t *out, problem *wrong);
+
 /* Whether @p name stands among the words before "--". */
 bool args_has(int count, char **words, const char *name);
 

@@ -319,24 +319,7 @@ static bool explain(const compile_flags *f, kernel_file *file,
 }
 
 static int cache_explain(int count, char **words, bool json) {
-  compile_flags f = {.file = NULL};
-  problem wrong = {0};
-  kernel_file file = {.program = NULL};
-  sink out = {0};
-  vyre_program *program = NULL;
-  int code = EXIT_FINE;
-  if (!compile_read_flags("cache explain", count, words, &f, &wrong)) {
-    code = problem_report(&wrong, json);
-  } else {
-    program = kernel_file_open(f.file, f.kernel, &file, json, &code);
-  }
-  if (program) {
-    code = explain(&f, &file, program, json, &out, &wrong)
-               ? publish(&out, NULL, NULL, json)
-               : kernel_file_report(&file, &wrong, json);
-  }
-  kernel_file_finish(&file);
-  return code;
+  return compile_command("cache explain", count, words, json, explain);
 }
 
 static const group_member actions[] = {{"list", cache_list},

@@ -16,6 +16,17 @@ static void put_bytes(const char *what, uint64_t bytes, sink *out) {
   }
 }
 
+/* Lines "what: text", as the others: the text in its column. */
+static void put_details(const char *text, sink *out) {
+  while (text && text[0]) {
+    size_t length = strcspn(text, "\n"), head = strcspn(text, ":");
+    if (head >= length) break;
+    sink_format(out, "  %-10.*s %.*s\n", (int)head, text,
+                (int)(length - head - 2), text + head + 2);
+    text += length + (text[length] == '\n');
+  }
+}
+
 static void put_capabilities(const vyre_device_caps *caps, sink *out) {
   const struct {
     bool has;
@@ -37,7 +48,9 @@ static void put_capabilities(const vyre_device_caps *caps, sink *out) {
   for (size_t i = 0; i < sizeof features / sizeof *features; i++) {
     if (features[i].has) sink_format(out, " %s", features[i].name);
   }
-  sink_text(out, "\n  floats     ");
+  sink_text(out, "\n");
+  put_details(caps->details, out);
+  sink_text(out, "  floats     ");
   put_number_summary(caps->numbers, caps->number_count, out);
   sink_text(out, "\n");
   for (size_t i = 0; i < caps->number_count; i++) {
@@ -59,6 +72,7 @@ static void put_device(const device_entry *entry, sink *out) {
   }
   sink_text(out, "\n");
   if (info->note[0]) sink_format(out, "  %.500s\n", info->note);
+  put_device_fix(info, out);
   if (entry->device) {
     put_capabilities(vyre_device_capabilities(entry->device), out);
   } else if (info->is_available) {

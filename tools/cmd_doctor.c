@@ -114,6 +114,7 @@ static void put_finding(const finding *f, sink *out) {
   sink_format(out, "  %s: ", f->entry.info.name);
   if (!info->is_available) {
     sink_format(out, "not there. %.500s\n", info->note);
+    put_device_fix(info, out);
   } else if (!f->entry.device) {
     sink_format(out, "is there, but does not open: %s\n    Fix: %s\n",
                 f->entry.st.message, f->entry.st.fix);
@@ -121,6 +122,7 @@ static void put_finding(const finding *f, sink *out) {
     sink_text(out, device_trial_is_good(&f->trial) ? "works: " : "opens: ");
     put_device_title(info, out);
     sink_text(out, "\n");
+    put_device_fix(info, out);
     put_trial(&f->trial, out);
     put_numbers(f, out);
   }
@@ -128,9 +130,10 @@ static void put_finding(const finding *f, sink *out) {
 
 static const char *cache_state(const report *r) {
   if (r->cache_st.code != VYRE_OK) return "unknown";
-  return !r->cache.is_on     ? "off"
-         : r->cache.is_there ? "ready"
-                             : "not there yet";
+  return !r->cache.is_on         ? "off"
+         : r->cache.is_read_only ? "read only"
+         : r->cache.is_there     ? "ready"
+                                 : "not there yet";
 }
 
 static void put_cache(const report *r, sink *out) {

@@ -6,8 +6,8 @@
 
 #include "commands.h"
 #include "compile_flags.h"
+#include "compile_on.h"
 #include "kernel_file.h"
-#include "output.h"
 #include "plan_json.h"
 #include "words.h"
 
@@ -19,7 +19,12 @@ static void put_number(sink *out, const char *name, uint64_t number,
 static void put_plan(sink *out, const vyre_binding_plan *plan) {
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre_binding *b = &plan->bindings[i];
-    sink_format(out, "  @%-13u ", (unsigned)b->binding);
+    /* What a workgroup shares is bound nowhere. */
+    if (b->role == VYRE_ROLE_SHARED) {
+      sink_format(out, "  %-14s ", "-");
+    } else {
+      sink_format(out, "  @%-13u ", (unsigned)b->binding);
+    }
     show_bytes(out, b->name, strlen(b->name));
     sink_format(out, ", %s", vyre_role_name(b->role));
     if (b->has_static_byte_len) {
@@ -52,7 +57,12 @@ static void put_resources(sink *out, const vyre_pipeline *pipeline,
                " bytes a workgroup that runs");
   }
   if (r->has_width) put_number(out, "width", r->width, " invocations");
-  if (r->has_code) put_number(out, "code", r->code_bytes, " bytes");
+  if (r->has_code) {
+    put_number(out, "code", r->code_bytes,
+               r->is_short ? " bytes, made the short way: the kernel is very "
+                             "large, and runs slower for it"
+                           : " bytes");
+  }
   put_plan(out, vyre_pipeline_bindings(pipeline));
 }
 
@@ -62,7 +72,7 @@ static void json_bindings(json_out *json, const vyre_binding_plan *plan) {
     const vyre_binding *b = &plan->bindings[i];
     json_open(json, NULL, '{');
     json_text(json, "name", b->name);
-    json_u64(json, "binding", b->binding);
+    if (b->role != VYRE_ROLE_SHARED) json_u64(json, "binding", b->binding);
     json_text(json, "role", vyre_role_name(b->role));
     if (b->has_static_byte_len) json_u64(json, "bytes", b->static_byte_len);
     json_close(json, '}');
@@ -96,7 +106,10 @@ static void json_resources(sink *out, const vyre_pipeline *pipeline,
     json_u64(&json, "scratch_bytes", r->scratch_bytes);
   }
   if (r->has_width) json_u64(&json, "width", r->width);
-  if (r->has_code) json_u64(&json, "code_bytes", r->code_bytes);
+  if (r->has_code) {
+    json_u64(&json, "code_bytes", r->code_bytes);
+    json_bool(&json, "is_short", r->is_short);
+  }
   json_bindings(&json, vyre_pipeline_bindings(pipeline));
   json_end(&json);
 }
@@ -106,41 +119,21 @@ static bool inspect(const compile_flags *f, kernel_file *file,
                     vyre_program *program, bool json, sink *out,
                     problem *wrong) {
   vyre_status st = {0};
-  vyre_device *device = NULL;
-  vyre_pipeline *pipeline = NULL;
+  compiled_on on = {.device = NULL};
   vyre_pipeline_resources resources;
-  bool fine = vyre_device_open(NULL, f->backend, &device, &st) == VYRE_OK &&
-              vyre_pipeline_compile(device, program, &f->options, &pipeline,
-                                    &file->findings, &st) == VYRE_OK;
+  bool fine = compile_on(NULL, f->backend, "this is for", program, &f->options,
+                         &file->findings, &on, &st) == VYRE_OK;
   if (fine) {
-    (void)vyre_pipeline_describe(pipeline, &resources);
-    (json ? json_resources : put_resources)(out, pipeline, &resources);
+    (void)vyre_pipeline_describe(on.pipeline, &resources);
+    (json ? json_resources : put_resources)(out, on.pipeline, &resources);
   } else if (file->findings.count == 0) {
     wrong->file = file->in.label;
     problem_from_status(wrong, &st);
   }
-  vyre_pipeline_release(pipeline);
-  vyre_device_release(device);
+  compiled_on_finish(&on);
   return fine;
 }
 
 int cmd_inspect(int count, char **words, bool json) {
-  compile_flags f = {.file = NULL};
-  problem wrong = {0};
-  kernel_file file = {.program = NULL};
-  sink out = {0};
-  vyre_program *program = NULL;
-  int code = EXIT_FINE;
-  if (!compile_read_flags("inspect", count, words, &f, &wrong)) {
-    code = problem_report(&wrong, json);
-  } else {
-    program = kernel_file_open(f.file, f.kernel, &file, json, &code);
-  }
-  if (program) {
-    code = inspect(&f, &file, program, json, &out, &wrong)
-               ? publish(&out, NULL, NULL, json)
-               : kernel_file_report(&file, &wrong, json);
-  }
-  kernel_file_finish(&file);
-  return code;
+  return compile_command("inspect", count, words, json, inspect);
 }

@@ -8,17 +8,20 @@
 #include "commands.h"
 #include "output.h"
 #include "run.h"
-#include "stopwatch.h"
 
 /* Without any of these the process's own does. */
 static bool make_context(run_state *s, problem *wrong) {
   vyre_status st = {0};
   const run_flags *f = &s->flags;
-  if (!f->trace && f->threads == 0 && f->width == 0) return true;
-  char text[OPTIONS_TEXT];
-  vyre_context_options options = {
-      .trace_file = f->trace,
-      .backend_options = args_cpu_options(f->threads, f->width, text)};
+  if (!f->trace && f->threads == 0 && f->width == 0 && !f->options) return true;
+  char own[OPTIONS_TEXT], both[OPTIONS_TEXT + MOST_OPTIONS];
+  const char *text = args_cpu_options(f->threads, f->width, own);
+  if (text && f->options) { /* the last of a key counts */
+    (void)snprintf(both, sizeof both, "%s,%s", f->options, text);
+    text = both;
+  }
+  vyre_context_options options = {.trace_file = f->trace,
+                                  .backend_options = text ? text : f->options};
   if (vyre_context_create(&options, &s->context, &st) == VYRE_OK) return true;
   return problem_from_status(wrong, &st);
 }
@@ -39,47 +42,19 @@ static void warn_if_dropped(const run_state *s) {
   sink_finish(&out);
 }
 
-/* Not every device has print(...), nor is every one there or has what it needs:
- * nothing changes hands unsaid. */
-static void tell_ref(const char *why) {
-  sink out = {0};
-  if (strncmp(why, "auto: ", 6) == 0) why += 6;
-  sink_format(&out, "note: this runs on ref: %s\n", why);
-  write_all(STDERR_FILENO, out.data, out.length);
-  sink_finish(&out);
-}
-
-static vyre_code open_and_compile(run_state *s, const char *backend,
-                                  vyre_status *st) {
-  vyre_compile_options options = {0};
-  memcpy(options.workgroup, s->flags.workgroup, sizeof options.workgroup);
-  vyre_code code = vyre_device_open(s->context, backend, &s->device, st);
-  if (code != VYRE_OK) return code;
-  uint64_t start = stopwatch_ns();
-  code = vyre_pipeline_compile(s->device, s->program, &options, &s->pipeline,
-                               &s->file.findings, st);
-  s->compile_ns = stopwatch_ns() - start;
-  return code;
-}
-
 /* Opens the device and compiles. False without a problem means findings. */
 static bool compile(run_state *s, problem *wrong) {
   vyre_status st = {0};
-  bool is_auto = strcmp(s->flags.backend, "auto") == 0;
+  const run_flags *f = &s->flags;
+  bool is_auto = strcmp(f->backend, "auto") == 0;
+  vyre_compile_options options = {.ulp_budget = f->ulp_budget};
+  memcpy(options.workgroup, f->workgroup, sizeof options.workgroup);
   if (!make_context(s, wrong)) return false;
-  const char *backend = is_auto && s->flags.check ? "ref" : s->flags.backend;
-  vyre_code code = open_and_compile(s, backend, &st);
-  if (code == VYRE_UNSUPPORTED_FEATURE && is_auto && s->device &&
-      strcmp(vyre_device_name(s->device), "ref") != 0) {
-    tell_ref(st.message);
-    (void)snprintf(s->why_ref, sizeof s->why_ref, "auto: %s", st.message);
-    st = (vyre_status){0};
-    vyre_device_release(s->device);
-    code = open_and_compile(s, "ref", &st);
-  } else if (strcmp(backend, "auto") == 0 && s->device &&
-             strcmp(vyre_device_name(s->device), "ref") == 0) {
-    tell_ref(vyre_device_reason(s->device));
-  }
+  vyre_code code = compile_on(
+      s->context, is_auto && f->check ? "ref" : f->backend, "this runs on",
+      s->program, &options, &s->file.findings, &s->on, &st);
+  s->device = s->on.device;
+  s->pipeline = s->on.pipeline;
   if (code == VYRE_OK) return true;
   if (s->file.findings.count == 0) {
     if (s->device) wrong->file = s->file.in.label;
@@ -92,6 +67,8 @@ static bool failed(const run_state *s, problem *wrong, const vyre_status *st) {
   problem_from_status(wrong, st);
   if (st->kind == VYRE_KIND_OUT_OF_FUEL) {
     problem_fix(wrong, "let the loop end, or raise --max-iterations");
+  } else if (st->kind == VYRE_KIND_TIMED_OUT) {
+    problem_fix(wrong, "let the kernel end sooner, or raise --timeout");
   }
   wrong->printed = &s->printed;
   wrong->printed_dropped = s->printed_dropped;
@@ -186,6 +163,7 @@ static bool dispatch(run_state *s, problem *wrong) {
       .outputs = s->outputs,
       .output_count = s->output_count,
       .max_iterations = s->flags.max_iterations,
+      .timeout_ns = s->flags.timeout_ns,
       .print = {s->flags.json ? print_later : print_now, s},
       .timing = s->flags.time ? &s->timing : NULL,
   };
@@ -212,8 +190,7 @@ static bool dispatch(run_state *s, problem *wrong) {
 static void finish(run_state *s) {
   for (size_t i = 0; i < s->buffer_count; i++) data_finish(&s->buffers[i].in);
   vyre_check_report_finish(&s->report);
-  vyre_pipeline_release(s->pipeline);
-  vyre_device_release(s->device);
+  compiled_on_finish(&s->on);
   warn_if_dropped(s);
   vyre_context_release(s->context);
   kernel_file_finish(&s->file);

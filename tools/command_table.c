@@ -102,6 +102,20 @@ static const flag_doc run_flags[] = {
      .help = "of device cpu: invocations side by side in a vector, 1, 4,\n"
              "8, 16 or 32 (default: chosen for the kernel)",
      .type = FLAG_U64},
+    {.name = "--timeout",
+     .value = "SECONDS",
+     .help = "end the run with an error when it takes longer, as in 0.5",
+     .type = FLAG_TEXT},
+    {.name = "--option",
+     .value = "BACKEND.KEY=NUMBER",
+     .help = "what the backend lets be chosen; more of them\n"
+             "with commas, as in $VYRE_OPTIONS",
+     .type = FLAG_TEXT},
+    {.name = "--ulp-budget",
+     .value = "N",
+     .help = "above 0: the device may round less often where that is\n"
+             "faster, so that others give other bits (default 0)",
+     .type = FLAG_U64},
     {.name = "--replay",
      .value = "N",
      .help =
@@ -469,12 +483,11 @@ static const char doctor_body[] =
     "failed.\n";
 
 static const char conform_body[] =
-    "Each case runs in a process of its own: one that crashes or hangs fails\n"
-    "alone. It says how many kernels it ran on which device, so that a run "
-    "that\n"
-    "did nothing is no good run, and gives all memory back. Programs that "
-    "fail\n"
-    "are made smaller before they are told.\n"
+    "Cases that pass share a process. One that fails there is run again,\n"
+    "alone: what crashes or hangs fails alone, and what passes only alone has\n"
+    "failed. A case says how many kernels it ran on which device, so that a\n"
+    "run that did nothing is no good run, and gives all memory back. Programs\n"
+    "that fail are made smaller before they are told.\n"
     "\n"
     "A list of expectations has lines of CASE, then 'unsupported' (is not "
     "run)\n"

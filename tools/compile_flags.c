@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "compile_flags.h"
 
+#include "commands.h"
+#include "output.h"
+
 bool compile_read_flags(const char *command, int count, char **words,
                         compile_flags *f, problem *wrong) {
   const char *workgroup = NULL;
@@ -14,12 +17,29 @@ bool compile_read_flags(const char *command, int count, char **words,
                     .flag_count = sizeof flags / sizeof flags[0],
                     .operand = &f->file};
   if (!args_read(&spec, count, words, wrong)) return false;
-  if (ulp_budget > UINT8_MAX) {
-    return problem_set(wrong, KIND_USAGE, "write 0 to 255",
-                       "--ulp-budget is %llu, and 255 is the most",
-                       (unsigned long long)ulp_budget);
-  }
-  f->options.ulp_budget = (uint8_t)ulp_budget;
+  if (!args_ulp_budget(ulp_budget, &f->options.ulp_budget, wrong)) return false;
   return !workgroup ||
          args_extent("--workgroup", workgroup, f->options.workgroup, wrong);
+}
+
+int compile_command(const char *command, int count, char **words, bool json,
+                    compile_action *action) {
+  compile_flags f = {.file = NULL};
+  problem wrong = {0};
+  kernel_file file = {.program = NULL};
+  sink out = {0};
+  vyre_program *program = NULL;
+  int code = EXIT_FINE;
+  if (!compile_read_flags(command, count, words, &f, &wrong)) {
+    code = problem_report(&wrong, json);
+  } else {
+    program = kernel_file_open(f.file, f.kernel, &file, json, &code);
+  }
+  if (program) {
+    code = action(&f, &file, program, json, &out, &wrong)
+               ? publish(&out, NULL, NULL, json)
+               : kernel_file_report(&file, &wrong, json);
+  }
+  kernel_file_finish(&file);
+  return code;
 }

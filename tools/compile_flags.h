@@ -6,6 +6,8 @@
 #include "vyre/pipeline.h"
 
 #include "args.h"
+#include "kernel_file.h"
+#include "sink.h"
 
 typedef struct compile_flags {
   const char *file, *kernel;
@@ -16,5 +18,15 @@ typedef struct compile_flags {
 /* --kernel, --backend, --workgroup and --ulp-budget of @p command. */
 bool compile_read_flags(const char *command, int count, char **words,
                         compile_flags *f, problem *wrong);
+
+/* What such a command does with the kernel: fills @p out. False with findings in
+ * the file, or with a problem. */
+typedef bool compile_action(const compile_flags *f, kernel_file *file,
+                            vyre_program *program, bool json, sink *out,
+                            problem *wrong);
+
+/* All of such a command; gives its exit code. */
+int compile_command(const char *command, int count, char **words, bool json,
+                    compile_action *action);
 
 #endif

@@ -26,6 +26,10 @@ void put_device_title(const vyre_device_info *info, sink *out) {
               info->driver);
 }
 
+void put_device_fix(const vyre_device_info *info, sink *out) {
+  if (info->fix[0]) sink_format(out, "    Fix: %.300s\n", info->fix);
+}
+
 const char *number_form_name(vyre_numbers form) {
 #define VYRE_X2(name, text) [name] = (text),
   static const char *const names[] = {VYRE_NUMBERS_MAP(VYRE_X2)};
@@ -87,6 +91,7 @@ static void json_capabilities(json_out *json, const vyre_device_caps *caps) {
   json_bool(json, "has_u64", caps->has_u64);
   json_bool(json, "runs_nothing", caps->runs_nothing);
   json_bool(json, "keeps_pipelines", caps->keeps_pipelines);
+  if (caps->details) json_text(json, "details", caps->details);
   json_close(json, '}');
 }
 
@@ -100,6 +105,7 @@ void json_device(json_out *json, const char *key, const device_entry *entry) {
   json_text(json, "description", entry->info.description);
   json_text(json, "driver", entry->info.driver);
   json_text(json, "note", entry->info.note);
+  if (entry->info.fix[0]) json_text(json, "remedy", entry->info.fix);
   if (entry->device) {
     const vyre_device_caps *caps = vyre_device_capabilities(entry->device);
     json_capabilities(json, caps);

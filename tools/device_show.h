@@ -23,6 +23,9 @@ void device_entry_finish(device_entry *entry);
 /* "interpreter, vyre 0.1.0" */
 void put_device_title(const vyre_device_info *info, sink *out);
 
+/* "    Fix: ...", where there is something to do about it. */
+void put_device_fix(const vyre_device_info *info, sink *out);
+
 /* How many operations have which form, in words: "39 operations, all native". */
 void put_number_summary(const vyre_number_class *classes, size_t count,
                         sink *out);

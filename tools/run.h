@@ -7,6 +7,7 @@
 #include "vyre/dispatch.h"
 
 #include "args.h"
+#include "compile_on.h"
 #include "data_spec.h"
 #include "kernel_file.h"
 #include "progress.h"
@@ -16,7 +17,10 @@ typedef struct run_flags {
   word_list sets, outs;           /* NAME=SPEC, NAME=FILE */
   uint32_t grid[3], workgroup[3]; /* 0: not given */
   const char *backend, *trace;
+  const char *options; /* of backends; NULL: none */
   uint64_t schedules, seed, max_iterations, threads, width, replay;
+  uint64_t timeout_ns; /* 0: none */
+  uint8_t ulp_budget;
   bool check, values, time, json;
 } run_flags;
 
@@ -38,8 +42,8 @@ typedef struct run_state {
   kernel_file file;
   vyre_program *program; /* the file's */
   vyre_context *context; /* NULL: the process's own */
-  vyre_device *device;
-  char why_ref[400]; /* instead of what auto takes; "": it is not */
+  compiled_on on;
+  vyre_device *device; /* these two are of it */
   vyre_pipeline *pipeline;
   run_buffer *buffers; /* in binding order, without the shared ones */
   size_t buffer_count;
@@ -48,8 +52,7 @@ typedef struct run_state {
   size_t input_count, output_count;
   uint32_t grid[3];
   vyre_check_report report;
-  uint64_t compile_ns;
-  vyre_timing timing;           /* with --time */
+  vyre_timing timing; /* with --time */
   uint64_t plain_ns, replay_ns; /* with --replay: the median of each */
   sink printed; /* by print(...): all that JSON tells, else the line so far */
   progress_bar bar;         /* on the terminal */

@@ -31,7 +31,8 @@ static bool check_flags(const run_flags *f, bool schedules, bool seed,
 }
 
 bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
-  const char *grid = NULL, *workgroup = NULL;
+  const char *grid = NULL, *workgroup = NULL, *timeout = NULL;
+  uint64_t ulp_budget = 0;
   flag flags[] = {
       FLAG("--kernel", &f->kernel),
       FLAG("--set", &f->sets),
@@ -48,6 +49,9 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
       FLAG("--time", &f->time),
       FLAG("--threads", &f->threads),
       FLAG("--width", &f->width),
+      FLAG("--timeout", &timeout),
+      FLAG("--option", &f->options),
+      FLAG("--ulp-budget", &ulp_budget),
       FLAG("--replay", &f->replay),
   };
   arguments spec = {.command = "run",
@@ -62,11 +66,15 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
     return problem_set(wrong, KIND_USAGE, "write 1 or more",
                        "--max-iterations is 0, so no loop could run");
   }
-  if (flags[15].given && (f->replay == 0 || f->replay > MOST_REPLAYS)) {
+  if (flags[18].given && (f->replay == 0 || f->replay > MOST_REPLAYS)) {
     return problem_set(wrong, KIND_USAGE, "write 1 to 1000000",
                        "--replay is %llu", (unsigned long long)f->replay);
   }
-  if (!args_width(f->width, wrong)) return false;
+  if (!args_width(f->width, wrong) || !args_options(f->options, wrong) ||
+      !args_ulp_budget(ulp_budget, &f->ulp_budget, wrong) ||
+      (timeout && !args_seconds("--timeout", timeout, &f->timeout_ns, wrong))) {
+    return false;
+  }
   return (!grid || args_extent("--grid", grid, f->grid, wrong)) &&
          (!workgroup ||
           args_extent("--workgroup", workgroup, f->workgroup, wrong)) &&

@@ -75,7 +75,8 @@ void run_tell(const run_state *s, sink *out) {
                    cache.made == VYRE_CACHE_DISK_HIT;
     sink_format(out, "%s %.3f ms, ran %.3f ms\n",
                 is_kept ? "from the cache in" : "compiled in",
-                (double)s->compile_ns / 1e6, (double)s->timing.wall_ns / 1e6);
+                (double)s->on.compile_ns / 1e6,
+                (double)s->timing.wall_ns / 1e6);
   }
   if (s->flags.replay > 0) {
     double ratio = (double)s->plain_ns / (double)s->replay_ns;
@@ -278,14 +279,14 @@ static void put_json(const run_state *s, sink *out) {
   json_text(&json, "kernel", vyre_program_name(s->program));
   json_text(&json, "device", vyre_device_name(s->device));
   json_text(&json, "reason",
-            s->why_ref[0] ? s->why_ref : vyre_device_reason(s->device));
+            s->on.why_ref[0] ? s->on.why_ref : vyre_device_reason(s->device));
   json_bool(&json, "ran", has_run(s));
   put_ids(&json, "grid", s->grid);
   put_ids(&json, "workgroup", vyre_pipeline_workgroup(s->pipeline));
   json_u64(&json, "invocations", invocations(s));
   if (s->flags.time) {
     json_open(&json, "time", '{');
-    json_u64(&json, "compile_ns", s->compile_ns);
+    json_u64(&json, "compile_ns", s->on.compile_ns);
     json_u64(&json, "run_ns", s->timing.wall_ns);
     json_close(&json, '}');
   }

@@ -24,13 +24,18 @@ enum { TURNS = 7, FIGURES = 2 + 2 * CPU_KERNELS };
 
 /* --- in a process of its own ---------------------------------------------------*/
 
+typedef void child_work(const char *directory, double *figures);
+
 typedef struct child_job {
-  void (*run)(const struct child_job *self, double *figures);
-  const char *directory; /* of vyre's cache; "": none */
+  const char *name;
+  child_work *run;
 } child_job;
 
-/* False if it failed: figures are then zero. */
-static bool in_child(const child_job *job, double *figures) {
+/* A new process, not a copy of this one, which may have loaded all there is. It is
+ * this program again; what it measured comes through a pipe.
+ * @p directory: of vyre's cache; "": none. False if it failed: figures are then 0. */
+static bool in_child(const child_job *job, const char *directory,
+                     double *figures) {
   int ends[2], status = 0;
   size_t size = FIGURES * sizeof *figures;
   memset(figures, 0, size);
@@ -38,10 +43,12 @@ static bool in_child(const child_job *job, double *figures) {
   if (pipe(ends) != 0) return false;
   pid_t child = fork();
   if (child == 0) {
-    double made[FIGURES] = {0};
+    (void)dup2(ends[1], 3);
     (void)setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
-    job->run(job, made);
-    _exit(write(ends[1], made, size) == (ssize_t)size ? 0 : 1);
+    (void)setenv("VYRE_BENCH_CHILD", job->name, 1);
+    (void)setenv("VYRE_BENCH_CHILD_CACHE", directory, 1);
+    (void)execl("/proc/self/exe", "vyre-bench", (char *)NULL);
+    _exit(127);
   }
   (void)close(ends[1]);
   bool is_read = child > 0 && read(ends[0], figures, size) == (ssize_t)size;
@@ -69,20 +76,20 @@ static bool open_place(place *p, const char *directory, vyre_status *st) {
 }
 
 /* The first open of the process, then the second while the first is there. */
-static void open_vyre(const child_job *job, double *figures) {
+static void open_vyre(const char *directory, double *figures) {
   place first, second;
   vyre_status st = {0};
   double start = bench_now_ns();
-  if (!open_place(&first, job->directory, &st)) return;
+  if (!open_place(&first, directory, &st)) return;
   figures[0] = since(start);
   start = bench_now_ns();
-  if (!open_place(&second, job->directory, &st)) return;
+  if (!open_place(&second, directory, &st)) return;
   figures[1] = since(start);
 }
 
-static void open_raw(const child_job *job, double *figures) {
+static void open_raw(const char *directory, double *figures) {
   const char *why;
-  (void)job;
+  (void)directory;
   double start = bench_now_ns();
   if (raw_open(vulkan_device_index(), &why)) figures[0] = since(start);
   start = bench_now_ns();
@@ -90,10 +97,10 @@ static void open_raw(const child_job *job, double *figures) {
 }
 
 /* Text to pipeline, and the first dispatch of a small workload. */
-static void compile_vyre(const child_job *job, double *figures) {
+static void compile_vyre(const char *directory, double *figures) {
   place p;
   vyre_status st = {0};
-  if (!open_place(&p, job->directory, &st)) return;
+  if (!open_place(&p, directory, &st)) return;
   vulkan_side s = vulkan_side_vyre(p.device, "vyre");
   for (int i = 0; i < CPU_WORKLOADS; i++) {
     cpu_workload w;
@@ -118,9 +125,9 @@ static void compile_vyre(const child_job *job, double *figures) {
 
 /* From words to a pipeline; then the first dispatch, which is where some drivers
  * compile. */
-static void compile_raw(const child_job *job, double *figures) {
+static void compile_raw(const char *directory, double *figures) {
   const char *why;
-  (void)job;
+  (void)directory;
   raw *r = raw_open(vulkan_device_index(), &why);
   if (!r) return;
   vulkan_side s = vulkan_side_raw(r, "raw");
@@ -139,6 +146,15 @@ static void compile_raw(const child_job *job, double *figures) {
     }
     cpu_workload_free(&w);
   }
+}
+
+/* Whether both open. */
+static void try_open(const char *directory, double *figures) {
+  vyre_status st = {0};
+  place p;
+  const char *why;
+  figures[0] = raw_open(vulkan_device_index(), &why) != NULL;
+  figures[1] = open_place(&p, directory, &st);
 }
 
 /* --- rows --------------------------------------------------------------------*/
@@ -173,20 +189,38 @@ static cpu_quartiles pick(double all[TURNS][FIGURES], int at) {
   return cpu_quartiles_of(values, TURNS);
 }
 
-static void must_run(const child_job *job, double *figures, const char *what) {
-  if (!in_child(job, figures)) bench_fail(what, "a process of its own failed");
+enum { OPEN_VYRE, OPEN_RAW, COMPILE_VYRE, COMPILE_RAW, TRY };
+
+static const child_job jobs[] = {{"open vyre", open_vyre},
+                                 {"open raw", open_raw},
+                                 {"compile vyre", compile_vyre},
+                                 {"compile raw", compile_raw},
+                                 {"try", try_open}};
+
+int bench_vulkan_child(const char *name) {
+  double made[FIGURES] = {0};
+  const char *directory = getenv("VYRE_BENCH_CHILD_CACHE");
+  for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
+    if (strcmp(jobs[i].name, name) != 0) continue;
+    jobs[i].run(directory ? directory : "", made);
+    return write(3, made, sizeof made) == (ssize_t)sizeof made ? 0 : 1;
+  }
+  return 1;
+}
+
+static void must_run(int job, const char *directory, double *figures) {
+  if (!in_child(&jobs[job], directory, figures))
+    bench_fail(jobs[job].name, "a process of its own failed");
 }
 
 static void report_open(const char *kept) {
   static double bare[TURNS][FIGURES], probed[TURNS][FIGURES],
       hand[TURNS][FIGURES];
-  const child_job with_file = {open_vyre, kept}, without = {open_vyre, ""};
-  const child_job raw_job = {open_raw, ""};
-  must_run(&with_file, bare[0], "open"); /* the probe's result is kept there */
+  must_run(OPEN_VYRE, kept, bare[0]); /* the probe's result is kept there */
   for (int i = 0; i < TURNS; i++) {
-    must_run(&with_file, bare[i], "open");
-    must_run(&raw_job, hand[i], "open");
-    if (i < 3) must_run(&without, probed[i], "open");
+    must_run(OPEN_VYRE, kept, bare[i]);
+    must_run(OPEN_RAW, "", hand[i]);
+    if (i < 3) must_run(OPEN_VYRE, "", probed[i]);
   }
   char note[64];
   cpu_quartiles mine = pick(bare, 0), hand_ms = pick(hand, 0);
@@ -204,13 +238,11 @@ static void report_kernels(const char *kept) {
   enum { FRESH = 3 };
   static double fresh[TURNS][FIGURES], disk[TURNS][FIGURES],
       hand[TURNS][FIGURES];
-  const child_job fresh_job = {compile_vyre, ""}, raw_job = {compile_raw, ""};
-  const child_job disk_job = {compile_vyre, kept};
-  must_run(&disk_job, disk[0], "compile"); /* what is compiled is kept there */
+  must_run(COMPILE_VYRE, kept, disk[0]); /* what is compiled is kept there */
   for (int i = 0; i < FRESH; i++) {
-    must_run(&fresh_job, fresh[i], "compile");
-    must_run(&raw_job, hand[i], "compile");
-    must_run(&disk_job, disk[i], "compile");
+    must_run(COMPILE_VYRE, "", fresh[i]);
+    must_run(COMPILE_RAW, "", hand[i]);
+    must_run(COMPILE_VYRE, kept, disk[i]);
   }
   double all[3] = {0};
   for (size_t k = 0; k < CPU_KERNELS; k++) {
@@ -244,15 +276,6 @@ static void report_kernels(const char *kept) {
 
 /* --- the suite ---------------------------------------------------------------*/
 
-/* Whether both open; in a process of its own, so that the first is still to come. */
-static void try_open(const child_job *job, double *figures) {
-  vyre_status st = {0};
-  place p;
-  const char *why;
-  figures[0] = raw_open(vulkan_device_index(), &why) != NULL;
-  figures[1] = open_place(&p, job->directory, &st);
-}
-
 static void remove_folder(const char *directory) {
   char command[1100];
   (void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
@@ -264,8 +287,7 @@ void bench_vulkan_compile(void) {
   const char *where = getenv("TMPDIR");
   double opens[FIGURES];
   char kept[1024];
-  const child_job probe = {try_open, ""};
-  if (!in_child(&probe, opens) || opens[0] < 1 || opens[1] < 1) {
+  if (!in_child(&jobs[TRY], "", opens) || opens[0] < 1 || opens[1] < 1) {
     vulkan_ground g;
     if (vulkan_open(&g, suite)) vulkan_close(&g);
     return;

@@ -11,7 +11,7 @@
 #include "bench.h"
 #include "cpu/rounds.h"
 
-enum { ELEMENTS = 16384, DEPTH = 8, FORMS = VYRE_NUMBERS_COUNT };
+enum { ELEMENTS = 16384, DEPTH = 32, FORMS = VYRE_NUMBERS_COUNT };
 
 static const struct {
   const char *name, *expression;
@@ -28,7 +28,7 @@ static void must(vyre_code code, const vyre_status *st, const char *what) {
 
 /* Each result is the first operand of the next: nothing can be left out. */
 static vyre_module *make_module(const char *expression) {
-  char text[1024];
+  char text[4096];
   vyre_module *module;
   vyre_status st = {0};
   int length = snprintf(text, sizeof text,

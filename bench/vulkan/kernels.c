@@ -4,7 +4,8 @@
  *
  *   VYRE_BENCH_VULKAN   the device ("vulkan")
  *   VYRE_BENCH_ROUNDS   rounds (9)
- *   VYRE_BENCH_KERNEL   only workloads whose name has this in it
+ *   VYRE_BENCH_KERNEL   only workloads whose name has this in it; "forms": what the
+ *                       forms of floats cost, and nothing else
  *
  * Before anything is timed: both are right, vyre has the bits of ref on a small one
  * of each, and both have the same bits where the operations leave no choice. A kernel
@@ -325,7 +326,7 @@ void bench_vulkan_kernels(void) {
                                   .note = "geometric mean"});
   }
   printf("\n");
-  if (!only) bench_forms(suite, g.device);
+  if (!only || strcmp(only, "forms") == 0) bench_forms(suite, g.device);
   printf("\n");
   for (int i = 0; i < SIDES; i++) vulkan_side_free(&sides[i]);
   vulkan_close(&g);

@@ -90,9 +90,10 @@ typedef struct vyre_cache_place {
   bool is_on;            /* files are used, or would be once there are some */
   bool is_there;         /* the directory is */
   const char *directory; /* "" if there is none */
-  const char *reason;    /* why it is off; "" if on */
+  const char *reason;    /* why it is off or read only; "" if neither */
   const char *fix;       /* and what to do about it */
   uint64_t max_bytes;
+  bool is_read_only; /* what is there is used, and nothing is added */
 } vyre_cache_place;
 
 typedef struct vyre_cache_listing {

@@ -46,6 +46,8 @@ typedef struct vyre_device_caps {
   bool keeps_pipelines; /* the cache on disk has files of it */
   bool imports_host_memory; /* vyre_resident_import takes it, though dispatches
                                do not bind it where it is */
+  const char *details;  /* for people: lines of "what: ...", such as limits and
+                           features of its API. NULL: none; the device's */
 } vyre_device_caps;
 
 enum { VYRE_DEVICE_NAME = 48 };
@@ -63,6 +65,7 @@ typedef struct vyre_device_info {
   const char *driver;      /* and its version; part of the cache's key */
   const char *note; /* for people: what it is good for; why it is missing,
                               and what to install */
+  const char *fix;  /* what to do about what `note` says; "": nothing */
 } vyre_device_info;
 
 VYRE_BEGIN

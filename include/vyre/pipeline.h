@@ -24,8 +24,11 @@ typedef struct vyre_pipeline vyre_pipeline;
 typedef struct vyre_compile_options {
   uint32_t workgroup[3]; /* instead of the program's size; all 0: the program's.
                             An axis of 0 beside others counts as 1 */
-  uint8_t ulp_budget; /* 0: exact; above, functions of mathematics may be that
-                            many ulp off where it makes them faster */
+  uint8_t
+      ulp_budget; /* 0: the bits that every device gives. Above, a device may
+                         round less often where that is faster: "cpu" makes one
+                         fma of a product and a sum, whatever the number; others
+                         stay exact */
   bool is_quick; /* code in a fraction of the time, and slower; the device makes
                     the full code in the background and goes over to it. Devices
                     that have no such code compile as always. The same pipeline
@@ -54,6 +57,9 @@ typedef struct vyre_pipeline_resources {
   uint32_t width; /* invocations side by side in a vector */
   bool has_code;
   uint64_t code_bytes; /* mapped for machine code and its constants */
+  bool is_short; /* it was made the short way, and is slower: the kernel is very
+                    large, or is_quick was asked for and the full code is not
+                    there yet */
 } vyre_pipeline_resources;
 
 VYRE_BEGIN

@@ -274,8 +274,9 @@ VYRE_API void vyre_recording_capacities(const vyre_recording *recording,
 
 /** Prints what will run, line by line: slots and what is bound, then commands,
  *  with the barriers that finish put in and, once known, the grids. Returns
- *  false if @p writer refused or @p recording is NULL.
- *  Threads: as the recording.  Blocks: on the writer, and on a replay. */
+ *  false if @p writer refused or @p recording is NULL. The writer must not use
+ *  the recording.
+ *  Threads: as the recording.  Blocks: on the writer. */
 VYRE_API bool vyre_recording_print(vyre_recording *recording,
                                    vyre_writer writer);
 

@@ -136,6 +136,10 @@ typedef struct vyre__option {
 uint64_t vyre__device_option(const vyre_device *device, const char *key,
                              uint64_t otherwise);
 
+/* A variable of the environment, for a file that a backend loads or a tool reads.
+ * NULL: it is not set, or the process has more rights than who started it. */
+const char *vyre__environment(const char *variable);
+
 enum { VYRE__BACKEND_ABI = 3 };
 
 struct vyre__backend {
@@ -153,12 +157,12 @@ struct vyre__backend {
 
   /* Says what device @p index of this backend is: all texts static, name and
    * backend are the driver's. False: there is none; for index 0 the note then
-   * says what was looked for and what to install. */
+   * says what was looked for, and the fix what to install. */
   bool (*describe)(uint32_t index, vyre_device_info *out);
   /* Whether "auto" may take it in that context: false if it would open but could
    * not do what people expect of it, such as to compile; *why (static) then says
-   * what is missing and what to do, or is NULL if there is nothing to do. Quick,
-   * and asked before describe. Or NULL: it may. */
+   * what is missing and what to do. Quick, and asked before describe. Or NULL: it
+   * may. */
   bool (*is_ready)(const vyre_context *context, const char **why);
   vyre_code (*device_init)(vyre_device *device, vyre_status *st);
   void (*device_finish)(vyre_device *device); /* after a successful init only */

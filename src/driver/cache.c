@@ -165,7 +165,9 @@ void vyre__cache_look(const vyre__cache_subject *subject,
   if (look_at_file(directory, key, arena, note, file)) {
     note->made = VYRE_CACHE_DISK_HIT;
     note->reason = "the entry has the same key";
-    if (is_used) vyre__cache_touch(directory, key->name);
+    if (is_used && !vyre__cache_is_recent(file->used_ns)) {
+      vyre__cache_touch(directory, key->name);
+    }
   } else {
     /* Two keys with one name: the file is replaced, so it is looked at now. */
     vyre__cache_part parts[VYRE__CACHE_FIELDS];
@@ -324,6 +326,19 @@ const char *vyre_cache_result_name(vyre_cache_result result) {
   return (unsigned)result < VYRE_CACHE_RESULT_COUNT ? names[result] : "?";
 }
 
+vyre_cache_info vyre__cache_info(const vyre__cache_note *note) {
+  return (vyre_cache_info){.result = note->made,
+                           .made = note->made,
+                           .reason = note->reason,
+                           .entry = note->entry,
+                           .field = note->field,
+                           .wanted = note->wanted,
+                           .found = note->found,
+                           .is_rejected = note->is_rejected,
+                           .is_stored = note->is_stored,
+                           .not_stored = note->not_stored};
+}
+
 /* Of notes whose nearest entry nobody asked for yet. */
 static pthread_mutex_t explaining = PTHREAD_MUTEX_INITIALIZER;
 
@@ -350,17 +365,8 @@ bool vyre_pipeline_cache_info(const vyre_pipeline *pipeline,
   const vyre__cache_note note = pipeline->inside->note;
   pthread_mutex_unlock(&explaining);
   uint64_t hits = atomic_load(&pipeline->inside->memory_hits);
-  *out =
-      (vyre_cache_info){.result = hits > 0 ? VYRE_CACHE_MEMORY_HIT : note.made,
-                        .made = note.made,
-                        .memory_hits = hits,
-                        .reason = note.reason,
-                        .entry = note.entry,
-                        .field = note.field,
-                        .wanted = note.wanted,
-                        .found = note.found,
-                        .is_rejected = note.is_rejected,
-                        .is_stored = note.is_stored,
-                        .not_stored = note.not_stored};
+  *out = vyre__cache_info(&note);
+  out->memory_hits = hits;
+  if (hits > 0) out->result = VYRE_CACHE_MEMORY_HIT;
   return true;
 }

@@ -171,6 +171,7 @@ typedef struct vyre__cache_file {
   vyre_allocator allocator;
   unsigned char *bytes;
   size_t size;
+  int64_t used_ns; /* when it was used last */
   vyre__cache_entry entry;
 } vyre__cache_file;
 
@@ -192,13 +193,16 @@ void vyre__cache_file_finish(vyre__cache_file *file);
 /* Opens a plain file of this user that nobody else can write. -1: it is not to be
  * read, and *why says why, or is NULL if there is none. */
 int vyre__cache_file_open(int directory, const char *name, uint64_t *size,
-                          const char **why);
+                          int64_t *used_ns, const char **why);
 /* All of such a file, if it has at most @p room bytes. */
 bool vyre__cache_file_bytes(int directory, const char *name, void *to,
                             size_t room, size_t *out);
 
 /* Marks it as used just now. */
 void vyre__cache_touch(int directory, const char *name);
+/* Whether it was marked in the last minute: not worth doing so again, which takes
+ * as long as reading it. */
+bool vyre__cache_is_recent(int64_t used_ns);
 
 /* Puts a file in place, whole or not at all. False with a reason. */
 bool vyre__cache_file_write(int directory, const char *name,
@@ -253,6 +257,9 @@ typedef struct vyre__cache_note {
   bool is_rejected, is_stored;
   bool is_open; /* a miss whose nearest entry was not looked for */
 } vyre__cache_note;
+
+/* What it says to people. */
+vyre_cache_info vyre__cache_info(const vyre__cache_note *note);
 
 /* A shared pipeline that was compiled of the same program for the same options,
  * retained; or NULL. */

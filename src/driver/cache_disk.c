@@ -33,8 +33,12 @@ static bool read_all(int file, unsigned char *to, size_t size) {
   return true;
 }
 
+static int64_t to_ns(struct timespec time) {
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 int vyre__cache_file_open(int directory, const char *name, uint64_t *size,
-                          const char **why) {
+                          int64_t *used_ns, const char **why) {
   /* Without waiting: it may be a pipe that somebody put there. */
   int file = openat(directory, name,
                     O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -52,14 +56,16 @@ int vyre__cache_file_open(int directory, const char *name, uint64_t *size,
     return -1;
   }
   *size = (uint64_t)about.st_size;
+  *used_ns = to_ns(about.st_mtim);
   return file;
 }
 
 bool vyre__cache_file_bytes(int directory, const char *name, void *to,
                             size_t room, size_t *out) {
   uint64_t size;
+  int64_t used_ns;
   const char *why;
-  int file = vyre__cache_file_open(directory, name, &size, &why);
+  int file = vyre__cache_file_open(directory, name, &size, &used_ns, &why);
   if (file < 0) return false;
   bool good = size <= room && read_all(file, to, (size_t)size);
   close(file);
@@ -100,7 +106,7 @@ vyre__cache_read_result vyre__cache_file_read(int directory, const char *name,
                                               const char **why) {
   *out = (vyre__cache_file){.allocator = allocator};
   uint64_t size;
-  int file = vyre__cache_file_open(directory, name, &size, why);
+  int file = vyre__cache_file_open(directory, name, &size, &out->used_ns, why);
   if (file < 0) return *why ? VYRE__CACHE_REJECTED : VYRE__CACHE_ABSENT;
   vyre__cache_read_result result = read_open(file, size, out, why);
   close(file);
@@ -111,6 +117,13 @@ vyre__cache_read_result vyre__cache_file_read(int directory, const char *name,
 void vyre__cache_file_finish(vyre__cache_file *file) {
   if (file->bytes) vyre__resize(file->allocator, file->bytes, file->size, 0);
   *file = (vyre__cache_file){.allocator = file->allocator};
+}
+
+bool vyre__cache_is_recent(int64_t used_ns) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  int64_t age = to_ns(now) - used_ns;
+  return age >= 0 && age < (int64_t)60 * 1000000000;
 }
 
 void vyre__cache_touch(int directory, const char *name) {
@@ -201,10 +214,6 @@ bool vyre__cache_file_write(int directory, const char *name,
 /* --- all of them -------------------------------------------------------------*/
 
 static const int64_t leftover_age_ns = (int64_t)3600 * 1000000000;
-
-static int64_t to_ns(struct timespec time) {
-  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
 
 static bool begins_with(const char *name, const char *prefix) {
   return strncmp(name, prefix, strlen(prefix)) == 0;

@@ -286,10 +286,32 @@ TEST(a_directory_that_is_not_there_is_made_for_this_user_alone) {
   folder_remove(folder);
 }
 
+/* What people are told of the folder. */
+static vyre_cache_place place_of(const char *folder, vyre_arena *arena) {
+  vyre_context_options options = {.cache_directory = folder, .trace_file = ""};
+  vyre_context *context;
+  vyre_cache_place place;
+  vyre_status st = {0};
+  CHECK_OK(vyre_context_create(&options, &context, &st), st);
+  CHECK_OK(vyre_cache_find(context, arena, &place, &st), st);
+  vyre_context_release(context);
+  return place;
+}
+
 static void compile_read_only(void) {
   char folder[FOLDER_TEXT], path[PATH_TEXT];
   contents good = make_entry(folder, path);
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  vyre_cache_place place = place_of(folder, &arena);
+  CHECK(place.is_on && place.is_there && !place.is_read_only);
+  CHECK_TEXT(place.reason, "");
   CHECK(chmod(folder, 0500) == 0);
+  place = place_of(folder, &arena);
+  CHECK(place.is_on && place.is_there && place.is_read_only);
+  CHECK_HAS(place.reason, "it cannot be written");
+  CHECK_HAS(place.fix, "VYRE_CACHE_DIR");
+  vyre_arena_finish(&arena);
   CHECK(kept_compile(folder).info.result == VYRE_CACHE_DISK_HIT);
   kept_driver = "driver 2";
   kept_result got = kept_compile(folder);
@@ -535,6 +557,34 @@ static bool exists(const char *path) {
   return access(path, F_OK) == 0;
 }
 
+/* Seconds since the file was used, as its time says. */
+static long age_of(const char *path) {
+  struct stat about;
+  struct timespec now;
+  CHECK(stat(path, &about) == 0);
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (long)(now.tv_sec - about.st_mtim.tv_sec);
+}
+
+TEST(a_use_is_marked_once_a_minute) {
+  static const struct {
+    long age;
+    bool is_marked;
+  } cases[] = {{10, false}, {50, false}, {70, true}, {3000, true}, {-90, true}};
+  char folder[FOLDER_TEXT], path[PATH_TEXT];
+  folder_make(folder);
+  kept_reset();
+  compile_driver(folder, 'a', 0, path);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    set_age(path, cases[i].age);
+    CHECK(compile_driver(folder, 'a', 0, path).info.result ==
+          VYRE_CACHE_DISK_HIT);
+    long age = age_of(path);
+    CHECK((age >= 0 && age < 9) == cases[i].is_marked);
+  }
+  folder_remove(folder);
+}
+
 TEST(above_the_cap_the_least_recently_used_goes) {
   char folder[FOLDER_TEXT], a[PATH_TEXT], b[PATH_TEXT], c[PATH_TEXT],
       d[PATH_TEXT];
@@ -747,6 +797,7 @@ TEST_MAIN(
     TEST_ENTRY(a_path_that_is_too_long_is_told_as_that),
     TEST_ENTRY(the_cap_is_a_whole_number),
     TEST_ENTRY(a_context_asks_the_environment),
+    TEST_ENTRY(a_use_is_marked_once_a_minute),
     TEST_ENTRY(above_the_cap_the_least_recently_used_goes),
     TEST_ENTRY(an_entry_above_the_cap_is_not_written),
     TEST_ENTRY(leftovers_go_when_they_are_old),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What people ask of the cache. */
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,15 +34,7 @@ static vyre_code explain(const vyre__cache_subject *subject, vyre_arena *arena,
   vyre__cache_look(subject, &key, false, arena, &note, &file, &may_store);
   vyre__cache_file_finish(&file);
   vyre__cache_explain(subject, &key, arena, &note);
-  out->info = (vyre_cache_info){.result = note.made,
-                                .made = note.made,
-                                .reason = note.reason,
-                                .entry = note.entry,
-                                .field = note.field,
-                                .wanted = note.wanted,
-                                .found = note.found,
-                                .is_rejected = note.is_rejected,
-                                .not_stored = ""};
+  out->info = vyre__cache_info(&note); /* nothing is stored */
   return VYRE_OK;
 }
 
@@ -140,12 +133,22 @@ static bool find(const vyre__cache *cache, vyre_arena *arena,
   vyre__cache_refusal refusal;
   *directory = vyre__cache_open(cache, false, &refusal);
   bool is_off = *directory < 0 && !refusal.is_absent;
+  bool is_read_only =
+      *directory >= 0 && faccessat(*directory, ".", W_OK | X_OK, AT_EACCESS);
   *out = (vyre_cache_place){
       .is_on = !is_off,
       .is_there = *directory >= 0,
+      .is_read_only = is_read_only,
       .directory = copy_text(arena, cache->path ? cache->path : ""),
-      .reason = copy_text(arena, is_off ? refusal.reason : ""),
-      .fix = is_off ? refusal.fix : "",
+      .reason = copy_text(arena, is_off         ? refusal.reason
+                                 : is_read_only ? "it cannot be written: what "
+                                                  "is there is used, and "
+                                                  "nothing more is kept"
+                                                : ""),
+      .fix = is_off         ? refusal.fix
+             : is_read_only ? "make the directory writable, or name another in "
+                              "VYRE_CACHE_DIR"
+                            : "",
       .max_bytes = cache->max_bytes};
   return out->directory && out->reason;
 }
@@ -157,8 +160,8 @@ static bool list(const vyre__cache *cache, vyre_arena *arena,
   bool fine = find(cache, arena, &place, &directory);
   *out = (vyre_cache_listing){.is_on = place.is_on,
                               .directory = place.directory,
-                              .reason = place.reason,
-                              .fix = place.fix,
+                              .reason = place.is_on ? "" : place.reason,
+                              .fix = place.is_on ? "" : place.fix,
                               .max_bytes = place.max_bytes};
   if (directory < 0) return fine;
   fine = fine && list_all(directory, arena, out);

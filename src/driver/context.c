@@ -25,6 +25,10 @@ static const char *environment(const char *variable) {
   return vyre__is_privileged() ? NULL : getenv(variable);
 }
 
+const char *vyre__environment(const char *variable) {
+  return environment(variable);
+}
+
 /* What the option says, else the environment; "" is nothing. */
 static const char *choose(const char *option, const char *variable) {
   const char *text = option ? option : environment(variable);

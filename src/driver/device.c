@@ -42,7 +42,8 @@ static void put_name(const vyre__backend *backend, uint32_t index,
 /* Fills in all that a backend leaves to the driver. */
 static bool describe(const vyre__backend *backend, uint32_t index,
                      vyre_device_info *out) {
-  *out = (vyre_device_info){.description = "", .driver = "", .note = ""};
+  *out = (vyre_device_info){
+      .description = "", .driver = "", .note = "", .fix = ""};
   out->is_available = index < MOST_DEVICES && backend->describe(index, out);
   out->backend = backend->name;
   out->index = index;
@@ -75,7 +76,8 @@ typedef struct choice {
   const vyre__backend *backend;
   uint32_t index;
   char reason[VYRE__DEVICE_REASON];
-  const char *missing; /* why the backend that was asked for has none */
+  const char *missing; /* why the backend that was asked for has none, and */
+  const char *fix;     /* what to do; "": as always */
 } choice;
 
 /* "name" or "name:index". */
@@ -95,15 +97,10 @@ static bool is_name(const char *text, const char *backend, uint32_t *index) {
 }
 
 /* Why "auto" takes number @p at: it would have taken any before. */
-static void put_auto(vyre__backends of, const vyre_context *context, size_t at,
-                     char *out) {
+static void put_auto(vyre__backends of, size_t at, char *out) {
   size_t used = 0, missing = 0;
   for (size_t i = 0; i < at && used < VYRE__DEVICE_REASON; i++) {
-    const char *why = "";
     if (of.list[i]->is_by_name) continue;
-    if (of.list[i]->is_ready && !of.list[i]->is_ready(context, &why) && !why) {
-      continue; /* there may be one: it is not for everybody */
-    }
     used += (size_t)snprintf(
         out + used, VYRE__DEVICE_REASON - used, "%s %.36s",
         missing++ ? "," : "auto: the best that is there; there is no",
@@ -125,10 +122,10 @@ static bool choose(vyre__backends of, const vyre_context *context,
     uint32_t index = 0;
     if (is_auto && backend->is_by_name) continue;
     if (!is_auto && !is_name(name, backend->name, &index)) continue;
-    /* Before it is described: that may load a driver. */
+    /* Asked first: to describe a device may take loading its driver. */
     const char *why;
     if (is_auto && backend->is_ready && !backend->is_ready(context, &why)) {
-      if (why) passed_over = why;
+      passed_over = why;
       continue;
     }
     bool is_there = describe(backend, index, &info);
@@ -136,11 +133,12 @@ static bool choose(vyre__backends of, const vyre_context *context,
     *out = (choice){.backend = backend,
                     .index = index,
                     .missing = is_there ? NULL : info.note,
+                    .fix = is_there ? NULL : info.fix,
                     .reason = "asked for by name"};
     if (is_auto && passed_over) {
       (void)snprintf(out->reason, sizeof out->reason, "%s", passed_over);
     } else if (is_auto) {
-      put_auto(of, context, i, out->reason);
+      put_auto(of, i, out->reason);
     }
     return is_there;
   }
@@ -156,11 +154,12 @@ static const char unavailable_fix[] =
 
 static vyre_code unavailable(const char *name, const choice *chosen,
                              vyre_status *st) {
-  const vyre__failure failure = {.code = VYRE_UNSUPPORTED_FEATURE,
-                                 .kind = VYRE_KIND_DEVICE_UNAVAILABLE,
-                                 .fix = unavailable_fix,
-                                 .file = __FILE__,
-                                 .line = __LINE__};
+  const vyre__failure failure = {
+      .code = VYRE_UNSUPPORTED_FEATURE,
+      .kind = VYRE_KIND_DEVICE_UNAVAILABLE,
+      .fix = chosen->fix && chosen->fix[0] ? chosen->fix : unavailable_fix,
+      .file = __FILE__,
+      .line = __LINE__};
   bool tells = chosen->missing && chosen->missing[0];
   char shown[VYRE__NAME_TEXT];
   vyre__fail(st, &failure, "there is no device '%s'%s%.150s",

@@ -3,6 +3,7 @@
  * same call straight into the table of that device. */
 #include <linux/perf_event.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -17,7 +18,13 @@ long syscall(long number, ...); /* not in POSIX */
 
 static const char suite[] = "dispatch";
 
-enum { ROUNDS = 1001, REPEAT = 1000, MOST_BINDINGS = 8, ELEMENTS = 16 };
+enum {
+  ROUNDS = 1001,
+  REPEAT = 1000,
+  MOST_BINDINGS = 8,
+  ELEMENTS = 16,
+  SETS = 16 /* of bindings: a power of 2 */
+};
 
 static void must(vyre_code code, const vyre_status *st, const char *what) {
   if (code != VYRE_OK) bench_fail(what, st->message);
@@ -83,11 +90,11 @@ typedef struct job {
   vyre_device *device;
   vyre_module *module;
   vyre_pipeline *pipeline;
-  uint32_t data[2][MOST_BINDINGS][ELEMENTS];
-  vyre_input inputs[2][MOST_BINDINGS];
-  vyre_output outputs[2];
-  vyre_dispatch_desc descs[2];
-  unsigned turn;
+  uint32_t data[SETS][MOST_BINDINGS][ELEMENTS];
+  vyre_input inputs[SETS][MOST_BINDINGS];
+  vyre_output outputs[SETS];
+  vyre_dispatch_desc descs[SETS];
+  unsigned turn, sets; /* of them that take turns */
   vyre__view views[MOST_BINDINGS];
   vyre__launch launch;
 } job;
@@ -118,7 +125,7 @@ static void open_job(job *j, unsigned bindings, bool is_resident,
   must(vyre_pipeline_compile(j->device, vyre_module_kernel(j->module, 0), NULL,
                              &j->pipeline, NULL, &st),
        &st, "compile");
-  for (int set = 0; set < 2; set++) {
+  for (int set = 0; set < SETS; set++) {
     vyre_input *inputs = j->inputs[set];
     for (unsigned i = 0; i < bindings; i++) {
       size_t size = sizeof j->data[set][i];
@@ -160,7 +167,8 @@ static bool run_others(void *self) {
   job *j = self;
   vyre_status st;
   st.code = VYRE_OK;
-  return vyre_dispatch(j->pipeline, &j->descs[j->turn++ & 1], &st) == VYRE_OK;
+  const vyre_dispatch_desc *desc = &j->descs[j->turn++ & (j->sets - 1)];
+  return vyre_dispatch(j->pipeline, desc, &st) == VYRE_OK;
 }
 
 static bool run_table(void *self) {
@@ -196,20 +204,23 @@ static double instructions(int counter, bench_job what) {
 
 /* --- rows --------------------------------------------------------------------*/
 
-static void measure(unsigned bindings, bool is_resident, bool are_others,
+static void measure(unsigned bindings, bool is_resident, unsigned sets,
                     const char *trace_file) {
   static job j;
-  static char names[26][64];
+  static char names[40][64];
   static unsigned used;
   bench_times ours, table;
+  const char *turns = sets == 1   ? ""
+                      : sets == 2 ? ", two in turn"
+                                  : ", others each time";
   open_job(&j, bindings, is_resident, trace_file);
-  bench_job mine = {are_others ? run_others : run_dispatch, &j};
+  j.sets = sets;
+  bench_job mine = {sets > 1 ? run_others : run_dispatch, &j};
   bench_job direct = {run_table, &j};
   bench_pair(mine, direct, ROUNDS, trace_file[0] ? 100 : REPEAT, &ours, &table);
   char *name = names[used++];
   (void)snprintf(name, sizeof names[0], "over the table: %u %s%s%s", bindings,
-                 is_resident ? "resident" : "host",
-                 are_others ? ", others each time" : "",
+                 is_resident ? "resident" : "host", turns,
                  trace_file[0] ? ", traced" : "");
   ours.median -= table.median;
   ours.minimum -= table.minimum;
@@ -218,8 +229,7 @@ static void measure(unsigned bindings, bool is_resident, bool are_others,
   if (counter >= 0) {
     char *second = names[used++];
     (void)snprintf(second, sizeof names[0], "instructions: %u %s%s", bindings,
-                   is_resident ? "resident" : "host",
-                   are_others ? ", others each time" : "");
+                   is_resident ? "resident" : "host", turns);
     bench_row_figure(
         suite, second, "",
         instructions(counter, mine) - instructions(counter, direct), "", 0);
@@ -229,10 +239,15 @@ static void measure(unsigned bindings, bool is_resident, bool are_others,
 }
 
 void bench_dispatch(void) {
-  static const unsigned bindings[] = {1, 3, 8};
-  for (int others = 0; others < 2; others++) {
-    for (int i = 0; i < 3; i++) measure(bindings[i], false, others, "");
-    for (int i = 0; i < 3; i++) measure(bindings[i], true, others, "");
+  static const unsigned bindings[] = {1, 3, 8}, sets[] = {1, 2, SETS};
+  for (int s = 0; s < 3; s++) {
+    for (int i = 0; i < 3; i++) measure(bindings[i], false, sets[s], "");
+    for (int i = 0; i < 3; i++) measure(bindings[i], true, sets[s], "");
   }
-  measure(1, false, false, "/dev/null");
+  char file[] = "/tmp/vyre-bench-XXXXXX"; /* a trace is a plain file */
+  int made = mkstemp(file);
+  if (made < 0) bench_fail("trace", "no file can be made in /tmp");
+  close(made);
+  measure(1, false, 1, file);
+  unlink(file);
 }

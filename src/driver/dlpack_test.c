@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* DLPack, in and out: the published layout, who frees what, and tensors that
  * lie. */
+#include <unistd.h>
+
 #include "vyre/vyre.h"
 
 #include "support/check.h"
@@ -498,6 +500,93 @@ TEST(no_memory_is_told_and_nothing_leaks) {
   CHECK(sweep_allocations(there_and_back) > 3);
 }
 
+/* --- recordings --------------------------------------------------------------*/
+
+/* A replay is the last that uses the buffer: its handle is freed by what the
+ * kernel prints to. Its deleter then wants something of the recording. */
+typedef struct parting {
+  producer p;
+  vyre_device *device;
+  vyre_recording *rec;
+  uint32_t slot;
+  vyre_resident buffer;
+  vyre_code freed, unbound;
+  bool is_printed;
+} parting;
+
+static bool free_it(void *self, const char *bytes, size_t length) {
+  parting *a = self;
+  (void)bytes, (void)length;
+  if (a->buffer.owner == 0) return true;
+  a->freed = vyre_resident_free(a->device, a->buffer, NULL);
+  a->buffer = (vyre_resident){0};
+  return true;
+}
+
+static bool take_any(void *self, const char *bytes, size_t length) {
+  (void)self, (void)bytes, (void)length;
+  return true;
+}
+
+static void ask_and_unbind(DLManagedTensorVersioned *tensor) {
+  parting *a = tensor->manager_ctx;
+  a->is_printed = vyre_recording_print(a->rec, (vyre_writer){take_any, NULL});
+  a->unbound = vyre_recording_bind(a->rec, a->slot, NULL, NULL);
+  a->p.deleted++;
+}
+
+static void part(parting *a, rig *r, bool with_fence) {
+  static uint32_t told;
+  vyre_status st = {0};
+  vyre_fence *fence = NULL;
+  *a = (parting){.device = r->device, .unbound = VYRE_UNKNOWN};
+  produce(&a->p);
+  a->p.tensor.manager_ctx = a;
+  a->p.tensor.deleter = ask_and_unbind;
+  CHECK_OK(vyre_dlpack_import(r->device, &a->p.tensor, NULL, &a->buffer, &st),
+           st);
+  CHECK_OK(vyre_recording_create(r->device, &a->rec, &st), st);
+  CHECK_OK(vyre_recording_slot(a->rec, "y", 0, &a->slot, &st), st);
+  uint32_t to;
+  vyre_resource out = {.data = &told, .size = sizeof told};
+  CHECK_OK(vyre_recording_fixed(a->rec, &out, &to, &st), st);
+  vyre_place in = vyre_place_slot(a->slot), place = vyre_place_slot(to);
+  vyre_recorded_dispatch d = {.inputs = &in,
+                              .input_count = 1,
+                              .outputs = &place,
+                              .output_count = 1,
+                              .print = {free_it, a}};
+  CHECK_OK(vyre_recording_dispatch(a->rec, r->pipeline, &d, &st), st);
+  CHECK_OK(vyre_recording_finish(a->rec, &st), st);
+  vyre_resource bound = {.resident = a->buffer};
+  CHECK_OK(vyre_recording_bind(a->rec, a->slot, &bound, &st), st);
+  CHECK_OK(vyre_recording_replay(a->rec, NULL, with_fence ? &fence : NULL, &st),
+           st);
+  if (fence) CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  vyre_fence_release(fence);
+}
+
+TEST(a_deleter_that_a_replay_calls_may_ask_for_the_recording) {
+  static const char says[] =
+      "kernel says workgroup(1)\nbuffer y : read u32[] @0;\n"
+      "buffer z : write u32[1] @1;\n{ z[0] = y[1]; print(\"y\", y[1]); }\n";
+  static parting a;
+  rig r = rig_open(says, NULL);
+  for (int with_fence = 0; with_fence < 2; with_fence++) {
+    vyre_status st = {0};
+    alarm(20); /* it waits for itself, if it waits */
+    part(&a, &r, with_fence);
+    alarm(0);
+    CHECK(a.freed == VYRE_OK && a.is_printed);
+    CHECK_U64(a.p.deleted, 1);
+    /* The replay is not over: a slot of it is not bound just now. */
+    CHECK(a.unbound == VYRE_INVALID_ARGUMENT);
+    CHECK_OK(vyre_recording_bind(a.rec, a.slot, NULL, &st), st);
+    vyre_recording_release(a.rec);
+  }
+  rig_close(&r);
+}
+
 TEST_MAIN(TEST_ENTRY(the_layout_is_the_published_one),
           TEST_ENTRY(an_imported_tensor_is_worked_on_in_place),
           TEST_ENTRY(the_deleter_is_called_once_whoever_ends_last),
@@ -507,4 +596,5 @@ TEST_MAIN(TEST_ENTRY(the_layout_is_the_published_one),
           TEST_ENTRY(every_element_goes_out_and_comes_back),
           TEST_ENTRY(a_tensor_outlives_the_handle_and_the_device),
           TEST_ENTRY(bad_exports_are_refused),
+          TEST_ENTRY(a_deleter_that_a_replay_calls_may_ask_for_the_recording),
           TEST_ENTRY(no_memory_is_told_and_nothing_leaks))

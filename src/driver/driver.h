@@ -296,6 +296,10 @@ void vyre__counters_leave_run(vyre__run *run);
 
 enum { VYRE__KEPT_RUNS = 8, VYRE__SPARE_RUNS = 1024 };
 
+/* Dispatches in a row that are something else each time, after which what they
+ * were given is remembered only once in so many. */
+enum { VYRE__PATIENCE = 4, VYRE__SELDOM = 32 };
+
 /* Whether somebody has a run. ASKED: somebody has it, and lets go of resident
  * buffers with it, since one was freed in the meantime. */
 typedef atomic_uchar vyre__run_state;
@@ -435,7 +439,7 @@ struct vyre__run {
   bool has_moved_slot; /* to memory that was not looked at */
   bool has_residents;  /* that are held */
   bool is_known;       /* what is bound is what `given_...` say */
-  bool is_bound;       /* and nothing is to be done for the views */
+  bool is_bound;       /* nothing is to be done for the views */
   uint32_t changes;    /* dispatches in a row that were given something else */
   uint32_t given_grid[3];
   vyre_input *given_inputs;          /* one an input */
@@ -468,6 +472,10 @@ vyre_code vyre__run_take_other(vyre_pipeline *pipeline, vyre__run **out,
  * for dispatches, and stay warm. Ends as all do, with vyre__run_give. */
 vyre_code vyre__run_make(vyre_pipeline *pipeline, vyre__run **out,
                          vyre_status *st);
+/* For @p desc, which @p first knows not: the run in the second place, if it has
+ * that, or should keep it; or @p first. Two that take turns, as buffers that are
+ * swapped do, are then both known. The other one is given back. */
+vyre__run *vyre__run_other(vyre__run *first, const vyre_dispatch_desc *desc);
 vyre_code vyre__run_prepare_anew(vyre__run *run, vyre_status *st);
 void vyre__run_give_up(vyre__run *run);
 void vyre__run_free(vyre__run *run);

@@ -3,38 +3,17 @@
 #include "vyre/vyre.h"
 
 #include "support/check.h"
+#include "support/driver.h"
 
 static const char *const devices[] = {"ref", "cpu"};
 
-typedef struct rig {
-  vyre_context *context;
-  vyre_device *device;
-  vyre_module *module;
-  vyre_pipeline *pipeline;
-} rig;
-
-static void rig_open(rig *r, const char *device, const char *text) {
-  vyre_status st = {0};
-  vyre_context_options options = {.cache_directory = "",
-                                  .trace_file = "",
-                                  .faults = "",
-                                  .backend_options = "cpu.threads=2"};
-  *r = (rig){0};
-  CHECK_OK(vyre_context_create(&options, &r->context, &st), st);
-  CHECK_OK(vyre_device_open(r->context, device, &r->device, &st), st);
-  CHECK_OK(vyre_module_parse(text, strlen(text), "k", (vyre_allocator){0},
-                             &r->module, NULL, &st),
-           st);
-  CHECK_OK(vyre_pipeline_compile(r->device, vyre_module_kernel(r->module, 0),
-                                 NULL, &r->pipeline, NULL, &st),
-           st);
-}
-
-static void rig_close(rig *r) {
-  vyre_pipeline_release(r->pipeline);
-  vyre_module_release(r->module);
-  vyre_device_release(r->device);
-  vyre_context_release(r->context);
+static rig open_on(const char *device, const char *text) {
+  static const vyre_context_options options = {
+      .cache_directory = "",
+      .trace_file = "",
+      .faults = "",
+      .backend_options = "cpu.threads=2"};
+  return rig_open_as(&options, device, text);
 }
 
 /* Reads rounds of y[0]; y has 64 elements. */
@@ -77,8 +56,7 @@ TEST(all_workgroups_of_all_launches_are_done_in_the_end) {
   static const uint32_t groups[] = {1, 7, 5000};
   static call c;
   for (int d = 0; d < 2; d++) {
-    rig r;
-    rig_open(&r, devices[d], turns);
+    rig r = open_on(devices[d], turns);
     for (int g = 0; g < 3; g++) {
       vyre_status st = {0};
       make(&c, 3, groups[g]);
@@ -101,8 +79,7 @@ TEST(it_grows_while_the_work_goes_on) {
     vyre_status st = {0};
     vyre_fence *fence;
     uint64_t before = 0, between = 0;
-    rig r;
-    rig_open(&r, devices[d], turns);
+    rig r = open_on(devices[d], turns);
     make(&c, d == 0 ? 3000 : 100000, 3000);
     CHECK_OK(vyre_submit(r.pipeline, &c.desc, 1, &fence, &st), st);
     while (!vyre_fence_poll(fence)) {
@@ -125,8 +102,7 @@ TEST(what_did_not_run_is_not_done) {
   static call c;
   for (int d = 0; d < 2; d++) {
     vyre_status st = {0};
-    rig r;
-    rig_open(&r, devices[d], turns);
+    rig r = open_on(devices[d], turns);
     make(&c, 3, 64);
     c.y[1] = 1; /* for ever */
     c.desc.timeout_ns = 30000000;
@@ -150,8 +126,7 @@ TEST(grid_barriers_are_counted_before_they_are_reached) {
   static call c;
   vyre_status st = {0};
   uint64_t done, all;
-  rig r;
-  rig_open(&r, "cpu", text);
+  rig r = open_on("cpu", text);
   make(&c, 3, 16);
   CHECK_OK(vyre_dispatch(r.pipeline, &c.desc, &st), st);
   vyre_progress_read(&c.progress, &done, &all);

@@ -133,8 +133,10 @@ vyre_code vyre_recording_fixed(vyre_recording *rec,
   if (!resource) return vyre__null_argument(st, who, "resource");
   if (rec->is_finished) return finished(st);
   uint32_t slot;
+  vyre__resident_slot *held = NULL;
   VYRE_TRY(add_slot(rec, "", 0, &slot, st));
-  vyre_code code = vyre__slot_bind(rec, slot, resource, st);
+  vyre_code code = vyre__slot_bind(rec, slot, resource, &held, st);
+  if (held) vyre__resident_drop(rec->device, held);
   if (code != VYRE_OK) {
     rec->slot_count--;
     return code;

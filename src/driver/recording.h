@@ -143,14 +143,21 @@ void vyre__recording_drop_parts(vyre_recording *recording);
 const char *vyre__slot_name(const vyre_recording *recording, uint32_t slot,
                             char text[VYRE__SLOT_NAME]);
 
-/* Takes a reading of @p resource for @p slot: its memory and its size. */
+/* Takes a reading of @p resource for @p slot: its memory and its size. *held: its
+ * buffer, which is held; left as it is if there is none. */
 vyre_code vyre__slot_bind(vyre_recording *recording, uint32_t slot,
-                          const vyre_resource *resource, vyre_status *st);
+                          const vyre_resource *resource,
+                          vyre__resident_slot **held, vyre_status *st);
+
+/* Whoever is the last to hold a buffer tells the caller that it is gone, who may
+ * want the recording: so it is let go of without the lock. */
 
 /* Under the lock: takes hold of all that is bound, or says what is stale or
- * missing; and lets go of it. */
-vyre_code vyre__recording_hold(vyre_recording *recording, vyre_status *st);
-void vyre__recording_drop(vyre_recording *recording);
+ * missing. *held: how many slots were, in either case. */
+vyre_code vyre__recording_hold(vyre_recording *recording, size_t *held,
+                               vyre_status *st);
+/* Without it, while a replay runs or is pending: nothing is bound meanwhile. */
+void vyre__recording_drop(vyre_recording *recording, size_t held);
 
 /* Under the lock and held: makes all commands ready. Adds the dispatches that
  * had been ready before to *recaptures. */

@@ -45,15 +45,17 @@ static vyre_code bad_handle(const vyre_recording *rec, uint32_t slot,
       vyre_device_name(rec->device));
 }
 
+/* *held: the buffer, kept from being freed. */
 static vyre_code read_resident(vyre_recording *rec, uint32_t slot,
                                const vyre_resource *resource, vyre__named *made,
-                               vyre_status *st) {
+                               vyre__resident_slot **held, vyre_status *st) {
   char text[VYRE__SLOT_NAME];
   vyre__resident_slot *place;
   if (vyre__resident_acquire(rec->device, resource->resident, &place, NULL) !=
       VYRE_OK) {
     return bad_handle(rec, slot, resource->resident, st);
   }
+  *held = place;
   vyre__buffer *buffer = place->buffer;
   uint64_t offset = resource->offset, size = resource->size, has = buffer->size;
   made->bytes = size;
@@ -65,7 +67,6 @@ static vyre_code read_resident(vyre_recording *rec, uint32_t slot,
                                   buffer, offset};
     if (buffer->is_read_only) made->resource.is_read_only = true;
   }
-  vyre__resident_drop(rec->device, place);
   if (fits) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
@@ -78,7 +79,8 @@ static vyre_code read_resident(vyre_recording *rec, uint32_t slot,
 }
 
 vyre_code vyre__slot_bind(vyre_recording *rec, uint32_t slot,
-                          const vyre_resource *resource, vyre_status *st) {
+                          const vyre_resource *resource,
+                          vyre__resident_slot **held, vyre_status *st) {
   char text[VYRE__SLOT_NAME];
   vyre__named made = rec->slots[slot];
   made.is_bound = true;
@@ -97,7 +99,7 @@ vyre_code vyre__slot_bind(vyre_recording *rec, uint32_t slot,
         vyre__slot_name(rec, slot, text), places);
   }
   if (has_resident(resource)) {
-    VYRE_TRY(read_resident(rec, slot, resource, &made, st));
+    VYRE_TRY(read_resident(rec, slot, resource, &made, held, st));
   } else if (resource->slot) {
     made.memory.host = resource->slot->data;
     made.bytes = resource->slot->size;
@@ -147,7 +149,8 @@ static bool is_same(const vyre_resource *a, const vyre_resource *b) {
 }
 
 static vyre_code rebind(vyre_recording *rec, uint32_t slot,
-                        const vyre_resource *resource, vyre_status *st) {
+                        const vyre_resource *resource,
+                        vyre__resident_slot **held, vyre_status *st) {
   vyre__named *named = &rec->slots[slot];
   char text[VYRE__SLOT_NAME];
   if (!named->name[0]) {
@@ -175,7 +178,7 @@ static vyre_code rebind(vyre_recording *rec, uint32_t slot,
   /* An output slot may have moved: the same one is another resource then. */
   bool was_bound = named->is_bound && !resource->slot;
   vyre_resource before = named->resource;
-  VYRE_TRY(vyre__slot_bind(rec, slot, resource, st));
+  VYRE_TRY(vyre__slot_bind(rec, slot, resource, held, st));
   if (!was_bound || !is_same(&before, &named->resource)) spoil(rec, slot);
   return VYRE_OK;
 }
@@ -191,12 +194,14 @@ vyre_code vyre_recording_bind(vyre_recording *rec, uint32_t slot,
         "use a number that vyre_recording_slot gave",
         "slot %u of a recording that has %zu", slot, rec->slot_count);
   }
+  vyre__resident_slot *held = NULL;
   pthread_mutex_lock(&rec->lock);
   /* One in the queue is told of at once; one on another thread is waited for. */
   vyre_code code =
       rec->pending > 0 ? VYRE_OK : vyre__recording_await(rec, false, st);
-  if (code == VYRE_OK) code = rebind(rec, slot, resource, st);
+  if (code == VYRE_OK) code = rebind(rec, slot, resource, &held, st);
   pthread_mutex_unlock(&rec->lock);
+  if (held) vyre__resident_drop(rec->device, held);
   return code;
 }
 
@@ -216,15 +221,6 @@ static vyre_code moved(const vyre_recording *rec, uint32_t slot,
       "bytes then, %zu now",
       vyre__slot_name(rec, slot, text), (unsigned long long)named->bytes,
       named->resource.slot->size);
-}
-
-static void drop_first(vyre_recording *rec, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    const vyre__named *slot = &rec->slots[i];
-    if (slot->is_used && slot->resident) {
-      vyre__resident_drop(rec->device, slot->resident);
-    }
-  }
 }
 
 static vyre_code hold_slot(vyre_recording *rec, uint32_t i, vyre_status *st) {
@@ -249,19 +245,22 @@ static vyre_code hold_slot(vyre_recording *rec, uint32_t i, vyre_status *st) {
   return is_same_memory ? VYRE_OK : moved(rec, i, st);
 }
 
-vyre_code vyre__recording_hold(vyre_recording *rec, vyre_status *st) {
-  for (size_t i = 0; i < rec->slot_count; i++) {
-    if (!rec->slots[i].is_used) continue;
-    vyre_code code = hold_slot(rec, (uint32_t)i, st);
-    if (code == VYRE_OK) continue;
-    drop_first(rec, i);
-    return code;
+vyre_code vyre__recording_hold(vyre_recording *rec, size_t *held,
+                               vyre_status *st) {
+  for (*held = 0; *held < rec->slot_count; ++*held) {
+    if (!rec->slots[*held].is_used) continue;
+    VYRE_TRY(hold_slot(rec, (uint32_t)*held, st));
   }
   return VYRE_OK;
 }
 
-void vyre__recording_drop(vyre_recording *rec) {
-  drop_first(rec, rec->slot_count);
+void vyre__recording_drop(vyre_recording *rec, size_t held) {
+  for (size_t i = 0; i < held; i++) {
+    const vyre__named *slot = &rec->slots[i];
+    if (slot->is_used && slot->resident) {
+      vyre__resident_drop(rec->device, slot->resident);
+    }
+  }
 }
 
 /* --- making ready ------------------------------------------------------------*/

@@ -27,6 +27,7 @@ typedef struct walk {
   frame frames[VYRE_RECORDING_DEPTH];
   uint32_t depth;
   size_t here; /* the command that is at work: the one that failed */
+  size_t held; /* slots whose buffers are */
 } walk;
 
 /* Says which command it was. */
@@ -344,12 +345,13 @@ static void end_turn(vyre_recording *rec) {
   pthread_cond_broadcast(&rec->over);
 }
 
-/* Everything that can be refused, and the hold on what is bound. Whether inputs
- * are there to be kept is asked when those before it are over. */
+/* Everything that can be refused, and the hold on what is bound, which the caller
+ * ends in any case. Whether inputs are there to be kept is asked when those before
+ * it are over. */
 static vyre_code begin(walk *w, bool is_next, vyre_status *st) {
   vyre_recording *rec = w->rec;
   VYRE_TRY(vyre__device_check(rec->device, st));
-  VYRE_TRY(vyre__recording_hold(rec, st));
+  VYRE_TRY(vyre__recording_hold(rec, &w->held, st));
   vyre_code code = vyre__recording_prepare(rec, &w->result.recaptures, st);
   if (w->result.recaptures > 0) {
     VYRE__COUNT(rec->device, recaptures, w->result.recaptures);
@@ -360,7 +362,6 @@ static vyre_code begin(walk *w, bool is_next, vyre_status *st) {
       code = vyre__recording_was_uploaded(rec, st);
     }
   }
-  if (code != VYRE_OK) vyre__recording_drop(rec);
   return code;
 }
 
@@ -388,14 +389,12 @@ static vyre_code replay_now(walk *w, vyre_status *st) {
   vyre_code code = vyre__recording_await(w->rec, true, st);
   if (code == VYRE_OK) {
     code = begin(w, true, st);
-    if (code == VYRE_OK) {
-      pthread_mutex_unlock(&w->rec->lock);
-      vyre__turn_begin(&turn, device);
-      code = run_all(w, st);
-      vyre__turn_end(&turn);
-      pthread_mutex_lock(&w->rec->lock);
-      vyre__recording_drop(w->rec);
-    }
+    pthread_mutex_unlock(&w->rec->lock);
+    vyre__turn_begin(&turn, device);
+    if (code == VYRE_OK) code = run_all(w, st);
+    vyre__recording_drop(w->rec, w->held);
+    vyre__turn_end(&turn);
+    pthread_mutex_lock(&w->rec->lock);
     end_turn(w->rec);
   }
   pthread_mutex_unlock(&w->rec->lock);
@@ -427,13 +426,18 @@ static vyre_code replay_work_run(vyre_fence *fence, vyre_status *st) {
   return code;
 }
 
+/* Of one that is pending. */
+static void end_pending(const walk *w) {
+  vyre__recording_drop(w->rec, w->held);
+  pthread_mutex_lock(&w->rec->lock);
+  w->rec->pending--;
+  pthread_mutex_unlock(&w->rec->lock);
+}
+
 static void replay_work_finish(vyre_fence *fence) {
-  vyre_recording *rec = ((replay_work *)fence)->walk.rec;
-  pthread_mutex_lock(&rec->lock);
-  vyre__recording_drop(rec);
-  rec->pending--;
-  pthread_mutex_unlock(&rec->lock);
-  vyre_recording_release(rec);
+  const walk *w = &((replay_work *)fence)->walk;
+  end_pending(w);
+  vyre_recording_release(w->rec);
 }
 
 static vyre_code replay_later(walk *w, vyre_fence **out, vyre_status *st) {
@@ -442,10 +446,11 @@ static vyre_code replay_later(walk *w, vyre_fence **out, vyre_status *st) {
   VYRE_TRY(vyre__fence_make(device->context, sizeof(replay_work), &fence, st));
   pthread_mutex_lock(&w->rec->lock);
   bool is_next = w->rec->pending == 0 && !w->rec->is_running;
+  w->rec->pending++;
   vyre_code code = begin(w, is_next, st);
-  if (code == VYRE_OK) w->rec->pending++;
   pthread_mutex_unlock(&w->rec->lock);
   if (code != VYRE_OK) {
+    end_pending(w);
     vyre__fence_discard(fence);
     return code;
   }

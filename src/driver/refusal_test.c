@@ -166,6 +166,84 @@ TEST(outputs_say_what_is_wrong_with_their_memory) {
   rig_close(&r);
 }
 
+/* Whatever is wrong with one of many: it is named, and none is done. */
+TEST(a_transfer_of_many_that_fails_is_named) {
+  rig r = rig_open("kernel k workgroup(1) { }", NULL);
+  rig other = rig_open("kernel k workgroup(1) { }", NULL);
+  vyre_status st = {0};
+  vyre_resident good, dead, foreign;
+  uint32_t words[2] = {7, 8}, back = 9;
+  CHECK_OK(vyre_resident_create(r.device, 4, &good, &st), st);
+  CHECK_OK(vyre_resident_create(r.device, 4, &dead, &st), st);
+  CHECK_OK(vyre_resident_free(r.device, dead, &st), st);
+  CHECK_OK(vyre_resident_create(other.device, 4, &foreign, &st), st);
+  const struct {
+    vyre_transfer wrong;
+    vyre_kind kind;
+    const char *fault;
+  } cases[] = {
+      {{good, 1, words, 4}, VYRE_KIND_INVALID_ARGUMENT, ""},
+      {{good, 0, NULL, 4}, VYRE_KIND_INVALID_ARGUMENT, ""},
+      {{dead, 0, words, 4}, VYRE_KIND_STALE_HANDLE, ""},
+      {{{0}, 0, words, 4}, VYRE_KIND_STALE_HANDLE, ""},
+      {{foreign, 0, words, 4}, VYRE_KIND_FOREIGN_HANDLE, ""},
+      {{good, 0, words, 4}, VYRE_KIND_INJECTED_FAULT, "upload:2,download:2"}};
+  for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+    const vyre_transfer list[] = {{good, 0, words + 1, 0}, cases[i / 2].wrong};
+    st = (vyre_status){0};
+    CHECK_OK(vyre_context_inject(r.context, cases[i / 2].fault, &st), st);
+    vyre_code code = i % 2
+                         ? vyre_resident_upload_many(r.device, list, 2, &st)
+                         : vyre_resident_download_many(r.device, list, 2, &st);
+    CHECK(code != VYRE_OK && st.kind == cases[i / 2].kind);
+    CHECK_U64(status_number(&st, "item"), 1);
+    CHECK_HAS(st.message, "transfer 1");
+    st = (vyre_status){0};
+    CHECK_OK(vyre_resident_download(r.device, good, 0, &back, 4, &st), st);
+    CHECK_U64(back, 0);
+  }
+  rig_close(&other);
+  rig_close(&r);
+}
+
+/* Of a replay, and of the dispatch in it: the shorter one is what ran out. */
+TEST(a_timeout_is_told_as_it_was_given) {
+  static const struct {
+    uint64_t replay_ns, own_ns, says_ns;
+    int kernel;
+  } cases[] = {{30000000, 0, 30000000, COUNT},
+               {UINT64_C(60000000000), 20000000, 20000000, COUNT},
+               {0, 20000000, 20000000, COUNT},
+               {30000000, 0, 30000000, HANG},
+               {UINT64_C(60000000000), 20000000, 20000000, HANG}};
+  bench b = bench_open((vyre_allocator){0});
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    uint32_t n[2] = {1, 0};
+    vyre_recording *rec;
+    vyre_status st = {0};
+    CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
+    vyre_place place = vyre_place_slot(add_slot(rec, "n", 0));
+    vyre_recorded_dispatch d = {.inputs = &place,
+                                .input_count = 1,
+                                .outputs = &place,
+                                .output_count = 1,
+                                .has_iterations = true,
+                                .iterations = UINT32_MAX,
+                                .timeout_ns = cases[i].own_ns};
+    CHECK_OK(
+        vyre_recording_dispatch(rec, b.pipelines[cases[i].kernel], &d, &st),
+        st);
+    CHECK_OK(vyre_recording_finish(rec, &st), st);
+    bind_bytes(rec, place.slot, n, sizeof n);
+    vyre_replay_options options = {.timeout_ns = cases[i].replay_ns};
+    CHECK_FAILS(vyre_recording_replay(rec, &options, NULL, &st), st,
+                VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
+    CHECK_U64(status_number(&st, "timeout_ns"), cases[i].says_ns);
+    vyre_recording_release(rec);
+  }
+  bench_close(&b);
+}
+
 TEST_MAIN(TEST_ENTRY(a_slot_is_bound_to_one_place),
           TEST_ENTRY(a_fault_is_armed_once),
           TEST_ENTRY(memory_that_fails_on_purpose_says_so),
@@ -173,4 +251,6 @@ TEST_MAIN(TEST_ENTRY(a_slot_is_bound_to_one_place),
           TEST_ENTRY(a_wait_for_no_fence_says_so),
           TEST_ENTRY(names_of_devices_are_exact_and_safe_to_show),
           TEST_ENTRY(a_slot_bound_as_read_only_is_not_called_imported),
+          TEST_ENTRY(a_transfer_of_many_that_fails_is_named),
+          TEST_ENTRY(a_timeout_is_told_as_it_was_given),
           TEST_ENTRY(outputs_say_what_is_wrong_with_their_memory))

@@ -482,12 +482,15 @@ static vyre_code transfer(vyre_device *device, const vyre_transfer *t,
 
 static vyre_code transfers(vyre_device *device, const vyre_transfer *list,
                            size_t count, bool is_upload, vyre_status *st) {
+  st = vyre__status_open(st); /* what it holds already is not ours to name */
   VYRE_TRY(vyre__device_check(device, st));
-  for (size_t i = 0; i < count && count > 1; i++) {
-    VYRE_TRY(transfer(device, &list[i], i, is_upload, false, st));
-  }
-  for (size_t i = 0; i < count; i++) {
-    VYRE_TRY(transfer(device, &list[i], i, is_upload, true, st));
+  for (int is_done = count < 2; is_done < 2; is_done++) {
+    for (size_t i = 0; i < count; i++) {
+      vyre_code code = transfer(device, &list[i], i, is_upload, is_done, st);
+      if (code == VYRE_OK) continue;
+      vyre__status_where(st, "item", i, "transfer %zu", i);
+      return code;
+    }
   }
   return VYRE_OK;
 }

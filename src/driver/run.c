@@ -122,6 +122,34 @@ vyre_code vyre__run_take_other(vyre_pipeline *pipeline, vyre__run **out,
   return create(pipeline, NULL, out, st);
 }
 
+/* Who gives something else each time does not pay for a second look. */
+static bool is_worth_a_look(const vyre__run *first) {
+  return first->changes < VYRE__PATIENCE ||
+         first->changes % VYRE__SELDOM == 1; /* it was remembered just now */
+}
+
+vyre__run *vyre__run_other(vyre__run *first, const vyre_dispatch_desc *desc) {
+  struct vyre__pipeline_inside *inside = first->pipeline->inside;
+  vyre__run_state *state = &inside->runs[1].state;
+  if (first->home != &inside->runs[0].state || !is_worth_a_look(first) ||
+      !vyre__run_enter(state)) {
+    return first;
+  }
+  vyre__run **second = &inside->runs[1].run;
+  if (!*second && create(first->pipeline, state, second, NULL) != VYRE_OK) {
+    atomic_store_explicit(state, VYRE__RUN_IDLE, memory_order_release);
+    return first;
+  }
+  if (vyre__run_is_same(*second, desc)) {
+    first->changes = 0;
+  } else {
+    first->changes++;
+    (*second)->changes = 0;
+  }
+  vyre__run_give(first);
+  return *second;
+}
+
 vyre_code vyre__run_make(vyre_pipeline *pipeline, vyre__run **out,
                          vyre_status *st) {
   return create(pipeline, NULL, out, st);
@@ -460,7 +488,8 @@ static vyre_code submit_faults(vyre_device *device, vyre_status *st) {
 VYRE__RARE
 static vyre_code between_launches(const vyre__run *run, uint32_t done,
                                   uint32_t count, vyre_status *st) {
-  unsigned long long ns = run->desc->timeout_ns;
+  /* As it was given: what is left of a replay is not what anybody asked for. */
+  unsigned long long ns = run->launch.timeout_ns;
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT, NULL,
       VYRE_NUMBERS({"timeout_ns", ns}, {"launches", done},

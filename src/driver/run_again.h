@@ -36,10 +36,11 @@ static inline void vyre__run_fetch(const vyre__run *run, size_t known) {
 }
 
 /* Not 0 if any bit differs. All of @p size, a multiple of 8, is looked at: that is
- * quicker than to stop. */
+ * quicker than to stop. What is there are structs, not these words. */
 static inline uint64_t vyre__words_differ(const void *a, const void *b,
                                           size_t size) {
-  typedef uint64_t two __attribute__((vector_size(16), aligned(8)));
+  typedef uint64_t two __attribute__((vector_size(16), aligned(8), may_alias));
+  typedef uint64_t one __attribute__((may_alias));
   two differs = {0, 0};
   size_t at = 0;
   for (; at + 16 <= size; at += 16) {
@@ -48,8 +49,8 @@ static inline uint64_t vyre__words_differ(const void *a, const void *b,
   }
   uint64_t last = 0;
   if (at < size) {
-    last = *(const uint64_t *)(const void *)((const char *)a + at) ^
-           *(const uint64_t *)(const void *)((const char *)b + at);
+    last = *(const one *)(const void *)((const char *)a + at) ^
+           *(const one *)(const void *)((const char *)b + at);
   }
   return differs[0] | differs[1] | last;
 }
@@ -132,9 +133,10 @@ static inline void vyre__run_give(vyre__run *run) {
   }
 }
 
-static inline vyre_code vyre__run_prepare(vyre__run *run,
-                                          const vyre_dispatch_desc *desc,
-                                          vyre_status *st) {
+/* @p is_same: what vyre__run_is_same says. */
+static inline vyre_code vyre__run_prepare_as(vyre__run *run,
+                                             const vyre_dispatch_desc *desc,
+                                             bool is_same, vyre_status *st) {
   vyre__launch *launch = &run->launch; /* views and scratch stay as they are */
   run->desc = desc;
   bool was_plain = run->is_plain;
@@ -152,7 +154,7 @@ static inline vyre_code vyre__run_prepare(vyre__run *run,
     launch->progress = desc->progress;
   }
   launch->check = desc->check;
-  if (!vyre__run_is_same(run, desc)) {
+  if (!is_same) {
     VYRE_TRY(vyre__run_prepare_anew(run, st));
   } else if (desc->max_output_bytes || desc->require_zero_copy) {
     VYRE_TRY(vyre__run_check_limits(run, st));
@@ -163,6 +165,12 @@ static inline vyre_code vyre__run_prepare(vyre__run *run,
     return vyre__run_check_options(run, st);
   }
   return VYRE_OK;
+}
+
+static inline vyre_code vyre__run_prepare(vyre__run *run,
+                                          const vyre_dispatch_desc *desc,
+                                          vyre_status *st) {
+  return vyre__run_prepare_as(run, desc, vyre__run_is_same(run, desc), st);
 }
 
 #endif

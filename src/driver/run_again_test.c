@@ -6,6 +6,7 @@
 
 #include "vyre/vyre.h"
 
+#include "driver/driver.h"
 #include "support/check.h"
 #include "support/driver.h"
 
@@ -425,6 +426,100 @@ TEST(buffers_are_freed_while_many_use_them) {
   pthread_mutex_destroy(&c.lock);
 }
 
+/* --- turns -------------------------------------------------------------------*/
+
+enum { SETS = 6 };
+
+/* Buffer k has k + 1 times what x has. */
+static void open_turns(scene *s, vyre_resident buffers[SETS]) {
+  open_scene(s, true, false);
+  for (uint32_t k = 0; k < SETS; k++) {
+    vyre_status st = {0};
+    uint32_t data[ELEMENTS];
+    for (uint32_t i = 0; i < ELEMENTS; i++) data[i] = (k + 1) * s->x[i];
+    CHECK_OK(vyre_resident_create(s->r.device, BYTES, &buffers[k], &st), st);
+    CHECK_OK(vyre_resident_upload(s->r.device, buffers[k], 0, data, BYTES, &st),
+             st);
+  }
+}
+
+/* Whatever the order in which buffers come: it is theirs that are read. */
+TEST(buffers_that_take_turns_are_not_taken_for_each_other) {
+  static const char *const orders[] = {
+      "01010101010101010101", "012012012012012012", "000011110000111101",
+      "012345012345012345012345012345012345012345012345010101010101",
+      "001122334455543210012345"};
+  for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
+    vyre_resident buffers[SETS];
+    scene s;
+    uint32_t sum = 0;
+    open_turns(&s, buffers);
+    for (const char *at = orders[o]; *at; at++) {
+      s.in[0] = vyre_input_resident(buffers[*at - '0']);
+      sum += (uint32_t)(*at - '0') + 1;
+      dispatch(&s, sum - 1);
+    }
+    close_scene(&s);
+  }
+}
+
+static bool is_known(const scene *s, int place) {
+  const vyre__run *run = s->r.pipeline->inside->runs[place].run;
+  return run && run->is_known;
+}
+
+/* Both are held for the next turn, until they are freed. */
+TEST(of_two_that_take_turns_either_may_be_freed) {
+  for (uint32_t freed = 0; freed < 2; freed++) {
+    vyre_status st = {0};
+    vyre_resident buffers[SETS];
+    scene s;
+    uint32_t sum = 0, other = 1 - freed;
+    open_turns(&s, buffers);
+    for (uint32_t i = 0; i < 8; i++) {
+      s.in[0] = vyre_input_resident(buffers[i % 2]);
+      dispatch(&s, sum += i % 2);
+      sum++;
+    }
+    CHECK(is_known(&s, 0) && is_known(&s, 1));
+    CHECK_U64(live(&s), SETS + 1);
+    CHECK_OK(vyre_resident_free(s.r.device, buffers[freed], &st), st);
+    CHECK_U64(live(&s), SETS);
+    CHECK(is_known(&s, 0) != is_known(&s, 1));
+    s.in[0] = vyre_input_resident(buffers[freed]);
+    CHECK_FAILS(vyre_dispatch(s.r.pipeline, &s.desc, &st), st,
+                VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE);
+    s.in[0] = vyre_input_resident(buffers[other]);
+    dispatch(&s, sum + other);
+    CHECK_OK(vyre_resident_free(s.r.device, buffers[other], &st), st);
+    CHECK_U64(live(&s), SETS - 1);
+    close_scene(&s);
+  }
+}
+
+/* After many that never came again, two that do are known as before. */
+TEST(turns_are_found_again_after_many_others) {
+  enum { MANY = 100, SOON = 80 };
+  scene s;
+  vyre_resident buffers[SETS];
+  static uint32_t more[MANY][ELEMENTS];
+  uint32_t sum = 0;
+  open_turns(&s, buffers);
+  for (int i = 0; i < MANY; i++) {
+    memcpy(more[i], s.x, BYTES);
+    s.in[0] = vyre_input_bytes(more[i], BYTES);
+    dispatch(&s, sum++);
+  }
+  for (uint32_t i = 0; i < SOON; i++) {
+    s.in[0] = vyre_input_resident(buffers[i % 2]);
+    dispatch(&s, sum += i % 2);
+    sum++;
+  }
+  CHECK(is_known(&s, 0) && is_known(&s, 1));
+  CHECK_U64(s.r.pipeline->inside->runs[0].run->changes, 0);
+  close_scene(&s);
+}
+
 TEST_MAIN(TEST_ENTRY(the_same_again_gives_the_right_bytes),
           TEST_ENTRY(what_changed_is_looked_at),
           TEST_ENTRY(a_copy_that_was_allowed_may_be_refused_later),
@@ -432,4 +527,7 @@ TEST_MAIN(TEST_ENTRY(the_same_again_gives_the_right_bytes),
           TEST_ENTRY(buffers_of_one_run_are_freed_one_by_one),
           TEST_ENTRY(a_buffer_freed_while_it_is_used_goes_with_the_run),
           TEST_ENTRY(a_pipeline_that_goes_lets_go),
-          TEST_ENTRY(buffers_are_freed_while_many_use_them))
+          TEST_ENTRY(buffers_are_freed_while_many_use_them),
+          TEST_ENTRY(buffers_that_take_turns_are_not_taken_for_each_other),
+          TEST_ENTRY(of_two_that_take_turns_either_may_be_freed),
+          TEST_ENTRY(turns_are_found_again_after_many_others))

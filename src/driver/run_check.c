@@ -335,7 +335,7 @@ vyre_code vyre__run_resolve(vyre__run *run, vyre_status *st) {
   const struct vyre__pipeline_inside *inside = run->pipeline->inside;
   uint64_t back = 0;
   if (run->is_known || run->has_residents) vyre__run_forget(run);
-  run->makes_room = false;
+  run->makes_room = run->is_bound = false;
   VYRE_TRY(check_counts(run, st));
   VYRE_TRY(resolve_inputs(run, st));
   if (run->desc->output_count != plan->output_count) {
@@ -654,6 +654,17 @@ vyre_code vyre__run_check_limits(const vyre__run *run, vyre_status *st) {
   return check_copies(run, st);
 }
 
+/* Whether the views are those of the inputs, which are set, and nothing has to be
+ * there first: every output is where it came from. */
+static bool is_in_place(const vyre__run *run) {
+  const vyre__port **ports = run->pipeline->inside->outputs;
+  if (run->makes_room) return false;
+  for (size_t i = 0; i < run->pipeline->plan.output_count; i++) {
+    if (!vyre__in_place(&run->bound[ports[i]->index])) return false;
+  }
+  return true;
+}
+
 vyre_code vyre__run_prepare_anew(vyre__run *run, vyre_status *st) {
   run->host_in = run->host_out = 0;
   run->copies = (vyre_copy_report){0};
@@ -662,5 +673,7 @@ vyre_code vyre__run_prepare_anew(vyre__run *run, vyre_status *st) {
   VYRE_TRY(vyre__run_resolve(run, st));
   VYRE_TRY(vyre__grid_infer(run->pipeline, run->desc->grid, run->views,
                             run->launch.grid, st));
-  return check_memory(run, st);
+  VYRE_TRY(check_memory(run, st));
+  run->is_bound = is_in_place(run);
+  return VYRE_OK;
 }

@@ -52,7 +52,12 @@ static vyre_code prepare(vyre_pipeline *pipeline,
   } else {
     VYRE_TRY(vyre__run_take(variant, out, st));
   }
-  vyre_code code = vyre__run_prepare(*out, desc, st);
+  bool is_same = vyre__run_is_same(*out, desc);
+  if (!is_same && (*out)->is_known && (*out)->home) {
+    *out = vyre__run_other(*out, desc);
+    is_same = vyre__run_is_same(*out, desc);
+  }
+  vyre_code code = vyre__run_prepare_as(*out, desc, is_same, st);
   if (code == VYRE_OK) return VYRE_OK;
   vyre__run_give(*out);
   *out = NULL;
@@ -115,9 +120,8 @@ static void wait_for_turn(vyre_device *device, const vyre__run *run) {
 
 /* Who gives something else each time does not pay for what is never asked. */
 static bool is_worth_it(vyre__run *run) {
-  enum { PATIENCE = 4, SELDOM = 32 };
   uint32_t changes = run->changes++;
-  return changes < PATIENCE || changes % SELDOM == 0;
+  return changes < VYRE__PATIENCE || changes % VYRE__SELDOM == 0;
 }
 
 /* With @p item, the caller still waits: what it gave is known the next time, unless

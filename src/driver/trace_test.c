@@ -247,21 +247,10 @@ static void remove_folder(void) {
 
 /* A rig whose context traces to @p file. */
 static rig open_traced(const char *file, test_heap *heap) {
-  vyre_status st = {0};
-  rig r = {0};
   vyre_context_options options = {
       .cache_directory = "", .trace_file = file, .faults = ""};
   if (heap) options.allocator = test_heap_allocator(heap);
-  CHECK_OK(vyre_context_create(&options, &r.context, &st), st);
-  CHECK_OK(vyre_device_open(r.context, "ref", &r.device, &st), st);
-  CHECK_OK(vyre_module_parse(text, strlen(text), "rig.vyre",
-                             (vyre_allocator){0}, &r.module, NULL, &st),
-           st);
-  r.program = vyre_module_kernel(r.module, 0);
-  CHECK_OK(
-      vyre_pipeline_compile(r.device, r.program, NULL, &r.pipeline, NULL, &st),
-      st);
-  return r;
+  return rig_open_as(&options, "ref", text);
 }
 
 static vyre_code dispatch(vyre_pipeline *pipeline, const char *label,

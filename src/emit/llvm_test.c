@@ -18,7 +18,7 @@
 #include "support/sanitized.h"
 
 enum { ACCEPTED = SANITIZED ? 8 : 60 };
-enum { SEEDS = SANITIZED ? 4 : 12 }; /* campaign_test has many more */
+enum { SEEDS = 4 }; /* campaign_test has many more */
 
 /* What a kernel is bound to; one at a time. */
 static vyre__low_binding bound[MOST_BUFFERS];

@@ -144,6 +144,7 @@ static vyre_code spell(spv_emitter *e) {
   e->vars = zeroed(e, k->var_count, sizeof *e->vars);
   e->lengths = zeroed(e, k->buffer_count, sizeof *e->lengths);
   e->is_checked = zeroed(e, k->phase_count, sizeof *e->is_checked);
+  e->is_hidden = zeroed(e, k->count, sizeof *e->is_hidden);
   e->left = zeroed(e, k->loop_count, sizeof *e->left);
   e->loop_values = zeroed(e, k->grid_loop_count, sizeof *e->loop_values);
   if (e->no_memory) return vyre__no_memory(e->st, who, "ids", k->count);

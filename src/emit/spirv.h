@@ -8,7 +8,9 @@
  *   buffers      a storage buffer each, at the slot that the binding plan gives
  *                it: its place among the bindings of the plan without the shared
  *                ones. A range is whole words: where the bytes are not a multiple
- *                of four, the descriptor reaches to the next one that is.
+ *                of four, the descriptor reaches to the next one that is. Eight
+ *                bytes are always there, of an empty buffer too: a load outside
+ *                takes the first element, and does not use it.
  *   uniforms     in the launch block, if their number is fixed; else a storage
  *                buffer like the others
  *   hidden ones  behind the slots of the plan: status, what is kept across grid
@@ -65,6 +67,8 @@ typedef struct vyre__spirv_target {
                                  side, with the rounds of all. Loops that may
                                  come there tell it, and are rolled out. 0: no
                                  such device */
+  bool hides_floats;     /* from the compiler, which does not compute what is
+                                 done with a constant 0.0: Mesa's llvmpipe */
   bool binds_uniforms;   /* none in the launch block: for uniforms that are
                                  on the device already, or longer than declared */
   bool names;            /* of buffers and variables, for people */

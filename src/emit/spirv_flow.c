@@ -381,6 +381,7 @@ static void instruction(spv_emitter *e, uint32_t at) {
   const vyre__low_inst *inst = &e->k->code[at];
   unsigned flags = vyre__low_ops[inst->op].flags;
   if (skip(e, inst->op) || given_place(e, inst) || find_known(e, inst)) return;
+  if (e->is_hidden[at] && e->ids[at]) return; /* it is there already */
   bool is_marker = (flags & VYRE__LOWF_CONTROL) && inst->op != VYRE__LOW_IF;
   if (!is_marker && inst->op != VYRE__LOW_CONST) tell_line(e, at);
   if (flags & VYRE__LOWF_CONTROL) {
@@ -415,14 +416,13 @@ uint32_t spv_phase(spv_emitter *e, uint32_t phase) {
   e->open_count = 0;
   e->skipped = 0;
   declare_vars(e, range);
-  e->one = e->visits = 0;
+  e->one = e->none = e->visits = 0;
   if (e->is_checked[phase]) spv_declare_left(e, range);
   make_all_given(e, range);
   load_all_known(e, range);
-  if (e->is_checked[phase]) {
-    e->one = field_word(e, VYRE__SPIRV_ONE, 0, 0);
-    SPV_PUT(e, SPV_CODE, SPV_OpStore, e->visits, e->one);
-  }
+  if (e->visits || e->hides) e->one = field_word(e, VYRE__SPIRV_ONE, 0, 0);
+  if (e->visits) SPV_PUT(e, SPV_CODE, SPV_OpStore, e->visits, e->one);
+  if (e->hides) spv_hide_constants(e, range);
   spv_zero_shared(e);
   for (uint32_t at = range.begin;
        at < range.end && !e->no_memory && e->failed == VYRE_OK; at++) {

@@ -130,6 +130,9 @@ typedef struct spv_emitter {
   bool *is_checked;     /* phases with loops that the device may end */
   uint32_t *left;       /* of loops: variables */
   uint32_t one, visits; /* for these: a value, a variable */
+  bool hides;           /* some float must not be known */
+  bool *is_hidden;      /* constants that are such */
+  uint32_t none;        /* 0, and no compiler knows it */
   spv_open *open;
   size_t open_count, open_capacity;
   uint32_t skipped; /* constructs that were opened where nobody comes */
@@ -216,6 +219,13 @@ void spv_tell_end(spv_emitter *e, vyre__spirv_end end);
 void spv_zero_shared(spv_emitter *e);
 void spv_barrier(spv_emitter *e);
 uint32_t spv_phase(spv_emitter *e, uint32_t phase);
+
+/* --- floats that compilers must not know: spirv_hide.c ----------------------------- */
+
+bool spv_find_hidden(spv_emitter *e);
+void spv_hide_constants(spv_emitter *e, vyre__low_phase range);
+/* The value @p id of @p inst, hidden if it may be known. */
+uint32_t spv_hide(spv_emitter *e, const vyre__low_inst *inst, uint32_t id);
 
 /* --- loops that the device may end: spirv_loop.c ---------------------------------- */
 

@@ -104,7 +104,9 @@ static void plan_fields(spv_emitter *e, blocks *b) {
   add_field(b, VYRE__SPIRV_BASE, 0, 3, true);
   add_field(b, VYRE__SPIRV_GRID, 0, 3, true);
   if (k->has_fuel) add_field(b, VYRE__SPIRV_FUEL, 0, 1, true);
-  if (any_is_checked(e)) add_field(b, VYRE__SPIRV_ONE, 0, 1, true);
+  if (e->hides || any_is_checked(e)) {
+    add_field(b, VYRE__SPIRV_ONE, 0, 1, true);
+  }
   for (uint32_t i = 0; i < k->grid_loop_count; i++) {
     add_field(b, VYRE__SPIRV_LOOP_VALUE, i, 2, true);
   }
@@ -223,6 +225,7 @@ vyre_code spv_plan(spv_emitter *e) {
     e->is_checked[i] = spv_may_be_cut(e, k->phases[i]);
   }
   e->has_status = k->has_fuel || any_is_checked(e);
+  e->hides = spv_find_hidden(e);
   find_uses(e);
   choose_uniforms(e);
   plan_fields(e, &b);

@@ -85,17 +85,18 @@ static bool touches_memory(const vyre__low_kernel *k,
 spv_extent spv_extent_of(const spv_emitter *e, uint32_t at) {
   const vyre__low_kernel *k = e->k;
   spv_extent out = {.end = end_of(k, at), .copies = 1};
-  bool is_plain = e->one && k->loops[k->code[at].aux].most_trips > FEW_TRIPS;
-  bool is_quick = true;
+  bool is_plain = e->visits && k->loops[k->code[at].aux].most_trips > FEW_TRIPS;
+  bool is_quick = true, has_atomics = false;
   for (uint32_t i = at + 1; i < out.end; i++) {
     unsigned op = k->code[i].op;
     if (op == VYRE__LOW_STEP && !out.step) out.step = i;
     is_quick &= !touches_memory(k, &k->code[i]);
+    has_atomics |= op > VYRE__LOW_STORE && op <= VYRE__LOW_ATOMIC_CAS;
     is_plain &= op != VYRE__LOW_LOOP && op != VYRE__LOW_CONTINUE &&
                 op != VYRE__LOW_BARRIER;
   }
   uint32_t copies = MOST_COPIED / (out.end - at + 1);
-  if (is_plain && copies > 1) {
+  if (is_plain && copies > 1 && !has_atomics) {
     uint32_t most = is_quick ? MOST_COPIES : FEW_COPIES;
     out.copies = copies < most ? copies : most;
   }
@@ -118,7 +119,7 @@ void spv_declare_left(spv_emitter *e, vyre__low_phase range) {
 /* The variable may hold what a visit before has left in it: each has a number of
  * its own. */
 void spv_enter_checked(spv_emitter *e, uint32_t at, spv_open *loop) {
-  if (!e->one) return;
+  if (!e->visits) return;
   uint32_t u32 = spv_uint(e, 32);
   uint32_t before = SPV_DO(e, SPV_OpLoad, u32, e->visits);
   loop->visit = SPV_DO(e, SPV_OpIAdd, u32, before, e->one);

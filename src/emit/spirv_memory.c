@@ -240,6 +240,20 @@ static uint32_t access_now(spv_emitter *e, uint32_t at) {
   return 0;
 }
 
+/* Where the condition does not hold, the first element is loaded, which is always
+ * there, and its value is not used: devices pay more for a branch. */
+static uint32_t load_if(spv_emitter *e, uint32_t at, uint32_t condition) {
+  const vyre__low_inst *inst = &e->k->code[at];
+  uint32_t *index = &e->ids[inst->a], before = *index;
+  uint32_t type = spv_type_of(e, inst->type);
+  *index = SPV_DO(e, SPV_OpSelect, spv_uint(e, 32), condition, before,
+                  spv_u32(e, 0));
+  uint32_t value = load(e, at);
+  *index = before;
+  return SPV_DO(e, SPV_OpSelect, type, condition, value,
+                spv_const(e, inst->type, 0));
+}
+
 /* Nothing is touched where the condition does not hold: the value is 0 then. */
 uint32_t spv_access(spv_emitter *e, uint32_t at) {
   const vyre__low_inst *inst = &e->k->code[at];
@@ -249,6 +263,7 @@ uint32_t spv_access(spv_emitter *e, uint32_t at) {
     return 0;
   }
   if (!condition) return access_now(e, at);
+  if (inst->op == VYRE__LOW_LOAD) return load_if(e, at, e->ids[condition]);
   uint32_t from = e->label, inside = spv_id(e), merge = spv_id(e);
   SPV_PUT(e, SPV_CODE, SPV_OpSelectionMerge, merge, 0);
   SPV_PUT(e, SPV_CODE, SPV_OpBranchConditional, e->ids[condition], inside,

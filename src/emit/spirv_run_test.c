@@ -156,6 +156,32 @@ TEST(examples_do_the_same) {
   CHECK_U64(failed, 0);
 }
 
+/* What a compiler knows of an operand changes nothing: also where a loop is rolled
+ * out, or a condition is known. */
+TEST(known_floats_do_the_same) {
+  static const char text[] =
+      "kernel k workgroup(64) over(x)\nbuffer x : read f32[] @0;\n"
+      "buffer y : write f32[] @1;\n{ let i = global_id.x; if (i >= len(x)) "
+      "return; let a = x[i]; var s = 0.0f; var t = 1.0f; for (let k = 0u; k < "
+      "3u; k++) { t -= 0.5f; s += f32(k) * a; s += t * a; s += a / f32(k); s "
+      "+= select(k == 1u, 0.0f, 2.0f) * a; s += as_f32(k * 0u) + a; } y[i] = "
+      "as_f32(as_u32(a / 0.0f) * 31u ^ as_u32(0.0f / a) * 37u ^ as_u32(a * "
+      "0.0f) * 41u ^ as_u32(a + 0.0f) * 43u ^ as_u32(0.0f - a) * 47u ^ "
+      "as_u32(s) * 53u ^ as_u32(a / floor(0.25f)) * 59u); }\n";
+  begin();
+  vyre_device *device = open_ref();
+  vyre_module *module = NULL;
+  vyre_status st = {0};
+  CHECK_OK(vyre_module_parse(text, sizeof text - 1, "known",
+                             (vyre_allocator){0}, &module, NULL, &st),
+           st);
+  unsigned failed =
+      check_kernel(vyre_module_kernel(module, 0), "known", device);
+  vyre_module_release(module);
+  vyre_device_release(device);
+  CHECK_U64(failed, 0);
+}
+
 TEST(random_programs_do_the_same) {
   begin();
   vyre_device *device = open_ref();
@@ -405,6 +431,7 @@ const char *__lsan_default_suppressions(void) {
 static const test_case all_cases[] = {
     TEST_ENTRY(out_of_fuel_is_told),
     TEST_ENTRY(examples_do_the_same),
+    TEST_ENTRY(known_floats_do_the_same),
     TEST_ENTRY(random_programs_do_the_same),
     TEST_ENTRY(loops_that_the_device_ends_are_told),
     TEST_ENTRY(loops_are_right_up_to_where_the_device_ends_them),

@@ -253,7 +253,8 @@ static uint32_t special(spv_emitter *e, uint32_t at, unsigned from, uint32_t a,
       return extend(e, inst, from, a);
     case VYRE__LOW_BITCAST:
       if (from == inst->type) return a;
-      return SPV_DO(e, SPV_OpBitcast, spv_type_of(e, inst->type), a);
+      return spv_hide(e, inst,
+                      SPV_DO(e, SPV_OpBitcast, spv_type_of(e, inst->type), a));
     default:
       return no_spelling(e, at);
   }
@@ -296,5 +297,5 @@ uint32_t spv_pure(spv_emitter *e, uint32_t at) {
     return special(e, at, from, operands[0], operands[1]);
   }
   if (is_of_floats(inst->op)) spv_decorate(e, id, SPV_DECORATION_NoContraction);
-  return id;
+  return spv_hide(e, inst, id);
 }

@@ -449,7 +449,7 @@ TEST(trying_orders_is_as_good_as_trying_all_offsets) {
 TEST(small_instances_get_the_optimum_of_exhaustive_search) {
   uint64_t random = 4242;
   int gaps = 0;
-  for (int n = 0; n < (SANITIZED ? 400 : 4000); n++) {
+  for (int n = 0; n < (SANITIZED ? 400 : 1500); n++) {
     vyre_interval v[SMALL_MOST];
     size_t count = make_small(v, SMALL_MOST, 12, &random);
     vyre_placement_plan plan = plan_checked(v, count);

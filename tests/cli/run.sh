@@ -41,6 +41,10 @@ export PATH LC_ALL=C
 # kernel of many cases is compiled once; the name of the machine is in no answer.
 unset VYRE_LLVM VYRE_OPTIONS VYRE_CACHE_DIR VYRE_TRACE VYRE_FAULTS
 export XDG_CACHE_HOME=$work/cache
+# Which GPUs there are, and whether there is Vulkan at all, differs from machine to
+# machine: cases that are about it unset this.
+unset VK_DRIVER_FILES VK_ICD_FILENAMES VK_INSTANCE_LAYERS
+export VYRE_VULKAN=none
 unset POSIXLY_CORRECT
 json_answers=$work/answers.jsonl
 : >"$json_answers"

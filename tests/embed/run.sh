@@ -5,18 +5,25 @@
 set -uo pipefail
 source_dir=$(cd "$1" && pwd) build_dir=$(cd "$2" && pwd)
 . "$source_dir/tests/support/cases.sh"
+sanitize=$(sed -n 's/^VYRE_SANITIZE:STRING=\(..*\)/-fsanitize=\1/p' "$build_dir/CMakeCache.txt")
+if [ "$sanitize" = -fsanitize=thread ]; then
+  echo "shares nothing between threads that other tests do not: not under TSan"
+  exit 77
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 vyre=$build_dir/vyre
 cc=${CC:-cc}
 flags=(-Wall -Wextra -pedantic -Werror -I "$source_dir/include" -I "$work")
-sanitize=$(sed -n 's/^VYRE_SANITIZE:STRING=\(..*\)/-fsanitize=\1/p' "$build_dir/CMakeCache.txt")
 link=(-L "$build_dir" -lvyre "-Wl,-rpath,$build_dir" ${sanitize:+"$sanitize"})
 
-# Every example, and names that clash, alone in a file.
-compilers=("$cc -std=c11")
+# Every example, and names that clash, alone in a file; for each compiler once, as a
+# sanitizer sees nothing of that.
+compilers=("$cc -std=c11") seen=" $(readlink -f "$(command -v "$cc")") "
 for compiler in "gcc -std=c11" "clang-19 -std=c11" "g++ -x c++ -std=c++11" "clang++-19 -x c++ -std=c++17"; do
-  if command -v "${compiler%% *}" >/dev/null 2>&1; then compilers+=("$compiler"); fi
+  path=$(command -v "${compiler%% *}") || continue
+  case $compiler in *c++*) ;; *) case $seen in *" $(readlink -f "$path") "*) continue ;; esac ;; esac
+  [ -n "$sanitize" ] || compilers+=("$compiler")
 done
 for file in "$source_dir"/examples/*.vyre "$source_dir/examples/embed/kernels.vyre" "$source_dir/tests/embed/names.vyre"; do
   name=$(basename "$file" .vyre)

@@ -16,16 +16,13 @@ typedef struct rig {
   vyre_pipeline *pipeline;
 } rig;
 
-/* With @p heap, all of the driver's memory comes from there. Ended by rig_close.
- */
-static inline rig rig_open(const char *text, test_heap *heap) {
+/* The first kernel of @p text on @p device. Ended by rig_close. */
+static inline rig rig_open_as(const vyre_context_options *options,
+                              const char *device, const char *text) {
   rig r = {0};
   vyre_status st = {0};
-  vyre_context_options options = {
-      .cache_directory = "", .trace_file = "", .faults = ""};
-  if (heap) options.allocator = (vyre_allocator){test_heap_resize, heap};
-  CHECK_OK(vyre_context_create(&options, &r.context, &st), st);
-  CHECK_OK(vyre_device_open(r.context, "ref", &r.device, &st), st);
+  CHECK_OK(vyre_context_create(options, &r.context, &st), st);
+  CHECK_OK(vyre_device_open(r.context, device, &r.device, &st), st);
   CHECK_OK(vyre_module_parse(text, strlen(text), "rig.vyre",
                              (vyre_allocator){0}, &r.module, NULL, &st),
            st);
@@ -34,6 +31,14 @@ static inline rig rig_open(const char *text, test_heap *heap) {
       vyre_pipeline_compile(r.device, r.program, NULL, &r.pipeline, NULL, &st),
       st);
   return r;
+}
+
+/* On ref. With @p heap, all of the driver's memory comes from there. */
+static inline rig rig_open(const char *text, test_heap *heap) {
+  vyre_context_options options = {
+      .cache_directory = "", .trace_file = "", .faults = ""};
+  if (heap) options.allocator = (vyre_allocator){test_heap_resize, heap};
+  return rig_open_as(&options, "ref", text);
 }
 
 static inline void rig_close(rig *r) {

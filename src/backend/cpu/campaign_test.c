@@ -9,6 +9,7 @@
  *   VYRE_CPU_SEED=42      only that program, at all widths
  *   VYRE_CPU_FIRST=300    the first one; VYRE_CPU_SEEDS=250 how many
  *   VYRE_CPU_WIDTHS=all   each at all four widths
+ *   VYRE_CPU_TURN=1       at the next width: turns 0 to 3 are all four
  *
  * One program: run once by ref, compiled once a width, loaded from the cache for
  * the other numbers of threads. Memory ends, or begins, where a page does that
@@ -280,7 +281,7 @@ static bool run_cpu(campaign *c, const trial *t, int w, int n) {
 
 typedef struct attempt {
   campaign *campaign;
-  uint64_t seed;
+  uint64_t seed, turn;
   bool is_wide;
 } attempt;
 
@@ -303,7 +304,9 @@ static void run_program(void *self) {
   memcpy(t.desc.grid, vyre_generated_grid(t.made), sizeof t.desc.grid);
   run_ref(c, &t);
   for (int w = 0; w < WIDTHS; w++) {
-    if (!a->is_wide && (uint64_t)w != seed / 4 % WIDTHS) continue;
+    if (!a->is_wide && (uint64_t)w != (seed / 4 + a->turn) % WIDTHS) {
+      continue;
+    }
     for (int n = 0; n < THREADS; n++) c->failed += !run_cpu(c, &t, w, n);
   }
   for (size_t i = 0; i < t.desc.output_count; i++) free(t.want[i].data);
@@ -323,11 +326,12 @@ TEST(random_programs_do_the_same) {
   bool is_one = getenv("VYRE_CPU_SEED") != NULL;
   uint64_t first = number_of(is_one ? "VYRE_CPU_SEED" : "VYRE_CPU_FIRST", 0);
   uint64_t count = is_one ? 1 : number_of("VYRE_CPU_SEEDS", SEEDS);
+  uint64_t turn = number_of("VYRE_CPU_TURN", 0);
   bool is_wide = is_one || getenv("VYRE_CPU_WIDTHS") != NULL;
   listen();
   begin(&c);
   for (uint64_t i = 0; i < count && c.failed < MOST_FAILURES; i++) {
-    attempt one = {&c, first + i, is_wide};
+    attempt one = {&c, first + i, turn, is_wide};
     if (test_part(run_program, &one)) continue;
     printf("    VYRE_CPU_SEED=%llu, width %u, threads %u\n", now.seed,
            now.width, now.threads);

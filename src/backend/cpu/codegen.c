@@ -21,6 +21,14 @@ static const char full_passes[] =
 static const char quick_passes[] =
     "function(sroa,early-cse,simplifycfg,loop-mssa(licm),"
     "instcombine<no-verify-fixpoint>,simplifycfg)";
+/* To take variables to registers takes as long as there are variables times
+ * branches. */
+static const char plain_passes[] = "function(early-cse,simplifycfg)";
+
+static const char *const passes[VYRE__CODEGEN_TIERS] = {
+    [VYRE__CODEGEN_FULL] = full_passes,
+    [VYRE__CODEGEN_QUICK] = quick_passes,
+    [VYRE__CODEGEN_PLAIN] = plain_passes};
 
 #define CODEGEN_DEFECT                                                   \
   "report it as a defect of vyre, with what `vyre emit FILE --to llvm` " \
@@ -115,7 +123,7 @@ static vyre_code make_machine(compile *c, const char *cpu, const char *features,
   }
   c->machine = vyre__llvm.LLVMCreateTargetMachine(
       target, triple, cpu, features,
-      tier == VYRE__CODEGEN_QUICK ? LLVM_LEVEL_NONE : LLVM_LEVEL_DEFAULT,
+      tier == VYRE__CODEGEN_FULL ? LLVM_LEVEL_DEFAULT : LLVM_LEVEL_NONE,
       LLVM_RELOCATIONS_PIC, LLVM_CODE_MODEL_SMALL);
   if (!c->machine) return failed(c, "compile for this machine", st);
   llvm_layout *layout = vyre__llvm.LLVMCreateTargetDataLayout(c->machine);
@@ -128,9 +136,8 @@ static vyre_code make_machine(compile *c, const char *cpu, const char *features,
 static vyre_code optimise(compile *c, vyre__codegen_tier tier,
                           vyre_status *st) {
   llvm_pass_options *options = vyre__llvm.LLVMCreatePassBuilderOptions();
-  llvm_error *error = vyre__llvm.LLVMRunPasses(
-      c->module, tier == VYRE__CODEGEN_QUICK ? quick_passes : full_passes,
-      c->machine, options);
+  llvm_error *error =
+      vyre__llvm.LLVMRunPasses(c->module, passes[tier], c->machine, options);
   vyre__llvm.LLVMDisposePassBuilderOptions(options);
   if (!error) return VYRE_OK;
   char *message = vyre__llvm.LLVMGetErrorMessage(error);

@@ -20,8 +20,15 @@ vyre_code vyre__codegen_load(vyre_status *st);
 vyre_code vyre__codegen_load_from(const char *library, vyre_status *st);
 
 /* Whether vyre__codegen_load_from would find it, as far as can be told without
- * loading it, which takes long. Threads: safe. */
+ * loading it, which takes long: there is a file, and vyre__codegen_doubt has
+ * none. Once loading it has failed, false. Threads: safe. */
 bool vyre__codegen_is_there(const char *library);
+
+/* Why the file of that path cannot be LLVM (static), from a few bytes of it: no
+ * shared library of x86-64, shorter than it says itself, without LLVM's functions.
+ * NULL: it may be. That its own libraries are there, and that it is LLVM 19, only
+ * loading it tells. Threads: safe. */
+const char *vyre__codegen_doubt(const char *path);
 
 /* "19.1.7" and what was opened, or NULL before vyre__codegen_load. */
 const char *vyre__codegen_version(void);
@@ -36,6 +43,9 @@ void vyre__codegen_leave(void);
 typedef enum vyre__codegen_tier {
   VYRE__CODEGEN_FULL,
   VYRE__CODEGEN_QUICK, /* a quarter of the time, slower code */
+  VYRE__CODEGEN_PLAIN, /* variables stay in memory: time grows as the text does,
+                          however many there are */
+  VYRE__CODEGEN_TIERS
 } vyre__codegen_tier;
 
 typedef enum vyre__codegen_form {

@@ -31,15 +31,17 @@ static pid_t loaded_by;
   "libLLVM.so.19.1, libLLVM-19.so.1, libLLVM-19.so and " \
   "/usr/lib/llvm-19/lib/libLLVM.so.19.1"
 
-static vyre_code not_found(const char *library, vyre_status *st) {
+static vyre_code not_found(const char *library, const char *why,
+                           vyre_status *st) {
   if (library) {
     return VYRE_FAIL_WITH(
         st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE, "llvm",
         NULL,
         "apt-get install libllvm19, and leave VYRE_LLVM unset or name the "
         "library in it; kernels that are cached, and device 'ref', need none",
-        "LLVM 19 is needed to compile, and could not be loaded from '%.150s'",
-        library);
+        "LLVM 19 is needed to compile, and could not be loaded from "
+        "'%.100s'%s%.120s",
+        library, why ? ": " : "", why ? why : "");
   }
   return VYRE_FAIL_WITH(
       st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE, "llvm", NULL,
@@ -105,18 +107,19 @@ static vyre_code take(void *library, const char *name, vyre_status *st) {
   if (missing) {
     return VYRE_FAIL_WITH(
         st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE, "llvm",
-        NULL, "apt-get install libllvm19",
+        NULL, "apt-get install libllvm19, or take device 'ref'",
         "'%.150s' has no function %s: it is not LLVM 19 with x86-64", name,
         missing);
   }
   unsigned major, minor, patch;
   found.LLVMGetVersion(&major, &minor, &patch);
   if (major != 19) {
-    return VYRE_FAIL_WITH(
-        st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE, "llvm",
-        VYRE_NUMBERS({"major", major}), "apt-get install libllvm19",
-        "'%.150s' is LLVM %u.%u.%u, and 19 is needed", name, major, minor,
-        patch);
+    return VYRE_FAIL_WITH(st, VYRE_UNSUPPORTED_FEATURE,
+                          VYRE_KIND_DEVICE_UNAVAILABLE, "llvm",
+                          VYRE_NUMBERS({"major", major}),
+                          "apt-get install libllvm19, or take device 'ref'",
+                          "'%.150s' is LLVM %u.%u.%u, and 19 is needed", name,
+                          major, minor, patch);
   }
   vyre__llvm = found;
   vyre__llvm.LLVMInitializeX86TargetInfo();
@@ -131,26 +134,54 @@ static vyre_code take(void *library, const char *name, vyre_status *st) {
   return VYRE_OK;
 }
 
-/* LLVM stays: it keeps what cannot be taken back (registered targets). */
+static bool is_path(const char *name) {
+  return strchr(name, '/') != NULL;
+}
+
+/* LLVM stays: it keeps what cannot be taken back (registered targets).
+ * A file that is cut short is not given to the loader, which would end the
+ * process by a signal. */
 static vyre_code load(const char *library, vyre_status *st) {
   const char *const *list = library ? &library : names;
   size_t count = library ? 1 : NAMES;
+  const char *why = NULL;
   for (size_t i = 0; i < count; i++) {
+    why = is_path(list[i]) ? vyre__codegen_doubt(list[i]) : NULL;
+    if (why) continue;
     void *opened = dlopen(list[i], RTLD_NOW | RTLD_LOCAL);
-    if (!opened) continue;
+    if (!opened) {
+      why = dlerror();
+      continue;
+    }
     vyre_code code = take(opened, list[i], st);
     if (code != VYRE_OK) dlclose(opened);
     return code;
   }
-  return not_found(library, st);
+  return not_found(library, why, st);
+}
+
+/* What a load has shown not to work, so that it is not found again: under the
+ * lock, the last file of a name; and whether there is none without a name. */
+static char refused[256];
+static atomic_bool is_none;
+
+static void remember(const char *library) {
+  if (library) {
+    (void)snprintf(refused, sizeof refused, "%s", library);
+  } else {
+    atomic_store(&is_none, true);
+  }
 }
 
 vyre_code vyre__codegen_load_from(const char *library, vyre_status *st) {
-  if (library && strcmp(library, "none") == 0) return not_found(library, st);
+  if (library && strcmp(library, "none") == 0) {
+    return not_found(library, NULL, st);
+  }
   if (atomic_load_explicit(&is_loaded, memory_order_acquire)) return VYRE_OK;
   pthread_mutex_lock(&lock);
   bool is_done = atomic_load_explicit(&is_loaded, memory_order_relaxed);
   vyre_code code = is_done ? VYRE_OK : load(library, st);
+  if (code != VYRE_OK) remember(library);
   pthread_mutex_unlock(&lock);
   return code;
 }
@@ -160,7 +191,8 @@ vyre_code vyre__codegen_load_from(const char *library, vyre_status *st) {
 static bool is_in(const char *directory, const char *name) {
   char path[512];
   int length = snprintf(path, sizeof path, "%s/%s", directory, name);
-  return length > 0 && (size_t)length < sizeof path && access(path, R_OK) == 0;
+  return length > 0 && (size_t)length < sizeof path &&
+         vyre__codegen_doubt(path) == NULL;
 }
 
 enum { MOST_DIRECTORIES = 64 };
@@ -172,7 +204,7 @@ typedef union search_path {
 } search_path;
 
 static bool is_found(const char *name) {
-  if (name[0] == '/') return access(name, R_OK) == 0;
+  if (is_path(name)) return vyre__codegen_doubt(name) == NULL;
   search_path path;
   void *self = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);
   bool is_there = false;
@@ -189,8 +221,16 @@ static bool is_found(const char *name) {
   return is_there;
 }
 
+static bool is_refused(const char *library) {
+  pthread_mutex_lock(&lock);
+  bool is_same = strcmp(library, refused) == 0;
+  pthread_mutex_unlock(&lock);
+  return is_same;
+}
+
 static bool look(const char *library) {
-  if (library && is_found(library)) return true;
+  if (library && is_found(library)) return !is_refused(library);
+  if (library && is_path(library)) return false;
   for (size_t i = 0; !library && i < NAMES; i++) {
     if (is_found(names[i])) return true;
   }
@@ -202,7 +242,8 @@ static bool look(const char *library) {
 }
 
 /* The first answer stays: what is installed or removed later changes nothing for
- * this process, nor does what another context has loaded. */
+ * this process, nor does what another context has loaded. Only a load that fails
+ * does: what looked good then is not. */
 bool vyre__codegen_is_there(const char *library) {
   enum { UNKNOWN, THERE, MISSING };
   static atomic_int answer; /* for no library in particular */
@@ -214,7 +255,7 @@ bool vyre__codegen_is_there(const char *library) {
     found = look(NULL) ? THERE : MISSING;
     if (!atomic_compare_exchange_strong(&answer, &known, found)) found = known;
   }
-  return found == THERE;
+  return found == THERE && !atomic_load(&is_none);
 }
 
 vyre_code vyre__codegen_load(vyre_status *st) {

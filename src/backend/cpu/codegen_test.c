@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "backend/cpu/codegen_file_testing.h"
 #include "backend/cpu/codegen_testing.h"
 #include "support/check.h"
 
@@ -24,7 +25,8 @@ TEST(without_llvm_the_status_says_what_was_looked_for_and_what_to_install) {
   st = (vyre_status){0};
   CHECK_FAILS(vyre__codegen_load_from("/nowhere/libLLVM.so", &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
-  CHECK_HAS(st.message, "/nowhere/libLLVM.so");
+  CHECK_HAS(st.message, "/nowhere/libLLVM.so': it cannot be read");
+  CHECK_HAS(st.fix, "device 'ref'");
   st = (vyre_status){0};
   CHECK_FAILS(vyre__codegen_load_from("libm.so.6", &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
@@ -33,6 +35,96 @@ TEST(without_llvm_the_status_says_what_was_looked_for_and_what_to_install) {
   CHECK(!vyre__codegen_is_there("/nowhere/libLLVM.so"));
   CHECK(vyre__codegen_is_there(NULL)); /* and nothing was loaded for it */
   CHECK(vyre__codegen_version() == NULL);
+}
+
+static const char in_file[] = "./codegen_test_library";
+
+static const char *doubt_of(const void *bytes, size_t size) {
+  CHECK(tiny_write(in_file, bytes, size));
+  const char *found = vyre__codegen_doubt(in_file);
+  return found ? found : "";
+}
+
+static tiny_library like_llvm(void) {
+  return tiny_make("libnowhere.so.1", "LLVMGetVersion",
+                   "LLVMInitializeX86Target");
+}
+
+TEST(a_file_that_cannot_be_llvm_is_known_without_loading_it) {
+  static char text[200] = "LLVMGetVersion";
+  tiny_library good = like_llvm();
+  const tiny_library other_name =
+      tiny_make("libm.so.6", "LLVMGetVersion", "LLVMInitializeX86target");
+  const tiny_library stands_for =
+      tiny_make("libLLVM.so.19.1", "nothing", "nothing_else");
+  tiny_library arm = good, program = good, not_its_own = good, no_table = good;
+  arm.header.e_machine = EM_AARCH64;
+  program.header.e_type = ET_EXEC;
+  not_its_own.symbols[1].st_shndx = SHN_UNDEF;
+  no_table.entries[1].d_tag = DT_HASH;
+  const struct {
+    const char *what;
+    const void *bytes;
+    size_t size;
+    const char *doubt;
+  } cases[] = {
+      {"has the functions", &good, sizeof good, ""},
+      {"needs a library of LLVM", &stands_for, sizeof stands_for, ""},
+      {"has no table of names: nobody knows", &no_table, sizeof no_table, ""},
+      {"lacks one", &other_name, sizeof other_name,
+       "it is not LLVM with x86-64"},
+      {"asks others for one", &not_its_own, sizeof good,
+       "it is not LLVM with x86-64"},
+      {"cut", &good, sizeof good - 1, "it is cut short or damaged"},
+      {"cut in its head", &good, 40, "it is no shared library"},
+      {"for ARM", &arm, sizeof arm, "it is for another machine"},
+      {"a program", &program, sizeof program, "it is no shared library"},
+      {"text", text, sizeof text, "it is no shared library"},
+      {"empty", text, 0, "it is no shared library"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const char *doubt = doubt_of(cases[i].bytes, cases[i].size);
+    CHECK_TEXT(doubt, cases[i].doubt);
+    if (strcmp(doubt, cases[i].doubt) != 0) printf("    %s\n", cases[i].what);
+    CHECK(vyre__codegen_is_there(in_file) == (cases[i].doubt[0] == '\0'));
+  }
+  CHECK_TEXT(vyre__codegen_doubt("/"), "it is no shared library");
+  CHECK(vyre__codegen_version() == NULL);
+  (void)remove(in_file);
+}
+
+/* Whatever a byte says, nothing outside the file is read, and there is an end. */
+TEST(a_damaged_library_is_looked_at_safely) {
+  const tiny_library good = like_llvm();
+  unsigned char bytes[sizeof good];
+  size_t doubted = 0;
+  for (size_t at = 0; at < sizeof good; at++) {
+    memcpy(bytes, &good, sizeof good);
+    bytes[at] ^= 0xFF;
+    doubted += doubt_of(bytes, sizeof bytes)[0] != '\0';
+  }
+  CHECK(doubted > 100 && doubted < sizeof good);
+  for (size_t size = 0; size < sizeof good; size += 7) {
+    CHECK(doubt_of(&good, size)[0] != '\0');
+  }
+  (void)remove(in_file);
+}
+
+/* Only loading it tells: from then on it is known. */
+TEST(a_library_that_does_not_load_is_not_found_again) {
+  const tiny_library good = like_llvm();
+  vyre_status st = {0};
+  CHECK(tiny_write(in_file, &good, sizeof good));
+  CHECK(vyre__codegen_is_there(in_file));
+  CHECK_FAILS(vyre__codegen_load_from(in_file, &st), st,
+              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+  CHECK_HAS(st.message, in_file);
+  CHECK_HAS(st.message, "libnowhere.so.1");
+  CHECK_HAS(st.fix, "device 'ref'");
+  CHECK(!vyre__codegen_is_there(in_file));
+  CHECK(vyre__codegen_is_there(NULL));
+  CHECK(vyre__codegen_version() == NULL);
+  (void)remove(in_file);
 }
 
 TEST(it_is_loaded_once_and_is_19) {
@@ -196,6 +288,9 @@ TEST(many_threads_compile_at_once_and_get_the_same_bytes) {
 TEST_MAIN(
     TEST_ENTRY(
         without_llvm_the_status_says_what_was_looked_for_and_what_to_install),
+    TEST_ENTRY(a_file_that_cannot_be_llvm_is_known_without_loading_it),
+    TEST_ENTRY(a_damaged_library_is_looked_at_safely),
+    TEST_ENTRY(a_library_that_does_not_load_is_not_found_again),
     TEST_ENTRY(it_is_loaded_once_and_is_19),
     TEST_ENTRY(a_kernel_becomes_an_object_assembly_or_optimised_text),
     TEST_ENTRY(features_decide_the_instructions),

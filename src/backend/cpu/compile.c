@@ -11,10 +11,15 @@ typedef struct growing {
   vyre_allocator allocator;
   char *data;
   size_t size, capacity;
+  size_t most; /* above it, they are only counted; 0: all are wanted */
 } growing;
 
 static bool grow(void *self, const char *text, size_t length) {
   growing *to = self;
+  if (to->most > 0 && (to->size > to->most || length > to->most - to->size)) {
+    to->size += length;
+    return true;
+  }
   if (length > SIZE_MAX / 2 - to->size ||
       !vyre__reserve(to->allocator, &to->data, &to->capacity,
                      to->size + length + 1, 1, false)) {
@@ -58,6 +63,80 @@ static vyre__target target_of(const vyre_pipeline *pipeline) {
   return target;
 }
 
+/* Time to compile grows faster than the text of very large kernels, most of all
+ * where a value is several registers. So theirs are one register from WIDE on, and
+ * one number above VECTORS; what is then above FULL is made the quick way, and above
+ * VECTORS the plain way, whose time grows as the text does. Kernels of people have
+ * less than the first. Who asks for a width keeps it, and may have less.
+ * (Measured with thousands of values, branches, loads and products in a row: none
+ * took four seconds.) */
+enum {
+  WIDE_TEXT = 160 << 10,
+  FULL_TEXT = 192 << 10,
+  VECTORS_TEXT = 768 << 10,
+  MOST_ASKED_TEXT = 1 << 20,
+  MOST_TEXT = 4 << 20
+};
+
+static vyre_code too_large(const vyre_pipeline *pipeline, size_t size,
+                           vyre_status *st) {
+  const cpu_device *device = (const cpu_device *)pipeline->device;
+  if (device->width > 1) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, "cpu.width",
+        VYRE_NUMBERS({"bytes", size}, {"most_bytes", MOST_ASKED_TEXT},
+                     {"width", device->width}),
+        "do not set cpu.width: very large kernels then have narrow vectors; or "
+        "take device 'ref'",
+        "kernel '%.60s' is too large for vectors of width %u on device 'cpu': "
+        "%zu bytes of code to compile, and at most %d",
+        pipeline->program->name, (unsigned)device->width, size,
+        MOST_ASKED_TEXT);
+  }
+  return VYRE_FAIL_WITH(
+      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
+      VYRE_NUMBERS({"bytes", size}, {"most_bytes", MOST_TEXT}),
+      "make several kernels of it, write what is alike as a loop, or take "
+      "device 'ref'",
+      "kernel '%.60s' is too large for device 'cpu': %zu bytes of code to "
+      "compile, and at most %d",
+      pipeline->program->name, size, MOST_TEXT);
+}
+
+/* The kernel of *out as text, in vectors of @p width; 0: chosen. Only its size, if
+ * that is too large to be compiled. */
+static vyre_code spell_at(const vyre_pipeline *pipeline, uint32_t width,
+                          vyre_arena *arena, cpu_text *out, vyre_status *st) {
+  const cpu_device *device = (const cpu_device *)pipeline->device;
+  const vyre__emit_llvm_options options = {
+      .width = width,
+      .lanes = device->machine->lanes,
+      .is_relaxed = pipeline->ulp_budget > 0,
+      .allocator = device->base.allocator};
+  growing text = {.allocator = device->base.allocator, .most = MOST_TEXT};
+  vyre_code code = vyre__emit_llvm(out->kernel, &options,
+                                   (vyre_writer){grow, &text}, &out->info, st);
+  code = as_memory(code, st);
+  out->text = NULL;
+  out->size = text.size;
+  if (code == VYRE_OK && text.size <= MOST_TEXT) {
+    char *copy = vyre_arena_alloc(arena, text.size + 1, 16);
+    if (copy) memcpy(copy, text.data, text.size + 1);
+    out->text = copy;
+    if (!copy) code = vyre__no_memory(st, "cpu", "bytes of code", text.size);
+  }
+  grown_free(&text);
+  return code;
+}
+
+/* Spells it narrower, if it may: *out is as it was otherwise. */
+static vyre_code narrow(const vyre_pipeline *pipeline, uint32_t width,
+                        vyre_arena *arena, cpu_text *out, vyre_status *st) {
+  const cpu_device *device = (const cpu_device *)pipeline->device;
+  if (device->width > 0 || out->info.width <= width) return VYRE_OK;
+  return spell_at(pipeline, width, arena, out, st);
+}
+
 vyre_code cpu_spell(const vyre_pipeline *pipeline, vyre_arena *arena,
                     cpu_text *out, vyre_status *st) {
   const cpu_device *device = (const cpu_device *)pipeline->device;
@@ -66,47 +145,24 @@ vyre_code cpu_spell(const vyre_pipeline *pipeline, vyre_arena *arena,
   *out = (cpu_text){0};
   VYRE_TRY(vyre__lower(pipeline->program, &target, VYRE__PASS_CONTROL, arena,
                        &out->kernel, &inlined, st));
-  const vyre__emit_llvm_options options = {
-      .width = device->width,
-      .lanes = device->machine->lanes,
-      .is_relaxed = pipeline->ulp_budget > 0,
-      .allocator = device->base.allocator};
-  growing text = {.allocator = device->base.allocator};
-  vyre_code code = vyre__emit_llvm(out->kernel, &options,
-                                   (vyre_writer){grow, &text}, &out->info, st);
-  code = as_memory(code, st);
-  if (code == VYRE_OK) {
-    char *copy = vyre_arena_alloc(arena, text.size + 1, 16);
-    if (copy) memcpy(copy, text.data, text.size + 1);
-    out->text = copy;
-    out->size = text.size;
-    if (!copy) code = vyre__no_memory(st, "cpu", "bytes of code", text.size);
+  VYRE_TRY(spell_at(pipeline, device->width, arena, out, st));
+  if (out->size > WIDE_TEXT) {
+    VYRE_TRY(narrow(pipeline, device->machine->lanes, arena, out, st));
   }
-  grown_free(&text);
-  return code;
+  if (out->size > VECTORS_TEXT) {
+    VYRE_TRY(narrow(pipeline, 1, arena, out, st));
+  }
+  out->tier = out->size > VECTORS_TEXT ? VYRE__CODEGEN_PLAIN
+              : out->size > FULL_TEXT  ? VYRE__CODEGEN_QUICK
+                                       : VYRE__CODEGEN_FULL;
+  size_t most = device->width > 1 ? MOST_ASKED_TEXT : MOST_TEXT;
+  return out->size > most ? too_large(pipeline, out->size, st) : VYRE_OK;
 }
-
-/* Time to compile grows faster than the text of very large kernels: from here on
- * the short way is taken, and in the end none. Kernels of people have a tenth of
- * the first. */
-enum { MOST_FULL_TEXT = 192 << 10, MOST_TEXT = 4 << 20 };
 
 static vyre__codegen_tier tier_of(const vyre_pipeline *pipeline,
                                   const cpu_text *text) {
-  bool is_quick = pipeline->is_quick || text->size > MOST_FULL_TEXT;
-  return is_quick ? VYRE__CODEGEN_QUICK : VYRE__CODEGEN_FULL;
-}
-
-static vyre_code check_size(const vyre_pipeline *pipeline, const cpu_text *text,
-                            vyre_status *st) {
-  if (text->size <= MOST_TEXT) return VYRE_OK;
-  return VYRE_FAIL_WITH(
-      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
-      VYRE_NUMBERS({"bytes", text->size}, {"most_bytes", MOST_TEXT}),
-      "split the kernel, set a smaller width, or take device 'ref'",
-      "kernel '%.60s' is too large for device 'cpu': %zu bytes of code to "
-      "compile, and at most %d",
-      pipeline->program->name, text->size, MOST_TEXT);
+  bool is_less = pipeline->is_quick && text->tier == VYRE__CODEGEN_FULL;
+  return is_less ? VYRE__CODEGEN_QUICK : text->tier;
 }
 
 /* Bytes of stack that the code takes: the largest `sub $n, %rsp` in it. That these
@@ -126,13 +182,17 @@ static uint32_t stack_of(const uint8_t *code, size_t size) {
  * over but a signal. */
 enum { MOST_STACK = 256 << 10 };
 
+static bool fits_stack(const cpu_pipeline *pipeline) {
+  return stack_of(pipeline->bytes, pipeline->size) <= MOST_STACK;
+}
+
 static vyre_code check_stack(const cpu_pipeline *pipeline, vyre_status *st) {
   uint32_t bytes = stack_of(pipeline->bytes, pipeline->size);
   if (bytes <= MOST_STACK) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
       VYRE_NUMBERS({"bytes", bytes}, {"most_bytes", MOST_STACK}),
-      "split the kernel, set a smaller width, or take device 'ref'",
+      "make several kernels of it, do not set cpu.width, or take device 'ref'",
       "kernel '%.60s' has too many values at once for device 'cpu': %u bytes "
       "of "
       "stack, and at most %d",
@@ -169,16 +229,34 @@ vyre_code cpu_ready(cpu_pipeline *pipeline, vyre_status *st) {
   return VYRE_OK;
 }
 
+/* What takes too much stack takes less in narrower vectors. */
+static vyre_code make_fitting(cpu_pipeline *pipeline, vyre_arena *arena,
+                              cpu_text *text, vyre_status *st) {
+  const cpu_device *device = (const cpu_device *)pipeline->base.device;
+  const uint32_t widths[] = {device->machine->lanes, 1};
+  vyre__arena_mark before = vyre__arena_here(&pipeline->base.arena);
+  VYRE_TRY(make_object(pipeline, text, st));
+  for (size_t i = 0; i < 2 && !fits_stack(pipeline); i++) {
+    uint32_t width = text->info.width;
+    VYRE_TRY(narrow(&pipeline->base, widths[i], arena, text, st));
+    if (text->info.width == width) continue;
+    vyre__arena_rewind(&pipeline->base.arena, before);
+    if (text->size > MOST_TEXT)
+      return too_large(&pipeline->base, text->size, st);
+    VYRE_TRY(make_object(pipeline, text, st));
+  }
+  return check_stack(pipeline, st);
+}
+
 static vyre_code compile_in(cpu_pipeline *pipeline, vyre_arena *arena,
                             vyre_status *st) {
   cpu_text text;
   VYRE_TRY(cpu_spell(&pipeline->base, arena, &text, st));
-  VYRE_TRY(check_size(&pipeline->base, &text, st));
+  VYRE_TRY(make_fitting(pipeline, arena, &text, st));
   VYRE_TRY(cpu_plan_build(text.kernel, &text.info, &pipeline->base.arena,
                           &pipeline->plan, st));
+  pipeline->plan.is_short = text.tier != VYRE__CODEGEN_FULL;
   VYRE_TRY(cpu_ready(pipeline, st));
-  VYRE_TRY(make_object(pipeline, &text, st));
-  VYRE_TRY(check_stack(pipeline, st));
   return cpu_load(pipeline, pipeline->bytes, pipeline->size, st);
 }
 

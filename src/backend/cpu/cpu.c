@@ -17,8 +17,12 @@
 
 static bool describe(uint32_t index, vyre_device_info *out) {
   const vyre__machine *machine = vyre__machine_find();
-  if (index > 0 || !machine->is_usable) {
+  if (!machine->is_usable) {
     out->note = "needs an x86-64 processor with SSE4.2 and POPCNT";
+    return false;
+  }
+  if (index > 0) {
+    out->note = "there is one, 'cpu', which has all processors";
     return false;
   }
   out->description = machine->cpu;
@@ -92,7 +96,7 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
       .max_workgroup = {VYRE_MAX_INVOCATIONS, VYRE_MAX_INVOCATIONS,
                         VYRE_MAX_INVOCATIONS},
       .max_workgroup_invocations = VYRE_MAX_INVOCATIONS,
-      .max_shared_bytes = (uint64_t)1 << 30,
+      .max_shared_bytes = VYRE_MAX_SHARED_BYTES,
       .max_buffer_bytes = SIZE_MAX / 2,
       .host_alignment = 1,
       .borrows_host_memory = true,
@@ -103,9 +107,14 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
 }
 
 static bool is_ready(const vyre_context *context, const char **why) {
-  *why =
-      "auto: 'cpu' has no LLVM 19 to compile with; apt-get install libllvm19";
-  return vyre__codegen_is_there(context->llvm[0] ? context->llvm : NULL);
+  const char *library = context->llvm[0] ? context->llvm : NULL;
+  bool is_named = library && strcmp(library, "none") != 0;
+  *why = is_named
+             ? "auto: what VYRE_LLVM names is no LLVM 19 that 'cpu' can "
+               "compile with; unset it, or name another file"
+             : "auto: 'cpu' has no LLVM 19 to compile with; apt-get install "
+               "libllvm19";
+  return vyre__codegen_is_there(library);
 }
 
 /* All that code depends on beside the program: features are checked this way
@@ -132,10 +141,15 @@ static void pipeline_finish(vyre_pipeline *pipeline) {
   vyre__object_free(&own->full);
 }
 
-/* The text is the same, so that the plan is; who runs the old code goes on with
- * it, and it stays until the end. */
+/* The text is the same, so that the plan is, but for kernels that were spelled in
+ * narrower vectors as one of the two codes took too much stack: these stay as they
+ * are. Who runs the old code goes on with it, and it stays until the end. */
 static void pipeline_take(vyre_pipeline *pipeline, vyre_pipeline *full) {
   cpu_pipeline *own = (cpu_pipeline *)pipeline, *other = (cpu_pipeline *)full;
+  if (own->plan.width != other->plan.width ||
+      own->plan.scratch_bytes != other->plan.scratch_bytes) {
+    return;
+  }
   own->full = other->object;
   other->object = (vyre__object){0};
   atomic_store_explicit(&own->phases, own->full.phases, memory_order_release);
@@ -194,6 +208,8 @@ static void pipeline_describe(const vyre_pipeline *pipeline,
           ? &own->object
           : &own->full;
   out->has_launches = out->has_width = out->has_code = true;
+  out->is_short = plan->is_short ||
+                  (pipeline->is_quick && object == &own->object && own->bytes);
   out->phase_count = plan->phase_count;
   out->hidden_count =
       plan->buffer_count - (uint32_t)pipeline->program->buffer_count;

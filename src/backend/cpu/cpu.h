@@ -53,12 +53,14 @@ typedef struct cpu_pipeline {
 
 /* Lowers the program of @p pipeline for its machine and spells it. Kernel and
  * text (ends with a NUL that is not counted) live in @p arena.
- * Errors: those of vyre__lower and vyre__emit_llvm. */
+ * Errors: those of vyre__lower and vyre__emit_llvm; VYRE_UNSUPPORTED_FEATURE for
+ * one that is too large. */
 typedef struct cpu_text {
   const vyre__low_kernel *kernel;
   vyre__spmd_info info;
   const char *text;
   size_t size;
+  vyre__codegen_tier tier; /* by its size alone: it may be asked for less */
 } cpu_text;
 vyre_code cpu_spell(const vyre_pipeline *pipeline, vyre_arena *arena,
                     cpu_text *out, vyre_status *st);

@@ -4,7 +4,11 @@
 
 #include "vyre/vyre.h"
 
+#include "backend/cpu/machine.h"
+#include "base/clock.h"
 #include "support/check.h"
+
+int setenv(const char *name, const char *value, int overwrite);
 
 /* --- a device, a kernel and one buffer ---------------------------------------------*/
 
@@ -172,16 +176,21 @@ TEST(without_memory_it_says_so_and_leaks_nothing) {
 
 /* --- time ----------------------------------------------------------------------------*/
 
-static uint64_t run_until(rig *r, uint32_t groups, uint64_t timeout_ns) {
+static uint64_t run_until(rig *r, uint32_t groups, uint64_t timeout_ns,
+                          bool is_timed) {
   static uint32_t y[COUNT];
   vyre_status st = {0};
   vyre_timing timing;
-  vyre_dispatch_desc desc = {
-      .timeout_ns = timeout_ns, .grid = {groups, 1, 1}, .timing = &timing};
+  vyre_dispatch_desc desc = {.timeout_ns = timeout_ns,
+                             .grid = {groups, 1, 1},
+                             .timing = is_timed ? &timing : NULL};
+  uint64_t start = vyre__clock_ns();
   CHECK_FAILS(run_in_place(r, y, sizeof y, &desc, &st), st,
               VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
+  uint64_t took = vyre__clock_ns() - start;
   CHECK_U64(status_number(&st, "timeout_ns"), timeout_ns);
-  return timing.wall_ns;
+  CHECK(!is_timed || timing.wall_ns <= took);
+  return took;
 }
 
 TEST(a_kernel_that_never_ends_ends_at_its_timeout) {
@@ -198,13 +207,21 @@ TEST(a_kernel_that_never_ends_ends_at_its_timeout) {
       "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
       "shared t : u32[64];\n"
       "{ for (let k = 0u; k < 4294967295; k++) { t[local_id.x] = k; barrier();"
-      " } y[0] = t[1]; }\n"};
-  static const uint32_t groups[][3] = {{1, 9}, {1, 9}, {4000000000u}, {1, 9}};
-  for (int k = 0; k < 4; k++) {
+      " } y[0] = t[1]; }\n",
+      /* launches without end, each of which is short */
+      "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
+      "{ for (let k = 0u; k < 60000000; k++) { y[0] = k; grid_barrier(); } }\n",
+      /* and loops of the host in which nothing is launched at all */
+      "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
+      "{ for (let k = 0u; k < 60000000; k++) {"
+      " for (let n = len(y); n < 1; n++) { grid_barrier(); } } }\n"};
+  static const uint32_t groups[][3] = {{1, 9}, {1, 9}, {4000000000u},
+                                       {1, 9}, {1, 9}, {1, 9}};
+  for (int k = 0; k < 6; k++) {
     rig r;
     rig_open(&r, texts[k]);
-    for (int i = 0; i < 3 && groups[k][i]; i++) {
-      uint64_t took = run_until(&r, groups[k][i], 30000000);
+    for (int i = 0; i < 6 && groups[k][i / 2]; i++) {
+      uint64_t took = run_until(&r, groups[k][i / 2], 30000000, i % 2 == 1);
       CHECK(took >= 30000000 && took < UINT64_C(5000000000));
     }
     rig_close(&r);
@@ -528,7 +545,8 @@ TEST(a_pipeline_tells_what_lowering_made_of_it) {
   }
 }
 
-static void check_live_state(int values, bool fits) {
+static void check_live_state(int values, const char *backend_options,
+                             bool fits) {
   enum { ROOM = 1 << 20 };
   char *text = calloc(1, ROOM);
   CHECK(text != NULL);
@@ -545,16 +563,15 @@ static void check_live_state(int values, bool fits) {
                          "    t[local_id.x] = v0;\n    barrier();\n"
                          "    var s = t[127 - local_id.x];\n");
   for (int k = 0; k < values; k++) {
-    /* or in such an order that all of them are there until the end */
-    at += fits ? (size_t)snprintf(text + at, ROOM - at,
-                                  "    s = s * 3 + v%d;\n", k)
-               : (size_t)snprintf(text + at, ROOM - at,
-                                  "    s = s * 31 + v%d * (s | v%d);\n", k,
-                                  (k * 7 + 3) % values);
+    /* in such an order that all of them are there until the end */
+    at += (size_t)snprintf(text + at, ROOM - at,
+                           "    s = s * 31 + v%d * (s | v%d);\n", k,
+                           (k * 7 + 3) % values);
   }
   (void)snprintf(text + at, ROOM - at, "    y[i] = s;\n}\n");
   rig r = {.heap = {.left = -1}};
   vyre_context_options options = plain_options(&r);
+  options.backend_options = backend_options;
   rig_begin(&r, &options, text);
   vyre_status st = {0};
   vyre_code code = vyre_pipeline_compile(
@@ -570,7 +587,8 @@ static void check_live_state(int values, bool fits) {
     CHECK_OK(run_in_place(&r, y, sizeof y, &desc, &st), st);
     want = (uint32_t)(127 + 5) * 3 + (127 ^ 0);
     for (uint32_t k = 0; k < (uint32_t)values; k++) {
-      want = want * 3 + (5 * (k + 3) + (0 ^ k));
+      uint32_t other = (k * 7 + 3) % (uint32_t)values;
+      want = want * 31 + (5 * (k + 3) + k) * (want | (5 * (other + 3) + other));
     }
     CHECK_U64(y[0], want);
   }
@@ -578,10 +596,94 @@ static void check_live_state(int values, bool fits) {
   rig_close(&r);
 }
 
-/* The second one would take more of a thread's stack than there may be. */
+/* The last one would take more of a thread's stack than there may be, in vectors of
+ * a width that is asked for. */
 TEST(huge_live_state_compiles_or_is_refused) {
-  check_live_state(250, true);
-  check_live_state(600, false);
+  check_live_state(250, "", true);
+  check_live_state(600, "", true);
+  check_live_state(300, "cpu.width=32", false);
+}
+
+/* So many values in a row that each needs the one before. */
+static char *long_text(uint32_t values) {
+  enum { LINE = 48, REST = 256 };
+  size_t room = (size_t)values * LINE + REST, at = 0;
+  char *text = calloc(1, room);
+  CHECK(text != NULL);
+  if (!text) return NULL;
+  at = (size_t)snprintf(
+      text, room,
+      "kernel long workgroup(64) over(y)\n"
+      "buffer y : read_write u32[] @0;\n{\n"
+      "    let i = global_id.x;\n    if (i >= len(y)) return;\n"
+      "    var v = y[i];\n");
+  for (uint32_t k = 0; k < values; k++) {
+    at += (size_t)snprintf(text + at, room - at,
+                           "    v = (v * 5) ^ (i + %u);\n", k);
+  }
+  (void)snprintf(text + at, room - at, "    y[i] = v;\n}\n");
+  return text;
+}
+
+/* How a kernel is made is told by its size: above some, in vectors of one register,
+ * then the short way, then one invocation at a time, and in the end not at all. */
+TEST(very_large_kernels_are_made_the_short_way_or_refused) {
+  enum { ANY = 0, ONE_REGISTER = 64, Y = 200 };
+  static const struct {
+    uint32_t values;
+    const char *options;
+    bool is_short;
+    uint32_t width;
+    const char *refused;
+  } cases[] = {
+      {100, "", false, ANY, NULL},
+      {320, "", false, ONE_REGISTER, NULL},
+      {600, "", true, ONE_REGISTER, NULL},
+      {2500, "", true, 1, NULL},
+      {8000, "", true, 1, NULL},
+      {60000, "", true, ANY, "bytes of code to compile, and at most 4194304"},
+      {200, "cpu.width=16", false, 16, NULL},
+      {600, "cpu.width=16", true, 16, NULL},
+      {2500, "cpu.width=16", true, ANY, "and at most 1048576"},
+  };
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    char *text = long_text(cases[c].values);
+    rig r = {.heap = {.left = -1}};
+    vyre_context_options options = plain_options(&r);
+    options.backend_options = cases[c].options;
+    rig_begin(&r, &options, text);
+    free(text);
+    vyre_status st = {0};
+    vyre_code code =
+        vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0), NULL,
+                              &r.pipeline, NULL, &st);
+    if (cases[c].refused) {
+      CHECK_FAILS(code, st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+      CHECK_HAS(st.message, cases[c].refused);
+      CHECK_HAS(st.fix, "device 'ref'");
+      rig_close(&r);
+      continue;
+    }
+    CHECK_OK(code, st);
+    vyre_pipeline_resources got;
+    CHECK(vyre_pipeline_describe(r.pipeline, &got));
+    CHECK(got.is_short == cases[c].is_short);
+    if (cases[c].width != ANY) {
+      CHECK_U64(got.width, cases[c].width == ONE_REGISTER
+                               ? vyre__machine_find()->lanes
+                               : cases[c].width);
+    }
+    uint32_t y[Y];
+    for (uint32_t i = 0; i < Y; i++) y[i] = i * 7 + 1;
+    vyre_dispatch_desc desc = {0};
+    CHECK_OK(run_in_place(&r, y, sizeof y, &desc, &st), st);
+    for (uint32_t i = 0; i < Y; i++) {
+      uint32_t v = i * 7 + 1;
+      for (uint32_t k = 0; k < cases[c].values; k++) v = (v * 5) ^ (i + k);
+      CHECK_U64(y[i], v);
+    }
+    rig_close(&r);
+  }
 }
 
 /* --- what there may be or not ----------------------------------------------------------*/
@@ -604,10 +706,11 @@ TEST(auto_takes_it_where_it_can_compile_and_says_so_where_not) {
   static const struct {
     const char *llvm, *name, *reason;
   } cases[] = {
-      {NULL, "cpu", "auto: the best there can be"},
+      {NULL, "cpu", "auto: the best that is there; there is no GPU"},
       {"none", "ref", "'cpu' has no LLVM 19 to compile with"},
-      {"/nowhere/libLLVM.so", "ref", "'cpu' has no LLVM 19 to compile with"},
+      {"/nowhere/libLLVM.so", "ref", "what VYRE_LLVM names is no LLVM 19"},
   };
+  CHECK(setenv("VYRE_VULKAN", "none", 1) == 0); /* a GPU would be better */
   /* The second time LLVM is loaded: nothing changes by that. */
   for (size_t i = 0; i < 2 * (sizeof cases / sizeof cases[0]); i++) {
     size_t at = i % (sizeof cases / sizeof cases[0]);
@@ -681,6 +784,7 @@ TEST_MAIN(TEST_ENTRY(memory_of_the_host_is_used_in_place),
           TEST_ENTRY(code_keeps_to_what_is_left_of_the_processor),
           TEST_ENTRY(a_pipeline_tells_what_lowering_made_of_it),
           TEST_ENTRY(huge_live_state_compiles_or_is_refused),
+          TEST_ENTRY(very_large_kernels_are_made_the_short_way_or_refused),
           TEST_ENTRY(without_llvm_it_opens_and_a_compile_says_what_to_install),
           TEST_ENTRY(auto_takes_it_where_it_can_compile_and_says_so_where_not),
           TEST_ENTRY(threads_and_widths_that_cannot_be_are_refused))

@@ -270,6 +270,42 @@ TEST(outputs_that_are_not_reached_are_not_even_cleared) {
   rig_close(&r);
 }
 
+/* Slots are told of where an item ends badly, too, as they are of one alone. */
+TEST(a_failure_tells_of_its_slots_as_one_alone_does) {
+  enum { TOGETHER = 8, BAD = 5 };
+  static batch b;
+  vyre_slot slots[TOGETHER] = {{0}};
+  vyre_slot_stats stats[TOGETHER], alone = {0};
+  rig r;
+  rig_open(&r, 2);
+  for (int round = 0; round < 3; round++) {
+    vyre_status st = {0};
+    memset(stats, 0, sizeof stats);
+    for (uint32_t i = 0; i < TOGETHER; i++) {
+      outwards(&b, i, NULL, 0, i == BAD && round > 0 ? 100 : 6);
+      b.outputs[i] = vyre_output_slot(&slots[i], FEW * 4);
+      b.items[i].max_iterations = 50;
+      b.items[i].slot_stats = &stats[i];
+    }
+    vyre_code code =
+        vyre_submit(r.kernels[TURNS], b.items, TOGETHER, NULL, &st);
+    CHECK(code == (round > 0 ? VYRE_DISPATCH_FAILED : VYRE_OK));
+    if (round == 0) continue; /* slots have their memory now */
+    st = (vyre_status){0};
+    alone = (vyre_slot_stats){0};
+    b.items[BAD].slot_stats = &alone;
+    CHECK_FAILS(vyre_dispatch(r.kernels[TURNS], &b.items[BAD], &st), st,
+                VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL);
+    CHECK_U64(alone.slots, 1);
+    for (uint32_t i = 0; i < TOGETHER; i++) {
+      static const vyre_slot_stats none;
+      CHECK(memcmp(&stats[i], i <= BAD ? &alone : &none, sizeof alone) == 0);
+    }
+  }
+  for (int i = 0; i < TOGETHER; i++) vyre_slot_finish(&slots[i]);
+  rig_close(&r);
+}
+
 TEST(a_batch_counts_as_its_items_do) {
   static uint32_t y[ITEMS][FEW];
   static batch b;
@@ -489,6 +525,7 @@ TEST_MAIN(TEST_ENTRY(items_see_what_those_before_them_wrote),
           TEST_ENTRY(only_the_first_of_many_launches_begins_with_zeros),
           TEST_ENTRY(a_failure_in_the_middle_leaves_those_after_it_alone),
           TEST_ENTRY(outputs_that_are_not_reached_are_not_even_cleared),
+          TEST_ENTRY(a_failure_tells_of_its_slots_as_one_alone_does),
           TEST_ENTRY(a_batch_counts_as_its_items_do),
           TEST_ENTRY(a_recording_gives_what_its_dispatches_do_one_by_one),
           TEST_ENTRY(a_recording_names_the_command_that_failed),

@@ -114,7 +114,7 @@ typedef struct artifact_head {
   uint32_t workgroup[3], most_groups[3];
   uint32_t width, has_fuel;
   uint32_t phase_count, buffer_count, step_count, host_count, loop_count;
-  uint32_t hidden, hidden_words, reserved;
+  uint32_t hidden, hidden_words, is_short;
 } artifact_head;
 
 static const char magic[8] = "vyrecpu";
@@ -135,7 +135,8 @@ bool cpu_artifact_write(const cpu_plan *plan, const void *object, size_t size,
                         .host_count = plan->host_count,
                         .loop_count = plan->loop_count,
                         .hidden = plan->hidden,
-                        .hidden_words = plan->hidden_words};
+                        .hidden_words = plan->hidden_words,
+                        .is_short = plan->is_short};
   memcpy(head.magic, magic, sizeof magic);
   memcpy(head.workgroup, plan->workgroup, sizeof head.workgroup);
   memcpy(head.most_groups, plan->most_groups, sizeof head.most_groups);
@@ -179,6 +180,7 @@ static vyre_code check_head(const artifact_head *h, vyre_status *st) {
   if (h->hidden != VYRE_NO_INDEX && h->hidden >= h->buffer_count) {
     return bad(st, "its hidden buffer", h->hidden);
   }
+  if (h->is_short > 1) return bad(st, "how it was made", h->is_short);
   return VYRE_OK;
 }
 
@@ -278,6 +280,7 @@ vyre_code cpu_artifact_read(const void *bytes, size_t size, vyre_arena *arena,
                     .loop_count = h.loop_count,
                     .hidden = h.hidden,
                     .hidden_words = h.hidden_words,
+                    .is_short = h.is_short,
                     .scratch_bytes = h.scratch_bytes};
   memcpy(out->workgroup, h.workgroup, sizeof h.workgroup);
   memcpy(out->most_groups, h.most_groups, sizeof h.most_groups);

@@ -13,7 +13,7 @@
 
 /* Raised whenever the bytes that are kept, the text of emit/llvm, or the passes of
  * codegen.c change: the cache would go on with code that was made wrong. */
-enum { CPU_ARTIFACT = 16 };
+enum { CPU_ARTIFACT = 17 };
 
 typedef struct cpu_buffer {
   uint32_t least, most; /* elements that may be bound */
@@ -45,7 +45,7 @@ typedef struct cpu_plan {
   uint32_t phase_count, buffer_count, step_count, host_count, loop_count;
   uint32_t hidden; /* buffer, or VYRE_NO_INDEX */
   uint32_t hidden_words;
-  uint32_t reserved;
+  uint32_t is_short; /* the code is not the full one: the kernel is too large */
   uint64_t scratch_bytes; /* of one thread */
   const cpu_buffer *buffers;
   const cpu_step *steps;

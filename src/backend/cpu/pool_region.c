@@ -55,7 +55,12 @@ static bool claim(pool_share *share, uint64_t generation, uint32_t *unit) {
   uint64_t next = LOAD(share->next);
   do {
     *unit = (uint32_t)(next & ((1u << UNIT_BITS) - 1));
-    if (!is_same(next, generation) || *unit >= LOAD(share->end)) return false;
+    /* With acquire: who sees the end of a later job does not get `next` of the
+     * one before. */
+    if (!is_same(next, generation) ||
+        *unit >= atomic_load_explicit(&share->end, memory_order_acquire)) {
+      return false;
+    }
   } while (!atomic_compare_exchange_weak_explicit(&share->next, &next, next + 1,
                                                   memory_order_relaxed,
                                                   memory_order_relaxed));
@@ -212,8 +217,10 @@ static void publish(pool_region *region, view *v, uint32_t units) {
   uint32_t at = 0;
   for (uint32_t i = 0; i < v->share_count; i++) {
     uint32_t end = (uint32_t)((uint64_t)units * (i + 1) / v->share_count);
-    STORE(region->shares[i].end, end);
+    /* `next` comes first: with a later end, the last units of the job before
+     * would have one more, for who was stopped in the middle of it. */
     STORE(region->shares[i].next, v->generation << UNIT_BITS | at);
+    atomic_store_explicit(&region->shares[i].end, end, memory_order_release);
     at = end;
   }
   STORE(region->run, v->run);

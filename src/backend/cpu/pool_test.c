@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Pieces are counted one by one, in memory that the pool knows nothing of. */
+/* For registers. NOLINTNEXTLINE(bugprone-reserved-identifier) */
+#define _GNU_SOURCE
 #include "backend/cpu/pool.h"
 
 #include <dirent.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -748,6 +751,85 @@ TEST(a_pool_without_threads_still_works) {
   CHECK_U64(in_child(without_threads, NULL), 0);
 }
 
+/* --- between two jobs --------------------------------------------------------*/
+
+#if defined(__x86_64__) && !HAS_TSAN
+
+/* Every instruction of a call is looked at by one that the system stopped in the
+ * middle of the job before: it must not find a unit of that job, of which all are
+ * done, whatever is filled in for the next one already. */
+static struct {
+  const vyre__pool *pool;
+  uint64_t before[POOL_REGIONS]; /* generations of jobs that are over */
+  volatile sig_atomic_t goes_on;
+  unsigned long steps, found;
+} late;
+
+enum { TRAP_FLAG = 0x100, UNIT_BITS = 16 };
+
+static void look_late(int signal, siginfo_t *info, void *context) {
+  (void)signal;
+  (void)info;
+  late.steps++;
+  for (uint32_t i = 0; i < POOL_REGIONS; i++) {
+    const pool_region *region = &late.pool->regions[i];
+    for (uint32_t k = 0; k < late.pool->threads; k++) {
+      uint64_t next = atomic_load(&region->shares[k].next);
+      if (next >> UNIT_BITS == late.before[i] &&
+          (next & 0xffff) < atomic_load(&region->shares[k].end)) {
+        late.found++;
+      }
+    }
+  }
+  greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
+  *flags = late.goes_on ? *flags | TRAP_FLAG : *flags & ~(greg_t)TRAP_FLAG;
+}
+
+static void start_all(vyre__pool *pool) {
+  while (atomic_load(&pool->started) < pool->threads - 1) {
+    tally *t = tally_make(pool, 100);
+    t->busy_ns = 20000;
+    vyre__job job = {run, t, 100, 0};
+    CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
+    tally_free(t);
+  }
+}
+
+TEST(who_comes_late_finds_nothing_of_a_job_that_is_over) {
+  static const uint64_t counts[] = {2, 32, 3, 64, 2, 7, 100};
+  struct sigaction action = {.sa_flags = SA_SIGINFO}, old;
+  vyre__pool *own = make(2);
+  late.pool = own;
+  action.sa_sigaction = look_late;
+  start_all(own); /* a thread that began in between would be stopped, too */
+  CHECK(sigaction(SIGTRAP, &action, &old) == 0);
+  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    tally *t = tally_make(own, counts[i]);
+    vyre__job job = {run, t, counts[i], 0};
+    for (uint32_t k = 0; k < POOL_REGIONS; k++) {
+      late.before[k] = atomic_load(&own->regions[k].generation);
+    }
+    late.steps = 0;
+    late.goes_on = 1;
+    CHECK(raise(SIGTRAP) == 0);
+    uint32_t result = vyre__pool_run(own, &job, 1, NULL, NULL);
+    late.goes_on = 0;
+    CHECK_U64(result, 0);
+    CHECK_U64(missed(t, counts[i]), 0);
+    CHECK(late.steps > 100);
+    tally_free(t);
+  }
+  CHECK_U64(late.found, 0);
+  CHECK(sigaction(SIGTRAP, &old, NULL) == 0);
+  vyre__pool_free(own);
+}
+
+#else
+
+TEST(who_comes_late_finds_nothing_of_a_job_that_is_over) {}
+
+#endif
+
 /* First that which must be done before there was a thread whose stack is kept. */
 TEST_MAIN(TEST_ENTRY(a_pool_without_threads_still_works),
           TEST_ENTRY(every_piece_runs_once),
@@ -765,6 +847,7 @@ TEST_MAIN(TEST_ENTRY(a_pool_without_threads_still_works),
           TEST_ENTRY(more_launchers_than_places_all_get_through),
           TEST_ENTRY(a_launcher_goes_on_while_all_others_are_busy),
           TEST_ENTRY(a_job_runs_another_on_its_own_thread),
+          TEST_ENTRY(who_comes_late_finds_nothing_of_a_job_that_is_over),
           TEST_ENTRY(busy_time_is_that_of_all_threads),
           TEST_ENTRY(waiting_for_others_is_not_busy),
           TEST_ENTRY(the_cost_of_a_piece_is_learnt),

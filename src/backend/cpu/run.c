@@ -121,6 +121,10 @@ static void *slot_memory(const cpu_launch *l, uint32_t number) {
   return (void *)(((uintptr_t)slot->memory + 63) & ~(uintptr_t)63);
 }
 
+static inline bool is_stopped(const cpu_launch *l) {
+  return atomic_load_explicit(l->block->stop, memory_order_relaxed) != 0;
+}
+
 /* In parts, each of which is told when it is done. */
 VYRE__APART
 static uint32_t run_told(const cpu_launch *l, uint64_t first, uint64_t count,
@@ -132,9 +136,7 @@ static uint32_t run_told(const cpu_launch *l, uint64_t first, uint64_t count,
     uint64_t part = count < most ? count : most;
     result = call(l, first, part, scratch);
     if (result == VYRE__SPMD_DONE) vyre__progress_add(l->launch, part);
-    if (atomic_load_explicit(l->block->stop, memory_order_relaxed)) {
-      return VYRE__SPMD_STOPPED;
-    }
+    if (is_stopped(l)) return VYRE__SPMD_STOPPED;
     first += part;
     count -= part;
   }
@@ -145,9 +147,7 @@ static uint32_t run_groups(void *self, uint64_t first, uint64_t count,
                            uint32_t number) {
   const cpu_launch *l = self;
   void *scratch = NULL;
-  if (atomic_load_explicit(l->block->stop, memory_order_relaxed)) {
-    return VYRE__SPMD_STOPPED;
-  }
+  if (is_stopped(l)) return VYRE__SPMD_STOPPED;
   if (l->scratch_bytes > 0) {
     scratch = slot_memory(l, number);
     if (!scratch) return NO_MEMORY;
@@ -242,7 +242,8 @@ static vyre_code run_phase(cpu_launch *l, uint32_t phase, vyre_status *st) {
 enum { MOST_TOLD = 1 << 20 }; /* phases that are counted before they run */
 
 /* Grid barriers: what the host does between phases. With @p runs, it is only
- * counted how many there are: bounds of loops do not depend on what they do. */
+ * counted how many there are: bounds of loops do not depend on what they do. There
+ * may be very many that are short, and rounds in which nothing is run. */
 static vyre_code walk_steps(cpu_launch *l, uint64_t *values, uint64_t *runs,
                             vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
@@ -251,6 +252,7 @@ static vyre_code walk_steps(cpu_launch *l, uint64_t *values, uint64_t *runs,
   memset(values, 0, plan->loop_count * sizeof *values);
   for (uint32_t at = 0; at < plan->step_count;) {
     const cpu_step *s = &plan->steps[at];
+    if (is_stopped(l)) return failed(l, VYRE__SPMD_STOPPED, st);
     if (s->kind == VYRE__STEP_RUN) {
       if (!runs) VYRE_TRY(run_phase(l, s->phase, st));
       if (runs && ++*runs > MOST_TOLD) return VYRE_OK;

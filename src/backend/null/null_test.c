@@ -5,6 +5,7 @@
 #include "vyre/vyre.h"
 
 #include "support/check.h"
+#include "support/driver.h"
 
 static const char text[] =
     "kernel k workgroup(8) over(y)\n"
@@ -15,37 +16,20 @@ static const char text[] =
 
 enum { COUNT = 3000, BYTES = 4 * COUNT };
 
-typedef struct rig {
-  test_heap heap;
-  vyre_context *context;
-  vyre_device *device;
-  vyre_module *module;
-  vyre_pipeline *pipeline;
-} rig;
+static test_heap heap;
 
-static void rig_open(rig *r) {
-  vyre_status st = {0};
-  *r = (rig){.heap = {.left = -1}};
-  vyre_context_options options = {.allocator = {test_heap_resize, &r->heap},
+static rig open_null(void) {
+  heap = (test_heap){.left = -1};
+  vyre_context_options options = {.allocator = {test_heap_resize, &heap},
                                   .cache_directory = "",
                                   .trace_file = "",
                                   .faults = ""};
-  CHECK_OK(vyre_context_create(&options, &r->context, &st), st);
-  CHECK_OK(vyre_device_open(r->context, "null", &r->device, &st), st);
-  CHECK_OK(vyre_module_parse(text, strlen(text), "k", (vyre_allocator){0},
-                             &r->module, NULL, &st),
-           st);
-  CHECK_OK(vyre_pipeline_compile(r->device, vyre_module_kernel(r->module, 0),
-                                 NULL, &r->pipeline, NULL, &st),
-           st);
+  return rig_open_as(&options, "null", text);
 }
 
-static void rig_close(rig *r) {
-  vyre_pipeline_release(r->pipeline);
-  vyre_module_release(r->module);
-  vyre_device_release(r->device);
-  vyre_context_release(r->context);
-  CHECK_U64(r->heap.live_bytes, 0);
+static void close_null(rig *r) {
+  rig_close(r);
+  CHECK_U64(heap.live_bytes, 0);
 }
 
 static uint32_t x[COUNT], y[COUNT], to[COUNT], z[COUNT], zeros[COUNT],
@@ -116,8 +100,7 @@ static void check_mixture(rig *r, bool in_resident, int out, int zs) {
 }
 
 TEST(first_contents_reach_memory_that_the_host_cannot_touch) {
-  rig r;
-  rig_open(&r);
+  rig r = open_null();
   for (int mix = 0; mix < 24; mix++) {
     check_mixture(&r, mix % 2, mix / 2 % 4, mix / 8);
   }
@@ -125,14 +108,13 @@ TEST(first_contents_reach_memory_that_the_host_cannot_touch) {
   vyre_counters_read(r.device, &counters);
   CHECK_U64(counters.launches, 0); /* it says that it ran nothing */
   CHECK_U64(counters.live_residents, 0);
-  rig_close(&r);
+  close_null(&r);
 }
 
 TEST(copies_to_the_device_are_told_and_can_be_refused) {
-  rig r;
   vyre_status st = {0};
   vyre_copy_report copies;
-  rig_open(&r);
+  rig r = open_null();
   fill();
   vyre_input in[] = {vyre_input_bytes(x, BYTES), vyre_input_bytes(y, BYTES)};
   vyre_output outs[] = {vyre_output_bytes(y, BYTES),
@@ -167,16 +149,15 @@ TEST(copies_to_the_device_are_told_and_can_be_refused) {
   CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
   CHECK_U64(copies.copied_bytes, 0);
   CHECK_U64(copies.resident_bytes, UINT64_C(3) * BYTES);
-  rig_close(&r);
+  close_null(&r);
 }
 
 TEST(bytes_copied_to_output_slots_are_counted) {
-  rig r;
   vyre_status st = {0};
   vyre_counters counters;
   vyre_slot slot = {0};
   vyre_slot_stats stats = {0};
-  rig_open(&r);
+  rig r = open_null();
   fill();
   vyre_input in[] = {vyre_input_bytes(x, BYTES), vyre_input_bytes(y, BYTES)};
   vyre_output outs[] = {vyre_output_bytes(y, BYTES),
@@ -193,17 +174,16 @@ TEST(bytes_copied_to_output_slots_are_counted) {
     CHECK_U64(stats.copied_bytes, i * BYTES);
   }
   vyre_slot_finish(&slot);
-  rig_close(&r);
+  close_null(&r);
 }
 
 TEST(memory_of_the_host_cannot_be_imported) {
-  rig r;
   vyre_status st = {0};
   vyre_resident made;
-  rig_open(&r);
+  rig r = open_null();
   CHECK_FAILS(vyre_resident_import(r.device, x, BYTES, &made, &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
-  rig_close(&r);
+  close_null(&r);
 }
 
 TEST(auto_never_takes_it) {

@@ -308,7 +308,7 @@ static VkDescriptorBufferInfo info_of(const layouter *l,
   const bound *b = &l->bounds[d->buffer];
   if (size == 0) {
     return (VkDescriptorBufferInfo){device->nothing.buffer,
-                                    device->nothing.offset, 4};
+                                    device->nothing.offset, 8};
   }
   info.range = size;
   if (b->buffer) {

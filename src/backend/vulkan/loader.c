@@ -9,11 +9,16 @@ vk_hooks vyre__vk_hooks;
 
 /* --- the library -----------------------------------------------------------------*/
 
-static const char library[] = "libvulkan.so.1";
+/* The loader, or what $VYRE_VULKAN has for it; "none" is nowhere. */
+static const char *library(void) {
+  const char *name = vyre__environment("VYRE_VULKAN");
+  return name && name[0] ? name : "libvulkan.so.1";
+}
 
 /* Stays loaded: drivers have threads and handlers of their own. */
 static PFN_vkGetInstanceProcAddr open_library(void) {
-  void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  bool is_none = strcmp(library(), "none") == 0;
+  void *handle = is_none ? NULL : dlopen(library(), RTLD_NOW | RTLD_LOCAL);
   void *symbol = handle ? dlsym(handle, "vkGetInstanceProcAddr") : NULL;
   PFN_vkGetInstanceProcAddr get = NULL;
   if (symbol) memcpy(&get, &symbol, sizeof get);
@@ -162,29 +167,98 @@ static void find_devices(vk_instance *instance) {
 static vk_instance the_instance;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+static const char install_driver[] =
+    "apt-get install mesa-vulkan-drivers, or the driver of your GPU";
+
+/* Why there is no device, after the loader was found; what a user can do. */
+static void tell_missing(vk_instance *instance, VkResult result) {
+  const char *fix = install_driver;
+  const char *const chosen[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"};
+  (void)snprintf(instance->missing, sizeof instance->missing,
+                 result == VK_SUCCESS || result == VK_ERROR_INCOMPATIBLE_DRIVER
+                     ? "the loader '%.80s' finds no driver with a device of "
+                       "Vulkan 1.1"
+                     : "the loader '%.80s' makes no instance (VkResult %d)",
+                 library(), (int)result);
+  for (size_t i = 0; i < sizeof chosen / sizeof chosen[0]; i++) {
+    const char *files = vyre__environment(chosen[i]);
+    if (!files || !files[0]) continue;
+    (void)snprintf(instance->missing, sizeof instance->missing,
+                   "the loader '%.80s' finds no driver with a device of Vulkan "
+                   "1.1 in %s, '%.80s'",
+                   library(), chosen[i], files);
+    fix = "name the file of a driver there, or unset the variable";
+    break;
+  }
+  if (result == VK_ERROR_LAYER_NOT_PRESENT && !instance->fix[0]) {
+    fix =
+        "install the layer (apt-get install vulkan-validationlayers), or do "
+        "not ask for it";
+  }
+  if (!instance->fix[0]) {
+    (void)snprintf(instance->fix, sizeof instance->fix, "%s", fix);
+  }
+}
+
+static bool has_layer(const VkLayerProperties *layers, uint32_t count,
+                      const char *name, size_t length) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (strlen(layers[i].layerName) == length &&
+        memcmp(layers[i].layerName, name, length) == 0)
+      return true;
+  }
+  return false;
+}
+
+/* Loaders leave a layer out that the environment asks for and that is not there;
+ * who asked believes that it is. */
+static void look_for_layers(vk_instance *instance) {
+  enum { MOST_LAYERS = 32 };
+  VkLayerProperties layers[MOST_LAYERS];
+  uint32_t count = MOST_LAYERS;
+  const char *wanted = vyre__environment("VK_INSTANCE_LAYERS");
+  PFN_vkEnumerateInstanceLayerProperties list =
+      (PFN_vkEnumerateInstanceLayerProperties)instance->get(
+          NULL, "vkEnumerateInstanceLayerProperties");
+  if (!wanted || !list) return;
+  VkResult result = list(&count, layers);
+  if (result != VK_SUCCESS && result != VK_INCOMPLETE) return;
+  while (wanted[0]) {
+    size_t length = strcspn(wanted, ":");
+    if (length > 0 && !has_layer(layers, count, wanted, length)) {
+      (void)snprintf(instance->fix, sizeof instance->fix,
+                     "VK_INSTANCE_LAYERS asks for '%.*s', which is not there: "
+                     "apt-get install vulkan-validationlayers, or unset it",
+                     (int)(length < 80 ? length : 80), wanted);
+      return;
+    }
+    wanted += length + (wanted[length] == ':');
+  }
+}
+
 static void find_instance(void) {
   vk_instance *instance = &the_instance;
   instance->get = open_library();
   if (!instance->get) {
-    instance->missing =
-        "libvulkan.so.1 was not found; apt-get install libvulkan1 "
-        "mesa-vulkan-drivers";
+    (void)snprintf(instance->missing, sizeof instance->missing,
+                   "the Vulkan loader '%.80s' was not found", library());
+    (void)snprintf(instance->fix, sizeof instance->fix,
+                   "apt-get install libvulkan1 mesa-vulkan-drivers%s",
+                   vyre__environment("VYRE_VULKAN")
+                       ? ", and unset VYRE_VULKAN or name the loader in it"
+                       : "");
     return;
   }
-  if (make_instance(instance) != VK_SUCCESS || !load_calls(instance)) {
+  look_for_layers(instance);
+  VkResult result = make_instance(instance);
+  if (result != VK_SUCCESS || !load_calls(instance)) {
     instance->handle = NULL;
-    instance->missing =
-        "libvulkan.so.1 has no driver of Vulkan 1.1; apt-get install "
-        "mesa-vulkan-drivers, or the driver of your GPU";
+    tell_missing(instance, result);
     return;
   }
   listen(instance);
   find_devices(instance);
-  if (instance->count == 0) {
-    instance->missing =
-        "no device of Vulkan 1.1; apt-get install mesa-vulkan-drivers, or "
-        "the driver of your GPU";
-  }
+  if (instance->count == 0) tell_missing(instance, VK_SUCCESS);
 }
 
 const vk_instance *vk_instance_find(void) {

@@ -168,6 +168,7 @@ static vyre_code create(vk_device *device, vyre_status *st) {
   device->instance->GetPhysicalDeviceFeatures2(device->physical->handle,
                                                &chain.all);
   read_features(&chain, &device->has);
+  vk_read_float_modes(device);
   if (vyre__device_option(&device->base, "fences", 0)) {
     device->has.timeline = false;
   }
@@ -234,7 +235,9 @@ static void set_caps(vk_device *device) {
       .imports_host_memory = device->has.imports,
       .has_device_time = device->timestamp_bits > 0 && l->timestampPeriod > 0,
       .has_f64 = device->has.float64,
-      .has_u64 = true};
+      .has_u64 = true,
+      .details = device->details};
+  vk_details_put(device, device->details, sizeof device->details);
   for (int i = 0; i < 3; i++) {
     caps->max_workgroup[i] = l->maxComputeWorkGroupSize[i];
   }

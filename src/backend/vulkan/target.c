@@ -55,6 +55,36 @@ static vyre__math_variant math_of(const vk_device *device,
              : VYRE__MATH_F64_MUL;
 }
 
+/* Of f32 and f64, as bits; one that must be the same for other widths, too, is left
+ * alone, since there is no telling what else the driver makes of it. */
+static uint8_t widths_of(VkBool32 has32, VkBool32 has64,
+                         VkShaderFloatControlsIndependence apart) {
+  bool all = apart == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
+  bool some = all || apart == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY;
+  return (uint8_t)((has32 && some ? 32 : 0) | (has64 && all ? 64 : 0));
+}
+
+void vk_read_float_modes(vk_device *device) {
+  VkPhysicalDeviceFloatControlsProperties f = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
+  VkPhysicalDeviceProperties2 all = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &f};
+  if (device->physical->properties.apiVersion < VK_API_VERSION_1_2) return;
+  device->instance->GetPhysicalDeviceProperties2(device->physical->handle,
+                                                 &all);
+  vk_features *has = &device->has;
+  has->keeps_signed_zeros =
+      widths_of(f.shaderSignedZeroInfNanPreserveFloat32,
+                f.shaderSignedZeroInfNanPreserveFloat64,
+                VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL);
+  has->keeps_subnormals =
+      widths_of(f.shaderDenormPreserveFloat32, f.shaderDenormPreserveFloat64,
+                f.denormBehaviorIndependence);
+  has->rounds_to_even =
+      widths_of(f.shaderRoundingModeRTEFloat32, f.shaderRoundingModeRTEFloat64,
+                f.roundingModeIndependence);
+}
+
 void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
                     vyre__target *low, vyre__spirv_target *spirv) {
   const vyre_number_class *numbers = pipeline->numbers;
@@ -84,8 +114,12 @@ void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
       .vulkan_memory_model = has->memory_model,
       .device_scope = has->device_scope,
       .zeroes_workgroup = has->zeroes_workgroup,
+      .keeps_signed_zeros = has->keeps_signed_zeros,
+      .keeps_subnormals = has->keeps_subnormals,
+      .rounds_to_even = has->rounds_to_even,
       .push_bytes = device->physical->properties.limits.maxPushConstantsSize,
       .most_rounds = device->most_rounds,
+      .hides_floats = device->physical->ends_loops,
       .block_in_storage = device->physical->is_software,
       .binds_uniforms = true};
 }

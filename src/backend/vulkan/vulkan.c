@@ -10,13 +10,15 @@
 static bool describe(uint32_t index, vyre_device_info *out) {
   const vk_instance *instance = vk_instance_find();
   if (!instance->handle || index >= instance->count) {
-    if (instance->missing) out->note = instance->missing;
+    if (instance->missing[0]) out->note = instance->missing;
+    out->fix = instance->fix;
     return false;
   }
   const vk_physical *p = &instance->found[index];
   out->description = p->properties.deviceName;
   out->driver = p->driver;
   out->note = p->note;
+  out->fix = instance->fix;
   return true;
 }
 
@@ -30,10 +32,11 @@ static bool features(vyre_device *device, vyre_writer writer) {
   int length = snprintf(
       text, sizeof text,
       "spirv %d; storage %d%d int %d%d%d f64 %d atomics %d%d model %d%d zero "
-      "%d push %u block %d; device %08x:%08x ",
+      "%d modes %u,%u,%u push %u block %d; device %08x:%08x ",
       VK_ARTIFACT, h->storage8, h->storage16, h->int8, h->int16, h->int64,
       h->float64, h->buffer_atomics64, h->shared_atomics64, h->memory_model,
-      h->device_scope, h->zeroes_workgroup,
+      h->device_scope, h->zeroes_workgroup, h->keeps_signed_zeros,
+      h->keeps_subnormals, h->rounds_to_even,
       (unsigned)p->limits.maxPushConstantsSize, own->physical->is_software,
       (unsigned)p->vendorID, (unsigned)p->deviceID);
   for (unsigned i = 0; i < VK_UUID_SIZE; i++) {
@@ -67,7 +70,7 @@ static void pipeline_describe(const vyre_pipeline *pipeline,
  * processor is never better than 'cpu'. */
 static bool is_ready(const vyre_context *context, const char **why) {
   (void)context;
-  *why = NULL;
+  *why = "auto: the best that is there; there is no GPU for 'vulkan'";
   if (access("/dev/dri", F_OK) != 0 && access("/dev/nvidiactl", F_OK) != 0) {
     return false;
   }

@@ -59,7 +59,8 @@ typedef struct vk_physical {
   VkPhysicalDeviceProperties properties;
   VkPhysicalDeviceMemoryProperties memory;
   bool is_software;
-  bool ends_loops;  /* after so many rounds, without a word: Mesa's llvmpipe */
+  bool ends_loops; /* after so many rounds, without a word; and computes nothing
+                       with 0.0: Mesa's llvmpipe */
   bool is_in_place; /* its memory is the host's: nothing is staged */
   char driver[VK_TEXT + 64], note[VK_TEXT];
 } vk_physical;
@@ -71,7 +72,8 @@ typedef struct vk_instance {
   vk_instance_api api;
   vk_physical found[VK_MOST_PHYSICAL]; /* best first */
   uint32_t count;
-  const char *missing;
+  char missing[VK_TEXT]; /* what was looked for, and what is there instead */
+  char fix[VK_TEXT];     /* of that, or of a layer that is not there */
 } vk_instance;
 
 const vk_instance *vk_instance_find(void);
@@ -162,6 +164,7 @@ typedef struct vk_features {
   bool buffer_atomics64, shared_atomics64;
   bool memory_model, device_scope;
   bool zeroes_workgroup;
+  uint8_t keeps_signed_zeros, keeps_subnormals, rounds_to_even; /* widths */
   bool timeline, imports;
 } vk_features;
 
@@ -184,6 +187,7 @@ struct vk_device {
   bool is_brought; /* handle and queue are the caller's */
   bool is_in_place;
   vk_features has;
+  char details[3 * VK_TEXT];
   VkDevice handle;
   VkQueue queue;
   uint32_t family;
@@ -201,6 +205,9 @@ struct vk_device {
   uint32_t most_rounds; /* of loops, of a vector of invocations; 0: any */
   vk_counts counts;
 };
+
+/* For people, as vyre_device_caps has it. */
+void vk_details_put(const vk_device *device, char *out, size_t room);
 
 vyre_code vk_device_init(vyre_device *device, vyre_status *st);
 /* Fills device->api. */
@@ -280,6 +287,8 @@ vyre_code vk_pipeline_save(vyre_pipeline *pipeline, vyre_writer writer,
 vyre_code vk_pipeline_print(vyre_pipeline *pipeline, const char *form,
                             vyre_writer writer, vyre_status *st);
 
+/* Modes of floats that the device says it has, into device->has. */
+void vk_read_float_modes(vk_device *device);
 /* What the device has, as lowering and the emitter want to know it. */
 void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
                     vyre__target *low, vyre__spirv_target *spirv);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What people are told of a device beside its capabilities: limits that kernels
+ * meet, and features that are used where they are there. */
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/vulkan/vulkan.h"
+
+void vk_details_put(const vk_device *device, char *out, size_t room) {
+  const VkPhysicalDeviceLimits *l = &device->physical->properties.limits;
+  const vk_features *h = &device->has;
+  const struct {
+    bool has;
+    const char *name;
+  } features[] = {{h->storage8, "storage8"},
+                  {h->storage16, "storage16"},
+                  {h->int8, "int8"},
+                  {h->int16, "int16"},
+                  {h->int64, "int64"},
+                  {h->float64, "float64"},
+                  {h->buffer_atomics64, "buffer-atomics64"},
+                  {h->shared_atomics64, "shared-atomics64"},
+                  {h->memory_model, "memory-model"},
+                  {h->zeroes_workgroup, "zeroed-workgroup-memory"},
+                  {h->timeline, "timeline"},
+                  {h->imports, "external-memory-host"}};
+  int used = snprintf(
+      out, room,
+      "limits: %u x %u x %u workgroups at once, %u bytes of push constants, "
+      "%u storage buffers\nfeatures:",
+      l->maxComputeWorkGroupCount[0], l->maxComputeWorkGroupCount[1],
+      l->maxComputeWorkGroupCount[2], l->maxPushConstantsSize,
+      l->maxPerStageDescriptorStorageBuffers);
+  for (size_t i = 0; i < sizeof features / sizeof features[0]; i++) {
+    if (!features[i].has || used < 0 || (size_t)used >= room) continue;
+    used += snprintf(out + used, room - (size_t)used, " %s", features[i].name);
+  }
+}
