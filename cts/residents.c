@@ -191,7 +191,7 @@ static void imported(cts *c) {
   memcpy(memory, d.y, SAXPY_BYTES);
   vyre_code code =
       vyre_resident_import(c->device, memory, SAXPY_BYTES, &y, &c->st);
-  if (!c->caps->borrows_host_memory) {
+  if (!c->caps->borrows_host_memory && !c->caps->imports_host_memory) {
     CTS_FAILS(c, code, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
     cts_skip(c, "the device cannot use memory of the host, and says so");
   }

@@ -211,8 +211,8 @@ int cmd_run(int count, char **words, bool json) {
         kernel_file_open(s.flags.file, s.flags.kernel, &s.file, json, &code);
   }
   if (s.program) {
-    bool ran =
-        compile(&s, &wrong) && run_bind(&s, &wrong) && dispatch(&s, &wrong);
+    bool ran = compile(&s, &wrong) && run_bind(&s, &wrong) &&
+               dispatch(&s, &wrong) && run_replay(&s, &wrong);
     code = ran ? run_publish(&s) : kernel_file_report(&s.file, &wrong, json);
   }
   finish(&s);

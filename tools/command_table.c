@@ -116,6 +116,12 @@ static const flag_doc run_flags[] = {
      .help = "above 0: the device may round less often where that is\n"
              "faster, so that others give other bits (default 0)",
      .type = FLAG_U64},
+    {.name = "--replay",
+     .value = "N",
+     .help =
+         "then N times more, plainly and as a recording, and tell what each\n"
+         "took and whether a recording is a gain",
+     .type = FLAG_U64},
     JSON_FLAG,
 };
 

@@ -18,7 +18,7 @@ typedef struct run_flags {
   uint32_t grid[3], workgroup[3]; /* 0: not given */
   const char *backend, *trace;
   const char *options; /* of backends; NULL: none */
-  uint64_t schedules, seed, max_iterations, threads, width;
+  uint64_t schedules, seed, max_iterations, threads, width, replay;
   uint64_t timeout_ns; /* 0: none */
   uint8_t ulp_budget;
   bool check, values, time, json;
@@ -53,6 +53,7 @@ typedef struct run_state {
   uint32_t grid[3];
   vyre_check_report report;
   vyre_timing timing; /* with --time */
+  uint64_t plain_ns, replay_ns; /* with --replay: the median of each */
   sink printed; /* by print(...): all that JSON tells, else the line so far */
   progress_bar bar;         /* on the terminal */
   uint64_t printed_dropped; /* bytes that are too many for JSON */
@@ -63,6 +64,9 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong);
 /* Finds the buffers that --set and --out name, reads or makes their elements and
  * gives every output its memory. */
 bool run_bind(run_state *s, problem *wrong);
+
+/* With --replay: measures. What came out does not change. */
+bool run_replay(run_state *s, problem *wrong);
 
 /* "ran saxpy on ref: ..." */
 void run_tell(const run_state *s, sink *out);

@@ -2,7 +2,12 @@
 /* The command line of `vyre run`. */
 #include "run.h"
 
-enum { DEFAULT_SCHEDULES = 4, DEFAULT_SEED = 1, MOST_SCHEDULES = 1000000 };
+enum {
+  DEFAULT_SCHEDULES = 4,
+  DEFAULT_SEED = 1,
+  MOST_SCHEDULES = 1000000,
+  MOST_REPLAYS = 1000000
+};
 
 static bool needs_check(const char *name, problem *wrong) {
   problem_set(wrong, KIND_USAGE, "",
@@ -47,6 +52,7 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
       FLAG("--timeout", &timeout),
       FLAG("--option", &f->options),
       FLAG("--ulp-budget", &ulp_budget),
+      FLAG("--replay", &f->replay),
   };
   arguments spec = {.command = "run",
                     .flags = flags,
@@ -59,6 +65,10 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
   if (flags[9].given && f->max_iterations == 0) {
     return problem_set(wrong, KIND_USAGE, "write 1 or more",
                        "--max-iterations is 0, so no loop could run");
+  }
+  if (flags[18].given && (f->replay == 0 || f->replay > MOST_REPLAYS)) {
+    return problem_set(wrong, KIND_USAGE, "write 1 to 1000000",
+                       "--replay is %llu", (unsigned long long)f->replay);
   }
   if (!args_width(f->width, wrong) || !args_options(f->options, wrong) ||
       !args_ulp_budget(ulp_budget, &f->ulp_budget, wrong) ||

@@ -78,6 +78,15 @@ void run_tell(const run_state *s, sink *out) {
                 (double)s->on.compile_ns / 1e6,
                 (double)s->timing.wall_ns / 1e6);
   }
+  if (s->flags.replay > 0) {
+    double ratio = (double)s->plain_ns / (double)s->replay_ns;
+    sink_format(out,
+                "replayed %llu times: %.3f us a replay, %.3f us a dispatch: "
+                "%.2fx, %s\n",
+                (unsigned long long)s->flags.replay, (double)s->replay_ns / 1e3,
+                (double)s->plain_ns / 1e3, ratio,
+                ratio > 1.02 ? "a gain" : "no gain");
+  }
   vyre_trace_info trace;
   if (vyre_context_trace(s->context, &trace)) {
     sink_format(out, "traced to %.900s\n", trace.file);
@@ -279,6 +288,13 @@ static void put_json(const run_state *s, sink *out) {
     json_open(&json, "time", '{');
     json_u64(&json, "compile_ns", s->on.compile_ns);
     json_u64(&json, "run_ns", s->timing.wall_ns);
+    json_close(&json, '}');
+  }
+  if (s->flags.replay > 0) {
+    json_open(&json, "replay", '{');
+    json_u64(&json, "count", s->flags.replay);
+    json_u64(&json, "replay_ns", s->replay_ns);
+    json_u64(&json, "dispatch_ns", s->plain_ns);
     json_close(&json, '}');
   }
   if (s->flags.check) put_check(&json, s);

@@ -49,5 +49,6 @@
 #include "vyre/text.h"
 #include "vyre/validate.h"
 #include "vyre/version.h"
+#include "vyre/vulkan.h"
 
 #endif

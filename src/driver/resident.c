@@ -369,7 +369,7 @@ vyre_code vyre_resident_import(vyre_device *device, void *memory, uint64_t size,
   if (!device) return vyre__null_argument(st, who, "device");
   if (!memory) return vyre__null_argument(st, who, "memory");
   uint64_t alignment = device->caps.host_alignment;
-  if (!device->caps.borrows_host_memory) {
+  if (!device->caps.borrows_host_memory && !device->caps.imports_host_memory) {
     return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
                      "make a resident buffer and upload to it",
                      "device '%s' cannot use memory of the host",

@@ -53,15 +53,15 @@ static void finish(vyre__run *run, const vyre_slot_stats *stats, tally *sums) {
   sums->output_bytes += run->host_out;
 }
 
-/* Gives how many are. st: told of the first only; what stops the others is met
- * again when they are the first. */
+/* Gives how many are. st: told of the first only, where what stops the others is met
+ * again when they are the first; of a piece, which runs all or nothing, of any. */
 static size_t make_ready(vyre__run *const *runs, size_t count, bool are_apart,
-                         vyre_status *st, vyre_code *code) {
+                         bool is_piece, vyre_status *st, vyre_code *code) {
   for (size_t i = 0; i < count; i++) {
     vyre__run *run = runs[i];
     if (!run->is_bound) {
       run->stats = (vyre_slot_stats){0};
-      *code = vyre__run_bind(run, &run->stats, i == 0 ? st : NULL);
+      *code = vyre__run_bind(run, &run->stats, i == 0 || is_piece ? st : NULL);
       if (*code != VYRE_OK) return i;
     }
     __builtin_prefetch(
@@ -101,7 +101,7 @@ vyre_code vyre__stretch_run(vyre__run *const *runs, size_t count,
   vyre_device *device = runs[0]->pipeline->device;
   vyre_code code = VYRE_OK;
   *done = 0;
-  size_t ready = make_ready(runs, count, are_apart, st, &code);
+  size_t ready = make_ready(runs, count, are_apart, false, st, &code);
   if (ready > 0) code = vyre__device_check(device, st);
   if (ready > 0 && code == VYRE_OK) {
     code = device->backend->run_many(device, &runs[0]->launch, done, st);
@@ -117,7 +117,7 @@ vyre_code vyre__stretch_run_piece(vyre__run *const *runs, size_t count,
   vyre_code code = vyre__device_check(device, st);
   size_t launches = 0;
   *done = 0;
-  if (code == VYRE_OK) (void)make_ready(runs, count, false, st, &code);
+  if (code == VYRE_OK) (void)make_ready(runs, count, false, true, st, &code);
   if (code == VYRE_OK) code = device->backend->piece_run(piece, done, st);
   for (size_t i = 0; i < *done; i++) launches += piece->items[i].launch != NULL;
   settle(runs, count, launches, code);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What stands for the device where the library is built without Vulkan's headers:
  * it is never there, and says why. */
+#include "vyre/vulkan.h"
+
+#include "base/status.h"
 #include "driver/backend.h"
 
 static bool describe(uint32_t index, vyre_device_info *out) {
@@ -26,3 +29,16 @@ const vyre__backend vyre__backend_vulkan = {
     .pipeline_size = sizeof(vyre_pipeline),
     .describe = describe,
     .is_ready = is_ready};
+
+vyre_code vyre_device_open_vulkan(vyre_context *context,
+                                  const vyre_vulkan *vulkan, vyre_device **out,
+                                  vyre_status *st) {
+  (void)context;
+  (void)vulkan;
+  if (!out) return vyre__null_argument(st, "vyre_device_open_vulkan", "out");
+  *out = NULL;
+  return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
+                   "build it where the headers of Vulkan are: apt-get install "
+                   "libvulkan-dev",
+                   "this library was built without Vulkan");
+}

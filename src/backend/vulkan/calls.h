@@ -74,11 +74,9 @@
   X(CreateSemaphore)             \
   X(DestroySemaphore)
 
-#define VK_OPTIONAL_CALLS(X)           \
-  X(WaitSemaphores)                    \
-  X(GetMemoryHostPointerPropertiesEXT) \
-  X(CmdBeginConditionalRenderingEXT)   \
-  X(CmdEndConditionalRenderingEXT)
+#define VK_OPTIONAL_CALLS(X) \
+  X(WaitSemaphores)          \
+  X(GetMemoryHostPointerPropertiesEXT)
 
 typedef struct vk_instance_api {
 #define X(name) PFN_vk##name name;

@@ -25,6 +25,7 @@ struct vk_block {
   unsigned char *host;
   uint64_t size, id;
   vk_where where;
+  bool is_imported; /* the caller's memory: in no list */
   hole *holes;
   size_t hole_count, hole_capacity, ranges;
 };
@@ -38,6 +39,28 @@ static void free_block(vk_device *device, vk_block *block) {
   vyre__reserve_free(device->base.allocator, &block->holes,
                      &block->hole_capacity, sizeof *block->holes);
   vyre__resize(device->base.allocator, block, sizeof *block, 0);
+}
+
+/* The type by which the device takes memory of the caller; UINT32_MAX: none. */
+static uint32_t import_type(const vk_device *device, const void *host,
+                            uint32_t bits) {
+  const VkPhysicalDeviceMemoryProperties *memory = &device->physical->memory;
+  VkMemoryHostPointerPropertiesEXT found = {
+      .sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
+  if (device->api.GetMemoryHostPointerPropertiesEXT(
+          device->handle,
+          VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT, host,
+          &found) != VK_SUCCESS) {
+    return UINT32_MAX;
+  }
+  for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
+    if ((found.memoryTypeBits & bits) >> i & 1 &&
+        memory->memoryTypes[i].propertyFlags &
+            VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) {
+      return i;
+    }
+  }
+  return UINT32_MAX;
 }
 
 /* @p host: memory of the caller that becomes the block's; or NULL. */
@@ -66,11 +89,14 @@ static VkResult fill_block(vk_device *device, vk_block *block, void *host) {
       .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT,
       .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
       .pHostPointer = host};
+  uint32_t type = host ? import_type(device, host, need.memoryTypeBits)
+                       : device->heap.type[block->where];
+  if (type == UINT32_MAX) return VK_ERROR_INVALID_EXTERNAL_HANDLE;
   const VkMemoryAllocateInfo memory = {
       .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
       .pNext = host ? &import : NULL,
       .allocationSize = host ? block->size : need.size,
-      .memoryTypeIndex = device->heap.type[block->where]};
+      .memoryTypeIndex = type};
   result = api->AllocateMemory(device->handle, &memory, NULL, &block->memory);
   if (result != VK_SUCCESS) {
     block->memory = VK_NULL_HANDLE;
@@ -93,8 +119,10 @@ static vyre_code make_block(vk_device *device, vk_where where, uint64_t size,
   vyre_allocator allocator = device->base.allocator;
   vk_block *block = vyre__resize(allocator, NULL, 0, sizeof *block);
   if (!block) return vyre__no_memory(st, "vulkan", "blocks of memory", 1);
-  *block =
-      (vk_block){.size = size, .where = where, .id = ++device->heap.last_id};
+  *block = (vk_block){.size = size,
+                      .where = where,
+                      .is_imported = host != NULL,
+                      .id = ++device->heap.last_id};
   if (!vyre__reserve(allocator, &block->holes, &block->hole_capacity, 8,
                      sizeof *block->holes, false)) {
     free_block(device, block);
@@ -103,8 +131,7 @@ static vyre_code make_block(vk_device *device, vk_where where, uint64_t size,
   VkResult result = fill_block(device, block, host);
   if (result != VK_SUCCESS) {
     free_block(device, block);
-    vyre_code code = vk_failed(device, result, "a block of memory", st);
-    return code == VYRE_DISPATCH_FAILED ? VYRE_DEVICE_OUT_OF_MEMORY : code;
+    return vk_failed(device, result, "a block of memory", st);
   }
   block->holes[0] = (hole){0, size};
   block->hole_count = 1;
@@ -209,7 +236,7 @@ static void put_back(vk_block *block, uint64_t offset, uint64_t size) {
 /* An empty block goes back to the device, but for one of the usual size. */
 static bool is_to_go(const vk_heap *heap, const vk_block *block) {
   if (block->ranges > 0) return false;
-  if (block->size > BLOCK_BYTES) return true;
+  if (block->is_imported || block->size > BLOCK_BYTES) return true;
   for (const vk_block *b = heap->blocks[block->where]; b; b = b->next) {
     if (b != block && b->ranges == 0) return true;
   }
@@ -351,10 +378,37 @@ static vyre_code clear(vk_device *device, const vk_range *range,
   return end_one(device, &one, st);
 }
 
+/* Whole pages: what else is in the last one is mapped, and nobody touches it. */
+static vyre_code import(vk_device *device, vk_buffer *buffer, vyre_status *st) {
+  enum { PAGE = 4096 };
+  vk_block *block;
+  uint64_t a = device->base.caps.host_alignment;
+  uint64_t size = (buffer->base.size + a - 1) / a * a;
+  if (buffer->base.size == 0 || (a > PAGE && size != buffer->base.size)) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
+        VYRE_NUMBERS({"size", buffer->base.size}, {"alignment", a}),
+        "import whole multiples of the alignment",
+        "%llu bytes cannot be imported: device '%s' takes multiples of %llu",
+        (unsigned long long)buffer->base.size, vyre_device_name(&device->base),
+        (unsigned long long)a);
+  }
+  pthread_mutex_lock(&device->heap.lock);
+  vyre_code code =
+      make_block(device, VK_WHERE_DEVICE, size, buffer->base.host, &block, st);
+  if (code == VYRE_OK && !cut(device, block, size, &buffer->range)) {
+    code = vyre__no_memory(st, "vulkan", "ranges of memory", 1);
+    free_block(device, block);
+  }
+  pthread_mutex_unlock(&device->heap.lock);
+  return code;
+}
+
 vyre_code vk_buffer_init(vyre_device *device, vyre__buffer *buffer,
                          vyre_status *st) {
   vk_device *own = (vk_device *)device;
   vk_buffer *to = (vk_buffer *)buffer;
+  if (buffer->is_imported) return import(own, to, st);
   VYRE_TRY(vk_range_take(own, VK_WHERE_DEVICE, buffer->size, &to->range, st));
   vyre_code code = clear(own, &to->range, st);
   if (code != VYRE_OK) {

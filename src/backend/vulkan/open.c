@@ -97,8 +97,7 @@ static uint32_t choose_extensions(vk_device *device,
     const char *name;
     bool *has;
   } wanted[] = {
-      {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, &device->has.imports},
-      {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, &device->has.budget}};
+      {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, &device->has.imports}};
   for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
     *wanted[i].has = has_extension(list, count, wanted[i].name);
     if (*wanted[i].has) names[chosen++] = wanted[i].name;
@@ -128,7 +127,15 @@ static bool find_family(vk_device *device) {
   return device->family != UINT32_MAX;
 }
 
-static bool load_calls(vk_device *device) {
+static vyre_code not_usable(const vk_device *device, const char *what,
+                            vyre_status *st) {
+  return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+                   "use another device, or update this one's driver",
+                   "device '%s' cannot be used: %s",
+                   vyre_device_name(&device->base), what);
+}
+
+vyre_code vk_load_calls(vk_device *device, vyre_status *st) {
   bool is_whole = true;
   PFN_vkGetDeviceProcAddr get = device->instance->GetDeviceProcAddr;
 #define X(name)                                                       \
@@ -145,15 +152,9 @@ static bool load_calls(vk_device *device) {
     device->has.imports = false;
   }
   if (vyre__vk_hooks.patch) vyre__vk_hooks.patch(&device->api);
-  return is_whole;
-}
-
-static vyre_code not_usable(const vk_device *device, const char *what,
-                            vyre_status *st) {
-  return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                   "use another device, or update this one's driver",
-                   "device '%s' cannot be used: %s",
-                   vyre_device_name(&device->base), what);
+  return is_whole ? VYRE_OK
+                  : not_usable(device,
+                               "its driver lacks functions of Vulkan 1.1", st);
 }
 
 static vyre_code create(vk_device *device, vyre_status *st) {
@@ -191,13 +192,13 @@ static vyre_code create(vk_device *device, vyre_status *st) {
     device->handle = VK_NULL_HANDLE;
     return vk_failed(device, result, "vkCreateDevice", st);
   }
-  if (!load_calls(device)) {
+  vyre_code code = vk_load_calls(device, st);
+  if (code != VYRE_OK) {
     /* Not even a way to destroy it is certain then. */
     if (device->api.DestroyDevice) {
       device->api.DestroyDevice(device->handle, NULL);
     }
-    device->handle = VK_NULL_HANDLE;
-    return not_usable(device, "its driver lacks functions of Vulkan 1.1", st);
+    return code;
   }
   device->api.GetDeviceQueue(device->handle, device->family, 0, &device->queue);
   return VYRE_OK;
@@ -213,6 +214,10 @@ static void set_caps(vk_device *device) {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
   VkPhysicalDeviceProperties2 all = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &more};
+  VkPhysicalDeviceExternalMemoryHostPropertiesEXT host = {
+      .sType =
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT};
+  if (device->has.imports) more.pNext = &host;
   device->instance->GetPhysicalDeviceProperties2(device->physical->handle,
                                                  &all);
   uint64_t most = l->maxStorageBufferRange / 4 * 4;
@@ -225,7 +230,9 @@ static void set_caps(vk_device *device) {
           l->maxComputeWorkGroupInvocations, VYRE_MAX_INVOCATIONS),
       .max_shared_bytes = l->maxComputeSharedMemorySize,
       .max_buffer_bytes = most,
-      .host_alignment = 1,
+      .host_alignment =
+          device->has.imports ? host.minImportedHostPointerAlignment : 1,
+      .imports_host_memory = device->has.imports,
       .has_device_time = device->timestamp_bits > 0 && l->timestampPeriod > 0,
       .has_f64 = device->has.float64,
       .has_u64 = true,
@@ -243,13 +250,15 @@ enum { LLVMPIPE_ROUNDS = 65535 };
 vyre_code vk_device_init(vyre_device *device, vyre_status *st) {
   vk_device *own = (vk_device *)device;
   const vk_instance *instance = vk_instance_find();
+  const struct vyre_vulkan *brought = vk_brought();
   own->instance = &instance->api;
   own->physical = &instance->found[device->index];
+  if (brought) VYRE_TRY(vk_bring(own, brought, st));
   own->is_in_place =
       own->physical->is_in_place && !vyre__device_option(device, "staging", 0);
   own->most_ns = 1000000 * vyre__device_option(device, "most_ms", 500);
   own->most_rounds = own->physical->ends_loops ? LLVMPIPE_ROUNDS : 0;
-  VYRE_TRY(create(own, st));
+  if (!brought) VYRE_TRY(create(own, st));
   pthread_mutex_init(&own->layout_lock, NULL);
   vyre_code code = vk_queue_init(own, st);
   if (code == VYRE_OK) {

@@ -25,6 +25,8 @@ vyre_code vk_failed(vk_device *device, VkResult result, const char *call,
     case VK_ERROR_OUT_OF_DEVICE_MEMORY:
     case VK_ERROR_OUT_OF_POOL_MEMORY:
     case VK_ERROR_TOO_MANY_OBJECTS:
+    case VK_ERROR_INVALID_EXTERNAL_HANDLE:
+    case VK_ERROR_MEMORY_MAP_FAILED:
       code = out_of_memory(device, result, call, st);
       break;
     case VK_ERROR_DEVICE_LOST:
@@ -134,10 +136,12 @@ vyre_code vk_submit(vk_device *device, const VkCommandBuffer *commands,
     info.pSignalSemaphores = &device->timeline;
   }
   pthread_mutex_lock(&device->queue_lock);
+  if (device->lock_queue) device->lock_queue(device->queue_self);
   uint64_t next = device->last_ticket + 1;
   value.pSignalSemaphoreValues = &next;
   VkResult result =
       device->api.QueueSubmit(device->queue, 1, &info, ticket->fence);
+  if (device->unlock_queue) device->unlock_queue(device->queue_self);
   if (result == VK_SUCCESS) device->last_ticket = ticket->value = next;
   pthread_mutex_unlock(&device->queue_lock);
   VK_TRY(device, result, "vkQueueSubmit", st);

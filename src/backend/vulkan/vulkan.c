@@ -66,7 +66,8 @@ static void pipeline_describe(const vyre_pipeline *pipeline,
 
 /* --- the table -------------------------------------------------------------------*/
 
-/* Quick, and without loading anything where there can be no GPU. */
+/* Quick, and without loading anything where there can be no GPU. A program on the
+ * processor is never better than 'cpu'. */
 static bool is_ready(const vyre_context *context, const char **why) {
   (void)context;
   *why = "auto: the best that is there; there is no GPU for 'vulkan'";

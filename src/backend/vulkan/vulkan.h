@@ -4,6 +4,7 @@
  *   loader.c    the library, the process's instance, what devices there are
  *   vulkan.c    the table: devices, options, texts
  *   open.c      a device: features, queue, function table
+ *   brought.c   one of the caller's
  *   memory.c    blocks of device memory, ranges of them, resident buffers
  *   submit.c    one queue: submissions and waits
  *   target.c    what a device can do, for lowering and the emitter
@@ -164,7 +165,7 @@ typedef struct vk_features {
   bool memory_model, device_scope;
   bool zeroes_workgroup;
   uint8_t keeps_signed_zeros, keeps_subnormals, rounds_to_even; /* widths */
-  bool timeline, imports, budget, conditional;
+  bool timeline, imports;
 } vk_features;
 
 /* What a test reads; each only grows. */
@@ -178,8 +179,12 @@ struct vk_device {
   vk_api api;
   const vk_instance_api *instance;
   const vk_physical *physical;
-  vk_physical given; /* of a device that was brought */
-  bool is_brought;   /* handle and queue are the caller's */
+  vk_physical given; /* of a device that was brought; its functions */
+  vk_instance_api given_calls;
+  void (*lock_queue)(void *self); /* or NULL, both */
+  void (*unlock_queue)(void *self);
+  void *queue_self;
+  bool is_brought; /* handle and queue are the caller's */
   bool is_in_place;
   vk_features has;
   char details[3 * VK_TEXT];
@@ -205,6 +210,13 @@ struct vk_device {
 void vk_details_put(const vk_device *device, char *out, size_t room);
 
 vyre_code vk_device_init(vyre_device *device, vyre_status *st);
+/* Fills device->api. */
+vyre_code vk_load_calls(vk_device *device, vyre_status *st);
+/* What was brought for the device that this thread opens, or NULL; and the device's
+ * handles from it. */
+const struct vyre_vulkan *vk_brought(void);
+vyre_code vk_bring(vk_device *device, const struct vyre_vulkan *from,
+                   vyre_status *st);
 void vk_device_finish(vyre_device *device);
 
 /* The status of a call that failed; a lost device is told to the driver. */

@@ -358,6 +358,125 @@ TEST(lives_beside_a_cpu_device) {
   vk_rig_close(&r);
 }
 
+/* --- memory and devices of the caller ------------------------------------------------*/
+
+TEST(memory_of_the_caller_is_imported) {
+  vk_rig r;
+  vyre_status st = {0};
+  vyre_resident x, y;
+  void *memory;
+  begin(&r, "");
+  if (!vyre_device_capabilities(r.device)->imports_host_memory) {
+    vk_rig_close(&r);
+    return;
+  }
+  CHECK_OK(vyre_host_alloc(r.device, 4 * N, &memory, &st), st);
+  uint32_t *words = memory;
+  for (uint32_t i = 0; i < N; i++) words[i] = i;
+  CHECK_OK(vyre_resident_import(r.device, memory, 4 * N, &y, &st), st);
+  CHECK_OK(vyre_resident_create(r.device, 4 * N, &x, &st), st);
+  CHECK_OK(vyre_resident_upload(r.device, x, 0, words, 4 * N, &st), st);
+  unsigned copies = vk_seen.copies;
+  add_residents(&r, x, &y, 1, 3);
+  CHECK_U64(vk_seen.copies, copies);
+  for (uint32_t i = 0; i < N; i++) CHECK_U64(words[i], 4 * i);
+  vyre_resident none;
+  CHECK_FAILS(vyre_resident_import(r.device, words + 1, 64, &none, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  st = (vyre_status){0};
+  CHECK_OK(vyre_resident_free(r.device, y, &st), st);
+  vyre_host_free(r.device, memory, 4 * N);
+  vk_rig_close(&r);
+}
+
+/* An instance, a device and a queue as an application has them. */
+typedef struct app {
+  PFN_vkGetInstanceProcAddr get;
+  VkInstance instance;
+  VkPhysicalDevice physical;
+  VkDevice device;
+  VkQueue queue;
+  VkPhysicalDeviceVulkan12Features v12;
+  VkPhysicalDeviceFeatures2 features;
+  unsigned locked, unlocked;
+} app;
+
+#define APP_CALL(a, name) ((PFN_vk##name)(a)->get((a)->instance, "vk" #name))
+
+static void app_open(app *a) {
+  static const float one = 1;
+  *a = (app){.get = vk_instance_find()->get};
+  const VkApplicationInfo about = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                   .apiVersion = VK_API_VERSION_1_2};
+  const VkInstanceCreateInfo made = {
+      .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+      .pApplicationInfo = &about};
+  CHECK(APP_CALL(a, CreateInstance)(&made, NULL, &a->instance) == VK_SUCCESS);
+  uint32_t count = 1;
+  CHECK(APP_CALL(a, EnumeratePhysicalDevices)(a->instance, &count,
+                                              &a->physical) >= 0);
+  a->v12 = (VkPhysicalDeviceVulkan12Features){
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+      .timelineSemaphore = VK_TRUE};
+  a->features = (VkPhysicalDeviceFeatures2){
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &a->v12};
+  const VkDeviceQueueCreateInfo queue = {
+      .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+      .queueCount = 1,
+      .pQueuePriorities = &one};
+  const VkDeviceCreateInfo device = {
+      .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+      .pNext = &a->features,
+      .queueCreateInfoCount = 1,
+      .pQueueCreateInfos = &queue};
+  CHECK(APP_CALL(a, CreateDevice)(a->physical, &device, NULL, &a->device) ==
+        VK_SUCCESS);
+  APP_CALL(a, GetDeviceQueue)(a->device, 0, 0, &a->queue);
+}
+
+static void app_lock(void *self) {
+  ((app *)self)->locked++;
+}
+
+static void app_unlock(void *self) {
+  ((app *)self)->unlocked++;
+}
+
+/* Few features: narrow elements and 64-bit integers are done without. */
+TEST(runs_on_a_device_of_the_caller) {
+  app a;
+  vk_rig r = {.heap = {.left = -1}};
+  vyre_status st = {0};
+  app_open(&a);
+  vyre_vulkan given = {.instance = a.instance,
+                       .physical_device = a.physical,
+                       .device = a.device,
+                       .queue = a.queue,
+                       .features = &a.features,
+                       .lock_queue = app_lock,
+                       .unlock_queue = app_unlock,
+                       .queue_self = &a};
+  CHECK_OK(vyre_device_open_vulkan(NULL, &given, &r.device, &st), st);
+  r.own = (vk_device *)r.device;
+  CHECK(r.own->handle == a.device && r.own->timeline);
+  CHECK(!vyre_device_capabilities(r.device)->has_f64);
+  vk_rig_compile(&r, kernels);
+  add_once(&r, N, 1);
+  check_ids(&r, 5, 6, 7);
+  CHECK(a.locked > 0 && a.locked == a.unlocked);
+  vk_rig_close(&r);
+  vyre_device *none = NULL;
+  given.queue_family = 77;
+  CHECK_FAILS(vyre_device_open_vulkan(NULL, &given, &none, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  given.queue = NULL;
+  CHECK(vyre_device_open_vulkan(NULL, &given, &none, NULL) ==
+        VYRE_INVALID_ARGUMENT);
+  CHECK(!none);
+  APP_CALL(&a, DestroyDevice)(a.device, NULL); /* still there */
+  APP_CALL(&a, DestroyInstance)(a.instance, NULL);
+}
+
 TEST(tells_the_time_of_the_device) {
   vk_rig r;
   vyre_status st = {0};
@@ -390,4 +509,6 @@ VK_TEST_MAIN(TEST_ENTRY(runs_in_every_way),
              TEST_ENTRY(buffers_beyond_the_range_are_refused),
              TEST_ENTRY(another_open_reuses_the_instance),
              TEST_ENTRY(lives_beside_a_cpu_device),
+             TEST_ENTRY(memory_of_the_caller_is_imported),
+             TEST_ENTRY(runs_on_a_device_of_the_caller),
              TEST_ENTRY(tells_the_time_of_the_device))

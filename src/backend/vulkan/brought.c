@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A device over an instance, a device and a queue of the caller's. */
+#include <string.h>
+
+#include "vyre/vulkan.h"
+
+#include "backend/vulkan/vulkan.h"
+#include "base/status.h"
+#include "driver/driver.h"
+
+/* What the device that this thread opens just now is to be made of. */
+static _Thread_local const vyre_vulkan *brought;
+
+const vyre_vulkan *vk_brought(void) {
+  return brought;
+}
+
+/* --- features --------------------------------------------------------------------*/
+
+/* What all structures of a chain begin with. */
+static void read_one(const VkBaseInStructure *s, vk_features *has) {
+  const void *at = s;
+  switch (s->sType) {
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2: {
+      const VkPhysicalDeviceFeatures2 *f = at;
+      has->int16 = f->features.shaderInt16;
+      has->int64 = f->features.shaderInt64;
+      has->float64 = f->features.shaderFloat64;
+      return;
+    }
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES: {
+      const VkPhysicalDeviceVulkan11Features *f = at;
+      has->storage16 = f->storageBuffer16BitAccess;
+      return;
+    }
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES: {
+      const VkPhysicalDevice16BitStorageFeatures *f = at;
+      has->storage16 = f->storageBuffer16BitAccess;
+      return;
+    }
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES: {
+      const VkPhysicalDeviceVulkan12Features *f = at;
+      has->storage8 = f->storageBuffer8BitAccess;
+      has->int8 = f->shaderInt8;
+      has->buffer_atomics64 = f->shaderBufferInt64Atomics;
+      has->shared_atomics64 = f->shaderSharedInt64Atomics;
+      has->memory_model = f->vulkanMemoryModel;
+      has->device_scope = f->vulkanMemoryModelDeviceScope;
+      has->timeline = f->timelineSemaphore;
+      return;
+    }
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES: {
+      const VkPhysicalDeviceVulkan13Features *f = at;
+      has->zeroes_workgroup = f->shaderZeroInitializeWorkgroupMemory;
+      return;
+    }
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES: {
+      const VkPhysicalDeviceTimelineSemaphoreFeatures *f = at;
+      has->timeline = f->timelineSemaphore;
+      return;
+    }
+    default: /* what is not known is not used */
+      return;
+  }
+}
+
+static void read_features(const vyre_vulkan *from, vk_features *has) {
+  *has = (vk_features){0};
+  const VkBaseInStructure *s = from->features;
+  for (; s; s = s->pNext) read_one(s, has);
+  for (size_t i = 0; i < from->extension_count; i++) {
+    const char *name = from->extensions[i];
+    if (strcmp(name, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) == 0) {
+      has->imports = true;
+    }
+  }
+}
+
+/* --- opening ---------------------------------------------------------------------*/
+
+static vyre_code check_family(vk_device *device, vyre_status *st) {
+  VkQueueFamilyProperties families[32];
+  uint32_t count = 32, asked = device->family;
+  device->instance->GetPhysicalDeviceQueueFamilyProperties(
+      device->physical->handle, &count, families);
+  if (asked < count && families[asked].queueFlags & VK_QUEUE_COMPUTE_BIT) {
+    device->timestamp_bits = families[asked].timestampValidBits;
+    return VYRE_OK;
+  }
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "queue_family",
+      VYRE_NUMBERS({"queue_family", asked}, {"families", count}),
+      "bring a queue of a family with VK_QUEUE_COMPUTE_BIT",
+      "queue family %u of %u cannot compute, or is none", (unsigned)asked,
+      (unsigned)count);
+}
+
+vyre_code vk_bring(vk_device *device, const vyre_vulkan *from,
+                   vyre_status *st) {
+  PFN_vkGetInstanceProcAddr get = vk_instance_find()->get;
+  if (from->get_instance_proc_addr) {
+    memcpy(&get, &from->get_instance_proc_addr, sizeof get);
+  }
+  bool is_whole = get != NULL;
+  VkInstance instance = from->instance;
+#define X(name)                                                           \
+  if (is_whole) {                                                         \
+    device->given_calls.name = (PFN_vk##name)(get(instance, "vk" #name)); \
+    is_whole = device->given_calls.name != NULL;                          \
+  }
+  VK_INSTANCE_CALLS(X)
+#undef X
+  if (!is_whole) {
+    return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
+                     "make the instance with apiVersion 1.1 or later",
+                     "the instance that was brought lacks functions of "
+                     "Vulkan 1.1");
+  }
+  device->instance = &device->given_calls;
+  vk_physical_read(device->instance, from->physical_device, &device->given);
+  device->physical = &device->given;
+  device->is_brought = true;
+  device->handle = from->device;
+  device->queue = from->queue;
+  device->family = from->queue_family;
+  device->lock_queue = from->lock_queue;
+  device->unlock_queue = from->unlock_queue;
+  device->queue_self = from->queue_self;
+  read_features(from, &device->has);
+  VYRE_TRY(check_family(device, st));
+  return vk_load_calls(device, st);
+}
+
+/* Which of those that this library finds itself it is: the cache and the probe know
+ * devices by that. */
+static bool find_index(const vyre_vulkan *from, uint32_t *out) {
+  const vk_instance *instance = vk_instance_find();
+  if (!instance->handle) return false;
+  PFN_vkGetInstanceProcAddr get = instance->get;
+  if (from->get_instance_proc_addr) {
+    memcpy(&get, &from->get_instance_proc_addr, sizeof get);
+  }
+  PFN_vkGetPhysicalDeviceProperties read =
+      (PFN_vkGetPhysicalDeviceProperties)get(from->instance,
+                                             "vkGetPhysicalDeviceProperties");
+  VkPhysicalDeviceProperties p;
+  if (!read) return false;
+  read(from->physical_device, &p);
+  for (uint32_t i = 0; i < instance->count; i++) {
+    const VkPhysicalDeviceProperties *q = &instance->found[i].properties;
+    if (q->vendorID == p.vendorID && q->deviceID == p.deviceID &&
+        q->driverVersion == p.driverVersion &&
+        memcmp(q->pipelineCacheUUID, p.pipelineCacheUUID, VK_UUID_SIZE) == 0) {
+      *out = i;
+      return true;
+    }
+  }
+  return false;
+}
+
+extern const vyre__backend vyre__backend_vulkan;
+
+vyre_code vyre_device_open_vulkan(vyre_context *context,
+                                  const vyre_vulkan *vulkan, vyre_device **out,
+                                  vyre_status *st) {
+  static const char who[] = "vyre_device_open_vulkan";
+  uint32_t index;
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = NULL;
+  if (!vulkan) return vyre__null_argument(st, who, "vulkan");
+  if (!vulkan->instance) return vyre__null_argument(st, who, "instance");
+  if (!vulkan->physical_device) {
+    return vyre__null_argument(st, who, "physical_device");
+  }
+  if (!vulkan->device) return vyre__null_argument(st, who, "device");
+  if (!vulkan->queue) return vyre__null_argument(st, who, "queue");
+  if (!find_index(vulkan, &index)) {
+    return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
+                     "bring a device that `vyre devices` lists",
+                     "the Vulkan device that was brought is none that vyre "
+                     "finds itself");
+  }
+  brought = vulkan;
+  vyre_code code =
+      vyre__device_open_backend(context, &vyre__backend_vulkan, index, out, st);
+  brought = NULL;
+  return code;
+}
