@@ -161,7 +161,8 @@ struct vyre__backend {
   bool (*describe)(uint32_t index, vyre_device_info *out);
   /* Whether "auto" may take it in that context: false if it would open but could
    * not do what people expect of it, such as to compile; *why (static) then says
-   * what is missing and what to do. Quick. Or NULL: it may. */
+   * what is missing and what to do. Quick, and asked before describe. Or NULL: it
+   * may. */
   bool (*is_ready)(const vyre_context *context, const char **why);
   vyre_code (*device_init)(vyre_device *device, vyre_status *st);
   void (*device_finish)(vyre_device *device); /* after a successful init only */
@@ -230,6 +231,11 @@ struct vyre__backend {
   size_t piece_size;
   vyre_code (*piece_run)(vyre__piece *piece, size_t *done, vyre_status *st);
   void (*piece_finish)(vyre__piece *piece);
+
+  /* Loads the libraries that a device of this backend will need, as @p context
+   * names them, and starts no thread: the process may be about to fork. Opens
+   * nothing that a child could not share. Or NULL: there is nothing to load. */
+  vyre_code (*preload)(const vyre_context *context, vyre_status *st);
 };
 
 /* All there are, best first; NULL beyond the last. */

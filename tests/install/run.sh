@@ -92,7 +92,7 @@ expect_same "bash completes commands" "$(complete_words vyre e)" "embed emit exp
 expect_same "bash completes subjects" "$(complete_words vyre plan f)" "frontier "
 expect_same "bash completes actions" "$(complete_words vyre cache explain --b)" "--backend "
 expect_same "bash completes flags" "$(complete_words vyre run --s)" "--schedules --seed --set "
-expect_same "bash completes values" "$(complete_words vyre run --backend '')" "auto cpu null ref "
+expect_same "bash completes values" "$(complete_words vyre run --backend '')" "auto cpu null ref vulkan "
 expect_same "bash completes rules" "$(complete_words vyre explain V071)" "V071 "
 for shell in zsh fish; do
   if ! command -v $shell >/dev/null 2>&1; then continue; fi

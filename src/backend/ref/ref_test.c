@@ -724,12 +724,12 @@ TEST(null_arguments) {
 TEST(devices) {
   vyre_device *device = NULL;
   vyre_status st = {0};
-  CHECK_FAILS(vyre_device_open(NULL, "vulkan", &device, &st), st,
+  CHECK_FAILS(vyre_device_open(NULL, "abacus", &device, &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
   CHECK(!device);
   vyre_device_info info;
   for (size_t i = 0; vyre_device_list(i, &info); i++) {
-    CHECK_HAS(st.fix, info.name);
+    CHECK_HAS(st.fix, info.backend);
   }
   CHECK_HAS(st.fix, "ref");
   st = (vyre_status){0};
@@ -737,17 +737,15 @@ TEST(devices) {
   CHECK_TEXT(vyre_device_name(device), "ref");
   vyre_device_release(vyre_device_retain(device));
   vyre_device_release(device);
-  /* Those without a device come last, so that cpu need not be the first. */
-  const char *seen[3] = {0};
-  vyre_device_info infos[3];
-  for (size_t i = 0; i < 3; i++) {
-    CHECK(vyre_device_list(i, &infos[i]));
-    seen[i] = infos[i].name;
+  /* Best first, and those without a device last: ref is before null, which auto
+   * never takes, and nothing that is there comes after it. */
+  size_t ref = SIZE_MAX, null = SIZE_MAX;
+  for (size_t i = 0; vyre_device_list(i, &info); i++) {
+    if (strcmp(info.name, "ref") == 0) ref = i;
+    if (strcmp(info.name, "null") == 0) null = i;
+    CHECK(null == SIZE_MAX || null == i || !info.is_available);
   }
-  CHECK(!vyre_device_list(3, &info));
-  bool has_cpu = strcmp(seen[0], "cpu") == 0;
-  CHECK_TEXT(seen[has_cpu ? 1 : 0], "ref");
-  CHECK_TEXT(seen[has_cpu ? 2 : 1], "null"); /* auto never takes it */
+  CHECK(ref < null && null != SIZE_MAX);
   CHECK_OK(vyre_device_open(NULL, "auto", &device, &st), st);
   CHECK(strcmp(vyre_device_name(device), "null") != 0);
   vyre_device_release(device);

@@ -69,18 +69,13 @@ static void pipeline_describe(const vyre_pipeline *pipeline,
 /* Quick, and without loading anything where there can be no GPU. */
 static bool is_ready(const vyre_context *context, const char **why) {
   (void)context;
-  *why = NULL;
+  *why = "auto: the best that is there; there is no GPU for 'vulkan'";
   if (access("/dev/dri", F_OK) != 0 && access("/dev/nvidiactl", F_OK) != 0) {
-    *why = "auto: the best that is there; there is no GPU for 'vulkan'";
     return false;
   }
   const vk_instance *instance = vk_instance_find();
-  if (instance->handle && instance->count > 0 &&
-      !instance->found[0].is_software) {
-    return true;
-  }
-  *why = "auto: 'vulkan' is a program on the processor here";
-  return false;
+  return instance->handle && instance->count > 0 &&
+         !instance->found[0].is_software;
 }
 
 extern const vyre__backend vyre__backend_vulkan;

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What stands for the device where the library is built without Vulkan's headers:
+ * it is never there, and says why. */
+#include "driver/backend.h"
+
+static bool describe(uint32_t index, vyre_device_info *out) {
+  (void)index;
+  out->note = "this library was built without the headers of Vulkan";
+  out->fix = "apt-get install libvulkan-dev, and build the library again";
+  return false;
+}
+
+static bool is_ready(const vyre_context *context, const char **why) {
+  (void)context;
+  *why = "auto: the best that is there; there is no GPU for 'vulkan'";
+  return false;
+}
+
+extern const vyre__backend vyre__backend_vulkan;
+
+const vyre__backend vyre__backend_vulkan = {
+    .abi = VYRE__BACKEND_ABI,
+    .struct_size = sizeof(vyre__backend),
+    .name = "vulkan",
+    .device_size = sizeof(vyre_device),
+    .pipeline_size = sizeof(vyre_pipeline),
+    .describe = describe,
+    .is_ready = is_ready};
