@@ -9,7 +9,8 @@
 #include "driver/driver.h"
 
 /* What the device that this thread opens just now is to be made of. */
-static _Thread_local const vyre_vulkan *brought;
+static _Thread_local const vyre_vulkan *brought
+    __attribute__((tls_model("initial-exec")));
 
 const vyre_vulkan *vk_brought(void) {
   return brought;
