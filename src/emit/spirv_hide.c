@@ -31,15 +31,17 @@ static bool needs_hiding(const vyre__low_kernel *k, const vyre__low_inst *inst,
 }
 
 /* Integers that no compiler knows. A load that may be outside gives 0 there, and
- * how long shared memory is, is known. */
+ * where the program says how long a buffer is, that may be known. */
 static bool is_unknown(const spv_emitter *e, uint32_t v) {
   const vyre__low_inst *inst = &e->k->code[v];
+  const vyre__low_buffer *b;
   switch ((vyre__low_op)inst->op) {
     case VYRE__LOW_GROUP_ID:
     case VYRE__LOW_GRID_SIZE:
       return true;
     case VYRE__LOW_LOAD:
-      return !inst->b || spv_is_bound(&e->k->buffers[inst->aux]);
+      b = &e->k->buffers[inst->aux];
+      return !inst->b || (spv_is_bound(b) && b->count == 0);
     default:
       return false;
   }

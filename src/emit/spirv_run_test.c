@@ -161,13 +161,16 @@ TEST(examples_do_the_same) {
 TEST(known_floats_do_the_same) {
   static const char text[] =
       "kernel k workgroup(64) over(x)\nbuffer x : read f32[] @0;\n"
-      "buffer y : write f32[] @1;\n{ let i = global_id.x; if (i >= len(x)) "
-      "return; let a = x[i]; var s = 0.0f; var t = 1.0f; for (let k = 0u; k < "
-      "3u; k++) { t -= 0.5f; s += f32(k) * a; s += t * a; s += a / f32(k); s "
+      "buffer y : write f32[] @1;\nbuffer few : read f32[3] @2;\n{ let i = "
+      "global_id.x; if (i >= len(x)) "
+      "return; let a = x[i]; var s = 0.0f; var t = 1.0f; var h = 0u; for (let "
+      "k = 0u; k < "
+      "3u; k++) { h = h * 31u ^ as_u32(few[k + 3u] + a); t -= 0.5f; s += "
+      "f32(k) * a; s += t * a; s += a / f32(k); s "
       "+= select(k == 1u, 0.0f, 2.0f) * a; s += as_f32(k * 0u) + a; } y[i] = "
       "as_f32(as_u32(a / 0.0f) * 31u ^ as_u32(0.0f / a) * 37u ^ as_u32(a * "
       "0.0f) * 41u ^ as_u32(a + 0.0f) * 43u ^ as_u32(0.0f - a) * 47u ^ "
-      "as_u32(s) * 53u ^ as_u32(a / floor(0.25f)) * 59u); }\n";
+      "as_u32(s) * 53u ^ as_u32(a / floor(0.25f)) * 59u ^ h); }\n";
   begin();
   vyre_device *device = open_ref();
   vyre_module *module = NULL;

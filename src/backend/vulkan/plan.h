@@ -13,7 +13,7 @@
 #include "lower/low.h"
 
 /* Raised whenever the bytes that are kept or the modules of emit/spirv change. */
-enum { VK_ARTIFACT = 3 };
+enum { VK_ARTIFACT = 4 };
 
 typedef struct vk_plan_buffer {
   uint32_t least, most; /* elements that may be bound */
