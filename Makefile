@@ -7,7 +7,7 @@ PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
-.PHONY: build run check bench asan tsan fuzz lint fmt fmt-check install \
+.PHONY: build run check bench asan tsan fuzz lint lint-deep fmt fmt-check install \
         uninstall clean help check-long verify-math verify-ops
 
 build: ## install what is missing and build into build/
@@ -25,7 +25,7 @@ check: ## install what is missing, build, run all tests
 	@scripts/build.sh release || { echo '0 passed, 1 failed'; exit 1; }
 	@scripts/test.sh build
 
-check-long: check ## after the tests: PROGRAMS (10000) random programs, four ways; RESUME=1 goes on
+check-long: check ## after the tests: PROGRAMS (10000) random programs, in all WAYS (lowered c cpu vulkan conform); RESUME=1 goes on
 	@scripts/check_long.sh build
 
 asan tsan: ## all tests under that sanitizer
@@ -45,10 +45,10 @@ verify-math verify-ops: build ## functions over all arguments, operations; ARGS=
 bench: build ## run the benchmarks, print a table, write build/bench.json
 	@scripts/bench.sh build
 
-lint: ## clang-tidy and the house rules
+lint lint-deep: ## clang-tidy and the house rules; deep: with all states of the analyzer, far longer
 	@scripts/deps.sh lint
 	@scripts/build.sh release
-	@scripts/lint.sh build
+	@scripts/lint.sh build $(if $(findstring deep,$@),--deep)
 
 fmt fmt-check: ## format the sources; or check that they are formatted
 	@scripts/deps.sh fmt

@@ -14,7 +14,7 @@ static bool make_context(run_state *s, problem *wrong) {
   vyre_status st = {0};
   const run_flags *f = &s->flags;
   if (!f->trace && f->threads == 0 && f->width == 0 && !f->options) return true;
-  char own[OPTIONS_TEXT], both[OPTIONS_TEXT + MOST_OPTIONS];
+  char own[OPTIONS_TEXT], both[OPTIONS_TEXT + 1 + MOST_OPTIONS];
   const char *text = args_cpu_options(f->threads, f->width, own);
   if (text && f->options) { /* the last of a key counts */
     (void)snprintf(both, sizeof both, "%s,%s", f->options, text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Suite cpu.compile: from the source of a kernel to where it is ready, from
- * nothing and, in a process that never compiles, from the cache on disk; opening the device; loading what compiles.
- * $VYRE_BENCH_DEVICE as in kernels.c.
+ * nothing and, in a process that never compiles, from the cache on disk; opening the
+ * device; loading what compiles. $VYRE_BENCH_DEVICE as in kernels.c.
  *
  * What happens once in a process is measured in processes of their own. */
 #include <stdio.h>

@@ -33,7 +33,11 @@ static bool read_all(int file, unsigned char *to, size_t size) {
   return true;
 }
 
+/* Files have whatever date somebody gave them. One that is before 1970 or does not
+ * fit is the nearest that does: so the difference of two always fits. */
 static int64_t to_ns(struct timespec time) {
+  if (time.tv_sec < 0) return 0;
+  if (time.tv_sec >= INT64_MAX / 1000000000) return INT64_MAX;
   return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 

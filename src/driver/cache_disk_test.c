@@ -570,7 +570,13 @@ TEST(a_use_is_marked_once_a_minute) {
   static const struct {
     long age;
     bool is_marked;
-  } cases[] = {{10, false}, {50, false}, {70, true}, {3000, true}, {-90, true}};
+  } cases[] = {{10, false},
+               {50, false},
+               {70, true},
+               {3000, true},
+               {-90, true},
+               {-10000000000, true}, /* after 2262: more ns than 63 bits */
+               {2500000000, true}};  /* before 1970 */
   char folder[FOLDER_TEXT], path[PATH_TEXT];
   folder_make(folder);
   kept_reset();

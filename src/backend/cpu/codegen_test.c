@@ -43,9 +43,9 @@ TEST(without_llvm_the_status_says_what_was_looked_for_and_what_to_install) {
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
   CHECK_HAS(st.message, "no function LLVM"); /* the process has it already */
   st = (vyre_status){0};
-  CHECK_FAILS(vyre__codegen_load_from("libresolv.so.2", &st), st,
+  CHECK_FAILS(vyre__codegen_load_from("libthread_db.so.1", &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
-  CHECK_HAS(st.message, "/libresolv.so.2: it is not LLVM with x86-64");
+  CHECK_HAS(st.message, "/libthread_db.so.1: it is not LLVM with x86-64");
   CHECK(!vyre__codegen_is_there("none"));
   CHECK(!vyre__codegen_is_there("/nowhere/libLLVM.so"));
   CHECK(vyre__codegen_is_there(NULL)); /* and nothing was loaded for it */
