@@ -222,10 +222,10 @@ static pid_t start(const cts *c, const char *path) {
   pid_t pid;
   (void)snprintf(seed, sizeof seed, "%llu", (unsigned long long)c->seed);
   if (setenv(SHARED_FOLDER, path, 1) != 0) return -1;
-  int error = posix_spawn(&pid, "/proc/self/exe", NULL, NULL,
-                          (char *const *)(uintptr_t)words, environ);
-  unsetenv(SHARED_FOLDER); /* cases after this one are not shared */
-  return error == 0 ? pid : -1;
+  return posix_spawn(&pid, "/proc/self/exe", NULL, NULL,
+                     (char *const *)(uintptr_t)words, environ) == 0
+             ? pid
+             : -1;
 }
 
 static void by_processes(cts *c) {

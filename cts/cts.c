@@ -2,7 +2,6 @@
 /* The side of a case. */
 #include "cts.h"
 
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -297,14 +296,14 @@ static void finish(cts *c, char device[CTS_NAME]) {
   }
 }
 
-static void run_case(const cts_suite *suite, const char *backend,
-                     const char *name, uint64_t seed) {
+int cts_run_case(const cts_suite *suite, const char *backend, const char *name,
+                 uint64_t seed) {
   static cts c; /* its threads may outlive what a case forgets */
   char device[CTS_NAME];
   const cts_area *area;
   size_t index;
   bool is_program = suite->program && strncmp(name, "programs.", 9) == 0;
-  memset(&c, 0, sizeof c); /* nothing of the case before: it gave all back */
+  if (strcmp(name, CTS_SERVE) == 0) return cts_serve(suite, backend, seed);
   c.backend = backend;
   c.name = name;
   c.seed = seed;
@@ -320,33 +319,6 @@ static void run_case(const cts_suite *suite, const char *backend,
   uint64_t launches = c.launches + c.elsewhere;
   finish(&c, device);
   printf(CTS_LAST_LINE "\n", (unsigned long long)launches, device);
-}
-
-/* Cases find an input that has ended, as one that is alone does. */
-static FILE *take_input(void) {
-  int names = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  int nothing = open("/dev/null", O_RDONLY);
-  if (names < 0 || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0) return NULL;
-  close(nothing);
-  return fdopen(names, "r");
-}
-
-int cts_run_case(const cts_suite *suite, const char *backend, const char *name,
-                 uint64_t seed) {
-  static char next[CTS_NAME];
-  if (strcmp(name, CTS_MANY) != 0) {
-    run_case(suite, backend, name, seed);
-    fflush(stdout);
-    return 0;
-  }
-  FILE *names = take_input();
-  if (!names) return CTS_EXIT_FAILED;
-  while (fgets(next, sizeof next, names)) {
-    next[strcspn(next, "\n")] = '\0';
-    run_case(suite, backend, next, seed);
-    printf(CTS_NEXT "%s\n", next);
-    fflush(stdout);
-  }
-  (void)fclose(names);
+  fflush(stdout);
   return 0;
 }

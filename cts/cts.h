@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The conformance suite: what every backend has to do, as cases.
  *
- * A case runs in a process that has none beside it (run.h), on a device that was
- * opened for it. It ends the process if anything is not as it must be, and at its end the suite
+ * A case runs in a process of its own (run.h), on a device that was opened for
+ * it. It ends there if anything is not as it must be, and at its end the suite
  * looks at what no case can forget: that as many kernels ran on that device as
  * the case says, and that all memory came back. */
 #ifndef VYRE_CTS_H
@@ -158,8 +158,8 @@ uint64_t cts_random(uint64_t *state);
 
 /* Runs one case in this process: 0 if it is as it must be; else it says on
  * standard output what is not, and ends the process with 1, or with 77 if the
- * device cannot. With "-" for a name it runs those that come on standard input,
- * until one of them is not as it must be. */
+ * device cannot. With "-" for a name it is a server (run.h): it runs none itself,
+ * but each that it is asked for in a process of its own. */
 int cts_run_case(const cts_suite *suite, const char *backend, const char *name,
                  uint64_t seed);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The side that starts cases and waits for them. */
+/* The side that has cases run by servers, and waits for them. */
 #include "run.h"
 
 #include <errno.h>
@@ -22,8 +22,8 @@ enum {
   MOST_WORDS = 24,
   MOST_TEXT = 16 << 10, /* of what a case prints */
   DEFAULT_TIMEOUT_S = 60,
-  MOST_SHRUNK = 3,
-  MOST_IN_ONE = 64 /* cases of one process: what it leaks is told at its end */
+  DEFAULT_GRACE_S = 10,
+  MOST_SHRUNK = 3
 };
 
 /* --- texts ----------------------------------------------------------------------*/
@@ -47,29 +47,25 @@ static char *join(const char *head, const char *text, size_t length) {
   return made;
 }
 
-/* --- a process ------------------------------------------------------------------*/
+/* --- a server -------------------------------------------------------------------*/
 
-/* Starting a process and what it loads (a compiler, a driver) costs many times what
- * a case does. So cases that pass go through one process, one after the other; the
- * next one gets a new process after one that did not. What fails there is run again
- * alone, which decides what is told: how a case ends must not depend on the cases
- * before it, and one for which it does has failed. */
-typedef struct job {
-  pid_t pid;          /* 0: there is no process */
-  int from, to;       /* what it prints; names of cases, -1: it runs just one */
-  uint64_t deadline;  /* ns */
-  cts_result *result; /* runs now; NULL: it waits for a name, or for its end */
-  size_t number, done; /* of the process; cases that passed in it */
-  cts_result *last;    /* of those */
-  char *text;
+typedef struct server {
+  pid_t pid;          /* 0: there is none */
+  int from, line;     /* what its cases print; orders and endings */
+  cts_result *result; /* runs now; NULL: it waits for an order */
+  uint64_t deadline;  /* ns: the server itself has to end a case before that */
+  char *text;         /* of the case that runs, its beginning */
   size_t length;
-  char line[2 * CTS_NAME]; /* that has begun */
-  size_t line_length;
-  bool has_passed, is_hung, is_ending;
+  char last[2 * CTS_NAME]; /* line of it */
+  size_t last_length;
+  bool is_last_whole;
+} server;
 
-  cts_result *again;  /* failed in a process with others: comes next, alone */
-  char *first_reason; /* why; heap */
-} job;
+typedef struct crew {
+  const cts_options *options;
+  server servers[MOST_JOBS];
+  unsigned count;
+} crew;
 
 static uint64_t now_ns(void) {
   struct timespec t;
@@ -81,16 +77,7 @@ static unsigned timeout_of(const cts_options *o) {
   return o->timeout_s ? o->timeout_s : DEFAULT_TIMEOUT_S;
 }
 
-static void begin_case(const cts_options *o, job *j, cts_result *result) {
-  j->result = result;
-  j->length = j->line_length = 0;
-  j->has_passed = false;
-  j->deadline = now_ns() + timeout_of(o) * UINT64_C(1000000000);
-}
-
-/* Starts a process for the case @p name, or with CTS_MANY for those to come. */
-static bool start(const cts_options *o, const char *name, job *j) {
-  static size_t processes;
+static int spawn(const cts_options *o, int input, int output, pid_t *pid) {
   const char *words[MOST_WORDS] = {o->program};
   char seed[24];
   size_t count = 1;
@@ -103,76 +90,95 @@ static bool start(const cts_options *o, const char *name, job *j) {
   words[count++] = "--seed";
   words[count++] = seed;
   words[count++] = "--case";
-  words[count++] = name;
-  int out[2], in[2];
-  if (!j->text) j->text = malloc(MOST_TEXT);
-  if (!j->text || pipe(out) != 0) return false;
-  if (socketpair(AF_UNIX, SOCK_STREAM, 0, in) != 0) {
+  words[count++] = CTS_SERVE;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input, 0);
+  posix_spawn_file_actions_adddup2(&actions, output, 1);
+  posix_spawn_file_actions_adddup2(&actions, output, 2);
+  int error = posix_spawn(pid, o->program, &actions, NULL,
+                          (char *const *)(uintptr_t)words, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  return error;
+}
+
+static bool start(const cts_options *o, server *s) {
+  int out[2], line[2];
+  if (!s->text) s->text = malloc(MOST_TEXT);
+  if (!s->text || pipe(out) != 0) return false;
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, line) != 0) {
     close(out[0]);
     close(out[1]);
     return false;
   }
-  /* Another process must not hold the ends of this one open. */
+  /* Another server must not hold the ends of this one open. */
   for (int i = 0; i < 2; i++) {
     fcntl(out[i], F_SETFD, FD_CLOEXEC);
-    fcntl(in[i], F_SETFD, FD_CLOEXEC);
+    fcntl(line[i], F_SETFD, FD_CLOEXEC);
   }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, in[1], 0);
-  posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-  posix_spawn_file_actions_adddup2(&actions, out[1], 2);
-  int error = posix_spawn(&j->pid, o->program, &actions, NULL,
-                          (char *const *)(uintptr_t)words, environ);
-  posix_spawn_file_actions_destroy(&actions);
+  fcntl(out[0], F_SETFL, O_NONBLOCK); /* of our end only */
+  int error = spawn(o, line[1], out[1], &s->pid);
   close(out[1]);
-  close(in[1]);
-  j->from = out[0];
-  j->to = in[0];
-  if (strcmp(name, CTS_MANY) != 0) {
-    close(j->to); /* the case finds an input that has ended */
-    j->to = -1;
-  }
-  if (error == 0) {
-    j->number = ++processes;
-    j->done = 0;
-    j->is_hung = j->is_ending = false;
-    return true;
-  }
-  close(j->from);
-  if (j->to >= 0) close(j->to);
-  j->pid = 0;
+  close(line[1]);
+  s->from = out[0];
+  s->line = line[0];
+  if (error == 0) return true;
+  close(s->from);
+  close(s->line);
+  s->pid = 0;
   return false;
 }
 
-/* One that is gone by now is found so when its output ends. */
-static void give(const cts_options *o, job *j, cts_result *result) {
-  char name[CTS_NAME + 1];
-  int length = snprintf(name, sizeof name, "%s\n", result->name);
-  begin_case(o, j, result);
-  result->process = j->number;
-  (void)!send(j->to, name, (size_t)length, MSG_NOSIGNAL);
+/* The server is gone, or ends as there is nothing more for it. */
+static int reap(server *s) {
+  int status = 0;
+  close(s->from);
+  close(s->line);
+  while (waitpid(s->pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  s->pid = 0;
+  return status;
 }
 
-/* A whole line: the one that cases print when they passed, or the one behind it
- * of a process that waits for the next. True: that case is over, and passed. */
-static bool take_line(job *j) {
+/* Whether it is gone by now is found when it gives no answer. */
+static void give(const cts_options *o, server *s, cts_result *result) {
+  cts_order order = {.timeout_s = timeout_of(o)};
+  (void)snprintf(order.name, sizeof order.name, "%s", result->name);
+  s->result = result;
+  s->length = s->last_length = 0;
+  s->is_last_whole = false;
+  unsigned grace_s = o->grace_s ? o->grace_s : DEFAULT_GRACE_S;
+  s->deadline = now_ns() + (order.timeout_s + grace_s) * UINT64_C(1000000000);
+  (void)!send(s->line, &order, sizeof order, MSG_NOSIGNAL);
+}
+
+/* Reads all that there is. */
+static void listen_to(server *s) {
+  char bytes[4096];
+  for (;;) {
+    ssize_t got = read(s->from, bytes, sizeof bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;
+    for (ssize_t i = 0; i < got; i++) {
+      if (s->length < MOST_TEXT) s->text[s->length++] = bytes[i];
+      if (s->is_last_whole) s->last_length = 0;
+      s->is_last_whole = bytes[i] == '\n';
+      if (!s->is_last_whole && s->last_length + 1 < sizeof s->last) {
+        s->last[s->last_length++] = bytes[i];
+      }
+    }
+  }
+}
+
+/* The last line, if it is the one that cases print when they passed. */
+static bool read_last_line(server *s, cts_result *out) {
   char device[2 * CTS_NAME];
   unsigned long long launches;
-  j->line[j->line_length] = '\0';
-  j->line_length = 0;
-  if (!j->result) return false;
-  if (j->has_passed && j->to >= 0 &&
-      strncmp(j->line, CTS_NEXT, sizeof CTS_NEXT - 1) == 0 &&
-      strcmp(j->line + sizeof CTS_NEXT - 1, j->result->name) == 0) {
-    return true;
-  }
-  j->has_passed = sscanf(j->line, CTS_LAST_LINE, &launches, device) == 2;
-  if (!j->has_passed) return false;
-  cts_result *r = j->result;
-  (void)snprintf(r->device, sizeof r->device, "%.*s", CTS_NAME - 1, device);
-  r->launches = launches;
-  return false;
+  s->last[s->last_length] = '\0';
+  if (sscanf(s->last, CTS_LAST_LINE, &launches, device) != 2) return false;
+  (void)snprintf(out->device, sizeof out->device, "%.*s", CTS_NAME - 1, device);
+  out->launches = launches;
+  return true;
 }
 
 static bool mentions_sanitizer(const char *text, size_t length) {
@@ -184,13 +190,15 @@ static bool mentions_sanitizer(const char *text, size_t length) {
   return false;
 }
 
-/* How the case ended with its process, without what the list says. */
-static void judge(const cts_options *o, job *j, int status) {
-  cts_result *r = j->result;
+/* How the case ended, without what the list says. */
+static void judge(const cts_options *o, server *s, const cts_ending *ending) {
+  cts_result *r = s->result;
+  int status = ending->status;
   char head[128] = "";
+  s->result = NULL;
   r->verdict = CTS_FAILED;
   r->has_broken = true;
-  if (j->is_hung) {
+  if (ending->is_hung) {
     (void)snprintf(head, sizeof head, "hung: it was not over after %u s",
                    timeout_of(o));
   } else if (WIFSIGNALED(status)) {
@@ -200,7 +208,7 @@ static void judge(const cts_options *o, job *j, int status) {
     r->verdict = CTS_SKIPPED;
     r->has_broken = false;
   } else if (WEXITSTATUS(status) == 0) {
-    if (j->has_passed && j->to < 0) {
+    if (read_last_line(s, r)) {
       r->verdict = CTS_PASSED;
       r->has_broken = false;
       return;
@@ -210,104 +218,35 @@ static void judge(const cts_options *o, job *j, int status) {
                    "well");
   } else if (WEXITSTATUS(status) == CTS_EXIT_FAILED) {
     /* A sanitizer may end a process with the same number. */
-    r->has_broken = mentions_sanitizer(j->text, j->length);
+    r->has_broken = mentions_sanitizer(s->text, s->length);
   } else if (WEXITSTATUS(status) != CTS_EXIT_LEAKED) {
     (void)snprintf(head, sizeof head, "ended with status %d",
                    WEXITSTATUS(status));
   }
-  r->reason = join(head, j->text, j->length);
+  r->reason = join(head, s->text, s->length);
 }
 
-/* @p r passed alone, and failed with others; takes @p why. */
-static void blame(cts_result *r, const char *after, char *why) {
-  char head[2 * CTS_NAME];
-  (void)snprintf(head, sizeof head,
-                 "passes alone, but not in one process with other cases, the "
-                 "last of them %s",
-                 after);
-  free(r->reason);
-  r->reason = join(head, why ? why : "", why ? strlen(why) : 0);
-  free(why);
-  r->verdict = CTS_FAILED;
-  r->has_broken = true;
-}
-
-/* The process of @p j is gone, or to be ended. */
-static int reap(job *j) {
-  int status = 0;
-  close(j->from);
-  if (j->to >= 0) close(j->to);
-  if (j->is_hung) kill(j->pid, SIGKILL);
-  while (waitpid(j->pid, &status, 0) < 0 && errno == EINTR) {
+/* Takes the ending of the case. One whose server ended has ended so itself: it has
+ * broken more than its own process, and the next case gets another server. */
+static bool take_ending(const cts_options *o, server *s) {
+  cts_ending ending;
+  ssize_t got = recv(s->line, &ending, sizeof ending, 0);
+  if (got < 0 && errno == EINTR) return true;
+  listen_to(s);
+  if (got != (ssize_t)sizeof ending) {
+    ending = (cts_ending){.status = reap(s)};
   }
-  j->pid = 0;
-  return status;
-}
-
-static void end(const cts_options *o, job *j) {
-  cts_result *r = j->result;
-  int status = reap(j);
-  judge(o, j, status);
-  j->result = NULL;
-  if (j->again == r) { /* this was alone */
-    if (r->verdict == CTS_PASSED) {
-      blame(r, j->last ? j->last->name : "", j->first_reason);
-    } else {
-      free(j->first_reason);
-    }
-    j->again = NULL;
-    j->first_reason = NULL;
-  } else if (r->verdict == CTS_FAILED && j->done > 0) {
-    j->again = r;
-    j->first_reason = r->reason;
-    r->reason = NULL;
-  }
-}
-
-/* Reads what there is. False: there is no more. */
-static bool listen_to(job *j, bool *passed) {
-  char bytes[4096];
-  *passed = false;
-  ssize_t got = read(j->from, bytes, sizeof bytes);
-  if (got < 0) return errno == EINTR || errno == EAGAIN;
-  for (ssize_t i = 0; i < got; i++) {
-    if (j->length < MOST_TEXT) j->text[j->length++] = bytes[i];
-    if (bytes[i] == '\n') {
-      *passed = take_line(j) || *passed;
-    } else {
-      bool may_be_next = j->to >= 0 && bytes[i] == CTS_NEXT[0];
-      if (j->line_length == 0 && !may_be_next) j->has_passed = false;
-      if (j->line_length + 1 < sizeof j->line) {
-        j->line[j->line_length++] = bytes[i];
-      }
-    }
-  }
-  return got > 0;
-}
-
-/* One case, alone. */
-static bool run_one(const cts_options *o, cts_result *result) {
-  job j = {.pid = 0};
-  bool passed;
-  if (!start(o, result->name, &j)) {
-    free(j.text);
-    return false;
-  }
-  begin_case(o, &j, result);
-  for (bool goes_on = true; goes_on;) {
-    uint64_t now = now_ns();
-    struct pollfd event = {.fd = j.from, .events = POLLIN};
-    int wait = now >= j.deadline ? 0 : (int)((j.deadline - now) / 1000000 + 1);
-    int ready = poll(&event, 1, wait);
-    if (ready > 0) goes_on = listen_to(&j, &passed);
-    if (ready == 0 && now_ns() >= j.deadline) {
-      j.is_hung = true;
-      goes_on = false;
-    }
-  }
-  end(o, &j);
-  free(j.text);
+  if (ending.is_no_fork) return false;
+  judge(o, s, &ending);
   return true;
+}
+
+/* The server does not see to its case any more, or cannot load what it must. */
+static void give_up(const cts_options *o, server *s) {
+  kill(s->pid, SIGKILL); /* and with it the case */
+  listen_to(s);
+  (void)reap(s);
+  judge(o, s, &(cts_ending){.is_hung = true});
 }
 
 /* --- many -----------------------------------------------------------------------*/
@@ -318,133 +257,78 @@ static unsigned job_count(const cts_options *o) {
   return jobs > MOST_JOBS ? MOST_JOBS : jobs;
 }
 
-/* A process that ran many cases has ended, or should have. If not well, one of them
- * left something behind that none has said: each is run again, alone. */
-static bool end_many(const cts_options *o, cts_report *report, job *j) {
-  size_t number = j->number, bad = 0;
-  int status = reap(j);
-  if (!j->is_hung && status == 0) return true;
-  for (size_t i = 0; i < report->count; i++) {
-    cts_result *r = &report->results[i];
-    if (r->process != number || r->verdict != CTS_PASSED) continue;
-    if (!run_one(o, r)) return false;
-    bad += r->verdict != CTS_PASSED;
-  }
-  if (bad == 0 && j->last) {
-    blame(j->last, j->last->name, join("", j->text, j->length));
-  }
-  return true;
-}
-
-/* False: there is no more to hear. */
-static bool hear(job *j) {
-  bool passed, goes_on = listen_to(j, &passed);
-  if (passed) {
-    j->result->verdict = CTS_PASSED;
-    j->last = j->result;
-    j->result = NULL;
-    j->done++;
-    j->length = 0;
-  }
-  return goes_on;
-}
-
 /* Waits until something happens, and takes it in. */
-static bool wait_for_some(const cts_options *o, cts_report *report, job *jobs,
-                          unsigned count) {
-  struct pollfd events[MOST_JOBS];
+static bool wait_for_some(crew *c) {
+  struct pollfd events[2 * MOST_JOBS];
   uint64_t now = now_ns(), first = UINT64_MAX;
-  for (unsigned i = 0; i < count; i++) {
-    events[i] = (struct pollfd){.fd = jobs[i].pid ? jobs[i].from : -1,
-                                .events = POLLIN};
-    if (jobs[i].pid && jobs[i].deadline < first) first = jobs[i].deadline;
+  for (size_t i = 0; i < c->count; i++) {
+    const server *s = &c->servers[i];
+    bool is_on = s->result != NULL;
+    events[2 * i] =
+        (struct pollfd){.fd = is_on ? s->from : -1, .events = POLLIN};
+    events[2 * i + 1] =
+        (struct pollfd){.fd = is_on ? s->line : -1, .events = POLLIN};
+    if (is_on && s->deadline < first) first = s->deadline;
   }
   int wait = first <= now ? 0 : (int)((first - now) / 1000000 + 1);
-  if (poll(events, count, wait) < 0) return true;
+  if (poll(events, 2 * (nfds_t)c->count, wait) < 0) return true;
   now = now_ns();
-  for (unsigned i = 0; i < count; i++) {
-    job *j = &jobs[i];
-    bool is_over = false;
-    if (!j->pid) continue;
-    if (events[i].revents) {
-      is_over = !hear(j);
-    } else if (now >= j->deadline) {
-      j->is_hung = is_over = true;
-    }
-    if (!is_over) continue;
-    if (j->result) {
-      end(o, j);
-    } else if (!end_many(o, report, j)) {
-      return false;
+  for (size_t i = 0; i < c->count; i++) {
+    server *s = &c->servers[i];
+    if (!s->result) continue;
+    if (events[2 * i].revents) listen_to(s);
+    if (events[2 * i + 1].revents) {
+      if (!take_ending(c->options, s)) return false;
+    } else if (now >= s->deadline) {
+      give_up(c->options, s);
     }
   }
   return true;
 }
 
 /* The next that is to be run; NULL: there is none. */
-static cts_result *next_case(cts_report *report, size_t *next) {
-  while (*next < report->count) {
-    cts_result *result = &report->results[(*next)++];
+static cts_result *next_case(cts_result *results, size_t count, size_t *next) {
+  while (*next < count) {
+    cts_result *result = &results[(*next)++];
     if (result->verdict != CTS_UNSUPPORTED) return result;
   }
   return NULL;
 }
 
-/* Gives @p j something to do if it has nothing. */
-static bool feed(const cts_options *o, cts_report *report, size_t *next,
-                 job *j) {
-  if (j->result || j->is_ending) return true;
-  if (j->again) {
-    bool fine = start(o, j->again->name, j);
-    if (fine) begin_case(o, j, j->again);
-    return fine;
-  }
-  cts_result *result = j->done < MOST_IN_ONE ? next_case(report, next) : NULL;
-  if (result) {
-    if (!j->pid && !start(o, CTS_MANY, j)) return false;
-    give(o, j, result);
-  } else if (j->pid) { /* it ends by itself */
-    shutdown(j->to, SHUT_WR);
-    j->is_ending = true;
-    j->deadline = now_ns() + timeout_of(o) * UINT64_C(1000000000);
+static bool run_all(crew *c, cts_result *results, size_t count) {
+  size_t next = 0;
+  for (unsigned running = 1; running > 0;) {
+    running = 0;
+    for (unsigned i = 0; i < c->count; i++) {
+      server *s = &c->servers[i];
+      cts_result *result = s->result ? NULL : next_case(results, count, &next);
+      if (result) {
+        if (!s->pid && !start(c->options, s)) return false;
+        give(c->options, s, result);
+      }
+      running += s->result != NULL;
+    }
+    if (running > 0 && !wait_for_some(c)) return false;
   }
   return true;
 }
 
-static bool run_all(const cts_options *o, cts_report *report) {
-  job jobs[MOST_JOBS] = {{0}};
-  unsigned count = job_count(o), running = 1;
-  size_t next = 0;
-  bool fine = true;
-  while (fine && running > 0) {
-    running = 0;
-    for (unsigned i = 0; i < count && fine; i++) {
-      if (!jobs[i].pid) {
-        jobs[i].done = 0;
-        jobs[i].is_ending = false;
-      }
-      fine = feed(o, report, &next, &jobs[i]);
-      running += jobs[i].pid != 0;
-    }
-    if (fine && running > 0) fine = wait_for_some(o, report, jobs, count);
+static void end_crew(crew *c) {
+  for (unsigned i = 0; i < c->count; i++) {
+    server *s = &c->servers[i];
+    if (s->result) kill(s->pid, SIGKILL); /* nobody waits for that case */
+    if (s->pid) (void)reap(s);
+    free(s->text);
   }
-  for (unsigned i = 0; i < count; i++) {
-    jobs[i].is_hung = true; /* if it is still there: nobody waits for it */
-    if (jobs[i].pid) (void)reap(&jobs[i]);
-    free(jobs[i].text);
-    free(jobs[i].first_reason);
-  }
-  return fine;
 }
 
 /* --- smaller programs -----------------------------------------------------------*/
 
 /* Whether the program of @p name fails too; keeps why. */
-static bool still_fails(const cts_options *o, const char *name,
-                        cts_result *smaller) {
+static bool still_fails(crew *c, const char *name, cts_result *smaller) {
   cts_result tried = {.verdict = CTS_NOT_RUN};
   (void)snprintf(tried.name, sizeof tried.name, "%s", name);
-  bool fails = run_one(o, &tried) && tried.verdict == CTS_FAILED;
+  bool fails = run_all(c, &tried, 1) && tried.verdict == CTS_FAILED;
   if (!fails) {
     free(tried.reason);
     return false;
@@ -455,7 +339,7 @@ static bool still_fails(const cts_options *o, const char *name,
 }
 
 /* Fewer statements first, then without one thing after the other. */
-static void shrink(const cts_options *o, cts_result *result) {
+static void shrink(crew *c, cts_result *result) {
   static const char *const sizes[] = {"1", "2", "3",  "4",  "5",
                                       "6", "8", "10", "12", "16"};
   static const char *const without[] = {
@@ -468,11 +352,11 @@ static void shrink(const cts_options *o, cts_result *result) {
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     int length =
         snprintf(name, sizeof name, "%s:size=%s", result->name, sizes[i]);
-    if (length < CTS_NAME && still_fails(o, name, &smaller)) break;
+    if (length < CTS_NAME && still_fails(c, name, &smaller)) break;
   }
   for (size_t i = 0; i < sizeof without / sizeof *without; i++) {
     int length = snprintf(name, sizeof name, "%s:%s", smaller.name, without[i]);
-    if (length < CTS_NAME) still_fails(o, name, &smaller);
+    if (length < CTS_NAME) still_fails(c, name, &smaller);
   }
   if (smaller.reason) {
     result->shrunk = copy_text(smaller.name, strlen(smaller.name));
@@ -569,15 +453,15 @@ static bool check_rows(cts_report *report) {
   return true;
 }
 
-bool cts_report_run(const cts_options *options, cts_report *report) {
-  if (!run_all(options, report)) return false;
+static bool run_report(crew *c, cts_report *report) {
+  if (!run_all(c, report->results, report->count)) return false;
   size_t shrunk = 0;
   for (size_t i = 0; i < report->count; i++) {
     cts_result *r = &report->results[i];
     bool is_program = strncmp(r->name, "programs.", 9) == 0;
     if (is_program && r->verdict == CTS_FAILED && !r->row &&
         shrunk++ < MOST_SHRUNK) {
-      shrink(options, r);
+      shrink(c, r);
     }
     apply_list(r);
   }
@@ -593,6 +477,13 @@ bool cts_report_run(const cts_options *options, cts_report *report) {
     }
   }
   return true;
+}
+
+bool cts_report_run(const cts_options *options, cts_report *report) {
+  crew c = {.options = options, .count = job_count(options)};
+  bool fine = run_report(&c, report);
+  end_crew(&c);
+  return fine;
 }
 
 bool cts_report_is_good(const cts_report *report) {

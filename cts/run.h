@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Running cases in processes of their own: one that crashes, hangs or leaks fails
- * alone, and is named. */
+/* Running cases, each in a process of its own: one that crashes, hangs or leaks
+ * fails alone, and is named. */
 #ifndef VYRE_CTS_RUN_H
 #define VYRE_CTS_RUN_H
 
@@ -11,10 +11,30 @@ enum { CTS_EXIT_FAILED = 1, CTS_EXIT_LEAKED = 76, CTS_EXIT_SKIPPED = 77 };
 /* What a case that passed prints last. */
 #define CTS_LAST_LINE "passed: %llu kernels on %s"
 
-/* In place of a case's name: names come on standard input, a line each. Behind the
- * last line of each case that passed comes this one, with its name. */
-#define CTS_MANY "-"
-#define CTS_NEXT "next after "
+/* --- servers ---------------------------------------------------------------------- */
+
+/* In place of a case's name: the process serves. Loading what a case needs (a
+ * compiler, a driver) takes many times what the case does, so a server loads it
+ * once, and forks for each case a process that finds it loaded and has run nothing
+ * before. The server has one thread and opens no device, so that nothing of it can
+ * be broken in a child. */
+#define CTS_SERVE "-"
+
+/* Standard input of a server is a socket of packets: orders come there, and for
+ * each an ending goes back. What cases print goes to the server's own output. */
+typedef struct cts_order {
+  unsigned timeout_s;
+  char name[CTS_NAME];
+} cts_order;
+
+typedef struct cts_ending {
+  int status;      /* as of waitpid */
+  bool is_hung;    /* it was not over in time, and was ended */
+  bool is_no_fork; /* there was no process for it */
+} cts_ending;
+
+/* Serves until there are no more orders, then gives what the process ends with. */
+int cts_serve(const cts_suite *suite, const char *backend, uint64_t seed);
 
 /* --- expectations ----------------------------------------------------------------- */
 
@@ -62,7 +82,6 @@ typedef struct cts_result {
   char *reason; /* why not passed, a line or more; heap; NULL: passed */
   char *shrunk; /* a smaller program that fails as well; heap, or NULL */
   cts_row *row;
-  size_t process;  /* in which it ran with others; 0: in none */
   bool is_row;     /* no case: a line of the list that is wrong */
   bool has_broken; /* it crashed, hung, leaked, or ended in no way of its own */
 } cts_result;
@@ -73,9 +92,10 @@ typedef struct cts_options {
   const char *filter;  /* NULL: all; else only names that hold it */
   unsigned jobs;       /* at once; 0: as many as there are processors */
   unsigned timeout_s;  /* of a case; 0: 60 */
-  const char *program; /* what to start for a case; then its first words, */
+  unsigned grace_s;    /* more, for a server to say how it ended; 0: 10 */
+  const char *program; /* what to start as a server; then its first words, */
   const char *const *words; /* which end with NULL; "--backend B --seed S */
-                            /* --case NAME" follow */
+                            /* --case -" follow */
 } cts_options;
 
 typedef struct cts_report {
@@ -92,7 +112,8 @@ bool cts_report_is_good(const cts_report *report);
 bool cts_report_begin(const cts_suite *suite, const cts_options *options,
                       const char *list, size_t list_length, size_t *bad_line,
                       cts_report *out);
-/* Runs them. False if the system has no processes or memory left. */
+/* Runs them, by as many servers as there are jobs. False if the system has no
+ * processes or memory left. */
 bool cts_report_run(const cts_options *options, cts_report *report);
 void cts_report_finish(cts_report *report);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The runner of the suite, on cases that go wrong in every way there is. The
- * program starts itself for each of them. */
+ * program starts itself as the server of them. */
 #include "run.h"
 
 #include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "support/check.h"
@@ -113,18 +115,66 @@ static const cts_entry entries[] = {
 extern const cts_area area_probe;
 CTS_LIST(probe, "cases for this test");
 
-/* Cases that are fine alone, and find what another left behind. */
+/* --- cases that have something to do with others --------------------------------*/
+
+/* Which process this is, and which one made it; the last words of that one, which
+ * are between zeros, and how many threads it has. */
+static void tells(cts *c) {
+  char path[64], words[512], line[128];
+  unsigned threads = 0;
+  (void)snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)getppid());
+  FILE *file = fopen(path, "r");
+  CTS_CHECK(c, file != NULL);
+  size_t size = fread(words, 1, sizeof words, file);
+  (void)fclose(file);
+  static const char last[] = "--case\0-";
+  bool serves = size >= sizeof last &&
+                memcmp(words + size - sizeof last, last, sizeof last) == 0;
+  (void)snprintf(path, sizeof path, "/proc/%ld/status", (long)getppid());
+  file = fopen(path, "r");
+  CTS_CHECK(c, file != NULL);
+  while (fgets(line, sizeof line, file)) {
+    (void)sscanf(line, "Threads: %u", &threads);
+  }
+  (void)fclose(file);
+  cts_fail(c, "here.c", 10, "pid %ld of %ld, serves %d, %u threads",
+           (long)getpid(), (long)getppid(), serves, threads);
+}
 
 static bool has_mark;
 
-static void leaves_a_mark(cts *c) {
+/* All that a process has: memory, environment, folder, signals, files. */
+static void leaves_marks(cts *c) {
+  passes(c);
   has_mark = true;
+  signal(SIGCHLD, SIG_IGN);
+  CTS_CHECK(c, setenv("VYRE_CTS_MARK", "1", 1) == 0 && chdir("/proc") == 0);
+}
+
+static void sees_no_marks(cts *c) {
+  char folder[8] = "";
+  (void)!getcwd(folder, sizeof folder);
+  CTS_CHECK(c, !has_mark && !getenv("VYRE_CTS_MARK"));
+  CTS_CHECK(c, strcmp(folder, "/proc") != 0);
+  CTS_CHECK(c, signal(SIGCHLD, SIG_DFL) == SIG_DFL);
+  CTS_CHECK(c, getchar() == EOF);
   passes(c);
 }
 
-static void sees_no_mark(cts *c) {
-  if (has_mark) cts_fail(c, "here.c", 10, "there is a mark");
-  passes(c);
+static void closes_all(cts *c) {
+  (void)c;
+  for (int i = 0; i < 256; i++) close(i);
+}
+
+static void ends_its_server(cts *c) {
+  (void)c;
+  kill(getppid(), SIGKILL);
+  for (;;) pause();
+}
+
+static void stops_its_server(cts *c) {
+  (void)c;
+  kill(getppid(), SIGSTOP);
 }
 
 static void end_badly(void) {
@@ -138,34 +188,83 @@ static void ends_badly(cts *c) {
   passes(c);
 }
 
-static void ends_badly_with_a_mark(cts *c) {
-  if (has_mark) ends_badly(c);
-  if (!has_mark) passes(c);
+/* It holds the output open, and would print into that of the next cases. */
+static void leaves_a_process(cts *c) {
+  pid_t pid = fork();
+  if (pid == 0) {
+    for (;;) pause();
+  }
+  cts_fail(c, "here.c", 11, "left %ld", (long)pid);
 }
 
-static size_t mark_count(void) {
-  return 5;
+/* What only a leak checker sees. */
+static void loses_memory(cts *c) {
+  static void *volatile kept;
+  passes(c);
+  kept = malloc(4711);
+  CTS_CHECK(c, kept != NULL);
+  kept = NULL;
 }
 
-static const cts_entry marks[] = {
-    {"leaves", leaves_a_mark},
-    {"passes", passes},
-    {"sees_none", sees_no_mark},
+static void prints_a_lot_and_passes(cts *c) {
+  for (int i = 0; i < 5000; i++) printf("line %d of very many lines\n", i);
+  passes(c);
+}
+
+static const cts_entry together[] = {
+    {"tells_1", tells},
+    {"tells_2", tells},
+    {"tells_3", tells},
+    {"tells_4", tells},
+    {"leaves_marks", leaves_marks},
+    {"sees_no_marks", sees_no_marks},
+    {"closes_all", closes_all},
+    {"after_that", sees_no_marks},
+    {"ends_its_server", ends_its_server},
+    {"on_another", sees_no_marks},
     {"ends_badly", ends_badly},
-    {"ends_badly_with_one", ends_badly_with_a_mark}};
+    {"leaves_a_process", leaves_a_process},
+    {"loses_memory", loses_memory},
+    {"prints_and_passes", prints_a_lot_and_passes},
+    {"at_last", sees_no_marks}};
 
-static void mark_label(size_t index, char *out, size_t size) {
-  (void)snprintf(out, size, "%s", marks[index].name);
+/* One that is asked for by name only: a server that does not answer takes long. */
+static const cts_entry slow[] = {{"stops_its_server", stops_its_server},
+                                 {"on_another", sees_no_marks}};
+
+static size_t slow_count(void) {
+  return sizeof slow / sizeof *slow;
 }
 
-static void mark_run(cts *c, size_t index) {
-  marks[index].run(c);
+static void slow_label(size_t index, char *out, size_t size) {
+  (void)snprintf(out, size, "%s", slow[index].name);
 }
 
-static const cts_area area_marks = {"marks", "cases that leave something",
-                                    mark_count, mark_label, mark_run};
+static void slow_run(cts *c, size_t index) {
+  slow[index].run(c);
+}
 
-static const cts_area *const areas[] = {&area_probe, &area_marks};
+static const cts_area area_slow = {"slow", "cases that take long", slow_count,
+                                   slow_label, slow_run};
+
+static size_t together_count(void) {
+  return sizeof together / sizeof *together;
+}
+
+static void together_label(size_t index, char *out, size_t size) {
+  (void)snprintf(out, size, "%s", together[index].name);
+}
+
+static void together_run(cts *c, size_t index) {
+  together[index].run(c);
+}
+
+static const cts_area area_together = {"together", "cases one after the other",
+                                       together_count, together_label,
+                                       together_run};
+
+static const cts_area *const areas[] = {&area_probe, &area_together,
+                                        &area_slow};
 
 /* A fault of seed 7 that needs four statements, and atomics. */
 static void program(cts *c, const char *name) {
@@ -179,7 +278,7 @@ static void program(cts *c, const char *name) {
   passes(c);
 }
 
-static const cts_suite suite = {areas, 2, program};
+static const cts_suite suite = {areas, 3, program};
 
 /* --- running them ---------------------------------------------------------------*/
 
@@ -193,6 +292,7 @@ static cts_report run_by(unsigned jobs, const char *filter, const char *list,
                          .seed = 6,
                          .jobs = jobs,
                          .timeout_s = 5,
+                         .grace_s = 1,
                          .program = "/proc/self/exe",
                          .words = words};
   cts_report report;
@@ -336,51 +436,130 @@ TEST(a_list_that_is_none_names_the_line) {
   }
 }
 
-TEST(cases_that_pass_share_a_process) {
-  cts_report report = run_by(1, "marks.", "", 0);
-  CHECK_U64(report.count, 5);
-  CHECK(report.results[0].process > 0);
-  CHECK_U64(report.results[1].process, report.results[0].process);
-  CHECK(report.results[0].verdict == CTS_PASSED);
+/* gcc says by a macro what clang says by a feature. */
+#if defined(__has_feature)
+#define HAS_FEATURE(name) __has_feature(name)
+#else
+#define HAS_FEATURE(name) 0
+#endif
+
+#if defined(__SANITIZE_THREAD__) || HAS_FEATURE(thread_sanitizer)
+enum { MOST_THREADS = 2 }; /* one is the sanitizer's */
+#else
+enum { MOST_THREADS = 1 };
+#endif
+
+TEST(each_case_has_a_process_of_its_own_by_a_server) {
+  enum { CASES = 4 };
+  for (unsigned jobs = 1; jobs <= 2; jobs++) {
+    cts_report report = run_by(jobs, "together.tells_", "", 0);
+    long pids[CASES], parents[CASES];
+    CHECK_U64(report.count, CASES);
+    for (size_t i = 0; i < CASES; i++) {
+      int serves = 0;
+      unsigned threads = 0, others = 0;
+      CHECK(sscanf(report.results[i].reason,
+                   "here.c:10: pid %ld of %ld, serves %d, %u threads", &pids[i],
+                   &parents[i], &serves, &threads) == 4);
+      CHECK(serves == 1);
+      CHECK(threads >= 1 && threads <= MOST_THREADS);
+      CHECK(pids[i] != getpid() && parents[i] != getpid());
+      for (size_t k = 0; k < i; k++) {
+        CHECK(pids[k] != pids[i]);
+        others += parents[k] != parents[i];
+      }
+      CHECK(jobs > 1 || others == 0); /* one job: one server */
+    }
+    cts_report_finish(&report);
+  }
+}
+
+/* Whether somebody looks for memory that nothing points to. */
+#if defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer)
+#define LEAK_VERDICT CTS_FAILED
+#define LEAK_REASON  "LeakSanitizer"
+#else
+#define LEAK_VERDICT CTS_PASSED
+#define LEAK_REASON  NULL
+#endif
+
+/* All by one server, but for the one that ends it. */
+TEST(what_a_case_breaks_is_whole_for_the_next) {
+  static const struct {
+    const char *name;
+    cts_verdict verdict;
+    const char *reason;
+  } want[] = {
+      {"together.leaves_marks", CTS_PASSED, NULL},
+      {"together.sees_no_marks", CTS_PASSED, NULL},
+      {"together.closes_all", CTS_FAILED, ""},
+      {"together.after_that", CTS_PASSED, NULL},
+      {"together.ends_its_server", CTS_FAILED, "crashed: signal 9"},
+      {"together.on_another", CTS_PASSED, NULL},
+      {"together.ends_badly", CTS_FAILED, "ended with status 9: passed"},
+      {"together.leaves_a_process", CTS_FAILED, "left "},
+      {"together.loses_memory", LEAK_VERDICT, LEAK_REASON},
+      {"together.prints_and_passes", CTS_PASSED, NULL},
+      {"together.at_last", CTS_PASSED, NULL},
+  };
+  enum { TELL = 4 };
+  cts_report report = run_by(1, "together.", "", 0);
+  CHECK_U64(report.count, TELL + sizeof want / sizeof *want);
+  for (size_t i = TELL; i < report.count; i++) {
+    const cts_result *r = &report.results[i];
+    CHECK_TEXT(r->name, want[i - TELL].name);
+    if (r->verdict != want[i - TELL].verdict) {
+      CHECK_TEXT(r->reason ? r->reason : "passed", r->name);
+    }
+    if (want[i - TELL].reason) CHECK_HAS(r->reason, want[i - TELL].reason);
+    if (r->verdict == CTS_PASSED) CHECK_U64(r->launches, 1);
+  }
+  cts_report_finish(&report);
+}
+
+/* Gone, or dead and not yet taken in by whoever has to. */
+static bool is_gone(long pid) {
+  char path[64], state = '?';
+  (void)snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+  FILE *file = fopen(path, "r");
+  if (!file) return true;
+  (void)!fscanf(file, "%*d (%*[^)]) %c", &state);
+  (void)fclose(file);
+  return state == 'Z' || state == 'X';
+}
+
+TEST(what_a_case_started_ends_with_it) {
+  cts_report report = run("together.leaves_a_process", "", 0);
+  long pid = 0;
+  CHECK(sscanf(report.results[0].reason, "here.c:11: left %ld", &pid) == 1);
+  bool gone = false;
+  for (int i = 0; i < 1000 && !gone; i++) {
+    gone = is_gone(pid);
+    if (!gone) nanosleep(&(struct timespec){0, 1000000}, NULL);
+  }
+  CHECK(gone);
+  cts_report_finish(&report);
+}
+
+TEST(a_server_that_does_not_answer_is_ended) {
+  cts_report report = run_by(1, "slow.", "", 0);
+  CHECK_U64(report.count, 2);
+  CHECK(report.results[0].verdict == CTS_FAILED &&
+        report.results[0].has_broken);
+  CHECK_HAS(report.results[0].reason, "hung: it was not over after 5 s");
   CHECK(report.results[1].verdict == CTS_PASSED);
-  CHECK_U64(report.results[1].launches, 1);
-  CHECK(report.results[3].process != report.results[0].process);
   cts_report_finish(&report);
 }
 
-TEST(a_case_that_fails_only_after_others_fails) {
-  cts_report report = run_by(1, "marks.", "", 0);
-  const cts_result *r = &report.results[2];
-  CHECK(r->verdict == CTS_FAILED && r->has_broken);
-  CHECK_HAS(r->reason, "passes alone");
-  CHECK_HAS(r->reason, "the last of them marks.passes");
-  CHECK_HAS(r->reason, "here.c:10: there is a mark");
-  cts_report_finish(&report);
-  report = run_by(1, "marks.sees_none", "", 0);
-  CHECK(report.results[0].verdict == CTS_PASSED);
-  cts_report_finish(&report);
-}
-
-TEST(a_case_after_which_its_process_ends_badly_fails) {
-  cts_report report = run_by(1, "marks.ends_badly", "", 0);
-  CHECK(report.results[0].verdict == CTS_FAILED);
-  CHECK_HAS(report.results[0].reason, "ended with status 9");
-  CHECK(report.results[1].verdict == CTS_PASSED); /* nor was it that one */
-  cts_report_finish(&report);
-}
-
-TEST(a_process_that_ends_badly_is_never_fine) {
-  static const char list[] =
-      "marks.passes unsupported x\n"
-      "marks.sees_none unsupported x\n"
-      "marks.ends_badly unsupported x\n";
-  cts_report report = run_by(1, "marks.", list, 0);
-  const cts_result *r = &report.results[4];
-  CHECK_U64(report.failed, 1);
-  CHECK(r->verdict == CTS_FAILED && r->has_broken);
-  CHECK_HAS(r->reason, "passes alone");
-  CHECK_HAS(r->reason, "at the end");
-  cts_report_finish(&report);
+TEST(a_server_takes_orders_from_the_runner_only) {
+  char line[128] = "", self[256] = "", command[300];
+  CHECK(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+  (void)snprintf(command, sizeof command, "'%s' --case - </dev/null", self);
+  FILE *said = popen(command, "r");
+  CHECK(said != NULL);
+  (void)!fgets(line, sizeof line, said);
+  CHECK(WEXITSTATUS(pclose(said)) == CTS_EXIT_FAILED);
+  CHECK_HAS(line, "name a case");
 }
 
 TEST(a_program_that_fails_is_made_smaller) {
@@ -405,10 +584,11 @@ static const test_case all_tests[] = {
     TEST_ENTRY(what_passes_although_it_is_on_the_list_fails),
     TEST_ENTRY(lines_that_fit_nothing_fail),
     TEST_ENTRY(a_list_that_is_none_names_the_line),
-    TEST_ENTRY(cases_that_pass_share_a_process),
-    TEST_ENTRY(a_case_that_fails_only_after_others_fails),
-    TEST_ENTRY(a_case_after_which_its_process_ends_badly_fails),
-    TEST_ENTRY(a_process_that_ends_badly_is_never_fine),
+    TEST_ENTRY(each_case_has_a_process_of_its_own_by_a_server),
+    TEST_ENTRY(what_a_case_breaks_is_whole_for_the_next),
+    TEST_ENTRY(what_a_case_started_ends_with_it),
+    TEST_ENTRY(a_server_that_does_not_answer_is_ended),
+    TEST_ENTRY(a_server_takes_orders_from_the_runner_only),
     TEST_ENTRY(a_program_that_fails_is_made_smaller)};
 
 int main(int count, char **given) {

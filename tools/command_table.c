@@ -483,11 +483,13 @@ static const char doctor_body[] =
     "failed.\n";
 
 static const char conform_body[] =
-    "Cases that pass share a process. One that fails there is run again,\n"
-    "alone: what crashes or hangs fails alone, and what passes only alone has\n"
-    "failed. A case says how many kernels it ran on which device, so that a\n"
-    "run that did nothing is no good run, and gives all memory back. Programs\n"
-    "that fail are made smaller before they are told.\n"
+    "Each case runs in a process of its own: one that crashes, hangs or leaks\n"
+    "fails alone. A process for each of --jobs loads once what they need, and\n"
+    "forks for each case. A case says how many kernels it ran on which "
+    "device,\n"
+    "so that a run that did nothing is no good run, and gives all memory "
+    "back.\n"
+    "Programs that fail are made smaller before they are told.\n"
     "\n"
     "A list of expectations has lines of CASE, then 'unsupported' (is not "
     "run)\n"

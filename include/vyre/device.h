@@ -88,6 +88,18 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_device_open(vyre_context *context,
                                                    vyre_device **out,
                                                    vyre_status *st);
 
+/** Loads what the device @p name needs to compile and run, as far as that can be
+ *  without opening it: for "cpu", LLVM. No thread is started, so that a process
+ *  that is about to fork() can have its children find it loaded. It stays until
+ *  the process ends. A device that needs nothing is fine as it is.
+ *  @p context may be NULL: the process's own.
+ *  Ownership: borrows all.  Threads: safe.  Blocks: on files.
+ *  Errors:    VYRE_UNSUPPORTED_FEATURE (device_unavailable) for a name, or a
+ *             library, that is not there; those of vyre_context_create. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_device_preload(vyre_context *context,
+                                                      const char *name,
+                                                      vyre_status *st);
+
 /** Keeps a device: one more vyre_device_release is due. Returns it.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API vyre_device *vyre_device_retain(vyre_device *device);

@@ -231,6 +231,11 @@ struct vyre__backend {
   size_t piece_size;
   vyre_code (*piece_run)(vyre__piece *piece, size_t *done, vyre_status *st);
   void (*piece_finish)(vyre__piece *piece);
+
+  /* Loads the libraries that a device of this backend will need, as @p context
+   * names them, and starts no thread: the process may be about to fork. Opens
+   * nothing that a child could not share. Or NULL: there is nothing to load. */
+  vyre_code (*preload)(const vyre_context *context, vyre_status *st);
 };
 
 /* All there are, best first; NULL beyond the last. */

@@ -226,6 +226,11 @@ static vyre_code find_numbers(vyre_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
+static bool is_our_table(const vyre__backend *backend) {
+  return backend->abi == VYRE__BACKEND_ABI &&
+         backend->struct_size == sizeof(vyre__backend);
+}
+
 /* Its functions would not be where they are looked for. */
 static vyre_code other_table(const vyre__backend *backend, vyre_status *st) {
   return VYRE_FAIL_WITH(
@@ -244,8 +249,7 @@ static vyre_code other_table(const vyre__backend *backend, vyre_status *st) {
 static vyre_code create(vyre_context *context, const choice *chosen,
                         vyre_device **out, vyre_status *st) {
   size_t size = chosen->backend->device_size;
-  if (chosen->backend->abi != VYRE__BACKEND_ABI ||
-      chosen->backend->struct_size != sizeof(vyre__backend)) {
+  if (!is_our_table(chosen->backend)) {
     vyre_context_release(context);
     return other_table(chosen->backend, st);
   }
@@ -321,6 +325,28 @@ vyre_code vyre__device_open_backend(vyre_context *context,
   *out = NULL;
   VYRE_TRY(take_context(&context, st));
   return create(context, &chosen, out, st);
+}
+
+vyre_code vyre__device_preload_of(vyre__backends of, vyre_context *context,
+                                  const char *name, vyre_status *st) {
+  choice chosen;
+  vyre_code code = VYRE_OK;
+  VYRE_TRY(take_context(&context, st));
+  if (!choose(of, context, name, &chosen)) {
+    code = unavailable(name, &chosen, st);
+  } else if (!is_our_table(chosen.backend)) {
+    code = other_table(chosen.backend, st);
+  } else if (chosen.backend->preload) {
+    code = chosen.backend->preload(context, st);
+  }
+  vyre_context_release(context);
+  return code;
+}
+
+vyre_code vyre_device_preload(vyre_context *context, const char *name,
+                              vyre_status *st) {
+  if (!name) return vyre__null_argument(st, "vyre_device_preload", "name");
+  return vyre__device_preload_of(all, context, name, st);
 }
 
 vyre_device *vyre_device_retain(vyre_device *device) {

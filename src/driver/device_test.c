@@ -152,7 +152,59 @@ TEST(a_table_of_another_version_is_refused) {
   }
 }
 
-TEST_MAIN(TEST_ENTRY(a_table_of_another_version_is_refused),
+static const vyre_context *preloaded; /* for that one, and how often */
+static unsigned preloads;
+
+static vyre_code preload(const vyre_context *context, vyre_status *st) {
+  (void)st;
+  preloaded = context;
+  preloads++;
+  return VYRE_OK;
+}
+
+TEST(what_a_device_needs_is_loaded_by_its_name) {
+  vyre__backend needs = lone, none = multi, missing = fast, old = lone;
+  needs.preload = missing.preload = old.preload = preload;
+  old.name = "old";
+  old.abi = VYRE__BACKEND_ABI - 1;
+  const vyre__backend *const tables[] = {&missing, &needs, &none, &old};
+  const vyre__backends of = {tables, 4};
+  static const struct {
+    const char *name;
+    unsigned count; /* of calls */
+    vyre_kind kind; /* VYRE_KIND_NONE: it works */
+  } cases[] = {{"lone", 1, VYRE_KIND_NONE},
+               {"auto", 1, VYRE_KIND_NONE},
+               {"multi:1", 0, VYRE_KIND_NONE},
+               {"fast", 0, VYRE_KIND_DEVICE_UNAVAILABLE},
+               {"nobody", 0, VYRE_KIND_DEVICE_UNAVAILABLE},
+               {"old", 0, VYRE_KIND_INVALID_ARGUMENT}};
+  vyre_context *context;
+  vyre_context_options options = {
+      .cache_directory = "", .trace_file = "", .faults = ""};
+  vyre_status st = {0};
+  CHECK_OK(vyre_context_create(&options, &context, &st), st);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    preloads = 0;
+    preloaded = NULL;
+    st = (vyre_status){0};
+    vyre_code code = vyre__device_preload_of(of, context, cases[i].name, &st);
+    if (cases[i].kind == VYRE_KIND_NONE) {
+      CHECK_OK(code, st);
+    } else {
+      CHECK_FAILS(code, st, VYRE_UNSUPPORTED_FEATURE, cases[i].kind);
+    }
+    CHECK_U64(preloads, cases[i].count);
+    CHECK(preloaded == (cases[i].count > 0 ? context : NULL));
+  }
+  vyre_context_release(context);
+  st = (vyre_status){0};
+  CHECK_FAILS(vyre_device_preload(NULL, NULL, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_INVALID_ARGUMENT);
+}
+
+TEST_MAIN(TEST_ENTRY(what_a_device_needs_is_loaded_by_its_name),
+          TEST_ENTRY(a_table_of_another_version_is_refused),
           TEST_ENTRY(every_device_is_listed_by_the_name_that_opens_it),
           TEST_ENTRY(names_that_are_none),
           TEST_ENTRY(the_first_of_several_has_two_names),

@@ -267,6 +267,8 @@ bool vyre__device_list_of(vyre__backends of, size_t index,
 vyre_code vyre__device_open_of(vyre__backends of, vyre_context *context,
                                const char *name, vyre_device **out,
                                vyre_status *st);
+vyre_code vyre__device_preload_of(vyre__backends of, vyre_context *context,
+                                  const char *name, vyre_status *st);
 
 vyre_code vyre__device_lost(const vyre_device *device, vyre_status *st);
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "backend/cpu/codegen.h"
+#include "backend/cpu/forks.h"
 #include "backend/cpu/llvm_c.h"
 #include "base/status.h"
 
@@ -90,8 +91,18 @@ void vyre__codegen_leave(void) {
   atomic_fetch_sub(&inside, ONE);
 }
 
-/* Runs before what LLVM has for the end of the process: that is older. A child of
- * a fork has none of the threads. */
+/* In the child of a fork, which has none of the other threads; those that it
+ * starts are waited for at its end. */
+static void begin_child(void *self) {
+  (void)self;
+  loaded_by = getpid();
+  atomic_store(&inside, (atomic_load(&inside) & ENDING) | own * ONE);
+}
+
+static vyre__fork_entry forks = {.child = begin_child};
+
+/* Runs before what LLVM has for the end of the process: that is older. A child
+ * that nothing was told to (forks.h) has none of the threads. */
 static void end(void) {
   const struct timespec pause = {.tv_nsec = 1000000};
   if (getpid() != loaded_by) return;
@@ -129,6 +140,7 @@ static vyre_code take(void *library, const char *name, vyre_status *st) {
   (void)snprintf(version, sizeof version, "%u.%u.%u", major, minor, patch);
   (void)snprintf(loaded_from, sizeof loaded_from, "%s", name);
   loaded_by = getpid();
+  vyre__forks_add(&forks);
   (void)atexit(end);
   atomic_store_explicit(&is_loaded, true, memory_order_release);
   return VYRE_OK;

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "backend/cpu/codegen.h"
 
+#include <dirent.h>
 #include <pthread.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vyre/device.h"
 
 #include "backend/cpu/codegen_file_testing.h"
 #include "backend/cpu/codegen_testing.h"
@@ -125,6 +131,69 @@ TEST(a_library_that_does_not_load_is_not_found_again) {
   CHECK(vyre__codegen_is_there(NULL));
   CHECK(vyre__codegen_version() == NULL);
   (void)remove(in_file);
+}
+
+static size_t thread_count(void) {
+  DIR *tasks = opendir("/proc/self/task");
+  size_t count = 0;
+  CHECK(tasks != NULL);
+  while (tasks && readdir(tasks)) count++;
+  if (tasks) closedir(tasks);
+  return count;
+}
+
+/* A process may preload it, and fork then. */
+TEST(a_preload_loads_it_and_starts_no_thread) {
+  vyre_status st = {0};
+  vyre_context *context;
+  vyre_context_options options = {
+      .cache_directory = "", .trace_file = "", .faults = "", .llvm = "none"};
+  CHECK_OK(vyre_context_create(&options, &context, &st), st);
+  CHECK_FAILS(vyre_device_preload(context, "cpu", &st), st,
+              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+  CHECK(vyre__codegen_version() == NULL);
+  vyre_context_release(context);
+  st = (vyre_status){0};
+  size_t before = thread_count();
+  CHECK_OK(vyre_device_preload(NULL, "cpu", &st), st);
+  CHECK(vyre__codegen_version() != NULL);
+  CHECK_U64(thread_count(), before);
+}
+
+/* Inside of LLVM for a while, on a thread that nobody waits for. */
+static void *stay(void *self) {
+  const int *ends = self;
+  const struct timespec pause = {.tv_nsec = 200000000};
+  vyre_status st = {0};
+  if (vyre__codegen_enter(&st) != VYRE_OK) return NULL;
+  (void)!write(ends[1], "in", 2);
+  (void)nanosleep(&pause, NULL);
+  (void)!write(ends[3], "out", 3);
+  vyre__codegen_leave();
+  return NULL;
+}
+
+TEST(the_child_of_a_fork_ends_when_its_own_threads_have_left) {
+  int ends[4];
+  char said[8] = "";
+  int status = -1;
+  vyre_status st = {0};
+  CHECK_OK(vyre__codegen_load(&st), st);
+  CHECK(pipe(ends) == 0 && pipe(ends + 2) == 0);
+  pid_t pid = fork();
+  if (pid == 0) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, stay, ends) != 0) _exit(1);
+    (void)pthread_detach(thread);
+    if (read(ends[0], said, sizeof said) != 2) _exit(2);
+    exit(0);
+  }
+  CHECK(waitpid(pid, &status, 0) == pid);
+  for (int i = 1; i < 4; i += 2) close(ends[i]);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  CHECK(read(ends[2], said, sizeof said) == 3);
+  CHECK_TEXT(said, "out");
+  for (int i = 0; i < 4; i += 2) close(ends[i]);
 }
 
 TEST(it_is_loaded_once_and_is_19) {
@@ -291,7 +360,9 @@ TEST_MAIN(
     TEST_ENTRY(a_file_that_cannot_be_llvm_is_known_without_loading_it),
     TEST_ENTRY(a_damaged_library_is_looked_at_safely),
     TEST_ENTRY(a_library_that_does_not_load_is_not_found_again),
+    TEST_ENTRY(a_preload_loads_it_and_starts_no_thread),
     TEST_ENTRY(it_is_loaded_once_and_is_19),
+    TEST_ENTRY(the_child_of_a_fork_ends_when_its_own_threads_have_left),
     TEST_ENTRY(a_kernel_becomes_an_object_assembly_or_optimised_text),
     TEST_ENTRY(features_decide_the_instructions),
     TEST_ENTRY(what_llvm_refuses_is_a_status_and_the_next_kernel_compiles),

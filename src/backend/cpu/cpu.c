@@ -117,6 +117,10 @@ static bool is_ready(const vyre_context *context, const char **why) {
   return vyre__codegen_is_there(library);
 }
 
+static vyre_code preload(const vyre_context *context, vyre_status *st) {
+  return vyre__codegen_load_from(context->llvm[0] ? context->llvm : NULL, st);
+}
+
 /* All that code depends on beside the program: features are checked this way
  * before a kept object is run. */
 static bool features(vyre_device *device, vyre_writer writer) {
@@ -248,4 +252,5 @@ const vyre__backend vyre__backend_cpu = {.abi = VYRE__BACKEND_ABI,
                                          .pipeline_take = pipeline_take,
                                          .pipeline_print = cpu_print,
                                          .pipeline_describe = pipeline_describe,
-                                         .options = options};
+                                         .options = options,
+                                         .preload = preload};
