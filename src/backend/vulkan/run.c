@@ -129,6 +129,7 @@ static vyre_code see_uniforms(vk_pipeline *p, vyre__launch *launch,
 
 enum {
   FIRST_GROUPS = 256,  /* of a kernel of which nothing is known */
+  LEAST_GROUPS = 64,   /* else a machine that is busy makes parts of nothing */
   FEW_PARTS = 4,       /* of a kernel without grid barriers: job.c has room */
   WATCHED_NS = 5000000 /* between looks at the clock */
 };
@@ -142,7 +143,7 @@ static uint64_t groups_in(const vk_pipeline *p, uint64_t ns) {
   uint64_t ps = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
   if (ps == 0) return FIRST_GROUPS;
   uint64_t groups = ns * 1000 / ps;
-  return groups > 0 ? groups : 1;
+  return groups > LEAST_GROUPS ? groups : LEAST_GROUPS;
 }
 
 /* What a submission costs by itself is in every measure, and weighs less the more
@@ -152,6 +153,7 @@ static void learn(vk_pipeline *p, uint64_t groups, uint64_t ns,
                   uint64_t meant_ns) {
   uint64_t was = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
   uint64_t ps = ns * 1000 / (groups > 0 ? groups : 1) + 1;
+  if (was != 0 && ps > 2 * was) ps = 2 * was; /* or it was only interrupted */
   if (was == 0 || ps < was || ns / 2 > meant_ns) {
     atomic_store_explicit(&p->group_ps, ps, memory_order_relaxed);
   }

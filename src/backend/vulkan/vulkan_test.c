@@ -263,9 +263,9 @@ TEST(long_dispatches_go_in_parts) {
   vk_rig r;
   begin(&r, "vulkan.most_ms=1");
   unsigned submits = vk_seen.submits;
-  check_ids(&r, 300, 200, 20);
+  check_ids(&r, 100, 60, 10);
   CHECK(vk_seen.submits > submits + 2);
-  for (uint32_t n = 1; n < 40; n += 7) check_ids(&r, n, 401 - n, 37);
+  for (uint32_t n = 1; n < 40; n += 7) check_ids(&r, n, 41 - n, 37);
   vk_rig_close(&r);
 }
 
