@@ -194,7 +194,7 @@ TEST(random_programs_do_the_same) {
     unsigned before = atomic_load(&vk_messages);
     bool is_whole = test_part(run_program, &one);
     if (is_whole && atomic_load(&vk_messages) == before) continue;
-    printf("    VYRE_VK_SEED=%llu\n", (unsigned long long)(first + i));
+    printf("    VYRE_VK_SEED=%llu\n", (unsigned long long)one.seed);
     all.failed++;
   }
   end();
