@@ -118,9 +118,8 @@ static const flag_doc run_flags[] = {
      .type = FLAG_U64},
     {.name = "--replay",
      .value = "N",
-     .help =
-         "then N times more, plainly and as a recording, and tell what each\n"
-         "took and whether a recording is a gain",
+     .help = "then N times more, plainly and as a recording:\n"
+             "what each takes, and whether that is a gain",
      .type = FLAG_U64},
     JSON_FLAG,
 };

@@ -605,9 +605,25 @@ static vk_job *allocate(vk_pipeline *p, const key *k, unsigned flags) {
   return job;
 }
 
+/* What is to be looked at each time it was run. */
+static void find_ends(vk_job *job) {
+  const vk_plan *plan = &job->pipeline->plan;
+  const vyre_binding_plan *bindings = &job->pipeline->base.plan;
+  for (uint32_t i = 0; i < plan->descriptor_count; i++) {
+    job->has_status |= plan->descriptors[i].what == VYRE__SPIRV_STATUS;
+  }
+  for (size_t i = 0; i < bindings->binding_count; i++) {
+    const vyre_binding *b = &bindings->bindings[i];
+    if (b->output_index == VYRE_NO_INDEX) continue;
+    const vyre__spirv_descriptor *d = descriptor_of(plan, b->buffer_index);
+    job->has_unseen |= !d || !d->is_written;
+  }
+}
+
 static vyre_code make(vk_job *job, const vyre__launch *launch,
                       vyre_status *st) {
   const vk_plan *plan = &job->pipeline->plan;
+  find_ends(job);
   layouter l = {.job = job, .launch = launch, .plan = plan};
   l.bounds =
       vyre__arena_array(launch->scratch, plan->buffer_count, sizeof *l.bounds);
@@ -647,7 +663,7 @@ vyre_code vk_job_take(vk_pipeline *p, const vyre__launch *launch,
 /* --- bytes -----------------------------------------------------------------------------*/
 
 void vk_job_fill(const vk_job *job, const vyre__launch *launch) {
-  memset(job->host + job->status_at, 0, 4);
+  if (job->has_status) memset(job->host + job->status_at, 0, 4);
   for (uint32_t i = 0; i < job->staged_count; i++) {
     const vk_staged *s = &job->staged[i];
     const vyre__view *view = &launch->views[s->buffer];
@@ -678,11 +694,12 @@ void vk_job_collect(const vk_job *job, const vyre__launch *launch) {
     if (!s->is_written) continue;
     memcpy(launch->views[s->buffer].data, job->host + s->at, (size_t)s->size);
   }
-  clear_unseen(job, launch);
+  if (job->has_unseen) clear_unseen(job, launch);
 }
 
 vyre__spirv_end vk_job_end(const vk_job *job) {
   uint32_t word;
+  if (!job->has_status) return VYRE__SPIRV_ENDED;
   memcpy(&word, job->host + job->status_at, 4);
   return (vyre__spirv_end)word;
 }

@@ -377,6 +377,8 @@ struct vk_job {
   uint64_t shared_size;     /* of memory that goes between host and device */
   uint64_t written_from;    /* from there on it comes back */
   uint64_t block_stride, status_at, kept_at;
+  bool has_status; /* the kernel can say that a loop was ended */
+  bool has_unseen; /* an output that the kernel does not write */
   vk_staged *staged;
   vk_detour *detours;
   vk_clear *clears;
