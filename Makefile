@@ -54,7 +54,9 @@ fmt fmt-check: ## format the sources; or check that they are formatted
 	@scripts/deps.sh fmt
 	@scripts/fmt.sh $@
 
-install: build ## install below PREFIX (default /usr/local); DESTDIR is kept
+install: ## build what is installed, and install it below PREFIX (default /usr/local); DESTDIR is kept
+	@scripts/deps.sh build
+	@scripts/build.sh release vyre vyre_cli manual_pages
 	@cmake --install build --prefix "$(PREFIX)"
 
 uninstall: ## remove what `make install` installed last; DESTDIR is kept

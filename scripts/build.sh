@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Configures and builds a preset, or a target of it and what that needs:
-#   scripts/build.sh release|asan|tsan|fuzz [TARGET]
+# Configures and builds a preset, or targets of it and what they need:
+#   scripts/build.sh release|asan|tsan|fuzz [TARGET...]
 # (DIRECTORY/all: the targets of a folder.)
 # Quiet if all goes well; the whole log if not.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=$1
+shift
 directory=build
 [ "$preset" = release ] || directory=build/$preset
 mkdir -p "$directory"
@@ -16,7 +17,7 @@ log=$directory/build.log
 strict=OFF
 [ -z "${CI:-}" ] && [ "$preset" = release ] || strict=ON
 
-if ! { cmake --preset "$preset" -DCMAKE_COMPILE_WARNING_AS_ERROR=$strict && cmake --build --preset "$preset" ${2:+--target "$2"} -- --quiet; } >"$log" 2>&1; then
+if ! { cmake --preset "$preset" -DCMAKE_COMPILE_WARNING_AS_ERROR=$strict && cmake --build --preset "$preset" ${1:+--target "$@"} -- --quiet; } >"$log" 2>&1; then
   cat "$log"
   exit 1
 fi

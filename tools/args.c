@@ -109,20 +109,23 @@ static bool read_text(const flag_doc *doc, const char *value, problem *out) {
 static bool read_number(const flag_doc *doc, const char *value, uint64_t *to,
                         problem *out) {
   char text[SHOWN_WORD];
-  if (parse_u64(value, strlen(value), to)) return true;
-  if (is_too_large(value, strlen(value), UINT64_MAX)) {
+  uint64_t most = doc->most ? doc->most : UINT64_MAX;
+  int example = most < 4096 ? 1 : 4096;
+  bool is_number = parse_u64(value, strlen(value), to);
+  if (is_number && *to <= most) return true;
+  if (is_number || is_too_large(value, strlen(value), most)) {
     problem_set(out, KIND_USAGE, "",
-                "%s is %s, which is too large: the most is "
-                "18446744073709551615",
-                doc->name, shown(text, value, strlen(value)));
-    problem_fix(out, "write a smaller number, as in %s 4096", doc->name);
+                "%s is %s, which is too large: the most is %llu", doc->name,
+                shown(text, value, strlen(value)), (unsigned long long)most);
+    problem_fix(out, "write a smaller number, as in %s %d", doc->name, example);
     return false;
   }
   problem_set(out, KIND_USAGE, "",
-              "%s is '%s', not a whole number from %d to 18446744073709551615",
-              doc->name, shown(text, value, strlen(value)), doc->least);
-  problem_fix(out, "write it in plain decimal digits, as in %s 4096",
-              doc->name);
+              "%s is '%s', not a whole number from %d to %llu", doc->name,
+              shown(text, value, strlen(value)), doc->least,
+              (unsigned long long)most);
+  problem_fix(out, "write it in plain decimal digits, as in %s %d", doc->name,
+              example);
   return false;
 }
 
@@ -329,6 +332,25 @@ bool args_options(const char *text, problem *wrong) {
                      strlen(text), MOST_OPTIONS);
 }
 
+bool args_own_option(const char *text, const char *key, const char *name,
+                     uint64_t value, problem *wrong) {
+  size_t size = strlen(key);
+  while (value > 0 && text && text[0]) {
+    if (strncmp(text, key, size) == 0 && text[size] == '=') {
+      problem_set(wrong, KIND_USAGE, "",
+                  "%s is %llu, and --option has '%.*s', which is the same "
+                  "thing",
+                  name, (unsigned long long)value, (int)strcspn(text, ","),
+                  text);
+      problem_fix(wrong, "keep one of them");
+      return false;
+    }
+    text += strcspn(text, ",");
+    text += *text == ',';
+  }
+  return true;
+}
+
 bool args_seconds(const char *name, const char *text, uint64_t *out_ns,
                   problem *wrong) {
   enum { DIGITS = 9 }; /* as many as a nanosecond has; and of whole seconds */
@@ -348,17 +370,11 @@ bool args_seconds(const char *name, const char *text, uint64_t *out_ns,
   if (is_good && ns > 0) return true;
   char shown[60];
   show_into(shown, sizeof shown, text, strlen(text));
-  return problem_set(wrong, KIND_USAGE, "write it as in 2 or 0.25",
-                     "%s is '%s', not seconds above 0 and below 1000000000",
+  return problem_set(wrong, KIND_USAGE,
+                     "write digits, and a point if need be, as in 2 or 0.25",
+                     "%s is '%s', not seconds from 0.000000001 to "
+                     "999999999.999999999",
                      name, shown);
-}
-
-bool args_ulp_budget(uint64_t value, uint8_t *out, problem *wrong) {
-  *out = (uint8_t)value;
-  if (value <= UINT8_MAX) return true;
-  return problem_set(wrong, KIND_USAGE, "write 0 to 255",
-                     "--ulp-budget is %llu, and 255 is the most",
-                     (unsigned long long)value);
 }
 
 bool args_width(uint64_t width, problem *wrong) {

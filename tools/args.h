@@ -55,12 +55,15 @@ const char *args_cpu_options(uint64_t threads, uint64_t width,
 enum { MOST_OPTIONS = 511 };
 bool args_options(const char *text, problem *wrong);
 
-/* The value of flag @p name: seconds above 0, as in 2 or 0.25. */
+/* Whether flag @p name, which has a @p value unless that is 0, is not in the
+ * options @p text as well, as @p key there. */
+bool args_own_option(const char *text, const char *key, const char *name,
+                     uint64_t value, problem *wrong);
+
+/* The value of flag @p name: seconds above 0, as in 2 or 0.25, with at most
+ * nine digits on each side of the point. */
 bool args_seconds(const char *name, const char *text, uint64_t *out_ns,
                   problem *wrong);
-
-/* Of --ulp-budget. */
-bool args_ulp_budget(uint64_t value, uint8_t *out, problem *wrong);
 
 /* Whether @p name stands among the words before "--". */
 bool args_has(int count, char **words, const char *name);

@@ -56,7 +56,10 @@ static void put_resources(sink *out, const vyre_pipeline *pipeline,
     put_number(out, "scratch", r->scratch_bytes,
                " bytes a workgroup that runs");
   }
-  if (r->has_width) put_number(out, "width", r->width, " invocations");
+  if (r->has_width) {
+    put_number(out, "width", r->width,
+               r->width == 1 ? " invocation" : " invocations");
+  }
   if (r->has_code) {
     put_number(out, "code", r->code_bytes,
                r->is_short ? " bytes, made the short way: the kernel is very "

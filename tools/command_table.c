@@ -104,7 +104,8 @@ static const flag_doc run_flags[] = {
      .type = FLAG_U64},
     {.name = "--timeout",
      .value = "SECONDS",
-     .help = "end the run with an error when it takes longer, as in 0.5",
+     .help = "end the run with an error when it takes longer, as in 0.5;\n"
+             "the time to compile is not counted",
      .type = FLAG_TEXT},
     {.name = "--option",
      .value = "BACKEND.KEY=NUMBER",
@@ -114,8 +115,9 @@ static const flag_doc run_flags[] = {
     {.name = "--ulp-budget",
      .value = "N",
      .help = "above 0: the device may round less often where that is\n"
-             "faster, so that others give other bits (default 0)",
-     .type = FLAG_U64},
+             "faster, so that others give other bits (0 to 255, default 0)",
+     .type = FLAG_U64,
+     .most = UINT8_MAX},
     {.name = "--replay",
      .value = "N",
      .help = "then N times more, plainly and as a recording:\n"
@@ -328,7 +330,11 @@ static const flag_doc compile_flags[] = {
      .value = "X[,Y[,Z]]",
      .help = "invocations of a workgroup, instead of the kernel's own",
      .type = FLAG_TEXT},
-    NUMBER_FLAG("--ulp-budget", false, "as the program asks for (default 0)"),
+    {.name = "--ulp-budget",
+     .value = "N",
+     .help = "as the program asks for (0 to 255, default 0)",
+     .type = FLAG_U64,
+     .most = UINT8_MAX},
     JSON_FLAG,
 };
 

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "sink.h"
 
@@ -26,7 +27,8 @@ typedef struct flag_doc {
   const char *letter;         /* "-k"; NULL: none */
   const char *const *choices; /* ends with NULL */
   bool required;
-  int least; /* the smallest number that the command takes */
+  int least;     /* the smallest number that the command takes */
+  uint64_t most; /* and the largest; 0: what 64 bits hold */
 } flag_doc;
 
 /* What an operand is, for completion. */

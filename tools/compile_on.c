@@ -44,8 +44,9 @@ vyre_code compile_on(vyre_context *context, const char *backend,
   bool is_auto = strcmp(backend, "auto") == 0;
   vyre_code code =
       try_on(context, backend, program, options, findings, out, st);
-  if (is_auto && code == VYRE_UNSUPPORTED_FEATURE && out->device &&
-      !is_on_ref(out)) {
+  bool is_refused = code == VYRE_UNSUPPORTED_FEATURE ||
+                    (code != VYRE_OK && st->kind == VYRE_KIND_NOT_SUPPORTED);
+  if (is_auto && is_refused && out->device && !is_on_ref(out)) {
     tell_ref(what, st->message);
     (void)snprintf(out->why_ref, sizeof out->why_ref, "auto: %s", st->message);
     *st = (vyre_status){0};

@@ -89,6 +89,39 @@ static bool is_repeated(const out_file *files, size_t index) {
   return false;
 }
 
+/* The name of its own that a file is written under, in the folder of @p target. */
+static char *draft_name(const char *target, vyre_arena *arena) {
+  size_t size = target ? strlen(target) + 32 : 0;
+  char *name = size ? vyre_arena_alloc(arena, size, 1) : NULL;
+  if (name) snprintf(name, size, "%s.%ld.tmp", target, (long)getpid());
+  return name;
+}
+
+/* What is at @p path. False with a problem if it can be no file. */
+static bool look_at(const char *path, bool *exists, struct stat *info,
+                    problem *out) {
+  *exists = stat(path, info) == 0;
+  if (!*exists && errno == ELOOP) return cannot_write(out, path, ELOOP);
+  if (*exists && S_ISDIR(info->st_mode)) return cannot_write(out, path, EISDIR);
+  return true;
+}
+
+bool can_publish(const char *path, vyre_arena *arena, problem *wrong) {
+  struct stat info;
+  bool exists;
+  if (!look_at(path, &exists, &info, wrong)) return false;
+  if (exists && !S_ISREG(info.st_mode)) { /* opening a pipe would wait */
+    return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 ||
+           cannot_write(wrong, path, errno);
+  }
+  const char *draft = draft_name(behind_links(path, arena), arena);
+  if (!draft) return problem_no_memory(wrong, "a file name");
+  int descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor < 0) return cannot_write(wrong, path, errno);
+  close(descriptor);
+  return unlink(draft) == 0 || cannot_write(wrong, path, errno);
+}
+
 /* Writes it under a name of its own; it is renamed later. What is no regular file
  * (a pipe, /dev/null) is written in place. */
 static bool draft_write(out_file *files, size_t index, vyre_arena *arena,
@@ -96,20 +129,15 @@ static bool draft_write(out_file *files, size_t index, vyre_arena *arena,
   out_file *file = &files[index];
   struct stat info;
   int error = 0;
-  bool exists = stat(file->path, &info) == 0;
-  if (!exists && errno == ELOOP) return cannot_write(out, file->path, ELOOP);
-  if (exists && S_ISDIR(info.st_mode)) {
-    return cannot_write(out, file->path, EISDIR);
-  }
+  bool exists;
+  if (!look_at(file->path, &exists, &info, out)) return false;
   if (exists && !S_ISREG(info.st_mode)) {
     return write_file(file, file->path, O_WRONLY, NULL, &error) ||
            cannot_write(out, file->path, error);
   }
   file->target = behind_links(file->path, arena);
-  size_t size = file->target ? strlen(file->target) + 32 : 0;
-  char *temporary = size ? vyre_arena_alloc(arena, size, 1) : NULL;
+  char *temporary = draft_name(file->target, arena);
   if (!temporary) return problem_no_memory(out, "a file name");
-  snprintf(temporary, size, "%s.%ld.tmp", file->target, (long)getpid());
   if (write_file(file, temporary, O_WRONLY | O_CREAT | O_EXCL,
                  exists ? &info : NULL, &error)) {
     file->temporary = temporary;

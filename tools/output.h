@@ -3,6 +3,8 @@
 #ifndef VYRE_TOOLS_OUTPUT_H
 #define VYRE_TOOLS_OUTPUT_H
 
+#include "vyre/memory.h"
+
 #include "problem.h"
 #include "sink.h"
 
@@ -21,6 +23,10 @@ typedef struct out_file {
   const char *target; /* the file that path leads to */
   char *temporary;
 } out_file;
+
+/* Whether publish_files could write there: what it would begin with is made, and
+ * removed. What is there stays as it is. */
+bool can_publish(const char *path, vyre_arena *arena, problem *wrong);
 
 /* Publishes an answer: the files under temporary names, then stdout, then the
  * files under their own names. If anything fails before that, no file is

@@ -114,6 +114,17 @@ static bool read_all(int descriptor, size_t capacity, input_limit either,
   }
 }
 
+/* A device may never end: only what gives nothing, and what standard input is
+ * anyway (as /dev/stdin), are read. */
+static bool is_endless(const struct stat *info) {
+  struct stat other;
+  if (!S_ISCHR(info->st_mode) && !S_ISBLK(info->st_mode)) return false;
+  bool is_known =
+      (stat("/dev/null", &other) == 0 && other.st_rdev == info->st_rdev) ||
+      (fstat(STDIN_FILENO, &other) == 0 && other.st_rdev == info->st_rdev);
+  return !is_known;
+}
+
 static bool read_from(const char *path, input_limit limit, input *out,
                       problem *wrong) {
   bool standard = strcmp(path, "-") == 0;
@@ -124,6 +135,11 @@ static bool read_from(const char *path, input_limit limit, input *out,
   struct stat info;
   bool fine = fstat(descriptor, &info) == 0 || cannot_read(wrong, errno);
   if (fine && S_ISDIR(info.st_mode)) fine = cannot_read(wrong, EISDIR);
+  if (fine && is_endless(&info)) {
+    fine =
+        problem_set(wrong, KIND_INPUT, "name a file, or - for standard input",
+                    "cannot be read: it is a device, which may have no end");
+  }
   if (fine && S_ISREG(info.st_mode) && (uint64_t)info.st_size > limit.json) {
     fine = too_large(wrong, limit.json);
   }

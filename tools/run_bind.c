@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "element_text.h"
+#include "output.h"
 #include "run.h"
 #include "words.h"
 
@@ -146,6 +147,10 @@ static bool match_outs(run_state *s, problem *wrong) {
       return problem_set(wrong, KIND_USAGE, "name a file, or leave --json out",
                          "--out %s=- and --json both want standard output",
                          b->decl->name);
+    }
+    /* Before the run, which may take long. */
+    if (strcmp(path, "-") != 0 && !can_publish(path, &s->arena, wrong)) {
+      return false;
     }
   }
   return true;

@@ -62,6 +62,7 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
   f->seed = DEFAULT_SEED;
   f->backend = "auto";
   if (!args_read(&spec, count, words, wrong)) return false;
+  f->ulp_budget = (uint8_t)ulp_budget; /* the table has the most */
   if (flags[9].given && f->max_iterations == 0) {
     return problem_set(wrong, KIND_USAGE, "write 1 or more",
                        "--max-iterations is 0, so no loop could run");
@@ -71,7 +72,9 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
                        "--replay is %llu", (unsigned long long)f->replay);
   }
   if (!args_width(f->width, wrong) || !args_options(f->options, wrong) ||
-      !args_ulp_budget(ulp_budget, &f->ulp_budget, wrong) ||
+      !args_own_option(f->options, "cpu.threads", "--threads", f->threads,
+                       wrong) ||
+      !args_own_option(f->options, "cpu.width", "--width", f->width, wrong) ||
       (timeout && !args_seconds("--timeout", timeout, &f->timeout_ns, wrong))) {
     return false;
   }

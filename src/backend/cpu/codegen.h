@@ -27,8 +27,13 @@ bool vyre__codegen_is_there(const char *library);
 /* Why the file of that path cannot be LLVM (static), from a few bytes of it: no
  * shared library of x86-64, shorter than it says itself, without LLVM's functions.
  * NULL: it may be. That its own libraries are there, and that it is LLVM 19, only
- * loading it tells. Threads: safe. */
-const char *vyre__codegen_doubt(const char *path);
+ * loading it tells. @p needs gets the name of the library of LLVM that it stands
+ * for, which has the functions then; "" if there is none. Threads: safe. */
+enum { VYRE__CODEGEN_NAME = 64 };
+const char *vyre__codegen_doubt(const char *path,
+                                char needs[VYRE__CODEGEN_NAME]);
+/* The doubt of a file that loaders pass over. */
+extern const char vyre__codegen_other_machine[];
 
 /* "19.1.7" and what was opened, or NULL before vyre__codegen_load. */
 const char *vyre__codegen_version(void);

@@ -7,22 +7,24 @@
 
 #include "backend/cpu/codegen.h"
 
+enum { MOST_HEADERS = 32 };
+
 /* Files are read, not mapped: one that gets shorter meanwhile is then an end of
  * the file, and no signal. */
 typedef struct image {
   int fd;
   uint64_t size;
-  Elf64_Phdr headers[32];
-  size_t header_count;
+  Elf64_Phdr headers[MOST_HEADERS];
+  size_t header_count; /* that it has */
   /* Of the dynamic section; addresses as it says them, 0: not there. */
   uint64_t hash, symbols, strings, string_size;
-  bool
-      needs_llvm; /* it stands for a library of LLVM, which has the functions */
+  char *needs; /* the library of LLVM that it stands for; "": none */
 } image;
 
 static const char not_elf[] = "it is no shared library";
-static const char other_machine[] = "it is for another machine";
+const char vyre__codegen_other_machine[] = "it is for another machine";
 static const char cut_short[] = "it is cut short or damaged";
+static const char unnamed[] = "libLLVM";
 static const char not_llvm[] = "it is not LLVM with x86-64";
 
 static bool read_at(const image *in, uint64_t at, void *to, size_t size) {
@@ -36,7 +38,7 @@ static bool read_address(const image *in, uint64_t address, void *to,
   for (size_t i = 0; i < in->header_count; i++) {
     const Elf64_Phdr *h = &in->headers[i];
     uint64_t past = address - h->p_vaddr;
-    if (h->p_type != PT_LOAD || address < h->p_vaddr || past > h->p_filesz) {
+    if (h->p_type != PT_LOAD || address < h->p_vaddr || past >= h->p_filesz) {
       continue;
     }
     return size <= h->p_filesz - past &&
@@ -56,6 +58,18 @@ static bool has_string(const image *in, uint64_t at, const char *start,
          memcmp(found, start, size) == 0;
 }
 
+/* One that is too long is not looked for. */
+static void read_name(image *in, uint64_t at) {
+  for (size_t i = 0; i < VYRE__CODEGEN_NAME; i++) {
+    if (at + i >= in->string_size ||
+        !read_address(in, in->strings + at + i, in->needs + i, 1)) {
+      break;
+    }
+    if (in->needs[i] == '\0') return;
+  }
+  (void)memcpy(in->needs, unnamed, sizeof unnamed);
+}
+
 static const char *read_headers(image *in) {
   Elf64_Ehdr header;
   if (!read_at(in, 0, &header, sizeof header) ||
@@ -64,22 +78,19 @@ static const char *read_headers(image *in) {
   }
   if (header.e_ident[EI_CLASS] != ELFCLASS64 ||
       header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_machine != EM_X86_64) {
-    return other_machine;
+    return vyre__codegen_other_machine;
   }
-  in->header_count = header.e_phnum;
-  if (header.e_phentsize != sizeof(Elf64_Phdr) ||
-      in->header_count > sizeof in->headers / sizeof in->headers[0] ||
-      !read_at(in, header.e_phoff, in->headers,
-               in->header_count * sizeof(Elf64_Phdr))) {
-    return cut_short;
-  }
-  for (size_t i = 0; i < in->header_count; i++) {
-    const Elf64_Phdr *h = &in->headers[i];
-    if (h->p_type == PT_LOAD &&
-        (h->p_offset > in->size || h->p_filesz > in->size - h->p_offset)) {
+  if (header.e_phentsize != sizeof(Elf64_Phdr)) return cut_short;
+  for (size_t i = 0; i < header.e_phnum; i++) {
+    Elf64_Phdr h;
+    if (!read_at(in, header.e_phoff + i * sizeof h, &h, sizeof h) ||
+        (h.p_type == PT_LOAD &&
+         (h.p_offset > in->size || h.p_filesz > in->size - h.p_offset))) {
       return cut_short;
     }
+    if (i < MOST_HEADERS) in->headers[i] = h;
   }
+  in->header_count = header.e_phnum;
   return NULL;
 }
 
@@ -109,8 +120,8 @@ static const char *read_dynamic(image *in) {
       needed[needed_count++] = entry.d_un.d_val;
     }
   }
-  for (size_t i = 0; i < needed_count; i++) {
-    in->needs_llvm = in->needs_llvm || has_string(in, needed[i], "libLLVM", 7);
+  for (size_t i = 0; i < needed_count && !in->needs[0]; i++) {
+    if (has_string(in, needed[i], "libLLVM", 7)) read_name(in, needed[i]);
   }
   return NULL;
 }
@@ -151,9 +162,10 @@ static bool has_function(const image *in, const char *name) {
 
 static const char *doubt(image *in) {
   const char *wrong = read_headers(in);
+  /* So many, or without that table: it is for the loader to say. */
+  if (!wrong && in->header_count > MOST_HEADERS) return NULL;
   if (!wrong) wrong = read_dynamic(in);
-  if (wrong || in->needs_llvm) return wrong;
-  /* Without that table it is for the loader to say. */
+  if (wrong || in->needs[0]) return wrong;
   if (in->hash == 0) return NULL;
   return has_function(in, "LLVMGetVersion") &&
                  has_function(in, "LLVMInitializeX86Target")
@@ -161,9 +173,12 @@ static const char *doubt(image *in) {
              : not_llvm;
 }
 
-const char *vyre__codegen_doubt(const char *path) {
+const char *vyre__codegen_doubt(const char *path,
+                                char needs[VYRE__CODEGEN_NAME]) {
   struct stat found;
-  image in = {.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  image in = {.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK),
+              .needs = needs};
+  needs[0] = '\0';
   if (in.fd < 0) return "it cannot be read";
   const char *wrong = not_elf;
   if (fstat(in.fd, &found) == 0 && S_ISREG(found.st_mode)) {

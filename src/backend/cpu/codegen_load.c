@@ -146,25 +146,106 @@ static vyre_code take(void *library, const char *name, vyre_status *st) {
   return VYRE_OK;
 }
 
+/* --- where it is -----------------------------------------------------------------*/
+
 static bool is_path(const char *name) {
   return strchr(name, '/') != NULL;
 }
 
-/* LLVM stays: it keeps what cannot be taken back (registered targets).
- * A file that is cut short is not given to the loader, which would end the
- * process by a signal. */
+/* Where the system looks for libraries, as it says itself. */
+typedef union search_path {
+  Dl_serinfo info;
+  _Alignas(16) unsigned char room[16384];
+} search_path;
+
+/* Its own object, as the loader takes the folders of who asks; a program that has
+ * the library in it is not found by its name. */
+static void *open_self(void) {
+  Dl_info object;
+  void *self = dladdr(names, &object) != 0 && object.dli_fname
+                   ? dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
+                   : NULL;
+  return self ? self : dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+static bool read_search_path(search_path *path) {
+  void *self = open_self();
+  bool is_done = self && dlinfo(self, RTLD_DI_SERINFOSIZE, &path->info) == 0 &&
+                 path->info.dls_size <= sizeof *path &&
+                 dlinfo(self, RTLD_DI_SERINFO, &path->info) == 0;
+  if (self) dlclose(self);
+  return is_done;
+}
+
+typedef struct place {
+  bool is_there;     /* a file of that name, which the loader would take */
+  const char *doubt; /* why it is not to be loaded; NULL: none */
+  char path[512];    /* of the file, or of that which it stands for */
+} place;
+
+/* The first file of a name is the one that the loader takes, but for files of
+ * other machines and such as cannot be read: it goes on behind these. */
+static void find_file(const char *name, char *needs, place *out) {
+  search_path path;
+  *out = (place){0};
+  if (!read_search_path(&path)) return;
+  for (unsigned i = 0; i < path.info.dls_cnt && !out->is_there; i++) {
+    int length = snprintf(out->path, sizeof out->path, "%s/%s",
+                          path.info.dls_serpath[i].dls_name, name);
+    if (length < 0 || (size_t)length >= sizeof out->path) continue;
+    if (access(out->path, R_OK) != 0) continue;
+    out->doubt = vyre__codegen_doubt(out->path, needs);
+    out->is_there = out->doubt != vyre__codegen_other_machine;
+  }
+}
+
+/* A library that stands for another is as good as that. */
+static place locate(const char *name) {
+  place found = {.is_there = true}, other;
+  char needs[VYRE__CODEGEN_NAME] = "", more[VYRE__CODEGEN_NAME];
+  if (is_path(name)) {
+    (void)snprintf(found.path, sizeof found.path, "%s", name);
+    found.doubt = vyre__codegen_doubt(name, needs);
+  } else {
+    find_file(name, needs, &found);
+  }
+  if (!found.is_there || found.doubt || !needs[0]) return found;
+  find_file(needs, more, &other);
+  return other.is_there && other.doubt ? other : found;
+}
+
+/* A file that is cut short is not given to the loader, which would end the process
+ * by a signal: so a name is looked up here, and the loader gets the path of what
+ * was looked at. There are places that only the loader knows, and what the process
+ * has already. */
+static void *open_library(const char *name, const char **why, char *text,
+                          size_t size) {
+  void *opened =
+      is_path(name) ? NULL : dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (opened) return opened;
+  place found = locate(name);
+  *why = found.doubt;
+  if (found.doubt && strcmp(found.path, name) != 0) {
+    (void)snprintf(text, size, "%.*s: %s", (int)(size / 2), found.path,
+                   found.doubt);
+    *why = text;
+  }
+  if (found.doubt) return NULL;
+  const char *from = found.is_there && !is_path(name) ? found.path : name;
+  opened = dlopen(from, RTLD_NOW | RTLD_LOCAL);
+  if (!opened) *why = dlerror();
+  return opened;
+}
+
+/* LLVM stays: it keeps what cannot be taken back (registered targets). */
 static vyre_code load(const char *library, vyre_status *st) {
   const char *const *list = library ? &library : names;
   size_t count = library ? 1 : NAMES;
   const char *why = NULL;
+  char text[256];
   for (size_t i = 0; i < count; i++) {
-    why = is_path(list[i]) ? vyre__codegen_doubt(list[i]) : NULL;
-    if (why) continue;
-    void *opened = dlopen(list[i], RTLD_NOW | RTLD_LOCAL);
-    if (!opened) {
-      why = dlerror();
-      continue;
-    }
+    void *opened = open_library(list[i], &why, text, sizeof text);
+    if (!opened) continue;
     vyre_code code = take(opened, list[i], st);
     if (code != VYRE_OK) dlclose(opened);
     return code;
@@ -200,39 +281,6 @@ vyre_code vyre__codegen_load_from(const char *library, vyre_status *st) {
 
 /* --- without loading it ----------------------------------------------------------*/
 
-static bool is_in(const char *directory, const char *name) {
-  char path[512];
-  int length = snprintf(path, sizeof path, "%s/%s", directory, name);
-  return length > 0 && (size_t)length < sizeof path &&
-         vyre__codegen_doubt(path) == NULL;
-}
-
-enum { MOST_DIRECTORIES = 64 };
-
-/* Where the system looks for libraries, as it says itself. */
-typedef union search_path {
-  Dl_serinfo info;
-  _Alignas(16) unsigned char room[16384];
-} search_path;
-
-static bool is_found(const char *name) {
-  if (is_path(name)) return vyre__codegen_doubt(name) == NULL;
-  search_path path;
-  void *self = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);
-  bool is_there = false;
-  if (self && dlinfo(self, RTLD_DI_SERINFOSIZE, &path.info) == 0 &&
-      path.info.dls_size <= sizeof path &&
-      path.info.dls_cnt <= MOST_DIRECTORIES &&
-      dlinfo(self, RTLD_DI_SERINFOSIZE, &path.info) == 0 &&
-      dlinfo(self, RTLD_DI_SERINFO, &path.info) == 0) {
-    for (unsigned i = 0; i < path.info.dls_cnt && !is_there; i++) {
-      is_there = is_in(path.info.dls_serpath[i].dls_name, name);
-    }
-  }
-  if (self) dlclose(self);
-  return is_there;
-}
-
 static bool is_refused(const char *library) {
   pthread_mutex_lock(&lock);
   bool is_same = strcmp(library, refused) == 0;
@@ -241,10 +289,11 @@ static bool is_refused(const char *library) {
 }
 
 static bool look(const char *library) {
-  if (library && is_found(library)) return !is_refused(library);
-  if (library && is_path(library)) return false;
-  for (size_t i = 0; !library && i < NAMES; i++) {
-    if (is_found(names[i])) return true;
+  const char *const *list = library ? &library : names;
+  for (size_t i = 0; i < (library ? 1 : NAMES); i++) {
+    place found = locate(list[i]);
+    if (found.is_there && !found.doubt) return !library || !is_refused(library);
+    if (found.is_there && library) return false;
   }
   /* There are places that only the loader knows. */
   if (!vyre__codegen_version()) {

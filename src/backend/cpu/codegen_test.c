@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* dladdr: which file LLVM is */
+#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 #include "backend/cpu/codegen.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,6 +15,7 @@
 
 #include "backend/cpu/codegen_file_testing.h"
 #include "backend/cpu/codegen_testing.h"
+#include "backend/cpu/llvm_c.h"
 #include "support/check.h"
 
 static vyre_code compile_text(const char *text, const char *features,
@@ -34,20 +39,67 @@ TEST(without_llvm_the_status_says_what_was_looked_for_and_what_to_install) {
   CHECK_HAS(st.message, "/nowhere/libLLVM.so': it cannot be read");
   CHECK_HAS(st.fix, "device 'ref'");
   st = (vyre_status){0};
-  CHECK_FAILS(vyre__codegen_load_from("libm.so.6", &st), st,
+  CHECK_FAILS(vyre__codegen_load_from("libc.so.6", &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
-  CHECK_HAS(st.message, "no function LLVM");
+  CHECK_HAS(st.message, "no function LLVM"); /* the process has it already */
+  st = (vyre_status){0};
+  CHECK_FAILS(vyre__codegen_load_from("libresolv.so.2", &st), st,
+              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+  CHECK_HAS(st.message, "/libresolv.so.2: it is not LLVM with x86-64");
   CHECK(!vyre__codegen_is_there("none"));
   CHECK(!vyre__codegen_is_there("/nowhere/libLLVM.so"));
   CHECK(vyre__codegen_is_there(NULL)); /* and nothing was loaded for it */
   CHECK(vyre__codegen_version() == NULL);
 }
 
-static const char in_file[] = "./codegen_test_library";
+/* A folder of its own, made by the first who asks and removed at the end. */
+static char folder[64], in_file[80];
+static pid_t maker; /* whose it is: not a child's */
+
+static const char *const parts[] = {"cut", "whole", "other", "for_cut"};
+static const char *const part_files[] = {"libvyre_case.so", "libLLVM_case.so",
+                                         "libLLVM.so.19.1", "libLLVM-19.so.1",
+                                         "libLLVM-19.so"};
+enum {
+  PARTS = sizeof parts / sizeof *parts,
+  PART_FILES = sizeof part_files / sizeof *part_files
+};
+
+static void part_path(char to[160], int part, int file) {
+  (void)snprintf(to, 160, "%s/%s/%s", folder, parts[part], part_files[file]);
+}
+
+static void remove_folder(void) {
+  if (getpid() != maker) return;
+  char path[160];
+  for (int i = 0; i < PARTS; i++) {
+    for (int k = 0; k < PART_FILES; k++) {
+      part_path(path, i, k);
+      (void)remove(path);
+    }
+    (void)snprintf(path, sizeof path, "%s/%s", folder, parts[i]);
+    (void)remove(path);
+  }
+  (void)remove(in_file);
+  (void)remove(folder);
+}
+
+static const char *file_name(void) {
+  if (folder[0]) return in_file;
+  const char *base = getenv("TMPDIR");
+  (void)snprintf(folder, sizeof folder, "%.32s/vyre-codegen-XXXXXX",
+                 base && strlen(base) <= 32 ? base : "/tmp");
+  maker = getpid();
+  CHECK(mkdtemp(folder) != NULL && atexit(remove_folder) == 0);
+  (void)snprintf(in_file, sizeof in_file, "%s/library", folder);
+  return in_file;
+}
+
+static char needed[VYRE__CODEGEN_NAME];
 
 static const char *doubt_of(const void *bytes, size_t size) {
-  CHECK(tiny_write(in_file, bytes, size));
-  const char *found = vyre__codegen_doubt(in_file);
+  CHECK(tiny_write(file_name(), bytes, size));
+  const char *found = vyre__codegen_doubt(in_file, needed);
   return found ? found : "";
 }
 
@@ -94,9 +146,61 @@ TEST(a_file_that_cannot_be_llvm_is_known_without_loading_it) {
     if (strcmp(doubt, cases[i].doubt) != 0) printf("    %s\n", cases[i].what);
     CHECK(vyre__codegen_is_there(in_file) == (cases[i].doubt[0] == '\0'));
   }
-  CHECK_TEXT(vyre__codegen_doubt("/"), "it is no shared library");
+  CHECK_TEXT(vyre__codegen_doubt("/", needed), "it is no shared library");
   CHECK(vyre__codegen_version() == NULL);
   (void)remove(in_file);
+}
+
+/* The file in two pieces that touch, one from another place in it: an address is in
+ * the piece that it begins in, wherever the first ends. */
+TEST(segments_that_touch_are_told_apart) {
+  const size_t ends[] = {TINY_AT(hash_head), TINY_AT(strings),
+                         TINY_AT(symbols) + sizeof(Elf64_Sym)};
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    struct {
+      tiny_library first;
+      Elf64_Phdr headers[3];
+      unsigned char rest[sizeof(tiny_library)];
+    } file = {.first = like_llvm()};
+    const size_t end = ends[i], left = sizeof(tiny_library) - end;
+    file.headers[0] = file.headers[1] = file.first.load;
+    file.headers[2] = file.first.dynamic;
+    file.headers[0].p_filesz = file.headers[0].p_memsz = end;
+    file.headers[1].p_offset = (size_t)((char *)file.rest - (char *)&file);
+    file.headers[1].p_vaddr = end;
+    file.headers[1].p_filesz = file.headers[1].p_memsz = left;
+    file.first.header.e_phoff = (size_t)((char *)file.headers - (char *)&file);
+    file.first.header.e_phnum = 3;
+    memcpy(file.rest, (char *)&file.first + end, left);
+    memset((char *)&file.first + end, 0, left);
+    CHECK_TEXT(doubt_of(&file, sizeof file), "");
+  }
+}
+
+/* Nobody says how many headers a library has. */
+TEST(a_library_of_many_headers_is_for_the_loader_unless_it_is_cut) {
+  struct {
+    tiny_library first;
+    Elf64_Phdr headers[100];
+  } file = {.first = like_llvm()};
+  for (size_t i = 0; i < 100; i++) file.headers[i].p_type = PT_NOTE;
+  file.headers[98] = file.first.load;
+  file.headers[99] = file.first.dynamic;
+  file.first.header.e_phoff = (size_t)((char *)file.headers - (char *)&file);
+  file.first.header.e_phnum = 100;
+  CHECK_TEXT(doubt_of(&file, sizeof file), "");
+  file.headers[98].p_filesz = sizeof file + 1;
+  CHECK_TEXT(doubt_of(&file, sizeof file), "it is cut short or damaged");
+}
+
+TEST(who_stands_for_llvm_says_its_name) {
+  const tiny_library stands_for =
+      tiny_make("libLLVM.so.19.1", "nothing", "nothing_else");
+  const tiny_library good = like_llvm();
+  CHECK_TEXT(doubt_of(&stands_for, sizeof stands_for), "");
+  CHECK_TEXT(needed, "libLLVM.so.19.1");
+  CHECK_TEXT(doubt_of(&good, sizeof good), "");
+  CHECK_TEXT(needed, "");
 }
 
 /* Whatever a byte says, nothing outside the file is read, and there is an end. */
@@ -120,7 +224,7 @@ TEST(a_damaged_library_is_looked_at_safely) {
 TEST(a_library_that_does_not_load_is_not_found_again) {
   const tiny_library good = like_llvm();
   vyre_status st = {0};
-  CHECK(tiny_write(in_file, &good, sizeof good));
+  CHECK(tiny_write(file_name(), &good, sizeof good));
   CHECK(vyre__codegen_is_there(in_file));
   CHECK_FAILS(vyre__codegen_load_from(in_file, &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
@@ -206,6 +310,98 @@ TEST(it_is_loaded_once_and_is_19) {
   CHECK_HAS(vyre__codegen_library(), "libLLVM");
   CHECK_FAILS(vyre__codegen_load_from("none", &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+}
+
+/* Folders of libraries: the beginning of LLVM, all of it, one of another machine,
+ * and one that stands for the beginning. */
+static void make_parts(void) {
+  static unsigned char start[1 << 20];
+  char path[160];
+  Dl_info llvm;
+  void *function;
+  memcpy(&function, &vyre__llvm.LLVMGetVersion, sizeof function);
+  CHECK(dladdr(function, &llvm) != 0 && file_name());
+  FILE *file = fopen(llvm.dli_fname, "rb");
+  CHECK(file && fread(start, 1, sizeof start, file) == sizeof start);
+  (void)fclose(file);
+  for (int i = 0; i < PARTS; i++) {
+    (void)snprintf(path, sizeof path, "%s/%s", folder, parts[i]);
+    CHECK(mkdir(path, 0700) == 0);
+  }
+  for (int k = 0; k < PART_FILES; k++) {
+    part_path(path, 0, k);
+    CHECK(tiny_write(path, start, sizeof start));
+  }
+  part_path(path, 1, 0);
+  CHECK(symlink(llvm.dli_fname, path) == 0);
+  tiny_library other = like_llvm();
+  other.header.e_machine = EM_AARCH64;
+  part_path(path, 2, 0);
+  CHECK(tiny_write(path, &other, sizeof other));
+  const tiny_library stands_for = tiny_make("libLLVM_case.so", "no", "none");
+  part_path(path, 3, 0);
+  CHECK(tiny_write(path, &stands_for, sizeof stands_for));
+}
+
+/* In a process that has not loaded LLVM: what is in the environment says what to
+ * load, and what must come of that. */
+static void load_in_child(const char *says) {
+  const char *name = getenv("CODEGEN_TEST_NAME");
+  vyre_status st = {0};
+  bool is_there = vyre__codegen_is_there(name);
+  vyre_code code = vyre__codegen_load_from(name, &st);
+  CHECK(is_there == (code == VYRE_OK));
+  if (!name) return; /* other names may do, or none */
+  CHECK((code == VYRE_OK) == (says[0] == '\0'));
+  if (says[0]) CHECK_HAS(st.message, says);
+}
+
+static int run_child(const char *path, const char *name, const char *says,
+                     const char *test) {
+  int status;
+  (void)fflush(stdout);
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    (void)setenv("LD_LIBRARY_PATH", path, 1);
+    if (name) (void)setenv("CODEGEN_TEST_NAME", name, 1);
+    (void)setenv("CODEGEN_TEST_SAYS", says, 1);
+    (void)execl("/proc/self/exe", "codegen_test", test, (char *)NULL);
+    _exit(127);
+  }
+  CHECK(waitpid(child, &status, 0) == child);
+  return status;
+}
+
+TEST(the_file_that_the_loader_would_take_is_looked_at_first) {
+  static const struct {
+    const char *first, *second, *name, *says;
+  } cases[] = {
+      {"cut", "whole", "libvyre_case.so",
+       "/cut/libvyre_case.so: it is cut short or damaged"},
+      {"whole", "cut", "libvyre_case.so", ""},
+      {"other", "whole", "libvyre_case.so", ""},
+      {"other", "cut", "libvyre_case.so", "/cut/libvyre_case.so: it is cut"},
+      {"for_cut", "cut", "libvyre_case.so", "/cut/libLLVM_case.so: it is cut"},
+      {"cut", "whole", NULL, ""},
+      {"whole", "cut", NULL, ""},
+  };
+  const char *says = getenv("CODEGEN_TEST_SAYS");
+  if (says) {
+    load_in_child(says);
+    _exit(0); /* the sum is that of the parent */
+  }
+  vyre_status st = {0};
+  CHECK_OK(vyre__codegen_load(&st), st);
+  make_parts();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char path[320];
+    (void)snprintf(path, sizeof path, "%s/%s:%s/%s", folder, cases[i].first,
+                   folder, cases[i].second);
+    int status = run_child(path, cases[i].name, cases[i].says, __func__);
+    if (status != 0) printf("    case %zu\n", i);
+    CHECK_U64((unsigned)status, 0);
+  }
 }
 
 TEST(a_kernel_becomes_an_object_assembly_or_optimised_text) {
@@ -358,11 +554,15 @@ TEST_MAIN(
     TEST_ENTRY(
         without_llvm_the_status_says_what_was_looked_for_and_what_to_install),
     TEST_ENTRY(a_file_that_cannot_be_llvm_is_known_without_loading_it),
+    TEST_ENTRY(segments_that_touch_are_told_apart),
+    TEST_ENTRY(a_library_of_many_headers_is_for_the_loader_unless_it_is_cut),
+    TEST_ENTRY(who_stands_for_llvm_says_its_name),
     TEST_ENTRY(a_damaged_library_is_looked_at_safely),
     TEST_ENTRY(a_library_that_does_not_load_is_not_found_again),
     TEST_ENTRY(a_preload_loads_it_and_starts_no_thread),
     TEST_ENTRY(it_is_loaded_once_and_is_19),
     TEST_ENTRY(the_child_of_a_fork_ends_when_its_own_threads_have_left),
+    TEST_ENTRY(the_file_that_the_loader_would_take_is_looked_at_first),
     TEST_ENTRY(a_kernel_becomes_an_object_assembly_or_optimised_text),
     TEST_ENTRY(features_decide_the_instructions),
     TEST_ENTRY(what_llvm_refuses_is_a_status_and_the_next_kernel_compiles),
