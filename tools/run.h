@@ -52,7 +52,7 @@ typedef struct run_state {
   size_t input_count, output_count;
   uint32_t grid[3];
   vyre_check_report report;
-  vyre_timing timing; /* with --time */
+  vyre_timing timing;           /* with --time */
   uint64_t plain_ns, replay_ns; /* with --replay: the median of each */
   sink printed; /* by print(...): all that JSON tells, else the line so far */
   progress_bar bar;         /* on the terminal */

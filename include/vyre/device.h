@@ -46,7 +46,7 @@ typedef struct vyre_device_caps {
   bool keeps_pipelines; /* the cache on disk has files of it */
   bool imports_host_memory; /* vyre_resident_import takes it, though dispatches
                                do not bind it where it is */
-  const char *details;  /* for people: lines of "what: ...", such as limits and
+  const char *details; /* for people: lines of "what: ...", such as limits and
                            features of its API. NULL: none; the device's */
 } vyre_device_caps;
 
