@@ -68,8 +68,9 @@ static vyre__target target_of(const vyre_pipeline *pipeline) {
  * one number above VECTORS; what is then above FULL is made the quick way, and above
  * VECTORS the plain way, whose time grows as the text does. Kernels of people have
  * less than the first. Who asks for a width keeps it, and may have less.
- * (Measured with thousands of values, branches, loads and products in a row: none
- * took four seconds.) */
+ * (Measured with thousands of values, branches, loads and products of 32 bits in a
+ * row: none took four seconds. The size of a text does not say how wide its values
+ * are: those of 64 bits are twice the registers, and take longer.) */
 enum {
   WIDE_TEXT = 160 << 10,
   FULL_TEXT = 192 << 10,
@@ -103,6 +104,12 @@ static vyre_code too_large(const vyre_pipeline *pipeline, size_t size,
       pipeline->program->name, size, MOST_TEXT);
 }
 
+static vyre__codegen_tier tier_by_size(size_t size) {
+  return size > VECTORS_TEXT ? VYRE__CODEGEN_PLAIN
+         : size > FULL_TEXT  ? VYRE__CODEGEN_QUICK
+                             : VYRE__CODEGEN_FULL;
+}
+
 /* The kernel of *out as text, in vectors of @p width; 0: chosen. Only its size, if
  * that is too large to be compiled. */
 static vyre_code spell_at(const vyre_pipeline *pipeline, uint32_t width,
@@ -119,6 +126,7 @@ static vyre_code spell_at(const vyre_pipeline *pipeline, uint32_t width,
   code = as_memory(code, st);
   out->text = NULL;
   out->size = text.size;
+  out->tier = tier_by_size(text.size);
   if (code == VYRE_OK && text.size <= MOST_TEXT) {
     char *copy = vyre_arena_alloc(arena, text.size + 1, 16);
     if (copy) memcpy(copy, text.data, text.size + 1);
@@ -152,17 +160,8 @@ vyre_code cpu_spell(const vyre_pipeline *pipeline, vyre_arena *arena,
   if (out->size > VECTORS_TEXT) {
     VYRE_TRY(narrow(pipeline, 1, arena, out, st));
   }
-  out->tier = out->size > VECTORS_TEXT ? VYRE__CODEGEN_PLAIN
-              : out->size > FULL_TEXT  ? VYRE__CODEGEN_QUICK
-                                       : VYRE__CODEGEN_FULL;
   size_t most = device->width > 1 ? MOST_ASKED_TEXT : MOST_TEXT;
   return out->size > most ? too_large(pipeline, out->size, st) : VYRE_OK;
-}
-
-static vyre__codegen_tier tier_of(const vyre_pipeline *pipeline,
-                                  const cpu_text *text) {
-  bool is_less = pipeline->is_quick && text->tier == VYRE__CODEGEN_FULL;
-  return is_less ? VYRE__CODEGEN_QUICK : text->tier;
 }
 
 /* Bytes of stack that the code takes: the largest `sub $n, %rsp` in it. That these
@@ -194,20 +193,19 @@ static vyre_code check_stack(const cpu_pipeline *pipeline, vyre_status *st) {
       VYRE_NUMBERS({"bytes", bytes}, {"most_bytes", MOST_STACK}),
       "make several kernels of it, do not set cpu.width, or take device 'ref'",
       "kernel '%.60s' has too many values at once for device 'cpu': %u bytes "
-      "of "
-      "stack, and at most %d",
+      "of stack, and at most %d",
       pipeline->base.program->name, (unsigned)bytes, MOST_STACK);
 }
 
 /* The object, kept for the cache. */
 static vyre_code make_object(cpu_pipeline *pipeline, const cpu_text *text,
-                             vyre_status *st) {
+                             vyre__codegen_tier tier, vyre_status *st) {
   const cpu_device *device = (const cpu_device *)pipeline->base.device;
   growing object = {.allocator = device->base.allocator};
   vyre_code code = as_memory(
       vyre__codegen(text->text, text->size, device->machine->cpu,
-                    device->machine->features, tier_of(&pipeline->base, text),
-                    VYRE__CODEGEN_OBJECT, (vyre_writer){grow, &object}, st),
+                    device->machine->features, tier, VYRE__CODEGEN_OBJECT,
+                    (vyre_writer){grow, &object}, st),
       st);
   if (code == VYRE_OK) {
     char *copy = vyre_arena_alloc(&pipeline->base.arena, object.size, 16);
@@ -229,21 +227,38 @@ vyre_code cpu_ready(cpu_pipeline *pipeline, vyre_status *st) {
   return VYRE_OK;
 }
 
+/* Quick code, where that is asked for, takes more stack than full code. What does
+ * not fit for that is made full at once: narrower, the full code that follows could
+ * not take its place. */
+static vyre_code make_at(cpu_pipeline *pipeline, vyre__arena_mark before,
+                         const cpu_text *text, vyre_status *st) {
+  pipeline->is_less =
+      pipeline->base.is_quick && text->tier == VYRE__CODEGEN_FULL;
+  vyre__arena_rewind(&pipeline->base.arena, before);
+  VYRE_TRY(make_object(pipeline, text,
+                       pipeline->is_less ? VYRE__CODEGEN_QUICK : text->tier,
+                       st));
+  if (!pipeline->is_less || fits_stack(pipeline)) return VYRE_OK;
+  pipeline->is_less = false;
+  vyre__arena_rewind(&pipeline->base.arena, before);
+  return make_object(pipeline, text, text->tier, st);
+}
+
 /* What takes too much stack takes less in narrower vectors. */
 static vyre_code make_fitting(cpu_pipeline *pipeline, vyre_arena *arena,
                               cpu_text *text, vyre_status *st) {
   const cpu_device *device = (const cpu_device *)pipeline->base.device;
   const uint32_t widths[] = {device->machine->lanes, 1};
   vyre__arena_mark before = vyre__arena_here(&pipeline->base.arena);
-  VYRE_TRY(make_object(pipeline, text, st));
+  VYRE_TRY(make_at(pipeline, before, text, st));
   for (size_t i = 0; i < 2 && !fits_stack(pipeline); i++) {
     uint32_t width = text->info.width;
     VYRE_TRY(narrow(&pipeline->base, widths[i], arena, text, st));
     if (text->info.width == width) continue;
-    vyre__arena_rewind(&pipeline->base.arena, before);
-    if (text->size > MOST_TEXT)
+    if (text->size > MOST_TEXT) {
       return too_large(&pipeline->base, text->size, st);
-    VYRE_TRY(make_object(pipeline, text, st));
+    }
+    VYRE_TRY(make_at(pipeline, before, text, st));
   }
   return check_stack(pipeline, st);
 }
@@ -278,6 +293,16 @@ vyre_code cpu_compile(cpu_pipeline *pipeline, vyre_status *st) {
   return code;
 }
 
+/* As what runs was spelled: that may be narrower than the first choice, for the
+ * stack that it takes. */
+static vyre_code spell_as_made(const cpu_pipeline *pipeline, vyre_arena *arena,
+                               cpu_text *out, vyre_status *st) {
+  VYRE_TRY(cpu_spell(&pipeline->base, arena, out, st));
+  VYRE_TRY(narrow(&pipeline->base, pipeline->plan.width, arena, out, st));
+  if (cpu_is_less(pipeline)) out->tier = VYRE__CODEGEN_QUICK;
+  return VYRE_OK;
+}
+
 vyre_code cpu_print(vyre_pipeline *pipeline, const char *form,
                     vyre_writer writer, vyre_status *st) {
   const cpu_device *device = (const cpu_device *)pipeline->device;
@@ -292,7 +317,9 @@ vyre_code cpu_print(vyre_pipeline *pipeline, const char *form,
   cpu_text text;
   vyre_code code = VYRE_OK;
   if (!is_text) code = vyre__codegen_load_from(device->llvm, st);
-  if (code == VYRE_OK) code = cpu_spell(pipeline, &arena, &text, st);
+  if (code == VYRE_OK) {
+    code = spell_as_made((const cpu_pipeline *)pipeline, &arena, &text, st);
+  }
   if (code == VYRE_OK && is_text) {
     if (!writer.write(writer.self, text.text, text.size)) {
       code = VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
@@ -303,8 +330,8 @@ vyre_code cpu_print(vyre_pipeline *pipeline, const char *form,
   } else if (code == VYRE_OK) {
     code = vyre__codegen(
         text.text, text.size, device->machine->cpu, device->machine->features,
-        tier_of(pipeline, &text),
-        is_asm ? VYRE__CODEGEN_ASSEMBLY : VYRE__CODEGEN_OPTIMISED, writer, st);
+        text.tier, is_asm ? VYRE__CODEGEN_ASSEMBLY : VYRE__CODEGEN_OPTIMISED,
+        writer, st);
   }
   vyre_arena_finish(&arena);
   return code;

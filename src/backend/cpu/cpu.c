@@ -145,8 +145,8 @@ static void pipeline_finish(vyre_pipeline *pipeline) {
   vyre__object_free(&own->full);
 }
 
-/* The text is the same, so that the plan is, but for kernels that were spelled in
- * narrower vectors as one of the two codes took too much stack: these stay as they
+/* The text is the same, so that the plan is, but for kernels whose full code alone
+ * takes too much stack, and was spelled in narrower vectors: these stay as they
  * are. Who runs the old code goes on with it, and it stays until the end. */
 static void pipeline_take(vyre_pipeline *pipeline, vyre_pipeline *full) {
   cpu_pipeline *own = (cpu_pipeline *)pipeline, *other = (cpu_pipeline *)full;
@@ -212,8 +212,7 @@ static void pipeline_describe(const vyre_pipeline *pipeline,
           ? &own->object
           : &own->full;
   out->has_launches = out->has_width = out->has_code = true;
-  out->is_short = plan->is_short ||
-                  (pipeline->is_quick && object == &own->object && own->bytes);
+  out->is_short = plan->is_short || cpu_is_less(own);
   out->phase_count = plan->phase_count;
   out->hidden_count =
       plan->buffer_count - (uint32_t)pipeline->program->buffer_count;

@@ -49,7 +49,15 @@ typedef struct cpu_pipeline {
   atomic_uint *costs; /* of a workgroup, one a phase: the pool's */
   const void *bytes;  /* of the object, in the arena, for the cache; or NULL */
   size_t size;
+  bool is_less; /* `object` is quick code, which the full is to follow */
 } cpu_pipeline;
+
+/* Whether quick code is what runs now. Threads: safe. */
+static inline bool cpu_is_less(const cpu_pipeline *pipeline) {
+  return pipeline->is_less &&
+         atomic_load_explicit(&pipeline->phases, memory_order_acquire) ==
+             pipeline->object.phases;
+}
 
 /* Lowers the program of @p pipeline for its machine and spells it. Kernel and
  * text (ends with a NUL that is not counted) live in @p arena.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The device as people see it: what it promises beside the conformance suite. */
+#include <time.h>
 #include <xmmintrin.h>
 
 #include "vyre/vyre.h"
@@ -545,19 +546,21 @@ TEST(a_pipeline_tells_what_lowering_made_of_it) {
   }
 }
 
-static void check_live_state(int values, const char *backend_options,
-                             bool fits) {
+/* So many values at once; each of what @p from is: "y[i]", or "x", which is that. */
+static char *live_text(int values, const char *type, const char *from) {
   enum { ROOM = 1 << 20 };
   char *text = calloc(1, ROOM);
   CHECK(text != NULL);
   size_t at = (size_t)snprintf(
       text, ROOM,
-      "kernel huge workgroup(128) over(y)\nbuffer y : read_write u32[] @0;\n"
-      "shared t : u32[128];\n{\n    let i = global_id.x;\n");
+      "kernel huge workgroup(128) over(y)\nbuffer y : read_write %s[] @0;\n"
+      "shared t : %s[128];\n{\n    let i = global_id.x;\n"
+      "    let x = y[i];\n",
+      type, type);
   for (int k = 0; k < values; k++) {
     at += (size_t)snprintf(text + at, ROOM - at,
-                           "    let v%d = y[i] * %du + (i ^ %du);\n", k, k + 3,
-                           k);
+                           "    let v%d = %s * %d + %s(i ^ %d);\n", k, from,
+                           k + 3, type, k);
   }
   at += (size_t)snprintf(text + at, ROOM - at,
                          "    t[local_id.x] = v0;\n    barrier();\n"
@@ -569,6 +572,12 @@ static void check_live_state(int values, const char *backend_options,
                            (k * 7 + 3) % values);
   }
   (void)snprintf(text + at, ROOM - at, "    y[i] = s;\n}\n");
+  return text;
+}
+
+static void check_live_state(int values, const char *backend_options,
+                             bool fits) {
+  char *text = live_text(values, "u32", "y[i]");
   rig r = {.heap = {.left = -1}};
   vyre_context_options options = plain_options(&r);
   options.backend_options = backend_options;
@@ -602,6 +611,83 @@ TEST(huge_live_state_compiles_or_is_refused) {
   check_live_state(250, "", true);
   check_live_state(600, "", true);
   check_live_state(300, "cpu.width=32", false);
+}
+
+/* The largest `subq $n, %rsp` of a text of assembly. */
+static unsigned long stack_in(const char *assembly) {
+  unsigned long most = 0;
+  for (const char *at = assembly; (at = strstr(at, "subq\t$")) != NULL;) {
+    char *end;
+    unsigned long bytes = strtoul(at + 6, &end, 10);
+    if (strncmp(end, ", %rsp", 6) == 0 && bytes > most) most = bytes;
+    at = end;
+  }
+  return most;
+}
+
+/* Wide, they take more stack than there may be. */
+TEST(what_is_printed_of_a_kernel_that_was_narrowed_is_what_runs) {
+  static const int values[] = {110, 400};
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    rig r = {.heap = {.left = -1}};
+    vyre_context_options options = plain_options(&r);
+    char *text = live_text(values[i], "u64", "x");
+    rig_begin(&r, &options, text);
+    free(text);
+    vyre_status st = {0};
+    CHECK_OK(vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0),
+                                   NULL, &r.pipeline, NULL, &st),
+             st);
+    vyre_pipeline_resources got;
+    CHECK(vyre_pipeline_describe(r.pipeline, &got));
+    printed code = {0}, spelled = {0};
+    CHECK_OK(vyre_pipeline_print(r.pipeline, "asm",
+                                 (vyre_writer){print_more, &code}, &st),
+             st);
+    CHECK_OK(vyre_pipeline_print(r.pipeline, "llvm",
+                                 (vyre_writer){print_more, &spelled}, &st),
+             st);
+    CHECK(stack_in(code.data) > 1000 && stack_in(code.data) <= 262144);
+    for (unsigned width = 2; width <= 64; width *= 2) {
+      char vector[24];
+      (void)snprintf(vector, sizeof vector, "<%u x i64>", width);
+      CHECK(width <= got.width || !strstr(spelled.data, vector));
+    }
+    free(code.data);
+    free(spelled.data);
+    rig_close(&r);
+  }
+}
+
+/* Quick code takes more stack than full code: it is not narrowed for that, as the
+ * full code could not take its place. */
+TEST(quick_code_that_takes_much_stack_is_followed_by_the_full) {
+  enum { TURNS = 12000 };
+  const struct timespec pause = {.tv_nsec = 10000000};
+  vyre_pipeline_resources got[2];
+  for (int is_quick = 0; is_quick < 2; is_quick++) {
+    rig r = {.heap = {.left = -1}};
+    vyre_context_options options = plain_options(&r);
+    options.allocator =
+        (vyre_allocator){0}; /* nobody waits for the full code */
+    char *text = live_text(110, "u64", "x");
+    rig_begin(&r, &options, text);
+    free(text);
+    vyre_status st = {0};
+    vyre_compile_options how = {.is_quick = is_quick != 0};
+    CHECK_OK(vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0),
+                                   &how, &r.pipeline, NULL, &st),
+             st);
+    CHECK(vyre_pipeline_describe(r.pipeline, &got[is_quick]));
+    for (int i = 0; i < TURNS && is_quick && got[1].is_short; i++) {
+      (void)nanosleep(&pause, NULL);
+      CHECK(vyre_pipeline_describe(r.pipeline, &got[1]));
+    }
+    CHECK(!got[is_quick].is_short);
+    rig_close(&r);
+  }
+  CHECK_U64(got[1].width, got[0].width);
+  CHECK_U64(got[1].code_bytes, got[0].code_bytes);
 }
 
 /* So many values in a row that each needs the one before. */
@@ -770,21 +856,24 @@ TEST(threads_and_widths_that_cannot_be_are_refused) {
   }
 }
 
-TEST_MAIN(TEST_ENTRY(memory_of_the_host_is_used_in_place),
-          TEST_ENTRY(a_warm_dispatch_allocates_nothing_whatever_it_is),
-          TEST_ENTRY(without_memory_it_says_so_and_leaks_nothing),
-          TEST_ENTRY(a_kernel_that_never_ends_ends_at_its_timeout),
-          TEST_ENTRY(fuel_ends_a_loop),
-          TEST_ENTRY(device_time_is_told_and_not_above_the_wall_clocks),
-          TEST_ENTRY(what_the_caller_did_to_its_floats_changes_no_result),
-          TEST_ENTRY(every_float_operation_is_right_as_the_table_says),
-          TEST_ENTRY(no_memory_of_the_process_is_writable_and_executable),
-          TEST_ENTRY(kernels_become_vector_code_as_wide_as_asked),
-          TEST_ENTRY(code_is_shown_in_three_forms_and_no_other),
-          TEST_ENTRY(code_keeps_to_what_is_left_of_the_processor),
-          TEST_ENTRY(a_pipeline_tells_what_lowering_made_of_it),
-          TEST_ENTRY(huge_live_state_compiles_or_is_refused),
-          TEST_ENTRY(very_large_kernels_are_made_the_short_way_or_refused),
-          TEST_ENTRY(without_llvm_it_opens_and_a_compile_says_what_to_install),
-          TEST_ENTRY(auto_takes_it_where_it_can_compile_and_says_so_where_not),
-          TEST_ENTRY(threads_and_widths_that_cannot_be_are_refused))
+TEST_MAIN(
+    TEST_ENTRY(memory_of_the_host_is_used_in_place),
+    TEST_ENTRY(a_warm_dispatch_allocates_nothing_whatever_it_is),
+    TEST_ENTRY(without_memory_it_says_so_and_leaks_nothing),
+    TEST_ENTRY(a_kernel_that_never_ends_ends_at_its_timeout),
+    TEST_ENTRY(fuel_ends_a_loop),
+    TEST_ENTRY(device_time_is_told_and_not_above_the_wall_clocks),
+    TEST_ENTRY(what_the_caller_did_to_its_floats_changes_no_result),
+    TEST_ENTRY(every_float_operation_is_right_as_the_table_says),
+    TEST_ENTRY(no_memory_of_the_process_is_writable_and_executable),
+    TEST_ENTRY(kernels_become_vector_code_as_wide_as_asked),
+    TEST_ENTRY(code_is_shown_in_three_forms_and_no_other),
+    TEST_ENTRY(code_keeps_to_what_is_left_of_the_processor),
+    TEST_ENTRY(a_pipeline_tells_what_lowering_made_of_it),
+    TEST_ENTRY(huge_live_state_compiles_or_is_refused),
+    TEST_ENTRY(what_is_printed_of_a_kernel_that_was_narrowed_is_what_runs),
+    TEST_ENTRY(quick_code_that_takes_much_stack_is_followed_by_the_full),
+    TEST_ENTRY(very_large_kernels_are_made_the_short_way_or_refused),
+    TEST_ENTRY(without_llvm_it_opens_and_a_compile_says_what_to_install),
+    TEST_ENTRY(auto_takes_it_where_it_can_compile_and_says_so_where_not),
+    TEST_ENTRY(threads_and_widths_that_cannot_be_are_refused))
