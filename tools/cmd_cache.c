@@ -142,7 +142,7 @@ static void put_damaged(sink *out, const vyre_cache_listing *all) {
   if (all->damaged_count > 0) {
     sink_format(out,
                 "%llu damaged: they are never used\n"
-                "Fix: vyre cache prune\n",
+                "Fix: vyre cache prune, and remove by hand what that leaves\n",
                 (unsigned long long)all->damaged_count);
   } else {
     sink_text(out, "all are sound\n");
@@ -172,7 +172,8 @@ static int show(const char *command, int count, char **words, bool verifies,
   if (json) {
     json_out answer = {.out = &out};
     json_open(&answer, NULL, '{');
-    json_bool(&answer, "ok", !verifies || all.damaged_count == 0);
+    json_bool(&answer, "ok",
+              !verifies || (all.is_on && all.damaged_count == 0));
     json_head(&answer, &all);
     json_entries(&answer, &all);
     json_end(&answer);
@@ -185,7 +186,7 @@ static int show(const char *command, int count, char **words, bool verifies,
     }
     if (verifies) put_damaged(&out, &all);
   }
-  bool is_wrong = verifies && all.damaged_count > 0;
+  bool is_wrong = verifies && (!all.is_on || all.damaged_count > 0);
   vyre_arena_finish(&arena);
   int code = publish(&out, NULL, NULL, json);
   return code == EXIT_FINE && is_wrong ? EXIT_WRONG : code;
@@ -234,7 +235,9 @@ static int cache_prune(int count, char **words, bool json) {
     return problem_report(&wrong, json);
   }
   if (json) {
-    json_out answer = json_begin(&out);
+    json_out answer = {.out = &out};
+    json_open(&answer, NULL, '{');
+    json_bool(&answer, "ok", all.is_on);
     all.bytes = done.left_bytes;
     json_head(&answer, &all);
     json_u64(&answer, "removed", done.removed_count);
@@ -251,8 +254,10 @@ static int cache_prune(int count, char **words, bool json) {
                 (unsigned long long)done.left_count,
                 (unsigned long long)done.left_bytes);
   }
+  bool is_on = all.is_on;
   vyre_arena_finish(&arena);
-  return publish(&out, NULL, NULL, json);
+  int code = publish(&out, NULL, NULL, json);
+  return code == EXIT_FINE && !is_on ? EXIT_WRONG : code;
 }
 
 /* --- explain -----------------------------------------------------------------*/

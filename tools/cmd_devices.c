@@ -9,8 +9,8 @@
 #include "plan_json.h"
 
 static void put_bytes(const char *what, uint64_t bytes, sink *out) {
-  if (bytes >= UINT64_MAX / 4) {
-    sink_format(out, "any size %s", what);
+  if (bytes >= UINT64_MAX / 4) { /* kernels count elements in 32 bits */
+    sink_format(out, "fewer than 2^32 elements %s", what);
   } else {
     sink_format(out, "%llu bytes %s", (unsigned long long)bytes, what);
   }

@@ -147,7 +147,8 @@ vyre_cache_explain(vyre_device *device, vyre_program *program,
 
 /** Says where the files of @p context (NULL: the process's own) are, and whether
  *  that place is used: the answer that compiles and probes get. Reads no entry,
- *  makes nothing.
+ *  and leaves nothing behind: of a directory that is not there it tries whether
+ *  one could be made.
  *  Ownership: all of *out lives in @p arena.
  *  Threads:   safe; the arena is compatible.   Blocks: on files.
  *  Errors:    VYRE_OUT_OF_MEMORY; VYRE_INVALID_ARGUMENT for a NULL. */

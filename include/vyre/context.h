@@ -32,9 +32,8 @@ typedef struct vyre_context_options {
   const char *backend_options; /* what a backend lets be chosen, as
                                   "cpu.threads=2,cpu.width=8" (docs/cpu.md). It
                                   goes behind what $VYRE_OPTIONS says, and the
-                                  last of a key counts; "": neither. One that its
-                                  backend does not have lets vyre_device_open
-                                  fail */
+                                  last of a key counts; "": neither. What no
+                                  backend has lets vyre_context_create fail */
   const char
       *llvm; /* file that "cpu" loads LLVM 19 from; NULL: $VYRE_LLVM, else where
                        systems have it; "none": nowhere, so that nothing can be

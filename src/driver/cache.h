@@ -164,6 +164,9 @@ typedef struct vyre__cache_refusal {
  * descriptor is kept, and what was safe may be so no more. -1: not to be used. */
 int vyre__cache_open(const vyre__cache *cache, bool create,
                      vyre__cache_refusal *why);
+/* Whether the directory, which vyre__cache_open found absent, could be made. Leaves
+ * nothing behind. */
+bool vyre__cache_can_make(const vyre__cache *cache, vyre__cache_refusal *why);
 
 /* --- files ------------------------------------------------------------------ */
 
@@ -216,8 +219,9 @@ typedef struct vyre__cache_item {
   char name[VYRE__CACHE_NAME];
   uint64_t bytes;
   int64_t used_ns;
-  bool is_leftover; /* of a writer that did not end */
-  bool is_probe;    /* what a probe found; else an entry */
+  bool is_leftover;  /* of a writer that did not end */
+  bool is_probe;     /* what a probe found; else an entry */
+  bool is_directory; /* in the place of an entry */
 } vyre__cache_item;
 
 typedef struct vyre__cache_items {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "driver/cache.h"
 
@@ -142,17 +143,54 @@ static int open_last(const char *path) {
 /* Longer ones are not made: a part of one would be. */
 enum { MOST_PATH = 1024 };
 
-/* Makes the directory and what is above it, as the XDG specification has it. */
-static void make_all(const char *path) {
+/* Makes the directory and what is above it, as the XDG specification has it. The
+ * error of the last part; 0: it is there. */
+static int make_all(const char *path) {
   char part[MOST_PATH];
   size_t length = strlen(path);
-  if (length >= sizeof part) return;
+  int error = 0;
   for (size_t i = 1; i <= length; i++) {
     if (path[i] != '/' && path[i] != '\0') continue;
     memcpy(part, path, i);
     part[i] = '\0';
-    (void)mkdir(part, 0700); /* opening it tells */
+    error = mkdir(part, 0700) == 0 || errno == EEXIST ? 0 : errno;
   }
+  return error;
+}
+
+/* Of @p path, which is not there, the folder that is and that all else would be
+ * made in. */
+static void nearest_folder(const char *path, char out[MOST_PATH]) {
+  struct stat about;
+  size_t length = strlen(path);
+  memcpy(out, path, length + 1);
+  do {
+    while (length > 0 && out[length - 1] != '/') length--;
+    while (length > 1 && out[length - 1] == '/') length--;
+    if (length == 0) out[length++] = '.';
+    out[length] = '\0';
+  } while (stat(out, &about) != 0 && strcmp(out, ".") != 0 &&
+           strcmp(out, "/") != 0);
+}
+
+/* Whether a directory could be made in @p folder. Rights do not tell, as there are
+ * file systems that take none from anybody: one is made, by another name than that
+ * which others may be about to use, and removed. 0, or the error. */
+static int try_folder(const char *folder) {
+  char name[MOST_PATH + 64];
+  (void)snprintf(name, sizeof name, "%s/.vyre-%lx-%llx", folder,
+                 (unsigned long)getpid(), (unsigned long long)vyre__clock_ns());
+  if (mkdir(name, 0700) != 0) return errno;
+  (void)rmdir(name);
+  return 0;
+}
+
+static int refuse_making(vyre__cache_refusal *why, int error) {
+  why->is_absent = false;
+  return refuse(why,
+                "name a directory that can be made or is there in "
+                "VYRE_CACHE_DIR",
+                "it is not there and cannot be made: error %d", error);
 }
 
 static int refuse_error(vyre__cache_refusal *why, int error) {
@@ -180,7 +218,8 @@ int vyre__cache_open(const vyre__cache *cache, bool create,
   }
   int directory = open_last(cache->path);
   if (directory < 0 && errno == ENOENT && create) {
-    make_all(cache->path);
+    int error = make_all(cache->path);
+    if (error) return refuse_making(why, error);
     directory = open_last(cache->path);
   }
   if (directory < 0) return refuse_error(why, errno);
@@ -200,4 +239,11 @@ int vyre__cache_open(const vyre__cache *cache, bool create,
   return refuse(why, "chmod 700 the directory",
                 "it is open to others: its mode is %o, not 700",
                 (unsigned)(about.st_mode & 07777));
+}
+
+bool vyre__cache_can_make(const vyre__cache *cache, vyre__cache_refusal *why) {
+  char folder[MOST_PATH];
+  nearest_folder(cache->path, folder);
+  int error = try_folder(folder);
+  return error == 0 || refuse_making(why, error) == 0;
 }

@@ -52,10 +52,12 @@ int vyre__cache_file_open(int directory, const char *name, uint64_t *size,
                             : "it cannot be opened";
     return -1;
   }
-  struct stat about;
+  struct stat about = {0};
   if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode) ||
       about.st_uid != geteuid() || (about.st_mode & 022) != 0) {
-    *why = "it is no plain file of this user";
+    *why = S_ISDIR(about.st_mode)
+               ? "it is a directory, so nothing can be kept in its place"
+               : "it is no plain file of this user";
     close(file);
     return -1;
   }
@@ -230,19 +232,22 @@ static bool add_item(int directory, const char *name, vyre__cache_items *to) {
   bool is_probe = begins_with(name, VYRE__CACHE_PROBE);
   if (!is_leftover && !is_probe && !vyre__cache_is_entry(name)) return true;
   struct stat about;
-  if (fstatat(directory, name, &about, AT_SYMLINK_NOFOLLOW) != 0 ||
-      S_ISDIR(about.st_mode)) {
-    return true; /* gone by now, or nothing that can be removed */
+  if (fstatat(directory, name, &about, AT_SYMLINK_NOFOLLOW) != 0) {
+    return true; /* gone by now */
   }
+  bool is_directory = S_ISDIR(about.st_mode);
+  if (is_directory && (is_leftover || is_probe)) return true;
   if (!vyre__reserve(to->allocator, &to->items, &to->capacity, to->count + 1,
                      sizeof *to->items, false)) {
     return false;
   }
   vyre__cache_item *item = &to->items[to->count++];
-  *item = (vyre__cache_item){.bytes = (uint64_t)about.st_size,
-                             .used_ns = to_ns(about.st_mtim),
-                             .is_leftover = is_leftover,
-                             .is_probe = is_probe};
+  *item =
+      (vyre__cache_item){.bytes = is_directory ? 0 : (uint64_t)about.st_size,
+                         .is_directory = is_directory,
+                         .used_ns = to_ns(about.st_mtim),
+                         .is_leftover = is_leftover,
+                         .is_probe = is_probe};
   memcpy(item->name, name, strlen(name) + 1);
   return true;
 }
@@ -334,6 +339,7 @@ bool vyre__cache_evict(int directory, vyre_allocator allocator,
   clock_gettime(CLOCK_REALTIME, &now);
   for (size_t i = 0; fine && i < all.count; i++) {
     const vyre__cache_item *item = &all.items[i];
+    if (item->is_directory) continue; /* evicting leaves it */
     if (!item->is_leftover) {
       out->left_bytes += item->bytes;
       out->left_count += !item->is_probe;
@@ -344,7 +350,10 @@ bool vyre__cache_evict(int directory, vyre_allocator allocator,
   for (size_t i = 0; fine && i < all.count && out->left_bytes > max_bytes;
        i++) {
     const vyre__cache_item *item = &all.items[order[i].tie];
-    if (item->is_leftover || !remove_item(directory, item, out)) continue;
+    if (item->is_leftover || item->is_directory ||
+        !remove_item(directory, item, out)) {
+      continue;
+    }
     out->left_bytes -= item->bytes;
     out->left_count -= !item->is_probe;
   }

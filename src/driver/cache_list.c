@@ -33,6 +33,18 @@ static vyre_code explain(const vyre__cache_subject *subject, vyre_arena *arena,
   }
   vyre__cache_look(subject, &key, false, arena, &note, &file, &may_store);
   vyre__cache_file_finish(&file);
+  const vyre__cache *cache = &subject->device->context->cache;
+  vyre__cache_refusal refusal;
+  int directory = may_store ? vyre__cache_open(cache, false, &refusal) : -1;
+  if (directory >= 0) {
+    close(directory);
+  } else if (may_store && refusal.is_absent &&
+             !vyre__cache_can_make(cache, &refusal)) {
+    note.made = VYRE_CACHE_OFF;
+    note.reason = copy_text(arena, refusal.reason);
+    note.entry = "";
+    if (!note.reason) return vyre__no_memory(st, who, "bytes of texts", 1);
+  }
   vyre__cache_explain(subject, &key, arena, &note);
   out->info = vyre__cache_info(&note); /* nothing is stored */
   return VYRE_OK;
@@ -132,7 +144,8 @@ static bool find(const vyre__cache *cache, vyre_arena *arena,
                  vyre_cache_place *out, int *directory) {
   vyre__cache_refusal refusal;
   *directory = vyre__cache_open(cache, false, &refusal);
-  bool is_off = *directory < 0 && !refusal.is_absent;
+  bool is_off = *directory < 0 &&
+                (!refusal.is_absent || !vyre__cache_can_make(cache, &refusal));
   bool is_read_only =
       *directory >= 0 && faccessat(*directory, ".", W_OK | X_OK, AT_EACCESS);
   *out = (vyre_cache_place){
@@ -212,13 +225,19 @@ vyre_code vyre_cache_list(vyre_context *context, vyre_arena *arena,
 
 /* --- removing ----------------------------------------------------------------*/
 
+/* A directory goes if there is nothing in it: what is may be somebody's. */
+static bool remove_entry(int directory, const char *name) {
+  return unlinkat(directory, name, 0) == 0 ||
+         unlinkat(directory, name, AT_REMOVEDIR) == 0;
+}
+
 static bool remove_damaged(int directory, vyre_arena *arena,
                            vyre_cache_pruned *out) {
   vyre_cache_listing all = {0};
   if (!list_all(directory, arena, &all)) return false;
   for (size_t i = 0; i < all.entry_count; i++) {
     const vyre_cache_entry *entry = &all.entries[i];
-    if (entry->is_sound || unlinkat(directory, entry->name, 0) != 0) continue;
+    if (entry->is_sound || !remove_entry(directory, entry->name)) continue;
     out->removed_count++;
     out->removed_bytes += entry->bytes;
   }

@@ -38,14 +38,15 @@ struct vyre_context {
   char llvm[256];    /* where device "cpu" finds it; "": wherever it is */
 };
 
-/* Adds the text to the options there are, if it is one of options; NULL or "" is
- * nothing. The last of a key counts. */
+/* Adds the text to the options there are, if it is one of options that its backends
+ * have; NULL or "" is nothing. The last of a key counts. */
 vyre_code vyre__options_add(vyre_context *context, const char *text,
                             vyre_status *st);
 /* Keeps the name of a file of LLVM; NULL: none. */
 vyre_code vyre__llvm_set(vyre_context *context, const char *name,
                          vyre_status *st);
-/* Whether the device's backend has those that are meant for it. */
+/* Whether the device's backend has those that are meant for it: it need not be the
+ * one that the registry has by its name. */
 vyre_code vyre__options_check(const vyre_device *device, vyre_status *st);
 
 /* Whether this one is to fail. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Options of backends: "cpu.threads=2,cpu.width=8". A context keeps the text; a
- * device looks at what begins with its backend's name when it is opened. */
+/* Options of backends: "cpu.threads=2,cpu.width=8". A context keeps the text, if
+ * all of it is known; a device looks at what begins with its backend's name. */
 #include <stdio.h>
 #include <string.h>
 
@@ -46,12 +46,48 @@ static bool is_text(const char *text, size_t size, const char *word) {
   return strlen(word) == size && memcmp(text, word, size) == 0;
 }
 
-static bool is_backend(const option_text *o) {
+static const vyre__backend *backend_of(const option_text *o) {
   const vyre__backend *backend;
   for (size_t i = 0; (backend = vyre__backend_at(i)) != NULL; i++) {
-    if (is_text(o->name, o->name_size, backend->name)) return true;
+    if (is_text(o->name, o->name_size, backend->name)) return backend;
   }
-  return false;
+  return NULL;
+}
+
+static vyre_code unknown(const vyre__backend *backend, const option_text *o,
+                         vyre_status *st) {
+  char known[120] = "";
+  int used = 0, size = (int)sizeof known;
+  for (const vyre__option *k = backend->options; k && k->name; k++) {
+    if (used >= size) break;
+    used += snprintf(known + used, (size_t)(size - used), "%s%s",
+                     used > 0 ? ", " : "", k->name);
+  }
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                   "leave it out, or write one that the backend has",
+                   "backend '%s' has no option '%.*s'%s%s", backend->name,
+                   (int)o->key_size, o->key, used ? "; it has " : "", known);
+}
+
+/* Whether @p backend has it, and takes the number. */
+static vyre_code check(const vyre__backend *backend, const option_text *o,
+                       vyre_status *st) {
+  const vyre__option *known = backend->options;
+  uint64_t value;
+  while (known && known->name && !is_text(o->key, o->key_size, known->name)) {
+    known++;
+  }
+  if (!known || !known->name) return unknown(backend, o, st);
+  (void)is_number(o->value, o->value_size, &value);
+  if (value >= known->least && value <= known->most) return VYRE_OK;
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
+      VYRE_NUMBERS({"value", value}, {"least", known->least},
+                   {"most", known->most}),
+      "write a number in that range",
+      "option '%s' of backend '%s' is %llu, must be %llu to %llu", known->name,
+      backend->name, (unsigned long long)value,
+      (unsigned long long)known->least, (unsigned long long)known->most);
 }
 
 vyre_code vyre__options_add(vyre_context *context, const char *text,
@@ -71,7 +107,11 @@ vyre_code vyre__options_add(vyre_context *context, const char *text,
         had + length, sizeof context->options - 1);
   }
   while (take(&at, &o)) {
-    if (is_backend(&o)) continue;
+    const vyre__backend *backend = backend_of(&o);
+    if (backend) {
+      VYRE_TRY(check(backend, &o, st));
+      continue;
+    }
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                      "begin it with the name of a backend: `vyre devices`",
                      "option '%.*s': there is no backend '%.*s'",
@@ -104,43 +144,12 @@ vyre_code vyre__llvm_set(vyre_context *context, const char *name,
   return VYRE_OK;
 }
 
-static vyre_code unknown(const vyre__backend *backend, const option_text *o,
-                         vyre_status *st) {
-  char known[120] = "";
-  int used = 0, size = (int)sizeof known;
-  for (const vyre__option *k = backend->options; k && k->name; k++) {
-    if (used >= size) break;
-    used += snprintf(known + used, (size_t)(size - used), "%s%s",
-                     used > 0 ? ", " : "", k->name);
-  }
-  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                   "leave it out, or write one that the backend has",
-                   "backend '%s' has no option '%.*s'%s%s", backend->name,
-                   (int)o->key_size, o->key, used ? "; it has " : "", known);
-}
-
 vyre_code vyre__options_check(const vyre_device *device, vyre_status *st) {
-  const vyre__backend *backend = device->backend;
   const char *at = device->context->options;
   option_text o;
   while (take(&at, &o)) {
-    const vyre__option *known = backend->options;
-    uint64_t value;
-    if (!is_text(o.name, o.name_size, backend->name)) continue;
-    while (known && known->name && !is_text(o.key, o.key_size, known->name)) {
-      known++;
-    }
-    if (!known || !known->name) return unknown(backend, &o, st);
-    (void)is_number(o.value, o.value_size, &value);
-    if (value >= known->least && value <= known->most) continue;
-    return VYRE_FAIL_WITH(
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
-        VYRE_NUMBERS({"value", value}, {"least", known->least},
-                     {"most", known->most}),
-        "write a number in that range",
-        "option '%s' of backend '%s' is %llu, must be %llu to %llu",
-        known->name, backend->name, (unsigned long long)value,
-        (unsigned long long)known->least, (unsigned long long)known->most);
+    if (!is_text(o.name, o.name_size, device->backend->name)) continue;
+    VYRE_TRY(check(device->backend, &o, st));
   }
   return VYRE_OK;
 }

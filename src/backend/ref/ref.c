@@ -25,7 +25,7 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
       .max_workgroup = {VYRE_MAX_INVOCATIONS, VYRE_MAX_INVOCATIONS,
                         VYRE_MAX_INVOCATIONS},
       .max_workgroup_invocations = VYRE_MAX_INVOCATIONS,
-      .max_shared_bytes = UINT64_MAX,
+      .max_shared_bytes = VYRE_MAX_SHARED_BYTES,
       .max_buffer_bytes = SIZE_MAX / 2,
       .host_alignment = 1,
       .borrows_host_memory = true,
