@@ -836,16 +836,17 @@ TEST(threads_and_widths_that_cannot_be_are_refused) {
       {1025, 0, false}, {UINT32_MAX, 0, false}, {0, 2, false},
       {0, 3, false},    {0, 64, false},         {0, UINT32_MAX, false}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    vyre_context *context;
-    vyre_device *device;
+    vyre_context *context = NULL;
+    vyre_device *device = NULL;
     vyre_status st = {0};
     char text[64];
     (void)snprintf(text, sizeof text, "cpu.threads=%u,cpu.width=%u",
                    cases[i].threads, cases[i].width);
     vyre_context_options options = {.cache_directory = "",
                                     .backend_options = text};
-    CHECK_OK(vyre_context_create(&options, &context, &st), st);
-    vyre_code code = vyre_device_open(context, "cpu", &device, &st);
+    /* Ranges are looked at with the context, widths between them with the device. */
+    vyre_code code = vyre_context_create(&options, &context, &st);
+    if (code == VYRE_OK) code = vyre_device_open(context, "cpu", &device, &st);
     if (cases[i].is_good) {
       CHECK_OK(code, st);
     } else {
