@@ -33,6 +33,10 @@ if grep -qs '^VYRE_SANITIZE:[A-Z]*=thread' "$build_dir/CMakeCache.txt"; then
   exit 77
 fi
 
+# Under another sanitizer, where a process takes seven times as long, every third case.
+stride=1 number=0
+if grep -qs '^VYRE_SANITIZE:[A-Z]*=.' "$build_dir/CMakeCache.txt"; then stride=3; fi
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 PATH=$build_dir:$PATH
@@ -86,6 +90,8 @@ end_case() {
     blessed+=$want$'\n'
     return
   fi
+  number=$((number + 1))
+  if [ -z "$only$bless" ] && [ $((number % stride)) -ne 0 ]; then return; fi
   run_case
   blessed+=$got$'\n'
   if [ -n "$bless" ] || [ "$want" = "$got" ]; then
