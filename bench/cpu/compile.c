@@ -209,7 +209,7 @@ static void from_disk(const child_job *job, double *figures) {
       close_place(&p);
       if (made != VYRE_CACHE_DISK_HIT) return;
       if (round >= 0) ms[k][round] = ns / 1e6;
-      if (round < 0 && k == 0) figures[2 * CPU_KERNELS] = ns / 1e6;
+      if (round < 0 && k == 0) figures[(size_t)2 * CPU_KERNELS] = ns / 1e6;
     }
   }
   for (int k = 0; k < CPU_KERNELS; k++) {
@@ -231,7 +231,7 @@ static void measure_disk(const char *device, const char *directory, times *t) {
     t->disk[k].median = f[k];
     t->disk[k].least = f[CPU_KERNELS + k];
   }
-  t->first = f[2 * CPU_KERNELS];
+  t->first = f[(size_t)2 * CPU_KERNELS];
 }
 
 static void measure(const char *device, times *t) {

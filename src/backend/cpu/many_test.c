@@ -283,7 +283,7 @@ TEST(a_failure_tells_of_its_slots_as_one_alone_does) {
     memset(stats, 0, sizeof stats);
     for (uint32_t i = 0; i < TOGETHER; i++) {
       outwards(&b, i, NULL, 0, i == BAD && round > 0 ? 100 : 6);
-      b.outputs[i] = vyre_output_slot(&slots[i], FEW * 4);
+      b.outputs[i] = vyre_output_slot(&slots[i], FEW * sizeof(uint32_t));
       b.items[i].max_iterations = 50;
       b.items[i].slot_stats = &stats[i];
     }

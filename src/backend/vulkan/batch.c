@@ -168,10 +168,12 @@ static vyre_code flush(batch *b, size_t *done, vyre_status *st) {
 
 static bool make_room(batch *b, const vyre__launch *first) {
   size_t count = 0, views = 0;
-  for (const vyre__launch *l = first; l; l = l->next) {
+  const vyre__launch *l = first;
+  do { /* there is one at least */
     count++;
     views += ((const vk_pipeline *)l->pipeline)->plan.buffer_count;
-  }
+    l = l->next;
+  } while (l);
   vyre_arena *scratch = first->scratch;
   b->jobs = vyre__arena_array(scratch, count, sizeof *b->jobs);
   b->launches = vyre__arena_array(scratch, count, sizeof *b->launches);

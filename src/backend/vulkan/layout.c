@@ -119,7 +119,7 @@ vyre_code vk_layout_take(vk_device *device, const vk_plan *plan,
     atomic_fetch_add(&device->counts.layouts_shared, 1);
   } else {
     code = make(device, plan, &found, st);
-    if (code == VYRE_OK) {
+    if (code == VYRE_OK && found) {
       found->next = device->layouts;
       device->layouts = found;
       atomic_fetch_add(&device->counts.layouts_made, 1);

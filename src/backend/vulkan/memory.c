@@ -177,7 +177,7 @@ static vyre_code take_locked(vk_device *device, vk_where where, uint64_t size,
   for (vk_block *b = heap->blocks[where]; b; b = b->next) {
     if (cut(device, b, size, out)) return VYRE_OK;
   }
-  vk_block *made;
+  vk_block *made = NULL;
   uint64_t bytes = size > BLOCK_BYTES / 2 ? size : BLOCK_BYTES;
   vyre_code code =
       make_block(device, where, bytes, NULL, &made, bytes > size ? NULL : st);
@@ -186,6 +186,7 @@ static vyre_code take_locked(vk_device *device, vk_where where, uint64_t size,
   } else if (code != VYRE_OK) {
     return code;
   }
+  if (!made) return vyre__no_memory(st, "vulkan", "blocks of memory", 1);
   made->next = heap->blocks[where];
   heap->blocks[where] = made;
   return cut(device, made, size, out)
@@ -381,7 +382,7 @@ static vyre_code clear(vk_device *device, const vk_range *range,
 /* Whole pages: what else is in the last one is mapped, and nobody touches it. */
 static vyre_code import(vk_device *device, vk_buffer *buffer, vyre_status *st) {
   enum { PAGE = 4096 };
-  vk_block *block;
+  vk_block *block = NULL;
   uint64_t a = device->base.caps.host_alignment;
   uint64_t size = (buffer->base.size + a - 1) / a * a;
   if (buffer->base.size == 0 || (a > PAGE && size != buffer->base.size)) {
@@ -396,9 +397,9 @@ static vyre_code import(vk_device *device, vk_buffer *buffer, vyre_status *st) {
   pthread_mutex_lock(&device->heap.lock);
   vyre_code code =
       make_block(device, VK_WHERE_DEVICE, size, buffer->base.host, &block, st);
-  if (code == VYRE_OK && !cut(device, block, size, &buffer->range)) {
+  if (code == VYRE_OK && !(block && cut(device, block, size, &buffer->range))) {
     code = vyre__no_memory(st, "vulkan", "ranges of memory", 1);
-    free_block(device, block);
+    if (block) free_block(device, block);
   }
   pthread_mutex_unlock(&device->heap.lock);
   return code;
@@ -430,7 +431,7 @@ static vyre_code transfer(vk_device *device, const vk_range *range,
                           uint64_t offset, unsigned char *to,
                           const unsigned char *from, size_t size,
                           vyre_status *st) {
-  vk_range staging;
+  vk_range staging = {0};
   size_t most = size < STAGING_BYTES ? size : STAGING_BYTES;
   VYRE_TRY(vk_range_take(device, VK_WHERE_HOST, most, &staging, st));
   vyre_code code = VYRE_OK;
@@ -439,7 +440,7 @@ static vyre_code transfer(vk_device *device, const vk_range *range,
     one_time one;
     VkBufferCopy there = {staging.offset, range->offset + offset + at, part};
     VkBufferCopy back = {range->offset + offset + at, staging.offset, part};
-    if (from) memcpy(staging.host, from + at, part);
+    if (from && staging.host) memcpy(staging.host, from + at, part);
     code = begin_one(device, &one, st);
     if (code != VYRE_OK) break;
     if (from) {
@@ -450,7 +451,9 @@ static vyre_code transfer(vk_device *device, const vk_range *range,
                                 &back);
     }
     code = end_one(device, &one, st);
-    if (code == VYRE_OK && to) memcpy(to + at, staging.host, part);
+    if (code == VYRE_OK && to && staging.host) {
+      memcpy(to + at, staging.host, part);
+    }
   }
   vk_range_give(device, &staging);
   return code;

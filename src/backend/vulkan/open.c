@@ -220,7 +220,7 @@ static void set_caps(vk_device *device) {
   if (device->has.imports) more.pNext = &host;
   device->instance->GetPhysicalDeviceProperties2(device->physical->handle,
                                                  &all);
-  uint64_t most = l->maxStorageBufferRange / 4 * 4;
+  uint64_t most = l->maxStorageBufferRange & ~(uint64_t)3;
   if (more.maxMemoryAllocationSize > 0) {
     most = least(most, more.maxMemoryAllocationSize);
   }

@@ -30,7 +30,7 @@ static void cut(const vk_tiles *t, uint64_t groups, uint32_t size[3]) {
   for (int i = 0; i < 3; i++) left[i] = t->grid[i] - t->at[i];
   size[0] = least(least(left[0], t->most[0]), groups);
   size[1] = size[2] = 1;
-  if (size[0] < t->grid[0]) return;
+  if (size[0] < t->grid[0] || size[0] == 0) return;
   size[1] = least(least(left[1], t->most[1]), groups / size[0]);
   if (size[1] == 0) size[1] = 1;
   if (size[1] < t->grid[1]) return;

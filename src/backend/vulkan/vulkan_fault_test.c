@@ -45,13 +45,14 @@ static vyre_code dispatch(story *s, vyre_status *st) {
       .inputs = in, .input_count = 2, .outputs = out, .output_count = 1};
   vyre_code code = vyre_dispatch(s->add, &desc, st);
   if (code != VYRE_OK) return code;
-  for (uint32_t i = 0; i < N; i++) CHECK_U64(s->sum[i], 2 * i);
+  for (uint32_t i = 0; i < N; i++) CHECK_U64(s->sum[i], UINT64_C(2) * i);
   vyre_input both[] = {vyre_input_bytes(s->sum, sizeof s->sum)};
   desc.inputs = both;
   desc.input_count = 1;
   code = vyre_dispatch(s->rounds, &desc, st);
   if (code != VYRE_OK) return code;
-  for (uint32_t i = 0; i < N; i++) CHECK_U64(s->sum[i], 2 * (2 * i + 1));
+  for (uint32_t i = 0; i < N; i++)
+    CHECK_U64(s->sum[i], 2 * (UINT64_C(2) * i + 1));
   return VYRE_OK;
 }
 
@@ -103,7 +104,7 @@ static vyre_code record(story *s, vyre_status *st) {
   TRY(vyre_recording_replay(s->rec, NULL, NULL, st));
   uint32_t got[N];
   TRY(vyre_resident_download(s->device, s->z, 0, got, sizeof got, st));
-  for (uint32_t i = 0; i < N; i++) CHECK_U64(got[i], 2 * i);
+  for (uint32_t i = 0; i < N; i++) CHECK_U64(got[i], UINT64_C(2) * i);
   return VYRE_OK;
 }
 

@@ -58,7 +58,9 @@ static void begin(scene *s, const char *options) {
   vk_rig_open(&s->r, options);
   vk_rig_compile(&s->r, kernels);
   for (int i = 0; i < 4; i++) {
-    CHECK_OK(vyre_resident_create(s->r.device, 4 * N, &s->buffers[i], &st), st);
+    CHECK_OK(vyre_resident_create(s->r.device, sizeof(uint32_t[N]),
+                                  &s->buffers[i], &st),
+             st);
   }
   CHECK_OK(vyre_recording_create(s->r.device, &s->rec, &st), st);
   CHECK_OK(vyre_recording_slot(s->rec, "x", 0, &s->x, &st), st);
@@ -142,7 +144,9 @@ TEST(memory_that_took_the_place_of_another_is_another) {
   for (int i = 0; i < 20; i++) {
     (void)replay(&s);
     CHECK_OK(vyre_resident_free(s.r.device, s.buffers[1], &st), st);
-    CHECK_OK(vyre_resident_create(s.r.device, 4 * N, &s.buffers[1], &st), st);
+    CHECK_OK(vyre_resident_create(s.r.device, sizeof(uint32_t[N]),
+                                  &s.buffers[1], &st),
+             st);
     bind(&s, s.y, s.buffers[1]);
     fill_buffer(&s, s.buffers[1], (uint32_t)i);
     (void)replay(&s);

@@ -53,8 +53,9 @@ static void add_once(vk_rig *r, uint32_t n, uint32_t seed) {
     x[i] = value(i, seed);
     y[i] = i;
   }
-  vyre_input in[] = {vyre_input_bytes(x, n * 4), vyre_input_bytes(y, n * 4)};
-  vyre_output out[] = {vyre_output_bytes(y, n * 4)};
+  vyre_input in[] = {vyre_input_bytes(x, n * sizeof *x),
+                     vyre_input_bytes(y, n * sizeof *y)};
+  vyre_output out[] = {vyre_output_bytes(y, n * sizeof *y)};
   vyre_dispatch_desc desc = {
       .inputs = in, .input_count = 2, .outputs = out, .output_count = 1};
   CHECK_OK(vyre_dispatch(r->pipelines[ADD], &desc, &st), st);
@@ -179,7 +180,8 @@ TEST(residents_are_bound_where_they_are) {
     uint32_t times = 1 + (b == 0 ? 8 : 0) + (b < 4 ? 2 : 0);
     CHECK_OK(vyre_resident_download(r.device, y[b], 0, got, sizeof got, &st),
              st);
-    for (uint32_t i = 0; i < N; i++) CHECK_U64(got[i], times * data[i]);
+    for (uint32_t i = 0; i < N; i++)
+      CHECK_U64(got[i], (uint32_t)(times * data[i]));
   }
   vk_rig_close(&r);
 }
@@ -200,10 +202,12 @@ TEST(residents_at_any_offset) {
       const uint32_t count = 13;
       memset(got, 0xAB, sizeof got);
       CHECK_OK(vyre_resident_upload(r.device, y, 0, got, sizeof got, &st), st);
-      vyre_input in[] = {
-          {.resident = x, .offset = from * 2, .size = count * 2}};
-      vyre_output out[] = {
-          {.resident = y, .offset = 2 * (from + 5), .size = count * 2}};
+      vyre_input in[] = {{.resident = x,
+                          .offset = from * UINT64_C(2),
+                          .size = count * (size_t)2}};
+      vyre_output out[] = {{.resident = y,
+                            .offset = UINT64_C(2) * (from + 5),
+                            .size = count * (size_t)2}};
       vyre_dispatch_desc desc = {
           .inputs = in, .input_count = 1, .outputs = out, .output_count = 1};
       CHECK_OK(vyre_dispatch(r.pipelines[HALF], &desc, &st), st);
@@ -352,7 +356,7 @@ TEST(lives_beside_a_cpu_device) {
     CHECK_OK(vyre_dispatch(i ? pipeline : r.pipelines[SCALE], &desc, &st), st);
   }
   CHECK(memcmp(y[0], y[1], sizeof y[0]) == 0);
-  CHECK_U64(y[0][9], a * x[9]);
+  CHECK_U64(y[0][9], (uint32_t)(a * x[9]));
   vyre_pipeline_release(pipeline);
   vyre_device_release(cpu);
   vk_rig_close(&r);
@@ -370,22 +374,25 @@ TEST(memory_of_the_caller_is_imported) {
     vk_rig_close(&r);
     return;
   }
-  CHECK_OK(vyre_host_alloc(r.device, 4 * N, &memory, &st), st);
+  CHECK_OK(vyre_host_alloc(r.device, sizeof(uint32_t[N]), &memory, &st), st);
   uint32_t *words = memory;
   for (uint32_t i = 0; i < N; i++) words[i] = i;
-  CHECK_OK(vyre_resident_import(r.device, memory, 4 * N, &y, &st), st);
-  CHECK_OK(vyre_resident_create(r.device, 4 * N, &x, &st), st);
-  CHECK_OK(vyre_resident_upload(r.device, x, 0, words, 4 * N, &st), st);
+  CHECK_OK(vyre_resident_import(r.device, memory, sizeof(uint32_t[N]), &y, &st),
+           st);
+  CHECK_OK(vyre_resident_create(r.device, sizeof(uint32_t[N]), &x, &st), st);
+  CHECK_OK(
+      vyre_resident_upload(r.device, x, 0, words, sizeof(uint32_t[N]), &st),
+      st);
   unsigned copies = vk_seen.copies;
   add_residents(&r, x, &y, 1, 3);
   CHECK_U64(vk_seen.copies, copies);
-  for (uint32_t i = 0; i < N; i++) CHECK_U64(words[i], 4 * i);
+  for (uint32_t i = 0; i < N; i++) CHECK_U64(words[i], UINT64_C(4) * i);
   vyre_resident none;
   CHECK_FAILS(vyre_resident_import(r.device, words + 1, 64, &none, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   st = (vyre_status){0};
   CHECK_OK(vyre_resident_free(r.device, y, &st), st);
-  vyre_host_free(r.device, memory, 4 * N);
+  vyre_host_free(r.device, memory, sizeof(uint32_t[N]));
   vk_rig_close(&r);
 }
 

@@ -74,6 +74,7 @@ static inline bool vk_fails(void) {
   return true;
 }
 
+/* `type` cannot stand in parentheses. NOLINTBEGIN(bugprone-macro-parentheses) */
 #define X(create, destroy, type)                                          \
   static inline VKAPI_ATTR VkResult VKAPI_CALL vk_##create(               \
       VkDevice device, const Vk##create##Info_ *info,                     \
@@ -88,6 +89,7 @@ static inline bool vk_fails(void) {
     if (object) atomic_fetch_sub(&vk_seen.live, 1);                       \
     vk_seen.real.destroy(device, object, calls);                          \
   }
+/* NOLINTEND(bugprone-macro-parentheses) */
 typedef VkBufferCreateInfo VkCreateBufferInfo_;
 typedef VkShaderModuleCreateInfo VkCreateShaderModuleInfo_;
 typedef VkDescriptorSetLayoutCreateInfo VkCreateDescriptorSetLayoutInfo_;
@@ -307,8 +309,10 @@ static inline int vk_testing_begin(void) {
 }
 
 /* What drivers and loaders keep until the process ends is not ours. */
+/* The name is the sanitizer's. NOLINTBEGIN(bugprone-reserved-identifier) */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
+  /* NOLINTEND(bugprone-reserved-identifier) */
   return "leak:libvulkan\nleak:libLLVM\nleak:libdrm\nleak:<unknown module>\n"
          "leak:_dlerror_run\nleak:libVkLayer\n";
 }
