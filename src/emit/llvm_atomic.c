@@ -223,45 +223,50 @@ static ll_op lane_by_lane(ll *e, const job *j) {
 
 /* --- all lanes, written one by one ----------------------------------------------------*/
 
-/* Indices on their way out of vectors: by words, which processors do faster than
- * number by number. */
+/* Indices on their way out of vectors. Bytes that were loaded go by words, which
+ * processors do faster than number by number. Others do not: LLVM 19 loses the mask
+ * of a word's first number where it thinks that it knows the bits of what was
+ * computed (random program 6063), and the index is then any. */
 typedef struct unpacking {
-  ll_op all; /* i64s, or one of them; scalar: the number */
+  ll_op all; /* words of eight bytes, or the vector */
   ll_op word;
-  unsigned word_count, bits;
+  unsigned word_count; /* 0: a number at a time */
 } unpacking;
 
 static unpacking unpack(ll *e, vyre__val v) {
   const vyre__low_inst *inst = ll_inst(e, v);
-  unpacking u = {.bits = 32};
-  ll_op op = ll_vector(e, v);
-  if (inst->op == VYRE__LOW_LOAD && e->width >= 8 &&
-      e->kernel->buffers[inst->aux].width == 1) {
-    u.bits = 8;
-    op = ll_def(e, "trunc %o to %t", MASK, op, LL_I8 | LL_VEC);
+  unpacking u = {.all = ll_vector(e, v)};
+  if (inst->op != VYRE__LOW_LOAD || e->width < 8 ||
+      e->kernel->buffers[inst->aux].width != 1) {
+    return u;
   }
-  u.word_count = e->width * u.bits / 64;
-  unsigned type = u.bits == 8 ? LL_I8 | LL_VEC : MASK;
-  u.all = u.word_count == 1
-              ? ll_def(e, "bitcast %o to i64", type, op)
-              : ll_def(e, "bitcast %o to <%u x i64>", type, op, u.word_count);
+  u.word_count = e->width / 8;
+  ll_op op = ll_def(e, "trunc %o to %t", MASK, u.all, LL_I8 | LL_VEC);
+  u.all = u.word_count == 1 ? ll_def(e, "bitcast %o to i64", LL_I8 | LL_VEC, op)
+                            : ll_def(e, "bitcast %o to <%u x i64>",
+                                     LL_I8 | LL_VEC, op, u.word_count);
   return u;
 }
 
 static ll_op unpack_lane(ll *e, unpacking *u, unsigned lane) {
-  unsigned each = 64 / u->bits, in_word = lane % each;
+  enum { EACH = 8, BITS = 8 };
+  if (u->word_count == 0) {
+    ll_op op = ll_def(e, "extractelement %o, i32 %u", MASK, u->all, lane);
+    return widen(e, op, "zext");
+  }
+  unsigned in_word = lane % EACH;
   if (in_word == 0) {
     u->word = u->word_count == 1
                   ? u->all
                   : ll_def(e, "extractelement <%u x i64> %v, i32 %u",
-                           u->word_count, LL_I64, u->all, lane / each);
+                           u->word_count, LL_I64, u->all, lane / EACH);
   }
   ll_op op = u->word;
   if (in_word) {
-    op = ll_def(e, "lshr i64 %v, %u", LL_I64, op, in_word * u->bits);
+    op = ll_def(e, "lshr i64 %v, %u", LL_I64, op, in_word * BITS);
   }
-  if (in_word == each - 1) return op;
-  return ll_def(e, "and i64 %v, %l", LL_I64, op, (UINT64_C(1) << u->bits) - 1);
+  if (in_word == EACH - 1) return op;
+  return ll_def(e, "and i64 %v, %l", LL_I64, op, (UINT64_C(1) << BITS) - 1);
 }
 
 static ll_op lane_of(ll *e, vyre__val v, unsigned lane) {

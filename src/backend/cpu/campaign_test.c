@@ -350,12 +350,31 @@ TEST(random_programs_do_the_same) {
   CHECK_U64(c.loaded, c.compiled * (THREADS - 1));
 }
 
-static const test_case all_cases[] = {TEST_ENTRY(random_programs_do_the_same)};
+/* Each of these was wrong once. */
+TEST(programs_that_were_wrong_are_right) {
+  static const uint64_t seeds[] = {6063};
+  static campaign c;
+  listen();
+  begin(&c);
+  for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
+    attempt one = {&c, seeds[i], 0, true};
+    CHECK(test_part(run_program, &one));
+  }
+  (void)alarm(0);
+  end(&c);
+  CHECK_U64(c.failed, 0);
+  CHECK_U64(c.runs, WIDTHS * THREADS * sizeof seeds / sizeof seeds[0]);
+}
+
+static const test_case all_cases[] = {
+    TEST_ENTRY(random_programs_do_the_same),
+    TEST_ENTRY(programs_that_were_wrong_are_right)};
 
 int main(int argc, char **argv) {
   if (!vyre__machine_find()->is_usable) {
     puts("skipped: this is no x86-64 processor that device 'cpu' can use");
     return 77;
   }
-  return run_tests(all_cases, 1, argc > 1 ? argv[1] : NULL);
+  return run_tests(all_cases, sizeof all_cases / sizeof all_cases[0],
+                   argc > 1 ? argv[1] : NULL);
 }

@@ -13,7 +13,7 @@
 
 /* Raised whenever the bytes that are kept, the text of emit/llvm, or the passes of
  * codegen.c change: the cache would go on with code that was made wrong. */
-enum { CPU_ARTIFACT = 17 };
+enum { CPU_ARTIFACT = 18 };
 
 typedef struct cpu_buffer {
   uint32_t least, most; /* elements that may be bound */
