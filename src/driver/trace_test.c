@@ -253,9 +253,8 @@ static rig open_traced(const char *file, test_heap *heap) {
   return rig_open_as(&options, "ref", text);
 }
 
-static vyre_code dispatch(vyre_pipeline *pipeline, const char *label,
-                          vyre_status *st) {
-  uint32_t x[ELEMENTS] = {1, 2, 3}, y[ELEMENTS];
+static vyre_code dispatch_on(vyre_pipeline *pipeline, const char *label,
+                             const uint32_t *x, uint32_t *y, vyre_status *st) {
   vyre_input in = vyre_input_bytes(x, BYTES);
   vyre_output out = vyre_output_bytes(y, BYTES);
   vyre_dispatch_desc desc = {.inputs = &in,
@@ -265,6 +264,12 @@ static vyre_code dispatch(vyre_pipeline *pipeline, const char *label,
                              .label = label,
                              .profile = "stress"};
   return vyre_dispatch(pipeline, &desc, st);
+}
+
+static vyre_code dispatch(vyre_pipeline *pipeline, const char *label,
+                          vyre_status *st) {
+  uint32_t x[ELEMENTS] = {1, 2, 3}, y[ELEMENTS];
+  return dispatch_on(pipeline, label, x, y, st);
 }
 
 /* Submits @p items and waits; the names do not outlive the submission. */
@@ -719,15 +724,12 @@ TEST(a_traced_dispatch_allocates_nothing) {
   vyre_status st = {0};
   test_heap heap = {.left = -1};
   make_folder();
+  uint32_t x[ELEMENTS] = {1, 2, 3}, y[ELEMENTS]; /* bound again and again */
   rig r = open_traced(path, &heap);
-  /* Stacks of sanitizers differ from call to call, and so do the bindings: a second
-   * set gets a place of its own once it has come back. */
-  for (int i = 0; i < 8; i++) {
-    CHECK_OK(dispatch(r.pipeline, "warm", &st), st);
-  }
+  CHECK_OK(dispatch_on(r.pipeline, "warm", x, y, &st), st);
   size_t calls = heap.calls;
   for (int i = 0; i < 1000; i++) {
-    CHECK_OK(dispatch(r.pipeline, "warm", &st), st);
+    CHECK_OK(dispatch_on(r.pipeline, "warm", x, y, &st), st);
   }
   CHECK_U64(heap.calls, calls);
   rig_close(&r);
