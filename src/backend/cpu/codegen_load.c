@@ -73,7 +73,7 @@ static atomic_uint inside;
 /* Of them on this thread: it may end the process itself. */
 static _Thread_local unsigned own __attribute__((tls_model("initial-exec")));
 
-enum { ENDING = 1, ONE = 2, MOST_WAITS = 10000 };
+enum { ENDING = 1, ONE = 2, MOST_WAITS = 120000 };
 
 vyre_code vyre__codegen_enter(vyre_status *st) {
   if (!(atomic_fetch_add(&inside, ONE) & ENDING)) {
