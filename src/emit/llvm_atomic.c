@@ -249,7 +249,7 @@ static unpacking unpack(ll *e, vyre__val v) {
 }
 
 static ll_op unpack_lane(ll *e, unpacking *u, unsigned lane) {
-  enum { EACH = 8, BITS = 8 };
+  enum { EACH = 8, BYTE = 8 };
   if (u->word_count == 0) {
     ll_op op = ll_def(e, "extractelement %o, i32 %u", MASK, u->all, lane);
     return widen(e, op, "zext");
@@ -263,10 +263,10 @@ static ll_op unpack_lane(ll *e, unpacking *u, unsigned lane) {
   }
   ll_op op = u->word;
   if (in_word) {
-    op = ll_def(e, "lshr i64 %v, %u", LL_I64, op, in_word * BITS);
+    op = ll_def(e, "lshr i64 %v, %u", LL_I64, op, in_word * BYTE);
   }
   if (in_word == EACH - 1) return op;
-  return ll_def(e, "and i64 %v, %l", LL_I64, op, (UINT64_C(1) << BITS) - 1);
+  return ll_def(e, "and i64 %v, %l", LL_I64, op, (UINT64_C(1) << BYTE) - 1);
 }
 
 static ll_op lane_of(ll *e, vyre__val v, unsigned lane) {
