@@ -363,7 +363,7 @@ TEST(programs_that_were_wrong_are_right) {
   (void)alarm(0);
   end(&c);
   CHECK_U64(c.failed, 0);
-  CHECK_U64(c.runs, WIDTHS * THREADS * sizeof seeds / sizeof seeds[0]);
+  CHECK_U64(c.runs, sizeof seeds / sizeof seeds[0] * WIDTHS * THREADS);
 }
 
 static const test_case all_cases[] = {
