@@ -23,6 +23,8 @@ struct vyre_device {
   vyre_allocator allocator; /* the context's: what a backend allocates with */
   uint32_t index;           /* among the backend's devices */
   vyre_device_caps caps;    /* device_init fills it */
+  const void *given;        /* what vyre__device_open_given got, for device_init
+                               only; else NULL */
   struct vyre__device_inside *inside; /* the driver's */
 };
 
@@ -132,7 +134,8 @@ typedef struct vyre__option {
 } vyre__option;
 
 /* The option "<backend>.<key>" of the device's context, which was checked, or
- * @p otherwise. For device_init; one that changes code belongs to `features`. */
+ * @p otherwise, also for "auto". For device_init; one that changes code belongs to
+ * `features`. */
 uint64_t vyre__device_option(const vyre_device *device, const char *key,
                              uint64_t otherwise);
 

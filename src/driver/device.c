@@ -75,6 +75,7 @@ bool vyre_device_list(size_t index, vyre_device_info *out) {
 typedef struct choice {
   const vyre__backend *backend;
   uint32_t index;
+  const void *given; /* for device_init; or NULL */
   char reason[VYRE__DEVICE_REASON];
   const char *missing; /* why the backend that was asked for has none, and */
   const char *fix;     /* what to do; "": as always */
@@ -263,10 +264,12 @@ static vyre_code create(vyre_context *context, const choice *chosen,
   device->context = context;
   device->allocator = context->allocator;
   device->index = chosen->index;
+  device->given = chosen->given;
   vyre_code code = vyre__options_check(device, st);
   if (code == VYRE_OK) code = make_inside(device, chosen, st);
   if (code == VYRE_OK) {
     code = chosen->backend->device_init(device, st);
+    device->given = NULL; /* it was borrowed for the call */
     if (code != VYRE_OK) free_inside(device);
   }
   if (code != VYRE_OK) {
@@ -320,8 +323,17 @@ vyre_code vyre__device_open_backend(vyre_context *context,
                                     const vyre__backend *backend,
                                     uint32_t index, vyre_device **out,
                                     vyre_status *st) {
-  choice chosen = {
-      .backend = backend, .index = index, .reason = "asked for by its table"};
+  return vyre__device_open_given(context, backend, index, NULL, out, st);
+}
+
+vyre_code vyre__device_open_given(vyre_context *context,
+                                  const vyre__backend *backend, uint32_t index,
+                                  const void *given, vyre_device **out,
+                                  vyre_status *st) {
+  choice chosen = {.backend = backend,
+                   .index = index,
+                   .given = given,
+                   .reason = "asked for by its table"};
   *out = NULL;
   VYRE_TRY(take_context(&context, st));
   return create(context, &chosen, out, st);

@@ -133,10 +133,19 @@ static vyre_code make_pipelines(vk_pipeline *own, const void *bytes,
       result = make_phases(own, module, cache);
       api->DestroyShaderModule(device->handle, module, NULL);
     }
-    if (result == VK_SUCCESS) keep_cache(own, cache);
+    if (result == VK_SUCCESS && !is_good) keep_cache(own, cache);
     api->DestroyPipelineCache(device->handle, cache, NULL);
   }
   return result == VK_SUCCESS ? VYRE_OK : compile_failed(own, result, st);
+}
+
+static void enlist(vk_device *device, vk_pipeline *own) {
+  pthread_mutex_lock(&device->pipeline_lock);
+  own->next = device->pipelines;
+  own->back = &device->pipelines;
+  if (own->next) own->next->back = &own->next;
+  device->pipelines = own;
+  pthread_mutex_unlock(&device->pipeline_lock);
 }
 
 /* The end of both ways to a pipeline: the plan is there. */
@@ -151,8 +160,10 @@ static vyre_code make_ready(vk_pipeline *own, const void *bytes, size_t size,
   own->phases = vyre__arena_array(&own->base.arena, count, sizeof *own->phases);
   if (!own->phases) return vyre__no_memory(st, "vulkan", "phases", count);
   memset(own->phases, 0, count * sizeof *own->phases);
+  VYRE_TRY(vk_nothing_make(device, st));
   VYRE_TRY(vk_layout_take(device, &own->plan, &own->layout, st));
   pthread_mutex_init(&own->lock, NULL);
+  enlist(device, own);
   vyre_code code = make_pipelines(own, bytes, size, st);
   if (code == VYRE_OK && device->physical->is_software) {
     code = vk_warm_up(own, st);
@@ -164,6 +175,10 @@ static vyre_code make_ready(vk_pipeline *own, const void *bytes, size_t size,
 void vk_pipeline_finish(vyre_pipeline *pipeline) {
   vk_pipeline *own = (vk_pipeline *)pipeline;
   vk_device *device = (vk_device *)pipeline->device;
+  pthread_mutex_lock(&device->pipeline_lock);
+  *own->back = own->next;
+  if (own->next) own->next->back = own->back;
+  pthread_mutex_unlock(&device->pipeline_lock);
   while (own->oldest) {
     vk_job *job = own->oldest;
     own->oldest = job->newer;

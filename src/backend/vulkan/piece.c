@@ -237,7 +237,8 @@ static vyre_code run_segment(const vk_piece *own, vk_take *take,
     return VYRE_OK;
   }
   for (uint32_t i = s->first; i < s->last; i++) {
-    if (take->jobs[i]) vk_job_fill(take->jobs[i], items[i].launch);
+    if (!take->jobs[i]) continue;
+    VYRE_TRY(vk_job_fill(take->jobs[i], items[i].launch, st));
   }
   VYRE_TRY(vk_submit(device, &s->commands, 1, &take->ticket, st));
   VYRE_TRY(vk_wait(device, &take->ticket, st));

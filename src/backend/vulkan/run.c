@@ -196,7 +196,7 @@ vyre_code vk_job_finish(vk_job *job, vyre__launch *launch, vyre_status *st) {
     return out_of_fuel(job->pipeline, launch, st);
   }
   if (end != VYRE__SPIRV_ENDED) return cut(job->pipeline, launch, st);
-  vk_job_collect(job, launch);
+  VYRE_TRY(vk_job_collect(job, launch, st));
   if (job->flags & VK_JOB_TIMED) launch->device_ns = vk_job_time(job);
   return VYRE_OK;
 }
@@ -210,10 +210,12 @@ static vyre_code run_whole(vk_pipeline *p, vyre__launch *launch,
     flags |= VK_JOB_TIMED;
   }
   VYRE_TRY(vk_job_take(p, launch, flags, &job, st));
-  vk_job_fill(job, launch);
+  vyre_code code = vk_job_fill(job, launch, st);
   uint64_t ps = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
   uint64_t start = ps == 0 ? vyre__clock_ns() : 0;
-  vyre_code code = vk_submit(device, &job->commands, 1, &job->ticket, st);
+  if (code == VYRE_OK) {
+    code = vk_submit(device, &job->commands, 1, &job->ticket, st);
+  }
   if (code == VYRE_OK) code = vk_wait(device, &job->ticket, st);
   if (code != VYRE_OK) {
     vk_job_free(job);
@@ -283,13 +285,13 @@ static vyre_code run_parted(vk_pipeline *p, vyre__launch *launch,
   uint64_t *values = vyre__arena_array(launch->scratch, room, sizeof *values);
   if (!values) return vyre__no_memory(st, "vulkan", "loops", room);
   VYRE_TRY(vk_job_take(p, launch, flags, &w.job, st));
-  vk_job_fill(w.job, launch);
+  vyre_code code = vk_job_fill(w.job, launch, st);
   w.tiles = vk_tiles_begin(p, launch, values);
   if (launch->progress) {
     vyre__progress_begin(launch,
                          p->plan.step_count == 1 ? groups_of(launch) : 0);
   }
-  vyre_code code = run_windows(&w, st);
+  if (code == VYRE_OK) code = run_windows(&w, st);
   uint64_t device_ns = launch->device_ns;
   if (code != VYRE_OK) {
     vk_job_free(w.job);

@@ -69,7 +69,7 @@ void vk_read_float_modes(vk_device *device) {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
   VkPhysicalDeviceProperties2 all = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &f};
-  if (device->physical->properties.apiVersion < VK_API_VERSION_1_2) return;
+  if (device->physical->version < VK_API_VERSION_1_2) return;
   device->instance->GetPhysicalDeviceProperties2(device->physical->handle,
                                                  &all);
   vk_features *has = &device->has;
@@ -89,7 +89,7 @@ void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
                     vyre__target *low, vyre__spirv_target *spirv) {
   const vyre_number_class *numbers = pipeline->numbers;
   const vk_features *has = &device->has;
-  *low = (vyre__target){.no_f64 = !has->float64,
+  *low = (vyre__target){.no_f64 = !has->float64 || !has->int64,
                         .no_u64 = !has->int64,
                         .no_narrow = !has->storage8 || !has->storage16};
   memcpy(low->workgroup, pipeline->workgroup, sizeof low->workgroup);
