@@ -3,10 +3,11 @@
 # Random programs, more than `make check` has time for:  scripts/check_long.sh BUILD
 # Each is run by ref, by the interpreter of lowered kernels in all numeric forms,
 # as printed C, by cpu at widths 1, 4, 8 and 16 on 1, 2 and 7 threads, and by vulkan in
-# several forms under validation layers, and must give the same bytes. Pieces of 100 programs run on all
+# three forms under validation layers, and must give the same bytes. Pieces of 100 programs run on all
 # cores; what a piece said is in BUILD/long. A failure, and a crash, names its seed.
 # Where there is no Vulkan device, that way is left out: neither good nor failed.
 # cpu takes four turns: after the first, every program has been run at one width.
+# vulkan takes three: after the first, every program has been run in one form.
 #   PROGRAMS=10000   how many         FIRST=0   the first seed
 #   RESUME=1         leave out pieces that were good in the last run
 #   WAYS="cpu"       only some of: lowered c cpu vulkan conform
@@ -16,7 +17,7 @@ cd "$(dirname "$0")/.."
 tests=$(cd "$1/tests" && pwd) logs=$1/long
 programs=${PROGRAMS:-10000} first=${FIRST:-0} piece=100
 ways=${WAYS:-lowered c cpu vulkan conform}
-usage() { sed -n '3,14s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
+usage() { sed -n '3,15s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
 case $programs$first in *[!0-9]*) usage ;; esac
 programs=$((10#$programs)) first=$((10#$first)) # 08 is eight
 [ "$programs" -gt 0 ] || usage
@@ -33,7 +34,7 @@ one() { # way, test, turn, first seed, count
   rm -f "$log.left"
   VYRE_LOWER_FIRST=$4 VYRE_LOWER_SEEDS=$5 VYRE_C_FIRST=$4 VYRE_C_SEEDS=$5 \
     VYRE_CPU_FIRST=$4 VYRE_CPU_SEEDS=$5 VYRE_CPU_TURN=$3 \
-    VYRE_VK_FIRST=$4 VYRE_VK_SEEDS=$5 \
+    VYRE_VK_FIRST=$4 VYRE_VK_SEEDS=$5 VYRE_VK_TURN=$3 \
     "$tests/$2" random_programs_do_the_same >"$log" 2>&1 || status=$?
   if [ "$status" -eq 77 ]; then # there is nothing to run them on
     echo "$5" >"$log.left"
@@ -46,7 +47,7 @@ one() { # way, test, turn, first seed, count
 export -f one
 export tests logs
 
-declare -A turns_of=([cpu]=4)
+declare -A turns_of=([cpu]=4 [vulkan]=3)
 pieces() { # of a way: turn, seed and count
   for ((turn = 0; turn < ${turns_of[$1]:-1}; turn++)); do
     for ((seed = first; seed < first + programs; seed += piece)); do
@@ -88,6 +89,7 @@ awk '/ runs, .* refused/ { runs += $1; refused += $3 }
   / runs on vulkan/ { vulkan += $3; messages += $7 }
   / kernels compiled for cpu/ { compiled += $3; cpu += $(NF - 1) } END {
   print runs + 0 " runs of the interpreter, " refused + 0 " refused by their target"
-  print compiled + 0 " kernels compiled for cpu, " cpu + 0 " runs of them" }' "${said[@]}"
+  print compiled + 0 " kernels compiled for cpu, " cpu + 0 " runs of them"
+  print vulkan + 0 " runs on vulkan, " messages + 0 " messages of validation layers" }' "${said[@]}"
 echo "$good passed, $((all - good)) failed, $left_out left out"
 [ "$good" -eq "$all" ]
