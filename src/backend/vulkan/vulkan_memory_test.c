@@ -547,7 +547,44 @@ TEST(a_lost_device_is_shared_no_more) {
   vk_rig_close(&b);
 }
 
+/* --- what is on disk -----------------------------------------------------------------------*/
+
+/* Opens, compiles and closes, with a cache there. */
+static void compile_once(const char *directory, vyre_cache_result want) {
+  vk_rig r = {.heap = {.left = -1}};
+  vyre_status st = {0};
+  vyre_cache_info info;
+  const vyre_context_options given = {.allocator = {test_heap_resize, &r.heap},
+                                      .cache_directory = directory,
+                                      .trace_file = "",
+                                      .faults = "",
+                                      .backend_options = ""};
+  CHECK_OK(vyre_context_create(&given, &r.context, &st), st);
+  CHECK_OK(vyre_device_open(r.context, "vulkan", &r.device, &st), st);
+  r.own = (vk_device *)r.device;
+  unsigned pipelines = vk_seen.pipelines, submits = vk_seen.submits;
+  vk_rig_compile(&r, kernels);
+  for (int i = ADD; i <= EVEN; i++) {
+    CHECK(vyre_pipeline_cache_info(r.pipelines[i], &info));
+    CHECK_U64(info.made, want);
+  }
+  CHECK_U64(vk_seen.pipelines - pipelines, 2); /* of one phase each */
+  CHECK_U64(vk_seen.submits - submits, 2);     /* and run once, to be ready */
+  add(&r, 100, 1);
+  vk_rig_close(&r);
+}
+
+TEST(a_kernel_from_disk_is_compiled_once_as_a_fresh_one_is) {
+  char directory[] = "/tmp/vyre-vulkan-XXXXXX", command[80];
+  CHECK(mkdtemp(directory));
+  compile_once(directory, VYRE_CACHE_MISS);
+  compile_once(directory, VYRE_CACHE_DISK_HIT);
+  (void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
+  CHECK(system(command) == 0);
+}
+
 VK_TEST_MAIN(
+    TEST_ENTRY(a_kernel_from_disk_is_compiled_once_as_a_fresh_one_is),
     TEST_ENTRY(bytes_of_every_size_get_there_and_back),
     TEST_ENTRY(
         a_large_upload_has_several_pieces_on_their_way_and_no_more_memory),

@@ -59,7 +59,7 @@ static inline bool vk_has_layer(const char *name) {
 
 static struct {
   vk_api real;
-  atomic_uint begins, updates, submits, waits, copies, fills, pipeline_barriers;
+  atomic_uint begins, updates, submits, waits, copies, pipelines;
   atomic_int live;              /* objects that were made and not destroyed */
   atomic_long allocations_left; /* until one fails; negative: never */
   atomic_uint failed;           /* that did */
@@ -123,6 +123,7 @@ static inline VKAPI_ATTR VkResult VKAPI_CALL vk_CreateComputePipelines(
     const VkComputePipelineCreateInfo *info, const VkAllocationCallbacks *calls,
     VkPipeline *out) {
   if (vk_fails()) return vk_seen.allocation_result;
+  atomic_fetch_add(&vk_seen.pipelines, count);
   VkResult result = vk_seen.real.CreateComputePipelines(device, cache, count,
                                                         info, calls, out);
   if (result == VK_SUCCESS) atomic_fetch_add(&vk_seen.live, 1);
