@@ -4,7 +4,6 @@
  *
  *   VYRE_SPIRV_SEED=42       only that random program
  *   VYRE_SPIRV_FIRST=7       the first one; VYRE_SPIRV_SEEDS=9 how many */
-#include <glob.h>
 #include <locale.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -112,41 +111,25 @@ static unsigned check_program(vyre_program *program, const char *name,
   return !good;
 }
 
-TEST(examples_are_valid) {
+static unsigned check_example(vyre_program *program, const char *name,
+                              void *self) {
   unsigned failed = 0;
-  glob_t found;
-  CHECK(glob(VYRE_EXAMPLES_DIR "/*.vyre", 0, NULL, &found) == 0);
-  CHECK(found.gl_pathc >= 5);
-  for (size_t i = 0; i < found.gl_pathc; i++) {
-    size_t length;
-    char *bytes = read_file(found.gl_pathv[i], &length);
-    vyre_module *module = NULL;
-    vyre_status st = {0};
-    CHECK_OK(vyre_module_parse(bytes, length, found.gl_pathv[i],
-                               (vyre_allocator){0}, &module, NULL, &st),
-             st);
-    for (size_t k = 0; k < vyre_module_kernel_count(module); k++) {
-      for (unsigned to = 0; to < SPIRV_TARGETS; to++) {
-        failed += check_program(vyre_module_kernel(module, k),
-                                found.gl_pathv[i], &spirv_targets[to]);
-      }
-    }
-    vyre_module_release(module);
-    free(bytes);
+  (void)self;
+  for (unsigned to = 0; to < SPIRV_TARGETS; to++) {
+    failed += check_program(program, name, &spirv_targets[to]);
   }
-  globfree(&found);
-  CHECK_U64(failed, 0);
+  return failed;
+}
+
+TEST(examples_are_valid) {
+  CHECK_U64(each_example(check_example, NULL), 0);
 }
 
 TEST(random_programs_are_valid) {
-  uint64_t first = spirv_number("VYRE_SPIRV_FIRST", 0);
-  uint64_t count = spirv_number("VYRE_SPIRV_SEEDS", SEEDS);
+  const seed_range seeds = seeds_of("VYRE_SPIRV", 0, SEEDS);
   unsigned failed = 0;
-  if (getenv("VYRE_SPIRV_SEED")) {
-    first = spirv_number("VYRE_SPIRV_SEED", 0);
-    count = 1;
-  }
-  for (uint64_t seed = first; seed < first + count && failed < 10; seed++) {
+  for (uint64_t i = 0; i < seeds.count && failed < 10; i++) {
+    uint64_t seed = seeds.first + i;
     const spirv_target *target = &spirv_targets[seed % SPIRV_TARGETS];
     vyre_generated *g = spirv_generate(seed, target);
     char name[64];
