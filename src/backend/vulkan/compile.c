@@ -5,7 +5,6 @@
 #include "backend/vulkan/vulkan.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "ir/ir.h"
 
 /* --- limits ----------------------------------------------------------------------*/
 
@@ -226,26 +225,6 @@ vyre_code vk_pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
 
 /* --- the cache -----------------------------------------------------------------------*/
 
-/* What the plan says is held against the program: a file that was made for
- * another is not run, however it came here. */
-static vyre_code fits(const vk_pipeline *own, vyre_status *st) {
-  const vk_plan *plan = &own->plan;
-  const vyre_program *program = own->base.program;
-  bool is_good =
-      plan->buffer_count >= program->buffer_count &&
-      memcmp(plan->workgroup, own->base.workgroup, sizeof plan->workgroup) == 0;
-  for (uint32_t i = 0; is_good && i < plan->buffer_count; i++) {
-    bool is_bound =
-        i < program->buffer_count && !vyre__is_shared(&program->buffers[i]);
-    is_good = plan->buffers[i].is_bound == is_bound;
-  }
-  if (is_good) return VYRE_OK;
-  return VYRE_FAIL(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
-                   "compile the kernel again",
-                   "a kept kernel is of another program than '%.60s'",
-                   own->base.program->name);
-}
-
 vyre_code vk_pipeline_load(vyre_pipeline *pipeline, const void *artifact,
                            size_t size, vyre_status *st) {
   vk_pipeline *own = (vk_pipeline *)pipeline;
@@ -253,7 +232,7 @@ vyre_code vk_pipeline_load(vyre_pipeline *pipeline, const void *artifact,
   size_t cache_size;
   VYRE_TRY(vk_artifact_read(artifact, size, &pipeline->arena, &own->plan,
                             &cache, &cache_size, st));
-  VYRE_TRY(fits(own, st));
+  VYRE_TRY(vyre__host_plan_fits(&own->plan.base, pipeline, st));
   return make_ready(own, cache, cache_size, st);
 }
 

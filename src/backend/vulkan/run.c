@@ -52,7 +52,7 @@ static vyre_code timed_out(const vk_pipeline *p, const vyre__launch *launch,
 VYRE__RARE
 static vyre_code wrong_length(const vk_pipeline *p, uint32_t buffer,
                               uint32_t length, vyre_status *st) {
-  const vk_plan_buffer *b = &p->plan.buffers[buffer];
+  const vyre__plan_buffer *b = &p->plan.buffers[buffer];
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
       VYRE_NUMBERS({"elements", length}, {"least_elements", b->least},
@@ -86,7 +86,7 @@ vyre_code vk_check(const vk_pipeline *p, const vyre__launch *launch,
     }
   }
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
-    const vk_plan_buffer *b = &plan->buffers[i];
+    const vyre__plan_buffer *b = &plan->buffers[i];
     if (!b->is_bound) continue;
     uint32_t length = launch->views[i].length;
     if (length < b->least || length > b->most) {
@@ -181,8 +181,8 @@ bool vk_is_whole(const vk_pipeline *p, const vyre__launch *launch) {
   uint64_t values[64], runs = 0;
   uint32_t phase;
   if (2 * (uint64_t)p->plan.loop_count + p->plan.host_count > 64) return false;
-  vk_walk walk = vk_walk_begin(&p->plan, launch, values);
-  while (runs * parts <= VK_WINDOW && vk_walk_next(&walk, &phase)) runs++;
+  vyre__walk walk = vyre__walk_begin(&p->plan.base, launch, values);
+  while (runs * parts <= VK_WINDOW && vyre__walk_next(&walk, &phase)) runs++;
   return runs * parts <= VK_WINDOW &&
          (runs == 0 || groups <= groups_in(p, device->most_ns) / runs);
 }

@@ -420,7 +420,7 @@ typedef struct vk_part {
 /* The dispatches of a launch, one after the other: phases as the host's steps say,
  * each in tiles of at most `most` workgroups. */
 typedef struct vk_tiles {
-  vk_walk walk;
+  vyre__walk walk;
   uint32_t grid[3], most[3], at[3], last[3];
   uint32_t phase;
   bool is_new;    /* the phase: nothing of it was given out */
@@ -428,7 +428,7 @@ typedef struct vk_tiles {
   bool is_over;
 } vk_tiles;
 
-/* @p values: room as vk_walk_begin wants it. */
+/* @p values: room as vyre__walk_begin wants it. */
 vk_tiles vk_tiles_begin(const vk_pipeline *pipeline, const vyre__launch *launch,
                         uint64_t *values);
 /* The next one, of at most @p groups workgroups, if it is not over; loop values are
