@@ -316,7 +316,10 @@ TEST(what_follows_a_failure_is_not_run) {
 static void *replay_often(void *self) {
   vyre_status st = {0};
   for (int i = 0; i < 50; i++) {
-    if (vyre_recording_replay(self, NULL, NULL, &st) != VYRE_OK) return self;
+    if (vyre_recording_replay(self, &(vyre_replay_options){.takes_turns = true},
+                              NULL, &st) != VYRE_OK) {
+      return self;
+    }
   }
   return NULL;
 }
