@@ -164,6 +164,7 @@ static vyre_code make_ready(vk_pipeline *own, const void *bytes, size_t size,
 void vk_pipeline_finish(vyre_pipeline *pipeline) {
   vk_pipeline *own = (vk_pipeline *)pipeline;
   vk_device *device = (vk_device *)pipeline->device;
+  vk_memos_forget(device, own);
   while (own->oldest) {
     vk_job *job = own->oldest;
     own->oldest = job->newer;

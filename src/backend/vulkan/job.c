@@ -427,7 +427,8 @@ static void put_field(const vyre__launch *launch, const vk_part *part,
 
 static void put_part(const vk_job *job, const vyre__launch *launch,
                      const vk_part *part, const uint64_t *loops,
-                     uint32_t number, VkCommandBuffer commands) {
+                     uint32_t number, VkCommandBuffer commands,
+                     VkPipeline *last) {
   const vk_plan *plan = &job->pipeline->plan;
   const vk_device *device = device_of(job);
   const vk_layout *layout = job->pipeline->layout;
@@ -440,8 +441,12 @@ static void put_part(const vk_job *job, const vyre__launch *launch,
               f->is_pushed ? (unsigned char *)pushed : job->host + at);
   }
   if (part->needs_barrier) vk_cmd_barrier(device, commands);
-  device->api.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
-                              job->pipeline->phases[part->phase]);
+  VkPipeline phase = job->pipeline->phases[part->phase];
+  if (phase != *last) { /* drivers make much anew with each */
+    device->api.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                                phase);
+    *last = phase;
+  }
   if (job->set) {
     device->api.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                                       layout->pipeline, 0, 1, &job->set,
@@ -536,7 +541,8 @@ static void put_blocks(const vk_job *job, VkCommandBuffer commands) {
 }
 
 void vk_job_put(const vk_job *job, const vyre__launch *launch, vk_tiles *tiles,
-                uint64_t groups, VkCommandBuffer commands, uint64_t *recorded) {
+                uint64_t groups, VkCommandBuffer commands, VkPipeline *last,
+                uint64_t *recorded) {
   put_time(job, commands, 0);
   if (tiles->has_begun) {
     put_blocks(job, commands);
@@ -549,7 +555,7 @@ void vk_job_put(const vk_job *job, const vyre__launch *launch, vk_tiles *tiles,
   while (!tiles->is_over && number < VK_WINDOW &&
          (number == 0 || *recorded < groups)) {
     vk_tiles_next(tiles, groups - *recorded, &part);
-    put_part(job, launch, &part, tiles->walk.values, number++, commands);
+    put_part(job, launch, &part, tiles->walk.values, number++, commands, last);
     *recorded += (uint64_t)part.groups[0] * part.groups[1] * part.groups[2];
     vk_tiles_advance(tiles);
   }
@@ -558,14 +564,15 @@ void vk_job_put(const vk_job *job, const vyre__launch *launch, vk_tiles *tiles,
 }
 
 vyre_code vk_job_put_all(const vk_job *job, const vyre__launch *launch,
-                         VkCommandBuffer commands, vyre_status *st) {
+                         VkCommandBuffer commands, VkPipeline *last,
+                         vyre_status *st) {
   const vk_plan *plan = &job->pipeline->plan;
   size_t room = 2 * (size_t)plan->loop_count + plan->host_count;
   uint64_t *values = vyre__arena_array(launch->scratch, room, sizeof *values);
   uint64_t groups;
   if (!values) return vyre__no_memory(st, "vulkan", "loops", room);
   vk_tiles tiles = vk_tiles_begin(job->pipeline, launch, values);
-  vk_job_put(job, launch, &tiles, UINT64_MAX, commands, &groups);
+  vk_job_put(job, launch, &tiles, UINT64_MAX, commands, last, &groups);
   return VYRE_OK;
 }
 
@@ -573,9 +580,10 @@ vyre_code vk_job_put_all(const vk_job *job, const vyre__launch *launch,
 static vyre_code record_whole(vk_job *job, const vyre__launch *launch,
                               vyre_status *st) {
   vk_device *device = device_of(job);
+  VkPipeline last = VK_NULL_HANDLE;
   VYRE_TRY(
       vk_commands_begin(device, job->commands, job->flags & VK_JOB_SECOND, st));
-  VYRE_TRY(vk_job_put_all(job, launch, job->commands, st));
+  VYRE_TRY(vk_job_put_all(job, launch, job->commands, &last, st));
   return vk_commands_end(device, job->commands, job->flags & VK_JOB_ENDS, st);
 }
 

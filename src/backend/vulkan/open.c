@@ -97,7 +97,8 @@ static uint32_t choose_extensions(vk_device *device,
     const char *name;
     bool *has;
   } wanted[] = {
-      {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, &device->has.imports}};
+      {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, &device->has.imports},
+      {VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME, &device->has.conditional}};
   for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
     *wanted[i].has = has_extension(list, count, wanted[i].name);
     if (*wanted[i].has) names[chosen++] = wanted[i].name;
@@ -151,6 +152,10 @@ vyre_code vk_load_calls(vk_device *device, vyre_status *st) {
   if (!device->api.GetMemoryHostPointerPropertiesEXT) {
     device->has.imports = false;
   }
+  if (!device->api.CmdBeginConditionalRenderingEXT ||
+      !device->api.CmdEndConditionalRenderingEXT) {
+    device->has.conditional = false;
+  }
   if (vyre__vk_hooks.patch) vyre__vk_hooks.patch(&device->api);
   return is_whole ? VYRE_OK
                   : not_usable(device,
@@ -174,6 +179,11 @@ static vyre_code create(vk_device *device, vyre_status *st) {
   }
   choose_features(&device->has, &chain);
   uint32_t count = choose_extensions(device, extensions);
+  VkPhysicalDeviceConditionalRenderingFeaturesEXT conditional = {
+      .sType =
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT,
+      .pNext = &chain.all,
+      .conditionalRendering = VK_TRUE};
   const VkDeviceQueueCreateInfo queue = {
       .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
       .queueFamilyIndex = device->family,
@@ -181,7 +191,8 @@ static vyre_code create(vk_device *device, vyre_status *st) {
       .pQueuePriorities = &priority};
   const VkDeviceCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-      .pNext = &chain.all,
+      .pNext = device->has.conditional ? (const void *)&conditional
+                                       : (const void *)&chain.all,
       .queueCreateInfoCount = 1,
       .pQueueCreateInfos = &queue,
       .enabledExtensionCount = count,
@@ -259,6 +270,8 @@ vyre_code vk_device_init(vyre_device *device, vyre_status *st) {
   own->most_ns = 1000000 * vyre__device_option(device, "most_ms", 500);
   own->most_rounds = own->physical->ends_loops ? LLVMPIPE_ROUNDS : 0;
   if (!brought) VYRE_TRY(create(own, st));
+  own->tests_flags =
+      own->has.conditional && vyre__device_option(device, "loop", 0) != 1;
   pthread_mutex_init(&own->layout_lock, NULL);
   vyre_code code = vk_queue_init(own, st);
   if (code == VYRE_OK) {

@@ -239,11 +239,12 @@ static vyre_code run_window(windows *w, uint64_t ns, vyre_status *st) {
   vk_device *device = (vk_device *)w->pipeline->base.device;
   vk_job *job = w->job;
   uint64_t groups;
+  VkPipeline bound = VK_NULL_HANDLE;
   VK_TRY(device, device->api.ResetCommandPool(device->handle, job->pool, 0),
          "vkResetCommandPool", st);
   VYRE_TRY(vk_commands_begin(device, job->commands, false, st));
   vk_job_put(job, w->launch, &w->tiles, groups_in(w->pipeline, ns),
-             job->commands, &groups);
+             job->commands, &bound, &groups);
   VYRE_TRY(vk_commands_end(device, job->commands, true, st));
   uint64_t start = vyre__clock_ns();
   VYRE_TRY(vk_submit(device, &job->commands, 1, &job->ticket, st));

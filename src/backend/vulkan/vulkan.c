@@ -50,6 +50,7 @@ static const vyre__option options[] = {
     {"staging", 0, 1, "1: copies through memory of the host, as GPUs need it"},
     {"fences", 0, 1, "1: waits by fences, also where there are timelines"},
     {"most_ms", 1, 60000, "of one submission; longer dispatches go in parts"},
+    {"loop", 0, 2, "flags of loops: 1: the host's, 2: the device's to look at"},
     {0}};
 
 static void pipeline_describe(const vyre_pipeline *pipeline,
@@ -105,6 +106,7 @@ const vyre__backend vyre__backend_vulkan = {
     .piece_size = sizeof(vk_piece),
     .piece_run = vk_piece_run,
     .piece_finish = vk_piece_finish,
+    .piece_loop = vk_piece_loop,
     .artifact_version = VK_ARTIFACT,
     .pipeline_load = vk_pipeline_load,
     .pipeline_save = vk_pipeline_save,

@@ -16,7 +16,9 @@
  *   run.c       a dispatch: in one piece, or in parts
  *   hazards.c   who needs what another wrote
  *   batch.c     several in one submission
+ *   memo.c      batches that come again and again
  *   piece.c     a part of a recording, recorded once
+ *   loop.c      one that is repeated while a flag is set
  *   warm.c      the first dispatch, at compile
  *
  * Data. A device has one queue and memory in blocks: a block is one VkDeviceMemory
@@ -165,7 +167,7 @@ typedef struct vk_features {
   bool memory_model, device_scope;
   bool zeroes_workgroup;
   uint8_t keeps_signed_zeros, keeps_subnormals, rounds_to_even; /* widths */
-  bool timeline, imports;
+  bool timeline, imports, conditional;
 } vk_features;
 
 /* What a test reads; each only grows. */
@@ -184,7 +186,8 @@ struct vk_device {
   void (*lock_queue)(void *self); /* or NULL, both */
   void (*unlock_queue)(void *self);
   void *queue_self;
-  bool is_brought; /* handle and queue are the caller's */
+  bool is_brought;  /* handle and queue are the caller's */
+  bool tests_flags; /* of loops of recordings */
   bool is_in_place;
   vk_features has;
   char details[3 * VK_TEXT];
@@ -199,6 +202,8 @@ struct vk_device {
   vk_range nothing; /* for views without bytes */
   pthread_mutex_t primary_lock;
   struct vk_primary *primaries; /* that nobody has */
+  struct vk_memo *memos;        /* VK_MEMOS; or NULL */
+  _Atomic uint64_t batches;     /* that were looked up there */
   pthread_mutex_t layout_lock;
   vk_layout *layouts;
   uint64_t most_ns;     /* of one submission, as far as can be known before */
@@ -407,12 +412,14 @@ vyre__spirv_end vk_job_end(const vk_job *job);
 uint64_t vk_job_time(const vk_job *job);
 /* Records parts of @p tiles up to @p groups workgroups, one at least and VK_WINDOW
  * at most, with what goes before the first and after the last of all. *recorded:
- * the workgroups. */
+ * the workgroups. *bound: the pipeline that these commands have bound. */
 void vk_job_put(const vk_job *job, const vyre__launch *launch, vk_tiles *tiles,
-                uint64_t groups, VkCommandBuffer commands, uint64_t *recorded);
+                uint64_t groups, VkCommandBuffer commands, VkPipeline *bound,
+                uint64_t *recorded);
 /* All of it at once. */
 vyre_code vk_job_put_all(const vk_job *job, const vyre__launch *launch,
-                         VkCommandBuffer commands, vyre_status *st);
+                         VkCommandBuffer commands, VkPipeline *bound,
+                         vyre_status *st);
 /* Whether it was recorded for just that. */
 bool vk_job_is_for(const vk_job *job, const vyre__launch *launch);
 
@@ -471,11 +478,22 @@ bool vk_is_simple(const vyre__launch *launch);
 
 /* --- pieces ----------------------------------------------------------------------*/
 
+/* Bytes that go to a job before it runs, or come from it afterwards. What a kernel
+ * only reads is looked at first: in most replays it is what it was. */
+typedef struct vk_move {
+  unsigned char *to;
+  const unsigned char *from; /* NULL: zero */
+  uint64_t size;
+  bool is_known; /* `last` is what is there; size is at most its */
+  unsigned char last[16];
+} vk_move;
+
 /* Items [first, last) as one submission; without commands, one that is dispatched by
- * itself. */
+ * itself. Then what is to be done for them: moves, and jobs that may have failed. */
 typedef struct vk_segment {
   uint32_t first, last;
   VkCommandBuffer commands;
+  uint32_t in_first, in_last, out_first, out_last, watched_first, watched_last;
 } vk_segment;
 
 /* A piece as it was recorded for one set of bindings. */
@@ -484,6 +502,9 @@ typedef struct vk_take {
   vk_job **jobs;         /* one an item; NULL: a copy, or by itself */
   uint64_t (*copies)[5]; /* one an item: what a copy was recorded for */
   vk_segment *segments;
+  vk_move *in, *out;
+  vk_job **watched;
+  uint32_t in_count, out_count, watched_count;
   uint32_t segment_count, item_count;
   VkCommandPool pool;
   vk_ticket ticket;
@@ -491,17 +512,69 @@ typedef struct vk_take {
   bool is_provisional; /* of a kernel of which nothing was known */
 } vk_take;
 
-enum { VK_TAKES = 3 };
+enum { VK_TAKES = 3, VK_LOOP_KEPT = 4 };
+
+/* A piece as rounds of a loop: commands of so many, and the words that say which of
+ * them are done. */
+typedef struct vk_loop {
+  vk_take take; /* jobs and bytes; one segment, without commands */
+  vk_range words;
+  uint64_t flag_id, flag_offset;
+  VkBuffer flag_buffer;
+  uint32_t most; /* rounds of one submission */
+  struct {
+    uint32_t rounds;
+    VkCommandBuffer commands;
+  } kept[VK_LOOP_KEPT];
+  uint32_t kept_count;
+  bool is_known, is_fit; /* known: whether it can be done on the device */
+} vk_loop;
 
 typedef struct vk_piece {
   vyre__piece base;
   vk_take takes[VK_TAKES];
   uint32_t current;
   uint64_t clock;
+  vk_loop loop;
 } vk_piece;
 
 vyre_code vk_piece_run(vyre__piece *piece, size_t *done, vyre_status *st);
 void vk_piece_finish(vyre__piece *piece);
+vyre_code vk_piece_loop(vyre__piece *piece, vyre__piece_loop *loop,
+                        vyre_status *st);
+void vk_loop_clear(vk_device *device, vk_loop *loop);
+
+/* Of a take whose jobs are there: moves for what is bound, and doing them. */
+bool vk_take_make_room(vk_take *take);
+void vk_take_settle(vk_take *take, const vyre__piece *piece);
+void vk_take_fill(const vk_take *take, const vk_segment *segment);
+void vk_take_collect(const vk_take *take, const vk_segment *segment);
+void vk_take_clear(vk_device *device, vk_take *take);
+
+/* --- batches that come again -----------------------------------------------------*/
+
+enum { VK_MEMOS = 4 };
+
+/* A batch as it was the last time, in words; and, if it came again, as a piece. */
+typedef struct vk_memo {
+  atomic_uint state; /* whether somebody has it */
+  uint64_t used;     /* when */
+  uint32_t seen;     /* how often; 0: it is empty */
+  uint32_t count;    /* launches */
+  uint64_t *words;
+  size_t word_count, word_capacity;
+  vyre__piece_item *items;
+  size_t item_capacity;
+  vk_piece piece;
+} vk_memo;
+
+/* Runs @p first and what follows it as they were recorded, if the same ones came
+ * before. Else *is_taken is false, and nothing is done. */
+vyre_code vk_memo_run(vk_device *device, vyre__launch *first, bool *is_taken,
+                      size_t *done, vyre_status *st);
+/* Nothing of a pipeline that ends is kept. */
+void vk_memos_forget(vk_device *device, const vk_pipeline *pipeline);
+void vk_memos_finish(vk_device *device);
 
 vyre_code vk_run(vyre_pipeline *pipeline, vyre__launch *launch,
                  vyre_status *st);
