@@ -48,11 +48,11 @@ static bool is_for(const vk_take *take, const vyre__piece *piece) {
   return true;
 }
 
-/* Bytes of uniforms count rounds of grid loops, and change without being bound. */
+/* Bytes that are part of what was recorded change without being bound. */
 static bool counts_as_before(const vk_take *take, const vyre__piece *piece) {
   for (uint32_t i = 0; i < take->item_count; i++) {
     const vk_job *job = take->jobs[i];
-    if (job && job->pipeline->plan.host_count > 0 &&
+    if (job && job->pipeline->has_values &&
         !vk_job_is_for(job, piece->items[i].launch)) {
       return false;
     }
