@@ -49,7 +49,7 @@ static vyre_code make_jobs(vk_piece *own, vk_hazards *hazards, bool *is_fit,
     if (!item->launch) return VYRE_OK;
     vk_pipeline *p = (vk_pipeline *)item->launch->pipeline;
     VYRE_TRY(vk_check(p, item->launch, st));
-    if (!vk_is_simple(item->launch) || p->plan.host_count > 0 ||
+    if (!vk_is_simple(item->launch) ||
         !vk_hazards_admit(hazards, item, i == 0)) {
       return VYRE_OK;
     }
@@ -98,9 +98,6 @@ static vyre_code make_in(vk_piece *own, vyre_arena *scratch, vyre_status *st) {
   take->item_count = (uint32_t)count;
   VYRE_TRY(make_jobs(own, &hazards, &is_fit, st));
   if (!is_fit) return VYRE_OK;
-  if (!vk_take_make_room(take)) {
-    return vyre__no_memory(st, "vulkan", "bytes of a loop", count);
-  }
   loop->most = most_rounds(device, count, hazards.ns);
   const VkCommandPoolCreateInfo pool = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
@@ -257,10 +254,29 @@ static vyre_code run_rounds(vk_piece *own, uint32_t rounds,
   return VYRE_OK;
 }
 
+/* What goes in and out is known when the first commands are recorded. */
+static vyre_code settle(vk_piece *own, uint64_t rounds, vyre_status *st) {
+  vk_loop *loop = &own->loop;
+  vk_take *take = &loop->take;
+  VkCommandBuffer commands;
+  if (loop->is_settled) return VYRE_OK;
+  VYRE_TRY(commands_of(own, rounds < loop->most ? (uint32_t)rounds : loop->most,
+                       &commands, st));
+  if (!vk_take_make_room(take)) {
+    return vyre__no_memory(st, "vulkan", "bytes of a loop", take->item_count);
+  }
+  take->segments[0] = (vk_segment){.last = take->item_count};
+  take->segment_count = 1;
+  vk_take_settle(take, &own->base);
+  loop->is_settled = true;
+  return VYRE_OK;
+}
+
 static vyre_code run_all(vk_piece *own, vyre__piece_loop *out,
                          vyre_status *st) {
   vk_loop *loop = &own->loop;
   const vk_segment *all = &loop->take.segments[0];
+  VYRE_TRY(settle(own, out->most, st));
   vk_take_fill(&loop->take, all);
   out->goes_on = true;
   for (uint64_t left = out->most; left > 0 && out->goes_on;) {
@@ -272,10 +288,17 @@ static vyre_code run_all(vk_piece *own, vyre__piece_loop *out,
   return VYRE_OK;
 }
 
-/* Whether it was recorded for that flag, and for what is bound. */
-static bool is_for(const vk_loop *loop, const vk_range *flag, uint64_t offset) {
-  return loop->is_fit && loop->flag_id == flag->id &&
-         loop->flag_buffer == flag->buffer &&
+/* Whether it was recorded for that flag, and for bytes that are recorded with it. */
+static bool is_for(const vk_piece *own, const vk_range *flag, uint64_t offset) {
+  const vk_loop *loop = &own->loop;
+  for (uint32_t i = 0; i < loop->take.item_count; i++) {
+    const vk_job *job = loop->take.jobs[i];
+    if (job->pipeline->has_values &&
+        !vk_job_is_for(job, own->base.items[i].launch)) {
+      return false;
+    }
+  }
+  return loop->flag_id == flag->id && loop->flag_buffer == flag->buffer &&
          loop->flag_offset == flag->offset + offset;
 }
 
@@ -290,17 +313,11 @@ vyre_code vk_piece_loop(vyre__piece *piece, vyre__piece_loop *out,
     return VYRE_OK;
   }
   if (piece->is_changed || !loop->is_known ||
-      (loop->is_fit && !is_for(loop, flag, out->offset))) {
+      (loop->is_fit && !is_for(own, flag, out->offset))) {
     VYRE_TRY(make(own, st));
     loop->flag_id = flag->id;
     loop->flag_buffer = flag->buffer;
     loop->flag_offset = flag->offset + out->offset;
-    if (loop->is_fit) {
-      loop->take.segments[0] =
-          (vk_segment){.last = loop->take.item_count, .commands = NULL};
-      loop->take.segment_count = 1;
-      vk_take_settle(&loop->take, piece);
-    }
   }
   if (!loop->is_fit) return VYRE_OK;
   out->is_taken = true;

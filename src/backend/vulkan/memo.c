@@ -32,9 +32,10 @@ static void leave(vk_memo *memo) {
 
 /* All that is in its commands, and where its bytes are. 0: too much. */
 static size_t describe(const vyre__launch *l, uint64_t out[MOST_WORDS]) {
-  const vk_plan *plan = &((const vk_pipeline *)l->pipeline)->plan;
+  const vk_pipeline *p = (const vk_pipeline *)l->pipeline;
+  const vk_plan *plan = &p->plan;
   size_t count = 0;
-  if (plan->buffer_count > 32 || plan->host_count > 0) return 0;
+  if (plan->buffer_count > 32 || p->has_values) return 0;
   out[count++] = (uintptr_t)l->pipeline;
   out[count++] = (uint64_t)l->grid[1] << 32 | l->grid[0];
   out[count++] = (uint64_t)l->is_apart << 32 | l->grid[2];

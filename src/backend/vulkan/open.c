@@ -268,6 +268,8 @@ vyre_code vk_device_init(vyre_device *device, vyre_status *st) {
   own->is_in_place =
       own->physical->is_in_place && !vyre__device_option(device, "staging", 0);
   own->most_ns = 1000000 * vyre__device_option(device, "most_ms", 500);
+  own->pushes =
+      vyre__device_option(device, "push", !own->physical->is_software) != 0;
   own->most_rounds = own->physical->ends_loops ? LLVMPIPE_ROUNDS : 0;
   if (!brought) VYRE_TRY(create(own, st));
   own->tests_flags =

@@ -48,11 +48,11 @@ static bool is_for(const vk_take *take, const vyre__piece *piece) {
   return true;
 }
 
-/* Bytes of uniforms count rounds of grid loops, and change without being bound. */
+/* Bytes that are part of what was recorded change without being bound. */
 static bool counts_as_before(const vk_take *take, const vyre__piece *piece) {
   for (uint32_t i = 0; i < take->item_count; i++) {
     const vk_job *job = take->jobs[i];
-    if (job && job->pipeline->plan.host_count > 0 &&
+    if (job && job->pipeline->has_values &&
         !vk_job_is_for(job, piece->items[i].launch)) {
       return false;
     }
@@ -67,7 +67,7 @@ bool vk_take_make_room(vk_take *take) {
   for (uint32_t i = 0; i < take->item_count; i++) {
     const vk_job *job = take->jobs[i];
     if (!job) continue;
-    in += job->staged_count + (size_t)1;
+    in += job->staged_count + (size_t)job->value_count * job->part_count + 1;
     out += job->staged_count;
     watched++;
   }
@@ -77,17 +77,38 @@ bool vk_take_make_room(vk_take *take) {
   return take->in && take->out && take->watched;
 }
 
+/* A kernel that only reads them leaves them as they are. */
+static void note_known(vk_move *m) {
+  m->is_known = m->from && m->size <= sizeof m->last;
+  if (!m->is_known) return;
+  memcpy(m->last, m->from, (size_t)m->size);
+  memcpy(m->to, m->from, (size_t)m->size);
+}
+
 static void settle_job(vk_take *take, vk_job *job, const vyre__launch *launch) {
   for (uint32_t i = 0; i < job->staged_count; i++) {
     const vk_staged *s = &job->staged[i];
     const vyre__view *view = &launch->views[s->buffer];
-    take->in[take->in_count++] =
-        (vk_move){.to = job->host + s->at,
-                  .from = view->begins_zero ? NULL : view->data,
-                  .size = s->size};
-    if (!s->is_written) continue;
+    vk_move *m = &take->in[take->in_count++];
+    *m = (vk_move){.to = job->host + s->at,
+                   .from = view->begins_zero ? NULL : view->data,
+                   .size = s->size};
+    if (!s->is_written) {
+      note_known(m);
+      continue;
+    }
     take->out[take->out_count++] =
         (vk_move){.to = view->data, .from = job->host + s->at, .size = s->size};
+  }
+  for (uint32_t i = 0; i < job->value_count; i++) {
+    const vk_value *v = &job->values[i];
+    for (uint32_t n = 0; !v->from && n < job->part_count; n++) {
+      vk_move *m = &take->in[take->in_count++];
+      *m = (vk_move){.to = job->host + v->at + n * job->block_stride,
+                     .from = launch->views[v->buffer].data,
+                     .size = v->size};
+      note_known(m);
+    }
   }
   if (job->has_status) {
     take->in[take->in_count++] =
@@ -95,18 +116,6 @@ static void settle_job(vk_take *take, vk_job *job, const vyre__launch *launch) {
   }
   if (job->has_status || job->has_unseen) {
     take->watched[take->watched_count++] = job;
-  }
-}
-
-/* A kernel that only reads them leaves them as they are. */
-static void note_known(vk_take *take, const vk_job *job, uint32_t from) {
-  for (uint32_t i = 0; i < job->staged_count; i++) {
-    vk_move *m = &take->in[from + i];
-    m->is_known =
-        !job->staged[i].is_written && m->from && m->size <= sizeof m->last;
-    if (!m->is_known) continue;
-    memcpy(m->last, m->from, (size_t)m->size);
-    memcpy(m->to, m->from, (size_t)m->size);
   }
 }
 
@@ -118,10 +127,8 @@ void vk_take_settle(vk_take *take, const vyre__piece *piece) {
     s->out_first = take->out_count;
     s->watched_first = take->watched_count;
     for (uint32_t k = s->first; k < s->last; k++) {
-      uint32_t from = take->in_count;
       if (!take->jobs[k]) continue;
       settle_job(take, take->jobs[k], piece->items[k].launch);
-      note_known(take, take->jobs[k], from);
     }
     s->in_last = take->in_count;
     s->out_last = take->out_count;
@@ -374,7 +381,7 @@ static bool is_steady(const vk_take *take) {
   }
   for (uint32_t i = 0; i < take->item_count; i++) {
     const vk_job *job = take->jobs[i];
-    if (job && job->pipeline->plan.host_count > 0) return false;
+    if (job && job->pipeline->has_values) return false;
   }
   return true;
 }

@@ -88,7 +88,7 @@ vyre_code vk_plan_build(const vyre__low_kernel *k,
                    .push_bytes = module->push_bytes,
                    .block_bytes = module->block_bytes,
                    .shared_bytes = module->shared_bytes,
-                   .has_fuel = k->has_fuel,
+                   .may_skip_fuel = module->may_skip_fuel,
                    .buffers = buffers,
                    .steps = steps,
                    .host = host};
@@ -115,7 +115,7 @@ vyre_code vk_plan_build(const vyre__low_kernel *k,
 
 typedef struct artifact_head {
   char magic[8];
-  uint32_t version, has_fuel;
+  uint32_t version, may_skip_fuel;
   uint32_t workgroup[3], most_groups[3];
   uint32_t phase_count, buffer_count, step_count, host_count, loop_count;
   uint32_t descriptor_count, field_count, word_count;
@@ -130,7 +130,7 @@ enum { MOST = 1 << 20, MOST_WORDS = 1 << 26 };
 bool vk_artifact_write(const vk_plan *p, const void *cache, size_t size,
                        vyre_writer writer) {
   artifact_head head = {.version = VK_ARTIFACT,
-                        .has_fuel = p->has_fuel,
+                        .may_skip_fuel = p->may_skip_fuel,
                         .phase_count = p->phase_count,
                         .buffer_count = p->buffer_count,
                         .step_count = p->step_count,
@@ -187,6 +187,9 @@ static vyre_code check_head(const artifact_head *h, vyre_status *st) {
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
     if (counts[i] > MOST) return bad(st, "its counts", counts[i]);
   }
+  if (h->push_bytes > VK_MOST_PUSHED || h->may_skip_fuel > 1) {
+    return bad(st, "its launch block", h->push_bytes);
+  }
   if (h->phase_count == 0 || h->word_count < 5 || h->word_count > MOST_WORDS) {
     return bad(st, "its module", h->word_count);
   }
@@ -230,7 +233,12 @@ static vyre_code check_bindings(const vk_plan *p, vyre_status *st) {
     bool is_good = f->value <= VYRE__SPIRV_UNIFORM && is_bool(&f->is_pushed);
     uint32_t room = is_good && f->is_pushed ? p->push_bytes : p->block_bytes;
     if (is_good && f->value >= VYRE__SPIRV_LENGTH) {
-      is_good = f->index < p->buffer_count;
+      is_good = f->index < p->buffer_count && p->buffers[f->index].is_bound;
+    }
+    if (is_good && f->value == VYRE__SPIRV_UNIFORM) {
+      const vk_plan_buffer *b = &p->buffers[f->index];
+      is_good = b->kind == VYRE_MEMORY_UNIFORM &&
+                (uint64_t)b->least * b->unit <= f->size;
     }
     if (is_good && f->value == VYRE__SPIRV_LOOP_VALUE) {
       is_good = f->index < p->loop_count;
@@ -316,7 +324,7 @@ vyre_code vk_artifact_read(const void *bytes, size_t size, vyre_arena *arena,
                    .push_bytes = h.push_bytes,
                    .block_bytes = h.block_bytes,
                    .shared_bytes = h.shared_bytes,
-                   .has_fuel = h.has_fuel};
+                   .may_skip_fuel = h.may_skip_fuel};
   memcpy(out->workgroup, h.workgroup, sizeof h.workgroup);
   memcpy(out->most_groups, h.most_groups, sizeof h.most_groups);
 #define TAKE(field, count) \

@@ -13,7 +13,9 @@
 #include "lower/low.h"
 
 /* Raised whenever the bytes that are kept or the modules of emit/spirv change. */
-enum { VK_ARTIFACT = 4 };
+enum { VK_ARTIFACT = 5 };
+
+enum { VK_MOST_PUSHED = 256 }; /* bytes of push constants that are used */
 
 typedef struct vk_plan_buffer {
   uint32_t least, most; /* elements that may be bound */
@@ -40,7 +42,7 @@ typedef struct vk_plan {
   uint32_t hidden; /* buffer, or VYRE_NO_INDEX */
   uint32_t hidden_words;
   uint32_t push_bytes, block_bytes, shared_bytes;
-  uint32_t has_fuel;
+  uint32_t may_skip_fuel;
   const vk_plan_buffer *buffers;
   const vk_step *steps;
   const vyre__low_inst *host; /* operands are places in it, plus 1 */

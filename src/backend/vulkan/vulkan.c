@@ -37,7 +37,7 @@ static bool features(vyre_device *device, vyre_writer writer) {
       h->float64, h->buffer_atomics64, h->shared_atomics64, h->memory_model,
       h->device_scope, h->zeroes_workgroup, h->keeps_signed_zeros,
       h->keeps_subnormals, h->rounds_to_even,
-      (unsigned)p->limits.maxPushConstantsSize, own->physical->is_software,
+      (unsigned)p->limits.maxPushConstantsSize, !own->pushes,
       (unsigned)p->vendorID, (unsigned)p->deviceID);
   for (unsigned i = 0; i < VK_UUID_SIZE; i++) {
     length += snprintf(text + length, sizeof text - (size_t)length, "%02x",
@@ -49,6 +49,7 @@ static bool features(vyre_device *device, vyre_writer writer) {
 static const vyre__option options[] = {
     {"staging", 0, 1, "1: copies through memory of the host, as GPUs need it"},
     {"fences", 0, 1, "1: waits by fences, also where there are timelines"},
+    {"push", 0, 1, "1: launch blocks as push constants; 0: in memory"},
     {"most_ms", 1, 60000, "of one submission; longer dispatches go in parts"},
     {"loop", 0, 2, "flags of loops: 1: the host's, 2: the device's to look at"},
     {0}};

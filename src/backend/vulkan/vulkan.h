@@ -189,6 +189,7 @@ struct vk_device {
   bool is_brought;  /* handle and queue are the caller's */
   bool tests_flags; /* of loops of recordings */
   bool is_in_place;
+  bool pushes; /* launch blocks are push constants; else memory */
   vk_features has;
   char details[3 * VK_TEXT];
   VkDevice handle;
@@ -269,12 +270,24 @@ typedef struct vk_job vk_job;
 
 enum { VK_BUCKETS = 64, VK_MOST_IDLE = 1100 };
 
+/* Where uniforms are. */
+enum vk_value_bits {
+  VK_BY_VALUE = 1, /* what is recorded depends on its bytes: they are pushed, or
+                      grid loops count by them */
+  VK_IN_BLOCK = 2, /* in the launch block, in memory */
+};
+
 typedef struct vk_pipeline {
   vyre_pipeline base;
   vk_plan plan;
   vk_layout *layout;
-  VkPipeline *phases; /* plan.phase_count, in the arena */
-  void *cache;        /* of VkPipelineCache, in the arena; or NULL */
+  const uint8_t *values; /* one a buffer of the plan: vk_value_bits */
+  bool has_values;       /* some is BY_VALUE */
+  VkPipeline *phases;    /* plan.phase_count, in the arena */
+  VkPipeline counting;   /* the one phase of a kernel that may skip fuel,
+                                    with it; made when somebody needs it */
+  pthread_mutex_t counting_lock; /* of that */
+  void *cache;                   /* of VkPipelineCache, in the arena; or NULL */
   size_t cache_size;
   _Atomic uint64_t group_ps; /* measured for a workgroup, in ps; 0: not yet */
   pthread_mutex_t lock;      /* of the jobs that nobody has */
@@ -283,12 +296,18 @@ typedef struct vk_pipeline {
   uint32_t idle;
 } vk_pipeline;
 
+/* Looks where the kernel's uniforms are: own->values. */
+vyre_code vk_find_values(vk_pipeline *own, vyre_status *st);
 vyre_code vk_pipeline_init(vyre_pipeline *pipeline, vyre_status *st);
 void vk_pipeline_finish(vyre_pipeline *pipeline);
 vyre_code vk_pipeline_load(vyre_pipeline *pipeline, const void *artifact,
                            size_t size, vyre_status *st);
 vyre_code vk_pipeline_save(vyre_pipeline *pipeline, vyre_writer writer,
                            vyre_status *st);
+/* What to run: where rounds need not be counted, and somebody wants them to be, that
+ * is made now. *out lives as long as the pipeline. */
+vyre_code vk_pipeline_phases(vk_pipeline *pipeline, bool counts,
+                             const VkPipeline **out, vyre_status *st);
 vyre_code vk_pipeline_print(vyre_pipeline *pipeline, const char *form,
                             vyre_writer writer, vyre_status *st);
 
@@ -359,6 +378,14 @@ typedef struct vk_clear {
   uint64_t offset, size; /* whole words */
 } vk_clear;
 
+/* A uniform in the launch block. */
+typedef struct vk_value {
+  uint32_t buffer;
+  uint64_t at, size; /* in the block */
+  VkBuffer from;     /* resident: the device copies it; else NULL */
+  uint64_t offset;
+} vk_value;
+
 /* What a job is to be beside its launch; part of the key. */
 enum {
   VK_JOB_ENDS = 1,    /* its commands end with a barrier */
@@ -381,13 +408,17 @@ struct vk_job {
   unsigned char *host;      /* of memory or staging */
   uint64_t shared_size;     /* of memory that goes between host and device */
   uint64_t written_from;    /* from there on it comes back */
-  uint64_t block_stride, status_at, kept_at;
+  uint64_t block_stride, status_at, kept_at, kept_size;
   bool has_status; /* the kernel can say that a loop was ended */
   bool has_unseen; /* an output that the kernel does not write */
   vk_staged *staged;
   vk_detour *detours;
   vk_clear *clears;
-  uint32_t staged_count, detour_count, clear_count;
+  vk_value *values;
+  uint32_t staged_count, detour_count, clear_count, value_count;
+  bool has_resident_values;
+  uint32_t part_count;      /* that were recorded last: a block each */
+  const VkPipeline *phases; /* the pipeline's that this launch takes */
   VkCommandPool pool;
   VkCommandBuffer commands;
   VkDescriptorPool sets;
@@ -413,18 +444,19 @@ uint64_t vk_job_time(const vk_job *job);
 /* Records parts of @p tiles up to @p groups workgroups, one at least and VK_WINDOW
  * at most, with what goes before the first and after the last of all. *recorded:
  * the workgroups. *bound: the pipeline that these commands have bound. */
-void vk_job_put(const vk_job *job, const vyre__launch *launch, vk_tiles *tiles,
+void vk_job_put(vk_job *job, const vyre__launch *launch, vk_tiles *tiles,
                 uint64_t groups, VkCommandBuffer commands, VkPipeline *bound,
                 uint64_t *recorded);
 /* All of it at once. */
-vyre_code vk_job_put_all(const vk_job *job, const vyre__launch *launch,
+vyre_code vk_job_put_all(vk_job *job, const vyre__launch *launch,
                          VkCommandBuffer commands, VkPipeline *bound,
                          vyre_status *st);
 /* Whether it was recorded for just that. */
 bool vk_job_is_for(const vk_job *job, const vyre__launch *launch);
 
 /* Lets a driver that compiles with the first dispatch do it now. */
-vyre_code vk_warm_up(vk_pipeline *pipeline, vyre_status *st);
+vyre_code vk_warm_up(vk_pipeline *pipeline, const VkPipeline *phases,
+                     uint32_t count, vyre_status *st);
 
 /* --- runs ------------------------------------------------------------------------*/
 
@@ -528,6 +560,7 @@ typedef struct vk_loop {
   } kept[VK_LOOP_KEPT];
   uint32_t kept_count;
   bool is_known, is_fit; /* known: whether it can be done on the device */
+  bool is_settled;       /* the take's moves are there */
 } vk_loop;
 
 typedef struct vk_piece {
