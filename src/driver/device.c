@@ -187,6 +187,8 @@ static vyre_code make_inside(vyre_device *device, const choice *chosen,
   pthread_mutex_init(&inside->residents.lock, NULL);
   pthread_mutex_init(&inside->pipelines.lock, NULL);
   pthread_mutex_init(&inside->run_lock, NULL);
+  pthread_mutex_init(&inside->flight_lock, NULL);
+  pthread_cond_init(&inside->landed, NULL);
   device->inside = inside;
   return VYRE_OK;
 }
@@ -196,6 +198,8 @@ static void free_inside(vyre_device *device) {
   pthread_mutex_destroy(&device->inside->residents.lock);
   pthread_mutex_destroy(&device->inside->pipelines.lock);
   pthread_mutex_destroy(&device->inside->run_lock);
+  pthread_mutex_destroy(&device->inside->flight_lock);
+  pthread_cond_destroy(&device->inside->landed);
   if (device->inside->numbers) {
     vyre__resize(device->allocator, device->inside->numbers,
                  VYRE__NUMBER_COUNT * sizeof *device->inside->numbers, 0);

@@ -11,8 +11,10 @@
  * every BREAK has set is set. So a value is computed before each IF that leads to
  * a BREAK, in every round anew: the number of this visit if that way is taken, and
  * 0 if not. The BREAK hands it on, and behind the loop it is compared. Compilers
- * do not see that it must be equal, as the numbers begin with one that they do not
- * know; and it costs nothing in the loop, since only the last one is used. */
+ * do not see that it must be equal: the numbers begin with one that they do not
+ * know, and what the way is made of is not the condition itself, which they do know
+ * on that way, but bits that they do not know chosen by it. It costs nothing in the
+ * loop, since only the last one is used. */
 #include "emit/spirv_internal.h"
 
 enum {
@@ -130,9 +132,10 @@ void spv_enter_checked(spv_emitter *e, uint32_t at, spv_open *loop) {
 
 uint32_t spv_path(spv_emitter *e, uint32_t condition, bool holds,
                   uint32_t path) {
-  uint32_t none = spv_u32(e, 0);
-  return SPV_DO(e, SPV_OpSelect, spv_uint(e, 32), condition,
-                holds ? path : none, holds ? none : path);
+  uint32_t u32 = spv_uint(e, 32), none = spv_u32(e, 0);
+  uint32_t bits = SPV_DO(e, SPV_OpSelect, u32, condition, holds ? e->all : none,
+                         holds ? none : e->all);
+  return SPV_DO(e, SPV_OpBitwiseAnd, u32, path, bits);
 }
 
 void spv_check_left(spv_emitter *e, const spv_open *loop) {
@@ -146,4 +149,17 @@ void spv_check_left(spv_emitter *e, const spv_open *loop) {
   spv_put_alone(e, SPV_CODE, SPV_OpReturn);
   e->is_dead = true;
   spv_begin_block(e, merge);
+}
+
+/* Only the device leads behind it. For a compiler there must be a way, too: it is
+ * taken if a number is 0, of which it does not know that it is 1. */
+void spv_end_endless(spv_emitter *e, const spv_open *loop) {
+  uint32_t is_left =
+      SPV_DO(e, SPV_OpIEqual, spv_bool(e), e->one, spv_u32(e, 0));
+  SPV_PUT(e, SPV_CODE, SPV_OpBranchConditional, is_left, loop->merge,
+          loop->header);
+  spv_begin_block(e, loop->merge);
+  spv_tell_end(e, VYRE__SPIRV_CUT);
+  spv_put_alone(e, SPV_CODE, SPV_OpReturn);
+  e->is_dead = true;
 }

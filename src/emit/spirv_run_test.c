@@ -71,7 +71,7 @@ static bool agrees(const job *j, const spirv_target *target, bool in_parts) {
                 .m = &module,
                 .k = k,
                 .bound = bound,
-                .fuel = 60000,
+                .fuel = in_parts ? 60000 : UINT32_MAX,
                 .most_groups = in_parts ? (j->grid[0] + 1) / 2 : 0};
   memcpy(run.grid, j->grid, sizeof run.grid);
   vk_run(&run);

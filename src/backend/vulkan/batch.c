@@ -190,8 +190,10 @@ static bool make_room(batch *b, const vyre__launch *first) {
 vyre_code vk_run_many(vyre_device *device, vyre__launch *first, size_t *done,
                       vyre_status *st) {
   batch b = {.device = (vk_device *)device};
-  vyre_code code = VYRE_OK;
+  bool is_taken;
   *done = 0;
+  vyre_code code = vk_memo_run(b.device, first, &is_taken, done, st);
+  if (is_taken) return code;
   if (!make_room(&b, first)) {
     return vyre__no_memory(st, "vulkan", "launches", 1);
   }

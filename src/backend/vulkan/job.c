@@ -32,16 +32,12 @@ static uint64_t bytes_of(const vk_plan *plan, const vyre__launch *launch,
   return (uint64_t)launch->views[buffer].length * plan->buffers[buffer].unit;
 }
 
-/* Uniforms decide how often grid loops go round, which is recorded. */
-static bool is_counted(const vk_plan *plan, uint32_t buffer) {
-  return plan->host_count > 0 && plan->buffers[buffer].is_bound &&
-         plan->buffers[buffer].kind == VYRE_MEMORY_UNIFORM;
-}
-
-static size_t key_room(const vk_plan *plan, const vyre__launch *launch) {
+static size_t key_room(const vk_pipeline *p, const vyre__launch *launch) {
+  const vk_plan *plan = &p->plan;
   size_t words = 3 + 3 * (size_t)plan->buffer_count;
-  for (uint32_t i = 0; plan->host_count > 0 && i < plan->buffer_count; i++) {
-    if (is_counted(plan, i)) words += bytes_of(plan, launch, i) / 8 + 1;
+  for (uint32_t i = 0; p->has_values && i < plan->buffer_count; i++) {
+    if (!(p->values[i] & VK_BY_VALUE)) continue;
+    words += bytes_of(plan, launch, i) / 8 + 1;
   }
   return words;
 }
@@ -62,7 +58,7 @@ static uint32_t fuel_of(const vyre__launch *launch) {
 static bool make_key(const vk_pipeline *p, const vyre__launch *launch,
                      unsigned flags, key *k) {
   const vk_plan *plan = &p->plan;
-  size_t room = key_room(plan, launch);
+  size_t room = key_room(p, launch);
   k->words = k->stack;
   k->count = 0;
   k->hash = 0;
@@ -84,7 +80,7 @@ static bool make_key(const vk_pipeline *p, const vyre__launch *launch,
       put(k, range->id);
       put(k, range->offset + view->offset);
     }
-    if (is_counted(plan, i) && view->data) {
+    if (p->values[i] & VK_BY_VALUE && view->data) {
       put_bytes(k, view->data, bytes_of(plan, launch, i));
     }
   }
@@ -221,15 +217,37 @@ static void place_views(layouter *l, bool is_written, bool is_large) {
   bool is_in_place = device_of(job)->is_in_place;
   for (uint32_t i = 0; i < l->plan->buffer_count; i++) {
     const vyre__spirv_descriptor *d = descriptor_of(l->plan, i);
+    if (!d || !l->plan->buffers[i].is_bound || d->is_written != is_written ||
+        l->launch->views[i].buffer) {
+      continue;
+    }
     uint64_t size = bytes_of(l->plan, l->launch, i);
-    if (!d || d->is_written != is_written || l->launch->views[i].buffer ||
-        !l->plan->buffers[i].is_bound || size == 0 ||
-        is_large != (!is_in_place && size >= VK_LARGE_VIEW)) {
+    if (size == 0 || is_large != (!is_in_place && size >= VK_LARGE_VIEW)) {
       continue;
     }
     l->bounds[i].offset = place(l, size);
     job->staged[job->staged_count++] =
         (vk_staged){i, l->bounds[i].offset, size, is_written, is_large};
+  }
+}
+
+/* Uniforms in the launch block: a place there, and whose bytes they are. */
+static void find_values(layouter *l) {
+  vk_job *job = l->job;
+  for (uint32_t i = 0; i < l->plan->field_count; i++) {
+    const vyre__spirv_field *f = &l->plan->fields[i];
+    if (f->value != VYRE__SPIRV_UNIFORM || f->is_pushed) continue;
+    const vyre__plan_buffer *b = &l->plan->buffers[f->index];
+    const vyre__view *view = &l->launch->views[f->index];
+    vk_value *value = &job->values[job->value_count++];
+    *value = (vk_value){.buffer = f->index,
+                        .at = f->offset,
+                        .size = (uint64_t)b->least * b->unit};
+    if (!view->buffer) continue;
+    const vk_range *range = &((const vk_buffer *)view->buffer)->range;
+    value->from = range->buffer;
+    value->offset = range->offset + view->offset;
+    job->has_resident_values = true;
   }
 }
 
@@ -240,13 +258,18 @@ static void place_residents(layouter *l) {
   uint64_t alignment =
       device->physical->properties.limits.minStorageBufferOffsetAlignment;
   for (uint32_t i = 0; i < l->plan->buffer_count; i++) {
-    if (!l->plan->buffers[i].is_bound || !l->launch->views[i].buffer) continue;
+    if (!l->plan->buffers[i].is_bound || !l->launch->views[i].buffer ||
+        job->pipeline->values[i] & VK_IN_BLOCK) {
+      continue;
+    }
     const vyre__view *view = &l->launch->views[i];
     const vk_buffer *buffer = (const vk_buffer *)view->buffer;
     const vyre__spirv_descriptor *d = descriptor_of(l->plan, i);
     uint64_t size = bytes_of(l->plan, l->launch, i);
     uint64_t offset = buffer->range.offset + view->offset;
-    bool ends_it = view->offset + size == buffer->base.size;
+    /* Up to a word behind the end is ours, but not behind the caller's memory. */
+    bool ends_it =
+        view->offset + size == buffer->base.size && !buffer->base.is_imported;
     if (size == 0) continue;
     bool is_words = offset % 4 == 0 && (size % 4 == 0 || ends_it);
     bool is_far = offset % alignment != 0 || (view->begins_zero && !is_words);
@@ -291,7 +314,8 @@ static vyre_code place_kept(layouter *l, vyre_status *st) {
   if (words > 0 && groups > most / words) {
     return grid_too_large(l, groups, most, st);
   }
-  l->job->kept_at = place(l, groups * words * 4);
+  l->job->kept_size = groups * words > 0 ? groups * words * 4 : 4;
+  l->job->kept_at = place(l, l->job->kept_size);
   return VYRE_OK;
 }
 
@@ -313,6 +337,7 @@ static vyre_code lay_out(layouter *l, vyre_status *st) {
   place_views(l, false, true);
   place_views(l, true, true);
   place_residents(l);
+  find_values(l);
   VYRE_TRY(place_kept(l, st));
   VYRE_TRY(vk_range_take(device, VK_WHERE_DEVICE, l->size, &job->memory, st));
   job->host = job->memory.host;
@@ -336,7 +361,7 @@ static VkDescriptorBufferInfo info_of(const layouter *l,
       return info;
     case VYRE__SPIRV_KEPT:
       info.offset += job->kept_at;
-      info.range = job->memory.size - job->kept_at;
+      info.range = job->kept_size;
       return info;
     case VYRE__SPIRV_BLOCK:
       info.range = l->plan->block_bytes;
@@ -394,10 +419,19 @@ static VkResult make_commands(vk_job *job) {
 
 /* --- recording -------------------------------------------------------------------------*/
 
+/* Those that the host does not see are copied by the device. */
+static void put_uniform(const vk_plan *plan, const vyre__launch *launch,
+                        const vyre__spirv_field *f, unsigned char *to) {
+  const vyre__plan_buffer *b = &plan->buffers[f->index];
+  const vyre__view *view = &launch->views[f->index];
+  if (!view->data || (view->buffer && !f->is_pushed)) return;
+  memcpy(to, view->data, (size_t)b->least * b->unit);
+}
+
 /* What a field of the launch block holds for that part. */
-static void put_field(const vyre__launch *launch, const vk_part *part,
-                      const uint64_t *loops, const vyre__spirv_field *f,
-                      unsigned char *block) {
+static void put_field(const vk_plan *plan, const vyre__launch *launch,
+                      const vk_part *part, const uint64_t *loops,
+                      const vyre__spirv_field *f, unsigned char *block) {
   uint32_t fuel = fuel_of(launch);
   unsigned char *to = block + f->offset;
   switch ((vyre__spirv_value)f->value) {
@@ -419,28 +453,49 @@ static void put_field(const vyre__launch *launch, const vk_part *part,
     case VYRE__SPIRV_LENGTH:
       memcpy(to, &launch->views[f->index].length, 4);
       return;
-    case VYRE__SPIRV_UNIFORM: /* all of them are bound */
+    case VYRE__SPIRV_UNIFORM:
+      put_uniform(plan, launch, f, to);
       return;
+  }
+}
+
+/* Uniforms of resident memory into the block that begins at @p at. */
+static void put_values(const vk_job *job, uint32_t at,
+                       VkCommandBuffer commands) {
+  for (uint32_t i = 0; job->has_resident_values && i < job->value_count; i++) {
+    const vk_value *v = &job->values[i];
+    VkBufferCopy region = {v->offset, job->memory.offset + at + v->at, v->size};
+    if (!v->from) continue;
+    device_of(job)->api.CmdCopyBuffer(commands, v->from, job->memory.buffer, 1,
+                                      &region);
   }
 }
 
 static void put_part(const vk_job *job, const vyre__launch *launch,
                      const vk_part *part, const uint64_t *loops,
-                     uint32_t number, VkCommandBuffer commands) {
+                     uint32_t number, VkCommandBuffer commands,
+                     VkPipeline *last) {
   const vk_plan *plan = &job->pipeline->plan;
   const vk_device *device = device_of(job);
   const vk_layout *layout = job->pipeline->layout;
-  uint32_t pushed[64] = {0};
+  uint32_t pushed[VK_MOST_PUSHED / 4] = {0};
   uint32_t at = number * (uint32_t)job->block_stride;
   if (plan->block_bytes > 0) memset(job->host + at, 0, plan->block_bytes);
   for (uint32_t i = 0; i < plan->field_count; i++) {
     const vyre__spirv_field *f = &plan->fields[i];
-    put_field(launch, part, loops, f,
+    put_field(plan, launch, part, loops, f,
               f->is_pushed ? (unsigned char *)pushed : job->host + at);
   }
-  if (part->needs_barrier) vk_cmd_barrier(device, commands);
-  device->api.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
-                              job->pipeline->phases[part->phase]);
+  put_values(job, at, commands);
+  if (part->needs_barrier || job->has_resident_values) {
+    vk_cmd_barrier(device, commands);
+  }
+  VkPipeline phase = job->phases[part->phase];
+  if (phase != *last) { /* drivers make much anew with each */
+    device->api.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                                phase);
+    *last = phase;
+  }
   if (job->set) {
     device->api.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                                       layout->pipeline, 0, 1, &job->set,
@@ -534,8 +589,9 @@ static void put_blocks(const vk_job *job, VkCommandBuffer commands) {
   vk_cmd_barrier(device, commands);
 }
 
-void vk_job_put(const vk_job *job, const vyre__launch *launch, vk_tiles *tiles,
-                uint64_t groups, VkCommandBuffer commands, uint64_t *recorded) {
+void vk_job_put(vk_job *job, const vyre__launch *launch, vk_tiles *tiles,
+                uint64_t groups, VkCommandBuffer commands, VkPipeline *last,
+                uint64_t *recorded) {
   put_time(job, commands, 0);
   if (tiles->has_begun) {
     put_blocks(job, commands);
@@ -548,23 +604,25 @@ void vk_job_put(const vk_job *job, const vyre__launch *launch, vk_tiles *tiles,
   while (!tiles->is_over && number < VK_WINDOW &&
          (number == 0 || *recorded < groups)) {
     vk_tiles_next(tiles, groups - *recorded, &part);
-    put_part(job, launch, &part, tiles->walk.values, number++, commands);
+    put_part(job, launch, &part, tiles->walk.values, number++, commands, last);
     *recorded += (uint64_t)part.groups[0] * part.groups[1] * part.groups[2];
     vk_tiles_advance(tiles);
   }
+  job->part_count = number;
   if (tiles->is_over) put_after(job, commands);
   put_time(job, commands, 1);
 }
 
-vyre_code vk_job_put_all(const vk_job *job, const vyre__launch *launch,
-                         VkCommandBuffer commands, vyre_status *st) {
+vyre_code vk_job_put_all(vk_job *job, const vyre__launch *launch,
+                         VkCommandBuffer commands, VkPipeline *last,
+                         vyre_status *st) {
   const vk_plan *plan = &job->pipeline->plan;
   size_t room = 2 * (size_t)plan->loop_count + plan->host_count;
   uint64_t *values = vyre__arena_array(launch->scratch, room, sizeof *values);
   uint64_t groups;
   if (!values) return vyre__no_memory(st, "vulkan", "loops", room);
   vk_tiles tiles = vk_tiles_begin(job->pipeline, launch, values);
-  vk_job_put(job, launch, &tiles, UINT64_MAX, commands, &groups);
+  vk_job_put(job, launch, &tiles, UINT64_MAX, commands, last, &groups);
   return VYRE_OK;
 }
 
@@ -572,9 +630,10 @@ vyre_code vk_job_put_all(const vk_job *job, const vyre__launch *launch,
 static vyre_code record_whole(vk_job *job, const vyre__launch *launch,
                               vyre_status *st) {
   vk_device *device = device_of(job);
+  VkPipeline last = VK_NULL_HANDLE;
   VYRE_TRY(
       vk_commands_begin(device, job->commands, job->flags & VK_JOB_SECOND, st));
-  VYRE_TRY(vk_job_put_all(job, launch, job->commands, st));
+  VYRE_TRY(vk_job_put_all(job, launch, job->commands, &last, st));
   return vk_commands_end(device, job->commands, job->flags & VK_JOB_ENDS, st);
 }
 
@@ -583,9 +642,9 @@ static vyre_code record_whole(vk_job *job, const vyre__launch *launch,
 static vk_job *allocate(vk_pipeline *p, const key *k, unsigned flags) {
   size_t count = p->plan.buffer_count;
   size_t keys = k->count * sizeof *k->words;
-  size_t size =
-      sizeof(vk_job) + keys +
-      count * (sizeof(vk_staged) + sizeof(vk_detour) + sizeof(vk_clear));
+  size_t size = sizeof(vk_job) + keys +
+                count * (sizeof(vk_staged) + sizeof(vk_detour) +
+                         sizeof(vk_clear) + sizeof(vk_value));
   unsigned char *block = vyre__resize(p->base.device->allocator, NULL, 0, size);
   if (!block) return NULL;
   memset(block, 0, size);
@@ -596,6 +655,7 @@ static vk_job *allocate(vk_pipeline *p, const key *k, unsigned flags) {
   job->staged = (vk_staged *)(void *)(at + keys);
   job->detours = (vk_detour *)(void *)(job->staged + count);
   job->clears = (vk_clear *)(void *)(job->detours + count);
+  job->values = (vk_value *)(void *)(job->clears + count);
   job->pipeline = p;
   job->size = size;
   job->hash = k->hash;
@@ -631,6 +691,8 @@ static vyre_code make(vk_job *job, const vyre__launch *launch,
   }
   memset(l.bounds, 0, plan->buffer_count * sizeof *l.bounds);
   VYRE_TRY(lay_out(&l, st));
+  VYRE_TRY(vk_pipeline_phases(job->pipeline, fuel_of(launch) < UINT32_MAX,
+                              &job->phases, st));
   VK_TRY(device_of(job), make_set(&l), "descriptors", st);
   if (job->flags & VK_JOB_JOINED) return VYRE_OK;
   VK_TRY(device_of(job), make_commands(job), "a command buffer", st);
@@ -661,23 +723,35 @@ vyre_code vk_job_take(vk_pipeline *p, const vyre__launch *launch,
 
 /* --- bytes -----------------------------------------------------------------------------*/
 
-static vyre_code fill_large(const vk_job *job, const vk_staged *s,
-                            const vyre__view *view, vyre_status *st) {
+vyre_code vk_job_upload(const vk_job *job, uint64_t at, const void *from,
+                        uint64_t size, vyre_status *st) {
   vk_device *device = device_of(job);
-  if (view->begins_zero) {
-    return vk_fill(device, &job->memory, s->at, (s->size + 3) / 4 * 4, st);
-  }
-  return vk_upload(device, &job->memory, s->at, view->data, s->size, st);
+  if (!from) return vk_fill(device, &job->memory, at, (size + 3) / 4 * 4, st);
+  return vk_upload(device, &job->memory, at, from, size, st);
+}
+
+vyre_code vk_job_download(const vk_job *job, uint64_t at, void *to,
+                          uint64_t size, vyre_status *st) {
+  return vk_download(device_of(job), &job->memory, at, to, size, st);
 }
 
 vyre_code vk_job_fill(const vk_job *job, const vyre__launch *launch,
                       vyre_status *st) {
   if (job->has_status) memset(job->host + job->status_at, 0, 4);
+  for (uint32_t i = 0; i < job->value_count; i++) {
+    const vk_value *v = &job->values[i];
+    unsigned char *to = job->host + v->at;
+    for (uint32_t n = 0; !v->from && n < job->part_count; n++) {
+      memcpy(to, launch->views[v->buffer].data, (size_t)v->size);
+      to += job->block_stride;
+    }
+  }
   for (uint32_t i = 0; i < job->staged_count; i++) {
     const vk_staged *s = &job->staged[i];
     const vyre__view *view = &launch->views[s->buffer];
     if (s->is_large) {
-      VYRE_TRY(fill_large(job, s, view, st));
+      const void *from = view->begins_zero ? NULL : view->data;
+      VYRE_TRY(vk_job_upload(job, s->at, from, s->size, st));
     } else if (view->begins_zero) {
       memset(job->host + s->at, 0, (size_t)s->size);
     } else {
@@ -707,8 +781,7 @@ vyre_code vk_job_collect(const vk_job *job, const vyre__launch *launch,
     unsigned char *data = launch->views[s->buffer].data;
     if (!s->is_written) continue;
     if (s->is_large) {
-      VYRE_TRY(
-          vk_download(device_of(job), &job->memory, s->at, data, s->size, st));
+      VYRE_TRY(vk_job_download(job, s->at, data, s->size, st));
     } else {
       memcpy(data, job->host + s->at, (size_t)s->size);
     }

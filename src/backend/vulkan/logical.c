@@ -99,7 +99,8 @@ static uint32_t choose_extensions(vk_device *device,
     bool *has;
   } wanted[] = {
       {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, &device->has.imports},
-      {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, &device->has.budget}};
+      {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, &device->has.budget},
+      {VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME, &device->has.conditional}};
   for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
     *wanted[i].has = has_extension(list, count, wanted[i].name);
     if (*wanted[i].has) names[chosen++] = wanted[i].name;
@@ -153,6 +154,10 @@ vyre_code vk_load_calls(vk_device *device, vyre_status *st) {
   if (!device->api.GetMemoryHostPointerPropertiesEXT) {
     device->has.imports = false;
   }
+  if (!device->api.CmdBeginConditionalRenderingEXT ||
+      !device->api.CmdEndConditionalRenderingEXT) {
+    device->has.conditional = false;
+  }
   return is_whole ? VYRE_OK
                   : not_usable(device,
                                "its driver lacks functions of Vulkan 1.1", st);
@@ -172,6 +177,11 @@ static vyre_code create(vk_device *device, vyre_status *st) {
   vk_read_float_modes(device);
   choose_features(&device->has, &chain);
   uint32_t count = choose_extensions(device, extensions);
+  VkPhysicalDeviceConditionalRenderingFeaturesEXT conditional = {
+      .sType =
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT,
+      .pNext = &chain.all,
+      .conditionalRendering = VK_TRUE};
   const VkDeviceQueueCreateInfo queue = {
       .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
       .queueFamilyIndex = device->family,
@@ -179,7 +189,8 @@ static vyre_code create(vk_device *device, vyre_status *st) {
       .pQueuePriorities = &priority};
   const VkDeviceCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-      .pNext = &chain.all,
+      .pNext = device->has.conditional ? (const void *)&conditional
+                                       : (const void *)&chain.all,
       .queueCreateInfoCount = 1,
       .pQueueCreateInfos = &queue,
       .enabledExtensionCount = count,

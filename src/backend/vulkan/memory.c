@@ -120,7 +120,10 @@ static VkResult fill_block(vk_device *device, vk_block *block, void *host) {
       .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
                VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
                VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-               VK_BUFFER_USAGE_TRANSFER_DST_BIT};
+               VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+               (device->has.conditional
+                    ? VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT
+                    : 0)};
   VkResult result =
       api->CreateBuffer(device->handle, &buffer, NULL, &block->buffer);
   if (result != VK_SUCCESS) {

@@ -98,6 +98,10 @@ vyre_code vk_device_init(vyre_device *device, vyre_status *st) {
   if (vyre__device_option(device, "fences", 0)) own->has.timeline = false;
   own->most_ns = 1000000 * vyre__device_option(device, "most_ms", 500);
   own->most_rounds = own->physical->ends_loops ? LLVMPIPE_ROUNDS : 0;
+  own->pushes =
+      vyre__device_option(device, "push", !own->physical->is_software) != 0;
+  own->tests_flags =
+      own->has.conditional && vyre__device_option(device, "loop", 0) != 1;
   vyre_code code = choose_memory(own, st);
   if (code == VYRE_OK) code = fill_device(own, st);
   if (code != VYRE_OK) vk_logical_give(own);

@@ -10,7 +10,9 @@ static const vyre__option vk_options[] = {
     {"staging", 0, 1,
      "1: copies through memory of the host, as GPUs need it; 0: in place"},
     {"fences", 0, 1, "1: waits by fences, also where there are timelines"},
+    {"push", 0, 1, "1: launch blocks as push constants; 0: in memory"},
     {"most_ms", 1, 60000, "of one submission; longer dispatches go in parts"},
+    {"loop", 0, 2, "flags of loops: 1: the host's, 2: the device's to look at"},
     {0}};
 
 #endif

@@ -24,7 +24,8 @@ vyre_code vk_plan_build(const vyre__low_kernel *k,
                    .word_count = (uint32_t)module->word_count,
                    .push_bytes = module->push_bytes,
                    .block_bytes = module->block_bytes,
-                   .shared_bytes = module->shared_bytes};
+                   .shared_bytes = module->shared_bytes,
+                   .may_skip_fuel = module->may_skip_fuel};
   VYRE_TRY(
       vyre__host_plan_build(k, UINT32_MAX, "vulkan", arena, &out->base, st));
   out->phase_count = module->entry_points;
@@ -43,10 +44,10 @@ vyre_code vk_plan_build(const vyre__low_kernel *k,
 
 /* What there is beside the host's plan. */
 typedef struct own_head {
-  uint32_t push_bytes, block_bytes, shared_bytes, reserved;
+  uint32_t push_bytes, block_bytes, shared_bytes, may_skip_fuel;
 } own_head;
 
-enum { MOST_WORDS = 1 << 26, MOST_PUSHED = 256 /* bytes, as job.c has */ };
+enum { MOST_WORDS = 1 << 26 };
 
 static vyre__artifact describe(vk_plan *p, own_head *own) {
   return (vyre__artifact){
@@ -68,7 +69,8 @@ bool vk_artifact_write(const vk_plan *plan, const void *cache, size_t size,
   vk_plan copy = *plan;
   own_head own = {.push_bytes = plan->push_bytes,
                   .block_bytes = plan->block_bytes,
-                  .shared_bytes = plan->shared_bytes};
+                  .shared_bytes = plan->shared_bytes,
+                  .may_skip_fuel = plan->may_skip_fuel};
   vyre__artifact artifact = describe(&copy, &own);
   artifact.code = cache;
   artifact.code_size = size;
@@ -77,7 +79,7 @@ bool vk_artifact_write(const vk_plan *plan, const void *cache, size_t size,
 
 static vyre_code check_own(const own_head *own, const vk_plan *p,
                            vyre_status *st) {
-  if (own->push_bytes > MOST_PUSHED || own->reserved != 0) {
+  if (own->push_bytes > VK_MOST_PUSHED || own->may_skip_fuel > 1) {
     return vyre__artifact_bad(st, "its constants", own->push_bytes);
   }
   if (own->block_bytes > VYRE__ARTIFACT_MOST) {
@@ -115,8 +117,14 @@ static bool is_field(const vk_plan *p, const vyre__spirv_field *f) {
       f->offset > room || f->size > room - f->offset) {
     return false;
   }
-  if (f->value >= VYRE__SPIRV_LENGTH && f->index != p->hidden) {
-    return f->index < p->buffer_count && p->buffers[f->index].is_bound;
+  if (f->value >= VYRE__SPIRV_LENGTH &&
+      (f->index >= p->buffer_count || !p->buffers[f->index].is_bound)) {
+    return false;
+  }
+  if (f->value == VYRE__SPIRV_UNIFORM) {
+    const vyre__plan_buffer *b = &p->buffers[f->index];
+    return b->kind == VYRE_MEMORY_UNIFORM &&
+           (uint64_t)b->least * b->unit <= f->size;
   }
   return f->value != VYRE__SPIRV_LOOP_VALUE || f->index < p->loop_count;
 }
@@ -155,6 +163,7 @@ vyre_code vk_artifact_read(const void *bytes, size_t size, vyre_arena *arena,
   out->push_bytes = own.push_bytes;
   out->block_bytes = own.block_bytes;
   out->shared_bytes = own.shared_bytes;
+  out->may_skip_fuel = own.may_skip_fuel;
   VYRE_TRY(check_bindings(out, st));
   *cache = artifact.code;
   *cache_size = artifact.code_size;

@@ -15,10 +15,13 @@
 /* Raised whenever the bytes that are kept or the modules of emit/spirv change. */
 enum { VK_ARTIFACT = 5 };
 
+enum { VK_MOST_PUSHED = 256 }; /* bytes of push constants that are used */
+
 typedef struct vk_plan {
   VYRE__HOST_PLAN;
   uint32_t descriptor_count, field_count, word_count;
   uint32_t push_bytes, block_bytes, shared_bytes;
+  uint32_t may_skip_fuel;
   const vyre__spirv_descriptor *descriptors;
   const vyre__spirv_field *fields;
   const uint32_t *words; /* the module */

@@ -96,21 +96,18 @@ vyre_code vk_check(const vk_pipeline *p, const vyre__launch *launch,
   return VYRE_OK;
 }
 
-/* Uniforms that decide about grid loops, where the host does not see them: read, for
- * a copy of the launch that does. */
+/* Uniforms that are part of what is recorded, where the host does not see them: read,
+ * for a copy of the launch that does. */
 static vyre_code see_uniforms(vk_pipeline *p, vyre__launch *launch,
                               vyre__launch *seen, vyre_status *st) {
   const vk_plan *plan = &p->plan;
   size_t count = p->base.program->buffer_count;
   vyre__view *views = NULL;
   *seen = *launch;
-  for (uint32_t i = 0; plan->host_count > 0 && i < count; i++) {
+  for (uint32_t i = 0; p->has_values && i < count; i++) {
     const vyre__view *view = &launch->views[i];
     uint64_t size = (uint64_t)view->length * plan->buffers[i].unit;
-    if (!plan->buffers[i].is_bound || view->data || size == 0 ||
-        plan->buffers[i].kind != VYRE_MEMORY_UNIFORM) {
-      continue;
-    }
+    if (!(p->values[i] & VK_BY_VALUE) || view->data || size == 0) continue;
     if (!views) {
       views = vyre__arena_array(launch->scratch, count, sizeof *views);
       if (!views) return vyre__no_memory(st, "vulkan", "buffers", count);
@@ -241,11 +238,12 @@ static vyre_code run_window(windows *w, uint64_t ns, vyre_status *st) {
   vk_device *device = (vk_device *)w->pipeline->base.device;
   vk_job *job = w->job;
   uint64_t groups;
+  VkPipeline bound = VK_NULL_HANDLE;
   VK_TRY(device, device->api.ResetCommandPool(device->handle, job->pool, 0),
          "vkResetCommandPool", st);
   VYRE_TRY(vk_commands_begin(device, job->commands, false, st));
   vk_job_put(job, w->launch, &w->tiles, groups_in(w->pipeline, ns),
-             job->commands, &groups);
+             job->commands, &bound, &groups);
   VYRE_TRY(vk_commands_end(device, job->commands, true, st));
   uint64_t start = vyre__clock_ns();
   VYRE_TRY(vk_submit(device, &job->commands, 1, &job->ticket, st));

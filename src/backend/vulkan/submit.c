@@ -81,6 +81,7 @@ vyre_code vk_queue_init(vk_device *device, vyre_status *st) {
 void vk_queue_finish(vk_device *device) {
   device->api.DestroySemaphore(device->handle, device->timeline, NULL);
   vk_primaries_finish(device);
+  vk_memos_finish(device);
   pthread_mutex_destroy(&device->primary_lock);
 }
 

@@ -38,7 +38,7 @@ static bool features(vyre_device *device, vyre_writer writer) {
       h->float64, h->buffer_atomics64, h->shared_atomics64, h->memory_model,
       h->device_scope, h->zeroes_workgroup, h->keeps_signed_zeros,
       h->keeps_subnormals, h->rounds_to_even,
-      (unsigned)p->limits.maxPushConstantsSize, own->physical->is_software,
+      (unsigned)p->limits.maxPushConstantsSize, !own->pushes,
       (unsigned)p->vendorID, (unsigned)p->deviceID);
   for (unsigned i = 0; i < VK_UUID_SIZE; i++) {
     length += snprintf(text + length, sizeof text - (size_t)length, "%02x",
@@ -100,6 +100,7 @@ const vyre__backend vyre__backend_vulkan = {
     .piece_size = sizeof(vk_piece),
     .piece_run = vk_piece_run,
     .piece_finish = vk_piece_finish,
+    .piece_loop = vk_piece_loop,
     .artifact_version = VK_ARTIFACT,
     .pipeline_load = vk_pipeline_load,
     .pipeline_save = vk_pipeline_save,

@@ -19,7 +19,9 @@
  *   run.c       a dispatch: in one piece, or in parts
  *   hazards.c   who needs what another wrote
  *   batch.c     several in one submission
+ *   memo.c      batches that come again and again
  *   piece.c     a part of a recording, recorded once
+ *   loop.c      one that is repeated while a flag is set
  *   warm.c      the first dispatch, at compile
  *
  * Data. A device has one queue and memory in blocks: a block is one VkDeviceMemory
@@ -247,7 +249,7 @@ typedef struct vk_features {
   bool memory_model, device_scope;
   bool zeroes_workgroup;
   uint8_t keeps_signed_zeros, keeps_subnormals, rounds_to_even; /* widths */
-  bool timeline, imports, budget;
+  bool timeline, imports, budget, conditional;
 } vk_features;
 
 /* What a test reads; each only grows. */
@@ -281,8 +283,10 @@ struct vk_device {
   void (*lock_queue)(void *self); /* or NULL, both */
   void (*unlock_queue)(void *self);
   void *queue_self;
-  bool is_brought; /* handle and queue are the caller's */
+  bool is_brought;  /* handle and queue are the caller's */
+  bool tests_flags; /* of loops of recordings */
   bool is_in_place;
+  bool pushes; /* launch blocks are push constants; else memory */
   vk_features has;
   char details[3 * VK_TEXT];
   VkDevice handle;
@@ -298,6 +302,8 @@ struct vk_device {
   struct vk_primary *primaries; /* that nobody has */
   pthread_mutex_t pipeline_lock;
   struct vk_pipeline *pipelines; /* all of them */
+  struct vk_memo *memos;        /* VK_MEMOS; or NULL */
+  _Atomic uint64_t batches;     /* that were looked up there */
   pthread_mutex_t layout_lock;
   vk_layout *layouts;
   uint64_t most_block;  /* bytes of one allocation */
@@ -363,13 +369,25 @@ typedef struct vk_job vk_job;
 
 enum { VK_BUCKETS = 64, VK_MOST_IDLE = 1100 };
 
+/* Where uniforms are. */
+enum vk_value_bits {
+  VK_BY_VALUE = 1, /* what is recorded depends on its bytes: they are pushed, or
+                      grid loops count by them */
+  VK_IN_BLOCK = 2, /* in the launch block, in memory */
+};
+
 typedef struct vk_pipeline {
   vyre_pipeline base;
   struct vk_pipeline *next, **back; /* of the device's list */
   vk_plan plan;
   vk_layout *layout;
-  VkPipeline *phases; /* plan.phase_count, in the arena */
-  void *cache;        /* of VkPipelineCache, in the arena; or NULL */
+  const uint8_t *values; /* one a buffer of the plan: vk_value_bits */
+  bool has_values;       /* some is BY_VALUE */
+  VkPipeline *phases;    /* plan.phase_count, in the arena */
+  VkPipeline counting;   /* the one phase of a kernel that may skip fuel,
+                                    with it; made when somebody needs it */
+  pthread_mutex_t counting_lock; /* of that */
+  void *cache;                   /* of VkPipelineCache, in the arena; or NULL */
   size_t cache_size;
   _Atomic uint64_t group_ps; /* measured for a workgroup, in ps; 0: not yet */
   pthread_mutex_t lock;      /* of the jobs that nobody has */
@@ -379,12 +397,18 @@ typedef struct vk_pipeline {
   uint64_t idle_bytes; /* of device memory that they have */
 } vk_pipeline;
 
+/* Looks where the kernel's uniforms are: own->values. */
+vyre_code vk_find_values(vk_pipeline *own, vyre_status *st);
 vyre_code vk_pipeline_init(vyre_pipeline *pipeline, vyre_status *st);
 void vk_pipeline_finish(vyre_pipeline *pipeline);
 vyre_code vk_pipeline_load(vyre_pipeline *pipeline, const void *artifact,
                            size_t size, vyre_status *st);
 vyre_code vk_pipeline_save(vyre_pipeline *pipeline, vyre_writer writer,
                            vyre_status *st);
+/* What to run: where rounds need not be counted, and somebody wants them to be, that
+ * is made now. *out lives as long as the pipeline. */
+vyre_code vk_pipeline_phases(vk_pipeline *pipeline, bool counts,
+                             const VkPipeline **out, vyre_status *st);
 vyre_code vk_pipeline_print(vyre_pipeline *pipeline, const char *form,
                             vyre_writer writer, vyre_status *st);
 
@@ -456,6 +480,14 @@ typedef struct vk_clear {
   uint64_t offset, size; /* whole words */
 } vk_clear;
 
+/* A uniform in the launch block. */
+typedef struct vk_value {
+  uint32_t buffer;
+  uint64_t at, size; /* in the block */
+  VkBuffer from;     /* resident: the device copies it; else NULL */
+  uint64_t offset;
+} vk_value;
+
 /* What a job is to be beside its launch; part of the key. */
 enum {
   VK_JOB_ENDS = 1,    /* its commands end with a barrier */
@@ -478,13 +510,17 @@ struct vk_job {
   unsigned char *host;      /* of memory or staging */
   uint64_t shared_size;     /* of memory that goes between host and device */
   uint64_t written_from;    /* from there on it comes back */
-  uint64_t block_stride, status_at, kept_at;
+  uint64_t block_stride, status_at, kept_at, kept_size;
   bool has_status; /* the kernel can say that a loop was ended */
   bool has_unseen; /* an output that the kernel does not write */
   vk_staged *staged;
   vk_detour *detours;
   vk_clear *clears;
-  uint32_t staged_count, detour_count, clear_count;
+  vk_value *values;
+  uint32_t staged_count, detour_count, clear_count, value_count;
+  bool has_resident_values;
+  uint32_t part_count;      /* that were recorded last: a block each */
+  const VkPipeline *phases; /* the pipeline's that this launch takes */
   VkCommandPool pool;
   VkCommandBuffer commands;
   VkDescriptorPool sets;
@@ -505,6 +541,11 @@ void vk_job_free(vk_job *job);
 bool vk_jobs_drop(vk_device *device);
 /* Bytes of the host into the job, and out of it. Errors: those of vk_upload and
  * vk_download. */
+/* A view that is large, one way and the other. */
+vyre_code vk_job_upload(const vk_job *job, uint64_t at, const void *from,
+                        uint64_t size, vyre_status *st);
+vyre_code vk_job_download(const vk_job *job, uint64_t at, void *to,
+                          uint64_t size, vyre_status *st);
 vyre_code vk_job_fill(const vk_job *job, const vyre__launch *launch,
                       vyre_status *st);
 vyre_code vk_job_collect(const vk_job *job, const vyre__launch *launch,
@@ -515,17 +556,20 @@ vyre__spirv_end vk_job_end(const vk_job *job);
 uint64_t vk_job_time(const vk_job *job);
 /* Records parts of @p tiles up to @p groups workgroups, one at least and VK_WINDOW
  * at most, with what goes before the first and after the last of all. *recorded:
- * the workgroups. */
-void vk_job_put(const vk_job *job, const vyre__launch *launch, vk_tiles *tiles,
-                uint64_t groups, VkCommandBuffer commands, uint64_t *recorded);
+ * the workgroups. *bound: the pipeline that these commands have bound. */
+void vk_job_put(vk_job *job, const vyre__launch *launch, vk_tiles *tiles,
+                uint64_t groups, VkCommandBuffer commands, VkPipeline *bound,
+                uint64_t *recorded);
 /* All of it at once. */
-vyre_code vk_job_put_all(const vk_job *job, const vyre__launch *launch,
-                         VkCommandBuffer commands, vyre_status *st);
+vyre_code vk_job_put_all(vk_job *job, const vyre__launch *launch,
+                         VkCommandBuffer commands, VkPipeline *bound,
+                         vyre_status *st);
 /* Whether it was recorded for just that. */
 bool vk_job_is_for(const vk_job *job, const vyre__launch *launch);
 
 /* Lets a driver that compiles with the first dispatch do it now. */
-vyre_code vk_warm_up(vk_pipeline *pipeline, vyre_status *st);
+vyre_code vk_warm_up(vk_pipeline *pipeline, const VkPipeline *phases,
+                     uint32_t count, vyre_status *st);
 
 /* --- runs ------------------------------------------------------------------------*/
 
@@ -579,11 +623,25 @@ bool vk_is_simple(const vyre__launch *launch);
 
 /* --- pieces ----------------------------------------------------------------------*/
 
+/* Bytes that go to a job before it runs, or come from it afterwards. What a kernel
+ * only reads is looked at first: in most replays it is what it was. */
+typedef struct vk_move {
+  unsigned char *to;
+  const unsigned char *from; /* NULL: zero */
+  uint64_t size;
+  const vk_job *far; /* the job's side is in its memory at `at`, which the host does
+                        not see; or NULL */
+  uint64_t at;
+  bool is_known; /* `last` is what is there; size is at most its */
+  unsigned char last[16];
+} vk_move;
+
 /* Items [first, last) as one submission; without commands, one that is dispatched by
- * itself. */
+ * itself. Then what is to be done for them: moves, and jobs that may have failed. */
 typedef struct vk_segment {
   uint32_t first, last;
   VkCommandBuffer commands;
+  uint32_t in_first, in_last, out_first, out_last, watched_first, watched_last;
 } vk_segment;
 
 /* A piece as it was recorded for one set of bindings. */
@@ -592,6 +650,9 @@ typedef struct vk_take {
   vk_job **jobs;         /* one an item; NULL: a copy, or by itself */
   uint64_t (*copies)[5]; /* one an item: what a copy was recorded for */
   vk_segment *segments;
+  vk_move *in, *out;
+  vk_job **watched;
+  uint32_t in_count, out_count, watched_count;
   uint32_t segment_count, item_count;
   VkCommandPool pool;
   vk_ticket ticket;
@@ -599,17 +660,72 @@ typedef struct vk_take {
   bool is_provisional; /* of a kernel of which nothing was known */
 } vk_take;
 
-enum { VK_TAKES = 3 };
+enum { VK_TAKES = 3, VK_LOOP_KEPT = 4 };
+
+/* A piece as rounds of a loop: commands of so many, and the words that say which of
+ * them are done. */
+typedef struct vk_loop {
+  vk_take take; /* jobs and bytes; one segment, without commands */
+  vk_range words;
+  uint64_t flag_id, flag_offset;
+  VkBuffer flag_buffer;
+  uint32_t most; /* rounds of one submission */
+  struct {
+    uint32_t rounds;
+    VkCommandBuffer commands;
+  } kept[VK_LOOP_KEPT];
+  uint32_t kept_count;
+  bool is_known, is_fit; /* known: whether it can be done on the device */
+  bool is_settled;       /* the take's moves are there */
+} vk_loop;
 
 typedef struct vk_piece {
   vyre__piece base;
   vk_take takes[VK_TAKES];
   uint32_t current;
   uint64_t clock;
+  vk_loop loop;
 } vk_piece;
 
 vyre_code vk_piece_run(vyre__piece *piece, size_t *done, vyre_status *st);
 void vk_piece_finish(vyre__piece *piece);
+vyre_code vk_piece_loop(vyre__piece *piece, vyre__piece_loop *loop,
+                        vyre_status *st);
+void vk_loop_clear(vk_device *device, vk_loop *loop);
+
+/* Of a take whose jobs are there: moves for what is bound, and doing them. */
+bool vk_take_make_room(vk_take *take);
+void vk_take_settle(vk_take *take, const vyre__piece *piece);
+vyre_code vk_take_fill(const vk_take *take, const vk_segment *segment,
+                       vyre_status *st);
+vyre_code vk_take_collect(const vk_take *take, const vk_segment *segment,
+                          vyre_status *st);
+void vk_take_clear(vk_device *device, vk_take *take);
+
+/* --- batches that come again -----------------------------------------------------*/
+
+enum { VK_MEMOS = 4 };
+
+/* A batch as it was the last time, in words; and, if it came again, as a piece. */
+typedef struct vk_memo {
+  atomic_uint state; /* whether somebody has it */
+  uint64_t used;     /* when */
+  uint32_t seen;     /* how often; 0: it is empty */
+  uint32_t count;    /* launches */
+  uint64_t *words;
+  size_t word_count, word_capacity;
+  vyre__piece_item *items;
+  size_t item_capacity;
+  vk_piece piece;
+} vk_memo;
+
+/* Runs @p first and what follows it as they were recorded, if the same ones came
+ * before. Else *is_taken is false, and nothing is done. */
+vyre_code vk_memo_run(vk_device *device, vyre__launch *first, bool *is_taken,
+                      size_t *done, vyre_status *st);
+/* Nothing of a pipeline that ends is kept. */
+void vk_memos_forget(vk_device *device, const vk_pipeline *pipeline);
+void vk_memos_finish(vk_device *device);
 
 vyre_code vk_run(vyre_pipeline *pipeline, vyre__launch *launch,
                  vyre_status *st);

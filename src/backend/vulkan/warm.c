@@ -23,13 +23,14 @@ static VkResult make_set(const vk_pipeline *p, warmer *w) {
   return result;
 }
 
-static VkResult record(const vk_pipeline *p, warmer *w) {
+static VkResult record(const vk_pipeline *p, const VkPipeline *phases,
+                       uint32_t count, warmer *w) {
   const vk_device *device = (const vk_device *)p->base.device;
   const vk_api *api = &device->api;
   const VkCommandBufferBeginInfo begin = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
       .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
-  const uint32_t zeros[64] = {0}, none = 0;
+  const uint32_t zeros[VK_MOST_PUSHED / 4] = {0}, none = 0;
   VkResult result =
       vk_commands_make(device, VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
                        VK_COMMAND_BUFFER_LEVEL_PRIMARY, &w->pool, &w->commands);
@@ -37,9 +38,9 @@ static VkResult record(const vk_pipeline *p, warmer *w) {
     result = api->BeginCommandBuffer(w->commands, &begin);
   }
   if (result != VK_SUCCESS) return result;
-  for (uint32_t i = 0; i < p->plan.phase_count; i++) {
+  for (uint32_t i = 0; i < count; i++) {
     api->CmdBindPipeline(w->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
-                         p->phases[i]);
+                         phases[i]);
     if (w->set) {
       api->CmdBindDescriptorSets(w->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                                  p->layout->pipeline, 0, 1, &w->set,
@@ -55,12 +56,13 @@ static VkResult record(const vk_pipeline *p, warmer *w) {
   return api->EndCommandBuffer(w->commands);
 }
 
-vyre_code vk_warm_up(vk_pipeline *p, vyre_status *st) {
+vyre_code vk_warm_up(vk_pipeline *p, const VkPipeline *phases, uint32_t count,
+                     vyre_status *st) {
   vk_device *device = (vk_device *)p->base.device;
   warmer w = {0};
   vk_ticket ticket = {0};
   VkResult result = make_set(p, &w);
-  if (result == VK_SUCCESS) result = record(p, &w);
+  if (result == VK_SUCCESS) result = record(p, phases, count, &w);
   vyre_code code = result == VK_SUCCESS
                        ? vk_submit(device, &w.commands, 1, &ticket, st)
                        : vk_failed(device, result, "a first dispatch", st);
