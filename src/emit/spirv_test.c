@@ -545,6 +545,45 @@ TEST(barriers_and_atomics_follow_the_memory_model) {
   vyre_arena_finish(&arena);
 }
 
+/* What is not 0 was inside, so that nobody asks again whether it is. */
+TEST(an_access_is_asked_about_once) {
+  static const struct {
+    const char *test;
+    unsigned branches;
+  } cases[] = {{"atomic_or(y[n], 0) == 7", 1}, {"atomic_or(y[n], 0) != 0", 1},
+               {"atomic_or(y[n], 0) == 0", 2}, {"atomic_or(y[n], 0) != 7", 2},
+               {"y[n + 1] == 7", 2},           {"n < len(y)", 1}};
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char kernel[256];
+    int length =
+        snprintf(kernel, sizeof kernel,
+                 "kernel k workgroup(8)\nbuffer x : read u32[8] @0;\n"
+                 "buffer y : read_write u32[] @1;\n{ let n = x[local_id.x]; "
+                 "if (%s) { atomic_compare_exchange(y[n], 7, 8); } }\n",
+                 cases[i].test);
+    vyre_module *source = NULL;
+    vyre_status st = {0};
+    const vyre__low_kernel *k = NULL;
+    vyre__spirv_module m;
+    CHECK_OK(vyre_module_parse(kernel, (size_t)length, "k", (vyre_allocator){0},
+                               &source, NULL, &st),
+             st);
+    CHECK_OK(vyre__lower(vyre_module_kernel(source, 0), &(vyre__target){0},
+                         VYRE__PASS_CONTROL, &arena, &k, NULL, &st),
+             st);
+    CHECK_OK(vyre__emit_spirv(k, NULL, &arena, &m, &st), st);
+    CHECK(is_valid(&m));
+    if (count_ops(&m, SPV_OpSelectionMerge, 0, 0) != cases[i].branches) {
+      printf("    if (%s)\n", cases[i].test);
+    }
+    CHECK_U64(count_ops(&m, SPV_OpSelectionMerge, 0, 0), cases[i].branches);
+    vyre_module_release(source);
+  }
+  vyre_arena_finish(&arena);
+}
+
 TEST(shared_memory_is_zeroed_as_the_target_can) {
   vyre_arena arena;
   vyre_arena_init(&arena, (vyre_allocator){0});
@@ -842,6 +881,7 @@ TEST_MAIN(TEST_ENTRY(numbers_are_those_of_the_specification),
           TEST_ENTRY(the_workgroup_is_made_of_specialization_constants),
           TEST_ENTRY(capabilities_are_those_that_are_used),
           TEST_ENTRY(barriers_and_atomics_follow_the_memory_model),
+          TEST_ENTRY(an_access_is_asked_about_once),
           TEST_ENTRY(shared_memory_is_zeroed_as_the_target_can),
           TEST_ENTRY(loops_that_may_be_ended_are_looked_at),
           TEST_ENTRY(float_modes_are_those_that_hold),

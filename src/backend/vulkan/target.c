@@ -120,6 +120,7 @@ void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
       .rounds_to_even = has->rounds_to_even,
       .push_bytes = pushed < VK_MOST_PUSHED ? pushed : VK_MOST_PUSHED,
       .most_rounds = device->most_rounds,
+      .drops_outside = device->physical->ends_loops,
       .hides_floats = device->physical->ends_loops,
       .block_in_storage = !device->pushes};
 }
