@@ -94,6 +94,7 @@ static VkResult record(const vk_pipeline *p, warmer *w) {
                             zeros);
     }
     api->CmdDispatch(w->commands, 0, 1, 1);
+    vk_cmd_barrier(device, w->commands); /* all have the same memory */
   }
   return api->EndCommandBuffer(w->commands);
 }
