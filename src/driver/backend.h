@@ -124,7 +124,8 @@ typedef struct vyre__piece {
   bool is_changed; /* something may be bound otherwise than the last time */
 } vyre__piece;
 
-/* What can be chosen when a device is opened: a number in a range. */
+/* What can be chosen when a device is opened: a number in a range. `numbers` is
+ * the driver's: the least form of floats, whatever the probe found. */
 typedef struct vyre__option {
   const char *name; /* NULL: the end of the list */
   uint64_t least, most;

@@ -50,6 +50,8 @@ static const vyre__option options[] = {
     {"staging", 0, 1, "1: copies through memory of the host, as GPUs need it"},
     {"fences", 0, 1, "1: waits by fences, also where there are timelines"},
     {"most_ms", 1, 60000, "of one submission; longer dispatches go in parts"},
+    {"numbers", VYRE_NUMBERS_NATIVE, VYRE_NUMBERS_SOFT,
+     "1: floats fixed at least, 2: soft, also where the probe found them right"},
     {0}};
 
 static void pipeline_describe(const vyre_pipeline *pipeline,
