@@ -330,6 +330,9 @@ static inline void vk_rig_close(vk_rig *r) {
 static inline int vk_testing_begin(void) {
   static const char layer[] = "VK_LAYER_KHRONOS_validation";
   setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
+  /* A barrier that is missing, too: software devices never show it. */
+  setenv("VK_LAYER_ENABLES",
+         "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT", 1);
   atomic_store(&vk_seen.allocations_left, -1);
   vk_seen.allocation_result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
   if (vk_has_layer(layer)) {
