@@ -160,11 +160,11 @@ vyre_code vk_submit(vk_device *device, const VkCommandBuffer *commands,
 
 /* All that was submitted is over. */
 static VkResult settle_queue(vk_device *device) {
-  pthread_mutex_lock(&device->queue_lock);
+  pthread_mutex_lock(&device->logical->queue_lock);
   if (device->lock_queue) device->lock_queue(device->queue_self);
   VkResult result = device->api.QueueWaitIdle(device->queue);
   if (device->unlock_queue) device->unlock_queue(device->queue_self);
-  pthread_mutex_unlock(&device->queue_lock);
+  pthread_mutex_unlock(&device->logical->queue_lock);
   return result;
 }
 
