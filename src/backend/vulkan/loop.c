@@ -159,7 +159,8 @@ static void put_word(const vk_device *device, const vk_loop *loop,
                             &word);
 }
 
-/* The word is there when dispatches are asked whether they are to be done. */
+/* The word is there when dispatches are asked whether they are to be done, and was
+ * copied before one of them changes what it was copied from. */
 static void put_test(const vk_device *device, const vk_loop *loop,
                      VkCommandBuffer commands, uint32_t number) {
   const VkMemoryBarrier barrier = {
@@ -172,8 +173,9 @@ static void put_test(const vk_device *device, const vk_loop *loop,
       .offset = loop->words.offset + 4 * (uint64_t)number};
   device->api.CmdPipelineBarrier(
       commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
-      VK_PIPELINE_STAGE_CONDITIONAL_RENDERING_BIT_EXT, 0, 1, &barrier, 0, NULL,
-      0, NULL);
+      VK_PIPELINE_STAGE_CONDITIONAL_RENDERING_BIT_EXT |
+          VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+      0, 1, &barrier, 0, NULL, 0, NULL);
   device->api.CmdBeginConditionalRenderingEXT(commands, &test);
 }
 
