@@ -3,20 +3,22 @@
 # Random programs, more than `make check` has time for:  scripts/check_long.sh BUILD
 # Each is run by ref, by the interpreter of lowered kernels in all numeric forms,
 # as printed C, by cpu at widths 1, 4, 8 and 16 on 1, 2 and 7 threads, and by vulkan in
-# several forms under validation layers, and must give the same bytes. Pieces of 100 programs run on all
+# three forms under validation layers, and must give the same bytes. Pieces of 100 programs run on all
 # cores; what a piece said is in BUILD/long. A failure, and a crash, names its seed.
 # Where there is no Vulkan device, that way is left out: neither good nor failed.
 # cpu takes four turns: after the first, every program has been run at one width.
+# vulkan takes three: after the first, every program has been run in one form.
 #   PROGRAMS=10000   how many         FIRST=0   the first seed
 #   RESUME=1         leave out pieces that were good in the last run
 #   WAYS="cpu"       only some of: lowered c cpu vulkan conform
-# conform is the whole conformance suite on cpu, at each of these widths, and on vulkan.
+# conform is the whole conformance suite on cpu, at each of these widths, and on vulkan
+# under the validation layer, also as on a GPU, and with floats fixed and soft.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tests=$(cd "$1/tests" && pwd) logs=$1/long
 programs=${PROGRAMS:-10000} first=${FIRST:-0} piece=100
 ways=${WAYS:-lowered c cpu vulkan conform}
-usage() { sed -n '3,14s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
+usage() { sed -n '3,16s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
 case $programs$first in *[!0-9]*) usage ;; esac
 programs=$((10#$programs)) first=$((10#$first)) # 08 is eight
 [ "$programs" -gt 0 ] || usage
@@ -33,7 +35,7 @@ one() { # way, test, turn, first seed, count
   rm -f "$log.left"
   VYRE_LOWER_FIRST=$4 VYRE_LOWER_SEEDS=$5 VYRE_C_FIRST=$4 VYRE_C_SEEDS=$5 \
     VYRE_CPU_FIRST=$4 VYRE_CPU_SEEDS=$5 VYRE_CPU_TURN=$3 \
-    VYRE_VK_FIRST=$4 VYRE_VK_SEEDS=$5 \
+    VYRE_VK_FIRST=$4 VYRE_VK_SEEDS=$5 VYRE_VK_TURN=$3 \
     "$tests/$2" random_programs_do_the_same >"$log" 2>&1 || status=$?
   if [ "$status" -eq 77 ]; then # there is nothing to run them on
     echo "$5" >"$log.left"
@@ -46,7 +48,7 @@ one() { # way, test, turn, first seed, count
 export -f one
 export tests logs
 
-declare -A turns_of=([cpu]=4)
+declare -A turns_of=([cpu]=4 [vulkan]=3)
 pieces() { # of a way: turn, seed and count
   for ((turn = 0; turn < ${turns_of[$1]:-1}; turn++)); do
     for ((seed = first; seed < first + programs; seed += piece)); do
@@ -76,10 +78,17 @@ for way in ${ways/conform/}; do
 done
 if [[ $ways == *conform* ]]; then
   for at in 1:2 4:1 8:7 16:2 vulkan; do
-    log=$logs/conform.${at%:*} on=(--backend cpu --option "cpu.width=${at%:*},cpu.threads=${at#*:}") name="at width ${at%:*} on ${at#*:} threads"
-    if [ "$at" = vulkan ]; then on=(--backend vulkan) name="on vulkan"; fi
-    "$1/vyre" conform "${on[@]}" --programs 60 >"$log" 2>&1 || true
-    read -r passed failed < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, .*/\1 \2/p' "$log") || { passed=0 failed=1; }
+    log=$logs/conform.${at%:*} name="at width ${at%:*} on ${at#*:} threads" status=0
+    if [ "$at" = vulkan ]; then
+      name="on vulkan, in every way"
+      tests/conform_vulkan.sh "$PWD" "$(cd "$1" && pwd)" all >"$log" 2>&1 || status=$?
+      if [ "$status" -eq 77 ]; then
+        echo "conformance $name: $(tail -n 1 "$log")" && continue
+      fi
+    else
+      "$1/vyre" conform --backend cpu --option "cpu.width=${at%:*},cpu.threads=${at#*:}" --programs 60 >"$log" 2>&1 || true
+    fi
+    read -r passed failed < <(sed -n 's/^\(cases: \)\{0,1\}\([0-9]*\) passed, \([0-9]*\) failed.*/\2 \3/p' "$log") || { passed=0 failed=1; }
     echo "conformance $name: $(tail -n 1 "$log")"
     good=$((good + passed)) all=$((all + passed + failed))
   done
@@ -88,6 +97,7 @@ awk '/ runs, .* refused/ { runs += $1; refused += $3 }
   / runs on vulkan/ { vulkan += $3; messages += $7 }
   / kernels compiled for cpu/ { compiled += $3; cpu += $(NF - 1) } END {
   print runs + 0 " runs of the interpreter, " refused + 0 " refused by their target"
-  print compiled + 0 " kernels compiled for cpu, " cpu + 0 " runs of them" }' "${said[@]}"
+  print compiled + 0 " kernels compiled for cpu, " cpu + 0 " runs of them"
+  print vulkan + 0 " runs on vulkan, " messages + 0 " messages of validation layers" }' "${said[@]}"
 echo "$good passed, $((all - good)) failed, $left_out left out"
 [ "$good" -eq "$all" ]

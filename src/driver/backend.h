@@ -23,6 +23,8 @@ struct vyre_device {
   vyre_allocator allocator; /* the context's: what a backend allocates with */
   uint32_t index;           /* among the backend's devices */
   vyre_device_caps caps;    /* device_init fills it */
+  const void *given;        /* what vyre__device_open_given got, for device_init
+                               only; else NULL */
   struct vyre__device_inside *inside; /* the driver's */
 };
 
@@ -137,7 +139,8 @@ typedef struct vyre__piece_loop {
   bool goes_on;  /* the flag was not 0 after the last of them */
 } vyre__piece_loop;
 
-/* What can be chosen when a device is opened: a number in a range. */
+/* What can be chosen when a device is opened: a number in a range. `numbers` is
+ * the driver's: the least form of floats, whatever the probe found. */
 typedef struct vyre__option {
   const char *name; /* NULL: the end of the list */
   uint64_t least, most;
@@ -145,7 +148,8 @@ typedef struct vyre__option {
 } vyre__option;
 
 /* The option "<backend>.<key>" of the device's context, which was checked, or
- * @p otherwise. For device_init; one that changes code belongs to `features`. */
+ * @p otherwise, also for "auto". For device_init; one that changes code belongs to
+ * `features`. */
 uint64_t vyre__device_option(const vyre_device *device, const char *key,
                              uint64_t otherwise);
 

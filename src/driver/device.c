@@ -75,6 +75,7 @@ bool vyre_device_list(size_t index, vyre_device_info *out) {
 typedef struct choice {
   const vyre__backend *backend;
   uint32_t index;
+  const void *given; /* for device_init; or NULL */
   char reason[VYRE__DEVICE_REASON];
   const char *missing; /* why the backend that was asked for has none, and */
   const char *fix;     /* what to do; "": as always */
@@ -225,6 +226,10 @@ static vyre_code find_numbers(vyre_device *device, vyre_status *st) {
                            VYRE__NUMBER_COUNT);
   }
   memcpy(inside->numbers, found.classes, size);
+  vyre_numbers least = (vyre_numbers)vyre__device_option(device, "numbers", 0);
+  for (size_t i = 0; i < VYRE__NUMBER_COUNT; i++) {
+    if (inside->numbers[i].form < least) inside->numbers[i].form = least;
+  }
   device->caps.numbers = inside->numbers;
   vyre__counters_clear(device);
   return VYRE_OK;
@@ -267,10 +272,12 @@ static vyre_code create(vyre_context *context, const choice *chosen,
   device->context = context;
   device->allocator = context->allocator;
   device->index = chosen->index;
+  device->given = chosen->given;
   vyre_code code = vyre__options_check(device, st);
   if (code == VYRE_OK) code = make_inside(device, chosen, st);
   if (code == VYRE_OK) {
     code = chosen->backend->device_init(device, st);
+    device->given = NULL; /* it was borrowed for the call */
     if (code != VYRE_OK) free_inside(device);
   }
   if (code != VYRE_OK) {
@@ -324,8 +331,17 @@ vyre_code vyre__device_open_backend(vyre_context *context,
                                     const vyre__backend *backend,
                                     uint32_t index, vyre_device **out,
                                     vyre_status *st) {
-  choice chosen = {
-      .backend = backend, .index = index, .reason = "asked for by its table"};
+  return vyre__device_open_given(context, backend, index, NULL, out, st);
+}
+
+vyre_code vyre__device_open_given(vyre_context *context,
+                                  const vyre__backend *backend, uint32_t index,
+                                  const void *given, vyre_device **out,
+                                  vyre_status *st) {
+  choice chosen = {.backend = backend,
+                   .index = index,
+                   .given = given,
+                   .reason = "asked for by its table"};
   *out = NULL;
   VYRE_TRY(take_context(&context, st));
   return create(context, &chosen, out, st);

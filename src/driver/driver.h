@@ -259,6 +259,12 @@ vyre_code vyre__device_open_backend(vyre_context *context,
                                     const vyre__backend *backend,
                                     uint32_t index, vyre_device **out,
                                     vyre_status *st);
+/* The same over what the caller has already: @p given is the backend's to read, in
+ * device_init alone. */
+vyre_code vyre__device_open_given(vyre_context *context,
+                                  const vyre__backend *backend, uint32_t index,
+                                  const void *given, vyre_device **out,
+                                  vyre_status *st);
 
 /* vyre_device_list and vyre_device_open over tables that need not be those that
  * are built in, best first: for tests. */

@@ -8,17 +8,12 @@
 
 static const vyre_allocator heap;
 
-typedef struct data {
-  uint32_t host[ELEMENTS], a, back[ELEMENTS];
-  vyre_resident x, y, sum;
-} data;
-
 static vyre_code try_bind(vyre_recording *rec, uint32_t slot,
                           vyre_resource resource, vyre_status *st) {
   return vyre_recording_bind(rec, slot, &resource, st);
 }
 
-static vyre_code try_residents(const bench *b, data *d, vyre_status *st) {
+static vyre_code try_residents(const bench *b, chain_data *d, vyre_status *st) {
   vyre_code code = vyre_resident_create(b->device, BYTES, &d->x, st);
   if (code == VYRE_OK) {
     code = vyre_resident_create(b->device, BYTES, &d->y, st);
@@ -30,9 +25,9 @@ static vyre_code try_residents(const bench *b, data *d, vyre_status *st) {
 }
 
 /* Records, binds, replays now, binds anew, replays with a fence. */
-static vyre_code scenario(const bench *b, data *d, vyre_status *st) {
+static vyre_code scenario(const bench *b, chain_data *d, vyre_status *st) {
   chain c = {0};
-  *d = (data){.a = 3, .host = {5, 6, 7}};
+  *d = (chain_data){.a = 3, .host = {5, 6, 7}};
   vyre_fence *fence = NULL;
   vyre_code code = try_residents(b, d, st);
   if (code == VYRE_OK) code = chain_record(b, true, &c, st);
@@ -85,7 +80,7 @@ TEST(every_fault_of_a_replay_ends_in_a_status) {
       test_heap counted = {.left = -1};
       bench b = bench_open(test_heap_allocator(&counted));
       char text[32];
-      data d;
+      chain_data d;
       snprintf(text, sizeof text, "%s:%d", faults[k].name, n);
       CHECK_OK(vyre_context_inject(b.context, text, &none), none);
       vyre_code code = scenario(&b, &d, &st);
@@ -118,7 +113,7 @@ TEST(a_failure_says_which_command_it_was) {
   vyre_status st = {0};
   bench b = bench_open(heap);
   chain c;
-  data d = {.a = 1};
+  chain_data d = {.a = 1};
   CHECK_OK(chain_record(&b, true, &c, &st), st);
   CHECK_OK(try_residents(&b, &d, &st), st);
   bind_bytes(c.rec, c.host, d.host, BYTES);
@@ -162,7 +157,7 @@ TEST(replays_with_a_fence_run_in_order_and_keep_what_they_use) {
   vyre_status st = {0};
   bench b = bench_open(heap);
   chain c;
-  data d = {.a = 1};
+  chain_data d = {.a = 1};
   for (uint32_t i = 0; i < ELEMENTS; i++) d.host[i] = i;
   CHECK_OK(chain_record(&b, true, &c, &st), st);
   CHECK_OK(try_residents(&b, &d, &st), st);
@@ -203,7 +198,7 @@ TEST(inputs_are_kept_behind_a_replay_that_is_queued) {
     vyre_status st = {0};
     bench b = bench_open(heap);
     chain c;
-    data d = {.a = 3};
+    chain_data d = {.a = 3};
     for (uint32_t i = 0; i < ELEMENTS; i++) d.host[i] = i + 1;
     CHECK_OK(chain_record(&b, false, &c, &st), st);
     CHECK_OK(try_residents(&b, &d, &st), st);

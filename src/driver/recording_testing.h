@@ -152,4 +152,35 @@ static inline vyre_code chain_record(const bench *b, bool has_sum, chain *out,
   return code;
 }
 
+/* --- a recording of them, and its data ----------------------------------------*/
+
+typedef struct chain_data {
+  uint32_t host[ELEMENTS], a, back[ELEMENTS];
+  vyre_resident x, y, sum;
+} chain_data;
+
+static inline void chain_data_make(const bench *b, chain_data *d) {
+  *d = (chain_data){.a = 3};
+  for (uint32_t i = 0; i < ELEMENTS; i++) d->host[i] = i + 1;
+  d->x = make_resident(b->device, BYTES);
+  d->y = make_resident(b->device, BYTES);
+  d->sum = make_resident(b->device, BYTES);
+}
+
+static inline void chain_bind(const chain *c, chain_data *d) {
+  bind_bytes(c->rec, c->host, d->host, BYTES);
+  bind_bytes(c->rec, c->a, &d->a, 4);
+  bind_bytes(c->rec, c->back, d->back, BYTES);
+  bind_resident(c->rec, c->x, d->x);
+  bind_resident(c->rec, c->y, d->y);
+  bind_resident(c->rec, c->sum, d->sum);
+}
+
+static inline chain chain_make(const bench *b, bool has_sum) {
+  chain c;
+  vyre_status st = {0};
+  CHECK_OK(chain_record(b, has_sum, &c, &st), st);
+  return c;
+}
+
 #endif

@@ -6,8 +6,6 @@
  *   VYRE_C_FIRST=7        the first one; VYRE_C_SEEDS=9 how many
  *
  * c_testing.h has the rest. */
-#include <glob.h>
-
 #include "vyre/device.h"
 #include "vyre/generate.h"
 #include "vyre/module.h"
@@ -15,6 +13,7 @@
 
 #include "emit/c_testing.h"
 #include "lower/job_testing.h"
+#include "support/seeds.h"
 
 enum { SEEDS = 24 };
 
@@ -371,77 +370,25 @@ static unsigned check_job(job *j, vyre_device *device, const char *const *flags,
 }
 
 static unsigned check_kernel(vyre_program *source, const char *name,
-                             vyre_device *device, const char *const *flags,
-                             unsigned flag_count) {
-  vyre_input inputs[MOST_BUFFERS];
-  vyre_arena arena;
-  vyre_binding_plan plan;
-  vyre_status st = {0};
-  uint64_t seed = 12345;
-  job j = {.name = name, .program = source, .inputs = inputs};
-  vyre_arena_init(&arena, (vyre_allocator){0});
-  CHECK_OK(vyre_binding_plan_build(source, &arena, &plan, &st), st);
-  for (size_t i = 0; i < plan.binding_count; i++) {
-    const vyre_binding *b = &plan.bindings[i];
-    size_t each = b->element_size ? b->element_size : 1;
-    size_t size =
-        b->has_static_byte_len ? (size_t)b->static_byte_len : 1000 * each;
-    if (b->input_index != VYRE_NO_INDEX) {
-      void *data = vyre_arena_alloc(&arena, size + 1, 0);
-      fill(data, size, source->buffers[b->buffer_index].element, &seed);
-      inputs[b->input_index] = (vyre_input){data, size};
-    }
-    if (b->output_index != VYRE_NO_INDEX) {
-      j.outputs[b->output_index].size = size;
-    }
-  }
-  j.input_count = plan.input_count;
-  j.output_count = plan.output_count;
-  if (source->workgroup[1] > 1) j.grid[0] = j.grid[1] = 2;
-  unsigned failed = check_job(&j, device, flags, flag_count);
-  vyre_arena_finish(&arena);
-  return failed;
-}
-
-static unsigned check_text(const char *bytes, size_t length, const char *name,
-                           vyre_device *device) {
+                             void *device) {
   static const char *const flags[] = {
       "-O3 -march=native -fno-math-errno -fno-trapping-math",
       "-O1 -fsanitize=undefined -fsanitize-undefined-trap-on-error"};
   const char *own[2] = {flags_of(flags[0]), flags_of(flags[1])};
-  vyre_module *module = NULL;
-  vyre_status st = {0};
-  CHECK_OK(vyre_module_parse(bytes, length, name, (vyre_allocator){0}, &module,
-                             NULL, &st),
-           st);
-  unsigned failed = 0;
-  for (size_t k = 0; k < vyre_module_kernel_count(module); k++) {
-    failed += check_kernel(vyre_module_kernel(module, k), name, device, own, 2);
-  }
-  vyre_module_release(module);
+  vyre_arena arena;
+  job j = {.name = name, .program = source};
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  (void)job_of_kernel(&j, 1000, 12345, &arena);
+  unsigned failed = check_job(&j, device, own, 2);
+  vyre_arena_finish(&arena);
   return failed;
 }
 
 TEST(examples_do_the_same) {
   vyre_device *device = open_ref();
-  unsigned failed = 0;
-  glob_t found;
-  CHECK(glob(VYRE_EXAMPLES_DIR "/*.vyre", 0, NULL, &found) == 0);
-  CHECK(found.gl_pathc >= 5);
-  for (size_t i = 0; i < found.gl_pathc; i++) {
-    size_t length;
-    char *bytes = read_file(found.gl_pathv[i], &length);
-    failed += check_text(bytes, length, found.gl_pathv[i], device);
-    free(bytes);
-  }
-  globfree(&found);
+  unsigned failed = each_example(check_kernel, device);
   vyre_device_release(device);
   CHECK_U64(failed, 0);
-}
-
-static uint64_t number_of(const char *name, uint64_t otherwise) {
-  const char *given = getenv(name);
-  return given ? strtoull(given, NULL, 10) : otherwise;
 }
 
 static unsigned check_seed(uint64_t seed, vyre_device *device) {
@@ -452,12 +399,8 @@ static unsigned check_seed(uint64_t seed, vyre_device *device) {
   CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
   char name[64];
   snprintf(name, sizeof name, "VYRE_C_SEED=%llu", (unsigned long long)seed);
-  job j = {.name = name, .program = vyre_generated_program(g)};
-  j.inputs = vyre_generated_inputs(g, &j.input_count);
-  const vyre_output *outputs = vyre_generated_outputs(g, &j.output_count);
-  CHECK(j.output_count <= MOST_BUFFERS);
-  memcpy(j.outputs, outputs, j.output_count * sizeof *outputs);
-  memcpy(j.grid, vyre_generated_grid(g), sizeof j.grid);
+  job j = {.name = name};
+  job_of_generated(&j, g);
   static const char *const all[] = {
       "-O1 -fsanitize=undefined -fsanitize-undefined-trap-on-error", "-O1",
       "-O3"};
@@ -469,15 +412,10 @@ static unsigned check_seed(uint64_t seed, vyre_device *device) {
 
 TEST(random_programs_do_the_same) {
   vyre_device *device = open_ref();
-  uint64_t first = number_of("VYRE_C_FIRST", 0);
-  uint64_t count = number_of("VYRE_C_SEEDS", SEEDS);
+  const seed_range seeds = seeds_of("VYRE_C", 0, SEEDS);
   unsigned failed = 0;
-  if (getenv("VYRE_C_SEED")) {
-    first = number_of("VYRE_C_SEED", 0);
-    count = 1;
-  }
-  for (uint64_t seed = first; seed < first + count && failed < 20; seed++) {
-    failed += check_seed(seed, device);
+  for (uint64_t i = 0; i < seeds.count && failed < 20; i++) {
+    failed += check_seed(seeds.first + i, device);
   }
   vyre_device_release(device);
   CHECK_U64(failed, 0);

@@ -6,8 +6,6 @@
  *   VYRE_LLVM_FIRST=7     the first one; VYRE_LLVM_SEEDS=9 how many
  *
  * llvm_testing.h has the rest. */
-#include <glob.h>
-
 #include "vyre/device.h"
 #include "vyre/generate.h"
 #include "vyre/module.h"
@@ -16,6 +14,7 @@
 #include "backend/cpu/llvm_c.h"
 #include "emit/llvm_testing.h"
 #include "support/sanitized.h"
+#include "support/seeds.h"
 
 enum { ACCEPTED = SANITIZED ? 8 : 60 };
 enum { SEEDS = 4 }; /* campaign_test has many more */
@@ -95,51 +94,19 @@ static unsigned check_job(job *j, vyre_device *device,
 static unsigned check_kernel(vyre_program *source, const char *name,
                              vyre_device *device, const uint32_t *workgroup,
                              vyre__codegen_tier tier) {
-  vyre_input inputs[MOST_BUFFERS];
   vyre_arena arena;
-  vyre_binding_plan plan;
-  vyre_status st = {0};
-  uint64_t seed = 12345;
-  job j = {.name = name, .program = source, .inputs = inputs};
+  job j = {.name = name, .program = source};
   if (workgroup) memcpy(j.workgroup, workgroup, sizeof j.workgroup);
   vyre_arena_init(&arena, (vyre_allocator){0});
-  CHECK_OK(vyre_binding_plan_build(source, &arena, &plan, &st), st);
-  for (size_t i = 0; i < plan.binding_count; i++) {
-    const vyre_binding *b = &plan.bindings[i];
-    size_t each = b->element_size ? b->element_size : 1;
-    size_t size =
-        b->has_static_byte_len ? (size_t)b->static_byte_len : 1000 * each;
-    if (b->input_index != VYRE_NO_INDEX) {
-      void *data = vyre_arena_alloc(&arena, size + 1, 0);
-      fill(data, size, source->buffers[b->buffer_index].element, &seed);
-      inputs[b->input_index] = (vyre_input){data, size};
-    }
-    if (b->output_index != VYRE_NO_INDEX) {
-      j.outputs[b->output_index].size = size;
-    }
-  }
-  j.input_count = plan.input_count;
-  j.output_count = plan.output_count;
-  if (source->workgroup[1] > 1) j.grid[0] = j.grid[1] = 2;
+  (void)job_of_kernel(&j, 1000, 12345, &arena);
   unsigned failed = check_job(&j, device, tier);
   vyre_arena_finish(&arena);
   return failed;
 }
 
-static unsigned check_text(const char *bytes, size_t length, const char *name,
-                           vyre_device *device) {
-  vyre_module *module = NULL;
-  vyre_status st = {0};
-  CHECK_OK(vyre_module_parse(bytes, length, name, (vyre_allocator){0}, &module,
-                             NULL, &st),
-           st);
-  unsigned failed = 0;
-  for (size_t k = 0; k < vyre_module_kernel_count(module); k++) {
-    failed += check_kernel(vyre_module_kernel(module, k), name, device, NULL,
-                           VYRE__CODEGEN_FULL);
-  }
-  vyre_module_release(module);
-  return failed;
+static unsigned check_example(vyre_program *program, const char *name,
+                              void *device) {
+  return check_kernel(program, name, device, NULL, VYRE__CODEGEN_FULL);
 }
 
 /* --- shapes of control flow and of accesses ------------------------------------*/
@@ -541,24 +508,9 @@ TEST(no_memory_is_told) {
 
 TEST(examples_do_the_same) {
   vyre_device *device = open_ref();
-  unsigned failed = 0;
-  glob_t found;
-  CHECK(glob(VYRE_EXAMPLES_DIR "/*.vyre", 0, NULL, &found) == 0);
-  CHECK(found.gl_pathc >= 5);
-  for (size_t i = 0; i < found.gl_pathc; i++) {
-    size_t length;
-    char *bytes = read_file(found.gl_pathv[i], &length);
-    failed += check_text(bytes, length, found.gl_pathv[i], device);
-    free(bytes);
-  }
-  globfree(&found);
+  unsigned failed = each_example(check_example, device);
   vyre_device_release(device);
   CHECK_U64(failed, 0);
-}
-
-static uint64_t number_of(const char *name, uint64_t otherwise) {
-  const char *given = getenv(name);
-  return given ? strtoull(given, NULL, 10) : otherwise;
 }
 
 typedef struct random_one {
@@ -577,12 +529,8 @@ static void check_seed(void *self) {
   CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
   char name[64];
   snprintf(name, sizeof name, "VYRE_LLVM_SEED=%llu", (unsigned long long)seed);
-  job j = {.name = name, .program = vyre_generated_program(g)};
-  j.inputs = vyre_generated_inputs(g, &j.input_count);
-  const vyre_output *outputs = vyre_generated_outputs(g, &j.output_count);
-  CHECK(j.output_count <= MOST_BUFFERS);
-  memcpy(j.outputs, outputs, j.output_count * sizeof *outputs);
-  memcpy(j.grid, vyre_generated_grid(g), sizeof j.grid);
+  job j = {.name = name};
+  job_of_generated(&j, g);
   one->failed = check_job(&j, one->device,
                           seed % 4 ? VYRE__CODEGEN_QUICK : VYRE__CODEGEN_FULL);
   vyre_generated_release(g);
@@ -590,19 +538,14 @@ static void check_seed(void *self) {
 
 TEST(random_programs_do_the_same) {
   vyre_device *device = open_ref();
-  uint64_t first = number_of("VYRE_LLVM_FIRST", 0);
-  uint64_t count = number_of("VYRE_LLVM_SEEDS", SEEDS);
+  const seed_range seeds = seeds_of("VYRE_LLVM", 0, SEEDS);
   unsigned failed = 0;
-  if (getenv("VYRE_LLVM_SEED")) {
-    first = number_of("VYRE_LLVM_SEED", 0);
-    count = 1;
-  }
-  for (uint64_t seed = first; seed < first + count && failed < 20; seed++) {
-    random_one one = {.seed = seed, .device = device};
+  for (uint64_t i = 0; i < seeds.count && failed < 20; i++) {
+    random_one one = {.seed = seeds.first + i, .device = device};
     if (test_part(check_seed, &one)) {
       failed += one.failed;
     } else {
-      printf("    VYRE_LLVM_SEED=%llu\n", (unsigned long long)seed);
+      printf("    VYRE_LLVM_SEED=%llu\n", (unsigned long long)one.seed);
       fflush(stdout);
       failed++;
     }
@@ -658,13 +601,12 @@ static void accept_seed(void *self) {
 }
 
 TEST(llvm_takes_the_text_of_random_programs) {
-  uint64_t first = number_of("VYRE_LLVM_FIRST", 100000);
-  uint64_t count = number_of("VYRE_LLVM_SEEDS", ACCEPTED);
+  const seed_range seeds = seeds_of("VYRE_LLVM", 100000, ACCEPTED);
   unsigned failed = 0;
   vyre_status st = {0};
   CHECK_OK(vyre__codegen_load(&st), st);
-  for (uint64_t seed = first; seed < first + count && failed < 20; seed++) {
-    random_one one = {.seed = seed};
+  for (uint64_t i = 0; i < seeds.count && failed < 20; i++) {
+    random_one one = {.seed = seeds.first + i};
     if (!test_part(accept_seed, &one)) one.failed++;
     failed += one.failed;
     if (one.failed) fflush(stdout);

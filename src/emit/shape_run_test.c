@@ -5,7 +5,6 @@
  *
  *   VYRE_SHAPE_SEED=42   only that random program
  *   VYRE_SHAPE_FIRST=7   the first one; VYRE_SHAPE_SEEDS=9 how many */
-#include <glob.h>
 #include <inttypes.h>
 
 #include "vyre/generate.h"
@@ -17,6 +16,7 @@
 #include "lower/job_testing.h"
 #include "lower/print.h"
 #include "support/sanitized.h"
+#include "support/seeds.h"
 
 enum {
   SEEDS = SANITIZED ? 60 : 400,
@@ -526,9 +526,15 @@ static unsigned check_job(job *j, vyre_device *device) {
   return r.failed;
 }
 
+typedef struct check_with {
+  vyre_device *device;
+  uint32_t groups;
+} check_with;
+
 /* A kernel with small numbers for data. */
 static unsigned check_kernel(vyre_program *program, const char *name,
-                             uint32_t groups, vyre_device *device) {
+                             void *self) {
+  const check_with *with = self;
   uint64_t seed = 12345;
   vyre_input inputs[MOST_BUFFERS];
   vyre_arena arena;
@@ -554,54 +560,29 @@ static unsigned check_kernel(vyre_program *program, const char *name,
   }
   j.input_count = plan.input_count;
   j.output_count = plan.output_count;
-  j.grid[0] = groups;
+  j.grid[0] = with->groups;
   j.grid[1] = program->workgroup[1] > 1 ? 2 : 1;
   j.grid[2] = 1;
-  unsigned failed = check_job(&j, device);
+  unsigned failed = check_job(&j, with->device);
   vyre_arena_finish(&arena);
   return failed;
 }
 
-static unsigned check_text(const char *text, size_t length, const char *name,
-                           uint32_t groups, vyre_device *device) {
-  vyre_module *module = NULL;
-  vyre_status st = {0};
-  unsigned failed = 0;
-  CHECK_OK(vyre_module_parse(text, length, name, (vyre_allocator){0}, &module,
-                             NULL, &st),
-           st);
-  for (size_t k = 0; k < vyre_module_kernel_count(module); k++) {
-    failed += check_kernel(vyre_module_kernel(module, k), name, groups, device);
-  }
-  vyre_module_release(module);
-  return failed;
-}
-
 TEST(claims_hold_in_examples) {
-  vyre_device *device = open_ref();
-  unsigned failed = 0;
-  glob_t found;
-  CHECK(glob(VYRE_EXAMPLES_DIR "/*.vyre", 0, NULL, &found) == 0);
-  CHECK(found.gl_pathc >= 5);
-  for (size_t i = 0; i < found.gl_pathc; i++) {
-    size_t length;
-    char *text = read_file(found.gl_pathv[i], &length);
-    failed += check_text(text, length, found.gl_pathv[i], 3, device);
-    free(text);
-  }
-  globfree(&found);
-  vyre_device_release(device);
+  check_with with = {open_ref(), 3};
+  unsigned failed = each_example(check_kernel, &with);
+  vyre_device_release(with.device);
   CHECK_U64(failed, 0);
 }
 
 TEST(claims_hold_in_kernels_for_speed) {
-  vyre_device *device = open_ref();
+  check_with with = {open_ref(), 3};
   unsigned failed = 0;
   for (size_t i = 0; i < KERNEL_TEXTS; i++) {
-    failed += check_text(kernel_texts[i].text, strlen(kernel_texts[i].text),
-                         kernel_texts[i].name, 3, device);
+    failed += each_kernel(kernel_texts[i].text, strlen(kernel_texts[i].text),
+                          kernel_texts[i].name, check_kernel, &with);
   }
-  vyre_device_release(device);
+  vyre_device_release(with.device);
   CHECK_U64(failed, 0);
 }
 
@@ -609,7 +590,8 @@ static unsigned check_small(const char *size, const char *body,
                             vyre_device *device) {
   char text[SHAPE_TEXT];
   shape_kernel(text, size, body);
-  return check_text(text, strlen(text), body, 2, device);
+  check_with with = {device, 2};
+  return each_kernel(text, strlen(text), body, check_kernel, &with);
 }
 
 TEST(claims_hold_in_small_kernels) {
@@ -630,11 +612,6 @@ TEST(claims_hold_in_small_kernels) {
 
 /* --- random programs --------------------------------------------------------*/
 
-static uint64_t number_of(const char *name, uint64_t otherwise) {
-  const char *text = getenv(name);
-  return text ? strtoull(text, NULL, 10) : otherwise;
-}
-
 static unsigned check_seed(uint64_t seed, vyre_device *device) {
   static const uint32_t sizes[] = {24, 8, 60, 24, 120};
   vyre_generate_options options = {.seed = seed,
@@ -646,13 +623,8 @@ static unsigned check_seed(uint64_t seed, vyre_device *device) {
   CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
   char name[64];
   snprintf(name, sizeof name, "VYRE_SHAPE_SEED=%" PRIu64, seed);
-  job j = {.name = name, .program = vyre_generated_program(g)};
-  j.inputs = vyre_generated_inputs(g, &j.input_count);
-  const vyre_output *outputs = vyre_generated_outputs(g, &j.output_count);
-  CHECK(j.output_count <= MOST_BUFFERS &&
-        j.program->buffer_count <= MOST_BUFFERS - 8);
-  memcpy(j.outputs, outputs, j.output_count * sizeof *outputs);
-  memcpy(j.grid, vyre_generated_grid(g), sizeof j.grid);
+  job j = {.name = name};
+  job_of_generated(&j, g);
   unsigned failed = check_job(&j, device);
   vyre_generated_release(g);
   return failed;
@@ -660,15 +632,10 @@ static unsigned check_seed(uint64_t seed, vyre_device *device) {
 
 TEST(claims_hold_in_random_programs) {
   vyre_device *device = open_ref();
-  uint64_t first = number_of("VYRE_SHAPE_FIRST", 0);
-  uint64_t count = number_of("VYRE_SHAPE_SEEDS", SEEDS);
+  const seed_range seeds = seeds_of("VYRE_SHAPE", 0, SEEDS);
   unsigned failed = 0;
-  if (getenv("VYRE_SHAPE_SEED")) {
-    first = number_of("VYRE_SHAPE_SEED", 0);
-    count = 1;
-  }
-  for (uint64_t seed = first; seed < first + count && failed < 20; seed++) {
-    failed += check_seed(seed, device);
+  for (uint64_t i = 0; i < seeds.count && failed < 20; i++) {
+    failed += check_seed(seeds.first + i, device);
   }
   vyre_device_release(device);
   CHECK_U64(failed, 0);

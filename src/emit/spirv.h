@@ -70,6 +70,9 @@ typedef struct vyre__spirv_target {
                                  side, with the rounds of all. Loops that may
                                  come there tell it, and are rolled out. 0: no
                                  such device */
+  bool drops_outside;    /* the device itself looks whether an access of a
+                                 storage buffer is inside of its descriptor, and
+                                 does none that is not: Mesa's llvmpipe */
   bool hides_floats;     /* from the compiler, which does not compute what is
                                  done with a constant 0.0: Mesa's llvmpipe */
   bool binds_uniforms;   /* none in the launch block */

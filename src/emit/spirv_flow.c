@@ -228,10 +228,25 @@ static uint32_t condition_of(spv_emitter *e, uint32_t at) {
   return SPV_DO(e, SPV_OpLogicalAnd, spv_bool(e), condition, e->counts_fuel);
 }
 
+/* A value that is not 0 of an access that gives 0 outside: it was inside. The
+ * condition of that access, or 0. */
+static uint32_t condition_behind(const vyre__low_kernel *k, uint32_t at) {
+  const vyre__low_inst *test = &k->code[at];
+  bool is_equal = test->op == VYRE__LOW_EQ;
+  if (!is_equal && test->op != VYRE__LOW_NE) return 0;
+  const vyre__low_inst *value = &k->code[test->a], *with = &k->code[test->b];
+  if (with->op != VYRE__LOW_CONST || value->op < VYRE__LOW_LOAD ||
+      value->op > VYRE__LOW_ATOMIC_CAS ||
+      is_equal == (vyre__low_const(with) == 0)) {
+    return 0;
+  }
+  return value->v[vyre__low_ops[value->op].operands - 1u];
+}
+
 static void begin_if(spv_emitter *e, uint32_t at) {
   bool has_else = e->ids[at] & SPV_IF_ELSE;
   uint32_t condition = condition_of(e, at), before = path_now(e);
-  uint32_t path = 0, other_path = 0;
+  uint32_t path = 0, other_path = 0, test = e->k->code[at].a;
   if (before && e->ids[at] & SPV_IF_BREAKS) {
     path = spv_path(e, condition, true, before);
   }
@@ -245,6 +260,7 @@ static void begin_if(spv_emitter *e, uint32_t at) {
   (void)push_open(e, &(spv_open){.op = VYRE__LOW_IF,
                                  .path = path,
                                  .other_path = other_path,
+                                 .holds = {test, condition_behind(e->k, test)},
                                  .is_merge_reached = !has_else,
                                  .merge = merge,
                                  .other = other});

@@ -62,6 +62,7 @@ typedef struct spv_open {
                              a value that is `visit` on this way only; else 0 */
   uint32_t other_path;  /* IF: of its ELSE */
   uint32_t visit, left; /* checked LOOP: a number of its own; a variable */
+  uint32_t holds[2];    /* IF: instructions that are true in it, or 0 */
 } spv_open;
 
 enum spv_if_bits {

@@ -20,7 +20,9 @@
 enum {
   MOST_COPIES = 16,
   FEW_COPIES = 2,    /* of bodies that touch memory: whoever is done with the
-                        loop is masked in all of them, and accesses cost most */
+                        loop is masked in all of them, and accesses cost most.
+                        One, if it is not known how often they go round: what
+                        searches is done early, as a rule */
   MOST_COPIED = 384, /* instructions that a loop may have afterwards */
   FEW_TRIPS = 64     /* that are not worth it */
 };
@@ -98,7 +100,8 @@ spv_extent spv_extent_of(const spv_emitter *e, uint32_t at) {
                 op != VYRE__LOW_BARRIER;
   }
   uint32_t copies = MOST_COPIED / (out.end - at + 1);
-  if (is_plain && copies > 1 && !has_atomics) {
+  bool is_search = !is_quick && !k->loops[k->code[at].aux].is_counted;
+  if (is_plain && copies > 1 && !has_atomics && !is_search) {
     uint32_t most = is_quick ? MOST_COPIES : FEW_COPIES;
     out.copies = copies < most ? copies : most;
   }
@@ -138,6 +141,18 @@ uint32_t spv_path(spv_emitter *e, uint32_t condition, bool holds,
   return SPV_DO(e, SPV_OpBitwiseAnd, u32, path, bits);
 }
 
+/* Behind a loop that was ended early its test still holds, so that an access which
+ * was proven to be inside may be outside: nothing may follow, unless the device looks
+ * at all of them. Leaving costs more than the check does: what follows is a branch
+ * then. */
+static bool may_go_on(const spv_emitter *e) {
+  if (!e->target->drops_outside) return false;
+  for (uint32_t i = 0; i < e->k->buffer_count; i++) {
+    if (!spv_is_bound(&e->k->buffers[i]) && e->places[i].is_used) return false;
+  }
+  return true;
+}
+
 void spv_check_left(spv_emitter *e, const spv_open *loop) {
   uint32_t cut = spv_id(e), merge = spv_id(e);
   uint32_t last = SPV_DO(e, SPV_OpLoad, spv_uint(e, 32), loop->left);
@@ -146,8 +161,11 @@ void spv_check_left(spv_emitter *e, const spv_open *loop) {
   SPV_PUT(e, SPV_CODE, SPV_OpBranchConditional, is_cut, cut, merge);
   spv_begin_block(e, cut);
   spv_tell_end(e, VYRE__SPIRV_CUT);
-  spv_put_alone(e, SPV_CODE, SPV_OpReturn);
-  e->is_dead = true;
+  if (may_go_on(e)) {
+    spv_branch(e, merge);
+  } else {
+    spv_put_alone(e, SPV_CODE, SPV_OpReturn);
+  }
   spv_begin_block(e, merge);
 }
 

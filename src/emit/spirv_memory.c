@@ -226,6 +226,16 @@ static uint32_t look_if(spv_emitter *e, uint32_t at, uint32_t condition) {
                 spv_const(e, inst->type, 0));
 }
 
+/* An IF around it has asked already. */
+static bool is_asked(const spv_emitter *e, uint32_t condition) {
+  for (size_t i = 0; i < e->open_count; i++) {
+    const spv_open *open = &e->open[i];
+    if (open->op != VYRE__LOW_IF) continue;
+    if (open->holds[0] == condition || open->holds[1] == condition) return true;
+  }
+  return false;
+}
+
 /* Nothing is touched where the condition does not hold: the value is 0 then. */
 uint32_t spv_access(spv_emitter *e, uint32_t at) {
   const vyre__low_inst *inst = &e->k->code[at];
@@ -234,7 +244,7 @@ uint32_t spv_access(spv_emitter *e, uint32_t at) {
     spv_refuse(e, at, "64-bit integers");
     return 0;
   }
-  if (!condition) return access_now(e, at);
+  if (!condition || is_asked(e, condition)) return access_now(e, at);
   if (inst->op == VYRE__LOW_LOAD || only_looks(e, inst)) {
     return look_if(e, at, e->ids[condition]);
   }

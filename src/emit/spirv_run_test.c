@@ -5,9 +5,7 @@
  *   VYRE_SPIRV_SEED=42       only that random program
  *   VYRE_SPIRV_FIRST=7       the first one; VYRE_SPIRV_SEEDS=9 how many
  *   VYRE_SPIRV_STEPS=40      to where a device ends loops */
-#include <glob.h>
-
-#if __has_include(<vulkan/vulkan.h>)
+#if __has_include(<vulkan/vulkan_core.h>)
 
 #include "vyre/generate.h"
 #include "vyre/module.h"
@@ -92,33 +90,12 @@ static void begin(void) {
 
 /* --- the examples ---------------------------------------------------------------------*/
 
-static unsigned check_kernel(vyre_program *source, const char *name,
-                             vyre_device *device) {
-  vyre_input inputs[MOST_BUFFERS];
+static unsigned check_kernel(vyre_program *program, const char *name,
+                             void *device) {
   vyre_arena arena;
-  vyre_binding_plan plan;
-  vyre_status st = {0};
-  uint64_t seed = 12345;
-  job j = {.name = name, .program = source, .inputs = inputs};
+  job j = {.name = name, .program = program};
   vyre_arena_init(&arena, (vyre_allocator){0});
-  CHECK_OK(vyre_binding_plan_build(source, &arena, &plan, &st), st);
-  for (size_t i = 0; i < plan.binding_count; i++) {
-    const vyre_binding *b = &plan.bindings[i];
-    size_t each = b->element_size ? b->element_size : 1;
-    size_t size =
-        b->has_static_byte_len ? (size_t)b->static_byte_len : 1001 * each;
-    if (b->input_index != VYRE_NO_INDEX) {
-      void *data = vyre_arena_alloc(&arena, size + 1, 0);
-      fill(data, size, source->buffers[b->buffer_index].element, &seed);
-      inputs[b->input_index] = (vyre_input){data, size};
-    }
-    if (b->output_index != VYRE_NO_INDEX) {
-      j.outputs[b->output_index].size = size;
-    }
-  }
-  j.input_count = plan.input_count;
-  j.output_count = plan.output_count;
-  if (source->workgroup[1] > 1) j.grid[0] = j.grid[1] = 2;
+  (void)job_of_kernel(&j, 1001, 12345, &arena);
   run_ref(&j, device);
   unsigned failed = 0;
   for (unsigned i = 0; i < SPIRV_TARGETS; i++) {
@@ -132,26 +109,7 @@ static unsigned check_kernel(vyre_program *source, const char *name,
 TEST(examples_do_the_same) {
   begin();
   vyre_device *device = open_ref();
-  unsigned failed = 0;
-  glob_t found;
-  CHECK(glob(VYRE_EXAMPLES_DIR "/*.vyre", 0, NULL, &found) == 0);
-  CHECK(found.gl_pathc >= 5);
-  for (size_t i = 0; i < found.gl_pathc; i++) {
-    size_t length;
-    char *bytes = read_file(found.gl_pathv[i], &length);
-    vyre_module *module = NULL;
-    vyre_status st = {0};
-    CHECK_OK(vyre_module_parse(bytes, length, found.gl_pathv[i],
-                               (vyre_allocator){0}, &module, NULL, &st),
-             st);
-    for (size_t k = 0; k < vyre_module_kernel_count(module); k++) {
-      failed += check_kernel(vyre_module_kernel(module, k), found.gl_pathv[i],
-                             device);
-    }
-    vyre_module_release(module);
-    free(bytes);
-  }
-  globfree(&found);
+  unsigned failed = each_example(check_kernel, device);
   vyre_device_release(device);
   CHECK_U64(failed, 0);
 }
@@ -173,14 +131,8 @@ TEST(known_floats_do_the_same) {
       "as_u32(s) * 53u ^ as_u32(a / floor(0.25f)) * 59u ^ h); }\n";
   begin();
   vyre_device *device = open_ref();
-  vyre_module *module = NULL;
-  vyre_status st = {0};
-  CHECK_OK(vyre_module_parse(text, sizeof text - 1, "known",
-                             (vyre_allocator){0}, &module, NULL, &st),
-           st);
   unsigned failed =
-      check_kernel(vyre_module_kernel(module, 0), "known", device);
-  vyre_module_release(module);
+      each_kernel(text, sizeof text - 1, "known", check_kernel, device);
   vyre_device_release(device);
   CHECK_U64(failed, 0);
 }
@@ -188,25 +140,17 @@ TEST(known_floats_do_the_same) {
 TEST(random_programs_do_the_same) {
   begin();
   vyre_device *device = open_ref();
-  uint64_t first = spirv_number("VYRE_SPIRV_FIRST", 0);
-  uint64_t count = spirv_number("VYRE_SPIRV_SEEDS", SEEDS);
+  const seed_range seeds = seeds_of("VYRE_SPIRV", 0, SEEDS);
   unsigned failed = 0;
-  if (getenv("VYRE_SPIRV_SEED")) {
-    first = spirv_number("VYRE_SPIRV_SEED", 0);
-    count = 1;
-  }
-  for (uint64_t seed = first; seed < first + count && failed < 10; seed++) {
+  for (uint64_t i = 0; i < seeds.count && failed < 10; i++) {
+    uint64_t seed = seeds.first + i;
     const spirv_target *target = &spirv_targets[seed % SPIRV_TARGETS];
     vyre_generated *g = spirv_generate(seed, target);
     char name[64];
     snprintf(name, sizeof name, "VYRE_SPIRV_SEED=%llu",
              (unsigned long long)seed);
-    job j = {.name = name, .program = vyre_generated_program(g)};
-    j.inputs = vyre_generated_inputs(g, &j.input_count);
-    const vyre_output *outputs = vyre_generated_outputs(g, &j.output_count);
-    CHECK(j.output_count <= MOST_BUFFERS);
-    memcpy(j.outputs, outputs, j.output_count * sizeof *outputs);
-    memcpy(j.grid, vyre_generated_grid(g), sizeof j.grid);
+    job j = {.name = name};
+    job_of_generated(&j, g);
     run_ref(&j, device);
     failed += !agrees(&j, target, seed % 2 == 1);
     job_finish(&j);
@@ -295,6 +239,11 @@ static uint32_t third_of(uint32_t i, uint32_t n) {
   return (n + 2) / 3;
 }
 
+static uint32_t seventh_of(uint32_t i, uint32_t n) {
+  (void)i;
+  return (n + 6) / 7 * 7;
+}
+
 static const long_loop long_loops[] = {
     {"one test at the top", "while (c < n) { c++; }", all_of, 1000000, LONG},
     {"a for", "for (let k = 0u; k < n; k++) { c++; }", all_of, 1000000, LONG},
@@ -329,6 +278,20 @@ static const long_loop long_loops[] = {
     {"two after each other",
      "while (c < n) { c++; } var d = 0u; while (d < n) { d++; } c = max(c, d);",
      all_of, 500000, LONG},
+    {"a flag", "var on = true; while (on) { c++; on = c != n; }", all_of,
+     400000, LONG},
+    {"a float", "var f = 0.0; while (f < f32(n)) { f = f + 1.0; c++; }", all_of,
+     400000, LONG},
+    {"a return and no break",
+     "while (true) { c++; if (c == n) { out[i] = c; return; } }", all_of, 50000,
+     LONG},
+    {"two tests", "while (c < n && c != 4000000000u) { c++; }", all_of, 400000,
+     LONG},
+    {"a test of memory", "while (most[0] == 0u || c < n) { c++; }", all_of,
+     50000, LONG},
+    {"a loop before a break",
+     "while (true) { while (c % 7u != 6u) { c++; } c++; if (c >= n) break; }",
+     seventh_of, 40000, LONG},
 };
 enum { LONG_LOOPS = sizeof long_loops / sizeof long_loops[0] };
 
@@ -349,10 +312,11 @@ static vyre_module *long_module(const long_loop *loop) {
 }
 
 /* Whether the device has ended a loop; else all is right. */
-static bool is_cut(const long_loop *loop, uint32_t n) {
+static bool is_cut(const long_loop *loop, uint32_t n, bool goes_on) {
   vyre_module *source = long_module(loop);
   const vyre__target low = {SPIRV_FIXED_FMA};
   const vyre__spirv_target target = {SPIRV_EVERYTHING, .block_in_storage = true,
+                                     .drops_outside = goes_on,
                                      .most_rounds = MOST_ROUNDS};
   uint32_t out[LANES] = {0};
   vyre__low_binding buffers[2] = {{&n, 1}, {out, LANES}};
@@ -396,8 +360,10 @@ TEST(loops_that_the_device_ends_are_told) {
   for (size_t i = 0; i < LONG_LOOPS; i++) {
     const long_loop *loop = &long_loops[i];
     printf("    %s\n", loop->name);
-    CHECK(!is_cut(loop, loop->right));
-    CHECK(is_cut(loop, loop->cut));
+    for (int goes_on = 0; goes_on < 2; goes_on++) {
+      CHECK(!is_cut(loop, loop->right, goes_on));
+      CHECK(is_cut(loop, loop->cut, goes_on));
+    }
   }
 }
 
@@ -408,10 +374,10 @@ TEST(loops_are_right_up_to_where_the_device_ends_them) {
   if (!ends_loops()) return;
   for (size_t i = 0; i < LONG_LOOPS; i++) {
     uint32_t good = long_loops[i].right, bad = long_loops[i].cut;
-    uint64_t left = spirv_number("VYRE_SPIRV_STEPS", 2);
+    uint64_t left = seed_number("VYRE_SPIRV", "STEPS", 2);
     for (; bad - good > 1 && left > 0; left--) {
       uint32_t n = good + (bad - good) / 2;
-      *(is_cut(&long_loops[i], n) ? &bad : &good) = n;
+      *(is_cut(&long_loops[i], n, true) ? &bad : &good) = n;
     }
     printf("    %s: up to %u, not %u\n", long_loops[i].name, good, bad);
   }
@@ -456,7 +422,7 @@ int main(int argc, char **argv) {
 #include <stdio.h>
 
 int main(void) {
-  printf("skipped: built without <vulkan/vulkan.h> (libvulkan-dev)\n");
+  printf("skipped: built without <vulkan/vulkan_core.h> (libvulkan-dev)\n");
   return 77;
 }
 

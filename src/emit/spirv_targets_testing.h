@@ -3,12 +3,11 @@
 #ifndef VYRE_EMIT_SPIRV_TARGETS_TESTING_H
 #define VYRE_EMIT_SPIRV_TARGETS_TESTING_H
 
-#include <stdlib.h>
-
 #include "vyre/generate.h"
 
 #include "emit/spirv.h"
 #include "support/check.h"
+#include "support/seeds.h"
 
 typedef struct spirv_target {
   const char *name;
@@ -29,7 +28,8 @@ static const spirv_target spirv_targets[] = {
     {"all features",
      {SPIRV_FIXED_FMA},
      {SPIRV_EVERYTHING, .vulkan_memory_model = true, .device_scope = true,
-      .block_in_storage = true, .most_rounds = 1, .hides_floats = true}},
+      .block_in_storage = true, .most_rounds = 1, .drops_outside = true,
+      .hides_floats = true}},
     {"the least of Vulkan 1.1",
      {.f32 = {[VYRE__LOW_FMA] = VYRE__NUMBERS_SOFT},
       .math = VYRE__MATH_U32,
@@ -58,11 +58,6 @@ static const spirv_target spirv_targets[] = {
       .lines = true}},
 };
 enum { SPIRV_TARGETS = sizeof spirv_targets / sizeof spirv_targets[0] };
-
-static inline uint64_t spirv_number(const char *name, uint64_t otherwise) {
-  const char *given = getenv(name);
-  return given ? strtoull(given, NULL, 10) : otherwise;
-}
 
 /* Functions are not computed from uniform memory where that takes a software
  * device too long. vyre_generated_release. */

@@ -5,54 +5,16 @@
 #ifndef VYRE_EMIT_SPIRV_VULKAN_TESTING_H
 #define VYRE_EMIT_SPIRV_VULKAN_TESTING_H
 
-#define VK_NO_PROTOTYPES
 #include <dlfcn.h>
-#include <vulkan/vulkan.h>
 
+#include "backend/vulkan/calls.h"
 #include "emit/spirv.h"
 #include "lower/interpret.h"
 #include "support/check.h"
 
-#define VK_CALLS(X)                    \
-  X(CreateDevice)                      \
-  X(EnumeratePhysicalDevices)          \
-  X(GetPhysicalDeviceProperties)       \
-  X(GetPhysicalDeviceFeatures2)        \
-  X(GetPhysicalDeviceMemoryProperties) \
-  X(GetDeviceQueue)                    \
-  X(CreateBuffer)                      \
-  X(DestroyBuffer)                     \
-  X(GetBufferMemoryRequirements)       \
-  X(AllocateMemory)                    \
-  X(FreeMemory)                        \
-  X(BindBufferMemory)                  \
-  X(MapMemory)                         \
-  X(CreateShaderModule)                \
-  X(DestroyShaderModule)               \
-  X(CreateDescriptorSetLayout)         \
-  X(DestroyDescriptorSetLayout)        \
-  X(CreatePipelineLayout)              \
-  X(DestroyPipelineLayout)             \
-  X(CreateComputePipelines)            \
-  X(DestroyPipeline)                   \
-  X(CreateDescriptorPool)              \
-  X(DestroyDescriptorPool)             \
-  X(AllocateDescriptorSets)            \
-  X(UpdateDescriptorSets)              \
-  X(CreateCommandPool)                 \
-  X(DestroyCommandPool)                \
-  X(AllocateCommandBuffers)            \
-  X(ResetCommandPool)                  \
-  X(BeginCommandBuffer)                \
-  X(EndCommandBuffer)                  \
-  X(CmdBindPipeline)                   \
-  X(CmdBindDescriptorSets)             \
-  X(CmdPushConstants)                  \
-  X(CmdDispatch)                       \
-  X(QueueSubmit)                       \
-  X(QueueWaitIdle)                     \
-  X(DestroyDevice)                     \
-  X(DestroyInstance)
+#define VK_CALLS(X)    \
+  VK_INSTANCE_CALLS(X) \
+  VK_DEVICE_CALLS(X)
 
 typedef struct vk_runner {
   void *library;

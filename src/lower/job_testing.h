@@ -4,9 +4,12 @@
 #ifndef VYRE_LOWER_JOB_TESTING_H
 #define VYRE_LOWER_JOB_TESTING_H
 
+#include <glob.h>
 #include <string.h>
 
 #include "vyre/device.h"
+#include "vyre/generate.h"
+#include "vyre/module.h"
 #include "vyre/pipeline.h"
 
 #include "lower/interpret.h"
@@ -111,6 +114,89 @@ static inline void fill(void *data, size_t size, vyre_element element,
       memcpy((char *)data + at, &value, each);
     }
   }
+}
+
+/* --- where programs come from ------------------------------------------------------*/
+
+/* Data for j->program: buffers without a length have @p length elements. All of it is
+ * the arena's. Returns what is bound where. */
+static inline vyre_binding_plan job_of_kernel(job *j, size_t length,
+                                              uint64_t seed,
+                                              vyre_arena *arena) {
+  vyre_status st = {0};
+  vyre_binding_plan plan;
+  CHECK_OK(vyre_binding_plan_build(j->program, arena, &plan, &st), st);
+  CHECK(plan.output_count <= MOST_BUFFERS);
+  vyre_input *inputs =
+      vyre_arena_alloc(arena, (plan.input_count + 1) * sizeof *inputs, 0);
+  CHECK(inputs);
+  for (size_t i = 0; i < plan.binding_count; i++) {
+    const vyre_binding *b = &plan.bindings[i];
+    size_t each = b->element_size ? b->element_size : 1;
+    size_t size =
+        b->has_static_byte_len ? (size_t)b->static_byte_len : length * each;
+    if (b->input_index != VYRE_NO_INDEX) {
+      void *data = vyre_arena_alloc(arena, size + 1, 0);
+      CHECK(data);
+      fill(data, size, j->program->buffers[b->buffer_index].element, &seed);
+      inputs[b->input_index] = vyre_input_bytes(data, size);
+    }
+    if (b->output_index != VYRE_NO_INDEX) {
+      j->outputs[b->output_index].size = size;
+    }
+  }
+  j->inputs = inputs;
+  j->input_count = plan.input_count;
+  j->output_count = plan.output_count;
+  if (j->program->workgroup[1] > 1) j->grid[0] = j->grid[1] = 2;
+  return plan;
+}
+
+/* The program and the data of @p g, which must stay. */
+static inline void job_of_generated(job *j, const vyre_generated *g) {
+  j->program = vyre_generated_program(g);
+  j->inputs = vyre_generated_inputs(g, &j->input_count);
+  const vyre_output *outputs = vyre_generated_outputs(g, &j->output_count);
+  CHECK(j->output_count <= MOST_BUFFERS &&
+        j->program->buffer_count <= MOST_BUFFERS - 8);
+  memcpy(j->outputs, outputs, j->output_count * sizeof *outputs);
+  memcpy(j->grid, vyre_generated_grid(g), sizeof j->grid);
+}
+
+/* Looks at a kernel; how much is wrong with it. */
+typedef unsigned kernel_check(vyre_program *kernel, const char *name,
+                              void *self);
+
+static inline unsigned each_kernel(const char *bytes, size_t length,
+                                   const char *name, kernel_check *check,
+                                   void *self) {
+  vyre_module *module = NULL;
+  vyre_status st = {0};
+  unsigned failed = 0;
+  CHECK_OK(vyre_module_parse(bytes, length, name, (vyre_allocator){0}, &module,
+                             NULL, &st),
+           st);
+  for (size_t i = 0; i < vyre_module_kernel_count(module); i++) {
+    failed += check(vyre_module_kernel(module, i), name, self);
+  }
+  vyre_module_release(module);
+  return failed;
+}
+
+/* Every kernel of examples/. */
+static inline unsigned each_example(kernel_check *check, void *self) {
+  glob_t found;
+  unsigned failed = 0;
+  CHECK(glob(VYRE_EXAMPLES_DIR "/*.vyre", 0, NULL, &found) == 0);
+  CHECK(found.gl_pathc >= 5);
+  for (size_t i = 0; i < found.gl_pathc; i++) {
+    size_t length;
+    char *bytes = read_file(found.gl_pathv[i], &length);
+    failed += each_kernel(bytes, length, found.gl_pathv[i], check, self);
+    free(bytes);
+  }
+  globfree(&found);
+  return failed;
 }
 
 #endif

@@ -7,8 +7,6 @@
  *   VYRE_LOWER_FIRST=7    the first one; VYRE_LOWER_SEEDS=9 how many
  *   VYRE_LOWER_TARGET=x   only the target of that name
  *   VYRE_LOWER_DUMP=1     and print the program and what became of it */
-#include <glob.h>
-
 #include "vyre/device.h"
 #include "vyre/generate.h"
 #include "vyre/module.h"
@@ -20,6 +18,7 @@
 #include "lower/job_testing.h"
 #include "lower/low.h"
 #include "support/sanitized.h"
+#include "support/seeds.h"
 
 enum { SEEDS = SANITIZED ? 60 : 300 };
 
@@ -192,7 +191,7 @@ static unsigned job_check(job *j, vyre_device *device) {
 /* --- examples ------------------------------------------------------------------------ */
 
 /* Bits of floats, and of integers. */
-static size_t fill_edges(void *data) {
+static void put_edges(job *j, size_t index, vyre_arena *arena) {
   static const uint32_t edges[] = {
       0,          1,          2,          3,          0x7FFFFF,   0x800000,
       0x800001,   0xFFFFFF,   0x1000000,  0x33000000, 0x33800001, 0x387FC000,
@@ -203,75 +202,45 @@ static size_t fill_edges(void *data) {
       0x7F000000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00000, 0x80000000,
       0x80000001, 0x807FFFFF, 0x80800000, 0xBF000000, 0xBF800000, 0xC0200000,
       0xCF000000, 0xCF000001, 0xDF000000, 0xFF7FFFFF, 0xFF800000, 0xFFFFFFFF};
-  memcpy(data, edges, sizeof edges);
-  return sizeof edges;
+  size_t size = j->input_count * sizeof *j->inputs;
+  vyre_input *inputs = vyre_arena_alloc(arena, size, 0);
+  CHECK(inputs && index < j->input_count);
+  memcpy(inputs, j->inputs, size);
+  inputs[index] = vyre_input_bytes(edges, sizeof edges);
+  j->inputs = inputs;
 }
 
 static unsigned check_kernel(vyre_program *program, const char *name,
                              uint64_t seed, const uint32_t *workgroup,
                              vyre_device *device) {
   static const uint8_t poisons[] = {0xA5, 0, 0xFF};
-  vyre_input inputs[MOST_BUFFERS];
   vyre_arena arena;
-  vyre_binding_plan plan;
-  vyre_status st = {0};
   bool all_pairs = strstr(name, "floats") || strstr(name, "integers");
   size_t most = all_pairs ? 54 * 54 * 21 : 200; /* elements of what is open */
-  job j = {.name = name,
-           .program = program,
-           .inputs = inputs,
-           .poison = poisons[seed % 3]};
+  job j = {.name = name, .program = program, .poison = poisons[seed % 3]};
   vyre_arena_init(&arena, (vyre_allocator){0});
-  CHECK_OK(vyre_binding_plan_build(program, &arena, &plan, &st), st);
+  const vyre_binding_plan plan = job_of_kernel(&j, most, seed, &arena);
   for (size_t i = 0; i < plan.binding_count; i++) {
     const vyre_binding *b = &plan.bindings[i];
-    size_t size = b->has_static_byte_len
-                      ? (size_t)b->static_byte_len
-                      : most * (b->element_size ? b->element_size : 1);
-    if (b->input_index != VYRE_NO_INDEX) {
-      void *data = vyre_arena_alloc(&arena, size + 1, 0);
-      if (strcmp(b->name, "edges") == 0) {
-        size = fill_edges(data);
-      } else {
-        fill(data, size, program->buffers[b->buffer_index].element, &seed);
-      }
-      inputs[b->input_index] = (vyre_input){data, size};
+    if (strcmp(b->name, "edges") == 0) {
+      put_edges(&j, b->input_index, &arena);
     }
-    if (b->output_index != VYRE_NO_INDEX)
-      j.outputs[b->output_index].size = size;
   }
   if (workgroup) memcpy(j.workgroup, workgroup, sizeof j.workgroup);
-  j.input_count = plan.input_count;
-  j.output_count = plan.output_count;
-  if (program->workgroup[1] > 1) j.grid[0] = j.grid[1] = 2;
   if (all_pairs) j.grid[0] = (54 * 54 + 15) / 16; /* of edges */
   unsigned failed = job_check(&j, device);
   vyre_arena_finish(&arena);
   return failed;
 }
 
+static unsigned check_example(vyre_program *program, const char *name,
+                              void *device) {
+  return check_kernel(program, name, 12345, NULL, device);
+}
+
 TEST(examples_do_the_same) {
   vyre_device *device = open_ref();
-  unsigned failed = 0;
-  glob_t found;
-  CHECK(glob(VYRE_EXAMPLES_DIR "/*.vyre", 0, NULL, &found) == 0);
-  CHECK(found.gl_pathc >= 5);
-  for (size_t i = 0; i < found.gl_pathc; i++) {
-    size_t length;
-    char *text = read_file(found.gl_pathv[i], &length);
-    vyre_module *module = NULL;
-    vyre_status st = {0};
-    CHECK_OK(vyre_module_parse(text, length, found.gl_pathv[i],
-                               (vyre_allocator){0}, &module, NULL, &st),
-             st);
-    for (size_t k = 0; k < vyre_module_kernel_count(module); k++) {
-      failed += check_kernel(vyre_module_kernel(module, k), found.gl_pathv[i],
-                             12345, NULL, device);
-    }
-    vyre_module_release(module);
-    free(text);
-  }
-  globfree(&found);
+  unsigned failed = each_example(check_example, device);
   vyre_device_release(device);
   CHECK_U64(failed, 0);
 }
@@ -857,11 +826,6 @@ TEST(long_chains_across_grid_barriers) {
 
 /* --- random programs ------------------------------------------------------------------- */
 
-static uint64_t number_of(const char *name, uint64_t otherwise) {
-  const char *text = getenv(name);
-  return text ? strtoull(text, NULL, 10) : otherwise;
-}
-
 static unsigned check_seed(uint64_t seed, vyre_device *device) {
   static const uint8_t poisons[] = {0, 0xA5, 0xFF};
   static const uint32_t sizes[] = {24, 8, 60, 24, 120};
@@ -876,15 +840,8 @@ static unsigned check_seed(uint64_t seed, vyre_device *device) {
   CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
   char name[64];
   snprintf(name, sizeof name, "VYRE_LOWER_SEED=%llu", (unsigned long long)seed);
-  job j = {.name = name,
-           .program = vyre_generated_program(g),
-           .poison = poisons[seed % 3]};
-  j.inputs = vyre_generated_inputs(g, &j.input_count);
-  const vyre_output *outputs = vyre_generated_outputs(g, &j.output_count);
-  CHECK(j.output_count <= MOST_BUFFERS &&
-        j.program->buffer_count <= MOST_BUFFERS - 8);
-  memcpy(j.outputs, outputs, j.output_count * sizeof *outputs);
-  memcpy(j.grid, vyre_generated_grid(g), sizeof j.grid);
+  job j = {.name = name, .poison = poisons[seed % 3]};
+  job_of_generated(&j, g);
   unsigned failed = job_check(&j, device);
   vyre_generated_release(g);
   return failed;
@@ -892,16 +849,11 @@ static unsigned check_seed(uint64_t seed, vyre_device *device) {
 
 TEST(random_programs_do_the_same) {
   vyre_device *device = open_ref();
-  uint64_t first = number_of("VYRE_LOWER_FIRST", 0);
-  uint64_t count = number_of("VYRE_LOWER_SEEDS", SEEDS);
+  const seed_range seeds = seeds_of("VYRE_LOWER", 0, SEEDS);
   unsigned failed = 0;
-  if (getenv("VYRE_LOWER_SEED")) {
-    first = number_of("VYRE_LOWER_SEED", 0);
-    count = 1;
-  }
   runs = refused = 0;
-  for (uint64_t seed = first; seed < first + count && failed < 20; seed++) {
-    failed += check_seed(seed, device);
+  for (uint64_t i = 0; i < seeds.count && failed < 20; i++) {
+    failed += check_seed(seeds.first + i, device);
   }
   vyre_device_release(device);
   printf("    %u runs, %u refused by their target\n", runs, refused);

@@ -95,7 +95,11 @@ static vyre_code join(batch *b, vyre__launch *launch, vyre_status *st) {
   vk_job *job;
   VYRE_TRY(vk_check(p, launch, st));
   VYRE_TRY(vk_job_take(p, launch, VK_JOB_SECOND, &job, st));
-  vk_job_fill(job, launch);
+  vyre_code code = vk_job_fill(job, launch, st);
+  if (code != VYRE_OK) {
+    vk_job_give(job);
+    return code;
+  }
   const vyre__piece_item item = {.launch = launch};
   if (vk_hazards_meet(&b->hazards, &item)) {
     b->commands[b->command_count++] = NULL;

@@ -5,7 +5,6 @@
 #include "backend/vulkan/vulkan.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "ir/ir.h"
 
 /* --- limits ----------------------------------------------------------------------*/
 
@@ -150,10 +149,19 @@ static vyre_code make_pipelines(vk_pipeline *own, const void *bytes,
       result = make_phases(own, module, cache);
       api->DestroyShaderModule(device->handle, module, NULL);
     }
-    if (result == VK_SUCCESS) keep_cache(own, cache);
+    if (result == VK_SUCCESS && !is_good) keep_cache(own, cache);
     api->DestroyPipelineCache(device->handle, cache, NULL);
   }
   return result == VK_SUCCESS ? VYRE_OK : compile_failed(own, result, st);
+}
+
+static void enlist(vk_device *device, vk_pipeline *own) {
+  pthread_mutex_lock(&device->pipeline_lock);
+  own->next = device->pipelines;
+  own->back = &device->pipelines;
+  if (own->next) own->next->back = &own->next;
+  device->pipelines = own;
+  pthread_mutex_unlock(&device->pipeline_lock);
 }
 
 /* The module once more, with rounds counted. */
@@ -206,9 +214,11 @@ static vyre_code make_ready(vk_pipeline *own, const void *bytes, size_t size,
   own->phases = vyre__arena_array(&own->base.arena, count, sizeof *own->phases);
   if (!own->phases) return vyre__no_memory(st, "vulkan", "phases", count);
   memset(own->phases, 0, count * sizeof *own->phases);
+  VYRE_TRY(vk_nothing_make(device, st));
   VYRE_TRY(vk_layout_take(device, &own->plan, &own->layout, st));
   pthread_mutex_init(&own->lock, NULL);
   pthread_mutex_init(&own->counting_lock, NULL);
+  enlist(device, own);
   vyre_code code = make_pipelines(own, bytes, size, st);
   if (code == VYRE_OK && device->physical->is_software) {
     code = vk_warm_up(own, own->phases, count, st);
@@ -221,6 +231,10 @@ void vk_pipeline_finish(vyre_pipeline *pipeline) {
   vk_pipeline *own = (vk_pipeline *)pipeline;
   vk_device *device = (vk_device *)pipeline->device;
   vk_memos_forget(device, own);
+  pthread_mutex_lock(&device->pipeline_lock);
+  *own->back = own->next;
+  if (own->next) own->next->back = own->back;
+  pthread_mutex_unlock(&device->pipeline_lock);
   while (own->oldest) {
     vk_job *job = own->oldest;
     own->oldest = job->newer;
@@ -270,26 +284,6 @@ vyre_code vk_pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
 
 /* --- the cache -----------------------------------------------------------------------*/
 
-/* What the plan says is held against the program: a file that was made for
- * another is not run, however it came here. */
-static vyre_code fits(const vk_pipeline *own, vyre_status *st) {
-  const vk_plan *plan = &own->plan;
-  const vyre_program *program = own->base.program;
-  bool is_good =
-      plan->buffer_count >= program->buffer_count &&
-      memcmp(plan->workgroup, own->base.workgroup, sizeof plan->workgroup) == 0;
-  for (uint32_t i = 0; is_good && i < plan->buffer_count; i++) {
-    bool is_bound =
-        i < program->buffer_count && !vyre__is_shared(&program->buffers[i]);
-    is_good = plan->buffers[i].is_bound == is_bound;
-  }
-  if (is_good) return VYRE_OK;
-  return VYRE_FAIL(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
-                   "compile the kernel again",
-                   "a kept kernel is of another program than '%.60s'",
-                   own->base.program->name);
-}
-
 vyre_code vk_pipeline_load(vyre_pipeline *pipeline, const void *artifact,
                            size_t size, vyre_status *st) {
   vk_pipeline *own = (vk_pipeline *)pipeline;
@@ -297,7 +291,7 @@ vyre_code vk_pipeline_load(vyre_pipeline *pipeline, const void *artifact,
   size_t cache_size;
   VYRE_TRY(vk_artifact_read(artifact, size, &pipeline->arena, &own->plan,
                             &cache, &cache_size, st));
-  VYRE_TRY(fits(own, st));
+  VYRE_TRY(vyre__host_plan_fits(&own->plan.base, pipeline, st));
   return make_ready(own, cache, cache_size, st);
 }
 

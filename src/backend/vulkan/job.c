@@ -101,6 +101,7 @@ static void unlink_job(vk_pipeline *p, vk_job *job) {
   *(job->older ? &job->older->newer : &p->oldest) = job->newer;
   *(job->newer ? &job->newer->older : &p->newest) = job->older;
   p->idle--;
+  p->idle_bytes -= job->memory.size;
 }
 
 static vk_job *find_job(vk_pipeline *p, const key *k) {
@@ -112,9 +113,18 @@ static vk_job *find_job(vk_pipeline *p, const key *k) {
   return job;
 }
 
+static void free_list(vk_job *first) {
+  while (first) {
+    vk_job *job = first;
+    first = job->newer;
+    vk_job_free(job);
+  }
+}
+
 void vk_job_give(vk_job *job) {
   vk_pipeline *p = job->pipeline;
-  vk_job *gone = NULL;
+  uint64_t most = device_of(job)->most_idle;
+  vk_job *gone = NULL; /* a list */
   pthread_mutex_lock(&p->lock);
   vk_job **bucket = &p->buckets[job->hash % VK_BUCKETS];
   job->next_in_bucket = *bucket;
@@ -123,12 +133,37 @@ void vk_job_give(vk_job *job) {
   job->newer = NULL;
   *(p->newest ? &p->newest->newer : &p->oldest) = job;
   p->newest = job;
-  if (++p->idle > VK_MOST_IDLE) {
-    gone = p->oldest;
-    unlink_job(p, gone);
+  p->idle++;
+  p->idle_bytes += job->memory.size;
+  while (p->idle > VK_MOST_IDLE || p->idle_bytes > most) {
+    vk_job *oldest = p->oldest;
+    unlink_job(p, oldest);
+    oldest->newer = gone;
+    gone = oldest;
   }
   pthread_mutex_unlock(&p->lock);
-  if (gone) vk_job_free(gone);
+  free_list(gone);
+}
+
+/* The list is locked while they go: none of the pipelines goes before. */
+bool vk_jobs_drop(vk_device *device) {
+  bool any = false;
+  pthread_mutex_lock(&device->pipeline_lock);
+  for (vk_pipeline *p = device->pipelines; p; p = p->next) {
+    vk_job *gone = NULL;
+    pthread_mutex_lock(&p->lock);
+    while (p->oldest) {
+      vk_job *oldest = p->oldest;
+      unlink_job(p, oldest);
+      oldest->newer = gone;
+      gone = oldest;
+      any = true;
+    }
+    pthread_mutex_unlock(&p->lock);
+    free_list(gone);
+  }
+  pthread_mutex_unlock(&device->pipeline_lock);
+  return any;
 }
 
 void vk_job_free(vk_job *job) {
@@ -175,9 +210,11 @@ static const vyre__spirv_descriptor *descriptor_of(const vk_plan *plan,
   return NULL;
 }
 
-/* Views of the host that the kernel only reads, or those that it writes. */
-static void place_views(layouter *l, bool is_written) {
+/* Views of the host that the kernel only reads, or those that it writes; where the
+ * host does not see the memory, those that are large, or those that are not. */
+static void place_views(layouter *l, bool is_written, bool is_large) {
   vk_job *job = l->job;
+  bool is_in_place = device_of(job)->is_in_place;
   for (uint32_t i = 0; i < l->plan->buffer_count; i++) {
     const vyre__spirv_descriptor *d = descriptor_of(l->plan, i);
     if (!d || !l->plan->buffers[i].is_bound || d->is_written != is_written ||
@@ -185,10 +222,12 @@ static void place_views(layouter *l, bool is_written) {
       continue;
     }
     uint64_t size = bytes_of(l->plan, l->launch, i);
-    if (size == 0) continue;
+    if (size == 0 || is_large != (!is_in_place && size >= VK_LARGE_VIEW)) {
+      continue;
+    }
     l->bounds[i].offset = place(l, size);
     job->staged[job->staged_count++] =
-        (vk_staged){i, l->bounds[i].offset, size, is_written};
+        (vk_staged){i, l->bounds[i].offset, size, is_written, is_large};
   }
 }
 
@@ -198,7 +237,7 @@ static void find_values(layouter *l) {
   for (uint32_t i = 0; i < l->plan->field_count; i++) {
     const vyre__spirv_field *f = &l->plan->fields[i];
     if (f->value != VYRE__SPIRV_UNIFORM || f->is_pushed) continue;
-    const vk_plan_buffer *b = &l->plan->buffers[f->index];
+    const vyre__plan_buffer *b = &l->plan->buffers[f->index];
     const vyre__view *view = &l->launch->views[f->index];
     vk_value *value = &job->values[job->value_count++];
     *value = (vk_value){.buffer = f->index,
@@ -290,11 +329,13 @@ static vyre_code lay_out(layouter *l, vyre_status *st) {
   }
   job->block_stride = (l->plan->block_bytes + a - 1) / a * a;
   (void)place(l, blocks * job->block_stride);
-  place_views(l, false);
+  place_views(l, false, false);
   job->written_from = l->size;
   job->status_at = place(l, 4);
-  place_views(l, true);
+  place_views(l, true, false);
   job->shared_size = l->size;
+  place_views(l, false, true);
+  place_views(l, true, true);
   place_residents(l);
   find_values(l);
   VYRE_TRY(place_kept(l, st));
@@ -347,72 +388,31 @@ static VkDescriptorBufferInfo info_of(const layouter *l,
 static VkResult make_set(const layouter *l) {
   vk_job *job = l->job;
   const vk_device *device = device_of(job);
-  const vk_api *api = &device->api;
-  uint32_t storage = l->plan->descriptor_count;
-  const VkDescriptorPoolSize sizes[] = {
-      {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, storage},
-      {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, 1},
-      {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC, 1},
-      {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, 1}};
-  const VkDescriptorPoolCreateInfo pool = {
-      .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
-      .maxSets = 1,
-      .poolSizeCount = 4,
-      .pPoolSizes = sizes};
-  if (storage == 0) return VK_SUCCESS;
   VkResult result =
-      api->CreateDescriptorPool(device->handle, &pool, NULL, &job->sets);
-  if (result != VK_SUCCESS) {
-    job->sets = VK_NULL_HANDLE;
-    return result;
-  }
-  const VkDescriptorSetAllocateInfo set = {
-      .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-      .descriptorPool = job->sets,
-      .descriptorSetCount = 1,
-      .pSetLayouts = &job->pipeline->layout->set};
-  result = api->AllocateDescriptorSets(device->handle, &set, &job->set);
-  for (uint32_t i = 0; i < storage && result == VK_SUCCESS; i++) {
+      vk_set_make(device, job->pipeline->layout, &job->sets, &job->set);
+  for (uint32_t i = 0; i < l->plan->descriptor_count && result == VK_SUCCESS;
+       i++) {
     const vyre__spirv_descriptor *d = &l->plan->descriptors[i];
     const VkDescriptorBufferInfo info = info_of(l, d);
-    const VkWriteDescriptorSet write = {
-        .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-        .dstSet = job->set,
-        .dstBinding = d->binding,
-        .descriptorCount = 1,
-        .descriptorType = vk_descriptor_type(d),
-        .pBufferInfo = &info};
-    api->UpdateDescriptorSets(device->handle, 1, &write, 0, NULL);
+    vk_set_put(device, job->set, d, &info);
   }
   return result;
 }
 
 static VkResult make_commands(vk_job *job) {
   const vk_device *device = device_of(job);
-  const vk_api *api = &device->api;
-  const VkCommandPoolCreateInfo pool = {
-      .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-      .queueFamilyIndex = device->family};
-  VkResult result =
-      api->CreateCommandPool(device->handle, &pool, NULL, &job->pool);
-  if (result != VK_SUCCESS) {
-    job->pool = VK_NULL_HANDLE;
-    return result;
-  }
-  const VkCommandBufferAllocateInfo commands = {
-      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-      .commandPool = job->pool,
-      .level = job->flags & VK_JOB_SECOND ? VK_COMMAND_BUFFER_LEVEL_SECONDARY
-                                          : VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-      .commandBufferCount = 1};
-  result =
-      api->AllocateCommandBuffers(device->handle, &commands, &job->commands);
+  VkResult result = vk_commands_make(device, 0,
+                                     job->flags & VK_JOB_SECOND
+                                         ? VK_COMMAND_BUFFER_LEVEL_SECONDARY
+                                         : VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                     &job->pool, &job->commands);
   if (result != VK_SUCCESS || !(job->flags & VK_JOB_TIMED)) return result;
   const VkQueryPoolCreateInfo queries = {
       .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
       .queryType = VK_QUERY_TYPE_TIMESTAMP,
       .queryCount = 2};
-  result = api->CreateQueryPool(device->handle, &queries, NULL, &job->queries);
+  result = device->api.CreateQueryPool(device->handle, &queries, NULL,
+                                       &job->queries);
   if (result != VK_SUCCESS) job->queries = VK_NULL_HANDLE;
   return result;
 }
@@ -422,7 +422,7 @@ static VkResult make_commands(vk_job *job) {
 /* Those that the host does not see are copied by the device. */
 static void put_uniform(const vk_plan *plan, const vyre__launch *launch,
                         const vyre__spirv_field *f, unsigned char *to) {
-  const vk_plan_buffer *b = &plan->buffers[f->index];
+  const vyre__plan_buffer *b = &plan->buffers[f->index];
   const vyre__view *view = &launch->views[f->index];
   if (!view->data || (view->buffer && !f->is_pushed)) return;
   memcpy(to, view->data, (size_t)b->least * b->unit);
@@ -729,7 +729,20 @@ vyre_code vk_job_take(vk_pipeline *p, const vyre__launch *launch,
 
 /* --- bytes -----------------------------------------------------------------------------*/
 
-void vk_job_fill(const vk_job *job, const vyre__launch *launch) {
+vyre_code vk_job_upload(const vk_job *job, uint64_t at, const void *from,
+                        uint64_t size, vyre_status *st) {
+  vk_device *device = device_of(job);
+  if (!from) return vk_fill(device, &job->memory, at, (size + 3) / 4 * 4, st);
+  return vk_upload(device, &job->memory, at, from, size, st);
+}
+
+vyre_code vk_job_download(const vk_job *job, uint64_t at, void *to,
+                          uint64_t size, vyre_status *st) {
+  return vk_download(device_of(job), &job->memory, at, to, size, st);
+}
+
+vyre_code vk_job_fill(const vk_job *job, const vyre__launch *launch,
+                      vyre_status *st) {
   if (job->has_status) memset(job->host + job->status_at, 0, 4);
   for (uint32_t i = 0; i < job->value_count; i++) {
     const vk_value *v = &job->values[i];
@@ -742,12 +755,16 @@ void vk_job_fill(const vk_job *job, const vyre__launch *launch) {
   for (uint32_t i = 0; i < job->staged_count; i++) {
     const vk_staged *s = &job->staged[i];
     const vyre__view *view = &launch->views[s->buffer];
-    if (view->begins_zero) {
+    if (s->is_large) {
+      const void *from = view->begins_zero ? NULL : view->data;
+      VYRE_TRY(vk_job_upload(job, s->at, from, s->size, st));
+    } else if (view->begins_zero) {
       memset(job->host + s->at, 0, (size_t)s->size);
     } else {
       memcpy(job->host + s->at, view->data, (size_t)s->size);
     }
   }
+  return VYRE_OK;
 }
 
 /* What the kernel has no part in is zero all the same. */
@@ -763,13 +780,20 @@ static void clear_unseen(const vk_job *job, const vyre__launch *launch) {
   }
 }
 
-void vk_job_collect(const vk_job *job, const vyre__launch *launch) {
+vyre_code vk_job_collect(const vk_job *job, const vyre__launch *launch,
+                         vyre_status *st) {
   for (uint32_t i = 0; i < job->staged_count; i++) {
     const vk_staged *s = &job->staged[i];
+    unsigned char *data = launch->views[s->buffer].data;
     if (!s->is_written) continue;
-    memcpy(launch->views[s->buffer].data, job->host + s->at, (size_t)s->size);
+    if (s->is_large) {
+      VYRE_TRY(vk_job_download(job, s->at, data, s->size, st));
+    } else {
+      memcpy(data, job->host + s->at, (size_t)s->size);
+    }
   }
   if (job->has_unseen) clear_unseen(job, launch);
+  return VYRE_OK;
 }
 
 vyre__spirv_end vk_job_end(const vk_job *job) {

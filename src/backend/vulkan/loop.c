@@ -159,7 +159,8 @@ static void put_word(const vk_device *device, const vk_loop *loop,
                             &word);
 }
 
-/* The word is there when dispatches are asked whether they are to be done. */
+/* The word is there when dispatches are asked whether they are to be done, and was
+ * copied before they change the flag. */
 static void put_test(const vk_device *device, const vk_loop *loop,
                      VkCommandBuffer commands, uint32_t number) {
   const VkMemoryBarrier barrier = {
@@ -172,8 +173,9 @@ static void put_test(const vk_device *device, const vk_loop *loop,
       .offset = loop->words.offset + 4 * (uint64_t)number};
   device->api.CmdPipelineBarrier(
       commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
-      VK_PIPELINE_STAGE_CONDITIONAL_RENDERING_BIT_EXT, 0, 1, &barrier, 0, NULL,
-      0, NULL);
+      VK_PIPELINE_STAGE_CONDITIONAL_RENDERING_BIT_EXT |
+          VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+      0, 1, &barrier, 0, NULL, 0, NULL);
   device->api.CmdBeginConditionalRenderingEXT(commands, &test);
 }
 
@@ -298,15 +300,14 @@ static vyre_code run_all(vk_piece *own, vyre__piece_loop *out,
   vk_loop *loop = &own->loop;
   const vk_segment *all = &loop->take.segments[0];
   VYRE_TRY(settle(own, out->most, st));
-  vk_take_fill(&loop->take, all);
+  VYRE_TRY(vk_take_fill(&loop->take, all, st));
   out->goes_on = true;
   for (uint64_t left = out->most; left > 0 && out->goes_on;) {
     uint32_t rounds = left < loop->most ? (uint32_t)left : loop->most;
     VYRE_TRY(run_rounds(own, rounds, out, st));
     left -= rounds;
   }
-  vk_take_collect(&loop->take, all);
-  return VYRE_OK;
+  return vk_take_collect(&loop->take, all, st);
 }
 
 /* Whether it was recorded for that flag, and for bytes that are recorded with it. */

@@ -90,16 +90,23 @@ static void settle_job(vk_take *take, vk_job *job, const vyre__launch *launch) {
   for (uint32_t i = 0; i < job->staged_count; i++) {
     const vk_staged *s = &job->staged[i];
     const vyre__view *view = &launch->views[s->buffer];
+    const vk_job *far = s->is_large ? job : NULL;
+    unsigned char *near = s->is_large ? NULL : job->host + s->at;
     vk_move *m = &take->in[take->in_count++];
-    *m = (vk_move){.to = job->host + s->at,
+    *m = (vk_move){.to = near,
                    .from = view->begins_zero ? NULL : view->data,
-                   .size = s->size};
+                   .size = s->size,
+                   .far = far,
+                   .at = s->at};
     if (!s->is_written) {
       note_known(m);
       continue;
     }
-    take->out[take->out_count++] =
-        (vk_move){.to = view->data, .from = job->host + s->at, .size = s->size};
+    take->out[take->out_count++] = (vk_move){.to = view->data,
+                                             .from = near,
+                                             .size = s->size,
+                                             .far = far,
+                                             .at = s->at};
   }
   for (uint32_t i = 0; i < job->value_count; i++) {
     const vk_value *v = &job->values[i];
@@ -137,7 +144,8 @@ void vk_take_settle(vk_take *take, const vyre__piece *piece) {
   }
 }
 
-void vk_take_fill(const vk_take *take, const vk_segment *s) {
+vyre_code vk_take_fill(const vk_take *take, const vk_segment *s,
+                       vyre_status *st) {
   for (uint32_t i = s->in_first; i < s->in_last; i++) {
     vk_move *m = &take->in[i];
     size_t size = (size_t)m->size;
@@ -145,19 +153,28 @@ void vk_take_fill(const vk_take *take, const vk_segment *s) {
       if (memcmp(m->last, m->from, size) == 0) continue;
       memcpy(m->last, m->from, size);
     }
-    if (m->from) {
+    if (m->far) {
+      VYRE_TRY(vk_job_upload(m->far, m->at, m->from, m->size, st));
+    } else if (m->from) {
       memcpy(m->to, m->from, size);
     } else {
       memset(m->to, 0, size);
     }
   }
+  return VYRE_OK;
 }
 
-void vk_take_collect(const vk_take *take, const vk_segment *s) {
+vyre_code vk_take_collect(const vk_take *take, const vk_segment *s,
+                          vyre_status *st) {
   for (uint32_t i = s->out_first; i < s->out_last; i++) {
     const vk_move *m = &take->out[i];
-    memcpy(m->to, m->from, (size_t)m->size);
+    if (m->far) {
+      VYRE_TRY(vk_job_download(m->far, m->at, m->to, m->size, st));
+    } else {
+      memcpy(m->to, m->from, (size_t)m->size);
+    }
   }
+  return VYRE_OK;
 }
 
 /* --- recording ---------------------------------------------------------------------*/
@@ -407,7 +424,7 @@ static vyre_code run_segment(const vk_piece *own, vk_take *take,
     ++*done;
     return VYRE_OK;
   }
-  vk_take_fill(take, s);
+  VYRE_TRY(vk_take_fill(take, s, st));
   uint64_t start = vyre__clock_ns();
   VYRE_TRY(vk_submit(device, &s->commands, 1, &take->ticket, st));
   VYRE_TRY(vk_wait(device, &take->ticket, st));
@@ -418,7 +435,7 @@ static vyre_code run_segment(const vk_piece *own, vk_take *take,
       return finish_each(own, take, s, done, st);
     }
   }
-  vk_take_collect(take, s);
+  VYRE_TRY(vk_take_collect(take, s, st));
   *done += s->last - s->first;
   return VYRE_OK;
 }

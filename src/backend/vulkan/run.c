@@ -52,7 +52,7 @@ static vyre_code timed_out(const vk_pipeline *p, const vyre__launch *launch,
 VYRE__RARE
 static vyre_code wrong_length(const vk_pipeline *p, uint32_t buffer,
                               uint32_t length, vyre_status *st) {
-  const vk_plan_buffer *b = &p->plan.buffers[buffer];
+  const vyre__plan_buffer *b = &p->plan.buffers[buffer];
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
       VYRE_NUMBERS({"elements", length}, {"least_elements", b->least},
@@ -86,7 +86,7 @@ vyre_code vk_check(const vk_pipeline *p, const vyre__launch *launch,
     }
   }
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
-    const vk_plan_buffer *b = &plan->buffers[i];
+    const vyre__plan_buffer *b = &plan->buffers[i];
     if (!b->is_bound) continue;
     uint32_t length = launch->views[i].length;
     if (length < b->least || length > b->most) {
@@ -145,8 +145,8 @@ static uint64_t runs_of(const vk_pipeline *p, const vyre__launch *launch,
   if (2 * (uint64_t)p->plan.loop_count + p->plan.host_count > 64) {
     return most + 1;
   }
-  vk_walk walk = vk_walk_begin(&p->plan, launch, values);
-  while (runs <= most && vk_walk_next(&walk, &phase)) runs++;
+  vyre__walk walk = vyre__walk_begin(&p->plan.base, launch, values);
+  while (runs <= most && vyre__walk_next(&walk, &phase)) runs++;
   return runs;
 }
 
@@ -213,7 +213,7 @@ vyre_code vk_job_finish(vk_job *job, vyre__launch *launch, vyre_status *st) {
     return out_of_fuel(job->pipeline, launch, st);
   }
   if (end != VYRE__SPIRV_ENDED) return cut(job->pipeline, launch, st);
-  vk_job_collect(job, launch);
+  VYRE_TRY(vk_job_collect(job, launch, st));
   if (job->flags & VK_JOB_TIMED) launch->device_ns = vk_job_time(job);
   return VYRE_OK;
 }
@@ -227,9 +227,11 @@ static vyre_code run_whole(vk_pipeline *p, vyre__launch *launch,
     flags |= VK_JOB_TIMED;
   }
   VYRE_TRY(vk_job_take(p, launch, flags, &job, st));
-  vk_job_fill(job, launch);
+  vyre_code code = vk_job_fill(job, launch, st);
   uint64_t start = vyre__clock_ns();
-  vyre_code code = vk_submit(device, &job->commands, 1, &job->ticket, st);
+  if (code == VYRE_OK) {
+    code = vk_submit(device, &job->commands, 1, &job->ticket, st);
+  }
   if (code == VYRE_OK) code = vk_wait(device, &job->ticket, st);
   if (code != VYRE_OK) {
     vk_job_free(job);
@@ -299,13 +301,13 @@ static vyre_code run_parted(vk_pipeline *p, vyre__launch *launch,
   uint64_t *values = vyre__arena_array(launch->scratch, room, sizeof *values);
   if (!values) return vyre__no_memory(st, "vulkan", "loops", room);
   VYRE_TRY(vk_job_take(p, launch, flags, &w.job, st));
-  vk_job_fill(w.job, launch);
+  vyre_code code = vk_job_fill(w.job, launch, st);
   w.tiles = vk_tiles_begin(p, launch, values);
   if (launch->progress) {
     vyre__progress_begin(launch,
                          p->plan.step_count == 1 ? groups_of(launch) : 0);
   }
-  vyre_code code = run_windows(&w, st);
+  if (code == VYRE_OK) code = run_windows(&w, st);
   uint64_t device_ns = launch->device_ns;
   if (code != VYRE_OK) {
     vk_job_free(w.job);

@@ -69,7 +69,7 @@ void vk_read_float_modes(vk_device *device) {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
   VkPhysicalDeviceProperties2 all = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &f};
-  if (device->physical->properties.apiVersion < VK_API_VERSION_1_2) return;
+  if (device->physical->version < VK_API_VERSION_1_2) return;
   device->instance->GetPhysicalDeviceProperties2(device->physical->handle,
                                                  &all);
   vk_features *has = &device->has;
@@ -90,7 +90,7 @@ void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
   const vyre_number_class *numbers = pipeline->numbers;
   const vk_features *has = &device->has;
   uint32_t pushed = device->physical->properties.limits.maxPushConstantsSize;
-  *low = (vyre__target){.no_f64 = !has->float64,
+  *low = (vyre__target){.no_f64 = !has->float64 || !has->int64,
                         .no_u64 = !has->int64,
                         .no_narrow = !has->storage8 || !has->storage16};
   memcpy(low->workgroup, pipeline->workgroup, sizeof low->workgroup);
@@ -120,6 +120,7 @@ void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
       .rounds_to_even = has->rounds_to_even,
       .push_bytes = pushed < VK_MOST_PUSHED ? pushed : VK_MOST_PUSHED,
       .most_rounds = device->most_rounds,
+      .drops_outside = device->physical->ends_loops,
       .hides_floats = device->physical->ends_loops,
       .block_in_storage = !device->pushes};
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/vulkan/options.h"
 #include "driver/stretch.h"
 
 static bool describe(uint32_t index, vyre_device_info *out) {
@@ -45,14 +46,6 @@ static bool features(vyre_device *device, vyre_writer writer) {
   }
   return writer.write(writer.self, text, (size_t)length);
 }
-
-static const vyre__option options[] = {
-    {"staging", 0, 1, "1: copies through memory of the host, as GPUs need it"},
-    {"fences", 0, 1, "1: waits by fences, also where there are timelines"},
-    {"push", 0, 1, "1: launch blocks as push constants; 0: in memory"},
-    {"most_ms", 1, 60000, "of one submission; longer dispatches go in parts"},
-    {"loop", 0, 2, "flags of loops: 1: the host's, 2: the device's to look at"},
-    {0}};
 
 static void pipeline_describe(const vyre_pipeline *pipeline,
                               vyre_pipeline_resources *out) {
@@ -114,4 +107,4 @@ const vyre__backend vyre__backend_vulkan = {
     .features = features,
     .pipeline_print = vk_pipeline_print,
     .pipeline_describe = pipeline_describe,
-    .options = options};
+    .options = vk_options};

@@ -5,7 +5,10 @@
  *   vulkan.c    the table: devices, options, texts
  *   open.c      a device: features, queue, function table
  *   brought.c   one of the caller's
+ *   logical.c   a VkDevice and its queue, shared by all devices over one GPU
  *   memory.c    blocks of device memory, ranges of them, resident buffers
+ *   staging.c   the ring between the host and memory that it does not see
+ *   handles.c   command buffers and descriptor sets
  *   submit.c    one queue: submissions and waits
  *   target.c    what a device can do, for lowering and the emitter
  *   layout.c    descriptor set and pipeline layouts, shared by fingerprint
@@ -34,8 +37,10 @@
  * The path of bytes. Bytes of the host are copied to the job's memory, which the
  * kernel works on, and back. Where the device's memory is the host's (integrated and
  * software devices) that is all; else the memory is the device's own, a second range
- * is the host's, and the commands copy between. Resident buffers are bound where
- * they are; only one at an offset that the device cannot bind takes a way round.
+ * is the host's, and the commands copy between. Large views have no part in that
+ * second range: they go through the staging ring of the device, as do uploads and
+ * downloads of resident buffers, which are bound where they are; only one at an
+ * offset that the device cannot bind takes a way round.
  *
  * Threads. Whoever dispatches takes a job for itself, under the pipeline's lock, for
  * the moment of taking it. Submitting is under the queue's lock; nobody waits for
@@ -45,6 +50,7 @@
 #define VYRE_BACKEND_VULKAN_VULKAN_H
 
 #include <pthread.h>
+#include <sys/types.h>
 
 #include "backend/vulkan/calls.h"
 #include "backend/vulkan/plan.h"
@@ -55,15 +61,20 @@
 
 enum { VK_MOST_PHYSICAL = 16, VK_TEXT = 256 };
 
+/* An option that nobody gave a number. */
+#define VK_AUTO UINT64_MAX
+
 /* A device that could be opened; static storage once it was found. */
 typedef struct vk_physical {
   VkPhysicalDevice handle;
   VkPhysicalDeviceProperties properties;
   VkPhysicalDeviceMemoryProperties memory;
+  uint32_t version; /* of what may be used: the instance's, or the device's */
   bool is_software;
   bool ends_loops; /* after so many rounds, without a word; and computes nothing
                        with 0.0: Mesa's llvmpipe */
-  bool is_in_place; /* its memory is the host's: nothing is staged */
+  bool can_be_in_place; /* it has memory that is the host's, too */
+  bool is_in_place;     /* and that is the best it has: nothing is staged */
   char driver[VK_TEXT + 64], note[VK_TEXT];
 } vk_physical;
 
@@ -71,6 +82,7 @@ typedef struct vk_physical {
 typedef struct vk_instance {
   PFN_vkGetInstanceProcAddr get;
   VkInstance handle; /* NULL: there is none, and `missing` says why */
+  uint32_t version;  /* that it was made for: 1.3 at most */
   vk_instance_api api;
   vk_physical found[VK_MOST_PHYSICAL]; /* best first */
   uint32_t count;
@@ -80,15 +92,13 @@ typedef struct vk_instance {
 
 const vk_instance *vk_instance_find(void);
 
-/* Reads what is to be known of a device. */
-void vk_physical_read(const vk_instance_api *api, VkPhysicalDevice handle,
-                      vk_physical *out);
-
 /* For tests, set before the first look: layers of the instance, and who is told
  * what they say (VK_EXT_debug_utils). */
 typedef struct vk_hooks {
   const char *layer;
   PFN_vkDebugUtilsMessengerCallbackEXT told;
+  /* Stands for the loader's vkGetInstanceProcAddr, which it gets; or NULL. */
+  PFN_vkGetInstanceProcAddr (*wrap)(PFN_vkGetInstanceProcAddr real);
   void (*patch)(vk_api *api); /* of a device that is being opened; or NULL */
 } vk_hooks;
 extern vk_hooks vyre__vk_hooks;
@@ -116,7 +126,7 @@ typedef struct vk_range {
 typedef struct vk_heap {
   pthread_mutex_t lock;
   vk_block *blocks[VK_WHERE_COUNT];
-  uint32_t type[VK_WHERE_COUNT]; /* of memory */
+  uint32_t type[VK_WHERE_COUNT]; /* of memory, as far as it is known before */
   uint64_t last_id;
   uint64_t alignment; /* of ranges: what descriptors need, and 64 */
 } vk_heap;
@@ -127,6 +137,20 @@ void vk_heap_finish(vk_device *device);
 vyre_code vk_range_take(vk_device *device, vk_where where, uint64_t size,
                         vk_range *out, vyre_status *st);
 void vk_range_give(vk_device *device, vk_range *range);
+/* device->nothing, if it is not there yet. */
+vyre_code vk_nothing_make(vk_device *device, vyre_status *st);
+
+/* The heap that a kind of memory is in, all of it. */
+uint64_t vk_heap_bytes(const vk_device *device, vk_where where);
+
+/* Bytes of that heap, as the driver sees it now. */
+typedef struct vk_budget {
+  uint64_t most; /* that this process may have */
+  uint64_t used; /* that it has */
+} vk_budget;
+
+/* False if the driver says nothing of it. */
+bool vk_budget_read(const vk_device *device, vk_where where, vk_budget *out);
 
 typedef struct vk_buffer {
   vyre__buffer base;
@@ -142,6 +166,51 @@ vyre_code vk_buffer_write(vyre_device *device, vyre__buffer *buffer,
 vyre_code vk_buffer_read(vyre_device *device, vyre__buffer *buffer,
                          uint64_t offset, void *data, size_t size,
                          vyre_status *st);
+
+/* What to wait for: a value of the timeline, or a fence of one's own. */
+typedef struct vk_ticket {
+  uint64_t value;
+  VkFence fence;
+} vk_ticket;
+
+/* --- staging ---------------------------------------------------------------------*/
+
+enum {
+  VK_PIECES = 8, /* of the ring: as many copies are on their way at once */
+  VK_PIECE_BYTES = 2 << 20,
+  VK_LARGE_VIEW = 256 << 10 /* bytes of the host that go through the ring */
+};
+
+/* Room for one copy, and its commands. */
+typedef struct vk_staging_piece {
+  VkCommandPool pool; /* made when it is used first */
+  VkCommandBuffer commands;
+  vk_ticket ticket;
+  bool is_held;   /* by a thread; under the ring's lock */
+  bool is_flying; /* it was submitted and not waited for; the holder's */
+} vk_staging_piece;
+
+typedef struct vk_ring {
+  pthread_mutex_t lock;
+  pthread_cond_t given; /* a piece was */
+  vk_range memory;      /* of all pieces; made when it is used first */
+  vk_staging_piece pieces[VK_PIECES];
+  uint32_t next; /* whose turn it is */
+} vk_ring;
+
+void vk_ring_init(vk_device *device);
+void vk_ring_finish(vk_device *device);
+/* Waits until no copy is on its way. */
+void vk_ring_settle(vk_device *device);
+/* Between the host and a range that it does not see. What is submitted after an
+ * upload or a fill sees what it wrote; a download is over when it returns. Fill:
+ * zeros, and whole words. Errors: those of vk_range_take, vk_submit, vk_wait. */
+vyre_code vk_upload(vk_device *device, const vk_range *to, uint64_t offset,
+                    const unsigned char *from, uint64_t size, vyre_status *st);
+vyre_code vk_fill(vk_device *device, const vk_range *to, uint64_t offset,
+                  uint64_t size, vyre_status *st);
+vyre_code vk_download(vk_device *device, const vk_range *from, uint64_t offset,
+                      unsigned char *to, uint64_t size, vyre_status *st);
 
 /* --- layouts ---------------------------------------------------------------------*/
 
@@ -159,6 +228,20 @@ vyre_code vk_layout_take(vk_device *device, const vk_plan *plan,
 void vk_layout_give(vk_device *device, vk_layout *layout);
 VkDescriptorType vk_descriptor_type(const vyre__spirv_descriptor *d);
 
+/* --- handles ---------------------------------------------------------------------*/
+
+/* A command buffer in a pool of its own, and a descriptor set likewise (none for a
+ * layout without descriptors). After a failure nothing is left of them. */
+VkResult vk_commands_make(const vk_device *device,
+                          VkCommandPoolCreateFlags flags,
+                          VkCommandBufferLevel level, VkCommandPool *pool,
+                          VkCommandBuffer *out);
+VkResult vk_set_make(const vk_device *device, const vk_layout *layout,
+                     VkDescriptorPool *pool, VkDescriptorSet *out);
+void vk_set_put(const vk_device *device, VkDescriptorSet set,
+                const vyre__spirv_descriptor *d,
+                const VkDescriptorBufferInfo *info);
+
 /* --- devices ---------------------------------------------------------------------*/
 
 typedef struct vk_features {
@@ -167,17 +250,33 @@ typedef struct vk_features {
   bool memory_model, device_scope;
   bool zeroes_workgroup;
   uint8_t keeps_signed_zeros, keeps_subnormals, rounds_to_even; /* widths */
-  bool timeline, imports, conditional;
+  bool timeline, imports, budget, conditional;
 } vk_features;
 
 /* What a test reads; each only grows. */
 typedef struct vk_counts {
   _Atomic uint64_t submissions, recorded, barriers, layouts_made,
-      layouts_shared, device_blocks;
+      layouts_shared, device_blocks, staged_pieces, staged_bytes;
 } vk_counts;
+
+/* What devices over one physical device share. */
+typedef struct vk_logical {
+  const vk_physical *physical;
+  uint32_t references;
+  pid_t process; /* that made it */
+  atomic_bool is_lost;
+  VkDevice handle;
+  VkQueue queue;
+  uint32_t family, timestamp_bits;
+  vk_features has;
+  vk_api api;
+  pthread_mutex_t queue_lock; /* one thread at a time submits */
+} vk_logical;
 
 struct vk_device {
   vyre_device base;
+  vk_logical *logical;
+  vk_logical own; /* of one that is not shared */
   vk_api api;
   const vk_instance_api *instance;
   const vk_physical *physical;
@@ -196,17 +295,21 @@ struct vk_device {
   VkQueue queue;
   uint32_t family;
   uint32_t timestamp_bits;
-  pthread_mutex_t queue_lock;
   VkSemaphore timeline; /* or none: fences */
   uint64_t last_ticket;
   vk_heap heap;
-  vk_range nothing; /* for views without bytes */
+  vk_ring ring;
+  vk_range nothing; /* for views without bytes; there with the first pipeline */
   pthread_mutex_t primary_lock;
   struct vk_primary *primaries; /* that nobody has */
-  struct vk_memo *memos;        /* VK_MEMOS; or NULL */
-  _Atomic uint64_t batches;     /* that were looked up there */
+  pthread_mutex_t pipeline_lock;
+  struct vk_pipeline *pipelines; /* all of them */
+  struct vk_memo *memos;         /* VK_MEMOS; or NULL */
+  _Atomic uint64_t batches;      /* that were looked up there */
   pthread_mutex_t layout_lock;
   vk_layout *layouts;
+  uint64_t most_block;  /* bytes of one allocation */
+  uint64_t most_idle;   /* bytes of jobs that a pipeline keeps */
   uint64_t most_ns;     /* of one submission, as far as can be known before */
   uint32_t most_rounds; /* of loops, of a vector of invocations; 0: any */
   vk_counts counts;
@@ -218,9 +321,13 @@ void vk_details_put(const vk_device *device, char *out, size_t room);
 vyre_code vk_device_init(vyre_device *device, vyre_status *st);
 /* Fills device->api. */
 vyre_code vk_load_calls(vk_device *device, vyre_status *st);
-/* What was brought for the device that this thread opens, or NULL; and the device's
- * handles from it. */
-const struct vyre_vulkan *vk_brought(void);
+/* The VkDevice of device->physical, its queue, features and functions: shared with
+ * those that are open, or a new one. Errors: those of vk_failed. */
+vyre_code vk_logical_take(vk_device *device, vyre_status *st);
+void vk_logical_give(vk_device *device);
+/* The same for what the device was given. */
+void vk_logical_bring(vk_device *device);
+struct vyre_vulkan;
 vyre_code vk_bring(vk_device *device, const struct vyre_vulkan *from,
                    vyre_status *st);
 void vk_device_finish(vyre_device *device);
@@ -237,12 +344,6 @@ vyre_code vk_failed(vk_device *device, VkResult result, const char *call,
   } while (0)
 
 /* --- submissions -----------------------------------------------------------------*/
-
-/* What to wait for: a value of the timeline, or a fence of one's own. */
-typedef struct vk_ticket {
-  uint64_t value;
-  VkFence fence;
-} vk_ticket;
 
 vyre_code vk_queue_init(vk_device *device, vyre_status *st);
 void vk_queue_finish(vk_device *device);
@@ -279,6 +380,7 @@ enum vk_value_bits {
 
 typedef struct vk_pipeline {
   vyre_pipeline base;
+  struct vk_pipeline *next, **back; /* of the device's list */
   vk_plan plan;
   vk_layout *layout;
   const uint8_t *values; /* one a buffer of the plan: vk_value_bits */
@@ -294,6 +396,7 @@ typedef struct vk_pipeline {
   vk_job *buckets[VK_BUCKETS];
   vk_job *oldest, *newest;
   uint32_t idle;
+  uint64_t idle_bytes; /* of device memory that they have */
 } vk_pipeline;
 
 /* Looks where the kernel's uniforms are: own->values. */
@@ -345,7 +448,7 @@ typedef struct vk_part {
 /* The dispatches of a launch, one after the other: phases as the host's steps say,
  * each in tiles of at most `most` workgroups. */
 typedef struct vk_tiles {
-  vk_walk walk;
+  vyre__walk walk;
   uint32_t grid[3], most[3], at[3], last[3];
   uint32_t phase;
   bool is_new;    /* the phase: nothing of it was given out */
@@ -353,7 +456,7 @@ typedef struct vk_tiles {
   bool is_over;
 } vk_tiles;
 
-/* @p values: room as vk_walk_begin wants it. */
+/* @p values: room as vyre__walk_begin wants it. */
 vk_tiles vk_tiles_begin(const vk_pipeline *pipeline, const vyre__launch *launch,
                         uint64_t *values);
 /* The next one, of at most @p groups workgroups, if it is not over; loop values are
@@ -368,6 +471,7 @@ typedef struct vk_staged {
   uint32_t buffer;
   uint64_t at, size;
   bool is_written;
+  bool is_large; /* it goes through the ring */
 } vk_staged;
 
 /* A resident range that the device cannot bind as it is. */
@@ -438,9 +542,20 @@ vyre_code vk_job_take(vk_pipeline *pipeline, const vyre__launch *launch,
 /* Gives it back; it must not be on its way. */
 void vk_job_give(vk_job *job);
 void vk_job_free(vk_job *job);
-/* Bytes of the host into the job, and out of it. */
-void vk_job_fill(const vk_job *job, const vyre__launch *launch);
-void vk_job_collect(const vk_job *job, const vyre__launch *launch);
+/* Frees all that are kept, of all pipelines of the device: they have memory that is
+ * needed now. False: there were none. No lock is held. */
+bool vk_jobs_drop(vk_device *device);
+/* Bytes of the host into the job, and out of it. Errors: those of vk_upload and
+ * vk_download. */
+/* A view that is large, one way and the other. */
+vyre_code vk_job_upload(const vk_job *job, uint64_t at, const void *from,
+                        uint64_t size, vyre_status *st);
+vyre_code vk_job_download(const vk_job *job, uint64_t at, void *to,
+                          uint64_t size, vyre_status *st);
+vyre_code vk_job_fill(const vk_job *job, const vyre__launch *launch,
+                      vyre_status *st);
+vyre_code vk_job_collect(const vk_job *job, const vyre__launch *launch,
+                         vyre_status *st);
 /* What the kernel said at its end; another than ENDED is a failure. */
 vyre__spirv_end vk_job_end(const vk_job *job);
 /* Nanoseconds of a job that is TIMED. */
@@ -532,6 +647,10 @@ typedef struct vk_move {
   unsigned char *to;
   const unsigned char *from; /* NULL: zero */
   uint64_t size;
+  const vk_job
+      *far; /* the job's side is in its memory at `at`, which the host does
+                        not see; or NULL */
+  uint64_t at;
   bool is_known; /* `last` is what is there; size is at most its */
   unsigned char last[16];
 } vk_move;
@@ -598,8 +717,10 @@ void vk_loop_clear(vk_device *device, vk_loop *loop);
 /* Of a take whose jobs are there: moves for what is bound, and doing them. */
 bool vk_take_make_room(vk_take *take);
 void vk_take_settle(vk_take *take, const vyre__piece *piece);
-void vk_take_fill(const vk_take *take, const vk_segment *segment);
-void vk_take_collect(const vk_take *take, const vk_segment *segment);
+vyre_code vk_take_fill(const vk_take *take, const vk_segment *segment,
+                       vyre_status *st);
+vyre_code vk_take_collect(const vk_take *take, const vk_segment *segment,
+                          vyre_status *st);
 void vk_take_clear(vk_device *device, vk_take *take);
 
 /* --- batches that come again -----------------------------------------------------*/
