@@ -96,7 +96,9 @@ vyre_code vk_device_init(vyre_device *device, vyre_status *st) {
   VYRE_TRY(brought ? vk_bring(own, brought, st) : vk_logical_take(own, st));
   if (vyre__vk_hooks.patch) vyre__vk_hooks.patch(&own->api);
   if (vyre__device_option(device, "fences", 0)) own->has.timeline = false;
-  own->most_ns = 1000000 * vyre__device_option(device, "most_ms", 500);
+  /* Nothing watches over a program on the processor, whose time is that of all. */
+  uint64_t most_ms = own->physical->is_software ? 10000 : 500;
+  own->most_ns = 1000000 * vyre__device_option(device, "most_ms", most_ms);
   own->most_rounds = own->physical->ends_loops ? LLVMPIPE_ROUNDS : 0;
   own->pushes =
       vyre__device_option(device, "push", !own->physical->is_software) != 0;
