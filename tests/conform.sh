@@ -1,29 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # shellcheck disable=SC2016 # backticks meant as such
-# The conformance suite on every backend there is; what it says is counted here.
+# The conformance suite on every backend there is, but for vulkan (conform_vulkan.sh);
+# what it says is counted here.
 #   conform.sh SOURCE BUILD
 set -uo pipefail
 source_dir=$1 build_dir=$2
 . "$source_dir/tests/support/cases.sh"
+. "$source_dir/tests/support/suite.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-
-# Runs the suite; its cases are ours.
-suite() { # name, command...
-  local name=$1 passed failed
-  shift
-  "$@" >"$work/out" 2>&1 </dev/null
-  local code=$?
-  read -r passed failed < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, [0-9]* skipped$/\1 \2/p' "$work/out")
-  cases_passed=$((cases_passed + ${passed:-0}))
-  cases_failed=$((cases_failed + ${failed:-0}))
-  if [ $code -ne 0 ] || [ "${failed:-1}" -ne 0 ]; then
-    fail "$name" "$(cat "$work/out")"
-  else
-    ok "$name"
-  fi
-}
 
 # Threads go with the widths, so that both are spread. The campaign of random
 # programs has a test of its own; here they go through all forms of dispatch.
@@ -34,12 +20,12 @@ cpu() { # name, width:threads, more arguments
   suite "$name at width $width on $threads threads" \
     "$build_dir/vyre" conform --backend cpu --option "cpu.width=$width,cpu.threads=$threads" "$@"
 }
-if grep -q '^VYRE_SANITIZE:[A-Z]*=.' "$build_dir/CMakeCache.txt"; then
+if sanitized; then
   # Every case once a backend: a sanitizer takes too long for more. Each area has
   # another width.
   mapfile -t areas < <("$build_dir/vyre" conform --backend cpu --list | sed -n 's/^\([a-z0-9]*\)\..*/\1/p' | uniq)
   [ "${#areas[@]}" -ge 15 ] || fail "there are areas" "${areas[*]}"
-  if grep -q '^VYRE_SANITIZE:[A-Z]*=thread' "$build_dir/CMakeCache.txt"; then
+  if sanitized thread; then
     # What one operation gives has no threads in it, and is no other kernel for TSan.
     areas=(forms residents atomics barriers options fences threads faults recordings cache)
     for area in "${areas[@]}"; do

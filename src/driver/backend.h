@@ -139,7 +139,8 @@ typedef struct vyre__piece_loop {
   bool goes_on;  /* the flag was not 0 after the last of them */
 } vyre__piece_loop;
 
-/* What can be chosen when a device is opened: a number in a range. */
+/* What can be chosen when a device is opened: a number in a range. `numbers` is
+ * the driver's: the least form of floats, whatever the probe found. */
 typedef struct vyre__option {
   const char *name; /* NULL: the end of the list */
   uint64_t least, most;

@@ -226,6 +226,10 @@ static vyre_code find_numbers(vyre_device *device, vyre_status *st) {
                            VYRE__NUMBER_COUNT);
   }
   memcpy(inside->numbers, found.classes, size);
+  vyre_numbers least = (vyre_numbers)vyre__device_option(device, "numbers", 0);
+  for (size_t i = 0; i < VYRE__NUMBER_COUNT; i++) {
+    if (inside->numbers[i].form < least) inside->numbers[i].form = least;
+  }
   device->caps.numbers = inside->numbers;
   vyre__counters_clear(device);
   return VYRE_OK;

@@ -85,13 +85,17 @@ static bool is_wanted(const vyre__named *there, const vyre_resource *resource) {
          vyre__resource_is_same(resource, &there->resource);
 }
 
-/* Slots that would have to be bound anew. */
+/* Slots that would have to be bound anew; one that was used with what is to be bound
+ * is near, as those that go with it are likely to be bound next. */
 static size_t distance(const vyre_recording *from, const vyre_recording *to,
                        uint32_t slot, const vyre_resource *resource) {
   size_t count = 0;
   for (uint32_t i = 0; i < from->slot_count; i++) {
-    count += i == slot ? !is_wanted(&to->slots[i], resource)
-                       : !is_bound_alike(&from->slots[i], &to->slots[i]);
+    if (i == slot) {
+      count += is_wanted(&to->slots[i], resource) ? 0 : from->slot_count;
+    } else {
+      count += !is_bound_alike(&from->slots[i], &to->slots[i]);
+    }
   }
   return count;
 }

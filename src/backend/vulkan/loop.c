@@ -39,6 +39,27 @@ static bool is_repeatable(const vk_job *job, const vyre__launch *launch) {
   return true;
 }
 
+/* What one writes to the host, no other binds: each has a copy of its own, for all
+ * rounds. */
+static bool are_apart(const vk_piece *own) {
+  const vk_take *take = &own->loop.take;
+  for (uint32_t i = 0; i < take->item_count; i++) {
+    const vk_job *job = take->jobs[i];
+    const vyre__launch *launch = own->base.items[i].launch;
+    for (uint32_t k = 0; k < job->staged_count; k++) {
+      const vk_staged *s = &job->staged[k];
+      const unsigned char *begin = launch->views[s->buffer].data;
+      if (!s->is_written) continue;
+      for (uint32_t n = 0; n < take->item_count; n++) {
+        if (n != i && vk_binds(own->base.items[n].launch, begin, s->size)) {
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
 /* *is_fit: its jobs are there. */
 static vyre_code make_jobs(vk_piece *own, vk_hazards *hazards, bool *is_fit,
                            vyre_status *st) {
@@ -57,7 +78,7 @@ static vyre_code make_jobs(vk_piece *own, vk_hazards *hazards, bool *is_fit,
     if (!is_repeatable(take->jobs[i], item->launch)) return VYRE_OK;
     vk_hazards_note(hazards, item);
   }
-  *is_fit = true;
+  *is_fit = are_apart(own);
   return VYRE_OK;
 }
 
@@ -138,7 +159,8 @@ static void put_word(const vk_device *device, const vk_loop *loop,
                             &word);
 }
 
-/* The word is there when dispatches are asked whether they are to be done. */
+/* The word is there when dispatches are asked whether they are to be done, and was
+ * copied before one of them changes what it was copied from. */
 static void put_test(const vk_device *device, const vk_loop *loop,
                      VkCommandBuffer commands, uint32_t number) {
   const VkMemoryBarrier barrier = {
@@ -151,8 +173,9 @@ static void put_test(const vk_device *device, const vk_loop *loop,
       .offset = loop->words.offset + 4 * (uint64_t)number};
   device->api.CmdPipelineBarrier(
       commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
-      VK_PIPELINE_STAGE_CONDITIONAL_RENDERING_BIT_EXT, 0, 1, &barrier, 0, NULL,
-      0, NULL);
+      VK_PIPELINE_STAGE_CONDITIONAL_RENDERING_BIT_EXT |
+          VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+      0, 1, &barrier, 0, NULL, 0, NULL);
   device->api.CmdBeginConditionalRenderingEXT(commands, &test);
 }
 

@@ -217,6 +217,7 @@ void vk_memos_finish(vk_device *device) {
   if (!device->memos) return;
   for (int i = 0; i < VK_MEMOS; i++) {
     vk_memo *memo = &device->memos[i];
+    forget(memo); /* one without jobs is no pipeline's */
     vyre__reserve_free(allocator, &memo->words, &memo->word_capacity,
                        sizeof *memo->words);
     vyre__reserve_free(allocator, &memo->items, &memo->item_capacity,

@@ -13,6 +13,8 @@ static const vyre__option vk_options[] = {
     {"push", 0, 1, "1: launch blocks as push constants; 0: in memory"},
     {"most_ms", 1, 60000, "of one submission; longer dispatches go in parts"},
     {"loop", 0, 2, "flags of loops: 1: the host's, 2: the device's to look at"},
+    {"numbers", VYRE_NUMBERS_NATIVE, VYRE_NUMBERS_SOFT,
+     "1: floats fixed at least, 2: soft, also where the probe found them right"},
     {0}};
 
 #endif

@@ -220,6 +220,10 @@ static const struct {
      true},
     {"lost while it runs", VK_SUCCESS, VK_ERROR_DEVICE_LOST, VYRE_DEVICE_LOST,
      true},
+    {"no memory to wait", VK_SUCCESS, VK_ERROR_OUT_OF_DEVICE_MEMORY,
+     VYRE_DEVICE_OUT_OF_MEMORY, false},
+    {"no memory of the host to wait", VK_SUCCESS, VK_ERROR_OUT_OF_HOST_MEMORY,
+     VYRE_OUT_OF_MEMORY, false},
 };
 
 static const char *const ways[] = {"", "vulkan.fences=1", "vulkan.staging=1"};
@@ -231,6 +235,7 @@ static void fail_once(unsigned which, const char *options) {
   s = (story){0};
   CHECK_OK(tell(&s, options, (vyre_allocator){test_heap_resize, &heap}, &st),
            st);
+  unsigned idles = vk_seen.idles;
   vk_seen.submit_result = failures[which].submit;
   vk_seen.wait_result = failures[which].wait;
   vyre_code code = dispatch(&s, &st);
@@ -241,6 +246,9 @@ static void fail_once(unsigned which, const char *options) {
   CHECK(st.message[0] && st.fix[0]);
   CHECK_U64(replayed, failures[which].code);
   CHECK(vyre_device_is_lost(s.device) == failures[which].is_lost);
+  /* What a wait left behind is waited for before it is freed. */
+  bool is_left = failures[which].wait != VK_SUCCESS && !failures[which].is_lost;
+  CHECK(is_left == (vk_seen.idles > idles));
   st = (vyre_status){0};
   if (failures[which].is_lost) {
     CHECK_FAILS(dispatch(&s, &st), st, VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Recordings: an unchanged replay records nothing and updates nothing. */
 #include <pthread.h>
+#include <time.h>
 
 #include "backend/vulkan/vulkan_testing.h"
 
@@ -521,6 +522,129 @@ TEST(replays_of_many_threads) {
   end(&s);
 }
 
+/* --- several at once -----------------------------------------------------------------*/
+
+/* The queue's thread is held up by who is told that a fence is done. */
+static void hold_up(void *self, vyre_fence *fence) {
+  atomic_bool *may_end = self;
+  (void)fence;
+  for (int i = 0; i < 10000 && !atomic_load(may_end); i++) {
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  }
+}
+
+/* Replays that are asked for before the first of them runs, each with another y and z:
+ * each has commands of its own, which are there the next time. */
+TEST(replays_in_flight_have_commands_of_their_own) {
+  enum { FLIGHTS = 3, ROUNDS_ = 4 };
+  scene s;
+  vyre_resident y[FLIGHTS], z[FLIGHTS];
+  vyre_status st = {0};
+  begin(&s, "");
+  for (int i = 0; i < FLIGHTS; i++) {
+    CHECK_OK(vyre_resident_create(s.r.device, sizeof(uint32_t[N]), &y[i], &st),
+             st);
+    CHECK_OK(vyre_resident_create(s.r.device, sizeof(uint32_t[N]), &z[i], &st),
+             st);
+  }
+  for (uint32_t round = 0; round < ROUNDS_; round++) {
+    atomic_bool may_end = false;
+    vyre_fence *stop, *fences[FLIGHTS];
+    vyre_input in[] = {vyre_input_resident(s.buffers[0]),
+                       vyre_input_resident(s.buffers[3])};
+    vyre_output out = vyre_output_resident(s.buffers[3]);
+    vyre_dispatch_desc d = {
+        .inputs = in, .input_count = 2, .outputs = &out, .output_count = 1};
+    CHECK_OK(vyre_dispatch(s.r.pipelines[ADD], &d, &st), st); /* recorded */
+    CHECK_OK(vyre_submit(s.r.pipelines[ADD], &d, 1, &stop, &st), st);
+    CHECK_OK(vyre_fence_on_done(stop, hold_up, &may_end, &st), st);
+    unsigned begins = vk_seen.begins, updates = vk_seen.updates;
+    for (int i = 0; i < FLIGHTS; i++) {
+      bind(&s, s.y, y[i]);
+      bind(&s, s.z, z[i]);
+      CHECK_OK(vyre_recording_replay(s.rec, NULL, &fences[i], &st), st);
+    }
+    atomic_store(&may_end, true);
+    for (int i = 0; i < FLIGHTS; i++) {
+      CHECK_OK(vyre_fence_wait(fences[i], VYRE_FOREVER, &st), st);
+      vyre_fence_release(fences[i]);
+      check_buffer(&s, y[i], 6 * (round + 1));
+      check_buffer(&s, z[i], 6 * (round + 1) + 3);
+    }
+    vyre_fence_release(stop);
+    if (round == 0) CHECK_U64(vk_seen.begins - begins, FLIGHTS);
+    if (round > 1) {
+      CHECK_U64(vk_seen.begins - begins, 0);
+      CHECK_U64(vk_seen.updates - updates, 0);
+    }
+  }
+  end(&s);
+}
+
+/* Waits for the device end when two are waited for: then both were in flight. */
+static atomic_int waiting;
+static atomic_bool is_meeting;
+
+static VKAPI_ATTR VkResult VKAPI_CALL wait_for_two(
+    VkDevice device, const VkSemaphoreWaitInfo *info, uint64_t timeout) {
+  if (atomic_load(&is_meeting)) {
+    atomic_fetch_add(&waiting, 1);
+    for (int i = 0; i < 10000 && atomic_load(&waiting) < 2; i++) {
+      nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+  }
+  return vk_seen.real.WaitSemaphores(device, info, timeout);
+}
+
+static void patch_wait(vk_api *api) {
+  vk_patch(api);
+  if (api->WaitSemaphores) api->WaitSemaphores = wait_for_two;
+}
+
+static void *replay_once(void *self) {
+  return vyre_recording_replay(self, NULL, NULL, NULL) == VYRE_OK ? NULL : self;
+}
+
+TEST(two_replays_of_one_recording_are_in_flight_at_once) {
+  scene s;
+  vyre_status st = {0};
+  vyre_resident y, z;
+  pthread_t thread;
+  void *failed;
+  vyre__vk_hooks.patch = patch_wait;
+  begin(&s, "");
+  vyre__vk_hooks.patch = vk_patch;
+  CHECK_OK(vyre_resident_create(s.r.device, sizeof(uint32_t[N]), &y, &st), st);
+  CHECK_OK(vyre_resident_create(s.r.device, sizeof(uint32_t[N]), &z, &st), st);
+  (void)replay(&s);
+  unsigned begins = vk_seen.begins;
+  atomic_store(&waiting, 0);
+  atomic_store(&is_meeting, s.r.own->timeline != VK_NULL_HANDLE);
+  CHECK(pthread_create(&thread, NULL, replay_once, s.rec) == 0);
+  while (atomic_load(&is_meeting) && atomic_load(&waiting) == 0) {
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  }
+  bind(&s, s.y, y); /* z is still what the other one writes */
+  if (atomic_load(&is_meeting)) {
+    CHECK_FAILS(vyre_recording_replay(s.rec, NULL, NULL, &st), st,
+                VYRE_INVALID_ARGUMENT, VYRE_KIND_RESOURCE_BUSY);
+    CHECK_HAS(st.message, "slot 'z'");
+    CHECK_U64(status_number(&st, "resident"), s.buffers[2].id);
+    st = (vyre_status){0};
+  }
+  bind(&s, s.z, z);
+  CHECK_OK(vyre_recording_replay(s.rec, NULL, NULL, &st), st);
+  CHECK(pthread_join(thread, &failed) == 0);
+  CHECK(failed == NULL);
+  atomic_store(&is_meeting, false);
+  CHECK_U64(vk_seen.begins - begins, 1); /* of the second's own commands */
+  check_buffer(&s, s.buffers[1], 12);
+  check_buffer(&s, s.buffers[2], 15);
+  check_buffer(&s, y, 6);
+  check_buffer(&s, z, 9);
+  end(&s);
+}
+
 VK_TEST_MAIN(TEST_ENTRY(an_unchanged_replay_records_nothing),
              TEST_ENTRY(a_rebind_records_another_take_and_keeps_the_first),
              TEST_ENTRY(memory_that_took_the_place_of_another_is_another),
@@ -530,4 +654,6 @@ VK_TEST_MAIN(TEST_ENTRY(an_unchanged_replay_records_nothing),
              TEST_ENTRY(loops_that_copy_or_can_fail_are_the_hosts),
              TEST_ENTRY(grid_loops_follow_their_uniform),
              TEST_ENTRY(what_follows_a_failure_is_not_run),
-             TEST_ENTRY(replays_of_many_threads))
+             TEST_ENTRY(replays_of_many_threads),
+             TEST_ENTRY(replays_in_flight_have_commands_of_their_own),
+             TEST_ENTRY(two_replays_of_one_recording_are_in_flight_at_once))

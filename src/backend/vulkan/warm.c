@@ -52,6 +52,7 @@ static VkResult record(const vk_pipeline *p, const VkPipeline *phases,
                             zeros);
     }
     api->CmdDispatch(w->commands, 0, 1, 1);
+    vk_cmd_barrier(device, w->commands); /* all have the same memory */
   }
   return api->EndCommandBuffer(w->commands);
 }

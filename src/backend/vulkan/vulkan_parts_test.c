@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Launches in parts, and launches together: grids that are cut, bytes that one launch
+ * writes and another is recorded with, batches that come again. */
+#include <pthread.h>
+
+#include "backend/vulkan/vulkan_testing.h"
+
+static const char kernels[] =
+    "kernel ids workgroup(1)\nbuffer y : read_write u32[] @0;\n"
+    "{ let i = (workgroup_id.z * grid_size.y + workgroup_id.y) * grid_size.x\n"
+    "          + workgroup_id.x;\n"
+    "  if (i < len(y)) y[i] = y[i] + i + 1; }\n"
+    "kernel phased workgroup(1)\nbuffer y : read_write u32[] @0;\n"
+    "{ let i = (workgroup_id.z * grid_size.y + workgroup_id.y) * grid_size.x\n"
+    "          + workgroup_id.x;\n"
+    "  if (i < len(y)) y[i] = y[i] + i;\n"
+    "  grid_barrier();\n"
+    "  if (i < len(y)) y[i] = y[i] + 1; }\n"
+    "kernel put workgroup(1)\nbuffer v : read u32[1] @0;\n"
+    "buffer n : write u32[1] @1;\n"
+    "{ if (global_id.x == 0) n[0] = v[0]; }\n"
+    "kernel rounds workgroup(8) over(y)\n"
+    "buffer y : read_write u32[] @0;\nuniform n : u32 @1;\n"
+    "{ let i = global_id.x;\n"
+    "  for (let k = 0; k < n; k += 1) {\n"
+    "    y[i % len(y)] = y[i % len(y)] + 1; grid_barrier(); } }\n"
+    "kernel scale workgroup(8) over(y)\n"
+    "buffer y : read_write u32[] @0;\nuniform n : u32 @1;\n"
+    "{ let i = global_id.x; if (i < len(y)) y[i] = y[i] + n; }\n"
+    "kernel keep workgroup(1024)\nbuffer x : read u32[] @0;\n"
+    "buffer y : write u32[4] @1;\n"
+    "{ let i = global_id.x; let a = x[i % len(x)] + i; grid_barrier();\n"
+    "  if (i < 4) y[i] = a; }\n";
+enum { IDS, PHASED, PUT, ROUNDS, SCALE, KEEP };
+
+/* --- grids that are cut ----------------------------------------------------------------*/
+
+enum { MOST = 24 * 200 };
+
+typedef struct cut_scene {
+  vk_rig r;
+  vk_physical small; /* as the device, but with small grids */
+  uint32_t y[MOST];
+  vyre_input in;
+  vyre_output out;
+  vyre_dispatch_desc desc;
+} cut_scene;
+
+static void check_ids(const cut_scene *s, size_t count, uint32_t times) {
+  for (uint32_t i = 0; i < count; i++) CHECK_U64(s->y[i], times * (i + 1));
+}
+
+static void dispatch_cut(cut_scene *s, int kernel, size_t count) {
+  vyre_status st = {0};
+  for (int i = 0; i < 3; i++) { /* measured after the first */
+    memset(s->y, 0, sizeof s->y);
+    CHECK_OK(vyre_dispatch(s->r.pipelines[kernel], &s->desc, &st), st);
+    check_ids(s, count, 1);
+  }
+}
+
+/* Items of a batch have resident memory, which they share. */
+static void batch_cut(cut_scene *s, int kernel, size_t count) {
+  enum { ITEMS = 9 };
+  vyre_status st = {0};
+  vyre_dispatch_desc items[ITEMS];
+  vyre_resident y;
+  CHECK_OK(vyre_resident_create(s->r.device, count * 4, &y, &st), st);
+  vyre_input in = vyre_input_resident(y);
+  vyre_output out = vyre_output_resident(y);
+  for (int i = 0; i < ITEMS; i++) {
+    items[i] = s->desc;
+    items[i].inputs = &in;
+    items[i].outputs = &out;
+  }
+  for (uint32_t i = 1; i < 4; i++) {
+    CHECK_OK(vyre_submit(s->r.pipelines[kernel], items, ITEMS, NULL, &st), st);
+    CHECK_OK(vyre_resident_download(s->r.device, y, 0, s->y, count * 4, &st),
+             st);
+    check_ids(s, count, ITEMS * i);
+  }
+  CHECK_OK(vyre_resident_free(s->r.device, y, &st), st);
+}
+
+static void replay_cut(cut_scene *s, int kernel, size_t count) {
+  vyre_status st = {0};
+  vyre_recording *rec;
+  uint32_t slot;
+  CHECK_OK(vyre_recording_create(s->r.device, &rec, &st), st);
+  CHECK_OK(
+      vyre_recording_fixed(
+          rec, &(vyre_resource){.data = s->y, .size = count * 4}, &slot, &st),
+      st);
+  vyre_place y = vyre_place_slot(slot);
+  vyre_recorded_dispatch d = {
+      .inputs = &y,
+      .input_count = 1,
+      .outputs = &y,
+      .output_count = 1,
+      .grid = {s->desc.grid[0], s->desc.grid[1], s->desc.grid[2]}};
+  for (int i = 0; i < 2; i++) {
+    CHECK_OK(vyre_recording_dispatch(rec, s->r.pipelines[kernel], &d, &st), st);
+  }
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  for (int i = 0; i < 3; i++) {
+    memset(s->y, 0, sizeof s->y);
+    CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
+    check_ids(s, count, 2);
+  }
+  vyre_recording_release(rec);
+}
+
+TEST(every_workgroup_of_a_grid_that_is_cut_runs_once) {
+  static const uint32_t grids[][3] = {{8, 8, 8},  {9, 2, 1},   {9, 3, 1},
+                                      {20, 7, 3}, {1, 9, 3},   {1, 20, 7},
+                                      {1, 1, 40}, {9, 200, 1}, {24, 200, 1}};
+  static const char *const ways[] = {"", "vulkan.staging=1", "vulkan.push=1"};
+  static cut_scene s;
+  for (int w = 0; w < 3; w++) {
+    vk_rig_open(&s.r, ways[w]);
+    vk_rig_compile(&s.r, kernels);
+    s.small = *s.r.own->physical;
+    for (int i = 0; i < 3; i++) {
+      s.small.properties.limits.maxComputeWorkGroupCount[i] = 8;
+    }
+    s.r.own->physical = &s.small;
+    for (size_t i = 0; i < sizeof grids / sizeof grids[0]; i++) {
+      const uint32_t *g = grids[i];
+      size_t count = (size_t)g[0] * g[1] * g[2];
+      CHECK(count <= MOST);
+      s.in = vyre_input_bytes(s.y, count * 4);
+      s.out = vyre_output_bytes(s.y, count * 4);
+      s.desc = (vyre_dispatch_desc){.inputs = &s.in,
+                                    .input_count = 1,
+                                    .outputs = &s.out,
+                                    .output_count = 1,
+                                    .is_borrowed = true,
+                                    .grid = {g[0], g[1], g[2]}};
+      for (int kernel = IDS; kernel <= PHASED; kernel++) {
+        dispatch_cut(&s, kernel, count);
+        batch_cut(&s, kernel, count);
+        replay_cut(&s, kernel, count);
+      }
+    }
+    vk_rig_close(&s.r);
+  }
+}
+
+/* --- bytes that are recorded -----------------------------------------------------------*/
+
+/* put writes n, by which the next one counts its rounds, or which it adds; n is resident,
+ * or of the host. */
+TEST(what_a_launch_is_recorded_with_may_come_from_the_one_before) {
+  static const char *const ways[] = {"", "vulkan.staging=1", "vulkan.push=1",
+                                     "vulkan.push=1,vulkan.staging=1"};
+  for (int w = 0; w < 16; w++) {
+    vk_rig r;
+    vyre_status st = {0};
+    vyre_recording *rec;
+    vyre_resident n, y;
+    uint32_t slots[3], v = 0, host_n = 0, zero[16] = {0}, got[16];
+    bool is_host = w & 4, counts = w & 8;
+    vk_rig_open(&r, ways[w & 3]);
+    vk_rig_compile(&r, kernels);
+    CHECK_OK(vyre_resident_create(r.device, 4, &n, &st), st);
+    CHECK_OK(vyre_resident_create(r.device, sizeof got, &y, &st), st);
+    CHECK_OK(vyre_recording_create(r.device, &rec, &st), st);
+    const vyre_resource all[] = {
+        {.data = &v, .size = 4},
+        is_host ? (vyre_resource){.data = &host_n, .size = 4}
+                : (vyre_resource){.resident = n},
+        {.resident = y}};
+    for (int i = 0; i < 3; i++) {
+      CHECK_OK(vyre_recording_fixed(rec, &all[i], &slots[i], &st), st);
+    }
+    vyre_place from = vyre_place_slot(slots[0]), to = vyre_place_slot(slots[1]),
+               in[] = {vyre_place_slot(slots[2]), to};
+    vyre_recorded_dispatch put = {.inputs = &from,
+                                  .input_count = 1,
+                                  .outputs = &to,
+                                  .output_count = 1,
+                                  .grid = {1}},
+                           use = {.inputs = in,
+                                  .input_count = 2,
+                                  .outputs = in,
+                                  .output_count = 1};
+    CHECK_OK(vyre_recording_dispatch(rec, r.pipelines[PUT], &put, &st), st);
+    CHECK_OK(vyre_recording_dispatch(rec, r.pipelines[counts ? ROUNDS : SCALE],
+                                     &use, &st),
+             st);
+    CHECK_OK(vyre_recording_finish(rec, &st), st);
+    for (v = 3; v < 9; v++) {
+      CHECK_OK(vyre_resident_upload(r.device, y, 0, zero, sizeof zero, &st),
+               st);
+      CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
+      CHECK_OK(vyre_resident_download(r.device, y, 0, got, sizeof got, &st),
+               st);
+      for (int i = 0; i < 16; i++) CHECK_U64(got[i], v);
+    }
+    vyre_recording_release(rec);
+    vk_rig_close(&r);
+  }
+}
+
+/* Nothing is recorded for it, and what is before it runs. */
+TEST(a_launch_that_cannot_be_recorded_fails_at_its_turn) {
+  vk_rig r;
+  vyre_status st = {0};
+  vyre_recording *rec;
+  vyre_resident n[2];
+  uint32_t slots[4], v = 9, x[4] = {1, 2, 3, 4}, y[4];
+  vk_rig_open(&r, "vulkan.most_ms=60000");
+  vk_rig_compile(&r, kernels);
+  vyre_input in = vyre_input_bytes(x, 16);
+  vyre_output out = vyre_output_bytes(y, 16);
+  vyre_dispatch_desc one = {.inputs = &in,
+                            .input_count = 1,
+                            .outputs = &out,
+                            .output_count = 1,
+                            .grid = {300}};
+  CHECK_OK(vyre_dispatch(r.pipelines[KEEP], &one, &st), st); /* is measured */
+  CHECK_OK(vyre_recording_create(r.device, &rec, &st), st);
+  for (int i = 0; i < 2; i++) {
+    CHECK_OK(vyre_resident_create(r.device, 4, &n[i], &st), st);
+    CHECK_OK(vyre_recording_fixed(rec, &(vyre_resource){.resident = n[i]},
+                                  &slots[i], &st),
+             st);
+  }
+  CHECK_OK(vyre_recording_fixed(rec, &(vyre_resource){.data = &v, .size = 4},
+                                &slots[2], &st),
+           st);
+  CHECK_OK(vyre_recording_fixed(rec, &(vyre_resource){.data = x, .size = 16},
+                                &slots[3], &st),
+           st);
+  uint32_t kept;
+  CHECK_OK(vyre_recording_fixed(rec, &(vyre_resource){.data = y, .size = 16},
+                                &kept, &st),
+           st);
+  vyre_place from = vyre_place_slot(slots[2]), wide = vyre_place_slot(slots[3]),
+             far = vyre_place_slot(kept);
+  for (int i = 0; i < 3; i++) {
+    vyre_place to = vyre_place_slot(slots[i < 2 ? i : 0]);
+    vyre_recorded_dispatch put = {.inputs = &from,
+                                  .input_count = 1,
+                                  .outputs = &to,
+                                  .output_count = 1,
+                                  .grid = {1}};
+    vyre_recorded_dispatch keep = {.inputs = &wide,
+                                   .input_count = 1,
+                                   .outputs = &far,
+                                   .output_count = 1,
+                                   .grid = {40000}};
+    CHECK_OK(vyre_recording_dispatch(rec, r.pipelines[i < 2 ? PUT : KEEP],
+                                     i < 2 ? &put : &keep, &st),
+             st);
+  }
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  for (v = 5; v < 8; v++) {
+    CHECK_FAILS(vyre_recording_replay(rec, NULL, NULL, &st), st,
+                VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE);
+    CHECK_U64(status_number(&st, "command"), 2);
+    st = (vyre_status){0};
+    for (int i = 0; i < 2; i++) {
+      uint32_t got;
+      CHECK_OK(vyre_resident_download(r.device, n[i], 0, &got, 4, &st), st);
+      CHECK_U64(got, v);
+    }
+  }
+  vyre_recording_release(rec);
+  vk_rig_close(&r);
+}
+
+/* --- batches that come again -------------------------------------------------------------*/
+
+enum { ITEMS = 20, LENGTH = 40 };
+
+typedef struct batch_scene {
+  vk_rig *r;
+  vyre_resident y[ITEMS];
+  uint32_t step;
+  vyre_input in[ITEMS][2];
+  vyre_output out[ITEMS];
+  vyre_dispatch_desc items[ITEMS];
+  bool is_wrong;
+} batch_scene;
+
+static void batch_make(batch_scene *s, vk_rig *r) {
+  vyre_status st = {0};
+  *s = (batch_scene){.r = r};
+  for (int i = 0; i < ITEMS; i++) {
+    CHECK_OK(vyre_resident_create(r->device, 4 * LENGTH, &s->y[i], &st), st);
+    s->in[i][0] = vyre_input_resident(s->y[i]);
+    s->in[i][1] = vyre_input_bytes(&s->step, 4);
+    s->out[i] = vyre_output_resident(s->y[i]);
+    s->items[i] = (vyre_dispatch_desc){.inputs = s->in[i],
+                                       .input_count = 2,
+                                       .outputs = &s->out[i],
+                                       .output_count = 1,
+                                       .is_borrowed = true};
+  }
+}
+
+static bool batch_is(const batch_scene *s, int item, uint32_t want) {
+  uint32_t got[LENGTH];
+  vyre_status st = {0};
+  if (vyre_resident_download(s->r->device, s->y[item], 0, got, sizeof got,
+                             &st) != VYRE_OK) {
+    return false;
+  }
+  for (int i = 0; i < LENGTH; i++) {
+    if (got[i] != want) return false;
+  }
+  return true;
+}
+
+static bool batch_submit(batch_scene *s, vyre_pipeline *pipeline) {
+  vyre_status st = {0};
+  return vyre_submit(pipeline, s->items, ITEMS, NULL, &st) == VYRE_OK;
+}
+
+/* Bytes of the host, one binding and the pipeline change between the same batches. */
+TEST(a_batch_that_came_before_is_not_taken_for_another) {
+  static const char *const ways[] = {"", "vulkan.staging=1", "vulkan.push=1"};
+  static batch_scene s;
+  for (int w = 0; w < 3; w++) {
+    vk_rig r;
+    vyre_status st = {0};
+    uint32_t want[ITEMS] = {0};
+    vk_rig_open(&r, ways[w]);
+    vk_rig_compile(&r, kernels);
+    batch_make(&s, &r);
+    for (uint32_t turn = 0; turn < 30; turn++) {
+      s.step = turn / 3;
+      if (turn % 10 == 7) { /* another buffer in the place of one */
+        int item = (int)(turn % ITEMS);
+        CHECK_OK(vyre_resident_free(r.device, s.y[item], &st), st);
+        CHECK_OK(vyre_resident_create(r.device, 4 * LENGTH, &s.y[item], &st),
+                 st);
+        s.in[item][0] = vyre_input_resident(s.y[item]);
+        s.out[item] = vyre_output_resident(s.y[item]);
+        want[item] = 0;
+      }
+      if (turn % 10 == 5) { /* the kernel once more, from its text */
+        vyre_pipeline_release(r.pipelines[SCALE]);
+        CHECK_OK(
+            vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, SCALE),
+                                  NULL, &r.pipelines[SCALE], NULL, &st),
+            st);
+      }
+      CHECK(batch_submit(&s, r.pipelines[SCALE]));
+      for (int i = 0; i < ITEMS; i++) {
+        want[i] += s.step;
+        CHECK(batch_is(&s, i, want[i]));
+      }
+    }
+    vk_rig_close(&r);
+  }
+}
+
+static void *submit_often(void *self) {
+  batch_scene *s = self;
+  for (uint32_t i = 0; i < 30 && !s->is_wrong; i++) {
+    s->step = i;
+    s->is_wrong = !batch_submit(s, s->r->pipelines[SCALE]);
+  }
+  return NULL;
+}
+
+/* The same batch and others, by threads. */
+TEST(batches_of_many_threads) {
+  enum { THREADS = 4 };
+  static batch_scene all[THREADS];
+  pthread_t threads[THREADS];
+  vk_rig r;
+  vk_rig_open(&r, "");
+  vk_rig_compile(&r, kernels);
+  for (int i = 0; i < THREADS; i++) batch_make(&all[i], &r);
+  for (int i = 0; i < THREADS; i++) {
+    CHECK(pthread_create(&threads[i], NULL, submit_often, &all[i]) == 0);
+  }
+  for (int i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+  for (int i = 0; i < THREADS; i++) {
+    CHECK(!all[i].is_wrong);
+    for (int k = 0; k < ITEMS; k++) CHECK(batch_is(&all[i], k, 29 * 30 / 2));
+  }
+  vk_rig_close(&r);
+}
+
+VK_TEST_MAIN(
+    TEST_ENTRY(every_workgroup_of_a_grid_that_is_cut_runs_once),
+    TEST_ENTRY(what_a_launch_is_recorded_with_may_come_from_the_one_before),
+    TEST_ENTRY(a_launch_that_cannot_be_recorded_fails_at_its_turn),
+    TEST_ENTRY(a_batch_that_came_before_is_not_taken_for_another),
+    TEST_ENTRY(batches_of_many_threads))

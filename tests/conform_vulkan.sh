@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# The conformance suite on a Vulkan device, under the validation layer: what that says
+# is a break, which ends the case that it is about.
+#   conform_vulkan.sh SOURCE BUILD [all]
+set -uo pipefail
+source_dir=$1 build_dir=$2
+. "$source_dir/tests/support/cases.sh"
+. "$source_dir/tests/support/suite.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# What drivers and loaders keep until the process ends is not ours.
+printf 'leak:%s\n' libvulkan libLLVM libdrm libVkLayer _dlerror_run '<unknown module>' >"$work/leaks"
+export LSAN_OPTIONS=${LSAN_OPTIONS:+$LSAN_OPTIONS:}suppressions=$work/leaks:print_suppressions=0
+export VK_LAYER_SETTINGS_PATH=$work/vk_layer_settings.txt MESA_SHADER_CACHE_DISABLE=true
+layer=VK_LAYER_KHRONOS_validation
+
+vulkan() { # what is a break, more arguments
+  local kinds=$1
+  shift
+  printf 'khronos_validation.%s\n' "report_flags = $kinds" 'log_filename = stdout' \
+    'enables = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT' \
+    'debug_action = VK_DBG_LAYER_ACTION_LOG_MSG,VK_DBG_LAYER_ACTION_BREAK' >"$VK_LAYER_SETTINGS_PATH"
+  VK_INSTANCE_LAYERS=$layer "$build_dir/vyre" conform --backend vulkan "$@"
+}
+
+devices=$(VK_INSTANCE_LAYERS=$layer "$build_dir/vyre" devices)
+if grep -q '^vulkan: not there' <<<"$devices"; then
+  echo "skipped: there is no Vulkan device"
+  exit 77
+fi
+if grep -qF "VK_INSTANCE_LAYERS asks for" <<<"$devices"; then
+  echo "note: without $layer (vulkan-validationlayers)"
+  layer=
+else
+  # The layer greets who asks for all that it has to say.
+  said=$(vulkan error,warn,info --filter forms.dispatch 2>&1)
+  code=$?
+  if [ $code -ne 0 ] && grep -qF 'Khronos Validation Layer Active' <<<"$said"; then
+    ok "a message of the layer is a failure"
+  else
+    fail "a message of the layer is a failure" "exit status $code" "$said"
+  fi
+fi
+
+on() { # what for, options, more arguments
+  local what=$1 options=(--option "$2")
+  [ -n "$2" ] || options=()
+  shift 2
+  suite "vulkan conforms$what" vulkan error,warn "${options[@]}" "$@"
+}
+
+if [ $# -gt 2 ]; then # all of it, in every way (make check-long)
+  on "" "" --programs 60
+  on ", as on a GPU" vulkan.staging=1
+  on ", as on a GPU without timelines" vulkan.staging=1,vulkan.fences=1
+  on ", floats fixed" vulkan.numbers=1
+  on ", floats soft" vulkan.numbers=2
+elif sanitized thread; then
+  # Where threads of the driver, of the library and of the case meet.
+  for area in forms residents recordings threads; do on " in $area" "" --filter "$area."; done
+elif sanitized; then
+  for area in forms residents fences recordings threads memory options control barriers; do
+    on " in $area" "" --filter "$area."
+  done
+else
+  on "" "" --programs 10
+  for area in forms residents recordings; do on ", as on a GPU, in $area" vulkan.staging=1 --filter "$area."; done
+  # Every operation on floats in other forms than the probe chose.
+  on ", f32 fixed" vulkan.numbers=1 --filter f32
+  on ", f32 soft" vulkan.numbers=2 --filter f32
+fi
+finish
