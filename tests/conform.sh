@@ -50,6 +50,15 @@ else
     done
     cpu "random programs conform" "$at" --filter programs. --programs 15 --seed "${at%:*}"
   done
+  # Memory in place, and as GPUs have it that have their own.
+  if ! "$build_dir/vyre" devices | grep -q '^vulkan: not there'; then
+    for area in forms residents; do
+      for way in 0 1; do
+        suite "vulkan conforms in $area with staging=$way" \
+          "$build_dir/vyre" conform --backend vulkan --option "vulkan.staging=$way" --filter "$area."
+      done
+    done
+  fi
 fi
 suite "null does what its list says" "$build_dir/vyre" conform --backend null --programs 3
 # It shares its driver with the others: its own code is what a sanitizer has to see.

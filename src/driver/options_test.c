@@ -117,13 +117,12 @@ TEST(options_that_are_none_are_refused_by_name) {
 
 TEST(options_are_listed_for_every_backend_that_has_any) {
   static const struct {
-    const char *backend, *first;
-    size_t count;
-  } cases[] = {{"cpu", "threads", 3},
-               {"vulkan", "staging", 3}, /* also where it is not built */
-               {"ref", NULL, 0},
-               {"nobody", NULL, 0},
-               {NULL, NULL, 0}};
+    const char *backend, *first; /* NULL: it has none */
+  } cases[] = {{"cpu", "threads"},
+               {"vulkan", "staging"}, /* also where it is not built */
+               {"ref", NULL},
+               {"nobody", NULL},
+               {NULL, NULL}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     vyre_device_option o;
     size_t count = 0;
@@ -132,7 +131,7 @@ TEST(options_are_listed_for_every_backend_that_has_any) {
       CHECK(o.least <= o.most && o.help[0]);
       count++;
     }
-    CHECK_U64(count, cases[i].count);
+    CHECK((count > 0) == (cases[i].first != NULL));
     CHECK(!vyre_device_option_list(cases[i].backend, count + 1, &o));
   }
   CHECK(!vyre_device_option_list("cpu", 0, NULL));
