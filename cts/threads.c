@@ -131,8 +131,9 @@ static bool free_in_use(thread_work *w, unsigned round, vyre_status *st) {
 /* One recording: each replay adds one, so that two at once would lose some. */
 static bool replay(thread_work *w, unsigned round, vyre_status *st) {
   vyre_fence *fence = NULL;
-  vyre_code code = vyre_recording_replay(w->recording, NULL,
-                                         round % 3 == 0 ? &fence : NULL, st);
+  vyre_code code = vyre_recording_replay(
+      w->recording, &(vyre_replay_options){.takes_turns = true},
+      round % 3 == 0 ? &fence : NULL, st);
   if (fence) code = vyre_fence_wait(fence, VYRE_FOREVER, st);
   vyre_fence_release(fence);
   return code == VYRE_OK;

@@ -27,6 +27,15 @@ static void put_details(const char *text, sink *out) {
   }
 }
 
+static void put_options(const char *backend, sink *out) {
+  vyre_device_option o;
+  for (size_t i = 0; vyre_device_option_list(backend, i, &o); i++) {
+    sink_format(out, "  option     %s.%s=%llu..%llu (%s)\n", backend, o.name,
+                (unsigned long long)o.least, (unsigned long long)o.most,
+                o.help);
+  }
+}
+
 static void put_capabilities(const vyre_device_caps *caps, sink *out) {
   const struct {
     bool has;
@@ -75,6 +84,7 @@ static void put_device(const device_entry *entry, sink *out) {
   put_device_fix(info, out);
   if (entry->device) {
     put_capabilities(vyre_device_capabilities(entry->device), out);
+    put_options(info->backend, out);
   } else if (info->is_available) {
     sink_format(out, "  does not open: %s\n  Fix: %s\n", entry->st.message,
                 entry->st.fix);

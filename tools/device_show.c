@@ -95,6 +95,20 @@ static void json_capabilities(json_out *json, const vyre_device_caps *caps) {
   json_close(json, '}');
 }
 
+static void json_options(json_out *json, const char *backend) {
+  vyre_device_option o;
+  json_open(json, "options", '[');
+  for (size_t i = 0; vyre_device_option_list(backend, i, &o); i++) {
+    json_open(json, NULL, '{');
+    json_text(json, "name", o.name);
+    json_u64(json, "least", o.least);
+    json_u64(json, "most", o.most);
+    json_text(json, "help", o.help);
+    json_close(json, '}');
+  }
+  json_close(json, ']');
+}
+
 void json_device(json_out *json, const char *key, const device_entry *entry) {
   json_open(json, key, '{');
   json_text(json, "name", entry->info.name);
@@ -110,6 +124,7 @@ void json_device(json_out *json, const char *key, const device_entry *entry) {
     const vyre_device_caps *caps = vyre_device_capabilities(entry->device);
     json_capabilities(json, caps);
     json_numbers(json, "numbers", caps->numbers, caps->number_count);
+    json_options(json, entry->info.backend);
   } else if (entry->info.is_available) {
     json_text(json, "error", entry->st.message);
     json_text(json, "fix", entry->st.fix);

@@ -68,6 +68,15 @@ typedef struct vyre_device_info {
   const char *fix;  /* what to do about what `note` says; "": nothing */
 } vyre_device_info;
 
+/** What can be chosen of a backend's devices when they are opened: in
+ *  vyre_context_options.backend_options, or $VYRE_OPTIONS, "BACKEND.NAME=NUMBER",
+ *  or "=auto", which is as if it were not there. Texts are static storage. */
+typedef struct vyre_device_option {
+  const char *name;     /* "threads" */
+  uint64_t least, most; /* numbers that it takes */
+  const char *help;     /* for people */
+} vyre_device_option;
+
 VYRE_BEGIN
 
 /** Opens a device: "auto" takes the best there is (vyre_device_name says which,
@@ -151,6 +160,12 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_device_probe(vyre_device *device,
  *  Ownership: fills *out.  Threads: safe.
  *  Blocks: on drivers, the first time.  Errors: none. */
 VYRE_API bool vyre_device_list(size_t index, vyre_device_info *out);
+
+/** Describes option @p index of backend @p backend ("cpu"). False beyond the last,
+ *  and for a backend that is none.
+ *  Ownership: fills *out.  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API bool vyre_device_option_list(const char *backend, size_t index,
+                                      vyre_device_option *out);
 
 VYRE_END
 

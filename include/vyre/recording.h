@@ -39,9 +39,9 @@
 #include "vyre/text.h"
 
 /** Until vyre_recording_finish, compatible: one thread records. After it, safe:
- *  replays of one recording at once are done one after the other, those with a
- *  fence in the order in which they were asked for; different recordings do not
- *  meet. */
+ *  replays with a fence are done in the order in which they were asked for; of
+ *  two without, on two threads, that use the same bytes, which one of them
+ *  writes, the later is refused, or waits (takes_turns). */
 typedef struct vyre_recording vyre_recording;
 
 /** What is bound to a slot: exactly one of
@@ -111,6 +111,9 @@ typedef struct vyre_replay_options {
                        the last replay uploaded is still there. Refused where
                        the capture plan does not call that safe */
   bool max_is_error; /* a loop that ends by its maximum is a failure */
+  bool
+      takes_turns; /* a replay on another thread that uses the same bytes, which
+                        one of both writes, is waited for, and not refused */
   uint64_t timeout_ns;        /* of the whole; 0: none */
   vyre_replay_result *result; /* NULL: nobody asks. Filled when it is over,
                                  also after a failure */
@@ -224,16 +227,19 @@ VYRE_API VYRE_NODISCARD vyre_code
 vyre_recording_finish(vyre_recording *recording, vyre_status *st);
 
 /** Binds @p resource to a slot, instead of what was there; NULL unbinds it. May
- *  be done before or after vyre_recording_finish. What is not resident must
- *  live until it is bound no more and no replay uses it.
+ *  be done before or after vyre_recording_finish, also while replays are on
+ *  their way: those go on with what was bound when they were asked for, up to
+ *  eight sets of bindings at once. What is not resident must live until it is
+ *  bound no more and no replay uses it.
  *  Ownership: copies *resource; does not keep a resident buffer from being
  *             freed: a replay then refuses to run.
  *  Threads:   as the recording.
- *  Blocks:    until a replay on another thread is over.
+ *  Blocks:    on the allocator.
  *  Errors:    VYRE_INVALID_ARGUMENT, with the slot's name: a handle that is dead
  *             or of another device, a range outside, another size than the
- *             slot's (binding_mismatch), a replay with a fence that is not over,
- *             a slot of vyre_recording_fixed. What was bound then stays. */
+ *             slot's (binding_mismatch), replays with eight sets of bindings
+ *             that are not over, a slot of vyre_recording_fixed;
+ *             VYRE_OUT_OF_MEMORY. What was bound then stays. */
 VYRE_API VYRE_NODISCARD vyre_code
 vyre_recording_bind(vyre_recording *recording, uint32_t slot,
                     const vyre_resource *resource, vyre_status *st);
@@ -243,22 +249,25 @@ vyre_recording_bind(vyre_recording *recording, uint32_t slot,
  *  `command`; the recording can be replayed again.
  *
  *  With @p fence it returns when the replay is in the device's queue; resident
- *  buffers are kept until it is over, bytes of the host must live so long, and
- *  no slot can be bound. Without, a replay of resident buffers, or of a recording
- *  that has replays in the queue, waits first for all that was submitted before
- *  (but not in a callback of a replay, or on the device's own thread).
+ *  buffers are kept until it is over, and bytes of the host must live so long.
+ *  Without, a replay of resident buffers, or of a recording that has replays in
+ *  the queue, waits first for all that was submitted before (but not in a
+ *  callback of a replay, or on the device's own thread). Replays of one recording
+ *  with different memory bound run at the same time.
  *  A replay without a fence, of a recording that ran before and was not bound
  *  anew, allocates nothing.
  *  Ownership: on VYRE_OK the caller owns *fence (vyre_fence_release). On failure
  *             *fence is NULL. Borrows @p options (NULL: zeroed) for the call.
- *  Threads:   safe: one after the other.
+ *  Threads:   safe.
  *  Blocks:    without a fence, until it is over; with one, never on queued work.
  *  Errors:    VYRE_INVALID_ARGUMENT, with the slot's name: unbound_slot,
  *             stale_handle (freed, moved or resized since it was bound),
  *             binding_mismatch, read_only, or two slots that overlap, of which
  *             one is written; unsafe_replay (behind replays that are not over,
- *             the fence tells of uploads that were not done); a replay without
- *             a fence that a callback of this one asks for; VYRE_DISPATCH_FAILED
+ *             the fence tells of uploads that were not done); resource_busy
+ *             (without a fence: what it uses is used by a replay on another
+ *             thread, and one of both writes it); a replay without a fence
+ *             that a callback of this one asks for; VYRE_DISPATCH_FAILED
  *             (rounds_exhausted); those of vyre_dispatch. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_recording_replay(
     vyre_recording *recording, const vyre_replay_options *options,

@@ -81,7 +81,8 @@
   X(VYRE_KIND_UNBOUND_SLOT, 96, "unbound_slot")                               \
   X(VYRE_KIND_UNSAFE_REPLAY, 97, "unsafe_replay")                             \
   X(VYRE_KIND_ROUNDS_EXHAUSTED, 98, "rounds_exhausted")                       \
-  X(VYRE_KIND_TENSOR_REFUSED, 99, "tensor_refused")
+  X(VYRE_KIND_TENSOR_REFUSED, 99, "tensor_refused")                           \
+  X(VYRE_KIND_RESOURCE_BUSY, 100, "resource_busy")
 
 typedef enum vyre_code {
 #define VYRE_X(name, number, text) name = (number),

@@ -23,6 +23,8 @@ struct vyre_device {
   vyre_allocator allocator; /* the context's: what a backend allocates with */
   uint32_t index;           /* among the backend's devices */
   vyre_device_caps caps;    /* device_init fills it */
+  const void *given;        /* what vyre__device_open_given got, for device_init
+                               only; else NULL */
   struct vyre__device_inside *inside; /* the driver's */
 };
 
@@ -122,7 +124,20 @@ typedef struct vyre__piece {
   const vyre__piece_item *items;
   size_t count;
   bool is_changed; /* something may be bound otherwise than the last time */
+  bool
+      is_steady; /* set by the backend: to run it again as it is, it looks at no
+                      launch; what changes is in the bytes that they bind */
 } vyre__piece;
+
+/* A piece that is repeated while the u32 at `offset` in `flag` is not 0. */
+typedef struct vyre__piece_loop {
+  const vyre__buffer *flag;
+  uint64_t offset, most; /* most: rounds */
+  uint64_t rounds;       /* that were run */
+  bool is_taken; /* false: the backend does not do this one by itself, and
+                            nothing was run */
+  bool goes_on;  /* the flag was not 0 after the last of them */
+} vyre__piece_loop;
 
 /* What can be chosen when a device is opened: a number in a range. `numbers` is
  * the driver's: the least form of floats, whatever the probe found. */
@@ -133,7 +148,8 @@ typedef struct vyre__option {
 } vyre__option;
 
 /* The option "<backend>.<key>" of the device's context, which was checked, or
- * @p otherwise. For device_init; one that changes code belongs to `features`. */
+ * @p otherwise, also for "auto". For device_init; one that changes code belongs to
+ * `features`. */
 uint64_t vyre__device_option(const vyre_device *device, const char *key,
                              uint64_t otherwise);
 
@@ -232,6 +248,10 @@ struct vyre__backend {
   size_t piece_size;
   vyre_code (*piece_run)(vyre__piece *piece, size_t *done, vyre_status *st);
   void (*piece_finish)(vyre__piece *piece);
+  /* Runs a piece in a loop, whose flag the device tests before each round. After a
+   * failure `rounds` are those that ended well. Or NULL: the host tests it. */
+  vyre_code (*piece_loop)(vyre__piece *piece, vyre__piece_loop *loop,
+                          vyre_status *st);
 
   /* Loads the libraries that a device of this backend will need, as @p context
    * names them, and starts no thread: the process may be about to fork. Opens

@@ -75,6 +75,7 @@ bool vyre_device_list(size_t index, vyre_device_info *out) {
 typedef struct choice {
   const vyre__backend *backend;
   uint32_t index;
+  const void *given; /* for device_init; or NULL */
   char reason[VYRE__DEVICE_REASON];
   const char *missing; /* why the backend that was asked for has none, and */
   const char *fix;     /* what to do; "": as always */
@@ -186,6 +187,8 @@ static vyre_code make_inside(vyre_device *device, const choice *chosen,
   pthread_mutex_init(&inside->residents.lock, NULL);
   pthread_mutex_init(&inside->pipelines.lock, NULL);
   pthread_mutex_init(&inside->run_lock, NULL);
+  pthread_mutex_init(&inside->flight_lock, NULL);
+  pthread_cond_init(&inside->landed, NULL);
   device->inside = inside;
   return VYRE_OK;
 }
@@ -195,6 +198,8 @@ static void free_inside(vyre_device *device) {
   pthread_mutex_destroy(&device->inside->residents.lock);
   pthread_mutex_destroy(&device->inside->pipelines.lock);
   pthread_mutex_destroy(&device->inside->run_lock);
+  pthread_mutex_destroy(&device->inside->flight_lock);
+  pthread_cond_destroy(&device->inside->landed);
   if (device->inside->numbers) {
     vyre__resize(device->allocator, device->inside->numbers,
                  VYRE__NUMBER_COUNT * sizeof *device->inside->numbers, 0);
@@ -267,10 +272,12 @@ static vyre_code create(vyre_context *context, const choice *chosen,
   device->context = context;
   device->allocator = context->allocator;
   device->index = chosen->index;
+  device->given = chosen->given;
   vyre_code code = vyre__options_check(device, st);
   if (code == VYRE_OK) code = make_inside(device, chosen, st);
   if (code == VYRE_OK) {
     code = chosen->backend->device_init(device, st);
+    device->given = NULL; /* it was borrowed for the call */
     if (code != VYRE_OK) free_inside(device);
   }
   if (code != VYRE_OK) {
@@ -324,8 +331,17 @@ vyre_code vyre__device_open_backend(vyre_context *context,
                                     const vyre__backend *backend,
                                     uint32_t index, vyre_device **out,
                                     vyre_status *st) {
-  choice chosen = {
-      .backend = backend, .index = index, .reason = "asked for by its table"};
+  return vyre__device_open_given(context, backend, index, NULL, out, st);
+}
+
+vyre_code vyre__device_open_given(vyre_context *context,
+                                  const vyre__backend *backend, uint32_t index,
+                                  const void *given, vyre_device **out,
+                                  vyre_status *st) {
+  choice chosen = {.backend = backend,
+                   .index = index,
+                   .given = given,
+                   .reason = "asked for by its table"};
   *out = NULL;
   VYRE_TRY(take_context(&context, st));
   return create(context, &chosen, out, st);

@@ -117,6 +117,7 @@ typedef struct vyre__turn {
 
 void vyre__turn_begin(vyre__turn *turn, const vyre_device *device);
 void vyre__turn_end(const vyre__turn *turn);
+bool vyre__has_turn(const vyre_device *device);
 /* One more is done: what it wrote is there. */
 void vyre__queue_passed(vyre__queue *queue);
 /* Ends it when all is done. NULL is fine. From its own thread it does not wait.
@@ -234,6 +235,9 @@ struct vyre__device_inside {
   vyre__pipeline_table pipelines; /* that compiles share */
   pthread_mutex_t run_lock; /* of the list of all runs, whose counters count */
   vyre__run *first_run;
+  pthread_mutex_t flight_lock; /* of the replays that run; recording_flight.c */
+  pthread_cond_t landed;
+  struct vyre__flight *flights;
   vyre_number_class *numbers;   /* found by a probe; NULL: it is exact */
   vyre_device *next, *previous; /* of all that are open; counters.c */
   _Alignas(64) vyre__atomic_counters counters;
@@ -255,6 +259,12 @@ vyre_code vyre__device_open_backend(vyre_context *context,
                                     const vyre__backend *backend,
                                     uint32_t index, vyre_device **out,
                                     vyre_status *st);
+/* The same over what the caller has already: @p given is the backend's to read, in
+ * device_init alone. */
+vyre_code vyre__device_open_given(vyre_context *context,
+                                  const vyre__backend *backend, uint32_t index,
+                                  const void *given, vyre_device **out,
+                                  vyre_status *st);
 
 /* vyre_device_list and vyre_device_open over tables that need not be those that
  * are built in, best first: for tests. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Options of backends: "cpu.threads=2,cpu.width=8". A context keeps the text, if
- * all of it is known; a device looks at what begins with its backend's name. */
+ * all of it is known; a device looks at what begins with its backend's name. "auto"
+ * instead of a number is as if it were not there. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,14 @@ static bool is_number(const char *text, size_t size, uint64_t *out) {
   return size > 0;
 }
 
+static bool is_text(const char *text, size_t size, const char *word) {
+  return strlen(word) == size && memcmp(text, word, size) == 0;
+}
+
+static bool is_auto(const option_text *o) {
+  return is_text(o->value, o->value_size, "auto");
+}
+
 /* Takes the next option off @p at; false if there is none, or if it is none
  * (*at is then where it begins). */
 static bool take(const char **at, option_text *out) {
@@ -37,13 +46,11 @@ static bool take(const char **at, option_text *out) {
                        (size_t)(dot - *at),
                        (size_t)(equals - dot - 1),
                        (size_t)(end - equals - 1)};
-  if (!is_number(out->value, out->value_size, &unused)) return false;
+  if (!is_auto(out) && !is_number(out->value, out->value_size, &unused)) {
+    return false;
+  }
   *at = end + (*end == ',');
   return true;
-}
-
-static bool is_text(const char *text, size_t size, const char *word) {
-  return strlen(word) == size && memcmp(text, word, size) == 0;
 }
 
 static const vyre__backend *backend_of(const option_text *o) {
@@ -78,6 +85,7 @@ static vyre_code check(const vyre__backend *backend, const option_text *o,
     known++;
   }
   if (!known || !known->name) return unknown(backend, o, st);
+  if (is_auto(o)) return VYRE_OK;
   (void)is_number(o->value, o->value_size, &value);
   if (value >= known->least && value <= known->most) return VYRE_OK;
   return VYRE_FAIL_WITH(
@@ -144,6 +152,19 @@ vyre_code vyre__llvm_set(vyre_context *context, const char *name,
   return VYRE_OK;
 }
 
+bool vyre_device_option_list(const char *backend, size_t index,
+                             vyre_device_option *out) {
+  const vyre__backend *found = NULL;
+  for (size_t i = 0; backend && out && (found = vyre__backend_at(i)); i++) {
+    if (strcmp(found->name, backend) == 0) break;
+  }
+  const vyre__option *o = found ? found->options : NULL;
+  for (size_t i = 0; o && o->name && i < index; i++) o++;
+  if (!o || !o->name) return false;
+  *out = (vyre_device_option){o->name, o->least, o->most, o->help};
+  return true;
+}
+
 vyre_code vyre__options_check(const vyre_device *device, vyre_status *st) {
   const char *at = device->context->options;
   option_text o;
@@ -162,7 +183,11 @@ uint64_t vyre__device_option(const vyre_device *device, const char *key,
   while (take(&at, &o)) { /* the last one counts */
     if (is_text(o.name, o.name_size, device->backend->name) &&
         is_text(o.key, o.key_size, key)) {
-      (void)is_number(o.value, o.value_size, &value);
+      if (is_auto(&o)) {
+        value = otherwise;
+      } else {
+        (void)is_number(o.value, o.value_size, &value);
+      }
     }
   }
   return value;

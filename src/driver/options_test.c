@@ -69,6 +69,8 @@ TEST(a_device_gets_its_options_and_no_others) {
                {"cpu.width=8", 8, 0},
                {"cpu.threads=2,cpu.width=16", 16, 2},
                {"cpu.width=8,cpu.width=16", 16, 0}, /* the last one counts */
+               {"cpu.width=auto", 4, 0},
+               {"cpu.width=8,cpu.threads=2,cpu.width=auto", 4, 2},
                {"vulkan.staging=1", 4, 0}, /* another's, which is not opened */
                {"vulkan.staging=1,cpu.width=1,", 1, 0}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -111,6 +113,29 @@ TEST(options_that_are_none_are_refused_by_name) {
   CHECK_FAILS(open_with(long_text, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_INVALID_ARGUMENT);
   CHECK_U64(status_number(&st, "bytes"), 599);
+}
+
+TEST(options_are_listed_for_every_backend_that_has_any) {
+  static const struct {
+    const char *backend, *first;
+    size_t count;
+  } cases[] = {{"cpu", "threads", 3},
+               {"vulkan", "staging", 3}, /* also where it is not built */
+               {"ref", NULL, 0},
+               {"nobody", NULL, 0},
+               {NULL, NULL, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    vyre_device_option o;
+    size_t count = 0;
+    while (vyre_device_option_list(cases[i].backend, count, &o)) {
+      if (count == 0) CHECK_TEXT(o.name, cases[i].first);
+      CHECK(o.least <= o.most && o.help[0]);
+      count++;
+    }
+    CHECK_U64(count, cases[i].count);
+    CHECK(!vyre_device_option_list(cases[i].backend, count + 1, &o));
+  }
+  CHECK(!vyre_device_option_list("cpu", 0, NULL));
 }
 
 /* Whichever device is opened later. */
@@ -157,5 +182,6 @@ TEST(the_environment_has_options_too) {
 
 TEST_MAIN(TEST_ENTRY(a_device_gets_its_options_and_no_others),
           TEST_ENTRY(options_that_are_none_are_refused_by_name),
+          TEST_ENTRY(options_are_listed_for_every_backend_that_has_any),
           TEST_ENTRY(a_context_knows_the_options_of_all_backends),
           TEST_ENTRY(the_environment_has_options_too))

@@ -141,14 +141,14 @@ void vyre__turn_end(const vyre__turn *turn) {
   innermost = turn->outer;
 }
 
-static bool has_turn(const vyre_device *device) {
+bool vyre__has_turn(const vyre_device *device) {
   const vyre__turn *turn = innermost;
   while (turn && turn->device != device) turn = turn->outer;
   return turn != NULL;
 }
 
 void vyre__queue_wait(vyre_device *device) {
-  if (has_turn(device)) return;
+  if (vyre__has_turn(device)) return;
   pthread_mutex_lock(&device->inside->lock);
   vyre__queue *queue = device->inside->work;
   pthread_mutex_unlock(&device->inside->lock);

@@ -24,7 +24,7 @@ vyre_code vyre_recording_create(vyre_device *device, vyre_recording **out,
   rec->device = vyre_device_retain(device);
   vyre_arena_init(&rec->building, device->allocator);
   pthread_mutex_init(&rec->lock, NULL);
-  pthread_cond_init(&rec->over, NULL);
+  rec->home = rec->current = rec;
   *out = rec;
   return VYRE_OK;
 }
@@ -34,10 +34,8 @@ vyre_recording *vyre_recording_retain(vyre_recording *recording) {
   return recording;
 }
 
-void vyre_recording_release(vyre_recording *rec) {
-  if (!rec || atomic_fetch_sub(&rec->references, 1) > 1) return;
-  vyre_device *device = rec->device;
-  vyre_allocator allocator = device->allocator;
+void vyre__recording_clear(vyre_recording *rec) {
+  vyre_allocator allocator = rec->device->allocator;
   vyre__recording_drop_parts(rec);
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__command *c = &rec->commands[i];
@@ -54,9 +52,18 @@ void vyre_recording_release(vyre_recording *rec) {
   vyre__reserve_free(allocator, (void *)&rec->slots, &rec->slot_capacity,
                      sizeof *rec->slots);
   vyre_arena_finish(&rec->building);
-  pthread_cond_destroy(&rec->over);
-  pthread_mutex_destroy(&rec->lock);
-  vyre__resize(allocator, rec, sizeof *rec, 0);
+}
+
+void vyre_recording_release(vyre_recording *rec) {
+  if (!rec || atomic_fetch_sub(&rec->references, 1) > 1) return;
+  vyre_device *device = rec->device;
+  while (rec) { /* the first, then its copies */
+    vyre_recording *next = rec->next_copy;
+    vyre__recording_clear(rec);
+    if (rec->home == rec) pthread_mutex_destroy(&rec->lock);
+    vyre__resize(device->allocator, rec, sizeof *rec, 0);
+    rec = next;
+  }
   vyre_device_release(device);
 }
 

@@ -5,6 +5,8 @@
  *   recording_seal.c     finish: checks, barriers, tables
  *   recording_bind.c     slots against memory; dispatches prepared for it
  *   recording_replay.c   running
+ *   recording_copies.c   what is bound while replays are on their way
+ *   recording_flight.c   replays of all recordings that run, and what they share
  *   recording_piece.c    parts of it that the backend runs by itself
  *   recording_print.c
  *
@@ -108,13 +110,17 @@ struct vyre_recording {
   size_t tables_size;
   vyre_capture_plan sums;
 
-  /* Of all that changes after finish. Not held while commands run: those belong
-   * to who set is_running, and nothing is bound or made ready meanwhile. */
+  /* Copies. What people have is the first of them, `home`; bind and replay mean
+   * its `current`. While a copy has users, nothing of it is bound: who binds then
+   * goes on to one that has none. */
+  vyre_recording *home, *current, *next_copy;
+  uint32_t copy_count; /* of home: beside it */
+
+  /* Of home: of all that changes after finish, of all copies. Not held while
+   * commands run: those belong to who has the flight. */
   pthread_mutex_t lock;
-  pthread_cond_t over; /* is_running fell */
-  bool is_running;
-  pthread_t runner;   /* who set it */
-  uint32_t pending;   /* replays in the queue */
+  uint32_t users;     /* replays that were asked for and are not over */
+  uint32_t pending;   /* those in the queue */
   bool is_dirty;      /* something was bound since the last look */
   bool is_keep_known; /* whether keeping inputs is safe was found out */
   bool is_keep_safe;
@@ -123,8 +129,46 @@ struct vyre_recording {
       *bounce; /* between buffers that only the device sees; or NULL */
 
   uint64_t version;         /* how often something was made ready */
-  struct vyre__part *parts; /* that the backend has; of who set is_running */
+  struct vyre__part *parts; /* that the backend has; of who has the flight */
 };
+
+enum { VYRE__MOST_COPIES = 7 }; /* beside the first */
+
+/* Tables and runs, for commands whose places are elsewhere. */
+vyre_code vyre__recording_lay_out(vyre_recording *recording, const char *who,
+                                  vyre_status *st);
+
+/* Under the lock: gives home another current, with the same bindings and without
+ * users, which is best for binding @p resource (NULL: nothing) to @p slot, and may
+ * have that already.
+ * Errors: all have users, and there are as many as may be; VYRE_OUT_OF_MEMORY. */
+vyre_code vyre__recording_turn_over(vyre_recording *home, uint32_t slot,
+                                    const vyre_resource *resource,
+                                    vyre_status *st);
+/* Frees what a copy has. */
+void vyre__recording_clear(vyre_recording *copy);
+/* Commands that use the slot are not ready any more. */
+void vyre__recording_spoil(vyre_recording *recording, uint32_t slot);
+bool vyre__resource_is_same(const vyre_resource *a, const vyre_resource *b);
+/* Whether what is bound to two slots shares bytes. */
+bool vyre__slots_overlap(const vyre__named *a, const vyre__named *b);
+
+/* A replay that runs; on the stack of who runs it, or in its fence. */
+typedef struct vyre__flight {
+  const vyre_recording *rec; /* held: what is bound is there */
+  pthread_t runner;
+  bool is_queued; /* the device's queue runs it: those come in their order */
+  struct vyre__flight *next;
+} vyre__flight;
+
+/* Before commands run: another replay that runs, and with which it shares bytes
+ * that one of them writes, is waited for if one of both is the queue's, or with
+ * @p takes_turns; else it is refused, with the slot's name. A callback of a replay
+ * waits for none. */
+vyre_code vyre__flight_begin(vyre__flight *flight,
+                             const vyre_recording *recording, bool is_queued,
+                             bool takes_turns, vyre_status *st);
+void vyre__flight_end(vyre__flight *flight);
 
 /* Commands from @p at on that the backend runs as a piece, if it has pieces and they
  * are such. *is_taken: they were run, and *end is behind the last; of those that
@@ -137,6 +181,10 @@ typedef struct vyre__part_result {
 
 vyre_code vyre__recording_run_part(vyre_recording *recording, size_t at,
                                    vyre__part_result *out, vyre_status *st);
+/* Rounds of the loop that command @p at begins, if all of it is one piece, whose flag
+ * the backend can look at: as many as loop->most. */
+vyre_code vyre__recording_run_loop(vyre_recording *recording, size_t at,
+                                   vyre__piece_loop *loop, vyre_status *st);
 void vyre__recording_drop_parts(vyre_recording *recording);
 
 /* What a slot is called in messages. */
@@ -169,11 +217,6 @@ vyre_code vyre__recording_prepare(vyre_recording *recording,
 vyre_code vyre__recording_may_keep(vyre_recording *recording, vyre_status *st);
 vyre_code vyre__recording_was_uploaded(const vyre_recording *recording,
                                        vyre_status *st);
-
-/* Under the lock: waits until no replay runs, and takes the turn if @p takes. A
- * callback of a replay on this thread cannot wait for it, and is refused. */
-vyre_code vyre__recording_await(vyre_recording *recording, bool takes,
-                                vyre_status *st);
 
 /* Forgets what a run was prepared for. With @p is_held its buffers are still
  * held by it. */

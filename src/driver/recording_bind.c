@@ -129,8 +129,7 @@ static bool is_other(void *self, const vyre_place *place, bool is_written) {
   return place->slot != ((const user_search *)self)->slot;
 }
 
-/* Commands that use the slot are not ready any more. */
-static void spoil(vyre_recording *rec, uint32_t slot) {
+void vyre__recording_spoil(vyre_recording *rec, uint32_t slot) {
   user_search search = {slot};
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__command *c = &rec->commands[i];
@@ -141,7 +140,7 @@ static void spoil(vyre_recording *rec, uint32_t slot) {
   rec->is_keep_known = false;
 }
 
-static bool is_same(const vyre_resource *a, const vyre_resource *b) {
+bool vyre__resource_is_same(const vyre_resource *a, const vyre_resource *b) {
   return a->data == b->data && a->size == b->size && a->slot == b->slot &&
          a->resident.owner == b->resident.owner &&
          a->resident.id == b->resident.id && a->offset == b->offset &&
@@ -160,26 +159,19 @@ static vyre_code rebind(vyre_recording *rec, uint32_t slot,
                           "slot '%s' is fixed",
                           vyre__slot_name(rec, slot, text));
   }
-  if (rec->pending > 0) {
-    return VYRE_FAIL_WITH(
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
-        VYRE_NUMBERS({"slot", slot}, {"replays", rec->pending}),
-        "wait for the fence of the replay first",
-        "slot '%s' cannot be bound: %u replays of the "
-        "recording are not over",
-        vyre__slot_name(rec, slot, text), rec->pending);
-  }
   if (!resource) {
     named->is_bound = false;
     named->resource = (vyre_resource){0};
-    spoil(rec, slot);
+    vyre__recording_spoil(rec, slot);
     return VYRE_OK;
   }
   /* An output slot may have moved: the same one is another resource then. */
   bool was_bound = named->is_bound && !resource->slot;
   vyre_resource before = named->resource;
   VYRE_TRY(vyre__slot_bind(rec, slot, resource, held, st));
-  if (!was_bound || !is_same(&before, &named->resource)) spoil(rec, slot);
+  if (!was_bound || !vyre__resource_is_same(&before, &named->resource)) {
+    vyre__recording_spoil(rec, slot);
+  }
   return VYRE_OK;
 }
 
@@ -196,10 +188,20 @@ vyre_code vyre_recording_bind(vyre_recording *rec, uint32_t slot,
   }
   vyre__resident_slot *held = NULL;
   pthread_mutex_lock(&rec->lock);
-  /* One in the queue is told of at once; one on another thread is waited for. */
-  vyre_code code =
-      rec->pending > 0 ? VYRE_OK : vyre__recording_await(rec, false, st);
-  if (code == VYRE_OK) code = rebind(rec, slot, resource, &held, st);
+  vyre_code code = VYRE_OK;
+  vyre__named *named = &rec->current->slots[slot];
+  bool is_there = resource && named->is_bound && !resource->slot &&
+                  vyre__resource_is_same(resource, &named->resource);
+  if (rec->current->users > 0 && is_there) {
+    pthread_mutex_unlock(&rec->lock);
+    return VYRE_OK;
+  }
+  vyre_recording *before = rec->current;
+  if (before->users > 0) { /* they go on with what they were asked with */
+    code = vyre__recording_turn_over(rec, slot, resource, st);
+  }
+  if (code == VYRE_OK) code = rebind(rec->current, slot, resource, &held, st);
+  if (code != VYRE_OK) rec->current = before;
   pthread_mutex_unlock(&rec->lock);
   if (held) vyre__resident_drop(rec->device, held);
   return code;
@@ -265,7 +267,7 @@ void vyre__recording_drop(vyre_recording *rec, size_t held) {
 
 /* --- making ready ------------------------------------------------------------*/
 
-static bool slots_overlap(const vyre__named *a, const vyre__named *b) {
+bool vyre__slots_overlap(const vyre__named *a, const vyre__named *b) {
   if (a->bytes == 0 || b->bytes == 0) return false;
   uint64_t first, second;
   if (a->memory.host && b->memory.host) {
@@ -300,7 +302,7 @@ static vyre_code check_slots(const vyre_recording *rec, vyre_status *st) {
     for (uint32_t k = 0; k < i; k++) {
       const vyre__named *b = &rec->slots[k];
       if (!b->is_used || !(a->is_written || b->is_written)) continue;
-      if (!slots_overlap(a, b)) continue;
+      if (!vyre__slots_overlap(a, b)) continue;
       return VYRE_FAIL_WITH(
           st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
           VYRE_NUMBERS({"slot", i}, {"other_slot", k}),

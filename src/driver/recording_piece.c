@@ -12,8 +12,10 @@ struct vyre__part {
   struct vyre__part *next;
   size_t first, end; /* commands */
   size_t runs;       /* of them */
-  uint64_t version;  /* of the recording, as of its last run */
-  size_t size;       /* of all of this, with piece and items behind */
+  /* Of the recording, when: its items were filled in; it was run; it was a loop. */
+  uint64_t filled, version, loop_version;
+  vyre__tally sums; /* of what is counted; while the piece is steady */
+  size_t size;      /* of all of this, with piece and items behind */
   vyre__piece *piece;
 };
 typedef struct vyre__part part;
@@ -80,7 +82,7 @@ void vyre__recording_drop_parts(vyre_recording *rec) {
 static part *find(vyre_recording *rec, size_t at) {
   part now, **link = &rec->parts;
   while (*link && (*link)->first != at) link = &(*link)->next;
-  if (*link && (*link)->version == rec->version) return *link;
+  if (*link && (*link)->filled == rec->version) return *link;
   measure(rec, at, &now);
   if (*link && ((*link)->end != now.end || (*link)->runs != now.runs)) {
     part *other = *link;
@@ -110,26 +112,65 @@ static void fill(const vyre_recording *rec, part *p) {
   p->piece->count = count;
 }
 
-vyre_code vyre__recording_run_part(vyre_recording *rec, size_t at,
-                                   vyre__part_result *out, vyre_status *st) {
-  vyre__run *runs[VYRE__MOST_STRETCH];
-  size_t count = 0, done;
-  *out = (vyre__part_result){.end = at};
-  part *p = find(rec, at);
-  if (!p) return VYRE_OK;
+/* Its runs, if all can be in it: gives how many, or none. */
+static size_t gather(const vyre_recording *rec, const part *p,
+                     vyre__run *runs[VYRE__MOST_STRETCH]) {
+  size_t count = 0;
   for (size_t i = p->first; i < p->end; i++) {
     const vyre__command *c = &rec->commands[i];
     if (c->kind != VYRE__COMMAND_DISPATCH) continue;
-    if (!vyre__run_fits(c->run)) return VYRE_OK; /* not any more */
+    if (!vyre__run_fits(c->run)) return 0; /* not any more */
     if (c->run->scratch.first) vyre_arena_reset(&c->run->scratch);
     runs[count++] = c->run;
   }
-  p->piece->is_changed = p->version != rec->version;
-  if (p->piece->is_changed) fill(rec, p);
-  p->version = rec->version;
-  vyre_code code = vyre__stretch_run_piece(runs, count, p->piece, &done, st);
-  out->is_taken = true;
+  return count;
+}
+
+/* What was bound since @p version is told to the backend. */
+static void bring_up(const vyre_recording *rec, part *p, uint64_t *version) {
+  if (p->filled != rec->version) fill(rec, p);
+  p->filled = rec->version;
+  p->piece->is_changed = *version != rec->version;
+  *version = rec->version;
+}
+
+static void mistrust(part *p) {
+  p->filled = p->version = p->loop_version = 0;
+}
+
+static vyre_code run(vyre_recording *rec, part *p, bool *is_taken, size_t *done,
+                     vyre_status *st) {
+  vyre__run *runs[VYRE__MOST_STRETCH];
+  size_t count = gather(rec, p, runs);
+  *is_taken = count > 0;
+  if (count == 0) return VYRE_OK;
+  bring_up(rec, p, &p->version);
+  vyre_code code = vyre__stretch_run_piece(runs, count, p->piece, done, st);
+  if (p->piece->is_steady) p->sums = vyre__stretch_sum(runs, count);
+  return code;
+}
+
+vyre_code vyre__recording_run_part(vyre_recording *rec, size_t at,
+                                   vyre__part_result *out, vyre_status *st) {
+  size_t done = 0;
+  vyre_code code;
+  *out = (vyre__part_result){.end = at};
+  part *p = find(rec, at);
+  if (!p) return VYRE_OK;
+  if (p->version == rec->version && p->piece->is_steady) {
+    out->is_taken = true;
+    p->piece->is_changed = false;
+    code = vyre__stretch_run_again(p->piece, &p->sums, &done, st);
+  } else {
+    code = run(rec, p, &out->is_taken, &done, st);
+    if (!out->is_taken) return VYRE_OK;
+  }
   out->end = p->end;
+  if (code == VYRE_OK && done == p->piece->count) {
+    out->dispatches = p->runs;
+    out->copies = done - p->runs;
+    return VYRE_OK;
+  }
   for (size_t i = 0; i < done; i++) {
     bool is_run = p->piece->items[i].launch != NULL;
     out->dispatches += is_run;
@@ -141,6 +182,35 @@ vyre_code vyre__recording_run_part(vyre_recording *rec, size_t at,
     out->end = i; /* the one that failed */
     break;
   }
-  if (code != VYRE_OK) p->version = 0; /* looked at again the next time */
+  if (code != VYRE_OK) mistrust(p); /* looked at again the next time */
+  return code;
+}
+
+/* Whether the part is all that the loop does. */
+static bool is_body(const vyre_recording *rec, size_t at, const part *p) {
+  size_t end = p->end;
+  while (end < rec->commands[at].match &&
+         rec->commands[end].kind == VYRE__COMMAND_BARRIER) {
+    end++;
+  }
+  return end == rec->commands[at].match;
+}
+
+/* Where the first command of it that is one stands. */
+static size_t first_of(const vyre_recording *rec, size_t at) {
+  while (rec->commands[++at].kind == VYRE__COMMAND_BARRIER) {
+  }
+  return at;
+}
+
+vyre_code vyre__recording_run_loop(vyre_recording *rec, size_t at,
+                                   vyre__piece_loop *loop, vyre_status *st) {
+  vyre__run *runs[VYRE__MOST_STRETCH];
+  part *p = find(rec, first_of(rec, at));
+  size_t count = p && is_body(rec, at, p) ? gather(rec, p, runs) : 0;
+  if (count == 0) return VYRE_OK;
+  bring_up(rec, p, &p->loop_version);
+  vyre_code code = vyre__stretch_run_loop(runs, count, p->piece, loop, st);
+  if (code != VYRE_OK) mistrust(p);
   return code;
 }

@@ -126,7 +126,9 @@ static void print_command(vyre__printer *out, const vyre_recording *rec,
 bool vyre_recording_print(vyre_recording *rec, vyre_writer writer) {
   if (!rec) return false;
   vyre__printer out = vyre__printer_make(writer);
-  pthread_mutex_lock(&rec->lock);
+  pthread_mutex_t *lock = &rec->lock;
+  pthread_mutex_lock(lock);
+  rec = rec->current;
   vyre__print(&out, "recording on %s: %zu slots, %zu commands%s\n",
               vyre_device_name(rec->device), rec->slot_count,
               rec->command_count, rec->is_finished ? "" : ", not finished");
@@ -141,6 +143,6 @@ bool vyre_recording_print(vyre_recording *rec, vyre_writer writer) {
   if (rec->is_finished) {
     if (out.ok) out.ok = vyre_capture_plan_print(&rec->sums, writer);
   }
-  pthread_mutex_unlock(&rec->lock);
+  pthread_mutex_unlock(lock);
   return out.ok;
 }

@@ -26,6 +26,7 @@ typedef struct walk {
   uint64_t deadline_ns; /* 0: none */
   frame frames[VYRE_RECORDING_DEPTH];
   uint32_t depth;
+  vyre__flight flight;
   size_t here; /* the command that is at work: the one that failed */
   size_t held; /* slots whose buffers are */
 } walk;
@@ -161,9 +162,9 @@ static vyre_code copy_bytes(const walk *w, vyre__command *c, vyre_status *st) {
     VYRE_TRY(vyre__buffer_write(device, c->target.buffer, c->target.offset,
                                 c->source.host, size, st));
     if (!c->is_uploaded) { /* who asks to keep inputs may look just now */
-      pthread_mutex_lock(&w->rec->lock);
+      pthread_mutex_lock(&w->rec->home->lock);
       c->is_uploaded = true;
-      pthread_mutex_unlock(&w->rec->lock);
+      pthread_mutex_unlock(&w->rec->home->lock);
     }
   } else if (c->source.buffer && !c->target.buffer) {
     VYRE_TRY(vyre__buffer_read(device, c->source.buffer, c->source.offset,
@@ -203,6 +204,53 @@ static bool is_skipping(const walk *w) {
   return w->depth > 0 && w->frames[w->depth - 1].predicate == 0;
 }
 
+static vyre_code exhausted(const vyre__command *loop, size_t begin,
+                           vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_DISPATCH_FAILED, VYRE_KIND_ROUNDS_EXHAUSTED, NULL,
+      VYRE_NUMBERS({"max_rounds", loop->max_rounds}, {"command", begin}),
+      "allow more rounds, or leave max_is_error false and look at reached_max",
+      "the loop that command %zu begins did not end in %llu rounds", begin,
+      (unsigned long long)loop->max_rounds);
+}
+
+/* Stretches of a loop whose flag the device tests, each of which the host waits for:
+ * what comes out, and is counted, is what rounds one by one would give. Unless it
+ * *is_over then, the host goes on with it, *rounds being behind it. */
+static vyre_code run_loop(walk *w, const vyre__command *loop, size_t begin,
+                          uint64_t *rounds, bool *is_over, vyre_status *st) {
+  vyre_device *device = w->rec->device;
+  uint64_t left = loop->max_rounds;
+  vyre__piece_loop part = {.flag = loop->source.buffer,
+                           .offset = loop->source.offset,
+                           .goes_on = true};
+  *is_over = false;
+  *rounds = 0;
+  if (!device->backend->piece_loop || !part.flag || w->deadline_ns != 0 ||
+      loop->stretch < 2 || loop->body_dispatches == 0 ||
+      !vyre__takes_stretches(device)) {
+    return VYRE_OK;
+  }
+  while (left > 0 && part.goes_on) {
+    part.most = left < loop->stretch ? left : loop->stretch;
+    part.rounds = 0;
+    part.is_taken = false;
+    vyre_code code = vyre__recording_run_loop(w->rec, begin, &part, st);
+    w->result.rounds += part.rounds;
+    w->result.dispatches += part.rounds * loop->body_dispatches;
+    if (code != VYRE_OK) return code;
+    if (!part.is_taken) return VYRE_OK;
+    *rounds += part.most;
+    w->result.skipped += (part.most - part.rounds) * loop->body_dispatches;
+    w->result.looks++;
+    left -= part.most;
+  }
+  *is_over = true;
+  if (!part.goes_on) return VYRE_OK;
+  w->result.reached_max = true;
+  return w->options.max_is_error ? exhausted(loop, begin, st) : VYRE_OK;
+}
+
 /* Returns where it goes on in *at. */
 static vyre_code begin_loop(walk *w, const vyre__command *loop, size_t *at,
                             vyre_status *st) {
@@ -218,21 +266,17 @@ static vyre_code begin_loop(walk *w, const vyre__command *loop, size_t *at,
     *at = loop->match + 1;
     return VYRE_OK;
   }
+  bool is_over;
+  VYRE_TRY(run_loop(w, loop, *at, &made.rounds, &is_over, st));
+  if (is_over) {
+    *at = loop->match + 1;
+    return VYRE_OK;
+  }
   made.traced = vyre__trace_begin(w->rec->device->context);
   made.command = *at;
   w->frames[w->depth++] = made;
   ++*at;
   return VYRE_OK;
-}
-
-static vyre_code exhausted(const vyre__command *loop, size_t begin,
-                           vyre_status *st) {
-  return VYRE_FAIL_WITH(
-      st, VYRE_DISPATCH_FAILED, VYRE_KIND_ROUNDS_EXHAUSTED, NULL,
-      VYRE_NUMBERS({"max_rounds", loop->max_rounds}, {"command", begin}),
-      "allow more rounds, or leave max_is_error false and look at reached_max",
-      "the loop that command %zu begins did not end in %llu rounds", begin,
-      (unsigned long long)loop->max_rounds);
 }
 
 static vyre_code end_loop(walk *w, const vyre__command *loop, size_t begin,
@@ -321,33 +365,9 @@ static vyre_code run_all(walk *w, vyre_status *st) {
 
 /* --- asking for it -----------------------------------------------------------*/
 
-vyre_code vyre__recording_await(vyre_recording *rec, bool takes,
-                                vyre_status *st) {
-  pthread_t self = pthread_self();
-  if (rec->is_running && pthread_equal(rec->runner, self)) {
-    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "do it when the replay has returned, or replay with a "
-                     "fence",
-                     "the recording runs on this thread: what it calls back "
-                     "cannot wait for its end");
-  }
-  while (rec->is_running) pthread_cond_wait(&rec->over, &rec->lock);
-  if (takes) {
-    rec->is_running = true;
-    rec->runner = self;
-  }
-  return VYRE_OK;
-}
-
-/* Under the lock. */
-static void end_turn(vyre_recording *rec) {
-  rec->is_running = false;
-  pthread_cond_broadcast(&rec->over);
-}
-
 /* Everything that can be refused, and the hold on what is bound, which the caller
  * ends in any case. Whether inputs are there to be kept is asked when those before
- * it are over. */
+ * it are over, which they are if it @p is_next. */
 static vyre_code begin(walk *w, bool is_next, vyre_status *st) {
   vyre_recording *rec = w->rec;
   VYRE_TRY(vyre__device_check(rec->device, st));
@@ -365,39 +385,72 @@ static vyre_code begin(walk *w, bool is_next, vyre_status *st) {
   return code;
 }
 
+/* Takes the copy that is bound just now, and what it needs. */
+static vyre_code enter(walk *w, bool is_queued, vyre_status *st) {
+  vyre_recording *home = w->rec;
+  pthread_mutex_lock(&home->lock);
+  w->rec = home->current;
+  bool is_next = w->rec->users++ == 0;
+  if (is_queued) w->rec->pending++;
+  vyre_code code = begin(w, is_next, st);
+  pthread_mutex_unlock(&home->lock);
+  return code;
+}
+
+static void leave(const walk *w, bool is_queued) {
+  vyre_recording *rec = w->rec;
+  vyre__recording_drop(rec, w->held);
+  pthread_mutex_lock(&rec->home->lock);
+  rec->users--;
+  if (is_queued) rec->pending--;
+  pthread_mutex_unlock(&rec->home->lock);
+}
+
+/* When it is this one's turn; nobody else runs these commands. */
+static vyre_code fly(walk *w, bool is_queued, vyre_status *st) {
+  vyre_recording *rec = w->rec;
+  vyre_code code = VYRE_OK;
+  VYRE_TRY(vyre__flight_begin(&w->flight, rec, is_queued,
+                              w->options.takes_turns, st));
+  vyre__turn turn; /* of a callback; the queue has its own thread */
+  if (!is_queued) vyre__turn_begin(&turn, rec->device);
+  if (w->options.keep_inputs) {
+    pthread_mutex_lock(&rec->home->lock);
+    code = vyre__recording_was_uploaded(rec, st);
+    pthread_mutex_unlock(&rec->home->lock);
+  }
+  if (code == VYRE_OK) code = run_all(w, st);
+  if (!is_queued) vyre__turn_end(&turn);
+  vyre__flight_end(&w->flight);
+  return code;
+}
+
 /* Whether what is queued matters: the same replay, or whoever writes a buffer that
  * is bound. */
-static bool meets_queue(vyre_recording *rec) {
-  pthread_mutex_lock(&rec->lock);
-  bool meets = rec->pending > 0;
+static bool meets_queue(vyre_recording *home) {
+  pthread_mutex_lock(&home->lock);
+  const vyre_recording *rec = home->current;
+  bool meets = false;
+  for (const vyre_recording *c = home; c; c = c->next_copy) {
+    meets = meets || c->pending > 0;
+  }
   for (size_t i = 0; i < rec->slot_count && !meets; i++) {
     meets = rec->slots[i].resident != NULL;
   }
-  pthread_mutex_unlock(&rec->lock);
+  pthread_mutex_unlock(&home->lock);
   return meets;
 }
 
 static vyre_code replay_now(walk *w, vyre_status *st) {
   vyre_device *device = w->rec->device;
   uint64_t start = vyre__trace_begin(device->context);
-  vyre__turn turn;
   /* Before it is this one's turn, which queued replays would wait for. */
   if (vyre__device_is_busy(device) && meets_queue(w->rec)) {
     vyre__queue_wait(device);
   }
-  pthread_mutex_lock(&w->rec->lock);
-  vyre_code code = vyre__recording_await(w->rec, true, st);
-  if (code == VYRE_OK) {
-    code = begin(w, true, st);
-    pthread_mutex_unlock(&w->rec->lock);
-    vyre__turn_begin(&turn, device);
-    if (code == VYRE_OK) code = run_all(w, st);
-    vyre__recording_drop(w->rec, w->held);
-    vyre__turn_end(&turn);
-    pthread_mutex_lock(&w->rec->lock);
-    end_turn(w->rec);
-  }
-  pthread_mutex_unlock(&w->rec->lock);
+  vyre_code code = enter(w, false, st);
+  if (code == VYRE_OK) code = fly(w, false, st);
+  leave(w, false);
   trace_replay(w, start, code);
   return code;
 }
@@ -410,52 +463,30 @@ typedef struct replay_work {
 static vyre_code replay_work_run(vyre_fence *fence, vyre_status *st) {
   walk *w = &((replay_work *)fence)->walk;
   uint64_t start = vyre__trace_begin(w->rec->device->context);
-  pthread_mutex_lock(&w->rec->lock);
-  vyre_code code = vyre__recording_await(w->rec, true, st);
-  if (code == VYRE_OK) {
-    if (w->options.keep_inputs) {
-      code = vyre__recording_was_uploaded(w->rec, st);
-    }
-    pthread_mutex_unlock(&w->rec->lock);
-    if (code == VYRE_OK) code = run_all(w, st);
-    pthread_mutex_lock(&w->rec->lock);
-    end_turn(w->rec);
-  }
-  pthread_mutex_unlock(&w->rec->lock);
+  vyre_code code = fly(w, true, st);
   trace_replay(w, start, code);
   return code;
 }
 
-/* Of one that is pending. */
-static void end_pending(const walk *w) {
-  vyre__recording_drop(w->rec, w->held);
-  pthread_mutex_lock(&w->rec->lock);
-  w->rec->pending--;
-  pthread_mutex_unlock(&w->rec->lock);
-}
-
 static void replay_work_finish(vyre_fence *fence) {
   const walk *w = &((replay_work *)fence)->walk;
-  end_pending(w);
-  vyre_recording_release(w->rec);
+  vyre_recording *home = w->rec->home;
+  leave(w, true);
+  vyre_recording_release(home);
 }
 
 static vyre_code replay_later(walk *w, vyre_fence **out, vyre_status *st) {
   vyre_device *device = w->rec->device;
   vyre_fence *fence;
   VYRE_TRY(vyre__fence_make(device->context, sizeof(replay_work), &fence, st));
-  pthread_mutex_lock(&w->rec->lock);
-  bool is_next = w->rec->pending == 0 && !w->rec->is_running;
-  w->rec->pending++;
-  vyre_code code = begin(w, is_next, st);
-  pthread_mutex_unlock(&w->rec->lock);
+  vyre_code code = enter(w, true, st);
   if (code != VYRE_OK) {
-    end_pending(w);
+    leave(w, true);
     vyre__fence_discard(fence);
     return code;
   }
   ((replay_work *)fence)->walk = *w;
-  vyre_recording_retain(w->rec);
+  vyre_recording_retain(w->rec->home);
   fence->work = replay_work_run;
   fence->finish = replay_work_finish;
   *out = fence;

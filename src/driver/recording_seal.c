@@ -254,16 +254,8 @@ static vyre_code take_runs(vyre_recording *rec, vyre_status *st) {
   return VYRE_OK;
 }
 
-vyre_code vyre_recording_finish(vyre_recording *rec, vyre_status *st) {
-  static const char who[] = "vyre_recording_finish";
-  if (!rec) return vyre__null_argument(st, who, "recording");
-  if (rec->is_finished) {
-    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "replay it: once is enough",
-                     "the recording is finished already");
-  }
-  VYRE_TRY(vyre__device_check(rec->device, st));
-  VYRE_TRY(check_all(rec, st));
+vyre_code vyre__recording_lay_out(vyre_recording *rec, const char *who,
+                                  vyre_status *st) {
   size_t size;
   unsigned char *tables = NULL;
   bool fits = measure(rec, &size);
@@ -287,6 +279,20 @@ vyre_code vyre_recording_finish(vyre_recording *rec, vyre_status *st) {
   assert(size == 0 || at == tables + size);
   rec->tables = tables;
   rec->tables_size = size;
+  return VYRE_OK;
+}
+
+vyre_code vyre_recording_finish(vyre_recording *rec, vyre_status *st) {
+  static const char who[] = "vyre_recording_finish";
+  if (!rec) return vyre__null_argument(st, who, "recording");
+  if (rec->is_finished) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "replay it: once is enough",
+                     "the recording is finished already");
+  }
+  VYRE_TRY(vyre__device_check(rec->device, st));
+  VYRE_TRY(check_all(rec, st));
+  VYRE_TRY(vyre__recording_lay_out(rec, who, st));
   vyre_arena_finish(&rec->building);
   sum_up(rec);
   place_barriers(rec);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "driver/stretch.h"
 
+#include "base/status.h"
 #include "driver/trace.h"
 
 /* A slot that is as the run leaves it. */
@@ -121,5 +122,65 @@ vyre_code vyre__stretch_run_piece(vyre__run *const *runs, size_t count,
   if (code == VYRE_OK) code = device->backend->piece_run(piece, done, st);
   for (size_t i = 0; i < *done; i++) launches += piece->items[i].launch != NULL;
   settle(runs, count, launches, code);
+  return code;
+}
+
+vyre__tally vyre__stretch_sum(vyre__run *const *runs, size_t count) {
+  vyre__tally sums = {.launches = count};
+  for (size_t i = 0; i < count; i++) {
+    sums.input_bytes += runs[i]->host_in;
+    sums.output_bytes += runs[i]->host_out;
+    sums.copied_bytes += runs[i]->copies.copied_bytes;
+  }
+  return sums;
+}
+
+static void count_all(vyre_device *device, const vyre__tally *sums,
+                      uint64_t times) {
+  VYRE__COUNT(device, launches, times * sums->launches);
+  VYRE__COUNT(device, input_bytes, times * sums->input_bytes);
+  VYRE__COUNT(device, output_bytes, times * sums->output_bytes);
+  if (sums->copied_bytes > 0) {
+    VYRE__COUNT(device, copied_bytes, times * sums->copied_bytes);
+  }
+}
+
+vyre_code vyre__stretch_run_again(vyre__piece *piece, const vyre__tally *sums,
+                                  size_t *done, vyre_status *st) {
+  vyre_device *device = piece->device;
+  *done = 0;
+  VYRE_TRY(vyre__device_check(device, st));
+  vyre_code code = device->backend->piece_run(piece, done, st);
+  if (code == VYRE_OK) {
+    count_all(device, sums, 1);
+    return VYRE_OK;
+  }
+  vyre__tally some = {0};
+  for (size_t i = 0; i < *done; i++) {
+    const vyre__launch *launch = piece->items[i].launch;
+    if (!launch) continue;
+    const vyre__run *run =
+        (const vyre__run *)(const void *)((const char *)launch -
+                                          offsetof(vyre__run, launch));
+    some.launches++;
+    some.input_bytes += run->host_in;
+    some.output_bytes += run->host_out;
+    some.copied_bytes += run->copies.copied_bytes;
+  }
+  count_all(device, &some, 1);
+  VYRE__COUNT(device, failures, 1);
+  return code;
+}
+
+vyre_code vyre__stretch_run_loop(vyre__run *const *runs, size_t count,
+                                 vyre__piece *piece, vyre__piece_loop *loop,
+                                 vyre_status *st) {
+  vyre_device *device = piece->device;
+  vyre_code code = vyre__device_check(device, st);
+  if (code == VYRE_OK) (void)make_ready(runs, count, false, true, st, &code);
+  if (code == VYRE_OK) code = device->backend->piece_loop(piece, loop, st);
+  vyre__tally sums = vyre__stretch_sum(runs, count);
+  if (loop->rounds > 0) count_all(device, &sums, loop->rounds);
+  if (code != VYRE_OK) VYRE__COUNT(device, failures, 1);
   return code;
 }

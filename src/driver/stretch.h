@@ -40,6 +40,20 @@ vyre_code vyre__stretch_run_piece(vyre__run *const *runs, size_t count,
                                   vyre__piece *piece, size_t *done,
                                   vyre_status *st);
 
+/* The same piece once more, as it is, which is_steady allows: what is counted of its
+ * runs was summed up the last time. */
+typedef struct vyre__tally {
+  uint64_t launches, input_bytes, output_bytes, copied_bytes;
+} vyre__tally;
+
+vyre__tally vyre__stretch_sum(vyre__run *const *runs, size_t count);
+vyre_code vyre__stretch_run_again(vyre__piece *piece, const vyre__tally *sums,
+                                  size_t *done, vyre_status *st);
+/* A piece in a loop. */
+vyre_code vyre__stretch_run_loop(vyre__run *const *runs, size_t count,
+                                 vyre__piece *piece, vyre__piece_loop *loop,
+                                 vyre_status *st);
+
 /* Runs @p count (at most vyre__stretch_most) that all fit, as vyre__run_execute would
  * one by one. *done: how many ended well; without a failure that may be fewer than
  * all, but is at least one. are_apart: what one writes to the host, no other binds. */

@@ -11,20 +11,23 @@
  *                of four, the descriptor reaches to the next one that is. Eight
  *                bytes are always there, of an empty buffer too: a load outside
  *                takes the first element, and does not use it.
- *   uniforms     in the launch block, if their number is fixed; else a storage
- *                buffer like the others
+ *   uniforms     in the launch block, if they are read at known places only, and
+ *                there is room; else a storage buffer like the others
  *   hidden ones  behind the slots of the plan: status, what is kept across grid
  *                barriers, and the part of the launch block that is a buffer
  *
  * and the launch block: words whose places `fields` tells. Those that change from
  * launch to launch come first, in push constants as long as there is room; the
- * rest is in a uniform buffer, and so are uniforms that are read by index. Ids, lengths and the grid come from there and not
- * from the device, so that a grid can be launched in parts: the workgroup's id is
- * the device's plus `base`.
+ * rest is in a uniform buffer. Uniforms are packed behind them, while there is room
+ * in push constants, or in a storage buffer that holds all of the block. Ids, lengths
+ * and the grid come from there and not from the device, so that a grid can be
+ * launched in parts: the workgroup's id is the device's plus `base`.
  *
  * Specialization constants 0, 1 and 2 are the workgroup's size. Their defaults are
  * what the kernel was lowered for, and it holds for no other: a device that wants
- * another one lowers again. */
+ * another one lowers again. Constant 3 is there if `may_skip_fuel`: whether rounds
+ * of loops are counted. Without, a dispatch that allows 2^32-1 of them or more ends
+ * as it would with it. */
 #ifndef VYRE_EMIT_SPIRV_H
 #define VYRE_EMIT_SPIRV_H
 
@@ -34,8 +37,8 @@
 #include "lower/low.h"
 
 enum {
-  VYRE__SPIRV_PUSH_BYTES = 128,     /* that every device has */
-  VYRE__SPIRV_UNIFORM_BYTES = 16384 /* of a uniform buffer, likewise */
+  VYRE__SPIRV_PUSH_BYTES = 128, /* that every device has */
+  VYRE__SPIRV_COUNTS_FUEL = 3,  /* a specialization constant, a bool */
 };
 
 /* What a device has. Zeroed: what every device of Vulkan 1.1 has. Widths of floats
@@ -67,10 +70,12 @@ typedef struct vyre__spirv_target {
                                  side, with the rounds of all. Loops that may
                                  come there tell it, and are rolled out. 0: no
                                  such device */
+  bool drops_outside;    /* the device itself looks whether an access of a
+                                 storage buffer is inside of its descriptor, and
+                                 does none that is not: Mesa's llvmpipe */
   bool hides_floats;     /* from the compiler, which does not compute what is
                                  done with a constant 0.0: Mesa's llvmpipe */
-  bool binds_uniforms;   /* none in the launch block: for uniforms that are
-                                 on the device already, or longer than declared */
+  bool binds_uniforms;   /* none in the launch block */
   bool names;            /* of buffers and variables, for people */
   bool lines;            /* of the source, likewise */
 } vyre__spirv_target;
@@ -105,7 +110,8 @@ typedef enum vyre__spirv_value {
   VYRE__SPIRV_ONE,        /* 1, and no compiler knows it */
   VYRE__SPIRV_LOOP_VALUE, /* of grid loop `index`, low half first */
   VYRE__SPIRV_LENGTH,     /* of buffer `index` of the kernel, in elements */
-  VYRE__SPIRV_UNIFORM,    /* the bytes of buffer `index`; zeros up to a word */
+  VYRE__SPIRV_UNIFORM, /* the bytes of buffer `index` that are declared; zeros
+                             up to a word */
 } vyre__spirv_value;
 
 typedef struct vyre__spirv_field {
@@ -124,6 +130,7 @@ typedef struct vyre__spirv_module {
   uint32_t shared_bytes; /* of workgroup memory */
   uint32_t push_bytes;   /* from 0 on; 0: no push constants */
   uint32_t block_bytes;  /* of the buffer BLOCK; 0: there is none */
+  bool may_skip_fuel;    /* there is specialization constant COUNTS_FUEL */
   uint32_t slots;        /* bindings are below that */
   const vyre__spirv_descriptor
       *descriptors; /* by binding; unused ones left out */

@@ -30,14 +30,14 @@ static uint32_t field_word(spv_emitter *e, vyre__spirv_value value,
                            uint32_t index, uint32_t word) {
   const vyre__spirv_field *f = field_of(e, value, index);
   if (!f) return spv_u32(e, 0);
-  return spv_block_word(e, f->is_pushed, f->offset / 4 + word, 0);
+  return spv_block_word(e, f->is_pushed, f->offset / 4 + word);
 }
 
 static uint32_t length_of(spv_emitter *e, uint32_t buffer) {
   const vyre__low_buffer *b = &e->k->buffers[buffer];
   const spv_place *p = &e->places[buffer];
-  if (!spv_is_bound(b) || p->is_in_block) return spv_u32(e, b->count);
-  return spv_block_word(e, p->is_length_pushed, p->length_at, 0);
+  if (!spv_is_bound(b)) return spv_u32(e, b->count);
+  return spv_block_word(e, p->is_length_pushed, p->length_at);
 }
 
 static uint32_t loop_value(spv_emitter *e, const vyre__low_inst *inst) {
@@ -99,7 +99,8 @@ static bool is_known(const spv_emitter *e, const vyre__low_inst *inst) {
   const vyre__low_buffer *b = &e->k->buffers[inst->aux];
   return b->kind == VYRE_MEMORY_UNIFORM && !b->is_written &&
          !inst->v[vyre__low_ops[VYRE__LOW_LOAD].operands - 1u] &&
-         e->k->code[inst->a].op == VYRE__LOW_CONST;
+         e->k->code[inst->a].op == VYRE__LOW_CONST &&
+         vyre__low_const(&e->k->code[inst->a]) < spv_elements(b);
 }
 
 static const spv_known *find_known(const spv_emitter *e,
@@ -218,10 +219,34 @@ static uint32_t path_now(const spv_emitter *e) {
   return e->open_count ? e->open[e->open_count - 1].path : 0;
 }
 
+/* Fuel is looked at, unless the module is made without. */
+static uint32_t condition_of(spv_emitter *e, uint32_t at) {
+  uint32_t condition = e->ids[e->k->code[at].a];
+  if (!e->counts_fuel || e->k->code[at + 1].op != VYRE__LOW_OUT_OF_FUEL) {
+    return condition;
+  }
+  return SPV_DO(e, SPV_OpLogicalAnd, spv_bool(e), condition, e->counts_fuel);
+}
+
+/* A value that is not 0 of an access that gives 0 outside: it was inside. The
+ * condition of that access, or 0. */
+static uint32_t condition_behind(const vyre__low_kernel *k, uint32_t at) {
+  const vyre__low_inst *test = &k->code[at];
+  bool is_equal = test->op == VYRE__LOW_EQ;
+  if (!is_equal && test->op != VYRE__LOW_NE) return 0;
+  const vyre__low_inst *value = &k->code[test->a], *with = &k->code[test->b];
+  if (with->op != VYRE__LOW_CONST || value->op < VYRE__LOW_LOAD ||
+      value->op > VYRE__LOW_ATOMIC_CAS ||
+      is_equal == (vyre__low_const(with) == 0)) {
+    return 0;
+  }
+  return value->v[vyre__low_ops[value->op].operands - 1u];
+}
+
 static void begin_if(spv_emitter *e, uint32_t at) {
   bool has_else = e->ids[at] & SPV_IF_ELSE;
-  uint32_t condition = e->ids[e->k->code[at].a], before = path_now(e);
-  uint32_t path = 0, other_path = 0;
+  uint32_t condition = condition_of(e, at), before = path_now(e);
+  uint32_t path = 0, other_path = 0, test = e->k->code[at].a;
   if (before && e->ids[at] & SPV_IF_BREAKS) {
     path = spv_path(e, condition, true, before);
   }
@@ -235,6 +260,7 @@ static void begin_if(spv_emitter *e, uint32_t at) {
   (void)push_open(e, &(spv_open){.op = VYRE__LOW_IF,
                                  .path = path,
                                  .other_path = other_path,
+                                 .holds = {test, condition_behind(e->k, test)},
                                  .is_merge_reached = !has_else,
                                  .merge = merge,
                                  .other = other});
@@ -279,6 +305,11 @@ static void to_step(spv_emitter *e, spv_open *open) {
 
 static void end_construct(spv_emitter *e) {
   spv_open open = e->open[--e->open_count];
+  if (open.op == VYRE__LOW_STEP && open.visit && !open.is_merge_reached &&
+      !e->is_dead) {
+    spv_end_endless(e, &open);
+    return;
+  }
   if (open.op == VYRE__LOW_STEP) {
     if (!e->is_dead) spv_branch(e, open.header);
   } else if (!e->is_dead) {
@@ -421,7 +452,10 @@ uint32_t spv_phase(spv_emitter *e, uint32_t phase) {
   make_all_given(e, range);
   load_all_known(e, range);
   if (e->visits || e->hides) e->one = field_word(e, VYRE__SPIRV_ONE, 0, 0);
-  if (e->visits) SPV_PUT(e, SPV_CODE, SPV_OpStore, e->visits, e->one);
+  if (e->visits) {
+    e->all = SPV_DO(e, SPV_OpISub, spv_uint(e, 32), spv_u32(e, 0), e->one);
+    SPV_PUT(e, SPV_CODE, SPV_OpStore, e->visits, e->one);
+  }
   if (e->hides) spv_hide_constants(e, range);
   spv_zero_shared(e);
   for (uint32_t at = range.begin;

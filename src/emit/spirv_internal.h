@@ -62,6 +62,7 @@ typedef struct spv_open {
                              a value that is `visit` on this way only; else 0 */
   uint32_t other_path;  /* IF: of its ELSE */
   uint32_t visit, left; /* checked LOOP: a number of its own; a variable */
+  uint32_t holds[2];    /* IF: instructions that are true in it, or 0 */
 } spv_open;
 
 enum spv_if_bits {
@@ -74,7 +75,8 @@ enum spv_if_bits {
 typedef struct spv_place {
   bool is_used;       /* somebody loads or stores */
   bool is_read;       /* somebody loads */
-  bool is_indexed;    /* and not by constants only */
+  bool is_indexed;    /* somebody does, and not at a place that is known */
+  bool is_measured;   /* somebody asks for its length */
   bool is_in_block;   /* a uniform of the launch block */
   bool is_pushed;     /* there: in push constants */
   bool is_widened;    /* shared, narrow: a word an element */
@@ -120,19 +122,21 @@ typedef struct spv_emitter {
   uint32_t *vars; /* of the kernel's variables: ids */
   uint32_t workgroup_id, local_id, local_index; /* variables */
   uint32_t push, block, status, function_type;
+  uint32_t counts_fuel; /* a specialization constant; 0: always */
+  bool uses_grid;
 
   /* the phase */
   uint32_t *lengths, *loop_values; /* ids; 0: not used */
   uint32_t local[3], group[3], grid[3], fuel;
   spv_known known[SPV_MOST_KNOWN];
   size_t known_count;
-  bool has_status;      /* somebody writes it */
-  bool *is_checked;     /* phases with loops that the device may end */
-  uint32_t *left;       /* of loops: variables */
-  uint32_t one, visits; /* for these: a value, a variable */
-  bool hides;           /* some float must not be known */
-  bool *is_hidden;      /* constants that are such */
-  uint32_t none;        /* 0, and no compiler knows it */
+  bool has_status;           /* somebody writes it */
+  bool *is_checked;          /* phases with loops that the device may end */
+  uint32_t *left;            /* of loops: variables */
+  uint32_t one, all, visits; /* for these: values, 1 and all bits, a variable */
+  bool hides;                /* some float must not be known */
+  bool *is_hidden;           /* constants that are such */
+  uint32_t none;             /* 0, and no compiler knows it */
   spv_open *open;
   size_t open_count, open_capacity;
   uint32_t skipped; /* constructs that were opened where nobody comes */
@@ -205,9 +209,8 @@ vyre_code spv_plan(spv_emitter *e);
 void spv_declare(spv_emitter *e); /* variables of the module */
 bool spv_is_bound(const vyre__low_buffer *buffer);
 uint64_t spv_elements(const vyre__low_buffer *buffer); /* as it is accessed */
-/* A word of the launch block; @p more is an id that is added, or 0. */
-uint32_t spv_block_word(spv_emitter *e, bool is_pushed, uint32_t word,
-                        uint32_t more);
+/* A word of the launch block. */
+uint32_t spv_block_word(spv_emitter *e, bool is_pushed, uint32_t word);
 
 /* --- operations: spirv_value.c, spirv_memory.c, spirv_flow.c --------------------- */
 
@@ -241,5 +244,7 @@ void spv_enter_checked(spv_emitter *e, uint32_t at, spv_open *loop);
 uint32_t spv_path(spv_emitter *e, uint32_t condition, bool holds,
                   uint32_t path);
 void spv_check_left(spv_emitter *e, const spv_open *loop);
+/* The end of a loop that nothing leaves. */
+void spv_end_endless(spv_emitter *e, const spv_open *loop);
 
 #endif

@@ -56,12 +56,9 @@ typedef struct blocks {
   uint32_t pushed, most_pushed, in_buffer; /* words */
 } blocks;
 
-/* Push constants are registers: what is read at an index that is computed must not
- * be among them. (Mesa 22.3's software device gets such an index wrong at times.) */
 static vyre__spirv_field *add_field(blocks *b, vyre__spirv_value value,
-                                    uint32_t index, uint32_t words,
-                                    bool may_push) {
-  bool is_pushed = may_push && words <= b->most_pushed - b->pushed;
+                                    uint32_t index, uint32_t words) {
+  bool is_pushed = words <= b->most_pushed - b->pushed;
   uint32_t *used = is_pushed ? &b->pushed : &b->in_buffer;
   vyre__spirv_field *f = &b->fields[b->count++];
   *f = (vyre__spirv_field){.value = (uint8_t)value,
@@ -73,25 +70,6 @@ static vyre__spirv_field *add_field(blocks *b, vyre__spirv_value value,
   return f;
 }
 
-/* Uniforms whose bytes go with the launch: as many as have room in a uniform
- * buffer beside all else. */
-static void choose_uniforms(spv_emitter *e) {
-  const vyre__low_kernel *k = e->k;
-  uint64_t used =
-      8 + 2 * (uint64_t)k->grid_loop_count + (uint64_t)k->buffer_count;
-  for (uint32_t i = 0; i < k->buffer_count; i++) {
-    const vyre__low_buffer *buffer = &k->buffers[i];
-    uint64_t words = whole_words(buffer);
-    if (buffer->kind != VYRE_MEMORY_UNIFORM || words == 0 ||
-        e->target->binds_uniforms ||
-        4 * (used + words) > VYRE__SPIRV_UNIFORM_BYTES) {
-      continue;
-    }
-    e->places[i].is_in_block = true;
-    used += words;
-  }
-}
-
 static bool any_is_checked(const spv_emitter *e) {
   for (uint32_t i = 0; i < e->k->phase_count; i++) {
     if (e->is_checked[i]) return true;
@@ -99,49 +77,80 @@ static bool any_is_checked(const spv_emitter *e) {
   return false;
 }
 
-static void plan_fields(spv_emitter *e, blocks *b) {
-  const vyre__low_kernel *k = e->k;
-  add_field(b, VYRE__SPIRV_BASE, 0, 3, true);
-  add_field(b, VYRE__SPIRV_GRID, 0, 3, true);
-  if (k->has_fuel) add_field(b, VYRE__SPIRV_FUEL, 0, 1, true);
-  if (e->hides || any_is_checked(e)) {
-    add_field(b, VYRE__SPIRV_ONE, 0, 1, true);
-  }
-  for (uint32_t i = 0; i < k->grid_loop_count; i++) {
-    add_field(b, VYRE__SPIRV_LOOP_VALUE, i, 2, true);
-  }
-  for (uint32_t i = 0; i < k->buffer_count; i++) {
-    const vyre__low_buffer *buffer = &k->buffers[i];
+/* Words of uniforms that go with the launch: what push constants have left, or as
+ * many where all of the block is memory. */
+static uint32_t room_for_uniforms(const spv_emitter *e, const blocks *b) {
+  if (e->target->binds_uniforms) return 0;
+  if (e->target->block_in_storage) return VYRE__SPIRV_PUSH_BYTES / 4;
+  return b->most_pushed - b->pushed;
+}
+
+/* Uniforms whose bytes go with the launch. What is bound may be longer than declared,
+ * and push constants are registers (Mesa 22.3's software device gets an index of
+ * them that is computed wrong at times): so those that are read at known places, and
+ * where the program has said that there is something. */
+static void plan_uniforms(spv_emitter *e, blocks *b) {
+  uint32_t room = room_for_uniforms(e, b);
+  for (uint32_t i = 0; i < e->k->buffer_count; i++) {
+    const vyre__low_buffer *buffer = &e->k->buffers[i];
+    uint64_t words = whole_words(buffer);
     spv_place *p = &e->places[i];
-    if (!spv_is_bound(buffer) || p->is_in_block) continue;
-    const vyre__spirv_field *f = add_field(b, VYRE__SPIRV_LENGTH, i, 1, true);
-    p->length_at = f->offset / 4;
-    p->is_length_pushed = f->is_pushed;
-  }
-  for (uint32_t i = 0; i < k->buffer_count; i++) {
-    const vyre__low_buffer *buffer = &k->buffers[i];
-    spv_place *p = &e->places[i];
-    if (!p->is_in_block) continue;
+    if (buffer->kind != VYRE_MEMORY_UNIFORM || !p->is_used || p->is_indexed ||
+        words > room) {
+      continue;
+    }
     const vyre__spirv_field *f =
-        add_field(b, VYRE__SPIRV_UNIFORM, i, (uint32_t)whole_words(buffer),
-                  !p->is_indexed);
+        add_field(b, VYRE__SPIRV_UNIFORM, i, (uint32_t)words);
+    p->is_in_block = true;
     p->word = f->offset / 4;
     p->is_pushed = f->is_pushed;
+    room -= (uint32_t)words;
   }
 }
 
+static void plan_fields(spv_emitter *e, blocks *b) {
+  const vyre__low_kernel *k = e->k;
+  add_field(b, VYRE__SPIRV_BASE, 0, 3);
+  if (e->uses_grid) add_field(b, VYRE__SPIRV_GRID, 0, 3);
+  if (k->has_fuel) add_field(b, VYRE__SPIRV_FUEL, 0, 1);
+  if (e->hides || any_is_checked(e)) add_field(b, VYRE__SPIRV_ONE, 0, 1);
+  for (uint32_t i = 0; i < k->grid_loop_count; i++) {
+    add_field(b, VYRE__SPIRV_LOOP_VALUE, i, 2);
+  }
+  for (uint32_t i = 0; i < k->buffer_count; i++) {
+    spv_place *p = &e->places[i];
+    if (!spv_is_bound(&k->buffers[i]) || !p->is_measured) continue;
+    const vyre__spirv_field *f = add_field(b, VYRE__SPIRV_LENGTH, i, 1);
+    p->length_at = f->offset / 4;
+    p->is_length_pushed = f->is_pushed;
+  }
+  plan_uniforms(e, b);
+}
+
 /* --- the plan --------------------------------------------------------------------------- */
+
+/* At a number, of an element that is there whatever is bound. */
+static bool is_at_known_place(const vyre__low_kernel *k,
+                              const vyre__low_inst *inst) {
+  const vyre__low_inst *index = &k->code[inst->a];
+  const vyre__low_buffer *b = &k->buffers[inst->aux];
+  return index->op == VYRE__LOW_CONST && b->count > 0 &&
+         vyre__low_const(index) < spv_elements(b);
+}
 
 static void find_uses(spv_emitter *e) {
   const vyre__low_kernel *k = e->k;
   for (uint32_t i = 0; i < k->phase_count; i++) {
     for (uint32_t at = k->phases[i].begin; at < k->phases[i].end; at++) {
       const vyre__low_inst *inst = &k->code[at];
+      e->uses_grid |= inst->op == VYRE__LOW_GRID_SIZE;
+      if (inst->op == VYRE__LOW_LEN) e->places[inst->aux].is_measured = true;
       if (inst->op < VYRE__LOW_LOAD || inst->op > VYRE__LOW_ATOMIC_CAS)
         continue;
-      e->places[inst->aux].is_used = true;
-      e->places[inst->aux].is_read |= inst->op == VYRE__LOW_LOAD;
-      e->places[inst->aux].is_indexed |= k->code[inst->a].op != VYRE__LOW_CONST;
+      spv_place *p = &e->places[inst->aux];
+      p->is_used = true;
+      p->is_read |= inst->op == VYRE__LOW_LOAD;
+      p->is_indexed |= !is_at_known_place(k, inst);
     }
   }
 }
@@ -227,7 +236,6 @@ vyre_code spv_plan(spv_emitter *e) {
   e->has_status = k->has_fuel || any_is_checked(e);
   e->hides = spv_find_hidden(e);
   find_uses(e);
-  choose_uniforms(e);
   plan_fields(e, &b);
   e->out->fields = b.fields;
   e->out->field_count = b.count;
@@ -289,6 +297,8 @@ static void declare_storage(spv_emitter *e, uint32_t buffer,
   if (!*type) *type = block_type(e, spv_uint(e, 8u * b->width), b->width, 0);
   p->variable = variable(e, SPV_STORAGE_StorageBuffer, *type, b->name);
   bind(e, p->variable, p->binding);
+  /* What is written is bound once. */
+  spv_decorate(e, p->variable, SPV_DECORATION_Restrict);
   if (!b->is_written) {
     spv_decorate(e, p->variable, SPV_DECORATION_NonWritable);
   } else if (p->is_read && e->k->has_barrier &&
@@ -338,6 +348,7 @@ static void declare_block(spv_emitter *e, uint32_t types[9]) {
   if (e->target->block_in_storage) {
     type = types[4] = block_type(e, u32, 4, 0);
     e->block = variable(e, SPV_STORAGE_StorageBuffer, type, "block");
+    spv_decorate(e, e->block, SPV_DECORATION_Restrict);
     spv_decorate(e, e->block, SPV_DECORATION_NonWritable);
   } else {
     uint32_t four = SPV_TYPE(e, SPV_OpTypeVector, u32, 4);
@@ -362,11 +373,27 @@ static void declare_workgroup_size(spv_emitter *e, uint32_t three) {
   spv_name(e, parts[1], "workgroup_size");
 }
 
+/* Where the device itself ends loops long before 2^32-1 rounds, and says so, that
+ * many need not be counted: whoever runs the module may leave it out. Rounds of a
+ * device are those of one launch, fuel is of all phases together. */
+static void declare_fuel_switch(spv_emitter *e) {
+  if (!e->k->has_fuel || !e->target->most_rounds || e->k->step_count > 1) {
+    return;
+  }
+  e->counts_fuel = spv_id(e);
+  SPV_PUT(e, SPV_GLOBALS, SPV_OpSpecConstantTrue, spv_bool(e), e->counts_fuel);
+  SPV_PUT(e, SPV_NOTES, SPV_OpDecorate, e->counts_fuel, SPV_DECORATION_SpecId,
+          VYRE__SPIRV_COUNTS_FUEL);
+  spv_name(e, e->counts_fuel, "counts_fuel");
+  e->out->may_skip_fuel = true;
+}
+
 void spv_declare(spv_emitter *e) {
   const vyre__low_kernel *k = e->k;
   uint32_t u32 = spv_uint(e, 32), types[9] = {0};
   uint32_t three = SPV_TYPE(e, SPV_OpTypeVector, u32, 3);
   declare_workgroup_size(e, three);
+  declare_fuel_switch(e);
   e->workgroup_id =
       declare_input(e, three, SPV_BUILTIN_WorkgroupId, "workgroup_id");
   e->local_id =
@@ -393,27 +420,19 @@ void spv_declare(spv_emitter *e) {
   }
 }
 
-uint32_t spv_block_word(spv_emitter *e, bool is_pushed, uint32_t word,
-                        uint32_t more) {
-  uint32_t u32 = spv_uint(e, 32), zero = spv_u32(e, 0), at = spv_u32(e, word);
-  if (more) at = word ? SPV_DO(e, SPV_OpIAdd, u32, at, more) : more;
+uint32_t spv_block_word(spv_emitter *e, bool is_pushed, uint32_t word) {
+  uint32_t u32 = spv_uint(e, 32), zero = spv_u32(e, 0);
   uint32_t place;
   if (is_pushed || e->target->block_in_storage) {
     uint32_t storage = is_pushed ? (uint32_t)SPV_STORAGE_PushConstant
                                  : (uint32_t)SPV_STORAGE_StorageBuffer;
     uint32_t type = spv_pointer(e, storage, u32);
     place = SPV_DO(e, SPV_OpAccessChain, type, is_pushed ? e->push : e->block,
-                   zero, at);
+                   zero, spv_u32(e, word));
   } else {
-    uint32_t type = spv_pointer(e, SPV_STORAGE_Uniform, u32), row, column;
-    if (more) {
-      row = SPV_DO(e, SPV_OpShiftRightLogical, u32, at, spv_u32(e, 2));
-      column = SPV_DO(e, SPV_OpBitwiseAnd, u32, at, spv_u32(e, 3));
-    } else {
-      row = spv_u32(e, word / 4);
-      column = spv_u32(e, word % 4);
-    }
-    place = SPV_DO(e, SPV_OpAccessChain, type, e->block, zero, row, column);
+    uint32_t type = spv_pointer(e, SPV_STORAGE_Uniform, u32);
+    place = SPV_DO(e, SPV_OpAccessChain, type, e->block, zero,
+                   spv_u32(e, word / 4), spv_u32(e, word % 4));
   }
   return SPV_DO(e, SPV_OpLoad, u32, place);
 }

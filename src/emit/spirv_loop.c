@@ -11,14 +11,18 @@
  * every BREAK has set is set. So a value is computed before each IF that leads to
  * a BREAK, in every round anew: the number of this visit if that way is taken, and
  * 0 if not. The BREAK hands it on, and behind the loop it is compared. Compilers
- * do not see that it must be equal, as the numbers begin with one that they do not
- * know; and it costs nothing in the loop, since only the last one is used. */
+ * do not see that it must be equal: the numbers begin with one that they do not
+ * know, and what the way is made of is not the condition itself, which they do know
+ * on that way, but bits that they do not know chosen by it. It costs nothing in the
+ * loop, since only the last one is used. */
 #include "emit/spirv_internal.h"
 
 enum {
   MOST_COPIES = 16,
   FEW_COPIES = 2,    /* of bodies that touch memory: whoever is done with the
-                        loop is masked in all of them, and accesses cost most */
+                        loop is masked in all of them, and accesses cost most.
+                        One, if it is not known how often they go round: what
+                        searches is done early, as a rule */
   MOST_COPIED = 384, /* instructions that a loop may have afterwards */
   FEW_TRIPS = 64     /* that are not worth it */
 };
@@ -96,7 +100,8 @@ spv_extent spv_extent_of(const spv_emitter *e, uint32_t at) {
                 op != VYRE__LOW_BARRIER;
   }
   uint32_t copies = MOST_COPIED / (out.end - at + 1);
-  if (is_plain && copies > 1 && !has_atomics) {
+  bool is_search = !is_quick && !k->loops[k->code[at].aux].is_counted;
+  if (is_plain && copies > 1 && !has_atomics && !is_search) {
     uint32_t most = is_quick ? MOST_COPIES : FEW_COPIES;
     out.copies = copies < most ? copies : most;
   }
@@ -130,9 +135,22 @@ void spv_enter_checked(spv_emitter *e, uint32_t at, spv_open *loop) {
 
 uint32_t spv_path(spv_emitter *e, uint32_t condition, bool holds,
                   uint32_t path) {
-  uint32_t none = spv_u32(e, 0);
-  return SPV_DO(e, SPV_OpSelect, spv_uint(e, 32), condition,
-                holds ? path : none, holds ? none : path);
+  uint32_t u32 = spv_uint(e, 32), none = spv_u32(e, 0);
+  uint32_t bits = SPV_DO(e, SPV_OpSelect, u32, condition, holds ? e->all : none,
+                         holds ? none : e->all);
+  return SPV_DO(e, SPV_OpBitwiseAnd, u32, path, bits);
+}
+
+/* Behind a loop that was ended early its test still holds, so that an access which
+ * was proven to be inside may be outside: nothing may follow, unless the device looks
+ * at all of them. Leaving costs more than the check does: what follows is a branch
+ * then. */
+static bool may_go_on(const spv_emitter *e) {
+  if (!e->target->drops_outside) return false;
+  for (uint32_t i = 0; i < e->k->buffer_count; i++) {
+    if (!spv_is_bound(&e->k->buffers[i]) && e->places[i].is_used) return false;
+  }
+  return true;
 }
 
 void spv_check_left(spv_emitter *e, const spv_open *loop) {
@@ -143,7 +161,23 @@ void spv_check_left(spv_emitter *e, const spv_open *loop) {
   SPV_PUT(e, SPV_CODE, SPV_OpBranchConditional, is_cut, cut, merge);
   spv_begin_block(e, cut);
   spv_tell_end(e, VYRE__SPIRV_CUT);
+  if (may_go_on(e)) {
+    spv_branch(e, merge);
+  } else {
+    spv_put_alone(e, SPV_CODE, SPV_OpReturn);
+  }
+  spv_begin_block(e, merge);
+}
+
+/* Only the device leads behind it. For a compiler there must be a way, too: it is
+ * taken if a number is 0, of which it does not know that it is 1. */
+void spv_end_endless(spv_emitter *e, const spv_open *loop) {
+  uint32_t is_left =
+      SPV_DO(e, SPV_OpIEqual, spv_bool(e), e->one, spv_u32(e, 0));
+  SPV_PUT(e, SPV_CODE, SPV_OpBranchConditional, is_left, loop->merge,
+          loop->header);
+  spv_begin_block(e, loop->merge);
+  spv_tell_end(e, VYRE__SPIRV_CUT);
   spv_put_alone(e, SPV_CODE, SPV_OpReturn);
   e->is_dead = true;
-  spv_begin_block(e, merge);
 }

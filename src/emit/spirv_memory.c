@@ -62,8 +62,10 @@ static unsigned element_bits(const spv_emitter *e, uint32_t buffer) {
 
 /* In the Vulkan memory model, barriers order what says that it is not private. */
 static uint32_t access_bits(const spv_emitter *e, const vyre__low_buffer *b) {
-  bool is_private = !e->target->vulkan_memory_model || !b->is_written ||
-                    (spv_is_bound(b) && !e->k->has_barrier);
+  bool is_seen = spv_is_bound(b)
+                     ? b->is_written && e->k->has_barrier
+                     : b->is_written || b->needs_zero; /* by others */
+  bool is_private = !e->target->vulkan_memory_model || !is_seen;
   return is_private ? 0 : SPV_MEMORY_ACCESS_NonPrivatePointer;
 }
 
@@ -95,56 +97,26 @@ static uint32_t part_of_word(spv_emitter *e, uint32_t word, uint32_t shift,
                 spv_u32(e, is_byte ? 0xFF : 0xFFFF));
 }
 
-/* From the launch block at an index that is known: a word of it is, too. */
-static uint32_t load_known(spv_emitter *e, uint32_t buffer, uint32_t index) {
-  const vyre__low_buffer *b = &e->k->buffers[buffer];
-  const spv_place *p = &e->places[buffer];
-  uint32_t word = p->word + (uint32_t)((uint64_t)index * b->width / 4);
-  uint32_t low = spv_block_word(e, p->is_pushed, word, 0);
+/* From the launch block, whose words hold narrow and wide elements. */
+static uint32_t load_block(spv_emitter *e, const vyre__low_inst *inst) {
+  const vyre__low_buffer *b = &e->k->buffers[inst->aux];
+  const spv_place *p = &e->places[inst->aux];
+  uint32_t index = (uint32_t)vyre__low_const(&e->k->code[inst->a]);
+  uint32_t word = p->word + index * b->width / 4;
+  uint32_t low = spv_block_word(e, p->is_pushed, word);
   if (b->width == 4) return low;
   if (b->width == 8) {
-    return join_words(e, low, spv_block_word(e, p->is_pushed, word + 1, 0));
+    return join_words(e, low, spv_block_word(e, p->is_pushed, word + 1));
   }
   uint32_t shift = index * b->width % 4 * 8;
   return part_of_word(e, low, spv_u32(e, shift), b->width == 1);
-}
-
-/* From the launch block, whose words hold narrow and wide elements. */
-static uint32_t load_block(spv_emitter *e, uint32_t buffer, uint32_t index) {
-  const vyre__low_buffer *b = &e->k->buffers[buffer];
-  const spv_place *p = &e->places[buffer];
-  uint32_t u32 = spv_uint(e, 32);
-  bool is_byte = b->width == 1;
-  if (b->width == 4) return spv_block_word(e, p->is_pushed, p->word, index);
-  if (b->width == 8) {
-    uint32_t twice =
-        SPV_DO(e, SPV_OpShiftLeftLogical, u32, index, spv_u32(e, 1));
-    uint32_t low = spv_block_word(e, p->is_pushed, p->word, twice);
-    uint32_t high = spv_block_word(e, p->is_pushed, p->word + 1, twice);
-    return join_words(e, low, high);
-  }
-  uint32_t word = SPV_DO(e, SPV_OpShiftRightLogical, u32, index,
-                         spv_u32(e, is_byte ? 2 : 1));
-  uint32_t part =
-      SPV_DO(e, SPV_OpBitwiseAnd, u32, index, spv_u32(e, is_byte ? 3 : 1));
-  uint32_t shift =
-      SPV_DO(e, SPV_OpShiftLeftLogical, u32, part, spv_u32(e, is_byte ? 3 : 4));
-  uint32_t all = spv_block_word(e, p->is_pushed, p->word, word);
-  return part_of_word(e, all, shift, is_byte);
 }
 
 static uint32_t load(spv_emitter *e, uint32_t at) {
   const vyre__low_inst *inst = &e->k->code[at];
   const vyre__low_buffer *b = &e->k->buffers[inst->aux];
   uint32_t index = e->ids[inst->a];
-  if (e->places[inst->aux].is_in_block) {
-    const vyre__low_inst *of = &e->k->code[inst->a];
-    if (of->op != VYRE__LOW_CONST) return load_block(e, inst->aux, index);
-    /* One that is outside is behind a condition that does not hold. */
-    uint64_t number = vyre__low_const(of);
-    return load_known(e, inst->aux,
-                      number < spv_elements(b) ? (uint32_t)number : 0);
-  }
+  if (e->places[inst->aux].is_in_block) return load_block(e, inst);
   unsigned bits = element_bits(e, inst->aux);
   uint32_t type = spv_uint(e, bits);
   uint32_t pointer = pointer_to(e, inst->aux, bits, index);
@@ -242,16 +214,26 @@ static uint32_t access_now(spv_emitter *e, uint32_t at) {
 
 /* Where the condition does not hold, the first element is loaded, which is always
  * there, and its value is not used: devices pay more for a branch. */
-static uint32_t load_if(spv_emitter *e, uint32_t at, uint32_t condition) {
+static uint32_t look_if(spv_emitter *e, uint32_t at, uint32_t condition) {
   const vyre__low_inst *inst = &e->k->code[at];
   uint32_t *index = &e->ids[inst->a], before = *index;
   uint32_t type = spv_type_of(e, inst->type);
   *index = SPV_DO(e, SPV_OpSelect, spv_uint(e, 32), condition, before,
                   spv_u32(e, 0));
-  uint32_t value = load(e, at);
+  uint32_t value = access_now(e, at);
   *index = before;
   return SPV_DO(e, SPV_OpSelect, type, condition, value,
                 spv_const(e, inst->type, 0));
+}
+
+/* An IF around it has asked already. */
+static bool is_asked(const spv_emitter *e, uint32_t condition) {
+  for (size_t i = 0; i < e->open_count; i++) {
+    const spv_open *open = &e->open[i];
+    if (open->op != VYRE__LOW_IF) continue;
+    if (open->holds[0] == condition || open->holds[1] == condition) return true;
+  }
+  return false;
 }
 
 /* Nothing is touched where the condition does not hold: the value is 0 then. */
@@ -262,8 +244,10 @@ uint32_t spv_access(spv_emitter *e, uint32_t at) {
     spv_refuse(e, at, "64-bit integers");
     return 0;
   }
-  if (!condition) return access_now(e, at);
-  if (inst->op == VYRE__LOW_LOAD) return load_if(e, at, e->ids[condition]);
+  if (!condition || is_asked(e, condition)) return access_now(e, at);
+  if (inst->op == VYRE__LOW_LOAD || only_looks(e, inst)) {
+    return look_if(e, at, e->ids[condition]);
+  }
   uint32_t from = e->label, inside = spv_id(e), merge = spv_id(e);
   SPV_PUT(e, SPV_CODE, SPV_OpSelectionMerge, merge, 0);
   SPV_PUT(e, SPV_CODE, SPV_OpBranchConditional, e->ids[condition], inside,

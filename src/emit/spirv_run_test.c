@@ -71,7 +71,7 @@ static bool agrees(const job *j, const spirv_target *target, bool in_parts) {
                 .m = &module,
                 .k = k,
                 .bound = bound,
-                .fuel = 60000,
+                .fuel = in_parts ? 60000 : UINT32_MAX,
                 .most_groups = in_parts ? (j->grid[0] + 1) / 2 : 0};
   memcpy(run.grid, j->grid, sizeof run.grid);
   vk_run(&run);
@@ -239,6 +239,11 @@ static uint32_t third_of(uint32_t i, uint32_t n) {
   return (n + 2) / 3;
 }
 
+static uint32_t seventh_of(uint32_t i, uint32_t n) {
+  (void)i;
+  return (n + 6) / 7 * 7;
+}
+
 static const long_loop long_loops[] = {
     {"one test at the top", "while (c < n) { c++; }", all_of, 1000000, LONG},
     {"a for", "for (let k = 0u; k < n; k++) { c++; }", all_of, 1000000, LONG},
@@ -273,6 +278,20 @@ static const long_loop long_loops[] = {
     {"two after each other",
      "while (c < n) { c++; } var d = 0u; while (d < n) { d++; } c = max(c, d);",
      all_of, 500000, LONG},
+    {"a flag", "var on = true; while (on) { c++; on = c != n; }", all_of,
+     400000, LONG},
+    {"a float", "var f = 0.0; while (f < f32(n)) { f = f + 1.0; c++; }", all_of,
+     400000, LONG},
+    {"a return and no break",
+     "while (true) { c++; if (c == n) { out[i] = c; return; } }", all_of, 50000,
+     LONG},
+    {"two tests", "while (c < n && c != 4000000000u) { c++; }", all_of, 400000,
+     LONG},
+    {"a test of memory", "while (most[0] == 0u || c < n) { c++; }", all_of,
+     50000, LONG},
+    {"a loop before a break",
+     "while (true) { while (c % 7u != 6u) { c++; } c++; if (c >= n) break; }",
+     seventh_of, 40000, LONG},
 };
 enum { LONG_LOOPS = sizeof long_loops / sizeof long_loops[0] };
 
@@ -293,10 +312,11 @@ static vyre_module *long_module(const long_loop *loop) {
 }
 
 /* Whether the device has ended a loop; else all is right. */
-static bool is_cut(const long_loop *loop, uint32_t n) {
+static bool is_cut(const long_loop *loop, uint32_t n, bool goes_on) {
   vyre_module *source = long_module(loop);
   const vyre__target low = {SPIRV_FIXED_FMA};
   const vyre__spirv_target target = {SPIRV_EVERYTHING, .block_in_storage = true,
+                                     .drops_outside = goes_on,
                                      .most_rounds = MOST_ROUNDS};
   uint32_t out[LANES] = {0};
   vyre__low_binding buffers[2] = {{&n, 1}, {out, LANES}};
@@ -340,8 +360,10 @@ TEST(loops_that_the_device_ends_are_told) {
   for (size_t i = 0; i < LONG_LOOPS; i++) {
     const long_loop *loop = &long_loops[i];
     printf("    %s\n", loop->name);
-    CHECK(!is_cut(loop, loop->right));
-    CHECK(is_cut(loop, loop->cut));
+    for (int goes_on = 0; goes_on < 2; goes_on++) {
+      CHECK(!is_cut(loop, loop->right, goes_on));
+      CHECK(is_cut(loop, loop->cut, goes_on));
+    }
   }
 }
 
@@ -355,7 +377,7 @@ TEST(loops_are_right_up_to_where_the_device_ends_them) {
     uint64_t left = seed_number("VYRE_SPIRV", "STEPS", 2);
     for (; bad - good > 1 && left > 0; left--) {
       uint32_t n = good + (bad - good) / 2;
-      *(is_cut(&long_loops[i], n) ? &bad : &good) = n;
+      *(is_cut(&long_loops[i], n, true) ? &bad : &good) = n;
     }
     printf("    %s: up to %u, not %u\n", long_loops[i].name, good, bad);
   }

@@ -313,25 +313,274 @@ TEST(tells_where_things_are) {
   CHECK(!m.descriptors[0].is_written && m.descriptors[1].is_written);
   CHECK_U64(m.descriptors[1].binding, 1);
   CHECK_U64(m.slots, 6);
-  CHECK_U64(m.push_bytes, 36); /* base, grid, two lengths, the uniform */
+  CHECK_U64(m.push_bytes, 20); /* base, a length, the uniform */
   CHECK_U64(m.block_bytes, 0);
-  CHECK_U64(m.field_count, 5);
-  CHECK_U64(m.fields[4].value, VYRE__SPIRV_UNIFORM);
-  CHECK_U64(m.fields[4].offset, 32);
+  CHECK_U64(m.field_count, 3);
+  CHECK_U64(m.fields[2].value, VYRE__SPIRV_UNIFORM);
+  CHECK_U64(m.fields[2].offset, 16);
   CHECK_U64(m.shared_bytes, 256); /* no 8-bit integers: a word each */
-  m = emit_kit(&(vyre__spirv_target){.int8 = true, .push_bytes = 16}, &arena);
+  m = emit_kit(&(vyre__spirv_target){.int8 = true, .push_bytes = 12}, &arena);
   CHECK(is_valid(&m));
   CHECK_U64(m.shared_bytes, 64);
-  CHECK_U64(m.push_bytes, 16); /* base, and a length */
-  CHECK_U64(m.block_bytes, 32);
+  CHECK_U64(m.push_bytes, 12);  /* base */
+  CHECK_U64(m.block_bytes, 16); /* the length; the uniform is bound */
+  CHECK_U64(m.descriptor_count, 4);
+  CHECK(m.descriptors[3].what == VYRE__SPIRV_BLOCK &&
+        m.descriptors[3].is_uniform);
+  CHECK_U64(m.descriptors[3].binding, 5);
+  m = emit_kit(&(vyre__spirv_target){.block_in_storage = true}, &arena);
+  CHECK(is_valid(&m));
+  CHECK_U64(m.push_bytes, 0);
+  CHECK_U64(m.block_bytes, 32); /* 20, in whole vectors */
   CHECK_U64(m.descriptor_count, 3);
   CHECK(m.descriptors[2].what == VYRE__SPIRV_BLOCK &&
-        m.descriptors[2].is_uniform);
-  CHECK_U64(m.descriptors[2].binding, 5);
+        !m.descriptors[2].is_uniform && !m.descriptors[2].is_written);
   m = emit_kit(&(vyre__spirv_target){.binds_uniforms = true}, &arena);
   CHECK(is_valid(&m));
   CHECK_U64(m.descriptor_count, 3);
   CHECK_U64(m.descriptors[2].buffer, 2);
+  vyre_arena_finish(&arena);
+}
+
+/* How often a field is there. */
+static unsigned count_fields(const vyre__spirv_module *m, unsigned value) {
+  unsigned count = 0;
+  for (size_t i = 0; i < m->field_count; i++) {
+    count += m->fields[i].value == value;
+  }
+  return count;
+}
+
+/* Who binds a longer one sees its length, and what is read at a computed index. */
+TEST(uniforms_are_packed_where_they_are_read_at_known_places) {
+  static const struct {
+    unsigned count, at; /* elements; read at that, or by the local id */
+    bool asks, is_packed;
+  } cases[] = {{1, 0, false, true},   {1, 0, true, true},
+               {26, 25, false, true}, {27, 0, false, false},
+               {4, 4, false, false},  {4, UINT32_MAX, false, false},
+               {0, 0, false, false},  {4, 3, true, true}};
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    kit_begin(&t, "uniform", 8, 1, 1);
+    uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 8);
+    uint32_t u =
+        kit_buffer(&t, "u", VYRE_MEMORY_UNIFORM, 4, false, cases[i].count);
+    vyre__val l = kit_local(&t, 0), g = kit_global(&t, 1);
+    vyre__val at = cases[i].at == UINT32_MAX ? l : kit_u32(&t, cases[i].at);
+    vyre__val grid = kit_op(&t, VYRE__LOW_GRID_SIZE, VYRE_TYPE_U32, 2, 0, 0, 0);
+    vyre__val sum = kit_u(&t, VYRE__LOW_ADD, kit_load(&t, u, at, 0), g);
+    sum = kit_u(&t, VYRE__LOW_ADD, sum, grid);
+    if (cases[i].asks) {
+      vyre__val len = kit_op(&t, VYRE__LOW_LEN, VYRE_TYPE_U32, u, 0, 0, 0);
+      sum = kit_u(&t, VYRE__LOW_ADD, sum, len);
+    }
+    kit_store(&t, y, l, sum, 0);
+    kit_end(&t);
+    vyre__spirv_module m = emit_kit(NULL, &arena);
+    CHECK(is_valid(&m));
+    CHECK_U64(count_fields(&m, VYRE__SPIRV_UNIFORM), cases[i].is_packed);
+    CHECK_U64(count_fields(&m, VYRE__SPIRV_LENGTH), cases[i].asks);
+    CHECK_U64(count_fields(&m, VYRE__SPIRV_GRID), 1);
+    CHECK_U64(m.descriptor_count, cases[i].is_packed ? 1 : 2);
+    CHECK(m.push_bytes <= 128);
+  }
+  vyre_arena_finish(&arena);
+}
+
+/* --- what a module says about itself -----------------------------------------------*/
+
+/* The bits of the constant @p id. */
+static uint32_t constant_of(const vyre__spirv_module *m, uint32_t id) {
+  for (size_t i = SPV_HEADER; i < m->word_count; i += m->words[i] >> 16) {
+    uint32_t op = m->words[i] & 0xFFFF;
+    bool is_one = op == SPV_OpConstant || op == SPV_OpSpecConstant;
+    if (is_one && m->words[i + 2] == id) return m->words[i + 3];
+  }
+  printf("    no constant has the id %u\n", id);
+  test_fail(__FILE__, __LINE__);
+  return 0;
+}
+
+TEST(the_workgroup_is_made_of_specialization_constants) {
+  static const uint32_t size[3] = {7, 5, 3};
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  kit_begin(&t, "sized", size[0], size[1], size[2]);
+  uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 8);
+  kit_store(&t, y, kit_local(&t, 0), kit_local(&t, 1), 0);
+  kit_end(&t);
+  vyre__spirv_module m = emit_kit(NULL, &arena);
+  CHECK(is_valid(&m));
+  unsigned found = 0;
+  for (size_t i = SPV_HEADER; i < m.word_count; i += m.words[i] >> 16) {
+    const uint32_t *w = &m.words[i];
+    if ((w[0] & 0xFFFF) == SPV_OpDecorate && w[2] == SPV_DECORATION_SpecId) {
+      CHECK(w[3] < 3);
+      CHECK_U64(constant_of(&m, w[1]), size[w[3]]);
+      found++;
+    }
+    if ((w[0] & 0xFFFF) == SPV_OpSpecConstantComposite) {
+      for (int axis = 0; axis < 3; axis++) {
+        CHECK_U64(constant_of(&m, w[3 + axis]), size[axis]);
+      }
+      CHECK_U64(count_ops(&m, SPV_OpDecorate, 1, w[2]), 1);
+      CHECK_U64(count_ops(&m, SPV_OpDecorate, 3, SPV_BUILTIN_WorkgroupSize), 1);
+    }
+  }
+  CHECK_U64(found, 3);
+  vyre_arena_finish(&arena);
+}
+
+/* A target that has everything gets what the kernel uses, and no more. */
+TEST(capabilities_are_those_that_are_used) {
+  enum { I8 = 1, I16 = 2, I64 = 4, S8 = 8, S16 = 16, A64 = 32, F64 = 64 };
+  static const uint32_t numbers[] = {SPV_CAPABILITY_Int8,
+                                     SPV_CAPABILITY_Int16,
+                                     SPV_CAPABILITY_Int64,
+                                     SPV_CAPABILITY_StorageBuffer8BitAccess,
+                                     SPV_CAPABILITY_StorageBuffer16BitAccess,
+                                     SPV_CAPABILITY_Int64Atomics,
+                                     SPV_CAPABILITY_Float64};
+  static const struct {
+    unsigned width; /* of a storage buffer, and of shared memory */
+    unsigned shared;
+    bool is_atomic;
+    unsigned wants;
+  } cases[] = {{4, 4, false, 0},        {1, 4, false, S8},
+               {2, 4, false, S16},      {8, 4, false, I64},
+               {4, 1, false, I8},       {4, 2, false, I16},
+               {1, 2, false, S8 | I16}, {8, 4, true, I64 | A64}};
+  const vyre__spirv_target all = {SPIRV_EVERYTHING};
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    vyre_type type = cases[i].width == 8 ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
+    kit_begin(&t, "widths", 8, 1, 1);
+    uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL,
+                            (uint8_t)cases[i].width, true, 8);
+    uint32_t s = kit_buffer(&t, "s", VYRE_MEMORY_SHARED,
+                            (uint8_t)cases[i].shared, true, 8);
+    vyre__val l = kit_local(&t, 0), five = kit_const(&t, type, 5);
+    kit_store(&t, s, l, l, 0);
+    if (cases[i].is_atomic) {
+      kit_op(&t, VYRE__LOW_ATOMIC_ADD, type, y, l, five, 0);
+    } else {
+      kit_store(&t, y, l, five, 0);
+    }
+    kit_end(&t);
+    t.buffers[s].needs_zero = false;
+    vyre__spirv_module m = emit_kit(&all, &arena);
+    CHECK(is_valid(&m));
+    for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; n++) {
+      CHECK_U64(count_ops(&m, SPV_OpCapability, 1, numbers[n]),
+                cases[i].wants >> n & 1);
+    }
+  }
+  vyre_arena_finish(&arena);
+}
+
+/* Acquire and release of storage and workgroup memory at barriers, nothing at
+ * atomics; in the Vulkan memory model with availability and visibility, and accesses
+ * that others may see say so. */
+TEST(barriers_and_atomics_follow_the_memory_model) {
+  static const struct {
+    vyre__spirv_target target;
+    uint32_t semantics, scope, coherent, open; /* open: loads and stores */
+  } cases[] = {
+      {{.int8 = true}, 0x148, SPV_SCOPE_DEVICE, 1, 0},
+      {{.vulkan_memory_model = true, .device_scope = true},
+       0x6148,
+       SPV_SCOPE_DEVICE,
+       0,
+       4},
+      {{.vulkan_memory_model = true}, 0x6148, SPV_SCOPE_QUEUE_FAMILY, 0, 4}};
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+    kit_begin(&t, "order", 8, 1, 1);
+    uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 64);
+    uint32_t s = kit_buffer(&t, "s", VYRE_MEMORY_SHARED, 4, true, 64);
+    vyre__val l = kit_local(&t, 0), one = kit_u32(&t, 1);
+    kit_store(&t, s, l, one, 0);
+    kit_store(&t, y, l, one, 0);
+    kit_op(&t, VYRE__LOW_ATOMIC_ADD, VYRE_TYPE_U32, s, one, one, 0);
+    kit_op(&t, VYRE__LOW_ATOMIC_ADD, VYRE_TYPE_U32, y, one, one, 0);
+    kit_mark(&t, VYRE__LOW_BARRIER);
+    vyre__val sum = kit_u(&t, VYRE__LOW_ADD, kit_load(&t, s, one, 0),
+                          kit_load(&t, y, one, 0));
+    kit_op(&t, VYRE__LOW_ATOMIC_EXCHANGE, VYRE_TYPE_U32, y, l, sum, 0);
+    kit_end(&t);
+    t.k.has_barrier = true;
+    t.buffers[s].needs_zero = false;
+    vyre__spirv_module m = emit_kit(&cases[c].target, &arena);
+    CHECK(is_valid(&m));
+    unsigned shared = 0, global = 0, open = 0;
+    for (size_t i = SPV_HEADER; i < m.word_count; i += m.words[i] >> 16) {
+      const uint32_t *w = &m.words[i];
+      uint32_t op = w[0] & 0xFFFF, length = w[0] >> 16;
+      if (op == SPV_OpControlBarrier) {
+        CHECK_U64(constant_of(&m, w[1]), SPV_SCOPE_WORKGROUP);
+        CHECK_U64(constant_of(&m, w[2]), SPV_SCOPE_WORKGROUP);
+        CHECK_U64(constant_of(&m, w[3]), cases[c].semantics);
+      } else if (op == SPV_OpAtomicIAdd || op == SPV_OpAtomicExchange) {
+        uint32_t scope = constant_of(&m, w[4]);
+        CHECK_U64(constant_of(&m, w[5]), 0);
+        shared += scope == SPV_SCOPE_WORKGROUP;
+        global += scope == cases[c].scope;
+      } else if (op == SPV_OpLoad) {
+        open += length > 4 && w[4] == SPV_MEMORY_ACCESS_NonPrivatePointer;
+      } else if (op == SPV_OpStore) {
+        open += length > 3 && w[3] == SPV_MEMORY_ACCESS_NonPrivatePointer;
+      }
+    }
+    CHECK_U64(count_ops(&m, SPV_OpControlBarrier, 0, 0), 1);
+    CHECK_U64(shared, 1);
+    CHECK_U64(global, 2);
+    CHECK_U64(open, cases[c].open);
+    CHECK_U64(count_ops(&m, SPV_OpDecorate, 2, SPV_DECORATION_Coherent),
+              cases[c].coherent);
+  }
+  vyre_arena_finish(&arena);
+}
+
+/* What is not 0 was inside, so that nobody asks again whether it is. */
+TEST(an_access_is_asked_about_once) {
+  static const struct {
+    const char *test;
+    unsigned branches;
+  } cases[] = {{"atomic_or(y[n], 0) == 7", 1}, {"atomic_or(y[n], 0) != 0", 1},
+               {"atomic_or(y[n], 0) == 0", 2}, {"atomic_or(y[n], 0) != 7", 2},
+               {"y[n + 1] == 7", 2},           {"n < len(y)", 1}};
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char kernel[256];
+    int length =
+        snprintf(kernel, sizeof kernel,
+                 "kernel k workgroup(8)\nbuffer x : read u32[8] @0;\n"
+                 "buffer y : read_write u32[] @1;\n{ let n = x[local_id.x]; "
+                 "if (%s) { atomic_compare_exchange(y[n], 7, 8); } }\n",
+                 cases[i].test);
+    vyre_module *source = NULL;
+    vyre_status st = {0};
+    const vyre__low_kernel *k = NULL;
+    vyre__spirv_module m;
+    CHECK_OK(vyre_module_parse(kernel, (size_t)length, "k", (vyre_allocator){0},
+                               &source, NULL, &st),
+             st);
+    CHECK_OK(vyre__lower(vyre_module_kernel(source, 0), &(vyre__target){0},
+                         VYRE__PASS_CONTROL, &arena, &k, NULL, &st),
+             st);
+    CHECK_OK(vyre__emit_spirv(k, NULL, &arena, &m, &st), st);
+    CHECK(is_valid(&m));
+    if (count_ops(&m, SPV_OpSelectionMerge, 0, 0) != cases[i].branches) {
+      printf("    if (%s)\n", cases[i].test);
+    }
+    CHECK_U64(count_ops(&m, SPV_OpSelectionMerge, 0, 0), cases[i].branches);
+    vyre_module_release(source);
+  }
   vyre_arena_finish(&arena);
 }
 
@@ -393,6 +642,48 @@ TEST(loops_that_may_be_ended_are_looked_at) {
     CHECK_U64(count_ops(&m, SPV_OpAtomicStore, 0, 0), cases[i].checks ? 2 : 0);
   }
   vyre_module_release(source);
+  vyre_arena_finish(&arena);
+}
+
+/* A constant of the module decides about it, where the device has its own limit and
+ * all rounds are of one launch. */
+TEST(fuel_can_be_left_out_where_the_device_ends_loops) {
+#define SPINS                                                                \
+  "kernel k workgroup(64) over(y)\nbuffer y : read_write u32[64] @0;\n"      \
+  "{ let i = global_id.x; var n = y[i]; while (n != 5u) { n = n * 3u + 1u; " \
+  "} "
+  static const char *const kernels[] = {
+      SPINS "y[i] = n; }\n",
+      SPINS "grid_barrier(); y[i] = n + y[(i + 1) % 64]; }\n"};
+#undef SPINS
+  static const struct {
+    int kernel;
+    uint32_t most_rounds;
+    bool may_skip;
+  } cases[] = {{0, 65535, true}, {0, 0, false}, {1, 65535, false}};
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    const char *kernel = kernels[cases[i].kernel];
+    const vyre__target low = {0};
+    const vyre__spirv_target target = {.most_rounds = cases[i].most_rounds};
+    vyre_module *source = NULL;
+    vyre_status st = {0};
+    const vyre__low_kernel *k = NULL;
+    vyre__spirv_module m;
+    CHECK_OK(vyre_module_parse(kernel, strlen(kernel), "k", (vyre_allocator){0},
+                               &source, NULL, &st),
+             st);
+    CHECK_OK(vyre__lower(vyre_module_kernel(source, 0), &low,
+                         VYRE__PASS_CONTROL, &arena, &k, NULL, &st),
+             st);
+    CHECK_OK(vyre__emit_spirv(k, &target, &arena, &m, &st), st);
+    CHECK(is_valid(&m));
+    CHECK_U64(m.may_skip_fuel, cases[i].may_skip);
+    CHECK_U64(count_ops(&m, SPV_OpSpecConstantTrue, 0, 0), cases[i].may_skip);
+    CHECK_U64(count_fields(&m, VYRE__SPIRV_FUEL), 1);
+    vyre_module_release(source);
+  }
   vyre_arena_finish(&arena);
 }
 
@@ -585,6 +876,12 @@ TEST(locales_change_nothing) {
 
 TEST_MAIN(TEST_ENTRY(numbers_are_those_of_the_specification),
           TEST_ENTRY(tells_where_things_are),
+          TEST_ENTRY(uniforms_are_packed_where_they_are_read_at_known_places),
+          TEST_ENTRY(fuel_can_be_left_out_where_the_device_ends_loops),
+          TEST_ENTRY(the_workgroup_is_made_of_specialization_constants),
+          TEST_ENTRY(capabilities_are_those_that_are_used),
+          TEST_ENTRY(barriers_and_atomics_follow_the_memory_model),
+          TEST_ENTRY(an_access_is_asked_about_once),
           TEST_ENTRY(shared_memory_is_zeroed_as_the_target_can),
           TEST_ENTRY(loops_that_may_be_ended_are_looked_at),
           TEST_ENTRY(float_modes_are_those_that_hold),

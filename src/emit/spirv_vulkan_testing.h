@@ -254,6 +254,12 @@ static inline void vk_make_pipelines(vk_job *j) {
       .codeSize = j->m->word_count * 4,
       .pCode = j->m->words};
   VK_CHECK(j->r->CreateShaderModule(j->r->device, &shader, NULL, &j->shader));
+  /* As much as there is need not be counted. */
+  static const VkBool32 no = VK_FALSE;
+  static const VkSpecializationMapEntry entry = {VYRE__SPIRV_COUNTS_FUEL, 0,
+                                                 sizeof no};
+  static const VkSpecializationInfo constants = {1, &entry, sizeof no, &no};
+  bool skips = j->m->may_skip_fuel && j->fuel == UINT32_MAX;
   CHECK(j->m->entry_points <= 32);
   for (uint32_t i = 0; i < j->m->entry_points; i++) {
     char name[24];
@@ -263,7 +269,8 @@ static inline void vk_make_pipelines(vk_job *j) {
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                   .module = j->shader,
-                  .pName = name},
+                  .pName = name,
+                  .pSpecializationInfo = skips ? &constants : NULL},
         .layout = j->layout};
     VK_CHECK(j->r->CreateComputePipelines(j->r->device, VK_NULL_HANDLE, 1,
                                           &info, NULL, &j->pipelines[i]));

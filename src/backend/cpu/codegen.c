@@ -165,9 +165,8 @@ static vyre_code write_code(compile *c, vyre__codegen_form form,
   return c->said[0] ? failed(c, "make code of the kernel", st) : VYRE_OK;
 }
 
+/* All but the result, which is bytes. */
 static void finish(compile *c) {
-  if (c->result) vyre__llvm.LLVMDisposeMemoryBuffer(c->result);
-  if (c->printed) vyre__llvm.LLVMDisposeMessage(c->printed);
   if (c->machine) vyre__llvm.LLVMDisposeTargetMachine(c->machine);
   if (c->module) vyre__llvm.LLVMDisposeModule(c->module);
   if (c->context) vyre__llvm.LLVMContextDispose(c->context);
@@ -182,8 +181,10 @@ static vyre_code run_steps(compile *c, const char *text, size_t size,
   c->context = vyre__llvm.LLVMContextCreate();
   vyre__llvm.LLVMContextSetDiagnosticHandler(c->context, on_diagnostic, c);
   VYRE_TRY(read_text(c, text, size, st));
+  VYRE_TRY(vyre__codegen_go_on(st));
   VYRE_TRY(make_machine(c, cpu, features, tier, st));
   VYRE_TRY(optimise(c, tier, st));
+  VYRE_TRY(vyre__codegen_go_on(st));
   return write_code(c, form, st);
 }
 
@@ -229,8 +230,11 @@ vyre_code vyre__codegen(const char *text, size_t size, const char *cpu,
   VYRE_TRY(vyre__codegen_enter(st));
   compile c = {0};
   vyre_code code = guarded(&c, text, size, cpu, features, tier, form, st);
-  if (code == VYRE_OK) code = hand_over(&c, writer, st);
   finish(&c);
   vyre__codegen_leave();
+  /* The end of the process waits for who is inside, and not for a writer. */
+  if (code == VYRE_OK) code = hand_over(&c, writer, st);
+  if (c.result) vyre__llvm.LLVMDisposeMemoryBuffer(c.result);
+  if (c.printed) vyre__llvm.LLVMDisposeMessage(c.printed);
   return code;
 }

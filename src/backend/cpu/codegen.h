@@ -44,6 +44,13 @@ const char *vyre__codegen_library(void);
  * Errors: VYRE_KERNEL_COMPILE_FAILED when the process is ending. */
 vyre_code vyre__codegen_enter(vyre_status *st);
 void vyre__codegen_leave(void);
+/* Between two steps, by who is inside: the process ends when this one is over.
+ * Errors: as vyre__codegen_enter. */
+vyre_code vyre__codegen_go_on(vyre_status *st);
+/* Once LLVM is loaded, before anyone is inside: what it makes from then on is not
+ * destroyed at the end of the process, and what it has made only when all have
+ * left. @p function is one of it. Errors: VYRE_OUT_OF_MEMORY. */
+vyre_code vyre__codegen_guard_end(const void *function, vyre_status *st);
 
 typedef enum vyre__codegen_tier {
   VYRE__CODEGEN_FULL,

@@ -5,13 +5,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "backend/cpu/codegen.h"
-#include "backend/cpu/forks.h"
 #include "backend/cpu/llvm_c.h"
 #include "base/status.h"
 
@@ -26,7 +23,6 @@ enum { NAMES = sizeof names / sizeof names[0] };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool is_loaded; /* set last: the rest then never changes */
 static char version[32], loaded_from[256];
-static pid_t loaded_by;
 
 #define WHERE                                            \
   "libLLVM.so.19.1, libLLVM-19.so.1, libLLVM-19.so and " \
@@ -66,52 +62,6 @@ static const char *fill_table(void *library, llvm_functions *to) {
   return NULL;
 }
 
-/* --- the end of the process --------------------------------------------------------*/
-
-/* How many are inside; the lowest bit says that the process ends. */
-static atomic_uint inside;
-/* Of them on this thread: it may end the process itself. */
-static _Thread_local unsigned own __attribute__((tls_model("initial-exec")));
-
-enum { ENDING = 1, ONE = 2, MOST_WAITS = 120000 };
-
-vyre_code vyre__codegen_enter(vyre_status *st) {
-  if (!(atomic_fetch_add(&inside, ONE) & ENDING)) {
-    own++;
-    return VYRE_OK;
-  }
-  atomic_fetch_sub(&inside, ONE);
-  return VYRE_FAIL(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
-                   "compile before the process ends",
-                   "nothing is compiled any more: the process is ending");
-}
-
-void vyre__codegen_leave(void) {
-  own--;
-  atomic_fetch_sub(&inside, ONE);
-}
-
-/* In the child of a fork, which has none of the other threads; those that it
- * starts are waited for at its end. */
-static void begin_child(void *self) {
-  (void)self;
-  loaded_by = getpid();
-  atomic_store(&inside, (atomic_load(&inside) & ENDING) | own * ONE);
-}
-
-static vyre__fork_entry forks = {.child = begin_child};
-
-/* Runs before what LLVM has for the end of the process: that is older. A child
- * that nothing was told to (forks.h) has none of the threads. */
-static void end(void) {
-  const struct timespec pause = {.tv_nsec = 1000000};
-  if (getpid() != loaded_by) return;
-  atomic_fetch_or(&inside, ENDING);
-  for (int i = 0; i < MOST_WAITS && atomic_load(&inside) / ONE > own; i++) {
-    (void)nanosleep(&pause, NULL);
-  }
-}
-
 static vyre_code take(void *library, const char *name, vyre_status *st) {
   llvm_functions found;
   const char *missing = fill_table(library, &found);
@@ -137,11 +87,11 @@ static vyre_code take(void *library, const char *name, vyre_status *st) {
   vyre__llvm.LLVMInitializeX86Target();
   vyre__llvm.LLVMInitializeX86TargetMC();
   vyre__llvm.LLVMInitializeX86AsmPrinter();
+  void *function;
+  memcpy(&function, &found.LLVMGetVersion, sizeof function);
   (void)snprintf(version, sizeof version, "%u.%u.%u", major, minor, patch);
   (void)snprintf(loaded_from, sizeof loaded_from, "%s", name);
-  loaded_by = getpid();
-  vyre__forks_add(&forks);
-  (void)atexit(end);
+  VYRE_TRY(vyre__codegen_guard_end(function, st));
   atomic_store_explicit(&is_loaded, true, memory_order_release);
   return VYRE_OK;
 }

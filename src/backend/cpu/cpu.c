@@ -159,26 +159,6 @@ static void pipeline_take(vyre_pipeline *pipeline, vyre_pipeline *full) {
   atomic_store_explicit(&own->phases, own->full.phases, memory_order_release);
 }
 
-/* What the plan says is held against the program: a file that was made for
- * another is not run, however it came here. */
-static vyre_code fits(const cpu_pipeline *own, vyre_status *st) {
-  const cpu_plan *plan = &own->plan;
-  const vyre_program *program = own->base.program;
-  bool is_good =
-      plan->buffer_count >= program->buffer_count &&
-      memcmp(plan->workgroup, own->base.workgroup, sizeof plan->workgroup) == 0;
-  for (uint32_t i = 0; is_good && i < plan->buffer_count; i++) {
-    bool is_bound =
-        i < program->buffer_count && !vyre__is_shared(&program->buffers[i]);
-    is_good = plan->buffers[i].is_bound == is_bound;
-  }
-  if (is_good) return VYRE_OK;
-  return VYRE_FAIL(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
-                   "compile the kernel again",
-                   "a kept kernel is of another program than '%.60s'",
-                   own->base.program->name);
-}
-
 static vyre_code pipeline_load(vyre_pipeline *pipeline, const void *artifact,
                                size_t size, vyre_status *st) {
   cpu_pipeline *own = (cpu_pipeline *)pipeline;
@@ -186,7 +166,7 @@ static vyre_code pipeline_load(vyre_pipeline *pipeline, const void *artifact,
   size_t object_size;
   VYRE_TRY(cpu_artifact_read(artifact, size, &pipeline->arena, &own->plan,
                              &object, &object_size, st));
-  VYRE_TRY(fits(own, st));
+  VYRE_TRY(vyre__host_plan_fits(&own->plan.base, pipeline, st));
   VYRE_TRY(cpu_ready(own, st));
   return cpu_load(own, object, object_size, st);
 }

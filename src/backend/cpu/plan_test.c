@@ -6,76 +6,6 @@
 #include "backend/cpu/codegen_testing.h"
 #include "support/check.h"
 
-/* --- loops of the host -------------------------------------------------------------*/
-
-#define S32(x) ((uint64_t)(uint32_t)(x))
-#define S64(x) ((uint64_t)(x))
-
-/* What the variable of a loop takes, one after the other. */
-TEST(loops_run_as_the_language_says_in_every_type) {
-  enum { MOST = 5 };
-  static const struct {
-    uint8_t type, kind;
-    uint64_t first, bound, by;
-    size_t count;
-    uint64_t values[MOST];
-  } cases[] = {
-      {VYRE_TYPE_U32, VYRE__LOOP_LT, 0, 3, 1, 3, {0, 1, 2}},
-      {VYRE_TYPE_U32, VYRE__LOOP_LT, 3, 3, 1, 0, {0}},
-      {VYRE_TYPE_U32, VYRE__LOOP_LE, 3, 3, 1, 1, {3}},
-      {VYRE_TYPE_U32, VYRE__LOOP_LT, 0, 10, 4, 3, {0, 4, 8}},
-      {VYRE_TYPE_U32, VYRE__LOOP_GT, 4, 0, 2, 2, {4, 2}},
-      {VYRE_TYPE_U32, VYRE__LOOP_GE, 4, 0, 2, 3, {4, 2, 0}},
-      {VYRE_TYPE_U32,
-       VYRE__LOOP_LE,
-       UINT32_MAX - 1,
-       UINT32_MAX,
-       1,
-       2,
-       {UINT32_MAX - 1, UINT32_MAX}},
-      {VYRE_TYPE_I32, VYRE__LOOP_LT, S32(-2), 1, 1, 3, {S32(-2), S32(-1), 0}},
-      {VYRE_TYPE_I32, VYRE__LOOP_GE, 1, S32(-1), 1, 3, {1, 0, S32(-1)}},
-      {VYRE_TYPE_I32,
-       VYRE__LOOP_LE,
-       INT32_MAX - 1,
-       INT32_MAX,
-       1,
-       2,
-       {INT32_MAX - 1, INT32_MAX}},
-      {VYRE_TYPE_I32,
-       VYRE__LOOP_GE,
-       S32(INT32_MIN + 1),
-       S32(INT32_MIN),
-       7,
-       1,
-       {S32(INT32_MIN + 1)}},
-      {VYRE_TYPE_U64,
-       VYRE__LOOP_LE,
-       UINT64_MAX - 2,
-       UINT64_MAX,
-       2,
-       2,
-       {UINT64_MAX - 2, UINT64_MAX}},
-      {VYRE_TYPE_U64, VYRE__LOOP_GE, 1, 0, 1, 2, {1, 0}},
-      {VYRE_TYPE_I64, VYRE__LOOP_LT, S64(-1), 2, 2, 2, {S64(-1), 1}},
-      {VYRE_TYPE_I64, VYRE__LOOP_LE, INT64_MAX, INT64_MAX, 1, 1, {INT64_MAX}},
-  };
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    cpu_step step = {
-        .type = cases[i].type, .loop_kind = cases[i].kind, .by = cases[i].by};
-    uint64_t value = cases[i].first;
-    size_t count = 0;
-    bool fits = true;
-    while (fits && cpu_loop_goes_on(&step, value, cases[i].bound)) {
-      CHECK(count < cases[i].count);
-      CHECK_U64(value, cases[i].values[count]);
-      count++;
-      fits = cpu_loop_advance(&step, &value);
-    }
-    CHECK_U64(count, cases[i].count);
-  }
-}
-
 /* --- a kernel with all of it ---------------------------------------------------------*/
 
 static const char text[] =
@@ -125,50 +55,6 @@ static void rig_close(rig *r) {
   vyre_module_release(r->module);
 }
 
-static vyre__spmd_launch *make_block(uint32_t buffers) {
-  vyre__spmd_launch *block =
-      calloc(1, sizeof *block + buffers * sizeof(vyre__spmd_view));
-  CHECK(block != NULL);
-  return block;
-}
-
-TEST(the_host_computes_bounds_from_uniforms_lengths_and_loops_around) {
-  rig r;
-  rig_open(&r);
-  CHECK_U64(r.plan.loop_count, 2);
-  CHECK_U64(r.plan.buffer_count, 4); /* one is hidden */
-  CHECK_U64(r.plan.hidden, 3);
-  CHECK(r.plan.hidden_words > 0);
-  CHECK_U64(r.plan.scratch_bytes, 640);
-  uint32_t n = 6, more[3] = {0};
-  uint64_t loops[2] = {5, 0};
-  vyre__spmd_launch *block = make_block(r.plan.buffer_count);
-  block->views[0].length = 40;
-  block->views[1] = (vyre__spmd_view){(unsigned char *)&n, 1, 0};
-  block->views[2] = (vyre__spmd_view){(unsigned char *)more, 3, 0};
-  block->loop_values = loops;
-  uint64_t *values = calloc(r.plan.host_count, sizeof *values);
-  CHECK(values != NULL);
-  cpu_host_run(&r.plan, block, values);
-  const cpu_step *outer = NULL, *inner = NULL;
-  for (uint32_t i = 0; i < r.plan.step_count; i++) {
-    const cpu_step *s = &r.plan.steps[i];
-    if (s->kind == VYRE__STEP_FOR && !outer) {
-      outer = s;
-    } else if (s->kind == VYRE__STEP_FOR) {
-      inner = s;
-    }
-  }
-  CHECK(outer && inner);
-  CHECK_U64(values[outer->first], 0);
-  CHECK_U64(values[outer->bound], 7);
-  CHECK_U64(values[inner->first], 10);
-  CHECK_U64(values[inner->bound], 37);
-  free(values);
-  free(block);
-  rig_close(&r);
-}
-
 /* --- as bytes ------------------------------------------------------------------------*/
 
 static const char object[] = "not really an object";
@@ -200,8 +86,8 @@ TEST(what_is_written_is_read_back) {
   rig_close(&r);
 }
 
-/* Reads bytes of their own size; what is taken can be run by the host. */
-static bool try_read(const char *bytes, size_t size) {
+/* Reads bytes of their own size. */
+static bool try_read(const char *bytes, size_t size, vyre_status *st) {
   char *exact = malloc(size ? size : 1);
   CHECK(exact != NULL);
   memcpy(exact, bytes, size);
@@ -210,27 +96,11 @@ static bool try_read(const char *bytes, size_t size) {
   cpu_plan plan;
   const void *found;
   size_t found_size;
-  vyre_status st = {0};
+  *st = (vyre_status){0};
   bool is_taken = cpu_artifact_read(exact, size, &arena, &plan, &found,
-                                    &found_size, &st) == VYRE_OK;
-  if (!is_taken) CHECK(st.message[0] && st.fix[0]);
-  if (is_taken) {
-    enum { LENGTH = 3 };
-    unsigned char *data = calloc(LENGTH, 8);
-    uint64_t *loops = calloc(plan.loop_count + 1, sizeof *loops);
-    uint64_t *values = calloc(plan.host_count + 1, sizeof *values);
-    vyre__spmd_launch *block = make_block(plan.buffer_count);
-    CHECK(data && loops && values);
-    for (uint32_t i = 0; i < plan.buffer_count; i++) {
-      block->views[i] = (vyre__spmd_view){data, LENGTH, 0};
-    }
-    block->loop_values = loops;
-    cpu_host_run(&plan, block, values);
-    free(block);
-    free(values);
-    free(loops);
-    free(data);
-  }
+                                    &found_size, st) == VYRE_OK;
+  if (!is_taken) CHECK(st->message[0] && st->fix[0]);
+  if (is_taken) CHECK_U64(plan.whole_count, plan.buffer_count);
   vyre_arena_finish(&arena);
   free(exact);
   return is_taken;
@@ -238,20 +108,22 @@ static bool try_read(const char *bytes, size_t size) {
 
 TEST(other_lengths_are_refused) {
   rig r;
+  vyre_status st;
   rig_open(&r);
   code_bytes bytes = write_it(&r.plan);
   for (size_t size = 0; size < bytes.size; size++) {
-    CHECK(!try_read(bytes.data, size));
+    CHECK(!try_read(bytes.data, size, &st));
   }
-  CHECK(try_read(bytes.data, bytes.size));
+  CHECK(try_read(bytes.data, bytes.size, &st));
   CHECK(code_write(&bytes, "x", 1));
-  CHECK(!try_read(bytes.data, bytes.size));
+  CHECK(!try_read(bytes.data, bytes.size, &st));
   free(bytes.data);
   rig_close(&r);
 }
 
 TEST(any_changed_byte_is_refused_or_harmless) {
   rig r;
+  vyre_status st;
   rig_open(&r);
   code_bytes bytes = write_it(&r.plan);
   static const unsigned char odd[] = {0, 1, 2, 3, 7, 0x40, 0x7f, 0x80, 0xff};
@@ -260,7 +132,7 @@ TEST(any_changed_byte_is_refused_or_harmless) {
     for (size_t k = 0; k < sizeof odd; k++) {
       char kept = bytes.data[at];
       bytes.data[at] = (char)odd[k];
-      refused += !try_read(bytes.data, bytes.size);
+      refused += !try_read(bytes.data, bytes.size, &st);
       bytes.data[at] = kept;
     }
   }
@@ -269,9 +141,37 @@ TEST(any_changed_byte_is_refused_or_harmless) {
   rig_close(&r);
 }
 
-TEST_MAIN(
-    TEST_ENTRY(loops_run_as_the_language_says_in_every_type),
-    TEST_ENTRY(the_host_computes_bounds_from_uniforms_lengths_and_loops_around),
-    TEST_ENTRY(what_is_written_is_read_back),
-    TEST_ENTRY(other_lengths_are_refused),
-    TEST_ENTRY(any_changed_byte_is_refused_or_harmless))
+/* Of the CPU's own: artifact_test.c has the rest. */
+TEST(what_is_not_of_this_machine_or_of_its_buffers_is_refused) {
+  static const struct {
+    uint32_t width, is_short, is_whole, within;
+    const char *says;
+  } cases[] = {{3, 0, 0, 0, "its width (3)"},
+               {0, 0, 0, 0, "its width (0)"},
+               {8, 2, 0, 0, "how it was made (2)"},
+               {8, 0, 2, 0, "what a buffer is held against (0)"},
+               {8, 0, 1, 1u << 9, "what a buffer is held against (0)"},
+               {8, 0, 1, 1u << 3, "what a buffer is held against (0)"},
+               {8, 0, 1, 1u << 4, "what a buffer is held against (0)"},
+               {8, 0, 1, 1u << 1, NULL}};
+  rig r;
+  vyre_status st;
+  rig_open(&r);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    cpu_plan plan = r.plan;
+    cpu_whole whole[8] = {{cases[i].is_whole, cases[i].within, 0}};
+    plan.width = cases[i].width;
+    plan.is_short = cases[i].is_short;
+    plan.whole = whole;
+    code_bytes bytes = write_it(&plan);
+    CHECK(try_read(bytes.data, bytes.size, &st) == !cases[i].says);
+    if (cases[i].says) CHECK_HAS(st.message, cases[i].says);
+    free(bytes.data);
+  }
+  rig_close(&r);
+}
+
+TEST_MAIN(TEST_ENTRY(what_is_written_is_read_back),
+          TEST_ENTRY(other_lengths_are_refused),
+          TEST_ENTRY(any_changed_byte_is_refused_or_harmless),
+          TEST_ENTRY(what_is_not_of_this_machine_or_of_its_buffers_is_refused))

@@ -55,7 +55,7 @@ static vyre_code timed_out(const vyre_pipeline *p, const vyre__launch *launch,
 
 VYRE__RARE
 static vyre_code wrong_length(const vyre_pipeline *p, uint32_t buffer,
-                              uint32_t length, const cpu_buffer *b,
+                              uint32_t length, const vyre__plan_buffer *b,
                               vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
@@ -246,40 +246,23 @@ enum { MOST_TOLD = 1 << 20 }; /* phases that are counted before they run */
  * may be very many that are short, and rounds in which nothing is run. */
 static vyre_code walk_steps(cpu_launch *l, uint64_t *values, uint64_t *runs,
                             vyre_status *st) {
-  const cpu_plan *plan = &l->pipeline->plan;
-  uint64_t *bounds = values + plan->loop_count;
-  uint64_t *host = bounds + plan->loop_count;
-  memset(values, 0, plan->loop_count * sizeof *values);
-  for (uint32_t at = 0; at < plan->step_count;) {
-    const cpu_step *s = &plan->steps[at];
+  vyre__walk walk =
+      vyre__walk_begin(&l->pipeline->plan.base, l->launch, values);
+  uint32_t phase;
+  for (;;) {
+    vyre__walked walked = vyre__walk_step(&walk, &phase);
+    if (walked == VYRE__WALK_OVER) return VYRE_OK;
     if (is_stopped(l)) return failed(l, VYRE__SPMD_STOPPED, st);
-    if (s->kind == VYRE__STEP_RUN) {
-      if (!runs) VYRE_TRY(run_phase(l, s->phase, st));
-      if (runs && ++*runs > MOST_TOLD) return VYRE_OK;
-      at++;
-      continue;
-    }
-    bool begins = s->kind == VYRE__STEP_FOR;
-    const cpu_step *head = begins ? s : &plan->steps[s->mate];
-    if (begins) {
-      uint32_t was = float_enter();
-      cpu_host_run(plan, l->block, host);
-      float_leave(was);
-      values[s->loop] = host[head->first];
-      bounds[s->loop] = host[head->bound];
-    }
-    bool more = (begins || cpu_loop_advance(head, &values[s->loop])) &&
-                cpu_loop_goes_on(head, values[s->loop], bounds[s->loop]);
-    at = begins == more ? at + 1 : s->mate + 1;
+    if (walked == VYRE__WALK_LOOP) continue;
+    if (!runs) VYRE_TRY(run_phase(l, phase, st));
+    if (runs && ++*runs > MOST_TOLD) return VYRE_OK;
   }
-  return VYRE_OK;
 }
 
 static vyre_code run_steps(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
   uint64_t *values = vyre__arena_array(
-      l->launch->scratch, 2 * (size_t)plan->loop_count + plan->host_count,
-      sizeof *values);
+      l->launch->scratch, vyre__walk_room(&plan->base), sizeof *values);
   if (!values) return vyre__no_memory(st, "cpu", "loops", plan->loop_count);
   l->block->loop_values = values;
   if (l->launch->progress) {
@@ -325,7 +308,7 @@ static vyre_code bind_other(cpu_launch *l, vyre_status *st) {
   const vyre_pipeline *p = &l->pipeline->base;
   const cpu_plan *plan = &l->pipeline->plan;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
-    const cpu_buffer *b = &plan->buffers[i];
+    const vyre__plan_buffer *b = &plan->buffers[i];
     if (!b->is_bound) { /* in the scratch, but for one */
       l->block->views[i] = (vyre__spmd_view){0};
       if (i == plan->hidden) VYRE_TRY(bind_hidden(l, st));
@@ -345,7 +328,7 @@ static vyre_code bind_other(cpu_launch *l, vyre_status *st) {
 /* What nearly all are: every buffer is bound, and as long as it may be. */
 static vyre_code bind(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
-  const cpu_buffer *b = plan->buffers, *end = b + plan->buffer_count;
+  const vyre__plan_buffer *b = plan->buffers, *end = b + plan->buffer_count;
   const vyre__view *view = l->launch->views;
   vyre__spmd_view *to = l->block->views;
   bool clears = false, is_other = false;

@@ -32,6 +32,10 @@ static const vyre__low_inst *inst_of(const search *s, vyre__val v) {
   return &s->k->code[v];
 }
 
+static bool is_bound(const vyre__low_buffer *b) {
+  return b->source != VYRE_NO_INDEX && b->kind != VYRE_MEMORY_SHARED;
+}
+
 static bool is_axis(const search *s, vyre__val v, vyre__low_op op) {
   return inst_of(s, v)->op == op && inst_of(s, v)->aux == 0;
 }
@@ -68,7 +72,7 @@ static bool add_limit(const search *s, vyre__val v, limits *to) {
   }
   const vyre__low_buffer *b = &s->k->buffers[i->aux];
   bool is_uniform = b->kind == VYRE_MEMORY_UNIFORM;
-  if (b->source == VYRE_NO_INDEX || b->kind == VYRE_MEMORY_SHARED) return false;
+  if (!is_bound(b)) return false;
   if (i->op == VYRE__LOW_LEN) {
     if (is_uniform) return false;
   } else {
@@ -121,11 +125,11 @@ static void lose(search *s) {
   if (s->lost == 0) s->lost = s->depth;
 }
 
-static void store(search *s, const vyre__low_inst *i, cpu_buffer *to) {
+static void store(search *s, const vyre__low_inst *i, cpu_whole *to) {
   limits all = s->at[s->depth];
   const vyre__low_buffer *b = &s->k->buffers[i->aux];
-  cpu_buffer *buffer = &to[i->aux];
-  if (s->lost != 0 || buffer->is_whole || !buffer->is_bound || b->is_atomic ||
+  cpu_whole *buffer = &to[i->aux];
+  if (s->lost != 0 || buffer->is_whole || !is_bound(b) || b->is_atomic ||
       b->unit != b->width || !is_number(s, i->a)) {
     return;
   }
@@ -144,7 +148,7 @@ static void enter(search *s, const vyre__low_inst *i) {
   }
 }
 
-void cpu_find_whole(const vyre__low_kernel *kernel, cpu_buffer *buffers) {
+void cpu_find_whole(const vyre__low_kernel *kernel, cpu_whole *whole) {
   search s = {.k = kernel, .at = {{0, UINT32_MAX}}};
   if (kernel->phase_count != 1 || kernel->step_count != 1) return;
   vyre__low_phase phase = kernel->phases[0];
@@ -167,7 +171,7 @@ void cpu_find_whole(const vyre__low_kernel *kernel, cpu_buffer *buffers) {
         if (!leave(&s, at)) return;
         break;
       case VYRE__LOW_STORE:
-        store(&s, i, buffers);
+        store(&s, i, whole);
         break;
       default:
         break;
@@ -176,18 +180,18 @@ void cpu_find_whole(const vyre__low_kernel *kernel, cpu_buffer *buffers) {
 }
 
 /* What is read, too, must be zero first: another invocation's may come before. */
-void cpu_drop_read(const vyre__low_kernel *kernel, cpu_buffer *buffers) {
+void cpu_drop_read(const vyre__low_kernel *kernel, cpu_whole *whole) {
   for (uint32_t at = 1; at < kernel->count; at++) {
     const vyre__low_inst *i = &kernel->code[at];
     if (vyre__low_ops[i->op].flags & (VYRE__LOWF_READS | VYRE__LOWF_ATOMICS)) {
-      buffers[i->aux].is_whole = 0;
+      whole[i->aux].is_whole = 0;
     }
   }
 }
 
 bool cpu_is_whole(const cpu_plan *plan, uint32_t buffer,
                   const vyre__spmd_launch *launch) {
-  const cpu_buffer *b = &plan->buffers[buffer];
+  const cpu_whole *b = &plan->whole[buffer];
   uint64_t length = launch->views[buffer].length;
   if (!b->is_whole || length > b->limit ||
       (uint64_t)launch->grid[0] * plan->workgroup[0] < length) {

@@ -77,11 +77,11 @@ TEST(stores_that_everybody_gets_to_are_found_with_their_limits) {
                          VYRE__PASS_CONTROL, &arena, &kernel, &inlined, &st),
              st);
     CHECK_OK(cpu_plan_build(kernel, &info, &arena, &plan, &st), st);
-    const cpu_buffer *z = &plan.buffers[1];
+    const cpu_whole *z = &plan.whole[1];
     bool is_whole = cases[c].within != NO;
     if (z->is_whole != is_whole) printf("    %s\n", cases[c].text);
     CHECK_U64(z->is_whole, is_whole);
-    CHECK_U64(plan.buffers[0].is_whole + plan.buffers[2].is_whole, 0);
+    CHECK_U64(plan.whole[0].is_whole + plan.whole[2].is_whole, 0);
     if (is_whole) { /* its own length may be there, and says nothing */
       CHECK_U64(z->within | Z, cases[c].within | Z);
       CHECK_U64(z->limit, cases[c].limit ? cases[c].limit : UINT32_MAX);

@@ -3,6 +3,7 @@
  * it is never there, and says why. */
 #include "vyre/vulkan.h"
 
+#include "backend/vulkan/options.h"
 #include "base/status.h"
 #include "driver/backend.h"
 
@@ -28,7 +29,9 @@ const vyre__backend vyre__backend_vulkan = {
     .device_size = sizeof(vyre_device),
     .pipeline_size = sizeof(vyre_pipeline),
     .describe = describe,
-    .is_ready = is_ready};
+    .is_ready = is_ready,
+    .options =
+        vk_options}; /* what is said of it is right or wrong all the same */
 
 vyre_code vyre_device_open_vulkan(vyre_context *context,
                                   const vyre_vulkan *vulkan, vyre_device **out,

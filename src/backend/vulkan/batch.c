@@ -90,7 +90,11 @@ static vyre_code join(batch *b, vyre__launch *launch, vyre_status *st) {
   vk_job *job;
   VYRE_TRY(vk_check(p, launch, st));
   VYRE_TRY(vk_job_take(p, launch, VK_JOB_SECOND, &job, st));
-  vk_job_fill(job, launch);
+  vyre_code code = vk_job_fill(job, launch, st);
+  if (code != VYRE_OK) {
+    vk_job_give(job);
+    return code;
+  }
   const vyre__piece_item item = {.launch = launch};
   if (vk_hazards_meet(&b->hazards, &item)) {
     b->commands[b->command_count++] = NULL;
@@ -186,8 +190,10 @@ static bool make_room(batch *b, const vyre__launch *first) {
 vyre_code vk_run_many(vyre_device *device, vyre__launch *first, size_t *done,
                       vyre_status *st) {
   batch b = {.device = (vk_device *)device};
-  vyre_code code = VYRE_OK;
+  bool is_taken;
   *done = 0;
+  vyre_code code = vk_memo_run(b.device, first, &is_taken, done, st);
+  if (is_taken) return code;
   if (!make_room(&b, first)) {
     return vyre__no_memory(st, "vulkan", "launches", 1);
   }

@@ -8,14 +8,6 @@
 #include "base/status.h"
 #include "driver/driver.h"
 
-/* What the device that this thread opens just now is to be made of. */
-static _Thread_local const vyre_vulkan *brought
-    __attribute__((tls_model("initial-exec")));
-
-const vyre_vulkan *vk_brought(void) {
-  return brought;
-}
-
 /* --- features --------------------------------------------------------------------*/
 
 /* What all structures of a chain begin with. */
@@ -55,6 +47,33 @@ static void read_one(const VkBaseInStructure *s, vk_features *has) {
       has->zeroes_workgroup = f->shaderZeroInitializeWorkgroupMemory;
       return;
     }
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES: {
+      const VkPhysicalDevice8BitStorageFeatures *f = at;
+      has->storage8 = f->storageBuffer8BitAccess;
+      return;
+    }
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES: {
+      const VkPhysicalDeviceShaderFloat16Int8Features *f = at;
+      has->int8 = f->shaderInt8;
+      return;
+    }
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_INT64_FEATURES: {
+      const VkPhysicalDeviceShaderAtomicInt64Features *f = at;
+      has->buffer_atomics64 = f->shaderBufferInt64Atomics;
+      has->shared_atomics64 = f->shaderSharedInt64Atomics;
+      return;
+    }
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES: {
+      const VkPhysicalDeviceVulkanMemoryModelFeatures *f = at;
+      has->memory_model = f->vulkanMemoryModel;
+      has->device_scope = f->vulkanMemoryModelDeviceScope;
+      return;
+    }
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ZERO_INITIALIZE_WORKGROUP_MEMORY_FEATURES: {
+      const VkPhysicalDeviceZeroInitializeWorkgroupMemoryFeatures *f = at;
+      has->zeroes_workgroup = f->shaderZeroInitializeWorkgroupMemory;
+      return;
+    }
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES: {
       const VkPhysicalDeviceTimelineSemaphoreFeatures *f = at;
       has->timeline = f->timelineSemaphore;
@@ -73,6 +92,9 @@ static void read_features(const vyre_vulkan *from, vk_features *has) {
     const char *name = from->extensions[i];
     if (strcmp(name, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) == 0) {
       has->imports = true;
+    }
+    if (strcmp(name, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME) == 0) {
+      has->budget = true;
     }
   }
 }
@@ -118,9 +140,10 @@ vyre_code vk_bring(vk_device *device, const vyre_vulkan *from,
                      "Vulkan 1.1");
   }
   device->instance = &device->given_calls;
-  vk_physical_read(device->instance, from->physical_device, &device->given);
+  /* The same as one of ours, under another name. */
+  device->given = *device->physical;
+  device->given.handle = from->physical_device;
   device->physical = &device->given;
-  device->is_brought = true;
   device->handle = from->device;
   device->queue = from->queue;
   device->family = from->queue_family;
@@ -129,7 +152,9 @@ vyre_code vk_bring(vk_device *device, const vyre_vulkan *from,
   device->queue_self = from->queue_self;
   read_features(from, &device->has);
   VYRE_TRY(check_family(device, st));
-  return vk_load_calls(device, st);
+  VYRE_TRY(vk_load_calls(device, st));
+  vk_logical_bring(device);
+  return VYRE_OK;
 }
 
 /* Which of those that this library finds itself it is: the cache and the probe know
@@ -175,15 +200,19 @@ vyre_code vyre_device_open_vulkan(vyre_context *context,
   }
   if (!vulkan->device) return vyre__null_argument(st, who, "device");
   if (!vulkan->queue) return vyre__null_argument(st, who, "queue");
+  if (vulkan->extension_count > 0 && !vulkan->extensions) {
+    return vyre__null_argument(st, who, "extensions");
+  }
+  if (!vulkan->lock_queue != !vulkan->unlock_queue) {
+    return vyre__null_argument(
+        st, who, vulkan->lock_queue ? "unlock_queue" : "lock_queue");
+  }
   if (!find_index(vulkan, &index)) {
     return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
                      "bring a device that `vyre devices` lists",
                      "the Vulkan device that was brought is none that vyre "
                      "finds itself");
   }
-  brought = vulkan;
-  vyre_code code =
-      vyre__device_open_backend(context, &vyre__backend_vulkan, index, out, st);
-  brought = NULL;
-  return code;
+  return vyre__device_open_given(context, &vyre__backend_vulkan, index, vulkan,
+                                 out, st);
 }

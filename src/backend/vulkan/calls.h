@@ -74,9 +74,11 @@
   X(CreateSemaphore)             \
   X(DestroySemaphore)
 
-#define VK_OPTIONAL_CALLS(X) \
-  X(WaitSemaphores)          \
-  X(GetMemoryHostPointerPropertiesEXT)
+#define VK_OPTIONAL_CALLS(X)           \
+  X(WaitSemaphores)                    \
+  X(GetMemoryHostPointerPropertiesEXT) \
+  X(CmdBeginConditionalRenderingEXT)   \
+  X(CmdEndConditionalRenderingEXT)
 
 typedef struct vk_instance_api {
 #define X(name) PFN_vk##name name;

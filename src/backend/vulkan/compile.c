@@ -5,7 +5,6 @@
 #include "backend/vulkan/vulkan.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "ir/ir.h"
 
 /* --- limits ----------------------------------------------------------------------*/
 
@@ -71,27 +70,48 @@ static void keep_cache(vk_pipeline *own, VkPipelineCache cache) {
   }
 }
 
-static VkResult make_phases(vk_pipeline *own, VkShaderModule module,
-                            VkPipelineCache cache) {
+/* @p counts: rounds of loops, of a kernel that may do without. */
+static VkResult make_phase(const vk_pipeline *own, uint32_t phase, bool counts,
+                           VkShaderModule module, VkPipelineCache cache,
+                           VkPipeline *out) {
   const vk_device *device = (const vk_device *)own->base.device;
-  for (uint32_t i = 0; i < own->plan.phase_count; i++) {
-    char name[24];
-    (void)snprintf(name, sizeof name, "phase%u", (unsigned)i);
-    const VkComputePipelineCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-                  .module = module,
-                  .pName = name},
-        .layout = own->layout->pipeline};
-    VkResult result = device->api.CreateComputePipelines(
-        device->handle, cache, 1, &info, NULL, &own->phases[i]);
-    if (result != VK_SUCCESS) {
-      own->phases[i] = VK_NULL_HANDLE;
-      return result;
-    }
+  char name[24];
+  const VkBool32 value = counts;
+  const VkSpecializationMapEntry entry = {VYRE__SPIRV_COUNTS_FUEL, 0,
+                                          sizeof value};
+  const VkSpecializationInfo constants = {1, &entry, sizeof value, &value};
+  (void)snprintf(name, sizeof name, "phase%u", (unsigned)phase);
+  const VkComputePipelineCreateInfo info = {
+      .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+      .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                .module = module,
+                .pName = name,
+                .pSpecializationInfo =
+                    own->plan.may_skip_fuel ? &constants : NULL},
+      .layout = own->layout->pipeline};
+  VkResult result = device->api.CreateComputePipelines(device->handle, cache, 1,
+                                                       &info, NULL, out);
+  if (result != VK_SUCCESS) *out = VK_NULL_HANDLE;
+  return result;
+}
+
+static VkResult make_phases(const vk_pipeline *own, VkShaderModule module,
+                            VkPipelineCache cache) {
+  VkResult result = VK_SUCCESS;
+  for (uint32_t i = 0; i < own->plan.phase_count && result == VK_SUCCESS; i++) {
+    result = make_phase(own, i, false, module, cache, &own->phases[i]);
   }
-  return VK_SUCCESS;
+  return result;
+}
+
+static VkResult make_module(const vk_pipeline *own, VkShaderModule *out) {
+  const vk_device *device = (const vk_device *)own->base.device;
+  const VkShaderModuleCreateInfo code = {
+      .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+      .codeSize = (size_t)own->plan.word_count * 4,
+      .pCode = own->plan.words};
+  return device->api.CreateShaderModule(device->handle, &code, NULL, out);
 }
 
 static vyre_code compile_failed(vk_pipeline *own, VkResult result,
@@ -121,22 +141,63 @@ static vyre_code make_pipelines(vk_pipeline *own, const void *bytes,
       .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
       .initialDataSize = is_good ? size : 0,
       .pInitialData = is_good ? bytes : NULL};
-  const VkShaderModuleCreateInfo code = {
-      .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-      .codeSize = (size_t)own->plan.word_count * 4,
-      .pCode = own->plan.words};
   VkResult result =
       api->CreatePipelineCache(device->handle, &kept, NULL, &cache);
   if (result == VK_SUCCESS) {
-    result = api->CreateShaderModule(device->handle, &code, NULL, &module);
+    result = make_module(own, &module);
     if (result == VK_SUCCESS) {
       result = make_phases(own, module, cache);
       api->DestroyShaderModule(device->handle, module, NULL);
     }
-    if (result == VK_SUCCESS) keep_cache(own, cache);
+    if (result == VK_SUCCESS && !is_good) keep_cache(own, cache);
     api->DestroyPipelineCache(device->handle, cache, NULL);
   }
   return result == VK_SUCCESS ? VYRE_OK : compile_failed(own, result, st);
+}
+
+static void enlist(vk_device *device, vk_pipeline *own) {
+  pthread_mutex_lock(&device->pipeline_lock);
+  own->next = device->pipelines;
+  own->back = &device->pipelines;
+  if (own->next) own->next->back = &own->next;
+  device->pipelines = own;
+  pthread_mutex_unlock(&device->pipeline_lock);
+}
+
+/* The module once more, with rounds counted. */
+static vyre_code make_counting(vk_pipeline *own, vyre_status *st) {
+  const vk_device *device = (const vk_device *)own->base.device;
+  const vk_api *api = &device->api;
+  VkShaderModule module = VK_NULL_HANDLE;
+  VkPipeline made = VK_NULL_HANDLE;
+  VkResult result = make_module(own, &module);
+  if (result == VK_SUCCESS) {
+    result = make_phase(own, 0, true, module, VK_NULL_HANDLE, &made);
+    api->DestroyShaderModule(device->handle, module, NULL);
+  }
+  vyre_code code =
+      result == VK_SUCCESS ? VYRE_OK : compile_failed(own, result, st);
+  if (code == VYRE_OK && device->physical->is_software) {
+    code = vk_warm_up(own, &made, 1, st);
+  }
+  if (code == VYRE_OK) {
+    own->counting = made;
+  } else {
+    api->DestroyPipeline(device->handle, made, NULL);
+  }
+  return code;
+}
+
+vyre_code vk_pipeline_phases(vk_pipeline *own, bool counts,
+                             const VkPipeline **out, vyre_status *st) {
+  vyre_code code = VYRE_OK;
+  *out = own->phases;
+  if (!counts || !own->plan.may_skip_fuel) return VYRE_OK;
+  pthread_mutex_lock(&own->counting_lock);
+  if (!own->counting) code = make_counting(own, st);
+  pthread_mutex_unlock(&own->counting_lock);
+  *out = &own->counting;
+  return code;
 }
 
 /* The end of both ways to a pipeline: the plan is there. */
@@ -145,17 +206,22 @@ static vyre_code make_ready(vk_pipeline *own, const void *bytes, size_t size,
   vk_device *device = (vk_device *)own->base.device;
   uint32_t count = own->plan.phase_count;
   own->layout = NULL; /* one that could not be loaded is compiled */
+  own->counting = VK_NULL_HANDLE;
   own->cache = NULL;
   own->cache_size = 0;
   VYRE_TRY(check_limits(own, st));
+  VYRE_TRY(vk_find_values(own, st));
   own->phases = vyre__arena_array(&own->base.arena, count, sizeof *own->phases);
   if (!own->phases) return vyre__no_memory(st, "vulkan", "phases", count);
   memset(own->phases, 0, count * sizeof *own->phases);
+  VYRE_TRY(vk_nothing_make(device, st));
   VYRE_TRY(vk_layout_take(device, &own->plan, &own->layout, st));
   pthread_mutex_init(&own->lock, NULL);
+  pthread_mutex_init(&own->counting_lock, NULL);
+  enlist(device, own);
   vyre_code code = make_pipelines(own, bytes, size, st);
   if (code == VYRE_OK && device->physical->is_software) {
-    code = vk_warm_up(own, st);
+    code = vk_warm_up(own, own->phases, count, st);
   }
   if (code != VYRE_OK) vk_pipeline_finish(&own->base);
   return code;
@@ -164,6 +230,11 @@ static vyre_code make_ready(vk_pipeline *own, const void *bytes, size_t size,
 void vk_pipeline_finish(vyre_pipeline *pipeline) {
   vk_pipeline *own = (vk_pipeline *)pipeline;
   vk_device *device = (vk_device *)pipeline->device;
+  vk_memos_forget(device, own);
+  pthread_mutex_lock(&device->pipeline_lock);
+  *own->back = own->next;
+  if (own->next) own->next->back = own->back;
+  pthread_mutex_unlock(&device->pipeline_lock);
   while (own->oldest) {
     vk_job *job = own->oldest;
     own->oldest = job->newer;
@@ -172,7 +243,9 @@ void vk_pipeline_finish(vyre_pipeline *pipeline) {
   for (uint32_t i = 0; i < own->plan.phase_count; i++) {
     device->api.DestroyPipeline(device->handle, own->phases[i], NULL);
   }
+  device->api.DestroyPipeline(device->handle, own->counting, NULL);
   vk_layout_give(device, own->layout);
+  pthread_mutex_destroy(&own->counting_lock);
   pthread_mutex_destroy(&own->lock);
 }
 
@@ -211,26 +284,6 @@ vyre_code vk_pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
 
 /* --- the cache -----------------------------------------------------------------------*/
 
-/* What the plan says is held against the program: a file that was made for
- * another is not run, however it came here. */
-static vyre_code fits(const vk_pipeline *own, vyre_status *st) {
-  const vk_plan *plan = &own->plan;
-  const vyre_program *program = own->base.program;
-  bool is_good =
-      plan->buffer_count >= program->buffer_count &&
-      memcmp(plan->workgroup, own->base.workgroup, sizeof plan->workgroup) == 0;
-  for (uint32_t i = 0; is_good && i < plan->buffer_count; i++) {
-    bool is_bound =
-        i < program->buffer_count && !vyre__is_shared(&program->buffers[i]);
-    is_good = plan->buffers[i].is_bound == is_bound;
-  }
-  if (is_good) return VYRE_OK;
-  return VYRE_FAIL(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
-                   "compile the kernel again",
-                   "a kept kernel is of another program than '%.60s'",
-                   own->base.program->name);
-}
-
 vyre_code vk_pipeline_load(vyre_pipeline *pipeline, const void *artifact,
                            size_t size, vyre_status *st) {
   vk_pipeline *own = (vk_pipeline *)pipeline;
@@ -238,7 +291,7 @@ vyre_code vk_pipeline_load(vyre_pipeline *pipeline, const void *artifact,
   size_t cache_size;
   VYRE_TRY(vk_artifact_read(artifact, size, &pipeline->arena, &own->plan,
                             &cache, &cache_size, st));
-  VYRE_TRY(fits(own, st));
+  VYRE_TRY(vyre__host_plan_fits(&own->plan.base, pipeline, st));
   return make_ready(own, cache, cache_size, st);
 }
 

@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What people are told of a device beside its capabilities: limits that kernels
- * meet, and features that are used where they are there. */
+ * meet, features that are used where they are there, and how much memory there is. */
 #include <stdio.h>
 #include <string.h>
 
 #include "backend/vulkan/vulkan.h"
+
+/* As it was when the device was opened. */
+static void put_memory(const vk_device *device, char *out, size_t room) {
+  const char *way = device->is_in_place ? "the host's too: nothing is staged"
+                                        : "reached through staging";
+  unsigned long long all = vk_heap_bytes(device, VK_WHERE_DEVICE);
+  vk_budget b;
+  if (vk_budget_read(device, VK_WHERE_DEVICE, &b)) {
+    (void)snprintf(out, room,
+                   "\nheap: %llu bytes, %llu used of a budget of %llu; %s", all,
+                   (unsigned long long)b.used, (unsigned long long)b.most, way);
+  } else {
+    (void)snprintf(out, room, "\nheap: %llu bytes, no budget is told; %s", all,
+                   way);
+  }
+}
 
 void vk_details_put(const vk_device *device, char *out, size_t room) {
   const VkPhysicalDeviceLimits *l = &device->physical->properties.limits;
@@ -23,7 +39,8 @@ void vk_details_put(const vk_device *device, char *out, size_t room) {
                   {h->memory_model, "memory-model"},
                   {h->zeroes_workgroup, "zeroed-workgroup-memory"},
                   {h->timeline, "timeline"},
-                  {h->imports, "external-memory-host"}};
+                  {h->imports, "external-memory-host"},
+                  {h->budget, "memory-budget"}};
   int used = snprintf(
       out, room,
       "limits: %u x %u x %u workgroups at once, %u bytes of push constants, "
@@ -35,4 +52,6 @@ void vk_details_put(const vk_device *device, char *out, size_t room) {
     if (!features[i].has || used < 0 || (size_t)used >= room) continue;
     used += snprintf(out + used, room - (size_t)used, " %s", features[i].name);
   }
+  if (used < 0 || (size_t)used >= room) return;
+  put_memory(device, out + used, room - (size_t)used);
 }

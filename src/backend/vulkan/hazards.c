@@ -174,12 +174,18 @@ static void note_host(vk_hazards *h, const vyre__launch *launch) {
 
 /* --- all of it -------------------------------------------------------------------*/
 
-/* Grid loops may ask for uniforms that the host does not see. */
+/* Resident bytes that are part of what is recorded: one before it may write them. */
+static bool has_resident_values(const vk_pipeline *p,
+                                const vyre__launch *launch) {
+  for (uint32_t i = 0; p->has_values && i < p->plan.buffer_count; i++) {
+    if (p->values[i] & VK_BY_VALUE && launch->views[i].buffer) return true;
+  }
+  return false;
+}
+
 bool vk_is_simple(const vyre__launch *launch) {
   const vk_pipeline *p = (const vk_pipeline *)launch->pipeline;
-  const vk_device *device = (const vk_device *)p->base.device;
-  return (device->is_in_place || p->plan.host_count == 0) &&
-         vk_is_whole(p, launch);
+  return !has_resident_values(p, launch) && vk_is_whole(p, launch);
 }
 
 bool vk_hazards_admit(const vk_hazards *h, const vyre__piece_item *item,

@@ -32,16 +32,12 @@ static uint64_t bytes_of(const vk_plan *plan, const vyre__launch *launch,
   return (uint64_t)launch->views[buffer].length * plan->buffers[buffer].unit;
 }
 
-/* Uniforms decide how often grid loops go round, which is recorded. */
-static bool is_counted(const vk_plan *plan, uint32_t buffer) {
-  return plan->host_count > 0 && plan->buffers[buffer].is_bound &&
-         plan->buffers[buffer].kind == VYRE_MEMORY_UNIFORM;
-}
-
-static size_t key_room(const vk_plan *plan, const vyre__launch *launch) {
+static size_t key_room(const vk_pipeline *p, const vyre__launch *launch) {
+  const vk_plan *plan = &p->plan;
   size_t words = 3 + 3 * (size_t)plan->buffer_count;
-  for (uint32_t i = 0; plan->host_count > 0 && i < plan->buffer_count; i++) {
-    if (is_counted(plan, i)) words += bytes_of(plan, launch, i) / 8 + 1;
+  for (uint32_t i = 0; p->has_values && i < plan->buffer_count; i++) {
+    if (!(p->values[i] & VK_BY_VALUE)) continue;
+    words += bytes_of(plan, launch, i) / 8 + 1;
   }
   return words;
 }
@@ -62,7 +58,7 @@ static uint32_t fuel_of(const vyre__launch *launch) {
 static bool make_key(const vk_pipeline *p, const vyre__launch *launch,
                      unsigned flags, key *k) {
   const vk_plan *plan = &p->plan;
-  size_t room = key_room(plan, launch);
+  size_t room = key_room(p, launch);
   k->words = k->stack;
   k->count = 0;
   k->hash = 0;
@@ -84,7 +80,7 @@ static bool make_key(const vk_pipeline *p, const vyre__launch *launch,
       put(k, range->id);
       put(k, range->offset + view->offset);
     }
-    if (is_counted(plan, i) && view->data) {
+    if (p->values[i] & VK_BY_VALUE && view->data) {
       put_bytes(k, view->data, bytes_of(plan, launch, i));
     }
   }
@@ -105,6 +101,7 @@ static void unlink_job(vk_pipeline *p, vk_job *job) {
   *(job->older ? &job->older->newer : &p->oldest) = job->newer;
   *(job->newer ? &job->newer->older : &p->newest) = job->older;
   p->idle--;
+  p->idle_bytes -= job->memory.size;
 }
 
 static vk_job *find_job(vk_pipeline *p, const key *k) {
@@ -116,9 +113,18 @@ static vk_job *find_job(vk_pipeline *p, const key *k) {
   return job;
 }
 
+static void free_list(vk_job *first) {
+  while (first) {
+    vk_job *job = first;
+    first = job->newer;
+    vk_job_free(job);
+  }
+}
+
 void vk_job_give(vk_job *job) {
   vk_pipeline *p = job->pipeline;
-  vk_job *gone = NULL;
+  uint64_t most = device_of(job)->most_idle;
+  vk_job *gone = NULL; /* a list */
   pthread_mutex_lock(&p->lock);
   vk_job **bucket = &p->buckets[job->hash % VK_BUCKETS];
   job->next_in_bucket = *bucket;
@@ -127,12 +133,37 @@ void vk_job_give(vk_job *job) {
   job->newer = NULL;
   *(p->newest ? &p->newest->newer : &p->oldest) = job;
   p->newest = job;
-  if (++p->idle > VK_MOST_IDLE) {
-    gone = p->oldest;
-    unlink_job(p, gone);
+  p->idle++;
+  p->idle_bytes += job->memory.size;
+  while (p->idle > VK_MOST_IDLE || p->idle_bytes > most) {
+    vk_job *oldest = p->oldest;
+    unlink_job(p, oldest);
+    oldest->newer = gone;
+    gone = oldest;
   }
   pthread_mutex_unlock(&p->lock);
-  if (gone) vk_job_free(gone);
+  free_list(gone);
+}
+
+/* The list is locked while they go: none of the pipelines goes before. */
+bool vk_jobs_drop(vk_device *device) {
+  bool any = false;
+  pthread_mutex_lock(&device->pipeline_lock);
+  for (vk_pipeline *p = device->pipelines; p; p = p->next) {
+    vk_job *gone = NULL;
+    pthread_mutex_lock(&p->lock);
+    while (p->oldest) {
+      vk_job *oldest = p->oldest;
+      unlink_job(p, oldest);
+      oldest->newer = gone;
+      gone = oldest;
+      any = true;
+    }
+    pthread_mutex_unlock(&p->lock);
+    free_list(gone);
+  }
+  pthread_mutex_unlock(&device->pipeline_lock);
+  return any;
 }
 
 void vk_job_free(vk_job *job) {
@@ -179,19 +210,44 @@ static const vyre__spirv_descriptor *descriptor_of(const vk_plan *plan,
   return NULL;
 }
 
-/* Views of the host that the kernel only reads, or those that it writes. */
-static void place_views(layouter *l, bool is_written) {
+/* Views of the host that the kernel only reads, or those that it writes; where the
+ * host does not see the memory, those that are large, or those that are not. */
+static void place_views(layouter *l, bool is_written, bool is_large) {
   vk_job *job = l->job;
+  bool is_in_place = device_of(job)->is_in_place;
   for (uint32_t i = 0; i < l->plan->buffer_count; i++) {
     const vyre__spirv_descriptor *d = descriptor_of(l->plan, i);
+    if (!d || !l->plan->buffers[i].is_bound || d->is_written != is_written ||
+        l->launch->views[i].buffer) {
+      continue;
+    }
     uint64_t size = bytes_of(l->plan, l->launch, i);
-    if (!d || d->is_written != is_written || l->launch->views[i].buffer ||
-        !l->plan->buffers[i].is_bound || size == 0) {
+    if (size == 0 || is_large != (!is_in_place && size >= VK_LARGE_VIEW)) {
       continue;
     }
     l->bounds[i].offset = place(l, size);
     job->staged[job->staged_count++] =
-        (vk_staged){i, l->bounds[i].offset, size, is_written};
+        (vk_staged){i, l->bounds[i].offset, size, is_written, is_large};
+  }
+}
+
+/* Uniforms in the launch block: a place there, and whose bytes they are. */
+static void find_values(layouter *l) {
+  vk_job *job = l->job;
+  for (uint32_t i = 0; i < l->plan->field_count; i++) {
+    const vyre__spirv_field *f = &l->plan->fields[i];
+    if (f->value != VYRE__SPIRV_UNIFORM || f->is_pushed) continue;
+    const vyre__plan_buffer *b = &l->plan->buffers[f->index];
+    const vyre__view *view = &l->launch->views[f->index];
+    vk_value *value = &job->values[job->value_count++];
+    *value = (vk_value){.buffer = f->index,
+                        .at = f->offset,
+                        .size = (uint64_t)b->least * b->unit};
+    if (!view->buffer) continue;
+    const vk_range *range = &((const vk_buffer *)view->buffer)->range;
+    value->from = range->buffer;
+    value->offset = range->offset + view->offset;
+    job->has_resident_values = true;
   }
 }
 
@@ -202,13 +258,18 @@ static void place_residents(layouter *l) {
   uint64_t alignment =
       device->physical->properties.limits.minStorageBufferOffsetAlignment;
   for (uint32_t i = 0; i < l->plan->buffer_count; i++) {
-    if (!l->plan->buffers[i].is_bound || !l->launch->views[i].buffer) continue;
+    if (!l->plan->buffers[i].is_bound || !l->launch->views[i].buffer ||
+        job->pipeline->values[i] & VK_IN_BLOCK) {
+      continue;
+    }
     const vyre__view *view = &l->launch->views[i];
     const vk_buffer *buffer = (const vk_buffer *)view->buffer;
     const vyre__spirv_descriptor *d = descriptor_of(l->plan, i);
     uint64_t size = bytes_of(l->plan, l->launch, i);
     uint64_t offset = buffer->range.offset + view->offset;
-    bool ends_it = view->offset + size == buffer->base.size;
+    /* Up to a word behind the end is ours, but not behind the caller's memory. */
+    bool ends_it =
+        view->offset + size == buffer->base.size && !buffer->base.is_imported;
     if (size == 0) continue;
     bool is_words = offset % 4 == 0 && (size % 4 == 0 || ends_it);
     bool is_far = offset % alignment != 0 || (view->begins_zero && !is_words);
@@ -253,7 +314,8 @@ static vyre_code place_kept(layouter *l, vyre_status *st) {
   if (words > 0 && groups > most / words) {
     return grid_too_large(l, groups, most, st);
   }
-  l->job->kept_at = place(l, groups * words * 4);
+  l->job->kept_size = groups * words > 0 ? groups * words * 4 : 4;
+  l->job->kept_at = place(l, l->job->kept_size);
   return VYRE_OK;
 }
 
@@ -267,12 +329,15 @@ static vyre_code lay_out(layouter *l, vyre_status *st) {
   }
   job->block_stride = (l->plan->block_bytes + a - 1) / a * a;
   (void)place(l, blocks * job->block_stride);
-  place_views(l, false);
+  place_views(l, false, false);
   job->written_from = l->size;
   job->status_at = place(l, 4);
-  place_views(l, true);
+  place_views(l, true, false);
   job->shared_size = l->size;
+  place_views(l, false, true);
+  place_views(l, true, true);
   place_residents(l);
+  find_values(l);
   VYRE_TRY(place_kept(l, st));
   VYRE_TRY(vk_range_take(device, VK_WHERE_DEVICE, l->size, &job->memory, st));
   job->host = job->memory.host;
@@ -296,7 +361,7 @@ static VkDescriptorBufferInfo info_of(const layouter *l,
       return info;
     case VYRE__SPIRV_KEPT:
       info.offset += job->kept_at;
-      info.range = job->memory.size - job->kept_at;
+      info.range = job->kept_size;
       return info;
     case VYRE__SPIRV_BLOCK:
       info.range = l->plan->block_bytes;
@@ -323,82 +388,50 @@ static VkDescriptorBufferInfo info_of(const layouter *l,
 static VkResult make_set(const layouter *l) {
   vk_job *job = l->job;
   const vk_device *device = device_of(job);
-  const vk_api *api = &device->api;
-  uint32_t storage = l->plan->descriptor_count;
-  const VkDescriptorPoolSize sizes[] = {
-      {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, storage},
-      {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, 1},
-      {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC, 1},
-      {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, 1}};
-  const VkDescriptorPoolCreateInfo pool = {
-      .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
-      .maxSets = 1,
-      .poolSizeCount = 4,
-      .pPoolSizes = sizes};
-  if (storage == 0) return VK_SUCCESS;
   VkResult result =
-      api->CreateDescriptorPool(device->handle, &pool, NULL, &job->sets);
-  if (result != VK_SUCCESS) {
-    job->sets = VK_NULL_HANDLE;
-    return result;
-  }
-  const VkDescriptorSetAllocateInfo set = {
-      .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-      .descriptorPool = job->sets,
-      .descriptorSetCount = 1,
-      .pSetLayouts = &job->pipeline->layout->set};
-  result = api->AllocateDescriptorSets(device->handle, &set, &job->set);
-  for (uint32_t i = 0; i < storage && result == VK_SUCCESS; i++) {
+      vk_set_make(device, job->pipeline->layout, &job->sets, &job->set);
+  for (uint32_t i = 0; i < l->plan->descriptor_count && result == VK_SUCCESS;
+       i++) {
     const vyre__spirv_descriptor *d = &l->plan->descriptors[i];
     const VkDescriptorBufferInfo info = info_of(l, d);
-    const VkWriteDescriptorSet write = {
-        .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-        .dstSet = job->set,
-        .dstBinding = d->binding,
-        .descriptorCount = 1,
-        .descriptorType = vk_descriptor_type(d),
-        .pBufferInfo = &info};
-    api->UpdateDescriptorSets(device->handle, 1, &write, 0, NULL);
+    vk_set_put(device, job->set, d, &info);
   }
   return result;
 }
 
 static VkResult make_commands(vk_job *job) {
   const vk_device *device = device_of(job);
-  const vk_api *api = &device->api;
-  const VkCommandPoolCreateInfo pool = {
-      .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-      .queueFamilyIndex = device->family};
-  VkResult result =
-      api->CreateCommandPool(device->handle, &pool, NULL, &job->pool);
-  if (result != VK_SUCCESS) {
-    job->pool = VK_NULL_HANDLE;
-    return result;
-  }
-  const VkCommandBufferAllocateInfo commands = {
-      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-      .commandPool = job->pool,
-      .level = job->flags & VK_JOB_SECOND ? VK_COMMAND_BUFFER_LEVEL_SECONDARY
-                                          : VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-      .commandBufferCount = 1};
-  result =
-      api->AllocateCommandBuffers(device->handle, &commands, &job->commands);
+  VkResult result = vk_commands_make(device, 0,
+                                     job->flags & VK_JOB_SECOND
+                                         ? VK_COMMAND_BUFFER_LEVEL_SECONDARY
+                                         : VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                     &job->pool, &job->commands);
   if (result != VK_SUCCESS || !(job->flags & VK_JOB_TIMED)) return result;
   const VkQueryPoolCreateInfo queries = {
       .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
       .queryType = VK_QUERY_TYPE_TIMESTAMP,
       .queryCount = 2};
-  result = api->CreateQueryPool(device->handle, &queries, NULL, &job->queries);
+  result = device->api.CreateQueryPool(device->handle, &queries, NULL,
+                                       &job->queries);
   if (result != VK_SUCCESS) job->queries = VK_NULL_HANDLE;
   return result;
 }
 
 /* --- recording -------------------------------------------------------------------------*/
 
+/* Those that the host does not see are copied by the device. */
+static void put_uniform(const vk_plan *plan, const vyre__launch *launch,
+                        const vyre__spirv_field *f, unsigned char *to) {
+  const vyre__plan_buffer *b = &plan->buffers[f->index];
+  const vyre__view *view = &launch->views[f->index];
+  if (!view->data || (view->buffer && !f->is_pushed)) return;
+  memcpy(to, view->data, (size_t)b->least * b->unit);
+}
+
 /* What a field of the launch block holds for that part. */
-static void put_field(const vyre__launch *launch, const vk_part *part,
-                      const uint64_t *loops, const vyre__spirv_field *f,
-                      unsigned char *block) {
+static void put_field(const vk_plan *plan, const vyre__launch *launch,
+                      const vk_part *part, const uint64_t *loops,
+                      const vyre__spirv_field *f, unsigned char *block) {
   uint32_t fuel = fuel_of(launch);
   unsigned char *to = block + f->offset;
   switch ((vyre__spirv_value)f->value) {
@@ -420,28 +453,49 @@ static void put_field(const vyre__launch *launch, const vk_part *part,
     case VYRE__SPIRV_LENGTH:
       memcpy(to, &launch->views[f->index].length, 4);
       return;
-    case VYRE__SPIRV_UNIFORM: /* all of them are bound */
+    case VYRE__SPIRV_UNIFORM:
+      put_uniform(plan, launch, f, to);
       return;
+  }
+}
+
+/* Uniforms of resident memory into the block that begins at @p at. */
+static void put_values(const vk_job *job, uint32_t at,
+                       VkCommandBuffer commands) {
+  for (uint32_t i = 0; job->has_resident_values && i < job->value_count; i++) {
+    const vk_value *v = &job->values[i];
+    VkBufferCopy region = {v->offset, job->memory.offset + at + v->at, v->size};
+    if (!v->from) continue;
+    device_of(job)->api.CmdCopyBuffer(commands, v->from, job->memory.buffer, 1,
+                                      &region);
   }
 }
 
 static void put_part(const vk_job *job, const vyre__launch *launch,
                      const vk_part *part, const uint64_t *loops,
-                     uint32_t number, VkCommandBuffer commands) {
+                     uint32_t number, VkCommandBuffer commands,
+                     VkPipeline *last) {
   const vk_plan *plan = &job->pipeline->plan;
   const vk_device *device = device_of(job);
   const vk_layout *layout = job->pipeline->layout;
-  uint32_t pushed[64] = {0};
+  uint32_t pushed[VK_MOST_PUSHED / 4] = {0};
   uint32_t at = number * (uint32_t)job->block_stride;
   if (plan->block_bytes > 0) memset(job->host + at, 0, plan->block_bytes);
   for (uint32_t i = 0; i < plan->field_count; i++) {
     const vyre__spirv_field *f = &plan->fields[i];
-    put_field(launch, part, loops, f,
+    put_field(plan, launch, part, loops, f,
               f->is_pushed ? (unsigned char *)pushed : job->host + at);
   }
-  if (part->needs_barrier) vk_cmd_barrier(device, commands);
-  device->api.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
-                              job->pipeline->phases[part->phase]);
+  put_values(job, at, commands);
+  if (part->needs_barrier || job->has_resident_values) {
+    vk_cmd_barrier(device, commands);
+  }
+  VkPipeline phase = job->phases[part->phase];
+  if (phase != *last) { /* drivers make much anew with each */
+    device->api.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                                phase);
+    *last = phase;
+  }
   if (job->set) {
     device->api.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                                       layout->pipeline, 0, 1, &job->set,
@@ -535,8 +589,9 @@ static void put_blocks(const vk_job *job, VkCommandBuffer commands) {
   vk_cmd_barrier(device, commands);
 }
 
-void vk_job_put(const vk_job *job, const vyre__launch *launch, vk_tiles *tiles,
-                uint64_t groups, VkCommandBuffer commands, uint64_t *recorded) {
+void vk_job_put(vk_job *job, const vyre__launch *launch, vk_tiles *tiles,
+                uint64_t groups, VkCommandBuffer commands, VkPipeline *last,
+                uint64_t *recorded) {
   put_time(job, commands, 0);
   if (tiles->has_begun) {
     put_blocks(job, commands);
@@ -549,23 +604,25 @@ void vk_job_put(const vk_job *job, const vyre__launch *launch, vk_tiles *tiles,
   while (!tiles->is_over && number < VK_WINDOW &&
          (number == 0 || *recorded < groups)) {
     vk_tiles_next(tiles, groups - *recorded, &part);
-    put_part(job, launch, &part, tiles->walk.values, number++, commands);
+    put_part(job, launch, &part, tiles->walk.values, number++, commands, last);
     *recorded += (uint64_t)part.groups[0] * part.groups[1] * part.groups[2];
     vk_tiles_advance(tiles);
   }
+  job->part_count = number;
   if (tiles->is_over) put_after(job, commands);
   put_time(job, commands, 1);
 }
 
-vyre_code vk_job_put_all(const vk_job *job, const vyre__launch *launch,
-                         VkCommandBuffer commands, vyre_status *st) {
+vyre_code vk_job_put_all(vk_job *job, const vyre__launch *launch,
+                         VkCommandBuffer commands, VkPipeline *last,
+                         vyre_status *st) {
   const vk_plan *plan = &job->pipeline->plan;
   size_t room = 2 * (size_t)plan->loop_count + plan->host_count;
   uint64_t *values = vyre__arena_array(launch->scratch, room, sizeof *values);
   uint64_t groups;
   if (!values) return vyre__no_memory(st, "vulkan", "loops", room);
   vk_tiles tiles = vk_tiles_begin(job->pipeline, launch, values);
-  vk_job_put(job, launch, &tiles, UINT64_MAX, commands, &groups);
+  vk_job_put(job, launch, &tiles, UINT64_MAX, commands, last, &groups);
   return VYRE_OK;
 }
 
@@ -573,9 +630,10 @@ vyre_code vk_job_put_all(const vk_job *job, const vyre__launch *launch,
 static vyre_code record_whole(vk_job *job, const vyre__launch *launch,
                               vyre_status *st) {
   vk_device *device = device_of(job);
+  VkPipeline last = VK_NULL_HANDLE;
   VYRE_TRY(
       vk_commands_begin(device, job->commands, job->flags & VK_JOB_SECOND, st));
-  VYRE_TRY(vk_job_put_all(job, launch, job->commands, st));
+  VYRE_TRY(vk_job_put_all(job, launch, job->commands, &last, st));
   return vk_commands_end(device, job->commands, job->flags & VK_JOB_ENDS, st);
 }
 
@@ -584,9 +642,9 @@ static vyre_code record_whole(vk_job *job, const vyre__launch *launch,
 static vk_job *allocate(vk_pipeline *p, const key *k, unsigned flags) {
   size_t count = p->plan.buffer_count;
   size_t keys = k->count * sizeof *k->words;
-  size_t size =
-      sizeof(vk_job) + keys +
-      count * (sizeof(vk_staged) + sizeof(vk_detour) + sizeof(vk_clear));
+  size_t size = sizeof(vk_job) + keys +
+                count * (sizeof(vk_staged) + sizeof(vk_detour) +
+                         sizeof(vk_clear) + sizeof(vk_value));
   unsigned char *block = vyre__resize(p->base.device->allocator, NULL, 0, size);
   if (!block) return NULL;
   memset(block, 0, size);
@@ -597,6 +655,7 @@ static vk_job *allocate(vk_pipeline *p, const key *k, unsigned flags) {
   job->staged = (vk_staged *)(void *)(at + keys);
   job->detours = (vk_detour *)(void *)(job->staged + count);
   job->clears = (vk_clear *)(void *)(job->detours + count);
+  job->values = (vk_value *)(void *)(job->clears + count);
   job->pipeline = p;
   job->size = size;
   job->hash = k->hash;
@@ -632,6 +691,8 @@ static vyre_code make(vk_job *job, const vyre__launch *launch,
   }
   memset(l.bounds, 0, plan->buffer_count * sizeof *l.bounds);
   VYRE_TRY(lay_out(&l, st));
+  VYRE_TRY(vk_pipeline_phases(job->pipeline, fuel_of(launch) < UINT32_MAX,
+                              &job->phases, st));
   VK_TRY(device_of(job), make_set(&l), "descriptors", st);
   if (job->flags & VK_JOB_JOINED) return VYRE_OK;
   VK_TRY(device_of(job), make_commands(job), "a command buffer", st);
@@ -662,17 +723,42 @@ vyre_code vk_job_take(vk_pipeline *p, const vyre__launch *launch,
 
 /* --- bytes -----------------------------------------------------------------------------*/
 
-void vk_job_fill(const vk_job *job, const vyre__launch *launch) {
+vyre_code vk_job_upload(const vk_job *job, uint64_t at, const void *from,
+                        uint64_t size, vyre_status *st) {
+  vk_device *device = device_of(job);
+  if (!from) return vk_fill(device, &job->memory, at, (size + 3) / 4 * 4, st);
+  return vk_upload(device, &job->memory, at, from, size, st);
+}
+
+vyre_code vk_job_download(const vk_job *job, uint64_t at, void *to,
+                          uint64_t size, vyre_status *st) {
+  return vk_download(device_of(job), &job->memory, at, to, size, st);
+}
+
+vyre_code vk_job_fill(const vk_job *job, const vyre__launch *launch,
+                      vyre_status *st) {
   if (job->has_status) memset(job->host + job->status_at, 0, 4);
+  for (uint32_t i = 0; i < job->value_count; i++) {
+    const vk_value *v = &job->values[i];
+    unsigned char *to = job->host + v->at;
+    for (uint32_t n = 0; !v->from && n < job->part_count; n++) {
+      memcpy(to, launch->views[v->buffer].data, (size_t)v->size);
+      to += job->block_stride;
+    }
+  }
   for (uint32_t i = 0; i < job->staged_count; i++) {
     const vk_staged *s = &job->staged[i];
     const vyre__view *view = &launch->views[s->buffer];
-    if (view->begins_zero) {
+    if (s->is_large) {
+      const void *from = view->begins_zero ? NULL : view->data;
+      VYRE_TRY(vk_job_upload(job, s->at, from, s->size, st));
+    } else if (view->begins_zero) {
       memset(job->host + s->at, 0, (size_t)s->size);
     } else {
       memcpy(job->host + s->at, view->data, (size_t)s->size);
     }
   }
+  return VYRE_OK;
 }
 
 /* What the kernel has no part in is zero all the same. */
@@ -688,13 +774,20 @@ static void clear_unseen(const vk_job *job, const vyre__launch *launch) {
   }
 }
 
-void vk_job_collect(const vk_job *job, const vyre__launch *launch) {
+vyre_code vk_job_collect(const vk_job *job, const vyre__launch *launch,
+                         vyre_status *st) {
   for (uint32_t i = 0; i < job->staged_count; i++) {
     const vk_staged *s = &job->staged[i];
+    unsigned char *data = launch->views[s->buffer].data;
     if (!s->is_written) continue;
-    memcpy(launch->views[s->buffer].data, job->host + s->at, (size_t)s->size);
+    if (s->is_large) {
+      VYRE_TRY(vk_job_download(job, s->at, data, s->size, st));
+    } else {
+      memcpy(data, job->host + s->at, (size_t)s->size);
+    }
   }
   if (job->has_unseen) clear_unseen(job, launch);
+  return VYRE_OK;
 }
 
 vyre__spirv_end vk_job_end(const vk_job *job) {

@@ -142,3 +142,25 @@ void vk_layout_give(vk_device *device, vk_layout *layout) {
   pthread_mutex_unlock(&device->layout_lock);
   if (is_last) free_layout(device, layout);
 }
+
+vyre_code vk_find_values(vk_pipeline *own, vyre_status *st) {
+  const vk_plan *plan = &own->plan;
+  size_t count = plan->buffer_count + (size_t)1;
+  uint8_t *values = vyre__arena_array(&own->base.arena, count, 1);
+  if (!values) return vyre__no_memory(st, "vulkan", "buffers", count);
+  memset(values, 0, count);
+  own->has_values = false;
+  for (uint32_t i = 0; i < plan->host_count; i++) {
+    if (plan->host[i].op != VYRE__LOW_LOAD) continue;
+    values[plan->host[i].aux] |= VK_BY_VALUE;
+    own->has_values = true;
+  }
+  for (uint32_t i = 0; i < plan->field_count; i++) {
+    const vyre__spirv_field *f = &plan->fields[i];
+    if (f->value != VYRE__SPIRV_UNIFORM) continue;
+    values[f->index] |= f->is_pushed ? VK_BY_VALUE : VK_IN_BLOCK;
+    own->has_values |= f->is_pushed;
+  }
+  own->values = values;
+  return VYRE_OK;
+}

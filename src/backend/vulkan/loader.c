@@ -22,7 +22,7 @@ static PFN_vkGetInstanceProcAddr open_library(void) {
   void *symbol = handle ? dlsym(handle, "vkGetInstanceProcAddr") : NULL;
   PFN_vkGetInstanceProcAddr get = NULL;
   if (symbol) memcpy(&get, &symbol, sizeof get);
-  return get;
+  return get && vyre__vk_hooks.wrap ? vyre__vk_hooks.wrap(get) : get;
 }
 
 static bool load_calls(vk_instance *instance) {
@@ -63,12 +63,11 @@ static VkResult make_instance(vk_instance *instance) {
   if (!create || has < VK_API_VERSION_1_1) {
     return VK_ERROR_INCOMPATIBLE_DRIVER;
   }
+  instance->version = has < VK_API_VERSION_1_3 ? has : VK_API_VERSION_1_3;
   static const char *const listening[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
   const VkApplicationInfo about = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                    .pEngineName = "vyre",
-                                   .apiVersion = has < VK_API_VERSION_1_3
-                                                     ? VK_API_VERSION_1_1
-                                                     : VK_API_VERSION_1_3};
+                                   .apiVersion = instance->version};
   const VkInstanceCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
       .pApplicationInfo = &about,
@@ -86,7 +85,7 @@ static void put_driver(const vk_instance_api *api, vk_physical *p) {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
   VkPhysicalDeviceProperties2 all = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
-      .pNext = p->properties.apiVersion >= VK_API_VERSION_1_2 ? &driver : NULL};
+      .pNext = p->version >= VK_API_VERSION_1_2 ? &driver : NULL};
   api->GetPhysicalDeviceProperties2(p->handle, &all);
   p->ends_loops = all.pNext ? driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE
                             : p->is_software;
@@ -98,28 +97,37 @@ static void put_driver(const vk_instance_api *api, vk_physical *p) {
       VK_API_VERSION_MINOR(a), VK_API_VERSION_PATCH(a));
 }
 
-/* All of its memory, or what is both, is the host's. */
-static bool find_in_place(const vk_physical *p) {
-  VkPhysicalDeviceType type = p->properties.deviceType;
-  if (type != VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU && !p->is_software) {
-    return false;
-  }
+/* Some of its memory is the host's, too, and has @p more. */
+static bool has_both(const vk_physical *p, VkMemoryPropertyFlags more) {
   const VkMemoryPropertyFlags want = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
                                      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
-                                     VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+                                     VK_MEMORY_PROPERTY_HOST_COHERENT_BIT |
+                                     more;
   for (uint32_t i = 0; i < p->memory.memoryTypeCount; i++) {
     if ((p->memory.memoryTypes[i].propertyFlags & want) == want) return true;
   }
   return false;
 }
 
-void vk_physical_read(const vk_instance_api *api, VkPhysicalDevice handle,
-                      vk_physical *out) {
+/* False if the device is older than 1.1: then only that is known. */
+static bool read_physical(const vk_instance *instance, VkPhysicalDevice handle,
+                          vk_physical *out) {
+  const vk_instance_api *api = &instance->api;
   *out = (vk_physical){.handle = handle};
   api->GetPhysicalDeviceProperties(handle, &out->properties);
+  out->version = out->properties.apiVersion < instance->version
+                     ? out->properties.apiVersion
+                     : instance->version;
+  if (out->version < VK_API_VERSION_1_1) return false;
   api->GetPhysicalDeviceMemoryProperties(handle, &out->memory);
   out->is_software = out->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
-  out->is_in_place = find_in_place(out);
+  out->can_be_in_place = has_both(out, 0);
+  /* GPUs with memory of their own may have a window to it, which the host reads
+   * slowly; as it does what is not cached. */
+  out->is_in_place =
+      has_both(out, VK_MEMORY_PROPERTY_HOST_CACHED_BIT) &&
+      (out->is_software ||
+       out->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU);
   put_driver(api, out);
   (void)snprintf(
       out->note, sizeof out->note, "%s",
@@ -128,6 +136,7 @@ void vk_physical_read(const vk_instance_api *api, VkPhysicalDevice handle,
       : out->is_in_place
           ? "kernels run on the GPU of the processor, in the host's memory"
           : "kernels run on the GPU, in memory of its own");
+  return true;
 }
 
 static unsigned rank_of(const vk_physical *p) {
@@ -154,8 +163,7 @@ static void find_devices(vk_instance *instance) {
   if (result != VK_SUCCESS && result != VK_INCOMPLETE) count = 0;
   for (uint32_t i = 0; i < count; i++) {
     vk_physical made;
-    vk_physical_read(&instance->api, handles[i], &made);
-    if (made.properties.apiVersion < VK_API_VERSION_1_1) continue;
+    if (!read_physical(instance, handles[i], &made)) continue;
     uint32_t at = instance->count++;
     for (; at > 0 && rank_of(&instance->found[at - 1]) > rank_of(&made); at--) {
       instance->found[at] = instance->found[at - 1];

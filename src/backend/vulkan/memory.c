@@ -30,6 +30,50 @@ struct vk_block {
   size_t hole_count, hole_capacity, ranges;
 };
 
+/* --- types ---------------------------------------------------------------------------*/
+
+/* What only those may use who asked the device for it. */
+static const VkMemoryPropertyFlags special =
+    VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |
+    VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD |
+    VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD;
+
+/* The type of @p bits that has all of @p want, and, if there is one, @p wish, with the
+ * largest heap; UINT32_MAX: none. */
+static uint32_t find_type(const VkPhysicalDeviceMemoryProperties *memory,
+                          uint32_t bits, VkMemoryPropertyFlags want,
+                          VkMemoryPropertyFlags wish) {
+  for (unsigned round = 0; round < 2; round++) {
+    VkMemoryPropertyFlags all = round == 0 ? want | wish : want;
+    uint32_t best = UINT32_MAX;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
+      VkMemoryPropertyFlags has = memory->memoryTypes[i].propertyFlags;
+      uint64_t size =
+          memory->memoryHeaps[memory->memoryTypes[i].heapIndex].size;
+      if (!(bits >> i & 1) || (has & all) != all || has & special) continue;
+      if (size <= most)
+        continue; /* of equals the first, as drivers rank them */
+      best = i;
+      most = size;
+    }
+    if (best != UINT32_MAX) return best;
+  }
+  return UINT32_MAX;
+}
+
+static uint32_t type_of(const vk_device *device, vk_where where,
+                        uint32_t bits) {
+  const VkPhysicalDeviceMemoryProperties *memory = &device->physical->memory;
+  const VkMemoryPropertyFlags own = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+                              host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                     VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+                              cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+  if (where == VK_WHERE_HOST) return find_type(memory, bits, host, cached);
+  return device->is_in_place ? find_type(memory, bits, own | host, cached)
+                             : find_type(memory, bits, own, 0);
+}
+
 /* --- blocks ------------------------------------------------------------------------*/
 
 static void free_block(vk_device *device, vk_block *block) {
@@ -76,7 +120,10 @@ static VkResult fill_block(vk_device *device, vk_block *block, void *host) {
       .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
                VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
                VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-               VK_BUFFER_USAGE_TRANSFER_DST_BIT};
+               VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+               (device->has.conditional
+                    ? VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT
+                    : 0)};
   VkResult result =
       api->CreateBuffer(device->handle, &buffer, NULL, &block->buffer);
   if (result != VK_SUCCESS) {
@@ -90,8 +137,11 @@ static VkResult fill_block(vk_device *device, vk_block *block, void *host) {
       .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
       .pHostPointer = host};
   uint32_t type = host ? import_type(device, host, need.memoryTypeBits)
-                       : device->heap.type[block->where];
-  if (type == UINT32_MAX) return VK_ERROR_INVALID_EXTERNAL_HANDLE;
+                       : type_of(device, block->where, need.memoryTypeBits);
+  if (type == UINT32_MAX) {
+    return host ? VK_ERROR_INVALID_EXTERNAL_HANDLE
+                : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  }
   const VkMemoryAllocateInfo memory = {
       .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
       .pNext = host ? &import : NULL,
@@ -113,10 +163,94 @@ static VkResult fill_block(vk_device *device, vk_block *block, void *host) {
   return result;
 }
 
+static uint32_t heap_of(const vk_device *device, vk_where where) {
+  uint32_t type = device->heap.type[where];
+  return device->physical->memory.memoryTypes[type].heapIndex;
+}
+
+uint64_t vk_heap_bytes(const vk_device *device, vk_where where) {
+  return device->physical->memory.memoryHeaps[heap_of(device, where)].size;
+}
+
+bool vk_budget_read(const vk_device *device, vk_where where, vk_budget *out) {
+  uint32_t at = heap_of(device, where);
+  *out = (vk_budget){0};
+  if (!device->has.budget) return false;
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT now = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+  VkPhysicalDeviceMemoryProperties2 all = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
+      .pNext = &now};
+  device->instance->GetPhysicalDeviceMemoryProperties2(device->physical->handle,
+                                                       &all);
+  out->most = now.heapBudget[at];
+  out->used = now.heapUsage[at];
+  return out->most > 0; /* drivers that do not know it say 0 */
+}
+
+/* What goes beyond the budget would be put out of the device's memory, or take it
+ * from another program: slow, or the end of one of them. */
+static vyre_code check_budget(const vk_device *device, vk_where where,
+                              uint64_t size, vyre_status *st) {
+  vk_budget now;
+  if (!vk_budget_read(device, where, &now)) return VYRE_OK;
+  uint64_t left = now.used < now.most ? now.most - now.used : 0;
+  if (size <= left) return VYRE_OK;
+  return VYRE_FAIL_WITH(
+      st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED,
+      "memory budget",
+      VYRE_NUMBERS({"requested_bytes", size}, {"used_bytes", now.used},
+                   {"budget_bytes", now.most}),
+      "free resident buffers and pipelines, close other programs that use the "
+      "device, or split the data",
+      "device '%s' has %llu bytes left of its budget of %llu, and %llu are "
+      "needed",
+      vyre_device_name(&device->base), (unsigned long long)left,
+      (unsigned long long)now.most, (unsigned long long)size);
+}
+
+static vyre_code block_failed(vk_device *device, VkResult result,
+                              vk_where where, uint64_t size, vyre_status *st) {
+  if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY &&
+      result != VK_ERROR_TOO_MANY_OBJECTS) {
+    return vk_failed(device, result, "a block of memory", st);
+  }
+  uint64_t heap = vk_heap_bytes(device, where);
+  vyre_code code = VYRE_FAIL_WITH(
+      st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, NULL,
+      VYRE_NUMBERS({"requested_bytes", size}, {"heap_bytes", heap},
+                   {"result", (uint64_t)(uint32_t)result}),
+      "free resident buffers and pipelines, or give the kernel less data",
+      "device '%s' has no memory left for %llu bytes, of a heap of %llu: "
+      "VkResult %d",
+      vyre_device_name(&device->base), (unsigned long long)size,
+      (unsigned long long)heap, (int)result);
+  if (st) st->native = (int)result;
+  return code;
+}
+
+static vyre_code import_failed(vk_device *device, VkResult result,
+                               uint64_t size, vyre_status *st) {
+  if (result != VK_ERROR_INVALID_EXTERNAL_HANDLE &&
+      result != VK_ERROR_MEMORY_MAP_FAILED) {
+    return vk_failed(device, result, "memory of the caller", st);
+  }
+  vyre_code code = VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_NOT_SUPPORTED, NULL,
+      VYRE_NUMBERS({"size", size}, {"result", (uint64_t)(uint32_t)result}),
+      "import memory of vyre_host_alloc, or upload to a resident buffer",
+      "the driver of device '%s' does not take these %llu bytes of memory: "
+      "VkResult %d",
+      vyre_device_name(&device->base), (unsigned long long)size, (int)result);
+  if (st) st->native = (int)result;
+  return code;
+}
+
 /* Under the lock. */
 static vyre_code make_block(vk_device *device, vk_where where, uint64_t size,
                             void *host, vk_block **out, vyre_status *st) {
   vyre_allocator allocator = device->base.allocator;
+  if (!host) VYRE_TRY(check_budget(device, where, size, st));
   vk_block *block = vyre__resize(allocator, NULL, 0, sizeof *block);
   if (!block) return vyre__no_memory(st, "vulkan", "blocks of memory", 1);
   *block = (vk_block){.size = size,
@@ -131,7 +265,8 @@ static vyre_code make_block(vk_device *device, vk_where where, uint64_t size,
   VkResult result = fill_block(device, block, host);
   if (result != VK_SUCCESS) {
     free_block(device, block);
-    return vk_failed(device, result, "a block of memory", st);
+    return host ? import_failed(device, result, size, st)
+                : block_failed(device, result, where, size, st);
   }
   block->holes[0] = (hole){0, size};
   block->hole_count = 1;
@@ -194,18 +329,65 @@ static vyre_code take_locked(vk_device *device, vk_where where, uint64_t size,
              : vyre__no_memory(st, "vulkan", "ranges of memory", 1);
 }
 
-vyre_code vk_range_take(vk_device *device, vk_where where, uint64_t size,
-                        vk_range *out, vyre_status *st) {
-  uint64_t a = device->heap.alignment;
-  *out = (vk_range){0};
-  if (size > UINT64_MAX / 2) {
-    return vk_failed(device, VK_ERROR_OUT_OF_DEVICE_MEMORY, "that much", st);
-  }
-  size = size == 0 ? a : (size + a - 1) / a * a;
+static vyre_code take_once(vk_device *device, vk_where where, uint64_t size,
+                           vk_range *out, vyre_status *st) {
   pthread_mutex_lock(&device->heap.lock);
   vyre_code code = take_locked(device, where, size, out, st);
   pthread_mutex_unlock(&device->heap.lock);
   return code;
+}
+
+/* Blocks that nobody has anything in go back to the device. False: there are none. */
+static bool drop_empty(vk_device *device) {
+  vk_heap *heap = &device->heap;
+  vk_block *gone = NULL;
+  pthread_mutex_lock(&heap->lock);
+  for (unsigned i = 0; i < VK_WHERE_COUNT; i++) {
+    for (vk_block **at = &heap->blocks[i]; *at;) {
+      vk_block *block = *at;
+      if (block->ranges > 0) {
+        at = &block->next;
+        continue;
+      }
+      *at = block->next;
+      block->next = gone;
+      gone = block;
+    }
+  }
+  pthread_mutex_unlock(&heap->lock);
+  if (!gone) return false;
+  vk_ring_settle(device);
+  while (gone) {
+    vk_block *block = gone;
+    gone = block->next;
+    free_block(device, block);
+  }
+  return true;
+}
+
+vyre_code vk_range_take(vk_device *device, vk_where where, uint64_t size,
+                        vk_range *out, vyre_status *st) {
+  uint64_t a = device->heap.alignment, heap = vk_heap_bytes(device, where);
+  uint64_t most = device->most_block < heap ? device->most_block : heap;
+  *out = (vk_range){0};
+  if (size > most || a > most - size) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, NULL,
+        VYRE_NUMBERS({"requested_bytes", size}, {"most_bytes", most}),
+        "split the data, or let kernels have them as resident buffers",
+        "%llu bytes are needed in one piece, of which device '%s' has at most "
+        "%llu",
+        (unsigned long long)size, vyre_device_name(&device->base),
+        (unsigned long long)most);
+  }
+  size = size == 0 ? a : (size + a - 1) / a * a;
+  vyre_code code = take_once(device, where, size, out, st);
+  if (code != VYRE_DEVICE_OUT_OF_MEMORY) return code;
+  /* What is kept for another time may have what is needed now. */
+  bool has_jobs = vk_jobs_drop(device), has_blocks = drop_empty(device);
+  if (!has_jobs && !has_blocks) return code;
+  if (st) *st = (vyre_status){0};
+  return take_once(device, where, size, out, st);
 }
 
 /* Puts the range back among the holes of its block. */
@@ -257,43 +439,28 @@ void vk_range_give(vk_device *device, vk_range *range) {
     if (*at) *at = block->next; /* an imported one is in no list */
   }
   pthread_mutex_unlock(&heap->lock);
-  if (goes) free_block(device, block);
+  if (goes) {
+    vk_ring_settle(device); /* copies to it may be on their way */
+    free_block(device, block);
+  }
   *range = (vk_range){0};
 }
 
 /* --- the heap ------------------------------------------------------------------------*/
 
-/* The first type that has all of @p want, and, if there is one, @p wish. */
-static uint32_t find_type(const VkPhysicalDeviceMemoryProperties *memory,
-                          VkMemoryPropertyFlags want,
-                          VkMemoryPropertyFlags wish) {
-  for (unsigned round = 0; round < 2; round++) {
-    VkMemoryPropertyFlags all = round == 0 ? want | wish : want;
-    for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
-      if ((memory->memoryTypes[i].propertyFlags & all) == all) return i;
-    }
-  }
-  return UINT32_MAX;
-}
-
 vyre_code vk_heap_init(vk_device *device, vyre_status *st) {
-  const VkPhysicalDeviceMemoryProperties *memory = &device->physical->memory;
   const VkPhysicalDeviceLimits *limits = &device->physical->properties.limits;
-  const VkMemoryPropertyFlags own = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
-                              host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
-                                     VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
-                              cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
   vk_heap *heap = &device->heap;
   pthread_mutex_init(&heap->lock, NULL);
+  vk_ring_init(device);
   heap->alignment = limits->minStorageBufferOffsetAlignment;
   if (heap->alignment < limits->minUniformBufferOffsetAlignment) {
     heap->alignment = limits->minUniformBufferOffsetAlignment;
   }
   if (heap->alignment < 64) heap->alignment = 64;
-  heap->type[VK_WHERE_HOST] = find_type(memory, host, cached);
-  heap->type[VK_WHERE_DEVICE] = device->is_in_place
-                                    ? find_type(memory, own | host, cached)
-                                    : find_type(memory, own, 0);
+  for (unsigned i = 0; i < VK_WHERE_COUNT; i++) {
+    heap->type[i] = type_of(device, (vk_where)i, UINT32_MAX);
+  }
   if (heap->type[VK_WHERE_DEVICE] == UINT32_MAX ||
       heap->type[VK_WHERE_HOST] == UINT32_MAX) {
     return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
@@ -301,14 +468,25 @@ vyre_code vk_heap_init(vk_device *device, vyre_status *st) {
                      "device '%s' has no memory that the host sees",
                      vyre_device_name(&device->base));
   }
-  VYRE_TRY(vk_range_take(device, VK_WHERE_DEVICE, heap->alignment,
-                         &device->nothing, st));
   return VYRE_OK;
+}
+
+vyre_code vk_nothing_make(vk_device *device, vyre_status *st) {
+  vk_heap *heap = &device->heap;
+  vyre_code code = VYRE_OK;
+  pthread_mutex_lock(&heap->lock);
+  if (!device->nothing.block) {
+    code = take_locked(device, VK_WHERE_DEVICE, heap->alignment,
+                       &device->nothing, st);
+  }
+  pthread_mutex_unlock(&heap->lock);
+  return code;
 }
 
 void vk_heap_finish(vk_device *device) {
   vk_heap *heap = &device->heap;
   vk_range_give(device, &device->nothing);
+  vk_ring_finish(device);
   for (unsigned i = 0; i < VK_WHERE_COUNT; i++) {
     while (heap->blocks[i]) {
       vk_block *block = heap->blocks[i];
@@ -321,62 +499,11 @@ void vk_heap_finish(vk_device *device) {
 
 /* --- resident buffers ------------------------------------------------------------------*/
 
-/* Commands that are recorded, run and waited for at once. */
-typedef struct one_time {
-  VkCommandPool pool;
-  VkCommandBuffer commands;
-} one_time;
-
-static vyre_code begin_one(vk_device *device, one_time *one, vyre_status *st) {
-  const vk_api *api = &device->api;
-  const VkCommandPoolCreateInfo pool = {
-      .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-      .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
-      .queueFamilyIndex = device->family};
-  VK_TRY(device,
-         api->CreateCommandPool(device->handle, &pool, NULL, &one->pool),
-         "a command pool", st);
-  const VkCommandBufferAllocateInfo commands = {
-      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-      .commandPool = one->pool,
-      .commandBufferCount = 1};
-  const VkCommandBufferBeginInfo begin = {
-      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-      .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
-  VkResult result =
-      api->AllocateCommandBuffers(device->handle, &commands, &one->commands);
-  if (result == VK_SUCCESS) {
-    result = api->BeginCommandBuffer(one->commands, &begin);
-  }
-  if (result == VK_SUCCESS) return VYRE_OK;
-  api->DestroyCommandPool(device->handle, one->pool, NULL);
-  return vk_failed(device, result, "a command buffer", st);
-}
-
-static vyre_code end_one(vk_device *device, one_time *one, vyre_status *st) {
-  vk_ticket ticket = {0};
-  vk_cmd_barrier(device, one->commands);
-  VkResult result = device->api.EndCommandBuffer(one->commands);
-  vyre_code code = result == VK_SUCCESS
-                       ? vk_submit(device, &one->commands, 1, &ticket, st)
-                       : vk_failed(device, result, "vkEndCommandBuffer", st);
-  if (code == VYRE_OK) code = vk_wait(device, &ticket, st);
-  vk_ticket_finish(device, &ticket);
-  device->api.DestroyCommandPool(device->handle, one->pool, NULL);
-  return code;
-}
-
 static vyre_code clear(vk_device *device, const vk_range *range,
                        vyre_status *st) {
-  if (range->host) {
-    memset(range->host, 0, (size_t)range->size);
-    return VYRE_OK;
-  }
-  one_time one;
-  VYRE_TRY(begin_one(device, &one, st));
-  device->api.CmdFillBuffer(one.commands, range->buffer, range->offset,
-                            range->size, 0);
-  return end_one(device, &one, st);
+  if (!range->host) return vk_fill(device, range, 0, range->size, st);
+  memset(range->host, 0, (size_t)range->size);
+  return VYRE_OK;
 }
 
 /* Whole pages: what else is in the last one is mapped, and nobody touches it. */
@@ -424,41 +551,6 @@ void vk_buffer_finish(vyre_device *device, vyre__buffer *buffer) {
   vk_range_give((vk_device *)device, &((vk_buffer *)buffer)->range);
 }
 
-enum { STAGING_BYTES = 4 << 20 };
-
-/* Between the host and memory that only the device sees, in pieces. */
-static vyre_code transfer(vk_device *device, const vk_range *range,
-                          uint64_t offset, unsigned char *to,
-                          const unsigned char *from, size_t size,
-                          vyre_status *st) {
-  vk_range staging = {0};
-  size_t most = size < STAGING_BYTES ? size : STAGING_BYTES;
-  VYRE_TRY(vk_range_take(device, VK_WHERE_HOST, most, &staging, st));
-  vyre_code code = VYRE_OK;
-  for (size_t at = 0; at < size && code == VYRE_OK; at += most) {
-    size_t part = size - at < most ? size - at : most;
-    one_time one;
-    VkBufferCopy there = {staging.offset, range->offset + offset + at, part};
-    VkBufferCopy back = {range->offset + offset + at, staging.offset, part};
-    if (from && staging.host) memcpy(staging.host, from + at, part);
-    code = begin_one(device, &one, st);
-    if (code != VYRE_OK) break;
-    if (from) {
-      device->api.CmdCopyBuffer(one.commands, staging.buffer, range->buffer, 1,
-                                &there);
-    } else {
-      device->api.CmdCopyBuffer(one.commands, range->buffer, staging.buffer, 1,
-                                &back);
-    }
-    code = end_one(device, &one, st);
-    if (code == VYRE_OK && to && staging.host) {
-      memcpy(to + at, staging.host, part);
-    }
-  }
-  vk_range_give(device, &staging);
-  return code;
-}
-
 vyre_code vk_buffer_write(vyre_device *device, vyre__buffer *buffer,
                           uint64_t offset, const void *data, size_t size,
                           vyre_status *st) {
@@ -466,8 +558,8 @@ vyre_code vk_buffer_write(vyre_device *device, vyre__buffer *buffer,
     memmove(buffer->host + offset, data, size);
     return VYRE_OK;
   }
-  return transfer((vk_device *)device, &((vk_buffer *)buffer)->range, offset,
-                  NULL, data, size, st);
+  return vk_upload((vk_device *)device, &((vk_buffer *)buffer)->range, offset,
+                   data, size, st);
 }
 
 vyre_code vk_buffer_read(vyre_device *device, vyre__buffer *buffer,
@@ -477,6 +569,6 @@ vyre_code vk_buffer_read(vyre_device *device, vyre__buffer *buffer,
     memmove(data, buffer->host + offset, size);
     return VYRE_OK;
   }
-  return transfer((vk_device *)device, &((vk_buffer *)buffer)->range, offset,
-                  data, NULL, size, st);
+  return vk_download((vk_device *)device, &((vk_buffer *)buffer)->range, offset,
+                     data, size, st);
 }

@@ -1,208 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include <string.h>
-
 #include "vyre/validate.h"
 
 #include "backend/vulkan/vulkan.h"
-#include "base/memory.h"
 #include "base/status.h"
 #include "driver/driver.h"
-
-/* --- what it can do --------------------------------------------------------------*/
-
-/* Structures of features in a chain, as the version and the extensions have them. */
-typedef struct feature_chain {
-  VkPhysicalDeviceFeatures2 all;
-  VkPhysicalDevice16BitStorageFeatures storage16;
-  VkPhysicalDeviceVulkan12Features v12;
-  VkPhysicalDeviceZeroInitializeWorkgroupMemoryFeatures zeroes;
-} feature_chain;
-
-static void link_chain(const vk_device *device, feature_chain *c) {
-  uint32_t version = device->physical->properties.apiVersion;
-  *c = (feature_chain){
-      .all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2},
-      .storage16 =
-          {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES},
-      .v12 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES},
-      .zeroes = {
-          .sType =
-              VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ZERO_INITIALIZE_WORKGROUP_MEMORY_FEATURES}};
-  c->all.pNext = &c->storage16;
-  if (version >= VK_API_VERSION_1_2) c->storage16.pNext = &c->v12;
-  if (version >= VK_API_VERSION_1_3) c->v12.pNext = &c->zeroes;
-}
-
-static void read_features(const feature_chain *c, vk_features *has) {
-  *has = (vk_features){
-      .storage16 = c->storage16.storageBuffer16BitAccess,
-      .storage8 = c->v12.storageBuffer8BitAccess,
-      .int8 = c->v12.shaderInt8,
-      .int16 = c->all.features.shaderInt16,
-      .int64 = c->all.features.shaderInt64,
-      .float64 = c->all.features.shaderFloat64,
-      .buffer_atomics64 = c->v12.shaderBufferInt64Atomics,
-      .shared_atomics64 = c->v12.shaderSharedInt64Atomics,
-      .memory_model = c->v12.vulkanMemoryModel,
-      .device_scope = c->v12.vulkanMemoryModelDeviceScope,
-      .zeroes_workgroup = c->zeroes.shaderZeroInitializeWorkgroupMemory,
-      .timeline = c->v12.timelineSemaphore};
-}
-
-/* Only what is used: what is on may cost something. */
-static void choose_features(const vk_features *has, feature_chain *c) {
-  void *next16 = c->storage16.pNext, *next12 = c->v12.pNext;
-  c->all.features = (VkPhysicalDeviceFeatures){.shaderInt16 = has->int16,
-                                               .shaderInt64 = has->int64,
-                                               .shaderFloat64 = has->float64};
-  c->storage16 = (VkPhysicalDevice16BitStorageFeatures){
-      .sType = c->storage16.sType,
-      .pNext = next16,
-      .storageBuffer16BitAccess = has->storage16};
-  c->v12 = (VkPhysicalDeviceVulkan12Features){
-      .sType = c->v12.sType,
-      .pNext = next12,
-      .storageBuffer8BitAccess = has->storage8,
-      .shaderInt8 = has->int8,
-      .shaderBufferInt64Atomics = has->buffer_atomics64,
-      .shaderSharedInt64Atomics = has->shared_atomics64,
-      .vulkanMemoryModel = has->memory_model,
-      .vulkanMemoryModelDeviceScope = has->device_scope,
-      .timelineSemaphore = has->timeline};
-}
-
-static bool has_extension(const VkExtensionProperties *list, uint32_t count,
-                          const char *name) {
-  for (uint32_t i = 0; i < count; i++) {
-    if (strcmp(list[i].extensionName, name) == 0) return true;
-  }
-  return false;
-}
-
-enum { MOST_EXTENSIONS = 512, MOST_WANTED = 8 };
-
-/* Those that are there of what is wanted. */
-static uint32_t choose_extensions(vk_device *device,
-                                  const char *names[MOST_WANTED]) {
-  const vk_instance_api *api = device->instance;
-  vyre_allocator allocator = device->base.allocator;
-  uint32_t count = MOST_EXTENSIONS, chosen = 0;
-  size_t bytes = MOST_EXTENSIONS * sizeof(VkExtensionProperties);
-  VkExtensionProperties *list = vyre__resize(allocator, NULL, 0, bytes);
-  if (!list) return 0; /* it works without any */
-  VkResult result = api->EnumerateDeviceExtensionProperties(
-      device->physical->handle, NULL, &count, list);
-  if (result != VK_SUCCESS && result != VK_INCOMPLETE) count = 0;
-  const struct {
-    const char *name;
-    bool *has;
-  } wanted[] = {
-      {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, &device->has.imports}};
-  for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-    *wanted[i].has = has_extension(list, count, wanted[i].name);
-    if (*wanted[i].has) names[chosen++] = wanted[i].name;
-  }
-  vyre__resize(allocator, list, bytes, 0);
-  return chosen;
-}
-
-/* --- opening ---------------------------------------------------------------------*/
-
-/* A family that only computes runs beside what draws. */
-static bool find_family(vk_device *device) {
-  VkQueueFamilyProperties families[32];
-  uint32_t count = 32;
-  device->instance->GetPhysicalDeviceQueueFamilyProperties(
-      device->physical->handle, &count, families);
-  device->family = UINT32_MAX;
-  for (uint32_t i = 0; i < count; i++) {
-    VkQueueFlags flags = families[i].queueFlags;
-    if (!(flags & VK_QUEUE_COMPUTE_BIT)) continue;
-    bool is_own = !(flags & VK_QUEUE_GRAPHICS_BIT);
-    if (device->family != UINT32_MAX && !is_own) continue;
-    device->family = i;
-    device->timestamp_bits = families[i].timestampValidBits;
-    if (is_own) break;
-  }
-  return device->family != UINT32_MAX;
-}
-
-static vyre_code not_usable(const vk_device *device, const char *what,
-                            vyre_status *st) {
-  return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                   "use another device, or update this one's driver",
-                   "device '%s' cannot be used: %s",
-                   vyre_device_name(&device->base), what);
-}
-
-vyre_code vk_load_calls(vk_device *device, vyre_status *st) {
-  bool is_whole = true;
-  PFN_vkGetDeviceProcAddr get = device->instance->GetDeviceProcAddr;
-#define X(name)                                                       \
-  device->api.name = (PFN_vk##name)(get(device->handle, "vk" #name)); \
-  is_whole = is_whole && device->api.name;
-  VK_DEVICE_CALLS(X)
-#undef X
-#define X(name) \
-  device->api.name = (PFN_vk##name)(get(device->handle, "vk" #name));
-  VK_OPTIONAL_CALLS(X)
-#undef X
-  if (!device->api.WaitSemaphores) device->has.timeline = false;
-  if (!device->api.GetMemoryHostPointerPropertiesEXT) {
-    device->has.imports = false;
-  }
-  if (vyre__vk_hooks.patch) vyre__vk_hooks.patch(&device->api);
-  return is_whole ? VYRE_OK
-                  : not_usable(device,
-                               "its driver lacks functions of Vulkan 1.1", st);
-}
-
-static vyre_code create(vk_device *device, vyre_status *st) {
-  static const float priority = 1;
-  const char *extensions[MOST_WANTED];
-  feature_chain chain;
-  if (!find_family(device)) {
-    return not_usable(device, "it has no queue for kernels", st);
-  }
-  link_chain(device, &chain);
-  device->instance->GetPhysicalDeviceFeatures2(device->physical->handle,
-                                               &chain.all);
-  read_features(&chain, &device->has);
-  vk_read_float_modes(device);
-  if (vyre__device_option(&device->base, "fences", 0)) {
-    device->has.timeline = false;
-  }
-  choose_features(&device->has, &chain);
-  uint32_t count = choose_extensions(device, extensions);
-  const VkDeviceQueueCreateInfo queue = {
-      .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-      .queueFamilyIndex = device->family,
-      .queueCount = 1,
-      .pQueuePriorities = &priority};
-  const VkDeviceCreateInfo info = {
-      .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-      .pNext = &chain.all,
-      .queueCreateInfoCount = 1,
-      .pQueueCreateInfos = &queue,
-      .enabledExtensionCount = count,
-      .ppEnabledExtensionNames = extensions};
-  VkResult result = device->instance->CreateDevice(
-      device->physical->handle, &info, NULL, &device->handle);
-  if (result != VK_SUCCESS) {
-    device->handle = VK_NULL_HANDLE;
-    return vk_failed(device, result, "vkCreateDevice", st);
-  }
-  vyre_code code = vk_load_calls(device, st);
-  if (code != VYRE_OK) {
-    /* Not even a way to destroy it is certain then. */
-    if (device->api.DestroyDevice) {
-      device->api.DestroyDevice(device->handle, NULL);
-    }
-    return code;
-  }
-  device->api.GetDeviceQueue(device->handle, device->family, 0, &device->queue);
-  return VYRE_OK;
-}
 
 static uint64_t least(uint64_t a, uint64_t b) {
   return a < b ? a : b;
@@ -221,9 +22,10 @@ static void set_caps(vk_device *device) {
   device->instance->GetPhysicalDeviceProperties2(device->physical->handle,
                                                  &all);
   uint64_t most = l->maxStorageBufferRange & ~(uint64_t)3;
-  if (more.maxMemoryAllocationSize > 0) {
-    most = least(most, more.maxMemoryAllocationSize);
-  }
+  device->most_block = more.maxMemoryAllocationSize > 0
+                           ? more.maxMemoryAllocationSize
+                           : UINT64_MAX;
+  most = least(most, device->most_block);
   vyre_device_caps *caps = &device->base.caps;
   *caps = (vyre_device_caps){
       .max_workgroup_invocations = (uint32_t)least(
@@ -234,7 +36,7 @@ static void set_caps(vk_device *device) {
           device->has.imports ? host.minImportedHostPointerAlignment : 1,
       .imports_host_memory = device->has.imports,
       .has_device_time = device->timestamp_bits > 0 && l->timestampPeriod > 0,
-      .has_f64 = device->has.float64,
+      .has_f64 = device->has.float64 && device->has.int64,
       .has_u64 = true,
       .details = device->details};
   vk_details_put(device, device->details, sizeof device->details);
@@ -247,31 +49,62 @@ static void set_caps(vk_device *device) {
  * then goes on behind them without a word. */
 enum { LLVMPIPE_ROUNDS = 65535 };
 
-vyre_code vk_device_init(vyre_device *device, vyre_status *st) {
-  vk_device *own = (vk_device *)device;
-  const vk_instance *instance = vk_instance_find();
-  const struct vyre_vulkan *brought = vk_brought();
-  own->instance = &instance->api;
-  own->physical = &instance->found[device->index];
-  if (brought) VYRE_TRY(vk_bring(own, brought, st));
-  own->is_in_place =
-      own->physical->is_in_place && !vyre__device_option(device, "staging", 0);
-  own->most_ns = 1000000 * vyre__device_option(device, "most_ms", 500);
-  own->most_rounds = own->physical->ends_loops ? LLVMPIPE_ROUNDS : 0;
-  if (!brought) VYRE_TRY(create(own, st));
+/* Where memory is: as the device's kind has it, or as the option says. */
+static vyre_code choose_memory(vk_device *device, vyre_status *st) {
+  const vk_physical *physical = device->physical;
+  uint64_t asked = vyre__device_option(&device->base, "staging", VK_AUTO);
+  device->is_in_place = asked == VK_AUTO ? physical->is_in_place : asked == 0;
+  if (!device->is_in_place || physical->can_be_in_place) return VYRE_OK;
+  return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+                   "leave vulkan.staging=0 out",
+                   "device '%s' has no memory that is both its own and the "
+                   "host's, as vulkan.staging=0 needs it",
+                   vyre_device_name(&device->base));
+}
+
+/* Bytes of jobs that a pipeline keeps for another time. */
+static uint64_t find_idle(const vk_device *device) {
+  const uint64_t most = UINT64_C(1) << 30;
+  return least(vk_heap_bytes(device, VK_WHERE_DEVICE) / 8, most);
+}
+
+static vyre_code fill_device(vk_device *own, vyre_status *st) {
   pthread_mutex_init(&own->layout_lock, NULL);
+  pthread_mutex_init(&own->pipeline_lock, NULL);
   vyre_code code = vk_queue_init(own, st);
   if (code == VYRE_OK) {
     code = vk_heap_init(own, st);
     if (code == VYRE_OK) {
+      own->most_idle = find_idle(own);
       set_caps(own);
       return VYRE_OK;
     }
     vk_heap_finish(own);
   }
   vk_queue_finish(own);
+  pthread_mutex_destroy(&own->pipeline_lock);
   pthread_mutex_destroy(&own->layout_lock);
-  if (!own->is_brought) own->api.DestroyDevice(own->handle, NULL);
+  return code;
+}
+
+vyre_code vk_device_init(vyre_device *device, vyre_status *st) {
+  vk_device *own = (vk_device *)device;
+  const vk_instance *instance = vk_instance_find();
+  const struct vyre_vulkan *brought = device->given;
+  own->instance = &instance->api;
+  own->physical = &instance->found[device->index];
+  VYRE_TRY(brought ? vk_bring(own, brought, st) : vk_logical_take(own, st));
+  if (vyre__vk_hooks.patch) vyre__vk_hooks.patch(&own->api);
+  if (vyre__device_option(device, "fences", 0)) own->has.timeline = false;
+  own->most_ns = 1000000 * vyre__device_option(device, "most_ms", 500);
+  own->most_rounds = own->physical->ends_loops ? LLVMPIPE_ROUNDS : 0;
+  own->pushes =
+      vyre__device_option(device, "push", !own->physical->is_software) != 0;
+  own->tests_flags =
+      own->has.conditional && vyre__device_option(device, "loop", 0) != 1;
+  vyre_code code = choose_memory(own, st);
+  if (code == VYRE_OK) code = fill_device(own, st);
+  if (code != VYRE_OK) vk_logical_give(own);
   return code;
 }
 
@@ -279,6 +112,7 @@ void vk_device_finish(vyre_device *device) {
   vk_device *own = (vk_device *)device;
   vk_heap_finish(own);
   vk_queue_finish(own);
+  pthread_mutex_destroy(&own->pipeline_lock);
   pthread_mutex_destroy(&own->layout_lock);
-  if (!own->is_brought) own->api.DestroyDevice(own->handle, NULL);
+  vk_logical_give(own);
 }

@@ -10,7 +10,7 @@
 
 /* --- takes -------------------------------------------------------------------------*/
 
-static void clear_take(vk_device *device, vk_take *take) {
+void vk_take_clear(vk_device *device, vk_take *take) {
   if (take->used == 0) return;
   for (uint32_t i = 0; i < take->item_count; i++) {
     if (take->jobs[i]) vk_job_free(take->jobs[i]);
@@ -48,16 +48,132 @@ static bool is_for(const vk_take *take, const vyre__piece *piece) {
   return true;
 }
 
-/* Bytes of uniforms count rounds of grid loops, and change without being bound. */
+/* Bytes that are part of what was recorded change without being bound. */
 static bool counts_as_before(const vk_take *take, const vyre__piece *piece) {
   for (uint32_t i = 0; i < take->item_count; i++) {
     const vk_job *job = take->jobs[i];
-    if (job && job->pipeline->plan.host_count > 0 &&
+    if (job && job->pipeline->has_values &&
         !vk_job_is_for(job, piece->items[i].launch)) {
       return false;
     }
   }
   return true;
+}
+
+/* --- bytes -------------------------------------------------------------------------*/
+
+bool vk_take_make_room(vk_take *take) {
+  size_t in = 0, out = 0, watched = 0;
+  for (uint32_t i = 0; i < take->item_count; i++) {
+    const vk_job *job = take->jobs[i];
+    if (!job) continue;
+    in += job->staged_count + (size_t)job->value_count * job->part_count + 1;
+    out += job->staged_count;
+    watched++;
+  }
+  take->in = vyre__arena_array(&take->arena, in, sizeof *take->in);
+  take->out = vyre__arena_array(&take->arena, out, sizeof *take->out);
+  take->watched = vyre__arena_array(&take->arena, watched, sizeof(vk_job *));
+  return take->in && take->out && take->watched;
+}
+
+/* A kernel that only reads them leaves them as they are. */
+static void note_known(vk_move *m) {
+  m->is_known = m->from && m->size <= sizeof m->last;
+  if (!m->is_known) return;
+  memcpy(m->last, m->from, (size_t)m->size);
+  memcpy(m->to, m->from, (size_t)m->size);
+}
+
+static void settle_job(vk_take *take, vk_job *job, const vyre__launch *launch) {
+  for (uint32_t i = 0; i < job->staged_count; i++) {
+    const vk_staged *s = &job->staged[i];
+    const vyre__view *view = &launch->views[s->buffer];
+    const vk_job *far = s->is_large ? job : NULL;
+    unsigned char *near = s->is_large ? NULL : job->host + s->at;
+    vk_move *m = &take->in[take->in_count++];
+    *m = (vk_move){.to = near,
+                   .from = view->begins_zero ? NULL : view->data,
+                   .size = s->size,
+                   .far = far,
+                   .at = s->at};
+    if (!s->is_written) {
+      note_known(m);
+      continue;
+    }
+    take->out[take->out_count++] = (vk_move){.to = view->data,
+                                             .from = near,
+                                             .size = s->size,
+                                             .far = far,
+                                             .at = s->at};
+  }
+  for (uint32_t i = 0; i < job->value_count; i++) {
+    const vk_value *v = &job->values[i];
+    for (uint32_t n = 0; !v->from && n < job->part_count; n++) {
+      vk_move *m = &take->in[take->in_count++];
+      *m = (vk_move){.to = job->host + v->at + n * job->block_stride,
+                     .from = launch->views[v->buffer].data,
+                     .size = v->size};
+      note_known(m);
+    }
+  }
+  if (job->has_status) {
+    take->in[take->in_count++] =
+        (vk_move){.to = job->host + job->status_at, .size = 4};
+  }
+  if (job->has_status || job->has_unseen) {
+    take->watched[take->watched_count++] = job;
+  }
+}
+
+void vk_take_settle(vk_take *take, const vyre__piece *piece) {
+  take->in_count = take->out_count = take->watched_count = 0;
+  for (uint32_t i = 0; i < take->segment_count; i++) {
+    vk_segment *s = &take->segments[i];
+    s->in_first = take->in_count;
+    s->out_first = take->out_count;
+    s->watched_first = take->watched_count;
+    for (uint32_t k = s->first; k < s->last; k++) {
+      if (!take->jobs[k]) continue;
+      settle_job(take, take->jobs[k], piece->items[k].launch);
+    }
+    s->in_last = take->in_count;
+    s->out_last = take->out_count;
+    s->watched_last = take->watched_count;
+  }
+}
+
+vyre_code vk_take_fill(const vk_take *take, const vk_segment *s,
+                       vyre_status *st) {
+  for (uint32_t i = s->in_first; i < s->in_last; i++) {
+    vk_move *m = &take->in[i];
+    size_t size = (size_t)m->size;
+    if (m->is_known) {
+      if (memcmp(m->last, m->from, size) == 0) continue;
+      memcpy(m->last, m->from, size);
+    }
+    if (m->far) {
+      VYRE_TRY(vk_job_upload(m->far, m->at, m->from, m->size, st));
+    } else if (m->from) {
+      memcpy(m->to, m->from, size);
+    } else {
+      memset(m->to, 0, size);
+    }
+  }
+  return VYRE_OK;
+}
+
+vyre_code vk_take_collect(const vk_take *take, const vk_segment *s,
+                          vyre_status *st) {
+  for (uint32_t i = s->out_first; i < s->out_last; i++) {
+    const vk_move *m = &take->out[i];
+    if (m->far) {
+      VYRE_TRY(vk_job_download(m->far, m->at, m->to, m->size, st));
+    } else {
+      memcpy(m->to, m->from, (size_t)m->size);
+    }
+  }
+  return VYRE_OK;
 }
 
 /* --- recording ---------------------------------------------------------------------*/
@@ -68,6 +184,7 @@ typedef struct recorder {
   vk_take *take;
   vk_hazards hazards;
   VkCommandBuffer open; /* that is being recorded */
+  VkPipeline bound;     /* in it */
 } recorder;
 
 static vyre_code begin_segment(recorder *r, uint32_t item, vyre_status *st) {
@@ -82,7 +199,9 @@ static vyre_code begin_segment(recorder *r, uint32_t item, vyre_status *st) {
          "a command buffer", st);
   VYRE_TRY(vk_commands_begin(device, made, false, st));
   r->open = made;
-  r->take->segments[r->take->segment_count++] = (vk_segment){item, item, made};
+  r->bound = VK_NULL_HANDLE;
+  r->take->segments[r->take->segment_count++] =
+      (vk_segment){.first = item, .last = item, .commands = made};
   vk_hazards_reset(&r->hazards);
   return VYRE_OK;
 }
@@ -112,7 +231,7 @@ static vyre_code record_item(recorder *r, uint32_t i, vyre_status *st) {
   }
   VYRE_TRY(vk_job_take((vk_pipeline *)item->launch->pipeline, item->launch,
                        VK_JOB_JOINED, &r->take->jobs[i], st));
-  return vk_job_put_all(r->take->jobs[i], item->launch, r->open, st);
+  return vk_job_put_all(r->take->jobs[i], item->launch, r->open, &r->bound, st);
 }
 
 static vyre_code add_item(recorder *r, uint32_t i, vyre_status *st) {
@@ -124,7 +243,8 @@ static vyre_code add_item(recorder *r, uint32_t i, vyre_status *st) {
     if (!vk_is_simple(item->launch)) {
       VYRE_TRY(end_segment(r, st));
       take->is_provisional |= atomic_load(&p->group_ps) == 0;
-      take->segments[take->segment_count++] = (vk_segment){i, i + 1, NULL};
+      take->segments[take->segment_count++] =
+          (vk_segment){.first = i, .last = i + 1};
       return VYRE_OK;
     }
   }
@@ -180,20 +300,26 @@ static vyre_code record_in(recorder *r, vyre_arena *scratch, vyre_status *st) {
   for (uint32_t i = 0; i < r->piece->count; i++) {
     VYRE_TRY(add_item(r, i, st));
   }
-  return end_segment(r, st);
+  VYRE_TRY(end_segment(r, st));
+  if (!vk_take_make_room(r->take)) {
+    return vyre__no_memory(st, "vulkan", "bytes of a recording",
+                           r->piece->count);
+  }
+  vk_take_settle(r->take, r->piece);
+  return VYRE_OK;
 }
 
 static vyre_code record(vk_piece *own, vk_take *take, vyre_status *st) {
   vk_device *device = (vk_device *)own->base.device;
   recorder r = {.device = device, .piece = &own->base, .take = take};
   vyre_arena scratch;
-  clear_take(device, take);
+  vk_take_clear(device, take);
   take->used = ++own->clock;
   vyre_arena_init(&take->arena, device->base.allocator);
   vyre_arena_init(&scratch, device->base.allocator);
   vyre_code code = record_in(&r, &scratch, st);
   vyre_arena_finish(&scratch);
-  if (code != VYRE_OK) clear_take(device, take);
+  if (code != VYRE_OK) vk_take_clear(device, take);
   return code;
 }
 
@@ -212,6 +338,7 @@ static vyre_code choose(vk_piece *own, vk_take **out, vyre_status *st) {
       own->current = i;
       take->used = ++own->clock;
       *out = take;
+      vk_take_settle(take, &own->base); /* bytes of the host may be others */
       return VYRE_OK;
     }
     if (take->is_provisional || take->used < own->takes[oldest].used) {
@@ -225,22 +352,11 @@ static vyre_code choose(vk_piece *own, vk_take **out, vyre_status *st) {
 
 /* --- running -----------------------------------------------------------------------*/
 
-static vyre_code run_segment(const vk_piece *own, vk_take *take,
+/* Which one it was, after one that may fail did. */
+static vyre_code finish_each(const vk_piece *own, const vk_take *take,
                              const vk_segment *s, size_t *done,
                              vyre_status *st) {
-  vk_device *device = (vk_device *)own->base.device;
   const vyre__piece_item *items = own->base.items;
-  if (!s->commands) {
-    vyre__launch *launch = items[s->first].launch;
-    VYRE_TRY(vk_run(launch->pipeline, launch, st));
-    ++*done;
-    return VYRE_OK;
-  }
-  for (uint32_t i = s->first; i < s->last; i++) {
-    if (take->jobs[i]) vk_job_fill(take->jobs[i], items[i].launch);
-  }
-  VYRE_TRY(vk_submit(device, &s->commands, 1, &take->ticket, st));
-  VYRE_TRY(vk_wait(device, &take->ticket, st));
   for (uint32_t i = s->first; i < s->last; i++) {
     if (take->jobs[i]) {
       VYRE_TRY(vk_job_finish(take->jobs[i], items[i].launch, st));
@@ -250,23 +366,68 @@ static vyre_code run_segment(const vk_piece *own, vk_take *take,
   return VYRE_OK;
 }
 
+static vyre_code run_segment(const vk_piece *own, vk_take *take,
+                             const vk_segment *s, size_t *done,
+                             vyre_status *st) {
+  vk_device *device = (vk_device *)own->base.device;
+  if (!s->commands) {
+    vyre__launch *launch = own->base.items[s->first].launch;
+    VYRE_TRY(vk_run(launch->pipeline, launch, st));
+    ++*done;
+    return VYRE_OK;
+  }
+  VYRE_TRY(vk_take_fill(take, s, st));
+  VYRE_TRY(vk_submit(device, &s->commands, 1, &take->ticket, st));
+  VYRE_TRY(vk_wait(device, &take->ticket, st));
+  for (uint32_t i = s->watched_first; i < s->watched_last; i++) {
+    const vk_job *job = take->watched[i];
+    if (job->has_unseen || vk_job_end(job) != VYRE__SPIRV_ENDED) {
+      return finish_each(own, take, s, done, st);
+    }
+  }
+  VYRE_TRY(vk_take_collect(take, s, st));
+  *done += s->last - s->first;
+  return VYRE_OK;
+}
+
+/* Whether replays of the same bindings need nothing of the launches. */
+static bool is_steady(const vk_take *take) {
+  if (take->is_provisional) return false;
+  for (uint32_t i = 0; i < take->segment_count; i++) {
+    if (!take->segments[i].commands) return false;
+  }
+  for (uint32_t i = 0; i < take->item_count; i++) {
+    const vk_job *job = take->jobs[i];
+    if (job && job->pipeline->has_values) return false;
+  }
+  return true;
+}
+
 vyre_code vk_piece_run(vyre__piece *piece, size_t *done, vyre_status *st) {
   vk_piece *own = (vk_piece *)piece;
   vk_take *take;
   *done = 0;
-  VYRE_TRY(choose(own, &take, st));
+  bool was_steady = piece->is_steady && !piece->is_changed;
+  piece->is_steady = false;
+  if (was_steady) {
+    take = &own->takes[own->current];
+  } else {
+    VYRE_TRY(choose(own, &take, st));
+  }
   for (uint32_t i = 0; i < take->segment_count; i++) {
     vyre_code code = run_segment(own, take, &take->segments[i], done, st);
     if (code == VYRE_OK) continue;
-    clear_take((vk_device *)piece->device, take);
+    vk_take_clear((vk_device *)piece->device, take);
     return code;
   }
+  piece->is_steady = was_steady || is_steady(take);
   return VYRE_OK;
 }
 
 void vk_piece_finish(vyre__piece *piece) {
   vk_piece *own = (vk_piece *)piece;
   for (uint32_t i = 0; i < VK_TAKES; i++) {
-    clear_take((vk_device *)piece->device, &own->takes[i]);
+    vk_take_clear((vk_device *)piece->device, &own->takes[i]);
   }
+  vk_loop_clear((vk_device *)piece->device, &own->loop);
 }

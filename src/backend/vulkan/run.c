@@ -52,7 +52,7 @@ static vyre_code timed_out(const vk_pipeline *p, const vyre__launch *launch,
 VYRE__RARE
 static vyre_code wrong_length(const vk_pipeline *p, uint32_t buffer,
                               uint32_t length, vyre_status *st) {
-  const vk_plan_buffer *b = &p->plan.buffers[buffer];
+  const vyre__plan_buffer *b = &p->plan.buffers[buffer];
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
       VYRE_NUMBERS({"elements", length}, {"least_elements", b->least},
@@ -86,7 +86,7 @@ vyre_code vk_check(const vk_pipeline *p, const vyre__launch *launch,
     }
   }
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
-    const vk_plan_buffer *b = &plan->buffers[i];
+    const vyre__plan_buffer *b = &plan->buffers[i];
     if (!b->is_bound) continue;
     uint32_t length = launch->views[i].length;
     if (length < b->least || length > b->most) {
@@ -96,21 +96,18 @@ vyre_code vk_check(const vk_pipeline *p, const vyre__launch *launch,
   return VYRE_OK;
 }
 
-/* Uniforms that decide about grid loops, where the host does not see them: read, for
- * a copy of the launch that does. */
+/* Uniforms that are part of what is recorded, where the host does not see them: read,
+ * for a copy of the launch that does. */
 static vyre_code see_uniforms(vk_pipeline *p, vyre__launch *launch,
                               vyre__launch *seen, vyre_status *st) {
   const vk_plan *plan = &p->plan;
   size_t count = p->base.program->buffer_count;
   vyre__view *views = NULL;
   *seen = *launch;
-  for (uint32_t i = 0; plan->host_count > 0 && i < count; i++) {
+  for (uint32_t i = 0; p->has_values && i < count; i++) {
     const vyre__view *view = &launch->views[i];
     uint64_t size = (uint64_t)view->length * plan->buffers[i].unit;
-    if (!plan->buffers[i].is_bound || view->data || size == 0 ||
-        plan->buffers[i].kind != VYRE_MEMORY_UNIFORM) {
-      continue;
-    }
+    if (!(p->values[i] & VK_BY_VALUE) || view->data || size == 0) continue;
     if (!views) {
       views = vyre__arena_array(launch->scratch, count, sizeof *views);
       if (!views) return vyre__no_memory(st, "vulkan", "buffers", count);
@@ -181,8 +178,8 @@ bool vk_is_whole(const vk_pipeline *p, const vyre__launch *launch) {
   uint64_t values[64], runs = 0;
   uint32_t phase;
   if (2 * (uint64_t)p->plan.loop_count + p->plan.host_count > 64) return false;
-  vk_walk walk = vk_walk_begin(&p->plan, launch, values);
-  while (runs * parts <= VK_WINDOW && vk_walk_next(&walk, &phase)) runs++;
+  vyre__walk walk = vyre__walk_begin(&p->plan.base, launch, values);
+  while (runs * parts <= VK_WINDOW && vyre__walk_next(&walk, &phase)) runs++;
   return runs * parts <= VK_WINDOW &&
          (runs == 0 || groups <= groups_in(p, device->most_ns) / runs);
 }
@@ -196,7 +193,7 @@ vyre_code vk_job_finish(vk_job *job, vyre__launch *launch, vyre_status *st) {
     return out_of_fuel(job->pipeline, launch, st);
   }
   if (end != VYRE__SPIRV_ENDED) return cut(job->pipeline, launch, st);
-  vk_job_collect(job, launch);
+  VYRE_TRY(vk_job_collect(job, launch, st));
   if (job->flags & VK_JOB_TIMED) launch->device_ns = vk_job_time(job);
   return VYRE_OK;
 }
@@ -210,10 +207,12 @@ static vyre_code run_whole(vk_pipeline *p, vyre__launch *launch,
     flags |= VK_JOB_TIMED;
   }
   VYRE_TRY(vk_job_take(p, launch, flags, &job, st));
-  vk_job_fill(job, launch);
+  vyre_code code = vk_job_fill(job, launch, st);
   uint64_t ps = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
   uint64_t start = ps == 0 ? vyre__clock_ns() : 0;
-  vyre_code code = vk_submit(device, &job->commands, 1, &job->ticket, st);
+  if (code == VYRE_OK) {
+    code = vk_submit(device, &job->commands, 1, &job->ticket, st);
+  }
   if (code == VYRE_OK) code = vk_wait(device, &job->ticket, st);
   if (code != VYRE_OK) {
     vk_job_free(job);
@@ -239,11 +238,12 @@ static vyre_code run_window(windows *w, uint64_t ns, vyre_status *st) {
   vk_device *device = (vk_device *)w->pipeline->base.device;
   vk_job *job = w->job;
   uint64_t groups;
+  VkPipeline bound = VK_NULL_HANDLE;
   VK_TRY(device, device->api.ResetCommandPool(device->handle, job->pool, 0),
          "vkResetCommandPool", st);
   VYRE_TRY(vk_commands_begin(device, job->commands, false, st));
   vk_job_put(job, w->launch, &w->tiles, groups_in(w->pipeline, ns),
-             job->commands, &groups);
+             job->commands, &bound, &groups);
   VYRE_TRY(vk_commands_end(device, job->commands, true, st));
   uint64_t start = vyre__clock_ns();
   VYRE_TRY(vk_submit(device, &job->commands, 1, &job->ticket, st));
@@ -283,13 +283,13 @@ static vyre_code run_parted(vk_pipeline *p, vyre__launch *launch,
   uint64_t *values = vyre__arena_array(launch->scratch, room, sizeof *values);
   if (!values) return vyre__no_memory(st, "vulkan", "loops", room);
   VYRE_TRY(vk_job_take(p, launch, flags, &w.job, st));
-  vk_job_fill(w.job, launch);
+  vyre_code code = vk_job_fill(w.job, launch, st);
   w.tiles = vk_tiles_begin(p, launch, values);
   if (launch->progress) {
     vyre__progress_begin(launch,
                          p->plan.step_count == 1 ? groups_of(launch) : 0);
   }
-  vyre_code code = run_windows(&w, st);
+  if (code == VYRE_OK) code = run_windows(&w, st);
   uint64_t device_ns = launch->device_ns;
   if (code != VYRE_OK) {
     vk_job_free(w.job);

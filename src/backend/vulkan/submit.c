@@ -31,6 +31,7 @@ vyre_code vk_failed(vk_device *device, VkResult result, const char *call,
       break;
     case VK_ERROR_DEVICE_LOST:
       vyre__device_lose(&device->base);
+      if (device->logical) atomic_store(&device->logical->is_lost, true);
       code = vyre__device_lost(&device->base, st);
       break;
     default:
@@ -63,7 +64,6 @@ void vk_cmd_barrier(const vk_device *device, VkCommandBuffer commands) {
 }
 
 vyre_code vk_queue_init(vk_device *device, vyre_status *st) {
-  pthread_mutex_init(&device->queue_lock, NULL);
   pthread_mutex_init(&device->primary_lock, NULL);
   if (!device->has.timeline) return VYRE_OK;
   const VkSemaphoreTypeCreateInfo type = {
@@ -81,8 +81,8 @@ vyre_code vk_queue_init(vk_device *device, vyre_status *st) {
 void vk_queue_finish(vk_device *device) {
   device->api.DestroySemaphore(device->handle, device->timeline, NULL);
   vk_primaries_finish(device);
+  vk_memos_finish(device);
   pthread_mutex_destroy(&device->primary_lock);
-  pthread_mutex_destroy(&device->queue_lock);
 }
 
 vyre_code vk_commands_begin(vk_device *device, VkCommandBuffer commands,
@@ -135,7 +135,7 @@ vyre_code vk_submit(vk_device *device, const VkCommandBuffer *commands,
     info.signalSemaphoreCount = 1;
     info.pSignalSemaphores = &device->timeline;
   }
-  pthread_mutex_lock(&device->queue_lock);
+  pthread_mutex_lock(&device->logical->queue_lock);
   if (device->lock_queue) device->lock_queue(device->queue_self);
   uint64_t next = device->last_ticket + 1;
   value.pSignalSemaphoreValues = &next;
@@ -143,7 +143,7 @@ vyre_code vk_submit(vk_device *device, const VkCommandBuffer *commands,
       device->api.QueueSubmit(device->queue, 1, &info, ticket->fence);
   if (device->unlock_queue) device->unlock_queue(device->queue_self);
   if (result == VK_SUCCESS) device->last_ticket = ticket->value = next;
-  pthread_mutex_unlock(&device->queue_lock);
+  pthread_mutex_unlock(&device->logical->queue_lock);
   VK_TRY(device, result, "vkQueueSubmit", st);
   atomic_fetch_add_explicit(&device->counts.submissions, 1,
                             memory_order_relaxed);

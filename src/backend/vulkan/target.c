@@ -69,7 +69,7 @@ void vk_read_float_modes(vk_device *device) {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
   VkPhysicalDeviceProperties2 all = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &f};
-  if (device->physical->properties.apiVersion < VK_API_VERSION_1_2) return;
+  if (device->physical->version < VK_API_VERSION_1_2) return;
   device->instance->GetPhysicalDeviceProperties2(device->physical->handle,
                                                  &all);
   vk_features *has = &device->has;
@@ -89,7 +89,8 @@ void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
                     vyre__target *low, vyre__spirv_target *spirv) {
   const vyre_number_class *numbers = pipeline->numbers;
   const vk_features *has = &device->has;
-  *low = (vyre__target){.no_f64 = !has->float64,
+  uint32_t pushed = device->physical->properties.limits.maxPushConstantsSize;
+  *low = (vyre__target){.no_f64 = !has->float64 || !has->int64,
                         .no_u64 = !has->int64,
                         .no_narrow = !has->storage8 || !has->storage16};
   memcpy(low->workgroup, pipeline->workgroup, sizeof low->workgroup);
@@ -117,9 +118,9 @@ void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
       .keeps_signed_zeros = has->keeps_signed_zeros,
       .keeps_subnormals = has->keeps_subnormals,
       .rounds_to_even = has->rounds_to_even,
-      .push_bytes = device->physical->properties.limits.maxPushConstantsSize,
+      .push_bytes = pushed < VK_MOST_PUSHED ? pushed : VK_MOST_PUSHED,
       .most_rounds = device->most_rounds,
+      .drops_outside = device->physical->ends_loops,
       .hides_floats = device->physical->ends_loops,
-      .block_in_storage = device->physical->is_software,
-      .binds_uniforms = true};
+      .block_in_storage = !device->pushes};
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/vulkan/options.h"
 #include "driver/stretch.h"
 
 static bool describe(uint32_t index, vyre_device_info *out) {
@@ -37,7 +38,7 @@ static bool features(vyre_device *device, vyre_writer writer) {
       h->float64, h->buffer_atomics64, h->shared_atomics64, h->memory_model,
       h->device_scope, h->zeroes_workgroup, h->keeps_signed_zeros,
       h->keeps_subnormals, h->rounds_to_even,
-      (unsigned)p->limits.maxPushConstantsSize, own->physical->is_software,
+      (unsigned)p->limits.maxPushConstantsSize, !own->pushes,
       (unsigned)p->vendorID, (unsigned)p->deviceID);
   for (unsigned i = 0; i < VK_UUID_SIZE; i++) {
     length += snprintf(text + length, sizeof text - (size_t)length, "%02x",
@@ -45,14 +46,6 @@ static bool features(vyre_device *device, vyre_writer writer) {
   }
   return writer.write(writer.self, text, (size_t)length);
 }
-
-static const vyre__option options[] = {
-    {"staging", 0, 1, "1: copies through memory of the host, as GPUs need it"},
-    {"fences", 0, 1, "1: waits by fences, also where there are timelines"},
-    {"most_ms", 1, 60000, "of one submission; longer dispatches go in parts"},
-    {"numbers", VYRE_NUMBERS_NATIVE, VYRE_NUMBERS_SOFT,
-     "1: floats fixed at least, 2: soft, also where the probe found them right"},
-    {0}};
 
 static void pipeline_describe(const vyre_pipeline *pipeline,
                               vyre_pipeline_resources *out) {
@@ -107,10 +100,11 @@ const vyre__backend vyre__backend_vulkan = {
     .piece_size = sizeof(vk_piece),
     .piece_run = vk_piece_run,
     .piece_finish = vk_piece_finish,
+    .piece_loop = vk_piece_loop,
     .artifact_version = VK_ARTIFACT,
     .pipeline_load = vk_pipeline_load,
     .pipeline_save = vk_pipeline_save,
     .features = features,
     .pipeline_print = vk_pipeline_print,
     .pipeline_describe = pipeline_describe,
-    .options = options};
+    .options = vk_options};

@@ -17,8 +17,15 @@ static const char kernels[] =
     "{ let i = global_id.x;\n"
     "  for (let k = 0; k < n; k += 1) {\n    y[i % len(y)] = y[i % len(y)] + "
     "1;\n"
-    "    grid_barrier();\n  } }\n";
-enum { ADD, COUNT, SPIN, ROUNDS, N = 500 };
+    "    grid_barrier();\n  } }\n"
+    "kernel mix workgroup(64) over(y)\nbuffer n : read u32[2] @0;\n"
+    "buffer y : read_write u32[] @1;\nuniform a : u32 @2;\n"
+    "{ let i = global_id.x;\n"
+    "  if (i < len(y)) y[i] = y[i] * a + n[1] + i; }\n"
+    "kernel slow workgroup(1)\nbuffer n : read_write u32[2] @0;\n"
+    "{ if (global_id.x == 0) { var k = n[0]; while (k > 0) k -= 1;\n"
+    "    n[0] = n[0] - 1; n[1] = n[1] + 1; } }\n";
+enum { ADD, COUNT, SPIN, ROUNDS, MIX, SLOW, N = 500 };
 
 typedef struct scene {
   vk_rig r;
@@ -183,44 +190,214 @@ TEST(host_slots_are_read_each_time) {
 
 /* --- loops ---------------------------------------------------------------------------*/
 
-TEST(loops_stop_where_the_flag_says) {
-  vk_rig r;
-  vyre_status st = {0};
+/* A recording that counts: while (n[0]) { n[0]--, n[1]++; y += n[1] }, on any device. */
+typedef struct loop_scene {
   vyre_recording *rec;
-  vyre_resident buffer;
-  uint32_t slot;
-  vk_rig_open(&r, "");
-  vk_rig_compile(&r, kernels);
-  CHECK_OK(vyre_recording_create(r.device, &rec, &st), st);
-  CHECK_OK(vyre_recording_slot(rec, "n", 8, &slot, &st), st);
-  vyre_place n[] = {vyre_place_slot(slot)};
-  vyre_recorded_dispatch d = {
-      .inputs = n, .input_count = 1, .outputs = n, .output_count = 1};
-  CHECK_OK(vyre_recording_while(rec, vyre_place_slot(slot), 100, 4, &st), st);
-  CHECK_OK(vyre_recording_dispatch(rec, r.pipelines[COUNT], &d, &st), st);
-  CHECK_OK(vyre_recording_end_while(rec, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
-  CHECK_OK(vyre_resident_create(r.device, 8, &buffer, &st), st);
+  vyre_resident n, y;
+} loop_scene;
+
+enum { LOOP_N = 100 };
+
+static void loop_begin(loop_scene *s, vyre_device *device,
+                       vyre_pipeline *const *pipelines, uint64_t max,
+                       uint32_t stretch, uint32_t *step) {
+  vyre_status st = {0};
+  uint32_t n, y, a;
+  CHECK_OK(vyre_recording_create(device, &s->rec, &st), st);
+  CHECK_OK(vyre_recording_slot(s->rec, "n", 8, &n, &st), st);
+  CHECK_OK(vyre_recording_slot(s->rec, "y", 0, &y, &st), st);
+  CHECK_OK(vyre_recording_slot(s->rec, "a", 4, &a, &st), st);
+  vyre_place pn = vyre_place_slot(n);
+  vyre_place mix[] = {pn, vyre_place_slot(y), vyre_place_slot(a)};
+  vyre_recorded_dispatch count = {.inputs = &pn,
+                                  .input_count = 1,
+                                  .outputs = &pn,
+                                  .output_count = 1},
+                         both = {.inputs = mix,
+                                 .input_count = 3,
+                                 .outputs = &mix[1],
+                                 .output_count = 1};
+  CHECK_OK(vyre_recording_while(s->rec, pn, max, stretch, &st), st);
+  CHECK_OK(vyre_recording_dispatch(s->rec, pipelines[COUNT], &count, &st), st);
+  CHECK_OK(vyre_recording_dispatch(s->rec, pipelines[MIX], &both, &st), st);
+  CHECK_OK(vyre_recording_end_while(s->rec, &st), st);
+  CHECK_OK(vyre_recording_finish(s->rec, &st), st);
+  CHECK_OK(vyre_resident_create(device, 8, &s->n, &st), st);
+  CHECK_OK(vyre_resident_create(device, 4 * LOOP_N, &s->y, &st), st);
   CHECK_OK(
-      vyre_recording_bind(rec, slot, &(vyre_resource){.resident = buffer}, &st),
+      vyre_recording_bind(s->rec, n, &(vyre_resource){.resident = s->n}, &st),
       st);
-  for (uint32_t rounds = 0; rounds < 12; rounds++) {
-    uint32_t words[2] = {rounds, 0};
-    vyre_replay_result result;
-    CHECK_OK(vyre_resident_upload(r.device, buffer, 0, words, 8, &st), st);
-    CHECK_OK(vyre_recording_replay(
-                 rec, &(vyre_replay_options){.result = &result}, NULL, &st),
-             st);
-    CHECK_OK(vyre_resident_download(r.device, buffer, 0, words, 8, &st), st);
-    CHECK_U64(words[0], 0);
-    CHECK_U64(words[1], rounds);
-    CHECK_U64(result.rounds, rounds);
-    CHECK_U64(result.dispatches, rounds);
-    CHECK_U64(result.skipped, (4 - rounds % 4) % 4);
-    CHECK_U64(result.looks, 1 + (rounds + 3) / 4);
+  CHECK_OK(
+      vyre_recording_bind(s->rec, y, &(vyre_resource){.resident = s->y}, &st),
+      st);
+  CHECK_OK(vyre_recording_bind(s->rec, a,
+                               &(vyre_resource){.data = step, .size = 4}, &st),
+           st);
+}
+
+typedef struct loop_end {
+  vyre_code code;
+  vyre_kind kind;
+  vyre_replay_result result;
+  uint32_t n[2], y[LOOP_N];
+} loop_end;
+
+static void loop_run(const loop_scene *s, vyre_device *device, uint32_t rounds,
+                     bool max_is_error, loop_end *out) {
+  vyre_status st = {0};
+  uint32_t zero[LOOP_N] = {0}, words[2] = {rounds, 0};
+  memset(out, 0, sizeof *out);
+  CHECK_OK(vyre_resident_upload(device, s->n, 0, words, 8, &st), st);
+  CHECK_OK(vyre_resident_upload(device, s->y, 0, zero, sizeof zero, &st), st);
+  out->code = vyre_recording_replay(
+      s->rec,
+      &(vyre_replay_options){.result = &out->result,
+                             .max_is_error = max_is_error},
+      NULL, &st);
+  out->kind = st.kind;
+  out->result.wall_ns = out->result.recaptures = 0;
+  st = (vyre_status){0};
+  CHECK_OK(vyre_resident_download(device, s->n, 0, out->n, 8, &st), st);
+  CHECK_OK(vyre_resident_download(device, s->y, 0, out->y, sizeof out->y, &st),
+           st);
+}
+
+/* Bytes, and all that a replay tells, against the reference; and how many times the
+ * host waited for the device. */
+TEST(loops_end_where_they_end_on_the_reference) {
+  static const struct {
+    uint64_t max;
+    uint32_t stretch;
+  } loops[] = {{100, 4}, {100, 1}, {7, 3},      {6, 3},
+               {1, 4},   {3, 64},  {5000, 3000}};
+  static const uint32_t rounds[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 101, 4097};
+  static const char *const ways[] = {"vulkan.loop=1", "vulkan.loop=2",
+                                     "vulkan.loop=2,vulkan.staging=1",
+                                     "vulkan.loop=2,vulkan.push=1", ""};
+  static loop_end want, got;
+  for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
+    vk_rig r;
+    vyre_status st = {0};
+    vyre_device *ref;
+    vyre_pipeline *pipelines[8] = {0};
+    vk_rig_open(&r, ways[w]);
+    vk_rig_compile(&r, kernels);
+    CHECK_OK(vyre_device_open(r.context, "ref", &ref, &st), st);
+    for (size_t i = 0; r.pipelines[i] && i < 8; i++) {
+      CHECK_OK(vyre_pipeline_compile(ref, vyre_module_kernel(r.module, i), NULL,
+                                     &pipelines[i], NULL, &st),
+               st);
+    }
+    for (size_t l = 0; l < sizeof loops / sizeof loops[0]; l++) {
+      loop_scene mine, theirs;
+      uint32_t step = 1;
+      loop_begin(&mine, r.device, r.pipelines, loops[l].max, loops[l].stretch,
+                 &step);
+      loop_begin(&theirs, ref, pipelines, loops[l].max, loops[l].stretch,
+                 &step);
+      for (size_t k = 0; k < sizeof rounds / sizeof rounds[0]; k++) {
+        if (rounds[k] > 200 && loops[l].max < 200) continue;
+        bool is_error = k % 2 == 1;
+        step = 3 + (uint32_t)k; /* of the host: read anew each time */
+        loop_run(&theirs, ref, rounds[k], is_error, &want);
+        unsigned submits = vk_seen.submits;
+        loop_run(&mine, r.device, rounds[k], is_error, &got);
+        CHECK(got.code == want.code && got.kind == want.kind);
+        CHECK(memcmp(&got.result, &want.result, sizeof got.result) == 0);
+        CHECK(memcmp(got.n, want.n, sizeof got.n) == 0);
+        CHECK(memcmp(got.y, want.y, sizeof got.y) == 0);
+        bool is_there = r.own->tests_flags && loops[l].stretch > 1;
+        if (r.own->is_in_place && is_there && loops[l].stretch < 100) {
+          CHECK_U64(vk_seen.submits - submits, want.result.looks - 1);
+        } else if (r.own->is_in_place && !is_there && rounds[k] < 13) {
+          CHECK(vk_seen.submits - submits >= want.result.rounds);
+        }
+      }
+      vyre_recording_release(mine.rec);
+      vyre_recording_release(theirs.rec);
+    }
+    for (size_t i = 0; i < 8; i++) vyre_pipeline_release(pipelines[i]);
+    vyre_device_release(ref);
+    vk_rig_close(&r);
   }
-  vyre_recording_release(rec);
+}
+
+/* Once recorded, a loop records nothing, also if its rounds are others. */
+TEST(an_unchanged_loop_records_nothing) {
+  vk_rig r;
+  loop_scene s;
+  static loop_end got;
+  uint32_t step = 1;
+  vk_rig_open(&r, "vulkan.loop=2");
+  vk_rig_compile(&r, kernels);
+  CHECK(r.own->tests_flags);
+  loop_begin(&s, r.device, r.pipelines, 10, 4, &step);
+  loop_run(&s, r.device, 10, false, &got); /* stretches of 4, and one of 2 */
+  unsigned begins = vk_seen.begins, updates = vk_seen.updates;
+  for (uint32_t i = 0; i < 200; i++) {
+    loop_run(&s, r.device, i % 12, false, &got);
+    CHECK_U64(got.result.rounds, i % 12 < 10 ? i % 12 : 10);
+  }
+  CHECK_U64(vk_seen.begins - begins, 0);
+  CHECK_U64(vk_seen.updates - updates, 0);
+  vyre_recording_release(s.rec);
   vk_rig_close(&r);
+}
+
+/* Bodies that the device cannot leave out, or that can fail: the host's to look at. */
+TEST(loops_that_copy_or_can_fail_are_the_hosts) {
+  static const struct {
+    bool copies;
+    int kernel;
+  } bodies[] = {{true, COUNT}, {false, SLOW}};
+  for (int i = 0; i < 2; i++) {
+    vk_rig r;
+    vyre_status st = {0};
+    vyre_recording *rec;
+    vyre_resident buffers[2];
+    uint32_t n, m, words[2] = {5, 0};
+    vk_rig_open(&r, "vulkan.loop=2");
+    vk_rig_compile(&r, kernels);
+    CHECK_OK(vyre_recording_create(r.device, &rec, &st), st);
+    CHECK_OK(vyre_recording_slot(rec, "n", 8, &n, &st), st);
+    CHECK_OK(vyre_recording_slot(rec, "m", 8, &m, &st), st);
+    vyre_place pn = vyre_place_slot(n), pm = vyre_place_slot(m);
+    vyre_recorded_dispatch d = {
+        .inputs = &pn, .input_count = 1, .outputs = &pn, .output_count = 1};
+    CHECK_OK(vyre_recording_while(rec, pn, 100, 8, &st), st);
+    CHECK_OK(
+        vyre_recording_dispatch(rec, r.pipelines[bodies[i].kernel], &d, &st),
+        st);
+    if (bodies[i].copies) CHECK_OK(vyre_recording_copy(rec, pn, pm, &st), st);
+    CHECK_OK(vyre_recording_end_while(rec, &st), st);
+    CHECK_OK(vyre_recording_finish(rec, &st), st);
+    for (int k = 0; k < 2; k++) {
+      CHECK_OK(vyre_resident_create(r.device, 8, &buffers[k], &st), st);
+      CHECK_OK(
+          vyre_recording_bind(rec, k == 0 ? n : m,
+                              &(vyre_resource){.resident = buffers[k]}, &st),
+          st);
+    }
+    for (int k = 0; k < 3; k++) {
+      vyre_replay_result result;
+      words[0] = 5;
+      words[1] = 0;
+      CHECK_OK(vyre_resident_upload(r.device, buffers[0], 0, words, 8, &st),
+               st);
+      unsigned submits = vk_seen.submits;
+      CHECK_OK(vyre_recording_replay(
+                   rec, &(vyre_replay_options){.result = &result}, NULL, &st),
+               st);
+      CHECK_U64(result.rounds, 5);
+      CHECK_U64(result.skipped, 3);
+      CHECK(vk_seen.submits - submits >= 5);
+      CHECK_OK(vyre_resident_download(r.device, buffers[0], 0, words, 8, &st),
+               st);
+      CHECK_U64(words[1], 5);
+    }
+    vyre_recording_release(rec);
+    vk_rig_close(&r);
+  }
 }
 
 /* The number of rounds is recorded, and read from memory that changes. */
@@ -316,7 +493,10 @@ TEST(what_follows_a_failure_is_not_run) {
 static void *replay_often(void *self) {
   vyre_status st = {0};
   for (int i = 0; i < 50; i++) {
-    if (vyre_recording_replay(self, NULL, NULL, &st) != VYRE_OK) return self;
+    if (vyre_recording_replay(self, &(vyre_replay_options){.takes_turns = true},
+                              NULL, &st) != VYRE_OK) {
+      return self;
+    }
   }
   return NULL;
 }
@@ -345,7 +525,9 @@ VK_TEST_MAIN(TEST_ENTRY(an_unchanged_replay_records_nothing),
              TEST_ENTRY(a_rebind_records_another_take_and_keeps_the_first),
              TEST_ENTRY(memory_that_took_the_place_of_another_is_another),
              TEST_ENTRY(host_slots_are_read_each_time),
-             TEST_ENTRY(loops_stop_where_the_flag_says),
+             TEST_ENTRY(loops_end_where_they_end_on_the_reference),
+             TEST_ENTRY(an_unchanged_loop_records_nothing),
+             TEST_ENTRY(loops_that_copy_or_can_fail_are_the_hosts),
              TEST_ENTRY(grid_loops_follow_their_uniform),
              TEST_ENTRY(what_follows_a_failure_is_not_run),
              TEST_ENTRY(replays_of_many_threads))

@@ -59,7 +59,7 @@ static inline bool vk_has_layer(const char *name) {
 
 static struct {
   vk_api real;
-  atomic_uint begins, updates, submits, copies, fills, pipeline_barriers;
+  atomic_uint begins, updates, submits, waits, copies, pipelines;
   atomic_int live;              /* objects that were made and not destroyed */
   atomic_long allocations_left; /* until one fails; negative: never */
   atomic_uint failed;           /* that did */
@@ -123,6 +123,7 @@ static inline VKAPI_ATTR VkResult VKAPI_CALL vk_CreateComputePipelines(
     const VkComputePipelineCreateInfo *info, const VkAllocationCallbacks *calls,
     VkPipeline *out) {
   if (vk_fails()) return vk_seen.allocation_result;
+  atomic_fetch_add(&vk_seen.pipelines, count);
   VkResult result = vk_seen.real.CreateComputePipelines(device, cache, count,
                                                         info, calls, out);
   if (result == VK_SUCCESS) atomic_fetch_add(&vk_seen.live, 1);
@@ -186,6 +187,7 @@ static inline VKAPI_ATTR VkResult VKAPI_CALL vk_QueueSubmit(
 /* A wait that fails comes back when the device is idle all the same. */
 static inline VKAPI_ATTR VkResult VKAPI_CALL vk_WaitSemaphores(
     VkDevice device, const VkSemaphoreWaitInfo *info, uint64_t timeout) {
+  atomic_fetch_add(&vk_seen.waits, 1);
   VkResult result = vk_seen.real.WaitSemaphores(device, info, timeout);
   return vk_seen.wait_result != VK_SUCCESS ? vk_seen.wait_result : result;
 }
@@ -193,6 +195,7 @@ static inline VKAPI_ATTR VkResult VKAPI_CALL vk_WaitSemaphores(
 static inline VKAPI_ATTR VkResult VKAPI_CALL
 vk_WaitForFences(VkDevice device, uint32_t count, const VkFence *fences,
                  VkBool32 all, uint64_t timeout) {
+  atomic_fetch_add(&vk_seen.waits, 1);
   VkResult result =
       vk_seen.real.WaitForFences(device, count, fences, all, timeout);
   return vk_seen.wait_result != VK_SUCCESS ? vk_seen.wait_result : result;
@@ -226,6 +229,49 @@ static inline void vk_patch(vk_api *api) {
   if (api->WaitSemaphores) api->WaitSemaphores = vk_WaitSemaphores;
   api->WaitForFences = vk_WaitForFences;
   api->CmdCopyBuffer = vk_CmdCopyBuffer;
+}
+
+/* --- instances and devices that are made ---------------------------------------------*/
+
+static struct {
+  PFN_vkGetInstanceProcAddr real;
+  PFN_vkCreateInstance create_instance;
+  PFN_vkCreateDevice create_device;
+  atomic_uint instances, devices;
+} vk_made;
+
+static inline VKAPI_ATTR VkResult VKAPI_CALL
+vk_CreateInstance(const VkInstanceCreateInfo *info,
+                  const VkAllocationCallbacks *calls, VkInstance *out) {
+  atomic_fetch_add(&vk_made.instances, 1);
+  return vk_made.create_instance(info, calls, out);
+}
+
+static inline VKAPI_ATTR VkResult VKAPI_CALL
+vk_CreateDevice(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
+                const VkAllocationCallbacks *calls, VkDevice *out) {
+  atomic_fetch_add(&vk_made.devices, 1);
+  return vk_made.create_device(physical, info, calls, out);
+}
+
+static inline VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL
+vk_GetInstanceProcAddr(VkInstance instance, const char *name) {
+  PFN_vkVoidFunction found = vk_made.real(instance, name);
+  if (found && strcmp(name, "vkCreateInstance") == 0) {
+    vk_made.create_instance = (PFN_vkCreateInstance)found;
+    return (PFN_vkVoidFunction)vk_CreateInstance;
+  }
+  if (found && strcmp(name, "vkCreateDevice") == 0) {
+    vk_made.create_device = (PFN_vkCreateDevice)found;
+    return (PFN_vkVoidFunction)vk_CreateDevice;
+  }
+  return found;
+}
+
+static inline PFN_vkGetInstanceProcAddr vk_wrap(
+    PFN_vkGetInstanceProcAddr real) {
+  vk_made.real = real;
+  return vk_GetInstanceProcAddr;
 }
 
 /* --- a device, kernels -----------------------------------------------------------------*/
@@ -295,6 +341,7 @@ static inline int vk_testing_begin(void) {
   } else {
     printf("note: without %s (vulkan-validationlayers)\n", layer);
   }
+  vyre__vk_hooks.wrap = vk_wrap;
   const vk_instance *instance = vk_instance_find();
   if (!instance->handle || instance->count == 0) {
     printf("skipped: %s\n", instance->missing);

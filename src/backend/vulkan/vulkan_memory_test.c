@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Where memory is, how bytes get there, how much of it there may be; and what devices
+ * of one process share. */
+#include <pthread.h>
+
+#include "backend/vulkan/vulkan_testing.h"
+
+static const char kernels[] =
+    "kernel add workgroup(64) over(y)\n"
+    "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
+    "{ let i = global_id.x; if (i < len(y)) y[i] = y[i] + x[i]; }\n"
+    "kernel even workgroup(64) over(y)\n"
+    "buffer x : read u16[] @0;\nbuffer y : write u16[] @1;\n"
+    "{ let i = global_id.x; if (i < len(y) && i % 2 == 0) y[i] = x[i] + 3; }\n";
+enum { ADD, EVEN };
+
+static const char staged[] = "vulkan.staging=1";
+static const char *const ways[] = {"", staged,
+                                   "vulkan.staging=1,vulkan.fences=1"};
+enum { WAYS = sizeof ways / sizeof ways[0] };
+
+static unsigned char byte_at(size_t i, unsigned seed) {
+  return (unsigned char)((i * 2654435761u + seed * 40503u) >> 13);
+}
+
+static unsigned char *bytes(size_t size, unsigned seed) {
+  unsigned char *made = malloc(size + 1);
+  for (size_t i = 0; i < size; i++) made[i] = byte_at(i, seed);
+  return made;
+}
+
+/* --- the ring ------------------------------------------------------------------------*/
+
+static const struct {
+  size_t size;
+  uint64_t offset;
+} transfers[] = {{1, 0},
+                 {3, 5},
+                 {4096, 16},
+                 {VK_PIECE_BYTES - 1, 1},
+                 {VK_PIECE_BYTES, 0},
+                 {VK_PIECE_BYTES + 1, 4},
+                 {3 * (size_t)VK_PIECE_BYTES + 7, 13},
+                 {(VK_PIECES + 2) * (size_t)VK_PIECE_BYTES, 3}};
+
+TEST(bytes_of_every_size_get_there_and_back) {
+  for (int w = 0; w < WAYS; w++) {
+    vk_rig r;
+    vk_rig_open(&r, ways[w]);
+    for (size_t i = 0; i < sizeof transfers / sizeof transfers[0]; i++) {
+      vyre_status st = {0};
+      vyre_resident x;
+      size_t size = transfers[i].size, all = size + 32;
+      uint64_t offset = transfers[i].offset;
+      unsigned char *data = bytes(size, w), *got = bytes(all, 9);
+      CHECK_OK(vyre_resident_create(r.device, all, &x, &st), st);
+      CHECK_OK(vyre_resident_upload(r.device, x, offset, data, size, &st), st);
+      CHECK_OK(vyre_resident_download(r.device, x, 0, got, all, &st), st);
+      for (size_t k = 0; k < all; k++) { /* what is beside them is still zero */
+        bool is_inside = k >= offset && k - offset < size;
+        CHECK_U64(got[k], is_inside ? byte_at(k - offset, (unsigned)w) : 0);
+      }
+      memset(got, 0, all);
+      CHECK_OK(vyre_resident_download(r.device, x, offset, got, size, &st), st);
+      CHECK(memcmp(got, data, size) == 0);
+      CHECK_OK(vyre_resident_free(r.device, x, &st), st);
+      free(data);
+      free(got);
+    }
+    vk_rig_close(&r);
+  }
+}
+
+TEST(a_large_upload_has_several_pieces_on_their_way_and_no_more_memory) {
+  enum { TIMES = 3 };
+  const size_t size = TIMES * (size_t)VK_PIECES * VK_PIECE_BYTES;
+  vk_rig r;
+  vyre_status st = {0};
+  vyre_resident x;
+  vk_rig_open(&r, staged);
+  unsigned char *data = bytes(size, 1), *got = malloc(size);
+  CHECK_OK(vyre_resident_create(r.device, size, &x, &st), st);
+  vk_ring_settle(r.own); /* it was cleared */
+  uint64_t blocks = r.own->counts.device_blocks,
+           pieces = r.own->counts.staged_pieces;
+  unsigned waits = vk_seen.waits;
+  CHECK_OK(vyre_resident_upload(r.device, x, 0, data, size, &st), st);
+  CHECK_U64(r.own->counts.staged_pieces - pieces, TIMES * VK_PIECES);
+  /* Each piece is waited for when its turn comes again, and never before. */
+  CHECK_U64(vk_seen.waits - waits, (TIMES - 1) * VK_PIECES);
+  waits = vk_seen.waits;
+  CHECK_OK(vyre_resident_download(r.device, x, 0, got, size, &st), st);
+  /* Those of the upload that were left, and its own. */
+  CHECK_U64(vk_seen.waits - waits, (TIMES + 1) * VK_PIECES);
+  CHECK(memcmp(got, data, size) == 0);
+  CHECK_U64(r.own->counts.staged_bytes, 2 * size);
+  CHECK(r.own->counts.device_blocks <= blocks + 1);
+  CHECK_U64(r.own->ring.memory.size, (size_t)VK_PIECES * VK_PIECE_BYTES);
+  free(data);
+  free(got);
+  vk_rig_close(&r);
+}
+
+/* The layers say something if memory goes that a copy writes to. */
+TEST(a_buffer_is_freed_while_its_upload_is_on_its_way) {
+  const size_t size = 40 << 20; /* a block of its own, which goes with it */
+  vk_rig r;
+  vyre_status st = {0};
+  vk_rig_open(&r, staged);
+  unsigned char *data = bytes(size, 1), last = 1;
+  for (int i = 0; i < 4; i++) {
+    vyre_resident x;
+    CHECK_OK(vyre_resident_create(r.device, size, &x, &st), st);
+    CHECK_OK(vyre_resident_download(r.device, x, size - 1, &last, 1, &st), st);
+    CHECK_U64(last, 0); /* nothing is left of the one before */
+    CHECK_OK(vyre_resident_upload(r.device, x, 0, data, size, &st), st);
+    CHECK_OK(vyre_resident_free(r.device, x, &st), st);
+  }
+  free(data);
+  vk_rig_close(&r);
+}
+
+typedef struct carrier {
+  pthread_t thread;
+  vyre_device *device;
+  unsigned seed;
+  bool is_good;
+} carrier;
+
+/* No CHECK: it is not this thread's to end a case. */
+static void *carry(void *self) {
+  carrier *c = self;
+  const size_t size = (3 + c->seed % 3) * (size_t)VK_PIECE_BYTES + c->seed;
+  unsigned char *data = bytes(size, c->seed), *got = malloc(size);
+  vyre_resident x;
+  c->is_good = true;
+  for (int i = 0; i < 4 && c->is_good; i++) {
+    memset(got, 0, size);
+    c->is_good =
+        vyre_resident_create(c->device, size, &x, NULL) == VYRE_OK &&
+        vyre_resident_upload(c->device, x, 0, data, size, NULL) == VYRE_OK &&
+        vyre_resident_download(c->device, x, 0, got, size, NULL) == VYRE_OK &&
+        memcmp(data, got, size) == 0 &&
+        vyre_resident_free(c->device, x, NULL) == VYRE_OK;
+  }
+  free(data);
+  free(got);
+  return NULL;
+}
+
+/* More of them than pieces, so that they wait for each other. */
+TEST(threads_share_the_ring) {
+  enum { THREADS = VK_PIECES + 4 };
+  carrier all[THREADS];
+  vk_rig r;
+  vk_rig_open(&r, staged);
+  for (unsigned i = 0; i < THREADS; i++) {
+    all[i] = (carrier){.device = r.device, .seed = i + 1};
+    CHECK(pthread_create(&all[i].thread, NULL, carry, &all[i]) == 0);
+  }
+  for (int i = 0; i < THREADS; i++) pthread_join(all[i].thread, NULL);
+  for (int i = 0; i < THREADS; i++) CHECK(all[i].is_good);
+  vk_rig_close(&r);
+}
+
+/* --- bytes of the host -----------------------------------------------------------------*/
+
+enum { LARGE = VK_LARGE_VIEW / 4 + 1, HALVES = VK_LARGE_VIEW / 2 + 3 };
+
+static void add(vk_rig *r, uint32_t n, unsigned seed) {
+  vyre_status st = {0};
+  uint32_t *x = malloc((size_t)n * 4), *y = malloc((size_t)n * 4);
+  for (uint32_t i = 0; i < n; i++) {
+    x[i] = i * 2654435761u ^ seed;
+    y[i] = i;
+  }
+  vyre_input in[] = {vyre_input_bytes(x, (size_t)n * 4),
+                     vyre_input_bytes(y, (size_t)n * 4)};
+  vyre_output out[] = {vyre_output_bytes(y, (size_t)n * 4)};
+  vyre_copy_report copies = {0};
+  vyre_dispatch_desc desc = {.inputs = in,
+                             .input_count = 2,
+                             .outputs = out,
+                             .output_count = 1,
+                             .is_borrowed = true,
+                             .copies = &copies};
+  CHECK_OK(vyre_dispatch(r->pipelines[ADD], &desc, &st), st);
+  for (uint32_t i = 0; i < n; i++) {
+    CHECK_U64(y[i], (uint32_t)((i * 2654435761u ^ seed) + i));
+  }
+  CHECK_U64(copies.copied_bytes, UINT64_C(8) * n); /* y is in place */
+  CHECK_U64(copies.copies, 2);
+  CHECK_TEXT(copies.first_copied, "x");
+  CHECK(copies.first_why == VYRE_COPY_DEVICE_MEMORY);
+  free(x);
+  free(y);
+}
+
+TEST(large_bytes_of_the_host_go_through_the_ring_and_small_ones_do_not) {
+  for (int w = 0; w < WAYS; w++) {
+    vk_rig r;
+    vk_rig_open(&r, ways[w]);
+    vk_rig_compile(&r, kernels);
+    add(&r, 100, 1);
+    CHECK_U64(r.own->counts.staged_pieces, 0);
+    add(&r, LARGE, 2);
+    add(&r, LARGE, 3);
+    /* x and y there, y back, each in one piece */
+    CHECK_U64(r.own->counts.staged_pieces, w == 0 ? 0 : 2 * 3);
+    unsigned begins = vk_seen.begins;
+    uint64_t recorded = r.own->counts.recorded;
+    add(&r, LARGE, 4);
+    CHECK_U64(r.own->counts.recorded, recorded); /* the kernel's are kept */
+    CHECK_U64(vk_seen.begins, begins + (w == 0 ? 0 : 3));
+    add(&r, 3 * VK_PIECE_BYTES / 4 + 5, 5);
+    vk_rig_close(&r);
+  }
+}
+
+TEST(what_a_kernel_does_not_write_of_a_large_output_is_zero) {
+  for (int w = 0; w < WAYS; w++) {
+    vk_rig r;
+    vyre_status st = {0};
+    uint16_t *x = malloc(HALVES * sizeof *x), *y = malloc(HALVES * sizeof *y);
+    vk_rig_open(&r, ways[w]);
+    vk_rig_compile(&r, kernels);
+    for (unsigned turn = 0; turn < 3; turn++) {
+      for (uint32_t i = 0; i < HALVES; i++) {
+        x[i] = (uint16_t)(i * 31 + turn);
+        y[i] = 0xABAB;
+      }
+      vyre_input in[] = {vyre_input_bytes(x, HALVES * sizeof *x)};
+      vyre_output out[] = {vyre_output_bytes(y, HALVES * sizeof *y)};
+      vyre_dispatch_desc desc = {
+          .inputs = in, .input_count = 1, .outputs = out, .output_count = 1};
+      CHECK_OK(vyre_dispatch(r.pipelines[EVEN], &desc, &st), st);
+      for (uint32_t i = 0; i < HALVES; i++) {
+        CHECK_U64(y[i], i % 2 == 0 ? (uint16_t)(x[i] + 3) : 0);
+      }
+    }
+    free(x);
+    free(y);
+    vk_rig_close(&r);
+  }
+}
+
+TEST(a_batch_with_large_bytes_of_the_host) {
+  enum { ITEMS = 5 };
+  for (int w = 0; w < WAYS; w++) {
+    vk_rig r;
+    vyre_status st = {0};
+    uint32_t *x[ITEMS], *y[ITEMS];
+    vyre_input in[ITEMS][2];
+    vyre_output out[ITEMS];
+    vyre_dispatch_desc items[ITEMS];
+    vk_rig_open(&r, ways[w]);
+    vk_rig_compile(&r, kernels);
+    for (uint32_t k = 0; k < ITEMS; k++) {
+      uint32_t n = k % 2 ? 50 : LARGE + k;
+      size_t size = (size_t)n * 4;
+      x[k] = malloc(size);
+      y[k] = malloc(size);
+      for (uint32_t i = 0; i < n; i++) {
+        x[k][i] = i * 77 + k;
+        y[k][i] = i;
+      }
+      in[k][0] = vyre_input_bytes(x[k], size);
+      in[k][1] = vyre_input_bytes(y[k], size);
+      out[k] = vyre_output_bytes(y[k], size);
+      items[k] = (vyre_dispatch_desc){.inputs = in[k],
+                                      .input_count = 2,
+                                      .outputs = &out[k],
+                                      .output_count = 1,
+                                      .is_borrowed = true};
+    }
+    CHECK_OK(vyre_submit(r.pipelines[ADD], items, ITEMS, NULL, &st), st);
+    for (uint32_t k = 0; k < ITEMS; k++) {
+      for (uint32_t i = 0; i < (k % 2 ? 50 : LARGE + k); i++) {
+        CHECK_U64(y[k][i], i * 78 + k);
+      }
+      free(x[k]);
+      free(y[k]);
+    }
+    vk_rig_close(&r);
+  }
+}
+
+/* --- how much there may be ---------------------------------------------------------------*/
+
+static struct {
+  PFN_vkGetPhysicalDeviceMemoryProperties2 real;
+  vk_instance_api api;
+  uint64_t budget;   /* 0: what the driver says */
+  atomic_ullong has; /* bytes that were allocated, of all */
+} faked;
+
+static VKAPI_ATTR void VKAPI_CALL
+fake_budget(VkPhysicalDevice device, VkPhysicalDeviceMemoryProperties2 *out) {
+  faked.real(device, out);
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT *b = out->pNext;
+  for (uint32_t i = 0; b && faked.budget > 0 && i < VK_MAX_MEMORY_HEAPS; i++) {
+    b->heapBudget[i] = faked.budget;
+    b->heapUsage[i] = faked.has;
+  }
+}
+
+/* Allocations and their sizes, to know what is in use. */
+static struct {
+  VkDeviceMemory memory;
+  uint64_t size;
+} sizes[64];
+
+static VKAPI_ATTR VkResult VKAPI_CALL
+count_allocation(VkDevice device, const VkMemoryAllocateInfo *info,
+                 const VkAllocationCallbacks *calls, VkDeviceMemory *out) {
+  VkResult result = vk_AllocateMemory(device, info, calls, out);
+  for (int i = 0; i < 64 && result == VK_SUCCESS; i++) {
+    if (sizes[i].memory) continue;
+    sizes[i].memory = *out;
+    sizes[i].size = info->allocationSize;
+    faked.has += info->allocationSize;
+    break;
+  }
+  return result;
+}
+
+static VKAPI_ATTR void VKAPI_CALL count_free(VkDevice device,
+                                             VkDeviceMemory memory,
+                                             const VkAllocationCallbacks *c) {
+  for (int i = 0; i < 64; i++) {
+    if (!memory || sizes[i].memory != memory) continue;
+    faked.has -= sizes[i].size;
+    sizes[i].memory = VK_NULL_HANDLE;
+  }
+  vk_FreeMemory(device, memory, c);
+}
+
+/* From here on the driver has @p budget bytes, and knows what we have. */
+static void begin_budget(vk_rig *r, const char *options, uint64_t budget) {
+  vk_rig_open(r, options);
+  faked.api = *r->own->instance;
+  faked.real = faked.api.GetPhysicalDeviceMemoryProperties2;
+  faked.api.GetPhysicalDeviceMemoryProperties2 = fake_budget;
+  faked.budget = budget;
+  faked.has = 0;
+  r->own->instance = &faked.api;
+  r->own->api.AllocateMemory = count_allocation;
+  r->own->api.FreeMemory = count_free;
+  r->own->has.budget = true;
+}
+
+TEST(what_goes_beyond_the_budget_is_refused_with_both_numbers) {
+  const uint64_t budget = 100 << 20, part = 40 << 20;
+  for (int w = 0; w < 2; w++) {
+    vk_rig r;
+    vyre_status st = {0};
+    vyre_resident x, y, z;
+    begin_budget(&r, ways[w], budget);
+    CHECK_OK(vyre_resident_create(r.device, part, &x, &st), st);
+    if (w == 1) vk_ring_settle(r.own); /* it has taken its part, too */
+    uint64_t used = faked.has;
+    if (budget - used >= part) {
+      CHECK_OK(vyre_resident_create(r.device, part, &y, &st), st);
+    }
+    used = faked.has;
+    vyre_code code = vyre_resident_create(r.device, part, &z, &st);
+    CHECK_U64(code, VYRE_DEVICE_OUT_OF_MEMORY);
+    CHECK(st.kind == VYRE_KIND_STORAGE_RESERVE_FAILED);
+    CHECK_U64(status_number(&st, "requested_bytes"), part);
+    CHECK_U64(status_number(&st, "used_bytes"), used);
+    CHECK_U64(status_number(&st, "budget_bytes"), budget);
+    CHECK(st.fix[0]);
+    CHECK_HAS(st.message, "budget");
+    CHECK_U64(faked.has, used); /* the driver was not asked for any */
+    st = (vyre_status){0};
+    CHECK_OK(vyre_resident_free(r.device, x, &st), st);
+    CHECK_OK(vyre_resident_create(r.device, part, &z, &st), st);
+    vk_rig_close(&r);
+  }
+}
+
+TEST(a_small_buffer_takes_a_small_block_of_what_is_left) {
+  vk_rig r;
+  vyre_status st = {0};
+  vyre_resident x;
+  begin_budget(&r, "", 1 << 20); /* far less than a block has as a rule */
+  CHECK_OK(vyre_resident_create(r.device, 4096, &x, &st), st);
+  CHECK(faked.has >= 4096 && faked.has <= 1 << 20);
+  vk_rig_close(&r);
+}
+
+TEST(without_the_extension_nothing_is_refused) {
+  vk_rig r;
+  vyre_status st = {0};
+  vyre_resident x;
+  begin_budget(&r, "", 1 << 20);
+  r.own->has.budget = false;
+  CHECK_OK(vyre_resident_create(r.device, 40 << 20, &x, &st), st);
+  vk_rig_close(&r);
+}
+
+TEST(the_budget_is_told_with_the_device) {
+  vk_rig r;
+  vk_budget b;
+  vk_rig_open(&r, "");
+  const char *details = vyre_device_capabilities(r.device)->details;
+  CHECK_HAS(details, "\nheap: ");
+  if (r.own->has.budget) {
+    CHECK(vk_budget_read(r.own, VK_WHERE_DEVICE, &b));
+    CHECK(b.most > 0 && b.most <= vk_heap_bytes(r.own, VK_WHERE_DEVICE));
+    CHECK_HAS(details, "of a budget of");
+    CHECK_HAS(details, "memory-budget");
+  }
+  CHECK_HAS(details, "nothing is staged");
+  vk_rig_close(&r);
+  vk_rig_open(&r, staged);
+  CHECK_HAS(vyre_device_capabilities(r.device)->details, "through staging");
+  vk_rig_close(&r);
+}
+
+static uint64_t idle_of(const vk_rig *r) {
+  return ((const vk_pipeline *)r->pipelines[ADD])->idle_bytes;
+}
+
+TEST(jobs_that_are_kept_have_no_more_than_their_share) {
+  vk_rig r;
+  vk_rig_open(&r, "");
+  vk_rig_compile(&r, kernels);
+  add(&r, 1000, 1);
+  uint64_t one = idle_of(&r);
+  CHECK(one >= 8000);
+  r.own->most_idle = 5 * one;
+  for (uint32_t n = 1000; n > 900; n--) add(&r, n, n);
+  CHECK(idle_of(&r) <= 5 * one);
+  CHECK(((const vk_pipeline *)r.pipelines[ADD])->idle >= 5);
+  r.own->most_idle = 0; /* none at all: it works all the same */
+  add(&r, 1000, 2);
+  CHECK_U64(idle_of(&r), 0);
+  vk_rig_close(&r);
+}
+
+TEST(jobs_that_are_kept_make_room_for_one_that_is_needed) {
+  vk_rig r;
+  const uint64_t budget = 150 << 20;
+  begin_budget(&r, "", budget);
+  vk_rig_compile(&r, kernels);
+  uint32_t n = (40 << 20) / 8; /* 40 MiB a dispatch, of which few fit */
+  for (uint32_t i = 0; i < 6; i++) add(&r, n + i * 16, i);
+  CHECK(idle_of(&r) > 0 && faked.has <= budget);
+  vk_rig_close(&r);
+}
+
+/* --- which way ---------------------------------------------------------------------------*/
+
+TEST(staging_is_as_the_option_says) {
+  static const struct {
+    const char *options;
+    bool is_in_place;
+  } cases[] = {{"", true},
+               {"vulkan.staging=auto", true},
+               {"vulkan.staging=0", true},
+               {"vulkan.staging=1", false},
+               {"vulkan.staging=1,vulkan.staging=auto", true}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    vk_rig r;
+    vk_rig_open(&r, cases[i].options);
+    CHECK(r.own->physical->is_in_place); /* there are no others here */
+    CHECK(r.own->is_in_place == cases[i].is_in_place);
+    vyre_resident x;
+    vyre_status st = {0};
+    CHECK_OK(vyre_resident_create(r.device, 64, &x, &st), st);
+    CHECK((r.own->heap.blocks[VK_WHERE_HOST] == NULL) == cases[i].is_in_place);
+    vk_rig_close(&r);
+  }
+}
+
+/* As a GPU is that has memory of its own, and no window to it. */
+TEST(a_device_whose_memory_the_host_does_not_see_is_staged) {
+  vk_physical *physical = (vk_physical *)&vk_instance_find()->found[0];
+  const vk_physical was = *physical;
+  vk_rig r;
+  vyre_status st = {0};
+  vyre_context *context;
+  vyre_device *device = NULL;
+  const vyre_context_options given = {.cache_directory = "",
+                                      .backend_options = "vulkan.staging=0"};
+  physical->can_be_in_place = physical->is_in_place = false;
+  vk_rig_open(&r, "");
+  vk_rig_compile(&r, kernels);
+  CHECK(!r.own->is_in_place);
+  add(&r, LARGE, 1);
+  vk_rig_close(&r);
+  CHECK_OK(vyre_context_create(&given, &context, &st), st);
+  vyre_code code = vyre_device_open(context, "vulkan", &device, &st);
+  vyre_context_release(context);
+  *physical = was;
+  CHECK_U64(code, VYRE_UNSUPPORTED_FEATURE);
+  CHECK(!device && st.fix[0]);
+  CHECK_HAS(st.message, "vulkan.staging=0");
+}
+
+/* --- what is shared ------------------------------------------------------------------------*/
+
+TEST(another_open_makes_neither_an_instance_nor_a_device) {
+  vk_rig a, b;
+  unsigned devices = vk_made.devices;
+  vk_rig_open(&a, "");
+  CHECK_U64(vk_made.devices, devices + 1);
+  for (int w = 0; w < WAYS; w++) {
+    vk_rig_open(&b, ways[w]);
+    CHECK(a.own->handle == b.own->handle);
+    vk_rig_compile(&b, kernels);
+    add(&b, 100, (unsigned)w);
+    for (int i = 0; i < 8; i++) vyre_pipeline_release(b.pipelines[i]);
+    vyre_module_release(b.module);
+    vyre_device_release(b.device);
+    vyre_context_release(b.context);
+  }
+  CHECK_U64(vk_made.devices, devices + 1);
+  CHECK_U64(vk_made.instances, 1); /* of the process */
+  vk_rig_compile(&a, kernels);
+  add(&a, 100, 7);
+  vk_rig_close(&a);
+  vk_rig_open(&a, ""); /* the last one took the device along */
+  CHECK_U64(vk_made.devices, devices + 2);
+  CHECK_U64(vk_made.instances, 1);
+  vk_rig_close(&a);
+}
+
+TEST(a_lost_device_is_shared_no_more) {
+  vk_rig a, b;
+  vyre_status st = {0};
+  vyre_resident x;
+  unsigned devices = vk_made.devices;
+  vk_rig_open(&a, staged);
+  vk_seen.submit_result = VK_ERROR_DEVICE_LOST;
+  CHECK_U64(vyre_resident_create(a.device, 64, &x, &st), VYRE_DEVICE_LOST);
+  vk_seen.submit_result = VK_SUCCESS;
+  CHECK(vyre_device_is_lost(a.device));
+  vk_rig_open(&b, staged);
+  CHECK_U64(vk_made.devices, devices + 2);
+  CHECK(a.own->handle != b.own->handle);
+  st = (vyre_status){0};
+  CHECK_OK(vyre_resident_create(b.device, 64, &x, &st), st);
+  vyre_device_release(a.device);
+  vyre_context_release(a.context);
+  vk_rig_close(&b);
+}
+
+/* --- what is on disk -----------------------------------------------------------------------*/
+
+/* Opens, compiles and closes, with a cache there. */
+static void compile_once(const char *directory, vyre_cache_result want) {
+  vk_rig r = {.heap = {.left = -1}};
+  vyre_status st = {0};
+  vyre_cache_info info;
+  const vyre_context_options given = {.allocator = {test_heap_resize, &r.heap},
+                                      .cache_directory = directory,
+                                      .trace_file = "",
+                                      .faults = "",
+                                      .backend_options = ""};
+  CHECK_OK(vyre_context_create(&given, &r.context, &st), st);
+  CHECK_OK(vyre_device_open(r.context, "vulkan", &r.device, &st), st);
+  r.own = (vk_device *)r.device;
+  unsigned pipelines = vk_seen.pipelines, submits = vk_seen.submits;
+  vk_rig_compile(&r, kernels);
+  for (int i = ADD; i <= EVEN; i++) {
+    CHECK(vyre_pipeline_cache_info(r.pipelines[i], &info));
+    CHECK_U64(info.made, want);
+  }
+  CHECK_U64(vk_seen.pipelines - pipelines, 2); /* of one phase each */
+  CHECK_U64(vk_seen.submits - submits, 2);     /* and run once, to be ready */
+  add(&r, 100, 1);
+  vk_rig_close(&r);
+}
+
+TEST(a_kernel_from_disk_is_compiled_once_as_a_fresh_one_is) {
+  char directory[] = "/tmp/vyre-vulkan-XXXXXX", command[80];
+  CHECK(mkdtemp(directory));
+  compile_once(directory, VYRE_CACHE_MISS);
+  compile_once(directory, VYRE_CACHE_DISK_HIT);
+  (void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
+  CHECK(system(command) == 0);
+}
+
+VK_TEST_MAIN(
+    TEST_ENTRY(a_kernel_from_disk_is_compiled_once_as_a_fresh_one_is),
+    TEST_ENTRY(bytes_of_every_size_get_there_and_back),
+    TEST_ENTRY(
+        a_large_upload_has_several_pieces_on_their_way_and_no_more_memory),
+    TEST_ENTRY(a_buffer_is_freed_while_its_upload_is_on_its_way),
+    TEST_ENTRY(threads_share_the_ring),
+    TEST_ENTRY(
+        large_bytes_of_the_host_go_through_the_ring_and_small_ones_do_not),
+    TEST_ENTRY(what_a_kernel_does_not_write_of_a_large_output_is_zero),
+    TEST_ENTRY(a_batch_with_large_bytes_of_the_host),
+    TEST_ENTRY(what_goes_beyond_the_budget_is_refused_with_both_numbers),
+    TEST_ENTRY(a_small_buffer_takes_a_small_block_of_what_is_left),
+    TEST_ENTRY(without_the_extension_nothing_is_refused),
+    TEST_ENTRY(the_budget_is_told_with_the_device),
+    TEST_ENTRY(jobs_that_are_kept_have_no_more_than_their_share),
+    TEST_ENTRY(jobs_that_are_kept_make_room_for_one_that_is_needed),
+    TEST_ENTRY(staging_is_as_the_option_says),
+    TEST_ENTRY(a_device_whose_memory_the_host_does_not_see_is_staged),
+    TEST_ENTRY(another_open_makes_neither_an_instance_nor_a_device),
+    TEST_ENTRY(a_lost_device_is_shared_no_more))
