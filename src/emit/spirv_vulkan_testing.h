@@ -14,8 +14,7 @@
 
 #define VK_CALLS(X)    \
   VK_INSTANCE_CALLS(X) \
-  VK_DEVICE_CALLS(X)   \
-  X(QueueWaitIdle)
+  VK_DEVICE_CALLS(X)
 
 typedef struct vk_runner {
   void *library;

@@ -126,6 +126,11 @@ static vyre_code make_machine(compile *c, const char *cpu, const char *features,
       tier == VYRE__CODEGEN_FULL ? LLVM_LEVEL_DEFAULT : LLVM_LEVEL_NONE,
       LLVM_RELOCATIONS_PIC, LLVM_CODE_MODEL_SMALL);
   if (!c->machine) return failed(c, "compile for this machine", st);
+  /* The fast selector knows few operations of vectors: it gives up on nearly every
+   * block, and the other then begins. */
+  if (tier == VYRE__CODEGEN_QUICK) {
+    vyre__llvm.LLVMSetTargetMachineFastISel(c->machine, 0);
+  }
   llvm_layout *layout = vyre__llvm.LLVMCreateTargetDataLayout(c->machine);
   vyre__llvm.LLVMSetTarget(c->module, triple);
   vyre__llvm.LLVMSetModuleDataLayout(c->module, layout);

@@ -160,6 +160,8 @@ static void *compile_long(void *self) {
   vyre_code code =
       vyre__codegen(text, size, CODE_CPU, CODE_FEATURES, VYRE__CODEGEN_FULL,
                     VYRE__CODEGEN_OBJECT, code_writer(&out), &st);
+  free(text);
+  free(out.data);
   say(code == VYRE_OK ? "it was compiled" : st.message);
   vyre__codegen_leave();
   return NULL;

@@ -145,15 +145,15 @@ static vyre_code narrow(const vyre_pipeline *pipeline, uint32_t width,
   return spell_at(pipeline, width, arena, out, st);
 }
 
-vyre_code cpu_spell(const vyre_pipeline *pipeline, vyre_arena *arena,
-                    cpu_text *out, vyre_status *st) {
+vyre_code cpu_spell(const vyre_pipeline *pipeline, uint32_t width,
+                    vyre_arena *arena, cpu_text *out, vyre_status *st) {
   const cpu_device *device = (const cpu_device *)pipeline->device;
   vyre__target target = target_of(pipeline);
   vyre_program *inlined;
   *out = (cpu_text){0};
   VYRE_TRY(vyre__lower(pipeline->program, &target, VYRE__PASS_CONTROL, arena,
                        &out->kernel, &inlined, st));
-  VYRE_TRY(spell_at(pipeline, device->width, arena, out, st));
+  VYRE_TRY(spell_at(pipeline, width, arena, out, st));
   if (out->size > WIDE_TEXT) {
     VYRE_TRY(narrow(pipeline, device->machine->lanes, arena, out, st));
   }
@@ -227,21 +227,30 @@ vyre_code cpu_ready(cpu_pipeline *pipeline, vyre_status *st) {
   return VYRE_OK;
 }
 
-/* Quick code, where that is asked for, takes more stack than full code. What does
- * not fit for that is made full at once: narrower, the full code that follows could
- * not take its place. */
 static vyre_code make_at(cpu_pipeline *pipeline, vyre__arena_mark before,
                          const cpu_text *text, vyre_status *st) {
-  pipeline->is_less =
-      pipeline->base.is_quick && text->tier == VYRE__CODEGEN_FULL;
-  vyre__arena_rewind(&pipeline->base.arena, before);
-  VYRE_TRY(make_object(pipeline, text,
-                       pipeline->is_less ? VYRE__CODEGEN_QUICK : text->tier,
-                       st));
-  if (!pipeline->is_less || fits_stack(pipeline)) return VYRE_OK;
-  pipeline->is_less = false;
   vyre__arena_rewind(&pipeline->base.arena, before);
   return make_object(pipeline, text, text->tier, st);
+}
+
+/* Quick code has vectors of one register: time to make it grows with the registers
+ * of a value more than its speed does. */
+static uint32_t quick_width(const cpu_pipeline *pipeline) {
+  const cpu_device *device = (const cpu_device *)pipeline->base.device;
+  return device->width > 0 ? device->width : device->machine->lanes;
+}
+
+/* Makes quick code, unless it is a kernel that is made the short way anyway, or
+ * whose quick code takes too much stack: it takes more than full code does. */
+static vyre_code make_quick(cpu_pipeline *pipeline, vyre_arena *arena,
+                            cpu_text *text, vyre_status *st) {
+  vyre__arena_mark before = vyre__arena_here(&pipeline->base.arena);
+  VYRE_TRY(cpu_spell(&pipeline->base, quick_width(pipeline), arena, text, st));
+  if (text->tier != VYRE__CODEGEN_FULL) return VYRE_OK;
+  VYRE_TRY(make_object(pipeline, text, VYRE__CODEGEN_QUICK, st));
+  pipeline->is_less = fits_stack(pipeline);
+  if (!pipeline->is_less) vyre__arena_rewind(&pipeline->base.arena, before);
+  return VYRE_OK;
 }
 
 /* What takes too much stack takes less in narrower vectors. */
@@ -265,9 +274,16 @@ static vyre_code make_fitting(cpu_pipeline *pipeline, vyre_arena *arena,
 
 static vyre_code compile_in(cpu_pipeline *pipeline, vyre_arena *arena,
                             vyre_status *st) {
+  const cpu_device *device = (const cpu_device *)pipeline->base.device;
   cpu_text text;
-  VYRE_TRY(cpu_spell(&pipeline->base, arena, &text, st));
-  VYRE_TRY(make_fitting(pipeline, arena, &text, st));
+  pipeline->is_less = false;
+  if (pipeline->base.is_quick) {
+    VYRE_TRY(make_quick(pipeline, arena, &text, st));
+  }
+  if (!pipeline->is_less) {
+    VYRE_TRY(cpu_spell(&pipeline->base, device->width, arena, &text, st));
+    VYRE_TRY(make_fitting(pipeline, arena, &text, st));
+  }
   VYRE_TRY(cpu_plan_build(text.kernel, &text.info, &pipeline->base.arena,
                           &pipeline->plan, st));
   pipeline->plan.is_short = text.tier != VYRE__CODEGEN_FULL;
@@ -277,9 +293,11 @@ static vyre_code compile_in(cpu_pipeline *pipeline, vyre_arena *arena,
 
 vyre_code cpu_load(cpu_pipeline *pipeline, const void *bytes, size_t size,
                    vyre_status *st) {
+  pipeline->first.width = pipeline->plan.width;
+  pipeline->first.scratch_bytes = pipeline->plan.scratch_bytes;
   VYRE_TRY(vyre__object_load(bytes, size, pipeline->plan.phase_count,
-                             &pipeline->object, st));
-  atomic_init(&pipeline->phases, pipeline->object.phases);
+                             &pipeline->first.object, st));
+  atomic_init(&pipeline->code, &pipeline->first);
   return VYRE_OK;
 }
 
@@ -297,9 +315,15 @@ vyre_code cpu_compile(cpu_pipeline *pipeline, vyre_status *st) {
  * stack that it takes. */
 static vyre_code spell_as_made(const cpu_pipeline *pipeline, vyre_arena *arena,
                                cpu_text *out, vyre_status *st) {
-  VYRE_TRY(cpu_spell(&pipeline->base, arena, out, st));
-  VYRE_TRY(narrow(&pipeline->base, pipeline->plan.width, arena, out, st));
-  if (cpu_is_less(pipeline)) out->tier = VYRE__CODEGEN_QUICK;
+  const cpu_device *device = (const cpu_device *)pipeline->base.device;
+  const cpu_code *code =
+      atomic_load_explicit(&pipeline->code, memory_order_acquire);
+  bool is_less = cpu_is_less(pipeline, code);
+  VYRE_TRY(cpu_spell(&pipeline->base,
+                     is_less ? quick_width(pipeline) : device->width, arena,
+                     out, st));
+  VYRE_TRY(narrow(&pipeline->base, code->width, arena, out, st));
+  if (is_less) out->tier = VYRE__CODEGEN_QUICK;
   return VYRE_OK;
 }
 

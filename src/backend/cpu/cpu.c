@@ -141,22 +141,17 @@ static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
 
 static void pipeline_finish(vyre_pipeline *pipeline) {
   cpu_pipeline *own = (cpu_pipeline *)pipeline;
-  vyre__object_free(&own->object);
-  vyre__object_free(&own->full);
+  vyre__object_free(&own->first.object);
+  vyre__object_free(&own->full.object);
 }
 
-/* The text is the same, so that the plan is, but for kernels whose full code alone
- * takes too much stack, and was spelled in narrower vectors: these stay as they
- * are. Who runs the old code goes on with it, and it stays until the end. */
+/* The kernel is the same, so that the plan is, but for what is in cpu_code. Who
+ * runs the old code goes on with it, and it stays until the end. */
 static void pipeline_take(vyre_pipeline *pipeline, vyre_pipeline *full) {
   cpu_pipeline *own = (cpu_pipeline *)pipeline, *other = (cpu_pipeline *)full;
-  if (own->plan.width != other->plan.width ||
-      own->plan.scratch_bytes != other->plan.scratch_bytes) {
-    return;
-  }
-  own->full = other->object;
-  other->object = (vyre__object){0};
-  atomic_store_explicit(&own->phases, own->full.phases, memory_order_release);
+  own->full = other->first;
+  other->first.object = (vyre__object){0};
+  atomic_store_explicit(&own->code, &own->full, memory_order_release);
 }
 
 static vyre_code pipeline_load(vyre_pipeline *pipeline, const void *artifact,
@@ -186,20 +181,16 @@ static void pipeline_describe(const vyre_pipeline *pipeline,
                               vyre_pipeline_resources *out) {
   const cpu_pipeline *own = (const cpu_pipeline *)pipeline;
   const cpu_plan *plan = &own->plan;
-  const vyre__object *object =
-      atomic_load_explicit(&own->phases, memory_order_acquire) ==
-              own->object.phases
-          ? &own->object
-          : &own->full;
+  const cpu_code *code = atomic_load_explicit(&own->code, memory_order_acquire);
   out->has_launches = out->has_width = out->has_code = true;
-  out->is_short = plan->is_short || cpu_is_less(own);
+  out->is_short = plan->is_short || cpu_is_less(own, code);
   out->phase_count = plan->phase_count;
   out->hidden_count =
       plan->buffer_count - (uint32_t)pipeline->program->buffer_count;
   out->hidden_bytes = 4 * (uint64_t)plan->hidden_words;
-  out->scratch_bytes = plan->scratch_bytes;
-  out->width = plan->width;
-  out->code_bytes = object->size;
+  out->scratch_bytes = code->scratch_bytes;
+  out->width = code->width;
+  out->code_bytes = code->object.size;
 }
 
 /* --- the table -------------------------------------------------------------------*/

@@ -40,27 +40,34 @@ typedef struct cpu_device {
   atomic_uint clear_cost; /* of a chunk of memory that is cleared: the pool's */
 } cpu_device;
 
+/* Code, and what differs between one and another of the same kernel. */
+typedef struct cpu_code {
+  vyre__object object;
+  uint32_t width;
+  uint64_t scratch_bytes; /* of one thread */
+} cpu_code;
+
 typedef struct cpu_pipeline {
   vyre_pipeline base;
   cpu_plan plan;
-  _Atomic(const void **) phases; /* what runs: those of one of the objects */
-  vyre__object object;
-  vyre__object full;  /* that took the place of a quick one; else empty */
+  _Atomic(const cpu_code *) code; /* what runs: one of these */
+  cpu_code first;
+  cpu_code full;      /* that took the place of a quick one; else empty */
   atomic_uint *costs; /* of a workgroup, one a phase: the pool's */
   const void *bytes;  /* of the object, in the arena, for the cache; or NULL */
   size_t size;
-  bool is_less; /* `object` is quick code, which the full is to follow */
+  bool is_less; /* `first` is quick code, which the full is to follow */
 } cpu_pipeline;
 
-/* Whether quick code is what runs now. Threads: safe. */
-static inline bool cpu_is_less(const cpu_pipeline *pipeline) {
-  return pipeline->is_less &&
-         atomic_load_explicit(&pipeline->phases, memory_order_acquire) ==
-             pipeline->object.phases;
+/* Whether @p code, that runs now, is quick code. Threads: safe. */
+static inline bool cpu_is_less(const cpu_pipeline *pipeline,
+                               const cpu_code *code) {
+  return pipeline->is_less && code == &pipeline->first;
 }
 
-/* Lowers the program of @p pipeline for its machine and spells it. Kernel and
- * text (ends with a NUL that is not counted) live in @p arena.
+/* Lowers the program of @p pipeline for its machine and spells it, in vectors of
+ * @p width unless it is too large for that (0: chosen). Kernel and text (ends with a
+ * NUL that is not counted) live in @p arena.
  * Errors: those of vyre__lower and vyre__emit_llvm; VYRE_UNSUPPORTED_FEATURE for
  * one that is too large. */
 typedef struct cpu_text {
@@ -70,8 +77,8 @@ typedef struct cpu_text {
   size_t size;
   vyre__codegen_tier tier; /* by its size alone: it may be asked for less */
 } cpu_text;
-vyre_code cpu_spell(const vyre_pipeline *pipeline, vyre_arena *arena,
-                    cpu_text *out, vyre_status *st);
+vyre_code cpu_spell(const vyre_pipeline *pipeline, uint32_t width,
+                    vyre_arena *arena, cpu_text *out, vyre_status *st);
 
 /* The end of both: room for what is learnt while it runs. */
 vyre_code cpu_ready(cpu_pipeline *pipeline, vyre_status *st);

@@ -690,6 +690,64 @@ TEST(quick_code_that_takes_much_stack_is_followed_by_the_full) {
   CHECK_U64(got[1].code_bytes, got[0].code_bytes);
 }
 
+/* Phases, memory of a workgroup and what lives across them: another width has
+ * another scratch. */
+static const char mixed[] =
+    "kernel mixed workgroup(64) over(y)\n"
+    "buffer y : read_write u32[] @0;\n"
+    "shared s : u32[64];\n"
+    "{\n"
+    "    let i = global_id.x;\n"
+    "    s[local_id.x] = y[i];\n"
+    "    barrier();\n"
+    "    let v = s[63 - local_id.x] + i;\n"
+    "    grid_barrier();\n"
+    "    y[i] = v * 3;\n"
+    "}\n";
+
+static void check_mixed(rig *r) {
+  static uint32_t y[COUNT];
+  vyre_status st = {0};
+  vyre_dispatch_desc desc = {0};
+  for (uint32_t i = 0; i < COUNT; i++) y[i] = i * 77;
+  CHECK_OK(run_in_place(r, y, sizeof y, &desc, &st), st);
+  for (uint32_t i = 0; i < COUNT; i++) {
+    CHECK_U64(y[i], (uint32_t)((i / 64 * 64 + 63 - i % 64) * 77 + i) * 3);
+  }
+}
+
+TEST(quick_code_has_vectors_of_one_register_and_is_replaced_while_it_runs) {
+  enum { TURNS = 12000 };
+  const struct timespec pause = {.tv_nsec = 1000000};
+  rig r = {.heap = {.left = -1}};
+  vyre_context_options options = plain_options(&r);
+  options.allocator = (vyre_allocator){0}; /* nobody waits for the full code */
+  rig_begin(&r, &options, mixed);
+  vyre_status st = {0};
+  vyre_pipeline_resources first, last, full;
+  CHECK_OK(vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0),
+                                 &(vyre_compile_options){.is_quick = true},
+                                 &r.pipeline, NULL, &st),
+           st);
+  CHECK(vyre_pipeline_describe(r.pipeline, &first));
+  CHECK(!first.is_short || first.width == vyre__machine_find()->lanes);
+  last = first;
+  for (int i = 0; i < TURNS && last.is_short; i++) {
+    check_mixed(&r);
+    (void)nanosleep(&pause, NULL);
+    CHECK(vyre_pipeline_describe(r.pipeline, &last));
+  }
+  CHECK(!last.is_short);
+  check_mixed(&r);
+  rig_close(&r);
+  rig_open(&r, mixed);
+  CHECK(vyre_pipeline_describe(r.pipeline, &full));
+  CHECK_U64(last.width, full.width);
+  CHECK_U64(last.scratch_bytes, full.scratch_bytes);
+  CHECK_U64(last.code_bytes, full.code_bytes);
+  rig_close(&r);
+}
+
 /* So many values in a row that each needs the one before. */
 static char *long_text(uint32_t values) {
   enum { LINE = 48, REST = 256 };
@@ -874,6 +932,8 @@ TEST_MAIN(
     TEST_ENTRY(huge_live_state_compiles_or_is_refused),
     TEST_ENTRY(what_is_printed_of_a_kernel_that_was_narrowed_is_what_runs),
     TEST_ENTRY(quick_code_that_takes_much_stack_is_followed_by_the_full),
+    TEST_ENTRY(
+        quick_code_has_vectors_of_one_register_and_is_replaced_while_it_runs),
     TEST_ENTRY(very_large_kernels_are_made_the_short_way_or_refused),
     TEST_ENTRY(without_llvm_it_opens_and_a_compile_says_what_to_install),
     TEST_ENTRY(auto_takes_it_where_it_can_compile_and_says_so_where_not),

@@ -84,6 +84,7 @@ static vyre_code grid_too_large(const vyre_pipeline *p, unsigned axis,
 /* One dispatch on its way. */
 typedef struct cpu_launch {
   const cpu_pipeline *pipeline;
+  const cpu_code *code; /* of all of its phases */
   cpu_device *device;
   vyre__launch *launch;
   vyre__spmd_launch *block;
@@ -222,9 +223,7 @@ static void clear(cpu_launch *l) {
 }
 
 static vyre_code run_phase(cpu_launch *l, uint32_t phase, vyre_status *st) {
-  const void *code =
-      atomic_load_explicit(&l->pipeline->phases, memory_order_acquire)[phase];
-  memcpy(&l->phase, &code, sizeof code);
+  memcpy(&l->phase, &l->code->object.phases[phase], sizeof l->phase);
   uint32_t result;
   vyre__job job = {.run = run_groups,
                    .self = l,
@@ -407,13 +406,15 @@ static const atomic_uint never; /* what stops a launch without a deadline */
 
 static inline cpu_launch begin(vyre__launch *launch, stack_block *few) {
   const cpu_pipeline *own = (const cpu_pipeline *)launch->pipeline;
+  const cpu_code *code = atomic_load_explicit(&own->code, memory_order_acquire);
   launch->device_ns = 0;
   return (cpu_launch){.pipeline = own,
+                      .code = code,
                       .device = (cpu_device *)own->base.device,
                       .launch = launch,
                       .block = (vyre__spmd_launch *)(void *)few->bytes,
                       .groups = 1,
-                      .scratch_bytes = (size_t)own->plan.scratch_bytes};
+                      .scratch_bytes = (size_t)code->scratch_bytes};
 }
 
 vyre_code cpu_run(vyre_pipeline *pipeline, vyre__launch *launch,

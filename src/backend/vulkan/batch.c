@@ -6,6 +6,7 @@
  * Jobs are secondary command buffers, which stay recorded, and one primary calls them:
  * a submission of many primaries costs drivers three times as much for each. */
 #include "backend/vulkan/vulkan.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/stretch.h"
@@ -16,8 +17,12 @@ typedef struct batch {
   vyre__launch **launches;
   VkCommandBuffer *commands; /* of the jobs; NULL before one: a barrier */
   uint32_t count, command_count;
+  uint64_t groups, bytes; /* that they have */
+  bool is_mixed;          /* they are of more than one pipeline */
   vk_hazards hazards;
 } batch;
+
+enum { MOST_BYTES = 256 << 20 }; /* of memory of jobs that wait for others */
 
 /* --- primaries -------------------------------------------------------------------*/
 
@@ -104,6 +109,9 @@ static vyre_code join(batch *b, vyre__launch *launch, vyre_status *st) {
   }
   vk_hazards_note(&b->hazards, &item);
   b->commands[b->command_count++] = job->commands;
+  b->groups += vk_groups_of(p, launch);
+  b->is_mixed = b->count > 0 && (b->is_mixed || b->jobs[0]->pipeline != p);
+  b->bytes += job->memory.size;
   b->launches[b->count] = launch;
   b->jobs[b->count++] = job;
   return VYRE_OK;
@@ -151,7 +159,11 @@ static vyre_code submit(const batch *b, bool *is_over, vyre_status *st) {
 static vyre_code flush(batch *b, size_t *done, vyre_status *st) {
   bool is_over;
   if (b->count == 0) return VYRE_OK;
+  uint64_t start = vyre__clock_ns();
   vyre_code code = submit(b, &is_over, st);
+  if (code == VYRE_OK && !b->is_mixed) {
+    vk_learn(b->jobs[0]->pipeline, b->groups, vyre__clock_ns() - start);
+  }
   for (uint32_t i = 0; i < b->count; i++) {
     if (code == VYRE_OK) {
       code = vk_job_finish(b->jobs[i], b->launches[i], st);
@@ -164,6 +176,7 @@ static vyre_code flush(batch *b, size_t *done, vyre_status *st) {
     }
   }
   b->count = b->command_count = 0;
+  b->groups = b->bytes = 0;
   vk_hazards_reset(&b->hazards);
   return code;
 }
@@ -187,6 +200,32 @@ static bool make_room(batch *b, const vyre__launch *first) {
          vk_hazards_init(&b->hazards, views, scratch);
 }
 
+static vyre_code run_alone(vyre__launch *launch, size_t *done,
+                           vyre_status *st) {
+  vyre_code code = vk_run(launch->pipeline, launch, st);
+  *done += code == VYRE_OK;
+  return code;
+}
+
+/* One more: to those that are gathered, or, when they are over, by itself. */
+static vyre_code add(batch *b, vyre__launch *l, size_t *done, vyre_status *st) {
+  const vyre__piece_item item = {.launch = l};
+  if (b->count > 0 && (!vk_is_simple(l) || b->bytes > MOST_BYTES ||
+                       !vk_hazards_admit(&b->hazards, &item, false))) {
+    VYRE_TRY(flush(b, done, st));
+  }
+  /* Bytes that it is recorded with may have come from those. */
+  if (!vk_is_simple(l)) return run_alone(l, done, st);
+  vyre_status inner = {0};
+  vyre_code code = join(b, l, &inner);
+  if (code == VYRE_OK) return VYRE_OK;
+  bool had_others = b->count > 0;
+  VYRE_TRY(flush(b, done, st)); /* those before it are not its fault */
+  if (had_others) return run_alone(l, done, st); /* their memory is free now */
+  if (st) *st = inner;
+  return code;
+}
+
 vyre_code vk_run_many(vyre_device *device, vyre__launch *first, size_t *done,
                       vyre_status *st) {
   batch b = {.device = (vk_device *)device};
@@ -198,23 +237,7 @@ vyre_code vk_run_many(vyre_device *device, vyre__launch *first, size_t *done,
     return vyre__no_memory(st, "vulkan", "launches", 1);
   }
   for (vyre__launch *l = first; l && code == VYRE_OK; l = l->next) {
-    const vyre__piece_item item = {.launch = l};
-    bool is_one = vk_is_simple(l);
-    if (!is_one || !vk_hazards_admit(&b.hazards, &item, b.count == 0)) {
-      code = flush(&b, done, st);
-    }
-    if (code != VYRE_OK) break;
-    if (is_one) {
-      vyre_status inner = {0};
-      code = join(&b, l, &inner);
-      if (code == VYRE_OK) continue;
-      /* Those before it are not its fault. */
-      vyre_code before = flush(&b, done, st);
-      if (before == VYRE_OK && st) *st = inner;
-      return before == VYRE_OK ? code : before;
-    }
-    code = vk_run(l->pipeline, l, st);
-    *done += code == VYRE_OK;
+    code = add(&b, l, done, st);
   }
   return code == VYRE_OK ? flush(&b, done, st) : code;
 }

@@ -26,6 +26,7 @@
   X(GetDeviceQueue)              \
   X(DeviceWaitIdle)              \
   X(QueueSubmit)                 \
+  X(QueueWaitIdle)               \
   X(CreateBuffer)                \
   X(DestroyBuffer)               \
   X(GetBufferMemoryRequirements) \

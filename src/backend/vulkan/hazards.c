@@ -13,7 +13,8 @@ bool vk_hazards_init(vk_hazards *h, size_t views, vyre_arena *arena) {
   *h = (vk_hazards){.mask = slots - 1};
   h->table = vyre__arena_array(arena, slots, sizeof *h->table);
   h->written = vyre__arena_array(arena, views, sizeof *h->written);
-  if (!h->table || !h->written) return false;
+  h->ever = vyre__arena_array(arena, views, sizeof *h->ever);
+  if (!h->table || !h->written || !h->ever) return false;
   memset(h->table, 0, slots * sizeof *h->table);
   return true;
 }
@@ -146,16 +147,43 @@ static bool host_span(const vyre__launch *launch, uint32_t i, vk_span *out) {
   return true;
 }
 
+static bool is_among(const vk_span *list, uint32_t count, const vk_span *span) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (span->begin < list[i].end && list[i].begin < span->end) return true;
+  }
+  return false;
+}
+
+bool vk_binds(const vyre__launch *launch, const unsigned char *begin,
+              uint64_t size) {
+  const vk_plan *plan = &((const vk_pipeline *)launch->pipeline)->plan;
+  const vk_span written = {begin, begin + size};
+  vk_span span;
+  for (uint32_t i = 0; i < plan->buffer_count; i++) {
+    if (host_span(launch, i, &span) && is_among(&written, 1, &span))
+      return true;
+  }
+  return false;
+}
+
 static bool meets_host(const vk_hazards *h, const vyre__launch *launch) {
   const vk_plan *plan = &((const vk_pipeline *)launch->pipeline)->plan;
   vk_span span;
   if (launch->is_apart || h->written_count == 0) return false;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     if (!host_span(launch, i, &span)) continue;
-    for (uint32_t k = 0; k < h->written_count; k++) {
-      const vk_span *w = &h->written[k];
-      if (span.begin < w->end && w->begin < span.end) return true;
-    }
+    if (is_among(h->written, h->written_count, &span)) return true;
+  }
+  return false;
+}
+
+bool vk_hazards_spoil(const vk_hazards *h, const vyre__launch *launch) {
+  const vk_pipeline *p = (const vk_pipeline *)launch->pipeline;
+  vk_span span;
+  if (!p->has_values || launch->is_apart || h->ever_count == 0) return false;
+  for (uint32_t i = 0; i < p->plan.buffer_count; i++) {
+    if (!(p->values[i] & VK_BY_VALUE) || !host_span(launch, i, &span)) continue;
+    if (is_among(h->ever, h->ever_count, &span)) return true;
   }
   return false;
 }
@@ -169,6 +197,7 @@ static void note_host(vk_hazards *h, const vyre__launch *launch) {
       continue;
     }
     h->written[h->written_count++] = span;
+    h->ever[h->ever_count++] = span;
   }
 }
 

@@ -325,7 +325,7 @@ static vyre_code lay_out(layouter *l, vyre_status *st) {
   uint64_t a = device->heap.alignment;
   uint64_t blocks = l->plan->block_bytes == 0 ? 0 : VK_WINDOW;
   if (blocks > 0 && !(job->flags & VK_JOB_PARTED) && l->plan->step_count == 1) {
-    blocks = 4; /* most have one; vk_run asks for PARTED beyond */
+    blocks = VK_FEW_PARTS; /* most have one; vk_run asks for PARTED beyond */
   }
   job->block_stride = (l->plan->block_bytes + a - 1) / a * a;
   (void)place(l, blocks * job->block_stride);
@@ -623,7 +623,13 @@ vyre_code vk_job_put_all(vk_job *job, const vyre__launch *launch,
   if (!values) return vyre__no_memory(st, "vulkan", "loops", room);
   vk_tiles tiles = vk_tiles_begin(job->pipeline, launch, values);
   vk_job_put(job, launch, &tiles, UINT64_MAX, commands, last, &groups);
-  return VYRE_OK;
+  if (tiles.is_over) return VYRE_OK;
+  return VYRE_FAIL_WITH(
+      st, VYRE_DISPATCH_FAILED, VYRE_KIND_NONE, NULL,
+      VYRE_NUMBERS({"workgroups", groups}, {"parts", VK_WINDOW}),
+      "report it, with the kernel and its grid",
+      "kernel '%.60s': %llu workgroups in %d parts are not all of its grid",
+      job->pipeline->base.program->name, (unsigned long long)groups, VK_WINDOW);
 }
 
 /* The job's own commands. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A VkDevice and its queue. All devices of the process that are opened over the same
  * physical one share it: the first makes it, the last destroys it. One that was lost
- * is shared no more, so that the next open works. */
+ * is shared no more, so that the next open works; nor is one of the process that this
+ * one was forked from, whose threads are not here. */
 #include <string.h>
+#include <unistd.h>
 
 #include "backend/vulkan/vulkan.h"
 #include "base/memory.h"
@@ -223,7 +225,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static vk_logical *find_shared(const vk_physical *physical) {
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
     if (all[i].references > 0 && all[i].physical == physical &&
-        !atomic_load(&all[i].is_lost)) {
+        all[i].process == getpid() && !atomic_load(&all[i].is_lost)) {
       return &all[i];
     }
   }
@@ -241,6 +243,7 @@ static vk_logical *find_place(vk_device *device) {
 static void keep(vk_device *device, vk_logical *to) {
   to->physical = device->physical;
   to->references = 1;
+  to->process = getpid();
   atomic_store(&to->is_lost, false);
   to->handle = device->handle;
   to->queue = device->queue;

@@ -39,6 +39,27 @@ static bool is_repeatable(const vk_job *job, const vyre__launch *launch) {
   return true;
 }
 
+/* What one writes to the host, no other binds: each has a copy of its own, for all
+ * rounds. */
+static bool are_apart(const vk_piece *own) {
+  const vk_take *take = &own->loop.take;
+  for (uint32_t i = 0; i < take->item_count; i++) {
+    const vk_job *job = take->jobs[i];
+    const vyre__launch *launch = own->base.items[i].launch;
+    for (uint32_t k = 0; k < job->staged_count; k++) {
+      const vk_staged *s = &job->staged[k];
+      const unsigned char *begin = launch->views[s->buffer].data;
+      if (!s->is_written) continue;
+      for (uint32_t n = 0; n < take->item_count; n++) {
+        if (n != i && vk_binds(own->base.items[n].launch, begin, s->size)) {
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
 /* *is_fit: its jobs are there. */
 static vyre_code make_jobs(vk_piece *own, vk_hazards *hazards, bool *is_fit,
                            vyre_status *st) {
@@ -57,7 +78,7 @@ static vyre_code make_jobs(vk_piece *own, vk_hazards *hazards, bool *is_fit,
     if (!is_repeatable(take->jobs[i], item->launch)) return VYRE_OK;
     vk_hazards_note(hazards, item);
   }
-  *is_fit = true;
+  *is_fit = are_apart(own);
   return VYRE_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/vulkan/vulkan.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -222,32 +223,55 @@ static void put_copy_command(const recorder *r, const vyre__piece_item *item) {
   r->device->api.CmdCopyBuffer(r->open, from->buffer, to->buffer, 1, &region);
 }
 
-static vyre_code record_item(recorder *r, uint32_t i, vyre_status *st) {
-  const vyre__piece_item *item = &r->piece->items[i];
-  if (!item->launch) {
-    put_copy(item, r->take->copies[i]);
-    put_copy_command(r, item);
-    return VYRE_OK;
+/* Bytes of the host that a launch has, all of which its job would have, too. */
+static uint64_t host_bytes(const vyre__launch *launch) {
+  const vk_plan *plan = &((const vk_pipeline *)launch->pipeline)->plan;
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < plan->buffer_count; i++) {
+    if (!plan->buffers[i].is_bound || launch->views[i].buffer) continue;
+    bytes += (uint64_t)launch->views[i].length * plan->buffers[i].unit;
   }
-  VYRE_TRY(vk_job_take((vk_pipeline *)item->launch->pipeline, item->launch,
-                       VK_JOB_JOINED, &r->take->jobs[i], st));
-  return vk_job_put_all(r->take->jobs[i], item->launch, r->open, &r->bound, st);
+  return bytes;
+}
+
+enum { MOST_HOST_BYTES = 16 << 20 };
+
+/* Takes a job, unless the launch has to be by itself: it is run in parts, or recorded
+ * with bytes that are not there yet, or has many; or it cannot be recorded, and says
+ * why when its turn comes. */
+static bool take_job(recorder *r, uint32_t i) {
+  vyre__launch *launch = r->piece->items[i].launch;
+  vk_pipeline *p = (vk_pipeline *)launch->pipeline;
+  return vk_check(p, launch, NULL) == VYRE_OK && vk_is_simple(launch) &&
+         !vk_hazards_spoil(&r->hazards, launch) &&
+         host_bytes(launch) <= MOST_HOST_BYTES &&
+         vk_job_take(p, launch, VK_JOB_JOINED, &r->take->jobs[i], NULL) ==
+             VYRE_OK;
+}
+
+static vyre_code put_alone(recorder *r, uint32_t i, vyre_status *st) {
+  const vyre__piece_item *item = &r->piece->items[i];
+  const vk_pipeline *p = (const vk_pipeline *)item->launch->pipeline;
+  vk_take *take = r->take;
+  VYRE_TRY(end_segment(r, st));
+  vk_hazards_note(&r->hazards, item); /* what it writes, others may read */
+  take->is_provisional |= atomic_load(&p->group_ps) == 0;
+  take->segments[take->segment_count++] =
+      (vk_segment){.first = i, .last = i + 1};
+  return VYRE_OK;
+}
+
+/* Whose time it is that the segment takes. */
+static void count_groups(vk_segment *s, const vyre__launch *launch) {
+  vk_pipeline *p = (vk_pipeline *)launch->pipeline;
+  s->only = s->groups == 0 || s->only == p ? p : NULL;
+  s->groups += vk_groups_of(p, launch);
 }
 
 static vyre_code add_item(recorder *r, uint32_t i, vyre_status *st) {
   const vyre__piece_item *item = &r->piece->items[i];
   vk_take *take = r->take;
-  if (item->launch) {
-    const vk_pipeline *p = (const vk_pipeline *)item->launch->pipeline;
-    VYRE_TRY(vk_check(p, item->launch, st));
-    if (!vk_is_simple(item->launch)) {
-      VYRE_TRY(end_segment(r, st));
-      take->is_provisional |= atomic_load(&p->group_ps) == 0;
-      take->segments[take->segment_count++] =
-          (vk_segment){.first = i, .last = i + 1};
-      return VYRE_OK;
-    }
-  }
+  if (item->launch && !take_job(r, i)) return put_alone(r, i, st);
   if (!r->open || !vk_hazards_admit(&r->hazards, item, false)) {
     VYRE_TRY(end_segment(r, st));
     VYRE_TRY(begin_segment(r, i, st));
@@ -259,8 +283,15 @@ static vyre_code add_item(recorder *r, uint32_t i, vyre_status *st) {
                               memory_order_relaxed);
   }
   vk_hazards_note(&r->hazards, item);
-  take->segments[take->segment_count - 1].last = i + 1;
-  return record_item(r, i, st);
+  vk_segment *s = &take->segments[take->segment_count - 1];
+  s->last = i + 1;
+  if (!item->launch) {
+    put_copy(item, take->copies[i]);
+    put_copy_command(r, item);
+    return VYRE_OK;
+  }
+  count_groups(s, item->launch);
+  return vk_job_put_all(take->jobs[i], item->launch, r->open, &r->bound, st);
 }
 
 static vyre_code make_room(recorder *r, vyre_arena *scratch, vyre_status *st) {
@@ -341,7 +372,8 @@ static vyre_code choose(vk_piece *own, vk_take **out, vyre_status *st) {
       vk_take_settle(take, &own->base); /* bytes of the host may be others */
       return VYRE_OK;
     }
-    if (take->is_provisional || take->used < own->takes[oldest].used) {
+    if (take->is_provisional || (!own->takes[oldest].is_provisional &&
+                                 take->used < own->takes[oldest].used)) {
       oldest = i;
     }
   }
@@ -366,6 +398,22 @@ static vyre_code finish_each(const vk_piece *own, const vk_take *take,
   return VYRE_OK;
 }
 
+/* A segment that took far longer than it may is recorded anew, in shorter ones: which
+ * of several kernels it was, is not known, so that all are blamed. */
+static void learn(const vk_piece *own, vk_take *take, const vk_segment *s,
+                  uint64_t ns) {
+  const vk_device *device = (const vk_device *)own->base.device;
+  if (s->only) vk_learn(s->only, s->groups, ns);
+  if (ns / 2 <= device->most_ns || s->last - s->first < 2) return;
+  for (uint32_t i = s->first; !s->only && i < s->last; i++) {
+    const vyre__launch *launch = own->base.items[i].launch;
+    if (!launch) continue;
+    vk_pipeline *p = (vk_pipeline *)launch->pipeline;
+    vk_learn(p, vk_groups_of(p, launch), ns);
+  }
+  take->is_provisional = true;
+}
+
 static vyre_code run_segment(const vk_piece *own, vk_take *take,
                              const vk_segment *s, size_t *done,
                              vyre_status *st) {
@@ -377,8 +425,10 @@ static vyre_code run_segment(const vk_piece *own, vk_take *take,
     return VYRE_OK;
   }
   VYRE_TRY(vk_take_fill(take, s, st));
+  uint64_t start = vyre__clock_ns();
   VYRE_TRY(vk_submit(device, &s->commands, 1, &take->ticket, st));
   VYRE_TRY(vk_wait(device, &take->ticket, st));
+  learn(own, take, s, vyre__clock_ns() - start);
   for (uint32_t i = s->watched_first; i < s->watched_last; i++) {
     const vk_job *job = take->watched[i];
     if (job->has_unseen || vk_job_end(job) != VYRE__SPIRV_ENDED) {

@@ -127,7 +127,7 @@ static vyre_code see_uniforms(vk_pipeline *p, vyre__launch *launch,
 enum {
   FIRST_GROUPS = 256,  /* of a kernel of which nothing is known */
   LEAST_GROUPS = 64,   /* else a machine that is busy makes parts of nothing */
-  FEW_PARTS = 4,       /* of a kernel without grid barriers: job.c has room */
+  FAR_BEYOND = 8,      /* times what they may take: it is not the machine */
   WATCHED_NS = 5000000 /* between looks at the clock */
 };
 
@@ -135,12 +135,34 @@ static uint64_t groups_of(const vyre__launch *launch) {
   return (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
 }
 
+/* How often all workgroups run, up to one more than @p most; uniforms that grid loops
+ * ask for are where the host sees them. */
+static uint64_t runs_of(const vk_pipeline *p, const vyre__launch *launch,
+                        uint64_t most) {
+  uint64_t values[64], runs = 0;
+  uint32_t phase;
+  if (p->plan.step_count == 1) return 1;
+  if (2 * (uint64_t)p->plan.loop_count + p->plan.host_count > 64) {
+    return most + 1;
+  }
+  vyre__walk walk = vyre__walk_begin(&p->plan.base, launch, values);
+  while (runs <= most && vyre__walk_next(&walk, &phase)) runs++;
+  return runs;
+}
+
+uint64_t vk_groups_of(const vk_pipeline *p, const vyre__launch *launch) {
+  uint64_t groups = groups_of(launch), runs = runs_of(p, launch, VK_WINDOW);
+  return runs > 0 && groups > UINT64_MAX / runs ? UINT64_MAX : groups * runs;
+}
+
 /* Workgroups that take about @p ns. */
 static uint64_t groups_in(const vk_pipeline *p, uint64_t ns) {
   uint64_t ps = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
   if (ps == 0) return FIRST_GROUPS;
   uint64_t groups = ns * 1000 / ps;
-  return groups > LEAST_GROUPS ? groups : LEAST_GROUPS;
+  if (groups > LEAST_GROUPS) return groups;
+  if (groups < LEAST_GROUPS / FAR_BEYOND) return groups > 0 ? groups : 1;
+  return LEAST_GROUPS;
 }
 
 /* What a submission costs by itself is in every measure, and weighs less the more
@@ -149,39 +171,37 @@ static uint64_t groups_in(const vk_pipeline *p, uint64_t ns) {
 static void learn(vk_pipeline *p, uint64_t groups, uint64_t ns,
                   uint64_t meant_ns) {
   uint64_t was = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
-  uint64_t ps = ns * 1000 / (groups > 0 ? groups : 1) + 1;
+  if (groups == 0) return;
+  uint64_t ps = ns * 1000 / groups + 1;
   if (was != 0 && ps > 2 * was) ps = 2 * was; /* or it was only interrupted */
   if (was == 0 || ps < was || ns / 2 > meant_ns) {
     atomic_store_explicit(&p->group_ps, ps, memory_order_relaxed);
   }
 }
 
+void vk_learn(vk_pipeline *p, uint64_t groups, uint64_t ns) {
+  learn(p, groups, ns, ((const vk_device *)p->base.device)->most_ns);
+}
+
 uint64_t vk_expected_ns(const vk_pipeline *p, const vyre__launch *launch) {
   uint64_t ps = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
-  uint64_t groups = groups_of(launch);
+  uint64_t groups = vk_groups_of(p, launch);
   return ps == 0 || groups > UINT64_MAX / ps ? 0 : groups * ps / 1000;
 }
 
 /* Walks grid loops to count. */
 bool vk_is_whole(const vk_pipeline *p, const vyre__launch *launch) {
   const vk_device *device = (const vk_device *)p->base.device;
-  const uint32_t *limit =
-      device->physical->properties.limits.maxComputeWorkGroupCount;
   if (launch->deadline_ns != 0 || launch->progress) return false;
-  uint64_t groups = groups_of(launch), parts = 1;
-  for (int i = 0; i < 3; i++) {
-    parts *= (launch->grid[i] + (uint64_t)limit[i] - 1) / limit[i];
-  }
-  if (p->plan.step_count == 1) {
-    return parts <= FEW_PARTS && groups <= groups_in(p, device->most_ns);
-  }
-  uint64_t values[64], runs = 0;
-  uint32_t phase;
-  if (2 * (uint64_t)p->plan.loop_count + p->plan.host_count > 64) return false;
-  vyre__walk walk = vyre__walk_begin(&p->plan.base, launch, values);
-  while (runs * parts <= VK_WINDOW && vyre__walk_next(&walk, &phase)) runs++;
-  return runs * parts <= VK_WINDOW &&
-         (runs == 0 || groups <= groups_in(p, device->most_ns) / runs);
+  uint64_t most = p->plan.step_count == 1 ? VK_FEW_PARTS : VK_WINDOW;
+  uint64_t parts = vk_tiles_count(
+      launch->grid,
+      device->physical->properties.limits.maxComputeWorkGroupCount);
+  if (parts > most) return false;
+  uint64_t runs = runs_of(p, launch, most / parts);
+  return runs * parts <= most &&
+         (runs == 0 ||
+          groups_of(launch) <= groups_in(p, device->most_ns) / runs);
 }
 
 /* --- in one piece ----------------------------------------------------------------------*/
@@ -208,8 +228,7 @@ static vyre_code run_whole(vk_pipeline *p, vyre__launch *launch,
   }
   VYRE_TRY(vk_job_take(p, launch, flags, &job, st));
   vyre_code code = vk_job_fill(job, launch, st);
-  uint64_t ps = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
-  uint64_t start = ps == 0 ? vyre__clock_ns() : 0;
+  uint64_t start = vyre__clock_ns();
   if (code == VYRE_OK) {
     code = vk_submit(device, &job->commands, 1, &job->ticket, st);
   }
@@ -218,8 +237,7 @@ static vyre_code run_whole(vk_pipeline *p, vyre__launch *launch,
     vk_job_free(job);
     return code;
   }
-  if (ps == 0)
-    learn(p, groups_of(launch), vyre__clock_ns() - start, device->most_ns);
+  vk_learn(p, vk_groups_of(p, launch), vyre__clock_ns() - start);
   code = vk_job_finish(job, launch, st);
   vk_job_give(job);
   return code;
@@ -261,13 +279,13 @@ static vyre_code run_windows(windows *w, vyre_status *st) {
   bool is_watched = launch->deadline_ns != 0 || launch->progress;
   if (is_watched && ns > WATCHED_NS) ns = WATCHED_NS;
   launch->device_ns = 0;
-  while (!w->tiles.is_over) {
+  do { /* one without a phase clears what is to be zero, too */
     VYRE_TRY(run_window(w, ns, st));
     if (vk_job_end(w->job) != VYRE__SPIRV_ENDED) break;
     if (launch->deadline_ns != 0 && vyre__clock_ns() > launch->deadline_ns) {
       return timed_out(w->pipeline, launch, st);
     }
-  }
+  } while (!w->tiles.is_over);
   return VYRE_OK;
 }
 

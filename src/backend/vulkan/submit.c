@@ -25,9 +25,16 @@ vyre_code vk_failed(vk_device *device, VkResult result, const char *call,
     case VK_ERROR_OUT_OF_DEVICE_MEMORY:
     case VK_ERROR_OUT_OF_POOL_MEMORY:
     case VK_ERROR_TOO_MANY_OBJECTS:
-    case VK_ERROR_INVALID_EXTERNAL_HANDLE:
     case VK_ERROR_MEMORY_MAP_FAILED:
       code = out_of_memory(device, result, call, st);
+      break;
+    case VK_ERROR_INVALID_EXTERNAL_HANDLE:
+      code = VYRE_FAIL_WITH(
+          st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_NOT_SUPPORTED, NULL,
+          VYRE_NUMBERS({"result", (uint64_t)(uint32_t)result}),
+          "import memory of the process's own, that may be written, or upload",
+          "device '%s' does not take this memory of the caller: VkResult %d",
+          vyre_device_name(&device->base), (int)result);
       break;
     case VK_ERROR_DEVICE_LOST:
       vyre__device_lose(&device->base);
@@ -56,6 +63,7 @@ void vk_cmd_barrier(const vk_device *device, VkCommandBuffer commands) {
       .srcAccessMask =
           VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
       .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                       VK_ACCESS_UNIFORM_READ_BIT |
                        VK_ACCESS_TRANSFER_READ_BIT |
                        VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_HOST_READ_BIT};
   device->api.CmdPipelineBarrier(commands, stages,
@@ -150,6 +158,16 @@ vyre_code vk_submit(vk_device *device, const VkCommandBuffer *commands,
   return VYRE_OK;
 }
 
+/* All that was submitted is over. */
+static VkResult settle_queue(vk_device *device) {
+  pthread_mutex_lock(&device->logical->queue_lock);
+  if (device->lock_queue) device->lock_queue(device->queue_self);
+  VkResult result = device->api.QueueWaitIdle(device->queue);
+  if (device->unlock_queue) device->unlock_queue(device->queue_self);
+  pthread_mutex_unlock(&device->logical->queue_lock);
+  return result;
+}
+
 vyre_code vk_wait(vk_device *device, vk_ticket *ticket, vyre_status *st) {
   VkResult result;
   if (device->timeline) {
@@ -167,8 +185,12 @@ vyre_code vk_wait(vk_device *device, vk_ticket *ticket, vyre_status *st) {
                                          VK_TRUE, UINT64_MAX);
     } while (result == VK_TIMEOUT);
   }
-  VK_TRY(device, result, "waiting for the device", st);
-  return VYRE_OK;
+  if (result == VK_SUCCESS) return VYRE_OK;
+  /* The work goes on, and who waits is about to free what it uses. */
+  if (result != VK_ERROR_DEVICE_LOST && settle_queue(device) != VK_SUCCESS) {
+    vyre__device_lose(&device->base);
+  }
+  return vk_failed(device, result, "waiting for the device", st);
 }
 
 void vk_ticket_finish(vk_device *device, vk_ticket *ticket) {

@@ -40,6 +40,21 @@ static void cut(const vk_tiles *t, uint64_t groups, uint32_t size[3]) {
   if (size[2] == 0) size[2] = 1;
 }
 
+/* As many as cut() makes of a grid, if nobody wants fewer at once: where an axis is
+ * cut, those behind it go one by one. */
+uint64_t vk_tiles_count(const uint32_t grid[3], const uint32_t limit[3]) {
+  uint64_t parts[3];
+  for (int i = 0; i < 3; i++) {
+    parts[i] = (grid[i] + (uint64_t)limit[i] - 1) / limit[i];
+    if (parts[i] == 0) parts[i] = 1;
+  }
+  uint64_t rows = parts[0] > 1 ? grid[1] : parts[1];
+  uint64_t planes = parts[0] > 1 || parts[1] > 1 ? grid[2] : parts[2];
+  if (rows > 0 && planes > UINT64_MAX / rows) return UINT64_MAX;
+  rows *= planes;
+  return rows > UINT64_MAX / parts[0] ? UINT64_MAX : rows * parts[0];
+}
+
 /* To the first workgroup that is not behind us. */
 static bool advance(vk_tiles *t) {
   for (int i = 0; i < 3; i++) {

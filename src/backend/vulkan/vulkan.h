@@ -50,6 +50,7 @@
 #define VYRE_BACKEND_VULKAN_VULKAN_H
 
 #include <pthread.h>
+#include <sys/types.h>
 
 #include "backend/vulkan/calls.h"
 #include "backend/vulkan/plan.h"
@@ -262,6 +263,7 @@ typedef struct vk_counts {
 typedef struct vk_logical {
   const vk_physical *physical;
   uint32_t references;
+  pid_t process; /* that made it */
   atomic_bool is_lost;
   VkDevice handle;
   VkQueue queue;
@@ -302,8 +304,8 @@ struct vk_device {
   struct vk_primary *primaries; /* that nobody has */
   pthread_mutex_t pipeline_lock;
   struct vk_pipeline *pipelines; /* all of them */
-  struct vk_memo *memos;        /* VK_MEMOS; or NULL */
-  _Atomic uint64_t batches;     /* that were looked up there */
+  struct vk_memo *memos;         /* VK_MEMOS; or NULL */
+  _Atomic uint64_t batches;      /* that were looked up there */
   pthread_mutex_t layout_lock;
   vk_layout *layouts;
   uint64_t most_block;  /* bytes of one allocation */
@@ -432,7 +434,9 @@ void vk_primaries_finish(vk_device *device);
 
 /* --- jobs ------------------------------------------------------------------------*/
 
-enum { VK_WINDOW = 256 }; /* parts of one submission, at most */
+/* Parts of one submission, at most; of a kernel without grid barriers that is not
+ * recorded in windows. */
+enum { VK_WINDOW = 256, VK_FEW_PARTS = 4 };
 
 /* One vkCmdDispatch. */
 typedef struct vk_part {
@@ -459,6 +463,8 @@ vk_tiles vk_tiles_begin(const vk_pipeline *pipeline, const vyre__launch *launch,
  * its own until vk_tiles_advance. */
 void vk_tiles_next(vk_tiles *tiles, uint64_t groups, vk_part *out);
 void vk_tiles_advance(vk_tiles *tiles);
+/* How many a phase has. */
+uint64_t vk_tiles_count(const uint32_t grid[3], const uint32_t limit[3]);
 
 /* A view of the host's bytes, in the job's memory. */
 typedef struct vk_staged {
@@ -581,6 +587,10 @@ bool vk_is_whole(const vk_pipeline *pipeline, const vyre__launch *launch);
 /* What it is expected to take; 0: not known. */
 uint64_t vk_expected_ns(const vk_pipeline *pipeline,
                         const vyre__launch *launch);
+/* What a submission took that had so many workgroups of a pipeline, and others. */
+void vk_learn(vk_pipeline *pipeline, uint64_t groups, uint64_t ns);
+/* Workgroups that a launch runs, those of all rounds of its grid loops. */
+uint64_t vk_groups_of(const vk_pipeline *pipeline, const vyre__launch *launch);
 /* The end of a job that is over: what it failed with, or its bytes. */
 vyre_code vk_job_finish(vk_job *job, vyre__launch *launch, vyre_status *st);
 
@@ -605,6 +615,8 @@ typedef struct vk_hazards {
   uint32_t written_count, barriers;
   bool has_status; /* one of them may fail after others have begun */
   uint64_t ns;     /* that all of it is expected to take */
+  vk_span *ever;   /* all that were written, in whichever submission */
+  uint32_t ever_count;
 } vk_hazards;
 
 /* Room for what @p views buffers of kernels, or twice as many copies, can be. */
@@ -620,6 +632,12 @@ void vk_hazards_pass(vk_hazards *hazards);
 void vk_hazards_note(vk_hazards *hazards, const vyre__piece_item *item);
 /* Whether the launch can be recorded before it is run. */
 bool vk_is_simple(const vyre__launch *launch);
+/* Whether bytes of the host that are recorded with it are written by one that was
+ * noted, whenever: it cannot be recorded before that one has run. */
+bool vk_hazards_spoil(const vk_hazards *hazards, const vyre__launch *launch);
+/* Whether these bytes of the host are bound to it. */
+bool vk_binds(const vyre__launch *launch, const unsigned char *begin,
+              uint64_t size);
 
 /* --- pieces ----------------------------------------------------------------------*/
 
@@ -629,7 +647,8 @@ typedef struct vk_move {
   unsigned char *to;
   const unsigned char *from; /* NULL: zero */
   uint64_t size;
-  const vk_job *far; /* the job's side is in its memory at `at`, which the host does
+  const vk_job
+      *far; /* the job's side is in its memory at `at`, which the host does
                         not see; or NULL */
   uint64_t at;
   bool is_known; /* `last` is what is there; size is at most its */
@@ -642,6 +661,8 @@ typedef struct vk_segment {
   uint32_t first, last;
   VkCommandBuffer commands;
   uint32_t in_first, in_last, out_first, out_last, watched_first, watched_last;
+  vk_pipeline *only; /* all are of that one, or NULL */
+  uint64_t groups;   /* of all */
 } vk_segment;
 
 /* A piece as it was recorded for one set of bindings. */

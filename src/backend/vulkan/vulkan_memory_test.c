@@ -2,6 +2,8 @@
 /* Where memory is, how bytes get there, how much of it there may be; and what devices
  * of one process share. */
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "backend/vulkan/vulkan_testing.h"
 
@@ -547,6 +549,24 @@ TEST(a_lost_device_is_shared_no_more) {
   vk_rig_close(&b);
 }
 
+TEST(a_child_that_was_forked_makes_a_device_of_its_own) {
+  vk_rig a;
+  int status = 0;
+  vk_rig_open(&a, "");
+  unsigned devices = vk_made.devices;
+  (void)fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    vyre_device *device = NULL;
+    vyre_code code = vyre_device_open(NULL, "vulkan", &device, NULL);
+    bool is_own = device && ((vk_device *)device)->logical != a.own->logical;
+    _exit(code == VYRE_OK && is_own && vk_made.devices == devices + 1 ? 0 : 1);
+  }
+  CHECK(child > 0 && waitpid(child, &status, 0) == child);
+  CHECK_U64((unsigned)status, 0);
+  vk_rig_close(&a);
+}
+
 /* --- what is on disk -----------------------------------------------------------------------*/
 
 /* Opens, compiles and closes, with a cache there. */
@@ -603,4 +623,5 @@ VK_TEST_MAIN(
     TEST_ENTRY(staging_is_as_the_option_says),
     TEST_ENTRY(a_device_whose_memory_the_host_does_not_see_is_staged),
     TEST_ENTRY(another_open_makes_neither_an_instance_nor_a_device),
-    TEST_ENTRY(a_lost_device_is_shared_no_more))
+    TEST_ENTRY(a_lost_device_is_shared_no_more),
+    TEST_ENTRY(a_child_that_was_forked_makes_a_device_of_its_own))
