@@ -5,7 +5,7 @@
  *
  * Unless told otherwise, 200 programs, each of them in one form, the next one for the
  * next program: what the probe chose, all fixed, all soft. Every twelve of them go
- * another way through the driver.
+ * another way through the driver, so that all six ways have all forms and kinds.
  *
  *   VYRE_VK_SEED=42     only that program, in all forms
  *   VYRE_VK_FIRST=300   the first one; VYRE_VK_SEEDS=250 how many
@@ -21,9 +21,12 @@
 enum { SEEDS = SANITIZED ? 12 : 200, MOST_FAILURES = 10 };
 
 /* Ways through the driver. */
-static const char *const ways[] = {"", "vulkan.staging=1",
+static const char *const ways[] = {"",
+                                   "vulkan.staging=1",
+                                   "vulkan.push=1",
+                                   "vulkan.most_ms=1",
                                    "vulkan.fences=1,vulkan.staging=1",
-                                   "vulkan.most_ms=1"};
+                                   "vulkan.push=1,vulkan.staging=1"};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
 enum { PROBED, ALL_FIXED, ALL_SOFT, FORMS };
@@ -41,10 +44,9 @@ static void begin(campaign *c) {
   *c = (campaign){.messages = atomic_load(&vk_messages)};
   CHECK_OK(vyre_device_open(NULL, "ref", &c->ref, &st), st);
   for (int i = 0; i < WAYS; i++) {
-    const vyre_context_options options = {.cache_directory = "",
-                                          .trace_file = "",
-                                          .faults = "",
-                                          .backend_options = ways[i]};
+    /* Of the cache only what the probe found is used. */
+    const vyre_context_options options = {
+        .trace_file = "", .faults = "", .backend_options = ways[i]};
     CHECK_OK(vyre_context_create(&options, &c->contexts[i], &st), st);
     CHECK_OK(vyre_device_open(c->contexts[i], "vulkan", &c->devices[i], &st),
              st);

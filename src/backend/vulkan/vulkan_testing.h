@@ -59,8 +59,7 @@ static inline bool vk_has_layer(const char *name) {
 
 static struct {
   vk_api real;
-  atomic_uint begins, updates, submits, waits, copies, fills, pipelines;
-  atomic_uint pipeline_barriers, idles;
+  atomic_uint begins, updates, submits, waits, copies, pipelines, idles;
   atomic_int live;              /* objects that were made and not destroyed */
   atomic_long allocations_left; /* until one fails; negative: never */
   atomic_uint failed;           /* that did */
