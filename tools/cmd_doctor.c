@@ -151,13 +151,13 @@ static const vyre_cache_entry *first_damaged(const vyre_cache_listing *all) {
 static void put_damage(const vyre_cache_listing *all, sink *out) {
   const vyre_cache_entry *entry = first_damaged(all);
   if (!entry) return;
-  sink_format(out,
-              "  %llu of %llu entries cannot be used, the first is %s: %s\n"
-              "  Fix: vyre cache prune; a directory that has something in it is "
-              "yours to remove\n",
-              (unsigned long long)all->damaged_count,
-              (unsigned long long)all->entry_count, entry->name,
-              entry->problem);
+  sink_format(
+      out,
+      "  %llu of %llu entries cannot be used, the first is %s: %s\n"
+      "  Fix: vyre cache prune; a directory that has something in it is "
+      "yours to remove\n",
+      (unsigned long long)all->damaged_count,
+      (unsigned long long)all->entry_count, entry->name, entry->problem);
 }
 
 static void put_cache(const report *r, sink *out) {
