@@ -35,6 +35,7 @@ typedef struct report {
   vyre_status st;      /* why not */
   vyre_arena arena;    /* of the cache's texts */
   vyre_cache_place cache;
+  vyre_cache_listing kept;
   vyre_status cache_st; /* why it cannot be told */
 } report;
 
@@ -70,7 +71,11 @@ static bool look(report *r, problem *wrong) {
     }
   }
   (void)!vyre_device_open(r->context, "auto", &r->chosen, &r->st);
-  (void)!vyre_cache_find(r->context, &r->arena, &r->cache, &r->cache_st);
+  if (vyre_cache_find(r->context, &r->arena, &r->cache, &r->cache_st) ==
+          VYRE_OK &&
+      r->cache.is_there) {
+    (void)!vyre_cache_list(r->context, &r->arena, &r->kept, &r->cache_st);
+  }
   return true;
 }
 
@@ -136,6 +141,25 @@ static const char *cache_state(const report *r) {
                                  : "not there yet";
 }
 
+/* The first entry that is never used; NULL: there is none. */
+static const vyre_cache_entry *first_damaged(const vyre_cache_listing *all) {
+  size_t i = 0;
+  while (i < all->entry_count && all->entries[i].is_sound) i++;
+  return i < all->entry_count ? &all->entries[i] : NULL;
+}
+
+static void put_damage(const vyre_cache_listing *all, sink *out) {
+  const vyre_cache_entry *entry = first_damaged(all);
+  if (!entry) return;
+  sink_format(
+      out,
+      "  %llu of %llu entries cannot be used, the first is %s: %s\n"
+      "  Fix: vyre cache prune; a directory that has something in it is "
+      "yours to remove\n",
+      (unsigned long long)all->damaged_count,
+      (unsigned long long)all->entry_count, entry->name, entry->problem);
+}
+
 static void put_cache(const report *r, sink *out) {
   const vyre_cache_place *cache = &r->cache;
   sink_text(out, "cache\n  ");
@@ -151,6 +175,7 @@ static void put_cache(const report *r, sink *out) {
   if (reason[0]) sink_format(out, ": %s", reason);
   if (fix[0]) sink_format(out, "\n  Fix: %s", fix);
   sink_text(out, "\n");
+  put_damage(&r->kept, out);
 }
 
 static void put_report(const report *r, sink *out) {
@@ -216,6 +241,13 @@ static void put_report_json(const report *r, sink *out) {
     json_text(&json, "reason", r->cache.reason);
     json_text(&json, "fix", r->cache.fix);
     json_u64(&json, "max_bytes", r->cache.max_bytes);
+    json_u64(&json, "entries", r->kept.entry_count);
+    json_u64(&json, "damaged", r->kept.damaged_count);
+    const vyre_cache_entry *entry = first_damaged(&r->kept);
+    if (entry) {
+      json_text(&json, "first_damaged", entry->name);
+      json_text(&json, "problem", entry->problem);
+    }
   }
   json_close(&json, '}');
   vyre_trace_info trace;
