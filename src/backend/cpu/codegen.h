@@ -35,6 +35,11 @@ const char *vyre__codegen_doubt(const char *path,
 /* The doubt of a file that loaders pass over. */
 extern const char vyre__codegen_other_machine[];
 
+/* The file that @p name stands for in the loader's own list, which is the file
+ * @p list; false: it is not there, or that is no list. Threads: safe. */
+bool vyre__codegen_listed(const char *list, const char *name, char *out,
+                          size_t room);
+
 /* "19.1.7" and what was opened, or NULL before vyre__codegen_load. */
 const char *vyre__codegen_version(void);
 const char *vyre__codegen_library(void);

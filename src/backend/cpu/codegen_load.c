@@ -2,6 +2,7 @@
 /* dlinfo: where the system looks for libraries */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -133,20 +134,38 @@ typedef struct place {
   char path[512];    /* of the file, or of that which it stands for */
 } place;
 
-/* The first file of a name is the one that the loader takes, but for files of
- * other machines and such as cannot be read: it goes on behind these. */
+/* Whether the loader would take the file at out->path. It goes on behind files of
+ * other machines and such as cannot be read. */
+static void look_at(char *needs, place *out) {
+  if (access(out->path, R_OK) != 0) return;
+  out->doubt = vyre__codegen_doubt(out->path, needs);
+  out->is_there = out->doubt != vyre__codegen_other_machine;
+}
+
+static void find_in(const search_path *path, bool in_defaults, const char *name,
+                    char *needs, place *out) {
+  for (unsigned i = 0; i < path->info.dls_cnt && !out->is_there; i++) {
+    const Dl_serpath *folder = &path->info.dls_serpath[i];
+    if (((folder->dls_flags & LA_SER_DEFAULT) != 0) != in_defaults) continue;
+    int length =
+        snprintf(out->path, sizeof out->path, "%s/%s", folder->dls_name, name);
+    if (length < 0 || (size_t)length >= sizeof out->path) continue;
+    look_at(needs, out);
+  }
+}
+
+/* The first file of a name, in the loader's order: folders that the environment or
+ * a program names, its own list, folders of the system. */
 static void find_file(const char *name, char *needs, place *out) {
   search_path path;
   *out = (place){0};
-  if (!read_search_path(&path)) return;
-  for (unsigned i = 0; i < path.info.dls_cnt && !out->is_there; i++) {
-    int length = snprintf(out->path, sizeof out->path, "%s/%s",
-                          path.info.dls_serpath[i].dls_name, name);
-    if (length < 0 || (size_t)length >= sizeof out->path) continue;
-    if (access(out->path, R_OK) != 0) continue;
-    out->doubt = vyre__codegen_doubt(out->path, needs);
-    out->is_there = out->doubt != vyre__codegen_other_machine;
+  bool is_known = read_search_path(&path);
+  if (is_known) find_in(&path, false, name, needs, out);
+  if (!out->is_there && vyre__codegen_listed("/etc/ld.so.cache", name,
+                                             out->path, sizeof out->path)) {
+    look_at(needs, out);
   }
+  if (is_known && !out->is_there) find_in(&path, true, name, needs, out);
 }
 
 /* A library that stands for another is as good as that. */

@@ -237,6 +237,84 @@ TEST(a_library_that_does_not_load_is_not_found_again) {
   (void)remove(in_file);
 }
 
+/* A list as ldconfig writes it. */
+typedef struct tiny_list {
+  char magic[20];
+  uint32_t count, string_size, unused[5];
+  struct {
+    int32_t flags;
+    uint32_t name, path, system;
+    uint64_t hardware;
+  } entries[3];
+  char names[3][32], paths[3][32];
+} tiny_list;
+
+static tiny_list list_make(void) {
+  static const char *const names[] = {"liba.so.1", "libb.so.2", "libb.so.2"};
+  static const char *const paths[] = {"/x/liba.so.1", "/y32/libb.so.2",
+                                      "/y/libb.so.2"};
+  tiny_list made = {.count = 3, .string_size = 192};
+  memcpy(made.magic, "glibc-ld.so.cache1.1", sizeof made.magic);
+  for (uint32_t i = 0; i < 3; i++) {
+    made.entries[i].flags = i == 1 ? 0x0003 : 0x0303;
+    made.entries[i].name =
+        (uint32_t)(offsetof(tiny_list, names) + i * sizeof made.names[0]);
+    made.entries[i].path =
+        (uint32_t)(offsetof(tiny_list, paths) + i * sizeof made.paths[0]);
+    (void)snprintf(made.names[i], sizeof made.names[i], "%s", names[i]);
+    (void)snprintf(made.paths[i], sizeof made.paths[i], "%s", paths[i]);
+  }
+  return made;
+}
+
+TEST(a_name_is_found_in_the_list_of_the_loader) {
+  char old[48] = "ld.so-1.7.0", path[64];
+  const tiny_list list = list_make();
+  const char *file = file_name();
+  CHECK(tiny_write(file, &list, sizeof list));
+  CHECK(vyre__codegen_listed(file, "liba.so.1", path, sizeof path));
+  CHECK_TEXT(path, "/x/liba.so.1");
+  CHECK(vyre__codegen_listed(file, "libb.so.2", path, sizeof path));
+  CHECK_TEXT(path, "/y/libb.so.2"); /* the other is of another machine */
+  CHECK(!vyre__codegen_listed(file, "libb.so", path, sizeof path));
+  CHECK(!vyre__codegen_listed(file, "libb.so.2", path, 8));
+  CHECK(!vyre__codegen_listed("/nowhere", "liba.so.1", path, sizeof path));
+  /* behind one of the older form, of two entries */
+  unsigned char both[sizeof old - 8 + sizeof list];
+  memcpy(old + 12, &(uint32_t){2}, 4);
+  memcpy(both, old, sizeof old - 8);
+  memcpy(both + 40, &list, sizeof list);
+  CHECK(tiny_write(file, both, sizeof both));
+  CHECK(vyre__codegen_listed(file, "liba.so.1", path, sizeof path));
+  CHECK_TEXT(path, "/x/liba.so.1");
+}
+
+TEST(a_damaged_list_of_the_loader_is_read_safely) {
+  const tiny_list good = list_make();
+  const char *file = file_name();
+  char path[64];
+  for (size_t size = 0; size < sizeof good; size += 7) {
+    CHECK(tiny_write(file, &good, size));
+    (void)vyre__codegen_listed(file, "libb.so.2", path, sizeof path);
+  }
+  for (size_t at = 0; at < sizeof good; at++) {
+    tiny_list list = good;
+    ((unsigned char *)&list)[at] ^= 0xff;
+    CHECK(tiny_write(file, &list, sizeof list));
+    if (vyre__codegen_listed(file, "libb.so.2", path, sizeof path)) {
+      CHECK(path[0] == '/' && memchr(path, '\0', sizeof path) != NULL);
+    }
+  }
+  /* What the system has, says where the C library is. */
+  if (access("/etc/ld.so.cache", R_OK) == 0) {
+    CHECK(vyre__codegen_listed("/etc/ld.so.cache", "libc.so.6", path,
+                               sizeof path));
+    CHECK_HAS(path, "/libc.so.6");
+    CHECK(access(path, R_OK) == 0);
+  }
+  (void)remove(file);
+}
+
 static size_t thread_count(void) {
   DIR *tasks = opendir("/proc/self/task");
   size_t count = 0;
@@ -558,6 +636,8 @@ TEST_MAIN(
     TEST_ENTRY(a_library_of_many_headers_is_for_the_loader_unless_it_is_cut),
     TEST_ENTRY(who_stands_for_llvm_says_its_name),
     TEST_ENTRY(a_damaged_library_is_looked_at_safely),
+    TEST_ENTRY(a_name_is_found_in_the_list_of_the_loader),
+    TEST_ENTRY(a_damaged_list_of_the_loader_is_read_safely),
     TEST_ENTRY(a_library_that_does_not_load_is_not_found_again),
     TEST_ENTRY(a_preload_loads_it_and_starts_no_thread),
     TEST_ENTRY(it_is_loaded_once_and_is_19),
