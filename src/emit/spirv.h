@@ -73,11 +73,16 @@ typedef struct vyre__spirv_target {
   bool drops_outside;    /* the device itself looks whether an access of a
                                  storage buffer is inside of its descriptor, and
                                  does none that is not: Mesa's llvmpipe */
-  bool hides_floats;     /* from the compiler, which does not compute what is
+  uint32_t vector;     /* invocations along x that the device runs as one. Where
+                                 a workgroup does not fill the last, what is
+                                 too many computes all the same, loads zeros, and
+                                 loops wait for it, also those with barriers: so
+                                 it leaves at once. 0: no such device */
+  bool hides_floats;   /* from the compiler, which does not compute what is
                                  done with a constant 0.0: Mesa's llvmpipe */
-  bool binds_uniforms;   /* none in the launch block */
-  bool names;            /* of buffers and variables, for people */
-  bool lines;            /* of the source, likewise */
+  bool binds_uniforms; /* none in the launch block */
+  bool names;          /* of buffers and variables, for people */
+  bool lines;          /* of the source, likewise */
 } vyre__spirv_target;
 
 typedef enum vyre__spirv_what {

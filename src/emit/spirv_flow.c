@@ -435,6 +435,21 @@ static void instruction(spv_emitter *e, uint32_t at) {
   }
 }
 
+/* Invocations beyond the workgroup's are gone. How wide it is must not be known, or
+ * a compiler takes it that there are none. */
+static void leave_if_too_many(spv_emitter *e) {
+  uint32_t gone = spv_id(e), here = spv_id(e);
+  uint32_t width = SPV_DO(e, SPV_OpIMul, spv_uint(e, 32),
+                          spv_u32(e, e->k->workgroup[0]), e->one);
+  uint32_t is_one = SPV_DO(e, SPV_OpULessThan, spv_bool(e),
+                           component(e, e->local_id, 0), width);
+  SPV_PUT(e, SPV_CODE, SPV_OpSelectionMerge, here, 0);
+  SPV_PUT(e, SPV_CODE, SPV_OpBranchConditional, is_one, here, gone);
+  spv_begin_block(e, gone);
+  spv_put_alone(e, SPV_CODE, SPV_OpReturn);
+  spv_begin_block(e, here);
+}
+
 uint32_t spv_phase(spv_emitter *e, uint32_t phase) {
   vyre__low_phase range = e->k->phases[phase];
   uint32_t function = spv_id(e), none = spv_void(e);
@@ -451,12 +466,15 @@ uint32_t spv_phase(spv_emitter *e, uint32_t phase) {
   if (e->is_checked[phase]) spv_declare_left(e, range);
   make_all_given(e, range);
   load_all_known(e, range);
-  if (e->visits || e->hides) e->one = field_word(e, VYRE__SPIRV_ONE, 0, 0);
+  if (e->visits || e->hides || e->leaves) {
+    e->one = field_word(e, VYRE__SPIRV_ONE, 0, 0);
+  }
   if (e->visits) {
     e->all = SPV_DO(e, SPV_OpISub, spv_uint(e, 32), spv_u32(e, 0), e->one);
     SPV_PUT(e, SPV_CODE, SPV_OpStore, e->visits, e->one);
   }
   if (e->hides) spv_hide_constants(e, range);
+  if (e->leaves) leave_if_too_many(e);
   spv_zero_shared(e);
   for (uint32_t at = range.begin;
        at < range.end && !e->no_memory && e->failed == VYRE_OK; at++) {

@@ -30,18 +30,28 @@ static bool needs_hiding(const vyre__low_kernel *k, const vyre__low_inst *inst,
   return !is_compare(inst->op) && inst->op != VYRE__LOW_BITCAST;
 }
 
+/* Whether a compiler cannot know that the condition does not hold: an index is held
+ * against a length that only the launch tells, and against nothing else. */
+static bool may_hold(const spv_emitter *e, uint32_t condition) {
+  const vyre__low_inst *code = e->k->code, *test = &code[condition];
+  if (test->op != VYRE__LOW_LT_U) return false;
+  const vyre__low_inst *length = &code[test->b];
+  if (length->op == VYRE__LOW_ZEXT) length = &code[length->a];
+  return length->op == VYRE__LOW_LEN &&
+         spv_is_bound(&e->k->buffers[length->aux]) &&
+         e->k->buffers[length->aux].count == 0;
+}
+
 /* Integers that no compiler knows. A load that may be outside gives 0 there, and
- * where the program says how long a buffer is, that may be known. */
+ * that it is outside may be known. */
 static bool is_unknown(const spv_emitter *e, uint32_t v) {
   const vyre__low_inst *inst = &e->k->code[v];
-  const vyre__low_buffer *b;
   switch ((vyre__low_op)inst->op) {
     case VYRE__LOW_GROUP_ID:
     case VYRE__LOW_GRID_SIZE:
       return true;
     case VYRE__LOW_LOAD:
-      b = &e->k->buffers[inst->aux];
-      return !inst->b || (spv_is_bound(b) && b->count == 0);
+      return !inst->b || may_hold(e, inst->b);
     default:
       return false;
   }

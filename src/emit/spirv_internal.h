@@ -135,6 +135,7 @@ typedef struct spv_emitter {
   uint32_t *left;            /* of loops: variables */
   uint32_t one, all, visits; /* for these: values, 1 and all bits, a variable */
   bool hides;                /* some float must not be known */
+  bool leaves;               /* invocations that a vector has too many do so */
   bool *is_hidden;           /* constants that are such */
   uint32_t none;             /* 0, and no compiler knows it */
   spv_open *open;

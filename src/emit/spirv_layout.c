@@ -113,7 +113,9 @@ static void plan_fields(spv_emitter *e, blocks *b) {
   add_field(b, VYRE__SPIRV_BASE, 0, 3);
   if (e->uses_grid) add_field(b, VYRE__SPIRV_GRID, 0, 3);
   if (k->has_fuel) add_field(b, VYRE__SPIRV_FUEL, 0, 1);
-  if (e->hides || any_is_checked(e)) add_field(b, VYRE__SPIRV_ONE, 0, 1);
+  if (e->hides || e->leaves || any_is_checked(e)) {
+    add_field(b, VYRE__SPIRV_ONE, 0, 1);
+  }
   for (uint32_t i = 0; i < k->grid_loop_count; i++) {
     add_field(b, VYRE__SPIRV_LOOP_VALUE, i, 2);
   }
@@ -218,6 +220,20 @@ static void plan_shared(spv_emitter *e) {
   e->out->shared_bytes = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
 }
 
+/* Whether vectors that a workgroup does not fill come to a loop. */
+static bool has_too_many(const spv_emitter *e) {
+  const vyre__low_kernel *k = e->k;
+  if (e->target->vector == 0 || k->workgroup[0] % e->target->vector == 0) {
+    return false;
+  }
+  for (uint32_t i = 0; i < k->phase_count; i++) {
+    for (uint32_t at = k->phases[i].begin; at < k->phases[i].end; at++) {
+      if (k->code[at].op == VYRE__LOW_LOOP) return true;
+    }
+  }
+  return false;
+}
+
 vyre_code spv_plan(spv_emitter *e) {
   const vyre__low_kernel *k = e->k;
   size_t most = 4 + (size_t)k->grid_loop_count + 2 * (size_t)k->buffer_count;
@@ -235,6 +251,7 @@ vyre_code spv_plan(spv_emitter *e) {
   }
   e->has_status = k->has_fuel || any_is_checked(e);
   e->hides = spv_find_hidden(e);
+  e->leaves = has_too_many(e);
   find_uses(e);
   plan_fields(e, &b);
   e->out->fields = b.fields;

@@ -35,7 +35,6 @@ static uint32_t plain_op(unsigned op) {
       [VYRE__LOW_FNE] = SPV_OpFUnordNotEqual,
       [VYRE__LOW_FLT] = SPV_OpFOrdLessThan,
       [VYRE__LOW_FLE] = SPV_OpFOrdLessThanEqual,
-      [VYRE__LOW_SEXT] = SPV_OpSConvert,
       [VYRE__LOW_TRUNC] = SPV_OpUConvert,
       [VYRE__LOW_U_TO_F] = SPV_OpConvertUToF,
       [VYRE__LOW_S_TO_F] = SPV_OpConvertSToF,
@@ -141,6 +140,17 @@ static uint32_t extend(spv_emitter *e, const vyre__low_inst *inst,
   uint32_t one = spv_const(e, inst->type, 1),
            zero = spv_const(e, inst->type, 0);
   return SPV_DO(e, SPV_OpSelect, type, a, one, zero);
+}
+
+/* By its sign. Mesa 22.3 compares what OpSConvert gave with a number as if it had no
+ * sign; this it leaves alone. */
+static uint32_t extend_signed(spv_emitter *e, const vyre__low_inst *inst,
+                              uint32_t a) {
+  uint32_t type = spv_type_of(e, inst->type);
+  uint32_t sign = spv_const(e, inst->type, UINT64_C(1) << 31);
+  a = SPV_DO(e, SPV_OpUConvert, type, a);
+  a = SPV_DO(e, SPV_OpBitwiseXor, type, a, sign);
+  return SPV_DO(e, SPV_OpISub, type, a, sign);
 }
 
 /* The constant @p v, if it is one. */
@@ -251,6 +261,8 @@ static uint32_t special(spv_emitter *e, uint32_t at, unsigned from, uint32_t a,
       return remainder_signed(e, spv_type_of(e, inst->type), a, b);
     case VYRE__LOW_ZEXT:
       return extend(e, inst, from, a);
+    case VYRE__LOW_SEXT:
+      return extend_signed(e, inst, a);
     case VYRE__LOW_BITCAST:
       if (from == inst->type) return a;
       return spv_hide(e, inst,

@@ -85,6 +85,9 @@ void vk_read_float_modes(vk_device *device) {
                 f.roundingModeIndependence);
 }
 
+/* Of 32 bits each; 16 with AVX-512, else 8 or 4. */
+enum { LLVMPIPE_VECTOR = 16 };
+
 void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
                     vyre__target *low, vyre__spirv_target *spirv) {
   const vyre_number_class *numbers = pipeline->numbers;
@@ -121,6 +124,7 @@ void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
       .push_bytes = pushed < VK_MOST_PUSHED ? pushed : VK_MOST_PUSHED,
       .most_rounds = device->most_rounds,
       .drops_outside = device->physical->ends_loops,
+      .vector = device->physical->ends_loops ? LLVMPIPE_VECTOR : 0,
       .hides_floats = device->physical->ends_loops,
       .block_in_storage = !device->pushes};
 }

@@ -413,6 +413,78 @@ TEST(cpu_and_vulkan_run_at_once_in_one_process) {
 
 /* --- all ------------------------------------------------------------------------------------*/
 
+/* --- vectors and signs ----------------------------------------------------------------*/
+
+/* A software device runs invocations beyond the workgroup's along; what they load is
+ * 0, and how often a loop with barriers goes round must not depend on that. */
+TEST(barriers_in_loops_hold_where_a_workgroup_fills_no_vector) {
+  enum { SIZE = 13, GROUPS = 9 };
+  static const char text[] =
+      "kernel k workgroup(13)\n"
+      "buffer y : read_write u32[] @0;\n"
+      "uniform odd : u32 @1;\n"
+      "buffer rounds : read u32[] @2;\n"
+      "{\n"
+      "    for (let k = 0u; k < 1u + (rounds[workgroup_id.x % 2] +\n"
+      "         workgroup_id.x) % 2; k++) {\n"
+      "        barrier();\n"
+      "        y[global_id.x] = y[global_id.x] + odd;\n"
+      "        barrier();\n"
+      "    }\n"
+      "    y[global_id.x] = y[global_id.x] + 100;\n"
+      "}\n";
+  uint32_t y[SIZE * GROUPS] = {0}, odd = 1;
+  const uint32_t rounds[2] = {0, 1};
+  rig r;
+  rig_open(&r, text);
+  const vyre_input in[] = {vyre_input_bytes(y, sizeof y),
+                           vyre_input_bytes(&odd, sizeof odd),
+                           vyre_input_bytes(rounds, sizeof rounds)};
+  const vyre_output out[] = {vyre_output_bytes(y, sizeof y)};
+  const vyre_dispatch_desc desc = {.inputs = in,
+                                   .input_count = 3,
+                                   .outputs = out,
+                                   .output_count = 1,
+                                   .grid = {GROUPS, 1, 1}};
+  vyre_status st = {0};
+  CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
+  for (uint32_t i = 0; i < SIZE * GROUPS; i++) {
+    uint32_t group = i / SIZE;
+    CHECK_U64(y[i], 101 + (rounds[group % 2] + group) % 2);
+  }
+  rig_close(&r);
+}
+
+/* A compiler narrows 64-bit comparisons, and loses the sign. */
+TEST(numbers_that_were_extended_by_their_sign_compare_by_it) {
+  static const char text[] =
+      "kernel k workgroup(1)\n"
+      "buffer y : read_write u32[] @0;\n"
+      "uniform n : u32 @1;\n"
+      "{\n"
+      "    let i = global_id.x;\n"
+      "    let x = i64(as_i32(y[i] + n));\n"
+      "    y[i] = u32(x < 0l) | u32(0l < x) << 1 | u32(x <= -1l) << 2 |\n"
+      "           u32(1l <= x) << 3 | u32(x == -2l) << 4 | u32(x > -3l) << 5;\n"
+      "}\n";
+  static const int32_t given[] = {0, 1, -1, -2, -3, INT32_MIN, INT32_MAX};
+  enum { COUNT = sizeof given / sizeof given[0] };
+  uint32_t y[COUNT];
+  const uint32_t grid[3] = {COUNT, 1, 1};
+  vyre_status st = {0};
+  rig r;
+  rig_open(&r, text);
+  memcpy(y, given, sizeof y);
+  CHECK_OK(run_words(&r, y, COUNT, 0, grid, &st), st);
+  for (int i = 0; i < COUNT; i++) {
+    int64_t x = given[i];
+    CHECK_U64(y[i], (unsigned)(x < 0) | (unsigned)(0 < x) << 1 |
+                        (unsigned)(x <= -1) << 2 | (unsigned)(1 <= x) << 3 |
+                        (unsigned)(x == -2) << 4 | (unsigned)(x > -3) << 5);
+  }
+  rig_close(&r);
+}
+
 static const test_case all_cases[] = {
     TEST_ENTRY(loops_of_few_rounds_run),
     TEST_ENTRY(a_loop_of_65536_rounds_is_right_or_says_no),
@@ -429,6 +501,8 @@ static const test_case all_cases[] = {
     TEST_ENTRY(
         bytes_of_the_host_beyond_the_range_are_refused_with_both_numbers),
     TEST_ENTRY(a_pipeline_that_is_ready_is_compiled),
+    TEST_ENTRY(barriers_in_loops_hold_where_a_workgroup_fills_no_vector),
+    TEST_ENTRY(numbers_that_were_extended_by_their_sign_compare_by_it),
     TEST_ENTRY(cpu_and_vulkan_run_at_once_in_one_process)};
 
 int main(int argc, char **argv) {

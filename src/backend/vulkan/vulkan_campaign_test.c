@@ -173,7 +173,11 @@ TEST(random_programs_do_the_same) {
 
 /* Each of these was wrong once. */
 TEST(programs_that_were_wrong_are_right) {
-  static const vyre_generate_options programs[] = {{.seed = 1041}};
+  static const vyre_generate_options programs[] = {
+      {.seed = 1041},                 /* a load that is outside: 0.0 is known */
+      {.seed = 209, .statements = 4}, /* the same, whatever the length */
+      {.seed = 453, .statements = 40}, /* barriers in a loop, half a vector */
+      {.seed = 994, .statements = 12, .max_invocations = 4000}}; /* signs */
   campaign c;
   begin(&c);
   for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
