@@ -35,7 +35,7 @@ enum { IDS, PHASED, PUT, ROUNDS, SCALE, KEEP };
 
 /* --- grids that are cut ----------------------------------------------------------------*/
 
-enum { MOST = 24 * 200 };
+enum { MOST = 9 * 150 };
 
 typedef struct cut_scene {
   vk_rig r;
@@ -111,12 +111,11 @@ static void replay_cut(cut_scene *s, int kernel, size_t count) {
 }
 
 TEST(every_workgroup_of_a_grid_that_is_cut_runs_once) {
-  static const uint32_t grids[][3] = {{8, 8, 8},  {9, 2, 1},   {9, 3, 1},
-                                      {20, 7, 3}, {1, 9, 3},   {1, 20, 7},
-                                      {1, 1, 40}, {9, 200, 1}, {24, 200, 1}};
-  static const char *const ways[] = {"", "vulkan.staging=1", "vulkan.push=1"};
+  static const uint32_t grids[][3] = {{8, 8, 8}, {9, 2, 1},  {9, 3, 1},
+                                      {1, 9, 3}, {1, 20, 7}, {9, 150, 1}};
+  static const char *const ways[] = {"", "vulkan.staging=1,vulkan.push=1"};
   static cut_scene s;
-  for (int w = 0; w < 3; w++) {
+  for (int w = 0; w < 2; w++) {
     vk_rig_open(&s.r, ways[w]);
     vk_rig_compile(&s.r, kernels);
     s.small = *s.r.own->physical;
