@@ -14,7 +14,8 @@ static const vyre__option vk_options[] = {
     {"most_ms", 1, 60000, "of one submission; longer dispatches go in parts"},
     {"loop", 0, 2, "flags of loops: 1: the host's, 2: the device's to look at"},
     {"numbers", VYRE_NUMBERS_NATIVE, VYRE_NUMBERS_SOFT,
-     "1: floats fixed at least, 2: soft, also where the probe found them right"},
+     "1: floats fixed at least, 2: soft, also where the probe found them "
+     "right"},
     {0}};
 
 #endif
