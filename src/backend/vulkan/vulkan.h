@@ -302,8 +302,8 @@ struct vk_device {
   struct vk_primary *primaries; /* that nobody has */
   pthread_mutex_t pipeline_lock;
   struct vk_pipeline *pipelines; /* all of them */
-  struct vk_memo *memos;        /* VK_MEMOS; or NULL */
-  _Atomic uint64_t batches;     /* that were looked up there */
+  struct vk_memo *memos;         /* VK_MEMOS; or NULL */
+  _Atomic uint64_t batches;      /* that were looked up there */
   pthread_mutex_t layout_lock;
   vk_layout *layouts;
   uint64_t most_block;  /* bytes of one allocation */
@@ -629,7 +629,8 @@ typedef struct vk_move {
   unsigned char *to;
   const unsigned char *from; /* NULL: zero */
   uint64_t size;
-  const vk_job *far; /* the job's side is in its memory at `at`, which the host does
+  const vk_job
+      *far; /* the job's side is in its memory at `at`, which the host does
                         not see; or NULL */
   uint64_t at;
   bool is_known; /* `last` is what is there; size is at most its */
