@@ -212,6 +212,11 @@ bool vyre__cache_file_write(int directory, const char *name,
                             const unsigned char *bytes, size_t size,
                             char why[VYRE__CACHE_WHY]);
 
+/* Whether a write that ends at @p end of a file would end the process: it is beyond
+ * its limit, and the process does not look after that signal itself. No file of the
+ * library is worth that. */
+bool vyre__is_deadly(uint64_t end);
+
 /* How the files of probes begin (probe.h). They are evicted as entries are. */
 #define VYRE__CACHE_PROBE "probe-"
 

@@ -160,13 +160,11 @@ static bool write_all(int file, const unsigned char *from, size_t size) {
   return true;
 }
 
-/* A write beyond the limit of this process ends it, unless it looks after that
- * signal itself. A cache is not worth that. */
-static bool is_deadly(size_t size) {
+bool vyre__is_deadly(uint64_t end) {
   struct rlimit limit;
   struct sigaction action;
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
-         limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur &&
+         limit.rlim_cur != RLIM_INFINITY && end > limit.rlim_cur &&
          sigaction(SIGXFSZ, NULL, &action) == 0 && action.sa_handler == SIG_DFL;
 }
 
@@ -190,7 +188,7 @@ bool vyre__cache_file_write(int directory, const char *name,
                             const unsigned char *bytes, size_t size,
                             char why[VYRE__CACHE_WHY]) {
   char temporary[VYRE__CACHE_NAME];
-  if (is_deadly(size)) {
+  if (vyre__is_deadly(size)) {
     return cannot(why, "it is above the limit for files of this process",
                   EFBIG);
   }

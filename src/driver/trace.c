@@ -71,6 +71,7 @@ static uint32_t own_track(void) {
 void vyre__trace_name_thread(const char *name) {
   self.name = name;
   self.track = 0;
+  self.named_in = 0;
 }
 
 /* --- text --------------------------------------------------------------------*/
@@ -238,12 +239,13 @@ static void flush(vyre__trace *trace) {
   if (size == 0) return;
   memcpy(trace->buffer + size, tail, sizeof tail - 1);
   size_t whole = size + sizeof tail - 1;
-  if (is_ours && write_out(trace, trace->buffer, whole, trace->end)) {
+  if (is_ours && !vyre__is_deadly(trace->end + whole) &&
+      write_out(trace, trace->buffer, whole, trace->end)) {
     trace->end += size;
   } else {
     trace->dropped_count += trace->pending;
-    if (is_ours) {
-      uint64_t end = trace->end + sizeof tail - 1;
+    uint64_t end = trace->end + sizeof tail - 1;
+    if (is_ours && !vyre__is_deadly(end)) {
       (void)write_out(trace, tail, sizeof tail - 1, trace->end);
       (void)!ftruncate(trace->fd, (off_t)end);
     }
@@ -416,6 +418,7 @@ static int open_free(vyre__trace *trace) {
 static int write_head(vyre__trace *trace) {
   text line;
   line.length = 0;
+  errno = EFBIG; /* what is not even tried */
   put_name(&line, trace, "process_name", 0, "vyre");
   if (trace->end == 0) line.bytes[0] = '['; /* instead of the comma */
   append(trace, &line);

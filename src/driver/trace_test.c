@@ -666,6 +666,40 @@ TEST(what_cannot_be_written_later_is_counted) {
   remove_folder();
 }
 
+/* The signal of such a write ends a process that does not know of it. */
+TEST(a_limit_on_files_does_not_end_the_process) {
+  enum { SMALL = 4, LARGE = 20000 };
+  make_folder();
+  for (int is_small = 0; is_small < 2; is_small++) {
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+      vyre_status st = {0};
+      vyre_context *context;
+      vyre_trace_info info;
+      rlim_t most = is_small ? SMALL : LARGE;
+      (void)signal(SIGXFSZ, SIG_DFL);
+      (void)setrlimit(RLIMIT_FSIZE, &(struct rlimit){most, most});
+      vyre_context_options options = {
+          .cache_directory = "", .trace_file = path, .faults = ""};
+      if (is_small) {
+        vyre_code code = vyre_context_create(&options, &context, &st);
+        _exit(code == VYRE_INVALID_ARGUMENT && st.fix[0] ? 0 : 1);
+      }
+      rig r = open_traced(path, NULL);
+      for (int i = 0; i < 2000; i++) (void)!dispatch(r.pipeline, NULL, &st);
+      _exit(vyre_context_trace(r.context, &info) && info.dropped_count > 0 ? 0
+                                                                           : 2);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    CHECK_U64(WEXITSTATUS(status), 0);
+    if (!is_small) read_trace(path); /* whole, as far as it goes */
+  }
+  remove_folder();
+}
+
 TEST(a_child_leaves_the_file_of_its_parent_alone) {
   vyre_status st = {0};
   make_folder();
@@ -786,6 +820,7 @@ TEST_MAIN(TEST_ENTRY(every_kind_of_work_has_its_event),
           TEST_ENTRY(what_cannot_be_written_is_told_at_once),
           TEST_ENTRY(a_pipe_is_refused_at_once),
           TEST_ENTRY(what_cannot_be_written_later_is_counted),
+          TEST_ENTRY(a_limit_on_files_does_not_end_the_process),
           TEST_ENTRY(a_child_leaves_the_file_of_its_parent_alone),
           TEST_ENTRY(without_a_trace_there_is_no_memory_and_no_file),
           TEST_ENTRY(a_traced_dispatch_allocates_nothing),
