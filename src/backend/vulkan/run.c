@@ -19,7 +19,7 @@ static vyre_code cut(const vk_pipeline *p, const vyre__launch *launch,
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
       VYRE_NUMBERS({"max_iterations", launch->max_iterations},
                    {"most_iterations", device->most_rounds}),
-      "let each invocation do less in its loops, or take device 'cpu'",
+      "run it on device 'cpu', or split the loop over several dispatches",
       "kernel '%.60s': device '%s' ends loops after %u iterations that it "
       "counts for invocations side by side, and one went past that",
       p->base.program->name, vyre_device_name(&device->base),
