@@ -64,8 +64,10 @@ static bool compile(run_state *s, problem *wrong) {
 }
 
 static bool failed(const run_state *s, problem *wrong, const vyre_status *st) {
+  uint64_t own_limit; /* of the device: no flag raises it */
+  bool is_devices = vyre_status_number_get(st, "most_iterations", &own_limit);
   problem_from_status(wrong, st);
-  if (st->kind == VYRE_KIND_OUT_OF_FUEL) {
+  if (st->kind == VYRE_KIND_OUT_OF_FUEL && !is_devices) {
     problem_fix(wrong, "let the loop end, or raise --max-iterations");
   } else if (st->kind == VYRE_KIND_TIMED_OUT) {
     problem_fix(wrong, "let the kernel end sooner, or raise --timeout");

@@ -413,7 +413,20 @@ void vyre__device_lose(vyre_device *device) {
   atomic_store(&device->inside->is_lost, true);
 }
 
+void vyre__device_leave(vyre_device *device) {
+  atomic_store(&device->inside->is_left, true);
+  vyre__device_lose(device);
+}
+
 vyre_code vyre__device_lost(const vyre_device *device, vyre_status *st) {
+  if (atomic_load(&device->inside->is_left)) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST, NULL,
+        VYRE_NUMBERS({"device", device->inside->id}),
+        "open the device again in the child",
+        "device '%s' was opened by the process that this one was forked from",
+        vyre_device_name(device));
+  }
   return VYRE_FAIL_WITH(
       st, VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST, NULL,
       VYRE_NUMBERS({"device", device->inside->id}),

@@ -221,7 +221,9 @@ enum { VYRE__COMPILERS = 8 };
 struct vyre__device_inside {
   atomic_uint references;
   atomic_bool is_lost;
-  atomic_uint queued;       /* work of its queue that is not done */
+  atomic_bool is_left; /* so, as it is of the process that this one was forked
+                          from */
+  atomic_uint queued;  /* work of its queue that is not done */
   _Atomic uint64_t batches; /* that were found good; a name for each */
   uint64_t id;
   char name[VYRE_DEVICE_NAME];
@@ -292,6 +294,8 @@ static inline vyre_code vyre__device_check(const vyre_device *device,
 }
 
 void vyre__device_lose(vyre_device *device);
+/* In a child, for one that is its parent's. No locks: it has one thread. */
+void vyre__device_leave(vyre_device *device);
 
 /* For counters of all devices. */
 void vyre__counters_enter(vyre_device *device);

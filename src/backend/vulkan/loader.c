@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/vulkan/vulkan.h"
+#include "base/memory.h"
 
 vk_hooks vyre__vk_hooks;
 
@@ -15,14 +16,49 @@ static const char *library(void) {
   return name && name[0] ? name : "libvulkan.so.1";
 }
 
+/* The reason of the C library, without the name that it begins with; NULL: there is
+ * no such file. */
+static const char *why_not(const char *error) {
+  size_t length = strlen(library());
+  if (!error || strstr(error, "No such file")) return NULL;
+  bool has_name = strncmp(error, library(), length) == 0 &&
+                  strncmp(error + length, ": ", 2) == 0;
+  return has_name ? error + length + 2 : error;
+}
+
+static void tell_library(vk_instance *instance, const char *why) {
+  bool is_chosen = vyre__environment("VYRE_VULKAN") != NULL;
+  if (strcmp(library(), "none") == 0) {
+    (void)snprintf(instance->missing, sizeof instance->missing,
+                   "VYRE_VULKAN=none lets there be none");
+    (void)snprintf(instance->fix, sizeof instance->fix, "unset VYRE_VULKAN");
+    return;
+  }
+  (void)snprintf(instance->missing, sizeof instance->missing,
+                 why ? "the Vulkan loader '%.80s' cannot be used: %.100s"
+                     : "the Vulkan loader '%.80s' was not found",
+                 library(), why ? why : "");
+  (void)snprintf(
+      instance->fix, sizeof instance->fix, "%s%s",
+      why && is_chosen ? "" : "apt-get install libvulkan1 mesa-vulkan-drivers",
+      !is_chosen ? ""
+      : why      ? "unset VYRE_VULKAN or name the loader in it"
+                 : ", and unset VYRE_VULKAN or name the loader in it");
+}
+
 /* Stays loaded: drivers have threads and handlers of their own. */
-static PFN_vkGetInstanceProcAddr open_library(void) {
+static void open_library(vk_instance *instance) {
   bool is_none = strcmp(library(), "none") == 0;
   void *handle = is_none ? NULL : dlopen(library(), RTLD_NOW | RTLD_LOCAL);
+  const char *why = is_none || handle ? NULL : why_not(dlerror());
   void *symbol = handle ? dlsym(handle, "vkGetInstanceProcAddr") : NULL;
-  PFN_vkGetInstanceProcAddr get = NULL;
-  if (symbol) memcpy(&get, &symbol, sizeof get);
-  return get && vyre__vk_hooks.wrap ? vyre__vk_hooks.wrap(get) : get;
+  if (handle && !symbol) why = "it has no vkGetInstanceProcAddr";
+  if (!symbol) {
+    tell_library(instance, why);
+    return;
+  }
+  memcpy(&instance->get, &symbol, sizeof instance->get);
+  if (vyre__vk_hooks.wrap) instance->get = vyre__vk_hooks.wrap(instance->get);
 }
 
 static bool load_calls(vk_instance *instance) {
@@ -172,9 +208,6 @@ static void find_devices(vk_instance *instance) {
   }
 }
 
-static vk_instance the_instance;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
 static const char install_driver[] =
     "apt-get install mesa-vulkan-drivers, or the driver of your GPU";
 
@@ -244,19 +277,11 @@ static void look_for_layers(vk_instance *instance) {
   }
 }
 
-static void find_instance(void) {
-  vk_instance *instance = &the_instance;
-  instance->get = open_library();
-  if (!instance->get) {
-    (void)snprintf(instance->missing, sizeof instance->missing,
-                   "the Vulkan loader '%.80s' was not found", library());
-    (void)snprintf(instance->fix, sizeof instance->fix,
-                   "apt-get install libvulkan1 mesa-vulkan-drivers%s",
-                   vyre__environment("VYRE_VULKAN")
-                       ? ", and unset VYRE_VULKAN or name the loader in it"
-                       : "");
-    return;
-  }
+static void find_instance(vk_instance *instance) {
+  /* A fork may have left it half made. */
+  *instance = (vk_instance){.parent = instance->parent};
+  open_library(instance);
+  if (!instance->get) return;
   look_for_layers(instance);
   VkResult result = make_instance(instance);
   if (result != VK_SUCCESS || !load_calls(instance)) {
@@ -269,7 +294,48 @@ static void find_instance(void) {
   if (instance->count == 0) tell_missing(instance, VK_SUCCESS);
 }
 
+/* --- the one of the process --------------------------------------------------------*/
+
+static vk_instance first;
+static const vk_instance without_memory = {
+    .missing = "there is no memory for an instance of Vulkan",
+    .fix = "free memory of this process"};
+static _Atomic(vk_instance *) current; /* NULL: nobody has asked yet */
+static vk_instance *parent;            /* what this process was forked with */
+static atomic_bool has_devices;        /* the current one has had some */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* That of the parent stays as it is: devices of it point there. */
+static vk_instance *make_room(void) {
+  if (!parent) return &first;
+  vk_instance *made = vyre__resize((vyre_allocator){0}, NULL, 0, sizeof *made);
+  if (made) *made = (vk_instance){.parent = parent};
+  return made;
+}
+
 const vk_instance *vk_instance_find(void) {
-  (void)pthread_once(&once, find_instance);
-  return &the_instance;
+  vk_instance *found = atomic_load_explicit(&current, memory_order_acquire);
+  if (found) return found;
+  pthread_mutex_lock(&lock);
+  found = atomic_load(&current);
+  if (!found) {
+    found = make_room();
+    if (found) find_instance(found);
+    atomic_store_explicit(&current, found, memory_order_release);
+  }
+  pthread_mutex_unlock(&lock);
+  return found ? found : &without_memory;
+}
+
+void vk_instance_uses(void) {
+  vk_forks_watch();
+  atomic_store(&has_devices, true);
+}
+
+void vk_instance_forked(void) {
+  pthread_mutex_init(&lock, NULL);
+  if (!atomic_load(&has_devices)) return;
+  parent = atomic_load(&current);
+  atomic_store(&current, NULL);
+  atomic_store(&has_devices, false);
 }

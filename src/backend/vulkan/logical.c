@@ -2,9 +2,8 @@
 /* A VkDevice and its queue. All devices of the process that are opened over the same
  * physical one share it: the first makes it, the last destroys it. One that was lost
  * is shared no more, so that the next open works; nor is one of the process that this
- * one was forked from, whose threads are not here. */
+ * one was forked from, which is lost here. */
 #include <string.h>
-#include <unistd.h>
 
 #include "backend/vulkan/vulkan.h"
 #include "base/memory.h"
@@ -197,6 +196,7 @@ static vyre_code create(vk_device *device, vyre_status *st) {
       .pQueueCreateInfos = &queue,
       .enabledExtensionCount = count,
       .ppEnabledExtensionNames = extensions};
+  vk_instance_uses();
   VkResult result = device->instance->CreateDevice(
       device->physical->handle, &info, NULL, &device->handle);
   if (result != VK_SUCCESS) {
@@ -225,7 +225,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static vk_logical *find_shared(const vk_physical *physical) {
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
     if (all[i].references > 0 && all[i].physical == physical &&
-        all[i].process == getpid() && !atomic_load(&all[i].is_lost)) {
+        !atomic_load(&all[i].is_lost)) {
       return &all[i];
     }
   }
@@ -243,7 +243,6 @@ static vk_logical *find_place(vk_device *device) {
 static void keep(vk_device *device, vk_logical *to) {
   to->physical = device->physical;
   to->references = 1;
-  to->process = getpid();
   atomic_store(&to->is_lost, false);
   to->handle = device->handle;
   to->queue = device->queue;
@@ -272,6 +271,7 @@ vyre_code vk_logical_take(vk_device *device, vyre_status *st) {
     code = create(device, st);
     if (code == VYRE_OK) keep(device, find_place(device));
   }
+  if (code == VYRE_OK) vk_forks_enter(device);
   pthread_mutex_unlock(&lock);
   return code;
 }
@@ -279,10 +279,16 @@ vyre_code vk_logical_take(vk_device *device, vyre_status *st) {
 void vk_logical_bring(vk_device *device) {
   keep(device, &device->own);
   device->is_brought = true;
+  vk_forks_enter(device);
+}
+
+void vk_logical_forked(void) {
+  pthread_mutex_init(&lock, NULL);
 }
 
 void vk_logical_give(vk_device *device) {
   vk_logical *from = device->logical;
+  vk_forks_leave(device);
   pthread_mutex_lock(&lock);
   if (--from->references == 0) {
     pthread_mutex_destroy(&from->queue_lock);

@@ -212,6 +212,10 @@ void vk_memos_forget(vk_device *device, const vk_pipeline *pipeline) {
   }
 }
 
+void vk_memos_free(vk_device *device) {
+  for (int i = 0; device->memos && i < VK_MEMOS; i++) leave(&device->memos[i]);
+}
+
 void vk_memos_finish(vk_device *device) {
   vyre_allocator allocator = device->base.allocator;
   if (!device->memos) return;

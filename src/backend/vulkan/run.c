@@ -19,7 +19,7 @@ static vyre_code cut(const vk_pipeline *p, const vyre__launch *launch,
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
       VYRE_NUMBERS({"max_iterations", launch->max_iterations},
                    {"most_iterations", device->most_rounds}),
-      "let each invocation do less in its loops, or take device 'cpu'",
+      "run it on device 'cpu', or split the loop over several dispatches",
       "kernel '%.60s': device '%s' ends loops after %u iterations that it "
       "counts for invocations side by side, and one went past that",
       p->base.program->name, vyre_device_name(&device->base),
@@ -125,10 +125,11 @@ static vyre_code see_uniforms(vk_pipeline *p, vyre__launch *launch,
 /* --- how long it may take ------------------------------------------------------------*/
 
 enum {
-  FIRST_GROUPS = 256,  /* of a kernel of which nothing is known */
-  LEAST_GROUPS = 64,   /* else a machine that is busy makes parts of nothing */
-  FAR_BEYOND = 8,      /* times what they may take: it is not the machine */
-  WATCHED_NS = 5000000 /* between looks at the clock */
+  FIRST_GROUPS = 256,   /* of a kernel of which nothing is known, at most: */
+  UNKNOWN_NS = 2000000, /* what a workgroup of it may take */
+  LEAST_GROUPS = 64,    /* else a machine that is busy makes parts of nothing */
+  FAR_BEYOND = 8,       /* times what they may take: it is not the machine */
+  WATCHED_NS = 5000000  /* between looks at the clock */
 };
 
 static uint64_t groups_of(const vyre__launch *launch) {
@@ -158,7 +159,10 @@ uint64_t vk_groups_of(const vk_pipeline *p, const vyre__launch *launch) {
 /* Workgroups that take about @p ns. */
 static uint64_t groups_in(const vk_pipeline *p, uint64_t ns) {
   uint64_t ps = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
-  if (ps == 0) return FIRST_GROUPS;
+  if (ps == 0) {
+    uint64_t few = ns / UNKNOWN_NS;
+    return few == 0 ? 1 : few < FIRST_GROUPS ? few : FIRST_GROUPS;
+  }
   uint64_t groups = ns * 1000 / ps;
   if (groups > LEAST_GROUPS) return groups;
   if (groups < LEAST_GROUPS / FAR_BEYOND) return groups > 0 ? groups : 1;

@@ -6,6 +6,7 @@
  *   open.c      a device: features, queue, function table
  *   brought.c   one of the caller's
  *   logical.c   a VkDevice and its queue, shared by all devices over one GPU
+ *   forked.c    what a child process does with devices of its parent
  *   memory.c    blocks of device memory, ranges of them, resident buffers
  *   staging.c   the ring between the host and memory that it does not see
  *   handles.c   command buffers and descriptor sets
@@ -50,7 +51,6 @@
 #define VYRE_BACKEND_VULKAN_VULKAN_H
 
 #include <pthread.h>
-#include <sys/types.h>
 
 #include "backend/vulkan/calls.h"
 #include "backend/vulkan/plan.h"
@@ -78,7 +78,8 @@ typedef struct vk_physical {
   char driver[VK_TEXT + 64], note[VK_TEXT];
 } vk_physical;
 
-/* The process's instance: made by the first who asks, never destroyed. */
+/* The process's instance: made by the first who asks, never destroyed. A child makes
+ * its own where the parent's had devices, whose threads it does not have. */
 typedef struct vk_instance {
   PFN_vkGetInstanceProcAddr get;
   VkInstance handle; /* NULL: there is none, and `missing` says why */
@@ -88,9 +89,14 @@ typedef struct vk_instance {
   uint32_t count;
   char missing[VK_TEXT]; /* what was looked for, and what is there instead */
   char fix[VK_TEXT];     /* of that, or of a layer that is not there */
+  struct vk_instance *parent; /* what this process was forked with; or NULL */
 } vk_instance;
 
 const vk_instance *vk_instance_find(void);
+/* It gets a VkDevice. */
+void vk_instance_uses(void);
+/* This process is a child, and has one thread. */
+void vk_instance_forked(void);
 
 /* For tests, set before the first look: layers of the instance, and who is told
  * what they say (VK_EXT_debug_utils). */
@@ -263,7 +269,6 @@ typedef struct vk_counts {
 typedef struct vk_logical {
   const vk_physical *physical;
   uint32_t references;
-  pid_t process; /* that made it */
   atomic_bool is_lost;
   VkDevice handle;
   VkQueue queue;
@@ -275,6 +280,7 @@ typedef struct vk_logical {
 
 struct vk_device {
   vyre_device base;
+  vk_device *next_opened; /* of the process */
   vk_logical *logical;
   vk_logical own; /* of one that is not shared */
   vk_api api;
@@ -327,6 +333,12 @@ vyre_code vk_logical_take(vk_device *device, vyre_status *st);
 void vk_logical_give(vk_device *device);
 /* The same for what the device was given. */
 void vk_logical_bring(vk_device *device);
+void vk_logical_forked(void); /* as vk_instance_forked */
+
+/* Lets a child know that it is one: its devices of now are lost there. */
+void vk_forks_watch(void);
+void vk_forks_enter(vk_device *device);
+void vk_forks_leave(vk_device *device);
 struct vyre_vulkan;
 vyre_code vk_bring(vk_device *device, const struct vyre_vulkan *from,
                    vyre_status *st);
@@ -746,6 +758,8 @@ vyre_code vk_memo_run(vk_device *device, vyre__launch *first, bool *is_taken,
                       size_t *done, vyre_status *st);
 /* Nothing of a pipeline that ends is kept. */
 void vk_memos_forget(vk_device *device, const vk_pipeline *pipeline);
+/* Whoever had some is not there any more. */
+void vk_memos_free(vk_device *device);
 void vk_memos_finish(vk_device *device);
 
 vyre_code vk_run(vyre_pipeline *pipeline, vyre__launch *launch,

@@ -549,22 +549,110 @@ TEST(a_lost_device_is_shared_no_more) {
   vk_rig_close(&b);
 }
 
+static vyre_code add_to(vyre_pipeline *pipeline, uint32_t y[4],
+                        vyre_status *st) {
+  uint32_t x[4] = {2, 4, 6, 8};
+  const vyre_input in[] = {vyre_input_bytes(x, sizeof x),
+                           vyre_input_bytes(y, 4 * sizeof *y)};
+  const vyre_output out[] = {vyre_output_bytes(y, 4 * sizeof *y)};
+  const vyre_dispatch_desc desc = {
+      .inputs = in, .input_count = 2, .outputs = out, .output_count = 1};
+  return vyre_dispatch(pipeline, &desc, st);
+}
+
+/* In the child: 0, or which step was wrong. */
+static int use_lost(vk_rig *r, vyre_resident x) {
+  vyre_status st = {0};
+  uint32_t y[4] = {1, 2, 3, 4};
+  if (add_to(r->pipelines[ADD], y, &st) != VYRE_DEVICE_LOST) return 1;
+  if (!strstr(st.message, "forked") || !strstr(st.fix, "child")) return 2;
+  if (vyre_resident_upload(r->device, x, 0, y, 16, NULL) != VYRE_DEVICE_LOST)
+    return 3;
+  unsigned idles = vk_seen.idles, waits = vk_seen.waits;
+  int live = vk_seen.live;
+  for (int i = ADD; i <= EVEN; i++) vyre_pipeline_release(r->pipelines[i]);
+  vyre_device_release(r->device);
+  vyre_context_release(r->context);
+  if (r->heap.live_bytes != 0) return 4;
+  /* Nothing of Vulkan was called for it. */
+  if (vk_seen.live != live || vk_seen.idles != idles || vk_seen.waits != waits)
+    return 5;
+  return 0;
+}
+
+static int use_own(vk_rig *r) {
+  vyre_device *device = NULL;
+  vyre_pipeline *pipeline = NULL;
+  unsigned devices = vk_made.devices, instances = vk_made.instances;
+  uint32_t y[4] = {1, 2, 3, 4};
+  if (vyre_device_open(NULL, "vulkan", &device, NULL) != VYRE_OK) return 11;
+  if (vk_made.devices != devices + 1) return 12;
+  if (vk_made.instances != instances + 1) return 13;
+  if (vyre_pipeline_compile(device, vyre_module_kernel(r->module, ADD), NULL,
+                            &pipeline, NULL, NULL) != VYRE_OK) {
+    return 14;
+  }
+  for (uint32_t i = 0; i < 2; i++) {
+    if (add_to(pipeline, y, NULL) != VYRE_OK) return 15;
+  }
+  for (uint32_t i = 0; i < 4; i++) {
+    if (y[i] != 5 * (i + 1)) return 16;
+  }
+  vyre_pipeline_release(pipeline);
+  vyre_device_release(device);
+  return 0;
+}
+
+/* Threads of the driver are not in a child: who waits for them never ends. */
 TEST(a_child_that_was_forked_makes_a_device_of_its_own) {
-  vk_rig a;
+  for (int w = 0; w < 2 * WAYS; w++) {
+    vk_rig a;
+    vyre_status st = {0};
+    vyre_resident x;
+    uint32_t y[4] = {1, 2, 3, 4};
+    int status = 0;
+    vk_rig_open(&a, ways[w / 2]);
+    vk_rig_compile(&a, kernels);
+    CHECK_OK(vyre_resident_create(a.device, 64, &x, &st), st);
+    CHECK_OK(add_to(a.pipelines[ADD], y, &st), st);
+    (void)fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+      (void)alarm(20);
+      int wrong = w % 2 == 0 ? use_lost(&a, x) : 0;
+      _exit(wrong ? wrong : use_own(&a));
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK_U64((unsigned)status, 0);
+    CHECK_OK(add_to(a.pipelines[ADD], y, &st), st); /* and here it goes on */
+    CHECK_U64(y[3], 20);
+    CHECK_OK(vyre_resident_free(a.device, x, &st), st);
+    vk_rig_close(&a);
+  }
+}
+
+/* The instance that has no devices has no threads either. */
+TEST(a_child_without_devices_of_its_parent_keeps_the_instance) {
+  /* Only in the child's own child is there an instance without devices. */
   int status = 0;
-  vk_rig_open(&a, "");
-  unsigned devices = vk_made.devices;
   (void)fflush(stdout);
   pid_t child = fork();
   if (child == 0) {
-    vyre_device *device = NULL;
-    vyre_code code = vyre_device_open(NULL, "vulkan", &device, NULL);
-    bool is_own = device && ((vk_device *)device)->logical != a.own->logical;
-    _exit(code == VYRE_OK && is_own && vk_made.devices == devices + 1 ? 0 : 1);
+    (void)alarm(20);
+    unsigned instances = vk_made.instances;
+    if (!vk_instance_find()->handle || vk_made.instances != instances + 1) {
+      _exit(1);
+    }
+    pid_t second = fork();
+    if (second == 0) {
+      vyre_device *device = NULL;
+      vyre_code code = vyre_device_open(NULL, "vulkan", &device, NULL);
+      _exit(code == VYRE_OK && vk_made.instances == instances + 1 ? 0 : 2);
+    }
+    _exit(waitpid(second, &status, 0) == second && status == 0 ? 0 : 3);
   }
   CHECK(child > 0 && waitpid(child, &status, 0) == child);
   CHECK_U64((unsigned)status, 0);
-  vk_rig_close(&a);
 }
 
 /* --- what is on disk -----------------------------------------------------------------------*/
@@ -624,4 +712,5 @@ VK_TEST_MAIN(
     TEST_ENTRY(a_device_whose_memory_the_host_does_not_see_is_staged),
     TEST_ENTRY(another_open_makes_neither_an_instance_nor_a_device),
     TEST_ENTRY(a_lost_device_is_shared_no_more),
-    TEST_ENTRY(a_child_that_was_forked_makes_a_device_of_its_own))
+    TEST_ENTRY(a_child_that_was_forked_makes_a_device_of_its_own),
+    TEST_ENTRY(a_child_without_devices_of_its_parent_keeps_the_instance))

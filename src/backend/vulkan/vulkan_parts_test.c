@@ -366,6 +366,42 @@ static void *submit_often(void *self) {
 }
 
 /* The same batch and others, by threads. */
+/* What a workgroup takes is not known before one has run: where time is short, few
+ * of them are the first submission; else all are one. */
+static const struct {
+  const char *options;
+  uint64_t timeout_ns;
+  unsigned least, most; /* submissions */
+} firsts[] = {{"", 0, 1, 1},
+              {"vulkan.most_ms=1", 0, 2, 4},
+              {"", UINT64_C(60000000000), 2, 4}};
+
+TEST(the_first_submission_of_a_kernel_is_small_where_time_is_short) {
+  for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
+    vk_rig r;
+    vyre_status st = {0};
+    uint32_t y[4 * 64] = {0};
+    vk_rig_open(&r, firsts[i].options);
+    vk_rig_compile(&r,
+                   "kernel one workgroup(64) over(y)\n"
+                   "buffer y : read_write u32[] @0;\n"
+                   "{ y[global_id.x] += 1; }\n");
+    const vyre_input in[] = {vyre_input_bytes(y, sizeof y)};
+    const vyre_output out[] = {vyre_output_bytes(y, sizeof y)};
+    const vyre_dispatch_desc desc = {.inputs = in,
+                                     .input_count = 1,
+                                     .outputs = out,
+                                     .output_count = 1,
+                                     .timeout_ns = firsts[i].timeout_ns};
+    unsigned before = vk_seen.submits;
+    CHECK_OK(vyre_dispatch(r.pipelines[0], &desc, &st), st);
+    unsigned made = vk_seen.submits - before;
+    CHECK(made >= firsts[i].least && made <= firsts[i].most);
+    for (size_t k = 0; k < sizeof y / sizeof y[0]; k++) CHECK_U64(y[k], 1);
+    vk_rig_close(&r);
+  }
+}
+
 TEST(batches_of_many_threads) {
   enum { THREADS = 4 };
   static batch_scene all[THREADS];
@@ -390,4 +426,5 @@ VK_TEST_MAIN(
     TEST_ENTRY(what_a_launch_is_recorded_with_may_come_from_the_one_before),
     TEST_ENTRY(a_launch_that_cannot_be_recorded_fails_at_its_turn),
     TEST_ENTRY(a_batch_that_came_before_is_not_taken_for_another),
+    TEST_ENTRY(the_first_submission_of_a_kernel_is_small_where_time_is_short),
     TEST_ENTRY(batches_of_many_threads))
