@@ -325,8 +325,28 @@ const char *args_cpu_options(uint64_t threads, uint64_t width,
   return out[0] ? out : NULL;
 }
 
+/* A context takes each width up to the largest, and the device alone says which
+ * there are; here another device may be meant. */
+static bool has_widths(const char *text, problem *wrong) {
+  static const char key[] = "cpu.width=";
+  for (; text[0]; text += *text == ',') {
+    size_t size = strcspn(text, ",");
+    uint64_t width;
+    if (strncmp(text, key, sizeof key - 1) == 0 &&
+        parse_u64(text + sizeof key - 1, size - (sizeof key - 1), &width) &&
+        width <= UINT32_MAX && !vyre_emit_has_width((uint32_t)width)) {
+      return problem_set(wrong, KIND_USAGE, "write 0, 1, 4, 8, 16 or 32",
+                         "--option has '%.*s', and there are no such vectors",
+                         (int)size, text);
+    }
+    text += size;
+  }
+  return true;
+}
+
 bool args_options(const char *text, problem *wrong) {
-  if (!text || strlen(text) <= MOST_OPTIONS) return true;
+  if (!text) return true;
+  if (strlen(text) <= MOST_OPTIONS) return has_widths(text, wrong);
   return problem_set(wrong, KIND_USAGE, "write fewer of them",
                      "--option has %zu bytes, and %d are the most",
                      strlen(text), MOST_OPTIONS);

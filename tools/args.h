@@ -51,7 +51,7 @@ enum { OPTIONS_TEXT = 80 };
 const char *args_cpu_options(uint64_t threads, uint64_t width,
                              char out[OPTIONS_TEXT]);
 
-/* Of --option: what a context takes. */
+/* Of --option: as long as a context takes it, with widths that there are. */
 enum { MOST_OPTIONS = 511 };
 bool args_options(const char *text, problem *wrong);
 

@@ -383,10 +383,29 @@ static int run(const conform_flags *f, problem *wrong) {
   return code;
 }
 
+/* They take the place of those of the environment. */
+static bool check_options(const char *text, problem *wrong) {
+  vyre_status st = {0};
+  vyre_context *context;
+  vyre_context_options o = {.cache_directory = "",
+                            .trace_file = "",
+                            .faults = "",
+                            .backend_options = text};
+  (void)unsetenv("VYRE_OPTIONS");
+  if (vyre_context_create(&o, &context, &st) != VYRE_OK) {
+    return problem_from_options(wrong, &st);
+  }
+  vyre_context_release(context);
+  return true;
+}
+
 int cmd_conform(int count, char **words, bool json) {
   conform_flags f = {.json = json};
   problem wrong = {0};
   if (!read_flags(count, words, &f, &wrong)) {
+    return problem_report(&wrong, json);
+  }
+  if (f.options && !check_options(f.options, &wrong)) {
     return problem_report(&wrong, json);
   }
   /* Every process that runs a case, and every context in it, finds them there. */

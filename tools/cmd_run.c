@@ -23,7 +23,7 @@ static bool make_context(run_state *s, problem *wrong) {
   vyre_context_options options = {.trace_file = f->trace,
                                   .backend_options = text ? text : f->options};
   if (vyre_context_create(&options, &s->context, &st) == VYRE_OK) return true;
-  return problem_from_status(wrong, &st);
+  return problem_from_options(wrong, &st);
 }
 
 /* The trace is the only thing that is lost, so this is no failure. */

@@ -95,7 +95,8 @@ static const flag_doc run_flags[] = {
      .type = FLAG_SWITCH},
     {.name = "--threads",
      .value = "N",
-     .help = "of device cpu (default: as many as there are)",
+     .help = "of device cpu (default: as many as there are); other\n"
+             "devices take no notice of it, nor of --width",
      .type = FLAG_U64},
     {.name = "--width",
      .value = "W",
@@ -104,8 +105,9 @@ static const flag_doc run_flags[] = {
      .type = FLAG_U64},
     {.name = "--timeout",
      .value = "SECONDS",
-     .help = "end the run with an error when it takes longer, as in 0.5;\n"
-             "the time to compile is not counted",
+     .help = "end a dispatch with an error when it takes longer, as in\n"
+             "0.5; the time to compile is not counted. With --replay\n"
+             "it is of each dispatch and each replay, not of all",
      .type = FLAG_TEXT},
     {.name = "--option",
      .value = "BACKEND.KEY=NUMBER",
@@ -121,8 +123,11 @@ static const flag_doc run_flags[] = {
     {.name = "--replay",
      .value = "N",
      .help = "then N times more, plainly and as a recording:\n"
-             "what each takes, and whether that is a gain",
-     .type = FLAG_U64},
+             "what each takes, and whether that is a gain\n"
+             "(1 to 1000000)",
+     .type = FLAG_U64,
+     .least = 1,
+     .most = 1000000},
     JSON_FLAG,
 };
 
@@ -136,7 +141,8 @@ static const flag_doc emit_flags[] = {
      .help = "ir: text, all written out; bin: the binary form;\n"
              "lowered: what a device gets; c: the same in C11; llvm:\n"
              "what LLVM gets of device cpu; asm: for this machine;\n"
-             "spirv: a module for Vulkan; spirv-text: the same to read",
+             "spirv: a module for Vulkan; spirv-text: the same to read,\n"
+             "with the kernel's names, which the module leaves out",
      .type = FLAG_CHOICE,
      .choices = target_choices,
      .required = true},

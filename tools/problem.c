@@ -53,6 +53,17 @@ bool problem_from_status(problem *out, const vyre_status *st) {
   return false;
 }
 
+bool problem_from_options(problem *out, const vyre_status *st) {
+  bool is_usage = st->field && strcmp(st->field, "backend_options") == 0;
+  if (out->kind) return false;
+  problem_from_status(out, st);
+  if (is_usage) {
+    out->kind = KIND_USAGE;
+    out->field = NULL;
+  }
+  return false;
+}
+
 bool problem_no_memory(problem *out, const char *what) {
   return problem_set(out, vyre_kind_name(VYRE_KIND_STORAGE_RESERVE_FAILED),
                      "free memory, or plan a smaller piece of the work",

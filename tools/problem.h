@@ -40,6 +40,10 @@ void problem_fix(problem *out, const char *format, ...) PRINTF_LIKE(2, 3);
 /* The same for a failure of the library. */
 bool problem_from_status(problem *out, const vyre_status *st);
 
+/* The same for what a context says of the options on the command line: they are
+ * wrong there, those of the environment are not. */
+bool problem_from_options(problem *out, const vyre_status *st);
+
 /* There is no memory for @p what. */
 bool problem_no_memory(problem *out, const char *what);
 

@@ -66,14 +66,16 @@ static vyre_code measure(run_state *s, vyre_recording *rec, uint64_t *plain,
                              .outputs = s->outputs,
                              .output_count = s->output_count,
                              .is_borrowed = true,
-                             .max_iterations = s->flags.max_iterations};
+                             .max_iterations = s->flags.max_iterations,
+                             .timeout_ns = s->flags.timeout_ns};
+  vyre_replay_options how = {.timeout_ns = s->flags.timeout_ns};
   memcpy(desc.grid, s->flags.grid, sizeof desc.grid);
   for (uint64_t i = 0; i <= s->flags.replay; i++) {
     uint64_t start = stopwatch_ns();
     vyre_code code = vyre_dispatch(s->pipeline, &desc, st);
     if (code != VYRE_OK) return code;
     uint64_t between = stopwatch_ns();
-    code = vyre_recording_replay(rec, NULL, NULL, st);
+    code = vyre_recording_replay(rec, &how, NULL, st);
     if (code != VYRE_OK) return code;
     if (i == 0) continue;
     plain[i - 1] = between - start;

@@ -33,7 +33,9 @@ typedef struct vyre_context_options {
                                   "cpu.threads=2,cpu.width=8" (docs/cpu.md). It
                                   goes behind what $VYRE_OPTIONS says, and the
                                   last of a key counts; "": neither. What no
-                                  backend has lets vyre_context_create fail */
+                                  backend has or takes lets vyre_context_create
+                                  fail, whichever device is meant, with `field`
+                                  "backend_options" or "VYRE_OPTIONS" */
   const char
       *llvm; /* file that "cpu" loads LLVM 19 from; NULL: $VYRE_LLVM, else where
                        systems have it; "none": nowhere, so that nothing can be

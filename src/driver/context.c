@@ -62,9 +62,10 @@ vyre_code vyre_context_create(const vyre_context_options *options,
   /* What is given goes behind: it decides. */
   const char *wanted = given.backend_options;
   if (code == VYRE_OK && (!wanted || wanted[0])) {
-    code = vyre__options_add(context, environment("VYRE_OPTIONS"), st);
+    static const char from[] = "VYRE_OPTIONS";
+    code = vyre__options_add(context, from, environment(from), st);
   }
-  if (code == VYRE_OK) code = vyre__options_add(context, wanted, st);
+  if (code == VYRE_OK) code = vyre__options_add(context, NULL, wanted, st);
   const vyre__cache_environment files = {
       environment("VYRE_CACHE_DIR"), environment("VYRE_CACHE_BYTES"),
       environment("XDG_CACHE_HOME"), environment("HOME")};

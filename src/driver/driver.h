@@ -39,9 +39,12 @@ struct vyre_context {
 };
 
 /* Adds the text to the options there are, if it is one of options that its backends
- * have; NULL or "" is nothing. The last of a key counts. */
-vyre_code vyre__options_add(vyre_context *context, const char *text,
-                            vyre_status *st);
+ * have; NULL or "" is nothing. The last of a key counts. @p from: the variable of
+ * the environment that has it, which a status names and has as its field; NULL: a
+ * program gave it. */
+vyre_code vyre__options_add(vyre_context *context, const char *from,
+                            const char *text, vyre_status *st);
+#define VYRE__FIELD_OPTIONS "backend_options"
 /* Keeps the name of a file of LLVM; NULL: none. */
 vyre_code vyre__llvm_set(vyre_context *context, const char *name,
                          vyre_status *st);

@@ -8,8 +8,9 @@
 #include "base/status.h"
 #include "driver/driver.h"
 
-/* "NAME.KEY=NUMBER", as parts of the text. */
+/* "NAME.KEY=VALUE", as parts of the text. */
 typedef struct option_text {
+  const char *from; /* the variable it is in; NULL: a program gave it */
   const char *name, *key, *value;
   size_t name_size, key_size, value_size;
 } option_text;
@@ -31,24 +32,27 @@ static bool is_auto(const option_text *o) {
   return is_text(o->value, o->value_size, "auto");
 }
 
+/* What a status begins with: whoever reads it must know where to look. */
+#define FROM(from) (from) ? (from) : "", (from) ? ": " : ""
+
+static const char *field_of(const char *from) {
+  return from ? from : VYRE__FIELD_OPTIONS;
+}
+
 /* Takes the next option off @p at; false if there is none, or if it is none
- * (*at is then where it begins). */
+ * (*at is then where it begins). The value may be anything. */
 static bool take(const char **at, option_text *out) {
   if (!**at) return false;
   const char *end = *at + strcspn(*at, ",");
   const char *dot = memchr(*at, '.', (size_t)(end - *at));
   const char *equals = memchr(*at, '=', (size_t)(end - *at));
-  uint64_t unused;
   if (!dot || !equals || dot == *at || equals <= dot + 1) return false;
-  *out = (option_text){*at,
-                       dot + 1,
-                       equals + 1,
-                       (size_t)(dot - *at),
-                       (size_t)(equals - dot - 1),
-                       (size_t)(end - equals - 1)};
-  if (!is_auto(out) && !is_number(out->value, out->value_size, &unused)) {
-    return false;
-  }
+  *out = (option_text){.name = *at,
+                       .key = dot + 1,
+                       .value = equals + 1,
+                       .name_size = (size_t)(dot - *at),
+                       .key_size = (size_t)(equals - dot - 1),
+                       .value_size = (size_t)(end - equals - 1)};
   *at = end + (*end == ',');
   return true;
 }
@@ -61,6 +65,11 @@ static const vyre__backend *backend_of(const option_text *o) {
   return NULL;
 }
 
+/* So many bytes of a part, which may be long, go into a sentence. */
+static int shown(size_t size) {
+  return size < 40 ? (int)size : 40;
+}
+
 static vyre_code unknown(const vyre__backend *backend, const option_text *o,
                          vyre_status *st) {
   char known[120] = "";
@@ -70,10 +79,11 @@ static vyre_code unknown(const vyre__backend *backend, const option_text *o,
     used += snprintf(known + used, (size_t)(size - used), "%s%s",
                      used > 0 ? ", " : "", k->name);
   }
-  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                   "leave it out, or write one that the backend has",
-                   "backend '%s' has no option '%.*s'%s%s", backend->name,
-                   (int)o->key_size, o->key, used ? "; it has " : "", known);
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(o->from),
+      NULL, "leave it out, or write one that the backend has",
+      "%s%sbackend '%s' has no option '%.*s'%s%s", FROM(o->from), backend->name,
+      shown(o->key_size), o->key, used ? "; it has " : "", known);
 }
 
 /* Whether @p backend has it, and takes the number. */
@@ -86,20 +96,31 @@ static vyre_code check(const vyre__backend *backend, const option_text *o,
   }
   if (!known || !known->name) return unknown(backend, o, st);
   if (is_auto(o)) return VYRE_OK;
-  (void)is_number(o->value, o->value_size, &value);
+  if (!is_number(o->value, o->value_size, &value)) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+        field_of(o->from),
+        VYRE_NUMBERS({"least", known->least}, {"most", known->most}),
+        "write a number in that range, in decimal digits, or auto",
+        "%s%soption '%s' of backend '%s' is '%.*s', must be a number, %llu to "
+        "%llu (or auto)",
+        FROM(o->from), known->name, backend->name, shown(o->value_size),
+        o->value, (unsigned long long)known->least,
+        (unsigned long long)known->most);
+  }
   if (value >= known->least && value <= known->most) return VYRE_OK;
   return VYRE_FAIL_WITH(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(o->from),
       VYRE_NUMBERS({"value", value}, {"least", known->least},
                    {"most", known->most}),
       "write a number in that range",
-      "option '%s' of backend '%s' is %llu, must be %llu to %llu", known->name,
-      backend->name, (unsigned long long)value,
+      "%s%soption '%s' of backend '%s' is %llu, must be %llu to %llu",
+      FROM(o->from), known->name, backend->name, (unsigned long long)value,
       (unsigned long long)known->least, (unsigned long long)known->most);
 }
 
-vyre_code vyre__options_add(vyre_context *context, const char *text,
-                            vyre_status *st) {
+vyre_code vyre__options_add(vyre_context *context, const char *from,
+                            const char *text, vyre_status *st) {
   if (!text || !text[0]) return VYRE_OK;
   size_t had = strlen(context->options);
   if (had > 0) had++; /* a comma */
@@ -108,28 +129,31 @@ vyre_code vyre__options_add(vyre_context *context, const char *text,
   option_text o;
   if (length >= sizeof context->options - had) {
     return VYRE_FAIL_WITH(
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(from),
         VYRE_NUMBERS({"bytes", had + length},
                      {"most_bytes", sizeof context->options - 1}),
-        "write fewer options", "options of %zu bytes, the most is %zu",
-        had + length, sizeof context->options - 1);
+        "write fewer options", "%s%soptions of %zu bytes, the most is %zu",
+        FROM(from), had + length, sizeof context->options - 1);
   }
   while (take(&at, &o)) {
     const vyre__backend *backend = backend_of(&o);
+    o.from = from;
     if (backend) {
       VYRE_TRY(check(backend, &o, st));
       continue;
     }
-    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "begin it with the name of a backend: `vyre devices`",
-                     "option '%.*s': there is no backend '%.*s'",
-                     (int)(o.value + o.value_size - o.name), o.name,
-                     (int)o.name_size, o.name);
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(from),
+        NULL, "begin it with the name of a backend: `vyre devices`",
+        "%s%soption '%.*s': there is no backend '%.*s'", FROM(from),
+        shown((size_t)(o.value + o.value_size - o.name)), o.name,
+        shown(o.name_size), o.name);
   }
   if (*at) {
-    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "write BACKEND.KEY=NUMBER, with commas between them",
-                     "'%.80s' is no option of a backend", at);
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(from),
+        NULL, "write BACKEND.KEY=NUMBER, with commas between them",
+        "%s%s'%.80s' is no option of a backend", FROM(from), at);
   }
   if (had > 0) context->options[had - 1] = ',';
   memcpy(context->options + had, text, length + 1);

@@ -88,10 +88,14 @@ TEST(options_that_are_none_are_refused_by_name) {
                {"width=8", "'width=8' is no option"},
                {".width=8", "is no option"},
                {"cpu.=8", "is no option"},
-               {"cpu.width=", "is no option"},
-               {"cpu.width=8x", "'cpu.width=8x' is no option"},
-               {"cpu.width=-8", "is no option"},
-               {"cpu.width=99999999999999999999", "is no option"},
+               {"cpu.width=", "is '', must be a number, 0 to 32 (or auto)"},
+               {"cpu.width=8x",
+                "option 'width' of backend 'cpu' is '8x', must be a number"},
+               {"cpu.width=-8", "is '-8', must be a number"},
+               {"cpu.width=99999999999999999999",
+                "is '99999999999999999999', must be a number"},
+               {"cpu.widt=x", "no option 'widt'"},
+               {"nobody.width=x", "no backend 'nobody'"},
                {"cpu.width=8,,", "',' is no option"},
                {"nobody.width=8", "no backend 'nobody'"},
                {"cp.width=8", "no backend 'cp'"},
@@ -104,6 +108,8 @@ TEST(options_that_are_none_are_refused_by_name) {
     CHECK_FAILS(open_with(cases[i].text, &st), st, VYRE_INVALID_ARGUMENT,
                 VYRE_KIND_INVALID_ARGUMENT);
     CHECK_HAS(st.message, cases[i].says);
+    CHECK(!strstr(st.message, "VYRE_OPTIONS"));
+    CHECK_TEXT(st.field, "backend_options");
     CHECK_U64(seen_width, 99); /* the backend was not asked */
   }
   char long_text[600];
@@ -179,8 +185,36 @@ TEST(the_environment_has_options_too) {
   CHECK(unsetenv("VYRE_OPTIONS") == 0);
 }
 
+TEST(what_is_wrong_in_the_environment_is_said_to_be_there) {
+  static const struct {
+    const char *text, *says;
+  } cases[] = {
+      {"vulkan.staging=9",
+       "VYRE_OPTIONS: option 'staging' of backend 'vulkan'"},
+      {"vulkan.push=yes",
+       "VYRE_OPTIONS: option 'push' of backend 'vulkan' is "},
+      {"cpu.colour=1", "VYRE_OPTIONS: backend 'cpu' has no option 'colour'"},
+      {"nobody.width=8", "VYRE_OPTIONS: option 'nobody.width=8': there is no "},
+      {"width", "VYRE_OPTIONS: 'width' is no option of a backend"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    vyre_status st = {0};
+    CHECK(setenv("VYRE_OPTIONS", cases[i].text, 1) == 0);
+    CHECK_FAILS(open_with(NULL, &st), st, VYRE_INVALID_ARGUMENT,
+                VYRE_KIND_INVALID_ARGUMENT);
+    CHECK_HAS(st.message, cases[i].says);
+    CHECK_TEXT(st.field, "VYRE_OPTIONS");
+    /* One that comes behind does not mend it; nobody asking for it does. */
+    CHECK_FAILS(open_with("vulkan.staging=1", &st), st, VYRE_INVALID_ARGUMENT,
+                VYRE_KIND_INVALID_ARGUMENT);
+    CHECK_TEXT(st.field, "VYRE_OPTIONS");
+    CHECK_OK(open_with("", &st), st);
+  }
+  CHECK(unsetenv("VYRE_OPTIONS") == 0);
+}
+
 TEST_MAIN(TEST_ENTRY(a_device_gets_its_options_and_no_others),
           TEST_ENTRY(options_that_are_none_are_refused_by_name),
           TEST_ENTRY(options_are_listed_for_every_backend_that_has_any),
           TEST_ENTRY(a_context_knows_the_options_of_all_backends),
-          TEST_ENTRY(the_environment_has_options_too))
+          TEST_ENTRY(the_environment_has_options_too),
+          TEST_ENTRY(what_is_wrong_in_the_environment_is_said_to_be_there))

@@ -80,7 +80,7 @@ bool vk_take_make_room(vk_take *take) {
 
 /* A kernel that only reads them leaves them as they are. */
 static void note_known(vk_move *m) {
-  m->is_known = m->from && m->size <= sizeof m->last;
+  m->is_known = m->from && m->to && m->size <= sizeof m->last;
   if (!m->is_known) return;
   memcpy(m->last, m->from, (size_t)m->size);
   memcpy(m->to, m->from, (size_t)m->size);

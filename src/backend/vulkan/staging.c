@@ -225,7 +225,7 @@ vyre_code vk_download(vk_device *device, const vk_range *from, uint64_t offset,
     while (code == VYRE_OK && is_sent && d.sent < size && d.count < VK_PIECES) {
       code = send_ahead(&d, &is_sent, st);
     }
-    if (code == VYRE_OK) code = receive(&d, to, st);
+    if (code == VYRE_OK && d.count > 0) code = receive(&d, to, st);
   }
   while (d.count > 0) (void)receive(&d, NULL, NULL);
   return code;
