@@ -87,6 +87,7 @@ typedef struct vyre__launch {
   uint64_t max_iterations; /* at least 1 */
   uint64_t deadline_ns;    /* of vyre__clock_ns; 0: none */
   uint64_t timeout_ns;     /* what the deadline came from, to name it */
+  bool is_through;         /* set by run: it timed out, and all of it ran */
   vyre_writer print;       /* write may be NULL */
   vyre_check_options check;
   vyre_check_report *report; /* empty; not NULL if check asks for anything */

@@ -78,6 +78,14 @@ static void trace_replay(const walk *w, uint64_t start, vyre_code code) {
 
 /* --- commands ----------------------------------------------------------------*/
 
+/* One that ran to its end, and too long, is counted; and the round that it ends. */
+static void count_late(walk *w, const vyre__command *c) {
+  const vyre__launch *launch = &c->run->launch;
+  if (!launch->is_through || launch->turn + 1 < launch->turns) return;
+  w->result.dispatches++;
+  if (w->depth > 0 && c[1].kind == VYRE__COMMAND_END) w->result.rounds++;
+}
+
 static vyre_code run_dispatch(walk *w, vyre__command *c, vyre_status *st) {
   vyre__run *run = c->run;
   if (run->scratch.first) vyre_arena_reset(&run->scratch);
@@ -89,10 +97,15 @@ static vyre_code run_dispatch(walk *w, vyre__command *c, vyre_status *st) {
     run->launch.timeout_ns =
         own != 0 && own < left ? own : w->options.timeout_ns;
   }
+  run->launch.is_through = false;
   vyre_code code = vyre__run_execute(run, st);
   run->own.timeout_ns = run->launch.timeout_ns = c->desc.timeout_ns;
   run->launch.deadline_ns = 0;
-  if (code == VYRE_OK) w->result.dispatches++;
+  if (code == VYRE_OK) {
+    w->result.dispatches++;
+  } else if (code == VYRE_DISPATCH_FAILED) {
+    count_late(w, c);
+  }
   return code;
 }
 

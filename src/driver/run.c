@@ -526,6 +526,7 @@ static vyre_code launch(vyre__run *run, vyre_status *st) {
     run->launch.launches = 1;
     run->launch.turn = i;
     run->launch.turns = count;
+    run->launch.is_through = false;
     if (i > 0 && run->launch.deadline_ns &&
         vyre__clock_ns() > run->launch.deadline_ns) {
       return between_launches(run, i, count, st);

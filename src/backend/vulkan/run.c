@@ -287,6 +287,7 @@ static vyre_code run_windows(windows *w, vyre_status *st) {
     VYRE_TRY(run_window(w, ns, st));
     if (vk_job_end(w->job) != VYRE__SPIRV_ENDED) break;
     if (launch->deadline_ns != 0 && vyre__clock_ns() > launch->deadline_ns) {
+      launch->is_through = w->tiles.is_over;
       return timed_out(w->pipeline, launch, st);
     }
   } while (!w->tiles.is_over);
@@ -332,5 +333,6 @@ vyre_code vk_run(vyre_pipeline *pipeline, vyre__launch *launch,
   vyre_code code = vk_is_whole(p, &seen) ? run_whole(p, &seen, st)
                                          : run_parted(p, &seen, st);
   launch->device_ns = seen.device_ns;
+  launch->is_through = seen.is_through;
   return code;
 }
