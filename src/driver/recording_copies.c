@@ -120,6 +120,7 @@ static void take_over(vyre_recording *to, const vyre_recording *from,
 vyre_code vyre__recording_turn_over(vyre_recording *home, uint32_t slot,
                                     const vyre_resource *resource,
                                     vyre_status *st) {
+  bool may_make = home->copy_count < VYRE__MOST_COPIES;
   vyre_recording *best = NULL;
   size_t least = SIZE_MAX;
   uint32_t users = 0;
@@ -131,7 +132,7 @@ vyre_code vyre__recording_turn_over(vyre_recording *home, uint32_t slot,
     least = far;
     best = c;
   }
-  if (!best && home->copy_count >= VYRE__MOST_COPIES) {
+  if (!best && !may_make) {
     char text[VYRE__SLOT_NAME];
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
