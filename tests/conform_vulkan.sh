@@ -61,14 +61,11 @@ elif sanitized thread; then
   # Where threads of the driver, of the library and of the case meet.
   for area in forms residents recordings threads; do on " in $area" "" --filter "$area."; done
 elif sanitized; then
-  for area in forms residents fences recordings threads memory options control barriers; do
-    on " in $area" "" --filter "$area."
-  done
+  for area in forms residents fences recordings threads memory; do on " in $area" "" --filter "$area."; done
 else
-  on "" "" --programs 10
+  on "" ""
   for area in forms residents recordings; do on ", as on a GPU, in $area" vulkan.staging=1 --filter "$area."; done
-  # Every operation on floats in other forms than the probe chose.
-  on ", f32 fixed" vulkan.numbers=1 --filter f32
+  # Every operation on floats by integers alone. (Random programs have the form between.)
   on ", f32 soft" vulkan.numbers=2 --filter f32
 fi
 finish
