@@ -10,8 +10,8 @@ source_dir=$1 build_dir=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# What drivers and loaders keep until the process ends is not ours.
-printf 'leak:%s\n' libvulkan libLLVM libdrm libVkLayer _dlerror_run '<unknown module>' >"$work/leaks"
+# What drivers, loaders and layers (all that is C++ here) keep until the process ends is not ours.
+printf 'leak:%s\n' libvulkan libLLVM libdrm libVkLayer libstdc++ _dlerror_run '<unknown module>' >"$work/leaks"
 export LSAN_OPTIONS=${LSAN_OPTIONS:+$LSAN_OPTIONS:}suppressions=$work/leaks:print_suppressions=0
 export VK_LAYER_SETTINGS_PATH=$work/vk_layer_settings.txt MESA_SHADER_CACHE_DISABLE=true
 layer=VK_LAYER_KHRONOS_validation
