@@ -57,11 +57,9 @@ if [ $# -gt 2 ]; then # all of it, in every way (make check-long)
   on ", as on a GPU without timelines" vulkan.staging=1,vulkan.fences=1
   on ", floats fixed" vulkan.numbers=1
   on ", floats soft" vulkan.numbers=2
-elif sanitized thread; then
-  # Where threads of the driver, of the library and of the case meet.
-  for area in forms residents recordings threads; do on " in $area" "" --filter "$area."; done
 elif sanitized; then
-  for area in forms residents fences recordings threads memory; do on " in $area" "" --filter "$area."; done
+  # Where memory and threads of the driver, of the library and of the case meet.
+  for area in forms residents recordings threads; do on " in $area" "" --filter "$area."; done
 else
   on "" ""
   for area in forms residents recordings; do on ", as on a GPU, in $area" vulkan.staging=1 --filter "$area."; done
