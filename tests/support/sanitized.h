@@ -16,4 +16,17 @@
 #define SANITIZED 0
 #endif
 
+/* THREAD_SANITIZED: 1 in a build with TSan, under which a forked child may have no
+ * threads. */
+#if defined(__SANITIZE_THREAD__)
+#define THREAD_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THREAD_SANITIZED 1
+#endif
+#endif
+#ifndef THREAD_SANITIZED
+#define THREAD_SANITIZED 0
+#endif
+
 #endif

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "backend/vulkan/vulkan_testing.h"
+#include "support/sanitized.h"
 
 static const char kernels[] =
     "kernel add workgroup(64) over(y)\n"
@@ -605,6 +606,7 @@ static int use_own(vk_rig *r) {
 
 /* Threads of the driver are not in a child: who waits for them never ends. */
 TEST(a_child_that_was_forked_makes_a_device_of_its_own) {
+  if (THREAD_SANITIZED) return;
   for (int w = 0; w < 2 * WAYS; w++) {
     vk_rig a;
     vyre_status st = {0};
@@ -618,7 +620,7 @@ TEST(a_child_that_was_forked_makes_a_device_of_its_own) {
     (void)fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-      (void)alarm(20);
+      (void)alarm(60);
       int wrong = w % 2 == 0 ? use_lost(&a, x) : 0;
       _exit(wrong ? wrong : use_own(&a));
     }
@@ -633,12 +635,13 @@ TEST(a_child_that_was_forked_makes_a_device_of_its_own) {
 
 /* The instance that has no devices has no threads either. */
 TEST(a_child_without_devices_of_its_parent_keeps_the_instance) {
+  if (THREAD_SANITIZED) return;
   /* Only in the child's own child is there an instance without devices. */
   int status = 0;
   (void)fflush(stdout);
   pid_t child = fork();
   if (child == 0) {
-    (void)alarm(20);
+    (void)alarm(60);
     unsigned instances = vk_made.instances;
     if (!vk_instance_find()->handle || vk_made.instances != instances + 1) {
       _exit(1);
