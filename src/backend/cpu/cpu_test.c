@@ -712,7 +712,8 @@ static void check_mixed(rig *r) {
   for (uint32_t i = 0; i < COUNT; i++) y[i] = i * 77;
   CHECK_OK(run_in_place(r, y, sizeof y, &desc, &st), st);
   for (uint32_t i = 0; i < COUNT; i++) {
-    CHECK_U64(y[i], (uint32_t)((i / 64 * 64 + 63 - i % 64) * 77 + i) * 3);
+    uint32_t want = ((i / 64 * 64 + 63 - i % 64) * 77 + i) * 3;
+    CHECK_U64(y[i], want);
   }
 }
 

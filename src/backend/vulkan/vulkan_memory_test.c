@@ -23,7 +23,7 @@ static const char *const ways[] = {"", staged,
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
 static unsigned char byte_at(size_t i, unsigned seed) {
-  return (unsigned char)((i * 2654435761u + seed * 40503u) >> 13);
+  return (unsigned char)((i * 2654435761u + (size_t)seed * 40503u) >> 13);
 }
 
 static unsigned char *bytes(size_t size, unsigned seed) {
@@ -88,13 +88,14 @@ TEST(a_large_upload_has_several_pieces_on_their_way_and_no_more_memory) {
            pieces = r.own->counts.staged_pieces;
   unsigned waits = vk_seen.waits;
   CHECK_OK(vyre_resident_upload(r.device, x, 0, data, size, &st), st);
-  CHECK_U64(r.own->counts.staged_pieces - pieces, TIMES * VK_PIECES);
+  CHECK_U64(r.own->counts.staged_pieces - pieces,
+            UINT64_C(1) * TIMES * VK_PIECES);
   /* Each piece is waited for when its turn comes again, and never before. */
-  CHECK_U64(vk_seen.waits - waits, (TIMES - 1) * VK_PIECES);
+  CHECK_U64(vk_seen.waits - waits, (UINT64_C(0) + TIMES - 1) * VK_PIECES);
   waits = vk_seen.waits;
   CHECK_OK(vyre_resident_download(r.device, x, 0, got, size, &st), st);
   /* Those of the upload that were left, and its own. */
-  CHECK_U64(vk_seen.waits - waits, (TIMES + 1) * VK_PIECES);
+  CHECK_U64(vk_seen.waits - waits, (UINT64_C(1) + TIMES) * VK_PIECES);
   CHECK(memcmp(got, data, size) == 0);
   CHECK_U64(r.own->counts.staged_bytes, 2 * size);
   CHECK(r.own->counts.device_blocks <= blocks + 1);

@@ -47,7 +47,8 @@ typedef struct cut_scene {
 } cut_scene;
 
 static void check_ids(const cut_scene *s, size_t count, uint32_t times) {
-  for (uint32_t i = 0; i < count; i++) CHECK_U64(s->y[i], times * (i + 1));
+  for (uint32_t i = 0; i < count; i++)
+    CHECK_U64(s->y[i], (uint64_t)times * (i + 1));
 }
 
 static void dispatch_cut(cut_scene *s, int kernel, size_t count) {
@@ -287,7 +288,9 @@ static void batch_make(batch_scene *s, vk_rig *r) {
   vyre_status st = {0};
   *s = (batch_scene){.r = r};
   for (int i = 0; i < ITEMS; i++) {
-    CHECK_OK(vyre_resident_create(r->device, 4 * LENGTH, &s->y[i], &st), st);
+    CHECK_OK(
+        vyre_resident_create(r->device, UINT64_C(4) * LENGTH, &s->y[i], &st),
+        st);
     s->in[i][0] = vyre_input_resident(s->y[i]);
     s->in[i][1] = vyre_input_bytes(&s->step, 4);
     s->out[i] = vyre_output_resident(s->y[i]);
@@ -333,7 +336,8 @@ TEST(a_batch_that_came_before_is_not_taken_for_another) {
       if (turn % 10 == 7) { /* another buffer in the place of one */
         int item = (int)(turn % ITEMS);
         CHECK_OK(vyre_resident_free(r.device, s.y[item], &st), st);
-        CHECK_OK(vyre_resident_create(r.device, 4 * LENGTH, &s.y[item], &st),
+        CHECK_OK(vyre_resident_create(r.device, UINT64_C(4) * LENGTH,
+                                      &s.y[item], &st),
                  st);
         s.in[item][0] = vyre_input_resident(s.y[item]);
         s.out[item] = vyre_output_resident(s.y[item]);

@@ -256,7 +256,7 @@ static void loop_begin(loop_scene *s, vyre_device *device,
   CHECK_OK(vyre_recording_end_while(s->rec, &st), st);
   CHECK_OK(vyre_recording_finish(s->rec, &st), st);
   CHECK_OK(vyre_resident_create(device, 8, &s->n, &st), st);
-  CHECK_OK(vyre_resident_create(device, 4 * LOOP_N, &s->y, &st), st);
+  CHECK_OK(vyre_resident_create(device, UINT64_C(4) * LOOP_N, &s->y, &st), st);
   CHECK_OK(
       vyre_recording_bind(s->rec, n, &(vyre_resource){.resident = s->n}, &st),
       st);
@@ -293,6 +293,15 @@ static void loop_run(const loop_scene *s, vyre_device *device, uint32_t rounds,
   CHECK_OK(vyre_resident_download(device, s->n, 0, out->n, 8, &st), st);
   CHECK_OK(vyre_resident_download(device, s->y, 0, out->y, sizeof out->y, &st),
            st);
+}
+
+/* But for the time it took. */
+static bool is_same_result(const vyre_replay_result *a,
+                           const vyre_replay_result *b) {
+  return a->dispatches == b->dispatches && a->skipped == b->skipped &&
+         a->copies == b->copies && a->kept == b->kept &&
+         a->rounds == b->rounds && a->looks == b->looks &&
+         a->recaptures == b->recaptures && a->reached_max == b->reached_max;
 }
 
 /* Bytes, and all that a replay tells, against the reference; and how many times the
@@ -336,7 +345,7 @@ TEST(loops_end_where_they_end_on_the_reference) {
         unsigned submits = vk_seen.submits;
         loop_run(&mine, r.device, rounds[k], is_error, &got);
         CHECK(got.code == want.code && got.kind == want.kind);
-        CHECK(memcmp(&got.result, &want.result, sizeof got.result) == 0);
+        CHECK(is_same_result(&got.result, &want.result));
         CHECK(memcmp(got.n, want.n, sizeof got.n) == 0);
         CHECK(memcmp(got.y, want.y, sizeof got.y) == 0);
         bool is_there = r.own->tests_flags && loops[l].stretch > 1;

@@ -83,7 +83,7 @@ static void scale_once(vk_rig *r, uint32_t a) {
   vyre_dispatch_desc desc = {
       .inputs = in, .input_count = 2, .outputs = out, .output_count = 1};
   CHECK_OK(vyre_dispatch(r->pipelines[SCALE], &desc, &st), st);
-  for (uint32_t i = 0; i < N; i++) CHECK_U64(y[i], a * x[i]);
+  for (uint32_t i = 0; i < N; i++) CHECK_U64(y[i], (uint64_t)a * x[i]);
 }
 
 /* Push constants are part of the commands: another value is recorded, and kept. */
@@ -148,10 +148,12 @@ static void make_residents(vk_rig *r, residents *own) {
   vyre_status st = {0};
   uint32_t a[4] = {9, 6, 9, 9};
   for (uint32_t i = 0; i < N; i++) own->in[i] = i + 5;
-  CHECK_OK(vyre_resident_create(r->device, 4 * N, &own->x, &st), st);
-  CHECK_OK(vyre_resident_create(r->device, 4 * N, &own->y, &st), st);
+  CHECK_OK(vyre_resident_create(r->device, UINT64_C(4) * N, &own->x, &st), st);
+  CHECK_OK(vyre_resident_create(r->device, UINT64_C(4) * N, &own->y, &st), st);
   CHECK_OK(vyre_resident_create(r->device, sizeof a, &own->a, &st), st);
-  CHECK_OK(vyre_resident_upload(r->device, own->x, 0, own->in, 4 * N, &st), st);
+  CHECK_OK(
+      vyre_resident_upload(r->device, own->x, 0, own->in, sizeof own->in, &st),
+      st);
   CHECK_OK(vyre_resident_upload(r->device, own->a, 0, a, sizeof a, &st), st);
 }
 
@@ -159,7 +161,7 @@ static void check_scaled(vk_rig *r, const residents *own, uint32_t a) {
   vyre_status st = {0};
   uint32_t y[N];
   CHECK_OK(vyre_resident_download(r->device, own->y, 0, y, sizeof y, &st), st);
-  for (uint32_t i = 0; i < N; i++) CHECK_U64(y[i], a * own->in[i]);
+  for (uint32_t i = 0; i < N; i++) CHECK_U64(y[i], (uint64_t)a * own->in[i]);
 }
 
 TEST(resident_uniforms_are_what_they_are_now) {
