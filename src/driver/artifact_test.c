@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "driver/artifact.h"
 
-#include "vyre/module.h"
-
-#include "lower/low.h"
+#include "driver/host_plan_testing.h"
 #include "support/check.h"
 
 /* --- loops of the host -------------------------------------------------------------*/
@@ -101,24 +99,6 @@ TEST(loops_run_as_the_language_says_in_every_type) {
 
 /* --- a kernel with all of it ---------------------------------------------------------*/
 
-static const char text[] =
-    "kernel k workgroup(4)\n"
-    "buffer r : read_write u32[] @0;\n"
-    "uniform n : u32 @1;\n"
-    "uniform more : i32[3] @2;\n"
-    "{\n"
-    "    let i = global_id.x;\n"
-    "    var sum = 0u;\n"
-    "    for (let a = 0u; a < n + 1; a++) {\n"
-    "        for (let b = a * 2; b < len(r) - 3; b++) {\n"
-    "            sum = sum + r[i];\n"
-    "            grid_barrier();\n"
-    "            r[(i + b) % len(r)] = sum;\n"
-    "            grid_barrier();\n"
-    "        }\n"
-    "    }\n"
-    "}\n";
-
 /* What a backend has beside. */
 typedef struct beside {
   uint32_t number, most;
@@ -129,9 +109,7 @@ typedef struct pair {
 } pair;
 
 typedef struct rig {
-  vyre_arena arena;
-  vyre_module *module;
-  const vyre__low_kernel *kernel;
+  planned_kernel k;
   vyre__host_plan plan;
   beside own;
   const pair *pairs;
@@ -143,24 +121,14 @@ static const pair pairs[] = {{1, 2}, {3, 4}, {5, 6}};
 static void rig_open(rig *r) {
   vyre_status st = {0};
   *r = (rig){.own = {7, 8}, .pairs = pairs, .pair_count = 3};
-  vyre_arena_init(&r->arena, (vyre_allocator){0});
-  CHECK_OK(vyre_module_parse(text, strlen(text), "k", (vyre_allocator){0},
-                             &r->module, NULL, &st),
+  planned_kernel_open(&r->k);
+  CHECK_OK(vyre__host_plan_build(r->k.kernel, 1000, "test", &r->k.arena,
+                                 &r->plan, &st),
            st);
-  vyre__target target = {0};
-  vyre_program *inlined;
-  CHECK_OK(
-      vyre__lower(vyre_module_kernel(r->module, 0), &target, VYRE__PASS_CONTROL,
-                  &r->arena, &r->kernel, &inlined, &st),
-      st);
-  CHECK_OK(
-      vyre__host_plan_build(r->kernel, 1000, "test", &r->arena, &r->plan, &st),
-      st);
 }
 
 static void rig_close(rig *r) {
-  vyre_arena_finish(&r->arena);
-  vyre_module_release(r->module);
+  planned_kernel_close(&r->k);
 }
 
 TEST(a_plan_has_what_the_kernel_asks_for) {
@@ -265,7 +233,7 @@ TEST(what_is_written_is_read_back) {
   vyre_status st = {0};
   vyre__artifact a =
       describe(&other.plan, &other.own, &other.pairs, &other.pair_count);
-  CHECK_OK(vyre__artifact_read(written.data, written.size, &a, &r.arena, &st),
+  CHECK_OK(vyre__artifact_read(written.data, written.size, &a, &r.k.arena, &st),
            st);
   CHECK_U64(a.code_size, sizeof code);
   CHECK(memcmp(a.code, code, sizeof code) == 0);
@@ -311,15 +279,15 @@ static bool try_read(const char *data, size_t size, vyre_status *st) {
   char *exact = malloc(size ? size : 1);
   CHECK(exact != NULL);
   memcpy(exact, data, size);
-  vyre_arena_init(&other.arena, (vyre_allocator){0});
+  vyre_arena_init(&other.k.arena, (vyre_allocator){0});
   vyre__artifact a =
       describe(&other.plan, &other.own, &other.pairs, &other.pair_count);
   *st = (vyre_status){0};
   bool is_taken =
-      vyre__artifact_read(exact, size, &a, &other.arena, st) == VYRE_OK;
+      vyre__artifact_read(exact, size, &a, &other.k.arena, st) == VYRE_OK;
   if (!is_taken) CHECK(st->message[0] && st->fix[0]);
   if (is_taken) walk_some(&other.plan);
-  vyre_arena_finish(&other.arena);
+  vyre_arena_finish(&other.k.arena);
   free(exact);
   return is_taken;
 }
@@ -495,12 +463,12 @@ TEST(without_memory_it_says_so) {
     test_heap heap = {.left = n};
     rig other = {0};
     vyre_status st = {0};
-    vyre_arena_init(&other.arena, test_heap_allocator(&heap));
+    vyre_arena_init(&other.k.arena, test_heap_allocator(&heap));
     vyre__artifact a =
         describe(&other.plan, &other.own, &other.pairs, &other.pair_count);
-    vyre_code got =
-        vyre__artifact_read(written.data, written.size, &a, &other.arena, &st);
-    vyre_arena_finish(&other.arena);
+    vyre_code got = vyre__artifact_read(written.data, written.size, &a,
+                                        &other.k.arena, &st);
+    vyre_arena_finish(&other.k.arena);
     CHECK_U64(heap.live_bytes, 0);
     if (got == VYRE_OK) break;
     CHECK(got == VYRE_OUT_OF_MEMORY && st.message[0] && st.fix[0]);
@@ -515,7 +483,7 @@ TEST(a_plan_of_another_program_does_not_fit) {
   rig r;
   vyre_status st = {0};
   rig_open(&r);
-  vyre_program *program = vyre_module_kernel(r.module, 0);
+  vyre_program *program = vyre_module_kernel(r.k.module, 0);
   vyre_pipeline pipeline = {.program = program, .workgroup = {4, 1, 1}};
   CHECK_OK(vyre__host_plan_fits(&r.plan, &pipeline, &st), st);
   for (int i = 0; i < 8; i++) {

@@ -1,58 +1,27 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "backend/cpu/plan.h"
 
-#include "vyre/module.h"
-
 #include "backend/cpu/codegen_testing.h"
+#include "driver/host_plan_testing.h"
 #include "support/check.h"
 
 /* --- a kernel with all of it ---------------------------------------------------------*/
 
-static const char text[] =
-    "kernel k workgroup(4)\n"
-    "buffer r : read_write u32[] @0;\n"
-    "uniform n : u32 @1;\n"
-    "uniform more : i32[3] @2;\n"
-    "{\n"
-    "    let i = global_id.x;\n"
-    "    var sum = 0u;\n"
-    "    for (let a = 0u; a < n + 1; a++) {\n"
-    "        for (let b = a * 2; b < len(r) - 3; b++) {\n"
-    "            sum = sum + r[i];\n"
-    "            grid_barrier();\n"
-    "            r[(i + b) % len(r)] = sum;\n"
-    "            grid_barrier();\n"
-    "        }\n"
-    "    }\n"
-    "}\n";
-
 typedef struct rig {
-  vyre_arena arena;
-  vyre_module *module;
-  const vyre__low_kernel *kernel;
+  planned_kernel k;
   cpu_plan plan;
 } rig;
 
 static void rig_open(rig *r) {
   vyre_status st = {0};
   *r = (rig){0};
-  vyre_arena_init(&r->arena, (vyre_allocator){0});
-  CHECK_OK(vyre_module_parse(text, strlen(text), "k", (vyre_allocator){0},
-                             &r->module, NULL, &st),
-           st);
-  vyre__target target = {0};
-  vyre_program *inlined;
-  CHECK_OK(
-      vyre__lower(vyre_module_kernel(r->module, 0), &target, VYRE__PASS_CONTROL,
-                  &r->arena, &r->kernel, &inlined, &st),
-      st);
+  planned_kernel_open(&r->k);
   vyre__spmd_info info = {.width = 8, .scratch_bytes = 640};
-  CHECK_OK(cpu_plan_build(r->kernel, &info, &r->arena, &r->plan, &st), st);
+  CHECK_OK(cpu_plan_build(r->k.kernel, &info, &r->k.arena, &r->plan, &st), st);
 }
 
 static void rig_close(rig *r) {
-  vyre_arena_finish(&r->arena);
-  vyre_module_release(r->module);
+  planned_kernel_close(&r->k);
 }
 
 /* --- as bytes ------------------------------------------------------------------------*/
@@ -73,7 +42,7 @@ TEST(what_is_written_is_read_back) {
   const void *found;
   size_t size;
   vyre_status st = {0};
-  CHECK_OK(cpu_artifact_read(bytes.data, bytes.size, &r.arena, &plan, &found,
+  CHECK_OK(cpu_artifact_read(bytes.data, bytes.size, &r.k.arena, &plan, &found,
                              &size, &st),
            st);
   CHECK_U64(size, sizeof object);
