@@ -336,10 +336,30 @@ TEST(a_bind_that_finds_no_memory_changes_nothing) {
   }
 }
 
+/* Bound or not, one that was freed is refused, also while a replay still has it. */
+TEST(a_freed_buffer_is_not_bound_again_while_a_replay_has_it) {
+  bench b = bench_open(heap);
+  vyre_resident n = make_resident(b.device, 4);
+  vyre_resource r = {.resident = n};
+  vyre_status st = {0};
+  held h = {0};
+  h.rec = record(&b, (vyre_writer){hold_up, &h});
+  bind_resident(h.rec, 0, n);
+  begin_held(&h);
+  CHECK_OK(vyre_recording_bind(h.rec, 0, &r, &st), st);
+  CHECK_OK(vyre_resident_free(b.device, n, &st), st);
+  CHECK_FAILS(vyre_recording_bind(h.rec, 0, &r, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_STALE_HANDLE);
+  end_held(&h);
+  vyre_recording_release(h.rec);
+  bench_close(&b);
+}
+
 TEST_MAIN(
     TEST_ENTRY(a_replay_that_shares_what_another_writes_is_refused_by_name),
     TEST_ENTRY(a_replay_that_takes_turns_waits),
     TEST_ENTRY(a_replay_with_a_fence_is_never_refused_and_comes_after),
     TEST_ENTRY(one_recording_runs_twice_at_once_with_other_memory),
     TEST_ENTRY(replays_in_the_queue_keep_what_they_were_asked_with),
-    TEST_ENTRY(a_bind_that_finds_no_memory_changes_nothing))
+    TEST_ENTRY(a_bind_that_finds_no_memory_changes_nothing),
+    TEST_ENTRY(a_freed_buffer_is_not_bound_again_while_a_replay_has_it))

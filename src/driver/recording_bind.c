@@ -192,15 +192,18 @@ vyre_code vyre_recording_bind(vyre_recording *rec, uint32_t slot,
   vyre__named *named = &rec->current->slots[slot];
   bool is_there = resource && named->is_bound && !resource->slot &&
                   vyre__resource_is_same(resource, &named->resource);
-  if (rec->current->users > 0 && is_there) {
-    pthread_mutex_unlock(&rec->lock);
-    return VYRE_OK;
-  }
   vyre_recording *before = rec->current;
-  if (before->users > 0) { /* they go on with what they were asked with */
-    code = vyre__recording_turn_over(rec, slot, resource, st);
+  if (before->users > 0 && is_there) { /* it stays, if it was not freed since */
+    if (has_resident(resource) &&
+        vyre__resident_acquire(rec->device, resource->resident, &held, NULL)) {
+      code = bad_handle(rec, slot, resource->resident, st);
+    }
+  } else {
+    if (before->users > 0) { /* they go on with what they were asked with */
+      code = vyre__recording_turn_over(rec, slot, resource, st);
+    }
+    if (code == VYRE_OK) code = rebind(rec->current, slot, resource, &held, st);
   }
-  if (code == VYRE_OK) code = rebind(rec->current, slot, resource, &held, st);
   if (code != VYRE_OK) rec->current = before;
   pthread_mutex_unlock(&rec->lock);
   if (held) vyre__resident_drop(rec->device, held);
