@@ -23,7 +23,7 @@ level_packages() {
       "spirv-headers:<spirv/unified1/spirv.h>" \
       mesa-vulkan-drivers: vulkan-validationlayers: ;;
     bench) level_packages build && echo clang-19:clang-19 libomp-19-dev: \
-      pocl-opencl-icd: ;;
+      pocl-opencl-icd: ocl-icd-libopencl1: ;;
     bench-vulkan) level_packages build && echo mesa-vulkan-drivers: \
       glslang-tools:glslangValidator ;;
     verify) level_packages build && echo "libmpfr-dev:<mpfr.h>" ;;

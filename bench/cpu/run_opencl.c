@@ -90,7 +90,7 @@ static bool load(const char **why) {
   /* The one with threads, and the one without. */
   (void)setenv("POCL_DEVICES", "pthread basic", 0);
   library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-  *why = "libOpenCL.so.1 is not there (Debian: pocl-opencl-icd)";
+  *why = "libOpenCL.so.1 is not there (Debian: ocl-icd-libopencl1)";
   if (!library) return false;
 #define X_LOAD(result, name, parameters)          \
   {                                               \
