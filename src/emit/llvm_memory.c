@@ -137,8 +137,14 @@ static bool is_contiguous(ll *e, vyre__val index) {
   return rep->form == LL_LINEAR && rep->stride == 1;
 }
 
+/* Those of a whole workgroup stay in their order: LLVM would have them as the tree
+ * of a reduction asks for them, and the processor, which fetches ahead only where
+ * addresses go up or down, would wait for memory. */
 static ll_op plain_load(ll *e, vyre__val v, ll_op at) {
-  return ll_def(e, "load %t, ptr %v, align %u",
+  bool stays = e->is_whole && !is_shared(e, v);
+  return ll_def(e,
+                stays ? "load volatile %t, ptr %v, align %u"
+                      : "load %t, ptr %v, align %u",
                 ll_memory_type(buffer_of(e, v)->width) | LL_VEC, LL_PTR, at,
                 align_of(e, v));
 }

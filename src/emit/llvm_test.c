@@ -451,6 +451,37 @@ TEST(rows_are_whole_vectors) {
   free(code.bytes);
 }
 
+/* y[i] = i op number, by vectors of a width that nobody asked for. */
+TEST(vectors_are_no_longer_than_rows_that_ids_are_taken_apart_to) {
+  static const struct {
+    vyre__low_op op;
+    uint32_t number, lanes, want;
+  } cases[] = {
+      {VYRE__LOW_ADD, 16, 8, 32},          {VYRE__LOW_SHR_U, 4, 8, 16},
+      {VYRE__LOW_AND, 15, 8, 16},          {VYRE__LOW_DIV_U, 8, 8, 8},
+      {VYRE__LOW_REM_U, 16, 8, 16},        {VYRE__LOW_REM_U, 24, 8, 32},
+      {VYRE__LOW_REM_U, 4, 8, 32}, /* less than a register */
+      {VYRE__LOW_SHR_U, 4, 16, 16},        {VYRE__LOW_SHR_U, 3, 16, 32},
+      {VYRE__LOW_AND, UINT32_MAX, 16, 32},
+  };
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    kit_begin(&t, "apart", 64, 1, 1);
+    uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 64);
+    vyre__val i = kit_local(&t, 0), by = kit_u32(&t, cases[c].number);
+    kit_store(&t, y, i, kit_u(&t, cases[c].op, i, by), 0);
+    kit_end(&t);
+    vyre__emit_llvm_options options = {.lanes = cases[c].lanes};
+    vyre__spmd_info info;
+    vyre_status st = {0};
+    text code = {0};
+    CHECK_OK(vyre__emit_llvm(&t.k, &options, (vyre_writer){text_take, &code},
+                             &info, &st),
+             st);
+    CHECK_U64(info.width, cases[c].want);
+    free(code.bytes);
+  }
+}
+
 TEST(same_kernel_same_bytes) {
   vyre__spmd_info info;
   make_add();
@@ -614,16 +645,16 @@ TEST(llvm_takes_the_text_of_random_programs) {
   CHECK_U64(failed, 0);
 }
 
-TEST_MAIN(TEST_ENTRY(every_shape_in_every_workgroup_does_the_same),
-          TEST_ENTRY(narrow_elements_do_the_same),
-          TEST_ENTRY(memory_begins_and_ends_anywhere),
-          TEST_ENTRY(a_condition_that_is_known_when_code_is_written),
-          TEST_ENTRY(out_of_fuel_and_stop_end_a_phase),
-          TEST_ENTRY(big_arrays_are_in_scratch),
-          TEST_ENTRY(rows_are_whole_vectors),
-          TEST_ENTRY(same_kernel_same_bytes),
-          TEST_ENTRY(refuses_what_has_no_spelling),
-          TEST_ENTRY(tells_that_the_writer_refused),
-          TEST_ENTRY(no_memory_is_told), TEST_ENTRY(examples_do_the_same),
-          TEST_ENTRY(random_programs_do_the_same),
-          TEST_ENTRY(llvm_takes_the_text_of_random_programs))
+TEST_MAIN(
+    TEST_ENTRY(every_shape_in_every_workgroup_does_the_same),
+    TEST_ENTRY(narrow_elements_do_the_same),
+    TEST_ENTRY(memory_begins_and_ends_anywhere),
+    TEST_ENTRY(a_condition_that_is_known_when_code_is_written),
+    TEST_ENTRY(out_of_fuel_and_stop_end_a_phase),
+    TEST_ENTRY(big_arrays_are_in_scratch), TEST_ENTRY(rows_are_whole_vectors),
+    TEST_ENTRY(vectors_are_no_longer_than_rows_that_ids_are_taken_apart_to),
+    TEST_ENTRY(same_kernel_same_bytes),
+    TEST_ENTRY(refuses_what_has_no_spelling),
+    TEST_ENTRY(tells_that_the_writer_refused), TEST_ENTRY(no_memory_is_told),
+    TEST_ENTRY(examples_do_the_same), TEST_ENTRY(random_programs_do_the_same),
+    TEST_ENTRY(llvm_takes_the_text_of_random_programs))

@@ -18,6 +18,10 @@
  * Workgroups of several rows that have loops run rows side by side where they share
  * loads (llvm_jam.c): two registers of two or four rows, not four of one.
  *
+ * Where ids are taken apart by a power of two (i / 16, i % 16), as for the rows of a
+ * tile, no vector is longer than that, if it has a register at least: what it loads
+ * lies side by side then.
+ *
  * In loops with atomics one register serves, as lanes are done one by one; but where
  * these are at places that memory says, or try again until they succeed, lanes soon
  * have little in common, and scalar code does best. Unless all of them ask one
@@ -212,6 +216,50 @@ static bool reads_own(const vyre__low_kernel *k) {
   return false;
 }
 
+/* --- ids that are taken apart ---------------------------------------------------------*/
+
+/* By how much @p inst divides, or what it takes a remainder of; 0: neither, or no
+ * power of two. */
+static uint64_t divisor_of(const vyre__low_kernel *k,
+                           const vyre__low_inst *inst) {
+  const bool shifts = inst->op == VYRE__LOW_SHR_U,
+             masks = inst->op == VYRE__LOW_AND;
+  const bool divides =
+      inst->op == VYRE__LOW_DIV_U || inst->op == VYRE__LOW_REM_U;
+  if (!shifts && !masks && !divides) return 0;
+  const vyre__low_inst *by = &k->code[inst->b];
+  if (by->op != VYRE__LOW_CONST) return 0;
+  uint64_t bits = vyre__low_const(by);
+  if (shifts) return bits < 32 ? UINT64_C(1) << bits : 0;
+  if (masks) bits++;
+  return bits & (bits - 1) ? 0 : bits;
+}
+
+/* Whether @p v counts with x of the invocation. */
+static bool has_x(const vyre__low_kernel *k, vyre__val v, unsigned depth) {
+  const vyre__low_inst *inst = &k->code[v];
+  if (inst->op == VYRE__LOW_LOCAL_ID) return inst->aux == 0;
+  if (depth == MOST_BEHIND || inst->op == VYRE__LOW_CONST) return false;
+  if (!(vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE)) return false;
+  for (unsigned i = 0; i < vyre__low_ops[inst->op].operands; i++) {
+    if (has_x(k, inst->v[i], depth + 1)) return true;
+  }
+  return false;
+}
+
+/* The shortest row of at least @p lanes that ids are taken apart to. */
+static uint32_t shortest_row(const vyre__low_kernel *k, uint32_t lanes) {
+  uint32_t row = VYRE__SPMD_MOST_WIDTH;
+  for (uint32_t at = 1; at < k->count; at++) {
+    uint64_t by = divisor_of(k, &k->code[at]);
+    if (by < lanes || by >= row || !has_x(k, k->code[at].a, 0)) continue;
+    row = (uint32_t)by;
+  }
+  return row;
+}
+
+/* --- the choice -----------------------------------------------------------------------*/
+
 static void count_variables(survey *s) {
   const vyre__low_kernel *kernel = s->kernel;
   for (uint32_t i = 0; i < kernel->var_count; i++) {
@@ -240,7 +288,8 @@ uint32_t ll_choose_width(const vyre__low_kernel *kernel, uint32_t lanes) {
   if (has_ends && reads_own(kernel)) width = lanes;
   if (s.has_loop && s.variables - s.sums > MANY) width = lanes;
   if (s.has_loop_atomic) width = s.asks_one ? 2 * lanes : lanes;
-  if (width > VYRE__SPMD_MOST_WIDTH) width = VYRE__SPMD_MOST_WIDTH;
+  uint32_t row = shortest_row(kernel, lanes);
+  if (width > row) width = row;
   bool parts = s.is_scattered && !s.asks_one;
   if (s.tries_again || s.runs_along || parts || size[0] == 1) return 1;
   /* Rows of workgroups that meet at barriers do not go on in the next one. */
