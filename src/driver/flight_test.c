@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "driver/driver.h"
 #include "driver/recording_testing.h"
 
 static const vyre_allocator heap;
@@ -307,6 +308,41 @@ TEST(replays_in_the_queue_keep_what_they_were_asked_with) {
   bench_close(&b);
 }
 
+/* What is bound once more, as it is, takes no further set of bindings. */
+TEST(the_same_is_bound_as_often_as_one_likes) {
+  enum { TIMES = 12 };
+  for (int is_read_only = 0; is_read_only < 2; is_read_only++) {
+    bench b = bench_open(heap);
+    uint32_t word = 7;
+    vyre__adopted memory = {
+        .data = &word, .size = 4, .is_read_only = is_read_only};
+    vyre_resident stop = make_resident(b.device, 4),
+                  got = make_resident(b.device, 4), from;
+    vyre_status st = {0};
+    held h = {0};
+    vyre_fence *fences[TIMES + 1];
+    CHECK_OK(vyre__resident_adopt(b.device, &memory, &from, &st), st);
+    vyre_recording *stopper = record(&b, (vyre_writer){hold_up, &h});
+    vyre_recording *rec = record_copy(&b, (vyre_resource){.resident = from},
+                                      (vyre_resource){.resident = got});
+    bind_resident(stopper, 0, stop);
+    CHECK_OK(vyre_recording_replay(stopper, NULL, &fences[TIMES], &st), st);
+    for (int i = 0; i < TIMES; i++) {
+      bind_resident(rec, 0, from);
+      CHECK_OK(vyre_recording_replay(rec, NULL, &fences[i], &st), st);
+    }
+    atomic_store(&h.may_end, true);
+    for (int i = 0; i <= TIMES; i++) {
+      CHECK_OK(vyre_fence_wait(fences[i], VYRE_FOREVER, &st), st);
+      vyre_fence_release(fences[i]);
+    }
+    CHECK_U64(value_of(&b, got), 7);
+    vyre_recording_release(rec);
+    vyre_recording_release(stopper);
+    bench_close(&b);
+  }
+}
+
 TEST(a_bind_that_finds_no_memory_changes_nothing) {
   for (long left = 0;; left++) {
     test_heap memory = {.left = -1};
@@ -361,5 +397,6 @@ TEST_MAIN(
     TEST_ENTRY(a_replay_with_a_fence_is_never_refused_and_comes_after),
     TEST_ENTRY(one_recording_runs_twice_at_once_with_other_memory),
     TEST_ENTRY(replays_in_the_queue_keep_what_they_were_asked_with),
+    TEST_ENTRY(the_same_is_bound_as_often_as_one_likes),
     TEST_ENTRY(a_bind_that_finds_no_memory_changes_nothing),
     TEST_ENTRY(a_freed_buffer_is_not_bound_again_while_a_replay_has_it))

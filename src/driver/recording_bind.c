@@ -65,7 +65,6 @@ static vyre_code read_resident(vyre_recording *rec, uint32_t slot,
     if (size == 0) made->bytes = has - offset;
     made->memory = (vyre__memory){buffer->host ? buffer->host + offset : NULL,
                                   buffer, offset};
-    if (buffer->is_read_only) made->resource.is_read_only = true;
   }
   if (fits) return VYRE_OK;
   return VYRE_FAIL_WITH(
@@ -290,11 +289,11 @@ static vyre_code check_slots(const vyre_recording *rec, vyre_status *st) {
   for (uint32_t i = 0; i < rec->slot_count; i++) {
     const vyre__named *a = &rec->slots[i];
     if (!a->is_used) continue;
+    if (a->is_written && a->memory.buffer && a->memory.buffer->is_read_only) {
+      return vyre__resident_read_only("slot", vyre__slot_name(rec, i, text),
+                                      st);
+    }
     if (a->is_written && a->resource.is_read_only) {
-      if (a->memory.buffer && a->memory.buffer->is_read_only) {
-        return vyre__resident_read_only("slot", vyre__slot_name(rec, i, text),
-                                        st);
-      }
       return VYRE_FAIL_WITH(
           st, VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY, NULL,
           VYRE_NUMBERS({"slot", i}),
