@@ -372,6 +372,39 @@ TEST(a_bind_that_finds_no_memory_changes_nothing) {
   }
 }
 
+/* Whatever is on its way, and also to what it has. */
+TEST(a_fixed_slot_is_never_bound) {
+  bench b = bench_open(heap);
+  vyre_resident n[] = {make_resident(b.device, 4), make_resident(b.device, 4)};
+  vyre_status st = {0};
+  held h = {0};
+  vyre_place place = {0};
+  vyre_recorded_dispatch d = {.inputs = &place,
+                              .input_count = 1,
+                              .outputs = &place,
+                              .output_count = 1,
+                              .print = {hold_up, &h}};
+  CHECK_OK(vyre_recording_create(b.device, &h.rec, &st), st);
+  CHECK_OK(vyre_recording_fixed(h.rec, &(vyre_resource){.resident = n[0]},
+                                &place.slot, &st),
+           st);
+  CHECK_OK(vyre_recording_dispatch(h.rec, b.pipelines[TELL], &d, &st), st);
+  CHECK_OK(vyre_recording_finish(h.rec, &st), st);
+  for (int is_held = 0; is_held < 2; is_held++) {
+    if (is_held) begin_held(&h);
+    for (int i = 0; i < 2; i++) {
+      vyre_resource r = {.resident = n[i]};
+      CHECK_FAILS(vyre_recording_bind(h.rec, place.slot, &r, &st), st,
+                  VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+      CHECK_HAS(st.message, "is fixed");
+      st = (vyre_status){0};
+    }
+  }
+  end_held(&h);
+  vyre_recording_release(h.rec);
+  bench_close(&b);
+}
+
 /* Bound or not, one that was freed is refused, also while a replay still has it. */
 TEST(a_freed_buffer_is_not_bound_again_while_a_replay_has_it) {
   bench b = bench_open(heap);
@@ -399,4 +432,5 @@ TEST_MAIN(
     TEST_ENTRY(replays_in_the_queue_keep_what_they_were_asked_with),
     TEST_ENTRY(the_same_is_bound_as_often_as_one_likes),
     TEST_ENTRY(a_bind_that_finds_no_memory_changes_nothing),
+    TEST_ENTRY(a_fixed_slot_is_never_bound),
     TEST_ENTRY(a_freed_buffer_is_not_bound_again_while_a_replay_has_it))
