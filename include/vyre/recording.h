@@ -89,7 +89,9 @@ typedef struct vyre_recorded_dispatch {
   bool require_zero_copy;  /* fail rather than copy */
   const char *label;       /* for the print and the trace; NULL: the kernel's
                               name */
-  vyre_writer print;       /* for print(...); must live as long as it */
+  vyre_writer print;       /* for print(...); must live as long as it. Called
+                              by replays: by two at once, where two run at
+                              once. Must not wait for work that is queued */
 } vyre_recorded_dispatch;
 
 /** What one replay did. */
