@@ -89,7 +89,9 @@ typedef struct vyre_recorded_dispatch {
   bool require_zero_copy;  /* fail rather than copy */
   const char *label;       /* for the print and the trace; NULL: the kernel's
                               name */
-  vyre_writer print;       /* for print(...); must live as long as it */
+  vyre_writer print;       /* for print(...); must live as long as it. Called
+                              by replays: by two at once, where two run at
+                              once. Must not wait for work that is queued */
 } vyre_recorded_dispatch;
 
 /** What one replay did. */
@@ -114,7 +116,8 @@ typedef struct vyre_replay_options {
   bool
       takes_turns; /* a replay on another thread that uses the same bytes, which
                         one of both writes, is waited for, and not refused */
-  uint64_t timeout_ns;        /* of the whole; 0: none */
+  uint64_t timeout_ns;        /* of its commands together: what it waits for
+                                 before does not count; 0: none */
   vyre_replay_result *result; /* NULL: nobody asks. Filled when it is over,
                                  also after a failure */
 } vyre_replay_options;

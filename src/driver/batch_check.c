@@ -2,7 +2,8 @@
 /* Bytes of the host that the items of a batch share. Each item was held against
  * itself alone; that one frees a slot's memory while another is about to read it is
  * seen only here. Resident buffers are left out: there, the order of the items
- * says what the next one reads. */
+ * says what the next one reads. But for memory that was imported, which others may
+ * have as bytes of the host. */
 #include <string.h>
 
 #include "base/attributes.h"
@@ -13,7 +14,14 @@
 #include "driver/run_again.h"
 
 /* Slots and handles are memory too: they are written when the item runs. */
-typedef enum part_kind { IS_READ, IS_WRITTEN, IS_SLOT, IS_HANDLE } part_kind;
+typedef enum part_kind {
+  IS_READ,
+  IS_WRITTEN,
+  IS_SLOT,
+  IS_HANDLE,
+  IS_IMPORT_READ,
+  IS_IMPORT_WRITTEN
+} part_kind;
 
 typedef struct part {
   uint64_t begin, end;
@@ -29,11 +37,19 @@ typedef struct parts {
   uint64_t low, high; /* where all that is written lies */
 } parts;
 
+static bool is_written(part_kind kind) {
+  return kind != IS_READ && kind != IS_IMPORT_READ;
+}
+
+static bool is_import(part_kind kind) {
+  return kind == IS_IMPORT_READ || kind == IS_IMPORT_WRITTEN;
+}
+
 static void add(parts *to, part_kind kind, const void *data, uint64_t size,
                 const vyre_binding *binding, size_t item) {
   if (size == 0) return;
   part made = {(uintptr_t)data, (uintptr_t)data + size, binding, item, kind};
-  if (kind == IS_READ) {
+  if (!is_written(kind)) {
     if (made.end <= to->low || made.begin >= to->high) return;
   } else {
     if (made.begin < to->low) to->low = made.begin;
@@ -56,6 +72,8 @@ static void add_outputs(parts *to, const vyre__run *run, size_t item) {
       add(to, IS_HANDLE, output->kept, sizeof *output->kept, b, item);
     } else if (!bound->out_slot) {
       add(to, IS_WRITTEN, bound->out, bound->out_size, b, item);
+    } else if (bound->out_slot->buffer->is_imported) {
+      add(to, IS_IMPORT_WRITTEN, bound->out, bound->out_size, b, item);
     }
   }
 }
@@ -64,8 +82,10 @@ static void add_inputs(parts *to, const vyre__run *run, size_t item) {
   const vyre__port **ports = run->pipeline->inside->inputs;
   for (size_t i = 0; i < run->pipeline->plan.input_count; i++) {
     const vyre__bound *bound = &run->bound[ports[i]->index];
-    if (bound->in_slot || vyre__in_place(bound)) continue;
-    add(to, IS_READ, bound->in, bound->in_size, ports[i]->binding, item);
+    const vyre__resident_slot *slot = bound->in_slot;
+    if ((slot && !slot->buffer->is_imported) || vyre__in_place(bound)) continue;
+    add(to, slot ? IS_IMPORT_READ : IS_READ, bound->in, bound->in_size,
+        ports[i]->binding, item);
   }
 }
 
@@ -109,15 +129,21 @@ static vyre_code shared(const part *a, const part *b, size_t *item,
       last->binding->name, what, first->binding->name, first->item);
 }
 
-/* In the order of where they begin, each is held against the furthest before. */
+/* In the order of where they begin, each is held against the furthest before. Of
+ * two imported ones the order of the items says what is read. */
 static vyre_code sweep(const parts *of, size_t *item, vyre_status *st) {
-  reach all = {NULL, NULL}, written = {NULL, NULL};
+  enum { READ = 0, WRITTEN = 1, IMPORTED = 2, KINDS = 4 };
+  reach before[KINDS] = {{NULL, NULL}};
   for (size_t i = 0; i < of->count; i++) {
     const part *p = &of->list[of->order[i].tie];
-    const part *other = reaches(p->kind == IS_READ ? &written : &all, p);
-    if (other) return shared(other, p, item, st);
-    extend(&all, p);
-    if (p->kind != IS_READ) extend(&written, p);
+    int kind = (is_written(p->kind) ? WRITTEN : READ) |
+               (is_import(p->kind) ? IMPORTED : 0);
+    for (int k = 0; k < KINDS; k++) {
+      if (!((k | kind) & WRITTEN) || k & kind & IMPORTED) continue;
+      const part *other = reaches(&before[k], p);
+      if (other) return shared(other, p, item, st);
+    }
+    extend(&before[kind], p);
   }
   return VYRE_OK;
 }

@@ -102,7 +102,8 @@ TEST(fresh_outputs_are_not_where_an_input_is) {
 typedef struct pair {
   item items[2];
   vyre_slot slot, other;
-  vyre_resident kept;
+  vyre_resident kept, imported;
+  uint32_t shared[COUNT]; /* its memory */
 } pair;
 
 static void apart(pair *p) {
@@ -139,6 +140,30 @@ static void outputs_overlap(pair *p) {
   p->items[1].out[1].data = p->items[0].b + 1;
 }
 
+/* Memory that is bound as a resident buffer and as bytes of the host. */
+static void reads_what_an_import_writes(pair *p) {
+  p->items[0].out[1] = vyre_output_resident(p->imported);
+  p->items[1].in = vyre_input_bytes(p->shared, BYTES);
+}
+static void writes_what_an_import_reads(pair *p) {
+  p->items[0].in = vyre_input_resident(p->imported);
+  p->items[1].out[1] = vyre_output_bytes(p->shared, BYTES);
+}
+static void writes_what_an_import_writes(pair *p) {
+  p->items[0].out[1] = vyre_output_bytes(p->shared, BYTES);
+  p->items[1].out[1] = vyre_output_resident(p->imported);
+}
+static void reads_what_an_import_reads(pair *p) {
+  for (uint32_t i = 0; i < COUNT; i++) p->shared[i] = 10 + i;
+  p->items[0].in = vyre_input_resident(p->imported);
+  p->items[1].in = vyre_input_bytes(p->shared, BYTES);
+}
+static void passes_an_import_on(pair *p) {
+  for (uint32_t i = 0; i < COUNT; i++) p->items[0].x[i] = 9 + i;
+  p->items[0].out[1] = vyre_output_resident(p->imported);
+  p->items[1].in = vyre_input_resident(p->imported);
+}
+
 /* A slot's memory of 16 bytes, which an item makes longer. */
 static void make_pair(pair *p, const rig *r) {
   vyre_status st = {0};
@@ -149,6 +174,8 @@ static void make_pair(pair *p, const rig *r) {
   make(&small, 5);
   small.out[1] = vyre_output_slot(&p->other, 16);
   CHECK_OK(vyre_dispatch(r->pipeline, &small.desc, &st), st);
+  CHECK_OK(vyre_resident_import(r->device, p->shared, BYTES, &p->imported, &st),
+           st);
 }
 
 TEST(items_share_no_memory_that_one_writes) {
@@ -164,6 +191,11 @@ TEST(items_share_no_memory_that_one_writes) {
       {read_what_is_replaced_later, "'b' shares memory with 'x' of items[0]"},
       {reads_what_is_written, "'x' shares memory with 'b' of items[0]"},
       {outputs_overlap, "'b' shares memory with 'b' of items[0]"},
+      {reads_what_an_import_writes, "'x' shares memory with 'b' of items[0]"},
+      {writes_what_an_import_reads, "'b' shares memory with 'x' of items[0]"},
+      {writes_what_an_import_writes, "'b' shares memory with 'b' of items[0]"},
+      {reads_what_an_import_reads, NULL},
+      {passes_an_import_on, NULL},
   };
   rig r = rig_open(text, NULL);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -189,6 +221,8 @@ TEST(items_share_no_memory_that_one_writes) {
         CHECK_U64(p.items[1].b[3], 14);
       }
       vyre_fence_release(fence);
+      st = (vyre_status){0};
+      CHECK_OK(vyre_resident_free(r.device, p.imported, &st), st);
       vyre_slot_finish(&p.slot);
       vyre_slot_finish(&p.other);
     }

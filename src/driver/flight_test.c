@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "driver/driver.h"
 #include "driver/recording_testing.h"
 
 static const vyre_allocator heap;
@@ -307,6 +308,41 @@ TEST(replays_in_the_queue_keep_what_they_were_asked_with) {
   bench_close(&b);
 }
 
+/* What is bound once more, as it is, takes no further set of bindings. */
+TEST(the_same_is_bound_as_often_as_one_likes) {
+  enum { TIMES = 12 };
+  for (int is_read_only = 0; is_read_only < 2; is_read_only++) {
+    bench b = bench_open(heap);
+    uint32_t word = 7;
+    vyre__adopted memory = {
+        .data = &word, .size = 4, .is_read_only = is_read_only};
+    vyre_resident stop = make_resident(b.device, 4),
+                  got = make_resident(b.device, 4), from;
+    vyre_status st = {0};
+    held h = {0};
+    vyre_fence *fences[TIMES + 1];
+    CHECK_OK(vyre__resident_adopt(b.device, &memory, &from, &st), st);
+    vyre_recording *stopper = record(&b, (vyre_writer){hold_up, &h});
+    vyre_recording *rec = record_copy(&b, (vyre_resource){.resident = from},
+                                      (vyre_resource){.resident = got});
+    bind_resident(stopper, 0, stop);
+    CHECK_OK(vyre_recording_replay(stopper, NULL, &fences[TIMES], &st), st);
+    for (int i = 0; i < TIMES; i++) {
+      bind_resident(rec, 0, from);
+      CHECK_OK(vyre_recording_replay(rec, NULL, &fences[i], &st), st);
+    }
+    atomic_store(&h.may_end, true);
+    for (int i = 0; i <= TIMES; i++) {
+      CHECK_OK(vyre_fence_wait(fences[i], VYRE_FOREVER, &st), st);
+      vyre_fence_release(fences[i]);
+    }
+    CHECK_U64(value_of(&b, got), 7);
+    vyre_recording_release(rec);
+    vyre_recording_release(stopper);
+    bench_close(&b);
+  }
+}
+
 TEST(a_bind_that_finds_no_memory_changes_nothing) {
   for (long left = 0;; left++) {
     test_heap memory = {.left = -1};
@@ -336,6 +372,39 @@ TEST(a_bind_that_finds_no_memory_changes_nothing) {
   }
 }
 
+/* Whatever is on its way, and also to what it has. */
+TEST(a_fixed_slot_is_never_bound) {
+  bench b = bench_open(heap);
+  vyre_resident n[] = {make_resident(b.device, 4), make_resident(b.device, 4)};
+  vyre_status st = {0};
+  held h = {0};
+  vyre_place place = {0};
+  vyre_recorded_dispatch d = {.inputs = &place,
+                              .input_count = 1,
+                              .outputs = &place,
+                              .output_count = 1,
+                              .print = {hold_up, &h}};
+  CHECK_OK(vyre_recording_create(b.device, &h.rec, &st), st);
+  CHECK_OK(vyre_recording_fixed(h.rec, &(vyre_resource){.resident = n[0]},
+                                &place.slot, &st),
+           st);
+  CHECK_OK(vyre_recording_dispatch(h.rec, b.pipelines[TELL], &d, &st), st);
+  CHECK_OK(vyre_recording_finish(h.rec, &st), st);
+  for (int is_held = 0; is_held < 2; is_held++) {
+    if (is_held) begin_held(&h);
+    for (int i = 0; i < 2; i++) {
+      vyre_resource r = {.resident = n[i]};
+      CHECK_FAILS(vyre_recording_bind(h.rec, place.slot, &r, &st), st,
+                  VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+      CHECK_HAS(st.message, "is fixed");
+      st = (vyre_status){0};
+    }
+  }
+  end_held(&h);
+  vyre_recording_release(h.rec);
+  bench_close(&b);
+}
+
 /* Bound or not, one that was freed is refused, also while a replay still has it. */
 TEST(a_freed_buffer_is_not_bound_again_while_a_replay_has_it) {
   bench b = bench_open(heap);
@@ -361,5 +430,7 @@ TEST_MAIN(
     TEST_ENTRY(a_replay_with_a_fence_is_never_refused_and_comes_after),
     TEST_ENTRY(one_recording_runs_twice_at_once_with_other_memory),
     TEST_ENTRY(replays_in_the_queue_keep_what_they_were_asked_with),
+    TEST_ENTRY(the_same_is_bound_as_often_as_one_likes),
     TEST_ENTRY(a_bind_that_finds_no_memory_changes_nothing),
+    TEST_ENTRY(a_fixed_slot_is_never_bound),
     TEST_ENTRY(a_freed_buffer_is_not_bound_again_while_a_replay_has_it))

@@ -155,8 +155,10 @@ vyre_code vyre__options_add(vyre_context *context, const char *from,
         NULL, "write BACKEND.KEY=NUMBER, with commas between them",
         "%s%s'%.80s' is no option of a backend", FROM(from), at);
   }
+  if (text[length - 1] == ',') length--; /* the next brings its own */
   if (had > 0) context->options[had - 1] = ',';
-  memcpy(context->options + had, text, length + 1);
+  memcpy(context->options + had, text, length);
+  context->options[had + length] = '\0';
   return VYRE_OK;
 }
 

@@ -174,6 +174,13 @@ TEST(the_environment_has_options_too) {
   CHECK(seen_width == 8 && seen_threads == 3);
   CHECK_OK(open_with("cpu.width=16", &st), st);
   CHECK_U64(seen_width, 16);
+  CHECK(setenv("VYRE_OPTIONS", "cpu.width=8,", 1) == 0);
+  CHECK_OK(open_with("cpu.threads=3", &st), st);
+  CHECK(seen_width == 8 && seen_threads == 3);
+  CHECK_FAILS(open_with("cpu.level=1", &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_INVALID_ARGUMENT); /* the device sees it, too */
+  st = (vyre_status){0};
+  CHECK(setenv("VYRE_OPTIONS", "cpu.width=8", 1) == 0);
   static const char one[] = "cpu.threads=1,";
   char text[600] = "";
   for (size_t at = 0; at < 500; at += sizeof one - 1) {

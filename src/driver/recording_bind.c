@@ -65,7 +65,6 @@ static vyre_code read_resident(vyre_recording *rec, uint32_t slot,
     if (size == 0) made->bytes = has - offset;
     made->memory = (vyre__memory){buffer->host ? buffer->host + offset : NULL,
                                   buffer, offset};
-    if (buffer->is_read_only) made->resource.is_read_only = true;
   }
   if (fits) return VYRE_OK;
   return VYRE_FAIL_WITH(
@@ -147,18 +146,21 @@ bool vyre__resource_is_same(const vyre_resource *a, const vyre_resource *b) {
          a->is_read_only == b->is_read_only;
 }
 
+/* For good, also with what it has, and whatever is on its way. */
+static vyre_code check_named(const vyre_recording *rec, uint32_t slot,
+                             vyre_status *st) {
+  char text[VYRE__SLOT_NAME];
+  if (rec->slots[slot].name[0]) return VYRE_OK;
+  return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                        NULL, VYRE_NUMBERS({"slot", slot}),
+                        "record it with vyre_recording_slot instead",
+                        "slot '%s' is fixed", vyre__slot_name(rec, slot, text));
+}
+
 static vyre_code rebind(vyre_recording *rec, uint32_t slot,
                         const vyre_resource *resource,
                         vyre__resident_slot **held, vyre_status *st) {
   vyre__named *named = &rec->slots[slot];
-  char text[VYRE__SLOT_NAME];
-  if (!named->name[0]) {
-    return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                          NULL, VYRE_NUMBERS({"slot", slot}),
-                          "record it with vyre_recording_slot instead",
-                          "slot '%s' is fixed",
-                          vyre__slot_name(rec, slot, text));
-  }
   if (!resource) {
     named->is_bound = false;
     named->resource = (vyre_resource){0};
@@ -175,6 +177,26 @@ static vyre_code rebind(vyre_recording *rec, uint32_t slot,
   return VYRE_OK;
 }
 
+/* Under the lock. Replays that are not over go on with what they were asked with. */
+static vyre_code bind_current(vyre_recording *home, uint32_t slot,
+                              const vyre_resource *resource,
+                              vyre__resident_slot **held, vyre_status *st) {
+  VYRE_TRY(check_named(home, slot, st));
+  if (home->current->users > 0) {
+    const vyre__named *named = &home->current->slots[slot];
+    if (resource && named->is_bound && !resource->slot &&
+        vyre__resource_is_same(resource, &named->resource)) {
+      /* It stays, if it was not freed since. */
+      bool is_gone = has_resident(resource) &&
+                     vyre__resident_acquire(home->device, resource->resident,
+                                            held, NULL) != VYRE_OK;
+      return is_gone ? bad_handle(home, slot, resource->resident, st) : VYRE_OK;
+    }
+    VYRE_TRY(vyre__recording_turn_over(home, slot, resource, st));
+  }
+  return rebind(home->current, slot, resource, held, st);
+}
+
 vyre_code vyre_recording_bind(vyre_recording *rec, uint32_t slot,
                               const vyre_resource *resource, vyre_status *st) {
   static const char who[] = "vyre_recording_bind";
@@ -188,22 +210,8 @@ vyre_code vyre_recording_bind(vyre_recording *rec, uint32_t slot,
   }
   vyre__resident_slot *held = NULL;
   pthread_mutex_lock(&rec->lock);
-  vyre_code code = VYRE_OK;
-  vyre__named *named = &rec->current->slots[slot];
-  bool is_there = resource && named->is_bound && !resource->slot &&
-                  vyre__resource_is_same(resource, &named->resource);
   vyre_recording *before = rec->current;
-  if (before->users > 0 && is_there) { /* it stays, if it was not freed since */
-    if (has_resident(resource) &&
-        vyre__resident_acquire(rec->device, resource->resident, &held, NULL)) {
-      code = bad_handle(rec, slot, resource->resident, st);
-    }
-  } else {
-    if (before->users > 0) { /* they go on with what they were asked with */
-      code = vyre__recording_turn_over(rec, slot, resource, st);
-    }
-    if (code == VYRE_OK) code = rebind(rec->current, slot, resource, &held, st);
-  }
+  vyre_code code = bind_current(rec, slot, resource, &held, st);
   if (code != VYRE_OK) rec->current = before;
   pthread_mutex_unlock(&rec->lock);
   if (held) vyre__resident_drop(rec->device, held);
@@ -290,11 +298,11 @@ static vyre_code check_slots(const vyre_recording *rec, vyre_status *st) {
   for (uint32_t i = 0; i < rec->slot_count; i++) {
     const vyre__named *a = &rec->slots[i];
     if (!a->is_used) continue;
+    if (a->is_written && a->memory.buffer && a->memory.buffer->is_read_only) {
+      return vyre__resident_read_only("slot", vyre__slot_name(rec, i, text),
+                                      st);
+    }
     if (a->is_written && a->resource.is_read_only) {
-      if (a->memory.buffer && a->memory.buffer->is_read_only) {
-        return vyre__resident_read_only("slot", vyre__slot_name(rec, i, text),
-                                        st);
-      }
       return VYRE_FAIL_WITH(
           st, VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY, NULL,
           VYRE_NUMBERS({"slot", i}),

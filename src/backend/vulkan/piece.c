@@ -470,7 +470,7 @@ vyre_code vk_piece_run(vyre__piece *piece, size_t *done, vyre_status *st) {
     vk_take_clear((vk_device *)piece->device, take);
     return code;
   }
-  piece->is_steady = was_steady || is_steady(take);
+  piece->is_steady = was_steady ? !take->is_provisional : is_steady(take);
   return VYRE_OK;
 }
 

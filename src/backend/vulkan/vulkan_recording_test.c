@@ -642,6 +642,39 @@ static void patch_wait(vk_api *api) {
   if (api->WaitSemaphores) api->WaitSemaphores = wait_for_two;
 }
 
+/* As if the device took that much longer. */
+static atomic_bool is_slow;
+
+static VKAPI_ATTR VkResult VKAPI_CALL wait_longer(
+    VkDevice device, const VkSemaphoreWaitInfo *info, uint64_t timeout) {
+  if (atomic_load(&is_slow)) {
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+  }
+  return vk_seen.real.WaitSemaphores(device, info, timeout);
+}
+
+static void patch_slow(vk_api *api) {
+  vk_patch(api);
+  if (api->WaitSemaphores) api->WaitSemaphores = wait_longer;
+}
+
+/* Also when the same was replayed often, and took no longer than it may. */
+TEST(what_took_far_too_long_is_recorded_anew) {
+  scene s;
+  vyre__vk_hooks.patch = patch_slow;
+  begin(&s, "vulkan.most_ms=100");
+  vyre__vk_hooks.patch = vk_patch;
+  for (int i = 0; i < 3; i++) (void)replay(&s);
+  atomic_store(&is_slow, s.r.own->timeline != VK_NULL_HANDLE);
+  (void)replay(&s);
+  unsigned begins = vk_seen.begins;
+  if (atomic_exchange(&is_slow, false)) {
+    (void)replay(&s);
+    CHECK(vk_seen.begins - begins > 0);
+  }
+  end(&s);
+}
+
 static void *replay_once(void *self) {
   return vyre_recording_replay(self, NULL, NULL, NULL) == VYRE_OK ? NULL : self;
 }
@@ -698,4 +731,5 @@ VK_TEST_MAIN(TEST_ENTRY(an_unchanged_replay_records_nothing),
              TEST_ENTRY(what_follows_a_failure_is_not_run),
              TEST_ENTRY(replays_of_many_threads),
              TEST_ENTRY(replays_in_flight_have_commands_of_their_own),
+             TEST_ENTRY(what_took_far_too_long_is_recorded_anew),
              TEST_ENTRY(two_replays_of_one_recording_are_in_flight_at_once))
