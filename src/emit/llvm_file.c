@@ -13,6 +13,8 @@
 enum {
   STACK_BYTES = 64 * 1024, /* more shared and kept memory goes into scratch */
   MOST_LIVE = 1 << 28,     /* bytes a workgroup */
+  MOST_ROW =
+      1 << 24, /* rounds of a row's invocations between looks at `stop` */
 };
 
 static_assert(offsetof(vyre__spmd_launch, fuel) == 12 &&
@@ -116,11 +118,14 @@ static void find_first(ll *e, const ll_op at[3]) {
   }
 }
 
-/* The next one: x counts fastest. */
-static void find_next(ll *e, const ll_op at[3], uint32_t head) {
-  if (e->is_fused) ll_do(e, "store i32 0, ptr %v", LL_PTR, at[0]);
-  for (unsigned i = e->is_fused; i < 3; i++) {
-    ll_op next = ll_def(e, "add i32 %v, 1", LL_I32, e->group[i]);
+/* The one behind @p done of them, which are side by side: x counts fastest. */
+static void find_next(ll *e, const ll_op at[3], ll_op done, uint32_t head) {
+  if (done.kind != LL_CONST) {
+    done = ll_def(e, "trunc i64 %v to i32", LL_I64, done);
+  }
+  for (unsigned i = 0; i < 3; i++) {
+    ll_op next = ll_def(e, "add i32 %v, %v", LL_I32, e->group[i], LL_I32,
+                        i == 0 ? done : ll_const(1));
     if (i == 2) {
       ll_do(e, "store i32 %v, ptr %v", LL_I32, next, LL_PTR, at[i]);
       ll_br(e, head);
@@ -137,7 +142,14 @@ static void find_next(ll *e, const ll_op at[3], uint32_t head) {
   }
 }
 
-/* All workgroups of the range that stand side by side at once. How many. */
+/* Workgroups that are one row: what it does is not seen by who stops it. */
+static uint64_t most_side_by_side(const ll *e) {
+  uint64_t most = MOST_ROW / e->r.invocations / e->unseen;
+  return most ? most : 1;
+}
+
+/* All workgroups of the range that stand side by side at once, or as many as a row
+ * may have. How many. */
 static ll_op run_side_by_side(ll *e, ll_op left) {
   const vyre__part *run = &e->r.parts[e->r.first];
   ll_op here = ll_def(e, "zext i32 %v to i64", LL_I32, e->group[0]);
@@ -146,6 +158,8 @@ static ll_op run_side_by_side(ll *e, ll_op left) {
   ll_op now = ll_def(e, "load i64, ptr %v", LL_PTR, left);
   ll_op count =
       ll_def(e, "call i64 @llvm.umin.i64(%o, %o)", LL_I64, room, LL_I64, now);
+  count = ll_def(e, "call i64 @llvm.umin.i64(%o, %o)", LL_I64, count, LL_I64,
+                 ll_const(most_side_by_side(e)));
   uint32_t size = e->kernel->workgroup[0];
   ll_op first = ll_def(e, "mul i32 %v, %u", LL_I32, e->group[0], size);
   ll_hoist(e, run);
@@ -185,7 +199,7 @@ static void run_range(ll *e) {
   e->uses_stop = true;
   ll_cond(e, ll_def(e, "icmp eq i32 %v, 0", LL_I32, stop), more, e->stop_label);
   ll_place(e, more);
-  find_next(e, at, head);
+  find_next(e, at, done, head);
   ll_place(e, end);
   ll_close_delays(e);
   ll_do(e, "ret i32 %u", (unsigned)VYRE__SPMD_DONE);

@@ -356,17 +356,22 @@ static uint32_t branch_if(ll *e, uint32_t at) {
 
 /* --- loops ------------------------------------------------------------------------*/
 
+/* Counted from one time that the loop is run to the next: short ones may be run
+ * very often. */
 void ll_open_long(ll *e, ll_op *counter, uint32_t *outer) {
+  ll_text *was = e->to;
   *counter = ll_alloca(e, LL_I32, 1, 4);
+  e->to = &e->entry;
+  ll_print(e, " store i32 %u, ptr %v\n", (unsigned)ROUNDS, LL_PTR, *counter);
+  e->to = was;
   *outer = ll_label(e);
   ll_place(e, *outer);
-  ll_do(e, "store i32 %u, ptr %v", (unsigned)ROUNDS, LL_PTR, *counter);
 }
 
 /* Rounds are counted; an outer loop looks at `stop`, so that inner ones have
  * nothing that might change memory. */
 void ll_close_long(ll *e, ll_op counter, uint32_t head, uint32_t outer) {
-  uint32_t look = ll_label(e);
+  uint32_t look = ll_label(e), again = ll_label(e);
   ll_op left = ll_def(e, "load i32, ptr %v", LL_PTR, counter);
   left = ll_def(e, "sub i32 %v, 1", LL_I32, left);
   ll_do(e, "store i32 %v, ptr %v", LL_I32, left, LL_PTR, counter);
@@ -374,8 +379,11 @@ void ll_close_long(ll *e, ll_op counter, uint32_t head, uint32_t outer) {
   ll_place(e, look);
   ll_op stop = ll_def(e, "load atomic i32, ptr %%stop monotonic, align 4");
   e->uses_stop = true;
-  ll_cond(e, ll_def(e, "icmp eq i32 %v, 0", LL_I32, stop), outer,
+  ll_cond(e, ll_def(e, "icmp eq i32 %v, 0", LL_I32, stop), again,
           e->stop_label);
+  ll_place(e, again);
+  ll_do(e, "store i32 %u, ptr %v", (unsigned)ROUNDS, LL_PTR, counter);
+  ll_br(e, outer);
 }
 
 static uint32_t run_loop(ll *e, uint32_t at) {

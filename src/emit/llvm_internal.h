@@ -192,6 +192,7 @@ typedef struct ll {
   bool no_copies;           /* for lanes that are all on */
   uint32_t copies;          /* how often the code around is written */
   bool has_whole, is_whole; /* see llvm_whole.c */
+  uint64_t unseen; /* rounds of an invocation in which nobody looks at `stop` */
   bool unrolls; /* rounds of a loop of the workgroup are written one by one */
   uint32_t stop_label, fuel_label;
   uint32_t next_group; /* label */

@@ -9,7 +9,8 @@
 enum {
   SMALL = 24,         /* instructions of an IF that is not branched around */
   MOST_ACCESSES = 64, /* of a variable that is looked at closely */
-  LONG = 1 << 16,     /* rounds */
+  LONG = 1 << 12,     /* rounds, after which a loop looks whether to stop */
+  COVERED = 1 << 8,   /* of loops in such a one */
 };
 
 static bool is_op(const ll *e, uint32_t at, vyre__low_op op) {
@@ -123,22 +124,30 @@ static void find_small(ll *e) {
 
 /* --- long loops ----------------------------------------------------------------------*/
 
+/* Whether LOOP @p at is to look whether to stop. Loops in one that does need not, if
+ * they are short; *rounds: of all that are around it, and its own. */
+static bool is_long(const ll *e, uint32_t at, uint64_t *rounds) {
+  bool is_covered = false;
+  *rounds = 1;
+  for (uint32_t open = at; open; open = ll_role(e, open)->parent) {
+    if (!is_op(e, open, VYRE__LOW_LOOP)) continue;
+    const vyre__low_loop *loop = &e->kernel->loops[ll_inst(e, open)->aux];
+    uint64_t most = loop->is_counted ? loop->most_trips : UINT64_MAX;
+    if (open == at && most > LONG) return true;
+    is_covered |= ll_note_of(e, open)->is_long && *rounds <= COVERED;
+    *rounds = most && *rounds > UINT64_MAX / most ? UINT64_MAX : *rounds * most;
+  }
+  if (is_covered) *rounds = 0;
+  return *rounds > LONG;
+}
+
 static void find_long(ll *e) {
+  e->unseen = 1;
   for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    uint64_t rounds;
     if (!is_op(e, at, VYRE__LOW_LOOP)) continue;
-    uint64_t rounds = 1;
-    bool covered = false;
-    for (uint32_t open = at; open; open = ll_role(e, open)->parent) {
-      if (!is_op(e, open, VYRE__LOW_LOOP)) continue;
-      const vyre__low_loop *loop = &e->kernel->loops[ll_inst(e, open)->aux];
-      uint64_t most = loop->is_counted ? loop->most_trips : UINT64_MAX;
-      rounds = most && rounds > UINT64_MAX / most ? UINT64_MAX : rounds * most;
-      covered |= open != at && ll_note_of(e, open)->is_long && most > LONG;
-      if (open == at && most <= LONG && rounds <= LONG) continue;
-    }
-    const vyre__low_loop *own = &e->kernel->loops[ll_inst(e, at)->aux];
-    uint64_t most = own->is_counted ? own->most_trips : UINT64_MAX;
-    ll_note_of(e, at)->is_long = most > LONG || (rounds > LONG && !covered);
+    ll_note_of(e, at)->is_long = is_long(e, at, &rounds);
+    if (!ll_note_of(e, at)->is_long) e->unseen += rounds;
   }
 }
 

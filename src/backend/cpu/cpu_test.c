@@ -215,10 +215,28 @@ TEST(a_kernel_that_never_ends_ends_at_its_timeout) {
       /* and loops of the host in which nothing is launched at all */
       "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
       "{ for (let k = 0u; k < 60000000; k++) {"
-      " for (let n = len(y); n < 1; n++) { grid_barrier(); } } }\n"};
-  static const uint32_t groups[][3] = {{1, 9}, {1, 9}, {4000000000u},
-                                       {1, 9}, {1, 9}, {1, 9}};
-  for (int k = 0; k < 6; k++) {
+      " for (let n = len(y); n < 1; n++) { grid_barrier(); } } }\n",
+      /* no loop is long, but rows of invocations are */
+      "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
+      "{ var s = f32(global_id.x);\n"
+      "  for (let k = 0u; k < 4000; k++) { s = sin(s) + 1.0; }\n"
+      "  y[global_id.x % 4] = u32(s); }\n",
+      /* nor is this one, and it is run often */
+      "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
+      "{ var s = f32(global_id.x);\n"
+      "  for (let j = 0u; j < 60000; j++) {\n"
+      "    for (let k = 0u; k < 4000; k++) { s = sin(s) + 1.0; } }\n"
+      "  y[global_id.x % 4] = u32(s); }\n",
+      /* in one that never ends */
+      "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
+      "{ var s = f32(global_id.x);\n"
+      "  while (s < 9.0) {\n"
+      "    for (let k = 0u; k < 60000; k++) { s = sin(s) + 1.0; } }\n"
+      "  y[global_id.x % 4] = u32(s); }\n"};
+  static const uint32_t groups[][3] = {{1, 9},    {1, 9}, {4000000000u},
+                                       {1, 9},    {1, 9}, {1, 9},
+                                       {1 << 17}, {1, 9}, {1, 9}};
+  for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++) {
     rig r;
     rig_open(&r, texts[k]);
     for (int i = 0; i < 6 && groups[k][i / 2]; i++) {
