@@ -204,10 +204,23 @@ static void put_report(const report *r, sink *out) {
   sink_text(out, "\n");
 }
 
+/* Whether something runs, and nothing is wrong: what the exit status says. */
+static bool is_well(const report *r) {
+  bool works = r->chosen != NULL;
+  for (size_t i = 0; i < r->count; i++) {
+    const finding *f = &r->found[i];
+    bool is_chosen = r->chosen && strcmp(vyre_device_name(r->chosen),
+                                         f->entry.info.name) == 0;
+    works = works && f->st.code == VYRE_OK && !f->trial.is_wrong &&
+            (!is_chosen || device_trial_is_good(&f->trial));
+  }
+  return works;
+}
+
 static void put_report_json(const report *r, sink *out) {
   json_out json = {.out = out};
   json_open(&json, NULL, '{');
-  json_bool(&json, "ok", r->chosen != NULL);
+  json_bool(&json, "ok", is_well(r));
   json_text(&json, "version", vyre_version_string());
   json_open(&json, "devices", '[');
   for (size_t i = 0; i < r->count; i++) {
@@ -281,14 +294,7 @@ int cmd_doctor(int count, char **words, bool json) {
   } else {
     put_report(r, &out);
   }
-  bool works = r->chosen != NULL;
-  for (size_t i = 0; i < r->count; i++) {
-    const finding *f = &r->found[i];
-    bool is_chosen = r->chosen && strcmp(vyre_device_name(r->chosen),
-                                         f->entry.info.name) == 0;
-    works = works && f->st.code == VYRE_OK && !f->trial.is_wrong &&
-            (!is_chosen || device_trial_is_good(&f->trial));
-  }
+  bool works = is_well(r);
   finish(r);
   int code = publish(&out, NULL, NULL, json);
   return code == EXIT_FINE && !works ? EXIT_DEVICE : code;

@@ -84,6 +84,7 @@ static void json_capabilities(json_out *json, const vyre_device_caps *caps) {
   json_u64(json, "max_buffer_bytes", caps->max_buffer_bytes);
   json_u64(json, "host_alignment", caps->host_alignment);
   json_bool(json, "borrows_host_memory", caps->borrows_host_memory);
+  json_bool(json, "imports_host_memory", caps->imports_host_memory);
   json_bool(json, "has_device_time", caps->has_device_time);
   json_bool(json, "has_checks", caps->has_checks);
   json_bool(json, "has_print", caps->has_print);

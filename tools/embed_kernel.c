@@ -208,8 +208,13 @@ static void put_size(const writer *w, size_t index) {
     sink_format(w->out, "sizeof %s", name);
   } else if (b->has_static_byte_len) {
     sink_format(w->out, "%llu", (unsigned long long)b->static_byte_len);
+  } else if (b->element_size > 1) { /* bytes that do not fit are refused */
+    sink_format(w->out,
+                "%s_count < SIZE_MAX / sizeof *%s\n"
+                "      ? %s_count * sizeof *%s : SIZE_MAX",
+                name, name, name, name);
   } else {
-    sink_format(w->out, "%s_count * sizeof *%s", name, name);
+    sink_format(w->out, "%s_count", name);
   }
 }
 

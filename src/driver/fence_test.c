@@ -2,11 +2,24 @@
 /* Work that outlives the call that submitted it. */
 #include <poll.h>
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "vyre/vyre.h"
 
 #include "support/check.h"
 #include "support/driver.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define HAS_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HAS_TSAN 1
+#endif
+#endif
+#ifndef HAS_TSAN
+#define HAS_TSAN 0
+#endif
 
 /* Counts n up to a limit: as long as one likes. */
 static const char text[] =
@@ -311,6 +324,72 @@ TEST(everything_at_once_in_many_threads) {
   rig_close(&r);
 }
 
+/* Work of the child on the parent's device: submitted, compiled, and behind what
+ * the parent submitted, which nobody does there. Gives 0, or what went wrong. */
+static int work_in_child(rig *r, vyre_resident x) {
+  vyre_status st = {0};
+  vyre_fence *fence;
+  job j;
+  make(&j, SHORT, 1);
+  j.in = vyre_input_resident(x);
+  if (vyre_dispatch(r->pipeline, &j.desc, &st) != VYRE_OK || j.y != 7) return 1;
+  for (int i = 0; i < 2; i++) {
+    make(&j, SHORT, 2);
+    if (vyre_submit(r->pipeline, &j.desc, 1, &fence, &st) != VYRE_OK ||
+        vyre_fence_wait(fence, VYRE_FOREVER, &st) != VYRE_OK ||
+        j.y != SHORT + 2) {
+      return 2;
+    }
+    vyre_fence_release(fence);
+  }
+  const vyre_compile_options other = {.workgroup = {2, 1, 1}};
+  if (vyre_pipeline_compile_async(r->device, r->program, &other, &fence, &st) !=
+          VYRE_OK ||
+      vyre_fence_wait(fence, VYRE_FOREVER, &st) != VYRE_OK) {
+    return 3;
+  }
+  vyre_fence_release(fence);
+  rig_close(r);
+  return 0;
+}
+
+TEST(the_child_of_a_fork_has_a_queue_of_its_own) {
+  if (HAS_TSAN) return; /* it does not go on after a fork of many threads */
+  vyre_status st = {0};
+  rig r = rig_open(text, NULL);
+  vyre_resident x;
+  vyre_fence *fence;
+  job slow;
+  make(&slow, LONG, 0);
+  CHECK_OK(vyre_resident_create(r.device, 8, &x, &st), st);
+  CHECK_OK(vyre_resident_upload(r.device, x, 0, (uint32_t[2]){3, 4}, 8, &st),
+           st);
+  /* Every thread that compiles has begun. */
+  for (uint32_t i = 0; i < 8; i++) {
+    const vyre_compile_options other = {.workgroup = {3 + i, 1, 1}};
+    CHECK_OK(
+        vyre_pipeline_compile_async(r.device, r.program, &other, &fence, &st),
+        st);
+    CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+    vyre_fence_release(fence);
+  }
+  CHECK_OK(vyre_submit(r.pipeline, &slow.desc, 1, &fence, &st), st);
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    _exit(work_in_child(&r, x));
+  }
+  int status = -1;
+  CHECK(child > 0 && waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK_U64(WEXITSTATUS(status), 0);
+  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  CHECK_U64(slow.y, LONG);
+  vyre_fence_release(fence);
+  rig_close(&r);
+}
+
 TEST_MAIN(TEST_ENTRY(owned_inputs_may_change_at_once),
           TEST_ENTRY(borrowed_inputs_are_not_copied),
           TEST_ENTRY(a_wait_ends_in_time_and_the_work_goes_on),
@@ -319,4 +398,5 @@ TEST_MAIN(TEST_ENTRY(owned_inputs_may_change_at_once),
           TEST_ENTRY(a_descriptor_for_an_event_loop),
           TEST_ENTRY(all_handles_may_go_before_the_work_is_over),
           TEST_ENTRY(compiles_in_the_background),
+          TEST_ENTRY(the_child_of_a_fork_has_a_queue_of_its_own),
           TEST_ENTRY(everything_at_once_in_many_threads))

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/status.h"
@@ -18,6 +19,7 @@ struct vyre__queue {
   pthread_cond_t changed;
   vyre_fence *first, *last;
   bool is_ending;
+  pid_t process; /* that has the thread: the child of a fork has not */
   pthread_t thread;
   /* Of the device's work; the device lives as long as work of it is not done. */
   atomic_uint *queued; /* NULL: nobody asks */
@@ -78,6 +80,7 @@ static vyre_code begin(vyre_device *device, vyre__queue **out,
   pthread_mutex_init(&queue->lock, NULL);
   pthread_cond_init(&queue->changed, NULL);
   pthread_cond_init(&queue->has_passed, NULL);
+  queue->process = getpid();
   if (out == &device->inside->work) queue->queued = &device->inside->queued;
   (void)snprintf(queue->name, sizeof queue->name, "%s #%llu %s",
                  vyre_device_name(device),
@@ -97,10 +100,22 @@ static vyre_code begin(vyre_device *device, vyre__queue **out,
   return VYRE_OK;
 }
 
+static bool is_here(const vyre__queue *queue) {
+  return queue->process == getpid();
+}
+
+/* In the child of a fork: nobody does what the parent submitted, and who knows what
+ * the thread had locked. It stays as it is, and goes with the process. */
+static void leave_behind(vyre__queue **queue) {
+  if ((*queue)->queued) atomic_store((*queue)->queued, 0);
+  *queue = NULL;
+}
+
 vyre_code vyre__queue_push(vyre_device *device, vyre__queue **queue,
                            vyre_fence *fence, vyre_status *st) {
   vyre_code code = VYRE_OK;
   pthread_mutex_lock(&device->inside->lock);
+  if (*queue && !is_here(*queue)) leave_behind(queue);
   if (!*queue) code = begin(device, queue, st);
   vyre__queue *to = *queue;
   pthread_mutex_unlock(&device->inside->lock);
@@ -152,7 +167,10 @@ void vyre__queue_wait(vyre_device *device) {
   pthread_mutex_lock(&device->inside->lock);
   vyre__queue *queue = device->inside->work;
   pthread_mutex_unlock(&device->inside->lock);
-  if (!queue || pthread_equal(queue->thread, pthread_self())) return;
+  if (!queue || !is_here(queue) ||
+      pthread_equal(queue->thread, pthread_self())) {
+    return;
+  }
   pthread_mutex_lock(&queue->lock);
   uint64_t until = queue->pushed; /* what comes after is not waited for */
   while (queue->passed < until) {
@@ -162,7 +180,7 @@ void vyre__queue_wait(vyre_device *device) {
 }
 
 void vyre__queue_finish(vyre__queue *queue) {
-  if (!queue) return;
+  if (!queue || !is_here(queue)) return;
   pthread_t thread = queue->thread;
   pthread_mutex_lock(&queue->lock);
   queue->is_ending = true;

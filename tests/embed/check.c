@@ -60,6 +60,22 @@ static int check_failure(vyre_device *device) {
          st.kind == VYRE_KIND_BINDING_MISMATCH && y[1] == 2;
 }
 
+/* A count whose bytes do not fit is not taken for a few. */
+static int check_overflow(vyre_device *device) {
+  static const vyre_status none;
+  const float x[2] = {3, 4};
+  float y[2] = {1, 2};
+  for (size_t over = 0; over < 3; over++) {
+    vyre_status st = none;
+    if (saxpy_run(device, x, 2, y, SIZE_MAX / sizeof *y + 1 + over, 1.0f,
+                  &st) != VYRE_INVALID_ARGUMENT ||
+        st.kind != VYRE_KIND_BINDING_MISMATCH || y[0] != 1) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
 int main(void) {
   static vyre_status st;
   vyre_device *device;
@@ -69,6 +85,7 @@ int main(void) {
   if (!check_names(device, &st)) return 2;
   if (!check_saxpy(device, &st)) return 3;
   if (!check_failure(device)) return 4;
+  if (!check_overflow(device)) return 11;
   if (nothing_run(device, &st) != VYRE_OK) return 5;
   if (k__hidden_run(device, &five, 1, &st) != VYRE_OK || five != 5) return 6;
   if (int_dispatch__run(device, bytes, 3, &st) != VYRE_OK || bytes[2] != 7)
