@@ -442,6 +442,38 @@ TEST(loops_that_copy_or_can_fail_are_the_hosts) {
   }
 }
 
+/* What a body writes to the host goes there once, after all rounds. */
+TEST(loops_write_bytes_of_the_host) {
+  enum { MANY = 700 };
+  static const char *const ways[] = {"vulkan.loop=2", "vulkan.staging=1",
+                                     "vulkan.loop=1"};
+  for (int w = 0; w < 3; w++) {
+    vk_rig r;
+    vyre_status st = {0};
+    loop_scene s;
+    static loop_end end;
+    uint32_t y[LOOP_N], want[LOOP_N], step = 3;
+    vk_rig_open(&r, ways[w]);
+    vk_rig_compile(&r, kernels);
+    loop_begin(&s, r.device, r.pipelines, UINT64_C(2) * MANY, MANY, &step);
+    CHECK_OK(
+        vyre_recording_bind(s.rec, vyre_recording_find(s.rec, "y"),
+                            &(vyre_resource){.data = y, .size = sizeof y}, &st),
+        st);
+    for (uint32_t turn = 0; turn < 2; turn++) {
+      for (uint32_t i = 0; i < LOOP_N; i++) y[i] = want[i] = turn;
+      for (uint32_t k = 1; k <= MANY; k++) {
+        for (uint32_t i = 0; i < LOOP_N; i++) want[i] = want[i] * step + k + i;
+      }
+      loop_run(&s, r.device, MANY, false, &end);
+      CHECK_U64(end.result.rounds, MANY);
+      CHECK(memcmp(y, want, sizeof y) == 0);
+    }
+    vyre_recording_release(s.rec);
+    vk_rig_close(&r);
+  }
+}
+
 /* The number of rounds is recorded, and read from memory that changes. */
 TEST(grid_loops_follow_their_uniform) {
   vk_rig r;
@@ -694,6 +726,7 @@ VK_TEST_MAIN(TEST_ENTRY(an_unchanged_replay_records_nothing),
              TEST_ENTRY(loops_end_where_they_end_on_the_reference),
              TEST_ENTRY(an_unchanged_loop_records_nothing),
              TEST_ENTRY(loops_that_copy_or_can_fail_are_the_hosts),
+             TEST_ENTRY(loops_write_bytes_of_the_host),
              TEST_ENTRY(grid_loops_follow_their_uniform),
              TEST_ENTRY(what_follows_a_failure_is_not_run),
              TEST_ENTRY(replays_of_many_threads),
