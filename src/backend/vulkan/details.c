@@ -40,7 +40,8 @@ void vk_details_put(const vk_device *device, char *out, size_t room) {
                   {h->zeroes_workgroup, "zeroed-workgroup-memory"},
                   {h->timeline, "timeline"},
                   {h->imports, "external-memory-host"},
-                  {h->budget, "memory-budget"}};
+                  {h->budget, "memory-budget"},
+                  {h->conditional, "conditional-rendering"}};
   int used = snprintf(
       out, room,
       "limits: %u x %u x %u workgroups at once, %u bytes of push constants, "

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "backend/vulkan/vulkan.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -82,14 +83,38 @@ static vyre_code make_jobs(vk_piece *own, vk_hazards *hazards, bool *is_fit,
   return VYRE_OK;
 }
 
-/* As many rounds as a submission may have. */
-static uint32_t most_rounds(const vk_device *device, size_t items,
-                            uint64_t round_ns) {
-  uint64_t most = MOST_COMMANDS / items;
-  if (round_ns > 0 && most > device->most_ns / round_ns) {
-    most = device->most_ns / round_ns;
-  }
+/* Rounds that there is room for in one submission. */
+static uint32_t room_for(const vk_piece *own) {
+  uint64_t most = MOST_COMMANDS / own->base.count;
   return most > 0 ? (uint32_t)most : 1;
+}
+
+/* As many of them as may be, if one takes so long. */
+static uint32_t most_rounds(const vk_piece *own, uint64_t round_ns) {
+  uint64_t most = room_for(own),
+           most_ns = ((const vk_device *)own->base.device)->most_ns;
+  if (round_ns > 0 && most > most_ns / round_ns) most = most_ns / round_ns;
+  return most > 0 ? (uint32_t)most : 1;
+}
+
+/* What a round takes, as far as that can be known before. */
+static uint64_t assumed_ns(const vyre__piece *piece) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < piece->count; i++) {
+    const vyre__launch *launch = piece->items[i].launch;
+    uint64_t ns = vk_assumed_ns((const vk_pipeline *)launch->pipeline, launch);
+    sum = ns > UINT64_MAX - sum ? UINT64_MAX : sum + ns;
+  }
+  return sum;
+}
+
+/* The first rounds tell; later ones only if they took far longer than they may. */
+static void learn(vk_piece *own, uint64_t rounds, uint64_t ns) {
+  const vk_device *device = (const vk_device *)own->base.device;
+  vk_loop *loop = &own->loop;
+  if (rounds == 0 || (loop->is_measured && ns / 2 <= device->most_ns)) return;
+  loop->most = most_rounds(own, ns / rounds + 1);
+  loop->is_measured = true;
 }
 
 static size_t views_of(const vyre__piece *piece) {
@@ -119,7 +144,7 @@ static vyre_code make_in(vk_piece *own, vyre_arena *scratch, vyre_status *st) {
   take->item_count = (uint32_t)count;
   VYRE_TRY(make_jobs(own, &hazards, &is_fit, st));
   if (!is_fit) return VYRE_OK;
-  loop->most = most_rounds(device, count, hazards.ns);
+  loop->most = most_rounds(own, assumed_ns(&own->base));
   const VkCommandPoolCreateInfo pool = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
       .queueFamilyIndex = device->family};
@@ -129,7 +154,7 @@ static vyre_code make_in(vk_piece *own, vyre_arena *scratch, vyre_status *st) {
   VK_TRY(device, result, "a command pool", st);
   VYRE_TRY(vk_range_take(device,
                          device->is_in_place ? VK_WHERE_DEVICE : VK_WHERE_HOST,
-                         4 * ((uint64_t)loop->most + 1), &loop->words, st));
+                         4 * ((uint64_t)room_for(own) + 1), &loop->words, st));
   loop->is_fit = true;
   return VYRE_OK;
 }
@@ -184,6 +209,7 @@ static vyre_code put_round(vk_piece *own, vk_hazards *hazards,
                            vyre_status *st) {
   vk_device *device = (vk_device *)own->base.device;
   vk_hazards_reset(hazards);
+  hazards->ever_count = 0; /* what each round writes is the same */
   for (uint32_t i = 0; i < own->loop.take.item_count; i++) {
     const vyre__piece_item *item = &own->base.items[i];
     if (vk_hazards_meet(hazards, item)) {
@@ -265,8 +291,10 @@ static vyre_code run_rounds(vk_piece *own, uint32_t rounds,
   VkCommandBuffer commands;
   uint32_t word = 1, done = 0;
   VYRE_TRY(commands_of(own, rounds, &commands, st));
+  uint64_t start = vyre__clock_ns();
   VYRE_TRY(vk_submit(device, &commands, 1, &loop->take.ticket, st));
   VYRE_TRY(vk_wait(device, &loop->take.ticket, st));
+  uint64_t ns = vyre__clock_ns() - start;
   while (done <= rounds) { /* the last is of a round that was not asked for */
     memcpy(&word, loop->words.host + 4 * (size_t)done, 4);
     if (word == 0) break;
@@ -274,6 +302,7 @@ static vyre_code run_rounds(vk_piece *own, uint32_t rounds,
   }
   out->goes_on = done > rounds;
   out->rounds += done < rounds ? done : rounds;
+  learn(own, done < rounds ? done : rounds, ns);
   return VYRE_OK;
 }
 

@@ -404,7 +404,12 @@ static void learn(const vk_piece *own, vk_take *take, const vk_segment *s,
                   uint64_t ns) {
   const vk_device *device = (const vk_device *)own->base.device;
   if (s->only) vk_learn(s->only, s->groups, ns);
-  if (ns / 2 <= device->most_ns || s->last - s->first < 2) return;
+  if (ns / 2 <= device->most_ns) return;
+  if (s->last - s->first < 2) { /* it may be cut by now */
+    const vyre__launch *launch = own->base.items[s->first].launch;
+    take->is_provisional = s->only && !vk_is_whole(s->only, launch);
+    return;
+  }
   for (uint32_t i = s->first; !s->only && i < s->last; i++) {
     const vyre__launch *launch = own->base.items[i].launch;
     if (!launch) continue;

@@ -193,6 +193,14 @@ uint64_t vk_expected_ns(const vk_pipeline *p, const vyre__launch *launch) {
   return ps == 0 || groups > UINT64_MAX / ps ? 0 : groups * ps / 1000;
 }
 
+uint64_t vk_assumed_ns(const vk_pipeline *p, const vyre__launch *launch) {
+  uint64_t groups = vk_groups_of(p, launch);
+  if (atomic_load_explicit(&p->group_ps, memory_order_relaxed) != 0) {
+    return vk_expected_ns(p, launch);
+  }
+  return groups > UINT64_MAX / UNKNOWN_NS ? UINT64_MAX : groups * UNKNOWN_NS;
+}
+
 /* Walks grid loops to count. */
 bool vk_is_whole(const vk_pipeline *p, const vyre__launch *launch) {
   const vk_device *device = (const vk_device *)p->base.device;

@@ -599,6 +599,8 @@ bool vk_is_whole(const vk_pipeline *pipeline, const vyre__launch *launch);
 /* What it is expected to take; 0: not known. */
 uint64_t vk_expected_ns(const vk_pipeline *pipeline,
                         const vyre__launch *launch);
+/* The same, and the most that one may take of which nothing is known. */
+uint64_t vk_assumed_ns(const vk_pipeline *pipeline, const vyre__launch *launch);
 /* What a submission took that had so many workgroups of a pipeline, and others. */
 void vk_learn(vk_pipeline *pipeline, uint64_t groups, uint64_t ns);
 /* Workgroups that a launch runs, those of all rounds of its grid loops. */
@@ -702,7 +704,8 @@ typedef struct vk_loop {
   vk_range words;
   uint64_t flag_id, flag_offset;
   VkBuffer flag_buffer;
-  uint32_t most; /* rounds of one submission */
+  uint32_t most;    /* rounds of one submission */
+  bool is_measured; /* what one of them takes is known */
   struct {
     uint32_t rounds;
     VkCommandBuffer commands;

@@ -25,8 +25,14 @@ static const char kernels[] =
     "  if (i < len(y)) y[i] = y[i] * a + n[1] + i; }\n"
     "kernel slow workgroup(1)\nbuffer n : read_write u32[2] @0;\n"
     "{ if (global_id.x == 0) { var k = n[0]; while (k > 0) k -= 1;\n"
-    "    n[0] = n[0] - 1; n[1] = n[1] + 1; } }\n";
-enum { ADD, COUNT, SPIN, ROUNDS, MIX, SLOW, N = 500 };
+    "    n[0] = n[0] - 1; n[1] = n[1] + 1; } }\n"
+    "kernel steps workgroup(64) over(y)\nbuffer most : read u32[1] @0;\n"
+    "buffer y : read_write u32[] @1;\n"
+    "{ let i = global_id.x; var h = y[i];\n"
+    "  for (let k = 0u; k < 60000; k++) {\n"
+    "    if (k >= most[0]) break;\n    h = h * 5 + k;\n  }\n"
+    "  y[i] = h; }\n";
+enum { ADD, COUNT, SPIN, ROUNDS, MIX, SLOW, STEPS, N = 500 };
 
 typedef struct scene {
   vk_rig r;
@@ -442,6 +448,152 @@ TEST(loops_that_copy_or_can_fail_are_the_hosts) {
   }
 }
 
+/* What a body writes to the host goes there once, after all rounds. */
+TEST(loops_write_bytes_of_the_host) {
+  enum { MANY = 700 };
+  static const char *const ways[] = {"vulkan.loop=2", "vulkan.staging=1",
+                                     "vulkan.loop=1"};
+  for (int w = 0; w < 3; w++) {
+    vk_rig r;
+    vyre_status st = {0};
+    loop_scene s;
+    static loop_end end;
+    uint32_t y[LOOP_N], want[LOOP_N], step = 3;
+    vk_rig_open(&r, ways[w]);
+    vk_rig_compile(&r, kernels);
+    loop_begin(&s, r.device, r.pipelines, UINT64_C(2) * MANY, MANY, &step);
+    CHECK_OK(
+        vyre_recording_bind(s.rec, vyre_recording_find(s.rec, "y"),
+                            &(vyre_resource){.data = y, .size = sizeof y}, &st),
+        st);
+    for (uint32_t turn = 0; turn < 2; turn++) {
+      for (uint32_t i = 0; i < LOOP_N; i++) y[i] = want[i] = turn;
+      for (uint32_t k = 1; k <= MANY; k++) {
+        for (uint32_t i = 0; i < LOOP_N; i++) want[i] = want[i] * step + k + i;
+      }
+      loop_run(&s, r.device, MANY, false, &end);
+      CHECK_U64(end.result.rounds, MANY);
+      CHECK(memcmp(y, want, sizeof y) == 0);
+    }
+    vyre_recording_release(s.rec);
+    vk_rig_close(&r);
+  }
+}
+
+/* --- time --------------------------------------------------------------------------*/
+
+/* y = steps(y), so many times, of as many steps as `most` says; all resident. */
+typedef struct time_scene {
+  vk_rig r;
+  vyre_recording *rec;
+  vyre_resident most, y, n;
+} time_scene;
+
+static void time_begin(time_scene *s, int dispatches, uint32_t groups,
+                       uint32_t stretch) {
+  vyre_status st = {0};
+  uint32_t slots[3];
+  *s = (time_scene){0};
+  vk_rig_open(&s->r, "vulkan.most_ms=1");
+  vk_rig_compile(&s->r, kernels);
+  vyre_device *device = s->r.device;
+  CHECK_OK(vyre_resident_create(device, 4, &s->most, &st), st);
+  CHECK_OK(vyre_resident_create(device, UINT64_C(256) * groups, &s->y, &st),
+           st);
+  CHECK_OK(vyre_resident_create(device, 8, &s->n, &st), st);
+  CHECK_OK(vyre_recording_create(device, &s->rec, &st), st);
+  const vyre_resident all[] = {s->most, s->y, s->n};
+  for (int i = 0; i < 3; i++) {
+    CHECK_OK(vyre_recording_fixed(s->rec, &(vyre_resource){.resident = all[i]},
+                                  &slots[i], &st),
+             st);
+  }
+  vyre_place in[] = {vyre_place_slot(slots[0]), vyre_place_slot(slots[1])},
+             n = vyre_place_slot(slots[2]);
+  vyre_recorded_dispatch d = {
+      .inputs = in, .input_count = 2, .outputs = &in[1], .output_count = 1};
+  vyre_recorded_dispatch count = {.inputs = &n,
+                                  .input_count = 1,
+                                  .outputs = &n,
+                                  .output_count = 1,
+                                  .grid = {1}};
+  if (stretch)
+    CHECK_OK(vyre_recording_while(s->rec, n, 1000, stretch, &st), st);
+  for (int i = 0; i < dispatches; i++) {
+    CHECK_OK(vyre_recording_dispatch(s->rec, s->r.pipelines[STEPS], &d, &st),
+             st);
+  }
+  if (stretch) {
+    CHECK_OK(
+        vyre_recording_dispatch(s->rec, s->r.pipelines[COUNT], &count, &st),
+        st);
+    CHECK_OK(vyre_recording_end_while(s->rec, &st), st);
+  }
+  CHECK_OK(vyre_recording_finish(s->rec, &st), st);
+}
+
+static void time_put(time_scene *s, vyre_resident to, uint32_t value) {
+  vyre_status st = {0};
+  CHECK_OK(vyre_resident_upload(s->r.device, to, 0, &value, 4, &st), st);
+}
+
+/* Gives how many submissions it was. */
+static unsigned time_replay(time_scene *s) {
+  vyre_status st = {0};
+  unsigned before = vk_seen.submits;
+  CHECK_OK(vyre_recording_replay(s->rec, NULL, NULL, &st), st);
+  return vk_seen.submits - before;
+}
+
+static uint32_t steps_of(uint32_t h, uint32_t most, uint32_t times) {
+  for (; times > 0; times--) {
+    for (uint32_t k = 0; k < most; k++) h = h * 5 + k;
+  }
+  return h;
+}
+
+static void time_end(time_scene *s, uint32_t groups, uint32_t want) {
+  vyre_status st = {0};
+  uint32_t y[64 * 64];
+  CHECK_OK(vyre_resident_download(s->r.device, s->y, 0, y, (size_t)256 * groups,
+                                  &st),
+           st);
+  for (uint32_t i = 0; i < 64 * groups; i++) CHECK_U64(y[i], want);
+  vyre_recording_release(s->rec);
+  vk_rig_close(&s->r);
+}
+
+/* Also if replays had become the same again and again. */
+TEST(what_became_slow_is_recorded_anew_in_parts) {
+  enum { GROUPS = 64, QUICK = 6, LONG = 24 };
+  for (int dispatches = 1; dispatches < 3; dispatches++) {
+    time_scene s;
+    unsigned made = 0;
+    time_begin(&s, dispatches, GROUPS, 0);
+    time_put(&s, s.most, 1);
+    for (int i = 0; i < QUICK; i++) made = time_replay(&s);
+    CHECK_U64(made, 1);
+    time_put(&s, s.most, 60000);
+    for (int i = 0; i < LONG; i++) made = time_replay(&s);
+    CHECK(made > (unsigned)dispatches);
+    uint32_t h = steps_of(0, 1, (uint32_t)dispatches * QUICK);
+    time_end(&s, GROUPS, steps_of(h, 60000, (uint32_t)dispatches * LONG));
+  }
+}
+
+/* Of which nothing is known before it has run. */
+TEST(rounds_of_a_slow_loop_are_several_submissions) {
+  enum { ROUNDS_ = 32 };
+  time_scene s;
+  time_begin(&s, 1, 1, ROUNDS_);
+  time_put(&s, s.most, 60000);
+  for (int i = 0; i < 2; i++) {
+    time_put(&s, s.n, ROUNDS_);
+    CHECK(time_replay(&s) > 4);
+  }
+  time_end(&s, 1, steps_of(0, 60000, 2 * ROUNDS_));
+}
+
 /* The number of rounds is recorded, and read from memory that changes. */
 TEST(grid_loops_follow_their_uniform) {
   vk_rig r;
@@ -727,6 +879,9 @@ VK_TEST_MAIN(TEST_ENTRY(an_unchanged_replay_records_nothing),
              TEST_ENTRY(loops_end_where_they_end_on_the_reference),
              TEST_ENTRY(an_unchanged_loop_records_nothing),
              TEST_ENTRY(loops_that_copy_or_can_fail_are_the_hosts),
+             TEST_ENTRY(loops_write_bytes_of_the_host),
+             TEST_ENTRY(what_became_slow_is_recorded_anew_in_parts),
+             TEST_ENTRY(rounds_of_a_slow_loop_are_several_submissions),
              TEST_ENTRY(grid_loops_follow_their_uniform),
              TEST_ENTRY(what_follows_a_failure_is_not_run),
              TEST_ENTRY(replays_of_many_threads),
