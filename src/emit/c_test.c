@@ -95,6 +95,20 @@ TEST(names_are_c_names) {
   free(code.bytes);
 }
 
+/* Who links the file may call them. */
+TEST(kernels_leave_the_library_its_names) {
+  static const char *const names[] = {"rand",   "div",  "time",   "signal",
+                                      "system", "exit", "stdout", "wcstombs"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    char want[64];
+    make_saxpy(names[i]);
+    text code = emit_text(&t.k, NULL);
+    snprintf(want, sizeof want, "int %s_kernel(const ", names[i]);
+    CHECK_HAS(code.bytes, want);
+    free(code.bytes);
+  }
+}
+
 TEST(same_kernel_same_bytes) {
   make_saxpy("saxpy");
   text a = emit_text(&t.k, NULL), b = emit_text(&t.k, NULL);
@@ -427,6 +441,7 @@ TEST(cleans_up) {
 }
 
 TEST_MAIN(TEST_ENTRY(prints_and_runs_saxpy), TEST_ENTRY(names_are_c_names),
+          TEST_ENTRY(kernels_leave_the_library_its_names),
           TEST_ENTRY(same_kernel_same_bytes), TEST_ENTRY(barriers_in_a_loop),
           TEST_ENTRY(rare_paths_in_strips),
           TEST_ENTRY(big_arrays_are_in_scratch),

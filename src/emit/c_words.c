@@ -66,6 +66,29 @@ static const char taken_functions[] =
     "vsnprintf vsprintf vsscanf wcschr wcscmp wcslen wcsncmp wmemchr wmemcmp "
     "wmemcpy wmemmove y0 y1 yn ";
 
+/* The others of C11 that have external linkage: who links the file calls them, and
+ * would get the kernel. */
+static const char taken_external[] =
+    " asctime at_quick_exit atexit atof atoi atol atoll bsearch btowc c16rtomb "
+    "c32rtomb call_once clearerr clock cnd_broadcast cnd_destroy cnd_init "
+    "cnd_signal cnd_timedwait cnd_wait ctime difftime div errno fclose "
+    "fegetenv feholdexcept feof ferror fesetenv feupdateenv fflush fgetc "
+    "fgetpos fgets fgetwc fgetws fputwc fputws freopen fseek fsetpos ftell "
+    "fwide fwprintf fwscanf getc getchar getenv gets getwc getwchar gmtime "
+    "imaxdiv iswctype ldiv lldiv localeconv localtime longjmp mblen mbrlen "
+    "mbrtoc16 mbrtoc32 mbrtowc mbsinit mbsrtowcs mbstowcs mbtowc mktime "
+    "mtx_destroy mtx_init mtx_lock mtx_timedlock mtx_trylock mtx_unlock perror "
+    "putwc putwchar qsort quick_exit raise rand remove rename rewind setbuf "
+    "setjmp setlocale setvbuf signal srand stderr stdin stdout strtoimax "
+    "strtoumax swprintf swscanf system thrd_create thrd_current thrd_detach "
+    "thrd_equal thrd_exit thrd_join thrd_sleep thrd_yield time timespec_get "
+    "tmpfile tmpnam towctrans tss_create tss_delete tss_get tss_set ungetc "
+    "ungetwc vfwprintf vfwscanf vswprintf vswscanf vwprintf vwscanf wcrtomb "
+    "wcscat wcscoll wcscpy wcscspn wcsftime wcsncat wcsncpy wcspbrk wcsrchr "
+    "wcsrtombs wcsspn wcsstr wcstod wcstof wcstoimax wcstok wcstol wcstold "
+    "wcstoll wcstombs wcstoul wcstoull wcstoumax wcsxfrm wctob wctomb wctrans "
+    "wctype wmemset wprintf wscanf ";
+
 static const char *const suffixes[] = {"f",   "l",    "f32",      "f32x",
                                        "f64", "ld",   "f64x",     "_r",
                                        "_l",  "f128", "_unlocked"};
@@ -126,6 +149,7 @@ static bool is_stem(const char *name, size_t length) {
 bool c_is_function(const char *name) {
   const size_t count = sizeof suffixes / sizeof *suffixes;
   size_t length = strlen(name);
+  if (has_word(taken_external, name, length)) return true;
   if (is_stem(name, length)) return true;
   for (size_t i = 0; i < count; i++) {
     size_t once = without(name, length, suffixes[i]);

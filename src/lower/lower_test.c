@@ -346,6 +346,21 @@ static const char *const kernels[] = {
     "{ let i = global_id.x;\n"
     "  for (let k = 0u; k < 3; k++) { out[i] = out[i] + 1; grid_barrier();\n"
     "    if (k == 0) return; } }\n",
+    /* bounds that the host looks up, where all invocations have left before an index
+       is outside */
+    "kernel leaves_before_bounds workgroup(4)\n"
+    "buffer out : read_write u32[64] @0;\nuniform n : u32[8] @1;\n"
+    "uniform m : u64[3] @2;\nuniform b : u8[5] @3;\n"
+    "{ let i = global_id.x;\n"
+    "  for (let j = 0u; j < 900; j += 2) {\n"
+    "    if (j >= 3) { break; }\n"
+    "    for (let k = 0ul; k < m[j] % 3ul; k++) { grid_barrier(); out[i] += j; "
+    "}\n"
+    "    for (let k = b[j] % 3; k > 0; k--) { grid_barrier(); out[i] *= 3; } "
+    "}\n"
+    "  let far = 1000 + n[0];\n"
+    "  if (far >= 8) { return; }\n"
+    "  for (let k = 0u; k < n[far]; k++) { grid_barrier(); out[i] += k; } }\n",
     /* infinite bounds of floats */
     "kernel infinite_bounds workgroup(8)\n"
     "buffer x : read i32[] @0;\nbuffer out : write u32[64] @1;\n"

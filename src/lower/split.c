@@ -341,6 +341,20 @@ static void find_invocation(splitter *s) {
 
 static vyre__val copy_value(splitter *s, vyre__val v);
 
+/* The host computes bounds wherever invocations would have left before: what is
+ * proven of their indices does not hold for it. */
+static void check_on_host(splitter *s, vyre__low_inst *load) {
+  const vyre__low_buffer *buffer = &s->from->buffers[load->aux];
+  uint64_t bytes = (uint64_t)buffer->count * buffer->unit, known;
+  uint32_t places = (uint32_t)((bytes + buffer->width - 1) / buffer->width);
+  if (load->b) return;
+  vyre__val inside = split_op2(s, VYRE__LOW_LT_U, VYRE_TYPE_BOOL, load->a,
+                               split_u32(s, places));
+  if (vyre__low_known(s->low, inside, &known) && known) return;
+  load->b = inside;
+  load->hints &= (uint16_t)~VYRE__HINT_PROVEN;
+}
+
 /* A pure value, made again here. */
 static vyre__val make_again(splitter *s, vyre__val v) {
   vyre__low_inst inst = s->from->code[v];
@@ -352,6 +366,9 @@ static vyre__val make_again(splitter *s, vyre__val v) {
   }
   for (unsigned k = 0; k < vyre__low_ops[inst.op].operands; k++) {
     inst.v[k] = copy_value(s, inst.v[k]);
+  }
+  if (inst.op == VYRE__LOW_LOAD && s->now == s->part_count) {
+    check_on_host(s, &inst);
   }
   return vyre__low_simplify(s->low, &inst);
 }
