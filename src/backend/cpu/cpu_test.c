@@ -215,10 +215,15 @@ TEST(a_kernel_that_never_ends_ends_at_its_timeout) {
       /* and loops of the host in which nothing is launched at all */
       "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
       "{ for (let k = 0u; k < 60000000; k++) {"
-      " for (let n = len(y); n < 1; n++) { grid_barrier(); } } }\n"};
-  static const uint32_t groups[][3] = {{1, 9}, {1, 9}, {4000000000u},
-                                       {1, 9}, {1, 9}, {1, 9}};
-  for (int k = 0; k < 6; k++) {
+      " for (let n = len(y); n < 1; n++) { grid_barrier(); } } }\n",
+      /* groups without end, which run side by side */
+      "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
+      "{ let i = global_id.x; var s = sin(f32(i)); s = tan(s + 1.0);"
+      " s = cbrt(exp(s)); s = sinh(tan(s)); s = cbrt(exp(s)); s = tan(sinh(s));"
+      " y[i % 9 + i / 9] = as_u32(s); }\n"};
+  static const uint32_t groups[][3] = {{1, 9}, {1, 9}, {4000000000u}, {1, 9},
+                                       {1, 9}, {1, 9}, {60000000u}};
+  for (int k = 0; k < 7; k++) {
     rig r;
     rig_open(&r, texts[k]);
     for (int i = 0; i < 6 && groups[k][i / 2]; i++) {
