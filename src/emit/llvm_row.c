@@ -4,8 +4,9 @@
 
 enum {
   MASK = LL_I32 | LL_VEC,
-  MOST_KNOWN = 400, /* instructions of vectors one after the other .. */
-  MOST_WHOLE = 640, /* .. where that may spare memory */
+  MOST_KNOWN = 400,      /* instructions of vectors one after the other .. */
+  MOST_WHOLE = 640,      /* .. where that may spare memory */
+  MOST_TEXT = 96 * 1024, /* bytes of code, from which on there are no more */
 };
 
 static ll_op low_half(ll *e, ll_op op) {
@@ -67,6 +68,18 @@ static bool has_loop(const ll *e, const vyre__piece *piece) {
   return false;
 }
 
+/* Instructions of a vector, with those that find its place; atomics are written
+ * lane by lane. */
+static uint64_t weight(const ll *e, const vyre__piece *piece) {
+  enum { PLACE = 4 };
+  uint64_t sum = piece->end - piece->begin + PLACE;
+  for (uint32_t at = piece->begin; at < piece->end; at++) {
+    uint16_t flags = vyre__low_ops[ll_inst(e, at)->op].flags;
+    if (flags & VYRE__LOWF_ATOMICS) sum += e->width;
+  }
+  return sum;
+}
+
 /* Few vectors at places that are known now, one after the other. Whether it was
  * so. */
 static bool run_known(ll *e, const ll_row *row, ll_op first, ll_stretch clip,
@@ -82,8 +95,9 @@ static bool run_known(ll *e, const ll_row *row, ll_op first, ll_stretch clip,
       clip.to.bits > clip.from.bits
           ? (clip.to.bits - clip.from.bits + e->width - 1) / e->width
           : 0;
-  if (count > 1 && (count * (piece->end - piece->begin) > most ||
-                    has_loop(e, piece) || ll_is_bulky(e, row->piece))) {
+  if (count > 1 &&
+      (count * weight(e, piece) > most || e->body.length > MOST_TEXT ||
+       has_loop(e, piece) || ll_is_bulky(e, row->piece))) {
     return false;
   }
   for (uint64_t d = clip.from.bits; d < clip.to.bits; d += e->width) {

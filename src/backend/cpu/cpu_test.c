@@ -232,10 +232,15 @@ TEST(a_kernel_that_never_ends_ends_at_its_timeout) {
       "{ var s = f32(global_id.x);\n"
       "  while (s < 9.0) {\n"
       "    for (let k = 0u; k < 60000; k++) { s = sin(s) + 1.0; } }\n"
-      "  y[global_id.x % 4] = u32(s); }\n"};
-  static const uint32_t groups[][3] = {{1, 9},    {1, 9}, {4000000000u},
-                                       {1, 9},    {1, 9}, {1, 9},
-                                       {1 << 17}, {1, 9}, {1, 9}};
+      "  y[global_id.x % 4] = u32(s); }\n",
+      /* groups without end, which run side by side */
+      "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
+      "{ let i = global_id.x; var s = sin(f32(i)); s = tan(s + 1.0);"
+      " s = cbrt(exp(s)); s = sinh(tan(s)); s = cbrt(exp(s)); s = tan(sinh(s));"
+      " y[i % 9 + i / 9] = as_u32(s); }\n"};
+  static const uint32_t groups[][3] = {
+      {1, 9}, {1, 9},    {4000000000u}, {1, 9}, {1, 9},
+      {1, 9}, {1 << 17}, {1, 9},        {1, 9}, {60000000u}};
   for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++) {
     rig r;
     rig_open(&r, texts[k]);
@@ -791,6 +796,47 @@ static char *long_text(uint32_t values) {
 /* Text is longer the wider registers are: on every machine as on one with AVX2. */
 #define AVX2 "cpu.level=4"
 
+/* Long rows of short pieces, one of which does atomics: narrow vectors of them are
+ * many, and the text must not grow with that. */
+TEST(small_kernels_are_small_at_every_width) {
+  static const char text[] =
+      "kernel k workgroup(500) over(y)\n"
+      "buffer x : read u8[] @0;\nbuffer y : write u8[] @1;\n"
+      "uniform m : u32 @2;\n"
+      "shared s : u8[500];\nshared q : u32[4];\n"
+      "{\n"
+      "    let l = local_id.x;\n    let i = global_id.x;\n"
+      "    s[l] = x[i];\n    barrier();\n"
+      "    for (let r = 0u; r < m; r++) {\n"
+      "        let o = s[(l + r) % 500];\n        barrier();\n"
+      "        s[l] = s[l] ^ o;\n        barrier();\n"
+      "    }\n"
+      "    for (let r = 0u; r < m; r++) {\n"
+      "        let o = s[(l + r) % 500];\n        barrier();\n"
+      "        s[l] = max(s[l], o);\n        barrier();\n"
+      "    }\n"
+      "    atomic_and(q[l + 1], m);\n    barrier();\n"
+      "    s[l] = min(s[l], q[0]);\n    barrier();\n"
+      "    y[i] = s[l];\n"
+      "}\n";
+  static const char *const cases[] = {"cpu.width=0", "cpu.width=4",
+                                      "cpu.width=8", AVX2, "cpu.level=2"};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    rig r = {.heap = {.left = -1}};
+    vyre_context_options options = plain_options(&r);
+    options.backend_options = cases[c];
+    rig_begin(&r, &options, text);
+    vyre_status st = {0};
+    CHECK_OK(vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0),
+                                   NULL, &r.pipeline, NULL, &st),
+             st);
+    vyre_pipeline_resources got;
+    CHECK(vyre_pipeline_describe(r.pipeline, &got));
+    CHECK(!got.is_short && got.width > 1);
+    rig_close(&r);
+  }
+}
+
 /* How a kernel is made is told by its size: above some, in vectors of one register,
  * then the short way, then one invocation at a time, and in the end not at all. */
 TEST(very_large_kernels_are_made_the_short_way_or_refused) {
@@ -956,6 +1002,7 @@ TEST_MAIN(
     TEST_ENTRY(quick_code_that_takes_much_stack_is_followed_by_the_full),
     TEST_ENTRY(
         quick_code_has_vectors_of_one_register_and_is_replaced_while_it_runs),
+    TEST_ENTRY(small_kernels_are_small_at_every_width),
     TEST_ENTRY(very_large_kernels_are_made_the_short_way_or_refused),
     TEST_ENTRY(without_llvm_it_opens_and_a_compile_says_what_to_install),
     TEST_ENTRY(auto_takes_it_where_it_can_compile_and_says_so_where_not),

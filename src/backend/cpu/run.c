@@ -126,20 +126,33 @@ static inline bool is_stopped(const cpu_launch *l) {
   return atomic_load_explicit(l->block->stop, memory_order_relaxed) != 0;
 }
 
-/* In parts, each of which is told when it is done. */
+/* In parts, each of which is told when it is done. Code looks at whether to stop in
+ * long loops and between workgroups, but not where it runs these side by side: with
+ * a deadline, parts are as large as takes a millisecond or so. */
 VYRE__APART
-static uint32_t run_told(const cpu_launch *l, uint64_t first, uint64_t count,
-                         void *scratch) {
-  enum { PARTS = 1024 };
-  uint64_t most = l->groups / PARTS + 1;
+static uint32_t run_parts(const cpu_launch *l, uint64_t first, uint64_t count,
+                          void *scratch) {
+  enum { PARTS = 1024, FEW = 16, LOOK_NS = 1000000 };
+  bool is_watched = l->launch->deadline_ns != 0, tells = l->launch->progress;
+  uint64_t most = tells ? l->groups / PARTS + 1 : UINT64_MAX;
+  uint64_t size = is_watched ? FEW : UINT64_MAX, start = 0;
   uint32_t result = VYRE__SPMD_DONE;
+  if (is_watched) start = vyre__clock_ns();
   while (count > 0 && result == VYRE__SPMD_DONE) {
-    uint64_t part = count < most ? count : most;
+    uint64_t part = size < most ? size : most;
+    if (part > count) part = count;
     result = call(l, first, part, scratch);
-    if (result == VYRE__SPMD_DONE) vyre__progress_add(l->launch, part);
+    if (result == VYRE__SPMD_DONE && tells) {
+      vyre__progress_add(l->launch, part);
+    }
     if (is_stopped(l)) return VYRE__SPMD_STOPPED;
     first += part;
     count -= part;
+    if (!is_watched || count == 0) continue;
+    uint64_t now = vyre__clock_ns();
+    if (now - start < LOOK_NS && size < count) size *= 2;
+    if (now - start > 2 * (uint64_t)LOOK_NS && size > 1) size /= 2;
+    start = now;
   }
   return result;
 }
@@ -153,8 +166,9 @@ static uint32_t run_groups(void *self, uint64_t first, uint64_t count,
     scratch = slot_memory(l, number);
     if (!scratch) return NO_MEMORY;
   }
-  return l->launch->progress ? run_told(l, first, count, scratch)
-                             : call(l, first, count, scratch);
+  return l->launch->progress || l->launch->deadline_ns
+             ? run_parts(l, first, count, scratch)
+             : call(l, first, count, scratch);
 }
 
 VYRE__RARE
