@@ -361,6 +361,7 @@ FAULT(odd_fuel, p->has_fuel = 2)
 FAULT(odd_width, buffers[0].width = 0)
 FAULT(wide_width, buffers[1].width = 16)
 FAULT(odd_unit, buffers[1].unit = 3)
+FAULT(odd_alignment, buffers[1].aligned = 3)
 FAULT(less_most, buffers[2].most = buffers[2].least - 1)
 FAULT(bound_hidden, buffers[3].is_bound = 1)
 FAULT(far_hidden, p->hidden = 4)
@@ -405,6 +406,7 @@ TEST(a_plan_that_cannot_be_walked_is_refused_and_named) {
       {"a buffer (0)", odd_width},
       {"a buffer (1)", wide_width},
       {"a buffer (1)", odd_unit},
+      {"a buffer (1)", odd_alignment},
       {"a buffer (2)", less_most},
       {"a buffer (3)", bound_hidden},
       {"its hidden buffer (4)", far_hidden},

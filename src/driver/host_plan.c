@@ -16,13 +16,14 @@ static void take_buffers(const vyre__low_kernel *k, uint32_t limit,
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     const vyre__low_buffer *b = &k->buffers[i];
     uint32_t most = vyre__low_most_elements(b);
-    to[i] = (vyre__plan_buffer){.least = b->count,
-                                .most = most < limit ? most : limit,
-                                .kind = b->kind,
-                                .unit = b->unit,
-                                .width = b->width,
-                                .is_bound = b->source != VYRE_NO_INDEX &&
-                                            b->kind != VYRE_MEMORY_SHARED};
+    to[i] = (vyre__plan_buffer){
+        .least = b->count,
+        .most = most < limit ? most : limit,
+        .kind = b->kind,
+        .unit = b->unit,
+        .width = b->width,
+        .is_bound = b->source != VYRE_NO_INDEX && b->kind != VYRE_MEMORY_SHARED,
+        .aligned = b->is_atomic ? b->width : 1};
   }
 }
 
@@ -119,6 +120,7 @@ static vyre_code check_buffers(const vyre__host_plan *p, vyre_status *st) {
   for (uint32_t i = 0; i < p->buffer_count; i++) {
     const vyre__plan_buffer *b = &p->buffers[i];
     if (!is_power(b->unit) || !is_power(b->width) || b->is_bound > 1 ||
+        (b->aligned != 1 && b->aligned != b->width) ||
         (b->is_bound && p->hidden == i) || b->least > b->most) {
       return vyre__artifact_bad(st, "a buffer", i);
     }

@@ -67,6 +67,23 @@ static vyre_code wrong_length(const vyre_pipeline *p, uint32_t buffer,
       b->most);
 }
 
+/* Atomic instructions are for elements that no two lines of the cache share. */
+VYRE__RARE
+static vyre_code unaligned(const vyre_pipeline *p, uint32_t buffer,
+                           const void *data, const vyre__plan_buffer *b,
+                           vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+      VYRE_NUMBERS({"alignment", b->aligned},
+                   {"remainder", (uintptr_t)data % b->aligned}),
+      "bind memory that begins at a whole element, as that of vyre_host_alloc "
+      "and resident buffers does",
+      "'%.60s' of kernel '%.60s' has atomics, and begins %u bytes behind a "
+      "multiple of %u",
+      p->program->buffers[buffer].name, p->program->name,
+      (unsigned)((uintptr_t)data % b->aligned), (unsigned)b->aligned);
+}
+
 VYRE__RARE
 static vyre_code grid_too_large(const vyre_pipeline *p, unsigned axis,
                                 uint32_t groups, uint32_t most,
@@ -331,6 +348,9 @@ static vyre_code bind_other(cpu_launch *l, vyre_status *st) {
     if (view->length < b->least || view->length > b->most) {
       return wrong_length(p, i, view->length, b, st);
     }
+    if ((uintptr_t)view->data % b->aligned) {
+      return unaligned(p, i, view->data, b, st);
+    }
     l->block->views[i] =
         (vyre__spmd_view){.data = view->data, .length = view->length};
     l->clears |= view->begins_zero;
@@ -348,7 +368,8 @@ static vyre_code bind(cpu_launch *l, vyre_status *st) {
   for (; b < end; b++, view++, to++) {
     if (!b->is_bound) return bind_other(l, st); /* there may be no such view */
     *to = (vyre__spmd_view){.data = view->data, .length = view->length};
-    is_other |= (view->length < b->least) | (view->length > b->most);
+    is_other |= (view->length < b->least) | (view->length > b->most) |
+                (((uintptr_t)view->data & (b->aligned - 1u)) != 0);
     clears |= view->begins_zero;
   }
   l->clears = clears;
