@@ -184,6 +184,7 @@ static vyre_code put_round(vk_piece *own, vk_hazards *hazards,
                            vyre_status *st) {
   vk_device *device = (vk_device *)own->base.device;
   vk_hazards_reset(hazards);
+  hazards->ever_count = 0; /* each round notes the same, and is the only one */
   for (uint32_t i = 0; i < own->loop.take.item_count; i++) {
     const vyre__piece_item *item = &own->base.items[i];
     if (vk_hazards_meet(hazards, item)) {
