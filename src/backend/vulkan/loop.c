@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "backend/vulkan/vulkan.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -82,7 +83,7 @@ static vyre_code make_jobs(vk_piece *own, vk_hazards *hazards, bool *is_fit,
   return VYRE_OK;
 }
 
-/* As many rounds as a submission may have. */
+/* As many rounds as a submission may have; 0 ns: that take no time. */
 static uint32_t most_rounds(const vk_device *device, size_t items,
                             uint64_t round_ns) {
   uint64_t most = MOST_COMMANDS / items;
@@ -90,6 +91,17 @@ static uint32_t most_rounds(const vk_device *device, size_t items,
     most = device->most_ns / round_ns;
   }
   return most > 0 ? (uint32_t)most : 1;
+}
+
+/* @p done rounds of a submission took @p ns: twice as many and more are recorded anew,
+ * and fewer after one that took far longer than it may. */
+static void learn(vk_piece *own, uint32_t done, uint64_t ns) {
+  const vk_device *device = (const vk_device *)own->base.device;
+  vk_loop *loop = &own->loop;
+  if (done == 0) return;
+  uint32_t most = most_rounds(device, loop->take.item_count, ns / done + 1);
+  bool is_long = ns / 2 > device->most_ns;
+  if (is_long ? most < loop->most : most / 2 >= loop->most) loop->most = most;
 }
 
 static size_t views_of(const vyre__piece *piece) {
@@ -127,11 +139,19 @@ static vyre_code make_in(vk_piece *own, vyre_arena *scratch, vyre_status *st) {
       device->api.CreateCommandPool(device->handle, &pool, NULL, &take->pool);
   if (result != VK_SUCCESS) take->pool = VK_NULL_HANDLE;
   VK_TRY(device, result, "a command pool", st);
-  VYRE_TRY(vk_range_take(device,
-                         device->is_in_place ? VK_WHERE_DEVICE : VK_WHERE_HOST,
-                         4 * ((uint64_t)loop->most + 1), &loop->words, st));
+  VYRE_TRY(vk_range_take(
+      device, device->is_in_place ? VK_WHERE_DEVICE : VK_WHERE_HOST,
+      4 * ((uint64_t)most_rounds(device, count, 0) + 1), &loop->words, st));
   loop->is_fit = true;
   return VYRE_OK;
+}
+
+static bool has_unknown(const vyre__piece *piece) {
+  for (size_t i = 0; i < piece->count; i++) {
+    const vyre__launch *launch = piece->items[i].launch;
+    if (launch && vk_is_unknown(launch)) return true;
+  }
+  return false;
 }
 
 static vyre_code make(vk_piece *own, vyre_status *st) {
@@ -144,8 +164,10 @@ static vyre_code make(vk_piece *own, vyre_status *st) {
   vyre_arena_init(&scratch, device->base.allocator);
   vyre_code code = make_in(own, &scratch, st);
   vyre_arena_finish(&scratch);
-  if (code != VYRE_OK || !loop->is_fit) vk_loop_clear(device, loop);
-  loop->is_known = code == VYRE_OK;
+  bool is_fit = code == VYRE_OK && loop->is_fit;
+  if (!is_fit) vk_loop_clear(device, loop);
+  /* One that takes too long as far as can be known is asked for once more. */
+  loop->is_known = is_fit || (code == VYRE_OK && !has_unknown(&own->base));
   return code;
 }
 
@@ -215,7 +237,8 @@ static vyre_code put_rounds(vk_piece *own, uint32_t rounds, vk_hazards *hazards,
   return vk_commands_end(device, commands, true, st);
 }
 
-/* Commands of so many rounds; there are two or three numbers of them in a loop. */
+/* Commands of so many rounds; there are two or three numbers of them in a loop, once
+ * it is known how many a submission may have. */
 static vyre_code commands_of(vk_piece *own, uint32_t rounds,
                              VkCommandBuffer *out, vyre_status *st) {
   vk_device *device = (vk_device *)own->base.device;
@@ -229,18 +252,17 @@ static vyre_code commands_of(vk_piece *own, uint32_t rounds,
     VK_TRY(device,
            device->api.ResetCommandPool(device->handle, loop->take.pool, 0),
            "vkResetCommandPool", st);
+    loop->kept_count = 0;
   }
   const VkCommandBufferAllocateInfo info = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
       .commandPool = loop->take.pool,
       .commandBufferCount = 1};
-  VkCommandBuffer made = loop->kept[0].commands;
-  if (loop->kept_count < VK_LOOP_KEPT) {
+  VkCommandBuffer made = loop->kept[loop->kept_count].commands;
+  if (!made) { /* else it is one of those */
     VK_TRY(device,
            device->api.AllocateCommandBuffers(device->handle, &info, &made),
            "a command buffer", st);
-  } else {
-    loop->kept_count = 0;
   }
   vyre_arena scratch;
   vk_hazards hazards;
@@ -266,15 +288,19 @@ static vyre_code run_rounds(vk_piece *own, uint32_t rounds,
   VkCommandBuffer commands;
   uint32_t word = 1, done = 0;
   VYRE_TRY(commands_of(own, rounds, &commands, st));
+  uint64_t start = vyre__clock_ns();
   VYRE_TRY(vk_submit(device, &commands, 1, &loop->take.ticket, st));
   VYRE_TRY(vk_wait(device, &loop->take.ticket, st));
+  uint64_t ns = vyre__clock_ns() - start;
   while (done <= rounds) { /* the last is of a round that was not asked for */
     memcpy(&word, loop->words.host + 4 * (size_t)done, 4);
     if (word == 0) break;
     done++;
   }
   out->goes_on = done > rounds;
-  out->rounds += done < rounds ? done : rounds;
+  if (done > rounds) done = rounds;
+  out->rounds += done;
+  learn(own, done, ns);
   return VYRE_OK;
 }
 

@@ -596,11 +596,16 @@ vyre_code vk_check(const vk_pipeline *pipeline, const vyre__launch *launch,
                    vyre_status *st);
 /* Whether all of it is one submission: few dispatches, and not too long. */
 bool vk_is_whole(const vk_pipeline *pipeline, const vyre__launch *launch);
-/* What it is expected to take; 0: not known. */
+/* What it is expected to take; where nothing is known yet, what it may. */
 uint64_t vk_expected_ns(const vk_pipeline *pipeline,
                         const vyre__launch *launch);
+/* Whether that is not known, and it runs something. */
+bool vk_is_unknown(const vyre__launch *launch);
 /* What a submission took that had so many workgroups of a pipeline, and others. */
 void vk_learn(vk_pipeline *pipeline, uint64_t groups, uint64_t ns);
+/* The same of a submission with workgroups of others, too, all of which count: it is
+ * better than to know nothing, and forgotten else. */
+void vk_learn_first(vk_pipeline *pipeline, uint64_t groups, uint64_t ns);
 /* Workgroups that a launch runs, those of all rounds of its grid loops. */
 uint64_t vk_groups_of(const vk_pipeline *pipeline, const vyre__launch *launch);
 /* The end of a job that is over: what it failed with, or its bytes. */
@@ -626,6 +631,7 @@ typedef struct vk_hazards {
   size_t mask;
   uint32_t written_count, barriers;
   bool has_status; /* one of them may fail after others have begun */
+  bool is_guessed; /* nothing is known of how long one of them takes */
   uint64_t ns;     /* that all of it is expected to take */
   vk_span *ever;   /* all that were written, in whichever submission */
   uint32_t ever_count;
@@ -639,6 +645,8 @@ void vk_hazards_reset(vk_hazards *hazards);
  * it: after one, vk_hazards_pass. */
 bool vk_hazards_admit(const vk_hazards *hazards, const vyre__piece_item *item,
                       bool is_first);
+/* Whether it cannot only since nothing is known of how long they take. */
+bool vk_hazards_guess(const vk_hazards *hazards, const vyre__piece_item *item);
 bool vk_hazards_meet(const vk_hazards *hazards, const vyre__piece_item *item);
 void vk_hazards_pass(vk_hazards *hazards);
 void vk_hazards_note(vk_hazards *hazards, const vyre__piece_item *item);
