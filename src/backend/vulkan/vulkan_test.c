@@ -310,6 +310,29 @@ TEST(buffers_beyond_the_range_are_refused) {
   vk_rig_close(&r);
 }
 
+/* As a device with ranges of 4 GiB would be asked for: of bytes there can be more. */
+TEST(more_elements_than_a_signed_index_reaches_are_refused) {
+  static const uint32_t lengths[] = {0, 1, INT32_MAX, (uint32_t)INT32_MAX + 1,
+                                     UINT32_MAX};
+  vk_rig r;
+  vk_rig_open(&r, "");
+  vk_rig_compile(&r,
+                 "kernel b workgroup(1)\nbuffer y : read_write u8[] @0;\n"
+                 "{ y[len(y) - 1] = 1; }\n");
+  for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+    vyre_status st = {0};
+    const vyre__view view = {.length = lengths[i]};
+    const vyre__launch launch = {.views = &view, .grid = {1, 1, 1}};
+    vyre_code code =
+        vk_check((const vk_pipeline *)r.pipelines[0], &launch, &st);
+    CHECK_U64(code, lengths[i] <= INT32_MAX ? VYRE_OK : VYRE_INVALID_ARGUMENT);
+    if (code == VYRE_OK) continue;
+    CHECK_U64(status_number(&st, "elements"), lengths[i]);
+    CHECK_U64(status_number(&st, "most_elements"), INT32_MAX);
+  }
+  vk_rig_close(&r);
+}
+
 /* --- devices -------------------------------------------------------------------------*/
 
 TEST(another_open_reuses_the_instance) {
@@ -569,6 +592,7 @@ VK_TEST_MAIN(TEST_ENTRY(runs_in_every_way),
              TEST_ENTRY(long_dispatches_go_in_parts),
              TEST_ENTRY(grid_barriers_in_every_way),
              TEST_ENTRY(buffers_beyond_the_range_are_refused),
+             TEST_ENTRY(more_elements_than_a_signed_index_reaches_are_refused),
              TEST_ENTRY(another_open_reuses_the_instance),
              TEST_ENTRY(lives_beside_a_cpu_device),
              TEST_ENTRY(memory_of_the_caller_is_imported),
