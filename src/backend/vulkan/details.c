@@ -39,6 +39,7 @@ void vk_details_put(const vk_device *device, char *out, size_t room) {
                   {h->memory_model, "memory-model"},
                   {h->zeroes_workgroup, "zeroed-workgroup-memory"},
                   {h->timeline, "timeline"},
+                  {h->conditional, "conditional-rendering"},
                   {h->imports, "external-memory-host"},
                   {h->budget, "memory-budget"}};
   int used = snprintf(

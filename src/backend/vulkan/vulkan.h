@@ -45,7 +45,8 @@
  *
  * Threads. Whoever dispatches takes a job for itself, under the pipeline's lock, for
  * the moment of taking it. Submitting is under the queue's lock; nobody waits for
- * the device with a lock. Memory has a lock. A batch is several jobs in one
+ * the device with a lock, but after a failure, or while a pipeline is made that
+ * others wait for, too. Memory has a lock. A batch is several jobs in one
  * submission, with a barrier between two where one needs what another wrote. */
 #ifndef VYRE_BACKEND_VULKAN_VULKAN_H
 #define VYRE_BACKEND_VULKAN_VULKAN_H
@@ -557,13 +558,13 @@ void vk_job_free(vk_job *job);
 /* Frees all that are kept, of all pipelines of the device: they have memory that is
  * needed now. False: there were none. No lock is held. */
 bool vk_jobs_drop(vk_device *device);
-/* Bytes of the host into the job, and out of it. Errors: those of vk_upload and
- * vk_download. */
 /* A view that is large, one way and the other. */
 vyre_code vk_job_upload(const vk_job *job, uint64_t at, const void *from,
                         uint64_t size, vyre_status *st);
 vyre_code vk_job_download(const vk_job *job, uint64_t at, void *to,
                           uint64_t size, vyre_status *st);
+/* Bytes of the host into the job, and out of it. Errors: those of vk_upload and
+ * vk_download. */
 vyre_code vk_job_fill(const vk_job *job, const vyre__launch *launch,
                       vyre_status *st);
 vyre_code vk_job_collect(const vk_job *job, const vyre__launch *launch,
