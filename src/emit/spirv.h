@@ -10,7 +10,8 @@
  *                ones. A range is whole words: where the bytes are not a multiple
  *                of four, the descriptor reaches to the next one that is. Eight
  *                bytes are always there, of an empty buffer too: a load outside
- *                takes the first element, and does not use it.
+ *                takes the first element, and does not use it. It has 2^31-1
+ *                elements at most, since SPIR-V takes an index for signed.
  *   uniforms     in the launch block, if they are read at known places only, and
  *                there is room; else a storage buffer like the others
  *   hidden ones  behind the slots of the plan: status, what is kept across grid

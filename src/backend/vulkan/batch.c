@@ -155,15 +155,21 @@ static vyre_code submit(const batch *b, bool *is_over, vyre_status *st) {
   return code;
 }
 
+/* What they took; of several pipelines, each the same for a workgroup. */
+static void learn(const batch *b, uint64_t ns) {
+  if (!b->is_mixed) vk_learn(b->jobs[0]->pipeline, b->groups, ns);
+  for (uint32_t i = 0; b->is_mixed && i < b->count; i++) {
+    vk_learn_first(b->jobs[i]->pipeline, b->groups, ns);
+  }
+}
+
 /* Runs what was gathered. *done: how many of all ended well. */
 static vyre_code flush(batch *b, size_t *done, vyre_status *st) {
   bool is_over;
   if (b->count == 0) return VYRE_OK;
   uint64_t start = vyre__clock_ns();
   vyre_code code = submit(b, &is_over, st);
-  if (code == VYRE_OK && !b->is_mixed) {
-    vk_learn(b->jobs[0]->pipeline, b->groups, vyre__clock_ns() - start);
-  }
+  if (code == VYRE_OK) learn(b, vyre__clock_ns() - start);
   for (uint32_t i = 0; i < b->count; i++) {
     if (code == VYRE_OK) {
       code = vk_job_finish(b->jobs[i], b->launches[i], st);

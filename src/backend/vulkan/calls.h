@@ -24,7 +24,6 @@
 #define VK_DEVICE_CALLS(X)       \
   X(DestroyDevice)               \
   X(GetDeviceQueue)              \
-  X(DeviceWaitIdle)              \
   X(QueueSubmit)                 \
   X(QueueWaitIdle)               \
   X(CreateBuffer)                \

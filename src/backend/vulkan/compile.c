@@ -30,6 +30,12 @@ static vyre_code check_limits(const vk_pipeline *own, vyre_status *st) {
     return too_much(own, "buffers, those of the driver included", storage,
                     l->maxPerStageDescriptorStorageBuffers, st);
   }
+  uint32_t block =
+      device->pushes ? l->maxUniformBufferRange : l->maxStorageBufferRange;
+  if (own->plan.block_bytes > block) {
+    return too_much(own, "bytes of a launch block", own->plan.block_bytes,
+                    block, st);
+  }
   if (own->plan.shared_bytes > l->maxComputeSharedMemorySize) {
     return too_much(own, "bytes of shared memory as the device has it",
                     own->plan.shared_bytes, l->maxComputeSharedMemorySize, st);

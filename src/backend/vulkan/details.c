@@ -39,9 +39,9 @@ void vk_details_put(const vk_device *device, char *out, size_t room) {
                   {h->memory_model, "memory-model"},
                   {h->zeroes_workgroup, "zeroed-workgroup-memory"},
                   {h->timeline, "timeline"},
+                  {h->conditional, "conditional-rendering"},
                   {h->imports, "external-memory-host"},
-                  {h->budget, "memory-budget"},
-                  {h->conditional, "conditional-rendering"}};
+                  {h->budget, "memory-budget"}};
   int used = snprintf(
       out, room,
       "limits: %u x %u x %u workgroups at once, %u bytes of push constants, "

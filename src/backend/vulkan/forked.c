@@ -49,11 +49,6 @@ static VKAPI_ATTR VkResult VKAPI_CALL gone_QueueWaitIdle(VkQueue queue) {
   return VK_ERROR_DEVICE_LOST;
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL gone_DeviceWaitIdle(VkDevice device) {
-  (void)device;
-  return VK_ERROR_DEVICE_LOST;
-}
-
 static VKAPI_ATTR VkResult VKAPI_CALL gone_WaitForFences(VkDevice device,
                                                          uint32_t count,
                                                          const VkFence *fences,
@@ -76,7 +71,6 @@ static void take_calls_away(vk_api *api) {
   api->DestroyDevice = gone_DestroyDevice;
   api->QueueSubmit = gone_QueueSubmit;
   api->QueueWaitIdle = gone_QueueWaitIdle;
-  api->DeviceWaitIdle = gone_DeviceWaitIdle;
   api->WaitForFences = gone_WaitForFences;
   api->WaitSemaphores = gone_WaitSemaphores;
 }

@@ -26,7 +26,7 @@ void vk_hazards_pass(vk_hazards *h) {
 void vk_hazards_reset(vk_hazards *h) {
   h->barriers++;
   h->written_count = 0;
-  h->has_status = false;
+  h->has_status = h->is_guessed = false;
   h->ns = 0;
 }
 
@@ -217,15 +217,23 @@ bool vk_is_simple(const vyre__launch *launch) {
   return !has_resident_values(p, launch) && vk_is_whole(p, launch);
 }
 
+static bool takes_too_long(const vk_hazards *h, const vyre__launch *launch) {
+  const vk_pipeline *p = (const vk_pipeline *)launch->pipeline;
+  const vk_device *device = (const vk_device *)p->base.device;
+  return h->ns + vk_expected_ns(p, launch) > device->most_ns;
+}
+
 bool vk_hazards_admit(const vk_hazards *h, const vyre__piece_item *item,
                       bool is_first) {
   if (is_first) return true;
   if (h->has_status && writes_resident(item)) return false;
   if (!item->launch) return true;
-  const vk_pipeline *p = (const vk_pipeline *)item->launch->pipeline;
-  const vk_device *device = (const vk_device *)p->base.device;
-  return h->ns + vk_expected_ns(p, item->launch) <= device->most_ns &&
-         !meets_host(h, item->launch);
+  return !takes_too_long(h, item->launch) && !meets_host(h, item->launch);
+}
+
+bool vk_hazards_guess(const vk_hazards *h, const vyre__piece_item *item) {
+  return item->launch && takes_too_long(h, item->launch) &&
+         (h->is_guessed || vk_is_unknown(item->launch));
 }
 
 /* A loop of it may be ended. */
@@ -242,5 +250,6 @@ void vk_hazards_note(vk_hazards *h, const vyre__piece_item *item) {
   const vk_pipeline *p = (const vk_pipeline *)item->launch->pipeline;
   note_host(h, item->launch);
   h->has_status = h->has_status || may_fail(&p->plan);
+  h->is_guessed = h->is_guessed || vk_is_unknown(item->launch);
   h->ns += vk_expected_ns(p, item->launch);
 }

@@ -83,38 +83,25 @@ static vyre_code make_jobs(vk_piece *own, vk_hazards *hazards, bool *is_fit,
   return VYRE_OK;
 }
 
-/* Rounds that there is room for in one submission. */
-static uint32_t room_for(const vk_piece *own) {
-  uint64_t most = MOST_COMMANDS / own->base.count;
-  return most > 0 ? (uint32_t)most : 1;
-}
-
-/* As many of them as may be, if one takes so long. */
-static uint32_t most_rounds(const vk_piece *own, uint64_t round_ns) {
-  uint64_t most = room_for(own),
-           most_ns = ((const vk_device *)own->base.device)->most_ns;
-  if (round_ns > 0 && most > most_ns / round_ns) most = most_ns / round_ns;
-  return most > 0 ? (uint32_t)most : 1;
-}
-
-/* What a round takes, as far as that can be known before. */
-static uint64_t assumed_ns(const vyre__piece *piece) {
-  uint64_t sum = 0;
-  for (size_t i = 0; i < piece->count; i++) {
-    const vyre__launch *launch = piece->items[i].launch;
-    uint64_t ns = vk_assumed_ns((const vk_pipeline *)launch->pipeline, launch);
-    sum = ns > UINT64_MAX - sum ? UINT64_MAX : sum + ns;
+/* As many rounds as a submission may have; 0 ns: that take no time. */
+static uint32_t most_rounds(const vk_device *device, size_t items,
+                            uint64_t round_ns) {
+  uint64_t most = MOST_COMMANDS / items;
+  if (round_ns > 0 && most > device->most_ns / round_ns) {
+    most = device->most_ns / round_ns;
   }
-  return sum;
+  return most > 0 ? (uint32_t)most : 1;
 }
 
-/* The first rounds tell; later ones only if they took far longer than they may. */
-static void learn(vk_piece *own, uint64_t rounds, uint64_t ns) {
+/* @p done rounds of a submission took @p ns: twice as many and more are recorded anew,
+ * and fewer after one that took far longer than it may. */
+static void learn(vk_piece *own, uint32_t done, uint64_t ns) {
   const vk_device *device = (const vk_device *)own->base.device;
   vk_loop *loop = &own->loop;
-  if (rounds == 0 || (loop->is_measured && ns / 2 <= device->most_ns)) return;
-  loop->most = most_rounds(own, ns / rounds + 1);
-  loop->is_measured = true;
+  if (done == 0) return;
+  uint32_t most = most_rounds(device, loop->take.item_count, ns / done + 1);
+  bool is_long = ns / 2 > device->most_ns;
+  if (is_long ? most < loop->most : most / 2 >= loop->most) loop->most = most;
 }
 
 static size_t views_of(const vyre__piece *piece) {
@@ -144,7 +131,7 @@ static vyre_code make_in(vk_piece *own, vyre_arena *scratch, vyre_status *st) {
   take->item_count = (uint32_t)count;
   VYRE_TRY(make_jobs(own, &hazards, &is_fit, st));
   if (!is_fit) return VYRE_OK;
-  loop->most = most_rounds(own, assumed_ns(&own->base));
+  loop->most = most_rounds(device, count, hazards.ns);
   const VkCommandPoolCreateInfo pool = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
       .queueFamilyIndex = device->family};
@@ -152,11 +139,19 @@ static vyre_code make_in(vk_piece *own, vyre_arena *scratch, vyre_status *st) {
       device->api.CreateCommandPool(device->handle, &pool, NULL, &take->pool);
   if (result != VK_SUCCESS) take->pool = VK_NULL_HANDLE;
   VK_TRY(device, result, "a command pool", st);
-  VYRE_TRY(vk_range_take(device,
-                         device->is_in_place ? VK_WHERE_DEVICE : VK_WHERE_HOST,
-                         4 * ((uint64_t)room_for(own) + 1), &loop->words, st));
+  VYRE_TRY(vk_range_take(
+      device, device->is_in_place ? VK_WHERE_DEVICE : VK_WHERE_HOST,
+      4 * ((uint64_t)most_rounds(device, count, 0) + 1), &loop->words, st));
   loop->is_fit = true;
   return VYRE_OK;
+}
+
+static bool has_unknown(const vyre__piece *piece) {
+  for (size_t i = 0; i < piece->count; i++) {
+    const vyre__launch *launch = piece->items[i].launch;
+    if (launch && vk_is_unknown(launch)) return true;
+  }
+  return false;
 }
 
 static vyre_code make(vk_piece *own, vyre_status *st) {
@@ -169,8 +164,10 @@ static vyre_code make(vk_piece *own, vyre_status *st) {
   vyre_arena_init(&scratch, device->base.allocator);
   vyre_code code = make_in(own, &scratch, st);
   vyre_arena_finish(&scratch);
-  if (code != VYRE_OK || !loop->is_fit) vk_loop_clear(device, loop);
-  loop->is_known = code == VYRE_OK;
+  bool is_fit = code == VYRE_OK && loop->is_fit;
+  if (!is_fit) vk_loop_clear(device, loop);
+  /* One that takes too long as far as can be known is asked for once more. */
+  loop->is_known = is_fit || (code == VYRE_OK && !has_unknown(&own->base));
   return code;
 }
 
@@ -209,7 +206,7 @@ static vyre_code put_round(vk_piece *own, vk_hazards *hazards,
                            vyre_status *st) {
   vk_device *device = (vk_device *)own->base.device;
   vk_hazards_reset(hazards);
-  hazards->ever_count = 0; /* what each round writes is the same */
+  hazards->ever_count = 0; /* each round notes the same, and is the only one */
   for (uint32_t i = 0; i < own->loop.take.item_count; i++) {
     const vyre__piece_item *item = &own->base.items[i];
     if (vk_hazards_meet(hazards, item)) {
@@ -240,7 +237,8 @@ static vyre_code put_rounds(vk_piece *own, uint32_t rounds, vk_hazards *hazards,
   return vk_commands_end(device, commands, true, st);
 }
 
-/* Commands of so many rounds; there are two or three numbers of them in a loop. */
+/* Commands of so many rounds; there are two or three numbers of them in a loop, once
+ * it is known how many a submission may have. */
 static vyre_code commands_of(vk_piece *own, uint32_t rounds,
                              VkCommandBuffer *out, vyre_status *st) {
   vk_device *device = (vk_device *)own->base.device;
@@ -254,18 +252,17 @@ static vyre_code commands_of(vk_piece *own, uint32_t rounds,
     VK_TRY(device,
            device->api.ResetCommandPool(device->handle, loop->take.pool, 0),
            "vkResetCommandPool", st);
+    loop->kept_count = 0;
   }
   const VkCommandBufferAllocateInfo info = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
       .commandPool = loop->take.pool,
       .commandBufferCount = 1};
-  VkCommandBuffer made = loop->kept[0].commands;
-  if (loop->kept_count < VK_LOOP_KEPT) {
+  VkCommandBuffer made = loop->kept[loop->kept_count].commands;
+  if (!made) { /* else it is one of those */
     VK_TRY(device,
            device->api.AllocateCommandBuffers(device->handle, &info, &made),
            "a command buffer", st);
-  } else {
-    loop->kept_count = 0;
   }
   vyre_arena scratch;
   vk_hazards hazards;
@@ -301,8 +298,9 @@ static vyre_code run_rounds(vk_piece *own, uint32_t rounds,
     done++;
   }
   out->goes_on = done > rounds;
-  out->rounds += done < rounds ? done : rounds;
-  learn(own, done < rounds ? done : rounds, ns);
+  if (done > rounds) done = rounds;
+  out->rounds += done;
+  learn(own, done, ns);
   return VYRE_OK;
 }
 

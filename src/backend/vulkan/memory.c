@@ -98,9 +98,9 @@ static uint32_t import_type(const vk_device *device, const void *host,
     return UINT32_MAX;
   }
   for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
+    VkMemoryPropertyFlags has = memory->memoryTypes[i].propertyFlags;
     if ((found.memoryTypeBits & bits) >> i & 1 &&
-        memory->memoryTypes[i].propertyFlags &
-            VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) {
+        has & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT && !(has & special)) {
       return i;
     }
   }
@@ -138,6 +138,8 @@ static VkResult fill_block(vk_device *device, vk_block *block, void *host) {
       .pHostPointer = host};
   uint32_t type = host ? import_type(device, host, need.memoryTypeBits)
                        : type_of(device, block->where, need.memoryTypeBits);
+  /* The caller's memory cannot be more than it is. */
+  if (host && need.size > block->size) type = UINT32_MAX;
   if (type == UINT32_MAX) {
     return host ? VK_ERROR_INVALID_EXTERNAL_HANDLE
                 : VK_ERROR_OUT_OF_DEVICE_MEMORY;

@@ -273,6 +273,7 @@ static vyre_code add_item(recorder *r, uint32_t i, vyre_status *st) {
   vk_take *take = r->take;
   if (item->launch && !take_job(r, i)) return put_alone(r, i, st);
   if (!r->open || !vk_hazards_admit(&r->hazards, item, false)) {
+    take->is_provisional |= r->open && vk_hazards_guess(&r->hazards, item);
     VYRE_TRY(end_segment(r, st));
     VYRE_TRY(begin_segment(r, i, st));
   }
@@ -404,6 +405,10 @@ static void learn(const vk_piece *own, vk_take *take, const vk_segment *s,
                   uint64_t ns) {
   const vk_device *device = (const vk_device *)own->base.device;
   if (s->only) vk_learn(s->only, s->groups, ns);
+  for (uint32_t i = s->first; !s->only && i < s->last; i++) {
+    const vyre__launch *launch = own->base.items[i].launch;
+    if (launch) vk_learn_first((vk_pipeline *)launch->pipeline, s->groups, ns);
+  }
   if (ns / 2 <= device->most_ns) return;
   if (s->last - s->first < 2) { /* it may be cut by now */
     const vyre__launch *launch = own->base.items[s->first].launch;

@@ -26,8 +26,9 @@ vyre_code vk_plan_build(const vyre__low_kernel *k,
                    .block_bytes = module->block_bytes,
                    .shared_bytes = module->shared_bytes,
                    .may_skip_fuel = module->may_skip_fuel};
+  /* OpAccessChain takes an index for a signed number. */
   VYRE_TRY(
-      vyre__host_plan_build(k, UINT32_MAX, "vulkan", arena, &out->base, st));
+      vyre__host_plan_build(k, INT32_MAX, "vulkan", arena, &out->base, st));
   out->phase_count = module->entry_points;
   out->descriptors = keep(arena, module->descriptors, module->descriptor_count,
                           sizeof *module->descriptors);

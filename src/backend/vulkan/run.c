@@ -187,18 +187,22 @@ void vk_learn(vk_pipeline *p, uint64_t groups, uint64_t ns) {
   learn(p, groups, ns, ((const vk_device *)p->base.device)->most_ns);
 }
 
+void vk_learn_first(vk_pipeline *p, uint64_t groups, uint64_t ns) {
+  if (atomic_load_explicit(&p->group_ps, memory_order_relaxed) != 0) return;
+  vk_learn(p, groups, ns);
+}
+
+bool vk_is_unknown(const vyre__launch *launch) {
+  const vk_pipeline *p = (const vk_pipeline *)launch->pipeline;
+  return atomic_load_explicit(&p->group_ps, memory_order_relaxed) == 0 &&
+         vk_groups_of(p, launch) > 0;
+}
+
 uint64_t vk_expected_ns(const vk_pipeline *p, const vyre__launch *launch) {
   uint64_t ps = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
   uint64_t groups = vk_groups_of(p, launch);
-  return ps == 0 || groups > UINT64_MAX / ps ? 0 : groups * ps / 1000;
-}
-
-uint64_t vk_assumed_ns(const vk_pipeline *p, const vyre__launch *launch) {
-  uint64_t groups = vk_groups_of(p, launch);
-  if (atomic_load_explicit(&p->group_ps, memory_order_relaxed) != 0) {
-    return vk_expected_ns(p, launch);
-  }
-  return groups > UINT64_MAX / UNKNOWN_NS ? UINT64_MAX : groups * UNKNOWN_NS;
+  if (ps == 0) ps = UINT64_C(1000) * UNKNOWN_NS;
+  return groups > UINT64_MAX / ps ? UINT64_MAX / 1000 : groups * ps / 1000;
 }
 
 /* Walks grid loops to count. */

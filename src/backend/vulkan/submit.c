@@ -188,7 +188,7 @@ vyre_code vk_wait(vk_device *device, vk_ticket *ticket, vyre_status *st) {
   if (result == VK_SUCCESS) return VYRE_OK;
   /* The work goes on, and who waits is about to free what it uses. */
   if (result != VK_ERROR_DEVICE_LOST && settle_queue(device) != VK_SUCCESS) {
-    vyre__device_lose(&device->base);
+    result = VK_ERROR_DEVICE_LOST;
   }
   return vk_failed(device, result, "waiting for the device", st);
 }

@@ -45,7 +45,8 @@
  *
  * Threads. Whoever dispatches takes a job for itself, under the pipeline's lock, for
  * the moment of taking it. Submitting is under the queue's lock; nobody waits for
- * the device with a lock. Memory has a lock. A batch is several jobs in one
+ * the device with a lock, but after a failure, or while a pipeline is made that
+ * others wait for, too. Memory has a lock. A batch is several jobs in one
  * submission, with a barrier between two where one needs what another wrote. */
 #ifndef VYRE_BACKEND_VULKAN_VULKAN_H
 #define VYRE_BACKEND_VULKAN_VULKAN_H
@@ -557,13 +558,13 @@ void vk_job_free(vk_job *job);
 /* Frees all that are kept, of all pipelines of the device: they have memory that is
  * needed now. False: there were none. No lock is held. */
 bool vk_jobs_drop(vk_device *device);
-/* Bytes of the host into the job, and out of it. Errors: those of vk_upload and
- * vk_download. */
 /* A view that is large, one way and the other. */
 vyre_code vk_job_upload(const vk_job *job, uint64_t at, const void *from,
                         uint64_t size, vyre_status *st);
 vyre_code vk_job_download(const vk_job *job, uint64_t at, void *to,
                           uint64_t size, vyre_status *st);
+/* Bytes of the host into the job, and out of it. Errors: those of vk_upload and
+ * vk_download. */
 vyre_code vk_job_fill(const vk_job *job, const vyre__launch *launch,
                       vyre_status *st);
 vyre_code vk_job_collect(const vk_job *job, const vyre__launch *launch,
@@ -596,13 +597,16 @@ vyre_code vk_check(const vk_pipeline *pipeline, const vyre__launch *launch,
                    vyre_status *st);
 /* Whether all of it is one submission: few dispatches, and not too long. */
 bool vk_is_whole(const vk_pipeline *pipeline, const vyre__launch *launch);
-/* What it is expected to take; 0: not known. */
+/* What it is expected to take; where nothing is known yet, what it may. */
 uint64_t vk_expected_ns(const vk_pipeline *pipeline,
                         const vyre__launch *launch);
-/* The same, and the most that one may take of which nothing is known. */
-uint64_t vk_assumed_ns(const vk_pipeline *pipeline, const vyre__launch *launch);
+/* Whether that is not known, and it runs something. */
+bool vk_is_unknown(const vyre__launch *launch);
 /* What a submission took that had so many workgroups of a pipeline, and others. */
 void vk_learn(vk_pipeline *pipeline, uint64_t groups, uint64_t ns);
+/* The same of a submission with workgroups of others, too, all of which count: it is
+ * better than to know nothing, and forgotten else. */
+void vk_learn_first(vk_pipeline *pipeline, uint64_t groups, uint64_t ns);
 /* Workgroups that a launch runs, those of all rounds of its grid loops. */
 uint64_t vk_groups_of(const vk_pipeline *pipeline, const vyre__launch *launch);
 /* The end of a job that is over: what it failed with, or its bytes. */
@@ -628,6 +632,7 @@ typedef struct vk_hazards {
   size_t mask;
   uint32_t written_count, barriers;
   bool has_status; /* one of them may fail after others have begun */
+  bool is_guessed; /* nothing is known of how long one of them takes */
   uint64_t ns;     /* that all of it is expected to take */
   vk_span *ever;   /* all that were written, in whichever submission */
   uint32_t ever_count;
@@ -641,6 +646,8 @@ void vk_hazards_reset(vk_hazards *hazards);
  * it: after one, vk_hazards_pass. */
 bool vk_hazards_admit(const vk_hazards *hazards, const vyre__piece_item *item,
                       bool is_first);
+/* Whether it cannot only since nothing is known of how long they take. */
+bool vk_hazards_guess(const vk_hazards *hazards, const vyre__piece_item *item);
 bool vk_hazards_meet(const vk_hazards *hazards, const vyre__piece_item *item);
 void vk_hazards_pass(vk_hazards *hazards);
 void vk_hazards_note(vk_hazards *hazards, const vyre__piece_item *item);
@@ -704,8 +711,7 @@ typedef struct vk_loop {
   vk_range words;
   uint64_t flag_id, flag_offset;
   VkBuffer flag_buffer;
-  uint32_t most;    /* rounds of one submission */
-  bool is_measured; /* what one of them takes is known */
+  uint32_t most; /* rounds of one submission */
   struct {
     uint32_t rounds;
     VkCommandBuffer commands;

@@ -531,24 +531,39 @@ TEST(another_open_makes_neither_an_instance_nor_a_device) {
   vk_rig_close(&a);
 }
 
+/* Told by a submission, by a wait, or when a wait has failed otherwise. */
+static const struct {
+  VkResult submit, wait, idle;
+} losses[] = {{VK_ERROR_DEVICE_LOST, VK_SUCCESS, VK_SUCCESS},
+              {VK_SUCCESS, VK_ERROR_DEVICE_LOST, VK_SUCCESS},
+              {VK_SUCCESS, VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_DEVICE_LOST}};
+
 TEST(a_lost_device_is_shared_no_more) {
-  vk_rig a, b;
-  vyre_status st = {0};
-  vyre_resident x;
-  unsigned devices = vk_made.devices;
-  vk_rig_open(&a, staged);
-  vk_seen.submit_result = VK_ERROR_DEVICE_LOST;
-  CHECK_U64(vyre_resident_create(a.device, 64, &x, &st), VYRE_DEVICE_LOST);
-  vk_seen.submit_result = VK_SUCCESS;
-  CHECK(vyre_device_is_lost(a.device));
-  vk_rig_open(&b, staged);
-  CHECK_U64(vk_made.devices, devices + 2);
-  CHECK(a.own->handle != b.own->handle);
-  st = (vyre_status){0};
-  CHECK_OK(vyre_resident_create(b.device, 64, &x, &st), st);
-  vyre_device_release(a.device);
-  vyre_context_release(a.context);
-  vk_rig_close(&b);
+  for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
+    vk_rig a, b;
+    vyre_status st = {0};
+    vyre_resident x;
+    uint32_t words[16];
+    unsigned devices = vk_made.devices;
+    vk_rig_open(&a, staged);
+    CHECK_OK(vyre_resident_create(a.device, 64, &x, &st), st);
+    vk_seen.submit_result = losses[i].submit;
+    vk_seen.wait_result = losses[i].wait;
+    vk_seen.idle_result = losses[i].idle;
+    CHECK_U64(vyre_resident_download(a.device, x, 0, words, 64, &st),
+              VYRE_DEVICE_LOST);
+    vk_seen.submit_result = vk_seen.wait_result = vk_seen.idle_result =
+        VK_SUCCESS;
+    CHECK(vyre_device_is_lost(a.device));
+    vk_rig_open(&b, staged);
+    CHECK_U64(vk_made.devices, devices + 2);
+    CHECK(a.own->handle != b.own->handle);
+    st = (vyre_status){0};
+    CHECK_OK(vyre_resident_create(b.device, 64, &x, &st), st);
+    vyre_device_release(a.device);
+    vyre_context_release(a.context);
+    vk_rig_close(&b);
+  }
 }
 
 static vyre_code add_to(vyre_pipeline *pipeline, uint32_t y[4],

@@ -310,6 +310,50 @@ TEST(buffers_beyond_the_range_are_refused) {
   vk_rig_close(&r);
 }
 
+/* A device with few push constants and short uniform buffers. */
+TEST(a_launch_block_beyond_the_range_is_refused) {
+  vk_rig r;
+  vyre_status st = {0};
+  vk_rig_open(&r, "vulkan.push=1");
+  vk_physical small = *r.own->physical;
+  small.properties.limits.maxPushConstantsSize = 8;
+  small.properties.limits.maxUniformBufferRange = 8;
+  r.own->physical = &small;
+  CHECK_OK(vyre_module_parse(kernels, strlen(kernels), "k", (vyre_allocator){0},
+                             &r.module, NULL, &st),
+           st);
+  CHECK_FAILS(vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, ADD),
+                                    NULL, &r.pipelines[0], NULL, &st),
+              st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+  CHECK_HAS(st.message, "launch block");
+  CHECK_U64(status_number(&st, "most"), 8);
+  r.own->physical = r.own->logical->physical;
+  vk_rig_close(&r);
+}
+
+/* As a device with ranges of 4 GiB would be asked for: of bytes there can be more. */
+TEST(more_elements_than_a_signed_index_reaches_are_refused) {
+  static const uint32_t lengths[] = {0, 1, INT32_MAX, (uint32_t)INT32_MAX + 1,
+                                     UINT32_MAX};
+  vk_rig r;
+  vk_rig_open(&r, "");
+  vk_rig_compile(&r,
+                 "kernel b workgroup(1)\nbuffer y : read_write u8[] @0;\n"
+                 "{ y[len(y) - 1] = 1; }\n");
+  for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+    vyre_status st = {0};
+    const vyre__view view = {.length = lengths[i]};
+    const vyre__launch launch = {.views = &view, .grid = {1, 1, 1}};
+    vyre_code code =
+        vk_check((const vk_pipeline *)r.pipelines[0], &launch, &st);
+    CHECK_U64(code, lengths[i] <= INT32_MAX ? VYRE_OK : VYRE_INVALID_ARGUMENT);
+    if (code == VYRE_OK) continue;
+    CHECK_U64(status_number(&st, "elements"), lengths[i]);
+    CHECK_U64(status_number(&st, "most_elements"), INT32_MAX);
+  }
+  vk_rig_close(&r);
+}
+
 /* --- devices -------------------------------------------------------------------------*/
 
 TEST(another_open_reuses_the_instance) {
@@ -394,6 +438,51 @@ TEST(memory_of_the_caller_is_imported) {
   CHECK_OK(vyre_resident_free(r.device, y, &st), st);
   vyre_host_free(r.device, memory, sizeof(uint32_t[N]));
   vk_rig_close(&r);
+}
+
+static VKAPI_ATTR void VKAPI_CALL need_more(VkDevice device, VkBuffer buffer,
+                                            VkMemoryRequirements *out) {
+  vk_seen.real.GetBufferMemoryRequirements(device, buffer, out);
+  out->size += out->alignment;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL
+take_any_type(VkDevice device, VkExternalMemoryHandleTypeFlagBits type,
+              const void *host, VkMemoryHostPointerPropertiesEXT *out) {
+  (void)device, (void)type, (void)host;
+  out->memoryTypeBits = UINT32_MAX;
+  return VK_SUCCESS;
+}
+
+/* Where a buffer over it needs more than it is, or has only types of memory that are
+ * for those who asked for them. */
+TEST(memory_of_the_caller_that_does_not_fit_is_refused) {
+  for (int i = 0; i < 2; i++) {
+    vk_rig r;
+    vyre_status st = {0};
+    vyre_resident y;
+    void *memory;
+    begin(&r, "");
+    if (vyre_device_capabilities(r.device)->imports_host_memory) {
+      vk_physical own = *r.own->physical;
+      CHECK_OK(vyre_host_alloc(r.device, 4096, &memory, &st), st);
+      if (i == 0) {
+        r.own->api.GetBufferMemoryRequirements = need_more;
+      } else {
+        r.own->api.GetMemoryHostPointerPropertiesEXT = take_any_type;
+        for (uint32_t k = 0; k < own.memory.memoryTypeCount; k++) {
+          own.memory.memoryTypes[k].propertyFlags |=
+              VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD;
+        }
+        r.own->physical = &own;
+      }
+      CHECK_FAILS(vyre_resident_import(r.device, memory, 4096, &y, &st), st,
+                  VYRE_INVALID_ARGUMENT, VYRE_KIND_NOT_SUPPORTED);
+      r.own->physical = r.own->logical->physical;
+      vyre_host_free(r.device, memory, 4096);
+    }
+    vk_rig_close(&r);
+  }
 }
 
 /* An instance, a device and a queue as an application has them. */
@@ -569,9 +658,12 @@ VK_TEST_MAIN(TEST_ENTRY(runs_in_every_way),
              TEST_ENTRY(long_dispatches_go_in_parts),
              TEST_ENTRY(grid_barriers_in_every_way),
              TEST_ENTRY(buffers_beyond_the_range_are_refused),
+             TEST_ENTRY(a_launch_block_beyond_the_range_is_refused),
+             TEST_ENTRY(more_elements_than_a_signed_index_reaches_are_refused),
              TEST_ENTRY(another_open_reuses_the_instance),
              TEST_ENTRY(lives_beside_a_cpu_device),
              TEST_ENTRY(memory_of_the_caller_is_imported),
+             TEST_ENTRY(memory_of_the_caller_that_does_not_fit_is_refused),
              TEST_ENTRY(runs_on_a_device_of_the_caller),
              TEST_ENTRY(runs_on_devices_of_the_caller_with_f64),
              TEST_ENTRY(halves_of_what_is_brought_are_refused),

@@ -63,7 +63,7 @@ static struct {
   atomic_int live;              /* objects that were made and not destroyed */
   atomic_long allocations_left; /* until one fails; negative: never */
   atomic_uint failed;           /* that did */
-  VkResult allocation_result, submit_result, wait_result;
+  VkResult allocation_result, submit_result, wait_result, idle_result;
 } vk_seen;
 
 /* Whether this allocation is to fail. */
@@ -193,7 +193,8 @@ static inline bool vk_waits(void) {
 
 static inline VKAPI_ATTR VkResult VKAPI_CALL vk_QueueWaitIdle(VkQueue queue) {
   atomic_fetch_add(&vk_seen.idles, 1);
-  return vk_seen.real.QueueWaitIdle(queue);
+  VkResult result = vk_seen.real.QueueWaitIdle(queue);
+  return vk_seen.idle_result != VK_SUCCESS ? vk_seen.idle_result : result;
 }
 
 static inline VKAPI_ATTR VkResult VKAPI_CALL vk_WaitSemaphores(
