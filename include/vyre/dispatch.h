@@ -27,8 +27,7 @@
 
 /** What a dispatch reads: bytes of the host, or of a resident buffer. */
 typedef struct vyre_input {
-  const void *data;       /* host bytes; no alignment is needed, but that of an
-                             element for what a kernel on cpu does atomics on */
+  const void *data;       /* host bytes; no alignment is needed */
   size_t size;            /* of them; resident: 0 means up to its end */
   vyre_resident resident; /* instead of data, if not zeroed */
   uint64_t offset; /* in the resident buffer; a multiple of the element */
@@ -54,7 +53,7 @@ typedef struct vyre_slot {
  *    resident        a resident buffer, in place
  *    kept            a new resident buffer of `size`: the handle is put there */
 typedef struct vyre_output {
-  void *data; /* no alignment is needed, but as for vyre_input.data */
+  void *data; /* no alignment is needed */
   size_t size;
   vyre_slot *slot;
   vyre_resident resident;

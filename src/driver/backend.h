@@ -63,7 +63,7 @@ typedef struct vyre__buffer {
  * are (caps.borrows_host_memory, caps.host_alignment) copies them in before the
  * kernel, and those that the kernel may write back out after it. The driver has
  * set the first contents of outputs already, here as there, and counts these
- * copies from the caps alone (vyre_copy_report). */
+ * copies from the caps and aligns_atomics alone (vyre_copy_report). */
 typedef struct vyre__view {
   unsigned char *data;  /* NULL for shared buffers, ones without bytes, and ones
                           that the host cannot touch */
@@ -167,6 +167,8 @@ struct vyre__backend {
                     always native */
   bool is_by_name; /* "auto" never takes it */
   bool clears;     /* it sees itself to views that begin as zero */
+  bool aligns_atomics; /* memory that a kernel does atomics on is copied, in and
+                          out, unless it begins at a whole element */
   size_t
       device_size; /* bytes of its device, its pipeline and its buffer; the */
   size_t

@@ -332,6 +332,7 @@ typedef struct vyre__port {
   uint32_t index;                 /* among the bindings */
   uint32_t buffer, input, output; /* indices; VYRE_NO_INDEX */
   uint8_t shift, mask; /* an element has 1 << shift = mask + 1 bytes */
+  uint8_t aligned;     /* what its address is a multiple of, or it is copied */
   bool is_static;
   bool is_covered; /* the grid covers the longest of these */
 } vyre__port;

@@ -22,8 +22,21 @@ static vyre__port describe(const vyre_binding *b, size_t index, uint32_t over) {
       .output = b->output_index,
       .shift = (uint8_t)__builtin_ctz(element),
       .mask = (uint8_t)(element - 1),
+      .aligned = 1,
       .is_static = b->has_static_byte_len,
       .is_covered = over == VYRE_NO_INDEX ? !has_own : b->buffer_index == over};
+}
+
+/* Atomics of a processor are for elements that are at multiples of their size. */
+static void align_atomics(const vyre_program *program, vyre__port *ports,
+                          size_t count) {
+  for (uint32_t i = 0; i < program->node_count; i++) {
+    const vyre__node *node = &program->nodes[i];
+    if (!(vyre__ops[node->op].flags & VYRE__OPF_ATOMICS)) continue;
+    for (size_t k = 0; k < count; k++) {
+      if (ports[k].buffer == node->a) ports[k].aligned = ports[k].mask + 1;
+    }
+  }
 }
 
 vyre_code vyre__ports_make(vyre_pipeline *pipeline, vyre_status *st) {
@@ -44,6 +57,9 @@ vyre_code vyre__ports_make(vyre_pipeline *pipeline, vyre_status *st) {
     ports[i] = describe(&plan->bindings[i], i, pipeline->program->over);
     if (p->input != VYRE_NO_INDEX) inside->inputs[p->input] = p;
     if (p->output != VYRE_NO_INDEX) inside->outputs[p->output] = p;
+  }
+  if (pipeline->device->backend->aligns_atomics) {
+    align_atomics(pipeline->program, ports, count);
   }
   inside->ports = ports;
   return VYRE_OK;
@@ -476,12 +492,15 @@ static void count_output(vyre__run *run, const vyre__port *p,
                          const vyre__bound *bound) {
   vyre_copy_report *copies = &run->copies;
   bool is_in = p->input != VYRE_NO_INDEX;
+  bool is_odd = (uintptr_t)bound->out % p->aligned != 0;
   if (bound->out_slot) {
     if (!is_in) count_resident(copies, bound->out_slot, bound->out_size);
+    if (is_odd) note_copy(run, p, bound->out_size, VYRE_COPY_ALIGNMENT);
     return;
   }
   if (run->outputs[p->output].kept || bound->out_size == 0) return;
   vyre_copy_reason why = vyre__host_reason(run->pipeline->device, bound->out);
+  if (why == VYRE_COPY_NONE && is_odd) why = VYRE_COPY_ALIGNMENT;
   if (why != VYRE_COPY_NONE) {
     note_copy(run, p, bound->out_size, why);
   } else if (!is_in) {
@@ -582,7 +601,7 @@ static vyre_code check_special(vyre__run *run, const vyre__port *p,
     count_resident(copies, bound->in_slot, size);
   } else {
     run->host_in += size;
-    if (!is_copied &&
+    if (!is_copied && (uintptr_t)bound->in % p->aligned == 0 &&
         vyre__host_reason(run->pipeline->device, bound->in) == VYRE_COPY_NONE) {
       copies->borrowed_bytes += size;
     }

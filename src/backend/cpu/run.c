@@ -67,23 +67,6 @@ static vyre_code wrong_length(const vyre_pipeline *p, uint32_t buffer,
       b->most);
 }
 
-/* Atomic instructions are for elements that no two lines of the cache share. */
-VYRE__RARE
-static vyre_code unaligned(const vyre_pipeline *p, uint32_t buffer,
-                           const void *data, const vyre__plan_buffer *b,
-                           vyre_status *st) {
-  return VYRE_FAIL_WITH(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-      VYRE_NUMBERS({"alignment", b->aligned},
-                   {"remainder", (uintptr_t)data % b->aligned}),
-      "bind memory that begins at a whole element, as that of vyre_host_alloc "
-      "and resident buffers does",
-      "'%.60s' of kernel '%.60s' has atomics, and begins %u bytes behind a "
-      "multiple of %u",
-      p->program->buffers[buffer].name, p->program->name,
-      (unsigned)((uintptr_t)data % b->aligned), (unsigned)b->aligned);
-}
-
 VYRE__RARE
 static vyre_code grid_too_large(const vyre_pipeline *p, unsigned axis,
                                 uint32_t groups, uint32_t most,
@@ -111,6 +94,7 @@ typedef struct cpu_launch {
   uint32_t more;               /* launches that are to come in it */
   vyre__spmd_phase *phase;
   bool clears;      /* a view begins as zero */
+  bool has_copies;  /* of views that are not aligned */
   atomic_uint stop; /* set by the watch; used only with a deadline */
 } cpu_launch;
 
@@ -243,8 +227,8 @@ static void clear(cpu_launch *l) {
       continue;
     }
     clear_range range = {
-        l->launch->views[i].data,
-        (size_t)l->launch->views[i].length * plan->buffers[i].width};
+        l->block->views[i].data,
+        (size_t)l->block->views[i].length * plan->buffers[i].width};
     vyre__job job = {.run = clear_chunks,
                      .self = &range,
                      .count = (range.size + CLEAR_CHUNK - 1) / CLEAR_CHUNK,
@@ -332,6 +316,30 @@ static vyre_code bind_hidden(cpu_launch *l, vyre_status *st) {
   return VYRE_OK;
 }
 
+/* Atomics are for elements that no two lines of the cache share: what begins
+ * within one is copied, and back when all is done (aligns_atomics). */
+static vyre_code copy_in(cpu_launch *l, uint32_t buffer, vyre_status *st) {
+  const vyre__view *view = &l->launch->views[buffer];
+  size_t size = (size_t)view->length * l->pipeline->plan.buffers[buffer].unit;
+  unsigned char *copy = vyre_arena_alloc(l->launch->scratch, size, 64);
+  if (!copy) return vyre__no_memory(st, "cpu", "bytes of atomics", size);
+  memcpy(copy, view->data, size);
+  l->block->views[buffer].data = copy;
+  l->has_copies = true;
+  return VYRE_OK;
+}
+
+VYRE__APART
+static void copy_out(const cpu_launch *l) {
+  const cpu_plan *plan = &l->pipeline->plan;
+  for (uint32_t i = 0; i < plan->buffer_count; i++) {
+    const vyre__plan_buffer *b = &plan->buffers[i];
+    const vyre__view *view = &l->launch->views[i];
+    if (!b->is_bound || !((uintptr_t)view->data % b->aligned)) continue;
+    memcpy(view->data, l->block->views[i].data, (size_t)view->length * b->unit);
+  }
+}
+
 /* Buffers of the kernel are those of the program, then hidden ones. */
 VYRE__APART
 static vyre_code bind_other(cpu_launch *l, vyre_status *st) {
@@ -348,12 +356,10 @@ static vyre_code bind_other(cpu_launch *l, vyre_status *st) {
     if (view->length < b->least || view->length > b->most) {
       return wrong_length(p, i, view->length, b, st);
     }
-    if ((uintptr_t)view->data % b->aligned) {
-      return unaligned(p, i, view->data, b, st);
-    }
     l->block->views[i] =
         (vyre__spmd_view){.data = view->data, .length = view->length};
     l->clears |= view->begins_zero;
+    if ((uintptr_t)view->data % b->aligned) VYRE_TRY(copy_in(l, i, st));
   }
   return VYRE_OK;
 }
@@ -418,12 +424,16 @@ static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
 
 static vyre_code run_all(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
+  vyre_code code;
   if (l->clears) clear(l);
   if (plan->step_count == 1) {
     if (l->launch->progress) vyre__progress_begin(l->launch, l->groups);
-    return run_phase(l, plan->steps[0].phase, st);
+    code = run_phase(l, plan->steps[0].phase, st);
+  } else {
+    code = run_steps(l, st);
   }
-  return run_steps(l, st);
+  if (l->has_copies) copy_out(l);
+  return code;
 }
 
 VYRE__APART
