@@ -392,57 +392,6 @@ TEST(an_unchanged_loop_records_nothing) {
   vk_rig_close(&r);
 }
 
-/* What a body writes to the host is noted once, however often it is recorded. */
-TEST(loops_of_many_rounds_write_bytes_of_the_host) {
-  enum { MOST_ROUNDS = 2000 };
-  static uint32_t x[N], y[N];
-  vk_rig r;
-  vyre_status st = {0};
-  vyre_recording *rec;
-  vyre_resident n;
-  uint32_t slots[3];
-  vk_rig_open(&r, "vulkan.loop=2");
-  vk_rig_compile(&r, kernels);
-  CHECK_OK(vyre_recording_create(r.device, &rec, &st), st);
-  CHECK_OK(vyre_recording_slot(rec, "n", 8, &slots[0], &st), st);
-  CHECK_OK(vyre_recording_slot(rec, "x", 0, &slots[1], &st), st);
-  CHECK_OK(vyre_recording_slot(rec, "y", 0, &slots[2], &st), st);
-  vyre_place pn = vyre_place_slot(slots[0]);
-  vyre_place in[] = {vyre_place_slot(slots[1]), vyre_place_slot(slots[2])};
-  vyre_recorded_dispatch count = {.inputs = &pn,
-                                  .input_count = 1,
-                                  .outputs = &pn,
-                                  .output_count = 1},
-                         add = {.inputs = in,
-                                .input_count = 2,
-                                .outputs = &in[1],
-                                .output_count = 1};
-  CHECK_OK(vyre_recording_while(rec, pn, MOST_ROUNDS, MOST_ROUNDS, &st), st);
-  CHECK_OK(vyre_recording_dispatch(rec, r.pipelines[COUNT], &count, &st), st);
-  CHECK_OK(vyre_recording_dispatch(rec, r.pipelines[ADD], &add, &st), st);
-  CHECK_OK(vyre_recording_end_while(rec, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
-  CHECK_OK(vyre_resident_create(r.device, 8, &n, &st), st);
-  const vyre_resource bound[] = {{.resident = n},
-                                 {.data = x, .size = sizeof x},
-                                 {.data = y, .size = sizeof y}};
-  for (int i = 0; i < 3; i++) {
-    CHECK_OK(vyre_recording_bind(rec, slots[i], &bound[i], &st), st);
-  }
-  for (uint32_t i = 0; i < N; i++) x[i] = i;
-  for (uint32_t rounds = 1; rounds < MOST_ROUNDS; rounds += 997) {
-    const uint32_t words[2] = {rounds, 0};
-    memset(y, 0, sizeof y);
-    CHECK_OK(vyre_resident_upload(r.device, n, 0, words, 8, &st), st);
-    unsigned submits = vk_seen.submits;
-    CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
-    CHECK(vk_seen.submits - submits < 10); /* the device looks */
-    for (uint32_t i = 0; i < N; i++) CHECK_U64(y[i], (uint64_t)i * rounds);
-  }
-  vyre_recording_release(rec);
-  vk_rig_close(&r);
-}
-
 /* Where nothing is known of the kernels, first submissions are short: a replay's, and
  * those of a loop, which become longer with what was measured. */
 TEST(first_replays_are_short_where_time_is) {
@@ -662,8 +611,7 @@ TEST(what_became_slow_is_recorded_anew_in_parts) {
     unsigned made = 0;
     time_begin(&s, dispatches, GROUPS, 0);
     time_put(&s, s.most, 1);
-    for (int i = 0; i < QUICK; i++) made = time_replay(&s);
-    CHECK_U64(made, 1);
+    for (int i = 0; i < QUICK; i++) (void)time_replay(&s);
     time_put(&s, s.most, 60000);
     for (int i = 0; i < LONG; i++) made = time_replay(&s);
     CHECK(made > (unsigned)dispatches);
@@ -969,7 +917,6 @@ VK_TEST_MAIN(TEST_ENTRY(an_unchanged_replay_records_nothing),
              TEST_ENTRY(large_host_slots_are_read_and_written_each_time),
              TEST_ENTRY(loops_end_where_they_end_on_the_reference),
              TEST_ENTRY(an_unchanged_loop_records_nothing),
-             TEST_ENTRY(loops_of_many_rounds_write_bytes_of_the_host),
              TEST_ENTRY(first_replays_are_short_where_time_is),
              TEST_ENTRY(loops_that_copy_or_can_fail_are_the_hosts),
              TEST_ENTRY(loops_write_bytes_of_the_host),
