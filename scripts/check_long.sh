@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Random programs, more than `make check` has time for:  scripts/check_long.sh BUILD
 # Each is run by ref, by the interpreter of lowered kernels in all numeric forms,
-# as printed C, by cpu at widths 1, 4, 8 and 16 on 1, 2 and 7 threads, and by vulkan in
+# as printed C, by cpu at widths 1, 4, 8, 16 and 32 on 1, 2 and 7 threads, and by vulkan in
 # three forms under validation layers, and must give the same bytes. Pieces of 100 programs run on all
 # cores; what a piece said is in BUILD/long. A failure, and a crash, names its seed.
 # Where there is no Vulkan device, that way is left out: neither good nor failed.
-# cpu takes four turns: after the first, every program has been run at one width.
+# cpu takes five turns: after the first, every program has been run at one width.
 # vulkan takes three: after the first, every program has been run in one form.
 #   PROGRAMS=10000   how many         FIRST=0   the first seed
 #   RESUME=1         leave out pieces that were good in the last run
@@ -48,7 +48,7 @@ one() { # way, test, turn, first seed, count
 export -f one
 export tests logs
 
-declare -A turns_of=([cpu]=4 [vulkan]=3)
+declare -A turns_of=([cpu]=5 [vulkan]=3)
 pieces() { # of a way: turn, seed and count
   for ((turn = 0; turn < ${turns_of[$1]:-1}; turn++)); do
     for ((seed = first; seed < first + programs; seed += piece)); do

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Random programs give the same bytes on cpu as on ref: at widths 1, 4, 8 and 16,
+/* Random programs give the same bytes on cpu as on ref: at widths 1, 4, 8, 16 and 32,
  * on 1, 2 and 7 threads.
  *
  * Unless told otherwise, 300 programs, of which each is compiled at one width, the
  * next one for every four of them, and run on all three numbers of threads: all
- * twelve pairs have 75 programs or so each.
+ * fifteen pairs have 60 programs or so each.
  *
  *   VYRE_CPU_SEED=42      only that program, at all widths
  *   VYRE_CPU_FIRST=300    the first one; VYRE_CPU_SEEDS=250 how many
- *   VYRE_CPU_WIDTHS=all   each at all four widths
- *   VYRE_CPU_TURN=1       at the next width: turns 0 to 3 are all four
+ *   VYRE_CPU_WIDTHS=all   each at all five widths
+ *   VYRE_CPU_TURN=1       at the next width: turns 0 to 4 are all five
  *
  * One program: run once by ref, compiled once a width, loaded from the cache for
  * the other numbers of threads. Memory ends, or begins, where a page does that
@@ -30,7 +30,7 @@ enum {
   PRUNE = 32      /* programs, after which the cache is emptied */
 };
 
-static const uint32_t widths[] = {1, 4, 8, 16}, threads[] = {1, 2, 7};
+static const uint32_t widths[] = {1, 4, 8, 16, 32}, threads[] = {1, 2, 7};
 enum {
   WIDTHS = sizeof widths / sizeof widths[0],
   THREADS = sizeof threads / sizeof threads[0]
