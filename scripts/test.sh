@@ -19,7 +19,7 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:suppressions=$PWD/tests/tsan
 costs=$directory/Testing/Temporary/CTestCostData.txt
 if [ ! -f "$costs" ]; then
   mkdir -p "${costs%/*}"
-  { printf '%s 1 %s\n' cts.conform 99 cts.vulkan 98 unit.campaign 80 unit.vulkan_campaign 40 unit.cpu 39 \
+  { printf '%s 1 %s\n' cts.conform 99 cts.vulkan 98 unit.campaign 80 unit.vulkan_campaign 40 unit.cpu 39 unit.size 38 \
     unit.llvm 38 unit.vulkan_fault 37 cli.plan 36 unit.vulkan_memory 35 unit.vulkan 34 unit.vulkan_uniform 33 \
     unit.lower 20 unit.placement 19 unit.printed 18 unit.run 17 unit.spirv_run 16 unit.traps 16 cli.embed 15 \
     unit.c_safety 14 check.examples 14 unit.c 13 unit.fence 12 unit.probe 11 unit.fuel 9 repo.contract 9 \
