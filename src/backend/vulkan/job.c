@@ -257,6 +257,7 @@ static void place_residents(layouter *l) {
   const vk_device *device = device_of(job);
   uint64_t alignment =
       device->physical->properties.limits.minStorageBufferOffsetAlignment;
+  if (alignment < 4) alignment = 4; /* narrow elements are bound by words */
   for (uint32_t i = 0; i < l->plan->buffer_count; i++) {
     if (!l->plan->buffers[i].is_bound || !l->launch->views[i].buffer ||
         job->pipeline->values[i] & VK_IN_BLOCK) {

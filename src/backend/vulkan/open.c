@@ -18,13 +18,23 @@ static void set_caps(vk_device *device) {
   VkPhysicalDeviceExternalMemoryHostPropertiesEXT host = {
       .sType =
           VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT};
+  VkPhysicalDeviceMaintenance4Properties buffers = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES};
   if (device->has.imports) more.pNext = &host;
+  /* That the instance of a device that was brought has 1.3 is not known. */
+  if (device->physical->version >= VK_API_VERSION_1_3 && !device->is_brought) {
+    buffers.pNext = more.pNext;
+    more.pNext = &buffers;
+  }
   device->instance->GetPhysicalDeviceProperties2(device->physical->handle,
                                                  &all);
   uint64_t most = l->maxStorageBufferRange & ~(uint64_t)3;
   device->most_block = more.maxMemoryAllocationSize > 0
                            ? more.maxMemoryAllocationSize
                            : UINT64_MAX;
+  if (buffers.maxBufferSize > 0) {
+    device->most_block = least(device->most_block, buffers.maxBufferSize);
+  }
   most = least(most, device->most_block);
   vyre_device_caps *caps = &device->base.caps;
   *caps = (vyre_device_caps){
