@@ -16,7 +16,6 @@ vk_tiles vk_tiles_begin(const vk_pipeline *pipeline, const vyre__launch *launch,
     tiles.most[i] = limit[i] < launch->grid[i] ? limit[i] : launch->grid[i];
   }
   tiles.is_over = !vyre__walk_next(&tiles.walk, &tiles.phase);
-  tiles.is_new = true;
   return tiles;
 }
 
@@ -65,18 +64,17 @@ static bool advance(vk_tiles *t) {
   return false;
 }
 
+/* Parts of one phase need no order; but one may write what another reads beside it,
+ * and whoever looks at whole buffers, as the validation layer does, would see a race. */
 void vk_tiles_next(vk_tiles *t, uint64_t groups, vk_part *out) {
-  *out =
-      (vk_part){.phase = t->phase, .needs_barrier = t->is_new && t->has_begun};
+  *out = (vk_part){.phase = t->phase, .needs_barrier = t->has_begun};
   for (int i = 0; i < 3; i++) out->base[i] = t->at[i];
   cut(t, groups > 0 ? groups : 1, out->groups);
   for (int i = 0; i < 3; i++) t->last[i] = out->groups[i];
   t->has_begun = true;
-  t->is_new = false;
 }
 
 void vk_tiles_advance(vk_tiles *t) {
   if (advance(t)) return;
   t->is_over = !vyre__walk_next(&t->walk, &t->phase);
-  t->is_new = true;
 }

@@ -464,7 +464,6 @@ typedef struct vk_tiles {
   vyre__walk walk;
   uint32_t grid[3], most[3], at[3], last[3];
   uint32_t phase;
-  bool is_new;    /* the phase: nothing of it was given out */
   bool has_begun; /* with the first of all */
   bool is_over;
 } vk_tiles;

@@ -177,7 +177,8 @@ TEST(programs_that_were_wrong_are_right) {
       {.seed = 1041},                 /* a load that is outside: 0.0 is known */
       {.seed = 209, .statements = 4}, /* the same, whatever the length */
       {.seed = 453, .statements = 40}, /* barriers in a loop, half a vector */
-      {.seed = 994, .statements = 12, .max_invocations = 4000}}; /* signs */
+      {.seed = 994, .statements = 12, .max_invocations = 4000}, /* signs */
+      {.seed = 549, .statements = 40}}; /* parts that look like a race */
   campaign c;
   begin(&c);
   for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
