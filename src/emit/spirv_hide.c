@@ -5,8 +5,8 @@
  * So it must not come to know a float: what is handed on (in variables, by select)
  * and zeros are constants plus an integer 0 that it cannot know, and so are floats
  * from integers, which it may compute itself, in a loop that it rolls out. A number
- * other than 0 that is an operand stays one: with something that is not known it
- * makes nothing that is. */
+ * other than 0 that is an operand stays one if another operand is not a number: with
+ * something that is not known it makes nothing that is. */
 #include "emit/spirv_internal.h"
 
 static bool is_float(unsigned type) {
@@ -21,12 +21,23 @@ static bool is_compare(unsigned op) {
   return op >= VYRE__LOW_FEQ && op <= VYRE__LOW_FLE;
 }
 
+/* Whether it computes with numbers only: 0.5 - 0.5 is a zero, too. */
+static bool has_constants_only(const vyre__low_kernel *k,
+                               const vyre__low_inst *inst) {
+  for (unsigned i = 0; i < vyre__low_ops[inst->op].operands; i++) {
+    if (k->code[inst->v[i]].op != VYRE__LOW_CONST) return false;
+  }
+  return true;
+}
+
 /* Whether operand @p v of @p inst, a constant, must not be known. */
 static bool needs_hiding(const vyre__low_kernel *k, const vyre__low_inst *inst,
                          uint32_t v) {
   const vyre__low_inst *of = &k->code[v];
   if (of->op != VYRE__LOW_CONST || !is_float(of->type)) return false;
-  if (is_arithmetic(inst->op)) return vyre__low_const(of) == 0;
+  if (is_arithmetic(inst->op)) {
+    return vyre__low_const(of) == 0 || has_constants_only(k, inst);
+  }
   return !is_compare(inst->op) && inst->op != VYRE__LOW_BITCAST;
 }
 
