@@ -42,12 +42,14 @@ static bool needs_hiding(const vyre__low_kernel *k, const vyre__low_inst *inst,
 }
 
 /* Whether a compiler cannot know that the condition does not hold: an index is held
- * against a length that only the launch tells, and against nothing else. */
+ * against a length that only the launch tells, and against nothing else. An index of 64
+ * bits may be known to be more than all lengths, and so may a number. */
 static bool may_hold(const spv_emitter *e, uint32_t condition) {
   const vyre__low_inst *code = e->k->code, *test = &code[condition];
-  if (test->op != VYRE__LOW_LT_U) return false;
+  if (test->op != VYRE__LOW_LT_U || code[test->a].op == VYRE__LOW_CONST) {
+    return false;
+  }
   const vyre__low_inst *length = &code[test->b];
-  if (length->op == VYRE__LOW_ZEXT) length = &code[length->a];
   return length->op == VYRE__LOW_LEN &&
          spv_is_bound(&e->k->buffers[length->aux]) &&
          e->k->buffers[length->aux].count == 0;

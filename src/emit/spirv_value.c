@@ -222,6 +222,24 @@ static uint32_t whole64(spv_emitter *e, uint32_t x, bool towards_zero) {
 
 /* --- all ------------------------------------------------------------------------------ */
 
+/* Whether it is max(a, 0 - a). */
+static bool is_magnitude(const spv_emitter *e, const vyre__low_inst *inst) {
+  const vyre__low_inst *minus = &e->k->code[inst->b];
+  uint64_t zero;
+  return inst->op == VYRE__LOW_MAX_S && minus->op == VYRE__LOW_SUB &&
+         minus->b == inst->a && is_constant(e, minus->a, &zero) && zero == 0;
+}
+
+/* Mesa 22.3 takes that for a number that is not negative, which that of the least
+ * number is; this it leaves alone. */
+static uint32_t magnitude(spv_emitter *e, unsigned type, uint32_t a) {
+  uint32_t whole = spv_type_of(e, type);
+  uint32_t last = spv_u32(e, type == VYRE_TYPE_U64 ? 63 : 31);
+  uint32_t sign = SPV_DO(e, SPV_OpShiftRightArithmetic, whole, a, last);
+  a = SPV_DO(e, SPV_OpBitwiseXor, whole, a, sign);
+  return SPV_DO(e, SPV_OpISub, whole, a, sign);
+}
+
 static uint32_t no_spelling(spv_emitter *e, uint32_t at) {
   if (e->failed == VYRE_OK && !e->no_memory) {
     e->failed = VYRE_FAIL_WITH(
@@ -298,6 +316,7 @@ uint32_t spv_pure(spv_emitter *e, uint32_t at) {
     id = select_minus_one(e, inst);
     if (id) return id;
   }
+  if (is_magnitude(e, inst)) return magnitude(e, inst->type, operands[0]);
   if (from == VYRE_TYPE_BOOL && logical_op(inst->op)) {
     op = logical_op(inst->op);
   }

@@ -485,6 +485,30 @@ TEST(numbers_that_were_extended_by_their_sign_compare_by_it) {
   rig_close(&r);
 }
 
+/* The magnitude of the least number is that number. */
+TEST(magnitudes_may_be_negative) {
+  static const char text[] =
+      "kernel k workgroup(1)\n"
+      "buffer y : read_write u32[] @0;\n"
+      "uniform n : u32 @1;\n"
+      "{\n"
+      "    let i = global_id.x;\n"
+      "    y[i] = as_u32(abs(abs(as_i32(y[i])) >> (n + 4)));\n"
+      "}\n";
+  static const int32_t given[] = {0, 1, -1, -256, INT32_MIN, INT32_MAX};
+  static const uint32_t want[] = {0, 0, 0, 16, 1u << 27, INT32_MAX >> 4};
+  enum { COUNT = sizeof given / sizeof given[0] };
+  uint32_t y[COUNT];
+  const uint32_t grid[3] = {COUNT, 1, 1};
+  vyre_status st = {0};
+  rig r;
+  rig_open(&r, text);
+  memcpy(y, given, sizeof y);
+  CHECK_OK(run_words(&r, y, COUNT, 0, grid, &st), st);
+  for (int i = 0; i < COUNT; i++) CHECK_U64(y[i], want[i]);
+  rig_close(&r);
+}
+
 static const test_case all_cases[] = {
     TEST_ENTRY(loops_of_few_rounds_run),
     TEST_ENTRY(a_loop_of_65536_rounds_is_right_or_says_no),
@@ -503,6 +527,7 @@ static const test_case all_cases[] = {
     TEST_ENTRY(a_pipeline_that_is_ready_is_compiled),
     TEST_ENTRY(barriers_in_loops_hold_where_a_workgroup_fills_no_vector),
     TEST_ENTRY(numbers_that_were_extended_by_their_sign_compare_by_it),
+    TEST_ENTRY(magnitudes_may_be_negative),
     TEST_ENTRY(cpu_and_vulkan_run_at_once_in_one_process)};
 
 int main(int argc, char **argv) {

@@ -178,7 +178,9 @@ TEST(programs_that_were_wrong_are_right) {
       {.seed = 209, .statements = 4}, /* the same, whatever the length */
       {.seed = 453, .statements = 40}, /* barriers in a loop, half a vector */
       {.seed = 994, .statements = 12, .max_invocations = 4000}, /* signs */
-      {.seed = 1929, .statements = 4},  /* a zero made of two numbers */
+      {.seed = 1929, .statements = 4}, /* a zero made of two numbers */
+      {.seed = 3758, .statements = 4, .max_invocations = 4000}, /* abs(MIN) */
+      {.seed = 4021, .statements = 40}, /* an index of -1 is outside */
       {.seed = 549, .statements = 40}}; /* parts that look like a race */
   campaign c;
   begin(&c);
