@@ -217,10 +217,20 @@ static row row_of(vyre__op op) {
 #undef TEST
 }
 
-/* Whether evaluating it for nothing is cheap and has no effect: no access, and
- * nothing that could be long. */
+/* A uniform, whoever asks: it is there. */
+static bool is_given(const build *b, const vyre__node *node) {
+  if (node->op != VYRE__OP_LOAD) return false;
+  const vyre_buffer_decl *decl = &b->program->buffers[node->a];
+  const vyre__node *index = node_of(b, node->b);
+  return decl->kind == VYRE_MEMORY_UNIFORM && index->op == VYRE__OP_LITERAL &&
+         vyre__literal(index) < decl->count;
+}
+
+/* Whether evaluating it for nothing is cheap and has no effect: no access but to
+ * uniforms, and nothing that could be long. */
 static bool is_plain(const build *b, vyre__id id, unsigned budget) {
   const vyre__node *node = node_of(b, id);
+  if (is_given(b, node)) return true;
   if (budget == 0 || vyre__ops[node->op].flags || node->op == VYRE__OP_CALL ||
       vyre__op_is_math(node->op)) {
     return false;

@@ -127,6 +127,20 @@ static vyre__val narrow(vyre__low *low, vyre_element element, vyre__val a) {
   }
 }
 
+/* A value as bits that fit in memory of 4 or 8 bytes, and back. */
+static vyre__val to_bits(vyre__low *low, vyre__val a) {
+  vyre_type type = vyre__low_type_of(low, a);
+  if (type == VYRE_TYPE_BOOL) {
+    return vyre__low_do(low, VYRE__LOW_ZEXT, VYRE_TYPE_U32, a, 0, 0);
+  }
+  if (type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64) {
+    return vyre__low_do(low, VYRE__LOW_BITCAST,
+                        type == VYRE_TYPE_F32 ? VYRE_TYPE_U32 : VYRE_TYPE_U64,
+                        a, 0, 0);
+  }
+  return a;
+}
+
 vyre__val build_load(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
   vyre__low *low = b->low;
@@ -148,7 +162,13 @@ void build_store(build *b, vyre__id id) {
   vyre__low *low = b->low;
   vyre_element element = b->program->buffers[node->a].element;
   place p = find_place(b, id);
-  vyre__val value = narrow(low, element, build_value(b, node->c));
+  vyre__val value = build_value(b, node->c);
+  /* Which NaN it is can be seen where it leaves shared memory for a buffer or
+   * becomes an integer, and there it is made the one. */
+  bool is_any_nan =
+      low->buffers[node->a].kind == VYRE_MEMORY_SHARED &&
+      (element == VYRE_ELEMENT_F32 || element == VYRE_ELEMENT_F64);
+  value = is_any_nan ? to_bits(low, value) : narrow(low, element, value);
   if (low->no_memory) return;
   low->buffers[node->a].is_written = true;
   low->emit(low, &(vyre__low_inst){.op = VYRE__LOW_STORE,
@@ -201,20 +221,6 @@ vyre__val build_atomic(build *b, vyre__id id) {
   low->buffers[node->a].is_written = true;
   low->buffers[node->a].is_atomic = true;
   return low->emit(low, &inst);
-}
-
-/* A value as bits that fit in memory of 4 or 8 bytes, and back. */
-static vyre__val to_bits(vyre__low *low, vyre__val a) {
-  vyre_type type = vyre__low_type_of(low, a);
-  if (type == VYRE_TYPE_BOOL) {
-    return vyre__low_do(low, VYRE__LOW_ZEXT, VYRE_TYPE_U32, a, 0, 0);
-  }
-  if (type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64) {
-    return vyre__low_do(low, VYRE__LOW_BITCAST,
-                        type == VYRE_TYPE_F32 ? VYRE_TYPE_U32 : VYRE_TYPE_U64,
-                        a, 0, 0);
-  }
-  return a;
 }
 
 static vyre__val from_bits(vyre__low *low, vyre_type type, vyre__val a) {

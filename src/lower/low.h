@@ -25,7 +25,7 @@
 
 /* Raised whenever the same program is lowered to other instructions, or these are
  * spelled in another way: what was compiled before is then compiled anew. */
-enum { VYRE__LOWERING_VERSION = 4 };
+enum { VYRE__LOWERING_VERSION = 5 };
 
 typedef uint32_t vyre__val; /* number of an instruction; 0: none */
 
