@@ -532,6 +532,36 @@ static unsigned count_in(const vyre__low_kernel *k, const char *word) {
 }
 
 /* A loop that nobody leaves costs nothing a round. */
+/* So short that nobody need look whether such a loop is to end. */
+TEST(halving_takes_few_rounds) {
+  static const struct {
+    const char *body;
+    uint64_t most;
+  } rows[] = {
+      {"var h = n[0]; while (h > 0) { s++; h /= 2; }", 32},
+      {"var h = n[0]; while (h >= 3) { s++; h >>= 2; }", 32},
+      {"var h = n[0]; while (h != 0) { if (l == 1) break; h /= 3; }", 32},
+      {"var h = u64(n[0]); while (h > 0) { s++; h /= 2; }", 64},
+      {"var h = n[0]; while (h > 0) { s++; h /= n[1]; }", UINT64_MAX},
+      {"var h = n[0]; while (h > 0) { if (l == 1) continue; h /= 2; }",
+       UINT64_MAX},
+      {"var h = n[0]; while (h > 0) { h /= 2; if (s > 3) h = 9; s++; }",
+       UINT64_MAX},
+      {"for (let a = 0u; a < len(z); a++) { var h = a; while (h > 0) h /= 2; }",
+       32},
+  };
+  vyre_device *device = open_ref();
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    subject s = begin(device, kernel_text(rows[i].body), false);
+    const vyre__low_kernel *k = s.kernels[0];
+    uint64_t most = k->loops[k->loop_count - 1].most_trips;
+    if (most != rows[i].most) printf("    %s\n", rows[i].body);
+    CHECK_U64(most, rows[i].most);
+    finish(&s);
+  }
+  vyre_device_release(device);
+}
+
 TEST(rounds_are_counted_as_rarely_as_can_be) {
   static const struct {
     const char *body;
@@ -571,4 +601,5 @@ TEST_MAIN(TEST_ENTRY(runs_out_if_ref_does),
           TEST_ENTRY(endless_nests_end_at_once),
           TEST_ENTRY(the_last_round_counts),
           TEST_ENTRY(few_rounds_are_not_counted),
+          TEST_ENTRY(halving_takes_few_rounds),
           TEST_ENTRY(rounds_are_counted_as_rarely_as_can_be))

@@ -31,9 +31,8 @@ static uint64_t times(const ll *e, uint32_t at) {
        open = ll_role(e, open)->parent) {
     if (ll_inst(e, open)->op != VYRE__LOW_LOOP) continue;
     const vyre__low_loop *loop = &e->kernel->loops[ll_inst(e, open)->aux];
-    uint64_t rounds = loop->is_counted && loop->most_trips < MOST_ROUNDS
-                          ? loop->most_trips
-                          : ROUNDS;
+    uint64_t rounds =
+        loop->most_trips < MOST_ROUNDS ? loop->most_trips : ROUNDS;
     count *= rounds ? rounds : 1;
     if (count > UINT16_MAX) return UINT16_MAX;
   }

@@ -132,7 +132,7 @@ static bool is_long(const ll *e, uint32_t at, uint64_t *rounds) {
   for (uint32_t open = at; open; open = ll_role(e, open)->parent) {
     if (!is_op(e, open, VYRE__LOW_LOOP)) continue;
     const vyre__low_loop *loop = &e->kernel->loops[ll_inst(e, open)->aux];
-    uint64_t most = loop->is_counted ? loop->most_trips : UINT64_MAX;
+    uint64_t most = loop->most_trips;
     if (open == at && most > LONG) return true;
     is_covered |= ll_note_of(e, open)->is_long && *rounds <= COVERED;
     *rounds = most && *rounds > UINT64_MAX / most ? UINT64_MAX : *rounds * most;

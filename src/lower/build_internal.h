@@ -11,7 +11,8 @@ typedef struct build {
   const vyre_program *program; /* the user's, or a library */
   const vyre__function *function;
   const vyre__ranges *ranges;      /* NULL in libraries */
-  const vyre__loop_rounds *rounds; /* NULL: nothing is counted */
+  const vyre__loop_rounds *rounds; /* of nodes; NULL: there are no loops */
+  bool counts_rounds;
   uint32_t counted;  /* loops around that count the rounds of those inside */
   vyre__val *values; /* per local: its value; for a `var`, variable + 1 */
   vyre__val result;  /* what RETURN gave, in a library */

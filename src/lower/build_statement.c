@@ -87,7 +87,7 @@ static void break_unless(vyre__low *low, vyre__val condition) {
 /* How the loop counts; NULL: it does not. */
 static const vyre__loop_rounds *rounds_of(const build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
-  if (!b->rounds || b->counted > 0) return NULL;
+  if (!b->counts_rounds || b->counted > 0) return NULL;
   if (node->op == VYRE__OP_FOR && node->c == VYRE__FOR_ONCE) return NULL;
   return &b->rounds[id];
 }
@@ -185,8 +185,9 @@ static void while_statement(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
   vyre__low *low = b->low;
   const vyre__loop_rounds *rounds = rounds_of(b, id);
+  uint64_t most = b->rounds ? b->rounds[id].most : UINT64_MAX;
   uint32_t loop =
-      vyre__low_new_loop(low, &(vyre__low_loop){.most_trips = UINT64_MAX});
+      vyre__low_new_loop(low, &(vyre__low_loop){.most_trips = most});
   bool is_ahead = is_charged_ahead(rounds);
   if (is_ahead) tick_halvings(b, loop, rounds);
   size_t begin = low->log_count;
@@ -457,7 +458,9 @@ void vyre__build_kernel(vyre__low *low, const vyre__ranges *ranges,
   }
   memset(values, 0, sizeof *values * kernel->local_count);
   vyre__loop_rounds *rounds = NULL;
-  if (!vyre__rounds_find(low->program, ranges, scratch, &rounds)) {
+  bool counts_rounds = false;
+  if (!vyre__rounds_find(low->program, ranges, scratch, &rounds,
+                         &counts_rounds)) {
     low->no_memory = true;
     return;
   }
@@ -466,6 +469,7 @@ void vyre__build_kernel(vyre__low *low, const vyre__ranges *ranges,
              .function = kernel,
              .ranges = ranges,
              .rounds = rounds,
+             .counts_rounds = counts_rounds,
              .values = values};
   build_statement(&b, kernel->body);
 }

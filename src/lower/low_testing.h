@@ -23,6 +23,7 @@ typedef struct kit {
 static inline void kit_begin(kit *t, const char *name, uint32_t x, uint32_t y,
                              uint32_t z) {
   memset(t, 0, sizeof *t);
+  for (int i = 0; i < 64; i++) t->loops[i].most_trips = UINT64_MAX;
   t->k = (vyre__low_kernel){.name = name,
                             .workgroup = {x, y, z},
                             .code = t->code,

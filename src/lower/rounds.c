@@ -165,6 +165,7 @@ static cost cost_of_loop(finder *f, vyre__id id) {
   f->loops[id].shift = 0;
   if (!is_for) {
     uint64_t rounds = halvings(f, id, body);
+    f->loops[id].most = rounds;
     return (cost){multiply(rounds, add(body.most, 1)), VYRE__ROUNDS_VARY,
                   jumps};
   }
@@ -205,10 +206,12 @@ static cost cost_of(finder *f, vyre__id id) {
 }
 
 bool vyre__rounds_find(const vyre_program *program, const vyre__ranges *ranges,
-                       vyre_arena *arena, vyre__loop_rounds **out) {
+                       vyre_arena *arena, vyre__loop_rounds **out,
+                       bool *counts) {
   finder f = {.program = program, .ranges = ranges};
   bool has_loop = false;
   *out = NULL;
+  *counts = false;
   for (uint32_t i = 0; i < program->node_count && !has_loop; i++) {
     unsigned op = program->nodes[i].op;
     has_loop = op == VYRE__OP_FOR || op == VYRE__OP_WHILE;
@@ -216,8 +219,7 @@ bool vyre__rounds_find(const vyre_program *program, const vyre__ranges *ranges,
   if (!has_loop) return true;
   f.loops = vyre__arena_array(arena, program->node_count, sizeof *f.loops);
   if (!f.loops) return false;
-  if (cost_of(&f, program->functions[0].body).most > VYRE__FREE_ROUNDS) {
-    *out = f.loops;
-  }
+  *out = f.loops;
+  *counts = cost_of(&f, program->functions[0].body).most > VYRE__FREE_ROUNDS;
   return true;
 }

@@ -27,6 +27,7 @@ enum { VYRE__FREE_ROUNDS = 1 << 20 };
 typedef struct vyre__loop_rounds {
   uint64_t inside; /* rounds of loops inside of each round, always as many, or
                       VYRE__ROUNDS_VARY */
+  uint64_t most;   /* WHILE: of its own rounds; UINT64_MAX: not known */
   bool is_left;    /* by break or return, perhaps */
   uint8_t shift; /* WHILE: its test is that local `halved`, a u32, is not 0, and
                       each round shifts that right by so much; 0: it is not so */
@@ -36,9 +37,10 @@ typedef struct vyre__loop_rounds {
 #define VYRE__ROUNDS_VARY UINT64_MAX
 
 /* Looks at the kernel of a program without calls. *out, one a node and filled in
- * for loops, lives in @p arena; NULL if no round need be counted. False without
- * memory. */
+ * for loops, lives in @p arena; NULL if there are none. *counts: rounds must be
+ * counted. False without memory. */
 bool vyre__rounds_find(const vyre_program *program, const vyre__ranges *ranges,
-                       vyre_arena *arena, vyre__loop_rounds **out);
+                       vyre_arena *arena, vyre__loop_rounds **out,
+                       bool *counts);
 
 #endif
