@@ -143,6 +143,9 @@ static vyre_code spell(spv_emitter *e) {
   e->var_decides = zeroed(e, k->var_count, sizeof *e->var_decides);
   e->vars = zeroed(e, k->var_count, sizeof *e->vars);
   e->lengths = zeroed(e, k->buffer_count, sizeof *e->lengths);
+  e->spans = zeroed(e, k->buffer_count, sizeof *e->spans);
+  e->uses = zeroed(e, k->count, sizeof *e->uses);
+  e->waits = zeroed(e, k->count, sizeof *e->waits);
   e->is_checked = zeroed(e, k->phase_count, sizeof *e->is_checked);
   e->is_hidden = zeroed(e, k->count, sizeof *e->is_hidden);
   e->left = zeroed(e, k->loop_count, sizeof *e->left);

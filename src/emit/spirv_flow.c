@@ -413,6 +413,11 @@ static void instruction(spv_emitter *e, uint32_t at) {
   unsigned flags = vyre__low_ops[inst->op].flags;
   if (skip(e, inst->op) || given_place(e, inst) || find_known(e, inst)) return;
   if (e->is_hidden[at] && e->ids[at]) return; /* it is there already */
+  if (e->waits[at]) {
+    e->ids[at] = 0; /* what it was when the body stood here before */
+    return;
+  }
+  spv_make_waiting(e, at);
   bool is_marker = (flags & VYRE__LOWF_CONTROL) && inst->op != VYRE__LOW_IF;
   if (!is_marker && inst->op != VYRE__LOW_CONST) tell_line(e, at);
   if (flags & VYRE__LOWF_CONTROL) {
@@ -425,7 +430,7 @@ static void instruction(spv_emitter *e, uint32_t at) {
   } else if (inst->op == VYRE__LOW_SET) {
     SPV_PUT(e, SPV_CODE, SPV_OpStore, e->vars[inst->aux], e->ids[inst->a]);
   } else if (inst->op == VYRE__LOW_BARRIER) {
-    spv_barrier(e);
+    spv_barrier(e, at);
   } else if (inst->op == VYRE__LOW_OUT_OF_FUEL) {
     spv_tell_end(e, VYRE__SPIRV_OUT_OF_FUEL);
   } else if (inst->op >= VYRE__LOW_LOAD && inst->op <= VYRE__LOW_ATOMIC_CAS) {
@@ -454,6 +459,7 @@ uint32_t spv_phase(spv_emitter *e, uint32_t phase) {
   vyre__low_phase range = e->k->phases[phase];
   uint32_t function = spv_id(e), none = spv_void(e);
   find_elses(e, range);
+  spv_find_order(e, range);
   if (!e->function_type) {
     e->function_type = SPV_TYPE(e, SPV_OpTypeFunction, none);
   }

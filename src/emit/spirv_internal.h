@@ -87,6 +87,11 @@ typedef struct spv_place {
   uint32_t variable; /* id */
 } spv_place;
 
+/* Instructions of a phase, the first and the last. */
+typedef struct spv_span {
+  uint32_t first, last;
+} spv_span;
+
 /* A load of a uniform that is made once, at the begin of the function. */
 typedef struct spv_known {
   uint32_t buffer, id;
@@ -119,6 +124,8 @@ typedef struct spv_emitter {
   uint32_t *ids;     /* of instructions; IF: spv_if_bits */
   bool *decides;     /* instructions whose value decides about an index */
   bool *var_decides;
+  uint32_t *uses; /* of instructions: how often their value is an operand */
+  bool *waits;    /* loads, and bitcasts of them: made for who uses them */
   uint32_t *vars; /* of the kernel's variables: ids */
   uint32_t workgroup_id, local_id, local_index; /* variables */
   uint32_t push, block, status, function_type;
@@ -127,6 +134,7 @@ typedef struct spv_emitter {
 
   /* the phase */
   uint32_t *lengths, *loop_values; /* ids; 0: not used */
+  spv_span *spans; /* of buffers that are written: where they are accessed */
   uint32_t local[3], group[3], grid[3], fuel;
   spv_known known[SPV_MOST_KNOWN];
   size_t known_count;
@@ -221,8 +229,15 @@ uint32_t spv_access(spv_emitter *e, uint32_t at);
 void spv_find_deciding(spv_emitter *e);
 void spv_tell_end(spv_emitter *e, vyre__spirv_end end);
 void spv_zero_shared(spv_emitter *e);
-void spv_barrier(spv_emitter *e);
 uint32_t spv_phase(spv_emitter *e, uint32_t phase);
+
+/* --- order of accesses: spirv_order.c ----------------------------------------------- */
+
+void spv_find_order(spv_emitter *e, vyre__low_phase range);
+void spv_barrier(spv_emitter *e, uint32_t at);
+void spv_put_barrier(spv_emitter *e, uint32_t memory); /* SPV_*_MEMORY */
+/* Operands of @p user that waited for it. */
+void spv_make_waiting(spv_emitter *e, uint32_t user);
 
 /* --- floats that compilers must not know: spirv_hide.c ----------------------------- */
 

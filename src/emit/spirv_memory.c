@@ -261,18 +261,7 @@ uint32_t spv_access(spv_emitter *e, uint32_t at) {
                 spv_const(e, inst->type, 0), from);
 }
 
-/* --- order, zeros, the end ------------------------------------------------------------------ */
-
-void spv_barrier(spv_emitter *e) {
-  uint32_t scope = spv_u32(e, SPV_SCOPE_WORKGROUP);
-  uint32_t semantics =
-      SPV_ACQUIRE_RELEASE | SPV_UNIFORM_MEMORY | SPV_WORKGROUP_MEMORY;
-  if (e->target->vulkan_memory_model) {
-    semantics |= SPV_MAKE_AVAILABLE | SPV_MAKE_VISIBLE;
-  }
-  SPV_PUT(e, SPV_CODE, SPV_OpControlBarrier, scope, scope,
-          spv_u32(e, semantics));
-}
+/* --- zeros, the end ------------------------------------------------------------------ */
 
 void spv_tell_end(spv_emitter *e, vyre__spirv_end end) {
   uint32_t u32 = spv_uint(e, 32), zero = spv_u32(e, 0);
@@ -323,5 +312,5 @@ void spv_zero_shared(spv_emitter *e) {
     if (!own) own = SPV_DO(e, SPV_OpLoad, spv_uint(e, 32), e->local_index);
     zero_buffer(e, i, own);
   }
-  if (own) spv_barrier(e);
+  if (own) spv_put_barrier(e, SPV_WORKGROUP_MEMORY);
 }

@@ -545,6 +545,104 @@ TEST(barriers_and_atomics_follow_the_memory_model) {
   vyre_arena_finish(&arena);
 }
 
+/* A kernel of 8 invocations with buffers x, y, z and shared s. */
+static vyre__spirv_module emit_body(const char *body, vyre_arena *arena) {
+  char kernel[512];
+  int length = snprintf(
+      kernel, sizeof kernel,
+      "kernel k workgroup(8)\nbuffer x : read f32[8] @0;\n"
+      "buffer y : read_write f32[8] @1;\nbuffer z : read_write f32[8] @2;\n"
+      "shared s : f32[8];\n{ let l = local_id.x; let m = 7 - l; %s }\n",
+      body);
+  vyre_module *source = NULL;
+  vyre_status st = {0};
+  const vyre__low_kernel *k = NULL;
+  vyre__spirv_module m;
+  CHECK_OK(vyre_module_parse(kernel, (size_t)length, "k", (vyre_allocator){0},
+                             &source, NULL, &st),
+           st);
+  CHECK_OK(vyre__lower(vyre_module_kernel(source, 0), &(vyre__target){0},
+                       VYRE__PASS_CONTROL, arena, &k, NULL, &st),
+           st);
+  CHECK_OK(vyre__emit_spirv(k, &(vyre__spirv_target){.zeroes_workgroup = true},
+                            arena, &m, &st),
+           st);
+  vyre_module_release(source);
+  CHECK(is_valid(&m));
+  return m;
+}
+
+TEST(barriers_name_memory_of_both_sides) {
+  static const struct {
+    const char *body;
+    uint32_t semantics[2]; /* of barriers in their order */
+  } cases[] = {
+      {"s[l] = x[l]; barrier(); y[l] = s[m];", {0x108}},
+      {"y[l] = x[l]; barrier(); z[l] = y[m];", {0x48}},
+      {"y[l] = x[l]; s[l] = x[m]; barrier(); z[l] = y[m] + s[m];", {0x148}},
+      {"y[l] = x[l]; barrier(); z[l] = x[m];", {0}},
+      {"z[l] = y[m]; barrier(); y[l] = x[l];", {0x48}},
+      {"s[l] = x[l]; barrier(); y[l] = s[m]; barrier(); z[l] = y[m];",
+       {0x108, 0x48}},
+      {"s[l] = x[l]; barrier(); y[l] = s[m]; barrier(); z[l] = s[m ^ 1];",
+       {0x108, 0x108}},
+      /* what comes again is on both sides */
+      {"for (let i = 0; i < 3; i++) { y[l] = y[m] + 1.0; barrier(); }", {0x48}},
+      {"for (let i = 0; i < 3; i++) { if (i > 0) { barrier(); y[l] = x[m]; } }",
+       {0x48}},
+      {"for (let i = 0; i < 3; i++) { s[l] = x[m]; } barrier(); y[l] = s[m];",
+       {0x108}},
+      {"for (let i = 0; i < 3; i++) { z[l] = x[m]; } barrier(); y[l] = x[l];",
+       {0}},
+      {"y[l] = x[l]; for (let i = 0; i < 3; i++) { barrier(); z[l] = s[m]; }",
+       {0x40 | 8}}};
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+    vyre__spirv_module m = emit_body(cases[c].body, &arena);
+    unsigned seen = 0;
+    for (size_t i = SPV_HEADER; i < m.word_count; i += m.words[i] >> 16) {
+      if ((m.words[i] & 0xFFFF) != SPV_OpControlBarrier) continue;
+      uint32_t semantics = constant_of(&m, m.words[i + 3]);
+      if (semantics != cases[c].semantics[seen])
+        printf("    %s\n", cases[c].body);
+      CHECK_U64(semantics, cases[c].semantics[seen]);
+      seen++;
+    }
+    CHECK_U64(seen, cases[c].semantics[1] ? 2 : 1);
+  }
+  vyre_arena_finish(&arena);
+}
+
+/* The load before a store is that of its own element, if only values stand between
+ * the two. */
+TEST(what_is_added_to_is_loaded_last) {
+  static const struct {
+    const char *body;
+    bool is_own;
+  } cases[] = {{"s[l] = x[l]; barrier(); s[l] += s[m];", true},
+               {"y[l] += y[m];", true},
+               {"y[l] += y[m] + z[m];", true},
+               {"let a = y[l]; z[m] = 1.0; y[l] = a + y[m];", false},
+               {"let a = y[l]; y[l] = (a + y[m]) * a;", false}};
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+    vyre__spirv_module m = emit_body(cases[c].body, &arena);
+    uint32_t at = 0, loaded = 0, stored = 0; /* index of accesses */
+    for (size_t i = SPV_HEADER; i < m.word_count; i += m.words[i] >> 16) {
+      uint32_t op = m.words[i] & 0xFFFF, length = m.words[i] >> 16;
+      if (op == SPV_OpAccessChain) at = m.words[i + length - 1];
+      if (op == SPV_OpLoad) loaded = at;
+      if (op == SPV_OpStore) stored = at;
+    }
+    if ((loaded == stored) != cases[c].is_own)
+      printf("    %s\n", cases[c].body);
+    CHECK(loaded && (loaded == stored) == cases[c].is_own);
+  }
+  vyre_arena_finish(&arena);
+}
+
 /* What is not 0 was inside, so that nobody asks again whether it is. */
 TEST(an_access_is_asked_about_once) {
   static const struct {
@@ -881,6 +979,8 @@ TEST_MAIN(TEST_ENTRY(numbers_are_those_of_the_specification),
           TEST_ENTRY(the_workgroup_is_made_of_specialization_constants),
           TEST_ENTRY(capabilities_are_those_that_are_used),
           TEST_ENTRY(barriers_and_atomics_follow_the_memory_model),
+          TEST_ENTRY(barriers_name_memory_of_both_sides),
+          TEST_ENTRY(what_is_added_to_is_loaded_last),
           TEST_ENTRY(an_access_is_asked_about_once),
           TEST_ENTRY(shared_memory_is_zeroed_as_the_target_can),
           TEST_ENTRY(loops_that_may_be_ended_are_looked_at),
