@@ -20,7 +20,7 @@ const cpu_shape cpu_shapes[CPU_KERNELS] = {
         {"matmul_tiled", "matmul_tiled", 3, 1, 1u << 2, {16, 16, 1}},
     [CPU_KERNEL_matmul_blocked] =
         {"matmul_blocked", "matmul_blocked", 3, 1, 1u << 2, {64, 8, 1}},
-    [CPU_KERNEL_stencil] = {"stencil", "stencil", 2, 1, 1u << 1, {64, 4, 1}},
+    [CPU_KERNEL_stencil] = {"stencil", "stencil", 2, 2, 1u << 1, {64, 4, 1}},
     [CPU_KERNEL_histogram] =
         {"histogram", "histogram", 2, 0, 1u << 1, {256, 1, 1}},
     [CPU_KERNEL_bfs] =
@@ -115,12 +115,10 @@ static void make_matmul(cpu_workload *w, size_t n) {
 static void make_stencil(cpu_workload *w, size_t side) {
   add_random(w, 0, side * side, 0, 100);
   add_buffer(w, 1, side * side * 4);
-  w->args.scalars[0].u = (uint32_t)side;
+  w->args.scalars[0].u = w->args.scalars[1].u = (uint32_t)side;
   w->amount = 8.0 * (double)side * (double)side;
   w->grid[0] = groups(side, 64);
   w->grid[1] = groups(side, 4);
-  w->lengths[0].u = (uint32_t)side;
-  w->length_count = 1;
 }
 
 enum { BINS = 256 };
