@@ -204,16 +204,25 @@ static bool has_effect(const ll *e, uint32_t begin, uint32_t end) {
   return false;
 }
 
+/* About what it costs to do [begin, end): accesses are most of it. */
+static uint32_t weight(const ll *e, uint32_t begin, uint32_t end) {
+  uint16_t memory = VYRE__LOWF_READS | VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS;
+  uint32_t all = end - begin;
+  for (uint32_t at = begin; at < end; at++) {
+    if (vyre__low_ops[ll_inst(e, at)->op].flags & memory) all += 3;
+  }
+  return all;
+}
+
 /* What an IF is hoped to be, if anything: an exit not taken, a block that is most
  * of what there is taken. */
-static bool has_hope(const ll *e, ll_row *row, uint32_t at, uint32_t size) {
+static bool has_hope(const ll *e, uint32_t at, uint32_t begin, uint32_t end) {
   const vyre__low_inst *inst = ll_inst(e, at);
   uint32_t close = vyre__end_of(&e->r, at);
   if (ll_role(e, at)->mate != close || inst->hints & VYRE__HINT_RARE) {
     return false;
   }
-  (void)row;
-  return only_exits(e, at) || 4 * (close - at) >= size;
+  return only_exits(e, at) || 4 * weight(e, at, close) >= weight(e, begin, end);
 }
 
 /* Guards and checks, in IFs that are hoped to be taken too. */
@@ -237,7 +246,7 @@ static void find_goals(ll *e, ll_row *row, uint32_t begin, uint32_t end) {
     bool clean =
         is_top(e, at) && !acts &&
         (never ? !ll_role(e, at + 1)->sets_done : !has_effect(e, close, end));
-    bool hopes = has_hope(e, row, at, end - begin) &&
+    bool hopes = has_hope(e, at, begin, end) &&
                  (clean || way_of(e, row, inst->a, 0) != WAY_SAME);
     if (hopes) hopes = add_goal(e, row, inst->a, !never, clean);
     if (hopes && !never) find_goals(e, row, at + 1, close);

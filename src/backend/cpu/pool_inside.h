@@ -79,6 +79,8 @@ typedef struct pool_worker {
   uint32_t index; /* and thread number */
   pthread_t thread;
   uint64_t seen[POOL_REGIONS]; /* generations that it is done with */
+  uint32_t caller_cpu; /* where the last one was that it looked at, and 1 */
+  bool is_away;        /* it begins with all processors but that one */
 } pool_worker;
 
 struct vyre__pool {

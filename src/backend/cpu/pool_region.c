@@ -132,6 +132,7 @@ bool vyre__pool_help(pool_worker *worker, uint32_t index, bool was_asleep) {
   uint64_t start = 0;
   bool found = false;
   worker->seen[index] = v.generation;
+  worker->caller_cpu = LOAD(region->cpu);
   if (v.share_count == 0) return false; /* nothing was shared there yet */
   /* The caller's share is the first. */
   uint32_t own = (worker->index + 1) % v.share_count;
@@ -189,16 +190,22 @@ static pool_region *take_region(const pool_call *call) {
   return NULL;
 }
 
-/* How the pieces from v->first on are split. Gives the number of units. */
+/* How the pieces from v->first on are split. Gives the number of units. All have one
+ * size, and all shares as many of them: work that is short is over when the largest
+ * share is. */
 static uint32_t split(const vyre__pool *pool, const vyre__job *job,
                       uint64_t cost, view *v) {
   uint64_t rest = v->count - v->first, least = job->least + !job->least;
   uint64_t blocks = (rest - 1) / least + 1;
   v->share_count = blocks < pool->threads ? (uint32_t)blocks : pool->threads;
-  v->chunk = (rest - 1) / ((uint64_t)v->share_count * POOL_SPLIT) + 1;
+  bool is_guess = v->first > 0; /* a few were tried: others may take longer */
+  uint64_t short_one =
+      cost && !is_guess ? (uint64_t)POOL_UNIT_NS * 1000 / cost : 0;
+  if (short_one < least) short_one = least;
+  uint64_t each = rest / ((uint64_t)v->share_count * short_one);
+  if (each > POOL_SPLIT) each = POOL_SPLIT;
+  v->chunk = (rest - 1) / (v->share_count * (each + !each)) + 1;
   if (v->chunk < least) v->chunk = least;
-  uint64_t short_one = cost ? (uint64_t)POOL_UNIT_NS * 1000 / cost : 0;
-  if (v->chunk < short_one) v->chunk = short_one;
   uint32_t units = (uint32_t)((rest - 1) / v->chunk + 1);
   if (v->share_count > units) v->share_count = units;
   return units;

@@ -333,6 +333,75 @@ TEST(a_worker_moves_off_a_processor_and_may_come_back) {
   CHECK(is_right);
 }
 
+/* How many of the process's other threads may run where the caller does. */
+static unsigned others_that_may_run_here(void) {
+  unsigned count = 0;
+  DIR *tasks = opendir("/proc/self/task");
+  CHECK(tasks);
+  for (struct dirent *entry; (entry = readdir(tasks));) {
+    cpu_set_t set;
+    pid_t id = (pid_t)strtol(entry->d_name, NULL, 10);
+    if (id <= 0 || id == getpid()) continue;
+    if (sched_getaffinity(id, sizeof set, &set) != 0) continue;
+    count += CPU_ISSET((unsigned)sched_getcpu(), &set) != 0;
+  }
+  closedir(tasks);
+  return count;
+}
+
+/* A thread that is woken where its waker runs waits until that is done, and that is
+ * the work that it was woken for. */
+TEST(sleepers_leave_the_processor_of_their_caller) {
+  vyre__pool *pool = make(2);
+  cpu_set_t before, one;
+  CHECK(sched_getaffinity(0, sizeof before, &before) == 0);
+  if (CPU_COUNT(&before) >= 2) {
+    CPU_ZERO(&one);
+    CPU_SET((unsigned)sched_getcpu(), &one);
+    CHECK_U64(share_work(pool), 0); /* it has been awake */
+    CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
+    CHECK_U64(share_work(pool), 0); /* and knows where its caller is */
+    bool is_away = false;
+    for (int i = 0; i < 2000 && !is_away; i++) {
+      nanosleep(&(struct timespec){0, 1000000}, NULL);
+      is_away = others_that_may_run_here() == 0;
+    }
+    CHECK(is_away);
+    unsigned back = 0;
+    for (int i = 0; i < 50 && back == 0; i++) {
+      CHECK_U64(share_work(pool), 0);
+      back = others_that_may_run_here();
+    }
+    CHECK_U64(back, 1);
+    CHECK(sched_setaffinity(0, sizeof before, &before) == 0);
+  }
+  vyre__pool_free(pool);
+}
+
+/* Two threads, and work for two units and a half: both get the same. */
+TEST(short_work_is_split_in_equal_parts) {
+  static const struct {
+    unsigned cost_ps;
+    unsigned units; /* of 100 pieces for 2 threads */
+  } cases[] = {{11000, 2}, {50000, 2},  {66000, 2},
+               {81000, 4}, {100000, 4}, {121000, 6}};
+  vyre__pool *pool = make(2);
+  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+    tally *t = tally_make(pool, 100);
+    atomic_uint cost = cases[c].cost_ps;
+    vyre__job job = {run, t, 100, 0, &cost};
+    CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
+    CHECK_U64(missed(t, 100), 0);
+    CHECK_U64(t->calls, cases[c].units);
+    for (unsigned i = 0; i < t->calls; i++) {
+      uint64_t size = (100 + cases[c].units - 1) / cases[c].units;
+      CHECK_U64(t->starts[i] % size, 0);
+    }
+    tally_free(t);
+  }
+  vyre__pool_free(pool);
+}
+
 /* --- ends --------------------------------------------------------------------*/
 
 TEST(a_result_ends_the_job_and_those_after_it) {
@@ -843,6 +912,8 @@ TEST_MAIN(TEST_ENTRY(a_pool_without_threads_still_works),
           TEST_ENTRY(work_is_stolen_where_it_is),
           TEST_ENTRY(sleepers_are_woken_again_and_again),
           TEST_ENTRY(a_worker_moves_off_a_processor_and_may_come_back),
+          TEST_ENTRY(sleepers_leave_the_processor_of_their_caller),
+          TEST_ENTRY(short_work_is_split_in_equal_parts),
           TEST_ENTRY(a_result_ends_the_job_and_those_after_it),
           TEST_ENTRY(no_jobs_are_done_at_once),
           TEST_ENTRY(jobs_of_a_list_wait_for_each_other),

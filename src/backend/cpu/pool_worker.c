@@ -14,7 +14,7 @@
 
 enum {
   LOOKS = 16,            /* between two looks at the clock */
-  IN_VAIN_NS = 1000,     /* how long one that found nothing stays awake */
+  IN_VAIN_NS = 20000,    /* how long one that found nothing stays awake */
   RETRY_NS = 1000000000, /* after the system refused a thread */
 };
 
@@ -59,6 +59,45 @@ void vyre__pool_keep_off(uint32_t cpu) {
   }
 }
 
+/* Before a thread begins, and while it sleeps, the processor of whom it works for is
+ * not for it: where processors share no cache, the system starts and wakes it there,
+ * and it waits for as long as the other runs. */
+typedef struct away {
+  cpu_set_t all, others;
+  bool is_set;
+} away;
+
+static away go_where(const pool_worker *worker) {
+  away a = {.is_set = false};
+  uint32_t cpu = worker->caller_cpu;
+  if (!worker->pool->has_room || cpu == 0 ||
+      sched_getaffinity(0, sizeof a.all, &a.all) != 0 ||
+      !CPU_ISSET(cpu - 1, &a.all) || CPU_COUNT(&a.all) < 2) {
+    return a;
+  }
+  a.others = a.all;
+  CPU_CLR(cpu - 1, &a.others);
+  a.is_set = true;
+  return a;
+}
+
+static away go_away(const pool_worker *worker) {
+  away a = go_where(worker);
+  if (a.is_set) {
+    a.is_set = sched_setaffinity(0, sizeof a.others, &a.others) == 0;
+  }
+  return a;
+}
+
+/* Unless somebody else has set it meanwhile. */
+static void come_back(const away *a) {
+  cpu_set_t now;
+  if (a->is_set && sched_getaffinity(0, sizeof now, &now) == 0 &&
+      CPU_EQUAL(&now, &a->others)) {
+    sched_setaffinity(0, sizeof a->all, &a->all);
+  }
+}
+
 /* --- one thread --------------------------------------------------------------*/
 
 static bool help_any(pool_worker *worker, bool was_asleep) {
@@ -83,11 +122,13 @@ static bool has_news(const pool_worker *worker) {
  * was there that is on its way already. */
 static void sleep_well(pool_worker *worker) {
   vyre__pool *pool = worker->pool;
+  away a = go_away(worker);
   unsigned seen = atomic_load(&pool->bell);
   atomic_fetch_add(&pool->sleepers, 1);
   bool was_woken = !has_news(worker) && !atomic_load(&pool->is_ending) &&
                    vyre__pool_futex_sleep(&pool->bell, seen);
   if (!was_woken) atomic_fetch_sub(&pool->sleepers, 1);
+  come_back(&a);
 }
 
 static void *work(void *self) {
@@ -97,6 +138,11 @@ static void *work(void *self) {
   vyre__pool_self.pool = pool;
   vyre__pool_self.number = worker->index;
   bool was_asleep = true;
+  cpu_set_t own;
+  if (worker->is_away && sched_getaffinity(0, sizeof own, &own) == 0) {
+    CPU_SET(worker->caller_cpu - 1, &own);
+    sched_setaffinity(0, sizeof own, &own);
+  }
   while (!atomic_load(&pool->is_ending)) {
     uint64_t start = pool_ticks(), most = in_vain;
     for (unsigned turn = 1;; turn++) {
@@ -123,9 +169,21 @@ static void *work(void *self) {
 /* Signals are for the threads of the program. */
 static bool create(pool_worker *worker) {
   sigset_t all, before;
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  worker->caller_cpu = vyre__pool_cpu();
+  away a = go_where(worker);
+  worker->is_away =
+      a.is_set &&
+      pthread_attr_setaffinity_np(&attributes, sizeof a.others, &a.others) == 0;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  int error = pthread_create(&worker->thread, NULL, work, worker);
+  int error = pthread_create(&worker->thread, &attributes, work, worker);
+  if (error != 0 && worker->is_away) { /* it may be that this is not allowed */
+    worker->is_away = false;
+    error = pthread_create(&worker->thread, NULL, work, worker);
+  }
+  pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return error == 0;
 }
