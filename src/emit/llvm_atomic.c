@@ -13,6 +13,7 @@ typedef struct job {
   const vyre__low_inst *inst;
   unsigned type; /* of an element */
   ll_op base;    /* of the memory */
+  ll_op twin;    /* of that of every other lane; LL_NONE: the same */
   bool is_plain; /* no other thread has it */
   bool is_cas;
   bool is_used;  /* what was there before is asked for */
@@ -66,8 +67,7 @@ static ll_op extreme(ll *e, const char *name, unsigned type, ll_op a, ll_op b) {
                 bits, type, a, type, b);
 }
 
-/* What a plain operation on memory leaves there. */
-static ll_op combine(ll *e, uint8_t op, unsigned type, ll_op old, ll_op value) {
+ll_op ll_combine(ll *e, uint8_t op, unsigned type, ll_op old, ll_op value) {
   switch (op) {
     case VYRE__LOW_ATOMIC_EXCHANGE:
       return value;
@@ -88,6 +88,13 @@ static ll_op combine(ll *e, uint8_t op, unsigned type, ll_op old, ll_op value) {
 static ll_op place_of(ll *e, const job *j, ll_op index) {
   return ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v", j->type, LL_PTR,
                 j->base, LL_I64, index);
+}
+
+/* The same for a lane whose number is known. */
+static ll_op place_of_lane(ll *e, const job *j, unsigned lane, ll_op index) {
+  job own = *j;
+  if (lane % 2 && j->twin.kind != LL_NONE) own.base = j->twin;
+  return place_of(e, &own, index);
 }
 
 static ll_op widen(ll *e, ll_op index, const char *how) {
@@ -117,7 +124,7 @@ static ll_op change_if(ll *e, const job *j, ll_op at, ll_op value) {
   ll_place(e, from);
   ll_op old = ll_def(e, "load atomic %t, ptr %v monotonic, align %u", type,
                      LL_PTR, at, ll_bytes(type));
-  ll_op now = combine(e, j->inst->op, type, old, value);
+  ll_op now = ll_combine(e, j->inst->op, type, old, value);
   ll_op same = ll_def(e, "icmp eq %o, %v", type, now, type, old);
   ll_cond(e, same, end, changes);
   ll_place(e, changes);
@@ -137,7 +144,7 @@ static ll_op one(ll *e, const job *j, ll_op at, ll_op value, ll_op desired) {
       now =
           ll_def(e, "select %o, %o, %o", LL_I1, same, type, desired, type, old);
     } else {
-      now = combine(e, j->inst->op, type, old, value);
+      now = ll_combine(e, j->inst->op, type, old, value);
     }
     ll_do(e, "store %o, ptr %v", type, now, LL_PTR, at);
     return old;
@@ -287,7 +294,7 @@ static ll_op straight(ll *e, const job *j) {
     u = unpack(e, inst->a);
   }
   for (unsigned i = 0; i < e->width; i++) {
-    if (!is_same) at = place_of(e, j, unpack_lane(e, &u, i));
+    if (!is_same) at = place_of_lane(e, j, i, unpack_lane(e, &u, i));
     ll_op value = lane_of(e, inst->b, i), desired = {0};
     if (j->is_cas) desired = lane_of(e, inst->c, i);
     ll_op old = one(e, j, at, value, desired);
@@ -427,7 +434,7 @@ static ll_op side_by_side(ll *e, const job *j) {
   ll_op at = place_of(e, j, widen(e, ll_scalar(e, j->inst->a), "sext"));
   ll_op value = ll_vector(e, j->inst->b);
   ll_op old = ll_def(e, "load %t, ptr %v, align %u", type, LL_PTR, at, bytes);
-  ll_op now = combine(e, j->inst->op, type, old, value);
+  ll_op now = ll_combine(e, j->inst->op, type, old, value);
   if (j->active.kind != LL_NONE) {
     ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, j->active);
     now = ll_def(e, "select %o, %o, %o", BITS, bits, type, now, type, old);
@@ -514,6 +521,7 @@ void ll_atomic(ll *e, vyre__val v) {
   e->buffer_used[inst->aux] = true;
   j.may_skip = c && ll_known_of(e, c) != LL_TRUE;
   if (e->width > 1) j.active = ll_active(e, c);
+  if (e->delays[inst->aux].twin) j.twin = ll_twin(e, inst->aux);
   if (e->delays[inst->aux].is_on) {
     run_delayed(e, &j);
   } else {

@@ -106,6 +106,43 @@ static void shared_bytes(const uint32_t *x, uint32_t *y, uint32_t *z,
   for (uint32_t i = 0; i < 4 * ITEMS - 5; i++) add(y, n, bytes[i], 1);
 }
 
+static void many_shared(const uint32_t *x, uint32_t *y, uint32_t *z,
+                        uint32_t n) {
+  (void)z;
+  EACH {
+    for (uint32_t k = 0; k < 40; k++) add(y, n, (x[i] + k) % 128, 1);
+  }
+}
+
+static void some_shared(const uint32_t *x, uint32_t *y, uint32_t *z,
+                        uint32_t n) {
+  (void)z;
+  EACH {
+    if (x[i] % 5 == 0) continue;
+    for (uint32_t k = 0; k < 40; k++) add(y, n, (x[i] + k) % 128, 1);
+  }
+}
+
+static void few_groups(const uint32_t *x, uint32_t *y, uint32_t *z,
+                       uint32_t n) {
+  (void)z;
+  EACH {
+    if (i / 64 % 3 == 1) continue;
+    for (uint32_t k = 0; k < 40; k++) add(y, n, (x[i] + k) % 128, 1);
+  }
+}
+
+static void odd_shared(const uint32_t *x, uint32_t *y, uint32_t *z,
+                       uint32_t n) {
+  (void)z;
+  EACH {
+    for (uint32_t k = 0; k < 40; k++) {
+      uint32_t at = (x[i] + k) % 101;
+      if (at < n) y[at] |= 1u << x[i] % 31;
+    }
+  }
+}
+
 static void turned_twice(const uint32_t *x, uint32_t *y, uint32_t *z,
                          uint32_t n) {
   (void)z;
@@ -207,12 +244,18 @@ static void first_wins(const uint32_t *x, uint32_t *y, uint32_t *z,
 #define HEAD   TYPED("u32", "u32")
 #define SIGNED TYPED("i32", "i32")
 
+#define MANY \
+  "for (let k = 0u; k < 40; k++) { atomic_add(s[(x[i] + k) % 128], 1); }"
+#define SHOW \
+  "barrier(); atomic_add(y[l], s[l]); atomic_add(y[l + 64], s[l + 64]); }"
+
 static const struct {
   const char *name, *text;
   oracle *right;
   bool waits;  /* what is done to y, to the end of a range */
   bool turned; /* its loop goes round by round */
   bool ahead;  /* it asks for what comes later */
+  bool twin;   /* every other lane has a shared array of its own */
 } cases[] = {
     {"adds", HEAD "atomic_add(y[x[i] % 128], x[i]); }", adds, true, false},
     {"min", HEAD "atomic_min(y[x[i] % 128], x[i]); }", min_u, true, false},
@@ -266,6 +309,42 @@ static const struct {
      "  for (let k = 0u; k < 4; k++) {"
      "    atomic_add(y[k * 64 + local_id.x], s[k * 64 + local_id.x]); } }",
      shared_bytes, true, true},
+    {"many on shared memory", HEAD MANY SHOW, many_shared, true, true, false,
+     true},
+    {"many on shared memory, of some",
+     HEAD "if (x[i] % 5 != 0) { " MANY " }" SHOW, some_shared, true, false,
+     false, true},
+    {"many on shared memory of which nobody asks",
+     HEAD MANY "if (workgroup_id.x % 3 == 1) return; " SHOW, few_groups, true,
+     true, false, true},
+    {"many on shared memory, another kind, an odd length",
+     "kernel k workgroup(64)\n"
+     "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
+     "buffer z : read_write u32[] @2;\nshared s : u32[101];\n"
+     "{ let i = global_id.x; let l = local_id.x; "
+     "for (let k = 0u; k < 40; k++) "
+     "{ atomic_or(s[(x[i] + k) % 101], 1 << x[i] % 31); }"
+     "barrier(); atomic_or(y[l], s[l]);"
+     "if (l < 37) atomic_or(y[l + 64], s[l + 64]); }",
+     odd_shared, true, true, false, true},
+    {"few on shared memory",
+     HEAD "for (let k = 0u; k < 3; k++) { atomic_add(s[(x[i] + k) % 128], 0); }"
+          "for (let k = 0u; k < 40; k++) { atomic_add(y[(x[i] + k) % 128], 1); "
+          "}"
+          "barrier(); atomic_add(y[l], s[l]); }",
+     many_shared, true, true},
+    {"many on shared memory, asked for",
+     HEAD "for (let k = 0u; k < 40; k++) {"
+          "if (atomic_add(s[(x[i] + k) % 128], 1) == 99999) s[0] = 1; }" SHOW,
+     many_shared, true, false},
+    {"many on shared memory, looked at before a barrier",
+     HEAD MANY "if (atomic_or(s[l], 0) == 99999) y[0] = 0;" SHOW, many_shared,
+     false, true, false, true},
+    {"many on shared memory, in rounds of the workgroup",
+     HEAD "for (let r = 0u; r < 4; r++) { for (let k = 0u; k < 10; k++) {"
+          "atomic_add(s[(x[i] + r * 10 + k) % 128], 1); } barrier();"
+          "if (s[l] == 99999) z[0] = 0; barrier(); }" SHOW,
+     many_shared, true, true},
     {"a loop in a loop",
      HEAD "for (let a = 0u; a < 3; a++) { for (let b = 0u; b < 2; b++) {"
           "let k = 2 * a + b; atomic_add("
@@ -408,6 +487,11 @@ TEST(atomics_wait_and_loops_turn_where_it_is_permitted) {
     CHECK_OK(ll_turn_loops(&e, 0), st);
     bool turned = e.kernel != &k;
     bool ahead = strstr(code.bytes, "@llvm.prefetch") != NULL;
+    bool twin = strstr(code.bytes, "%twin3 = ") != NULL;
+    if (twin != cases[i].twin) {
+      printf("    %s: a twin, or none\n", cases[i].name);
+      failed++;
+    }
     if (waits != cases[i].waits || turned != cases[i].turned ||
         ahead != cases[i].ahead) {
       printf("    %s: y %s, the loop %s, %s\n", cases[i].name,

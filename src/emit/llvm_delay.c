@@ -20,6 +20,8 @@ enum {
   ROUNDS = 8,        /* that a loop is taken to have, unless it says so .. */
   MOST_ROUNDS = 128, /* .. and there are not more */
   WORTH = 4,         /* operations an element */
+  TWIN_WORTH = 16,   /* the same */
+  MOST_TWIN = 8192,  /* bytes */
 };
 
 /* --- which ------------------------------------------------------------------------*/
@@ -54,6 +56,82 @@ static void look_at(ll *e, uint32_t at) {
   delay->times += times(e, at);
 }
 
+/* --- shared memory ---------------------------------------------------------------
+ *
+ * An element that is changed again at once has to wait until what was stored there
+ * can be loaded. Where there is much to do, every other lane has an array of its own,
+ * a twin, and the two are one again before anybody looks. */
+
+/* The part of the phase that it is in; 0: it is hoisted. */
+static uint32_t part_of(const ll *e, uint32_t at) {
+  uint32_t i = ll_role(e, at)->piece ? e->r.first : 0;
+  while (i && at >= e->r.parts[i].end) i = e->r.parts[i].next;
+  return i;
+}
+
+/* Nobody asks for what was there, in which order they are done does not show, and
+ * 0 is nothing to do. */
+static bool is_plain_change(const ll *e, uint32_t at) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__role *role = ll_role(e, at);
+  return ll_atomic_commutes(inst->op) && ll_atomic_identity(inst->op, 4) == 0 &&
+         !role->uses && role->keep == VYRE__KEEP_LOCAL;
+}
+
+static void find_twin(ll *e, uint32_t buffer) {
+  uint16_t memory = VYRE__LOWF_READS | VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS;
+  uint64_t often = 0;
+  uint32_t part = 0;
+  uint8_t op = 0;
+  for (unsigned turn = 0; turn < 2; turn++) { /* who changes it; all others */
+    for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+      const vyre__low_inst *inst = ll_inst(e, at);
+      if (!(vyre__low_ops[inst->op].flags & memory) || inst->aux != buffer ||
+          inst->op == VYRE__LOW_OUT_OF_FUEL || !ll_role(e, at)->is_needed) {
+        continue;
+      }
+      uint32_t here = part_of(e, at);
+      if (!is_plain_change(e, at)) {
+        if (turn == 1 && (!here || here == part)) return;
+      } else if (turn == 0) {
+        if (!here || (part && (part != here || op != inst->op))) return;
+        part = here;
+        op = inst->op;
+        often += times(e, at);
+      }
+    }
+  }
+  uint64_t elements = e->kernel->buffers[buffer].count;
+  if (!part || often * e->r.invocations < TWIN_WORTH * elements) {
+    return;
+  }
+  e->delays[buffer].twin = part;
+  e->delays[buffer].op = op;
+}
+
+static void find_twins(ll *e) {
+  for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
+    const vyre__low_buffer *buffer = &e->kernel->buffers[i];
+    uint64_t bytes = (uint64_t)buffer->count * buffer->width;
+    if (buffer->kind == VYRE_MEMORY_SHARED && buffer->is_atomic &&
+        buffer->width == 4 && buffer->unit == 4 && bytes <= MOST_TWIN &&
+        e->width > 1) {
+      find_twin(e, i);
+    }
+  }
+}
+
+ll_op ll_twin(const ll *e, uint32_t buffer) {
+  return ll_name(e->is_whole ? "twinw" : "twin", buffer);
+}
+
+uint64_t ll_twin_elements(const ll *e, uint32_t buffer) {
+  uint64_t count = e->kernel->buffers[buffer].count;
+  return (count + e->width - 1) / e->width * e->width;
+}
+
+/* --- all of them ------------------------------------------------------------------*/
+
 vyre_code ll_find_delays(ll *e) {
   uint32_t count = e->kernel->buffer_count;
   uint64_t used = 0;
@@ -73,6 +151,7 @@ vyre_code ll_find_delays(ll *e) {
     delay->elements = elements;
     used += bytes;
   }
+  find_twins(e);
   return VYRE_OK;
 }
 

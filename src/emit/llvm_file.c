@@ -70,6 +70,8 @@ static void make_shared(ll *e) {
       ll_print(e, " %%d%s%u = getelementptr inbounds i8, ptr %%p%s%u, i64 %l\n",
                k ? "w" : "", i, k ? "w" : "", i, pad);
       e->to = was;
+      if (!e->delays[i].twin) continue;
+      ll_array(e, LL_I32, ll_twin_elements(e, i), k ? "twinw" : "twin", i);
     }
   }
 }
@@ -78,6 +80,12 @@ void ll_clear_arrays(ll *e) {
   for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
     const vyre__low_buffer *buffer = &e->kernel->buffers[i];
     if (buffer->kind != VYRE_MEMORY_SHARED || !e->buffer_used[i]) continue;
+    if (e->delays[i].twin) {
+      ll_do(e,
+            "call void @llvm.memset.p0.i64(ptr align 64 %v, i8 0, i64 %l, "
+            "i1 false)",
+            LL_PTR, ll_twin(e, i), 4 * ll_twin_elements(e, i));
+    }
     if (!buffer->needs_zero || !buffer->count) continue;
     ll_do(e,
           "call void @llvm.memset.p0.i64(ptr align 64 %%d%s%u, i8 0, i64 %l, "

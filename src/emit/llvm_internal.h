@@ -131,6 +131,8 @@ typedef struct ll_delay {
   bool is_refused, is_on;
   uint32_t elements; /* that there is room for */
   uint64_t times;    /* that an invocation does it, about */
+  uint32_t twin;     /* shared: the part of the phase in which every other lane
+                        has an array of its own; 0: none */
 } ll_delay;
 
 typedef struct ll {
@@ -326,9 +328,14 @@ void ll_store(ll *e, uint32_t at);
 void ll_atomic(ll *e, vyre__val v);
 /* Where it is, a pointer; whole workgroups have shared memory of their own. */
 ll_op ll_base(ll *e, uint32_t buffer);
+ll_op ll_twin(const ll *e,
+              uint32_t buffer); /* of a shared array: llvm_delay.c */
+uint64_t ll_twin_elements(const ll *e, uint32_t buffer);
 ll_op ll_address(ll *e, uint32_t buffer, ll_op index); /* scalar */
 const char *ll_atomic_name(uint8_t op);
 bool ll_atomic_commutes(uint8_t op); /* order does not show in memory */
+/* What a plain operation on memory leaves there: numbers, or vectors. */
+ll_op ll_combine(ll *e, uint8_t op, unsigned type, ll_op old, ll_op value);
 uint64_t ll_atomic_identity(uint8_t op, unsigned bytes); /* changes nothing */
 
 /* --- llvm_delay.c ------------------------------------------------------------------*/

@@ -425,6 +425,27 @@ static void jump_part(ll *e, const vyre__part *part) {
   }
 }
 
+/* Twins of shared arrays (llvm_delay.c) are one with them again. */
+static void join_twins(ll *e, uint32_t part) {
+  for (uint32_t i = 0; i < e->kernel->buffer_count && e->is_open; i++) {
+    if (e->delays[i].twin != part) continue;
+    count c = open_count(e);
+    ll_op at = ll_def(e, "mul nuw i32 %v, %u", LL_I32, c.now, e->width);
+    at = ll_def(e, "zext i32 %v to i64", LL_I32, at);
+    ll_op base = ll_base(e, i), place[2], value[2];
+    for (unsigned k = 0; k < 2; k++) {
+      place[k] = ll_def(e, "getelementptr inbounds i32, ptr %v, i64 %v", LL_PTR,
+                        k ? ll_twin(e, i) : base, LL_I64, at);
+      value[k] = ll_def(e, "load %t, ptr %v, align 4", MASK, LL_PTR, place[k]);
+    }
+    ll_op both = ll_combine(e, e->delays[i].op, MASK, value[0], value[1]);
+    ll_do(e, "store %o, ptr %v, align 4", MASK, both, LL_PTR, place[0]);
+    ll_do(e, "store %t zeroinitializer, ptr %v, align 4", MASK, LL_PTR,
+          place[1]);
+    close_count(e, c, 1, (uint32_t)(ll_twin_elements(e, i) / e->width));
+  }
+}
+
 void ll_parts(ll *e, uint32_t first) {
   for (uint32_t i = first; i && e->is_open; i = e->r.parts[i].next) {
     const vyre__part *part = &e->r.parts[i];
@@ -444,5 +465,6 @@ void ll_parts(ll *e, uint32_t first) {
       default: /* a barrier: one thread does all of it in order */
         break;
     }
+    join_twins(e, i);
   }
 }
