@@ -79,6 +79,11 @@ static void read_one(const VkBaseInStructure *s, vk_features *has) {
       has->timeline = f->timelineSemaphore;
       return;
     }
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT: {
+      const VkPhysicalDeviceConditionalRenderingFeaturesEXT *f = at;
+      has->conditional = f->conditionalRendering;
+      return;
+    }
     default: /* what is not known is not used */
       return;
   }
@@ -86,6 +91,7 @@ static void read_one(const VkBaseInStructure *s, vk_features *has) {
 
 static void read_features(const vyre_vulkan *from, vk_features *has) {
   *has = (vk_features){0};
+  bool may_test = false;
   const VkBaseInStructure *s = from->features;
   for (; s; s = s->pNext) read_one(s, has);
   for (size_t i = 0; i < from->extension_count; i++) {
@@ -96,7 +102,11 @@ static void read_features(const vyre_vulkan *from, vk_features *has) {
     if (strcmp(name, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME) == 0) {
       has->budget = true;
     }
+    if (strcmp(name, VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME) == 0) {
+      may_test = true;
+    }
   }
+  has->conditional = has->conditional && may_test;
 }
 
 /* --- opening ---------------------------------------------------------------------*/

@@ -8,17 +8,18 @@
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan_core.h>
 
-#define VK_INSTANCE_CALLS(X)                \
-  X(DestroyInstance)                        \
-  X(EnumeratePhysicalDevices)               \
-  X(GetPhysicalDeviceProperties)            \
-  X(GetPhysicalDeviceProperties2)           \
-  X(GetPhysicalDeviceFeatures2)             \
-  X(GetPhysicalDeviceMemoryProperties)      \
-  X(GetPhysicalDeviceMemoryProperties2)     \
-  X(GetPhysicalDeviceQueueFamilyProperties) \
-  X(EnumerateDeviceExtensionProperties)     \
-  X(CreateDevice)                           \
+#define VK_INSTANCE_CALLS(X)                   \
+  X(DestroyInstance)                           \
+  X(EnumeratePhysicalDevices)                  \
+  X(GetPhysicalDeviceProperties)               \
+  X(GetPhysicalDeviceProperties2)              \
+  X(GetPhysicalDeviceFeatures2)                \
+  X(GetPhysicalDeviceMemoryProperties)         \
+  X(GetPhysicalDeviceMemoryProperties2)        \
+  X(GetPhysicalDeviceQueueFamilyProperties)    \
+  X(GetPhysicalDeviceExternalBufferProperties) \
+  X(EnumerateDeviceExtensionProperties)        \
+  X(CreateDevice)                              \
   X(GetDeviceProcAddr)
 
 #define VK_DEVICE_CALLS(X)       \

@@ -285,6 +285,9 @@ static void find_instance(vk_instance *instance) {
   look_for_layers(instance);
   VkResult result = make_instance(instance);
   if (result != VK_SUCCESS || !load_calls(instance)) {
+    if (result == VK_SUCCESS && instance->api.DestroyInstance) {
+      instance->api.DestroyInstance(instance->handle, NULL);
+    }
     instance->handle = NULL;
     tell_missing(instance, result);
     return;

@@ -101,7 +101,9 @@ static uint32_t choose_extensions(vk_device *device,
   } wanted[] = {
       {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, &device->has.imports},
       {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, &device->has.budget},
-      {VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME, &device->has.conditional}};
+      {VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME, &device->has.conditional},
+      /* Whoever has it must be asked for it (vulkan_beta.h has its name). */
+      {"VK_KHR_portability_subset", &device->has.is_subset}};
   for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
     *wanted[i].has = has_extension(list, count, wanted[i].name);
     if (*wanted[i].has) names[chosen++] = wanted[i].name;
@@ -180,9 +182,17 @@ static vyre_code create(vk_device *device, vyre_status *st) {
   uint32_t count = choose_extensions(device, extensions);
   VkPhysicalDeviceConditionalRenderingFeaturesEXT conditional = {
       .sType =
-          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT,
-      .pNext = &chain.all,
-      .conditionalRendering = VK_TRUE};
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT};
+  if (device->has.conditional) {
+    VkPhysicalDeviceFeatures2 asked = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+        .pNext = &conditional};
+    device->instance->GetPhysicalDeviceFeatures2(device->physical->handle,
+                                                 &asked);
+    device->has.conditional = conditional.conditionalRendering;
+    conditional.inheritedConditionalRendering = VK_FALSE;
+    conditional.pNext = &chain.all;
+  }
   const VkDeviceQueueCreateInfo queue = {
       .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
       .queueFamilyIndex = device->family,

@@ -107,6 +107,30 @@ static uint32_t import_type(const vk_device *device, const void *host,
   return UINT32_MAX;
 }
 
+static VkBufferUsageFlags usage_of(const vk_device *device) {
+  return VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+         VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+         VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+         (device->has.conditional
+              ? VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT
+              : 0);
+}
+
+bool vk_can_import(const vk_device *device) {
+  const VkPhysicalDeviceExternalBufferInfo asked = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
+      .usage = usage_of(device),
+      .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT};
+  VkExternalBufferProperties found = {
+      .sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
+  device->instance->GetPhysicalDeviceExternalBufferProperties(
+      device->physical->handle, &asked, &found);
+  VkExternalMemoryFeatureFlags can =
+      found.externalMemoryProperties.externalMemoryFeatures;
+  return can & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT &&
+         !(can & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT);
+}
+
 /* @p host: memory of the caller that becomes the block's; or NULL. */
 static VkResult fill_block(vk_device *device, vk_block *block, void *host) {
   const vk_api *api = &device->api;
@@ -117,13 +141,7 @@ static VkResult fill_block(vk_device *device, vk_block *block, void *host) {
       .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
       .pNext = host ? &external : NULL,
       .size = block->size,
-      .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
-               VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
-               VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-               VK_BUFFER_USAGE_TRANSFER_DST_BIT |
-               (device->has.conditional
-                    ? VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT
-                    : 0)};
+      .usage = usage_of(device)};
   VkResult result =
       api->CreateBuffer(device->handle, &buffer, NULL, &block->buffer);
   if (result != VK_SUCCESS) {

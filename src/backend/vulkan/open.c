@@ -28,6 +28,7 @@ static void set_caps(vk_device *device) {
   }
   device->instance->GetPhysicalDeviceProperties2(device->physical->handle,
                                                  &all);
+  uint64_t aligned = host.minImportedHostPointerAlignment;
   uint64_t most = l->maxStorageBufferRange & ~(uint64_t)3;
   device->most_block = more.maxMemoryAllocationSize > 0
                            ? more.maxMemoryAllocationSize
@@ -42,8 +43,9 @@ static void set_caps(vk_device *device) {
           l->maxComputeWorkGroupInvocations, VYRE_MAX_INVOCATIONS),
       .max_shared_bytes = l->maxComputeSharedMemorySize,
       .max_buffer_bytes = most,
-      .host_alignment =
-          device->has.imports ? host.minImportedHostPointerAlignment : 1,
+      .host_alignment = !device->has.imports ? 1
+                        : aligned < 4        ? 4
+                                             : aligned, /* words */
       .imports_host_memory = device->has.imports,
       .has_device_time = device->timestamp_bits > 0 && l->timestampPeriod > 0,
       .has_f64 = device->has.float64 && device->has.int64,
@@ -109,6 +111,7 @@ vyre_code vk_device_init(vyre_device *device, vyre_status *st) {
   /* Nothing watches over a program on the processor, whose time is that of all. */
   uint64_t most_ms = own->physical->is_software ? 10000 : 500;
   own->most_ns = 1000000 * vyre__device_option(device, "most_ms", most_ms);
+  if (own->has.imports) own->has.imports = vk_can_import(own);
   own->most_rounds = own->physical->ends_loops ? LLVMPIPE_ROUNDS : 0;
   own->pushes =
       vyre__device_option(device, "push", !own->physical->is_software) != 0;

@@ -158,6 +158,8 @@ typedef struct vk_budget {
 
 /* False if the driver says nothing of it. */
 bool vk_budget_read(const vk_device *device, vk_where where, vk_budget *out);
+/* Whether memory of the caller can be that of buffers as they are made here. */
+bool vk_can_import(const vk_device *device);
 
 typedef struct vk_buffer {
   vyre__buffer base;
@@ -258,6 +260,7 @@ typedef struct vk_features {
   bool zeroes_workgroup;
   uint8_t keeps_signed_zeros, keeps_subnormals, rounds_to_even; /* widths */
   bool timeline, imports, budget, conditional;
+  bool is_subset; /* of Vulkan: a layer over another interface */
 } vk_features;
 
 /* What a test reads; each only grows. */

@@ -494,12 +494,18 @@ typedef struct app {
   VkQueue queue;
   VkPhysicalDeviceVulkan12Features v12;
   VkPhysicalDeviceFeatures2 features;
+  VkPhysicalDeviceConditionalRenderingFeaturesEXT conditional;
   unsigned locked, unlocked;
 } app;
 
+static const char *const app_extensions[] = {
+    VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME,
+    VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME};
+
 #define APP_CALL(a, name) ((PFN_vk##name)(a)->get((a)->instance, "vk" #name))
 
-static void app_open(app *a, const VkPhysicalDeviceFeatures *features) {
+static void app_open_with(app *a, const VkPhysicalDeviceFeatures *features,
+                          bool is_extended) {
   static const float one = 1;
   *a = (app){.get = vk_instance_find()->get};
   const VkApplicationInfo about = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
@@ -518,6 +524,11 @@ static void app_open(app *a, const VkPhysicalDeviceFeatures *features) {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
       .pNext = &a->v12,
       .features = *features};
+  a->conditional = (VkPhysicalDeviceConditionalRenderingFeaturesEXT){
+      .sType =
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT,
+      .conditionalRendering = VK_TRUE};
+  if (is_extended) a->v12.pNext = &a->conditional;
   const VkDeviceQueueCreateInfo queue = {
       .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
       .queueCount = 1,
@@ -526,10 +537,16 @@ static void app_open(app *a, const VkPhysicalDeviceFeatures *features) {
       .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
       .pNext = &a->features,
       .queueCreateInfoCount = 1,
-      .pQueueCreateInfos = &queue};
+      .pQueueCreateInfos = &queue,
+      .enabledExtensionCount = is_extended ? 2 : 0,
+      .ppEnabledExtensionNames = app_extensions};
   CHECK(APP_CALL(a, CreateDevice)(a->physical, &device, NULL, &a->device) ==
         VK_SUCCESS);
   APP_CALL(a, GetDeviceQueue)(a->device, 0, 0, &a->queue);
+}
+
+static void app_open(app *a, const VkPhysicalDeviceFeatures *features) {
+  app_open_with(a, features, false);
 }
 
 static void app_lock(void *self) {
@@ -602,6 +619,58 @@ TEST(runs_on_devices_of_the_caller_with_f64) {
   }
 }
 
+static void import_nothing(VkPhysicalDevice physical,
+                           const VkPhysicalDeviceExternalBufferInfo *asked,
+                           VkExternalBufferProperties *found) {
+  (void)physical;
+  CHECK(asked->handleType ==
+        VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT);
+  CHECK(asked->usage & VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
+  found->externalMemoryProperties = (VkExternalMemoryProperties){0};
+}
+
+static PFN_vkVoidFunction get_less(VkInstance instance, const char *name) {
+  if (strcmp(name, "vkGetPhysicalDeviceExternalBufferProperties") == 0) {
+    return (PFN_vkVoidFunction)import_nothing;
+  }
+  return vk_instance_find()->get(instance, name);
+}
+
+/* Extensions and features that were brought are used; memory of the caller only if
+ * the driver takes it for buffers of these uses. */
+TEST(a_device_of_the_caller_has_what_was_brought) {
+  static const struct {
+    bool is_extended, takes_memory;
+  } cases[] = {{false, false}, {true, true}, {true, false}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    app a;
+    vk_rig r = {.heap = {.left = -1}};
+    vyre_status st = {0};
+    app_open_with(&a, &(VkPhysicalDeviceFeatures){0}, cases[i].is_extended);
+    vyre_vulkan given = {.instance = a.instance,
+                         .physical_device = a.physical,
+                         .device = a.device,
+                         .queue = a.queue,
+                         .features = &a.features,
+                         .extensions = app_extensions,
+                         .extension_count = cases[i].is_extended ? 2 : 0};
+    if (!cases[i].takes_memory) {
+      PFN_vkGetInstanceProcAddr less = get_less;
+      memcpy(&given.get_instance_proc_addr, &less, sizeof less);
+    }
+    CHECK_OK(vyre_device_open_vulkan(NULL, &given, &r.device, &st), st);
+    r.own = (vk_device *)r.device;
+    CHECK(vyre_device_capabilities(r.device)->imports_host_memory ==
+          cases[i].takes_memory);
+    CHECK(r.own->tests_flags == cases[i].is_extended);
+    vk_rig_compile(&r, kernels);
+    add_once(&r, N, 1);
+    vk_rig_close(&r);
+    APP_CALL(&a, DestroyDevice)(a.device, NULL);
+    APP_CALL(&a, DestroyInstance)(a.instance, NULL);
+  }
+}
+
 TEST(halves_of_what_is_brought_are_refused) {
   app a;
   app_open(&a, &(VkPhysicalDeviceFeatures){0});
@@ -666,5 +735,6 @@ VK_TEST_MAIN(TEST_ENTRY(runs_in_every_way),
              TEST_ENTRY(memory_of_the_caller_that_does_not_fit_is_refused),
              TEST_ENTRY(runs_on_a_device_of_the_caller),
              TEST_ENTRY(runs_on_devices_of_the_caller_with_f64),
+             TEST_ENTRY(a_device_of_the_caller_has_what_was_brought),
              TEST_ENTRY(halves_of_what_is_brought_are_refused),
              TEST_ENTRY(tells_the_time_of_the_device))
