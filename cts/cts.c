@@ -296,6 +296,13 @@ static void finish(cts *c, char device[CTS_NAME]) {
   }
 }
 
+bool cts_has_case(const cts_suite *suite, const char *name) {
+  const cts_area *area;
+  size_t index;
+  return (suite->program && strncmp(name, "programs.", 9) == 0) ||
+         strcmp(name, CTS_SERVE) == 0 || find(suite, name, &area, &index);
+}
+
 int cts_run_case(const cts_suite *suite, const char *backend, const char *name,
                  uint64_t seed) {
   static cts c; /* its threads may outlive what a case forgets */

@@ -156,6 +156,9 @@ void cts_elsewhere(cts *c, const vyre_device *device, uint64_t count,
 /* The same numbers for the same seed. */
 uint64_t cts_random(uint64_t *state);
 
+/* Whether cts_run_case has one of that name. */
+bool cts_has_case(const cts_suite *suite, const char *name);
+
 /* Runs one case in this process: 0 if it is as it must be; else it says on
  * standard output what is not, and ends the process with 1, or with 77 if the
  * device cannot. With "-" for a name it is a server (run.h): it runs none itself,

@@ -408,6 +408,11 @@ int cmd_conform(int count, char **words, bool json) {
   if (f.options && !check_options(f.options, &wrong)) {
     return problem_report(&wrong, json);
   }
+  if (f.one && !cts_has_case(&cts_all, f.one)) {
+    problem_set(&wrong, KIND_USAGE, "'vyre conform --list' names all",
+                "there is no case '%.80s'", f.one);
+    return problem_report(&wrong, json);
+  }
   /* Every process that runs a case, and every context in it, finds them there. */
   if (f.options && setenv("VYRE_OPTIONS", f.options, 1) != 0) {
     problem_no_memory(&wrong, "the options");

@@ -66,6 +66,10 @@ static bool read_flags(int count, char **words, generate_flags *f,
   f->count = 1;
   f->backend = "auto";
   if (!args_read(&spec, count, words, wrong)) return false;
+  if (f->count == 0) {
+    return problem_set(wrong, KIND_USAGE, "ask for 1 program or more",
+                       "--count is 0: there is nothing to do");
+  }
   if (f->size > MOST_SIZE) {
     return problem_set(wrong, KIND_USAGE, "ask for 1000 statements or fewer",
                        "--size is %llu, the most is %d",
