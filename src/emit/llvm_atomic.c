@@ -521,7 +521,11 @@ void ll_atomic(ll *e, vyre__val v) {
   e->buffer_used[inst->aux] = true;
   j.may_skip = c && ll_known_of(e, c) != LL_TRUE;
   if (e->width > 1) j.active = ll_active(e, c);
-  if (e->delays[inst->aux].twin) j.twin = ll_twin(e, inst->aux);
+  /* Who asks, behind it, finds all in one. */
+  if (e->delays[inst->aux].twin && e->delays[inst->aux].op == inst->op &&
+      !j.is_used) {
+    j.twin = ll_twin(e, inst->aux);
+  }
   if (e->delays[inst->aux].is_on) {
     run_delayed(e, &j);
   } else {

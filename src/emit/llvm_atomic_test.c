@@ -337,6 +337,11 @@ static const struct {
      HEAD "for (let k = 0u; k < 40; k++) {"
           "if (atomic_add(s[(x[i] + k) % 128], 1) == 99999) s[0] = 1; }" SHOW,
      many_shared, true, false},
+    {"many on shared memory, asked for later",
+     HEAD MANY "barrier(); let at = l * 5 % 64; let was = atomic_or(s[at], 0);"
+               "let more = atomic_or(s[at + 64], 0);"
+               "atomic_add(y[at], was); atomic_add(y[at + 64], more); }",
+     many_shared, true, true, false, true},
     {"many on shared memory, looked at before a barrier",
      HEAD MANY "if (atomic_or(s[l], 0) == 99999) y[0] = 0;" SHOW, many_shared,
      false, true, false, true},
