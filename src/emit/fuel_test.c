@@ -531,7 +531,6 @@ static unsigned count_in(const vyre__low_kernel *k, const char *word) {
   return count;
 }
 
-/* A loop that nobody leaves costs nothing a round. */
 /* So short that nobody need look whether such a loop is to end. */
 TEST(halving_takes_few_rounds) {
   static const struct {
@@ -562,6 +561,7 @@ TEST(halving_takes_few_rounds) {
   vyre_device_release(device);
 }
 
+/* A loop that nobody leaves costs nothing a round. */
 TEST(rounds_are_counted_as_rarely_as_can_be) {
   static const struct {
     const char *body;
