@@ -190,20 +190,22 @@ static pool_region *take_region(const pool_call *call) {
   return NULL;
 }
 
-/* How the pieces from v->first on are split. Gives the number of units. All have one
- * size, and all shares as many of them: work that is short is over when the largest
- * share is. */
+/* How the pieces from v->first on are split. Gives the number of units. Where pieces
+ * are short, all units have one size, and all shares as many of them: such work is
+ * over when the largest share is. Others are split finely: whoever is done first
+ * takes more. */
 static uint32_t split(const vyre__pool *pool, const vyre__job *job,
                       uint64_t cost, view *v) {
   uint64_t rest = v->count - v->first, least = job->least + !job->least;
-  uint64_t blocks = (rest - 1) / least + 1;
+  uint64_t blocks = (rest - 1) / least + 1, each = POOL_SPLIT;
   v->share_count = blocks < pool->threads ? (uint32_t)blocks : pool->threads;
   bool is_guess = v->first > 0; /* a few were tried: others may take longer */
   uint64_t short_one =
       cost && !is_guess ? (uint64_t)POOL_UNIT_NS * 1000 / cost : 0;
-  if (short_one < least) short_one = least;
-  uint64_t each = rest / ((uint64_t)v->share_count * short_one);
-  if (each > POOL_SPLIT) each = POOL_SPLIT;
+  if (short_one > least) {
+    each = rest / ((uint64_t)v->share_count * short_one);
+    if (each > POOL_SPLIT) each = POOL_SPLIT;
+  }
   v->chunk = (rest - 1) / (v->share_count * (each + !each)) + 1;
   if (v->chunk < least) v->chunk = least;
   uint32_t units = (uint32_t)((rest - 1) / v->chunk + 1);

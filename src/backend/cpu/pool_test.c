@@ -378,28 +378,34 @@ TEST(sleepers_leave_the_processor_of_their_caller) {
   vyre__pool_free(pool);
 }
 
-/* Two threads, and work for two units and a half: both get the same. */
+/* Two threads, and work for two units and a half: both get the same. Where pieces
+ * are long, or nobody knows, four threads that have ten of them take three each at
+ * most. */
 TEST(short_work_is_split_in_equal_parts) {
   static const struct {
+    uint32_t threads, pieces;
     unsigned cost_ps;
-    unsigned units; /* of 100 pieces for 2 threads */
-  } cases[] = {{11000, 2}, {50000, 2},  {66000, 2},
-               {81000, 4}, {100000, 4}, {121000, 6}};
-  vyre__pool *pool = make(2);
+    unsigned units;
+  } cases[] = {{2, 100, 11000, 2},   {2, 100, 50000, 2},
+               {2, 100, 66000, 2},   {2, 100, 81000, 4},
+               {2, 100, 100000, 4},  {2, 100, 121000, 6},
+               {4, 10, 0, 10},       {4, 10, 1000000000, 10},
+               {4, 10, 1990000, 10}, {4, 640, 1990000, 64}};
   for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-    tally *t = tally_make(pool, 100);
+    vyre__pool *pool = make(cases[c].threads);
+    uint32_t pieces = cases[c].pieces, units = cases[c].units;
+    tally *t = tally_make(pool, pieces);
     atomic_uint cost = cases[c].cost_ps;
-    vyre__job job = {run, t, 100, 0, &cost};
+    vyre__job job = {run, t, pieces, 0, &cost};
     CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
-    CHECK_U64(missed(t, 100), 0);
-    CHECK_U64(t->calls, cases[c].units);
+    CHECK_U64(missed(t, pieces), 0);
+    CHECK_U64(t->calls, units);
     for (unsigned i = 0; i < t->calls; i++) {
-      uint64_t size = (100 + cases[c].units - 1) / cases[c].units;
-      CHECK_U64(t->starts[i] % size, 0);
+      CHECK_U64(t->starts[i] % ((pieces + units - 1) / units), 0);
     }
     tally_free(t);
+    vyre__pool_free(pool);
   }
-  vyre__pool_free(pool);
 }
 
 /* --- ends --------------------------------------------------------------------*/
