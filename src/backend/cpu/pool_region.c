@@ -199,9 +199,7 @@ static uint32_t split(const vyre__pool *pool, const vyre__job *job,
   uint64_t rest = v->count - v->first, least = job->least + !job->least;
   uint64_t blocks = (rest - 1) / least + 1, each = POOL_SPLIT;
   v->share_count = blocks < pool->threads ? (uint32_t)blocks : pool->threads;
-  bool is_guess = v->first > 0; /* a few were tried: others may take longer */
-  uint64_t short_one =
-      cost && !is_guess ? (uint64_t)POOL_UNIT_NS * 1000 / cost : 0;
+  uint64_t short_one = cost ? (uint64_t)POOL_UNIT_NS * 1000 / cost : 0;
   if (short_one > least) {
     each = rest / ((uint64_t)v->share_count * short_one);
     if (each > POOL_SPLIT) each = POOL_SPLIT;
@@ -341,8 +339,10 @@ uint32_t vyre__pool_share(pool_call *call, const vyre__job *job, uint64_t first,
             .first = first,
             .count = job->count,
             .is_timed = call->is_timed};
+  /* Where a few were tried, others may take longer. */
+  uint64_t known = first == 0 ? cost : 0;
   while (v.first < v.count) {
-    uint32_t units = split(call->pool, job, cost, &v);
+    uint32_t units = split(call->pool, job, known, &v);
     pool_region *region = units > 1 ? take_region(call) : NULL;
     if (region) return run_shared(call, job, &v, units, region, cost);
     /* All others are busy with other jobs. */

@@ -606,6 +606,22 @@ TEST(a_launcher_goes_on_while_all_others_are_busy) {
   vyre__pool_free(h.pool);
 }
 
+/* Short work does not go in ever smaller parts while it waits for a region. */
+TEST(short_work_that_is_not_shared_stays_in_large_parts) {
+  vyre__pool *pool = make(2);
+  for (uint32_t i = 0; i < POOL_REGIONS; i++) {
+    atomic_store(&pool->regions[i].is_taken, true);
+  }
+  tally *t = tally_make(pool, MOST);
+  atomic_uint cost = 10000; /* 200 pieces are a unit */
+  vyre__job job = {run, t, MOST, 0, &cost};
+  CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
+  CHECK_U64(missed(t, MOST), 0);
+  CHECK(t->calls < 150);
+  tally_free(t);
+  vyre__pool_free(pool);
+}
+
 /* --- a job that runs a job ---------------------------------------------------*/
 
 typedef struct nest {
@@ -927,6 +943,7 @@ TEST_MAIN(TEST_ENTRY(a_pool_without_threads_still_works),
           TEST_ENTRY(launchers_do_not_share_numbers_or_pieces),
           TEST_ENTRY(more_launchers_than_places_all_get_through),
           TEST_ENTRY(a_launcher_goes_on_while_all_others_are_busy),
+          TEST_ENTRY(short_work_that_is_not_shared_stays_in_large_parts),
           TEST_ENTRY(a_job_runs_another_on_its_own_thread),
           LATE_ENTRIES TEST_ENTRY(busy_time_is_that_of_all_threads),
           TEST_ENTRY(waiting_for_others_is_not_busy),
