@@ -49,7 +49,8 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_resident_create(vyre_device *device,
                                                        vyre_status *st);
 
 /** Makes a buffer out of the caller's own memory, without a copy: what kernels
- *  write is seen there, and the other way round, between dispatches.
+ *  write is seen there, and the other way round, between dispatches. A size of
+ *  0 is fine.
  *  Ownership: *out is the caller's; the memory stays so.
  *  Lifetime:  the memory must live until vyre_resident_free has returned and
  *             every dispatch that used it is over.
