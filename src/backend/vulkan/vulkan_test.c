@@ -610,13 +610,16 @@ TEST(halves_of_what_is_brought_are_refused) {
                              .device = a.device,
                              .queue = a.queue,
                              .features = &a.features};
-  vyre_vulkan cases[] = {whole, whole, whole};
+  vyre_vulkan cases[] = {whole, whole, whole, whole};
   static const char *const says[] = {"unlock_queue", "lock_queue",
-                                     "extensions"};
+                                     "'extensions'", "'extensions[...]'"};
+  static const char *const names[] = {"VK_KHR_maintenance1", NULL};
   cases[0].lock_queue = app_lock;
   cases[1].unlock_queue = app_unlock;
   cases[2].extension_count = 1;
-  for (int i = 0; i < 3; i++) {
+  cases[3].extension_count = 2;
+  cases[3].extensions = names;
+  for (int i = 0; i < 4; i++) {
     vyre_device *none;
     vyre_status st = {0};
     CHECK_U64(vyre_device_open_vulkan(NULL, &cases[i], &none, &st),
