@@ -106,7 +106,8 @@ VYRE_API VYRE_NODISCARD vyre_code
 vyre_resident_download_many(vyre_device *device, const vyre_transfer *transfers,
                             size_t count, vyre_status *st);
 
-/** Memory of the host that @p device takes without a copy, zeroed.
+/** Memory of the host that @p device takes without a copy, zeroed: as it is
+ *  (borrows_host_memory), or by vyre_resident_import (imports_host_memory).
  *  Ownership: the caller's (vyre_host_free, with the same size).
  *  Threads:   safe.  Blocks: on the allocator.
  *  Errors:    VYRE_OUT_OF_MEMORY. */
