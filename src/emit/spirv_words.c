@@ -227,7 +227,8 @@ void spv_refuse(spv_emitter *e, uint32_t at, const char *what) {
   e->failed = VYRE_FAIL_WITH(
       e->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
       VYRE_NUMBERS({"line", e->k->places ? e->k->places[at].line : 0}),
-      "lower for a target without it, or use a device that has it",
+      "do without it, or take a device that has it: `vyre devices` lists "
+      "what each can do",
       "line %u: the target has no %s",
       e->k->places ? (unsigned)e->k->places[at].line : 0, what);
 }
