@@ -205,6 +205,8 @@ static void imported(cts *c) {
   CTS_LAUNCHED(c, 2);
   CTS_SAME(c, "imported memory", memory, want.y, SAXPY_BYTES);
   CTS_OK(c, vyre_resident_free(c->device, y, &c->st));
+  CTS_OK(c, vyre_resident_import(c->device, memory, 0, &y, &c->st));
+  CTS_OK(c, vyre_resident_free(c->device, y, &c->st));
   vyre_host_free(c->device, memory, SAXPY_BYTES);
 }
 

@@ -49,7 +49,8 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_resident_create(vyre_device *device,
                                                        vyre_status *st);
 
 /** Makes a buffer out of the caller's own memory, without a copy: what kernels
- *  write is seen there, and the other way round, between dispatches.
+ *  write is seen there, and the other way round, between dispatches. A size of
+ *  0 is fine.
  *  Ownership: *out is the caller's; the memory stays so.
  *  Lifetime:  the memory must live until vyre_resident_free has returned and
  *             every dispatch that used it is over.
@@ -105,7 +106,8 @@ VYRE_API VYRE_NODISCARD vyre_code
 vyre_resident_download_many(vyre_device *device, const vyre_transfer *transfers,
                             size_t count, vyre_status *st);
 
-/** Memory of the host that @p device takes without a copy, zeroed.
+/** Memory of the host that @p device takes without a copy, zeroed: as it is
+ *  (borrows_host_memory), or by vyre_resident_import (imports_host_memory).
  *  Ownership: the caller's (vyre_host_free, with the same size).
  *  Threads:   safe.  Blocks: on the allocator.
  *  Errors:    VYRE_OUT_OF_MEMORY. */

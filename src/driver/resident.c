@@ -383,7 +383,8 @@ vyre_code vyre_resident_import(vyre_device *device, void *memory, uint64_t size,
         "memory to import must be aligned to %llu bytes on '%s'",
         (unsigned long long)alignment, vyre_device_name(device));
   }
-  return create(device, memory, size, out, st);
+  /* Of nothing there is nothing to map. */
+  return create(device, size > 0 ? memory : NULL, size, out, st);
 }
 
 vyre_code vyre__resident_adopt(vyre_device *device, const vyre__adopted *memory,

@@ -429,6 +429,17 @@ static const char *copy_words(vyre_copy_reason why) {
 
 VYRE__RARE
 static vyre_code copy_needed(const vyre_copy_report *copies, vyre_status *st) {
+  if (copies->first_why == VYRE_COPY_DEVICE_MEMORY) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL,
+        VYRE_NUMBERS({"copied_bytes", copies->copied_bytes},
+                     {"copies", copies->copies}),
+        "bind resident buffers (of memory of vyre_host_alloc, where the device "
+        "takes it: vyre_resident_import), or allow the copy",
+        "%llu bytes would be copied, the first of '%.100s': %s",
+        (unsigned long long)copies->copied_bytes, copies->first_copied,
+        copy_words(copies->first_why));
+  }
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL,
       VYRE_NUMBERS({"copied_bytes", copies->copied_bytes},

@@ -875,6 +875,7 @@ TEST(refuses_what_the_target_has_not) {
     static const char *const says[] = {"8-bit", "16-bit", "64-bit", "f64"};
     CHECK_FAILS(vyre__emit_spirv(&t.k, &target, &arena, &m, &st), st,
                 VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+    CHECK_HAS(st.fix, "take a device that has it"); /* who writes kernels can */
     CHECK_HAS(st.message, says[i]);
     CHECK(!m.words);
   }

@@ -227,8 +227,8 @@ void spv_refuse(spv_emitter *e, uint32_t at, const char *what) {
   e->failed = VYRE_FAIL_WITH(
       e->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
       VYRE_NUMBERS({"line", e->k->places ? e->k->places[at].line : 0}),
-      "use a device that has it; if this one was brought, make it with the "
-      "feature",
+      "do without it, or take a device that has it: `vyre devices` lists "
+      "what each can do",
       "kernel '%.60s', line %u: the target has no %s", e->k->name,
       e->k->places ? (unsigned)e->k->places[at].line : 0, what);
 }

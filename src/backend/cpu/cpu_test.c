@@ -206,6 +206,28 @@ TEST(fuel_ends_a_loop) {
   rig_close(&r);
 }
 
+/* Code counts to 2^32-1, and says so of that number: none could be raised. */
+TEST(fuel_beyond_what_code_counts_is_not_told_as_used) {
+  static const uint64_t limits[] = {0, UINT32_MAX, UINT64_C(5000000000),
+                                    UINT64_MAX};
+  rig r;
+  rig_open(&r,
+           "kernel k workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
+           "{ for (let i = 0u; i < 70000; i++) for (let k = 0u; k < 70000; k++)"
+           " { y[global_id.x] += i ^ k; } }\n");
+  uint32_t y[64] = {0};
+  for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+    vyre_status st = {0};
+    vyre_dispatch_desc desc = {.max_iterations = limits[i]};
+    CHECK_FAILS(run_in_place(&r, y, sizeof y, &desc, &st), st,
+                VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL);
+    CHECK_U64(status_number(&st, "most_iterations"), UINT32_MAX);
+    CHECK_HAS(st.message, "past 4294967295 iterations");
+    CHECK_HAS(st.fix, "'ref'");
+  }
+  rig_close(&r);
+}
+
 TEST(device_time_is_told_and_not_above_the_wall_clocks) {
   rig r;
   rig_open(&r, twice);
@@ -680,6 +702,7 @@ TEST_MAIN(
     TEST_ENTRY(without_memory_it_says_so_and_leaks_nothing),
     TEST_ENTRY(a_kernel_that_never_ends_ends_at_its_timeout),
     TEST_ENTRY(fuel_ends_a_loop),
+    TEST_ENTRY(fuel_beyond_what_code_counts_is_not_told_as_used),
     TEST_ENTRY(device_time_is_told_and_not_above_the_wall_clocks),
     TEST_ENTRY(what_the_caller_did_to_its_floats_changes_no_result),
     TEST_ENTRY(every_float_operation_is_right_as_the_table_says),

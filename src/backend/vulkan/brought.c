@@ -213,6 +213,11 @@ vyre_code vyre_device_open_vulkan(vyre_context *context,
   if (vulkan->extension_count > 0 && !vulkan->extensions) {
     return vyre__null_argument(st, who, "extensions");
   }
+  for (size_t i = 0; i < vulkan->extension_count; i++) {
+    if (!vulkan->extensions[i]) {
+      return vyre__null_argument(st, who, "extensions[...]");
+    }
+  }
   if (!vulkan->lock_queue != !vulkan->unlock_queue) {
     return vyre__null_argument(
         st, who, vulkan->lock_queue ? "unlock_queue" : "lock_queue");

@@ -30,6 +30,16 @@ VYRE__RARE
 static vyre_code out_of_fuel(const vk_pipeline *p, const vyre__launch *launch,
                              vyre_status *st) {
   unsigned long long most = launch->max_iterations;
+  if (most >= UINT32_MAX) { /* code counts no further */
+    return VYRE_FAIL_WITH(
+        st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
+        VYRE_NUMBERS({"max_iterations", most}, {"most_iterations", UINT32_MAX}),
+        "let the loop end, split it over several dispatches, or run it on "
+        "'ref', which counts further",
+        "kernel '%.60s': a loop went past %u iterations of one invocation, the "
+        "most that compiled code counts",
+        p->base.program->name, UINT32_MAX);
+  }
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
       VYRE_NUMBERS({"max_iterations", most}),

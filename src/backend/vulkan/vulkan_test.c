@@ -435,6 +435,18 @@ TEST(memory_of_the_caller_is_imported) {
   CHECK_FAILS(vyre_resident_import(r.device, words + 1, 64, &none, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   st = (vyre_status){0};
+  vyre_input in[] = {vyre_input_resident(x),
+                     vyre_input_bytes(memory, sizeof(uint32_t[N]))};
+  vyre_output out[] = {vyre_output_bytes(memory, sizeof(uint32_t[N]))};
+  vyre_dispatch_desc desc = {.inputs = in,
+                             .input_count = 2,
+                             .outputs = out,
+                             .output_count = 1,
+                             .require_zero_copy = true};
+  CHECK_FAILS(vyre_dispatch(r.pipelines[ADD], &desc, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED);
+  CHECK_HAS(st.fix, "vyre_resident_import"); /* the same memory, bound so */
+  st = (vyre_status){0};
   CHECK_OK(vyre_resident_free(r.device, y, &st), st);
   vyre_host_free(r.device, memory, sizeof(uint32_t[N]));
   vk_rig_close(&r);
@@ -679,13 +691,16 @@ TEST(halves_of_what_is_brought_are_refused) {
                              .device = a.device,
                              .queue = a.queue,
                              .features = &a.features};
-  vyre_vulkan cases[] = {whole, whole, whole};
+  vyre_vulkan cases[] = {whole, whole, whole, whole};
   static const char *const says[] = {"unlock_queue", "lock_queue",
-                                     "extensions"};
+                                     "'extensions'", "'extensions[...]'"};
+  static const char *const names[] = {"VK_KHR_maintenance1", NULL};
   cases[0].lock_queue = app_lock;
   cases[1].unlock_queue = app_unlock;
   cases[2].extension_count = 1;
-  for (int i = 0; i < 3; i++) {
+  cases[3].extension_count = 2;
+  cases[3].extensions = names;
+  for (int i = 0; i < 4; i++) {
     vyre_device *none;
     vyre_status st = {0};
     CHECK_U64(vyre_device_open_vulkan(NULL, &cases[i], &none, &st),
