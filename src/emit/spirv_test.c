@@ -545,31 +545,37 @@ TEST(barriers_and_atomics_follow_the_memory_model) {
   vyre_arena_finish(&arena);
 }
 
-/* A kernel of 8 invocations with buffers x, y, z and shared s. */
-static vyre__spirv_module emit_body(const char *body, vyre_arena *arena) {
-  char kernel[512];
-  int length = snprintf(
-      kernel, sizeof kernel,
-      "kernel k workgroup(8)\nbuffer x : read f32[8] @0;\n"
-      "buffer y : read_write f32[8] @1;\nbuffer z : read_write f32[8] @2;\n"
-      "shared s : f32[8];\n{ let l = local_id.x; let m = 7 - l; %s }\n",
-      body);
+/* Of a kernel as text. */
+static vyre__spirv_module emit_kernel(const char *kernel,
+                                      const vyre__spirv_target *target,
+                                      vyre_arena *arena) {
   vyre_module *source = NULL;
   vyre_status st = {0};
   const vyre__low_kernel *k = NULL;
   vyre__spirv_module m;
-  CHECK_OK(vyre_module_parse(kernel, (size_t)length, "k", (vyre_allocator){0},
+  CHECK_OK(vyre_module_parse(kernel, strlen(kernel), "k", (vyre_allocator){0},
                              &source, NULL, &st),
            st);
   CHECK_OK(vyre__lower(vyre_module_kernel(source, 0), &(vyre__target){0},
                        VYRE__PASS_CONTROL, arena, &k, NULL, &st),
            st);
-  CHECK_OK(vyre__emit_spirv(k, &(vyre__spirv_target){.zeroes_workgroup = true},
-                            arena, &m, &st),
-           st);
+  CHECK_OK(vyre__emit_spirv(k, target, arena, &m, &st), st);
   vyre_module_release(source);
   CHECK(is_valid(&m));
   return m;
+}
+
+/* One of 8 invocations with buffers x, y, z and shared s. */
+static vyre__spirv_module emit_body(const char *body, vyre_arena *arena) {
+  static const vyre__spirv_target target = {.zeroes_workgroup = true};
+  char kernel[512];
+  (void)snprintf(
+      kernel, sizeof kernel,
+      "kernel k workgroup(8)\nbuffer x : read f32[8] @0;\n"
+      "buffer y : read_write f32[8] @1;\nbuffer z : read_write f32[8] @2;\n"
+      "shared s : f32[8];\n{ let l = local_id.x; let m = 7 - l; %s }\n",
+      body);
+  return emit_kernel(kernel, &target, arena);
 }
 
 TEST(barriers_name_memory_of_both_sides) {
@@ -655,29 +661,16 @@ TEST(an_access_is_asked_about_once) {
   vyre_arena_init(&arena, (vyre_allocator){0});
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char kernel[256];
-    int length =
-        snprintf(kernel, sizeof kernel,
-                 "kernel k workgroup(8)\nbuffer x : read u32[8] @0;\n"
-                 "buffer y : read_write u32[] @1;\n{ let n = x[local_id.x]; "
-                 "if (%s) { atomic_compare_exchange(y[n], 7, 8); } }\n",
-                 cases[i].test);
-    vyre_module *source = NULL;
-    vyre_status st = {0};
-    const vyre__low_kernel *k = NULL;
-    vyre__spirv_module m;
-    CHECK_OK(vyre_module_parse(kernel, (size_t)length, "k", (vyre_allocator){0},
-                               &source, NULL, &st),
-             st);
-    CHECK_OK(vyre__lower(vyre_module_kernel(source, 0), &(vyre__target){0},
-                         VYRE__PASS_CONTROL, &arena, &k, NULL, &st),
-             st);
-    CHECK_OK(vyre__emit_spirv(k, NULL, &arena, &m, &st), st);
-    CHECK(is_valid(&m));
+    (void)snprintf(kernel, sizeof kernel,
+                   "kernel k workgroup(8)\nbuffer x : read u32[8] @0;\n"
+                   "buffer y : read_write u32[] @1;\n{ let n = x[local_id.x]; "
+                   "if (%s) { atomic_compare_exchange(y[n], 7, 8); } }\n",
+                   cases[i].test);
+    vyre__spirv_module m = emit_kernel(kernel, NULL, &arena);
     if (count_ops(&m, SPV_OpSelectionMerge, 0, 0) != cases[i].branches) {
       printf("    if (%s)\n", cases[i].test);
     }
     CHECK_U64(count_ops(&m, SPV_OpSelectionMerge, 0, 0), cases[i].branches);
-    vyre_module_release(source);
   }
   vyre_arena_finish(&arena);
 }
