@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/attributes.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/artifact.h"
@@ -376,4 +377,39 @@ bool vyre__walk_next(vyre__walk *w, uint32_t *phase) {
     walked = vyre__walk_step(w, phase);
   } while (walked == VYRE__WALK_LOOP);
   return walked == VYRE__WALK_RUN;
+}
+
+/* --- how a launch ends ------------------------------------------------------------*/
+
+VYRE__RARE
+vyre_code vyre__out_of_fuel(const vyre_pipeline *p, const vyre__launch *launch,
+                            vyre_status *st) {
+  unsigned long long most = launch->max_iterations;
+  if (most >= UINT32_MAX) { /* code counts no further */
+    return VYRE_FAIL_WITH(
+        st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
+        VYRE_NUMBERS({"max_iterations", most}, {"most_iterations", UINT32_MAX}),
+        "let the loop end, split it over several dispatches, or run it on "
+        "'ref', which counts further",
+        "kernel '%.60s': a loop went past %u iterations of one invocation, the "
+        "most that compiled code counts",
+        p->program->name, UINT32_MAX);
+  }
+  return VYRE_FAIL_WITH(
+      st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
+      VYRE_NUMBERS({"max_iterations", most}),
+      "let the loop end, or raise max_iterations of the dispatch",
+      "kernel '%.60s': a loop went past %llu iterations of one invocation",
+      p->program->name, most);
+}
+
+VYRE__RARE
+vyre_code vyre__timed_out(const vyre_pipeline *p, const vyre__launch *launch,
+                          vyre_status *st) {
+  unsigned long long ns = launch->timeout_ns;
+  return VYRE_FAIL_WITH(st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT, NULL,
+                        VYRE_NUMBERS({"timeout_ns", ns}),
+                        "raise the timeout, or give the kernel less to do",
+                        "kernel '%.60s' ran longer than %llu ns",
+                        p->program->name, ns);
 }

@@ -104,4 +104,10 @@ vyre__walked vyre__walk_step(vyre__walk *walk, uint32_t *phase);
 /* Steps until there is a phase to run; false: that was all. */
 bool vyre__walk_next(vyre__walk *walk, uint32_t *phase);
 
+/* That a launch of compiled code ran out of its iterations, or of its time. */
+vyre_code vyre__out_of_fuel(const vyre_pipeline *p, const vyre__launch *launch,
+                            vyre_status *st);
+vyre_code vyre__timed_out(const vyre_pipeline *p, const vyre__launch *launch,
+                          vyre_status *st);
+
 #endif

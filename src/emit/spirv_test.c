@@ -756,24 +756,11 @@ TEST(fuel_can_be_left_out_where_the_device_ends_loops) {
   vyre_arena_init(&arena, (vyre_allocator){0});
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     const char *kernel = kernels[cases[i].kernel];
-    const vyre__target low = {0};
     const vyre__spirv_target target = {.most_rounds = cases[i].most_rounds};
-    vyre_module *source = NULL;
-    vyre_status st = {0};
-    const vyre__low_kernel *k = NULL;
-    vyre__spirv_module m;
-    CHECK_OK(vyre_module_parse(kernel, strlen(kernel), "k", (vyre_allocator){0},
-                               &source, NULL, &st),
-             st);
-    CHECK_OK(vyre__lower(vyre_module_kernel(source, 0), &low,
-                         VYRE__PASS_CONTROL, &arena, &k, NULL, &st),
-             st);
-    CHECK_OK(vyre__emit_spirv(k, &target, &arena, &m, &st), st);
-    CHECK(is_valid(&m));
+    vyre__spirv_module m = emit_kernel(kernel, &target, &arena);
     CHECK_U64(m.may_skip_fuel, cases[i].may_skip);
     CHECK_U64(count_ops(&m, SPV_OpSpecConstantTrue, 0, 0), cases[i].may_skip);
     CHECK_U64(count_fields(&m, VYRE__SPIRV_FUEL), 1);
-    vyre_module_release(source);
   }
   vyre_arena_finish(&arena);
 }

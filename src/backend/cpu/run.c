@@ -31,39 +31,6 @@ static inline void float_leave(uint32_t was) {
 /* --- failures --------------------------------------------------------------------*/
 
 VYRE__RARE
-static vyre_code out_of_fuel(const vyre_pipeline *p, const vyre__launch *launch,
-                             vyre_status *st) {
-  unsigned long long most = launch->max_iterations;
-  if (most >= UINT32_MAX) { /* code counts no further */
-    return VYRE_FAIL_WITH(
-        st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
-        VYRE_NUMBERS({"max_iterations", most}, {"most_iterations", UINT32_MAX}),
-        "let the loop end, split it over several dispatches, or run it on "
-        "'ref', which counts further",
-        "kernel '%.60s': a loop went past %u iterations of one invocation, the "
-        "most that compiled code counts",
-        p->program->name, UINT32_MAX);
-  }
-  return VYRE_FAIL_WITH(
-      st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
-      VYRE_NUMBERS({"max_iterations", most}),
-      "let the loop end, or raise max_iterations of the dispatch",
-      "kernel '%.60s': a loop went past %llu iterations of one invocation",
-      p->program->name, most);
-}
-
-VYRE__RARE
-static vyre_code timed_out(const vyre_pipeline *p, const vyre__launch *launch,
-                           vyre_status *st) {
-  unsigned long long ns = launch->timeout_ns;
-  return VYRE_FAIL_WITH(st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT, NULL,
-                        VYRE_NUMBERS({"timeout_ns", ns}),
-                        "raise the timeout, or give the kernel less to do",
-                        "kernel '%.60s' ran longer than %llu ns",
-                        p->program->name, ns);
-}
-
-VYRE__RARE
 static vyre_code wrong_length(const vyre_pipeline *p, uint32_t buffer,
                               uint32_t length, const vyre__plan_buffer *b,
                               vyre_status *st) {
@@ -189,8 +156,8 @@ static vyre_code failed(const cpu_launch *l, uint32_t result, vyre_status *st) {
                            l->scratch_bytes);
   }
   return result == VYRE__SPMD_OUT_OF_FUEL
-             ? out_of_fuel(&l->pipeline->base, l->launch, st)
-             : timed_out(&l->pipeline->base, l->launch, st);
+             ? vyre__out_of_fuel(&l->pipeline->base, l->launch, st)
+             : vyre__timed_out(&l->pipeline->base, l->launch, st);
 }
 
 /* The time in which code ran: that of all threads, and not more than went by. */

@@ -27,39 +27,6 @@ static vyre_code cut(const vk_pipeline *p, const vyre__launch *launch,
 }
 
 VYRE__RARE
-static vyre_code out_of_fuel(const vk_pipeline *p, const vyre__launch *launch,
-                             vyre_status *st) {
-  unsigned long long most = launch->max_iterations;
-  if (most >= UINT32_MAX) { /* code counts no further */
-    return VYRE_FAIL_WITH(
-        st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
-        VYRE_NUMBERS({"max_iterations", most}, {"most_iterations", UINT32_MAX}),
-        "let the loop end, split it over several dispatches, or run it on "
-        "'ref', which counts further",
-        "kernel '%.60s': a loop went past %u iterations of one invocation, the "
-        "most that compiled code counts",
-        p->base.program->name, UINT32_MAX);
-  }
-  return VYRE_FAIL_WITH(
-      st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
-      VYRE_NUMBERS({"max_iterations", most}),
-      "let the loop end, or raise max_iterations of the dispatch",
-      "kernel '%.60s': a loop went past %llu iterations of one invocation",
-      p->base.program->name, most);
-}
-
-VYRE__RARE
-static vyre_code timed_out(const vk_pipeline *p, const vyre__launch *launch,
-                           vyre_status *st) {
-  unsigned long long ns = launch->timeout_ns;
-  return VYRE_FAIL_WITH(st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT, NULL,
-                        VYRE_NUMBERS({"timeout_ns", ns}),
-                        "raise the timeout, or give the kernel less to do",
-                        "kernel '%.60s' ran longer than %llu ns",
-                        p->base.program->name, ns);
-}
-
-VYRE__RARE
 static vyre_code wrong_length(const vk_pipeline *p, uint32_t buffer,
                               uint32_t length, vyre_status *st) {
   const vyre__plan_buffer *b = &p->plan.buffers[buffer];
@@ -236,7 +203,7 @@ bool vk_is_whole(const vk_pipeline *p, const vyre__launch *launch) {
 vyre_code vk_job_finish(vk_job *job, vyre__launch *launch, vyre_status *st) {
   vyre__spirv_end end = vk_job_end(job);
   if (end == VYRE__SPIRV_OUT_OF_FUEL) {
-    return out_of_fuel(job->pipeline, launch, st);
+    return vyre__out_of_fuel(&job->pipeline->base, launch, st);
   }
   if (end != VYRE__SPIRV_ENDED) return cut(job->pipeline, launch, st);
   VYRE_TRY(vk_job_collect(job, launch, st));
@@ -310,7 +277,7 @@ static vyre_code run_windows(windows *w, vyre_status *st) {
     if (vk_job_end(w->job) != VYRE__SPIRV_ENDED) break;
     if (launch->deadline_ns != 0 && vyre__clock_ns() > launch->deadline_ns) {
       launch->is_through = w->tiles.is_over;
-      return timed_out(w->pipeline, launch, st);
+      return vyre__timed_out(&w->pipeline->base, launch, st);
     }
   } while (!w->tiles.is_over);
   return VYRE_OK;
