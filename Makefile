@@ -12,7 +12,6 @@ export FUZZ_SECONDS
 
 build: ## install what is missing and build into build/
 	@scripts/deps.sh build
-	@echo 'building into build/, about a minute the first time (what happens: build/build.log) ...'
 	@scripts/build.sh release
 
 run: ## build library and command, then run kernels: the Mandelbrot set, on every device there is
@@ -25,7 +24,7 @@ check: ## install what is missing, build, run all tests
 	@scripts/build.sh release || { echo '0 passed, 1 failed'; exit 1; }
 	@scripts/test.sh build
 
-check-long: check ## after the tests: PROGRAMS (10000) random programs, in all WAYS (lowered c cpu vulkan conform); RESUME=1 goes on
+check-long: check ## after the tests: PROGRAMS (10000) random programs, in all WAYS (lowered c cpu vulkan conform flow); RESUME=1 goes on
 	@scripts/check_long.sh build
 
 asan tsan: ## all tests under that sanitizer

@@ -54,6 +54,20 @@ static void grid_loop(uint32_t *want, uint32_t count) {
   memcpy(want, now, 4 * (size_t)count);
 }
 
+static void wide_grid_loops(uint32_t *want, uint32_t count) {
+  uint32_t before[128];
+  for (uint32_t i = 0; i < count; i++) want[i] = i;
+  for (uint64_t a = 4294967294u; a < UINT64_C(4294967298); a++) {
+    memcpy(before, want, sizeof before);
+    for (uint32_t i = 0; i < count; i++) {
+      want[i] = before[(i + 1) % count] * 3 + (uint32_t)(a >> 31);
+      for (int64_t b = 2; b > INT64_C(-6000000000); b -= 3000000000) {
+        want[i] ^= (uint32_t)(b >> 5) + (uint32_t)a;
+      }
+    }
+  }
+}
+
 static void grid_shared(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) want[i] = i + 1;
 }
@@ -146,6 +160,20 @@ static const small_case cases[] = {
      256,
      {0},
      grid_loop},
+    {"grid_barriers_in_loops_of_64_bits",
+     "kernel k workgroup(32) over(r)\nbuffer r : read_write u32[] @0 output;\n"
+     "{\n    let i = global_id.x;\n    r[i] = i;\n"
+     "    for (let a = 4294967294ul; a < 4294967298ul; a++) {\n"
+     "        grid_barrier();\n"
+     "        let next = r[(i + 1) % len(r)] * 3 + u32(a >> 31u);\n"
+     "        grid_barrier();\n        r[i] = next;\n"
+     "        for (let b = 2l; b > -6000000000l; b -= 3000000000l) {\n"
+     "            grid_barrier();\n            r[i] ^= u32(b >> 5u) + u32(a);\n"
+     "        }\n    }\n}\n",
+     128,
+     {0},
+     wide_grid_loops,
+     .needs_u64 = true},
     {"shared_memory_is_zero_after_a_grid_barrier",
      "kernel k workgroup(16) over(r)\nbuffer r : write u32[] @0;\n"
      "shared s : u32[16];\n"

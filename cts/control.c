@@ -127,7 +127,118 @@ static void nothing_written(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) want[i] = i == 3 ? 1 : 0;
 }
 
+/* All lanes of a workgroup return, from loops that single lanes continue. */
+static void uniform_return(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) want[i] = i / 8 % 3 == 1 ? 0 : 7;
+}
+
+static void uniform_return_after_continue(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t group = i / 8 % 3;
+    want[i] = group == 1 ? 0 : group == 2 || i % 8 == 5 ? 70 : 72;
+  }
+}
+
+static void uniform_return_nested(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    want[i] = i / 8 % 3 == 1 ? 1 : i % 8 == 5 ? 72 : 272;
+  }
+}
+
+static void uniform_return_in_divergent_if(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    want[i] = i / 8 % 3 == 1 && i % 8 < 4 ? 0 : 223;
+  }
+}
+
+/* All elements count for the workgroup: 7 iterations of 7 invocations, 3 times each. */
+static void atomics_after_continue(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) want[i] = i % 8 == 0 ? 147 : 0;
+}
+
+/* Of lanes that leave the inner loop at different times, each keeps its own value
+ * until the next iteration of the outer loop. */
+static void value_kept_for_the_next_iteration(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) want[i] = i % 4 == 0 ? 507 : 9;
+}
+
 static const small_case cases[] = {
+    {"value_kept_for_the_next_iteration",
+     KERNEL("    var j = 1u;\n    var a = 0u;\n"
+            "    for (let k = 0u; k < 2; k++) {\n"
+            "        a = j;\n        j = 507;\n"
+            "        for (let m = 0u; m < i % 4; m++) j = 9;\n    }\n"
+            "    r[i] = a;\n"),
+     100,
+     {0},
+     value_kept_for_the_next_iteration},
+    {"value_kept_for_the_next_iteration_of_a_loop_further_out",
+     KERNEL("    var j = 1u;\n    var a = 0u;\n"
+            "    for (let k = 0u; k < 2; k++) {\n"
+            "        a = j;\n"
+            "        for (let n = 0u; n < 2; n++) {\n"
+            "            j = 507;\n"
+            "            for (let m = 0u; m < i % 4; m++) j = 9;\n        }\n"
+            "    }\n"
+            "    r[i] = a;\n"),
+     100,
+     {0},
+     value_kept_for_the_next_iteration},
+    {"atomics_in_a_loop_after_a_divergent_continue",
+     "kernel k workgroup(8) over(r)\n"
+     "buffer r : read_write u32[] @0 output;\n"
+     "{\n    for (let a = 0u; a < 7; a++) {\n        barrier();\n"
+     "        if (local_id.x == 7) continue;\n"
+     "        for (let b = 0u; b < 3; b++) {\n"
+     "            atomic_add(r[workgroup_id.x * 8], 1);\n        }\n"
+     "    }\n}\n",
+     80,
+     {0},
+     atomics_after_continue},
+    {"uniform_return_before_continue",
+     KERNEL("    for (let k = 0u; k < 2; k++) {\n"
+            "        if (workgroup_id.x % 3 == 1) return;\n"
+            "        if (local_id.x == 3) continue;\n    }\n"
+            "    r[i] = 7;\n"),
+     100,
+     {0},
+     uniform_return},
+    {"uniform_return_after_continue",
+     KERNEL("    var sum = 0u;\n"
+            "    for (let k = 0u; k < 2; k++) {\n"
+            "        if (workgroup_id.x % 3 == 2) continue;\n"
+            "        if (workgroup_id.x % 3 == 1) return;\n"
+            "        if (local_id.x == 5) continue;\n"
+            "        sum++;\n    }\n"
+            "    r[i] = sum + 70;\n"),
+     100,
+     {0},
+     uniform_return_after_continue},
+    {"uniform_return_from_an_inner_loop",
+     KERNEL("    var sum = 0u;\n"
+            "    for (let m = 0u; m < 2; m++) {\n"
+            "        sum++;\n        if (m == 0) r[i] = sum;\n"
+            "        for (let k = 0u; k < 2; k++) {\n"
+            "            if (workgroup_id.x % 3 == 1) return;\n        }\n"
+            "        if (local_id.x == 5) continue;\n"
+            "        sum += 100;\n    }\n"
+            "    r[i] = sum + 70;\n"),
+     100,
+     {0},
+     uniform_return_nested},
+    {"uniform_return_in_a_divergent_if",
+     KERNEL("    var n = 0u;\n    var sum = 0u;\n"
+            "    while (n < 3) {\n        n++;\n"
+            "        if (local_id.x < 4) {\n"
+            "            for (let k = 0u; k < 2; k++) {\n"
+            "                if (workgroup_id.x % 3 == 1) return;\n"
+            "                if (local_id.x == 1) continue;\n            }\n"
+            "        }\n"
+            "        sum += 50;\n    }\n"
+            "    r[i] = sum + 70 + n;\n"),
+     100,
+     {0},
+     uniform_return_in_divergent_if},
     {"if_else",
      KERNEL("    if (i % 3 == 0) r[i] = i * 2;\n"
             "    else if (i % 3 == 1) r[i] = i + 100;\n"

@@ -29,14 +29,15 @@ void cts_fail(cts *c, const char *file, int line, const char *format, ...) {
   end(CTS_EXIT_FAILED);
 }
 
-void cts_skip(cts *c, const char *format, ...) {
+void cts_lacks(cts *c, const char *format, ...) {
   va_list arguments;
   (void)c;
   va_start(arguments, format);
+  printf(CTS_LACKS_LINE);
   vprintf(format, arguments);
   printf("\n");
   va_end(arguments);
-  end(CTS_EXIT_SKIPPED);
+  end(CTS_EXIT_NOT_APPLICABLE);
 }
 
 void cts_ok(cts *c, vyre_code code, const char *file, int line,
@@ -100,18 +101,18 @@ vyre_program *cts_program(cts *c, const char *text) {
   return vyre_module_kernel(module, 0);
 }
 
-vyre_pipeline *cts_compile(cts *c, vyre_program *program, bool needs_u64,
-                           bool needs_f64) {
+vyre_pipeline *cts_compile(cts *c, vyre_program *program, unsigned needs) {
   vyre_pipeline *pipeline = NULL;
   CTS_CHECK(c, c->pipeline_count < CTS_MOST_KEPT);
   vyre_code code =
       vyre_pipeline_compile(c->device, program, NULL, &pipeline, NULL, &c->st);
-  const char *lacks = needs_f64 && !c->caps->has_f64   ? "f64"
-                      : needs_u64 && !c->caps->has_u64 ? "u64"
-                                                       : NULL;
-  if (lacks) {
+  bool lacks_f64 = (needs & CTS_NEEDS_F64) && !c->caps->has_f64;
+  bool lacks_u64 = (needs & CTS_NEEDS_U64) && !c->caps->has_u64;
+  bool lacks_atomics64 = (needs & CTS_NEEDS_ATOMICS64) &&
+                         !c->caps->has_atomics64 && code != VYRE_OK;
+  if (lacks_f64 || lacks_u64 || lacks_atomics64) {
     CTS_FAILS(c, code, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
-    cts_skip(c, "the device has no %s, and says so", lacks);
+    cts_lacks(c, "%s", lacks_f64 ? "f64" : lacks_u64 ? "u64" : "atomics64");
   }
   CTS_OK(c, code);
   c->pipelines[c->pipeline_count++] = pipeline;
@@ -119,7 +120,7 @@ vyre_pipeline *cts_compile(cts *c, vyre_program *program, bool needs_u64,
 }
 
 vyre_pipeline *cts_kernel(cts *c, const char *text) {
-  return cts_compile(c, cts_program(c, text), false, false);
+  return cts_compile(c, cts_program(c, text), 0);
 }
 
 vyre_device *cts_ref(cts *c) {
@@ -250,7 +251,11 @@ static void begin(cts *c) {
   CTS_OK(c, vyre_device_open(c->context, c->backend, &c->device, &c->st));
   c->caps = vyre_device_capabilities(c->device);
   const char *name = vyre_device_name(c->device);
-  if (strcmp(name, c->backend) != 0 && strcmp(c->backend, "auto") != 0) {
+  size_t length = strlen(name); /* the first of several also is "name:0" */
+  bool is_asked =
+      strncmp(name, c->backend, length) == 0 &&
+      (!c->backend[length] || strcmp(c->backend + length, ":0") == 0);
+  if (!is_asked && strcmp(c->backend, "auto") != 0) {
     cts_fail(c, __FILE__, __LINE__, "'%s' was asked for, '%s' was opened",
              c->backend, name);
   }

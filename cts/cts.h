@@ -89,8 +89,10 @@ extern const cts_area area_forms, area_residents, area_ops, area_casts,
 
 _Noreturn void cts_fail(cts *c, const char *file, int line, const char *format,
                         ...) CTS_PRINTF(4, 5);
-/* The device says that it cannot do this: @p call must have said so. */
-_Noreturn void cts_skip(cts *c, const char *format, ...) CTS_PRINTF(2, 3);
+/* Ends a case that does not apply to the device, because its capabilities or its
+ * limits lack what the text names in a few words: "f64". What the case asked of the
+ * device must have been refused before, in the right way. */
+_Noreturn void cts_lacks(cts *c, const char *format, ...) CTS_PRINTF(2, 3);
 
 #define CTS_CHECK(c, condition)                                            \
   do {                                                                     \
@@ -126,10 +128,17 @@ void cts_same(cts *c, const char *what, const void *got, const void *want,
 
 /* The first kernel of a text; the case's. */
 vyre_program *cts_program(cts *c, const char *text);
-/* Compiled for the device; the case's. A device that lacks what @p program needs
- * has to refuse it as unsupported, and ends the case. */
-vyre_pipeline *cts_compile(cts *c, vyre_program *program, bool needs_u64,
-                           bool needs_f64);
+/* What a program needs that a device may lack; CTS_NEEDS_ATOMICS64: more than
+ * atomic_add whose result is not used. */
+enum {
+  CTS_NEEDS_U64 = 1,
+  CTS_NEEDS_F64 = 2,
+  CTS_NEEDS_ATOMICS64 = 4,
+};
+/* Compiles a program for the device. The pipeline belongs to the case. A device
+ * that lacks something of @p needs has to refuse it as unsupported, and the case
+ * ends. A device without 64-bit atomics may still have some of them. */
+vyre_pipeline *cts_compile(cts *c, vyre_program *program, unsigned needs);
 vyre_pipeline *cts_kernel(cts *c, const char *text);
 /* The oracle, which the case did not ask how many kernels it ran. */
 vyre_device *cts_ref(cts *c);

@@ -105,9 +105,8 @@ static uint64_t get(const void *from, size_t index, size_t size) {
 
 static void dispatch(cts *c, size_t kind, const char *text,
                      const vyre_dispatch_desc *desc) {
-  vyre_type type = kinds[kind].type;
-  vyre_pipeline *pipeline = cts_compile(
-      c, cts_program(c, text), cts_is_wide(type), type == VYRE_TYPE_F64);
+  vyre_pipeline *pipeline =
+      cts_compile(c, cts_program(c, text), cts_needs_of(kinds[kind].type));
   CTS_OK(c, vyre_dispatch(pipeline, desc, &c->st));
   CTS_LAUNCHED(c, 1);
 }

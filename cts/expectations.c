@@ -21,11 +21,11 @@ static const struct {
      "options.iterations" RUNS_NOTHING "options.max_output_bytes" RUNS_NOTHING
      "options.timing" RUNS_NOTHING "options.copy_report" RUNS_NOTHING
      "options.require_zero_copy" RUNS_NOTHING
-     "options.max_iterations" RUNS_NOTHING "options.timeout" RUNS_NOTHING
-     "options.workgroup" RUNS_NOTHING "options.ulp_budget" RUNS_NOTHING
-     "fences.*" RUNS_NOTHING "threads.*" RUNS_NOTHING "faults.*" RUNS_NOTHING
-     "programs.*" RUNS_NOTHING "bits.*" RUNS_NOTHING
-     "recordings.replays_add_up" RUNS_NOTHING
+     "options.max_iterations" RUNS_NOTHING "options.exact_limits" RUNS_NOTHING
+     "options.timeout" RUNS_NOTHING "options.workgroup" RUNS_NOTHING
+     "options.ulp_budget" RUNS_NOTHING "fences.*" RUNS_NOTHING
+     "threads.*" RUNS_NOTHING "faults.*" RUNS_NOTHING "programs.*" RUNS_NOTHING
+     "bits.*" RUNS_NOTHING "recordings.replays_add_up" RUNS_NOTHING
      "recordings.rebinding" RUNS_NOTHING "recordings.stale" RUNS_NOTHING
      "recordings.kept_inputs" RUNS_NOTHING "recordings.fences" RUNS_NOTHING
      "recordings.loops" RUNS_NOTHING "recordings.loops_in_loops" RUNS_NOTHING

@@ -50,7 +50,7 @@ static void check_lost(cts *c, cts_job *job, const cts_way *way) {
   vyre_device_release(c->device);
   CTS_OK(c, vyre_device_open(c->context, c->backend, &c->device, &c->st));
   c->caps = vyre_device_capabilities(c->device);
-  job->run.pipeline = cts_compile(c, job->run.program, false, false);
+  job->run.pipeline = cts_compile(c, job->run.program, 0);
 }
 
 /* Lets the nth fail, for every n up to the end; beyond 256 in steps of an eighth, where a

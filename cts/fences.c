@@ -206,8 +206,7 @@ static void handles_go_first(cts *c) {
   vyre_fence_release(fence);
   CTS_U64(c, j.r, rounds_of(LONG) + 4);
   make(&j, SHORT, 4);
-  CTS_OK(c,
-         vyre_dispatch(cts_compile(c, program, false, false), &j.desc, &c->st));
+  CTS_OK(c, vyre_dispatch(cts_compile(c, program, 0), &j.desc, &c->st));
   CTS_LAUNCHED(c, 1); /* on the device that is still there */
 }
 

@@ -25,7 +25,7 @@ static void begin(cts *c, rig *r) {
   r->launches = 1;
   CTS_SAME(c, "the yardstick", &r->want, &right, sizeof right);
   saxpy_make(&r->d, c->seed, &r->got);
-  r->pipeline = cts_compile(c, r->program, false, false);
+  r->pipeline = cts_compile(c, r->program, 0);
 }
 
 static void launched(cts *c, rig *r, uint64_t more) {

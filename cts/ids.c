@@ -112,11 +112,24 @@ enum {
 static const vyre_type atomic_types[TYPES] = {VYRE_TYPE_U32, VYRE_TYPE_I32,
                                               VYRE_TYPE_U64, VYRE_TYPE_I64};
 
+/* After the cases of each operation, those of sums (below). */
+enum { OPERATIONS = (ATOMICS + 1) * TYPES * PLACES, SUMS = 2 * PLACES };
+
+static vyre_type sum_type(size_t which) {
+  return which / PLACES ? VYRE_TYPE_I64 : VYRE_TYPE_U64;
+}
+
 static size_t atomics_count(void) {
-  return (size_t)(ATOMICS + 1) * TYPES * PLACES;
+  return (size_t)OPERATIONS + SUMS;
 }
 
 static void atomics_label(size_t index, char *out, size_t size) {
+  if (index >= OPERATIONS) {
+    size_t which = index - OPERATIONS;
+    (void)snprintf(out, size, "sum.%s.%s", vyre_type_name(sum_type(which)),
+                   which % PLACES ? "shared" : "buffer");
+    return;
+  }
   (void)snprintf(out, size, "%s.%s.%s",
                  atomic_names[index / TYPES / PLACES] + 7,
                  vyre_type_name(atomic_types[index / PLACES % TYPES]),
@@ -241,7 +254,68 @@ static void make_atomics(cts *c, atomic_data *d) {
   expect_atomics(d);
 }
 
+/* Sums of 64 bits, of which every device is capable: the results of atomic_add are
+ * not used. Nearly every add carries out of the low half, and those of the wide
+ * values out of the whole. Elements are loaded behind a barrier, a grid barrier and
+ * the end of the dispatch. */
+enum { ADDERS = 4096, SUM_GROUP = 64, SUM_TURNS = 5, SUM_FEW = 3 };
+
+static const char sum_text[] =
+    "kernel sums workgroup(64)\n"
+    "buffer v : read %1$s[] @0;\n"
+    "buffer f : read_write %1$s[] @1;\n"
+    "buffer seen : write %1$s[] @2;\n"
+    "shared s : %1$s[3];\n"
+    "{\n"
+    "    let i = global_id.x;\n"
+    "    let l = local_id.x;\n"
+    "    for (let k = 0u; k < 5; k++) {\n"
+    "        atomic_add(%2$s[(i + k) %% 3], v[i] + %1$s(k));\n"
+    "        atomic_add(%2$s[i + 3], v[i]);\n" /* mostly outside */
+    "    }\n"
+    "    barrier();\n"
+    "    if (%3$u != 0 && l < 3) atomic_add(f[l], s[l]);\n"
+    "    grid_barrier();\n"
+    "    seen[i] = f[i %% 3];\n"
+    "}\n";
+
+static void sums_run(cts *c, vyre_type type, bool is_shared) {
+  char text[MOST_TEXT];
+  size_t bytes = (size_t)ADDERS * 8;
+  uint64_t *v = cts_memory(c, bytes), *seen = cts_memory(c, bytes);
+  uint64_t *want = cts_memory(c, bytes);
+  uint64_t f[SUM_FEW] = {UINT64_C(0xFFFFFFFF), 7, 0}, sums[SUM_FEW];
+  uint64_t state = c->seed;
+  memcpy(sums, f, sizeof f);
+  for (size_t i = 0; i < ADDERS; i++) {
+    v[i] = cts_random(&state) >> (i % 2 ? 0 : 20);
+    v[i] |= UINT64_C(0xF0000000); /* the low half carries */
+    for (size_t k = 0; k < SUM_TURNS; k++) sums[(i + k) % SUM_FEW] += v[i] + k;
+  }
+  for (size_t i = 0; i < ADDERS; i++) want[i] = sums[i % SUM_FEW];
+  (void)snprintf(text, sizeof text, sum_text, vyre_type_name(type),
+                 is_shared ? "s" : "f", is_shared ? 1u : 0u);
+  vyre_input in[] = {vyre_input_bytes(v, bytes), vyre_input_bytes(f, sizeof f)};
+  vyre_output out[] = {vyre_output_bytes(f, sizeof f),
+                       vyre_output_bytes(seen, bytes)};
+  vyre_dispatch_desc desc = {.inputs = in,
+                             .input_count = 2,
+                             .outputs = out,
+                             .output_count = 2,
+                             .grid = {ADDERS / SUM_GROUP}};
+  vyre_pipeline *pipeline = cts_compile(c, cts_program(c, text), CTS_NEEDS_U64);
+  CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
+  CTS_LAUNCHED(c, 1);
+  CTS_SAME(c, "sums", f, sums, sizeof f);
+  CTS_SAME(c, "sums behind a grid barrier", seen, want, bytes);
+}
+
 static void atomics_run(cts *c, size_t index) {
+  if (index >= OPERATIONS) {
+    size_t sum = index - OPERATIONS;
+    sums_run(c, sum_type(sum), sum % PLACES != 0);
+    return;
+  }
   size_t which = index / TYPES / PLACES;
   atomic_data d = {.type = atomic_types[index / PLACES % TYPES],
                    .op = which < ATOMICS ? atomic_ops[which] : VYRE_OP_COUNT,
@@ -270,8 +344,9 @@ static void atomics_run(cts *c, size_t index) {
                              .outputs = out,
                              .output_count = 3,
                              .grid = {MANY / GROUP}};
-  vyre_pipeline *pipeline =
-      cts_compile(c, cts_program(c, text), cts_is_wide(d.type), false);
+  unsigned needs =
+      cts_is_wide(d.type) ? CTS_NEEDS_U64 | CTS_NEEDS_ATOMICS64 : 0;
+  vyre_pipeline *pipeline = cts_compile(c, cts_program(c, text), needs);
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   CTS_LAUNCHED(c, 1);
   CTS_SAME(c, "old values", old, d.want_old, MANY * size);

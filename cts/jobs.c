@@ -101,7 +101,7 @@ void cts_job_make(cts *c, size_t which, bool compiles, cts_job *out) {
   out->run.c = c;
   out->run.program = cts_program(c, kernels[which].text);
   if (compiles) {
-    out->run.pipeline = cts_compile(c, out->run.program, false, false);
+    out->run.pipeline = cts_compile(c, out->run.program, 0);
   }
   for (size_t i = 0; i < kernels[which].inputs; i++) {
     out->in[i] =

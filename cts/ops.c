@@ -233,12 +233,11 @@ static void run_subject(cts *c, const subject *s) {
   void *columns[3] = {NULL};
   size_t rows = make_rows(c, s, columns);
   size_t bytes = rows * cts_type_size(s->result);
-  bool u64 = cts_is_wide(s->result), f64 = s->result == VYRE_TYPE_F64;
+  unsigned needs = cts_needs_of(s->result);
   vyre_input in[3];
   for (unsigned i = 0; i < s->count; i++) {
     in[i] = vyre_input_bytes(columns[i], rows * cts_type_size(s->types[i]));
-    u64 = u64 || cts_is_wide(s->types[i]);
-    f64 = f64 || s->types[i] == VYRE_TYPE_F64;
+    needs |= cts_needs_of(s->types[i]);
   }
   write_kernel(s, text);
   vyre_program *program = cts_program(c, text);
@@ -248,7 +247,7 @@ static void run_subject(cts *c, const subject *s) {
                              .input_count = s->count,
                              .outputs = &out,
                              .output_count = 1};
-  vyre_pipeline *pipeline = cts_compile(c, program, u64, f64);
+  vyre_pipeline *pipeline = cts_compile(c, program, needs);
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   CTS_LAUNCHED(c, 1);
   check_rows(c, s, columns, got, rows);

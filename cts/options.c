@@ -168,6 +168,35 @@ static void loops_end(cts *c) {
   CTS_SAME(c, "r", r, want, sizeof want);
 }
 
+/* A loop whose number of iterations is a constant is held against every limit,
+ * also by devices that would not have to count it. */
+static void exact_limits(cts *c) {
+  vyre_pipeline *pipeline =
+      cts_kernel(c,
+                 "kernel k workgroup(4)\n"
+                 "buffer r : write u32[4] @0;\n"
+                 "{\n    var n = 0u;\n"
+                 "    for (let i = 0u; i < 100; i++) n += i;\n"
+                 "    r[global_id.x] = n;\n}\n");
+  static const uint32_t limits[] = {0, 1, 10, 99, 100, 101, 99};
+  uint32_t r[4], want[4] = {4950, 4950, 4950, 4950};
+  vyre_output out = vyre_output_bytes(r, 16);
+  vyre_dispatch_desc desc = {.outputs = &out, .output_count = 1};
+  vyre_compile_options counted = {.counts_iterations = true};
+  CTS_OK(c, vyre_pipeline_prepare(pipeline, &counted, &c->st));
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    desc.max_iterations = limits[i];
+    if (limits[i] == 0 || limits[i] >= 100) {
+      CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
+      CTS_SAME(c, "r", r, want, sizeof want);
+    } else {
+      CTS_FAILS(c, vyre_dispatch(pipeline, &desc, &c->st), VYRE_DISPATCH_FAILED,
+                VYRE_KIND_OUT_OF_FUEL);
+    }
+  }
+  CTS_LAUNCHED(c, 3);
+}
+
 static void timeout(cts *c) {
   vyre_pipeline *pipeline =
       cts_kernel(c,
@@ -230,7 +259,7 @@ static void ulp_budget(cts *c) {
   float a[N], exact[N], loose[N];
   for (int i = 0; i < N; i++) a[i] = (float)i * 0.05f;
   vyre_program *program = cts_program(c, text);
-  vyre_pipeline *pipeline = cts_compile(c, program, false, false);
+  vyre_pipeline *pipeline = cts_compile(c, program, 0);
   vyre_compile_options budget = {.ulp_budget = 1};
   vyre_input in = vyre_input_bytes(a, sizeof a);
   vyre_output out = vyre_output_bytes(exact, sizeof exact);
@@ -274,7 +303,7 @@ static void print(cts *c) {
   if (!c->caps->has_print) {
     CTS_FAILS(c, vyre_device_dispatch(c->device, program, &desc, &c->st),
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
-    cts_skip(c, "the device has no print, and says so");
+    cts_lacks(c, "print");
   }
   desc.print = (vyre_writer){add_text, printed};
   CTS_OK(c, vyre_device_dispatch(c->device, program, &desc, &c->st));
@@ -305,7 +334,7 @@ static void checks(cts *c) {
   vyre_code code = vyre_dispatch(pipeline, &desc, &c->st);
   if (!c->caps->has_checks) {
     CTS_FAILS(c, code, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
-    cts_skip(c, "the device has no checks, and says so");
+    cts_lacks(c, "checks");
   }
   CTS_OK(c, code);
   CTS_LAUNCHED(c, 1);
@@ -326,6 +355,7 @@ static const cts_entry entries[] = {
     {"copy_report", copy_report},
     {"require_zero_copy", require_zero_copy},
     {"max_iterations", loops_end},
+    {"exact_limits", exact_limits},
     {"timeout", timeout},
     {"workgroup", workgroup},
     {"ulp_budget", ulp_budget},

@@ -21,6 +21,7 @@ static const struct {
     SWITCH("no-grid-barriers", no_grid_barriers),
     SWITCH("no-atomics", no_atomics),
     SWITCH("no-atomics64", no_atomics64),
+    SWITCH("only-add64", only_add64),
     SWITCH("no-out-of-range", no_out_of_range),
     SWITCH("no-loops", no_loops),
     SWITCH("no-functions", no_functions),
@@ -58,8 +59,7 @@ static vyre_generate_options read_words(cts *c, const char *words) {
   if (!fine || *end) {
     cts_fail(c, __FILE__, __LINE__, "'%s' says no program", words);
   }
-  if (!c->caps->has_f64) options.no_f64 = true;
-  if (!c->caps->has_u64) options.no_int64 = options.no_atomics64 = true;
+  vyre_generate_options_fit(&options, c->caps);
   return options;
 }
 
@@ -106,7 +106,7 @@ void cts_run_program(cts *c, const char *words) {
   desc.outputs = want;
   cts_oracle(c, program, &desc);
   desc.outputs = got;
-  vyre_pipeline *pipeline = cts_compile(c, program, false, false);
+  vyre_pipeline *pipeline = cts_compile(c, program, 0);
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   check_outputs(c, pipeline, got, want);
   CTS_LAUNCHED(c, 1);

@@ -193,7 +193,7 @@ static void imported(cts *c) {
       vyre_resident_import(c->device, memory, SAXPY_BYTES, &y, &c->st);
   if (!c->caps->borrows_host_memory && !c->caps->imports_host_memory) {
     CTS_FAILS(c, code, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
-    cts_skip(c, "the device cannot use memory of the host, and says so");
+    cts_lacks(c, "host-memory");
   }
   CTS_OK(c, code);
   vyre_pipeline *pipeline = cts_kernel(c, saxpy_text);

@@ -65,6 +65,7 @@ typedef struct crew {
   const cts_options *options;
   server servers[MOST_JOBS];
   unsigned count;
+  size_t to_run, given; /* cases; to_run is 0 when they are not to be told */
 } crew;
 
 static uint64_t now_ns(void) {
@@ -181,6 +182,18 @@ static bool read_last_line(server *s, cts_result *out) {
   return true;
 }
 
+/* The last line, if it is the one of a case that does not apply. */
+static bool read_lack(server *s, cts_result *out) {
+  size_t head = sizeof CTS_LACKS_LINE - 1;
+  s->last[s->last_length] = '\0';
+  if (strncmp(s->last, CTS_LACKS_LINE, head) != 0 || !s->last[head]) {
+    return false;
+  }
+  (void)snprintf(out->lacks, sizeof out->lacks, "%.*s", CTS_LACK - 1,
+                 s->last + head);
+  return true;
+}
+
 static bool mentions_sanitizer(const char *text, size_t length) {
   static const char word[] = "Sanitizer: ";
   size_t size = sizeof word - 1;
@@ -204,9 +217,15 @@ static void judge(const cts_options *o, server *s, const cts_ending *ending) {
   } else if (WIFSIGNALED(status)) {
     (void)snprintf(head, sizeof head, "crashed: signal %d, %s",
                    WTERMSIG(status), strsignal(WTERMSIG(status)));
-  } else if (WEXITSTATUS(status) == CTS_EXIT_SKIPPED) {
-    r->verdict = CTS_SKIPPED;
-    r->has_broken = false;
+  } else if (WEXITSTATUS(status) == CTS_EXIT_NOT_APPLICABLE) {
+    if (read_lack(s, r)) {
+      r->verdict = CTS_NOT_APPLICABLE;
+      r->has_broken = false;
+    } else {
+      (void)snprintf(head, sizeof head,
+                     "ended as if it did not apply, and does not name what the "
+                     "device lacks");
+    }
   } else if (WEXITSTATUS(status) == 0) {
     if (read_last_line(s, r)) {
       r->verdict = CTS_PASSED;
@@ -305,8 +324,12 @@ static bool run_all(crew *c, cts_result *results, size_t count) {
       if (result) {
         if (!s->pid && !start(c->options, s)) return false;
         give(c->options, s, result);
+        c->given++;
       }
       running += s->result != NULL;
+    }
+    if (c->options->tell && c->to_run > 0) {
+      c->options->tell(c->options->self, c->given - running, c->to_run);
     }
     if (running > 0 && !wait_for_some(c)) return false;
   }
@@ -429,7 +452,7 @@ static void apply_list(cts_result *r) {
   bool passed = r->verdict == CTS_PASSED;
   (void)snprintf(text, sizeof text,
                  "the list expects it to fail (%s), and it %s: take it off",
-                 r->row->reason, passed ? "passed" : "was skipped");
+                 r->row->reason, passed ? "passed" : "does not apply");
   free(r->reason);
   r->reason = copy_text(text, strlen(text));
   r->verdict = CTS_FAILED;
@@ -453,8 +476,27 @@ static bool check_rows(cts_report *report) {
   return true;
 }
 
+/* Counts a case that does not apply for what the device lacks. */
+static bool add_lack(cts_report *report, const char *what) {
+  size_t at = 0, count = report->lack_count;
+  while (at < count && strcmp(report->lacks[at].what, what) != 0) at++;
+  if (at == count) {
+    cts_lack *grown = realloc(report->lacks, (count + 1) * sizeof *grown);
+    if (!grown) return false;
+    report->lacks = grown;
+    report->lacks[report->lack_count++] = (cts_lack){.cases = 0};
+    (void)snprintf(grown[at].what, sizeof grown[at].what, "%s", what);
+  }
+  report->lacks[at].cases++;
+  return true;
+}
+
 static bool run_report(crew *c, cts_report *report) {
+  for (size_t i = 0; i < report->count; i++) {
+    c->to_run += report->results[i].verdict != CTS_UNSUPPORTED;
+  }
   if (!run_all(c, report->results, report->count)) return false;
+  c->to_run = 0; /* what follows makes failures smaller */
   size_t shrunk = 0;
   for (size_t i = 0; i < report->count; i++) {
     cts_result *r = &report->results[i];
@@ -472,6 +514,9 @@ static bool run_report(crew *c, cts_report *report) {
       report->passed++;
     } else if (verdict == CTS_FAILED) {
       report->failed++;
+    } else if (verdict == CTS_NOT_APPLICABLE) {
+      report->not_applicable++;
+      if (!add_lack(report, report->results[i].lacks)) return false;
     } else {
       report->skipped++;
     }
@@ -496,6 +541,7 @@ void cts_report_finish(cts_report *report) {
     free(report->results[i].shrunk);
   }
   free(report->results);
+  free(report->lacks);
   cts_list_finish(&report->list);
   *report = (cts_report){0};
 }

@@ -6,10 +6,18 @@
 
 #include "cts.h"
 
-enum { CTS_EXIT_FAILED = 1, CTS_EXIT_LEAKED = 76, CTS_EXIT_SKIPPED = 77 };
+enum {
+  CTS_EXIT_FAILED = 1,
+  CTS_EXIT_LEAKED = 76,
+  CTS_EXIT_NOT_APPLICABLE = 77
+};
 
 /* What a case that passed prints last. */
 #define CTS_LAST_LINE "passed: %llu kernels on %s"
+
+/* What the last line of a case begins with that does not apply to the device; then
+ * what the device lacks. */
+#define CTS_LACKS_LINE "not applicable: the device lacks "
 
 /* --- servers ---------------------------------------------------------------------- */
 
@@ -69,17 +77,20 @@ typedef enum cts_verdict {
   CTS_NOT_RUN,
   CTS_PASSED,
   CTS_FAILED,
-  CTS_SKIPPED,         /* the device cannot, and said so */
+  CTS_NOT_APPLICABLE,  /* the device lacks what it needs, and refused it */
   CTS_UNSUPPORTED,     /* by the list */
   CTS_EXPECTED_FAILURE /* by the list, and it did */
 } cts_verdict;
+
+enum { CTS_LACK = 64 };
 
 typedef struct cts_result {
   char name[CTS_NAME];
   cts_verdict verdict;
   uint64_t launches;
   char device[CTS_NAME];
-  char *reason; /* why not passed, a line or more; heap; NULL: passed */
+  char *reason;         /* why not passed, a line or more; heap; NULL: passed */
+  char lacks[CTS_LACK]; /* NOT_APPLICABLE: what the device lacks */
   char *shrunk; /* a smaller program that fails as well; heap, or NULL */
   cts_row *row;
   bool is_row;     /* no case: a line of the list that is wrong */
@@ -96,13 +107,25 @@ typedef struct cts_options {
   const char *program; /* what to start as a server; then its first words, */
   const char *const *words; /* which end with NULL; "--backend B --seed S */
                             /* --case -" follow */
+  /* Is told how many of the cases to run are over; NULL: not. */
+  void (*tell)(void *self, size_t done, size_t all);
+  void *self;
 } cts_options;
+
+/* Something that the device lacks, and how many cases do not apply for it. */
+typedef struct cts_lack {
+  char what[CTS_LACK];
+  size_t cases;
+} cts_lack;
 
 typedef struct cts_report {
   cts_result *results;
   size_t count, capacity;
   cts_list list;
-  size_t passed, failed, skipped; /* skipped: all that is neither */
+  size_t passed, failed, not_applicable;
+  size_t skipped;  /* by the list: not run, or expected to fail */
+  cts_lack *lacks; /* in the order of the cases */
+  size_t lack_count;
 } cts_report;
 
 /* Whether it shows anything, and all is well: none failed, and one passed. */

@@ -31,8 +31,8 @@ static void fails(cts *c) {
   cts_fail(c, "here.c", 7, "the answer is %d", 42);
 }
 
-static void skips(cts *c) {
-  cts_skip(c, "no such thing");
+static void lacks(cts *c) {
+  cts_lacks(c, "such %s", "things");
 }
 
 static void crashes(cts *c) {
@@ -51,6 +51,11 @@ static void hangs(cts *c) {
 static void leaves(cts *c) {
   (void)c;
   exit(0);
+}
+
+static void lacks_nothing(cts *c) {
+  (void)c;
+  _exit(CTS_EXIT_NOT_APPLICABLE);
 }
 
 static void ends_oddly(cts *c) {
@@ -98,11 +103,12 @@ static void prints_a_lot(cts *c) {
 static const cts_entry entries[] = {
     {"passes", passes},
     {"fails", fails},
-    {"skips", skips},
+    {"lacks", lacks},
     {"crashes", crashes},
     {"hangs", hangs},
     {"leaves", leaves},
     {"ends_oddly", ends_oddly},
+    {"lacks_nothing", lacks_nothing},
     {"leaks", leaks},
     {"launches_nothing", launches_nothing},
     {"says_it_launches_nothing", says_it_launches_nothing},
@@ -313,11 +319,12 @@ static const struct {
 } wanted[] = {
     {"probe.passes", CTS_PASSED, NULL},
     {"probe.fails", CTS_FAILED, "here.c:7: the answer is 42"},
-    {"probe.skips", CTS_SKIPPED, "no such thing"},
+    {"probe.lacks", CTS_NOT_APPLICABLE, "the device lacks such things"},
     {"probe.crashes", CTS_FAILED, "crashed: signal 11"},
     {"probe.hangs", CTS_FAILED, "hung: it was not over after 5 s"},
     {"probe.leaves", CTS_FAILED, "ended before its end"},
     {"probe.ends_oddly", CTS_FAILED, "ended with status 3"},
+    {"probe.lacks_nothing", CTS_FAILED, "does not name what the device lacks"},
     {"probe.leaks", CTS_FAILED, "bytes were not given back"},
     {"probe.launches_nothing", CTS_FAILED, "no kernel was launched"},
     {"probe.says_it_launches_nothing", CTS_PASSED, NULL},
@@ -345,8 +352,12 @@ TEST(each_case_fails_alone_and_says_why) {
   CHECK_TEXT(report.results[0].device, "ref");
   CHECK_HAS(report.results[3].reason, "before"); /* what it had said */
   CHECK_U64(report.passed, 2);
-  CHECK_U64(report.failed, 11);
-  CHECK_U64(report.skipped, 1);
+  CHECK_U64(report.failed, 12);
+  CHECK_U64(report.not_applicable, 1);
+  CHECK_U64(report.skipped, 0);
+  CHECK_U64(report.lack_count, 1);
+  CHECK_TEXT(report.lacks[0].what, "such things");
+  CHECK_U64(report.lacks[0].cases, 1);
   cts_report_finish(&report);
 }
 
@@ -369,9 +380,9 @@ TEST(a_list_turns_failures_into_what_was_expected) {
 }
 
 TEST(no_list_excuses_what_breaks) {
-  static const char *const names[] = {"probe.crashes", "probe.hangs",
-                                      "probe.leaks", "probe.leaves",
-                                      "probe.ends_oddly"};
+  static const char *const names[] = {
+      "probe.crashes", "probe.hangs",      "probe.leaks",
+      "probe.leaves",  "probe.ends_oddly", "probe.lacks_nothing"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     cts_report report = run(names[i], "probe.* fails in some way", 0);
     CHECK_U64(report.count, 1);
@@ -400,9 +411,9 @@ TEST(what_passes_although_it_is_on_the_list_fails) {
   CHECK_U64(report.failed, 1);
   CHECK_HAS(report.results[0].reason, "and it passed: take it off");
   cts_report_finish(&report);
-  report = run("probe.skips", "probe.* fails by mistake", 0);
-  CHECK_U64(report.failed, 1);
-  CHECK_HAS(report.results[0].reason, "was skipped");
+  report = run("probe.lacks", "probe.* fails by mistake", 0);
+  CHECK_U64(report.failed, 2); /* and probe.lacks_nothing */
+  CHECK_HAS(report.results[0].reason, "does not apply");
   cts_report_finish(&report);
 }
 

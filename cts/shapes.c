@@ -64,8 +64,30 @@ static void run_shape(cts *c, const uint32_t w[3], const uint32_t g[3]) {
   small_run(c, text, NULL, 0, want, count, g[0], g[1], g[2]);
 }
 
+/* Ends the case if a workgroup is larger than the limits of the device, which has
+ * to refuse it. */
+static void check_limits(cts *c, const uint32_t w[3]) {
+  vyre_pipeline *none;
+  const vyre_device_caps *caps = c->caps;
+  uint32_t all = w[0] * w[1] * w[2];
+  if (all <= caps->max_workgroup_invocations &&
+      w[0] <= caps->max_workgroup[0] && w[1] <= caps->max_workgroup[1] &&
+      w[2] <= caps->max_workgroup[2]) {
+    return;
+  }
+  vyre_program *program = cts_program(
+      c, "kernel k workgroup(1)\nbuffer r : write u32[] @0;\n{ r[0] = 1; }\n");
+  vyre_compile_options options = {.workgroup = {w[0], w[1], w[2]}};
+  CTS_FAILS(
+      c,
+      vyre_pipeline_compile(c->device, program, &options, &none, NULL, &c->st),
+      VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  cts_lacks(c, "workgroups of %u x %u x %u", w[0], w[1], w[2]);
+}
+
 static void shapes_run(cts *c, size_t index) {
   if (index < SHAPES) {
+    check_limits(c, shapes[index].workgroup);
     run_shape(c, shapes[index].workgroup, shapes[index].grid);
     return;
   }

@@ -38,6 +38,7 @@ typedef struct small_case {
   const char *name, *text;
   uint32_t count, grid[3];
   void (*expect)(uint32_t *want, uint32_t count);
+  bool needs_u64; /* ops.add.u64 checks that a device without refuses it */
 } small_case;
 
 #define SMALL_AREA(area, about)                                            \
@@ -50,6 +51,7 @@ typedef struct small_case {
   static void area##_run(cts *c, size_t index) {                           \
     const small_case *s = &cases[index];                                   \
     uint32_t *want = (uint32_t *)cts_memory(c, 4 * (size_t)s->count);      \
+    if (s->needs_u64 && !c->caps->has_u64) cts_lacks(c, "u64");            \
     s->expect(want, s->count);                                             \
     small_run(c, s->text, NULL, 0, want, s->count, s->grid[0], s->grid[1], \
               s->grid[2]);                                                 \

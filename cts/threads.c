@@ -161,7 +161,7 @@ static void run_with(cts *c, vyre_recording *recording,
   pthread_t threads[THREADS];
   thread_work *all = cts_memory(c, THREADS * sizeof *all);
   vyre_program *program = cts_program(c, saxpy_text);
-  vyre_pipeline *pipeline = cts_compile(c, program, false, false);
+  vyre_pipeline *pipeline = cts_compile(c, program, 0);
   for (unsigned i = 0; i < THREADS; i++) {
     all[i] = (thread_work){.c = c,
                            .pipeline = pipeline,

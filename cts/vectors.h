@@ -24,6 +24,13 @@ static inline bool cts_is_wide(vyre_type type) {
   return type == VYRE_TYPE_U64 || type == VYRE_TYPE_I64;
 }
 
+/* CTS_NEEDS_* of values of that type. */
+static inline unsigned cts_needs_of(vyre_type type) {
+  return cts_is_wide(type)       ? CTS_NEEDS_U64
+         : type == VYRE_TYPE_F64 ? CTS_NEEDS_F64
+                                 : 0;
+}
+
 /* --- what an operation must give, in plain C ---------------------------------------- */
 
 /* A value as it is seen, in memory or by as_u32: there is one NaN. */

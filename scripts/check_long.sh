@@ -10,19 +10,24 @@
 # vulkan takes three: after the first, every program has been run in one form.
 #   PROGRAMS=10000   how many         FIRST=0   the first seed
 #   RESUME=1         leave out pieces that were good in the last run
-#   WAYS="cpu"       only some of: lowered c cpu vulkan conform
+#   WAYS="cpu"       only some of: lowered c cpu vulkan conform flow
 # conform is the whole conformance suite on cpu, at each of these widths, and on vulkan
 # under the validation layer, also as on a GPU, and with floats fixed and soft.
+# flow is control flow (docs/building.md): all small shapes and FLOW_PROGRAMS random
+# programs, on cpu at each of these widths and on each Vulkan driver, in pieces of 1000.
+#   FLOW_PROGRAMS=100000   FLOW_SHAPES=N   only the first N shapes
+#   FLOW_DRIVERS="a.json:b.json"   ICD files of Vulkan drivers; default: all that are found
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tests=$(cd "$1/tests" && pwd) logs=$1/long
 programs=${PROGRAMS:-10000} first=${FIRST:-0} piece=100
-ways=${WAYS:-lowered c cpu vulkan conform}
-usage() { sed -n '3,16s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
-case $programs$first in *[!0-9]*) usage ;; esac
+ways=${WAYS:-lowered c cpu vulkan conform flow}
+flow=$tests/control_flow flow_programs=${FLOW_PROGRAMS:-100000} flow_piece=1000
+usage() { sed -n '3,20s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
+case $programs$first$flow_programs${FLOW_SHAPES:-0} in *[!0-9]*) usage ;; esac
 programs=$((10#$programs)) first=$((10#$first)) # 08 is eight
 [ "$programs" -gt 0 ] || usage
-for way in $ways; do case $way in lowered | c | cpu | vulkan | conform) ;; *) usage ;; esac done
+for way in $ways; do case $way in lowered | c | cpu | vulkan | conform | flow) ;; *) usage ;; esac done
 [ -n "${RESUME:-}" ] || rm -rf "$logs"
 mkdir -p "$logs"
 logs=$(cd "$logs" && pwd)
@@ -57,13 +62,14 @@ pieces() { # of a way: turn, seed and count
     done
   done
 }
-for way in ${ways/conform/}; do
+campaigns=" $ways " campaigns=${campaigns/ conform / } campaigns=${campaigns/ flow / }
+for way in $campaigns; do
   pieces "$way" | sed "s/^/$way ${test_of[$way]} /"
 done | xargs -r -L 1 -P "$(nproc)" bash -c 'one "$@"' one
 
 good=0 all=0 left_out=0
 said=(/dev/null)
-for way in ${ways/conform/}; do
+for way in $campaigns; do
   count=0 without=0
   while read -r turn seed number; do
     log=$logs/$way.$turn.$seed.$number
@@ -92,6 +98,74 @@ if [[ $ways == *conform* ]]; then
     echo "conformance $name: $(tail -n 1 "$log")"
     good=$((good + passed)) all=$((all + passed + failed))
   done
+fi
+# --- control flow -------------------------------------------------------------------
+flow_one() { # shapes or programs, target (a width of cpu, or an ICD file), first, count
+  local log status=0 with=()
+  log=$logs/flow.$1.${2##*/}.$3.$4
+  [ ! -f "$log.good" ] || return 0
+  rm -f "$log.left"
+  if [ "$1" = shapes ]; then with+=(--shapes); fi
+  case $2 in
+    *.json) export VK_DRIVER_FILES=$2 VK_ICD_FILENAMES=$2 && with+=(--backend vulkan) ;;
+    *) with+=(--backend cpu --width "$2") ;;
+  esac
+  "$flow" "${with[@]}" --first "$3" --count "$4" >"$log" 2>&1 || status=$?
+  if [ "$status" -eq 77 ]; then # there is no such device
+    echo "$4" >"$log.left"
+  elif [ "$status" -eq 0 ] && grep -q '^cases: [12] passed, 0 failed$' "$log"; then
+    echo "$4" >"$log.good"
+  else
+    echo "flow: $1 from $3 on $2: see $log" && cat "$log"
+  fi
+}
+flow_pieces() { # of shapes or programs on a target
+  local all=$flow_programs
+  if [ "$1" = shapes ]; then all=$flow_shapes; fi
+  for ((at = 0; at < all; at += flow_piece)); do
+    echo "$1 $2 $at $((all - at < flow_piece ? all - at : flow_piece))"
+  done
+}
+flow_targets() { # widths of cpu, then the drivers of FLOW_DRIVERS that have a device
+  printf '%s\n' 4 8 16 32 1
+  local icd
+  for icd in ${FLOW_DRIVERS//:/ }; do
+    if VK_DRIVER_FILES=$icd VK_ICD_FILENAMES=$icd "$flow" --backend vulkan --count 1 >/dev/null 2>&1 ||
+      [ $? -ne 77 ]; then
+      echo "$icd"
+    fi
+  done
+}
+if [[ " $ways " == *" flow "* ]]; then
+  # The list of Vulkan drivers: every ICD file of the system, and of BUILD/drivers.
+  : "${FLOW_DRIVERS:=$(find /etc/vulkan/icd.d /usr/share/vulkan/icd.d "${tests%/tests}/drivers" -maxdepth 2 \
+    -name '*icd*.json' 2>/dev/null | sort | paste -sd:)}"
+  flow_shapes=$("$flow" --total)
+  if [ -n "${FLOW_SHAPES:-}" ] && [ "$FLOW_SHAPES" -lt "$flow_shapes" ]; then flow_shapes=$FLOW_SHAPES; fi
+  export -f flow_one
+  export flow
+  mapfile -t targets < <(flow_targets)
+  for target in "${targets[@]}"; do
+    flow_pieces shapes "$target"
+    flow_pieces programs "$target"
+  done | xargs -r -L 1 -P "$(nproc)" bash -c 'flow_one "$@"' flow_one
+  for target in "${targets[@]}"; do
+    for kind in shapes programs; do
+      count=0 here=0
+      while read -r _ _ at number; do
+        here=$((here + number))
+        if [ -f "$logs/flow.$kind.${target##*/}.$at.$number.good" ]; then count=$((count + number)); fi
+      done < <(flow_pieces "$kind" "$target")
+      name="cpu at width $target"
+      case $target in *.json) name="vulkan with ${target##*/}" ;; esac
+      echo "control flow, $kind, $name: $count of $here the same"
+      good=$((good + count)) all=$((all + here))
+    done
+  done
+  tests/control_flow/planted_faults.sh . "$logs/planted" | tee "$logs/planted.log" || true
+  read -r passed failed < <(sed -n 's/^cases: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$logs/planted.log" |
+    tail -n 1) || { passed=0 failed=1; }
+  good=$((good + passed)) all=$((all + passed + failed))
 fi
 awk '/ runs, .* refused/ { runs += $1; refused += $3 }
   / runs on vulkan/ { vulkan += $3; messages += $7 }

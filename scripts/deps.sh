@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Installs what is missing:  scripts/deps.sh LEVEL...
 # Levels: build check bench bench-vulkan lint fmt sanitize fuzz verify. Says nothing if all
-# is there. If it may not install, it prints the one command that would, and fails.
+# is there. Without the right to install it asks for the password of sudo on a terminal;
+# elsewhere it prints the one command that would install all, and fails.
 set -euo pipefail
 
 usage() {
@@ -50,7 +51,14 @@ installed() {
     sed -n 's/^ii *//p'
 }
 
+# What comes with no package of its own. The end of a run in which nothing is missing.
+finish() {
+  case " $levels " in *" check "*) exec "$(dirname "$0")/swiftshader.sh" ;; esac
+  exit 0
+}
+
 [ $# -gt 0 ] || usage
+levels=$*
 entries=()
 for level in "$@"; do
   packages=$(level_packages "$level") || exit 2
@@ -73,7 +81,7 @@ for entry in "${entries[@]}"; do
   if [ -z "$brings" ] && ! command -v dpkg-query >/dev/null 2>&1; then continue; fi
   missing+=("$package")
 done
-[ ${#missing[@]} -gt 0 ] || exit 0
+[ ${#missing[@]} -gt 0 ] || finish
 
 if ! command -v apt-get >/dev/null 2>&1; then
   echo "missing, by their Debian names: ${missing[*]}" >&2
@@ -82,7 +90,7 @@ if ! command -v apt-get >/dev/null 2>&1; then
 fi
 
 run_apt() {
-  echo "installing: ${missing[*]}"
+  echo "installing ${#missing[@]} packages: ${missing[*]}"
   "$@" apt-get -q update &&
     "$@" apt-get -q -o DPkg::Lock::Timeout=120 install -y \
       --no-install-recommends "${missing[@]}"
@@ -91,11 +99,16 @@ run_apt() {
 export DEBIAN_FRONTEND=noninteractive
 command="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
 if [ "$(id -u)" -eq 0 ]; then
-  if run_apt env; then exit 0; fi
+  if run_apt env; then finish; fi
 else
   command="sudo sh -c '$command'"
-  if command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
-    if run_apt sudo -n env DEBIAN_FRONTEND=noninteractive; then exit 0; fi
+  if ! command -v sudo >/dev/null 2>&1; then
+    : # nothing to try
+  elif sudo -n true 2>/dev/null; then
+    if run_apt sudo -n env DEBIAN_FRONTEND=noninteractive; then finish; fi
+  elif [ -t 0 ] && [ -t 2 ]; then
+    echo "missing: ${missing[*]}; sudo asks for your password to install them" >&2
+    if run_apt sudo env DEBIAN_FRONTEND=noninteractive; then finish; fi
   fi
 fi
 echo "missing: ${missing[*]}" >&2

@@ -33,6 +33,7 @@ drain() {
   running=()
 }
 
+echo "fuzzing each target for $seconds s, $(nproc) at once ..."
 count=0
 for program in "$directory"/fuzzers/*_fuzz; do
   [ -x "$program" ] || continue

@@ -65,8 +65,8 @@ for file in "${c_files[@]}"; do
 done | complain "a file has at most 1000 lines"
 
 lines=$(pick '(CMakeLists\.txt|\.cmake(\.in)?)$' | xargs -r cat | wc -l)
-if [ "$lines" -gt 400 ]; then echo "$lines lines"; fi |
-  complain "all CMake files together have at most 400 lines"
+if [ "$lines" -gt 500 ]; then echo "$lines lines"; fi |
+  complain "all CMake files together have at most 500 lines"
 
 # Formatted sources open a function in the first column and close it there.
 awk 'FNR == 1 { start = 0 }
@@ -123,6 +123,9 @@ tidy() {
       "$2" 2>/dev/null' - "$mode/lint" ||
     echo "(clang-tidy failed)"
 }
-if [ "$mode" != --rules ]; then tidy "${2:-}" | complain "clang-tidy"; fi
+if [ "$mode" != --rules ]; then
+  echo "clang-tidy on all sources, which takes minutes ..."
+  tidy "${2:-}" | complain "clang-tidy"
+fi
 [ "$status" -ne 0 ] || echo "lint: clean"
 exit "$status"

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Runs the tests of a build folder:  scripts/test.sh build
 # All output goes to <folder>/check.log; that of tests that failed is shown, less
-# their good cases. The last line is "N passed, N failed", summed over the cases of all tests.
+# their good cases. A test that was ended by its limit is listed as a timeout.
+# The last line is "N passed, N failed", summed over the cases of all tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/progress.sh
 directory=$1
 log=$directory/check.log
 
@@ -19,16 +21,44 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:suppressions=$PWD/tests/tsan
 costs=$directory/Testing/Temporary/CTestCostData.txt
 if [ ! -f "$costs" ]; then
   mkdir -p "${costs%/*}"
-  { printf '%s 1 %s\n' cts.conform 99 cts.vulkan 98 unit.campaign 80 unit.vulkan_campaign 40 unit.cpu 39 unit.size 38 \
+  { printf '%s 1 %s\n' cts.conform 99 cts.vulkan 98 unit.campaign 80 cts.vulkan_swiftshader 60 flow.programs 60 flow.shapes 55 unit.vulkan_campaign 40 unit.cpu 39 unit.size 38 \
     unit.llvm 38 unit.vulkan_fault 37 cli.plan 36 unit.vulkan_memory 35 unit.vulkan 34 unit.vulkan_uniform 33 \
-    unit.lower 20 unit.placement 19 unit.printed 18 unit.run 17 unit.spirv_run 16 unit.traps 16 cli.embed 15 \
+    unit.lower 20 unit.vulkan_campaign_swiftshader 20 unit.placement 19 unit.printed 18 unit.run 17 unit.spirv_run 16 unit.traps 16 cli.embed 15 \
     unit.c_safety 14 check.examples 14 unit.c 13 unit.fence 12 unit.probe 11 unit.fuel 9 repo.contract 9 \
     cli.progress 8 unit.shape_run 8 unit.scalar 8 repo.headers 7 repo.docs 7 unit.llvm_row 7 unit.vulkan_recording 6 \
     unit.ranges_random 5 unit.many 5 unit.llvm_atomic 5 unit.spirv 5 unit.progress 5 unit.generate 4
   echo ---; } >"$costs"
 fi
-ctest --test-dir "$directory" -j2 -V --no-tests=error 2>&1 </dev/null |
-  tee "$log" | grep --line-buffered -E '^ *[0-9]+/[0-9]+ Test +#' || true
+
+# Shows the line of each test that is over, and meanwhile which ones run.
+follow() {
+  local line part='' over=0 name all=$1
+  declare -A running=()
+  progress_begin
+  while :; do
+    if IFS= read -r -t 2 line; then
+      line=$part$line part=''
+      if [[ $line =~ ^\ *Start\ +([0-9]+):\ (.*)$ ]]; then
+        running[${BASH_REMATCH[1]}]=${BASH_REMATCH[2]}
+      elif [[ $line =~ ^\ *([0-9]+)/([0-9]+)\ Test\ +#([0-9]+): ]]; then
+        over=$((over + 1))
+        unset "running[${BASH_REMATCH[3]}]"
+        progress_clear
+        echo "$line"
+      fi
+    elif [ $? -gt 128 ]; then
+      part+=$line # no whole line came in time
+    else
+      break
+    fi
+    name=${running[*]}
+    progress_show "$over" "$all" "tests${name:+, now ${name// /, }}"
+  done
+  progress_clear
+}
+tests=$(ctest --test-dir "$directory" -N | sed -n 's/^Total Tests: //p')
+echo "running ${tests:=0} tests of $directory, two at a time (log: $log) ..."
+ctest --test-dir "$directory" -j2 -V --no-tests=error 2>&1 </dev/null | tee "$log" | follow "$tests" || true
 
 # Lines of test 7 start with "7: ". A test that failed as a whole, but not in
 # one of its cases (it crashed, hung, leaked or never said), counts as one
@@ -37,6 +67,7 @@ awk '
   /^ *[0-9]+: / {
     number = $0; sub(/^ */, "", number); sub(/:.*/, "", number); number += 0
     text = $0; sub(/^ *[0-9]+: /, "", text)
+    if (text ~ /^timeout: /) { late[number] = text; sub(/^timeout: /, "", late[number]) }
     if (text !~ /^ok /) output[number] = output[number] text "\n"
     if (text ~ /^cases: [0-9]+ passed, [0-9]+ failed\r?$/) {
       split(text, word, " "); said[number] = 1
@@ -48,6 +79,10 @@ awk '
     number = $0; sub(/^.*Test +#/, "", number); sub(/:.*/, "", number); number += 0
     name = $0; sub(/^[^:]*: */, "", name); sub(/ .*/, "", name)
     tests++
+    if ($0 ~ /\*\*\*Timeout/ && !late[number]) {
+      late[number] = $0; sub(/^.*\*\*\*Timeout */, "after ", late[number])
+    }
+    if (late[number]) timeouts = timeouts "timeout: " name ": " late[number] "\n"
     if ($0 ~ /\*\*\*Skipped/) { print "skipped: " name; next }
     whole = ($0 ~ /   Passed  /) && said[number]
     passed += good[number]; failed += bad[number]
@@ -60,6 +95,7 @@ awk '
   END {
     if (shown != "") printf "%s\n", shown
     if (lost != "") print "failed as a whole:" lost
+    printf "%s", timeouts
     if (tests == 0) { print "no test ran"; failed++ }
     printf "%d passed, %d failed\n", passed, failed
     exit failed > 0

@@ -2,16 +2,25 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # The conformance suite on a Vulkan device, under the validation layer: what that says
 # is a break, which ends the case that it is about.
-#   conform_vulkan.sh SOURCE BUILD [all]
+#   conform_vulkan.sh SOURCE BUILD [DRIVER] [all]
+# DRIVER is a name that scripts/vulkan_drivers.sh knows; without, the device is the one that
+# the Vulkan loader finds first.
 set -uo pipefail
 source_dir=$1 build_dir=$2
+shift 2
 . "$source_dir/tests/support/cases.sh"
 . "$source_dir/tests/support/suite.sh"
+driver='' all=
+for word in "$@"; do if [ "$word" = all ]; then all=1; else driver=$word; fi; done
+if [ -n "$driver" ]; then
+  . "$source_dir/tests/support/vulkan_driver.sh"
+  use_vulkan_driver "$driver"
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # What drivers, loaders and layers (all that is C++ here) keep until the process ends is not ours.
-printf 'leak:%s\n' libvulkan libLLVM libdrm libVkLayer libstdc++ _dlerror_run '<unknown module>' >"$work/leaks"
+printf 'leak:%s\n' libvulkan libvk_swiftshader libLLVM libdrm libVkLayer libstdc++ _dlerror_run '<unknown module>' >"$work/leaks"
 export LSAN_OPTIONS=${LSAN_OPTIONS:+$LSAN_OPTIONS:}suppressions=$work/leaks:print_suppressions=0
 export VK_LAYER_SETTINGS_PATH=$work/vk_layer_settings.txt MESA_SHADER_CACHE_DISABLE=true
 layer=VK_LAYER_KHRONOS_validation
@@ -51,12 +60,20 @@ on() { # what for, options, more arguments
   suite "vulkan conforms$what" vulkan error,warn "${options[@]}" "$@"
 }
 
-if [ $# -gt 2 ]; then # all of it, in every way (make check-long)
+if [ -n "$all" ]; then # all of it, in every way (make check-long)
   on "" "" --programs 60
   on ", as on a GPU" vulkan.staging=1
   on ", as on a GPU without timelines" vulkan.staging=1,vulkan.fences=1
   on ", floats fixed" vulkan.numbers=1
   on ", floats soft" vulkan.numbers=2
+elif [ "$driver" = swiftshader ]; then
+  # What differs from other devices is what kernels are lowered to. How the driver's memory and
+  # threads meet ours is tested on the other device, so that under a sanitizer little is left.
+  if sanitized; then
+    for area in forms atomics; do on " in $area" "" --filter "$area."; done
+  else
+    on "" "" --programs 10 # unit.vulkan_campaign_swiftshader has 100
+  fi
 elif sanitized; then
   # Where memory and threads of the driver, of the library and of the case meet.
   for area in forms residents recordings threads; do on " in $area" "" --filter "$area."; done

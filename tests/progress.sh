@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# The bar that `vyre run` shows on a terminal.
+# The bar that `vyre run` and `vyre conform` show on a terminal.
 #   progress.sh SOURCE BUILD
 set -uo pipefail
 source_dir=$1 build_dir=$2
@@ -58,4 +58,70 @@ for at in cpu:250:5000000 ref:2000:40000; do
     fail "$name" "$(diff <(answer piped) <(answer slow))"
   fi
 done
+
+# Ctrl-C while a bar is drawn: it ends the line, and the process ends by the signal.
+# What is read after the bar is all that the process wrote. Prints the exit code, and
+# the rest of the line.
+cat >"$work/interrupt.py" <<'P'
+import os, pty, re, signal, sys
+signal.alarm(100)
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[1], sys.argv[1:])
+seen, at = b'', None
+while True:
+    try:
+        data = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not data:
+        break
+    seen += data
+    if at is None and re.search(rb'of \d+ (workgroups|cases), \d+ s', seen):
+        at = len(seen)
+        os.write(terminal, b'\x03')
+status = os.waitpid(pid, 0)[1]
+print('signal', os.WTERMSIG(status) if os.WIFSIGNALED(status) else 'none', 'bar', at is not None)
+print('last', 'newline' if seen.endswith(b'\n') else repr(seen[-40:]))
+P
+interrupt() { # name, command...
+  local name=$1
+  shift
+  python3 "$work/interrupt.py" "$@" >"$work/out" 2>&1
+  if grep -qx 'signal 2 bar True' "$work/out" && grep -qx 'last newline' "$work/out"; then ok "$name"; else fail "$name" "$(cat "$work/out")"; fi
+}
+# The process that gets the signal is slow to end, so that the thread that draws could go on.
+cat >"$work/slow_raise.c" <<'C'
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+int raise(int number) {
+  (void)usleep(500000);
+  return pthread_kill(pthread_self(), number);
+}
+C
+if command -v python3 >/dev/null; then
+  if grep -q '^VYRE_SANITIZE:STRING=$' "$build_dir/CMakeCache.txt" &&
+    cc -shared -fPIC -o "$work/slow_raise.so" "$work/slow_raise.c"; then
+    interrupt "no bar is drawn after the line of the last one has ended" env LD_PRELOAD="$work/slow_raise.so" \
+      "$build_dir/vyre" run "$work/slow.vyre" --backend cpu --threads 1 --set y=zeros:2000 --set rounds=50000000
+  fi
+  interrupt "Ctrl-C ends the line of the bar of run" "$build_dir/vyre" run "$work/slow.vyre" --backend cpu --threads 1 \
+    --set y=zeros:2000 --set rounds=50000000
+  interrupt "Ctrl-C ends the line of the bar of conform" "$build_dir/vyre" conform --backend ref --jobs 1 --programs 20000 --filter programs.
+fi
+
+# A busy machine may be late with the line, which is due after 15 s.
+"$build_dir/vyre" conform --backend ref --jobs 1 --programs 1000000 --filter programs. >"$work/out" 2>&1 &
+line='conform: [0-9]+ of 1000000 cases, [0-9]+ s'
+for _ in {1..240}; do
+  if grep -qxE "$line" "$work/out"; then break; fi
+  sleep 0.5
+done
+kill $!
+wait $!
+name="conform says without a terminal from time to time how far it is"
+if grep -qxE "$line" "$work/out" && ! grep -q $'[\r\033]' "$work/out"; then ok "$name"; else
+  fail "$name" "$(cat -v "$work/out")"
+fi
 finish

@@ -10,8 +10,10 @@
 #include "args.h"
 #include "commands.h"
 #include "cts/run.h"
+#include "generate_flags.h"
 #include "output.h"
 #include "plan_json.h"
+#include "progress.h"
 #include "read_file.h"
 
 #define SELF "/proc/self/exe"
@@ -22,6 +24,7 @@ typedef struct conform_flags {
   const char *backend, *options, *filter, *one, *list_file;
   uint64_t programs, seed, jobs, timeout;
   bool list, json;
+  vyre_generate_options lacks; /* what programs go without on the device */
 } conform_flags;
 
 static bool at_most(const char *name, uint64_t value, uint64_t most,
@@ -57,11 +60,11 @@ static bool read_flags(int count, char **words, conform_flags *f,
 /* --- what there is --------------------------------------------------------------*/
 
 /* Opens the device once, so that a name that is none is told once. */
-static bool find_device(const char *name, vyre_device_info *out,
+static bool find_device(conform_flags *f, vyre_device_info *out,
                         problem *wrong) {
   vyre_device *device;
   vyre_status st = {0};
-  if (vyre_device_open(NULL, name, &device, &st) != VYRE_OK) {
+  if (vyre_device_open(NULL, f->backend, &device, &st) != VYRE_OK) {
     return problem_from_status(wrong, &st);
   }
   for (size_t i = 0; vyre_device_list(i, out); i++) {
@@ -70,6 +73,7 @@ static bool find_device(const char *name, vyre_device_info *out,
     }
   }
   if (!out->description) *out = (vyre_device_info){.description = ""};
+  vyre_generate_options_fit(&f->lacks, vyre_device_capabilities(device));
   vyre_device_release(device);
   return true;
 }
@@ -158,7 +162,7 @@ static int answer_list(const cts_report *report, bool json) {
 
 typedef struct area_sum {
   char name[CTS_NAME];
-  size_t passed, failed, expected, skipped;
+  size_t passed, failed, expected, unsupported, not_applicable;
   uint64_t launches;
 } area_sum;
 
@@ -183,8 +187,8 @@ static size_t sum_areas(const cts_report *report, area_sum *sums) {
     sums[at].passed += r->verdict == CTS_PASSED;
     sums[at].failed += r->verdict == CTS_FAILED;
     sums[at].expected += r->verdict == CTS_EXPECTED_FAILURE;
-    sums[at].skipped +=
-        r->verdict == CTS_SKIPPED || r->verdict == CTS_UNSUPPORTED;
+    sums[at].unsupported += r->verdict == CTS_UNSUPPORTED;
+    sums[at].not_applicable += r->verdict == CTS_NOT_APPLICABLE;
   }
   return count;
 }
@@ -197,10 +201,16 @@ static void put_again(const conform_flags *f, const cts_result *r, sink *out) {
               r->shrunk ? r->shrunk : r->name);
 }
 
-/* "programs.17:size=3:no-f64" as the words of `vyre generate`. */
-static bool put_program(const cts_result *r, sink *out) {
+/* "programs.17:size=3:no-f64" as the words of `vyre generate`, with the flags for
+ * what the device lacks. */
+static bool put_program(const conform_flags *f, const cts_result *r,
+                        sink *out) {
   const char *at = r->shrunk ? r->shrunk : r->name;
+  vyre_generate_options lacks = f->lacks;
   if (strncmp(at, "programs.", 9) != 0) return false;
+  if (strstr(at, ":no-f64")) lacks.no_f64 = false;
+  if (strstr(at, ":no-int64")) lacks.no_int64 = false;
+  if (strstr(at, ":no-atomics64")) lacks.no_atomics64 = false;
   at += 9;
   size_t length = strcspn(at, ":");
   sink_format(out, "vyre generate --seed %.*s", (int)length, at);
@@ -211,6 +221,7 @@ static bool put_program(const cts_result *r, sink *out) {
       sink_bytes(out, at[i] == '=' ? " " : at + i, 1);
     }
   }
+  put_generate_flags(&lacks, out);
   return true;
 }
 
@@ -236,7 +247,7 @@ static void put_failures(const conform_flags *f, const cts_report *report,
     put_again(f, r, out);
     sink_text(out, "\n");
     sink program = {0};
-    if (put_program(r, &program)) {
+    if (put_program(f, r, &program)) {
       sink_text(out, "  show it: ");
       sink_bytes(out, program.data, program.length);
       sink_text(out, "\n");
@@ -245,7 +256,39 @@ static void put_failures(const conform_flags *f, const cts_report *report,
   }
 }
 
-/* What was not looked at, and why: by line of the list, then by case. */
+static const char *case_text(size_t count) {
+  return count == 1 ? "case" : "cases";
+}
+
+/* "conforms, without f64, atomics64", or why it does not. */
+static void put_verdict(const conform_flags *f, const cts_report *report,
+                        sink *out) {
+  if (report->failed > 0) {
+    sink_format(out, "does not conform: %zu %s failed", report->failed,
+                case_text(report->failed));
+    return;
+  }
+  if (report->passed == 0) {
+    sink_text(out,
+              "nothing passed: this run shows nothing, and counts as failed");
+    return;
+  }
+  if (report->skipped > 0) {
+    sink_format(out, "does as its list expects, which excuses %zu %s",
+                report->skipped, case_text(report->skipped));
+  } else {
+    sink_text(out, "conforms");
+  }
+  for (size_t i = 0; i < report->lack_count; i++) {
+    sink_format(out, "%s%s", i ? ", " : ", without ", report->lacks[i].what);
+  }
+  if (f->filter) {
+    sink_format(out, " (only cases with '%.60s' in their name)", f->filter);
+  }
+}
+
+/* Cases that were not held against the device, and why: by line of the list, then
+ * by what the device lacks. */
 static void put_skipped(const cts_report *report, sink *out) {
   for (size_t i = 0; i < report->list.count; i++) {
     const cts_row *row = &report->list.rows[i];
@@ -259,11 +302,10 @@ static void put_skipped(const cts_report *report, sink *out) {
                 row->is_unsupported ? "unsupported" : "fails, as expected,",
                 row->pattern, count, row->reason);
   }
-  for (size_t k = 0; k < report->count; k++) {
-    const cts_result *r = &report->results[k];
-    if (r->verdict != CTS_SKIPPED) continue;
-    sink_format(out, "skipped %s: %.300s\n", r->name,
-                r->reason ? r->reason : "");
+  for (size_t i = 0; i < report->lack_count; i++) {
+    const cts_lack *lack = &report->lacks[i];
+    sink_format(out, "without %s: %zu %s not applicable\n", lack->what,
+                lack->cases, case_text(lack->cases));
   }
 }
 
@@ -274,24 +316,22 @@ static void put_text(const conform_flags *f, const vyre_device_info *info,
   sink_format(out, "conformance of %s: %s%s%s\n\n", f->backend,
               info->description, f->options ? ", with " : "",
               f->options ? f->options : "");
-  sink_format(out, "%-12s %7s %7s %7s %8s\n", "area", "passed", "failed",
-              "skipped", "kernels");
+  sink_format(out, "%-12s %7s %7s %7s %7s %8s\n", "area", "passed", "failed",
+              "n/a", "skipped", "kernels");
   for (size_t i = 0; i < count; i++) {
-    sink_format(out, "%-12s %7zu %7zu %7zu %8llu\n", sums[i].name,
-                sums[i].passed, sums[i].failed,
-                sums[i].skipped + sums[i].expected,
+    sink_format(out, "%-12s %7zu %7zu %7zu %7zu %8llu\n", sums[i].name,
+                sums[i].passed, sums[i].failed, sums[i].not_applicable,
+                sums[i].unsupported + sums[i].expected,
                 (unsigned long long)sums[i].launches);
   }
-  if (report->skipped > 0) sink_text(out, "\n");
+  if (report->skipped + report->not_applicable > 0) sink_text(out, "\n");
   put_skipped(report, out);
   put_failures(f, report, out);
-  sink_format(out, "\n%zu passed, %zu failed, %zu skipped\n", report->passed,
-              report->failed, report->skipped);
-  if (report->passed == 0 && report->failed == 0) {
-    sink_text(out,
-              "nothing passed: this run shows nothing, and counts as "
-              "failed\n");
-  }
+  sink_text(out, "\nverdict: ");
+  put_verdict(f, report, out);
+  sink_format(
+      out, "\n%zu passed, %zu failed, %zu not applicable, %zu skipped\n",
+      report->passed, report->failed, report->not_applicable, report->skipped);
 }
 
 static void json_case(const conform_flags *f, const cts_result *r,
@@ -303,14 +343,15 @@ static void json_case(const conform_flags *f, const cts_result *r,
             r->verdict == CTS_FAILED             ? "failed"
             : r->verdict == CTS_EXPECTED_FAILURE ? "expected_failure"
             : r->verdict == CTS_UNSUPPORTED      ? "unsupported"
-                                                 : "skipped");
+                                                 : "not_applicable");
   json_text(text, "reason", r->reason ? r->reason : "");
+  if (r->verdict == CTS_NOT_APPLICABLE) json_text(text, "lacks", r->lacks);
   if (r->row) json_text(text, "expected", r->row->reason);
   if (r->verdict == CTS_FAILED && !r->is_row) {
     put_again(f, r, &command);
     json_string(text, "again", command.data, command.length);
     command.length = 0;
-    if (put_program(r, &command)) {
+    if (put_program(f, r, &command)) {
       json_string(text, "program", command.data, command.length);
     }
   }
@@ -324,8 +365,19 @@ static void put_json(const conform_flags *f, const vyre_device_info *info,
   area_sum sums[MOST_AREAS];
   size_t count = sum_areas(report, sums);
   json_out text = {.out = out};
+  sink verdict = {0};
+  put_verdict(f, report, &verdict);
   json_open(&text, NULL, '{');
   json_bool(&text, "ok", cts_report_is_good(report));
+  json_string(&text, "verdict", verdict.data, verdict.length);
+  json_open(&text, "lacks", '[');
+  for (size_t i = 0; i < report->lack_count; i++) {
+    json_open(&text, NULL, '{');
+    json_text(&text, "feature", report->lacks[i].what);
+    json_u64(&text, "cases", report->lacks[i].cases);
+    json_close(&text, '}');
+  }
+  json_close(&text, ']');
   json_text(&text, "backend", f->backend);
   if (f->options) json_text(&text, "options", f->options);
   json_text(&text, "description", info->description);
@@ -336,8 +388,9 @@ static void put_json(const conform_flags *f, const vyre_device_info *info,
     json_text(&text, "area", sums[i].name);
     json_u64(&text, "passed", sums[i].passed);
     json_u64(&text, "failed", sums[i].failed);
+    json_u64(&text, "not_applicable", sums[i].not_applicable);
     json_u64(&text, "expected_failures", sums[i].expected);
-    json_u64(&text, "skipped", sums[i].skipped);
+    json_u64(&text, "unsupported", sums[i].unsupported);
     json_u64(&text, "kernels", sums[i].launches);
     json_close(&text, '}');
   }
@@ -350,23 +403,41 @@ static void put_json(const conform_flags *f, const vyre_device_info *info,
   json_close(&text, ']');
   json_u64(&text, "passed", report->passed);
   json_u64(&text, "failed", report->failed);
+  json_u64(&text, "not_applicable", report->not_applicable);
   json_u64(&text, "skipped", report->skipped);
   json_close(&text, '}');
   sink_text(out, "\n");
+  if (verdict.failed) out->failed = true;
+  sink_finish(&verdict);
 }
 
-static int run(const conform_flags *f, problem *wrong) {
+static void show_progress(void *self, size_t done, size_t all) {
+  progress_set(self, done, all);
+}
+
+/* Runs the cases, which takes minutes, and shows how many are over. */
+static bool run_cases(const conform_flags *f, cts_report *report) {
+  progress_bar bar;
+  cts_options options = options_of(f);
+  options.tell = show_progress;
+  options.self = &bar;
+  progress_begin(&bar, "cases", "conform");
+  bool fine = cts_report_run(&options, report);
+  progress_end(&bar);
+  return fine;
+}
+
+static int run(conform_flags *f, problem *wrong) {
   vyre_device_info info = {0};
   cts_report report = {0};
-  cts_options options = options_of(f);
   sink out = {0};
   int code;
   if (!begin(f, &report, wrong) ||
-      (!f->list && !find_device(f->backend, &info, wrong))) {
+      (!f->list && !find_device(f, &info, wrong))) {
     code = problem_report(wrong, f->json);
   } else if (f->list) {
     code = answer_list(&report, f->json);
-  } else if (!cts_report_run(&options, &report)) {
+  } else if (!run_cases(f, &report)) {
     problem_set(wrong, KIND_INPUT, "end other processes, or give --jobs 1",
                 "the system starts no more processes");
     code = problem_report(wrong, f->json);

@@ -42,6 +42,7 @@ static void put_capabilities(const vyre_device_caps *caps, sink *out) {
     const char *name;
   } features[] = {{caps->has_f64, "f64"},
                   {caps->has_u64, "u64"},
+                  {caps->has_atomics64, "atomics64"},
                   {caps->has_print, "print"},
                   {caps->has_checks, "checks"},
                   {caps->has_device_time, "device-time"},

@@ -33,8 +33,15 @@ typedef struct emit_flags {
   const char *file, *kernel, *output;
   size_t to;
   uint64_t width;
+  bool is_lowered_otherwise; /* than device cpu does it */
   vyre_emit_options options;
 } emit_flags;
+
+/* What is known of the code beside its text. */
+typedef struct emit_facts {
+  vyre_emit_report report;
+  uint32_t width; /* of what device cpu runs; 0: not compiled */
+} emit_facts;
 
 static bool has_report(const emit_flags *f) {
   return f->to >= TO_LOWERED && f->to != TO_ASM &&
@@ -150,6 +157,8 @@ static bool read_flags(int count, char **words, emit_flags *f, bool json,
   f->options.width = (uint32_t)f->width;
   f->options.numbers = (vyre_numbers)numbers;
   f->options.math = (vyre_math)math;
+  f->is_lowered_otherwise =
+      numbers || math || f->options.no_u64 || f->options.no_narrow;
   return check_output(f, json, wrong) &&
          check_width(f, flags[WIDTH].given, wrong) &&
          check_lowering(f, flags + FIRST_OF_LOWERING, all - FIRST_OF_LOWERING,
@@ -178,53 +187,113 @@ static bool emit_binary(const vyre_program *program, sink *out,
 
 /* False with findings in the file, or with a problem. */
 static bool emit_lowered(const vyre_program *program, kernel_file *file,
-                         const emit_flags *f, sink *out,
-                         vyre_emit_report *report, problem *wrong) {
+                         const emit_flags *f, vyre_writer writer,
+                         emit_facts *facts, problem *wrong) {
   vyre_status st = {0};
   if (vyre_program_validate(program, &file->findings, &st) != VYRE_OK) {
     return file->findings.count == 0 && problem_from_status(wrong, &st);
   }
-  if (vyre_program_emit(program, &f->options, sink_writer(out), report, &st) ==
+  if (vyre_program_emit(program, &f->options, writer, &facts->report, &st) ==
       VYRE_OK) {
-    return !out->failed || problem_no_memory(wrong, "the answer");
+    return true;
   }
-  return out->failed ? problem_no_memory(wrong, "the answer")
-                     : problem_from_status(wrong, &st);
+  return st.kind == VYRE_KIND_WRITER_REFUSED
+             ? problem_no_memory(wrong, "the answer")
+             : problem_from_status(wrong, &st);
 }
 
-/* What device cpu makes of it on this machine. */
-static bool emit_asm(vyre_program *program, kernel_file *file,
-                     const emit_flags *f, sink *out, problem *wrong) {
-  vyre_status st = {0};
+/* Prints what device cpu compiles on this machine: the compile of a pipeline
+ * decides the width, so that this is the code that runs. */
+static vyre_code print_compiled(vyre_program *program, kernel_file *file,
+                                const emit_flags *f, sink *out, uint32_t *width,
+                                vyre_status *st) {
   vyre_context *context = NULL;
   vyre_device *device = NULL;
   vyre_pipeline *pipeline = NULL;
-  char width[OPTIONS_TEXT];
-  vyre_context_options with = {
-      .backend_options = args_cpu_options(0, f->options.width, width)};
+  char text[OPTIONS_TEXT];
+  vyre_context_options with = {.backend_options =
+                                   args_cpu_options(0, f->options.width, text)};
   vyre_compile_options options = {0};
   memcpy(options.workgroup, f->options.workgroup, sizeof options.workgroup);
-  bool fine =
-      vyre_context_create(&with, &context, &st) == VYRE_OK &&
-      vyre_device_open(context, "cpu", &device, &st) == VYRE_OK &&
-      vyre_pipeline_compile(device, program, &options, &pipeline,
-                            &file->findings, &st) == VYRE_OK &&
-      vyre_pipeline_print(pipeline, "asm", sink_writer(out), &st) == VYRE_OK;
+  vyre_code code = vyre_context_create(&with, &context, st);
+  if (code == VYRE_OK) code = vyre_device_open(context, "cpu", &device, st);
+  if (code == VYRE_OK) {
+    code = vyre_pipeline_compile(device, program, &options, &pipeline,
+                                 &file->findings, st);
+  }
+  if (code == VYRE_OK) {
+    vyre_pipeline_resources resources;
+    (void)vyre_pipeline_describe(pipeline, &resources);
+    *width = resources.width;
+    code = vyre_pipeline_print(pipeline, f->to == TO_ASM ? "asm" : "llvm",
+                               sink_writer(out), st);
+  }
   vyre_pipeline_release(pipeline);
   vyre_device_release(device);
   vyre_context_release(context);
-  if (fine) return !out->failed || problem_no_memory(wrong, "the answer");
+  return code;
+}
+
+static bool emit_asm(vyre_program *program, kernel_file *file,
+                     const emit_flags *f, sink *out, emit_facts *facts,
+                     problem *wrong) {
+  vyre_status st = {0};
+  vyre_code code = print_compiled(program, file, f, out, &facts->width, &st);
   if (out->failed) return problem_no_memory(wrong, "the answer");
+  if (code == VYRE_OK) return true;
   return file->findings.count == 0 && problem_from_status(wrong, &st);
+}
+
+/* Returns true if the device could not compile because LLVM could not be loaded. */
+static bool is_without_llvm(const vyre_status *st) {
+  return st->code != VYRE_OK && st->field && strcmp(st->field, "llvm") == 0;
+}
+
+static bool drop(void *self, const char *text, size_t length) {
+  (void)self;
+  (void)text;
+  (void)length;
+  return true;
+}
+
+/* Without LLVM nothing is compiled, and only what is compiled has a width for
+ * sure: a note says so. */
+static bool emit_llvm(vyre_program *program, kernel_file *file,
+                      const emit_flags *f, sink *out, emit_facts *facts,
+                      problem *wrong) {
+  vyre_status st = {0};
+  if (f->is_lowered_otherwise) {
+    return emit_lowered(program, file, f, sink_writer(out), facts, wrong);
+  }
+  vyre_code code = print_compiled(program, file, f, out, &facts->width, &st);
+  if (code == VYRE_OK) {
+    /* For its counts. */
+    return emit_lowered(program, file, f, (vyre_writer){.write = drop}, facts,
+                        wrong) &&
+           (!out->failed || problem_no_memory(wrong, "the answer"));
+  }
+  if (out->failed) return problem_no_memory(wrong, "the answer");
+  if (file->findings.count > 0) return false;
+  if (!is_without_llvm(&st)) return problem_from_status(wrong, &st);
+  sink note = {0};
+  sink_format(&note,
+              "note: not compiled, so that a device may take another width: "
+              "%.500s\n",
+              st.message);
+  write_all(STDERR_FILENO, note.data, note.length);
+  sink_finish(&note);
+  return emit_lowered(program, file, f, sink_writer(out), facts, wrong) &&
+         (!out->failed || problem_no_memory(wrong, "the answer"));
 }
 
 /* The program in the form that was asked for. */
 static bool emit(vyre_program *program, kernel_file *file, const emit_flags *f,
-                 sink *out, vyre_emit_report *report, problem *wrong) {
+                 sink *out, emit_facts *facts, problem *wrong) {
   if (f->to == TO_BINARY) return emit_binary(program, out, wrong);
-  if (f->to == TO_ASM) return emit_asm(program, file, f, out, wrong);
+  if (f->to == TO_ASM) return emit_asm(program, file, f, out, facts, wrong);
+  if (f->to == TO_LLVM) return emit_llvm(program, file, f, out, facts, wrong);
   if (f->to >= TO_LOWERED) {
-    return emit_lowered(program, file, f, out, report, wrong);
+    return emit_lowered(program, file, f, sink_writer(out), facts, wrong);
   }
   return (vyre_program_print(program, sink_writer(out)) && !out->failed) ||
          problem_no_memory(wrong, "the answer");
@@ -241,7 +310,7 @@ static void put_report(json_out *json, const vyre_emit_report *report) {
 }
 
 static int answer(const vyre_program *program, const emit_flags *f, sink *made,
-                  const vyre_emit_report *report, bool json) {
+                  const emit_facts *facts, bool json) {
   sink out = {0};
   out_file file = {
       .path = f->output, .head = made->data, .head_length = made->length};
@@ -251,7 +320,8 @@ static int answer(const vyre_program *program, const emit_flags *f, sink *made,
     json_out text = json_begin(&out);
     json_text(&text, "kernel", vyre_program_name(program));
     json_text(&text, "fingerprint", hash);
-    if (has_report(f)) put_report(&text, report);
+    if (has_report(f)) put_report(&text, &facts->report);
+    if (facts->width) json_u64(&text, "width", facts->width);
     json_u64(&text, "bytes", made->length);
     if (f->output) {
       json_text(&text, "file", f->output);
@@ -270,7 +340,7 @@ int cmd_emit(int count, char **words, bool json) {
   problem wrong = {0};
   kernel_file file = {.program = NULL};
   sink made = {0};
-  vyre_emit_report report = {0};
+  emit_facts facts = {.width = 0};
   vyre_program *program = NULL;
   int code = EXIT_FINE;
   if (!read_flags(count, words, &f, json, &wrong)) {
@@ -279,8 +349,8 @@ int cmd_emit(int count, char **words, bool json) {
     program = kernel_file_open(f.file, f.kernel, &file, json, &code);
   }
   if (program) {
-    code = emit(program, &file, &f, &made, &report, &wrong)
-               ? answer(program, &f, &made, &report, json)
+    code = emit(program, &file, &f, &made, &facts, &wrong)
+               ? answer(program, &f, &made, &facts, json)
                : kernel_file_report(&file, &wrong, json);
   }
   sink_finish(&made);

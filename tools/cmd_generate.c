@@ -11,6 +11,7 @@
 
 #include "args.h"
 #include "commands.h"
+#include "generate_flags.h"
 #include "output.h"
 #include "plan_json.h"
 
@@ -57,6 +58,7 @@ static bool read_flags(int count, char **words, generate_flags *f,
                   FLAG("--no-grid-barriers", &o->no_grid_barriers),
                   FLAG("--no-atomics", &o->no_atomics),
                   FLAG("--no-atomics64", &o->no_atomics64),
+                  FLAG("--only-add64", &o->only_add64),
                   FLAG("--no-out-of-range", &o->no_out_of_range),
                   FLAG("--no-loops", &o->no_loops),
                   FLAG("--no-functions", &o->no_functions)};
@@ -115,6 +117,22 @@ static vyre_code dispatch(product *p, vyre_pipeline *pipeline,
   return code;
 }
 
+/* Tells which flags leave out what the device lacks: the program is another one
+ * then, and so is its hash, so that the flags are left to the caller. */
+static void fix_unsupported(const vyre_device *device, problem *wrong) {
+  vyre_generate_options lacks = {0};
+  sink flags = {0};
+  vyre_generate_options_fit(&lacks, vyre_device_capabilities(device));
+  put_generate_flags(&lacks, &flags);
+  if (!flags.failed && flags.length > 0) {
+    problem_fix(wrong,
+                "add%.*s, or run it on a device that has all: --backend "
+                "ref",
+                (int)flags.length, flags.data);
+  }
+  sink_finish(&flags);
+}
+
 static bool run(product *p, problem *wrong) {
   vyre_device *device = NULL;
   vyre_pipeline *pipeline = NULL;
@@ -124,12 +142,16 @@ static bool run(product *p, problem *wrong) {
     code = vyre_pipeline_compile(device, vyre_generated_program(p->made), NULL,
                                  &pipeline, NULL, &st);
   }
+  bool is_unsupported = device && code == VYRE_UNSUPPORTED_FEATURE;
   if (code == VYRE_OK) code = dispatch(p, pipeline, &st);
+  if (code != VYRE_OK && st.code != VYRE_OK) problem_from_status(wrong, &st);
+  if (code != VYRE_OK && st.code == VYRE_OK) {
+    problem_no_memory(wrong, "the outputs");
+  }
+  if (is_unsupported) fix_unsupported(device, wrong);
   vyre_pipeline_release(pipeline);
   vyre_device_release(device);
-  if (code == VYRE_OK) return true;
-  return st.code == VYRE_OK ? problem_no_memory(wrong, "the outputs")
-                            : problem_from_status(wrong, &st);
+  return code == VYRE_OK;
 }
 
 /* --- files ---------------------------------------------------------------------------*/

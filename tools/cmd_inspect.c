@@ -34,19 +34,26 @@ static void put_plan(sink *out, const vyre_binding_plan *plan) {
   }
 }
 
+static bool needs_grid(const vyre_pipeline_resources *r) {
+  return r->workgroup[1] > 1 || r->workgroup[2] > 1;
+}
+
 static void put_resources(sink *out, const vyre_pipeline *pipeline,
                           const vyre_pipeline_resources *r) {
   sink_format(out, "%s\n", vyre_pipeline_id(pipeline));
   sink_format(out, "  %-14s %u x %u x %u\n", "workgroup",
               (unsigned)r->workgroup[0], (unsigned)r->workgroup[1],
               (unsigned)r->workgroup[2]);
-  sink_format(out, "  %-14s covers ", "grid");
-  if (r->over) {
-    sink_text(out, "buffer '");
+  sink_format(out, "  %-14s ", "grid");
+  if (needs_grid(r)) {
+    sink_text(out, "must be given: the workgroup has more axes than x\n");
+  } else if (r->over) {
+    sink_text(out, "covers buffer '");
     show_bytes(out, r->over, strlen(r->over));
     sink_text(out, "'\n");
   } else {
-    sink_text(out, "the longest buffer that is neither uniform nor shared\n");
+    sink_text(out,
+              "covers the longest buffer that is neither uniform nor shared\n");
   }
   put_number(out, "shared", r->shared_bytes, " bytes a workgroup");
   put_number(out, "grid barriers", r->grid_barriers, "");
@@ -99,6 +106,7 @@ static void json_resources(sink *out, const vyre_pipeline *pipeline,
   } else {
     json_null(&json, "over");
   }
+  json_bool(&json, "needs_grid", needs_grid(r));
   json_u64(&json, "shared_buffers", r->shared_count);
   json_u64(&json, "shared_bytes", r->shared_bytes);
   json_u64(&json, "grid_barriers", r->grid_barriers);

@@ -83,25 +83,42 @@ static uint32_t guess_groups(double elements, unsigned axes, uint32_t size) {
   return (uint32_t)ceil(ceil(side - 1e-6) / size);
 }
 
-/* The rule that covers a buffer knows nothing of y and z. */
-static void warn_if_flat(const run_state *s) {
-  const uint32_t *given = s->flags.grid, *grid = s->grid;
+/* Elements of the largest buffer that the kernel binds. */
+static double most_elements(const run_state *s) {
+  const vyre_binding_plan *plan = vyre_pipeline_bindings(s->pipeline);
+  double most = 1;
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *b = &plan->bindings[i];
+    if (b->role == VYRE_ROLE_UNIFORM) continue;
+    size_t size = 0;
+    if (b->input_index != VYRE_NO_INDEX) size = s->inputs[b->input_index].size;
+    if (b->output_index != VYRE_NO_INDEX) {
+      size = s->outputs[b->output_index].size;
+    }
+    double elements = (double)size / (b->element_size ? b->element_size : 1);
+    if (elements > most) most = elements;
+  }
+  return most;
+}
+
+/* Suggests a --grid to follow, from the size of the data. */
+static void suggest_grid(const run_state *s, problem *wrong) {
   const uint32_t *size = vyre_pipeline_workgroup(s->pipeline);
   unsigned axes = size[2] > 1 ? 3 : 2;
-  if (given[0] || (size[1] == 1 && size[2] == 1) || grid[0] == 1) return;
-  double elements = (double)grid[0] * size[0];
-  sink out = {0};
-  sink_format(&out,
-              "warning: this kernel has %u axes and no --grid: its %u "
-              "workgroups are all laid along x\nFix: --grid ",
-              axes, grid[0]);
+  double elements = most_elements(s);
+  sink grid = {0};
   for (unsigned i = 0; i < axes; i++) {
-    sink_format(&out, "%s%u", i ? "," : "",
+    sink_format(&grid, "%s%u", i ? "," : "",
                 guess_groups(elements, axes, size[i]));
   }
-  sink_text(&out, ", or as many on each axis as the data needs\n");
-  write_all(STDERR_FILENO, out.data, out.length);
-  sink_finish(&out);
+  if (!grid.failed) {
+    problem_fix(
+        wrong,
+        "--grid %.*s, if the data is a %s; else give as many workgroups "
+        "on each axis as the data needs",
+        (int)grid.length, grid.data, axes == 2 ? "square" : "cube");
+  }
+  sink_finish(&grid);
 }
 
 /* Above this an interpreter takes hours, and nobody sees why. */
@@ -178,11 +195,22 @@ static bool dispatch(run_state *s, problem *wrong) {
     desc.report = &s->report;
   }
   if (vyre_dispatch_grid(s->pipeline, &desc, s->grid, &st) != VYRE_OK) {
-    return failed(s, wrong, &st);
+    failed(s, wrong, &st);
+    if (st.kind == VYRE_KIND_GRID_REQUIRED) suggest_grid(s, wrong);
+    return false;
   }
-  warn_if_flat(s);
+  if (!run_shape_images(s, wrong)) return false;
+  if (s->flags.max_iterations) { /* the code has to count */
+    vyre_compile_options counted = {.counts_iterations = true};
+    memcpy(counted.workgroup, vyre_pipeline_workgroup(s->pipeline),
+           sizeof counted.workgroup);
+    counted.ulp_budget = s->flags.ulp_budget;
+    if (vyre_pipeline_prepare(s->pipeline, &counted, &st) != VYRE_OK) {
+      return failed(s, wrong, &st);
+    }
+  }
   warn_if_huge(s);
-  progress_begin(&s->bar);
+  progress_begin(&s->bar, "workgroups", NULL);
   if (s->bar.is_there) desc.progress = &s->bar.progress;
   vyre_code code = vyre_dispatch(s->pipeline, &desc, &st);
   progress_end(&s->bar);

@@ -52,11 +52,12 @@ static const flag_doc run_flags[] = {
      .type = FLAG_LIST},
     {.name = "--out",
      .value = "NAME=FILE",
-     .help = "write a buffer after the run: .npy, .png, or raw bytes",
+     .help = "write a buffer after the run: .npy, .png, .ppm, .pgm, or\n"
+             "raw bytes; raw:FILE for these, whatever the name",
      .type = FLAG_LIST},
     {.name = "--grid",
      .value = "X[,Y[,Z]]",
-     .help = "workgroups; without it, as many as cover the data",
+     .help = "workgroups; without it, as many on x as cover the data",
      .type = FLAG_TEXT},
     {.name = "--workgroup",
      .value = "X[,Y[,Z]]",
@@ -82,7 +83,8 @@ static const flag_doc run_flags[] = {
     {.name = "--max-iterations",
      .value = "N",
      .help = "most loop turns of one invocation (default 4294967295)",
-     .type = FLAG_U64},
+     .type = FLAG_U64,
+     .least = 1},
     {.name = "--values",
      .help = "all values of all outputs, however long",
      .type = FLAG_SWITCH},
@@ -139,8 +141,8 @@ static const flag_doc emit_flags[] = {
     {.name = "--to",
      .value = "FORM",
      .help = "ir: text, all written out; bin: the binary form;\n"
-             "lowered: what a device gets; c: the same in C11; llvm:\n"
-             "what LLVM gets of device cpu; asm: for this machine;\n"
+             "lowered: what a device gets; c: the same in C11; llvm and\n"
+             "asm: what device cpu compiles and runs on this machine;\n"
              "spirv: a module for Vulkan; spirv-text: the same to read,\n"
              "with the kernel's names, which the module leaves out",
      .type = FLAG_CHOICE,
@@ -229,6 +231,10 @@ static const flag_doc generate_flags[] = {
     SWITCH_FLAG("--no-grid-barriers", "without grid_barrier()"),
     SWITCH_FLAG("--no-atomics", "without atomics"),
     SWITCH_FLAG("--no-atomics64", "without atomics on u64 and i64"),
+    SWITCH_FLAG(
+        "--only-add64",
+        "of atomics on u64 and i64, only atomic_add whose result is not "
+        "used"),
     SWITCH_FLAG("--no-out-of-range", "without accesses outside of buffers"),
     SWITCH_FLAG("--no-loops", "without loops"),
     SWITCH_FLAG("--no-functions", "without fn"),
@@ -392,7 +398,9 @@ static const char fmt_body[] =
 static const char run_body[] =
     "SPEC, for a buffer of N elements:\n"
     "  data.npy         a NumPy file of the same element type, any shape\n"
+    "  photo.png        the samples of a picture; also .ppm, .pgm and .pnm\n"
     "  FILE             raw bytes, little endian; - is standard input\n"
+    "  raw:FILE         raw bytes, whatever the name of the file\n"
     "  zeros:N          N zeros\n"
     "  iota:N           0, 1, 2, ... N-1\n"
     "  fill:V:N         N times V\n"
@@ -410,10 +418,22 @@ static const char run_body[] =
     "NAME=zeros:N\n"
     "says otherwise.\n"
     "\n"
-    "Without --out, outputs are printed as a table; long ones are cut. A\n"
-    ".png takes u8 elements, one (grey) or three (red, green, blue) for each\n"
-    "invocation of a 2-D grid. What ran, and on which device, is told on\n"
-    "standard error.\n"
+    "Without --out, outputs are printed as a table; long ones are cut. What\n"
+    "ran, and on which device, is printed to standard error.\n"
+    "\n"
+    "A picture of width W, height H and C channels (1 grey, 2 grey and alpha,\n"
+    "3 RGB, 4 RGBA) is W x H x C elements, row by row: u8 for 8 bits a "
+    "sample,\n"
+    "u16 for 16, f32 from 0 to 1; or W x H elements u32, red in the lowest "
+    "byte.\n"
+    "--out NAME=FILE.png:WxHxC writes one, or :WxH for as many channels as "
+    "the\n"
+    "buffer has (.pgm: 1, .ppm: 3). If the size of the buffer is that of "
+    "another\n"
+    "one, channels above 1 must be given. Without a shape, it is that of the\n"
+    "picture that the same buffer was read from, or of a --grid of two axes;\n"
+    "else it is refused.\n"
+    "--set NAME=FILE.png:WxHxC demands that shape of the file.\n"
     "\n"
     "Exit codes: 0 fine, 1 the kernel or its data is wrong (also what --check\n"
     "finds), 2 the command line is wrong (also a --set that is missing), 3 "
@@ -432,7 +452,13 @@ static const char emit_body[] =
     "lacks,\n"
     "the lowered kernel gives the same bits. With --json, the answer has "
     "counts:\n"
-    "instructions, accesses to buffers, and how many of these need no check.\n";
+    "instructions, accesses to buffers, and how many of these need no check; "
+    "and\n"
+    "of llvm and asm the width.\n"
+    "\n"
+    "With --numbers, --math, --no-u64 or --no-narrow, llvm prints code for\n"
+    "another machine, which is not compiled. Without LLVM nothing is compiled\n"
+    "either, and a note says so.\n";
 
 static const char inspect_body[] =
     "The kernel is compiled for the device, and nothing runs. Workgroup and "
@@ -752,7 +778,6 @@ const command_group command_groups[] = {
      .title = "what is kept of compiled kernels",
      .noun = "action",
      .upper = "ACTION",
-     .question = "what to do",
      .body = cache_where,
      .example = "example:\n"
                 "  vyre cache explain examples/saxpy.vyre\n"},
@@ -761,7 +786,6 @@ const command_group command_groups[] = {
      .title = "what would run, before anything runs",
      .noun = "subject",
      .upper = "SUBJECT",
-     .question = "what to plan",
      .body = "Plans are pure: no device is opened, and equal input gives equal "
              "plans.\n",
      .example = "example:\n"

@@ -52,13 +52,12 @@ typedef struct command_doc {
 
 /* Commands of two words, such as `plan queue`: the first. */
 typedef struct command_group {
-  const char *name;     /* "plan" */
-  const char *summary;  /* in the list of all commands */
-  const char *title;    /* of its own help */
-  const char *noun;     /* what the second word is: "subject" */
-  const char *upper;    /* the same in capitals */
-  const char *question; /* without a second word, it needs to know */
-  const char *body;     /* lines below the list; ends with a newline */
+  const char *name;    /* "plan" */
+  const char *summary; /* in the list of all commands */
+  const char *title;   /* of its own help */
+  const char *noun;    /* what the second word is: "subject" */
+  const char *upper;   /* the same in capitals */
+  const char *body;    /* lines below the list; ends with a newline */
   const char *example;
 } command_group;
 

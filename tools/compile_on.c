@@ -44,12 +44,16 @@ vyre_code compile_on(vyre_context *context, const char *backend,
   bool is_auto = strcmp(backend, "auto") == 0;
   vyre_code code =
       try_on(context, backend, program, options, findings, out, st);
+  /* A device that is short of memory for its compiler is as good as missing. */
   bool is_refused = code == VYRE_UNSUPPORTED_FEATURE ||
+                    (code == VYRE_OUT_OF_MEMORY && st->field &&
+                     strcmp(st->field, "llvm") == 0) ||
                     (code != VYRE_OK && st->kind == VYRE_KIND_NOT_SUPPORTED);
-  if (is_auto && is_refused && out->device && !is_on_ref(out)) {
+  bool may_fall_back = vyre_context_option(context, "ref", "fallback", 1) != 0;
+  if (is_auto && is_refused && out->device && !is_on_ref(out) &&
+      may_fall_back) {
     tell_ref(what, st->message);
     (void)snprintf(out->why_ref, sizeof out->why_ref, "auto: %s", st->message);
-    *st = (vyre_status){0};
     vyre_device_release(out->device);
     code = try_on(context, "ref", program, options, findings, out, st);
   } else if (is_auto && is_on_ref(out)) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "element_text.h"
+#include "image.h"
 #include "npy.h"
 #include "words.h"
 
@@ -156,16 +157,6 @@ static bool make_text(data_spec *s, const char *rest) {
   return bytes != NULL;
 }
 
-static const struct {
-  const char *prefix;
-  bool (*make)(data_spec *s, const char *rest);
-} makers[] = {
-    {"zeros:", make_zeros},   {"iota:", make_iota},     {"fill:", make_fill},
-    {"random:", make_random}, {"values:", make_values}, {"text:", make_text},
-};
-
-enum { MAKERS = sizeof makers / sizeof makers[0] };
-
 static bool ends_with(const char *text, const char *end) {
   size_t length = strlen(text), tail = strlen(end);
   return length >= tail && strcmp(text + length - tail, end) == 0;
@@ -211,32 +202,107 @@ static bool looks_like_file(const char *text) {
   return strchr(text, '/') || (strchr(text, '.') && !number);
 }
 
-static bool read_data_file(data_spec *s) {
+static bool cannot_read(data_spec *s) {
+  if (is_scalar(s->buffer) && !looks_like_file(s->text)) {
+    return no_such_value(s);
+  }
+  char said[sizeof s->wrong->message];
+  memcpy(said, s->wrong->message, sizeof said);
+  snprintf(s->wrong->message, sizeof s->wrong->message, "buffer '%s': %.500s",
+           s->buffer->name, said);
+  problem_fix(s->wrong,
+              "name a file that can be read, or write zeros:N, iota:N, "
+              "fill:V:N, random:SEED:N or values:V,V,...");
+  return false;
+}
+
+static bool read_npy(data_spec *s) {
   buffer_data *out = s->out;
-  if (!read_input(s->text, &out->file, s->wrong)) {
-    if (is_scalar(s->buffer) && !looks_like_file(s->text)) {
-      return no_such_value(s);
-    }
-    char said[sizeof s->wrong->message];
-    memcpy(said, s->wrong->message, sizeof said);
-    snprintf(s->wrong->message, sizeof s->wrong->message, "buffer '%s': %.500s",
-             s->buffer->name, said);
-    problem_fix(s->wrong,
-                "name a file that can be read, or write zeros:N, iota:N, "
-                "fill:V:N, random:SEED:N or values:V,V,...");
+  if (!npy_read(&out->file, s->buffer, &out->bytes, &out->count, s->wrong)) {
     return false;
   }
-  bool standard = strcmp(s->text, "-") == 0;
-  if (standard ? is_npy(out->file.text, out->file.length)
-               : ends_with(s->text, ".npy")) {
-    if (!npy_read(&out->file, s->buffer, &out->bytes, &out->count, s->wrong)) {
-      return false;
-    }
-    out->length = (size_t)out->count * element_bytes(s->buffer->element);
-    return true;
+  out->length = (size_t)out->count * element_bytes(s->buffer->element);
+  return true;
+}
+
+/* @p wanted is the shape that the spec asks for; zero: any. */
+static bool read_picture(data_spec *s, bool png, const image_shape *wanted) {
+  buffer_data *out = s->out;
+  image_target target = {s->buffer, *wanted, strrchr(s->text, ':')};
+  image made;
+  if (!(png ? png_read : pnm_read)(&out->file, &target, s->arena, &made,
+                                   s->wrong)) {
+    return false;
+  }
+  if (!image_to_elements(&made, s->buffer, &out->file, s->arena, &out->bytes,
+                         &out->count, s->wrong)) {
+    return false;
+  }
+  out->length = (size_t)out->count * element_bytes(s->buffer->element);
+  out->shape = made.shape;
+  out->bits = made.bits;
+  return true;
+}
+
+static bool unknown_picture(data_spec *s, const char *path, const char *end) {
+  s->wrong->file = path;
+  problem_set(s->wrong, KIND_INPUT, "",
+              "buffer '%s': files that end in %s are not read as pictures",
+              s->buffer->name, end);
+  problem_fix(s->wrong,
+              "convert it to PNG, PGM or PPM, or write --set %s=raw:%.150s for "
+              "the bytes of the file",
+              s->buffer->name, path);
+  return false;
+}
+
+static bool make_raw(data_spec *s, const char *rest) {
+  s->text = rest;
+  return read_input(rest, &s->out->file, s->wrong) ? read_raw(s)
+                                                   : cannot_read(s);
+}
+
+/* The name says what a file holds; of standard input, its first bytes do. */
+static bool read_data_file(data_spec *s) {
+  image_shape shape;
+  size_t length;
+  const char *path = s->text;
+  if (!image_split_shape(path, &length, &shape, s->wrong)) return false;
+  image_format format = image_format_of(path, length);
+  if (path[length]) {
+    char *copy = vyre_arena_alloc(s->arena, length + 1, 1);
+    if (!copy) return problem_no_memory(s->wrong, "a file name");
+    memcpy(copy, path, length);
+    copy[length] = '\0';
+    path = copy;
+  }
+  const char *unknown = image_unknown_format(path, length);
+  if (unknown) return unknown_picture(s, path, unknown);
+  if (!read_input(path, &s->out->file, s->wrong)) return cannot_read(s);
+  const input *in = &s->out->file;
+  bool standard = strcmp(path, "-") == 0;
+  if (standard ? is_npy(in->text, in->length) : ends_with(path, ".npy")) {
+    return read_npy(s);
+  }
+  if (standard ? is_png(in->text, in->length) : format == IMAGE_PNG) {
+    return read_picture(s, true, &shape);
+  }
+  if (standard ? is_pnm(in->text, in->length) : format != IMAGE_NONE) {
+    return read_picture(s, false, &shape);
   }
   return read_raw(s);
 }
+
+static const struct {
+  const char *prefix;
+  bool (*make)(data_spec *s, const char *rest);
+} makers[] = {
+    {"zeros:", make_zeros},   {"iota:", make_iota},     {"fill:", make_fill},
+    {"random:", make_random}, {"values:", make_values}, {"text:", make_text},
+    {"raw:", make_raw},
+};
+
+enum { MAKERS = sizeof makers / sizeof makers[0] };
 
 static bool make(data_spec *s) {
   for (size_t i = 0; i < MAKERS; i++) {

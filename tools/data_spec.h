@@ -5,14 +5,17 @@
 
 #include "vyre/program.h"
 
+#include "image.h"
 #include "read_file.h"
 
 /* Elements for a buffer. Zeroed is empty. */
 typedef struct buffer_data {
   const unsigned char *bytes;
-  size_t length;  /* in bytes */
-  uint64_t count; /* in elements */
-  input file;     /* owns the bytes if they came from one */
+  size_t length;     /* in bytes */
+  uint64_t count;    /* in elements */
+  input file;        /* owns the bytes if they came from one */
+  image_shape shape; /* of the picture that they came from; zero: none */
+  uint32_t bits;     /* of its samples */
 } buffer_data;
 
 /* Reads or makes the elements; generated ones live in @p arena. The number of

@@ -468,7 +468,7 @@ static void check_picture(uint32_t width, uint32_t height, uint32_t channels,
     pixels[i] =
         (unsigned char)(colours > 1 ? random_below(&state, colours) : 9);
   }
-  png_put(pixels, width, height, channels, &out);
+  png_put(pixels, &(image_shape){width, height, channels}, 8, &out);
   CHECK(!out.failed && memcmp(out.data, "\x89PNG\r\n\x1a\n", 8) == 0);
   /* signature 8, IHDR 25, length and type of IDAT 8, zlib header 2 */
   CHECK_U64(inflate((const unsigned char *)out.data + 43, rows),

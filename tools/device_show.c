@@ -26,6 +26,19 @@ void put_device_title(const vyre_device_info *info, sink *out) {
               info->driver);
 }
 
+void put_device_among(const vyre_device *device, sink *out) {
+  vyre_device_info info;
+  const char *first = strstr(vyre_device_reason(device), "the first of ");
+  if (!first) return; /* listing devices would load drivers for nothing */
+  for (size_t i = 0; vyre_device_list(i, &info); i++) {
+    if (!info.is_available ||
+        strcmp(info.name, vyre_device_name(device)) != 0) {
+      continue;
+    }
+    sink_format(out, " (%.200s, %s)", info.description, first);
+  }
+}
+
 void put_device_fix(const vyre_device_info *info, sink *out) {
   if (info->fix[0]) sink_format(out, "    Fix: %.300s\n", info->fix);
 }
@@ -90,6 +103,7 @@ static void json_capabilities(json_out *json, const vyre_device_caps *caps) {
   json_bool(json, "has_print", caps->has_print);
   json_bool(json, "has_f64", caps->has_f64);
   json_bool(json, "has_u64", caps->has_u64);
+  json_bool(json, "has_atomics64", caps->has_atomics64);
   json_bool(json, "runs_nothing", caps->runs_nothing);
   json_bool(json, "keeps_pipelines", caps->keeps_pipelines);
   if (caps->details) json_text(json, "details", caps->details);

@@ -23,6 +23,10 @@ void device_entry_finish(device_entry *entry);
 /* "interpreter, vyre 0.1.0" */
 void put_device_title(const vyre_device_info *info, sink *out);
 
+/* " (llvmpipe, the first of 2; 'vulkan:1' is the next)" for a device that was opened
+ * by the name of a backend with several, else nothing. */
+void put_device_among(const vyre_device *device, sink *out);
+
 /* "    Fix: ...", where there is something to do about it. */
 void put_device_fix(const vyre_device_info *info, sink *out);
 

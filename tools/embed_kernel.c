@@ -16,7 +16,7 @@ typedef struct writer {
   vyre_binding_plan plan;
   const vyre_buffer_decl *buffers;
   const char **names; /* of parameters, one a binding; NULL: shared */
-  bool needs_grid;    /* more axes than one: it cannot be worked out */
+  bool needs_grid;    /* more axes than x: it cannot be inferred */
   sink *out;
 } writer;
 
@@ -240,7 +240,7 @@ static void put_comment(const writer *w) {
     sink_text(w->out, "\n");
   }
   if (w->needs_grid) {
-    sink_text(w->out, " * grid: workgroups in x, y and z. */\n");
+    sink_text(w->out, " * grid: workgroups in x, y and z; must be given. */\n");
   } else {
     sink_text(w->out,
               " * grid: workgroups in x, y and z; NULL: as many on x as cover "

@@ -42,23 +42,6 @@ static int unknown_member(const command_group *group, const char *word,
   return problem_report(&wrong, json);
 }
 
-static int missing_member(const command_group *group, bool json) {
-  const char *names[MOST_MEMBERS];
-  size_t count = list_names(group, names);
-  problem wrong = {0};
-  sink list = {0};
-  for (size_t i = 0; i < count; i++) {
-    sink_text(&list, i == 0 ? "" : i + 1 < count ? ", " : " or ");
-    sink_text(&list, names[i]);
-  }
-  problem_set(&wrong, KIND_USAGE, "", "'vyre %s' needs to know %s", group->name,
-              group->question);
-  problem_fix(&wrong, "add %.*s; 'vyre %s --help' explains them",
-              (int)list.length, list.data ? list.data : "", group->name);
-  sink_finish(&list);
-  return problem_report(&wrong, json);
-}
-
 static void skip_json(int *count, char ***words) {
   while (*count > 0 && strcmp((*words)[0], "--json") == 0) {
     --*count;
@@ -91,7 +74,7 @@ int group_run(const char *name, const group_member *members, size_t count,
   const command_group *group = find_group(name);
   /* Before the second word, --json only says how to answer. */
   skip_json(&word_count, &words);
-  if (word_count == 0) return missing_member(group, json);
+  if (word_count == 0) return overview(group, json);
   const char *word = words[0];
   if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
     return overview(group, json);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The `vyre` command. */
+#include <signal.h>
 #include <string.h>
 
 #include "vyre/version.h"
@@ -107,16 +108,14 @@ int main(int argc, char **argv) {
   int count = argc > 0 ? argc - 1 : 0;
   char **words = argv + 1;
   bool json = args_has(count, words, "--json");
+  /* A write beyond RLIMIT_FSIZE then fails with EFBIG, and is reported. */
+  (void)signal(SIGXFSZ, SIG_IGN);
   while (count > 0 && strcmp(words[0], "--json") == 0) {
     count--;
     words++;
   }
-  if (count == 0) {
-    problem wrong = {0};
-    problem_set(&wrong, KIND_USAGE, "say what to do; 'vyre --help' lists it",
-                "there is no command");
-    return problem_report(&wrong, json);
-  }
+  /* As docker and kubectl do: the help on standard output, and no failure. */
+  if (count == 0) return main_help(json);
   const char *word = words[0];
   if (strcmp(word, "help") == 0) {
     return help_command(count - 1, words + 1, json);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,8 +25,41 @@ bool write_all(int descriptor, const char *data, size_t length) {
   return true;
 }
 
-static bool cannot_write(problem *out, const char *path, int error) {
+/* The limit on the size of a file that the process has, if it has one. */
+static bool has_size_limit(unsigned long long *bytes) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return false;
+  }
+  *bytes = limit.rlim_cur;
+  return true;
+}
+
+/* @p length is how many bytes were to be written, if that is known; else 0. */
+static bool too_long(problem *out, uint64_t length) {
+  unsigned long long limit;
+  if (!has_size_limit(&limit)) {
+    return problem_set(out, KIND_WRITE,
+                       "write to a file system that takes larger files",
+                       "cannot write %llu bytes: the file system takes no file "
+                       "of that size",
+                       (unsigned long long)length);
+  }
+  problem_set(out, KIND_WRITE, "",
+              "cannot write %llu bytes: the limit on the size of a file is "
+              "%llu bytes (RLIMIT_FSIZE)",
+              (unsigned long long)length, limit);
+  problem_fix(
+      out,
+      "start vyre from a shell whose `ulimit -f` is unlimited, or write "
+      "less");
+  return false;
+}
+
+static bool cannot_write(problem *out, const char *path, int error,
+                         uint64_t length) {
   out->file = path;
+  if (error == EFBIG) return too_long(out, length);
   return problem_set(out, KIND_WRITE,
                      error == ENOSPC || error == EDQUOT
                          ? "make room on the disk, or write elsewhere"
@@ -101,8 +135,9 @@ static char *draft_name(const char *target, vyre_arena *arena) {
 static bool look_at(const char *path, bool *exists, struct stat *info,
                     problem *out) {
   *exists = stat(path, info) == 0;
-  if (!*exists && errno == ELOOP) return cannot_write(out, path, ELOOP);
-  if (*exists && S_ISDIR(info->st_mode)) return cannot_write(out, path, EISDIR);
+  if (!*exists && errno == ELOOP) return cannot_write(out, path, ELOOP, 0);
+  if (*exists && S_ISDIR(info->st_mode))
+    return cannot_write(out, path, EISDIR, 0);
   return true;
 }
 
@@ -112,14 +147,14 @@ bool can_publish(const char *path, vyre_arena *arena, problem *wrong) {
   if (!look_at(path, &exists, &info, wrong)) return false;
   if (exists && !S_ISREG(info.st_mode)) { /* opening a pipe would wait */
     return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 ||
-           cannot_write(wrong, path, errno);
+           cannot_write(wrong, path, errno, 0);
   }
   const char *draft = draft_name(behind_links(path, arena), arena);
   if (!draft) return problem_no_memory(wrong, "a file name");
   int descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor < 0) return cannot_write(wrong, path, errno);
+  if (descriptor < 0) return cannot_write(wrong, path, errno, 0);
   close(descriptor);
-  return unlink(draft) == 0 || cannot_write(wrong, path, errno);
+  return unlink(draft) == 0 || cannot_write(wrong, path, errno, 0);
 }
 
 /* Writes it under a name of its own; it is renamed later. What is no regular file
@@ -128,12 +163,13 @@ static bool draft_write(out_file *files, size_t index, vyre_arena *arena,
                         problem *out) {
   out_file *file = &files[index];
   struct stat info;
+  uint64_t length = (uint64_t)file->head_length + file->body_length;
   int error = 0;
   bool exists;
   if (!look_at(file->path, &exists, &info, out)) return false;
   if (exists && !S_ISREG(info.st_mode)) {
     return write_file(file, file->path, O_WRONLY, NULL, &error) ||
-           cannot_write(out, file->path, error);
+           cannot_write(out, file->path, error, length);
   }
   file->target = behind_links(file->path, arena);
   char *temporary = draft_name(file->target, arena);
@@ -145,7 +181,7 @@ static bool draft_write(out_file *files, size_t index, vyre_arena *arena,
   }
   if (error == EEXIST && is_repeated(files, index)) return true;
   if (error != EEXIST) unlink(temporary);
-  return cannot_write(out, file->path, error);
+  return cannot_write(out, file->path, error, length);
 }
 
 static bool draft_publish(out_file *file, problem *out) {
@@ -154,7 +190,7 @@ static bool draft_publish(out_file *file, problem *out) {
     file->temporary = NULL;
     return true;
   }
-  return cannot_write(out, file->path, errno);
+  return cannot_write(out, file->path, errno, 0);
 }
 
 static void drop_drafts(out_file *files, size_t count) {
@@ -178,7 +214,7 @@ int publish_files(sink *answer, out_file *files, size_t count, bool json) {
     /* From here on there is nowhere to put JSON any more: people are told. */
     told = true;
     fine = write_all(STDOUT_FILENO, answer->data, answer->length) ||
-           cannot_write(&wrong, "<stdout>", errno);
+           cannot_write(&wrong, "<stdout>", errno, answer->length);
   }
   for (size_t i = 0; fine && i < count; i++) {
     fine = draft_publish(&files[i], &wrong);

@@ -6,7 +6,10 @@
 
 #include <string.h>
 
+#include "checksum.h"
+
 enum { LONGEST_MATCH = 258, SHORTEST_MATCH = 4, FARTHEST = 32768 };
+enum { LARGEST_CHUNK = 1 << 30 };
 
 /* Bits on their way into bytes, lowest first. */
 typedef struct bit_sink {
@@ -115,26 +118,6 @@ static void put_u32(uint32_t value, sink *out) {
   sink_bytes(out, bytes, 4);
 }
 
-static uint32_t adler(const unsigned char *data, size_t size) {
-  uint32_t a = 1, b = 0;
-  for (size_t i = 0; i < size; i++) {
-    a = (a + data[i]) % 65521;
-    b = (b + a) % 65521;
-  }
-  return b << 16 | a;
-}
-
-static uint32_t crc(const char *data, size_t size) {
-  uint32_t sum = 0xFFFFFFFF;
-  for (size_t i = 0; i < size; i++) {
-    sum ^= (unsigned char)data[i];
-    for (int bit = 0; bit < 8; bit++) {
-      sum = sum >> 1 ^ (sum & 1 ? 0xEDB88320 : 0);
-    }
-  }
-  return ~sum;
-}
-
 static void put_chunk(const char *type, const sink *data, sink *out) {
   put_u32((uint32_t)data->length, out);
   size_t begin = out->length;
@@ -142,29 +125,46 @@ static void put_chunk(const char *type, const sink *data, sink *out) {
   sink_bytes(out, data->data, data->length);
   if (data->failed) out->failed = true;
   if (out->failed) return;
-  put_u32(crc(out->data + begin, out->length - begin), out);
+  put_u32(
+      crc32_png((const unsigned char *)out->data + begin, out->length - begin),
+      out);
 }
 
-void png_put(const unsigned char *pixels, uint32_t width, uint32_t height,
-             uint32_t channels, sink *out) {
+/* In chunks, as the length of one is below 2^31. */
+static void put_data(const sink *packed, sink *out) {
+  if (packed->failed) out->failed = true;
+  for (size_t at = 0; !out->failed && at < packed->length;) {
+    size_t left = packed->length - at;
+    sink part = {.data = packed->data + at,
+                 .length = left < LARGEST_CHUNK ? left : LARGEST_CHUNK};
+    put_chunk("IDAT", &part, out);
+    at += part.length;
+  }
+}
+
+void png_put(const unsigned char *samples, const image_shape *shape,
+             unsigned bits, sink *out) {
+  static const char colours[] = {0, 0, 4, 2, 6};
   sink head = {0}, rows = {0}, packed = {0}, none = {0};
-  size_t stride = (size_t)width * channels;
-  put_u32(width, &head);
-  put_u32(height, &head);
-  sink_bytes(&head, channels == 3 ? "\x08\x02\0\0\0" : "\x08\0\0\0\0", 5);
-  for (uint32_t y = 0; y < height; y++) {
+  size_t pixel = (size_t)shape->channels * (bits / 8);
+  size_t stride = shape->width * pixel;
+  const char format[5] = {(char)bits, colours[shape->channels]};
+  put_u32(shape->width, &head);
+  put_u32(shape->height, &head);
+  sink_bytes(&head, format, sizeof format);
+  for (uint32_t y = 0; y < shape->height; y++) {
     sink_bytes(&rows, "", 1); /* no filter */
-    sink_bytes(&rows, (const char *)pixels + y * stride, stride);
+    sink_bytes(&rows, (const char *)samples + y * stride, stride);
   }
   sink_bytes(&packed, "\x78\x01", 2);
   if (!rows.failed) {
     const unsigned char *bytes = (const unsigned char *)rows.data;
-    deflate(bytes, rows.length, channels, stride + 1, &packed);
-    put_u32(adler(bytes, rows.length), &packed);
+    deflate(bytes, rows.length, pixel, stride + 1, &packed);
+    put_u32(adler32(bytes, rows.length), &packed);
   }
   sink_bytes(out, "\x89PNG\r\n\x1a\n", 8);
   put_chunk("IHDR", &head, out);
-  put_chunk("IDAT", &packed, out);
+  put_data(&packed, out);
   put_chunk("IEND", &none, out);
   if (rows.failed) out->failed = true;
   sink_finish(&head);

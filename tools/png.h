@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Pictures that everything opens. */
+/* PNG encoder; the decoder is declared in image.h. */
 #ifndef VYRE_TOOLS_PNG_H
 #define VYRE_TOOLS_PNG_H
 
-#include <stdint.h>
+#include "image.h"
 
-#include "sink.h"
-
-/* Writes rows of pixels, top to bottom: one byte a pixel (grey) or three (red,
- * green, blue). Both sides are at least 1 and their product fits memory. */
-void png_put(const unsigned char *pixels, uint32_t width, uint32_t height,
-             uint32_t channels, sink *out);
+/* Writes samples of 8 or 16 bits, the latter with their high byte first, as a PNG
+ * file of that shape, which has 1 to 4 channels and sides of at least 1. */
+void png_put(const unsigned char *samples, const image_shape *shape,
+             unsigned bits, sink *out);
 
 #endif

@@ -9,6 +9,7 @@
 #include "args.h"
 #include "compile_on.h"
 #include "data_spec.h"
+#include "image.h"
 #include "kernel_file.h"
 #include "progress.h"
 
@@ -28,12 +29,16 @@ typedef struct run_flags {
 typedef struct run_buffer {
   const vyre_buffer_decl *decl;
   const vyre_binding *binding;
-  const char *spec; /* of --set; NULL: none */
-  const char *path; /* of --out; NULL: none */
+  const char *spec;    /* of --set; NULL: none */
+  const char *path;    /* of --out, without raw: and shape; NULL: none */
+  bool is_raw;         /* the file gets the bytes alone, whatever its name */
+  image_format format; /* of the picture to write; IMAGE_NONE: it is none */
+  image_shape shape;   /* of that picture; zero until it is known */
   buffer_data in;
   unsigned char *out; /* what the kernel wrote; NULL if it does not */
   size_t out_length;
-  uint64_t count; /* elements */
+  uint64_t count;          /* elements */
+  bool is_sized_by_others; /* count comes from another buffer */
 } run_buffer;
 
 typedef struct run_state {
@@ -64,6 +69,10 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong);
 /* Finds the buffers that --set and --out name, reads or makes their elements and
  * gives every output its memory. */
 bool run_bind(run_state *s, problem *wrong);
+
+/* Works out the shapes of the pictures that --out writes, once the grid is known
+ * and before the kernel runs. Refuses what does not fit. */
+bool run_shape_images(run_state *s, problem *wrong);
 
 /* With --replay: measures. What came out does not change. */
 bool run_replay(run_state *s, problem *wrong);

@@ -97,6 +97,12 @@ static bool twice(const char *flag_name, const char *name, problem *wrong) {
   return false;
 }
 
+static const char raw_prefix[] = "raw:";
+
+static bool is_raw(const char *text) {
+  return strncmp(text, raw_prefix, strlen(raw_prefix)) == 0;
+}
+
 static bool match_sets(run_state *s, problem *wrong) {
   size_t standard = strcmp(s->flags.file, "-") == 0;
   for (size_t i = 0; i < s->flags.sets.list.count; i++) {
@@ -106,7 +112,8 @@ static bool match_sets(run_state *s, problem *wrong) {
     if (!b) return false;
     if (b->spec) return twice("--set", b->decl->name, wrong);
     b->spec = spec;
-    standard += strcmp(spec, "-") == 0;
+    standard +=
+        strcmp(is_raw(spec) ? spec + strlen(raw_prefix) : spec, "-") == 0;
     if (standard > 1) {
       return problem_set(wrong, KIND_USAGE, "put one of them into a file",
                          "standard input is asked for twice");
@@ -125,6 +132,46 @@ static bool same_file(const run_state *s, const run_buffer *b) {
   return false;
 }
 
+/* Parses FILE, FILE:SHAPE or raw:FILE into `b`. Returns the path of the file,
+   or NULL with a problem. */
+static const char *parse_path(run_state *s, run_buffer *b, const char *text,
+                              problem *wrong) {
+  size_t length;
+  b->is_raw = is_raw(text);
+  if (b->is_raw) {
+    text += strlen(raw_prefix);
+    length = strlen(text);
+    if (length == 0) {
+      problem_set(wrong, KIND_USAGE, "", "--out %s=raw: names no file",
+                  b->decl->name);
+      problem_fix(wrong, "write --out %s=raw:FILE", b->decl->name);
+      return NULL;
+    }
+  } else {
+    if (!image_split_shape(text, &length, &b->shape, wrong)) return NULL;
+    const char *unknown = image_unknown_format(text, length);
+    if (unknown) {
+      problem_set(wrong, KIND_USAGE, "", "--out %s: %s files are not written",
+                  b->decl->name, unknown);
+      problem_fix(wrong,
+                  "name a .png, .ppm, .pgm or .npy file, or write --out "
+                  "%s=raw:%.*s for raw bytes",
+                  b->decl->name, (int)(length < 200 ? length : 200), text);
+      return NULL;
+    }
+    b->format = image_format_of(text, length);
+  }
+  char *path = vyre_arena_alloc(&s->arena, length + 1, 1);
+  if (!path) {
+    problem_no_memory(wrong, "a file name");
+    return NULL;
+  }
+  memcpy(path, text, length);
+  path[length] = '\0';
+  b->path = path;
+  return path;
+}
+
 static bool match_outs(run_state *s, problem *wrong) {
   for (size_t i = 0; i < s->flags.outs.list.count; i++) {
     const char *path;
@@ -132,7 +179,8 @@ static bool match_outs(run_state *s, problem *wrong) {
         find_buffer(s, "--out", word_at(&s->flags.outs, i), &path, wrong);
     if (!b) return false;
     if (b->path) return twice("--out", b->decl->name, wrong);
-    b->path = path;
+    path = parse_path(s, b, path, wrong);
+    if (!path) return false;
     if (!gives_output(b)) {
       return problem_set(wrong, KIND_USAGE, "leave it out",
                          "--out %s: the kernel does not write this buffer",
@@ -228,8 +276,10 @@ static bool size_output(run_state *s, run_buffer *b, problem *wrong) {
     return true;
   }
   b->count = b->decl->count;
-  if (b->count || default_count(s, &b->count)) return true;
-  problem_set(wrong, KIND_USAGE, "", "how large '%s' is, nothing says", name);
+  if (b->count) return true;
+  b->is_sized_by_others = true;
+  if (default_count(s, &b->count)) return true;
+  problem_set(wrong, KIND_USAGE, "", "the size of '%s' is not known", name);
   problem_fix(wrong, "add --set %s=zeros:N", name);
   return false;
 }

@@ -6,11 +6,11 @@
 
 #include "vyre/cache.h"
 
+#include "device_show.h"
 #include "element_text.h"
 #include "npy.h"
 #include "output.h"
 #include "plan_json.h"
-#include "png.h"
 #include "run.h"
 
 enum {
@@ -57,7 +57,9 @@ void run_tell(const run_state *s, sink *out) {
   const char *kernel = vyre_program_name(s->program);
   const char *device = vyre_device_name(s->device);
   if (has_run(s)) {
-    sink_format(out, "ran %.255s on %s: grid ", kernel, device);
+    sink_format(out, "ran %.255s on %s", kernel, device);
+    put_device_among(s->device, out);
+    sink_text(out, ": grid ");
   } else {
     sink_format(out, "%s runs nothing: %.255s was bound, not run: grid ",
                 device, kernel);
@@ -245,6 +247,11 @@ static void put_output(json_out *json, const run_state *s,
   json_text(json, "element", vyre_element_name(element));
   json_u64(json, "count", b->count);
   if (b->path) json_text(json, "file", b->path);
+  if (b->format != IMAGE_NONE) {
+    json_u64(json, "width", b->shape.width);
+    json_u64(json, "height", b->shape.height);
+    json_u64(json, "channels", b->shape.channels);
+  }
   if (s->flags.values || (!b->path && b->count <= WHOLE)) {
     json_open(json, "values", '[');
     for (uint64_t i = 0; i < b->count; i++) {
@@ -318,38 +325,16 @@ static bool ends_with(const char *text, const char *end) {
   return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-static bool put_picture(const run_state *s, const run_buffer *b, sink *out,
-                        problem *wrong) {
-  uint64_t extent[3];
-  run_extent(s, extent);
-  uint64_t pixels = extent[0] * extent[1], colours = 3 * pixels;
-  vyre_element element = b->decl->element;
-  bool bytes = element == VYRE_ELEMENT_U8 || element == VYRE_ELEMENT_BYTES;
-  if (bytes && extent[2] == 1 && (b->count == pixels || b->count == colours)) {
-    png_put(b->out, (uint32_t)extent[0], (uint32_t)extent[1],
-            b->count == pixels ? 1 : 3, out);
-    return true;
-  }
-  wrong->file = b->path;
-  return problem_set(
-      wrong, KIND_INPUT,
-      "write .npy or raw bytes, or use u8 elements and a grid "
-      "of the size of the picture",
-      "buffer '%s' is %s[%llu]; a picture of %llux%llu "
-      "invocations has %llu (grey) or %llu (colour) u8 elements",
-      b->decl->name, vyre_element_name(element), (unsigned long long)b->count,
-      (unsigned long long)extent[0], (unsigned long long)extent[1],
-      (unsigned long long)pixels, (unsigned long long)colours);
-}
-
 /* Fills @p file, whose head goes into @p head. */
-static bool fill_file(const run_state *s, const run_buffer *b, sink *head,
-                      out_file *file, problem *wrong) {
+static bool fill_file(const run_buffer *b, sink *head, out_file *file,
+                      problem *wrong) {
   *file = (out_file){.path = b->path};
-  if (ends_with(b->path, ".png")) {
-    if (!put_picture(s, b, head, wrong)) return false;
+  if (b->format != IMAGE_NONE) {
+    if (!image_put(b->format, &b->shape, b->decl, b->out, head, wrong)) {
+      return false;
+    }
   } else {
-    if (ends_with(b->path, ".npy")) {
+    if (!b->is_raw && ends_with(b->path, ".npy")) {
       npy_put_header(b->decl->element, b->count, head);
     }
     file->body = b->out;
@@ -362,10 +347,30 @@ static bool fill_file(const run_state *s, const run_buffer *b, sink *head,
 }
 
 static void tell_file(const run_buffer *b, const out_file *file, sink *out) {
-  sink_format(out, "wrote %.600s: %s, %s[%llu], %zu bytes\n", b->path,
-              b->decl->name, vyre_element_name(b->decl->element),
+  char shape[IMAGE_SHAPE_TEXT];
+  sink_format(out, "wrote %.600s: %s, ", b->path, b->decl->name);
+  if (b->format != IMAGE_NONE) {
+    image_shape_text(&b->shape, shape);
+    sink_format(out, "%s, ", shape);
+  }
+  sink_format(out, "%s[%llu], %zu bytes\n", vyre_element_name(b->decl->element),
               (unsigned long long)b->count,
               file->head_length + file->body_length);
+}
+
+/* A picture says itself how large it is and how many channels it has, which may be
+ * others than the kernel expects. */
+static void tell_pictures(const run_state *s, sink *out) {
+  for (size_t i = 0; i < s->buffer_count; i++) {
+    const run_buffer *b = &s->buffers[i];
+    char shape[IMAGE_SHAPE_TEXT];
+    if (!b->in.shape.width) continue;
+    image_shape_text(&b->in.shape, shape);
+    sink_format(out, "read %.600s: %s, %s of %u bits, %s[%llu]\n",
+                b->in.file.label, b->decl->name, shape, b->in.bits,
+                vyre_element_name(b->decl->element),
+                (unsigned long long)b->count);
+  }
 }
 
 /* Everything that goes out, once it is all there. */
@@ -393,7 +398,7 @@ static bool gather_files(run_state *s, run_answer *a, problem *wrong) {
       continue;
     }
     size_t n = a->file_count++;
-    if (!fill_file(s, b, &a->heads[n], &a->files[n], wrong)) return false;
+    if (!fill_file(b, &a->heads[n], &a->files[n], wrong)) return false;
     tell_file(b, &a->files[n], &a->wrote);
   }
   return true;
@@ -429,6 +434,7 @@ int run_publish(run_state *s) {
   run_answer a = {.taken = false};
   problem wrong = {0};
   int code;
+  tell_pictures(s, &a.told);
   run_tell(s, &a.told);
   if (s->report.count > 0) {
     run_tell_findings(s, &a.told);

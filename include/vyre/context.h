@@ -111,6 +111,16 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_context_inject(vyre_context *context,
                                                       const char *faults,
                                                       vyre_status *st);
 
+/** Returns the value of option @p name of @p backend ("ref", "fallback") in
+ *  @p context, which may be NULL: the process's own. Returns @p otherwise if
+ *  neither backend_options nor $VYRE_OPTIONS set it, or if they set it to
+ *  "auto".
+ *  Ownership: borrows all.  Threads: safe.
+ *  Blocks: as vyre_context_create, if @p context is NULL.  Errors: none. */
+VYRE_API uint64_t vyre_context_option(vyre_context *context,
+                                      const char *backend, const char *name,
+                                      uint64_t otherwise);
+
 /** "submit", "device_lost", ...; "?" for a number that is none. Static storage.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_fault_name(vyre_fault fault);

@@ -40,6 +40,9 @@ typedef struct vyre_device_caps {
   bool has_print;           /* print(...) in kernels */
   bool has_f64;
   bool has_u64;
+  bool has_atomics64; /* atomics on u64 and i64, in buffers and shared memory;
+                         without, a kernel may have atomic_add whose result is
+                         not used, and other ones are refused */
   const vyre_number_class *numbers; /* of every operation; the device's */
   size_t number_count;
   bool runs_nothing;    /* a stand-in: a dispatch succeeds, and no kernel ran */
@@ -79,19 +82,25 @@ typedef struct vyre_device_option {
 
 VYRE_BEGIN
 
-/** Opens a device: "auto" takes the best there is (vyre_device_name says which,
- *  vyre_device_reason why), a name takes that one or fails, "name:index" one of
- *  several of a backend. There is "cpu", which compiles for this machine, and
- *  which "auto" takes where LLVM 19 is there to compile with, and "ref", the
- *  reference: an interpreter that is always there. What "auto" takes does not
- *  change while the process lives.
+/** Opens a device: "auto" takes the best there is, a name takes that one or fails,
+ *  "name:index" one of several of a backend. "cpu" compiles for this machine.
+ *  "ref", the reference, is an interpreter: always available, and slow. What
+ *  "auto" takes does not change while the process lives.
+ *
+ *  "auto" falls back to "ref" if nothing better can be used, for instance if
+ *  "cpu" finds no LLVM 19 to compile with. A program that depends on speed finds
+ *  out in one of three ways: vyre_device_name and vyre_device_reason say what was
+ *  chosen and why; on success the message of @p st says the same; and the option
+ *  "ref.fallback=0" (vyre_context_options.backend_options, $VYRE_OPTIONS) makes
+ *  "auto" fail instead.
  *  @p context may be NULL: the process's own.
  *  Ownership: on VYRE_OK the caller owns *out (vyre_device_release). On failure
  *             *out is NULL. Retains the context.
  *  Lifetime:  @p name is borrowed for the call.
  *  Threads:   safe.          Blocks: on the allocator and the device's driver.
  *  Errors:    VYRE_UNSUPPORTED_FEATURE (device_unavailable) for a name that is
- *             not there; VYRE_OUT_OF_MEMORY; those of vyre_context_create. */
+ *             not there, and for "auto" if only "ref" is left and may not be
+ *             taken; VYRE_OUT_OF_MEMORY; those of vyre_context_create. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_device_open(vyre_context *context,
                                                    const char *name,
                                                    vyre_device **out,
@@ -123,8 +132,10 @@ VYRE_API void vyre_device_release(vyre_device *device);
  *  device's.  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_device_name(const vyre_device *device);
 
-/** Why it is this one: "asked for by name", or what "auto" went by: "auto: the
- *  best that is there; there is no vulkan". The device's.
+/** Returns why this device was opened: "asked for by name", with the number of
+ *  devices if the name stands for the first of several, or the reason for the
+ *  choice of "auto", such as "auto: 'cpu' has no LLVM 19 to compile with;
+ *  apt-get install libllvm19". The device's.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_device_reason(const vyre_device *device);
 

@@ -196,8 +196,9 @@ typedef struct vyre_dispatch_desc {
   size_t input_count;
   const vyre_output *outputs; /* in output order */
   size_t output_count;
-  uint32_t grid[3]; /* workgroups; all 0: inferred. An axis of 0 beside
-                              others counts as 1 */
+  uint32_t grid[3]; /* workgroups; all 0: inferred along x, and an error
+                       (grid_required) if the workgroup has more axes. An axis
+                       of 0 together with others counts as 1 */
   const vyre_compile_options *variant; /* one that was prepared; NULL: as
                                           compiled */
   bool is_borrowed;        /* inputs stay unchanged until the fence: they need
@@ -208,11 +209,14 @@ typedef struct vyre_dispatch_desc {
   bool has_iterations;     /* else 1 */
   uint32_t iterations;     /* launches back to back on the same buffers; 0 is an
                               error */
-  uint64_t max_iterations; /* rounds of all loops of an invocation together; 0:
-                              2^32-1. ref counts each of them. Compiled code
-                              has at most 2^32-1, and counts none in a kernel
-                              that is proven to take no more than 2^20; any
-                              other runs out if and only if ref does */
+  uint64_t max_iterations; /* of all loops of an invocation together; 0: 2^32-1.
+                              A limit has the same outcome on every device,
+                              unless a loop exceeds what the driver can run. A
+                              compiled kernel that is proven to need at most
+                              2^20 iterations does not count them: a limit below
+                              its bound needs code that does
+                              (vyre_compile_options.counts_iterations). Devices
+                              other than "ref" support at most 2^32-1 */
   uint64_t timeout_ns;     /* 0: none. Of its launches together, from the first
                               one on: what it waits for before does not count */
   uint64_t max_output_bytes; /* of all outputs that come back; 0: no limit */
@@ -252,9 +256,13 @@ VYRE_BEGIN
  *  Errors:    VYRE_INVALID_PROGRAM for inputs that do not fit the program (as
  *             vyre_binding_plan_validate), VYRE_INVALID_ARGUMENT
  *             (binding_mismatch) for outputs that do not, or memory that
- *             overlaps; VYRE_INVALID_ARGUMENT (grid_too_large) if an id would
- *             not fit in 32 bits; VYRE_DISPATCH_FAILED: out_of_fuel, timed_out,
- *             writer_refused (outputs are then unspecified);
+ *             overlaps; VYRE_INVALID_ARGUMENT (grid_required) for a workgroup
+ *             of two or three axes without a grid; VYRE_INVALID_ARGUMENT
+ *             (grid_too_large) if an id would not fit in 32 bits;
+ *             VYRE_INVALID_ARGUMENT (not_prepared) for a variant, or a small
+ *             max_iterations, that the pipeline was not prepared for;
+ *             VYRE_DISPATCH_FAILED: out_of_fuel, timed_out, writer_refused
+ *             (outputs are then unspecified);
  *             VYRE_UNSUPPORTED_FEATURE (not_supported) for a check of races
  *             with more than 2^32-1 workgroups;
  *             VYRE_OUT_OF_MEMORY. */
@@ -298,10 +306,11 @@ VYRE_API VYRE_NODISCARD vyre_code
 vyre_device_dispatch(vyre_device *device, vyre_program *program,
                      const vyre_dispatch_desc *desc, vyre_status *st);
 
-/** The grid that vyre_dispatch would run for @p desc: what it names; else as
- *  many workgroups on x as cover the buffer of the kernel's over(...); else the
- *  largest binding that is neither uniform nor shared; at least 1. Looks at
- *  sizes only: pointers may be NULL.
+/** Computes the grid that vyre_dispatch would run for @p desc: the given one; else
+ *  as many workgroups on x as cover the buffer of the kernel's over(...), or
+ *  without over(...) the largest binding that is neither uniform nor shared; at
+ *  least 1. A workgroup of two or three axes needs a given grid. Reads sizes
+ *  only: pointers may be NULL.
  *  Ownership: borrows everything.   Threads: safe.   Blocks: never.
  *  Errors:    as vyre_dispatch, before it runs. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_dispatch_grid(

@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vyre/device.h"
 #include "vyre/dispatch.h"
 #include "vyre/export.h"
 #include "vyre/memory.h"
@@ -47,6 +48,8 @@ typedef struct vyre_generate_options {
   bool no_loops;
   bool no_functions;
   bool math; /* exp, sin, pow and so on, as far as the language has them */
+  bool only_add64; /* of atomics on u64 and i64, only atomic_add whose result is
+                      not used: what a device without 64-bit atomics runs */
 } vyre_generate_options;
 
 /** A program with its data. Immutable. Threads: safe. */
@@ -64,6 +67,15 @@ VYRE_BEGIN
 VYRE_API VYRE_NODISCARD vyre_code
 vyre_generate(const vyre_generate_options *options, vyre_allocator allocator,
               vyre_generated **out, vyre_status *st);
+
+/** Takes out of @p options what a device with @p caps lacks, so that it runs every
+ *  program they give: f64, u64 and i64, 64-bit atomics but for atomic_add whose
+ *  result is not used, and workgroups that are too large. Other options stay as
+ *  they are. A device that lacks nothing gets the programs that ref gets.
+ *  Ownership: borrows all.  Threads: safe.  Blocks: never.
+ *  Errors:    none; a NULL changes nothing. */
+VYRE_API void vyre_generate_options_fit(vyre_generate_options *options,
+                                        const vyre_device_caps *caps);
 
 /** Frees it; a program that was retained lives on. NULL is fine.
  *  Threads: safe.  Blocks: never.  Errors: none. */

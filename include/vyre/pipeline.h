@@ -33,6 +33,11 @@ typedef struct vyre_compile_options {
                     the full code in the background and goes over to it. Devices
                     that have no such code compile as always. The same pipeline
                     either way: it is no other variant, and has the same bits */
+  bool counts_iterations; /* vyre_pipeline_prepare: compile code that counts
+                             every loop iteration, for dispatches whose
+                             max_iterations is below the number that the kernel
+                             is proven to need. Such a dispatch uses this code
+                             by itself. Not an option of `variant` */
 } vyre_compile_options;
 
 /** What a pipeline needs to run. What its device does not have is absent, never

@@ -79,7 +79,7 @@ typedef struct vyre_recorded_dispatch {
   const vyre_place *outputs; /* in output order; an input_output whose two
                                 places are the same stays where it is */
   size_t output_count;
-  uint32_t grid[3];                    /* workgroups; all 0: inferred */
+  uint32_t grid[3];                    /* as vyre_dispatch_desc */
   const vyre_compile_options *variant; /* one that was prepared; NULL: as
                                           compiled */
   bool has_iterations;                 /* else 1 */

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/status.h
- *  How every failure is told.
+ *  Failure codes, and the status that describes a failure.
  *
  *  A function that can fail returns a vyre_code and takes a vyre_status as its
  *  last argument. The code says which class of failure it is; the status, which
  *  the caller owns, says the rest: what went wrong, with which numbers, and
- *  what to do about it. A zeroed status means success. The pointer may be NULL
- *  when the code is enough. A status holds no heap memory: it needs no
- *  freeing, and running out of memory can be reported in it. The first failure
- *  wins: a call never overwrites a status that already holds one.
+ *  what to do about it. The pointer may be NULL when the code is enough. A
+ *  status holds no heap memory: it needs no freeing, and running out of memory
+ *  can be reported in it.
+ *
+ *  Every call starts the status afresh. After a failure it describes the first
+ *  cause of that call; after a success its code is VYRE_OK and its message and
+ *  fix are empty. So one status serves any number of calls in turn, and need
+ *  not be set before the first. A caller that goes on after a failure and needs
+ *  the message later copies the status. One exception: vyre_device_open of
+ *  "auto" succeeds with a note in `message`, which says what was chosen and
+ *  why.
  *
  *      vyre_status st = {0};
  *      if (vyre_queue_plan_build(&profile, &plan, &st) != VYRE_OK)
@@ -82,7 +89,8 @@
   X(VYRE_KIND_UNSAFE_REPLAY, 97, "unsafe_replay")                             \
   X(VYRE_KIND_ROUNDS_EXHAUSTED, 98, "rounds_exhausted")                       \
   X(VYRE_KIND_TENSOR_REFUSED, 99, "tensor_refused")                           \
-  X(VYRE_KIND_RESOURCE_BUSY, 100, "resource_busy")
+  X(VYRE_KIND_RESOURCE_BUSY, 100, "resource_busy")                            \
+  X(VYRE_KIND_GRID_REQUIRED, 101, "grid_required")
 
 typedef enum vyre_code {
 #define VYRE_X(name, number, text) name = (number),
@@ -115,7 +123,8 @@ typedef struct vyre_status {
                         static storage */
   const char *file;  /* where in vyre the failure was found; static storage */
   int line;
-  char message[320]; /* one sentence: what, which, both numbers */
+  char message[320]; /* one sentence: what, which, both numbers; with VYRE_OK,
+                        empty or a note */
   char fix[192];     /* what the user can do; never empty on failure */
 } vyre_status;
 

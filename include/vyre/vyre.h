@@ -13,6 +13,7 @@
  *    (finish, release) and resets take NULL and do nothing; printers and
  *    comparisons return false. What is asked of an object that is NULL gives
  *    NULL, 0, false or an empty text.
+ *  - Status: every call starts the status it is given afresh (vyre/status.h).
  *  - Failure: *out is zeroed or NULL, the arena is as before.
  *  docs/ownership.md shows how it goes together. */
 #ifndef VYRE_VYRE_H

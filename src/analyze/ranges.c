@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyze/steady.h"
 #include "analyze/symbolic.h"
 #include "analyze/walk.h"
 #include "base/memory.h"
@@ -32,6 +33,7 @@ typedef struct walker {
   vyre__id *definition; /* per local: value of an immutable one */
   vyre__range *nodes;
   uint8_t *flags;
+  const uint8_t *unsteady; /* as vyre__ranges has it */
   unsigned budget; /* conditions that the guard at hand may still follow */
   unsigned loops;  /* around, whose bodies are walked several times */
   bool thorough;   /* who asks wants to know, and has time */
@@ -242,12 +244,19 @@ static fact walk_select(walker *w, const vyre__node *node) {
               chosen_arm(w, node->a, node->c, false, no));
 }
 
+/* Takes the condition of guard @p id for granted, unless it is unsteady. */
+static void suppose_guard(walker *w, vyre__id id, bool holds) {
+  if (vyre__is_unsteady(w->unsteady, id, VYRE__UNSTEADY_GUARD)) return;
+  suppose(w, w->program->nodes[id].a, holds);
+}
+
 /* && and ||: the right side is looked at only where the left one lets it. */
-static fact walk_both(walker *w, const vyre__node *node) {
+static fact walk_both(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
   fact left = walk_value(w, node->a);
   size_t begin = w->env.change_count;
   env_open(&w->env);
-  suppose(w, node->a, node->op == VYRE__OP_LAND);
+  suppose_guard(w, id, node->op == VYRE__OP_LAND);
   fact right = walk_value(w, node->b);
   env_rewind(&w->env, begin);
   env_close(&w->env);
@@ -312,7 +321,7 @@ static fact value_of(walker *w, vyre__id id) {
       return walk_select(w, node);
     case VYRE__OP_LAND:
     case VYRE__OP_LOR:
-      return walk_both(w, node);
+      return walk_both(w, id);
     default:
       break;
   }
@@ -491,17 +500,18 @@ static void suppose(walker *w, vyre__id condition, bool holds) {
 
 static void walk_statement(walker *w, vyre__id id);
 
-static void walk_if(walker *w, const vyre__node *node) {
+static void walk_if(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
   walk_value(w, node->a);
   size_t begin = w->env.change_count;
   env_open(&w->env);
-  suppose(w, node->a, true);
+  suppose_guard(w, id, true);
   walk_statement(w, node->b);
   bool first_ends = w->reachable;
   size_t middle = w->env.change_count;
   env_leave_arm(&w->env, begin, middle);
   w->reachable = true;
-  suppose(w, node->a, false);
+  suppose_guard(w, id, false);
   if (node->c) walk_statement(w, node->c);
   if (first_ends && w->reachable) {
     env_join_arms(&w->env, begin, middle);
@@ -558,8 +568,8 @@ static vyre__wide trips(vyre__wide first, vyre__wide last, vyre__wide step) {
 static fact loop_variable(walker *w, vyre__id id, fact first, fact bound,
                           unsigned left) {
   const vyre__node *node = &w->program->nodes[id];
-  const vyre__node *literal =
-      &w->program->nodes[vyre__for_of(w->program, id).step];
+  vyre__for_parts parts = vyre__for_of(w->program, id);
+  const vyre__node *literal = &w->program->nodes[parts.step];
   vyre__wide step = vyre__interval_value(literal->type, vyre__literal(literal));
   bool strict = node->aux == VYRE__LOOP_LT || node->aux == VYRE__LOOP_GT;
   vyre__interval f = first.range, b = bound.range, least, most;
@@ -577,6 +587,9 @@ static fact loop_variable(walker *w, vyre__id id, fact first, fact bound,
   }
   vyre__wide many = trips(most.lo, most.hi, step);
   if (many > 0) variable.range = most;
+  if (vyre__is_unsteady(w->unsteady, id, VYRE__UNSTEADY_START)) {
+    variable = anything((vyre_type)w->program->nodes[parts.first].type);
+  }
   if (!w->quiet && many <= (vyre__wide)UINT64_MAX) {
     vyre__wide few = trips(least.lo, least.hi, step);
     if (leaves_early && few > 1) few = 1;
@@ -611,13 +624,13 @@ typedef struct loop {
   size_t begin, end;
 } loop;
 
-static void begin_round(walker *w, loop l, vyre__id condition) {
+static void begin_round(walker *w, loop l, vyre__id id) {
   for (size_t i = l.begin; i < l.end; i++) {
     change c = w->env.changes[i];
     env_set(&w->env, c.local, c.at_end);
   }
-  walk_value(w, condition);
-  suppose(w, condition, true);
+  walk_value(w, w->program->nodes[id].a);
+  suppose_guard(w, id, true);
 }
 
 /* Whether the locals are again what they were held for when the round began. If
@@ -651,7 +664,7 @@ static bool end_round(walker *w, loop l) {
 /* Walks the body until what is known at its beginning is so at its end as well:
  * three times at most, the last time knowing nothing. What the last walk wrote
  * down counts. False if nothing was found out. */
-static bool settle_loop(walker *w, const vyre__node *node, loop l) {
+static bool settle_loop(walker *w, vyre__id id, loop l) {
   enum { ROUNDS = 3 };
   for (size_t i = l.begin; i < l.end; i++) {
     w->env.changes[i].at_end = w->env.changes[i].before;
@@ -663,9 +676,9 @@ static bool settle_loop(walker *w, const vyre__node *node, loop l) {
       change *c = &w->env.changes[i];
       c->at_end = anything(w->program->functions[0].locals[c->local].type);
     }
-    begin_round(w, l, node->a);
+    begin_round(w, l, id);
     w->reachable = true;
-    walk_statement(w, node->b);
+    walk_statement(w, w->program->nodes[id].b);
     is_stable = end_round(w, l);
     env_rewind(&w->env, l.end);
   }
@@ -673,7 +686,8 @@ static bool settle_loop(walker *w, const vyre__node *node, loop l) {
   return is_stable;
 }
 
-static void walk_while(walker *w, const vyre__node *node) {
+static void walk_while(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
   enum { NESTED = 2 }; /* or loops in loops would be walked ever more often */
   env_open(&w->env);
   loop l = {.begin = w->env.change_count};
@@ -683,15 +697,15 @@ static void walk_while(walker *w, const vyre__node *node) {
                  !(left & BY_CONTINUE);
   if (!settles) {
     walk_value(w, node->a);
-    suppose(w, node->a, true);
+    suppose_guard(w, id, true);
     walk_statement(w, node->b);
     env_rewind(&w->env, l.end);
-  } else if (settle_loop(w, node, l) && !(left & BY_BREAK)) {
+  } else if (settle_loop(w, id, l) && !(left & BY_BREAK)) {
     for (size_t i = l.begin; i < l.end; i++) {
       env_set(&w->env, w->env.changes[i].local, w->env.changes[i].at_end);
     }
   }
-  if (!(left & BY_BREAK)) suppose(w, node->a, false);
+  if (!(left & BY_BREAK)) suppose_guard(w, id, false);
   env_close(&w->env);
   w->reachable = true;
 }
@@ -793,7 +807,7 @@ static vyre_code build(walker *w, vyre__id last, vyre_arena *arena,
     return vyre__no_memory(st, "vyre__ranges_build", "ranges",
                            program->node_count);
   }
-  vyre__ranges ranges = {program, w->nodes, w->flags};
+  vyre__ranges ranges = {program, w->nodes, w->flags, w->unsteady};
   if (w->thorough && w->has_doubts) {
     vyre_code code =
         vyre__symbolic_prove(&ranges, arena->allocator, w->flags, st);
@@ -819,6 +833,7 @@ vyre_code vyre__ranges_build(const vyre_program *program,
                              vyre__ranges *out, vyre_status *st) {
   walker w = walker_of(program, workgroup, arena);
   w.thorough = true;
+  VYRE_TRY(vyre__steady_build(program, arena, &w.unsteady, st));
   return build(&w, UINT32_MAX, arena, out, st);
 }
 

@@ -36,13 +36,13 @@ static void walk_statement(walker *w, vyre__id id) {
       walk_set(w, node);
       break;
     case VYRE__OP_IF:
-      walk_if(w, node);
+      walk_if(w, id);
       break;
     case VYRE__OP_FOR:
       walk_for(w, id);
       break;
     case VYRE__OP_WHILE:
-      walk_while(w, node);
+      walk_while(w, id);
       break;
     default:
       walk_parts(w, id);

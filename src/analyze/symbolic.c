@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyze/steady.h"
 #include "analyze/terms.h"
 #include "analyze/walk.h"
 #include "base/memory.h"
@@ -57,9 +58,8 @@ static vyre__term walk_local(walker *w, const vyre__node *node) {
   return term;
 }
 
-/* What uniform memory holds does not change while a dispatch runs. That of `read`
- * buffers should not either, but the host decides what is bound where, and a
- * proof must not depend on it. */
+/* Two loads of a uniform agree; any other load is a value of its own, in `read`
+ * buffers too (analyze/steady.h). */
 static vyre__term walk_load(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
   const vyre_buffer_decl *buffer = &w->program->buffers[node->a];
@@ -74,11 +74,19 @@ static vyre__term walk_load(walker *w, vyre__id id) {
                           operands);
 }
 
+/* Takes the condition of guard @p id for granted, unless it is unsteady. */
+static void suppose_guard(walker *w, vyre__id id, vyre__term condition,
+                          bool holds) {
+  if (vyre__is_unsteady(w->ranges->unsteady, id, VYRE__UNSTEADY_GUARD)) return;
+  vyre__terms_suppose(&w->terms, condition, holds);
+}
+
 /* && and ||: the right side is looked at only where the left one lets it. */
-static vyre__term walk_both(walker *w, const vyre__node *node) {
+static vyre__term walk_both(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
   uint32_t operands[3] = {walk_value(w, node->a), 0, 0};
   vyre__terms_mark mark = vyre__terms_here(&w->terms);
-  vyre__terms_suppose(&w->terms, operands[0], node->op == VYRE__OP_LAND);
+  suppose_guard(w, id, operands[0], node->op == VYRE__OP_LAND);
   operands[1] = walk_value(w, node->b);
   vyre__terms_rewind(&w->terms, mark);
   return vyre__terms_make(&w->terms, node->op, VYRE_TYPE_BOOL, operands);
@@ -165,7 +173,7 @@ static vyre__term term_of(walker *w, vyre__id id) {
       return walk_load(w, id);
     case VYRE__OP_LAND:
     case VYRE__OP_LOR:
-      return walk_both(w, node);
+      return walk_both(w, id);
     default:
       break;
   }
@@ -197,19 +205,20 @@ static vyre__term walk_value(walker *w, vyre__id id) {
 
 static void walk_statement(walker *w, vyre__id id);
 
-static void walk_if(walker *w, const vyre__node *node) {
+static void walk_if(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
   vyre__term condition = walk_value(w, node->a);
   size_t begin = w->env.change_count;
   vyre__terms_mark mark = vyre__terms_here(&w->terms);
   env_open(&w->env);
-  vyre__terms_suppose(&w->terms, condition, true);
+  suppose_guard(w, id, condition, true);
   walk_statement(w, node->b);
   bool first_ends = w->reachable;
   size_t middle = w->env.change_count;
   env_leave_arm(&w->env, begin, middle);
   vyre__terms_rewind(&w->terms, mark);
   w->reachable = true;
-  vyre__terms_suppose(&w->terms, condition, false);
+  suppose_guard(w, id, condition, false);
   if (node->c) walk_statement(w, node->c);
   if (first_ends) {
     /* else what the second arm knows goes on to hold */
@@ -218,7 +227,7 @@ static void walk_if(walker *w, const vyre__node *node) {
       env_join_arms(&w->env, begin, middle);
     } else {
       env_take_first_arm(&w->env, begin, middle);
-      vyre__terms_suppose(&w->terms, condition, true);
+      suppose_guard(w, id, condition, true);
     }
   }
   w->reachable |= first_ends;
@@ -269,7 +278,9 @@ static void walk_for(walker *w, vyre__id id) {
   vyre__terms_mark mark = vyre__terms_here(&w->terms);
   vyre__term variable = vyre__terms_fresh(&w->terms, type);
   env_set(&w->env, w->program->nodes[id].a, variable);
-  suppose_variable(w, id, variable, first, bound);
+  if (!vyre__is_unsteady(w->ranges->unsteady, id, VYRE__UNSTEADY_GUARD)) {
+    suppose_variable(w, id, variable, first, bound);
+  }
   walk_statement(w, parts.body);
   env_rewind(&w->env, begin);
   vyre__terms_rewind(&w->terms, mark);
@@ -277,13 +288,14 @@ static void walk_for(walker *w, vyre__id id) {
   w->reachable = true;
 }
 
-static void walk_while(walker *w, const vyre__node *node) {
+static void walk_while(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
   env_open(&w->env);
   bool breaks = forget_assigned(w, node->b, true);
   size_t begin = w->env.change_count;
   vyre__terms_mark mark = vyre__terms_here(&w->terms);
   vyre__term condition = walk_value(w, node->a);
-  vyre__terms_suppose(&w->terms, condition, true);
+  suppose_guard(w, id, condition, true);
   walk_statement(w, node->b);
   env_rewind(&w->env, begin);
   vyre__terms_rewind(&w->terms, mark);
@@ -292,7 +304,7 @@ static void walk_while(walker *w, const vyre__node *node) {
     w->quiet = true;
     condition = walk_value(w, node->a);
     w->quiet = quiet;
-    vyre__terms_suppose(&w->terms, condition, false);
+    suppose_guard(w, id, condition, false);
   }
   env_close(&w->env);
   w->reachable = true;

@@ -66,6 +66,7 @@ typedef struct walker {
   uint32_t clock;
   fact returned; /* some have returned already */
   bool reachable;
+  bool memory_changes; /* loads of one element need not agree */
   uint64_t work, work_limit;
 } walker;
 
@@ -83,6 +84,7 @@ static uint8_t load_level(const walker *w, const vyre__node *node,
       buffer->access == VYRE_ACCESS_UNIFORM || index > VYRE__LEVEL_GROUP) {
     return index;
   }
+  if (w->memory_changes) return VYRE__LEVEL_VARYING;
   return VYRE__LEVEL_GROUP; /* the host does not look into other buffers */
 }
 
@@ -456,18 +458,10 @@ static void walker_finish(walker *w) {
                      sizeof *w->carried);
 }
 
-vyre_code vyre__uniformity_build(const vyre_program *program,
-                                 const vyre__effects *effects,
-                                 vyre_arena *arena, vyre__uniformity *out,
-                                 vyre_status *st) {
-  return vyre__uniformity_build_to(program, effects, UINT32_MAX, arena, out,
-                                   st);
-}
-
-vyre_code vyre__uniformity_build_to(const vyre_program *program,
-                                    const vyre__effects *effects, vyre__id last,
-                                    vyre_arena *arena, vyre__uniformity *out,
-                                    vyre_status *st) {
+static vyre_code build(const vyre_program *program,
+                       const vyre__effects *effects, vyre__id last,
+                       bool memory_changes, vyre_arena *arena,
+                       vyre__uniformity *out, vyre_status *st) {
   vyre__arena_mark start = vyre__arena_here(arena), end = start;
   walker w = {.program = program,
               .effects = effects,
@@ -475,6 +469,7 @@ vyre_code vyre__uniformity_build_to(const vyre_program *program,
               .carried_count = 1, /* 0 ends lists */
               .clock = 1,
               .reachable = true,
+              .memory_changes = memory_changes,
               .work_limit = 64 * (uint64_t)program->node_count + 4096};
   *out = (vyre__uniformity){0};
   w.env.no_memory = !make_room(&w, arena, &end);
@@ -489,6 +484,28 @@ vyre_code vyre__uniformity_build_to(const vyre_program *program,
   }
   *out = (vyre__uniformity){w.value, w.control, w.cause};
   return VYRE_OK;
+}
+
+vyre_code vyre__uniformity_build(const vyre_program *program,
+                                 const vyre__effects *effects,
+                                 vyre_arena *arena, vyre__uniformity *out,
+                                 vyre_status *st) {
+  return build(program, effects, UINT32_MAX, false, arena, out, st);
+}
+
+vyre_code vyre__uniformity_build_changing(const vyre_program *program,
+                                          const vyre__effects *effects,
+                                          vyre_arena *arena,
+                                          vyre__uniformity *out,
+                                          vyre_status *st) {
+  return build(program, effects, UINT32_MAX, true, arena, out, st);
+}
+
+vyre_code vyre__uniformity_build_to(const vyre_program *program,
+                                    const vyre__effects *effects, vyre__id last,
+                                    vyre_arena *arena, vyre__uniformity *out,
+                                    vyre_status *st) {
+  return build(program, effects, last, false, arena, out, st);
 }
 
 /* --- why --------------------------------------------------------------------*/

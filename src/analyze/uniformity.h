@@ -36,6 +36,14 @@ vyre_code vyre__uniformity_build(const vyre_program *program,
                                  vyre_arena *arena, vyre__uniformity *out,
                                  vyre_status *st);
 
+/* As vyre__uniformity_build, for memory that may change between two loads: only
+ * loads of uniforms are the same for all invocations (analyze/steady.h). */
+vyre_code vyre__uniformity_build_changing(const vyre_program *program,
+                                          const vyre__effects *effects,
+                                          vyre_arena *arena,
+                                          vyre__uniformity *out,
+                                          vyre_status *st);
+
 /* The same for who wants facts of the kernel's nodes up to @p last only, at less
  * cost: behind the statement that it is in, everything counts as varying. */
 vyre_code vyre__uniformity_build_to(const vyre_program *program,

@@ -461,7 +461,32 @@ TEST(clock_does_not_go_back) {
   }
 }
 
+TEST(durations_use_the_largest_unit) {
+  static const struct {
+    uint64_t ns;
+    const char *text;
+  } cases[] = {{0, "0 ns"},
+               {1, "1 ns"},
+               {999, "999 ns"},
+               {1000, "1 us"},
+               {1500, "1.5 us"},
+               {50000000, "50 ms"},
+               {1234567, "1.234 ms"},
+               {1050000, "1.05 ms"},
+               {2000000000, "2 s"},
+               {999999999, "999.999 ms"},
+               {1001000000, "1.001 s"},
+               {90000000000, "90 s"},
+               {UINT64_MAX, "18446744073.709 s"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char text[VYRE__DURATION_TEXT];
+    CHECK_TEXT(vyre__duration(cases[i].ns, text), cases[i].text);
+  }
+}
+
 TEST_MAIN(
+    TEST_ENTRY(durations_use_the_largest_unit),
+
     TEST_ENTRY(status_holds_code_kind_field_numbers_message_and_fix),
     TEST_ENTRY(status_keeps_the_first_failure), TEST_ENTRY(status_may_be_null),
     TEST_ENTRY(status_number_that_is_not_there_leaves_the_value),

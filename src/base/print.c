@@ -40,6 +40,32 @@ const char *vyre__figure(uint64_t value, char buffer[VYRE__FIGURE_TEXT]) {
   return buffer;
 }
 
+const char *vyre__duration(uint64_t ns, char buffer[VYRE__DURATION_TEXT]) {
+  static const struct {
+    uint64_t ns;
+    const char *name;
+  } units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}, {1, "ns"}};
+  size_t i = 0;
+  while (units[i].ns > 1 && ns < units[i].ns) i++;
+  unsigned long long whole = ns / units[i].ns;
+  unsigned part = units[i].ns == 1
+                      ? 0
+                      : (unsigned)(ns % units[i].ns / (units[i].ns / 1000));
+  int digits = 3;
+  while (part > 0 && part % 10 == 0) {
+    part /= 10;
+    digits--;
+  }
+  if (part == 0) {
+    (void)snprintf(buffer, VYRE__DURATION_TEXT, "%llu %s", whole,
+                   units[i].name);
+  } else {
+    (void)snprintf(buffer, VYRE__DURATION_TEXT, "%llu.%0*u %s", whole, digits,
+                   part, units[i].name);
+  }
+  return buffer;
+}
+
 void vyre__print_figure(vyre__printer *out, const char *label, uint64_t value,
                         const char *unit) {
   char figure[VYRE__FIGURE_TEXT];

@@ -31,6 +31,12 @@ enum { VYRE__FIGURE_TEXT = 32 };
 /* 1234567 as "1,234,567". Returns @p buffer. */
 const char *vyre__figure(uint64_t value, char buffer[VYRE__FIGURE_TEXT]);
 
+enum { VYRE__DURATION_TEXT = 32 };
+
+/* Nanoseconds in the largest unit that is below them, with up to three decimals:
+ * "2 s", "250 ms", "1.5 us". Digits behind those are dropped. Returns @p buffer. */
+const char *vyre__duration(uint64_t ns, char buffer[VYRE__DURATION_TEXT]);
+
 /* "  label  1,234,567 unit": a line of a two-column table of figures. */
 void vyre__print_figure(vyre__printer *out, const char *label, uint64_t value,
                         const char *unit);

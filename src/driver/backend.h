@@ -38,6 +38,7 @@ struct vyre_pipeline {
   vyre_binding_plan plan;
   uint32_t workgroup[3];
   uint8_t ulp_budget;
+  bool counts_rounds; /* vyre__target.counts_rounds of its code */
   bool is_quick; /* pipeline_init is to be quick: only with pipeline_take */
   const vyre_number_class *numbers; /* the form of every float operation in this
                                        pipeline, by vyre__number; the probe asks
@@ -163,10 +164,11 @@ enum { VYRE__BACKEND_ABI = 3 };
 struct vyre__backend {
   uint32_t abi, struct_size;
   const char *name;
-  bool is_exact;   /* floats are right by definition: they are never probed, and
+  bool is_exact; /* floats are right by definition: they are never probed, and
                     always native */
-  bool is_by_name; /* "auto" never takes it */
-  bool clears;     /* it sees itself to views that begin as zero */
+  bool counts_iterations; /* all its code counts loop iterations exactly */
+  bool is_by_name;        /* "auto" never takes it */
+  bool clears;            /* it sees itself to views that begin as zero */
   bool aligns_atomics; /* memory that a kernel does atomics on is copied, in and
                           out, unless it begins at a whole element */
   size_t

@@ -205,7 +205,8 @@ void vyre__cache_explain(const vyre__cache_subject *subject,
 
 static vyre__cache_subject subject_of(const vyre_pipeline *pipeline) {
   return (vyre__cache_subject){pipeline->device, pipeline->program,
-                               pipeline->workgroup, pipeline->ulp_budget};
+                               pipeline->workgroup, pipeline->ulp_budget,
+                               pipeline->counts_rounds};
 }
 
 /* The backend's part, of what was kept. If it wants none of it, the pipeline is

@@ -61,6 +61,7 @@ typedef struct vyre__cache_subject {
   const vyre_program *program;
   const uint32_t *workgroup; /* three numbers, resolved */
   uint8_t ulp_budget;
+  bool counts_rounds;
 } vyre__cache_subject;
 
 /* False without memory. */

@@ -175,11 +175,10 @@ bool vyre__cache_key_build(const vyre__cache_subject *subject,
   *out = (vyre__cache_key){0};
   vyre_device_info info = {.description = "", .driver = ""};
   (void)backend->describe(device->index, &info);
-  char lowering[16], artifact[16], workgroup[40], ulp[8], numbers[128];
+  char artifact[16], workgroup[40], ulp[8], numbers[128];
   static_assert(VYRE__NUMBER_COUNT < sizeof numbers, "a letter for each");
   numbers_text(device, numbers, sizeof numbers);
   char fingerprint[VYRE_HASH128_TEXT];
-  (void)snprintf(lowering, sizeof lowering, "%d", VYRE__LOWERING_VERSION);
   (void)snprintf(artifact, sizeof artifact, "%u",
                  (unsigned)backend->artifact_version);
   (void)snprintf(workgroup, sizeof workgroup, "%ux%ux%u", (unsigned)size[0],
@@ -193,10 +192,12 @@ bool vyre__cache_key_build(const vyre__cache_subject *subject,
       text_part("driver", info.driver),
       {0}, /* features */
       text_part("numbers", numbers),
-      text_part("lowering", lowering),
+      text_part("lowering", vyre__lowering_hash),
       text_part("artifact", artifact),
       text_part("workgroup", workgroup),
       text_part("ulp_budget", ulp),
+      text_part("counted",
+                subject->counts_rounds ? "all loops" : "unbounded loops"),
       text_part("kernel", program->name),
       text_part("fingerprint", fingerprint),
       {0}, /* program */

@@ -54,6 +54,7 @@ vyre_code vyre_cache_explain(vyre_device *device, vyre_program *program,
                              const vyre_compile_options *options,
                              vyre_arena *arena, vyre_cache_explanation *out,
                              vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_cache_explain";
   static const vyre_compile_options defaults = {{0}, 0};
   if (!out) return vyre__null_argument(st, who, "out");
@@ -64,7 +65,8 @@ vyre_code vyre_cache_explain(vyre_device *device, vyre_program *program,
   if (!options) options = &defaults;
   uint32_t size[3];
   vyre__workgroup_resolve(options->workgroup, program->workgroup, size);
-  vyre__cache_subject subject = {device, program, size, options->ulp_budget};
+  vyre__cache_subject subject = {device, program, size, options->ulp_budget,
+                                 false};
   vyre__arena_mark before = vyre__arena_here(arena);
   vyre_code code = explain(&subject, arena, out, st);
   if (code != VYRE_OK) {
@@ -191,6 +193,7 @@ static vyre_code context_of(vyre_context *given, vyre_context **out,
 
 vyre_code vyre_cache_find(vyre_context *context, vyre_arena *arena,
                           vyre_cache_place *out, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_cache_find";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = (vyre_cache_place){0};
@@ -209,6 +212,7 @@ vyre_code vyre_cache_find(vyre_context *context, vyre_arena *arena,
 
 vyre_code vyre_cache_list(vyre_context *context, vyre_arena *arena,
                           vyre_cache_listing *out, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_cache_list";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = (vyre_cache_listing){0};
@@ -267,6 +271,7 @@ static bool prune(const vyre__cache *cache, vyre_allocator allocator,
 vyre_code vyre_cache_prune(vyre_context *context,
                            const vyre_cache_prune_options *options,
                            vyre_cache_pruned *out, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_cache_prune";
   static const vyre_cache_prune_options defaults = {false, 0};
   if (!out) return vyre__null_argument(st, who, "out");

@@ -102,6 +102,7 @@ static vyre_pipeline *find(vyre__pipeline_table *table,
   vyre_pipeline *at = *bucket_of(table, subject->program);
   for (; at; at = at->inside->next_in_bucket) {
     if (at->ulp_budget != subject->ulp_budget ||
+        at->counts_rounds != subject->counts_rounds ||
         memcmp(at->workgroup, subject->workgroup, sizeof at->workgroup) != 0 ||
         !same_program(at->program, subject->program) ||
         (at->program != subject->program &&
@@ -129,9 +130,9 @@ vyre_pipeline *vyre__table_find(const vyre__cache_subject *subject) {
 }
 
 vyre_pipeline *vyre__table_share(vyre_pipeline *pipeline) {
-  const vyre__cache_subject subject = {pipeline->device, pipeline->program,
-                                       pipeline->workgroup,
-                                       pipeline->ulp_budget};
+  const vyre__cache_subject subject = {
+      pipeline->device, pipeline->program, pipeline->workgroup,
+      pipeline->ulp_budget, pipeline->counts_rounds};
   vyre__pipeline_table *table = table_of(pipeline->device);
   pthread_mutex_lock(&table->lock);
   vyre_pipeline *other = find(table, &subject);

@@ -80,7 +80,8 @@ static vyre_device_caps rich(void) {
                             .borrows_host_memory = true,
                             .has_print = true,
                             .has_f64 = true,
-                            .has_u64 = true};
+                            .has_u64 = true,
+                            .has_atomics64 = true};
 }
 
 static vyre_code stand_open(stand *s, const char *text, vyre_status *st) {

@@ -43,6 +43,7 @@ static void destroy(vyre_context *context) {
 
 vyre_code vyre_context_create(const vyre_context_options *options,
                               vyre_context **out, vyre_status *st) {
+  vyre__status_begin(st);
   if (!out) return vyre__null_argument(st, "vyre_context_create", "out");
   *out = NULL;
   vyre_context_options given = {0};
@@ -58,7 +59,8 @@ vyre_code vyre_context_create(const vyre_context_options *options,
   atomic_init(&context->references, 1);
   const char *faults = choose(given.faults, "VYRE_FAULTS");
   vyre_code code = VYRE_OK;
-  if (faults) code = vyre_context_inject(context, faults, st);
+  if (faults)
+    code = vyre_context_inject(context, faults, vyre__status_open(st));
   /* What is given goes behind: it decides. */
   const char *wanted = given.backend_options;
   if (code == VYRE_OK && (!wanted || wanted[0])) {
@@ -97,7 +99,7 @@ vyre_code vyre__context_default(vyre_context **out, vyre_status *st) {
   if (default_context) {
     atomic_fetch_add(&default_context->references, 1);
   } else {
-    code = vyre_context_create(NULL, &default_context, st);
+    code = vyre_context_create(NULL, &default_context, vyre__status_open(st));
     if (code == VYRE_OK) default_context->is_default = true;
   }
   *out = default_context;

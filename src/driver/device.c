@@ -79,6 +79,10 @@ typedef struct choice {
   char reason[VYRE__DEVICE_REASON];
   const char *missing; /* why the backend that was asked for has none, and */
   const char *fix;     /* what to do; "": as always */
+  const char *passed_over; /* auto: why a better backend cannot be used; NULL:
+                              there is none */
+  const char *excluded;    /* auto: the backend that an option keeps it from
+                              taking; or NULL */
 } choice;
 
 /* "name" or "name:index". */
@@ -112,11 +116,22 @@ static void put_auto(vyre__backends of, size_t at, char *out) {
   }
 }
 
+/* Says that a backend's name without a number took the first of its devices, where
+ * there are several. */
+static void put_first(const vyre__backend *backend, char *out) {
+  vyre_device_info info;
+  uint32_t count = 1;
+  while (describe(backend, count, &info)) count++;
+  if (count == 1) return;
+  (void)snprintf(out, VYRE__DEVICE_REASON,
+                 "asked for by name: the first of %u; '%.36s:1' is the next",
+                 (unsigned)count, backend->name);
+}
+
 static bool choose(vyre__backends of, const vyre_context *context,
                    const char *name, choice *out) {
   vyre_device_info info;
   bool is_auto = strcmp(name, "auto") == 0;
-  const char *passed_over = NULL; /* a better one that could do little */
   *out = (choice){0};
   for (size_t i = 0; i < of.count; i++) {
     const vyre__backend *backend = of.list[i];
@@ -126,20 +141,29 @@ static bool choose(vyre__backends of, const vyre_context *context,
     /* Asked first: to describe a device may take loading its driver. */
     const char *why;
     if (is_auto && backend->is_ready && !backend->is_ready(context, &why)) {
-      passed_over = why;
+      out->passed_over = why;
+      continue;
+    }
+    if (is_auto &&
+        !vyre__context_option(context, backend->name, "fallback", true)) {
+      out->excluded = backend->name;
       continue;
     }
     bool is_there = describe(backend, index, &info);
     if (!is_there && is_auto) continue;
-    *out = (choice){.backend = backend,
-                    .index = index,
-                    .missing = is_there ? NULL : info.note,
-                    .fix = is_there ? NULL : info.fix,
-                    .reason = "asked for by name"};
-    if (is_auto && passed_over) {
-      (void)snprintf(out->reason, sizeof out->reason, "%s", passed_over);
-    } else if (is_auto) {
+    out->backend = backend;
+    out->index = index;
+    out->missing = is_there ? NULL : info.note;
+    out->fix = is_there ? NULL : info.fix;
+    if (!is_auto) {
+      (void)snprintf(out->reason, sizeof out->reason, "asked for by name");
+    } else if (out->passed_over) {
+      (void)snprintf(out->reason, sizeof out->reason, "%s", out->passed_over);
+    } else {
       put_auto(of, i, out->reason);
+    }
+    if (is_there && strcmp(name, backend->name) == 0) {
+      put_first(backend, out->reason);
     }
     return is_there;
   }
@@ -153,8 +177,28 @@ static const char unavailable_fix[] =
     "; `vyre devices` lists what is there";
 #undef BACKEND
 
+/* Reasons of "auto" begin with that word. */
+static const char *without_auto(const char *reason) {
+  return strncmp(reason, "auto: ", 6) == 0 ? reason + 6 : reason;
+}
+
+/* All that "auto" could take is kept from it by an option. */
+static vyre_code none_for_auto(const choice *chosen, vyre_status *st) {
+  const char *why =
+      chosen->passed_over ? chosen->passed_over : "nothing better is available";
+  return VYRE_FAIL(
+      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
+      "install what is missing (`vyre doctor` names it), open the device by "
+      "its "
+      "name, or leave the option out",
+      "auto has no device to take: %.150s; '%s' is excluded by the option "
+      "%s.fallback=0",
+      without_auto(why), chosen->excluded, chosen->excluded);
+}
+
 static vyre_code unavailable(const char *name, const choice *chosen,
                              vyre_status *st) {
+  if (chosen->excluded) return none_for_auto(chosen, st);
   const vyre__failure failure = {
       .code = VYRE_UNSUPPORTED_FEATURE,
       .kind = VYRE_KIND_DEVICE_UNAVAILABLE,
@@ -316,11 +360,17 @@ vyre_code vyre__device_open_of(vyre__backends of, vyre_context *context,
     vyre_context_release(context);
     return unavailable(name, &chosen, st);
   }
-  return create(context, &chosen, out, st);
+  VYRE_TRY(create(context, &chosen, out, st));
+  if (st && strcmp(name, "auto") == 0) {
+    (void)snprintf(st->message, sizeof st->message, "auto chose '%s': %s",
+                   vyre_device_name(*out), without_auto(chosen.reason));
+  }
+  return VYRE_OK;
 }
 
 vyre_code vyre_device_open(vyre_context *context, const char *name,
                            vyre_device **out, vyre_status *st) {
+  vyre__status_begin(st);
   if (!out) return vyre__null_argument(st, "vyre_device_open", "out");
   *out = NULL;
   if (!name) return vyre__null_argument(st, "vyre_device_open", "name");
@@ -365,6 +415,7 @@ vyre_code vyre__device_preload_of(vyre__backends of, vyre_context *context,
 
 vyre_code vyre_device_preload(vyre_context *context, const char *name,
                               vyre_status *st) {
+  vyre__status_begin(st);
   if (!name) return vyre__null_argument(st, "vyre_device_preload", "name");
   return vyre__device_preload_of(all, context, name, st);
 }

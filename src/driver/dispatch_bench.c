@@ -45,7 +45,8 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
                                     .host_alignment = 1,
                                     .borrows_host_memory = true,
                                     .has_f64 = true,
-                                    .has_u64 = true};
+                                    .has_u64 = true,
+                                    .has_atomics64 = true};
   return VYRE_OK;
 }
 

@@ -194,6 +194,7 @@ vyre_code vyre_dlpack_import(vyre_device *device,
                              struct DLManagedTensorVersioned *tensor,
                              vyre_dlpack_info *info, vyre_resident *out,
                              vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_dlpack_import";
   if (info) *info = (vyre_dlpack_info){0};
   if (!out) return vyre__null_argument(st, who, "out");
@@ -219,6 +220,7 @@ vyre_code vyre_dlpack_import_unversioned(vyre_device *device,
                                          struct DLManagedTensor *tensor,
                                          vyre_dlpack_info *info,
                                          vyre_resident *out, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_dlpack_import_unversioned";
   if (info) *info = (vyre_dlpack_info){0};
   if (!out) return vyre__null_argument(st, who, "out");
@@ -351,6 +353,7 @@ vyre_code vyre_dlpack_export(vyre_device *device, vyre_resident buffer,
                              int32_t ndim, uint64_t flags,
                              struct DLManagedTensorVersioned **out,
                              vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_dlpack_export";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = NULL;
@@ -378,6 +381,7 @@ vyre_code vyre_dlpack_export_unversioned(vyre_device *device,
                                          const int64_t *shape, int32_t ndim,
                                          struct DLManagedTensor **out,
                                          vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_dlpack_export_unversioned";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = NULL;

@@ -365,6 +365,9 @@ struct vyre__pipeline_inside {
   bool is_shared, is_parked;
   vyre_pipeline *next_in_bucket, *newer, *older;
   _Atomic uint64_t memory_hits;
+  _Atomic uint64_t rounds; /* proven bound of an invocation's loop iterations,
+                              plus 1; 0: not computed yet */
+  bool is_fresh;           /* made without the cache, and so are its variants */
 };
 
 /* As vyre_pipeline_compile, of arguments that are none of them NULL, but really:
@@ -394,10 +397,15 @@ vyre_code vyre__buffer_too_large(const vyre_device *device, const char *name,
 void vyre__workgroup_resolve(const uint32_t asked[3], const uint32_t own[3],
                              uint32_t out[3]);
 
-/* The variant of @p pipeline that @p desc asks for, or a failure. */
+/* Finds the variant of @p pipeline that @p desc asks for, with code that counts
+ * iterations if max_iterations needs it. It must have been prepared. */
 vyre_code vyre__pipeline_variant(vyre_pipeline *pipeline,
                                  const vyre_dispatch_desc *desc,
                                  vyre_pipeline **out, vyre_status *st);
+/* Compiles code of @p pipeline that counts iterations, if @p max_iterations needs it
+ * and there is none yet. */
+vyre_code vyre__pipeline_count(vyre_pipeline *pipeline, uint64_t max_iterations,
+                               vyre_status *st);
 
 /* --- runs ------------------------------------------------------------------- */
 
@@ -559,11 +567,22 @@ static inline size_t vyre__host_alignment(const vyre_device *device) {
                                                            : 1;
 }
 
-/* Grid of a dispatch: the one function that decides it. @p views has the
- * elements of every buffer of the program. */
+/* Fails if a dispatch without a grid would leave data out: the inferred grid has
+ * one workgroup on y and z. */
+vyre_code vyre__grid_check_given(const vyre_pipeline *pipeline,
+                                 const uint32_t grid[3], vyre_status *st);
+
+/* Decides the grid of every dispatch. @p views has the elements of every buffer of
+ * the program. */
 vyre_code vyre__grid_infer(const vyre_pipeline *pipeline,
                            const uint32_t override[3], const vyre__view *views,
                            uint32_t out[3], vyre_status *st);
+
+/* --- options ---------------------------------------------------------------- */
+
+/* As vyre_context_option, of arguments that are not NULL. */
+uint64_t vyre__context_option(const vyre_context *context, const char *backend,
+                              const char *key, uint64_t otherwise);
 
 /* --- slots ------------------------------------------------------------------ */
 

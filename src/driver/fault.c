@@ -76,6 +76,7 @@ static size_t read_one(const char *text, size_t length, order *out) {
 
 vyre_code vyre_context_inject(vyre_context *context, const char *faults,
                               vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_context_inject";
   if (!context) return vyre__null_argument(st, who, "context");
   if (!faults) return vyre__null_argument(st, who, "faults");

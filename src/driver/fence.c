@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/print.h"
 #include "base/status.h"
 #include "driver/driver.h"
 #include "driver/trace.h"
@@ -117,14 +118,16 @@ static bool wait_once(pthread_cond_t *changed, pthread_mutex_t *lock,
 }
 
 static vyre_code timed_out(uint64_t timeout_ns, vyre_status *st) {
+  char limit[VYRE__DURATION_TEXT];
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT, NULL,
       VYRE_NUMBERS({"timeout_ns", timeout_ns}), "wait longer: the work goes on",
-      "the work was not over after %llu ns", (unsigned long long)timeout_ns);
+      "the work was not over after %s", vyre__duration(timeout_ns, limit));
 }
 
 vyre_code vyre_fence_wait(vyre_fence *fence, uint64_t timeout_ns,
                           vyre_status *st) {
+  vyre__status_begin(st);
   if (!fence) return vyre__null_argument(st, "vyre_fence_wait", "fence");
   if (vyre__fault(fence->context, VYRE_FAULT_WAIT)) {
     return vyre__fault_status(VYRE_FAULT_WAIT, st);
@@ -144,7 +147,7 @@ vyre_code vyre_fence_wait(vyre_fence *fence, uint64_t timeout_ns,
                     .result = is_done ? fence->code : VYRE_DISPATCH_FAILED);
     if (!is_done) return timed_out(timeout_ns, st);
   }
-  if (fence->code != VYRE_OK && st && st->code == VYRE_OK) *st = fence->status;
+  if (fence->code != VYRE_OK && st) *st = fence->status;
   return fence->code;
 }
 
@@ -160,6 +163,7 @@ static bool find_done(vyre_fence *const *fences, size_t count, size_t *out) {
 vyre_code vyre_fence_wait_any(vyre_fence *const *fences, size_t count,
                               uint64_t timeout_ns, size_t *out,
                               vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_fence_wait_any";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = 0;
@@ -198,6 +202,7 @@ vyre_code vyre_fence_wait_any(vyre_fence *const *fences, size_t count,
 vyre_code vyre_fence_on_done(vyre_fence *fence,
                              void (*done)(void *self, vyre_fence *fence),
                              void *self, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_fence_on_done";
   if (!fence) return vyre__null_argument(st, who, "fence");
   if (!done) return vyre__null_argument(st, who, "done");
@@ -218,6 +223,7 @@ vyre_code vyre_fence_on_done(vyre_fence *fence,
 }
 
 vyre_code vyre_fence_fd(vyre_fence *fence, int *out, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_fence_fd";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = -1;

@@ -52,11 +52,34 @@ static vyre_code too_large(const vyre_pipeline *pipeline, const uint32_t *grid,
       grid[1], grid[2]);
 }
 
+VYRE__RARE
+static vyre_code not_given(const vyre_pipeline *pipeline, vyre_status *st) {
+  const uint32_t *size = pipeline->workgroup;
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_REQUIRED, NULL,
+      VYRE_NUMBERS({"workgroup_x", size[0]}, {"workgroup_y", size[1]},
+                   {"workgroup_z", size[2]}),
+      "set the grid of the dispatch: on each axis, the extent of the data "
+      "divided by the workgroup's, rounded up",
+      "kernel '%.60s' has workgroups of %u x %u x %u and was given no grid; "
+      "one can be inferred only along x",
+      pipeline->program->name, size[0], size[1], size[2]);
+}
+
+vyre_code vyre__grid_check_given(const vyre_pipeline *pipeline,
+                                 const uint32_t grid[3], vyre_status *st) {
+  const uint32_t *size = pipeline->workgroup;
+  bool is_given = (grid[0] | grid[1] | grid[2]) != 0;
+  if (is_given || (size[1] | size[2]) == 1) return VYRE_OK;
+  return not_given(pipeline, st);
+}
+
 vyre_code vyre__grid_infer(const vyre_pipeline *pipeline,
                            const uint32_t override[3], const vyre__view *views,
                            uint32_t out[3], vyre_status *st) {
   const uint32_t *size = pipeline->workgroup; /* no axis is 0 */
   if (!(override[0] | override[1] | override[2])) {
+    VYRE_TRY(vyre__grid_check_given(pipeline, override, st));
     uint32_t count = covered(pipeline, views);
     uint32_t groups = groups_of(count, size[0]);
     out[0] = groups > 1 ? groups : 1;

@@ -5,6 +5,7 @@
 
 #include "base/attributes.h"
 #include "base/memory.h"
+#include "base/print.h"
 #include "base/status.h"
 #include "driver/artifact.h"
 #include "ir/ir.h"
@@ -205,7 +206,7 @@ static bool is_host(const vyre__host_plan *p, uint32_t at) {
     case VYRE__LOW_LEN:
       return inst->aux < p->buffer_count && p->buffers[inst->aux].is_bound;
     case VYRE__LOW_LOOP_VALUE:
-      return inst->aux < p->loop_count;
+      return inst->aux < p->loop_count && inst->c <= 1;
     case VYRE__LOW_GRID_SIZE:
       return inst->aux < 3;
     default:
@@ -276,7 +277,7 @@ static uint64_t evaluate(const vyre__walk *w, const vyre__low_inst *inst) {
     case VYRE__LOW_GRID_SIZE:
       return w->launch->grid[inst->aux];
     case VYRE__LOW_LOOP_VALUE:
-      return w->values[inst->aux];
+      return vyre__low_loop_value(inst, w->values[inst->aux]);
     case VYRE__LOW_LOAD:
       return load(w, inst);
     default:
@@ -406,10 +407,11 @@ vyre_code vyre__out_of_fuel(const vyre_pipeline *p, const vyre__launch *launch,
 VYRE__RARE
 vyre_code vyre__timed_out(const vyre_pipeline *p, const vyre__launch *launch,
                           vyre_status *st) {
-  unsigned long long ns = launch->timeout_ns;
+  char limit[VYRE__DURATION_TEXT];
+  uint64_t ns = launch->timeout_ns;
   return VYRE_FAIL_WITH(st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT, NULL,
                         VYRE_NUMBERS({"timeout_ns", ns}),
                         "raise the timeout, or give the kernel less to do",
-                        "kernel '%.60s' ran longer than %llu ns",
-                        p->program->name, ns);
+                        "kernel '%.60s' ran longer than %s", p->program->name,
+                        vyre__duration(ns, limit));
 }

@@ -201,13 +201,13 @@ vyre_code vyre__options_check(const vyre_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
-uint64_t vyre__device_option(const vyre_device *device, const char *key,
-                             uint64_t otherwise) {
-  const char *at = device->context->options;
+uint64_t vyre__context_option(const vyre_context *context, const char *backend,
+                              const char *key, uint64_t otherwise) {
+  const char *at = context->options;
   uint64_t value = otherwise;
   option_text o;
   while (take(&at, &o)) { /* the last one counts */
-    if (is_text(o.name, o.name_size, device->backend->name) &&
+    if (is_text(o.name, o.name_size, backend) &&
         is_text(o.key, o.key_size, key)) {
       if (is_auto(&o)) {
         value = otherwise;
@@ -216,5 +216,23 @@ uint64_t vyre__device_option(const vyre_device *device, const char *key,
       }
     }
   }
+  return value;
+}
+
+uint64_t vyre__device_option(const vyre_device *device, const char *key,
+                             uint64_t otherwise) {
+  return vyre__context_option(device->context, device->backend->name, key,
+                              otherwise);
+}
+
+uint64_t vyre_context_option(vyre_context *context, const char *backend,
+                             const char *name, uint64_t otherwise) {
+  if (!backend || !name) return otherwise;
+  if (context) vyre_context_retain(context);
+  if (!context && vyre__context_default(&context, NULL) != VYRE_OK) {
+    return otherwise;
+  }
+  uint64_t value = vyre__context_option(context, backend, name, otherwise);
+  vyre_context_release(context);
   return value;
 }

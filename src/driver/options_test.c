@@ -124,11 +124,10 @@ TEST(options_that_are_none_are_refused_by_name) {
 TEST(options_are_listed_for_every_backend_that_has_any) {
   static const struct {
     const char *backend, *first; /* NULL: it has none */
-  } cases[] = {{"cpu", "threads"},
-               {"vulkan", "staging"}, /* also where it is not built */
-               {"ref", NULL},
-               {"nobody", NULL},
-               {NULL, NULL}};
+  } cases[] = {
+      {"cpu", "threads"},  {"vulkan", "staging"}, /* also where it is not built */
+      {"ref", "fallback"}, {"null", NULL},        {"nobody", NULL},
+      {NULL, NULL}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     vyre_device_option o;
     size_t count = 0;
@@ -210,7 +209,7 @@ TEST(what_is_wrong_in_the_environment_is_said_to_be_there) {
                 VYRE_KIND_INVALID_ARGUMENT);
     CHECK_HAS(st.message, cases[i].says);
     CHECK_TEXT(st.field, "VYRE_OPTIONS");
-    /* One that comes behind does not mend it; nobody asking for it does. */
+    /* A later option does not correct it; an empty text ignores both. */
     CHECK_FAILS(open_with("vulkan.staging=1", &st), st, VYRE_INVALID_ARGUMENT,
                 VYRE_KIND_INVALID_ARGUMENT);
     CHECK_TEXT(st.field, "VYRE_OPTIONS");

@@ -12,6 +12,7 @@
 #include "driver/driver.h"
 #include "driver/trace.h"
 #include "ir/ir.h"
+#include "lower/rounds.h"
 
 static vyre_code not_supported(vyre_status *st, const vyre_device *device,
                                const char *kernel, const char *what) {
@@ -58,7 +59,7 @@ static vyre_code check_program(const vyre_device *device,
                      "parse or build a kernel with a body",
                      "the program is a list of buffers without a body");
   }
-  VYRE_TRY(vyre_program_validate(program, diagnostics, st));
+  VYRE_TRY(vyre_program_validate(program, diagnostics, vyre__status_open(st)));
   if (program->item_type != VYRE_TYPE_VOID) {
     return not_supported(st, device, program->name,
                          "it is a queue kernel, and queues come later");
@@ -148,8 +149,9 @@ static void name_pipeline(vyre_pipeline *pipeline) {
     (void)snprintf(budget, sizeof budget, ":%uulp",
                    (unsigned)pipeline->ulp_budget);
   }
-  (void)snprintf(pipeline->id, sizeof pipeline->id, "%s:%s%s%s",
-                 vyre_device_name(pipeline->device), hash, override, budget);
+  (void)snprintf(pipeline->id, sizeof pipeline->id, "%s:%s%s%s%s",
+                 vyre_device_name(pipeline->device), hash, override, budget,
+                 pipeline->counts_rounds ? ":counted" : "");
 }
 
 static vyre_code make_inside(vyre_pipeline *pipeline, vyre_status *st) {
@@ -196,10 +198,11 @@ static vyre_code init(vyre_pipeline *pipeline, bool is_fresh, vyre_status *st) {
   VYRE_TRY(check_workgroup(device, pipeline->workgroup, st));
   name_pipeline(pipeline);
   VYRE_TRY(vyre_binding_plan_build(pipeline->program, &pipeline->arena,
-                                   &pipeline->plan, st));
+                                   &pipeline->plan, vyre__status_open(st)));
   VYRE_TRY(vyre__ports_make(pipeline, st));
   vyre__cache_try tried;
   if (is_fresh) {
+    pipeline->inside->is_fresh = true;
     vyre__cache_skip(pipeline);
     return build(pipeline, st);
   }
@@ -217,11 +220,16 @@ static vyre_code init(vyre_pipeline *pipeline, bool is_fresh, vyre_status *st) {
   return code;
 }
 
-/* Fresh: without a look at what is on disk. */
+enum {
+  FRESH = 1,  /* neither read nor write the cache on disk */
+  COUNTS = 2, /* vyre_pipeline.counts_rounds */
+};
+
 static vyre_code create(vyre_device *device, vyre_program *program,
                         const vyre_compile_options *options,
-                        const vyre_number_class *numbers, bool is_fresh,
+                        const vyre_number_class *numbers, unsigned flags,
                         vyre_pipeline **out, vyre_status *st) {
+  bool is_fresh = (flags & FRESH) != 0;
   size_t size = device->backend->pipeline_size;
   vyre_pipeline *pipeline = vyre__resize(device->allocator, NULL, 0, size);
   if (!pipeline) {
@@ -234,6 +242,7 @@ static vyre_code create(vyre_device *device, vyre_program *program,
   vyre__workgroup_resolve(options->workgroup, program->workgroup,
                           pipeline->workgroup);
   pipeline->ulp_budget = options->ulp_budget;
+  pipeline->counts_rounds = (flags & COUNTS) != 0;
   pipeline->is_quick =
       options->is_quick && !is_fresh && device->backend->pipeline_take != NULL;
   pipeline->numbers = numbers;
@@ -273,8 +282,8 @@ static vyre_code make_full(vyre_fence *fence, vyre_status *st) {
   vyre_pipeline *quick = ((full_work *)fence)->quick, *full;
   vyre_compile_options options = {.ulp_budget = quick->ulp_budget};
   memcpy(options.workgroup, quick->workgroup, sizeof options.workgroup);
-  VYRE_TRY(create(quick->device, quick->program, &options, quick->numbers,
-                  false, &full, st));
+  VYRE_TRY(create(quick->device, quick->program, &options, quick->numbers, 0,
+                  &full, st));
   quick->device->backend->pipeline_take(quick, full);
   vyre_pipeline_release(full);
   return VYRE_OK;
@@ -309,6 +318,7 @@ vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
                                 vyre_pipeline **out,
                                 vyre_diagnostics *diagnostics,
                                 vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_pipeline_compile";
   static const vyre_compile_options defaults = {{0}, 0};
   if (!out) return vyre__null_argument(st, who, "out");
@@ -319,12 +329,11 @@ vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
   if (!options) options = &defaults;
   uint32_t size[3];
   vyre__workgroup_resolve(options->workgroup, program->workgroup, size);
-  *out = vyre__table_find(
-      &(vyre__cache_subject){device, program, size, options->ulp_budget});
+  *out = vyre__table_find(&(vyre__cache_subject){device, program, size,
+                                                 options->ulp_budget, false});
   if (*out) return VYRE_OK; /* and the program is valid: it was then */
   VYRE_TRY(check_program(device, program, diagnostics, st));
-  VYRE_TRY(
-      create(device, program, options, device->caps.numbers, false, out, st));
+  VYRE_TRY(create(device, program, options, device->caps.numbers, 0, out, st));
   *out = vyre__table_share(*out);
   make_full_later(*out);
   return VYRE_OK;
@@ -339,7 +348,7 @@ vyre_code vyre__pipeline_compile_fresh(vyre_device *device,
   VYRE_TRY(vyre__device_check(device, st));
   VYRE_TRY(check_program(device, program, NULL, st));
   return create(device, program, options ? options : &defaults,
-                device->caps.numbers, true, out, st);
+                device->caps.numbers, FRESH, out, st);
 }
 
 vyre_code vyre__pipeline_compile_as(vyre_device *device, vyre_program *program,
@@ -347,7 +356,7 @@ vyre_code vyre__pipeline_compile_as(vyre_device *device, vyre_program *program,
                                     vyre_pipeline **out, vyre_status *st) {
   static const vyre_compile_options defaults = {{0}, 0};
   *out = NULL;
-  return create(device, program, &defaults, numbers, true, out, st);
+  return create(device, program, &defaults, numbers, FRESH, out, st);
 }
 
 vyre_pipeline *vyre_pipeline_retain(vyre_pipeline *pipeline) {
@@ -385,7 +394,7 @@ typedef struct compile_work {
 static vyre_code compile(vyre_fence *fence, vyre_status *st) {
   compile_work *work = (compile_work *)fence;
   return vyre_pipeline_compile(work->device, work->program, &work->options,
-                               &fence->pipeline, NULL, st);
+                               &fence->pipeline, NULL, vyre__status_open(st));
 }
 
 static void compile_finish(vyre_fence *fence) {
@@ -402,6 +411,7 @@ vyre_code vyre_pipeline_compile_async(vyre_device *device,
                                       vyre_program *program,
                                       const vyre_compile_options *options,
                                       vyre_fence **out, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_pipeline_compile_async";
   if (!out) return vyre__null_argument(st, who, "fence");
   *out = NULL;
@@ -430,12 +440,12 @@ vyre_code vyre_pipeline_compile_async(vyre_device *device,
 
 static vyre_pipeline *find_variant(vyre_pipeline *pipeline,
                                    const uint32_t workgroup[3],
-                                   uint8_t ulp_budget) {
+                                   uint8_t ulp_budget, bool counts_rounds) {
   vyre_pipeline *at = pipeline;
   vyre_pipeline *next =
       atomic_load_explicit(&pipeline->inside->variants, memory_order_acquire);
   for (; at; at = next, next = at ? at->inside->next_variant : NULL) {
-    if (at->ulp_budget == ulp_budget &&
+    if (at->ulp_budget == ulp_budget && at->counts_rounds == counts_rounds &&
         memcmp(at->workgroup, workgroup, sizeof at->workgroup) == 0) {
       return at;
     }
@@ -443,48 +453,124 @@ static vyre_pipeline *find_variant(vyre_pipeline *pipeline,
   return NULL;
 }
 
-vyre_code vyre__pipeline_variant(vyre_pipeline *pipeline,
-                                 const vyre_dispatch_desc *desc,
-                                 vyre_pipeline **out, vyre_status *st) {
+/* Compiles a variant and adds it to those of @p pipeline, unless it is there. */
+static vyre_code add_variant(vyre_pipeline *pipeline,
+                             const vyre_compile_options *options,
+                             bool counts_rounds, vyre_pipeline **out,
+                             vyre_status *st) {
+  struct vyre__pipeline_inside *inside = pipeline->inside;
+  vyre_code code = VYRE_OK;
+  pthread_mutex_lock(&inside->lock);
+  *out = find_variant(pipeline, options->workgroup, options->ulp_budget,
+                      counts_rounds);
+  if (!*out) {
+    code = create(
+        pipeline->device, pipeline->program, options, pipeline->numbers,
+        (counts_rounds ? COUNTS : 0) | (inside->is_fresh ? FRESH : 0), out, st);
+    if (code == VYRE_OK) {
+      (*out)->inside->next_variant = atomic_load(&inside->variants);
+      atomic_store_explicit(&inside->variants, *out, memory_order_release);
+    }
+  }
+  pthread_mutex_unlock(&inside->lock);
+  return code;
+}
+
+/* Sets *bound to the number of iterations that the kernel is proven to need, if that
+ * is above @p max_iterations and the code of @p pipeline does not count; else to 0,
+ * as the code is exact for this limit. */
+static vyre_code find_uncounted(vyre_pipeline *pipeline,
+                                uint64_t max_iterations, uint64_t *bound,
+                                vyre_status *st) {
+  _Atomic uint64_t *kept = &pipeline->inside->rounds;
+  *bound = 0;
+  if (max_iterations == 0 || max_iterations >= VYRE__FREE_ROUNDS) {
+    return VYRE_OK;
+  }
+  if (pipeline->device->backend->counts_iterations) return VYRE_OK;
+  uint64_t most = atomic_load_explicit(kept, memory_order_relaxed);
+  if (most == 0) {
+    VYRE_TRY(
+        vyre__rounds_bound(pipeline->program, pipeline->workgroup, &most, st));
+    most = most > VYRE__FREE_ROUNDS ? VYRE__FREE_ROUNDS + 2 : most + 1;
+    atomic_store_explicit(kept, most, memory_order_relaxed);
+  }
+  most--;
+  if (most <= VYRE__FREE_ROUNDS && most > max_iterations) *bound = most;
+  return VYRE_OK;
+}
+
+static vyre_code variant_of(vyre_pipeline *pipeline,
+                            const vyre_compile_options *options,
+                            vyre_pipeline **out, vyre_status *st) {
   *out = pipeline;
-  if (!desc->variant) return VYRE_OK;
+  if (!options) return VYRE_OK;
   uint32_t size[3];
-  vyre__workgroup_resolve(desc->variant->workgroup, pipeline->workgroup, size);
-  *out = find_variant(pipeline, size, desc->variant->ulp_budget);
+  vyre__workgroup_resolve(options->workgroup, pipeline->workgroup, size);
+  *out = find_variant(pipeline, size, options->ulp_budget, false);
   if (*out) return VYRE_OK;
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_NOT_PREPARED,
                    "call vyre_pipeline_prepare with these options before",
                    "pipeline '%s' was not prepared for a workgroup of "
                    "%u x %u x %u and %u ulp",
                    pipeline->id, size[0], size[1], size[2],
-                   desc->variant->ulp_budget);
+                   options->ulp_budget);
+}
+
+vyre_code vyre__pipeline_variant(vyre_pipeline *pipeline,
+                                 const vyre_dispatch_desc *desc,
+                                 vyre_pipeline **out, vyre_status *st) {
+  VYRE_TRY(variant_of(pipeline, desc->variant, out, st));
+  uint64_t bound;
+  VYRE_TRY(find_uncounted(*out, desc->max_iterations, &bound, st));
+  if (bound == 0) return VYRE_OK;
+  const vyre_pipeline *uncounted = *out;
+  *out =
+      find_variant(pipeline, uncounted->workgroup, uncounted->ulp_budget, true);
+  if (*out) return VYRE_OK;
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_NOT_PREPARED, NULL,
+      VYRE_NUMBERS({"max_iterations", desc->max_iterations}, {"bound", bound}),
+      "call vyre_pipeline_prepare with counts_iterations set, once, before the "
+      "dispatch",
+      "pipeline '%s' does not count loop iterations: it needs at most %llu of "
+      "them, and max_iterations is %llu",
+      uncounted->id, (unsigned long long)bound,
+      (unsigned long long)desc->max_iterations);
+}
+
+vyre_code vyre__pipeline_count(vyre_pipeline *pipeline, uint64_t max_iterations,
+                               vyre_status *st) {
+  uint64_t bound;
+  VYRE_TRY(find_uncounted(pipeline, max_iterations, &bound, st));
+  if (bound == 0) return VYRE_OK;
+  vyre_compile_options same = {.ulp_budget = pipeline->ulp_budget};
+  memcpy(same.workgroup, pipeline->workgroup, sizeof same.workgroup);
+  vyre_pipeline *counted;
+  return add_variant(pipeline, &same, true, &counted, st);
 }
 
 vyre_code vyre_pipeline_prepare(vyre_pipeline *pipeline,
                                 const vyre_compile_options *options,
                                 vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_pipeline_prepare";
   if (!pipeline) return vyre__null_argument(st, who, "pipeline");
   if (!options) return vyre__null_argument(st, who, "options");
   VYRE_TRY(vyre__device_check(pipeline->device, st));
   vyre_compile_options wanted = *options;
-  wanted.is_quick = false; /* who prepares has the time */
+  wanted.is_quick = false; /* this call may take its time */
   vyre__workgroup_resolve(options->workgroup, pipeline->workgroup,
                           wanted.workgroup);
-  struct vyre__pipeline_inside *inside = pipeline->inside;
-  vyre_code code = VYRE_OK;
-  pthread_mutex_lock(&inside->lock);
-  if (!find_variant(pipeline, wanted.workgroup, wanted.ulp_budget)) {
-    vyre_pipeline *variant = NULL;
-    code = create(pipeline->device, pipeline->program, &wanted,
-                  pipeline->numbers, false, &variant, st);
-    if (code == VYRE_OK) {
-      variant->inside->next_variant = atomic_load(&inside->variants);
-      atomic_store_explicit(&inside->variants, variant, memory_order_release);
-    }
+  vyre_pipeline *variant;
+  bool counts = options->counts_iterations;
+  if (counts && memcmp(wanted.workgroup, pipeline->workgroup,
+                       sizeof wanted.workgroup) == 0) {
+    uint64_t bound;
+    VYRE_TRY(find_uncounted(pipeline, 1, &bound, st));
+    counts = bound != 0; /* else its code counts, or has no loops */
   }
-  pthread_mutex_unlock(&inside->lock);
-  return code;
+  return add_variant(pipeline, &wanted, counts, &variant, st);
 }
 
 /* --- what it is --------------------------------------------------------------*/
@@ -529,6 +615,7 @@ bool vyre_pipeline_describe(const vyre_pipeline *pipeline,
 
 vyre_code vyre_pipeline_print(vyre_pipeline *pipeline, const char *form,
                               vyre_writer writer, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_pipeline_print";
   if (!pipeline) return vyre__null_argument(st, who, "pipeline");
   if (!form) return vyre__null_argument(st, who, "form");

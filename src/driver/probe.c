@@ -116,7 +116,7 @@ static vyre_code parse(probe *p) {
     length += strlen(text + length);
   }
   return vyre_module_parse(text, length, "probe", p->device->allocator,
-                           &p->module, NULL, p->st);
+                           &p->module, NULL, vyre__status_open(p->st));
 }
 
 /* Compiles operation @p index in the form that its class has. */
@@ -168,7 +168,7 @@ static vyre_code dispatch(probe *p, size_t index) {
                              .output_count = 1,
                              .label = o->name,
                              .profile = "probe"};
-  return vyre_dispatch(p->pipelines[index], &desc, p->st);
+  return vyre_dispatch(p->pipelines[index], &desc, vyre__status_open(p->st));
 }
 
 /* How many results are not the exact ones. */
@@ -360,6 +360,7 @@ vyre_code vyre__probe_find(vyre_device *device, vyre__probe_result *out,
 
 vyre_code vyre_device_probe(vyre_device *device, vyre_number_class *out,
                             size_t room, size_t *count, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_device_probe";
   if (!count) return vyre__null_argument(st, who, "count");
   *count = 0;

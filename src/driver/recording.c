@@ -12,6 +12,7 @@
 
 vyre_code vyre_recording_create(vyre_device *device, vyre_recording **out,
                                 vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_recording_create";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = NULL;
@@ -108,6 +109,7 @@ static vyre_code add_slot(vyre_recording *rec, const char *name, uint64_t size,
 
 vyre_code vyre_recording_slot(vyre_recording *rec, const char *name,
                               uint64_t size, uint32_t *out, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_recording_slot";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = VYRE_NO_SLOT;
@@ -133,6 +135,7 @@ vyre_code vyre_recording_slot(vyre_recording *rec, const char *name,
 vyre_code vyre_recording_fixed(vyre_recording *rec,
                                const vyre_resource *resource, uint32_t *out,
                                vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_recording_fixed";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = VYRE_NO_SLOT;
@@ -276,6 +279,7 @@ static vyre_place *keep_places(vyre_recording *rec, const vyre_place *places,
 vyre_code vyre_recording_dispatch(vyre_recording *rec, vyre_pipeline *pipeline,
                                   const vyre_recorded_dispatch *d,
                                   vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_recording_dispatch";
   vyre__command *c;
   if (!pipeline) return vyre__null_argument(st, who, "pipeline");
@@ -295,6 +299,7 @@ vyre_code vyre_recording_dispatch(vyre_recording *rec, vyre_pipeline *pipeline,
                                  .timeout_ns = d->timeout_ns,
                                  .print = d->print};
   VYRE_TRY(vyre__pipeline_variant(pipeline, &c->desc, &c->variant, st));
+  VYRE_TRY(vyre__grid_check_given(c->variant, d->grid, st));
   c->desc.variant = NULL; /* the caller's */
   const char *label =
       d->label ? d->label : vyre_program_name(pipeline->program);
@@ -313,6 +318,7 @@ vyre_code vyre_recording_dispatch(vyre_recording *rec, vyre_pipeline *pipeline,
 
 vyre_code vyre_recording_copy(vyre_recording *rec, vyre_place from,
                               vyre_place to, vyre_status *st) {
+  vyre__status_begin(st);
   vyre__command *c;
   VYRE_TRY(next_command(rec, "vyre_recording_copy", &c, st));
   VYRE_TRY(check_place(rec, &from, st));
@@ -342,6 +348,7 @@ vyre_code vyre_recording_copy(vyre_recording *rec, vyre_place from,
 }
 
 vyre_code vyre_recording_barrier(vyre_recording *rec, vyre_status *st) {
+  vyre__status_begin(st);
   vyre__command *c;
   VYRE_TRY(next_command(rec, "vyre_recording_barrier", &c, st));
   c->kind = VYRE__COMMAND_BARRIER;
@@ -352,6 +359,7 @@ vyre_code vyre_recording_barrier(vyre_recording *rec, vyre_status *st) {
 vyre_code vyre_recording_while(vyre_recording *rec, vyre_place flag,
                                uint64_t max_rounds, uint32_t stretch,
                                vyre_status *st) {
+  vyre__status_begin(st);
   vyre__command *c;
   VYRE_TRY(next_command(rec, "vyre_recording_while", &c, st));
   VYRE_TRY(check_place(rec, &flag, st));
@@ -389,6 +397,7 @@ vyre_code vyre_recording_while(vyre_recording *rec, vyre_place flag,
 }
 
 vyre_code vyre_recording_end_while(vyre_recording *rec, vyre_status *st) {
+  vyre__status_begin(st);
   vyre__command *c;
   VYRE_TRY(next_command(rec, "vyre_recording_end_while", &c, st));
   if (rec->open_count == 0) {

@@ -199,6 +199,7 @@ static vyre_code bind_current(vyre_recording *home, uint32_t slot,
 
 vyre_code vyre_recording_bind(vyre_recording *rec, uint32_t slot,
                               const vyre_resource *resource, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_recording_bind";
   if (!rec) return vyre__null_argument(st, who, "recording");
   if (slot >= rec->slot_count) {

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/print.h"
 #include "base/status.h"
 #include "driver/recording.h"
 #include "driver/stretch.h"
@@ -38,11 +39,12 @@ static vyre_code name_command(vyre_code code, size_t command, vyre_status *st) {
 }
 
 static vyre_code timed_out(const walk *w, vyre_status *st) {
+  char limit[VYRE__DURATION_TEXT];
   return VYRE_FAIL_WITH(st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT, NULL,
                         VYRE_NUMBERS({"timeout_ns", w->options.timeout_ns}),
                         "give the replay more time, or a loop fewer rounds",
-                        "the replay was not over after %llu ns",
-                        (unsigned long long)w->options.timeout_ns);
+                        "the replay was not over after %s",
+                        vyre__duration(w->options.timeout_ns, limit));
 }
 
 /* --- the trace ---------------------------------------------------------------*/
@@ -515,6 +517,7 @@ static vyre_code replay_later(walk *w, vyre_fence **out, vyre_status *st) {
 vyre_code vyre_recording_replay(vyre_recording *rec,
                                 const vyre_replay_options *options,
                                 vyre_fence **fence, vyre_status *st) {
+  vyre__status_begin(st);
   if (fence) *fence = NULL;
   if (!rec) {
     return vyre__null_argument(st, "vyre_recording_replay", "recording");
@@ -524,7 +527,6 @@ vyre_code vyre_recording_replay(vyre_recording *rec,
                      "call vyre_recording_finish first",
                      "the recording is not finished");
   }
-  st = vyre__status_open(st); /* what it holds already is not ours to name */
   walk w = {.rec = rec};
   if (options) w.options = *options;
   if (w.options.result) *w.options.result = (vyre_replay_result){0};

@@ -66,7 +66,7 @@ static vyre_code check_binding(const vyre_recording *rec, const vyre_binding *b,
 static vyre_code check_dispatch(const vyre_recording *rec, vyre__command *c,
                                 size_t command, vyre_status *st) {
   const vyre_binding_plan *plan = &c->variant->plan;
-  VYRE_TRY(vyre_capture_plan_build(plan, &c->plan, st));
+  VYRE_TRY(vyre_capture_plan_build(plan, &c->plan, vyre__status_open(st)));
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre_binding *b = &plan->bindings[i];
     if (b->input_index != VYRE_NO_INDEX) {
@@ -283,6 +283,7 @@ vyre_code vyre__recording_lay_out(vyre_recording *rec, const char *who,
 }
 
 vyre_code vyre_recording_finish(vyre_recording *rec, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_recording_finish";
   if (!rec) return vyre__null_argument(st, who, "recording");
   if (rec->is_finished) {

@@ -354,6 +354,7 @@ static vyre_code create(vyre_device *device, void *memory, uint64_t size,
 
 vyre_code vyre_resident_create(vyre_device *device, uint64_t size,
                                vyre_resident *out, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_resident_create";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = (vyre_resident){0};
@@ -363,6 +364,7 @@ vyre_code vyre_resident_create(vyre_device *device, uint64_t size,
 
 vyre_code vyre_resident_import(vyre_device *device, void *memory, uint64_t size,
                                vyre_resident *out, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_resident_import";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = (vyre_resident){0};
@@ -389,9 +391,11 @@ vyre_code vyre_resident_import(vyre_device *device, void *memory, uint64_t size,
 
 vyre_code vyre__resident_adopt(vyre_device *device, const vyre__adopted *memory,
                                vyre_resident *out, vyre_status *st) {
-  vyre_code code = memory->data ? vyre_resident_import(device, memory->data,
-                                                       memory->size, out, st)
-                                : vyre_resident_create(device, 0, out, st);
+  vyre_code code =
+      memory->data
+          ? vyre_resident_import(device, memory->data, memory->size, out,
+                                 vyre__status_open(st))
+          : vyre_resident_create(device, 0, out, vyre__status_open(st));
   if (code != VYRE_OK) return code;
   /* Nobody else knows the handle yet. */
   vyre__resident_slot *slot =
@@ -414,6 +418,7 @@ vyre_code vyre__resident_read_only(const char *what, const char *name,
 
 vyre_code vyre_resident_free(vyre_device *device, vyre_resident buffer,
                              vyre_status *st) {
+  vyre__status_begin(st);
   vyre__resident_slot *slot;
   if (!device) return vyre__null_argument(st, "vyre_resident_free", "device");
   VYRE_TRY(vyre__resident_acquire(device, buffer, &slot, st));
@@ -426,6 +431,7 @@ vyre_code vyre_resident_free(vyre_device *device, vyre_resident buffer,
 
 vyre_code vyre_resident_size(vyre_device *device, vyre_resident buffer,
                              uint64_t *out, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_resident_size";
   vyre__resident_slot *slot;
   if (!out) return vyre__null_argument(st, who, "out");
@@ -483,7 +489,6 @@ static vyre_code transfer(vyre_device *device, const vyre_transfer *t,
 
 static vyre_code transfers(vyre_device *device, const vyre_transfer *list,
                            size_t count, bool is_upload, vyre_status *st) {
-  st = vyre__status_open(st); /* what it holds already is not ours to name */
   VYRE_TRY(vyre__device_check(device, st));
   for (int is_done = count < 2; is_done < 2; is_done++) {
     for (size_t i = 0; i < count; i++) {
@@ -499,6 +504,7 @@ static vyre_code transfers(vyre_device *device, const vyre_transfer *list,
 vyre_code vyre_resident_upload(vyre_device *device, vyre_resident buffer,
                                uint64_t offset, const void *data, size_t size,
                                vyre_status *st) {
+  vyre__status_begin(st);
   if (!device) return vyre__null_argument(st, "vyre_resident_upload", "device");
   vyre_transfer one = {buffer, offset, (void *)(uintptr_t)data, size};
   return transfers(device, &one, 1, true, st);
@@ -507,6 +513,7 @@ vyre_code vyre_resident_upload(vyre_device *device, vyre_resident buffer,
 vyre_code vyre_resident_download(vyre_device *device, vyre_resident buffer,
                                  uint64_t offset, void *data, size_t size,
                                  vyre_status *st) {
+  vyre__status_begin(st);
   if (!device) {
     return vyre__null_argument(st, "vyre_resident_download", "device");
   }
@@ -517,6 +524,7 @@ vyre_code vyre_resident_download(vyre_device *device, vyre_resident buffer,
 vyre_code vyre_resident_upload_many(vyre_device *device,
                                     const vyre_transfer *list, size_t count,
                                     vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_resident_upload_many";
   if (!device) return vyre__null_argument(st, who, "device");
   if (!list && count > 0) return vyre__null_argument(st, who, "transfers");
@@ -526,6 +534,7 @@ vyre_code vyre_resident_upload_many(vyre_device *device,
 vyre_code vyre_resident_download_many(vyre_device *device,
                                       const vyre_transfer *list, size_t count,
                                       vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_resident_download_many";
   if (!device) return vyre__null_argument(st, who, "device");
   if (!list && count > 0) return vyre__null_argument(st, who, "transfers");
@@ -534,6 +543,7 @@ vyre_code vyre_resident_download_many(vyre_device *device,
 
 vyre_code vyre_host_alloc(vyre_device *device, size_t size, void **out,
                           vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_host_alloc";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = NULL;

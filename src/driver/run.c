@@ -4,6 +4,7 @@
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/print.h"
 #include "base/status.h"
 #include "driver/driver.h"
 #include "driver/run_again.h"
@@ -406,7 +407,8 @@ static vyre_code make_room(vyre__run *run, const vyre_binding *b,
     if (bound->out != before) run->has_moved_slot = true;
   } else if (output->kept) {
     vyre_resident *kept = &run->kept[b->output_index];
-    VYRE_TRY(vyre_resident_create(device, bound->out_size, kept, st));
+    VYRE_TRY(vyre_resident_create(device, bound->out_size, kept,
+                                  vyre__status_open(st)));
     run->has_residents = true;
     VYRE_TRY(vyre__resident_acquire(device, *kept, &bound->out_slot, st));
     bound->out = bound->out_slot->buffer->host;
@@ -489,14 +491,15 @@ VYRE__RARE
 static vyre_code between_launches(const vyre__run *run, uint32_t done,
                                   uint32_t count, vyre_status *st) {
   /* As it was given: what is left of a replay is not what anybody asked for. */
-  unsigned long long ns = run->launch.timeout_ns;
+  uint64_t ns = run->launch.timeout_ns;
+  char limit[VYRE__DURATION_TEXT];
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT, NULL,
       VYRE_NUMBERS({"timeout_ns", ns}, {"launches", done},
                    {"iterations", count}),
       "raise the timeout, or ask for fewer iterations",
-      "kernel '%.60s' ran longer than %llu ns: %u of %u iterations were over",
-      run->pipeline->program->name, ns, done, count);
+      "kernel '%.60s' ran longer than %s: %u of %u iterations were over",
+      run->pipeline->program->name, vyre__duration(ns, limit), done, count);
 }
 
 /* Launches after the first go on with what it left. */

@@ -144,7 +144,8 @@ static vyre_code validate(vyre__run *run, vyre_status *st) {
     run->extents[i] = (vyre_input_extent){.byte_len = bound->in_size,
                                           .resident = bound->in_slot != NULL};
   }
-  return vyre_binding_plan_validate(plan, run->extents, plan->input_count, st);
+  return vyre_binding_plan_validate(plan, run->extents, plan->input_count,
+                                    vyre__status_open(st));
 }
 
 VYRE__RARE
@@ -308,7 +309,7 @@ static vyre_code check_counts(const vyre__run *run, vyre_status *st) {
   }
   if (desc->input_count != plan->input_count) { /* it has the words for that */
     return vyre_binding_plan_validate(plan, run->extents, desc->input_count,
-                                      st);
+                                      vyre__status_open(st));
   }
   return VYRE_OK;
 }

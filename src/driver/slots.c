@@ -72,6 +72,7 @@ static void swap(vyre_slot *a, vyre_slot *b) {
 vyre_code vyre_slots_replace(vyre_slot *incoming, size_t incoming_count,
                              vyre_slot *slots, size_t slot_count,
                              vyre_slot_stats *stats, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_slots_replace";
   vyre_slot_stats ignored = {0};
   if (!stats) stats = &ignored;

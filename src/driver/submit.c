@@ -42,7 +42,7 @@ static vyre_code prepare(vyre_pipeline *pipeline,
                          const vyre_dispatch_desc *desc, vyre__run_list *spare,
                          vyre__run **out, vyre_status *st) {
   vyre_pipeline *variant = pipeline;
-  if (desc->variant) {
+  if (desc->variant || desc->max_iterations) {
     VYRE_TRY(vyre__pipeline_variant(pipeline, desc, &variant, st));
   }
   if (spare && spare->first && variant == pipeline) {
@@ -286,6 +286,7 @@ static vyre_code submit_now(vyre_pipeline *pipeline,
 
 vyre_code vyre_submit(vyre_pipeline *pipeline, const vyre_dispatch_desc *items,
                       size_t count, vyre_fence **fence, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_submit";
   if (fence) *fence = NULL;
   if (!pipeline) return vyre__null_argument(st, who, "pipeline");
@@ -294,7 +295,6 @@ vyre_code vyre_submit(vyre_pipeline *pipeline, const vyre_dispatch_desc *items,
     return vyre__no_memory(st, who, "items", count);
   }
   if (count == 1 && !fence) return submit_one(pipeline, items, st);
-  st = vyre__status_open(st); /* what it holds already is not ours to name */
   for (size_t i = 0; i < count; i++) {
     if (items[i].result) *items[i].result = VYRE_UNKNOWN;
   }
@@ -308,6 +308,7 @@ vyre_code vyre_submit(vyre_pipeline *pipeline, const vyre_dispatch_desc *items,
 
 vyre_code vyre_dispatch(vyre_pipeline *pipeline, const vyre_dispatch_desc *desc,
                         vyre_status *st) {
+  vyre__status_begin(st);
   if (!pipeline) return vyre__null_argument(st, "vyre_dispatch", "pipeline");
   if (!desc) return vyre__null_argument(st, "vyre_dispatch", "desc");
   return submit_one(pipeline, desc, st);
@@ -316,6 +317,7 @@ vyre_code vyre_dispatch(vyre_pipeline *pipeline, const vyre_dispatch_desc *desc,
 vyre_code vyre_device_dispatch(vyre_device *device, vyre_program *program,
                                const vyre_dispatch_desc *desc,
                                vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_device_dispatch";
   if (!device) return vyre__null_argument(st, who, "device");
   if (!program) return vyre__null_argument(st, who, "program");
@@ -325,7 +327,8 @@ vyre_code vyre_device_dispatch(vyre_device *device, vyre_program *program,
   as_compiled.variant = NULL;
   VYRE_TRY(vyre__pipeline_compile_fresh(device, program, desc->variant,
                                         &pipeline, st));
-  vyre_code code = vyre_dispatch(pipeline, &as_compiled, st);
+  vyre_code code = vyre__pipeline_count(pipeline, desc->max_iterations, st);
+  if (code == VYRE_OK) code = submit_one(pipeline, &as_compiled, st);
   vyre_pipeline_release(pipeline);
   return code;
 }
@@ -333,6 +336,7 @@ vyre_code vyre_device_dispatch(vyre_device *device, vyre_program *program,
 vyre_code vyre_dispatch_grid(const vyre_pipeline *pipeline,
                              const vyre_dispatch_desc *desc, uint32_t out[3],
                              vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_dispatch_grid";
   if (!out) return vyre__null_argument(st, who, "out");
   out[0] = out[1] = out[2] = 0;
@@ -340,7 +344,9 @@ vyre_code vyre_dispatch_grid(const vyre_pipeline *pipeline,
   if (!desc) return vyre__null_argument(st, who, "desc");
   /* A run is taken and given back; the pipeline stays what it was. */
   vyre_pipeline *same = (vyre_pipeline *)(uintptr_t)pipeline, *variant;
-  VYRE_TRY(vyre__pipeline_variant(same, desc, &variant, st));
+  vyre_dispatch_desc unlimited = *desc; /* the limit does not change the grid */
+  unlimited.max_iterations = 0;
+  VYRE_TRY(vyre__pipeline_variant(same, &unlimited, &variant, st));
   vyre__run *run;
   VYRE_TRY(vyre__run_take(variant, &run, st));
   run->desc = desc;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,6 +34,7 @@ struct vyre__trace {
   size_t size; /* bytes of the whole object */
   uint64_t id; /* never used again */
   int fd;
+  bool is_new; /* the file was not there before */
   pid_t pid;
   pthread_mutex_t lock; /* of all below */
   uint64_t end;         /* of the last event in the file */
@@ -380,6 +382,15 @@ static uint64_t recall_file(pid_t pid, const struct stat *about) {
  * over the end of the last, and whoever does not read would hold up the program. */
 enum { NO_PLAIN_FILE = -1 };
 
+/* Opens a file for writing, and creates it if it is not there. Does not wait for a
+ * reader of a named pipe. */
+static int open_or_create(const char *path, bool *is_new) {
+  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  int fd = open(path, flags | O_EXCL, 0666);
+  *is_new = fd >= 0;
+  return fd < 0 && errno == EEXIST ? open(path, flags, 0666) : fd;
+}
+
 /* Opens the file, or one beside it if it is being traced to. Returns 0 or what
  * went wrong. */
 static int open_free(vyre__trace *trace) {
@@ -387,9 +398,7 @@ static int open_free(vyre__trace *trace) {
   for (int n = 1; n <= MOST_FILES; n++) {
     struct stat about;
     if (n > 1) (void)snprintf(trace->path + length, 8, ".%d", n);
-    /* A named pipe would wait for someone who reads it. */
-    int fd = open(trace->path,
-                  O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+    int fd = open_or_create(trace->path, &trace->is_new);
     if (fd < 0) return errno == ENXIO ? NO_PLAIN_FILE : errno;
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
       close(fd);
@@ -429,8 +438,27 @@ static int write_head(vyre__trace *trace) {
   return trace->dropped_count == 0 ? 0 : errno ? errno : EIO;
 }
 
+static vyre_code too_large(const char *file, vyre_status *st) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "write to a file system that takes larger files, or "
+                     "leave the trace out (unset VYRE_TRACE)",
+                     "the trace cannot be written to '%.140s': the file system "
+                     "takes no file of that size",
+                     file);
+  }
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                   "start the process from a shell whose `ulimit -f` is "
+                   "unlimited, or leave the trace out (unset VYRE_TRACE)",
+                   "the trace cannot be written to '%.140s': the limit on the "
+                   "size of a file is %llu bytes (RLIMIT_FSIZE)",
+                   file, (unsigned long long)limit.rlim_cur);
+}
+
 static vyre_code not_writable(const char *file, int error, vyre_status *st) {
   char why[80] = "";
+  if (error == EFBIG) return too_large(file, st);
   if (error == NO_PLAIN_FILE) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                      "name a plain file, or leave the trace out (unset "
@@ -468,7 +496,10 @@ vyre_code vyre__trace_open(vyre_context *context, const char *file,
   int error = open_free(trace);
   if (error == 0) {
     error = write_head(trace);
-    if (error != 0) close(trace->fd);
+    if (error != 0) {
+      if (trace->is_new) (void)unlink(trace->path);
+      close(trace->fd);
+    }
   }
   if (error != 0) {
     destroy(context, trace);

@@ -39,8 +39,9 @@ typedef struct vyre__emit_c_options {
  * by halves, or if the hidden buffer has no room for all invocations; whoever runs phases has to ask
  * that before (low.h, "for who launches a kernel"). scratch: saxpy_scratch[phase]
  * bytes for the time of the call, aligned to 64; NULL if that is 0.
- * A load of memory that the kernel writes, whose value decides about an index,
- * happens once: a kernel that races stays inside of its buffers too.
+ * A load of memory that may change, whose value decides about an index, happens
+ * once, and saxpy() copies uniforms: whatever other threads write, the kernel stays
+ * inside of its buffers. A program that runs phases by itself copies uniforms, too.
  * Same kernel and options, same bytes.
  * Errors: VYRE_OUT_OF_MEMORY; VYRE_INVALID_ARGUMENT if an operation is left that
  * has no spelling; VYRE_UNSUPPORTED_FEATURE if narrow elements are accessed as

@@ -451,6 +451,35 @@ static void print_refusals(c_emitter *e) {
           (unsigned)kernel->hidden_words);
 }
 
+static bool is_loaded(const vyre__low_kernel *kernel, uint32_t buffer) {
+  for (uint32_t at = 1; at < kernel->count; at++) {
+    const vyre__low_inst *inst = &kernel->code[at];
+    if (inst->op == VYRE__LOW_LOAD && inst->aux == buffer) return true;
+  }
+  return false;
+}
+
+/* Prints copies of uniforms, which phases are given instead: all loads of one agree, though
+ * another thread may change the caller's memory. */
+static void print_uniforms(c_emitter *e) {
+  const vyre__low_kernel *kernel = e->kernel;
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < kernel->buffer_count; i++) {
+    const vyre__low_buffer *buffer = &kernel->buffers[i];
+    if (buffer->kind != VYRE_MEMORY_UNIFORM || !is_loaded(kernel, i)) continue;
+    unsigned slot = e->slots[i];
+    bytes += shared_count(buffer) * buffer->width;
+    C_PRINT(e,
+            "  %s%s uniform_%u[%llu];\n"
+            "  memcpy(uniform_%u, here.data[%u], sizeof uniform_%u);\n"
+            "  here.data[%u] = uniform_%u;\n",
+            bytes > STACK_BYTES ? "static _Thread_local " : "",
+            word_type(buffer->width), slot,
+            (unsigned long long)shared_count(buffer), slot, slot, slot, slot,
+            slot);
+  }
+}
+
 static vyre_code print_dispatch(c_emitter *e, const bool *needs_scratch) {
   const vyre__low_kernel *kernel = e->kernel;
   bool has_host = kernel->host.begin < kernel->host.end;
@@ -491,8 +520,9 @@ static vyre_code print_dispatch(c_emitter *e, const bool *needs_scratch) {
           "  const uint64_t groups =\n"
           "      (uint64_t)here.grid[0] * here.grid[1] * here.grid[2];\n");
   print_refusals(e);
+  print_uniforms(e);
   if (has_host) {
-    declare_launch(e, "launch");
+    declare_launch(e, "(&here)");
     declare_uniform(e);
     c_parts(e, e->r->first);
   }
@@ -645,7 +675,9 @@ static void print_prototypes(c_emitter *e) {
           "/* Workgroups [first_group, first_group + group_count), x fastest. "
           "Returns 0, or\n * 1 when out of fuel. scratch is memory for the "
           "time of the call, aligned to 64, of\n * %s_scratch[phase] bytes; "
-          "NULL if that is 0. Launch only what %s() would not refuse. */\n",
+          "NULL if that is 0. Launch only what %s() would not refuse,\n * with "
+          "uniforms that do not change until all phases have ended: give them "
+          "a copy. */\n",
           e->name, e->name);
   for (uint32_t i = 0; i < e->kernel->phase_count; i++) {
     e->phase = i;
@@ -721,7 +753,8 @@ static vyre_code emit(c_emitter *e) {
   const vyre__low_kernel *kernel = e->kernel;
   size_t buffers = kernel->buffer_count, loops = kernel->grid_loop_count;
   VYRE_TRY(c_make_names(e));
-  VYRE_TRY(c_find_once(e));
+  VYRE_TRY(
+      vyre__low_find_deciding(kernel, false, e->arena, &e->decides, e->st));
   e->len_used = vyre__arena_array(e->arena, buffers, sizeof *e->len_used);
   e->data_used = vyre__arena_array(e->arena, buffers, sizeof *e->data_used);
   e->loop_used = vyre__arena_array(e->arena, loops, sizeof *e->loop_used);

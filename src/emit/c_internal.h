@@ -4,6 +4,7 @@
 
 #include "base/print.h"
 #include "emit/c.h"
+#include "lower/once.h"
 #include "lower/regions.h"
 
 /* Small functions of the file, printed only if they are used. */
@@ -93,7 +94,7 @@ typedef struct c_emitter {
   bool helpers[C_HELPERS];
   bool uses_math;
   bool uses_rows; /* the hint that rows should become wide vectors */
-  bool *decides;  /* per instruction of the kernel, about an index; c_once.c */
+  bool *decides;  /* per instruction of the kernel: lower/once.h */
 
   /* the phase that is being printed */
   vyre__regions *r;
@@ -150,9 +151,10 @@ vyre_code c_make_names(c_emitter *e);
 const char *c_type(vyre_type type);
 const char *c_zero(vyre_type type);
 
-/* c_once.c: loads that must happen once, because memory may change meanwhile. */
-vyre_code c_find_once(c_emitter *e);
-bool c_reads_once(const c_emitter *e, vyre__val v);
+/* Returns true for a load that must happen once: memory may change. */
+static inline bool c_reads_once(const c_emitter *e, vyre__val v) {
+  return vyre__low_loads_once(e->kernel, e->decides, v);
+}
 
 /* c_fold.c: which values are spelled inside of others. */
 vyre_code c_make_notes(c_emitter *e);

@@ -24,8 +24,9 @@ static const char *after(const char *name, const char *prefix) {
  * which are given away like others, none of them ends in '_': one more makes a
  * name that it does not make. @p kernel: NULL for none. */
 static bool looks_made(const char *name, const char *kernel) {
-  static const char *const numbered[] = {
-      "v", "t", "rare_", "loop_", "step_", "next_", "loop_bound_", "loop_at_"};
+  static const char *const numbered[] = {"v",           "t",        "rare_",
+                                         "loop_",       "step_",    "next_",
+                                         "loop_bound_", "loop_at_", "uniform_"};
   for (size_t i = 0; i < sizeof numbered / sizeof *numbered; i++) {
     const char *rest = after(name, numbered[i]);
     if (rest && is_number(rest)) return true;

@@ -124,8 +124,12 @@ static void print_leaf(c_emitter *e, const vyre__low_inst *inst) {
       break;
     case VYRE__LOW_LOOP_VALUE:
       if (!e->is_host) e->loop_used[aux] = true;
-      C_PRINT(e, "%s%s%u", inst->type == VYRE_TYPE_U64 ? "" : "(uint32_t)",
-              e->is_host ? "loop_at_" : "loop_", (unsigned)aux);
+      C_PRINT(e, "%s%s%u%s",
+              inst->type == VYRE_TYPE_U64 ? ""
+              : inst->c                   ? "(uint32_t)("
+                                          : "(uint32_t)",
+              e->is_host ? "loop_at_" : "loop_", (unsigned)aux,
+              inst->c ? " >> 32)" : "");
       break;
     case VYRE__LOW_FUEL:
       e->used.fuel = true;
@@ -525,6 +529,11 @@ static void print_operation(c_emitter *e, vyre__val v) {
       break;
     case VYRE__LOW_NOT:
       print_cast(e, inst->type == VYRE_TYPE_BOOL ? "!" : "~", inst);
+      break;
+    case VYRE__LOW_AGREE:
+      C_PRINT(e, "(");
+      c_value(e, inst->a, C_TOP);
+      C_PRINT(e, ")");
       break;
     case VYRE__LOW_FNEG:
       C_PRINT(e, "-");

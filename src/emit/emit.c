@@ -194,6 +194,7 @@ vyre_code vyre_program_emit(const vyre_program *program,
                             const vyre_emit_options *options,
                             vyre_writer writer, vyre_emit_report *report,
                             vyre_status *st) {
+  vyre__status_begin(st);
   if (!program) return vyre__null_argument(st, "vyre_program_emit", "program");
   if (!options) return vyre__null_argument(st, "vyre_program_emit", "options");
   if (!writer.write) {
@@ -206,7 +207,7 @@ vyre_code vyre_program_emit(const vyre_program *program,
   if (options->form == VYRE_EMIT_LLVM) {
     VYRE_TRY(check_llvm(options, st));
   }
-  VYRE_TRY(vyre_program_validate(program, NULL, st));
+  VYRE_TRY(vyre_program_validate(program, NULL, vyre__status_open(st)));
   if (!vyre_program_has_body(program)) {
     return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
                      "make it by parsing, or by the builder",

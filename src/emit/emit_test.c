@@ -87,6 +87,57 @@ TEST(proves_for_the_workgroup_that_runs) {
   vyre_module_release(module);
 }
 
+static unsigned count_of(const char *bytes, const char *word) {
+  unsigned count = 0;
+  for (; (bytes = strstr(bytes, word)); bytes++) count++;
+  return count;
+}
+
+/* Compilers must not load again what an index comes from: LLVM by `freeze`, drivers
+ * of Vulkan by a volatile load. Uniforms do not change, and other values decide
+ * nothing. */
+TEST(loads_that_decide_are_marked) {
+  static const struct {
+    const char *body;
+    bool in_llvm, in_spirv;
+  } cases[] = {
+      {"y[r[i]] = x[i];", true, true},
+      {"if (r[i] < len(y)) y[i] = x[r[i]];", true, true},
+      {"let n = r[0]; if (i < n && n <= len(y)) y[i] = x[i];", true, true},
+      {"y[i] = x[i] + r[i];", false, false},
+      {"y[q[i & 1u]] = x[i];", false, false},
+      {"if (q[i & 1u] < len(y)) y[q[i & 1u]] = x[i];", false, false},
+      /* One thread runs a workgroup, or all invocations run at once. */
+      {"t[l] = 3u * l; barrier(); y[t[63u - l]] = x[i];", false, true}};
+  static text_buffer llvm, spirv;
+  vyre_status st = {0};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char source[512];
+    snprintf(source, sizeof source,
+             "kernel k workgroup(64)\nbuffer x : read u32[] @0;\n"
+             "buffer r : read u32[] @1;\nbuffer y : write u32[] @2;\n"
+             "uniform q : u32[2] @3;\nshared t : u32[64];\n"
+             "{ let i = global_id.x; let l = local_id.x; %s }\n",
+             cases[i].body);
+    vyre_module *module = parse_module(source);
+    const vyre_program *program = vyre_module_kernel(module, 0);
+    CHECK_OK(emit(program, &(vyre_emit_options){.form = VYRE_EMIT_LLVM}, &llvm,
+                  NULL, &st),
+             st);
+    CHECK_OK(emit(program, &(vyre_emit_options){.form = VYRE_EMIT_SPIRV_TEXT},
+                  &spirv, NULL, &st),
+             st);
+    bool has_freeze = count_of(llvm.bytes, "freeze") > 0;
+    bool has_volatile = count_of(spirv.bytes, "Volatile") > 0;
+    if (has_freeze != cases[i].in_llvm || has_volatile != cases[i].in_spirv) {
+      printf("    %s\n", cases[i].body);
+    }
+    CHECK(has_freeze == cases[i].in_llvm);
+    CHECK(has_volatile == cases[i].in_spirv);
+    vyre_module_release(module);
+  }
+}
+
 TEST(refuses_what_is_wrong) {
   static text_buffer out;
   vyre_module *module = parse_module(kernel_text(body));
@@ -262,6 +313,7 @@ TEST(survives_running_out_of_memory) {
 TEST_MAIN(TEST_ENTRY(passes_have_names), TEST_ENTRY(emits_after_each_pass),
           TEST_ENTRY(emits_the_same_again),
           TEST_ENTRY(proves_for_the_workgroup_that_runs),
+          TEST_ENTRY(loads_that_decide_are_marked),
           TEST_ENTRY(refuses_what_is_wrong),
           TEST_ENTRY(refuses_c_with_words_for_bytes),
           TEST_ENTRY(refuses_a_program_without_a_body),

@@ -120,6 +120,7 @@ static ll_op load_one(ll *e, uint32_t at, uint32_t end) {
   if (is_many) type |= LL_VEC;
   ll_op got = ll_def(e, "load %t, ptr %v, align 1", type, LL_PTR,
                      ll_address(e, inst->aux, index));
+  got = ll_def(e, "freeze %o", type, got); /* it becomes an index */
   if ((type & LL_NARROW_MASK) == LL_I32) return got;
   return ll_def(e, "zext %o to %t", type, got, LL_I32 | (type & LL_VEC));
 }
@@ -144,6 +145,7 @@ static ll_op load_many(ll *e, uint32_t at, uint32_t end) {
       ll_def(e, "call %t @llvm.masked.gather.v%ui%u.v%up0(%o, i32 1, %o, %o)",
              type | LL_VEC, e->width, bits, e->width, LL_PTR | LL_VEC, from,
              LL_I1 | LL_VEC, ll_const(1), type | LL_VEC, ll_const(0));
+  got = ll_def(e, "freeze %o", type | LL_VEC, got);
   if (type == LL_I32) return got;
   return ll_def(e, "zext %o to %t", type | LL_VEC, got, all);
 }

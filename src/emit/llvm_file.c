@@ -395,6 +395,8 @@ static vyre_code emit_phase(ll *e, uint32_t phase) {
   VYRE_TRY(vyre__regions_build(e->kernel, e->kernel->phases[phase], false,
                                e->arena, &e->r, e->st));
   VYRE_TRY(take_arrays(e));
+  VYRE_TRY(
+      vyre__low_find_deciding(e->kernel, true, e->arena, &e->decides, e->st));
   VYRE_TRY(find_shapes(e));
   VYRE_TRY(ll_plan(e));
   VYRE_TRY(ll_find_delays(e));

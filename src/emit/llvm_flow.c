@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Control flow of a piece, for all lanes at once.
+/* Control flow of a piece, for all lanes of a vector at once.
  *
- * Wherever code runs, at least one lane is on. What lanes agree about is a branch.
- * Otherwise those that want it do it while the others wait at the end of the `if`
- * or are done with the round of their loop. */
+ * At least one lane is on wherever code runs. A uniform condition is a branch. At a
+ * divergent `if`, the lanes that take an arm run it while the others wait at its
+ * end. llvm_exit.c says what continue, break and return do. */
 #include "emit/llvm_internal.h"
 
 enum {
@@ -12,116 +12,23 @@ enum {
   ROUNDS = 4096,      /* between two looks at whether to stop */
 };
 
-static ll_scope *round_of(const ll *e) {
-  ll_scope *scope = e->scope;
-  while (scope->kind == LL_SCOPE_IF) scope = scope->up;
-  return scope;
-}
-
-static ll_op load_mask(ll *e, ll_op at) {
-  return ll_def(e, "load %t, ptr %v", MASK, LL_PTR, at);
-}
-
-static void store_mask(ll *e, ll_op mask, ll_op at) {
-  ll_do(e, "store %o, ptr %v", MASK, mask, LL_PTR, at);
-}
-
-static void clear_lanes(ll *e, ll_op at, ll_op mask) {
-  if (mask.kind == LL_CONST) {
-    store_mask(e, ll_const(0), at);
-  } else {
-    store_mask(e, ll_and_not(e, load_mask(e, at), mask), at);
-  }
-}
-
-/* Where those go on that are not here, once nobody is here any more. */
-static uint32_t way_out(ll_scope *scope) {
-  while (scope->kind == LL_SCOPE_LOOP && !scope->has_live && !scope->has_act) {
-    scope = scope->up;
-  }
-  if (scope->kind == LL_SCOPE_LOOP && scope->continued) {
-    if (!scope->has_live) {
-      scope->step_used = true;
-      return scope->step;
-    }
-    scope->check_used = true;
-    return scope->check;
-  }
-  scope->end_used = true;
-  return scope->end;
-}
-
-/* The lanes that were on before, without those that left meanwhile. */
-static void drop_lanes(ll *e, ll_mask before, bool may_be_none) {
-  ll_scope *round = round_of(e);
-  if (!round->has_act) {
-    e->mask = before;
-    return;
-  }
-  ll_set_mask(e, ll_and(e, before.lanes, load_mask(e, round->act)));
-  if (!may_be_none) return;
+/* Goes on with the lanes that are on, or leaves if there are none. */
+static void go_on_if_any(ll *e) {
   uint32_t rest = ll_label(e);
-  ll_cond(e, ll_any(e, e->mask.lanes), rest, way_out(e->scope));
+  ll_cond(e, ll_any(e, e->mask.lanes), rest, ll_resume(e));
   ll_place(e, rest);
 }
 
-/* --- jumps ------------------------------------------------------------------------*/
-
-static void mark_done(ll *e) {
-  ll_op at = ll_element(e, e->done, MASK);
-  if (e->width == 1 || ll_is_all_on(e)) {
-    store_mask(e, ll_const(UINT32_MAX), at);
+/* Restores mask @p before, without the lanes that left meanwhile. */
+static void drop_lanes(ll *e, ll_mask before, bool may_be_none) {
+  ll_scope *iteration = ll_iteration(e);
+  if (!iteration->has_act) {
+    e->mask = before;
     return;
   }
-  ll_op all =
-      ll_def(e, "or %o, %v", MASK, load_mask(e, at), MASK, e->mask.lanes);
-  store_mask(e, all, at);
-}
-
-static bool leaves_piece(const ll *e, uint32_t at) {
-  if (ll_inst(e, at)->op == VYRE__LOW_EXIT) return true;
-  uint32_t open = ll_role(e, at)->parent;
-  while (ll_inst(e, open)->op != VYRE__LOW_LOOP)
-    open = ll_role(e, open)->parent;
-  return ll_role(e, open)->piece == 0;
-}
-
-/* Takes the lanes that are on out of what jump @p at leaves. */
-static void leave_lanes(ll *e, uint32_t at) {
-  bool exits = leaves_piece(e, at);
-  bool continues = !exits && ll_inst(e, at)->op == VYRE__LOW_CONTINUE;
-  ll_op mask = ll_mask_vector(e);
-  if (exits && ll_role(e, at)->sets_done) mark_done(e);
-  for (ll_scope *scope = round_of(e);; scope = scope->up) {
-    if (scope->kind == LL_SCOPE_IF) continue;
-    if (scope->has_act) clear_lanes(e, scope->act, mask);
-    if (scope->has_live && !continues) clear_lanes(e, scope->live, mask);
-    if (!exits || scope->kind == LL_SCOPE_REGION) break;
-  }
-  if (continues) round_of(e)->continued = true;
-}
-
-static void jump(ll *e, uint32_t at) {
-  bool exits = leaves_piece(e, at);
-  bool continues = !exits && ll_inst(e, at)->op == VYRE__LOW_CONTINUE;
-  bool others = e->scope->continued && e->scope->has_live;
-  leave_lanes(e, at);
-  if (e->scope->kind == LL_SCOPE_IF) {
-    e->scope->end_used = true;
-    ll_br(e, e->scope->end);
-  } else if (exits) {
-    ll_br(e, way_out(e->scope));
-  } else if (continues) {
-    e->scope->step_used = true;
-    ll_br(e, e->scope->step);
-  } else {
-    if (others) {
-      e->scope->check_used = true;
-    } else {
-      e->scope->end_used = true;
-    }
-    ll_br(e, others ? e->scope->check : e->scope->end);
-  }
+  ll_op act = ll_load_mask(e, iteration->act);
+  ll_set_mask(e, ll_and(e, before.lanes, act));
+  if (may_be_none) go_on_if_any(e);
 }
 
 /* --- if ---------------------------------------------------------------------------*/
@@ -224,12 +131,10 @@ static void straight_jump(ll *e, branch b, ll_op yes) {
   ll_set_mask(e, yes);
   ll_block(e, b.then, b.end - 1);
   e->is_speculated = was;
-  leave_lanes(e, b.end - 1);
+  ll_exit_some(e, b.end - 1);
   ll_leave(e, mark);
   ll_set_mask(e, ll_and_not(e, before.lanes, yes));
-  uint32_t rest = ll_label(e);
-  ll_cond(e, ll_any(e, e->mask.lanes), rest, way_out(e->scope));
-  ll_place(e, rest);
+  go_on_if_any(e);
 }
 
 /* The dispatch ends if it does for one. */
@@ -403,7 +308,7 @@ static uint32_t run_loop(ll *e, uint32_t at) {
   ll_steady_rounds(e, at);
   if (scope.has_live) {
     scope.live = ll_alloca(e, MASK, 1, 64);
-    store_mask(e, ll_mask_vector(e), scope.live);
+    ll_store_mask(e, ll_mask_vector(e), scope.live);
   }
   if (scope.has_act) scope.act = ll_alloca(e, MASK, 1, 64);
   e->scope = &scope;
@@ -412,8 +317,8 @@ static uint32_t run_loop(ll *e, uint32_t at) {
   uint32_t mark = ll_enter(e);
   e->mask = before;
   e->mask.bits = (ll_op){0};
-  if (scope.has_live) ll_set_mask(e, load_mask(e, scope.live));
-  if (scope.has_act) store_mask(e, ll_mask_vector(e), scope.act);
+  if (scope.has_live) ll_set_mask(e, ll_load_mask(e, scope.live));
+  if (scope.has_act) ll_store_mask(e, ll_mask_vector(e), scope.act);
   ll_block(e, at + 1, step);
   bool goes_on = e->is_open || scope.step_used || scope.check_used;
   ll_br(e, scope.step);
@@ -421,14 +326,15 @@ static uint32_t run_loop(ll *e, uint32_t at) {
   if (scope.check_used) {
     ll_place(e, scope.check);
     scope.end_used = true;
-    ll_cond(e, ll_any(e, load_mask(e, scope.live)), scope.step, scope.end);
+    ll_cond(e, ll_any(e, ll_load_mask(e, scope.live)), scope.step, scope.end);
   }
   if (goes_on) {
     ll_place(e, scope.step);
+    scope.lanes_at_step = false;
     e->mask = before;
     e->mask.bits = (ll_op){0};
-    if (scope.has_live) ll_set_mask(e, load_mask(e, scope.live));
-    if (scope.has_act) store_mask(e, ll_mask_vector(e), scope.act);
+    if (scope.has_live) ll_set_mask(e, ll_load_mask(e, scope.live));
+    if (scope.has_act) ll_store_mask(e, ll_mask_vector(e), scope.act);
     ll_block(e, step + 1, end);
     if (note->is_long && e->is_open) ll_close_long(e, counter, head, outer);
     ll_br(e, head);
@@ -531,7 +437,7 @@ void ll_block(ll *e, uint32_t begin, uint32_t end) {
       at = run_groups(e, at);
     } else {
       if (vyre__low_ops[op].flags & VYRE__LOWF_JUMPS) {
-        jump(e, at);
+        ll_exit_all(e, at);
       } else if (role->is_needed && role->keep != VYRE__KEEP_UNIFORM &&
                  !ll_is_other_group(e, at)) {
         ll_instruction(e, at);

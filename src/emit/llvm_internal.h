@@ -6,6 +6,7 @@
 
 #include "emit/llvm.h"
 #include "emit/shape.h"
+#include "lower/once.h"
 #include "lower/regions.h"
 
 /* --- text -------------------------------------------------------------------*/
@@ -78,12 +79,15 @@ typedef struct ll_scope {
   uint8_t kind;
   uint32_t at;        /* LOOP */
   uint32_t end, step; /* labels; IF: end is where all meet again */
-  bool has_live;      /* LOOP: rounds are for the lanes in `live` */
-  bool has_act;       /* some leave a round or the region before others */
-  bool continued;     /* LOOP: a CONTINUE was written */
-  uint32_t check;     /* label: there may be lanes left for another round */
+  bool has_live;      /* LOOP: some lanes leave it before others */
+  bool has_act;       /* some lanes leave an iteration, or the piece, before
+                         others */
+  bool
+      lanes_at_step; /* LOOP: lanes may have left this iteration by CONTINUE and
+                         wait at the step */
+  uint32_t check; /* label: goes to the step if a lane is live, else to end */
   bool end_used, step_used, check_used;
-  ll_op live, act; /* variables with masks */
+  ll_op live, act; /* variables that hold the masks; see llvm_exit.c */
 } ll_scope;
 
 /* Which lanes are on. */
@@ -94,8 +98,8 @@ typedef struct ll_mask {
 
 /* What the emitter asks about loops and ifs; see llvm_plan.c. */
 typedef struct ll_note {
-  bool parts;      /* LOOP: lanes leave it in different rounds */
-  bool continues;  /* LOOP: some lanes go on to its step before others */
+  bool parts;      /* LOOP: it needs `live`: lanes leave in different rounds */
+  bool continues;  /* LOOP: it needs `act`: some lanes wait at its step */
   bool drops;      /* IF, LOOP: lanes that are on before may be off after it */
   bool is_small;   /* IF: only operations without effect and variables in it */
   bool is_settled; /* IF: done at the begin of the row */
@@ -165,6 +169,7 @@ typedef struct ll {
   uint64_t scratch_bytes;            /* of all phases the most */
   uint64_t scratch_used, stack_used; /* of this phase */
   bool *buffer_used;
+  bool *decides; /* per instruction: lower/once.h */
   /* By type of memory: functions that are called, see llvm_lane.c. */
   bool loads_lanes[LL_TYPES], stores_lanes[LL_TYPES];
   ll_delay *delays; /* of each buffer */
@@ -378,6 +383,23 @@ bool ll_operation(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
 vyre__val ll_stored(const ll *e, uint32_t at);
 /* Whether rows can go through workgroups side by side; sets fused_x. */
 bool ll_find_fusion(ll *e);
+
+/* --- llvm_exit.c -------------------------------------------------------------------*/
+
+/* Finds which loops, ifs and pieces some lanes leave before others. */
+void ll_find_exits(ll *e);
+/* Takes the lanes that are on out of all that jump @p at leaves, and branches to
+ * where other lanes wait or the jump leads. */
+void ll_exit_all(ll *e, uint32_t at);
+/* Removes the lanes that are on, as ll_exit_all does, but emits no branch: other
+ * lanes continue here. */
+void ll_exit_some(ll *e, uint32_t at);
+/* Returns the label where execution resumes when no lane is on. */
+uint32_t ll_resume(ll *e);
+/* Returns the scope of the innermost loop, or that of the piece. */
+ll_scope *ll_iteration(const ll *e);
+ll_op ll_load_mask(ll *e, ll_op at);
+void ll_store_mask(ll *e, ll_op mask, ll_op at);
 
 /* --- llvm_flow.c -------------------------------------------------------------------*/
 

@@ -40,12 +40,14 @@ static ll_op addresses(ll *e, uint32_t buffer, ll_op indices) {
                 ll_base(e, buffer), LL_I64 | LL_VEC, wide);
 }
 
-/* A load of memory that others may write meanwhile gives one number, whatever it
- * is: what was checked is what is used. */
+/* To LLVM, a load of memory that another thread writes is undefined: each use of it
+ * may be another value, and a branch on it may go anywhere. Freezing it makes it one
+ * value, which LLVM must not load again (lower/once.h). */
 static ll_op settle(ll *e, uint32_t at, unsigned type, ll_op op) {
   const vyre__low_buffer *buffer = buffer_of(e, at);
-  if (buffer->is_written && buffer->kind != VYRE_MEMORY_SHARED &&
-      ll_inst(e, at)->aux != e->kernel->hidden) {
+  bool is_raced = buffer->is_written &&
+                  vyre__low_may_change(e->kernel, ll_inst(e, at)->aux);
+  if (is_raced || vyre__low_loads_once(e->kernel, e->decides, at)) {
     op = ll_def(e, "freeze %o", type, op);
   }
   if (buffer->width < 4) {

@@ -27,55 +27,6 @@ static bool is_varying(const ll *e, uint32_t at) {
          ll_shape(e, ll_inst(e, at)->a).kind >= VYRE__SHAPE_LINEAR;
 }
 
-/* --- jumps -----------------------------------------------------------------------*/
-
-/* The lanes at jump @p at leave everything up to its target: what do they leave
- * without others? Whether something is new. */
-static bool leave(ll *e, uint32_t at) {
-  uint8_t op = ll_inst(e, at)->op;
-  bool parts = false, changed = false;
-  for (uint32_t open = ll_role(e, at)->parent; open;
-       open = ll_role(e, open)->parent) {
-    uint32_t own = owner(e, open);
-    if (ll_role(e, own)->piece == 0) break; /* of the workgroup */
-    ll_note *note = ll_note_of(e, own);
-    if (is_op(e, own, VYRE__LOW_IF)) {
-      parts |= is_varying(e, own);
-      changed |= parts && !note->drops;
-      note->drops |= parts;
-      continue;
-    }
-    if (is_op(e, open, VYRE__LOW_STEP)) continue; /* its LOOP comes next */
-    parts |= note->split && note->split < at;
-    if (parts) {
-      bool *mark = op == VYRE__LOW_CONTINUE ? &note->continues : &note->parts;
-      changed |= !*mark || note->split > at;
-      *mark = true;
-      if (!note->split || note->split > at) note->split = at;
-    }
-    if (op != VYRE__LOW_EXIT) return changed;
-    parts |= note->parts;
-    changed |= parts && !note->drops;
-    note->drops |= parts;
-  }
-  bool *acts = &e->piece_acts[ll_role(e, at)->piece];
-  changed |= parts && !*acts;
-  *acts |= parts;
-  return changed;
-}
-
-static void find_parting(ll *e) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (uint32_t at = e->r.begin; at < e->r.end; at++) {
-      const vyre__role *role = ll_role(e, at);
-      if (!(vyre__low_ops[ll_inst(e, at)->op].flags & VYRE__LOWF_JUMPS))
-        continue;
-      if (role->piece && role->is_reached) changed |= leave(e, at);
-    }
-  }
-}
-
 /* --- small ifs ----------------------------------------------------------------------*/
 
 static bool fits_small(const ll *e, uint32_t at) {
@@ -180,18 +131,26 @@ static bool is_fresh(const ll *e, accesses a, uint32_t open) {
   return !a.all[0].is_get && ll_role(e, a.all[0].at)->parent == open;
 }
 
-/* Whether something around loop @p loop, in the round of the next loop around,
- * sets it before. */
-static bool is_set_before(const ll *e, accesses a, uint32_t loop) {
+/* Returns the first access in [begin, end); there is one. */
+static const access *first_in(accesses a, uint32_t begin, uint32_t end) {
+  const access *at = a.all;
+  while (at->at < begin || at->at >= end) at++;
+  return at;
+}
+
+/* Checks that no GET before @p loop sees a value that a SET in the loop leaves, in a
+ * later iteration of a loop around it: each such iteration begins with another SET. */
+static bool is_reset(const ll *e, accesses a, uint32_t loop) {
   uint32_t open = ll_role(e, loop)->parent;
   for (; open; open = ll_role(e, open)->parent) {
-    uint32_t own = owner(e, open);
+    uint32_t own = owner(e, open), end = vyre__end_of(&e->r, open);
     if (ll_role(e, own)->piece == 0) return true;
-    for (uint32_t i = 0; i < a.count && a.all[i].at < loop; i++) {
-      if (!a.all[i].is_get && ll_role(e, a.all[i].at)->parent == open)
-        return true;
-    }
-    if (is_op(e, own, VYRE__LOW_LOOP)) return false;
+    bool is_if = is_op(e, own, VYRE__LOW_IF);
+    uint32_t last = is_if ? ll_role(e, open)->mate : end;
+    if (all_inside(a, open, last) && is_fresh(e, a, open)) return true;
+    if (is_if) continue;
+    const access *first = first_in(a, own, end);
+    if (first->is_get || ll_role(e, first->at)->parent != own) return false;
   }
   return true;
 }
@@ -214,7 +173,7 @@ static bool needs_no_blend(const ll *e, uint32_t at, accesses a) {
     }
     if (all_inside(a, own, end) && is_fresh(e, a, own)) return true;
     if (!note->parts) continue;
-    if (gets_in(a, end, e->r.end) || !is_set_before(e, a, own)) return false;
+    if (gets_in(a, end, e->r.end) || !is_reset(e, a, own)) return false;
   }
   return true;
 }
@@ -513,7 +472,7 @@ vyre_code ll_plan(ll *e) {
   memset(e->piece_acts, 0, e->r.piece_count * sizeof *e->piece_acts);
   plan_variables(e);
   VYRE_TRY(find_logic(e));
-  find_parting(e);
+  ll_find_exits(e);
   find_small(e);
   find_long(e);
   find_floats(e);

@@ -78,6 +78,7 @@ static const word words[VYRE__LOW_COUNT] = {
     [VYRE__LOW_F_ROUND] = {SPELL_CAST, "fptrunc"},
     [VYRE__LOW_NOT] = {SPELL_OTHER, NULL},
     [VYRE__LOW_SELECT] = {SPELL_OTHER, NULL},
+    [VYRE__LOW_AGREE] = {SPELL_OTHER, NULL},
     [VYRE__LOW_FNEG] = {SPELL_OTHER, NULL},
 };
 
@@ -145,6 +146,8 @@ static ll_op other(ll *e, const vyre__low_inst *inst, unsigned vector,
                                                           : UINT32_MAX));
     case VYRE__LOW_FNEG:
       return ll_def(e, "fneg %o", type, args[0]);
+    case VYRE__LOW_AGREE:
+      return args[0];
     default: /* SELECT */
       return ll_def(e, "select %o, %o, %o", LL_I1 | vector, args[0], type,
                     args[1], type, args[2]);

@@ -108,7 +108,7 @@ static inline uint64_t host_value(const vyre__low_kernel *k,
     case VYRE__LOW_LEN:
       return buffers[inst->aux].length;
     case VYRE__LOW_LOOP_VALUE:
-      return loop_values[inst->aux];
+      return vyre__low_loop_value(inst, loop_values[inst->aux]);
     case VYRE__LOW_LOAD:
       if (inst->b && !host_value(k, buffers, loop_values, inst->b)) return 0;
       args[0] = host_value(k, buffers, loop_values, inst->a);

@@ -117,12 +117,25 @@ static uint32_t loop_of(const vyre__regions *r, uint32_t at) {
   return open;
 }
 
-/* Nobody leaves before the others, as far as the form of the code says. */
+/* Returns true if the jump at @p at may keep some invocations from reaching
+ * @p loop: it stands before the loop, leaves an iteration around it, and is not taken
+ * by the whole workgroup together. */
+static bool jumps_past(const vyre__regions *r, uint32_t at, uint32_t loop) {
+  bool jumps = is_op(r->kernel, at, VYRE__LOW_CONTINUE) ||
+               is_op(r->kernel, at, VYRE__LOW_BREAK);
+  if (!jumps || at > loop || vyre__role_of(r, at)->piece == 0) return false;
+  return vyre__end_of(r, loop_of(r, at)) > loop;
+}
+
+/* Checks that all invocations reach LOOP @p loop and each step of it together, as far
+ * as the jumps around and inside it tell: a barrier may be inserted at the step. */
 static bool stays_together(const vyre__regions *r, uint32_t loop) {
   uint32_t end = vyre__end_of(r, loop);
   for (uint32_t at = r->begin; at < end; at++) {
     if (!vyre__role_of(r, at)->is_reached) continue;
-    if (is_op(r->kernel, at, VYRE__LOW_EXIT)) return false;
+    if (is_op(r->kernel, at, VYRE__LOW_EXIT) || jumps_past(r, at, loop)) {
+      return false;
+    }
     if (at > loop && is_op(r->kernel, at, VYRE__LOW_CONTINUE) &&
         loop_of(r, at) == loop) {
       return false;
@@ -207,7 +220,10 @@ static vyre_code insert(ll *e, const vyre__low_kernel *from, uint32_t at,
 
 /* --- whether it was right -----------------------------------------------------------*/
 
-/* All invocations leave the loop in the same round. */
+/* Returns true if all invocations leave the loop in the same round, whatever
+ * happens to memory: conditions are computed once for the workgroup. One that each
+ * invocation computes, and of which one result counts, was a guard of the others
+ * before the loop was turned (analyze/steady.h). */
 static bool leaves_together(const vyre__regions *r, uint32_t loop) {
   uint32_t end = vyre__end_of(r, loop);
   for (uint32_t at = loop + 1; at < end; at++) {
@@ -219,7 +235,8 @@ static bool leaves_together(const vyre__regions *r, uint32_t loop) {
          open = vyre__role_of(r, open)->parent) {
       if (is_op(r->kernel, open, VYRE__LOW_STEP)) continue;
       vyre__val condition = r->kernel->code[owner(r, open)].a;
-      if (!vyre__role_of(r, condition)->is_uniform) return false;
+      const vyre__role *role = vyre__role_of(r, condition);
+      if (!role->is_uniform || role->keep == VYRE__KEEP_AGREED) return false;
     }
   }
   return true;

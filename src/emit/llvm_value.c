@@ -74,6 +74,7 @@ static void give_leaf(ll *e, vyre__val v) {
     case VYRE__LOW_LOOP_VALUE:
       op = ll_def(e, "getelementptr i64, ptr %%lv, i64 %u", inst->aux);
       op = ll_def(e, "load i64, ptr %v", LL_PTR, op);
+      if (inst->c) op = ll_def(e, "lshr i64 %v, 32", LL_I64, op);
       if (type == LL_I32) op = ll_def(e, "trunc i64 %v to i32", LL_I64, op);
       break;
     default: /* FUEL */

@@ -139,8 +139,6 @@ static vyre_code spell(spv_emitter *e) {
   uint32_t *functions = zeroed(e, k->phase_count, sizeof *functions);
   e->places = zeroed(e, k->buffer_count, sizeof *e->places);
   e->ids = zeroed(e, k->count, sizeof *e->ids);
-  e->decides = zeroed(e, k->count, sizeof *e->decides);
-  e->var_decides = zeroed(e, k->var_count, sizeof *e->var_decides);
   e->vars = zeroed(e, k->var_count, sizeof *e->vars);
   e->lengths = zeroed(e, k->buffer_count, sizeof *e->lengths);
   e->spans = zeroed(e, k->buffer_count, sizeof *e->spans);
@@ -149,10 +147,11 @@ static vyre_code spell(spv_emitter *e) {
   e->is_checked = zeroed(e, k->phase_count, sizeof *e->is_checked);
   e->is_hidden = zeroed(e, k->count, sizeof *e->is_hidden);
   e->left = zeroed(e, k->loop_count, sizeof *e->left);
-  e->loop_values = zeroed(e, k->grid_loop_count, sizeof *e->loop_values);
+  e->loop_values =
+      zeroed(e, 2 * (size_t)k->grid_loop_count, sizeof *e->loop_values);
   if (e->no_memory) return vyre__no_memory(e->st, who, "ids", k->count);
   VYRE_TRY(spv_plan(e));
-  spv_find_deciding(e);
+  VYRE_TRY(vyre__low_find_deciding(k, false, e->arena, &e->decides, e->st));
   e->glsl = spv_id(e);
   if (e->target->lines) { /* before all names */
     const char *file = k->program && k->program->file ? k->program->file : "";

@@ -147,8 +147,9 @@ typedef struct vyre__spirv_module {
 
 /* Spells @p kernel, which all passes have seen, for @p target (NULL: zeroed).
  * *out lives in @p arena. Same kernel and target, same words.
- * A load of memory that the kernel writes, whose value decides about an index,
- * happens once: a kernel that races stays inside of its buffers too.
+ * A load of memory that may change, whose value decides about an index, happens
+ * once: a kernel that races stays inside of its buffers too. Buffers that are bound
+ * for uniforms must be the launch's own: nothing else may write them.
  * Errors: VYRE_UNSUPPORTED_FEATURE for what the target has not;
  * VYRE_INVALID_ARGUMENT if an operation is left that has no spelling;
  * VYRE_OUT_OF_MEMORY. */

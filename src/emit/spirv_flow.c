@@ -41,7 +41,7 @@ static uint32_t length_of(spv_emitter *e, uint32_t buffer) {
 }
 
 static uint32_t loop_value(spv_emitter *e, const vyre__low_inst *inst) {
-  uint32_t low = field_word(e, VYRE__SPIRV_LOOP_VALUE, inst->aux, 0);
+  uint32_t low = field_word(e, VYRE__SPIRV_LOOP_VALUE, inst->aux, inst->c);
   if (inst->type != VYRE_TYPE_U64) return low;
   uint32_t u64 = spv_uint(e, 64);
   uint32_t high = field_word(e, VYRE__SPIRV_LOOP_VALUE, inst->aux, 1);
@@ -64,7 +64,7 @@ static uint32_t *given_place(spv_emitter *e, const vyre__low_inst *inst) {
     case VYRE__LOW_LEN:
       return &e->lengths[inst->aux];
     case VYRE__LOW_LOOP_VALUE:
-      return &e->loop_values[inst->aux];
+      return &e->loop_values[2 * inst->aux + inst->c];
     case VYRE__LOW_FUEL:
       return &e->fuel;
     default:
@@ -179,7 +179,8 @@ static void make_all_given(spv_emitter *e, vyre__low_phase range) {
   memset(e->grid, 0, sizeof e->grid);
   e->fuel = 0;
   memset(e->lengths, 0, e->k->buffer_count * sizeof *e->lengths);
-  memset(e->loop_values, 0, e->k->grid_loop_count * sizeof *e->loop_values);
+  memset(e->loop_values, 0,
+         2 * (size_t)e->k->grid_loop_count * sizeof *e->loop_values);
   for (uint32_t at = range.begin; at < range.end; at++) {
     const vyre__low_inst *inst = &e->k->code[at];
     uint32_t *place = given_place(e, inst);

@@ -4,6 +4,7 @@
 #define VYRE_EMIT_SPIRV_INTERNAL_H
 
 #include "emit/spirv.h"
+#include "lower/once.h"
 
 enum {
 #define SPV_OP(name, number, operands) SPV_Op##name = (number),
@@ -122,18 +123,19 @@ typedef struct spv_emitter {
 
   spv_place *places; /* of the kernel's buffers */
   uint32_t *ids;     /* of instructions; IF: spv_if_bits */
-  bool *decides;     /* instructions whose value decides about an index */
-  bool *var_decides;
-  uint32_t *uses; /* of instructions: how often their value is an operand */
-  bool *waits;    /* loads, and bitcasts of them: made for who uses them */
-  uint32_t *vars; /* of the kernel's variables: ids */
+  bool *decides;     /* instructions whose value decides: lower/once.h */
+  uint32_t *uses;    /* of instructions: how often their value is an operand */
+  bool *waits;       /* loads, and bitcasts of them: made for who uses them */
+  uint32_t *vars;    /* of the kernel's variables: ids */
   uint32_t workgroup_id, local_id, local_index; /* variables */
   uint32_t push, block, status, function_type;
   uint32_t counts_fuel; /* a specialization constant; 0: always */
   bool uses_grid;
 
   /* the phase */
-  uint32_t *lengths, *loop_values; /* ids; 0: not used */
+  uint32_t *lengths;     /* ids; 0: not used */
+  uint32_t *loop_values; /* the same, two of each grid loop: its value or the
+                            lower half of it, and the upper half */
   spv_span *spans; /* of buffers that are written: where they are accessed */
   uint32_t local[3], group[3], grid[3], fuel;
   spv_known known[SPV_MOST_KNOWN];
@@ -226,7 +228,6 @@ uint32_t spv_block_word(spv_emitter *e, bool is_pushed, uint32_t word);
 uint32_t spv_pure(spv_emitter *e, uint32_t at);
 uint32_t spv_fma64(spv_emitter *e, const uint32_t x[3]); /* spirv_fma.c */
 uint32_t spv_access(spv_emitter *e, uint32_t at);
-void spv_find_deciding(spv_emitter *e);
 void spv_tell_end(spv_emitter *e, vyre__spirv_end end);
 void spv_zero_shared(spv_emitter *e);
 uint32_t spv_phase(spv_emitter *e, uint32_t phase);

@@ -4,40 +4,6 @@
 
 #include "emit/spirv_internal.h"
 
-/* --- racing values are read once ---------------------------------------------------- */
-
-static bool is_access(const vyre__low_inst *inst) {
-  return inst->op >= VYRE__LOW_LOAD && inst->op <= VYRE__LOW_ATOMIC_CAS;
-}
-
-/* One walk, from the end to the begin; whether something new was found. */
-static bool mark_deciding(spv_emitter *e) {
-  const vyre__low_kernel *k = e->k;
-  bool found = false;
-  for (uint32_t at = k->count - 1; at > 0; at--) {
-    const vyre__low_inst *inst = &k->code[at];
-    unsigned count = vyre__low_ops[inst->op].operands;
-    if (is_access(inst)) e->decides[inst->a] = true;
-    if (inst->op == VYRE__LOW_SET) {
-      e->decides[inst->a] |= e->var_decides[inst->aux];
-    } else if (inst->op == VYRE__LOW_GET) {
-      if (!e->decides[at] || e->var_decides[inst->aux]) continue;
-      e->var_decides[inst->aux] = found = true;
-    } else if (e->decides[at] &&
-               (vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE)) {
-      for (unsigned i = 0; i < count; i++) e->decides[inst->v[i]] = true;
-    }
-  }
-  return found;
-}
-
-/* A compiler may load again what it needs again. If somebody has written in
- * between, what is used is not what was checked; so it must not. */
-void spv_find_deciding(spv_emitter *e) {
-  while (mark_deciding(e)) {
-  }
-}
-
 /* --- places ----------------------------------------------------------------------------- */
 
 static uint32_t storage_of(const vyre__low_buffer *buffer) {
@@ -126,7 +92,11 @@ static uint32_t load(spv_emitter *e, uint32_t at) {
                   spv_u32(e, 0));
   }
   uint32_t access = access_bits(e, b);
-  if (b->is_written && e->decides[at]) access |= SPV_MEMORY_ACCESS_Volatile;
+  /* Here other invocations of the workgroup write its memory at the same time. */
+  if (vyre__low_loads_once(e->k, e->decides, at) ||
+      (!spv_is_bound(b) && e->decides[at])) {
+    access |= SPV_MEMORY_ACCESS_Volatile;
+  }
   const uint32_t operands[2] = {pointer, access};
   uint32_t value = spv_do_all(e, SPV_OpLoad, type, operands, access ? 2 : 1);
   return bits < 32 ? SPV_DO(e, SPV_OpUConvert, spv_uint(e, 32), value) : value;

@@ -59,6 +59,17 @@ static const spirv_target spirv_targets[] = {
       .push_bytes = 16,
       .names = true,
       .lines = true}},
+    {"no 64-bit atomics",
+     {SPIRV_FIXED_FMA, .no_buffer_atomics64 = true,
+      .no_shared_atomics64 = true},
+     {.storage8 = true,
+      .storage16 = true,
+      .int8 = true,
+      .int16 = true,
+      .int64 = true,
+      .float64 = true,
+      .block_in_storage = true,
+      .hides_floats = true}},
 };
 enum { SPIRV_TARGETS = sizeof spirv_targets / sizeof spirv_targets[0] };
 
@@ -66,14 +77,11 @@ enum { SPIRV_TARGETS = sizeof spirv_targets / sizeof spirv_targets[0] };
  * device too long. vyre_generated_release. */
 static inline vyre_generated *spirv_generate(uint64_t seed,
                                              const spirv_target *target) {
-  bool is_even = seed / SPIRV_TARGETS % 2 == 0, no_u64 = target->low.no_u64;
   const vyre_generate_options options = {
       .seed = seed,
       .max_invocations = 300,
       .no_f64 = target->low.no_f64,
-      .no_int64 = no_u64 && is_even, /* grid loops cannot count in halves */
-      .no_grid_barriers = no_u64 && !is_even,
-      .no_atomics64 = no_u64,
+      .only_add64 = target->low.no_u64 || target->low.no_buffer_atomics64,
       .math = seed % 4 == 3 && target->spirv.block_in_storage};
   vyre_generated *g = NULL;
   vyre_status st = {0};

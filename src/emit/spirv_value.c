@@ -281,6 +281,8 @@ static uint32_t special(spv_emitter *e, uint32_t at, unsigned from, uint32_t a,
       return extend(e, inst, from, a);
     case VYRE__LOW_SEXT:
       return extend_signed(e, inst, a);
+    case VYRE__LOW_AGREE:
+      return a;
     case VYRE__LOW_BITCAST:
       if (from == inst->type) return a;
       return spv_hide(e, inst,

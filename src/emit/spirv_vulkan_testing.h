@@ -402,7 +402,9 @@ static inline uint64_t vk_host_value(const vk_job *j, const uint64_t *values,
   uint64_t args[3] = {0, 0, 0}, out = 0;
   if (inst->op == VYRE__LOW_CONST) return vyre__low_const(inst);
   if (inst->op == VYRE__LOW_LEN) return j->bound[inst->aux].length;
-  if (inst->op == VYRE__LOW_LOOP_VALUE) return j->loop_values[inst->aux];
+  if (inst->op == VYRE__LOW_LOOP_VALUE) {
+    return vyre__low_loop_value(inst, j->loop_values[inst->aux]);
+  }
   for (unsigned i = 0; i < vyre__low_ops[inst->op].operands && i < 3; i++) {
     if (inst->v[i]) args[i] = values[inst->v[i] - k->host.begin];
   }

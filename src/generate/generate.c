@@ -47,11 +47,34 @@ static vyre_code check_options(gen *g, const vyre_generate_options *options,
   return VYRE_OK;
 }
 
+void vyre_generate_options_fit(vyre_generate_options *options,
+                               const vyre_device_caps *caps) {
+  if (!options || !caps) return;
+  if (!caps->has_f64) options->no_f64 = true;
+  if (!caps->has_u64) options->no_int64 = options->no_atomics64 = true;
+  if (!caps->has_atomics64) options->only_add64 = true;
+  /* A dispatch of that many invocations has no larger workgroup, and of one in 3
+   * dimensions y and z are the smaller ones. */
+  uint32_t most = caps->max_workgroup_invocations;
+  for (int axis = 0; axis < 3; axis++) {
+    if (caps->max_workgroup[axis] < most &&
+        caps->max_workgroup[axis] < gen_largest_axis(axis)) {
+      most = caps->max_workgroup[axis];
+    }
+  }
+  uint32_t asked =
+      options->max_invocations ? options->max_invocations : DEFAULT_INVOCATIONS;
+  if (most < gen_largest_workgroup() && most < asked) {
+    options->max_invocations = most > 0 ? most : 1;
+  }
+}
+
 static vyre_code make_program(gen *g, vyre_allocator allocator,
                               vyre_program **out, vyre_status *st) {
-  VYRE_TRY(vyre_builder_create(allocator, "generated", &g->b, st));
+  VYRE_TRY(vyre_builder_create(allocator, "generated", &g->b,
+                               vyre__status_open(st)));
   gen_kernel(g);
-  vyre_code code = vyre_builder_finish(g->b, out, st);
+  vyre_code code = vyre_builder_finish(g->b, out, vyre__status_open(st));
   vyre_builder_release(g->b);
   return code;
 }
@@ -66,7 +89,8 @@ static size_t bytes_of(const gen_buffer *b) {
 static vyre_code make_data(gen *g, vyre_generated *made, vyre_status *st) {
   unsigned char *bytes[GEN_BUFFERS] = {NULL};
   vyre_binding_plan plan;
-  VYRE_TRY(vyre_binding_plan_build(made->program, &made->arena, &plan, st));
+  VYRE_TRY(vyre_binding_plan_build(made->program, &made->arena, &plan,
+                                   vyre__status_open(st)));
   made->input_count = plan.input_count;
   made->output_count = plan.output_count;
   made->inputs =
@@ -126,6 +150,7 @@ vyre_code vyre__generate(const vyre_generate_options *options,
 vyre_code vyre_generate(const vyre_generate_options *options,
                         vyre_allocator allocator, vyre_generated **out,
                         vyre_status *st) {
+  vyre__status_begin(st);
   return vyre__generate(options, VYRE__FAULT_NONE, allocator, out, st);
 }
 

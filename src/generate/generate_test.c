@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "ir/ir.h"
 #include "ir/make_internal.h"
+#include "lower/low.h"
 #include "support/check.h"
 #include "support/sanitized.h"
 
@@ -478,6 +479,87 @@ static uint32_t faulty_seeds(vyre__generate_fault fault, bool bounds,
   return faulty;
 }
 
+/* 64-bit atomics of a program, and those that are an atomic_add. */
+static void count_atomics64(const vyre_program *p, unsigned *all,
+                            unsigned *adds) {
+  for (uint32_t i = 1; i < p->node_count; i++) {
+    const vyre__node *node = &p->nodes[i];
+    bool is_wide = node->type == VYRE_TYPE_U64 || node->type == VYRE_TYPE_I64;
+    if (!is_wide || !(vyre__ops[node->op].flags & VYRE__OPF_ATOMICS)) continue;
+    ++*all;
+    *adds += node->op == VYRE__OP_ATOMIC_ADD;
+  }
+}
+
+/* What a device without 64-bit atomics runs: lowering for one refuses none. */
+TEST(only_add64_leaves_adds_without_a_result) {
+  const vyre__target target = {.math = VYRE__MATH_F64,
+                               .no_buffer_atomics64 = true,
+                               .no_shared_atomics64 = true};
+  unsigned all = 0, adds = 0;
+  for (uint64_t seed = 0; seed < SEEDS; seed++) {
+    vyre_generate_options options = {.seed = seed, .only_add64 = true};
+    vyre_generated *made = make(&options, VYRE__FAULT_NONE);
+    const vyre__low_kernel *kernel;
+    vyre_status st = {0};
+    vyre_arena arena;
+    vyre_arena_init(&arena, (vyre_allocator){0});
+    CHECK_OK(vyre__lower(vyre_generated_program(made), &target,
+                         VYRE__PASS_CONTROL, &arena, &kernel, NULL, &st),
+             st);
+    count_atomics64(vyre_generated_program(made), &all, &adds);
+    vyre_arena_finish(&arena);
+    vyre_generated_release(made);
+  }
+  CHECK_U64(adds, all);
+  CHECK(adds > SEEDS / 10);
+}
+
+/* As it was asked for. */
+static void check_unfitted(const vyre_generate_options *o) {
+  CHECK_U64(o->seed, 3);
+  CHECK_U64(o->max_invocations, 0);
+  CHECK(o->no_loops && !o->no_f64 && !o->no_int64 && !o->no_atomics64);
+  CHECK(!o->only_add64);
+}
+
+TEST(options_fit_what_a_device_has) {
+  const vyre_device_caps rich = {.max_workgroup = {1024, 1024, 64},
+                                 .max_workgroup_invocations = 1024,
+                                 .has_f64 = true,
+                                 .has_u64 = true,
+                                 .has_atomics64 = true};
+  vyre_generate_options options = {.seed = 3, .no_loops = true};
+  vyre_generate_options_fit(&options, &rich);
+  check_unfitted(&options);
+  vyre_generate_options_fit(NULL, &rich);
+  vyre_generate_options_fit(&options, NULL);
+  check_unfitted(&options);
+
+  vyre_device_caps poor = {.max_workgroup = {128, 128, 64},
+                           .max_workgroup_invocations = 128};
+  vyre_generate_options_fit(&options, &poor);
+  CHECK(options.no_f64 && options.no_int64 && options.no_atomics64);
+  CHECK(options.only_add64 && options.no_loops && !options.no_narrow);
+  CHECK_U64(options.max_invocations, 0); /* none is larger */
+
+  static const uint32_t limits[][4] = {
+      {100, 100, 100, 100}, {16, 1, 1, 16}, {128, 2, 64, 128}, {1, 1, 1, 1}};
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    memcpy(poor.max_workgroup, limits[i], sizeof poor.max_workgroup);
+    poor.max_workgroup_invocations = limits[i][3];
+    for (uint64_t seed = 0; seed < 100; seed++) {
+      options = (vyre_generate_options){.seed = seed, .statements = 1};
+      vyre_generate_options_fit(&options, &poor);
+      vyre_generated *made = make(&options, VYRE__FAULT_NONE);
+      const uint32_t *w = vyre_program_workgroup(vyre_generated_program(made));
+      for (int k = 0; k < 3; k++) CHECK(w[k] <= poor.max_workgroup[k]);
+      CHECK(w[0] * w[1] * w[2] <= poor.max_workgroup_invocations);
+      vyre_generated_release(made);
+    }
+  }
+}
+
 TEST(programs_are_deterministic) {
   CHECK_U64(
       faulty_seeds(VYRE__FAULT_NONE, false, VYRE_FINDING_RACE, CHECKED_SEEDS),
@@ -506,6 +588,8 @@ TEST_MAIN(TEST_ENTRY(programs_are_valid_and_read_back),
           TEST_ENTRY(memory_failures_are_told),
           TEST_ENTRY(every_operation_on_every_type_is_generated),
           TEST_ENTRY(options_leave_things_out),
+          TEST_ENTRY(only_add64_leaves_adds_without_a_result),
+          TEST_ENTRY(options_fit_what_a_device_has),
           TEST_ENTRY(programs_are_deterministic),
           TEST_ENTRY(accesses_can_be_kept_in_range),
           TEST_ENTRY(planted_faults_are_found))

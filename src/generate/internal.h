@@ -225,6 +225,9 @@ void gen_while(gen *g);
 
 /* --- kernel.c ----------------------------------------------------------------- */
 
+/* The most invocations that a workgroup can have, and the most on an axis. */
+uint32_t gen_largest_workgroup(void);
+uint32_t gen_largest_axis(int axis);
 /* Everything between vyre_builder_create and vyre_builder_finish. */
 void gen_kernel(gen *g);
 /* Leaves the function or the kernel, with what was computed so far. */

@@ -15,6 +15,22 @@ static uint32_t size_of(const uint16_t extent[3]) {
   return (uint32_t)extent[0] * extent[1] * extent[2];
 }
 
+uint32_t gen_largest_workgroup(void) {
+  uint32_t largest = 1;
+  for (size_t i = 0; i < sizeof workgroups / sizeof workgroups[0]; i++) {
+    if (size_of(workgroups[i]) > largest) largest = size_of(workgroups[i]);
+  }
+  return largest;
+}
+
+uint32_t gen_largest_axis(int axis) {
+  uint32_t largest = 1;
+  for (size_t i = 0; i < sizeof workgroups / sizeof workgroups[0]; i++) {
+    if (workgroups[i][axis] > largest) largest = workgroups[i][axis];
+  }
+  return largest;
+}
+
 static void pick_shape(gen *g) {
   uint32_t count = sizeof workgroups / sizeof workgroups[0];
   const uint16_t *size = workgroups[gen_below(g, count)];

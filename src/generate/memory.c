@@ -29,6 +29,11 @@ static bool is_atomic_element(const gen *g, vyre_element element) {
   return wide || element == VYRE_ELEMENT_U32 || element == VYRE_ELEMENT_I32;
 }
 
+/* Whether atomics on the buffer are adds whose results are not used. */
+static bool only_adds(const gen *g, const gen_buffer *b) {
+  return gen_is_wide(b->type) && g->options.only_add64;
+}
+
 static vyre_memory_hints pick_hints(gen *g) {
   vyre_memory_hints hints = {0};
   if (gen_chance(g, 75)) return hints;
@@ -162,6 +167,10 @@ void gen_change_modes(gen *g, bool is_grid) {
       b->mode = all ? GEN_READ : GEN_READ_GROUP;
     }
     b->atomic = (vyre_op)(VYRE_OP_ATOMIC_ADD + gen_below(g, 6));
+    if (only_adds(g, b)) {
+      b->atomic = VYRE_OP_ATOMIC_ADD;
+      if (b->mode == GEN_OWN_ATOMIC) b->mode = GEN_OWN;
+    }
   }
 }
 
@@ -321,7 +330,7 @@ void gen_atomic(gen *g, const gen_buffer *b, int depth) {
   vyre_value at = any_index(g, b, depth > 1 ? 1 : depth, GEN_VARYING);
   vyre_value with = gen_value(g, b->type, depth, GEN_VARYING);
   vyre_value old = vyre_build_atomic(g->b, op, b->handle, at, with);
-  if (gen_chance(g, 70)) {
+  if (only_adds(g, b) || gen_chance(g, 70)) {
     vyre_build_eval(g->b, old);
     return;
   }

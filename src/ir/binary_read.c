@@ -128,7 +128,7 @@ static vyre_code make_bare(vyre__reader *r, vyre_allocator allocator,
       .buffer_count = r->kernel.buffer_count,
       .workgroup = {r->kernel.workgroup[0], r->kernel.workgroup[1],
                     r->kernel.workgroup[2]}};
-  return vyre_program_create(&desc, allocator, out, r->st);
+  return vyre_program_create(&desc, allocator, out, vyre__status_open(r->st));
 }
 
 static vyre_code read_program(vyre__reader *r, vyre_allocator allocator,
@@ -190,6 +190,7 @@ static vyre_code check_head(const uint8_t *bytes, size_t length,
 vyre_code vyre_program_read_binary(const uint8_t *bytes, size_t length,
                                    vyre_allocator allocator, vyre_program **out,
                                    vyre_status *st) {
+  vyre__status_begin(st);
   if (!out) return vyre__null_argument(st, VYRE__READ_BINARY, "out");
   *out = NULL;
   if (!bytes) return vyre__null_argument(st, VYRE__READ_BINARY, "bytes");

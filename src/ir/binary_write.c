@@ -119,6 +119,7 @@ static void put_program(sink *s, const vyre_program *p) {
 vyre_code vyre_program_write_binary(const vyre_program *program,
                                     vyre_arena *arena, const uint8_t **bytes,
                                     size_t *length, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_program_write_binary";
   if (!bytes) return vyre__null_argument(st, who, "bytes");
   *bytes = NULL;

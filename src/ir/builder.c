@@ -53,6 +53,7 @@ static uint32_t next_number(void) {
 
 vyre_code vyre_builder_create(vyre_allocator allocator, const char *name,
                               vyre_builder **out, vyre_status *st) {
+  vyre__status_begin(st);
   if (!out) return vyre__null_argument(st, "vyre_builder_create", "out");
   *out = NULL;
   if (!name) return vyre__null_argument(st, "vyre_builder_create", "name");
@@ -501,6 +502,7 @@ static void check_effects(vyre_builder *b) {
 
 vyre_code vyre_builder_finish(vyre_builder *b, vyre_program **out,
                               vyre_status *st) {
+  vyre__status_begin(st);
   if (!out) return vyre__null_argument(st, "vyre_builder_finish", "out");
   *out = NULL;
   if (!b) return vyre__null_argument(st, "vyre_builder_finish", "builder");
@@ -528,6 +530,6 @@ vyre_code vyre_builder_finish(vyre_builder *b, vyre_program **out,
                                 b->allocator, out, &b->failure);
     if (code == VYRE_OK) return VYRE_OK;
   }
-  if (st && st->code == VYRE_OK) *st = b->failure;
+  if (st) *st = b->failure;
   return b->failure.code;
 }

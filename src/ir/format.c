@@ -418,6 +418,7 @@ vyre_code vyre_source_format(const char *text, size_t length, const char *file,
                              vyre_arena *arena, const char **out,
                              size_t *out_length, vyre_diagnostics *diagnostics,
                              vyre_status *st) {
+  vyre__status_begin(st);
   if (!out) return vyre__null_argument(st, "vyre_source_format", "out");
   *out = NULL;
   if (!arena) return vyre__null_argument(st, "vyre_source_format", "arena");
@@ -427,7 +428,7 @@ vyre_code vyre_source_format(const char *text, size_t length, const char *file,
   *out_length = 0;
   vyre_module *module;
   VYRE_TRY(vyre_module_parse(text, length, file, arena->allocator, &module,
-                             diagnostics, st));
+                             diagnostics, vyre__status_open(st)));
   vyre_module_release(module);
   return format(text, length, arena, out, out_length, st);
 }

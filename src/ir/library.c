@@ -89,7 +89,8 @@ static vyre_code parse(vyre__library_kind kind, vyre_program **out,
       t.no_memory
           ? vyre__no_memory(st, "vyre__library_get", "bytes of text", length)
           : vyre_module_parse(t.bytes, t.length, "vyre's library",
-                              (vyre_allocator){0}, &module, NULL, st);
+                              (vyre_allocator){0}, &module, NULL,
+                              vyre__status_open(st));
   if (code == VYRE_OK)
     *out = vyre_program_retain(vyre_module_kernel(module, 0));
   vyre_module_release(module);

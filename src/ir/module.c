@@ -163,6 +163,7 @@ static vyre_code parse(const char *text, size_t length, const char *file,
 vyre_code vyre_module_parse(const char *text, size_t length, const char *file,
                             vyre_allocator allocator, vyre_module **out,
                             vyre_diagnostics *diagnostics, vyre_status *st) {
+  vyre__status_begin(st);
   if (!out) return vyre__null_argument(st, "vyre_module_parse", "out");
   *out = NULL;
   if (!text) return vyre__null_argument(st, "vyre_module_parse", "text");

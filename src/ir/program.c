@@ -138,6 +138,7 @@ static vyre_program *new_with_names(vyre_arena *arena,
 vyre_code vyre_program_create(const vyre_program_desc *desc,
                               vyre_allocator allocator, vyre_program **out,
                               vyre_status *st) {
+  vyre__status_begin(st);
   if (!out) return vyre__null_argument(st, "vyre_program_create", "out");
   *out = NULL;
   if (!desc) return vyre__null_argument(st, "vyre_program_create", "desc");

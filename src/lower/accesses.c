@@ -124,6 +124,7 @@ static vyre_code list_all(listing *l, vyre_status *st) {
 vyre_code vyre_program_accesses(const vyre_program *program, vyre_arena *arena,
                                 const vyre_access_info **out, size_t *count,
                                 vyre_status *st) {
+  vyre__status_begin(st);
   static const char here[] = "vyre_program_accesses";
   if (out) *out = NULL;
   if (count) *count = 0;
@@ -131,7 +132,7 @@ vyre_code vyre_program_accesses(const vyre_program *program, vyre_arena *arena,
   if (!arena) return vyre__null_argument(st, here, "arena");
   if (!out) return vyre__null_argument(st, here, "out");
   if (!count) return vyre__null_argument(st, here, "count");
-  VYRE_TRY(vyre_program_validate(program, NULL, st));
+  VYRE_TRY(vyre_program_validate(program, NULL, vyre__status_open(st)));
   if (!vyre_program_has_body(program)) {
     return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
                      "make it by parsing, or by the builder",

@@ -260,7 +260,7 @@ static vyre__val logical(build *b, vyre__id id) {
   uint32_t var = vyre__low_new_var(low, "both", VYRE_TYPE_BOOL);
   vyre__low_set(low, var, a);
   if (!is_and) a = vyre__low_do(low, VYRE__LOW_NOT, VYRE_TYPE_BOOL, a, 0, 0);
-  size_t begin = vyre__low_if(low, a, 0);
+  size_t begin = vyre__low_if(low, build_guard(b, id, a), 0);
   vyre__low_set(low, var, build_value(b, node->b));
   vyre__low_end(low, begin);
   return vyre__low_get(low, var);

@@ -23,6 +23,10 @@ typedef struct build {
 vyre__val build_value(build *b, vyre__id id);
 void build_statement(build *b, vyre__id id);
 
+/* Returns what the IF for guard @p id tests: its condition, or what the workgroup
+ * agrees on if that is unsteady. */
+vyre__val build_guard(build *b, vyre__id id, vyre__val condition);
+
 /* Memory: build_memory.c. */
 vyre__val build_load(build *b, vyre__id id);
 void build_store(build *b, vyre__id id);

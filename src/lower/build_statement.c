@@ -2,6 +2,7 @@
 /* Statements, functions of libraries, and the kernel as a whole. */
 #include <string.h>
 
+#include "analyze/steady.h"
 #include "analyze/walk.h"
 #include "base/memory.h"
 #include "lower/build_internal.h"
@@ -38,6 +39,12 @@ static void body(build *b, vyre__id id) {
   b->has_left = false;
 }
 
+vyre__val build_guard(build *b, vyre__id id, vyre__val condition) {
+  const uint8_t *unsteady = b->ranges ? b->ranges->unsteady : NULL;
+  if (!vyre__is_unsteady(unsteady, id, VYRE__UNSTEADY_GUARD)) return condition;
+  return vyre__low_do(b->low, VYRE__LOW_AGREE, VYRE_TYPE_BOOL, condition, 0, 0);
+}
+
 static void if_statement(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
   vyre__low *low = b->low;
@@ -48,6 +55,7 @@ static void if_statement(build *b, vyre__id id) {
     if (!known && node->c) build_statement(b, node->c);
     return;
   }
+  condition = build_guard(b, id, condition);
   size_t begin =
       vyre__low_if(low, condition, b->is_library ? VYRE__HINT_RARE : 0);
   body(b, node->b);
@@ -193,7 +201,7 @@ static void while_statement(build *b, vyre__id id) {
   size_t begin = low->log_count;
   forget_assigned(b, node->b);
   (void)vyre__low_loop_begin(low, loop);
-  break_unless(low, build_value(b, node->a));
+  break_unless(low, build_guard(b, id, build_value(b, node->a)));
   if (node->aux == VYRE__WHILE_TESTS_INSIDE) {
     body_with_test(b, node->b, loop, rounds);
   } else {
@@ -350,9 +358,11 @@ static void for_statement(build *b, vyre__id id) {
   if (more != VYRE_NO_INDEX) vyre__low_forget(low, more);
   forget_assigned(b, parts.body);
   (void)vyre__low_loop_begin(low, number);
-  if (more != VYRE_NO_INDEX) break_unless(low, vyre__low_get(low, more));
+  if (more != VYRE_NO_INDEX) {
+    break_unless(low, build_guard(b, id, vyre__low_get(low, more)));
+  }
   vyre__val i = vyre__low_get(low, loop.var);
-  break_unless(low, loop_test(low, &loop, i));
+  break_unless(low, build_guard(b, id, loop_test(low, &loop, i)));
   b->values[node->a] = i;
   if (is_left) tick_round(low, number, rounds);
   body_counted(b, parts.body, rounds);
@@ -458,9 +468,8 @@ void vyre__build_kernel(vyre__low *low, const vyre__ranges *ranges,
   }
   memset(values, 0, sizeof *values * kernel->local_count);
   vyre__loop_rounds *rounds = NULL;
-  bool counts_rounds = false;
-  if (!vyre__rounds_find(low->program, ranges, scratch, &rounds,
-                         &counts_rounds)) {
+  uint64_t most;
+  if (!vyre__rounds_find(low->program, ranges, scratch, &rounds, &most)) {
     low->no_memory = true;
     return;
   }
@@ -469,7 +478,8 @@ void vyre__build_kernel(vyre__low *low, const vyre__ranges *ranges,
              .function = kernel,
              .ranges = ranges,
              .rounds = rounds,
-             .counts_rounds = counts_rounds,
+             .counts_rounds = most > VYRE__FREE_ROUNDS ||
+                              (most > 0 && low->target->counts_rounds),
              .values = values};
   build_statement(&b, kernel->body);
 }

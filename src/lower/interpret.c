@@ -34,6 +34,12 @@ typedef struct invocation {
   uint32_t id[3];
 } invocation;
 
+/* What an AGREE gave to the first invocation. */
+typedef struct agreement {
+  uint32_t at;
+  uint64_t value;
+} agreement;
+
 typedef enum stop { STOP_END, STOP_BARRIER, STOP_FAILED } stop;
 
 typedef struct machine {
@@ -57,6 +63,10 @@ typedef struct machine {
   size_t host_capacity;
   uint64_t *loop_values; /* of grid loops; then their bounds */
   size_t loop_capacity;
+
+  agreement *agreed; /* since the last barrier, in order */
+  size_t agreed_count, agreed_capacity;
+  size_t agreed_next; /* for the invocation that runs */
 
   uint32_t hidden_words; /* of all invocations */
   uint32_t group[3];
@@ -201,6 +211,9 @@ static const char *access(machine *m, const vyre__low_inst *inst,
   uint8_t *bytes = to->bytes + offset;
   if (inst->op == VYRE__LOW_LOAD) {
     *out = load(bytes, width);
+    if (m->launch->loaded && vyre__low_may_change(m->k, inst->aux)) {
+      m->launch->loaded(m->launch->changer, inst->aux, to->bytes, to->size);
+    }
     return NULL;
   }
   uint64_t b = values[inst->b - begin];
@@ -211,6 +224,25 @@ static const char *access(machine *m, const vyre__low_inst *inst,
   uint64_t c = inst->op == VYRE__LOW_ATOMIC_CAS ? values[inst->c - begin] : 0;
   *out = load(bytes, width);
   store(bytes, width, atomic(inst->op, width, *out, b, c));
+  return NULL;
+}
+
+/* AGREE at @p at, of an invocation that has @p own. */
+static const char *agree(machine *m, const invocation *i, uint32_t at,
+                         uint64_t own, uint64_t *out) {
+  *out = own;
+  if (i != m->invocations) {
+    const agreement *next = &m->agreed[m->agreed_next];
+    if (m->agreed_next >= m->agreed_count || next->at != at) return NULL;
+    *out = next->value;
+    m->agreed_next++;
+    return NULL;
+  }
+  if (!vyre__reserve(m->allocator, &m->agreed, &m->agreed_capacity,
+                     m->agreed_count + 1, sizeof *m->agreed, false)) {
+    return "there is no memory for it";
+  }
+  m->agreed[m->agreed_count++] = (agreement){at, own};
   return NULL;
 }
 
@@ -237,7 +269,7 @@ static bool given(machine *m, const invocation *i, const vyre__low_inst *inst,
       *out = m->memories[inst->aux].length;
       return true;
     case VYRE__LOW_LOOP_VALUE:
-      *out = m->loop_values[inst->aux];
+      *out = vyre__low_loop_value(inst, m->loop_values[inst->aux]);
       return true;
     case VYRE__LOW_FUEL:
       *out = m->launch->fuel;
@@ -311,7 +343,9 @@ static stop run(machine *m, invocation *i, uint64_t *values, uint64_t *vars,
       at++;
       continue;
     }
-    if (info->flags & VYRE__LOWF_PURE) {
+    if (inst->op == VYRE__LOW_AGREE) {
+      what = agree(m, i, at, values[inst->a - range.begin], out);
+    } else if (info->flags & VYRE__LOWF_PURE) {
       what = evaluate(k, inst, values, range.begin, out);
     } else if (info->operands > 1) {
       what = access(m, inst, values, range.begin, out);
@@ -371,8 +405,10 @@ static stop run_part(machine *m, vyre__low_phase range, bool apart, bool first,
   size_t values = apart ? range.end - range.begin : 0;
   size_t vars = apart ? m->k->var_count : 0;
   stop all = STOP_END;
+  m->agreed_count = 0;
   for (uint32_t n = 0; n < count; n++) {
     invocation *i = &m->invocations[n];
+    m->agreed_next = 0;
     if (first) begin_invocation(m, n, m->vars + n * vars, range.begin);
     stop one = run(m, i, m->values + n * values, m->vars + n * vars, range);
     if (one == STOP_FAILED) return one;
@@ -718,6 +754,7 @@ static void free_all(machine *m) {
                      sizeof *m->invocations);
   vyre__reserve_free(a, &m->values, &m->value_capacity, sizeof *m->values);
   vyre__reserve_free(a, &m->vars, &m->var_capacity, sizeof *m->vars);
+  vyre__reserve_free(a, &m->agreed, &m->agreed_capacity, sizeof *m->agreed);
   vyre__reserve_free(a, &m->host, &m->host_capacity, sizeof *m->host);
   vyre__reserve_free(a, &m->loop_values, &m->loop_capacity,
                      sizeof *m->loop_values);

@@ -27,10 +27,15 @@ typedef struct vyre__low_launch {
   void (*observe)(void *observer, uint32_t invocation, uint32_t at,
                   uint64_t value);
   void *observer;
+  /* NULL, or called after every load of memory that may change, to change it:
+   * @p bytes are those of the buffer. */
+  void (*loaded)(void *changer, uint32_t buffer, uint8_t *bytes, uint64_t size);
+  void *changer;
 } vyre__low_launch;
 
 /* Runs all steps of @p kernel, which is lowered all the way and verifies;
- * workgroups and invocations in order, up to a barrier each.
+ * workgroups and invocations in order, up to a barrier each. The first invocation
+ * decides what an AGREE gives for all that come to it in the same order.
  * Errors: VYRE_INVALID_ARGUMENT for a grid or a buffer that takes indices of more
  * than 32 bits, or a buffer with fewer elements than the kernel declares;
  * VYRE_DISPATCH_FAILED (out_of_fuel); VYRE_KERNEL_COMPILE_FAILED naming the

@@ -37,6 +37,19 @@ static inline vyre_device *open_ref(void) {
   return device;
 }
 
+/* The grid that covers the data with workgroups of the same size on x only. */
+static inline void grid_along_x(job *j, vyre_device *device,
+                                const vyre_dispatch_desc *desc) {
+  vyre_status st = {0};
+  vyre_compile_options options = {{j->workgroup[0], 1, 1}};
+  vyre_pipeline *pipeline;
+  CHECK_OK(
+      vyre_pipeline_compile(device, j->program, &options, &pipeline, NULL, &st),
+      st);
+  CHECK_OK(vyre_dispatch_grid(pipeline, desc, j->grid, &st), st);
+  vyre_pipeline_release(pipeline);
+}
+
 /* Compiles it for ref, runs it and keeps the outputs: job_finish. */
 static inline void run_ref(job *j, vyre_device *device) {
   vyre_status st = {0};
@@ -52,6 +65,9 @@ static inline void run_ref(job *j, vyre_device *device) {
                              .input_count = j->input_count,
                              .outputs = j->outputs,
                              .output_count = j->output_count};
+  if (!j->grid[0] && (j->workgroup[1] > 1 || j->workgroup[2] > 1)) {
+    grid_along_x(j, device, &desc);
+  }
   memcpy(desc.grid, j->grid, sizeof desc.grid);
   CHECK_OK(vyre_dispatch_grid(j->pipeline, &desc, j->grid, &st), st);
   CHECK_OK(vyre_dispatch(j->pipeline, &desc, &st), st);

@@ -145,6 +145,8 @@ static bool eval_bool(vyre__low_op op, uint64_t a, uint64_t b, uint64_t *out) {
       return *out = a == b, true;
     case VYRE__LOW_NOT:
       return *out = !a, true;
+    case VYRE__LOW_AGREE:
+      return *out = a, true;
     default:
       return false;
   }

@@ -23,9 +23,9 @@
 
 #include "ir/ir.h"
 
-/* Raised whenever the same program is lowered to other instructions, or these are
- * spelled in another way: what was compiled before is then compiled anew. */
-enum { VYRE__LOWERING_VERSION = 5 };
+/* Hash of the sources that decide what code a kernel becomes, made by the build. Part
+ * of the cache's key, so that code of another version of the compiler is not used. */
+extern const char vyre__lowering_hash[];
 
 typedef uint32_t vyre__val; /* number of an instruction; 0: none */
 
@@ -105,6 +105,11 @@ typedef struct vyre__low_loop {
   vyre__val first, bound; /* values made before the loop */
   uint64_t step;
   uint64_t most_trips; /* UINT64_MAX: not known */
+  /* The upper halves, of a loop around a grid barrier whose 64-bit variable
+   * became two: such a loop stays counted, because the host runs it. Other loops
+   * over a split variable are not counted. high_var of 0: not split. */
+  uint32_t high_var;
+  vyre__val first_high, bound_high;
 } vyre__low_loop;
 
 /* A phase: instructions [begin, end), a kernel body of its own. */
@@ -196,6 +201,18 @@ static inline uint64_t vyre__low_most_invocations(const vyre__low_kernel *k) {
   return UINT32_MAX / k->hidden_words;
 }
 
+/* Returns true if the bytes of @p buffer may change while the kernel runs, by its own
+ * invocations or by others: all memory of the caller, `read` buffers too. A launch
+ * has its own copy of uniforms, and an invocation has its part of the hidden buffer
+ * for itself (analyze/steady.h). Shared memory changes only where invocations of a
+ * workgroup run at the same time, which is for the emitter to know. */
+static inline bool vyre__low_may_change(const vyre__low_kernel *k,
+                                        uint32_t buffer) {
+  uint8_t kind = k->buffers[buffer].kind;
+  return kind != VYRE_MEMORY_SHARED && kind != VYRE_MEMORY_UNIFORM &&
+         buffer != k->hidden;
+}
+
 static inline vyre_type vyre__low_type(vyre_type type) {
   if (type == VYRE_TYPE_I32) return VYRE_TYPE_U32;
   if (type == VYRE_TYPE_I64) return VYRE_TYPE_U64;
@@ -204,6 +221,13 @@ static inline vyre_type vyre__low_type(vyre_type type) {
 
 static inline uint64_t vyre__low_const(const vyre__low_inst *inst) {
   return (uint64_t)inst->d << 32 | inst->c;
+}
+
+/* What LOOP_VALUE gives where the variable of the grid loop is @p value. */
+static inline uint64_t vyre__low_loop_value(const vyre__low_inst *inst,
+                                            uint64_t value) {
+  if (inst->type == VYRE_TYPE_U64) return value;
+  return (uint32_t)(inst->c ? value >> 32 : value);
 }
 
 /* What a pure operation that is not HIGH gives: bits as ir.h has them. @p from
@@ -252,10 +276,16 @@ typedef enum vyre__math_variant {
 typedef struct vyre__target {
   uint8_t f32[VYRE__LOW_COUNT]; /* vyre__form_of_op of each float operation */
   uint8_t math;                 /* vyre__math_variant */
-  bool no_f64, no_u64;   /* f64 then is refused, u64 is split in two u32 */
+  bool no_f64, no_u64; /* f64 then is refused, u64 is split in two u32 */
+  /* 64-bit atomics that are missing in buffers, in shared memory; no_u64 implies
+   * both. An atomic_add whose result is not used is then two 32-bit atomics; other
+   * ones are refused. */
+  bool no_buffer_atomics64, no_shared_atomics64;
   bool no_narrow;        /* no 8- and 16-bit memory access: words, and stores by
                            atomic and, or */
   bool f32_as_bits;      /* f32 values are u32 everywhere; all forms are SOFT */
+  bool counts_rounds;    /* count every loop iteration, also in a kernel that is
+                            proven to take few (lower/rounds.h) */
   uint32_t workgroup[3]; /* x of 0: the program's */
   uint32_t most_instructions; /* that a kernel may have on the way; 0: 2^28 */
 } vyre__target;

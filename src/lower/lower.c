@@ -119,7 +119,7 @@ static vyre_code build(lowering *l, vyre__low *low) {
 /* Whether there is anything for the pass to do. */
 static bool is_needed(const lowering *l, vyre__pass pass, const vyre__low *a) {
   if (pass == VYRE__PASS_MEMORY) {
-    return l->target->no_u64 || l->target->no_narrow;
+    return vyre__memory_is_needed(l->target, a);
   }
   return pass != VYRE__PASS_CONTROL || vyre__fuel_is_needed(a);
 }

@@ -33,6 +33,7 @@ enum {
   NO_U64 = 32,
   NO_NARROW = 64,
   NO_F64 = 128,
+  NO_ATOMICS64 = 256,
 };
 
 typedef struct named_target {
@@ -53,6 +54,7 @@ static const named_target targets[] = {
     {"fixed_words", FIXED | NO_NARROW | MUL},
     {"soft_words", SOFT | NO_U64 | NO_NARROW | U32 | NO_F64},
     {"no_u64_f64", NO_U64},
+    {"no_atomics64", NO_ATOMICS64},
     {"least", BITS | SOFT | U32 | NO_U64 | NO_NARROW | NO_F64},
 };
 enum { TARGETS = sizeof targets / sizeof targets[0] };
@@ -63,6 +65,8 @@ static vyre__target target_of(unsigned lacks) {
                                           : VYRE__MATH_F64,
                     .no_f64 = (lacks & NO_F64) != 0,
                     .no_u64 = (lacks & NO_U64) != 0,
+                    .no_buffer_atomics64 = (lacks & NO_ATOMICS64) != 0,
+                    .no_shared_atomics64 = (lacks & NO_ATOMICS64) != 0,
                     .no_narrow = (lacks & NO_NARROW) != 0,
                     .f32_as_bits = (lacks & BITS) != 0};
   if (!(lacks & (FIXED | SOFT))) return t;
@@ -87,7 +91,12 @@ static const char *check_target(const vyre__low_kernel *k,
   }
   for (uint32_t i = 1; i < k->count; i++) {
     unsigned type = k->code[i].type, op = k->code[i].op;
+    if (i >= k->host.begin && i < k->host.end) continue;
     if (t->no_u64 && type == VYRE_TYPE_U64) return "a u64";
+    if (t->no_buffer_atomics64 && type == VYRE_TYPE_U64 &&
+        (vyre__low_ops[op].flags & VYRE__LOWF_ATOMICS)) {
+      return "a 64-bit atomic";
+    }
     if (t->no_f64 && type == VYRE_TYPE_F64) return "an f64";
     if (t->no_f64 && t->f32_as_bits && type == VYRE_TYPE_F32) return "an f32";
     if (type == VYRE_TYPE_F32 && t->f32[op] == VYRE__NUMBERS_SOFT) {
@@ -106,7 +115,6 @@ static bool write_out(void *self, const char *text, size_t length) {
   (void)self;
   return fwrite(text, 1, length, stdout) == length;
 }
-
 static bool same_outputs(const job *j, const vyre__low_binding *got) {
   const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
   for (size_t i = 0; i < plan->binding_count; i++) {
@@ -127,7 +135,6 @@ static bool same_outputs(const job *j, const vyre__low_binding *got) {
   }
   return true;
 }
-
 static bool is_dumping(void) {
   return getenv("VYRE_LOWER_DUMP") != NULL;
 }
@@ -172,7 +179,6 @@ static bool job_agrees(const job *j, const named_target *named) {
   vyre_arena_finish(&arena);
   return good;
 }
-
 static unsigned job_check(job *j, vyre_device *device) {
   const char *only = getenv("VYRE_LOWER_TARGET");
   unsigned failed = 0;
@@ -209,7 +215,6 @@ static void put_edges(job *j, size_t index, vyre_arena *arena) {
   inputs[index] = vyre_input_bytes(edges, sizeof edges);
   j->inputs = inputs;
 }
-
 static unsigned check_kernel(vyre_program *program, const char *name,
                              uint64_t seed, const uint32_t *workgroup,
                              vyre_device *device) {
@@ -232,12 +237,10 @@ static unsigned check_kernel(vyre_program *program, const char *name,
   vyre_arena_finish(&arena);
   return failed;
 }
-
 static unsigned check_example(vyre_program *program, const char *name,
                               void *device) {
   return check_kernel(program, name, 12345, NULL, device);
 }
-
 TEST(examples_do_the_same) {
   vyre_device *device = open_ref();
   unsigned failed = each_example(check_example, device);
@@ -361,6 +364,42 @@ static const char *const kernels[] = {
     "  let far = 1000 + n[0];\n"
     "  if (far >= 8) { return; }\n"
     "  for (let k = 0u; k < n[far]; k++) { grid_barrier(); out[i] += k; } }\n",
+    /* loops of the host that count in 64 bits: across 2^32, down across 0, by steps
+       of more than 32 bits, to the edge of their types, and in one another */
+    "kernel wide_grid_loops workgroup(4)\n"
+    "buffer out : read_write u64[16] @0;\nuniform n : u32[8] @1;\n"
+    "uniform m : u64[3] @2;\n"
+    "{ let i = global_id.x; let few = u64(n[0] % 4);\n"
+    "  for (let k = 4294967294ul; k < 4294967296ul + few; k++) {\n"
+    "    out[i] = out[i] * 3 + k; grid_barrier();\n"
+    "    for (let j = 2l - i64(few); j > -4l; j--) {\n"
+    "      out[(i + 1) % 16] ^= as_u64(j) + k; grid_barrier();\n"
+    "      if (j == -1) { continue; } out[i] += 5; } }\n"
+    "  for (let k = m[1] >> 40u; k < 99999999999ul; k += 33333333333ul) {\n"
+    "    if (k > 66666666666ul) { break; }\n"
+    "    out[i] = out[i] * 7 + k / 3; grid_barrier(); }\n"
+    "  for (let k = 18446744073709551610ul; k <= 18446744073709551615ul;\n"
+    "    k += 4ul) { out[i] += k; grid_barrier(); }\n"
+    "  for (let k = -9223372036854775806l; k >= -9223372036854775808l;\n"
+    "    k -= 2l) { out[i] ^= as_u64(k); grid_barrier(); } }\n",
+    /* 64-bit sums by many: carries, values of more than 32 bits, none at all, in
+       and out of range, in a buffer and in shared memory, loaded behind barriers */
+    "kernel sums_of_64_bits workgroup(32)\n"
+    "buffer x : read u32[] @0;\nbuffer sums : read_write u64[5] @1;\n"
+    "buffer signed : read_write i64[3] @2;\nbuffer out : read_write u64[256] "
+    "@3;\n"
+    "shared s : u64[3];\nshared t : i64[2];\n"
+    "{ let i = global_id.x; let l = local_id.x;\n"
+    "  let v = (u64(x[i % 50]) << (i % 40)) + 4294967295ul;\n"
+    "  atomic_add(sums[i % 5], v); atomic_add(sums[i % 7], 1);\n"
+    "  atomic_add(sums[i], 18446744073709551615ul);\n"
+    "  atomic_add(signed[i % 3], i64(x[i % 50]) - 3000000000l);\n"
+    "  atomic_add(signed[1], 0l);\n"
+    "  atomic_add(s[l % 3], v * 3); atomic_add(t[l & 1], -1l);\n"
+    "  barrier();\n"
+    "  out[i] = s[l % 3] + as_u64(t[l & 1]) * 17;\n"
+    "  grid_barrier();\n"
+    "  out[i] ^= sums[i % 5] + as_u64(signed[i % 3]); }\n",
     /* infinite bounds of floats */
     "kernel infinite_bounds workgroup(8)\n"
     "buffer x : read i32[] @0;\nbuffer out : write u32[64] @1;\n"
@@ -500,7 +539,6 @@ static vyre_program *parse_one(const char *text, vyre_module **module) {
            st);
   return vyre_module_kernel(*module, 0);
 }
-
 TEST(kernels_do_the_same) {
   vyre_device *device = open_ref();
   unsigned failed = 0;
@@ -584,7 +622,6 @@ TEST(every_pass_verifies) {
     vyre_generated_release(g);
   }
 }
-
 static unsigned sweep_lacks;
 
 static vyre_code lower_with(vyre_allocator allocator, vyre_status *st) {
@@ -610,7 +647,6 @@ static vyre_code lower_with(vyre_allocator allocator, vyre_status *st) {
   vyre_module_release(module);
   return code;
 }
-
 TEST(no_memory) {
   static const unsigned lacks[] = {0, BITS | SOFT | U32 | NO_U64 | NO_NARROW};
   for (size_t i = 0; i < 2; i++) {
@@ -641,7 +677,6 @@ static bool ends_on_ref(vyre_device *device, vyre_program *program,
   vyre_pipeline_release(pipeline);
   return code == VYRE_OK;
 }
-
 static bool ends_lowered(vyre_program *program, uint32_t fuel) {
   uint32_t out = 0;
   vyre__low_binding buffers[4] = {{&out, 1}};
@@ -659,7 +694,6 @@ static bool ends_lowered(vyre_program *program, uint32_t fuel) {
   vyre_arena_finish(&arena);
   return code == VYRE_OK;
 }
-
 TEST(fuel_runs_out_at_the_same_round) {
   static const char *const texts[] = {
       "kernel a workgroup(4)\nbuffer out : write u32[1] @0;\n"
@@ -700,9 +734,12 @@ TEST(fuel_runs_out_at_the_same_round) {
 
 /* --- limits --------------------------------------------------------------------------- */
 
-/* What @p text becomes on a target: how many of what. */
-static vyre_code lower_text(const char *text, const vyre__target *target,
-                            vyre__low_kernel *out, vyre_status *st) {
+/* What @p text becomes on a target: how many of what, and the bytes by which its
+ * first @p width_count buffers are accessed. Nothing may be left that the target
+ * lacks. */
+static vyre_code lower_widths(const char *text, const vyre__target *target,
+                              vyre__low_kernel *out, unsigned *widths,
+                              size_t width_count, vyre_status *st) {
   vyre_module *module = NULL;
   const vyre__low_kernel *k = NULL;
   vyre_arena arena;
@@ -711,10 +748,19 @@ static vyre_code lower_text(const char *text, const vyre__target *target,
   vyre_code code = vyre__lower(parse_one(text, &module), target,
                                VYRE__PASS_CONTROL, &arena, &k, NULL, st);
   CHECK((k != NULL) == (code == VYRE_OK));
+  CHECK(!k || !target || check_target(k, target) == NULL);
+  for (size_t i = 0; k && i < width_count; i++) {
+    CHECK(i < k->buffer_count);
+    widths[i] = k->buffers[i].width;
+  }
   *out = k ? *k : (vyre__low_kernel){0}; /* its counts */
   vyre_arena_finish(&arena);
   vyre_module_release(module);
   return code;
+}
+static vyre_code lower_text(const char *text, const vyre__target *target,
+                            vyre__low_kernel *out, vyre_status *st) {
+  return lower_widths(text, target, out, NULL, 0, st);
 }
 
 /* Nobody who writes kernels can do anything about these. */
@@ -731,7 +777,6 @@ TEST(library_functions_that_do_not_fit_are_our_defect) {
     CHECK_HAS(st.fix, "defect of vyre");
   }
 }
-
 TEST(says_what_is_too_large) {
   static const char text[] =
       "kernel k workgroup(4)\nbuffer y : read_write u64[4] @0;\n"
@@ -789,7 +834,8 @@ TEST(shared_memory_that_lives_on_needs_all) {
   CHECK_OK(lower_text(kernel, NULL, &k, &st), st);
 }
 
-TEST(grid_loops_of_64_bits_need_them) {
+/* Without 64-bit integers on the device the host still has them. */
+TEST(grid_loops_of_64_bits_run_on_any_target) {
   static const char text[] =
       "kernel k workgroup(4)\nbuffer y : read_write u32[4] @0;\n"
       "{ for (let k = 0ul; k < 3; k++) {\n"
@@ -798,10 +844,74 @@ TEST(grid_loops_of_64_bits_need_them) {
   vyre__low_kernel k;
   vyre_status st;
   CHECK_OK(lower_text(text, NULL, &k, &st), st);
-  CHECK_FAILS(lower_text(text, &words, &k, &st), st, VYRE_UNSUPPORTED_FEATURE,
+  CHECK_OK(lower_text(text, &words, &k, &st), st);
+  CHECK_U64(k.grid_loop_count, 1);
+}
+
+/* Of 64-bit atomics that a target lacks, only adds whose results are not used can be
+ * made of two. A buffer without atomics stays as it is. */
+TEST(other_atomics_of_64_bits_need_them) {
+  static const struct {
+    const char *statement, *says; /* NULL: it is lowered */
+  } rows[] = {
+      {"atomic_add(y[0], 5);", NULL},
+      {"atomic_add(i[0], -5); atomic_add(s[1], 5);", NULL},
+      {"n[0] = atomic_add(n[1], 1);", NULL},
+      {"y[0] = 1; atomic_add(y[1], y[2]);", NULL},
+      {"y[0] = atomic_add(y[1], 5);", "one whose result is used"},
+      {"if (atomic_add(s[0], 5) > 9) { n[0] = 1; }",
+       "one whose result is used"},
+      {"atomic_add(y[0], 5); atomic_max(y[1], 5);", "another one"},
+      {"atomic_exchange(i[0], 5);", "another one"},
+      {"atomic_compare_exchange(s[0], 5, 6);", "another one"},
+  };
+  static const unsigned lacks[] = {NO_ATOMICS64, NO_U64 | NO_F64 | U32};
+  for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+    for (int t = 0; t < 2; t++) {
+      char text[512];
+      vyre__target target = target_of(lacks[t]);
+      vyre__low_kernel k;
+      vyre_status st;
+      snprintf(text, sizeof text,
+               "kernel k workgroup(4)\nbuffer y : read_write u64[4] @0;\n"
+               "buffer i : read_write i64[4] @1;\n"
+               "buffer n : read_write u32[4] @2;\n"
+               "buffer z : read_write u64[4] @3;\nshared s : u64[4];\n"
+               "{ z[1] = z[0]; %s }\n",
+               rows[r].statement);
+      CHECK_OK(lower_text(text, NULL, &k, &st), st);
+      if (!rows[r].says) {
+        unsigned widths[4] = {0};
+        CHECK_OK(lower_widths(text, &target, &k, widths, 4, &st), st);
+        CHECK_U64(widths[3], target.no_u64 ? 4 : 8);
+        continue;
+      }
+      CHECK_FAILS(lower_text(text, &target, &k, &st), st,
+                  VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+      CHECK_HAS(st.message, "line 7: the target has no 64-bit atomics");
+      CHECK_HAS(st.message, rows[r].says);
+      CHECK_HAS(st.fix, "do not use the result of atomic_add");
+    }
+  }
+}
+
+/* A target may lack them in shared memory only. */
+TEST(atomics_of_64_bits_are_asked_for_by_memory) {
+  static const char text[] =
+      "kernel k workgroup(4)\nbuffer y : read_write u64[4] @0;\n"
+      "shared s : u64[4];\n"
+      "{ y[0] = atomic_max(y[1], 5); atomic_add(s[0], 1); barrier();\n"
+      "  y[2] = s[0]; }\n";
+  vyre__target target = {.math = VYRE__MATH_F64, .no_shared_atomics64 = true};
+  vyre__low_kernel k;
+  vyre_status st;
+  unsigned widths[2] = {0};
+  CHECK_OK(lower_widths(text, &target, &k, widths, 2, &st), st);
+  CHECK_U64(widths[0], 8);
+  CHECK_U64(widths[1], 4);
+  target = (vyre__target){.math = VYRE__MATH_F64, .no_buffer_atomics64 = true};
+  CHECK_FAILS(lower_text(text, &target, &k, &st), st, VYRE_UNSUPPORTED_FEATURE,
               VYRE_KIND_NOT_SUPPORTED);
-  CHECK_HAS(st.message, "line 3: a loop around grid_barrier() counts in 64");
-  CHECK_HAS(st.fix, "count that loop in 32 bits");
 }
 
 /* What a phase needs of another one is found, and made again or kept, without
@@ -833,7 +943,6 @@ static void check_chain(unsigned links, unsigned barriers) {
   CHECK(k.count < 4 * links + 40 * barriers);
   free(text);
 }
-
 TEST(long_chains_across_grid_barriers) {
   check_chain(SANITIZED ? 20000 : 100000, 1);
   check_chain(1000, 1000);
@@ -849,7 +958,7 @@ static unsigned check_seed(uint64_t seed, vyre_device *device) {
                                    .max_invocations = seed % 7 ? 48 : 200,
                                    .math = seed % 4 == 3,
                                    .no_f64 = seed % 2 == 1,
-                                   .no_atomics64 = seed % 2 == 1};
+                                   .only_add64 = seed % 2 == 1};
   vyre_generated *g = NULL;
   vyre_status st = {0};
   CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
@@ -882,6 +991,8 @@ TEST_MAIN(TEST_ENTRY(examples_do_the_same), TEST_ENTRY(kernels_do_the_same),
           TEST_ENTRY(library_functions_that_do_not_fit_are_our_defect),
           TEST_ENTRY(says_what_is_too_large),
           TEST_ENTRY(shared_memory_that_lives_on_needs_all),
-          TEST_ENTRY(grid_loops_of_64_bits_need_them),
+          TEST_ENTRY(grid_loops_of_64_bits_run_on_any_target),
+          TEST_ENTRY(other_atomics_of_64_bits_need_them),
+          TEST_ENTRY(atomics_of_64_bits_are_asked_for_by_memory),
           TEST_ENTRY(long_chains_across_grid_barriers),
           TEST_ENTRY(random_programs_do_the_same))

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "lower/memory.h"
 
+#include <string.h>
+
+#include "base/memory.h"
 #include "base/status.h"
 #include "lower/numbers.h"
 
@@ -22,12 +25,15 @@ static vyre__val u32(vyre__low *low, uint32_t value) {
   return vyre__low_bits(low, VYRE_TYPE_U32, value);
 }
 
-static vyre__val refuse(vyre__low *low, const char *what) {
+/* Refuses an operation that cannot be made of 32-bit ones. */
+static vyre__val refuse(vyre__low *low) {
   if (low->code_failed == VYRE_OK) {
     low->code_failed =
         VYRE_FAIL(low->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
                   "use u32, or a device that has 64-bit integers",
-                  "line %u: the target has no %s", low->here.line, what);
+                  "line %u: the target has no 64-bit integers for this "
+                  "operation",
+                  low->here.line);
   }
   return 0;
 }
@@ -207,7 +213,7 @@ static vyre__val from_float(vyre__low *low, vyre__low_op op, vyre__val a) {
   vyre_type type = vyre__low_type_of(low, a);
   bool is_signed = op == VYRE__LOW_F_TO_S;
   if (type == VYRE_TYPE_F64) {
-    return refuse(low, "64-bit integers for this operation");
+    return refuse(low);
   }
   if (type == VYRE_TYPE_F32) {
     a = vyre__low_do(low, VYRE__LOW_BITCAST, VYRE_TYPE_U32, a, 0, 0);
@@ -272,7 +278,7 @@ static vyre__val wide_value(vyre__low *low, const vyre__low_inst *inst) {
     case VYRE__LOW_F_TO_S:
       return from_float(low, op, inst->a);
     default:
-      return refuse(low, "64-bit integers for this operation");
+      return refuse(low);
   }
 }
 
@@ -301,15 +307,79 @@ static vyre__val wide_operand(vyre__low *low, const vyre__low_inst *inst) {
     case VYRE__LOW_U_TO_F:
     case VYRE__LOW_S_TO_F:
       if (inst->type == VYRE_TYPE_F64) {
-        return refuse(low, "64-bit integers for this operation");
+        return refuse(low);
       }
       x = vyre__soft_call(
           low, op == VYRE__LOW_U_TO_F ? "w_to_f32" : "w_to_f32_signed", a.lo,
           a.hi, 0, 0);
       return vyre__low_do(low, VYRE__LOW_BITCAST, VYRE_TYPE_F32, x, 0, 0);
     default:
-      return refuse(low, "64-bit integers for this operation");
+      return refuse(low);
   }
+}
+
+/* --- 8-byte elements as two words ----------------------------------------------- */
+
+/* Whether the buffer is accessed by words of 4 bytes: all of 8-byte elements if the
+ * target has no 64-bit integers, else those with atomics that the target lacks. */
+static bool is_by_words(const vyre__target *target,
+                        const vyre__low_buffer *buffer) {
+  if (buffer->unit != 8) return false;
+  if (target->no_u64) return true;
+  return buffer->is_atomic &&
+         (buffer->kind == VYRE_MEMORY_SHARED ? target->no_shared_atomics64
+                                             : target->no_buffer_atomics64);
+}
+
+/* The words of a u64, which is a PAIR only if the target has no u64. */
+static pair take_apart(vyre__low *low, vyre__val v) {
+  if (low->splits_u64) return parts(low, v);
+  vyre__val lo = vyre__low_do(low, VYRE__LOW_TRUNC, VYRE_TYPE_U32, v, 0, 0);
+  vyre__val hi =
+      vyre__low_do(low, VYRE__LOW_SHR_U, VYRE_TYPE_U64, v, u32(low, 32), 0);
+  hi = vyre__low_do(low, VYRE__LOW_TRUNC, VYRE_TYPE_U32, hi, 0, 0);
+  return (pair){lo, hi};
+}
+
+static vyre__val put_together(vyre__low *low, vyre__val lo, vyre__val hi) {
+  if (low->splits_u64) return join(low, lo, hi);
+  lo = vyre__low_do(low, VYRE__LOW_ZEXT, VYRE_TYPE_U64, lo, 0, 0);
+  hi = vyre__low_do(low, VYRE__LOW_ZEXT, VYRE_TYPE_U64, hi, 0, 0);
+  hi = vyre__low_do(low, VYRE__LOW_SHL, VYRE_TYPE_U64, hi, u32(low, 32), 0);
+  return vyre__low_do(low, VYRE__LOW_OR, VYRE_TYPE_U64, hi, lo, 0);
+}
+
+/* Emulates a 64-bit atomic_add whose result is not used, at word @p at of a buffer
+ * by words. The old low word tells whether this add carries, and the carry goes to
+ * the high word with the high word of the value.
+ *
+ * The memory is exact when all adds are done: the adds to a low word have one total
+ * order, in which the word passes 2^32 once for each carry, and the sums of both
+ * words do not depend on the order. In between, the two words may not belong
+ * together. Only another access to the element without synchronisation could see
+ * that. If it is plain, it is a race, in which the element is unspecified anyway.
+ * If it is atomic, it is another such add, which does not look at the high word and
+ * has no result: check_atomics refuses all others. So no access needs a check here,
+ * and the rule for a kernel is: all its 64-bit atomics on memory for which the
+ * target lacks them are atomic_add, and their results are not used. */
+static void add_by_words(vyre__low *low, const vyre__low_inst *inst,
+                         vyre__val at, vyre__val next) {
+  pair value = take_apart(low, inst->b);
+  vyre__low_inst word = *inst;
+  word.type = VYRE_TYPE_U32;
+  word.a = at;
+  word.b = value.lo;
+  vyre__val old = vyre__low_push(low, &word);
+  vyre__val sum = do2(low, VYRE__LOW_ADD, old, value.lo);
+  vyre__val more = carry(low, test(low, VYRE__LOW_LT_U, sum, value.lo));
+  word.a = next;
+  word.b = do2(low, VYRE__LOW_ADD, value.hi, more);
+  /* Most adds are of small numbers and do not carry: then that is all. */
+  vyre__val changes = test(low, VYRE__LOW_NE, word.b, u32(low, 0));
+  word.c = inst->c ? vyre__low_do(low, VYRE__LOW_AND, VYRE_TYPE_BOOL, inst->c,
+                                  changes, 0)
+                   : changes;
+  vyre__low_push(low, &word);
 }
 
 /* Twice an index that is in bounds still is 32 bits: a buffer of so many elements
@@ -325,15 +395,63 @@ static vyre__val access_wide(vyre__low *low, const vyre__low_inst *inst) {
     part.type = VYRE_TYPE_U32;
     vyre__val lo = vyre__low_push(low, &part);
     part.a = next;
-    return join(low, lo, vyre__low_push(low, &part));
+    return put_together(low, lo, vyre__low_push(low, &part));
   }
-  if (inst->op != VYRE__LOW_STORE) return refuse(low, "64-bit atomics");
-  pair value = parts(low, inst->b);
+  if (inst->op != VYRE__LOW_STORE) {
+    add_by_words(low, inst, part.a, next);
+    return 0;
+  }
+  pair value = take_apart(low, inst->b);
   part.b = value.lo;
   vyre__low_push(low, &part);
   part.a = next;
   part.b = value.hi;
   return vyre__low_push(low, &part);
+}
+
+/* Per instruction of @p from: whether its value is used. NULL without memory. */
+static bool *find_uses(const vyre__low *from, vyre_arena *scratch) {
+  bool *is_used = vyre__arena_array(scratch, from->count, sizeof *is_used);
+  if (!is_used) return NULL;
+  memset(is_used, 0, from->count * sizeof *is_used);
+  for (size_t i = 1; i < from->count; i++) {
+    const vyre__low_inst *inst = &from->code[i];
+    unsigned operands = vyre__low_ops[inst->op].operands;
+    for (unsigned k = 0; k < operands; k++) is_used[inst->v[k]] = true;
+  }
+  return is_used;
+}
+
+static bool is_wide_atomic(const vyre__low *from, const vyre__target *target,
+                           const vyre__low_inst *inst) {
+  return (vyre__low_ops[inst->op].flags & VYRE__LOWF_ATOMICS) &&
+         is_by_words(target, &from->buffers[inst->aux]);
+}
+
+/* Refuses 64-bit atomics that two 32-bit ones cannot stand for. */
+static void check_atomics(vyre__low *low, const vyre__low *from,
+                          vyre_arena *scratch) {
+  bool *is_used = NULL;
+  for (size_t i = 1; i < from->count; i++) {
+    const vyre__low_inst *inst = &from->code[i];
+    if (!is_wide_atomic(from, low->target, inst)) continue;
+    if (!is_used) is_used = find_uses(from, scratch);
+    if (!is_used) {
+      low->no_memory = true;
+      return;
+    }
+    if (inst->op == VYRE__LOW_ATOMIC_ADD && !is_used[i]) continue;
+    low->code_failed = VYRE_FAIL(
+        low->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+        "use u32, do not use the result of atomic_add, or take a device that "
+        "has 64-bit atomics: `vyre devices` lists what each has",
+        "line %u: the target has no 64-bit atomics; of these it runs only "
+        "atomic_add whose result is not used, and this is %s",
+        from->places[i].line,
+        inst->op == VYRE__LOW_ATOMIC_ADD ? "one whose result is used"
+                                         : "another one");
+    return;
+  }
 }
 
 static void refuse_buffer(vyre__low *low, size_t index) {
@@ -361,7 +479,9 @@ static vyre__val memory_emit(vyre__low *low, const vyre__low_inst *given) {
   if (info->flags & VYRE__LOWF_HIGH) return vyre__numbers_emit(low, &inst);
   if (is_access(inst.op)) {
     unsigned unit = low->buffers[inst.aux].unit;
-    if (low->target->no_u64 && unit == 8) return access_wide(low, &inst);
+    if (is_by_words(low->target, &low->buffers[inst.aux])) {
+      return access_wide(low, &inst);
+    }
     if (low->target->no_narrow && unit < 4) {
       if (inst.op == VYRE__LOW_LOAD) return load_narrow(low, &inst, unit);
       store_narrow(low, &inst, unit);
@@ -380,15 +500,25 @@ static vyre__val memory_emit(vyre__low *low, const vyre__low_inst *given) {
   return vyre__numbers_emit(low, &inst);
 }
 
+bool vyre__memory_is_needed(const vyre__target *target, const vyre__low *low) {
+  bool by_words = false;
+  for (size_t i = 0; i < low->buffer_count; i++) {
+    by_words |= is_by_words(target, &low->buffers[i]);
+  }
+  return target->no_u64 || target->no_narrow || by_words;
+}
+
 void vyre__memory_pass(vyre__low *low, const vyre__low *from,
                        vyre_arena *scratch) {
   low->emit = memory_emit;
   low->shares_constants = true;
   low->splits_u64 = low->target->no_u64;
+  check_atomics(low, from, scratch);
+  if (low->no_memory || low->code_failed != VYRE_OK) return;
   vyre__low_rewrite(low, from, scratch);
   for (size_t i = 0; i < low->buffer_count && !low->no_memory; i++) {
     vyre__low_buffer *buffer = &low->buffers[i];
-    if ((low->target->no_u64 && buffer->width == 8) ||
+    if (is_by_words(low->target, buffer) ||
         (low->target->no_narrow && buffer->width < 4)) {
       buffer->width = 4;
     }

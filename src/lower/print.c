@@ -162,6 +162,14 @@ static const char *loop_text(unsigned kind) {
   return kind < 4 ? texts[kind] : "?";
 }
 
+/* ":upper half", of a loop over a variable that became two. */
+static void print_half(printing *p, uint32_t high_var, uint32_t what,
+                       void (*print)(printing *, uint32_t)) {
+  if (!high_var) return;
+  vyre__print(&p->out, ":");
+  print(p, what);
+}
+
 static void print_loop(printing *p, uint32_t number) {
   const vyre__low_kernel *k = p->kernel;
   vyre__print(&p->out, "loop %u", number);
@@ -174,10 +182,13 @@ static void print_loop(printing *p, uint32_t number) {
     bool down = loop->kind == VYRE__LOOP_GT || loop->kind == VYRE__LOOP_GE;
     vyre__print(&p->out, " ");
     print_var(p, loop->var);
+    print_half(p, loop->high_var, loop->high_var, print_var);
     vyre__print(&p->out, " from ");
     print_value(p, loop->first);
+    print_half(p, loop->high_var, loop->first_high, print_value);
     vyre__print(&p->out, " while %s ", loop_text(loop->kind));
     print_value(p, loop->bound);
+    print_half(p, loop->high_var, loop->bound_high, print_value);
     vyre__print(&p->out, " by %s%llu%s", down ? "-" : "",
                 (unsigned long long)loop->step,
                 loop->is_signed ? ", signed" : "");
@@ -209,7 +220,8 @@ static bool print_special(printing *p, const vyre__low_inst *inst) {
       print_buffer(p, inst->aux);
       return true;
     case VYRE__LOW_LOOP_VALUE:
-      vyre__print(out, "loop_value %s %u", type_name(inst->type), inst->aux);
+      vyre__print(out, "loop_value %s %u%s", type_name(inst->type), inst->aux,
+                  inst->c ? " upper half" : "");
       return true;
     case VYRE__LOW_GET:
       vyre__print(out, "get %s ", type_name(inst->type));

@@ -23,6 +23,15 @@ typedef struct rewriter {
   uint32_t *high_var; /* per variable that becomes two: the other half */
 } rewriter;
 
+/* The upper half of a value that became a PAIR. */
+static vyre__val high_of(const vyre__low *low, vyre__val v) {
+  return low->code[v].op == VYRE__LOW_PAIR ? low->code[v].b : 0;
+}
+
+static vyre__val low_of(const vyre__low *low, vyre__val v) {
+  return low->code[v].op == VYRE__LOW_PAIR ? low->code[v].a : 0;
+}
+
 /* Where each block goes on; gives how deep blocks nest. */
 static size_t find_matches(const vyre__low *from, uint32_t *match,
                            uint32_t *stack) {
@@ -69,6 +78,15 @@ static void begin_loop(rewriter *r, uint32_t i) {
   vyre__low_loop *loop = &low->loops[r->from->code[i].aux];
   loop->first = r->map[loop->first];
   loop->bound = r->map[loop->bound];
+  if (loop->high_var && low->splits_u64) { /* split by this pass */
+    loop->first_high = high_of(low, loop->first);
+    loop->bound_high = high_of(low, loop->bound);
+    loop->first = low_of(low, loop->first);
+    loop->bound = low_of(low, loop->bound);
+  } else if (loop->high_var) {
+    loop->first_high = r->map[loop->first_high];
+    loop->bound_high = r->map[loop->bound_high];
+  }
   r->frames[r->depth++] = (frame){.begin = low->log_count, .is_loop = true};
   forget_set(r, i);
   (void)vyre__low_loop_begin(low, r->from->code[i].aux);
@@ -181,11 +199,26 @@ bool vyre__low_copy_tables(vyre__low *low, const vyre__low *from) {
   return !low->no_memory;
 }
 
-/* The upper halves of variables, behind all others. */
+/* Marks the loops around grid barriers in @p is_grid, by their index in loops. */
+static void find_grid_loops(const rewriter *r, bool *is_grid) {
+  for (uint32_t i = 1; i < r->from->count; i++) {
+    if (r->from->code[i].op != VYRE__LOW_LOOP) continue;
+    bool *found = &is_grid[r->from->code[i].aux];
+    for (uint32_t k = i + 1; k < r->match[i] && !*found; k++) {
+      *found = r->from->code[k].op == VYRE__LOW_GRID_BARRIER;
+    }
+  }
+}
+
+/* Adds the upper halves of 64-bit variables, behind all others. A loop over such a
+ * variable is not counted any more, unless the host runs it. */
 static bool split_variables(rewriter *r, vyre_arena *scratch) {
   const vyre__low *from = r->from;
   r->high_var = vyre__arena_array(scratch, from->var_count, sizeof(uint32_t));
-  if (!r->high_var) return false;
+  bool *is_grid = vyre__arena_array(scratch, from->loop_count, sizeof *is_grid);
+  if (!r->high_var || !is_grid) return false;
+  if (from->loop_count > 0) memset(is_grid, 0, from->loop_count);
+  find_grid_loops(r, is_grid);
   for (size_t i = 0; i < from->var_count; i++) {
     r->high_var[i] = 0;
     if (from->vars[i].type != VYRE_TYPE_U64) continue;
@@ -194,7 +227,9 @@ static bool split_variables(rewriter *r, vyre_arena *scratch) {
   }
   for (size_t i = 0; i < r->low->loop_count; i++) {
     vyre__low_loop *loop = &r->low->loops[i]; /* others have no variable */
-    if (loop->is_counted) loop->is_counted = r->high_var[loop->var] == 0;
+    if (!loop->is_counted || r->high_var[loop->var] == 0) continue;
+    loop->is_counted = is_grid[i];
+    if (is_grid[i]) loop->high_var = r->high_var[loop->var];
   }
   return !r->low->no_memory;
 }
@@ -205,14 +240,13 @@ void vyre__low_rewrite(vyre__low *low, const vyre__low *from,
   uint32_t *stack = vyre__arena_array(scratch, from->count, sizeof *stack);
   r.map = vyre__arena_array(scratch, from->count, sizeof *r.map);
   r.match = vyre__arena_array(scratch, from->count, sizeof *r.match);
-  if (!stack || !r.map || !r.match || !vyre__low_copy_tables(low, from) ||
-      (low->splits_u64 && !split_variables(&r, scratch))) {
+  if (!stack || !r.map || !r.match || !vyre__low_copy_tables(low, from)) {
     low->no_memory = true;
     return;
   }
   size_t depth = find_matches(from, r.match, stack);
   r.frames = vyre__arena_array(scratch, depth + 1, sizeof *r.frames);
-  if (!r.frames) {
+  if (!r.frames || (low->splits_u64 && !split_variables(&r, scratch))) {
     low->no_memory = true;
     return;
   }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "lower/rounds.h"
 
+#include "analyze/inline.h"
 #include "analyze/walk.h"
 #include "base/memory.h"
+#include "base/status.h"
 
 enum { BREAKS = 1, CONTINUES = 2, RETURNS = 4 };
 
@@ -207,11 +209,11 @@ static cost cost_of(finder *f, vyre__id id) {
 
 bool vyre__rounds_find(const vyre_program *program, const vyre__ranges *ranges,
                        vyre_arena *arena, vyre__loop_rounds **out,
-                       bool *counts) {
+                       uint64_t *most) {
   finder f = {.program = program, .ranges = ranges};
   bool has_loop = false;
   *out = NULL;
-  *counts = false;
+  *most = 0;
   for (uint32_t i = 0; i < program->node_count && !has_loop; i++) {
     unsigned op = program->nodes[i].op;
     has_loop = op == VYRE__OP_FOR || op == VYRE__OP_WHILE;
@@ -220,6 +222,27 @@ bool vyre__rounds_find(const vyre_program *program, const vyre__ranges *ranges,
   f.loops = vyre__arena_array(arena, program->node_count, sizeof *f.loops);
   if (!f.loops) return false;
   *out = f.loops;
-  *counts = cost_of(&f, program->functions[0].body).most > VYRE__FREE_ROUNDS;
+  *most = cost_of(&f, program->functions[0].body).most;
   return true;
+}
+
+vyre_code vyre__rounds_bound(const vyre_program *program,
+                             const uint32_t workgroup[3], uint64_t *most,
+                             vyre_status *st) {
+  vyre_program *inlined;
+  vyre__ranges ranges;
+  vyre__loop_rounds *loops;
+  vyre_arena scratch;
+  *most = 0;
+  VYRE_TRY(vyre__inline(program, program->arena.allocator, &inlined, st));
+  vyre_arena_init(&scratch, program->arena.allocator);
+  vyre_code code =
+      vyre__ranges_build(inlined, workgroup, &scratch, &ranges, st);
+  if (code == VYRE_OK &&
+      !vyre__rounds_find(inlined, &ranges, &scratch, &loops, most)) {
+    code = vyre__no_memory(st, "vyre_dispatch", "loops", inlined->node_count);
+  }
+  vyre_arena_finish(&scratch);
+  vyre_program_release(inlined);
+  return code;
 }

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Which loops of a kernel count their rounds, and when.
+/* Decides which loops of a kernel count their rounds, and when.
  *
- * An invocation may take `max_iterations` rounds of all its loops together. The
- * rule, for compiled code:
+ * An invocation may take `max_iterations` rounds of all its loops together. Every
+ * device runs out of fuel in exactly the same dispatches as `ref`. Compiled code
+ * achieves that without counting each round one by one:
  *
- *   - A kernel in which all rounds of all loops of an invocation are proven to be
- *     at most VYRE__FREE_ROUNDS in sum counts none of them, however few
- *     the dispatch allows.
- *   - Any other kernel counts every round of every loop. It runs out of fuel in
- *     exactly the dispatches in which `ref` does, though not always at the same
- *     place: where it is known how many rounds must come, they are counted all
- *     at once. A `for` that nobody leaves early is charged at its entry, and so
- *     is a `while` that halves a number until it is 0; rounds inside of a round,
- *     if there are always as many, together with it.
+ *   - If the rounds of all loops of an invocation are proven to be at most
+ *     VYRE__FREE_ROUNDS in sum, the code counts none of them. It serves every
+ *     dispatch whose limit is not below the proven bound. For a lower limit the
+ *     driver compiles the kernel again with vyre__target.counts_rounds.
+ *   - Any other kernel, and one with counts_rounds, counts every round of every
+ *     loop. It may run out at another place than `ref`: where the number of rounds
+ *     to come is known, they are charged all at once. A `for` without an early
+ *     exit is charged at its entry, and so is a `while` that halves a number until
+ *     it is 0. If the rounds inside a round are always as many, they are charged
+ *     together with it.
  *
- * So a loop without an exit costs nothing a round, and stays as easy to make
- * vectors of. Others cost a compare and a subtraction a round. */
+ * A loop without an early exit thus costs nothing per round and vectorises as
+ * before. Other counted loops cost a compare and a subtraction per round. */
 #ifndef VYRE_LOWER_ROUNDS_H
 #define VYRE_LOWER_ROUNDS_H
+
+#include "vyre/status.h"
 
 #include "analyze/ranges.h"
 
@@ -36,11 +40,20 @@ typedef struct vyre__loop_rounds {
 
 #define VYRE__ROUNDS_VARY UINT64_MAX
 
-/* Looks at the kernel of a program without calls. *out, one a node and filled in
- * for loops, lives in @p arena; NULL if there are none. *counts: rounds must be
- * counted. False without memory. */
+/* Examines the kernel of a program without calls. *out has an entry for each node,
+ * filled in for loops, and lives in @p arena; NULL if there are no loops. *most is
+ * the proven bound of an invocation's rounds; UINT64_MAX if there is none. Returns
+ * false without memory. */
 bool vyre__rounds_find(const vyre_program *program, const vyre__ranges *ranges,
                        vyre_arena *arena, vyre__loop_rounds **out,
-                       bool *counts);
+                       uint64_t *most);
+
+/* Computes the same bound for a valid program with calls, in a workgroup of that
+ * size. Code that was lowered without counts_rounds counts rounds if and only if
+ * *most is above VYRE__FREE_ROUNDS.
+ * Errors: VYRE_OUT_OF_MEMORY. */
+VYRE_NODISCARD vyre_code vyre__rounds_bound(const vyre_program *program,
+                                            const uint32_t workgroup[3],
+                                            uint64_t *most, vyre_status *st);
 
 #endif

@@ -98,7 +98,7 @@ static void find_loop(splitter *s, uint32_t at, uint32_t outer) {
     add_part(s, (part){.begin = at, .end = at, .loop = number, .resets = true});
   }
   const vyre__low_loop *loop = &s->from->loops[s->from->code[at].aux];
-  bool wide = s->from->vars[loop->var].type == VYRE_TYPE_U64;
+  bool wide = loop->high_var || s->from->vars[loop->var].type == VYRE_TYPE_U64;
   vyre_type type = loop->is_signed ? (wide ? VYRE_TYPE_I64 : VYRE_TYPE_I32)
                                    : (wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32);
   add_step(s, (vyre__low_step){.kind = VYRE__STEP_FOR,
@@ -175,7 +175,9 @@ static uint8_t cost_of(const splitter *s, const vyre__low_inst *inst) {
 static void find_costs(splitter *s) {
   for (uint32_t k = 0; k < s->loop_count; k++) {
     const vyre__low_inst *at = &s->from->code[s->loops[k].at];
-    s->var_loop[s->from->loops[at->aux].var] = k;
+    const vyre__low_loop *loop = &s->from->loops[at->aux];
+    s->var_loop[loop->var] = k;
+    if (loop->high_var) s->var_loop[loop->high_var] = k;
   }
   s->cost[0] = 0;
   for (uint32_t i = 1; i < s->from->count; i++) {
@@ -355,14 +357,20 @@ static void check_on_host(splitter *s, vyre__low_inst *load) {
   load->hints &= (uint16_t)~VYRE__HINT_PROVEN;
 }
 
+static const vyre__low_loop *loop_of(const splitter *s, uint32_t number) {
+  return &s->from->loops[s->from->code[s->loops[number].at].aux];
+}
+
 /* A pure value, made again here. */
 static vyre__val make_again(splitter *s, vyre__val v) {
   vyre__low_inst inst = s->from->code[v];
   if (inst.op == VYRE__LOW_GET) {
-    return vyre__low_push(s->low,
-                          &(vyre__low_inst){.op = VYRE__LOW_LOOP_VALUE,
-                                            .type = inst.type,
-                                            .aux = s->var_loop[inst.aux]});
+    uint32_t loop = s->var_loop[inst.aux];
+    bool is_upper = inst.aux == loop_of(s, loop)->high_var && inst.aux > 0;
+    return vyre__low_push(s->low, &(vyre__low_inst){.op = VYRE__LOW_LOOP_VALUE,
+                                                    .type = inst.type,
+                                                    .aux = loop,
+                                                    .c = is_upper});
   }
   for (unsigned k = 0; k < vyre__low_ops[inst.op].operands; k++) {
     inst.v[k] = copy_value(s, inst.v[k]);
@@ -566,18 +574,21 @@ static void write_part(splitter *s, uint32_t number) {
   o->phases[o->phase_count++] = (vyre__low_phase){begin, (uint32_t)low->count};
 }
 
-/* What the host can compute; else a failure is set. */
+/* Checks that the host can compute the bounds of a loop, and asks for them.
+ * Otherwise sets a failure. */
 static bool check_bounds(splitter *s, const vyre__low_loop *loop) {
-  if (!loop->is_counted) { /* its variable became two */
-    s->low->code_failed = VYRE_FAIL(
-        s->low->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-        "count that loop in 32 bits",
-        "line %u: a loop around grid_barrier() counts in 64 bits, which the "
-        "target does not have",
-        s->low->here.line);
+  if (!loop->is_counted) {
+    s->low->code_failed =
+        VYRE_FAIL(s->low->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
+                  VYRE__LOW_DEFECT,
+                  "line %u: the bounds of a loop around grid_barrier() "
+                  "were lost",
+                  s->low->here.line);
     return false;
   }
-  if (s->cost[loop->first] == NEVER || s->cost[loop->bound] == NEVER) {
+  if (s->cost[loop->first] == NEVER || s->cost[loop->bound] == NEVER ||
+      s->cost[loop->first_high] == NEVER ||
+      s->cost[loop->bound_high] == NEVER) {
     s->low->code_failed = VYRE_FAIL(
         s->low->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
         "write the bounds of that loop with constants, uniforms and len()",
@@ -587,14 +598,25 @@ static bool check_bounds(splitter *s, const vyre__low_loop *loop) {
     return false;
   }
   s->wanted[loop->first] = s->wanted[loop->bound] = 1;
+  s->wanted[loop->first_high] = s->wanted[loop->bound_high] = 1;
   return true;
 }
 
 static const vyre__low_loop *loop_of_step(splitter *s,
                                           const vyre__low_step *step) {
-  uint32_t at = s->loops[step->loop].at;
-  s->low->here = s->from->places[at];
-  return &s->from->loops[s->from->code[at].aux];
+  s->low->here = s->from->places[s->loops[step->loop].at];
+  return loop_of(s, step->loop);
+}
+
+/* A bound of a host loop. The host has 64-bit integers, even if the target has
+ * none. */
+static vyre__val host_bound(splitter *s, vyre__val v, vyre__val high) {
+  v = copy_value(s, v);
+  if (!high) return v;
+  high = split_op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U64, copy_value(s, high), 0);
+  high = split_op2(s, VYRE__LOW_SHL, VYRE_TYPE_U64, high, split_u32(s, 32));
+  v = split_op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U64, v, 0);
+  return split_op2(s, VYRE__LOW_OR, VYRE_TYPE_U64, high, v);
 }
 
 /* Bounds of host loops, as values that the host computes. They may be the end of
@@ -622,8 +644,8 @@ static void write_host(splitter *s) {
     vyre__low_step *step = &s->out->steps[i];
     if (step->kind != VYRE__STEP_FOR) continue;
     const vyre__low_loop *loop = loop_of_step(s, step);
-    step->first = copy_value(s, loop->first);
-    step->bound = copy_value(s, loop->bound);
+    step->first = host_bound(s, loop->first, loop->first_high);
+    step->bound = host_bound(s, loop->bound, loop->bound_high);
   }
   s->out->host = (vyre__low_phase){begin, (uint32_t)s->low->count};
 }

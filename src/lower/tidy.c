@@ -66,6 +66,8 @@ static size_t share_control(tidying *t, const vyre__low_inst *inst,
     vyre__low_loop *loop = &t->low->loops[inst->aux];
     loop->first = t->same[loop->first];
     loop->bound = t->same[loop->bound];
+    loop->first_high = t->same[loop->first_high];
+    loop->bound_high = t->same[loop->bound_high];
     return depth + 1;
   }
   /* ELSE and END; and CONTINUE comes to STEP past some of the body's values. */
@@ -117,6 +119,14 @@ static void need_parts(tidying *t, uint32_t i, uint32_t here) {
   const vyre__low_inst *inst = &t->low->code[i];
   unsigned operands = vyre__low_ops[inst->op].operands;
   for (unsigned k = 0; k < operands; k++) need(t, inst->v[k], here);
+  if (inst->op == VYRE__LOW_LOOP && t->low->loops[inst->aux].high_var) {
+    /* The host runs this loop. Its test in the kernel may do without a half. */
+    const vyre__low_loop *loop = &t->low->loops[inst->aux];
+    need(t, loop->first, here);
+    need(t, loop->bound, here);
+    need(t, loop->first_high, here);
+    need(t, loop->bound_high, here);
+  }
   if (inst->op != VYRE__LOW_GET || t->is_read[inst->aux]) return;
   t->is_read[inst->aux] = 1;
   uint32_t set = t->last_set[inst->aux];
@@ -165,6 +175,8 @@ static void compact(tidying *t) {
       vyre__low_loop *loop = &low->loops[inst.aux];
       loop->first = map[loop->first];
       loop->bound = map[loop->bound];
+      loop->first_high = map[loop->first_high];
+      loop->bound_high = map[loop->bound_high];
       if (!loop->first || !loop->bound) loop->is_counted = false;
     }
     map[i] = count;

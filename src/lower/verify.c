@@ -110,7 +110,13 @@ static const char *check_operands(const verifier *v, uint32_t at) {
   if (!loop->is_counted) return NULL;
   if (loop->first == 0 || loop->bound == 0) return "it lacks first or bound";
   const char *what = check_use(v, at, loop->first);
-  return what ? what : check_use(v, at, loop->bound);
+  if (!what) what = check_use(v, at, loop->bound);
+  if (what || !loop->high_var) return what;
+  if (loop->first_high == 0 || loop->bound_high == 0) {
+    return "it lacks the upper half of first or bound";
+  }
+  what = check_use(v, at, loop->first_high);
+  return what ? what : check_use(v, at, loop->bound_high);
 }
 
 /* --- structure ---------------------------------------------------------------- */
@@ -194,7 +200,13 @@ static const char *check_loop_value(const verifier *v,
                                     const vyre__low_inst *inst) {
   if (inst->aux >= v->k->grid_loop_count) return NULL; /* said elsewhere */
   const grid_loop *loop = &v->loops[inst->aux];
-  if (inst->type != loop->type) return "not the type of the grid loop";
+  bool is_wide = loop->type == VYRE_TYPE_U64;
+  if (inst->type != loop->type && !(is_wide && inst->type == VYRE_TYPE_U32)) {
+    return "not the type of the grid loop, nor a half of it";
+  }
+  if (inst->c > 1 || (inst->c && (!is_wide || inst->type != VYRE_TYPE_U32))) {
+    return "an upper half of what has none";
+  }
   if (v->is_host) return NULL;
   const phase_note *phase = &v->phases[v->phase];
   if (loop->begin > phase->first || loop->end < phase->last) {

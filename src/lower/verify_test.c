@@ -426,6 +426,8 @@ TEST(phases_and_steps) {
         s.code[1] = (vyre__low_inst)I(GET, U32, .aux = 0));
   WRONG("outside of that grid loop", s.k.step_count = 5);
   WRONG("not the type of the grid loop", s.code[3].type = VYRE_TYPE_U64);
+  WRONG("an upper half of what has none", s.code[3].c = 1);
+  WRONG("an upper half of what has none", s.code[3].c = 2);
   WRONG("no such grid loop", s.code[3].aux = 1);
   WRONG("another type", s.steps[0].type = VYRE_TYPE_U64);
   WRONG("no integer", s.steps[0].type = VYRE_TYPE_F32);

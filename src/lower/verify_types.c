@@ -97,6 +97,7 @@ static const row rows[VYRE__LOW_COUNT] = {
     [VYRE__LOW_LE_U] = COMPARE(INT),
     [VYRE__LOW_LE_S] = COMPARE(INT),
     [VYRE__LOW_SELECT] = {{B, ANY, ANY}, ANY, BC | RB, PLAIN, true},
+    [VYRE__LOW_AGREE] = UNARY(B),
 
     [VYRE__LOW_FADD] = BINARY(FLOAT),
     [VYRE__LOW_FSUB] = BINARY(FLOAT),
@@ -241,6 +242,13 @@ static const char *check_loop(const vyre__low_kernel *k,
   /* first and bound were looked at as operands are: they are below. */
   if (type_of(k, loop->first) != type || type_of(k, loop->bound) != type) {
     return "first or bound is not of the variable's type";
+  }
+  if (!loop->high_var) return NULL;
+  if (loop->high_var >= k->var_count) return "its upper half does not exist";
+  if (type != VYRE_TYPE_U32 || k->vars[loop->high_var].type != type ||
+      type_of(k, loop->first_high) != type ||
+      type_of(k, loop->bound_high) != type) {
+    return "a half of it is not u32";
   }
   return NULL;
 }

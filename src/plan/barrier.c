@@ -318,6 +318,7 @@ vyre_code vyre_barrier_plan_build(size_t wave_count,
                                   vyre_barrier_scratch *scratch,
                                   vyre_arena *arena, vyre_barrier_plan *out,
                                   vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_barrier_plan_build";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = (vyre_barrier_plan){0};

@@ -226,6 +226,7 @@ static vyre_code check_input(const vyre_binding *binding,
 vyre_code vyre_binding_plan_validate(const vyre_binding_plan *plan,
                                      const vyre_input_extent *inputs,
                                      size_t input_count, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_binding_plan_validate";
   if (!plan) return vyre__null_argument(st, who, "plan");
   if (!inputs && input_count > 0) return vyre__null_argument(st, who, "inputs");
@@ -282,7 +283,8 @@ static vyre_code build(const vyre_program *program, bool with_inputs,
   }
   code = fill(&d, buffers, count, st);
   if (code == VYRE_OK && with_inputs) {
-    code = vyre_binding_plan_validate(&d.plan, inputs, input_count, st);
+    code = vyre_binding_plan_validate(&d.plan, inputs, input_count,
+                                      vyre__status_open(st));
     if (code == VYRE_OK) derive_counts(&d, inputs);
   }
   vyre__arena_rewind(arena, code == VYRE_OK ? results_end : start);
@@ -303,6 +305,7 @@ static vyre_code check_arguments(const char *who, const vyre_program *program,
 vyre_code vyre_binding_plan_build(const vyre_program *program,
                                   vyre_arena *arena, vyre_binding_plan *out,
                                   vyre_status *st) {
+  vyre__status_begin(st);
   VYRE_TRY(check_arguments("vyre_binding_plan_build", program, arena, out, st));
   return build(program, false, NULL, 0, arena, out, st);
 }
@@ -311,6 +314,7 @@ vyre_code vyre_binding_plan_build_for(const vyre_program *program,
                                       const vyre_input_extent *inputs,
                                       size_t input_count, vyre_arena *arena,
                                       vyre_binding_plan *out, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_binding_plan_build_for";
   VYRE_TRY(check_arguments(who, program, arena, out, st));
   return build(program, true, inputs, input_count, arena, out, st);

@@ -23,6 +23,7 @@ vyre_code vyre_binding_fingerprint_build(const vyre_binding_plan *plan,
                                          vyre_arena *arena,
                                          vyre_binding_fingerprint *out,
                                          vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_binding_fingerprint_build";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = (vyre_binding_fingerprint){0};
@@ -82,6 +83,7 @@ vyre_code vyre_layout_fingerprint_build(const vyre_layout_slot *slots,
                                         size_t slot_count, vyre_arena *arena,
                                         vyre_layout_fingerprint *out,
                                         vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_layout_fingerprint_build";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = (vyre_layout_fingerprint){0};
@@ -112,6 +114,7 @@ vyre_code vyre_binding_plan_layout(const vyre_binding_plan *plan,
                                    vyre_arena *arena,
                                    vyre_layout_fingerprint *out,
                                    vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_binding_plan_layout";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = (vyre_layout_fingerprint){0};

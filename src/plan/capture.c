@@ -40,6 +40,7 @@ static vyre_code count_binding(const vyre_binding *binding,
 
 vyre_code vyre_capture_plan_build(const vyre_binding_plan *bindings,
                                   vyre_capture_plan *out, vyre_status *st) {
+  vyre__status_begin(st);
   if (!out) return vyre__null_argument(st, "vyre_capture_plan_build", "out");
   *out = (vyre_capture_plan){0};
   if (!bindings) {

@@ -35,6 +35,7 @@ static const char *fused_bytes(const vyre_frontier_wave *wave, uint64_t *out) {
 
 vyre_code vyre_frontier_wave_bytes(const vyre_frontier_wave *wave,
                                    uint64_t *out, vyre_status *st) {
+  vyre__status_begin(st);
   if (!out) return vyre__null_argument(st, "vyre_frontier_wave_bytes", "out");
   *out = 0;
   if (!wave) return vyre__null_argument(st, "vyre_frontier_wave_bytes", "wave");
@@ -300,6 +301,7 @@ vyre_code vyre_frontier_plan_build(const vyre_frontier_desc *desc,
                                    vyre_barrier_scratch *scratch,
                                    vyre_arena *arena, vyre_frontier_plan *out,
                                    vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_frontier_plan_build";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = (vyre_frontier_plan){0};
@@ -413,6 +415,7 @@ vyre_code vyre_frontier_intervals(const vyre_frontier_plan *plan,
                                   const vyre_frontier_desc *desc,
                                   uint64_t alignment, vyre_arena *arena,
                                   const vyre_interval **out, vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_frontier_intervals";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = NULL;

@@ -430,6 +430,7 @@ vyre_code vyre_placement_plan_build(const vyre_interval *intervals,
                                     vyre_placement_scratch *scratch,
                                     vyre_arena *arena, vyre_placement_plan *out,
                                     vyre_status *st) {
+  vyre__status_begin(st);
   const char *missing = !out                               ? "out"
                         : !intervals && interval_count > 0 ? "intervals"
                         : !scratch                         ? "scratch"

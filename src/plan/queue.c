@@ -56,6 +56,7 @@ static vyre_code check_profile(const vyre_queue_profile *profile,
 
 vyre_code vyre_queue_plan_build(const vyre_queue_profile *profile,
                                 vyre_queue_plan *out, vyre_status *st) {
+  vyre__status_begin(st);
   if (!out) return vyre__null_argument(st, "vyre_queue_plan_build", "out");
   *out = (vyre_queue_plan){0};
   if (!profile) {
@@ -96,6 +97,7 @@ vyre_code vyre_queue_backpressure_build(const vyre_queue_profile *profile,
                                         uint64_t max_items_per_drain,
                                         vyre_queue_backpressure_plan *out,
                                         vyre_status *st) {
+  vyre__status_begin(st);
   if (!out) {
     return vyre__null_argument(st, "vyre_queue_backpressure_build", "out");
   }
@@ -111,7 +113,7 @@ vyre_code vyre_queue_backpressure_build(const vyre_queue_profile *profile,
                      "work queue: a drain window of 0 items never ends");
   }
   vyre_queue_plan queue;
-  VYRE_TRY(vyre_queue_plan_build(profile, &queue, st));
+  VYRE_TRY(vyre_queue_plan_build(profile, &queue, vyre__status_open(st)));
   uint64_t capacity = profile->queue_capacity;
   *out = (vyre_queue_backpressure_plan){
       .queue = queue,
@@ -142,6 +144,7 @@ static uint64_t expanded_capacity(const vyre_queue_expansion_profile *profile,
 vyre_code vyre_queue_expansion_build(
     const vyre_queue_expansion_profile *profile, vyre_queue_expansion_plan *out,
     vyre_status *st) {
+  vyre__status_begin(st);
   if (!out) return vyre__null_argument(st, "vyre_queue_expansion_build", "out");
   *out = (vyre_queue_expansion_plan){0};
   if (!profile) {
@@ -161,7 +164,7 @@ vyre_code vyre_queue_expansion_build(
       .budget_bytes = profile->budget_bytes,
       .host_sync = profile->host_sync};
   vyre_queue_plan queue;
-  VYRE_TRY(vyre_queue_plan_build(&base, &queue, st));
+  VYRE_TRY(vyre_queue_plan_build(&base, &queue, vyre__status_open(st)));
   *out = (vyre_queue_expansion_plan){.queue = queue,
                                      .desired_capacity = desired,
                                      .queue_capacity = base.queue_capacity};

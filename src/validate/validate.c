@@ -439,7 +439,8 @@ static vyre_code check_plan(const vyre_program *program, vyre_arena *arena,
                             vyre_status *st) {
   vyre_binding_plan plan;
   vyre__arena_mark start = vyre__arena_here(arena);
-  vyre_code code = vyre_binding_plan_build(program, arena, &plan, st);
+  vyre_code code =
+      vyre_binding_plan_build(program, arena, &plan, vyre__status_open(st));
   if (code == VYRE_OK) vyre__arena_rewind(arena, start);
   return code;
 }
@@ -458,6 +459,7 @@ static void fetch_nodes(const vyre_program *program) {
 vyre_code vyre_program_validate(const vyre_program *program,
                                 vyre_diagnostics *diagnostics,
                                 vyre_status *st) {
+  vyre__status_begin(st);
   if (!program) {
     return vyre__null_argument(st, "vyre_program_validate", "program");
   }

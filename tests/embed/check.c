@@ -60,6 +60,18 @@ static int check_failure(vyre_device *device) {
          st.kind == VYRE_KIND_BINDING_MISMATCH && y[1] == 2;
 }
 
+/* names.vyre, kernel x: a workgroup of two axes needs a grid. */
+static int check_grid(vyre_device *device) {
+  static const vyre_status none;
+  static const uint32_t one[3] = {1, 1, 1};
+  const uint16_t in[1] = {1};
+  uint16_t out[2] = {0, 7};
+  vyre_status st = none;
+  return x_run(device, NULL, out, 2, in, 1, &st) == VYRE_INVALID_ARGUMENT &&
+         st.kind == VYRE_KIND_GRID_REQUIRED && st.fix[0] && out[1] == 7 &&
+         x_run(device, one, out, 2, in, 1, &st) == VYRE_OK && out[1] != 7;
+}
+
 /* A count whose bytes do not fit is not taken for a few. */
 static int check_overflow(vyre_device *device) {
   static const vyre_status none;
@@ -86,6 +98,7 @@ int main(void) {
   if (!check_saxpy(device, &st)) return 3;
   if (!check_failure(device)) return 4;
   if (!check_overflow(device)) return 11;
+  if (!check_grid(device)) return 12;
   if (nothing_run(device, &st) != VYRE_OK) return 5;
   if (k__hidden_run(device, &five, 1, &st) != VYRE_OK || five != 5) return 6;
   if (int_dispatch__run(device, bytes, 3, &st) != VYRE_OK || bytes[2] != 7)

@@ -73,11 +73,12 @@ static inline _Noreturn void test_fail(const char *file, int line) {
     }                                                    \
   } while (0)
 
-/* A call that must succeed; its status is shown if it does not. */
+/* A call that must succeed, and leave no failure in its status, which is shown
+ * otherwise. */
 #define CHECK_OK(expression, st)                                          \
   do {                                                                    \
     vyre_code code_ = (expression);                                       \
-    if (code_ != VYRE_OK) {                                               \
+    if (code_ != VYRE_OK || (st).code != VYRE_OK) {                       \
       printf("    %s: %s (%s)\n    Fix: %s\n", #expression, (st).message, \
              vyre_kind_name((st).kind), (st).fix);                        \
       test_fail(__FILE__, __LINE__);                                      \

@@ -8,7 +8,7 @@ suite() { # name, command...
   shift
   "$@" >"$work/out" 2>&1 </dev/null
   local code=$?
-  read -r passed failed < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, [0-9]* skipped$/\1 \2/p' "$work/out")
+  read -r passed failed < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, [0-9]* not applicable, [0-9]* skipped$/\1 \2/p' "$work/out")
   cases_passed=$((cases_passed + ${passed:-0}))
   cases_failed=$((cases_failed + ${failed:-0}))
   if [ $code -ne 0 ] || [ "${failed:-1}" -ne 0 ]; then

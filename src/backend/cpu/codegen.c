@@ -232,6 +232,7 @@ vyre_code vyre__codegen(const char *text, size_t size, const char *cpu,
                         vyre__codegen_form form, vyre_writer writer,
                         vyre_status *st) {
   VYRE_TRY(vyre__codegen_load(st));
+  VYRE_TRY(vyre__codegen_room(size, st));
   VYRE_TRY(vyre__codegen_enter(st));
   compile c = {0};
   vyre_code code = guarded(&c, text, size, cpu, features, tier, form, st);

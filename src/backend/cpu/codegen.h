@@ -13,16 +13,25 @@
 #include "vyre/text.h"
 
 /* Whether LLVM can be loaded; loads it. Threads: safe.
- * Errors: VYRE_UNSUPPORTED_FEATURE with what was looked for and the package. */
+ * Errors: VYRE_UNSUPPORTED_FEATURE with what was looked for and the package;
+ *         VYRE_OUT_OF_MEMORY if it is there and cannot be mapped. */
 vyre_code vyre__codegen_load(vyre_status *st);
 /* The same from a file of that name only (NULL: wherever it is); "none" never
  * finds it. Once a process has LLVM, that is the one. */
 vyre_code vyre__codegen_load_from(const char *library, vyre_status *st);
 
+/* Checks that there is address space to compile a text of that size, if the process
+ * has a limit: LLVM ends the process when it runs out of memory. Threads: safe.
+ * Errors: VYRE_OUT_OF_MEMORY. */
+vyre_code vyre__codegen_room(size_t text_size, vyre_status *st);
+
 /* Whether vyre__codegen_load_from would find it, as far as can be told without
  * loading it, which takes long: there is a file, and vyre__codegen_doubt has
  * none. Once loading it has failed, false. Threads: safe. */
 bool vyre__codegen_is_there(const char *library);
+/* Returns false if LLVM is not loaded yet and the process has no address space for
+ * it. */
+bool vyre__codegen_fits(const char *library);
 
 /* Why the file of that path cannot be LLVM (static), from a few bytes of it: no
  * shared library of x86-64, shorter than it says itself, without LLVM's functions.

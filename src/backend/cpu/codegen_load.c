@@ -2,11 +2,15 @@
 /* dlinfo: where the system looks for libraries */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backend/cpu/codegen.h"
@@ -47,6 +51,82 @@ static vyre_code not_found(const char *library, const char *why,
       "need none",
       "LLVM 19 is needed to compile, and is not there: looked for " WHERE);
 }
+
+/* --- without memory --------------------------------------------------------------*/
+
+/* Address space that LLVM needs in addition to its own file: its libraries, and the
+ * heap of a compile. (Measured: 70 MB with Debian's, for a small kernel.) */
+#define BESIDE_BYTES ((uint64_t)192 << 20)
+
+/* What a compile may take of it, by the size of its text: several times what was
+ * measured with texts of 20 KB to 4 MB. */
+enum { COMPILE_BYTES = 64 << 20, COMPILE_BYTES_PER_BYTE = 64 };
+
+/* Bytes of address space that the process uses; 0 if that is not known. */
+static uint64_t used_bytes(void) {
+  unsigned long long pages = 0;
+  FILE *file = fopen("/proc/self/statm", "re");
+  if (!file) return 0;
+  if (fscanf(file, "%llu", &pages) != 1) pages = 0;
+  (void)fclose(file);
+  return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Returns true if that much address space can be reserved now. */
+static bool has_room(uint64_t bytes) {
+  void *room = mmap(NULL, (size_t)bytes, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return errno != ENOMEM;
+  munmap(room, (size_t)bytes);
+  return true;
+}
+
+static vyre_code no_room(uint64_t bytes, vyre_status *st) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, "llvm",
+        VYRE_NUMBERS({"bytes", bytes}),
+        "free memory; kernels that are cached, and device 'ref', need no LLVM",
+        "LLVM 19 is needed to compile, and there is no memory for it: it takes "
+        "about %llu bytes",
+        (unsigned long long)bytes);
+  }
+  uint64_t used = used_bytes();
+  return VYRE_FAIL_WITH(
+      st, VYRE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, "llvm",
+      VYRE_NUMBERS({"bytes", bytes}, {"limit_bytes", limit.rlim_cur},
+                   {"used_bytes", used}),
+      "start the process with a higher limit on address space (`ulimit -v`), "
+      "or with none; kernels that are cached, and device 'ref', need no LLVM",
+      "LLVM 19 is needed to compile, and there is no address space for it: it "
+      "takes about %llu bytes, the limit of the process is %llu, and %llu are "
+      "in use",
+      (unsigned long long)bytes, (unsigned long long)limit.rlim_cur,
+      (unsigned long long)used);
+}
+
+/* Bytes that loading @p path takes if there is no room for them; else 0. Looked at
+ * before it is loaded: the loader has no code for a failure of this kind, and its
+ * text may not name the cause; and what LLVM cannot allocate later ends the
+ * process, as it does not catch C++ exceptions. */
+static uint64_t lacking_bytes(const char *path) {
+  struct stat info;
+  if (stat(path, &info) != 0 || info.st_size <= 0) return 0;
+  uint64_t bytes = (uint64_t)info.st_size + BESIDE_BYTES;
+  return has_room(bytes) ? 0 : bytes;
+}
+
+vyre_code vyre__codegen_room(size_t text_size, vyre_status *st) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return VYRE_OK;
+  }
+  uint64_t bytes = COMPILE_BYTES + COMPILE_BYTES_PER_BYTE * (uint64_t)text_size;
+  return has_room(bytes) ? VYRE_OK : no_room(bytes, st);
+}
+
+/* --- its functions ---------------------------------------------------------------*/
 
 /* A pointer to a function out of one to an object, as POSIX has it. */
 static bool find(void *library, const char *name, void *out) {
@@ -134,8 +214,8 @@ typedef struct place {
   char path[512];    /* of the file, or of that which it stands for */
 } place;
 
-/* Whether the loader would take the file at out->path. It goes on behind files of
- * other machines and such as cannot be read. */
+/* Sets out->is_there if the loader would take the file at out->path. It skips files
+ * of other machines and files that cannot be read. */
 static void look_at(char *needs, place *out) {
   if (access(out->path, R_OK) != 0) return;
   out->doubt = vyre__codegen_doubt(out->path, needs);
@@ -188,7 +268,7 @@ static place locate(const char *name) {
  * was looked at. There are places that only the loader knows, and what the process
  * has already. */
 static void *open_library(const char *name, const char **why, char *text,
-                          size_t size) {
+                          size_t size, uint64_t *lacking) {
   void *opened =
       is_path(name) ? NULL : dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (opened) return opened;
@@ -201,6 +281,11 @@ static void *open_library(const char *name, const char **why, char *text,
   }
   if (found.doubt) return NULL;
   const char *from = found.is_there && !is_path(name) ? found.path : name;
+  uint64_t bytes = found.is_there ? lacking_bytes(found.path) : 0;
+  if (bytes) {
+    *lacking = bytes;
+    return NULL;
+  }
   opened = dlopen(from, RTLD_NOW | RTLD_LOCAL);
   if (!opened) *why = dlerror();
   return opened;
@@ -212,14 +297,15 @@ static vyre_code load(const char *library, vyre_status *st) {
   size_t count = library ? 1 : NAMES;
   const char *why = NULL;
   char text[256];
+  uint64_t lacking = 0;
   for (size_t i = 0; i < count; i++) {
-    void *opened = open_library(list[i], &why, text, sizeof text);
+    void *opened = open_library(list[i], &why, text, sizeof text, &lacking);
     if (!opened) continue;
     vyre_code code = take(opened, list[i], st);
     if (code != VYRE_OK) dlclose(opened);
     return code;
   }
-  return not_found(library, why, st);
+  return lacking ? no_room(lacking, st) : not_found(library, why, st);
 }
 
 /* What a load has shown not to work, so that it is not found again: under the
@@ -243,7 +329,8 @@ vyre_code vyre__codegen_load_from(const char *library, vyre_status *st) {
   pthread_mutex_lock(&lock);
   bool is_done = atomic_load_explicit(&is_loaded, memory_order_relaxed);
   vyre_code code = is_done ? VYRE_OK : load(library, st);
-  if (code != VYRE_OK) remember(library);
+  /* Memory may be there the next time. */
+  if (code != VYRE_OK && code != VYRE_OUT_OF_MEMORY) remember(library);
   pthread_mutex_unlock(&lock);
   return code;
 }
@@ -286,6 +373,16 @@ bool vyre__codegen_is_there(const char *library) {
     if (!atomic_compare_exchange_strong(&answer, &known, found)) found = known;
   }
   return found == THERE && !atomic_load(&is_none);
+}
+
+bool vyre__codegen_fits(const char *library) {
+  const char *const *list = library ? &library : names;
+  if (vyre__codegen_version()) return true;
+  for (size_t i = 0; i < (library ? 1 : NAMES); i++) {
+    place found = locate(list[i]);
+    if (found.is_there && !found.doubt) return !lacking_bytes(found.path);
+  }
+  return true; /* only the loader knows its size */
 }
 
 vyre_code vyre__codegen_load(vyre_status *st) {

@@ -60,6 +60,7 @@ static vyre__target target_of(const vyre_pipeline *pipeline) {
     target.f32[VYRE__LOW_FRINT] = VYRE__NUMBERS_FIXED;
   }
   memcpy(target.workgroup, pipeline->workgroup, sizeof target.workgroup);
+  target.counts_rounds = pipeline->counts_rounds;
   return target;
 }
 
@@ -218,7 +219,31 @@ static vyre_code make_object(cpu_pipeline *pipeline, const cpu_text *text,
   return code;
 }
 
+/* Lists the uniforms of the kernel, and where a launch keeps their copies. */
+static vyre_code find_uniforms(cpu_pipeline *pipeline, vyre_status *st) {
+  enum { ALIGNMENT = 8 };
+  const cpu_plan *plan = &pipeline->plan;
+  uint32_t count = 0;
+  uint64_t bytes = 0;
+  cpu_uniform *all =
+      vyre__arena_array(&pipeline->base.arena, plan->buffer_count, sizeof *all);
+  if (!all) return vyre__no_memory(st, "cpu", "buffers", plan->buffer_count);
+  for (uint32_t i = 0; i < plan->buffer_count; i++) {
+    const vyre__plan_buffer *b = &plan->buffers[i];
+    if (!b->is_bound || b->kind != VYRE_MEMORY_UNIFORM) continue;
+    uint64_t size = (uint64_t)b->least * b->unit;
+    all[count++] = (cpu_uniform){
+        .buffer = i, .length = b->least, .size = size, .at = bytes};
+    bytes += (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  }
+  pipeline->uniforms = all;
+  pipeline->uniform_count = count;
+  pipeline->uniform_bytes = bytes;
+  return VYRE_OK;
+}
+
 vyre_code cpu_ready(cpu_pipeline *pipeline, vyre_status *st) {
+  VYRE_TRY(find_uniforms(pipeline, st));
   uint32_t count = pipeline->plan.phase_count;
   pipeline->costs =
       vyre__arena_array(&pipeline->base.arena, count, sizeof(atomic_uint));

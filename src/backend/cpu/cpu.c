@@ -102,19 +102,28 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
       .borrows_host_memory = true,
       .has_device_time = true,
       .has_f64 = true,
-      .has_u64 = true};
+      .has_u64 = true,
+      .has_atomics64 = true};
   return VYRE_OK;
 }
 
 static bool is_ready(const vyre_context *context, const char **why) {
   const char *library = context->llvm[0] ? context->llvm : NULL;
-  bool is_named = library && strcmp(library, "none") != 0;
-  *why = is_named
-             ? "auto: what VYRE_LLVM names is no LLVM 19 that 'cpu' can "
-               "compile with; unset it, or name another file"
-             : "auto: 'cpu' has no LLVM 19 to compile with; apt-get install "
-               "libllvm19";
-  return vyre__codegen_is_there(library);
+  if (library && strcmp(library, "none") == 0) {
+    *why =
+        "auto: LLVM, which 'cpu' compiles with, is disabled by 'none' in "
+        "VYRE_LLVM or the context's llvm; unset it";
+    return false;
+  }
+  *why = library ? "auto: what VYRE_LLVM names is no LLVM 19 that 'cpu' can "
+                   "compile with; unset it, or name another file"
+                 : "auto: 'cpu' has no LLVM 19 to compile with; apt-get "
+                   "install libllvm19";
+  if (!vyre__codegen_is_there(library)) return false;
+  *why =
+      "auto: there is no address space for the LLVM that 'cpu' compiles "
+      "with; start the process with a higher limit (`ulimit -v`)";
+  return vyre__codegen_fits(library);
 }
 
 static vyre_code preload(const vyre_context *context, vyre_status *st) {

@@ -47,9 +47,20 @@ typedef struct cpu_code {
   uint64_t scratch_bytes; /* of one thread */
 } cpu_code;
 
+/* A uniform, which every launch copies before it runs. */
+typedef struct cpu_uniform {
+  uint32_t buffer;
+  uint32_t length; /* elements that the program declares, and */
+  uint64_t size;   /* their bytes */
+  uint64_t at;     /* where the copy begins, among those of the launch */
+} cpu_uniform;
+
 typedef struct cpu_pipeline {
   vyre_pipeline base;
   cpu_plan plan;
+  const cpu_uniform *uniforms; /* in the arena */
+  uint32_t uniform_count;
+  uint64_t uniform_bytes;         /* of all copies */
   _Atomic(const cpu_code *) code; /* what runs: one of these */
   cpu_code first;
   cpu_code full;      /* that took the place of a quick one; else empty */
@@ -80,7 +91,8 @@ typedef struct cpu_text {
 vyre_code cpu_spell(const vyre_pipeline *pipeline, uint32_t width,
                     vyre_arena *arena, cpu_text *out, vyre_status *st);
 
-/* The end of both: room for what is learnt while it runs. */
+/* Last step of a compile and of a load: lists the uniforms, and makes room for
+ * the measured costs. Errors: VYRE_OUT_OF_MEMORY. */
 vyre_code cpu_ready(cpu_pipeline *pipeline, vyre_status *st);
 
 /* Makes code of an object. */

@@ -632,7 +632,7 @@ TEST(auto_takes_it_where_it_can_compile_and_says_so_where_not) {
     const char *llvm, *name, *reason;
   } cases[] = {
       {NULL, "cpu", "auto: the best that is there; there is no GPU"},
-      {"none", "ref", "'cpu' has no LLVM 19 to compile with"},
+      {"none", "ref", "is disabled by 'none' in VYRE_LLVM"},
       {"/nowhere/libLLVM.so", "ref", "what VYRE_LLVM names is no LLVM 19"},
   };
   CHECK(setenv("VYRE_VULKAN", "none", 1) == 0); /* a GPU would be better */
@@ -644,14 +644,23 @@ TEST(auto_takes_it_where_it_can_compile_and_says_so_where_not) {
     vyre_context *context;
     vyre_device *chosen, *named;
     vyre_status st = {0};
+    char note[40];
     CHECK_OK(vyre_context_create(&options, &context, &st), st);
     CHECK_OK(vyre_device_open(context, "auto", &chosen, &st), st);
     CHECK_TEXT(vyre_device_name(chosen), cases[at].name);
     CHECK_HAS(vyre_device_reason(chosen), cases[at].reason);
+    /* On success the status has a note, and no failure. */
+    snprintf(note, sizeof note, "auto chose '%s': ", cases[at].name);
+    CHECK(strncmp(st.message, note, strlen(note)) == 0);
+    CHECK_HAS(st.message, strncmp(cases[at].reason, "auto: ", 6) == 0
+                              ? cases[at].reason + 6
+                              : cases[at].reason);
+    CHECK(st.kind == VYRE_KIND_NONE && !st.fix[0]);
     vyre_device_release(chosen);
     static const char *const names[] = {"ref", "cpu"};
     for (int n = 0; n < 2; n++) { /* by name each is there */
       CHECK_OK(vyre_device_open(context, names[n], &named, &st), st);
+      CHECK(!st.message[0]);
       CHECK_TEXT(vyre_device_name(named), names[n]);
       CHECK_TEXT(vyre_device_reason(named), "asked for by name");
       vyre_device_release(named);
@@ -663,6 +672,48 @@ TEST(auto_takes_it_where_it_can_compile_and_says_so_where_not) {
       rig_close(&r);
     }
   }
+}
+
+/* A program that must not run on the interpreter says so. */
+TEST(auto_may_be_kept_from_ref) {
+  static const struct {
+    const char *llvm, *options, *name; /* NULL: it fails */
+  } cases[] = {{"none", "ref.fallback=0", NULL},
+               {"none", "ref.fallback=1", "ref"},
+               {"none", "ref.fallback=0,ref.fallback=auto", "ref"},
+               {NULL, "ref.fallback=0", "cpu"}};
+  CHECK(setenv("VYRE_VULKAN", "none", 1) == 0);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    vyre_context_options options = {.cache_directory = "",
+                                    .llvm = cases[i].llvm,
+                                    .backend_options = cases[i].options};
+    vyre_context *context;
+    vyre_device *device;
+    vyre_status st;
+    CHECK_OK(vyre_context_create(&options, &context, &st), st);
+    vyre_code code = vyre_device_open(context, "auto", &device, &st);
+    if (cases[i].name) {
+      CHECK_OK(code, st);
+      CHECK_TEXT(vyre_device_name(device), cases[i].name);
+    } else {
+      CHECK_FAILS(code, st, VYRE_UNSUPPORTED_FEATURE,
+                  VYRE_KIND_DEVICE_UNAVAILABLE);
+      CHECK_HAS(st.message, "is disabled by 'none'");
+      CHECK_HAS(st.message, "ref.fallback=0");
+      CHECK(!device);
+      CHECK_FAILS(vyre_device_preload(context, "auto", &st), st,
+                  VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+      /* By name it is there. */
+      CHECK_OK(vyre_device_open(context, "ref", &device, &st), st);
+    }
+    vyre_device_release(device);
+    CHECK_U64(vyre_context_option(context, "ref", "fallback", 7), i == 1   ? 1
+                                                                  : i == 2 ? 7
+                                                                           : 0);
+    vyre_context_release(context);
+  }
+  CHECK_U64(vyre_context_option(NULL, "ref", "fallback", 7), 7);
+  CHECK_U64(vyre_context_option(NULL, NULL, "fallback", 7), 7);
 }
 
 TEST(threads_and_widths_that_cannot_be_are_refused) {
@@ -715,5 +766,6 @@ TEST_MAIN(
         quick_code_has_vectors_of_one_register_and_is_replaced_while_it_runs),
     TEST_ENTRY(memory_of_atomics_that_begins_within_an_element_is_copied),
     TEST_ENTRY(without_llvm_it_opens_and_a_compile_says_what_to_install),
+    TEST_ENTRY(auto_may_be_kept_from_ref),
     TEST_ENTRY(auto_takes_it_where_it_can_compile_and_says_so_where_not),
     TEST_ENTRY(threads_and_widths_that_cannot_be_are_refused))

@@ -60,20 +60,20 @@ typedef struct loader {
 } loader;
 
 static vyre_code bad(const loader *l, const char *what, uint64_t number) {
-  return VYRE_FAIL_WITH(
-      l->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
-      VYRE_NUMBERS({"number", number}),
-      "compile the kernel again; `vyre cache clear` drops what is on disk",
-      "an object of %zu bytes cannot be loaded: %s (%llu)", l->size, what,
-      (unsigned long long)number);
+  return VYRE_FAIL_WITH(l->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
+                        VYRE_NUMBERS({"number", number}),
+                        "compile the kernel again; `vyre cache prune --all` "
+                        "drops what is on disk",
+                        "an object of %zu bytes cannot be loaded: %s (%llu)",
+                        l->size, what, (unsigned long long)number);
 }
 
 static vyre_code bad_name(const loader *l, const char *what, const char *name) {
-  return VYRE_FAIL(
-      l->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
-      "compile the kernel again; `vyre cache clear` drops what is on disk",
-      "an object of %zu bytes cannot be loaded: %s '%.60s'", l->size, what,
-      name);
+  return VYRE_FAIL(l->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
+                   "compile the kernel again; `vyre cache prune --all` drops "
+                   "what is on disk",
+                   "an object of %zu bytes cannot be loaded: %s '%.60s'",
+                   l->size, what, name);
 }
 
 /* Bytes of the object; NULL if it has them not all. */

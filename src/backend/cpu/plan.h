@@ -14,7 +14,7 @@
 
 /* Raised whenever the bytes that are kept, the text of emit/llvm, or the passes of
  * codegen.c change: the cache would go on with code that was made wrong. */
-enum { CPU_ARTIFACT = 23 };
+enum { CPU_ARTIFACT = 24 };
 
 /* whole.c: what a launch leaves of what a buffer held. */
 typedef struct cpu_whole {

@@ -65,6 +65,7 @@ typedef struct cpu_launch {
   cpu_device *device;
   vyre__launch *launch;
   vyre__spmd_launch *block;
+  unsigned char *uniforms; /* room for UNIFORMS_ON_STACK bytes of them */
   uint64_t groups;
   size_t scratch_bytes;        /* of a thread */
   const vyre__pool_stay *stay; /* NULL: none; else floats are set, too */
@@ -235,10 +236,9 @@ enum { MOST_TOLD = 1 << 20 }; /* phases that are counted before they run */
 /* Grid barriers: what the host does between phases. With @p runs, it is only
  * counted how many there are: bounds of loops do not depend on what they do. There
  * may be very many that are short, and rounds in which nothing is run. */
-static vyre_code walk_steps(cpu_launch *l, uint64_t *values, uint64_t *runs,
-                            vyre_status *st) {
-  vyre__walk walk =
-      vyre__walk_begin(&l->pipeline->plan.base, l->launch, values);
+static vyre_code walk_steps(cpu_launch *l, const vyre__launch *seen,
+                            uint64_t *values, uint64_t *runs, vyre_status *st) {
+  vyre__walk walk = vyre__walk_begin(&l->pipeline->plan.base, seen, values);
   uint32_t phase;
   for (;;) {
     vyre__walked walked = vyre__walk_step(&walk, &phase);
@@ -250,20 +250,43 @@ static vyre_code walk_steps(cpu_launch *l, uint64_t *values, uint64_t *runs,
   }
 }
 
+/* Makes @p out a copy of the launch whose uniforms are those that the kernel
+ * reads: bounds of grid loops are computed from them, too. */
+static vyre_code see_uniforms(const cpu_launch *l, vyre__launch *out,
+                              vyre_status *st) {
+  const cpu_pipeline *p = l->pipeline;
+  size_t count = p->base.program->buffer_count;
+  *out = *l->launch;
+  if (p->uniform_count == 0) return VYRE_OK;
+  vyre__view *views =
+      vyre__arena_array(l->launch->scratch, count, sizeof *views);
+  if (!views) return vyre__no_memory(st, "cpu", "buffers", count);
+  memcpy(views, l->launch->views, count * sizeof *views);
+  for (uint32_t i = 0; i < p->uniform_count; i++) {
+    uint32_t buffer = p->uniforms[i].buffer;
+    views[buffer].data = l->block->views[buffer].data;
+    views[buffer].length = l->block->views[buffer].length;
+  }
+  out->views = views;
+  return VYRE_OK;
+}
+
 static vyre_code run_steps(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
   uint64_t *values = vyre__arena_array(
       l->launch->scratch, vyre__walk_room(&plan->base), sizeof *values);
   if (!values) return vyre__no_memory(st, "cpu", "loops", plan->loop_count);
   l->block->loop_values = values;
+  vyre__launch seen;
+  VYRE_TRY(see_uniforms(l, &seen, st));
   if (l->launch->progress) {
     uint64_t runs = 0;
-    VYRE_TRY(walk_steps(l, values, &runs, st));
+    VYRE_TRY(walk_steps(l, &seen, values, &runs, st));
     bool is_known =
         runs <= MOST_TOLD && (runs == 0 || l->groups <= UINT64_MAX / runs);
     vyre__progress_begin(l->launch, is_known ? l->groups * runs : 0);
   }
-  return walk_steps(l, values, NULL, st);
+  return walk_steps(l, &seen, values, NULL, st);
 }
 
 static vyre_code bind_hidden(cpu_launch *l, vyre_status *st) {
@@ -359,12 +382,41 @@ static vyre_code bind(cpu_launch *l, vyre_status *st) {
   return is_other ? bind_other(l, st) : VYRE_OK;
 }
 
-enum { VIEWS_ON_STACK = 24 };
+enum { VIEWS_ON_STACK = 24, UNIFORMS_ON_STACK = 128 };
 
 typedef struct stack_block {
   _Alignas(16) unsigned char bytes[sizeof(vyre__spmd_launch) +
                                    VIEWS_ON_STACK * sizeof(vyre__spmd_view)];
+  _Alignas(16) unsigned char uniforms[UNIFORMS_ON_STACK];
 } stack_block;
+
+/* Copies the uniforms to memory that only this launch has. Checks of indices are
+ * left out because all loads of a uniform agree (analyze/symbolic.c), and memory
+ * of the caller may change at any time. Uniforms are small: the copies are on the
+ * stack, or in the scratch memory of the launch, which a warm dispatch has. */
+static inline vyre_code copy_uniforms(cpu_launch *l, vyre_status *st) {
+  const cpu_pipeline *p = l->pipeline;
+  unsigned char *to = l->uniforms;
+  if (p->uniform_bytes > UNIFORMS_ON_STACK) {
+    to = vyre_arena_alloc(l->launch->scratch, (size_t)p->uniform_bytes, 16);
+    if (!to) {
+      return vyre__no_memory(st, "cpu", "bytes of uniforms", p->uniform_bytes);
+    }
+  }
+  const cpu_uniform *u = p->uniforms, *end = u + p->uniform_count;
+  for (; u < end; u++) {
+    vyre__spmd_view *view = &l->block->views[u->buffer];
+    unsigned char *copy = to + u->at;
+    if (u->size == sizeof(uint32_t)) { /* nearly all: no call */
+      memcpy(copy, view->data, sizeof(uint32_t));
+    } else {
+      memcpy(copy, view->data, (size_t)u->size);
+    }
+    view->data = copy;
+    view->length = u->length;
+  }
+  return VYRE_OK;
+}
 
 VYRE__APART
 static vyre_code check_grid(const cpu_launch *l, vyre_status *st) {
@@ -396,7 +448,8 @@ static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
                        ? (uint32_t)launch->max_iterations
                        : UINT32_MAX;
   l->block->loop_values = NULL;
-  return bind(l, st);
+  VYRE_TRY(bind(l, st));
+  return l->pipeline->uniform_count > 0 ? copy_uniforms(l, st) : VYRE_OK;
 }
 
 static vyre_code run_all(cpu_launch *l, vyre_status *st) {
@@ -435,6 +488,7 @@ static inline cpu_launch begin(vyre__launch *launch, stack_block *few) {
                       .device = (cpu_device *)own->base.device,
                       .launch = launch,
                       .block = (vyre__spmd_launch *)(void *)few->bytes,
+                      .uniforms = few->uniforms,
                       .groups = 1,
                       .scratch_bytes = (size_t)code->scratch_bytes};
 }

@@ -3,6 +3,8 @@
  * vectors or to slower code, or is refused; and small ones stay small. */
 #include <time.h>
 
+#include "backend/cpu/codegen.h"
+#include "backend/cpu/cpu.h"
 #include "backend/cpu/cpu_testing.h"
 #include "backend/cpu/machine.h"
 
@@ -87,6 +89,27 @@ static unsigned long stack_in(const char *assembly) {
   return most;
 }
 
+/* Whether the text, compiled by itself, is the object that was loaded. */
+static bool makes_what_runs(const cpu_pipeline *pipeline, const printed *text) {
+  static const vyre__codegen_tier tiers[] = {
+      VYRE__CODEGEN_FULL, VYRE__CODEGEN_QUICK, VYRE__CODEGEN_PLAIN};
+  const cpu_device *device = (const cpu_device *)pipeline->base.device;
+  bool is_same = false;
+  for (size_t i = 0; i < 3 && !is_same; i++) {
+    printed object = {0};
+    vyre_status st = {0};
+    CHECK_OK(
+        vyre__codegen(text->data, strlen(text->data), device->machine->cpu,
+                      device->machine->features, tiers[i], VYRE__CODEGEN_OBJECT,
+                      (vyre_writer){print_more, &object}, &st),
+        st);
+    is_same = object.size == pipeline->size &&
+              memcmp(object.data, pipeline->bytes, object.size) == 0;
+    free(object.data);
+  }
+  return is_same;
+}
+
 /* Wide, they take more stack than there may be. */
 TEST(what_is_printed_of_a_kernel_that_was_narrowed_is_what_runs) {
   static const int values[] = {110, 400};
@@ -115,6 +138,7 @@ TEST(what_is_printed_of_a_kernel_that_was_narrowed_is_what_runs) {
       (void)snprintf(vector, sizeof vector, "<%u x i64>", width);
       CHECK(width <= got.width || !strstr(spelled.data, vector));
     }
+    CHECK(makes_what_runs((const cpu_pipeline *)r.pipeline, &spelled));
     free(code.data);
     free(spelled.data);
     rig_close(&r);

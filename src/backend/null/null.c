@@ -52,6 +52,7 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
       .borrows_host_memory = false, /* it has memory of its own */
       .has_f64 = true,
       .has_u64 = true,
+      .has_atomics64 = true,
       .runs_nothing = true}; /* not in a copy of this */
   return VYRE_OK;
 }
@@ -129,8 +130,9 @@ static bool is_written(const vyre_buffer_decl *buffer) {
          buffer->access != VYRE_ACCESS_UNIFORM;
 }
 
-/* Where the device finds each buffer: resident ones where they are, bytes of the
- * host in a copy, which the scratch keeps from run to run. */
+/* Sets where the device finds each buffer: resident ones where they are, bytes of
+ * the host in a copy, which the scratch keeps from run to run. Uniforms are always
+ * copied: all that a launch reads of them agrees, whatever else writes there. */
 static vyre_code stage(const vyre_pipeline *pipeline,
                        const vyre__launch *launch, unsigned char **memory,
                        vyre_status *st) {
@@ -140,13 +142,16 @@ static vyre_code stage(const vyre_pipeline *pipeline,
     size_t size = bytes_of(&program->buffers[i], view);
     memory[i] = NULL;
     if (vyre__is_shared(&program->buffers[i]) || size == 0) continue;
+    const unsigned char *from = view->data;
     if (view->buffer) {
-      memory[i] = ((null_buffer *)view->buffer)->memory + view->offset;
-      continue;
+      unsigned char *own = ((null_buffer *)view->buffer)->memory + view->offset;
+      memory[i] = own;
+      if (program->buffers[i].kind != VYRE_MEMORY_UNIFORM) continue;
+      from = own;
     }
     memory[i] = vyre_arena_alloc(launch->scratch, size, 64);
     if (!memory[i]) return vyre__no_memory(st, "null", "bytes", size);
-    memcpy(memory[i], view->data, size);
+    memcpy(memory[i], from, size);
   }
   return VYRE_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "backend/ref/ref.h"
 #include "base/clock.h"
+#include "base/print.h"
 #include "base/status.h"
 
 void ref_fail(ref_machine *m, vyre_code code) {
@@ -87,12 +88,13 @@ static void fail_fuel(ref_machine *m, vyre__id id) {
 bool ref_in_time(ref_machine *m) {
   if (!m->launch->deadline_ns || ++m->ticks % CLOCK_EVERY != 0) return true;
   if (vyre__clock_ns() <= m->launch->deadline_ns) return true;
-  unsigned long long ns = m->launch->timeout_ns;
+  uint64_t ns = m->launch->timeout_ns;
+  char limit[VYRE__DURATION_TEXT];
   ref_fail(m, VYRE_FAIL_WITH(m->st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT,
                              NULL, VYRE_NUMBERS({"timeout_ns", ns}),
                              "raise the timeout, or give the kernel less to do",
-                             "kernel '%.60s' ran longer than %llu ns",
-                             m->program->name, ns));
+                             "kernel '%.60s' ran longer than %s",
+                             m->program->name, vyre__duration(ns, limit)));
   return false;
 }
 

@@ -32,7 +32,8 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
       .has_checks = true,
       .has_print = true,
       .has_f64 = true,
-      .has_u64 = true};
+      .has_u64 = true,
+      .has_atomics64 = true};
   return VYRE_OK;
 }
 
@@ -52,6 +53,17 @@ static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
 
 static void pipeline_finish(vyre_pipeline *pipeline) {
   vyre_program_release(((ref_pipeline *)pipeline)->linked);
+}
+
+/* Copies a uniform: all loads of a dispatch see what it held when that began,
+ * whatever happens to the caller's memory. */
+static vyre_code copy_uniform(ref_machine *m, ref_view *view) {
+  size_t bytes = (size_t)view->length * view->size;
+  unsigned char *copy = vyre_arena_alloc(m->arena, bytes, 0);
+  if (!copy) return vyre__no_memory(m->st, "ref", "bytes of uniforms", bytes);
+  memcpy(copy, view->data, bytes);
+  view->data = copy;
+  return VYRE_OK;
 }
 
 static vyre_code make_views(ref_machine *m) {
@@ -77,6 +89,9 @@ static vyre_code make_views(ref_machine *m) {
                                  buffer->access != VYRE_ACCESS_UNIFORM,
                    .shared_offset = offset};
     if (shared) offset += (uint64_t)bound->length * m->views[i].size;
+    if (buffer->kind == VYRE_MEMORY_UNIFORM) {
+      VYRE_TRY(copy_uniform(m, &m->views[i]));
+    }
   }
   return VYRE_OK;
 }
@@ -154,6 +169,11 @@ static void pipeline_describe(const vyre_pipeline *pipeline,
   out->scratch_bytes = invocations * stack + own->shape.shared_bytes;
 }
 
+/* Read by vyre_device_open, before a device of this backend exists. */
+static const vyre__option options[] = {
+    {"fallback", 0, 1, "1: auto may take ref if nothing better can be used"},
+    {0}};
+
 extern const vyre__backend vyre__backend_ref;
 
 const vyre__backend vyre__backend_ref = {
@@ -161,6 +181,7 @@ const vyre__backend vyre__backend_ref = {
     .struct_size = sizeof(vyre__backend),
     .name = "ref",
     .is_exact = true,
+    .counts_iterations = true,
     .device_size = sizeof(vyre_device),
     .pipeline_size = sizeof(ref_pipeline),
     .describe = describe,
@@ -169,4 +190,5 @@ const vyre__backend vyre__backend_ref = {
     .pipeline_init = pipeline_init,
     .pipeline_finish = pipeline_finish,
     .run = run_launch,
+    .options = options,
     .pipeline_describe = pipeline_describe};

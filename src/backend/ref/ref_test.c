@@ -653,6 +653,32 @@ static vyre_code whole_life(vyre_allocator allocator, vyre_status *st) {
   return code;
 }
 
+/* The writer is called in the middle of a dispatch. */
+static bool change_uniform(void *self, const char *text, size_t length) {
+  (void)text;
+  (void)length;
+  *(uint32_t *)self = 99;
+  return true;
+}
+
+TEST(a_uniform_does_not_change_while_a_dispatch_runs) {
+  uint32_t q[2] = {7, 8}, y[3] = {0};
+  vyre_input inputs[] = {{q, sizeof q}};
+  vyre_output outputs[] = {{y, sizeof y}};
+  vyre_dispatch_desc desc = {.inputs = inputs,
+                             .input_count = 1,
+                             .outputs = outputs,
+                             .output_count = 1,
+                             .print = {change_uniform, q}};
+  run("kernel k workgroup(1)\nuniform q : u32[2] @0;\n"
+      "buffer y : write u32[3] @1;\n"
+      "{ y[0] = q[0]; print(q[0]); y[1] = q[0]; grid_barrier(); "
+      "y[2] = q[0]; }\n",
+      &desc);
+  CHECK_U64(q[0], 99);
+  for (int i = 0; i < 3; i++) CHECK_U64(y[i], 7);
+}
+
 TEST(runs_out_of_memory_cleanly) {
   CHECK(sweep_allocations(whole_life) > 5);
 }
@@ -671,4 +697,5 @@ TEST_MAIN(TEST_ENTRY(control_flow), TEST_ENTRY(evaluation),
           TEST_ENTRY(workgroups_of_three_axes_and_overrides),
           TEST_ENTRY(a_pipeline_for_another_workgroup_has_another_id),
           TEST_ENTRY(fuel_and_time), TEST_ENTRY(print_shows_values),
+          TEST_ENTRY(a_uniform_does_not_change_while_a_dispatch_runs),
           TEST_ENTRY(runs_out_of_memory_cleanly))

@@ -36,6 +36,7 @@ const vyre__backend vyre__backend_vulkan = {
 vyre_code vyre_device_open_vulkan(vyre_context *context,
                                   const vyre_vulkan *vulkan, vyre_device **out,
                                   vyre_status *st) {
+  vyre__status_begin(st);
   (void)context;
   (void)vulkan;
   if (!out) return vyre__null_argument(st, "vyre_device_open_vulkan", "out");

@@ -90,12 +90,13 @@ static void give_primary(vk_device *device, vk_primary *primary) {
 
 /* --- one submission --------------------------------------------------------------*/
 
-static vyre_code join(batch *b, vyre__launch *launch, vyre_status *st) {
+/* @p seen: the launch with uniforms that do not change. */
+static vyre_code join(batch *b, vyre__launch *launch, const vyre__launch *seen,
+                      vyre_status *st) {
   vk_pipeline *p = (vk_pipeline *)launch->pipeline;
   vk_job *job;
-  VYRE_TRY(vk_check(p, launch, st));
-  VYRE_TRY(vk_job_take(p, launch, VK_JOB_SECOND, &job, st));
-  vyre_code code = vk_job_fill(job, launch, st);
+  VYRE_TRY(vk_job_take(p, seen, VK_JOB_SECOND, &job, st));
+  vyre_code code = vk_job_fill(job, seen, st);
   if (code != VYRE_OK) {
     vk_job_give(job);
     return code;
@@ -109,7 +110,7 @@ static vyre_code join(batch *b, vyre__launch *launch, vyre_status *st) {
   }
   vk_hazards_note(&b->hazards, &item);
   b->commands[b->command_count++] = job->commands;
-  b->groups += vk_groups_of(p, launch);
+  b->groups += vk_groups_of(p, seen);
   b->is_mixed = b->count > 0 && (b->is_mixed || b->jobs[0]->pipeline != p);
   b->bytes += job->memory.size;
   b->launches[b->count] = launch;
@@ -221,9 +222,18 @@ static vyre_code add(batch *b, vyre__launch *l, size_t *done, vyre_status *st) {
     VYRE_TRY(flush(b, done, st));
   }
   /* Bytes that it is recorded with may have come from those. */
-  if (!vk_is_simple(l)) return run_alone(l, done, st);
+  const vk_pipeline *p = (const vk_pipeline *)l->pipeline;
+  vyre__launch seen = *l;
   vyre_status inner = {0};
-  vyre_code code = join(b, l, &inner);
+  vyre_code code = vk_check(p, l, &inner);
+  if (code == VYRE_OK && p->has_values) {
+    code = vk_see_uniforms(p, l, VK_BY_VALUE, false, &seen, &inner);
+  }
+  if (code == VYRE_OK && !vk_is_simple(&seen)) {
+    VYRE_TRY(flush(b, done, st));
+    return run_alone(l, done, st);
+  }
+  if (code == VYRE_OK) code = join(b, l, &seen, &inner);
   if (code == VYRE_OK) return VYRE_OK;
   bool had_others = b->count > 0;
   VYRE_TRY(flush(b, done, st)); /* those before it are not its fault */

@@ -199,6 +199,7 @@ extern const vyre__backend vyre__backend_vulkan;
 vyre_code vyre_device_open_vulkan(vyre_context *context,
                                   const vyre_vulkan *vulkan, vyre_device **out,
                                   vyre_status *st) {
+  vyre__status_begin(st);
   static const char who[] = "vyre_device_open_vulkan";
   uint32_t index;
   if (!out) return vyre__null_argument(st, who, "out");

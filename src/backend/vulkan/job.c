@@ -55,6 +55,9 @@ static uint32_t fuel_of(const vyre__launch *launch) {
   return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
 }
 
+/* Makes the key of a launch. Bytes of the caller that are part of it are read here
+ * and nowhere else: what is recorded comes from the key, since the caller's memory
+ * may have changed since. */
 static bool make_key(const vk_pipeline *p, const vyre__launch *launch,
                      unsigned flags, key *k) {
   const vk_plan *plan = &p->plan;
@@ -85,6 +88,38 @@ static bool make_key(const vk_pipeline *p, const vyre__launch *launch,
     }
   }
   return true;
+}
+
+/* Finds the bytes of uniforms in the key, as make_key has put them. */
+static void find_bytes(vk_job *job, const vyre__launch *launch) {
+  const vk_pipeline *p = job->pipeline;
+  uint32_t at = 3;
+  for (uint32_t i = 0; i < p->plan.buffer_count; i++) {
+    const vyre__view *view = &launch->views[i];
+    if (!p->plan.buffers[i].is_bound) continue;
+    at += view->buffer ? 3 : 1;
+    if (!(p->values[i] & VK_BY_VALUE) || !view->data) continue;
+    job->bytes_at[i] = at;
+    at += (uint32_t)((bytes_of(&p->plan, launch, i) + 7) / 8);
+  }
+}
+
+/* Makes @p out a copy of the launch that has the bytes of the job's key. */
+static vyre_code see_bytes(const vk_job *job, const vyre__launch *launch,
+                           vyre__launch *out, vyre_status *st) {
+  const vk_pipeline *p = job->pipeline;
+  size_t count = p->base.program->buffer_count;
+  *out = *launch;
+  if (!p->has_values) return VYRE_OK;
+  vyre__view *views = vyre__arena_array(launch->scratch, count, sizeof *views);
+  if (!views) return vyre__no_memory(st, "vulkan", "buffers", count);
+  memcpy(views, launch->views, count * sizeof *views);
+  for (size_t i = 0; i < count; i++) {
+    if (!job->bytes_at[i]) continue;
+    views[i].data = (unsigned char *)(uintptr_t)(job->key + job->bytes_at[i]);
+  }
+  out->views = views;
+  return VYRE_OK;
 }
 
 /* --- what is kept ----------------------------------------------------------------------*/
@@ -247,11 +282,14 @@ static void find_values(layouter *l) {
     const vk_range *range = &((const vk_buffer *)view->buffer)->range;
     value->from = range->buffer;
     value->offset = range->offset + view->offset;
+    value->copy_at = place(l, value->size);
     job->has_resident_values = true;
   }
 }
 
-/* A resident view is bound where it is; or, where the device cannot, by a copy. */
+/* Places resident views. They are bound where they are, but for those that the
+ * device cannot bind, and for uniforms: these are copied, since other dispatches may
+ * write that memory while this one runs. */
 static void place_residents(layouter *l) {
   vk_job *job = l->job;
   const vk_device *device = device_of(job);
@@ -273,7 +311,8 @@ static void place_residents(layouter *l) {
         view->offset + size == buffer->base.size && !buffer->base.is_imported;
     if (size == 0) continue;
     bool is_words = offset % 4 == 0 && (size % 4 == 0 || ends_it);
-    bool is_far = offset % alignment != 0 || (view->begins_zero && !is_words);
+    bool is_far = offset % alignment != 0 || (view->begins_zero && !is_words) ||
+                  l->plan->buffers[i].kind == VYRE_MEMORY_UNIFORM;
     if (is_far) {
       l->bounds[i].offset = place(l, size);
       job->detours[job->detour_count++] =
@@ -460,15 +499,27 @@ static void put_field(const vk_plan *plan, const vyre__launch *launch,
   }
 }
 
-/* Uniforms of resident memory into the block that begins at @p at. */
+/* Copies uniforms of resident memory: once, and then into the block of a part, which
+ * begins at @p at. */
+static void copy_values(const vk_job *job, VkCommandBuffer commands) {
+  for (uint32_t i = 0; i < job->value_count; i++) {
+    const vk_value *v = &job->values[i];
+    VkBufferCopy region = {v->offset, job->memory.offset + v->copy_at, v->size};
+    if (!v->from) continue;
+    device_of(job)->api.CmdCopyBuffer(commands, v->from, job->memory.buffer, 1,
+                                      &region);
+  }
+}
+
 static void put_values(const vk_job *job, uint32_t at,
                        VkCommandBuffer commands) {
   for (uint32_t i = 0; job->has_resident_values && i < job->value_count; i++) {
     const vk_value *v = &job->values[i];
-    VkBufferCopy region = {v->offset, job->memory.offset + at + v->at, v->size};
+    VkBufferCopy region = {job->memory.offset + v->copy_at,
+                           job->memory.offset + at + v->at, v->size};
     if (!v->from) continue;
-    device_of(job)->api.CmdCopyBuffer(commands, v->from, job->memory.buffer, 1,
-                                      &region);
+    device_of(job)->api.CmdCopyBuffer(commands, job->memory.buffer,
+                                      job->memory.buffer, 1, &region);
   }
 }
 
@@ -515,7 +566,8 @@ static void put_part(const vk_job *job, const vyre__launch *launch,
 static void put_before(const vk_job *job, VkCommandBuffer commands) {
   const vk_device *device = device_of(job);
   const vk_api *api = &device->api;
-  bool any = false;
+  bool any = job->has_resident_values;
+  if (any) copy_values(job, commands);
   if (job->staging.block) {
     VkBufferCopy all = {job->staging.offset, job->memory.offset,
                         job->shared_size};
@@ -621,9 +673,11 @@ vyre_code vk_job_put_all(vk_job *job, const vyre__launch *launch,
   size_t room = 2 * (size_t)plan->loop_count + plan->host_count;
   uint64_t *values = vyre__arena_array(launch->scratch, room, sizeof *values);
   uint64_t groups;
+  vyre__launch seen;
   if (!values) return vyre__no_memory(st, "vulkan", "loops", room);
-  vk_tiles tiles = vk_tiles_begin(job->pipeline, launch, values);
-  vk_job_put(job, launch, &tiles, UINT64_MAX, commands, last, &groups);
+  VYRE_TRY(see_bytes(job, launch, &seen, st));
+  vk_tiles tiles = vk_tiles_begin(job->pipeline, &seen, values);
+  vk_job_put(job, &seen, &tiles, UINT64_MAX, commands, last, &groups);
   if (tiles.is_over) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_NONE, NULL,
@@ -649,9 +703,10 @@ static vyre_code record_whole(vk_job *job, const vyre__launch *launch,
 static vk_job *allocate(vk_pipeline *p, const key *k, unsigned flags) {
   size_t count = p->plan.buffer_count;
   size_t keys = k->count * sizeof *k->words;
-  size_t size = sizeof(vk_job) + keys +
-                count * (sizeof(vk_staged) + sizeof(vk_detour) +
-                         sizeof(vk_clear) + sizeof(vk_value));
+  size_t size =
+      sizeof(vk_job) + keys +
+      count * (sizeof(vk_staged) + sizeof(vk_detour) + sizeof(vk_clear) +
+               sizeof(vk_value) + sizeof(uint32_t));
   unsigned char *block = vyre__resize(p->base.device->allocator, NULL, 0, size);
   if (!block) return NULL;
   memset(block, 0, size);
@@ -663,6 +718,7 @@ static vk_job *allocate(vk_pipeline *p, const key *k, unsigned flags) {
   job->detours = (vk_detour *)(void *)(job->staged + count);
   job->clears = (vk_clear *)(void *)(job->detours + count);
   job->values = (vk_value *)(void *)(job->clears + count);
+  job->bytes_at = (uint32_t *)(void *)(job->values + count);
   job->pipeline = p;
   job->size = size;
   job->hash = k->hash;
@@ -721,6 +777,7 @@ vyre_code vk_job_take(vk_pipeline *p, const vyre__launch *launch,
   if (*out) return VYRE_OK;
   *out = allocate(p, &k, flags);
   if (!*out) return vyre__no_memory(st, "vulkan", "jobs", 1);
+  find_bytes(*out, launch);
   vyre_code code = make(*out, launch, st);
   if (code == VYRE_OK) return VYRE_OK;
   vk_job_free(*out);
@@ -748,8 +805,11 @@ vyre_code vk_job_fill(const vk_job *job, const vyre__launch *launch,
   for (uint32_t i = 0; i < job->value_count; i++) {
     const vk_value *v = &job->values[i];
     unsigned char *to = job->host + v->at;
+    const unsigned char *from = launch->views[v->buffer].data;
+    /* All parts have the same: the caller's bytes are read once. */
     for (uint32_t n = 0; !v->from && n < job->part_count; n++) {
-      memcpy(to, launch->views[v->buffer].data, (size_t)v->size);
+      memcpy(to, from, (size_t)v->size);
+      from = job->host + v->at;
       to += job->block_stride;
     }
   }

@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "backend/vulkan/vulkan.h"
 #include "base/memory.h"
@@ -211,6 +212,27 @@ static void find_devices(vk_instance *instance) {
 static const char install_driver[] =
     "apt-get install mesa-vulkan-drivers, or the driver of your GPU";
 
+/* Drivers need about this much address space: the compiler inside them has more than
+ * 100 MB of code. With less, Mesa ends the process, or the loader reports that there
+ * is no driver. So none is loaded then. */
+#define ROOM_OF_DRIVERS ((rlim_t)1 << 30)
+
+static bool has_room(vk_instance *instance) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= ROOM_OF_DRIVERS) {
+    return true;
+  }
+  (void)snprintf(instance->missing, sizeof instance->missing,
+                 "drivers take %llu bytes of address space, and the process is "
+                 "limited to %llu",
+                 (unsigned long long)ROOM_OF_DRIVERS,
+                 (unsigned long long)limit.rlim_cur);
+  (void)snprintf(instance->fix, sizeof instance->fix,
+                 "start the process with a higher limit on address space "
+                 "(`ulimit -v`)");
+  return false;
+}
+
 /* Why there is no device, after the loader was found; what a user can do. */
 static void tell_missing(vk_instance *instance, VkResult result) {
   const char *fix = install_driver;
@@ -280,6 +302,7 @@ static void look_for_layers(vk_instance *instance) {
 static void find_instance(vk_instance *instance) {
   /* A fork may have left it half made. */
   *instance = (vk_instance){.parent = instance->parent};
+  if (!has_room(instance)) return;
   open_library(instance);
   if (!instance->get) return;
   look_for_layers(instance);

@@ -24,11 +24,12 @@ void vk_loop_clear(vk_device *device, vk_loop *loop) {
 
 /* --- what can be done so -----------------------------------------------------------*/
 
-/* All that a round changes is written by dispatches, to where the next one reads. */
+/* All that a round changes is written by dispatches, to where the next one reads.
+ * Copies of uniforms write only the job's own memory. */
 static bool is_repeatable(const vk_job *job, const vyre__launch *launch) {
-  if (job->has_status || job->has_unseen || job->clear_count > 0 ||
-      job->detour_count > 0) {
-    return false;
+  if (job->has_status || job->has_unseen || job->clear_count > 0) return false;
+  for (uint32_t i = 0; i < job->detour_count; i++) {
+    if (job->detours[i].is_written) return false;
   }
   for (uint32_t i = 0; i < job->staged_count; i++) {
     const vk_staged *s = &job->staged[i];
@@ -70,12 +71,13 @@ static vyre_code make_jobs(vk_piece *own, vk_hazards *hazards, bool *is_fit,
     const vyre__piece_item *item = &own->base.items[i];
     if (!item->launch) return VYRE_OK;
     vk_pipeline *p = (vk_pipeline *)item->launch->pipeline;
+    vyre__launch seen = *item->launch;
     VYRE_TRY(vk_check(p, item->launch, st));
-    if (!vk_is_simple(item->launch) ||
-        !vk_hazards_admit(hazards, item, i == 0)) {
+    VYRE_TRY(vk_see_uniforms(p, &seen, VK_BY_VALUE, false, &seen, st));
+    if (!vk_is_simple(&seen) || !vk_hazards_admit(hazards, item, i == 0)) {
       return VYRE_OK;
     }
-    VYRE_TRY(vk_job_take(p, item->launch, VK_JOB_JOINED, &take->jobs[i], st));
+    VYRE_TRY(vk_job_take(p, &seen, VK_JOB_JOINED, &take->jobs[i], st));
     if (!is_repeatable(take->jobs[i], item->launch)) return VYRE_OK;
     vk_hazards_note(hazards, item);
   }

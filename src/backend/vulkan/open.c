@@ -50,6 +50,8 @@ static void set_caps(vk_device *device) {
       .has_device_time = device->timestamp_bits > 0 && l->timestampPeriod > 0,
       .has_f64 = device->has.float64 && device->has.int64,
       .has_u64 = true,
+      .has_atomics64 =
+          device->has.buffer_atomics64 && device->has.shared_atomics64,
       .details = device->details};
   vk_details_put(device, device->details, sizeof device->details);
   for (int i = 0; i < 3; i++) {

@@ -78,12 +78,13 @@ bool vk_take_make_room(vk_take *take) {
   return take->in && take->out && take->watched;
 }
 
-/* A kernel that only reads them leaves them as they are. */
+/* Remembers the bytes of a move: a kernel that only reads them leaves them there.
+ * The caller's memory may change, so that it is read once. */
 static void note_known(vk_move *m) {
   m->is_known = m->from && m->to && m->size <= sizeof m->last;
   if (!m->is_known) return;
   memcpy(m->last, m->from, (size_t)m->size);
-  memcpy(m->to, m->from, (size_t)m->size);
+  memcpy(m->to, m->last, (size_t)m->size);
 }
 
 static void settle_job(vk_take *take, vk_job *job, const vyre__launch *launch) {
@@ -110,12 +111,15 @@ static void settle_job(vk_take *take, vk_job *job, const vyre__launch *launch) {
   }
   for (uint32_t i = 0; i < job->value_count; i++) {
     const vk_value *v = &job->values[i];
+    const unsigned char *from = launch->views[v->buffer].data;
     for (uint32_t n = 0; !v->from && n < job->part_count; n++) {
       vk_move *m = &take->in[take->in_count++];
       *m = (vk_move){.to = job->host + v->at + n * job->block_stride,
-                     .from = launch->views[v->buffer].data,
+                     .from = from,
                      .size = v->size};
       note_known(m);
+      /* All parts get what the first one got. */
+      if (n == 0) from = m->is_known ? m->last : m->to;
     }
   }
   if (job->has_status) {
@@ -152,6 +156,8 @@ vyre_code vk_take_fill(const vk_take *take, const vk_segment *s,
     if (m->is_known) {
       if (memcmp(m->last, m->from, size) == 0) continue;
       memcpy(m->last, m->from, size);
+      memcpy(m->to, m->last, size);
+      continue;
     }
     if (m->far) {
       VYRE_TRY(vk_job_upload(m->far, m->at, m->from, m->size, st));
@@ -240,12 +246,14 @@ enum { MOST_HOST_BYTES = 16 << 20 };
  * with bytes that are not there yet, or has many; or it cannot be recorded, and says
  * why when its turn comes. */
 static bool take_job(recorder *r, uint32_t i) {
-  vyre__launch *launch = r->piece->items[i].launch;
+  vyre__launch *launch = r->piece->items[i].launch, seen = *launch;
   vk_pipeline *p = (vk_pipeline *)launch->pipeline;
-  return vk_check(p, launch, NULL) == VYRE_OK && vk_is_simple(launch) &&
-         !vk_hazards_spoil(&r->hazards, launch) &&
+  return vk_check(p, launch, NULL) == VYRE_OK &&
+         vk_see_uniforms(p, launch, VK_BY_VALUE, false, &seen, NULL) ==
+             VYRE_OK &&
+         vk_is_simple(&seen) && !vk_hazards_spoil(&r->hazards, launch) &&
          host_bytes(launch) <= MOST_HOST_BYTES &&
-         vk_job_take(p, launch, VK_JOB_JOINED, &r->take->jobs[i], NULL) ==
+         vk_job_take(p, &seen, VK_JOB_JOINED, &r->take->jobs[i], NULL) ==
              VYRE_OK;
 }
 

@@ -73,29 +73,34 @@ vyre_code vk_check(const vk_pipeline *p, const vyre__launch *launch,
   return VYRE_OK;
 }
 
-/* Uniforms that are part of what is recorded, where the host does not see them: read,
- * for a copy of the launch that does. */
-static vyre_code see_uniforms(vk_pipeline *p, vyre__launch *launch,
-                              vyre__launch *seen, vyre_status *st) {
-  const vk_plan *plan = &p->plan;
+vyre_code vk_see_uniforms(const vk_pipeline *p, const vyre__launch *launch,
+                          unsigned bits, bool residents, vyre__launch *seen,
+                          vyre_status *st) {
   size_t count = p->base.program->buffer_count;
   vyre__view *views = NULL;
-  *seen = *launch;
-  for (uint32_t i = 0; p->has_values && i < count; i++) {
+  vyre__launch out = *launch; /* it may be the same */
+  for (uint32_t i = 0; i < count; i++) {
     const vyre__view *view = &launch->views[i];
-    uint64_t size = (uint64_t)view->length * plan->buffers[i].unit;
-    if (!(p->values[i] & VK_BY_VALUE) || view->data || size == 0) continue;
+    if (!(p->values[i] & bits) || (view->buffer && !residents)) continue;
+    uint64_t size = (uint64_t)view->length * p->plan.buffers[i].unit;
     if (!views) {
       views = vyre__arena_array(launch->scratch, count, sizeof *views);
       if (!views) return vyre__no_memory(st, "vulkan", "buffers", count);
       memcpy(views, launch->views, count * sizeof *views);
-      seen->views = views;
+      out.views = views;
     }
-    views[i].data = vyre_arena_alloc(launch->scratch, (size_t)size, 16);
-    if (!views[i].data) return vyre__no_memory(st, "vulkan", "bytes", size);
-    VYRE_TRY(vk_buffer_read(p->base.device, view->buffer, view->offset,
-                            views[i].data, (size_t)size, st));
+    unsigned char *copy = vyre_arena_alloc(launch->scratch, (size_t)size, 16);
+    if (!copy) return vyre__no_memory(st, "vulkan", "bytes", size);
+    if (view->data) {
+      memcpy(copy, view->data, (size_t)size);
+    } else {
+      VYRE_TRY(vk_buffer_read(p->base.device, view->buffer, view->offset, copy,
+                              (size_t)size, st));
+    }
+    /* Where the kernel reads it from memory, it reads the same bytes. */
+    views[i] = (vyre__view){.data = copy, .length = view->length};
   }
+  *seen = out;
   return VYRE_OK;
 }
 
@@ -318,9 +323,18 @@ vyre_code vk_run(vyre_pipeline *pipeline, vyre__launch *launch,
   vk_pipeline *p = (vk_pipeline *)pipeline;
   vyre__launch seen;
   VYRE_TRY(vk_check(p, launch, st));
-  VYRE_TRY(see_uniforms(p, launch, &seen, st));
-  vyre_code code = vk_is_whole(p, &seen) ? run_whole(p, &seen, st)
-                                         : run_parted(p, &seen, st);
+  seen = *launch;
+  if (p->has_values) {
+    VYRE_TRY(vk_see_uniforms(p, launch, VK_BY_VALUE, true, &seen, st));
+  }
+  vyre_code code = VYRE_OK;
+  if (vk_is_whole(p, &seen)) {
+    code = run_whole(p, &seen, st);
+  } else {
+    /* Each window fills launch blocks. */
+    VYRE_TRY(vk_see_uniforms(p, &seen, VK_IN_BLOCK, false, &seen, st));
+    code = run_parted(p, &seen, st);
+  }
   launch->device_ns = seen.device_ns;
   launch->is_through = seen.is_through;
   return code;

@@ -95,8 +95,11 @@ void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
   uint32_t pushed = device->physical->properties.limits.maxPushConstantsSize;
   *low = (vyre__target){.no_f64 = !has->float64 || !has->int64,
                         .no_u64 = !has->int64,
+                        .no_buffer_atomics64 = !has->buffer_atomics64,
+                        .no_shared_atomics64 = !has->shared_atomics64,
                         .no_narrow = !has->storage8 || !has->storage16};
   memcpy(low->workgroup, pipeline->workgroup, sizeof low->workgroup);
+  low->counts_rounds = pipeline->counts_rounds;
   for (size_t i = 0; i < sizeof decides / sizeof decides[0]; i++) {
     uint8_t form = (uint8_t)numbers[decides[i].number].form;
     uint8_t *to = &low->f32[decides[i].op];

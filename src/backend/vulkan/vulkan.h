@@ -501,12 +501,14 @@ typedef struct vk_clear {
   uint64_t offset, size; /* whole words */
 } vk_clear;
 
-/* A uniform in the launch block. */
+/* A uniform in the launch block. Resident memory may change while the launch runs,
+ * and each part has a block: the device copies it once, and then to every block. */
 typedef struct vk_value {
   uint32_t buffer;
   uint64_t at, size; /* in the block */
   VkBuffer from;     /* resident: the device copies it; else NULL */
   uint64_t offset;
+  uint64_t copy_at; /* resident: its copy in the job's memory */
 } vk_value;
 
 /* What a job is to be beside its launch; part of the key. */
@@ -538,6 +540,9 @@ struct vk_job {
   vk_detour *detours;
   vk_clear *clears;
   vk_value *values;
+  uint32_t
+      *bytes_at; /* one a buffer: word of the key that its bytes begin with,
+                         or 0 */
   uint32_t staged_count, detour_count, clear_count, value_count;
   bool has_resident_values;
   uint32_t part_count;      /* that were recorded last: a block each */
@@ -597,6 +602,14 @@ vyre_code vk_warm_up(vk_pipeline *pipeline, const VkPipeline *phases,
 /* What lowering relies on, of lengths and grids. */
 vyre_code vk_check(const vk_pipeline *pipeline, const vyre__launch *launch,
                    vyre_status *st);
+/* Makes @p seen a copy of the launch whose uniforms with one of @p bits
+ * (vk_value_bits) are bytes in the scratch memory of the launch, read once: the
+ * caller's memory may change at any time. With @p residents, those in resident
+ * memory too: all earlier work on them has ended. @p seen may be @p launch.
+ * Errors: VYRE_OUT_OF_MEMORY, and those of vk_buffer_read. */
+vyre_code vk_see_uniforms(const vk_pipeline *pipeline,
+                          const vyre__launch *launch, unsigned bits,
+                          bool residents, vyre__launch *seen, vyre_status *st);
 /* Whether all of it is one submission: few dispatches, and not too long. */
 bool vk_is_whole(const vk_pipeline *pipeline, const vyre__launch *launch);
 /* What it is expected to take; where nothing is known yet, what it may. */

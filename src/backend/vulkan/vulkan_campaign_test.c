@@ -78,6 +78,13 @@ static vyre_generate_options options_of(uint64_t seed) {
                                  .math = seed % 4 == 3};
 }
 
+/* The options, without what the device lacks. */
+static vyre_generate_options fitting(const campaign *c,
+                                     vyre_generate_options options) {
+  vyre_generate_options_fit(&options, vyre_device_capabilities(c->devices[0]));
+  return options;
+}
+
 /* What is native for no reason but that it must be: f64 has no other forms that
  * lowering knows. */
 static void choose_forms(const vyre_device *device, int form,
@@ -144,7 +151,7 @@ static void run_program(void *self) {
   const attempt *a = self;
   uint64_t seed = a->options.seed;
   trial t;
-  trial_begin(&t, a->options, a->campaign->ref);
+  trial_begin(&t, fitting(a->campaign, a->options), a->campaign->ref);
   for (int form = 0; form < FORMS; form++) {
     if (!a->in_all_forms && (uint64_t)form != (seed + a->turn) % FORMS) {
       continue;

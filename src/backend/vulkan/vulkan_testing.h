@@ -64,7 +64,12 @@ static struct {
   atomic_long allocations_left; /* until one fails; negative: never */
   atomic_uint failed;           /* that did */
   VkResult allocation_result, submit_result, wait_result, idle_result;
+  void (*called)(void); /* before commands are recorded or submitted; or NULL */
 } vk_seen;
+
+static inline void vk_tell_called(void) {
+  if (vk_seen.called) vk_seen.called();
+}
 
 /* Whether this allocation is to fail. */
 static inline bool vk_fails(void) {
@@ -161,6 +166,7 @@ static inline VKAPI_ATTR VkResult VKAPI_CALL vk_BeginCommandBuffer(
     VkCommandBuffer commands, const VkCommandBufferBeginInfo *info) {
   if (vk_fails()) return vk_seen.allocation_result;
   atomic_fetch_add(&vk_seen.begins, 1);
+  vk_tell_called();
   return vk_seen.real.BeginCommandBuffer(commands, info);
 }
 
@@ -180,6 +186,7 @@ static inline VKAPI_ATTR void VKAPI_CALL vk_UpdateDescriptorSets(
 static inline VKAPI_ATTR VkResult VKAPI_CALL vk_QueueSubmit(
     VkQueue queue, uint32_t count, const VkSubmitInfo *infos, VkFence fence) {
   atomic_fetch_add(&vk_seen.submits, 1);
+  vk_tell_called();
   if (vk_seen.submit_result != VK_SUCCESS) return vk_seen.submit_result;
   return vk_seen.real.QueueSubmit(queue, count, infos, fence);
 }
@@ -219,7 +226,14 @@ static inline VKAPI_ATTR void VKAPI_CALL
 vk_CmdCopyBuffer(VkCommandBuffer commands, VkBuffer from, VkBuffer to,
                  uint32_t count, const VkBufferCopy *regions) {
   atomic_fetch_add(&vk_seen.copies, 1);
+  vk_tell_called();
   vk_seen.real.CmdCopyBuffer(commands, from, to, count, regions);
+}
+
+static inline VKAPI_ATTR void VKAPI_CALL
+vk_CmdDispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z) {
+  vk_tell_called();
+  vk_seen.real.CmdDispatch(commands, x, y, z);
 }
 
 static inline void vk_patch(vk_api *api) {
@@ -244,6 +258,7 @@ static inline void vk_patch(vk_api *api) {
   if (api->WaitSemaphores) api->WaitSemaphores = vk_WaitSemaphores;
   api->WaitForFences = vk_WaitForFences;
   api->CmdCopyBuffer = vk_CmdCopyBuffer;
+  api->CmdDispatch = vk_CmdDispatch;
 }
 
 /* --- instances and devices that are made ---------------------------------------------*/

@@ -1,27 +1,24 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Which values must not change between two looks at them.
- *
- * To a C compiler memory is what nobody else writes: it may load what it loaded
- * before again. A kernel that races then checks one value and goes on with another,
- * out of its buffer. So where a load of memory that the kernel writes decides
- * about an index, or a divisor, it is spelled so that it happens once. All others
- * stay plain, so that `y[i] = a * x[i] + y[i]` becomes vectors.
+/* Finds the values that decide about an index.
  *
  * A value decides about an index if the index comes from it: by operations,
  * variables and memory; by the conditions that choose what a variable is set to;
  * or because it is compared with one that does, since guards such as
- * `i < n && n <= len(x)` prove accesses. What is computed from one that does and
- * then compared counts as well, and so do lengths of buffers that are accessed
- * without a check: `i + 3 < n`, and `n + 64 <= len(x)` for x[local_id.x].
+ * `i < n && n <= len(x)` prove accesses. A value that is computed from one that
+ * decides and is then compared counts as well, and so do lengths of buffers that
+ * are accessed without a check: `i + 3 < n`, and `n + 64 <= len(x)` for
+ * x[local_id.x].
  *
- * Constants do not: who is compared with nothing else bounds itself only. (A
- * proof can go through it where guards contradict each other, in code that is
+ * Constants do not: a value that is compared with nothing else bounds only itself.
+ * (A proof can go through it where guards contradict each other, in code that is
  * never run, however often a value is read.) */
+#include "lower/once.h"
+
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "emit/c_internal.h"
+#include "lower/regions.h"
 
 /* Links of lists: four an instruction, one for each operand that it uses and one
  * for the list that it is in itself. */
@@ -175,13 +172,15 @@ static void find_leads(finder *f) {
 
 /* --- what decides -----------------------------------------------------------*/
 
-/* What asks: indices, lengths that they were proven against, and divisors. A
- * division by zero ends the process. */
-static void add_questions(finder *f) {
+/* Adds where the search begins: indices, lengths that they were proven against, and
+ * divisors, since a division by zero ends the process. With @p branches, conditions
+ * too: LLVM leaves it undefined where a branch on a value goes that races. */
+static void add_questions(finder *f, bool branches) {
   const vyre__low_kernel *kernel = f->kernel;
   for (uint32_t at = 1; at < kernel->count; at++) {
     const vyre__low_inst *inst = &kernel->code[at];
-    if (touches_memory(inst)) {
+    bool is_branch = inst->op == VYRE__LOW_IF && branches;
+    if (touches_memory(inst) || is_branch) {
       add(f, inst->a);
     } else if (divides(inst)) {
       add(f, inst->b);
@@ -246,27 +245,24 @@ static void add_reasons(finder *f, uint32_t at) {
   add_users(f, at);
 }
 
-vyre_code c_find_once(c_emitter *e) {
-  const vyre__low_kernel *kernel = e->kernel;
+vyre_code vyre__low_find_deciding(const vyre__low_kernel *kernel, bool branches,
+                                  vyre_arena *arena, bool **decides,
+                                  vyre_status *st) {
   size_t count = kernel->count;
   size_t vars = kernel->var_count, buffers = kernel->buffer_count;
-  e->decides = vyre__arena_array(e->arena, count, sizeof *e->decides);
-  if (!e->decides) {
-    return vyre__no_memory(e->st, "emit/c", "instructions", count);
-  }
-  memset(e->decides, 0, count * sizeof *e->decides);
-  vyre__arena_mark mark = vyre__arena_here(e->arena);
+  *decides = vyre__arena_array(arena, count, sizeof **decides);
+  if (!*decides) return vyre__no_memory(st, "emit", "instructions", count);
+  memset(*decides, 0, count * sizeof **decides);
+  vyre__arena_mark mark = vyre__arena_here(arena);
   size_t words = (3 + LINKS) * count + 2 * (vars + buffers);
   size_t flags = count + vars + 2 * buffers;
-  uint32_t *all = vyre__arena_array(e->arena, words, sizeof *all);
-  bool *bits = vyre__arena_array(e->arena, flags, sizeof *bits);
-  if (!all || !bits) {
-    return vyre__no_memory(e->st, "emit/c", "instructions", count);
-  }
+  uint32_t *all = vyre__arena_array(arena, words, sizeof *all);
+  bool *bits = vyre__arena_array(arena, flags, sizeof *bits);
+  if (!all || !bits) return vyre__no_memory(st, "emit", "instructions", count);
   memset(all, 0, words * sizeof *all);
   memset(bits, 0, flags * sizeof *bits);
   finder f = {.kernel = kernel,
-              .decides = e->decides,
+              .decides = *decides,
               .leads = bits,
               .is_led = bits + count,
               .is_unguarded = bits + count + vars + buffers,
@@ -280,18 +276,8 @@ vyre_code c_find_once(c_emitter *e) {
   f.loads = f.writes + buffers;
   read_code(&f);
   find_leads(&f);
-  add_questions(&f);
+  add_questions(&f, branches);
   while (f.stack_count) add_reasons(&f, f.stack[--f.stack_count]);
-  vyre__arena_rewind(e->arena, mark);
+  vyre__arena_rewind(arena, mark);
   return VYRE_OK;
-}
-
-bool c_reads_once(const c_emitter *e, vyre__val v) {
-  const vyre__low_inst *inst = c_inst(e, v);
-  if (inst->op != VYRE__LOW_LOAD || !e->decides[v]) return false;
-  const vyre__low_buffer *buffer = &e->kernel->buffers[inst->aux];
-  /* An invocation has its part of the hidden buffer for itself, and a workgroup
-   * its shared memory. */
-  return buffer->is_written && buffer->kind != VYRE_MEMORY_SHARED &&
-         inst->aux != e->kernel->hidden;
 }

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A launch sees one value of each uniform, though its bytes change before any of the
+ * calls that record and submit it: in host and resident memory, in the launch block,
+ * as push constants and as a bound buffer, by dispatches, batches, recordings and
+ * their loops. What is kept for later launches is not wrong for them either. */
+#include "backend/vulkan/vulkan_testing.h"
+#include "driver/driver.h"
+
+/* Each phase writes what it sees of q. `scalar` reads it at known places, `indexed`
+ * by an index, and for `rounds` the host counts rounds by it. */
+static const char kernels[] =
+    "kernel scalar workgroup(8)\nuniform q : u32[4] @0;\n"
+    "buffer y : read_write u32[] @1;\n"
+    "{ let i = global_id.x; y[i] = q[0]; grid_barrier(); y[i + 64u] = q[3];\n"
+    "  grid_barrier(); y[i + 128u] = q[1]; }\n"
+    "kernel indexed workgroup(8)\nuniform q : u32[4] @0;\n"
+    "buffer y : read_write u32[] @1;\n"
+    "{ let i = global_id.x; y[i] = q[i & 3u]; grid_barrier();\n"
+    "  y[i + 64u] = q[(i + 1u) & 3u]; grid_barrier();\n"
+    "  y[i + 128u] = q[i >> 5u]; }\n"
+    "kernel rounds workgroup(8)\nuniform q : u32[4] @0;\n"
+    "buffer y : read_write u32[] @1;\n"
+    "{ let i = global_id.x; y[i] = q[i & 3u]; y[i + 64u] = 0u;\n"
+    "  y[i + 128u] = q[0];\n"
+    "  for (let k = 0u; k < q[1]; k++) { grid_barrier(); y[i + 64u] += 1u; } "
+    "}\n"
+    "kernel fall workgroup(1)\nbuffer n : read_write u32[1] @0;\n"
+    "{ n[0] = n[0] - 1u; }\n";
+enum { SCALAR, INDEXED, ROUNDS, FALL, KERNELS = ROUNDS + 1 };
+
+enum { N = 192, GROUPS = 8, BEFORE = 3, AFTER = 5, ELEMENTS = 4 };
+
+static const char *const ways[] = {"vulkan.push=0", "vulkan.push=1",
+                                   "vulkan.push=0,vulkan.staging=1",
+                                   "vulkan.push=1,vulkan.staging=1"};
+enum { WAYS = sizeof ways / sizeof ways[0] };
+
+/* --- bytes that change ----------------------------------------------------------------*/
+
+static struct {
+  volatile uint32_t *q; /* where it is now; NULL: nothing changes */
+  unsigned left;        /* calls until it does */
+  unsigned calls;
+} change;
+
+static void set_all(uint32_t value) {
+  for (int i = 0; change.q && i < ELEMENTS; i++) change.q[i] = value;
+}
+
+static void on_call(void) {
+  change.calls++;
+  if (change.left > 0 && --change.left == 0) set_all(AFTER);
+}
+
+/* --- a scene --------------------------------------------------------------------------*/
+
+typedef struct scene {
+  vk_rig r;
+  uint32_t host[ELEMENTS], y[N];
+  vyre_resident resident, number;
+  bool is_resident;
+  vyre_input in[2];
+  vyre_output out;
+  vyre_dispatch_desc desc;
+} scene;
+
+static void scene_open(scene *s, int way) {
+  vyre_status st = {0};
+  memset(s, 0, sizeof *s);
+  vk_rig_open(&s->r, ways[way]);
+  vk_rig_compile(&s->r, kernels);
+  CHECK_OK(vyre_resident_create(s->r.device, sizeof s->host, &s->resident, &st),
+           st);
+  CHECK_OK(vyre_resident_create(s->r.device, 4, &s->number, &st), st);
+  vk_seen.called = on_call;
+}
+
+static void scene_close(scene *s) {
+  vk_seen.called = NULL;
+  change.q = NULL;
+  vk_rig_close(&s->r);
+}
+
+/* Chooses where q is. Returns false if the host cannot change it there. */
+static bool scene_bind(scene *s, bool is_resident) {
+  vyre_status st = {0};
+  s->is_resident = is_resident;
+  change.q = s->host;
+  s->in[0] = vyre_input_bytes(s->host, sizeof s->host);
+  if (is_resident) {
+    s->in[0] = vyre_input_resident(s->resident);
+    vyre__resident_slot *slot;
+    CHECK_OK(vyre__resident_acquire(s->r.device, s->resident, &slot, &st), st);
+    change.q = (volatile uint32_t *)(void *)((const vk_buffer *)slot->buffer)
+                   ->range.host;
+    vyre__resident_drop(s->r.device, slot);
+  }
+  s->in[1] = vyre_input_bytes(s->y, sizeof s->y);
+  s->out = vyre_output_bytes(s->y, sizeof s->y);
+  s->desc = (vyre_dispatch_desc){.inputs = s->in,
+                                 .input_count = 2,
+                                 .outputs = &s->out,
+                                 .output_count = 1,
+                                 .grid = {GROUPS, 1, 1}};
+  return change.q != NULL;
+}
+
+typedef void run_form(scene *s, int kernel);
+
+static void by_dispatch(scene *s, int kernel) {
+  vyre_status st = {0};
+  CHECK_OK(vyre_dispatch(s->r.pipelines[kernel], &s->desc, &st), st);
+}
+
+/* With a deadline it is recorded and submitted in windows. */
+static void in_windows(scene *s, int kernel) {
+  vyre_status st = {0};
+  vyre_dispatch_desc desc = s->desc;
+  desc.timeout_ns = UINT64_C(60000000000);
+  ((vk_pipeline *)s->r.pipelines[kernel])->group_ps = UINT64_C(3000000000);
+  CHECK_OK(vyre_dispatch(s->r.pipelines[kernel], &desc, &st), st);
+}
+
+/* All elements are what they were before the change, or all what they are after. */
+static bool is_one_value(const uint32_t y[N], uint32_t *value) {
+  *value = y[0];
+  if (*value != BEFORE && *value != AFTER) return false;
+  for (int i = 0; i < N; i++) {
+    if (y[i] != *value) return false;
+  }
+  return true;
+}
+
+/* Each item has memory of its own for y. */
+static void by_batch(scene *s, int kernel) {
+  enum { ITEMS = 3 };
+  static uint32_t more[ITEMS][N];
+  vyre_status st = {0};
+  vyre_dispatch_desc items[ITEMS];
+  vyre_input in[ITEMS][2];
+  vyre_output out[ITEMS];
+  for (int i = 0; i < ITEMS; i++) {
+    in[i][0] = s->in[0];
+    in[i][1] = vyre_input_bytes(more[i], sizeof more[i]);
+    out[i] = vyre_output_bytes(more[i], sizeof more[i]);
+    items[i] = s->desc;
+    items[i].inputs = in[i];
+    items[i].outputs = &out[i];
+  }
+  CHECK_OK(vyre_submit(s->r.pipelines[kernel], items, ITEMS, NULL, &st), st);
+  for (int i = 0; i < ITEMS; i++) {
+    uint32_t value;
+    CHECK(is_one_value(more[i], &value));
+  }
+  memcpy(s->y, more[0], sizeof s->y);
+}
+
+static vyre_place fixed(vyre_recording *rec, const vyre_resource *what) {
+  uint32_t slot;
+  vyre_status st = {0};
+  CHECK_OK(vyre_recording_fixed(rec, what, &slot, &st), st);
+  return vyre_place_slot(slot);
+}
+
+/* Two launches, or one in a loop of one round; replayed, once more after a change. */
+static void by_recording(scene *s, int kernel, bool loops) {
+  vyre_status st = {0};
+  vyre_recording *rec;
+  CHECK_OK(vyre_recording_create(s->r.device, &rec, &st), st);
+  vyre_place q = fixed(
+      rec, s->is_resident
+               ? &(vyre_resource){.resident = s->resident}
+               : &(vyre_resource){.data = s->host, .size = sizeof s->host});
+  vyre_place y =
+      fixed(rec, &(vyre_resource){.data = s->y, .size = sizeof s->y});
+  vyre_place n = fixed(rec, &(vyre_resource){.resident = s->number});
+  const vyre_place in[] = {q, y};
+  const vyre_recorded_dispatch work = {.inputs = in,
+                                       .input_count = 2,
+                                       .outputs = &y,
+                                       .output_count = 1,
+                                       .grid = {GROUPS, 1, 1}},
+                               less = {.inputs = &n,
+                                       .input_count = 1,
+                                       .outputs = &n,
+                                       .output_count = 1,
+                                       .grid = {1, 1, 1}};
+  if (loops) CHECK_OK(vyre_recording_while(rec, n, 9, 3, &st), st);
+  CHECK_OK(vyre_recording_dispatch(rec, s->r.pipelines[kernel], &work, &st),
+           st);
+  CHECK_OK(vyre_recording_dispatch(rec, s->r.pipelines[FALL], &less, &st), st);
+  if (loops) CHECK_OK(vyre_recording_end_while(rec, &st), st);
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  for (int i = 0; i < 2; i++) {
+    uint32_t one = 1;
+    CHECK_OK(vyre_resident_upload(s->r.device, s->number, 0, &one, 4, &st), st);
+    CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
+  }
+  vyre_recording_release(rec);
+}
+
+static void replayed(scene *s, int kernel) {
+  by_recording(s, kernel, false);
+}
+static void in_a_loop(scene *s, int kernel) {
+  by_recording(s, kernel, true);
+}
+
+static void run_form_once(scene *s, run_form *form, int kernel, unsigned turn) {
+  uint32_t value;
+  set_all(BEFORE);
+  change.left = turn;
+  change.calls = 0;
+  memset(s->y, 0, sizeof s->y);
+  form(s, kernel);
+  bool is_changed = turn > 0 && change.left == 0;
+  change.left = 0;
+  bool one = is_one_value(s->y, &value);
+  if (!one || (!is_changed && value != BEFORE)) {
+    printf("    kernel %d, %s memory, changed before call %u: %u, %u and %u\n",
+           kernel, s->is_resident ? "resident" : "host", turn,
+           (unsigned)s->y[0], (unsigned)s->y[64], (unsigned)s->y[128]);
+    test_fail(__FILE__, __LINE__);
+  }
+}
+
+/* A change before each call of a launch; afterwards a launch sees what is there. */
+static void check_form(run_form *form) {
+  static scene s;
+  for (int w = 0; w < WAYS; w++) {
+    scene_open(&s, w);
+    for (int where = 0; where < 2; where++) {
+      if (!scene_bind(&s, where == 1)) continue;
+      for (int kernel = 0; kernel < KERNELS; kernel++) {
+        run_form_once(&s, form, kernel, 0); /* nothing is kept yet */
+        run_form_once(&s, form, kernel, 0);
+        unsigned calls = change.calls;
+        for (unsigned turn = 1; turn <= calls + 8; turn++) {
+          uint32_t value;
+          run_form_once(&s, form, kernel, turn);
+          set_all(AFTER);
+          form(&s, kernel);
+          CHECK(is_one_value(s.y, &value) && value == AFTER);
+        }
+      }
+    }
+    scene_close(&s);
+  }
+}
+
+TEST(a_dispatch_sees_one_value) {
+  check_form(by_dispatch);
+}
+TEST(windows_of_a_dispatch_see_one_value) {
+  check_form(in_windows);
+}
+TEST(launches_of_a_batch_see_one_value) {
+  check_form(by_batch);
+}
+TEST(a_replay_sees_one_value) {
+  check_form(replayed);
+}
+TEST(a_round_of_a_loop_sees_one_value) {
+  check_form(in_a_loop);
+}
+
+VK_TEST_MAIN(TEST_ENTRY(a_dispatch_sees_one_value),
+             TEST_ENTRY(windows_of_a_dispatch_see_one_value),
+             TEST_ENTRY(launches_of_a_batch_see_one_value),
+             TEST_ENTRY(a_replay_sees_one_value),
+             TEST_ENTRY(a_round_of_a_loop_sees_one_value))

@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The same max_iterations gives the same outcome on every device: with a limit of
+ * L, a dispatch whose busiest invocation takes N iterations runs out of fuel if
+ * and only if N > L. Kernels below take exactly `n` iterations. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "vyre/vyre.h"
+
+#include "support/check.h"
+#include "support/sanitized.h"
+
+enum { LANES = 8, GROUPS = 2, OUT = LANES * GROUPS };
+
+/* E stands for n, as the device knows it before the dispatch: unbounded, or proven
+ * to be at most 2^20, so that compiled code does not count by default. */
+static const struct shape {
+  const char *name, *body;
+} shapes[] = {
+    {"for", "for (let a = 0u; a < E; a++) { s = s * 3 + a; }"},
+    {"for down", "for (let a = E; a > 0; a--) { s = s * 3 + a; }"},
+    {"for that is skipped",
+     "if (E > 0) { for (let a = 1u; a <= E; a++) s += 5; "
+     "} else { s = 1; }"},
+    {"while", "var w = E; while (w > 0) { w--; s = s * 3 + w; }"},
+    {"nested",
+     "for (let a = 0u; a < min(E, 1); a++) { "
+     "for (let b = 1u; b < E; b++) { s = s * 3 + b; } }"},
+    {"nested, always as many",
+     "for (let a = 0u; a < E / 4; a++) { for (let b = 0u; b < 3; b++) s += b; "
+     "} for (let c = 0u; c < E % 4; c++) { s ^= c; }"},
+    {"divergent", "for (let a = 0u; a < E >> l; a++) { s = s * 3 + a; }"},
+    {"divergent while",
+     "var w = E >> (l * 2); while (w != 0) { s = s * 5 + w; w -= 1; }"},
+    {"continue",
+     "for (let a = 0u; a < E; a++) { if (a % 3 == l % 3) continue; "
+     "s = s * 3 + a; }"},
+    {"break",
+     "for (let a = 0u; a < E; a++) { if (a == 3 * l + 1 && l > 1) "
+     "break; s = s * 3 + a; }"},
+    {"return",
+     "out[i] = 7; for (let a = 0u; a < E; a++) { if (l == 3 && "
+     "a == 2) return; s = s * 3 + a; }"},
+    {"break out of a nested loop",
+     "for (let a = 0u; a < E; a++) { if (a + 1 == E && l == 0) { s += 9; "
+     "break; } if (l > 0) { break; } s = s * 3 + a; }"},
+    {"function", "s += sum(E);"},
+    {"function that returns early", "s += find(E, l);"},
+    {"barrier",
+     "for (let a = 0u; a < E; a++) { t[l] = s + a; barrier(); "
+     "s += t[(l + 1) % 8]; barrier(); }"},
+    {"loops one after the other",
+     "for (let a = 0u; a < E / 2; a++) { s += a; } "
+     "for (let b = 0u; b < E - E / 2; b++) { s ^= b * 3; }"},
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+static const uint32_t limits[] = {
+    1, 2, 9, 10, 11, 4095, 4096, 4097, (1 << 20) - 1, 1 << 20, (1 << 20) + 1};
+enum { LIMITS = sizeof limits / sizeof *limits };
+
+static const char *kernel_text(const char *body, bool is_bounded) {
+  static char made[2048];
+  snprintf(made, sizeof made,
+           "fn sum(m: u32) -> u32 { var r = 0u; "
+           "for (let k = 0u; k < m; k++) { r = r * 3 + k; } return r; }\n"
+           "fn find(m: u32, x: u32) -> u32 { for (let k = 0u; k < m; k++) { "
+           "if (k > 4 && k == x) return k; } return 77; }\n"
+           "kernel k workgroup(%d)\n"
+           "uniform n : u32 @0;\n"
+           "buffer out : write u32[%d] @1;\n"
+           "shared t : u32[%d];\n"
+           "{ let i = global_id.x; let l = local_id.x; var s = i; t[l] = 0;\n"
+           "let E = %s;\n%s\nout[i] = s; }\n",
+           LANES, OUT, LANES, is_bounded ? "min(n, 1048576)" : "n", body);
+  return made;
+}
+
+typedef struct machine {
+  const char *device, *options;
+  bool is_quick; /* the baseline tier, until the optimised code is there */
+  vyre_context *context;
+  vyre_device *opened; /* NULL: not on this machine */
+  uint32_t most;       /* iterations that its driver allows at all */
+} machine;
+
+static machine machines[] = {{"ref", "", false},
+                             {"cpu", "cpu.width=1", false},
+                             {"cpu", "cpu.width=4", false},
+                             {"cpu", "cpu.width=8", false},
+                             {"cpu", "cpu.width=16", false},
+                             {"cpu", "cpu.width=8", true},
+                             {"vulkan", "", false}};
+enum { MACHINES = sizeof machines / sizeof *machines };
+
+static void open_machines(void) {
+  for (size_t i = 0; i < MACHINES; i++) {
+    machine *m = &machines[i];
+    vyre_status st = {0};
+    vyre_context_options options = {.cache_directory = "",
+                                    .trace_file = "",
+                                    .faults = "",
+                                    .backend_options = m->options};
+    CHECK_OK(vyre_context_create(&options, &m->context, &st), st);
+    vyre_code code = vyre_device_open(m->context, m->device, &m->opened, &st);
+    if (code != VYRE_OK) printf("    %s: %s\n", m->device, st.message);
+    CHECK(code == VYRE_OK || strcmp(m->device, "ref") != 0);
+    /* Mesa's software device ends loops after 65,535 rounds, and says so. */
+    m->most = strcmp(m->device, "vulkan") == 0 ? 60000 : UINT32_MAX;
+  }
+}
+
+static void close_machines(void) {
+  for (size_t i = 0; i < MACHINES; i++) {
+    vyre_device_release(machines[i].opened);
+    vyre_context_release(machines[i].context);
+    machines[i].opened = NULL;
+  }
+}
+
+static void prepare_to_count(vyre_pipeline *pipeline) {
+  vyre_compile_options counted = {.counts_iterations = true};
+  vyre_status st;
+  CHECK_OK(vyre_pipeline_prepare(pipeline, &counted, &st), st);
+}
+
+static vyre_pipeline *compile_only(const machine *m, const char *text) {
+  vyre_module *module = NULL;
+  vyre_pipeline *pipeline;
+  vyre_status st = {0};
+  CHECK_OK(vyre_module_parse(text, strlen(text), "limit.vyre",
+                             (vyre_allocator){0}, &module, NULL, &st),
+           st);
+  vyre_compile_options options = {.is_quick = m->is_quick};
+  CHECK_OK(vyre_pipeline_compile(m->opened, vyre_module_kernel(module, 0),
+                                 &options, &pipeline, NULL, &st),
+           st);
+  vyre_module_release(module);
+  return pipeline;
+}
+
+static vyre_pipeline *compile(const machine *m, const char *text) {
+  vyre_pipeline *pipeline = compile_only(m, text);
+  prepare_to_count(pipeline);
+  return pipeline;
+}
+
+/* One dispatch and all that it binds. */
+typedef struct job {
+  uint32_t n, out[OUT];
+  vyre_input input;
+  vyre_output output;
+  vyre_dispatch_desc desc;
+} job;
+
+static void job_make(job *j, uint32_t n, uint64_t limit) {
+  *j = (job){.n = n};
+  j->input = vyre_input_bytes(&j->n, sizeof j->n);
+  j->output = vyre_output_bytes(j->out, sizeof j->out);
+  j->desc = (vyre_dispatch_desc){.inputs = &j->input,
+                                 .input_count = 1,
+                                 .outputs = &j->output,
+                                 .output_count = 1,
+                                 .max_iterations = limit};
+}
+
+/* Whether the status is the one of a limit. */
+static bool is_out_of_fuel(vyre_code code, const vyre_status *st,
+                           uint64_t limit) {
+  uint64_t told;
+  return code == VYRE_DISPATCH_FAILED && st->code == code &&
+         st->kind == VYRE_KIND_OUT_OF_FUEL && st->fix[0] &&
+         vyre_status_number_get(st, "max_iterations", &told) && told == limit &&
+         !vyre_status_number_get(st, "most_iterations", &told);
+}
+
+/* Bytes that a device gave for n iterations of a shape; the first one decides. */
+typedef struct result {
+  uint32_t n;
+  bool is_known;
+  uint32_t out[OUT];
+} result;
+
+static unsigned check_one(const machine *m, vyre_pipeline *pipeline,
+                          const char *name, uint32_t n, uint32_t limit,
+                          result *first) {
+  job j;
+  vyre_status st;
+  job_make(&j, n, limit);
+  vyre_code code = vyre_dispatch(pipeline, &j.desc, &st);
+  bool good = n > limit ? is_out_of_fuel(code, &st, limit) : code == VYRE_OK;
+  if (good && code == VYRE_OK) {
+    if (!first->is_known || first->n != n) {
+      *first = (result){.n = n, .is_known = true};
+      memcpy(first->out, j.out, sizeof j.out);
+    }
+    good = memcmp(first->out, j.out, sizeof j.out) == 0;
+  }
+  if (!good) {
+    printf("    %s %s%s, %s: %u iterations with a limit of %u: %s %s\n",
+           m->device, m->options, m->is_quick ? " quick" : "", name,
+           (unsigned)n, (unsigned)limit, vyre_code_name(code), st.message);
+  }
+  return !good;
+}
+
+static unsigned check_shape(const struct shape *shape, bool is_bounded) {
+  vyre_pipeline *pipelines[MACHINES] = {NULL};
+  char name[80];
+  unsigned failed = 0;
+  result first = {0};
+  snprintf(name, sizeof name, "%s%s", shape->name,
+           is_bounded ? ", bounded" : "");
+  for (size_t i = 0; i < MACHINES; i++) {
+    if (!machines[i].opened) continue;
+    pipelines[i] = compile(&machines[i], kernel_text(shape->body, is_bounded));
+  }
+  for (size_t k = 0; k < LIMITS; k++) {
+    bool is_large = limits[k] > 10000;
+    /* These take long: each shape runs them in one of its two forms. */
+    if (is_large && (SANITIZED || (shape - shapes) % 2 == is_bounded)) continue;
+    for (uint32_t n = limits[k] - 1; n <= limits[k] + 1; n++) {
+      if (is_bounded && n > 1 << 20) continue;
+      for (size_t i = 0; i < MACHINES; i++) {
+        if (!pipelines[i] || n > machines[i].most) continue;
+        /* The interpreter takes a second for these: it runs the first shape. */
+        if (i == 0 && is_large && shape != shapes) continue;
+        failed +=
+            check_one(&machines[i], pipelines[i], name, n, limits[k], &first);
+      }
+    }
+  }
+  for (size_t i = 0; i < MACHINES; i++) vyre_pipeline_release(pipelines[i]);
+  return failed;
+}
+
+TEST(a_limit_means_the_same_on_every_device) {
+  unsigned failed = 0;
+  open_machines();
+  for (size_t s = 0; s < SHAPES; s++) {
+    if (SANITIZED && s % 4 != 0) continue;
+    failed += check_shape(&shapes[s], false);
+    failed += check_shape(&shapes[s], true);
+  }
+  close_machines();
+  CHECK_U64(failed, 0);
+}
+
+/* The host runs loops around grid barriers; their iterations count all the same,
+ * also if their number is a constant. */
+TEST(iterations_around_grid_barriers_count) {
+  unsigned failed = 0;
+  open_machines();
+  for (size_t i = 0; i < MACHINES; i++) {
+    if (!machines[i].opened) continue;
+    result first = {0};
+    for (int is_constant = 0; is_constant < 2; is_constant++) {
+      char text[512];
+      snprintf(text, sizeof text,
+               "kernel k workgroup(%d)\nuniform n : u32 @0;\n"
+               "buffer out : write u32[%d] @1;\n"
+               "{ let i = global_id.x; var s = i + n;\n"
+               "  for (let a = 0u; a < %s; a++) { s = s * 3 + a; "
+               "grid_barrier(); }\n  out[i] = s; }\n",
+               LANES, OUT, is_constant ? "6" : "n");
+      vyre_pipeline *p = compile(&machines[i], text);
+      for (uint32_t limit = 1; limit <= 11; limit++) {
+        for (uint32_t n = limit - 1; n <= limit + 1; n++) {
+          if (is_constant && n != 6) continue;
+          failed +=
+              check_one(&machines[i], p, "grid barrier", n, limit, &first);
+        }
+      }
+      vyre_pipeline_release(p);
+    }
+  }
+  close_machines();
+  CHECK_U64(failed, 0);
+}
+
+/* A bound that is a constant of the kernel, at most and beyond the 2^20 up to
+ * which compiled code does not count by default. */
+TEST(a_constant_number_of_iterations_is_held_against_the_limit) {
+  static const uint32_t counts[] = {1, 100, (1 << 20) - 1, 1 << 20,
+                                    (1 << 20) + 1};
+  unsigned failed = 0;
+  open_machines();
+  for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+    char body[128];
+    result first = {0};
+    if (SANITIZED && counts[c] > 1000) continue;
+    snprintf(body, sizeof body,
+             "for (let a = 0u; a < %u; a++) { s = s * 3 + a + E; }",
+             (unsigned)counts[c]);
+    for (size_t i = 0; i < MACHINES; i++) {
+      const machine *m = &machines[i];
+      if (!m->opened || counts[c] > m->most || (i == 0 && c > 2)) continue;
+      vyre_pipeline *p = compile(m, kernel_text(body, false));
+      static const int32_t around[] = {-91, -1, 0, 1};
+      for (size_t k = 0; k < 4; k++) {
+        job j;
+        vyre_status st;
+        int64_t limit = (int64_t)counts[c] + around[k];
+        if (limit < 1) continue;
+        job_make(&j, 5, (uint64_t)limit);
+        vyre_code code = vyre_dispatch(p, &j.desc, &st);
+        bool good = around[k] < 0 ? is_out_of_fuel(code, &st, (uint64_t)limit)
+                                  : code == VYRE_OK;
+        if (code == VYRE_OK && !first.is_known) {
+          first.is_known = true;
+          memcpy(first.out, j.out, sizeof j.out);
+        }
+        good = good &&
+               (code != VYRE_OK || memcmp(first.out, j.out, sizeof j.out) == 0);
+        if (!good) {
+          printf("    %s %s: %u iterations with a limit of %lld: %s\n",
+                 m->device, m->options, (unsigned)counts[c], (long long)limit,
+                 vyre_code_name(code));
+        }
+        failed += !good;
+      }
+      vyre_pipeline_release(p);
+    }
+  }
+  close_machines();
+  CHECK_U64(failed, 0);
+}
+
+static vyre_code replay(vyre_device *device, vyre_pipeline *pipeline, job *j,
+                        vyre_status *st) {
+  vyre_recording *rec;
+  uint32_t slots[2];
+  vyre_status own;
+  vyre_resource in = {.data = &j->n, .size = sizeof j->n};
+  vyre_resource out = {.data = j->out, .size = sizeof j->out};
+  CHECK_OK(vyre_recording_create(device, &rec, &own), own);
+  CHECK_OK(vyre_recording_fixed(rec, &in, &slots[0], &own), own);
+  CHECK_OK(vyre_recording_fixed(rec, &out, &slots[1], &own), own);
+  vyre_place from = vyre_place_slot(slots[0]), to = vyre_place_slot(slots[1]);
+  vyre_recorded_dispatch d = {.inputs = &from,
+                              .input_count = 1,
+                              .outputs = &to,
+                              .output_count = 1,
+                              .max_iterations = j->desc.max_iterations};
+  CHECK_OK(vyre_recording_dispatch(rec, pipeline, &d, &own), own);
+  CHECK_OK(vyre_recording_finish(rec, &own), own);
+  vyre_code code = vyre_recording_replay(rec, NULL, NULL, st);
+  vyre_recording_release(rec);
+  return code;
+}
+
+/* Limits that change from call to call, in each way to dispatch, also of a variant
+ * that was prepared. */
+TEST(a_limit_holds_in_every_form) {
+  open_machines();
+  for (size_t i = 0; i < MACHINES; i++) {
+    const machine *m = &machines[i];
+    if (!m->opened) continue;
+    vyre_pipeline *p = compile(m, kernel_text(shapes[0].body, true));
+    vyre_compile_options variant = {.workgroup = {4, 1, 1}};
+    vyre_status st;
+    CHECK_OK(vyre_pipeline_prepare(p, &variant, &st), st);
+    variant.counts_iterations = true;
+    CHECK_OK(vyre_pipeline_prepare(p, &variant, &st), st);
+    static const uint64_t given[] = {0, 10, 99, 100, 0, 99, 1 << 20, 5};
+    for (size_t k = 0; k < sizeof given / sizeof *given; k++) {
+      job j[2];
+      bool ends = given[k] == 0 || given[k] >= 100;
+      vyre_code codes[6];
+      vyre_status told[6];
+      vyre_fence *fence = NULL;
+      job_make(&j[0], 3, 0);
+      job_make(&j[1], 100, given[k]);
+      codes[0] = vyre_dispatch(p, &j[1].desc, &told[0]);
+      vyre_dispatch_desc both[] = {j[0].desc, j[1].desc};
+      codes[1] = vyre_submit(p, both, 2, NULL, &told[1]);
+      CHECK_OK(vyre_submit(p, both, 2, &fence, &st), st);
+      codes[2] = vyre_fence_wait(fence, VYRE_FOREVER, &told[2]);
+      vyre_fence_release(fence);
+      codes[3] = replay(m->opened, p, &j[1], &told[3]);
+      codes[4] = vyre_device_dispatch(
+          m->opened, (vyre_program *)(uintptr_t)vyre_pipeline_program(p),
+          &j[1].desc, &told[4]);
+      j[1].desc.variant = &variant;
+      codes[5] = vyre_dispatch(p, &j[1].desc, &told[5]);
+      for (int f = 0; f < 6; f++) {
+        bool good = ends ? codes[f] == VYRE_OK
+                         : is_out_of_fuel(codes[f], &told[f], given[k]);
+        if (!good) {
+          printf("    %s %s: form %d with a limit of %u: %s\n", m->device,
+                 m->options, f, (unsigned)given[k], told[f].message);
+        }
+        CHECK(good);
+      }
+      if (!ends) CHECK_U64(status_number(&told[1], "item"), 1);
+    }
+    vyre_pipeline_release(p);
+  }
+  close_machines();
+}
+
+/* --- the code that counts ------------------------------------------------------*/
+
+static const char hundred[] =
+    "kernel hundred workgroup(8)\nuniform n : u32 @0;\n"
+    "buffer out : write u32[16] @1;\n"
+    "{ var s = n; for (let a = 0u; a < 100; a++) { s = s * 3 + a; }\n"
+    "  out[global_id.x] = s; }\n";
+
+static uint64_t compiles(const vyre_device *device) {
+  vyre_counters counters;
+  vyre_counters_read(device, &counters);
+  return counters.compiles;
+}
+
+static const machine *a_cpu(void) {
+  open_machines();
+  return machines[3].opened ? &machines[3] : NULL;
+}
+
+/* A dispatch never compiles: a limit below the proven bound is refused until the code
+ * that counts was prepared, which is compiled once. */
+TEST(a_limit_below_the_bound_needs_code_that_counts) {
+  const machine *m = a_cpu();
+  if (m) {
+    vyre_pipeline *p = compile_only(m, hundred);
+    static const struct {
+      uint64_t limit;
+      bool ends;
+    } steps[] = {{0, true},  {1 << 30, true}, {100, true}, {99, false},
+                 {1, false}, {100, true},     {98, false}, {0, true}};
+    for (int prepared = 0; prepared < 2; prepared++) {
+      uint64_t before = compiles(m->opened);
+      if (prepared) prepare_to_count(p);
+      if (prepared) prepare_to_count(p);
+      CHECK_U64(compiles(m->opened) - before, (uint64_t)prepared);
+      for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        job j;
+        vyre_status st;
+        job_make(&j, 1, steps[i].limit);
+        vyre_code code = vyre_dispatch(p, &j.desc, &st);
+        if (steps[i].ends) {
+          CHECK_OK(code, st);
+        } else if (prepared) {
+          CHECK(is_out_of_fuel(code, &st, steps[i].limit));
+        } else {
+          CHECK_FAILS(code, st, VYRE_INVALID_ARGUMENT, VYRE_KIND_NOT_PREPARED);
+          CHECK_U64(status_number(&st, "bound"), 100);
+          CHECK_U64(status_number(&st, "max_iterations"), steps[i].limit);
+          CHECK_HAS(st.fix, "counts_iterations");
+        }
+      }
+      CHECK_U64(compiles(m->opened) - before, (uint64_t)prepared);
+    }
+    vyre_pipeline_release(p);
+  }
+  close_machines();
+}
+
+/* Kernels whose loops are not bounded count in any case. */
+TEST(code_that_counts_already_is_not_compiled_again) {
+  const machine *m = a_cpu();
+  if (m) {
+    vyre_pipeline *p = compile_only(m, kernel_text(shapes[0].body, false));
+    uint64_t before = compiles(m->opened);
+    prepare_to_count(p);
+    CHECK_U64(compiles(m->opened) - before, 0);
+    vyre_pipeline_release(p);
+  }
+  close_machines();
+}
+
+TEST(preparing_may_fail_and_leaves_the_pipeline_usable) {
+  const machine *m = a_cpu();
+  if (m) {
+    vyre_pipeline *p = compile_only(m, hundred);
+    vyre_compile_options counted = {.counts_iterations = true};
+    job j;
+    vyre_status st;
+    CHECK_OK(vyre_context_inject(m->context, "compile:1", &st), st);
+    CHECK_FAILS(vyre_pipeline_prepare(p, &counted, &st), st,
+                VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_INJECTED_FAULT);
+    job_make(&j, 1, 100);
+    CHECK_OK(vyre_dispatch(p, &j.desc, &st), st);
+    prepare_to_count(p);
+    j.desc.max_iterations = 10;
+    CHECK(is_out_of_fuel(vyre_dispatch(p, &j.desc, &st), &st, 10));
+    vyre_pipeline_release(p);
+  }
+  close_machines();
+}
+
+static void *dispatch_with_limits(void *self) {
+  vyre_pipeline *p = self;
+  uintptr_t failed = 0;
+  prepare_to_count(p);
+  for (uint64_t limit = 96; limit < 104; limit++) {
+    job j;
+    vyre_status st;
+    job_make(&j, 1, limit);
+    vyre_code code = vyre_dispatch(p, &j.desc, &st);
+    failed +=
+        !(limit < 100 ? is_out_of_fuel(code, &st, limit) : code == VYRE_OK);
+  }
+  return (void *)failed; /* NOLINT(performance-no-int-to-ptr) */
+}
+
+TEST(threads_share_the_code_that_counts) {
+  enum { THREADS = 4 };
+  const machine *m = a_cpu();
+  if (m) {
+    vyre_pipeline *p = compile_only(m, hundred);
+    uint64_t before = compiles(m->opened);
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+      CHECK(pthread_create(&threads[i], NULL, dispatch_with_limits, p) == 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+      void *failed = NULL;
+      CHECK(pthread_join(threads[i], &failed) == 0);
+      CHECK(failed == NULL);
+    }
+    CHECK_U64(compiles(m->opened) - before, 1);
+    vyre_pipeline_release(p);
+  }
+  close_machines();
+}
+
+/* On disk the two are entries of their own. */
+TEST(the_cache_keeps_code_that_counts_apart) {
+  char folder[64], command[96];
+  snprintf(folder, sizeof folder, "/tmp/vyre-limit-%d", (int)getpid());
+  vyre_context_options options = {
+      .cache_directory = folder, .trace_file = "", .faults = ""};
+  for (int round = 0; round < 3; round++) {
+    machine m = {"cpu", "", false};
+    vyre_status st;
+    CHECK_OK(vyre_context_create(&options, &m.context, &st), st);
+    if (vyre_device_open(m.context, "cpu", &m.opened, &st) == VYRE_OK) {
+      vyre_pipeline *p = compile(&m, hundred);
+      job j;
+      job_make(&j, 1, round == 1 ? 0 : 10);
+      vyre_code code = vyre_dispatch(p, &j.desc, &st);
+      CHECK(round == 1 ? code == VYRE_OK : is_out_of_fuel(code, &st, 10));
+      CHECK_U64(compiles(m.opened), round == 0 ? 2 : 0);
+      vyre_pipeline_release(p);
+    }
+    vyre_device_release(m.opened);
+    vyre_context_release(m.context);
+  }
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  CHECK(system(command) == 0);
+}
+
+TEST_MAIN(TEST_ENTRY(a_limit_means_the_same_on_every_device),
+          TEST_ENTRY(iterations_around_grid_barriers_count),
+          TEST_ENTRY(a_constant_number_of_iterations_is_held_against_the_limit),
+          TEST_ENTRY(a_limit_holds_in_every_form),
+          TEST_ENTRY(a_limit_below_the_bound_needs_code_that_counts),
+          TEST_ENTRY(code_that_counts_already_is_not_compiled_again),
+          TEST_ENTRY(preparing_may_fail_and_leaves_the_pipeline_usable),
+          TEST_ENTRY(threads_share_the_code_that_counts),
+          TEST_ENTRY(the_cache_keeps_code_that_counts_apart))
