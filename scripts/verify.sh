@@ -53,7 +53,7 @@ export VERIFY_LOG=$log
 
 # The commit, if what decides the numbers is as committed.
 commit() {
-  local sources=(src/ir src/lower src/emit tests/verify/"$family".vyre) changes
+  local sources=(src/ir src/lang src/lir src/lower src/spmd src/codegen tests/verify/"$family".vyre) changes
   changes=$(git status --porcelain -- "${sources[@]}" 2>/dev/null) || changes=unknown
   if [ -z "$changes" ]; then git rev-parse --short=12 HEAD; else echo uncommitted; fi
 }

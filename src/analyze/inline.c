@@ -7,7 +7,7 @@
 #include "analyze/walk.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "ir/make.h"
+#include "ir/ir_builder.h"
 
 enum {
   HAS_CALL = 1,

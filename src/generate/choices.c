@@ -3,7 +3,7 @@
  * rules of ops.def, so that a new operation is generated without a word here. */
 #include "generate/internal.h"
 #include "ir/ir.h"
-#include "ir/make_internal.h"
+#include "ir/ir_builder_internal.h"
 
 typedef struct op_row {
   uint8_t op, inside, arity;

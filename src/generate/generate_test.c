@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "ir/ir.h"
-#include "ir/make_internal.h"
+#include "ir/ir_builder_internal.h"
 #include "lower/low.h"
 #include "support/check.h"
 #include "support/sanitized.h"

@@ -6,7 +6,7 @@
 #include "vyre/builder.h"
 
 #include "base/attributes.h"
-#include "ir/make.h"
+#include "ir/ir_builder.h"
 
 typedef enum vyre__scope_kind {
   VYRE__SCOPE_KERNEL,

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "ir/builder_internal.h"
-#include "ir/make_internal.h"
+#include "ir/ir_builder_internal.h"
 
 /* --- handles ---------------------------------------------------------------*/
 

@@ -4,7 +4,7 @@
  * A program is a tree of nodes in one array, 16 bytes each, addressed by index;
  * node 0 is "none". Variable-length parts (the statements of a block, the
  * arguments of a call) are runs in an array of lists. Children come before their
- * parents. Both doors, text and builder, make it through ir/make.h, which checks
+ * parents. Both doors, text and builder, make it through ir/ir_builder.h, which checks
  * types; so a program that exists is well typed, and nobody checks again.
  *
  * Values are 64 bits wide wherever they are held: bool is 0 or 1, 32-bit

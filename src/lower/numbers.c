@@ -6,8 +6,8 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "ir/library.h"
 #include "ir/scalar.h"
+#include "lang/builtins.h"
 #include "lower/build.h"
 
 /* Appends as the target's own operation. */

@@ -10,7 +10,7 @@
 #include "analyze/walk.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "ir/diagnostics.h"
+#include "diag/diagnostics.h"
 
 /* --- findings ---------------------------------------------------------------*/
 

@@ -8,8 +8,8 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "ir/library.h"
 #include "ir/scalar.h"
+#include "lang/builtins.h"
 
 static bool describe(uint32_t index, vyre_device_info *out) {
   if (index > 0) return false;

@@ -1,0 +1,630 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* From what was made to an immutable program, in canonical order: the nodes of
+ * the kernel's body in post-order, then those of the functions in the order in
+ * which they are first called; lists and texts in the order of their nodes;
+ * locals in the order of their declarations. Equal programs have equal arrays. */
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "ir/ir_builder.h"
+#include "ir/ir_builder_internal.h"
+#include "ir/program.h"
+
+/* --- a kernel's head -------------------------------------------------------*/
+
+enum { MAX_BUFFERS = 1024 };
+
+#define REFUSE(st, fix, ...)                                          \
+  VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, fix, \
+            __VA_ARGS__)
+
+static vyre_code check_kind(const vyre_buffer_decl *buffer, vyre_status *st) {
+  bool fits;
+  switch (buffer->kind) {
+    case VYRE_MEMORY_UNIFORM:
+      fits = buffer->access == VYRE_ACCESS_UNIFORM;
+      break;
+    case VYRE_MEMORY_SHARED:
+      fits = buffer->access == VYRE_ACCESS_WORKGROUP;
+      break;
+    default:
+      fits = buffer->access <= VYRE_ACCESS_READ_WRITE;
+  }
+  if (!fits) {
+    return REFUSE(st,
+                  "use access uniform with uniform, workgroup with shared, "
+                  "else read, write or read_write",
+                  "buffer '%.100s' is %s with access %s", buffer->name,
+                  vyre_memory_name(buffer->kind),
+                  vyre_access_name(buffer->access));
+  }
+  if (buffer->kind == VYRE_MEMORY_SHARED &&
+      (buffer->binding != 0 || buffer->count == 0)) {
+    return REFUSE(st, "give it binding 0 and a count of 1 or more",
+                  "shared buffer '%.100s' has binding %u and %u elements",
+                  buffer->name, buffer->binding, buffer->count);
+  }
+  if (buffer->kind == VYRE_MEMORY_UNIFORM && buffer->count == 0) {
+    return REFUSE(st, "give it a count of 1 or more",
+                  "uniform '%.100s' has no elements", buffer->name);
+  }
+  if (buffer->element == VYRE_ELEMENT_BYTES && buffer->count != 0) {
+    return REFUSE(st, "declare u8 elements, or leave the count out",
+                  "buffer '%.100s' has %u elements of bytes, which has no "
+                  "fixed size",
+                  buffer->name, buffer->count);
+  }
+  return VYRE_OK;
+}
+
+static vyre_code check_buffer(const vyre_buffer_decl *buffer, bool name_is_good,
+                              vyre_status *st) {
+  if (!name_is_good &&
+      !vyre__name_is_identifier(buffer->name, strlen(buffer->name))) {
+    return REFUSE(st, "use letters, digits and _, and no word of the language",
+                  "buffer '%.100s' of a kernel cannot have that name",
+                  buffer->name);
+  }
+  VYRE_TRY(check_kind(buffer, st));
+  uint32_t alignment = buffer->hints.preferred_alignment;
+  if (alignment != 0 && !vyre__is_power_of_two(alignment)) {
+    return REFUSE(st, "use 0 for no wish, or a power of two of bytes",
+                  "buffer '%.100s' has alignment %u, which is no power of two",
+                  buffer->name, alignment);
+  }
+  return VYRE_OK;
+}
+
+static vyre_code check_pair(const vyre_buffer_decl *a,
+                            const vyre_buffer_decl *b, vyre_status *st) {
+  if (strcmp(a->name, b->name) == 0) {
+    return REFUSE(st, "give every buffer a name of its own",
+                  "two buffers are called '%.100s'", a->name);
+  }
+  if (a->binding != b->binding || a->kind == VYRE_MEMORY_SHARED ||
+      b->kind == VYRE_MEMORY_SHARED) {
+    return VYRE_OK;
+  }
+  return REFUSE(st, "give each buffer that is not shared a binding of its own",
+                "buffers '%.100s' and '%.100s' both have binding %u", a->name,
+                b->name, a->binding);
+}
+
+static vyre_program_desc head_desc(const vyre__kernel *kernel) {
+  return (vyre_program_desc){
+      .buffers = kernel->buffers,
+      .buffer_count = kernel->buffer_count,
+      .workgroup = {kernel->workgroup[0], kernel->workgroup[1],
+                    kernel->workgroup[2]}};
+}
+
+vyre_code vyre__kernel_check(const vyre__kernel *kernel, vyre_status *st) {
+  if (!kernel->has_good_names &&
+      !vyre__name_is_identifier(kernel->name, strlen(kernel->name))) {
+    return REFUSE(st, "use letters, digits and _, and no word of the language",
+                  "a kernel cannot be called '%.100s'", kernel->name);
+  }
+  if (kernel->buffer_count > MAX_BUFFERS) {
+    return REFUSE(st, "put several arrays into one buffer",
+                  "kernel '%.100s' has %u buffers; the most is %d",
+                  kernel->name, kernel->buffer_count, MAX_BUFFERS);
+  }
+  vyre_program_desc desc = head_desc(kernel);
+  VYRE_TRY(vyre__program_check(&desc, st));
+  for (uint32_t i = 0; i < kernel->buffer_count; i++) {
+    VYRE_TRY(check_buffer(&kernel->buffers[i], kernel->has_good_names, st));
+    for (uint32_t j = 0; j < i; j++) {
+      VYRE_TRY(check_pair(&kernel->buffers[j], &kernel->buffers[i], st));
+    }
+  }
+  if (kernel->over != VYRE_NO_INDEX && kernel->over >= kernel->buffer_count) {
+    return REFUSE(st, "name a buffer of the kernel",
+                  "kernel '%.100s' goes over buffer %u of %u", kernel->name,
+                  kernel->over, kernel->buffer_count);
+  }
+  if ((unsigned)kernel->item_type >= VYRE_TYPE_COUNT) {
+    return REFUSE(st, "use a type that vyre/kernel.h names",
+                  "kernel '%.100s' has items of type %u, which is none",
+                  kernel->name, (unsigned)kernel->item_type);
+  }
+  return VYRE_OK;
+}
+
+/* --- canonical order -------------------------------------------------------*/
+
+typedef struct sealed_function {
+  uint32_t made; /* index in the maker */
+  uint32_t first_node, end_node;
+  uint32_t first_local, local_count;
+  vyre__id body;
+} sealed_function;
+
+/* Stays with the maker, so that the programs of a file share its arrays. */
+typedef struct vyre__sealer {
+  vyre__maker *m;
+  uint32_t epoch;
+  bool out_of_memory;
+  bool lost_local; /* one is used whose declaration is nowhere */
+  vyre__node *nodes;
+  vyre__place *places;
+  size_t node_count, node_capacity, place_capacity;
+  uint32_t *lists;
+  size_t list_count, list_capacity;
+  uint32_t *stack;
+  size_t stack_count, stack_capacity;
+  char *texts;
+  size_t text_count, text_capacity;
+  vyre__local *locals; /* of all functions, a run each */
+  size_t local_count, local_capacity;
+  sealed_function *functions;
+  size_t function_count, function_capacity;
+  uint32_t writing;  /* the function whose nodes are being written */
+  bool calls_nested; /* a function that is no kernel calls another */
+} sealer;
+
+static bool grow(sealer *s, void *array, size_t *capacity, size_t need,
+                 size_t element_size) {
+  if (vyre__reserve(s->m->allocator, array, capacity, need, element_size,
+                    false)) {
+    return true;
+  }
+  s->out_of_memory = true;
+  return false;
+}
+
+#define ROOM(s, array, capacity, count, more)                  \
+  ((size_t)(more) <= (s)->capacity - (s)->count ||             \
+   grow((s), &(s)->array, &(s)->capacity, (s)->count + (more), \
+        sizeof *(s)->array))
+
+#define FREE_ARRAY(s, array, capacity)                               \
+  vyre__reserve_free((s)->m->allocator, &(s)->array, &(s)->capacity, \
+                     sizeof *(s)->array)
+
+static sealer *sealer_of(vyre__maker *m) {
+  if (!m->sealer) {
+    m->sealer = vyre__resize(m->allocator, NULL, 0, sizeof *m->sealer);
+    if (!m->sealer) return NULL;
+    *m->sealer = (sealer){.m = m};
+  }
+  sealer *s = m->sealer;
+  s->m = m; /* makers may be moved */
+  s->epoch = ++m->seal_count;
+  s->out_of_memory = s->lost_local = s->calls_nested = false;
+  s->node_count = s->list_count = s->stack_count = s->text_count = 0;
+  s->local_count = s->function_count = 0;
+  return s;
+}
+
+void vyre__sealer_free(vyre__maker *m) {
+  sealer *s = m->sealer;
+  if (!s) return;
+  s->m = m;
+  FREE_ARRAY(s, nodes, node_capacity);
+  FREE_ARRAY(s, places, place_capacity);
+  FREE_ARRAY(s, lists, list_capacity);
+  FREE_ARRAY(s, stack, stack_capacity);
+  FREE_ARRAY(s, texts, text_capacity);
+  FREE_ARRAY(s, locals, local_capacity);
+  FREE_ARRAY(s, functions, function_capacity);
+  vyre__resize(m->allocator, s, sizeof *s, 0);
+  m->sealer = NULL;
+}
+
+static vyre__id put_node(sealer *s, vyre__node node, vyre__place place) {
+  if (!ROOM(s, nodes, node_capacity, node_count, 1) ||
+      !ROOM(s, places, place_capacity, node_count, 1)) {
+    return 0;
+  }
+  node.reserved = 0;
+  vyre__put_node(&s->nodes[s->node_count], node);
+  s->places[s->node_count] = place;
+  return (vyre__id)s->node_count++;
+}
+
+static vyre__made_local *made_local(sealer *s, uint32_t local) {
+  const vyre__made_function *made =
+      &s->m->functions[s->functions[s->writing].made];
+  return &s->m->locals[made->first_local + local];
+}
+
+static uint32_t declare_local(sealer *s, uint32_t local) {
+  vyre__made_local *made = made_local(s, local);
+  if (!ROOM(s, locals, local_capacity, local_count, 1)) return 0;
+  s->locals[s->local_count++] =
+      (vyre__local){made->name, made->type, made->is_mutable};
+  made->sealed_by = s->epoch;
+  made->sealed_as = s->functions[s->writing].local_count++;
+  return made->sealed_as;
+}
+
+static uint32_t use_local(sealer *s, uint32_t local) {
+  const vyre__made_local *made = made_local(s, local);
+  if (made->sealed_by != s->epoch) s->lost_local = true;
+  return made->sealed_as;
+}
+
+static uint32_t use_function(sealer *s, uint32_t function) {
+  vyre__made_function *made = &s->m->functions[function];
+  if (s->writing > 0) s->calls_nested = true;
+  if (made->sealed_by == s->epoch) return made->sealed_as;
+  if (!ROOM(s, functions, function_capacity, function_count, 1)) return 0;
+  s->functions[s->function_count] = (sealed_function){.made = function};
+  made->sealed_by = s->epoch;
+  made->sealed_as = (uint32_t)s->function_count++;
+  return made->sealed_as;
+}
+
+static inline vyre__id emit(sealer *s, vyre__id id);
+
+/* A run of nodes, then the run of their new ids. */
+static uint32_t emit_list(sealer *s, uint32_t list, uint32_t count) {
+  size_t mark = s->stack_count;
+  for (uint32_t i = 0; i < count; i++) {
+    vyre__id id = emit(s, s->m->lists[list + i]);
+    if (!ROOM(s, stack, stack_capacity, stack_count, 1)) return 0;
+    s->stack[s->stack_count++] = id;
+  }
+  if (!ROOM(s, lists, list_capacity, list_count, count)) return 0;
+  uint32_t offset = (uint32_t)s->list_count;
+  if (count > 0) {
+    memcpy(s->lists + offset, s->stack + mark, count * sizeof *s->lists);
+  }
+  s->list_count += count;
+  s->stack_count = mark;
+  return count > 0 ? offset : 0;
+}
+
+/* The variable is declared after the bounds and before the body. */
+static void emit_for(sealer *s, vyre__node *node) {
+  const uint32_t list = node->b;
+  uint32_t parts[4];
+  for (int i = 0; i < 3; i++) parts[i] = emit(s, s->m->lists[list + i]);
+  node->a = declare_local(s, node->a);
+  parts[3] = emit(s, s->m->lists[list + 3]);
+  if (!ROOM(s, lists, list_capacity, list_count, 4)) return;
+  node->b = (uint32_t)s->list_count;
+  memcpy(s->lists + s->list_count, parts, sizeof parts);
+  s->list_count += 4;
+}
+
+static void emit_text(sealer *s, vyre__node *node) {
+  if (!ROOM(s, texts, text_capacity, text_count, node->b)) return;
+  uint32_t offset = (uint32_t)s->text_count;
+  if (node->b > 0) memcpy(s->texts + offset, s->m->texts + node->a, node->b);
+  s->text_count += node->b;
+  node->a = node->b > 0 ? offset : 0;
+}
+
+static void emit_set(sealer *s, vyre__node *node) {
+  node->b = emit(s, node->b);
+  node->a = node->op == VYRE__OP_LET ? declare_local(s, node->a)
+                                     : use_local(s, node->a);
+}
+
+/* Children before the node, in the order in which they are evaluated. */
+static void emit_children(sealer *s, vyre__node *node) {
+  switch ((vyre__form)vyre__ops[node->op].form) {
+    case VYRE__FORM_LOCAL:
+      node->a = use_local(s, node->a);
+      break;
+    case VYRE__FORM_CALL:
+      node->b = emit_list(s, node->b, node->c);
+      node->a = use_function(s, node->a);
+      break;
+    case VYRE__FORM_ATOMIC2:
+      node->b = emit(s, node->b);
+      node->c = emit_list(s, node->c, 2);
+      break;
+    case VYRE__FORM_LIST:
+      node->a = emit_list(s, node->a, node->b);
+      break;
+    case VYRE__FORM_SET:
+      emit_set(s, node);
+      break;
+    case VYRE__FORM_FOR:
+      emit_for(s, node);
+      break;
+    case VYRE__FORM_TEXT:
+      emit_text(s, node);
+      break;
+    case VYRE__FORM_LOAD:
+      node->b = emit(s, node->b);
+      break;
+    case VYRE__FORM_ATOMIC:
+    case VYRE__FORM_STORE:
+      node->b = emit(s, node->b);
+      node->c = emit(s, node->c);
+      break;
+    case VYRE__FORM_UNARY:
+    case VYRE__FORM_BINARY:
+    case VYRE__FORM_TERNARY:
+    case VYRE__FORM_IF:
+    case VYRE__FORM_WHILE: /* what a form does not have is 0 */
+      node->a = emit(s, node->a);
+      node->b = emit(s, node->b);
+      node->c = emit(s, node->c);
+      break;
+    default:
+      break;
+  }
+}
+
+static vyre__id emit_inner(sealer *s, vyre__id id) {
+  if (s->out_of_memory) return 0;
+  vyre__node node = s->m->nodes[id];
+  emit_children(s, &node);
+  return put_node(s, node, s->m->spans[id].place);
+}
+
+/* Half of the nodes are values without operands: those need no call. */
+static inline vyre__id emit(sealer *s, vyre__id id) {
+  if (id == 0) return 0;
+  const vyre__node *node = &s->m->nodes[id];
+  if (node->op != VYRE__OP_LITERAL && node->op != VYRE__OP_LOCAL) {
+    return emit_inner(s, id);
+  }
+  vyre__node own = *node;
+  if (node->op == VYRE__OP_LOCAL) own.a = use_local(s, node->a);
+  return put_node(s, own, s->m->spans[id].place);
+}
+
+static void emit_function(sealer *s, uint32_t index) {
+  s->writing = index;
+  const vyre__made_function *made = &s->m->functions[s->functions[index].made];
+  if (made->body == 0) return; /* wrong, or not yet read */
+  /* A tree: each of its nodes is written once. What it takes is known. */
+  size_t nodes = made->end_node - made->first_node;
+  if (!ROOM(s, nodes, node_capacity, node_count, nodes) ||
+      !ROOM(s, places, place_capacity, node_count, nodes)) {
+    return;
+  }
+  s->functions[index].first_local = (uint32_t)s->local_count;
+  s->functions[index].first_node = (uint32_t)s->node_count;
+  for (uint32_t i = 0; i < made->parameter_count; i++) {
+    (void)declare_local(s, i);
+  }
+  vyre__id body = emit(s, made->body);
+  s->functions[index].body = body;
+  s->functions[index].end_node = (uint32_t)s->node_count;
+}
+
+/* --- the program -----------------------------------------------------------*/
+
+static vyre_code check_calls(sealer *s, vyre_status *st) {
+  uint32_t count = (uint32_t)s->function_count;
+  if (!s->calls_nested) return VYRE_OK; /* nobody calls a kernel */
+  if (!ROOM(s, stack, stack_capacity, stack_count, (size_t)count * 6)) {
+    return vyre__no_memory(st, "vyre__seal", "calls", count);
+  }
+  uint32_t *scratch = s->stack + s->stack_count;
+  uint32_t *begin = scratch + 4 * (size_t)count, *end = begin + count;
+  for (uint32_t i = 0; i < count; i++) {
+    begin[i] = s->functions[i].first_node;
+    end[i] = s->functions[i].end_node;
+  }
+  vyre__call_graph graph = {s->nodes, begin, end, count};
+  uint32_t depth;
+  uint32_t found = vyre__call_cycle(&graph, scratch, NULL, &depth);
+  if (found != VYRE_NO_INDEX) {
+    return REFUSE(st, "use a loop: functions cannot call themselves",
+                  "fn '%.100s' calls itself, directly or through others",
+                  s->m->functions[s->functions[found].made].name);
+  }
+  if (depth > VYRE__MAX_DEPTH) {
+    return REFUSE(st, "merge some of the functions",
+                  "functions call each other %u levels deep; the most is %d",
+                  depth, VYRE__MAX_DEPTH);
+  }
+  return VYRE_OK;
+}
+
+/* --- its memory -------------------------------------------------------------
+ * Programs are many: each is one block of just its size, with arrays of larger
+ * alignment before those of smaller, so that there is nothing between them. */
+
+static void *copy_array(vyre_arena *arena, const void *from, size_t count,
+                        size_t size, size_t alignment) {
+  void *to = vyre_arena_alloc(arena, count * size, alignment);
+  if (to && count > 0) memcpy(to, from, count * size);
+  return to;
+}
+
+#define COPY(arena, from, count) \
+  copy_array((arena), (from), (count), sizeof *(from), _Alignof(vyre__id))
+
+/* Copies a name to *at, and moves that behind it. */
+static const char *put_name(char **at, const char *name) {
+  const size_t size = strlen(name) + 1;
+  char *copy = memcpy(*at, name, size);
+  *at += size;
+  return copy;
+}
+
+static size_t name_bytes(const sealer *s, const vyre__kernel *kernel) {
+  size_t bytes =
+      strlen(kernel->name) + 1 + (kernel->file ? strlen(kernel->file) : 0) + 1;
+  for (uint32_t i = 0; i < kernel->buffer_count; i++) {
+    bytes += strlen(kernel->buffers[i].name) + 1;
+  }
+  for (size_t i = 0; i < s->local_count; i++) {
+    bytes += strlen(s->locals[i].name) + 1;
+  }
+  for (size_t i = 0; i < s->function_count; i++) {
+    bytes += strlen(s->m->functions[s->functions[i].made].name) + 1;
+  }
+  return bytes;
+}
+
+/* Whether no place needs all its bytes. */
+static bool places_are_small(const sealer *s) {
+  vyre__place all = {0, 0};
+  for (size_t i = 0; i < s->node_count; i++) {
+    all.line |= s->places[i].line;
+    all.column |= s->places[i].column;
+  }
+  return vyre__place_is_small(all);
+}
+
+static bool copy_places(const sealer *s, const vyre__kernel *kernel, bool small,
+                        vyre_arena *arena, vyre_program *program) {
+  if (kernel->buffer_places) {
+    program->buffer_places =
+        COPY(arena, kernel->buffer_places, kernel->buffer_count);
+    if (!program->buffer_places) return false;
+  }
+  if (!small) {
+    program->wide_places = COPY(arena, s->places, s->node_count);
+    return program->wide_places != NULL;
+  }
+  uint32_t *places = vyre_arena_alloc(arena, s->node_count * sizeof *places,
+                                      _Alignof(uint32_t));
+  for (size_t i = 0; places && i < s->node_count; i++) {
+    places[i] = vyre__place_pack(s->places[i]);
+  }
+  program->places = places;
+  return places != NULL;
+}
+
+static size_t program_bytes(const sealer *s, const vyre__kernel *kernel,
+                            bool small_places) {
+  const size_t place = small_places ? sizeof(uint32_t) : sizeof *s->places;
+  return sizeof(vyre_program) +
+         kernel->buffer_count *
+             (sizeof *kernel->buffers + sizeof *kernel->buffer_places) +
+         s->node_count * (sizeof *s->nodes + place) +
+         s->list_count * sizeof *s->lists + s->text_count +
+         s->local_count * sizeof *s->locals +
+         s->function_count * sizeof(vyre__function);
+}
+
+static_assert(sizeof(vyre_program) % _Alignof(vyre_buffer_decl) == 0 &&
+                  _Alignof(vyre_buffer_decl) >= _Alignof(vyre__local) &&
+                  _Alignof(vyre__local) >= _Alignof(vyre__function) &&
+                  _Alignof(vyre__function) >= _Alignof(vyre__id) &&
+                  _Alignof(vyre__node) == _Alignof(vyre__id) &&
+                  _Alignof(vyre__place) == _Alignof(vyre__id),
+              "nothing between arrays");
+
+static void put_names(const sealer *s, const vyre__kernel *kernel, char *at,
+                      vyre_program *program, vyre_buffer_decl *buffers,
+                      vyre__local *locals, vyre__function *functions) {
+  program->name = put_name(&at, kernel->name);
+  program->file = put_name(&at, kernel->file ? kernel->file : "");
+  for (uint32_t i = 0; i < kernel->buffer_count; i++) {
+    buffers[i].name = put_name(&at, kernel->buffers[i].name);
+  }
+  for (size_t i = 0; i < s->local_count; i++) {
+    locals[i].name = put_name(&at, s->locals[i].name);
+  }
+  for (size_t i = 0; i < s->function_count; i++) {
+    const sealed_function *from = &s->functions[i];
+    const vyre__made_function *made = &s->m->functions[from->made];
+    functions[i] = (vyre__function){.name = put_name(&at, made->name),
+                                    .result = made->result,
+                                    .parameter_count = made->parameter_count,
+                                    .locals = locals + from->first_local,
+                                    .local_count = from->local_count,
+                                    .body = from->body};
+  }
+}
+
+static vyre_program *copy_program(sealer *s, const vyre__kernel *kernel,
+                                  vyre_arena *arena) {
+  const bool small = places_are_small(s);
+  const size_t names_size = name_bytes(s, kernel);
+  if (!vyre__arena_reserve(arena,
+                           program_bytes(s, kernel, small) + names_size)) {
+    return NULL;
+  }
+  vyre_program_desc desc = head_desc(kernel);
+  vyre_buffer_decl *buffers;
+  vyre_program *program = vyre__program_new(arena, &desc, &buffers);
+  if (!program) return NULL;
+  vyre__local *locals = copy_array(arena, s->locals, s->local_count,
+                                   sizeof *locals, _Alignof(vyre__local));
+  vyre__function *functions = vyre_arena_alloc(
+      arena, s->function_count * sizeof *functions, _Alignof(vyre__function));
+  program->over = kernel->over;
+  program->item_type = (uint8_t)kernel->item_type;
+  program->functions = functions;
+  program->function_count = (uint32_t)s->function_count;
+  program->nodes = COPY(arena, s->nodes, s->node_count);
+  program->node_count = (uint32_t)s->node_count;
+  program->lists = COPY(arena, s->lists, s->list_count);
+  program->list_count = (uint32_t)s->list_count;
+  if (!copy_places(s, kernel, small, arena, program)) return NULL;
+  program->texts = copy_array(arena, s->texts, s->text_count, 1, 1);
+  program->text_count = (uint32_t)s->text_count;
+  char *names = vyre_arena_alloc(arena, names_size, 1);
+  if (!locals || !functions || !program->nodes || !program->lists ||
+      !program->texts || !names) {
+    return NULL;
+  }
+  put_names(s, kernel, names, program, buffers, locals, functions);
+  return program;
+}
+
+static vyre_code write_nodes(sealer *s, uint32_t function, vyre_status *st) {
+  (void)put_node(s, (vyre__node){0}, (vyre__place){0});
+  s->writing = 0;
+  (void)use_function(s, function);
+  for (uint32_t i = 0; i < s->function_count && !s->out_of_memory; i++) {
+    emit_function(s, i);
+    if (s->functions[i].body == 0 && !s->out_of_memory) {
+      return REFUSE(st, "correct the mistakes that were reported",
+                    "function '%.100s' has no valid body",
+                    s->m->functions[s->functions[i].made].name);
+    }
+  }
+  if (s->out_of_memory) {
+    return vyre__no_memory(st, "vyre__seal", "nodes", s->node_count);
+  }
+  if (s->lost_local) {
+    return REFUSE(st, "put every declaration into a block",
+                  "a local is used, but its declaration is not in the kernel");
+  }
+  return check_calls(s, st);
+}
+
+static vyre_code check_made(const vyre__maker *m, uint32_t function,
+                            const vyre__kernel *kernel, vyre_status *st) {
+  if (m->out_of_memory) {
+    return vyre__no_memory(st, "vyre__seal", "nodes", m->node_count);
+  }
+  if (function >= m->function_count || !m->functions[function].is_kernel ||
+      m->functions[function].body == 0) {
+    return REFUSE(st, "correct the mistakes that were reported",
+                  "kernel '%.100s' has no valid body", kernel->name);
+  }
+  return vyre__kernel_check(kernel, st);
+}
+
+vyre_code vyre__seal(vyre__maker *m, uint32_t function,
+                     const vyre__kernel *kernel, vyre_allocator allocator,
+                     vyre_program **out, vyre_status *st) {
+  *out = NULL;
+  VYRE_TRY(check_made(m, function, kernel, st));
+  sealer *s = sealer_of(m);
+  if (!s) return vyre__no_memory(st, "vyre__seal", "nodes", m->node_count);
+  vyre_arena arena;
+  vyre_arena_init(&arena, allocator);
+  vyre_code code = write_nodes(s, function, st);
+  if (code == VYRE_OK) {
+    *out = copy_program(s, kernel, &arena);
+    if (!*out) {
+      code = vyre__no_memory(st, "vyre__seal", "program", s->node_count);
+    }
+  }
+  if (!*out) {
+    vyre_arena_finish(&arena);
+    return code;
+  }
+  (*out)->arena = arena;
+  vyre__program_hash(*out, &(*out)->fingerprint);
+  return VYRE_OK;
+}

@@ -1,0 +1,632 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Values: what operations take, and what they give. */
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/ir_builder.h"
+#include "ir/ir_builder_internal.h"
+
+/* --- literals --------------------------------------------------------------*/
+
+static uint64_t canonical_bits(vyre_type type, uint64_t bits) {
+  switch (type) {
+    case VYRE_TYPE_BOOL:
+      return bits != 0;
+    case VYRE_TYPE_U32:
+    case VYRE_TYPE_I32:
+      return bits & UINT32_MAX;
+    case VYRE_TYPE_F32:
+      bits &= UINT32_MAX;
+      return (bits & 0x7FFFFFFFu) > 0x7F800000u ? 0x7FC00000u : bits;
+    case VYRE_TYPE_F64:
+      return (bits & INT64_MAX) > 0x7FF0000000000000u ? 0x7FF8000000000000u
+                                                      : bits;
+    default:
+      return bits;
+  }
+}
+
+static vyre__id append_literal(vyre__maker *m, unsigned type, uint64_t bits,
+                               uint8_t aux, uint32_t c) {
+  return vyre__append(m,
+                      (vyre__node){.op = VYRE__OP_LITERAL,
+                                   .type = (uint8_t)type,
+                                   .aux = aux,
+                                   .a = (uint32_t)bits,
+                                   .b = (uint32_t)(bits >> 32),
+                                   .c = c},
+                      0);
+}
+
+vyre__id vyre__make_literal(vyre__maker *m, vyre_type type, uint64_t bits) {
+  if (type <= VYRE_TYPE_VOID || type >= VYRE_TYPE_COUNT) {
+    return vyre__complain(m, "", "use bool, u32, i32, u64, i64, f32 or f64",
+                          "a literal of type %u, which is none",
+                          (unsigned)type);
+  }
+  return append_literal(m, type, canonical_bits(type, bits), 0, 0);
+}
+
+vyre__id vyre__make_integer(vyre__maker *m, uint64_t magnitude, bool negative,
+                            vyre_type type) {
+  vyre__id id = append_literal(m, VYRE__TYPE_INT, magnitude,
+                               negative && magnitude != 0, 0);
+  return type == VYRE_TYPE_VOID ? id : vyre__settle(m, id, type);
+}
+
+vyre__id vyre__make_float(vyre__maker *m, double as_f64, float as_f32,
+                          vyre_type type) {
+  uint64_t bits;
+  uint32_t narrow;
+  memcpy(&bits, &as_f64, sizeof bits);
+  memcpy(&narrow, &as_f32, sizeof narrow);
+  vyre__id id = append_literal(m, VYRE__TYPE_FLOAT, bits, 0, narrow);
+  return type == VYRE_TYPE_VOID ? id : vyre__settle(m, id, type);
+}
+
+/* -literal. A NaN has no sign, an integer may wrap. */
+static vyre__id negate_literal(vyre__maker *m, vyre__id id) {
+  vyre__node node = m->nodes[id];
+  uint64_t bits = vyre__literal(&node);
+  switch ((unsigned)node.type) {
+    case VYRE__TYPE_INT:
+      return append_literal(m, node.type, bits, bits != 0 && !node.aux, 0);
+    case VYRE__TYPE_FLOAT:
+      return append_literal(m, node.type, bits ^ (UINT64_C(1) << 63), 0,
+                            node.c ^ 0x80000000u);
+    case VYRE_TYPE_F32:
+      return vyre__make_literal(m, VYRE_TYPE_F32, bits ^ 0x80000000u);
+    case VYRE_TYPE_F64:
+      return vyre__make_literal(m, VYRE_TYPE_F64, bits ^ (UINT64_C(1) << 63));
+    default:
+      return vyre__make_literal(m, (vyre_type)node.type, 0 - bits);
+  }
+}
+
+/* --- operand types ---------------------------------------------------------*/
+
+/* One bit a type. */
+enum {
+  BOOL = 1 << VYRE_TYPE_BOOL,
+  INTEGERS = 1 << VYRE_TYPE_U32 | 1 << VYRE_TYPE_I32 | 1 << VYRE_TYPE_U64 |
+             1 << VYRE_TYPE_I64 | 1 << VYRE__TYPE_INT,
+  F32 = 1 << VYRE_TYPE_F32 | 1 << VYRE__TYPE_FLOAT,
+  FLOATS = F32 | 1 << VYRE_TYPE_F64,
+  SIGNED =
+      1 << VYRE_TYPE_I32 | 1 << VYRE_TYPE_I64 | 1 << VYRE__TYPE_INT | FLOATS,
+  NUMBERS = INTEGERS | FLOATS,
+  EVERYTHING = NUMBERS | BOOL
+};
+
+static const uint16_t taken[] = {
+    [VYRE__RULE_NONE] = EVERYTHING,
+    [VYRE__RULE_ANY_SAME] = EVERYTHING,
+    [VYRE__RULE_BOOL_SAME] = BOOL,
+    [VYRE__RULE_INTEGER_SAME] = INTEGERS,
+    [VYRE__RULE_BITS_SAME] = INTEGERS | BOOL,
+    [VYRE__RULE_FLOAT_SAME] = FLOATS,
+    [VYRE__RULE_F32_SAME] = F32,
+    [VYRE__RULE_SIGNED_SAME] = SIGNED,
+    [VYRE__RULE_NUMBER_SAME] = NUMBERS,
+    [VYRE__RULE_SHIFT] = INTEGERS,
+    [VYRE__RULE_COMPARE_ANY] = EVERYTHING,
+    [VYRE__RULE_COMPARE_NUMBER] = NUMBERS,
+    [VYRE__RULE_CAST] = EVERYTHING,
+    [VYRE__RULE_BITCAST] = NUMBERS,
+    [VYRE__RULE_SELECT] = EVERYTHING,
+    [VYRE__RULE_ATOMIC] = INTEGERS,
+    [VYRE__RULE_PUSH] = EVERYTHING,
+};
+
+bool vyre__rule_takes(vyre__rule rule, unsigned type) {
+  return (taken[rule] >> type & 1) != 0;
+}
+
+const char *vyre__rule_wants(vyre__rule rule) {
+  switch (rule) {
+    case VYRE__RULE_BOOL_SAME:
+      return "bool";
+    case VYRE__RULE_INTEGER_SAME:
+    case VYRE__RULE_SHIFT:
+    case VYRE__RULE_ATOMIC:
+      return "an integer (u32, i32, u64, i64)";
+    case VYRE__RULE_BITS_SAME:
+      return "an integer or bool";
+    case VYRE__RULE_FLOAT_SAME:
+      return "a float (f32, f64)";
+    case VYRE__RULE_F32_SAME:
+      return "f32";
+    case VYRE__RULE_SIGNED_SAME:
+      return "a signed number (i32, i64, f32, f64)";
+    case VYRE__RULE_NUMBER_SAME:
+    case VYRE__RULE_COMPARE_NUMBER:
+    case VYRE__RULE_BITCAST:
+      return "a number";
+    default:
+      return "a value";
+  }
+}
+
+static const char *operand_fix(vyre__rule rule, vyre__op op, unsigned type) {
+  if (op == VYRE__OP_BIT_NOT && type == VYRE_TYPE_BOOL) {
+    return "use ! to negate a bool";
+  }
+  if (rule == VYRE__RULE_BOOL_SAME) return "compare it: x != 0";
+  if (rule == VYRE__RULE_SIGNED_SAME && type != VYRE_TYPE_BOOL) {
+    return "cast it to a signed type first: i32(x)";
+  }
+  if (rule == VYRE__RULE_FLOAT_SAME || rule == VYRE__RULE_F32_SAME) {
+    return "cast it first: f32(x)";
+  }
+  if (type == VYRE_TYPE_BOOL) {
+    return "use && || ! == != on bools, or select(b, 1, 0)";
+  }
+  return "cast it first: u32(x)";
+}
+
+vyre__id vyre__complain_operand(vyre__maker *m, vyre__op op, vyre__id id,
+                                unsigned type) {
+  const vyre__op_info *info = &vyre__ops[op];
+  if (type == VYRE__TYPE_INT && (info->rule == VYRE__RULE_FLOAT_SAME ||
+                                 info->rule == VYRE__RULE_F32_SAME)) {
+    char fix[VYRE__FLOAT_FIX];
+    return vyre__complain_at(m, id, "V062", vyre__float_fix(m, id, fix),
+                             "'%s' takes %s, and this is an integer literal",
+                             info->text, vyre__rule_wants(info->rule));
+  }
+  if (type == VYRE__TYPE_FLOAT &&
+      (info->rule == VYRE__RULE_INTEGER_SAME ||
+       info->rule == VYRE__RULE_SHIFT || info->rule == VYRE__RULE_BITS_SAME)) {
+    return vyre__complain_at(m, id, "V063",
+                             "write an integer, or cast the float: u32(x)",
+                             "'%s' takes %s, and this is a float literal",
+                             info->text, vyre__rule_wants(info->rule));
+  }
+  return vyre__complain_at(m, id, "V061", operand_fix(info->rule, op, type),
+                           "'%s' takes %s, not %s", info->text,
+                           vyre__rule_wants(info->rule), vyre__type_name(type));
+}
+
+static inline bool takes(vyre__maker *m, vyre__op op, vyre__id id) {
+  unsigned type = vyre__type_of(m, id);
+  if (vyre__rule_takes(vyre__ops[op].rule, type)) return true;
+  vyre__complain_operand(m, op, id, type);
+  return false;
+}
+
+/* Two values of different types that must agree. */
+VYRE__APART static bool make_agree(vyre__maker *m, vyre__op op, vyre__id a,
+                                   vyre__id b) {
+  unsigned ta = vyre__type_of(m, a), tb = vyre__type_of(m, b);
+  bool free_a = vyre__type_is_untyped(ta), free_b = vyre__type_is_untyped(tb);
+  if (free_a && free_b) {
+    char fix[VYRE__FLOAT_FIX];
+    vyre__id integer = ta == VYRE__TYPE_INT ? a : b;
+    vyre__complain_at(m, integer, "V062", vyre__float_fix(m, integer, fix),
+                      "'%s' between an integer literal and a float literal",
+                      vyre__ops[op].text);
+    return false;
+  }
+  if (free_a && tb != VYRE_TYPE_BOOL) return vyre__settle(m, a, tb) != 0;
+  if (free_b && ta != VYRE_TYPE_BOOL) return vyre__settle(m, b, ta) != 0;
+  const char *name = vyre__type_name(ta);
+  char fix[96];
+  snprintf(fix, sizeof fix, "cast one side to the type of the other: %s(x)",
+           free_a ? vyre__type_name(tb) : name);
+  vyre__complain(m, "V060", fix,
+                 "'%s' needs both sides to have one type, and they are %s and "
+                 "%s",
+                 vyre__ops[op].text, name, vyre__type_name(tb));
+  return false;
+}
+
+/* Two values that must agree: an untyped one takes the other's type, two
+ * untyped ones of one kind stay untyped. */
+static inline bool agree(vyre__maker *m, vyre__op op, vyre__id a, vyre__id b) {
+  return vyre__type_of(m, a) == vyre__type_of(m, b) || make_agree(m, op, a, b);
+}
+
+/* --- leaves ----------------------------------------------------------------*/
+
+bool vyre__need_kernel(vyre__maker *m, const char *what) {
+  if (m->kernel) return true;
+  vyre__complain(m, "V086", "do it in the kernel, and pass the value to the fn",
+                 "%s cannot be used in a fn", what);
+  return false;
+}
+
+vyre__id vyre__make_local(vyre__maker *m, uint32_t local) {
+  uint32_t count = m->function < m->function_count
+                       ? m->functions[m->function].local_count
+                       : 0;
+  if (local >= count) {
+    if (m->out_of_memory) return 0;
+    return vyre__complain(m, "", "declare the local first",
+                          "local %u, but there are only %u", local, count);
+  }
+  const vyre__made_local *it =
+      &m->locals[m->functions[m->function].first_local + local];
+  if (!it->is_open) {
+    return vyre__complain(m, "", "declare it in an outer block",
+                          "local %u ('%.100s') is used after its block", local,
+                          it->name);
+  }
+  if (it->type == VYRE_TYPE_VOID) return 0; /* reported where it was declared */
+  return vyre__append(
+      m, (vyre__node){.op = VYRE__OP_LOCAL, .type = it->type, .a = local}, 0);
+}
+
+/* What was pushed since mark, as a run of lists; false if one of them is wrong.
+ * Drops them. */
+static bool take_list(vyre__maker *m, uint32_t mark, uint32_t *offset,
+                      uint32_t *count, unsigned *height) {
+  *count = (uint32_t)m->stack_count - mark;
+  *height = 0;
+  bool good = !m->out_of_memory;
+  for (uint32_t i = 0; i < *count; i++) {
+    vyre__id id = m->stack[mark + i];
+    good = good && id != 0;
+    unsigned own = vyre__height(m, id);
+    if (own > *height) *height = own;
+  }
+  *offset = 0;
+  if (good) *offset = vyre__append_list(m, vyre__stack_from(m, mark), *count);
+  vyre__stack_drop(m, mark);
+  return good && *offset != VYRE_NO_INDEX;
+}
+
+static bool check_arguments(vyre__maker *m, const vyre__made_function *f,
+                            uint32_t mark) {
+  uint32_t count = (uint32_t)m->stack_count - mark;
+  if (count != f->parameter_count) {
+    vyre__complain(m, "V074", "give one value for each parameter",
+                   "fn '%.100s' takes %u value%s, and here are %u", f->name,
+                   f->parameter_count, f->parameter_count == 1 ? "" : "s",
+                   count);
+    return false;
+  }
+  bool good = true;
+  for (uint32_t i = 0; i < count; i++) {
+    const vyre__made_parameter *parameter =
+        &m->parameters[f->first_parameter + i];
+    vyre__id id = m->stack[mark + i];
+    good = vyre__expect_named(m, id, parameter->type, "V075", "parameter",
+                              parameter->name) &&
+           good;
+  }
+  return good;
+}
+
+vyre__id vyre__make_call(vyre__maker *m, uint32_t function, uint32_t mark) {
+  if (function >= m->function_count || m->functions[function].is_kernel) {
+    vyre__stack_drop(m, mark);
+    return vyre__complain(m, "", "call a fn that was declared",
+                          "function %u is none that can be called", function);
+  }
+  const vyre__made_function *f = &m->functions[function];
+  uint32_t offset, count;
+  unsigned height;
+  if (m->out_of_memory || !check_arguments(m, f, mark)) {
+    vyre__stack_drop(m, mark);
+    return 0;
+  }
+  if (!take_list(m, mark, &offset, &count, &height)) return 0;
+  if (!m->kernel) m->has_nested_calls = true;
+  return vyre__append(m,
+                      (vyre__node){.op = VYRE__OP_CALL,
+                                   .type = f->result,
+                                   .a = function,
+                                   .b = offset,
+                                   .c = count},
+                      height);
+}
+
+const vyre_buffer_decl *vyre__buffer_at(vyre__maker *m, uint32_t buffer) {
+  if (!vyre__need_kernel(m, "a buffer")) return NULL;
+  if (buffer < m->kernel->buffer_count) return &m->kernel->buffers[buffer];
+  vyre__complain(m, "", "use a buffer of this kernel",
+                 "buffer %u, but the kernel has only %u", buffer,
+                 m->kernel->buffer_count);
+  return NULL;
+}
+
+vyre__id vyre__make_index(vyre__maker *m, const vyre_buffer_decl *buffer,
+                          vyre__id index) {
+  if (!index) return 0;
+  if (vyre__type_of(m, index) == VYRE__TYPE_INT) {
+    return vyre__settle_index(m, index);
+  }
+  unsigned type = vyre__type_of(m, index);
+  if (vyre__type_is_integer(type)) return index;
+  return vyre__complain_at(m, index, "V068", "cast it: u32(x)",
+                           "the index of '%.100s' is %s; an index is an "
+                           "integer",
+                           buffer->name, vyre__type_name(type));
+}
+
+vyre__id vyre__make_load(vyre__maker *m, uint32_t buffer, vyre__id index) {
+  const vyre_buffer_decl *decl = vyre__buffer_at(m, buffer);
+  if (decl) index = vyre__make_index(m, decl, index);
+  if (!decl || !index) return 0;
+  if (decl->access == VYRE_ACCESS_WRITE) {
+    return vyre__complain(m, "V070", "declare it read_write",
+                          "buffer '%.100s' is declared write, so it cannot be "
+                          "read",
+                          decl->name);
+  }
+  return vyre__append(
+      m,
+      (vyre__node){.op = VYRE__OP_LOAD,
+                   .type = (uint8_t)vyre__element_type(decl->element),
+                   .a = buffer,
+                   .b = index},
+      vyre__height(m, index));
+}
+
+vyre__id vyre__make_len(vyre__maker *m, uint32_t buffer) {
+  if (!vyre__buffer_at(m, buffer)) return 0;
+  return vyre__append(
+      m, (vyre__node){.op = VYRE__OP_LEN, .type = VYRE_TYPE_U32, .a = buffer},
+      0);
+}
+
+vyre__id vyre__make_axis(vyre__maker *m, vyre__op op, unsigned axis) {
+  if ((unsigned)op >= VYRE__OP_COUNT || vyre__ops[op].form != VYRE__FORM_AXIS ||
+      axis > 2) {
+    return vyre__complain(m, "", "use an id with axis 0, 1 or 2 (x, y, z)",
+                          "operation %u with axis %u is no id", (unsigned)op,
+                          axis);
+  }
+  return vyre__append(
+      m,
+      (vyre__node){
+          .op = (uint8_t)op, .type = VYRE_TYPE_U32, .aux = (uint8_t)axis},
+      0);
+}
+
+static bool need_queue(vyre__maker *m, const char *what) {
+  if (!vyre__need_kernel(m, what)) return false;
+  if (m->kernel->item_type != VYRE_TYPE_VOID) return true;
+  vyre__complain(m, "V083", "add queue(u32), or another type, to the kernel",
+                 "%s is only for queue kernels", what);
+  return false;
+}
+
+vyre__id vyre__make_item(vyre__maker *m) {
+  if (!need_queue(m, "'item'")) return 0;
+  return vyre__append(
+      m,
+      (vyre__node){.op = VYRE__OP_ITEM, .type = (uint8_t)m->kernel->item_type},
+      0);
+}
+
+/* --- operations ------------------------------------------------------------*/
+
+static bool is_form(vyre__maker *m, vyre__op op, vyre__form form) {
+  bool is_one = (unsigned)op < VYRE__OP_COUNT;
+  if (is_one && vyre__ops[op].form == form) return true;
+  vyre__complain(m, "", "use an operation with that number of operands",
+                 "operation '%s' does not fit here",
+                 is_one ? vyre__ops[op].text : "?");
+  return false;
+}
+
+vyre__id vyre__make_unary(vyre__maker *m, vyre__op op, vyre__id a) {
+  if (!a || !is_form(m, op, VYRE__FORM_UNARY)) return 0;
+  vyre__rule rule = vyre__ops[op].rule;
+  if (rule == VYRE__RULE_NONE || rule == VYRE__RULE_CAST ||
+      rule == VYRE__RULE_BITCAST || rule == VYRE__RULE_PUSH) {
+    return vyre__complain(m, "", "use the function made for it",
+                          "'%s' is no plain operation", vyre__ops[op].text);
+  }
+  if (op == VYRE__OP_UNIFORM && !vyre__need_kernel(m, "uniform()")) return 0;
+  if (!takes(m, op, a)) return 0;
+  if (rule == VYRE__RULE_F32_SAME) {
+    a = vyre__settle(m, a, VYRE_TYPE_F32);
+    if (!a) return 0;
+  }
+  if (op == VYRE__OP_NEG && m->nodes[a].op == VYRE__OP_LITERAL) {
+    return negate_literal(m, a);
+  }
+  return vyre__append(
+      m, (vyre__node){.op = (uint8_t)op, .type = m->nodes[a].type, .a = a},
+      vyre__height(m, a));
+}
+
+static bool is_value_type(vyre__maker *m, vyre_type type) {
+  if (type > VYRE_TYPE_VOID && type < VYRE_TYPE_COUNT) return true;
+  vyre__complain(m, "", "use bool, u32, i32, u64, i64, f32 or f64",
+                 "a cast to type %u, which is none", (unsigned)type);
+  return false;
+}
+
+static vyre__id append_cast(vyre__maker *m, vyre__op op, vyre_type type,
+                            vyre__id a) {
+  return vyre__append(
+      m, (vyre__node){.op = (uint8_t)op, .type = (uint8_t)type, .a = a},
+      vyre__height(m, a));
+}
+
+/* A literal without a type gets the one it is cast to, so that u64(1 << 40) is
+ * what it looks like. */
+vyre__id vyre__make_cast(vyre__maker *m, vyre_type type, vyre__id a) {
+  if (!a || !is_value_type(m, type)) return 0;
+  unsigned from = vyre__type_of(m, a);
+  if ((from == VYRE__TYPE_INT && vyre__type_is_integer(type)) ||
+      (from == VYRE__TYPE_FLOAT && vyre__type_is_float(type))) {
+    return vyre__settle(m, a, type);
+  }
+  a = vyre__settle(m, a, VYRE_TYPE_VOID);
+  return a ? append_cast(m, VYRE__OP_CAST, type, a) : 0;
+}
+
+/* The type of a literal whose bits are wanted: as wide as the result. */
+static vyre_type bits_type(const vyre__maker *m, vyre__id a, vyre_type type) {
+  bool wide = vyre__type_bits(type) == 64;
+  if (vyre__type_of(m, a) == VYRE__TYPE_FLOAT) {
+    return wide ? VYRE_TYPE_F64 : VYRE_TYPE_F32;
+  }
+  if (m->nodes[a].op == VYRE__OP_LITERAL && m->nodes[a].aux) {
+    return wide ? VYRE_TYPE_I64 : VYRE_TYPE_I32;
+  }
+  return wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
+}
+
+vyre__id vyre__make_bitcast(vyre__maker *m, vyre_type type, vyre__id a) {
+  if (!a || !is_value_type(m, type)) return 0;
+  if (vyre__type_is_untyped(vyre__type_of(m, a)) && type != VYRE_TYPE_BOOL) {
+    a = vyre__settle(m, a, bits_type(m, a, type));
+    if (!a) return 0;
+  }
+  unsigned from = vyre__type_of(m, a);
+  if (from == VYRE_TYPE_BOOL || type == VYRE_TYPE_BOOL ||
+      vyre__type_bits(from) != vyre__type_bits(type)) {
+    return vyre__complain(m, "V079",
+                          "use a type of the same width, or a cast by value: "
+                          "u64(x)",
+                          "the bits of %s cannot be taken as %s",
+                          vyre__type_name(from), vyre__type_name(type));
+  }
+  return append_cast(m, VYRE__OP_BITCAST, type, a);
+}
+
+static vyre__id make_shift(vyre__maker *m, vyre__op op, vyre__id a,
+                           vyre__id b) {
+  if (!takes(m, op, a)) return 0;
+  unsigned type = vyre__type_of(m, b);
+  if (type == VYRE__TYPE_INT) {
+    if (!vyre__settle(m, b, VYRE_TYPE_U32)) return 0;
+  } else if (type != VYRE_TYPE_U32) {
+    return vyre__complain_at(m, b, "V078", "cast the count: u32(n)",
+                             "the count of '%s' is u32, not %s",
+                             vyre__ops[op].text, vyre__type_name(type));
+  }
+  return vyre__append(
+      m,
+      (vyre__node){.op = (uint8_t)op, .type = m->nodes[a].type, .a = a, .b = b},
+      vyre__height2(m, a, b));
+}
+
+vyre__id vyre__make_binary(vyre__maker *m, vyre__op op, vyre__id a,
+                           vyre__id b) {
+  if (!a || !b || !is_form(m, op, VYRE__FORM_BINARY)) return 0;
+  vyre__rule rule = vyre__ops[op].rule;
+  if (rule == VYRE__RULE_SHIFT) return make_shift(m, op, a, b);
+  if (!takes(m, op, a) || !takes(m, op, b) || !agree(m, op, a, b)) return 0;
+  if (rule == VYRE__RULE_F32_SAME) {
+    a = vyre__settle(m, a, VYRE_TYPE_F32);
+    b = vyre__settle(m, b, VYRE_TYPE_F32);
+    if (!a || !b) return 0;
+  }
+  unsigned type = vyre__type_of(m, a);
+  if (rule == VYRE__RULE_COMPARE_ANY || rule == VYRE__RULE_COMPARE_NUMBER) {
+    /* The result is bool: nobody will settle the operands later. */
+    if (!vyre__settle(m, a, VYRE_TYPE_VOID)) return 0;
+    if (!vyre__settle(m, b, VYRE_TYPE_VOID)) return 0;
+    type = VYRE_TYPE_BOOL;
+  }
+  return vyre__append(
+      m, (vyre__node){.op = (uint8_t)op, .type = (uint8_t)type, .a = a, .b = b},
+      vyre__height2(m, a, b));
+}
+
+vyre__id vyre__make_ternary(vyre__maker *m, vyre__op op, vyre__id a, vyre__id b,
+                            vyre__id c) {
+  if (!a || !b || !c || !is_form(m, op, VYRE__FORM_TERNARY)) return 0;
+  if (op == VYRE__OP_SELECT) {
+    if (!vyre__expect(m, a, VYRE_TYPE_BOOL, "V067",
+                      "the condition of select") ||
+        !agree(m, op, b, c)) {
+      return 0;
+    }
+  } else {
+    if (!takes(m, op, a) || !takes(m, op, b) || !takes(m, op, c)) return 0;
+    /* The third time round a type that b took from c reaches a. */
+    if (!agree(m, op, a, b) || !agree(m, op, b, c) || !agree(m, op, a, b)) {
+      return 0;
+    }
+  }
+  unsigned height = vyre__height2(m, a, b), more = vyre__height(m, c);
+  return vyre__append(
+      m,
+      (vyre__node){
+          .op = (uint8_t)op, .type = m->nodes[b].type, .a = a, .b = b, .c = c},
+      height > more ? height : more);
+}
+
+/* --- atomics and push ------------------------------------------------------*/
+
+/* Checks the buffer and settles index and value; false if reported. */
+static bool atomic_operands(vyre__maker *m, vyre__op op, uint32_t buffer,
+                            vyre__id *index, vyre__id *value) {
+  const vyre_buffer_decl *decl = vyre__buffer_at(m, buffer);
+  if (!decl || !*value) return false;
+  *index = vyre__make_index(m, decl, *index);
+  if (!*index) return false;
+  if (decl->element < VYRE_ELEMENT_U32 || decl->element > VYRE_ELEMENT_I64) {
+    vyre__complain(m, "V072", "declare the buffer u32, i32, u64 or i64",
+                   "'%s' needs u32, i32, u64 or i64, and '%.100s' is %s",
+                   vyre__ops[op].text, decl->name,
+                   vyre_element_name(decl->element));
+    return false;
+  }
+  if (decl->access != VYRE_ACCESS_READ_WRITE &&
+      decl->access != VYRE_ACCESS_WORKGROUP) {
+    vyre__complain(m, "V073", "declare it read_write",
+                   "'%s' reads and writes, and buffer '%.100s' is declared %s",
+                   vyre__ops[op].text, decl->name,
+                   vyre_access_name(decl->access));
+    return false;
+  }
+  *value = vyre__expect(m, *value, vyre__element_type(decl->element), "V069",
+                        "the value of an atomic");
+  return *value != 0;
+}
+
+static vyre__id append_atomic(vyre__maker *m, vyre__op op, uint32_t buffer,
+                              vyre__id index, uint32_t c, unsigned height) {
+  vyre_element element = m->kernel->buffers[buffer].element;
+  return vyre__append(m,
+                      (vyre__node){.op = (uint8_t)op,
+                                   .type = (uint8_t)vyre__element_type(element),
+                                   .a = buffer,
+                                   .b = index,
+                                   .c = c},
+                      height);
+}
+
+vyre__id vyre__make_atomic(vyre__maker *m, vyre__op op, uint32_t buffer,
+                           vyre__id index, vyre__id value) {
+  if (!is_form(m, op, VYRE__FORM_ATOMIC) ||
+      !atomic_operands(m, op, buffer, &index, &value)) {
+    return 0;
+  }
+  return append_atomic(m, op, buffer, index, value,
+                       vyre__height2(m, index, value));
+}
+
+vyre__id vyre__make_atomic_cas(vyre__maker *m, uint32_t buffer, vyre__id index,
+                               vyre__id expected, vyre__id desired) {
+  const vyre__op op = VYRE__OP_ATOMIC_CAS;
+  if (!desired || !atomic_operands(m, op, buffer, &index, &expected)) return 0;
+  vyre_type type = vyre__element_type(m->kernel->buffers[buffer].element);
+  desired = vyre__expect(m, desired, type, "V069", "the value of an atomic");
+  if (!desired) return 0;
+  uint32_t list =
+      vyre__append_list(m, (const uint32_t[]){expected, desired}, 2);
+  if (list == VYRE_NO_INDEX) return 0;
+  unsigned height = vyre__height2(m, expected, desired);
+  unsigned more = vyre__height(m, index);
+  return append_atomic(m, op, buffer, index, list,
+                       height > more ? height : more);
+}
+
+vyre__id vyre__make_push(vyre__maker *m, vyre__id value) {
+  if (!value || !need_queue(m, "push()")) return 0;
+  value =
+      vyre__expect(m, value, m->kernel->item_type, "V085", "what is pushed");
+  if (!value) return 0;
+  return vyre__append(
+      m, (vyre__node){.op = VYRE__OP_PUSH, .type = VYRE_TYPE_BOOL, .a = value},
+      vyre__height(m, value));
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "lang/builtins.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vyre/module.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+
+/* --- texts ------------------------------------------------------------------ */
+
+/* What is kept for the process: written once under the lock. */
+static struct {
+  pthread_mutex_t lock;
+  vyre_program *programs[VYRE__LIBRARY_COUNT];
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+typedef struct text {
+  char *bytes;
+  size_t length, capacity;
+  bool no_memory;
+} text;
+
+static void append(text *t, const char *bytes, size_t length) {
+  if (!vyre__reserve((vyre_allocator){0}, &t->bytes, &t->capacity,
+                     t->length + length, 1, false)) {
+    t->no_memory = true;
+    return;
+  }
+  memcpy(t->bytes + t->length, bytes, length);
+  t->length += length;
+}
+
+/* A program has a kernel, and only what that calls: it calls every function once.
+ * Their names and parameters are read off the text, whose `fn` lines are laid out
+ * by vyre fmt. */
+static void append_calls(text *t, const char *source, size_t length) {
+  static const char head[] = "\nkernel library workgroup(1)\n{\n";
+  append(t, head, sizeof head - 1);
+  const char *end = source + length;
+  unsigned number = 0;
+  for (const char *at = source; at < end; at++) {
+    if ((at != source && at[-1] != '\n') || end - at < 4 ||
+        memcmp(at, "fn ", 3) != 0) {
+      continue;
+    }
+    const char *name = at + 3, *open = memchr(name, '(', (size_t)(end - name));
+    const char *close = open ? memchr(open, ')', (size_t)(end - open)) : NULL;
+    if (!close) break;
+    char line[64];
+    append(t, line,
+           (size_t)snprintf(line, sizeof line, "    let r%u = ", number++));
+    append(t, name, (size_t)(open - name + 1));
+    bool first = true;
+    for (const char *p = open; p < close; p++) {
+      if (*p != ':') continue;
+      char zero[32];
+      const char *type = p + 1;
+      while (type < close && *type == ' ') type++;
+      size_t size = 0;
+      while (type + size < close && type[size] != ',') size++;
+      append(t, zero,
+             (size_t)snprintf(zero, sizeof zero, "%s%.*s(0)", first ? "" : ", ",
+                              (int)size, type));
+      first = false;
+    }
+    append(t, ");\n", 3);
+  }
+  append(t, "}\n", 2);
+}
+
+static vyre_code parse(vyre__library_kind kind, vyre_program **out,
+                       vyre_status *st) {
+  static const char with[] = "const HAS_FMA = true;\n";
+  static const char without[] = "const HAS_FMA = false;\n";
+  bool soft = kind == VYRE__LIBRARY_SOFT;
+  const char *source = soft ? vyre__softlib_text : vyre__mathlib_text;
+  size_t length = soft ? vyre__softlib_text_length : vyre__mathlib_text_length;
+  text t = {.bytes = NULL};
+  if (kind == VYRE__LIBRARY_MATH) append(&t, with, sizeof with - 1);
+  if (kind == VYRE__LIBRARY_MATH_MUL) append(&t, without, sizeof without - 1);
+  append(&t, source, length);
+  append_calls(&t, source, length);
+  vyre_module *module = NULL;
+  vyre_code code =
+      t.no_memory
+          ? vyre__no_memory(st, "vyre__library_get", "bytes of text", length)
+          : vyre_module_parse(t.bytes, t.length, "vyre's library",
+                              (vyre_allocator){0}, &module, NULL,
+                              vyre__status_open(st));
+  if (code == VYRE_OK)
+    *out = vyre_program_retain(vyre_module_kernel(module, 0));
+  vyre_module_release(module);
+  vyre__reserve_free((vyre_allocator){0}, &t.bytes, &t.capacity, 1);
+  return code;
+}
+
+vyre_code vyre__library_get(vyre__library_kind kind, const vyre_program **out,
+                            vyre_status *st) {
+  vyre_code code = VYRE_OK;
+  pthread_mutex_lock(&kept.lock);
+  if (!kept.programs[kind]) code = parse(kind, &kept.programs[kind], st);
+  *out = kept.programs[kind];
+  pthread_mutex_unlock(&kept.lock);
+  return code;
+}
+
+const vyre__function *vyre__library_find(const vyre_program *library,
+                                         const char *name) {
+  for (uint32_t i = 1; i < library->function_count; i++) {
+    if (strcmp(library->functions[i].name, name) == 0) {
+      return &library->functions[i];
+    }
+  }
+  return NULL;
+}
+
+/* --- linking ---------------------------------------------------------------- */
+
+/* Two programs in one: what is the library's moves behind what is the user's. */
+typedef struct link {
+  const vyre_program *user, *library;
+  vyre_program *out;
+  vyre__node *nodes;
+  uint32_t *lists;
+  uint32_t list_count;
+} link;
+
+static uint32_t find_function(const link *l, const char *name) {
+  char full[64];
+  snprintf(full, sizeof full, "%s_f64", name);
+  const vyre__function *f = vyre__library_find(l->library, full);
+  return f ? l->user->function_count + (uint32_t)(f - l->library->functions) - 1
+           : 0;
+}
+
+static void copy_user(link *l) {
+  for (uint32_t i = 0; i < l->user->node_count; i++) {
+    vyre__node node = l->user->nodes[i];
+    if (vyre__op_is_math(node.op)) {
+      uint32_t list = l->list_count;
+      bool two = vyre__ops[node.op].form == VYRE__FORM_BINARY;
+      l->lists[l->list_count++] = node.a;
+      if (two) l->lists[l->list_count++] = node.b;
+      node.a = find_function(l, vyre__ops[node.op].text);
+      node.op = VYRE__OP_CALL;
+      node.b = list;
+      node.c = two ? 2 : 1;
+    }
+    l->nodes[i] = node;
+  }
+}
+
+static void copy_library(link *l, uint32_t list_base) {
+  uint32_t base = l->user->node_count;
+  for (uint32_t i = 0; i < l->library->node_count; i++) {
+    vyre__node n = l->library->nodes[i];
+    switch ((vyre__form)vyre__ops[n.op].form) {
+      case VYRE__FORM_CALL:
+        n.a += l->user->function_count - 1;
+        n.b += list_base;
+        break;
+      case VYRE__FORM_LIST:
+        n.a += list_base;
+        break;
+      case VYRE__FORM_UNARY:
+      case VYRE__FORM_BINARY:
+      case VYRE__FORM_TERNARY:
+      case VYRE__FORM_IF:
+      case VYRE__FORM_WHILE:
+        if (n.a) n.a += base;
+        if (n.b) n.b += base;
+        if (n.c) n.c += base;
+        break;
+      case VYRE__FORM_SET:
+        n.b += base;
+        break;
+      case VYRE__FORM_FOR:
+        n.b += list_base;
+        break;
+      default: /* literals, locals: a library touches no buffers */
+        break;
+    }
+    l->nodes[base + i] = n;
+  }
+  /* Every list of a library is of nodes. */
+  for (uint32_t i = 0; i < l->library->list_count; i++) {
+    l->lists[list_base + i] = l->library->lists[i] + base;
+  }
+}
+
+static bool copy_parts(link *l, vyre_arena *arena) {
+  const vyre_program *user = l->user, *library = l->library;
+  uint32_t nodes = user->node_count + library->node_count;
+  uint32_t functions = user->function_count + library->function_count - 1;
+  uint32_t lists =
+      user->list_count + library->list_count + 2 * user->node_count;
+  vyre__function *all = vyre__arena_array(arena, functions, sizeof *all);
+  vyre__place *places = vyre__arena_array(arena, nodes, sizeof *places);
+  l->nodes = vyre__arena_array(arena, nodes, sizeof *l->nodes);
+  l->lists = vyre__arena_array(arena, lists, sizeof *l->lists);
+  if (!all || !places || !l->nodes || !l->lists) return false;
+  memset(places, 0, sizeof *places * nodes);
+  for (uint32_t i = 0; i < user->node_count; i++) {
+    places[i] = vyre__place_of(user, i);
+  }
+  memcpy(l->lists, user->lists, sizeof *l->lists * user->list_count);
+  memcpy(all, user->functions, sizeof *all * user->function_count);
+  for (uint32_t i = 1; i < library->function_count; i++) {
+    vyre__function f = library->functions[i];
+    f.body += user->node_count;
+    all[user->function_count + i - 1] = f;
+  }
+  uint32_t list_base = user->list_count;
+  l->list_count = list_base + library->list_count;
+  copy_library(l, list_base);
+  copy_user(l);
+  l->out->functions = all;
+  l->out->function_count = functions;
+  l->out->nodes = l->nodes;
+  l->out->node_count = nodes;
+  l->out->wide_places = places;
+  l->out->lists = l->lists;
+  l->out->list_count = l->list_count;
+  return true;
+}
+
+static bool has_math(const vyre_program *program) {
+  for (uint32_t i = 0; i < program->node_count; i++) {
+    if (vyre__op_is_math(program->nodes[i].op)) return true;
+  }
+  return false;
+}
+
+vyre_code vyre__link_math(vyre_program *program, vyre_allocator allocator,
+                          vyre_program **out, vyre_status *st) {
+  *out = NULL;
+  if (!has_math(program)) {
+    *out = vyre_program_retain(program);
+    return VYRE_OK;
+  }
+  link l = {.user = program};
+  VYRE_TRY(vyre__library_get(VYRE__LIBRARY_MATH, &l.library, st));
+  vyre_arena arena;
+  vyre_arena_init(&arena, allocator);
+  l.out = vyre_arena_alloc(&arena, sizeof *l.out, 0);
+  if (l.out) {
+    *l.out = (vyre_program){.name = program->name,
+                            .file = program->file,
+                            .buffers = program->buffers,
+                            .buffer_count = program->buffer_count,
+                            .over = program->over,
+                            .item_type = program->item_type,
+                            .texts = program->texts,
+                            .text_count = program->text_count,
+                            .fingerprint = program->fingerprint};
+    memcpy(l.out->workgroup, program->workgroup, sizeof l.out->workgroup);
+    atomic_init(&l.out->references, 1);
+  }
+  if (!l.out || !copy_parts(&l, &arena)) {
+    vyre_arena_finish(&arena);
+    return vyre__no_memory(st, "vyre__link_math", "nodes", program->node_count);
+  }
+  l.out->arena = arena;
+  *out = l.out;
+  return VYRE_OK;
+}

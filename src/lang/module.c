@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "lang/module.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "lang/parse.h"
+
+struct vyre_module {
+  vyre_allocator allocator;
+  vyre_program **kernels;
+  size_t count, capacity;
+};
+
+/* --- the source -------------------------------------------------------------*/
+
+vyre_code vyre__source_accept(const char *text, size_t length,
+                              vyre_diagnostics *diagnostics) {
+  static const struct {
+    const char *message, *fix;
+  } rows[] = {
+      [VYRE__SOURCE_LONG] = {"the text is longer than 16 MiB",
+                             "split it into several files"},
+      [VYRE__SOURCE_NUL] = {"the text has a NUL byte",
+                            "remove it; is this a text file?"},
+      [VYRE__SOURCE_UTF8] = {"the text is not UTF-8", "save the file as UTF-8"},
+      [VYRE__SOURCE_CONTROL] =
+          {"the text has a control character that cannot be seen",
+           "remove it; tabs and line ends are the only ones"},
+  };
+  size_t at;
+  vyre__source_fault fault = vyre__source_check(text, length, &at);
+  if (fault == VYRE__SOURCE_FINE) return VYRE_OK;
+  vyre_diagnostic finding = {.rule = "V001",
+                             .length = 1,
+                             .message = rows[fault].message,
+                             .fix = rows[fault].fix};
+  vyre__source_place(text, length, at, &finding.line, &finding.column);
+  if (!vyre__diagnostics_add(diagnostics, &finding)) return VYRE_OUT_OF_MEMORY;
+  return VYRE_INVALID_PROGRAM;
+}
+
+/* --- parsing ----------------------------------------------------------------*/
+
+static void collect(void *self, const char *rule, vyre__place place,
+                    uint32_t length, const char *message, const char *fix,
+                    vyre__place other, const char *other_text) {
+  vyre__parser *p = self;
+  if (p->lost) return; /* on the way out of what was told already */
+  vyre_diagnostic finding = {.rule = rule,
+                             .line = place.line,
+                             .column = place.column,
+                             .length = length,
+                             .message = message,
+                             .fix = fix,
+                             .other = other_text,
+                             .other_line = other.line,
+                             .other_column = other.column};
+  if (!vyre__diagnostics_add(p->diagnostics, &finding)) p->out_of_memory = true;
+}
+
+static void tell_recursion(vyre__parser *p) {
+  vyre__id call = 0;
+  vyre__maker *m = &p->maker;
+  uint32_t function = vyre__find_recursion(m, &call);
+  if (function == VYRE_NO_INDEX || m->out_of_memory) return;
+  vyre__p_error(p, m->spans[call], "V045",
+                "write it as a loop, with a var for what changes",
+                "fn '%.100s' calls itself here, directly or through others",
+                m->functions[function].name);
+}
+
+static vyre_code no_memory(vyre_status *st) {
+  return vyre__no_memory(st, "vyre_module_parse", "the text's tokens and nodes",
+                         1);
+}
+
+static bool is_full(const vyre__parser *p) {
+  return p->out_of_memory || p->maker.out_of_memory || p->symbols.failed;
+}
+
+static vyre_code read_file(vyre__parser *p, vyre_status *st) {
+  if (!vyre__symbols_init(&p->symbols, p->allocator)) return no_memory(st);
+  vyre__maker_init(&p->maker, p->allocator, (vyre__reporter){collect, p});
+  if (is_full(p)) return no_memory(st);
+  vyre__push(&p->maker, 0); /* an empty block then has a stack to look at */
+  vyre__stack_drop(&p->maker, 0);
+  vyre__lexer_init(&p->now.lexer, p->text, p->length, &p->symbols);
+  vyre__p_index(p);
+  if (!is_full(p)) vyre__p_file(p);
+  if (!is_full(p) && p->maker.error_count == 0) tell_recursion(p);
+  if (is_full(p)) return no_memory(st);
+  if (p->maker.error_count == 0) return VYRE_OK;
+  return vyre__diagnostics_fail(p->diagnostics, p->file, st);
+}
+
+static vyre_code seal_kernels(vyre__parser *p, vyre_module *module,
+                              vyre_status *st) {
+  void *kernels = NULL;
+  if (!vyre__reserve(p->allocator, &kernels, &module->capacity, p->kernel_count,
+                     sizeof *module->kernels, true)) {
+    return no_memory(st);
+  }
+  module->kernels = (vyre_program **)kernels;
+  for (size_t i = 0; i < p->kernel_count; i++) {
+    vyre__read_kernel *it = &p->kernels[i];
+    vyre_status failure = {.code = VYRE_OK};
+    vyre_code code = VYRE_OK;
+    if (it->parsed) {
+      code = vyre__seal(&p->maker, it->parsed->function, &it->parsed->head,
+                        p->allocator, &it->program, &failure);
+    }
+    if (code == VYRE_OUT_OF_MEMORY) return no_memory(st);
+    if (code != VYRE_OK) { /* limits of a kernel as a whole */
+      p->lost = false;
+      vyre__p_error(p, p->maker.functions[it->parsed->function].span, "V048",
+                    failure.fix, "%s", failure.message);
+      if (is_full(p)) return no_memory(st);
+      return vyre__diagnostics_fail(p->diagnostics, p->file, st);
+    }
+    module->kernels[module->count++] = it->program;
+    it->program = NULL;
+  }
+  return VYRE_OK;
+}
+
+static void finish_parser(vyre__parser *p) {
+  for (size_t i = 0; i < p->kernel_count; i++) {
+    vyre_program_release(p->kernels[i].program); /* it is wrong further on */
+  }
+#define FREE_ARRAY(array, capacity) \
+  vyre__reserve_free(p->allocator, &p->array, &p->capacity, sizeof *p->array)
+  FREE_ARRAY(items, item_capacity);
+  FREE_ARRAY(bindings, binding_capacity);
+  FREE_ARRAY(parameters, parameter_capacity);
+  FREE_ARRAY(buffers, buffer_capacity);
+  FREE_ARRAY(kernels, kernel_capacity);
+#undef FREE_ARRAY
+  vyre__maker_finish(&p->maker);
+  vyre__symbols_finish(&p->symbols);
+  vyre_arena_finish(&p->arena);
+}
+
+static vyre_code parse(const char *text, size_t length, const char *file,
+                       vyre_module *module, vyre_diagnostics *diagnostics,
+                       vyre_status *st) {
+  vyre_code code = vyre__source_accept(text, length, diagnostics);
+  if (code == VYRE_OUT_OF_MEMORY) return no_memory(st);
+  if (code != VYRE_OK) return vyre__diagnostics_fail(diagnostics, file, st);
+  vyre__parser p = {.text = text,
+                    .length = (uint32_t)length,
+                    .file = file,
+                    .diagnostics = diagnostics,
+                    .allocator = module->allocator};
+  vyre_arena_init(&p.arena, module->allocator);
+  code = read_file(&p, st);
+  if (code == VYRE_OK) code = seal_kernels(&p, module, st);
+  finish_parser(&p);
+  return code;
+}
+
+vyre_code vyre_module_parse(const char *text, size_t length, const char *file,
+                            vyre_allocator allocator, vyre_module **out,
+                            vyre_diagnostics *diagnostics, vyre_status *st) {
+  vyre__status_begin(st);
+  if (!out) return vyre__null_argument(st, "vyre_module_parse", "out");
+  *out = NULL;
+  if (!text) return vyre__null_argument(st, "vyre_module_parse", "text");
+  vyre_diagnostics own = {.arena.allocator = allocator};
+  vyre_module *module = vyre__resize(allocator, NULL, 0, sizeof *module);
+  if (!module) return no_memory(st);
+  *module = (vyre_module){.allocator = allocator};
+  vyre_code code = parse(text, length, file ? file : "", module,
+                         diagnostics ? diagnostics : &own, st);
+  vyre_diagnostics_finish(&own);
+  if (code != VYRE_OK) {
+    vyre_module_release(module);
+    return code;
+  }
+  *out = module;
+  return VYRE_OK;
+}
+
+/* --- the module -------------------------------------------------------------*/
+
+void vyre_module_release(vyre_module *module) {
+  if (!module) return;
+  vyre_allocator allocator = module->allocator;
+  for (size_t i = 0; i < module->count; i++) {
+    vyre_program_release(module->kernels[i]);
+  }
+  void *kernels = (void *)module->kernels;
+  vyre__reserve_free(allocator, &kernels, &module->capacity,
+                     sizeof *module->kernels);
+  vyre__resize(allocator, module, sizeof *module, 0);
+}
+
+size_t vyre_module_kernel_count(const vyre_module *module) {
+  return module ? module->count : 0;
+}
+
+vyre_program *vyre_module_kernel(const vyre_module *module, size_t index) {
+  return module && index < module->count ? module->kernels[index] : NULL;
+}
+
+vyre_program *vyre_module_find(const vyre_module *module, const char *name) {
+  if (!module || !name) return NULL;
+  for (size_t i = 0; i < module->count; i++) {
+    if (strcmp(vyre_program_name(module->kernels[i]), name) == 0) {
+      return module->kernels[i];
+    }
+  }
+  return NULL;
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Tokens, findings and recovery. */
+#include "lang/parse.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MESSAGE = 512, MOST_FINDINGS = 1000 };
+
+/* --- findings ---------------------------------------------------------------*/
+
+static void stop(vyre__parser *p) {
+  p->stopped = true;
+  p->now.lexer.at = p->length;
+  p->now.has_ahead = false;
+  p->now.token.kind = VYRE__T_END;
+}
+
+static vyre__id tell(vyre__parser *p, vyre__span span, const char *rule,
+                     vyre__span other, const char *other_text, const char *fix,
+                     const char *format, va_list arguments) {
+  char message[MESSAGE];
+  if (p->stopped) return 0;
+  vsnprintf(message, sizeof message, format, arguments);
+  vyre__complain_span(&p->maker, span, rule, other, other_text, fix, "%s",
+                      message);
+  if (p->maker.error_count >= MOST_FINDINGS) stop(p);
+  return 0;
+}
+
+vyre__id vyre__p_error(vyre__parser *p, vyre__span span, const char *rule,
+                       const char *fix, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  tell(p, span, rule, (vyre__span){{0, 0}, 0}, NULL, fix, format, arguments);
+  va_end(arguments);
+  return 0;
+}
+
+vyre__id vyre__p_error2(vyre__parser *p, vyre__span span, const char *rule,
+                        vyre__span other, const char *other_text,
+                        const char *fix, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  tell(p, span, rule, other, other_text, fix, format, arguments);
+  va_end(arguments);
+  return 0;
+}
+
+vyre__id vyre__p_syntax(vyre__parser *p, vyre__span span, const char *rule,
+                        const char *fix, const char *format, ...) {
+  if (p->now.panic) return 0;
+  p->now.panic = true;
+  va_list arguments;
+  va_start(arguments, format);
+  tell(p, span, rule, (vyre__span){{0, 0}, 0}, NULL, fix, format, arguments);
+  va_end(arguments);
+  return 0;
+}
+
+/* Bytes of a text that may be shown in @p most, whole characters only. */
+static size_t shown_length(const char *text, size_t length, size_t most) {
+  if (length <= most) return length;
+  while (most > 0 && ((unsigned char)text[most] & 0xC0) == 0x80) most--;
+  return most;
+}
+
+const char *vyre__p_found(const vyre__parser *p, const vyre__token *token,
+                          char buffer[VYRE__FOUND_TEXT]) {
+  if (token->kind == VYRE__T_END) return "the end of the file";
+  const char *text = p->text + token->start;
+  size_t length = shown_length(text, token->length, 40);
+  snprintf(buffer, VYRE__FOUND_TEXT, "'%.*s%s'", (int)length, text,
+           length < token->length ? "..." : "");
+  return buffer;
+}
+
+vyre__id vyre__p_expected(vyre__parser *p, const char *what, const char *fix) {
+  char found[VYRE__FOUND_TEXT];
+  const vyre__token *token = &p->now.token;
+  vyre__span span = vyre__p_span(token);
+  if (token->kind == VYRE__T_END) span = vyre__p_behind(p);
+  return vyre__p_syntax(p, span, "V013", fix, "expected %s, found %s", what,
+                        vyre__p_found(p, token, found));
+}
+
+/* --- tokens -----------------------------------------------------------------*/
+
+static void tell_bad_character(vyre__parser *p, const vyre__token *token) {
+  char found[VYRE__FOUND_TEXT];
+  vyre__p_found(p, token, found);
+  const char *fix = "remove it";
+  char c = p->text[token->start];
+  if (c == '\\') fix = "remove it: a line needs nothing to go on in the next";
+  if (c == '$' || c == '`') fix = "use letters, digits and _ in names";
+  if ((unsigned char)c >= 0x80) {
+    fix = "use ASCII: letters outside of it may stand in comments and texts";
+  }
+  vyre__p_error(p, vyre__p_span(token), "V005", fix,
+                "%s is not a character of the language", found);
+}
+
+/* Tells what is wrong with a token that is none. */
+static void tell_bad(vyre__parser *p, const vyre__token *token) {
+  vyre__span span = vyre__p_span(token);
+  switch (token->error) {
+    case VYRE__LEX_COMMENT:
+      vyre__p_error(p, span, "V006", "end it with */",
+                    "this comment does not end");
+      break;
+    case VYRE__LEX_STRING:
+      vyre__p_error(p, span, "V007",
+                    "end it with \" on the same line; write a line end as \\n",
+                    "this text does not end on its line");
+      break;
+    case VYRE__LEX_QUOTE:
+      vyre__p_error(p, span, "V008",
+                    "write the number of the character (65 for A), or a text "
+                    "in double quotes for print",
+                    "there are no characters in single quotes");
+      break;
+    case VYRE__LEX_HASH:
+      vyre__p_error(p, span, "V009",
+                    "write const NAME = value; for #define, and leave the "
+                    "others away",
+                    "there is no preprocessor");
+      break;
+    case VYRE__LEX_LONG:
+      vyre__p_error(p, span, "V010", "use a shorter one",
+                    "a name has at most %d bytes, a number %d, and this has %u",
+                    VYRE__MAX_NAME, VYRE__MAX_NUMBER, token->length);
+      break;
+    default:
+      tell_bad_character(p, token);
+      break;
+  }
+}
+
+/* To the next token that is one. */
+VYRE__RARE static void pass_bad(vyre__parser *p) {
+  while (p->now.token.kind == VYRE__T_BAD) {
+    vyre__token bad = p->now.token;
+    if (!p->now.panic) tell_bad(p, &bad);
+    if (bad.error != VYRE__LEX_HASH) p->now.panic = true;
+    p->now.token = vyre__lex(&p->now.lexer);
+  }
+}
+
+static void move_lexer(vyre__lexer *lexer, vyre__position position) {
+  lexer->at = position.at;
+  lexer->line = position.line;
+  lexer->line_start = position.line_start;
+}
+
+void vyre__p_advance(vyre__parser *p) {
+  p->now.previous = p->now.token;
+  if (p->now.has_ahead) {
+    p->now.has_ahead = false;
+    p->now.token = p->now.ahead;
+    move_lexer(&p->now.lexer, p->now.ahead_end);
+  } else {
+    vyre__lex_to(&p->now.lexer, &p->now.token);
+  }
+  if (p->now.token.kind == VYRE__T_BAD) pass_bad(p);
+}
+
+vyre__token vyre__p_peek(vyre__parser *p) {
+  if (!p->now.has_ahead) {
+    vyre__lexer lexer = p->now.lexer;
+    vyre__lex_to(&lexer, &p->now.ahead);
+    p->now.ahead_end = (vyre__position){lexer.at, lexer.line, lexer.line_start};
+    p->now.has_ahead = true;
+  }
+  return p->now.ahead;
+}
+
+void vyre__p_go(vyre__parser *p, vyre__position position) {
+  if (p->stopped) return;
+  move_lexer(&p->now.lexer, position);
+  p->now.has_ahead = false;
+  p->now.panic = false;
+  vyre__p_advance(p);
+}
+
+vyre__position vyre__p_position(const vyre__parser *p) {
+  const vyre__token *token = &p->now.token;
+  return (vyre__position){token->start, token->line,
+                          token->start - (token->column - 1)};
+}
+
+vyre__span vyre__p_behind(const vyre__parser *p) {
+  const vyre__token *before = &p->now.previous;
+  if (before->line == 0) return (vyre__span){{1, 1}, 1};
+  return (vyre__span){{before->line, before->column + before->length}, 1};
+}
+
+VYRE__RARE bool vyre__p_tell_expected(vyre__parser *p, unsigned kind,
+                                      const char *where) {
+  char what[VYRE__FIX_TEXT], fix[VYRE__FIX_TEXT];
+  snprintf(what, sizeof what, "'%s' %s", vyre__token_text(kind), where);
+  snprintf(fix, sizeof fix, "write '%s' %s", vyre__token_text(kind), where);
+  vyre__p_expected(p, what, fix);
+  return false;
+}
+
+VYRE__RARE bool vyre__p_tell_open(vyre__parser *p, unsigned kind,
+                                  const vyre__token *open) {
+  if (p->now.panic) return false;
+  char found[VYRE__FOUND_TEXT], fix[VYRE__FIX_TEXT];
+  bool at_end =
+      vyre__p_is(p, VYRE__T_END) || p->now.token.line != p->now.previous.line;
+  snprintf(fix, sizeof fix, "write '%s' here, or look for one too many before",
+           vyre__token_text(kind));
+  if (vyre__p_is(p, VYRE__T_SET)) {
+    vyre__p_error(p, vyre__p_span(&p->now.token), "V020",
+                  "write == to compare; assign in a statement of its own",
+                  "'=' assigns, and an assignment is no value");
+  } else {
+    vyre__p_error2(p, at_end ? vyre__p_behind(p) : vyre__p_span(&p->now.token),
+                   "V015", vyre__p_span(open), "opened here", fix,
+                   "expected '%s', found %s", vyre__token_text(kind),
+                   vyre__p_found(p, &p->now.token, found));
+  }
+  p->now.panic = true;
+  return false;
+}
+
+static bool begins_statement(unsigned kind) {
+  switch (kind) {
+    case VYRE__T_LET:
+    case VYRE__T_VAR:
+    case VYRE__T_IF:
+    case VYRE__T_ELSE:
+    case VYRE__T_FOR:
+    case VYRE__T_WHILE:
+    case VYRE__T_BREAK:
+    case VYRE__T_CONTINUE:
+    case VYRE__T_RETURN:
+    case VYRE__T_BARRIER:
+    case VYRE__T_GRID_BARRIER:
+    case VYRE__T_PRINT:
+    case VYRE__T_BUFFER:
+    case VYRE__T_SHARED:
+    case VYRE__T_LBRACE:
+    case VYRE__T_RBRACE:
+    case VYRE__T_END:
+      return true;
+    default:
+      return vyre__p_is_item(kind);
+  }
+}
+
+VYRE__RARE void vyre__p_tell_semicolon(vyre__parser *p, const char *what) {
+  if (p->now.panic) return;
+  const vyre__token *token = &p->now.token;
+  bool forgotten =
+      begins_statement(token->kind) || token->line != p->now.previous.line;
+  if (forgotten) { /* go on as if it were there */
+    vyre__p_error(p, vyre__p_behind(p), "V014", "write ';' here",
+                  "expected ';' after %s", what);
+    return;
+  }
+  if (token->kind == VYRE__T_PLUS_PLUS || token->kind == VYRE__T_MINUS_MINUS) {
+    vyre__p_syntax(p, vyre__p_span(token), "V021",
+                   "write it as a statement of its own: i++;",
+                   "'%s' is a statement, not a value",
+                   vyre__token_text(token->kind));
+    return;
+  }
+  if (token->kind == VYRE__T_SET) {
+    vyre__p_syntax(p, vyre__p_span(token), "V020",
+                   "assign in a statement of its own; write == to compare",
+                   "'=' assigns, and an assignment is no value");
+    return;
+  }
+  char found[VYRE__FOUND_TEXT];
+  vyre__p_syntax(p, vyre__p_span(token), "V014",
+                 "write ';' before it, or an operator if it belongs to the "
+                 "value",
+                 "expected ';' after %s, found %s", what,
+                 vyre__p_found(p, token, found));
+}
+
+bool vyre__p_too_deep(vyre__parser *p) {
+  p->depth--;
+  bool is_chain = p->else_depth > VYRE__MAX_DEPTH / 2;
+  vyre__p_syntax(p, vyre__p_span(&p->now.token), "V026",
+                 is_chain ? "each else counts as a level: halve the cases with "
+                            "an if around, or look values up in a buffer"
+                          : "give an inner part a name with let, or move it to "
+                            "a fn",
+                 "this is nested more than %d levels deep", VYRE__MAX_DEPTH);
+  /* Everything up to the next item is inside of it. */
+  p->lost = true;
+  while (!vyre__p_is(p, VYRE__T_END) && !vyre__p_is_item(vyre__p_kind(p))) {
+    vyre__p_advance(p);
+  }
+  return false;
+}
+
+bool vyre__p_is_item(unsigned kind) {
+  return kind == VYRE__T_CONST || kind == VYRE__T_FN || kind == VYRE__T_KERNEL;
+}
+
+void vyre__p_skip_group(vyre__parser *p) {
+  unsigned level = 0;
+  do {
+    switch (vyre__p_kind(p)) {
+      case VYRE__T_LPAREN:
+      case VYRE__T_LBRACKET:
+      case VYRE__T_LBRACE:
+        level++;
+        break;
+      case VYRE__T_RPAREN:
+      case VYRE__T_RBRACKET:
+        if (level > 0) level--;
+        break;
+      case VYRE__T_RBRACE:
+        if (level == 0) return;
+        level--;
+        break;
+      case VYRE__T_END:
+      case VYRE__T_CONST:
+      case VYRE__T_FN:
+      case VYRE__T_KERNEL:
+        return;
+      default:
+        break;
+    }
+    vyre__p_advance(p);
+  } while (level > 0);
+}
+
+void vyre__p_recover(vyre__parser *p, uint32_t start) {
+  bool moved = p->now.token.start != start;
+  unsigned before = p->now.previous.kind;
+  bool done =
+      moved && (before == VYRE__T_SEMICOLON || before == VYRE__T_RBRACE);
+  while (!done) {
+    unsigned kind = vyre__p_kind(p);
+    if (kind == VYRE__T_END || kind == VYRE__T_RBRACE ||
+        vyre__p_is_item(kind)) {
+      break;
+    }
+    bool block = kind == VYRE__T_LBRACE;
+    if (moved && !block && begins_statement(kind) &&
+        p->now.token.line != p->now.previous.line) {
+      break;
+    }
+    vyre__p_skip_group(p);
+    moved = true;
+    done = block || kind == VYRE__T_SEMICOLON;
+  }
+  p->now.panic = p->lost;
+}
+
+/* --- types ------------------------------------------------------------------*/
+
+static vyre_type tell_no_type(vyre__parser *p, const vyre__token *token) {
+  static const char *const types[] = {"bool", "u32", "i32", "u64",
+                                      "i64",  "f32", "f64"};
+  const char *text = p->text + token->start;
+  const vyre__symbol *symbol = vyre__p_symbol(p, token);
+  char fix[VYRE__FIX_TEXT], found[VYRE__FOUND_TEXT];
+  vyre__p_found(p, token, found);
+  const char *other = vyre__foreign_type(text, token->length);
+  if (symbol->word == VYRE__WORD_ELEMENT) {
+    vyre_type wide = vyre__element_type((vyre_element)symbol->value);
+    snprintf(fix, sizeof fix, "use %s, which its elements are loaded as",
+             vyre__type_name(wide));
+    vyre__p_error(p, vyre__p_span(token), "V034", fix,
+                  "%s is a type of buffers only", found);
+    return VYRE_TYPE_VOID;
+  }
+  if (other) {
+    snprintf(fix, sizeof fix, "write %s", other);
+  } else {
+    vyre__guess guess = vyre__guess_begin(text, token->length);
+    vyre__guess_try_all(&guess, types, sizeof types / sizeof types[0]);
+    vyre__p_did_you_mean(&guess, "use bool, u32, i32, u64, i64, f32 or f64",
+                         fix);
+  }
+  vyre__p_error(p, vyre__p_span(token), "V034", fix, "%s is not a type", found);
+  return VYRE_TYPE_VOID;
+}
+
+vyre_type vyre__p_type(vyre__parser *p) {
+  vyre__token token = p->now.token;
+  if (token.kind != VYRE__T_NAME) {
+    vyre__p_expected(p, "a type", "use bool, u32, i32, u64, i64, f32 or f64");
+    return VYRE_TYPE_VOID;
+  }
+  vyre__p_advance(p);
+  const vyre__symbol *symbol = vyre__p_symbol(p, &token);
+  if (symbol->word == VYRE__WORD_TYPE) return (vyre_type)symbol->value;
+  return tell_no_type(p, &token);
+}
+
+VYRE__RARE static bool tell_no_name(vyre__parser *p, const char *what,
+                                    const vyre__token *name) {
+  const vyre__symbol *symbol = vyre__p_symbol(p, name);
+  bool is_word = name->symbol != 0 && symbol->word != VYRE__WORD_PLAIN;
+  if (is_word) {
+    char fix[VYRE__FIX_TEXT];
+    snprintf(fix, sizeof fix, "use another name, such as %.*s_",
+             (int)symbol->length, symbol->text);
+    vyre__p_error(p, vyre__p_span(name), "V033", fix,
+                  "'%.*s' is a word of the language and cannot name %s",
+                  (int)symbol->length, symbol->text, what);
+    vyre__p_advance(p);
+    return false;
+  }
+  char wanted[VYRE__FIX_TEXT];
+  snprintf(wanted, sizeof wanted, "a name for %s", what);
+  vyre__p_expected(p, wanted, "write a name: letters, digits and _");
+  return false;
+}
+
+bool vyre__p_new_name(vyre__parser *p, const char *what, vyre__token *name) {
+  *name = p->now.token;
+  if (name->kind == VYRE__T_NAME &&
+      vyre__p_symbol(p, name)->word == VYRE__WORD_PLAIN) {
+    vyre__p_advance(p);
+    return true;
+  }
+  return tell_no_name(p, what, name);
+}

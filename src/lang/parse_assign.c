@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Assignments to locals and to elements of buffers. */
+#include <stdio.h>
+
+#include "lang/parse.h"
+
+/* The operation of += and the like; NONE for =; COUNT if it assigns nothing. */
+unsigned vyre__p_assigned_op(unsigned kind) {
+  switch (kind) {
+    case VYRE__T_SET:
+      return VYRE__OP_NONE;
+    case VYRE__T_SET_ADD:
+    case VYRE__T_PLUS_PLUS:
+      return VYRE__OP_ADD;
+    case VYRE__T_SET_SUB:
+    case VYRE__T_MINUS_MINUS:
+      return VYRE__OP_SUB;
+    case VYRE__T_SET_MUL:
+      return VYRE__OP_MUL;
+    case VYRE__T_SET_DIV:
+      return VYRE__OP_DIV;
+    case VYRE__T_SET_REM:
+      return VYRE__OP_REM;
+    case VYRE__T_SET_AND:
+      return VYRE__OP_AND;
+    case VYRE__T_SET_OR:
+      return VYRE__OP_OR;
+    case VYRE__T_SET_XOR:
+      return VYRE__OP_XOR;
+    case VYRE__T_SET_SHL:
+      return VYRE__OP_SHL;
+    case VYRE__T_SET_SHR:
+      return VYRE__OP_SHR;
+    default:
+      return VYRE__OP_COUNT;
+  }
+}
+
+/* The operator, and the value behind it; for ++ and -- that is 1. */
+vyre__id vyre__p_assigned(vyre__parser *p, unsigned *op) {
+  vyre__token token = p->now.token;
+  *op = vyre__p_assigned_op(token.kind);
+  vyre__p_advance(p);
+  if (token.kind != VYRE__T_PLUS_PLUS && token.kind != VYRE__T_MINUS_MINUS) {
+    return vyre__p_value(p);
+  }
+  vyre__p_mark(p, &token);
+  return vyre__make_integer(&p->maker, 1, false, VYRE_TYPE_VOID);
+}
+
+vyre__id vyre__p_assign_local(vyre__parser *p, uint32_t local) {
+  vyre__maker *m = &p->maker;
+  vyre__token name = p->now.token;
+  unsigned op;
+  vyre__p_advance(p);
+  vyre__p_mark(p, &name);
+  vyre__id old = 0;
+  if (vyre__p_assigned_op(vyre__p_kind(p)) != VYRE__OP_NONE) {
+    old = vyre__make_local(m, local);
+  }
+  vyre__id value = vyre__p_assigned(p, &op);
+  if (p->now.panic) return 0;
+  vyre__p_mark(p, &name);
+  if (op != VYRE__OP_NONE) {
+    value = vyre__make_binary(m, (vyre__op)op, old, value);
+  }
+  vyre__id id = vyre__make_assign(m, local, value);
+  vyre__p_semicolon(p, "an assignment");
+  return id;
+}
+
+/* A second node with the value of the first, which has no effects: a literal, a
+ * local, an id. 0 if it is none of these. */
+static vyre__id repeat_node(vyre__maker *m, vyre__id id) {
+  vyre__node node = m->nodes[id];
+  switch (node.op) {
+    case VYRE__OP_LITERAL:
+      return vyre__make_literal(m, (vyre_type)node.type, vyre__literal(&node));
+    case VYRE__OP_LOCAL:
+      return vyre__make_local(m, node.a);
+    case VYRE__OP_GLOBAL_ID:
+    case VYRE__OP_LOCAL_ID:
+    case VYRE__OP_WORKGROUP_ID:
+      return vyre__make_axis(m, (vyre__op)node.op, node.aux);
+    default:
+      return 0;
+  }
+}
+
+/* buffer[index] op= value: the index is computed once, in a local without a name
+ * if it is more than that already. */
+static vyre__id update_element(vyre__parser *p, const vyre__token *name,
+                               uint32_t buffer, vyre__id index) {
+  vyre__maker *m = &p->maker;
+  unsigned op;
+  vyre__p_mark(p, name);
+  index = vyre__type_of(m, index) == VYRE__TYPE_INT
+              ? vyre__settle_index(m, index)
+              : vyre__settle(m, index, VYRE_TYPE_VOID);
+  vyre__id again = index ? repeat_node(m, index) : 0;
+  if (index && !again) {
+    uint32_t local = VYRE_NO_INDEX;
+    vyre__statement(
+        m, vyre__make_let(m, "", 0, VYRE_TYPE_VOID, false, index, &local));
+    if (local == VYRE_NO_INDEX) return 0;
+    index = vyre__make_local(m, local);
+    again = vyre__make_local(m, local);
+  }
+  vyre__id old = vyre__make_load(m, buffer, again);
+  vyre__id value = vyre__p_assigned(p, &op);
+  if (p->now.panic) return 0;
+  vyre__p_mark(p, name);
+  value = vyre__make_binary(m, (vyre__op)op, old, value);
+  return vyre__make_store(m, buffer, index, value);
+}
+
+vyre__id vyre__p_assign_element(vyre__parser *p, uint32_t buffer) {
+  vyre__maker *m = &p->maker;
+  vyre__token name = p->now.token;
+  vyre__id index, id;
+  vyre__p_advance(p);
+  if (vyre__p_is(p, VYRE__T_LBRACKET)) {
+    index = vyre__p_index_of(p);
+  } else {
+    vyre__p_mark(p, &name);
+    index = vyre__make_literal(m, VYRE_TYPE_U32, 0);
+  }
+  if (p->now.panic) return 0;
+  unsigned op = vyre__p_assigned_op(vyre__p_kind(p));
+  if (op == VYRE__OP_COUNT) {
+    return vyre__p_syntax(p, vyre__p_since(p, &name), "V027",
+                          "write = and a value behind it, or use it: "
+                          "let x = ...;",
+                          "nothing is done with this value");
+  }
+  if (op == VYRE__OP_NONE) {
+    vyre__id value = vyre__p_assigned(p, &op);
+    if (p->now.panic) return 0;
+    vyre__p_mark(p, &name);
+    id = vyre__make_store(m, buffer, index, value);
+  } else {
+    id = update_element(p, &name, buffer, index);
+    if (p->now.panic) return 0;
+  }
+  vyre__p_semicolon(p, "an assignment");
+  return id;
+}
+
+/* An assignment to a name that cannot be assigned to. */
+vyre__id vyre__p_tell_assignment(vyre__parser *p) {
+  vyre__token name = p->now.token;
+  const vyre__symbol *symbol = vyre__p_symbol(p, &name);
+  unsigned op;
+  char fix[VYRE__FIX_TEXT];
+  if (symbol->word != VYRE__WORD_PLAIN || symbol->item) {
+    vyre__p_error(p, vyre__p_span(&name), "V037",
+                  "declare a var for what changes, or store to a buffer",
+                  "'%.*s' cannot be changed", (int)symbol->length,
+                  symbol->text);
+  } else if (!symbol->local) {
+    int shown = symbol->length > 60 ? 60 : (int)symbol->length;
+    snprintf(fix, sizeof fix, "declare it first: var %.*s = value;", shown,
+             symbol->text);
+    vyre__p_error(p, vyre__p_span(&name), "V030", fix, "'%.*s' is not declared",
+                  (int)symbol->length, symbol->text);
+    vyre__p_bind(p, &name, VYRE__BIND_WRONG, 0);
+  }
+  vyre__p_advance(p);
+  (void)vyre__p_assigned(p, &op);
+  vyre__p_semicolon(p, "an assignment");
+  return 0;
+}

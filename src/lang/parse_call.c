@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Names in values: locals, buffers, consts, calls and everything built in. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lang/parse.h"
+
+/* --- arguments --------------------------------------------------------------*/
+
+bool vyre__p_arguments(vyre__parser *p, uint32_t *count) {
+  vyre__token open = p->now.token;
+  *count = 0;
+  if (!vyre__p_accept(p, VYRE__T_LPAREN)) return false;
+  while (!vyre__p_is(p, VYRE__T_RPAREN) && !p->now.panic) {
+    vyre__push(&p->maker, vyre__p_value(p));
+    ++*count;
+    if (!vyre__p_accept(p, VYRE__T_COMMA)) break;
+  }
+  return vyre__p_close(p, VYRE__T_RPAREN, &open);
+}
+
+/* Reads the arguments of something that is wrong already. */
+static vyre__id skip_arguments(vyre__parser *p) {
+  uint32_t count, mark = vyre__stack_mark(&p->maker);
+  p->wrong_calls++;
+  if (vyre__p_is(p, VYRE__T_LPAREN)) (void)vyre__p_arguments(p, &count);
+  p->wrong_calls--;
+  vyre__stack_drop(&p->maker, mark);
+  return 0;
+}
+
+/* Exactly @p wanted arguments into @p ids. */
+static bool read_arguments(vyre__parser *p, const vyre__token *name,
+                           uint32_t wanted, vyre__id *ids) {
+  vyre__maker *m = &p->maker;
+  uint32_t count, mark = vyre__stack_mark(m);
+  char found[VYRE__FOUND_TEXT];
+  if (!vyre__p_is(p, VYRE__T_LPAREN)) {
+    vyre__p_syntax(p, vyre__p_behind(p), "V035",
+                   "write '(' and its arguments behind it",
+                   "%s is a function: call it", vyre__p_found(p, name, found));
+    return false;
+  }
+  bool good = vyre__p_arguments(p, &count);
+  if (good && count != wanted) {
+    char fix[VYRE__FIX_TEXT];
+    snprintf(fix, sizeof fix, "give it %u", wanted);
+    vyre__p_error(p, vyre__p_since(p, name), "V051", fix,
+                  "%s takes %u argument%s, and here are %u",
+                  vyre__p_found(p, name, found), wanted, wanted == 1 ? "" : "s",
+                  count);
+    good = false;
+  }
+  good = good && m->stack_count == mark + wanted; /* no memory else */
+  for (uint32_t i = 0; good && i < wanted; i++) ids[i] = m->stack[mark + i];
+  vyre__stack_drop(m, mark);
+  return good;
+}
+
+/* --- buffers ----------------------------------------------------------------*/
+
+vyre__id vyre__p_index_of(vyre__parser *p) {
+  vyre__token open = p->now.token;
+  if (!vyre__p_accept(p, VYRE__T_LBRACKET)) return 0;
+  vyre__id id = vyre__p_value(p);
+  if (vyre__p_is(p, VYRE__T_COMMA) && !p->now.panic) {
+    return vyre__p_syntax(p, vyre__p_span(&p->now.token), "V013",
+                          "compute the index: [y * width + x]",
+                          "expected ']': a buffer has one index");
+  }
+  if (!vyre__p_close(p, VYRE__T_RBRACKET, &open)) return 0;
+  return id;
+}
+
+static vyre__id read_load(vyre__parser *p, const vyre__token *name,
+                          uint32_t buffer) {
+  vyre__maker *m = &p->maker;
+  const vyre_buffer_decl *decl = &p->buffers[buffer];
+  vyre__id index;
+  if (vyre__p_is(p, VYRE__T_LBRACKET)) {
+    index = vyre__p_index_of(p);
+  } else if (decl->kind == VYRE_MEMORY_UNIFORM && decl->count == 1) {
+    vyre__p_mark(p, name);
+    index = vyre__make_literal(m, VYRE_TYPE_U32, 0);
+  } else if (p->wrong_calls > 0) {
+    return 0; /* what was meant may take a buffer, as len does */
+  } else {
+    char fix[VYRE__FIX_TEXT];
+    snprintf(fix, sizeof fix, "write %.100s[i], or len(%.60s)", decl->name,
+             decl->name);
+    return vyre__p_error(p, vyre__p_span(name), "V035", fix,
+                         "'%.100s' is a buffer: say which element", decl->name);
+  }
+  vyre__p_mark(p, name);
+  return index ? vyre__make_load(m, buffer, index) : 0;
+}
+
+/* The buffer that a name stands for; false, and reported, if it is none. */
+static bool find_buffer(vyre__parser *p, const vyre__token *name,
+                        const char *what, uint32_t *buffer) {
+  char found[VYRE__FOUND_TEXT], fix[VYRE__FIX_TEXT];
+  const vyre__symbol *symbol = vyre__p_symbol(p, name);
+  const vyre__binding *binding = NULL;
+  if (name->kind == VYRE__T_NAME && symbol->local) {
+    binding = &p->bindings[symbol->local - 1];
+  }
+  if (binding && binding->kind == VYRE__BIND_WRONG) return false;
+  if (binding && binding->kind == VYRE__BIND_BUFFER) {
+    *buffer = binding->index;
+    return true;
+  }
+  vyre__guess guess = {.best = NULL};
+  if (name->kind == VYRE__T_NAME) {
+    guess = vyre__guess_begin(symbol->text, symbol->length);
+    for (size_t i = 0; i < p->buffer_count && i < 1000; i++) {
+      vyre__guess_try(&guess, p->buffers[i].name, strlen(p->buffers[i].name));
+    }
+  }
+  vyre__p_did_you_mean(&guess, "name a buffer that the kernel declares", fix);
+  vyre__p_error(p, vyre__p_span(name), "V053", fix,
+                "%s, and %s is no buffer here", what,
+                vyre__p_found(p, name, found));
+  return false;
+}
+
+/* len(buffer) */
+static vyre__id read_len(vyre__parser *p, const vyre__token *first) {
+  vyre__token open = p->now.token, name;
+  uint32_t buffer = 0;
+  if (!vyre__p_expect(p, VYRE__T_LPAREN, "and a buffer behind len")) return 0;
+  name = p->now.token;
+  if (name.kind != VYRE__T_NAME) {
+    return vyre__p_expected(p, "the name of a buffer",
+                            "name a buffer that the kernel declares");
+  }
+  vyre__p_advance(p);
+  bool good = find_buffer(p, &name, "len takes a buffer", &buffer);
+  if (good && vyre__p_is(p, VYRE__T_LBRACKET)) {
+    vyre__p_error(p, vyre__p_span(&p->now.token), "V053",
+                  "leave the index away: len(buffer)",
+                  "len takes a buffer, not one of its elements");
+    (void)vyre__p_index_of(p);
+    good = false;
+  }
+  if (!vyre__p_close(p, VYRE__T_RPAREN, &open) || !good) return 0;
+  vyre__p_mark(p, first);
+  return vyre__make_len(&p->maker, buffer);
+}
+
+/* --- atomics ----------------------------------------------------------------*/
+
+/* ( buffer[i] , values ): the part up to the index. */
+static bool read_element(vyre__parser *p, uint32_t *buffer, vyre__id *index) {
+  if (vyre__p_is(p, VYRE__T_AMP)) {
+    vyre__p_error(p, vyre__p_span(&p->now.token), "V025",
+                  "leave '&' away: atomics take buffer[i] as it is",
+                  "there are no pointers");
+    vyre__p_advance(p);
+  }
+  vyre__token name = p->now.token;
+  if (name.kind != VYRE__T_NAME) {
+    vyre__p_syntax(p, vyre__p_span(&name), "V053",
+                   "write the element first: atomic_add(buffer[i], value)",
+                   "an atomic takes an element of a buffer");
+    return false;
+  }
+  vyre__p_advance(p);
+  bool good =
+      find_buffer(p, &name, "an atomic takes an element of a buffer", buffer);
+  if (!vyre__p_is(p, VYRE__T_LBRACKET)) {
+    if (good) {
+      vyre__p_error(p, vyre__p_behind(p), "V053", "write the index: buffer[i]",
+                    "an atomic takes an element of a buffer");
+    }
+    return false;
+  }
+  *index = vyre__p_index_of(p);
+  return good && !p->now.panic;
+}
+
+static vyre__id read_atomic(vyre__parser *p, const vyre__token *name,
+                            vyre__op op) {
+  vyre__maker *m = &p->maker;
+  vyre__token open = p->now.token;
+  uint32_t wanted = op == VYRE__OP_ATOMIC_CAS ? 2 : 1, count = 0, buffer = 0;
+  vyre__id index = 0, values[2] = {0, 0};
+  char found[VYRE__FOUND_TEXT];
+  if (!vyre__p_expect(p, VYRE__T_LPAREN, "and a buffer's element")) return 0;
+  bool good = read_element(p, &buffer, &index);
+  while (!p->now.panic && vyre__p_accept(p, VYRE__T_COMMA)) {
+    vyre__id value = vyre__p_value(p);
+    if (count < 2) values[count] = value;
+    count++;
+  }
+  if (!vyre__p_close(p, VYRE__T_RPAREN, &open) || !good) return 0;
+  vyre__p_mark(p, name);
+  if (count != wanted) {
+    return vyre__p_error(
+        p, vyre__p_since(p, name), "V051",
+        wanted == 1 ? "write atomic_add(buffer[i], value)"
+                    : "write atomic_compare_exchange(buffer[i], expected, "
+                      "desired)",
+        "%s takes an element and %u value%s, and here are %u values",
+        vyre__p_found(p, name, found), wanted, wanted == 1 ? "" : "s", count);
+  }
+  if (wanted == 1) {
+    return vyre__make_atomic(m, op, buffer, index, values[0]);
+  }
+  return vyre__make_atomic_cas(m, buffer, index, values[0], values[1]);
+}
+
+/* --- everything built in ----------------------------------------------------*/
+
+static vyre__id tell_axis(vyre__parser *p, const vyre__token *at, vyre__op op,
+                          bool is_missing) {
+  char fix[VYRE__FIX_TEXT], found[VYRE__FOUND_TEXT];
+  const char *name = vyre__ops[op].text;
+  snprintf(fix, sizeof fix, "write %s.x, %s.y or %s.z", name, name, name);
+  if (is_missing) {
+    return vyre__p_error(p, vyre__p_span(at), "V036", fix,
+                         "'%s' has three parts: say which", name);
+  }
+  return vyre__p_error(p, vyre__p_span(at), "V036", fix, "'%s' has no part %s",
+                       name, vyre__p_found(p, at, found));
+}
+
+/* .x .y .z behind global_id and the like */
+static vyre__id read_axis(vyre__parser *p, const vyre__token *name,
+                          vyre__op op) {
+  if (!vyre__p_accept(p, VYRE__T_DOT)) return tell_axis(p, name, op, true);
+  vyre__token member = p->now.token;
+  int c = member.length == 1 ? p->text[member.start] : 0;
+  if (member.kind != VYRE__T_NAME || c < 'x' || c > 'z') {
+    tell_axis(p, &member, op, false);
+    (void)vyre__p_accept(p, VYRE__T_NAME);
+    return 0;
+  }
+  vyre__p_advance(p);
+  vyre__p_mark(p, name);
+  return vyre__make_axis(&p->maker, op, (unsigned)(c - 'x'));
+}
+
+static vyre__id read_op(vyre__parser *p, const vyre__token *name, vyre__op op) {
+  vyre__maker *m = &p->maker;
+  vyre__id ids[3] = {0, 0, 0};
+  switch (vyre__ops[op].form) {
+    case VYRE__FORM_AXIS:
+      return read_axis(p, name, op);
+    case VYRE__FORM_NULLARY:
+      vyre__p_mark(p, name);
+      return vyre__make_item(m);
+    case VYRE__FORM_BUFFER:
+      return read_len(p, name);
+    case VYRE__FORM_ATOMIC:
+    case VYRE__FORM_ATOMIC2:
+      return read_atomic(p, name, op);
+    case VYRE__FORM_UNARY:
+      if (!read_arguments(p, name, 1, ids)) return 0;
+      vyre__p_mark(p, name);
+      return op == VYRE__OP_PUSH ? vyre__make_push(m, ids[0])
+                                 : vyre__make_unary(m, op, ids[0]);
+    case VYRE__FORM_BINARY:
+      if (!read_arguments(p, name, 2, ids)) return 0;
+      vyre__p_mark(p, name);
+      return vyre__make_binary(m, op, ids[0], ids[1]);
+    default:
+      if (!read_arguments(p, name, 3, ids)) return 0;
+      vyre__p_mark(p, name);
+      return vyre__make_ternary(m, op, ids[0], ids[1], ids[2]);
+  }
+}
+
+/* u32(x), as_f32(x) */
+static vyre__id read_cast(vyre__parser *p, const vyre__token *name,
+                          vyre_type type, bool bits) {
+  vyre__id id = 0;
+  if (!vyre__p_is(p, VYRE__T_LPAREN) && !bits) {
+    char fix[VYRE__FIX_TEXT];
+    snprintf(fix, sizeof fix, "write %s(x) to cast, or let x : %s = value;",
+             vyre__type_name(type), vyre__type_name(type));
+    return vyre__p_syntax(p, vyre__p_span(name), "V035", fix,
+                          "'%s' is a type, not a value", vyre__type_name(type));
+  }
+  if (!read_arguments(p, name, 1, &id)) return 0;
+  vyre__p_mark(p, name);
+  return bits ? vyre__make_bitcast(&p->maker, type, id)
+              : vyre__make_cast(&p->maker, type, id);
+}
+
+static vyre__id read_float_word(vyre__parser *p, const vyre__token *name,
+                                unsigned which) {
+  static const struct {
+    vyre_type type;
+    uint64_t bits;
+  } rows[] = {[VYRE__INF] = {VYRE_TYPE_F32, 0x7F800000u},
+              [VYRE__NAN] = {VYRE_TYPE_F32, 0x7FC00000u},
+              [VYRE__INF_F64] = {VYRE_TYPE_F64, 0x7FF0000000000000u},
+              [VYRE__NAN_F64] = {VYRE_TYPE_F64, 0x7FF8000000000000u}};
+  vyre__p_mark(p, name);
+  return vyre__make_literal(&p->maker, rows[which].type, rows[which].bits);
+}
+
+static vyre__id tell_element(vyre__parser *p, const vyre__token *name,
+                             vyre_element element) {
+  char fix[VYRE__FIX_TEXT];
+  vyre_type wide = vyre__element_type(element);
+  snprintf(fix, sizeof fix, "use %s(x); a store keeps what fits",
+           vyre__type_name(wide));
+  vyre__p_error(p, vyre__p_span(name), "V034", fix,
+                "'%s' is a type of buffers only", vyre_element_name(element));
+  return skip_arguments(p);
+}
+
+static vyre__id read_word(vyre__parser *p, const vyre__token *name,
+                          vyre__symbol symbol) {
+  switch (symbol.word) {
+    case VYRE__WORD_TYPE:
+      return read_cast(p, name, (vyre_type)symbol.value, false);
+    case VYRE__WORD_BITCAST:
+      return read_cast(p, name, (vyre_type)symbol.value, true);
+    case VYRE__WORD_OP:
+      return read_op(p, name, (vyre__op)symbol.value);
+    case VYRE__WORD_FLOAT:
+      return read_float_word(p, name, symbol.value);
+    case VYRE__WORD_ELEMENT:
+    default:
+      return tell_element(p, name, (vyre_element)symbol.value);
+  }
+}
+
+/* --- names of the file ------------------------------------------------------*/
+
+static vyre__id read_call(vyre__parser *p, const vyre__token *name,
+                          const vyre__item *item) {
+  vyre__maker *m = &p->maker;
+  const vyre__symbol *symbol = vyre__p_symbol(p, name);
+  if (!vyre__p_is(p, VYRE__T_LPAREN)) {
+    return vyre__p_error(
+        p, vyre__p_span(name), "V035", "write '(' and its arguments behind it",
+        "'%.*s' is a function: call it", (int)symbol->length, symbol->text);
+  }
+  uint32_t count, mark = vyre__stack_mark(m), function = item->function;
+  bool good = vyre__p_arguments(p, &count) && item->state == VYRE__ITEM_DONE &&
+              function != VYRE_NO_INDEX;
+  vyre__p_mark(p, name);
+  if (good) return vyre__make_call(m, function, mark);
+  vyre__stack_drop(m, mark);
+  return 0;
+}
+
+static vyre__id read_item_name(vyre__parser *p, const vyre__token *name,
+                               vyre__item *item) {
+  const vyre__symbol *symbol = vyre__p_symbol(p, name);
+  if (item->kind == VYRE__T_KERNEL) {
+    vyre__p_error(p, vyre__p_span(name), "V035",
+                  "move what both need to a fn, and call that",
+                  "'%.*s' is a kernel, and kernels are not called from here",
+                  (int)symbol->length, symbol->text);
+    return skip_arguments(p);
+  }
+  if (!item->nested) vyre__p_need(p, item);
+  if (item->kind == VYRE__T_FN) return read_call(p, name, item);
+  if (item->state != VYRE__ITEM_DONE) return 0;
+  vyre__p_mark(p, name);
+  return vyre__make_literal(&p->maker, (vyre_type)item->type, item->bits);
+}
+
+/* What follows a name that stands for nothing; it has been told. */
+static vyre__id skip_wrong(vyre__parser *p) {
+  if (vyre__p_is(p, VYRE__T_LPAREN)) return skip_arguments(p);
+  if (vyre__p_is(p, VYRE__T_LBRACKET)) (void)vyre__p_index_of(p);
+  if (vyre__p_accept(p, VYRE__T_DOT)) (void)vyre__p_accept(p, VYRE__T_NAME);
+  return 0;
+}
+
+vyre__id vyre__p_name(vyre__parser *p) {
+  vyre__token name = p->now.token;
+  vyre__p_advance(p);
+  const vyre__symbol *symbol = vyre__p_symbol(p, &name);
+  if (symbol->word != VYRE__WORD_PLAIN) {
+    return symbol->local ? skip_wrong(p) : read_word(p, &name, *symbol);
+  }
+  if (symbol->local) {
+    const vyre__binding *binding = &p->bindings[symbol->local - 1];
+    switch (binding->kind) {
+      case VYRE__BIND_LOCAL:
+        vyre__p_mark(p, &name);
+        return vyre__make_local(&p->maker, binding->index);
+      case VYRE__BIND_BUFFER:
+        return read_load(p, &name, binding->index);
+      default:
+        return skip_wrong(p);
+    }
+  }
+  if (symbol->item) {
+    return read_item_name(p, &name, &p->items[symbol->item - 1]);
+  }
+  vyre__p_unknown(p, &name, vyre__p_kind(p));
+  return skip_wrong(p);
+}
+
+/* --- print ------------------------------------------------------------------*/
+
+/* The text of a string without quotes and escapes; @p to has room for it. False,
+ * and reported, if an escape is none. */
+static bool unescape(vyre__parser *p, const vyre__token *token, char *to,
+                     size_t *length) {
+  const char *from = p->text + token->start + 1;
+  const char *end = p->text + token->start + token->length - 1;
+  *length = 0;
+  for (; from < end; from++) {
+    char c = *from;
+    if (c == '\\') {
+      c = *++from;
+      if (c == 'n') {
+        c = '\n';
+      } else if (c == 't') {
+        c = '\t';
+      } else if (c != '"' && c != '\\') {
+        vyre__span span = vyre__p_span(token);
+        span.place.column += (uint32_t)(from - 1 - (p->text + token->start));
+        span.length = 2;
+        vyre__p_error(p, span, "V012", "use \\n, \\t, \\\" or \\\\",
+                      "this escape is not known");
+        return false;
+      }
+    }
+    to[(*length)++] = c;
+  }
+  return true;
+}
+
+static vyre__id read_text(vyre__parser *p) {
+  vyre__token token = p->now.token;
+  size_t length;
+  char *text = vyre_arena_alloc(&p->arena, token.length, 1);
+  vyre__p_advance(p);
+  if (!text) {
+    p->out_of_memory = true;
+    return 0;
+  }
+  if (!unescape(p, &token, text, &length)) return 0;
+  vyre__p_mark(p, &token);
+  return vyre__make_text(&p->maker, text, length);
+}
+
+vyre__id vyre__p_print(vyre__parser *p) {
+  vyre__maker *m = &p->maker;
+  vyre__token first = p->now.token;
+  vyre__p_advance(p);
+  vyre__token open = p->now.token;
+  uint32_t mark = vyre__stack_mark(m);
+  if (!vyre__p_expect(p, VYRE__T_LPAREN, "behind print")) return 0;
+  while (!vyre__p_is(p, VYRE__T_RPAREN) && !p->now.panic) {
+    bool text = vyre__p_is(p, VYRE__T_STRING);
+    vyre__push(m, text ? read_text(p) : vyre__p_value(p));
+    if (!vyre__p_accept(p, VYRE__T_COMMA)) break;
+  }
+  if (!vyre__p_close(p, VYRE__T_RPAREN, &open)) {
+    vyre__stack_drop(m, mark);
+    return 0;
+  }
+  vyre__p_mark(p, &first);
+  return vyre__make_print(m, mark);
+}

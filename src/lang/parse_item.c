@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What a file consists of: consts, fns and kernels, in any order. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "lang/parse.h"
+
+enum {
+  MOST_CONSTS_DEEP = 100
+}; /* consts that need each other before they are
+                                    written */
+
+/* --- the index --------------------------------------------------------------*/
+
+static void add_item(vyre__parser *p, const vyre__lexer *at, unsigned kind,
+                     bool nested) {
+  vyre__lexer lexer = *at;
+  (void)vyre__lex(&lexer); /* its keyword */
+  vyre__token name = vyre__lex(&lexer);
+  if (name.kind != VYRE__T_NAME) return; /* told when it is read */
+  void *items = p->items;
+  if (!vyre__reserve(p->allocator, &items, &p->item_capacity, p->item_count + 1,
+                     sizeof *p->items, false)) {
+    p->out_of_memory = true;
+    return;
+  }
+  p->items = items;
+  p->items[p->item_count++] =
+      (vyre__item){.kind = (uint8_t)kind,
+                   .nested = nested,
+                   .symbol = name.symbol,
+                   .span = vyre__p_span(&name),
+                   .start = {at->at, at->line, at->line_start}};
+  if (kind == VYRE__T_FN) { /* a const has its value there */
+    p->items[p->item_count - 1].function = VYRE_NO_INDEX;
+  }
+  vyre__symbol *symbol = &p->symbols.items[name.symbol];
+  if (name.symbol && symbol->word == VYRE__WORD_PLAIN && !symbol->item) {
+    symbol->item = (uint32_t)p->item_count;
+  }
+}
+
+static bool is_word_byte(unsigned char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         (c >= '0' && c <= '9') || c == '_';
+}
+
+/* The kind of item that the word at @p at begins, or 0. */
+static unsigned item_word(const char *text, uint32_t at, uint32_t length) {
+  static const struct {
+    const char *word;
+    uint8_t length, kind;
+  } rows[] = {{"fn", 2, VYRE__T_FN},
+              {"const", 5, VYRE__T_CONST},
+              {"kernel", 6, VYRE__T_KERNEL}};
+  const unsigned which = text[at] == 'f' ? 0 : text[at] == 'c' ? 1 : 2;
+  const uint32_t end = at + rows[which].length;
+  if (at > 0 && is_word_byte((unsigned char)text[at - 1])) return 0;
+  if (end > length || memcmp(text + at, rows[which].word, end - at) != 0) {
+    return 0;
+  }
+  if (end < length && is_word_byte((unsigned char)text[end])) return 0;
+  return rows[which].kind;
+}
+
+/* A scan of bytes that knows just enough of the text not to look for words in
+ * comments and strings. */
+enum { MARKS = 512 };
+
+typedef struct scanner {
+  vyre__lexer at;
+  unsigned braces;
+  uint32_t first, end; /* what the marks are about */
+  uint8_t marks[MARKS + 8];
+} scanner;
+
+/* Marks line ends, braces, what begins a comment, a string or a line of the
+ * preprocessor, and what may begin const, fn or kernel. Without branches, and in
+ * bytes all the way, so that it becomes vector code: of a hundred bytes few are
+ * marked. */
+static void mark_bytes(const unsigned char *restrict text, uint32_t count,
+                       uint8_t *restrict marks) {
+  for (uint32_t i = 0; i < count; i++) {
+    const uint8_t c = text[i], next = text[i + 1];
+    const uint8_t plain =
+        (uint8_t)((c == '\n') | (c == '{') | (c == '}') |
+                  ((uint8_t)(c | 1) == '#') | ((uint8_t)(c | 8) == '/'));
+    const uint8_t word =
+        (uint8_t)(((c == 'f') & (next == 'n')) | ((c == 'c') & (next == 'o')) |
+                  ((c == 'k') & (next == 'e')));
+    marks[i] = plain | word;
+  }
+}
+
+static_assert(('"' | 1) == '#' && ('\'' | 8) == '/', "two at one go");
+
+/* The next byte from @p at on that may matter, or the end of the text. The last
+ * byte always counts as one: no mark looks behind it. */
+static uint32_t next_mark(scanner *s, uint32_t at) {
+  const uint32_t last = s->at.length - 1;
+  for (;;) {
+    if (at >= last) return at;
+    if (at >= s->end) {
+      uint32_t count = last - at < MARKS ? last - at : MARKS;
+      mark_bytes((const unsigned char *)s->at.text + at, count, s->marks);
+      memset(s->marks + count, 0, 8);
+      s->first = at;
+      s->end = at + count;
+    }
+    for (; at < s->end; at += 8) {
+      uint64_t eight;
+      memcpy(&eight, s->marks + (at - s->first), 8);
+      if (eight == 0) continue;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+      return at + (uint32_t)__builtin_ctzll(eight) / 8;
+#else
+      while (s->marks[at - s->first] == 0) at++;
+      return at;
+#endif
+    }
+    at = s->end;
+  }
+}
+
+/* Past a comment, a string or a line of the preprocessor. */
+static void scan_opaque(scanner *s) {
+  uint32_t before = s->at.at;
+  char c = s->at.text[before];
+  vyre__symbols *symbols = s->at.symbols;
+  s->at.symbols = NULL; /* a name that it runs into is read again */
+  vyre__token token = vyre__lex(&s->at);
+  s->at.symbols = symbols;
+  if (c == '/') { /* the comment, not what comes behind it */
+    bool open = token.kind == VYRE__T_BAD && token.error == VYRE__LEX_COMMENT;
+    s->at.at = open ? s->at.length : token.start;
+    s->at.line = token.line;
+    s->at.line_start = token.start - (token.column - 1);
+  }
+  if (s->at.at <= before) s->at.at = before + 1; /* a slash that divides */
+}
+
+static void scan_word(vyre__parser *p, scanner *s) {
+  unsigned kind = item_word(s->at.text, s->at.at, s->at.length);
+  if (kind == 0) return;
+  /* At the begin of a line it is no part of a body: a brace is missing. */
+  if (s->at.at == s->at.line_start) s->braces = 0;
+  add_item(p, &s->at, kind, s->braces > 0);
+}
+
+void vyre__p_index(vyre__parser *p) {
+  scanner s = {.at = p->now.lexer};
+  while (s.at.at < s.at.length && !p->out_of_memory) {
+    s.at.at = next_mark(&s, s.at.at);
+    switch (s.at.text[s.at.at]) {
+      case '\n':
+        s.at.line++;
+        s.at.line_start = s.at.at + 1;
+        break;
+      case '{':
+        s.braces++;
+        break;
+      case '}':
+        s.braces -= s.braces > 0;
+        break;
+      case 'f':
+      case 'c':
+      case 'k':
+        scan_word(p, &s);
+        break;
+      case '/':
+      case '"':
+      case '\'':
+      case '#':
+        scan_opaque(&s);
+        continue;
+      default: /* the last byte */
+        break;
+    }
+    s.at.at++;
+  }
+}
+
+/* --- consts -----------------------------------------------------------------*/
+
+/* The name of an item, and whether it is the first of that name. */
+static bool item_name(vyre__parser *p, vyre__item *item, vyre__token *name) {
+  const char *what = item->kind == VYRE__T_FN ? "a fn" : "a const";
+  if (!vyre__p_new_name(p, what, name)) return false;
+  const vyre__symbol *symbol = vyre__p_symbol(p, name);
+  const vyre__item *first = symbol->item ? &p->items[symbol->item - 1] : item;
+  if (first->start.at == item->start.at) return true;
+  vyre__p_error2(p, vyre__p_span(name), "V031", first->span, "declared here",
+                 "use another name, or remove one of them",
+                 "'%.*s' is already the name of a %s", (int)symbol->length,
+                 symbol->text, vyre__token_text(first->kind));
+  return true;
+}
+
+/* const NAME [: type] = value ; */
+static bool read_const(vyre__parser *p, vyre__item *item) {
+  vyre__token name;
+  vyre__p_advance(p);
+  if (vyre__p_is(p, VYRE__T_NAME) &&
+      vyre__p_peek(p).kind == VYRE__T_NAME) { /* const int X = 3 */
+    vyre__p_error(p, vyre__p_span(&p->now.token), "V018",
+                  "write const NAME : u32 = value;, or leave the type away",
+                  "the type of a const stands behind its name");
+    vyre__p_advance(p);
+  }
+  if (!item_name(p, item, &name)) return false;
+  vyre_type type = VYRE_TYPE_VOID;
+  if (vyre__p_accept(p, VYRE__T_COLON)) {
+    type = vyre__p_type(p);
+    if (type == VYRE_TYPE_VOID) return false;
+  }
+  if (!vyre__p_expect(p, VYRE__T_SET, "and a value behind the name of a const"))
+    return false;
+  vyre__id value = vyre__p_value(p);
+  vyre__p_mark(p, &name);
+  if (value && type != VYRE_TYPE_VOID) {
+    value =
+        vyre__expect(&p->maker, value, type, "V065", "the value of this const");
+  }
+  value = vyre__settle(&p->maker, value, VYRE_TYPE_VOID);
+  if (!value || p->now.panic) return false;
+  if (!vyre__const_eval(&p->maker, value, &item->bits)) return false;
+  item->type = (uint8_t)vyre__type_of(&p->maker, value);
+  return true;
+}
+
+static void need_const(vyre__parser *p, uint32_t index) {
+  vyre__p_go(p, p->items[index].start);
+  p->const_depth++;
+  p->items[index].state = VYRE__ITEM_BUSY;
+  vyre__item item = p->items[index];
+  bool good = read_const(p, &item);
+  vyre__p_semicolon(p, "a const");
+  if (p->now.panic) vyre__p_recover(p, item.start.at);
+  item.state = good ? VYRE__ITEM_DONE : VYRE__ITEM_WRONG;
+  item.end = vyre__p_position(p);
+  p->items[index] = item;
+  p->const_depth--;
+}
+
+/* --- fns --------------------------------------------------------------------*/
+
+static void add_parameter(vyre__parser *p, vyre__item *item,
+                          const vyre__token *name, vyre_type type) {
+  void *parameters = p->parameters;
+  if (!vyre__reserve(p->allocator, &parameters, &p->parameter_capacity,
+                     p->parameter_count + 1, sizeof *p->parameters, false)) {
+    p->out_of_memory = true;
+    return;
+  }
+  p->parameters = parameters;
+  p->parameters[p->parameter_count++] =
+      (vyre__parameter){name->symbol, (uint8_t)type, vyre__p_span(name)};
+  item->parameter_count++;
+}
+
+/* NAME : type */
+static bool read_parameter(vyre__parser *p, vyre__item *item) {
+  vyre__token name = p->now.token;
+  if (name.kind == VYRE__T_NAME && vyre__p_peek(p).kind == VYRE__T_NAME) {
+    vyre__p_syntax(p, vyre__p_span(&name), "V018",
+                   "write name: type, as in x: f32",
+                   "the type of a parameter stands behind its name");
+    return false;
+  }
+  if (!vyre__p_new_name(p, "a parameter", &name)) return false;
+  if (!vyre__p_expect(p, VYRE__T_COLON, "and a type behind a parameter")) {
+    return false;
+  }
+  if (vyre__p_is(p, VYRE__T_STAR) || vyre__p_is(p, VYRE__T_AMP)) {
+    vyre__p_syntax(p, vyre__p_span(&p->now.token), "V025",
+                   "use the buffer in the kernel, and pass its element",
+                   "there are no pointers");
+    return false;
+  }
+  vyre_type type = vyre__p_type(p);
+  if (type == VYRE_TYPE_VOID) return false;
+  add_parameter(p, item, &name, type);
+  return true;
+}
+
+/* fn NAME ( parameters ) -> type */
+static bool read_head(vyre__parser *p, vyre__item *item, vyre_type *result) {
+  vyre__token name;
+  vyre__p_advance(p);
+  if (!item_name(p, item, &name)) return false;
+  vyre__token open = p->now.token;
+  if (!vyre__p_expect(p, VYRE__T_LPAREN, "behind the name of a fn")) {
+    return false;
+  }
+  bool good = true;
+  while (!vyre__p_is(p, VYRE__T_RPAREN) && !p->now.panic) {
+    good = read_parameter(p, item) && good;
+    if (!vyre__p_accept(p, VYRE__T_COMMA)) break;
+  }
+  if (!vyre__p_close(p, VYRE__T_RPAREN, &open)) return false;
+  if (!vyre__p_is(p, VYRE__T_ARROW)) {
+    vyre__p_syntax(p, vyre__p_behind(p), "V013",
+                   "write -> and the type of the result, as in -> f32",
+                   "expected '->': a fn gives a value");
+    return false;
+  }
+  vyre__p_advance(p);
+  *result = vyre__p_type(p);
+  return good && *result != VYRE_TYPE_VOID;
+}
+
+static void need_head(vyre__parser *p, uint32_t index) {
+  vyre__p_go(p, p->items[index].start);
+  vyre__item item = p->items[index];
+  vyre_type result = VYRE_TYPE_VOID;
+  item.first_parameter = (uint32_t)p->parameter_count;
+  bool good = read_head(p, &item, &result) && !p->now.panic;
+  item.state = good ? VYRE__ITEM_DONE : VYRE__ITEM_WRONG;
+  item.end = vyre__p_position(p);
+  p->items[index] = item;
+  if (!good) return;
+  vyre__maker *m = &p->maker;
+  const vyre__symbol *symbol = &p->symbols.items[item.symbol];
+  m->place = item.span.place;
+  m->length = item.span.length;
+  uint32_t function =
+      vyre__function_declare(m, symbol->text, symbol->length, result);
+  p->items[index].function = function;
+  if (function == VYRE_NO_INDEX) return;
+  for (uint32_t i = 0; i < item.parameter_count; i++) {
+    const vyre__parameter *it = &p->parameters[item.first_parameter + i];
+    const vyre__symbol *own = &p->symbols.items[it->symbol];
+    m->place = it->span.place;
+    m->length = it->span.length;
+    vyre__function_parameter(m, function, own->text, own->length,
+                             (vyre_type)it->type);
+  }
+}
+
+static void read_fn_body(vyre__parser *p, const vyre__item *item) {
+  vyre__function_begin(&p->maker, item->function);
+  size_t scope = p->binding_count;
+  for (uint32_t i = 0; i < item->parameter_count; i++) {
+    const vyre__parameter *it = &p->parameters[item->first_parameter + i];
+    vyre__token name = {.kind = VYRE__T_NAME,
+                        .symbol = it->symbol,
+                        .line = it->span.place.line,
+                        .column = it->span.place.column,
+                        .length = it->span.length};
+    vyre__p_check_free(p, &name);
+    vyre__p_bind(p, &name, VYRE__BIND_LOCAL, i);
+  }
+  if (vyre__p_is(p, VYRE__T_SEMICOLON)) {
+    vyre__p_syntax(p, vyre__p_span(&p->now.token), "V013",
+                   "remove the line: a fn may be used before it is written",
+                   "expected '{': a fn has a body");
+  }
+  vyre__function_end(&p->maker, vyre__p_body(p));
+  vyre__p_unbind(p, scope);
+}
+
+void vyre__p_need(vyre__parser *p, vyre__item *item) {
+  uint32_t index = (uint32_t)(item - p->items);
+  if (item->state == VYRE__ITEM_BUSY) {
+    vyre__p_error(p, item->span, "V044", "give one of them a value of its own",
+                  "this const is defined by itself");
+    item->state = VYRE__ITEM_WRONG;
+    return;
+  }
+  if (item->state != VYRE__ITEM_NEW || item->kind == VYRE__T_KERNEL) return;
+  if (p->const_depth >= MOST_CONSTS_DEEP) {
+    vyre__p_error(p, item->span, "V026",
+                  "write consts before those that use them",
+                  "more than %d consts need each other before they are written",
+                  MOST_CONSTS_DEEP);
+    item->state = VYRE__ITEM_WRONG;
+    return;
+  }
+  vyre__cursor before = p->now;
+  bool lost = p->lost;
+  unsigned depth = p->depth;
+  p->lost = false;
+  p->depth = 0;
+  if (item->kind == VYRE__T_CONST) {
+    need_const(p, index);
+  } else {
+    need_head(p, index);
+  }
+  p->lost = lost;
+  p->depth = depth;
+  if (!p->stopped) p->now = before;
+}
+
+/* --- the file ---------------------------------------------------------------*/
+
+static vyre__item *item_here(vyre__parser *p) {
+  uint32_t at = p->now.token.start;
+  while (p->next_item < p->item_count && p->items[p->next_item].start.at < at) {
+    p->next_item++;
+  }
+  if (p->next_item == p->item_count || p->items[p->next_item].start.at != at) {
+    return NULL;
+  }
+  return &p->items[p->next_item];
+}
+
+/* To the next item, whatever comes before it. */
+static void skip_to_item(vyre__parser *p) {
+  while (!vyre__p_is(p, VYRE__T_END) && !vyre__p_is_item(vyre__p_kind(p))) {
+    vyre__p_advance(p);
+  }
+}
+
+static void tell_no_item(vyre__parser *p) {
+  static const char *const words[] = {"kernel", "fn", "const"};
+  const vyre__token token = p->now.token;
+  char fix[VYRE__FIX_TEXT], found[VYRE__FOUND_TEXT];
+  const char *text = p->text + token.start;
+  const char *foreign = vyre__foreign_word(text, token.length);
+  vyre__guess guess = vyre__guess_begin(text, token.length);
+  if (token.kind == VYRE__T_NAME) vyre__guess_try_all(&guess, words, 3);
+  vyre__p_did_you_mean(
+      &guess, foreign ? foreign : "begin it with const, fn or kernel", fix);
+  if (token.kind == VYRE__T_RBRACE) {
+    snprintf(fix, sizeof fix, "remove it, or look for a '{' that is missing");
+  }
+  vyre__p_error(p, vyre__p_span(&token), "V016", fix,
+                "expected const, fn or kernel, found %s",
+                vyre__p_found(p, &token, found));
+  p->now.panic = true;
+  vyre__p_advance(p);
+  skip_to_item(p);
+}
+
+static void read_item(vyre__parser *p) {
+  vyre__item *item = item_here(p);
+  if (!item) { /* without a name */
+    vyre__token name;
+    char what[16];
+    snprintf(what, sizeof what, "a %s", vyre__token_text(vyre__p_kind(p)));
+    vyre__p_advance(p);
+    (void)vyre__p_new_name(p, what, &name);
+    skip_to_item(p);
+    return;
+  }
+  if (item->kind == VYRE__T_KERNEL) {
+    vyre__p_kernel(p, item);
+    return;
+  }
+  vyre__p_need(p, item);
+  bool read = item->end.at > item->start.at; /* as far as it could be */
+  if (!read || (item->kind == VYRE__T_FN && item->state != VYRE__ITEM_DONE)) {
+    p->now.panic = true; /* it was told: the rest says nothing */
+    vyre__p_advance(p);
+    skip_to_item(p);
+    return;
+  }
+  vyre__p_go(p, item->end);
+  if (item->kind == VYRE__T_FN) read_fn_body(p, item);
+}
+
+void vyre__p_file(vyre__parser *p) {
+  for (size_t i = 0; i < p->item_count && !p->stopped; i++) {
+    if (!p->items[i].nested) vyre__p_need(p, &p->items[i]);
+  }
+  p->now.panic = false;
+  vyre__p_advance(p);
+  while (!vyre__p_is(p, VYRE__T_END) && !p->out_of_memory &&
+         !p->maker.out_of_memory) {
+    p->lost = p->now.panic = false;
+    p->depth = 0;
+    if (vyre__p_is_item(vyre__p_kind(p))) {
+      read_item(p);
+    } else {
+      tell_no_item(p);
+    }
+  }
+}

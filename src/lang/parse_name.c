@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Names and what they stand for. One name has one meaning: a local may not hide
+ * a buffer, a parameter, another local or anything of the file. */
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "lang/parse.h"
+
+const char *vyre__p_did_you_mean(const vyre__guess *guess,
+                                 const char *otherwise,
+                                 char buffer[VYRE__FIX_TEXT]) {
+  if (guess->best) {
+    snprintf(buffer, VYRE__FIX_TEXT, "did you mean '%.*s'?",
+             (int)guess->best_length, guess->best);
+  } else {
+    snprintf(buffer, VYRE__FIX_TEXT, "%s", otherwise);
+  }
+  return buffer;
+}
+
+void vyre__p_check_free(vyre__parser *p, const vyre__token *name) {
+  const vyre__symbol *symbol = vyre__p_symbol(p, name);
+  if (symbol->local) {
+    const vyre__binding *before = &p->bindings[symbol->local - 1];
+    if (before->kind == VYRE__BIND_WRONG) return;
+    vyre__p_error2(p, vyre__p_span(name), "V031", before->span, "declared here",
+                   "use another name; one name has one meaning",
+                   "'%.*s' is already the name of %s", (int)symbol->length,
+                   symbol->text,
+                   before->kind == VYRE__BIND_BUFFER ? "a buffer" : "a local");
+    return;
+  }
+  if (!symbol->item) return;
+  const vyre__item *item = &p->items[symbol->item - 1];
+  if (item->kind == VYRE__T_KERNEL || item->nested) return;
+  vyre__p_error2(p, vyre__p_span(name), "V032", item->span, "declared here",
+                 "use another name; one name has one meaning",
+                 "'%.*s' would hide the %s of that name", (int)symbol->length,
+                 symbol->text, vyre__token_text(item->kind));
+}
+
+void vyre__p_bind(vyre__parser *p, const vyre__token *name, unsigned kind,
+                  uint32_t index) {
+  void *bindings = p->bindings;
+  if (!vyre__reserve(p->allocator, &bindings, &p->binding_capacity,
+                     p->binding_count + 1, sizeof *p->bindings, false)) {
+    p->out_of_memory = true;
+    return;
+  }
+  p->bindings = bindings;
+  vyre__symbol *symbol = vyre__p_symbol(p, name);
+  p->bindings[p->binding_count++] = (vyre__binding){.kind = (uint8_t)kind,
+                                                    .symbol = name->symbol,
+                                                    .index = index,
+                                                    .previous = symbol->local,
+                                                    .span = vyre__p_span(name)};
+  symbol->local = (uint32_t)p->binding_count;
+}
+
+void vyre__p_unbind(vyre__parser *p, size_t mark) {
+  while (p->binding_count > mark) {
+    const vyre__binding *binding = &p->bindings[--p->binding_count];
+    p->symbols.items[binding->symbol].local = binding->previous;
+  }
+}
+
+void vyre__p_bind_word(vyre__parser *p, const vyre__token *name) {
+  if (name->kind != VYRE__T_NAME || !name->symbol) return; /* a keyword */
+  vyre__p_bind(p, name, VYRE__BIND_WRONG, 0);
+}
+
+/* The nearest name that means something here. */
+static vyre__guess nearest(const vyre__parser *p, const vyre__token *name,
+                           bool is_call) {
+  const vyre__symbol *own = vyre__p_symbol(p, name);
+  vyre__guess guess = vyre__guess_begin(own->text, own->length);
+  for (size_t i = 1; i < p->symbols.count; i++) {
+    const vyre__symbol *symbol = &p->symbols.items[i];
+    bool known = symbol->local || symbol->word == VYRE__WORD_OP ||
+                 symbol->word == VYRE__WORD_FLOAT ||
+                 (is_call && symbol->word != VYRE__WORD_PLAIN);
+    if (symbol->item) {
+      known = known || p->items[symbol->item - 1].kind != VYRE__T_KERNEL;
+    }
+    if (known && symbol != own) {
+      vyre__guess_try(&guess, symbol->text, symbol->length);
+    }
+  }
+  return guess;
+}
+
+vyre__id vyre__p_unknown(vyre__parser *p, const vyre__token *name,
+                         unsigned next) {
+  const vyre__symbol *symbol = vyre__p_symbol(p, name);
+  bool is_call = next == VYRE__T_LPAREN;
+  /* Looking for what is near takes a while in a file of many names. */
+  bool wanted =
+      vyre__diagnostics_wants(p->diagnostics, name->line, name->column);
+  if (!p->now.panic) {
+    char fix[VYRE__FIX_TEXT];
+    const char *foreign = vyre__foreign_word(symbol->text, symbol->length);
+    const char *type = vyre__foreign_type(symbol->text, symbol->length);
+    if (foreign) {
+      snprintf(fix, sizeof fix, "%s", foreign);
+    } else if (type) {
+      snprintf(fix, sizeof fix, "the type is called %s here; cast with %s(x)",
+               type, type);
+    } else {
+      vyre__guess guess = {.best = NULL};
+      if (wanted) guess = nearest(p, name, is_call);
+      vyre__p_did_you_mean(&guess,
+                           is_call ? "write a fn of that name"
+                           : next == VYRE__T_LBRACKET
+                               ? "declare a buffer in the kernel's head: "
+                                 "buffer name : read_write u32[] @0;"
+                               : "declare it first: let name = value;",
+                           fix);
+    }
+    vyre__p_error(
+        p, vyre__p_span(name), "V030", fix,
+        is_call ? "there is no function '%.*s'" : "'%.*s' is not declared",
+        (int)symbol->length, symbol->text);
+  }
+  /* Once is enough. */
+  if (name->symbol && !symbol->local) {
+    vyre__p_bind(p, name, VYRE__BIND_WRONG, 0);
+  }
+  return 0;
+}

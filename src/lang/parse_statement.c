@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lang/parse.h"
+
+static void read_statement(vyre__parser *p);
+
+/* --- blocks -----------------------------------------------------------------*/
+
+/* Whether the next token cannot be part of a block. A const at the begin of a
+ * line belongs to the file; one further in is a mistake of C programmers. */
+static bool ends_block(const vyre__parser *p) {
+  unsigned kind = vyre__p_kind(p);
+  return p->lost || kind == VYRE__T_RBRACE || kind == VYRE__T_END ||
+         kind == VYRE__T_FN || kind == VYRE__T_KERNEL ||
+         (kind == VYRE__T_CONST && p->now.token.column == 1);
+}
+
+static vyre__id read_block(vyre__parser *p) {
+  vyre__maker *m = &p->maker;
+  vyre__token open = p->now.token;
+  vyre__p_advance(p);
+  vyre__mark mark = vyre__block_begin(m);
+  size_t scope = p->binding_count;
+  while (!ends_block(p) && !m->out_of_memory && !p->out_of_memory) {
+    read_statement(p);
+  }
+  if (!vyre__p_close(p, VYRE__T_RBRACE, &open)) p->lost = p->now.panic = true;
+  vyre__p_unbind(p, scope);
+  m->place = (vyre__place){open.line, open.column};
+  m->length = 1;
+  return vyre__block_end(m, mark);
+}
+
+vyre__id vyre__p_body(vyre__parser *p) {
+  if (vyre__p_is(p, VYRE__T_LBRACE)) {
+    p->now.panic = false;
+    return read_block(p);
+  }
+  vyre__p_expected(p, "'{' and the body", "write the statements in { and }");
+  while (!vyre__p_is(p, VYRE__T_LBRACE) && !vyre__p_is(p, VYRE__T_END) &&
+         !vyre__p_is_item(vyre__p_kind(p))) {
+    vyre__p_advance(p);
+  }
+  p->now.panic = false;
+  return vyre__p_is(p, VYRE__T_LBRACE) ? read_block(p) : 0;
+}
+
+/* The statement behind if, else, for and while: a block in any case. */
+static vyre__id read_inner(vyre__parser *p) {
+  vyre__maker *m = &p->maker;
+  if (vyre__p_is(p, VYRE__T_LBRACE) && !p->now.panic) {
+    if (!vyre__p_enter(p)) return 0;
+    vyre__id id = read_block(p);
+    p->depth--;
+    return id;
+  }
+  vyre__mark mark = vyre__block_begin(m);
+  size_t scope = p->binding_count;
+  vyre__token first = p->now.token;
+  if (ends_block(p)) {
+    vyre__p_expected(p, "a statement", "write one, or a block { }");
+  } else if (!p->now.panic) {
+    read_statement(p);
+  }
+  vyre__p_unbind(p, scope);
+  m->place = (vyre__place){first.line, first.column};
+  m->length = 1;
+  return vyre__block_end(m, mark);
+}
+
+/* --- declarations -----------------------------------------------------------*/
+
+/* The value and the end of a declaration whose name was read. */
+static vyre__id finish_declaration(vyre__parser *p, const vyre__token *name,
+                                   vyre_type type, bool is_mutable) {
+  vyre__maker *m = &p->maker;
+  vyre__id value = 0;
+  uint32_t local = VYRE_NO_INDEX;
+  if (vyre__p_accept(p, VYRE__T_SET)) {
+    value = vyre__p_value(p);
+  } else if (vyre__p_is(p, VYRE__T_LBRACKET)) {
+    vyre__p_syntax(p, vyre__p_span(&p->now.token), "V028",
+                   "declare shared memory in the kernel's head: "
+                   "shared tile : f32[64];",
+                   "a local is one value, not an array");
+  } else if (vyre__p_is(p, VYRE__T_SEMICOLON)) {
+    vyre__p_error(p, vyre__p_behind(p), "V028", "write = and a value",
+                  "every local begins with a value");
+  } else {
+    vyre__p_expect(p, VYRE__T_SET, "and a value behind the name");
+  }
+  vyre__p_check_free(p, name);
+  m->place = (vyre__place){name->line, name->column};
+  m->length = name->length;
+  vyre__id id = vyre__make_let(m, p->text + name->start, name->length, type,
+                               is_mutable, value, &local);
+  if (local != VYRE_NO_INDEX) vyre__p_bind(p, name, VYRE__BIND_LOCAL, local);
+  if (!p->now.panic) vyre__p_semicolon(p, "a declaration");
+  return id;
+}
+
+/* let NAME [: type] = value ;   var likewise */
+static vyre__id read_declaration(vyre__parser *p) {
+  bool is_mutable = vyre__p_is(p, VYRE__T_VAR);
+  vyre__token name;
+  vyre__p_advance(p);
+  if (vyre__p_is(p, VYRE__T_NAME) && vyre__p_peek(p).kind == VYRE__T_NAME) {
+    vyre__p_error(p, vyre__p_span(&p->now.token), "V018",
+                  "write the name first: let x : f32 = value;",
+                  "the type of a local stands behind its name");
+    vyre__p_advance(p);
+  }
+  if (!vyre__p_new_name(p, "a local", &name)) {
+    vyre__p_bind_word(p, &name);
+    p->now.panic = true;
+    return 0;
+  }
+  vyre_type type = VYRE_TYPE_VOID;
+  if (vyre__p_accept(p, VYRE__T_COLON)) type = vyre__p_type(p);
+  return finish_declaration(p, &name, type, is_mutable);
+}
+
+/* Whether a declaration of C begins: int i, float *x. */
+static bool is_c_declaration(vyre__parser *p) {
+  const vyre__token *token = &p->now.token;
+  if (token->kind != VYRE__T_NAME) return false;
+  unsigned next = vyre__p_peek(p).kind;
+  const vyre__symbol *symbol = vyre__p_symbol(p, token);
+  bool is_type = symbol->word == VYRE__WORD_TYPE ||
+                 symbol->word == VYRE__WORD_ELEMENT ||
+                 (!symbol->local && !symbol->item &&
+                  vyre__foreign_type(symbol->text, symbol->length));
+  return is_type && (next == VYRE__T_NAME || next == VYRE__T_STAR);
+}
+
+/* Tells it, and goes to the name. False if there is none. */
+static bool tell_c_declaration(vyre__parser *p, const char *word,
+                               vyre__token *name) {
+  vyre__token first = p->now.token;
+  const vyre__symbol *symbol = vyre__p_symbol(p, &first);
+  const char *type = vyre__foreign_type(symbol->text, symbol->length);
+  char fix[VYRE__FIX_TEXT], type_text[32];
+  snprintf(type_text, sizeof type_text, "%.*s", (int)symbol->length,
+           symbol->text);
+  if (!type) type = type_text;
+  while (vyre__p_is(p, VYRE__T_NAME)) {
+    *name = p->now.token;
+    vyre__p_advance(p);
+  }
+  if (vyre__p_is(p, VYRE__T_STAR)) {
+    vyre__p_syntax(p, vyre__p_span(&p->now.token), "V025",
+                   "use an index into a buffer: buffer[i]",
+                   "there are no pointers");
+    return false;
+  }
+  snprintf(fix, sizeof fix, "write %s %.*s : %s = value;", word,
+           (int)(name->length > 60 ? 60 : name->length), p->text + name->start,
+           type);
+  vyre__p_error(p, vyre__p_span(&first), "V018", fix,
+                "a local is declared with let or var, its type behind its "
+                "name");
+  return true;
+}
+
+/* --- statements that begin with a name --------------------------------------*/
+
+static vyre__id read_expression(vyre__parser *p) {
+  vyre__token first = p->now.token;
+  vyre__id value = vyre__p_value(p);
+  if (p->now.panic) return 0;
+  vyre__p_mark(p, &first);
+  vyre__id id = vyre__make_eval(&p->maker, value);
+  vyre__p_semicolon(p, "a statement");
+  return id;
+}
+
+static bool is_word(const vyre__symbol *symbol, const char *word) {
+  return symbol->length == strlen(word) &&
+         memcmp(symbol->text, word, symbol->length) == 0;
+}
+
+/* do { ... } while (condition); as a whole, so that its end is no second fault. */
+static bool tell_do(vyre__parser *p) {
+  if (!is_word(vyre__p_symbol(p, &p->now.token), "do")) return false;
+  vyre__p_syntax(p, vyre__p_span(&p->now.token), "V029",
+                 "write while (true) { ... if (!again) break; }",
+                 "there is no do-while in this language");
+  vyre__p_advance(p);
+  if (vyre__p_is(p, VYRE__T_LBRACE)) vyre__p_skip_group(p);
+  if (!vyre__p_accept(p, VYRE__T_WHILE)) return true;
+  if (vyre__p_is(p, VYRE__T_LPAREN)) vyre__p_skip_group(p);
+  (void)vyre__p_accept(p, VYRE__T_SEMICOLON);
+  return true;
+}
+
+/* Words of C that begin statements here are none. */
+static bool tell_foreign_statement(vyre__parser *p) {
+  const vyre__token *token = &p->now.token;
+  unsigned next = vyre__p_peek(p).kind; /* first: it may move the symbols */
+  const vyre__symbol *symbol = vyre__p_symbol(p, token);
+  if (symbol->local || symbol->item || symbol->word != VYRE__WORD_PLAIN) {
+    return false;
+  }
+  if (vyre__p_assigned_op(next) != VYRE__OP_COUNT) return false;
+  if (tell_do(p)) return true;
+  const char *fix = vyre__foreign_word(symbol->text, symbol->length);
+  if (!fix || (next == VYRE__T_LPAREN && !is_word(symbol, "switch") &&
+               !is_word(symbol, "elif") && !is_word(symbol, "elseif"))) {
+    return false;
+  }
+  vyre__p_syntax(p, vyre__p_span(token), "V029", fix,
+                 "there is no '%.*s' in this language", (int)symbol->length,
+                 symbol->text);
+  return true;
+}
+
+/* An assignment to a name that was told to be wrong, so that nothing else of it
+ * is. */
+static vyre__id read_wrong_store(vyre__parser *p) {
+  unsigned op;
+  vyre__p_advance(p);
+  if (vyre__p_is(p, VYRE__T_LBRACKET)) (void)vyre__p_index_of(p);
+  if (vyre__p_assigned_op(vyre__p_kind(p)) != VYRE__OP_COUNT) {
+    (void)vyre__p_assigned(p, &op);
+  }
+  vyre__p_semicolon(p, "an assignment");
+  return 0;
+}
+
+static vyre__id read_named(vyre__parser *p) {
+  if (is_c_declaration(p)) {
+    vyre__token name;
+    if (!tell_c_declaration(p, "var", &name)) return 0;
+    return finish_declaration(p, &name, VYRE_TYPE_VOID, true);
+  }
+  if (tell_foreign_statement(p)) return 0;
+  unsigned next = vyre__p_peek(p).kind;
+  bool assigns = vyre__p_assigned_op(next) != VYRE__OP_COUNT;
+  const vyre__symbol *symbol = vyre__p_symbol(p, &p->now.token);
+  if (symbol->local) {
+    vyre__binding binding = p->bindings[symbol->local - 1];
+    if (binding.kind == VYRE__BIND_LOCAL && assigns) {
+      return vyre__p_assign_local(p, binding.index);
+    }
+    if (binding.kind == VYRE__BIND_BUFFER) {
+      const vyre_buffer_decl *buffer = &p->buffers[binding.index];
+      bool scalar = buffer->kind == VYRE_MEMORY_UNIFORM && buffer->count == 1;
+      if (next == VYRE__T_LBRACKET || (assigns && scalar)) {
+        return vyre__p_assign_element(p, binding.index);
+      }
+      if (assigns) {
+        vyre__p_syntax(p, vyre__p_span(&p->now.token), "V035",
+                       "write buffer[i] = value;",
+                       "'%.100s' is a buffer: say which element", buffer->name);
+        return 0;
+      }
+    }
+    if (binding.kind == VYRE__BIND_WRONG &&
+        (assigns || next == VYRE__T_LBRACKET)) {
+      return read_wrong_store(p);
+    }
+  } else if (assigns) {
+    return vyre__p_tell_assignment(p);
+  } else if (next == VYRE__T_LBRACKET && !symbol->item &&
+             symbol->word == VYRE__WORD_PLAIN) {
+    vyre__p_unknown(p, &p->now.token, VYRE__T_LBRACKET);
+    return read_wrong_store(p);
+  }
+  return read_expression(p);
+}
+
+/* --- control ----------------------------------------------------------------*/
+
+/* ( condition ) behind if and while */
+static vyre__id read_condition(vyre__parser *p, const char *word) {
+  vyre__token open = p->now.token;
+  if (!vyre__p_accept(p, VYRE__T_LPAREN)) {
+    char fix[VYRE__FIX_TEXT];
+    snprintf(fix, sizeof fix, "write %s (condition)", word);
+    vyre__p_error(p, vyre__p_behind(p), "V013", fix, "expected '(' behind %s",
+                  word);
+    return vyre__p_value(p);
+  }
+  vyre__id id = vyre__p_value(p);
+  if (vyre__p_is(p, VYRE__T_SET) && !p->now.panic) {
+    vyre__p_error(p, vyre__p_span(&p->now.token), "V020",
+                  "write == to compare; assign in a statement of its own",
+                  "'=' assigns, and an assignment is no value");
+    vyre__p_advance(p);
+    (void)vyre__p_value(p);
+    id = 0;
+  }
+  (void)vyre__p_close(p, VYRE__T_RPAREN, &open);
+  return id;
+}
+
+/* Out of the parentheses of a head that is wrong, to the body. */
+static void skip_head(vyre__parser *p) {
+  unsigned level = 0;
+  while (!vyre__p_is(p, VYRE__T_LBRACE) && !ends_block(p)) {
+    bool closes = vyre__p_is(p, VYRE__T_RPAREN);
+    if (vyre__p_is(p, VYRE__T_LPAREN)) level++;
+    vyre__p_advance(p);
+    if (closes && level-- == 0) break;
+  }
+  p->now.panic = ends_block(p); /* then there is no body to read */
+}
+
+static vyre__id read_if(vyre__parser *p) {
+  vyre__token first = p->now.token;
+  vyre__p_advance(p);
+  vyre__id condition = read_condition(p, "if");
+  vyre__span span = vyre__p_since(p, &first);
+  if (p->now.panic) skip_head(p);
+  vyre__id then = read_inner(p), otherwise = 0;
+  if (vyre__p_accept(p, VYRE__T_ELSE)) {
+    p->else_depth++;
+    otherwise = read_inner(p);
+    p->else_depth--;
+  }
+  p->maker.place = span.place;
+  p->maker.length = span.length;
+  return vyre__make_if(&p->maker, condition, then, otherwise);
+}
+
+static vyre__id read_while(vyre__parser *p) {
+  vyre__token first = p->now.token;
+  vyre__p_advance(p);
+  vyre__id condition = read_condition(p, "while");
+  vyre__span span = vyre__p_since(p, &first);
+  if (p->now.panic) skip_head(p);
+  vyre__while_begin(&p->maker);
+  vyre__id body = read_inner(p);
+  p->maker.place = span.place;
+  p->maker.length = span.length;
+  return vyre__while_end(&p->maker, condition, body);
+}
+
+/* --- for --------------------------------------------------------------------*/
+
+typedef struct for_head {
+  vyre__token name;
+  bool has_name;
+  vyre_type type;
+  vyre__loop kind;
+  vyre__id first, bound, step;
+} for_head;
+
+/* The Fix @p pattern, with the variable of the loop for each '$'. */
+static bool tell_shape(vyre__parser *p, const for_head *head,
+                       const char *pattern, const char *message) {
+  const vyre__token *token = head->has_name ? &head->name : &p->now.token;
+  bool usable = token->kind == VYRE__T_NAME && token->length <= 40;
+  const char *name = usable ? p->text + token->start : "i";
+  size_t length = usable ? token->length : 1, used = 0;
+  char fix[VYRE__FIX_TEXT];
+  for (; *pattern; pattern++) {
+    bool is_name = *pattern == '$';
+    memcpy(fix + used, is_name ? name : pattern, is_name ? length : 1);
+    used += is_name ? length : 1;
+  }
+  fix[used] = '\0';
+  vyre__p_syntax(p, vyre__p_span(&p->now.token), "V019", fix, "%s", message);
+  return false;
+}
+
+static const char shape[] = "write for (let $ = first; $ < bound; $ += step)";
+static_assert(sizeof shape + (size_t)3 * 40 <= VYRE__FIX_TEXT,
+              "the longest Fix");
+
+/* let i = first */
+static bool read_for_name(vyre__parser *p, for_head *head) {
+  if (is_c_declaration(p)) {
+    if (!tell_c_declaration(p, "let", &head->name)) return false;
+  } else if (vyre__p_is(p, VYRE__T_SEMICOLON)) {
+    return tell_shape(p, head, "write while (condition) { ... }",
+                      "a for loop has a variable of its own");
+  } else {
+    if (vyre__p_is(p, VYRE__T_VAR)) {
+      vyre__p_error(p, vyre__p_span(&p->now.token), "V019",
+                    "write let; or use while with a var",
+                    "the variable of a for loop does not change in its body");
+    } else if (!vyre__p_is(p, VYRE__T_LET)) {
+      return tell_shape(p, head, shape, "a for loop begins with let");
+    }
+    vyre__p_advance(p);
+    if (!vyre__p_new_name(p, "the variable of a loop", &head->name)) {
+      vyre__p_bind_word(p, &head->name);
+      return false;
+    }
+  }
+  head->has_name = true;
+  if (vyre__p_accept(p, VYRE__T_COLON)) head->type = vyre__p_type(p);
+  if (!vyre__p_expect(p, VYRE__T_SET, "and the first value of the loop")) {
+    return false;
+  }
+  head->first = vyre__p_value(p);
+  return !p->now.panic &&
+         vyre__p_expect(p, VYRE__T_SEMICOLON, "behind the first value");
+}
+
+static bool is_loop_name(vyre__parser *p, const for_head *head) {
+  if (vyre__p_is(p, VYRE__T_NAME) && p->now.token.symbol == head->name.symbol) {
+    vyre__p_advance(p);
+    return true;
+  }
+  return tell_shape(p, head, shape,
+                    "a for loop compares and steps its own variable");
+}
+
+/* i < bound ; */
+static bool read_for_bound(vyre__parser *p, for_head *head) {
+  if (!is_loop_name(p, head)) return false;
+  switch (vyre__p_kind(p)) {
+    case VYRE__T_LT:
+      head->kind = VYRE__LOOP_LT;
+      break;
+    case VYRE__T_LE:
+      head->kind = VYRE__LOOP_LE;
+      break;
+    case VYRE__T_GT:
+      head->kind = VYRE__LOOP_GT;
+      break;
+    case VYRE__T_GE:
+      head->kind = VYRE__LOOP_GE;
+      break;
+    default:
+      return tell_shape(p, head,
+                        "compare with <, <=, > or >=; use while for others",
+                        "a for loop counts up or down to a bound");
+  }
+  vyre__p_advance(p);
+  head->bound = vyre__p_operators(p, VYRE__ABOVE_COMPARE);
+  if (p->now.panic) return false;
+  if (vyre__p_accept(p, VYRE__T_SEMICOLON)) return true;
+  return tell_shape(p, head,
+                    "move other conditions to the body: if (done) break;",
+                    "a for loop has one comparison, and then ';'");
+}
+
+/* i += step, i -= step, i++, i-- */
+static bool read_for_step(vyre__parser *p, for_head *head) {
+  if (vyre__p_is(p, VYRE__T_PLUS_PLUS) || vyre__p_is(p, VYRE__T_MINUS_MINUS)) {
+    return tell_shape(p, head, "write $++ or $--",
+                      "the operator stands behind the variable");
+  }
+  if (!is_loop_name(p, head)) return false;
+  vyre__token token = p->now.token;
+  unsigned op = vyre__p_assigned_op(token.kind);
+  bool up = head->kind == VYRE__LOOP_LT || head->kind == VYRE__LOOP_LE;
+  if (op != VYRE__OP_ADD && op != VYRE__OP_SUB) {
+    return tell_shape(p, head, "write $ += step or $ -= step",
+                      "a for loop steps by adding or subtracting");
+  }
+  if (up != (op == VYRE__OP_ADD)) {
+    vyre__p_error(p, vyre__p_span(&token), "V019",
+                  up ? "write +=, or compare with >"
+                     : "write -=, or compare "
+                       "with <",
+                  up ? "this loop goes up to its bound, and steps down"
+                     : "this loop goes down to its bound, and steps up");
+  }
+  head->step = vyre__p_assigned(p, &op);
+  return !p->now.panic;
+}
+
+static vyre__id read_for(vyre__parser *p) {
+  vyre__maker *m = &p->maker;
+  vyre__token first = p->now.token, open;
+  for_head head = {.has_name = false, .type = VYRE_TYPE_VOID};
+  vyre__for loop;
+  vyre__p_advance(p);
+  open = p->now.token;
+  bool good = vyre__p_expect(p, VYRE__T_LPAREN, "behind for") &&
+              read_for_name(p, &head) && read_for_bound(p, &head) &&
+              read_for_step(p, &head) &&
+              vyre__p_close(p, VYRE__T_RPAREN, &open);
+  if (!good) {
+    p->now.panic = true;
+    head.first = 0;
+    skip_head(p);
+  }
+  size_t scope = p->binding_count;
+  if (head.has_name) vyre__p_check_free(p, &head.name);
+  vyre__span span = vyre__p_since(p, &first);
+  m->place = span.place;
+  m->length = span.length;
+  vyre__for_begin(m, &loop, head.has_name ? p->text + head.name.start : "",
+                  head.has_name ? head.name.length : 0, head.type, head.kind,
+                  head.first, head.bound, head.step);
+  if (head.has_name) {
+    vyre__p_bind(
+        p, &head.name,
+        loop.local == VYRE_NO_INDEX ? VYRE__BIND_WRONG : VYRE__BIND_LOCAL,
+        loop.local);
+  }
+  vyre__id body = read_inner(p);
+  vyre__p_unbind(p, scope);
+  return vyre__for_end(m, &loop, body);
+}
+
+/* --- the rest ---------------------------------------------------------------*/
+
+static vyre__id read_simple(vyre__parser *p, vyre__op op, bool is_call) {
+  vyre__token first = p->now.token;
+  vyre__p_advance(p);
+  if (is_call) {
+    vyre__token open = p->now.token;
+    if (!vyre__p_expect(p, VYRE__T_LPAREN, "and ')' behind a barrier") ||
+        !vyre__p_close(p, VYRE__T_RPAREN, &open)) {
+      return 0;
+    }
+  }
+  vyre__p_mark(p, &first);
+  vyre__id id = vyre__make_simple(&p->maker, op);
+  vyre__p_semicolon(p, "a statement");
+  return id;
+}
+
+static vyre__id read_return(vyre__parser *p) {
+  vyre__token first = p->now.token;
+  vyre__p_advance(p);
+  bool has_value = !vyre__p_is(p, VYRE__T_SEMICOLON) && !ends_block(p);
+  vyre__id value = has_value ? vyre__p_value(p) : 0;
+  if (p->now.panic) return 0;
+  vyre__p_mark(p, &first);
+  vyre__id id = vyre__make_return(&p->maker, has_value, value);
+  vyre__p_semicolon(p, "a return");
+  return id;
+}
+
+static vyre__id read_printing(vyre__parser *p) {
+  vyre__id id = vyre__p_print(p);
+  vyre__p_semicolon(p, "a statement");
+  return id;
+}
+
+/* Tokens that begin no statement, though people may think so. */
+static vyre__id tell_statement(vyre__parser *p) {
+  vyre__token token = p->now.token;
+  vyre__span span = vyre__p_span(&token);
+  switch (token.kind) {
+    case VYRE__T_SEMICOLON:
+      vyre__p_error(p, span, "V013", "remove it",
+                    "expected a statement, found ';'");
+      vyre__p_advance(p);
+      return 0;
+    case VYRE__T_ELSE:
+      vyre__p_error(p, span, "V013",
+                    "put it directly behind the statement or block of an if",
+                    "expected a statement, found an else without its if");
+      vyre__p_advance(p);
+      return 0;
+    case VYRE__T_CONST:
+      vyre__p_syntax(p, span, "V046",
+                     "write let x = value;, or move it out of the body",
+                     "a const stands outside of kernels and fns");
+      vyre__p_advance(p); /* recovery stops at a const */
+      return 0;
+    case VYRE__T_BUFFER:
+    case VYRE__T_SHARED:
+      return vyre__p_syntax(p, span, "V046",
+                            "move it before the '{' of the kernel",
+                            "buffers are declared in the head of a kernel");
+    case VYRE__T_PLUS_PLUS:
+    case VYRE__T_MINUS_MINUS:
+      return vyre__p_syntax(p, span, "V021", "write i++; or i--;",
+                            "'%s' stands behind what it changes",
+                            vyre__token_text(token.kind));
+    case VYRE__T_STAR:
+      return vyre__p_syntax(p, span, "V025",
+                            "use an index into a buffer: buffer[i] = value;",
+                            "there are no pointers");
+    default:
+      return read_expression(p);
+  }
+}
+
+static vyre__id read_any(vyre__parser *p) {
+  switch (vyre__p_kind(p)) {
+    case VYRE__T_NAME:
+      return read_named(p);
+    case VYRE__T_LBRACE:
+      return read_block(p);
+    case VYRE__T_LET:
+    case VYRE__T_VAR:
+      return read_declaration(p);
+    case VYRE__T_IF:
+      return read_if(p);
+    case VYRE__T_FOR:
+      return read_for(p);
+    case VYRE__T_WHILE:
+      return read_while(p);
+    case VYRE__T_BREAK:
+      return read_simple(p, VYRE__OP_BREAK, false);
+    case VYRE__T_CONTINUE:
+      return read_simple(p, VYRE__OP_CONTINUE, false);
+    case VYRE__T_RETURN:
+      return read_return(p);
+    case VYRE__T_BARRIER:
+      return read_simple(p, VYRE__OP_BARRIER, true);
+    case VYRE__T_GRID_BARRIER:
+      return read_simple(p, VYRE__OP_GRID_BARRIER, true);
+    case VYRE__T_PRINT:
+      return read_printing(p);
+    default:
+      return tell_statement(p);
+  }
+}
+
+static void read_statement(vyre__parser *p) {
+  uint32_t start = p->now.token.start;
+  if (!vyre__p_enter(p)) return;
+  vyre__id id = read_any(p);
+  p->depth--;
+  vyre__statement(&p->maker, id);
+  if (p->now.panic) vyre__p_recover(p, start);
+}

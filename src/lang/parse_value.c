@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Values: operators by precedence, literals, parentheses. */
+#include <stdio.h>
+
+#include "lang/parse.h"
+
+/* Comparisons and bit operations trap C programmers: a & b == c. */
+enum { PLAIN, COMPARE, BITS };
+
+typedef struct binary_row {
+  uint8_t precedence; /* 0: no binary operator */
+  uint8_t op;         /* vyre__op */
+  uint8_t class;
+} binary_row;
+
+static const binary_row binaries[VYRE__T_COUNT] = {
+    [VYRE__T_LOR] = {1, VYRE__OP_LOR, PLAIN},
+    [VYRE__T_LAND] = {2, VYRE__OP_LAND, PLAIN},
+    [VYRE__T_PIPE] = {3, VYRE__OP_OR, BITS},
+    [VYRE__T_CARET] = {4, VYRE__OP_XOR, BITS},
+    [VYRE__T_AMP] = {5, VYRE__OP_AND, BITS},
+    [VYRE__T_EQ] = {6, VYRE__OP_EQ, COMPARE},
+    [VYRE__T_NE] = {6, VYRE__OP_NE, COMPARE},
+    [VYRE__T_LT] = {7, VYRE__OP_LT, COMPARE},
+    [VYRE__T_LE] = {7, VYRE__OP_LE, COMPARE},
+    [VYRE__T_GT] = {7, VYRE__OP_GT, COMPARE},
+    [VYRE__T_GE] = {7, VYRE__OP_GE, COMPARE},
+    [VYRE__T_SHL] = {VYRE__ABOVE_COMPARE, VYRE__OP_SHL, PLAIN},
+    [VYRE__T_SHR] = {VYRE__ABOVE_COMPARE, VYRE__OP_SHR, PLAIN},
+    [VYRE__T_PLUS] = {9, VYRE__OP_ADD, PLAIN},
+    [VYRE__T_MINUS] = {9, VYRE__OP_SUB, PLAIN},
+    [VYRE__T_STAR] = {10, VYRE__OP_MUL, PLAIN},
+    [VYRE__T_SLASH] = {10, VYRE__OP_DIV, PLAIN},
+    [VYRE__T_PERCENT] = {10, VYRE__OP_REM, PLAIN},
+};
+
+/* --- primary values ---------------------------------------------------------*/
+
+/* A number, and the minus directly before it, or NULL. */
+static vyre__id read_number(vyre__parser *p, const vyre__token *minus) {
+  vyre__maker *m = &p->maker;
+  vyre__token token = p->now.token;
+  vyre__number number;
+  vyre__number_fault fault;
+  vyre__p_advance(p);
+  if (!vyre__number_read(p->text + token.start, token.length, &number,
+                         &fault)) {
+    return vyre__p_error(p, vyre__p_span(&token), "V011", fault.fix, "%s",
+                         fault.message);
+  }
+  if (!number.is_float) {
+    vyre__p_mark(p, minus ? minus : &token);
+    return vyre__make_integer(m, number.integer, minus != NULL, number.type);
+  }
+  if (number.vanishes) {
+    return vyre__p_error(p, vyre__p_span(&token), "V064", "write 0.0",
+                         "this number is too small for f64: it would be 0");
+  }
+  vyre__p_mark(p, &token);
+  vyre__id id = vyre__make_float(m, number.f64, number.f32, number.type);
+  if (!minus) return id;
+  vyre__p_mark(p, minus);
+  return vyre__make_unary(m, VYRE__OP_NEG, id);
+}
+
+static vyre__id read_unary(vyre__parser *p);
+
+/* (float)x: whether a cast of C begins behind an opening parenthesis. */
+static bool is_c_cast(vyre__parser *p) {
+  const vyre__token *token = &p->now.token;
+  if (token->kind != VYRE__T_NAME) return false;
+  const vyre__symbol *symbol = vyre__p_symbol(p, token);
+  if (symbol->local || symbol->item) return false;
+  if (symbol->word != VYRE__WORD_TYPE && symbol->word != VYRE__WORD_ELEMENT &&
+      !vyre__foreign_type(symbol->text, symbol->length)) {
+    return false;
+  }
+  unsigned next = vyre__p_peek(p).kind;
+  return next == VYRE__T_RPAREN || next == VYRE__T_STAR || next == VYRE__T_NAME;
+}
+
+static vyre__id tell_c_cast(vyre__parser *p, const vyre__token *open) {
+  const vyre__symbol *symbol = vyre__p_symbol(p, &p->now.token);
+  const char *foreign = vyre__foreign_type(symbol->text, symbol->length);
+  char fix[VYRE__FIX_TEXT];
+  if (foreign) {
+    snprintf(fix, sizeof fix, "write %s(x)", foreign);
+  } else {
+    snprintf(fix, sizeof fix, "write %.*s(x)", (int)symbol->length,
+             symbol->text);
+  }
+  while (vyre__p_is(p, VYRE__T_NAME) || vyre__p_is(p, VYRE__T_STAR)) {
+    vyre__p_advance(p);
+  }
+  if (!vyre__p_close(p, VYRE__T_RPAREN, open)) return 0;
+  vyre__p_error(p, vyre__p_since(p, open), "V024", fix,
+                "a cast is written like a call");
+  (void)read_unary(p);
+  return 0;
+}
+
+static vyre__id read_parentheses(vyre__parser *p) {
+  vyre__token open = p->now.token;
+  vyre__p_advance(p);
+  if (is_c_cast(p)) return tell_c_cast(p, &open);
+  vyre__id id = vyre__p_value(p);
+  if (!vyre__p_close(p, VYRE__T_RPAREN, &open)) return 0;
+  return id;
+}
+
+static vyre__id read_bool(vyre__parser *p) {
+  vyre__token token = p->now.token;
+  vyre__p_advance(p);
+  vyre__p_mark(p, &token);
+  return vyre__make_literal(&p->maker, VYRE_TYPE_BOOL,
+                            token.kind == VYRE__T_TRUE);
+}
+
+static vyre__id read_uniform(vyre__parser *p) {
+  vyre__token first = p->now.token, open;
+  vyre__p_advance(p);
+  open = p->now.token;
+  if (!vyre__p_expect(p, VYRE__T_LPAREN, "and a value behind uniform")) {
+    return 0;
+  }
+  vyre__id id = vyre__p_value(p);
+  if (!vyre__p_close(p, VYRE__T_RPAREN, &open)) return 0;
+  vyre__p_mark(p, &first);
+  return vyre__make_unary(&p->maker, VYRE__OP_UNIFORM, id);
+}
+
+static vyre__id read_primary(vyre__parser *p) {
+  switch (vyre__p_kind(p)) {
+    case VYRE__T_NAME:
+      return vyre__p_name(p);
+    case VYRE__T_NUMBER:
+      return read_number(p, NULL);
+    case VYRE__T_LPAREN:
+      return read_parentheses(p);
+    case VYRE__T_TRUE:
+    case VYRE__T_FALSE:
+      return read_bool(p);
+    case VYRE__T_UNIFORM:
+      return read_uniform(p);
+    case VYRE__T_STRING:
+      vyre__p_error(p, vyre__p_span(&p->now.token), "V055",
+                    "use numbers; texts stand in print(...) only",
+                    "a text is no value");
+      vyre__p_advance(p);
+      return 0;
+    default:
+      return vyre__p_expected(p, "a value",
+                              "write a number, a name or an expression here");
+  }
+}
+
+/* What C allows behind a value, and this language does not. */
+static vyre__id tell_postfix(vyre__parser *p) {
+  vyre__token token = p->now.token;
+  vyre__span span = vyre__p_span(&token);
+  switch (token.kind) {
+    case VYRE__T_LBRACKET:
+      vyre__p_error(p, span, "V035", "use the name of a buffer before '['",
+                    "only buffers have elements");
+      (void)vyre__p_index_of(p);
+      return 0;
+    case VYRE__T_LPAREN:
+      return vyre__p_syntax(p, span, "V035",
+                            "write an operator between them, or call a fn",
+                            "this is no function, so it cannot be called");
+    case VYRE__T_DOT:
+      vyre__p_error(p, span, "V036",
+                    "only global_id, local_id and the like have .x .y .z",
+                    "this value has no members");
+      vyre__p_advance(p);
+      (void)vyre__p_accept(p, VYRE__T_NAME);
+      return 0;
+    case VYRE__T_ARROW:
+      return vyre__p_syntax(p, span, "V025", "use an index into a buffer",
+                            "there are no pointers");
+    default:
+      vyre__p_error(p, span, "V021", "write it as a statement of its own: i++;",
+                    "'%s' is a statement, not a value",
+                    vyre__token_text(token.kind));
+      vyre__p_advance(p);
+      return 0;
+  }
+}
+
+static bool is_postfix(unsigned kind) {
+  return kind == VYRE__T_LBRACKET || kind == VYRE__T_LPAREN ||
+         kind == VYRE__T_DOT || kind == VYRE__T_ARROW ||
+         kind == VYRE__T_PLUS_PLUS || kind == VYRE__T_MINUS_MINUS;
+}
+
+static vyre__id read_postfix(vyre__parser *p) {
+  vyre__id id = read_primary(p);
+  while (is_postfix(vyre__p_kind(p)) && !p->now.panic) {
+    if (p->now.token.line != p->now.previous.line) break; /* a ';' is missing */
+    id = tell_postfix(p);
+  }
+  return id;
+}
+
+/* --- operators --------------------------------------------------------------*/
+
+static vyre__id tell_prefix(vyre__parser *p) {
+  vyre__token token = p->now.token;
+  vyre__span span = vyre__p_span(&token);
+  if (token.kind == VYRE__T_PLUS) {
+    vyre__p_error(p, span, "V013", "remove it",
+                  "expected a value, found '+': there is no plus sign");
+  } else if (token.kind == VYRE__T_STAR || token.kind == VYRE__T_AMP) {
+    vyre__p_error(p, span, "V025",
+                  token.kind == VYRE__T_AMP
+                      ? "leave '&' away; atomics take buffer[i] as it is"
+                      : "use an index into a buffer: buffer[i]",
+                  "there are no pointers");
+  } else {
+    vyre__p_error(p, span, "V021", "write it as a statement of its own: i++;",
+                  "'%s' is a statement, not a value",
+                  vyre__token_text(token.kind));
+  }
+  vyre__p_advance(p);
+  (void)read_unary(p);
+  return 0;
+}
+
+static vyre__id read_prefix(vyre__parser *p) {
+  vyre__token first = p->now.token;
+  vyre__op op = VYRE__OP_NEG;
+  switch (first.kind) {
+    case VYRE__T_BANG:
+      op = VYRE__OP_NOT;
+      break;
+    case VYRE__T_TILDE:
+      op = VYRE__OP_BIT_NOT;
+      break;
+    case VYRE__T_MINUS:
+      break;
+    case VYRE__T_PLUS:
+    case VYRE__T_STAR:
+    case VYRE__T_AMP:
+    case VYRE__T_PLUS_PLUS:
+    case VYRE__T_MINUS_MINUS:
+      return tell_prefix(p);
+    default:
+      return read_postfix(p);
+  }
+  vyre__p_advance(p);
+  if (op == VYRE__OP_NEG && vyre__p_is(p, VYRE__T_NUMBER)) {
+    return read_number(p, &first);
+  }
+  vyre__id id = read_unary(p);
+  vyre__p_mark(p, &first);
+  return vyre__make_unary(&p->maker, op, id);
+}
+
+static vyre__id read_unary(vyre__parser *p) {
+  if (!vyre__p_enter(p)) return 0;
+  const unsigned kind = vyre__p_kind(p);
+  bool plain = kind == VYRE__T_NAME || kind == VYRE__T_NUMBER; /* mostly */
+  vyre__id id = plain ? read_postfix(p) : read_prefix(p);
+  p->depth--;
+  return id;
+}
+
+/* Whether an operator beside another one reads differently than it works. */
+static bool is_trap(vyre__parser *p, vyre__span op, unsigned kind,
+                    unsigned left, unsigned right) {
+  if (left != COMPARE && right != COMPARE) return false;
+  if (binaries[kind].class == COMPARE) {
+    vyre__p_error(p, op, "V022",
+                  "write a < b && b < c, or put one of them in parentheses",
+                  "'%s' compares the result of a comparison",
+                  vyre__token_text(kind));
+    return true;
+  }
+  if (binaries[kind].class == BITS) {
+    vyre__p_error(
+        p, op, "V023", "put parentheses where you mean them: (a & b) == c",
+        "'%s' binds weaker than a comparison, as in C", vyre__token_text(kind));
+    return true;
+  }
+  return false;
+}
+
+static vyre__id read_operators(vyre__parser *p, int precedence,
+                               unsigned *class) {
+  vyre__token first = p->now.token;
+  *class = PLAIN;
+  vyre__id left = read_unary(p);
+  for (;;) {
+    binary_row row = binaries[vyre__p_kind(p)];
+    if (row.precedence == 0 || row.precedence < precedence) return left;
+    if (p->now.panic) return 0;
+    const vyre__span op = vyre__p_span(&p->now.token);
+    const unsigned kind = vyre__p_kind(p);
+    unsigned right_class;
+    vyre__p_advance(p);
+    vyre__id right = read_operators(p, row.precedence + 1, &right_class);
+    if (p->now.panic) return 0;
+    if (is_trap(p, op, kind, *class, right_class)) {
+      left = 0;
+    } else {
+      vyre__p_mark(p, &first);
+      left = vyre__make_binary(&p->maker, (vyre__op)row.op, left, right);
+    }
+    *class = row.class;
+  }
+}
+
+vyre__id vyre__p_operators(vyre__parser *p, int precedence) {
+  unsigned class;
+  return read_operators(p, precedence, &class);
+}
+
+vyre__id vyre__p_value(vyre__parser *p) {
+  vyre__id id = vyre__p_operators(p, 1);
+  if (!vyre__p_is(p, VYRE__T_QUESTION) || p->now.panic) return id;
+  vyre__p_error(p, vyre__p_span(&p->now.token), "V017",
+                "write select(condition, a, b); both values are computed",
+                "there is no '?' operator");
+  if (!vyre__p_enter(p)) return 0;
+  vyre__p_advance(p);
+  (void)vyre__p_value(p);
+  if (vyre__p_accept(p, VYRE__T_COLON)) (void)vyre__p_value(p);
+  p->depth--;
+  return 0;
+}
+
+bool vyre__p_constant(vyre__parser *p, const char *rule, const char *what,
+                      uint64_t least, uint64_t most, uint32_t *out) {
+  vyre__maker *m = &p->maker;
+  vyre__token first = p->now.token;
+  vyre__id id = vyre__p_value(p);
+  uint64_t bits = 0;
+  vyre__p_mark(p, &first);
+  if (!id || p->now.panic) return false;
+  /* 3000000000 is a fine size, though no i32. */
+  if (vyre__type_of(m, id) == VYRE__TYPE_INT) {
+    id = vyre__settle(m, id, VYRE_TYPE_I64);
+  }
+  if (!id || !vyre__const_eval(m, id, &bits)) return false;
+  unsigned type = vyre__type_of(m, id);
+  char fix[VYRE__FIX_TEXT];
+  if (!vyre__type_is_integer(type)) {
+    vyre__p_error(p, vyre__p_since(p, &first), rule, "write an integer",
+                  "%s is an integer, not %s", what, vyre__type_name(type));
+    return false;
+  }
+  bool negative = (type == VYRE_TYPE_I32 && bits > INT32_MAX) ||
+                  (type == VYRE_TYPE_I64 && bits > INT64_MAX);
+  if (negative || bits < least || bits > most) {
+    snprintf(fix, sizeof fix, "use a number from %llu to %llu",
+             (unsigned long long)least, (unsigned long long)most);
+    long long shown = type == VYRE_TYPE_I32 ? (long long)(int32_t)(uint32_t)bits
+                                            : (long long)bits;
+    if (negative) {
+      vyre__p_error(p, vyre__p_since(p, &first), rule, fix, "%s cannot be %lld",
+                    what, shown);
+    } else {
+      vyre__p_error(p, vyre__p_since(p, &first), rule, fix, "%s cannot be %llu",
+                    what, (unsigned long long)bits);
+    }
+    return false;
+  }
+  *out = (uint32_t)bits;
+  return true;
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A program as text that gives the same program when it is parsed. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "ir/ir_builder.h"
+#include "lang/print_internal.h"
+
+typedef struct context {
+  vyre__printer out;
+  const vyre_program *program;
+  const vyre__function *function; /* that is being printed */
+  vyre__names names;
+  bool *is_scalar;      /* one a buffer: a uniform that is read by its name */
+  unsigned depth;       /* of blocks */
+  uint32_t local_count; /* of the function, declared so far */
+} context;
+
+/* --- expressions -----------------------------------------------------------*/
+
+/* How tight an operation binds. */
+enum {
+  LEVEL_LOR = 1,
+  LEVEL_LAND,
+  LEVEL_OR,
+  LEVEL_XOR,
+  LEVEL_AND,
+  LEVEL_EQUAL,
+  LEVEL_COMPARE,
+  LEVEL_SHIFT,
+  LEVEL_SUM,
+  LEVEL_PRODUCT,
+  LEVEL_UNARY,
+  LEVEL_ALONE
+};
+
+static int level_of(const vyre__node *node) {
+  static const uint8_t levels[VYRE__OP_COUNT] = {
+      [VYRE__OP_LOR] = LEVEL_LOR,       [VYRE__OP_LAND] = LEVEL_LAND,
+      [VYRE__OP_OR] = LEVEL_OR,         [VYRE__OP_XOR] = LEVEL_XOR,
+      [VYRE__OP_AND] = LEVEL_AND,       [VYRE__OP_EQ] = LEVEL_EQUAL,
+      [VYRE__OP_NE] = LEVEL_EQUAL,      [VYRE__OP_LT] = LEVEL_COMPARE,
+      [VYRE__OP_LE] = LEVEL_COMPARE,    [VYRE__OP_GT] = LEVEL_COMPARE,
+      [VYRE__OP_GE] = LEVEL_COMPARE,    [VYRE__OP_SHL] = LEVEL_SHIFT,
+      [VYRE__OP_SHR] = LEVEL_SHIFT,     [VYRE__OP_ADD] = LEVEL_SUM,
+      [VYRE__OP_SUB] = LEVEL_SUM,       [VYRE__OP_MUL] = LEVEL_PRODUCT,
+      [VYRE__OP_DIV] = LEVEL_PRODUCT,   [VYRE__OP_REM] = LEVEL_PRODUCT,
+      [VYRE__OP_NEG] = LEVEL_UNARY,     [VYRE__OP_NOT] = LEVEL_UNARY,
+      [VYRE__OP_BIT_NOT] = LEVEL_UNARY,
+  };
+  return levels[node->op] ? levels[node->op] : LEVEL_ALONE;
+}
+
+static bool is_comparison(int level) {
+  return level == LEVEL_EQUAL || level == LEVEL_COMPARE;
+}
+
+static bool is_bits(int level) {
+  return level >= LEVEL_OR && level <= LEVEL_AND;
+}
+
+static void print_value(context *c, vyre__id id);
+
+static void print_operand(context *c, vyre__id id, bool parentheses) {
+  if (parentheses) vyre__print(&c->out, "(");
+  print_value(c, id);
+  if (parentheses) vyre__print(&c->out, ")");
+}
+
+/* C's traps (a < b < c, a & b == c) are errors in the text form: parentheses
+ * there too. */
+static bool needs_parentheses(int own, int child, bool is_right) {
+  if (child < own || (is_right && child == own)) return true;
+  if (is_comparison(child)) return is_comparison(own) || is_bits(own);
+  return false;
+}
+
+static void print_infix(context *c, const vyre__node *node) {
+  const vyre__node *nodes = c->program->nodes;
+  int own = level_of(node);
+  print_operand(c, node->a,
+                needs_parentheses(own, level_of(&nodes[node->a]), false));
+  vyre__print(&c->out, " %s ", vyre__ops[node->op].text);
+  print_operand(c, node->b,
+                needs_parentheses(own, level_of(&nodes[node->b]), true));
+}
+
+/* Two minus signs must not touch. */
+static void print_prefix(context *c, const vyre__node *node) {
+  const vyre__node *operand = &c->program->nodes[node->a];
+  vyre__print(&c->out, "%s", vyre__ops[node->op].text);
+  print_operand(
+      c, node->a,
+      level_of(operand) < LEVEL_UNARY ||
+          (node->op == VYRE__OP_NEG &&
+           (operand->op == VYRE__OP_NEG || operand->op == VYRE__OP_LITERAL)));
+}
+
+static void print_list(context *c, const uint32_t *ids, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (i > 0) vyre__print(&c->out, ", ");
+    print_value(c, ids[i]);
+  }
+  vyre__print(&c->out, ")");
+}
+
+static void print_element(context *c, uint32_t buffer, vyre__id index) {
+  vyre__print(&c->out, "%s", c->program->buffers[buffer].name);
+  if (c->is_scalar[buffer]) return;
+  vyre__print(&c->out, "[");
+  print_value(c, index);
+  vyre__print(&c->out, "]");
+}
+
+static void print_unary(context *c, const vyre__node *node) {
+  if (level_of(node) == LEVEL_UNARY) {
+    print_prefix(c, node);
+    return;
+  }
+  const char *type = vyre_type_name((vyre_type)node->type);
+  if (node->op == VYRE__OP_CAST) {
+    vyre__print(&c->out, "%s(", type);
+  } else if (node->op == VYRE__OP_BITCAST) {
+    vyre__print(&c->out, "as_%s(", type);
+  } else {
+    vyre__print(&c->out, "%s(", vyre__ops[node->op].text);
+  }
+  print_list(c, &node->a, 1);
+}
+
+static void print_atomic(context *c, const vyre__node *node) {
+  vyre__print(&c->out, "%s(", vyre__ops[node->op].text);
+  print_element(c, node->a, node->b);
+  vyre__print(&c->out, ", ");
+  if (node->op == VYRE__OP_ATOMIC_CAS) {
+    print_list(c, &c->program->lists[node->c], 2);
+  } else {
+    print_list(c, &node->c, 1);
+  }
+}
+
+static void print_operation(context *c, const vyre__node *node) {
+  if (level_of(node) < LEVEL_UNARY) {
+    print_infix(c, node);
+    return;
+  }
+  const uint32_t operands[] = {node->a, node->b, node->c};
+  vyre__print(&c->out, "%s(", vyre__ops[node->op].text);
+  print_list(c, operands,
+             vyre__ops[node->op].form == VYRE__FORM_BINARY ? 2 : 3);
+}
+
+static void print_value(context *c, vyre__id id) {
+  const vyre__node *node = &c->program->nodes[id];
+  switch ((vyre__form)vyre__ops[node->op].form) {
+    case VYRE__FORM_LITERAL:
+      vyre__print_literal(&c->out, node);
+      break;
+    case VYRE__FORM_LOCAL:
+      vyre__print_name(&c->out, &c->names.locals[node->a]);
+      break;
+    case VYRE__FORM_CALL:
+      vyre__print_name(&c->out, &c->names.functions[node->a]);
+      vyre__print(&c->out, "(");
+      print_list(c, &c->program->lists[node->b], node->c);
+      break;
+    case VYRE__FORM_LOAD:
+      print_element(c, node->a, node->b);
+      break;
+    case VYRE__FORM_BUFFER:
+      vyre__print(&c->out, "len(%s)", c->program->buffers[node->a].name);
+      break;
+    case VYRE__FORM_AXIS:
+      vyre__print(&c->out, "%s.%c", vyre__ops[node->op].text, 'x' + node->aux);
+      break;
+    case VYRE__FORM_UNARY:
+      print_unary(c, node);
+      break;
+    case VYRE__FORM_BINARY:
+    case VYRE__FORM_TERNARY:
+      print_operation(c, node);
+      break;
+    case VYRE__FORM_ATOMIC:
+    case VYRE__FORM_ATOMIC2:
+      print_atomic(c, node);
+      break;
+    case VYRE__FORM_TEXT:
+      vyre__print_text(&c->out, c->program->texts + node->a, node->b);
+      break;
+    default: /* item */
+      vyre__print(&c->out, "%s", vyre__ops[node->op].text);
+  }
+}
+
+/* --- statements ------------------------------------------------------------*/
+
+static void print_statement(context *c, const vyre__node *node);
+
+static void indent(context *c) {
+  vyre__print_repeat(&c->out, "    ", c->depth);
+}
+
+static void print_block(context *c, vyre__id id) {
+  const vyre__node *block = &c->program->nodes[id];
+  uint32_t first = c->local_count;
+  vyre__print(&c->out, "{\n");
+  c->depth++;
+  for (uint32_t i = 0; i < block->b && c->out.ok; i++) {
+    indent(c);
+    print_statement(c, &c->program->nodes[c->program->lists[block->a + i]]);
+  }
+  c->depth--;
+  vyre__names_close(&c->names, first, c->local_count);
+  indent(c);
+  vyre__print(&c->out, "}");
+}
+
+static void print_let(context *c, const vyre__node *node) {
+  vyre__names_open(&c->names, c->function, node->a);
+  c->local_count = node->a + 1;
+  const vyre__local *local = &c->function->locals[node->a];
+  vyre__print(&c->out, local->is_mutable ? "var " : "let ");
+  vyre__print_name(&c->out, &c->names.locals[node->a]);
+  vyre__print(&c->out, " = ");
+  print_value(c, node->b);
+  vyre__print(&c->out, ";\n");
+}
+
+static void print_if(context *c, const vyre__node *node) {
+  for (;;) {
+    vyre__print(&c->out, "if (");
+    print_value(c, node->a);
+    vyre__print(&c->out, ") ");
+    print_block(c, node->b);
+    if (node->c == 0) break;
+    vyre__print(&c->out, " else ");
+    const vyre__node *otherwise = &c->program->nodes[node->c];
+    const vyre__node *only =
+        &c->program->nodes[c->program->lists[otherwise->a]];
+    if (otherwise->b != 1 || only->op != VYRE__OP_IF) {
+      print_block(c, node->c);
+      break;
+    }
+    node = only;
+  }
+  vyre__print(&c->out, "\n");
+}
+
+static void print_for(context *c, const vyre__node *node) {
+  static const char *const texts[] = {"<", "<=", ">", ">="};
+  const uint32_t *parts = &c->program->lists[node->b];
+  const vyre__node *step = &c->program->nodes[parts[2]];
+  bool down = node->aux >= VYRE__LOOP_GT;
+  vyre__names_open(&c->names, c->function, node->a);
+  c->local_count = node->a + 1;
+  const vyre__shown *name = &c->names.locals[node->a];
+  vyre__print(&c->out, "for (let ");
+  vyre__print_name(&c->out, name);
+  vyre__print(&c->out, " = ");
+  print_value(c, parts[0]);
+  vyre__print(&c->out, "; ");
+  vyre__print_name(&c->out, name);
+  vyre__print(&c->out, " %s ", texts[node->aux]);
+  const vyre__node *bound = &c->program->nodes[parts[1]];
+  print_operand(c, parts[1], level_of(bound) <= LEVEL_COMPARE);
+  vyre__print(&c->out, "; ");
+  vyre__print_name(&c->out, name);
+  if (vyre__literal(step) == 1) {
+    vyre__print(&c->out, down ? "--" : "++");
+  } else {
+    vyre__print(&c->out, down ? " -= " : " += ");
+    print_value(c, parts[2]);
+  }
+  vyre__print(&c->out, ") ");
+  print_block(c, parts[3]);
+  vyre__names_close(&c->names, node->a, node->a + 1);
+  vyre__print(&c->out, "\n");
+}
+
+static void print_simple(context *c, const vyre__node *node) {
+  bool is_call =
+      node->op == VYRE__OP_BARRIER || node->op == VYRE__OP_GRID_BARRIER;
+  if (node->op != VYRE__OP_EVAL) {
+    vyre__print(&c->out, "%s%s", vyre__ops[node->op].text, is_call ? "()" : "");
+  }
+  if (node->op == VYRE__OP_RETURN && node->a) vyre__print(&c->out, " ");
+  if (node->a) print_value(c, node->a);
+  vyre__print(&c->out, ";\n");
+}
+
+static void print_statement(context *c, const vyre__node *node) {
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_BLOCK:
+      print_block(c, (vyre__id)(node - c->program->nodes));
+      vyre__print(&c->out, "\n");
+      break;
+    case VYRE__OP_LET:
+      print_let(c, node);
+      break;
+    case VYRE__OP_ASSIGN:
+      vyre__print_name(&c->out, &c->names.locals[node->a]);
+      vyre__print(&c->out, " = ");
+      print_value(c, node->b);
+      vyre__print(&c->out, ";\n");
+      break;
+    case VYRE__OP_STORE:
+      print_element(c, node->a, node->b);
+      vyre__print(&c->out, " = ");
+      print_value(c, node->c);
+      vyre__print(&c->out, ";\n");
+      break;
+    case VYRE__OP_IF:
+      print_if(c, node);
+      break;
+    case VYRE__OP_FOR:
+      print_for(c, node);
+      break;
+    case VYRE__OP_WHILE:
+      vyre__print(&c->out, "while (");
+      print_value(c, node->a);
+      vyre__print(&c->out, ") ");
+      print_block(c, node->b);
+      vyre__print(&c->out, "\n");
+      break;
+    case VYRE__OP_PRINT:
+      vyre__print(&c->out, "print(");
+      print_list(c, &c->program->lists[node->a], node->b);
+      vyre__print(&c->out, ";\n");
+      break;
+    default:
+      print_simple(c, node);
+  }
+}
+
+/* --- declarations ----------------------------------------------------------*/
+
+/* A uniform of one element that is only ever read at literal 0. */
+static void find_scalars(context *c) {
+  const vyre_program *p = c->program;
+  for (size_t i = 0; i < p->buffer_count; i++) {
+    c->is_scalar[i] =
+        p->buffers[i].kind == VYRE_MEMORY_UNIFORM && p->buffers[i].count == 1;
+  }
+  for (uint32_t i = 1; i < p->node_count; i++) {
+    const vyre__node *node = &p->nodes[i];
+    const vyre__node *index =
+        &p->nodes[node->op == VYRE__OP_LOAD ? node->b : 0];
+    bool at_zero = index->op == VYRE__OP_LITERAL &&
+                   index->type == VYRE_TYPE_U32 && vyre__literal(index) == 0;
+    if (node->op == VYRE__OP_LEN || (node->op == VYRE__OP_LOAD && !at_zero)) {
+      c->is_scalar[node->a] = false;
+    }
+  }
+}
+
+static void print_hints(context *c, const vyre_buffer_decl *buffer) {
+  const vyre_memory_hints *hints = &buffer->hints;
+  if (buffer->is_output) vyre__print(&c->out, " output");
+  if (buffer->pipeline_live_out) vyre__print(&c->out, " live_out");
+  if (hints->preferred_alignment) {
+    vyre__print(&c->out, " align(%u)", hints->preferred_alignment);
+  }
+  if (hints->has_coalesce_axis) {
+    vyre__print(&c->out, " coalesce(%c)", 'x' + hints->coalesce_axis);
+  }
+  if (hints->cache_locality != VYRE_LOCALITY_TEMPORAL) {
+    vyre__print(&c->out, " locality(%s)",
+                vyre_locality_name(hints->cache_locality));
+  }
+}
+
+static void print_buffer(context *c, size_t index) {
+  const vyre_buffer_decl *buffer = &c->program->buffers[index];
+  bool is_shared = buffer->kind == VYRE_MEMORY_SHARED;
+  if (is_shared || buffer->kind == VYRE_MEMORY_UNIFORM) {
+    vyre__print(&c->out, "%s %s : ", vyre_memory_name(buffer->kind),
+                buffer->name);
+  } else {
+    vyre__print(&c->out, "buffer %s : %s%s ", buffer->name,
+                buffer->kind == VYRE_MEMORY_PERSISTENT ? "persistent " : "",
+                vyre_access_name(buffer->access));
+  }
+  vyre__print(&c->out, "%s", vyre_element_name(buffer->element));
+  if (!c->is_scalar[index]) {
+    vyre__print(&c->out, "[");
+    if (buffer->count) vyre__print(&c->out, "%u", buffer->count);
+    vyre__print(&c->out, "]");
+  }
+  if (!is_shared) vyre__print(&c->out, " @%u", buffer->binding);
+  print_hints(c, buffer);
+  vyre__print(&c->out, ";\n");
+}
+
+static bool print_body(context *c, const vyre__function *function) {
+  c->function = function;
+  c->local_count = function->parameter_count;
+  print_block(c, function->body);
+  vyre__names_close(&c->names, 0, function->parameter_count);
+  vyre__print(&c->out, "\n");
+  return c->out.ok;
+}
+
+static bool print_function(context *c, uint32_t index) {
+  const vyre__function *f = &c->program->functions[index];
+  if (!vyre__names_function(&c->names, f)) return false;
+  vyre__print(&c->out, "fn ");
+  vyre__print_name(&c->out, &c->names.functions[index]);
+  vyre__print(&c->out, "(");
+  for (uint32_t i = 0; i < f->parameter_count; i++) {
+    vyre__names_open(&c->names, f, i);
+    if (i > 0) vyre__print(&c->out, ", ");
+    vyre__print_name(&c->out, &c->names.locals[i]);
+    vyre__print(&c->out, ": %s", vyre_type_name((vyre_type)f->locals[i].type));
+  }
+  vyre__print(&c->out, ") -> %s ", vyre_type_name((vyre_type)f->result));
+  if (!print_body(c, f)) return false;
+  vyre__print(&c->out, "\n");
+  return c->out.ok;
+}
+
+static void print_head(context *c) {
+  const vyre_program *p = c->program;
+  const uint32_t *size = p->workgroup;
+  vyre__print(&c->out, "kernel ");
+  vyre__print_name(&c->out, &c->names.kernel);
+  vyre__print(&c->out, " workgroup(%u", size[0]);
+  if (size[1] != 1 || size[2] != 1) vyre__print(&c->out, ", %u", size[1]);
+  if (size[2] != 1) vyre__print(&c->out, ", %u", size[2]);
+  vyre__print(&c->out, ")");
+  if (p->over != VYRE_NO_INDEX) {
+    vyre__print(&c->out, " over(%s)", p->buffers[p->over].name);
+  }
+  if (p->item_type != VYRE_TYPE_VOID) {
+    vyre__print(&c->out, " queue(%s)", vyre_type_name((vyre_type)p->item_type));
+  }
+  vyre__print(&c->out, "\n");
+  for (size_t i = 0; i < p->buffer_count; i++) print_buffer(c, i);
+}
+
+static bool print_program(context *c) {
+  const vyre_program *p = c->program;
+  c->is_scalar =
+      vyre__arena_array(&c->names.arena, p->buffer_count, sizeof *c->is_scalar);
+  if (!c->is_scalar) return false;
+  find_scalars(c);
+  for (uint32_t i = 1; i < p->function_count; i++) {
+    if (!print_function(c, i)) return false;
+  }
+  if (!vyre__names_function(&c->names, &p->functions[0])) return false;
+  vyre__names_buffers(&c->names, p, true);
+  print_head(c);
+  return print_body(c, &p->functions[0]);
+}
+
+bool vyre_program_print(const vyre_program *program, vyre_writer writer) {
+  if (!program || program->function_count == 0) return false;
+  context c = {.out = vyre__printer_make(writer), .program = program};
+  bool good = vyre__names_init(&c.names, program) && print_program(&c);
+  vyre__names_finish(&c.names);
+  return good;
+}

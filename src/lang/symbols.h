@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The table behind the lexer's names. */
+#ifndef VYRE_LANG_SYMBOLS_H
+#define VYRE_LANG_SYMBOLS_H
+
+#include <string.h>
+
+#include "lang/lex.h"
+
+/* The first @p count bytes (below 8) as a number; @p readable are there. */
+static inline uint64_t vyre__name_tail(const char *text, uint32_t count,
+                                       uint32_t readable) {
+  uint64_t word = 0;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  if (readable >= 8) {
+    memcpy(&word, text, 8);
+    return word & ((UINT64_C(1) << 8 * count) - 1);
+  }
+#else
+  (void)readable;
+#endif
+  for (uint32_t i = 0; i < count; i++) {
+    word |= (uint64_t)(unsigned char)text[i] << (8 * i);
+  }
+  return word;
+}
+
+/* What the table compares names by. */
+typedef struct vyre__name_key {
+  uint32_t length, hash;
+  uint64_t tail; /* the bytes behind the last eight times some */
+} vyre__name_key;
+
+enum { VYRE__SHORT_NAME = 7 }; /* most bytes of a name that is all tail */
+
+static const uint64_t vyre__name_prime = 0x9E3779B97F4A7C15u;
+
+static inline vyre__name_key vyre__name_key_end(uint32_t length, uint64_t hash,
+                                                uint64_t tail) {
+  hash = (hash ^ tail) * vyre__name_prime;
+  return (vyre__name_key){length, (uint32_t)(hash ^ hash >> 32), tail};
+}
+
+/* The key of a name of at most VYRE__SHORT_NAME bytes. */
+static inline vyre__name_key vyre__short_name_key(uint32_t length,
+                                                  uint64_t tail) {
+  return vyre__name_key_end(length, length * vyre__name_prime, tail);
+}
+
+/* Eight bytes a step: names are short, and this runs once a name in the text.
+ * @p readable bytes are there from @p text on, @p length or more. */
+static inline vyre__name_key vyre__name_key_of(const char *text,
+                                               uint32_t length,
+                                               uint32_t readable) {
+  uint64_t hash = length * vyre__name_prime;
+  uint32_t left = length;
+  for (; left > VYRE__SHORT_NAME; text += 8, left -= 8, readable -= 8) {
+    uint64_t word;
+    memcpy(&word, text, 8);
+    hash = (hash ^ word) * vyre__name_prime;
+    hash ^= hash >> 29;
+  }
+  return vyre__name_key_end(length, hash,
+                            vyre__name_tail(text, left, readable));
+}
+
+/* Adds a name that is not there. */
+uint32_t vyre__symbol_add(vyre__symbols *symbols, const char *text,
+                          vyre__name_key key);
+
+/* The symbol of a name; 0 without memory (symbols->failed is then set). */
+static inline uint32_t vyre__intern(vyre__symbols *symbols, const char *text,
+                                    vyre__name_key key) {
+  const size_t mask = symbols->slot_count - 1;
+  size_t slot = key.hash & mask;
+  for (; symbols->slots[slot]; slot = (slot + 1) & mask) {
+    const vyre__symbol *symbol = &symbols->items[symbols->slots[slot]];
+    if (symbol->tail == key.tail && symbol->length == key.length &&
+        symbol->hash == key.hash &&
+        (key.length <= VYRE__SHORT_NAME ||
+         memcmp(symbol->text, text, key.length & ~7u) == 0)) {
+      return symbols->slots[slot];
+    }
+  }
+  return vyre__symbol_add(symbols, text, key);
+}
+
+/* The symbol of a name of at most VYRE__SHORT_NAME bytes; 0 if there is none. */
+static inline uint32_t vyre__find_short_name(const vyre__symbols *symbols,
+                                             uint32_t length, uint64_t bytes) {
+  const size_t mask = symbols->slot_count - 1;
+  size_t slot = vyre__short_name_key(length, bytes).hash & mask;
+  for (;; slot = (slot + 1) & mask) {
+    const uint32_t number = symbols->slots[slot];
+    const vyre__symbol *symbol = &symbols->items[number]; /* [0] is "" */
+    if (number == 0 || (symbol->tail == bytes && symbol->length == length)) {
+      return number;
+    }
+  }
+}
+
+#endif
