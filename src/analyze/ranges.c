@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyze/steady.h"
+#include "analyze/racy_guards.h"
 #include "analyze/symbolic.h"
 #include "analyze/walk.h"
 #include "base/memory.h"
@@ -719,7 +719,7 @@ static void walk_set(walker *w, const vyre__node *node) {
   env_set(&w->env, node->a, value);
 }
 
-#include "analyze/statements.h"
+#include "analyze/statement_walk.h"
 
 /* --- the whole --------------------------------------------------------------*/
 

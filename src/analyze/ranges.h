@@ -31,7 +31,8 @@ typedef struct vyre__ranges {
   const vyre__range *nodes; /* expressions; FOR: least and most trips that
                                are begun */
   const uint8_t *flags;     /* VYRE__RANGE_* */
-  const uint8_t *unsteady;  /* guards that prove nothing (analyze/steady.h), or
+  const uint8_t
+      *unsteady; /* guards that prove nothing (analyze/racy_guards.h), or
                                NULL: there are none */
 } vyre__ranges;
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyze/steady.h"
+#include "analyze/racy_guards.h"
 #include "analyze/terms.h"
 #include "analyze/walk.h"
 #include "base/memory.h"
@@ -59,7 +59,7 @@ static vyre__term walk_local(walker *w, const vyre__node *node) {
 }
 
 /* Two loads of a uniform agree; any other load is a value of its own, in `read`
- * buffers too (analyze/steady.h). */
+ * buffers too (analyze/racy_guards.h). */
 static vyre__term walk_load(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
   const vyre_buffer_decl *buffer = &w->program->buffers[node->a];
@@ -314,7 +314,7 @@ static void walk_set(walker *w, const vyre__node *node) {
   env_set(&w->env, node->a, walk_value(w, node->b));
 }
 
-#include "analyze/statements.h"
+#include "analyze/statement_walk.h"
 
 /* --- the whole --------------------------------------------------------------*/
 

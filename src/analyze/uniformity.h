@@ -37,7 +37,7 @@ vyre_code vyre__uniformity_build(const vyre_program *program,
                                  vyre_status *st);
 
 /* As vyre__uniformity_build, for memory that may change between two loads: only
- * loads of uniforms are the same for all invocations (analyze/steady.h). */
+ * loads of uniforms are the same for all invocations (analyze/racy_guards.h). */
 vyre_code vyre__uniformity_build_changing(const vyre_program *program,
                                           const vyre__effects *effects,
                                           vyre_arena *arena,

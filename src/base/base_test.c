@@ -4,7 +4,7 @@
 #include "vyre/version.h"
 
 #include "base/bps.h"
-#include "base/check.h"
+#include "base/checked_math.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"

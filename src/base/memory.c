@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/attributes.h"
-#include "base/check.h"
+#include "base/checked_math.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define VYRE_ASAN 1

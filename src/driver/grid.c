@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "base/attributes.h"
-#include "base/check.h"
+#include "base/checked_math.h"
 #include "base/status.h"
 #include "driver/driver.h"
 #include "ir/ir.h"

@@ -223,7 +223,7 @@ static vyre_code insert(ll *e, const vyre__low_kernel *from, uint32_t at,
 /* Returns true if all invocations leave the loop in the same round, whatever
  * happens to memory: conditions are computed once for the workgroup. One that each
  * invocation computes, and of which one result counts, was a guard of the others
- * before the loop was turned (analyze/steady.h). */
+ * before the loop was turned (analyze/racy_guards.h). */
 static bool leaves_together(const vyre__regions *r, uint32_t loop) {
   uint32_t end = vyre__end_of(r, loop);
   for (uint32_t at = loop + 1; at < end; at++) {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/check.h"
+#include "base/checked_math.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/ir_builder.h"

@@ -6,7 +6,7 @@
 
 #include "vyre/binding.h" /* VYRE_NO_INDEX */
 
-#include "base/check.h"
+#include "base/checked_math.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/status.h"

@@ -2,7 +2,7 @@
 /* Statements, functions of libraries, and the kernel as a whole. */
 #include <string.h>
 
-#include "analyze/steady.h"
+#include "analyze/racy_guards.h"
 #include "analyze/walk.h"
 #include "base/memory.h"
 #include "lower/build_internal.h"

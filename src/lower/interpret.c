@@ -8,7 +8,7 @@
 
 #include "vyre/binding.h"
 
-#include "base/check.h"
+#include "base/checked_math.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/scalar.h"

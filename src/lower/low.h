@@ -204,7 +204,7 @@ static inline uint64_t vyre__low_most_invocations(const vyre__low_kernel *k) {
 /* Returns true if the bytes of @p buffer may change while the kernel runs, by its own
  * invocations or by others: all memory of the caller, `read` buffers too. A launch
  * has its own copy of uniforms, and an invocation has its part of the hidden buffer
- * for itself (analyze/steady.h). Shared memory changes only where invocations of a
+ * for itself (analyze/racy_guards.h). Shared memory changes only where invocations of a
  * workgroup run at the same time, which is for the emitter to know. */
 static inline bool vyre__low_may_change(const vyre__low_kernel *k,
                                         uint32_t buffer) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Loads that must happen once.
  *
- * Memory may change while a kernel runs (analyze/steady.h), but a compiler takes it
+ * Memory may change while a kernel runs (analyze/racy_guards.h), but a compiler takes it
  * that it does not: it may load again what it loaded before. A kernel would then
  * check one value and use another. Each emitter therefore spells the loads that are
  * found here so that its compiler has to use one value. All others stay plain, so

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/check.h"
+#include "base/checked_math.h"
 #include "base/memory.h"
 #include "base/sort.h"
 #include "base/status.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "plan/capture.h"
 
-#include "base/check.h"
+#include "base/checked_math.h"
 #include "base/print.h"
 #include "base/status.h"
 

@@ -4,7 +4,7 @@
  * array of waves that the barrier planner made. */
 #include "vyre/frontier.h"
 
-#include "base/check.h"
+#include "base/checked_math.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "plan/barrier.h"

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/check.h"
+#include "base/checked_math.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "plan/placement_internal.h"

@@ -2,7 +2,7 @@
 #include "vyre/queue.h"
 
 #include "base/bps.h"
-#include "base/check.h"
+#include "base/checked_math.h"
 #include "base/print.h"
 #include "base/status.h"
 

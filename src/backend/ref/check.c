@@ -7,13 +7,12 @@
  * same stretch is a race already. Two readers: if they are in two workgroups,
  * whoever writes races with one of them; else the newest two of that workgroup
  * are kept, and whoever writes is not both. */
-#include "base/check.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "backend/ref/ref.h"
+#include "base/checked_math.h"
 #include "base/memory.h"
 #include "base/status.h"
 

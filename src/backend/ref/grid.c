@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backend/ref/ref.h"
-#include "base/check.h"
+#include "base/checked_math.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/scalar.h"

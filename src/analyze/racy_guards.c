@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "analyze/steady.h"
+#include "analyze/racy_guards.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
  * vyre__id)`; `check_access(walker *, vyre__id, uint32_t buffer, fact index)`;
  * and for LET and ASSIGN, IF, FOR and WHILE walk_set, walk_if, walk_for and
  * walk_while. It has declared `walk_statement`. */
-#ifndef VYRE_ANALYZE_STATEMENTS_H
-#define VYRE_ANALYZE_STATEMENTS_H
+#ifndef VYRE_ANALYZE_STATEMENT_WALK_H
+#define VYRE_ANALYZE_STATEMENT_WALK_H
 
 #include "analyze/walk.h"
 

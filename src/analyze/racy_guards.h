@@ -17,8 +17,8 @@
  *      comes from loads of `read` buffers, an invocation can have loaded something
  *      else than the one that decided. Such a guard is unsteady: it proves nothing.
  */
-#ifndef VYRE_ANALYZE_STEADY_H
-#define VYRE_ANALYZE_STEADY_H
+#ifndef VYRE_ANALYZE_RACY_GUARDS_H
+#define VYRE_ANALYZE_RACY_GUARDS_H
 
 #include "vyre/status.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Arithmetic that says when it does not fit. All return false then, and leave
  * *out alone. */
-#ifndef VYRE_BASE_CHECK_H
-#define VYRE_BASE_CHECK_H
+#ifndef VYRE_BASE_CHECKED_MATH_H
+#define VYRE_BASE_CHECKED_MATH_H
 
 #include <stdbool.h>
 #include <stddef.h>
