@@ -10,7 +10,7 @@
  *      All loads of one element agree, in all phases and on the host.
  *   2. Any other load of a buffer is a value of its own, even at the same index.
  *      No proof compares two of them, and neither code nor a compiler may load
- *      again what was loaded (vyre__low_may_change, lower/once.h).
+ *      again what was loaded (vyre__low_may_change, spmd/single_read.h).
  *   3. Each invocation takes the way that its own values choose, so that a guard
  *      says something about the values it was computed from. There is one
  *      exception: around a barrier the workgroup decides as one. If the condition

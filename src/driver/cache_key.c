@@ -11,7 +11,7 @@
 #include "driver/driver.h"
 #include "driver/probe.h"
 #include "ir/ir.h"
-#include "lower/low.h"
+#include "lir/lir.h"
 
 /* --- bytes that grow ---------------------------------------------------------*/
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What a compile gets from the cache, in memory and on disk, and what it says. */
 #include "driver/cache_testing.h"
-#include "lower/low.h"
+#include "lir/lir.h"
 
 static vyre_pipeline *compile(kept_rig *r,
                               const vyre_compile_options *options) {

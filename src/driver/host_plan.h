@@ -6,7 +6,7 @@
 #define VYRE_DRIVER_HOST_PLAN_H
 
 #include "driver/backend.h"
-#include "lower/low.h"
+#include "lir/lir.h"
 
 typedef struct vyre__plan_buffer {
   uint32_t least, most; /* elements that may be bound */

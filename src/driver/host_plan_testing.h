@@ -6,7 +6,7 @@
 
 #include "vyre/module.h"
 
-#include "lower/low.h"
+#include "lir/lir.h"
 #include "support/check.h"
 
 typedef struct planned_kernel {

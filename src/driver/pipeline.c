@@ -12,7 +12,7 @@
 #include "driver/driver.h"
 #include "driver/trace.h"
 #include "ir/ir.h"
-#include "lower/rounds.h"
+#include "lower/trip_count.h"
 
 static vyre_code not_supported(vyre_status *st, const vyre_device *device,
                                const char *kernel, const char *what) {

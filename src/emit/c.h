@@ -11,7 +11,7 @@
 #include "vyre/memory.h"
 #include "vyre/text.h"
 
-#include "lower/low.h"
+#include "lir/lir.h"
 
 /* Zeroed: the names of the kernel, with source lines. */
 typedef struct vyre__emit_c_options {
@@ -37,7 +37,7 @@ typedef struct vyre__emit_c_options {
  * if ids would not fit in 32 bits or workgroups not in 64, if a buffer has fewer
  * elements than the program fixes, or more than can be indexed where it is accessed
  * by halves, or if the hidden buffer has no room for all invocations; whoever runs phases has to ask
- * that before (low.h, "for who launches a kernel"). scratch: saxpy_scratch[phase]
+ * that before (lir.h, "for who launches a kernel"). scratch: saxpy_scratch[phase]
  * bytes for the time of the call, aligned to 64; NULL if that is 0.
  * A load of memory that may change, whose value decides about an index, happens
  * once, and saxpy() copies uniforms: whatever other threads write, the kernel stays

@@ -6,7 +6,7 @@
 #include "vyre/module.h"
 
 #include "emit/c_testing.h"
-#include "lower/changing_page_testing.h"
+#include "testing/changing_page_testing.h"
 
 typedef struct job {
   const vyre__low_kernel *k;

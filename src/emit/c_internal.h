@@ -4,8 +4,8 @@
 
 #include "base/print.h"
 #include "emit/c.h"
-#include "lower/once.h"
-#include "lower/regions.h"
+#include "spmd/regions.h"
+#include "spmd/single_read.h"
 
 /* Small functions of the file, printed only if they are used. */
 typedef enum c_helper {
@@ -94,7 +94,7 @@ typedef struct c_emitter {
   bool helpers[C_HELPERS];
   bool uses_math;
   bool uses_rows; /* the hint that rows should become wide vectors */
-  bool *decides;  /* per instruction of the kernel: lower/once.h */
+  bool *decides;  /* per instruction of the kernel: spmd/single_read.h */
 
   /* the phase that is being printed */
   vyre__regions *r;

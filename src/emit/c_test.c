@@ -12,8 +12,8 @@
 #include "vyre/pipeline.h"
 
 #include "emit/c_testing.h"
-#include "lower/job_testing.h"
 #include "support/seeds.h"
+#include "testing/reference_run_testing.h"
 
 enum { SEEDS = 24 };
 

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "emit/c.h"
-#include "lower/interpret.h"
-#include "lower/low_testing.h"
+#include "lir/lir_testing.h"
 #include "support/check.h"
+#include "testing/lir_interp.h"
 
 static const char strict_flags[] =
     "-std=c11 -pedantic -Wall -Wextra -Wshadow -Werror -ffp-contract=off";

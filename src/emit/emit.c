@@ -9,7 +9,7 @@
 #include "emit/c.h"
 #include "emit/llvm.h"
 #include "emit/spirv.h"
-#include "lower/low.h"
+#include "lir/lir.h"
 
 static const char *const pass_names[] = {
 #define VYRE__X3(name, text, about) (text),

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Loop fuel (lower/rounds.h): with whatever max_iterations, the lowered kernel
+/* Loop fuel (lower/trip_count.h): with whatever max_iterations, the lowered kernel
  * and the C printed from it run out of fuel if `ref` does, which counts every
  * round, and else give its bytes. */
 #include "vyre/dispatch.h"
 #include "vyre/module.h"
 
 #include "emit/c_testing.h"
-#include "lower/job_testing.h"
-#include "lower/rounds.h"
+#include "lower/trip_count.h"
+#include "testing/reference_run_testing.h"
 
 enum {
   GRID = 2,

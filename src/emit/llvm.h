@@ -12,7 +12,7 @@
 #include "vyre/memory.h"
 #include "vyre/text.h"
 
-#include "lower/low.h"
+#include "lir/lir.h"
 
 /* --- what compiled code is called with ------------------------------------------
  *

@@ -6,8 +6,8 @@
 
 #include "emit/llvm.h"
 #include "emit/shape.h"
-#include "lower/once.h"
-#include "lower/regions.h"
+#include "spmd/regions.h"
+#include "spmd/single_read.h"
 
 /* --- text -------------------------------------------------------------------*/
 
@@ -169,7 +169,7 @@ typedef struct ll {
   uint64_t scratch_bytes;            /* of all phases the most */
   uint64_t scratch_used, stack_used; /* of this phase */
   bool *buffer_used;
-  bool *decides; /* per instruction: lower/once.h */
+  bool *decides; /* per instruction: spmd/single_read.h */
   /* By type of memory: functions that are called, see llvm_lane.c. */
   bool loads_lanes[LL_TYPES], stores_lanes[LL_TYPES];
   ll_delay *delays; /* of each buffer */

@@ -42,7 +42,7 @@ static ll_op addresses(ll *e, uint32_t buffer, ll_op indices) {
 
 /* To LLVM, a load of memory that another thread writes is undefined: each use of it
  * may be another value, and a branch on it may go anywhere. Freezing it makes it one
- * value, which LLVM must not load again (lower/once.h). */
+ * value, which LLVM must not load again (spmd/single_read.h). */
 static ll_op settle(ll *e, uint32_t at, unsigned type, ll_op op) {
   const vyre__low_buffer *buffer = buffer_of(e, at);
   bool is_raced = buffer->is_written &&

@@ -12,10 +12,10 @@
 #include "backend/cpu/machine.h"
 #include "backend/cpu/object.h"
 #include "emit/llvm.h"
-#include "lower/interpret.h"
-#include "lower/job_testing.h"
-#include "lower/low_testing.h"
+#include "lir/lir_testing.h"
 #include "support/check.h"
+#include "testing/lir_interp.h"
+#include "testing/reference_run_testing.h"
 
 enum { WIDTHS = 5 };
 static const uint32_t widths[WIDTHS] = {1, 4, 8, 16, 32};

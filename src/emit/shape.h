@@ -34,8 +34,8 @@
 
 #include "vyre/memory.h"
 
-#include "lower/low.h"
-#include "lower/regions.h"
+#include "lir/lir.h"
+#include "spmd/regions.h"
 
 typedef enum vyre__shape_kind {
   VYRE__SHAPE_CONSTANT,

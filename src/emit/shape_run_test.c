@@ -13,10 +13,10 @@
 #include "emit/kernels_testing.h"
 #include "emit/shape.h"
 #include "emit/shape_testing.h"
-#include "lower/job_testing.h"
-#include "lower/print.h"
+#include "lir/print.h"
 #include "support/sanitized.h"
 #include "support/seeds.h"
+#include "testing/reference_run_testing.h"
 
 enum {
   SEEDS = SANITIZED ? 60 : 400,

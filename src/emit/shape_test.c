@@ -8,7 +8,7 @@
 #include "vyre/module.h"
 
 #include "emit/shape_testing.h"
-#include "lower/low_testing.h"
+#include "lir/lir_testing.h"
 #include "support/check.h"
 
 /* A text in the kernel language, down to its shapes. */

@@ -35,7 +35,7 @@
 #include "vyre/memory.h"
 #include "vyre/text.h"
 
-#include "lower/low.h"
+#include "lir/lir.h"
 
 enum {
   VYRE__SPIRV_PUSH_BYTES = 128, /* that every device has */

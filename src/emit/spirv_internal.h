@@ -4,7 +4,7 @@
 #define VYRE_EMIT_SPIRV_INTERNAL_H
 
 #include "emit/spirv.h"
-#include "lower/once.h"
+#include "spmd/single_read.h"
 
 enum {
 #define SPV_OP(name, number, operands) SPV_Op##name = (number),
@@ -123,7 +123,7 @@ typedef struct spv_emitter {
 
   spv_place *places; /* of the kernel's buffers */
   uint32_t *ids;     /* of instructions; IF: spv_if_bits */
-  bool *decides;     /* instructions whose value decides: lower/once.h */
+  bool *decides;     /* instructions whose value decides: spmd/single_read.h */
   uint32_t *uses;    /* of instructions: how often their value is an operand */
   bool *waits;       /* loads, and bitcasts of them: made for who uses them */
   uint32_t *vars;    /* of the kernel's variables: ids */

@@ -19,8 +19,8 @@
 
 #include "emit/spirv_internal.h"
 #include "emit/spirv_targets_testing.h"
-#include "lower/job_testing.h"
-#include "lower/low_testing.h"
+#include "lir/lir_testing.h"
+#include "testing/reference_run_testing.h"
 
 enum { SEEDS = 300 };
 

@@ -9,8 +9,8 @@
 
 #include "backend/vulkan/calls.h"
 #include "emit/spirv.h"
-#include "lower/interpret.h"
 #include "support/check.h"
+#include "testing/lir_interp.h"
 
 #define VK_CALLS(X)    \
   VK_INSTANCE_CALLS(X) \

@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "ir/ir.h"
 #include "ir/ir_builder_internal.h"
-#include "lower/low.h"
+#include "lir/lir.h"
 #include "support/check.h"
 #include "support/sanitized.h"
 

@@ -8,7 +8,7 @@
 #define VYRE_LOWER_BUILD_H
 
 #include "analyze/ranges.h"
-#include "lower/write.h"
+#include "lir/writer.h"
 
 /* Writes the kernel of low->program, which has no calls (analyze/inline.h).
  * Failures are in low->no_memory and low->code_failed. */

@@ -3,7 +3,7 @@
 #define VYRE_LOWER_BUILD_INTERNAL_H
 
 #include "lower/build.h"
-#include "lower/rounds.h"
+#include "lower/trip_count.h"
 
 /* One function that is being written. */
 typedef struct build {

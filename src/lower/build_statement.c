@@ -90,7 +90,7 @@ static void break_unless(vyre__low *low, vyre__val condition) {
   vyre__low_end(low, begin);
 }
 
-/* --- counting rounds: lower/rounds.h ---------------------------------------- */
+/* --- counting rounds: lower/trip_count.h ---------------------------------------- */
 
 /* How the loop counts; NULL: it does not. */
 static const vyre__loop_rounds *rounds_of(const build *b, vyre__id id) {

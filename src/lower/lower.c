@@ -6,11 +6,11 @@
 #include "analyze/ranges.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "lir/cse_dce.h"
 #include "lower/build.h"
-#include "lower/control.h"
-#include "lower/memory.h"
-#include "lower/numbers.h"
-#include "lower/tidy.h"
+#include "lower/legalize_control.h"
+#include "lower/legalize_floats.h"
+#include "lower/legalize_memory.h"
 
 enum { VAR_NAME = 16 }; /* bytes of a variable's name, about */
 

@@ -13,12 +13,12 @@
 #include "vyre/pipeline.h"
 
 #include "ir/ir.h"
+#include "lir/lir.h"
 #include "lower/build.h"
-#include "lower/interpret.h"
-#include "lower/job_testing.h"
-#include "lower/low.h"
 #include "support/sanitized.h"
 #include "support/seeds.h"
+#include "testing/lir_interp.h"
+#include "testing/reference_run_testing.h"
 
 enum { SEEDS = SANITIZED ? 60 : 300 };
 

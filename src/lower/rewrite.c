@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "lower/numbers.h"
+#include "lower/legalize_floats.h"
 
 enum { NOT_FOLDED, TAKES_THEN, TAKES_ELSE };
 

@@ -7,8 +7,8 @@
 #include "vyre/vyre.h"
 
 #include "backend/cpu/cpu.h"
-#include "lower/changing_page_testing.h"
 #include "support/sanitized.h"
+#include "testing/changing_page_testing.h"
 
 static void dispatch(void *self) {
   bool writes = watch.kind == CHANGING_READ_WRITE;

@@ -10,7 +10,7 @@
 
 #include "driver/host_plan.h"
 #include "emit/llvm.h"
-#include "lower/low.h"
+#include "lir/lir.h"
 
 /* Raised whenever the bytes that are kept, the text of emit/llvm, or the passes of
  * codegen.c change: the cache would go on with code that was made wrong. */

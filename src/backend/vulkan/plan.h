@@ -10,7 +10,7 @@
 
 #include "driver/host_plan.h"
 #include "emit/spirv.h"
-#include "lower/low.h"
+#include "lir/lir.h"
 
 /* Raised whenever the bytes that are kept or the modules of emit/spirv change. */
 enum { VK_ARTIFACT = 12 };

@@ -11,8 +11,8 @@
 #include "base/status.h"
 #include "driver/backend.h"
 #include "ir/ir.h"
-#include "lower/interpret.h"
-#include "lower/low.h"
+#include "lir/lir.h"
+#include "testing/lir_interp.h"
 
 /* What a backend keeps begins with what the driver keeps. */
 typedef struct worked_device {

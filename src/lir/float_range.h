@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What is known of a float: bounds, and whether it can be NaN. */
+#ifndef VYRE_LIR_FLOAT_RANGE_H
+#define VYRE_LIR_FLOAT_RANGE_H
+
+#include <math.h>
+
+#include "lir/lir.h"
+
+typedef enum vyre__nan {
+  VYRE__NAN_NEVER,
+  VYRE__NAN_CANONICAL, /* if NaN, then the canonical one */
+  VYRE__NAN_ANY,
+} vyre__nan;
+
+/* Bounds hold for what is not NaN; they may be infinite. */
+typedef struct vyre__fact {
+  double lo, hi;
+  uint8_t nan; /* vyre__nan */
+} vyre__fact;
+
+static inline vyre__fact vyre__fact_any(void) {
+  return (vyre__fact){-INFINITY, INFINITY, VYRE__NAN_ANY};
+}
+
+static inline bool vyre__fact_is_any(vyre__fact f) {
+  return f.nan == VYRE__NAN_ANY && f.lo == -INFINITY && f.hi == INFINITY;
+}
+
+/* Of the result of an operation, from those of its operands, as many as it has;
+ * @p from is the type of the first. Sound: whatever the operands are inside
+ * theirs, the result is inside its own. */
+vyre__fact vyre__fact_of(const vyre__low_inst *inst, vyre_type from,
+                         const vyre__fact operands[3]);
+
+vyre__fact vyre__fact_min(vyre__fact a, vyre__fact b);
+vyre__fact vyre__fact_max(vyre__fact a, vyre__fact b);
+
+static inline bool vyre__fact_is_finite(vyre__fact f) {
+  return f.nan == VYRE__NAN_NEVER && f.lo >= -0x1.fffffffffffffp1023 &&
+         f.hi <= 0x1.fffffffffffffp1023;
+}
+
+#endif

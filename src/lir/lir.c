@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What ops.def says, as a table; and what the operations compute. */
+#include "lir/lir.h"
+
+#include "ir/scalar.h"
+
+enum {
+  LOWF_0 = 0,
+  LOWF_PURE = VYRE__LOWF_PURE,
+  LOWF_PURE_HIGH = VYRE__LOWF_PURE_HIGH,
+  LOWF_READS = VYRE__LOWF_READS,
+  LOWF_WRITES = VYRE__LOWF_WRITES,
+  LOWF_ATOMICS = VYRE__LOWF_ATOMICS,
+  LOWF_CONTROL = VYRE__LOWF_CONTROL,
+  LOWF_JUMPS = VYRE__LOWF_JUMPS,
+  LOWF_BARRIER = VYRE__LOWF_BARRIER,
+  LOWF_GRID_BARRIER = VYRE__LOWF_GRID_BARRIER,
+  LOWF_WRITES_VAR = VYRE__LOWF_WRITES_VAR,
+};
+
+const vyre__low_info vyre__low_ops[VYRE__LOW_COUNT] = {
+#define LOW(name, text, operands, flags) \
+  [VYRE__LOW_##name] = {#name, text, operands, LOWF_##flags},
+#include "lir/ops.def"
+#undef LOW
+};
+
+uint32_t vyre__low_most_elements(const vyre__low_buffer *buffer) {
+  unsigned places =
+      buffer->unit > buffer->width ? buffer->unit / buffer->width : 1;
+  return UINT32_MAX / places;
+}
+
+bool vyre__low_buffer_fits(const vyre__low_buffer *buffer, uint64_t elements) {
+  return elements >= buffer->count &&
+         elements <= vyre__low_most_elements(buffer);
+}
+
+uint32_t vyre__low_most_groups(const vyre__low_kernel *kernel, unsigned axis) {
+  uint32_t size = kernel->workgroup[axis];
+  if (size < 2) return UINT32_MAX;
+  for (uint32_t i = 1; i < kernel->count; i++) {
+    const vyre__low_inst *inst = &kernel->code[i];
+    if (inst->op != VYRE__LOW_GROUP_ID || inst->aux != axis) continue;
+    return (uint32_t)(((uint64_t)1 << 32) / size);
+  }
+  return UINT32_MAX;
+}
+
+bool vyre__low_hidden_words(const vyre__low_kernel *kernel,
+                            uint64_t invocations, uint64_t *words) {
+  *words = 0;
+  if (kernel->hidden == VYRE_NO_INDEX) return true;
+  if (invocations > vyre__low_most_invocations(kernel)) return false;
+  *words = invocations * kernel->hidden_words;
+  return true;
+}
+
+static bool eval_u32(vyre__low_op op, uint32_t a, uint32_t b, uint64_t *out) {
+  switch (op) {
+#define CASE(name, expression) \
+  case VYRE__LOW_##name:       \
+    return *out = (uint32_t)(expression), true;
+    CASE(ADD, a + b)
+    CASE(SUB, a - b)
+    CASE(MUL, a * b)
+    CASE(DIV_U, vyre__div_u32(a, b))
+    CASE(REM_U, vyre__rem_u32(a, b))
+    CASE(DIV_S, vyre__div_i32((int32_t)a, (int32_t)b))
+    CASE(REM_S, vyre__rem_i32((int32_t)a, (int32_t)b))
+    CASE(AND, a & b)
+    CASE(OR, a | b)
+    CASE(XOR, a ^ b)
+    CASE(NOT, ~a)
+    CASE(SHL, a << (b & 31))
+    CASE(SHR_U, a >> (b & 31))
+    CASE(SHR_S, (int32_t)a >> (b & 31))
+    CASE(CLZ, vyre__clz_u32(a))
+    CASE(CTZ, vyre__ctz_u32(a))
+    CASE(POPCOUNT, vyre__popcount_u32(a))
+    CASE(MIN_U, a < b ? a : b)
+    CASE(MAX_U, a > b ? a : b)
+    CASE(MIN_S, (int32_t)a < (int32_t)b ? a : b)
+    CASE(MAX_S, (int32_t)a > (int32_t)b ? a : b)
+    CASE(EQ, a == b)
+    CASE(NE, a != b)
+    CASE(LT_U, a < b)
+    CASE(LE_U, a <= b)
+    CASE(LT_S, (int32_t)a < (int32_t)b)
+    CASE(LE_S, (int32_t)a <= (int32_t)b)
+#undef CASE
+    default:
+      return false;
+  }
+}
+
+static bool eval_u64(vyre__low_op op, uint64_t a, uint64_t b, uint64_t *out) {
+  switch (op) {
+#define CASE(name, expression) \
+  case VYRE__LOW_##name:       \
+    return *out = (uint64_t)(expression), true;
+    CASE(ADD, a + b)
+    CASE(SUB, a - b)
+    CASE(MUL, a * b)
+    CASE(DIV_U, vyre__div_u64(a, b))
+    CASE(REM_U, vyre__rem_u64(a, b))
+    CASE(DIV_S, vyre__div_i64((int64_t)a, (int64_t)b))
+    CASE(REM_S, vyre__rem_i64((int64_t)a, (int64_t)b))
+    CASE(AND, a & b)
+    CASE(OR, a | b)
+    CASE(XOR, a ^ b)
+    CASE(NOT, ~a)
+    CASE(SHL, a << (b & 63))
+    CASE(SHR_U, a >> (b & 63))
+    CASE(SHR_S, (int64_t)a >> (b & 63))
+    CASE(CLZ, vyre__clz_u64(a))
+    CASE(CTZ, vyre__ctz_u64(a))
+    CASE(POPCOUNT, vyre__popcount_u64(a))
+    CASE(MIN_U, a < b ? a : b)
+    CASE(MAX_U, a > b ? a : b)
+    CASE(MIN_S, (int64_t)a < (int64_t)b ? a : b)
+    CASE(MAX_S, (int64_t)a > (int64_t)b ? a : b)
+    CASE(EQ, a == b)
+    CASE(NE, a != b)
+    CASE(LT_U, a < b)
+    CASE(LE_U, a <= b)
+    CASE(LT_S, (int64_t)a < (int64_t)b)
+    CASE(LE_S, (int64_t)a <= (int64_t)b)
+#undef CASE
+    default:
+      return false;
+  }
+}
+
+static bool eval_bool(vyre__low_op op, uint64_t a, uint64_t b, uint64_t *out) {
+  switch (op) {
+    case VYRE__LOW_AND:
+      return *out = a & b, true;
+    case VYRE__LOW_OR:
+      return *out = a | b, true;
+    case VYRE__LOW_XOR:
+    case VYRE__LOW_NE:
+      return *out = a ^ b, true;
+    case VYRE__LOW_EQ:
+      return *out = a == b, true;
+    case VYRE__LOW_NOT:
+      return *out = !a, true;
+    case VYRE__LOW_AGREE:
+      return *out = a, true;
+    default:
+      return false;
+  }
+}
+
+#define FLOATS(F, f)                                                    \
+  static bool eval_##f(vyre__low_op op, F a, F b, F c, uint64_t *out) { \
+    switch (op) {                                                       \
+      case VYRE__LOW_FADD:                                              \
+        return *out = vyre__of_##f(a + b), true;                        \
+      case VYRE__LOW_FSUB:                                              \
+        return *out = vyre__of_##f(a - b), true;                        \
+      case VYRE__LOW_FMUL:                                              \
+        return *out = vyre__of_##f(a * b), true;                        \
+      case VYRE__LOW_FDIV:                                              \
+        return *out = vyre__of_##f(a / b), true;                        \
+      case VYRE__LOW_FSQRT:                                             \
+        return *out = vyre__of_##f(vyre__sqrt_##f(a)), true;            \
+      case VYRE__LOW_FMA:                                               \
+        return *out = vyre__of_##f(vyre__fma_##f(a, b, c)), true;       \
+      case VYRE__LOW_FFLOOR:                                            \
+        return *out = vyre__of_##f(vyre__floor_##f(a)), true;           \
+      case VYRE__LOW_FCEIL:                                             \
+        return *out = vyre__of_##f(vyre__ceil_##f(a)), true;            \
+      case VYRE__LOW_FTRUNC:                                            \
+        return *out = vyre__of_##f(vyre__trunc_##f(a)), true;           \
+      case VYRE__LOW_FRINT:                                             \
+        return *out = vyre__of_##f(vyre__rint_##f(a)), true;            \
+      case VYRE__LOW_FROUND:                                            \
+        return *out = vyre__of_##f(vyre__round_##f(a)), true;           \
+      case VYRE__LOW_FMIN:                                              \
+        return *out = vyre__of_##f(vyre__min_##f(a, b)), true;          \
+      case VYRE__LOW_FMAX:                                              \
+        return *out = vyre__of_##f(vyre__max_##f(a, b)), true;          \
+      case VYRE__LOW_FEQ:                                               \
+        return *out = a == b, true;                                     \
+      case VYRE__LOW_FNE:                                               \
+        return *out = a != b, true;                                     \
+      case VYRE__LOW_FLT:                                               \
+        return *out = a < b, true;                                      \
+      case VYRE__LOW_FLE:                                               \
+        return *out = a <= b, true;                                     \
+      default:                                                          \
+        return false;                                                   \
+    }                                                                   \
+  }
+
+FLOATS(float, f32)
+FLOATS(double, f64)
+#undef FLOATS
+
+static bool convert(vyre__low_op op, vyre_type from, vyre_type type, uint64_t a,
+                    uint64_t *out) {
+  bool wide = from == VYRE_TYPE_U64, to_f32 = type == VYRE_TYPE_F32;
+  bool from_f32 = from == VYRE_TYPE_F32, to_wide = type == VYRE_TYPE_U64;
+  switch (op) {
+    case VYRE__LOW_ZEXT:
+    case VYRE__LOW_BITCAST:
+      return *out = a, true;
+    case VYRE__LOW_SEXT:
+      return *out = (uint64_t)(int64_t)vyre__i32(a), true;
+    case VYRE__LOW_TRUNC:
+      return *out = (uint32_t)a, true;
+    case VYRE__LOW_FNEG:
+      return *out = a ^ (from_f32 ? UINT64_C(1) << 31 : UINT64_C(1) << 63),
+             true;
+    case VYRE__LOW_FABS:
+      return *out = a & (from_f32 ? INT32_MAX : INT64_MAX), true;
+    case VYRE__LOW_U_TO_F:
+      if (to_f32) {
+        *out = vyre__of_f32(wide ? (float)a : (float)(uint32_t)a);
+      } else {
+        *out = vyre__of_f64((double)a);
+      }
+      return true;
+    case VYRE__LOW_S_TO_F:
+      if (to_f32) {
+        *out = vyre__of_f32(wide ? (float)vyre__i64(a) : (float)vyre__i32(a));
+      } else {
+        *out = vyre__of_f64(wide ? (double)vyre__i64(a) : vyre__i32(a));
+      }
+      return true;
+    case VYRE__LOW_F_TO_U:
+      if (from_f32) {
+        *out = to_wide ? vyre__f32_to_u64(vyre__f32(a))
+                       : vyre__f32_to_u32(vyre__f32(a));
+      } else {
+        *out = to_wide ? vyre__f64_to_u64(vyre__f64(a))
+                       : vyre__f64_to_u32(vyre__f64(a));
+      }
+      return true;
+    case VYRE__LOW_F_TO_S:
+      if (from_f32) {
+        *out = to_wide ? vyre__of_i64(vyre__f32_to_i64(vyre__f32(a)))
+                       : vyre__of_i32(vyre__f32_to_i32(vyre__f32(a)));
+      } else {
+        *out = to_wide ? vyre__of_i64(vyre__f64_to_i64(vyre__f64(a)))
+                       : vyre__of_i32(vyre__f64_to_i32(vyre__f64(a)));
+      }
+      return true;
+    case VYRE__LOW_F_EXTEND:
+      return *out = vyre__of_f64((double)vyre__f32(a)), true;
+    case VYRE__LOW_F_ROUND:
+      return *out = vyre__of_f32((float)vyre__f64(a)), true;
+    default:
+      return false;
+  }
+}
+
+bool vyre__low_eval(vyre__low_op op, vyre_type from, vyre_type type,
+                    const uint64_t args[3], uint64_t *out) {
+  if (op == VYRE__LOW_SELECT) return *out = args[0] ? args[1] : args[2], true;
+  if (convert(op, from, type, args[0], out)) return true;
+  switch (from) {
+    case VYRE_TYPE_BOOL:
+      return eval_bool(op, args[0], args[1], out);
+    case VYRE_TYPE_U32:
+      return eval_u32(op, (uint32_t)args[0], (uint32_t)args[1], out);
+    case VYRE_TYPE_U64:
+      return eval_u64(op, args[0], args[1], out);
+    case VYRE_TYPE_F32:
+      return eval_f32(op, vyre__f32(args[0]), vyre__f32(args[1]),
+                      vyre__f32(args[2]), out);
+    case VYRE_TYPE_F64:
+      return eval_f64(op, vyre__f64(args[0]), vyre__f64(args[1]),
+                      vyre__f64(args[2]), out);
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Whether a lowered kernel is what lir.h promises.
+ *
+ * One pass over the instructions. Blocks are numbered in the order in which they
+ * are opened (by IF, ELSE, LOOP, STEP; block 0 is what is outside of all), and
+ * each knows the one around it. So there is no stack, and whether a value is in
+ * sight is whether its block is still open. */
+#include <string.h>
+
+#include "vyre/binding.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "lir/print.h"
+#include "lir/verify_internal.h"
+
+typedef struct block {
+  uint32_t opener; /* IF, ELSE, LOOP or STEP; 0: block 0 */
+  uint32_t around; /* block that the opener stands in */
+  uint32_t loop;   /* innermost block of a LOOP that it is (in); 0: none */
+  uint32_t leaves; /* LOOP: its first CONTINUE; values made after that may not
+                      exist in STEP. 0: there is none */
+  bool is_open;    /* it has not ended */
+  bool in_step;    /* it is (in) the STEP of a loop */
+  bool has_step;   /* LOOP: we are in its STEP */
+} block;
+
+enum { NOT_TAKEN = UINT32_MAX };
+
+typedef struct grid_loop {
+  uint32_t begin, end; /* steps: FOR, END_FOR; begin counts from 1 */
+  uint32_t outer;      /* step of the FOR around, counted from 1; 0: none */
+  uint8_t type;        /* as instructions have it */
+} grid_loop;
+
+typedef struct phase_note {
+  uint32_t first, last; /* steps that run it, counted from 1 */
+} phase_note;
+
+typedef struct verifier {
+  const vyre__low_kernel *k;
+  vyre__low_stage stage;
+  vyre_allocator allocator;
+  vyre_status *st;
+  uint32_t *homes; /* per instruction: its block; NOT_TAKEN: in no phase yet */
+  size_t home_capacity;
+  block *blocks;
+  size_t block_count, block_capacity;
+  grid_loop *loops;
+  size_t loop_capacity;
+  phase_note *phases;
+  size_t phase_capacity;
+  vyre__low_phase range; /* what is being looked at */
+  uint32_t phase; /* its number; VYRE_NO_INDEX: the host's, or none yet */
+  bool is_host;
+  uint32_t block; /* that is open, innermost */
+  bool no_memory;
+} verifier;
+
+static const char *stage_name(vyre__low_stage stage) {
+  static const char *const names[] = {"build", "numbers", "control"};
+  return (unsigned)stage < 3 ? names[stage] : "?";
+}
+
+static vyre_code wrong(const verifier *v, uint32_t number, const char *what) {
+  char text[VYRE__LOW_TEXT];
+  return VYRE_FAIL_WITH(v->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
+                        VYRE_NUMBERS({"instruction", number}), VYRE__LOW_DEFECT,
+                        "lowered wrongly (%s): instruction %u, '%s': %s",
+                        stage_name(v->stage), number,
+                        vyre__low_text(v->k, number, text), what);
+}
+
+static vyre_code wrong_kernel(const verifier *v, const char *thing,
+                              uint32_t number, const char *what) {
+  return VYRE_FAIL_WITH(v->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
+                        VYRE_NUMBERS({thing, number}), VYRE__LOW_DEFECT,
+                        "lowered wrongly (%s): %s %u: %s", stage_name(v->stage),
+                        thing, number, what);
+}
+
+/* --- operands ----------------------------------------------------------------- */
+
+/* What is wrong with a use of @p value by @p at, or NULL. */
+static const char *check_use(const verifier *v, uint32_t at, vyre__val value) {
+  if (value >= at) return "it uses a value that is not made before it";
+  if (value < v->range.begin) return "it uses a value of another phase";
+  if (v->k->code[value].type == VYRE_TYPE_VOID) {
+    return "it uses an instruction that gives no value";
+  }
+  const block *home = &v->blocks[v->homes[value]];
+  if (!home->is_open) return "it uses a value whose block has ended";
+  if (home->has_step && home->leaves && value > home->leaves) {
+    return "a STEP uses a value that CONTINUE passes by";
+  }
+  return NULL;
+}
+
+static const char *check_operands(const verifier *v, uint32_t at) {
+  const vyre__low_inst *inst = &v->k->code[at];
+  unsigned count = vyre__low_ops[inst->op].operands;
+  for (unsigned i = 0; i < count; i++) {
+    if (inst->v[i] == 0 && vyre__verify_may_lack(inst, i)) continue;
+    if (inst->v[i] == 0) return "an operand is missing";
+    const char *what = check_use(v, at, inst->v[i]);
+    if (what) return what;
+  }
+  if (inst->op != VYRE__LOW_LOOP || inst->aux >= v->k->loop_count) return NULL;
+  const vyre__low_loop *loop = &v->k->loops[inst->aux];
+  if (!loop->is_counted) return NULL;
+  if (loop->first == 0 || loop->bound == 0) return "it lacks first or bound";
+  const char *what = check_use(v, at, loop->first);
+  if (!what) what = check_use(v, at, loop->bound);
+  if (what || !loop->high_var) return what;
+  if (loop->first_high == 0 || loop->bound_high == 0) {
+    return "it lacks the upper half of first or bound";
+  }
+  what = check_use(v, at, loop->first_high);
+  return what ? what : check_use(v, at, loop->bound_high);
+}
+
+/* --- structure ---------------------------------------------------------------- */
+
+static block *open_block(verifier *v, uint32_t at, uint32_t around) {
+  if (!vyre__reserve(v->allocator, &v->blocks, &v->block_capacity,
+                     v->block_count + 1, sizeof *v->blocks, false)) {
+    v->no_memory = true;
+    return NULL;
+  }
+  const block *outside = &v->blocks[around];
+  v->block = (uint32_t)v->block_count++;
+  block *b = &v->blocks[v->block];
+  *b = (block){.opener = at,
+               .around = around,
+               .loop = outside->loop,
+               .in_step = outside->in_step,
+               .is_open = true};
+  return b;
+}
+
+static const char *close_block(verifier *v) {
+  block *b = &v->blocks[v->block];
+  unsigned op = v->k->code[b->opener].op;
+  if (op == VYRE__LOW_LOOP) return "the LOOP has no STEP";
+  if (op == VYRE__LOW_NONE) return "there is nothing that it could end";
+  b->is_open = false;
+  v->block = b->around;
+  if (op == VYRE__LOW_STEP) { /* and the body, which is around the step */
+    v->blocks[v->block].is_open = false;
+    v->block = v->blocks[v->block].around;
+  }
+  return NULL;
+}
+
+static const char *check_jump(verifier *v, uint32_t at, unsigned op) {
+  const block *b = &v->blocks[v->block];
+  if (b->in_step) return "a jump out of a STEP";
+  if (op == VYRE__LOW_EXIT) return NULL;
+  if (b->loop == 0) return "there is no loop around it";
+  block *loop = &v->blocks[b->loop];
+  if (op == VYRE__LOW_CONTINUE && loop->leaves == 0) loop->leaves = at;
+  return NULL;
+}
+
+/* Of control flow and jumps. */
+static const char *check_structure(verifier *v, uint32_t at) {
+  unsigned op = v->k->code[at].op;
+  block *inside = &v->blocks[v->block];
+  unsigned around = v->k->code[inside->opener].op;
+  switch (op) {
+    case VYRE__LOW_IF:
+    case VYRE__LOW_LOOP:
+      inside = open_block(v, at, v->block);
+      if (inside && op == VYRE__LOW_LOOP) inside->loop = v->block;
+      return NULL;
+    case VYRE__LOW_ELSE:
+      if (around != VYRE__LOW_IF) return "an ELSE without IF";
+      inside->is_open = false;
+      (void)open_block(v, at, inside->around);
+      return NULL;
+    case VYRE__LOW_STEP:
+      if (around != VYRE__LOW_LOOP) {
+        return "a STEP that does not stand in the body of a LOOP";
+      }
+      inside->has_step = true;
+      inside = open_block(v, at, v->block);
+      if (inside) inside->in_step = true;
+      return NULL;
+    case VYRE__LOW_END:
+      return close_block(v);
+    default: /* BREAK, CONTINUE, EXIT */
+      return check_jump(v, at, op);
+  }
+}
+
+/* --- stages ------------------------------------------------------------------- */
+
+/* Whether the grid loop is around all steps that run the phase. */
+static const char *check_loop_value(const verifier *v,
+                                    const vyre__low_inst *inst) {
+  if (inst->aux >= v->k->grid_loop_count) return NULL; /* said elsewhere */
+  const grid_loop *loop = &v->loops[inst->aux];
+  bool is_wide = loop->type == VYRE_TYPE_U64;
+  if (inst->type != loop->type && !(is_wide && inst->type == VYRE_TYPE_U32)) {
+    return "not the type of the grid loop, nor a half of it";
+  }
+  if (inst->c > 1 || (inst->c && (!is_wide || inst->type != VYRE_TYPE_U32))) {
+    return "an upper half of what has none";
+  }
+  if (v->is_host) return NULL;
+  const phase_note *phase = &v->phases[v->phase];
+  if (loop->begin > phase->first || loop->end < phase->last) {
+    return "the phase is run outside of that grid loop";
+  }
+  return NULL;
+}
+
+static const char *check_host(const verifier *v, const vyre__low_inst *inst) {
+  switch ((vyre__low_op)inst->op) {
+    case VYRE__LOW_LOAD:
+      if (inst->aux < v->k->buffer_count &&
+          v->k->buffers[inst->aux].kind == VYRE_MEMORY_UNIFORM) {
+        return NULL;
+      }
+      return "the host loads from a buffer that is not uniform";
+    case VYRE__LOW_LOCAL_ID:
+    case VYRE__LOW_GROUP_ID:
+    case VYRE__LOW_FUEL:
+      return "the host does not know it";
+    default:
+      if (vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE) return NULL;
+      return "the host cannot do it";
+  }
+}
+
+static const char *check_stage(const verifier *v, const vyre__low_inst *inst) {
+  unsigned flags = vyre__low_ops[inst->op].flags;
+  /* Most are of all stages: variables, values, memory, control flow. */
+  if (inst->op >= VYRE__LOW_GET && inst->op <= VYRE__LOW_EXIT && !v->is_host) {
+    return NULL;
+  }
+  if (v->stage >= VYRE__STAGE_NUMBERS && (flags & VYRE__LOWF_HIGH)) {
+    return "such operations are gone after the pass numbers";
+  }
+  if (v->stage < VYRE__STAGE_CONTROL) {
+    if (inst->op == VYRE__LOW_LOOP_VALUE) {
+      return "there are no grid loops before the pass control";
+    }
+    return NULL;
+  }
+  if (inst->op == VYRE__LOW_GRID_BARRIER || inst->op == VYRE__LOW_TICK) {
+    return "such operations are gone after the pass control";
+  }
+  if (inst->op == VYRE__LOW_BARRIER && !v->k->has_barrier) {
+    return "a barrier in a kernel that is not has_barrier";
+  }
+  if ((inst->op == VYRE__LOW_FUEL || inst->op == VYRE__LOW_OUT_OF_FUEL) &&
+      !v->k->has_fuel) {
+    return "fuel in a kernel that is not has_fuel";
+  }
+  if (inst->op == VYRE__LOW_LOOP_VALUE) return check_loop_value(v, inst);
+  return v->is_host ? check_host(v, inst) : NULL;
+}
+
+/* --- a run of instructions ------------------------------------------------------ */
+
+static const char *check_inst(verifier *v, uint32_t at) {
+  const vyre__low_inst *inst = &v->k->code[at];
+  if (inst->op >= VYRE__LOW_COUNT) return "there is no such operation";
+  if (inst->type != VYRE_TYPE_VOID && !vyre__verify_type(inst->type)) {
+    return "a type that values do not have";
+  }
+  if (v->homes[at] != NOT_TAKEN) return "it is in two phases";
+  v->homes[at] = v->block;
+  const char *what = check_operands(v, at);
+  if (!what) what = check_stage(v, inst);
+  if (!what) what = vyre__verify_types(v->k, inst);
+  if (what) return what;
+  const unsigned moves = VYRE__LOWF_CONTROL | VYRE__LOWF_JUMPS;
+  return vyre__low_ops[inst->op].flags & moves ? check_structure(v, at) : NULL;
+}
+
+static vyre_code no_memory(const verifier *v) {
+  return vyre__no_memory(v->st, "the check of a lowered kernel", "instructions",
+                         v->k->count);
+}
+
+static vyre_code check_range(verifier *v, vyre__low_phase range) {
+  v->range = range;
+  v->block = 0;
+  v->block_count = 1;
+  v->blocks[0] = (block){.is_open = true};
+  for (uint32_t i = range.begin; i < range.end && !v->no_memory; i++) {
+    const char *what = check_inst(v, i);
+    if (what) return wrong(v, i, what);
+  }
+  if (v->no_memory) return no_memory(v);
+  if (v->block == 0) return VYRE_OK;
+  return wrong(v, v->blocks[v->block].opener, "it has no END");
+}
+
+/* --- what the host does ---------------------------------------------------------- */
+
+static const char *check_bound(const verifier *v, vyre__val value,
+                               unsigned type) {
+  const vyre__low_kernel *k = v->k;
+  if (value < k->host.begin || value >= k->host.end) {
+    return "a bound is not made in the host range";
+  }
+  return k->code[value].type == type ? NULL : "a bound is of another type";
+}
+
+static const char *check_for(verifier *v, uint32_t at, uint32_t outer) {
+  const vyre__low_step *s = &v->k->steps[at];
+  if (s->loop >= v->k->grid_loop_count) return "there is no such grid loop";
+  grid_loop *loop = &v->loops[s->loop];
+  if (loop->begin) return "its grid loop has a FOR already";
+  if (s->loop_kind > VYRE__LOOP_GE) return "its kind is none";
+  if (s->type < VYRE_TYPE_U32 || s->type > VYRE_TYPE_I64) {
+    return "its variable is no integer";
+  }
+  if (s->step == 0) return "its step is 0";
+  unsigned type = vyre__low_type((vyre_type)s->type);
+  *loop = (grid_loop){at + 1, 0, outer, (uint8_t)type};
+  const char *what = check_bound(v, s->first, type);
+  return what ? what : check_bound(v, s->bound, type);
+}
+
+/* @p open is the FOR that is open, counted from 1. */
+static const char *check_step(verifier *v, uint32_t at, uint32_t *open) {
+  const vyre__low_step *s = &v->k->steps[at];
+  const char *what;
+  switch (s->kind) {
+    case VYRE__STEP_RUN:
+      if (s->phase >= v->k->phase_count) return "there is no such phase";
+      if (!v->phases[s->phase].first) v->phases[s->phase].first = at + 1;
+      v->phases[s->phase].last = at + 1;
+      return NULL;
+    case VYRE__STEP_FOR:
+      what = check_for(v, at, *open);
+      *open = at + 1;
+      return what;
+    case VYRE__STEP_END_FOR:
+      if (*open == 0) return "there is no FOR that it could end";
+      if (v->k->steps[*open - 1].loop != s->loop) {
+        return "it ends another grid loop than the one that is open";
+      }
+      v->loops[s->loop].end = at + 1;
+      *open = v->loops[s->loop].outer;
+      return NULL;
+    default:
+      return "its kind is none";
+  }
+}
+
+static vyre_code check_steps(verifier *v) {
+  const vyre__low_kernel *k = v->k;
+  uint32_t open = 0;
+  if (k->phase_count == 0) return wrong_kernel(v, "kernel", 0, "no phase");
+  for (uint32_t i = 0; i < k->step_count; i++) {
+    const char *what = check_step(v, i, &open);
+    if (what) return wrong_kernel(v, "step", i, what);
+  }
+  if (open) return wrong_kernel(v, "step", open - 1, "the FOR has no END_FOR");
+  for (uint32_t i = 0; i < k->grid_loop_count; i++) {
+    if (!v->loops[i].begin) return wrong_kernel(v, "grid loop", i, "no FOR");
+  }
+  for (uint32_t i = 0; i < k->phase_count; i++) {
+    if (!v->phases[i].first) return wrong_kernel(v, "phase", i, "never run");
+  }
+  return VYRE_OK;
+}
+
+static bool is_inside(const vyre__low_kernel *k, vyre__low_phase range) {
+  return range.begin <= range.end && range.end <= k->count &&
+         (range.begin >= 1 || range.begin == range.end);
+}
+
+static vyre_code check_phases(verifier *v) {
+  const vyre__low_kernel *k = v->k;
+  VYRE_TRY(check_steps(v));
+  if (!is_inside(k, k->host)) {
+    return wrong_kernel(v, "host range", 0, "not inside of the code");
+  }
+  v->is_host = true;
+  VYRE_TRY(check_range(v, k->host));
+  v->is_host = false;
+  for (uint32_t i = 0; i < k->phase_count; i++) {
+    if (!is_inside(k, k->phases[i])) {
+      return wrong_kernel(v, "phase", i, "not inside of the code");
+    }
+    v->phase = i;
+    VYRE_TRY(check_range(v, k->phases[i]));
+  }
+  return VYRE_OK;
+}
+
+/* --- the kernel -------------------------------------------------------------------- */
+
+static const char *check_buffer(const vyre__low_buffer *b) {
+  bool width = b->width == 1 || b->width == 2 || b->width == 4 || b->width == 8;
+  bool unit = b->unit == 1 || b->unit == 2 || b->unit == 4 || b->unit == 8;
+  if (!width || !unit) return "its width or unit is not 1, 2, 4 or 8";
+  if (!b->name) return "it has no name";
+  if (b->kind >= VYRE_MEMORY_COUNT) return "its kind is none";
+  if (b->needs_zero && b->kind != VYRE_MEMORY_SHARED) {
+    return "needs_zero, but not shared";
+  }
+  if (b->kind == VYRE_MEMORY_SHARED && b->count == 0) {
+    return "shared, but without a size";
+  }
+  if (b->is_atomic && !b->is_written) return "is_atomic, but not is_written";
+  return NULL;
+}
+
+static vyre_code check_tables(const verifier *v) {
+  const vyre__low_kernel *k = v->k;
+  if (k->count == 0 || k->code[0].op != VYRE__LOW_NONE) {
+    return wrong_kernel(v, "kernel", 0, "the first instruction is not NONE");
+  }
+  for (uint32_t i = 0; i < 3; i++) {
+    if (!k->workgroup[i]) return wrong_kernel(v, "workgroup axis", i, "of 0");
+  }
+  for (uint32_t i = 0; i < k->buffer_count; i++) {
+    const char *what = check_buffer(&k->buffers[i]);
+    if (what) return wrong_kernel(v, "buffer", i, what);
+  }
+  for (uint32_t i = 0; i < k->var_count; i++) {
+    if (!vyre__verify_type(k->vars[i].type)) {
+      return wrong_kernel(v, "variable", i, "a type that values do not have");
+    }
+  }
+  if (v->stage < VYRE__STAGE_CONTROL || k->hidden == VYRE_NO_INDEX) {
+    return VYRE_OK;
+  }
+  if (k->hidden >= k->buffer_count || k->hidden_words == 0 ||
+      k->buffers[k->hidden].source != VYRE_NO_INDEX ||
+      k->buffers[k->hidden].kind != VYRE_MEMORY_GLOBAL) {
+    return wrong_kernel(v, "buffer", k->hidden, "not fit to be the hidden one");
+  }
+  return VYRE_OK;
+}
+
+static bool reserve(verifier *v) {
+  const vyre__low_kernel *k = v->k;
+  size_t loops = (size_t)k->grid_loop_count + 1;
+  size_t phases = (size_t)k->phase_count + 1;
+  size_t homes = (size_t)k->count + 1;
+  if (!vyre__reserve(v->allocator, &v->homes, &v->home_capacity, homes,
+                     sizeof *v->homes, true) ||
+      !vyre__reserve(v->allocator, &v->blocks, &v->block_capacity, 8,
+                     sizeof *v->blocks, false) ||
+      !vyre__reserve(v->allocator, &v->loops, &v->loop_capacity, loops,
+                     sizeof *v->loops, true) ||
+      !vyre__reserve(v->allocator, &v->phases, &v->phase_capacity, phases,
+                     sizeof *v->phases, true)) {
+    return false;
+  }
+  memset(v->homes, 0xFF, homes * sizeof *v->homes);
+  memset(v->loops, 0, loops * sizeof *v->loops);
+  memset(v->phases, 0, phases * sizeof *v->phases);
+  return true;
+}
+
+vyre_code vyre__low_verify(const vyre__low_kernel *kernel,
+                           vyre__low_stage stage, vyre_allocator allocator,
+                           vyre_status *st) {
+  verifier v = {.k = kernel,
+                .stage = stage,
+                .allocator = allocator,
+                .st = st,
+                .phase = VYRE_NO_INDEX};
+  VYRE_TRY(check_tables(&v));
+  vyre_code code;
+  if (!reserve(&v)) {
+    code = no_memory(&v);
+  } else if (stage >= VYRE__STAGE_CONTROL) {
+    code = check_phases(&v);
+  } else {
+    code = check_range(&v, (vyre__low_phase){1, kernel->count});
+  }
+  vyre__reserve_free(allocator, &v.homes, &v.home_capacity, sizeof *v.homes);
+  vyre__reserve_free(allocator, &v.blocks, &v.block_capacity, sizeof *v.blocks);
+  vyre__reserve_free(allocator, &v.loops, &v.loop_capacity, sizeof *v.loops);
+  vyre__reserve_free(allocator, &v.phases, &v.phase_capacity, sizeof *v.phases);
+  return code;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What types and what `aux` each operation goes with: one row an operation. */
+#include "lir/verify_internal.h"
+
+/* Types as a set. */
+enum {
+  NO = 0,
+  B = 1 << VYRE_TYPE_BOOL,
+  U32 = 1 << VYRE_TYPE_U32,
+  U64 = 1 << VYRE_TYPE_U64,
+  F32 = 1 << VYRE_TYPE_F32,
+  F64 = 1 << VYRE_TYPE_F64,
+  INT = U32 | U64,
+  BITS = B | INT,
+  FLOAT = F32 | F64,
+  ANY = BITS | FLOAT,
+};
+
+/* What must agree. */
+enum {
+  AB = 1,     /* b has the type of a */
+  AC = 2,     /* c has the type of a */
+  BC = 4,     /* c has the type of b */
+  RA = 8,     /* the result has the type of a */
+  RB = 16,    /* the result has the type of b */
+  WIDTH = 32, /* the result has the width of a */
+  WIDER = 64, /* the result is wider than a */
+};
+
+/* How aux is meant, and what else there is to look at. */
+enum {
+  PLAIN,
+  AXIS,
+  BUFFER,
+  GRID_LOOP,
+  VARIABLE,
+  LOOP,
+  LOOP_NUMBER,
+  ACCESS,
+  BITS_FIT,
+  FUNCTION,
+};
+
+typedef struct row {
+  uint8_t operands[3]; /* a, b, c: sets of types; NO: there is none */
+  uint8_t result;
+  uint8_t agree, aux;
+  bool is_known; /* the operation has a row */
+} row;
+
+#define UNARY(set)         {{set, NO, NO}, set, RA, PLAIN, true}
+#define BINARY(set)        {{set, set, NO}, set, AB | RA, PLAIN, true}
+#define TERNARY(set)       {{set, set, set}, set, AB | AC | RA, PLAIN, true}
+#define COMPARE(set)       {{set, set, NO}, B, AB, PLAIN, true}
+#define SHIFT              {{INT, U32, NO}, INT, RA, PLAIN, true}
+#define CONVERT(from, to)  {{from, NO, NO}, to, 0, PLAIN, true}
+#define SPECIAL(set, kind) {{NO, NO, NO}, set, 0, kind, true}
+#define MARKER             {{NO, NO, NO}, NO, 0, PLAIN, true}
+#define ATOMIC             {{U32, INT, B}, INT, RB, ACCESS, true}
+
+static const row rows[VYRE__LOW_COUNT] = {
+    [VYRE__LOW_CONST] = SPECIAL(ANY, BITS_FIT),
+    [VYRE__LOW_LOCAL_ID] = SPECIAL(U32, AXIS),
+    [VYRE__LOW_GROUP_ID] = SPECIAL(U32, AXIS),
+    [VYRE__LOW_GRID_SIZE] = SPECIAL(U32, AXIS),
+    [VYRE__LOW_LEN] = SPECIAL(U32, BUFFER),
+    [VYRE__LOW_LOOP_VALUE] = SPECIAL(INT, GRID_LOOP),
+    [VYRE__LOW_FUEL] = SPECIAL(U32, PLAIN),
+    [VYRE__LOW_GET] = SPECIAL(ANY, VARIABLE),
+    [VYRE__LOW_SET] = {{ANY, NO, NO}, NO, 0, VARIABLE, true},
+
+    [VYRE__LOW_ADD] = BINARY(INT),
+    [VYRE__LOW_SUB] = BINARY(INT),
+    [VYRE__LOW_MUL] = BINARY(INT),
+    [VYRE__LOW_DIV_U] = BINARY(INT),
+    [VYRE__LOW_DIV_S] = BINARY(INT),
+    [VYRE__LOW_REM_U] = BINARY(INT),
+    [VYRE__LOW_REM_S] = BINARY(INT),
+    [VYRE__LOW_AND] = BINARY(BITS),
+    [VYRE__LOW_OR] = BINARY(BITS),
+    [VYRE__LOW_XOR] = BINARY(BITS),
+    [VYRE__LOW_NOT] = UNARY(BITS),
+    [VYRE__LOW_SHL] = SHIFT,
+    [VYRE__LOW_SHR_U] = SHIFT,
+    [VYRE__LOW_SHR_S] = SHIFT,
+    [VYRE__LOW_CLZ] = UNARY(INT),
+    [VYRE__LOW_CTZ] = UNARY(INT),
+    [VYRE__LOW_POPCOUNT] = UNARY(INT),
+    [VYRE__LOW_MIN_U] = BINARY(INT),
+    [VYRE__LOW_MIN_S] = BINARY(INT),
+    [VYRE__LOW_MAX_U] = BINARY(INT),
+    [VYRE__LOW_MAX_S] = BINARY(INT),
+    [VYRE__LOW_EQ] = COMPARE(BITS),
+    [VYRE__LOW_NE] = COMPARE(BITS),
+    [VYRE__LOW_LT_U] = COMPARE(INT),
+    [VYRE__LOW_LT_S] = COMPARE(INT),
+    [VYRE__LOW_LE_U] = COMPARE(INT),
+    [VYRE__LOW_LE_S] = COMPARE(INT),
+    [VYRE__LOW_SELECT] = {{B, ANY, ANY}, ANY, BC | RB, PLAIN, true},
+    [VYRE__LOW_AGREE] = UNARY(B),
+
+    [VYRE__LOW_FADD] = BINARY(FLOAT),
+    [VYRE__LOW_FSUB] = BINARY(FLOAT),
+    [VYRE__LOW_FMUL] = BINARY(FLOAT),
+    [VYRE__LOW_FDIV] = BINARY(FLOAT),
+    [VYRE__LOW_FSQRT] = UNARY(FLOAT),
+    [VYRE__LOW_FMA] = TERNARY(FLOAT),
+    [VYRE__LOW_FNEG] = UNARY(FLOAT),
+    [VYRE__LOW_FABS] = UNARY(FLOAT),
+    [VYRE__LOW_FFLOOR] = UNARY(FLOAT),
+    [VYRE__LOW_FCEIL] = UNARY(FLOAT),
+    [VYRE__LOW_FTRUNC] = UNARY(FLOAT),
+    [VYRE__LOW_FRINT] = UNARY(FLOAT),
+    [VYRE__LOW_FROUND] = UNARY(FLOAT),
+    [VYRE__LOW_FMIN] = BINARY(FLOAT),
+    [VYRE__LOW_FMAX] = BINARY(FLOAT),
+    [VYRE__LOW_FEQ] = COMPARE(FLOAT),
+    [VYRE__LOW_FNE] = COMPARE(FLOAT),
+    [VYRE__LOW_FLT] = COMPARE(FLOAT),
+    [VYRE__LOW_FLE] = COMPARE(FLOAT),
+
+    [VYRE__LOW_ZEXT] = {{B | U32, NO, NO}, INT, WIDER, PLAIN, true},
+    [VYRE__LOW_SEXT] = CONVERT(U32, U64),
+    [VYRE__LOW_TRUNC] = CONVERT(U64, U32),
+    [VYRE__LOW_BITCAST] =
+        {{INT | FLOAT, NO, NO}, INT | FLOAT, WIDTH, PLAIN, true},
+    [VYRE__LOW_U_TO_F] = CONVERT(INT, FLOAT),
+    [VYRE__LOW_S_TO_F] = CONVERT(INT, FLOAT),
+    [VYRE__LOW_F_TO_U] = CONVERT(FLOAT, INT),
+    [VYRE__LOW_F_TO_S] = CONVERT(FLOAT, INT),
+    [VYRE__LOW_F_EXTEND] = CONVERT(F32, F64),
+    [VYRE__LOW_F_ROUND] = CONVERT(F64, F32),
+
+    [VYRE__LOW_LOAD] = {{U32, B, NO}, INT, 0, ACCESS, true},
+    [VYRE__LOW_STORE] = {{U32, INT, B}, NO, 0, ACCESS, true},
+    [VYRE__LOW_ATOMIC_ADD] = ATOMIC,
+    [VYRE__LOW_ATOMIC_MIN_U] = ATOMIC,
+    [VYRE__LOW_ATOMIC_MIN_S] = ATOMIC,
+    [VYRE__LOW_ATOMIC_MAX_U] = ATOMIC,
+    [VYRE__LOW_ATOMIC_MAX_S] = ATOMIC,
+    [VYRE__LOW_ATOMIC_AND] = ATOMIC,
+    [VYRE__LOW_ATOMIC_OR] = ATOMIC,
+    [VYRE__LOW_ATOMIC_XOR] = ATOMIC,
+    [VYRE__LOW_ATOMIC_EXCHANGE] = ATOMIC,
+    [VYRE__LOW_ATOMIC_CAS] = {{U32, INT, INT}, INT, BC | RB, ACCESS, true},
+
+    [VYRE__LOW_IF] = {{B, NO, NO}, NO, 0, PLAIN, true},
+    [VYRE__LOW_ELSE] = MARKER,
+    [VYRE__LOW_LOOP] = SPECIAL(NO, LOOP),
+    [VYRE__LOW_STEP] = MARKER,
+    [VYRE__LOW_END] = MARKER,
+    [VYRE__LOW_BREAK] = MARKER,
+    [VYRE__LOW_CONTINUE] = MARKER,
+    [VYRE__LOW_EXIT] = MARKER,
+    [VYRE__LOW_BARRIER] = MARKER,
+    [VYRE__LOW_GRID_BARRIER] = MARKER,
+    [VYRE__LOW_TICK] = {{U32, B, NO}, NO, 0, LOOP_NUMBER, true},
+    [VYRE__LOW_OUT_OF_FUEL] = MARKER,
+
+    [VYRE__LOW_TOTAL_DIV_U] = BINARY(INT),
+    [VYRE__LOW_TOTAL_DIV_S] = BINARY(INT),
+    [VYRE__LOW_TOTAL_REM_U] = BINARY(INT),
+    [VYRE__LOW_TOTAL_REM_S] = BINARY(INT),
+    [VYRE__LOW_TOTAL_SHL] = SHIFT,
+    [VYRE__LOW_TOTAL_SHR_U] = SHIFT,
+    [VYRE__LOW_TOTAL_SHR_S] = SHIFT,
+    [VYRE__LOW_SATURATE_U] = CONVERT(FLOAT, INT),
+    [VYRE__LOW_SATURATE_S] = CONVERT(FLOAT, INT),
+    [VYRE__LOW_FSIGN] = UNARY(FLOAT),
+    [VYRE__LOW_FBITS] = {{FLOAT, NO, NO}, INT, WIDTH, PLAIN, true},
+    [VYRE__LOW_FROM_F16] = CONVERT(U32, F32),
+    [VYRE__LOW_TO_F16] = CONVERT(F32, U32),
+    [VYRE__LOW_FROM_BF16] = CONVERT(U32, F32),
+    [VYRE__LOW_TO_BF16] = CONVERT(F32, U32),
+    [VYRE__LOW_PAIR] = {{U32, U32, NO}, U64, 0, PLAIN, true},
+    [VYRE__LOW_MATH] = {{F32, F32, NO}, F32, 0, FUNCTION, true},
+};
+
+static unsigned width_of(unsigned type) {
+  if (type == VYRE_TYPE_BOOL) return 1;
+  return type == VYRE_TYPE_U64 || type == VYRE_TYPE_F64 ? 64 : 32;
+}
+
+static bool has(unsigned set, unsigned type) {
+  return type < 8 && (set >> type & 1) != 0;
+}
+
+bool vyre__verify_type(unsigned type) {
+  return has(ANY, type);
+}
+
+/* Where the condition of an access stands; others have none. */
+static unsigned condition_of(const vyre__low_inst *inst) {
+  return rows[inst->op].aux == ACCESS ? vyre__low_ops[inst->op].operands - 1u
+                                      : 4;
+}
+
+bool vyre__verify_may_lack(const vyre__low_inst *inst, unsigned operand) {
+  return operand == condition_of(inst) || inst->op == VYRE__LOW_TICK ||
+         (inst->op == VYRE__LOW_MATH && operand == 1);
+}
+
+static unsigned type_of(const vyre__low_kernel *k, vyre__val v) {
+  return k->code[v].type;
+}
+
+static const char *check_access(const vyre__low_kernel *k,
+                                const vyre__low_inst *inst) {
+  if (inst->aux >= k->buffer_count) return "there is no such buffer";
+  const vyre__low_buffer *b = &k->buffers[inst->aux];
+  unsigned type = b->width == 8 ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
+  unsigned flags = vyre__low_ops[inst->op].flags;
+  vyre__val condition = inst->v[condition_of(inst)];
+  if (condition && type_of(k, condition) != VYRE_TYPE_BOOL) {
+    return "its condition is no bool";
+  }
+  if (inst->op == VYRE__LOW_LOAD) {
+    return inst->type == type ? NULL
+                              : "its type is not that of the buffer's elements";
+  }
+  if (type_of(k, inst->b) != type) {
+    return "the value's type is not that of the buffer's elements";
+  }
+  if (b->kind == VYRE_MEMORY_UNIFORM) return "it writes to a uniform buffer";
+  if (!b->is_written) return "it writes to a buffer that is not is_written";
+  if (!(flags & VYRE__LOWF_ATOMICS)) return NULL;
+  if (!b->is_atomic) return "it is atomic, but the buffer is not is_atomic";
+  if (b->width < 4) return "it is atomic on elements of less than 4 bytes";
+  return NULL;
+}
+
+static const char *check_loop(const vyre__low_kernel *k,
+                              const vyre__low_inst *inst) {
+  if (inst->aux >= k->loop_count) return "there is no such loop";
+  const vyre__low_loop *loop = &k->loops[inst->aux];
+  if (!loop->is_counted) return NULL;
+  if (loop->var >= k->var_count) return "its variable does not exist";
+  unsigned type = k->vars[loop->var].type;
+  if (!has(INT, type)) return "its variable is no integer";
+  if (loop->kind > VYRE__LOOP_GE) return "its kind is none";
+  if (loop->step == 0) return "its step is 0";
+  /* first and bound were looked at as operands are: they are below. */
+  if (type_of(k, loop->first) != type || type_of(k, loop->bound) != type) {
+    return "first or bound is not of the variable's type";
+  }
+  if (!loop->high_var) return NULL;
+  if (loop->high_var >= k->var_count) return "its upper half does not exist";
+  if (type != VYRE_TYPE_U32 || k->vars[loop->high_var].type != type ||
+      type_of(k, loop->first_high) != type ||
+      type_of(k, loop->bound_high) != type) {
+    return "a half of it is not u32";
+  }
+  return NULL;
+}
+
+static const char *check_bits(const vyre__low_inst *inst) {
+  uint64_t bits = vyre__low_const(inst);
+  unsigned width = width_of(inst->type);
+  return width == 64 || bits >> width == 0 ? NULL
+                                           : "more bits than its type has";
+}
+
+static const char *check_function(const vyre__low_inst *inst) {
+  if (!vyre__op_is_math(inst->aux)) return "aux is no function of mathematics";
+  bool binary = vyre__ops[inst->aux].form == VYRE__FORM_BINARY;
+  if (binary != (inst->b != 0)) return "not as many operands as it takes";
+  return NULL;
+}
+
+static const char *check_aux(const vyre__low_kernel *k,
+                             const vyre__low_inst *inst) {
+  unsigned type = inst->op == VYRE__LOW_SET ? type_of(k, inst->a) : inst->type;
+  switch (rows[inst->op].aux) {
+    case AXIS:
+      return inst->aux < 3 ? NULL : "there is no such axis";
+    case BUFFER:
+      return inst->aux < k->buffer_count ? NULL : "there is no such buffer";
+    case GRID_LOOP:
+      return inst->aux < k->grid_loop_count ? NULL
+                                            : "there is no such grid loop";
+    case VARIABLE:
+      if (inst->aux >= k->var_count) return "there is no such variable";
+      return k->vars[inst->aux].type == type ? NULL
+                                             : "not the type of the variable";
+    case LOOP_NUMBER:
+      return inst->aux < k->loop_count ? NULL : "there is no such loop";
+    case LOOP:
+      return check_loop(k, inst);
+    case ACCESS:
+      return check_access(k, inst);
+    case BITS_FIT:
+      return check_bits(inst);
+    case FUNCTION:
+      return check_function(inst);
+    default:
+      return NULL;
+  }
+}
+
+static const char *check_agreement(const vyre__low_kernel *k,
+                                   const vyre__low_inst *inst, unsigned agree) {
+  unsigned a = type_of(k, inst->a), result = inst->type;
+  if ((agree & AB) && type_of(k, inst->b) != a) {
+    return "the operands are of different types";
+  }
+  if ((agree & AC) && type_of(k, inst->c) != a) {
+    return "the operands are of different types";
+  }
+  if ((agree & BC) && type_of(k, inst->c) != type_of(k, inst->b)) {
+    return "the values are of different types";
+  }
+  if ((agree & RA) && result != a) return "its type is not the operand's";
+  if ((agree & RB) && result != type_of(k, inst->b)) {
+    return "its type is not the operand's";
+  }
+  if ((agree & WIDTH) && width_of(result) != width_of(a)) {
+    return "its width is not the operand's";
+  }
+  if ((agree & WIDER) && width_of(result) <= width_of(a)) {
+    return "it is not wider than the operand";
+  }
+  return NULL;
+}
+
+const char *vyre__verify_types(const vyre__low_kernel *k,
+                               const vyre__low_inst *inst) {
+  const row *r = &rows[inst->op];
+  if (!r->is_known) return "an operation that has no place here";
+  if (r->result == NO ? inst->type != VYRE_TYPE_VOID
+                      : !has(r->result, inst->type)) {
+    return "a type that the operation cannot give";
+  }
+  for (unsigned i = 0; i < 3 && i < vyre__low_ops[inst->op].operands; i++) {
+    if (inst->v[i] && !has(r->operands[i], type_of(k, inst->v[i]))) {
+      return i == 0   ? "the first operand is of a wrong type"
+             : i == 1 ? "the second operand is of a wrong type"
+                      : "the third operand is of a wrong type";
+    }
+  }
+  const char *wrong = r->agree ? check_agreement(k, inst, r->agree) : NULL;
+  return wrong || r->aux == PLAIN ? wrong : check_aux(k, inst);
+}

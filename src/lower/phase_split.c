@@ -1,0 +1,772 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Grid barriers: the kernel in phases.
+ *
+ * A phase is what stands between two grid barriers, or between one and the end of
+ * a loop around it; such loops are run by the host. What a phase needs of another
+ * one is computed again if that is cheap and surely the same (ids, lengths,
+ * uniforms, sums of a few of them), else it is kept in a hidden buffer with room
+ * for every invocation: slot * invocations + invocation. Variables that several phases
+ * touch are loaded at the start of each and stored at its end. So is shared memory
+ * where a part ends without a grid barrier (phase_split_shared.c).
+ *
+ * An invocation that leaves (EXIT), or that leaves a loop of the host (BREAK,
+ * CONTINUE), says so in a slot, which later phases look at first. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "lower/phase_split_internal.h"
+
+/* Instructions that computing a value again takes; what they share counts more
+ * than once. CHEAP also bounds how deep copy_value goes. */
+enum { CHEAP = 64, COSTLY = 254, NEVER = 255 };
+
+enum { GOES_ON, TO_NEXT_ROUND, LEFT };
+
+/* --- finding the parts ------------------------------------------------------------ */
+
+static void *more(splitter *s, void *array, size_t *capacity, size_t count,
+                  size_t size) {
+  if (!vyre__reserve(s->low->allocator, array, capacity, count + 1, size,
+                     false)) {
+    s->low->no_memory = true;
+    return NULL;
+  }
+  return array;
+}
+
+static void add_step(splitter *s, vyre__low_step step) {
+  vyre__split *o = s->out;
+  if (!more(s, &o->steps, &o->step_capacity, o->step_count, sizeof step))
+    return;
+  o->steps[o->step_count++] = step;
+}
+
+static void add_part(splitter *s, part p) {
+  if (!more(s, &s->parts, &s->part_capacity, s->part_count, sizeof p)) return;
+  uint32_t number = (uint32_t)s->part_count++;
+  s->parts[number] = p;
+  add_step(s, (vyre__low_step){.kind = VYRE__STEP_RUN, .phase = number});
+  for (uint32_t i = p.begin; i < p.end; i++) s->home[i] = number;
+}
+
+static void add_clear(splitter *s, uint32_t at, uint32_t loop) {
+  add_part(s, (part){.begin = at, .end = at, .loop = loop, .clears = true});
+}
+
+static void add_barrier(splitter *s, uint32_t at, uint32_t loop) {
+  if (!more(s, &s->barriers, &s->barrier_capacity, s->barrier_count,
+            sizeof *s->barriers)) {
+    return;
+  }
+  s->barriers[s->barrier_count++] = (uint32_t)s->out->step_count;
+  if (s->carried_count > 0) add_clear(s, at, loop);
+}
+
+/* Whether a BREAK or CONTINUE in it belongs to the loop itself. */
+static bool leaves_early(const splitter *s, uint32_t loop) {
+  size_t inner = 0;
+  for (uint32_t i = loop + 1; i < s->match[loop]; i++) {
+    const vyre__low_inst *inst = &s->from->code[i];
+    if (inst->op == VYRE__LOW_LOOP) {
+      inner = !s->has_grid[i] ? s->match[i] : 0;
+      if (inner) i = (uint32_t)inner;
+      continue;
+    }
+    if (inst->op == VYRE__LOW_IF && (inst->hints & VYRE__HINT_TEST)) {
+      i = s->match[i];
+      continue;
+    }
+    if (inst->op == VYRE__LOW_BREAK || inst->op == VYRE__LOW_CONTINUE) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static void find_parts(splitter *s, uint32_t begin, uint32_t end,
+                       uint32_t loop);
+
+static void find_loop(splitter *s, uint32_t at, uint32_t outer) {
+  if (!more(s, &s->loops, &s->loop_capacity, s->loop_count, sizeof *s->loops)) {
+    return;
+  }
+  uint32_t number = (uint32_t)s->loop_count++;
+  s->loops[number] = (host_loop){at, outer, NO_PHASE};
+  if (leaves_early(s, at)) {
+    s->loops[number].skip_slot = s->words++;
+    add_part(s, (part){.begin = at, .end = at, .loop = number, .resets = true});
+  }
+  const vyre__low_loop *loop = &s->from->loops[s->from->code[at].aux];
+  bool wide = loop->high_var || s->from->vars[loop->var].type == VYRE_TYPE_U64;
+  vyre_type type = loop->is_signed ? (wide ? VYRE_TYPE_I64 : VYRE_TYPE_I32)
+                                   : (wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32);
+  add_step(s, (vyre__low_step){.kind = VYRE__STEP_FOR,
+                               .loop_kind = loop->kind,
+                               .type = (uint8_t)type,
+                               .loop = number,
+                               .step = loop->step});
+  uint32_t step = at + 1, end = s->match[at];
+  size_t nested = 0;
+  for (; step < end; step++) { /* where its own STEP is */
+    unsigned op = s->from->code[step].op;
+    if (op == VYRE__LOW_STEP && nested == 0) break;
+    if (op == VYRE__LOW_IF || op == VYRE__LOW_LOOP) nested++;
+    if (op == VYRE__LOW_END) nested--;
+  }
+  find_parts(s, at + 1, step, number);
+  add_step(s, (vyre__low_step){.kind = VYRE__STEP_END_FOR, .loop = number});
+}
+
+static void find_parts(splitter *s, uint32_t begin, uint32_t end,
+                       uint32_t loop) {
+  bool is_first = loop != NO_PHASE;
+  uint32_t start = begin;
+  for (uint32_t i = begin; i < end && !s->low->no_memory; i++) {
+    unsigned op = s->from->code[i].op;
+    if (op == VYRE__LOW_IF || (op == VYRE__LOW_LOOP && !s->has_grid[i])) {
+      while (s->from->code[i].op != VYRE__LOW_END) i = s->match[i];
+      continue;
+    }
+    if (op != VYRE__LOW_GRID_BARRIER && op != VYRE__LOW_LOOP) continue;
+    if (i > start || is_first) {
+      add_part(
+          s,
+          (part){.begin = start, .end = i, .loop = loop, .is_first = is_first});
+      is_first = false;
+    }
+    if (op == VYRE__LOW_GRID_BARRIER) add_barrier(s, i, loop);
+    if (op == VYRE__LOW_LOOP) {
+      find_loop(s, i, loop);
+      i = s->match[i];
+    }
+    start = i + 1;
+  }
+  if (end > start || is_first) {
+    add_part(
+        s,
+        (part){.begin = start, .end = end, .loop = loop, .is_first = is_first});
+  }
+}
+
+/* --- what lives across -------------------------------------------------------------- */
+
+static uint32_t words_of(unsigned type) {
+  return type == VYRE_TYPE_U64 || type == VYRE_TYPE_F64 ? 2 : 1;
+}
+
+static uint8_t cost_of(const splitter *s, const vyre__low_inst *inst) {
+  const vyre__low_info *info = &vyre__low_ops[inst->op];
+  bool lasts = (info->flags & VYRE__LOWF_PURE) != 0;
+  unsigned cost = 1;
+  if (inst->op == VYRE__LOW_LOAD) {
+    lasts = s->from->buffers[inst->aux].kind == VYRE_MEMORY_UNIFORM;
+  }
+  if (inst->op == VYRE__LOW_GET) lasts = s->var_loop[inst->aux] != NO_PHASE;
+  for (unsigned k = 0; lasts && k < info->operands; k++) {
+    lasts = s->cost[inst->v[k]] != NEVER;
+    cost += s->cost[inst->v[k]];
+  }
+  if (!lasts) return NEVER;
+  return (uint8_t)(cost <= CHEAP ? cost : COSTLY);
+}
+
+/* In one go, since operands stand before what uses them. */
+static void find_costs(splitter *s) {
+  for (uint32_t k = 0; k < s->loop_count; k++) {
+    const vyre__low_inst *at = &s->from->code[s->loops[k].at];
+    const vyre__low_loop *loop = &s->from->loops[at->aux];
+    s->var_loop[loop->var] = k;
+    if (loop->high_var) s->var_loop[loop->high_var] = k;
+  }
+  s->cost[0] = 0;
+  for (uint32_t i = 1; i < s->from->count; i++) {
+    s->cost[i] = cost_of(s, &s->from->code[i]);
+  }
+}
+
+static bool is_cheap(const splitter *s, vyre__val v) {
+  return s->cost[v] <= CHEAP;
+}
+
+/* Whether an invocation that leaves in that part would be run again: in a later
+ * one, or in the next round of a loop. */
+static bool comes_again(const splitter *s, uint32_t number) {
+  return number + 1 < s->part_count || s->parts[number].loop != NO_PHASE;
+}
+
+static void find_slots(splitter *s) {
+  const vyre__low *from = s->from;
+  for (uint32_t i = 1; i < from->count; i++) {
+    const vyre__low_inst *inst = &from->code[i];
+    uint32_t here = s->home[i];
+    if (here == NO_PHASE) continue;
+    for (unsigned k = 0; k < vyre__low_ops[inst->op].operands; k++) {
+      vyre__val v = inst->v[k];
+      if (!v || s->home[v] == here || is_cheap(s, v)) continue;
+      if (s->slot[v] == NO_PHASE) {
+        s->slot[v] = s->words;
+        s->words += words_of(from->code[v].type);
+      }
+    }
+    bool is_over = from->code[i - 1].op == VYRE__LOW_OUT_OF_FUEL;
+    if (inst->op == VYRE__LOW_EXIT && comes_again(s, here) && !is_over &&
+        s->alive_slot == NO_PHASE) {
+      s->alive_slot = s->words++;
+    }
+    if (inst->op != VYRE__LOW_GET && inst->op != VYRE__LOW_SET) continue;
+    uint32_t var = inst->aux;
+    if (s->var_loop[var] != NO_PHASE) continue;
+    if (s->var_part[var] == NO_PHASE) s->var_part[var] = here;
+    if (s->var_part[var] != here && s->var_slot[var] == NO_PHASE) {
+      s->var_slot[var] = s->words;
+      s->words += words_of(from->vars[var].type);
+    }
+  }
+}
+
+/* --- writing ------------------------------------------------------------------------ */
+
+vyre__val split_op2(splitter *s, vyre__low_op op, vyre_type type, vyre__val a,
+                    vyre__val b) {
+  return vyre__low_simplify(
+      s->low, &(vyre__low_inst){
+                  .op = (uint8_t)op, .type = (uint8_t)type, .v = {a, b, 0, 0}});
+}
+
+vyre__val split_u32(splitter *s, uint32_t value) {
+  return vyre__low_bits(s->low, VYRE_TYPE_U32, value);
+}
+
+vyre__val split_place(splitter *s, uint32_t slot) {
+  vyre__val base = split_op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, s->invocations,
+                             split_u32(s, slot));
+  return split_op2(s, VYRE__LOW_ADD, VYRE_TYPE_U32, base, s->invocation);
+}
+
+void split_store_at(splitter *s, vyre__val at, vyre__val value) {
+  vyre__low_push(s->low, &(vyre__low_inst){.op = VYRE__LOW_STORE,
+                                           .hints = VYRE__HINT_PROVEN,
+                                           .aux = s->out->hidden,
+                                           .v = {at, value, 0, 0}});
+}
+
+vyre__val split_load_at(splitter *s, vyre__val at) {
+  return vyre__low_push(s->low, &(vyre__low_inst){.op = VYRE__LOW_LOAD,
+                                                  .type = VYRE_TYPE_U32,
+                                                  .hints = VYRE__HINT_PROVEN,
+                                                  .aux = s->out->hidden,
+                                                  .v = {at, 0, 0, 0}});
+}
+
+static void store_word(splitter *s, uint32_t slot, vyre__val value) {
+  split_store_at(s, split_place(s, slot), value);
+}
+
+static vyre__val load_word(splitter *s, uint32_t slot) {
+  return split_load_at(s, split_place(s, slot));
+}
+
+static void store_value(splitter *s, uint32_t slot, vyre__val v) {
+  vyre_type type = vyre__low_type_of(s->low, v);
+  vyre__low *low = s->low;
+  if (type == VYRE_TYPE_BOOL)
+    v = split_op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U32, v, 0);
+  if (type == VYRE_TYPE_F32)
+    v = split_op2(s, VYRE__LOW_BITCAST, VYRE_TYPE_U32, v, 0);
+  if (type == VYRE_TYPE_F64)
+    v = split_op2(s, VYRE__LOW_BITCAST, VYRE_TYPE_U64, v, 0);
+  if (words_of(type) == 1) {
+    store_word(s, slot, v);
+    return;
+  }
+  store_word(s, slot, split_op2(s, VYRE__LOW_TRUNC, VYRE_TYPE_U32, v, 0));
+  v = split_op2(s, VYRE__LOW_SHR_U, VYRE_TYPE_U64, v,
+                vyre__low_bits(low, VYRE_TYPE_U32, 32));
+  store_word(s, slot + 1, split_op2(s, VYRE__LOW_TRUNC, VYRE_TYPE_U32, v, 0));
+}
+
+static vyre__val load_value(splitter *s, uint32_t slot, vyre_type type) {
+  vyre__val v = load_word(s, slot);
+  if (words_of(type) == 2) {
+    vyre__val high =
+        split_op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U64, load_word(s, slot + 1), 0);
+    high = split_op2(s, VYRE__LOW_SHL, VYRE_TYPE_U64, high, split_u32(s, 32));
+    v = split_op2(s, VYRE__LOW_OR, VYRE_TYPE_U64, high,
+                  split_op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U64, v, 0));
+  }
+  if (type == VYRE_TYPE_BOOL) {
+    return split_op2(s, VYRE__LOW_NE, VYRE_TYPE_BOOL, v, split_u32(s, 0));
+  }
+  if (type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64) {
+    return split_op2(s, VYRE__LOW_BITCAST, type, v, 0);
+  }
+  return v;
+}
+
+static vyre__val axis(splitter *s, vyre__low_op op, unsigned k) {
+  return vyre__low_push(
+      s->low,
+      &(vyre__low_inst){.op = (uint8_t)op, .type = VYRE_TYPE_U32, .aux = k});
+}
+
+/* Which invocation of the dispatch this is, and of how many. */
+static void find_invocation(splitter *s) {
+  vyre__low *low = s->low;
+  vyre__val group = 0, local = 0, all = 0;
+  uint32_t size = 1;
+  for (unsigned k = 3; k-- > 0;) {
+    vyre__val count = axis(s, VYRE__LOW_GRID_SIZE, k);
+    vyre__val id = axis(s, VYRE__LOW_GROUP_ID, k);
+    vyre__val lane = low->workgroup[k] == 1 ? split_u32(s, 0)
+                                            : axis(s, VYRE__LOW_LOCAL_ID, k);
+    vyre__val each = split_u32(s, low->workgroup[k]);
+    size *= low->workgroup[k];
+    if (k == 2) {
+      all = count;
+      group = id;
+      local = lane;
+      continue;
+    }
+    all = split_op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, all, count);
+    group = split_op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, group, count);
+    group = split_op2(s, VYRE__LOW_ADD, VYRE_TYPE_U32, group, id);
+    local = split_op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, local, each);
+    local = split_op2(s, VYRE__LOW_ADD, VYRE_TYPE_U32, local, lane);
+  }
+  vyre__val lanes = split_u32(s, size);
+  s->invocations = split_op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, all, lanes);
+  group = split_op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, group, lanes);
+  s->local = local;
+  s->invocation = split_op2(s, VYRE__LOW_ADD, VYRE_TYPE_U32, group, local);
+}
+
+static vyre__val copy_value(splitter *s, vyre__val v);
+
+/* The host computes bounds wherever invocations would have left before: what is
+ * proven of their indices does not hold for it. */
+static void check_on_host(splitter *s, vyre__low_inst *load) {
+  const vyre__low_buffer *buffer = &s->from->buffers[load->aux];
+  uint64_t bytes = (uint64_t)buffer->count * buffer->unit, known;
+  uint32_t places = (uint32_t)((bytes + buffer->width - 1) / buffer->width);
+  if (load->b) return;
+  vyre__val inside = split_op2(s, VYRE__LOW_LT_U, VYRE_TYPE_BOOL, load->a,
+                               split_u32(s, places));
+  if (vyre__low_known(s->low, inside, &known) && known) return;
+  load->b = inside;
+  load->hints &= (uint16_t)~VYRE__HINT_PROVEN;
+}
+
+static const vyre__low_loop *loop_of(const splitter *s, uint32_t number) {
+  return &s->from->loops[s->from->code[s->loops[number].at].aux];
+}
+
+/* A pure value, made again here. */
+static vyre__val make_again(splitter *s, vyre__val v) {
+  vyre__low_inst inst = s->from->code[v];
+  if (inst.op == VYRE__LOW_GET) {
+    uint32_t loop = s->var_loop[inst.aux];
+    bool is_upper = inst.aux == loop_of(s, loop)->high_var && inst.aux > 0;
+    return vyre__low_push(s->low, &(vyre__low_inst){.op = VYRE__LOW_LOOP_VALUE,
+                                                    .type = inst.type,
+                                                    .aux = loop,
+                                                    .c = is_upper});
+  }
+  for (unsigned k = 0; k < vyre__low_ops[inst.op].operands; k++) {
+    inst.v[k] = copy_value(s, inst.v[k]);
+  }
+  if (inst.op == VYRE__LOW_LOAD && s->now == s->part_count) {
+    check_on_host(s, &inst);
+  }
+  return vyre__low_simplify(s->low, &inst);
+}
+
+/* The value in this part: where it was made, again, or out of its slot, which the
+ * host does not see. Values of other parts are asked for at the start, so that
+ * all of this one see them. */
+static vyre__val copy_value(splitter *s, vyre__val v) {
+  if (v == 0 || s->low->no_memory) return 0;
+  if (s->map_stamp[v] == s->now + 1) return s->map[v];
+  bool is_kept =
+      s->slot[v] != NO_PHASE && s->home[v] != s->now && s->now < s->part_count;
+  vyre__val made =
+      is_kept ? load_value(s, s->slot[v], (vyre_type)s->from->code[v].type)
+              : make_again(s, v);
+  s->map[v] = made;
+  s->map_stamp[v] = s->now + 1;
+  return made;
+}
+
+static void exit_if(splitter *s, uint32_t slot, bool if_zero) {
+  vyre__val flag = load_word(s, slot);
+  vyre__val go = split_op2(s, if_zero ? VYRE__LOW_EQ : VYRE__LOW_NE,
+                           VYRE_TYPE_BOOL, flag, split_u32(s, 0));
+  size_t begin = vyre__low_if(s->low, go, 0);
+  vyre__low_plain(s->low, VYRE__LOW_EXIT);
+  vyre__low_end(s->low, begin);
+}
+
+/* Flags of the loops around, outermost last looked at: any of them ends it. */
+static void look_at_flags(splitter *s, const part *p) {
+  if (s->alive_slot != NO_PHASE && s->now > 0) exit_if(s, s->alive_slot, true);
+  if (p->resets) return;
+  for (uint32_t k = p->loop; k != NO_PHASE; k = s->loops[k].outer) {
+    uint32_t slot = s->loops[k].skip_slot;
+    if (slot == NO_PHASE) continue;
+    if (p->is_first && k == p->loop) {
+      vyre__val flag = load_word(s, slot);
+      vyre__val again = split_op2(s, VYRE__LOW_EQ, VYRE_TYPE_BOOL, flag,
+                                  split_u32(s, TO_NEXT_ROUND));
+      flag = vyre__low_simplify(
+          s->low,
+          &(vyre__low_inst){.op = VYRE__LOW_SELECT,
+                            .type = VYRE_TYPE_U32,
+                            .v = {again, split_u32(s, GOES_ON), flag, 0}});
+      store_word(s, slot, flag);
+    }
+    exit_if(s, slot, false);
+  }
+}
+
+static void load_variables(splitter *s, const part *p) {
+  for (uint32_t i = p->begin; i < p->end; i++) {
+    const vyre__low_inst *inst = &s->from->code[i];
+    if (inst->op != VYRE__LOW_GET && inst->op != VYRE__LOW_SET) continue;
+    uint32_t var = inst->aux, slot = s->var_slot[var];
+    if (inst->op == VYRE__LOW_SET) s->var_set[var] = s->now + 1;
+    if (slot == NO_PHASE || s->var_part[var] == s->now + 1) continue;
+    s->var_part[var] = s->now + 1; /* from here on: who has loaded it */
+    vyre__low_push(
+        s->low,
+        &(vyre__low_inst){
+            .op = VYRE__LOW_SET,
+            .aux = var,
+            .a = load_value(s, slot, (vyre_type)s->from->vars[var].type)});
+  }
+}
+
+static void store_variables(splitter *s) {
+  for (uint32_t var = 0; var < s->from->var_count; var++) {
+    if (s->var_slot[var] == NO_PHASE || s->var_set[var] != s->now + 1) continue;
+    vyre__val v = vyre__low_push(
+        s->low,
+        &(vyre__low_inst){
+            .op = VYRE__LOW_GET, .type = s->from->vars[var].type, .aux = var});
+    store_value(s, s->var_slot[var], v);
+  }
+}
+
+/* Only told to whom it helps: not worth a slot of its own. */
+static void fetch_bound(splitter *s, vyre__val v) {
+  if (s->home[v] == s->now) return;
+  if (is_cheap(s, v) || s->slot[v] != NO_PHASE) (void)copy_value(s, v);
+}
+
+/* Values of other parts that this one uses. */
+static void fetch_values(splitter *s, const part *p) {
+  for (uint32_t i = p->begin; i < p->end; i++) {
+    const vyre__low_inst *inst = &s->from->code[i];
+    for (unsigned k = 0; k < vyre__low_ops[inst->op].operands; k++) {
+      vyre__val v = inst->v[k];
+      if (v && s->home[v] != s->now) (void)copy_value(s, v);
+    }
+    if (inst->op == VYRE__LOW_LOOP) {
+      const vyre__low_loop *loop = &s->from->loops[inst->aux];
+      fetch_bound(s, loop->first);
+      fetch_bound(s, loop->bound);
+    }
+  }
+}
+
+static void leave(splitter *s, const part *p, const vyre__low_inst *inst) {
+  if (inst->op == VYRE__LOW_EXIT) {
+    if (s->alive_slot != NO_PHASE && comes_again(s, s->now)) {
+      store_word(s, s->alive_slot, split_u32(s, 0));
+    }
+  } else {
+    store_variables(s);
+    store_word(
+        s, s->loops[p->loop].skip_slot,
+        split_u32(s, inst->op == VYRE__LOW_BREAK ? LEFT : TO_NEXT_ROUND));
+  }
+  vyre__low_plain(s->low, VYRE__LOW_EXIT);
+}
+
+static void copy_loop(splitter *s, const vyre__low_inst *inst) {
+  vyre__low_loop *loop = &s->low->loops[inst->aux];
+  bool first = s->map_stamp[loop->first] == s->now + 1;
+  bool bound = s->map_stamp[loop->bound] == s->now + 1;
+  if (first && bound) {
+    loop->first = s->map[loop->first];
+    loop->bound = s->map[loop->bound];
+  } else {
+    loop->is_counted = false;
+    loop->first = loop->bound = 0;
+  }
+}
+
+static void copy_part(splitter *s, const part *p) {
+  vyre__low *low = s->low;
+  size_t inner = 0; /* depth of loops that are not the host's */
+  for (uint32_t i = p->begin; i < p->end && !low->no_memory; i++) {
+    vyre__low_inst inst = s->from->code[i];
+    low->here = s->from->places[i];
+    if (inst.op == VYRE__LOW_IF && (inst.hints & VYRE__HINT_TEST) &&
+        inner == 0) {
+      i = s->match[i]; /* the host tests */
+      continue;
+    }
+    if (inst.op == VYRE__LOW_LOOP) {
+      inner++;
+      copy_loop(s, &inst);
+    }
+    if (inst.op == VYRE__LOW_END &&
+        s->from->code[s->match[i]].op == VYRE__LOW_LOOP) {
+      inner--;
+    }
+    bool jumps = inst.op == VYRE__LOW_BREAK || inst.op == VYRE__LOW_CONTINUE;
+    if (inst.op == VYRE__LOW_EXIT || (jumps && inner == 0)) {
+      leave(s, p, &inst);
+      continue;
+    }
+    if (inst.op == VYRE__LOW_GET && s->var_loop[inst.aux] != NO_PHASE) {
+      (void)copy_value(s, i);
+      continue;
+    }
+    for (unsigned k = 0; k < vyre__low_ops[inst.op].operands; k++) {
+      if (inst.v[k]) inst.v[k] = copy_value(s, inst.v[k]);
+    }
+    s->map[i] = vyre__low_push(low, &inst);
+    s->map_stamp[i] = s->now + 1;
+    if (s->slot[i] != NO_PHASE) store_value(s, s->slot[i], s->map[i]);
+  }
+}
+
+static void write_part(splitter *s, uint32_t number) {
+  const part *p = &s->parts[number];
+  vyre__low *low = s->low;
+  vyre__split *o = s->out;
+  uint32_t begin = (uint32_t)low->count;
+  s->now = number;
+  if (s->words > 0) {
+    find_invocation(s);
+    look_at_flags(s, p);
+  }
+  if (p->clears) {
+    split_clear(s);
+  } else if (p->resets) {
+    store_word(s, s->loops[p->loop].skip_slot, split_u32(s, GOES_ON));
+  } else {
+    split_restore(s);
+    fetch_values(s, p);
+    load_variables(s, p);
+    copy_part(s, p);
+    store_variables(s);
+    split_save(s);
+    if (number == 0 && s->alive_slot != NO_PHASE) {
+      store_word(s, s->alive_slot, split_u32(s, 1));
+    }
+  }
+  if (!more(s, &o->phases, &o->phase_capacity, o->phase_count,
+            sizeof *o->phases)) {
+    return;
+  }
+  o->phases[o->phase_count++] = (vyre__low_phase){begin, (uint32_t)low->count};
+}
+
+/* Checks that the host can compute the bounds of a loop, and asks for them.
+ * Otherwise sets a failure. */
+static bool check_bounds(splitter *s, const vyre__low_loop *loop) {
+  if (!loop->is_counted) {
+    s->low->code_failed =
+        VYRE_FAIL(s->low->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
+                  VYRE__LOW_DEFECT,
+                  "line %u: the bounds of a loop around grid_barrier() "
+                  "were lost",
+                  s->low->here.line);
+    return false;
+  }
+  if (s->cost[loop->first] == NEVER || s->cost[loop->bound] == NEVER ||
+      s->cost[loop->first_high] == NEVER ||
+      s->cost[loop->bound_high] == NEVER) {
+    s->low->code_failed = VYRE_FAIL(
+        s->low->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+        "write the bounds of that loop with constants, uniforms and len()",
+        "line %u: the bounds of a loop around grid_barrier() change while "
+        "the kernel runs",
+        s->low->here.line);
+    return false;
+  }
+  s->wanted[loop->first] = s->wanted[loop->bound] = 1;
+  s->wanted[loop->first_high] = s->wanted[loop->bound_high] = 1;
+  return true;
+}
+
+static const vyre__low_loop *loop_of_step(splitter *s,
+                                          const vyre__low_step *step) {
+  s->low->here = s->from->places[s->loops[step->loop].at];
+  return loop_of(s, step->loop);
+}
+
+/* A bound of a host loop. The host has 64-bit integers, even if the target has
+ * none. */
+static vyre__val host_bound(splitter *s, vyre__val v, vyre__val high) {
+  v = copy_value(s, v);
+  if (!high) return v;
+  high = split_op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U64, copy_value(s, high), 0);
+  high = split_op2(s, VYRE__LOW_SHL, VYRE_TYPE_U64, high, split_u32(s, 32));
+  v = split_op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U64, v, 0);
+  return split_op2(s, VYRE__LOW_OR, VYRE_TYPE_U64, high, v);
+}
+
+/* Bounds of host loops, as values that the host computes. They may be the end of
+ * a long chain: what is wanted is made in the order in which it stands. */
+static void write_host(splitter *s) {
+  const vyre__low *from = s->from;
+  uint32_t begin = (uint32_t)s->low->count;
+  s->now = (uint32_t)s->part_count; /* a part of its own */
+  for (size_t i = 0; i < s->out->step_count; i++) {
+    const vyre__low_step *step = &s->out->steps[i];
+    if (step->kind != VYRE__STEP_FOR) continue;
+    if (!check_bounds(s, loop_of_step(s, step))) return;
+  }
+  for (uint32_t i = (uint32_t)from->count; i-- > 1;) {
+    if (!s->wanted[i]) continue;
+    unsigned operands = vyre__low_ops[from->code[i].op].operands;
+    for (unsigned k = 0; k < operands; k++) s->wanted[from->code[i].v[k]] = 1;
+  }
+  for (uint32_t i = 1; i < from->count && !s->low->no_memory; i++) {
+    if (!s->wanted[i]) continue;
+    s->low->here = from->places[i];
+    (void)copy_value(s, i);
+  }
+  for (size_t i = 0; i < s->out->step_count; i++) {
+    vyre__low_step *step = &s->out->steps[i];
+    if (step->kind != VYRE__STEP_FOR) continue;
+    const vyre__low_loop *loop = loop_of_step(s, step);
+    step->first = host_bound(s, loop->first, loop->first_high);
+    step->bound = host_bound(s, loop->bound, loop->bound_high);
+  }
+  s->out->host = (vyre__low_phase){begin, (uint32_t)s->low->count};
+}
+
+static void match_blocks(splitter *s, uint32_t *stack) {
+  const vyre__low *from = s->from;
+  size_t depth = 0;
+  for (uint32_t i = 0; i < from->count; i++) {
+    unsigned op = from->code[i].op;
+    if (op == VYRE__LOW_IF || op == VYRE__LOW_LOOP) stack[depth++] = i;
+    if (op == VYRE__LOW_ELSE) s->match[stack[depth - 1]] = i;
+    if (op == VYRE__LOW_END) {
+      uint32_t opened = stack[--depth];
+      s->match[i] = opened;
+      if (from->code[opened].op == VYRE__LOW_IF &&
+          from->code[s->match[opened]].op == VYRE__LOW_ELSE &&
+          s->match[opened] > opened) {
+        s->match[s->match[opened]] = i;
+      } else {
+        s->match[opened] = i;
+      }
+    }
+    if (op == VYRE__LOW_GRID_BARRIER) {
+      for (size_t k = 0; k < depth; k++) s->has_grid[stack[k]] = 1;
+    }
+  }
+}
+
+static bool prepare(splitter *s) {
+  size_t n = s->from->count, vars = s->from->var_count;
+  uint32_t *stack = vyre__arena_array(s->scratch, n, sizeof *stack);
+  s->match = vyre__arena_array(s->scratch, n, sizeof *s->match);
+  s->home = vyre__arena_array(s->scratch, n, sizeof *s->home);
+  s->cost = vyre__arena_array(s->scratch, n, 1);
+  s->wanted = vyre__arena_array(s->scratch, n, 1);
+  s->has_grid = vyre__arena_array(s->scratch, n, 1);
+  s->slot = vyre__arena_array(s->scratch, n, sizeof *s->slot);
+  s->map = vyre__arena_array(s->scratch, n, sizeof *s->map);
+  s->map_stamp = vyre__arena_array(s->scratch, n, sizeof *s->map_stamp);
+  s->var_slot = vyre__arena_array(s->scratch, vars, sizeof *s->var_slot);
+  s->var_part = vyre__arena_array(s->scratch, vars, sizeof *s->var_part);
+  s->var_set = vyre__arena_array(s->scratch, vars, sizeof *s->var_set);
+  s->var_loop = vyre__arena_array(s->scratch, vars, sizeof *s->var_loop);
+  if (!stack || !s->match || !s->home || !s->cost || !s->wanted ||
+      !s->has_grid || !s->slot || !s->map || !s->map_stamp || !s->var_slot ||
+      !s->var_part || !s->var_set || !s->var_loop) {
+    return false;
+  }
+  memset(s->match, 0, n * sizeof *s->match);
+  memset(s->wanted, 0, n);
+  memset(s->has_grid, 0, n);
+  memset(s->home, 0xFF, n * sizeof *s->home);
+  memset(s->slot, 0xFF, n * sizeof *s->slot);
+  memset(s->map_stamp, 0, n * sizeof *s->map_stamp);
+  memset(s->var_slot, 0xFF, vars * sizeof *s->var_slot);
+  memset(s->var_part, 0xFF, vars * sizeof *s->var_part);
+  memset(s->var_set, 0, vars * sizeof *s->var_set);
+  memset(s->var_loop, 0xFF, vars * sizeof *s->var_loop);
+  match_blocks(s, stack);
+  return true;
+}
+
+bool vyre__split_phases(vyre__low *low, const vyre__low *from,
+                        vyre_arena *scratch, vyre__split *out) {
+  bool has_grid = false;
+  for (size_t i = 1; i < from->count; i++) {
+    has_grid |= from->code[i].op == VYRE__LOW_GRID_BARRIER;
+  }
+  *out = (vyre__split){.hidden = VYRE_NO_INDEX};
+  if (!has_grid) return false;
+  splitter s = {.low = low,
+                .from = from,
+                .scratch = scratch,
+                .out = out,
+                .alive_slot = NO_PHASE};
+  low->emit = vyre__low_simplify;
+  if (!prepare(&s) || !vyre__low_copy_tables(low, from)) {
+    low->no_memory = true;
+    return true;
+  }
+  find_parts(&s, 1, (uint32_t)from->count, NO_PHASE);
+  if (!low->no_memory && split_find_carried(&s)) {
+    /* Once more, with what makes it zero: at the begin, behind every barrier. */
+    s.part_count = s.loop_count = s.barrier_count = out->step_count = 0;
+    s.words = 0;
+    add_clear(&s, 1, NO_PHASE);
+    find_parts(&s, 1, (uint32_t)from->count, NO_PHASE);
+    if (!low->no_memory) (void)split_find_carried(&s);
+  }
+  if (!low->no_memory) find_costs(&s);
+  if (!low->no_memory) find_slots(&s);
+  if (!low->no_memory) split_carry(&s);
+  memset(s.var_part, 0, from->var_count * sizeof *s.var_part);
+  if (s.words > 0) {
+    out->hidden = vyre__low_new_buffer(
+        low, &(vyre__low_buffer){.name = "grid_barrier",
+                                 .source = VYRE_NO_INDEX,
+                                 .kind = VYRE_MEMORY_GLOBAL,
+                                 .width = 4,
+                                 .unit = 4,
+                                 .is_written = true});
+  }
+  out->hidden_words = s.words;
+  out->loop_count = (uint32_t)s.loop_count;
+  if (!low->no_memory) write_host(&s);
+  for (uint32_t i = 0;
+       i < s.part_count && !low->no_memory && low->code_failed == VYRE_OK;
+       i++) {
+    write_part(&s, i);
+  }
+  vyre__reserve_free(low->allocator, &s.parts, &s.part_capacity, sizeof(part));
+  vyre__reserve_free(low->allocator, &s.loops, &s.loop_capacity,
+                     sizeof(host_loop));
+  vyre__reserve_free(low->allocator, &s.barriers, &s.barrier_capacity,
+                     sizeof *s.barriers);
+  return true;
+}
+
+void vyre__split_finish(vyre__low *low, vyre__split *split) {
+  vyre__reserve_free(low->allocator, &split->phases, &split->phase_capacity,
+                     sizeof *split->phases);
+  vyre__reserve_free(low->allocator, &split->steps, &split->step_capacity,
+                     sizeof *split->steps);
+}

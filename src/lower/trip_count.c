@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "lower/trip_count.h"
+
+#include "analyze/inline.h"
+#include "analyze/walk.h"
+#include "base/memory.h"
+#include "base/status.h"
+
+enum { BREAKS = 1, CONTINUES = 2, RETURNS = 4 };
+
+/* Rounds that a statement takes. */
+typedef struct cost {
+  uint64_t most;  /* UINT64_MAX: not known */
+  uint64_t exact; /* always as many, if it is come to; or ROUNDS_VARY */
+  unsigned jumps; /* out of it, perhaps */
+} cost;
+
+typedef struct finder {
+  const vyre_program *program;
+  const vyre__ranges *ranges;
+  vyre__loop_rounds *loops;
+} finder;
+
+static uint64_t add(uint64_t a, uint64_t b) {
+  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t multiply(uint64_t a, uint64_t b) {
+  return b > 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
+static cost cost_of(finder *f, vyre__id id);
+
+/* One after the other. Behind a jump there may be nobody. */
+static cost sequence(cost a, cost b) {
+  bool surely = a.jumps == 0 || b.exact == 0;
+  return (cost){.most = add(a.most, b.most),
+                .exact = surely ? add(a.exact, b.exact) : VYRE__ROUNDS_VARY,
+                .jumps = a.jumps | b.jumps};
+}
+
+/* Most statements take no rounds and do not jump. */
+static bool may_matter(unsigned op) {
+  return op != VYRE__OP_LET && op != VYRE__OP_ASSIGN && op != VYRE__OP_STORE;
+}
+
+static cost cost_of_block(finder *f, const vyre__node *node) {
+  cost all = {0};
+  for (uint32_t i = 0; i < node->b; i++) {
+    vyre__id id = f->program->lists[node->a + i];
+    if (!may_matter(f->program->nodes[id].op)) continue;
+    all = sequence(all, cost_of(f, id));
+  }
+  return all;
+}
+
+static cost cost_of_if(finder *f, const vyre__node *node) {
+  cost then = cost_of(f, node->b), other = {0};
+  if (node->c) other = cost_of(f, node->c);
+  return (cost){
+      .most = then.most > other.most ? then.most : other.most,
+      .exact = then.exact == other.exact ? then.exact : VYRE__ROUNDS_VARY,
+      .jumps = then.jumps | other.jumps};
+}
+
+/* --- while (v > 0) { ..; v /= 2; } ---------------------------------------------- */
+
+static const vyre__node *node_of(const finder *f, vyre__id id) {
+  return &f->program->nodes[id];
+}
+
+static bool is_local(const finder *f, vyre__id id, uint32_t local) {
+  return node_of(f, id)->op == VYRE__OP_LOCAL && node_of(f, id)->a == local;
+}
+
+/* Whether @p id holds only where an unsigned local is not 0, and which; is_only:
+ * it holds wherever that is so. */
+static bool tests_not_zero(const finder *f, vyre__id id, uint32_t *local,
+                           bool *is_only) {
+  const vyre__node *node = node_of(f, id);
+  bool swaps = node->op == VYRE__OP_LT || node->op == VYRE__OP_LE;
+  vyre__id left = swaps ? node->b : node->a, right = swaps ? node->a : node->b;
+  bool equals = node->op == VYRE__OP_GE || node->op == VYRE__OP_LE;
+  if (node->op != VYRE__OP_NE && node->op != VYRE__OP_GT && !equals && !swaps) {
+    return false;
+  }
+  const vyre__node *v = node_of(f, left), *bound = node_of(f, right);
+  if (v->op != VYRE__OP_LOCAL || bound->op != VYRE__OP_LITERAL) return false;
+  if (v->type != VYRE_TYPE_U32 && v->type != VYRE_TYPE_U64) return false;
+  uint64_t least = vyre__literal(bound);
+  if (equals && least == 0) return false;
+  if (node->op == VYRE__OP_NE && least != 0) return false;
+  *local = v->a;
+  *is_only = least == equals;
+  return true;
+}
+
+static uint32_t count_assigns(const finder *f, vyre__id id, uint32_t local) {
+  const vyre__node *node = node_of(f, id);
+  if (node->op == VYRE__OP_ASSIGN) return node->a == local;
+  if (vyre__ops[node->op].form < VYRE__FORM_LIST) return 0;
+  uint32_t count = vyre__child_count(f->program, id), all = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    all += count_assigns(f, vyre__child(f->program, id, i), local);
+  }
+  return all;
+}
+
+/* v / c, v >> c: by how many bits at least; 0: it is not so. exact: v >> that. */
+static unsigned shift_of(const finder *f, vyre__id id, uint32_t local,
+                         bool *is_exact) {
+  const vyre__node *node = node_of(f, id);
+  if (node->op != VYRE__OP_DIV && node->op != VYRE__OP_SHR) return 0;
+  if (!is_local(f, node->a, local)) return 0;
+  const vyre__node *by = node_of(f, node->b);
+  if (by->op != VYRE__OP_LITERAL) return 0;
+  uint64_t number = vyre__literal(by), bits = 0;
+  if (node->op == VYRE__OP_SHR) {
+    *is_exact = true;
+    return number < 32 ? (unsigned)number : 0;
+  }
+  while (number >> bits > 1) bits++;
+  *is_exact = number == UINT64_C(1) << bits;
+  return (unsigned)bits;
+}
+
+/* Most rounds of a `while`, if each of them halves what it tests. */
+static uint64_t halvings(finder *f, vyre__id id, cost body) {
+  const vyre__node *node = node_of(f, id), *block = node_of(f, node->b);
+  vyre__loop_rounds *rounds = &f->loops[id];
+  uint32_t local;
+  bool is_only, is_exact = false;
+  if (node->aux == VYRE__WHILE_TESTS_INSIDE || body.jumps & CONTINUES ||
+      block->op != VYRE__OP_BLOCK ||
+      !tests_not_zero(f, node->a, &local, &is_only) ||
+      count_assigns(f, node->b, local) != 1) {
+    return UINT64_MAX;
+  }
+  for (uint32_t i = 0; i < block->b; i++) {
+    const vyre__node *child = node_of(f, f->program->lists[block->a + i]);
+    if (child->op != VYRE__OP_ASSIGN || child->a != local) continue;
+    unsigned shift = shift_of(f, child->b, local, &is_exact);
+    bool is_wide = f->program->functions[0].locals[local].type != VYRE_TYPE_U32;
+    if (!shift) return UINT64_MAX;
+    if (is_only && is_exact && !is_wide) {
+      rounds->shift = (uint8_t)shift;
+      rounds->halved = local;
+    }
+    return is_wide ? 64 : 32;
+  }
+  return UINT64_MAX;
+}
+
+static cost cost_of_loop(finder *f, vyre__id id) {
+  const vyre__node *node = &f->program->nodes[id];
+  bool is_for = node->op == VYRE__OP_FOR;
+  cost body = cost_of(f, is_for ? vyre__for_of(f->program, id).body : node->b);
+  unsigned jumps = body.jumps & RETURNS;
+  if (is_for && node->c == VYRE__FOR_ONCE) { /* only to be broken out of */
+    return (cost){body.most, body.exact, jumps};
+  }
+  bool is_left = (body.jumps & (BREAKS | RETURNS)) != 0;
+  /* What is tested at the top is run once more than there are rounds. */
+  bool tests_inside = !is_for && node->aux == VYRE__WHILE_TESTS_INSIDE;
+  f->loops[id].inside = tests_inside ? VYRE__ROUNDS_VARY : body.exact;
+  f->loops[id].is_left = is_left;
+  f->loops[id].shift = 0;
+  if (!is_for) {
+    uint64_t rounds = halvings(f, id, body);
+    f->loops[id].most = rounds;
+    return (cost){multiply(rounds, add(body.most, 1)), VYRE__ROUNDS_VARY,
+                  jumps};
+  }
+  if (!(f->ranges->flags[id] & VYRE__RANGE_BOUNDED)) {
+    return (cost){UINT64_MAX, VYRE__ROUNDS_VARY, jumps};
+  }
+  vyre__range trips = f->ranges->nodes[id];
+  cost all = {.most = multiply(trips.hi, add(body.most, 1)),
+              .exact = VYRE__ROUNDS_VARY,
+              .jumps = jumps};
+  if (trips.hi == 0) {
+    all.exact = 0;
+  } else if (trips.lo == trips.hi && !is_left) {
+    all.exact = multiply(trips.hi, add(body.exact, 1));
+  }
+  return all;
+}
+
+static cost cost_of(finder *f, vyre__id id) {
+  const vyre__node *node = &f->program->nodes[id];
+  switch ((vyre__op)node->op) {
+    case VYRE__OP_BLOCK:
+      return cost_of_block(f, node);
+    case VYRE__OP_IF:
+      return cost_of_if(f, node);
+    case VYRE__OP_FOR:
+    case VYRE__OP_WHILE:
+      return cost_of_loop(f, id);
+    case VYRE__OP_BREAK:
+      return (cost){.jumps = BREAKS};
+    case VYRE__OP_CONTINUE:
+      return (cost){.jumps = CONTINUES};
+    case VYRE__OP_RETURN:
+      return (cost){.jumps = RETURNS};
+    default:
+      return (cost){0};
+  }
+}
+
+bool vyre__rounds_find(const vyre_program *program, const vyre__ranges *ranges,
+                       vyre_arena *arena, vyre__loop_rounds **out,
+                       uint64_t *most) {
+  finder f = {.program = program, .ranges = ranges};
+  bool has_loop = false;
+  *out = NULL;
+  *most = 0;
+  for (uint32_t i = 0; i < program->node_count && !has_loop; i++) {
+    unsigned op = program->nodes[i].op;
+    has_loop = op == VYRE__OP_FOR || op == VYRE__OP_WHILE;
+  }
+  if (!has_loop) return true;
+  f.loops = vyre__arena_array(arena, program->node_count, sizeof *f.loops);
+  if (!f.loops) return false;
+  *out = f.loops;
+  *most = cost_of(&f, program->functions[0].body).most;
+  return true;
+}
+
+vyre_code vyre__rounds_bound(const vyre_program *program,
+                             const uint32_t workgroup[3], uint64_t *most,
+                             vyre_status *st) {
+  vyre_program *inlined;
+  vyre__ranges ranges;
+  vyre__loop_rounds *loops;
+  vyre_arena scratch;
+  *most = 0;
+  VYRE_TRY(vyre__inline(program, program->arena.allocator, &inlined, st));
+  vyre_arena_init(&scratch, program->arena.allocator);
+  vyre_code code =
+      vyre__ranges_build(inlined, workgroup, &scratch, &ranges, st);
+  if (code == VYRE_OK &&
+      !vyre__rounds_find(inlined, &ranges, &scratch, &loops, most)) {
+    code = vyre__no_memory(st, "vyre_dispatch", "loops", inlined->node_count);
+  }
+  vyre_arena_finish(&scratch);
+  vyre_program_release(inlined);
+  return code;
+}

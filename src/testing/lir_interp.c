@@ -1,0 +1,785 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Each invocation has its own place, values and variables. It runs until a
+ * barrier or its end, then the next one does; then they must all stand at the
+ * same barrier, or all be done. */
+#include "testing/lir_interp.h"
+
+#include <string.h>
+
+#include "vyre/binding.h"
+
+#include "base/checked_math.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "ir/scalar.h"
+#include "lir/print.h"
+
+typedef struct memory {
+  uint8_t *bytes; /* own copy, so that words at the end are whole */
+  size_t capacity;
+  uint64_t size;   /* bytes that belong to the buffer */
+  uint32_t length; /* what LEN gives */
+} memory;
+
+/* Where instructions lead to. */
+typedef struct match {
+  uint32_t end;  /* IF: its ELSE or END; ELSE, LOOP: the END; BREAK, CONTINUE:
+                    the LOOP; END: where the next round begins, 0: of an IF */
+  uint32_t step; /* LOOP: its STEP. Of what is still open while matches are
+                    looked for: the block around */
+} match;
+
+typedef struct invocation {
+  uint32_t at; /* next instruction */
+  uint32_t id[3];
+} invocation;
+
+/* What an AGREE gave to the first invocation. */
+typedef struct agreement {
+  uint32_t at;
+  uint64_t value;
+} agreement;
+
+typedef enum stop { STOP_END, STOP_BARRIER, STOP_FAILED } stop;
+
+typedef struct machine {
+  const vyre__low_kernel *k;
+  const vyre__low_launch *launch;
+  vyre_allocator allocator;
+  vyre_status *st;
+  vyre_code code; /* of a failure */
+
+  memory *memories;
+  size_t memory_capacity;
+  match *matches;
+  size_t match_capacity;
+  invocation *invocations;
+  size_t invocation_capacity;
+  uint64_t *values; /* of all invocations of the workgroup */
+  size_t value_capacity;
+  uint64_t *vars;
+  size_t var_capacity;
+  uint64_t *host; /* values of the host range */
+  size_t host_capacity;
+  uint64_t *loop_values; /* of grid loops; then their bounds */
+  size_t loop_capacity;
+
+  agreement *agreed; /* since the last barrier, in order */
+  size_t agreed_count, agreed_capacity;
+  size_t agreed_next; /* for the invocation that runs */
+
+  uint32_t hidden_words; /* of all invocations */
+  uint32_t group[3];
+  uint64_t left; /* instructions */
+  invocation on_host;
+} machine;
+
+static stop fail(machine *m, uint32_t at, const char *what) {
+  char text[VYRE__LOW_TEXT];
+  m->code = VYRE_FAIL_WITH(
+      m->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
+      VYRE_NUMBERS({"instruction", at}), VYRE__LOW_DEFECT,
+      "a promise of the lowered kernel is broken: instruction %u, '%s': %s", at,
+      vyre__low_text(m->k, at, text), what);
+  return STOP_FAILED;
+}
+
+static stop out_of_fuel(machine *m) {
+  m->code = VYRE_FAIL(m->st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL,
+                      "give the dispatch more fuel, or mend the loop",
+                      "an invocation ran out of fuel");
+  return STOP_FAILED;
+}
+
+/* --- promises ------------------------------------------------------------------- */
+
+static bool fits(double value, vyre_type type, bool is_signed) {
+  double top = type == VYRE_TYPE_U64 ? 18446744073709551616.0 : 4294967296.0;
+  if (!is_signed) return value > -1 && value < top;
+  double half = top / 2;
+  /* -half - 1 is no double where integers are wide: from -half on then. */
+  if (type == VYRE_TYPE_U64) return value >= -half && value < half;
+  return value > -half - 1 && value < half;
+}
+
+/* What an operation relies on and does not have, or NULL. */
+static const char *broken(const vyre__low_inst *inst, vyre_type from,
+                          const uint64_t args[3]) {
+  bool wide = from == VYRE_TYPE_U64;
+  uint64_t ones = wide ? UINT64_MAX : UINT32_MAX, least = ones / 2 + 1;
+  double value;
+  switch ((vyre__low_op)inst->op) {
+    case VYRE__LOW_DIV_S:
+    case VYRE__LOW_REM_S:
+      if (args[0] == least && args[1] == ones) return "MIN / -1";
+      return args[1] ? NULL : "division by 0";
+    case VYRE__LOW_DIV_U:
+    case VYRE__LOW_REM_U:
+      return args[1] ? NULL : "division by 0";
+    case VYRE__LOW_SHL:
+    case VYRE__LOW_SHR_U:
+    case VYRE__LOW_SHR_S:
+      return args[1] < (wide ? 64 : 32) ? NULL : "a shift by the width or more";
+    case VYRE__LOW_F_TO_U:
+    case VYRE__LOW_F_TO_S:
+      value = from == VYRE_TYPE_F32 ? (double)vyre__f32(args[0])
+                                    : vyre__f64(args[0]);
+      if (value != value) return "a NaN to an integer";
+      return fits(value, (vyre_type)inst->type, inst->op == VYRE__LOW_F_TO_S)
+                 ? NULL
+                 : "a float that does not fit the integer";
+    default:
+      return NULL;
+  }
+}
+
+/* A pure operation on values. */
+static const char *evaluate(const vyre__low_kernel *k,
+                            const vyre__low_inst *inst, const uint64_t *values,
+                            uint32_t begin, uint64_t *out) {
+  unsigned count = vyre__low_ops[inst->op].operands;
+  uint64_t args[3] = {0, 0, 0};
+  for (unsigned i = 0; i < count && i < 3; i++) {
+    args[i] = values[inst->v[i] - begin];
+  }
+  vyre__val first = inst->op == VYRE__LOW_SELECT ? inst->b : inst->a;
+  vyre_type from = (vyre_type)k->code[first].type;
+  const char *what = broken(inst, from, args);
+  if (what) return what;
+  if ((vyre__low_ops[inst->op].flags & VYRE__LOWF_HIGH) ||
+      !vyre__low_eval((vyre__low_op)inst->op, from, (vyre_type)inst->type, args,
+                      out)) {
+    return "an operation that cannot be run";
+  }
+  return NULL;
+}
+
+/* --- memory ------------------------------------------------------------------------ */
+
+static uint64_t load(const uint8_t *bytes, unsigned width) {
+  uint64_t value = 0;
+  for (unsigned i = 0; i < width; i++) value |= (uint64_t)bytes[i] << (8 * i);
+  return value;
+}
+
+static void store(uint8_t *bytes, unsigned width, uint64_t value) {
+  for (unsigned i = 0; i < width; i++) bytes[i] = (uint8_t)(value >> (8 * i));
+}
+
+static int64_t as_signed(uint64_t value, unsigned width) {
+  return width == 8 ? vyre__i64(value) : vyre__i32(value);
+}
+
+static uint64_t atomic(unsigned op, unsigned width, uint64_t old, uint64_t a,
+                       uint64_t b) {
+  int64_t s = as_signed(old, width), t = as_signed(a, width);
+  switch (op) {
+    case VYRE__LOW_ATOMIC_ADD:
+      return old + a; /* store() takes the low bits */
+    case VYRE__LOW_ATOMIC_MIN_U:
+      return a < old ? a : old;
+    case VYRE__LOW_ATOMIC_MAX_U:
+      return a > old ? a : old;
+    case VYRE__LOW_ATOMIC_MIN_S:
+      return t < s ? a : old;
+    case VYRE__LOW_ATOMIC_MAX_S:
+      return t > s ? a : old;
+    case VYRE__LOW_ATOMIC_AND:
+      return old & a;
+    case VYRE__LOW_ATOMIC_OR:
+      return old | a;
+    case VYRE__LOW_ATOMIC_XOR:
+      return old ^ a;
+    case VYRE__LOW_ATOMIC_EXCHANGE:
+      return a;
+    default: /* CAS */
+      return old == a ? b : old;
+  }
+}
+
+/* LOAD, STORE, atomics. */
+static const char *access(machine *m, const vyre__low_inst *inst,
+                          const uint64_t *values, uint32_t begin,
+                          uint64_t *out) {
+  unsigned last = vyre__low_ops[inst->op].operands - 1u;
+  *out = 0;
+  if (inst->v[last] && !values[inst->v[last] - begin]) return NULL;
+  unsigned width = m->k->buffers[inst->aux].width;
+  const memory *to = &m->memories[inst->aux];
+  uint64_t offset = values[inst->a - begin] * width;
+  if (offset >= to->size) return "it leaves its buffer";
+  uint8_t *bytes = to->bytes + offset;
+  if (inst->op == VYRE__LOW_LOAD) {
+    *out = load(bytes, width);
+    if (m->launch->loaded && vyre__low_may_change(m->k, inst->aux)) {
+      m->launch->loaded(m->launch->changer, inst->aux, to->bytes, to->size);
+    }
+    return NULL;
+  }
+  uint64_t b = values[inst->b - begin];
+  if (inst->op == VYRE__LOW_STORE) {
+    store(bytes, width, b);
+    return NULL;
+  }
+  uint64_t c = inst->op == VYRE__LOW_ATOMIC_CAS ? values[inst->c - begin] : 0;
+  *out = load(bytes, width);
+  store(bytes, width, atomic(inst->op, width, *out, b, c));
+  return NULL;
+}
+
+/* AGREE at @p at, of an invocation that has @p own. */
+static const char *agree(machine *m, const invocation *i, uint32_t at,
+                         uint64_t own, uint64_t *out) {
+  *out = own;
+  if (i != m->invocations) {
+    const agreement *next = &m->agreed[m->agreed_next];
+    if (m->agreed_next >= m->agreed_count || next->at != at) return NULL;
+    *out = next->value;
+    m->agreed_next++;
+    return NULL;
+  }
+  if (!vyre__reserve(m->allocator, &m->agreed, &m->agreed_capacity,
+                     m->agreed_count + 1, sizeof *m->agreed, false)) {
+    return "there is no memory for it";
+  }
+  m->agreed[m->agreed_count++] = (agreement){at, own};
+  return NULL;
+}
+
+/* --- an invocation ------------------------------------------------------------------- */
+
+/* Whether @p inst was a value from outside or a variable; then *out is set. */
+static bool given(machine *m, const invocation *i, const vyre__low_inst *inst,
+                  const uint64_t *values, uint64_t *vars, uint32_t begin,
+                  uint64_t *out) {
+  switch ((vyre__low_op)inst->op) {
+    case VYRE__LOW_CONST:
+      *out = vyre__low_const(inst);
+      return true;
+    case VYRE__LOW_LOCAL_ID:
+      *out = i->id[inst->aux];
+      return true;
+    case VYRE__LOW_GROUP_ID:
+      *out = m->group[inst->aux];
+      return true;
+    case VYRE__LOW_GRID_SIZE:
+      *out = m->launch->grid[inst->aux];
+      return true;
+    case VYRE__LOW_LEN:
+      *out = m->memories[inst->aux].length;
+      return true;
+    case VYRE__LOW_LOOP_VALUE:
+      *out = vyre__low_loop_value(inst, m->loop_values[inst->aux]);
+      return true;
+    case VYRE__LOW_FUEL:
+      *out = m->launch->fuel;
+      return true;
+    case VYRE__LOW_GET:
+      *out = vars[inst->aux];
+      return true;
+    case VYRE__LOW_SET:
+      vars[inst->aux] = values[inst->a - begin];
+      return true;
+    default:
+      return false;
+  }
+}
+
+/* Where a marker or jump at @p at leads to. */
+static uint32_t next_of(const machine *m, uint32_t at, bool condition,
+                        uint32_t end) {
+  const match *to = &m->matches[at];
+  switch ((vyre__low_op)m->k->code[at].op) {
+    case VYRE__LOW_IF: /* the ELSE itself would skip its arm */
+      return condition ? at + 1 : to->end + 1;
+    case VYRE__LOW_ELSE:
+      return to->end;
+    case VYRE__LOW_END:
+      return to->end ? to->end : at + 1;
+    case VYRE__LOW_BREAK:
+      return m->matches[to->end].end + 1;
+    case VYRE__LOW_CONTINUE:
+      return m->matches[to->end].step;
+    case VYRE__LOW_EXIT:
+      return end;
+    default:
+      return at + 1;
+  }
+}
+
+static void tell(const machine *m, const invocation *i, uint32_t at,
+                 uint64_t value) {
+  const uint32_t *size = m->k->workgroup;
+  if (!m->launch->observe || i == &m->on_host) return;
+  m->launch->observe(m->launch->observer,
+                     i->id[0] + size[0] * (i->id[1] + size[1] * i->id[2]), at,
+                     value);
+}
+
+static stop run(machine *m, invocation *i, uint64_t *values, uint64_t *vars,
+                vyre__low_phase range) {
+  const vyre__low_kernel *k = m->k;
+  uint32_t at = i->at;
+  while (at < range.end) {
+    const vyre__low_inst *inst = &k->code[at];
+    const vyre__low_info *info = &vyre__low_ops[inst->op];
+    uint64_t *out = &values[at - range.begin];
+    const char *what = NULL;
+    if (m->left-- == 0) return fail(m, at, "it goes on for too long");
+    if (info->flags & (VYRE__LOWF_CONTROL | VYRE__LOWF_JUMPS)) {
+      bool condition =
+          inst->op == VYRE__LOW_IF && values[inst->a - range.begin];
+      tell(m, i, at, condition);
+      at = next_of(m, at, condition, range.end);
+      continue;
+    }
+    if (inst->op == VYRE__LOW_BARRIER) {
+      i->at = at + 1;
+      return STOP_BARRIER;
+    }
+    if (inst->op == VYRE__LOW_OUT_OF_FUEL) return out_of_fuel(m);
+    if (given(m, i, inst, values, vars, range.begin, out)) {
+      tell(m, i, at, inst->op == VYRE__LOW_SET ? vars[inst->aux] : *out);
+      at++;
+      continue;
+    }
+    if (inst->op == VYRE__LOW_AGREE) {
+      what = agree(m, i, at, values[inst->a - range.begin], out);
+    } else if (info->flags & VYRE__LOWF_PURE) {
+      what = evaluate(k, inst, values, range.begin, out);
+    } else if (info->operands > 1) {
+      what = access(m, inst, values, range.begin, out);
+    } else {
+      what = "an operation that cannot be run";
+    }
+    if (what) return fail(m, at, what);
+    tell(m, i, at, *out);
+    at++;
+  }
+  i->at = range.end;
+  return STOP_END;
+}
+
+/* --- a phase --------------------------------------------------------------------------- */
+
+static uint64_t poison_of(const machine *m, unsigned type) {
+  if (type == VYRE_TYPE_BOOL) return m->launch->poison & 1;
+  uint64_t all = UINT64_C(0x0101010101010101) * m->launch->poison;
+  return type == VYRE_TYPE_U64 || type == VYRE_TYPE_F64 ? all : all >> 32;
+}
+
+static bool has_barrier(const vyre__low_kernel *k, vyre__low_phase range) {
+  for (uint32_t i = range.begin; i < range.end; i++) {
+    if (k->code[i].op == VYRE__LOW_BARRIER) return true;
+  }
+  return false;
+}
+
+static void begin_group(machine *m) {
+  const vyre__low_kernel *k = m->k;
+  for (uint32_t i = 0; i < k->buffer_count; i++) {
+    if (k->buffers[i].kind != VYRE_MEMORY_SHARED) continue;
+    memset(m->memories[i].bytes,
+           k->buffers[i].needs_zero ? 0 : m->launch->poison,
+           m->memories[i].capacity);
+  }
+}
+
+static void begin_invocation(const machine *m, uint32_t number, uint64_t *vars,
+                             uint32_t begin) {
+  const uint32_t *size = m->k->workgroup;
+  invocation *i = &m->invocations[number];
+  i->at = begin;
+  i->id[0] = number % size[0];
+  i->id[1] = number / size[0] % size[1];
+  i->id[2] = number / size[0] / size[1];
+  for (uint32_t v = 0; v < m->k->var_count; v++) {
+    vars[v] = poison_of(m, m->k->vars[v].type);
+  }
+}
+
+/* All invocations, up to the next barrier or the end; *at is where they stand. */
+static stop run_part(machine *m, vyre__low_phase range, bool apart, bool first,
+                     uint32_t *at) {
+  uint32_t count = vyre__low_group_size(m->k);
+  size_t values = apart ? range.end - range.begin : 0;
+  size_t vars = apart ? m->k->var_count : 0;
+  stop all = STOP_END;
+  m->agreed_count = 0;
+  for (uint32_t n = 0; n < count; n++) {
+    invocation *i = &m->invocations[n];
+    m->agreed_next = 0;
+    if (first) begin_invocation(m, n, m->vars + n * vars, range.begin);
+    stop one = run(m, i, m->values + n * values, m->vars + n * vars, range);
+    if (one == STOP_FAILED) return one;
+    if (n > 0 && (one != all || i->at != *at)) {
+      uint32_t barrier = one == STOP_BARRIER ? i->at : *at;
+      return fail(m, barrier - 1, "not all invocations come to it");
+    }
+    all = one;
+    *at = i->at;
+  }
+  return all;
+}
+
+static vyre_code run_phase(machine *m, vyre__low_phase range) {
+  const uint32_t *grid = m->launch->grid;
+  /* Without a barrier an invocation is done before the next one begins: they
+   * can have the same memory. */
+  bool apart = has_barrier(m->k, range);
+  for (uint32_t z = 0; z < grid[2]; z++) {
+    for (uint32_t y = 0; y < grid[1]; y++) {
+      for (uint32_t x = 0; x < grid[0]; x++) {
+        m->group[0] = x, m->group[1] = y, m->group[2] = z;
+        begin_group(m);
+        uint32_t at = 0;
+        stop s = run_part(m, range, apart, true, &at);
+        while (s == STOP_BARRIER) s = run_part(m, range, apart, false, &at);
+        if (s == STOP_FAILED) return m->code;
+      }
+    }
+  }
+  return VYRE_OK;
+}
+
+/* --- steps ------------------------------------------------------------------------------- */
+
+static vyre_code run_host(machine *m) {
+  vyre__low_phase range = m->k->host;
+  m->on_host = (invocation){.at = range.begin};
+  for (uint32_t at = range.begin; at < range.end; at++) {
+    const vyre__low_inst *inst = &m->k->code[at];
+    unsigned flags = vyre__low_ops[inst->op].flags;
+    if (!(flags & VYRE__LOWF_PURE) && inst->op != VYRE__LOW_LOAD) {
+      (void)fail(m, at, "the host cannot do it");
+      return m->code;
+    }
+  }
+  if (run(m, &m->on_host, m->host, m->vars, range) == STOP_FAILED) {
+    return m->code;
+  }
+  return VYRE_OK;
+}
+
+static bool goes_on(const vyre__low_step *s, uint64_t value, uint64_t bound) {
+  bool is_signed = s->type == VYRE_TYPE_I32 || s->type == VYRE_TYPE_I64;
+  unsigned width = s->type == VYRE_TYPE_I32 ? 4 : 8;
+  int64_t a = as_signed(value, width), b = as_signed(bound, width);
+  bool below = is_signed ? a < b : value < bound;
+  bool above = is_signed ? a > b : value > bound;
+  switch ((vyre__loop)s->loop_kind) {
+    case VYRE__LOOP_LT:
+      return below;
+    case VYRE__LOOP_LE:
+      return !above;
+    case VYRE__LOOP_GT:
+      return above;
+    default:
+      return !below;
+  }
+}
+
+/* The next value; false if it does not fit the type. */
+static bool advance(const vyre__low_step *s, uint64_t *value) {
+  bool down = s->loop_kind == VYRE__LOOP_GT || s->loop_kind == VYRE__LOOP_GE;
+  switch (s->type) {
+#define NEXT(TYPE, T, of)                                \
+  case TYPE: {                                           \
+    T old = (T) * value, by = (T)s->step, next;          \
+    if (down ? __builtin_sub_overflow(old, by, &next)    \
+             : __builtin_add_overflow(old, by, &next)) { \
+      return false;                                      \
+    }                                                    \
+    *value = of(next);                                   \
+    return true;                                         \
+  }
+    NEXT(VYRE_TYPE_U32, uint32_t, (uint64_t))
+    NEXT(VYRE_TYPE_I32, int32_t, vyre__of_i32)
+    NEXT(VYRE_TYPE_U64, uint64_t, (uint64_t))
+    NEXT(VYRE_TYPE_I64, int64_t, vyre__of_i64)
+#undef NEXT
+    default:
+      return false;
+  }
+}
+
+/* The step that encloses or ends the one at @p at: its mate. */
+static uint32_t mate_of(const vyre__low_kernel *k, uint32_t at) {
+  uint32_t loop = k->steps[at].loop;
+  unsigned want =
+      k->steps[at].kind == VYRE__STEP_FOR ? VYRE__STEP_END_FOR : VYRE__STEP_FOR;
+  for (uint32_t i = 0; i < k->step_count; i++) {
+    if (k->steps[i].kind == want && k->steps[i].loop == loop) return i;
+  }
+  return at;
+}
+
+static vyre_code run_steps(machine *m) {
+  const vyre__low_kernel *k = m->k;
+  uint64_t *bounds =
+      m->loop_values + k->grid_loop_count; /* as evaluated once */
+  uint32_t at = 0;
+  while (at < k->step_count) {
+    const vyre__low_step *s = &k->steps[at];
+    if (s->kind == VYRE__STEP_RUN) {
+      VYRE_TRY(run_phase(m, k->phases[s->phase]));
+      at++;
+      continue;
+    }
+    uint32_t mate = mate_of(k, at);
+    bool begins = s->kind == VYRE__STEP_FOR;
+    const vyre__low_step *head = &k->steps[begins ? at : mate];
+    uint64_t *value = &m->loop_values[s->loop];
+    if (begins) {
+      VYRE_TRY(run_host(m));
+      *value = m->host[head->first - k->host.begin];
+      bounds[s->loop] = m->host[head->bound - k->host.begin];
+    }
+    bool more = (begins || advance(head, value)) &&
+                goes_on(head, *value, bounds[s->loop]);
+    at = (begins ? more : !more) ? at + 1 : mate + 1;
+  }
+  return VYRE_OK;
+}
+
+/* --- before and after ------------------------------------------------------------------------ */
+
+/* Of a run whose structure is right. */
+static void find_matches(machine *m, vyre__low_phase range) {
+  uint32_t block = 0; /* the innermost open IF, ELSE, LOOP or STEP */
+  uint32_t loop = 0;  /* the innermost open LOOP */
+  for (uint32_t at = range.begin; at < range.end; at++) {
+    match *here = &m->matches[at];
+    switch ((vyre__low_op)m->k->code[at].op) {
+      case VYRE__LOW_IF:
+        here->step = block;
+        block = at;
+        break;
+      case VYRE__LOW_ELSE:
+        here->step = m->matches[block].step;
+        m->matches[block].end = at;
+        block = at;
+        break;
+      case VYRE__LOW_LOOP:
+        here->end = loop; /* until it is known */
+        here->step = block;
+        block = loop = at;
+        break;
+      case VYRE__LOW_STEP:
+        here->step = m->matches[loop].step;
+        m->matches[loop].step = at;
+        block = at;
+        break;
+      case VYRE__LOW_END:
+        if (m->k->code[block].op == VYRE__LOW_STEP) {
+          uint32_t outer = m->matches[loop].end;
+          here->end = loop + 1;
+          m->matches[loop].end = at;
+          block = m->matches[block].step;
+          loop = outer;
+        } else {
+          m->matches[block].end = at;
+          block = m->matches[block].step;
+        }
+        break;
+      case VYRE__LOW_BREAK:
+      case VYRE__LOW_CONTINUE:
+        here->end = loop;
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+static uint64_t size_of(const machine *m, uint32_t buffer, uint32_t *length) {
+  const vyre__low_kernel *k = m->k;
+  const vyre__low_buffer *b = &k->buffers[buffer];
+  *length = b->count;
+  if (buffer == k->hidden) {
+    *length = m->hidden_words;
+  } else if (b->kind != VYRE_MEMORY_SHARED && b->source != VYRE_NO_INDEX) {
+    *length = m->launch->buffers[buffer].length;
+  }
+  return (uint64_t)*length * b->unit;
+}
+
+static bool is_bound(const vyre__low_buffer *b) {
+  return b->kind != VYRE_MEMORY_SHARED && b->source != VYRE_NO_INDEX;
+}
+
+static vyre_code check_grid(machine *m) {
+  const vyre__low_kernel *k = m->k;
+  uint64_t invocations = vyre__low_group_size(k), words = 0;
+  for (unsigned axis = 0; axis < 3; axis++) {
+    uint64_t groups = m->launch->grid[axis];
+    uint32_t most = vyre__low_most_groups(k, axis);
+    bool fits = groups == 0 || invocations <= UINT64_MAX / groups;
+    invocations = fits ? invocations * groups : UINT64_MAX;
+    if (groups <= most) continue;
+    return VYRE_FAIL_WITH(
+        m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
+        VYRE_NUMBERS({"workgroups", groups}, {"most_workgroups", most}),
+        "use a smaller grid",
+        "%llu workgroups of %u in %c have ids of more than 32 bits",
+        (unsigned long long)groups, k->workgroup[axis], "xyz"[axis]);
+  }
+  if (!vyre__low_hidden_words(k, invocations, &words)) {
+    return VYRE_FAIL_WITH(
+        m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
+        VYRE_NUMBERS({"invocations", invocations},
+                     {"most_invocations", vyre__low_most_invocations(k)}),
+        "use a smaller grid, or keep less across grid_barrier()",
+        "%llu invocations keep %u words each across grid barriers, which is "
+        "more than can be indexed by 32 bits",
+        (unsigned long long)invocations, k->hidden_words);
+  }
+  m->hidden_words = (uint32_t)words;
+  return VYRE_OK;
+}
+
+/* What a driver looks at before it launches. */
+static vyre_code check_launch(machine *m) {
+  const vyre__low_kernel *k = m->k;
+  VYRE_TRY(check_grid(m));
+  for (uint32_t i = 0; i < k->buffer_count; i++) {
+    const vyre__low_buffer *b = &k->buffers[i];
+    uint32_t length = is_bound(b) ? m->launch->buffers[i].length : b->count;
+    if (vyre__low_buffer_fits(b, length)) continue;
+    if (length < b->count) {
+      return VYRE_FAIL_WITH(
+          m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+          VYRE_NUMBERS({"elements", length}, {"required", b->count}),
+          "bind as many elements as the kernel declares",
+          "'%.60s' has %u elements, of which the kernel declares %u", b->name,
+          length, b->count);
+    }
+    return VYRE_FAIL_WITH(
+        m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+        VYRE_NUMBERS({"elements", length},
+                     {"most_elements", vyre__low_most_elements(b)}),
+        "bind a smaller buffer",
+        "'%.60s' has %u elements, accessed by halves, which "
+        "is more than can be indexed by 32 bits",
+        b->name, length);
+  }
+  return VYRE_OK;
+}
+
+static bool make_memories(machine *m) {
+  const vyre__low_kernel *k = m->k;
+  if (!vyre__reserve(m->allocator, &m->memories, &m->memory_capacity,
+                     (size_t)k->buffer_count + 1, sizeof *m->memories, true)) {
+    return false;
+  }
+  memset(m->memories, 0, m->memory_capacity * sizeof *m->memories);
+  for (uint32_t i = 0; i < k->buffer_count; i++) {
+    memory *to = &m->memories[i];
+    to->size = size_of(m, i, &to->length);
+    if (!vyre__reserve(m->allocator, &to->bytes, &to->capacity, to->size + 8, 1,
+                       true)) {
+      return false;
+    }
+    memset(to->bytes, m->launch->poison, to->capacity);
+    if (is_bound(&k->buffers[i]) && to->size) {
+      memcpy(to->bytes, m->launch->buffers[i].data, to->size);
+    }
+  }
+  return true;
+}
+
+static bool make_room(machine *m) {
+  const vyre__low_kernel *k = m->k;
+  size_t invocations = vyre__low_group_size(k), values = 0, kept = 1, need;
+  for (uint32_t i = 0; i < k->phase_count; i++) {
+    size_t count = k->phases[i].end - k->phases[i].begin;
+    if (has_barrier(k, k->phases[i])) kept = invocations;
+    if (count > values) values = count;
+  }
+  if (!vyre__mul(values + 1, kept, &need) ||
+      !vyre__reserve(m->allocator, &m->values, &m->value_capacity, need,
+                     sizeof *m->values, true) ||
+      !vyre__mul((size_t)k->var_count + 1, kept, &need) ||
+      !vyre__reserve(m->allocator, &m->vars, &m->var_capacity, need,
+                     sizeof *m->vars, true) ||
+      !vyre__reserve(m->allocator, &m->invocations, &m->invocation_capacity,
+                     invocations, sizeof *m->invocations, true) ||
+      !vyre__reserve(m->allocator, &m->matches, &m->match_capacity,
+                     (size_t)k->count + 1, sizeof *m->matches, true) ||
+      !vyre__reserve(m->allocator, &m->host, &m->host_capacity,
+                     (size_t)(k->host.end - k->host.begin) + 1, sizeof *m->host,
+                     true) ||
+      !vyre__reserve(m->allocator, &m->loop_values, &m->loop_capacity,
+                     (size_t)k->grid_loop_count * 2 + 1, sizeof *m->loop_values,
+                     true)) {
+    return false;
+  }
+  memset(m->matches, 0, m->match_capacity * sizeof *m->matches);
+  memset(m->loop_values, 0, m->loop_capacity * sizeof *m->loop_values);
+  for (uint32_t i = 0; i < k->phase_count; i++) {
+    find_matches(m, k->phases[i]);
+  }
+  return make_memories(m);
+}
+
+/* What was written, back to the caller; nothing may be behind a buffer's end. */
+static vyre_code give_back(machine *m, vyre_code code) {
+  const vyre__low_kernel *k = m->k;
+  for (uint32_t i = 0; i < k->buffer_count; i++) {
+    const memory *from = &m->memories[i];
+    if (!is_bound(&k->buffers[i])) continue;
+    for (uint64_t n = from->size; n < from->capacity; n++) {
+      if (from->bytes[n] == m->launch->poison || code != VYRE_OK) continue;
+      code = VYRE_FAIL(m->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
+                       VYRE__LOW_DEFECT,
+                       "a promise of the lowered kernel is broken: bytes "
+                       "behind the end of '%s' were changed",
+                       k->buffers[i].name);
+    }
+    /* Others may read what is only read. */
+    if (!k->buffers[i].is_written || !from->size) continue;
+    memcpy(m->launch->buffers[i].data, from->bytes, from->size);
+  }
+  return code;
+}
+
+static void free_all(machine *m) {
+  vyre_allocator a = m->allocator;
+  for (size_t i = 0; m->memories && i < m->k->buffer_count; i++) {
+    vyre__reserve_free(a, &m->memories[i].bytes, &m->memories[i].capacity, 1);
+  }
+  vyre__reserve_free(a, &m->memories, &m->memory_capacity, sizeof *m->memories);
+  vyre__reserve_free(a, &m->matches, &m->match_capacity, sizeof *m->matches);
+  vyre__reserve_free(a, &m->invocations, &m->invocation_capacity,
+                     sizeof *m->invocations);
+  vyre__reserve_free(a, &m->values, &m->value_capacity, sizeof *m->values);
+  vyre__reserve_free(a, &m->vars, &m->var_capacity, sizeof *m->vars);
+  vyre__reserve_free(a, &m->agreed, &m->agreed_capacity, sizeof *m->agreed);
+  vyre__reserve_free(a, &m->host, &m->host_capacity, sizeof *m->host);
+  vyre__reserve_free(a, &m->loop_values, &m->loop_capacity,
+                     sizeof *m->loop_values);
+}
+
+vyre_code vyre__low_interpret(const vyre__low_kernel *kernel,
+                              const vyre__low_launch *launch,
+                              vyre_allocator allocator, vyre_status *st) {
+  machine m = {.k = kernel,
+               .launch = launch,
+               .allocator = allocator,
+               .st = st,
+               .left = launch->most ? launch->most : UINT64_MAX};
+  VYRE_TRY(check_launch(&m));
+  vyre_code code;
+  if (!make_room(&m)) {
+    code = vyre__no_memory(st, "the interpreter of lowered kernels", "values",
+                           kernel->count);
+  } else {
+    fenv_t saved;
+    vyre__float_begin(&saved);
+    code = run_steps(&m);
+    vyre__float_end(&saved);
+    code = give_back(&m, code);
+  }
+  free_all(&m);
+  return code;
+}
