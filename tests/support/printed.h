@@ -130,7 +130,7 @@ static inline bool printed_load(const char *object_path, const char *kernel,
   return symbol != NULL;
 }
 
-/* The launch block of a kernel with that many buffers (src/emit/c.h). */
+/* The launch block of a kernel with that many buffers (src/codegen/c/c.h). */
 #define PRINTED_LAUNCH(n)   \
   struct {                  \
     void *data[n];          \

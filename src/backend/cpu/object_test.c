@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "backend/cpu/codegen_testing.h"
-#include "emit/llvm.h"
+#include "codegen/llvm/llvm.h"
 #include "support/check.h"
 
 /* An object in memory of its own size, so that a sanitizer sees what is read

@@ -8,8 +8,8 @@
 #include "vyre/status.h"
 #include "vyre/text.h"
 
+#include "codegen/llvm/llvm.h"
 #include "driver/host_plan.h"
-#include "emit/llvm.h"
 #include "lir/lir.h"
 
 /* Raised whenever the bytes that are kept, the text of emit/llvm, or the passes of

@@ -8,8 +8,8 @@
 #include "vyre/status.h"
 #include "vyre/text.h"
 
+#include "codegen/spirv/spirv.h"
 #include "driver/host_plan.h"
-#include "emit/spirv.h"
 #include "lir/lir.h"
 
 /* Raised whenever the bytes that are kept or the modules of emit/spirv change. */

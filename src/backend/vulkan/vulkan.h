@@ -55,8 +55,8 @@
 
 #include "backend/vulkan/calls.h"
 #include "backend/vulkan/plan.h"
+#include "codegen/spirv/spirv.h"
 #include "driver/backend.h"
-#include "emit/spirv.h"
 
 /* --- what there is ---------------------------------------------------------------*/
 

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Statements: what one invocation does in a piece, and what the workgroup does
+ * for all of them before a run. */
+#include <string.h>
+
+#include "codegen/c/internal.h"
+
+static const char axes[] = "xyz";
+
+void c_line(c_emitter *e) {
+  if (!e->is_silent) vyre__print_repeat(&e->out, "  ", e->indent);
+}
+
+/* The source line, where it changes. */
+void c_place(c_emitter *e, uint32_t at) {
+  const vyre__low_kernel *kernel = e->kernel;
+  if (e->options->no_lines || !kernel->places) return;
+  uint32_t line = kernel->places[at].line;
+  if (!line || line == e->line) return;
+  e->line = line;
+  const char *file = kernel->program ? kernel->program->file : "";
+  /* What a file is called must not end the comment. */
+  bool is_plain = file && file[0] && !strstr(file, "*/") && !strstr(file, "/*");
+  for (const char *c = file; is_plain && *c; c++) {
+    is_plain = (unsigned char)*c >= ' ' && *c != 0x7f;
+  }
+  c_line(e);
+  C_PRINT(e, "/* %.200s:%u */\n", is_plain ? file : "line", (unsigned)line);
+}
+
+/* --- values -----------------------------------------------------------------*/
+
+static bool is_atomic(const c_emitter *e, uint32_t at) {
+  return vyre__low_ops[c_inst(e, at)->op].flags & VYRE__LOWF_ATOMICS;
+}
+
+/* The operand that says whether memory is touched; 0: it is. */
+static vyre__val condition_of(const vyre__low_inst *inst) {
+  return inst->op == VYRE__LOW_ATOMIC_CAS ? inst->d : inst->c;
+}
+
+static void print_definition(c_emitter *e, uint32_t at) {
+  if (!is_atomic(e, at)) {
+    c_expression(e, at);
+    return;
+  }
+  vyre__val condition = condition_of(c_inst(e, at));
+  if (condition) {
+    c_value(e, condition, C_CONDITION);
+    C_PRINT(e, " ? ");
+  }
+  c_atomic(e, at);
+  if (condition) C_PRINT(e, " : 0u");
+}
+
+/* The rare piece whose condition a value is, and that follows at once; 0: none.
+ */
+static uint32_t rare_of(const c_emitter *e, vyre__val v) {
+  uint32_t next = c_role(e, v)->piece + 1;
+  if (next >= e->r->piece_count || !e->r->pieces[next].is_rare ||
+      e->r->pieces[next].is_empty) {
+    return 0;
+  }
+  return c_inst(e, e->r->pieces[next].begin)->a == v ? next : 0;
+}
+
+static void print_kept(c_emitter *e, uint32_t at) {
+  const vyre__role *role = c_role(e, at);
+  uint32_t rare = rare_of(e, at);
+  bool has_name = c_note_of(e, at)->inside_uses > 0 || rare;
+  if (has_name) {
+    C_PRINT(e, "const %s t%u = ", c_type((vyre_type)c_inst(e, at)->type),
+            (unsigned)at);
+    print_definition(e, at);
+    C_PRINT(e, ";\n");
+    c_line(e);
+  }
+  C_PRINT(e, "v%u", (unsigned)at);
+  c_kept_index(e, role->keep);
+  C_PRINT(e, " = ");
+  if (has_name) {
+    C_PRINT(e, "t%u", (unsigned)at);
+  } else {
+    print_definition(e, at);
+  }
+  if (rare) {
+    C_PRINT(e, ";\n");
+    c_line(e);
+    C_PRINT(e, "rare_%u |= t%u", (unsigned)rare, (unsigned)at);
+  }
+}
+
+/* Whether the value is declared at the top of the loop around it, because a
+ * `goto step` goes past it. */
+static bool is_early(const c_emitter *e, uint32_t at) {
+  uint32_t loop = c_role(e, at)->parent;
+  return c_note_of(e, at)->is_early && loop &&
+         c_inst(e, loop)->op == VYRE__LOW_LOOP &&
+         e->step_used[loop - e->r->begin];
+}
+
+static void print_value(c_emitter *e, uint32_t at) {
+  const vyre__role *role = c_role(e, at);
+  const c_note *note = c_note_of(e, at);
+  bool agrees = role->keep == VYRE__KEEP_AGREED;
+  bool is_kept = agrees || role->keep >= VYRE__KEEP_STRIP;
+  bool has_effect = is_atomic(e, at);
+  if (note->form != C_NAMED || note->global) return;
+  if (role->is_leaf && !agrees) return;
+  if (!is_kept && c_known_of(e, at) != C_UNKNOWN) return;
+  bool is_used =
+      note->used_before && (role->keep == VYRE__KEEP_UNIFORM || role->uses);
+  if (!is_kept && !is_used && !has_effect) return;
+  c_place(e, at);
+  c_line(e);
+  if (agrees || is_early(e, at)) {
+    C_PRINT(e, "v%u = ", (unsigned)at);
+    print_definition(e, at);
+  } else if (is_kept) {
+    print_kept(e, at);
+  } else if (has_effect && !is_used) {
+    if (condition_of(c_inst(e, at))) {
+      C_PRINT(e, "if (");
+      c_value(e, condition_of(c_inst(e, at)), C_TOP);
+      C_PRINT(e, ") ");
+    }
+    c_atomic(e, at);
+  } else {
+    C_PRINT(e, "const %s v%u = ", c_type((vyre_type)c_inst(e, at)->type),
+            (unsigned)at);
+    print_definition(e, at);
+  }
+  C_PRINT(e, ";\n");
+}
+
+static void print_set(c_emitter *e, uint32_t at) {
+  const vyre__low_inst *inst = c_inst(e, at);
+  const vyre__low_inst *value = c_inst(e, inst->a);
+  bool local = e->r->var_keep[inst->aux] == VYRE__KEEP_LOCAL;
+  if (value->op == VYRE__LOW_GET && value->aux == inst->aux &&
+      c_note_of(e, inst->a)->form == C_ALIAS) {
+    return; /* it has that value */
+  }
+  c_place(e, at);
+  c_line(e);
+  if (local && e->var_declared[inst->aux] == at) {
+    C_PRINT(e, "%s ", c_type((vyre_type)e->kernel->vars[inst->aux].type));
+  }
+  c_variable(e, inst->aux);
+  C_PRINT(e, " = ");
+  c_value(e, inst->a, C_TOP);
+  C_PRINT(e, ";\n");
+}
+
+static void print_store(c_emitter *e, uint32_t at) {
+  const vyre__low_inst *inst = c_inst(e, at);
+  uint8_t width = e->kernel->buffers[inst->aux].width;
+  c_place(e, at);
+  c_line(e);
+  if (inst->c && c_known_of(e, inst->c) != C_TRUE) {
+    C_PRINT(e, "if (");
+    c_value(e, inst->c, C_TOP);
+    C_PRINT(e, ") ");
+  }
+  c_index(e, at);
+  C_PRINT(e, " = ");
+  if (width < 4) C_PRINT(e, width == 1 ? "(uint8_t)" : "(uint16_t)");
+  c_value(e, inst->b, width < 4 ? C_UNARY : C_TOP);
+  C_PRINT(e, ";\n");
+}
+
+/* --- control ----------------------------------------------------------------*/
+
+static uint32_t loop_of(const c_emitter *e, uint32_t at) {
+  uint32_t open = c_role(e, at)->parent;
+  while (open && c_inst(e, open)->op != VYRE__LOW_LOOP) {
+    open = c_role(e, open)->parent;
+  }
+  return open;
+}
+
+/* Labels are of the whole function: a second copy needs others. */
+static const char *label_end(const c_emitter *e) {
+  return e->is_full ? "_full" : "";
+}
+
+/* The invocation is done with this piece. */
+static void leave_piece(c_emitter *e, uint32_t at) {
+  if (c_role(e, at)->sets_done) {
+    c_line(e);
+    C_PRINT(e, "done");
+    c_kept_index(e, e->r->done_keep);
+    C_PRINT(e, " = 1;\n");
+  }
+  uint32_t loop = loop_of(e, at);
+  c_line(e);
+  if (loop && c_role(e, loop)->piece) {
+    e->used.next = true;
+    C_PRINT(e, "goto next_%u%s;\n", (unsigned)e->piece, label_end(e));
+  } else {
+    C_PRINT(e, "continue;\n");
+  }
+}
+
+static void print_jump(c_emitter *e, uint32_t at) {
+  uint8_t op = c_inst(e, at)->op;
+  c_place(e, at);
+  if (op == VYRE__LOW_BREAK) {
+    c_line(e);
+    C_PRINT(e, "break;\n");
+    return;
+  }
+  uint32_t loop = op == VYRE__LOW_CONTINUE ? loop_of(e, at) : 0;
+  if (!loop || !c_role(e, loop)->piece) {
+    leave_piece(e, at);
+    return;
+  }
+  uint32_t step = c_role(e, loop)->mate;
+  bool is_bare = c_role(e, step)->mate == step + 1;
+  c_line(e);
+  if (is_bare) {
+    C_PRINT(e, "continue;\n");
+  } else {
+    e->step_used[loop - e->r->begin] = true;
+    C_PRINT(e, "goto step_%u%s;\n", (unsigned)loop, label_end(e));
+  }
+}
+
+static void declare_early(c_emitter *e, uint32_t loop) {
+  if (!e->step_used[loop - e->r->begin]) return;
+  for (uint32_t at = loop + 1; at < c_role(e, loop)->mate; at++) {
+    const c_note *note = c_note_of(e, at);
+    if (c_role(e, at)->parent != loop || !c_role(e, at)->is_needed) continue;
+    if (!note->is_early || !note->used_before) continue;
+    vyre_type type = (vyre_type)c_inst(e, at)->type;
+    c_line(e);
+    C_PRINT(e, "%s v%u = %s;\n", c_type(type), (unsigned)at, c_zero(type));
+  }
+}
+
+static void open_if(c_emitter *e, vyre__val condition, bool is_else) {
+  c_line(e);
+  if (c_known_of(e, condition) == (is_else ? C_FALSE : C_TRUE)) {
+    C_PRINT(e, "{\n");
+  } else {
+    C_PRINT(e, is_else ? "if (!" : "if (");
+    c_value(e, condition, is_else ? C_UNARY : C_TOP);
+    C_PRINT(e, ") {\n");
+  }
+  e->indent++;
+}
+
+static void print_marker(c_emitter *e, uint32_t at) {
+  const vyre__low_inst *inst = c_inst(e, at);
+  switch (inst->op) {
+    case VYRE__LOW_IF:
+      c_place(e, at);
+      open_if(e, inst->a, false);
+      break;
+    case VYRE__LOW_LOOP:
+      c_place(e, at);
+      c_line(e);
+      C_PRINT(e, "for (;;) {\n");
+      e->indent++;
+      declare_early(e, at);
+      break;
+    case VYRE__LOW_STEP: {
+      uint32_t loop = c_role(e, at)->parent;
+      if (e->step_used[loop - e->r->begin]) {
+        C_PRINT(e, "step_%u%s:;\n", (unsigned)loop, label_end(e));
+      }
+      break;
+    }
+    case VYRE__LOW_ELSE:
+      e->indent--;
+      c_line(e);
+      C_PRINT(e, "} else {\n");
+      e->indent++;
+      break;
+    default: /* END */
+      e->indent--;
+      c_line(e);
+      C_PRINT(e, "}\n");
+  }
+}
+
+static void print_statement(c_emitter *e, uint32_t at) {
+  const vyre__role *role = c_role(e, at);
+  uint8_t op = c_inst(e, at)->op;
+  uint16_t flags = vyre__low_ops[op].flags;
+  if (!role->is_needed || c_home(e, at) != e->piece) return;
+  if (flags & VYRE__LOWF_CONTROL) {
+    print_marker(e, at);
+  } else if (flags & VYRE__LOWF_JUMPS) {
+    print_jump(e, at);
+  } else if (op == VYRE__LOW_SET) {
+    print_set(e, at);
+  } else if (op == VYRE__LOW_STORE) {
+    print_store(e, at);
+  } else if (op == VYRE__LOW_OUT_OF_FUEL) {
+    c_place(e, at);
+    c_line(e);
+    C_PRINT(e, "return 1; /* out of fuel */\n");
+  } else {
+    print_value(e, at);
+  }
+}
+
+/* --- pieces -----------------------------------------------------------------*/
+
+/* Opens again, outermost first, the IFs that are open where the piece begins. */
+static void reopen(c_emitter *e, uint32_t open) {
+  if (!open || !c_role(e, open)->piece) return;
+  reopen(e, c_role(e, open)->parent);
+  bool is_else = c_inst(e, open)->op == VYRE__LOW_ELSE;
+  uint32_t begin = c_role(e, vyre__end_of(e->r, open))->mate;
+  open_if(e, c_inst(e, begin)->a, is_else);
+}
+
+/* if (false) { exit }: in the code for rows that are all inside. */
+static bool is_never(const c_emitter *e, uint32_t at) {
+  const vyre__low_inst *inst = c_inst(e, at);
+  return inst->op == VYRE__LOW_IF && c_known_of(e, inst->a) == C_FALSE &&
+         c_inst(e, at + 1)->op == VYRE__LOW_EXIT &&
+         c_inst(e, at + 2)->op == VYRE__LOW_END;
+}
+
+static void print_body(c_emitter *e, const vyre__piece *piece) {
+  unsigned indent = e->indent;
+  if (piece->tests_done) {
+    c_line(e);
+    C_PRINT(e, "if (done");
+    c_kept_index(e, e->r->done_keep);
+    C_PRINT(e, ") continue;\n");
+  }
+  reopen(e, c_role(e, piece->begin)->parent);
+  for (uint32_t at = piece->begin; at < piece->end; at++) {
+    if (is_never(e, at)) {
+      at += 2;
+    } else {
+      print_statement(e, at);
+    }
+  }
+  while (e->indent > indent) {
+    e->indent--;
+    c_line(e);
+    C_PRINT(e, "}\n");
+  }
+}
+
+/* Global ids, values that are made again here, and variables. */
+static void declare_locals(c_emitter *e, const vyre__piece *piece) {
+  const vyre__low_kernel *kernel = e->kernel;
+  for (unsigned i = 0; i < 3; i++) {
+    if (!e->used.global[i]) continue;
+    e->used.group[i] = true;
+    c_line(e);
+    C_PRINT(e, "const uint32_t global_%c = group_%c * %uu + local_%c;\n",
+            axes[i], axes[i], (unsigned)kernel->workgroup[i], axes[i]);
+  }
+  for (uint32_t i = 0; i < piece->remake_count; i++) {
+    vyre__val v = e->r->remakes[piece->remake + i];
+    if (c_note_of(e, v)->used_in != e->piece + 1) continue;
+    c_line(e);
+    C_PRINT(e, "const %s v%u = ", c_type((vyre_type)c_inst(e, v)->type),
+            (unsigned)v);
+    c_expression(e, v);
+    C_PRINT(e, ";\n");
+  }
+  for (uint32_t at = piece->begin; at < piece->end; at++) {
+    uint8_t op = c_inst(e, at)->op;
+    if (op != VYRE__LOW_GET && op != VYRE__LOW_SET) continue;
+    uint32_t var = c_inst(e, at)->aux;
+    if (!c_role(e, at)->is_needed || e->var_declared[var]) continue;
+    if (e->r->var_keep[var] != VYRE__KEEP_LOCAL) continue;
+    if (e->var_piece[var] == e->piece) continue;
+    e->var_piece[var] = e->piece;
+    vyre_type type = (vyre_type)kernel->vars[var].type;
+    c_line(e);
+    C_PRINT(e, "%s %s = %s;\n", c_type(type), e->var_names[var], c_zero(type));
+  }
+}
+
+void c_piece(c_emitter *e, uint32_t index) {
+  const vyre__piece *piece = &e->r->pieces[index];
+  bool was_silent = e->is_silent;
+  uint32_t line = e->line;
+  e->piece = index;
+  memset(e->used.global, 0, sizeof e->used.global);
+  e->used.next = false;
+  e->is_silent = true;
+  for (uint32_t i = 0; i < piece->remake_count; i++) {
+    c_note_of(e, e->r->remakes[piece->remake + i])->used_in = 0;
+  }
+  print_body(e, piece);
+  for (uint32_t i = piece->remake_count; i-- > 0;) {
+    vyre__val v = e->r->remakes[piece->remake + i];
+    if (c_note_of(e, v)->used_in == index + 1) c_expression(e, v);
+  }
+  e->is_silent = was_silent;
+  e->line = line;
+  for (uint32_t i = 0; i < e->kernel->var_count; i++) e->var_piece[i] = 0;
+  declare_locals(e, piece);
+  print_body(e, piece);
+  if (e->used.next) {
+    C_PRINT(e, "next_%u%s:;\n", (unsigned)index, label_end(e));
+  }
+  e->piece = 0;
+}
+
+void c_hoisted(c_emitter *e, const vyre__part *run) {
+  for (uint32_t at = run->begin; at < run->end; at++) {
+    if (e->is_host && e->host_levels[at - e->r->begin] != e->host_level) {
+      continue;
+    }
+    if (c_role(e, at)->keep == VYRE__KEEP_UNIFORM) print_statement(e, at);
+  }
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Which values are spelled inside of the expression that uses them.
+ *
+ * A value that one instruction uses, and that nothing in between can change, is
+ * written where it is used, while the line stays short. One walk backwards finds
+ * where each would then be evaluated; one forwards measures. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "codegen/c/internal.h"
+
+enum { WIDEST = 60, NAME_WIDTH = 4 };
+
+typedef struct folder {
+  c_emitter *e;
+  uint32_t next_effect; /* the nearest one after the instruction */
+  uint32_t *next_set;   /* the nearest SET of each variable */
+} folder;
+
+static uint32_t parent_of(const c_emitter *e, uint32_t at) {
+  return c_role(e, at)->parent;
+}
+
+/* Instruction up to which something that is used at @p use, and defined at
+ * @p def, may be evaluated: the end of a loop that repeats the use. *loops says
+ * whether there is one. */
+static uint32_t reach(const c_emitter *e, vyre__val def, uint32_t use,
+                      bool *loops) {
+  uint32_t block = parent_of(e, def), last = use;
+  *loops = false;
+  for (uint32_t open = parent_of(e, use); open && open != block;
+       open = parent_of(e, open)) {
+    uint8_t op = c_inst(e, open)->op;
+    if (op != VYRE__LOW_LOOP && op != VYRE__LOW_STEP) continue;
+    /* The step of the loop whose body has the definition is no other loop. */
+    if (op == VYRE__LOW_STEP && parent_of(e, open) == block) continue;
+    *loops = true;
+    last = vyre__end_of(e->r, open);
+  }
+  return last;
+}
+
+/* Where a use by @p at takes place, for a value of @p home: a piece runs after
+ * all that the workgroup does of its run. */
+static uint32_t place_of_use(const c_emitter *e, uint32_t home, uint32_t at) {
+  uint32_t piece = c_home(e, at);
+  if (home || !piece) return c_note_of(e, at)->at;
+  return e->r->parts[e->r->pieces[piece].part].end;
+}
+
+static void note_operands(c_emitter *e, uint32_t at) {
+  vyre__val operands[4];
+  uint32_t count = vyre__low_operands(c_inst(e, at), operands);
+  for (uint32_t i = 0; i < count; i++) {
+    vyre__val v = operands[i];
+    if (v < e->r->begin || v >= e->r->end) continue;
+    c_note *note = c_note_of(e, v);
+    bool inside = c_home(e, v) == c_home(e, at);
+    uint16_t *uses = inside ? &note->inside_uses : &note->outside_uses;
+    if (*uses < UINT16_MAX) ++*uses;
+    if (inside) note->user = at;
+    bool loops;
+    uint32_t last = reach(e, v, place_of_use(e, c_home(e, v), at), &loops);
+    if (last > note->last) note->last = last;
+    uint32_t open = parent_of(e, at);
+    while (open && c_inst(e, open)->op != VYRE__LOW_STEP) {
+      open = parent_of(e, open);
+    }
+    if (open && parent_of(e, open) == parent_of(e, v)) note->is_early = true;
+  }
+}
+
+/* A value that only other pieces make again: what the workgroup makes for it must
+ * have a name there. */
+static void note_remade(c_emitter *e, uint32_t at) {
+  vyre__val operands[4];
+  uint32_t count = vyre__low_operands(c_inst(e, at), operands);
+  for (uint32_t i = 0; i < count; i++) {
+    c_note *note = c_note_of(e, operands[i]);
+    if (c_home(e, operands[i]) == 0 && note->outside_uses < UINT16_MAX) {
+      note->outside_uses++;
+    }
+  }
+}
+
+/* Whether the instruction is printed at all, or inside of others. */
+static bool is_there(const c_emitter *e, uint32_t at) {
+  const vyre__role *role = c_role(e, at);
+  if (!role->is_needed) return false;
+  uint16_t flags = vyre__low_ops[c_inst(e, at)->op].flags;
+  bool gives = (flags & (VYRE__LOWF_PURE | VYRE__LOWF_READS)) != 0 ||
+               c_inst(e, at)->op == VYRE__LOW_GET;
+  if (!gives || role->keep == VYRE__KEEP_UNIFORM) return true;
+  return role->uses > 0 || role->keep == VYRE__KEEP_AGREED ||
+         role->keep >= VYRE__KEEP_STRIP;
+}
+
+static bool may_fold(const folder *f, uint32_t at) {
+  const c_emitter *e = f->e;
+  const vyre__role *role = c_role(e, at);
+  c_note *note = c_note_of(e, at);
+  const vyre__low_inst *inst = c_inst(e, at);
+  if (note->inside_uses != 1 || role->keep >= VYRE__KEEP_AGREED) return false;
+  if (note->outside_uses && role->keep != VYRE__KEEP_REMAKE) return false;
+  bool loops;
+  uint32_t where = c_note_of(e, note->user)->at;
+  reach(e, at, where, &loops);
+  if (loops || note->is_early) return false;
+  if (inst->op == VYRE__LOW_LOAD) {
+    return !e->kernel->buffers[inst->aux].is_written || where <= f->next_effect;
+  }
+  return (vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE) != 0;
+}
+
+static void walk_back(folder *f) {
+  c_emitter *e = f->e;
+  uint16_t effects = VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS |
+                     VYRE__LOWF_CONTROL | VYRE__LOWF_JUMPS | VYRE__LOWF_BARRIER;
+  f->next_effect = e->r->end;
+  for (uint32_t at = e->r->end; at-- > e->r->begin;) {
+    const vyre__low_inst *inst = c_inst(e, at);
+    c_note *note = c_note_of(e, at);
+    note->at = at;
+    if (is_there(e, at)) {
+      if (inst->op == VYRE__LOW_GET) {
+        bool same = f->next_set[inst->aux] >= note->last;
+        bool kept = c_role(e, at)->keep >= VYRE__KEEP_AGREED;
+        note->form = same && !kept ? C_ALIAS : C_NAMED;
+      } else if (may_fold(f, at)) {
+        note->form = C_FOLDED;
+        note->at = c_note_of(e, note->user)->at;
+      }
+      if (!note->global) note_operands(e, at);
+    } else if (c_role(e, at)->is_needed &&
+               c_role(e, at)->keep == VYRE__KEEP_REMAKE && !note->global) {
+      note_remade(e, at);
+    }
+    if (inst->op == VYRE__LOW_SET && c_role(e, at)->is_needed) {
+      f->next_set[inst->aux] = at;
+    }
+    if (vyre__low_ops[inst->op].flags & effects) f->next_effect = at;
+  }
+}
+
+/* --- widths -----------------------------------------------------------------*/
+
+static bool makes_call(const vyre__low_inst *inst) {
+  switch (inst->op) {
+    case VYRE__LOW_SHR_S:
+    case VYRE__LOW_CLZ:
+    case VYRE__LOW_CTZ:
+    case VYRE__LOW_POPCOUNT:
+    case VYRE__LOW_FSQRT:
+    case VYRE__LOW_FMA:
+    case VYRE__LOW_BITCAST:
+      return true;
+    default:
+      return (inst->op >= VYRE__LOW_MIN_U && inst->op <= VYRE__LOW_MAX_S) ||
+             (inst->op >= VYRE__LOW_FABS && inst->op <= VYRE__LOW_FMAX);
+  }
+}
+
+static uint32_t width_of(const c_emitter *e, vyre__val v) {
+  const c_note *note = c_note_of(e, v);
+  if (note->form == C_FOLDED) return note->width;
+  uint8_t op = c_inst(e, v)->op;
+  if (op == VYRE__LOW_CONST || c_role(e, v)->is_leaf) return 8;
+  if (note->form == C_ALIAS) {
+    return (uint32_t)strlen(e->var_names[c_inst(e, v)->aux]);
+  }
+  return NAME_WIDTH;
+}
+
+/* Infinities and NaNs are spelled by their bits. */
+static bool is_bits_of_float(const vyre__low_inst *inst) {
+  if (inst->op != VYRE__LOW_CONST) return false;
+  if (inst->type == VYRE_TYPE_F32) return (inst->c >> 23 & 255) == 255;
+  return inst->type == VYRE_TYPE_F64 && (inst->d >> 20 & 2047) == 2047;
+}
+
+static void measure(c_emitter *e, uint32_t at) {
+  c_note *note = c_note_of(e, at);
+  const vyre__low_inst *inst = c_inst(e, at);
+  vyre__val operands[4];
+  uint32_t count = vyre__low_operands(inst, operands);
+  bool calls = makes_call(inst) || c_reads_once(e, at);
+  uint32_t width = calls ? 12 : 4;
+  if (inst->op == VYRE__LOW_LOAD) {
+    width += (uint32_t)strlen(e->buffer_names[inst->aux]);
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    width += width_of(e, operands[i]);
+    const c_note *operand = c_note_of(e, operands[i]);
+    calls |= operand->form == C_FOLDED && operand->has_call;
+    calls |= is_bits_of_float(c_inst(e, operands[i]));
+  }
+  note->has_call = calls;
+  note->width = (uint16_t)(width > UINT16_MAX ? UINT16_MAX : width);
+  if (note->form == C_FOLDED && width > WIDEST) note->form = C_NAMED;
+}
+
+/* --- variables --------------------------------------------------------------*/
+
+static uint32_t depth_of(const c_emitter *e, uint32_t open) {
+  uint32_t depth = 0;
+  for (; open; open = parent_of(e, open)) depth++;
+  return depth;
+}
+
+/* The innermost block that is around both. */
+static uint32_t common_block(const c_emitter *e, uint32_t a, uint32_t b) {
+  uint32_t deep_a = depth_of(e, a), deep_b = depth_of(e, b);
+  for (; deep_a > deep_b; deep_a--) a = parent_of(e, a);
+  for (; deep_b > deep_a; deep_b--) b = parent_of(e, b);
+  while (a != b) {
+    a = parent_of(e, a);
+    b = parent_of(e, b);
+  }
+  return a;
+}
+
+static bool is_in_step(const c_emitter *e, uint32_t open, uint32_t block) {
+  for (; open && open != block; open = parent_of(e, open)) {
+    if (c_inst(e, open)->op == VYRE__LOW_STEP) return true;
+  }
+  return false;
+}
+
+/* A local variable is declared by its first SET if that comes first in the block
+ * that has all its uses, and no continue can go around it. */
+static void place_variables(c_emitter *e, uint32_t *first, uint32_t *block) {
+  const vyre__regions *r = e->r;
+  for (uint32_t at = r->begin; at < r->end; at++) {
+    const vyre__low_inst *inst = c_inst(e, at);
+    bool gets = inst->op == VYRE__LOW_GET, sets = inst->op == VYRE__LOW_SET;
+    if ((!gets && !sets) || !c_role(e, at)->is_needed) continue;
+    uint32_t open = parent_of(e, at), var = inst->aux;
+    if (!first[var]) {
+      first[var] = at;
+      block[var] = open;
+      e->var_declared[var] = sets ? at : 0;
+    } else {
+      block[var] = common_block(e, block[var], open);
+      if (is_in_step(e, open, block[var])) e->var_declared[var] = 0;
+    }
+    if (block[var] != parent_of(e, first[var])) e->var_declared[var] = 0;
+  }
+}
+
+/* --- all --------------------------------------------------------------------*/
+
+static void find_global_ids(c_emitter *e) {
+  for (uint32_t at = e->r->begin; at < e->r->end; at++) {
+    unsigned axis;
+    if (c_role(e, at)->is_needed && c_is_global_id(e, at, &axis)) {
+      c_note_of(e, at)->global = (uint8_t)(axis + 1);
+    }
+  }
+}
+
+vyre_code c_make_notes(c_emitter *e) {
+  const vyre__low_kernel *kernel = e->kernel;
+  size_t count = (size_t)(e->r->end - e->r->begin) + 1,
+         vars = kernel->var_count;
+  folder f = {.e = e};
+  e->notes = vyre__arena_array(e->arena, count, sizeof *e->notes);
+  e->var_declared = vyre__arena_array(e->arena, vars, sizeof *e->var_declared);
+  e->step_used = vyre__arena_array(e->arena, count, sizeof *e->step_used);
+  f.next_set = vyre__arena_array(e->arena, vars, sizeof *f.next_set);
+  e->var_piece = vyre__arena_array(e->arena, vars, sizeof *e->var_piece);
+  uint32_t *first = vyre__arena_array(e->arena, vars, sizeof *first);
+  uint32_t *block = vyre__arena_array(e->arena, vars, sizeof *block);
+  if (!e->notes || !e->var_declared || !e->step_used || !f.next_set || !first ||
+      !block || !e->var_piece) {
+    return vyre__no_memory(e->st, "emit/c", "instructions", count);
+  }
+  memset(e->notes, 0, count * sizeof *e->notes);
+  memset(e->step_used, 0, count * sizeof *e->step_used);
+  memset(e->var_declared, 0, vars * sizeof *e->var_declared);
+  memset(first, 0, vars * sizeof *first);
+  for (size_t i = 0; i < vars; i++) f.next_set[i] = UINT32_MAX;
+  find_global_ids(e);
+  walk_back(&f);
+  for (uint32_t at = e->r->begin; at < e->r->end; at++) {
+    if (c_role(e, at)->is_needed) measure(e, at);
+  }
+  c_find_known(e);
+  place_variables(e, first, block);
+  return VYRE_OK;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Rows of invocations that are all inside.
+ *
+ * Most kernels ask `i < len(y)`, and robust access asks again. For all rows but
+ * the last the answer is yes for every invocation; asked once for the row, what
+ * remains is a loop without conditions, which every compiler turns into vectors,
+ * without masks too. So a run that asks is printed twice. */
+#include "codegen/c/internal.h"
+
+enum {
+  MOST_BOUNDS = 8,
+  MOST_INSTS = 800, /* longer ones are not printed twice */
+  LEAST_ROW = 8,
+  LEAST_CHAIN = 8, /* operations of f64 */
+  CHAIN_ROW = 16,  /* invocations that the hint asks for at a time */
+};
+
+static const char axes[] = "xyz";
+
+typedef struct bound {
+  uint8_t axis;
+  vyre__val value;
+} bound;
+
+/* id < value, or value <= id; whether it is one. */
+static bool bound_of(const c_emitter *e, vyre__val v, bound *out) {
+  const vyre__low_inst *inst = c_inst(e, v);
+  bool asks_in = inst->op == VYRE__LOW_LT_U;
+  if (!asks_in && inst->op != VYRE__LOW_LE_U) return false;
+  vyre__val id = asks_in ? inst->a : inst->b;
+  vyre__val value = asks_in ? inst->b : inst->a;
+  const vyre__role *role = c_role(e, value);
+  if (!c_note_of(e, id)->global) return false;
+  out->axis = (uint8_t)(c_note_of(e, id)->global - 1);
+  out->value = value;
+  return role->keep == VYRE__KEEP_UNIFORM ||
+         (role->is_leaf && role->is_uniform);
+}
+
+/* What a condition is where all ids are below their bounds. */
+void c_find_known(c_emitter *e) {
+  for (uint32_t at = e->r->begin; at < e->r->end; at++) {
+    const vyre__low_inst *inst = c_inst(e, at);
+    c_note *note = c_note_of(e, at);
+    bound ignored;
+    if (!c_role(e, at)->is_needed || inst->type != VYRE_TYPE_BOOL) continue;
+    if (bound_of(e, at, &ignored)) {
+      note->known = inst->op == VYRE__LOW_LT_U ? C_TRUE : C_FALSE;
+    } else if (inst->op == VYRE__LOW_NOT) {
+      uint8_t of = c_note_of(e, inst->a)->known;
+      note->known = of == C_TRUE ? C_FALSE : of == C_FALSE ? C_TRUE : C_UNKNOWN;
+    } else if (inst->op == VYRE__LOW_AND || inst->op == VYRE__LOW_OR) {
+      uint8_t a = c_note_of(e, inst->a)->known;
+      if (a == c_note_of(e, inst->b)->known) note->known = a;
+    }
+  }
+}
+
+typedef struct bounds {
+  bound all[MOST_BOUNDS];
+  uint32_t count;
+  bool too_many;
+  bool is_never; /* some bound is below the row */
+} bounds;
+
+static void add_bounds(const c_emitter *e, vyre__val v, bounds *out) {
+  const vyre__low_inst *inst = c_inst(e, v);
+  if (!c_note_of(e, v)->known) return;
+  bound one;
+  if (!bound_of(e, v, &one)) {
+    add_bounds(e, inst->a, out);
+    if (inst->op != VYRE__LOW_NOT) add_bounds(e, inst->b, out);
+    return;
+  }
+  const vyre__low_inst *value = c_inst(e, one.value);
+  out->is_never |= one.axis == 0 && value->op == VYRE__LOW_CONST &&
+                   vyre__low_const(value) < e->kernel->workgroup[0];
+  for (uint32_t i = 0; i < out->count; i++) {
+    if (out->all[i].axis == one.axis && out->all[i].value == one.value) return;
+  }
+  out->too_many |= out->count == MOST_BOUNDS;
+  if (!out->too_many) out->all[out->count++] = one;
+}
+
+/* What a piece makes again is written there too, with the conditions that it
+ * rests on. */
+static void add_remakes(const c_emitter *e, uint32_t number, bounds *out) {
+  const vyre__piece *piece = &e->r->pieces[number];
+  for (uint32_t i = 0; i < piece->remake_count; i++) {
+    vyre__val operands[4], v = e->r->remakes[piece->remake + i];
+    uint32_t count = vyre__low_operands(c_inst(e, v), operands);
+    add_bounds(e, v, out);
+    for (uint32_t k = 0; k < count; k++) add_bounds(e, operands[k], out);
+  }
+}
+
+/* Bounds that the run asks for, if it can become vectors without them. */
+static bool find_bounds(const c_emitter *e, const vyre__part *run,
+                        bounds *out) {
+  *out = (bounds){.count = 0};
+  if (e->kernel->workgroup[0] < LEAST_ROW) return false;
+  if (run->end - run->begin > MOST_INSTS) return false;
+  for (uint32_t i = 0; i < run->piece_count; i++) {
+    add_remakes(e, run->piece + i, out);
+  }
+  for (uint32_t at = run->begin; at < run->end; at++) {
+    const vyre__role *role = c_role(e, at);
+    if (!role->is_needed || role->keep == VYRE__KEEP_UNIFORM) continue;
+    const vyre__low_inst *inst = c_inst(e, at);
+    bool is_rare = e->r->pieces[role->piece].is_rare;
+    bool blocks = inst->op == VYRE__LOW_LOOP || c_reads_once(e, at) ||
+                  (vyre__low_ops[inst->op].flags & VYRE__LOWF_ATOMICS);
+    if (blocks && !is_rare) return false;
+    vyre__val operands[4];
+    uint32_t count = vyre__low_operands(inst, operands);
+    for (uint32_t i = 0; i < count; i++) add_bounds(e, operands[i], out);
+  }
+  return out->count > 0 && !out->too_many && !out->is_never;
+}
+
+bool c_full_condition(c_emitter *e, const vyre__part *run) {
+  const uint32_t *size = e->kernel->workgroup;
+  bounds found;
+  if (e->options->no_full || !find_bounds(e, run, &found)) return false;
+  c_line(e);
+  C_PRINT(e, "if (");
+  for (uint32_t i = 0; i < found.count; i++) {
+    unsigned axis = found.all[i].axis;
+    if (i) C_PRINT(e, " && ");
+    if (axis == 0) {
+      e->used.first[0] = true;
+      C_PRINT(e, "first_x + %uu < ", (unsigned)size[0] - 1);
+    } else {
+      e->used.group[axis] = true;
+      C_PRINT(e, "group_%c * %uu + local_%c < ", axes[axis],
+              (unsigned)size[axis], axes[axis]);
+    }
+    c_value(e, found.all[i].value, 12); /* binds as tightly as + */
+  }
+  C_PRINT(e, ") { /* all invocations of the row are inside */\n");
+  return true;
+}
+
+static bool is_f64_work(const vyre__low_inst *inst) {
+  return inst->type == VYRE_TYPE_F64 && inst->op >= VYRE__LOW_FADD &&
+         inst->op <= VYRE__LOW_FMA;
+}
+
+/* Whether a condition is none in the code that is being printed. */
+static bool is_open(const c_emitter *e, uint32_t at) {
+  const vyre__low_inst *inst = c_inst(e, at);
+  return inst->op == VYRE__LOW_IF && c_known_of(e, inst->a) == C_UNKNOWN;
+}
+
+bool c_is_chain(const c_emitter *e, uint32_t number) {
+  const vyre__piece *piece = &e->r->pieces[number];
+  uint32_t row = e->kernel->workgroup[0], work = 0;
+  if (piece->tests_done || row % CHAIN_ROW != 0) return false;
+  for (uint32_t open = c_role(e, piece->begin)->parent;
+       open && c_role(e, open)->piece; open = c_role(e, open)->parent) {
+    if (c_inst(e, open)->op != VYRE__LOW_IF || is_open(e, open)) return false;
+  }
+  for (uint32_t at = piece->begin; at < piece->end; at++) {
+    const vyre__low_inst *inst = c_inst(e, at);
+    if (!c_role(e, at)->is_needed || c_home(e, at) != number) continue;
+    uint16_t flags = vyre__low_ops[inst->op].flags;
+    if (flags & VYRE__LOWF_ATOMICS) return false;
+    if ((flags & VYRE__LOWF_JUMPS) && !e->is_full) return false;
+    if (inst->op == VYRE__LOW_LOOP || is_open(e, at) || c_reads_once(e, at)) {
+      return false;
+    }
+    work += is_f64_work(inst);
+  }
+  return work >= LEAST_CHAIN;
+}

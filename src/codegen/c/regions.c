@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The workgroup's own control flow, and loops over its invocations. */
+#include "codegen/c/internal.h"
+
+static void open_loop(c_emitter *e, char axis, uint32_t size) {
+  c_line(e);
+  C_PRINT(e, "for (uint32_t local_%c = 0; local_%c < %uu; local_%c++) {\n",
+          axis, axis, (unsigned)size, axis);
+  e->indent++;
+}
+
+static void close_blocks(c_emitter *e, unsigned indent) {
+  while (e->indent > indent) {
+    e->indent--;
+    c_line(e);
+    C_PRINT(e, "}\n");
+  }
+}
+
+/* A line before the loop over a row, for compilers that take hints. */
+static void hint_row(c_emitter *e, uint32_t piece) {
+  if (!c_is_chain(e, piece)) return;
+  e->uses_rows |= e->is_last;
+  c_line(e);
+  C_PRINT(e, "VYRE_ROW\n");
+}
+
+static void strip_loop(c_emitter *e, uint32_t piece) {
+  uint32_t size = e->kernel->workgroup[0];
+  hint_row(e, piece);
+  if (size <= VYRE__STRIP) {
+    open_loop(e, 'x', size);
+    return;
+  }
+  c_line(e);
+  C_PRINT(e,
+          "for (uint32_t local_x = strip; local_x < strip_end; local_x++) {\n");
+  e->indent++;
+}
+
+/* Pieces one after the other, for a strip of invocations each time. */
+static void print_strips(c_emitter *e, const vyre__part *run) {
+  uint32_t size = e->kernel->workgroup[0];
+  if (size > VYRE__STRIP) {
+    c_line(e);
+    C_PRINT(e, "for (uint32_t strip = 0; strip < %uu; strip += %uu) {\n",
+            (unsigned)size, (unsigned)VYRE__STRIP);
+    e->indent++;
+    c_line(e);
+    C_PRINT(e, "const uint32_t strip_end = ");
+    if (size % VYRE__STRIP) {
+      C_PRINT(e, "%uu - strip < %uu ? %uu : strip + %uu;\n", (unsigned)size,
+              (unsigned)VYRE__STRIP, (unsigned)size, (unsigned)VYRE__STRIP);
+    } else {
+      C_PRINT(e, "strip + %uu;\n", (unsigned)VYRE__STRIP);
+    }
+  }
+  if (e->r->done_keep == VYRE__KEEP_STRIP) {
+    c_line(e);
+    C_PRINT(e, "memset(done, 0, %u);\n",
+            (unsigned)(size < VYRE__STRIP ? size : VYRE__STRIP));
+  }
+  for (uint32_t i = 0; i < run->piece_count; i++) {
+    uint32_t piece = run->piece + i;
+    if (e->r->pieces[piece].is_empty) continue;
+    const vyre__piece *next = &e->r->pieces[piece + 1];
+    bool next_rare =
+        i + 1 < run->piece_count && next->is_rare && !next->is_empty;
+    vyre__val asked = next_rare ? c_inst(e, next->begin)->a : 0;
+    bool asks = next_rare && c_role(e, asked)->keep >= VYRE__KEEP_STRIP &&
+                c_role(e, asked)->piece == piece;
+    unsigned indent = e->indent;
+    if (asks) {
+      c_line(e);
+      C_PRINT(e, "uint32_t rare_%u = 0;\n", (unsigned)piece + 1);
+    }
+    strip_loop(e, piece);
+    c_piece(e, piece);
+    close_blocks(e, indent);
+    if (asks) {
+      c_line(e);
+      C_PRINT(e, "if (rare_%u) {\n", (unsigned)piece + 1);
+      e->indent++;
+      strip_loop(e, piece + 1);
+      c_piece(e, piece + 1);
+      close_blocks(e, indent);
+      i++;
+    }
+  }
+}
+
+/* All pieces of a run, for one row of invocations in x. */
+static void print_row(c_emitter *e, const vyre__part *run) {
+  unsigned indent = e->indent;
+  if (run->piece_count > 1) {
+    print_strips(e, run);
+  } else {
+    hint_row(e, run->piece);
+    open_loop(e, 'x', e->kernel->workgroup[0]);
+    c_piece(e, run->piece);
+  }
+  close_blocks(e, indent);
+}
+
+static void print_run(c_emitter *e, const vyre__part *run) {
+  const uint32_t *size = e->kernel->workgroup;
+  unsigned indent = e->indent;
+  c_hoisted(e, run);
+  if (run->is_empty) return;
+  if (e->is_host) {
+    for (uint32_t i = 0; i < run->piece_count; i++) {
+      c_line(e);
+      C_PRINT(e, "{\n");
+      e->indent++;
+      c_piece(e, run->piece + i);
+      close_blocks(e, indent);
+    }
+    return;
+  }
+  if (size[2] > 1) open_loop(e, 'z', size[2]);
+  if (size[1] > 1 || size[2] > 1) open_loop(e, 'y', size[1]);
+  if (c_full_condition(e, run)) {
+    e->indent++;
+    e->is_full = true;
+    print_row(e, run);
+    e->is_full = false;
+    e->indent--;
+    c_line(e);
+    C_PRINT(e, "} else {\n");
+    e->indent++;
+  }
+  print_row(e, run);
+  close_blocks(e, indent);
+}
+
+/* Whether the step of a loop is more than its label. */
+static bool has_step(const vyre__part *loop) {
+  return loop->other != 0 || loop->clears_done;
+}
+
+static void declare_early(c_emitter *e, const vyre__part *loop) {
+  if (!loop->has_continue || !has_step(loop)) return;
+  for (uint32_t at = loop->begin + 1; at < c_role(e, loop->begin)->mate; at++) {
+    const c_note *note = c_note_of(e, at);
+    if (c_role(e, at)->parent != loop->begin || !note->is_early) continue;
+    if (c_role(e, at)->keep != VYRE__KEEP_UNIFORM || !note->used_before)
+      continue;
+    vyre_type type = (vyre_type)c_inst(e, at)->type;
+    c_line(e);
+    C_PRINT(e, "%s v%u = %s;\n", c_type(type), (unsigned)at, c_zero(type));
+  }
+}
+
+static void print_loop(c_emitter *e, const vyre__part *loop) {
+  c_place(e, loop->begin);
+  c_line(e);
+  C_PRINT(e, "for (;;) {\n");
+  e->indent++;
+  if (loop->has_continue && has_step(loop)) {
+    e->step_used[loop->begin - e->r->begin] = true;
+  }
+  declare_early(e, loop);
+  c_parts(e, loop->inner);
+  if (e->step_used[loop->begin - e->r->begin]) {
+    C_PRINT(e, "step_%u:;\n", (unsigned)loop->begin);
+  }
+  if (loop->clears_done && e->r->done_keep == VYRE__KEEP_GROUP) {
+    c_line(e);
+    C_PRINT(e, "memset(done, 0, %u);\n", (unsigned)e->r->invocations);
+  }
+  c_parts(e, loop->other);
+  e->indent--;
+  c_line(e);
+  C_PRINT(e, "}\n");
+}
+
+static void print_if(c_emitter *e, const vyre__part *part) {
+  c_place(e, part->begin);
+  c_line(e);
+  C_PRINT(e, "if (");
+  c_value(e, c_inst(e, part->begin)->a, C_TOP);
+  C_PRINT(e, ") {\n");
+  e->indent++;
+  c_parts(e, part->inner);
+  e->indent--;
+  c_line(e);
+  if (part->other) {
+    C_PRINT(e, "} else {\n");
+    e->indent++;
+    c_parts(e, part->other);
+    e->indent--;
+    c_line(e);
+  }
+  C_PRINT(e, "}\n");
+}
+
+/* A jump of the whole workgroup. */
+static void print_group_jump(c_emitter *e, const vyre__part *part) {
+  uint32_t open = c_role(e, part->begin)->parent;
+  while (open && c_inst(e, open)->op != VYRE__LOW_LOOP) {
+    open = c_role(e, open)->parent;
+  }
+  c_place(e, part->begin);
+  c_line(e);
+  switch (c_inst(e, part->begin)->op) {
+    case VYRE__LOW_BREAK:
+      C_PRINT(e, "break;\n");
+      break;
+    case VYRE__LOW_CONTINUE:
+      if (e->step_used[open - e->r->begin]) {
+        C_PRINT(e, "goto step_%u;\n", (unsigned)open);
+      } else {
+        C_PRINT(e, "continue;\n");
+      }
+      break;
+    default: /* EXIT */
+      if (open) {
+        e->used.next_group = true;
+        C_PRINT(e, "goto next_group;\n");
+      } else {
+        C_PRINT(e, "continue;\n");
+      }
+  }
+}
+
+void c_parts(c_emitter *e, uint32_t first) {
+  for (uint32_t i = first; i; i = e->r->parts[i].next) {
+    const vyre__part *part = &e->r->parts[i];
+    switch (part->kind) {
+      case VYRE__PART_RUN:
+        print_run(e, part);
+        break;
+      case VYRE__PART_IF:
+        print_if(e, part);
+        break;
+      case VYRE__PART_LOOP:
+        print_loop(e, part);
+        break;
+      case VYRE__PART_BARRIER:
+        c_line(e);
+        C_PRINT(e, "/* barrier */\n");
+        break;
+      default:
+        print_group_jump(e, part);
+    }
+  }
+}

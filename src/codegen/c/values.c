@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Values as C expressions: one operation, one spelling. */
+#include <string.h>
+
+#include "codegen/c/internal.h"
+
+/* Precedences of C. Compilers want parentheses around arithmetic inside of bit
+ * operations and shifts, so these ask their operands for C_UNARY. */
+enum {
+  P_SELECT = 3,
+  P_LOGIC_OR = 4,
+  P_LOGIC_AND = 5,
+  P_OR = 6,
+  P_XOR = 7,
+  P_AND = 8,
+  P_EQUAL = C_CONDITION,
+  P_LESS = 10,
+  P_SHIFT = 11,
+  P_ADD = 12,
+  P_MUL = 13,
+};
+
+static const char axes[] = "xyz";
+
+static vyre_type type_of(const c_emitter *e, vyre__val v) {
+  return (vyre_type)c_inst(e, v)->type;
+}
+
+static bool is_wide(const c_emitter *e, vyre__val v) {
+  return type_of(e, v) == VYRE_TYPE_U64 || type_of(e, v) == VYRE_TYPE_F64;
+}
+
+static const char *helper(c_emitter *e, c_helper which, const char *name) {
+  e->helpers[which] |= e->is_last;
+  return name;
+}
+
+/* --- literals ---------------------------------------------------------------*/
+
+static void print_exact(c_emitter *e, bool negative, unsigned lead,
+                        uint64_t digits, int width, int exponent, bool wide) {
+  while (width > 1 && (digits & 15) == 0) {
+    digits >>= 4;
+    width--;
+  }
+  C_PRINT(e, "%s0x%u.%0*llxp%+d%s", negative ? "-" : "", lead, width,
+          (unsigned long long)digits, exponent, wide ? "" : "f");
+}
+
+/* Small whole numbers as people write them, the rest in hexadecimal: exact. */
+static void print_float(c_emitter *e, uint64_t bits, bool wide) {
+  int mantissa = wide ? 52 : 23;
+  uint64_t limit = wide ? 2047 : 255;
+  uint64_t field = bits >> mantissa & limit;
+  uint64_t fraction = bits & (((uint64_t)1 << mantissa) - 1);
+  bool negative = bits >> (wide ? 63 : 31);
+  int bias = wide ? 1023 : 127;
+  int exponent = (int)field - bias;
+  if (field == limit) {
+    const char *name =
+        wide ? helper(e, C_F64, "vyre_f64") : helper(e, C_F32, "vyre_f32");
+    C_PRINT(e, wide ? "%s(0x%016llXull)" : "%s(0x%08llXu)", name,
+            (unsigned long long)bits);
+  } else if (field == 0 && fraction == 0) {
+    C_PRINT(e, "%s0.0%s", negative ? "-" : "", wide ? "" : "f");
+  } else if (exponent >= 0 && exponent <= 16 &&
+             (fraction << exponent & (((uint64_t)1 << mantissa) - 1)) == 0) {
+    uint64_t whole =
+        (fraction | (uint64_t)1 << mantissa) >> (mantissa - exponent);
+    C_PRINT(e, "%s%llu.0%s", negative ? "-" : "", (unsigned long long)whole,
+            wide ? "" : "f");
+  } else {
+    print_exact(e, negative, field != 0, wide ? fraction : fraction << 1,
+                wide ? 13 : 6, field ? exponent : 1 - bias, wide);
+  }
+}
+
+static void print_const(c_emitter *e, const vyre__low_inst *inst) {
+  uint64_t bits = vyre__low_const(inst);
+  unsigned long long number = bits;
+  switch ((vyre_type)inst->type) {
+    case VYRE_TYPE_BOOL:
+      C_PRINT(e, "%s", bits ? "true" : "false");
+      break;
+    case VYRE_TYPE_F32:
+    case VYRE_TYPE_F64:
+      print_float(e, bits, inst->type == VYRE_TYPE_F64);
+      break;
+    default: {
+      bool wide = inst->type == VYRE_TYPE_U64;
+      C_PRINT(e, number < 100000 ? "%llu%s" : "0x%llX%s", number,
+              wide ? "ull" : "u");
+    }
+  }
+}
+
+/* --- names ------------------------------------------------------------------*/
+
+static void print_leaf(c_emitter *e, const vyre__low_inst *inst) {
+  uint32_t aux = inst->aux;
+  switch (inst->op) {
+    case VYRE__LOW_LOCAL_ID:
+      if (e->kernel->workgroup[aux] == 1 || e->is_host) {
+        C_PRINT(e, "0u");
+      } else {
+        C_PRINT(e, "local_%c", axes[aux]);
+      }
+      break;
+    case VYRE__LOW_GROUP_ID:
+      e->used.group[aux] = true;
+      C_PRINT(e, "group_%c", axes[aux]);
+      break;
+    case VYRE__LOW_GRID_SIZE:
+      e->used.grid[aux] = true;
+      C_PRINT(e, "grid_%c", axes[aux]);
+      break;
+    case VYRE__LOW_LEN:
+      if (e->slots[aux] == VYRE_NO_INDEX) {
+        C_PRINT(e, "%uu", (unsigned)e->kernel->buffers[aux].count);
+        break;
+      }
+      e->len_used[aux] = true;
+      C_PRINT(e, "len_%s", e->buffer_names[aux]);
+      break;
+    case VYRE__LOW_LOOP_VALUE:
+      if (!e->is_host) e->loop_used[aux] = true;
+      C_PRINT(e, "%s%s%u%s",
+              inst->type == VYRE_TYPE_U64 ? ""
+              : inst->c                   ? "(uint32_t)("
+                                          : "(uint32_t)",
+              e->is_host ? "loop_at_" : "loop_", (unsigned)aux,
+              inst->c ? " >> 32)" : "");
+      break;
+    case VYRE__LOW_FUEL:
+      e->used.fuel = true;
+      C_PRINT(e, "fuel");
+      break;
+    default:
+      print_const(e, inst);
+  }
+}
+
+/* Where in a kept array the invocation has its element. */
+void c_kept_index(c_emitter *e, uint8_t keep) {
+  const uint32_t *size = e->kernel->workgroup;
+  if (keep == VYRE__KEEP_STRIP) {
+    C_PRINT(e, size[0] > VYRE__STRIP ? "[local_x - strip]" : "[local_x]");
+  } else if (size[2] > 1) {
+    C_PRINT(e, "[(local_z * %uu + local_y) * %uu + local_x]", (unsigned)size[1],
+            (unsigned)size[0]);
+  } else if (size[1] > 1) {
+    C_PRINT(e, "[local_y * %uu + local_x]", (unsigned)size[0]);
+  } else {
+    C_PRINT(e, "[local_x]");
+  }
+}
+
+void c_variable(c_emitter *e, uint32_t var) {
+  C_PRINT(e, "%s", e->var_names[var]);
+  uint8_t keep = e->r->var_keep[var];
+  if (keep >= VYRE__KEEP_STRIP) c_kept_index(e, keep);
+}
+
+/* group_id * workgroup_size + local_id: fits, by what a dispatch may be. */
+bool c_is_global_id(const c_emitter *e, vyre__val v, unsigned *axis) {
+  const vyre__low_inst *add = c_inst(e, v);
+  if (add->op != VYRE__LOW_ADD || add->type != VYRE_TYPE_U32) return false;
+  const vyre__low_inst *scaled = c_inst(e, add->a), *local = c_inst(e, add->b);
+  if (scaled->op == VYRE__LOW_LOCAL_ID) {
+    const vyre__low_inst *swap = scaled;
+    scaled = local;
+    local = swap;
+  }
+  if (local->op != VYRE__LOW_LOCAL_ID) return false;
+  *axis = local->aux;
+  uint32_t size = e->kernel->workgroup[*axis];
+  if (size == 1) return false;
+  bool shifts = scaled->op == VYRE__LOW_SHL;
+  if (!shifts && scaled->op != VYRE__LOW_MUL) return false;
+  const vyre__low_inst *group = c_inst(e, scaled->a);
+  const vyre__low_inst *factor = c_inst(e, scaled->b);
+  if (!shifts && group->op == VYRE__LOW_CONST) {
+    const vyre__low_inst *swap = group;
+    group = factor;
+    factor = swap;
+  }
+  if (group->op != VYRE__LOW_GROUP_ID || group->aux != *axis) return false;
+  if (factor->op != VYRE__LOW_CONST) return false;
+  uint64_t number = vyre__low_const(factor);
+  return shifts ? number < 32 && size == (uint32_t)1 << number : number == size;
+}
+
+/* --- operations -------------------------------------------------------------*/
+
+typedef struct infix {
+  const char *text;
+  uint8_t level; /* 0: it is none */
+  bool is_signed;
+} infix;
+
+static infix infix_of(const vyre__low_inst *inst) {
+  bool is_bool = inst->type == VYRE_TYPE_BOOL;
+  switch (inst->op) {
+    case VYRE__LOW_ADD:
+    case VYRE__LOW_FADD:
+      return (infix){"+", P_ADD, false};
+    case VYRE__LOW_SUB:
+    case VYRE__LOW_FSUB:
+      return (infix){"-", P_ADD, false};
+    case VYRE__LOW_MUL:
+    case VYRE__LOW_FMUL:
+      return (infix){"*", P_MUL, false};
+    case VYRE__LOW_DIV_U:
+    case VYRE__LOW_FDIV:
+      return (infix){"/", P_MUL, false};
+    case VYRE__LOW_REM_U:
+      return (infix){"%", P_MUL, false};
+    case VYRE__LOW_AND:
+      return (infix){"&", P_AND, false};
+    case VYRE__LOW_OR:
+      return (infix){"|", P_OR, false};
+    case VYRE__LOW_XOR:
+      return is_bool ? (infix){"!=", P_EQUAL, false}
+                     : (infix){"^", P_XOR, false};
+    case VYRE__LOW_SHL:
+      return (infix){"<<", P_SHIFT, false};
+    case VYRE__LOW_SHR_U:
+      return (infix){">>", P_SHIFT, false};
+    case VYRE__LOW_EQ:
+    case VYRE__LOW_FEQ:
+      return (infix){"==", P_EQUAL, false};
+    case VYRE__LOW_NE:
+    case VYRE__LOW_FNE:
+      return (infix){"!=", P_EQUAL, false};
+    case VYRE__LOW_LT_U:
+    case VYRE__LOW_FLT:
+      return (infix){"<", P_LESS, false};
+    case VYRE__LOW_LE_U:
+    case VYRE__LOW_FLE:
+      return (infix){"<=", P_LESS, false};
+    case VYRE__LOW_LT_S:
+      return (infix){"<", P_LESS, true};
+    case VYRE__LOW_LE_S:
+      return (infix){"<=", P_LESS, true};
+    default:
+      return (infix){"", 0, false};
+  }
+}
+
+/* The opposite of a comparison of integers (or of equality, of floats too): what
+ * NOT of one that stands inside of it becomes. */
+static const char *opposite(const c_emitter *e, const vyre__low_inst *inst) {
+  const vyre__low_inst *of = c_inst(e, inst->a);
+  if (inst->op != VYRE__LOW_NOT || inst->type != VYRE_TYPE_BOOL) return NULL;
+  if (c_role(e, inst->a)->is_leaf || c_home(e, inst->a) != e->piece)
+    return NULL;
+  if (c_note_of(e, inst->a)->form != C_FOLDED) return NULL;
+  switch (of->op) {
+    case VYRE__LOW_EQ:
+    case VYRE__LOW_FEQ:
+      return "!=";
+    case VYRE__LOW_NE:
+    case VYRE__LOW_FNE:
+      return "==";
+    case VYRE__LOW_LT_U:
+    case VYRE__LOW_LT_S:
+      return ">=";
+    case VYRE__LOW_LE_U:
+    case VYRE__LOW_LE_S:
+      return ">";
+    default:
+      return NULL;
+  }
+}
+
+static void print_infix(c_emitter *e, const vyre__low_inst *inst, infix how,
+                        const char *text) {
+  int left = how.level, right = how.level + 1;
+  if (how.level >= P_OR && how.level <= P_AND) {
+    bool chain = c_inst(e, inst->a)->op == inst->op;
+    left = chain ? how.level : C_UNARY;
+    right = C_UNARY;
+  } else if (how.level == P_SHIFT) {
+    left = right = C_UNARY;
+  } else if (how.level <= P_LESS) {
+    left = right = P_ADD;
+  }
+  const char *cast = "";
+  if (how.is_signed) {
+    cast = is_wide(e, inst->a) ? "(int64_t)" : "(int32_t)";
+    left = right = C_UNARY;
+  }
+  C_PRINT(e, "%s", cast);
+  c_value(e, inst->a, left);
+  /* A call on the right might have effects, for all that compilers know. */
+  bool is_bool = inst->type == VYRE_TYPE_BOOL;
+  bool calls = is_bool && how.level >= P_OR && how.level <= P_AND &&
+               c_note_of(e, inst->b)->form == C_FOLDED &&
+               c_note_of(e, inst->b)->has_call;
+  C_PRINT(e, " %s%s %s", text, calls ? text : "", cast);
+  c_value(e, inst->b, right);
+}
+
+/* name(a, b, c), of the operands that are there. */
+static void print_call(c_emitter *e, const char *name,
+                       const vyre__low_inst *inst) {
+  vyre__val operands[4];
+  uint32_t count = vyre__low_operands(inst, operands);
+  C_PRINT(e, "%s(", name);
+  for (uint32_t i = 0; i < count; i++) {
+    if (i) C_PRINT(e, ", ");
+    c_value(e, operands[i], C_TOP);
+  }
+  C_PRINT(e, ")");
+}
+
+static void print_cast(c_emitter *e, const char *casts,
+                       const vyre__low_inst *inst) {
+  C_PRINT(e, "%s", casts);
+  c_value(e, inst->a, C_UNARY);
+}
+
+static const char *math_name(const vyre__low_inst *inst) {
+  bool wide = inst->type == VYRE_TYPE_F64;
+  switch (inst->op) {
+    case VYRE__LOW_FSQRT:
+      return wide ? "sqrt" : "sqrtf";
+    case VYRE__LOW_FMA:
+      return wide ? "fma" : "fmaf";
+    case VYRE__LOW_FABS:
+      return wide ? "fabs" : "fabsf";
+    case VYRE__LOW_FFLOOR:
+      return wide ? "floor" : "floorf";
+    case VYRE__LOW_FCEIL:
+      return wide ? "ceil" : "ceilf";
+    case VYRE__LOW_FTRUNC:
+      return wide ? "trunc" : "truncf";
+    case VYRE__LOW_FRINT:
+      return wide ? "rint" : "rintf";
+    case VYRE__LOW_FROUND:
+      return wide ? "round" : "roundf";
+    default:
+      return NULL;
+  }
+}
+
+static const char *helper_name(c_emitter *e, const vyre__low_inst *inst) {
+  unsigned wide = is_wide(e, inst->a);
+  switch (inst->op) {
+    case VYRE__LOW_CLZ:
+      return helper(e, C_CLZ32 + wide, wide ? "vyre_clz64" : "vyre_clz32");
+    case VYRE__LOW_CTZ:
+      return helper(e, C_CTZ32 + wide, wide ? "vyre_ctz64" : "vyre_ctz32");
+    case VYRE__LOW_POPCOUNT:
+      return helper(e, C_POPCOUNT32 + wide,
+                    wide ? "vyre_popcount64" : "vyre_popcount32");
+    case VYRE__LOW_SHR_S:
+      return helper(e, C_SAR32 + wide, wide ? "vyre_sar64" : "vyre_sar32");
+    case VYRE__LOW_MIN_U:
+      return helper(e, C_MIN_U32 + wide,
+                    wide ? "vyre_min_u64" : "vyre_min_u32");
+    case VYRE__LOW_MIN_S:
+      return helper(e, C_MIN_S32 + wide,
+                    wide ? "vyre_min_s64" : "vyre_min_s32");
+    case VYRE__LOW_MAX_U:
+      return helper(e, C_MAX_U32 + wide,
+                    wide ? "vyre_max_u64" : "vyre_max_u32");
+    case VYRE__LOW_MAX_S:
+      return helper(e, C_MAX_S32 + wide,
+                    wide ? "vyre_max_s64" : "vyre_max_s32");
+    case VYRE__LOW_FMIN:
+      return helper(e, C_MIN_F32 + wide,
+                    wide ? "vyre_min_f64" : "vyre_min_f32");
+    case VYRE__LOW_FMAX:
+      return helper(e, C_MAX_F32 + wide,
+                    wide ? "vyre_max_f64" : "vyre_max_f32");
+    default:
+      return NULL;
+  }
+}
+
+static void print_bitcast(c_emitter *e, const vyre__low_inst *inst) {
+  vyre_type from = type_of(e, inst->a);
+  if (from == inst->type) {
+    c_value(e, inst->a, C_PRIMARY);
+  } else if (from == VYRE_TYPE_F32) {
+    print_call(e, helper(e, C_BITS32, "vyre_bits32"), inst);
+  } else if (from == VYRE_TYPE_F64) {
+    print_call(e, helper(e, C_BITS64, "vyre_bits64"), inst);
+  } else if (from == VYRE_TYPE_U32) {
+    print_call(e, helper(e, C_F32, "vyre_f32"), inst);
+  } else {
+    print_call(e, helper(e, C_F64, "vyre_f64"), inst);
+  }
+}
+
+/* --- memory -----------------------------------------------------------------*/
+
+/* buffer[index] of a load, store or atomic. A global id is added up in 64 bits,
+ * so that compilers see neighbours next to each other. */
+void c_index(c_emitter *e, vyre__val memory) {
+  const vyre__low_inst *inst = c_inst(e, memory);
+  e->data_used[inst->aux] = true;
+  C_PRINT(e, "%s[", e->buffer_names[inst->aux]);
+  uint8_t global = c_note_of(e, inst->a)->global;
+  if (global) {
+    e->used.first[global - 1] = true;
+    C_PRINT(e, "first_%c + local_%c", axes[global - 1], axes[global - 1]);
+  } else {
+    c_value(e, inst->a, C_TOP);
+  }
+  C_PRINT(e, "]");
+}
+
+static void print_load(c_emitter *e, vyre__val v) {
+  const vyre__low_inst *inst = c_inst(e, v);
+  uint8_t width = e->kernel->buffers[inst->aux].width;
+  bool asks = inst->b && c_known_of(e, inst->b) != C_TRUE;
+  bool once = c_reads_once(e, v);
+  if (asks) {
+    c_value(e, inst->b, C_CONDITION);
+    C_PRINT(e, " ? ");
+  } else if (width < 4 && !once) {
+    C_PRINT(e, "(uint32_t)");
+  }
+  if (once) {
+    unsigned which = width == 8 ? 3 : width == 4 ? 2 : width == 2;
+    e->helpers[C_LOAD8 + which] |= e->is_last;
+    C_PRINT(e, "vyre_load%u(&", 8u * width);
+  }
+  c_index(e, v);
+  if (once) C_PRINT(e, ")");
+  if (asks) C_PRINT(e, " : 0u");
+}
+
+static const char *const atomic_names[] = {
+    "add", "min_u", "min_s", "max_u",    "max_s",
+    "and", "or",    "xor",   "exchange", "cas"};
+
+void c_atomic(c_emitter *e, vyre__val v) {
+  const vyre__low_inst *inst = c_inst(e, v);
+  const vyre__low_buffer *buffer = &e->kernel->buffers[inst->aux];
+  unsigned which = inst->op - VYRE__LOW_ATOMIC_ADD;
+  bool wide = buffer->width == 8, shared = buffer->kind == VYRE_MEMORY_SHARED;
+  e->helpers[C_ATOMICS + 4 * which + 2u * wide + shared] |= e->is_last;
+  C_PRINT(e, "vyre_%s_%s%s(&", shared ? "plain" : "atomic", atomic_names[which],
+          wide ? "64" : "32");
+  c_index(e, v);
+  C_PRINT(e, ", ");
+  c_value(e, inst->b, C_TOP);
+  if (inst->op == VYRE__LOW_ATOMIC_CAS) {
+    C_PRINT(e, ", ");
+    c_value(e, inst->c, C_TOP);
+  }
+  C_PRINT(e, ")");
+}
+
+/* --- all --------------------------------------------------------------------*/
+
+static int level_of(const c_emitter *e, vyre__val v) {
+  const vyre__low_inst *inst = c_inst(e, v);
+  infix how = infix_of(inst);
+  if (how.level) return how.level;
+  switch (inst->op) {
+    case VYRE__LOW_SELECT:
+      return P_SELECT;
+    case VYRE__LOW_LOAD:
+      if (inst->b) return P_SELECT;
+      if (c_reads_once(e, v)) return C_PRIMARY;
+      return e->kernel->buffers[inst->aux].width < 4 ? C_UNARY : C_PRIMARY;
+    case VYRE__LOW_NOT:
+      if (opposite(e, inst)) return infix_of(c_inst(e, inst->a)).level;
+      return C_UNARY;
+    case VYRE__LOW_CONST:
+    case VYRE__LOW_FNEG:
+    case VYRE__LOW_DIV_S:
+    case VYRE__LOW_REM_S:
+    case VYRE__LOW_LOOP_VALUE:
+      return C_UNARY;
+    default:
+      return inst->op >= VYRE__LOW_ZEXT && inst->op <= VYRE__LOW_F_ROUND &&
+                     inst->op != VYRE__LOW_BITCAST
+                 ? C_UNARY
+                 : C_PRIMARY;
+  }
+}
+
+static void print_conversion(c_emitter *e, const vyre__low_inst *inst) {
+  bool wide = inst->type == VYRE_TYPE_U64;
+  bool from_wide = is_wide(e, inst->a);
+  const char *name = c_type((vyre_type)inst->type);
+  switch (inst->op) {
+    case VYRE__LOW_SEXT:
+      print_cast(e, "(uint64_t)(int64_t)(int32_t)", inst);
+      break;
+    case VYRE__LOW_S_TO_F:
+      C_PRINT(e, "(%s)", name);
+      print_cast(e, from_wide ? "(int64_t)" : "(int32_t)", inst);
+      break;
+    case VYRE__LOW_F_TO_S:
+      print_cast(e, wide ? "(uint64_t)(int64_t)" : "(uint32_t)(int32_t)", inst);
+      break;
+    default:
+      C_PRINT(e, "(%s)", name);
+      c_value(e, inst->a, C_UNARY);
+  }
+}
+
+/* a / b or a % b of signed numbers. */
+static void print_signed_division(c_emitter *e, const vyre__low_inst *inst) {
+  bool wide = inst->type == VYRE_TYPE_U64;
+  const char *cast = wide ? "(int64_t)" : "(int32_t)";
+  C_PRINT(e, "(%s)(%s", wide ? "uint64_t" : "uint32_t", cast);
+  c_value(e, inst->a, C_UNARY);
+  C_PRINT(e, " %c %s", inst->op == VYRE__LOW_DIV_S ? '/' : '%', cast);
+  c_value(e, inst->b, C_UNARY);
+  C_PRINT(e, ")");
+}
+
+static void print_operation(c_emitter *e, vyre__val v) {
+  const vyre__low_inst *inst = c_inst(e, v);
+  switch (inst->op) {
+    case VYRE__LOW_SELECT:
+      c_value(e, inst->a, C_CONDITION);
+      C_PRINT(e, " ? ");
+      c_value(e, inst->b, P_LOGIC_OR);
+      C_PRINT(e, " : ");
+      c_value(e, inst->c, P_LOGIC_OR);
+      break;
+    case VYRE__LOW_NOT:
+      print_cast(e, inst->type == VYRE_TYPE_BOOL ? "!" : "~", inst);
+      break;
+    case VYRE__LOW_AGREE:
+      C_PRINT(e, "(");
+      c_value(e, inst->a, C_TOP);
+      C_PRINT(e, ")");
+      break;
+    case VYRE__LOW_FNEG:
+      C_PRINT(e, "-");
+      c_value(e, inst->a, C_UNARY + 1);
+      break;
+    case VYRE__LOW_DIV_S:
+    case VYRE__LOW_REM_S:
+      print_signed_division(e, inst);
+      break;
+    case VYRE__LOW_BITCAST:
+      print_bitcast(e, inst);
+      break;
+    case VYRE__LOW_GET:
+      c_variable(e, inst->aux);
+      break;
+    case VYRE__LOW_LOAD:
+      print_load(e, v);
+      break;
+    default:
+      print_conversion(e, inst);
+  }
+}
+
+void c_expression(c_emitter *e, vyre__val v) {
+  const vyre__low_inst *inst = c_inst(e, v);
+  infix how = infix_of(inst);
+  const char *turned = opposite(e, inst), *name = math_name(inst);
+  const char *own = helper_name(e, inst);
+  if (c_role(e, v)->is_leaf) {
+    print_leaf(e, inst);
+  } else if (how.level) {
+    print_infix(e, inst, how, how.text);
+  } else if (turned) {
+    const vyre__low_inst *of = c_inst(e, inst->a);
+    print_infix(e, of, infix_of(of), turned);
+  } else if (name) {
+    e->uses_math |= e->is_last;
+    print_call(e, name, inst);
+  } else if (own) {
+    print_call(e, own, inst);
+  } else {
+    print_operation(e, v);
+  }
+}
+
+static bool is_negative(const vyre__low_inst *inst) {
+  return (inst->type == VYRE_TYPE_F32 && inst->c >> 31) ||
+         (inst->type == VYRE_TYPE_F64 && inst->d >> 31);
+}
+
+void c_value(c_emitter *e, vyre__val v, int least) {
+  const vyre__low_inst *inst = c_inst(e, v);
+  const vyre__role *role = c_role(e, v);
+  c_note *note = c_note_of(e, v);
+  uint32_t home = c_home(e, v);
+  bool named = note->form == C_NAMED;
+  if (role->is_leaf && role->keep != VYRE__KEEP_AGREED) {
+    bool paren =
+        least > C_UNARY && inst->op == VYRE__LOW_CONST && is_negative(inst);
+    if (paren) C_PRINT(e, "(");
+    print_leaf(e, inst);
+    if (paren) C_PRINT(e, ")");
+  } else if (c_known_of(e, v) != C_UNKNOWN) {
+    C_PRINT(e, "%s", c_known_of(e, v) == C_TRUE ? "true" : "false");
+  } else if (note->global) {
+    e->used.global[note->global - 1] = true;
+    C_PRINT(e, "global_%c", axes[note->global - 1]);
+  } else if (note->form == C_ALIAS && (home == e->piece || !home)) {
+    c_variable(e, inst->aux);
+  } else if (home == e->piece && !named) {
+    bool paren = level_of(e, v) < least;
+    if (paren) C_PRINT(e, "(");
+    c_expression(e, v);
+    if (paren) C_PRINT(e, ")");
+  } else {
+    bool is_array = role->keep >= VYRE__KEEP_STRIP;
+    note->used_in = e->piece + 1;
+    note->used_now |= home == e->piece || !home;
+    C_PRINT(e, "%c%u", is_array && home == e->piece ? 't' : 'v', (unsigned)v);
+    if (is_array && home != e->piece) c_kept_index(e, role->keep);
+  }
+}

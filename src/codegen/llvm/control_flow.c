@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Control flow of a piece, for all lanes of a vector at once.
+ *
+ * At least one lane is on wherever code runs. A uniform condition is a branch. At a
+ * divergent `if`, the lanes that take an arm run it while the others wait at its
+ * end. masked_exits.c says what continue, break and return do. */
+#include "codegen/llvm/internal.h"
+
+enum {
+  MASK = LL_I32 | LL_VEC,
+  MOST_COPIES = 3000, /* instructions, for the sake of lanes that are all on */
+  ROUNDS = 4096,      /* between two looks at whether to stop */
+};
+
+/* Goes on with the lanes that are on, or leaves if there are none. */
+static void go_on_if_any(ll *e) {
+  uint32_t rest = ll_label(e);
+  ll_cond(e, ll_any(e, e->mask.lanes), rest, ll_resume(e));
+  ll_place(e, rest);
+}
+
+/* Restores mask @p before, without the lanes that left meanwhile. */
+static void drop_lanes(ll *e, ll_mask before, bool may_be_none) {
+  ll_scope *iteration = ll_iteration(e);
+  if (!iteration->has_act) {
+    e->mask = before;
+    return;
+  }
+  ll_op act = ll_load_mask(e, iteration->act);
+  ll_set_mask(e, ll_and(e, before.lanes, act));
+  if (may_be_none) go_on_if_any(e);
+}
+
+/* --- if ---------------------------------------------------------------------------*/
+
+typedef struct branch {
+  uint32_t at, then, other, end; /* other: first of the ELSE arm; end: END */
+  bool has_else;
+  vyre__val condition;
+  bool is_not; /* it is taken where the condition does not hold */
+} branch;
+
+static branch branch_at(const ll *e, uint32_t at) {
+  branch b = {.at = at, .then = at + 1, .end = vyre__end_of(&e->r, at)};
+  uint32_t middle = ll_role(e, at)->mate;
+  b.has_else = middle != b.end;
+  b.other = middle + 1;
+  b.condition = ll_inst(e, at)->a;
+  return b;
+}
+
+static void then_arm(ll *e, branch b) {
+  uint32_t mark = ll_enter(e);
+  ll_block(e, b.then, b.has_else ? b.other - 1 : b.end);
+  ll_leave(e, mark);
+}
+
+static void else_arm(ll *e, branch b) {
+  if (!b.has_else) return;
+  uint32_t mark = ll_enter(e);
+  ll_block(e, b.other, b.end);
+  ll_leave(e, mark);
+}
+
+static void uniform_if(ll *e, branch b) {
+  ll_mask before = e->mask;
+  uint32_t yes = ll_label(e), no = ll_label(e), end = ll_label(e);
+  ll_op condition = ll_scalar(e, b.condition);
+  ll_cond(e, condition, b.is_not ? no : yes, b.is_not ? yes : no);
+  ll_place(e, yes);
+  then_arm(e, b);
+  bool falls = e->is_open;
+  ll_br(e, end);
+  e->mask = before;
+  ll_place(e, no);
+  else_arm(e, b);
+  falls |= e->is_open;
+  ll_br(e, end);
+  e->is_open = false;
+  if (!falls) return;
+  ll_place(e, end);
+  e->mask = before;
+  if (ll_note_of(e, b.at)->drops) drop_lanes(e, before, false);
+}
+
+/* Both arms for everybody: what is off in one does nothing there. */
+static void straight_if(ll *e, branch b, ll_op yes, ll_op no) {
+  ll_mask before = e->mask;
+  bool was = e->is_speculated;
+  e->is_speculated = true;
+  ll_set_mask(e, yes);
+  then_arm(e, b);
+  if (b.has_else) {
+    ll_set_mask(e, no);
+    else_arm(e, b);
+  }
+  e->is_speculated = was;
+  e->mask = before;
+}
+
+/* The arms one after the other, each if some lane wants it. */
+static void masked_arms(ll *e, branch b, ll_op yes, ll_op no, ll_scope *scope) {
+  uint32_t inside = ll_label(e), next = b.has_else ? ll_label(e) : scope->end;
+  uint32_t outer_end = scope->end;
+  ll_cond(e, ll_any(e, yes), inside, next);
+  ll_place(e, inside);
+  e->scope = scope;
+  scope->end = next; /* those that leave from here do not skip the other arm */
+  ll_set_mask(e, yes);
+  then_arm(e, b);
+  ll_br(e, next);
+  scope->end = outer_end;
+  if (b.has_else) {
+    uint32_t other = ll_label(e);
+    ll_place(e, next);
+    ll_cond(e, ll_any(e, no), other, scope->end);
+    ll_place(e, other);
+    ll_set_mask(e, no);
+    else_arm(e, b);
+    ll_br(e, scope->end);
+  }
+  e->scope = scope->up;
+}
+
+/* A few SETs and a jump: without a branch, as the others are off then. */
+static void straight_jump(ll *e, branch b, ll_op yes) {
+  ll_mask before = e->mask;
+  bool was = e->is_speculated;
+  uint32_t mark = ll_enter(e);
+  e->is_speculated = true;
+  ll_set_mask(e, yes);
+  ll_block(e, b.then, b.end - 1);
+  e->is_speculated = was;
+  ll_exit_some(e, b.end - 1);
+  ll_leave(e, mark);
+  ll_set_mask(e, ll_and_not(e, before.lanes, yes));
+  go_on_if_any(e);
+}
+
+/* The dispatch ends if it does for one. */
+static void end_if_any(ll *e, ll_op yes) {
+  uint32_t rest = ll_label(e);
+  e->uses_fuel_exit = true;
+  ll_cond(e, ll_any(e, yes), e->fuel_label, rest);
+  ll_place(e, rest);
+}
+
+static void varying_if(ll *e, branch b) {
+  const ll_note *note = ll_note_of(e, b.at);
+  ll_mask before = e->mask;
+  ll_op condition = ll_mask_of(e, b.condition, b.is_not);
+  ll_op yes = ll_and(e, before.lanes, condition), no = {0};
+  if (!b.has_else && ll_inst(e, b.then)->op == VYRE__LOW_OUT_OF_FUEL) {
+    end_if_any(e, yes);
+    return;
+  }
+  if (b.has_else) no = ll_and_not(e, before.lanes, condition);
+  if (note->is_leap) {
+    straight_jump(e, b, yes);
+    return;
+  }
+  if (note->is_small) {
+    straight_if(e, b, yes, no);
+    return;
+  }
+  ll_scope scope = {.up = e->scope, .kind = LL_SCOPE_IF, .end = ll_label(e)};
+  uint32_t weight = b.end - b.at;
+  bool copies =
+      before.lanes.kind == LL_NONE && weight * e->copies < MOST_COPIES;
+  if (copies) { /* once more, without masks, for when all want it */
+    uint32_t all = ll_label(e), some = ll_label(e);
+    e->copies *= 2;
+    ll_op test = ll_test(e, b.condition, !b.is_not);
+    if (test.kind == LL_NONE) test = ll_all(e, yes);
+    ll_cond(e, test, all, some);
+    ll_place(e, all);
+    then_arm(e, b);
+    ll_br(e, scope.end);
+    ll_place(e, some);
+    e->mask = before;
+  }
+  masked_arms(e, b, yes, no, &scope);
+  if (copies) e->copies /= 2;
+  ll_place(e, scope.end);
+  e->mask = before;
+  if (note->drops) drop_lanes(e, before, true);
+}
+
+static void choose_if(ll *e, branch b);
+
+/* u && v: all or nobody by u, then v. Whether it was so. */
+static bool split_if(ll *e, branch b) {
+  vyre__val first_of, last_of;
+  bool is_or;
+  if (ll_role(e, b.condition)->piece != e->piece || b.has_else) return false;
+  if (!ll_operation(e, b.condition, &first_of, &last_of, &is_or)) return false;
+  bool is_and = !is_or;
+  bool left = ll_is_scalar(e, first_of), right = ll_is_scalar(e, last_of);
+  if (left == right) return false;
+  branch whole = b, rest = b;
+  whole.condition = left ? first_of : last_of;
+  rest.condition = left ? last_of : first_of;
+  uint32_t yes = ll_label(e), no = ll_label(e), end = ll_label(e);
+  ll_op first = ll_scalar(e, whole.condition);
+  if (is_and != b.is_not) {
+    ll_mask before = e->mask;
+    ll_cond(e, first, b.is_not ? end : yes, b.is_not ? yes : end);
+    ll_place(e, yes);
+    uint32_t mark = ll_enter(e);
+    choose_if(e, rest);
+    ll_leave(e, mark);
+    ll_place(e, end);
+    e->mask = before;
+    if (ll_note_of(e, b.at)->drops) drop_lanes(e, before, false);
+    return true;
+  }
+  if (!ll_note_of(e, b.at)->is_leap) return false;
+  ll_mask before = e->mask;
+  ll_cond(e, first, b.is_not ? no : yes, b.is_not ? yes : no);
+  ll_place(e, yes);
+  then_arm(e, whole);
+  e->mask = before;
+  ll_place(e, no);
+  choose_if(e, rest);
+  return true;
+}
+
+static void choose_if(ll *e, branch b) {
+  while (ll_inst(e, b.condition)->op == VYRE__LOW_NOT &&
+         ll_role(e, b.condition)->piece == e->piece) {
+    b.condition = ll_inst(e, b.condition)->a;
+    b.is_not = !b.is_not;
+  }
+  if (ll_is_scalar(e, b.condition)) {
+    uniform_if(e, b);
+  } else if (!split_if(e, b)) {
+    varying_if(e, b);
+  }
+}
+
+static uint32_t branch_if(ll *e, uint32_t at) {
+  branch b = branch_at(e, at);
+  if (ll_note_of(e, at)->is_straight) {
+    bool was = e->is_speculated;
+    e->is_speculated = true;
+    ll_block(e, b.then, b.end);
+    e->is_speculated = was;
+    return b.end + 1;
+  }
+  ll_known known = ll_known_of(e, b.condition);
+  if (ll_note_of(e, at)->is_settled) return b.end + 1;
+  if (known == LL_TRUE) {
+    ll_block(e, b.then, b.has_else ? b.other - 1 : b.end);
+  } else if (known == LL_FALSE) {
+    if (b.has_else) ll_block(e, b.other, b.end);
+  } else {
+    choose_if(e, b);
+  }
+  return b.end + 1;
+}
+
+/* --- loops ------------------------------------------------------------------------*/
+
+/* Counted from one time that the loop is run to the next: short ones may be run
+ * very often. */
+void ll_open_long(ll *e, ll_op *counter, uint32_t *outer) {
+  ll_text *was = e->to;
+  *counter = ll_alloca(e, LL_I32, 1, 4);
+  e->to = &e->entry;
+  ll_print(e, " store i32 %u, ptr %v\n", (unsigned)ROUNDS, LL_PTR, *counter);
+  e->to = was;
+  *outer = ll_label(e);
+  ll_place(e, *outer);
+}
+
+/* Rounds are counted; an outer loop looks at `stop`, so that inner ones have
+ * nothing that might change memory. */
+void ll_close_long(ll *e, ll_op counter, uint32_t head, uint32_t outer) {
+  uint32_t look = ll_label(e), again = ll_label(e);
+  ll_op left = ll_def(e, "load i32, ptr %v", LL_PTR, counter);
+  left = ll_def(e, "sub i32 %v, 1", LL_I32, left);
+  ll_do(e, "store i32 %v, ptr %v", LL_I32, left, LL_PTR, counter);
+  ll_cond(e, ll_def(e, "icmp eq i32 %v, 0", LL_I32, left), look, head);
+  ll_place(e, look);
+  ll_op stop = ll_def(e, "load atomic i32, ptr %%stop monotonic, align 4");
+  e->uses_stop = true;
+  ll_cond(e, ll_def(e, "icmp eq i32 %v, 0", LL_I32, stop), again,
+          e->stop_label);
+  ll_place(e, again);
+  ll_do(e, "store i32 %u, ptr %v", (unsigned)ROUNDS, LL_PTR, counter);
+  ll_br(e, outer);
+}
+
+static uint32_t run_loop(ll *e, uint32_t at) {
+  const ll_note *note = ll_note_of(e, at);
+  uint32_t step = ll_role(e, at)->mate, end = vyre__end_of(&e->r, at);
+  ll_mask before = e->mask;
+  ll_scope scope = {.up = e->scope,
+                    .kind = LL_SCOPE_LOOP,
+                    .at = at,
+                    .end = ll_label(e),
+                    .step = ll_label(e),
+                    .check = ll_label(e),
+                    .has_live = note->parts,
+                    .has_act = note->parts || note->continues};
+  uint32_t head = ll_label(e), outer = 0;
+  ll_op counter = {0};
+  ll_steady_rounds(e, at);
+  if (scope.has_live) {
+    scope.live = ll_alloca(e, MASK, 1, 64);
+    ll_store_mask(e, ll_mask_vector(e), scope.live);
+  }
+  if (scope.has_act) scope.act = ll_alloca(e, MASK, 1, 64);
+  e->scope = &scope;
+  if (note->is_long) ll_open_long(e, &counter, &outer);
+  ll_place(e, head);
+  uint32_t mark = ll_enter(e);
+  e->mask = before;
+  e->mask.bits = (ll_op){0};
+  if (scope.has_live) ll_set_mask(e, ll_load_mask(e, scope.live));
+  if (scope.has_act) ll_store_mask(e, ll_mask_vector(e), scope.act);
+  ll_block(e, at + 1, step);
+  bool goes_on = e->is_open || scope.step_used || scope.check_used;
+  ll_br(e, scope.step);
+  ll_leave(e, mark); /* the step may be reached without what came last */
+  if (scope.check_used) {
+    ll_place(e, scope.check);
+    scope.end_used = true;
+    ll_cond(e, ll_any(e, ll_load_mask(e, scope.live)), scope.step, scope.end);
+  }
+  if (goes_on) {
+    ll_place(e, scope.step);
+    scope.lanes_at_step = false;
+    e->mask = before;
+    e->mask.bits = (ll_op){0};
+    if (scope.has_live) ll_set_mask(e, ll_load_mask(e, scope.live));
+    if (scope.has_act) ll_store_mask(e, ll_mask_vector(e), scope.act);
+    ll_block(e, step + 1, end);
+    if (note->is_long && e->is_open) ll_close_long(e, counter, head, outer);
+    ll_br(e, head);
+  }
+  ll_leave(e, mark);
+  e->scope = scope.up;
+  e->mask = before;
+  if (!scope.end_used) return end + 1; /* it is left by exits only, or never */
+  ll_place(e, scope.end);
+  if (note->drops) drop_lanes(e, before, true);
+  return end + 1;
+}
+
+/* Once for each group of sums. */
+static uint32_t run_groups(ll *e, uint32_t at) {
+  const ll_note *note = ll_note_of(e, at);
+  uint32_t next = at;
+  if (!note->groups || e->group_now) return run_loop(e, at);
+  for (uint32_t i = 0; i < note->groups; i++) {
+    if (i) ll_instruction(e, note->group_start);
+    e->group_now = (uint8_t)(1u << i);
+    next = run_loop(e, at);
+    e->group_now = 0;
+  }
+  return next;
+}
+
+/* --- instructions -------------------------------------------------------------------*/
+
+/* A variable, or what && and || leave of one. */
+static void get(ll *e, vyre__val v) {
+  const ll_note *note = ll_note_of(e, v);
+  if (!note->logic_a || !note->is_straight) {
+    ll_get(e, v);
+    return;
+  }
+  bool both = ll_is_scalar(e, note->logic_a) && ll_is_scalar(e, note->logic_b);
+  unsigned type = both ? LL_I1 : LL_I1 | LL_VEC;
+  ll_op a = both ? ll_scalar(e, note->logic_a) : ll_vector(e, note->logic_a);
+  ll_op b = both ? ll_scalar(e, note->logic_b) : ll_vector(e, note->logic_b);
+  ll_give(
+      e, v, both ? LL_SCALAR : LL_VECTOR,
+      ll_def(e, "%s %o, %v", note->logic_or ? "or" : "and", type, a, type, b));
+}
+
+static void make(ll *e, uint32_t at) {
+  uint16_t flags = vyre__low_ops[ll_inst(e, at)->op].flags;
+  ll_known known = ll_known_of(e, at);
+  if (flags & VYRE__LOWF_PURE && known != LL_UNKNOWN) {
+    ll_give(e, at, LL_SCALAR, ll_const(known == LL_TRUE));
+    return;
+  }
+  if (flags & VYRE__LOWF_ATOMICS) {
+    ll_atomic(e, at);
+  } else if (flags & VYRE__LOWF_READS) {
+    ll_load(e, at);
+  } else if (ll_inst(e, at)->op == VYRE__LOW_GET) {
+    get(e, at);
+  } else if (ll_is_x(e, at)) {
+    ll_give_x(e, at);
+  } else {
+    ll_pure(e, at);
+  }
+  ll_agree(e, at);
+}
+
+static void instruction(ll *e, uint32_t at) {
+  const vyre__role *role = ll_role(e, at);
+  switch (ll_inst(e, at)->op) {
+    case VYRE__LOW_SET:
+      if (!ll_note_of(e, at)->is_dead) ll_set(e, at);
+      return;
+    case VYRE__LOW_STORE:
+      ll_store(e, at);
+      return;
+    case VYRE__LOW_OUT_OF_FUEL:
+      e->uses_fuel_exit = true;
+      ll_br(e, e->fuel_label);
+      return;
+    default:
+      if (!role->is_leaf) make(e, at);
+      if (e->piece && !ll_role(e, at)->is_leaf) ll_keep(e, at);
+      if (e->piece && role->is_leaf && role->keep == VYRE__KEEP_AGREED) {
+        ll_keep(e, at);
+      }
+  }
+}
+
+void ll_instruction(ll *e, uint32_t at) {
+  ll_each_row(e, at, instruction);
+}
+
+void ll_block(ll *e, uint32_t begin, uint32_t end) {
+  for (uint32_t at = begin; at < end && e->is_open;) {
+    const vyre__role *role = ll_role(e, at);
+    uint8_t op = ll_inst(e, at)->op;
+    if (op == VYRE__LOW_IF) {
+      at = branch_if(e, at);
+    } else if (op == VYRE__LOW_LOOP) {
+      at = run_groups(e, at);
+    } else {
+      if (vyre__low_ops[op].flags & VYRE__LOWF_JUMPS) {
+        ll_exit_all(e, at);
+      } else if (role->is_needed && role->keep != VYRE__KEEP_UNIFORM &&
+                 !ll_is_other_group(e, at)) {
+        ll_instruction(e, at);
+      }
+      at++;
+    }
+  }
+}

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Which lanes part where: found before anything is written. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "codegen/llvm/internal.h"
+
+enum {
+  SMALL = 24,         /* instructions of an IF that is not branched around */
+  MOST_ACCESSES = 64, /* of a variable that is looked at closely */
+  LONG = 1 << 12,     /* rounds, after which a loop looks whether to stop */
+  COVERED = 1 << 8,   /* of loops in such a one */
+};
+
+static bool is_op(const ll *e, uint32_t at, vyre__low_op op) {
+  return ll_inst(e, at)->op == op;
+}
+
+/* The IF or LOOP that an opener stands for. */
+static uint32_t owner(const ll *e, uint32_t open) {
+  return ll_role(e, vyre__end_of(&e->r, open))->mate;
+}
+
+static bool is_varying(const ll *e, uint32_t at) {
+  return e->width > 1 &&
+         ll_shape(e, ll_inst(e, at)->a).kind >= VYRE__SHAPE_LINEAR;
+}
+
+/* --- small ifs ----------------------------------------------------------------------*/
+
+static bool fits_small(const ll *e, uint32_t at) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  if (ll_role(e, at)->keep == VYRE__KEEP_UNIFORM) return true; /* not here */
+  switch (inst->op) {
+    case VYRE__LOW_DIV_U:
+    case VYRE__LOW_DIV_S:
+    case VYRE__LOW_REM_U:
+    case VYRE__LOW_REM_S:
+    case VYRE__LOW_LOOP_VALUE:
+      return false;
+    case VYRE__LOW_GET:
+      return e->r.var_keep[inst->aux] != VYRE__KEEP_UNIFORM;
+    case VYRE__LOW_SET:
+      return e->vars[inst->aux].form == LL_VECTOR &&
+             !e->vars[inst->aux].has_shadow &&
+             e->r.var_keep[inst->aux] != VYRE__KEEP_UNIFORM;
+    case VYRE__LOW_ELSE:
+    case VYRE__LOW_END:
+      return true;
+    case VYRE__LOW_IF:
+      return ll_note_of(e, at)->is_small;
+    default:
+      return vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE &&
+             ll_role(e, at)->keep != VYRE__KEEP_AGREED;
+  }
+}
+
+/* From the inside out. */
+static void find_small(ll *e) {
+  for (uint32_t at = e->r.end; at-- > e->r.begin;) {
+    if (!is_op(e, at, VYRE__LOW_IF) || !is_varying(e, at)) continue;
+    uint32_t end = vyre__end_of(&e->r, at);
+    bool jumps =
+        vyre__low_ops[ll_inst(e, end - 1)->op].flags & VYRE__LOWF_JUMPS;
+    bool has_else = ll_role(e, at)->mate != end;
+    bool small = end - at <= SMALL && !(jumps && has_else);
+    for (uint32_t i = at + 1; small && i < end - jumps; i++) {
+      small = fits_small(e, i);
+    }
+    ll_note_of(e, at)->is_small = small && !jumps;
+    ll_note_of(e, at)->is_leap = small && jumps;
+  }
+}
+
+/* --- long loops ----------------------------------------------------------------------*/
+
+/* Whether LOOP @p at is to look whether to stop. Loops in one that does need not, if
+ * they are short; *rounds: of all that are around it, and its own. */
+static bool is_long(const ll *e, uint32_t at, uint64_t *rounds) {
+  bool is_covered = false;
+  *rounds = 1;
+  for (uint32_t open = at; open; open = ll_role(e, open)->parent) {
+    if (!is_op(e, open, VYRE__LOW_LOOP)) continue;
+    const vyre__low_loop *loop = &e->kernel->loops[ll_inst(e, open)->aux];
+    uint64_t most = loop->most_trips;
+    if (open == at && most > LONG) return true;
+    is_covered |= ll_note_of(e, open)->is_long && *rounds <= COVERED;
+    *rounds = most && *rounds > UINT64_MAX / most ? UINT64_MAX : *rounds * most;
+  }
+  if (is_covered) *rounds = 0;
+  return *rounds > LONG;
+}
+
+static void find_long(ll *e) {
+  e->unseen = 1;
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    uint64_t rounds;
+    if (!is_op(e, at, VYRE__LOW_LOOP)) continue;
+    ll_note_of(e, at)->is_long = is_long(e, at, &rounds);
+    if (!ll_note_of(e, at)->is_long) e->unseen += rounds;
+  }
+}
+
+/* --- what lanes that are off had --------------------------------------------------------*/
+
+typedef struct access {
+  uint32_t at;
+  bool is_get;
+} access;
+
+typedef struct accesses {
+  const access *all;
+  uint32_t count;
+} accesses;
+
+static bool all_inside(accesses a, uint32_t begin, uint32_t end) {
+  return a.count && a.all[0].at > begin && a.all[a.count - 1].at < end;
+}
+
+static bool gets_in(accesses a, uint32_t begin, uint32_t end) {
+  for (uint32_t i = 0; i < a.count; i++) {
+    if (a.all[i].is_get && a.all[i].at > begin && a.all[i].at < end)
+      return true;
+  }
+  return false;
+}
+
+/* Whether the block of @p open sets it before all else: it is new each time. */
+static bool is_fresh(const ll *e, accesses a, uint32_t open) {
+  return !a.all[0].is_get && ll_role(e, a.all[0].at)->parent == open;
+}
+
+/* Returns the first access in [begin, end); there is one. */
+static const access *first_in(accesses a, uint32_t begin, uint32_t end) {
+  const access *at = a.all;
+  while (at->at < begin || at->at >= end) at++;
+  return at;
+}
+
+/* Checks that no GET before @p loop sees a value that a SET in the loop leaves, in a
+ * later iteration of a loop around it: each such iteration begins with another SET. */
+static bool is_reset(const ll *e, accesses a, uint32_t loop) {
+  uint32_t open = ll_role(e, loop)->parent;
+  for (; open; open = ll_role(e, open)->parent) {
+    uint32_t own = owner(e, open), end = vyre__end_of(&e->r, open);
+    if (ll_role(e, own)->piece == 0) return true;
+    bool is_if = is_op(e, own, VYRE__LOW_IF);
+    uint32_t last = is_if ? ll_role(e, open)->mate : end;
+    if (all_inside(a, open, last) && is_fresh(e, a, open)) return true;
+    if (is_if) continue;
+    const access *first = first_in(a, own, end);
+    if (first->is_get || ll_role(e, first->at)->parent != own) return false;
+  }
+  return true;
+}
+
+static bool needs_no_blend(const ll *e, uint32_t at, accesses a) {
+  for (uint32_t open = ll_role(e, at)->parent; open;
+       open = ll_role(e, open)->parent) {
+    uint32_t own = owner(e, open), end = vyre__end_of(&e->r, open);
+    if (ll_role(e, own)->piece == 0) return true;
+    if (is_op(e, own, VYRE__LOW_IF)) {
+      if (!is_varying(e, own)) continue;
+      return all_inside(a, open, ll_role(e, open)->mate) &&
+             is_fresh(e, a, open);
+    }
+    if (is_op(e, open, VYRE__LOW_STEP)) continue;
+    const ll_note *note = ll_note_of(e, own);
+    uint32_t step = ll_role(e, own)->mate;
+    if (note->continues && (at > note->split || gets_in(a, step, end))) {
+      return false;
+    }
+    if (all_inside(a, own, end) && is_fresh(e, a, own)) return true;
+    if (!note->parts) continue;
+    if (gets_in(a, end, e->r.end) || !is_reset(e, a, own)) return false;
+  }
+  return true;
+}
+
+static vyre_code find_blends(ll *e) {
+  const vyre__low_kernel *kernel = e->kernel;
+  uint32_t count = e->r.end - e->r.begin, vars = kernel->var_count;
+  vyre__arena_mark mark = vyre__arena_here(e->arena);
+  access *all = vyre__arena_array(e->arena, count, sizeof *all);
+  uint32_t *first = vyre__arena_array(e->arena, vars + 2, sizeof *first);
+  if (!all || !first) {
+    return vyre__no_memory(e->st, "emit/llvm", "instructions", count);
+  }
+  memset(first, 0, (vars + 2) * sizeof *first);
+  for (uint32_t pass = 0; pass < 2; pass++) {
+    for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+      const vyre__low_inst *inst = ll_inst(e, at);
+      bool is_get = inst->op == VYRE__LOW_GET;
+      if (!is_get && inst->op != VYRE__LOW_SET) continue;
+      if (!ll_role(e, at)->is_needed) continue;
+      if (pass) {
+        all[first[inst->aux + 1]++] = (access){at, is_get};
+      } else {
+        first[inst->aux + 2]++;
+      }
+    }
+    for (uint32_t i = 2; !pass && i < vars + 2; i++) first[i] += first[i - 1];
+  }
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    const vyre__low_inst *inst = ll_inst(e, at);
+    if (inst->op != VYRE__LOW_SET || !ll_role(e, at)->is_needed) continue;
+    accesses a = {all + first[inst->aux],
+                  first[inst->aux + 1] - first[inst->aux]};
+    ll_note_of(e, at)->no_blend = a.count <= MOST_ACCESSES &&
+                                  !e->vars[inst->aux].is_array &&
+                                  needs_no_blend(e, at, a);
+  }
+  vyre__arena_rewind(e->arena, mark);
+  return VYRE_OK;
+}
+
+/* --- && and || -------------------------------------------------------------------------------*/
+
+/* What a GET of @p var at @p get is, if it is set at @p first, and then in an IF
+ * at @p last again:  v = a; if (a) { v = b; }  */
+static void match_logic(ll *e, uint32_t get, uint32_t first, uint32_t last) {
+  uint32_t inner = ll_role(e, last)->parent, outer = ll_role(e, first)->parent;
+  if (!inner || !is_op(e, inner, VYRE__LOW_IF) || first > inner) return;
+  uint32_t end = ll_role(e, inner)->mate;
+  if (!is_op(e, end, VYRE__LOW_END) || ll_role(e, inner)->parent != outer)
+    return;
+  if (get < end || ll_role(e, get)->piece != ll_role(e, first)->piece) return;
+  for (uint32_t at = inner + 1; at < end; at++) {
+    uint16_t flags = vyre__low_ops[ll_inst(e, at)->op].flags;
+    if (flags & (VYRE__LOWF_JUMPS | VYRE__LOWF_CONTROL)) return;
+  }
+  uint32_t open = ll_role(e, get)->parent;
+  while (open && open != outer) open = ll_role(e, open)->parent;
+  if (open != outer) return;
+  vyre__val a = ll_inst(e, first)->a, c = ll_inst(e, inner)->a;
+  bool is_or = is_op(e, c, VYRE__LOW_NOT) && ll_inst(e, c)->a == a;
+  if (c != a && !is_or) return;
+  ll_note *note = ll_note_of(e, get);
+  note->logic_a = a;
+  note->logic_b = ll_inst(e, last)->a;
+  note->logic_or = is_or;
+}
+
+/* Whether nothing can go wrong if it is done for nobody. */
+static bool is_harmless(const ll *e, uint32_t at) {
+  const vyre__role *role = ll_role(e, at);
+  uint8_t op = ll_inst(e, at)->op;
+  if (!role->is_needed || role->keep == VYRE__KEEP_UNIFORM) return true;
+  if (role->keep != VYRE__KEEP_LOCAL && role->keep != VYRE__KEEP_REMAKE) {
+    return false;
+  }
+  bool divides = op >= VYRE__LOW_DIV_U && op <= VYRE__LOW_REM_S;
+  return vyre__low_ops[op].flags & VYRE__LOWF_PURE && !divides;
+}
+
+/* v = a; if (a) { v = b; } where b is computed without a look at memory: no
+ * branch, v = a & b. */
+static void straighten(ll *e, const uint32_t *sets, uint32_t gets) {
+  if (gets == 0) return; /* and then it may have no SET either */
+  uint32_t inner = ll_role(e, sets[2])->parent, end = sets[2];
+  if (!ll_role(e, inner)->piece || sets[2] - inner > SMALL) return;
+  while (!is_op(e, end, VYRE__LOW_END)) end++;
+  for (uint32_t at = inner + 1; at < end; at++) {
+    if (at != sets[2] && !is_harmless(e, at)) return;
+  }
+  ll_note_of(e, inner)->is_straight = true;
+  uint32_t var = ll_inst(e, sets[2])->aux;
+  for (uint32_t at = end; at < e->r.end; at++) {
+    const vyre__low_inst *inst = ll_inst(e, at);
+    if (inst->op == VYRE__LOW_GET && inst->aux == var) {
+      ll_note_of(e, at)->is_straight = true;
+    }
+  }
+  ll_note_of(e, sets[1])->is_dead = ll_note_of(e, sets[2])->is_dead = true;
+}
+
+static vyre_code find_logic(ll *e) {
+  size_t vars = e->kernel->var_count;
+  vyre__arena_mark mark = vyre__arena_here(e->arena);
+  uint32_t *sets = vyre__arena_array(e->arena, 4 * vars, sizeof *sets);
+  if (!sets) return vyre__no_memory(e->st, "emit/llvm", "variables", vars);
+  memset(sets, 0, 4 * vars * sizeof *sets);
+  uint32_t *gets = sets + 3 * vars;
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    if (!is_op(e, at, VYRE__LOW_SET) || !ll_role(e, at)->is_needed) continue;
+    uint32_t *own = &sets[3 * (size_t)ll_inst(e, at)->aux];
+    if (own[0] < 2) own[1 + own[0]] = at;
+    own[0]++;
+  }
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    if (!is_op(e, at, VYRE__LOW_GET) || !ll_role(e, at)->is_needed) continue;
+    uint32_t *own = &sets[3 * (size_t)ll_inst(e, at)->aux];
+    if (own[0] < 2 || ll_inst(e, at)->type != VYRE_TYPE_BOOL) continue;
+    uint32_t var = ll_inst(e, at)->aux;
+    if (own[0] == 2 && e->r.var_keep[var] != VYRE__KEEP_UNIFORM) {
+      match_logic(e, at, own[1], own[2]);
+    }
+    /* Every GET must be so. */
+    gets[var] = ll_note_of(e, at)->logic_a && gets[var] != UINT32_MAX
+                    ? gets[var] + 1
+                    : UINT32_MAX;
+  }
+  for (uint32_t i = 0; i < vars; i++) {
+    if (gets[i] != UINT32_MAX) straighten(e, &sets[3 * (size_t)i], gets[i]);
+  }
+  vyre__arena_rewind(e->arena, mark);
+  return VYRE_OK;
+}
+
+bool ll_logic(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
+              bool *is_or) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  const ll_note *note = ll_note_of(e, v);
+  bool is_op_itself = inst->op == VYRE__LOW_AND || inst->op == VYRE__LOW_OR;
+  *a = is_op_itself ? inst->a : note->logic_a;
+  *b = is_op_itself ? inst->b : note->logic_b;
+  *is_or = is_op_itself ? inst->op == VYRE__LOW_OR : note->logic_or;
+  return is_op_itself || note->logic_a;
+}
+
+bool ll_operation(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
+                  bool *is_or) {
+  bool is_get = ll_inst(e, v)->op == VYRE__LOW_GET;
+  return (!is_get || ll_note_of(e, v)->is_straight) &&
+         ll_logic(e, v, a, b, is_or);
+}
+
+/* --- floats in shared memory ------------------------------------------------------------------*/
+
+/* Bits of a float of which all NaNs are made one: what they are without that; 0 if
+ * @p v is something else. */
+static vyre__val plain_bits(const ll *e, vyre__val v) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  if (inst->op != VYRE__LOW_SELECT || inst->type != VYRE_TYPE_U32) return 0;
+  const vyre__low_inst *test = ll_inst(e, inst->a);
+  if (test->op != VYRE__LOW_FNE || test->a != test->b) return 0;
+  if (!is_op(e, inst->b, VYRE__LOW_CONST)) return 0;
+  if (vyre__low_const(ll_inst(e, inst->b)) != 0x7FC00000u) return 0;
+  const vyre__low_inst *bits = ll_inst(e, inst->c), *f = ll_inst(e, test->a);
+  bool same = (bits->op == VYRE__LOW_BITCAST && bits->a == test->a) ||
+              (f->op == VYRE__LOW_BITCAST && f->a == inst->c);
+  return same ? inst->c : 0;
+}
+
+/* Whether instruction @p at can tell NaNs that it gets as @p v apart. */
+static bool sees_bits(const ll *e, uint32_t at, vyre__val v) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  if (inst->op == VYRE__LOW_BITCAST) return inst->type != VYRE_TYPE_F32;
+  return plain_bits(e, at) != v;
+}
+
+/* Shared memory that is only looked at as floats may hold any NaN: what comes out
+ * of it is made one where it is seen. */
+static void find_floats(ll *e) {
+  for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
+    const vyre__low_buffer *buffer = &e->kernel->buffers[i];
+    e->any_nan[i] = buffer->kind == VYRE_MEMORY_SHARED && buffer->width == 4 &&
+                    !buffer->is_atomic;
+  }
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    vyre__val operands[4];
+    if (!ll_role(e, at)->is_needed) continue;
+    uint32_t count = vyre__low_operands(ll_inst(e, at), operands);
+    for (uint32_t i = 0; i < count; i++) {
+      const vyre__low_inst *from = ll_inst(e, operands[i]);
+      if (from->op == VYRE__LOW_LOAD && sees_bits(e, at, operands[i])) {
+        e->any_nan[from->aux] = false;
+      }
+    }
+  }
+}
+
+vyre__val ll_stored(const ll *e, uint32_t at) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  vyre__val plain = e->any_nan[inst->aux] ? plain_bits(e, inst->b) : 0;
+  return plain && ll_role(e, plain)->piece == ll_role(e, at)->piece ? plain
+                                                                    : inst->b;
+}
+
+/* --- variables -----------------------------------------------------------------------------*/
+
+static void plan_variables(ll *e) {
+  for (uint32_t i = 0; i < e->kernel->var_count; i++) {
+    const vyre__shape_var *shape = &e->shapes.vars[i];
+    ll_var *var = &e->vars[i];
+    *var = (ll_var){.form = LL_VECTOR, .stride = shape->shape.stride};
+    var->is_array = e->r.var_keep[i] >= VYRE__KEEP_STRIP;
+    if (e->width == 1 || shape->shape.kind < VYRE__SHAPE_LINEAR) {
+      var->form = LL_SCALAR;
+    } else if (shape->shape.kind == VYRE__SHAPE_LINEAR) {
+      var->form = LL_LINEAR;
+    }
+    if (e->width > 1 && shape->is_lockstep) {
+      var->form = LL_VECTOR;
+      var->has_shadow = true;
+    }
+  }
+}
+
+/* --- rows that go on --------------------------------------------------------------------------*/
+
+static bool is_axis(const ll *e, vyre__val v, vyre__low_op op) {
+  return v && ll_inst(e, v)->op == op && ll_inst(e, v)->aux == 0;
+}
+
+/* group_id.x * size */
+static bool is_first_x(const ll *e, vyre__val v) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  if (inst->op != VYRE__LOW_MUL) return false;
+  bool is_left = is_axis(e, inst->a, VYRE__LOW_GROUP_ID);
+  vyre__val size = is_left ? inst->b : inst->a;
+  if (!is_left && !is_axis(e, inst->b, VYRE__LOW_GROUP_ID)) return false;
+  return ll_inst(e, size)->op == VYRE__LOW_CONST &&
+         vyre__low_const(ll_inst(e, size)) == e->kernel->workgroup[0];
+}
+
+static bool is_global_x(const ll *e, vyre__val v) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  if (inst->op != VYRE__LOW_ADD) return false;
+  return (is_axis(e, inst->a, VYRE__LOW_LOCAL_ID) && is_first_x(e, inst->b)) ||
+         (is_axis(e, inst->b, VYRE__LOW_LOCAL_ID) && is_first_x(e, inst->a));
+}
+
+/* Workgroups side by side are one long row if nobody can tell them apart: there is
+ * no barrier and no shared memory, and x is asked for as global_id.x only. */
+bool ll_find_fusion(ll *e) {
+  const vyre__part *run = &e->r.parts[e->r.first];
+  if (run->kind != VYRE__PART_RUN || run->next || run->is_empty) return false;
+  if (run->piece_count != 1 || e->kernel->workgroup[0] == 1) return false;
+  e->fused_x = 0;
+  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+    const vyre__low_inst *inst = ll_inst(e, at);
+    vyre__val operands[4];
+    if (!ll_role(e, at)->is_needed) continue;
+    uint16_t memory = VYRE__LOWF_READS | VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS;
+    if (vyre__low_ops[inst->op].flags & memory &&
+        inst->op != VYRE__LOW_OUT_OF_FUEL &&
+        e->kernel->buffers[inst->aux].kind == VYRE_MEMORY_SHARED) {
+      return false;
+    }
+    if (is_global_x(e, at)) {
+      if (e->fused_x) return false;
+      e->fused_x = at;
+      continue;
+    }
+    uint32_t count = vyre__low_operands(inst, operands);
+    for (uint32_t i = 0; i < count; i++) {
+      if (is_axis(e, operands[i], VYRE__LOW_LOCAL_ID)) return false;
+      if (is_axis(e, operands[i], VYRE__LOW_GROUP_ID) && !is_first_x(e, at)) {
+        return false;
+      }
+      if (is_first_x(e, operands[i])) return false;
+    }
+  }
+  return e->fused_x != 0;
+}
+
+static vyre_code plan_rows(ll *e) {
+  memset(e->rows, 0, e->r.piece_count * sizeof(ll_row *));
+  memset(e->jams, 0, e->r.piece_count * sizeof(ll_jam *));
+  for (uint32_t i = 1; i < e->r.piece_count && e->has_rows; i++) {
+    VYRE_TRY(ll_plan_row(e, i, &e->rows[i]));
+    VYRE_TRY(ll_plan_jam(e, i, &e->jams[i]));
+  }
+  return VYRE_OK;
+}
+
+vyre_code ll_plan(ll *e) {
+  size_t count = (size_t)(e->r.end - e->r.begin) + 1;
+  memset(e->notes, 0, count * sizeof *e->notes);
+  memset(e->piece_acts, 0, e->r.piece_count * sizeof *e->piece_acts);
+  plan_variables(e);
+  VYRE_TRY(find_logic(e));
+  ll_find_exits(e);
+  find_small(e);
+  find_long(e);
+  find_floats(e);
+  VYRE_TRY(find_blends(e));
+  ll_plan_splits(e);
+  return plan_rows(e);
+}

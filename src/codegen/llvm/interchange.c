@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Loops that all invocations of a workgroup go through in the same rounds, taken
+ * out of the loop over invocations: round by round, each for all of them.
+ *
+ * A barrier at the end of a round does it, and a barrier is always permitted where
+ * all get to. It pays where a round does atomics: these are done one after the
+ * other whatever the width, and what they are about mostly lies side by side for
+ * invocations, but not for the rounds of one. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "codegen/llvm/internal.h"
+
+enum { MOST_TURNS = 4, MOST_DEPTH = 16 };
+
+static bool is_op(const vyre__low_kernel *kernel, uint32_t at,
+                  vyre__low_op op) {
+  return kernel->code[at].op == op;
+}
+
+/* The IF or LOOP that an opener stands for. */
+static uint32_t owner(const vyre__regions *r, uint32_t open) {
+  return vyre__role_of(r, vyre__end_of(r, open))->mate;
+}
+
+static bool is_group(const vyre__regions *r, uint32_t open) {
+  return vyre__role_of(r, owner(r, open))->piece == 0;
+}
+
+/* --- what lies side by side ---------------------------------------------------------*/
+
+/* By how much @p v grows where variable @p var does by one, or, without one
+ * (VYRE_NO_INDEX), local_id.x. False: that is not known. */
+static bool slope(const vyre__low_kernel *kernel, vyre__val v, uint32_t var,
+                  unsigned depth, uint32_t *out) {
+  const vyre__low_inst *inst = &kernel->code[v];
+  uint32_t a, b;
+  *out = 0;
+  if (depth == MOST_DEPTH) return false;
+  switch (inst->op) {
+    case VYRE__LOW_CONST:
+    case VYRE__LOW_GROUP_ID:
+    case VYRE__LOW_GRID_SIZE:
+    case VYRE__LOW_LEN:
+      return true;
+    case VYRE__LOW_LOCAL_ID:
+      *out = var == VYRE_NO_INDEX && inst->aux == 0;
+      return true;
+    case VYRE__LOW_GET:
+      *out = inst->aux == var;
+      return inst->aux == var || var == VYRE_NO_INDEX;
+    case VYRE__LOW_ADD:
+    case VYRE__LOW_SUB:
+    case VYRE__LOW_MUL:
+    case VYRE__LOW_SHL:
+      break;
+    default:
+      return false;
+  }
+  if (!slope(kernel, inst->a, var, depth + 1, &a) ||
+      !slope(kernel, inst->b, var, depth + 1, &b)) {
+    return false;
+  }
+  *out = inst->op == VYRE__LOW_SUB ? a - b : a + b;
+  if (inst->op == VYRE__LOW_ADD || inst->op == VYRE__LOW_SUB) return true;
+  /* a product of one that grows and a number */
+  const vyre__low_inst *left = &kernel->code[inst->a],
+                       *right = &kernel->code[inst->b];
+  if (!a && !b) return true;
+  if (inst->op == VYRE__LOW_SHL && right->op == VYRE__LOW_CONST) {
+    *out = a << (right->c & 31);
+    return true;
+  }
+  if (inst->op != VYRE__LOW_MUL) return false;
+  if (right->op == VYRE__LOW_CONST) *out = a * right->c;
+  if (left->op == VYRE__LOW_CONST) *out = b * left->c;
+  return left->op == VYRE__LOW_CONST || right->op == VYRE__LOW_CONST;
+}
+
+bool ll_runs_along(const vyre__low_kernel *kernel, uint32_t loop) {
+  const vyre__low_loop *l = &kernel->loops[kernel->code[loop].aux];
+  uint32_t depth = 1, rounds, lanes;
+  if (!l->is_counted || l->step != 1) return false;
+  for (uint32_t at = loop + 1; depth; at++) {
+    const vyre__low_inst *inst = &kernel->code[at];
+    depth += inst->op == VYRE__LOW_IF || inst->op == VYRE__LOW_LOOP;
+    depth -= inst->op == VYRE__LOW_END;
+    if (inst->op == VYRE__LOW_LOAD &&
+        slope(kernel, inst->a, l->var, 0, &rounds) &&
+        slope(kernel, inst->a, VYRE_NO_INDEX, 0, &lanes) && rounds == 1 &&
+        lanes > 1) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* --- what may be turned ----------------------------------------------------------*/
+
+static bool has_atomic(const vyre__regions *r, uint32_t begin, uint32_t end) {
+  for (uint32_t at = begin; at < end; at++) {
+    const vyre__role *role = vyre__role_of(r, at);
+    if (!(vyre__low_ops[r->kernel->code[at].op].flags & VYRE__LOWF_ATOMICS)) {
+      continue;
+    }
+    if (role->is_needed && role->is_reached && !role->uses) return true;
+  }
+  return false;
+}
+
+static uint32_t loop_of(const vyre__regions *r, uint32_t at) {
+  uint32_t open = vyre__role_of(r, at)->parent;
+  while (open && !is_op(r->kernel, open, VYRE__LOW_LOOP)) {
+    open = vyre__role_of(r, open)->parent;
+  }
+  return open;
+}
+
+/* Returns true if the jump at @p at may keep some invocations from reaching
+ * @p loop: it stands before the loop, leaves an iteration around it, and is not taken
+ * by the whole workgroup together. */
+static bool jumps_past(const vyre__regions *r, uint32_t at, uint32_t loop) {
+  bool jumps = is_op(r->kernel, at, VYRE__LOW_CONTINUE) ||
+               is_op(r->kernel, at, VYRE__LOW_BREAK);
+  if (!jumps || at > loop || vyre__role_of(r, at)->piece == 0) return false;
+  return vyre__end_of(r, loop_of(r, at)) > loop;
+}
+
+/* Checks that all invocations reach LOOP @p loop and each step of it together, as far
+ * as the jumps around and inside it tell: a barrier may be inserted at the step. */
+static bool stays_together(const vyre__regions *r, uint32_t loop) {
+  uint32_t end = vyre__end_of(r, loop);
+  for (uint32_t at = r->begin; at < end; at++) {
+    if (!vyre__role_of(r, at)->is_reached) continue;
+    if (is_op(r->kernel, at, VYRE__LOW_EXIT) || jumps_past(r, at, loop)) {
+      return false;
+    }
+    if (at > loop && is_op(r->kernel, at, VYRE__LOW_CONTINUE) &&
+        loop_of(r, at) == loop) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool is_candidate(const vyre__regions *r, uint32_t at) {
+  const vyre__role *role = vyre__role_of(r, at);
+  if (!is_op(r->kernel, at, VYRE__LOW_LOOP)) return false;
+  if (!role->is_reached || role->piece == 0) return false;
+  for (uint32_t open = role->parent; open;
+       open = vyre__role_of(r, open)->parent) {
+    if (!is_group(r, open)) return false;
+  }
+  uint32_t step = role->mate;
+  return has_atomic(r, at, step) && stays_together(r, at) &&
+         !ll_runs_along(r->kernel, at);
+}
+
+/* --- another barrier -------------------------------------------------------------*/
+
+static void shift(uint32_t *value, uint32_t at) {
+  if (*value >= at) ++*value;
+}
+
+/* A copy of @p from with a barrier before instruction @p at. */
+static vyre_code insert(ll *e, const vyre__low_kernel *from, uint32_t at,
+                        vyre__low_kernel **out) {
+  size_t count = (size_t)from->count + 1;
+  vyre__low_kernel *to = vyre__arena_array(e->arena, 1, sizeof *to);
+  vyre__low_inst *code = vyre__arena_array(e->arena, count, sizeof *code);
+  vyre__place *places = vyre__arena_array(e->arena, count, sizeof *places);
+  vyre__low_loop *loops =
+      vyre__arena_array(e->arena, from->loop_count, sizeof *loops);
+  vyre__low_phase *phases =
+      vyre__arena_array(e->arena, from->phase_count, sizeof *phases);
+  vyre__low_step *steps =
+      vyre__arena_array(e->arena, from->step_count, sizeof *steps);
+  if (!to || !code || !places || !loops || !phases || !steps) {
+    return vyre__no_memory(e->st, "emit/llvm", "instructions", count);
+  }
+  *to = *from;
+  to->code = code;
+  to->places = places;
+  to->loops = loops;
+  to->phases = phases;
+  to->steps = steps;
+  to->count++;
+  to->has_barrier = true;
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t old = i > at ? i - 1 : i;
+    places[i] = from->places[old];
+    code[i] = from->code[old];
+    if (i == at) code[i] = (vyre__low_inst){.op = VYRE__LOW_BARRIER};
+    for (unsigned k = 0; k < vyre__low_ops[code[i].op].operands; k++) {
+      shift(&code[i].v[k], at);
+    }
+  }
+  for (uint32_t i = 0; i < from->loop_count; i++) {
+    loops[i] = from->loops[i];
+    shift(&loops[i].first, at);
+    shift(&loops[i].bound, at);
+  }
+  /* A range that ends where the barrier comes has it behind it. */
+  for (uint32_t i = 0; i < from->phase_count; i++) {
+    phases[i] = from->phases[i];
+    shift(&phases[i].begin, at);
+    if (phases[i].end > at) phases[i].end++;
+  }
+  shift(&to->host.begin, at);
+  if (to->host.end > at) to->host.end++;
+  for (uint32_t i = 0; i < from->step_count; i++) {
+    steps[i] = from->steps[i];
+    shift(&steps[i].first, at);
+    shift(&steps[i].bound, at);
+  }
+  *out = to;
+  return VYRE_OK;
+}
+
+/* --- whether it was right -----------------------------------------------------------*/
+
+/* Returns true if all invocations leave the loop in the same round, whatever
+ * happens to memory: conditions are computed once for the workgroup. One that each
+ * invocation computes, and of which one result counts, was a guard of the others
+ * before the loop was turned (analyze/racy_guards.h). */
+static bool leaves_together(const vyre__regions *r, uint32_t loop) {
+  uint32_t end = vyre__end_of(r, loop);
+  for (uint32_t at = loop + 1; at < end; at++) {
+    if (!vyre__role_of(r, at)->is_reached) continue;
+    if (!is_op(r->kernel, at, VYRE__LOW_BREAK) || loop_of(r, at) != loop) {
+      continue;
+    }
+    for (uint32_t open = vyre__role_of(r, at)->parent; open != loop;
+         open = vyre__role_of(r, open)->parent) {
+      if (is_op(r->kernel, open, VYRE__LOW_STEP)) continue;
+      vyre__val condition = r->kernel->code[owner(r, open)].a;
+      const vyre__role *role = vyre__role_of(r, condition);
+      if (!role->is_uniform || role->keep == VYRE__KEEP_AGREED) return false;
+    }
+  }
+  return true;
+}
+
+/* What lives from one piece to another in memory. */
+static uint32_t count_kept(const vyre__regions *r) {
+  uint32_t count = 0;
+  for (uint32_t at = r->begin; at < r->end; at++) {
+    const vyre__role *role = vyre__role_of(r, at);
+    count += role->is_needed && role->keep >= VYRE__KEEP_AGREED;
+  }
+  for (uint32_t i = 0; i < r->kernel->var_count; i++) {
+    count += r->var_needed[i] && r->var_keep[i] >= VYRE__KEEP_AGREED;
+  }
+  return count;
+}
+
+static vyre_code turn_one(ll *e, uint32_t phase, bool *turned) {
+  vyre__regions before, after;
+  *turned = false;
+  VYRE_TRY(vyre__regions_build(e->kernel, e->kernel->phases[phase], false,
+                               e->arena, &before, e->st));
+  for (uint32_t at = before.begin; at < before.end; at++) {
+    vyre__low_kernel *other;
+    if (!is_candidate(&before, at)) continue;
+    VYRE_TRY(insert(e, e->kernel, vyre__role_of(&before, at)->mate, &other));
+    VYRE_TRY(vyre__regions_build(other, other->phases[phase], false, e->arena,
+                                 &after, e->st));
+    if (!leaves_together(&after, at) ||
+        count_kept(&after) > count_kept(&before)) {
+      continue;
+    }
+    e->kernel = other;
+    *turned = true;
+    return VYRE_OK;
+  }
+  return VYRE_OK;
+}
+
+vyre_code ll_turn_loops(ll *e, uint32_t phase) {
+  bool has_loop = false, has_atomics = false, turned = true;
+  vyre__low_phase range = e->kernel->phases[phase];
+  for (uint32_t at = range.begin; at < range.end; at++) {
+    uint8_t op = e->kernel->code[at].op;
+    has_loop |= op == VYRE__LOW_LOOP;
+    has_atomics |= (vyre__low_ops[op].flags & VYRE__LOWF_ATOMICS) != 0;
+  }
+  if (!has_loop || !has_atomics) return VYRE_OK;
+  for (unsigned i = 0; i < MOST_TURNS && turned; i++) {
+    VYRE_TRY(turn_one(e, phase, &turned));
+  }
+  return VYRE_OK;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Loops that lanes leave at the top, when something that counts comes to its end:
+ *
+ *   for (let k = local_id.x; k < n; k += 64) ..
+ *
+ * Lanes part in the last round only. The rounds before it are a loop of their own,
+ * without masks, as long as lane 0 tells that nobody is at the end. Nothing has
+ * happened in a round until that is asked, so that the round in which somebody
+ * leaves begins anew in the loop for any lanes. */
+#include "codegen/llvm/internal.h"
+
+enum { MOST_COPIES = 3000 }; /* instructions */
+
+static bool is_op(const ll *e, uint32_t at, vyre__low_op op) {
+  return ll_inst(e, at)->op == op;
+}
+
+/* if (c) break; */
+static bool only_breaks(const ll *e, uint32_t at) {
+  return is_op(e, at, VYRE__LOW_IF) && is_op(e, at + 1, VYRE__LOW_BREAK) &&
+         is_op(e, at + 2, VYRE__LOW_END);
+}
+
+static bool ends_dispatch(const ll *e, uint32_t at) {
+  return is_op(e, at, VYRE__LOW_IF) &&
+         is_op(e, at + 1, VYRE__LOW_OUT_OF_FUEL) &&
+         ll_role(e, at)->mate == vyre__end_of(&e->r, at);
+}
+
+static bool counts(const ll *e, vyre__val v) {
+  vyre__shape shape = ll_shape(e, v);
+  return shape.kind == VYRE__SHAPE_LINEAR && shape.stride == 1;
+}
+
+/* Whether ll_test() can tell @p c. */
+static bool is_end(const ll *e, vyre__val c) {
+  while (is_op(e, c, VYRE__LOW_NOT) && ll_role(e, c)->piece == e->piece) {
+    c = ll_inst(e, c)->a;
+  }
+  const vyre__low_inst *inst = ll_inst(e, c);
+  if (inst->op < VYRE__LOW_LT_U || inst->op > VYRE__LOW_LE_S) return false;
+  if (ll_role(e, c)->piece != e->piece ||
+      ll_inst(e, inst->a)->type != VYRE_TYPE_U32) {
+    return false;
+  }
+  return (counts(e, inst->a) && vyre__shape_is_uniform(ll_shape(e, inst->b))) ||
+         (counts(e, inst->b) && vyre__shape_is_uniform(ll_shape(e, inst->a)));
+}
+
+/* Behind the last test that is at the top of the body; 0: there is none. */
+static uint32_t body_of(const ll *e, uint32_t loop) {
+  uint32_t at = loop + 1, step = ll_role(e, loop)->mate, body = 0;
+  uint16_t harmless = VYRE__LOWF_PURE | VYRE__LOWF_READS;
+  bool has_end = false;
+  while (at < step) {
+    const vyre__low_inst *inst = ll_inst(e, at);
+    if (only_breaks(e, at)) {
+      bool is_varying = ll_shape(e, inst->a).kind >= VYRE__SHAPE_LINEAR;
+      if (is_varying && !is_end(e, inst->a)) break;
+      has_end |= is_varying;
+      at += 3;
+      body = at;
+      continue;
+    }
+    if (inst->op != VYRE__LOW_GET &&
+        (!(vyre__low_ops[inst->op].flags & harmless) ||
+         vyre__low_ops[inst->op].flags & VYRE__LOWF_ATOMICS)) {
+      break;
+    }
+    at++;
+  }
+  return has_end ? body : 0;
+}
+
+/* Whether some may leave the round in [begin, end), whose loop is @p loop. */
+static bool is_left(const ll *e, uint32_t loop, uint32_t begin, uint32_t end) {
+  for (uint32_t at = begin; at < end; at++) {
+    if (ends_dispatch(e, at)) {
+      at = vyre__end_of(&e->r, at);
+      continue;
+    }
+    if (!(vyre__low_ops[ll_inst(e, at)->op].flags & VYRE__LOWF_JUMPS)) continue;
+    if (is_op(e, at, VYRE__LOW_EXIT)) return true;
+    uint32_t open = ll_role(e, at)->parent;
+    while (!is_op(e, open, VYRE__LOW_LOOP)) open = ll_role(e, open)->parent;
+    if (open == loop) return true;
+  }
+  return false;
+}
+
+static void ask_top(ll *e, uint32_t begin, uint32_t end, uint32_t others) {
+  for (uint32_t at = begin; at < end; at++) {
+    if (!is_op(e, at, VYRE__LOW_IF)) {
+      ll_block(e, at, at + 1);
+      continue;
+    }
+    uint32_t stay = ll_label(e);
+    vyre__val condition = ll_inst(e, at)->a;
+    ll_op test = ll_test(e, condition, false);
+    if (test.kind == LL_NONE) test = ll_all(e, ll_mask_of(e, condition, true));
+    ll_cond(e, test, stay, others);
+    ll_place(e, stay);
+    at += 2;
+  }
+}
+
+void ll_steady_rounds(ll *e, uint32_t loop) {
+  const ll_note *note = ll_note_of(e, loop);
+  uint32_t step = ll_role(e, loop)->mate, end = vyre__end_of(&e->r, loop);
+  if (e->width == 1 || !ll_is_all_on(e) || !note->parts || note->continues ||
+      (end - loop) * e->copies >= MOST_COPIES) {
+    return;
+  }
+  uint32_t body = body_of(e, loop);
+  if (!body || is_left(e, loop, body, end)) return;
+  uint32_t head = ll_label(e), others = ll_label(e), outer = 0;
+  ll_op counter = {0};
+  ll_scope scope = {.up = e->scope, .kind = LL_SCOPE_LOOP, .at = loop};
+  e->scope = &scope;
+  e->copies *= 2;
+  if (note->is_long) ll_open_long(e, &counter, &outer);
+  ll_place(e, head);
+  uint32_t mark = ll_enter(e);
+  ask_top(e, loop + 1, body, others);
+  ll_block(e, body, step);
+  ll_block(e, step + 1, end);
+  if (note->is_long && e->is_open) ll_close_long(e, counter, head, outer);
+  ll_br(e, head);
+  ll_leave(e, mark);
+  e->copies /= 2;
+  e->scope = scope.up;
+  ll_place(e, others);
+}

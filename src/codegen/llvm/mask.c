@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Which lanes are on: vectors of i32, all ones or zeros. They are combined as
+ * such; vectors of i1 that live through loops are slow on processors without
+ * registers for them. */
+#include "codegen/llvm/internal.h"
+
+enum { MASK = LL_I32 | LL_VEC, BITS = LL_I1 | LL_VEC };
+
+ll_op ll_mask_bits(ll *e) {
+  if (e->mask.lanes.kind == LL_NONE) return (ll_op){0};
+  if (e->mask.bits.kind == LL_NONE) {
+    e->mask.bits =
+        ll_def(e, "icmp slt %o, zeroinitializer", MASK, e->mask.lanes);
+  }
+  return e->mask.bits;
+}
+
+ll_op ll_mask_vector(ll *e) {
+  return e->mask.lanes.kind == LL_NONE ? ll_const(UINT32_MAX) : e->mask.lanes;
+}
+
+ll_op ll_any(ll *e, ll_op mask) {
+  if (mask.kind == LL_NONE) return ll_const(1);
+  ll_op all = ll_def(e, "call i32 @llvm.vector.reduce.or.v%ui32(%o)", e->width,
+                     MASK, mask);
+  return ll_def(e, "icmp ne i32 %v, 0", LL_I32, all);
+}
+
+ll_op ll_all(ll *e, ll_op mask) {
+  if (mask.kind == LL_NONE) return ll_const(1);
+  ll_op off = ll_def(e, "xor %o, %v", MASK, mask, MASK, ll_const(UINT32_MAX));
+  ll_op any = ll_def(e, "call i32 @llvm.vector.reduce.or.v%ui32(%o)", e->width,
+                     MASK, off);
+  return ll_def(e, "icmp eq i32 %v, 0", LL_I32, any);
+}
+
+ll_op ll_and(ll *e, ll_op a, ll_op b) {
+  if (a.kind == LL_NONE) return b;
+  if (b.kind == LL_NONE) return a;
+  return ll_def(e, "and %o, %v", MASK, a, MASK, b);
+}
+
+ll_op ll_and_not(ll *e, ll_op a, ll_op b) {
+  if (b.kind == LL_CONST) return b.bits ? ll_const(0) : a;
+  ll_op off = ll_def(e, "xor %o, %v", MASK, b, MASK, ll_const(UINT32_MAX));
+  return ll_and(e, a, off);
+}
+
+ll_op ll_widen(ll *e, ll_op bits) {
+  return ll_def(e, "sext %o to %t", BITS, bits, MASK);
+}
+
+ll_op ll_lanes(ll *e, ll_op mask) {
+  if (mask.kind == LL_CONST && !mask.bits) return mask; /* nobody */
+  if (mask.kind == LL_NONE || mask.kind == LL_CONST) {
+    return ll_const(e->width == 32 ? UINT32_MAX : (1u << e->width) - 1);
+  }
+  ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, mask);
+  ll_op number = ll_def(e, "bitcast %o to i%u", BITS, bits, e->width);
+  if (e->width == 32) return number;
+  return ll_def(e, "zext i%u %v to i32", e->width, LL_I32, number);
+}
+
+static ll_op mask_of(ll *e, vyre__val v, bool is_not, unsigned depth) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  vyre__val left, right;
+  bool is_or;
+  if (ll_is_scalar(e, v)) {
+    ll_op op = ll_scalar(e, v);
+    if (op.kind == LL_CONST) {
+      return ll_const((op.bits != 0) != is_not ? UINT32_MAX : 0);
+    }
+    op = ll_def(e, "sext i1 %v to i32", LL_I1, op);
+    if (is_not) op = ll_def(e, "xor i32 %v, %u", LL_I32, op, UINT32_MAX);
+    return ll_splat(e, LL_I32, op);
+  }
+  if (depth < 4 && ll_role(e, v)->piece == e->piece) {
+    if (inst->op == VYRE__LOW_NOT) {
+      return mask_of(e, inst->a, !is_not, depth + 1);
+    }
+    if (ll_operation(e, v, &left, &right, &is_or)) {
+      ll_op a = mask_of(e, left, is_not, depth + 1);
+      ll_op b = mask_of(e, right, is_not, depth + 1);
+      return ll_def(e, "%s %o, %v", is_or == is_not ? "and" : "or", MASK, a,
+                    MASK, b);
+    }
+  }
+  ll_op bits = ll_widen(e, ll_vector(e, v));
+  if (!is_not) return bits;
+  return ll_def(e, "xor %o, %v", MASK, bits, MASK, ll_const(UINT32_MAX));
+}
+
+ll_op ll_mask_of(ll *e, vyre__val v, bool is_not) {
+  return mask_of(e, v, is_not, 0);
+}
+
+ll_op ll_active(ll *e, vyre__val c) {
+  if (!c || ll_known_of(e, c) == LL_TRUE) return e->mask.lanes;
+  return ll_and(e, e->mask.lanes, mask_of(e, c, false, 0));
+}
+
+/* --- from lane 0 ---------------------------------------------------------------------*/
+
+static ll_op both(ll *e, ll_op a, ll_op b) {
+  if (a.kind == LL_NONE || b.kind == LL_NONE) return (ll_op){0};
+  return ll_def(e, "and i1 %v, %v", LL_I1, a, LL_I1, b);
+}
+
+/* first + width - 1 + extra <= bound, without a turn at 2^32. */
+static ll_op stays_below(ll *e, ll_op first, ll_op bound, bool equals) {
+  uint32_t reach = e->width - equals;
+  ll_op top = ll_def(e, "sub i32 %v, %u", LL_I32, bound, reach);
+  ll_op has = ll_def(e, "icmp uge i32 %v, %u", LL_I32, bound, reach);
+  ll_op in = ll_def(e, "icmp ule i32 %v, %v", LL_I32, first, LL_I32, top);
+  return both(e, has, in);
+}
+
+static ll_op stays_above(ll *e, ll_op first, ll_op bound, bool equals) {
+  ll_op in = ll_def(e, "icmp %s i32 %v, %v", equals ? "uge" : "ugt", LL_I32,
+                    first, LL_I32, bound);
+  ll_op last =
+      ll_def(e, "icmp ule i32 %v, %u", LL_I32, first, (unsigned)-e->width);
+  return both(e, in, last);
+}
+
+ll_op ll_test(ll *e, vyre__val c, bool want) {
+  const vyre__low_inst *inst = ll_inst(e, c);
+  if (ll_is_scalar(e, c)) {
+    ll_op op = ll_scalar(e, c);
+    return want ? op : ll_def(e, "xor i1 %v, true", LL_I1, op);
+  }
+  if (ll_role(e, c)->piece != e->piece) return (ll_op){0};
+  if (inst->op == VYRE__LOW_NOT) return ll_test(e, inst->a, !want);
+  vyre__val first, last;
+  bool is_or;
+  if (ll_operation(e, c, &first, &last, &is_or)) {
+    if (is_or == want) return (ll_op){0};
+    ll_op one = ll_test(e, first, want);
+    return one.kind == LL_NONE ? one : both(e, one, ll_test(e, last, want));
+  }
+  if (inst->op < VYRE__LOW_LT_U || inst->op > VYRE__LOW_LE_S) return (ll_op){0};
+  bool equals = inst->op == VYRE__LOW_LE_U || inst->op == VYRE__LOW_LE_S;
+  bool is_signed = inst->op == VYRE__LOW_LT_S || inst->op == VYRE__LOW_LE_S;
+  if (ll_inst(e, inst->a)->type != VYRE_TYPE_U32) return (ll_op){0};
+  const ll_rep *a = ll_value(e, inst->a), *b = ll_value(e, inst->b);
+  ll_op left = a->s, right = b->s;
+  bool counts_first = a->form == LL_LINEAR && a->stride == 1;
+  bool counts_last = b->form == LL_LINEAR && b->stride == 1;
+  counts_first &= b->form == LL_SCALAR;
+  counts_last &= a->form == LL_SCALAR;
+  if (!counts_first && !counts_last) return (ll_op){0};
+  if (is_signed) { /* in the order of unsigned ones */
+    left = ll_def(e, "xor i32 %v, %u", LL_I32, left, 0x80000000u);
+    right = ll_def(e, "xor i32 %v, %u", LL_I32, right, 0x80000000u);
+  }
+  if (counts_first) {
+    return want ? stays_below(e, left, right, equals)
+                : stays_above(e, left, right, !equals);
+  }
+  return want ? stays_above(e, right, left, equals)
+              : stays_below(e, right, left, !equals);
+}

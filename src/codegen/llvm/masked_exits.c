@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Exits: what continue, break, return and running out of fuel do to masks.
+ *
+ * A vector of invocations runs a piece under three kinds of masks:
+ *
+ *   e->mask       lanes that run the current instruction
+ *   scope->act    lanes that have not left the current iteration of a loop; of the
+ *                 scope of the piece: lanes that have not left the piece
+ *   scope->live   lanes that have not left a loop
+ *
+ * An exit that the lanes M take, M being e->mask, removes them from these masks:
+ *
+ *   exit       loops it crosses   the loop it is for   the piece
+ *   continue   -                  act                  -
+ *   break      -                  act, live            -
+ *   return     act, live          -                    act; later pieces: done
+ *   fuel       ends the dispatch: no mask is read after it
+ *
+ * A break or continue of a loop that belongs to the workgroup leaves the piece, and
+ * is a return here.
+ *
+ * No lane of M runs what follows. Execution resumes where lanes wait; scopes are
+ * asked from the inside out:
+ *
+ *   divergent if   always: its other arm, or its end
+ *   loop           at its step, if M or other lanes left this iteration by continue;
+ *                  at its end, if M left by break, or if the loop has `live`;
+ *                  otherwise no lane waits here: all lanes of the loop returned
+ *   piece          at its end
+ *
+ * A loop with `live` is resumed at its end even if no lane may wait there. Its end
+ * removes the lanes that returned, and resumes further out if none is left;
+ * find_exit() therefore notes `drops` for each such loop that a return crosses.
+ *
+ * Whether an exit is uniform or divergent does not matter to these rules. It decides
+ * which masks exist: a loop that all lanes leave together has no `live`, and a loop
+ * without divergent exits has neither mask. That a loop has a mask does not mean that
+ * lanes wait: the mask may be there for an exit that comes later in the iteration. */
+#include "codegen/llvm/internal.h"
+
+enum { MASK = LL_I32 | LL_VEC };
+
+typedef enum exit_kind { EXIT_CONTINUE, EXIT_BREAK, EXIT_RETURN } exit_kind;
+
+/* The table above. Running out of fuel has no row, as it needs no mask. */
+static const struct exit_rule {
+  bool clears_live;     /* beside `act`: the lanes start no other iteration */
+  bool crosses_loops;   /* up to the piece; else it is for the innermost loop */
+  bool resumes_at_step; /* M itself goes on there */
+  bool resumes_at_end;
+} exit_rules[] = {
+    [EXIT_CONTINUE] = {.resumes_at_step = true},
+    [EXIT_BREAK] = {.clears_live = true, .resumes_at_end = true},
+    [EXIT_RETURN] = {.clears_live = true, .crosses_loops = true},
+};
+
+static bool is_op(const ll *e, uint32_t at, vyre__low_op op) {
+  return ll_inst(e, at)->op == op;
+}
+
+static uint32_t loop_of(const ll *e, uint32_t jump) {
+  uint32_t open = ll_role(e, jump)->parent;
+  while (!is_op(e, open, VYRE__LOW_LOOP)) open = ll_role(e, open)->parent;
+  return open;
+}
+
+static exit_kind kind_of(const ll *e, uint32_t at) {
+  if (is_op(e, at, VYRE__LOW_EXIT)) return EXIT_RETURN;
+  if (ll_role(e, loop_of(e, at))->piece == 0) return EXIT_RETURN;
+  return is_op(e, at, VYRE__LOW_CONTINUE) ? EXIT_CONTINUE : EXIT_BREAK;
+}
+
+/* --- which masks are kept ---------------------------------------------------------*/
+
+static bool is_varying(const ll *e, uint32_t at) {
+  return e->width > 1 &&
+         ll_shape(e, ll_inst(e, at)->a).kind >= VYRE__SHAPE_LINEAR;
+}
+
+static bool raise(bool *flag, bool to) {
+  bool is_new = to && !*flag;
+  *flag |= to;
+  return is_new;
+}
+
+/* Notes the masks that @p exit at @p at needs in a loop that other lanes stay in.
+ * Returns whether something is new. */
+static bool need_masks(ll_note *note, exit_kind exit, uint32_t at) {
+  bool needs_live = exit_rules[exit].clears_live;
+  bool changed = raise(needs_live ? &note->parts : &note->continues, true);
+  if (note->split && note->split <= at) return changed;
+  note->split = at;
+  return true;
+}
+
+/* Notes what the lanes at jump @p at leave while other lanes stay. Returns whether
+ * something is new. */
+static bool find_exit(ll *e, uint32_t at) {
+  exit_kind exit = kind_of(e, at);
+  bool some = false, changed = false; /* some: not all lanes of the scope */
+  for (uint32_t open = ll_role(e, at)->parent; open;
+       open = ll_role(e, open)->parent) {
+    uint32_t own = ll_role(e, vyre__end_of(&e->r, open))->mate;
+    if (ll_role(e, own)->piece == 0) break; /* of the workgroup */
+    ll_note *note = ll_note_of(e, own);
+    if (is_op(e, own, VYRE__LOW_IF)) {
+      some |= is_varying(e, own);
+      changed |= raise(&note->drops, some);
+      continue;
+    }
+    if (is_op(e, open, VYRE__LOW_STEP)) continue; /* its LOOP comes next */
+    some |= note->split && note->split < at;
+    if (some) changed |= need_masks(note, exit, at);
+    if (!exit_rules[exit].crosses_loops) return changed;
+    some |= note->parts; /* other lanes may have left in earlier iterations */
+    changed |= raise(&note->drops, some);
+  }
+  return raise(&e->piece_acts[ll_role(e, at)->piece], some) || changed;
+}
+
+void ll_find_exits(ll *e) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+      const vyre__role *role = ll_role(e, at);
+      if (!(vyre__low_ops[ll_inst(e, at)->op].flags & VYRE__LOWF_JUMPS))
+        continue;
+      if (role->piece && role->is_reached) changed |= find_exit(e, at);
+    }
+  }
+}
+
+/* --- removing lanes ---------------------------------------------------------------*/
+
+ll_scope *ll_iteration(const ll *e) {
+  ll_scope *scope = e->scope;
+  while (scope->kind == LL_SCOPE_IF) scope = scope->up;
+  return scope;
+}
+
+ll_op ll_load_mask(ll *e, ll_op at) {
+  return ll_def(e, "load %t, ptr %v", MASK, LL_PTR, at);
+}
+
+void ll_store_mask(ll *e, ll_op mask, ll_op at) {
+  ll_do(e, "store %o, ptr %v", MASK, mask, LL_PTR, at);
+}
+
+static void clear_lanes(ll *e, ll_op at, ll_op mask) {
+  if (mask.kind == LL_CONST) {
+    ll_store_mask(e, ll_const(0), at);
+  } else {
+    ll_store_mask(e, ll_and_not(e, ll_load_mask(e, at), mask), at);
+  }
+}
+
+static void mark_done(ll *e) {
+  ll_op at = ll_element(e, e->done, MASK);
+  if (e->width == 1 || ll_is_all_on(e)) {
+    ll_store_mask(e, ll_const(UINT32_MAX), at);
+    return;
+  }
+  ll_op all =
+      ll_def(e, "or %o, %v", MASK, ll_load_mask(e, at), MASK, e->mask.lanes);
+  ll_store_mask(e, all, at);
+}
+
+static void remove_lanes(ll *e, uint32_t at, exit_kind exit) {
+  const struct exit_rule *rule = &exit_rules[exit];
+  ll_op mask = ll_mask_vector(e);
+  if (rule->crosses_loops && ll_role(e, at)->sets_done) mark_done(e);
+  for (ll_scope *scope = ll_iteration(e);; scope = scope->up) {
+    if (scope->kind == LL_SCOPE_IF) continue;
+    if (scope->has_act) clear_lanes(e, scope->act, mask);
+    if (scope->has_live && rule->clears_live) {
+      clear_lanes(e, scope->live, mask);
+    }
+    if (!rule->crosses_loops || scope->kind == LL_SCOPE_REGION) return;
+  }
+}
+
+/* --- where execution resumes ------------------------------------------------------*/
+
+static uint32_t use(uint32_t label, bool *is_used) {
+  *is_used = true;
+  return label;
+}
+
+/* Returns the label where execution resumes after @p exit of all lanes that are
+ * on. EXIT_RETURN also stands for lanes that left by different exits, as it asks
+ * every scope. */
+static uint32_t resume_after(ll_scope *scope, exit_kind exit) {
+  const struct exit_rule *rule = &exit_rules[exit];
+  for (; scope->kind == LL_SCOPE_LOOP; scope = scope->up) {
+    bool all_at_step = scope->lanes_at_step && !scope->has_live;
+    if (rule->resumes_at_step || all_at_step) {
+      return use(scope->step, &scope->step_used);
+    }
+    if (scope->lanes_at_step) return use(scope->check, &scope->check_used);
+    if (rule->resumes_at_end || scope->has_live) break;
+  }
+  return use(scope->end, &scope->end_used);
+}
+
+uint32_t ll_resume(ll *e) {
+  return resume_after(e->scope, EXIT_RETURN);
+}
+
+void ll_exit_some(ll *e, uint32_t at) {
+  exit_kind exit = kind_of(e, at);
+  remove_lanes(e, at, exit);
+  if (exit == EXIT_CONTINUE) ll_iteration(e)->lanes_at_step = true;
+}
+
+void ll_exit_all(ll *e, uint32_t at) {
+  exit_kind exit = kind_of(e, at);
+  if (e->scope->kind == LL_SCOPE_IF) { /* other lanes wait at its end */
+    ll_exit_some(e, at);
+  } else {
+    remove_lanes(e, at, exit);
+  }
+  ll_br(e, resume_after(e->scope, exit));
+}

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Loads and stores: of one number where lanes agree about the place, of a whole
+ * vector where they are side by side, lane by lane elsewhere. */
+#include "codegen/llvm/internal.h"
+
+enum { MASK = LL_I32 | LL_VEC };
+
+static const vyre__low_buffer *buffer_of(const ll *e, uint32_t at) {
+  return &e->kernel->buffers[ll_inst(e, at)->aux];
+}
+
+static bool is_shared(const ll *e, uint32_t at) {
+  return buffer_of(e, at)->kind == VYRE_MEMORY_SHARED;
+}
+
+/* Memory of the caller is where it is; shared memory is ours. */
+static unsigned align_of(const ll *e, uint32_t at) {
+  return is_shared(e, at) ? buffer_of(e, at)->width : 1;
+}
+
+ll_op ll_base(ll *e, uint32_t buffer) {
+  e->buffer_used[buffer] = true;
+  bool is_shared = e->kernel->buffers[buffer].kind == VYRE_MEMORY_SHARED;
+  return ll_name(is_shared && e->is_whole ? "dw" : "d", buffer);
+}
+
+ll_op ll_address(ll *e, uint32_t buffer, ll_op index) {
+  unsigned type = ll_memory_type(e->kernel->buffers[buffer].width);
+  ll_op wide = index.kind == LL_CONST
+                   ? ll_const(index.bits & UINT32_MAX)
+                   : ll_def(e, "zext i32 %v to i64", LL_I32, index);
+  return ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v", type, LL_PTR,
+                ll_base(e, buffer), LL_I64, wide);
+}
+
+static ll_op addresses(ll *e, uint32_t buffer, ll_op indices) {
+  unsigned type = ll_memory_type(e->kernel->buffers[buffer].width);
+  ll_op wide = ll_def(e, "zext %o to %t", MASK, indices, LL_I64 | LL_VEC);
+  return ll_def(e, "getelementptr inbounds %t, ptr %v, %o", type, LL_PTR,
+                ll_base(e, buffer), LL_I64 | LL_VEC, wide);
+}
+
+/* To LLVM, a load of memory that another thread writes is undefined: each use of it
+ * may be another value, and a branch on it may go anywhere. Freezing it makes it one
+ * value, which LLVM must not load again (spmd/single_read.h). */
+static ll_op settle(ll *e, uint32_t at, unsigned type, ll_op op) {
+  const vyre__low_buffer *buffer = buffer_of(e, at);
+  bool is_raced = buffer->is_written &&
+                  vyre__low_may_change(e->kernel, ll_inst(e, at)->aux);
+  if (is_raced || vyre__low_loads_once(e->kernel, e->decides, at)) {
+    op = ll_def(e, "freeze %o", type, op);
+  }
+  if (buffer->width < 4) {
+    op = ll_def(e, "zext %o to %t", type, op, LL_I32 | (type & LL_VEC));
+  }
+  return op;
+}
+
+/* --- one number ------------------------------------------------------------------*/
+
+typedef struct guard {
+  uint32_t from, end; /* labels */
+  bool is_open;
+} guard;
+
+/* Code up to close_guard() happens if @p condition holds, an i1. One that is known
+ * to hold has no way around it, which close_guard() would have to speak of. */
+static guard open_guard(ll *e, ll_op condition) {
+  bool holds = condition.kind == LL_CONST && condition.bits;
+  guard g = {.is_open = condition.kind != LL_NONE && !holds};
+  if (!g.is_open) return g;
+  g.from = ll_label(e);
+  g.end = ll_label(e);
+  uint32_t inside = ll_label(e);
+  ll_place(e, g.from);
+  ll_hope(e, condition, inside, g.end);
+  ll_place(e, inside);
+  return g;
+}
+
+/* Gives @p op, made inside, or zero. */
+static ll_op close_guard(ll *e, guard g, unsigned type, ll_op op) {
+  if (!g.is_open) return op;
+  uint32_t inside = ll_label(e);
+  ll_place(e, inside);
+  ll_place(e, g.end);
+  if (op.kind == LL_NONE) return op;
+  return ll_def(e, "phi %t [%v, %b], [%v, %b]", type, type, op, inside, type,
+                ll_const(0), g.from);
+}
+
+/* Whether a uniform access happens; LL_NONE: it does. */
+static ll_op happens(ll *e, vyre__val c) {
+  if (!c || ll_known_of(e, c) == LL_TRUE) return (ll_op){0};
+  if (ll_is_scalar(e, c)) return ll_scalar(e, c);
+  return ll_any(e, ll_active(e, c));
+}
+
+static void load_uniform(ll *e, vyre__val v) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  unsigned type = ll_memory_type(buffer_of(e, v)->width);
+  ll_op index = ll_scalar(e, inst->a);
+  guard g = open_guard(e, happens(e, inst->b));
+  ll_op op = ll_def(e, "load %t, ptr %v, align %u", type, LL_PTR,
+                    ll_address(e, inst->aux, index), align_of(e, v));
+  op = settle(e, v, type, op);
+  unsigned wide = ll_type(inst->type);
+  op = close_guard(e, g, wide, op);
+  bool differs = inst->b && ll_known_of(e, inst->b) != LL_TRUE &&
+                 !ll_is_scalar(e, inst->b);
+  if (!differs) {
+    ll_give(e, v, LL_SCALAR, op);
+    return;
+  }
+  op = ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, ll_vector(e, inst->b),
+              wide | LL_VEC, ll_splat(e, wide, op), wide | LL_VEC, ll_const(0));
+  ll_give(e, v, LL_VECTOR, op);
+}
+
+static void store_uniform(ll *e, uint32_t at) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  unsigned type = ll_memory_type(buffer_of(e, at)->width);
+  unsigned from = ll_type_of(e, inst->b);
+  ll_op index = ll_scalar(e, inst->a);
+  ll_op value = ll_scalar(e, ll_stored(e, at));
+  guard g = open_guard(e, happens(e, inst->c));
+  if (from != type && value.kind != LL_CONST) {
+    value = ll_def(e, "trunc %o to %t", from, value, type);
+  }
+  ll_do(e, "store %o, ptr %v, align %u", type, value, LL_PTR,
+        ll_address(e, inst->aux, index), align_of(e, at));
+  close_guard(e, g, type, (ll_op){0});
+}
+
+/* --- vectors -----------------------------------------------------------------------*/
+
+static bool is_contiguous(ll *e, vyre__val index) {
+  const ll_rep *rep = ll_value(e, index);
+  return rep->form == LL_LINEAR && rep->stride == 1;
+}
+
+/* Those of a whole workgroup stay in their order: LLVM would have them as the tree
+ * of a reduction asks for them, and the processor, which fetches ahead only where
+ * addresses go up or down, would wait for memory. */
+static ll_op plain_load(ll *e, vyre__val v, ll_op at) {
+  bool stays = e->is_whole && !is_shared(e, v);
+  return ll_def(e,
+                stays ? "load volatile %t, ptr %v, align %u"
+                      : "load %t, ptr %v, align %u",
+                ll_memory_type(buffer_of(e, v)->width) | LL_VEC, LL_PTR, at,
+                align_of(e, v));
+}
+
+/* Lanes that have it not get zero. */
+static ll_op only_where(ll *e, vyre__val c, unsigned type, ll_op op) {
+  return ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, ll_vector(e, c), type,
+                op, type, ll_const(0));
+}
+
+/* Whether condition @p c of an access says no more than that the index is inside
+ * of the buffer. */
+static bool is_bounds_check(const ll *e, uint32_t at, vyre__val c) {
+  const vyre__low_inst *inst = ll_inst(e, c);
+  return inst->op == VYRE__LOW_LT_U && inst->a == ll_inst(e, at)->a &&
+         ll_inst(e, inst->b)->op == VYRE__LOW_LEN &&
+         ll_inst(e, inst->b)->aux == ll_inst(e, at)->aux;
+}
+
+/* Whether index to index + span - 1 are all inside of the buffer. */
+static ll_op is_inside(ll *e, uint32_t at, ll_op index, uint32_t span) {
+  const vyre__low_buffer *buffer = buffer_of(e, at);
+  ll_op length = ll_name("n", ll_inst(e, at)->aux);
+  if (buffer->kind == VYRE_MEMORY_SHARED) {
+    length = ll_const((uint64_t)buffer->count * buffer->unit / buffer->width);
+    if (length.bits < span) return ll_const(0);
+  }
+  ll_op last = ll_def(e, "sub i32 %v, %u", LL_I32, length, span);
+  ll_op low = ll_def(e, "icmp ule i32 %v, %v", LL_I32, index, LL_I32, last);
+  if (length.kind == LL_CONST) return low;
+  ll_op has = ll_def(e, "icmp uge i32 %v, %u", LL_I32, length, span);
+  return ll_def(e, "and i1 %v, %v", LL_I1, low, LL_I1, has);
+}
+
+/* Shared arrays have room on both sides: a vector that begins before or ends behind
+ * is no harm, as long as some lane is inside. */
+static ll_op padded_address(ll *e, uint32_t at) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  unsigned type = ll_memory_type(buffer_of(e, at)->width);
+  ll_op index = ll_scalar(e, inst->a);
+  ll_op wide = index.kind == LL_CONST
+                   ? ll_const((uint64_t)(int64_t)(int32_t)index.bits)
+                   : ll_def(e, "sext i32 %v to i64", LL_I32, index);
+  return ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v", type, LL_PTR,
+                ll_base(e, inst->aux), LL_I64, wide);
+}
+
+static ll_op shared_at(ll *e, uint32_t at, int64_t index) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  unsigned width = buffer_of(e, at)->width;
+  ll_op to = ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v",
+                    ll_memory_type(width), LL_PTR, ll_base(e, inst->aux),
+                    LL_I64, ll_const((uint64_t)index));
+  return ll_def(e, "load %t, ptr %v, align %u", ll_memory_type(width) | LL_VEC,
+                LL_PTR, to, width);
+}
+
+/* Of a shared array, at a place that is known now: out of the vectors that lie
+ * there, so that what was stored last need not come from memory. */
+static ll_op load_across(ll *e, vyre__val v) {
+  unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC;
+  int64_t index = (int32_t)ll_scalar(e, ll_inst(e, v)->a).bits;
+  int64_t width = e->width, shift = ((index % width) + width) % width;
+  ll_op low = shared_at(e, v, index - shift);
+  if (shift == 0) return low;
+  ll_op high = shared_at(e, v, index - shift + width);
+  ll_op op = {.kind = LL_TEMP, .id = e->temps++};
+  ll_print(e, " %v = shufflevector %o, %o, <%u x i32> <", type, op, type, low,
+           type, high, e->width);
+  for (unsigned i = 0; i < e->width; i++) {
+    ll_print(e, "%si32 %u", i ? ", " : "", (unsigned)(shift + i));
+  }
+  ll_print(e, ">\n");
+  return op;
+}
+
+static bool is_padded(ll *e, uint32_t at, vyre__val c) {
+  return is_shared(e, at) && (!c || ll_known_of(e, c) == LL_TRUE);
+}
+
+/* Out of line: it is rare, and there are many of them. */
+static ll_op load_lanes(ll *e, vyre__val v, ll_op indices, ll_op active) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  unsigned type = ll_memory_type(buffer_of(e, v)->width);
+  ll_op from = ll_spill(e, LL_I32, indices);
+  ll_op got = ll_spill(e, type, ll_const(0));
+  e->loads_lanes[type] = true;
+  ll_do(e, "call void @load_lanes_%t(ptr %v, ptr %v, ptr %v, i32 %v)", type,
+        LL_PTR, ll_base(e, inst->aux), LL_PTR, from, LL_PTR, got, LL_I32,
+        ll_lanes(e, active));
+  return ll_def(e, "load %t, ptr %v", type | LL_VEC, LL_PTR, got);
+}
+
+/* Whether the machine has vectors of @p scalar of which lanes may be off. */
+static bool has_masked(const ll *e, unsigned scalar) {
+  return e->options->lanes != 4 && ll_bytes(scalar) >= 4;
+}
+
+/* Of lane 0, which may be before the begin of the buffer: its index then has
+ * wrapped, and those of lanes that are on have not. No buffer is so long that an
+ * index so close to 2^32 could be in it. */
+static ll_op masked_address(ll *e, uint32_t at) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  ll_op index = ll_scalar(e, inst->a), wide;
+  if (index.kind == LL_CONST) {
+    wide = ll_const((uint64_t)(uint32_t)(index.bits + e->width) - e->width);
+  } else {
+    wide = ll_def(e, "add i32 %v, %u", LL_I32, index, e->width);
+    wide = ll_def(e, "zext i32 %v to i64", LL_I32, wide);
+    wide = ll_def(e, "sub i64 %v, %u", LL_I64, wide, e->width);
+  }
+  return ll_def(e, "getelementptr %t, ptr %v, i64 %v",
+                ll_memory_type(buffer_of(e, at)->width), LL_PTR,
+                ll_base(e, inst->aux), LL_I64, wide);
+}
+
+static ll_op load_masked(ll *e, vyre__val v, ll_op active) {
+  unsigned scalar = ll_memory_type(buffer_of(e, v)->width);
+  ll_op at = masked_address(e, v);
+  ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, active);
+  return ll_def(
+      e, "call %t @llvm.masked.load.v%ui%u.p0(ptr %v, i32 %u, %o, %o)",
+      scalar | LL_VEC, e->width, 8 * ll_bytes(scalar), LL_PTR, at,
+      align_of(e, v), LL_I1 | LL_VEC, bits, scalar | LL_VEC, ll_const(0));
+}
+
+/* Some lanes are off, or may be outside: one load if none is outside, on or
+ * not. */
+static ll_op load_some(ll *e, vyre__val v, ll_op active) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC;
+  ll_op index = ll_scalar(e, inst->a), indices = ll_vector(e, inst->a);
+  uint32_t all = ll_label(e), lanes = ll_label(e), end = ll_label(e);
+  ll_op at = ll_alloca(e, type, 1, 64);
+  bool checks = inst->b && ll_known_of(e, inst->b) != LL_TRUE &&
+                !is_bounds_check(e, v, inst->b);
+  if (checks) (void)ll_vector(e, inst->b);
+  ll_hope(e, is_inside(e, v, index, e->width), all, lanes);
+  ll_place(e, all);
+  ll_op op = plain_load(e, v, ll_address(e, inst->aux, index));
+  if (checks) op = only_where(e, inst->b, type, op);
+  ll_do(e, "store %o, ptr %v", type, op, LL_PTR, at);
+  ll_br(e, end);
+  ll_place(e, lanes);
+  op = has_masked(e, type) ? load_masked(e, v, active)
+                           : load_lanes(e, v, indices, active);
+  ll_do(e, "store %o, ptr %v", type, op, LL_PTR, at);
+  ll_place(e, end);
+  return ll_def(e, "load %t, ptr %v", type, LL_PTR, at);
+}
+
+/* Element 0 is there if any is: lanes that are off load that. */
+static ll_op gather(ll *e, vyre__val v, ll_op active) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  unsigned scalar = ll_memory_type(buffer_of(e, v)->width);
+  unsigned type = scalar | LL_VEC;
+  bool checks = inst->b && ll_known_of(e, inst->b) != LL_TRUE;
+  ll_op indices = ll_vector(e, inst->a);
+  if (active.kind != LL_NONE) {
+    ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, active);
+    indices = ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, bits, MASK,
+                     indices, MASK, ll_const(0));
+  }
+  if (checks) (void)ll_vector(e, inst->b);
+  guard g = open_guard(e, checks ? ll_any(e, active) : (ll_op){0});
+  ll_op op =
+      ll_def(e, "call %t @llvm.masked.gather.v%ui%u.v%up0(%o, i32 %u, %o, %o)",
+             type, e->width, 8 * ll_bytes(scalar), e->width, LL_PTR | LL_VEC,
+             addresses(e, inst->aux, indices), align_of(e, v), LL_I1 | LL_VEC,
+             ll_const(1), type, ll_const(0));
+  if (checks) op = only_where(e, inst->b, type, op);
+  return close_guard(e, g, type, op);
+}
+
+/* --- every other element ---------------------------------------------------------*/
+
+enum { MOST_STRIDE = 8 };
+
+/* The distance of lanes, if all that is between them may be loaded too; else 0. */
+static int32_t stride_of(ll *e, vyre__val v) {
+  const ll_rep *rep = ll_value(e, ll_inst(e, v)->a);
+  int32_t stride = (int32_t)rep->stride;
+  if (rep->form != LL_LINEAR || stride == 1 || stride == 0) return 0;
+  if (buffer_of(e, v)->unit != buffer_of(e, v)->width) return 0;
+  return stride >= -MOST_STRIDE && stride <= MOST_STRIDE ? stride : 0;
+}
+
+/* Everything from the first lane's element to the last one's, and those of it that
+ * are asked for. */
+static ll_op pick_lanes(ll *e, vyre__val v, ll_op from, int32_t stride) {
+  uint32_t step = (uint32_t)(stride < 0 ? -stride : stride);
+  uint32_t span = (e->width - 1) * step + 1;
+  unsigned type = ll_memory_type(buffer_of(e, v)->width);
+  ll_op at = ll_address(e, ll_inst(e, v)->aux, from);
+  ll_op all = ll_def(e, "load <%u x %t>, ptr %v, align %u", span, type, LL_PTR,
+                     at, align_of(e, v));
+  ll_op op = {.kind = LL_TEMP, .id = e->temps++};
+  ll_print(e,
+           " %v = shufflevector <%u x %t> %v, <%u x %t> poison, <%u x i32> <",
+           type, op, span, type, type, all, span, type, e->width);
+  for (uint32_t i = 0; i < e->width; i++) {
+    uint32_t lane = stride < 0 ? e->width - 1 - i : i;
+    ll_print(e, "%si32 %u", i ? ", " : "", lane * step);
+  }
+  ll_print(e, ">\n");
+  return op;
+}
+
+/* Where all of that is inside of the buffer; elsewhere lane by lane. */
+static ll_op load_apart(ll *e, vyre__val v, ll_op active, int32_t stride) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC;
+  uint32_t step = (uint32_t)(stride < 0 ? -stride : stride);
+  uint32_t reach = (e->width - 1) * step;
+  uint32_t all = ll_label(e), lanes = ll_label(e), end = ll_label(e);
+  ll_op from = ll_scalar(e, inst->a), is_above = {0};
+  ll_op place = ll_alloca(e, type, 1, 64);
+  bool checks = inst->b && ll_known_of(e, inst->b) != LL_TRUE;
+  (void)ll_vector(e, inst->a);
+  if (checks) (void)ll_vector(e, inst->b);
+  if (stride < 0) {
+    is_above = ll_def(e, "icmp uge i32 %v, %u", LL_I32, from, reach);
+    from = ll_def(e, "sub i32 %v, %u", LL_I32, from, reach);
+  }
+  ll_op in = is_inside(e, v, from, reach + 1);
+  if (stride < 0) in = ll_def(e, "and i1 %v, %v", LL_I1, in, LL_I1, is_above);
+  ll_hope(e, in, all, lanes);
+  ll_place(e, all);
+  ll_op op = pick_lanes(e, v, from, stride);
+  if (checks && !is_bounds_check(e, v, inst->b)) {
+    op = only_where(e, inst->b, type, op);
+  }
+  ll_do(e, "store %o, ptr %v", type, op, LL_PTR, place);
+  ll_br(e, end);
+  ll_place(e, lanes);
+  op = gather(e, v, active);
+  ll_do(e, "store %o, ptr %v", type, op, LL_PTR, place);
+  ll_place(e, end);
+  return ll_def(e, "load %t, ptr %v", type, LL_PTR, place);
+}
+
+static void load_vector(ll *e, vyre__val v) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC;
+  bool is_plain = buffer_of(e, v)->unit == buffer_of(e, v)->width;
+  ll_op active = ll_active(e, inst->b), op;
+  int32_t stride = stride_of(e, v);
+  if (stride) {
+    op = load_apart(e, v, active, stride);
+  } else if (!is_contiguous(e, inst->a)) {
+    op = gather(e, v, active);
+  } else if (is_padded(e, v, inst->b) &&
+             ll_scalar(e, inst->a).kind == LL_CONST) {
+    op = load_across(e, v);
+  } else if (active.kind == LL_NONE) {
+    op = plain_load(e, v, ll_address(e, inst->aux, ll_scalar(e, inst->a)));
+  } else if (is_padded(e, v, inst->b)) {
+    op = plain_load(e, v, padded_address(e, v));
+  } else if (is_plain) {
+    op = load_some(e, v, active);
+  } else {
+    op = load_lanes(e, v, ll_vector(e, inst->a), active);
+  }
+  ll_give(e, v, LL_VECTOR, settle(e, v, type, op));
+}
+
+static void store_lanes(ll *e, uint32_t at, ll_op value, ll_op active) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  unsigned type = ll_memory_type(buffer_of(e, at)->width);
+  ll_op to = ll_spill(e, LL_I32, ll_vector(e, inst->a));
+  ll_op from = ll_spill(e, type, value);
+  e->stores_lanes[type] = true;
+  ll_do(e, "call void @store_lanes_%t(ptr %v, ptr %v, ptr %v, i32 %v)", type,
+        LL_PTR, ll_base(e, inst->aux), LL_PTR, to, LL_PTR, from, LL_I32,
+        ll_lanes(e, active));
+}
+
+static void plain_store(ll *e, uint32_t at, ll_op value) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  ll_do(e, "store %o, ptr %v, align %u",
+        ll_memory_type(buffer_of(e, at)->width) | LL_VEC, value, LL_PTR,
+        ll_address(e, inst->aux, ll_scalar(e, inst->a)), align_of(e, at));
+}
+
+/* Lanes that are off keep what others may write there: no blending. */
+static void store_some(ll *e, uint32_t at, ll_op value, ll_op active) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  unsigned scalar = ll_memory_type(buffer_of(e, at)->width);
+  if (is_padded(e, at, inst->c)) { /* nobody else writes there */
+    ll_op to = padded_address(e, at), old = plain_load(e, at, to);
+    old = ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, ll_mask_bits(e),
+                 scalar | LL_VEC, value, scalar | LL_VEC, old);
+    ll_do(e, "store %o, ptr %v, align %u", scalar | LL_VEC, old, LL_PTR, to,
+          align_of(e, at));
+    return;
+  }
+  if (!has_masked(e, scalar)) {
+    store_lanes(e, at, value, active);
+    return;
+  }
+  ll_op to = masked_address(e, at);
+  ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, active);
+  ll_do(e, "call void @llvm.masked.store.v%ui%u.p0(%o, ptr %v, i32 %u, %o)",
+        e->width, 8 * ll_bytes(scalar), scalar | LL_VEC, value, LL_PTR, to,
+        align_of(e, at), LL_I1 | LL_VEC, bits);
+}
+
+static void store_vector(ll *e, uint32_t at) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  unsigned scalar = ll_memory_type(buffer_of(e, at)->width);
+  unsigned type = scalar | LL_VEC;
+  unsigned from = ll_type_of(e, inst->b) | LL_VEC;
+  ll_op value = ll_vector(e, ll_stored(e, at));
+  if (from != type && value.kind != LL_CONST) {
+    value = ll_def(e, "trunc %o to %t", from, value, type);
+  }
+  bool checks = inst->c && ll_known_of(e, inst->c) != LL_TRUE;
+  bool contiguous = is_contiguous(e, inst->a);
+  ll_op test = {0};
+  if (checks && ll_is_all_on(e) && contiguous) test = ll_test(e, inst->c, true);
+  uint32_t all = ll_label(e), some = ll_label(e), end = ll_label(e);
+  ll_op active = ll_active(e, inst->c);
+  (void)ll_vector(e, inst->a);
+  if (test.kind != LL_NONE) {
+    ll_hope(e, test, all, some);
+    ll_place(e, all);
+    plain_store(e, at, value);
+    ll_br(e, end);
+    ll_place(e, some);
+  }
+  if (active.kind == LL_NONE && contiguous) {
+    plain_store(e, at, value);
+  } else if (active.kind == LL_NONE) {
+    ll_do(e, "call void @llvm.masked.scatter.v%ui%u.v%up0(%o, %o, i32 %u, %o)",
+          e->width, 8 * ll_bytes(scalar), e->width, type, value,
+          LL_PTR | LL_VEC, addresses(e, inst->aux, ll_vector(e, inst->a)),
+          align_of(e, at), LL_I1 | LL_VEC, ll_const(1));
+  } else if (contiguous) {
+    store_some(e, at, value, active);
+  } else {
+    store_lanes(e, at, value, active);
+  }
+  if (test.kind != LL_NONE) ll_place(e, end);
+}
+
+void ll_load(ll *e, vyre__val v) {
+  if (ll_is_scalar(e, ll_inst(e, v)->a)) {
+    load_uniform(e, v);
+  } else {
+    load_vector(e, v);
+  }
+}
+
+/* Which lane stores where all store to one place does not matter: it is a race
+ * unless one is active. That one need not be the first. */
+void ll_store(ll *e, uint32_t at) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  bool is_some = !ll_is_all_on(e) || (inst->c && !ll_is_scalar(e, inst->c));
+  bool needs_lane = is_some && !ll_is_scalar(e, inst->b);
+  if (ll_is_scalar(e, inst->a) && !needs_lane) {
+    store_uniform(e, at);
+  } else {
+    store_vector(e, at);
+  }
+}

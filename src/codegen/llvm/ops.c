@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Operations without effect, one line or a few each, on numbers or on vectors. */
+#include <stddef.h>
+
+#include "codegen/llvm/internal.h"
+
+/* How an operation is spelled. */
+typedef enum spelling {
+  SPELL_NOT_AT_ALL,
+  SPELL_BINARY,   /* add T a, b */
+  SPELL_FLOAT,    /* the same, with what is permitted in relaxed kernels */
+  SPELL_COMPARE,  /* icmp eq T a, b */
+  SPELL_SHIFT,    /* by a u32 */
+  SPELL_DIVISION, /* lanes that are off may have any divisor */
+  SPELL_CAST,     /* zext T a to U */
+  SPELL_TO_INT,   /* a cast that is not defined for all floats */
+  SPELL_CALL,     /* call T @llvm.NAME.T(T a ..) */
+  SPELL_COUNT,    /* the same with `false` behind */
+  SPELL_OTHER,
+} spelling;
+
+typedef struct word {
+  uint8_t how;
+  const char *text;
+} word;
+
+static const word words[VYRE__LOW_COUNT] = {
+    [VYRE__LOW_ADD] = {SPELL_BINARY, "add"},
+    [VYRE__LOW_SUB] = {SPELL_BINARY, "sub"},
+    [VYRE__LOW_MUL] = {SPELL_BINARY, "mul"},
+    [VYRE__LOW_AND] = {SPELL_BINARY, "and"},
+    [VYRE__LOW_OR] = {SPELL_BINARY, "or"},
+    [VYRE__LOW_XOR] = {SPELL_BINARY, "xor"},
+    [VYRE__LOW_DIV_U] = {SPELL_DIVISION, "udiv"},
+    [VYRE__LOW_DIV_S] = {SPELL_DIVISION, "sdiv"},
+    [VYRE__LOW_REM_U] = {SPELL_DIVISION, "urem"},
+    [VYRE__LOW_REM_S] = {SPELL_DIVISION, "srem"},
+    [VYRE__LOW_SHL] = {SPELL_SHIFT, "shl"},
+    [VYRE__LOW_SHR_U] = {SPELL_SHIFT, "lshr"},
+    [VYRE__LOW_SHR_S] = {SPELL_SHIFT, "ashr"},
+    [VYRE__LOW_CLZ] = {SPELL_COUNT, "ctlz"},
+    [VYRE__LOW_CTZ] = {SPELL_COUNT, "cttz"},
+    [VYRE__LOW_POPCOUNT] = {SPELL_CALL, "ctpop"},
+    [VYRE__LOW_MIN_U] = {SPELL_CALL, "umin"},
+    [VYRE__LOW_MIN_S] = {SPELL_CALL, "smin"},
+    [VYRE__LOW_MAX_U] = {SPELL_CALL, "umax"},
+    [VYRE__LOW_MAX_S] = {SPELL_CALL, "smax"},
+    [VYRE__LOW_EQ] = {SPELL_COMPARE, "icmp eq"},
+    [VYRE__LOW_NE] = {SPELL_COMPARE, "icmp ne"},
+    [VYRE__LOW_LT_U] = {SPELL_COMPARE, "icmp ult"},
+    [VYRE__LOW_LT_S] = {SPELL_COMPARE, "icmp slt"},
+    [VYRE__LOW_LE_U] = {SPELL_COMPARE, "icmp ule"},
+    [VYRE__LOW_LE_S] = {SPELL_COMPARE, "icmp sle"},
+    [VYRE__LOW_FEQ] = {SPELL_COMPARE, "fcmp oeq"},
+    [VYRE__LOW_FNE] = {SPELL_COMPARE, "fcmp une"},
+    [VYRE__LOW_FLT] = {SPELL_COMPARE, "fcmp olt"},
+    [VYRE__LOW_FLE] = {SPELL_COMPARE, "fcmp ole"},
+    [VYRE__LOW_FADD] = {SPELL_FLOAT, "fadd"},
+    [VYRE__LOW_FSUB] = {SPELL_FLOAT, "fsub"},
+    [VYRE__LOW_FMUL] = {SPELL_FLOAT, "fmul"},
+    [VYRE__LOW_FDIV] = {SPELL_BINARY, "fdiv"},
+    [VYRE__LOW_FSQRT] = {SPELL_CALL, "sqrt"},
+    [VYRE__LOW_FMA] = {SPELL_CALL, "fma"},
+    [VYRE__LOW_FABS] = {SPELL_CALL, "fabs"},
+    [VYRE__LOW_FFLOOR] = {SPELL_CALL, "floor"},
+    [VYRE__LOW_FCEIL] = {SPELL_CALL, "ceil"},
+    [VYRE__LOW_FTRUNC] = {SPELL_CALL, "trunc"},
+    [VYRE__LOW_FRINT] = {SPELL_CALL, "rint"},
+    [VYRE__LOW_ZEXT] = {SPELL_CAST, "zext"},
+    [VYRE__LOW_SEXT] = {SPELL_CAST, "sext"},
+    [VYRE__LOW_TRUNC] = {SPELL_CAST, "trunc"},
+    [VYRE__LOW_BITCAST] = {SPELL_CAST, "bitcast"},
+    [VYRE__LOW_U_TO_F] = {SPELL_CAST, "uitofp"},
+    [VYRE__LOW_S_TO_F] = {SPELL_CAST, "sitofp"},
+    [VYRE__LOW_F_TO_U] = {SPELL_TO_INT, "fptoui"},
+    [VYRE__LOW_F_TO_S] = {SPELL_TO_INT, "fptosi"},
+    [VYRE__LOW_F_EXTEND] = {SPELL_CAST, "fpext"},
+    [VYRE__LOW_F_ROUND] = {SPELL_CAST, "fptrunc"},
+    [VYRE__LOW_NOT] = {SPELL_OTHER, NULL},
+    [VYRE__LOW_SELECT] = {SPELL_OTHER, NULL},
+    [VYRE__LOW_AGREE] = {SPELL_OTHER, NULL},
+    [VYRE__LOW_FNEG] = {SPELL_OTHER, NULL},
+};
+
+/* Suffixes of names of functions. */
+static const char *const suffixes[LL_TYPES] = {"i1",  "i8",  "i16", "i32",
+                                               "i64", "f32", "f64", "p0"};
+
+static void put_suffix(ll *e, unsigned type) {
+  if (type & LL_VEC && e->width > 1) ll_print(e, "v%u", e->width);
+  ll_print(e, "%s", suffixes[type & LL_NARROW_MASK]);
+}
+
+static ll_op call(ll *e, const char *name, unsigned type, const ll_op *args,
+                  unsigned count, bool counts) {
+  ll_op op = {.kind = LL_TEMP, .id = e->temps++};
+  ll_print(e, " %v = call %t @llvm.%s.", type, op, type, name);
+  put_suffix(e, type);
+  for (unsigned i = 0; i < count; i++) {
+    ll_print(e, "%s%o", i ? ", " : "(", type, args[i]);
+  }
+  ll_print(e, counts ? ", i1 false)\n" : ")\n");
+  return op;
+}
+
+/* Whether lanes that are off take part in an operation. */
+static bool has_idle(const ll *e, unsigned type) {
+  return (type & LL_VEC) && e->width > 1 && !ll_is_all_on(e);
+}
+
+/* The others divide by one. */
+static ll_op divisor(ll *e, unsigned type, ll_op b) {
+  bool wide = (type & LL_NARROW_MASK) == LL_I64;
+  uint64_t ones = wide ? UINT64_MAX : UINT32_MAX;
+  if (!has_idle(e, type)) return b;
+  if (b.kind == LL_CONST && b.bits != ones) return b;
+  return ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, ll_mask_bits(e), type,
+                b, type, ll_const(1));
+}
+
+static ll_op shift(ll *e, const char *name, unsigned type, const ll_op *args) {
+  unsigned vector = type & LL_VEC;
+  ll_op by = args[1];
+  if ((type & LL_NARROW_MASK) == LL_I64 && by.kind != LL_CONST) {
+    by = ll_def(e, "zext %o to %t", LL_I32 | vector, by, type);
+  }
+  ll_op op = ll_def(e, "%s %o, %v", name, type, args[0], type, by);
+  /* What lanes that are off shift by may be anything; and what the workgroup
+   * computes ahead of time may be for nobody. */
+  if (by.kind != LL_CONST &&
+      (has_idle(e, type) || !e->piece || e->is_speculated)) {
+    op = ll_def(e, "freeze %o", type, op);
+  }
+  return op;
+}
+
+static ll_op other(ll *e, const vyre__low_inst *inst, unsigned vector,
+                   const ll_op *args) {
+  unsigned type = ll_type(inst->type) | vector;
+  bool wide = inst->type == VYRE_TYPE_U64;
+  switch (inst->op) {
+    case VYRE__LOW_NOT:
+      return ll_def(e, "xor %o, %v", type, args[0], type,
+                    ll_const(inst->type == VYRE_TYPE_BOOL ? 1
+                             : wide                       ? UINT64_MAX
+                                                          : UINT32_MAX));
+    case VYRE__LOW_FNEG:
+      return ll_def(e, "fneg %o", type, args[0]);
+    case VYRE__LOW_AGREE:
+      return args[0];
+    default: /* SELECT */
+      return ll_def(e, "select %o, %o, %o", LL_I1 | vector, args[0], type,
+                    args[1], type, args[2]);
+  }
+}
+
+static ll_op spell(ll *e, vyre__val v, unsigned vector, const ll_op *args) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  const word *w = &words[inst->op];
+  unsigned type = ll_type(inst->type) | vector;
+  unsigned from = ll_type_of(e, inst->a) | vector;
+  ll_op op;
+  switch (w->how) {
+    case SPELL_BINARY:
+      return ll_def(e, "%s %o, %v", w->text, type, args[0], type, args[1]);
+    case SPELL_FLOAT:
+      return ll_def(e, "%s%s %o, %v", w->text,
+                    e->options->is_relaxed ? " contract" : "", type, args[0],
+                    type, args[1]);
+    case SPELL_COMPARE:
+      return ll_def(e, "%s %o, %v", w->text, from, args[0], from, args[1]);
+    case SPELL_DIVISION:
+      return ll_def(e, "%s %o, %v", w->text, type, args[0], type,
+                    divisor(e, type, args[1]));
+    case SPELL_SHIFT:
+      return shift(e, w->text, type, args);
+    case SPELL_CAST:
+      if (from == type) return args[0];
+      return ll_def(e, "%s %o to %t", w->text, from, args[0], type);
+    case SPELL_TO_INT:
+      op = ll_def(e, "%s %o to %t", w->text, from, args[0], type);
+      if (!has_idle(e, type) && !e->is_speculated) return op;
+      return ll_def(e, "freeze %o", type, op);
+    case SPELL_CALL:
+      return call(e, w->text, type, args, vyre__low_ops[inst->op].operands,
+                  false);
+    case SPELL_COUNT:
+      return call(e, w->text, type, args, 1, true);
+    case SPELL_OTHER:
+      return other(e, inst, vector, args);
+    default:
+      e->refused = (vyre__low_op)inst->op;
+      return args[0];
+  }
+}
+
+/* A number that is known now. Floats are left to LLVM. */
+static bool fold(ll *e, vyre__val v, const ll_op *args, unsigned count,
+                 ll_op *out) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  uint64_t numbers[3] = {0, 0, 0};
+  if (count > 3 || inst->type == VYRE_TYPE_F32 || inst->type == VYRE_TYPE_F64) {
+    return false;
+  }
+  for (unsigned i = 0; i < count; i++) {
+    uint8_t type = ll_inst(e, inst->v[i])->type;
+    if (args[i].kind != LL_CONST || type == VYRE_TYPE_F32 ||
+        type == VYRE_TYPE_F64) {
+      return false;
+    }
+    numbers[i] = args[i].bits;
+  }
+  bool divides = inst->op >= VYRE__LOW_DIV_U && inst->op <= VYRE__LOW_REM_S;
+  bool shifts = inst->op >= VYRE__LOW_SHL && inst->op <= VYRE__LOW_SHR_S;
+  if (divides && (numbers[1] == 0 || numbers[1] >= UINT32_MAX)) return false;
+  if (shifts && numbers[1] >= 32) return false;
+  vyre__val first = inst->op == VYRE__LOW_SELECT ? inst->b : inst->a;
+  *out = (ll_op){.kind = LL_CONST};
+  return vyre__low_eval((vyre__low_op)inst->op,
+                        (vyre_type)ll_inst(e, first)->type,
+                        (vyre_type)inst->type, numbers, &out->bits);
+}
+
+void ll_pure(ll *e, vyre__val v) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  unsigned count = vyre__low_ops[inst->op].operands;
+  ll_op args[4] = {{0}};
+  uint8_t kind = ll_shape(e, v).kind;
+  bool is_scalar = e->width == 1 || !e->piece || kind < VYRE__SHAPE_LINEAR;
+  bool is_linear = !is_scalar && kind == VYRE__SHAPE_LINEAR;
+  bool has_vector = false;
+  for (unsigned i = 0; i < count; i++) {
+    has_vector |= ll_value(e, inst->v[i])->form == LL_VECTOR;
+  }
+  if (has_vector && e->width > 1) is_scalar = is_linear = false;
+  for (unsigned i = 0; i < count; i++) {
+    args[i] = is_scalar || is_linear ? ll_scalar(e, inst->v[i])
+                                     : ll_vector(e, inst->v[i]);
+  }
+  unsigned vector = is_scalar || is_linear ? 0 : LL_VEC;
+  ll_op op;
+  if (vector || !fold(e, v, args, count, &op)) op = spell(e, v, vector, args);
+  ll_give(e, v, is_scalar ? LL_SCALAR : is_linear ? LL_LINEAR : LL_VECTOR, op);
+}
+
+void ll_agree(ll *e, vyre__val v) {
+  const ll_rep *rep = ll_value(e, v);
+  if (rep->form != LL_VECTOR || e->width == 1) return;
+  if (ll_shape(e, v).kind >= VYRE__SHAPE_LINEAR) return;
+  ll_give(e, v, LL_SCALAR, ll_scalar(e, v));
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Rows (rows.h): where of a row all is as hoped. */
+#include "codegen/llvm/rows.h"
+
+/* --- a row -----------------------------------------------------------------------------*/
+
+/* Makes @p v and what it is made of, where the row begins. */
+void ll_make_ahead(ll *e, vyre__val v) {
+  const ll_rep *rep = &e->reps[v - e->r.begin];
+  const vyre__low_inst *inst = ll_inst(e, v);
+  if (rep->form && (rep->stamp == 0 || rep->stamp == e->stamp)) return;
+  if (ll_is_x(e, v)) {
+    ll_give_x(e, v);
+    return;
+  }
+  if (ll_role(e, v)->is_leaf) return;
+  for (unsigned i = 0; i < vyre__low_ops[inst->op].operands; i++) {
+    ll_make_ahead(e, inst->v[i]);
+  }
+  ll_pure(e, v);
+}
+
+static ll_op wide(ll *e, ll_op op) {
+  if (op.kind == LL_CONST) return op;
+  return ll_def(e, "zext i32 %v to i64", LL_I32, op);
+}
+
+ll_op ll_pick(ll *e, ll_op c, ll_op yes, ll_op no) {
+  if (c.kind == LL_CONST) return c.bits ? yes : no;
+  return ll_def(e, "select %o, %o, %o", LL_I1, c, LL_I64, yes, LL_I64, no);
+}
+
+bool ll_are_known(ll_op a, ll_op b) {
+  return a.kind == LL_CONST && b.kind == LL_CONST;
+}
+
+ll_op ll_minus(ll *e, ll_op a, ll_op b) {
+  if (ll_are_known(a, b)) return ll_const(a.bits - b.bits);
+  return ll_def(e, "sub i64 %v, %v", LL_I64, a, LL_I64, b);
+}
+
+ll_op ll_plus(ll *e, ll_op a, ll_op b) {
+  if (ll_are_known(a, b)) return ll_const(a.bits + b.bits);
+  return ll_def(e, "add i64 %v, %v", LL_I64, a, LL_I64, b);
+}
+
+ll_op ll_least(ll *e, ll_op a, ll_op b) {
+  if (ll_are_known(a, b)) return a.bits < b.bits ? a : b;
+  return ll_def(e, "call i64 @llvm.umin.i64(%o, %o)", LL_I64, a, LL_I64, b);
+}
+
+static ll_op most(ll *e, ll_op a, ll_op b) {
+  if (ll_are_known(a, b)) return a.bits > b.bits ? a : b;
+  if (ll_is(a, 0) || ll_is(b, 0)) return ll_is(a, 0) ? b : a;
+  return ll_def(e, "call i64 @llvm.umax.i64(%o, %o)", LL_I64, a, LL_I64, b);
+}
+
+ll_op ll_masked(ll *e, ll_op a, uint64_t bits) {
+  if (a.kind == LL_CONST) return ll_const(a.bits & bits);
+  return ll_def(e, "and i64 %v, %l", LL_I64, a, bits);
+}
+
+void ll_narrow(ll *e, ll_stretch *s, ll_op from, ll_op to) {
+  s->from = most(e, s->from, from);
+  s->to = ll_least(e, s->to, to);
+}
+
+/* Where value(0) + d, which wraps at 2^32, is below @p limit (at most 2^32) or, if
+ * not @p below, not below. The first such stretch that does not wrap; @p all: from
+ * there to the end, if there is another one. */
+static void narrow_by(ll *e, ll_stretch *s, ll_op first, ll_op limit,
+                      bool below, bool all) {
+  ll_op turn = ll_const(UINT64_C(1) << 32);
+  ll_op is_below = ll_const(first.bits < limit.bits);
+  if (!ll_are_known(first, limit)) {
+    is_below = ll_def(e, "icmp ult i64 %v, %v", LL_I64, first, LL_I64, limit);
+  }
+  ll_op rest = ll_minus(e, limit, first);
+  ll_op wrap = ll_minus(e, turn, first);
+  ll_op again = ll_plus(e, wrap, limit);
+  ll_op from = ll_pick(e, is_below, rest, ll_const(0)), to = wrap, next = again;
+  if (below) {
+    from = ll_pick(e, is_below, ll_const(0), wrap);
+    to = ll_pick(e, is_below, rest, again);
+    next = ll_pick(e, is_below, wrap, ll_plus(e, wrap, turn));
+  }
+  if (all) {
+    ll_op has_next = ll_const(next.bits < s->to.bits);
+    if (!ll_are_known(next, s->to)) {
+      has_next = ll_def(e, "icmp ult i64 %v, %v", LL_I64, next, LL_I64, s->to);
+    }
+    to = ll_pick(e, has_next, s->to, to);
+  }
+  ll_narrow(e, s, from, to);
+}
+
+void ll_narrow_by_atom(ll *e, ll_row *row, const ll_atom *a, ll_stretch *s,
+                       bool all) {
+  const vyre__low_inst *inst = ll_inst(e, a->v);
+  if (a->is_same) {
+    ll_make_ahead(e, a->v);
+    ll_op none = ll_pick(e, ll_scalar(e, a->v), a->want ? s->to : ll_const(0),
+                         a->want ? ll_const(0) : s->to);
+    s->to = none;
+    return;
+  }
+  if (a->is_reach) {
+    ll_stretch own = ll_reach(e, row, a->v, s->to);
+    ll_narrow(e, s, own.from, own.to);
+    return;
+  }
+  ll_make_ahead(e, inst->a);
+  ll_make_ahead(e, inst->b);
+  bool counts_first = ll_row_counts(e, row, inst->a);
+  ll_op first = ll_scalar(e, counts_first ? inst->a : inst->b);
+  ll_op other = ll_scalar(e, counts_first ? inst->b : inst->a);
+  bool is_signed = inst->op == VYRE__LOW_LT_S || inst->op == VYRE__LOW_LE_S;
+  bool equals = inst->op == VYRE__LOW_LE_U || inst->op == VYRE__LOW_LE_S;
+  if (inst->op == VYRE__LOW_EQ) {
+    ll_op at = ll_const((other.bits - first.bits) & UINT32_MAX);
+    if (!ll_are_known(other, first)) {
+      at = ll_def(e, "sub i32 %v, %v", LL_I32, other, LL_I32, first);
+      at = wide(e, at);
+    }
+    ll_narrow(e, s, at, ll_plus(e, at, ll_const(1)));
+    return;
+  }
+  if (is_signed) {
+    first = ll_def(e, "xor i32 %v, %u", LL_I32, first, 0x80000000u);
+    other = ll_def(e, "xor i32 %v, %u", LL_I32, other, 0x80000000u);
+  }
+  first = wide(e, first);
+  other = wide(e, other);
+  /* x < u, x <= u: below u, u + 1. u < x, u <= x: not below u + 1, u. */
+  bool one_more = counts_first == equals;
+  if (one_more) other = ll_plus(e, other, ll_const(1));
+  narrow_by(e, s, first, other, counts_first == a->want, all);
+}
+
+/* The stretch where all is as hoped, and its whole vectors, counted from the
+ * begin. */
+void ll_find_middle(ll *e, ll_row *row, ll_op count, ll_stretch *clip,
+                    ll_stretch *middle, ll_stretch *exact) {
+  ll_stretch full = {ll_const(0), count};
+  *clip = full;
+  for (uint32_t i = 0; i < row->count; i++) {
+    if (e->is_whole && row->atoms[i].is_told) continue;
+    ll_narrow_by_atom(e, row, &row->atoms[i], &full, false);
+    if (row->atoms[i].clips) {
+      /* What is outside of it is not visited. */
+      ll_narrow_by_atom(e, row, &row->atoms[i], clip, true);
+    }
+  }
+  *exact = full;
+  uint64_t ones = ~(uint64_t)(e->width - 1);
+  if (e->overlaps && !e->jams[row->piece]) {
+    *middle = full;
+    return;
+  }
+  full.from = ll_masked(e, ll_plus(e, full.from, ll_const(e->width - 1)), ones);
+  clip->from = ll_masked(e, clip->from, ones);
+  full.to = ll_masked(e, full.to, ones);
+  if (ll_are_known(full.from, full.to) && full.from.bits >= full.to.bits) {
+    full.from = full.to = ll_const(0);
+  }
+  *middle = full;
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Rows (rows.h): the code of one, in vectors. */
+#include "codegen/llvm/rows.h"
+
+enum {
+  MASK = LL_I32 | LL_VEC,
+  MOST_KNOWN = 400,      /* instructions of vectors one after the other .. */
+  MOST_WHOLE = 640,      /* .. where that may spare memory */
+  MOST_TEXT = 96 * 1024, /* bytes of code, from which on there are no more */
+};
+
+static ll_op low_half(ll *e, ll_op op) {
+  if (op.kind == LL_CONST) return ll_const(op.bits & UINT32_MAX);
+  return ll_def(e, "trunc i64 %v to i32", LL_I64, op);
+}
+
+static ll_op lanes_below(ll *e, ll_op from, ll_op end) {
+  ll_op rest = ll_least(e, ll_minus(e, end, from), ll_const(e->width));
+  if (ll_is(rest, e->width)) return (ll_op){0};
+  rest = low_half(e, rest);
+  ll_op on = ll_def(e, "icmp ult %t %%iota, %v", MASK, MASK,
+                    ll_splat(e, LL_I32, rest));
+  return ll_widen(e, on);
+}
+
+/* Where stores of whole registers are best begun, if rows are. */
+static uint32_t least_good(const ll *e) {
+  uint32_t lanes = e->options->lanes ? e->options->lanes : 8;
+  return e->width < lanes ? e->width : lanes;
+}
+
+/* One vector, at @p at of the row. */
+static void run_vector(ll *e, uint32_t piece, const ll_op *first, ll_op at,
+                       ll_op mask, bool is_full) {
+  ll_op low = low_half(e, at);
+  e->x = ll_const((first->bits + low.bits) & UINT32_MAX);
+  if (!ll_are_known(*first, low)) {
+    e->x = ll_def(e, "add nuw i32 %v, %v", LL_I32, *first, LL_I32, low);
+  }
+  if (!is_full) e->x = ll_opaque(e, e->x);
+  e->local[0] = e->x;
+  e->local_form[0] = e->width == 1 ? LL_SCALAR : LL_LINEAR;
+  if (!e->is_fused) ll_count_vectors(e, low);
+  if (e->jam) ll_begin_jam(e);
+  e->is_full = is_full;
+  ll_run_piece(e, piece, mask);
+  e->is_full = false;
+}
+
+static bool is_local_x(const ll *e, vyre__val v) {
+  return ll_is_op(e, v, VYRE__LOW_LOCAL_ID) && ll_inst(e, v)->aux == 0;
+}
+
+/* Whether there is one condition, which fails wherever it is not known to hold:
+ * what it compares does not wrap. */
+static bool is_one_stretch(const ll *e, const ll_row *row) {
+  if (row->count != 1) return false;
+  const vyre__low_inst *inst = ll_inst(e, row->atoms[0].v);
+  return row->atoms[0].is_same || is_local_x(e, inst->a) ||
+         is_local_x(e, inst->b);
+}
+
+/* Places inside of loops are not known, even if those of vectors are. */
+static bool has_loop(const ll *e, const vyre__piece *piece) {
+  for (uint32_t at = piece->begin; at < piece->end; at++) {
+    if (ll_is_op(e, at, VYRE__LOW_LOOP)) return true;
+  }
+  return false;
+}
+
+/* Instructions of a vector, with those that find its place; atomics are written
+ * lane by lane. */
+static uint64_t weight(const ll *e, const vyre__piece *piece) {
+  enum { PLACE = 4 };
+  uint64_t sum = piece->end - piece->begin + PLACE;
+  for (uint32_t at = piece->begin; at < piece->end; at++) {
+    uint16_t flags = vyre__low_ops[ll_inst(e, at)->op].flags;
+    if (flags & VYRE__LOWF_ATOMICS) sum += e->width;
+  }
+  return sum;
+}
+
+/* Few vectors at places that are known now, one after the other. Whether it was
+ * so. */
+static bool run_known(ll *e, const ll_row *row, ll_op first, ll_stretch clip,
+                      ll_stretch middle, ll_stretch exact) {
+  const vyre__piece *piece = &e->r.pieces[row->piece];
+  if (!ll_are_known(clip.from, clip.to) ||
+      !ll_are_known(middle.from, middle.to) ||
+      !ll_are_known(exact.from, exact.to)) {
+    return false;
+  }
+  uint64_t most = e->is_whole ? MOST_WHOLE : MOST_KNOWN;
+  uint64_t count =
+      clip.to.bits > clip.from.bits
+          ? (clip.to.bits - clip.from.bits + e->width - 1) / e->width
+          : 0;
+  if (count > 1 &&
+      (count * weight(e, piece) > most || e->body.length > MOST_TEXT ||
+       has_loop(e, piece) || ll_is_bulky(e, row->piece))) {
+    return false;
+  }
+  for (uint64_t d = clip.from.bits; d < clip.to.bits; d += e->width) {
+    bool is_full = d >= middle.from.bits && d < middle.to.bits;
+    /* One condition, and no lane of the vector is where it holds. */
+    bool is_opposite = is_one_stretch(e, row) && !is_full &&
+                       d + e->width <= clip.to.bits &&
+                       (d + e->width <= exact.from.bits || d >= exact.to.bits);
+    ll_op mask = {0};
+    if (!is_full && e->width > 1) mask = lanes_below(e, ll_const(d), clip.to);
+    e->is_opposite = is_opposite;
+    run_vector(e, row->piece, &first, ll_const(d), mask,
+               is_full || is_opposite);
+    e->is_opposite = false;
+  }
+  return true;
+}
+
+/* d = from; while (d < to) {
+ *   if (d is in the middle) whole vectors: one where the middle begins, those from
+ *     the next good place on, the last one up to its end
+ *   else one with lanes off } */
+static void run_overlapping(ll *e, const ll_row *row, ll_op first,
+                            ll_stretch clip, ll_stretch middle) {
+  uint64_t good = ~(uint64_t)(least_good(e) - 1);
+  uint64_t ones = ~(uint64_t)(e->width - 1);
+  ll_op at = ll_alloca(e, LL_I64, 1, 8), place = ll_alloca(e, LL_I64, 1, 8);
+  uint32_t check = ll_label(e), which = ll_label(e), full = ll_label(e),
+           head = ll_label(e), more = ll_label(e), some = ll_label(e),
+           end = ll_label(e);
+  ll_op width = ll_const(e->width);
+  ll_op last = ll_minus(e, middle.to, width);
+  ll_op fits = ll_def(e, "icmp uge i64 %v, %v", LL_I64, middle.to, LL_I64,
+                      ll_plus(e, middle.from, width));
+  ll_do(e, "store i64 %v, ptr %v", LL_I64, clip.from, LL_PTR, at);
+  ll_place(e, check);
+  ll_op now = ll_def(e, "load i64, ptr %v", LL_PTR, at);
+  ll_cond(e, ll_def(e, "icmp ult i64 %v, %v", LL_I64, now, LL_I64, clip.to),
+          which, end);
+  ll_place(e, which);
+  ll_op in = ll_def(e, "icmp uge i64 %v, %v", LL_I64, now, LL_I64, middle.from);
+  ll_op before =
+      ll_def(e, "icmp ult i64 %v, %v", LL_I64, now, LL_I64, middle.to);
+  in = ll_def(e, "and i1 %v, %v", LL_I1, in, LL_I1, before);
+  in = ll_def(e, "and i1 %v, %v", LL_I1, in, LL_I1, fits);
+  ll_cond(e, in, full, some);
+
+  ll_place(e, full);
+  ll_op is_last = ll_def(e, "icmp ugt i64 %v, %v", LL_I64, now, LL_I64, last);
+  ll_op begin = ll_pick(e, is_last, last, now);
+  ll_op off = ll_masked(e, begin, ~good);
+  off = ll_def(e, "icmp ne i64 %v, 0", LL_I64, off);
+  off = ll_def(e, "or i1 %v, %v", LL_I1, off, LL_I1, is_last);
+  ll_op many = ll_masked(e, ll_minus(e, middle.to, begin), ones);
+  ll_op stop = ll_plus(e, begin, ll_pick(e, off, width, many));
+  ll_do(e, "store i64 %v, ptr %v", LL_I64,
+        ll_pick(e, is_last, middle.to, ll_masked(e, stop, good)), LL_PTR, at);
+  ll_do(e, "store i64 %v, ptr %v", LL_I64, begin, LL_PTR, place);
+  ll_place(e, head);
+  ll_op here = ll_def(e, "load i64, ptr %v", LL_PTR, place);
+  run_vector(e, row->piece, &first, here, (ll_op){0}, true);
+  ll_op next = ll_def(e, "add nuw i64 %v, %u", LL_I64, here, e->width);
+  ll_do(e, "store i64 %v, ptr %v", LL_I64, next, LL_PTR, place);
+  ll_cond(e, ll_def(e, "icmp ult i64 %v, %v", LL_I64, next, LL_I64, stop), head,
+          more);
+  ll_place(e, more);
+  ll_br(e, check);
+
+  ll_place(e, some);
+  run_vector(e, row->piece, &first, now, lanes_below(e, now, clip.to), false);
+  ll_do(e, "store i64 %v, ptr %v", LL_I64, ll_plus(e, now, width), LL_PTR, at);
+  ll_br(e, check);
+  ll_place(e, end);
+}
+
+/* Past what is done: where to go on, and how far whole vectors go then. */
+static ll_op pass_over(ll *e, ll_stretch done, ll_op now, ll_op at, ll_op *to) {
+  ll_op from = ll_def(e, "icmp uge i64 %v, %v", LL_I64, now, LL_I64, done.from);
+  ll_op in = ll_def(e, "icmp ult i64 %v, %v", LL_I64, now, LL_I64, done.to);
+  in = ll_def(e, "and i1 %v, %v", LL_I1, in, LL_I1, from);
+  now = ll_pick(e, in, done.to, now);
+  ll_do(e, "store i64 %v, ptr %v", LL_I64, now, LL_PTR, at);
+  ll_op is_before =
+      ll_def(e, "icmp ult i64 %v, %v", LL_I64, now, LL_I64, done.from);
+  *to = ll_pick(e, is_before, ll_least(e, *to, done.from), *to);
+  return now;
+}
+
+/* d = from; while (d < to) { if (d is in the middle) full vectors; else one with
+ * lanes off }. @p done: NULL if nothing is done yet. */
+static void run_stretches(ll *e, const ll_row *row, ll_op first,
+                          ll_stretch clip, ll_stretch middle, ll_stretch exact,
+                          const ll_stretch *done) {
+  if (!done && run_known(e, row, first, clip, middle, exact)) return;
+  bool is_whole = clip.to.kind == LL_CONST && ll_is(middle.to, clip.to.bits) &&
+                  ll_is(clip.from, 0) && ll_is(middle.from, 0) && !done;
+  ll_op at = ll_alloca(e, LL_I64, 1, 8);
+  uint32_t check = ll_label(e), full = ll_label(e), more = ll_label(e),
+           some = ll_label(e), end = ll_label(e), which = ll_label(e);
+  ll_do(e, "store i64 %v, ptr %v", LL_I64, clip.from, LL_PTR, at);
+  if (!is_whole) {
+    ll_place(e, check);
+    ll_op now = ll_def(e, "load i64, ptr %v", LL_PTR, at);
+    if (done) now = pass_over(e, *done, now, at, &middle.to);
+    ll_op goes_on =
+        ll_def(e, "icmp ult i64 %v, %v", LL_I64, now, LL_I64, clip.to);
+    ll_cond(e, goes_on, which, end);
+    ll_place(e, which);
+    ll_op in = ll_def(e, "icmp ult i64 %v, %v", LL_I64, now, LL_I64, middle.to);
+    ll_op from =
+        ll_def(e, "icmp uge i64 %v, %v", LL_I64, now, LL_I64, middle.from);
+    in = ll_def(e, "and i1 %v, %v", LL_I1, in, LL_I1, from);
+    ll_cond(e, in, full, some);
+  }
+  ll_place(e, full);
+  ll_op now = ll_def(e, "load i64, ptr %v", LL_PTR, at);
+  bool is_ever = !ll_is(middle.to, 0);
+  if (is_ever) run_vector(e, row->piece, &first, now, (ll_op){0}, true);
+  ll_op next = ll_def(e, "add nuw i64 %v, %u", LL_I64, now, e->width);
+  ll_do(e, "store i64 %v, ptr %v", LL_I64, next, LL_PTR, at);
+  next = ll_def(e, "icmp ult i64 %v, %v", LL_I64, next, LL_I64, middle.to);
+  ll_again(e, row->piece, next, full, is_whole ? end : more);
+  if (!is_whole) {
+    ll_place(e, more);
+    ll_br(e, check);
+    ll_place(e, some);
+    now = ll_def(e, "load i64, ptr %v", LL_PTR, at);
+    ll_op mask = {0};
+    if (e->width > 1) mask = lanes_below(e, now, clip.to);
+    run_vector(e, row->piece, &first, now, mask, false);
+    next = ll_def(e, "add nuw i64 %v, %u", LL_I64, now, e->width);
+    ll_do(e, "store i64 %v, ptr %v", LL_I64, next, LL_PTR, at);
+    ll_br(e, check);
+  }
+  ll_place(e, end);
+}
+
+static void settle_fuel(ll *e, const ll_row *row) {
+  const vyre__piece *piece = &e->r.pieces[row->piece];
+  for (uint32_t at = piece->begin; at < piece->end; at++) {
+    if (!ll_note_of(e, at)->is_settled) continue;
+    vyre__val condition = ll_inst(e, at)->a;
+    uint32_t rest = ll_label(e);
+    ll_make_ahead(e, condition);
+    e->uses_fuel_exit = true;
+    ll_cond(e, ll_scalar(e, condition), e->fuel_label, rest);
+    ll_place(e, rest);
+  }
+}
+
+static void begin_vector(ll *e, const ll_row *row, ll_op x) {
+  e->piece = row->piece;
+  e->stamp = ++e->stamps;
+  e->x = x;
+  e->local[0] = x;
+  e->local_form[0] = e->width == 1 ? LL_SCALAR : LL_LINEAR;
+}
+
+static void end_vector(ll *e, uint32_t mark) {
+  ll_leave(e, mark);
+  e->piece = 0;
+  e->stamp = 0;
+}
+
+/* One or two vectors: conditions are asked of each. */
+static bool run_short(ll *e, ll_row *row, ll_op first, ll_op count) {
+  if (e->width == 1 || row->count == 0 || count.kind != LL_CONST ||
+      count.bits % e->width || count.bits > 2 * (uint64_t)e->width ||
+      first.kind != LL_CONST) {
+    return false;
+  }
+  for (uint32_t i = 0; i < row->count; i++) {
+    if (row->atoms[i].is_reach) return false;
+  }
+  for (uint64_t d = 0; d < count.bits; d += e->width) {
+    uint32_t mark = ll_enter(e), all = ll_label(e), some = ll_label(e),
+             end = ll_label(e);
+    begin_vector(e, row, ll_const((first.bits + d) & UINT32_MAX));
+    settle_fuel(e, row);
+    ll_op test = ll_const(1);
+    for (uint32_t i = 0; i < row->count && test.kind != LL_NONE; i++) {
+      ll_make_ahead(e, row->atoms[i].v);
+      ll_op one = ll_test(e, row->atoms[i].v, row->atoms[i].want);
+      if (one.kind == LL_NONE) {
+        test = one;
+      } else {
+        test = i ? ll_def(e, "and i1 %v, %v", LL_I1, test, LL_I1, one) : one;
+      }
+    }
+    end_vector(e, mark);
+    if (test.kind != LL_NONE) {
+      ll_hope(e, test, all, some);
+      ll_place(e, all);
+      run_vector(e, row->piece, &first, ll_const(d), (ll_op){0}, true);
+      ll_br(e, end);
+    }
+    ll_place(e, some);
+    e->no_copies = test.kind != LL_NONE;
+    run_vector(e, row->piece, &first, ll_const(d), (ll_op){0}, false);
+    e->no_copies = false;
+    ll_place(e, end);
+  }
+  return true;
+}
+
+/* --- all of a row ------------------------------------------------------------------------*/
+
+ll_op ll_row_is_whole(ll *e, ll_row *row) {
+  ll_op size = ll_const(e->kernel->workgroup[0]);
+  ll_stretch all = {ll_const(0), size};
+  uint32_t mark = ll_enter(e);
+  begin_vector(e, row, ll_const(0));
+  for (uint32_t i = 0; i < row->count; i++) {
+    if (!row->atoms[i].is_told) continue;
+    ll_narrow_by_atom(e, row, &row->atoms[i], &all, false);
+  }
+  end_vector(e, mark);
+  ll_op from = ll_def(e, "icmp eq i64 %v, 0", LL_I64, all.from);
+  ll_op to = ll_def(e, "icmp eq i64 %v, %v", LL_I64, all.to, LL_I64, size);
+  return ll_def(e, "and i1 %v, %v", LL_I1, from, LL_I1, to);
+}
+
+/* What the row at x = @p first, of @p count invocations, does; i32 and i64. */
+void ll_run_row(ll *e, ll_row *row, ll_op first, ll_op count) {
+  ll_stretch clip, middle, exact;
+  uint32_t mark = ll_enter(e);
+  begin_vector(e, row, first);
+  settle_fuel(e, row);
+  ll_find_middle(e, row, count, &clip, &middle, &exact);
+  end_vector(e, mark);
+  bool is_known = clip.to.kind == LL_CONST && middle.to.kind == LL_CONST &&
+                  middle.from.kind == LL_CONST;
+  if (!is_known && run_short(e, row, first, count)) return;
+  if (e->overlaps) {
+    run_overlapping(e, row, first, clip, middle);
+  } else {
+    run_stretches(e, row, first, clip, middle, exact, NULL);
+  }
+}
+
+void ll_run_rest(ll *e, ll_row *row, ll_op first, ll_op count,
+                 ll_stretch done) {
+  ll_stretch clip, middle, exact;
+  uint32_t mark = ll_enter(e);
+  begin_vector(e, row, first);
+  ll_find_middle(e, row, count, &clip, &middle, &exact);
+  end_vector(e, mark);
+  run_stretches(e, row, first, clip, middle, exact, &done);
+}
+
+/* while (from < to) { a vector of each row }. */
+static void run_whole(ll *e, const ll_row *row, ll_jam *jam, ll_op first,
+                      ll_stretch all) {
+  ll_op at = ll_alloca(e, LL_I64, 1, 8);
+  uint32_t head = ll_label(e), check = ll_label(e), end = ll_label(e);
+  ll_do(e, "store i64 %v, ptr %v", LL_I64, all.from, LL_PTR, at);
+  ll_place(e, check);
+  ll_op now = ll_def(e, "load i64, ptr %v", LL_PTR, at);
+  ll_cond(e, ll_def(e, "icmp ult i64 %v, %v", LL_I64, now, LL_I64, all.to),
+          head, end);
+  ll_place(e, head);
+  e->jam = jam;
+  run_vector(e, row->piece, &first, now, (ll_op){0}, true);
+  ll_end_jam(e);
+  ll_op next = ll_def(e, "add nuw i64 %v, %u", LL_I64, now, e->width);
+  ll_do(e, "store i64 %v, ptr %v", LL_I64, next, LL_PTR, at);
+  ll_br(e, check);
+  ll_place(e, end);
+}
+
+bool ll_run_together(ll *e, ll_row *row, ll_jam *jam, ll_op first, ll_op count,
+                     ll_stretch *done) {
+  ll_stretch all = {ll_const(0), count}, clip, middle, exact;
+  ll_op y = e->local[1];
+  bool is_whole = true;
+  for (uint32_t i = 0; i < ll_jam_rows(jam); i++) {
+    uint32_t mark = ll_enter(e);
+    if (i) e->local[1] = ll_def(e, "add nuw i32 %v, %u", LL_I32, y, i);
+    begin_vector(e, row, first);
+    settle_fuel(e, row);
+    ll_find_middle(e, row, count, &clip, &middle, &exact);
+    end_vector(e, mark);
+    ll_narrow(e, &all, middle.from, middle.to);
+    is_whole &= ll_are_known(clip.from, clip.to) &&
+                ll_are_known(middle.from, middle.to) &&
+                middle.from.bits <= clip.from.bits &&
+                middle.to.bits >= clip.to.bits;
+  }
+  e->local[1] = y;
+  *done = all;
+  if (ll_are_known(all.from, all.to) && all.from.bits >= all.to.bits)
+    return true;
+  if (ll_are_known(all.from, all.to) &&
+      all.to.bits - all.from.bits == e->width) {
+    e->jam = jam;
+    run_vector(e, row->piece, &first, all.from, (ll_op){0}, true);
+    ll_end_jam(e);
+  } else {
+    run_whole(e, row, jam, first, all);
+  }
+  return !is_whole;
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Rows of invocations: their ends, rows side by side, checks that are asked once for
+ * a loop, sums that are split. Every kernel gives what ref gives at every width, on
+ * memory that ends where nothing may be touched. */
+#define _DEFAULT_SOURCE /* NOLINT(bugprone-reserved-identifier) */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "vyre/device.h"
+#include "vyre/dispatch.h"
+#include "vyre/module.h"
+#include "vyre/pipeline.h"
+
+#include "codegen/llvm/llvm_testing.h"
+
+/* --- memory with nothing behind it ---------------------------------------------------*/
+
+typedef struct guarded {
+  void *map;
+  size_t size;
+} guarded;
+
+static guarded maps[MOST_BUFFERS];
+static vyre__low_binding bound[MOST_BUFFERS];
+
+static void *guarded_take(uint32_t i, size_t size) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  size_t room = (size + page - 1) / page * page;
+  char *map = mmap(NULL, room + page, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(map != MAP_FAILED);
+  memset(map, 0xA5, room); /* what is before shows, too */
+  CHECK(mprotect(map + room, page, PROT_NONE) == 0);
+  maps[i] = (guarded){map, room + page};
+  return map + room - size;
+}
+
+static void unbind(void) {
+  for (uint32_t i = 0; i < MOST_BUFFERS; i++) {
+    if (maps[i].map) CHECK(munmap(maps[i].map, maps[i].size) == 0);
+    maps[i] = (guarded){0};
+  }
+}
+
+/* The analyzer loses track of the array. */
+/* NOLINTBEGIN(clang-analyzer-unix.Malloc) */
+static void bind_guarded(const job *j) {
+  vyre__low_binding plain[MOST_BUFFERS] = {{0}};
+  const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
+  bind_all(j, plain);
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *b = &plan->bindings[i];
+    const vyre__low_binding *from = &plain[b->buffer_index];
+    if (b->role == VYRE_ROLE_SHARED) continue;
+    size_t size =
+        (size_t)from->length * (b->element_size ? b->element_size : 1);
+    void *to = guarded_take(b->buffer_index, size);
+    if (size) memcpy(to, from->data, size);
+    bound[b->buffer_index] = (vyre__low_binding){to, from->length};
+    free(from->data);
+  }
+}
+/* NOLINTEND(clang-analyzer-unix.Malloc) */
+
+static bool same_outputs(const job *j) {
+  const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *b = &plan->bindings[i];
+    if (b->output_index == VYRE_NO_INDEX) continue;
+    const vyre_output *want = &j->outputs[b->output_index];
+    const uint8_t *w = want->data, *g = bound[b->buffer_index].data;
+    for (size_t n = 0; n < want->size; n++) {
+      if (w[n] == g[n]) continue;
+      printf("    '%s' differs at byte %zu of %zu\n", b->name, n, want->size);
+      return false;
+    }
+  }
+  return true;
+}
+
+/* --- one kernel, several sizes ----------------------------------------------------------*/
+
+/* Buffers have `elements`, uniforms are `number`. */
+typedef struct size_case {
+  uint32_t number, elements, grid[2];
+} size_case;
+
+static unsigned run_case(const vyre__low_kernel *k, const compiled *c,
+                         vyre_program *program, vyre_device *device,
+                         const size_case *s) {
+  vyre_input inputs[MOST_BUFFERS];
+  vyre_arena arena;
+  vyre_binding_plan plan;
+  vyre_status st = {0};
+  uint64_t seed = 99 + s->number;
+  job j = {.name = "rows", .program = program, .inputs = inputs};
+  j.grid[0] = s->grid[0];
+  j.grid[1] = s->grid[1];
+  j.grid[2] = 1;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  CHECK_OK(vyre_binding_plan_build(program, &arena, &plan, &st), st);
+  for (size_t i = 0; i < plan.binding_count; i++) {
+    const vyre_binding *b = &plan.bindings[i];
+    size_t each = b->element_size ? b->element_size : 1;
+    bool is_uniform = b->has_static_byte_len && b->role != VYRE_ROLE_SHARED;
+    size_t size = is_uniform ? (size_t)b->static_byte_len : s->elements * each;
+    if (b->input_index != VYRE_NO_INDEX) {
+      void *data = vyre_arena_alloc(&arena, size + 8, 0);
+      fill(data, size, program->buffers[b->buffer_index].element, &seed);
+      if (is_uniform) memcpy(data, &s->number, sizeof s->number);
+      inputs[b->input_index] = (vyre_input){data, size};
+    }
+    if (b->output_index != VYRE_NO_INDEX) {
+      j.outputs[b->output_index].size = size;
+    }
+  }
+  j.input_count = plan.input_count;
+  j.output_count = plan.output_count;
+  run_ref(&j, device);
+  unsigned failed = 0;
+  for (unsigned w = 0; w < WIDTHS; w++) {
+    bind_guarded(&j);
+    bool good =
+        run_compiled(k, c, w, bound, j.grid, UINT32_MAX) == VYRE__SPMD_DONE &&
+        same_outputs(&j);
+    if (!good) {
+      printf("    at width %u, number %u, %u elements\n", (unsigned)widths[w],
+             (unsigned)s->number, (unsigned)s->elements);
+    }
+    failed += !good;
+    unbind();
+  }
+  job_finish(&j);
+  vyre_arena_finish(&arena);
+  return failed;
+}
+
+static void check_rows(const char *source, const size_case *sizes,
+                       size_t count) {
+  vyre_module *module = NULL;
+  vyre_status st = {0};
+  vyre_arena arena;
+  vyre_device *device = open_ref();
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  CHECK_OK(vyre_module_parse(source, strlen(source), "rows",
+                             (vyre_allocator){0}, &module, NULL, &st),
+           st);
+  vyre_program *program = vyre_module_kernel(module, 0);
+  const vyre__low_kernel *k = NULL;
+  vyre__target target = cpu_target();
+  CHECK_OK(vyre__lower(program, &target, (vyre__pass)(VYRE__PASS_COUNT - 1),
+                       &arena, &k, NULL, &st),
+           st);
+  compiled c = compile(k, VYRE__CODEGEN_FULL);
+  unsigned failed = 0;
+  for (size_t i = 0; i < count; i++) {
+    failed += run_case(k, &c, program, device, &sizes[i]);
+  }
+  compiled_free(&c);
+  vyre_arena_finish(&arena);
+  vyre_module_release(module);
+  vyre_device_release(device);
+  CHECK_U64(failed, 0);
+}
+
+#define CHECK_ROWS(source, sizes) \
+  check_rows(source, sizes, sizeof(sizes) / sizeof(sizes)[0])
+
+/* --- rows side by side --------------------------------------------------------------------*/
+
+#define PRODUCT_HEAD                                       \
+  "buffer a : read f32[] @0;\nbuffer b : read f32[] @1;\n" \
+  "buffer c : read_write f32[] @2;\nuniform n : u32 @3;\n" \
+  "{ let x = global_id.x; let y = global_id.y;\n"
+
+static const size_case squares[] = {
+    {1, 1, {1, 1}},     {5, 25, {1, 2}},     {16, 256, {1, 4}},
+    {33, 1089, {3, 9}}, {40, 1600, {3, 10}}, {40, 900, {3, 10}},
+    {7, 100, {2, 3}},   {0, 50, {2, 2}},
+};
+
+TEST(rows_side_by_side_make_a_product) {
+  CHECK_ROWS("kernel k workgroup(16, 4)\n" PRODUCT_HEAD
+             "  if (x >= n || y >= n) return;\n"
+             "  var sum = 0.0;\n"
+             "  for (let k = 0u; k < n; k++) {\n"
+             "    sum = fma(a[y * n + k], b[k * n + x], sum); }\n"
+             "  c[y * n + x] = sum; }\n",
+             squares);
+}
+
+TEST(rows_of_different_lengths_go_their_own_way) {
+  CHECK_ROWS("kernel k workgroup(16, 4)\n" PRODUCT_HEAD
+             "  if (y >= n || x > y) return;\n"
+             "  var sum = 0.0;\n"
+             "  for (let k = 0u; k < n; k++) {\n"
+             "    sum += a[y * n + k] * b[k * n + x]; }\n"
+             "  c[y * n + x] = sum; }\n",
+             squares);
+}
+
+TEST(a_loop_that_ends_by_its_row_is_not_shared) {
+  CHECK_ROWS("kernel k workgroup(16, 4)\n" PRODUCT_HEAD
+             "  if (y >= n || x >= n) return;\n"
+             "  var sum = 0.0;\n"
+             "  for (let k = 0u; k <= y; k++) {\n"
+             "    sum += a[y * n + k] * b[k * n + x]; }\n"
+             "  c[y * n + x] += sum; }\n",
+             squares);
+}
+
+TEST(rows_keep_their_own_variables_across_barriers) {
+  CHECK_ROWS(
+      "kernel k workgroup(32, 4)\n"
+      "buffer a : read f32[] @0;\nbuffer c : read_write f32[] @1;\n"
+      "uniform n : u32 @2;\nshared t : f32[128];\n"
+      "{ let l = local_id.y * 32 + local_id.x;\n"
+      "  let i = workgroup_id.x * 128 + l;\n"
+      "  var s = 0.0; var u = f32(local_id.y);\n"
+      "  for (let r = 0u; r < 3; r++) {\n"
+      "    t[l] = a[i + r];\n    barrier();\n    let z = t[local_id.x + r];\n"
+      "    for (let k = 0u; k < 4; k++) {\n"
+      "      s = fma(t[local_id.y * 32 + k], t[k * 32 + local_id.x], s);\n"
+      "      u = u + t[k * 32 + local_id.x]; }\n"
+      "    barrier();\n    s += z; }\n"
+      "  if (i < len(c)) c[i] = s + u; }\n",
+      squares);
+}
+
+/* --- ends of rows ------------------------------------------------------------------------*/
+
+static const size_case rows[] = {
+    {1, 40, {1, 9}},    {2, 40, {1, 9}},    {7, 100, {1, 4}},
+    {31, 310, {1, 3}},  {34, 340, {1, 3}},  {65, 650, {2, 3}},
+    {130, 910, {3, 2}}, {130, 900, {3, 2}}, {200, 150, {4, 1}},
+};
+
+TEST(the_ends_of_a_row_are_done_once_where_twice_is_seen) {
+  CHECK_ROWS(
+      "kernel k workgroup(64, 4)\n"
+      "buffer x : read f32[] @0;\nbuffer y : read_write f32[] @1;\n"
+      "uniform w : u32 @2;\n"
+      "{ let i = global_id.x; let j = global_id.y;\n"
+      "  if (i > 0 && i + 1 < w) { let at = j * w + i;\n"
+      "    y[at] = 2.0 * y[at] + x[at - 1] + x[at + 1]; } }\n",
+      rows);
+}
+
+TEST(the_ends_of_a_row_are_whole_vectors) {
+  CHECK_ROWS(
+      "kernel k workgroup(64, 4)\n"
+      "buffer x : read f32[] @0;\nbuffer y : read_write f32[] @1;\n"
+      "uniform w : u32 @2;\n"
+      "{ let i = global_id.x; let j = global_id.y;\n"
+      "  if (i > 2 && i + 3 < w && j > 0) { let at = j * w + i;\n"
+      "    y[at] = x[at - 3] + x[at + 3] + x[at - w]; } }\n",
+      rows);
+}
+
+TEST(what_depends_on_where_vectors_begin_stays_right) {
+  CHECK_ROWS(
+      "kernel k workgroup(64, 2)\n"
+      "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
+      "uniform w : u32 @2;\n"
+      "{ let i = global_id.x; let j = global_id.y;\n"
+      "  if (i > 0 && i < w) { let at = j * w + i;\n"
+      "    y[at] = x[i / 8] + (i & 3) * 100 + x[i >> 2]; } }\n",
+      rows);
+}
+
+TEST(counts_of_who_ran_are_not_done_twice) {
+  CHECK_ROWS(
+      "kernel k workgroup(64, 2)\n"
+      "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
+      "uniform w : u32 @2;\n"
+      "{ let i = global_id.x;\n"
+      "  if (i > 0 && i < w) { atomic_add(y[i % 7], x[i]); } }\n",
+      rows);
+}
+
+/* --- checks of a loop -----------------------------------------------------------------------*/
+
+TEST(a_neighbourhood_beyond_the_edge_is_zero) {
+  CHECK_ROWS(
+      "kernel k workgroup(32, 4)\n"
+      "buffer x : read f32[] @0;\nbuffer f : read f32[] @1;\n"
+      "buffer y : read_write f32[] @2;\nuniform w : u32 @3;\n"
+      "{ let i = global_id.x; let j = global_id.y;\n"
+      "  if (i < w) { var s = 0.0;\n"
+      "    for (let v = 0u; v < 3; v++) { for (let u = 0u; u < 3; u++) {\n"
+      "      s += x[(j + v - 1) * w + i + u - 1] * f[v * 3 + u]; } }\n"
+      "    y[j * w + i] = s; } }\n",
+      rows);
+}
+
+TEST(a_loop_by_steps_reaches_its_last_round_only) {
+  CHECK_ROWS(
+      "kernel k workgroup(32, 2)\n"
+      "buffer x : read f32[] @0;\nbuffer y : read_write f32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let i = global_id.x; let j = global_id.y; var s = 0.0;\n"
+      "  for (let k = 0u; k < n; k += 4) {\n"
+      "    s += x[j * n + k] + x[j * n + k + 1] * x[k + 2 + i] +\n"
+      "         x[k + 3]; }\n"
+      "  y[j * 128 + i] = s; }\n",
+      rows);
+}
+
+TEST(indices_that_wrap_are_not_taken_for_small_ones) {
+  static const size_case wraps[] = {
+      {0x80000000u, 100, {2, 1}}, {0x40000000u, 100, {2, 1}},
+      {0xFFFFFFFFu, 100, {2, 1}}, {0x00010000u, 100, {2, 1}},
+      {3, 100, {2, 1}},
+  };
+  CHECK_ROWS(
+      "kernel k workgroup(32, 2)\n"
+      "buffer x : read f32[] @0;\nbuffer y : read_write f32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let i = global_id.x; let j = global_id.y; var s = 0.0;\n"
+      "  for (let k = 0u; k < 8; k++) {\n"
+      "    s += x[k * n + i] + x[(k - 4) * n + i] + x[k + n]; }\n"
+      "  for (let k = 2u; k < 5; k += 2) {\n"
+      "    s += x[i + k - 4] + x[k * 0x80000000 + i]; }\n"
+      "  y[j * 128 + i] = s; }\n",
+      wraps);
+}
+
+/* --- elements apart ------------------------------------------------------------------------*/
+
+static const size_case lines[] = {
+    {1, 1, {1, 1}},     {3, 40, {1, 1}},   {7, 130, {2, 1}},
+    {64, 257, {4, 1}},  {99, 512, {9, 1}}, {130, 1000, {16, 1}},
+    {200, 199, {8, 1}},
+};
+
+TEST(elements_apart_are_loaded_together_where_they_are) {
+  CHECK_ROWS(
+      "kernel k workgroup(64)\n"
+      "buffer x : read f32[] @0;\nbuffer y : read_write f32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let i = global_id.x;\n"
+      "  if (i < len(y)) {\n"
+      "    var s = x[2 * i] + x[3 * i + 1] * 2.0 + x[8 * i + 7] * 3.0;\n"
+      "    s += x[len(x) - 1 - i] * 4.0 + x[n - 3 * i] * 5.0;\n"
+      "    s += x[2 * i - 9] * 6.0;\n"
+      "    if (i % 3 == 1) s += x[4 * i + n];\n"
+      "    y[i] = s; } }\n",
+      lines);
+}
+
+TEST(bytes_apart_are_loaded_together_where_they_are) {
+  CHECK_ROWS(
+      "kernel k workgroup(64)\n"
+      "buffer x : read u8[] @0;\nbuffer y : read_write u32[] @1;\n"
+      "buffer z : read_write u8[] @2;\nuniform n : u32 @3;\n"
+      "{ let i = global_id.x;\n"
+      "  if (i < len(y)) {\n"
+      "    y[i] = u32(x[3 * i]) * 65536 + u32(x[3 * i + 1]) * 256 +\n"
+      "           u32(x[3 * i + 2]); }\n"
+      "  if (i < n) z[i] = x[len(x) - 1 - 2 * i]; }\n",
+      lines);
+}
+
+TEST(shared_elements_apart_are_those_of_before) {
+  CHECK_ROWS(
+      "kernel k workgroup(64)\n"
+      "buffer x : read f32[] @0;\nbuffer y : read_write f32[] @1;\n"
+      "uniform n : u32 @2;\nshared t : f32[64];\n"
+      "{ let l = local_id.x; let i = global_id.x; t[l] = x[i];\n"
+      "  barrier();\n"
+      "  var s = t[63 - l];\n"
+      "  if (l < 32) s += t[2 * l] + 3.0 * t[2 * l + 1];\n"
+      "  if (l < n) s += 5.0 * t[3 * l];\n"
+      "  if (i < len(y)) y[i] = s; }\n",
+      lines);
+}
+
+/* --- sums ---------------------------------------------------------------------------------*/
+
+TEST(many_sums_are_those_of_one_loop) {
+  CHECK_ROWS(
+      "kernel k workgroup(32, 2)\n"
+      "buffer x : read f32[] @0;\nbuffer y : read_write f32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let i = global_id.x; let j = global_id.y;\n"
+      "  var a = 0.0; var b = 1.0; var c = 2.0; var d = 3.0;\n"
+      "  var e = 4.0; var f = 5.0; var g = 6.0; var h = 7.0;\n"
+      "  var o = 8.0; var p = 9.0; var q = 10.0; var r = 11.0;\n"
+      "  for (let k = 0u; k < n; k++) { let v = x[k + i];\n"
+      "    a += v; b = fma(v, v, b); c = c * 0.5 + v; d = max(d, v);\n"
+      "    e -= v; f += x[k] * v; g += v * x[k + j]; h = min(h, v);\n"
+      "    o += v * 2.0; p -= v * v; q = v - q; r += x[k] * v; }\n"
+      "  y[j * 128 + i] = a + 2.0 * b + 3.0 * c + 4.0 * d + 5.0 * e +\n"
+      "    6.0 * f + 7.0 * g + 8.0 * h + 9.0 * o + 10.0 * p +\n"
+      "    11.0 * q + 12.0 * r; }\n",
+      rows);
+}
+
+TEST(sums_that_depend_on_each_other_stay_together) {
+  CHECK_ROWS(
+      "kernel k workgroup(32, 2)\n"
+      "buffer x : read f32[] @0;\nbuffer y : read_write f32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let i = global_id.x; let j = global_id.y;\n"
+      "  var a = 0.0; var b = 1.0; var c = 2.0; var d = 3.0;\n"
+      "  var e = 4.0; var f = 5.0; var g = 6.0; var h = 7.0;\n"
+      "  for (let k = 0u; k < n; k++) { let v = x[k + i];\n"
+      "    a += v; b = fma(v, 0.25, b); c = c * 0.5 + v; d += 0.1 * a;\n"
+      "    e -= v; f += x[k] * v; g += v * x[k + j]; h = 0.5 * h + 0.01 * a; "
+      "}\n"
+      "  y[j * 128 + i] = a + 2.0 * b + 3.0 * c + 4.0 * d + 5.0 * e +\n"
+      "    6.0 * f + 7.0 * g + 8.0 * h; }\n",
+      rows);
+}
+
+TEST_MAIN(TEST_ENTRY(rows_side_by_side_make_a_product),
+          TEST_ENTRY(rows_of_different_lengths_go_their_own_way),
+          TEST_ENTRY(a_loop_that_ends_by_its_row_is_not_shared),
+          TEST_ENTRY(rows_keep_their_own_variables_across_barriers),
+          TEST_ENTRY(the_ends_of_a_row_are_done_once_where_twice_is_seen),
+          TEST_ENTRY(the_ends_of_a_row_are_whole_vectors),
+          TEST_ENTRY(what_depends_on_where_vectors_begin_stays_right),
+          TEST_ENTRY(counts_of_who_ran_are_not_done_twice),
+          TEST_ENTRY(a_neighbourhood_beyond_the_edge_is_zero),
+          TEST_ENTRY(a_loop_by_steps_reaches_its_last_round_only),
+          TEST_ENTRY(indices_that_wrap_are_not_taken_for_small_ones),
+          TEST_ENTRY(elements_apart_are_loaded_together_where_they_are),
+          TEST_ENTRY(bytes_apart_are_loaded_together_where_they_are),
+          TEST_ENTRY(shared_elements_apart_are_those_of_before),
+          TEST_ENTRY(many_sums_are_those_of_one_loop),
+          TEST_ENTRY(sums_that_depend_on_each_other_stay_together))

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Values: one number where lanes agree, that of lane 0 where they differ by a
+ * stride, vectors elsewhere. */
+#include "codegen/llvm/internal.h"
+
+unsigned ll_type_of(const ll *e, vyre__val v) {
+  return ll_type(ll_inst(e, v)->type);
+}
+
+void ll_leave(ll *e, uint32_t mark) {
+  while (e->undo_count > mark) {
+    vyre__val v = e->undo[--e->undo_count];
+    if (e->jam) {
+      ll_forget_rows(e, v);
+      continue;
+    }
+    ll_rep *rep = &e->reps[v - e->r.begin];
+    rep->v = (ll_op){0};
+    if (rep->is_derived) rep->form = LL_ABSENT;
+  }
+}
+
+static void note_undo(ll *e, vyre__val v) {
+  e->undo[e->undo_count++] = v;
+}
+
+void ll_give(ll *e, vyre__val v, uint8_t form, ll_op op) {
+  ll_rep *rep = &e->reps[v - e->r.begin];
+  *rep = (ll_rep){.form = form, .stamp = e->stamp};
+  if (form == LL_VECTOR) {
+    rep->v = op;
+  } else {
+    rep->s = op;
+    if (form == LL_LINEAR) rep->stride = ll_shape(e, v).stride;
+  }
+}
+
+/* --- where values come from --------------------------------------------------------*/
+
+static bool is_leaf(uint8_t op) {
+  return op == VYRE__LOW_CONST ||
+         (op >= VYRE__LOW_LOCAL_ID && op <= VYRE__LOW_FUEL);
+}
+
+static void give_leaf(ll *e, vyre__val v) {
+  const vyre__low_inst *inst = ll_inst(e, v);
+  unsigned type = ll_type_of(e, v);
+  ll_op op;
+  switch (inst->op) {
+    case VYRE__LOW_CONST:
+      ll_give(e, v, LL_SCALAR, ll_const(vyre__low_const(inst)));
+      return;
+    case VYRE__LOW_LOCAL_ID:
+      if (e->kernel->workgroup[inst->aux] == 1) {
+        ll_give(e, v, LL_SCALAR, ll_const(0));
+        return;
+      }
+      ll_give(e, v, e->local_form[inst->aux], e->local[inst->aux]);
+      e->reps[v - e->r.begin].stride = 1;
+      return;
+    case VYRE__LOW_GROUP_ID:
+      op = e->group[inst->aux];
+      break;
+    case VYRE__LOW_GRID_SIZE:
+      op = ll_name("g", inst->aux);
+      break;
+    case VYRE__LOW_LEN:
+      if (e->kernel->buffers[inst->aux].kind == VYRE_MEMORY_SHARED) {
+        op = ll_const(e->kernel->buffers[inst->aux].count);
+      } else {
+        op = ll_name("n", inst->aux);
+      }
+      break;
+    case VYRE__LOW_LOOP_VALUE:
+      op = ll_def(e, "getelementptr i64, ptr %%lv, i64 %u", inst->aux);
+      op = ll_def(e, "load i64, ptr %v", LL_PTR, op);
+      if (inst->c) op = ll_def(e, "lshr i64 %v, 32", LL_I64, op);
+      if (type == LL_I32) op = ll_def(e, "trunc i64 %v to i32", LL_I64, op);
+      break;
+    default: /* FUEL */
+      op = ll_name("fuel", UINT32_MAX);
+      if (type == LL_I64) op = ll_def(e, "zext i32 %v to i64", LL_I32, op);
+  }
+  ll_give(e, v, LL_SCALAR, op);
+}
+
+ll_op ll_element(ll *e, ll_op array, unsigned type) {
+  return ll_def(e, "getelementptr inbounds %t, ptr %v, i32 %v", type, LL_PTR,
+                array, LL_I32, e->vector_index);
+}
+
+static uint8_t form_of(const ll *e, vyre__val v) {
+  if (e->width == 1 || e->piece == 0) return LL_SCALAR;
+  switch (ll_shape(e, v).kind) {
+    case VYRE__SHAPE_LINEAR:
+      return LL_LINEAR;
+    case VYRE__SHAPE_VARYING:
+      return LL_VECTOR;
+    default:
+      return LL_SCALAR;
+  }
+}
+
+/* Where a value is kept, for the workgroup or an element a vector. */
+static ll_op kept_place(ll *e, vyre__val v, unsigned type, uint64_t count) {
+  ll_op *at = &e->kept[v - e->r.begin];
+  if (at->kind == LL_NONE) *at = ll_array(e, type, count, NULL, 0);
+  return *at;
+}
+
+static void give_kept(ll *e, vyre__val v) {
+  unsigned type = ll_type_of(e, v), kept = ll_kept_type(type);
+  uint8_t form = form_of(e, v);
+  ll_op at;
+  if (ll_role(e, v)->keep == VYRE__KEEP_AGREED) {
+    form = LL_SCALAR;
+    at = kept_place(e, v, kept, 1);
+  } else {
+    if (form == LL_VECTOR) kept |= LL_VEC, type |= LL_VEC;
+    at = ll_element(e, kept_place(e, v, kept, ll_vector_count(e)), kept);
+  }
+  ll_op op = ll_def(e, "load %t, ptr %v", kept, LL_PTR, at);
+  if (kept != type) op = ll_def(e, "trunc %o to %t", kept, op, type);
+  ll_give(e, v, form, op);
+}
+
+void ll_keep(ll *e, vyre__val v) {
+  uint8_t keep = ll_role(e, v)->keep;
+  if (keep != VYRE__KEEP_AGREED && keep < VYRE__KEEP_STRIP) return;
+  unsigned type = ll_type_of(e, v), kept = ll_kept_type(type);
+  ll_op op, at;
+  if (keep == VYRE__KEEP_AGREED) {
+    op = ll_scalar(e, v);
+    at = kept_place(e, v, kept, 1);
+  } else {
+    /* As give_kept reads it, which knows the shape alone: what stands for the
+     * value here may be a vector all the same (an index of a flattened workgroup
+     * is linear, the ids that it is made of are not). */
+    bool is_vector = form_of(e, v) == LL_VECTOR;
+    op = is_vector ? ll_vector(e, v) : ll_scalar(e, v);
+    if (is_vector) kept |= LL_VEC, type |= LL_VEC;
+    at = ll_element(e, kept_place(e, v, kept, ll_vector_count(e)), kept);
+  }
+  if (kept != type) op = ll_def(e, "zext %o to %t", type, op, kept);
+  ll_do(e, "store %o, ptr %v", kept, op, LL_PTR, at);
+}
+
+ll_rep *ll_value(ll *e, vyre__val v) {
+  ll_rep *rep = &e->reps[v - e->r.begin];
+  if (rep->form && (rep->stamp == 0 || rep->stamp == e->stamp)) return rep;
+  if (is_leaf(ll_inst(e, v)->op)) {
+    give_leaf(e, v);
+  } else {
+    give_kept(e, v);
+  }
+  rep->is_derived = true;
+  note_undo(e, v);
+  return rep;
+}
+
+bool ll_is_scalar(ll *e, vyre__val v) {
+  return ll_value(e, v)->form == LL_SCALAR;
+}
+
+/* --- forms ---------------------------------------------------------------------------*/
+
+ll_op ll_splat(ll *e, unsigned type, ll_op scalar) {
+  if (e->width == 1 || scalar.kind == LL_CONST) return scalar;
+  unsigned vector = type | LL_VEC;
+  ll_op one =
+      ll_def(e, "insertelement %t poison, %o, i64 0", vector, type, scalar);
+  return ll_def(e, "shufflevector %o, %t poison, <%u x i32> zeroinitializer",
+                vector, one, vector, e->width);
+}
+
+/* That of an active lane. */
+static ll_op any_lane(ll *e, unsigned type, ll_op vector, uint64_t stride) {
+  if (e->width == 1 || vector.kind == LL_CONST) return vector;
+  ll_op lane = ll_const(0);
+  if (!ll_is_all_on(e)) {
+    lane = ll_def(e, "call i32 @llvm.cttz.i32(i32 %v, i1 false)", LL_I32,
+                  ll_lanes(e, e->mask.lanes));
+    lane = ll_def(e, "and i32 %v, %u", LL_I32, lane, e->width - 1);
+  }
+  ll_op op = ll_def(e, "extractelement %o, i32 %v", type | LL_VEC, vector,
+                    LL_I32, lane);
+  if (!stride || lane.kind == LL_CONST) return op;
+  if (type == LL_I64) lane = ll_def(e, "zext i32 %v to i64", LL_I32, lane);
+  lane = ll_def(e, "mul %o, %v", type, lane, type, ll_const(stride));
+  return ll_def(e, "sub %o, %v", type, op, type, lane);
+}
+
+ll_op ll_scalar(ll *e, vyre__val v) {
+  ll_rep *rep = ll_value(e, v);
+  if (rep->form != LL_VECTOR) return rep->s;
+  vyre__shape shape = ll_shape(e, v);
+  return any_lane(e, ll_type_of(e, v), rep->v,
+                  shape.kind == VYRE__SHAPE_LINEAR ? shape.stride : 0);
+}
+
+ll_op ll_vector(ll *e, vyre__val v) {
+  ll_rep *rep = ll_value(e, v);
+  if (e->width == 1 && rep->form != LL_VECTOR) return rep->s;
+  if (rep->v.kind != LL_NONE) return rep->v;
+  unsigned type = ll_type_of(e, v);
+  ll_op all = ll_splat(e, type, rep->s);
+  if (rep->form == LL_LINEAR) {
+    unsigned vector = type | LL_VEC;
+    ll_op lanes = ll_name("iota", UINT32_MAX);
+    if (type == LL_I64) lanes = ll_name("iotaw", UINT32_MAX);
+    if (rep->stride != 1) {
+      lanes =
+          ll_def(e, "mul %o, %v", vector, lanes, vector, ll_const(rep->stride));
+    }
+    all = ll_def(e, "add %o, %v", vector, all, vector, lanes);
+  }
+  if (all.kind != LL_CONST) note_undo(e, v);
+  rep = &e->reps[v - e->r.begin];
+  rep->v = all;
+  return all;
+}
+
+/* --- variables --------------------------------------------------------------------------*/
+
+static unsigned var_type(const ll *e, uint32_t var, bool is_vector) {
+  unsigned type = ll_type(e->kernel->vars[var].type);
+  bool is_array = e->vars[var].is_array;
+  if (is_vector) return ll_kept_type(type) | LL_VEC;
+  return is_array ? ll_kept_type(type) : type;
+}
+
+/* Where the variable is, or its shadow. */
+static ll_op var_place(ll *e, uint32_t var, bool is_vector, bool is_shadow) {
+  ll_var *own = &e->vars[var];
+  unsigned type = var_type(e, var, is_vector);
+  ll_op *at = is_shadow ? &own->shadow : &own->at;
+  uint64_t count = own->is_array ? ll_vector_count(e) : 1;
+  if (at->kind == LL_NONE) {
+    *at = own->is_array ? ll_array(e, type, count, NULL, 0)
+                        : ll_alloca(e, type, 1, 64);
+  }
+  return own->is_array ? ll_element(e, *at, type) : *at;
+}
+
+void ll_place_var(ll *e, uint32_t var) {
+  ll_var *own = &e->vars[var];
+  if (own->at.kind != LL_NONE) return;
+  unsigned type = var_type(e, var, own->form == LL_VECTOR);
+  own->at = ll_array(e, type, ll_vector_count(e), NULL, 0);
+}
+
+static bool is_uniform_var(const ll *e, uint32_t var) {
+  return e->r.var_keep[var] == VYRE__KEEP_UNIFORM;
+}
+
+void ll_get(ll *e, vyre__val v) {
+  uint32_t var = ll_inst(e, v)->aux;
+  const ll_var *own = &e->vars[var];
+  if (own->is_const && !e->piece) {
+    ll_give(e, v, LL_SCALAR, ll_const(own->bits));
+    return;
+  }
+  uint8_t form = is_uniform_var(e, var) ? LL_SCALAR : own->form;
+  bool from_shadow = own->has_shadow && form_of(e, v) != LL_VECTOR;
+  if (from_shadow) form = form_of(e, v);
+  unsigned type = ll_type_of(e, v);
+  bool is_vector = form == LL_VECTOR;
+  unsigned stored = var_type(e, var, is_vector);
+  ll_op at = var_place(e, var, is_vector, from_shadow);
+  ll_op op = ll_def(e, "load %t, ptr %v", stored, LL_PTR, at);
+  if ((stored & LL_NARROW_MASK) != type) {
+    op = ll_def(e, "icmp slt %o, %v", stored, op, stored, ll_const(0));
+  }
+  if (!e->piece && type == LL_I32) op = ll_opaque(e, op);
+  ll_give(e, v, form, op);
+  if (form == LL_LINEAR && !from_shadow) {
+    e->reps[v - e->r.begin].stride = own->stride;
+  }
+}
+
+static void set_vector(ll *e, uint32_t at) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  unsigned type = ll_type_of(e, inst->a) | LL_VEC;
+  unsigned stored = var_type(e, inst->aux, true);
+  ll_op op = ll_vector(e, inst->a);
+  ll_op place = var_place(e, inst->aux, true, false);
+  bool widens = stored != type;
+  if (widens) op = ll_def(e, "sext %o to %t", type, op, stored);
+  if (!ll_is_all_on(e) && !ll_note_of(e, at)->no_blend) {
+    ll_op old = ll_def(e, "load %t, ptr %v", stored, LL_PTR, place);
+    if (widens) { /* not as i1: see mask.c */
+      op = ll_def(e, "and %o, %v", stored, op, stored, e->mask.lanes);
+      old = ll_and_not(e, old, e->mask.lanes);
+      op = ll_def(e, "or %o, %v", stored, op, stored, old);
+    } else {
+      ll_op bits = ll_mask_bits(e);
+      op = ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, bits, stored, op,
+                  stored, old);
+    }
+  }
+  ll_do(e, "store %o, ptr %v", stored, op, LL_PTR, place);
+}
+
+static void set_scalar(ll *e, uint32_t at, bool is_shadow) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  unsigned type = ll_type_of(e, inst->a);
+  unsigned stored = var_type(e, inst->aux, false);
+  ll_op op = ll_scalar(e, inst->a);
+  if (is_uniform_var(e, inst->aux)) {
+    e->vars[inst->aux].is_const = op.kind == LL_CONST;
+    e->vars[inst->aux].bits = op.bits;
+  }
+  if (stored != type) op = ll_def(e, "sext %o to %t", type, op, stored);
+  ll_do(e, "store %o, ptr %v", stored, op, LL_PTR,
+        var_place(e, inst->aux, false, is_shadow));
+}
+
+void ll_set(ll *e, uint32_t at) {
+  const vyre__low_inst *inst = ll_inst(e, at);
+  const ll_var *own = &e->vars[inst->aux];
+  if (is_uniform_var(e, inst->aux) || own->form != LL_VECTOR) {
+    set_scalar(e, at, false);
+    return;
+  }
+  if (own->has_shadow && ll_shape(e, inst->a).kind != VYRE__SHAPE_VARYING) {
+    set_scalar(e, at, true);
+  }
+  set_vector(e, at);
+}

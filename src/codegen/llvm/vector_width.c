@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* How many invocations a vector has.
+ *
+ * A vector of several registers hides latencies and shares what is scalar, until
+ * values no longer fit into registers. In straight code values are short-lived:
+ * four registers each, or two where it loads from more than three places, which are
+ * as many streams of memory. What lives through loops has to fit all the time:
+ *
+ *     variables                                              registers each
+ *     at most 2, and rows are run one at a time                   4
+ *     at most 7, but for sums, which are split (accumulator_split.c)     2
+ *     more                                                        1
+ *
+ * Ends of rows are masked where the kernel reads what it writes, and masked stores
+ * of many registers are slow: workgroups of several rows take one register then.
+ * Other rows have whole vectors at their ends (run_overlapping in rows.c).
+ *
+ * Workgroups of several rows that have loops run rows side by side where they share
+ * loads (unroll_jam.c): two registers of two or four rows, not four of one.
+ *
+ * Where ids are taken apart by a power of two (i / 16, i % 16), as for the rows of a
+ * tile, no vector is longer than that, if it has a register at least: what it loads
+ * lies side by side then.
+ *
+ * In loops with atomics one register serves, as lanes are done one by one; but where
+ * these are at places that memory says, or try again until they succeed, lanes soon
+ * have little in common, and scalar code does best. Unless all of them ask one
+ * counter for a place: the more lanes ask at once, the less threads wait for each
+ * other, which takes longest by far.
+ * Measured on machines with 16 registers of 8 lanes. */
+#include "codegen/llvm/internal.h"
+
+enum {
+  FEW = 2,
+  MANY = 7,
+  STREAMS = 3,
+  MOST_VARS = 256, /* that are looked at closely */
+  MOST_DEPTH = 12,
+  MOST_BEHIND = 8, /* operations that an index is looked for behind */
+};
+
+typedef struct survey {
+  const vyre__low_kernel *kernel;
+  bool has_loop, has_barrier;
+  bool has_loop_atomic;
+  bool
+      is_scattered; /* they are at places that a loop loads, and give something */
+  bool asks_one;    /* a counter that all have gives them places */
+  bool runs_along;  /* what they need lies side by side for rounds, not lanes */
+  bool tries_again; /* loops that nobody counts compare and exchange */
+  bool differs[MOST_VARS]; /* set in a loop, and no sum of a plain one */
+  bool is_sum[MOST_VARS];
+  uint32_t variables; /* but for those that count loops */
+  uint32_t sums;      /* of them */
+} survey;
+
+/* --- sums ---------------------------------------------------------------------------*/
+
+/* A loop without others in it. */
+typedef struct inner_loop {
+  uint32_t begin, end;
+  bool is_plain; /* counted, straight, without stores */
+} inner_loop;
+
+static bool is_set_in(const vyre__low_kernel *k, inner_loop l, uint32_t var) {
+  for (uint32_t at = l.begin; at < l.end; at++) {
+    if (k->code[at].op == VYRE__LOW_SET && k->code[at].aux == var) return true;
+  }
+  return false;
+}
+
+/* Whether @p v has no variable of the loop in it but @p var and the counter. */
+static bool is_alone(const vyre__low_kernel *k, inner_loop l, vyre__val v,
+                     uint32_t var, unsigned depth) {
+  const vyre__low_inst *inst = &k->code[v];
+  if (v < l.begin || inst->op == VYRE__LOW_CONST) return true;
+  if (depth > MOST_DEPTH) return false;
+  if (inst->op == VYRE__LOW_GET) {
+    return inst->aux == var ||
+           inst->aux == k->loops[k->code[l.begin].aux].var ||
+           !is_set_in(k, l, inst->aux);
+  }
+  vyre__val operands[4];
+  uint32_t count = vyre__low_operands(inst, operands);
+  for (uint32_t i = 0; i < count; i++) {
+    if (!is_alone(k, l, operands[i], var, depth + 1)) return false;
+  }
+  return true;
+}
+
+static void find_sums(survey *s, inner_loop l) {
+  const vyre__low_kernel *k = s->kernel;
+  for (uint32_t at = l.begin; at < l.end; at++) {
+    const vyre__low_inst *inst = &k->code[at];
+    if (inst->op != VYRE__LOW_SET || inst->aux >= MOST_VARS) continue;
+    if (l.is_plain && is_alone(k, l, inst->a, inst->aux, 0)) {
+      s->is_sum[inst->aux] = true;
+    } else {
+      s->differs[inst->aux] = true;
+    }
+  }
+}
+
+/* --- atomics ------------------------------------------------------------------------*/
+
+/* The loop that stands nearest around @p at; 0: none. */
+static uint32_t nearest_loop(const vyre__low_kernel *kernel, uint32_t begin,
+                             uint32_t at) {
+  uint32_t depth = 0;
+  while (at-- > begin) {
+    uint8_t op = kernel->code[at].op;
+    if (op == VYRE__LOW_END) depth++;
+    if (op != VYRE__LOW_LOOP && op != VYRE__LOW_IF) continue;
+    if (depth == 0 && op == VYRE__LOW_LOOP) return at;
+    if (depth) depth--;
+  }
+  return 0;
+}
+
+/* Whether @p v is made of something that was loaded after @p begin. */
+static bool is_loaded(const vyre__low_kernel *kernel, vyre__val v,
+                      uint32_t begin, unsigned depth) {
+  const vyre__low_inst *inst = &kernel->code[v];
+  if (v <= begin || depth == MOST_BEHIND) return false;
+  if (inst->op == VYRE__LOW_LOAD) return true;
+  if (!(vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE)) return false;
+  for (unsigned i = 0; i < vyre__low_ops[inst->op].operands; i++) {
+    if (is_loaded(kernel, inst->v[i], begin, depth + 1)) return true;
+  }
+  return false;
+}
+
+static bool is_asked_for(const vyre__low_kernel *kernel, uint32_t at,
+                         uint32_t end) {
+  for (uint32_t i = at + 1; i < end; i++) {
+    const vyre__low_inst *inst = &kernel->code[i];
+    for (unsigned k = 0; k < vyre__low_ops[inst->op].operands; k++) {
+      if (inst->v[k] == at) return true;
+    }
+  }
+  return false;
+}
+
+static void look_at_atomic(const vyre__low_kernel *kernel,
+                           vyre__low_phase phase, uint32_t at, survey *s) {
+  const vyre__low_inst *inst = &kernel->code[at];
+  uint32_t loop = nearest_loop(kernel, phase.begin, at);
+  if (!loop) return;
+  s->has_loop_atomic = true;
+  s->runs_along |= ll_runs_along(kernel, loop);
+  s->tries_again |= inst->op == VYRE__LOW_ATOMIC_CAS &&
+                    !kernel->loops[kernel->code[loop].aux].is_counted;
+  s->asks_one |= inst->op == VYRE__LOW_ATOMIC_ADD &&
+                 kernel->buffers[inst->aux].kind != VYRE_MEMORY_SHARED &&
+                 kernel->code[inst->a].op == VYRE__LOW_CONST &&
+                 is_asked_for(kernel, at, phase.end);
+  s->is_scattered |= kernel->buffers[inst->aux].kind != VYRE_MEMORY_SHARED &&
+                     is_loaded(kernel, inst->a, loop, 0) &&
+                     is_asked_for(kernel, at, phase.end);
+}
+
+/* --- all ----------------------------------------------------------------------------*/
+
+static void look_at(vyre__low_phase phase, survey *s) {
+  const vyre__low_kernel *k = s->kernel;
+  uint32_t depth = 0, ifs = 0, inner_depth = 0;
+  inner_loop inner = {0};
+  for (uint32_t at = phase.begin; at < phase.end; at++) {
+    const vyre__low_inst *inst = &k->code[at];
+    uint16_t flags = vyre__low_ops[inst->op].flags;
+    if (inst->op == VYRE__LOW_LOOP) {
+      s->has_loop = true;
+      inner = (inner_loop){at, 0, k->loops[inst->aux].is_counted};
+      inner_depth = depth + 1;
+      ifs = 0;
+    }
+    bool opens = inst->op == VYRE__LOW_LOOP || inst->op == VYRE__LOW_IF;
+    if (inst->op == VYRE__LOW_IF && ifs++) inner.is_plain = false;
+    if (flags & (VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS | VYRE__LOWF_BARRIER)) {
+      inner.is_plain = false;
+    }
+    if (opens) depth++;
+    if (inst->op == VYRE__LOW_END) {
+      if (depth == inner_depth) {
+        inner.end = at;
+        find_sums(s, inner);
+        inner_depth = 0;
+      }
+      depth--;
+    }
+    if (inst->op == VYRE__LOW_BARRIER) s->has_barrier = true;
+    if (flags & VYRE__LOWF_ATOMICS) look_at_atomic(k, phase, at, s);
+  }
+}
+
+/* Places in memory that are loaded from, but for uniforms. */
+static uint32_t count_loads(const vyre__low_kernel *k) {
+  uint32_t count = 0;
+  for (uint32_t at = 1; at < k->count; at++) {
+    const vyre__low_inst *inst = &k->code[at];
+    count += inst->op == VYRE__LOW_LOAD &&
+             k->buffers[inst->aux].kind != VYRE_MEMORY_UNIFORM;
+  }
+  return count;
+}
+
+/* Whether something is read that the kernel writes. */
+static bool reads_own(const vyre__low_kernel *k) {
+  for (uint32_t at = 1; at < k->count; at++) {
+    const vyre__low_inst *inst = &k->code[at];
+    if (vyre__low_ops[inst->op].flags & VYRE__LOWF_ATOMICS) return true;
+    if (inst->op == VYRE__LOW_LOAD && k->buffers[inst->aux].is_written) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* --- ids that are taken apart ---------------------------------------------------------*/
+
+/* By how much @p inst divides, or what it takes a remainder of; 0: neither, or no
+ * power of two. */
+static uint64_t divisor_of(const vyre__low_kernel *k,
+                           const vyre__low_inst *inst) {
+  const bool shifts = inst->op == VYRE__LOW_SHR_U,
+             masks = inst->op == VYRE__LOW_AND;
+  const bool divides =
+      inst->op == VYRE__LOW_DIV_U || inst->op == VYRE__LOW_REM_U;
+  if (!shifts && !masks && !divides) return 0;
+  const vyre__low_inst *by = &k->code[inst->b];
+  if (by->op != VYRE__LOW_CONST) return 0;
+  uint64_t bits = vyre__low_const(by);
+  if (shifts) return bits < 32 ? UINT64_C(1) << bits : 0;
+  if (masks) bits++;
+  return bits & (bits - 1) ? 0 : bits;
+}
+
+/* Whether @p v counts with x of the invocation. */
+static bool has_x(const vyre__low_kernel *k, vyre__val v, unsigned depth) {
+  const vyre__low_inst *inst = &k->code[v];
+  if (inst->op == VYRE__LOW_LOCAL_ID) return inst->aux == 0;
+  if (depth == MOST_BEHIND || inst->op == VYRE__LOW_CONST) return false;
+  if (!(vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE)) return false;
+  for (unsigned i = 0; i < vyre__low_ops[inst->op].operands; i++) {
+    if (has_x(k, inst->v[i], depth + 1)) return true;
+  }
+  return false;
+}
+
+/* The shortest row of at least @p lanes that ids are taken apart to. */
+static uint32_t shortest_row(const vyre__low_kernel *k, uint32_t lanes) {
+  uint32_t row = VYRE__SPMD_MOST_WIDTH;
+  for (uint32_t at = 1; at < k->count; at++) {
+    uint64_t by = divisor_of(k, &k->code[at]);
+    if (by < lanes || by >= row || !has_x(k, k->code[at].a, 0)) continue;
+    row = (uint32_t)by;
+  }
+  return row;
+}
+
+/* --- the choice -----------------------------------------------------------------------*/
+
+static void count_variables(survey *s) {
+  const vyre__low_kernel *kernel = s->kernel;
+  for (uint32_t i = 0; i < kernel->var_count; i++) {
+    bool counts = kernel->vars[i].type == VYRE_TYPE_BOOL;
+    for (uint32_t k = 0; k < kernel->loop_count && !counts; k++) {
+      counts = kernel->loops[k].is_counted && kernel->loops[k].var == i;
+    }
+    s->variables += !counts;
+    s->sums += !counts && i < MOST_VARS && s->is_sum[i] && !s->differs[i];
+  }
+}
+
+uint32_t ll_choose_width(const vyre__low_kernel *kernel, uint32_t lanes) {
+  const uint32_t *size = kernel->workgroup;
+  survey s = {.kernel = kernel};
+  for (uint32_t i = 0; i < kernel->phase_count; i++) {
+    look_at(kernel->phases[i], &s);
+  }
+  count_variables(&s);
+  if (lanes != 4 && lanes != 16) lanes = 8;
+  bool has_rows = s.has_loop && size[1] % 2 == 0;
+  uint32_t width = 4 * lanes;
+  if (!s.has_loop && count_loads(kernel) > STREAMS) width = 2 * lanes;
+  bool has_ends = !s.has_loop && (size[1] > 1 || size[2] > 1);
+  if (s.has_loop && (s.variables > FEW || has_rows)) width = 2 * lanes;
+  if (has_ends && reads_own(kernel)) width = lanes;
+  if (s.has_loop && s.variables - s.sums > MANY) width = lanes;
+  if (s.has_loop_atomic) width = s.asks_one ? 2 * lanes : lanes;
+  uint32_t row = shortest_row(kernel, lanes);
+  if (width > row) width = row;
+  bool parts = s.is_scattered && !s.asks_one;
+  if (s.tries_again || s.runs_along || parts || size[0] == 1) return 1;
+  /* Rows of workgroups that meet at barriers do not go on in the next one. */
+  bool is_flat = size[1] == 1 && size[2] == 1;
+  while (s.has_barrier && width > 4 &&
+         (is_flat ? width > size[0] : size[0] % width != 0)) {
+    width /= 2;
+  }
+  return width;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Between the files of the SPIR-V emitter. */
+#ifndef VYRE_CODEGEN_SPIRV_INTERNAL_H
+#define VYRE_CODEGEN_SPIRV_INTERNAL_H
+
+#include "codegen/spirv/spirv.h"
+#include "spmd/single_read.h"
+
+enum {
+#define SPV_OP(name, number, operands) SPV_Op##name = (number),
+#define SPV_ENUM(kind, name, number)   SPV_##kind##_##name = (number),
+#include "codegen/spirv/ops.def"
+#undef SPV_OP
+#undef SPV_ENUM
+};
+
+enum {
+  SPV_MAGIC = 0x07230203,
+  SPV_MODULE_VERSION = 0x00010300,
+  SPV_HEADER = 5, /* words before the first instruction */
+  SPV_SCOPE_DEVICE = 1,
+  SPV_SCOPE_WORKGROUP = 2,
+  SPV_SCOPE_QUEUE_FAMILY = 5,
+  SPV_ACQUIRE_RELEASE = 0x8,
+  SPV_UNIFORM_MEMORY = 0x40, /* storage buffers too */
+  SPV_WORKGROUP_MEMORY = 0x100,
+  SPV_MAKE_AVAILABLE = 0x2000,
+  SPV_MAKE_VISIBLE = 0x4000,
+};
+
+/* The parts of a module, in the order that is required. */
+typedef enum spv_section {
+  SPV_HEAD,    /* capabilities up to execution modes */
+  SPV_DEBUG,   /* names */
+  SPV_NOTES,   /* decorations */
+  SPV_GLOBALS, /* types, constants, variables of the module */
+  SPV_CODE,
+  SPV_SECTIONS
+} spv_section;
+
+typedef struct spv_words {
+  uint32_t *words;
+  size_t count, capacity;
+} spv_words;
+
+/* Types are looked for among those that there are. */
+typedef struct spv_type {
+  uint32_t op, count, operands[3], id;
+} spv_type;
+
+typedef struct spv_constant {
+  uint32_t type, low, high, id; /* id 0: empty */
+} spv_constant;
+
+/* A construct that is open. */
+typedef struct spv_open {
+  uint8_t op;             /* IF, ELSE, LOOP or STEP */
+  bool is_merge_reached;  /* some way leads behind it */
+  bool is_other_reached;  /* LOOP: and to its step */
+  uint32_t merge, header; /* labels */
+  uint32_t other;         /* of the ELSE or the STEP */
+  uint32_t path;        /* checked loops, and IFs in them that lead to a BREAK:
+                             a value that is `visit` on this way only; else 0 */
+  uint32_t other_path;  /* IF: of its ELSE */
+  uint32_t visit, left; /* checked LOOP: a number of its own; a variable */
+  uint32_t holds[2];    /* IF: instructions that are true in it, or 0 */
+} spv_open;
+
+enum spv_if_bits {
+  SPV_IF_ELSE = 1, /* there is one */
+  SPV_IF_BREAKS = 2,
+  SPV_ELSE_BREAKS = 4, /* a BREAK in it is of a loop around */
+};
+
+/* Where a buffer is for the module. */
+typedef struct spv_place {
+  bool is_used;       /* somebody loads or stores */
+  bool is_read;       /* somebody loads */
+  bool is_indexed;    /* somebody does, and not at a place that is known */
+  bool is_measured;   /* somebody asks for its length */
+  bool is_in_block;   /* a uniform of the launch block */
+  bool is_pushed;     /* there: in push constants */
+  bool is_widened;    /* shared, narrow: a word an element */
+  uint32_t binding;   /* of a descriptor */
+  uint32_t word;      /* in the block */
+  uint32_t length_at; /* word of its length in the block */
+  bool is_length_pushed;
+  uint32_t variable; /* id */
+} spv_place;
+
+/* Instructions of a phase, the first and the last. */
+typedef struct spv_span {
+  uint32_t first, last;
+} spv_span;
+
+/* A load of a uniform that is made once, at the begin of the function. */
+typedef struct spv_known {
+  uint32_t buffer, id;
+  uint64_t index;
+} spv_known;
+
+enum { SPV_MOST_KNOWN = 32 };
+
+typedef struct spv_emitter {
+  const vyre__low_kernel *k;
+  const vyre__spirv_target *target;
+  vyre_arena *arena;
+  vyre_allocator allocator;
+  vyre_status *st;
+  vyre_code failed;
+  bool no_memory;
+  vyre__spirv_module *out;
+
+  spv_words sections[SPV_SECTIONS];
+  uint32_t next_id;
+  spv_type *types;
+  size_t type_count, type_capacity;
+  spv_constant *constants; /* hashed */
+  size_t constant_count, constant_capacity;
+  uint32_t glsl; /* the imported functions */
+  bool uses_int8, uses_int16, uses_int64, uses_float64, uses_storage8,
+      uses_storage16, uses_atomics64;
+
+  spv_place *places; /* of the kernel's buffers */
+  uint32_t *ids;     /* of instructions; IF: spv_if_bits */
+  bool *decides;     /* instructions whose value decides: spmd/single_read.h */
+  uint32_t *uses;    /* of instructions: how often their value is an operand */
+  bool *waits;       /* loads, and bitcasts of them: made for who uses them */
+  uint32_t *vars;    /* of the kernel's variables: ids */
+  uint32_t workgroup_id, local_id, local_index; /* variables */
+  uint32_t push, block, status, function_type;
+  uint32_t counts_fuel; /* a specialization constant; 0: always */
+  bool uses_grid;
+
+  /* the phase */
+  uint32_t *lengths;     /* ids; 0: not used */
+  uint32_t *loop_values; /* the same, two of each grid loop: its value or the
+                            lower half of it, and the upper half */
+  spv_span *spans; /* of buffers that are written: where they are accessed */
+  uint32_t local[3], group[3], grid[3], fuel;
+  spv_known known[SPV_MOST_KNOWN];
+  size_t known_count;
+  bool has_status;           /* somebody writes it */
+  bool *is_checked;          /* phases with loops that the device may end */
+  uint32_t *left;            /* of loops: variables */
+  uint32_t one, all, visits; /* for these: values, 1 and all bits, a variable */
+  bool hides;                /* some float must not be known */
+  bool leaves;               /* invocations that a vector has too many do so */
+  bool *is_hidden;           /* constants that are such */
+  uint32_t none;             /* 0, and no compiler knows it */
+  spv_open *open;
+  size_t open_count, open_capacity;
+  uint32_t skipped; /* constructs that were opened where nobody comes */
+  bool is_dead;     /* the block has ended */
+  uint32_t label;   /* of the block */
+  uint32_t file;    /* OpString */
+  uint32_t line;
+} spv_emitter;
+
+#define SPV_COUNT(...) \
+  (sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+
+/* --- words: word_stream.c ----------------------------------------------------- */
+
+void spv_put_all(spv_emitter *e, spv_section to, uint32_t op,
+                 const uint32_t *operands, size_t count);
+#define SPV_PUT(e, to, op, ...)                                 \
+  spv_put_all((e), (to), (op), (const uint32_t[]){__VA_ARGS__}, \
+              SPV_COUNT(__VA_ARGS__))
+void spv_put_alone(spv_emitter *e, spv_section to, uint32_t op);
+
+/* Operands, then a text, then more operands. */
+void spv_put_text(spv_emitter *e, spv_section to, uint32_t op,
+                  const uint32_t *before, size_t before_count, const char *text,
+                  const uint32_t *after, size_t after_count);
+
+static inline uint32_t spv_id(spv_emitter *e) {
+  return e->next_id++;
+}
+
+uint32_t spv_do_all(spv_emitter *e, uint32_t op, uint32_t type,
+                    const uint32_t *operands, size_t count);
+/* An instruction of the code that has a value: its id. */
+#define SPV_DO(e, op, type, ...)                                 \
+  spv_do_all((e), (op), (type), (const uint32_t[]){__VA_ARGS__}, \
+             SPV_COUNT(__VA_ARGS__))
+
+uint32_t spv_type_all(spv_emitter *e, uint32_t op, const uint32_t *operands,
+                      size_t count);
+#define SPV_TYPE(e, op, ...)                               \
+  spv_type_all((e), (op), (const uint32_t[]){__VA_ARGS__}, \
+               SPV_COUNT(__VA_ARGS__))
+
+uint32_t spv_void(spv_emitter *e);
+uint32_t spv_bool(spv_emitter *e);
+uint32_t spv_uint(spv_emitter *e, unsigned bits);
+uint32_t spv_type_of(spv_emitter *e, unsigned type); /* a vyre_type */
+uint32_t spv_pointer(spv_emitter *e, uint32_t storage, uint32_t type);
+uint32_t spv_const(spv_emitter *e, unsigned type, uint64_t bits);
+static inline uint32_t spv_u32(spv_emitter *e, uint32_t number) {
+  return spv_const(e, VYRE_TYPE_U32, number);
+}
+void spv_name(spv_emitter *e, uint32_t id, const char *name);
+void spv_decorate(spv_emitter *e, uint32_t id, uint32_t decoration);
+uint32_t spv_glsl(spv_emitter *e, uint32_t type, uint32_t function,
+                  const uint32_t *operands, size_t count);
+#define SPV_GLSL(e, type, function, ...)                             \
+  spv_glsl((e), (type), (function), (const uint32_t[]){__VA_ARGS__}, \
+           SPV_COUNT(__VA_ARGS__))
+
+/* Blocks of code. */
+void spv_begin_block(spv_emitter *e, uint32_t label);
+void spv_branch(spv_emitter *e, uint32_t label);
+
+void spv_refuse(spv_emitter *e, uint32_t at, const char *what);
+
+/* --- where things are: layout.c ------------------------------------------- */
+
+vyre_code spv_plan(spv_emitter *e);
+void spv_declare(spv_emitter *e); /* variables of the module */
+bool spv_is_bound(const vyre__low_buffer *buffer);
+uint64_t spv_elements(const vyre__low_buffer *buffer); /* as it is accessed */
+/* A word of the launch block. */
+uint32_t spv_block_word(spv_emitter *e, bool is_pushed, uint32_t word);
+
+/* --- operations: values.c, memory.c, control_flow.c --------------------- */
+
+uint32_t spv_pure(spv_emitter *e, uint32_t at);
+uint32_t spv_fma64(spv_emitter *e, const uint32_t x[3]); /* fma64.c */
+uint32_t spv_access(spv_emitter *e, uint32_t at);
+void spv_tell_end(spv_emitter *e, vyre__spirv_end end);
+void spv_zero_shared(spv_emitter *e);
+uint32_t spv_phase(spv_emitter *e, uint32_t phase);
+
+/* --- order of accesses: memory_order.c ----------------------------------------------- */
+
+void spv_find_order(spv_emitter *e, vyre__low_phase range);
+void spv_barrier(spv_emitter *e, uint32_t at);
+void spv_put_barrier(spv_emitter *e, uint32_t memory); /* SPV_*_MEMORY */
+/* Operands of @p user that waited for it. */
+void spv_make_waiting(spv_emitter *e, uint32_t user);
+
+/* --- floats that compilers must not know: opaque_constants.c ----------------------------- */
+
+bool spv_find_hidden(spv_emitter *e);
+void spv_hide_constants(spv_emitter *e, vyre__low_phase range);
+/* The value @p id of @p inst, hidden if it may be known. */
+uint32_t spv_hide(spv_emitter *e, const vyre__low_inst *inst, uint32_t id);
+
+/* --- loops that the device may end: loop_limit.c ---------------------------------- */
+
+/* Where the parts of the loop at @p at are, and how often its body stands in it. */
+typedef struct spv_extent {
+  uint32_t step, end, copies;
+} spv_extent;
+
+bool spv_may_be_cut(const spv_emitter *e, vyre__low_phase range);
+spv_extent spv_extent_of(const spv_emitter *e, uint32_t at);
+void spv_declare_left(spv_emitter *e, vyre__low_phase range);
+void spv_enter_checked(spv_emitter *e, uint32_t at, spv_open *loop);
+uint32_t spv_path(spv_emitter *e, uint32_t condition, bool holds,
+                  uint32_t path);
+void spv_check_left(spv_emitter *e, const spv_open *loop);
+/* The end of a loop that nothing leaves. */
+void spv_end_endless(spv_emitter *e, const spv_open *loop);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Devices that end loops. Mesa's llvmpipe lets the invocations of a vector go round
+ * 65,535 times, in all their loops together, and then leaves every loop at the end
+ * of its round, as if there had been a BREAK. Two things are done about it.
+ *
+ * Bodies stand in their loops more than once, so that there are fewer rounds.
+ *
+ * And it is seen. A loop is left by a BREAK and by nothing else, so who comes
+ * behind the loop without one was sent there by the device. That cannot be asked
+ * for in plain words: for a compiler only a BREAK leads behind a loop, and what
+ * every BREAK has set is set. So a value is computed before each IF that leads to
+ * a BREAK, in every round anew: the number of this visit if that way is taken, and
+ * 0 if not. The BREAK hands it on, and behind the loop it is compared. Compilers
+ * do not see that it must be equal: the numbers begin with one that they do not
+ * know, and what the way is made of is not the condition itself, which they do know
+ * on that way, but bits that they do not know chosen by it. It costs nothing in the
+ * loop, since only the last one is used. */
+#include "codegen/spirv/internal.h"
+
+enum {
+  MOST_COPIES = 16,
+  FEW_COPIES = 2,    /* of bodies that touch memory: whoever is done with the
+                        loop is masked in all of them, and accesses cost most.
+                        One, if it is not known how often they go round: what
+                        searches is done early, as a rule */
+  MOST_COPIED = 384, /* instructions that a loop may have afterwards */
+  FEW_TRIPS = 64     /* that are not worth it */
+};
+
+static uint64_t add(uint64_t a, uint64_t b) {
+  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t multiply(uint64_t a, uint64_t b) {
+  return b > 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
+/* Where the END of the construct at @p at is. */
+static uint32_t end_of(const vyre__low_kernel *k, uint32_t at) {
+  uint32_t depth = 0;
+  for (;; at++) {
+    unsigned op = k->code[at].op;
+    depth += op == VYRE__LOW_IF || op == VYRE__LOW_LOOP;
+    depth -= op == VYRE__LOW_END;
+    if (depth == 0) return at;
+  }
+}
+
+/* Rounds of the loops in [begin, end) at most, each with the one that ends it.
+ * Where lanes of a vector go two ways, all of both is gone. */
+static uint64_t most_rounds(const vyre__low_kernel *k, uint32_t begin,
+                            uint32_t end) {
+  uint64_t all = 0;
+  for (uint32_t at = begin; at < end; at++) {
+    if (k->code[at].op != VYRE__LOW_LOOP) continue;
+    uint64_t trips = k->loops[k->code[at].aux].most_trips;
+    uint32_t last = end_of(k, at);
+    uint64_t inside = most_rounds(k, at + 1, last);
+    all = add(all, multiply(add(trips, 1), add(inside, 1)));
+    at = last;
+  }
+  return all;
+}
+
+/* Rounds to zero shared memory, by our own loop or the device's. */
+static uint64_t zeroing_rounds(const spv_emitter *e) {
+  uint64_t all = 0;
+  for (uint32_t i = 0; i < e->k->buffer_count; i++) {
+    const vyre__low_buffer *b = &e->k->buffers[i];
+    if (spv_is_bound(b) || !b->needs_zero) continue;
+    all += 2 + spv_elements(b) / vyre__low_group_size(e->k);
+  }
+  return all;
+}
+
+bool spv_may_be_cut(const spv_emitter *e, vyre__low_phase range) {
+  if (!e->target->most_rounds) return false;
+  uint64_t rounds = most_rounds(e->k, range.begin, range.end);
+  return rounds > 0 && add(rounds, zeroing_rounds(e)) > e->target->most_rounds;
+}
+
+/* Uniforms are loaded elsewhere, as a rule. */
+static bool touches_memory(const vyre__low_kernel *k,
+                           const vyre__low_inst *inst) {
+  return inst->op >= VYRE__LOW_LOAD && inst->op <= VYRE__LOW_ATOMIC_CAS &&
+         k->buffers[inst->aux].kind != VYRE_MEMORY_UNIFORM;
+}
+
+spv_extent spv_extent_of(const spv_emitter *e, uint32_t at) {
+  const vyre__low_kernel *k = e->k;
+  spv_extent out = {.end = end_of(k, at), .copies = 1};
+  bool is_plain = e->visits && k->loops[k->code[at].aux].most_trips > FEW_TRIPS;
+  bool is_quick = true, has_atomics = false;
+  for (uint32_t i = at + 1; i < out.end; i++) {
+    unsigned op = k->code[i].op;
+    if (op == VYRE__LOW_STEP && !out.step) out.step = i;
+    is_quick &= !touches_memory(k, &k->code[i]);
+    has_atomics |= op > VYRE__LOW_STORE && op <= VYRE__LOW_ATOMIC_CAS;
+    is_plain &= op != VYRE__LOW_LOOP && op != VYRE__LOW_CONTINUE &&
+                op != VYRE__LOW_BARRIER;
+  }
+  uint32_t copies = MOST_COPIED / (out.end - at + 1);
+  bool is_search = !is_quick && !k->loops[k->code[at].aux].is_counted;
+  if (is_plain && copies > 1 && !has_atomics && !is_search) {
+    uint32_t most = is_quick ? MOST_COPIES : FEW_COPIES;
+    out.copies = copies < most ? copies : most;
+  }
+  return out;
+}
+
+static uint32_t variable(spv_emitter *e) {
+  uint32_t type = spv_pointer(e, SPV_STORAGE_Function, spv_uint(e, 32));
+  return SPV_DO(e, SPV_OpVariable, type, SPV_STORAGE_Function);
+}
+
+void spv_declare_left(spv_emitter *e, vyre__low_phase range) {
+  e->visits = variable(e);
+  for (uint32_t at = range.begin; at < range.end; at++) {
+    const vyre__low_inst *inst = &e->k->code[at];
+    if (inst->op == VYRE__LOW_LOOP) e->left[inst->aux] = variable(e);
+  }
+}
+
+/* The variable may hold what a visit before has left in it: each has a number of
+ * its own. */
+void spv_enter_checked(spv_emitter *e, uint32_t at, spv_open *loop) {
+  if (!e->visits) return;
+  uint32_t u32 = spv_uint(e, 32);
+  uint32_t before = SPV_DO(e, SPV_OpLoad, u32, e->visits);
+  loop->visit = SPV_DO(e, SPV_OpIAdd, u32, before, e->one);
+  SPV_PUT(e, SPV_CODE, SPV_OpStore, e->visits, loop->visit);
+  loop->left = e->left[e->k->code[at].aux];
+  loop->path = loop->visit;
+}
+
+uint32_t spv_path(spv_emitter *e, uint32_t condition, bool holds,
+                  uint32_t path) {
+  uint32_t u32 = spv_uint(e, 32), none = spv_u32(e, 0);
+  uint32_t bits = SPV_DO(e, SPV_OpSelect, u32, condition, holds ? e->all : none,
+                         holds ? none : e->all);
+  return SPV_DO(e, SPV_OpBitwiseAnd, u32, path, bits);
+}
+
+/* Behind a loop that was ended early its test still holds, so that an access which
+ * was proven to be inside may be outside: nothing may follow, unless the device looks
+ * at all of them. Leaving costs more than the check does: what follows is a branch
+ * then. */
+static bool may_go_on(const spv_emitter *e) {
+  if (!e->target->drops_outside) return false;
+  for (uint32_t i = 0; i < e->k->buffer_count; i++) {
+    if (!spv_is_bound(&e->k->buffers[i]) && e->places[i].is_used) return false;
+  }
+  return true;
+}
+
+void spv_check_left(spv_emitter *e, const spv_open *loop) {
+  uint32_t cut = spv_id(e), merge = spv_id(e);
+  uint32_t last = SPV_DO(e, SPV_OpLoad, spv_uint(e, 32), loop->left);
+  uint32_t is_cut = SPV_DO(e, SPV_OpINotEqual, spv_bool(e), last, loop->visit);
+  SPV_PUT(e, SPV_CODE, SPV_OpSelectionMerge, merge, 0);
+  SPV_PUT(e, SPV_CODE, SPV_OpBranchConditional, is_cut, cut, merge);
+  spv_begin_block(e, cut);
+  spv_tell_end(e, VYRE__SPIRV_CUT);
+  if (may_go_on(e)) {
+    spv_branch(e, merge);
+  } else {
+    spv_put_alone(e, SPV_CODE, SPV_OpReturn);
+  }
+  spv_begin_block(e, merge);
+}
+
+/* Only the device leads behind it. For a compiler there must be a way, too: it is
+ * taken if a number is 0, of which it does not know that it is 1. */
+void spv_end_endless(spv_emitter *e, const spv_open *loop) {
+  uint32_t is_left =
+      SPV_DO(e, SPV_OpIEqual, spv_bool(e), e->one, spv_u32(e, 0));
+  SPV_PUT(e, SPV_CODE, SPV_OpBranchConditional, is_left, loop->merge,
+          loop->header);
+  spv_begin_block(e, loop->merge);
+  spv_tell_end(e, VYRE__SPIRV_CUT);
+  spv_put_alone(e, SPV_CODE, SPV_OpReturn);
+  e->is_dead = true;
+}

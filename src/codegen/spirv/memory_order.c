@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* In which order memory is accessed: barriers name the kinds of memory that they
+ * are for, and some loads wait until they are needed. */
+#include "codegen/spirv/internal.h"
+
+static bool is_access(const vyre__low_inst *inst) {
+  return inst->op >= VYRE__LOW_LOAD && inst->op <= VYRE__LOW_ATOMIC_CAS;
+}
+
+/* --- barriers ---------------------------------------------------------------------
+ *
+ * Devices wait for each kind of memory that a barrier names. It need name only those
+ * of which something is written and accessed before it and behind it. */
+
+/* From the first access of a buffer to the last, if somebody writes it. What stands
+ * in a loop comes before and behind all else in it. */
+static void find_spans(spv_emitter *e, vyre__low_phase range) {
+  uint32_t depth = 0, loop = 0, loop_depth = 0; /* the outermost */
+  for (uint32_t i = 0; i < e->k->buffer_count; i++) {
+    e->spans[i] = (spv_span){UINT32_MAX, 0};
+  }
+  for (uint32_t at = range.begin; at < range.end; at++) {
+    const vyre__low_inst *inst = &e->k->code[at];
+    if (inst->op == VYRE__LOW_IF || inst->op == VYRE__LOW_LOOP) {
+      depth++;
+      if (loop_depth || inst->op == VYRE__LOW_IF) continue;
+      loop = at;
+      loop_depth = depth;
+    } else if (inst->op == VYRE__LOW_END && depth-- == loop_depth) {
+      for (uint32_t i = 0; i < e->k->buffer_count; i++) {
+        if (e->spans[i].last > loop) e->spans[i].last = at;
+      }
+      loop_depth = 0;
+    } else if (is_access(inst) && e->k->buffers[inst->aux].is_written) {
+      spv_span *span = &e->spans[inst->aux];
+      uint32_t from = loop_depth ? loop : at;
+      if (span->first > from) span->first = from;
+      span->last = at;
+    }
+  }
+}
+
+void spv_put_barrier(spv_emitter *e, uint32_t memory) {
+  uint32_t scope = spv_u32(e, SPV_SCOPE_WORKGROUP);
+  uint32_t semantics = memory ? memory | SPV_ACQUIRE_RELEASE : 0;
+  if (memory && e->target->vulkan_memory_model) {
+    semantics |= SPV_MAKE_AVAILABLE | SPV_MAKE_VISIBLE;
+  }
+  SPV_PUT(e, SPV_CODE, SPV_OpControlBarrier, scope, scope,
+          spv_u32(e, semantics));
+}
+
+void spv_barrier(spv_emitter *e, uint32_t at) {
+  uint32_t memory = 0;
+  for (uint32_t i = 0; i < e->k->buffer_count; i++) {
+    if (e->spans[i].first > at || e->spans[i].last < at) continue;
+    memory |= spv_is_bound(&e->k->buffers[i]) ? SPV_UNIFORM_MEMORY
+                                              : SPV_WORKGROUP_MEMORY;
+  }
+  spv_put_barrier(e, memory);
+}
+
+/* --- loads that wait --------------------------------------------------------------
+ *
+ * `a[i] += a[j]` loads a[i], then a[j]; here it is a[j], then a[i] beside the store
+ * to it. Compilers of GLSL do so, and a software device that keeps the order in
+ * which it gets them is faster by a tenth. Nothing but values stands between the two,
+ * so that nobody can tell. */
+
+enum { FAR = 64 }; /* instructions that nobody waits across */
+
+static bool is_plain_load(const vyre__low_inst *inst) {
+  return inst->op == VYRE__LOW_LOAD && !inst->b;
+}
+
+static uint32_t operand_count(const vyre__low_inst *inst) {
+  return inst->op == VYRE__LOW_CONST ? 0 : vyre__low_ops[inst->op].operands;
+}
+
+/* Who uses @p at, if there are only values up to that one; else 0. *passes: there
+ * is a load among them. */
+static uint32_t user_of(const vyre__low_kernel *k, uint32_t at, uint32_t end,
+                        bool *passes) {
+  for (uint32_t i = at + 1; i < end && i - at < FAR; i++) {
+    const vyre__low_inst *inst = &k->code[i];
+    bool is_load = is_plain_load(inst);
+    if (!is_load && !(vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE)) break;
+    for (uint32_t n = 0; n < operand_count(inst); n++) {
+      if (inst->v[n] == at) return i;
+    }
+    *passes |= is_load;
+  }
+  return 0;
+}
+
+static void find_waiting(spv_emitter *e, vyre__low_phase range) {
+  const vyre__low_kernel *k = e->k;
+  for (uint32_t at = range.begin; at < range.end; at++) {
+    const vyre__low_inst *inst = &k->code[at];
+    for (uint32_t n = 0; n < operand_count(inst); n++) e->uses[inst->v[n]]++;
+  }
+  for (uint32_t at = range.begin; at < range.end; at++) {
+    const vyre__low_inst *inst = &k->code[at];
+    if (!is_plain_load(inst) || !k->buffers[inst->aux].is_written) continue;
+    bool passes = false;
+    uint32_t last = at, user = user_of(k, at, range.end, &passes);
+    if (e->uses[at] != 1) continue;
+    if (user && k->code[user].op == VYRE__LOW_BITCAST && e->uses[user] == 1) {
+      last = user;
+      user = user_of(k, last, range.end, &passes);
+    }
+    if (user && passes) e->waits[at] = e->waits[last] = true;
+  }
+}
+
+void spv_make_waiting(spv_emitter *e, uint32_t user) {
+  const vyre__low_inst *inst = &e->k->code[user];
+  for (uint32_t n = 0; n < operand_count(inst); n++) {
+    uint32_t at = inst->v[n];
+    if (!e->waits[at] || e->ids[at]) continue;
+    spv_make_waiting(e, at);
+    e->ids[at] =
+        is_plain_load(&e->k->code[at]) ? spv_access(e, at) : spv_pure(e, at);
+  }
+}
+
+void spv_find_order(spv_emitter *e, vyre__low_phase range) {
+  find_spans(e, range);
+  find_waiting(e, range);
+}

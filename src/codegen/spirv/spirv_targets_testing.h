@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* For tests: devices to emit SPIR-V for, and random programs that they can run. */
+#ifndef VYRE_CODEGEN_SPIRV_SPIRV_TARGETS_TESTING_H
+#define VYRE_CODEGEN_SPIRV_SPIRV_TARGETS_TESTING_H
+
+#include "vyre/generate.h"
+
+#include "codegen/spirv/spirv.h"
+#include "support/check.h"
+#include "support/seeds.h"
+
+typedef struct spirv_target {
+  const char *name;
+  vyre__target low;
+  vyre__spirv_target spirv;
+} spirv_target;
+
+/* What software devices have; their fma rounds twice. */
+#define SPIRV_EVERYTHING                                            \
+  .storage8 = true, .storage16 = true, .int8 = true, .int16 = true, \
+  .int64 = true, .float64 = true, .buffer_atomics64 = true,         \
+  .shared_atomics64 = true
+
+#define SPIRV_FIXED_FMA \
+  .f32 = {[VYRE__LOW_FMA] = VYRE__NUMBERS_FIXED}, .math = VYRE__MATH_F64_MUL
+
+static const spirv_target spirv_targets[] = {
+    {"all features",
+     {SPIRV_FIXED_FMA},
+     {SPIRV_EVERYTHING, .vulkan_memory_model = true, .device_scope = true,
+      .block_in_storage = true, .most_rounds = 1, .drops_outside = true,
+      .vector = 16, .hides_floats = true}},
+    {"the least of Vulkan 1.1",
+     {.f32 = {[VYRE__LOW_FMA] = VYRE__NUMBERS_SOFT},
+      .math = VYRE__MATH_U32,
+      .no_f64 = true,
+      .no_u64 = true,
+      .no_narrow = true},
+     {.block_in_storage = true,
+      .most_rounds = 1,
+      .vector = 16,
+      .hides_floats = true}},
+    {"soft numbers",
+     {.f32_as_bits = true, .math = VYRE__MATH_U32, .no_f64 = true},
+     {SPIRV_EVERYTHING, .block_in_storage = true, .names = true}},
+    {"few push constants, uniforms bound",
+     {SPIRV_FIXED_FMA},
+     {SPIRV_EVERYTHING, .binds_uniforms = true, .push_bytes = 32,
+      .most_rounds = 100, .vector = 16, .hides_floats = true}},
+    {"narrow words in shared memory, a block in a buffer",
+     {SPIRV_FIXED_FMA},
+     {.storage8 = true,
+      .storage16 = true,
+      .int64 = true,
+      .float64 = true,
+      .buffer_atomics64 = true,
+      .shared_atomics64 = true,
+      .hides_floats = true,
+      .push_bytes = 16,
+      .names = true,
+      .lines = true}},
+    {"no 64-bit atomics",
+     {SPIRV_FIXED_FMA, .no_buffer_atomics64 = true,
+      .no_shared_atomics64 = true},
+     {.storage8 = true,
+      .storage16 = true,
+      .int8 = true,
+      .int16 = true,
+      .int64 = true,
+      .float64 = true,
+      .block_in_storage = true,
+      .hides_floats = true}},
+};
+enum { SPIRV_TARGETS = sizeof spirv_targets / sizeof spirv_targets[0] };
+
+/* Functions are not computed from uniform memory where that takes a software
+ * device too long. vyre_generated_release. */
+static inline vyre_generated *spirv_generate(uint64_t seed,
+                                             const spirv_target *target) {
+  const vyre_generate_options options = {
+      .seed = seed,
+      .max_invocations = 300,
+      .no_f64 = target->low.no_f64,
+      .only_add64 = target->low.no_u64 || target->low.no_buffer_atomics64,
+      .math = seed % 4 == 3 && target->spirv.block_in_storage};
+  vyre_generated *g = NULL;
+  vyre_status st = {0};
+  CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
+  return g;
+}
+
+#endif

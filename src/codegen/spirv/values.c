@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Operations on values: one lowered operation, one spelling. */
+#include "base/status.h"
+#include "codegen/spirv/internal.h"
+
+/* What is one instruction with the operands as they are. */
+static uint32_t plain_op(unsigned op) {
+  static const uint16_t ops[VYRE__LOW_COUNT] = {
+      [VYRE__LOW_ADD] = SPV_OpIAdd,
+      [VYRE__LOW_SUB] = SPV_OpISub,
+      [VYRE__LOW_MUL] = SPV_OpIMul,
+      [VYRE__LOW_DIV_U] = SPV_OpUDiv,
+      [VYRE__LOW_DIV_S] = SPV_OpSDiv,
+      [VYRE__LOW_REM_U] = SPV_OpUMod,
+      [VYRE__LOW_AND] = SPV_OpBitwiseAnd,
+      [VYRE__LOW_OR] = SPV_OpBitwiseOr,
+      [VYRE__LOW_XOR] = SPV_OpBitwiseXor,
+      [VYRE__LOW_NOT] = SPV_OpNot,
+      [VYRE__LOW_SHL] = SPV_OpShiftLeftLogical,
+      [VYRE__LOW_SHR_U] = SPV_OpShiftRightLogical,
+      [VYRE__LOW_SHR_S] = SPV_OpShiftRightArithmetic,
+      [VYRE__LOW_EQ] = SPV_OpIEqual,
+      [VYRE__LOW_NE] = SPV_OpINotEqual,
+      [VYRE__LOW_LT_U] = SPV_OpULessThan,
+      [VYRE__LOW_LT_S] = SPV_OpSLessThan,
+      [VYRE__LOW_LE_U] = SPV_OpULessThanEqual,
+      [VYRE__LOW_LE_S] = SPV_OpSLessThanEqual,
+      [VYRE__LOW_SELECT] = SPV_OpSelect,
+      [VYRE__LOW_FADD] = SPV_OpFAdd,
+      [VYRE__LOW_FSUB] = SPV_OpFSub,
+      [VYRE__LOW_FMUL] = SPV_OpFMul,
+      [VYRE__LOW_FDIV] = SPV_OpFDiv,
+      [VYRE__LOW_FNEG] = SPV_OpFNegate,
+      [VYRE__LOW_FEQ] = SPV_OpFOrdEqual,
+      [VYRE__LOW_FNE] = SPV_OpFUnordNotEqual,
+      [VYRE__LOW_FLT] = SPV_OpFOrdLessThan,
+      [VYRE__LOW_FLE] = SPV_OpFOrdLessThanEqual,
+      [VYRE__LOW_TRUNC] = SPV_OpUConvert,
+      [VYRE__LOW_U_TO_F] = SPV_OpConvertUToF,
+      [VYRE__LOW_S_TO_F] = SPV_OpConvertSToF,
+      [VYRE__LOW_F_TO_U] = SPV_OpConvertFToU,
+      [VYRE__LOW_F_TO_S] = SPV_OpConvertFToS,
+      [VYRE__LOW_F_EXTEND] = SPV_OpFConvert,
+      [VYRE__LOW_F_ROUND] = SPV_OpFConvert,
+  };
+  return ops[op];
+}
+
+/* The same of bool, where it is another instruction. */
+static uint32_t logical_op(unsigned op) {
+  switch (op) {
+    case VYRE__LOW_AND:
+      return SPV_OpLogicalAnd;
+    case VYRE__LOW_OR:
+      return SPV_OpLogicalOr;
+    case VYRE__LOW_XOR:
+    case VYRE__LOW_NE:
+      return SPV_OpLogicalNotEqual;
+    case VYRE__LOW_EQ:
+      return SPV_OpLogicalEqual;
+    case VYRE__LOW_NOT:
+      return SPV_OpLogicalNot;
+    default:
+      return 0;
+  }
+}
+
+static uint32_t glsl_function(unsigned op) {
+  static const uint8_t functions[VYRE__LOW_COUNT] = {
+      [VYRE__LOW_MIN_U] = SPV_GLSL_UMin,
+      [VYRE__LOW_MIN_S] = SPV_GLSL_SMin,
+      [VYRE__LOW_MAX_U] = SPV_GLSL_UMax,
+      [VYRE__LOW_MAX_S] = SPV_GLSL_SMax,
+      [VYRE__LOW_FSQRT] = SPV_GLSL_Sqrt,
+      [VYRE__LOW_FMA] = SPV_GLSL_Fma,
+      [VYRE__LOW_FABS] = SPV_GLSL_FAbs,
+      [VYRE__LOW_FFLOOR] = SPV_GLSL_Floor,
+      [VYRE__LOW_FCEIL] = SPV_GLSL_Ceil,
+      [VYRE__LOW_FTRUNC] = SPV_GLSL_Trunc,
+      [VYRE__LOW_FRINT] = SPV_GLSL_RoundEven,
+  };
+  return functions[op];
+}
+
+/* Operations on floats: each is exact as it stands. Comparisons too, since drivers
+ * take the same mark for leave to know better about NaNs. */
+static bool is_of_floats(unsigned op) {
+  return (op >= VYRE__LOW_FADD && op <= VYRE__LOW_FLE) ||
+         (op >= VYRE__LOW_U_TO_F && op <= VYRE__LOW_F_ROUND);
+}
+
+/* --- bits --------------------------------------------------------------------------- */
+
+/* Of one word; the functions give all ones for 0. */
+static uint32_t count_word(spv_emitter *e, unsigned op, uint32_t a) {
+  uint32_t u32 = spv_uint(e, 32);
+  if (op == VYRE__LOW_POPCOUNT) return SPV_DO(e, SPV_OpBitCount, u32, a);
+  if (op == VYRE__LOW_CLZ) {
+    uint32_t top = SPV_GLSL(e, u32, SPV_GLSL_FindUMsb, a);
+    return SPV_DO(e, SPV_OpISub, u32, spv_u32(e, 31), top);
+  }
+  uint32_t first = SPV_GLSL(e, u32, SPV_GLSL_FindILsb, a);
+  return SPV_GLSL(e, u32, SPV_GLSL_UMin, first, spv_u32(e, 32));
+}
+
+/* The instructions take words: of two, the one that comes first decides. */
+static uint32_t count_bits(spv_emitter *e, unsigned op, bool is_wide,
+                           uint32_t a) {
+  if (!is_wide) return count_word(e, op, a);
+  uint32_t u32 = spv_uint(e, 32), u64 = spv_uint(e, 64), out;
+  uint32_t low = SPV_DO(e, SPV_OpUConvert, u32, a);
+  uint32_t top = SPV_DO(e, SPV_OpShiftRightLogical, u64, a, spv_u32(e, 32));
+  uint32_t high = SPV_DO(e, SPV_OpUConvert, u32, top);
+  uint32_t of_low = count_word(e, op, low), of_high = count_word(e, op, high);
+  if (op == VYRE__LOW_POPCOUNT) {
+    out = SPV_DO(e, SPV_OpIAdd, u32, of_low, of_high);
+  } else {
+    bool leading = op == VYRE__LOW_CLZ;
+    uint32_t first = leading ? high : low, near = leading ? of_high : of_low;
+    uint32_t far =
+        SPV_DO(e, SPV_OpIAdd, u32, leading ? of_low : of_high, spv_u32(e, 32));
+    uint32_t none = SPV_DO(e, SPV_OpIEqual, spv_bool(e), first, spv_u32(e, 0));
+    out = SPV_DO(e, SPV_OpSelect, u32, none, far, near);
+  }
+  return SPV_DO(e, SPV_OpUConvert, u64, out);
+}
+
+/* OpSRem of something negative is not defined in Vulkan; what is divided is. */
+static uint32_t remainder_signed(spv_emitter *e, uint32_t type, uint32_t a,
+                                 uint32_t b) {
+  uint32_t quotient = SPV_DO(e, SPV_OpSDiv, type, a, b);
+  uint32_t whole = SPV_DO(e, SPV_OpIMul, type, quotient, b);
+  return SPV_DO(e, SPV_OpISub, type, a, whole);
+}
+
+static uint32_t extend(spv_emitter *e, const vyre__low_inst *inst,
+                       unsigned from, uint32_t a) {
+  uint32_t type = spv_type_of(e, inst->type);
+  if (from != VYRE_TYPE_BOOL) return SPV_DO(e, SPV_OpUConvert, type, a);
+  uint32_t one = spv_const(e, inst->type, 1),
+           zero = spv_const(e, inst->type, 0);
+  return SPV_DO(e, SPV_OpSelect, type, a, one, zero);
+}
+
+/* By its sign. Mesa 22.3 compares what OpSConvert gave with a number as if it had no
+ * sign; this it leaves alone. */
+static uint32_t extend_signed(spv_emitter *e, const vyre__low_inst *inst,
+                              uint32_t a) {
+  uint32_t type = spv_type_of(e, inst->type);
+  uint32_t sign = spv_const(e, inst->type, UINT64_C(1) << 31);
+  a = SPV_DO(e, SPV_OpUConvert, type, a);
+  a = SPV_DO(e, SPV_OpBitwiseXor, type, a, sign);
+  return SPV_DO(e, SPV_OpISub, type, a, sign);
+}
+
+/* The constant @p v, if it is one. */
+static bool is_constant(const spv_emitter *e, vyre__val v, uint64_t *bits) {
+  const vyre__low_inst *inst = &e->k->code[v];
+  if (inst->op != VYRE__LOW_CONST) return false;
+  *bits = vyre__low_const(inst);
+  return true;
+}
+
+/* -1.0 or 0.0, in bits or as floats: Mesa 22.3 takes that for the negative of 1 or
+ * 0, which is -0. The sign and the rest apart say the same, and it leaves them
+ * alone. 0: it is no such choice. */
+static uint32_t select_minus_one(spv_emitter *e, const vyre__low_inst *inst) {
+  bool is_wide = inst->type == VYRE_TYPE_U64 || inst->type == VYRE_TYPE_F64;
+  bool is_float = inst->type == VYRE_TYPE_F32 || inst->type == VYRE_TYPE_F64;
+  uint64_t one = is_wide ? UINT64_C(0x3FF0000000000000) : 0x3F800000;
+  uint64_t sign = is_wide ? UINT64_C(1) << 63 : UINT64_C(1) << 31, b, c;
+  if (!is_constant(e, inst->b, &b) || !is_constant(e, inst->c, &c) ||
+      !((b == (one | sign) && c == 0) || (b == 0 && c == (one | sign))) ||
+      (is_wide && !e->target->int64)) {
+    return 0;
+  }
+  unsigned plain = is_wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
+  uint32_t type = spv_type_of(e, plain), which = e->ids[inst->a];
+  uint32_t zero = spv_const(e, plain, 0);
+  uint32_t size = spv_const(e, plain, one), minus = spv_const(e, plain, sign);
+  size = SPV_DO(e, SPV_OpSelect, type, which, b ? size : zero, b ? zero : size);
+  minus =
+      SPV_DO(e, SPV_OpSelect, type, which, b ? minus : zero, b ? zero : minus);
+  uint32_t bits = SPV_DO(e, SPV_OpBitwiseOr, type, size, minus);
+  if (!is_float) return bits;
+  return SPV_DO(e, SPV_OpBitcast, spv_type_of(e, inst->type), bits);
+}
+
+static uint32_t exactly(spv_emitter *e, uint32_t op, uint32_t type, uint32_t a,
+                        uint32_t b) {
+  uint32_t id = SPV_DO(e, op, type, a, b);
+  spv_decorate(e, id, SPV_DECORATION_NoContraction);
+  return id;
+}
+
+/* An f64 of size 2^52 and more is whole; what is added up to there is rounded as
+ * sums are. Zeros, and what is no number, stay as they are. Also towards zero: Mesa
+ * 22.3 has its own opinion of that, too. */
+static uint32_t whole64(spv_emitter *e, uint32_t x, bool towards_zero) {
+  uint32_t f64 = spv_type_of(e, VYRE_TYPE_F64), of_bool = spv_bool(e);
+  uint32_t zero = spv_const(e, VYRE_TYPE_F64, 0);
+  uint32_t whole =
+      spv_const(e, VYRE_TYPE_F64, UINT64_C(0x4330000000000000)); /* 2^52 */
+  uint32_t size = SPV_GLSL(e, f64, SPV_GLSL_FAbs, x);
+  uint32_t sum = exactly(e, SPV_OpFAdd, f64, size, whole);
+  uint32_t rounded = exactly(e, SPV_OpFSub, f64, sum, whole);
+  if (towards_zero) {
+    uint32_t one =
+        spv_const(e, VYRE_TYPE_F64, UINT64_C(0x3FF0000000000000)); /* 1 */
+    uint32_t less = exactly(e, SPV_OpFSub, f64, rounded, one);
+    uint32_t over = exactly(e, SPV_OpFOrdLessThan, of_bool, size, rounded);
+    rounded = SPV_DO(e, SPV_OpSelect, f64, over, less, rounded);
+  }
+  uint32_t negative = SPV_DO(e, SPV_OpFNegate, f64, rounded);
+  uint32_t below = exactly(e, SPV_OpFOrdLessThan, of_bool, x, zero);
+  uint32_t small = exactly(e, SPV_OpFOrdLessThan, of_bool, size, whole);
+  uint32_t some = exactly(e, SPV_OpFOrdLessThan, of_bool, zero, size);
+  uint32_t out = SPV_DO(e, SPV_OpSelect, f64, below, negative, rounded);
+  uint32_t changes = SPV_DO(e, SPV_OpLogicalAnd, of_bool, small, some);
+  return SPV_DO(e, SPV_OpSelect, f64, changes, out, x);
+}
+
+/* --- all ------------------------------------------------------------------------------ */
+
+/* Whether it is max(a, 0 - a). */
+static bool is_magnitude(const spv_emitter *e, const vyre__low_inst *inst) {
+  const vyre__low_inst *minus = &e->k->code[inst->b];
+  uint64_t zero;
+  return inst->op == VYRE__LOW_MAX_S && minus->op == VYRE__LOW_SUB &&
+         minus->b == inst->a && is_constant(e, minus->a, &zero) && zero == 0;
+}
+
+/* Mesa 22.3 takes that for a number that is not negative, which that of the least
+ * number is; this it leaves alone. */
+static uint32_t magnitude(spv_emitter *e, unsigned type, uint32_t a) {
+  uint32_t whole = spv_type_of(e, type);
+  uint32_t last = spv_u32(e, type == VYRE_TYPE_U64 ? 63 : 31);
+  uint32_t sign = SPV_DO(e, SPV_OpShiftRightArithmetic, whole, a, last);
+  a = SPV_DO(e, SPV_OpBitwiseXor, whole, a, sign);
+  return SPV_DO(e, SPV_OpISub, whole, a, sign);
+}
+
+static uint32_t no_spelling(spv_emitter *e, uint32_t at) {
+  if (e->failed == VYRE_OK && !e->no_memory) {
+    e->failed = VYRE_FAIL_WITH(
+        e->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
+        VYRE_NUMBERS({"instruction", at}),
+        "lower the kernel through all passes before it is emitted",
+        "instruction %u, %s, has no spelling in SPIR-V", (unsigned)at,
+        vyre__low_ops[e->k->code[at].op].text);
+  }
+  return 0;
+}
+
+static bool has_types(spv_emitter *e, uint32_t at, unsigned type) {
+  if (type == VYRE_TYPE_U64 && !e->target->int64) {
+    spv_refuse(e, at, "64-bit integers");
+    return false;
+  }
+  if (type == VYRE_TYPE_F64 && !e->target->float64) {
+    spv_refuse(e, at, "f64");
+    return false;
+  }
+  return true;
+}
+
+/* Operations that take several instructions, or depend on their types. */
+static uint32_t special(spv_emitter *e, uint32_t at, unsigned from, uint32_t a,
+                        uint32_t b) {
+  const vyre__low_inst *inst = &e->k->code[at];
+  switch ((vyre__low_op)inst->op) {
+    case VYRE__LOW_CONST:
+      return spv_const(e, inst->type, vyre__low_const(inst));
+    case VYRE__LOW_CLZ:
+    case VYRE__LOW_CTZ:
+    case VYRE__LOW_POPCOUNT:
+      return count_bits(e, inst->op, from == VYRE_TYPE_U64, a);
+    case VYRE__LOW_REM_S:
+      return remainder_signed(e, spv_type_of(e, inst->type), a, b);
+    case VYRE__LOW_ZEXT:
+      return extend(e, inst, from, a);
+    case VYRE__LOW_SEXT:
+      return extend_signed(e, inst, a);
+    case VYRE__LOW_AGREE:
+      return a;
+    case VYRE__LOW_BITCAST:
+      if (from == inst->type) return a;
+      return spv_hide(e, inst,
+                      SPV_DO(e, SPV_OpBitcast, spv_type_of(e, inst->type), a));
+    default:
+      return no_spelling(e, at);
+  }
+}
+
+uint32_t spv_pure(spv_emitter *e, uint32_t at) {
+  const vyre__low_inst *inst = &e->k->code[at];
+  unsigned count = vyre__low_ops[inst->op].operands;
+  unsigned from = e->k->code[inst->a].type;
+  uint32_t operands[3] = {0};
+  if (!has_types(e, at, inst->type)) return 0;
+  bool by_integers =
+      inst->op == VYRE__LOW_FMA && from == VYRE_TYPE_F64 && !e->target->fma64;
+  if (by_integers && !e->target->int64) {
+    spv_refuse(e, at, "fma of f64 that rounds once");
+    return 0;
+  }
+  for (unsigned i = 0; i < count && i < 3; i++) {
+    operands[i] = e->ids[inst->v[i]];
+  }
+  if (by_integers) return spv_fma64(e, operands);
+  bool truncates = inst->op == VYRE__LOW_FTRUNC;
+  if (from == VYRE_TYPE_F64 && !e->target->whole64 &&
+      (truncates || inst->op == VYRE__LOW_FRINT)) {
+    return whole64(e, operands[0], truncates);
+  }
+  uint32_t op = plain_op(inst->op), function = glsl_function(inst->op), id;
+  if (inst->op == VYRE__LOW_SELECT) {
+    id = select_minus_one(e, inst);
+    if (id) return id;
+  }
+  if (is_magnitude(e, inst)) return magnitude(e, inst->type, operands[0]);
+  if (from == VYRE_TYPE_BOOL && logical_op(inst->op)) {
+    op = logical_op(inst->op);
+  }
+  if (op) {
+    id = spv_do_all(e, op, spv_type_of(e, inst->type), operands, count);
+  } else if (function) {
+    id = spv_glsl(e, spv_type_of(e, inst->type), function, operands, count);
+  } else {
+    return special(e, at, from, operands[0], operands[1]);
+  }
+  if (is_of_floats(inst->op)) spv_decorate(e, id, SPV_DECORATION_NoContraction);
+  return spv_hide(e, inst, id);
+}

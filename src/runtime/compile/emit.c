@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "vyre/emit.h"
+
+#include <string.h>
+
+#include "vyre/validate.h"
+
+#include "base/status.h"
+#include "codegen/c/c.h"
+#include "codegen/llvm/llvm.h"
+#include "codegen/spirv/spirv.h"
+#include "lir/lir.h"
+
+static const char *const pass_names[] = {
+#define VYRE__X3(name, text, about) (text),
+    VYRE__PASS_MAP(VYRE__X3)
+#undef VYRE__X3
+};
+
+static const char *const pass_texts[] = {
+#define VYRE__X3(name, text, about) (about),
+    VYRE__PASS_MAP(VYRE__X3)
+#undef VYRE__X3
+};
+
+const char *vyre_pass_name(uint32_t index) {
+  return index < VYRE__PASS_COUNT ? pass_names[index] : NULL;
+}
+
+const char *vyre_pass_about(uint32_t index) {
+  return index < VYRE__PASS_COUNT ? pass_texts[index] : NULL;
+}
+
+/* Operations of floats that have forms. Conversions have no fixed one. */
+static void set_forms(vyre__target *target, vyre_numbers numbers) {
+  for (int op = VYRE__LOW_FADD; op <= VYRE__LOW_F_TO_S; op++) {
+    target->f32[op] = (uint8_t)numbers;
+  }
+  target->f32[VYRE__LOW_BITCAST] = VYRE__NUMBERS_NATIVE;
+  target->f32_as_bits = numbers == VYRE_NUMBERS_SOFT;
+}
+
+static vyre_code read_workgroup(const uint32_t size[3], uint32_t out[3],
+                                vyre_status *st) {
+  uint64_t product = 1;
+  if (size[0] == 0) return VYRE_OK;
+  for (int axis = 0; axis < 3; axis++) {
+    out[axis] = size[axis] ? size[axis] : 1;
+    product *= out[axis];
+    if (product <= VYRE_MAX_INVOCATIONS) continue;
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "use a workgroup of at most 1024 invocations",
+                     "a workgroup of %u x %u x %u has more than %d invocations",
+                     size[0], size[1], size[2], VYRE_MAX_INVOCATIONS);
+  }
+  return VYRE_OK;
+}
+
+static vyre_code read_options(const vyre_emit_options *options,
+                              vyre__target *target, vyre__pass *last,
+                              vyre_status *st) {
+  if ((unsigned)options->form >= VYRE_EMIT_COUNT ||
+      (unsigned)options->numbers >= VYRE_NUMBERS_COUNT ||
+      (unsigned)options->math >= VYRE_MATH_COUNT) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "use the enumerators of vyre/emit.h",
+                     "vyre_program_emit: form %u, numbers %u, math %u",
+                     (unsigned)options->form, (unsigned)options->numbers,
+                     (unsigned)options->math);
+  }
+  *target = (vyre__target){.math = (uint8_t)options->math,
+                           .no_u64 = options->no_u64,
+                           .no_f64 = options->no_u64,
+                           .no_narrow = options->no_narrow};
+  VYRE_TRY(read_workgroup(options->workgroup, target->workgroup, st));
+  set_forms(target, options->numbers);
+  *last = VYRE__PASS_CONTROL;
+  if (!options->after) return VYRE_OK;
+  for (int i = 0; i < VYRE__PASS_COUNT; i++) {
+    if (strcmp(options->after, pass_names[i]) == 0) {
+      *last = (vyre__pass)i;
+      return VYRE_OK;
+    }
+  }
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                   "use inline, build, numbers, memory, tidy or control",
+                   "there is no pass '%.60s'", options->after);
+}
+
+static bool is_one_of(uint32_t number, const uint32_t *list, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (list[i] == number) return true;
+  }
+  return false;
+}
+
+bool vyre_emit_has_width(uint32_t width) {
+  static const uint32_t widths[] = {0, 1, 4, 8, 16, 32};
+  return is_one_of(width, widths, sizeof widths / sizeof widths[0]);
+}
+
+static vyre_code check_llvm(const vyre_emit_options *options, vyre_status *st) {
+  static const uint32_t lanes[] = {0, 4, 8, 16};
+  if (!vyre_emit_has_width(options->width) ||
+      !is_one_of(options->lanes, lanes, 4)) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "width",
+        VYRE_NUMBERS({"width", options->width}, {"lanes", options->lanes}),
+        "use a width of 1, 4, 8, 16 or 32, and 4, 8 or 16 lanes",
+        "there are no vectors of width %u on %u lanes", options->width,
+        options->lanes);
+  }
+  return VYRE_OK;
+}
+
+static vyre_code refused(vyre_status *st) {
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
+                   "make room where the text goes",
+                   "vyre_program_emit: the writer refused");
+}
+
+static vyre_code put_words(const vyre__spirv_module *module, vyre_writer writer,
+                           vyre_status *st) {
+  for (size_t i = 0; i < module->word_count; i++) {
+    uint32_t word = module->words[i];
+    const char bytes[4] = {(char)word, (char)(word >> 8), (char)(word >> 16),
+                           (char)(word >> 24)};
+    if (!writer.write(writer.self, bytes, 4)) return refused(st);
+  }
+  return VYRE_OK;
+}
+
+/* For a device that has all that the lowering was not asked to do without. */
+static vyre_code print_spirv(const vyre__low_kernel *kernel,
+                             const vyre_emit_options *options,
+                             vyre_writer writer, vyre_status *st) {
+  vyre_allocator allocator = kernel->program->arena.allocator;
+  bool is_text = options->form == VYRE_EMIT_SPIRV_TEXT;
+  const vyre__spirv_target target = {.storage8 = !options->no_narrow,
+                                     .storage16 = !options->no_narrow,
+                                     .int8 = !options->no_narrow,
+                                     .int16 = !options->no_narrow,
+                                     .int64 = !options->no_u64,
+                                     .float64 = !options->no_u64,
+                                     .fma64 = true,
+                                     .buffer_atomics64 = !options->no_u64,
+                                     .shared_atomics64 = !options->no_u64,
+                                     .vulkan_memory_model = true,
+                                     .names = is_text,
+                                     .lines = is_text};
+  vyre__spirv_module module;
+  vyre_arena arena;
+  vyre_arena_init(&arena, allocator);
+  vyre_code code = vyre__emit_spirv(kernel, &target, &arena, &module, st);
+  if (code == VYRE_OK) {
+    code = is_text ? vyre__spirv_print(module.words, module.word_count,
+                                       allocator, writer, st)
+                   : put_words(&module, writer, st);
+  }
+  vyre_arena_finish(&arena);
+  return code;
+}
+
+static vyre_code print(const vyre__low_kernel *kernel,
+                       const vyre_emit_options *options, vyre_writer writer,
+                       vyre_emit_report *report, vyre_status *st) {
+  if (report) {
+    *report = (vyre_emit_report){.instructions = kernel->count - 1,
+                                 .accesses = kernel->access_count,
+                                 .proven_accesses = kernel->proven_count,
+                                 .phases = kernel->phase_count,
+                                 .hidden_bytes = 4 * kernel->hidden_words};
+  }
+  if (options->form == VYRE_EMIT_C) {
+    const vyre__emit_c_options with = {.allocator =
+                                           kernel->program->arena.allocator};
+    return vyre__emit_c(kernel, &with, writer, st);
+  }
+  if (options->form == VYRE_EMIT_LLVM) {
+    const vyre__emit_llvm_options with = {
+        .width = options->width,
+        .lanes = options->lanes ? options->lanes : 8,
+        .allocator = kernel->program->arena.allocator};
+    vyre__spmd_info info;
+    return vyre__emit_llvm(kernel, &with, writer, &info, st);
+  }
+  if (options->form >= VYRE_EMIT_SPIRV) {
+    return print_spirv(kernel, options, writer, st);
+  }
+  return vyre__low_print(kernel, writer) ? VYRE_OK : refused(st);
+}
+
+vyre_code vyre_program_emit(const vyre_program *program,
+                            const vyre_emit_options *options,
+                            vyre_writer writer, vyre_emit_report *report,
+                            vyre_status *st) {
+  vyre__status_begin(st);
+  if (!program) return vyre__null_argument(st, "vyre_program_emit", "program");
+  if (!options) return vyre__null_argument(st, "vyre_program_emit", "options");
+  if (!writer.write) {
+    return vyre__null_argument(st, "vyre_program_emit", "writer.write");
+  }
+  vyre__target target;
+  vyre__pass last;
+  VYRE_TRY(read_options(options, &target, &last, st));
+  if (options->form != VYRE_EMIT_LOWERED) last = VYRE__PASS_CONTROL;
+  if (options->form == VYRE_EMIT_LLVM) {
+    VYRE_TRY(check_llvm(options, st));
+  }
+  VYRE_TRY(vyre_program_validate(program, NULL, vyre__status_open(st)));
+  if (!vyre_program_has_body(program)) {
+    return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
+                     "make it by parsing, or by the builder",
+                     "vyre_program_emit: the program has no body");
+  }
+  vyre_arena arena;
+  vyre_arena_init(&arena, program->arena.allocator);
+  const vyre__low_kernel *kernel = NULL;
+  vyre_program *inlined = NULL;
+  vyre_code code =
+      vyre__lower(program, &target, last, &arena, &kernel, &inlined, st);
+  if (code == VYRE_OK && inlined) {
+    code = vyre_program_print(inlined, writer) ? VYRE_OK : refused(st);
+    if (report) *report = (vyre_emit_report){0};
+  } else if (code == VYRE_OK) {
+    code = print(kernel, options, writer, report, st);
+  }
+  vyre_program_release(inlined);
+  vyre_arena_finish(&arena);
+  return code;
+}

@@ -1,0 +1,661 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Whether claims hold: kernels are run one invocation after the other, all that
+ * each of them made is written down, and every claim is looked at lane by lane
+ * for what those that were at one place together have made.
+ *
+ *   VYRE_SHAPE_SEED=42   only that random program
+ *   VYRE_SHAPE_FIRST=7   the first one; VYRE_SHAPE_SEEDS=9 how many */
+#include <inttypes.h>
+
+#include "vyre/generate.h"
+#include "vyre/module.h"
+
+#include "lir/print.h"
+#include "spmd/lane_shape.h"
+#include "spmd/lane_shape_testing.h"
+#include "support/sanitized.h"
+#include "support/seeds.h"
+#include "testing/kernels_testing.h"
+#include "testing/reference_run_testing.h"
+
+enum {
+  SEEDS = SANITIZED ? 60 : 400,
+  WIDTHS = 5,
+  MOST_DEPTH = 32, /* of loops */
+  MOST_INVOCATIONS = 1024,
+  MOST_EVENTS = 2000000, /* of a workgroup; more are not looked at */
+};
+
+static const uint32_t widths[WIDTHS] = {1, 4, 8, 16, 32};
+
+/* --- what happened ----------------------------------------------------------*/
+
+/* The rounds of the loops around: round `round` of the loop at `loop`, which was
+ * entered in `parent`. */
+typedef struct rounds {
+  uint32_t parent, loop, round, depth;
+  uint32_t slot; /* in the table */
+} rounds;
+
+/* One instruction in the same rounds: those that come there are there together. */
+typedef struct instance {
+  uint32_t rounds, at;
+  uint32_t first, last; /* events */
+  uint32_t slot;        /* in the table */
+} instance;
+
+typedef struct event {
+  uint32_t next, invocation;
+  uint64_t value;
+} event;
+
+typedef struct record {
+  const vyre__low_kernel *kernel;
+  const vyre__low_phase *phase; /* that is running */
+  uint32_t *ends;               /* END of a LOOP: the LOOP; else 0 */
+  rounds *nodes;                /* [0] is none */
+  instance *places;             /* [0] is none */
+  event *events;                /* [0] is none */
+  uint32_t node_count, place_count, event_count;
+  uint32_t *table; /* of nodes and places, by hash */
+  uint32_t table_size;
+  uint32_t where[MOST_INVOCATIONS]; /* rounds that each one is in */
+  bool is_full;
+  vyre__regions *regions;         /* one a phase */
+  vyre__shapes (*shapes)[WIDTHS]; /* one a phase */
+  unsigned failed;
+  const char *name;
+} record;
+
+static uint64_t checked[VYRE__SHAPE_VARYING + 1], shadows, steady_loops;
+static uint64_t parted_loops, lockstep_gets;
+
+static uint32_t hash_of(uint32_t a, uint32_t b, uint32_t c) {
+  uint64_t h = a * UINT64_C(0x9E3779B97F4A7C15) ^
+               b * UINT64_C(0xC2B2AE3D27D4EB4F) ^
+               c * UINT64_C(0x165667B19E3779F9);
+  h ^= h >> 29;
+  h *= UINT64_C(0xBF58476D1CE4E5B9);
+  return (uint32_t)(h >> 32);
+}
+
+/* A slot of the table: even numbers are nodes, odd ones places. */
+static uint32_t *find_slot(record *r, uint32_t a, uint32_t b, uint32_t c,
+                           bool is_place) {
+  uint32_t at = hash_of(a, b, c + is_place) & (r->table_size - 1);
+  for (;; at = (at + 1) & (r->table_size - 1)) {
+    uint32_t id = r->table[at];
+    if (!id) return &r->table[at];
+    if ((id & 1) != is_place) continue;
+    if (is_place) {
+      const instance *p = &r->places[id >> 1];
+      if (p->rounds == a && p->at == b) return &r->table[at];
+    } else {
+      const rounds *n = &r->nodes[id >> 1];
+      if (n->parent == a && n->loop == b && n->round == c) return &r->table[at];
+    }
+  }
+}
+
+static uint32_t node_of(record *r, uint32_t parent, uint32_t loop,
+                        uint32_t round) {
+  uint32_t *slot = find_slot(r, parent, loop, round, false);
+  if (!*slot) {
+    CHECK(r->nodes[parent].depth < MOST_DEPTH);
+    uint32_t id = r->node_count++;
+    r->nodes[id] = (rounds){parent, loop, round, r->nodes[parent].depth + 1,
+                            (uint32_t)(slot - r->table)};
+    *slot = id << 1;
+  }
+  return *slot >> 1;
+}
+
+static void note(record *r, uint32_t node, uint32_t at, uint32_t invocation,
+                 uint64_t value) {
+  uint32_t *slot = find_slot(r, node, at, 0, true);
+  uint32_t id = r->event_count++;
+  r->events[id] = (event){0, invocation, value};
+  if (!*slot) {
+    uint32_t place = r->place_count++;
+    r->places[place] =
+        (instance){node, at, id, id, (uint32_t)(slot - r->table)};
+    *slot = place << 1 | 1;
+    return;
+  }
+  instance *p = &r->places[*slot >> 1];
+  r->events[p->last].next = id;
+  p->last = id;
+}
+
+static void check_group(record *r);
+
+/* Looks at all that was written down, and forgets it. */
+static void end_group(record *r) {
+  check_group(r);
+  for (uint32_t i = 1; i < r->node_count; i++) r->table[r->nodes[i].slot] = 0;
+  for (uint32_t i = 1; i < r->place_count; i++) r->table[r->places[i].slot] = 0;
+}
+
+static void begin_group(record *r, uint32_t at) {
+  end_group(r);
+  memset(r->where, 0, sizeof r->where);
+  r->node_count = r->place_count = r->event_count = 1;
+  r->is_full = false;
+  for (uint32_t i = 0; i < r->kernel->phase_count; i++) {
+    if (r->kernel->phases[i].begin == at) r->phase = &r->kernel->phases[i];
+  }
+}
+
+static void observe(void *self, uint32_t invocation, uint32_t at,
+                    uint64_t value) {
+  record *r = self;
+  bool is_first = false;
+  for (uint32_t i = 0; i < r->kernel->phase_count; i++) {
+    is_first |= r->kernel->phases[i].begin == at;
+  }
+  if (is_first && invocation == 0) begin_group(r, at);
+  if (r->is_full || r->event_count + MOST_DEPTH + 2 > MOST_EVENTS) {
+    r->is_full = true;
+    return;
+  }
+  uint32_t *node = &r->where[invocation];
+  uint8_t op = r->kernel->code[at].op;
+  if (op == VYRE__LOW_LOOP) {
+    *node = node_of(r, *node, at, 0);
+  } else if (op == VYRE__LOW_END && r->ends[at]) {
+    rounds here = r->nodes[*node];
+    *node = node_of(r, here.parent, here.loop, here.round + 1);
+  } else if (op == VYRE__LOW_BREAK || op == VYRE__LOW_EXIT) {
+    bool is_exit = op == VYRE__LOW_EXIT;
+    do { /* how it left its loops is what a LOOP "makes" */
+      rounds here = r->nodes[*node];
+      if (!*node) break;
+      note(r, here.parent, here.loop, invocation, here.round * 2ull + is_exit);
+      *node = here.parent;
+    } while (is_exit);
+  } else if (op == VYRE__LOW_IF || op == VYRE__LOW_SET ||
+             r->kernel->code[at].type != VYRE_TYPE_VOID) {
+    note(r, *node, at, invocation, value);
+  }
+}
+
+/* --- claims -----------------------------------------------------------------*/
+
+static void complain(record *r, const instance *p, uint32_t width,
+                     vyre__shape s, const event *e, const char *what) {
+  static const char *const kinds[] = {"constant", "group", "vector", "linear",
+                                      "varying"};
+  char text[VYRE__LOW_TEXT];
+  if (r->failed++ > 8) return;
+  printf("    %s, width %u, instruction %u, '%s': claimed %s", r->name, width,
+         p->at, vyre__low_text(r->kernel, p->at, text), kinds[s.kind]);
+  printf(" %" PRId64 " @%u, but %s: invocation %u has %" PRIu64 "\n",
+         (int64_t)s.stride, s.aligned, what, e->invocation, e->value);
+}
+
+static uint64_t mask_of(const record *r, uint32_t at) {
+  switch (r->kernel->code[at].type) {
+    case VYRE_TYPE_U64:
+    case VYRE_TYPE_F64:
+      return UINT64_MAX;
+    default:
+      return UINT32_MAX;
+  }
+}
+
+static uint64_t base_of(const event *e, vyre__shape s, uint32_t width,
+                        uint64_t mask) {
+  uint64_t stride = s.kind == VYRE__SHAPE_LINEAR ? s.stride : 0;
+  return (e->value - stride * (e->invocation % width)) & mask;
+}
+
+static bool is_aligned(uint64_t base, unsigned aligned, uint64_t mask) {
+  return aligned >= 64 ? base == 0
+                       : ((base & mask) & ((UINT64_C(1) << aligned) - 1)) == 0;
+}
+
+/* Lanes of one vector against the first of them that came, in @p bases. */
+static bool agrees(const event *e, uint64_t base, uint32_t width,
+                   uint64_t *bases, uint32_t *stamps, uint32_t stamp) {
+  uint32_t vector = e->invocation / width;
+  if (stamps[vector] != stamp) {
+    stamps[vector] = stamp;
+    bases[vector] = base;
+  }
+  return bases[vector] == base;
+}
+
+static void check_place(record *r, const instance *p, const vyre__shapes *s) {
+  static uint64_t bases[MOST_INVOCATIONS];
+  static uint32_t stamps[MOST_INVOCATIONS], stamp;
+  const vyre__low_inst *inst = &r->kernel->code[p->at];
+  uint32_t width = s->width;
+  uint64_t mask = mask_of(r, p->at);
+  stamp++;
+  if (inst->op == VYRE__LOW_SET) return;
+  if (inst->op == VYRE__LOW_LOOP || inst->op == VYRE__LOW_IF) {
+    bool parts = s->parts_lanes[p->at - s->begin];
+    if (inst->op == VYRE__LOW_LOOP)
+      *(parts ? &parted_loops : &steady_loops) += 1;
+    for (uint32_t i = p->first; i && !parts; i = r->events[i].next) {
+      const event *e = &r->events[i];
+      if (agrees(e, e->value, width, bases, stamps, stamp)) continue;
+      complain(r, p, width, (vyre__shape){0}, e, "lanes part");
+      return;
+    }
+    return;
+  }
+  vyre__shape claim = vyre__shape_of(s, p->at);
+  bool is_integer = inst->type == VYRE_TYPE_U32 || inst->type == VYRE_TYPE_U64;
+  checked[claim.kind]++;
+  if (claim.kind == VYRE__SHAPE_VARYING) return;
+  for (uint32_t i = p->first; i; i = r->events[i].next) {
+    const event *e = &r->events[i];
+    const event *first = &r->events[p->first];
+    uint64_t base = base_of(e, claim, width, mask);
+    const char *what = NULL;
+    if (claim.kind == VYRE__SHAPE_CONSTANT && e->value != claim.stride) {
+      what = "another number";
+    } else if (claim.kind == VYRE__SHAPE_GROUP && e->value != first->value) {
+      what = "invocations differ";
+    } else if (!agrees(e, base, width, bases, stamps, stamp)) {
+      what = "lanes differ";
+    } else if (is_integer && !is_aligned(base, claim.aligned, mask)) {
+      what = "not aligned";
+    }
+    if (!what) continue;
+    complain(r, p, width, claim, e, what);
+    return;
+  }
+}
+
+/* --- variables as scalars -----------------------------------------------------
+ *
+ * A GET that is not VARYING must find in the vector's scalar what its lanes have:
+ * the SET before it, by whatever lanes of the vector, in the order in which a
+ * vector does things. */
+
+static record *sorting;
+
+static int compare_numbers(uint32_t a, uint32_t b) {
+  return a < b ? -1 : a > b;
+}
+
+/* In that order: loops and instructions as they stand, rounds as they go. */
+static int compare_places(uint32_t a, uint32_t at_a, uint32_t b,
+                          uint32_t at_b) {
+  const rounds *nodes = sorting->nodes;
+  while (nodes[a].depth > nodes[b].depth) {
+    at_a = nodes[a].loop;
+    a = nodes[a].parent;
+  }
+  while (nodes[b].depth > nodes[a].depth) {
+    at_b = nodes[b].loop;
+    b = nodes[b].parent;
+  }
+  while (a != b) {
+    if (nodes[a].parent == nodes[b].parent && nodes[a].loop == nodes[b].loop) {
+      return compare_numbers(nodes[a].round, nodes[b].round);
+    }
+    at_a = nodes[a].loop;
+    at_b = nodes[b].loop;
+    a = nodes[a].parent;
+    b = nodes[b].parent;
+  }
+  return compare_numbers(at_a, at_b);
+}
+
+static int by_var_and_order(const void *a, const void *b) {
+  const instance *p = &sorting->places[*(const uint32_t *)a];
+  const instance *q = &sorting->places[*(const uint32_t *)b];
+  uint32_t v = sorting->kernel->code[p->at].aux;
+  uint32_t w = sorting->kernel->code[q->at].aux;
+  if (v != w) return v < w ? -1 : 1;
+  return compare_places(p->rounds, p->at, q->rounds, q->at);
+}
+
+static const event *event_in(const record *r, const instance *p,
+                             uint32_t vector, uint32_t width) {
+  for (uint32_t i = p->first; i; i = r->events[i].next) {
+    if (r->events[i].invocation / width == vector) return &r->events[i];
+  }
+  return NULL;
+}
+
+/* The last SET before @p get that a lane of the vector did. */
+static const event *set_before(const record *r, const uint32_t *sets,
+                               uint32_t count, const instance *get,
+                               uint32_t vector, uint32_t width) {
+  uint32_t var = r->kernel->code[get->at].aux, low = 0, high = count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    const instance *p = &r->places[sets[middle]];
+    uint32_t its = r->kernel->code[p->at].aux;
+    bool is_before =
+        its < var || (its == var && compare_places(p->rounds, p->at,
+                                                   get->rounds, get->at) < 0);
+    if (is_before) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  while (low-- > 0) {
+    const instance *p = &r->places[sets[low]];
+    if (r->kernel->code[p->at].aux != var) return NULL;
+    const event *e = event_in(r, p, vector, width);
+    if (e) return e;
+  }
+  return NULL;
+}
+
+static void check_get(record *r, const uint32_t *sets, uint32_t count,
+                      const instance *p, const vyre__shapes *s) {
+  vyre__shape claim = vyre__shape_of(s, p->at);
+  uint32_t width = s->width, last = UINT32_MAX;
+  uint64_t mask = mask_of(r, p->at), want = 0;
+  if (claim.kind == VYRE__SHAPE_VARYING) return;
+  lockstep_gets += s->vars[r->kernel->code[p->at].aux].is_lockstep;
+  for (uint32_t i = p->first; i; i = r->events[i].next) {
+    const event *e = &r->events[i];
+    uint32_t vector = e->invocation / width;
+    if (vector != last) {
+      const event *set = set_before(r, sets, count, p, vector, width);
+      last = vector;
+      if (!set) {
+        complain(r, p, width, claim, e, "nobody has set it");
+        return;
+      }
+      want = base_of(set, claim, width, mask);
+      shadows++;
+    }
+    if (base_of(e, claim, width, mask) == want) continue;
+    complain(r, p, width, claim, e, "the scalar is another lane's");
+    return;
+  }
+}
+
+static void check_gets(record *r, const vyre__shapes *s) {
+  uint32_t count = 0;
+  uint32_t *sets = malloc(r->place_count * sizeof *sets + 1);
+  CHECK(sets);
+  for (uint32_t i = 1; i < r->place_count; i++) {
+    if (r->kernel->code[r->places[i].at].op == VYRE__LOW_SET) sets[count++] = i;
+  }
+  sorting = r;
+  qsort(sets, count, sizeof *sets, by_var_and_order);
+  for (size_t w = 0; w < WIDTHS; w++) {
+    for (uint32_t i = 1; i < r->place_count; i++) {
+      const instance *p = &r->places[i];
+      if (r->kernel->code[p->at].op != VYRE__LOW_GET) continue;
+      check_get(r, sets, count, p, &s[w]);
+    }
+  }
+  free(sets);
+}
+
+static void check_group(record *r) {
+  if (!r->phase || r->is_full) return;
+  const vyre__shapes *s = r->shapes[r->phase - r->kernel->phases];
+  for (size_t w = 0; w < WIDTHS; w++) {
+    for (uint32_t i = 1; i < r->place_count; i++) {
+      check_place(r, &r->places[i], &s[w]);
+    }
+  }
+  check_gets(r, s);
+}
+
+/* One scalar has one meaning: @p at and the GETs behind it agree. */
+static void check_scalar(record *r, const vyre__regions *regions,
+                         const vyre__shapes *s, uint32_t at) {
+  const vyre__low_inst *code = r->kernel->code;
+  vyre__shape a = vyre__shape_of(s, at);
+  if (a.kind == VYRE__SHAPE_VARYING) return;
+  for (uint32_t i = at + 1; i < regions->end; i++) {
+    if (code[i].op != VYRE__LOW_GET || code[i].aux != code[at].aux) continue;
+    vyre__shape b = vyre__shape_of(s, i);
+    if (b.kind == VYRE__SHAPE_VARYING) continue;
+    if (!vyre__role_of(regions, i)->is_needed) continue;
+    CHECK(vyre__shape_is_uniform(a) == vyre__shape_is_uniform(b));
+    CHECK(vyre__shape_is_uniform(a) || a.stride == b.stride);
+    return;
+  }
+}
+
+/* What is said of variables fits what is said of their GETs. */
+static void check_vars(record *r, const vyre__regions *regions,
+                       const vyre__shapes *s) {
+  for (uint32_t at = regions->begin; at < regions->end; at++) {
+    const vyre__low_inst *inst = &r->kernel->code[at];
+    const vyre__role *role = vyre__role_of(regions, at);
+    if (inst->op != VYRE__LOW_GET || !role->is_needed) continue;
+    const vyre__shape_var *var = &s->vars[inst->aux];
+    vyre__shape got = vyre__shape_of(s, at);
+    bool is_varying = var->shape.kind == VYRE__SHAPE_VARYING;
+    CHECK(is_varying || got.kind <= var->shape.kind);
+    CHECK(is_varying || got.kind != VYRE__SHAPE_LINEAR ||
+          got.stride == var->shape.stride);
+    CHECK(is_varying || (got.kind == VYRE__SHAPE_LINEAR) ==
+                            (var->shape.kind == VYRE__SHAPE_LINEAR));
+    CHECK(!var->is_lockstep || is_varying);
+    check_scalar(r, regions, s, at);
+    CHECK(!is_varying || got.kind == VYRE__SHAPE_VARYING || var->is_lockstep);
+  }
+}
+
+/* --- running them -----------------------------------------------------------*/
+
+static void find_shapes(record *r, vyre_arena *arena) {
+  const vyre__low_kernel *k = r->kernel;
+  vyre_status st = {0};
+  uint32_t open[256], depth = 0;
+  r->ends = calloc(k->count + 1, sizeof *r->ends);
+  r->regions = calloc(k->phase_count, sizeof *r->regions);
+  r->shapes = calloc(k->phase_count, sizeof *r->shapes);
+  CHECK(r->ends && r->regions && r->shapes);
+  for (uint32_t at = 1; at < k->count; at++) {
+    uint8_t op = k->code[at].op;
+    CHECK(depth < 255);
+    if (op == VYRE__LOW_IF || op == VYRE__LOW_LOOP) open[depth++] = at;
+    if (op != VYRE__LOW_END) continue;
+    CHECK(depth > 0);
+    depth--;
+    if (k->code[open[depth]].op == VYRE__LOW_LOOP) r->ends[at] = open[depth];
+  }
+  for (uint32_t i = 0; i < k->phase_count; i++) {
+    CHECK_OK(
+        vyre__regions_build(k, k->phases[i], false, arena, &r->regions[i], &st),
+        st);
+    for (size_t w = 0; w < WIDTHS; w++) {
+      CHECK_OK(vyre__shapes_find(&r->regions[i], widths[w], arena,
+                                 &r->shapes[i][w], &st),
+               st);
+      check_vars(r, &r->regions[i], &r->shapes[i][w]);
+    }
+  }
+}
+
+/* Runs it and checks all claims. How many did not hold. */
+static unsigned check_job(job *j, vyre_device *device) {
+  static event *events;
+  static instance *places;
+  static rounds *nodes;
+  static uint32_t *table;
+  enum { TABLE = 1 << 22 };
+  if (!events) {
+    events = malloc(MOST_EVENTS * sizeof *events);
+    places = malloc(MOST_EVENTS * sizeof *places);
+    nodes = malloc(MOST_EVENTS * sizeof *nodes);
+    table = calloc(TABLE, sizeof *table);
+  }
+  CHECK(events && places && nodes && table);
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  vyre_status st = {0};
+  record r = {.nodes = nodes,
+              .places = places,
+              .events = events,
+              .table = table,
+              .table_size = TABLE,
+              .name = j->name};
+  nodes[0] = (rounds){0};
+  run_ref(j, device);
+  CHECK_OK(vyre__lower(j->program, NULL, VYRE__PASS_CONTROL, &arena, &r.kernel,
+                       NULL, &st),
+           st);
+  CHECK(vyre__low_group_size(r.kernel) <= MOST_INVOCATIONS);
+  find_shapes(&r, &arena);
+  vyre__low_binding buffers[MOST_BUFFERS] = {{0}};
+  bind_all(j, buffers);
+  vyre__low_launch launch = {.buffers = buffers,
+                             .grid = {j->grid[0], j->grid[1], j->grid[2]},
+                             .fuel = UINT32_MAX,
+                             .poison = 0xA5,
+                             .most = UINT64_C(1000000000),
+                             .observe = observe,
+                             .observer = &r};
+  CHECK_OK(vyre__low_interpret(r.kernel, &launch, (vyre_allocator){0}, &st),
+           st);
+  end_group(&r);
+  for (size_t i = 0; i < MOST_BUFFERS; i++) free(buffers[i].data);
+  free(r.ends);
+  free(r.regions);
+  free(r.shapes);
+  job_finish(j);
+  vyre_arena_finish(&arena);
+  return r.failed;
+}
+
+typedef struct check_with {
+  vyre_device *device;
+  uint32_t groups;
+} check_with;
+
+/* A kernel with small numbers for data. */
+static unsigned check_kernel(vyre_program *program, const char *name,
+                             void *self) {
+  const check_with *with = self;
+  uint64_t seed = 12345;
+  vyre_input inputs[MOST_BUFFERS];
+  vyre_arena arena;
+  vyre_binding_plan plan;
+  vyre_status st = {0};
+  job j = {.name = name, .program = program, .inputs = inputs};
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  CHECK_OK(vyre_binding_plan_build(program, &arena, &plan, &st), st);
+  for (size_t i = 0; i < plan.binding_count; i++) {
+    const vyre_binding *b = &plan.bindings[i];
+    size_t element = b->element_size ? b->element_size : 1;
+    size_t size =
+        b->has_static_byte_len ? (size_t)b->static_byte_len : 1500 * element;
+    if (strcmp(b->name, "pattern") == 0) size = 5;
+    if (b->input_index != VYRE_NO_INDEX) {
+      uint8_t *data = vyre_arena_alloc(&arena, size + 1, 0);
+      fill(data, size, program->buffers[b->buffer_index].element, &seed);
+      for (size_t n = 0; element == 1 && n < size; n++) data[n] %= 2;
+      inputs[b->input_index] = (vyre_input){data, size};
+    }
+    if (b->output_index != VYRE_NO_INDEX)
+      j.outputs[b->output_index].size = size;
+  }
+  j.input_count = plan.input_count;
+  j.output_count = plan.output_count;
+  j.grid[0] = with->groups;
+  j.grid[1] = program->workgroup[1] > 1 ? 2 : 1;
+  j.grid[2] = 1;
+  unsigned failed = check_job(&j, with->device);
+  vyre_arena_finish(&arena);
+  return failed;
+}
+
+TEST(claims_hold_in_examples) {
+  check_with with = {open_ref(), 3};
+  unsigned failed = each_example(check_kernel, &with);
+  vyre_device_release(with.device);
+  CHECK_U64(failed, 0);
+}
+
+TEST(claims_hold_in_kernels_for_speed) {
+  check_with with = {open_ref(), 3};
+  unsigned failed = 0;
+  for (size_t i = 0; i < KERNEL_TEXTS; i++) {
+    failed += each_kernel(kernel_texts[i].text, strlen(kernel_texts[i].text),
+                          kernel_texts[i].name, check_kernel, &with);
+  }
+  vyre_device_release(with.device);
+  CHECK_U64(failed, 0);
+}
+
+static unsigned check_small(const char *size, const char *body,
+                            vyre_device *device) {
+  char text[SHAPE_TEXT];
+  shape_kernel(text, size, body);
+  check_with with = {device, 2};
+  return each_kernel(text, strlen(text), body, check_kernel, &with);
+}
+
+TEST(claims_hold_in_small_kernels) {
+  vyre_device *device = open_ref();
+  unsigned failed = 0;
+  for (size_t i = 0; i < VALUE_CASES; i++) {
+    char body[512];
+    snprintf(body, sizeof body, "if (n > 100000) { z[0] = 1; } y[i] = %s;",
+             value_cases[i].value);
+    failed += check_small(value_cases[i].size, body, device);
+  }
+  for (size_t i = 0; i < FLOW_CASES; i++) {
+    failed += check_small(flow_cases[i].size, flow_cases[i].body, device);
+  }
+  vyre_device_release(device);
+  CHECK_U64(failed, 0);
+}
+
+/* --- random programs --------------------------------------------------------*/
+
+static unsigned check_seed(uint64_t seed, vyre_device *device) {
+  static const uint32_t sizes[] = {24, 8, 60, 24, 120};
+  vyre_generate_options options = {.seed = seed,
+                                   .statements = sizes[seed % 5],
+                                   .max_invocations = seed % 3 ? 200 : 512,
+                                   .math = seed % 16 == 3};
+  vyre_generated *g = NULL;
+  vyre_status st = {0};
+  CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
+  char name[64];
+  snprintf(name, sizeof name, "VYRE_SHAPE_SEED=%" PRIu64, seed);
+  job j = {.name = name};
+  job_of_generated(&j, g);
+  unsigned failed = check_job(&j, device);
+  vyre_generated_release(g);
+  return failed;
+}
+
+TEST(claims_hold_in_random_programs) {
+  vyre_device *device = open_ref();
+  const seed_range seeds = seeds_of("VYRE_SHAPE", 0, SEEDS);
+  unsigned failed = 0;
+  for (uint64_t i = 0; i < seeds.count && failed < 20; i++) {
+    failed += check_seed(seeds.first + i, device);
+  }
+  vyre_device_release(device);
+  CHECK_U64(failed, 0);
+}
+
+/* Last: nothing is shown by claims that nobody made. */
+TEST(all_kinds_of_claims_were_checked) {
+  printf("    %" PRIu64 " constant, %" PRIu64 " group, %" PRIu64
+         " vector, %" PRIu64 " linear, %" PRIu64 " varying; loops: %" PRIu64
+         " steady, %" PRIu64 " parted; gets: %" PRIu64 " scalars, %" PRIu64
+         " lockstep\n",
+         checked[0], checked[1], checked[2], checked[3], checked[4],
+         steady_loops, parted_loops, shadows, lockstep_gets);
+  for (size_t i = 0; i < 5; i++) CHECK(checked[i] > 1000);
+  CHECK(steady_loops > 100 && parted_loops > 100);
+  CHECK(shadows > 1000 && lockstep_gets > 100);
+}
+
+TEST_MAIN(TEST_ENTRY(claims_hold_in_examples),
+          TEST_ENTRY(claims_hold_in_kernels_for_speed),
+          TEST_ENTRY(claims_hold_in_small_kernels),
+          TEST_ENTRY(claims_hold_in_random_programs),
+          TEST_ENTRY(all_kinds_of_claims_were_checked))
