@@ -86,7 +86,7 @@ violations() {
       else if (name ~ /^cts\// && exists(name)) target = name
       else if (is_test && (exists("tests/" name) || exists("bench/" name))) next
       else if (root == "examples" && name == "kernels.h") next # made by vyre embed
-      else if (name == "driver/backends.def") next # made of vyre_backend() in CMakeLists.txt
+      else if (name == "runtime/backends.def") next # made of vyre_backend() in CMakeLists.txt
       else { if (is_quoted) print FILENAME ":" FNR ": \"" name "\" is not found"; next }
       while (target ~ /[^\/]+\/\.\.\//) sub(/[^\/]+\/\.\.\//, "", target)
       if (is_test || (FILENAME " " target) in excepted) next

@@ -5,7 +5,7 @@
 #   - One that is inline in a header passes its status on to another public function.
 #   - Inside the library, a public function gets NULL or vyre__status_open(...), so
 #     that it cannot erase the first cause of the call it is part of.
-#   - src/driver/status_test.c calls all of them.
+#   - src/runtime/core/status_test.c calls all of them.
 set -uo pipefail
 source_dir=$1
 . "$source_dir/tests/support/cases.sh"
@@ -104,7 +104,7 @@ violations() {
       files++; path[files] = at; text[files] = all
       for (i = 1; i <= files; i++) {
         if (is_free(path[i])) {
-          if (path[i] == "src/driver/status_test.c") table = bare(text[i])
+          if (path[i] == "src/runtime/core/status_test.c") table = bare(text[i])
           delete text[i]
           continue
         }
@@ -126,7 +126,7 @@ expect_nothing "every public call starts its status afresh" "$(violations "$sour
 # The check itself: a planted fault must be found.
 planted=$(mktemp -d)
 trap 'rm -rf "$planted"' EXIT
-mkdir -p "$planted"/{include/vyre,src/driver}
+mkdir -p "$planted"/{include/vyre,src/runtime/core}
 plant() { # name, body of vyre_a, the complaint wanted
   cat >"$planted/include/vyre/a.h" <<'HEADER'
 /** VYRE_API vyre_code vyre_comment(vyre_status *st); */
@@ -138,24 +138,24 @@ static inline vyre_code vyre_c(int x, vyre_status *st) {
   return vyre_a(x, st);
 }
 HEADER
-  printf 'vyre_code vyre_a(int x, vyre_status *st) {\n%s\n}\n' "$2" >"$planted/src/driver/a.c"
+  printf 'vyre_code vyre_a(int x, vyre_status *st) {\n%s\n}\n' "$2" >"$planted/src/runtime/a.c"
   echo 'vyre_code vyre_b(void (*done)(void *self, int code), vyre_status *st) { vyre__status_begin(st); }' \
-    >"$planted/src/driver/b.c"
-  echo 'CALL(vyre_a, 1, st) CALL(vyre_b, NULL, st) CALL(vyre_c, 1, st)' >"$planted/src/driver/status_test.c"
+    >"$planted/src/runtime/b.c"
+  echo 'CALL(vyre_a, 1, st) CALL(vyre_b, NULL, st) CALL(vyre_c, 1, st)' >"$planted/src/runtime/core/status_test.c"
   expect_same "$1" "$(violations "$planted" 3)" "$3"
 }
 plant "takes what follows the rule" '  vyre__status_begin(st); /* " */
   return vyre_b(NULL, vyre__status_open(st)) + vyre_b(NULL, NULL); /* vyre_b(NULL, st) */' ""
 plant "finds a function that keeps the old status" '  if (x) return 1;
-  vyre__status_begin(st);' "src/driver/a.c: vyre_a does not begin with vyre__status_begin(st)"
+  vyre__status_begin(st);' "src/runtime/a.c: vyre_a does not begin with vyre__status_begin(st)"
 plant "finds a nested call that may erase the first cause" '  vyre__status_begin(st);
-  return vyre_b("a, \"b", st);' "src/driver/a.c: vyre_b is called inside the library with the status st"
+  return vyre_b("a, \"b", st);' "src/runtime/a.c: vyre_b is called inside the library with the status st"
 plant "finds one of both faults after the other" '  vyre_b(NULL,
-      &own->st);' "src/driver/a.c: vyre_a does not begin with vyre__status_begin(st)
-src/driver/a.c: vyre_b is called inside the library with the status &own->st"
+      &own->st);' "src/runtime/a.c: vyre_a does not begin with vyre__status_begin(st)
+src/runtime/a.c: vyre_b is called inside the library with the status &own->st"
 sed -i 's/return vyre_a(x, st)/return x ? 1 : vyre_a(x, NULL)/' "$planted/include/vyre/a.h"
-echo 'vyre_code vyre_a(int x, vyre_status *st) { vyre__status_begin(st); }' >"$planted/src/driver/a.c"
-echo 'CALL(vyre_a, 1, st) CALL(vyre_c, 1, st)' >"$planted/src/driver/status_test.c"
+echo 'vyre_code vyre_a(int x, vyre_status *st) { vyre__status_begin(st); }' >"$planted/src/runtime/a.c"
+echo 'CALL(vyre_a, 1, st) CALL(vyre_c, 1, st)' >"$planted/src/runtime/core/status_test.c"
 expect_same "finds an inline function without a status, and a function without a test" \
   "$(violations "$planted" 3)" "include/vyre/a.h: vyre_c does not pass its status on
 vyre_b is not in status_test.c"

@@ -10,8 +10,8 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "driver/driver.h"
 #include "ir/ir.h"
+#include "runtime/runtime.h"
 
 /* --- devices ---------------------------------------------------------------------*/
 

@@ -18,7 +18,7 @@
 #include "backend/cpu/plan.h"
 #include "backend/cpu/pool.h"
 #include "backend/cpu/watch.h"
-#include "driver/backend.h"
+#include "hal/backend.h"
 
 /* Memory of whoever has a number of the pool, while they have it: kept from run
  * to run. */

@@ -3,7 +3,7 @@
  * run. */
 /* usleep */
 #define _DEFAULT_SOURCE /* NOLINT(bugprone-reserved-identifier) */
-#include "driver/cache_testing.h"
+#include "runtime/cache/cache_testing.h"
 
 static char folder[FOLDER_TEXT];
 

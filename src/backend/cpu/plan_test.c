@@ -2,7 +2,7 @@
 #include "backend/cpu/plan.h"
 
 #include "backend/cpu/codegen_testing.h"
-#include "driver/host_plan_testing.h"
+#include "hal/host_plan_testing.h"
 #include "support/check.h"
 
 /* --- a kernel with all of it ---------------------------------------------------------*/

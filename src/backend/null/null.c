@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A backend that is whole but for one thing: it runs nothing. Whoever writes a
  * backend starts from a copy; docs/backend-guide.md goes through it step by step,
- * and what each function may rely on is in driver/backend.h.
+ * and what each function may rely on is in hal/backend.h.
  *
  * Its memory stands for that of a device: the host cannot touch it, so that all
  * bytes come and go through the functions below, as on a device that is far away. */
@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "driver/backend.h"
+#include "hal/backend.h"
 #include "ir/ir.h"
 
 /* What a backend keeps begins with what the driver keeps. */

@@ -19,7 +19,7 @@
 #include <assert.h>
 
 #include "base/attributes.h"
-#include "driver/backend.h"
+#include "hal/backend.h"
 #include "ir/ir.h"
 
 /* What is known of a program before it runs. */

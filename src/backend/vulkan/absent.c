@@ -5,7 +5,7 @@
 
 #include "backend/vulkan/options.h"
 #include "base/status.h"
-#include "driver/backend.h"
+#include "hal/backend.h"
 
 static bool describe(uint32_t index, vyre_device_info *out) {
   (void)index;

@@ -7,7 +7,7 @@
 
 #include "backend/vulkan/vulkan.h"
 #include "base/status.h"
-#include "driver/driver.h"
+#include "runtime/runtime.h"
 
 enum { BLOCK_BYTES = 32 << 20 };
 

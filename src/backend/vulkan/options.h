@@ -4,7 +4,7 @@
 #ifndef VYRE_BACKEND_VULKAN_OPTIONS_H
 #define VYRE_BACKEND_VULKAN_OPTIONS_H
 
-#include "driver/backend.h"
+#include "hal/backend.h"
 
 static const vyre__option vk_options[] = {
     {"staging", 0, 1,

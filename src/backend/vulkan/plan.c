@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "driver/artifact.h"
+#include "hal/artifact.h"
 
 /* --- from a kernel ---------------------------------------------------------------*/
 

@@ -9,7 +9,7 @@
 #include "vyre/text.h"
 
 #include "codegen/spirv/spirv.h"
-#include "driver/host_plan.h"
+#include "hal/host_plan.h"
 #include "lir/lir.h"
 
 /* Raised whenever the bytes that are kept or the modules of emit/spirv change. */

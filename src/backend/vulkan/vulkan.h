@@ -56,7 +56,7 @@
 #include "backend/vulkan/calls.h"
 #include "backend/vulkan/plan.h"
 #include "codegen/spirv/spirv.h"
-#include "driver/backend.h"
+#include "hal/backend.h"
 
 /* --- what there is ---------------------------------------------------------------*/
 

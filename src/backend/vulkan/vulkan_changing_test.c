@@ -4,7 +4,7 @@
  * as push constants and as a bound buffer, by dispatches, batches, recordings and
  * their loops. What is kept for later launches is not wrong for them either. */
 #include "backend/vulkan/vulkan_testing.h"
-#include "driver/driver.h"
+#include "runtime/runtime.h"
 
 /* Each phase writes what it sees of q. `scalar` reads it at known places, `indexed`
  * by an index, and for `rounds` the host counts rounds by it. */

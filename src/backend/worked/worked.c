@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "driver/backend.h"
+#include "hal/backend.h"
 #include "ir/ir.h"
 #include "lir/lir.h"
 #include "testing/lir_interp.h"

@@ -273,7 +273,7 @@ vyre_code c_make_notes(c_emitter *e) {
   uint32_t *block = vyre__arena_array(e->arena, vars, sizeof *block);
   if (!e->notes || !e->var_declared || !e->step_used || !f.next_set || !first ||
       !block || !e->var_piece) {
-    return vyre__no_memory(e->st, "emit/c", "instructions", count);
+    return vyre__no_memory(e->st, "codegen/c", "instructions", count);
   }
   memset(e->notes, 0, count * sizeof *e->notes);
   memset(e->step_used, 0, count * sizeof *e->step_used);

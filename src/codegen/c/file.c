@@ -489,7 +489,7 @@ static vyre_code print_dispatch(c_emitter *e, const bool *needs_scratch) {
   }
   e->is_host = true;
   if (!find_host_levels(e)) {
-    return vyre__no_memory(e->st, "emit/c", "values of the host",
+    return vyre__no_memory(e->st, "codegen/c", "values of the host",
                            kernel->host.end - kernel->host.begin);
   }
   VYRE_TRY(begin_range(e, kernel->host));
@@ -761,7 +761,7 @@ static vyre_code emit(c_emitter *e) {
   bool *needs_scratch =
       vyre__arena_array(e->arena, kernel->phase_count, sizeof *needs_scratch);
   if (!e->len_used || !e->data_used || !e->loop_used || !needs_scratch) {
-    return vyre__no_memory(e->st, "emit/c", "buffers", buffers);
+    return vyre__no_memory(e->st, "codegen/c", "buffers", buffers);
   }
   memset(needs_scratch, 0, kernel->phase_count * sizeof *needs_scratch);
   /* Once to nobody, to see which helpers are used. */

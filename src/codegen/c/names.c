@@ -161,20 +161,20 @@ vyre_code c_make_names(c_emitter *e) {
   if (!e->name || !e->buffer_names || !e->slots || !e->var_names ||
       !make_set(e, 2 * (size_t)kernel->buffer_count + kernel->var_count,
                 &set)) {
-    return vyre__no_memory(e->st, "emit/c", "names", kernel->var_count);
+    return vyre__no_memory(e->st, "codegen/c", "names", kernel->var_count);
   }
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     bool shared = kernel->buffers[i].kind == VYRE_MEMORY_SHARED;
     e->slots[i] = shared ? VYRE_NO_INDEX : e->slot_count++;
     e->buffer_names[i] = unique_name(e, kernel->buffers[i].name, true, &set);
     if (!e->buffer_names[i]) {
-      return vyre__no_memory(e->st, "emit/c", "names", kernel->buffer_count);
+      return vyre__no_memory(e->st, "codegen/c", "names", kernel->buffer_count);
     }
   }
   for (uint32_t i = 0; i < kernel->var_count; i++) {
     e->var_names[i] = unique_name(e, kernel->vars[i].name, false, &set);
     if (!e->var_names[i]) {
-      return vyre__no_memory(e->st, "emit/c", "names", kernel->var_count);
+      return vyre__no_memory(e->st, "codegen/c", "names", kernel->var_count);
     }
   }
   return VYRE_OK;

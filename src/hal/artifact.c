@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "hal/artifact.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+/* Numbers of the plan, as they are. */
+enum { NUMBERS_SIZE = offsetof(vyre__host_plan, buffers) };
+
+typedef struct head {
+  char magic[8];
+  uint32_t version, own_size;
+  uint64_t code_size;
+  unsigned char numbers[NUMBERS_SIZE];
+  uint32_t counts[VYRE__ARTIFACT_ARRAYS];
+} head;
+
+static_assert(NUMBERS_SIZE == 14 * sizeof(uint32_t), "no padding between");
+static_assert(sizeof(head) == 24 + NUMBERS_SIZE + 16, "no padding at all");
+
+vyre_code vyre__artifact_bad(vyre_status *st, const char *what,
+                             uint64_t number) {
+  return VYRE_FAIL_WITH(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
+                        VYRE_NUMBERS({"number", number}),
+                        "compile the kernel again; `vyre cache prune --all` "
+                        "drops what is on disk",
+                        "a kept kernel cannot be used: %s (%llu)", what,
+                        (unsigned long long)number);
+}
+
+/* --- writing ---------------------------------------------------------------------*/
+
+static bool put(vyre_writer writer, const void *bytes, size_t size) {
+  return size == 0 || writer.write(writer.self, bytes, size);
+}
+
+bool vyre__artifact_write(const vyre__artifact *a, vyre_writer writer) {
+  const vyre__host_plan *p = a->plan;
+  head h = {.version = a->version,
+            .own_size = a->own_size,
+            .code_size = a->code_size};
+  memcpy(h.magic, a->magic, sizeof h.magic);
+  memcpy(h.numbers, p, sizeof h.numbers);
+  for (uint32_t i = 0; i < a->array_count; i++) {
+    h.counts[i] = *a->arrays[i].count;
+  }
+  bool is_done =
+      put(writer, &h, sizeof h) && put(writer, a->own, a->own_size) &&
+      put(writer, p->buffers, p->buffer_count * sizeof *p->buffers) &&
+      put(writer, p->steps, p->step_count * sizeof *p->steps) &&
+      put(writer, p->host, p->host_count * sizeof *p->host);
+  for (uint32_t i = 0; is_done && i < a->array_count; i++) {
+    const void *elements;
+    memcpy(&elements, a->arrays[i].pointer, sizeof elements);
+    is_done = put(writer, elements, (size_t)h.counts[i] * a->arrays[i].element);
+  }
+  return is_done && put(writer, a->code, a->code_size);
+}
+
+/* --- reading ---------------------------------------------------------------------*/
+
+typedef struct reader {
+  const unsigned char *at;
+  size_t left;
+  vyre_arena *arena;
+  vyre_status *st;
+} reader;
+
+/* The next @p count elements, in the arena; @p to is the address of a pointer. */
+static vyre_code take(reader *in, size_t count, size_t element, void *to) {
+  size_t size = count * element; /* at most 2^32 of a few bytes */
+  if (size > in->left) {
+    return vyre__artifact_bad(in->st, "it ends too soon", in->left);
+  }
+  void *copy = vyre__arena_array(in->arena, count, element);
+  if (!copy) return vyre__no_memory(in->st, "a kept kernel", "bytes", size);
+  if (size > 0) memcpy(copy, in->at, size);
+  memcpy(to, &copy, sizeof copy);
+  in->at += size;
+  in->left -= size;
+  return VYRE_OK;
+}
+
+static vyre_code check_head(const vyre__artifact *a, const head *h,
+                            vyre_status *st) {
+  if (memcmp(h->magic, a->magic, sizeof h->magic) != 0) {
+    return vyre__artifact_bad(st, "it is none", (unsigned char)h->magic[0]);
+  }
+  if (h->version != a->version) {
+    return vyre__artifact_bad(st, "its version", h->version);
+  }
+  if (h->own_size != a->own_size) {
+    return vyre__artifact_bad(st, "its size", h->own_size);
+  }
+  for (uint32_t i = 0; i < VYRE__ARTIFACT_ARRAYS; i++) {
+    uint32_t most = i < a->array_count ? a->arrays[i].most : 0;
+    if (h->counts[i] > most) {
+      return vyre__artifact_bad(st, "its counts", h->counts[i]);
+    }
+  }
+  return VYRE_OK;
+}
+
+static vyre_code check_numbers(const vyre__host_plan *p, vyre_status *st) {
+  const uint32_t counts[] = {p->phase_count, p->buffer_count, p->step_count,
+                             p->host_count, p->loop_count};
+  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    if (counts[i] > VYRE__ARTIFACT_MOST) {
+      return vyre__artifact_bad(st, "its counts", counts[i]);
+    }
+  }
+  if (p->phase_count == 0) return vyre__artifact_bad(st, "its phases", 0);
+  if (p->has_fuel > 1) return vyre__artifact_bad(st, "its fuel", p->has_fuel);
+  return VYRE_OK;
+}
+
+vyre_code vyre__artifact_read(const void *bytes, size_t size, vyre__artifact *a,
+                              vyre_arena *arena, vyre_status *st) {
+  reader in = {bytes, size, arena, st};
+  vyre__host_plan *p = a->plan;
+  head h;
+  if (size < sizeof h + a->own_size) {
+    return vyre__artifact_bad(st, "it ends too soon", size);
+  }
+  memcpy(&h, bytes, sizeof h);
+  VYRE_TRY(check_head(a, &h, st));
+  *p = (vyre__host_plan){0};
+  memcpy(p, h.numbers, sizeof h.numbers);
+  VYRE_TRY(check_numbers(p, st));
+  if (a->own_size > 0) memcpy(a->own, in.at + sizeof h, a->own_size);
+  in.at += sizeof h + a->own_size;
+  in.left -= sizeof h + a->own_size;
+  VYRE_TRY(take(&in, p->buffer_count, sizeof *p->buffers, &p->buffers));
+  VYRE_TRY(take(&in, p->step_count, sizeof *p->steps, &p->steps));
+  VYRE_TRY(take(&in, p->host_count, sizeof *p->host, &p->host));
+  for (uint32_t i = 0; i < a->array_count; i++) {
+    *a->arrays[i].count = h.counts[i];
+    VYRE_TRY(
+        take(&in, h.counts[i], a->arrays[i].element, a->arrays[i].pointer));
+  }
+  if (in.left != h.code_size) {
+    return vyre__artifact_bad(st, "it ends too soon, or too late", size);
+  }
+  a->code = in.at;
+  a->code_size = in.left;
+  return vyre__host_plan_check(p, arena, st);
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "hal/host_plan.h"
+
+#include <string.h>
+
+#include "base/attributes.h"
+#include "base/memory.h"
+#include "base/print.h"
+#include "base/status.h"
+#include "hal/artifact.h"
+#include "ir/ir.h"
+#include "ir/scalar.h"
+
+/* --- from a kernel ---------------------------------------------------------------*/
+
+static void take_buffers(const vyre__low_kernel *k, uint32_t limit,
+                         vyre__plan_buffer *to) {
+  for (uint32_t i = 0; i < k->buffer_count; i++) {
+    const vyre__low_buffer *b = &k->buffers[i];
+    uint32_t most = vyre__low_most_elements(b);
+    to[i] = (vyre__plan_buffer){
+        .least = b->count,
+        .most = most < limit ? most : limit,
+        .kind = b->kind,
+        .unit = b->unit,
+        .width = b->width,
+        .is_bound = b->source != VYRE_NO_INDEX && b->kind != VYRE_MEMORY_SHARED,
+        .aligned = b->is_atomic ? b->width : 1};
+  }
+}
+
+/* The other end of the loop of step @p at. */
+static uint32_t mate_of(const vyre__low_kernel *k, uint32_t at) {
+  for (uint32_t i = 0; i < k->step_count; i++) {
+    const vyre__low_step *s = &k->steps[i];
+    if (i != at && s->kind != VYRE__STEP_RUN && s->loop == k->steps[at].loop) {
+      return i;
+    }
+  }
+  return at;
+}
+
+static void take_steps(const vyre__low_kernel *k, vyre__plan_step *to) {
+  for (uint32_t i = 0; i < k->step_count; i++) {
+    const vyre__low_step *s = &k->steps[i];
+    to[i] = (vyre__plan_step){.kind = s->kind, .mate = i};
+    if (s->kind == VYRE__STEP_RUN) {
+      to[i].phase = s->phase;
+      continue;
+    }
+    to[i].loop = s->loop;
+    to[i].mate = mate_of(k, i);
+    if (s->kind != VYRE__STEP_FOR) continue;
+    to[i].loop_kind = s->loop_kind;
+    to[i].type = s->type;
+    to[i].first = s->first - k->host.begin;
+    to[i].bound = s->bound - k->host.begin;
+    to[i].by = s->step;
+  }
+}
+
+static void take_host(const vyre__low_kernel *k, vyre__low_inst *to) {
+  for (uint32_t i = k->host.begin; i < k->host.end; i++, to++) {
+    *to = k->code[i];
+    to->hints = 0;
+    for (unsigned n = 0; n < vyre__low_ops[to->op].operands; n++) {
+      if (to->v[n]) to->v[n] -= k->host.begin - 1;
+    }
+  }
+}
+
+static bool has_floats(const vyre__host_plan *plan) {
+  bool found = false;
+  for (uint32_t i = 0; i < plan->host_count; i++) {
+    unsigned type = plan->host[i].type;
+    found |= type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64;
+  }
+  return found;
+}
+
+vyre_code vyre__host_plan_build(const vyre__low_kernel *k, uint32_t most,
+                                const char *backend, vyre_arena *arena,
+                                vyre__host_plan *out, vyre_status *st) {
+  uint32_t host_count = k->host.end - k->host.begin;
+  vyre__plan_buffer *buffers =
+      vyre__arena_array(arena, k->buffer_count, sizeof *buffers);
+  vyre__plan_step *steps =
+      vyre__arena_array(arena, k->step_count, sizeof *steps);
+  vyre__low_inst *host = vyre__arena_array(arena, host_count, sizeof *host);
+  if (!buffers || !steps || !host) {
+    return vyre__no_memory(st, backend, "steps", k->step_count);
+  }
+  take_buffers(k, most, buffers);
+  take_steps(k, steps);
+  take_host(k, host);
+  *out = (vyre__host_plan){.has_fuel = k->has_fuel,
+                           .phase_count = k->phase_count,
+                           .buffer_count = k->buffer_count,
+                           .step_count = k->step_count,
+                           .host_count = host_count,
+                           .loop_count = k->grid_loop_count,
+                           .hidden = k->hidden,
+                           .hidden_words = k->hidden_words,
+                           .buffers = buffers,
+                           .steps = steps,
+                           .host = host};
+  for (unsigned axis = 0; axis < 3; axis++) {
+    out->workgroup[axis] = k->workgroup[axis];
+    out->most_groups[axis] = vyre__low_most_groups(k, axis);
+  }
+  out->has_floats = has_floats(out);
+  return VYRE_OK;
+}
+
+/* --- one that was read -------------------------------------------------------------*/
+
+static bool is_power(unsigned bytes) {
+  return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+}
+
+static vyre_code check_buffers(const vyre__host_plan *p, vyre_status *st) {
+  for (uint32_t i = 0; i < p->buffer_count; i++) {
+    const vyre__plan_buffer *b = &p->buffers[i];
+    if (!is_power(b->unit) || !is_power(b->width) || b->is_bound > 1 ||
+        (b->aligned != 1 && b->aligned != b->width) ||
+        (b->is_bound && p->hidden == i) || b->least > b->most) {
+      return vyre__artifact_bad(st, "a buffer", i);
+    }
+  }
+  if (p->hidden != VYRE_NO_INDEX && p->hidden >= p->buffer_count) {
+    return vyre__artifact_bad(st, "its hidden buffer", p->hidden);
+  }
+  return VYRE_OK;
+}
+
+static bool is_loop_type(unsigned type) {
+  return type == VYRE_TYPE_U32 || type == VYRE_TYPE_I32 ||
+         type == VYRE_TYPE_U64 || type == VYRE_TYPE_I64;
+}
+
+/* As take_steps writes it, its place among the others aside. */
+static bool is_step(const vyre__host_plan *p, uint32_t at) {
+  const vyre__plan_step *s = &p->steps[at];
+  bool is_for = s->kind == VYRE__STEP_FOR;
+  if (s->reserved != 0) return false;
+  if (!is_for && (s->loop_kind | s->type | s->first | s->bound) != 0) {
+    return false;
+  }
+  if (!is_for && s->by != 0) return false;
+  if (s->kind == VYRE__STEP_RUN) {
+    return s->phase < p->phase_count && s->loop == 0 && s->mate == at;
+  }
+  if (s->kind > VYRE__STEP_END_FOR || s->phase != 0 ||
+      s->loop >= p->loop_count || s->mate >= p->step_count) {
+    return false;
+  }
+  return !is_for ||
+         (s->loop_kind <= VYRE__LOOP_GE && is_loop_type(s->type) &&
+          s->first < p->host_count && s->bound < p->host_count && s->by > 0);
+}
+
+/* Each loop is there once, and an end closes the loop that was opened last. */
+static vyre_code check_steps(const vyre__host_plan *p, vyre_arena *arena,
+                             vyre_status *st) {
+  uint32_t *open = vyre__arena_array(arena, p->loop_count, sizeof *open);
+  bool *is_used = vyre__arena_array(arena, p->loop_count, sizeof *is_used);
+  uint32_t depth = 0;
+  if (!open || !is_used) {
+    return vyre__no_memory(st, "a kept kernel", "loops", p->loop_count);
+  }
+  if (p->loop_count > 0) memset(is_used, 0, p->loop_count * sizeof *is_used);
+  for (uint32_t i = 0; i < p->step_count; i++) {
+    const vyre__plan_step *s = &p->steps[i];
+    if (!is_step(p, i)) return vyre__artifact_bad(st, "a step", i);
+    if (s->kind == VYRE__STEP_FOR) {
+      if (is_used[s->loop] || s->mate <= i) {
+        return vyre__artifact_bad(st, "a loop", i);
+      }
+      is_used[s->loop] = true;
+      open[depth++] = i;
+    } else if (s->kind == VYRE__STEP_END_FOR) {
+      if (depth == 0 || open[depth - 1] != s->mate ||
+          p->steps[s->mate].mate != i || p->steps[s->mate].loop != s->loop) {
+        return vyre__artifact_bad(st, "the end of a loop", i);
+      }
+      depth--;
+    }
+  }
+  return depth == 0 ? VYRE_OK : vyre__artifact_bad(st, "an open loop", depth);
+}
+
+/* Only what the caller binds can be asked for its length: views are the
+ * program's. */
+static bool is_host(const vyre__host_plan *p, uint32_t at) {
+  const vyre__low_inst *inst = &p->host[at];
+  if (inst->op >= VYRE__LOW_COUNT) return false;
+  const vyre__low_info *info = &vyre__low_ops[inst->op];
+  for (unsigned n = 0; n < info->operands; n++) {
+    if (inst->v[n] > at) return false;
+  }
+  switch ((vyre__low_op)inst->op) {
+    case VYRE__LOW_LOAD:
+      return inst->aux < p->buffer_count && inst->a != 0 &&
+             p->buffers[inst->aux].is_bound &&
+             p->buffers[inst->aux].kind == VYRE_MEMORY_UNIFORM;
+    case VYRE__LOW_LEN:
+      return inst->aux < p->buffer_count && p->buffers[inst->aux].is_bound;
+    case VYRE__LOW_LOOP_VALUE:
+      return inst->aux < p->loop_count && inst->c <= 1;
+    case VYRE__LOW_GRID_SIZE:
+      return inst->aux < 3;
+    default:
+      return (info->flags & VYRE__LOWF_PURE) != 0;
+  }
+}
+
+vyre_code vyre__host_plan_check(vyre__host_plan *p, vyre_arena *arena,
+                                vyre_status *st) {
+  VYRE_TRY(check_buffers(p, st));
+  for (uint32_t i = 0; i < p->host_count; i++) {
+    if (!is_host(p, i)) {
+      return vyre__artifact_bad(st, "an operation of the host", i);
+    }
+  }
+  p->has_floats = has_floats(p);
+  return check_steps(p, arena, st);
+}
+
+/* All that decides which bytes of the caller are touched is the program's. */
+static bool is_of(const vyre__plan_buffer *b, const vyre_buffer_decl *decl) {
+  uint32_t size = vyre_element_size(decl->element);
+  vyre__low_buffer low = {.unit = b->unit, .width = b->width};
+  return b->is_bound == !vyre__is_shared(decl) && b->kind == decl->kind &&
+         b->unit == (size ? size : 1) && b->least == decl->count &&
+         b->most <= vyre__low_most_elements(&low);
+}
+
+vyre_code vyre__host_plan_fits(const vyre__host_plan *plan,
+                               const vyre_pipeline *pipeline, vyre_status *st) {
+  const vyre_program *program = pipeline->program;
+  bool is_good =
+      plan->buffer_count >= program->buffer_count &&
+      memcmp(plan->workgroup, pipeline->workgroup, sizeof plan->workgroup) == 0;
+  for (uint32_t i = 0; is_good && i < plan->buffer_count; i++) {
+    is_good = i < program->buffer_count
+                  ? is_of(&plan->buffers[i], &program->buffers[i])
+                  : !plan->buffers[i].is_bound;
+  }
+  if (is_good) return VYRE_OK;
+  return VYRE_FAIL(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
+                   "compile the kernel again",
+                   "a kept kernel is of another program than '%.60s'",
+                   program->name);
+}
+
+/* --- what the host does between phases ---------------------------------------------*/
+
+static uint64_t load(const vyre__walk *w, const vyre__low_inst *inst) {
+  const vyre__view *view = &w->launch->views[inst->aux];
+  const vyre__plan_buffer *b = &w->plan->buffers[inst->aux];
+  uint64_t index = w->host[inst->a - 1], value = 0;
+  uint64_t bytes = (uint64_t)view->length * b->unit;
+  if (inst->b && !w->host[inst->b - 1]) return 0;
+  if (index >= bytes / b->width || !view->data) return 0;
+  memcpy(&value, view->data + index * b->width, b->width);
+  return value;
+}
+
+static uint64_t evaluate(const vyre__walk *w, const vyre__low_inst *inst) {
+  uint64_t args[3] = {0}, value = 0;
+  uint32_t from = inst->op == VYRE__LOW_SELECT ? inst->b : inst->a;
+  switch ((vyre__low_op)inst->op) {
+    case VYRE__LOW_CONST:
+      return vyre__low_const(inst);
+    case VYRE__LOW_LEN:
+      return w->launch->views[inst->aux].length;
+    case VYRE__LOW_GRID_SIZE:
+      return w->launch->grid[inst->aux];
+    case VYRE__LOW_LOOP_VALUE:
+      return vyre__low_loop_value(inst, w->values[inst->aux]);
+    case VYRE__LOW_LOAD:
+      return load(w, inst);
+    default:
+      for (unsigned n = 0; n < 3 && n < vyre__low_ops[inst->op].operands; n++) {
+        if (inst->v[n]) args[n] = w->host[inst->v[n] - 1];
+      }
+      (void)vyre__low_eval(inst->op,
+                           from ? w->plan->host[from - 1].type : VYRE_TYPE_VOID,
+                           inst->type, args, &value);
+      return value;
+  }
+}
+
+static void compute(vyre__walk *w) {
+  fenv_t saved;
+  if (w->plan->has_floats) vyre__float_begin(&saved);
+  for (uint32_t i = 0; i < w->plan->host_count; i++) {
+    w->host[i] = evaluate(w, &w->plan->host[i]);
+  }
+  if (w->plan->has_floats) vyre__float_end(&saved);
+}
+
+/* The value as a number of the loop's type. */
+static __int128 number(const vyre__plan_step *s, uint64_t bits) {
+  switch ((vyre_type)s->type) {
+    case VYRE_TYPE_I32:
+      return (int32_t)(uint32_t)bits;
+    case VYRE_TYPE_I64:
+      return (int64_t)bits;
+    case VYRE_TYPE_U32:
+      return (uint32_t)bits;
+    default:
+      return bits;
+  }
+}
+
+static bool goes_on(const vyre__plan_step *s, uint64_t value, uint64_t bound) {
+  __int128 v = number(s, value), b = number(s, bound);
+  switch ((vyre__loop)s->loop_kind) {
+    case VYRE__LOOP_LT:
+      return v < b;
+    case VYRE__LOOP_LE:
+      return v <= b;
+    case VYRE__LOOP_GT:
+      return v > b;
+    default:
+      return v >= b;
+  }
+}
+
+/* False if the next value is none of the type: the loop is over. */
+static bool advance(const vyre__plan_step *s, uint64_t *value) {
+  bool down = s->loop_kind == VYRE__LOOP_GT || s->loop_kind == VYRE__LOOP_GE;
+  __int128 next = number(s, *value) + (down ? -(__int128)s->by : s->by);
+  bool is_narrow = s->type == VYRE_TYPE_U32 || s->type == VYRE_TYPE_I32;
+  uint64_t bits = (uint64_t)next;
+  if (is_narrow) bits = (uint32_t)bits;
+  *value = bits;
+  return number(s, bits) == next;
+}
+
+vyre__walk vyre__walk_begin(const vyre__host_plan *plan,
+                            const vyre__launch *launch, uint64_t *values) {
+  memset(values, 0, 2 * (size_t)plan->loop_count * sizeof *values);
+  return (vyre__walk){.plan = plan,
+                      .launch = launch,
+                      .values = values,
+                      .bounds = values + plan->loop_count,
+                      .host = values + 2 * (size_t)plan->loop_count};
+}
+
+vyre__walked vyre__walk_step(vyre__walk *w, uint32_t *phase) {
+  const vyre__host_plan *plan = w->plan;
+  if (w->at >= plan->step_count) return VYRE__WALK_OVER;
+  const vyre__plan_step *s = &plan->steps[w->at];
+  if (s->kind == VYRE__STEP_RUN) {
+    *phase = s->phase;
+    w->at++;
+    return VYRE__WALK_RUN;
+  }
+  bool begins = s->kind == VYRE__STEP_FOR;
+  const vyre__plan_step *head = begins ? s : &plan->steps[s->mate];
+  if (begins) {
+    compute(w);
+    w->values[s->loop] = w->host[head->first];
+    w->bounds[s->loop] = w->host[head->bound];
+  }
+  bool more = (begins || advance(head, &w->values[s->loop])) &&
+              goes_on(head, w->values[s->loop], w->bounds[s->loop]);
+  /* On behind this end, or behind the other. */
+  w->at = begins == more ? w->at + 1 : s->mate + 1;
+  return VYRE__WALK_LOOP;
+}
+
+bool vyre__walk_next(vyre__walk *w, uint32_t *phase) {
+  vyre__walked walked;
+  do {
+    walked = vyre__walk_step(w, phase);
+  } while (walked == VYRE__WALK_LOOP);
+  return walked == VYRE__WALK_RUN;
+}
+
+/* --- how a launch ends ------------------------------------------------------------*/
+
+VYRE__RARE
+vyre_code vyre__out_of_fuel(const vyre_pipeline *p, const vyre__launch *launch,
+                            vyre_status *st) {
+  unsigned long long most = launch->max_iterations;
+  if (most >= UINT32_MAX) { /* code counts no further */
+    return VYRE_FAIL_WITH(
+        st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
+        VYRE_NUMBERS({"max_iterations", most}, {"most_iterations", UINT32_MAX}),
+        "let the loop end, split it over several dispatches, or run it on "
+        "'ref', which counts further",
+        "kernel '%.60s': a loop went past %u iterations of one invocation, the "
+        "most that compiled code counts",
+        p->program->name, UINT32_MAX);
+  }
+  return VYRE_FAIL_WITH(
+      st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
+      VYRE_NUMBERS({"max_iterations", most}),
+      "let the loop end, or raise max_iterations of the dispatch",
+      "kernel '%.60s': a loop went past %llu iterations of one invocation",
+      p->program->name, most);
+}
+
+VYRE__RARE
+vyre_code vyre__timed_out(const vyre_pipeline *p, const vyre__launch *launch,
+                          vyre_status *st) {
+  char limit[VYRE__DURATION_TEXT];
+  uint64_t ns = launch->timeout_ns;
+  return VYRE_FAIL_WITH(st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT, NULL,
+                        VYRE_NUMBERS({"timeout_ns", ns}),
+                        "raise the timeout, or give the kernel less to do",
+                        "kernel '%.60s' ran longer than %s", p->program->name,
+                        vyre__duration(ns, limit));
+}

@@ -1,0 +1,813 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Files of the cache: damaged ones, unsafe places, caps, other processes. */
+#define _GNU_SOURCE /* RTLD_NEXT; NOLINT(bugprone-reserved-identifier) */
+#include <dlfcn.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "runtime/cache/cache_testing.h"
+
+/* --- looks at a whole directory ----------------------------------------------*/
+
+/* Instead of the system's, which every look goes through. */
+static atomic_int scans;
+
+DIR *fdopendir(int descriptor) {
+  DIR *(*next)(int);
+  *(void **)&next = dlsym(RTLD_NEXT, "fdopendir");
+  atomic_fetch_add(&scans, 1);
+  return next(descriptor);
+}
+
+/* --- files -------------------------------------------------------------------*/
+
+typedef struct contents {
+  unsigned char *bytes;
+  size_t size;
+} contents;
+
+static contents file_read(const char *path) {
+  contents out = {malloc(1 << 20), 0};
+  FILE *file = fopen(path, "rb");
+  CHECK(file && out.bytes);
+  out.size = fread(out.bytes, 1, 1 << 20, file);
+  fclose(file);
+  return out;
+}
+
+static void file_write(const char *path, const unsigned char *bytes,
+                       size_t size) {
+  FILE *file = fopen(path, "wb");
+  CHECK(file && fwrite(bytes, 1, size, file) == size);
+  CHECK(fclose(file) == 0);
+}
+
+static bool file_is(const char *path, const contents *want) {
+  contents got = file_read(path);
+  bool same =
+      got.size == want->size && memcmp(got.bytes, want->bytes, want->size) == 0;
+  free(got.bytes);
+  return same;
+}
+
+/* A folder with one entry, and the entry. */
+static contents make_entry(char folder[FOLDER_TEXT], char path[PATH_TEXT]) {
+  folder_make(folder);
+  kept_reset();
+  kept_compile(folder);
+  CHECK_U64(folder_count(folder, path), 1);
+  return file_read(path);
+}
+
+/* --- damage ------------------------------------------------------------------*/
+
+/* What is at @p path must be a miss that is counted, and be replaced. */
+static void check_replaced(const char *folder, const char *path,
+                           const contents *good) {
+  kept_result got = kept_compile(folder);
+  CHECK(got.info.result == VYRE_CACHE_MISS);
+  CHECK(got.info.is_rejected && got.info.is_stored);
+  CHECK_HAS(got.reason, "there is an entry, but it");
+  CHECK_U64(got.counters.cache_rejected, 1);
+  CHECK_U64(got.counters.cache_misses, 1);
+  CHECK_U64(got.counters.compiles, 1);
+  CHECK(file_is(path, good));
+}
+
+/* All bytes of the entry through the reader; some of them through a compile,
+ * which takes a while. */
+TEST(an_entry_with_any_byte_flipped_is_refused_and_replaced) {
+  char folder[FOLDER_TEXT], path[PATH_TEXT];
+  contents good = make_entry(folder, path);
+  vyre__cache_entry entry;
+  CHECK(!vyre__cache_entry_read(good.bytes, good.size, &entry));
+  for (size_t i = 0; i < good.size; i++) {
+    for (unsigned mask = 1; mask < 256; mask = mask * 2 + 1) {
+      good.bytes[i] ^= (unsigned char)mask;
+      CHECK(vyre__cache_entry_read(good.bytes, good.size, &entry) != NULL);
+      good.bytes[i] ^= (unsigned char)mask;
+    }
+    if (i >= VYRE__CACHE_HEAD && i % 37 != 0 && i + 1 != good.size) continue;
+    good.bytes[i] ^= 0x10;
+    file_write(path, good.bytes, good.size);
+    good.bytes[i] ^= 0x10;
+    check_replaced(folder, path, &good);
+  }
+  free(good.bytes);
+  folder_remove(folder);
+}
+
+TEST(an_entry_cut_at_any_length_is_refused_and_replaced) {
+  char folder[FOLDER_TEXT], path[PATH_TEXT];
+  contents good = make_entry(folder, path);
+  vyre__cache_entry entry;
+  for (size_t size = 0; size < good.size; size++) {
+    /* A copy of that size: reading beyond it shows under a sanitizer. */
+    unsigned char *cut = malloc(size + (size == 0));
+    CHECK(cut != NULL);
+    memcpy(cut, good.bytes, size);
+    CHECK(vyre__cache_entry_read(cut, size, &entry) != NULL);
+    free(cut);
+    if (size > VYRE__CACHE_HEAD && size % 61 != 0) continue;
+    file_write(path, good.bytes, size);
+    check_replaced(folder, path, &good);
+  }
+  free(good.bytes);
+  folder_remove(folder);
+}
+
+TEST(an_entry_with_bytes_behind_it_is_refused_and_replaced) {
+  char folder[FOLDER_TEXT], path[PATH_TEXT];
+  contents good = make_entry(folder, path);
+  good.bytes[good.size] = 0;
+  file_write(path, good.bytes, good.size + 1);
+  check_replaced(folder, path, &good);
+  free(good.bytes);
+  folder_remove(folder);
+}
+
+/* As if two keys had one hash: the name is right, the key is another one. */
+TEST(of_two_keys_with_one_name_the_bytes_decide) {
+  char folder[FOLDER_TEXT], path[PATH_TEXT], other[PATH_TEXT];
+  contents good = make_entry(folder, path);
+  CHECK(unlink(path) == 0);
+  kept_driver = "driver 2";
+  kept_compile(folder);
+  CHECK_U64(folder_count(folder, other), 1);
+  CHECK(rename(other, path) == 0);
+  kept_driver = "driver 1";
+  kept_result got = kept_compile(folder);
+  CHECK(got.info.result == VYRE_CACHE_MISS && !got.info.is_rejected);
+  CHECK_TEXT(got.field, "driver");
+  CHECK_TEXT(got.found, "driver 2");
+  CHECK(got.info.is_stored && file_is(path, &good));
+  CHECK(kept_compile(folder).info.result == VYRE_CACHE_DISK_HIT);
+  free(good.bytes);
+  folder_remove(folder);
+}
+
+/* --- what is in the way ------------------------------------------------------*/
+
+static void put_link(const char *path) {
+  char target[PATH_TEXT + 8];
+  snprintf(target, sizeof target, "%s.real", path);
+  CHECK(rename(path, target) == 0 && symlink(target, path) == 0);
+}
+
+static void put_pipe(const char *path) {
+  CHECK(unlink(path) == 0 && mkfifo(path, 0600) == 0);
+}
+
+static void put_shared(const char *path) {
+  CHECK(chmod(path, 0666) == 0);
+}
+
+static void put_foreign(const char *path) {
+  if (geteuid() == 0) {
+    CHECK(chown(path, 65534, 65534) == 0);
+  } else {
+    put_shared(path); /* others cannot give files away */
+  }
+}
+
+TEST(a_file_that_is_not_a_plain_one_of_this_user_is_refused_and_replaced) {
+  static void (*const puts_there[])(const char *) = {put_link, put_pipe,
+                                                     put_shared, put_foreign};
+  for (size_t i = 0; i < sizeof puts_there / sizeof puts_there[0]; i++) {
+    char folder[FOLDER_TEXT], path[PATH_TEXT];
+    contents good = make_entry(folder, path);
+    puts_there[i](path);
+    check_replaced(folder, path, &good);
+    struct stat about;
+    CHECK(lstat(path, &about) == 0 && S_ISREG(about.st_mode));
+    CHECK((about.st_mode & 0777) == 0600 && about.st_uid == geteuid());
+    free(good.bytes);
+    folder_remove(folder);
+  }
+}
+
+TEST(a_folder_in_the_place_of_an_entry_harms_nobody) {
+  char folder[FOLDER_TEXT], path[PATH_TEXT];
+  contents good = make_entry(folder, path);
+  CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0);
+  kept_result got = kept_compile(folder);
+  CHECK(got.info.result == VYRE_CACHE_MISS && got.info.is_rejected);
+  CHECK(!got.info.is_stored);
+  CHECK_HAS(got.not_stored, "could not be put in its place");
+  CHECK_U64(folder_count(folder, NULL), 1); /* and no leftover */
+  free(good.bytes);
+  folder_remove(folder);
+}
+
+/* --- the directory -----------------------------------------------------------*/
+
+static void check_off(const char *folder, const char *why) {
+  kept_reset();
+  kept_result got = kept_compile(folder);
+  CHECK(got.info.result == VYRE_CACHE_OFF && !got.info.is_stored);
+  CHECK_HAS(got.reason, why);
+  CHECK_TEXT(got.not_stored, got.reason);
+  CHECK_U64(kept_saves, 0);
+  kept_rig r = kept_open(folder);
+  vyre_arena arena = {0};
+  vyre_cache_listing listing;
+  CHECK(vyre_cache_list(r.context, &arena, &listing, NULL) == VYRE_OK);
+  CHECK(!listing.is_on && listing.entry_count == 0);
+  CHECK_TEXT(listing.reason, got.reason);
+  CHECK(listing.fix[0]);
+  vyre_arena_finish(&arena);
+  kept_close(&r);
+}
+
+TEST(a_directory_that_others_can_enter_is_not_used) {
+  static const mode_t modes[] = {0755, 0750, 0710, 0701, 0777, 01777};
+  for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+    char folder[FOLDER_TEXT], mode[40];
+    folder_make(folder);
+    CHECK(chmod(folder, modes[i]) == 0);
+    snprintf(mode, sizeof mode, "its mode is %o", (unsigned)modes[i]);
+    check_off(folder, mode);
+    CHECK_U64(folder_count(folder, NULL), 0);
+    folder_remove(folder);
+  }
+}
+
+TEST(a_directory_of_another_user_is_not_used) {
+  char folder[FOLDER_TEXT];
+  if (geteuid() == 0) {
+    folder_make(folder);
+    CHECK(chown(folder, 65534, 65534) == 0);
+    check_off(folder, "it belongs to another user, 65534");
+    folder_remove(folder);
+  } else {
+    check_off("/usr", "it belongs to another user, 0");
+  }
+}
+
+TEST(a_link_to_a_directory_is_not_used) {
+  static const char *const ends[] = {"", "/", "//"};
+  for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+    char folder[FOLDER_TEXT], real[PATH_TEXT], link[PATH_TEXT];
+    folder_make(folder);
+    snprintf(real, sizeof real, "%s/real", folder);
+    snprintf(link, sizeof link, "%s/link", folder);
+    CHECK(mkdir(real, 0700) == 0 && symlink(real, link) == 0);
+    snprintf(link, sizeof link, "%s/link%s", folder, ends[i]);
+    check_off(link, "it is a link, or no directory");
+    CHECK_U64(folder_count(real, NULL), 0);
+    folder_remove(folder);
+  }
+}
+
+TEST(a_file_is_no_directory) {
+  char folder[FOLDER_TEXT], path[PATH_TEXT];
+  folder_make(folder);
+  snprintf(path, sizeof path, "%s/file", folder);
+  file_write(path, (const unsigned char *)"x", 1);
+  check_off(path, "it is a link, or no directory");
+  folder_remove(folder);
+}
+
+TEST(a_directory_that_is_not_there_is_made_for_this_user_alone) {
+  char folder[FOLDER_TEXT], path[PATH_TEXT];
+  folder_make(folder);
+  kept_reset();
+  snprintf(path, sizeof path, "%s/a/b//c/", folder);
+  kept_rig r = kept_open(path);
+  CHECK_U64(folder_count(folder, NULL), 0); /* not before it is needed */
+  kept_result got = kept_compile_with(&r, NULL);
+  CHECK_TEXT(got.reason, "the cache is empty");
+  CHECK(got.info.result == VYRE_CACHE_MISS && got.info.is_stored);
+  struct stat about;
+  CHECK(stat(path, &about) == 0 && (about.st_mode & 07777) == 0700);
+  CHECK_U64(folder_count(path, NULL), 1);
+  kept_close(&r);
+  folder_remove(folder);
+}
+
+/* What people are told of the folder. */
+static vyre_cache_place place_of(const char *folder, vyre_arena *arena) {
+  vyre_context_options options = {.cache_directory = folder, .trace_file = ""};
+  vyre_context *context;
+  vyre_cache_place place;
+  vyre_status st = {0};
+  CHECK_OK(vyre_context_create(&options, &context, &st), st);
+  CHECK_OK(vyre_cache_find(context, arena, &place, &st), st);
+  vyre_context_release(context);
+  return place;
+}
+
+static void compile_read_only(void) {
+  char folder[FOLDER_TEXT], path[PATH_TEXT];
+  contents good = make_entry(folder, path);
+  vyre_arena arena;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  vyre_cache_place place = place_of(folder, &arena);
+  CHECK(place.is_on && place.is_there && !place.is_read_only);
+  CHECK_TEXT(place.reason, "");
+  CHECK(chmod(folder, 0500) == 0);
+  place = place_of(folder, &arena);
+  CHECK(place.is_on && place.is_there && place.is_read_only);
+  CHECK_HAS(place.reason, "it cannot be written");
+  CHECK_HAS(place.fix, "VYRE_CACHE_DIR");
+  vyre_arena_finish(&arena);
+  CHECK(kept_compile(folder).info.result == VYRE_CACHE_DISK_HIT);
+  kept_driver = "driver 2";
+  kept_result got = kept_compile(folder);
+  CHECK(got.info.result == VYRE_CACHE_MISS && !got.info.is_stored);
+  CHECK_HAS(got.not_stored, "no file can be made there: error 13");
+  CHECK_U64(folder_count(folder, NULL), 1);
+  free(good.bytes);
+  folder_remove(folder);
+}
+
+TEST(a_directory_that_cannot_be_written_gives_what_it_has) {
+  CHECK_U64((unsigned)in_process(compile_read_only, true), 0);
+}
+
+/* --- privileges --------------------------------------------------------------*/
+
+TEST(a_process_with_the_rights_of_another_is_privileged) {
+  static const struct {
+    unsigned long secure;
+    unsigned ids[4];
+    bool want;
+  } cases[] = {{0, {5, 5, 6, 6}, false},
+               {1, {5, 5, 6, 6}, true},
+               {0, {5, 0, 6, 6}, true},
+               {0, {5, 5, 6, 0}, true}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    CHECK(vyre__cache_is_privileged(cases[i].secure, cases[i].ids) ==
+          cases[i].want);
+  }
+}
+
+static void compile_privileged(void) {
+  if (seteuid(65534) != 0) return; /* only root can try */
+  char folder[FOLDER_TEXT];
+  folder_make(folder);
+  check_off(folder, "with the rights of another user");
+  folder_remove(folder);
+}
+
+TEST(a_set_uid_process_has_no_cache) {
+  CHECK_U64((unsigned)in_process(compile_privileged, false), 0);
+}
+
+/* --- options and the environment ---------------------------------------------*/
+
+static const struct {
+  const char *what;
+  const char *option, *directory, *xdg, *home; /* NULL: not set */
+  const char *path;                            /* or NULL */
+  const char *off;                             /* then, why */
+} places[] = {
+    {"the option wins", "/o", "/d", "/x", "/h", "/o", NULL},
+    {"then VYRE_CACHE_DIR", NULL, "/d", "/x", "/h", "/d", NULL},
+    {"then XDG_CACHE_HOME", NULL, NULL, "/x", "/h", "/x/vyre", NULL},
+    {"then HOME", NULL, NULL, NULL, "/h", "/h/.cache/vyre", NULL},
+    {"relative XDG does not count", NULL, NULL, "x", "/h", "/h/.cache/vyre",
+     NULL},
+    {"empty XDG does not count", NULL, NULL, "", "/h", "/h/.cache/vyre", NULL},
+    {"slashes at the end are cut", "/o//", NULL, NULL, NULL, "/o", NULL},
+    {"an empty option is none", "", "/d", "/x", "/h", NULL,
+     "without a directory"},
+    {"an empty variable is none", NULL, "", "/x", "/h", NULL,
+     "VYRE_CACHE_DIR is empty"},
+    {"nothing is none", NULL, NULL, NULL, NULL, NULL, "neither"},
+};
+
+TEST(the_directory_is_the_first_that_is_named) {
+  for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+    vyre__cache cache;
+    vyre_context_options options = {.cache_directory = places[i].option};
+    vyre__cache_environment environment = {.directory = places[i].directory,
+                                           .xdg = places[i].xdg,
+                                           .home = places[i].home};
+    CHECK(
+        vyre__cache_init(&cache, (vyre_allocator){0}, &options, &environment));
+    if (places[i].path) {
+      CHECK_TEXT(cache.path, places[i].path);
+      CHECK(!cache.off);
+    } else {
+      CHECK(!cache.path);
+      CHECK_HAS(cache.off, places[i].off);
+      CHECK(cache.fix[0]);
+    }
+    CHECK_U64(cache.max_bytes, (uint64_t)256 << 20);
+    vyre__cache_finish(&cache, (vyre_allocator){0});
+  }
+}
+
+TEST(a_path_that_is_too_long_is_told_as_that) {
+  char path[1300];
+  vyre__cache_refusal why;
+  memset(path, 'a', sizeof path);
+  path[0] = '/';
+  path[1200] = '\0';
+  for (size_t i = 100; i < 1200; i += 100) path[i] = '/';
+  vyre__cache cache = {.path = path};
+  for (int create = 0; create < 2; create++) {
+    CHECK(vyre__cache_open(&cache, create, &why) < 0);
+    CHECK(!why.is_absent);
+    CHECK_HAS(why.reason, "its path has 1200 bytes");
+    CHECK_HAS(why.fix, "shorter");
+  }
+}
+
+static const struct {
+  uint64_t option;
+  const char *variable;
+  uint64_t want; /* 0: off */
+} caps[] = {{0, NULL, (uint64_t)256 << 20},
+            {0, "", (uint64_t)256 << 20},
+            {7, "5", 7},
+            {0, "5", 5},
+            {0, "18446744073709551615", UINT64_MAX},
+            {0, "18446744073709551616", 0},
+            {0, "256M", 0},
+            {0, "-1", 0},
+            {0, "0", 0}};
+
+TEST(the_cap_is_a_whole_number) {
+  for (size_t i = 0; i < sizeof caps / sizeof caps[0]; i++) {
+    vyre__cache cache;
+    vyre_context_options options = {.cache_directory = "/o",
+                                    .cache_bytes = caps[i].option};
+    vyre__cache_environment environment = {.bytes = caps[i].variable};
+    CHECK(
+        vyre__cache_init(&cache, (vyre_allocator){0}, &options, &environment));
+    CHECK_U64(cache.max_bytes, caps[i].want);
+    CHECK((cache.off == NULL) == (caps[i].want != 0));
+    if (cache.off) CHECK_HAS(cache.off, "VYRE_CACHE_BYTES is");
+    vyre__cache_finish(&cache, (vyre_allocator){0});
+  }
+}
+
+TEST(a_context_asks_the_environment) {
+  char folder[FOLDER_TEXT];
+  folder_make(folder);
+  kept_reset();
+  setenv("VYRE_CACHE_DIR", folder, 1);
+  CHECK(kept_compile(NULL).info.is_stored);
+  CHECK_U64(folder_count(folder, NULL), 1);
+  setenv("VYRE_CACHE_BYTES", "100", 1);
+  kept_driver = "driver 2";
+  kept_result got = kept_compile(NULL);
+  CHECK_HAS(got.not_stored, "bytes are above the cap of 100");
+  unsetenv("VYRE_CACHE_DIR");
+  unsetenv("VYRE_CACHE_BYTES");
+  folder_remove(folder);
+}
+
+/* --- asking why --------------------------------------------------------------*/
+
+/* *looks: how often the compile alone looked at all files. */
+static vyre_pipeline *compile_wide(const kept_rig *r, uint32_t workgroup,
+                                   int *looks) {
+  vyre_status st = {0};
+  vyre_pipeline *pipeline;
+  const vyre_compile_options options = {.workgroup = {workgroup}};
+  int before = atomic_load(&scans);
+  CHECK_OK(vyre_pipeline_compile(r->device, r->program, &options, &pipeline,
+                                 NULL, &st),
+           st);
+  *looks = atomic_load(&scans) - before;
+  return pipeline;
+}
+
+TEST(only_who_asks_why_pays_for_a_look_at_all_files) {
+  char folder[FOLDER_TEXT];
+  int looks;
+  folder_make(folder);
+  kept_reset();
+  kept_compile(folder);
+  kept_rig r = kept_open(folder);
+  /* A miss: one look, by which the cap is kept. */
+  vyre_pipeline *pipeline = compile_wide(&r, 32, &looks);
+  CHECK_U64((unsigned)looks, 1);
+  vyre_cache_info info;
+  int before = atomic_load(&scans);
+  for (int i = 0; i < 3; i++) { /* one more, for the first who asks */
+    CHECK(vyre_pipeline_cache_info(pipeline, &info));
+    CHECK(info.result == VYRE_CACHE_MISS && info.is_stored);
+    CHECK_TEXT(info.field, "workgroup");
+    CHECK_TEXT(info.wanted, "32x1x1");
+    CHECK_TEXT(info.found, "64x1x1");
+    CHECK_HAS(info.reason, "differs in 'workgroup'");
+    CHECK_U64((unsigned)atomic_load(&scans), (unsigned)before + 1);
+  }
+  vyre_pipeline_release(pipeline);
+  kept_close(&r);
+  /* A hit: none at all. */
+  r = kept_open(folder);
+  pipeline = compile_wide(&r, 32, &looks);
+  before = atomic_load(&scans);
+  CHECK(vyre_pipeline_cache_info(pipeline, &info));
+  CHECK(info.result == VYRE_CACHE_DISK_HIT && !info.field);
+  CHECK(looks == 0 && atomic_load(&scans) == before);
+  vyre_pipeline_release(pipeline);
+  /* Who explains asks. */
+  vyre_arena arena;
+  vyre_cache_explanation why;
+  vyre_status st = {0};
+  const vyre_compile_options options = {.workgroup = {16}};
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  CHECK_OK(vyre_cache_explain(r.device, r.program, &options, &arena, &why, &st),
+           st);
+  CHECK_U64((unsigned)(atomic_load(&scans) - before), 1);
+  CHECK_TEXT(why.info.field, "workgroup");
+  vyre_arena_finish(&arena);
+  kept_close(&r);
+  folder_remove(folder);
+}
+
+/* --- the cap -----------------------------------------------------------------*/
+
+static void set_age(const char *path, long seconds) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  now.tv_sec -= seconds;
+  const struct timespec times[2] = {now, now};
+  CHECK(utimensat(AT_FDCWD, path, times, 0) == 0);
+}
+
+/* Compiles for driver @p number, and gives the path of its entry. */
+static kept_result compile_driver(const char *folder, char number, uint64_t cap,
+                                  char path[PATH_TEXT]) {
+  static char driver[] = "driver ?";
+  driver[7] = number;
+  kept_driver = driver;
+  kept_rig r = kept_open_sized(folder, kept_kernel, cap);
+  vyre_status st = {0};
+  vyre_pipeline *pipeline;
+  CHECK_OK(
+      vyre_pipeline_compile(r.device, r.program, NULL, &pipeline, NULL, &st),
+      st);
+  kept_result out = {0};
+  CHECK(vyre_pipeline_cache_info(pipeline, &out.info));
+  snprintf(path, PATH_TEXT, "%s/%s", folder, out.info.entry);
+  vyre_pipeline_release(pipeline);
+  kept_close(&r);
+  return out;
+}
+
+static bool exists(const char *path) {
+  return access(path, F_OK) == 0;
+}
+
+/* Seconds since the file was used, as its time says. */
+static long age_of(const char *path) {
+  struct stat about;
+  struct timespec now;
+  CHECK(stat(path, &about) == 0);
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (long)(now.tv_sec - about.st_mtim.tv_sec);
+}
+
+TEST(a_use_is_marked_once_a_minute) {
+  static const struct {
+    long age;
+    bool is_marked;
+  } cases[] = {{10, false},
+               {50, false},
+               {70, true},
+               {3000, true},
+               {-90, true},
+               {-10000000000, true}, /* after 2262: more ns than 63 bits */
+               {2500000000, true}};  /* before 1970 */
+  char folder[FOLDER_TEXT], path[PATH_TEXT];
+  folder_make(folder);
+  kept_reset();
+  compile_driver(folder, 'a', 0, path);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    set_age(path, cases[i].age);
+    CHECK(compile_driver(folder, 'a', 0, path).info.result ==
+          VYRE_CACHE_DISK_HIT);
+    long age = age_of(path);
+    CHECK((age >= 0 && age < 9) == cases[i].is_marked);
+  }
+  folder_remove(folder);
+}
+
+TEST(above_the_cap_the_least_recently_used_goes) {
+  char folder[FOLDER_TEXT], a[PATH_TEXT], b[PATH_TEXT], c[PATH_TEXT],
+      d[PATH_TEXT];
+  folder_make(folder);
+  kept_reset();
+  kept_padding = 1000;
+  compile_driver(folder, 'a', 0, a);
+  struct stat about;
+  CHECK(stat(a, &about) == 0);
+  uint64_t cap = (uint64_t)about.st_size * 3; /* all have one size */
+  compile_driver(folder, 'b', cap, b);
+  compile_driver(folder, 'c', cap, c);
+  set_age(a, 300);
+  set_age(b, 200);
+  set_age(c, 100);
+  CHECK(compile_driver(folder, 'a', cap, a).info.result ==
+        VYRE_CACHE_DISK_HIT); /* a use: b is the oldest now */
+  compile_driver(folder, 'd', cap, d);
+  CHECK(exists(a) && !exists(b) && exists(c) && exists(d));
+  CHECK_U64(folder_count(folder, NULL), 3);
+  folder_remove(folder);
+}
+
+TEST(an_entry_above_the_cap_is_not_written) {
+  char folder[FOLDER_TEXT], path[PATH_TEXT];
+  folder_make(folder);
+  kept_reset();
+  kept_result got = compile_driver(folder, 'a', 200, path);
+  CHECK(got.info.result == VYRE_CACHE_MISS && !got.info.is_stored);
+  CHECK_U64(folder_count(folder, NULL), 0);
+  folder_remove(folder);
+}
+
+TEST(leftovers_go_when_they_are_old) {
+  char folder[FOLDER_TEXT], old[PATH_TEXT], fresh[PATH_TEXT], mine[PATH_TEXT],
+      path[PATH_TEXT];
+  folder_make(folder);
+  kept_reset();
+  snprintf(old, sizeof old, "%s/.tmp-1-2-3", folder);
+  snprintf(fresh, sizeof fresh, "%s/.tmp-4-5-6", folder);
+  snprintf(mine, sizeof mine, "%s/notes.txt", folder);
+  file_write(old, (const unsigned char *)"x", 1);
+  file_write(fresh, (const unsigned char *)"x", 1);
+  file_write(mine, (const unsigned char *)"x", 1);
+  set_age(old, 4000);
+  set_age(mine, 400000);
+  compile_driver(folder, 'a', 0, path);
+  CHECK(!exists(old) && exists(fresh) && exists(mine) && exists(path));
+  folder_remove(folder);
+}
+
+TEST(prune_removes_what_is_damaged_and_then_the_oldest) {
+  char folder[FOLDER_TEXT], a[PATH_TEXT], b[PATH_TEXT], c[PATH_TEXT],
+      mine[PATH_TEXT];
+  folder_make(folder);
+  kept_reset();
+  compile_driver(folder, 'a', 0, a);
+  compile_driver(folder, 'b', 0, b);
+  compile_driver(folder, 'c', 0, c);
+  snprintf(mine, sizeof mine, "%s/notes.txt", folder);
+  file_write(mine, (const unsigned char *)"x", 1);
+  struct stat about;
+  CHECK(stat(a, &about) == 0);
+  uint64_t size = (uint64_t)about.st_size;
+  set_age(b, 100);
+  CHECK(truncate(a, 70) == 0);
+  kept_rig r = kept_open(folder);
+  vyre_cache_pruned got;
+  vyre_status st = {0};
+  vyre_cache_prune_options options = {.max_bytes = 2 * size};
+  CHECK_OK(vyre_cache_prune(r.context, &options, &got, &st), st);
+  CHECK(got.removed_count == 1 && got.removed_bytes == 70);
+  CHECK(got.left_count == 2 && got.left_bytes == 2 * size && !exists(a));
+  options.max_bytes = size;
+  CHECK_OK(vyre_cache_prune(r.context, &options, &got, &st), st);
+  CHECK(got.removed_count == 1 && !exists(b) && exists(c));
+  options.all = true;
+  CHECK_OK(vyre_cache_prune(r.context, &options, &got, &st), st);
+  CHECK(got.left_count == 0 && !exists(c) && exists(mine));
+  kept_close(&r);
+  folder_remove(folder);
+}
+
+TEST(a_listing_has_every_entry_and_what_is_wrong_with_it) {
+  char folder[FOLDER_TEXT], a[PATH_TEXT], b[PATH_TEXT], renamed[PATH_TEXT];
+  folder_make(folder);
+  kept_reset();
+  compile_driver(folder, 'a', 0, a);
+  compile_driver(folder, 'b', 0, b);
+  memcpy(renamed, b, sizeof renamed);
+  char *digit = strrchr(renamed, '-') + 1; /* of the hash of the key */
+  *digit = *digit == '0' ? '1' : '0';
+  CHECK(rename(b, renamed) == 0);
+  kept_rig r = kept_open(folder);
+  vyre_arena arena = {0};
+  vyre_cache_listing got;
+  vyre_status st = {0};
+  CHECK_OK(vyre_cache_list(r.context, &arena, &got, &st), st);
+  CHECK(got.is_on && got.entry_count == 2 && got.damaged_count == 1);
+  CHECK_TEXT(got.directory, folder);
+  CHECK_U64(got.bytes, got.entries[0].bytes + got.entries[1].bytes);
+  CHECK(strcmp(got.entries[0].name, got.entries[1].name) < 0);
+  const vyre_cache_entry *bad = &got.entries[got.entries[0].is_sound];
+  const vyre_cache_entry *good = &got.entries[!got.entries[0].is_sound];
+  CHECK_TEXT(bad->problem, "its name is not that of its key");
+  CHECK(good->is_sound && good->field_count == 14 && !good->problem[0]);
+  CHECK_TEXT(good->fields[3].name, "driver");
+  CHECK_TEXT(good->fields[3].text, "driver a");
+  CHECK(good->artifact_bytes > 30 && good->used > 1500000000);
+  vyre_arena_finish(&arena);
+  kept_close(&r);
+  folder_remove(folder);
+}
+
+/* --- a full disk -------------------------------------------------------------*/
+
+static void compile_limited(void) {
+  char folder[FOLDER_TEXT];
+  folder_make(folder);
+  kept_reset();
+  kept_padding = 100000;
+  CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, 4096}) == 0);
+  kept_result got = kept_compile(folder);
+  CHECK(got.info.result == VYRE_CACHE_MISS && !got.info.is_stored);
+  CHECK_HAS(got.not_stored, "above the limit for files of this process");
+  CHECK_U64(folder_count(folder, NULL), 0);
+  /* Who ignores the signal sees the write fail in its midst. */
+  signal(SIGXFSZ, SIG_IGN);
+  got = kept_compile(folder);
+  CHECK(got.info.result == VYRE_CACHE_MISS && !got.info.is_stored);
+  CHECK_HAS(got.not_stored, "it could not be written: error 27");
+  CHECK_U64(folder_count(folder, NULL), 0);
+  folder_remove(folder);
+}
+
+TEST(a_write_that_cannot_end_leaves_nothing_and_harms_nobody) {
+  CHECK_U64((unsigned)in_process(compile_limited, false), 0);
+}
+
+/* --- processes at once -------------------------------------------------------*/
+
+static char shared_folder[FOLDER_TEXT];
+
+enum { PROCESSES = 4, ROUNDS = 40 };
+
+/* Compiles, evicts and lists as fast as it can; nothing half written may show. */
+static void use_shared(void) {
+  kept_reset();
+  kept_padding = 5000;
+  for (int i = 0; i < ROUNDS; i++) {
+    char driver = (char)('a' + (i + getpid()) % 5), path[PATH_TEXT];
+    kept_result got = compile_driver(shared_folder, driver, 20000, path);
+    CHECK(!got.info.is_rejected);
+    CHECK(got.info.result != VYRE_CACHE_OFF);
+    kept_rig r = kept_open(shared_folder);
+    vyre_arena arena = {0};
+    vyre_cache_listing all;
+    CHECK(vyre_cache_list(r.context, &arena, &all, NULL) == VYRE_OK);
+    for (size_t k = 0; k < all.entry_count; k++) {
+      CHECK(all.entries[k].is_sound);
+    }
+    vyre_arena_finish(&arena);
+    kept_close(&r);
+  }
+}
+
+TEST(processes_share_a_cache_at_once) {
+  folder_make(shared_folder);
+  pid_t children[PROCESSES];
+  fflush(stdout);
+  for (int i = 0; i < PROCESSES; i++) {
+    children[i] = fork();
+    CHECK(children[i] >= 0);
+    if (children[i] > 0) continue;
+    if (setjmp(test_escape) == 0) {
+      use_shared();
+      _exit(0);
+    }
+    fflush(stdout);
+    _exit(1);
+  }
+  bool fine = true;
+  for (int i = 0; i < PROCESSES; i++) {
+    int status = 0;
+    fine = waitpid(children[i], &status, 0) > 0 && status == 0 && fine;
+  }
+  CHECK(fine);
+  CHECK(folder_count(shared_folder, NULL) <= 3); /* the cap; no leftovers */
+  folder_remove(shared_folder);
+}
+
+TEST_MAIN(
+    TEST_ENTRY(only_who_asks_why_pays_for_a_look_at_all_files),
+    TEST_ENTRY(an_entry_with_any_byte_flipped_is_refused_and_replaced),
+    TEST_ENTRY(an_entry_cut_at_any_length_is_refused_and_replaced),
+    TEST_ENTRY(an_entry_with_bytes_behind_it_is_refused_and_replaced),
+    TEST_ENTRY(of_two_keys_with_one_name_the_bytes_decide),
+    TEST_ENTRY(
+        a_file_that_is_not_a_plain_one_of_this_user_is_refused_and_replaced),
+    TEST_ENTRY(a_folder_in_the_place_of_an_entry_harms_nobody),
+    TEST_ENTRY(a_directory_that_others_can_enter_is_not_used),
+    TEST_ENTRY(a_directory_of_another_user_is_not_used),
+    TEST_ENTRY(a_link_to_a_directory_is_not_used),
+    TEST_ENTRY(a_file_is_no_directory),
+    TEST_ENTRY(a_directory_that_is_not_there_is_made_for_this_user_alone),
+    TEST_ENTRY(a_directory_that_cannot_be_written_gives_what_it_has),
+    TEST_ENTRY(a_process_with_the_rights_of_another_is_privileged),
+    TEST_ENTRY(a_set_uid_process_has_no_cache),
+    TEST_ENTRY(the_directory_is_the_first_that_is_named),
+    TEST_ENTRY(a_path_that_is_too_long_is_told_as_that),
+    TEST_ENTRY(the_cap_is_a_whole_number),
+    TEST_ENTRY(a_context_asks_the_environment),
+    TEST_ENTRY(a_use_is_marked_once_a_minute),
+    TEST_ENTRY(above_the_cap_the_least_recently_used_goes),
+    TEST_ENTRY(an_entry_above_the_cap_is_not_written),
+    TEST_ENTRY(leftovers_go_when_they_are_old),
+    TEST_ENTRY(prune_removes_what_is_damaged_and_then_the_oldest),
+    TEST_ENTRY(a_listing_has_every_entry_and_what_is_wrong_with_it),
+    TEST_ENTRY(a_write_that_cannot_end_leaves_nothing_and_harms_nobody),
+    TEST_ENTRY(processes_share_a_cache_at_once))

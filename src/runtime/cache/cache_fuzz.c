@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Any bytes to the reader of cache entries, as they are and with a head that
+ * fits. What it accepts lies inside of the bytes, has fields that add up to the
+ * key, and makes the same bytes when it is written again; what it refuses has a
+ * reason. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/cache/cache.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_key(const vyre__cache_entry *entry) {
+  vyre__cache_part parts[VYRE__CACHE_FIELDS], a, b;
+  size_t count, sum = 8;
+  if (!vyre__cache_key_read(entry->key, entry->key_size, parts, &count)) {
+    abort();
+  }
+  vyre_arena arena = {0};
+  const vyre_cache_field *fields;
+  if (!vyre__cache_fields(parts, count, &arena, &fields)) abort();
+  for (size_t i = 0; i < count; i++) {
+    sum += 16 + parts[i].name_size + parts[i].size;
+    if (strlen(fields[i].name) != parts[i].name_size || !fields[i].text) {
+      abort();
+    }
+  }
+  if (sum != entry->key_size) abort();
+  if (vyre__cache_key_compare(parts, count, parts, 0, &a, &b) != count) abort();
+  char name[VYRE__CACHE_NAME];
+  if (vyre__cache_key_name(entry->key, entry->key_size, name) &&
+      !vyre__cache_is_entry(name)) {
+    abort();
+  }
+  vyre_arena_finish(&arena);
+}
+
+static void check(const uint8_t *data, size_t size) {
+  vyre__cache_entry entry;
+  const char *wrong = vyre__cache_entry_read(data, size, &entry);
+  if (wrong) {
+    if (!wrong[0] || entry.key) abort();
+    return;
+  }
+  if (entry.key < data || entry.artifact + entry.artifact_size != data + size) {
+    abort();
+  }
+  check_key(&entry);
+  vyre__cache_bytes again = {0};
+  const vyre__cache_key key = {.bytes = entry.key, .size = entry.key_size};
+  vyre__cache_entry_begin(&again, &key);
+  vyre__cache_put(&again, entry.artifact, entry.artifact_size);
+  vyre__cache_entry_end(&again, key.size);
+  if (again.size != size || memcmp(again.data, data, size) != 0) abort();
+  vyre__cache_bytes_finish(&again);
+}
+
+/* An entry whose key and artifact are any bytes. */
+static void check_mended(const uint8_t *data, size_t size) {
+  vyre__cache_bytes entry = {0};
+  size_t key_size = size < 2 ? 0 : (data[0] | (size_t)data[1] << 8) % size;
+  const vyre__cache_key key = {.bytes = data, .size = key_size};
+  vyre__cache_entry_begin(&entry, &key);
+  vyre__cache_put(&entry, data + key_size, size - key_size);
+  vyre__cache_entry_end(&entry, key_size);
+  check(entry.data, entry.size);
+  vyre__cache_bytes_finish(&entry);
+}
+
+/* The same, of a file whose head says otherwise where its key ends. */
+static void check_split(const uint8_t *data, size_t size) {
+  vyre__cache_bytes entry = {0};
+  if (size < VYRE__CACHE_HEAD) return;
+  size_t key_size = (size_t)vyre__cache_load_u64(data + 16);
+  size_t rest = size - VYRE__CACHE_HEAD;
+  if (key_size > rest) return;
+  const vyre__cache_key key = {.bytes = data + VYRE__CACHE_HEAD,
+                               .size = key_size};
+  vyre__cache_entry_begin(&entry, &key);
+  vyre__cache_put(&entry, key.bytes + key_size, rest - key_size);
+  vyre__cache_entry_end(&entry, key_size);
+  check(entry.data, entry.size);
+  vyre__cache_bytes_finish(&entry);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  if (size == 0) return 0;
+  check(data, size);
+  check_mended(data, size);
+  check_split(data, size);
+  return 0;
+}

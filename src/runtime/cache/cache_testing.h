@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A backend that keeps something on disk, over the interpreter; and a folder for
+ * it. For tests of the cache. */
+#ifndef VYRE_RUNTIME_CACHE_CACHE_TESTING_H
+#define VYRE_RUNTIME_CACHE_CACHE_TESTING_H
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "vyre/vyre.h"
+
+#include "runtime/runtime.h"
+#include "support/check.h"
+
+extern const vyre__backend vyre__backend_ref;
+
+/* What the backend says of itself, and what was asked of it. */
+static const char *kept_description = "a device of the test";
+static const char *kept_driver = "driver 1";
+static const char *kept_features = "sse avx";
+static size_t kept_padding;  /* more bytes of each artifact */
+static bool kept_refuses;    /* what it wrote itself */
+static bool kept_saves_none; /* its save fails */
+static atomic_int kept_inits, kept_loads, kept_saves;
+
+static inline bool kept_describe(uint32_t index, vyre_device_info *out) {
+  if (index > 0) return false;
+  out->description = kept_description;
+  out->driver = kept_driver;
+  return true;
+}
+
+static inline vyre_code kept_init(vyre_pipeline *pipeline, vyre_status *st) {
+  atomic_fetch_add(&kept_inits, 1);
+  return vyre__backend_ref.pipeline_init(pipeline, st);
+}
+
+/* The artifact is the pipeline's id: which no two pipelines have in common. */
+static inline vyre_code kept_load(vyre_pipeline *pipeline, const void *artifact,
+                                  size_t size, vyre_status *st) {
+  size_t length = strlen(pipeline->id);
+  if (kept_refuses || size < length ||
+      memcmp(artifact, pipeline->id, length) != 0 ||
+      (uintptr_t)artifact % 16 != 0) {
+    if (st) {
+      st->code = VYRE_KERNEL_COMPILE_FAILED;
+      snprintf(st->message, sizeof st->message, "not of this backend");
+    }
+    return VYRE_KERNEL_COMPILE_FAILED;
+  }
+  atomic_fetch_add(&kept_loads, 1);
+  return vyre__backend_ref.pipeline_init(pipeline, st);
+}
+
+static inline vyre_code kept_save(vyre_pipeline *pipeline, vyre_writer writer,
+                                  vyre_status *st) {
+  if (kept_saves_none) {
+    snprintf(st->message, sizeof st->message, "nothing to keep");
+    return VYRE_UNSUPPORTED_FEATURE;
+  }
+  atomic_fetch_add(&kept_saves, 1);
+  bool fine = writer.write(writer.self, pipeline->id, strlen(pipeline->id));
+  for (size_t i = 0; fine && i < kept_padding; i++) {
+    fine = writer.write(writer.self, "", 1);
+  }
+  return fine ? VYRE_OK : VYRE_OUT_OF_MEMORY;
+}
+
+static inline bool kept_write_features(vyre_device *device,
+                                       vyre_writer writer) {
+  (void)device;
+  return writer.write(writer.self, kept_features, strlen(kept_features));
+}
+
+static vyre__backend kept_backend;
+
+/* As new. */
+static inline void kept_reset(void) {
+  kept_backend = vyre__backend_ref;
+  kept_backend.name = "kept";
+  kept_backend.describe = kept_describe;
+  kept_backend.pipeline_init = kept_init;
+  kept_backend.pipeline_load = kept_load;
+  kept_backend.pipeline_save = kept_save;
+  kept_backend.features = kept_write_features;
+  kept_backend.artifact_version = 1;
+  kept_description = "a device of the test";
+  kept_driver = "driver 1";
+  kept_features = "sse avx";
+  kept_padding = 0;
+  kept_refuses = kept_saves_none = false;
+  kept_inits = kept_loads = kept_saves = 0;
+}
+
+/* --- a folder ---------------------------------------------------------------- */
+
+enum { FOLDER_TEXT = 64, PATH_TEXT = 512 };
+
+/* A new folder of this user's own. */
+static inline void folder_make(char out[FOLDER_TEXT]) {
+  snprintf(out, FOLDER_TEXT, "/tmp/vyre-cache-XXXXXX");
+  CHECK(mkdtemp(out) != NULL);
+}
+
+/* Takes the descriptor. */
+static inline void folder_empty(int folder) {
+  DIR *list = folder < 0 ? NULL : fdopendir(folder);
+  if (!list) return;
+  for (struct dirent *entry; (entry = readdir(list)) != NULL;) {
+    const char *name = entry->d_name;
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
+    if (unlinkat(folder, name, 0) == 0) continue;
+    folder_empty(openat(folder, name, O_RDONLY | O_DIRECTORY));
+    (void)unlinkat(folder, name, AT_REMOVEDIR);
+  }
+  closedir(list);
+}
+
+static inline void folder_remove(const char *folder) {
+  (void)chmod(folder, 0700);
+  folder_empty(open(folder, O_RDONLY | O_DIRECTORY));
+  (void)rmdir(folder);
+}
+
+/* How many files, and the name of the last one seen. */
+static inline size_t folder_count(const char *folder, char *name) {
+  size_t count = 0;
+  DIR *list = opendir(folder);
+  if (!list) return 0;
+  for (struct dirent *entry; (entry = readdir(list)) != NULL;) {
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
+      continue;
+    }
+    count++;
+    if (name) snprintf(name, PATH_TEXT, "%.200s/%s", folder, entry->d_name);
+  }
+  closedir(list);
+  return count;
+}
+
+/* --- compiling --------------------------------------------------------------- */
+
+static const char kept_kernel[] =
+    "kernel twice workgroup(64) over(y)\n"
+    "buffer y : read_write u32[] @0;\n"
+    "{ let i = global_id.x; if (i < len(y)) y[i] = y[i] * 2; }\n";
+
+typedef struct kept_rig {
+  vyre_context *context;
+  vyre_device *device;
+  vyre_module *module;
+  vyre_program *program;
+} kept_rig;
+
+static inline vyre_program *kept_parse(vyre_module **module, const char *text) {
+  vyre_status st = {0};
+  CHECK_OK(vyre_module_parse(text, strlen(text), "kept.vyre",
+                             (vyre_allocator){0}, module, NULL, &st),
+           st);
+  return vyre_module_kernel(*module, 0);
+}
+
+/* A device of its own, as another process has: only files are shared. */
+static inline kept_rig kept_open_sized(const char *folder, const char *text,
+                                       uint64_t bytes) {
+  kept_rig r = {0};
+  vyre_status st = {0};
+  vyre_context_options options = {.cache_directory = folder,
+                                  .cache_bytes = bytes,
+                                  .trace_file = "",
+                                  .faults = ""};
+  CHECK_OK(vyre_context_create(&options, &r.context, &st), st);
+  CHECK_OK(
+      vyre__device_open_backend(r.context, &kept_backend, 0, &r.device, &st),
+      st);
+  r.program = kept_parse(&r.module, text);
+  return r;
+}
+
+static inline kept_rig kept_open(const char *folder) {
+  return kept_open_sized(folder, kept_kernel, 0);
+}
+
+static inline void kept_close(kept_rig *r) {
+  vyre_device_release(r->device);
+  vyre_context_release(r->context);
+  vyre_module_release(r->module);
+}
+
+/* It must run as the kernel says, wherever it came from. */
+static inline void kept_check_runs(vyre_pipeline *pipeline) {
+  uint32_t y[3] = {1, 20, 300};
+  const vyre_input inputs[] = {{.data = y, .size = sizeof y}};
+  const vyre_output outputs[] = {{.data = y, .size = sizeof y}};
+  const vyre_dispatch_desc desc = {.inputs = inputs,
+                                   .input_count = 1,
+                                   .outputs = outputs,
+                                   .output_count = 1};
+  vyre_status st = {0};
+  CHECK_OK(vyre_dispatch(pipeline, &desc, &st), st);
+  CHECK(y[0] == 2 && y[1] == 40 && y[2] == 600);
+}
+
+/* Compiles once in a context of its own and says what the cache did; texts that
+ * tests look at are copied. */
+typedef struct kept_result {
+  vyre_cache_info info;
+  char reason[256], field[64], wanted[256], found[256], not_stored[256];
+  vyre_counters counters;
+} kept_result;
+
+static inline void kept_copy(char *to, size_t size, const char *text) {
+  snprintf(to, size, "%s", text ? text : "");
+}
+
+static inline kept_result kept_compile_with(
+    kept_rig *r, const vyre_compile_options *options) {
+  kept_result out = {0};
+  vyre_status st = {0};
+  vyre_pipeline *pipeline;
+  CHECK_OK(vyre_pipeline_compile(r->device, r->program, options, &pipeline,
+                                 NULL, &st),
+           st);
+  CHECK(vyre_pipeline_cache_info(pipeline, &out.info));
+  kept_copy(out.reason, sizeof out.reason, out.info.reason);
+  kept_copy(out.field, sizeof out.field, out.info.field);
+  kept_copy(out.wanted, sizeof out.wanted, out.info.wanted);
+  kept_copy(out.found, sizeof out.found, out.info.found);
+  kept_copy(out.not_stored, sizeof out.not_stored, out.info.not_stored);
+  vyre_counters_read(r->device, &out.counters);
+  kept_check_runs(pipeline);
+  vyre_pipeline_release(pipeline);
+  return out;
+}
+
+static inline kept_result kept_compile(const char *folder) {
+  kept_rig r = kept_open(folder);
+  kept_result out = kept_compile_with(&r, NULL);
+  kept_close(&r);
+  return out;
+}
+
+/* --- other processes --------------------------------------------------------- */
+
+/* Runs @p work in a process that is not root's, and gives its exit code. Checks
+ * inside of it end it with 1. */
+static inline int in_process(void (*work)(void), bool is_plain) {
+  fflush(stdout);
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    if (is_plain && geteuid() == 0 &&
+        (setgid(65534) != 0 || setuid(65534) != 0)) {
+      _exit(2);
+    }
+    if (setjmp(test_escape) != 0) {
+      fflush(stdout);
+      _exit(1);
+    }
+    work();
+    fflush(stdout);
+    _exit(0);
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
+}
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What people ask of the cache. */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "ir/ir.h"
+#include "runtime/runtime.h"
+
+static const char *copy_text(vyre_arena *arena, const char *text) {
+  size_t size = strlen(text) + 1;
+  char *copy = vyre_arena_alloc(arena, size, 1);
+  if (copy) memcpy(copy, text, size);
+  return copy;
+}
+
+/* --- one program -------------------------------------------------------------*/
+
+static vyre_code explain(const vyre__cache_subject *subject, vyre_arena *arena,
+                         vyre_cache_explanation *out, vyre_status *st) {
+  static const char who[] = "vyre_cache_explain";
+  vyre__cache_key key;
+  vyre__cache_note note;
+  vyre__cache_file file;
+  vyre__cache_part parts[VYRE__CACHE_FIELDS];
+  bool may_store;
+  if (!vyre__cache_key_build(subject, arena, &key) ||
+      !vyre__cache_key_read(key.bytes, key.size, parts, &out->field_count) ||
+      !vyre__cache_fields(parts, out->field_count, arena, &out->fields)) {
+    return vyre__no_memory(st, who, "bytes of the key", 1);
+  }
+  vyre__cache_look(subject, &key, false, arena, &note, &file, &may_store);
+  vyre__cache_file_finish(&file);
+  const vyre__cache *cache = &subject->device->context->cache;
+  vyre__cache_refusal refusal;
+  int directory = may_store ? vyre__cache_open(cache, false, &refusal) : -1;
+  if (directory >= 0) {
+    close(directory);
+  } else if (may_store && refusal.is_absent &&
+             !vyre__cache_can_make(cache, &refusal)) {
+    note.made = VYRE_CACHE_OFF;
+    note.reason = copy_text(arena, refusal.reason);
+    note.entry = "";
+    if (!note.reason) return vyre__no_memory(st, who, "bytes of texts", 1);
+  }
+  vyre__cache_explain(subject, &key, arena, &note);
+  out->info = vyre__cache_info(&note); /* nothing is stored */
+  return VYRE_OK;
+}
+
+vyre_code vyre_cache_explain(vyre_device *device, vyre_program *program,
+                             const vyre_compile_options *options,
+                             vyre_arena *arena, vyre_cache_explanation *out,
+                             vyre_status *st) {
+  vyre__status_begin(st);
+  static const char who[] = "vyre_cache_explain";
+  static const vyre_compile_options defaults = {{0}, 0};
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = (vyre_cache_explanation){0};
+  if (!device) return vyre__null_argument(st, who, "device");
+  if (!program) return vyre__null_argument(st, who, "program");
+  if (!arena) return vyre__null_argument(st, who, "arena");
+  if (!options) options = &defaults;
+  uint32_t size[3];
+  vyre__workgroup_resolve(options->workgroup, program->workgroup, size);
+  vyre__cache_subject subject = {device, program, size, options->ulp_budget,
+                                 false};
+  vyre__arena_mark before = vyre__arena_here(arena);
+  vyre_code code = explain(&subject, arena, out, st);
+  if (code != VYRE_OK) {
+    *out = (vyre_cache_explanation){0};
+    vyre__arena_rewind(arena, before);
+  }
+  return code;
+}
+
+/* --- all entries -------------------------------------------------------------*/
+
+/* False without memory. Who asks while others evict does not see what is gone:
+ * it has no name. */
+static bool describe(int directory, const vyre__cache_item *item,
+                     vyre_arena *arena, vyre_cache_entry *out) {
+  vyre__cache_file file;
+  vyre__cache_part parts[VYRE__CACHE_FIELDS];
+  char name[VYRE__CACHE_NAME];
+  const char *why = "";
+  *out = (vyre_cache_entry){.name = copy_text(arena, item->name),
+                            .bytes = item->bytes,
+                            .used = item->used_ns / 1000000000};
+  vyre__cache_read_result result = vyre__cache_file_read(
+      directory, item->name, arena->allocator, &file, &why);
+  bool has_memory = out->name && result != VYRE__CACHE_NO_MEMORY;
+  if (result == VYRE__CACHE_ABSENT) out->name = NULL;
+  if (result == VYRE__CACHE_READ &&
+      (!vyre__cache_key_name(file.entry.key, file.entry.key_size, name) ||
+       strcmp(name, item->name) != 0)) {
+    result = VYRE__CACHE_REJECTED;
+    why = "its name is not that of its key";
+  }
+  out->is_sound = result == VYRE__CACHE_READ;
+  out->problem = out->is_sound ? "" : why; /* static */
+  if (has_memory && out->is_sound) {
+    out->artifact_bytes = file.entry.artifact_size;
+    (void)vyre__cache_key_read(file.entry.key, file.entry.key_size, parts,
+                               &out->field_count);
+    has_memory =
+        vyre__cache_fields(parts, out->field_count, arena, &out->fields);
+  }
+  vyre__cache_file_finish(&file);
+  return has_memory;
+}
+
+static bool list_all(int directory, vyre_arena *arena,
+                     vyre_cache_listing *out) {
+  vyre__cache_items all;
+  if (!vyre__cache_scan(directory, arena->allocator, &all)) return false;
+  vyre_cache_entry *entries =
+      vyre__arena_array(arena, all.count, sizeof *entries);
+  bool fine = entries != NULL;
+  for (size_t i = 0; fine && i < all.count; i++) {
+    if (all.items[i].is_leftover) {
+      out->leftover_count++;
+      continue;
+    }
+    if (all.items[i].is_probe) {
+      out->probe_count++;
+      out->bytes += all.items[i].bytes;
+      continue;
+    }
+    vyre_cache_entry *entry = &entries[out->entry_count];
+    fine = describe(directory, &all.items[i], arena, entry);
+    if (!fine || !entry->name) continue;
+    out->entry_count++;
+    out->bytes += entry->bytes;
+    out->damaged_count += !entry->is_sound;
+  }
+  out->entries = entries;
+  vyre__cache_items_finish(&all);
+  return fine;
+}
+
+/* The directory, open, or -1; false without memory. */
+static bool find(const vyre__cache *cache, vyre_arena *arena,
+                 vyre_cache_place *out, int *directory) {
+  vyre__cache_refusal refusal;
+  *directory = vyre__cache_open(cache, false, &refusal);
+  bool is_off = *directory < 0 &&
+                (!refusal.is_absent || !vyre__cache_can_make(cache, &refusal));
+  bool is_read_only =
+      *directory >= 0 && faccessat(*directory, ".", W_OK | X_OK, AT_EACCESS);
+  *out = (vyre_cache_place){
+      .is_on = !is_off,
+      .is_there = *directory >= 0,
+      .is_read_only = is_read_only,
+      .directory = copy_text(arena, cache->path ? cache->path : ""),
+      .reason = copy_text(arena, is_off         ? refusal.reason
+                                 : is_read_only ? "it cannot be written: what "
+                                                  "is there is used, and "
+                                                  "nothing more is kept"
+                                                : ""),
+      .fix = is_off         ? refusal.fix
+             : is_read_only ? "make the directory writable, or name another in "
+                              "VYRE_CACHE_DIR"
+                            : "",
+      .max_bytes = cache->max_bytes};
+  return out->directory && out->reason;
+}
+
+static bool list(const vyre__cache *cache, vyre_arena *arena,
+                 vyre_cache_listing *out) {
+  vyre_cache_place place;
+  int directory;
+  bool fine = find(cache, arena, &place, &directory);
+  *out = (vyre_cache_listing){.is_on = place.is_on,
+                              .directory = place.directory,
+                              .reason = place.is_on ? "" : place.reason,
+                              .fix = place.is_on ? "" : place.fix,
+                              .max_bytes = place.max_bytes};
+  if (directory < 0) return fine;
+  fine = fine && list_all(directory, arena, out);
+  close(directory);
+  return fine;
+}
+
+static vyre_code context_of(vyre_context *given, vyre_context **out,
+                            vyre_status *st) {
+  if (!given) return vyre__context_default(out, st);
+  *out = vyre_context_retain(given);
+  return VYRE_OK;
+}
+
+vyre_code vyre_cache_find(vyre_context *context, vyre_arena *arena,
+                          vyre_cache_place *out, vyre_status *st) {
+  vyre__status_begin(st);
+  static const char who[] = "vyre_cache_find";
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = (vyre_cache_place){0};
+  if (!arena) return vyre__null_argument(st, who, "arena");
+  VYRE_TRY(context_of(context, &context, st));
+  vyre__arena_mark before = vyre__arena_here(arena);
+  int directory;
+  bool fine = find(&context->cache, arena, out, &directory);
+  if (directory >= 0) close(directory);
+  vyre_context_release(context);
+  if (fine) return VYRE_OK;
+  vyre__arena_rewind(arena, before);
+  *out = (vyre_cache_place){0};
+  return vyre__no_memory(st, who, "bytes of texts", 1);
+}
+
+vyre_code vyre_cache_list(vyre_context *context, vyre_arena *arena,
+                          vyre_cache_listing *out, vyre_status *st) {
+  vyre__status_begin(st);
+  static const char who[] = "vyre_cache_list";
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = (vyre_cache_listing){0};
+  if (!arena) return vyre__null_argument(st, who, "arena");
+  VYRE_TRY(context_of(context, &context, st));
+  vyre__arena_mark before = vyre__arena_here(arena);
+  bool fine = list(&context->cache, arena, out);
+  vyre_context_release(context);
+  if (fine) return VYRE_OK;
+  *out = (vyre_cache_listing){0};
+  vyre__arena_rewind(arena, before);
+  return vyre__no_memory(st, who, "entries", 1);
+}
+
+/* --- removing ----------------------------------------------------------------*/
+
+/* A directory goes if there is nothing in it: what is may be somebody's. */
+static bool remove_entry(int directory, const char *name) {
+  return unlinkat(directory, name, 0) == 0 ||
+         unlinkat(directory, name, AT_REMOVEDIR) == 0;
+}
+
+static bool remove_damaged(int directory, vyre_arena *arena,
+                           vyre_cache_pruned *out) {
+  vyre_cache_listing all = {0};
+  if (!list_all(directory, arena, &all)) return false;
+  for (size_t i = 0; i < all.entry_count; i++) {
+    const vyre_cache_entry *entry = &all.entries[i];
+    if (entry->is_sound || !remove_entry(directory, entry->name)) continue;
+    out->removed_count++;
+    out->removed_bytes += entry->bytes;
+  }
+  return true;
+}
+
+static bool prune(const vyre__cache *cache, vyre_allocator allocator,
+                  const vyre_cache_prune_options *options,
+                  vyre_cache_pruned *out) {
+  vyre__cache_refusal refusal;
+  int directory = vyre__cache_open(cache, false, &refusal);
+  if (directory < 0) return true;
+  vyre_cache_pruned damaged = {0};
+  vyre_arena arena;
+  vyre_arena_init(&arena, allocator);
+  uint64_t most = options->max_bytes ? options->max_bytes : cache->max_bytes;
+  bool fine =
+      remove_damaged(directory, &arena, &damaged) &&
+      vyre__cache_evict(directory, allocator, options->all ? 0 : most, out);
+  out->removed_count += damaged.removed_count;
+  out->removed_bytes += damaged.removed_bytes;
+  vyre_arena_finish(&arena);
+  close(directory);
+  return fine;
+}
+
+vyre_code vyre_cache_prune(vyre_context *context,
+                           const vyre_cache_prune_options *options,
+                           vyre_cache_pruned *out, vyre_status *st) {
+  vyre__status_begin(st);
+  static const char who[] = "vyre_cache_prune";
+  static const vyre_cache_prune_options defaults = {false, 0};
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = (vyre_cache_pruned){0};
+  VYRE_TRY(context_of(context, &context, st));
+  bool fine = prune(&context->cache, context->allocator,
+                    options ? options : &defaults, out);
+  vyre_context_release(context);
+  return fine ? VYRE_OK : vyre__no_memory(st, who, "entries", 1);
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vyre/binary.h"
+#include "vyre/version.h"
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "ir/ir.h"
+#include "lir/lir.h"
+#include "runtime/probe/probe.h"
+#include "runtime/runtime.h"
+
+/* --- bytes that grow ---------------------------------------------------------*/
+
+void vyre__cache_put(vyre__cache_bytes *to, const void *bytes, size_t count) {
+  if (to->failed || count == 0) return;
+  if (count > SIZE_MAX / 2 - to->size ||
+      !vyre__reserve(to->allocator, &to->data, &to->capacity, to->size + count,
+                     1, false)) {
+    to->failed = true;
+    return;
+  }
+  memcpy(to->data + to->size, bytes, count);
+  to->size += count;
+}
+
+static bool write_bytes(void *self, const char *text, size_t length) {
+  vyre__cache_bytes *to = self;
+  vyre__cache_put(to, text, length);
+  return !to->failed;
+}
+
+vyre_writer vyre__cache_writer(vyre__cache_bytes *to) {
+  return (vyre_writer){write_bytes, to};
+}
+
+void vyre__cache_bytes_finish(vyre__cache_bytes *bytes) {
+  vyre__reserve_free(bytes->allocator, &bytes->data, &bytes->capacity, 1);
+  bytes->size = 0;
+}
+
+/* --- building ----------------------------------------------------------------*/
+
+static vyre__cache_part part_of(const char *name, const void *value,
+                                size_t size) {
+  return (vyre__cache_part){name, strlen(name), value, size};
+}
+
+static vyre__cache_part text_part(const char *name, const char *text) {
+  return part_of(name, text, strlen(text));
+}
+
+static size_t key_size(const vyre__cache_part *parts, size_t count) {
+  size_t size = 8;
+  for (size_t i = 0; i < count; i++) {
+    size += 16 + parts[i].name_size + parts[i].size;
+  }
+  return size;
+}
+
+static unsigned char *put_sized(unsigned char *to, const void *bytes,
+                                size_t size) {
+  vyre__cache_store_u64(to, size);
+  if (size > 0) memcpy(to + 8, bytes, size);
+  return to + 8 + size;
+}
+
+static bool write_key(const vyre__cache_part *parts, size_t count,
+                      vyre_arena *arena, vyre__cache_key *out) {
+  out->size = key_size(parts, count);
+  unsigned char *to = vyre_arena_alloc(arena, out->size, 0);
+  if (!to) return false;
+  out->bytes = to;
+  vyre__cache_store_u64(to, count);
+  to += 8;
+  for (size_t i = 0; i < count; i++) {
+    to = put_sized(to, parts[i].name, parts[i].name_size);
+    to = put_sized(to, parts[i].value, parts[i].size);
+  }
+  return vyre__cache_key_name(out->bytes, out->size, out->name);
+}
+
+/* What the same locals and functions are called, and where they stand in the
+ * source, changes no code: without that, a comment that is edited costs no
+ * compile. */
+static bool bare_functions(const vyre_program *program, vyre_arena *arena,
+                           vyre_program *out) {
+  uint32_t count = program->function_count;
+  vyre__function *functions =
+      vyre__arena_array(arena, count, sizeof *functions);
+  uint32_t *places =
+      vyre__arena_array(arena, program->node_count, sizeof *places);
+  if (!functions || !places) return false;
+  if (program->node_count > 0) {
+    memset(places, 0, program->node_count * sizeof *places);
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    functions[i] = program->functions[i];
+    functions[i].name = "";
+    vyre__local *locals =
+        vyre__arena_array(arena, functions[i].local_count, sizeof *locals);
+    if (!locals) return false;
+    for (uint32_t k = 0; k < functions[i].local_count; k++) {
+      locals[k] = program->functions[i].locals[k];
+      locals[k].name = "";
+    }
+    functions[i].locals = locals;
+  }
+  out->functions = functions;
+  out->places = places;
+  return true;
+}
+
+/* The bytes of a program by its content alone: equal for equal programs. */
+static bool program_part(const vyre_program *program, vyre_arena *arena,
+                         vyre__cache_part *out) {
+  vyre_program bare = {.name = "",
+                       .file = "",
+                       .buffers = program->buffers,
+                       .buffer_count = program->buffer_count,
+                       .over = program->over,
+                       .item_type = program->item_type,
+                       .function_count = program->function_count,
+                       .nodes = program->nodes,
+                       .node_count = program->node_count,
+                       .lists = program->lists,
+                       .list_count = program->list_count,
+                       .texts = program->texts,
+                       .text_count = program->text_count};
+  memcpy(bare.workgroup, program->workgroup, sizeof bare.workgroup);
+  const uint8_t *bytes;
+  size_t size;
+  if (!bare_functions(program, arena, &bare) ||
+      vyre_program_write_binary(&bare, arena, &bytes, &size, NULL) != VYRE_OK) {
+    return false;
+  }
+  *out = part_of("program", bytes, size);
+  return true;
+}
+
+/* What of the machine the backend's code depends on. */
+static bool features_part(vyre_device *device, vyre_arena *arena,
+                          vyre__cache_part *out) {
+  *out = text_part("features", "");
+  if (!device->backend->features) return true;
+  vyre__cache_bytes text = {.allocator = device->allocator};
+  bool told = device->backend->features(device, vyre__cache_writer(&text)) &&
+              !text.failed;
+  char *copy = told ? vyre_arena_alloc(arena, text.size + 1, 1) : NULL;
+  if (copy && text.size > 0) memcpy(copy, text.data, text.size);
+  if (copy) *out = part_of("features", copy, text.size);
+  vyre__cache_bytes_finish(&text);
+  return copy != NULL;
+}
+
+/* How floats are done, a letter an operation: what the probe found decides what
+ * is compiled. */
+static void numbers_text(const vyre_device *device, char *out, size_t room) {
+  size_t length = 0;
+  for (size_t i = 0; i < device->caps.number_count && length + 1 < room; i++) {
+    out[length++] = "nfs?"[device->caps.numbers[i].form & 3];
+  }
+  out[length] = '\0';
+}
+
+bool vyre__cache_key_build(const vyre__cache_subject *subject,
+                           vyre_arena *arena, vyre__cache_key *out) {
+  vyre_device *device = subject->device;
+  const vyre__backend *backend = device->backend;
+  const vyre_program *program = subject->program;
+  const uint32_t *size = subject->workgroup;
+  *out = (vyre__cache_key){0};
+  vyre_device_info info = {.description = "", .driver = ""};
+  (void)backend->describe(device->index, &info);
+  char artifact[16], workgroup[40], ulp[8], numbers[128];
+  static_assert(VYRE__NUMBER_COUNT < sizeof numbers, "a letter for each");
+  numbers_text(device, numbers, sizeof numbers);
+  char fingerprint[VYRE_HASH128_TEXT];
+  (void)snprintf(artifact, sizeof artifact, "%u",
+                 (unsigned)backend->artifact_version);
+  (void)snprintf(workgroup, sizeof workgroup, "%ux%ux%u", (unsigned)size[0],
+                 (unsigned)size[1], (unsigned)size[2]);
+  (void)snprintf(ulp, sizeof ulp, "%u", (unsigned)subject->ulp_budget);
+  vyre_hash128_text(program->fingerprint, fingerprint);
+  vyre__cache_part parts[] = {
+      text_part("vyre", VYRE_VERSION_STRING),
+      text_part("backend", backend->name),
+      text_part("device", info.description),
+      text_part("driver", info.driver),
+      {0}, /* features */
+      text_part("numbers", numbers),
+      text_part("lowering", vyre__lowering_hash),
+      text_part("artifact", artifact),
+      text_part("workgroup", workgroup),
+      text_part("ulp_budget", ulp),
+      text_part("counted",
+                subject->counts_rounds ? "all loops" : "unbounded loops"),
+      text_part("kernel", program->name),
+      text_part("fingerprint", fingerprint),
+      {0}, /* program */
+  };
+  enum { COUNT = sizeof parts / sizeof parts[0] };
+  static_assert((int)COUNT <= (int)VYRE__CACHE_FIELDS,
+                "readers take all fields");
+  return features_part(device, arena, &parts[4]) &&
+         program_part(program, arena, &parts[COUNT - 1]) &&
+         write_key(parts, COUNT, arena, out);
+}
+
+/* --- reading -----------------------------------------------------------------*/
+
+typedef struct cursor {
+  const unsigned char *at;
+  size_t left;
+} cursor;
+
+static bool take_u64(cursor *from, uint64_t *out) {
+  if (from->left < 8) return false;
+  *out = vyre__cache_load_u64(from->at);
+  from->at += 8;
+  from->left -= 8;
+  return true;
+}
+
+static bool take_sized(cursor *from, const unsigned char **bytes,
+                       size_t *size) {
+  uint64_t wanted;
+  if (!take_u64(from, &wanted) || wanted > from->left) return false;
+  *bytes = from->at;
+  *size = (size_t)wanted;
+  from->at += wanted;
+  from->left -= (size_t)wanted;
+  return true;
+}
+
+/* Names are ours: small letters and underscores. */
+static bool is_field_name(const char *name, size_t size) {
+  for (size_t i = 0; i < size; i++) {
+    if (name[i] != '_' && (name[i] < 'a' || name[i] > 'z')) return false;
+  }
+  return size > 0 && size <= 32;
+}
+
+bool vyre__cache_key_read(const unsigned char *bytes, size_t size,
+                          vyre__cache_part parts[VYRE__CACHE_FIELDS],
+                          size_t *count) {
+  cursor from = {bytes, size};
+  uint64_t fields;
+  *count = 0;
+  if (!take_u64(&from, &fields) || fields > VYRE__CACHE_FIELDS) return false;
+  for (uint64_t i = 0; i < fields; i++) {
+    const unsigned char *name;
+    if (!take_sized(&from, &name, &parts[i].name_size) ||
+        !take_sized(&from, &parts[i].value, &parts[i].size)) {
+      return false;
+    }
+    parts[i].name = (const char *)name;
+    if (!is_field_name(parts[i].name, parts[i].name_size)) return false;
+  }
+  *count = (size_t)fields;
+  return from.left == 0;
+}
+
+static const vyre__cache_part *find_part(const vyre__cache_part *parts,
+                                         size_t count, const char *name,
+                                         size_t name_size) {
+  for (size_t i = 0; i < count; i++) {
+    if (parts[i].name_size == name_size &&
+        memcmp(parts[i].name, name, name_size) == 0) {
+      return &parts[i];
+    }
+  }
+  return NULL;
+}
+
+static bool same_value(const vyre__cache_part *a, const vyre__cache_part *b) {
+  return a->size == b->size &&
+         (a->size == 0 || memcmp(a->value, b->value, a->size) == 0);
+}
+
+size_t vyre__cache_key_compare(const vyre__cache_part *a, size_t a_count,
+                               const vyre__cache_part *b, size_t b_count,
+                               vyre__cache_part *a_first,
+                               vyre__cache_part *b_first) {
+  size_t different = 0;
+  for (size_t i = 0; i < a_count + b_count; i++) {
+    bool is_ours = i < a_count;
+    const vyre__cache_part *part = is_ours ? &a[i] : &b[i - a_count];
+    const vyre__cache_part *other =
+        is_ours ? find_part(b, b_count, part->name, part->name_size)
+                : find_part(a, a_count, part->name, part->name_size);
+    /* A field that both have was compared when it was ours. */
+    if (other && (!is_ours || same_value(part, other))) continue;
+    if (different++ > 0) continue;
+    vyre__cache_part none = {part->name, part->name_size, NULL, 0};
+    *a_first = is_ours ? *part : none;
+    *b_first = !is_ours ? *part : other ? *other : none;
+  }
+  return different;
+}
+
+/* --- names of files ----------------------------------------------------------*/
+
+static const char suffix[] = ".vyrecache";
+
+enum { HEX = VYRE_HASH128_TEXT - 1, SUFFIX_AT = 2 * HEX + 1 };
+
+/* "<fingerprint of the program>-<hash of the key>.vyrecache": entries of one
+ * program are found without opening the others. */
+bool vyre__cache_key_name(const unsigned char *bytes, size_t size,
+                          char out[VYRE__CACHE_NAME]) {
+  vyre__cache_part parts[VYRE__CACHE_FIELDS];
+  size_t count;
+  if (!vyre__cache_key_read(bytes, size, parts, &count)) return false;
+  const vyre__cache_part *fingerprint =
+      find_part(parts, count, "fingerprint", strlen("fingerprint"));
+  if (!fingerprint || fingerprint->size != HEX) return false;
+  vyre__hasher hasher;
+  char hash[VYRE_HASH128_TEXT];
+  vyre__hash_begin(&hasher, "vyre.cache.key");
+  vyre__hash_bytes(&hasher, bytes, size);
+  vyre_hash128_text(vyre__hash_end(&hasher), hash);
+  (void)snprintf(out, VYRE__CACHE_NAME, "%.*s-%s%s", HEX,
+                 (const char *)fingerprint->value, hash, suffix);
+  return vyre__cache_is_entry(out);
+}
+
+static bool is_hex(const char *text, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    bool digit = text[i] >= '0' && text[i] <= '9';
+    if (!digit && (text[i] < 'a' || text[i] > 'f')) return false;
+  }
+  return true;
+}
+
+bool vyre__cache_is_entry(const char *name) {
+  return strlen(name) == SUFFIX_AT + sizeof suffix - 1 && is_hex(name, HEX) &&
+         name[HEX] == '-' && is_hex(name + HEX + 1, HEX) &&
+         strcmp(name + SUFFIX_AT, suffix) == 0;
+}
+
+/* --- for people --------------------------------------------------------------*/
+
+static const char *copy_text(vyre_arena *arena, const void *text, size_t size) {
+  char *copy = vyre_arena_alloc(arena, size + 1, 1);
+  if (!copy) return NULL;
+  if (size > 0) memcpy(copy, text, size);
+  copy[size] = '\0';
+  return copy;
+}
+
+const char *vyre__cache_part_name(vyre_arena *arena,
+                                  const vyre__cache_part *part) {
+  return copy_text(arena, part->name, part->name_size);
+}
+
+const char *vyre__cache_part_text(vyre_arena *arena,
+                                  const vyre__cache_part *part) {
+  if (!part->value) return copy_text(arena, "(no such field)", 15);
+  bool is_text = true;
+  for (size_t i = 0; i < part->size && is_text; i++) {
+    is_text = part->value[i] >= ' ' && part->value[i] != 0x7f;
+  }
+  if (is_text) return copy_text(arena, part->value, part->size);
+  char hash[VYRE_HASH128_TEXT], text[80];
+  vyre__hasher hasher;
+  vyre__hash_begin(&hasher, "vyre.cache.value");
+  vyre__hash_bytes(&hasher, part->value, part->size);
+  vyre_hash128_text(vyre__hash_end(&hasher), hash);
+  int length = snprintf(text, sizeof text, "%llu bytes, %s",
+                        (unsigned long long)part->size, hash);
+  return copy_text(arena, text, (size_t)length);
+}
+
+bool vyre__cache_fields(const vyre__cache_part *parts, size_t count,
+                        vyre_arena *arena, const vyre_cache_field **out) {
+  vyre_cache_field *fields = vyre__arena_array(arena, count, sizeof *fields);
+  if (!fields) return false;
+  for (size_t i = 0; i < count; i++) {
+    fields[i] = (vyre_cache_field){
+        .name = vyre__cache_part_name(arena, &parts[i]),
+        .text = vyre__cache_part_text(arena, &parts[i]),
+        .value = copy_text(arena, parts[i].value, parts[i].size),
+        .size = parts[i].size};
+    if (!fields[i].name || !fields[i].text || !fields[i].value) return false;
+  }
+  *out = fields;
+  return true;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "vyre/context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "runtime/core/trace.h"
+#include "runtime/runtime.h"
+
+/* Everything made from a context is allocated through it, so that a test can let
+ * the nth allocation fail. */
+static void *resize(void *self, void *ptr, size_t old_size, size_t new_size) {
+  vyre_context *context = self;
+  bool is_hit = new_size > 0 && vyre__fault(context, VYRE_FAULT_ALLOCATION);
+  if (new_size > 0) vyre__memory_inject(is_hit);
+  if (is_hit) return NULL;
+  return vyre__resize(context->given, ptr, old_size, new_size);
+}
+
+/* Who starts a process with more rights than their own must not choose which
+ * files it writes. */
+static const char *environment(const char *variable) {
+  return vyre__is_privileged() ? NULL : getenv(variable);
+}
+
+const char *vyre__environment(const char *variable) {
+  return environment(variable);
+}
+
+/* What the option says, else the environment; "" is nothing. */
+static const char *choose(const char *option, const char *variable) {
+  const char *text = option ? option : environment(variable);
+  return text && text[0] ? text : NULL;
+}
+
+static void destroy(vyre_context *context) {
+  vyre__trace_close(context);
+  vyre__cache_finish(&context->cache, context->allocator);
+  vyre__resize(context->given, context, sizeof *context, 0);
+}
+
+vyre_code vyre_context_create(const vyre_context_options *options,
+                              vyre_context **out, vyre_status *st) {
+  vyre__status_begin(st);
+  if (!out) return vyre__null_argument(st, "vyre_context_create", "out");
+  *out = NULL;
+  vyre_context_options given = {0};
+  if (options) given = *options;
+  vyre_context *context =
+      vyre__resize(given.allocator, NULL, 0, sizeof *context);
+  if (!context) {
+    return vyre__no_memory(st, "vyre_context_create", "contexts", 1);
+  }
+  memset(context, 0, sizeof *context);
+  context->given = given.allocator;
+  context->allocator = (vyre_allocator){resize, context};
+  atomic_init(&context->references, 1);
+  const char *faults = choose(given.faults, "VYRE_FAULTS");
+  vyre_code code = VYRE_OK;
+  if (faults)
+    code = vyre_context_inject(context, faults, vyre__status_open(st));
+  /* What is given goes behind: it decides. */
+  const char *wanted = given.backend_options;
+  if (code == VYRE_OK && (!wanted || wanted[0])) {
+    static const char from[] = "VYRE_OPTIONS";
+    code = vyre__options_add(context, from, environment(from), st);
+  }
+  if (code == VYRE_OK) code = vyre__options_add(context, NULL, wanted, st);
+  const vyre__cache_environment files = {
+      environment("VYRE_CACHE_DIR"), environment("VYRE_CACHE_BYTES"),
+      environment("XDG_CACHE_HOME"), environment("HOME")};
+  if (code == VYRE_OK &&
+      !vyre__cache_init(&context->cache, context->allocator, &given, &files)) {
+    code = vyre__no_memory(st, "vyre_context_create", "bytes of a path", 1);
+  }
+  const char *llvm = given.llvm ? given.llvm : environment("VYRE_LLVM");
+  if (code == VYRE_OK) code = vyre__llvm_set(context, llvm, st);
+  const char *trace = choose(given.trace_file, "VYRE_TRACE");
+  if (code == VYRE_OK && trace) code = vyre__trace_open(context, trace, st);
+  if (code != VYRE_OK) {
+    destroy(context);
+    return code;
+  }
+  *out = context;
+  return VYRE_OK;
+}
+
+/* --- the process's own -------------------------------------------------------*/
+
+/* Who looks for it and who lets its last reference go must not meet. */
+static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
+static vyre_context *default_context;
+
+vyre_code vyre__context_default(vyre_context **out, vyre_status *st) {
+  vyre_code code = VYRE_OK;
+  pthread_mutex_lock(&default_lock);
+  if (default_context) {
+    atomic_fetch_add(&default_context->references, 1);
+  } else {
+    code = vyre_context_create(NULL, &default_context, vyre__status_open(st));
+    if (code == VYRE_OK) default_context->is_default = true;
+  }
+  *out = default_context;
+  pthread_mutex_unlock(&default_lock);
+  return code;
+}
+
+vyre_context *vyre_context_retain(vyre_context *context) {
+  if (context) atomic_fetch_add(&context->references, 1);
+  return context;
+}
+
+void vyre_context_release(vyre_context *context) {
+  if (!context) return;
+  bool is_default = context->is_default;
+  if (is_default) pthread_mutex_lock(&default_lock);
+  bool last = atomic_fetch_sub(&context->references, 1) == 1;
+  if (last && is_default) default_context = NULL;
+  if (is_default) pthread_mutex_unlock(&default_lock);
+  if (last) destroy(context);
+}

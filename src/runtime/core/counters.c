@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "vyre/counters.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/runtime.h"
+
+/* Every device counts for itself, so that a dispatch shares no cache line with
+ * those of other devices; the sum over all is made when somebody asks. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static vyre_device *first;
+static vyre_counters closed; /* of devices that are gone */
+
+static void add_counters(vyre_counters *to, const vyre__atomic_counters *from) {
+#define VYRE_X4(field, metric, labels, help) \
+  to->field += atomic_load_explicit(&from->field, memory_order_relaxed);
+  VYRE_COUNTER_MAP(VYRE_X4)
+#undef VYRE_X4
+}
+
+static void add(vyre_counters *to, const vyre_device *device) {
+  struct vyre__device_inside *inside = device->inside;
+  pthread_mutex_lock(&inside->run_lock);
+  add_counters(to, &inside->counters);
+  for (const vyre__run *run = inside->first_run; run; run = run->next) {
+    add_counters(to, &run->counters);
+  }
+  pthread_mutex_unlock(&inside->run_lock);
+}
+
+void vyre__counters_enter_run(vyre__run *run) {
+  struct vyre__device_inside *inside = run->pipeline->device->inside;
+  pthread_mutex_lock(&inside->run_lock);
+  run->next = inside->first_run;
+  if (run->next) run->next->previous = run;
+  inside->first_run = run;
+  pthread_mutex_unlock(&inside->run_lock);
+}
+
+void vyre__counters_leave_run(vyre__run *run) {
+  struct vyre__device_inside *inside = run->pipeline->device->inside;
+  pthread_mutex_lock(&inside->run_lock);
+#define VYRE_X4(field, metric, labels, help) \
+  VYRE__COUNT(                               \
+      run->pipeline->device, field,          \
+      atomic_load_explicit(&run->counters.field, memory_order_relaxed));
+  VYRE_COUNTER_MAP(VYRE_X4)
+#undef VYRE_X4
+  if (run->next) run->next->previous = run->previous;
+  if (run->previous) {
+    run->previous->next = run->next;
+  } else {
+    inside->first_run = run->next;
+  }
+  pthread_mutex_unlock(&inside->run_lock);
+}
+
+void vyre__counters_enter(vyre_device *device) {
+  pthread_mutex_lock(&lock);
+  device->inside->next = first;
+  if (first) first->inside->previous = device;
+  first = device;
+  pthread_mutex_unlock(&lock);
+}
+
+void vyre__counters_leave(vyre_device *device) {
+  struct vyre__device_inside *inside = device->inside;
+  pthread_mutex_lock(&lock);
+  add(&closed, device);
+  if (inside->next) inside->next->inside->previous = inside->previous;
+  if (inside->previous) {
+    inside->previous->inside->next = inside->next;
+  } else {
+    first = inside->next;
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+void vyre__counters_retained(uint64_t device, uint64_t change) {
+  pthread_mutex_lock(&lock);
+  const vyre_device *at = first;
+  while (at && at->inside->id != device) at = at->inside->next;
+  if (at) {
+    VYRE__COUNT(at, output_slot_retained_capacity_bytes, change);
+  } else {
+    closed.output_slot_retained_capacity_bytes += change;
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+void vyre__counters_clear(vyre_device *device) {
+#define VYRE_X4(field, metric, labels, help) \
+  atomic_store(&device->inside->counters.field, 0);
+  VYRE_COUNTER_MAP(VYRE_X4)
+#undef VYRE_X4
+}
+
+void vyre_counters_read(const vyre_device *device, vyre_counters *out) {
+  if (!out) return;
+  *out = (vyre_counters){0};
+  if (device) {
+    add(out, device);
+    return;
+  }
+  pthread_mutex_lock(&lock);
+  *out = closed;
+  for (const vyre_device *at = first; at; at = at->inside->next) add(out, at);
+  pthread_mutex_unlock(&lock);
+}
+
+/* --- as text -----------------------------------------------------------------*/
+
+typedef struct metric {
+  const char *name, *labels, *help;
+  size_t offset;
+} metric;
+
+static const metric metrics[] = {
+#define VYRE_X4(field, name, labels, help) \
+  {name, labels, help, offsetof(vyre_counters, field)},
+    VYRE_COUNTER_MAP(VYRE_X4)
+#undef VYRE_X4
+};
+
+enum { METRIC_COUNT = sizeof metrics / sizeof metrics[0], MOST_PRINTED = 64 };
+
+typedef struct row {
+  char name[48];
+  uint64_t id;
+  vyre_counters counters;
+} row;
+
+static bool put(vyre_writer writer, const char *text) {
+  return writer.write(writer.self, text, strlen(text));
+}
+
+static bool print_head(vyre_writer writer, const metric *m) {
+  char line[256];
+  size_t length = strlen(m->name);
+  bool grows = length > 6 && strcmp(m->name + length - 6, "_total") == 0;
+  (void)snprintf(line, sizeof line,
+                 "# HELP vyre_driver_%s %s\n# TYPE vyre_driver_%s %s\n",
+                 m->name, m->help, m->name, grows ? "counter" : "gauge");
+  return put(writer, line);
+}
+
+static bool print_row(vyre_writer writer, const metric *m, const row *r) {
+  char line[256];
+  uint64_t value;
+  memcpy(&value, (const char *)&r->counters + m->offset, sizeof value);
+  (void)snprintf(line, sizeof line,
+                 "vyre_driver_%s{device=\"%.47s\",id=\"%llu\"%s%s} %llu\n",
+                 m->name, r->name, (unsigned long long)r->id,
+                 m->labels[0] ? "," : "", m->labels, (unsigned long long)value);
+  return put(writer, line);
+}
+
+/* Devices that are gone are one row, so that no sum ever falls. */
+static size_t collect(row *rows) {
+  size_t count = 1;
+  pthread_mutex_lock(&lock);
+  rows[0] = (row){.name = "closed", .counters = closed};
+  for (const vyre_device *at = first; at; at = at->inside->next) {
+    if (count < MOST_PRINTED) {
+      rows[count] = (row){.id = at->inside->id};
+      memcpy(rows[count].name, at->inside->name, sizeof at->inside->name);
+      add(&rows[count++].counters, at);
+    } else { /* nobody has so many; the sums are right all the same */
+      add(&rows[0].counters, at);
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  return count;
+}
+
+bool vyre_counters_print(vyre_writer writer) {
+  if (!writer.write) return false;
+  row rows[MOST_PRINTED];
+  size_t count = collect(rows);
+  for (size_t i = 0; i < METRIC_COUNT; i++) {
+    bool is_new = i == 0 || strcmp(metrics[i].name, metrics[i - 1].name) != 0;
+    if (is_new && !print_head(writer, &metrics[i])) return false;
+    for (size_t k = 0; k < count; k++) {
+      if (!print_row(writer, &metrics[i], &rows[k])) return false;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "vyre/device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/utf8.h"
+#include "runtime/probe/probe.h"
+#include "runtime/runtime.h"
+
+#define BACKEND(name) extern const vyre__backend vyre__backend_##name;
+#include "runtime/backends.def"
+#undef BACKEND
+
+static const vyre__backend *const backends[] = {
+#define BACKEND(name) &vyre__backend_##name,
+#include "runtime/backends.def"
+#undef BACKEND
+};
+
+enum {
+  BACKEND_COUNT = sizeof backends / sizeof backends[0],
+  MOST_DEVICES = 64 /* of one backend */
+};
+
+static const vyre__backends all = {backends, BACKEND_COUNT};
+
+const vyre__backend *vyre__backend_at(size_t index) {
+  return index < BACKEND_COUNT ? backends[index] : NULL;
+}
+
+/* --- what there is -----------------------------------------------------------*/
+
+static void put_name(const vyre__backend *backend, uint32_t index,
+                     char out[VYRE_DEVICE_NAME]) {
+  (void)snprintf(out, VYRE_DEVICE_NAME, index > 0 ? "%.36s:%u" : "%.36s",
+                 backend->name, (unsigned)index);
+}
+
+/* Fills in all that a backend leaves to the driver. */
+static bool describe(const vyre__backend *backend, uint32_t index,
+                     vyre_device_info *out) {
+  *out = (vyre_device_info){
+      .description = "", .driver = "", .note = "", .fix = ""};
+  out->is_available = index < MOST_DEVICES && backend->describe(index, out);
+  out->backend = backend->name;
+  out->index = index;
+  put_name(backend, index, out->name);
+  return out->is_available;
+}
+
+bool vyre__device_list_of(vyre__backends of, size_t index,
+                          vyre_device_info *out) {
+  size_t at = 0;
+  for (size_t i = 0; i < of.count; i++) {
+    for (uint32_t k = 0; describe(of.list[i], k, out); k++) {
+      if (at++ == index) return true;
+    }
+  }
+  for (size_t i = 0; i < of.count; i++) {
+    if (!describe(of.list[i], 0, out) && at++ == index) return true;
+  }
+  *out = (vyre_device_info){0};
+  return false;
+}
+
+bool vyre_device_list(size_t index, vyre_device_info *out) {
+  return out && vyre__device_list_of(all, index, out);
+}
+
+/* --- names -------------------------------------------------------------------*/
+
+typedef struct choice {
+  const vyre__backend *backend;
+  uint32_t index;
+  const void *given; /* for device_init; or NULL */
+  char reason[VYRE__DEVICE_REASON];
+  const char *missing; /* why the backend that was asked for has none, and */
+  const char *fix;     /* what to do; "": as always */
+  const char *passed_over; /* auto: why a better backend cannot be used; NULL:
+                              there is none */
+  const char *excluded;    /* auto: the backend that an option keeps it from
+                              taking; or NULL */
+} choice;
+
+/* "name" or "name:index". */
+static bool is_name(const char *text, const char *backend, uint32_t *index) {
+  size_t length = strlen(backend);
+  if (strncmp(text, backend, length) != 0) return false;
+  *index = 0;
+  if (text[length] == '\0') return true;
+  if (text[length] != ':' || text[length + 1] == '\0') return false;
+  /* One name for each: 0 itself, and no zeros before a number. */
+  if (text[length + 1] == '0' && text[length + 2]) return false;
+  for (const char *at = text + length + 1; *at; at++) {
+    if (*at < '0' || *at > '9' || *index > MOST_DEVICES) return false;
+    *index = *index * 10 + (uint32_t)(*at - '0');
+  }
+  return true;
+}
+
+/* Why "auto" takes number @p at: it would have taken any before. */
+static void put_auto(vyre__backends of, size_t at, char *out) {
+  size_t used = 0, missing = 0;
+  for (size_t i = 0; i < at && used < VYRE__DEVICE_REASON; i++) {
+    if (of.list[i]->is_by_name) continue;
+    used += (size_t)snprintf(
+        out + used, VYRE__DEVICE_REASON - used, "%s %.36s",
+        missing++ ? "," : "auto: the best that is there; there is no",
+        of.list[i]->name);
+  }
+  if (missing == 0) {
+    (void)snprintf(out, VYRE__DEVICE_REASON, "auto: the best there can be");
+  }
+}
+
+/* Says that a backend's name without a number took the first of its devices, where
+ * there are several. */
+static void put_first(const vyre__backend *backend, char *out) {
+  vyre_device_info info;
+  uint32_t count = 1;
+  while (describe(backend, count, &info)) count++;
+  if (count == 1) return;
+  (void)snprintf(out, VYRE__DEVICE_REASON,
+                 "asked for by name: the first of %u; '%.36s:1' is the next",
+                 (unsigned)count, backend->name);
+}
+
+static bool choose(vyre__backends of, const vyre_context *context,
+                   const char *name, choice *out) {
+  vyre_device_info info;
+  bool is_auto = strcmp(name, "auto") == 0;
+  *out = (choice){0};
+  for (size_t i = 0; i < of.count; i++) {
+    const vyre__backend *backend = of.list[i];
+    uint32_t index = 0;
+    if (is_auto && backend->is_by_name) continue;
+    if (!is_auto && !is_name(name, backend->name, &index)) continue;
+    /* Asked first: to describe a device may take loading its driver. */
+    const char *why;
+    if (is_auto && backend->is_ready && !backend->is_ready(context, &why)) {
+      out->passed_over = why;
+      continue;
+    }
+    if (is_auto &&
+        !vyre__context_option(context, backend->name, "fallback", true)) {
+      out->excluded = backend->name;
+      continue;
+    }
+    bool is_there = describe(backend, index, &info);
+    if (!is_there && is_auto) continue;
+    out->backend = backend;
+    out->index = index;
+    out->missing = is_there ? NULL : info.note;
+    out->fix = is_there ? NULL : info.fix;
+    if (!is_auto) {
+      (void)snprintf(out->reason, sizeof out->reason, "asked for by name");
+    } else if (out->passed_over) {
+      (void)snprintf(out->reason, sizeof out->reason, "%s", out->passed_over);
+    } else {
+      put_auto(of, i, out->reason);
+    }
+    if (is_there && strcmp(name, backend->name) == 0) {
+      put_first(backend, out->reason);
+    }
+    return is_there;
+  }
+  return false;
+}
+
+#define BACKEND(name) " " #name
+static const char unavailable_fix[] =
+    "open \"auto\", or one of"
+#include "runtime/backends.def"
+    "; `vyre devices` lists what is there";
+#undef BACKEND
+
+/* Reasons of "auto" begin with that word. */
+static const char *without_auto(const char *reason) {
+  return strncmp(reason, "auto: ", 6) == 0 ? reason + 6 : reason;
+}
+
+/* All that "auto" could take is kept from it by an option. */
+static vyre_code none_for_auto(const choice *chosen, vyre_status *st) {
+  const char *why =
+      chosen->passed_over ? chosen->passed_over : "nothing better is available";
+  return VYRE_FAIL(
+      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
+      "install what is missing (`vyre doctor` names it), open the device by "
+      "its "
+      "name, or leave the option out",
+      "auto has no device to take: %.150s; '%s' is excluded by the option "
+      "%s.fallback=0",
+      without_auto(why), chosen->excluded, chosen->excluded);
+}
+
+static vyre_code unavailable(const char *name, const choice *chosen,
+                             vyre_status *st) {
+  if (chosen->excluded) return none_for_auto(chosen, st);
+  const vyre__failure failure = {
+      .code = VYRE_UNSUPPORTED_FEATURE,
+      .kind = VYRE_KIND_DEVICE_UNAVAILABLE,
+      .fix = chosen->fix && chosen->fix[0] ? chosen->fix : unavailable_fix,
+      .file = __FILE__,
+      .line = __LINE__};
+  bool tells = chosen->missing && chosen->missing[0];
+  char shown[VYRE__NAME_TEXT];
+  vyre__fail(st, &failure, "there is no device '%s'%s%.150s",
+             vyre__name(name, shown), tells ? ": " : "",
+             tells ? chosen->missing : "");
+  return failure.code;
+}
+
+/* --- open and close ----------------------------------------------------------*/
+
+static atomic_ullong last_id;
+
+static vyre_code make_inside(vyre_device *device, const choice *chosen,
+                             vyre_status *st) {
+  struct vyre__device_inside *inside =
+      vyre__resize(device->allocator, NULL, 0, sizeof *inside);
+  if (!inside) return vyre__no_memory(st, "vyre_device_open", "devices", 1);
+  memset(inside, 0, sizeof *inside);
+  atomic_init(&inside->references, 1);
+  inside->id = atomic_fetch_add(&last_id, 1) + 1;
+  memcpy(inside->reason, chosen->reason, sizeof inside->reason);
+  put_name(device->backend, chosen->index, inside->name);
+  pthread_mutex_init(&inside->lock, NULL);
+  pthread_mutex_init(&inside->residents.lock, NULL);
+  pthread_mutex_init(&inside->pipelines.lock, NULL);
+  pthread_mutex_init(&inside->run_lock, NULL);
+  pthread_mutex_init(&inside->flight_lock, NULL);
+  pthread_cond_init(&inside->landed, NULL);
+  device->inside = inside;
+  return VYRE_OK;
+}
+
+static void free_inside(vyre_device *device) {
+  pthread_mutex_destroy(&device->inside->lock);
+  pthread_mutex_destroy(&device->inside->residents.lock);
+  pthread_mutex_destroy(&device->inside->pipelines.lock);
+  pthread_mutex_destroy(&device->inside->run_lock);
+  pthread_mutex_destroy(&device->inside->flight_lock);
+  pthread_cond_destroy(&device->inside->landed);
+  if (device->inside->numbers) {
+    vyre__resize(device->allocator, device->inside->numbers,
+                 VYRE__NUMBER_COUNT * sizeof *device->inside->numbers, 0);
+  }
+  vyre__resize(device->allocator, device->inside, sizeof *device->inside, 0);
+}
+
+static void free_device(vyre_device *device) {
+  vyre_context *context = device->context;
+  vyre__resize(context->allocator, device, device->backend->device_size, 0);
+  vyre_context_release(context);
+}
+
+/* Nobody has the device yet, so its capabilities may still change, and what the
+ * probe counted is not the caller's. */
+static vyre_code find_numbers(vyre_device *device, vyre_status *st) {
+  struct vyre__device_inside *inside = device->inside;
+  vyre__probe_result found;
+  VYRE_TRY(vyre__probe_find(device, &found, st));
+  size_t size = sizeof found.classes;
+  inside->numbers = vyre__resize(device->allocator, NULL, 0, size);
+  if (!inside->numbers) {
+    return vyre__no_memory(st, "vyre_device_open", "number classes",
+                           VYRE__NUMBER_COUNT);
+  }
+  memcpy(inside->numbers, found.classes, size);
+  vyre_numbers least = (vyre_numbers)vyre__device_option(device, "numbers", 0);
+  for (size_t i = 0; i < VYRE__NUMBER_COUNT; i++) {
+    if (inside->numbers[i].form < least) inside->numbers[i].form = least;
+  }
+  device->caps.numbers = inside->numbers;
+  vyre__counters_clear(device);
+  return VYRE_OK;
+}
+
+static bool is_our_table(const vyre__backend *backend) {
+  return backend->abi == VYRE__BACKEND_ABI &&
+         backend->struct_size == sizeof(vyre__backend);
+}
+
+/* Its functions would not be where they are looked for. */
+static vyre_code other_table(const vyre__backend *backend, vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_INVALID_ARGUMENT, NULL,
+      VYRE_NUMBERS({"abi", backend->abi}, {"expected_abi", VYRE__BACKEND_ABI},
+                   {"table_bytes", backend->struct_size},
+                   {"expected_bytes", sizeof(vyre__backend)}),
+      "build the backend against this version of the library",
+      "the table of backend '%s' is of version %u with %u bytes, not of %d "
+      "with %zu",
+      backend->name, backend->abi, backend->struct_size, VYRE__BACKEND_ABI,
+      sizeof(vyre__backend));
+}
+
+/* Takes the reference to @p context. */
+static vyre_code create(vyre_context *context, const choice *chosen,
+                        vyre_device **out, vyre_status *st) {
+  size_t size = chosen->backend->device_size;
+  if (!is_our_table(chosen->backend)) {
+    vyre_context_release(context);
+    return other_table(chosen->backend, st);
+  }
+  vyre_device *device = vyre__resize(context->allocator, NULL, 0, size);
+  if (!device) {
+    vyre_context_release(context);
+    return vyre__no_memory(st, "vyre_device_open", "devices", 1);
+  }
+  memset(device, 0, size);
+  device->backend = chosen->backend;
+  device->context = context;
+  device->allocator = context->allocator;
+  device->index = chosen->index;
+  device->given = chosen->given;
+  vyre_code code = vyre__options_check(device, st);
+  if (code == VYRE_OK) code = make_inside(device, chosen, st);
+  if (code == VYRE_OK) {
+    code = chosen->backend->device_init(device, st);
+    device->given = NULL; /* it was borrowed for the call */
+    if (code != VYRE_OK) free_inside(device);
+  }
+  if (code != VYRE_OK) {
+    free_device(device);
+    return code;
+  }
+  device->caps.numbers = vyre__numbers_exact;
+  device->caps.number_count = VYRE__NUMBER_COUNT;
+  device->caps.keeps_pipelines =
+      device->backend->pipeline_load && device->backend->pipeline_save;
+  vyre__counters_enter(device);
+  if (!device->backend->is_exact) {
+    code = find_numbers(device, st);
+    if (code != VYRE_OK) {
+      vyre_device_release(device);
+      return code;
+    }
+  }
+  *out = device;
+  return VYRE_OK;
+}
+
+/* The context, or the process's own; retained. */
+static vyre_code take_context(vyre_context **context, vyre_status *st) {
+  if (!*context) return vyre__context_default(context, st);
+  vyre_context_retain(*context);
+  return VYRE_OK;
+}
+
+vyre_code vyre__device_open_of(vyre__backends of, vyre_context *context,
+                               const char *name, vyre_device **out,
+                               vyre_status *st) {
+  choice chosen;
+  VYRE_TRY(take_context(&context, st));
+  if (!choose(of, context, name, &chosen)) {
+    vyre_context_release(context);
+    return unavailable(name, &chosen, st);
+  }
+  VYRE_TRY(create(context, &chosen, out, st));
+  if (st && strcmp(name, "auto") == 0) {
+    (void)snprintf(st->message, sizeof st->message, "auto chose '%s': %s",
+                   vyre_device_name(*out), without_auto(chosen.reason));
+  }
+  return VYRE_OK;
+}
+
+vyre_code vyre_device_open(vyre_context *context, const char *name,
+                           vyre_device **out, vyre_status *st) {
+  vyre__status_begin(st);
+  if (!out) return vyre__null_argument(st, "vyre_device_open", "out");
+  *out = NULL;
+  if (!name) return vyre__null_argument(st, "vyre_device_open", "name");
+  return vyre__device_open_of(all, context, name, out, st);
+}
+
+vyre_code vyre__device_open_backend(vyre_context *context,
+                                    const vyre__backend *backend,
+                                    uint32_t index, vyre_device **out,
+                                    vyre_status *st) {
+  return vyre__device_open_given(context, backend, index, NULL, out, st);
+}
+
+vyre_code vyre__device_open_given(vyre_context *context,
+                                  const vyre__backend *backend, uint32_t index,
+                                  const void *given, vyre_device **out,
+                                  vyre_status *st) {
+  choice chosen = {.backend = backend,
+                   .index = index,
+                   .given = given,
+                   .reason = "asked for by its table"};
+  *out = NULL;
+  VYRE_TRY(take_context(&context, st));
+  return create(context, &chosen, out, st);
+}
+
+vyre_code vyre__device_preload_of(vyre__backends of, vyre_context *context,
+                                  const char *name, vyre_status *st) {
+  choice chosen;
+  vyre_code code = VYRE_OK;
+  VYRE_TRY(take_context(&context, st));
+  if (!choose(of, context, name, &chosen)) {
+    code = unavailable(name, &chosen, st);
+  } else if (!is_our_table(chosen.backend)) {
+    code = other_table(chosen.backend, st);
+  } else if (chosen.backend->preload) {
+    code = chosen.backend->preload(context, st);
+  }
+  vyre_context_release(context);
+  return code;
+}
+
+vyre_code vyre_device_preload(vyre_context *context, const char *name,
+                              vyre_status *st) {
+  vyre__status_begin(st);
+  if (!name) return vyre__null_argument(st, "vyre_device_preload", "name");
+  return vyre__device_preload_of(all, context, name, st);
+}
+
+vyre_device *vyre_device_retain(vyre_device *device) {
+  if (device) atomic_fetch_add(&device->inside->references, 1);
+  return device;
+}
+
+void vyre_device_release(vyre_device *device) {
+  if (!device || atomic_fetch_sub(&device->inside->references, 1) > 1) return;
+  for (int i = 0; i < VYRE__COMPILERS; i++) {
+    vyre__queue_finish(device->inside->compile[i]);
+  }
+  vyre__queue_finish(device->inside->work);
+  vyre__table_finish(device);
+  vyre__residents_finish(device);
+  vyre__rooms_finish(device);
+  vyre__counters_leave(device);
+  device->backend->device_finish(device);
+  free_inside(device);
+  free_device(device);
+}
+
+const char *vyre_device_name(const vyre_device *device) {
+  return device ? device->inside->name : "";
+}
+
+const char *vyre_device_reason(const vyre_device *device) {
+  return device ? device->inside->reason : "";
+}
+
+const vyre_device_caps *vyre_device_capabilities(const vyre_device *device) {
+  return device ? &device->caps : NULL;
+}
+
+uint64_t vyre_device_id(const vyre_device *device) {
+  return device ? device->inside->id : 0;
+}
+
+bool vyre_device_is_lost(const vyre_device *device) {
+  return device && atomic_load(&device->inside->is_lost);
+}
+
+void vyre__device_lose(vyre_device *device) {
+  atomic_store(&device->inside->is_lost, true);
+}
+
+void vyre__device_leave(vyre_device *device) {
+  atomic_store(&device->inside->is_left, true);
+  vyre__device_lose(device);
+}
+
+vyre_code vyre__device_lost(const vyre_device *device, vyre_status *st) {
+  if (atomic_load(&device->inside->is_left)) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST, NULL,
+        VYRE_NUMBERS({"device", device->inside->id}),
+        "open the device again in the child",
+        "device '%s' was opened by the process that this one was forked from",
+        vyre_device_name(device));
+  }
+  return VYRE_FAIL_WITH(
+      st, VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST, NULL,
+      VYRE_NUMBERS({"device", device->inside->id}),
+      "release the device and all made from it, and open it anew",
+      "device '%s' was lost", vyre_device_name(device));
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Names of devices, and which one "auto" takes: over backends that have none, one
+ * or several. */
+#include <stdio.h>
+
+#include "vyre/vyre.h"
+
+#include "runtime/runtime.h"
+#include "support/check.h"
+
+static bool has_none(uint32_t index, vyre_device_info *out) {
+  (void)index;
+  out->note = "libfast.so was looked for";
+  return false;
+}
+
+static bool has_three(uint32_t index, vyre_device_info *out) {
+  out->description = "one of three";
+  return index < 3;
+}
+
+static bool has_one(uint32_t index, vyre_device_info *out) {
+  out->description = "alone";
+  return index < 1;
+}
+
+static vyre_code device_init(vyre_device *device, vyre_status *st) {
+  (void)st;
+  device->caps = (vyre_device_caps){.host_alignment = 1};
+  return VYRE_OK;
+}
+
+static void device_finish(vyre_device *device) {
+  (void)device;
+}
+
+#define BACKEND(title, has, named)       \
+  {.abi = VYRE__BACKEND_ABI,             \
+   .struct_size = sizeof(vyre__backend), \
+   .name = (title),                      \
+   .is_exact = true,                     \
+   .is_by_name = (named),                \
+   .device_size = sizeof(vyre_device),   \
+   .describe = (has),                    \
+   .device_init = device_init,           \
+   .device_finish = device_finish}
+
+static const vyre__backend fast = BACKEND("fast", has_none, false);
+static const vyre__backend quick = BACKEND("quick", has_none, false);
+static const vyre__backend multi = BACKEND("multi", has_three, false);
+static const vyre__backend lone = BACKEND("lone", has_one, false);
+static const vyre__backend shy = BACKEND("shy", has_one, true);
+
+static const vyre__backend *const list[] = {&shy,   &fast, &quick,
+                                            &multi, &lone, &shy};
+
+static const vyre__backends most = {list + 1, 5};
+
+TEST(every_device_is_listed_by_the_name_that_opens_it) {
+  static const char *const names[] = {"multi", "multi:1", "multi:2", "lone",
+                                      "shy",   "fast",    "quick"};
+  enum { COUNT = sizeof names / sizeof names[0], AVAILABLE = 5 };
+  vyre_device_info info;
+  for (size_t i = 0; i < COUNT; i++) {
+    vyre_status st = {0};
+    vyre_device *device = NULL;
+    CHECK(vyre__device_list_of(most, i, &info));
+    CHECK_TEXT(info.name, names[i]);
+    CHECK(info.is_available == (i < AVAILABLE));
+    if (!info.is_available) {
+      CHECK_FAILS(vyre__device_open_of(most, NULL, info.name, &device, &st), st,
+                  VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+      CHECK_HAS(st.message, "libfast.so was looked for");
+      continue;
+    }
+    CHECK_OK(vyre__device_open_of(most, NULL, info.name, &device, &st), st);
+    CHECK_TEXT(vyre_device_name(device), names[i]);
+    CHECK_TEXT(vyre_device_reason(device),
+               i == 0 ? "asked for by name: the first of 3; 'multi:1' is the "
+                        "next"
+                      : "asked for by name");
+    CHECK_U64(device->index, info.index);
+    vyre_device_release(device);
+  }
+  CHECK(!vyre__device_list_of(most, COUNT, &info));
+}
+
+TEST(names_that_are_none) {
+  static const char *const names[] = {
+      "",         "mult",     "multi:",   "multi:3",           "multi:x",
+      "multi:1x", "multi:-1", "multi 1",  "multi:99999999999", "Multi",
+      "lone:1",   "auto:0",   "multi:1:1"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    vyre_status st = {0};
+    vyre_device *device = NULL;
+    CHECK_FAILS(vyre__device_open_of(most, NULL, names[i], &device, &st), st,
+                VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+    CHECK(!device);
+  }
+}
+
+TEST(the_first_of_several_has_two_names) {
+  vyre_status st = {0};
+  vyre_device *device;
+  CHECK_OK(vyre__device_open_of(most, NULL, "multi:0", &device, &st), st);
+  CHECK_TEXT(vyre_device_name(device), "multi");
+  CHECK_TEXT(vyre_device_reason(device), "asked for by name");
+  vyre_device_release(device);
+}
+
+TEST(auto_says_which_and_why) {
+  static const struct {
+    size_t from, count;
+    const char *name, *reason; /* NULL: none */
+  } cases[] = {
+      {3, 2, "multi", "auto: the best there can be"},
+      {2, 2, "multi", "auto: the best that is there; there is no quick"},
+      {1, 3, "multi", "auto: the best that is there; there is no fast, quick"},
+      {0, 4, "multi", "auto: the best that is there; there is no fast, quick"},
+      {0, 1, NULL, NULL}, /* by name only */
+      {1, 2, NULL, NULL},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    vyre__backends of = {list + cases[i].from, cases[i].count};
+    vyre_status st = {0};
+    vyre_device *device = NULL;
+    if (!cases[i].name) {
+      CHECK_FAILS(vyre__device_open_of(of, NULL, "auto", &device, &st), st,
+                  VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+      continue;
+    }
+    CHECK_OK(vyre__device_open_of(of, NULL, "auto", &device, &st), st);
+    CHECK_TEXT(vyre_device_name(device), cases[i].name);
+    CHECK_TEXT(vyre_device_reason(device), cases[i].reason);
+    CHECK_HAS(st.message, "auto chose 'multi': the best ");
+    vyre_device_release(device);
+  }
+}
+
+TEST(a_table_of_another_version_is_refused) {
+  vyre__backend old = lone, small = lone;
+  old.abi = VYRE__BACKEND_ABI - 1;
+  small.struct_size = sizeof(vyre__backend) - 8;
+  const vyre__backend *const tables[] = {&old, &small};
+  for (int i = 0; i < 2; i++) {
+    vyre_status st = {0};
+    vyre_device *device = NULL;
+    vyre_context *context;
+    vyre_context_options options = {
+        .cache_directory = "", .trace_file = "", .faults = ""};
+    CHECK_OK(vyre_context_create(&options, &context, &st), st);
+    CHECK_FAILS(vyre__device_open_backend(context, tables[i], 0, &device, &st),
+                st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_INVALID_ARGUMENT);
+    CHECK(!device);
+    CHECK_HAS(st.message, "the table of backend 'lone'");
+    vyre_context_release(context);
+  }
+}
+
+static const vyre_context *preloaded; /* for that one, and how often */
+static unsigned preloads;
+
+static vyre_code preload(const vyre_context *context, vyre_status *st) {
+  (void)st;
+  preloaded = context;
+  preloads++;
+  return VYRE_OK;
+}
+
+TEST(what_a_device_needs_is_loaded_by_its_name) {
+  vyre__backend needs = lone, none = multi, missing = fast, old = lone;
+  needs.preload = missing.preload = old.preload = preload;
+  old.name = "old";
+  old.abi = VYRE__BACKEND_ABI - 1;
+  const vyre__backend *const tables[] = {&missing, &needs, &none, &old};
+  const vyre__backends of = {tables, 4};
+  static const struct {
+    const char *name;
+    unsigned count; /* of calls */
+    vyre_kind kind; /* VYRE_KIND_NONE: it works */
+  } cases[] = {{"lone", 1, VYRE_KIND_NONE},
+               {"auto", 1, VYRE_KIND_NONE},
+               {"multi:1", 0, VYRE_KIND_NONE},
+               {"fast", 0, VYRE_KIND_DEVICE_UNAVAILABLE},
+               {"nobody", 0, VYRE_KIND_DEVICE_UNAVAILABLE},
+               {"old", 0, VYRE_KIND_INVALID_ARGUMENT}};
+  vyre_context *context;
+  vyre_context_options options = {
+      .cache_directory = "", .trace_file = "", .faults = ""};
+  vyre_status st = {0};
+  CHECK_OK(vyre_context_create(&options, &context, &st), st);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    preloads = 0;
+    preloaded = NULL;
+    st = (vyre_status){0};
+    vyre_code code = vyre__device_preload_of(of, context, cases[i].name, &st);
+    if (cases[i].kind == VYRE_KIND_NONE) {
+      CHECK_OK(code, st);
+    } else {
+      CHECK_FAILS(code, st, VYRE_UNSUPPORTED_FEATURE, cases[i].kind);
+    }
+    CHECK_U64(preloads, cases[i].count);
+    CHECK(preloaded == (cases[i].count > 0 ? context : NULL));
+  }
+  vyre_context_release(context);
+  st = (vyre_status){0};
+  CHECK_FAILS(vyre_device_preload(NULL, NULL, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_INVALID_ARGUMENT);
+}
+
+TEST_MAIN(TEST_ENTRY(what_a_device_needs_is_loaded_by_its_name),
+          TEST_ENTRY(a_table_of_another_version_is_refused),
+          TEST_ENTRY(every_device_is_listed_by_the_name_that_opens_it),
+          TEST_ENTRY(names_that_are_none),
+          TEST_ENTRY(the_first_of_several_has_two_names),
+          TEST_ENTRY(auto_says_which_and_why))

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Faults that are injected. A fault that is armed counts down; whoever takes it
+ * from one to zero is hit, so that of many threads exactly one is. */
+#include <string.h>
+
+#include "base/status.h"
+#include "runtime/runtime.h"
+
+static const char *const names[] = {
+#define VYRE_X2(name, text) [name] = (text),
+    VYRE_FAULT_MAP(VYRE_X2)
+#undef VYRE_X2
+};
+
+const char *vyre_fault_name(vyre_fault fault) {
+  return (unsigned)fault < VYRE_FAULT_COUNT ? names[fault] : "?";
+}
+
+bool vyre__fault_hits(vyre_context *context, vyre_fault fault) {
+  if (!(atomic_load(&context->armed) & 1u << fault)) return false;
+  uint64_t left = atomic_load(&context->faults[fault].left);
+  while (left > 0) {
+    bool repeats = atomic_load(&context->faults[fault].repeats);
+    if (left == 1 && repeats) return true;
+    if (atomic_compare_exchange_weak(&context->faults[fault].left, &left,
+                                     left - 1)) {
+      return left == 1;
+    }
+  }
+  return false;
+}
+
+vyre_code vyre__fault_status(vyre_fault fault, vyre_status *st) {
+  static const vyre_code codes[VYRE_FAULT_COUNT] = {
+      [VYRE_FAULT_ALLOCATION] = VYRE_OUT_OF_MEMORY,
+      [VYRE_FAULT_COMPILE] = VYRE_KERNEL_COMPILE_FAILED,
+      [VYRE_FAULT_SUBMIT] = VYRE_DISPATCH_FAILED,
+      [VYRE_FAULT_UPLOAD] = VYRE_DEVICE_OUT_OF_MEMORY,
+      [VYRE_FAULT_DOWNLOAD] = VYRE_DEVICE_OUT_OF_MEMORY,
+      [VYRE_FAULT_WAIT] = VYRE_DISPATCH_FAILED,
+      [VYRE_FAULT_DEVICE_LOST] = VYRE_DEVICE_LOST};
+  return VYRE_FAIL(st, codes[fault], VYRE_KIND_INJECTED_FAULT,
+                   "disarm it: vyre_context_inject(context, \"\"), or unset "
+                   "VYRE_FAULTS",
+                   "the fault '%s' was injected here", names[fault]);
+}
+
+/* --- texts -------------------------------------------------------------------*/
+
+typedef struct order {
+  uint64_t left;
+  bool repeats;
+} order;
+
+/* Reads "name:N" or "name:N+" of @p length bytes and returns which fault it
+ * is; VYRE_FAULT_COUNT: none. */
+static size_t read_one(const char *text, size_t length, order *out) {
+  for (size_t i = 0; i < VYRE_FAULT_COUNT; i++) {
+    size_t name = strlen(names[i]), at = name + 1;
+    if (length <= at || text[name] != ':' ||
+        memcmp(text, names[i], name) != 0) {
+      continue;
+    }
+    uint64_t value = 0;
+    for (; at < length && text[at] >= '0' && text[at] <= '9'; at++) {
+      if (value > UINT64_MAX / 10 - 1) return VYRE_FAULT_COUNT;
+      value = value * 10 + (uint64_t)(text[at] - '0');
+    }
+    bool repeats = at + 1 == length && text[at] == '+';
+    if (value == 0 || at + repeats != length) return VYRE_FAULT_COUNT;
+    *out = (order){value, repeats};
+    return i;
+  }
+  return VYRE_FAULT_COUNT;
+}
+
+vyre_code vyre_context_inject(vyre_context *context, const char *faults,
+                              vyre_status *st) {
+  vyre__status_begin(st);
+  static const char who[] = "vyre_context_inject";
+  if (!context) return vyre__null_argument(st, who, "context");
+  if (!faults) return vyre__null_argument(st, who, "faults");
+  order orders[VYRE_FAULT_COUNT] = {{0}};
+  for (const char *at = faults; *at;) {
+    size_t length = strcspn(at, ",");
+    order one = {0};
+    size_t which = read_one(at, length, &one);
+    if (which == VYRE_FAULT_COUNT) {
+      return VYRE_FAIL(
+          st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+          "write NAME:N or NAME:N+, with commas between; names are allocation, "
+          "compile, submit, upload, download, wait, device_lost",
+          "'%.*s' is no fault", (int)(length < 60 ? length : 60), at);
+    }
+    if (orders[which].left > 0) {
+      return VYRE_FAIL_WITH(
+          st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
+          VYRE_NUMBERS({"first", orders[which].left}, {"second", one.left}),
+          "keep one of them; N+ fails the Nth and all after it",
+          "the fault '%s' is armed twice: %s:%llu and %s:%llu", names[which],
+          names[which], (unsigned long long)orders[which].left, names[which],
+          (unsigned long long)one.left);
+    }
+    orders[which] = one;
+    at += length;
+    if (*at == ',') at++;
+  }
+  unsigned armed = 0;
+  atomic_store(&context->armed, 0);
+  for (unsigned i = 0; i < VYRE_FAULT_COUNT; i++) {
+    atomic_store(&context->faults[i].repeats, orders[i].repeats);
+    atomic_store(&context->faults[i].left, orders[i].left);
+    if (orders[i].left > 0) armed |= 1u << i;
+  }
+  atomic_store(&context->armed, armed);
+  return VYRE_OK;
+}

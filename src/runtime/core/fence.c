@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "vyre/fence.h"
+
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/print.h"
+#include "base/status.h"
+#include "runtime/core/trace.h"
+#include "runtime/runtime.h"
+
+/* Whoever waits for one of several: no fence knows them, so all that end tell
+ * them all, if there are any. */
+static pthread_mutex_t any_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t any_changed;
+static pthread_once_t any_once = PTHREAD_ONCE_INIT;
+static atomic_uint any_waiters;
+
+/* Timeouts must not depend on what the clock on the wall does. */
+static void make_condition(pthread_cond_t *condition) {
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(condition, &attributes);
+  pthread_condattr_destroy(&attributes);
+}
+
+static void make_any(void) {
+  make_condition(&any_changed);
+}
+
+vyre_code vyre__fence_make(vyre_context *context, size_t size, vyre_fence **out,
+                           vyre_status *st) {
+  vyre_fence *fence = vyre__resize(context->allocator, NULL, 0, size);
+  if (!fence) return vyre__no_memory(st, "vyre_submit", "fences", 1);
+  memset(fence, 0, size);
+  atomic_init(&fence->references, 2); /* the queue's and the caller's */
+  atomic_init(&fence->is_done, false);
+  fence->context = vyre_context_retain(context);
+  fence->size = size;
+  fence->fd = -1;
+  pthread_mutex_init(&fence->lock, NULL);
+  make_condition(&fence->changed);
+  *out = fence;
+  return VYRE_OK;
+}
+
+void vyre__fence_discard(vyre_fence *fence) {
+  vyre_context *context = fence->context;
+  if (fence->fd >= 0) close(fence->fd);
+  pthread_cond_destroy(&fence->changed);
+  pthread_mutex_destroy(&fence->lock);
+  vyre__resize(context->allocator, fence, fence->size, 0);
+  vyre_context_release(context);
+}
+
+void vyre__fence_run(vyre_fence *fence) {
+  vyre_status st = {0};
+  vyre_code code = fence->work(fence, &st);
+  /* Before the fence gives back the device, and before anybody sees it done. */
+  if (fence->queue) vyre__queue_passed(fence->queue);
+  fence->finish(fence);
+  fence->status = st;
+  fence->code = code;
+  pthread_mutex_lock(&fence->lock);
+  atomic_store(&fence->is_done, true);
+  void (*done)(void *, vyre_fence *) = fence->done;
+  if (fence->fd >= 0) {
+    /* A counter of 8 bytes that nobody reads cannot be full. */
+    (void)!write(fence->fd, &(uint64_t){1}, sizeof(uint64_t));
+  }
+  pthread_cond_broadcast(&fence->changed);
+  pthread_mutex_unlock(&fence->lock);
+  if (atomic_load(&any_waiters) > 0) {
+    pthread_mutex_lock(&any_lock);
+    pthread_cond_broadcast(&any_changed);
+    pthread_mutex_unlock(&any_lock);
+  }
+  if (done) done(fence->done_self, fence);
+  vyre_fence_release(fence);
+}
+
+vyre_fence *vyre_fence_retain(vyre_fence *fence) {
+  if (fence) atomic_fetch_add(&fence->references, 1);
+  return fence;
+}
+
+void vyre_fence_release(vyre_fence *fence) {
+  if (!fence || atomic_fetch_sub(&fence->references, 1) > 1) return;
+  if (fence->forget) fence->forget(fence);
+  vyre__fence_discard(fence);
+}
+
+bool vyre_fence_poll(const vyre_fence *fence) {
+  return fence && atomic_load(&fence->is_done);
+}
+
+/* --- waiting -----------------------------------------------------------------*/
+
+/* When @p timeout_ns from now is over; false: never. */
+static bool deadline(uint64_t timeout_ns, struct timespec *out) {
+  uint64_t end = vyre__clock_ns() + timeout_ns;
+  if (timeout_ns == VYRE_FOREVER || end < timeout_ns) return false;
+  out->tv_sec = (time_t)(end / 1000000000u);
+  out->tv_nsec = (long)(end % 1000000000u);
+  return true;
+}
+
+/* One wait for a change. False: time is over. */
+static bool wait_once(pthread_cond_t *changed, pthread_mutex_t *lock,
+                      const struct timespec *end) {
+  if (!end) return pthread_cond_wait(changed, lock) == 0;
+  return pthread_cond_timedwait(changed, lock, end) == 0;
+}
+
+static vyre_code timed_out(uint64_t timeout_ns, vyre_status *st) {
+  char limit[VYRE__DURATION_TEXT];
+  return VYRE_FAIL_WITH(
+      st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT, NULL,
+      VYRE_NUMBERS({"timeout_ns", timeout_ns}), "wait longer: the work goes on",
+      "the work was not over after %s", vyre__duration(timeout_ns, limit));
+}
+
+vyre_code vyre_fence_wait(vyre_fence *fence, uint64_t timeout_ns,
+                          vyre_status *st) {
+  vyre__status_begin(st);
+  if (!fence) return vyre__null_argument(st, "vyre_fence_wait", "fence");
+  if (vyre__fault(fence->context, VYRE_FAULT_WAIT)) {
+    return vyre__fault_status(VYRE_FAULT_WAIT, st);
+  }
+  if (!atomic_load(&fence->is_done)) {
+    struct timespec end;
+    bool ends = deadline(timeout_ns, &end);
+    bool in_time = timeout_ns > 0;
+    uint64_t start = vyre__trace_begin(fence->context);
+    pthread_mutex_lock(&fence->lock);
+    while (!atomic_load(&fence->is_done) && in_time) {
+      in_time = wait_once(&fence->changed, &fence->lock, ends ? &end : NULL);
+    }
+    pthread_mutex_unlock(&fence->lock);
+    bool is_done = atomic_load(&fence->is_done);
+    vyre__trace_end(fence->context, start, .kind = VYRE__TRACE_WAIT,
+                    .result = is_done ? fence->code : VYRE_DISPATCH_FAILED);
+    if (!is_done) return timed_out(timeout_ns, st);
+  }
+  if (fence->code != VYRE_OK && st) *st = fence->status;
+  return fence->code;
+}
+
+static bool find_done(vyre_fence *const *fences, size_t count, size_t *out) {
+  for (size_t i = 0; i < count; i++) {
+    if (!atomic_load(&fences[i]->is_done)) continue;
+    *out = i;
+    return true;
+  }
+  return false;
+}
+
+vyre_code vyre_fence_wait_any(vyre_fence *const *fences, size_t count,
+                              uint64_t timeout_ns, size_t *out,
+                              vyre_status *st) {
+  vyre__status_begin(st);
+  static const char who[] = "vyre_fence_wait_any";
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = 0;
+  if (!fences) return vyre__null_argument(st, who, "fences");
+  if (count == 0) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
+        VYRE_NUMBERS({"count", 0}), "give one fence at least",
+        "%s: a count of 0: there is no fence to wait for", who);
+  }
+  for (size_t i = 0; i < count; i++) {
+    if (!fences[i]) return vyre__null_argument(st, who, "fences[]");
+  }
+  if (vyre__fault(fences[0]->context, VYRE_FAULT_WAIT)) {
+    return vyre__fault_status(VYRE_FAULT_WAIT, st);
+  }
+  if (find_done(fences, count, out)) return VYRE_OK;
+  struct timespec end;
+  bool ends = deadline(timeout_ns, &end), in_time = timeout_ns > 0, found;
+  uint64_t start = vyre__trace_begin(fences[0]->context);
+  pthread_once(&any_once, make_any);
+  pthread_mutex_lock(&any_lock);
+  /* Counted before the last look: a fence that ends later sees the count. */
+  atomic_fetch_add(&any_waiters, 1);
+  while (!(found = find_done(fences, count, out)) && in_time) {
+    in_time = wait_once(&any_changed, &any_lock, ends ? &end : NULL);
+  }
+  atomic_fetch_sub(&any_waiters, 1);
+  pthread_mutex_unlock(&any_lock);
+  vyre__trace_end(fences[0]->context, start, .kind = VYRE__TRACE_WAIT,
+                  .name = "wait for any", .numbers = {{"fences", count}},
+                  .result = found ? VYRE_OK : VYRE_DISPATCH_FAILED);
+  return found ? VYRE_OK : timed_out(timeout_ns, st);
+}
+
+vyre_code vyre_fence_on_done(vyre_fence *fence,
+                             void (*done)(void *self, vyre_fence *fence),
+                             void *self, vyre_status *st) {
+  vyre__status_begin(st);
+  static const char who[] = "vyre_fence_on_done";
+  if (!fence) return vyre__null_argument(st, who, "fence");
+  if (!done) return vyre__null_argument(st, who, "done");
+  pthread_mutex_lock(&fence->lock);
+  bool taken = fence->done != NULL, over = atomic_load(&fence->is_done);
+  if (!taken) {
+    fence->done = done;
+    fence->done_self = self;
+  }
+  pthread_mutex_unlock(&fence->lock);
+  if (taken) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "let one callback call the others",
+                     "the fence has a callback already");
+  }
+  if (over) done(self, fence);
+  return VYRE_OK;
+}
+
+vyre_code vyre_fence_fd(vyre_fence *fence, int *out, vyre_status *st) {
+  vyre__status_begin(st);
+  static const char who[] = "vyre_fence_fd";
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = -1;
+  if (!fence) return vyre__null_argument(st, who, "fence");
+  pthread_mutex_lock(&fence->lock);
+  if (fence->fd < 0) {
+    unsigned over = atomic_load(&fence->is_done);
+    fence->fd = eventfd(over, EFD_CLOEXEC | EFD_NONBLOCK);
+  }
+  *out = fence->fd;
+  pthread_mutex_unlock(&fence->lock);
+  if (*out >= 0) return VYRE_OK;
+  return VYRE_FAIL_WITH(st, VYRE_OUT_OF_MEMORY,
+                        VYRE_KIND_STORAGE_RESERVE_FAILED, "file descriptors",
+                        NULL, "close files, or raise the limit (ulimit -n)",
+                        "the system has no file descriptor left for a fence");
+}
+
+vyre_pipeline *vyre_fence_pipeline(vyre_fence *fence) {
+  if (!fence || !atomic_load(&fence->is_done)) return NULL;
+  return vyre_pipeline_retain(fence->pipeline);
+}

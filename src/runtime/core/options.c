@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Options of backends: "cpu.threads=2,cpu.width=8". A context keeps the text, if
+ * all of it is known; a device looks at what begins with its backend's name. "auto"
+ * instead of a number is as if it were not there. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "runtime/runtime.h"
+
+/* "NAME.KEY=VALUE", as parts of the text. */
+typedef struct option_text {
+  const char *from; /* the variable it is in; NULL: a program gave it */
+  const char *name, *key, *value;
+  size_t name_size, key_size, value_size;
+} option_text;
+
+static bool is_number(const char *text, size_t size, uint64_t *out) {
+  *out = 0;
+  for (size_t i = 0; i < size; i++) {
+    if (text[i] < '0' || text[i] > '9' || *out > UINT32_MAX) return false;
+    *out = *out * 10 + (uint64_t)(text[i] - '0');
+  }
+  return size > 0;
+}
+
+static bool is_text(const char *text, size_t size, const char *word) {
+  return strlen(word) == size && memcmp(text, word, size) == 0;
+}
+
+static bool is_auto(const option_text *o) {
+  return is_text(o->value, o->value_size, "auto");
+}
+
+/* What a status begins with: whoever reads it must know where to look. */
+#define FROM(from) (from) ? (from) : "", (from) ? ": " : ""
+
+static const char *field_of(const char *from) {
+  return from ? from : VYRE__FIELD_OPTIONS;
+}
+
+/* Takes the next option off @p at; false if there is none, or if it is none
+ * (*at is then where it begins). The value may be anything. */
+static bool take(const char **at, option_text *out) {
+  if (!**at) return false;
+  const char *end = *at + strcspn(*at, ",");
+  const char *dot = memchr(*at, '.', (size_t)(end - *at));
+  const char *equals = memchr(*at, '=', (size_t)(end - *at));
+  if (!dot || !equals || dot == *at || equals <= dot + 1) return false;
+  *out = (option_text){.name = *at,
+                       .key = dot + 1,
+                       .value = equals + 1,
+                       .name_size = (size_t)(dot - *at),
+                       .key_size = (size_t)(equals - dot - 1),
+                       .value_size = (size_t)(end - equals - 1)};
+  *at = end + (*end == ',');
+  return true;
+}
+
+static const vyre__backend *backend_of(const option_text *o) {
+  const vyre__backend *backend;
+  for (size_t i = 0; (backend = vyre__backend_at(i)) != NULL; i++) {
+    if (is_text(o->name, o->name_size, backend->name)) return backend;
+  }
+  return NULL;
+}
+
+/* So many bytes of a part, which may be long, go into a sentence. */
+static int shown(size_t size) {
+  return size < 40 ? (int)size : 40;
+}
+
+static vyre_code unknown(const vyre__backend *backend, const option_text *o,
+                         vyre_status *st) {
+  char known[120] = "";
+  int used = 0, size = (int)sizeof known;
+  for (const vyre__option *k = backend->options; k && k->name; k++) {
+    if (used >= size) break;
+    used += snprintf(known + used, (size_t)(size - used), "%s%s",
+                     used > 0 ? ", " : "", k->name);
+  }
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(o->from),
+      NULL, "leave it out, or write one that the backend has",
+      "%s%sbackend '%s' has no option '%.*s'%s%s", FROM(o->from), backend->name,
+      shown(o->key_size), o->key, used ? "; it has " : "", known);
+}
+
+/* Whether @p backend has it, and takes the number. */
+static vyre_code check(const vyre__backend *backend, const option_text *o,
+                       vyre_status *st) {
+  const vyre__option *known = backend->options;
+  uint64_t value;
+  while (known && known->name && !is_text(o->key, o->key_size, known->name)) {
+    known++;
+  }
+  if (!known || !known->name) return unknown(backend, o, st);
+  if (is_auto(o)) return VYRE_OK;
+  if (!is_number(o->value, o->value_size, &value)) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+        field_of(o->from),
+        VYRE_NUMBERS({"least", known->least}, {"most", known->most}),
+        "write a number in that range, in decimal digits, or auto",
+        "%s%soption '%s' of backend '%s' is '%.*s', must be a number, %llu to "
+        "%llu (or auto)",
+        FROM(o->from), known->name, backend->name, shown(o->value_size),
+        o->value, (unsigned long long)known->least,
+        (unsigned long long)known->most);
+  }
+  if (value >= known->least && value <= known->most) return VYRE_OK;
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(o->from),
+      VYRE_NUMBERS({"value", value}, {"least", known->least},
+                   {"most", known->most}),
+      "write a number in that range",
+      "%s%soption '%s' of backend '%s' is %llu, must be %llu to %llu",
+      FROM(o->from), known->name, backend->name, (unsigned long long)value,
+      (unsigned long long)known->least, (unsigned long long)known->most);
+}
+
+vyre_code vyre__options_add(vyre_context *context, const char *from,
+                            const char *text, vyre_status *st) {
+  if (!text || !text[0]) return VYRE_OK;
+  size_t had = strlen(context->options);
+  if (had > 0) had++; /* a comma */
+  size_t length = strlen(text);
+  const char *at = text;
+  option_text o;
+  if (length >= sizeof context->options - had) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(from),
+        VYRE_NUMBERS({"bytes", had + length},
+                     {"most_bytes", sizeof context->options - 1}),
+        "write fewer options", "%s%soptions of %zu bytes, the most is %zu",
+        FROM(from), had + length, sizeof context->options - 1);
+  }
+  while (take(&at, &o)) {
+    const vyre__backend *backend = backend_of(&o);
+    o.from = from;
+    if (backend) {
+      VYRE_TRY(check(backend, &o, st));
+      continue;
+    }
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(from),
+        NULL, "begin it with the name of a backend: `vyre devices`",
+        "%s%soption '%.*s': there is no backend '%.*s'", FROM(from),
+        shown((size_t)(o.value + o.value_size - o.name)), o.name,
+        shown(o.name_size), o.name);
+  }
+  if (*at) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(from),
+        NULL, "write BACKEND.KEY=NUMBER, with commas between them",
+        "%s%s'%.80s' is no option of a backend", FROM(from), at);
+  }
+  if (text[length - 1] == ',') length--; /* the next brings its own */
+  if (had > 0) context->options[had - 1] = ',';
+  memcpy(context->options + had, text, length);
+  context->options[had + length] = '\0';
+  return VYRE_OK;
+}
+
+vyre_code vyre__llvm_set(vyre_context *context, const char *name,
+                         vyre_status *st) {
+  size_t length = name ? strlen(name) : 0;
+  if (length >= sizeof context->llvm) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "llvm",
+        VYRE_NUMBERS({"bytes", length},
+                     {"most_bytes", sizeof context->llvm - 1}),
+        "use a shorter name of the library",
+        "the name of a file of LLVM has %zu bytes, and may have %zu", length,
+        sizeof context->llvm - 1);
+  }
+  if (name) memcpy(context->llvm, name, length + 1);
+  return VYRE_OK;
+}
+
+bool vyre_device_option_list(const char *backend, size_t index,
+                             vyre_device_option *out) {
+  const vyre__backend *found = NULL;
+  for (size_t i = 0; backend && out && (found = vyre__backend_at(i)); i++) {
+    if (strcmp(found->name, backend) == 0) break;
+  }
+  const vyre__option *o = found ? found->options : NULL;
+  for (size_t i = 0; o && o->name && i < index; i++) o++;
+  if (!o || !o->name) return false;
+  *out = (vyre_device_option){o->name, o->least, o->most, o->help};
+  return true;
+}
+
+vyre_code vyre__options_check(const vyre_device *device, vyre_status *st) {
+  const char *at = device->context->options;
+  option_text o;
+  while (take(&at, &o)) {
+    if (!is_text(o.name, o.name_size, device->backend->name)) continue;
+    VYRE_TRY(check(device->backend, &o, st));
+  }
+  return VYRE_OK;
+}
+
+uint64_t vyre__context_option(const vyre_context *context, const char *backend,
+                              const char *key, uint64_t otherwise) {
+  const char *at = context->options;
+  uint64_t value = otherwise;
+  option_text o;
+  while (take(&at, &o)) { /* the last one counts */
+    if (is_text(o.name, o.name_size, backend) &&
+        is_text(o.key, o.key_size, key)) {
+      if (is_auto(&o)) {
+        value = otherwise;
+      } else {
+        (void)is_number(o.value, o.value_size, &value);
+      }
+    }
+  }
+  return value;
+}
+
+uint64_t vyre__device_option(const vyre_device *device, const char *key,
+                             uint64_t otherwise) {
+  return vyre__context_option(device->context, device->backend->name, key,
+                              otherwise);
+}
+
+uint64_t vyre_context_option(vyre_context *context, const char *backend,
+                             const char *name, uint64_t otherwise) {
+  if (!backend || !name) return otherwise;
+  if (context) vyre_context_retain(context);
+  if (!context && vyre__context_default(&context, NULL) != VYRE_OK) {
+    return otherwise;
+  }
+  uint64_t value = vyre__context_option(context, backend, name, otherwise);
+  vyre_context_release(context);
+  return value;
+}

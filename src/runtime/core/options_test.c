@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Options of backends: from a context or the environment to the device. */
+#include <stdlib.h>
+
+#include "vyre/vyre.h"
+
+#include "runtime/runtime.h"
+#include "support/check.h"
+
+/* --- a backend with options: cpu's name, and nothing else of it --------------
+ * Its numbers are within those of cpu, which the context looks at. */
+
+static uint64_t seen_width, seen_threads;
+
+static bool describe(uint32_t index, vyre_device_info *out) {
+  out->description = "for tests of options";
+  return index == 0;
+}
+
+static vyre_code device_init(vyre_device *device, vyre_status *st) {
+  (void)st;
+  seen_width = vyre__device_option(device, "width", 4);
+  seen_threads = vyre__device_option(device, "threads", 0);
+  return VYRE_OK;
+}
+
+static void device_finish(vyre_device *device) {
+  (void)device;
+}
+
+static const vyre__option options[] = {
+    {"width", 1, 16, "lanes"}, {"threads", 1, 1024, "of the pool"}, {0}};
+
+static const vyre__backend backend = {.abi = VYRE__BACKEND_ABI,
+                                      .struct_size = sizeof backend,
+                                      .name = "cpu",
+                                      .is_exact = true,
+                                      .device_size = sizeof(vyre_device),
+                                      .describe = describe,
+                                      .device_init = device_init,
+                                      .device_finish = device_finish,
+                                      .options = options};
+
+static vyre_code open_with(const char *text, vyre_status *st) {
+  vyre_context *context;
+  vyre_device *device;
+  vyre_context_options o = {.cache_directory = "",
+                            .trace_file = "",
+                            .faults = "",
+                            .backend_options = text};
+  seen_width = seen_threads = 99;
+  vyre_code code = vyre_context_create(&o, &context, st);
+  if (code != VYRE_OK) {
+    CHECK(!context);
+    return code;
+  }
+  code = vyre__device_open_backend(context, &backend, 0, &device, st);
+  CHECK((device != NULL) == (code == VYRE_OK));
+  vyre_device_release(device);
+  vyre_context_release(context);
+  return code;
+}
+
+TEST(a_device_gets_its_options_and_no_others) {
+  static const struct {
+    const char *text;
+    uint64_t width, threads;
+  } cases[] = {{"", 4, 0},
+               {"cpu.width=8", 8, 0},
+               {"cpu.threads=2,cpu.width=16", 16, 2},
+               {"cpu.width=8,cpu.width=16", 16, 0}, /* the last one counts */
+               {"cpu.width=auto", 4, 0},
+               {"cpu.width=8,cpu.threads=2,cpu.width=auto", 4, 2},
+               {"vulkan.staging=1", 4, 0}, /* another's, which is not opened */
+               {"vulkan.staging=1,cpu.width=1,", 1, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    vyre_status st = {0};
+    CHECK_OK(open_with(cases[i].text, &st), st);
+    CHECK_U64(seen_width, cases[i].width);
+    CHECK_U64(seen_threads, cases[i].threads);
+  }
+}
+
+TEST(options_that_are_none_are_refused_by_name) {
+  static const struct {
+    const char *text, *says;
+  } cases[] = {{"cpu.width", "'cpu.width' is no option"},
+               {"width=8", "'width=8' is no option"},
+               {".width=8", "is no option"},
+               {"cpu.=8", "is no option"},
+               {"cpu.width=", "is '', must be a number, 0 to 32 (or auto)"},
+               {"cpu.width=8x",
+                "option 'width' of backend 'cpu' is '8x', must be a number"},
+               {"cpu.width=-8", "is '-8', must be a number"},
+               {"cpu.width=99999999999999999999",
+                "is '99999999999999999999', must be a number"},
+               {"cpu.widt=x", "no option 'widt'"},
+               {"nobody.width=x", "no backend 'nobody'"},
+               {"cpu.width=8,,", "',' is no option"},
+               {"nobody.width=8", "no backend 'nobody'"},
+               {"cp.width=8", "no backend 'cp'"},
+               {"cpu.widt=8", "no option 'widt'; it has threads, width"},
+               {"cpu.width=0", "is 0, must be 1 to 16"},
+               {"cpu.width=17", "is 17, must be 1 to 16"},
+               {"cpu.level=1", "no option 'level'; it has width, threads"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    vyre_status st = {0};
+    CHECK_FAILS(open_with(cases[i].text, &st), st, VYRE_INVALID_ARGUMENT,
+                VYRE_KIND_INVALID_ARGUMENT);
+    CHECK_HAS(st.message, cases[i].says);
+    CHECK(!strstr(st.message, "VYRE_OPTIONS"));
+    CHECK_TEXT(st.field, "backend_options");
+    CHECK_U64(seen_width, 99); /* the backend was not asked */
+  }
+  char long_text[600];
+  vyre_status st = {0};
+  memset(long_text, 'x', sizeof long_text);
+  long_text[sizeof long_text - 1] = '\0';
+  CHECK_FAILS(open_with(long_text, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_INVALID_ARGUMENT);
+  CHECK_U64(status_number(&st, "bytes"), 599);
+}
+
+TEST(options_are_listed_for_every_backend_that_has_any) {
+  static const struct {
+    const char *backend, *first; /* NULL: it has none */
+  } cases[] = {
+      {"cpu", "threads"},  {"vulkan", "staging"}, /* also where it is not built */
+      {"ref", "fallback"}, {"null", NULL},        {"nobody", NULL},
+      {NULL, NULL}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    vyre_device_option o;
+    size_t count = 0;
+    while (vyre_device_option_list(cases[i].backend, count, &o)) {
+      if (count == 0) CHECK_TEXT(o.name, cases[i].first);
+      CHECK(o.least <= o.most && o.help[0]);
+      count++;
+    }
+    CHECK((count > 0) == (cases[i].first != NULL));
+    CHECK(!vyre_device_option_list(cases[i].backend, count + 1, &o));
+  }
+  CHECK(!vyre_device_option_list("cpu", 0, NULL));
+}
+
+/* Whichever device is opened later. */
+TEST(a_context_knows_the_options_of_all_backends) {
+  static const struct {
+    const char *text, *says;
+  } cases[] = {{"ref.width=8", "backend 'ref' has no option 'width'"},
+               {"cpu.width=8,null.width=8", "backend 'null' has no option"},
+               {"cpu.colour=1", "backend 'cpu' has no option 'colour'; it has"},
+               {"cpu.threads=2000", "is 2000, must be 0 to 1024"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    vyre_status st = {0};
+    vyre_context *context;
+    vyre_context_options o = {.backend_options = cases[i].text};
+    CHECK_FAILS(vyre_context_create(&o, &context, &st), st,
+                VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+    CHECK_HAS(st.message, cases[i].says);
+    CHECK(!context);
+  }
+}
+
+TEST(the_environment_has_options_too) {
+  vyre_status st = {0};
+  CHECK(setenv("VYRE_OPTIONS", "cpu.width=8", 1) == 0);
+  CHECK_OK(open_with(NULL, &st), st);
+  CHECK_U64(seen_width, 8);
+  CHECK_OK(open_with("", &st), st);
+  CHECK_U64(seen_width, 4);
+  /* What is given comes behind, and decides where both speak. */
+  CHECK_OK(open_with("cpu.threads=3", &st), st);
+  CHECK(seen_width == 8 && seen_threads == 3);
+  CHECK_OK(open_with("cpu.width=16", &st), st);
+  CHECK_U64(seen_width, 16);
+  CHECK(setenv("VYRE_OPTIONS", "cpu.width=8,", 1) == 0);
+  CHECK_OK(open_with("cpu.threads=3", &st), st);
+  CHECK(seen_width == 8 && seen_threads == 3);
+  CHECK_FAILS(open_with("cpu.level=1", &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_INVALID_ARGUMENT); /* the device sees it, too */
+  st = (vyre_status){0};
+  CHECK(setenv("VYRE_OPTIONS", "cpu.width=8", 1) == 0);
+  static const char one[] = "cpu.threads=1,";
+  char text[600] = "";
+  for (size_t at = 0; at < 500; at += sizeof one - 1) {
+    snprintf(text + at, sizeof text - at, "%scpu.threads=1", one);
+  }
+  CHECK_FAILS(open_with(text, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_INVALID_ARGUMENT); /* both together are too long */
+  CHECK_U64(status_number(&st, "bytes"), strlen(text) + 12);
+  CHECK(unsetenv("VYRE_OPTIONS") == 0);
+}
+
+TEST(what_is_wrong_in_the_environment_is_said_to_be_there) {
+  static const struct {
+    const char *text, *says;
+  } cases[] = {
+      {"vulkan.staging=9",
+       "VYRE_OPTIONS: option 'staging' of backend 'vulkan'"},
+      {"vulkan.push=yes",
+       "VYRE_OPTIONS: option 'push' of backend 'vulkan' is "},
+      {"cpu.colour=1", "VYRE_OPTIONS: backend 'cpu' has no option 'colour'"},
+      {"nobody.width=8", "VYRE_OPTIONS: option 'nobody.width=8': there is no "},
+      {"width", "VYRE_OPTIONS: 'width' is no option of a backend"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    vyre_status st = {0};
+    CHECK(setenv("VYRE_OPTIONS", cases[i].text, 1) == 0);
+    CHECK_FAILS(open_with(NULL, &st), st, VYRE_INVALID_ARGUMENT,
+                VYRE_KIND_INVALID_ARGUMENT);
+    CHECK_HAS(st.message, cases[i].says);
+    CHECK_TEXT(st.field, "VYRE_OPTIONS");
+    /* A later option does not correct it; an empty text ignores both. */
+    CHECK_FAILS(open_with("vulkan.staging=1", &st), st, VYRE_INVALID_ARGUMENT,
+                VYRE_KIND_INVALID_ARGUMENT);
+    CHECK_TEXT(st.field, "VYRE_OPTIONS");
+    CHECK_OK(open_with("", &st), st);
+  }
+  CHECK(unsetenv("VYRE_OPTIONS") == 0);
+}
+
+TEST_MAIN(TEST_ENTRY(a_device_gets_its_options_and_no_others),
+          TEST_ENTRY(options_that_are_none_are_refused_by_name),
+          TEST_ENTRY(options_are_listed_for_every_backend_that_has_any),
+          TEST_ENTRY(a_context_knows_the_options_of_all_backends),
+          TEST_ENTRY(the_environment_has_options_too),
+          TEST_ENTRY(what_is_wrong_in_the_environment_is_said_to_be_there))

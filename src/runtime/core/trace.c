@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The file is one JSON array of trace events. What was written so far always ends
+ * with the closing bracket, and the next events are written over it: whoever
+ * kills the process finds a whole file. */
+#include "runtime/core/trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/utf8.h"
+
+enum {
+  BUFFER_BYTES = 1 << 16,
+  EVENT_BYTES = 2048, /* of one event, with all it may have */
+  TEXT_BYTES = 160,   /* of one text in it, escaped */
+  NAMED_THREADS = 4096,
+  MOST_FILES = 99, /* that are traced to at once under one name */
+};
+
+/* How long an event may wait before it is in the file, if others follow. */
+static const uint64_t flush_after_ns = 250000000;
+
+static const char tail[] = "\n]\n";
+
+struct vyre__trace {
+  size_t size; /* bytes of the whole object */
+  uint64_t id; /* never used again */
+  int fd;
+  bool is_new; /* the file was not there before */
+  pid_t pid;
+  pthread_mutex_t lock; /* of all below */
+  uint64_t end;         /* of the last event in the file */
+  uint64_t flushed_ns;
+  uint64_t event_count, dropped_count;
+  uint64_t pending; /* events in the buffer */
+  uint64_t named[NAMED_THREADS / 64];
+  size_t used;
+  char buffer[BUFFER_BYTES + sizeof tail];
+  char path[]; /* with room for what open_free puts behind it */
+};
+
+/* --- threads -----------------------------------------------------------------*/
+
+/* Tracks are numbered in the whole process: a thread has one number, in whatever
+ * trace it shows up. */
+static atomic_uint last_track, last_host;
+static atomic_ullong last_trace;
+
+/* Few bytes, and where the loader puts them at the start: the library then needs
+ * nothing of the loader when a thread looks at them. */
+static _Thread_local struct {
+  uint32_t track, host;
+  uint64_t named_in; /* the trace that was told the name last */
+  const char *name;  /* NULL: "host" and its number */
+} self __attribute__((tls_model("initial-exec")));
+
+static uint32_t own_track(void) {
+  if (self.track == 0) {
+    self.track = atomic_fetch_add(&last_track, 1) + 1;
+    if (!self.name) self.host = atomic_fetch_add(&last_host, 1) + 1;
+  }
+  return self.track;
+}
+
+void vyre__trace_name_thread(const char *name) {
+  self.name = name;
+  self.track = 0;
+  self.named_in = 0;
+}
+
+/* --- text --------------------------------------------------------------------*/
+
+typedef struct text {
+  size_t length;
+  char bytes[EVENT_BYTES];
+} text;
+
+/* Cannot run out of room: texts are cut before, and numbers are few; what would
+ * is left out all the same. Not by printf: this is half of what an event costs. */
+static void put_bytes(text *out, const char *bytes, size_t length) {
+  if (length > sizeof out->bytes - out->length) return;
+  memcpy(out->bytes + out->length, bytes, length);
+  out->length += length;
+}
+
+static void put(text *out, const char *words) {
+  put_bytes(out, words, strlen(words));
+}
+
+/* With at least @p least digits. */
+static void put_u64(text *out, uint64_t value, int least) {
+  char digits[20];
+  size_t at = sizeof digits;
+  for (; value > 0 || least > 0; value /= 10, least--) {
+    digits[--at] = (char)('0' + value % 10);
+  }
+  put_bytes(out, digits + at, sizeof digits - at);
+}
+
+/* ,"key":value */
+static void put_number(text *out, const char *key, uint64_t value) {
+  put(out, ",\"");
+  put(out, key);
+  put(out, "\":");
+  put_u64(out, value, 1);
+}
+
+static void put_escape(text *out, unsigned code) {
+  static const char hex[] = "0123456789abcdef";
+  const char escape[] = {'\\',
+                         'u',
+                         hex[code >> 12],
+                         hex[code >> 8 & 15],
+                         hex[code >> 4 & 15],
+                         hex[code & 15]};
+  put_bytes(out, escape, sizeof escape);
+}
+
+/* A string of JSON, cut between two characters if it is long. */
+static void put_string(text *out, const char *value) {
+  size_t left = strlen(value), start;
+  put(out, "\"");
+  start = out->length;
+  while (left > 0 && out->length - start < TEXT_BYTES) {
+    size_t step = vyre__utf8_step(value, left);
+    unsigned char c = (unsigned char)*value;
+    if (step == 0) {
+      put_escape(out, c < 0x20 || c == 0x7F ? c : 0xFFFD);
+      step = 1;
+    } else {
+      if (c == '"' || c == '\\') put(out, "\\");
+      put_bytes(out, value, step);
+    }
+    value += step;
+    left -= step;
+  }
+  put(out, left > 0 ? "...\"" : "\"");
+}
+
+static void put_name(text *out, const vyre__trace *trace, const char *what,
+                     uint32_t track, const char *name) {
+  put(out, ",\n{\"ph\":\"M\",\"name\":\"");
+  put(out, what);
+  put(out, "\"");
+  put_number(out, "pid", (uint64_t)trace->pid);
+  put_number(out, "tid", track);
+  put(out, ",\"args\":{\"name\":");
+  put_string(out, name);
+  put(out, "}}");
+}
+
+static const char *const kinds[] = {
+#define VYRE_X2(name, text) [name] = (text),
+    VYRE__TRACE_MAP(VYRE_X2)
+#undef VYRE_X2
+};
+
+/* ,"key":microseconds */
+static void put_time(text *out, const char *key, uint64_t ns) {
+  put_number(out, key, ns / 1000);
+  put(out, ".");
+  put_u64(out, ns % 1000, 3);
+}
+
+static void put_argument(text *out, const char *name, const char *value) {
+  if (!value) return;
+  put(out, ",\"");
+  put(out, name);
+  put(out, "\":");
+  put_string(out, value);
+}
+
+static void put_grid(text *out, const uint32_t *grid) {
+  put(out, ",\"grid\":[");
+  for (int axis = 0; axis < 3; axis++) {
+    if (axis > 0) put(out, ",");
+    put_u64(out, grid[axis], 1);
+  }
+  put(out, "]");
+}
+
+static void put_event(text *out, const vyre__trace *trace, uint32_t track,
+                      uint64_t start, uint64_t end,
+                      const vyre__trace_event *event) {
+  put(out, ",\n{\"ph\":\"X\",\"cat\":\"");
+  put(out, kinds[event->kind]);
+  put(out, "\",\"name\":");
+  put_string(out, event->name ? event->name : kinds[event->kind]);
+  put_time(out, "ts", start);
+  put_time(out, "dur", end > start ? end - start : 0);
+  put_number(out, "pid", (uint64_t)trace->pid);
+  put_number(out, "tid", track);
+  put(out, ",\"args\":{\"result\":\"");
+  put(out, vyre_code_name(event->result));
+  put(out, "\"");
+  put_argument(out, "kernel", event->kernel);
+  put_argument(out, "label", event->label);
+  put_argument(out, "profile", event->profile);
+  put_argument(out, "pipeline", event->pipeline);
+  if (event->device) {
+    put_argument(out, "device", vyre_device_name(event->device));
+    put_number(out, "device_id", vyre_device_id(event->device));
+  }
+  if (event->grid) put_grid(out, event->grid);
+  for (int i = 0; i < VYRE__TRACE_NUMBERS && event->numbers[i].name; i++) {
+    put_number(out, event->numbers[i].name, event->numbers[i].value);
+  }
+  put(out, "}}");
+}
+
+/* --- the file ----------------------------------------------------------------*/
+
+/* All of it, or false. */
+static bool write_out(const vyre__trace *trace, const char *bytes, size_t size,
+                      uint64_t offset) {
+  while (size > 0) {
+    ssize_t done = pwrite(trace->fd, bytes, size, (off_t)offset);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return false;
+    bytes += done;
+    size -= (size_t)done;
+    offset += (uint64_t)done;
+  }
+  return true;
+}
+
+/* Locked. What cannot be written is counted; the file is then as it was, so that
+ * later events may fare better. */
+static void flush(vyre__trace *trace) {
+  size_t size = trace->used;
+  /* A child of a fork has the same file, which is its parent's. */
+  bool is_ours = getpid() == trace->pid;
+  if (size == 0) return;
+  memcpy(trace->buffer + size, tail, sizeof tail - 1);
+  size_t whole = size + sizeof tail - 1;
+  if (is_ours && !vyre__is_deadly(trace->end + whole) &&
+      write_out(trace, trace->buffer, whole, trace->end)) {
+    trace->end += size;
+  } else {
+    trace->dropped_count += trace->pending;
+    uint64_t end = trace->end + sizeof tail - 1;
+    if (is_ours && !vyre__is_deadly(end)) {
+      (void)write_out(trace, tail, sizeof tail - 1, trace->end);
+      (void)!ftruncate(trace->fd, (off_t)end);
+    }
+  }
+  trace->used = 0;
+  trace->pending = 0;
+}
+
+/* Locked. */
+static void append(vyre__trace *trace, const text *event) {
+  if (event->length > BUFFER_BYTES - trace->used) flush(trace);
+  memcpy(trace->buffer + trace->used, event->bytes, event->length);
+  trace->used += event->length;
+}
+
+/* Locked. Tells the name of a thread when it first shows up. */
+static void name_thread(vyre__trace *trace, uint32_t track) {
+  text line;
+  line.length = 0;
+  if (self.named_in == trace->id) return;
+  self.named_in = trace->id;
+  if (track < NAMED_THREADS) {
+    uint64_t bit = UINT64_C(1) << track % 64;
+    if (trace->named[track / 64] & bit) return;
+    trace->named[track / 64] |= bit;
+  }
+  char host[24];
+  (void)snprintf(host, sizeof host, "host %u", self.host);
+  put_name(&line, trace, "thread_name", track, self.name ? self.name : host);
+  append(trace, &line);
+}
+
+void vyre__trace_write(const vyre_context *context, uint64_t start_ns,
+                       const vyre__trace_event *event) {
+  vyre__trace *trace = atomic_load(&context->trace);
+  uint64_t end = event->end_ns ? event->end_ns : vyre__clock_ns();
+  uint32_t track = event->track ? event->track : own_track();
+  text line;
+  line.length = 0;
+  put_event(&line, trace, track, start_ns, end, event);
+  pthread_mutex_lock(&trace->lock);
+  if (!event->track) name_thread(trace, track);
+  append(trace, &line);
+  trace->event_count++;
+  trace->pending++;
+  if (end > trace->flushed_ns + flush_after_ns) {
+    flush(trace);
+    trace->flushed_ns = end;
+  }
+  pthread_mutex_unlock(&trace->lock);
+}
+
+uint32_t vyre__trace_track(const vyre_context *context, const char *name) {
+  vyre__trace *trace = atomic_load(&context->trace);
+  if (!trace) return 0;
+  uint32_t track = atomic_fetch_add(&last_track, 1) + 1;
+  text line;
+  line.length = 0;
+  put_name(&line, trace, "thread_name", track, name);
+  pthread_mutex_lock(&trace->lock);
+  append(trace, &line);
+  pthread_mutex_unlock(&trace->lock);
+  return track;
+}
+
+/* --- open and close ----------------------------------------------------------*/
+
+/* @p file with %p as the process's id. Returns its length; writes only what has
+ * room. */
+static size_t expand(const char *file, pid_t pid, char *out, size_t room) {
+  size_t length = 0;
+  for (const char *at = file; *at; at++) {
+    char digits[24] = {*at, '\0'};
+    if (at[0] == '%' && at[1] == 'p') {
+      (void)snprintf(digits, sizeof digits, "%ld", (long)pid);
+      at++;
+    }
+    for (const char *c = digits; *c; c++, length++) {
+      if (length < room) out[length] = *c;
+    }
+  }
+  if (length < room) out[length] = '\0';
+  return length;
+}
+
+/* Files that this process wrote to their end: the next trace that is given one
+ * goes on there. A process's own context may come and go many times. */
+enum { MOST_WRITTEN = 8 };
+
+static struct written {
+  pid_t pid;
+  dev_t device;
+  ino_t file;
+  uint64_t end; /* before the tail */
+} written[MOST_WRITTEN];
+static unsigned written_count; /* the oldest is overwritten */
+static pthread_mutex_t written_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void remember_file(const vyre__trace *trace) {
+  struct stat about;
+  if (trace->pid != getpid() || fstat(trace->fd, &about) != 0) {
+    return;
+  }
+  pthread_mutex_lock(&written_lock);
+  unsigned at = 0;
+  while (at < MOST_WRITTEN && (written[at].device != about.st_dev ||
+                               written[at].file != about.st_ino)) {
+    at++;
+  }
+  if (at == MOST_WRITTEN) at = written_count++ % MOST_WRITTEN;
+  written[at] =
+      (struct written){trace->pid, about.st_dev, about.st_ino, trace->end};
+  pthread_mutex_unlock(&written_lock);
+}
+
+/* Where to go on in a file that is as this process left it; else 0. */
+static uint64_t recall_file(pid_t pid, const struct stat *about) {
+  uint64_t end = 0;
+  pthread_mutex_lock(&written_lock);
+  for (unsigned i = 0; i < MOST_WRITTEN; i++) {
+    const struct written *w = &written[i];
+    if (w->pid == pid && w->device == about->st_dev &&
+        w->file == about->st_ino &&
+        (uint64_t)about->st_size == w->end + sizeof tail - 1) {
+      end = w->end;
+    }
+  }
+  pthread_mutex_unlock(&written_lock);
+  return end;
+}
+/* What open_free returns for a pipe, a terminal or a device: events are written
+ * over the end of the last, and whoever does not read would hold up the program. */
+enum { NO_PLAIN_FILE = -1 };
+
+/* Opens a file for writing, and creates it if it is not there. Does not wait for a
+ * reader of a named pipe. */
+static int open_or_create(const char *path, bool *is_new) {
+  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  int fd = open(path, flags | O_EXCL, 0666);
+  *is_new = fd >= 0;
+  return fd < 0 && errno == EEXIST ? open(path, flags, 0666) : fd;
+}
+
+/* Opens the file, or one beside it if it is being traced to. Returns 0 or what
+ * went wrong. */
+static int open_free(vyre__trace *trace) {
+  size_t length = strlen(trace->path);
+  for (int n = 1; n <= MOST_FILES; n++) {
+    struct stat about;
+    if (n > 1) (void)snprintf(trace->path + length, 8, ".%d", n);
+    int fd = open_or_create(trace->path, &trace->is_new);
+    if (fd < 0) return errno == ENXIO ? NO_PLAIN_FILE : errno;
+    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
+      close(fd);
+      return NO_PLAIN_FILE;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      close(fd);
+      continue;
+    }
+    /* Its size may have changed before it was locked. */
+    if (fstat(fd, &about) == 0) {
+      trace->end = recall_file(trace->pid, &about);
+    }
+    if (trace->end == 0 && ftruncate(fd, 0) != 0) {
+      int error = errno;
+      close(fd);
+      return error;
+    }
+    trace->fd = fd;
+    return 0;
+  }
+  return EBUSY;
+}
+
+/* The first thing in the file; it also tells whether it can be written at all. */
+static int write_head(vyre__trace *trace) {
+  text line;
+  line.length = 0;
+  errno = EFBIG; /* what is not even tried */
+  put_name(&line, trace, "process_name", 0, "vyre");
+  if (trace->end == 0) line.bytes[0] = '['; /* instead of the comma */
+  append(trace, &line);
+  pthread_mutex_lock(&trace->lock);
+  trace->pending = 1;
+  flush(trace);
+  pthread_mutex_unlock(&trace->lock);
+  return trace->dropped_count == 0 ? 0 : errno ? errno : EIO;
+}
+
+static vyre_code too_large(const char *file, vyre_status *st) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "write to a file system that takes larger files, or "
+                     "leave the trace out (unset VYRE_TRACE)",
+                     "the trace cannot be written to '%.140s': the file system "
+                     "takes no file of that size",
+                     file);
+  }
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                   "start the process from a shell whose `ulimit -f` is "
+                   "unlimited, or leave the trace out (unset VYRE_TRACE)",
+                   "the trace cannot be written to '%.140s': the limit on the "
+                   "size of a file is %llu bytes (RLIMIT_FSIZE)",
+                   file, (unsigned long long)limit.rlim_cur);
+}
+
+static vyre_code not_writable(const char *file, int error, vyre_status *st) {
+  char why[80] = "";
+  if (error == EFBIG) return too_large(file, st);
+  if (error == NO_PLAIN_FILE) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "name a plain file, or leave the trace out (unset "
+                     "VYRE_TRACE)",
+                     "the trace cannot be written to '%.140s': it is a pipe, a "
+                     "socket or a device, not a plain file",
+                     file);
+  }
+  (void)!strerror_r(error, why, sizeof why);
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                   "name a file in a folder that is there and that you may "
+                   "write to, or leave the trace out (unset VYRE_TRACE)",
+                   "the trace cannot be written to '%.140s': %s", file, why);
+}
+
+static void destroy(vyre_context *context, vyre__trace *trace) {
+  pthread_mutex_destroy(&trace->lock);
+  vyre__resize(context->given, trace, trace->size, 0);
+}
+
+vyre_code vyre__trace_open(vyre_context *context, const char *file,
+                           vyre_status *st) {
+  pid_t pid = getpid();
+  size_t room = expand(file, pid, NULL, 0) + 8;
+  size_t size = sizeof(vyre__trace) + room;
+  vyre__trace *trace = vyre__resize(context->given, NULL, 0, size);
+  if (!trace) return vyre__no_memory(st, "vyre_context_create", "traces", 1);
+  memset(trace, 0, size);
+  trace->size = size;
+  trace->pid = pid;
+  trace->id = atomic_fetch_add(&last_trace, 1) + 1;
+  trace->flushed_ns = vyre__clock_ns();
+  pthread_mutex_init(&trace->lock, NULL);
+  (void)expand(file, pid, trace->path, room);
+  int error = open_free(trace);
+  if (error == 0) {
+    error = write_head(trace);
+    if (error != 0) {
+      if (trace->is_new) (void)unlink(trace->path);
+      close(trace->fd);
+    }
+  }
+  if (error != 0) {
+    destroy(context, trace);
+    return not_writable(file, error, st);
+  }
+  atomic_store(&context->trace, trace);
+  return VYRE_OK;
+}
+
+void vyre__trace_close(vyre_context *context) {
+  vyre__trace *trace = atomic_load(&context->trace);
+  if (!trace) return;
+  pthread_mutex_lock(&trace->lock);
+  flush(trace);
+  pthread_mutex_unlock(&trace->lock);
+  remember_file(trace);
+  close(trace->fd);
+  atomic_store(&context->trace, NULL);
+  destroy(context, trace);
+}
+
+bool vyre_context_trace(const vyre_context *context, vyre_trace_info *out) {
+  if (!out) return false;
+  *out = (vyre_trace_info){0};
+  vyre__trace *trace = context ? atomic_load(&context->trace) : NULL;
+  if (!trace) return false;
+  pthread_mutex_lock(&trace->lock);
+  flush(trace);
+  out->file = trace->path;
+  out->event_count = trace->event_count;
+  out->dropped_count = trace->dropped_count;
+  pthread_mutex_unlock(&trace->lock);
+  return true;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "runtime/dispatch/command_list.h"
+
+#include "base/status.h"
+#include "runtime/core/trace.h"
+
+/* A slot that is as the run leaves it. */
+static bool is_settled(const vyre__run *run, const vyre_slot *slot,
+                       uint64_t size) {
+  size_t alignment = vyre__host_alignment(run->pipeline->device);
+  return slot->data && slot->size == size && slot->capacity >= size &&
+         (uintptr_t)slot->data % alignment == 0 &&
+         !run->desc->has_fresh_outputs;
+}
+
+/* Memory of outputs is bound for all before the first of them runs, and nobody
+ * must see that: neither the runs before it, nor who finds that it was not
+ * reached. So nothing is made or copied for it, and cleared by the backend. */
+bool vyre__run_is_ready(const vyre__run *run) {
+  const struct vyre__pipeline_inside *inside = run->pipeline->inside;
+  bool clears = run->pipeline->device->backend->clears;
+  for (size_t i = 0; i < run->pipeline->plan.output_count; i++) {
+    const vyre__port *port = inside->outputs[i];
+    const vyre__bound *bound = &run->bound[port->index];
+    const vyre_output *output = &run->outputs[i];
+    if (output->kept) return false;
+    if (output->slot && !is_settled(run, output->slot, bound->out_size)) {
+      return false;
+    }
+    if (bound->out_size == 0 || vyre__in_place(bound)) continue;
+    if (port->input != VYRE_NO_INDEX || !clears) return false;
+    if (!bound->out && bound->out_slot) return false;
+  }
+  return true;
+}
+
+static const vyre_slot_stats none;
+
+/* What comes back, and what is counted for all together. */
+typedef struct tally {
+  uint64_t launches, input_bytes, output_bytes;
+} tally;
+
+static void finish(vyre__run *run, const vyre_slot_stats *stats, tally *sums) {
+  bool is_counted = stats || run->copies.copied_bytes > 0;
+  if (!stats) stats = &none;
+  if (run->tells) vyre__run_tell(run, stats, VYRE_OK);
+  sums->launches += run->launch.launches;
+  if (is_counted) {
+    vyre__run_count(run, stats);
+    return;
+  }
+  sums->input_bytes += run->host_in;
+  sums->output_bytes += run->host_out;
+}
+
+/* Gives how many are. st: told of the first only, where what stops the others is met
+ * again when they are the first; of a piece, which runs all or nothing, of any. */
+static size_t make_ready(vyre__run *const *runs, size_t count, bool are_apart,
+                         bool is_piece, vyre_status *st, vyre_code *code) {
+  for (size_t i = 0; i < count; i++) {
+    vyre__run *run = runs[i];
+    if (!run->is_bound) {
+      run->stats = (vyre_slot_stats){0};
+      *code = vyre__run_bind(run, &run->stats, i == 0 || is_piece ? st : NULL);
+      if (*code != VYRE_OK) return i;
+    }
+    __builtin_prefetch(
+        run->views); /* they are in one or two lines, as a rule */
+    __builtin_prefetch((const char *)run->views + 64);
+    run->launch.launches = 1;
+    run->launch.is_timed = false;
+    run->launch.is_apart = are_apart;
+    run->launch.next = NULL;
+    if (i > 0) runs[i - 1]->launch.next = &run->launch;
+  }
+  return count;
+}
+
+/* What is counted and told of the first @p done, and of the next if that failed. */
+static void settle(vyre__run *const *runs, size_t count, size_t done,
+                   vyre_code code) {
+  vyre_device *device = runs[0]->pipeline->device;
+  tally sums = {0};
+  for (size_t i = 0; i < done; i++) {
+    finish(runs[i], runs[i]->is_bound ? NULL : &runs[i]->stats, &sums);
+  }
+  if (code != VYRE_OK) {
+    vyre__run *bad = done < count ? runs[done] : NULL;
+    if (bad && bad->tells) {
+      vyre__run_tell(bad, bad->is_bound ? &none : &bad->stats, code);
+    }
+    VYRE__COUNT(device, failures, 1);
+  }
+  VYRE__COUNT(device, launches, sums.launches);
+  VYRE__COUNT(device, input_bytes, sums.input_bytes);
+  VYRE__COUNT(device, output_bytes, sums.output_bytes);
+}
+
+vyre_code vyre__stretch_run(vyre__run *const *runs, size_t count,
+                            bool are_apart, size_t *done, vyre_status *st) {
+  vyre_device *device = runs[0]->pipeline->device;
+  vyre_code code = VYRE_OK;
+  *done = 0;
+  size_t ready = make_ready(runs, count, are_apart, false, st, &code);
+  if (ready > 0) code = vyre__device_check(device, st);
+  if (ready > 0 && code == VYRE_OK) {
+    code = device->backend->run_many(device, &runs[0]->launch, done, st);
+  }
+  settle(runs, count, *done, code);
+  return code;
+}
+
+vyre_code vyre__stretch_run_piece(vyre__run *const *runs, size_t count,
+                                  vyre__piece *piece, size_t *done,
+                                  vyre_status *st) {
+  vyre_device *device = runs[0]->pipeline->device;
+  vyre_code code = vyre__device_check(device, st);
+  size_t launches = 0;
+  *done = 0;
+  if (code == VYRE_OK) (void)make_ready(runs, count, false, true, st, &code);
+  if (code == VYRE_OK) code = device->backend->piece_run(piece, done, st);
+  for (size_t i = 0; i < *done; i++) launches += piece->items[i].launch != NULL;
+  settle(runs, count, launches, code);
+  return code;
+}
+
+vyre__tally vyre__stretch_sum(vyre__run *const *runs, size_t count) {
+  vyre__tally sums = {.launches = count};
+  for (size_t i = 0; i < count; i++) {
+    sums.input_bytes += runs[i]->host_in;
+    sums.output_bytes += runs[i]->host_out;
+    sums.copied_bytes += runs[i]->copies.copied_bytes;
+  }
+  return sums;
+}
+
+static void count_all(vyre_device *device, const vyre__tally *sums,
+                      uint64_t times) {
+  VYRE__COUNT(device, launches, times * sums->launches);
+  VYRE__COUNT(device, input_bytes, times * sums->input_bytes);
+  VYRE__COUNT(device, output_bytes, times * sums->output_bytes);
+  if (sums->copied_bytes > 0) {
+    VYRE__COUNT(device, copied_bytes, times * sums->copied_bytes);
+  }
+}
+
+vyre_code vyre__stretch_run_again(vyre__piece *piece, const vyre__tally *sums,
+                                  size_t *done, vyre_status *st) {
+  vyre_device *device = piece->device;
+  *done = 0;
+  VYRE_TRY(vyre__device_check(device, st));
+  vyre_code code = device->backend->piece_run(piece, done, st);
+  if (code == VYRE_OK) {
+    count_all(device, sums, 1);
+    return VYRE_OK;
+  }
+  vyre__tally some = {0};
+  for (size_t i = 0; i < *done; i++) {
+    const vyre__launch *launch = piece->items[i].launch;
+    if (!launch) continue;
+    const vyre__run *run =
+        (const vyre__run *)(const void *)((const char *)launch -
+                                          offsetof(vyre__run, launch));
+    some.launches++;
+    some.input_bytes += run->host_in;
+    some.output_bytes += run->host_out;
+    some.copied_bytes += run->copies.copied_bytes;
+  }
+  count_all(device, &some, 1);
+  VYRE__COUNT(device, failures, 1);
+  return code;
+}
+
+vyre_code vyre__stretch_run_loop(vyre__run *const *runs, size_t count,
+                                 vyre__piece *piece, vyre__piece_loop *loop,
+                                 vyre_status *st) {
+  vyre_device *device = piece->device;
+  vyre_code code = vyre__device_check(device, st);
+  if (code == VYRE_OK) (void)make_ready(runs, count, false, true, st, &code);
+  if (code == VYRE_OK) code = device->backend->piece_loop(piece, loop, st);
+  vyre__tally sums = vyre__stretch_sum(runs, count);
+  if (loop->rounds > 0) count_all(device, &sums, loop->rounds);
+  if (code != VYRE_OK) VYRE__COUNT(device, failures, 1);
+  return code;
+}

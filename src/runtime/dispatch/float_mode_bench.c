@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Compiles with other forms of floats than a device has, for benchmarks of them. */
+#include <string.h>
+
+#include "vyre/vyre.h"
+
+#include "bench.h"
+#include "runtime/probe/probe.h"
+#include "runtime/runtime.h"
+
+const vyre_number_class *bench_number(const vyre_device *device,
+                                      const char *operation) {
+  const vyre_device_caps *caps = vyre_device_capabilities(device);
+  for (size_t i = 0; i < caps->number_count; i++) {
+    if (strcmp(caps->numbers[i].operation, operation) == 0)
+      return &caps->numbers[i];
+  }
+  bench_fail(operation, "is no operation of the probe");
+}
+
+vyre_pipeline *bench_compile_as(vyre_device *device, vyre_program *program,
+                                const vyre_number_class *number, int form) {
+  vyre_number_class numbers[VYRE__NUMBER_COUNT];
+  vyre_pipeline *pipeline;
+  vyre_status st = {0};
+  memcpy(numbers, device->caps.numbers, sizeof numbers);
+  numbers[number - device->caps.numbers].form = (vyre_numbers)form;
+  if (vyre__pipeline_compile_as(device, program, numbers, &pipeline, &st) !=
+      VYRE_OK)
+    bench_fail(number->operation, st.message);
+  return pipeline;
+}

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A run remembers what it was given, and holds those resident buffers. Nobody may
+ * notice but by the time it takes: what changed is looked at, what was freed is
+ * gone, and the bytes are right. */
+#include <pthread.h>
+
+#include "vyre/vyre.h"
+
+#include "runtime/runtime.h"
+#include "support/check.h"
+#include "support/driver.h"
+
+static const char text[] =
+    "kernel k workgroup(8) over(y)\n"
+    "buffer x : read u32[] @0;\n"
+    "buffer y : read_write u32[] @1;\n"
+    "buffer z : read_write u32[4] @2 output;\n"
+    "{\n"
+    "    let i = global_id.x;\n"
+    "    if (i < len(y)) y[i] += 2 * x[i];\n"
+    "    atomic_add(z[i % 4], 1);\n"
+    "}\n";
+
+static const char printing[] =
+    "kernel k workgroup(1)\n"
+    "buffer y : read_write u32[] @0;\n"
+    "{ y[0] += 1; print(y[0]); }\n";
+
+enum { ELEMENTS = 8, BYTES = 4 * ELEMENTS };
+
+/* Bindings that a case may spoil. */
+typedef struct scene {
+  rig r;
+  uint32_t x[ELEMENTS], y[ELEMENTS + 1], z[4];
+  vyre_resident resident; /* holds what x does */
+  vyre_slot slot;
+  vyre_input in[2];
+  vyre_output out[2];
+  vyre_dispatch_desc desc;
+} scene;
+
+static void open_scene(scene *s, bool is_resident, bool has_slot) {
+  vyre_status st = {0};
+  memset(s, 0, sizeof *s);
+  s->r = rig_open(text, NULL);
+  for (uint32_t i = 0; i < ELEMENTS; i++) s->x[i] = i + 1;
+  CHECK_OK(vyre_resident_create(s->r.device, BYTES, &s->resident, &st), st);
+  CHECK_OK(vyre_resident_upload(s->r.device, s->resident, 0, s->x, BYTES, &st),
+           st);
+  s->in[0] = is_resident ? vyre_input_resident(s->resident)
+                         : vyre_input_bytes(s->x, BYTES);
+  s->in[1] = vyre_input_bytes(s->y, BYTES);
+  s->out[0] = vyre_output_bytes(s->y, BYTES);
+  s->out[1] = has_slot ? vyre_output_slot(&s->slot, 0)
+                       : vyre_output_bytes(s->z, sizeof s->z);
+  s->desc = (vyre_dispatch_desc){
+      .inputs = s->in, .input_count = 2, .outputs = s->out, .output_count = 2};
+}
+
+static void close_scene(scene *s) {
+  vyre_slot_finish(&s->slot);
+  rig_close(&s->r);
+}
+
+/* Dispatches, and looks at every byte; @p rounds were before. */
+static void dispatch(scene *s, uint32_t rounds) {
+  vyre_status st = {0};
+  const uint32_t *z = s->out[1].slot ? NULL : s->z;
+  CHECK_OK(vyre_dispatch(s->r.pipeline, &s->desc, &st), st);
+  if (!z) z = s->slot.data;
+  for (uint32_t i = 0; i < ELEMENTS; i++) {
+    CHECK_U64(s->y[i], (uint64_t)2 * (i + 1) * (rounds + 1));
+  }
+  for (int i = 0; i < 4; i++) CHECK_U64(z[i], 2); /* zero before each run */
+}
+
+static uint64_t live(const scene *s) {
+  vyre_counters counters;
+  vyre_counters_read(s->r.device, &counters);
+  return counters.live_residents;
+}
+
+TEST(the_same_again_gives_the_right_bytes) {
+  for (int form = 0; form < 4; form++) {
+    scene s;
+    vyre_copy_report copies, first = {0};
+    open_scene(&s, form & 1, form & 2);
+    for (uint32_t i = 0; i < 6; i++) {
+      s.desc.copies = &copies;
+      dispatch(&s, i);
+      if (i == 0) first = copies;
+      if (i > 0 && !(form & 2)) {
+        CHECK_U64(copies.borrowed_bytes, first.borrowed_bytes);
+      }
+      CHECK_U64(copies.resident_bytes, form & 1 ? BYTES : 0);
+      CHECK_U64(copies.copied_bytes, 0);
+    }
+    vyre_counters counters;
+    vyre_counters_read(s.r.device, &counters);
+    CHECK_U64(counters.launches, 6);
+    CHECK_U64(counters.input_bytes, UINT64_C(6) * (form & 1 ? 1 : 2) * BYTES);
+    CHECK_U64(counters.output_bytes, UINT64_C(6) * (BYTES + 16));
+    CHECK_U64(counters.output_slots, form & 2 ? 6 : 0);
+    close_scene(&s);
+  }
+}
+
+/* --- what changed is looked at ------------------------------------------------*/
+
+static void null_input(scene *s) {
+  s->in[0].data = NULL;
+}
+static void shorter_output(scene *s) {
+  s->out[0].size -= 4;
+}
+static void odd_input(scene *s) {
+  s->in[0].size -= 1;
+}
+static void overlapping_input(scene *s) {
+  s->in[0].data = s->y + 1;
+}
+static void one_input_less(scene *s) {
+  s->desc.input_count = 1;
+}
+static void one_output_less(scene *s) {
+  s->desc.output_count = 1;
+}
+static void no_inputs(scene *s) {
+  s->desc.inputs = NULL;
+}
+static void huge_grid(scene *s) {
+  s->desc.grid[0] = UINT32_MAX;
+}
+static void low_limit(scene *s) {
+  s->desc.max_output_bytes = BYTES + 15;
+}
+static void zero_iterations(scene *s) {
+  s->desc.has_iterations = true;
+}
+static void check_without_report(scene *s) {
+  s->desc.check.races = true;
+}
+static void two_places(scene *s) {
+  s->out[1].slot = &s->slot;
+}
+static void freed_resident(scene *s) {
+  vyre_status st = {0};
+  CHECK_OK(vyre_resident_free(s->r.device, s->resident, &st), st);
+}
+static void old_generation(scene *s) {
+  s->in[0].resident.id -= UINT64_C(1) << 32;
+}
+static void other_owner(scene *s) {
+  s->in[0].resident.owner++;
+}
+static void range_outside(scene *s) {
+  s->in[0].offset = BYTES + 4;
+}
+static void slot_over_input(scene *s) {
+  s->slot.data = s->x; /* not the slot's own: taken back below */
+}
+
+typedef struct spoiled {
+  const char *name;
+  void (*spoil)(scene *s);
+  bool is_resident, has_slot;
+  vyre_code code;
+  vyre_kind kind;
+} spoiled;
+
+#define ARGUMENT VYRE_INVALID_ARGUMENT
+#define MISMATCH VYRE_KIND_BINDING_MISMATCH
+
+static const spoiled cases[] = {
+    {"NULL input", null_input, false, false, ARGUMENT,
+     VYRE_KIND_INVALID_ARGUMENT},
+    {"shorter output", shorter_output, false, false, ARGUMENT, MISMATCH},
+    {"odd input", odd_input, false, false, VYRE_INVALID_PROGRAM,
+     VYRE_KIND_INVALID_PROGRAM},
+    {"overlap", overlapping_input, false, false, ARGUMENT, MISMATCH},
+    {"inputs", one_input_less, false, false, VYRE_INVALID_PROGRAM,
+     VYRE_KIND_INVALID_PROGRAM},
+    {"outputs", one_output_less, false, false, ARGUMENT, MISMATCH},
+    {"NULL inputs", no_inputs, false, false, ARGUMENT,
+     VYRE_KIND_INVALID_ARGUMENT},
+    {"grid", huge_grid, false, false, ARGUMENT, VYRE_KIND_GRID_TOO_LARGE},
+    {"limit", low_limit, false, false, ARGUMENT, VYRE_KIND_OUTPUT_TOO_LARGE},
+    {"iterations", zero_iterations, false, false, ARGUMENT,
+     VYRE_KIND_ZERO_ITERATIONS},
+    {"report", check_without_report, false, false, ARGUMENT,
+     VYRE_KIND_INVALID_ARGUMENT},
+    {"two places", two_places, false, false, ARGUMENT, MISMATCH},
+    {"freed", freed_resident, true, false, ARGUMENT, VYRE_KIND_STALE_HANDLE},
+    {"generation", old_generation, true, false, ARGUMENT,
+     VYRE_KIND_STALE_HANDLE},
+    {"owner", other_owner, true, false, ARGUMENT, VYRE_KIND_FOREIGN_HANDLE},
+    {"range", range_outside, true, false, ARGUMENT, MISMATCH},
+    {"slot", slot_over_input, false, true, ARGUMENT, MISMATCH},
+};
+
+TEST(what_changed_is_looked_at) {
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    const spoiled *c = &cases[i];
+    scene s;
+    vyre_status st = {0};
+    open_scene(&s, c->is_resident, c->has_slot);
+    for (uint32_t k = 0; k < 3; k++) dispatch(&s, k);
+    scene good = s;
+    printf("    %s\n", c->name);
+    c->spoil(&s);
+    CHECK_FAILS(vyre_dispatch(s.r.pipeline, &s.desc, &st), st, c->code,
+                c->kind);
+    CHECK(memcmp(s.y, good.y, BYTES) == 0); /* nothing ran */
+    memcpy(s.in, good.in, sizeof s.in);
+    memcpy(s.out, good.out, sizeof s.out);
+    s.slot = good.slot;
+    s.desc = good.desc;
+    if (c->spoil == freed_resident) s.in[0] = vyre_input_bytes(s.x, BYTES);
+    for (uint32_t k = 3; k < 6; k++) dispatch(&s, k);
+    close_scene(&s);
+  }
+}
+
+TEST(a_copy_that_was_allowed_may_be_refused_later) {
+  scene s;
+  vyre_status st = {0};
+  uint32_t apart[ELEMENTS];
+  open_scene(&s, false, false);
+  s.out[0] = vyre_output_bytes(apart, BYTES);
+  for (int i = 0; i < 3; i++) {
+    CHECK_OK(vyre_dispatch(s.r.pipeline, &s.desc, &st), st);
+    CHECK(apart[1] == 4); /* filled from the input each time */
+  }
+  s.desc.require_zero_copy = true;
+  CHECK_FAILS(vyre_dispatch(s.r.pipeline, &s.desc, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED);
+  close_scene(&s);
+}
+
+/* --- what was freed is gone ---------------------------------------------------*/
+
+TEST(a_buffer_that_a_run_remembers_is_freed_at_once) {
+  scene s;
+  vyre_status st = {0};
+  open_scene(&s, true, false);
+  for (uint32_t i = 0; i < 3; i++) dispatch(&s, i);
+  CHECK_U64(live(&s), 1);
+  CHECK_OK(vyre_resident_free(s.r.device, s.resident, &st), st);
+  CHECK_U64(live(&s), 0);
+  CHECK_FAILS(vyre_resident_free(s.r.device, s.resident, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE);
+  close_scene(&s);
+}
+
+/* Of two that a run holds, the other stays held, and is freed like the first. */
+TEST(buffers_of_one_run_are_freed_one_by_one) {
+  scene s;
+  vyre_status st = {0};
+  vyre_resident y;
+  open_scene(&s, true, false);
+  CHECK_OK(vyre_resident_create(s.r.device, BYTES, &y, &st), st);
+  s.in[1] = vyre_input_resident(y);
+  s.out[0] = (vyre_output){0};
+  for (int i = 0; i < 3; i++) {
+    CHECK_OK(vyre_dispatch(s.r.pipeline, &s.desc, &st), st);
+  }
+  CHECK_OK(vyre_resident_free(s.r.device, s.resident, &st), st);
+  CHECK_U64(live(&s), 1);
+  uint32_t got;
+  CHECK_OK(vyre_resident_download(s.r.device, y, 4, &got, 4, &st), st);
+  CHECK_U64(got, 12);
+  CHECK_OK(vyre_resident_free(s.r.device, y, &st), st);
+  CHECK_U64(live(&s), 0);
+  close_scene(&s);
+}
+
+typedef struct freeing {
+  vyre_device *device;
+  vyre_resident buffer;
+  uint64_t live; /* after it was freed, while the kernel ran */
+  vyre_code code;
+} freeing;
+
+static bool free_it(void *self, const char *words, size_t length) {
+  freeing *f = self;
+  vyre_counters counters;
+  (void)words;
+  (void)length;
+  if (f->buffer.owner == 0) return true;
+  f->code = vyre_resident_free(f->device, f->buffer, NULL);
+  f->buffer = (vyre_resident){0};
+  vyre_counters_read(f->device, &counters);
+  f->live = counters.live_residents;
+  return true;
+}
+
+TEST(a_buffer_freed_while_it_is_used_goes_with_the_run) {
+  for (int warm = 0; warm < 3; warm++) {
+    vyre_status st = {0};
+    rig r = rig_open(printing, NULL);
+    freeing f = {.device = r.device, .code = VYRE_UNKNOWN};
+    vyre_resident y;
+    CHECK_OK(vyre_resident_create(r.device, 4, &y, &st), st);
+    vyre_input in = vyre_input_resident(y);
+    vyre_output out = {0};
+    vyre_dispatch_desc desc = {.inputs = &in,
+                               .input_count = 1,
+                               .outputs = &out,
+                               .output_count = 1,
+                               .print = {free_it, &f}};
+    for (int i = 0; i < warm; i++) {
+      CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
+    }
+    f.buffer = y;
+    CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
+    CHECK(f.code == VYRE_OK);
+    CHECK_U64(f.live, 1); /* not under the run */
+    vyre_counters counters;
+    vyre_counters_read(r.device, &counters);
+    CHECK_U64(counters.live_residents, 0);
+    CHECK_FAILS(vyre_dispatch(r.pipeline, &desc, &st), st,
+                VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE);
+    rig_close(&r);
+  }
+}
+
+TEST(a_pipeline_that_goes_lets_go) {
+  scene s;
+  vyre_status st = {0};
+  open_scene(&s, true, false);
+  for (uint32_t i = 0; i < 3; i++) dispatch(&s, i);
+  vyre_pipeline_release(s.r.pipeline);
+  s.r.pipeline = NULL;
+  CHECK_U64(live(&s), 1);
+  CHECK_OK(vyre_resident_free(s.r.device, s.resident, &st), st);
+  CHECK_U64(live(&s), 0);
+  close_scene(&s);
+}
+
+/* --- others at the same time --------------------------------------------------*/
+
+enum { THREADS = 4, TURNS = 300, SHARED = 3 };
+
+typedef struct crowd {
+  rig r;
+  pthread_mutex_t lock; /* of shared */
+  vyre_resident shared[SHARED];
+  atomic_uint bad, ran, stale;
+} crowd;
+
+/* Dispatches on buffers that others free under it. */
+static void *use(void *self) {
+  crowd *c = self;
+  for (int i = 0; i < TURNS; i++) {
+    vyre_status st = {0};
+    uint32_t y[ELEMENTS] = {0}, z[4];
+    pthread_mutex_lock(&c->lock);
+    vyre_resident x = c->shared[i / 8 % SHARED];
+    pthread_mutex_unlock(&c->lock);
+    vyre_input in[] = {vyre_input_resident(x), vyre_input_bytes(y, BYTES)};
+    vyre_output out[] = {vyre_output_bytes(y, BYTES),
+                         vyre_output_bytes(z, sizeof z)};
+    vyre_dispatch_desc desc = {in, 2, out, 2};
+    for (int k = 0; k < 4; k++) {
+      vyre_code code = vyre_dispatch(c->r.pipeline, &desc, &st);
+      if (code == VYRE_OK) {
+        atomic_fetch_add(&c->ran, 1);
+        if (y[3] != 8 * (uint32_t)(k + 1)) atomic_fetch_add(&c->bad, 1);
+        continue;
+      }
+      atomic_fetch_add(st.kind == VYRE_KIND_STALE_HANDLE ? &c->stale : &c->bad,
+                       1);
+      break;
+    }
+  }
+  return NULL;
+}
+
+static void *replace(void *self) {
+  crowd *c = self;
+  static const uint32_t x[ELEMENTS] = {1, 2, 3, 4, 5, 6, 7, 8};
+  for (int i = 0; i < TURNS; i++) {
+    vyre_status st = {0};
+    vyre_resident made;
+    if (vyre_resident_create(c->r.device, BYTES, &made, &st) != VYRE_OK ||
+        vyre_resident_upload(c->r.device, made, 0, x, BYTES, &st) != VYRE_OK) {
+      atomic_fetch_add(&c->bad, 1);
+      continue;
+    }
+    pthread_mutex_lock(&c->lock);
+    vyre_resident old = c->shared[i % SHARED];
+    c->shared[i % SHARED] = made;
+    pthread_mutex_unlock(&c->lock);
+    if (vyre_resident_free(c->r.device, old, &st) != VYRE_OK) {
+      atomic_fetch_add(&c->bad, 1);
+    }
+  }
+  return NULL;
+}
+
+TEST(buffers_are_freed_while_many_use_them) {
+  static crowd c;
+  vyre_status st = {0};
+  pthread_t threads[THREADS + 1];
+  static const uint32_t x[ELEMENTS] = {1, 2, 3, 4, 5, 6, 7, 8};
+  c.r = rig_open(text, NULL);
+  pthread_mutex_init(&c.lock, NULL);
+  for (int i = 0; i < SHARED; i++) {
+    CHECK_OK(vyre_resident_create(c.r.device, BYTES, &c.shared[i], &st), st);
+    CHECK_OK(vyre_resident_upload(c.r.device, c.shared[i], 0, x, BYTES, &st),
+             st);
+  }
+  for (int i = 0; i <= THREADS; i++) {
+    CHECK(pthread_create(&threads[i], NULL, i ? use : replace, &c) == 0);
+  }
+  for (int i = 0; i <= THREADS; i++) pthread_join(threads[i], NULL);
+  CHECK_U64(atomic_load(&c.bad), 0);
+  CHECK(atomic_load(&c.ran) > 0);
+  for (int i = 0; i < SHARED; i++) {
+    CHECK_OK(vyre_resident_free(c.r.device, c.shared[i], &st), st);
+  }
+  vyre_counters counters;
+  vyre_counters_read(c.r.device, &counters);
+  CHECK_U64(counters.live_residents, 0); /* all gone, not later */
+  rig_close(&c.r);
+  pthread_mutex_destroy(&c.lock);
+}
+
+/* --- turns -------------------------------------------------------------------*/
+
+enum { SETS = 6 };
+
+/* Buffer k has k + 1 times what x has. */
+static void open_turns(scene *s, vyre_resident buffers[SETS]) {
+  open_scene(s, true, false);
+  for (uint32_t k = 0; k < SETS; k++) {
+    vyre_status st = {0};
+    uint32_t data[ELEMENTS];
+    for (uint32_t i = 0; i < ELEMENTS; i++) data[i] = (k + 1) * s->x[i];
+    CHECK_OK(vyre_resident_create(s->r.device, BYTES, &buffers[k], &st), st);
+    CHECK_OK(vyre_resident_upload(s->r.device, buffers[k], 0, data, BYTES, &st),
+             st);
+  }
+}
+
+/* Whatever the order in which buffers come: it is theirs that are read. */
+TEST(buffers_that_take_turns_are_not_taken_for_each_other) {
+  static const char *const orders[] = {
+      "01010101010101010101", "012012012012012012", "000011110000111101",
+      "012345012345012345012345012345012345012345012345010101010101",
+      "001122334455543210012345"};
+  for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
+    vyre_resident buffers[SETS];
+    scene s;
+    uint32_t sum = 0;
+    open_turns(&s, buffers);
+    for (const char *at = orders[o]; *at; at++) {
+      s.in[0] = vyre_input_resident(buffers[*at - '0']);
+      sum += (uint32_t)(*at - '0') + 1;
+      dispatch(&s, sum - 1);
+    }
+    close_scene(&s);
+  }
+}
+
+static bool is_known(const scene *s, int place) {
+  const vyre__run *run = s->r.pipeline->inside->runs[place].run;
+  return run && run->is_known;
+}
+
+/* Both are held for the next turn, until they are freed. */
+TEST(of_two_that_take_turns_either_may_be_freed) {
+  for (uint32_t freed = 0; freed < 2; freed++) {
+    vyre_status st = {0};
+    vyre_resident buffers[SETS];
+    scene s;
+    uint32_t sum = 0, other = 1 - freed;
+    open_turns(&s, buffers);
+    for (uint32_t i = 0; i < 8; i++) {
+      s.in[0] = vyre_input_resident(buffers[i % 2]);
+      dispatch(&s, sum += i % 2);
+      sum++;
+    }
+    CHECK(is_known(&s, 0) && is_known(&s, 1));
+    CHECK_U64(live(&s), SETS + 1);
+    CHECK_OK(vyre_resident_free(s.r.device, buffers[freed], &st), st);
+    CHECK_U64(live(&s), SETS);
+    CHECK(is_known(&s, 0) != is_known(&s, 1));
+    s.in[0] = vyre_input_resident(buffers[freed]);
+    CHECK_FAILS(vyre_dispatch(s.r.pipeline, &s.desc, &st), st,
+                VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE);
+    s.in[0] = vyre_input_resident(buffers[other]);
+    dispatch(&s, sum + other);
+    CHECK_OK(vyre_resident_free(s.r.device, buffers[other], &st), st);
+    CHECK_U64(live(&s), SETS - 1);
+    close_scene(&s);
+  }
+}
+
+/* After many that never came again, two that do are known as before. */
+TEST(turns_are_found_again_after_many_others) {
+  enum { MANY = 100, SOON = 80 };
+  scene s;
+  vyre_resident buffers[SETS];
+  static uint32_t more[MANY][ELEMENTS];
+  uint32_t sum = 0;
+  open_turns(&s, buffers);
+  for (int i = 0; i < MANY; i++) {
+    memcpy(more[i], s.x, BYTES);
+    s.in[0] = vyre_input_bytes(more[i], BYTES);
+    dispatch(&s, sum++);
+  }
+  for (uint32_t i = 0; i < SOON; i++) {
+    s.in[0] = vyre_input_resident(buffers[i % 2]);
+    dispatch(&s, sum += i % 2);
+    sum++;
+  }
+  CHECK(is_known(&s, 0) && is_known(&s, 1));
+  CHECK_U64(s.r.pipeline->inside->runs[0].run->changes, 0);
+  close_scene(&s);
+}
+
+TEST_MAIN(TEST_ENTRY(the_same_again_gives_the_right_bytes),
+          TEST_ENTRY(what_changed_is_looked_at),
+          TEST_ENTRY(a_copy_that_was_allowed_may_be_refused_later),
+          TEST_ENTRY(a_buffer_that_a_run_remembers_is_freed_at_once),
+          TEST_ENTRY(buffers_of_one_run_are_freed_one_by_one),
+          TEST_ENTRY(a_buffer_freed_while_it_is_used_goes_with_the_run),
+          TEST_ENTRY(a_pipeline_that_goes_lets_go),
+          TEST_ENTRY(buffers_are_freed_while_many_use_them),
+          TEST_ENTRY(buffers_that_take_turns_are_not_taken_for_each_other),
+          TEST_ENTRY(of_two_that_take_turns_either_may_be_freed),
+          TEST_ENTRY(turns_are_found_again_after_many_others))

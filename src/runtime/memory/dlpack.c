@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "vyre/dlpack.h"
+
+#include <string.h>
+
+#include "base/checked_math.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "runtime/runtime.h"
+
+/* More dimensions than anybody has: what says so is no tensor. */
+enum { MOST_DIMENSIONS = 64 };
+
+static const struct {
+  vyre_element element;
+  uint8_t code, bits;
+} types[] = {
+    {VYRE_ELEMENT_BOOL, kDLBool, 8},
+    {VYRE_ELEMENT_U8, kDLUInt, 8},
+    {VYRE_ELEMENT_I8, kDLInt, 8},
+    {VYRE_ELEMENT_U16, kDLUInt, 16},
+    {VYRE_ELEMENT_I16, kDLInt, 16},
+    {VYRE_ELEMENT_U32, kDLUInt, 32},
+    {VYRE_ELEMENT_I32, kDLInt, 32},
+    {VYRE_ELEMENT_U64, kDLUInt, 64},
+    {VYRE_ELEMENT_I64, kDLInt, 64},
+    {VYRE_ELEMENT_F16, kDLFloat, 16},
+    {VYRE_ELEMENT_BF16, kDLBfloat, 16},
+    {VYRE_ELEMENT_F32, kDLFloat, 32},
+    {VYRE_ELEMENT_F64, kDLFloat, 64},
+    {VYRE_ELEMENT_BYTES, kDLUInt, 8}, /* only out: u8 comes first */
+};
+
+enum { TYPES = sizeof types / sizeof types[0] };
+
+/* --- in ----------------------------------------------------------------------*/
+
+static vyre_code find_element(const DLTensor *t, vyre_element *out,
+                              vyre_status *st) {
+  for (size_t i = 0; i < TYPES && t->dtype.lanes == 1; i++) {
+    if (types[i].code != t->dtype.code || types[i].bits != t->dtype.bits) {
+      continue;
+    }
+    *out = types[i].element;
+    return VYRE_OK;
+  }
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED, NULL,
+      VYRE_NUMBERS({"type_code", t->dtype.code}, {"bits", t->dtype.bits},
+                   {"lanes", t->dtype.lanes}),
+      "convert the tensor to bool, an integer of 8 to 64 bits, f16, bf16, f32 "
+      "or f64, of one lane",
+      "vyre has no element of type code %u with %u bits and %u lanes",
+      t->dtype.code, t->dtype.bits, t->dtype.lanes);
+}
+
+static vyre_code bad_shape(int64_t extent, int32_t axis, vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED, NULL,
+      VYRE_NUMBERS({"axis", (uint64_t)axis}, {"extent", (uint64_t)extent}),
+      "give a shape whose extents are 0 or more, and whose bytes fit 63 bits",
+      "the shape of the tensor cannot be: %lld on axis %d", (long long)extent,
+      (int)axis);
+}
+
+/* The elements of a shape, of @p element bytes each. An extent of 0 makes it
+ * empty, whatever the others are. */
+static vyre_code count_elements(const int64_t *shape, int32_t ndim,
+                                uint64_t element, uint64_t *out,
+                                vyre_status *st) {
+  if (ndim < 0 || ndim > MOST_DIMENSIONS) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED, NULL,
+        VYRE_NUMBERS({"dimensions", (uint64_t)ndim}, {"most", MOST_DIMENSIONS}),
+        "reshape it: kernels see a flat buffer anyway",
+        "a tensor of %d dimensions; 0 to %d are possible", (int)ndim,
+        MOST_DIMENSIONS);
+  }
+  if (!shape && ndim > 0) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED,
+                     "point it at the extents",
+                     "the shape of the tensor is NULL, with %d dimensions",
+                     (int)ndim);
+  }
+  bool is_empty = false;
+  for (int32_t i = 0; i < ndim; i++) {
+    if (shape[i] < 0) return bad_shape(shape[i], i, st);
+    if (shape[i] == 0) is_empty = true;
+  }
+  uint64_t bytes = element;
+  for (int32_t i = 0; i < ndim && !is_empty; i++) {
+    if (!vyre__mul_u64(bytes, (uint64_t)shape[i], &bytes) ||
+        bytes > INT64_MAX || bytes > SIZE_MAX) {
+      return bad_shape(shape[i], i, st);
+    }
+  }
+  *out = is_empty ? 0 : bytes / element;
+  return VYRE_OK;
+}
+
+/* Rows one after the other. The stride of an axis of one element says nothing. */
+static vyre_code check_strides(const DLTensor *t, uint64_t count,
+                               vyre_status *st) {
+  if (!t->strides || count == 0) return VYRE_OK;
+  uint64_t dense = 1;
+  for (int32_t i = t->ndim; i-- > 0;) {
+    if (t->shape[i] != 1 &&
+        (t->strides[i] < 0 || (uint64_t)t->strides[i] != dense)) {
+      return VYRE_FAIL_WITH(
+          st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL,
+          VYRE_NUMBERS({"axis", (uint64_t)i},
+                       {"stride", (uint64_t)t->strides[i]}, {"dense", dense}),
+          "make the tensor contiguous first (numpy.ascontiguousarray, "
+          "tensor.contiguous())",
+          "the tensor is not contiguous: its stride on axis %d is %lld, not "
+          "%llu",
+          (int)i, (long long)t->strides[i], (unsigned long long)dense);
+    }
+    dense *= (uint64_t)t->shape[i];
+  }
+  return VYRE_OK;
+}
+
+static vyre_code check_data(const vyre_device *device, const DLTensor *t,
+                            uint64_t bytes, uint64_t element, vyre_status *st) {
+  uintptr_t data = (uintptr_t)t->data;
+  if (bytes == 0) return VYRE_OK;
+  if (!t->data || t->byte_offset > UINTPTR_MAX - data ||
+      bytes > UINTPTR_MAX - data - t->byte_offset) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED, NULL,
+        VYRE_NUMBERS({"bytes", bytes}, {"byte_offset", t->byte_offset}),
+        "give a tensor whose data is there",
+        "the tensor has %llu bytes from %llu on, but its data is %s",
+        (unsigned long long)bytes, (unsigned long long)t->byte_offset,
+        t->data ? "beyond the address space" : "NULL");
+  }
+  uint64_t alignment = element;
+  if (device->caps.host_alignment > alignment) {
+    alignment = device->caps.host_alignment;
+  }
+  uint64_t over = (data + t->byte_offset) % alignment;
+  if (over == 0) return VYRE_OK;
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL,
+      VYRE_NUMBERS({"alignment", alignment}, {"over", over}),
+      "copy the tensor to memory that is aligned (vyre_host_alloc), or upload "
+      "it to a resident buffer",
+      "the tensor begins %llu bytes behind a multiple of %llu",
+      (unsigned long long)over, (unsigned long long)alignment);
+}
+
+static vyre_code import(vyre_device *device, const DLTensor *t,
+                        bool is_read_only, void (*let_go)(void *), void *self,
+                        vyre_dlpack_info *info, vyre_resident *out,
+                        vyre_status *st) {
+  if (t->device.device_type != kDLCPU) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED, NULL,
+        VYRE_NUMBERS({"device_type", (uint64_t)t->device.device_type}),
+        "move the tensor to the CPU first",
+        "the tensor is on a device of type %d; only the CPU's (1) can be taken",
+        (int)t->device.device_type);
+  }
+  vyre_dlpack_info found = {.is_read_only = is_read_only};
+  VYRE_TRY(find_element(t, &found.element, st));
+  uint64_t element = vyre_element_size(found.element);
+  VYRE_TRY(count_elements(t->shape, t->ndim, element, &found.count, st));
+  VYRE_TRY(check_strides(t, found.count, st));
+  uint64_t bytes = found.count * element;
+  VYRE_TRY(check_data(device, t, bytes, element, st));
+  const vyre__adopted memory = {
+      .data = bytes > 0 ? (unsigned char *)t->data + t->byte_offset : NULL,
+      .size = bytes,
+      .is_read_only = is_read_only,
+      .let_go = let_go,
+      .let_go_self = self};
+  VYRE_TRY(vyre__resident_adopt(device, &memory, out, st));
+  if (info) *info = found;
+  return VYRE_OK;
+}
+
+static void let_go_versioned(void *self) {
+  DLManagedTensorVersioned *tensor = self;
+  if (tensor->deleter) tensor->deleter(tensor);
+}
+
+static void let_go_unversioned(void *self) {
+  DLManagedTensor *tensor = self;
+  if (tensor->deleter) tensor->deleter(tensor);
+}
+
+vyre_code vyre_dlpack_import(vyre_device *device,
+                             struct DLManagedTensorVersioned *tensor,
+                             vyre_dlpack_info *info, vyre_resident *out,
+                             vyre_status *st) {
+  vyre__status_begin(st);
+  static const char who[] = "vyre_dlpack_import";
+  if (info) *info = (vyre_dlpack_info){0};
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = (vyre_resident){0};
+  if (!device) return vyre__null_argument(st, who, "device");
+  if (!tensor) return vyre__null_argument(st, who, "tensor");
+  if (tensor->version.major != DLPACK_MAJOR_VERSION) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED, NULL,
+        VYRE_NUMBERS({"major", tensor->version.major},
+                     {"expected_major", DLPACK_MAJOR_VERSION}),
+        "ask the producer for version 1 (max_version=(1, 0)); the deleter of "
+        "this one is still good",
+        "the tensor has version %u.%u of DLPack, not 1", tensor->version.major,
+        tensor->version.minor);
+  }
+  bool is_read_only = (tensor->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
+  return import(device, &tensor->dl_tensor, is_read_only, let_go_versioned,
+                tensor, info, out, st);
+}
+
+vyre_code vyre_dlpack_import_unversioned(vyre_device *device,
+                                         struct DLManagedTensor *tensor,
+                                         vyre_dlpack_info *info,
+                                         vyre_resident *out, vyre_status *st) {
+  vyre__status_begin(st);
+  static const char who[] = "vyre_dlpack_import_unversioned";
+  if (info) *info = (vyre_dlpack_info){0};
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = (vyre_resident){0};
+  if (!device) return vyre__null_argument(st, who, "device");
+  if (!tensor) return vyre__null_argument(st, who, "tensor");
+  return import(device, &tensor->dl_tensor, false, let_go_unversioned, tensor,
+                info, out, st);
+}
+
+/* --- out ---------------------------------------------------------------------*/
+
+/* A tensor of ours: one block, whichever of the two it is. */
+typedef struct exported {
+  DLManagedTensorVersioned versioned;
+  DLManagedTensor unversioned;
+  vyre_device *device;           /* retained */
+  vyre__resident_slot *resident; /* held */
+  size_t size;                   /* bytes of the block */
+  int64_t extents[];             /* shape, then strides */
+} exported;
+
+static void destroy(exported *e) {
+  vyre_device *device = e->device;
+  vyre__resident_drop(device, e->resident);
+  vyre__resize(device->allocator, e, e->size, 0);
+  vyre_device_release(device);
+}
+
+static void delete_versioned(DLManagedTensorVersioned *self) {
+  if (self) destroy(self->manager_ctx);
+}
+
+static void delete_unversioned(DLManagedTensor *self) {
+  if (self) destroy(self->manager_ctx);
+}
+
+static vyre_code check_export(const vyre_device *device,
+                              const vyre__buffer *buffer, vyre_element element,
+                              const int64_t *shape, int32_t ndim,
+                              vyre_status *st) {
+  if (!buffer->host) {
+    return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+                     "download it to memory of the host",
+                     "the buffer is memory that only device '%s' sees",
+                     vyre_device_name(device));
+  }
+  if ((unsigned)element >= VYRE_ELEMENT_COUNT) {
+    return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED,
+                          NULL, VYRE_NUMBERS({"element", (uint64_t)element}),
+                          "give one of vyre_element",
+                          "there is no element number %d", (int)element);
+  }
+  uint64_t bytes = vyre_element_size(element), count;
+  if (bytes == 0) bytes = 1;
+  VYRE_TRY(count_elements(shape, ndim, bytes, &count, st));
+  if (count * bytes <= buffer->size) return VYRE_OK;
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+      VYRE_NUMBERS({"tensor_bytes", count * bytes},
+                   {"buffer_bytes", buffer->size}),
+      "give a shape that the buffer has bytes for",
+      "a tensor of %llu bytes, from a buffer of %llu",
+      (unsigned long long)(count * bytes), (unsigned long long)buffer->size);
+}
+
+/* Takes the hold on @p slot. */
+static vyre_code make(vyre_device *device, vyre__resident_slot *slot,
+                      vyre_element element, const int64_t *shape, int32_t ndim,
+                      exported **out, vyre_status *st) {
+  size_t axes = (size_t)ndim;
+  size_t size = sizeof(exported) + 2 * axes * sizeof(int64_t);
+  exported *e = vyre__resize(device->allocator, NULL, 0, size);
+  if (!e) return vyre__no_memory(st, "vyre_dlpack_export", "tensors", 1);
+  memset(e, 0, size);
+  e->device = vyre_device_retain(device);
+  e->resident = slot;
+  e->size = size;
+  if (axes > 0) memcpy(e->extents, shape, axes * sizeof *shape);
+  uint64_t dense = 1;
+  for (size_t i = axes; i-- > 0;) {
+    e->extents[axes + i] = (int64_t)dense;
+    /* Only in an empty tensor it may not fit, and there no stride is used. */
+    if (shape[i] == 0 || !vyre__mul_u64(dense, (uint64_t)shape[i], &dense) ||
+        dense > INT64_MAX) {
+      dense = 1;
+    }
+  }
+  DLTensor tensor = {.data = slot->buffer->host,
+                     .device = {.device_type = kDLCPU},
+                     .ndim = ndim,
+                     .shape = e->extents,
+                     .strides = e->extents + axes};
+  for (size_t i = 0; i < TYPES; i++) {
+    if (types[i].element != element) continue;
+    tensor.dtype = (DLDataType){types[i].code, types[i].bits, 1};
+  }
+  e->versioned = (DLManagedTensorVersioned){
+      .version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION},
+      .manager_ctx = e,
+      .deleter = delete_versioned,
+      .dl_tensor = tensor};
+  e->unversioned = (DLManagedTensor){
+      .dl_tensor = tensor, .manager_ctx = e, .deleter = delete_unversioned};
+  *out = e;
+  return VYRE_OK;
+}
+
+static vyre_code export_buffer(vyre_device *device, vyre_resident buffer,
+                               vyre_element element, const int64_t *shape,
+                               int32_t ndim, bool may_be_read_only,
+                               exported **out, vyre_status *st) {
+  vyre__resident_slot *slot;
+  VYRE_TRY(vyre__resident_acquire(device, buffer, &slot, st));
+  vyre_code code = check_export(device, slot->buffer, element, shape, ndim, st);
+  if (code == VYRE_OK && slot->buffer->is_read_only && !may_be_read_only) {
+    code = VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY,
+                     "export it with vyre_dlpack_export, whose tensors can say "
+                     "that they are read-only, or copy it first",
+                     "the resident buffer was imported as read-only, which a "
+                     "tensor before DLPack 1 cannot say");
+  }
+  if (code == VYRE_OK) code = make(device, slot, element, shape, ndim, out, st);
+  if (code != VYRE_OK) vyre__resident_drop(device, slot);
+  return code;
+}
+
+vyre_code vyre_dlpack_export(vyre_device *device, vyre_resident buffer,
+                             vyre_element element, const int64_t *shape,
+                             int32_t ndim, uint64_t flags,
+                             struct DLManagedTensorVersioned **out,
+                             vyre_status *st) {
+  vyre__status_begin(st);
+  static const char who[] = "vyre_dlpack_export";
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = NULL;
+  if (!device) return vyre__null_argument(st, who, "device");
+  if (flags & ~(uint64_t)DLPACK_FLAG_BITMASK_READ_ONLY) {
+    return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED,
+                          NULL, VYRE_NUMBERS({"flags", flags}),
+                          "give 0 or DLPACK_FLAG_BITMASK_READ_ONLY",
+                          "flags %llx cannot be given to a tensor",
+                          (unsigned long long)flags);
+  }
+  exported *e;
+  VYRE_TRY(export_buffer(device, buffer, element, shape, ndim, true, &e, st));
+  e->versioned.flags = flags;
+  if (e->resident->buffer->is_read_only) {
+    e->versioned.flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
+  }
+  *out = &e->versioned;
+  return VYRE_OK;
+}
+
+vyre_code vyre_dlpack_export_unversioned(vyre_device *device,
+                                         vyre_resident buffer,
+                                         vyre_element element,
+                                         const int64_t *shape, int32_t ndim,
+                                         struct DLManagedTensor **out,
+                                         vyre_status *st) {
+  vyre__status_begin(st);
+  static const char who[] = "vyre_dlpack_export_unversioned";
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = NULL;
+  if (!device) return vyre__null_argument(st, who, "device");
+  exported *e;
+  VYRE_TRY(export_buffer(device, buffer, element, shape, ndim, false, &e, st));
+  *out = &e->unversioned;
+  return VYRE_OK;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "base/print.h"
+
+#include <stdio.h>
+
+#include "runtime/recording/recording.h"
+
+static void print_slot(vyre__printer *out, const vyre_recording *rec,
+                       uint32_t i) {
+  char text[VYRE__SLOT_NAME];
+  const vyre__named *slot = &rec->slots[i];
+  const vyre_resource *r = &slot->resource;
+  vyre__print(out, "  slot '%s'", vyre__slot_name(rec, i, text));
+  if (slot->size != 0) {
+    vyre__print(out, " of %llu bytes", (unsigned long long)slot->size);
+  }
+  if (!slot->is_bound) {
+    vyre__print(out, ": unbound");
+  } else {
+    vyre__print(out, ": %llu bytes of %s", (unsigned long long)slot->bytes,
+                slot->resident ? "resident buffer"
+                : r->slot      ? "an output slot"
+                               : "the host");
+  }
+  if (slot->resident && slot->is_bound) {
+    vyre__print(out, " %llx", (unsigned long long)r->resident.id);
+    if (r->offset != 0) {
+      vyre__print(out, " from %llu on", (unsigned long long)r->offset);
+    }
+  }
+  if (rec->is_finished) {
+    vyre__print(out, ", %s",
+                slot->is_written ? "written"
+                : slot->is_used  ? "read"
+                                 : "unused");
+  }
+  vyre__print(out, "\n");
+}
+
+static void print_place(vyre__printer *out, const vyre_recording *rec,
+                        const vyre_place *place, uint64_t size) {
+  char text[VYRE__SLOT_NAME];
+  vyre__print(out, "'%s'", vyre__slot_name(rec, place->slot, text));
+  if (place->offset == 0 && size == 0) return;
+  vyre__print(out, "[%llu", (unsigned long long)place->offset);
+  if (size != 0) vyre__print(out, " + %llu", (unsigned long long)size);
+  vyre__print(out, "]");
+}
+
+static void print_dispatch(vyre__printer *out, const vyre_recording *rec,
+                           const vyre__command *c) {
+  const vyre_binding_plan *plan = &c->variant->plan;
+  vyre__print(out, "dispatch %s", c->label);
+  const uint32_t *grid = c->is_ready ? c->run->launch.grid : c->desc.grid;
+  if (grid[0] | grid[1] | grid[2]) {
+    vyre__print(out, " grid %ux%ux%u", grid[0] ? grid[0] : 1,
+                grid[1] ? grid[1] : 1, grid[2] ? grid[2] : 1);
+  } else {
+    vyre__print(out, " grid inferred");
+  }
+  if (c->desc.has_iterations) vyre__print(out, " x%u", c->desc.iterations);
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *b = &plan->bindings[i];
+    bool has_in = b->input_index != VYRE_NO_INDEX;
+    bool has_out = b->output_index != VYRE_NO_INDEX;
+    if (!has_in && !has_out) continue;
+    const vyre_place *in = has_in ? &c->tables.in[b->input_index] : NULL;
+    const vyre_place *dest = has_out ? &c->tables.out[b->output_index] : NULL;
+    uint64_t size = c->is_ready ? has_out ? c->run->bound[i].out_size
+                                          : c->run->bound[i].in_size
+                                : 0;
+    bool is_place =
+        in && dest && in->slot == dest->slot && in->offset == dest->offset;
+    vyre__print(out, " %.100s=", b->name);
+    if (in) print_place(out, rec, in, in->size ? in->size : size);
+    if (in && dest && !is_place) vyre__print(out, "->");
+    if (dest && !is_place) {
+      print_place(out, rec, dest, dest->size ? dest->size : size);
+    }
+  }
+  vyre__print(out, "\n");
+}
+
+static void print_command(vyre__printer *out, const vyre_recording *rec,
+                          size_t i, unsigned depth) {
+  const vyre__command *c = &rec->commands[i];
+  char text[VYRE__SLOT_NAME];
+  if (c->needs_barrier) {
+    vyre__print(out, "%5s  ", "");
+    vyre__print_repeat(out, "  ", depth);
+    vyre__print(out, "barrier, as '%s' is written\n",
+                vyre__slot_name(rec, c->barrier_slot, text));
+  }
+  vyre__print(out, "%5zu  ", i);
+  vyre__print_repeat(out, "  ", depth);
+  switch (c->kind) {
+    case VYRE__COMMAND_DISPATCH:
+      print_dispatch(out, rec, c);
+      return;
+    case VYRE__COMMAND_COPY: {
+      uint64_t size = c->is_ready ? c->size : c->from.size;
+      vyre__print(out, !c->is_ready                            ? "copy "
+                       : c->is_upload                          ? "upload "
+                       : c->source.buffer && !c->target.buffer ? "download "
+                                                               : "copy ");
+      print_place(out, rec, &c->from, size);
+      vyre__print(out, " -> ");
+      print_place(out, rec, &c->to, size);
+      vyre__print(out, "\n");
+      return;
+    }
+    case VYRE__COMMAND_BARRIER:
+      vyre__print(out, "barrier\n");
+      return;
+    case VYRE__COMMAND_WHILE:
+      vyre__print(out, "while ");
+      print_place(out, rec, &c->from, 4);
+      vyre__print(out, ", at most %llu rounds, a look every %u\n",
+                  (unsigned long long)c->max_rounds, c->stretch);
+      return;
+    case VYRE__COMMAND_END:
+      vyre__print(out, "end while\n");
+      return;
+  }
+}
+
+bool vyre_recording_print(vyre_recording *rec, vyre_writer writer) {
+  if (!rec) return false;
+  vyre__printer out = vyre__printer_make(writer);
+  pthread_mutex_t *lock = &rec->lock;
+  pthread_mutex_lock(lock);
+  rec = rec->current;
+  vyre__print(&out, "recording on %s: %zu slots, %zu commands%s\n",
+              vyre_device_name(rec->device), rec->slot_count,
+              rec->command_count, rec->is_finished ? "" : ", not finished");
+  for (uint32_t i = 0; i < rec->slot_count; i++) print_slot(&out, rec, i);
+  unsigned depth = 0;
+  for (size_t i = 0; i < rec->command_count; i++) {
+    vyre__command_kind kind = rec->commands[i].kind;
+    if (kind == VYRE__COMMAND_END) depth--;
+    print_command(&out, rec, i, depth);
+    if (kind == VYRE__COMMAND_WHILE) depth++;
+  }
+  if (rec->is_finished) {
+    if (out.ok) out.ok = vyre_capture_plan_print(&rec->sums, writer);
+  }
+  pthread_mutex_unlock(lock);
+  return out.ok;
+}

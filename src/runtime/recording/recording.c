@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "runtime/recording/recording.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "runtime/dispatch/prepared_match.h"
+
+/* --- objects -----------------------------------------------------------------*/
+
+vyre_code vyre_recording_create(vyre_device *device, vyre_recording **out,
+                                vyre_status *st) {
+  vyre__status_begin(st);
+  static const char who[] = "vyre_recording_create";
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = NULL;
+  if (!device) return vyre__null_argument(st, who, "device");
+  VYRE_TRY(vyre__device_check(device, st));
+  vyre_recording *rec = vyre__resize(device->allocator, NULL, 0, sizeof *rec);
+  if (!rec) return vyre__no_memory(st, who, "recordings", 1);
+  memset(rec, 0, sizeof *rec);
+  atomic_init(&rec->references, 1);
+  rec->device = vyre_device_retain(device);
+  vyre_arena_init(&rec->building, device->allocator);
+  pthread_mutex_init(&rec->lock, NULL);
+  rec->home = rec->current = rec;
+  *out = rec;
+  return VYRE_OK;
+}
+
+vyre_recording *vyre_recording_retain(vyre_recording *recording) {
+  if (recording) atomic_fetch_add(&recording->references, 1);
+  return recording;
+}
+
+void vyre__recording_clear(vyre_recording *rec) {
+  vyre_allocator allocator = rec->device->allocator;
+  vyre__recording_drop_parts(rec);
+  for (size_t i = 0; i < rec->command_count; i++) {
+    vyre__command *c = &rec->commands[i];
+    if (c->run) {
+      vyre__run_unbind(c->run, false);
+      vyre__run_give(c->run);
+    }
+    vyre_pipeline_release(c->pipeline);
+  }
+  vyre__resize(allocator, rec->tables, rec->tables_size, 0);
+  if (rec->bounce) vyre__resize(allocator, rec->bounce, VYRE__BOUNCE, 0);
+  vyre__reserve_free(allocator, (void *)&rec->commands, &rec->command_capacity,
+                     sizeof *rec->commands);
+  vyre__reserve_free(allocator, (void *)&rec->slots, &rec->slot_capacity,
+                     sizeof *rec->slots);
+  vyre_arena_finish(&rec->building);
+}
+
+void vyre_recording_release(vyre_recording *rec) {
+  if (!rec || atomic_fetch_sub(&rec->references, 1) > 1) return;
+  vyre_device *device = rec->device;
+  while (rec) { /* the first, then its copies */
+    vyre_recording *next = rec->next_copy;
+    vyre__recording_clear(rec);
+    if (rec->home == rec) pthread_mutex_destroy(&rec->lock);
+    vyre__resize(device->allocator, rec, sizeof *rec, 0);
+    rec = next;
+  }
+  vyre_device_release(device);
+}
+
+/* --- slots -------------------------------------------------------------------*/
+
+static vyre_code finished(vyre_status *st) {
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                   "record it anew with what is to be different",
+                   "the recording is finished: nothing can be added");
+}
+
+const char *vyre__slot_name(const vyre_recording *rec, uint32_t slot,
+                            char text[VYRE__SLOT_NAME]) {
+  if (slot >= rec->slot_count) return "?";
+  if (rec->slots[slot].name[0]) return rec->slots[slot].name;
+  (void)snprintf(text, VYRE__SLOT_NAME, "#%u", (unsigned)slot);
+  return text;
+}
+
+uint32_t vyre_recording_find(const vyre_recording *rec, const char *name) {
+  for (size_t i = 0; rec && name && name[0] && i < rec->slot_count; i++) {
+    if (strcmp(rec->slots[i].name, name) == 0) return (uint32_t)i;
+  }
+  return VYRE_NO_SLOT;
+}
+
+static vyre_code add_slot(vyre_recording *rec, const char *name, uint64_t size,
+                          uint32_t *out, vyre_status *st) {
+  if (rec->slot_count == VYRE_NO_SLOT ||
+      !vyre__reserve(rec->device->allocator, (void *)&rec->slots,
+                     &rec->slot_capacity, rec->slot_count + 1,
+                     sizeof *rec->slots, false)) {
+    return vyre__no_memory(st, "vyre_recording_slot", "slots",
+                           rec->slot_count + 1);
+  }
+  vyre__named *slot = &rec->slots[rec->slot_count];
+  *slot = (vyre__named){.size = size};
+  memcpy(slot->name, name, strlen(name) + 1);
+  *out = (uint32_t)rec->slot_count++;
+  return VYRE_OK;
+}
+
+vyre_code vyre_recording_slot(vyre_recording *rec, const char *name,
+                              uint64_t size, uint32_t *out, vyre_status *st) {
+  vyre__status_begin(st);
+  static const char who[] = "vyre_recording_slot";
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = VYRE_NO_SLOT;
+  if (!rec) return vyre__null_argument(st, who, "recording");
+  if (!name) return vyre__null_argument(st, who, "name");
+  if (rec->is_finished) return finished(st);
+  size_t length = strlen(name);
+  if (length == 0 || length >= VYRE__SLOT_NAME) {
+    return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                          NULL, VYRE_NUMBERS({"length", length}),
+                          "give it 1 to 63 bytes",
+                          "the slot name '%.70s' has %zu bytes", name, length);
+  }
+  if (vyre_recording_find(rec, name) != VYRE_NO_SLOT) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "use the slot that is there (vyre_recording_find), or "
+                     "another name",
+                     "the recording has a slot '%s' already", name);
+  }
+  return add_slot(rec, name, size, out, st);
+}
+
+vyre_code vyre_recording_fixed(vyre_recording *rec,
+                               const vyre_resource *resource, uint32_t *out,
+                               vyre_status *st) {
+  vyre__status_begin(st);
+  static const char who[] = "vyre_recording_fixed";
+  if (!out) return vyre__null_argument(st, who, "out");
+  *out = VYRE_NO_SLOT;
+  if (!rec) return vyre__null_argument(st, who, "recording");
+  if (!resource) return vyre__null_argument(st, who, "resource");
+  if (rec->is_finished) return finished(st);
+  uint32_t slot;
+  vyre__resident_slot *held = NULL;
+  VYRE_TRY(add_slot(rec, "", 0, &slot, st));
+  vyre_code code = vyre__slot_bind(rec, slot, resource, &held, st);
+  if (held) vyre__resident_drop(rec->device, held);
+  if (code != VYRE_OK) {
+    rec->slot_count--;
+    return code;
+  }
+  *out = slot;
+  return VYRE_OK;
+}
+
+/* --- commands ----------------------------------------------------------------*/
+
+bool vyre__command_places(const vyre__command *c, vyre__place_visitor visit,
+                          void *self) {
+  switch (c->kind) {
+    case VYRE__COMMAND_DISPATCH:
+      for (size_t i = 0; i < c->desc.input_count; i++) {
+        if (!visit(self, &c->tables.in[i], false)) return false;
+      }
+      for (size_t i = 0; i < c->desc.output_count; i++) {
+        if (!visit(self, &c->tables.out[i], true)) return false;
+      }
+      return true;
+    case VYRE__COMMAND_COPY:
+      return visit(self, &c->from, false) && visit(self, &c->to, true);
+    case VYRE__COMMAND_WHILE:
+      return visit(self, &c->from, false);
+    default:
+      return true;
+  }
+}
+
+static vyre_code check_place(const vyre_recording *rec, const vyre_place *place,
+                             vyre_status *st) {
+  if (place->slot >= rec->slot_count) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
+        VYRE_NUMBERS({"slot", place->slot}, {"slots", rec->slot_count}),
+        "use a number that vyre_recording_slot gave",
+        "slot %u of a recording that has %zu", place->slot, rec->slot_count);
+  }
+  if (place->size <= UINT64_MAX - place->offset) return VYRE_OK;
+  char text[VYRE__SLOT_NAME];
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+      VYRE_NUMBERS({"offset", place->offset}, {"size", place->size}),
+      "keep the place inside of the slot",
+      "slot '%s': %llu bytes from %llu on do not fit 64 bits",
+      vyre__slot_name(rec, place->slot, text), (unsigned long long)place->size,
+      (unsigned long long)place->offset);
+}
+
+/* Room for one more command; the caller counts it. */
+static vyre_code next_command(vyre_recording *rec, const char *who,
+                              vyre__command **out, vyre_status *st) {
+  if (!rec) return vyre__null_argument(st, who, "recording");
+  if (rec->is_finished) return finished(st);
+  if (rec->command_count >= UINT32_MAX - 1 ||
+      !vyre__reserve(rec->device->allocator, (void *)&rec->commands,
+                     &rec->command_capacity, rec->command_count + 1,
+                     sizeof *rec->commands, false)) {
+    return vyre__no_memory(st, who, "commands", rec->command_count + 1);
+  }
+  *out = &rec->commands[rec->command_count];
+  **out = (vyre__command){.barrier_slot = VYRE_NO_SLOT};
+  return VYRE_OK;
+}
+
+static vyre_code wrong_count(const vyre_pipeline *pipeline, const char *what,
+                             size_t expected, size_t received,
+                             vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+      VYRE_NUMBERS({"expected_places", expected},
+                   {"received_places", received}),
+      "give one place for each, in order of their binding numbers",
+      "kernel '%.60s' has %zu %s, got places for %zu",
+      vyre_program_name(pipeline->program), expected, what, received);
+}
+
+static vyre_code check_dispatch(const vyre_recording *rec,
+                                const vyre_pipeline *pipeline,
+                                const vyre_recorded_dispatch *d,
+                                vyre_status *st) {
+  static const char who[] = "vyre_recording_dispatch";
+  const vyre_binding_plan *plan = &pipeline->plan;
+  if (pipeline->device != rec->device) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_FOREIGN_HANDLE, NULL,
+        VYRE_NUMBERS({"pipeline_device", pipeline->device->inside->id},
+                     {"device", rec->device->inside->id}),
+        "compile the program for the recording's device",
+        "pipeline '%s' is one of device %llu, the recording of device %llu",
+        pipeline->id, (unsigned long long)pipeline->device->inside->id,
+        (unsigned long long)rec->device->inside->id);
+  }
+  if (d->input_count != plan->input_count) {
+    return wrong_count(pipeline, "inputs", plan->input_count, d->input_count,
+                       st);
+  }
+  if (d->output_count != plan->output_count) {
+    return wrong_count(pipeline, "outputs", plan->output_count, d->output_count,
+                       st);
+  }
+  if (!d->inputs && d->input_count > 0) {
+    return vyre__null_argument(st, who, "desc->inputs");
+  }
+  if (!d->outputs && d->output_count > 0) {
+    return vyre__null_argument(st, who, "desc->outputs");
+  }
+  for (size_t i = 0; i < d->input_count; i++) {
+    VYRE_TRY(check_place(rec, &d->inputs[i], st));
+  }
+  for (size_t i = 0; i < d->output_count; i++) {
+    VYRE_TRY(check_place(rec, &d->outputs[i], st));
+  }
+  if (!d->has_iterations || d->iterations > 0) return VYRE_OK;
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_ZERO_ITERATIONS,
+                   "ask for 1 or more, or leave has_iterations false",
+                   "0 iterations were asked for on '%s'",
+                   vyre_device_name(rec->device));
+}
+
+/* A copy of places that lasts until finish. */
+static vyre_place *keep_places(vyre_recording *rec, const vyre_place *places,
+                               size_t count) {
+  vyre_place *kept = vyre__arena_array(&rec->building, count, sizeof *kept);
+  if (kept && count > 0) memcpy(kept, places, count * sizeof *kept);
+  return kept;
+}
+
+vyre_code vyre_recording_dispatch(vyre_recording *rec, vyre_pipeline *pipeline,
+                                  const vyre_recorded_dispatch *d,
+                                  vyre_status *st) {
+  vyre__status_begin(st);
+  static const char who[] = "vyre_recording_dispatch";
+  vyre__command *c;
+  if (!pipeline) return vyre__null_argument(st, who, "pipeline");
+  if (!d) return vyre__null_argument(st, who, "desc");
+  VYRE_TRY(next_command(rec, who, &c, st));
+  VYRE_TRY(check_dispatch(rec, pipeline, d, st));
+  c->kind = VYRE__COMMAND_DISPATCH;
+  c->desc = (vyre_dispatch_desc){.input_count = d->input_count,
+                                 .output_count = d->output_count,
+                                 .grid = {d->grid[0], d->grid[1], d->grid[2]},
+                                 .variant = d->variant,
+                                 .is_borrowed = true,
+                                 .require_zero_copy = d->require_zero_copy,
+                                 .has_iterations = d->has_iterations,
+                                 .iterations = d->iterations,
+                                 .max_iterations = d->max_iterations,
+                                 .timeout_ns = d->timeout_ns,
+                                 .print = d->print};
+  VYRE_TRY(vyre__pipeline_variant(pipeline, &c->desc, &c->variant, st));
+  VYRE_TRY(vyre__grid_check_given(c->variant, d->grid, st));
+  c->desc.variant = NULL; /* the caller's */
+  const char *label =
+      d->label ? d->label : vyre_program_name(pipeline->program);
+  (void)snprintf(c->label, sizeof c->label, "%s", label);
+  vyre__arena_mark mark = vyre__arena_here(&rec->building);
+  c->tables.in = keep_places(rec, d->inputs, d->input_count);
+  c->tables.out = keep_places(rec, d->outputs, d->output_count);
+  if (!c->tables.in || !c->tables.out) {
+    vyre__arena_rewind(&rec->building, mark);
+    return vyre__no_memory(st, who, "places", d->input_count + d->output_count);
+  }
+  c->pipeline = vyre_pipeline_retain(pipeline);
+  rec->command_count++;
+  return VYRE_OK;
+}
+
+vyre_code vyre_recording_copy(vyre_recording *rec, vyre_place from,
+                              vyre_place to, vyre_status *st) {
+  vyre__status_begin(st);
+  vyre__command *c;
+  VYRE_TRY(next_command(rec, "vyre_recording_copy", &c, st));
+  VYRE_TRY(check_place(rec, &from, st));
+  VYRE_TRY(check_place(rec, &to, st));
+  if (from.size != 0 && to.size != 0 && from.size != to.size) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+        VYRE_NUMBERS({"from_bytes", from.size}, {"to_bytes", to.size}),
+        "make both places the same size, or leave one of them 0",
+        "a copy of %llu bytes to a place of %llu",
+        (unsigned long long)from.size, (unsigned long long)to.size);
+  }
+  if (from.size == 0) from.size = to.size;
+  to.size = from.size;
+  if (vyre__places_meet(&from, &to)) {
+    char text[VYRE__SLOT_NAME];
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH,
+                     "copy to bytes that are not copied from",
+                     "slot '%s': a copy within it overlaps",
+                     vyre__slot_name(rec, from.slot, text));
+  }
+  c->kind = VYRE__COMMAND_COPY;
+  c->from = from;
+  c->to = to;
+  rec->command_count++;
+  return VYRE_OK;
+}
+
+vyre_code vyre_recording_barrier(vyre_recording *rec, vyre_status *st) {
+  vyre__status_begin(st);
+  vyre__command *c;
+  VYRE_TRY(next_command(rec, "vyre_recording_barrier", &c, st));
+  c->kind = VYRE__COMMAND_BARRIER;
+  rec->command_count++;
+  return VYRE_OK;
+}
+
+vyre_code vyre_recording_while(vyre_recording *rec, vyre_place flag,
+                               uint64_t max_rounds, uint32_t stretch,
+                               vyre_status *st) {
+  vyre__status_begin(st);
+  vyre__command *c;
+  VYRE_TRY(next_command(rec, "vyre_recording_while", &c, st));
+  VYRE_TRY(check_place(rec, &flag, st));
+  if (max_rounds == 0) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_ZERO_ITERATIONS,
+                     "give the most rounds that make sense",
+                     "a loop with a maximum of 0 rounds");
+  }
+  if (rec->open_count == VYRE_RECORDING_DEPTH) {
+    return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                          NULL,
+                          VYRE_NUMBERS({"depth", rec->open_count + 1},
+                                       {"most", VYRE_RECORDING_DEPTH}),
+                          "put the inner loops into kernels",
+                          "%u loops in each other; the most is %d",
+                          rec->open_count + 1, VYRE_RECORDING_DEPTH);
+  }
+  char text[VYRE__SLOT_NAME];
+  if (flag.offset % 4 != 0 || (flag.size != 0 && flag.size != 4)) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+        VYRE_NUMBERS({"offset", flag.offset}, {"size", flag.size}),
+        "give the flag 4 bytes at a multiple of 4",
+        "slot '%s': a flag of %llu bytes at %llu",
+        vyre__slot_name(rec, flag.slot, text), (unsigned long long)flag.size,
+        (unsigned long long)flag.offset);
+  }
+  c->kind = VYRE__COMMAND_WHILE;
+  c->from = flag;
+  c->from.size = 4;
+  c->max_rounds = max_rounds;
+  c->stretch = stretch > 0 ? stretch : 1;
+  rec->open[rec->open_count++] = (uint32_t)rec->command_count++;
+  return VYRE_OK;
+}
+
+vyre_code vyre_recording_end_while(vyre_recording *rec, vyre_status *st) {
+  vyre__status_begin(st);
+  vyre__command *c;
+  VYRE_TRY(next_command(rec, "vyre_recording_end_while", &c, st));
+  if (rec->open_count == 0) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "begin one with vyre_recording_while",
+                     "no loop of the recording is open");
+  }
+  uint32_t begin = rec->open[--rec->open_count];
+  c->kind = VYRE__COMMAND_END;
+  c->match = begin;
+  rec->commands[begin].match = (uint32_t)rec->command_count;
+  for (size_t i = begin; i < rec->command_count; i++) {
+    if (rec->commands[i].kind == VYRE__COMMAND_DISPATCH) {
+      rec->commands[begin].body_dispatches++;
+    }
+  }
+  rec->command_count++;
+  return VYRE_OK;
+}
+
+void vyre_recording_capacities(const vyre_recording *rec,
+                               vyre_capture_plan *out) {
+  if (!out) return;
+  *out = rec ? rec->sums : (vyre_capture_plan){0};
+}

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Replays at the same time: which of them run, which are refused, which wait; and slots
+ * that are bound while replays are on their way. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "runtime/recording/recording_testing.h"
+#include "runtime/runtime.h"
+
+static const vyre_allocator heap;
+
+static void nap(void) {
+  nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* A replay on another thread that does not end before it is let: what its kernel
+ * prints to holds it up. The kernel adds one to n. */
+typedef struct held {
+  vyre_recording *rec;
+  uint32_t slot;
+  pthread_t thread;
+  atomic_bool has_begun, may_end, is_over;
+  vyre_code code;
+} held;
+
+/* At most ten seconds. */
+static bool hold_up(void *self, const char *bytes, size_t length) {
+  held *h = self;
+  (void)bytes, (void)length;
+  atomic_store(&h->has_begun, true);
+  for (int i = 0; i < 10000 && !atomic_load(&h->may_end); i++) nap();
+  return true;
+}
+
+static bool drop_text(void *self, const char *bytes, size_t length) {
+  (void)self, (void)bytes, (void)length;
+  return true;
+}
+
+/* One dispatch that adds one to what is bound to 'n'. */
+static vyre_recording *record(const bench *b, vyre_writer print) {
+  vyre_status st = {0};
+  vyre_recording *rec;
+  CHECK_OK(vyre_recording_create(b->device, &rec, &st), st);
+  vyre_place n = vyre_place_slot(add_slot(rec, "n", 4));
+  vyre_recorded_dispatch d = {.inputs = &n,
+                              .input_count = 1,
+                              .outputs = &n,
+                              .output_count = 1,
+                              .print = print};
+  CHECK_OK(vyre_recording_dispatch(rec, b->pipelines[TELL], &d, &st), st);
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  return rec;
+}
+
+/* One copy, from what is bound to 'from' to what is bound to 'to'. */
+static vyre_recording *record_copy(const bench *b, vyre_resource from,
+                                   vyre_resource to) {
+  vyre_status st = {0};
+  vyre_recording *rec;
+  CHECK_OK(vyre_recording_create(b->device, &rec, &st), st);
+  vyre_place in = vyre_place_slot(add_slot(rec, "from", 4)),
+             out = vyre_place_slot(add_slot(rec, "to", 4));
+  CHECK_OK(vyre_recording_copy(rec, in, out, &st), st);
+  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_recording_bind(rec, in.slot, &from, &st), st);
+  CHECK_OK(vyre_recording_bind(rec, out.slot, &to, &st), st);
+  return rec;
+}
+
+static void *run_held(void *self) {
+  held *h = self;
+  vyre_status st = {0};
+  h->code = vyre_recording_replay(h->rec, NULL, NULL, &st);
+  atomic_store(&h->is_over, true);
+  return NULL;
+}
+
+static void begin_held(held *h) {
+  CHECK(pthread_create(&h->thread, NULL, run_held, h) == 0);
+  while (!atomic_load(&h->has_begun)) nap();
+}
+
+static void end_held(held *h) {
+  atomic_store(&h->may_end, true);
+  CHECK(pthread_join(h->thread, NULL) == 0);
+  CHECK(h->code == VYRE_OK);
+}
+
+static uint32_t value_of(const bench *b, vyre_resident n) {
+  vyre_status st = {0};
+  uint32_t value;
+  CHECK_OK(vyre_resident_download(b->device, n, 0, &value, 4, &st), st);
+  return value;
+}
+
+/* --- what meets ----------------------------------------------------------------*/
+
+/* Beside a replay that runs on another thread and writes resident buffer `mine`, or
+ * bytes of the host. */
+TEST(a_replay_that_shares_what_another_writes_is_refused_by_name) {
+  static const struct {
+    const char *name;
+    bool is_host;     /* what the other writes */
+    int from, to;     /* 0: mine, 1: another buffer, 2 more; -1: the same
+                                    recording */
+    const char *slot; /* that is named; NULL: it runs */
+  } cases[] = {{"the same recording", false, -1, -1, "n"},
+               {"writes it", false, 1, 0, "to"},
+               {"reads it", false, 0, 1, "from"},
+               {"uses other buffers", false, 1, 2, NULL},
+               {"the same, of the host", true, -1, -1, "n"},
+               {"writes it on the host", true, 1, 0, "to"},
+               {"reads it on the host", true, 0, 1, "from"},
+               {"other bytes of the host", true, 1, 2, NULL}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    bench b = bench_open(heap);
+    held h = {0};
+    vyre_status st = {0};
+    uint32_t words[3] = {0};
+    vyre_resident buffers[3];
+    vyre_resource all[3];
+    for (int k = 0; k < 3; k++) {
+      buffers[k] = make_resident(b.device, 4);
+      all[k] = cases[i].is_host ? (vyre_resource){.data = &words[k], .size = 4}
+                                : (vyre_resource){.resident = buffers[k]};
+    }
+    h.rec = record(&b, (vyre_writer){hold_up, &h});
+    CHECK_OK(vyre_recording_bind(h.rec, 0, &all[0], &st), st);
+    vyre_recording *other =
+        cases[i].from < 0
+            ? vyre_recording_retain(h.rec)
+            : record_copy(&b, all[cases[i].from], all[cases[i].to]);
+    begin_held(&h);
+    vyre_code code = vyre_recording_replay(other, NULL, NULL, &st);
+    if (cases[i].slot) {
+      char text[80];
+      uint64_t resident = 0;
+      CHECK(code == VYRE_INVALID_ARGUMENT);
+      CHECK(st.kind == VYRE_KIND_RESOURCE_BUSY);
+      (void)snprintf(text, sizeof text, "slot '%s'", cases[i].slot);
+      CHECK_HAS(st.message, text);
+      CHECK(vyre_status_number_get(&st, "resident", &resident) ==
+            !cases[i].is_host);
+      if (!cases[i].is_host) CHECK_U64(resident, buffers[0].id);
+    } else {
+      CHECK_OK(code, st);
+    }
+    CHECK(!atomic_load(&h.is_over)); /* nothing was waited for */
+    end_held(&h);
+    st = (vyre_status){0};
+    CHECK_OK(vyre_recording_replay(other, NULL, NULL, &st), st);
+    vyre_recording_release(other);
+    vyre_recording_release(h.rec);
+    bench_close(&b);
+  }
+}
+
+/* --- who waits -----------------------------------------------------------------*/
+
+typedef struct waiter {
+  vyre_recording *rec;
+  atomic_bool is_over;
+  vyre_code code;
+} waiter;
+
+static void *run_waiter(void *self) {
+  waiter *w = self;
+  w->code = vyre_recording_replay(
+      w->rec, &(vyre_replay_options){.takes_turns = true}, NULL, NULL);
+  atomic_store(&w->is_over, true);
+  return NULL;
+}
+
+TEST(a_replay_that_takes_turns_waits) {
+  bench b = bench_open(heap);
+  vyre_resident n = make_resident(b.device, 4);
+  held h = {0};
+  h.rec = record(&b, (vyre_writer){hold_up, &h});
+  bind_resident(h.rec, 0, n);
+  vyre_recording *other = record(&b, (vyre_writer){drop_text, NULL});
+  bind_resident(other, 0, n);
+  waiter w[2] = {{.rec = h.rec}, {.rec = other}};
+  pthread_t threads[2];
+  begin_held(&h);
+  for (int i = 0; i < 2; i++) {
+    CHECK(pthread_create(&threads[i], NULL, run_waiter, &w[i]) == 0);
+  }
+  for (int i = 0; i < 20; i++) nap();
+  CHECK(!atomic_load(&w[0].is_over) && !atomic_load(&w[1].is_over));
+  end_held(&h);
+  for (int i = 0; i < 2; i++) {
+    CHECK(pthread_join(threads[i], NULL) == 0);
+    CHECK(w[i].code == VYRE_OK);
+  }
+  CHECK_U64(value_of(&b, n), 3);
+  vyre_recording_release(h.rec);
+  vyre_recording_release(other);
+  bench_close(&b);
+}
+
+/* The queue has an order: what it runs comes after what ran when it was asked for. */
+TEST(a_replay_with_a_fence_is_never_refused_and_comes_after) {
+  bench b = bench_open(heap);
+  vyre_resident n = make_resident(b.device, 4),
+                got = make_resident(b.device, 4);
+  vyre_status st = {0};
+  held h = {0};
+  vyre_fence *fences[2];
+  h.rec = record(&b, (vyre_writer){hold_up, &h});
+  bind_resident(h.rec, 0, n);
+  vyre_recording *reader = record_copy(&b, (vyre_resource){.resident = n},
+                                       (vyre_resource){.resident = got});
+  begin_held(&h);
+  CHECK_OK(vyre_recording_replay(h.rec, NULL, &fences[0], &st), st);
+  CHECK_OK(vyre_recording_replay(reader, NULL, &fences[1], &st), st);
+  for (int i = 0; i < 20; i++) nap();
+  CHECK(!vyre_fence_poll(fences[0]) && !vyre_fence_poll(fences[1]));
+  end_held(&h);
+  for (int i = 0; i < 2; i++) {
+    CHECK_OK(vyre_fence_wait(fences[i], VYRE_FOREVER, &st), st);
+    vyre_fence_release(fences[i]);
+  }
+  CHECK_U64(value_of(&b, n), 2);
+  CHECK_U64(value_of(&b, got), 2); /* what both wrote */
+  vyre_recording_release(h.rec);
+  vyre_recording_release(reader);
+  bench_close(&b);
+}
+
+/* --- slots that are bound meanwhile ----------------------------------------------*/
+
+TEST(one_recording_runs_twice_at_once_with_other_memory) {
+  bench b = bench_open(heap);
+  vyre_resident first = make_resident(b.device, 4),
+                second = make_resident(b.device, 4);
+  vyre_status st = {0};
+  vyre_replay_result result;
+  vyre_replay_options options = {.result = &result};
+  held h = {0};
+  h.rec = record(&b, (vyre_writer){hold_up, &h});
+  bind_resident(h.rec, 0, first);
+  begin_held(&h);
+  atomic_store(&h.has_begun, false);
+  bind_resident(h.rec, 0, second);
+  /* The one that is held is let go by the second, which must be in it, too. */
+  waiter w = {.rec = h.rec};
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, run_waiter, &w) == 0);
+  while (!atomic_load(&h.has_begun)) nap();
+  CHECK(!atomic_load(&h.is_over) && !atomic_load(&w.is_over));
+  end_held(&h);
+  CHECK(pthread_join(thread, NULL) == 0);
+  CHECK(w.code == VYRE_OK);
+  CHECK_U64(value_of(&b, first), 1);
+  CHECK_U64(value_of(&b, second), 1);
+  /* What is bound is still the second, and nothing is made anew. */
+  CHECK_OK(vyre_recording_replay(h.rec, &options, NULL, &st), st);
+  CHECK_U64(result.recaptures, 0);
+  CHECK_U64(value_of(&b, second), 2);
+  vyre_recording_release(h.rec);
+  bench_close(&b);
+}
+
+TEST(replays_in_the_queue_keep_what_they_were_asked_with) {
+  enum { MOST = 8, ROUNDS = 3 };
+  bench b = bench_open(heap);
+  vyre_resident n[MOST + 1];
+  vyre_status st = {0};
+  vyre_replay_result results[MOST] = {0};
+  held h = {0};
+  for (int i = 0; i <= MOST; i++) n[i] = make_resident(b.device, 4);
+  vyre_recording *stopper = record(&b, (vyre_writer){hold_up, &h});
+  vyre_recording *rec = record(&b, (vyre_writer){drop_text, NULL});
+  bind_resident(stopper, 0, n[MOST]);
+  for (int round = 0; round < ROUNDS; round++) {
+    vyre_fence *stop, *fences[MOST];
+    atomic_store(&h.may_end, false);
+    CHECK_OK(vyre_recording_replay(stopper, NULL, &stop, &st), st);
+    for (int i = 0; i < MOST; i++) {
+      bind_resident(rec, 0, n[i]);
+      CHECK_OK(vyre_recording_replay(
+                   rec, &(vyre_replay_options){.result = &results[i]},
+                   &fences[i], &st),
+               st);
+    }
+    CHECK_FAILS(
+        vyre_recording_bind(rec, 0, &(vyre_resource){.resident = n[MOST]}, &st),
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+    st = (vyre_status){0};
+    atomic_store(&h.may_end, true);
+    CHECK_OK(vyre_fence_wait(stop, VYRE_FOREVER, &st), st);
+    vyre_fence_release(stop);
+    for (int i = 0; i < MOST; i++) {
+      CHECK_OK(vyre_fence_wait(fences[i], VYRE_FOREVER, &st), st);
+      vyre_fence_release(fences[i]);
+      CHECK_U64(value_of(&b, n[i]), (uint64_t)round + 1);
+      /* From the second round on there is a copy for each; but the first bind is to
+       * the one that was last, whose replays are over, and the last one finds that
+       * of the first. */
+      uint64_t anew = round > 0 && (i == 0 || i == MOST - 1);
+      CHECK_U64(results[i].recaptures, round > 0 ? anew : i > 0);
+    }
+  }
+  vyre_recording_release(rec);
+  vyre_recording_release(stopper);
+  bench_close(&b);
+}
+
+/* What is bound once more, as it is, takes no further set of bindings. */
+TEST(the_same_is_bound_as_often_as_one_likes) {
+  enum { TIMES = 12 };
+  for (int is_read_only = 0; is_read_only < 2; is_read_only++) {
+    bench b = bench_open(heap);
+    uint32_t word = 7;
+    vyre__adopted memory = {
+        .data = &word, .size = 4, .is_read_only = is_read_only};
+    vyre_resident stop = make_resident(b.device, 4),
+                  got = make_resident(b.device, 4), from;
+    vyre_status st = {0};
+    held h = {0};
+    vyre_fence *fences[TIMES + 1];
+    CHECK_OK(vyre__resident_adopt(b.device, &memory, &from, &st), st);
+    vyre_recording *stopper = record(&b, (vyre_writer){hold_up, &h});
+    vyre_recording *rec = record_copy(&b, (vyre_resource){.resident = from},
+                                      (vyre_resource){.resident = got});
+    bind_resident(stopper, 0, stop);
+    CHECK_OK(vyre_recording_replay(stopper, NULL, &fences[TIMES], &st), st);
+    for (int i = 0; i < TIMES; i++) {
+      bind_resident(rec, 0, from);
+      CHECK_OK(vyre_recording_replay(rec, NULL, &fences[i], &st), st);
+    }
+    atomic_store(&h.may_end, true);
+    for (int i = 0; i <= TIMES; i++) {
+      CHECK_OK(vyre_fence_wait(fences[i], VYRE_FOREVER, &st), st);
+      vyre_fence_release(fences[i]);
+    }
+    CHECK_U64(value_of(&b, got), 7);
+    vyre_recording_release(rec);
+    vyre_recording_release(stopper);
+    bench_close(&b);
+  }
+}
+
+TEST(a_bind_that_finds_no_memory_changes_nothing) {
+  for (long left = 0;; left++) {
+    test_heap memory = {.left = -1};
+    bench b = bench_open((vyre_allocator){test_heap_resize, &memory});
+    vyre_resident first = make_resident(b.device, 4),
+                  second = make_resident(b.device, 4);
+    vyre_status st = {0};
+    held h = {0};
+    h.rec = record(&b, (vyre_writer){hold_up, &h});
+    bind_resident(h.rec, 0, first);
+    begin_held(&h);
+    memory.left = left;
+    vyre_resource r = {.resident = second};
+    vyre_code code = vyre_recording_bind(h.rec, 0, &r, &st);
+    memory.left = -1;
+    end_held(&h);
+    CHECK(code == VYRE_OK || code == VYRE_OUT_OF_MEMORY);
+    CHECK(code == VYRE_OK || st.fix[0]);
+    st = (vyre_status){0};
+    CHECK_OK(vyre_recording_replay(h.rec, NULL, NULL, &st), st);
+    CHECK_U64(value_of(&b, first), code == VYRE_OK ? 1 : 2);
+    CHECK_U64(value_of(&b, second), code == VYRE_OK ? 1 : 0);
+    vyre_recording_release(h.rec);
+    bench_close(&b);
+    CHECK_U64(memory.live_bytes, 0);
+    if (code == VYRE_OK) break;
+  }
+}
+
+/* Whatever is on its way, and also to what it has. */
+TEST(a_fixed_slot_is_never_bound) {
+  bench b = bench_open(heap);
+  vyre_resident n[] = {make_resident(b.device, 4), make_resident(b.device, 4)};
+  vyre_status st = {0};
+  held h = {0};
+  vyre_place place = {0};
+  vyre_recorded_dispatch d = {.inputs = &place,
+                              .input_count = 1,
+                              .outputs = &place,
+                              .output_count = 1,
+                              .print = {hold_up, &h}};
+  CHECK_OK(vyre_recording_create(b.device, &h.rec, &st), st);
+  CHECK_OK(vyre_recording_fixed(h.rec, &(vyre_resource){.resident = n[0]},
+                                &place.slot, &st),
+           st);
+  CHECK_OK(vyre_recording_dispatch(h.rec, b.pipelines[TELL], &d, &st), st);
+  CHECK_OK(vyre_recording_finish(h.rec, &st), st);
+  for (int is_held = 0; is_held < 2; is_held++) {
+    if (is_held) begin_held(&h);
+    for (int i = 0; i < 2; i++) {
+      vyre_resource r = {.resident = n[i]};
+      CHECK_FAILS(vyre_recording_bind(h.rec, place.slot, &r, &st), st,
+                  VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+      CHECK_HAS(st.message, "is fixed");
+      st = (vyre_status){0};
+    }
+  }
+  end_held(&h);
+  vyre_recording_release(h.rec);
+  bench_close(&b);
+}
+
+/* Bound or not, one that was freed is refused, also while a replay still has it. */
+TEST(a_freed_buffer_is_not_bound_again_while_a_replay_has_it) {
+  bench b = bench_open(heap);
+  vyre_resident n = make_resident(b.device, 4);
+  vyre_resource r = {.resident = n};
+  vyre_status st = {0};
+  held h = {0};
+  h.rec = record(&b, (vyre_writer){hold_up, &h});
+  bind_resident(h.rec, 0, n);
+  begin_held(&h);
+  CHECK_OK(vyre_recording_bind(h.rec, 0, &r, &st), st);
+  CHECK_OK(vyre_resident_free(b.device, n, &st), st);
+  CHECK_FAILS(vyre_recording_bind(h.rec, 0, &r, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_STALE_HANDLE);
+  end_held(&h);
+  vyre_recording_release(h.rec);
+  bench_close(&b);
+}
+
+TEST_MAIN(
+    TEST_ENTRY(a_replay_that_shares_what_another_writes_is_refused_by_name),
+    TEST_ENTRY(a_replay_that_takes_turns_waits),
+    TEST_ENTRY(a_replay_with_a_fence_is_never_refused_and_comes_after),
+    TEST_ENTRY(one_recording_runs_twice_at_once_with_other_memory),
+    TEST_ENTRY(replays_in_the_queue_keep_what_they_were_asked_with),
+    TEST_ENTRY(the_same_is_bound_as_often_as_one_likes),
+    TEST_ENTRY(a_bind_that_finds_no_memory_changes_nothing),
+    TEST_ENTRY(a_fixed_slot_is_never_bound),
+    TEST_ENTRY(a_freed_buffer_is_not_bound_again_while_a_replay_has_it))
