@@ -5,19 +5,19 @@
  *   compile.c   program, lowered kernel, text, object
  *   plan.c      what a launch needs to know of a kernel
  *   run.c       a dispatch
- *   object.c    an object becomes code
- *   codegen.c   text becomes an object, by LLVM
+ *   elf_loader.c    an object becomes code
+ *   llvm_compile.c   text becomes an object, by LLVM
  *   machine.c   which processor it is
  *   pool.c      who runs it */
 #ifndef VYRE_BACKEND_CPU_CPU_H
 #define VYRE_BACKEND_CPU_CPU_H
 
-#include "backend/cpu/codegen.h"
-#include "backend/cpu/machine.h"
-#include "backend/cpu/object.h"
+#include "backend/cpu/jit/elf_loader.h"
+#include "backend/cpu/jit/host_cpu.h"
+#include "backend/cpu/jit/llvm_compile.h"
 #include "backend/cpu/plan.h"
-#include "backend/cpu/pool.h"
-#include "backend/cpu/watch.h"
+#include "backend/cpu/threads/deadline.h"
+#include "backend/cpu/threads/pool.h"
 #include "hal/backend.h"
 
 /* Memory of whoever has a number of the pool, while they have it: kept from run

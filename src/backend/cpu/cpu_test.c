@@ -4,7 +4,7 @@
 #include <xmmintrin.h>
 
 #include "backend/cpu/cpu_testing.h"
-#include "backend/cpu/machine.h"
+#include "backend/cpu/jit/host_cpu.h"
 #include "base/clock.h"
 
 int setenv(const char *name, const char *value, int overwrite);

@@ -13,10 +13,10 @@
 #include "lir/lir.h"
 
 /* Raised whenever the bytes that are kept, the text of emit/llvm, or the passes of
- * codegen.c change: the cache would go on with code that was made wrong. */
+ * llvm_compile.c change: the cache would go on with code that was made wrong. */
 enum { CPU_ARTIFACT = 24 };
 
-/* whole.c: what a launch leaves of what a buffer held. */
+/* full_write.c: what a launch leaves of what a buffer held. */
 typedef struct cpu_whole {
   uint32_t is_whole; /* all is written, if these leave nothing out */
   uint32_t within;   /* bit i: the length of buffer i, or a uniform's value */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "backend/cpu/plan.h"
 
-#include "backend/cpu/codegen_testing.h"
+#include "backend/cpu/jit/llvm_compile_testing.h"
 #include "hal/host_plan_testing.h"
 #include "support/check.h"
 

@@ -11,13 +11,13 @@
 #include "vyre/module.h"
 #include "vyre/pipeline.h"
 
-#include "backend/cpu/llvm_c.h"
+#include "backend/cpu/jit/llvm_c.h"
 #include "codegen/llvm/llvm_testing.h"
 #include "support/sanitized.h"
 #include "support/seeds.h"
 
 enum { ACCEPTED = SANITIZED ? 8 : 60 };
-enum { SEEDS = 4 }; /* campaign_test has many more */
+enum { SEEDS = 4 }; /* cpu_random_programs_test has many more */
 
 /* What a kernel is bound to; one at a time. */
 static vyre__low_binding bound[MOST_BUFFERS];

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "backend/cpu/codegen.h"
-#include "backend/cpu/machine.h"
-#include "backend/cpu/object.h"
+#include "backend/cpu/jit/elf_loader.h"
+#include "backend/cpu/jit/host_cpu.h"
+#include "backend/cpu/jit/llvm_compile.h"
 #include "codegen/llvm/llvm.h"
 #include "lir/lir_testing.h"
 #include "support/check.h"

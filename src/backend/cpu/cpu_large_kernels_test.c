@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Kernels that are large, or have many values at once: each compiles, in narrower
+ * vectors or to slower code, or is refused; and small ones stay small. */
+#include <time.h>
+
+#include "backend/cpu/cpu.h"
+#include "backend/cpu/cpu_testing.h"
+#include "backend/cpu/jit/host_cpu.h"
+#include "backend/cpu/jit/llvm_compile.h"
+
+/* --- many values at once --------------------------------------------------------------*/
+
+/* So many values at once; each of what @p from is: "y[i]", or "x", which is that. */
+static char *live_text(int values, const char *type, const char *from) {
+  enum { ROOM = 1 << 20 };
+  char *text = calloc(1, ROOM);
+  CHECK(text != NULL);
+  size_t at = (size_t)snprintf(
+      text, ROOM,
+      "kernel huge workgroup(128) over(y)\nbuffer y : read_write %s[] @0;\n"
+      "shared t : %s[128];\n{\n    let i = global_id.x;\n"
+      "    let x = y[i];\n",
+      type, type);
+  for (int k = 0; k < values; k++) {
+    at += (size_t)snprintf(text + at, ROOM - at,
+                           "    let v%d = %s * %d + %s(i ^ %d);\n", k, from,
+                           k + 3, type, k);
+  }
+  at += (size_t)snprintf(text + at, ROOM - at,
+                         "    t[local_id.x] = v0;\n    barrier();\n"
+                         "    var s = t[127 - local_id.x];\n");
+  for (int k = 0; k < values; k++) {
+    /* in such an order that all of them are there until the end */
+    at += (size_t)snprintf(text + at, ROOM - at,
+                           "    s = s * 31 + v%d * (s | v%d);\n", k,
+                           (k * 7 + 3) % values);
+  }
+  (void)snprintf(text + at, ROOM - at, "    y[i] = s;\n}\n");
+  return text;
+}
+
+static void check_live_state(int values, const char *backend_options,
+                             bool fits) {
+  char *text = live_text(values, "u32", "y[i]");
+  rig r = {.heap = {.left = -1}};
+  vyre_context_options options = plain_options(&r);
+  options.backend_options = backend_options;
+  rig_begin(&r, &options, text);
+  vyre_status st = {0};
+  vyre_code code = vyre_pipeline_compile(
+      r.device, vyre_module_kernel(r.module, 0), NULL, &r.pipeline, NULL, &st);
+  if (!fits) {
+    CHECK_FAILS(code, st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+    CHECK_HAS(st.message, "bytes of stack, and at most 262144");
+  } else {
+    CHECK_OK(code, st);
+    uint32_t y[256], want;
+    for (int i = 0; i < 256; i++) y[i] = (uint32_t)i + 5;
+    vyre_dispatch_desc desc = {0};
+    CHECK_OK(run_in_place(&r, y, sizeof y, &desc, &st), st);
+    want = (uint32_t)(127 + 5) * 3 + (127 ^ 0);
+    for (uint32_t k = 0; k < (uint32_t)values; k++) {
+      uint32_t other = (k * 7 + 3) % (uint32_t)values;
+      want = want * 31 + (5 * (k + 3) + k) * (want | (5 * (other + 3) + other));
+    }
+    CHECK_U64(y[0], want);
+  }
+  free(text);
+  rig_close(&r);
+}
+
+/* The last one would take more of a thread's stack than there may be, in vectors of
+ * a width that is asked for. */
+TEST(huge_live_state_compiles_or_is_refused) {
+  check_live_state(250, "", true);
+  check_live_state(600, "", true);
+  check_live_state(300, "cpu.width=32", false);
+}
+
+/* The largest `subq $n, %rsp` of a text of assembly. */
+static unsigned long stack_in(const char *assembly) {
+  unsigned long most = 0;
+  for (const char *at = assembly; (at = strstr(at, "subq\t$")) != NULL;) {
+    char *end;
+    unsigned long bytes = strtoul(at + 6, &end, 10);
+    if (strncmp(end, ", %rsp", 6) == 0 && bytes > most) most = bytes;
+    at = end;
+  }
+  return most;
+}
+
+/* Whether the text, compiled by itself, is the object that was loaded. */
+static bool makes_what_runs(const cpu_pipeline *pipeline, const printed *text) {
+  static const vyre__codegen_tier tiers[] = {
+      VYRE__CODEGEN_FULL, VYRE__CODEGEN_QUICK, VYRE__CODEGEN_PLAIN};
+  const cpu_device *device = (const cpu_device *)pipeline->base.device;
+  bool is_same = false;
+  for (size_t i = 0; i < 3 && !is_same; i++) {
+    printed object = {0};
+    vyre_status st = {0};
+    CHECK_OK(
+        vyre__codegen(text->data, strlen(text->data), device->machine->cpu,
+                      device->machine->features, tiers[i], VYRE__CODEGEN_OBJECT,
+                      (vyre_writer){print_more, &object}, &st),
+        st);
+    is_same = object.size == pipeline->size &&
+              memcmp(object.data, pipeline->bytes, object.size) == 0;
+    free(object.data);
+  }
+  return is_same;
+}
+
+/* Wide, they take more stack than there may be. */
+TEST(what_is_printed_of_a_kernel_that_was_narrowed_is_what_runs) {
+  static const int values[] = {110, 400};
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    rig r = {.heap = {.left = -1}};
+    vyre_context_options options = plain_options(&r);
+    char *text = live_text(values[i], "u64", "x");
+    rig_begin(&r, &options, text);
+    free(text);
+    vyre_status st = {0};
+    CHECK_OK(vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0),
+                                   NULL, &r.pipeline, NULL, &st),
+             st);
+    vyre_pipeline_resources got;
+    CHECK(vyre_pipeline_describe(r.pipeline, &got));
+    printed code = {0}, spelled = {0};
+    CHECK_OK(vyre_pipeline_print(r.pipeline, "asm",
+                                 (vyre_writer){print_more, &code}, &st),
+             st);
+    CHECK_OK(vyre_pipeline_print(r.pipeline, "llvm",
+                                 (vyre_writer){print_more, &spelled}, &st),
+             st);
+    CHECK(stack_in(code.data) > 1000 && stack_in(code.data) <= 262144);
+    for (unsigned width = 2; width <= 64; width *= 2) {
+      char vector[24];
+      (void)snprintf(vector, sizeof vector, "<%u x i64>", width);
+      CHECK(width <= got.width || !strstr(spelled.data, vector));
+    }
+    CHECK(makes_what_runs((const cpu_pipeline *)r.pipeline, &spelled));
+    free(code.data);
+    free(spelled.data);
+    rig_close(&r);
+  }
+}
+
+/* Quick code takes more stack than full code: it is not narrowed for that, as the
+ * full code could not take its place. */
+TEST(quick_code_that_takes_much_stack_is_followed_by_the_full) {
+  enum { TURNS = 12000 };
+  const struct timespec pause = {.tv_nsec = 10000000};
+  vyre_pipeline_resources got[2];
+  for (int is_quick = 0; is_quick < 2; is_quick++) {
+    rig r = {.heap = {.left = -1}};
+    vyre_context_options options = plain_options(&r);
+    options.allocator =
+        (vyre_allocator){0}; /* nobody waits for the full code */
+    char *text = live_text(110, "u64", "x");
+    rig_begin(&r, &options, text);
+    free(text);
+    vyre_status st = {0};
+    vyre_compile_options how = {.is_quick = is_quick != 0};
+    CHECK_OK(vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0),
+                                   &how, &r.pipeline, NULL, &st),
+             st);
+    CHECK(vyre_pipeline_describe(r.pipeline, &got[is_quick]));
+    for (int i = 0; i < TURNS && is_quick && got[1].is_short; i++) {
+      (void)nanosleep(&pause, NULL);
+      CHECK(vyre_pipeline_describe(r.pipeline, &got[1]));
+    }
+    CHECK(!got[is_quick].is_short);
+    rig_close(&r);
+  }
+  CHECK_U64(got[1].width, got[0].width);
+  CHECK_U64(got[1].code_bytes, got[0].code_bytes);
+}
+
+/* --- much text ------------------------------------------------------------------------*/
+
+/* So many values in a row that each needs the one before. */
+static char *long_text(uint32_t values) {
+  enum { LINE = 48, REST = 256 };
+  size_t room = (size_t)values * LINE + REST, at = 0;
+  char *text = calloc(1, room);
+  CHECK(text != NULL);
+  if (!text) return NULL;
+  at = (size_t)snprintf(
+      text, room,
+      "kernel long workgroup(64) over(y)\n"
+      "buffer y : read_write u32[] @0;\n{\n"
+      "    let i = global_id.x;\n    if (i >= len(y)) return;\n"
+      "    var v = y[i];\n");
+  for (uint32_t k = 0; k < values; k++) {
+    at += (size_t)snprintf(text + at, room - at,
+                           "    v = (v * 5) ^ (i + %u);\n", k);
+  }
+  (void)snprintf(text + at, room - at, "    y[i] = v;\n}\n");
+  return text;
+}
+
+/* Text is longer the wider registers are: on every machine as on one with AVX2. */
+#define AVX2 "cpu.level=4"
+
+/* Long rows of short pieces, one of which does atomics: narrow vectors of them are
+ * many, and the text must not grow with that. */
+TEST(small_kernels_are_small_at_every_width) {
+  static const char text[] =
+      "kernel k workgroup(500) over(y)\n"
+      "buffer x : read u8[] @0;\nbuffer y : write u8[] @1;\n"
+      "uniform m : u32 @2;\n"
+      "shared s : u8[500];\nshared q : u32[4];\n"
+      "{\n"
+      "    let l = local_id.x;\n    let i = global_id.x;\n"
+      "    s[l] = x[i];\n    barrier();\n"
+      "    for (let r = 0u; r < m; r++) {\n"
+      "        let o = s[(l + r) % 500];\n        barrier();\n"
+      "        s[l] = s[l] ^ o;\n        barrier();\n"
+      "    }\n"
+      "    for (let r = 0u; r < m; r++) {\n"
+      "        let o = s[(l + r) % 500];\n        barrier();\n"
+      "        s[l] = max(s[l], o);\n        barrier();\n"
+      "    }\n"
+      "    atomic_and(q[l + 1], m);\n    barrier();\n"
+      "    s[l] = min(s[l], q[0]);\n    barrier();\n"
+      "    y[i] = s[l];\n"
+      "}\n";
+  static const char *const cases[] = {"cpu.width=0", "cpu.width=4",
+                                      "cpu.width=8", AVX2, "cpu.level=2"};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    rig r = {.heap = {.left = -1}};
+    vyre_context_options options = plain_options(&r);
+    options.backend_options = cases[c];
+    rig_begin(&r, &options, text);
+    vyre_status st = {0};
+    CHECK_OK(vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0),
+                                   NULL, &r.pipeline, NULL, &st),
+             st);
+    vyre_pipeline_resources got;
+    CHECK(vyre_pipeline_describe(r.pipeline, &got));
+    CHECK(!got.is_short && got.width > 1);
+    rig_close(&r);
+  }
+}
+
+/* How a kernel is made is told by its size: above some, in vectors of one register,
+ * then the short way, then one invocation at a time, and in the end not at all. */
+TEST(very_large_kernels_are_made_the_short_way_or_refused) {
+  enum { ANY = 0, ONE_REGISTER = 64, Y = 200 };
+  static const struct {
+    uint32_t values;
+    const char *options;
+    bool is_short;
+    uint32_t width;
+    const char *refused;
+  } cases[] = {
+      {100, AVX2, false, ANY, NULL},
+      {320, AVX2, false, ONE_REGISTER, NULL},
+      {600, AVX2, true, ONE_REGISTER, NULL},
+      {2500, AVX2, true, 1, NULL},
+      {8000, AVX2, true, 1, NULL},
+      {60000, AVX2, true, ANY, "bytes of code to compile, and at most 4194304"},
+      {200, AVX2 ",cpu.width=16", false, 16, NULL},
+      {600, AVX2 ",cpu.width=16", true, 16, NULL},
+      {2500, AVX2 ",cpu.width=16", true, ANY, "and at most 1048576"},
+  };
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    char *text = long_text(cases[c].values);
+    rig r = {.heap = {.left = -1}};
+    vyre_context_options options = plain_options(&r);
+    options.backend_options = cases[c].options;
+    rig_begin(&r, &options, text);
+    free(text);
+    vyre_status st = {0};
+    vyre_code code =
+        vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0), NULL,
+                              &r.pipeline, NULL, &st);
+    if (cases[c].refused) {
+      CHECK_FAILS(code, st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+      CHECK_HAS(st.message, cases[c].refused);
+      CHECK_HAS(st.fix, "device 'ref'");
+      rig_close(&r);
+      continue;
+    }
+    CHECK_OK(code, st);
+    vyre_pipeline_resources got;
+    CHECK(vyre_pipeline_describe(r.pipeline, &got));
+    CHECK(got.is_short == cases[c].is_short);
+    if (cases[c].width != ANY) {
+      CHECK_U64(got.width, cases[c].width == ONE_REGISTER
+                               ? vyre__machine_at(VYRE__LEVEL_AVX2)->lanes
+                               : cases[c].width);
+    }
+    uint32_t y[Y];
+    for (uint32_t i = 0; i < Y; i++) y[i] = i * 7 + 1;
+    vyre_dispatch_desc desc = {0};
+    CHECK_OK(run_in_place(&r, y, sizeof y, &desc, &st), st);
+    for (uint32_t i = 0; i < Y; i++) {
+      uint32_t v = i * 7 + 1;
+      for (uint32_t k = 0; k < cases[c].values; k++) v = (v * 5) ^ (i + k);
+      CHECK_U64(y[i], v);
+    }
+    rig_close(&r);
+  }
+}
+
+TEST_MAIN(
+    TEST_ENTRY(huge_live_state_compiles_or_is_refused),
+    TEST_ENTRY(what_is_printed_of_a_kernel_that_was_narrowed_is_what_runs),
+    TEST_ENTRY(quick_code_that_takes_much_stack_is_followed_by_the_full),
+    TEST_ENTRY(small_kernels_are_small_at_every_width),
+    TEST_ENTRY(very_large_kernels_are_made_the_short_way_or_refused))

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "backend/cpu/jit/host_cpu.h"
+
+#include <dlfcn.h>
+
+#include "backend/cpu/jit/llvm_compile.h"
+#include "support/check.h"
+
+/* The last `features` entry has no comma behind it. */
+static bool told(const char *list, char sign, const char *name) {
+  char wanted[64];
+  size_t length = (size_t)snprintf(wanted, sizeof wanted, "%c%s", sign, name);
+  for (const char *at = strstr(list, wanted); at; at = strstr(at + 1, wanted)) {
+    if (at[length] == '\0' || at[length] == ',') return true;
+  }
+  return false;
+}
+
+/* What LLVM finds out itself. */
+static char *ask_llvm(const char *function) {
+  void *library = dlopen(vyre__codegen_library(), RTLD_NOW | RTLD_LOCAL);
+  CHECK(library != NULL);
+  char *(*ask)(void);
+  void *symbol = dlsym(library, function);
+  CHECK(symbol != NULL);
+  memcpy(&ask, &symbol, sizeof ask);
+  return ask();
+}
+
+TEST(every_feature_that_is_told_is_as_llvm_finds_it) {
+  const vyre__machine *m = vyre__machine_find();
+  vyre_status st = {0};
+  CHECK_OK(vyre__codegen_load(&st), st);
+  char *llvm = ask_llvm("LLVMGetHostCPUFeatures");
+  char list[1024], *rest = list;
+  (void)snprintf(list, sizeof list, "%s", m->features);
+  size_t count = 0;
+  for (char *one = strtok_r(rest, ",", &rest); one;
+       one = strtok_r(NULL, ",", &rest)) {
+    if (!told(llvm, one[0], one + 1)) printf("    %s\n", one);
+    CHECK(told(llvm, one[0], one + 1));
+    count++;
+  }
+  CHECK(count > 30);
+  free(llvm);
+}
+
+TEST(the_name_is_the_one_that_llvm_gives) {
+  const vyre__machine *m = vyre__machine_find();
+  char *llvm = ask_llvm("LLVMGetHostCPUName");
+  if (strncmp(m->cpu, "x86-64", 6) != 0) CHECK_TEXT(m->cpu, llvm);
+  free(llvm);
+}
+
+TEST(lanes_are_those_of_the_widest_registers) {
+  const vyre__machine *m = vyre__machine_find();
+  CHECK(m->is_usable);
+  uint32_t lanes = told(m->features, '+', "avx512bw") ? 16
+                   : told(m->features, '+', "avx2")   ? 8
+                                                      : 4;
+  CHECK_U64(m->lanes, lanes);
+  CHECK(m->has_fma == told(m->features, '+', "fma"));
+  CHECK(strncmp(m->text, m->cpu, strlen(m->cpu)) == 0);
+  CHECK_HAS(m->text, m->features);
+  CHECK(vyre__machine_find() == m);
+}
+
+TEST(levels_leave_out_what_is_above_them) {
+  static const struct {
+    const char *feature;
+    uint32_t from;
+  } cases[] = {{"sse4.1", VYRE__LEVEL_SSE42}, {"popcnt", VYRE__LEVEL_SSE42},
+               {"avx", VYRE__LEVEL_AVX},      {"avx2", VYRE__LEVEL_AVX2},
+               {"fma", VYRE__LEVEL_AVX2},     {"avx512f", VYRE__LEVELS}};
+  const vyre__machine *all = vyre__machine_find();
+  for (uint32_t level = VYRE__LEVEL_SSE2; level < VYRE__LEVELS; level++) {
+    const vyre__machine *m = vyre__machine_at(level);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+      bool has =
+          told(all->features, '+', cases[i].feature) && level >= cases[i].from;
+      CHECK(told(m->features, has ? '+' : '-', cases[i].feature));
+    }
+    CHECK(m->has_fma == told(m->features, '+', "fma"));
+    CHECK(m->has_rounding == told(m->features, '+', "sse4.1"));
+    CHECK(m->lanes <= all->lanes);
+    CHECK(strcmp(m->text, all->text) != 0); /* another key */
+  }
+}
+
+TEST(families_and_models_have_their_names) {
+  static const struct {
+    bool is_amd;
+    uint32_t family, model;
+    const char *name;
+  } cases[] = {{true, 0x17, 0x01, "znver1"},
+               {true, 0x17, 0x71, "znver2"},
+               {true, 0x19, 0x01, "znver3"},
+               {true, 0x19, 0x11, "znver4"},
+               {true, 0x19, 0x61, "znver4"},
+               {true, 0x1a, 0x44, "znver5"},
+               {false, 6, 0x3f, "haswell"},
+               {false, 6, 0x9e, "skylake"},
+               {false, 6, 0x55, "skylake-avx512"},
+               {false, 6, 0x6a, "icelake-server"},
+               {false, 6, 0x8f, "sapphirerapids"},
+               {false, 6, 0x01, NULL},
+               {true, 6, 0x3f, NULL},
+               {false, 0x19, 0x01, NULL}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    const char *name =
+        vyre__machine_name(cases[i].is_amd, cases[i].family, cases[i].model);
+    if (!cases[i].name) CHECK(name == NULL);
+    if (cases[i].name) CHECK_TEXT(name, cases[i].name);
+  }
+}
+
+TEST_MAIN(TEST_ENTRY(every_feature_that_is_told_is_as_llvm_finds_it),
+          TEST_ENTRY(the_name_is_the_one_that_llvm_gives),
+          TEST_ENTRY(lanes_are_those_of_the_widest_registers),
+          TEST_ENTRY(levels_leave_out_what_is_above_them),
+          TEST_ENTRY(families_and_models_have_their_names))

@@ -1,0 +1,650 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* dladdr: which file LLVM is */
+#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier) */
+#include "backend/cpu/jit/llvm_compile.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vyre/device.h"
+
+#include "backend/cpu/jit/llvm_c.h"
+#include "backend/cpu/jit/llvm_compile_testing.h"
+#include "backend/cpu/jit/llvm_file_testing.h"
+#include "support/check.h"
+
+static vyre_code compile_text(const char *text, const char *features,
+                              vyre__codegen_tier tier, vyre__codegen_form form,
+                              code_bytes *out, vyre_status *st) {
+  return vyre__codegen(text, strlen(text), CODE_CPU, features, tier, form,
+                       code_writer(out), st);
+}
+
+/* Before anything has loaded LLVM. */
+TEST(without_llvm_the_status_says_what_was_looked_for_and_what_to_install) {
+  vyre_status st = {0};
+  CHECK(vyre__codegen_version() == NULL);
+  CHECK_FAILS(vyre__codegen_load_from("none", &st), st,
+              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+  CHECK_HAS(st.message, "'none'");
+  CHECK_HAS(st.fix, "apt-get install libllvm19");
+  st = (vyre_status){0};
+  CHECK_FAILS(vyre__codegen_load_from("/nowhere/libLLVM.so", &st), st,
+              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+  CHECK_HAS(st.message, "/nowhere/libLLVM.so': it cannot be read");
+  CHECK_HAS(st.fix, "device 'ref'");
+  st = (vyre_status){0};
+  CHECK_FAILS(vyre__codegen_load_from("libc.so.6", &st), st,
+              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+  CHECK_HAS(st.message, "no function LLVM"); /* the process has it already */
+  st = (vyre_status){0};
+  CHECK_FAILS(vyre__codegen_load_from("libthread_db.so.1", &st), st,
+              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+  CHECK_HAS(st.message, "/libthread_db.so.1: it is not LLVM with x86-64");
+  CHECK(!vyre__codegen_is_there("none"));
+  CHECK(!vyre__codegen_is_there("/nowhere/libLLVM.so"));
+  CHECK(vyre__codegen_is_there(NULL)); /* and nothing was loaded for it */
+  CHECK(vyre__codegen_version() == NULL);
+}
+
+/* A folder of its own, made by the first who asks and removed at the end. */
+static char folder[64], in_file[80];
+static pid_t maker; /* whose it is: not a child's */
+
+static const char *const parts[] = {"cut", "whole", "other", "for_cut"};
+static const char *const part_files[] = {"libvyre_case.so", "libLLVM_case.so",
+                                         "libLLVM.so.19.1", "libLLVM-19.so.1",
+                                         "libLLVM-19.so"};
+enum {
+  PARTS = sizeof parts / sizeof *parts,
+  PART_FILES = sizeof part_files / sizeof *part_files
+};
+
+static void part_path(char to[160], int part, int file) {
+  (void)snprintf(to, 160, "%s/%s/%s", folder, parts[part], part_files[file]);
+}
+
+static void remove_folder(void) {
+  if (getpid() != maker) return;
+  char path[160];
+  for (int i = 0; i < PARTS; i++) {
+    for (int k = 0; k < PART_FILES; k++) {
+      part_path(path, i, k);
+      (void)remove(path);
+    }
+    (void)snprintf(path, sizeof path, "%s/%s", folder, parts[i]);
+    (void)remove(path);
+  }
+  (void)remove(in_file);
+  (void)remove(folder);
+}
+
+static const char *file_name(void) {
+  if (folder[0]) return in_file;
+  const char *base = getenv("TMPDIR");
+  (void)snprintf(folder, sizeof folder, "%.32s/vyre-codegen-XXXXXX",
+                 base && strlen(base) <= 32 ? base : "/tmp");
+  maker = getpid();
+  CHECK(mkdtemp(folder) != NULL && atexit(remove_folder) == 0);
+  (void)snprintf(in_file, sizeof in_file, "%s/library", folder);
+  return in_file;
+}
+
+static char needed[VYRE__CODEGEN_NAME];
+
+static const char *doubt_of(const void *bytes, size_t size) {
+  CHECK(tiny_write(file_name(), bytes, size));
+  const char *found = vyre__codegen_doubt(in_file, needed);
+  return found ? found : "";
+}
+
+static tiny_library like_llvm(void) {
+  return tiny_make("libnowhere.so.1", "LLVMGetVersion",
+                   "LLVMInitializeX86Target");
+}
+
+TEST(a_file_that_cannot_be_llvm_is_known_without_loading_it) {
+  static char text[200] = "LLVMGetVersion";
+  tiny_library good = like_llvm();
+  const tiny_library other_name =
+      tiny_make("libm.so.6", "LLVMGetVersion", "LLVMInitializeX86target");
+  const tiny_library stands_for =
+      tiny_make("libLLVM.so.19.1", "nothing", "nothing_else");
+  tiny_library arm = good, program = good, not_its_own = good, no_table = good;
+  arm.header.e_machine = EM_AARCH64;
+  program.header.e_type = ET_EXEC;
+  not_its_own.symbols[1].st_shndx = SHN_UNDEF;
+  no_table.entries[1].d_tag = DT_HASH;
+  const struct {
+    const char *what;
+    const void *bytes;
+    size_t size;
+    const char *doubt;
+  } cases[] = {
+      {"has the functions", &good, sizeof good, ""},
+      {"needs a library of LLVM", &stands_for, sizeof stands_for, ""},
+      {"has no table of names: nobody knows", &no_table, sizeof no_table, ""},
+      {"lacks one", &other_name, sizeof other_name,
+       "it is not LLVM with x86-64"},
+      {"asks others for one", &not_its_own, sizeof good,
+       "it is not LLVM with x86-64"},
+      {"cut", &good, sizeof good - 1, "it is cut short or damaged"},
+      {"cut in its head", &good, 40, "it is no shared library"},
+      {"for ARM", &arm, sizeof arm, "it is for another machine"},
+      {"a program", &program, sizeof program, "it is no shared library"},
+      {"text", text, sizeof text, "it is no shared library"},
+      {"empty", text, 0, "it is no shared library"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const char *doubt = doubt_of(cases[i].bytes, cases[i].size);
+    CHECK_TEXT(doubt, cases[i].doubt);
+    if (strcmp(doubt, cases[i].doubt) != 0) printf("    %s\n", cases[i].what);
+    CHECK(vyre__codegen_is_there(in_file) == (cases[i].doubt[0] == '\0'));
+  }
+  CHECK_TEXT(vyre__codegen_doubt("/", needed), "it is no shared library");
+  CHECK(vyre__codegen_version() == NULL);
+  (void)remove(in_file);
+}
+
+/* The file in two pieces that touch, one from another place in it: an address is in
+ * the piece that it begins in, wherever the first ends. */
+TEST(segments_that_touch_are_told_apart) {
+  const size_t ends[] = {TINY_AT(hash_head), TINY_AT(strings),
+                         TINY_AT(symbols) + sizeof(Elf64_Sym)};
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    struct {
+      tiny_library first;
+      Elf64_Phdr headers[3];
+      unsigned char rest[sizeof(tiny_library)];
+    } file = {.first = like_llvm()};
+    const size_t end = ends[i], left = sizeof(tiny_library) - end;
+    file.headers[0] = file.headers[1] = file.first.load;
+    file.headers[2] = file.first.dynamic;
+    file.headers[0].p_filesz = file.headers[0].p_memsz = end;
+    file.headers[1].p_offset = (size_t)((char *)file.rest - (char *)&file);
+    file.headers[1].p_vaddr = end;
+    file.headers[1].p_filesz = file.headers[1].p_memsz = left;
+    file.first.header.e_phoff = (size_t)((char *)file.headers - (char *)&file);
+    file.first.header.e_phnum = 3;
+    memcpy(file.rest, (char *)&file.first + end, left);
+    memset((char *)&file.first + end, 0, left);
+    CHECK_TEXT(doubt_of(&file, sizeof file), "");
+  }
+}
+
+/* Nobody says how many headers a library has. */
+TEST(a_library_of_many_headers_is_for_the_loader_unless_it_is_cut) {
+  struct {
+    tiny_library first;
+    Elf64_Phdr headers[100];
+  } file = {.first = like_llvm()};
+  for (size_t i = 0; i < 100; i++) file.headers[i].p_type = PT_NOTE;
+  file.headers[98] = file.first.load;
+  file.headers[99] = file.first.dynamic;
+  file.first.header.e_phoff = (size_t)((char *)file.headers - (char *)&file);
+  file.first.header.e_phnum = 100;
+  CHECK_TEXT(doubt_of(&file, sizeof file), "");
+  file.headers[98].p_filesz = sizeof file + 1;
+  CHECK_TEXT(doubt_of(&file, sizeof file), "it is cut short or damaged");
+}
+
+TEST(who_stands_for_llvm_says_its_name) {
+  const tiny_library stands_for =
+      tiny_make("libLLVM.so.19.1", "nothing", "nothing_else");
+  const tiny_library good = like_llvm();
+  CHECK_TEXT(doubt_of(&stands_for, sizeof stands_for), "");
+  CHECK_TEXT(needed, "libLLVM.so.19.1");
+  CHECK_TEXT(doubt_of(&good, sizeof good), "");
+  CHECK_TEXT(needed, "");
+}
+
+/* Whatever a byte says, nothing outside the file is read, and there is an end. */
+TEST(a_damaged_library_is_looked_at_safely) {
+  const tiny_library good = like_llvm();
+  unsigned char bytes[sizeof good];
+  size_t doubted = 0;
+  for (size_t at = 0; at < sizeof good; at++) {
+    memcpy(bytes, &good, sizeof good);
+    bytes[at] ^= 0xFF;
+    doubted += doubt_of(bytes, sizeof bytes)[0] != '\0';
+  }
+  CHECK(doubted > 100 && doubted < sizeof good);
+  for (size_t size = 0; size < sizeof good; size += 7) {
+    CHECK(doubt_of(&good, size)[0] != '\0');
+  }
+  (void)remove(in_file);
+}
+
+/* Only loading it tells: from then on it is known. */
+TEST(a_library_that_does_not_load_is_not_found_again) {
+  const tiny_library good = like_llvm();
+  vyre_status st = {0};
+  CHECK(tiny_write(file_name(), &good, sizeof good));
+  CHECK(vyre__codegen_is_there(in_file));
+  CHECK_FAILS(vyre__codegen_load_from(in_file, &st), st,
+              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+  CHECK_HAS(st.message, in_file);
+  CHECK_HAS(st.message, "libnowhere.so.1");
+  CHECK_HAS(st.fix, "device 'ref'");
+  CHECK(!vyre__codegen_is_there(in_file));
+  CHECK(vyre__codegen_is_there(NULL));
+  CHECK(vyre__codegen_version() == NULL);
+  (void)remove(in_file);
+}
+
+/* A list as ldconfig writes it. */
+typedef struct tiny_list {
+  char magic[20];
+  uint32_t count, string_size, unused[5];
+  struct {
+    int32_t flags;
+    uint32_t name, path, system;
+    uint64_t hardware;
+  } entries[3];
+  char names[3][32], paths[3][32];
+} tiny_list;
+
+static tiny_list list_make(void) {
+  static const char *const names[] = {"liba.so.1", "libb.so.2", "libb.so.2"};
+  static const char *const paths[] = {"/x/liba.so.1", "/y32/libb.so.2",
+                                      "/y/libb.so.2"};
+  tiny_list made = {.count = 3, .string_size = 192};
+  memcpy(made.magic, "glibc-ld.so.cache1.1", sizeof made.magic);
+  for (uint32_t i = 0; i < 3; i++) {
+    made.entries[i].flags = i == 1 ? 0x0003 : 0x0303;
+    made.entries[i].name =
+        (uint32_t)(offsetof(tiny_list, names) + i * sizeof made.names[0]);
+    made.entries[i].path =
+        (uint32_t)(offsetof(tiny_list, paths) + i * sizeof made.paths[0]);
+    (void)snprintf(made.names[i], sizeof made.names[i], "%s", names[i]);
+    (void)snprintf(made.paths[i], sizeof made.paths[i], "%s", paths[i]);
+  }
+  return made;
+}
+
+TEST(a_name_is_found_in_the_list_of_the_loader) {
+  char old[48] = "ld.so-1.7.0", path[64];
+  const tiny_list list = list_make();
+  const char *file = file_name();
+  CHECK(tiny_write(file, &list, sizeof list));
+  CHECK(vyre__codegen_listed(file, "liba.so.1", path, sizeof path));
+  CHECK_TEXT(path, "/x/liba.so.1");
+  CHECK(vyre__codegen_listed(file, "libb.so.2", path, sizeof path));
+  CHECK_TEXT(path, "/y/libb.so.2"); /* the other is of another machine */
+  CHECK(!vyre__codegen_listed(file, "libb.so", path, sizeof path));
+  CHECK(!vyre__codegen_listed(file, "libb.so.2", path, 8));
+  CHECK(!vyre__codegen_listed("/nowhere", "liba.so.1", path, sizeof path));
+  /* behind one of the older form, of two entries */
+  unsigned char both[sizeof old - 8 + sizeof list];
+  memcpy(old + 12, &(uint32_t){2}, 4);
+  memcpy(both, old, sizeof old - 8);
+  memcpy(both + 40, &list, sizeof list);
+  CHECK(tiny_write(file, both, sizeof both));
+  CHECK(vyre__codegen_listed(file, "liba.so.1", path, sizeof path));
+  CHECK_TEXT(path, "/x/liba.so.1");
+}
+
+TEST(a_damaged_list_of_the_loader_is_read_safely) {
+  const tiny_list good = list_make();
+  const char *file = file_name();
+  char path[64];
+  for (size_t size = 0; size < sizeof good; size += 7) {
+    CHECK(tiny_write(file, &good, size));
+    (void)vyre__codegen_listed(file, "libb.so.2", path, sizeof path);
+  }
+  for (size_t at = 0; at < sizeof good; at++) {
+    tiny_list list = good;
+    ((unsigned char *)&list)[at] ^= 0xff;
+    CHECK(tiny_write(file, &list, sizeof list));
+    if (vyre__codegen_listed(file, "libb.so.2", path, sizeof path)) {
+      CHECK(path[0] == '/' && memchr(path, '\0', sizeof path) != NULL);
+    }
+  }
+  /* What the system has, says where the C library is. */
+  if (access("/etc/ld.so.cache", R_OK) == 0) {
+    CHECK(vyre__codegen_listed("/etc/ld.so.cache", "libc.so.6", path,
+                               sizeof path));
+    CHECK_HAS(path, "/libc.so.6");
+    CHECK(access(path, R_OK) == 0);
+  }
+  (void)remove(file);
+}
+
+static size_t thread_count(void) {
+  DIR *tasks = opendir("/proc/self/task");
+  size_t count = 0;
+  CHECK(tasks != NULL);
+  while (tasks && readdir(tasks)) count++;
+  if (tasks) closedir(tasks);
+  return count;
+}
+
+/* A process may preload it, and fork then. */
+TEST(a_preload_loads_it_and_starts_no_thread) {
+  vyre_status st = {0};
+  vyre_context *context;
+  vyre_context_options options = {
+      .cache_directory = "", .trace_file = "", .faults = "", .llvm = "none"};
+  CHECK_OK(vyre_context_create(&options, &context, &st), st);
+  CHECK_FAILS(vyre_device_preload(context, "cpu", &st), st,
+              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+  CHECK(vyre__codegen_version() == NULL);
+  vyre_context_release(context);
+  st = (vyre_status){0};
+  size_t before = thread_count();
+  CHECK_OK(vyre_device_preload(NULL, "cpu", &st), st);
+  CHECK(vyre__codegen_version() != NULL);
+  CHECK_U64(thread_count(), before);
+}
+
+/* Inside of LLVM for a while, on a thread that nobody waits for. */
+static void *stay(void *self) {
+  const int *ends = self;
+  const struct timespec pause = {.tv_nsec = 200000000};
+  vyre_status st = {0};
+  if (vyre__codegen_enter(&st) != VYRE_OK) return NULL;
+  (void)!write(ends[1], "in", 2);
+  (void)nanosleep(&pause, NULL);
+  (void)!write(ends[3], "out", 3);
+  vyre__codegen_leave();
+  return NULL;
+}
+
+TEST(the_child_of_a_fork_ends_when_its_own_threads_have_left) {
+  int ends[4];
+  char said[8] = "";
+  int status = -1;
+  vyre_status st = {0};
+  CHECK_OK(vyre__codegen_load(&st), st);
+  CHECK(pipe(ends) == 0 && pipe(ends + 2) == 0);
+  pid_t pid = fork();
+  if (pid == 0) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, stay, ends) != 0) _exit(1);
+    (void)pthread_detach(thread);
+    if (read(ends[0], said, sizeof said) != 2) _exit(2);
+    exit(0);
+  }
+  CHECK(waitpid(pid, &status, 0) == pid);
+  for (int i = 1; i < 4; i += 2) close(ends[i]);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  CHECK(read(ends[2], said, sizeof said) == 3);
+  CHECK_TEXT(said, "out");
+  for (int i = 0; i < 4; i += 2) close(ends[i]);
+}
+
+TEST(it_is_loaded_once_and_is_19) {
+  vyre_status st = {0};
+  CHECK_OK(vyre__codegen_load(&st), st);
+  const char *version = vyre__codegen_version();
+  CHECK_HAS(version, "19.");
+  CHECK_OK(vyre__codegen_load_from("/nowhere/libLLVM.so", &st), st);
+  CHECK(vyre__codegen_version() == version);
+  CHECK_HAS(vyre__codegen_library(), "libLLVM");
+  CHECK_FAILS(vyre__codegen_load_from("none", &st), st,
+              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+}
+
+/* Folders of libraries: the beginning of LLVM, all of it, one of another machine,
+ * and one that stands for the beginning. */
+static void make_parts(void) {
+  static unsigned char start[1 << 20];
+  char path[160];
+  Dl_info llvm;
+  void *function;
+  memcpy(&function, &vyre__llvm.LLVMGetVersion, sizeof function);
+  CHECK(dladdr(function, &llvm) != 0 && file_name());
+  FILE *file = fopen(llvm.dli_fname, "rb");
+  CHECK(file && fread(start, 1, sizeof start, file) == sizeof start);
+  (void)fclose(file);
+  for (int i = 0; i < PARTS; i++) {
+    (void)snprintf(path, sizeof path, "%s/%s", folder, parts[i]);
+    CHECK(mkdir(path, 0700) == 0);
+  }
+  for (int k = 0; k < PART_FILES; k++) {
+    part_path(path, 0, k);
+    CHECK(tiny_write(path, start, sizeof start));
+  }
+  part_path(path, 1, 0);
+  CHECK(symlink(llvm.dli_fname, path) == 0);
+  tiny_library other = like_llvm();
+  other.header.e_machine = EM_AARCH64;
+  part_path(path, 2, 0);
+  CHECK(tiny_write(path, &other, sizeof other));
+  const tiny_library stands_for = tiny_make("libLLVM_case.so", "no", "none");
+  part_path(path, 3, 0);
+  CHECK(tiny_write(path, &stands_for, sizeof stands_for));
+}
+
+/* In a process that has not loaded LLVM: what is in the environment says what to
+ * load, and what must come of that. */
+static void load_in_child(const char *says) {
+  const char *name = getenv("CODEGEN_TEST_NAME");
+  vyre_status st = {0};
+  bool is_there = vyre__codegen_is_there(name);
+  vyre_code code = vyre__codegen_load_from(name, &st);
+  CHECK(is_there == (code == VYRE_OK));
+  if (!name) return; /* other names may do, or none */
+  CHECK((code == VYRE_OK) == (says[0] == '\0'));
+  if (says[0]) CHECK_HAS(st.message, says);
+}
+
+static int run_child(const char *path, const char *name, const char *says,
+                     const char *test) {
+  int status;
+  (void)fflush(stdout);
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    (void)setenv("LD_LIBRARY_PATH", path, 1);
+    if (name) (void)setenv("CODEGEN_TEST_NAME", name, 1);
+    (void)setenv("CODEGEN_TEST_SAYS", says, 1);
+    (void)execl("/proc/self/exe", "llvm_compile_test", test, (char *)NULL);
+    _exit(127);
+  }
+  CHECK(waitpid(child, &status, 0) == child);
+  return status;
+}
+
+TEST(the_file_that_the_loader_would_take_is_looked_at_first) {
+  static const struct {
+    const char *first, *second, *name, *says;
+  } cases[] = {
+      {"cut", "whole", "libvyre_case.so",
+       "/cut/libvyre_case.so: it is cut short or damaged"},
+      {"whole", "cut", "libvyre_case.so", ""},
+      {"other", "whole", "libvyre_case.so", ""},
+      {"other", "cut", "libvyre_case.so", "/cut/libvyre_case.so: it is cut"},
+      {"for_cut", "cut", "libvyre_case.so", "/cut/libLLVM_case.so: it is cut"},
+      {"cut", "whole", NULL, ""},
+      {"whole", "cut", NULL, ""},
+  };
+  const char *says = getenv("CODEGEN_TEST_SAYS");
+  if (says) {
+    load_in_child(says);
+    _exit(0); /* the sum is that of the parent */
+  }
+  vyre_status st = {0};
+  CHECK_OK(vyre__codegen_load(&st), st);
+  make_parts();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char path[320];
+    (void)snprintf(path, sizeof path, "%s/%s:%s/%s", folder, cases[i].first,
+                   folder, cases[i].second);
+    int status = run_child(path, cases[i].name, cases[i].says, __func__);
+    if (status != 0) printf("    case %zu\n", i);
+    CHECK_U64((unsigned)status, 0);
+  }
+}
+
+TEST(a_kernel_becomes_an_object_assembly_or_optimised_text) {
+  vyre_status st = {0};
+  for (int tier = 0; tier < 2; tier++) {
+    code_bytes object = {0}, assembly = {0}, text = {0};
+    CHECK_OK(compile_text(code_kernel, CODE_FEATURES, tier,
+                          VYRE__CODEGEN_OBJECT, &object, &st),
+             st);
+    CHECK(object.size > 64 && memcmp(object.data, "\177ELF", 4) == 0);
+    CHECK_OK(compile_text(code_kernel, CODE_FEATURES, tier,
+                          VYRE__CODEGEN_ASSEMBLY, &assembly, &st),
+             st);
+    CHECK_HAS(assembly.data, "phase0:");
+    CHECK_HAS(assembly.data, "xmm");
+    CHECK_OK(compile_text(code_kernel, CODE_FEATURES, tier,
+                          VYRE__CODEGEN_OPTIMISED, &text, &st),
+             st);
+    CHECK_HAS(text.data, "@phase0(");
+    CHECK_HAS(text.data, "x86_64-unknown-linux-gnu");
+    free(object.data);
+    free(assembly.data);
+    free(text.data);
+  }
+}
+
+TEST(features_decide_the_instructions) {
+  static const char wide[] =
+      "define <8 x float> @phase0(<8 x float> %a, <8 x float> %b) {\n"
+      "  %s = fadd <8 x float> %a, %b\n  ret <8 x float> %s\n}\n";
+  static const struct {
+    const char *features, *has;
+  } cases[] = {{"", "\taddps\t%xmm"},
+               {"+avx", "\tvaddps\t%ymm"},
+               {"+avx512f,+avx512vl", "\tvaddps\t%ymm"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    vyre_status st = {0};
+    code_bytes out = {0};
+    CHECK_OK(compile_text(wide, cases[i].features, VYRE__CODEGEN_FULL,
+                          VYRE__CODEGEN_ASSEMBLY, &out, &st),
+             st);
+    CHECK_HAS(out.data, cases[i].has);
+    free(out.data);
+  }
+}
+
+/* A fatal error leaves what LLVM had behind; a leak checker is told. */
+/* NOLINTBEGIN(bugprone-reserved-identifier): their names */
+void __lsan_disable(void) __attribute__((weak));
+void __lsan_enable(void) __attribute__((weak));
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+/* Each is refused in the words of LLVM, and nothing is printed. The last two end
+ * a process that has no handler. */
+TEST(what_llvm_refuses_is_a_status_and_the_next_kernel_compiles) {
+  static const struct {
+    const char *text, *says;
+  } cases[] = {
+      {"define i32 @phase0( {", "read the kernel"},
+      {"", NULL},
+      {"define i32 @phase0() {\n  %a = add i32 %b, 1\n  ret i32 %a\n}\n",
+       "undefined value '%b'"},
+      {"define i32 @phase0(i1 %c) {\n  br i1 %c, label %x, label %y\nx:\n"
+       "  %a = add i32 1, 2\n  br label %y\ny:\n  ret i32 %a\n}\n",
+       "does not dominate"},
+      {"declare i64 @llvm.aarch64.get.fpcr()\ndefine i64 @phase0() {\n"
+       "  %a = call i64 @llvm.aarch64.get.fpcr()\n  ret i64 %a\n}\n",
+       "Cannot select"},
+      {"define i64 @phase0(i64 %x) {\n"
+       "  %a = call i64 asm \"nosuch $0\", \"=r\"()\n  ret i64 %a\n}\n",
+       "make code"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    vyre_status st = {0};
+    code_bytes out = {0};
+    if (__lsan_disable) __lsan_disable();
+    quiet q = quiet_begin();
+    vyre_code code = compile_text(cases[i].text, "", VYRE__CODEGEN_FULL,
+                                  VYRE__CODEGEN_OBJECT, &out, &st);
+    CHECK_U64(quiet_end(&q), 0);
+    if (__lsan_enable) __lsan_enable();
+    if (cases[i].says) {
+      CHECK_FAILS(code, st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE);
+      CHECK_HAS(st.message, cases[i].says);
+      CHECK(out.size == 0);
+    } else {
+      CHECK_OK(code, st);
+    }
+    free(out.data);
+    out = (code_bytes){0};
+    st = (vyre_status){0};
+    CHECK_OK(compile_text(code_kernel, CODE_FEATURES, VYRE__CODEGEN_FULL,
+                          VYRE__CODEGEN_OBJECT, &out, &st),
+             st);
+    free(out.data);
+  }
+}
+
+static bool refuse(void *self, const char *text, size_t length) {
+  (void)self;
+  (void)text;
+  (void)length;
+  return false;
+}
+
+TEST(a_writer_may_refuse) {
+  vyre_status st = {0};
+  CHECK_FAILS(vyre__codegen(code_kernel, strlen(code_kernel), CODE_CPU, "",
+                            VYRE__CODEGEN_QUICK, VYRE__CODEGEN_OBJECT,
+                            (vyre_writer){refuse, NULL}, &st),
+              st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED);
+}
+
+enum { THREADS = 4, ROUNDS = 3 };
+
+static void *compile_often(void *self) {
+  code_bytes *all = self;
+  for (int i = 0; i < ROUNDS; i++) {
+    vyre_status st = {0};
+    const char *text = i == 1 ? "define i32 @x( {" : code_kernel;
+    vyre_code code = compile_text(text, CODE_FEATURES, VYRE__CODEGEN_FULL,
+                                  VYRE__CODEGEN_OBJECT, &all[i], &st);
+    if ((code == VYRE_OK) != (i != 1)) return "wrong";
+  }
+  return NULL;
+}
+
+TEST(many_threads_compile_at_once_and_get_the_same_bytes) {
+  pthread_t threads[THREADS];
+  code_bytes all[THREADS][ROUNDS] = {0};
+  for (int i = 0; i < THREADS; i++) {
+    CHECK(pthread_create(&threads[i], NULL, compile_often, all[i]) == 0);
+  }
+  for (int i = 0; i < THREADS; i++) {
+    void *said;
+    pthread_join(threads[i], &said);
+    CHECK(said == NULL);
+  }
+  for (int i = 0; i < THREADS * ROUNDS; i++) {
+    const code_bytes *one = &all[i / ROUNDS][i % ROUNDS];
+    if (i % ROUNDS == 1) continue;
+    CHECK_U64(one->size, all[0][0].size);
+    CHECK(memcmp(one->data, all[0][0].data, one->size) == 0);
+  }
+  for (int i = 0; i < THREADS * ROUNDS; i++)
+    free(all[i / ROUNDS][i % ROUNDS].data);
+}
+
+TEST_MAIN(
+    TEST_ENTRY(
+        without_llvm_the_status_says_what_was_looked_for_and_what_to_install),
+    TEST_ENTRY(a_file_that_cannot_be_llvm_is_known_without_loading_it),
+    TEST_ENTRY(segments_that_touch_are_told_apart),
+    TEST_ENTRY(a_library_of_many_headers_is_for_the_loader_unless_it_is_cut),
+    TEST_ENTRY(who_stands_for_llvm_says_its_name),
+    TEST_ENTRY(a_damaged_library_is_looked_at_safely),
+    TEST_ENTRY(a_name_is_found_in_the_list_of_the_loader),
+    TEST_ENTRY(a_damaged_list_of_the_loader_is_read_safely),
+    TEST_ENTRY(a_library_that_does_not_load_is_not_found_again),
+    TEST_ENTRY(a_preload_loads_it_and_starts_no_thread),
+    TEST_ENTRY(it_is_loaded_once_and_is_19),
+    TEST_ENTRY(the_child_of_a_fork_ends_when_its_own_threads_have_left),
+    TEST_ENTRY(the_file_that_the_loader_would_take_is_looked_at_first),
+    TEST_ENTRY(a_kernel_becomes_an_object_assembly_or_optimised_text),
+    TEST_ENTRY(features_decide_the_instructions),
+    TEST_ENTRY(what_llvm_refuses_is_a_status_and_the_next_kernel_compiles),
+    TEST_ENTRY(a_writer_may_refuse),
+    TEST_ENTRY(many_threads_compile_at_once_and_get_the_same_bytes))
