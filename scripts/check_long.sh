@@ -32,7 +32,7 @@ for way in $ways; do case $way in lowered | c | cpu | vulkan | conform | flow) ;
 mkdir -p "$logs"
 logs=$(cd "$logs" && pwd)
 
-declare -A test_of=([lowered]=lower_test [c]=c_test [cpu]=cpu_random_programs_test [vulkan]=vulkan_campaign_test)
+declare -A test_of=([lowered]=lower_test [c]=c_test [cpu]=cpu_random_programs_test [vulkan]=vulkan_random_programs_test)
 
 one() { # way, test, turn, first seed, count
   local log=$logs/$1.$3.$4.$5 status=0

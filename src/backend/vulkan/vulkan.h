@@ -4,26 +4,26 @@
  *   loader.c    the library, the process's instance, what devices there are
  *   vulkan.c    the table: devices, options, texts
  *   open.c      a device: features, queue, function table
- *   brought.c   one of the caller's
- *   logical.c   a VkDevice and its queue, shared by all devices over one GPU
- *   forked.c    what a child process does with devices of its parent
+ *   external_device.c   one of the caller's
+ *   logical_device.c   a VkDevice and its queue, shared by all devices over one GPU
+ *   fork.c    what a child process does with devices of its parent
  *   memory.c    blocks of device memory, ranges of them, resident buffers
  *   staging.c   the ring between the host and memory that it does not see
- *   handles.c   command buffers and descriptor sets
+ *   pools.c   command buffers and descriptor sets
  *   submit.c    one queue: submissions and waits
  *   target.c    what a device can do, for lowering and the emitter
  *   layout.c    descriptor set and pipeline layouts, shared by fingerprint
  *   compile.c   program, lowered kernel, SPIR-V, pipelines
  *   plan.c      what a launch needs to know of a kernel; as bytes, for the cache
- *   job.c       a launch as it is recorded: memory, descriptors, commands
- *   tiles.c     a grid in parts
+ *   encoded_dispatch.c       a launch as it is recorded: memory, descriptors, commands
+ *   grid_tiles.c     a grid in parts
  *   run.c       a dispatch: in one piece, or in parts
  *   hazards.c   who needs what another wrote
  *   batch.c     several in one submission
- *   memo.c      batches that come again and again
- *   piece.c     a part of a recording, recorded once
+ *   batch_cache.c      batches that come again and again
+ *   command_list.c     a part of a recording, recorded once
  *   loop.c      one that is repeated while a flag is set
- *   warm.c      the first dispatch, at compile
+ *   warm_up.c      the first dispatch, at compile
  *
  * Data. A device has one queue and memory in blocks: a block is one VkDeviceMemory
  * with one VkBuffer over all of it, mapped where the host sees it; everything else
@@ -53,7 +53,7 @@
 
 #include <pthread.h>
 
-#include "backend/vulkan/calls.h"
+#include "backend/vulkan/device/functions.h"
 #include "backend/vulkan/plan.h"
 #include "codegen/spirv/spirv.h"
 #include "hal/backend.h"

@@ -7,7 +7,7 @@
 
 #include <dlfcn.h>
 
-#include "backend/vulkan/calls.h"
+#include "backend/vulkan/device/functions.h"
 #include "codegen/spirv/spirv.h"
 #include "support/check.h"
 #include "testing/lir_interp.h"

@@ -2,8 +2,8 @@
 /* What is called of Vulkan, once: functions of the instance, of the device, and
  * those that may be NULL. Tables are filled by name (loader.c), so that nothing is
  * linked, and a test can put a function of its own into the table of a device. */
-#ifndef VYRE_BACKEND_VULKAN_CALLS_H
-#define VYRE_BACKEND_VULKAN_CALLS_H
+#ifndef VYRE_BACKEND_VULKAN_DEVICE_FUNCTIONS_H
+#define VYRE_BACKEND_VULKAN_DEVICE_FUNCTIONS_H
 
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan_core.h>

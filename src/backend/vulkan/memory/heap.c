@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Device memory: few large blocks, each with one buffer over all of it; ranges are
  * cut from the first hole that is large enough, and holes that touch become one. */
-#include "base/memory.h"
-
 #include <string.h>
 
 #include "backend/vulkan/vulkan.h"
+#include "base/memory.h"
 #include "base/status.h"
 #include "runtime/runtime.h"
 
