@@ -189,7 +189,7 @@ static vyre_code fence_batch(cts_run *r, vyre_status *st) {
   return submit(r, ITEMS, true, false, st);
 }
 
-/* --- the forms of forms.h ------------------------------------------------------*/
+/* --- the forms of dispatch_forms.h ------------------------------------------------------*/
 
 typedef vyre_code (*single_form)(vyre_pipeline *, const vyre_input *, size_t,
                                  const vyre_output *, size_t,

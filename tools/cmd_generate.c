@@ -6,8 +6,8 @@
 
 #include "vyre/binding.h"
 #include "vyre/device.h"
-#include "vyre/generate.h"
 #include "vyre/pipeline.h"
+#include "vyre/random_program.h"
 
 #include "args.h"
 #include "commands.h"

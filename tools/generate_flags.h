@@ -3,7 +3,7 @@
 #ifndef VYRE_TOOLS_GENERATE_FLAGS_H
 #define VYRE_TOOLS_GENERATE_FLAGS_H
 
-#include "vyre/generate.h"
+#include "vyre/random_program.h"
 
 #include "sink.h"
 

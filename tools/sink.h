@@ -4,7 +4,7 @@
 #ifndef VYRE_TOOLS_SINK_H
 #define VYRE_TOOLS_SINK_H
 
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 /* Lets the compiler check a format against its arguments. */
 #define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))

@@ -12,7 +12,7 @@
 #include "vyre/export.h"
 #include "vyre/memory.h"
 #include "vyre/status.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 /** Wave @p after needs what wave @p before leaves. */
 typedef struct vyre_wave_dependency {

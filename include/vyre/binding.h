@@ -15,7 +15,7 @@
 #include "vyre/memory.h"
 #include "vyre/program.h"
 #include "vyre/status.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 /** What a buffer is for a dispatch: X(enumerator, name). First match decides:
  *  shared (kind shared or access workgroup), persistent (kind), output

@@ -35,8 +35,8 @@
 #include <stdint.h>
 
 #include "vyre/export.h"
-#include "vyre/kernel.h"
 #include "vyre/memory.h"
+#include "vyre/ops.h"
 #include "vyre/program.h"
 #include "vyre/status.h"
 

@@ -11,7 +11,7 @@
 #include "vyre/binding.h"
 #include "vyre/export.h"
 #include "vyre/status.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 typedef struct vyre_capture_plan {
   size_t input_device_capacity;    /* device buffers that take an input */

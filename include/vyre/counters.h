@@ -11,7 +11,7 @@
 
 #include "vyre/device.h"
 #include "vyre/export.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 /** Every counter: X(field, metric, labels, help). Neighbours of one metric
  *  differ in their labels. */

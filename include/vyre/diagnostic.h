@@ -10,7 +10,7 @@
 
 #include "vyre/export.h"
 #include "vyre/memory.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 /** One finding. Lines and columns count from 1; 0 means that there is no source
  *  (a program made by functions). Columns count bytes. */

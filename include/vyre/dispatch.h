@@ -17,13 +17,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vyre/buffer.h"
 #include "vyre/export.h"
 #include "vyre/fence.h"
 #include "vyre/memory.h"
 #include "vyre/pipeline.h"
-#include "vyre/resident.h"
 #include "vyre/status.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 /** What a dispatch reads: bytes of the host, or of a resident buffer. */
 typedef struct vyre_input {

@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vyre/buffer.h"
 #include "vyre/device.h"
 #include "vyre/export.h"
 #include "vyre/program.h"
-#include "vyre/resident.h"
 #include "vyre/status.h"
 
 VYRE_BEGIN

@@ -13,7 +13,7 @@
 #include "vyre/memory.h"
 #include "vyre/program.h"
 #include "vyre/status.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 /** What to print: X(enumerator, name). */
 #define VYRE_EMIT_MAP(X)          \

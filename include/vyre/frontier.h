@@ -13,7 +13,7 @@
 #include "vyre/memory.h"
 #include "vyre/placement.h"
 #include "vyre/status.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 /** The bytes of one wave. In a fused group, where all waves run between two
  *  barriers, it counts frontier + 4 * scratch + output bytes. */

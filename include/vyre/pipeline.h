@@ -14,7 +14,7 @@
 #include "vyre/fence.h"
 #include "vyre/program.h"
 #include "vyre/status.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 /** A program compiled for a device. Immutable: it may be dispatched from many
  *  threads at once. Threads: safe. */

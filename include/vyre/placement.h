@@ -13,7 +13,7 @@
 #include "vyre/export.h"
 #include "vyre/memory.h"
 #include "vyre/status.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 /** Bytes that live from first_group to last_group, both included. */
 typedef struct vyre_interval {

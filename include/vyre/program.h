@@ -11,7 +11,7 @@
 #include "vyre/export.h"
 #include "vyre/memory.h"
 #include "vyre/status.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 /** Element types: X(enumerator, name, bytes). `bytes` has no fixed element: its
  *  size is 0 here, and a kernel indexes it as u8. */

@@ -10,7 +10,7 @@
 
 #include "vyre/export.h"
 #include "vyre/status.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 /** When the host looks at the queue. */
 typedef enum vyre_host_sync {

@@ -28,15 +28,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vyre/buffer.h"
 #include "vyre/capture.h"
 #include "vyre/device.h"
 #include "vyre/dispatch.h"
 #include "vyre/export.h"
 #include "vyre/fence.h"
 #include "vyre/pipeline.h"
-#include "vyre/resident.h"
 #include "vyre/status.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 /** Until vyre_recording_finish, compatible: one thread records. After it, safe:
  *  replays with a fence are done in the order in which they were asked for; of

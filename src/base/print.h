@@ -4,7 +4,7 @@
 #ifndef VYRE_BASE_PRINT_H
 #define VYRE_BASE_PRINT_H
 
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 #include "base/attributes.h"
 

@@ -4,7 +4,7 @@
 #ifndef VYRE_GENERATE_GENERATE_H
 #define VYRE_GENERATE_GENERATE_H
 
-#include "vyre/generate.h"
+#include "vyre/random_program.h"
 
 typedef enum vyre__generate_fault {
   VYRE__FAULT_NONE,

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 enum {
   VYRE__BINARY_MAGIC = 8,

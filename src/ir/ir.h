@@ -16,10 +16,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "vyre/kernel.h"
 #include "vyre/memory.h"
+#include "vyre/ops.h"
 #include "vyre/program.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 typedef uint32_t vyre__id; /* of a node; 0 is none */
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "vyre/kernel.h"
+#include "vyre/ops.h"
 
 /* A number as written. Floats are rounded to nearest even, once for each type,
  * whatever the locale is; infinity means that it is too large, and 0 may mean

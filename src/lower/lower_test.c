@@ -8,9 +8,9 @@
  *   VYRE_LOWER_TARGET=x   only the target of that name
  *   VYRE_LOWER_DUMP=1     and print the program and what became of it */
 #include "vyre/device.h"
-#include "vyre/generate.h"
 #include "vyre/module.h"
 #include "vyre/pipeline.h"
+#include "vyre/random_program.h"
 
 #include "ir/ir.h"
 #include "lir/lir.h"

@@ -7,8 +7,8 @@
  *   VYRE_SHAPE_FIRST=7   the first one; VYRE_SHAPE_SEEDS=9 how many */
 #include <inttypes.h>
 
-#include "vyre/generate.h"
 #include "vyre/module.h"
+#include "vyre/random_program.h"
 
 #include "lir/print.h"
 #include "spmd/lane_shape.h"

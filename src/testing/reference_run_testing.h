@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "vyre/device.h"
-#include "vyre/generate.h"
 #include "vyre/module.h"
 #include "vyre/pipeline.h"
+#include "vyre/random_program.h"
 
 #include "support/check.h"
 #include "testing/lir_interp.h"

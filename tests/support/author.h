@@ -6,7 +6,7 @@
 #include <stdarg.h>
 
 #include "vyre/export.h"
-#include "vyre/kernel.h"
+#include "vyre/ops.h"
 
 #include "support/check.h"
 

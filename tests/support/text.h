@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 typedef struct text_buffer {
   char bytes[131072]; /* always terminated */

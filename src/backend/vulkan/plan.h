@@ -6,7 +6,7 @@
 
 #include "vyre/memory.h"
 #include "vyre/status.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 #include "codegen/spirv/spirv.h"
 #include "hal/host_plan.h"

@@ -9,7 +9,7 @@
 #define VYRE_CODEGEN_C_C_H
 
 #include "vyre/memory.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 #include "lir/lir.h"
 

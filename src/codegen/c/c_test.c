@@ -7,9 +7,9 @@
  *
  * c_testing.h has the rest. */
 #include "vyre/device.h"
-#include "vyre/generate.h"
 #include "vyre/module.h"
 #include "vyre/pipeline.h"
+#include "vyre/random_program.h"
 
 #include "codegen/c/c_testing.h"
 #include "support/seeds.h"

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #include "vyre/memory.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 #include "lir/lir.h"
 

@@ -7,9 +7,9 @@
  *
  * llvm_testing.h has the rest. */
 #include "vyre/device.h"
-#include "vyre/generate.h"
 #include "vyre/module.h"
 #include "vyre/pipeline.h"
+#include "vyre/random_program.h"
 
 #include "backend/cpu/jit/llvm_c.h"
 #include "codegen/llvm/llvm_testing.h"

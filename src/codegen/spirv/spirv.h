@@ -33,7 +33,7 @@
 #define VYRE_CODEGEN_SPIRV_SPIRV_H
 
 #include "vyre/memory.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 #include "lir/lir.h"
 

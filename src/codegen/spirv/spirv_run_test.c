@@ -7,8 +7,8 @@
  *   VYRE_SPIRV_STEPS=40      to where a device ends loops */
 #if __has_include(<vulkan/vulkan_core.h>)
 
-#include "vyre/generate.h"
 #include "vyre/module.h"
+#include "vyre/random_program.h"
 
 #include "codegen/spirv/spirv_targets_testing.h"
 #include "codegen/spirv/spirv_vulkan_testing.h"

@@ -3,7 +3,7 @@
 #ifndef VYRE_CODEGEN_SPIRV_SPIRV_TARGETS_TESTING_H
 #define VYRE_CODEGEN_SPIRV_SPIRV_TARGETS_TESTING_H
 
-#include "vyre/generate.h"
+#include "vyre/random_program.h"
 
 #include "codegen/spirv/spirv.h"
 #include "support/check.h"

@@ -14,7 +14,7 @@
 #include <pthread.h>
 
 #include "vyre/cache.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 /* A reason in words, made up on the spot. */
 enum { VYRE__CACHE_WHY = 200 };

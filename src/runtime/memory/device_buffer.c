@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <string.h>
 
-#include "vyre/resident.h"
+#include "vyre/buffer.h"
 
 #include "base/memory.h"
 #include "base/status.h"

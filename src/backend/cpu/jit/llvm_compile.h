@@ -10,7 +10,7 @@
 
 #include "vyre/memory.h"
 #include "vyre/status.h"
-#include "vyre/text.h"
+#include "vyre/writer.h"
 
 /* Whether LLVM can be loaded; loads it. Threads: safe.
  * Errors: VYRE_UNSUPPORTED_FEATURE with what was looked for and the package;

@@ -7,8 +7,8 @@
  *      code = vyre_resident_upload(device, x, 0, data, bytes, &st);
  *      vyre_input inputs[] = {{.resident = x}};
  */
-#ifndef VYRE_RESIDENT_H
-#define VYRE_RESIDENT_H
+#ifndef VYRE_BUFFER_H
+#define VYRE_BUFFER_H
 
 #include <stdbool.h>
 #include <stddef.h>

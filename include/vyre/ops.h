@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/kernel.h
  *  Types of values in a kernel, and the operations on them. */
-#ifndef VYRE_KERNEL_H
-#define VYRE_KERNEL_H
+#ifndef VYRE_OPS_H
+#define VYRE_OPS_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/text.h
  *  Where printers print to, and the 128-bit hash they name things with. */
-#ifndef VYRE_TEXT_H
-#define VYRE_TEXT_H
+#ifndef VYRE_WRITER_H
+#define VYRE_WRITER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -25,17 +25,17 @@
  *    Threads:  safe; slots are compatible.
  *    Blocks:   until it is over.
  *  To be told later, use vyre_submit with a fence. */
-#ifndef VYRE_FORMS_H
-#define VYRE_FORMS_H
+#ifndef VYRE_DISPATCH_FORMS_H
+#define VYRE_DISPATCH_FORMS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "vyre/buffer.h"
 #include "vyre/dispatch.h"
 #include "vyre/export.h"
 #include "vyre/pipeline.h"
-#include "vyre/resident.h"
 #include "vyre/status.h"
 
 VYRE_BEGIN

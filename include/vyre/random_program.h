@@ -17,8 +17,8 @@
  *  devices that differ are a fault of one of them. What is computed ends up in an
  *  output. The same options give the same program and data on every machine;
  *  another version of vyre may give others. */
-#ifndef VYRE_GENERATE_H
-#define VYRE_GENERATE_H
+#ifndef VYRE_RANDOM_PROGRAM_H
+#define VYRE_RANDOM_PROGRAM_H
 
 #include <stdbool.h>
 #include <stddef.h>
