@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Help, from the table of commands. */
+#include <string.h>
+
+#include "cli/command_table.h"
+
+enum { WIDTH = 79 };
+
+static void put_spaces(sink *out, size_t count) {
+  while (count-- > 0) sink_bytes(out, " ", 1);
+}
+
+/* "final|participates" for a choice, else what the table calls the value. */
+static void put_value(const flag_doc *flag, sink *out) {
+  if (!flag->choices) {
+    sink_text(out, flag->value);
+    return;
+  }
+  for (size_t i = 0; flag->choices[i]; i++) {
+    if (i) sink_text(out, "|");
+    sink_text(out, flag->choices[i]);
+  }
+}
+
+static void put_usage_part(const flag_doc *flag, sink *out) {
+  if (!flag->required) sink_text(out, "[");
+  sink_text(out, flag->letter ? flag->letter : flag->name);
+  if (flag->value) {
+    sink_text(out, " ");
+    put_value(flag, out);
+  }
+  if (!flag->required) sink_text(out, "]");
+  if (flag->type == FLAG_LIST) sink_text(out, "...");
+}
+
+void put_usage(const command_doc *command, size_t indent, sink *out) {
+  size_t begin = out->length;
+  sink_format(out, "vyre %s", command->name);
+  size_t hang = indent + (out->length - begin) + 1;
+  size_t column = hang - 1;
+  for (size_t i = 0; i <= command->flag_count; i++) {
+    sink part = {0};
+    if (i > 0) {
+      put_usage_part(&command->flags[i - 1], &part);
+    } else if (command->operand) {
+      sink_text(&part, command->operand);
+    } else {
+      continue;
+    }
+    if (column + 1 + part.length > WIDTH) {
+      sink_text(out, "\n");
+      put_spaces(out, hang);
+      column = hang;
+    } else {
+      sink_text(out, " ");
+      column++;
+    }
+    sink_bytes(out, part.data, part.length);
+    column += part.length;
+    if (part.failed) out->failed = true;
+    sink_finish(&part);
+  }
+  sink_text(out, "\n");
+}
+
+void put_flag_name(const flag_doc *flag, sink *out) {
+  if (flag->letter) sink_format(out, "%s, ", flag->letter);
+  sink_text(out, flag->name);
+  if (flag->value) sink_format(out, " %s", flag->value);
+}
+
+static size_t name_width(const flag_doc *flag) {
+  return (flag->letter ? strlen(flag->letter) + 2 : 0) + strlen(flag->name) +
+         (flag->value ? strlen(flag->value) + 1 : 0);
+}
+
+/* Lines of help beside the name; the second and later ones are indented. */
+static void put_flag(const flag_doc *flag, size_t width, sink *out) {
+  sink_text(out, "  ");
+  put_flag_name(flag, out);
+  put_spaces(out, width - name_width(flag) + 2);
+  const char *line = flag->help;
+  for (const char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+    sink_bytes(out, line, (size_t)(end - line) + 1);
+    put_spaces(out, width + 4);
+  }
+  sink_text(out, line);
+  sink_text(out, "\n");
+}
+
+void put_command_help(const command_doc *command, sink *out) {
+  size_t width = 0;
+  sink_format(out, "vyre %s: %s\n\nusage: ", command->name, command->summary);
+  put_usage(command, strlen("usage: "), out);
+  sink_text(out, "\n");
+  for (size_t i = 0; i < command->flag_count; i++) {
+    size_t own = name_width(&command->flags[i]);
+    if (own > width) width = own;
+  }
+  for (size_t i = 0; i < command->flag_count; i++) {
+    put_flag(&command->flags[i], width, out);
+  }
+  sink_text(out, "\n");
+  sink_text(out, command->body);
+  sink_text(out, "\n");
+  sink_text(out, command->example);
+}
+
+void put_group_help(const command_group *group, sink *out) {
+  sink_format(out, "vyre %s: %s\n\nusage: vyre %s %s ...\n\n%ss:\n",
+              group->name, group->title, group->name, group->upper,
+              group->noun);
+  for (size_t i = 0; i < command_count; i++) {
+    const command_doc *command = &command_table[i];
+    if (group_of(command) != group) continue;
+    sink_format(out, "  %-10s %s\n", command->name + strlen(group->name) + 1,
+                command->summary);
+  }
+  sink_format(out,
+              "\n'vyre %s %s --help' has the flags and an example of each.\n"
+              "%s\n%s",
+              group->name, group->upper, group->body, group->example);
+}
+
+void put_main_help(sink *out) {
+  sink_text(out,
+            "vyre: GPU compute kernels, checked, run and planned\n"
+            "\n"
+            "usage: vyre COMMAND ...\n"
+            "\n"
+            "commands:\n");
+  for (size_t i = 0; i < command_count; i++) {
+    const command_doc *command = &command_table[i];
+    if (group_of(command)) continue;
+    sink_format(out, "  %-10s %s\n", command->name, command->summary);
+  }
+  for (size_t i = 0; i < command_group_count; i++) {
+    sink_format(out, "  %-10s %s\n", command_groups[i].name,
+                command_groups[i].summary);
+  }
+  sink_text(
+      out,
+      "  help       explain a command: vyre help run\n"
+      "\n"
+      "'vyre COMMAND --help' has the flags and an example of each; 'vyre "
+      "--version'\n"
+      "prints the version, and 'vyre' alone this text. Every form takes "
+      "--json: "
+      "one\n"
+      "JSON object on standard output, also for errors. Exit codes: 0 fine, 1 "
+      "the\n"
+      "program or the input is wrong, 2 the command line is wrong, 3 the "
+      "device\n"
+      "failed.\n"
+      "\n"
+      "example:\n"
+      "  vyre run examples/saxpy.vyre --set a=2 --set x=iota:8 --set "
+      "y=fill:0.5:8\n");
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The `vyre` command. */
+#include <signal.h>
+#include <string.h>
+
+#include "vyre/version.h"
+
+#include "cli/args.h"
+#include "cli/commands.h"
+#include "cli/group.h"
+#include "cli/output.h"
+#include "io/json_out.h"
+
+static const struct {
+  const char *name;
+  command_function *run;
+} commands[] = {
+    {"check", cmd_check},     {"fmt", cmd_fmt},
+    {"run", cmd_run},         {"emit", cmd_emit},
+    {"explain", cmd_explain}, {"generate", cmd_generate},
+    {"cache", cache_command}, {"conform", cmd_conform},
+    {"devices", cmd_devices}, {"doctor", cmd_doctor},
+    {"embed", cmd_embed},     {"inspect", cmd_inspect},
+    {"plan", plan_command},
+};
+
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static const char *const words_known[] = {
+    "check", "fmt",     "run",     "emit",      "explain", "generate",
+    "cache", "conform", "devices", "doctor",    "embed",   "inspect",
+    "plan",  "help",    "--help",  "--version", "--json",
+};
+
+static int main_help(bool json) {
+  sink text = {0};
+  put_main_help(&text);
+  return print_help(&text, json);
+}
+
+static int command_help(const command_doc *command, bool json) {
+  sink text = {0};
+  put_command_help(command, &text);
+  return print_help(&text, json);
+}
+
+static int print_version(bool json) {
+  sink out = {0};
+  if (json) {
+    json_out answer = {.out = &out};
+    json_open(&answer, NULL, '{');
+    json_bool(&answer, "ok", true);
+    json_text(&answer, "version", vyre_version_string());
+    json_close(&answer, '}');
+    sink_text(&out, "\n");
+  } else {
+    sink_format(&out, "vyre %s\n", vyre_version_string());
+  }
+  return publish(&out, NULL, NULL, json);
+}
+
+static int unknown_command(const char *word, bool json) {
+  problem wrong = {0};
+  args_unknown(&wrong, "vyre", word[0] == '-' ? "flag" : "command", word,
+               words_known, sizeof words_known / sizeof words_known[0]);
+  return problem_report(&wrong, json);
+}
+
+static int help_command(int count, char **words, bool json) {
+  while (count > 0 && strcmp(words[0], "--json") == 0) {
+    count--;
+    words++;
+  }
+  if (count == 0) return main_help(json);
+  const command_group *group = find_group(words[0]);
+  if (group) return group_help(group, count - 1, words + 1, json);
+  const command_doc *command = find_command(words[0]);
+  return command ? command_help(command, json)
+                 : unknown_command(words[0], json);
+}
+
+/* --version and --help stand alone, but for --json. */
+static int lone_flag(const char *word, int count, char **words, bool json) {
+  for (int i = 0; i < count; i++) {
+    if (strcmp(words[i], "--json") == 0) continue;
+    problem wrong = {0};
+    problem_set(&wrong, KIND_USAGE, "", "'%.60s' is one word too many",
+                words[i]);
+    problem_fix(&wrong, "write 'vyre %s' alone", word);
+    return problem_report(&wrong, json);
+  }
+  return strcmp(word, "--version") == 0 ? print_version(json) : main_help(json);
+}
+
+static int run_command(const char *word, int count, char **words, bool json) {
+  for (int i = 0; i < COMMANDS; i++) {
+    if (strcmp(word, commands[i].name) != 0) continue;
+    const command_doc *command = find_command(word);
+    bool help = command && (args_has(count, words, "--help") ||
+                            args_has(count, words, "-h"));
+    return help ? command_help(command, json)
+                : commands[i].run(count, words, json);
+  }
+  return unknown_command(word, json);
+}
+
+int main(int argc, char **argv) {
+  int count = argc > 0 ? argc - 1 : 0;
+  char **words = argv + 1;
+  bool json = args_has(count, words, "--json");
+  /* A write beyond RLIMIT_FSIZE then fails with EFBIG, and is reported. */
+  (void)signal(SIGXFSZ, SIG_IGN);
+  while (count > 0 && strcmp(words[0], "--json") == 0) {
+    count--;
+    words++;
+  }
+  /* As docker and kubectl do: the help on standard output, and no failure. */
+  if (count == 0) return main_help(json);
+  const char *word = words[0];
+  if (strcmp(word, "help") == 0) {
+    return help_command(count - 1, words + 1, json);
+  }
+  if (strcmp(word, "-h") == 0) word = "--help";
+  if (strcmp(word, "--version") == 0 || strcmp(word, "--help") == 0) {
+    return lone_flag(word, count - 1, words + 1, json);
+  }
+  return run_command(word, count - 1, words + 1, json);
+}

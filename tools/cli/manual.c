@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* vyre-manual man|bash|zsh|fish: prints the man page or a shell's completion.
+ * Run by the build. */
+#include "cli/manual.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "vyre/version.h"
+
+/* Text of roff: a backslash and a dash are written out, and a line does not begin
+ * as a request. */
+static void put_roff(const char *text, size_t length, sink *out) {
+  for (size_t i = 0; i < length; i++) {
+    bool first = i == 0 || text[i - 1] == '\n';
+    if (first && (text[i] == '.' || text[i] == '\'')) sink_text(out, "\\&");
+    if (text[i] == '\\') {
+      sink_text(out, "\\e");
+    } else if (text[i] == '-') {
+      sink_text(out, "\\-");
+    } else {
+      sink_bytes(out, &text[i], 1);
+    }
+  }
+}
+
+static void put_roff_text(const char *text, sink *out) {
+  put_roff(text, strlen(text), out);
+}
+
+/* As it stands, in lines. */
+static void put_verbatim(const char *text, sink *out) {
+  sink_text(out, ".nf\n");
+  put_roff_text(text, out);
+  sink_text(out, ".fi\n");
+}
+
+static void put_command(const command_doc *command, sink *out) {
+  sink usage = {0}, name = {0};
+  sink_text(out, ".SS ");
+  sink_format(&name, "vyre %s", command->name);
+  put_roff(name.data, name.length, out);
+  sink_text(out, "\n");
+  put_roff_text(command->summary, out);
+  sink_text(out, ".\n.PP\n.nf\n");
+  put_usage(command, 0, &usage);
+  put_roff(usage.data, usage.length, out);
+  sink_text(out, ".fi\n");
+  for (size_t i = 0; i < command->flag_count; i++) {
+    name.length = 0;
+    put_flag_name(&command->flags[i], &name);
+    sink_text(out, ".TP\n.B ");
+    put_roff(name.data, name.length, out);
+    sink_text(out, "\n");
+    put_roff_text(command->flags[i].help, out);
+    sink_text(out, "\n");
+  }
+  sink_text(out, ".PP\n");
+  put_verbatim(command->body, out);
+  sink_text(out, ".PP\n");
+  put_verbatim(command->example, out);
+  if (usage.failed || name.failed) out->failed = true;
+  sink_finish(&usage);
+  sink_finish(&name);
+}
+
+void put_man(sink *out) {
+  sink_format(out,
+              ".\\\" SPDX-License-Identifier: MIT OR Apache-2.0\n"
+              ".\\\" Generated from tools/cli/command_table.c.\n"
+              ".TH VYRE 1 \"\" \"vyre %s\" \"User Commands\"\n",
+              vyre_version_string());
+  sink_text(out,
+            ".SH NAME\nvyre \\- check, run and plan GPU compute kernels\n"
+            ".SH SYNOPSIS\n.B vyre\n.I COMMAND\n[\\fIARGUMENT\\fR...]\n"
+            ".SH DESCRIPTION\n"
+            "A kernel is a small program that runs once for every element of "
+            "its data.\n"
+            ".B vyre\n"
+            "checks kernels, runs them on data in files, and plans what a run "
+            "will take.\n"
+            "Every command takes\n.BR \\-\\-help .\n"
+            "With\n.B \\-\\-json\n"
+            "it answers with one JSON object on standard output, also for "
+            "errors.\n"
+            ".SH COMMANDS\n");
+  for (size_t i = 0; i < command_count; i++) {
+    put_command(&command_table[i], out);
+  }
+  sink_text(out,
+            ".SH EXIT STATUS\n"
+            ".TP\n.B 0\nAll is fine.\n"
+            ".TP\n.B 1\nThe program or the input is wrong; also what "
+            "\\fBvyre run \\-\\-check\\fR finds.\n"
+            ".TP\n.B 2\nThe command line is wrong.\n"
+            ".TP\n.B 3\nThe device failed, or cannot do it.\n");
+}
+
+int main(int argc, char **argv) {
+  static const struct {
+    const char *name;
+    void (*put)(sink *out);
+  } pages[] = {{"man", put_man},
+               {"bash", put_bash},
+               {"zsh", put_zsh},
+               {"fish", put_fish}};
+  sink out = {0};
+  for (size_t i = 0; argc == 2 && i < sizeof pages / sizeof pages[0]; i++) {
+    if (strcmp(argv[1], pages[i].name) == 0) pages[i].put(&out);
+  }
+  if (out.length == 0) {
+    fprintf(stderr, "usage: vyre-manual man|bash|zsh|fish\n");
+    return 2;
+  }
+  bool fine = !out.failed &&
+              fwrite(out.data, 1, out.length, stdout) == out.length &&
+              fflush(stdout) == 0;
+  sink_finish(&out);
+  return fine ? 0 : 1;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "cli/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vyre/memory.h"
+
+enum { MOST_PATH = 4096, MOST_LINKS = 40 };
+
+bool write_all(int descriptor, const char *data, size_t length) {
+  while (length > 0) {
+    ssize_t written = write(descriptor, data, length);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    data += written;
+    length -= (size_t)written;
+  }
+  return true;
+}
+
+/* The limit on the size of a file that the process has, if it has one. */
+static bool has_size_limit(unsigned long long *bytes) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return false;
+  }
+  *bytes = limit.rlim_cur;
+  return true;
+}
+
+/* @p length is how many bytes were to be written, if that is known; else 0. */
+static bool too_long(problem *out, uint64_t length) {
+  unsigned long long limit;
+  if (!has_size_limit(&limit)) {
+    return problem_set(out, KIND_WRITE,
+                       "write to a file system that takes larger files",
+                       "cannot write %llu bytes: the file system takes no file "
+                       "of that size",
+                       (unsigned long long)length);
+  }
+  problem_set(out, KIND_WRITE, "",
+              "cannot write %llu bytes: the limit on the size of a file is "
+              "%llu bytes (RLIMIT_FSIZE)",
+              (unsigned long long)length, limit);
+  problem_fix(
+      out,
+      "start vyre from a shell whose `ulimit -f` is unlimited, or write "
+      "less");
+  return false;
+}
+
+static bool cannot_write(problem *out, const char *path, int error,
+                         uint64_t length) {
+  out->file = path;
+  if (error == EFBIG) return too_long(out, length);
+  return problem_set(out, KIND_WRITE,
+                     error == ENOSPC || error == EDQUOT
+                         ? "make room on the disk, or write elsewhere"
+                         : "choose a place that can be written to",
+                     "cannot write: %s", strerror(error));
+}
+
+/* @p old is the file that it takes the place of, whose mode it keeps; NULL if
+ * there is none. */
+static bool write_file(const out_file *file, const char *path, int flags,
+                       const struct stat *old, int *error) {
+  mode_t mode = old ? old->st_mode & 0777 : 0666;
+  int descriptor = open(path, flags, mode);
+  if (descriptor < 0) {
+    *error = errno;
+    return false;
+  }
+  /* open() has taken away what the umask says. */
+  bool fine = (!old || fchmod(descriptor, mode) == 0) &&
+              write_all(descriptor, file->head, file->head_length) &&
+              write_all(descriptor, file->body, file->body_length);
+  if (!fine) *error = errno;
+  if (close(descriptor) != 0 && fine) {
+    *error = errno;
+    fine = false;
+  }
+  return fine;
+}
+
+/* The file that a link leads to, so that links stay; it need not be there. NULL
+ * without memory. */
+static const char *behind_links(const char *path, vyre_arena *arena) {
+  char target[MOST_PATH];
+  for (int i = 0; i < MOST_LINKS; i++) {
+    ssize_t got = readlink(path, target, sizeof target);
+    if (got < 0 || got == MOST_PATH) return path;
+    const char *slash = target[0] == '/' ? NULL : strrchr(path, '/');
+    size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
+    char *next = vyre_arena_alloc(arena, folder + (size_t)got + 1, 1);
+    if (!next) return NULL;
+    memcpy(next, path, folder);
+    memcpy(next + folder, target, (size_t)got);
+    next[folder + (size_t)got] = '\0';
+    path = next;
+  }
+  return path;
+}
+
+/* Whether the same text goes to the same file already, by another name of it. */
+static bool is_repeated(const out_file *files, size_t index) {
+  const out_file *file = &files[index];
+  struct stat own, other;
+  if (stat(file->target, &own) != 0) return false;
+  for (size_t i = 0; i < index; i++) {
+    if (!files[i].temporary || stat(files[i].target, &other) != 0) continue;
+    if (own.st_dev != other.st_dev || own.st_ino != other.st_ino) continue;
+    return !files[i].body && !file->body &&
+           files[i].head_length == file->head_length &&
+           memcmp(files[i].head, file->head, file->head_length) == 0;
+  }
+  return false;
+}
+
+/* The name of its own that a file is written under, in the folder of @p target. */
+static char *draft_name(const char *target, vyre_arena *arena) {
+  size_t size = target ? strlen(target) + 32 : 0;
+  char *name = size ? vyre_arena_alloc(arena, size, 1) : NULL;
+  if (name) snprintf(name, size, "%s.%ld.tmp", target, (long)getpid());
+  return name;
+}
+
+/* What is at @p path. False with a problem if it can be no file. */
+static bool look_at(const char *path, bool *exists, struct stat *info,
+                    problem *out) {
+  *exists = stat(path, info) == 0;
+  if (!*exists && errno == ELOOP) return cannot_write(out, path, ELOOP, 0);
+  if (*exists && S_ISDIR(info->st_mode))
+    return cannot_write(out, path, EISDIR, 0);
+  return true;
+}
+
+bool can_publish(const char *path, vyre_arena *arena, problem *wrong) {
+  struct stat info;
+  bool exists;
+  if (!look_at(path, &exists, &info, wrong)) return false;
+  if (exists && !S_ISREG(info.st_mode)) { /* opening a pipe would wait */
+    return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 ||
+           cannot_write(wrong, path, errno, 0);
+  }
+  const char *draft = draft_name(behind_links(path, arena), arena);
+  if (!draft) return problem_no_memory(wrong, "a file name");
+  int descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor < 0) return cannot_write(wrong, path, errno, 0);
+  close(descriptor);
+  return unlink(draft) == 0 || cannot_write(wrong, path, errno, 0);
+}
+
+/* Writes it under a name of its own; it is renamed later. What is no regular file
+ * (a pipe, /dev/null) is written in place. */
+static bool draft_write(out_file *files, size_t index, vyre_arena *arena,
+                        problem *out) {
+  out_file *file = &files[index];
+  struct stat info;
+  uint64_t length = (uint64_t)file->head_length + file->body_length;
+  int error = 0;
+  bool exists;
+  if (!look_at(file->path, &exists, &info, out)) return false;
+  if (exists && !S_ISREG(info.st_mode)) {
+    return write_file(file, file->path, O_WRONLY, NULL, &error) ||
+           cannot_write(out, file->path, error, length);
+  }
+  file->target = behind_links(file->path, arena);
+  char *temporary = draft_name(file->target, arena);
+  if (!temporary) return problem_no_memory(out, "a file name");
+  if (write_file(file, temporary, O_WRONLY | O_CREAT | O_EXCL,
+                 exists ? &info : NULL, &error)) {
+    file->temporary = temporary;
+    return true;
+  }
+  if (error == EEXIST && is_repeated(files, index)) return true;
+  if (error != EEXIST) unlink(temporary);
+  return cannot_write(out, file->path, error, length);
+}
+
+static bool draft_publish(out_file *file, problem *out) {
+  if (!file->temporary) return true;
+  if (rename(file->temporary, file->target) == 0) {
+    file->temporary = NULL;
+    return true;
+  }
+  return cannot_write(out, file->path, errno, 0);
+}
+
+static void drop_drafts(out_file *files, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (files[i].temporary) unlink(files[i].temporary);
+    files[i].temporary = NULL;
+  }
+}
+
+int publish_files(sink *answer, out_file *files, size_t count, bool json) {
+  problem wrong = {0};
+  vyre_arena arena = {0};
+  bool told = false;
+  bool fine = !answer->failed || problem_no_memory(&wrong, "the answer");
+  /* A reader that goes away must not end us with a draft left behind. */
+  if (count > 0) signal(SIGPIPE, SIG_IGN);
+  for (size_t i = 0; fine && i < count; i++) {
+    fine = draft_write(files, i, &arena, &wrong);
+  }
+  if (fine) {
+    /* From here on there is nowhere to put JSON any more: people are told. */
+    told = true;
+    fine = write_all(STDOUT_FILENO, answer->data, answer->length) ||
+           cannot_write(&wrong, "<stdout>", errno, answer->length);
+  }
+  for (size_t i = 0; fine && i < count; i++) {
+    fine = draft_publish(&files[i], &wrong);
+  }
+  drop_drafts(files, count);
+  int code = fine ? EXIT_FINE : problem_report(&wrong, json && !told);
+  vyre_arena_finish(&arena);
+  sink_finish(answer);
+  return code;
+}
+
+int publish(sink *answer, const char *path, sink *drawing, bool json) {
+  out_file file = {.path = path};
+  if (path) {
+    file.head = drawing->data;
+    file.head_length = drawing->length;
+    if (drawing->failed) answer->failed = true;
+  }
+  int code = publish_files(answer, &file, path ? 1 : 0, json);
+  if (drawing) sink_finish(drawing);
+  return code;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* `vyre devices` */
+#include <string.h>
+
+#include "cli/args.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "commands/device_text.h"
+#include "plan/plan_json.h"
+
+static void put_bytes(const char *what, uint64_t bytes, sink *out) {
+  if (bytes >= UINT64_MAX / 4) { /* kernels count elements in 32 bits */
+    sink_format(out, "fewer than 2^32 elements %s", what);
+  } else {
+    sink_format(out, "%llu bytes %s", (unsigned long long)bytes, what);
+  }
+}
+
+/* Lines "what: text", as the others: the text in its column. */
+static void put_details(const char *text, sink *out) {
+  while (text && text[0]) {
+    size_t length = strcspn(text, "\n"), head = strcspn(text, ":");
+    if (head >= length) break;
+    sink_format(out, "  %-10.*s %.*s\n", (int)head, text,
+                (int)(length - head - 2), text + head + 2);
+    text += length + (text[length] == '\n');
+  }
+}
+
+static void put_options(const char *backend, sink *out) {
+  vyre_device_option o;
+  for (size_t i = 0; vyre_device_option_list(backend, i, &o); i++) {
+    sink_format(out, "  option     %s.%s=%llu..%llu (%s)\n", backend, o.name,
+                (unsigned long long)o.least, (unsigned long long)o.most,
+                o.help);
+  }
+}
+
+static void put_capabilities(const vyre_device_caps *caps, sink *out) {
+  const struct {
+    bool has;
+    const char *name;
+  } features[] = {{caps->has_f64, "f64"},
+                  {caps->has_u64, "u64"},
+                  {caps->has_atomics64, "atomics64"},
+                  {caps->has_print, "print"},
+                  {caps->has_checks, "checks"},
+                  {caps->has_device_time, "device-time"},
+                  {caps->borrows_host_memory, "host-memory"}};
+  sink_format(out, "  workgroup  %u x %u x %u, at most %u invocations\n",
+              caps->max_workgroup[0], caps->max_workgroup[1],
+              caps->max_workgroup[2], caps->max_workgroup_invocations);
+  sink_text(out, "  memory     ");
+  put_bytes("of a buffer", caps->max_buffer_bytes, out);
+  sink_text(out, ", ");
+  put_bytes("shared by a workgroup", caps->max_shared_bytes, out);
+  sink_text(out, "\n  has       ");
+  for (size_t i = 0; i < sizeof features / sizeof *features; i++) {
+    if (features[i].has) sink_format(out, " %s", features[i].name);
+  }
+  sink_text(out, "\n");
+  put_details(caps->details, out);
+  sink_text(out, "  floats     ");
+  put_number_summary(caps->numbers, caps->number_count, out);
+  sink_text(out, "\n");
+  for (size_t i = 0; i < caps->number_count; i++) {
+    const vyre_number_class *c = &caps->numbers[i];
+    if (c->form == VYRE_NUMBERS_NATIVE) continue;
+    sink_format(out, "    %-12s %s: %llu of %llu results are wrong\n",
+                c->operation, number_form_name(c->form),
+                (unsigned long long)c->wrong, (unsigned long long)c->tested);
+  }
+}
+
+static void put_device(const device_entry *entry, sink *out) {
+  const vyre_device_info *info = &entry->info;
+  sink_format(out, "%s: ", info->name);
+  if (info->is_available) {
+    put_device_title(info, out);
+  } else {
+    sink_text(out, "not there");
+  }
+  sink_text(out, "\n");
+  if (info->note[0]) sink_format(out, "  %.500s\n", info->note);
+  put_device_fix(info, out);
+  if (entry->device) {
+    put_capabilities(vyre_device_capabilities(entry->device), out);
+    put_options(info->backend, out);
+  } else if (info->is_available) {
+    sink_format(out, "  does not open: %s\n  Fix: %s\n", entry->st.message,
+                entry->st.fix);
+  }
+}
+
+int cmd_devices(int count, char **words, bool json) {
+  problem wrong = {0};
+  sink out = {0};
+  arguments spec = {.command = "devices"};
+  if (!args_read(&spec, count, words, &wrong)) {
+    return problem_report(&wrong, json);
+  }
+  json_out answer = {.out = &out};
+  if (json) {
+    json_open(&answer, NULL, '{');
+    json_open(&answer, "devices", '[');
+  }
+  device_entry entry;
+  bool opens = false;
+  for (size_t i = 0; device_entry_open(NULL, i, &entry); i++) {
+    opens = opens || entry.device;
+    if (json) {
+      json_device(&answer, NULL, &entry);
+    } else {
+      put_device(&entry, &out);
+    }
+    device_entry_finish(&entry);
+  }
+  if (json) {
+    json_close(&answer, ']');
+    json_bool(&answer, "ok", opens);
+    json_end(&answer);
+  }
+  int code = publish(&out, NULL, NULL, json);
+  return code == EXIT_FINE && !opens ? EXIT_DEVICE : code;
+}

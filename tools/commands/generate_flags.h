@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Flags of `vyre generate` for what a device lacks. */
+#ifndef VYRE_TOOLS_COMMANDS_GENERATE_FLAGS_H
+#define VYRE_TOOLS_COMMANDS_GENERATE_FLAGS_H
+
+#include "vyre/random_program.h"
+
+#include "cli/sink.h"
+
+/* Writes " --no-f64 --only-add64", for those of vyre_generate_options_fit that are
+ * set in @p options. */
+static inline void put_generate_flags(const vyre_generate_options *options,
+                                      sink *out) {
+  if (options->no_f64) sink_text(out, " --no-f64");
+  if (options->no_int64) sink_text(out, " --no-int64");
+  if (options->no_atomics64) sink_text(out, " --no-atomics64");
+  if (options->only_add64) sink_text(out, " --only-add64");
+}
+
+#endif

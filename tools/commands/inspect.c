@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* `vyre inspect`: what a kernel needs to run on a device. */
+#include <string.h>
+
+#include "vyre/pipeline.h"
+
+#include "cli/commands.h"
+#include "cli/compile_flags.h"
+#include "cli/compile_kernel.h"
+#include "cli/kernel_file.h"
+#include "cli/text.h"
+#include "plan/plan_json.h"
+
+static void put_number(sink *out, const char *name, uint64_t number,
+                       const char *of) {
+  sink_format(out, "  %-14s %llu%s\n", name, (unsigned long long)number, of);
+}
+
+static void put_plan(sink *out, const vyre_binding_plan *plan) {
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *b = &plan->bindings[i];
+    /* What a workgroup shares is bound nowhere. */
+    if (b->role == VYRE_ROLE_SHARED) {
+      sink_format(out, "  %-14s ", "-");
+    } else {
+      sink_format(out, "  @%-13u ", (unsigned)b->binding);
+    }
+    show_bytes(out, b->name, strlen(b->name));
+    sink_format(out, ", %s", vyre_role_name(b->role));
+    if (b->has_static_byte_len) {
+      sink_format(out, ", %llu bytes", (unsigned long long)b->static_byte_len);
+    }
+    sink_text(out, "\n");
+  }
+}
+
+static bool needs_grid(const vyre_pipeline_resources *r) {
+  return r->workgroup[1] > 1 || r->workgroup[2] > 1;
+}
+
+static void put_resources(sink *out, const vyre_pipeline *pipeline,
+                          const vyre_pipeline_resources *r) {
+  sink_format(out, "%s\n", vyre_pipeline_id(pipeline));
+  sink_format(out, "  %-14s %u x %u x %u\n", "workgroup",
+              (unsigned)r->workgroup[0], (unsigned)r->workgroup[1],
+              (unsigned)r->workgroup[2]);
+  sink_format(out, "  %-14s ", "grid");
+  if (needs_grid(r)) {
+    sink_text(out, "must be given: the workgroup has more axes than x\n");
+  } else if (r->over) {
+    sink_text(out, "covers buffer '");
+    show_bytes(out, r->over, strlen(r->over));
+    sink_text(out, "'\n");
+  } else {
+    sink_text(out,
+              "covers the longest buffer that is neither uniform nor shared\n");
+  }
+  put_number(out, "shared", r->shared_bytes, " bytes a workgroup");
+  put_number(out, "grid barriers", r->grid_barriers, "");
+  if (r->has_launches) {
+    put_number(out, "launches", r->phase_count, " a dispatch");
+    put_number(out, "hidden", r->hidden_bytes, " bytes an invocation");
+    put_number(out, "scratch", r->scratch_bytes,
+               " bytes a workgroup that runs");
+  }
+  if (r->has_width) {
+    put_number(out, "width", r->width,
+               r->width == 1 ? " invocation" : " invocations");
+  }
+  if (r->has_code) {
+    put_number(out, "code", r->code_bytes,
+               r->is_short ? " bytes, made the short way: the kernel is very "
+                             "large, and runs slower for it"
+                           : " bytes");
+  }
+  put_plan(out, vyre_pipeline_bindings(pipeline));
+}
+
+static void json_bindings(json_out *json, const vyre_binding_plan *plan) {
+  json_open(json, "bindings", '[');
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *b = &plan->bindings[i];
+    json_open(json, NULL, '{');
+    json_text(json, "name", b->name);
+    if (b->role != VYRE_ROLE_SHARED) json_u64(json, "binding", b->binding);
+    json_text(json, "role", vyre_role_name(b->role));
+    if (b->has_static_byte_len) json_u64(json, "bytes", b->static_byte_len);
+    json_close(json, '}');
+  }
+  json_close(json, ']');
+}
+
+static void json_resources(sink *out, const vyre_pipeline *pipeline,
+                           const vyre_pipeline_resources *r) {
+  json_out json = json_begin(out);
+  json_text(&json, "kernel",
+            vyre_program_name(vyre_pipeline_program(pipeline)));
+  json_text(&json, "pipeline", vyre_pipeline_id(pipeline));
+  json_open(&json, "workgroup", '[');
+  for (int axis = 0; axis < 3; axis++) {
+    json_u64(&json, NULL, r->workgroup[axis]);
+  }
+  json_close(&json, ']');
+  if (r->over) {
+    json_text(&json, "over", r->over);
+  } else {
+    json_null(&json, "over");
+  }
+  json_bool(&json, "needs_grid", needs_grid(r));
+  json_u64(&json, "shared_buffers", r->shared_count);
+  json_u64(&json, "shared_bytes", r->shared_bytes);
+  json_u64(&json, "grid_barriers", r->grid_barriers);
+  if (r->has_launches) {
+    json_u64(&json, "launches", r->phase_count);
+    json_u64(&json, "hidden_buffers", r->hidden_count);
+    json_u64(&json, "hidden_bytes", r->hidden_bytes);
+    json_u64(&json, "scratch_bytes", r->scratch_bytes);
+  }
+  if (r->has_width) json_u64(&json, "width", r->width);
+  if (r->has_code) {
+    json_u64(&json, "code_bytes", r->code_bytes);
+    json_bool(&json, "is_short", r->is_short);
+  }
+  json_bindings(&json, vyre_pipeline_bindings(pipeline));
+  json_end(&json);
+}
+
+/* False with findings in the file, or with a problem. */
+static bool inspect(const compile_flags *f, kernel_file *file,
+                    vyre_program *program, bool json, sink *out,
+                    problem *wrong) {
+  vyre_status st = {0};
+  compiled_on on = {.device = NULL};
+  vyre_pipeline_resources resources;
+  bool fine = compile_on(NULL, f->backend, "this is for", program, &f->options,
+                         &file->findings, &on, &st) == VYRE_OK;
+  if (fine) {
+    (void)vyre_pipeline_describe(on.pipeline, &resources);
+    (json ? json_resources : put_resources)(out, on.pipeline, &resources);
+  } else if (file->findings.count == 0) {
+    wrong->file = file->in.label;
+    problem_from_status(wrong, &st);
+  }
+  compiled_on_finish(&on);
+  return fine;
+}
+
+int cmd_inspect(int count, char **words, bool json) {
+  return compile_command("inspect", count, words, json, inspect);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "plan/plan_json.h"
+
+#include <string.h>
+
+#include "cli/output.h"
+
+json_out json_begin(sink *out) {
+  json_out json = {.out = out};
+  json_open(&json, NULL, '{');
+  json_bool(&json, "ok", true);
+  return json;
+}
+
+void json_end(json_out *json) {
+  json_close(json, '}');
+  sink_text(json->out, "\n");
+}
+
+void json_queue_fields(json_out *json, const vyre_queue_plan *plan) {
+  json_u64(json, "queue_bytes", plan->queue_bytes);
+  json_u64(json, "control_bytes", plan->control_bytes);
+  json_u64(json, "resident_bytes", plan->resident_bytes);
+  json_u64(json, "initial_occupancy_bps", plan->initial_occupancy_bps);
+  json_bool(json, "final_only_host_sync", plan->final_only_host_sync);
+}
+
+void json_placement_fields(json_out *json, const vyre_placement_plan *plan) {
+  json_u64(json, "placed_bytes", plan->placed_bytes);
+  json_u64(json, "lower_bound_bytes", plan->lower_bound_bytes);
+  json_u64(json, "gap_bytes", plan->gap_bytes);
+  json_bool(json, "optimal", plan->optimal);
+  json_text(json, "method", vyre_placement_method_name(plan->method));
+  json_u64(json, "search_nodes", plan->search_nodes);
+}
+
+bool check_drawing(const char *svg_path, problem *wrong) {
+  if (!svg_path || strcmp(svg_path, "-") != 0) return true;
+  return problem_set(wrong, KIND_USAGE, "name a file, for example plan.svg",
+                     "--svg -: standard output is taken by the answer");
+}
+
+int finish_plan(const vyre_status *st, sink *out, const char *svg_path,
+                sink *svg, bool json) {
+  if (st->code == VYRE_OK) return publish(out, svg_path, svg, json);
+  problem wrong = {0};
+  problem_from_status(&wrong, st);
+  sink_finish(out);
+  if (svg) sink_finish(svg);
+  return problem_report(&wrong, json);
+}
