@@ -23,7 +23,7 @@ if [ ! -f "$costs" ]; then
   mkdir -p "${costs%/*}"
   { printf '%s 1 %s\n' cts.conform 99 cts.vulkan 98 unit.cpu_random_programs 80 cts.vulkan_swiftshader 60 flow.programs 60 flow.shapes 55 unit.vulkan_random_programs 40 unit.cpu 39 unit.cpu_large_kernels 38 \
     unit.llvm 38 unit.vulkan_fault 37 cli.plan 36 unit.vulkan_memory 35 unit.vulkan 34 unit.vulkan_uniform 33 \
-    unit.lower 20 unit.vulkan_random_programs_swiftshader 20 unit.placement 19 unit.printed 18 unit.run 17 unit.spirv_run 16 unit.driver_bugs 16 cli.embed 15 \
+    unit.lower 20 unit.vulkan_random_programs_swiftshader 20 unit.placement 19 unit.printed 18 unit.runner 17 unit.spirv_run 16 unit.driver_bugs 16 cli.embed 15 \
     unit.c_safety 14 check.examples 14 unit.c 13 unit.fence 12 unit.probe 11 unit.fuel 9 repo.contract 9 \
     cli.progress 8 unit.lane_shape_run 8 unit.scalar 8 repo.headers 7 repo.docs 7 unit.rows 7 unit.vulkan_recording 6 \
     unit.ranges_random 5 unit.cpu_batch 5 unit.atomic 5 unit.spirv 5 unit.progress 5 unit.generate 4

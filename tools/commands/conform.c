@@ -12,7 +12,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "commands/generate_flags.h"
-#include "cts/run.h"
+#include "cts/harness/runner.h"
 #include "io/read_file.h"
 #include "plan/plan_json.h"
 

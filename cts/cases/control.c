@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Control flow: each kernel gives one number an invocation, which C gives as
+ * well. */
+#include "cts/harness/small_kernels.h"
+
+#define KERNEL(body)                \
+  "kernel k workgroup(8) over(r)\n" \
+  "buffer r : write u32[] @0;\n"    \
+  "{\n    let i = global_id.x;\n" body "}\n"
+
+static void if_else(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    want[i] = i % 3 == 0 ? i * 2 : i % 3 == 1 ? i + 100 : 7;
+  }
+}
+
+static void nested_ifs(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    want[i] = 0;
+    if (i & 1) {
+      if (i & 2) {
+        want[i] = i & 4 ? 3 : 2;
+      } else {
+        want[i] = 1;
+      }
+    }
+  }
+}
+
+static void for_up(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    want[i] = 0;
+    for (uint32_t k = i; k <= 40; k += 3) want[i] += k;
+  }
+}
+
+static void for_down(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    want[i] = 0;
+    for (int32_t k = 20; k > (int32_t)i - 10; k -= 2) {
+      want[i] = want[i] * 3 + (uint32_t)k;
+    }
+  }
+}
+
+/* The variable never wraps: the loop ends where the next value would not fit. */
+static void for_to_the_end(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) want[i] = 5 + i % 3;
+}
+
+static void for_downs_end(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) want[i] = i % 4 + 1;
+}
+
+static void while_loop(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t n = i + 1;
+    want[i] = 0;
+    while (n != 1) {
+      n = n % 2 ? 3 * n + 1 : n / 2;
+      want[i]++;
+    }
+  }
+}
+
+static void jumps(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    want[i] = 0;
+    for (uint32_t a = 0; a < 10; a++) {
+      if (a == i % 4) continue;
+      for (uint32_t b = 0; b < 10; b++) {
+        if (b > a) break;
+        if ((a + b) % 3 == 0) continue;
+        want[i] += a * 16 + b;
+      }
+      if (want[i] > 400 + i) break;
+    }
+  }
+}
+
+static void early_return(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    want[i] = i < 10 ? 1 : i < 20 && i % 2 ? 2 : i == 25 ? 9 : 3;
+  }
+}
+
+static void short_circuit(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    /* The right side counts, each time that it is evaluated. */
+    want[i] = (i % 2 ? 0 : 1) + (i % 3 ? 0 : 10);
+  }
+}
+
+static void functions(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t fib[2] = {0, 1};
+    for (uint32_t k = 0; k < i % 20; k++) {
+      uint32_t next = fib[0] + fib[1];
+      fib[0] = fib[1];
+      fib[1] = next;
+    }
+    want[i] = fib[0] + (i > 12 ? 12 : i);
+  }
+}
+
+static void scopes(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) want[i] = i * 8 + 3;
+}
+
+static void outside_a_window(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    want[i] = i >= count / 10 && i < count / 10 + 5 ? 0 : i + 1;
+  }
+}
+
+static void outside_a_signed_window(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) want[i] = i < 16 || i >= 24 ? i + 1 : 0;
+}
+
+/* 19 * 7 is 5 more than a multiple of 64. */
+static void one_for_all(uint32_t *want, uint32_t count) {
+  static const uint32_t kept[] = {0, 20, 57, 361};
+  for (uint32_t i = 0; i < count; i++) want[i] = kept[i % 4];
+}
+
+static void nothing_written(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) want[i] = i == 3 ? 1 : 0;
+}
+
+/* All lanes of a workgroup return, from loops that single lanes continue. */
+static void uniform_return(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) want[i] = i / 8 % 3 == 1 ? 0 : 7;
+}
+
+static void uniform_return_after_continue(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t group = i / 8 % 3;
+    want[i] = group == 1 ? 0 : group == 2 || i % 8 == 5 ? 70 : 72;
+  }
+}
+
+static void uniform_return_nested(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    want[i] = i / 8 % 3 == 1 ? 1 : i % 8 == 5 ? 72 : 272;
+  }
+}
+
+static void uniform_return_in_divergent_if(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    want[i] = i / 8 % 3 == 1 && i % 8 < 4 ? 0 : 223;
+  }
+}
+
+/* All elements count for the workgroup: 7 iterations of 7 invocations, 3 times each. */
+static void atomics_after_continue(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) want[i] = i % 8 == 0 ? 147 : 0;
+}
+
+/* Of lanes that leave the inner loop at different times, each keeps its own value
+ * until the next iteration of the outer loop. */
+static void value_kept_for_the_next_iteration(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) want[i] = i % 4 == 0 ? 507 : 9;
+}
+
+static const small_case cases[] = {
+    {"value_kept_for_the_next_iteration",
+     KERNEL("    var j = 1u;\n    var a = 0u;\n"
+            "    for (let k = 0u; k < 2; k++) {\n"
+            "        a = j;\n        j = 507;\n"
+            "        for (let m = 0u; m < i % 4; m++) j = 9;\n    }\n"
+            "    r[i] = a;\n"),
+     100,
+     {0},
+     value_kept_for_the_next_iteration},
+    {"value_kept_for_the_next_iteration_of_a_loop_further_out",
+     KERNEL("    var j = 1u;\n    var a = 0u;\n"
+            "    for (let k = 0u; k < 2; k++) {\n"
+            "        a = j;\n"
+            "        for (let n = 0u; n < 2; n++) {\n"
+            "            j = 507;\n"
+            "            for (let m = 0u; m < i % 4; m++) j = 9;\n        }\n"
+            "    }\n"
+            "    r[i] = a;\n"),
+     100,
+     {0},
+     value_kept_for_the_next_iteration},
+    {"atomics_in_a_loop_after_a_divergent_continue",
+     "kernel k workgroup(8) over(r)\n"
+     "buffer r : read_write u32[] @0 output;\n"
+     "{\n    for (let a = 0u; a < 7; a++) {\n        barrier();\n"
+     "        if (local_id.x == 7) continue;\n"
+     "        for (let b = 0u; b < 3; b++) {\n"
+     "            atomic_add(r[workgroup_id.x * 8], 1);\n        }\n"
+     "    }\n}\n",
+     80,
+     {0},
+     atomics_after_continue},
+    {"uniform_return_before_continue",
+     KERNEL("    for (let k = 0u; k < 2; k++) {\n"
+            "        if (workgroup_id.x % 3 == 1) return;\n"
+            "        if (local_id.x == 3) continue;\n    }\n"
+            "    r[i] = 7;\n"),
+     100,
+     {0},
+     uniform_return},
+    {"uniform_return_after_continue",
+     KERNEL("    var sum = 0u;\n"
+            "    for (let k = 0u; k < 2; k++) {\n"
+            "        if (workgroup_id.x % 3 == 2) continue;\n"
+            "        if (workgroup_id.x % 3 == 1) return;\n"
+            "        if (local_id.x == 5) continue;\n"
+            "        sum++;\n    }\n"
+            "    r[i] = sum + 70;\n"),
+     100,
+     {0},
+     uniform_return_after_continue},
+    {"uniform_return_from_an_inner_loop",
+     KERNEL("    var sum = 0u;\n"
+            "    for (let m = 0u; m < 2; m++) {\n"
+            "        sum++;\n        if (m == 0) r[i] = sum;\n"
+            "        for (let k = 0u; k < 2; k++) {\n"
+            "            if (workgroup_id.x % 3 == 1) return;\n        }\n"
+            "        if (local_id.x == 5) continue;\n"
+            "        sum += 100;\n    }\n"
+            "    r[i] = sum + 70;\n"),
+     100,
+     {0},
+     uniform_return_nested},
+    {"uniform_return_in_a_divergent_if",
+     KERNEL("    var n = 0u;\n    var sum = 0u;\n"
+            "    while (n < 3) {\n        n++;\n"
+            "        if (local_id.x < 4) {\n"
+            "            for (let k = 0u; k < 2; k++) {\n"
+            "                if (workgroup_id.x % 3 == 1) return;\n"
+            "                if (local_id.x == 1) continue;\n            }\n"
+            "        }\n"
+            "        sum += 50;\n    }\n"
+            "    r[i] = sum + 70 + n;\n"),
+     100,
+     {0},
+     uniform_return_in_divergent_if},
+    {"if_else",
+     KERNEL("    if (i % 3 == 0) r[i] = i * 2;\n"
+            "    else if (i % 3 == 1) r[i] = i + 100;\n"
+            "    else r[i] = 7;\n"),
+     50,
+     {0},
+     if_else},
+    {"nested_ifs",
+     KERNEL("    var v = 0u;\n"
+            "    if ((i & 1) != 0) { if ((i & 2) != 0) { if ((i & 4) != 0) v = "
+            "3; else v = 2; } else v = 1; }\n"
+            "    r[i] = v;\n"),
+     33,
+     {0},
+     nested_ifs},
+    {"for_up",
+     KERNEL("    var sum = 0u;\n"
+            "    for (let k = i; k <= 40; k += 3) sum += k;\n"
+            "    r[i] = sum;\n"),
+     50,
+     {0},
+     for_up},
+    {"for_down",
+     KERNEL("    var sum = 0u;\n"
+            "    for (let k = 20i; k > i32(i) - 10; k -= 2) sum = sum * 3 + "
+            "u32(k);\n"
+            "    r[i] = sum;\n"),
+     40,
+     {0},
+     for_down},
+    {"for_ends_at_the_last_value",
+     KERNEL("    var n = 0u;\n"
+            "    for (let k = 0xFFFFFFFBu - i % 3; k <= 0xFFFFFFFFu; k++) "
+            "n++;\n"
+            "    r[i] = n;\n"),
+     20,
+     {0},
+     for_to_the_end},
+    {"for_down_ends_at_zero",
+     KERNEL("    var n = 0u;\n"
+            "    for (let k = i % 4; k >= 0; k--) n++;\n"
+            "    r[i] = n;\n"),
+     20,
+     {0},
+     for_downs_end},
+    {"while",
+     KERNEL("    var n = i + 1;\n    var steps = 0u;\n"
+            "    while (n != 1) {\n"
+            "        if (n % 2 == 1) n = 3 * n + 1; else n /= 2;\n"
+            "        steps++;\n    }\n"
+            "    r[i] = steps;\n"),
+     60,
+     {0},
+     while_loop},
+    {"break_and_continue",
+     KERNEL("    var sum = 0u;\n"
+            "    for (let a = 0u; a < 10; a++) {\n"
+            "        if (a == i % 4) continue;\n"
+            "        for (let b = 0u; b < 10; b++) {\n"
+            "            if (b > a) break;\n"
+            "            if ((a + b) % 3 == 0) continue;\n"
+            "            sum += a * 16 + b;\n        }\n"
+            "        if (sum > 400 + i) break;\n    }\n"
+            "    r[i] = sum;\n"),
+     50,
+     {0},
+     jumps},
+    {"return",
+     KERNEL("    r[i] = 1;\n    if (i < 10) return;\n"
+            "    r[i] = 2;\n    if (i < 20 && i % 2 == 1) return;\n"
+            "    r[i] = 3;\n"
+            "    while (i == 25) { r[i] = 9; return; }\n"),
+     40,
+     {0},
+     early_return},
+    {"short_circuit",
+     "kernel k workgroup(8) over(r)\n"
+     "buffer r : read_write u32[] @0 output;\n"
+     "{\n    let i = global_id.x;\n"
+     "    if (i % 2 == 1 || atomic_add(r[i], 1) == 99) { }\n"
+     "    if (i % 3 == 0 && atomic_add(r[i], 10) == 99) { }\n}\n",
+     30,
+     {0},
+     short_circuit},
+    {"functions",
+     "fn least(a: u32, b: u32) -> u32 {\n"
+     "    if (a < b) return a;\n    return b;\n}\n"
+     "fn fib(n: u32) -> u32 {\n"
+     "    var a = 0u;\n    var b = 1u;\n"
+     "    for (let k = 0u; k < n; k++) {\n"
+     "        let next = a + b;\n        a = b;\n        b = next;\n    }\n"
+     "    return a;\n}\n" KERNEL("    r[i] = fib(i % 20) + least(i, 12);\n"),
+     40,
+     {0},
+     functions},
+    {"scopes",
+     KERNEL("    var v = i;\n"
+            "    { let a = v * 2; v = a; }\n"
+            "    { let a = v * 2; v = a + 1; }\n"
+            "    { let a = v * 2; v = a + 1; }\n"
+            "    r[i] = v;\n"),
+     20,
+     {0},
+     scopes},
+    {"outputs_begin_as_zeros",
+     KERNEL("    if (i == 3) r[i] = 1;\n"),
+     20,
+     {0},
+     nothing_written},
+    /* What is compared wraps: it holds on both sides. */
+    {"a_guard_that_holds_on_both_sides",
+     KERNEL("    if (i - len(r) / 10 >= 5) r[i] = i + 1;\n"),
+     100,
+     {0},
+     outside_a_window},
+    {"a_signed_guard_that_holds_on_both_sides",
+     KERNEL("    if (i32(i) + 2147483632 > -2147483641) r[i] = i + 1;\n"),
+     100,
+     {0},
+     outside_a_signed_window},
+    /* One invocation stores to a place that all have, and it is not the first. */
+    {"one_invocation_stores_for_all",
+     "kernel k workgroup(64) over(r)\nbuffer r : write u32[] @0;\n"
+     "shared s : u32[4];\n"
+     "{\n    let l = local_id.x;\n"
+     "    if (l * 7 % 64 == 5) {\n"
+     "        s[1] = l + 1;\n        s[2] = 3 * l;\n        s[3] = l * l;\n"
+     "    }\n    barrier();\n    r[global_id.x] = s[l % 4];\n}\n",
+     200,
+     {0},
+     one_for_all},
+};
+
+SMALL_AREA(control, "control flow");

@@ -1,0 +1,769 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Bad calls: each ends in a status that has names and numbers, before anything
+ * ran. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cts/harness/saxpy.h"
+
+/* What a bad call is made from: all that is right, to be spoilt. */
+typedef struct call {
+  saxpy_data d;
+  saxpy_result got;
+  vyre_pipeline *pipeline;
+  vyre_resident good, small, freed, foreign; /* 1024 and 8 bytes */
+  vyre_slot slot;
+  vyre_resident kept;
+  vyre_compile_options variant;
+  uint32_t shared[2 * SAXPY_COUNT + 8];
+} call;
+
+static void too_few_inputs(call *b) {
+  b->d.desc.input_count = 2;
+}
+static void too_many_inputs(call *b) {
+  b->d.desc.input_count = 4;
+}
+static void no_inputs(call *b) {
+  b->d.desc.inputs = NULL;
+}
+static void too_few_outputs(call *b) {
+  b->d.desc.output_count = 1;
+}
+static void too_many_outputs(call *b) {
+  b->d.desc.output_count = 3;
+}
+static void no_outputs(call *b) {
+  b->d.desc.outputs = NULL;
+}
+static void short_uniform(call *b) {
+  b->d.in[2].size = 3;
+}
+static void long_uniform(call *b) {
+  b->d.in[2].size = 8;
+}
+static void half_an_element(call *b) {
+  b->d.in[0].size = 6;
+}
+static void null_input(call *b) {
+  b->d.in[0].data = NULL;
+}
+static void null_output(call *b) {
+  b->d.out[1].data = NULL;
+}
+static void short_output(call *b) {
+  b->d.out[1].size = 12;
+}
+static void long_output(call *b) {
+  b->d.out[1].size = 20;
+}
+static void other_size(call *b) {
+  b->d.out[0].size = SAXPY_BYTES - 4;
+}
+static void two_inputs(call *b) {
+  b->d.in[0].resident = b->good;
+}
+static void two_places(call *b) {
+  b->d.out[1].slot = &b->slot;
+}
+static void three_places(call *b) {
+  b->d.out[1].slot = &b->slot;
+  b->d.out[1].kept = &b->kept;
+}
+static void no_place(call *b) {
+  b->d.out[1] = (vyre_output){.data = NULL};
+}
+static void freed_input(call *b) {
+  b->d.in[0] = vyre_input_resident(b->freed);
+}
+static void freed_output(call *b) {
+  b->d.out[1] = vyre_output_resident(b->freed);
+}
+static void foreign_input(call *b) {
+  b->d.in[0] = vyre_input_resident(b->foreign);
+}
+static void foreign_output(call *b) {
+  b->d.out[1] = vyre_output_resident(b->foreign);
+}
+static void made_up_handle(call *b) {
+  b->d.in[0] = vyre_input_resident(b->good);
+  b->d.in[0].resident.id ^= (uint64_t)1 << 40;
+}
+static void range_outside(call *b) {
+  b->d.in[0] = (vyre_input){.resident = b->good, .offset = 1000, .size = 40};
+}
+static void offset_outside(call *b) {
+  b->d.in[0] = (vyre_input){.resident = b->good, .offset = 1028};
+}
+static void odd_offset(call *b) {
+  b->d.in[0] = (vyre_input){.resident = b->good, .offset = 2, .size = 8};
+}
+static void small_resident_output(call *b) {
+  b->d.out[1] = vyre_output_resident(b->small);
+}
+static void outputs_overlap(call *b) {
+  b->d.out[1].data = b->got.y;
+}
+static void output_on_input(call *b) {
+  b->d.out[1].data = b->d.x;
+}
+static void output_near_its_input(call *b) {
+  memcpy(b->shared, b->d.y, SAXPY_BYTES);
+  b->d.in[1].data = b->shared;
+  b->d.out[0].data = b->shared + 1;
+}
+static void resident_overlap(call *b) {
+  b->d.in[0] =
+      (vyre_input){.resident = b->good, .offset = 0, .size = SAXPY_BYTES};
+  b->d.out[1] = (vyre_output){.resident = b->good, .offset = 16};
+}
+static void one_slot_twice(call *b) {
+  b->d.out[0] = vyre_output_slot(&b->slot, 0);
+  b->d.out[1] = vyre_output_slot(&b->slot, 0);
+}
+static void one_handle_twice(call *b) {
+  b->d.out[0] = vyre_output_kept(&b->kept, 0);
+  b->d.out[1] = vyre_output_kept(&b->kept, 0);
+}
+static void output_too_large(call *b) {
+  b->d.desc.max_output_bytes = SAXPY_BYTES + SAXPY_SUMS - 1;
+}
+static void zero_iterations(call *b) {
+  b->d.desc.has_iterations = true;
+}
+static void not_prepared(call *b) {
+  b->variant = (vyre_compile_options){.workgroup = {4}};
+  b->d.desc.variant = &b->variant;
+}
+static void budget_not_prepared(call *b) {
+  b->variant = (vyre_compile_options){.ulp_budget = 2};
+  b->d.desc.variant = &b->variant;
+}
+static void zero_copy(call *b) {
+  b->d.desc.require_zero_copy = true;
+}
+static void grid_too_large(call *b) {
+  b->d.desc.grid[0] = UINT32_MAX;
+}
+static void check_without_report(call *b) {
+  b->d.desc.check.out_of_bounds = true;
+}
+
+static const struct {
+  const char *name;
+  void (*spoil)(call *b);
+  vyre_code code;
+  vyre_kind kind;
+  const char *numbers[3]; /* that the status has */
+  const char *word;       /* in its message */
+} bad[] = {
+#define MISMATCH VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH
+#define PROGRAM  VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM
+#define ARGUMENT VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT
+    {"too_few_inputs", too_few_inputs, PROGRAM, {NULL}, "2"},
+    {"too_many_inputs", too_many_inputs, PROGRAM, {NULL}, "4"},
+    {"no_inputs", no_inputs, ARGUMENT, {NULL}, "inputs"},
+    {"too_few_outputs",
+     too_few_outputs,
+     MISMATCH,
+     {"expected_outputs", "received_outputs"},
+     "1"},
+    {"too_many_outputs",
+     too_many_outputs,
+     MISMATCH,
+     {"expected_outputs", "received_outputs"},
+     "3"},
+    {"no_outputs", no_outputs, ARGUMENT, {NULL}, "outputs"},
+    {"short_uniform", short_uniform, PROGRAM, {NULL}, "'a'"},
+    {"long_uniform", long_uniform, PROGRAM, {NULL}, "'a'"},
+    {"half_an_element", half_an_element, PROGRAM, {NULL}, "'x'"},
+    {"null_input", null_input, ARGUMENT, {NULL}, "'x'"},
+    {"null_output", null_output, ARGUMENT, {NULL}, "'z'"},
+    {"short_output",
+     short_output,
+     MISMATCH,
+     {"output_index", "expected_bytes", "received_bytes"},
+     "'z'"},
+    {"long_output",
+     long_output,
+     MISMATCH,
+     {"output_index", "expected_bytes", "received_bytes"},
+     "'z'"},
+    {"input_output_of_two_sizes",
+     other_size,
+     MISMATCH,
+     {"expected_bytes", "received_bytes"},
+     "'y'"},
+    {"input_twice", two_inputs, MISMATCH, {NULL}, "'x'"},
+    {"output_twice", two_places, MISMATCH, {NULL}, "'z'"},
+    {"output_three_times", three_places, MISMATCH, {NULL}, "3"},
+    {"output_nowhere", no_place, MISMATCH, {NULL}, "'z'"},
+    {"freed_input",
+     freed_input,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_STALE_HANDLE,
+     {"resident"},
+     ""},
+    {"freed_output",
+     freed_output,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_STALE_HANDLE,
+     {"resident"},
+     ""},
+    {"foreign_input",
+     foreign_input,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_FOREIGN_HANDLE,
+     {"owner", "device"},
+     ""},
+    {"foreign_output",
+     foreign_output,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_FOREIGN_HANDLE,
+     {"owner", "device"},
+     ""},
+    {"made_up_handle",
+     made_up_handle,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_STALE_HANDLE,
+     {"resident"},
+     ""},
+    {"range_outside",
+     range_outside,
+     MISMATCH,
+     {"offset", "size", "buffer_bytes"},
+     "'x'"},
+    {"offset_outside",
+     offset_outside,
+     MISMATCH,
+     {"offset", "buffer_bytes"},
+     "'x'"},
+    {"odd_offset", odd_offset, MISMATCH, {"offset", "buffer_bytes"}, "'x'"},
+    {"small_resident_output",
+     small_resident_output,
+     MISMATCH,
+     {"expected_bytes", "received_bytes"},
+     "'z'"},
+    {"outputs_overlap", outputs_overlap, MISMATCH, {NULL}, "'y'"},
+    {"output_on_an_input", output_on_input, MISMATCH, {NULL}, "'x'"},
+    {"output_near_its_input", output_near_its_input, MISMATCH, {NULL}, "'y'"},
+    {"resident_overlap", resident_overlap, MISMATCH, {NULL}, "'x'"},
+    {"one_slot_twice",
+     one_slot_twice,
+     MISMATCH,
+     {"output_index", "other_output"},
+     "one slot"},
+    {"one_handle_twice",
+     one_handle_twice,
+     MISMATCH,
+     {"output_index", "other_output"},
+     "one handle"},
+    {"output_too_large",
+     output_too_large,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_OUTPUT_TOO_LARGE,
+     {"output_bytes", "max_output_bytes"},
+     "164"},
+    {"zero_iterations",
+     zero_iterations,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_ZERO_ITERATIONS,
+     {NULL},
+     "0 iterations"},
+    {"variant_not_prepared",
+     not_prepared,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_NOT_PREPARED,
+     {NULL},
+     "4 x 1 x 1"},
+    {"budget_not_prepared",
+     budget_not_prepared,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_NOT_PREPARED,
+     {NULL},
+     "2 ulp"},
+    {"copy_not_allowed",
+     zero_copy,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_COPY_NEEDED,
+     {"copied_bytes", "copies"},
+     "copied"},
+    {"grid_too_large",
+     grid_too_large,
+     VYRE_INVALID_ARGUMENT,
+     VYRE_KIND_GRID_TOO_LARGE,
+     {"grid", "workgroup"},
+     "4294967295"},
+    {"check_without_report", check_without_report, ARGUMENT, {NULL}, "report"},
+};
+
+enum { BAD = sizeof bad / sizeof *bad };
+
+/* --- doors: the same call through every form there is -----------------------------*/
+
+static vyre_code by_dispatch(cts *c, call *b) {
+  return vyre_dispatch(b->pipeline, &b->d.desc, &c->st);
+}
+
+static vyre_code by_device(cts *c, call *b) {
+  return vyre_device_dispatch(c->device, cts_program(c, saxpy_text), &b->d.desc,
+                              &c->st);
+}
+
+static vyre_code by_fence(cts *c, call *b) {
+  vyre_fence *fence = NULL;
+  vyre_code code = vyre_submit(b->pipeline, &b->d.desc, 1, &fence, &c->st);
+  CTS_CHECK(c, !fence);
+  return code;
+}
+
+/* The bad one is the second of a batch: the first does not run either. */
+static vyre_code in_batch(cts *c, call *b,
+                          vyre_code (*form)(vyre_pipeline *,
+                                            vyre_dispatch_desc *, size_t,
+                                            vyre_status *)) {
+  vyre_code results[2] = {VYRE_OK, VYRE_OK};
+  vyre_dispatch_desc items[2];
+  saxpy_data good;
+  static saxpy_result unused;
+  uint64_t item = 9;
+  saxpy_make(&good, 5, &unused);
+  items[0] = good.desc;
+  items[1] = b->d.desc;
+  for (int i = 0; i < 2; i++) items[i].result = &results[i];
+  vyre_code code = form(b->pipeline, items, 2, &c->st);
+  CTS_CHECK(c, vyre_status_number_get(&c->st, "item", &item) && item == 1);
+  CTS_CHECK(c, results[0] == VYRE_UNKNOWN && results[1] == VYRE_UNKNOWN);
+  return code;
+}
+
+static vyre_code submit_all(vyre_pipeline *pipeline, vyre_dispatch_desc *items,
+                            size_t count, vyre_status *st) {
+  return vyre_submit(pipeline, items, count, NULL, st);
+}
+
+static vyre_code submit_later(vyre_pipeline *pipeline,
+                              vyre_dispatch_desc *items, size_t count,
+                              vyre_status *st) {
+  vyre_fence *fence = NULL;
+  vyre_code code = vyre_submit(pipeline, items, count, &fence, st);
+  return fence ? VYRE_UNKNOWN : code;
+}
+
+#define BATCH(door, form)                  \
+  static vyre_code door(cts *c, call *b) { \
+    return in_batch(c, b, form);           \
+  }
+BATCH(by_batch, submit_all)
+BATCH(by_batch_fence, submit_later)
+BATCH(by_borrowed_batched, vyre_dispatch_borrowed_batched)
+BATCH(by_borrowed_batched_into, vyre_dispatch_borrowed_batched_into)
+BATCH(by_resident_batched, vyre_dispatch_resident_batched)
+BATCH(by_resident_batched_into, vyre_dispatch_resident_batched_into)
+
+#define SINGLE(form)                                                     \
+  static vyre_code by_##form(cts *c, call *b) {                          \
+    const vyre_dispatch_desc *d = &b->d.desc;                            \
+    return vyre_dispatch_##form(b->pipeline, d->inputs, d->input_count,  \
+                                d->outputs, d->output_count, d, &c->st); \
+  }
+#define TIMED(form)                                                      \
+  static vyre_code by_##form(cts *c, call *b) {                          \
+    const vyre_dispatch_desc *d = &b->d.desc;                            \
+    vyre_timing timing;                                                  \
+    return vyre_dispatch_##form(b->pipeline, d->inputs, d->input_count,  \
+                                d->outputs, d->output_count, d, &timing, \
+                                &c->st);                                 \
+  }
+SINGLE(owned)
+SINGLE(borrowed)
+TIMED(borrowed_timed)
+SINGLE(borrowed_into)
+SINGLE(resident)
+TIMED(resident_timed)
+SINGLE(resident_into)
+
+/* Makes places for outputs of its own. */
+static vyre_code by_resident_outputs(cts *c, call *b) {
+  const vyre_dispatch_desc *d = &b->d.desc;
+  vyre_resident handles[4] = {{1, 1}, {1, 1}, {1, 1}, {1, 1}};
+  vyre_output out[4];
+  memcpy(out, b->d.out, sizeof b->d.out);
+  vyre_code code = vyre_dispatch_resident_outputs(
+      b->pipeline, d->inputs, d->input_count, d->outputs ? out : NULL, handles,
+      d->output_count, d, &c->st);
+  for (size_t i = 0; d->outputs && i < d->output_count && i < 4; i++) {
+    CTS_CHECK(c, handles[i].owner == 0 && handles[i].id == 0);
+  }
+  return code;
+}
+
+/* Four inputs make a row: one more than saxpy has. */
+static vyre_code by_rows(cts *c, call *b) {
+  char text[sizeof saxpy_text + 64];
+  const char *body = strstr(saxpy_text, "{\n");
+  vyre_resident_row row;
+  vyre_dispatch_desc items[1];
+  (void)snprintf(text, sizeof text, "%.*sbuffer w : read u32[] @4;\n%s",
+                 (int)(body - saxpy_text), saxpy_text, body);
+  memcpy(row.resources, b->d.in, sizeof b->d.in);
+  row.resources[3] = vyre_input_bytes(b->d.x, SAXPY_BYTES);
+  return vyre_dispatch_resident_rows_into(
+      cts_kernel(c, text), &row, 1, b->d.desc.outputs, b->d.desc.output_count,
+      &b->d.desc, items, &c->st);
+}
+
+/* The same bindings, bound for good to a recording. */
+static vyre_code record(cts *c, const call *b, vyre_recording *rec) {
+  vyre_place in[4] = {{0}}, out[4] = {{0}};
+  const vyre_dispatch_desc *d = &b->d.desc;
+  vyre_code code = VYRE_OK;
+  for (size_t i = 0; i < 3 && code == VYRE_OK; i++) {
+    const vyre_input *from = &b->d.in[i];
+    vyre_resource r = {.data = (void *)(uintptr_t)from->data,
+                       .size = from->size,
+                       .resident = from->resident,
+                       .offset = from->offset};
+    code = vyre_recording_fixed(rec, &r, &in[i].slot, &c->st);
+  }
+  for (size_t i = 0; i < 2 && code == VYRE_OK; i++) {
+    const vyre_output *to = &b->d.out[i];
+    vyre_resource r = {.data = to->data,
+                       .size = to->size,
+                       .resident = to->resident,
+                       .offset = to->offset,
+                       .slot = to->slot};
+    code = vyre_recording_fixed(rec, &r, &out[i].slot, &c->st);
+  }
+  vyre_recorded_dispatch made = {.inputs = d->inputs ? in : NULL,
+                                 .input_count = d->input_count,
+                                 .outputs = d->outputs ? out : NULL,
+                                 .output_count = d->output_count,
+                                 .grid = {d->grid[0], d->grid[1], d->grid[2]},
+                                 .variant = d->variant,
+                                 .has_iterations = d->has_iterations,
+                                 .iterations = d->iterations,
+                                 .require_zero_copy = d->require_zero_copy};
+  if (code == VYRE_OK) {
+    code = vyre_recording_dispatch(rec, b->pipeline, &made, &c->st);
+  }
+  return code == VYRE_OK ? vyre_recording_finish(rec, &c->st) : code;
+}
+
+static vyre_code by_recording(cts *c, call *b) {
+  vyre_recording *rec;
+  CTS_OK(c, vyre_recording_create(c->device, &rec, &c->st));
+  vyre_code code = record(c, b, rec);
+  if (code == VYRE_OK) code = vyre_recording_replay(rec, NULL, NULL, &c->st);
+  vyre_recording_release(rec);
+  return code;
+}
+
+/* What a call that is bad in some way cannot be said with: that form. */
+enum {
+  COUNT = 1 << 0,   /* of inputs, or there are none */
+  OUTPUT = 1 << 1,  /* where an output goes */
+  VARIANT = 1 << 2, /* that was not prepared */
+  EXTRAS = 1 << 3 /* what recordings do not have: a limit, a check, outputs that
+                       are kept; and of a slot that is longer they take a part */
+};
+
+static const struct {
+  const char *name;
+  vyre_code (*knock)(cts *c, call *b);
+  unsigned without;
+  bool is_recording; /* tells by slots, not by bindings */
+} doors[] = {
+    {"vyre_dispatch", by_dispatch, 0, false},
+    /* Compiles what it is asked for, so that it is prepared. */
+    {"vyre_device_dispatch", by_device, VARIANT, false},
+    {"vyre_submit, fence", by_fence, 0, false},
+    {"vyre_submit, batch", by_batch, 0, false},
+    {"vyre_submit, batch, fence", by_batch_fence, 0, false},
+    {"owned", by_owned, 0, false},
+    {"borrowed", by_borrowed, 0, false},
+    {"borrowed_timed", by_borrowed_timed, 0, false},
+    {"borrowed_into", by_borrowed_into, 0, false},
+    {"borrowed_batched", by_borrowed_batched, 0, false},
+    {"borrowed_batched_into", by_borrowed_batched_into, 0, false},
+    {"resident", by_resident, 0, false},
+    {"resident_timed", by_resident_timed, 0, false},
+    {"resident_into", by_resident_into, 0, false},
+    {"resident_outputs", by_resident_outputs, OUTPUT, false},
+    {"resident_batched", by_resident_batched, 0, false},
+    {"resident_batched_into", by_resident_batched_into, 0, false},
+    {"resident_rows_into", by_rows, COUNT, false},
+    {"recording", by_recording, EXTRAS, true},
+};
+
+enum { DOORS = sizeof doors / sizeof *doors };
+
+/* In what way a call is bad. */
+static unsigned how(const call *b, const call *good) {
+  const vyre_dispatch_desc *d = &b->d.desc;
+  unsigned way = 0;
+  if (d->input_count != 3 || !d->inputs) way |= COUNT;
+  if (d->output_count != 2 || !d->outputs) way |= OUTPUT;
+  if (memcmp(b->d.out, good->d.out, sizeof b->d.out) != 0) way |= OUTPUT;
+  if (d->variant) way |= VARIANT;
+  if (d->max_output_bytes || d->check.out_of_bounds || b->d.out[1].kept) {
+    way |= EXTRAS;
+  }
+  if (b->d.in[2].size > 4 || b->d.out[1].size > SAXPY_SUMS) way |= EXTRAS;
+  /* Where outputs stay on the device, none of them comes back or is copied. */
+  if (d->max_output_bytes || d->require_zero_copy) way |= OUTPUT;
+  return way;
+}
+
+static void make_call(cts *c, call *b, vyre_device *other) {
+  memset(b, 0, sizeof *b);
+  saxpy_make(&b->d, c->seed, &b->got);
+  b->pipeline = cts_kernel(c, saxpy_text);
+  CTS_OK(c, vyre_resident_create(c->device, 1024, &b->good, &c->st));
+  CTS_OK(c, vyre_resident_create(c->device, 8, &b->small, &c->st));
+  CTS_OK(c, vyre_resident_create(c->device, 1024, &b->freed, &c->st));
+  CTS_OK(c, vyre_resident_free(c->device, b->freed, &c->st));
+  CTS_OK(c, vyre_resident_create(other, 1024, &b->foreign, &c->st));
+}
+
+/* Names and numbers, code and kind. */
+static void check_refusal(cts *c, size_t index, vyre_code code,
+                          bool is_recording) {
+  if (is_recording) { /* has words of its own, which recordings.c looks at */
+    CTS_CHECK(c, code == VYRE_INVALID_ARGUMENT || code == VYRE_INVALID_PROGRAM);
+    CTS_FAILS(c, code, c->st.code, c->st.kind);
+    return;
+  }
+  if (!strstr(c->st.message, bad[index].word)) {
+    cts_fail(c, __FILE__, __LINE__, "'%s' does not name %s", c->st.message,
+             bad[index].word);
+  }
+  for (int i = 0; i < 3 && bad[index].numbers[i]; i++) {
+    uint64_t value;
+    if (vyre_status_number_get(&c->st, bad[index].numbers[i], &value)) continue;
+    cts_fail(c, __FILE__, __LINE__, "the status has no number '%s'",
+             bad[index].numbers[i]);
+  }
+  CTS_FAILS(c, code, bad[index].code, bad[index].kind);
+}
+
+/* False: that form cannot say it. */
+static bool try_door(cts *c, size_t index, unsigned door) {
+  call *b = cts_memory(c, sizeof *b), *before = cts_memory(c, sizeof *b);
+  vyre_device *other;
+  vyre_counters counters;
+  CTS_OK(c, vyre_device_open(c->context, c->backend, &other, &c->st));
+  make_call(c, b, other);
+  memcpy(before, b, sizeof *b);
+  bad[index].spoil(b);
+  bool says = !(how(b, before) & doors[door].without);
+  memcpy(before, b, sizeof *b);
+  if (says) {
+    vyre_code code = doors[door].knock(c, b);
+    if (code == VYRE_OK) {
+      cts_fail(c, __FILE__, __LINE__, "%s takes it", doors[door].name);
+    }
+    check_refusal(c, index, code, doors[door].is_recording);
+    CTS_SAME(c, "what the call was made from", b, before, sizeof *b);
+    vyre_counters_read(c->device, &counters);
+    CTS_U64(c, counters.launches, 0);
+    vyre_counters_read(other, &counters);
+    CTS_U64(c, counters.launches, 0);
+  }
+  vyre_device_release(other);
+  return says;
+}
+
+static void run_bad(cts *c, size_t index) {
+  unsigned tried = 0;
+  for (unsigned door = 0; door < DOORS; door++) {
+    tried += try_door(c, index, door);
+  }
+  CTS_CHECK(c, tried >= DOORS - 3);
+  CTS_LAUNCHED(c, 0);
+}
+
+/* --- other calls ------------------------------------------------------------------*/
+
+static void null_arguments(cts *c) {
+  vyre_device *device;
+  vyre_pipeline *pipeline;
+  vyre_resident handle;
+  vyre_fence *fence;
+  size_t which;
+  vyre_program *program = cts_program(c, saxpy_text);
+  vyre_pipeline *good = cts_compile(c, program, 0);
+  vyre_dispatch_desc desc = {0};
+#define BAD_CALL(call) \
+  CTS_FAILS(c, call, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT)
+  BAD_CALL(vyre_device_open(c->context, NULL, &device, &c->st));
+  BAD_CALL(vyre_device_open(c->context, c->backend, NULL, &c->st));
+  BAD_CALL(vyre_pipeline_compile(NULL, program, NULL, &pipeline, NULL, &c->st));
+  BAD_CALL(
+      vyre_pipeline_compile(c->device, NULL, NULL, &pipeline, NULL, &c->st));
+  BAD_CALL(vyre_pipeline_compile(c->device, program, NULL, NULL, NULL, &c->st));
+  BAD_CALL(vyre_pipeline_prepare(good, NULL, &c->st));
+  BAD_CALL(vyre_pipeline_compile_async(c->device, NULL, NULL, &fence, &c->st));
+  BAD_CALL(vyre_dispatch(NULL, &desc, &c->st));
+  BAD_CALL(vyre_dispatch(good, NULL, &c->st));
+  BAD_CALL(vyre_submit(good, NULL, 1, NULL, &c->st));
+  BAD_CALL(vyre_submit(NULL, &desc, 1, &fence, &c->st));
+  BAD_CALL(vyre_device_dispatch(NULL, program, &desc, &c->st));
+  BAD_CALL(vyre_resident_create(NULL, 4, &handle, &c->st));
+  BAD_CALL(vyre_resident_create(c->device, 4, NULL, &c->st));
+  BAD_CALL(vyre_resident_import(c->device, NULL, 4, &handle, &c->st));
+  BAD_CALL(vyre_fence_wait(NULL, 0, &c->st));
+  BAD_CALL(vyre_fence_wait_any(NULL, 0, 0, &which, &c->st));
+#undef BAD_CALL
+  CTS_LAUNCHED(c, 0);
+}
+
+static void unknown_device(cts *c) {
+  char name[64];
+  vyre_device *device;
+  (void)snprintf(name, sizeof name, "%.40s:63", c->backend);
+  CTS_FAILS(c, vyre_device_open(c->context, name, &device, &c->st),
+            VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+  CTS_CHECK(c, !device);
+  CTS_FAILS(c, vyre_device_open(c->context, "no such", &device, &c->st),
+            VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+  CTS_LAUNCHED(c, 0);
+}
+
+static void large_workgroup(cts *c) {
+  vyre_pipeline *pipeline;
+  uint32_t most = c->caps->max_workgroup_invocations;
+  vyre_compile_options options = {.workgroup = {most, 2}};
+  uint64_t value = 0;
+  vyre_code code = vyre_pipeline_compile(c->device, cts_program(c, saxpy_text),
+                                         &options, &pipeline, NULL, &c->st);
+  CTS_CHECK(c, !pipeline);
+  CTS_CHECK(c, vyre_status_number_get(&c->st, "most_invocations", &value));
+  CTS_U64(c, value, most);
+  CTS_FAILS(c, code, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  CTS_LAUNCHED(c, 0);
+}
+
+static void invalid_program(cts *c) {
+  vyre_pipeline *pipeline;
+  vyre_diagnostics findings = {0};
+  vyre_program *program =
+      cts_program(c,
+                  "kernel k workgroup(8)\nbuffer r : write u32[] @0;\n"
+                  "{\n    if (local_id.x < 3) barrier();\n    r[0] = 1;\n}\n");
+  CTS_FAILS(c,
+            vyre_pipeline_compile(c->device, program, NULL, &pipeline,
+                                  &findings, &c->st),
+            VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM);
+  CTS_CHECK(c, !pipeline && findings.count == 1);
+  vyre_diagnostics_finish(&findings);
+  CTS_LAUNCHED(c, 0);
+}
+
+static void handles(cts *c) {
+  vyre_device *other;
+  vyre_resident a, none = {0, 0};
+  uint64_t size;
+  uint32_t word = 7;
+  CTS_OK(c, vyre_device_open(c->context, c->backend, &other, &c->st));
+  CTS_OK(c, vyre_resident_create(c->device, 8, &a, &c->st));
+  CTS_FAILS(c, vyre_resident_size(other, a, &size, &c->st),
+            VYRE_INVALID_ARGUMENT, VYRE_KIND_FOREIGN_HANDLE);
+  CTS_FAILS(c, vyre_resident_free(other, a, &c->st), VYRE_INVALID_ARGUMENT,
+            VYRE_KIND_FOREIGN_HANDLE);
+  CTS_FAILS(c, vyre_resident_size(c->device, none, &size, &c->st),
+            VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE);
+  CTS_FAILS(c, vyre_resident_upload(c->device, a, 6, &word, 4, &c->st),
+            VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  CTS_FAILS(c,
+            vyre_resident_download(c->device, a, UINT64_MAX, &word, 4, &c->st),
+            VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  CTS_FAILS(c, vyre_resident_upload(c->device, a, 0, NULL, 4, &c->st),
+            VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  /* One of many is wrong: none is done, and it is named. */
+  uint32_t words[2] = {1, 2};
+  uint64_t item = 0;
+  vyre_transfer up[] = {{a, 0, &words[0], 4}, {a, 8, &words[1], 4}};
+  vyre_code code = vyre_resident_upload_many(c->device, up, 2, &c->st);
+  CTS_CHECK(c, vyre_status_number_get(&c->st, "item", &item) && item == 1);
+  CTS_FAILS(c, code, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  CTS_OK(c, vyre_resident_download(c->device, a, 0, &word, 4, &c->st));
+  CTS_U64(c, word, 0);
+  if (c->caps->max_buffer_bytes < UINT64_MAX) {
+    CTS_FAILS(c,
+              vyre_resident_create(c->device, c->caps->max_buffer_bytes + 1, &a,
+                                   &c->st),
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+    CTS_CHECK(c, a.owner == 0 && a.id == 0);
+  }
+  vyre_device_release(other);
+  CTS_LAUNCHED(c, 0);
+}
+
+/* Every call starts its status afresh, after a failure and after a success. */
+static void status_starts_afresh(cts *c) {
+  vyre_status st = {0};
+  vyre_device *device;
+  CTS_CHECK(c, vyre_device_open(c->context, NULL, &device, &st) ==
+                   VYRE_INVALID_ARGUMENT);
+  CTS_CHECK(c, vyre_device_open(c->context, "no such", &device, &st) ==
+                   VYRE_UNSUPPORTED_FEATURE);
+  CTS_CHECK(c, st.code == VYRE_UNSUPPORTED_FEATURE &&
+                   st.kind == VYRE_KIND_DEVICE_UNAVAILABLE &&
+                   strstr(st.message, "no such"));
+  CTS_CHECK(c, vyre_device_preload(c->context, "ref", &st) == VYRE_OK);
+  CTS_CHECK(c, st.code == VYRE_OK && !st.message[0] && !st.fix[0]);
+  CTS_CHECK(c, vyre_device_open(c->context, NULL, &device, NULL) ==
+                   VYRE_INVALID_ARGUMENT); /* and it may be NULL */
+  CTS_LAUNCHED(c, 0);
+}
+
+/* Without a grid, only workgroups along x cover the data. */
+static void grid_required(cts *c) {
+  uint32_t y[16] = {0};
+  vyre_output output = vyre_output_bytes(y, sizeof y);
+  vyre_dispatch_desc desc = {.outputs = &output, .output_count = 1};
+  vyre_pipeline *pipeline;
+  vyre_program *program = cts_program(
+      c,
+      "kernel k workgroup(2, 2) over(y)\nbuffer y : write u32[] @0;\n"
+      "{ y[global_id.y * 4 + global_id.x] = 1; }\n");
+  CTS_OK(c, vyre_pipeline_compile(c->device, program, NULL, &pipeline, NULL,
+                                  &c->st));
+  CTS_FAILS(c, vyre_dispatch(pipeline, &desc, &c->st), VYRE_INVALID_ARGUMENT,
+            VYRE_KIND_GRID_REQUIRED);
+  CTS_FAILS(c, vyre_submit(pipeline, &desc, 1, NULL, &c->st),
+            VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_REQUIRED);
+  vyre_pipeline_release(pipeline);
+  CTS_LAUNCHED(c, 0);
+}
+
+static const cts_entry others[] = {
+    {"null_arguments", null_arguments},
+    {"unknown_device", unknown_device},
+    {"large_workgroup", large_workgroup},
+    {"invalid_program", invalid_program},
+    {"handles", handles},
+    {"status_starts_afresh", status_starts_afresh},
+    {"grid_required", grid_required},
+};
+
+static size_t errors_count(void) {
+  return BAD + sizeof others / sizeof *others;
+}
+
+static void errors_label(size_t index, char *out, size_t size) {
+  (void)snprintf(out, size, "%s",
+                 index < BAD ? bad[index].name : others[index - BAD].name);
+}
+
+static void errors_run(cts *c, size_t index) {
+  if (index < BAD) {
+    run_bad(c, index);
+  } else {
+    others[index - BAD].run(c);
+  }
+}
+
+const cts_area area_errors = {"errors", "bad calls are refused", errors_count,
+                              errors_label, errors_run};

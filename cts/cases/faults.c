@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Every form of work under every fault: it ends in a status, and the device works
+ * afterwards or says that it is lost. The end of the case sees that nothing
+ * leaks. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cts/harness/dispatch_forms.h"
+
+/* A sweep ends where nothing is hit any more; this many is no end. */
+enum { DENSE = 256, MOST = 1000000 };
+
+static void check_status(cts *c, const vyre_status *st, vyre_code code,
+                         vyre_fault fault) {
+  static const vyre_code codes[VYRE_FAULT_COUNT] = {
+      [VYRE_FAULT_COMPILE] = VYRE_KERNEL_COMPILE_FAILED,
+      [VYRE_FAULT_SUBMIT] = VYRE_DISPATCH_FAILED,
+      [VYRE_FAULT_UPLOAD] = VYRE_DEVICE_OUT_OF_MEMORY,
+      [VYRE_FAULT_DOWNLOAD] = VYRE_DEVICE_OUT_OF_MEMORY,
+      [VYRE_FAULT_WAIT] = VYRE_DISPATCH_FAILED,
+      [VYRE_FAULT_DEVICE_LOST] = VYRE_DEVICE_LOST};
+  CTS_CHECK(c, code == st->code && st->message[0] && st->fix[0]);
+  if (fault == VYRE_FAULT_ALLOCATION) {
+    CTS_CHECK(c,
+              code == VYRE_OUT_OF_MEMORY || code == VYRE_DEVICE_OUT_OF_MEMORY);
+    return;
+  }
+  if (code != codes[fault] || st->kind != VYRE_KIND_INJECTED_FAULT) {
+    cts_fail(c, __FILE__, __LINE__, "fault '%s' gives %s (%s): %s",
+             vyre_fault_name(fault), vyre_code_name(code),
+             vyre_kind_name(st->kind), st->message);
+  }
+}
+
+/* What a lost device says, and another one in its place. */
+static void check_lost(cts *c, cts_job *job, const cts_way *way) {
+  vyre_resident unused;
+  vyre_counters counters;
+  vyre_status st = {0};
+  CTS_CHECK(c, vyre_device_is_lost(c->device));
+  cts_job_reset(job);
+  CTS_CHECK(c, way->run(&job->run, &st) == VYRE_DEVICE_LOST);
+  CTS_CHECK(c, st.code == VYRE_DEVICE_LOST && st.fix[0]);
+  CTS_FAILS(c, vyre_resident_create(c->device, 4, &unused, &c->st),
+            VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST);
+  vyre_counters_read(c->device, &counters);
+  CTS_U64(c, counters.launches, job->run.launched);
+  job->run.launched = 0;
+  vyre_pipeline_release(c->pipelines[--c->pipeline_count]);
+  vyre_device_release(c->device);
+  CTS_OK(c, vyre_device_open(c->context, c->backend, &c->device, &c->st));
+  c->caps = vyre_device_capabilities(c->device);
+  job->run.pipeline = cts_compile(c, job->run.program, 0);
+}
+
+/* Lets the nth fail, for every n up to the end; beyond 256 in steps of an eighth, where a
+ * backend allocates that often. Returns how often it was hit. */
+static unsigned sweep(cts *c, cts_job *job, const cts_way *way,
+                      vyre_fault fault) {
+  unsigned hits = 0;
+  for (unsigned n = 1; n < MOST; n += n < DENSE ? 1 : n / 8, hits++) {
+    char text[64];
+    vyre_status st = {0};
+    (void)snprintf(text, sizeof text, "%s:%u", vyre_fault_name(fault), n);
+    cts_job_reset(job);
+    CTS_OK(c, vyre_context_inject(c->context, text, &c->st));
+    vyre_code code = way->run(&job->run, &st);
+    CTS_OK(c, vyre_context_inject(c->context, "", &c->st));
+    if (code == VYRE_OK) {
+      cts_job_check(c, job, "a result");
+      CTS_LAUNCHED(c, job->run.launched);
+      return hits;
+    }
+    check_status(c, &st, code, fault);
+    if (fault == VYRE_FAULT_DEVICE_LOST) {
+      check_lost(c, job, way);
+      continue;
+    }
+    /* The device works as before. */
+    CTS_CHECK(c, !vyre_device_is_lost(c->device));
+    cts_job_reset(job);
+    CTS_OK(c, way->run(&job->run, &c->st));
+    cts_job_check(c, job, "a result after a failure");
+  }
+  cts_fail(c, __FILE__, __LINE__, "fault '%s' has no end: it was met at %d",
+           vyre_fault_name(fault), MOST);
+}
+
+/* --- the area ---------------------------------------------------------------------*/
+
+static size_t faults_count(void) {
+  return cts_way_count * VYRE_FAULT_COUNT;
+}
+
+static void faults_label(size_t index, char *out, size_t size) {
+  (void)snprintf(out, size, "%s.%s", cts_ways[index / VYRE_FAULT_COUNT].name,
+                 vyre_fault_name((vyre_fault)(index % VYRE_FAULT_COUNT)));
+}
+
+static void faults_run(cts *c, size_t index) {
+  const cts_way *way = &cts_ways[index / VYRE_FAULT_COUNT];
+  vyre_fault fault = (vyre_fault)(index % VYRE_FAULT_COUNT);
+  cts_job *job = cts_memory(c, sizeof *job);
+  cts_job_make(c, cts_job_for(way), true, job);
+  unsigned hits = sweep(c, job, way, fault);
+  if (hits == 0 && way->traits & 1u << fault) {
+    cts_fail(c, __FILE__, __LINE__, "'%s' never met the fault '%s'", way->name,
+             vyre_fault_name(fault));
+  }
+}
+
+const cts_area area_faults = {"faults", "every form under every fault",
+                              faults_count, faults_label, faults_run};

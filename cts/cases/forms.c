@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Every way to dispatch gives the bits of vyre_device_dispatch, and those are
+ * right. */
+#include <stdio.h>
+
+#include "cts/harness/saxpy.h"
+
+typedef struct rig {
+  vyre_program *program;
+  vyre_pipeline *pipeline;
+  saxpy_data d;
+  saxpy_result got;
+  saxpy_result want; /* what the yardstick gave, which was looked at */
+  uint64_t launches; /* so far */
+} rig;
+
+/* The yardstick on data of the case's seed: one launch. */
+static void begin(cts *c, rig *r) {
+  memset(r, 0, sizeof *r);
+  r->program = cts_program(c, saxpy_text);
+  saxpy_make(&r->d, c->seed, &r->want);
+  saxpy_result right = saxpy_expect(&r->d, 1);
+  CTS_OK(c, vyre_device_dispatch(c->device, r->program, &r->d.desc, &c->st));
+  CTS_LAUNCHED(c, 1);
+  r->launches = 1;
+  CTS_SAME(c, "the yardstick", &r->want, &right, sizeof right);
+  saxpy_make(&r->d, c->seed, &r->got);
+  r->pipeline = cts_compile(c, r->program, 0);
+}
+
+static void launched(cts *c, rig *r, uint64_t more) {
+  CTS_LAUNCHED(c, r->launches += more);
+}
+
+static void same(cts *c, const rig *r, const char *form) {
+  CTS_SAME(c, form, &r->got, &r->want, sizeof r->want);
+}
+
+static void device_dispatch(cts *c) {
+  rig r;
+  begin(c, &r);
+  CTS_OK(c, vyre_device_dispatch(c->device, r.program, &r.d.desc, &c->st));
+  launched(c, &r, 1);
+  same(c, &r, "vyre_device_dispatch again");
+}
+
+static void dispatch(cts *c) {
+  rig r;
+  begin(c, &r);
+  for (int i = 0; i < 3; i++) {
+    memset(&r.got, i, sizeof r.got);
+    CTS_OK(c, vyre_dispatch(r.pipeline, &r.d.desc, &c->st));
+    same(c, &r, "vyre_dispatch");
+  }
+  launched(c, &r, 3);
+}
+
+static void submit_one(cts *c) {
+  rig r;
+  begin(c, &r);
+  vyre_code result = VYRE_UNKNOWN;
+  r.d.desc.result = &result;
+  CTS_OK(c, vyre_submit(r.pipeline, &r.d.desc, 1, NULL, &c->st));
+  CTS_CHECK(c, result == VYRE_OK);
+  launched(c, &r, 1);
+  same(c, &r, "vyre_submit");
+}
+
+static void submit_none(cts *c) {
+  rig r;
+  begin(c, &r);
+  vyre_fence *fence;
+  CTS_OK(c, vyre_submit(r.pipeline, NULL, 0, NULL, &c->st));
+  CTS_OK(c, vyre_submit(r.pipeline, NULL, 0, &fence, &c->st));
+  CTS_OK(c, vyre_fence_wait(fence, VYRE_FOREVER, &c->st));
+  vyre_fence_release(fence);
+  launched(c, &r, 0);
+}
+
+static void in_place(cts *c) {
+  rig r;
+  begin(c, &r);
+  r.d.out[0] = vyre_output_bytes(r.d.y, SAXPY_BYTES);
+  CTS_OK(c, vyre_dispatch(r.pipeline, &r.d.desc, &c->st));
+  launched(c, &r, 1);
+  memcpy(r.got.y, r.d.y, SAXPY_BYTES);
+  same(c, &r, "one place for input and output");
+}
+
+static void unaligned(cts *c) {
+  rig r;
+  begin(c, &r);
+  unsigned char *x = cts_memory(c, SAXPY_BYTES + 1);
+  unsigned char *y = cts_memory(c, SAXPY_BYTES + 3);
+  unsigned char *z = cts_memory(c, SAXPY_SUMS + 1);
+  memcpy(x + 1, r.d.x, SAXPY_BYTES);
+  memcpy(y + 3, r.d.y, SAXPY_BYTES);
+  r.d.in[0].data = x + 1;
+  r.d.in[1].data = y + 3;
+  r.d.out[0].data = y + 3;
+  r.d.out[1].data = z + 1;
+  CTS_OK(c, vyre_dispatch(r.pipeline, &r.d.desc, &c->st));
+  launched(c, &r, 1);
+  memcpy(r.got.y, y + 3, SAXPY_BYTES);
+  memcpy(r.got.z, z + 1, SAXPY_SUMS);
+  same(c, &r, "memory at odd addresses");
+}
+
+static void host_memory(cts *c) {
+  rig r;
+  begin(c, &r);
+  void *x, *y, *z, *a;
+  CTS_OK(c, vyre_host_alloc(c->device, SAXPY_BYTES, &x, &c->st));
+  CTS_OK(c, vyre_host_alloc(c->device, SAXPY_BYTES, &y, &c->st));
+  CTS_OK(c, vyre_host_alloc(c->device, SAXPY_SUMS, &z, &c->st));
+  CTS_OK(c, vyre_host_alloc(c->device, 4, &a, &c->st));
+  memcpy(x, r.d.x, SAXPY_BYTES);
+  memcpy(y, r.d.y, SAXPY_BYTES);
+  memcpy(a, &r.d.a, 4);
+  r.d.in[0].data = x;
+  r.d.in[1].data = r.d.out[0].data = y;
+  r.d.in[2].data = a;
+  r.d.out[1].data = z;
+  vyre_copy_report copies;
+  r.d.desc.copies = &copies;
+  /* What this memory is for: nothing is copied, where the device can at all. */
+  r.d.desc.require_zero_copy = c->caps->borrows_host_memory;
+  CTS_OK(c, vyre_dispatch(r.pipeline, &r.d.desc, &c->st));
+  launched(c, &r, 1);
+  CTS_CHECK(c, !c->caps->borrows_host_memory || copies.copied_bytes == 0);
+  memcpy(r.got.y, y, SAXPY_BYTES);
+  memcpy(r.got.z, z, SAXPY_SUMS);
+  same(c, &r, "memory of vyre_host_alloc");
+  vyre_host_free(c->device, x, SAXPY_BYTES);
+  vyre_host_free(c->device, y, SAXPY_BYTES);
+  vyre_host_free(c->device, z, SAXPY_SUMS);
+  vyre_host_free(c->device, a, 4);
+}
+
+static void slots(cts *c) {
+  rig r;
+  begin(c, &r);
+  vyre_slot y = {0}, z = {0};
+  vyre_slot_stats stats = {0};
+  r.d.out[0] = vyre_output_slot(&y, 0);
+  r.d.out[1] = vyre_output_slot(&z, 0);
+  r.d.desc.slot_stats = &stats;
+  void *first = NULL;
+  for (int i = 0; i < 3; i++) {
+    CTS_OK(c, vyre_dispatch(r.pipeline, &r.d.desc, &c->st));
+    CTS_U64(c, y.size, SAXPY_BYTES);
+    CTS_U64(c, z.size, SAXPY_SUMS);
+    if (i == 0) first = y.data;
+    CTS_CHECK(c, y.data == first);
+    memcpy(r.got.y, y.data, SAXPY_BYTES);
+    memcpy(r.got.z, z.data, SAXPY_SUMS);
+    same(c, &r, "slots");
+    memset(y.data, 0xff, SAXPY_BYTES);
+    memset(z.data, 0xff, SAXPY_SUMS);
+  }
+  launched(c, &r, 3);
+  CTS_U64(c, stats.slots, 6);
+  CTS_U64(c, stats.reused, 4);
+  CTS_U64(c, stats.appended, 2);
+  vyre_slot_finish(&y);
+  vyre_slot_finish(&z);
+}
+
+/* Each dispatch is like the yardstick's, on data of its own. */
+enum { ITEMS = 20 };
+
+typedef struct batch {
+  saxpy_data d[ITEMS];
+  saxpy_result got[ITEMS];
+  vyre_dispatch_desc items[ITEMS];
+  vyre_code results[ITEMS];
+} batch;
+
+static batch *make_batch(cts *c) {
+  batch *b = cts_memory(c, sizeof *b);
+  for (int i = 0; i < ITEMS; i++) {
+    saxpy_make(&b->d[i], c->seed + (uint64_t)i, &b->got[i]);
+    b->items[i] = b->d[i].desc;
+    b->items[i].result = &b->results[i];
+  }
+  return b;
+}
+
+static void check_batch(cts *c, const batch *b, const char *form) {
+  for (int i = 0; i < ITEMS; i++) {
+    saxpy_result want = saxpy_expect(&b->d[i], 1);
+    CTS_CHECK(c, b->results[i] == VYRE_OK);
+    CTS_SAME(c, form, &b->got[i], &want, sizeof want);
+  }
+}
+
+static void batch_waits(cts *c) {
+  rig r;
+  begin(c, &r);
+  batch *b = make_batch(c);
+  CTS_OK(c, vyre_submit(r.pipeline, b->items, ITEMS, NULL, &c->st));
+  launched(c, &r, ITEMS);
+  check_batch(c, b, "a batch");
+}
+
+static void batch_fence(cts *c) {
+  rig r;
+  begin(c, &r);
+  batch *b = make_batch(c);
+  vyre_fence *fence;
+  CTS_OK(c, vyre_submit(r.pipeline, b->items, ITEMS, &fence, &c->st));
+  /* The descriptors and what they point to were read; the inputs are copied. */
+  memset(b->items, 0xff, sizeof b->items);
+  saxpy_data *kept = cts_memory(c, sizeof b->d);
+  memcpy(kept, b->d, sizeof b->d);
+  for (int i = 0; i < ITEMS; i++) {
+    memset(b->d[i].x, 0xff, sizeof b->d[i].x);
+    memset(b->d[i].y, 0xff, sizeof b->d[i].y);
+    memset(b->d[i].in, 0xff, sizeof b->d[i].in);
+    memset(b->d[i].out, 0xff, sizeof b->d[i].out);
+    b->d[i].a = 0;
+  }
+  CTS_OK(c, vyre_fence_wait(fence, VYRE_FOREVER, &c->st));
+  vyre_fence_release(fence);
+  launched(c, &r, ITEMS);
+  memcpy(b->d, kept, sizeof b->d);
+  check_batch(c, b, "a batch with a fence");
+}
+
+static void batch_borrowed(cts *c) {
+  rig r;
+  begin(c, &r);
+  batch *b = make_batch(c);
+  vyre_fence *fence;
+  for (int i = 0; i < ITEMS; i++) b->items[i].is_borrowed = true;
+  CTS_OK(c, vyre_submit(r.pipeline, b->items, ITEMS, &fence, &c->st));
+  CTS_OK(c, vyre_fence_wait(fence, VYRE_FOREVER, &c->st));
+  vyre_fence_release(fence);
+  launched(c, &r, ITEMS);
+  check_batch(c, b, "a batch of borrowed inputs");
+}
+
+static void fence(cts *c) {
+  rig r;
+  begin(c, &r);
+  vyre_fence *done;
+  CTS_OK(c, vyre_submit(r.pipeline, &r.d.desc, 1, &done, &c->st));
+  CTS_OK(c, vyre_fence_wait(done, VYRE_FOREVER, &c->st));
+  CTS_CHECK(c, vyre_fence_poll(done));
+  vyre_fence_release(done);
+  launched(c, &r, 1);
+  same(c, &r, "vyre_submit with a fence");
+}
+
+/* A batch whose items feed each other through a resident buffer. */
+static void batch_chain(cts *c) {
+  rig r;
+  begin(c, &r);
+  vyre_resident y;
+  enum { STEPS = 5 };
+  vyre_dispatch_desc items[STEPS];
+  saxpy_result want = saxpy_expect(&r.d, STEPS);
+  uint32_t z[STEPS][4];
+  vyre_output out[STEPS][2];
+  CTS_OK(c, vyre_resident_create(c->device, SAXPY_BYTES, &y, &c->st));
+  CTS_OK(c, vyre_resident_upload(c->device, y, 0, r.d.y, SAXPY_BYTES, &c->st));
+  r.d.in[1] = vyre_input_resident(y);
+  for (int i = 0; i < STEPS; i++) {
+    items[i] = r.d.desc;
+    items[i].outputs = out[i];
+    out[i][0] = vyre_output_resident(y);
+    out[i][1] = vyre_output_bytes(z[i], SAXPY_SUMS);
+  }
+  CTS_OK(c, vyre_submit(r.pipeline, items, STEPS, NULL, &c->st));
+  launched(c, &r, STEPS);
+  CTS_OK(c,
+         vyre_resident_download(c->device, y, 0, r.got.y, SAXPY_BYTES, &c->st));
+  CTS_SAME(c, "a chain in a batch", r.got.y, want.y, SAXPY_BYTES);
+  CTS_OK(c, vyre_resident_free(c->device, y, &c->st));
+}
+
+static void iterations(cts *c) {
+  rig r;
+  begin(c, &r);
+  r.want = saxpy_expect(&r.d, 6);
+  r.d.desc.has_iterations = true;
+  r.d.desc.iterations = 6;
+  CTS_OK(c, vyre_dispatch(r.pipeline, &r.d.desc, &c->st));
+  launched(c, &r, 6);
+  same(c, &r, "six iterations");
+}
+
+static void variants(cts *c) {
+  static const uint32_t sizes[] = {1, 3, 32, 64};
+  rig r;
+  begin(c, &r);
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    vyre_compile_options other = {.workgroup = {sizes[i]}};
+    CTS_OK(c, vyre_pipeline_prepare(r.pipeline, &other, &c->st));
+    r.d.desc.variant = &other;
+    uint32_t grid[3];
+    CTS_OK(c, vyre_dispatch_grid(r.pipeline, &r.d.desc, grid, &c->st));
+    CTS_U64(c, grid[0], (SAXPY_COUNT + sizes[i] - 1) / sizes[i]);
+    memset(&r.got, 0xa5, sizeof r.got);
+    CTS_OK(c, vyre_dispatch(r.pipeline, &r.d.desc, &c->st));
+    same(c, &r, "a variant");
+  }
+  launched(c, &r, sizeof sizes / sizeof *sizes);
+}
+
+static void compile_async(cts *c) {
+  rig r;
+  begin(c, &r);
+  vyre_fence *done;
+  CTS_OK(c, vyre_pipeline_compile_async(c->device, r.program, NULL, &done,
+                                        &c->st));
+  CTS_OK(c, vyre_fence_wait(done, VYRE_FOREVER, &c->st));
+  vyre_pipeline *made = vyre_fence_pipeline(done);
+  CTS_CHECK(c, made != NULL);
+  CTS_CHECK(c,
+            strcmp(vyre_pipeline_id(made), vyre_pipeline_id(r.pipeline)) == 0);
+  CTS_OK(c, vyre_dispatch(made, &r.d.desc, &c->st));
+  vyre_pipeline_release(made);
+  vyre_fence_release(done);
+  launched(c, &r, 1);
+  same(c, &r, "a pipeline that was compiled in the background");
+}
+
+static const cts_entry entries[] = {
+    {"device_dispatch", device_dispatch},
+    {"dispatch", dispatch},
+    {"submit_one", submit_one},
+    {"submit_none", submit_none},
+    {"in_place", in_place},
+    {"unaligned", unaligned},
+    {"host_memory", host_memory},
+    {"slots", slots},
+    {"batch", batch_waits},
+    {"batch_fence", batch_fence},
+    {"batch_borrowed", batch_borrowed},
+    {"fence", fence},
+    {"batch_chain", batch_chain},
+    {"iterations", iterations},
+    {"variants", variants},
+    {"compile_async", compile_async},
+};
+
+CTS_LIST(forms, "every way to dispatch");

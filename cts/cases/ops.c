@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Every operation on every type it takes, every cast between two types: edge
+ * values and random ones, against plain C where there is such, and against ref. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cts/harness/test_values.h"
+
+enum { RANDOM_ROWS = 700, MOST_TEXT = 1024 };
+
+static const char *const op_names[] = {
+#define VYRE_X1(name) [VYRE_OP_##name] = #name,
+    VYRE_OP_UNARY_MAP(VYRE_X1) VYRE_OP_BINARY_MAP(VYRE_X1)
+        VYRE_OP_TERNARY_MAP(VYRE_X1)
+#undef VYRE_X1
+};
+
+/* They are numbered by how many operands they take: these are the first. */
+enum { BINARY = VYRE_OP_ADD, TERNARY = VYRE_OP_FMA, OPS = VYRE_OP_ATOMIC_ADD };
+
+static unsigned operands(vyre_op op) {
+  unsigned number = (unsigned)op;
+  return number < BINARY ? 1 : number < TERNARY ? 2 : 3;
+}
+
+/* What a case computes: an operation, or a conversion of `types[0]`. */
+typedef struct subject {
+  unsigned count; /* operands */
+  vyre_type types[3], result;
+  vyre_op op;
+  bool is_cast, is_bits;
+  char value[128]; /* the expression */
+} subject;
+
+/* --- the cases of an area -------------------------------------------------------*/
+
+typedef struct op_case {
+  vyre_op op;
+  vyre_type type;
+} op_case;
+
+typedef struct cast_case {
+  vyre_type from, to;
+  bool is_bits;
+} cast_case;
+
+/* Every operation with each type that it takes; made once. */
+static size_t list_ops(const op_case **out) {
+  static op_case list[OPS * VYRE_TYPE_COUNT];
+  static size_t count;
+  *out = list;
+  if (count > 0) return count;
+  for (unsigned o = 0; o < OPS; o++) {
+    for (unsigned t = VYRE_TYPE_BOOL; t < VYRE_TYPE_COUNT; t++) {
+      if (!vyre_op_takes((vyre_op)o, (vyre_type)t)) continue;
+      list[count++] = (op_case){(vyre_op)o, (vyre_type)t};
+    }
+  }
+  return count;
+}
+
+static size_t ops_count(void) {
+  const op_case *list;
+  return list_ops(&list);
+}
+
+static void ops_label(size_t index, char *out, size_t size) {
+  const op_case *list;
+  (void)list_ops(&list);
+  (void)snprintf(out, size, "%s.%s", op_names[list[index].op],
+                 vyre_type_name(list[index].type));
+  for (; *out; out++) *out = (char)tolower((unsigned char)*out);
+}
+
+/* Casts of every pair, then as_T between types of one width. */
+static size_t list_casts(const cast_case **out) {
+  static cast_case list[2 * VYRE_TYPE_COUNT * VYRE_TYPE_COUNT];
+  static size_t count;
+  *out = list;
+  if (count > 0) return count;
+  for (int bits = 0; bits < 2; bits++) {
+    for (unsigned f = VYRE_TYPE_BOOL; f < VYRE_TYPE_COUNT; f++) {
+      for (unsigned t = VYRE_TYPE_BOOL; t < VYRE_TYPE_COUNT; t++) {
+        vyre_type from = (vyre_type)f, to = (vyre_type)t;
+        bool fits =
+            cts_type_size(from) == cts_type_size(to) && from != VYRE_TYPE_BOOL;
+        if (bits && !fits) continue;
+        list[count++] = (cast_case){from, to, bits};
+      }
+    }
+  }
+  return count;
+}
+
+static size_t casts_count(void) {
+  const cast_case *list;
+  return list_casts(&list);
+}
+
+static void casts_label(size_t index, char *out, size_t size) {
+  const cast_case *list;
+  (void)list_casts(&list);
+  (void)snprintf(out, size, "%s.%s%s", vyre_type_name(list[index].from),
+                 list[index].is_bits ? "as_" : "",
+                 vyre_type_name(list[index].to));
+}
+
+/* --- subjects -------------------------------------------------------------------*/
+
+static bool is_comparison(vyre_op op) {
+  return op >= VYRE_OP_EQ && op <= VYRE_OP_GE;
+}
+
+static subject subject_of_op(vyre_op op, vyre_type type) {
+  subject s = {.count = operands(op), .types = {type, type, type}, .op = op};
+  const char *text = vyre_op_text(op);
+  bool is_word = isalpha((unsigned char)text[0]);
+  s.result = is_comparison(op) ? VYRE_TYPE_BOOL : type;
+  if (op == VYRE_OP_SHL || op == VYRE_OP_SHR) s.types[1] = VYRE_TYPE_U32;
+  if (op == VYRE_OP_SELECT) s.types[0] = VYRE_TYPE_BOOL;
+  if (s.count == 3) {
+    (void)snprintf(s.value, sizeof s.value, "%s(a[i], b[i], c[i])", text);
+  } else if (s.count == 2) {
+    (void)snprintf(s.value, sizeof s.value,
+                   is_word ? "%s(a[i], b[i])" : "a[i] %s b[i]", text);
+  } else {
+    (void)snprintf(s.value, sizeof s.value, is_word ? "%s(a[i])" : "%s a[i]",
+                   text);
+  }
+  return s;
+}
+
+static subject subject_of_cast(vyre_type from, vyre_type to, bool is_bits) {
+  subject s = {.count = 1,
+               .types = {from},
+               .result = to,
+               .is_cast = !is_bits,
+               .is_bits = is_bits};
+  (void)snprintf(s.value, sizeof s.value, "%s%s(a[i])", is_bits ? "as_" : "",
+                 vyre_type_name(to));
+  return s;
+}
+
+/* No guard: nothing leaves a buffer, and uniform() must be reached by all. */
+static void write_kernel(const subject *s, char text[MOST_TEXT]) {
+  size_t at =
+      (size_t)snprintf(text, MOST_TEXT, "kernel op workgroup(32) over(r)\n");
+  for (unsigned i = 0; i < s->count; i++) {
+    at += (size_t)snprintf(text + at, MOST_TEXT - at,
+                           "buffer %c : read %s[] @%u;\n", 'a' + (int)i,
+                           vyre_type_name(s->types[i]), i);
+  }
+  (void)snprintf(text + at, MOST_TEXT - at,
+                 "buffer r : write %s[] @%u;\n"
+                 "{\n    let i = global_id.x;\n    r[i] = %s;\n}\n",
+                 vyre_type_name(s->result), s->count, s->value);
+}
+
+/* --- data -----------------------------------------------------------------------*/
+
+/* All combinations of edge values, then random rows. */
+static size_t make_rows(cts *c, const subject *s, void *columns[3]) {
+  const uint64_t *edges[3] = {NULL};
+  size_t counts[3] = {1, 1, 1}, step[3] = {1, 1, 1}, total;
+  for (unsigned i = 0; i < s->count; i++) {
+    edges[i] = cts_edges(s->types[i], &counts[i]);
+  }
+  if (s->count == 3) { /* all triples would be many: every second of two */
+    for (unsigned i = 1; i < 3; i++) {
+      if (counts[i] > 20) step[i] = 2;
+    }
+  }
+  for (unsigned i = 0; i < 3; i++) counts[i] = (counts[i] - 1) / step[i] + 1;
+  total = counts[0] * counts[1] * counts[2] + RANDOM_ROWS;
+  uint64_t state = c->seed;
+  for (unsigned i = 0; i < s->count; i++) {
+    columns[i] = cts_memory(c, total * cts_type_size(s->types[i]));
+  }
+  for (size_t row = 0; row < total; row++) {
+    size_t rest = row;
+    for (unsigned i = 0; i < s->count; i++) {
+      uint64_t value = row < total - RANDOM_ROWS
+                           ? edges[i][rest % counts[i] * step[i]]
+                           : cts_random_value(&state, s->types[i]);
+      rest /= counts[i];
+      cts_put(columns[i], row, s->types[i], value);
+    }
+  }
+  return total;
+}
+
+/* What the row must give. uniform() gives the value of the workgroup's first. */
+static bool expect(const subject *s, void *const columns[3], size_t row,
+                   uint64_t *out) {
+  uint64_t args[3] = {0};
+  if (!s->is_cast && !s->is_bits && s->op == VYRE_OP_UNIFORM) row -= row % 32;
+  for (unsigned i = 0; i < s->count; i++) {
+    args[i] = cts_get(columns[i], row, s->types[i]);
+  }
+  if (s->is_cast) {
+    return cts_expect_cast(s->types[0], s->result, args[0], out);
+  }
+  if (s->is_bits || s->op == VYRE_OP_UNIFORM) { /* seen on both sides */
+    *out = cts_seen(s->result, cts_seen(s->types[0], args[0]));
+    return true;
+  }
+  vyre_type type = s->op == VYRE_OP_SELECT ? s->types[1] : s->types[0];
+  return cts_expect_op(s->op, type, args, out);
+}
+
+static void check_rows(cts *c, const subject *s, void *const columns[3],
+                       const void *got, size_t rows) {
+  for (size_t row = 0; row < rows; row++) {
+    uint64_t want, is = cts_get(got, row, s->result);
+    if (!expect(s, columns, row, &want) || is == want) continue;
+    cts_fail(
+        c, __FILE__, __LINE__,
+        "%s: element %zu of (0x%llx, 0x%llx, 0x%llx) is 0x%llx, must be "
+        "0x%llx",
+        s->value, row,
+        (unsigned long long)cts_get(columns[0], row, s->types[0]),
+        s->count > 1 ? (unsigned long long)cts_get(columns[1], row, s->types[1])
+                     : 0,
+        s->count > 2 ? (unsigned long long)cts_get(columns[2], row, s->types[2])
+                     : 0,
+        (unsigned long long)is, (unsigned long long)want);
+  }
+}
+
+static void run_subject(cts *c, const subject *s) {
+  char text[MOST_TEXT];
+  void *columns[3] = {NULL};
+  size_t rows = make_rows(c, s, columns);
+  size_t bytes = rows * cts_type_size(s->result);
+  unsigned needs = cts_needs_of(s->result);
+  vyre_input in[3];
+  for (unsigned i = 0; i < s->count; i++) {
+    in[i] = vyre_input_bytes(columns[i], rows * cts_type_size(s->types[i]));
+    needs |= cts_needs_of(s->types[i]);
+  }
+  write_kernel(s, text);
+  vyre_program *program = cts_program(c, text);
+  void *got = cts_memory(c, bytes), *want = cts_memory(c, bytes);
+  vyre_output out = vyre_output_bytes(got, bytes);
+  vyre_dispatch_desc desc = {.inputs = in,
+                             .input_count = s->count,
+                             .outputs = &out,
+                             .output_count = 1};
+  vyre_pipeline *pipeline = cts_compile(c, program, needs);
+  CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
+  CTS_LAUNCHED(c, 1);
+  check_rows(c, s, columns, got, rows);
+  out.data = want;
+  cts_oracle(c, program, &desc);
+  CTS_SAME(c, s->value, got, want, bytes);
+}
+
+static void ops_run(cts *c, size_t index) {
+  const op_case *list;
+  (void)list_ops(&list);
+  subject s = subject_of_op(list[index].op, list[index].type);
+  run_subject(c, &s);
+}
+
+static void casts_run(cts *c, size_t index) {
+  const cast_case *list;
+  (void)list_casts(&list);
+  subject s =
+      subject_of_cast(list[index].from, list[index].to, list[index].is_bits);
+  run_subject(c, &s);
+}
+
+const cts_area area_ops = {"ops", "every operation on every type", ops_count,
+                           ops_label, ops_run};
+const cts_area area_casts = {"casts", "every conversion", casts_count,
+                             casts_label, casts_run};

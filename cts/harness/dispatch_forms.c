@@ -1,0 +1,664 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "cts/harness/dispatch_forms.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ITEMS = CTS_WAY_ITEMS, MOST = CTS_WAY_MOST };
+
+/* --- memory of further items ---------------------------------------------------*/
+
+static size_t total_of(const cts_run *r) {
+  size_t total = 0;
+  for (size_t i = 0; i < r->desc.output_count; i++) {
+    total += r->desc.outputs[i].size;
+  }
+  return total;
+}
+
+/* Outputs of item @p item: those of the descriptor, or room of their own. */
+static void outputs_of(cts_run *r, unsigned item, vyre_output *out) {
+  size_t total = total_of(r);
+  if (!r->room) r->room = cts_memory(r->c, (ITEMS - 1) * total);
+  unsigned char *at = item == 0 ? NULL : r->room + (item - 1) * total;
+  for (size_t i = 0; i < r->desc.output_count; i++) {
+    out[i] = r->desc.outputs[i];
+    if (!at) continue;
+    out[i].data = at;
+    memset(at, 0x3c, out[i].size);
+    at += out[i].size;
+  }
+}
+
+/* All items had the same inputs. */
+static void same_items(cts_run *r, unsigned items) {
+  vyre_output first[MOST], other[MOST];
+  memcpy(first, r->desc.outputs, r->desc.output_count * sizeof *first);
+  for (unsigned k = 1; k < items; k++) {
+    unsigned char *at = r->room + (k - 1) * total_of(r);
+    for (size_t i = 0; i < r->desc.output_count; i++) {
+      other[i].data = at;
+      CTS_SAME(r->c, "a further item", other[i].data, first[i].data,
+               first[i].size);
+      at += first[i].size;
+    }
+  }
+}
+
+/* --- what is bound -------------------------------------------------------------*/
+
+typedef struct bound {
+  vyre_input in[MOST];
+  vyre_output out[MOST];
+  vyre_slot slots[MOST];
+  vyre_resident residents[MOST];
+} bound;
+
+static bound *bound_begin(cts_run *r, bound *b) {
+  memset(b, 0, sizeof *b);
+  CTS_CHECK(r->c, r->desc.input_count <= MOST && r->desc.output_count <= MOST);
+  memcpy(b->in, r->desc.inputs, r->desc.input_count * sizeof *b->in);
+  return b;
+}
+
+static void bind_slots(const cts_run *r, bound *b) {
+  for (size_t i = 0; i < r->desc.output_count; i++) {
+    b->out[i] = vyre_output_slot(&b->slots[i], r->desc.outputs[i].size);
+  }
+}
+
+/* Every second input goes to the device, or all of them. */
+static vyre_code bind_residents(const cts_run *r, bound *b, bool all,
+                                vyre_status *st) {
+  for (size_t i = 0; i < r->desc.input_count; i++) {
+    const vyre_input *in = &r->desc.inputs[i];
+    if (!all && i % 2 == 1) continue;
+    vyre_code code =
+        vyre_resident_create(r->c->device, in->size, &b->residents[i], st);
+    if (code == VYRE_OK) {
+      code = vyre_resident_upload(r->c->device, b->residents[i], 0, in->data,
+                                  in->size, st);
+    }
+    if (code != VYRE_OK) return code;
+    b->in[i] = vyre_input_resident(b->residents[i]);
+  }
+  return VYRE_OK;
+}
+
+static void take_slots(const cts_run *r, const bound *b,
+                       const vyre_output *to) {
+  for (size_t i = 0; i < r->desc.output_count; i++) {
+    CTS_U64(r->c, b->slots[i].size, to[i].size);
+    if (to[i].size > 0) memcpy(to[i].data, b->slots[i].data, to[i].size);
+  }
+}
+
+/* Fresh outputs are either there or not: a failure leaves none. */
+static void no_slots(const cts_run *r, const bound *b) {
+  for (size_t i = 0; i < r->desc.output_count; i++) {
+    CTS_CHECK(r->c, !b->slots[i].data && b->slots[i].size == 0);
+  }
+}
+
+static void bound_end(const cts_run *r, bound *b) {
+  for (size_t i = 0; i < MOST; i++) {
+    vyre_slot_finish(&b->slots[i]);
+    if (b->residents[i].owner) {
+      (void)!vyre_resident_free(r->c->device, b->residents[i], NULL);
+    }
+  }
+}
+
+static vyre_dispatch_desc with(const cts_run *r, const vyre_input *in,
+                               const vyre_output *out, vyre_code *result) {
+  vyre_dispatch_desc desc = r->desc;
+  desc.inputs = in;
+  desc.outputs = out;
+  desc.result = result;
+  *result = VYRE_UNKNOWN;
+  return desc;
+}
+
+static void count(cts_run *r, const vyre_code *results, unsigned items) {
+  for (unsigned i = 0; i < items; i++) r->launched += results[i] == VYRE_OK;
+}
+
+/* --- descriptors ---------------------------------------------------------------*/
+
+static vyre_code device_dispatch(cts_run *r, vyre_status *st) {
+  vyre_code result;
+  vyre_dispatch_desc desc = with(r, r->desc.inputs, r->desc.outputs, &result);
+  vyre_code code = vyre_device_dispatch(r->c->device, r->program, &desc, st);
+  count(r, &result, 1);
+  return code;
+}
+
+static vyre_code dispatch_by(cts_run *r, vyre_pipeline *pipeline,
+                             const vyre_compile_options *variant,
+                             vyre_status *st) {
+  vyre_code result;
+  vyre_dispatch_desc desc = with(r, r->desc.inputs, r->desc.outputs, &result);
+  desc.variant = variant;
+  vyre_code code = vyre_dispatch(pipeline, &desc, st);
+  count(r, &result, 1);
+  return code;
+}
+
+static vyre_code dispatch(cts_run *r, vyre_status *st) {
+  return dispatch_by(r, r->pipeline, NULL, st);
+}
+
+/* A wait that fails leaves the work alone: it still writes to our memory. */
+static vyre_code wait_for(vyre_fence *fence, vyre_status *st) {
+  vyre_code code = vyre_fence_wait(fence, VYRE_FOREVER, st);
+  while (!vyre_fence_poll(fence)) sched_yield();
+  return code;
+}
+
+static vyre_code submit(cts_run *r, unsigned items, bool has_fence,
+                        bool is_borrowed, vyre_status *st) {
+  vyre_code results[ITEMS];
+  vyre_output out[ITEMS][MOST];
+  vyre_dispatch_desc descs[ITEMS];
+  vyre_fence *fence = NULL;
+  for (unsigned i = 0; i < items; i++) {
+    outputs_of(r, i, out[i]);
+    descs[i] = with(r, r->desc.inputs, out[i], &results[i]);
+    descs[i].is_borrowed = is_borrowed;
+  }
+  vyre_code code =
+      vyre_submit(r->pipeline, descs, items, has_fence ? &fence : NULL, st);
+  if (code == VYRE_OK && has_fence) code = wait_for(fence, st);
+  vyre_fence_release(fence);
+  count(r, results, items);
+  if (code == VYRE_OK) same_items(r, items);
+  return code;
+}
+
+static vyre_code submit_batch(cts_run *r, vyre_status *st) {
+  return submit(r, ITEMS, false, false, st);
+}
+static vyre_code fence_owned(cts_run *r, vyre_status *st) {
+  return submit(r, 1, true, false, st);
+}
+static vyre_code fence_borrowed(cts_run *r, vyre_status *st) {
+  return submit(r, 1, true, true, st);
+}
+static vyre_code fence_batch(cts_run *r, vyre_status *st) {
+  return submit(r, ITEMS, true, false, st);
+}
+
+/* --- the forms of dispatch_forms.h ------------------------------------------------------*/
+
+typedef vyre_code (*single_form)(vyre_pipeline *, const vyre_input *, size_t,
+                                 const vyre_output *, size_t,
+                                 const vyre_dispatch_desc *, vyre_status *);
+typedef vyre_code (*timed_form)(vyre_pipeline *, const vyre_input *, size_t,
+                                const vyre_output *, size_t,
+                                const vyre_dispatch_desc *, vyre_timing *,
+                                vyre_status *);
+typedef vyre_code (*batch_form)(vyre_pipeline *, vyre_dispatch_desc *, size_t,
+                                vyre_status *);
+
+typedef struct form {
+  single_form single;
+  timed_form timed;
+  batch_form batch;
+  bool is_resident, is_fresh;
+} form;
+
+static vyre_code run_single(cts_run *r, const form *f, vyre_status *st) {
+  bound b;
+  vyre_code code = VYRE_OK, result;
+  vyre_timing timing = {0};
+  bound_begin(r, &b);
+  bind_slots(r, &b);
+  if (f->is_resident) code = bind_residents(r, &b, false, st);
+  vyre_dispatch_desc config = with(r, NULL, NULL, &result);
+  if (code == VYRE_OK) {
+    code = f->single ? f->single(r->pipeline, b.in, r->desc.input_count, b.out,
+                                 r->desc.output_count, &config, st)
+                     : f->timed(r->pipeline, b.in, r->desc.input_count, b.out,
+                                r->desc.output_count, &config, &timing, st);
+    count(r, &result, 1);
+    if (code == VYRE_OK) take_slots(r, &b, r->desc.outputs);
+    if (code != VYRE_OK && f->is_fresh) no_slots(r, &b);
+    if (code == VYRE_OK && f->timed) CTS_CHECK(r->c, timing.wall_ns > 0);
+  }
+  bound_end(r, &b);
+  return code;
+}
+
+static vyre_code run_batch(cts_run *r, const form *f, vyre_status *st) {
+  bound b[ITEMS];
+  vyre_code code = VYRE_OK, results[ITEMS];
+  vyre_dispatch_desc items[ITEMS];
+  vyre_output to[ITEMS][MOST];
+  for (unsigned i = 0; i < ITEMS; i++) bound_begin(r, &b[i]);
+  for (unsigned i = 0; i < ITEMS && code == VYRE_OK; i++) {
+    bind_slots(r, &b[i]);
+    if (f->is_resident) code = bind_residents(r, &b[i], i == 1, st);
+    items[i] = with(r, b[i].in, b[i].out, &results[i]);
+  }
+  if (code == VYRE_OK) {
+    code = f->batch(r->pipeline, items, ITEMS, st);
+    count(r, results, ITEMS);
+    for (unsigned i = 0; i < ITEMS; i++) {
+      outputs_of(r, i, to[i]);
+      if (code == VYRE_OK) take_slots(r, &b[i], to[i]);
+      if (code != VYRE_OK && f->is_fresh) no_slots(r, &b[i]);
+    }
+  }
+  if (code == VYRE_OK) same_items(r, ITEMS);
+  for (unsigned i = 0; i < ITEMS; i++) bound_end(r, &b[i]);
+  return code;
+}
+
+#define FORM(name, kind, runner, resident, fresh)        \
+  static vyre_code name(cts_run *r, vyre_status *st) {   \
+    static const form f = {.kind = vyre_dispatch_##name, \
+                           .is_resident = (resident),    \
+                           .is_fresh = (fresh)};         \
+    return runner(r, &f, st);                            \
+  }
+
+FORM(owned, single, run_single, false, true)
+FORM(borrowed, single, run_single, false, true)
+FORM(borrowed_timed, timed, run_single, false, true)
+FORM(borrowed_into, single, run_single, false, false)
+FORM(borrowed_batched, batch, run_batch, false, true)
+FORM(borrowed_batched_into, batch, run_batch, false, false)
+FORM(resident, single, run_single, true, true)
+FORM(resident_timed, timed, run_single, true, true)
+FORM(resident_into, single, run_single, true, false)
+FORM(resident_batched, batch, run_batch, true, true)
+FORM(resident_batched_into, batch, run_batch, true, false)
+
+/* The first output goes to a buffer that is there, the others to new ones. */
+static vyre_code resident_outputs(cts_run *r, vyre_status *st) {
+  bound b;
+  vyre_resident there = {0}, handles[MOST] = {{0}};
+  size_t count_out = r->desc.output_count;
+  bound_begin(r, &b);
+  vyre_code result, code = bind_residents(r, &b, false, st);
+  for (size_t i = 0; i < count_out; i++)
+    b.out[i].size = r->desc.outputs[i].size;
+  if (code == VYRE_OK && count_out > 0) {
+    code = vyre_resident_create(r->c->device, b.out[0].size, &there, st);
+    b.out[0].resident = there;
+  }
+  if (code == VYRE_OK) {
+    vyre_dispatch_desc config = with(r, NULL, NULL, &result);
+    code =
+        vyre_dispatch_resident_outputs(r->pipeline, b.in, r->desc.input_count,
+                                       b.out, handles, count_out, &config, st);
+    count(r, &result, 1);
+    for (size_t i = 0; i < count_out; i++) {
+      CTS_CHECK(r->c, (handles[i].owner != 0) == (code == VYRE_OK));
+    }
+  }
+  for (size_t i = 0; i < count_out && code == VYRE_OK; i++) {
+    const vyre_output *to = &r->desc.outputs[i];
+    code = vyre_resident_download(r->c->device, handles[i], 0, to->data,
+                                  to->size, st);
+  }
+  for (size_t i = 0; i < count_out; i++) {
+    if (handles[i].owner && handles[i].id != there.id) {
+      (void)!vyre_resident_free(r->c->device, handles[i], NULL);
+    }
+  }
+  if (there.owner) (void)!vyre_resident_free(r->c->device, there, NULL);
+  bound_end(r, &b);
+  return code;
+}
+
+static vyre_code resident_rows_into(cts_run *r, vyre_status *st) {
+  bound b[ITEMS];
+  vyre_resident_row rows[ITEMS];
+  vyre_output outputs[ITEMS * MOST], to[ITEMS][MOST];
+  vyre_dispatch_desc items[ITEMS];
+  size_t count_out = r->desc.output_count;
+  vyre_code code = VYRE_OK, result;
+  for (unsigned i = 0; i < ITEMS; i++) bound_begin(r, &b[i]);
+  for (unsigned i = 0; i < ITEMS && code == VYRE_OK; i++) {
+    bind_slots(r, &b[i]);
+    code = bind_residents(r, &b[i], i == 0, st);
+    memcpy(rows[i].resources, b[i].in, sizeof rows[i].resources);
+    memcpy(outputs + i * count_out, b[i].out, count_out * sizeof *outputs);
+  }
+  if (code == VYRE_OK) {
+    vyre_dispatch_desc config = with(r, NULL, NULL, &result);
+    vyre_counters before, after;
+    vyre_counters_read(r->c->device, &before);
+    code = vyre_dispatch_resident_rows_into(r->pipeline, rows, ITEMS, outputs,
+                                            count_out, &config, items, st);
+    vyre_counters_read(r->c->device, &after);
+    /* One result for all rows: if they did not all run, the counter says how
+     * many did. */
+    r->launched += code == VYRE_OK ? ITEMS : after.launches - before.launches;
+  }
+  for (unsigned i = 0; i < ITEMS && code == VYRE_OK; i++) {
+    CTS_CHECK(r->c, items[i].inputs == rows[i].resources);
+    outputs_of(r, i, to[i]);
+    take_slots(r, &b[i], to[i]);
+  }
+  if (code == VYRE_OK) same_items(r, ITEMS);
+  for (unsigned i = 0; i < ITEMS; i++) bound_end(r, &b[i]);
+  return code;
+}
+
+/* --- compiles ------------------------------------------------------------------*/
+
+static vyre_code prepare(cts_run *r, vyre_status *st) {
+  vyre_compile_options options = {.workgroup = {16}};
+  vyre_pipeline *pipeline;
+  vyre_code code = vyre_pipeline_compile(r->c->device, r->program, NULL,
+                                         &pipeline, NULL, st);
+  if (code != VYRE_OK) return code;
+  code = vyre_pipeline_prepare(pipeline, &options, st);
+  if (code == VYRE_OK) code = dispatch_by(r, pipeline, &options, st);
+  vyre_pipeline_release(pipeline);
+  return code;
+}
+
+static vyre_code compile_async(cts_run *r, vyre_status *st) {
+  /* Not as the pipeline that is there: the cache would give that one. */
+  static const vyre_compile_options other = {.workgroup = {32, 1, 1}};
+  vyre_fence *done;
+  vyre_code code =
+      vyre_pipeline_compile_async(r->c->device, r->program, &other, &done, st);
+  if (code != VYRE_OK) return code;
+  code = wait_for(done, st);
+  vyre_pipeline *made = vyre_fence_pipeline(done);
+  vyre_fence_release(done);
+  if (code == VYRE_OK) code = dispatch_by(r, made, NULL, st);
+  vyre_pipeline_release(made);
+  return code;
+}
+
+/* --- recordings ----------------------------------------------------------------*/
+
+/* Counts as dispatches of replays tell it: they have no result of their own. */
+static vyre_code replay(cts_run *r, vyre_recording *rec, bool has_fence,
+                        vyre_status *st) {
+  vyre_replay_result result = {0};
+  vyre_replay_options options = {.result = &result};
+  vyre_fence *fence = NULL;
+  vyre_code code =
+      vyre_recording_replay(rec, &options, has_fence ? &fence : NULL, st);
+  if (code == VYRE_OK && has_fence) code = wait_for(fence, st);
+  vyre_fence_release(fence);
+  r->launched += result.dispatches;
+  return code;
+}
+
+static vyre_code record_dispatch(cts_run *r, vyre_recording *rec,
+                                 const vyre_place *in, const vyre_place *out,
+                                 vyre_status *st) {
+  vyre_recorded_dispatch d = {
+      .inputs = in,
+      .input_count = r->desc.input_count,
+      .outputs = out,
+      .output_count = r->desc.output_count,
+      .grid = {r->desc.grid[0], r->desc.grid[1], r->desc.grid[2]}};
+  return vyre_recording_dispatch(rec, r->pipeline, &d, st);
+}
+
+/* Everything bound for good, where it is. */
+static vyre_code recording(cts_run *r, vyre_status *st) {
+  vyre_recording *rec;
+  vyre_place in[MOST] = {{0}}, out[MOST] = {{0}};
+  vyre_code code = vyre_recording_create(r->c->device, &rec, st);
+  for (size_t i = 0; i < r->desc.input_count && code == VYRE_OK; i++) {
+    vyre_resource from = {.data = (void *)(uintptr_t)r->desc.inputs[i].data,
+                          .size = r->desc.inputs[i].size,
+                          .is_read_only = true};
+    code = vyre_recording_fixed(rec, &from, &in[i].slot, st);
+  }
+  for (size_t i = 0; i < r->desc.output_count && code == VYRE_OK; i++) {
+    vyre_resource to = {.data = r->desc.outputs[i].data,
+                        .size = r->desc.outputs[i].size};
+    code = vyre_recording_fixed(rec, &to, &out[i].slot, st);
+  }
+  if (code == VYRE_OK) code = record_dispatch(r, rec, in, out, st);
+  if (code == VYRE_OK) code = vyre_recording_finish(rec, st);
+  for (int turn = 0; turn < 2 && code == VYRE_OK; turn++) {
+    code = replay(r, rec, false, st);
+  }
+  vyre_recording_release(rec);
+  return code;
+}
+
+/* Adds a slot of the host and one of the device. */
+static vyre_code add_pair(vyre_recording *rec, const char *name, size_t index,
+                          uint64_t size, uint32_t *host, uint32_t *device,
+                          vyre_status *st) {
+  char text[64];
+  (void)snprintf(text, sizeof text, "%s %zu", name, index);
+  vyre_code code = vyre_recording_slot(rec, text, size, host, st);
+  (void)snprintf(text, sizeof text, "%s %zu, there", name, index);
+  return code == VYRE_OK ? vyre_recording_slot(rec, text, size, device, st)
+                         : code;
+}
+
+typedef struct staged {
+  vyre_recording *rec;
+  vyre_place in[MOST], out[MOST]; /* on the device */
+  vyre_place from[MOST], to[MOST];
+  vyre_resident residents[2 * MOST];
+} staged;
+
+/* Uploads, the dispatch on what is resident, downloads. */
+static vyre_code stage_record(cts_run *r, staged *s, vyre_status *st) {
+  size_t ins = r->desc.input_count, outs = r->desc.output_count;
+  vyre_code code = vyre_recording_create(r->c->device, &s->rec, st);
+  for (size_t i = 0; i < ins && code == VYRE_OK; i++) {
+    code = add_pair(s->rec, "input", i, r->desc.inputs[i].size,
+                    &s->from[i].slot, &s->in[i].slot, st);
+  }
+  for (size_t i = 0; i < outs && code == VYRE_OK; i++) {
+    code = add_pair(s->rec, "output", i, r->desc.outputs[i].size,
+                    &s->to[i].slot, &s->out[i].slot, st);
+  }
+  for (size_t i = 0; i < ins && code == VYRE_OK; i++) {
+    code = vyre_recording_copy(s->rec, s->from[i], s->in[i], st);
+  }
+  if (code == VYRE_OK) code = record_dispatch(r, s->rec, s->in, s->out, st);
+  for (size_t i = 0; i < outs && code == VYRE_OK; i++) {
+    code = vyre_recording_copy(s->rec, s->out[i], s->to[i], st);
+  }
+  return code == VYRE_OK ? vyre_recording_finish(s->rec, st) : code;
+}
+
+static vyre_code stage_bind(cts_run *r, staged *s, size_t index, bool is_input,
+                            vyre_status *st) {
+  vyre_resident *made = &s->residents[index + (is_input ? 0 : MOST)];
+  vyre_resource host = {
+      .data = is_input ? (void *)(uintptr_t)r->desc.inputs[index].data
+                       : r->desc.outputs[index].data,
+      .size =
+          is_input ? r->desc.inputs[index].size : r->desc.outputs[index].size};
+  uint32_t slot = (is_input ? s->from : s->to)[index].slot;
+  uint32_t there = (is_input ? s->in : s->out)[index].slot;
+  vyre_code code = VYRE_OK;
+  if (!made->owner) {
+    code = vyre_resident_create(r->c->device, host.size, made, st);
+  }
+  vyre_resource device = {.resident = *made};
+  if (code == VYRE_OK) code = vyre_recording_bind(s->rec, slot, &host, st);
+  return code == VYRE_OK ? vyre_recording_bind(s->rec, there, &device, st)
+                         : code;
+}
+
+/* Bound, replayed, one slot bound to another buffer, replayed with a fence. */
+static vyre_code recording_staged(cts_run *r, vyre_status *st) {
+  staged s = {0};
+  vyre_code code = stage_record(r, &s, st);
+  for (size_t i = 0; i < r->desc.input_count && code == VYRE_OK; i++) {
+    code = stage_bind(r, &s, i, true, st);
+  }
+  for (size_t i = 0; i < r->desc.output_count && code == VYRE_OK; i++) {
+    code = stage_bind(r, &s, i, false, st);
+  }
+  if (code == VYRE_OK) code = replay(r, s.rec, false, st);
+  if (code == VYRE_OK && r->desc.input_count > 0) {
+    code = vyre_resident_free(r->c->device, s.residents[0], st);
+    s.residents[0] = (vyre_resident){0, 0};
+    if (code == VYRE_OK) code = stage_bind(r, &s, 0, true, st);
+  }
+  if (code == VYRE_OK) code = replay(r, s.rec, true, st);
+  vyre_recording_release(s.rec);
+  for (size_t i = 0; i < 2 * (size_t)MOST; i++) {
+    if (s.residents[i].owner) {
+      (void)!vyre_resident_free(r->c->device, s.residents[i], NULL);
+    }
+  }
+  return code;
+}
+
+/* --- memory of others ----------------------------------------------------------*/
+
+typedef struct tensor {
+  DLManagedTensorVersioned managed;
+  int64_t shape;
+  void *memory;
+  size_t size;
+  int deleted;
+} tensor;
+
+static void tensor_deleted(DLManagedTensorVersioned *self) {
+  ((tensor *)self->manager_ctx)->deleted++;
+}
+
+static vyre_code tensor_make(cts_run *r, const vyre_input *from, tensor *out,
+                             vyre_status *st) {
+  out->size = from->size;
+  out->shape = (int64_t)from->size;
+  vyre_code code = vyre_host_alloc(r->c->device, from->size, &out->memory, st);
+  if (code != VYRE_OK) return code;
+  if (from->size > 0) memcpy(out->memory, from->data, from->size);
+  out->managed = (DLManagedTensorVersioned){
+      .version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION},
+      .manager_ctx = out,
+      .deleter = tensor_deleted,
+      .dl_tensor = {.data = out->memory,
+                    .device = {.device_type = kDLCPU},
+                    .ndim = 1,
+                    .dtype = {kDLUInt, 8, 1},
+                    .shape = &out->shape}};
+  return VYRE_OK;
+}
+
+/* Takes an output out of the device: as a tensor where the host sees its memory,
+ * else by a download. */
+static vyre_code tensor_take(cts_run *r, vyre_resident from,
+                             const vyre_output *to, vyre_status *st) {
+  DLManagedTensorVersioned *made;
+  int64_t shape = (int64_t)to->size;
+  vyre_status own = {0};
+  vyre_code code = vyre_dlpack_export(r->c->device, from, VYRE_ELEMENT_U8,
+                                      &shape, 1, 0, &made, &own);
+  if (code == VYRE_UNSUPPORTED_FEATURE) {
+    CTS_CHECK(r->c, !made && own.fix[0]);
+    return vyre_resident_download(r->c->device, from, 0, to->data, to->size,
+                                  st);
+  }
+  if (code != VYRE_OK) {
+    *st = own;
+    return code;
+  }
+  if (to->size > 0) memcpy(to->data, made->dl_tensor.data, to->size);
+  made->deleter(made);
+  return VYRE_OK;
+}
+
+/* Inputs are tensors of somebody, outputs become tensors. */
+static vyre_code dlpack(cts_run *r, vyre_status *st) {
+  bound b;
+  static tensor tensors[MOST];
+  vyre_resident kept[MOST] = {{0}};
+  vyre_code code = VYRE_OK, result;
+  bound_begin(r, &b);
+  memset(tensors, 0, sizeof tensors);
+  for (size_t i = 0; i < r->desc.input_count && code == VYRE_OK; i++) {
+    /* There is no tensor of nothing, and a device may refuse memory of others. */
+    if (r->desc.inputs[i].size == 0 || !r->c->caps->borrows_host_memory) {
+      continue;
+    }
+    code = tensor_make(r, &r->desc.inputs[i], &tensors[i], st);
+    if (code == VYRE_OK) {
+      code = vyre_dlpack_import(r->c->device, &tensors[i].managed, NULL,
+                                &b.residents[i], st);
+    }
+    if (code == VYRE_OK) b.in[i] = vyre_input_resident(b.residents[i]);
+  }
+  for (size_t i = 0; i < r->desc.output_count; i++) {
+    b.out[i] = vyre_output_kept(&kept[i], r->desc.outputs[i].size);
+  }
+  if (code == VYRE_OK) {
+    vyre_dispatch_desc desc = with(r, b.in, b.out, &result);
+    code = vyre_dispatch(r->pipeline, &desc, st);
+    count(r, &result, 1);
+  }
+  for (size_t i = 0; i < r->desc.output_count && code == VYRE_OK; i++) {
+    code = tensor_take(r, kept[i], &r->desc.outputs[i], st);
+  }
+  for (size_t i = 0; i < MOST; i++) {
+    bool was_taken = b.residents[i].owner != 0;
+    if (kept[i].owner) (void)!vyre_resident_free(r->c->device, kept[i], NULL);
+    if (was_taken) {
+      (void)!vyre_resident_free(r->c->device, b.residents[i], NULL);
+      b.residents[i] = (vyre_resident){0, 0};
+    }
+    /* What was imported is given back once; what was refused is still ours. */
+    CTS_U64(r->c, (uint64_t)tensors[i].deleted, was_taken);
+    if (tensors[i].memory) {
+      vyre_host_free(r->c->device, tensors[i].memory, tensors[i].size);
+    }
+  }
+  bound_end(r, &b);
+  return code;
+}
+
+/* --- all -----------------------------------------------------------------------*/
+
+enum {
+  A = 1 << VYRE_FAULT_ALLOCATION,
+  C = 1 << VYRE_FAULT_COMPILE,
+  S = 1 << VYRE_FAULT_SUBMIT,
+  U = 1 << VYRE_FAULT_UPLOAD,
+  D = 1 << VYRE_FAULT_DOWNLOAD,
+  W = 1 << VYRE_FAULT_WAIT,
+  L = 1 << VYRE_FAULT_DEVICE_LOST
+};
+
+const cts_way cts_ways[] = {
+    {"device_dispatch", device_dispatch, 1, A | C | S | L},
+    {"dispatch", dispatch, 1, S | L},
+    {"batch", submit_batch, ITEMS, S | L},
+    {"fence", fence_owned, 1, A | S | W | L},
+    {"fence_borrowed", fence_borrowed, 1, A | S | W | L},
+    {"fence_batch", fence_batch, ITEMS, A | S | W | L},
+    {"owned", owned, 1, S | L},
+    {"borrowed", borrowed, 1, S | L},
+    {"borrowed_timed", borrowed_timed, 1, S | L},
+    {"borrowed_into", borrowed_into, 1, S | L},
+    {"borrowed_batched", borrowed_batched, ITEMS, S | L},
+    {"borrowed_batched_into", borrowed_batched_into, ITEMS, S | L},
+    {"resident", resident, 1, A | S | U | L},
+    {"resident_timed", resident_timed, 1, A | S | U | L},
+    {"resident_into", resident_into, 1, A | S | U | L},
+    {"resident_outputs", resident_outputs, 1, A | S | U | D | L},
+    {"resident_batched", resident_batched, ITEMS, A | S | U | L},
+    {"resident_batched_into", resident_batched_into, ITEMS, A | S | U | L},
+    {"resident_rows_into", resident_rows_into, ITEMS,
+     A | S | U | L | CTS_WAY_ROWS},
+    {"prepare", prepare, 1, A | C | S | L | CTS_WAY_RESIZES},
+    {"compile_async", compile_async, 1, A | C | S | W | L | CTS_WAY_RESIZES},
+    {"recording", recording, 2, A | S | L},
+    {"recording_staged", recording_staged, 2, A | S | U | D | W | L},
+    {"dlpack", dlpack, 1, A | S | L},
+};
+
+const size_t cts_way_count = sizeof cts_ways / sizeof *cts_ways;
