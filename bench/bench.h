@@ -72,15 +72,15 @@ void bench_dispatch(void);
 /* Rows of @p suite: what the forms of float operations cost on @p device. Beside
  * the driver: an operation of the probe, and a kernel with it in another form. */
 struct vyre_device;
-struct vyre_number_class;
+struct vyre_float_op_info;
 struct vyre_pipeline;
 struct vyre_program;
 void bench_forms(const char *suite, struct vyre_device *device);
-const struct vyre_number_class *bench_number(const struct vyre_device *device,
-                                             const char *operation);
+const struct vyre_float_op_info *bench_number(const struct vyre_device *device,
+                                              const char *operation);
 struct vyre_pipeline *bench_compile_as(struct vyre_device *device,
                                        struct vyre_program *program,
-                                       const struct vyre_number_class *number,
+                                       const struct vyre_float_op_info *number,
                                        int form);
 void bench_language(void);
 void bench_numbers(void);

@@ -40,7 +40,8 @@ static bool compile(const job *j, vyre_cache_result want) {
   vyre_cache_info info;
   bool fine = vyre_pipeline_compile(j->device, j->program, NULL, &pipeline,
                                     NULL, NULL) == VYRE_OK &&
-              vyre_pipeline_cache_info(pipeline, &info) && info.result == want;
+              vyre_pipeline_get_cache_info(pipeline, &info) &&
+              info.result == want;
   vyre_pipeline_release(pipeline);
   return fine;
 }
@@ -105,7 +106,7 @@ static bool keeps_files(const job *j) {
   bool kept = open_device(j, &context, &fresh) &&
               vyre_pipeline_compile(fresh.device, fresh.program, NULL,
                                     &pipeline, NULL, NULL) == VYRE_OK &&
-              vyre_pipeline_cache_info(pipeline, &info) && info.is_stored;
+              vyre_pipeline_get_cache_info(pipeline, &info) && info.is_stored;
   vyre_pipeline_release(pipeline);
   vyre_device_release(fresh.device);
   vyre_context_release(context);
@@ -141,9 +142,10 @@ static void measure(job *j, const char *kernel) {
   vyre_context_options options = {.cache_directory = folder};
   must(vyre_context_create(&options, &context, &st), &st, "context");
   vyre_cache_pruned pruned;
-  must(vyre_cache_prune(context, &(vyre_cache_prune_options){.all = true},
-                        &pruned, &st),
-       &st, "prune");
+  must(
+      vyre_cache_prune(context, &(vyre_cache_prune_options){.remove_all = true},
+                       &pruned, &st),
+      &st, "prune");
   vyre_context_release(context);
   rmdir(folder);
   vyre_pipeline_release(first);
@@ -165,7 +167,7 @@ void bench_cache(void) {
                            &module, NULL, &st),
          &st, path);
     vyre_device_info info;
-    for (size_t d = 0; vyre_device_list(d, &info); d++) {
+    for (size_t d = 0; vyre_device_info_at(d, &info); d++) {
       if (!info.is_available) continue;
       job j = {.program = vyre_module_kernel(module, 0), .name = info.name};
       must(vyre_device_open(NULL, info.name, &j.device, &st), &st, info.name);

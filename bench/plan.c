@@ -13,13 +13,13 @@ enum { REPEAT = 100000, ROUNDS = 21 };
 
 typedef struct queue_job {
   vyre_queue_profile profile;
-  vyre_queue_backpressure_plan plan;
+  vyre_queue_drain_plan plan;
 } queue_job;
 
 static bool run_queue(void *self) {
   queue_job *job = self;
   job->profile.initial_items ^= 1; /* not the same input every time */
-  return vyre_queue_backpressure_build(&job->profile, 8192, &job->plan, NULL) ==
+  return vyre_queue_drain_plan_build(&job->profile, 8192, &job->plan, NULL) ==
          VYRE_OK;
 }
 
@@ -79,7 +79,7 @@ void bench_plan(void) {
   binding_job binding = {.program = eight_buffers()};
   row_alone("binding plan of 8 buffers, warm", run_binding, &binding);
   row_alone("capture plan of 8 bindings, warm", run_capture, &binding);
-  vyre_arena_finish(&binding.arena);
+  vyre_arena_deinit(&binding.arena);
   vyre_program_release(binding.program);
   bench_plan_placement();
 }

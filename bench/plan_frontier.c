@@ -40,8 +40,8 @@ static void graph_make(graph *g, size_t depth, size_t width) {
 }
 
 static void graph_free(graph *g) {
-  vyre_barrier_scratch_finish(&g->scratch);
-  vyre_arena_finish(&g->arena);
+  vyre_barrier_scratch_deinit(&g->scratch);
+  vyre_arena_deinit(&g->arena);
   peer_scratch_free(&g->peer);
   peer_plan_free(&g->peer_plan);
   free(g->waves);

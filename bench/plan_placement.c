@@ -51,8 +51,8 @@ static void job_make(placement_job *job, size_t count, uint64_t groups,
 }
 
 static void job_free(placement_job *job) {
-  vyre_placement_scratch_finish(&job->scratch);
-  vyre_arena_finish(&job->arena);
+  vyre_placement_scratch_deinit(&job->scratch);
+  vyre_arena_deinit(&job->arena);
   free(job->intervals);
   free(job->peer_offsets);
 }

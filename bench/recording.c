@@ -39,7 +39,7 @@ typedef struct ground {
   vyre_device *device;
   vyre_module *module;
   vyre_pipeline *pipelines[KERNELS];
-  vyre_resident a, b, y, other;
+  vyre_buffer a, b, y, other;
   uint32_t k;
 } ground;
 
@@ -55,9 +55,9 @@ static void ground_open(ground *g) {
                                NULL, &g->pipelines[i], NULL, &st),
          &st, "compile");
   }
-  vyre_resident *all[] = {&g->a, &g->b, &g->y, &g->other};
+  vyre_buffer *all[] = {&g->a, &g->b, &g->y, &g->other};
   for (int i = 0; i < 4; i++) {
-    must(vyre_resident_create(g->device, BYTES, all[i], &st), &st, "resident");
+    must(vyre_buffer_create(g->device, BYTES, all[i], &st), &st, "resident");
   }
 }
 
@@ -81,9 +81,9 @@ static bool run_one_by_one(void *self) {
   const chain_job *job = self;
   const ground *g = job->g;
   vyre_status st = {0};
-  vyre_input in[] = {vyre_input_resident(g->a), vyre_input_resident(g->b),
-                     vyre_input_resident(g->y), vyre_input_bytes(&g->k, 4)};
-  vyre_output out[] = {vyre_output_resident(g->y)};
+  vyre_input in[] = {vyre_input_buffer(g->a), vyre_input_buffer(g->b),
+                     vyre_input_buffer(g->y), vyre_input_bytes(&g->k, 4)};
+  vyre_output out[] = {vyre_output_buffer(g->y)};
   vyre_dispatch_desc desc = {.inputs = in,
                              .input_count = 4,
                              .outputs = out,
@@ -107,8 +107,8 @@ static bool run_rebound(void *self) {
   chain_job *job = self;
   vyre_status st = {0};
   job->turn = !job->turn;
-  vyre_resource y = {.resident = job->turn ? job->g->other : job->g->y};
-  must(vyre_recording_bind(job->rec, job->slot_y, &y, &st), &st, "bind");
+  vyre_slot_binding y = {.buffer = job->turn ? job->g->other : job->g->y};
+  must(vyre_recording_bind_slot(job->rec, job->slot_y, &y, &st), &st, "bind");
   return run_replay(self);
 }
 
@@ -116,19 +116,19 @@ static void record_chain(chain_job *job) {
   const ground *g = job->g;
   vyre_status st = {0};
   vyre_recording *rec;
-  vyre_resource bound[] = {
-      {.resident = g->a},
-      {.resident = g->b},
-      {.resident = g->y},
+  vyre_slot_binding bound[] = {
+      {.buffer = g->a},
+      {.buffer = g->b},
+      {.buffer = g->y},
       {.data = (void *)(uintptr_t)&g->k, .size = 4, .is_read_only = true}};
   static const char *const names[] = {"a", "b", "y", "k"};
-  vyre_place places[4];
+  vyre_slot_range places[4];
   must(vyre_recording_create(g->device, &rec, &st), &st, "recording");
   for (int i = 0; i < 4; i++) {
     uint32_t slot;
-    must(vyre_recording_slot(rec, names[i], 0, &slot, &st), &st, "slot");
-    must(vyre_recording_bind(rec, slot, &bound[i], &st), &st, "bind");
-    places[i] = vyre_place_slot(slot);
+    must(vyre_recording_add_slot(rec, names[i], 0, &slot, &st), &st, "slot");
+    must(vyre_recording_bind_slot(rec, slot, &bound[i], &st), &st, "bind");
+    places[i] = vyre_slot_range_all(slot);
   }
   vyre_recorded_dispatch d = {.inputs = places,
                               .input_count = 4,
@@ -136,9 +136,10 @@ static void record_chain(chain_job *job) {
                               .output_count = 1,
                               .grid = {1}};
   for (int i = 0; i < CHAIN; i++) {
-    must(vyre_recording_dispatch(rec, job->pipeline, &d, &st), &st, "record");
+    must(vyre_recording_add_dispatch(rec, job->pipeline, &d, &st), &st,
+         "record");
   }
-  must(vyre_recording_finish(rec, &st), &st, "finish");
+  must(vyre_recording_seal(rec, &st), &st, "finish");
   job->rec = rec;
   job->slot_y = places[2].slot;
 }
@@ -199,20 +200,21 @@ static void bench_loop(ground *g) {
   loop_job job = {.g = g};
   vyre_status st = {0};
   uint32_t slot;
-  vyre_resource words = {.data = job.words, .size = 8};
+  vyre_slot_binding words = {.data = job.words, .size = 8};
   must(vyre_recording_create(g->device, &job.rec, &st), &st, "recording");
-  must(vyre_recording_fixed(job.rec, &words, &slot, &st), &st, "slot");
-  vyre_place place = vyre_place_slot(slot);
+  must(vyre_recording_add_fixed_slot(job.rec, &words, &slot, &st), &st, "slot");
+  vyre_slot_range place = vyre_slot_range_all(slot);
   vyre_recorded_dispatch d = {.inputs = &place,
                               .input_count = 1,
                               .outputs = &place,
                               .output_count = 1,
                               .grid = {1}};
-  must(vyre_recording_while(job.rec, place, MOST_TURNS, 4, &st), &st, "while");
-  must(vyre_recording_dispatch(job.rec, g->pipelines[COUNT], &d, &st), &st,
+  must(vyre_recording_begin_while(job.rec, place, MOST_TURNS, 4, &st), &st,
+       "while");
+  must(vyre_recording_add_dispatch(job.rec, g->pipelines[COUNT], &d, &st), &st,
        "record");
   must(vyre_recording_end_while(job.rec, &st), &st, "end");
-  must(vyre_recording_finish(job.rec, &st), &st, "finish");
+  must(vyre_recording_seal(job.rec, &st), &st, "finish");
   bench_pair((bench_job){run_loop, &job}, (bench_job){run_host_loop, &job},
              ROUNDS, REPEAT, &ours, &peer);
   bench_row_times(suite, "a round of while (flag), one dispatch", "ns",

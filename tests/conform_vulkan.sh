@@ -63,9 +63,9 @@ on() { # what for, options, more arguments
 if [ -n "$all" ]; then # all of it, in every way (make check-long)
   on "" "" --programs 60
   on ", as on a GPU" vulkan.staging=1
-  on ", as on a GPU without timelines" vulkan.staging=1,vulkan.fences=1
-  on ", floats fixed" vulkan.numbers=1
-  on ", floats soft" vulkan.numbers=2
+  on ", as on a GPU without timelines" vulkan.staging=1,vulkan.force_fences=1
+  on ", floats fixed" vulkan.float_mode=1
+  on ", floats soft" vulkan.float_mode=2
 elif [ "$driver" = swiftshader ]; then
   # What differs from other devices is what kernels are lowered to. How the driver's memory and
   # threads meet ours is tested on the other device, so that under a sanitizer little is left.
@@ -81,6 +81,6 @@ else
   on "" ""
   for area in forms residents recordings; do on ", as on a GPU, in $area" vulkan.staging=1 --filter "$area."; done
   # Every operation on floats by integers alone. (Random programs have the form between.)
-  on ", f32 soft" vulkan.numbers=2 --filter f32
+  on ", f32 soft" vulkan.float_mode=2 --filter f32
 fi
 finish

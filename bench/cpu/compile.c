@@ -92,7 +92,8 @@ static void close_place(place *p) {
 static void await_full(vyre_pipeline *pipeline) {
   vyre_pipeline_resources now;
   for (int i = 0; i < 10000; i++) {
-    if (!vyre_pipeline_describe(pipeline, &now) || !now.is_short) return;
+    if (!vyre_pipeline_get_resources(pipeline, &now) || !now.is_baseline)
+      return;
     (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   }
   bench_fail(suite, "no full code has come in the place of the quick");
@@ -102,7 +103,7 @@ static void await_full(vyre_pipeline *pipeline) {
  * there, which is replaced behind the caller's back. */
 static double make_ready(const place *p, const char *file, bool is_quick,
                          vyre_cache_result *made) {
-  const vyre_compile_options options = {.is_quick = is_quick};
+  const vyre_compile_options options = {.is_baseline = is_quick};
   vyre_status st = {0};
   vyre_module *module;
   vyre_pipeline *pipeline;
@@ -117,8 +118,8 @@ static double make_ready(const place *p, const char *file, bool is_quick,
        &st, file);
   double took = cpu_now_ns() - start;
   if (is_quick) await_full(pipeline);
-  *made =
-      vyre_pipeline_cache_info(pipeline, &info) ? info.made : VYRE_CACHE_OFF;
+  *made = vyre_pipeline_get_cache_info(pipeline, &info) ? info.origin
+                                                        : VYRE_CACHE_OFF;
   vyre_pipeline_release(pipeline);
   vyre_module_release(module);
   free(text);
@@ -168,7 +169,7 @@ static double make_all_ready(const char *device, bool at_once) {
     must(code, &st, cpu_shapes[k].file);
   }
   for (int k = 0; at_once && k < CPU_KERNELS; k++) {
-    must(vyre_fence_wait(fences[k], VYRE_FOREVER, &st), &st,
+    must(vyre_fence_wait(fences[k], VYRE_WAIT_FOREVER, &st), &st,
          cpu_shapes[k].file);
     pipelines[k] = vyre_fence_pipeline(fences[k]);
     vyre_fence_release(fences[k]);

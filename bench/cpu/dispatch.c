@@ -169,9 +169,9 @@ static batch *make_batch(const ground *g) {
 
 static uint32_t slot_of(vyre_recording *rec, void *data, size_t size) {
   vyre_status st = {0};
-  vyre_resource resource = {.data = data, .size = size};
+  vyre_slot_binding resource = {.data = data, .size = size};
   uint32_t slot;
-  if (vyre_recording_fixed(rec, &resource, &slot, &st) != VYRE_OK) {
+  if (vyre_recording_add_fixed_slot(rec, &resource, &slot, &st) != VYRE_OK) {
     bench_fail("replay", st.message);
   }
   return slot;
@@ -187,13 +187,13 @@ static vyre_recording *make_recording(const ground *g, batch *b) {
   uint32_t x = slot_of(rec, g->w.args.buffers[0].data, size);
   uint32_t a = slot_of(rec, (void *)(uintptr_t)&g->w.args.scalars[0], 4);
   for (int i = 0; i < BATCH && code == VYRE_OK; i++) {
-    vyre_place y = vyre_place_slot(slot_of(rec, b->y[i], size));
-    vyre_place in[] = {vyre_place_slot(x), y, vyre_place_slot(a)};
+    vyre_slot_range y = vyre_slot_range_all(slot_of(rec, b->y[i], size));
+    vyre_slot_range in[] = {vyre_slot_range_all(x), y, vyre_slot_range_all(a)};
     vyre_recorded_dispatch d = {
         .inputs = in, .input_count = 3, .outputs = &y, .output_count = 1};
-    code = vyre_recording_dispatch(rec, b->pipeline, &d, &st);
+    code = vyre_recording_add_dispatch(rec, b->pipeline, &d, &st);
   }
-  if (code == VYRE_OK) code = vyre_recording_finish(rec, &st);
+  if (code == VYRE_OK) code = vyre_recording_seal(rec, &st);
   if (code != VYRE_OK) bench_fail("replay", st.message);
   return rec;
 }

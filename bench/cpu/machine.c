@@ -43,7 +43,7 @@ static double busy(void) {
 
 static void print_device(const char *device) {
   vyre_device_info info;
-  for (size_t i = 0; vyre_device_list(i, &info); i++) {
+  for (size_t i = 0; vyre_device_info_at(i, &info); i++) {
     if (strcmp(info.name, device) != 0) continue;
     printf("device %s: %.80s\n", device,
            info.is_available ? info.description : info.note);

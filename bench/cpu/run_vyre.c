@@ -24,7 +24,7 @@ struct cpu_vyre {
   vyre_output outputs[PASSES][CPU_BUFFERS];
   vyre_dispatch_desc passes[PASSES];
   size_t pass_count;
-  vyre_resident partial[PASSES];
+  vyre_buffer partial[PASSES];
 };
 
 static void must(vyre_code code, const vyre_status *st, const char *what) {
@@ -128,12 +128,12 @@ static void bind_reduce(cpu_vyre *v, cpu_workload *w) {
     vyre_input *in = v->inputs[pass];
     in[0] = pass == 0 ? vyre_input_bytes(w->args.buffers[0].data,
                                          w->args.buffers[0].size)
-                      : vyre_input_resident(v->partial[pass - 1]);
+                      : vyre_input_buffer(v->partial[pass - 1]);
     if (sums > 1) {
-      must(vyre_resident_create(v->device, sums * 4, &v->partial[pass], &st),
-           &st, w->name);
-      in[1] = vyre_input_resident(v->partial[pass]);
-      v->outputs[pass][0] = vyre_output_resident(v->partial[pass]);
+      must(vyre_buffer_create(v->device, sums * 4, &v->partial[pass], &st), &st,
+           w->name);
+      in[1] = vyre_input_buffer(v->partial[pass]);
+      v->outputs[pass][0] = vyre_output_buffer(v->partial[pass]);
     } else {
       in[1] = vyre_input_bytes(w->args.buffers[1].data, 4);
       v->outputs[pass][0] = vyre_output_bytes(w->args.buffers[1].data, 4);
@@ -192,8 +192,8 @@ static void unbind(void *self) {
   vyre_status st = {0};
   for (size_t i = 0; i < PASSES; i++) {
     if (v->partial[i].id == 0 && v->partial[i].owner == 0) continue;
-    must(vyre_resident_free(v->device, v->partial[i], &st), &st, "resident");
-    v->partial[i] = (vyre_resident){0};
+    must(vyre_buffer_destroy(v->device, v->partial[i], &st), &st, "resident");
+    v->partial[i] = (vyre_buffer){0};
   }
   vyre_pipeline_release(v->pipeline);
   vyre_module_release(v->module);

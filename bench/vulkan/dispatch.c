@@ -20,7 +20,7 @@ static const char *const titles[RIVALS] = {"vyre", "raw Vulkan", "wgpu"};
 
 typedef struct ours {
   vyre_pipeline *pipeline;
-  vyre_resident x, y[BATCH];
+  vyre_buffer x, y[BATCH];
   vyre_input inputs[BATCH][3];
   vyre_output outputs[BATCH];
   vyre_dispatch_desc items[BATCH];
@@ -52,23 +52,24 @@ typedef struct ground {
 
 /* --- vyre --------------------------------------------------------------------*/
 
-static vyre_resident add_resident(const ground *g) {
+static vyre_buffer add_resident(const ground *g) {
   vyre_status st = {0};
-  vyre_resident made;
-  vulkan_must(vyre_resident_create(g->g.device, BYTES, &made, &st), &st,
+  vyre_buffer made;
+  vulkan_must(vyre_buffer_create(g->g.device, BYTES, &made, &st), &st,
               "resident");
   return made;
 }
 
 static uint32_t add_slot(ground *g, vyre_recording *rec, const char *name,
-                         const vyre_resource *bound) {
+                         const vyre_slot_binding *bound) {
   vyre_status st = {0};
   uint32_t slot;
   if (name) {
-    vulkan_must(vyre_recording_slot(rec, name, 0, &slot, &st), &st, name);
-    vulkan_must(vyre_recording_bind(rec, slot, bound, &st), &st, name);
+    vulkan_must(vyre_recording_add_slot(rec, name, 0, &slot, &st), &st, name);
+    vulkan_must(vyre_recording_bind_slot(rec, slot, bound, &st), &st, name);
   } else {
-    vulkan_must(vyre_recording_fixed(rec, bound, &slot, &st), &st, g->suite);
+    vulkan_must(vyre_recording_add_fixed_slot(rec, bound, &slot, &st), &st,
+                g->suite);
   }
   return slot;
 }
@@ -79,25 +80,25 @@ static vyre_recording *record(ground *g, size_t count) {
   vyre_recording *rec;
   ours *o = &g->o;
   vulkan_must(vyre_recording_create(g->g.device, &rec, &st), &st, g->suite);
-  vyre_place x = vyre_place_slot(
-      add_slot(g, rec, NULL, &(vyre_resource){.resident = o->x}));
-  vyre_place a = vyre_place_slot(add_slot(
+  vyre_slot_range x = vyre_slot_range_all(
+      add_slot(g, rec, NULL, &(vyre_slot_binding){.buffer = o->x}));
+  vyre_slot_range a = vyre_slot_range_all(add_slot(
       g, rec, NULL,
-      &(vyre_resource){.data = &o->a, .size = 4, .is_read_only = true}));
+      &(vyre_slot_binding){.data = &o->a, .size = 4, .is_read_only = true}));
   for (size_t i = 0; i < count; i++) {
-    const vyre_resource bound = {.resident = o->y[i]};
+    const vyre_slot_binding bound = {.buffer = o->y[i]};
     uint32_t slot = add_slot(g, rec, count == 1 ? "y" : NULL, &bound);
-    vyre_place y = vyre_place_slot(slot), in[] = {x, y, a};
+    vyre_slot_range y = vyre_slot_range_all(slot), in[] = {x, y, a};
     vyre_recorded_dispatch d = {.inputs = in,
                                 .input_count = 3,
                                 .outputs = &y,
                                 .output_count = 1,
                                 .grid = {1}};
     if (count == 1) o->slot = slot;
-    vulkan_must(vyre_recording_dispatch(rec, o->pipeline, &d, &st), &st,
+    vulkan_must(vyre_recording_add_dispatch(rec, o->pipeline, &d, &st), &st,
                 g->suite);
   }
-  vulkan_must(vyre_recording_finish(rec, &st), &st, g->suite);
+  vulkan_must(vyre_recording_seal(rec, &st), &st, g->suite);
   return rec;
 }
 
@@ -108,10 +109,10 @@ static void make_ours(ground *g) {
   o->x = add_resident(g);
   for (int i = 0; i < BATCH; i++) {
     o->y[i] = add_resident(g);
-    o->inputs[i][0] = vyre_input_resident(o->x);
-    o->inputs[i][1] = vyre_input_resident(o->y[i]);
+    o->inputs[i][0] = vyre_input_buffer(o->x);
+    o->inputs[i][1] = vyre_input_buffer(o->y[i]);
     o->inputs[i][2] = vyre_input_bytes(&o->a, 4);
-    o->outputs[i] = vyre_output_resident(o->y[i]);
+    o->outputs[i] = vyre_output_buffer(o->y[i]);
     o->items[i] = (vyre_dispatch_desc){.inputs = o->inputs[i],
                                        .input_count = 3,
                                        .outputs = &o->outputs[i],
@@ -181,8 +182,8 @@ static void vyre_rebound(void *self) {
   vyre_status st = {0};
   for (int i = 0; i < REPEAT; i++) {
     g->turn = !g->turn;
-    const vyre_resource y = {.resident = g->o.y[g->turn]};
-    vulkan_must(vyre_recording_bind(g->o.one, g->o.slot, &y, &st), &st,
+    const vyre_slot_binding y = {.buffer = g->o.y[g->turn]};
+    vulkan_must(vyre_recording_bind_slot(g->o.one, g->o.slot, &y, &st), &st,
                 g->suite);
     replay(g, g->o.one);
   }
@@ -377,10 +378,10 @@ static void compare(ground *g) {
     x[i] = (float)(i + 1) / 3;
     y[i] = 1 / (float)(i + 1);
   }
-  vulkan_must(vyre_resident_upload(g->g.device, g->o.x, 0, x, BYTES, &st), &st,
+  vulkan_must(vyre_buffer_upload(g->g.device, g->o.x, 0, x, BYTES, &st), &st,
               g->suite);
-  vulkan_must(vyre_resident_upload(g->g.device, g->o.y[0], 0, y, BYTES, &st),
-              &st, g->suite);
+  vulkan_must(vyre_buffer_upload(g->g.device, g->o.y[0], 0, y, BYTES, &st), &st,
+              g->suite);
   memcpy(g->o.host_x, x, BYTES);
   memcpy(g->o.host_y, y, BYTES);
   memcpy(g->t.host_x, x, BYTES);
@@ -390,9 +391,8 @@ static void compare(ground *g) {
   raw_record(g->t.fresh, g->t.items, 1);
   raw_run(g->t.fresh);
   raw_run(g->t.one);
-  vulkan_must(
-      vyre_resident_download(g->g.device, g->o.y[0], 0, mine, BYTES, &st), &st,
-      g->suite);
+  vulkan_must(vyre_buffer_download(g->g.device, g->o.y[0], 0, mine, BYTES, &st),
+              &st, g->suite);
   const void *by_hand = y; /* bits, not numbers */
   if (memcmp(mine, by_hand, BYTES) != 0)
     bench_fail(g->suite, "vyre and raw Vulkan differ");

@@ -11,7 +11,7 @@
 #include "bench.h"
 #include "cpu/rounds.h"
 
-enum { ELEMENTS = 16384, DEPTH = 32, FORMS = VYRE_NUMBERS_COUNT };
+enum { ELEMENTS = 16384, DEPTH = 32, FORMS = VYRE_FLOAT_MODE_COUNT };
 
 static const struct {
   const char *name, *expression;
@@ -71,7 +71,7 @@ static void run(void *self) {
   must(vyre_dispatch(job->pipeline, &desc, &st), &st, "cost");
 }
 
-static void report(const char *suite, const vyre_number_class *c,
+static void report(const char *suite, const vyre_float_op_info *c,
                    const cpu_entry *entries, int rounds) {
   cpu_quartiles q[FORMS];
   printf("%-28s ns/op  ", c->operation);
@@ -79,15 +79,15 @@ static void report(const char *suite, const vyre_number_class *c,
     q[form] = cpu_quartiles_of(entries[form].ns, rounds);
     printf(" %9.3f", q[form].median / (ELEMENTS * DEPTH));
   }
-  printf("   %s here\n", form_names[c->form]);
+  printf("   %s here\n", form_names[c->mode]);
   (void)fflush(stdout);
   for (int form = 1; form < FORMS; form++) {
     char name[64], note[64];
     (void)snprintf(name, sizeof name, "%s, %s", c->operation, form_names[form]);
     (void)snprintf(note, sizeof note, "%s here",
-                   (int)c->form == form             ? "what is used"
-                   : c->form == VYRE_NUMBERS_NATIVE ? "not needed"
-                                                    : "not used");
+                   (int)c->mode == form                ? "what is used"
+                   : c->mode == VYRE_FLOAT_MODE_NATIVE ? "not needed"
+                                                       : "not used");
     double scale = 1.0 / (ELEMENTS * DEPTH);
     cpu_quartiles ratio = cpu_paired(&entries[form], &entries[0], rounds);
     bench_row_add(&(bench_result){.suite = suite,
@@ -108,12 +108,12 @@ static void report(const char *suite, const vyre_number_class *c,
 void bench_forms(const char *suite, vyre_device *device) {
   static cpu_entry entries[FORMS];
   static float numbers[ELEMENTS];
-  vyre_resident in, out;
+  vyre_buffer in, out;
   vyre_status st = {0};
   for (int i = 0; i < ELEMENTS; i++) numbers[i] = 1 + (float)i / ELEMENTS;
-  must(vyre_resident_create(device, sizeof numbers, &in, &st), &st, suite);
-  must(vyre_resident_create(device, sizeof numbers, &out, &st), &st, suite);
-  must(vyre_resident_upload(device, in, 0, numbers, sizeof numbers, &st), &st,
+  must(vyre_buffer_create(device, sizeof numbers, &in, &st), &st, suite);
+  must(vyre_buffer_create(device, sizeof numbers, &out, &st), &st, suite);
+  must(vyre_buffer_upload(device, in, 0, numbers, sizeof numbers, &st), &st,
        suite);
   printf("%-28s        ", "an operation in its forms");
   for (int form = 0; form < FORMS; form++) printf(" %9s", form_names[form]);
@@ -122,12 +122,12 @@ void bench_forms(const char *suite, vyre_device *device) {
     form_job jobs[FORMS];
     vyre_module *module = make_module(operations[i].expression);
     vyre_program *kernel = vyre_module_kernel(module, 0);
-    const vyre_number_class *c = bench_number(device, operations[i].name);
+    const vyre_float_op_info *c = bench_number(device, operations[i].name);
     for (int form = 0; form < FORMS; form++) {
-      jobs[form] = (form_job){
-          .pipeline = bench_compile_as(device, kernel, c, form),
-          .inputs = {vyre_input_resident(in), vyre_input_resident(out)},
-          .output = vyre_output_resident(out)};
+      jobs[form] =
+          (form_job){.pipeline = bench_compile_as(device, kernel, c, form),
+                     .inputs = {vyre_input_buffer(in), vyre_input_buffer(out)},
+                     .output = vyre_output_buffer(out)};
       entries[form] =
           (cpu_entry){.run = run, .self = &jobs[form], .warm = 1, .timed = 5};
     }
@@ -138,6 +138,6 @@ void bench_forms(const char *suite, vyre_device *device) {
     }
     vyre_module_release(module);
   }
-  must(vyre_resident_free(device, in, &st), &st, suite);
-  must(vyre_resident_free(device, out, &st), &st, suite);
+  must(vyre_buffer_destroy(device, in, &st), &st, suite);
+  must(vyre_buffer_destroy(device, out, &st), &st, suite);
 }

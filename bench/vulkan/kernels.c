@@ -83,10 +83,10 @@ static void classify(const vyre_device *device, outcome *o) {
   const needs *n = &needed[o->w->kernel];
   for (int i = 0; i < 4 && n->operations[i] && !o->not_native; i++) {
     if (o->is_plain && strcmp(n->operations[i], "f32 fma") == 0) continue;
-    const vyre_number_class *c = bench_number(device, n->operations[i]);
-    if (c->form == VYRE_NUMBERS_NATIVE) continue;
+    const vyre_float_op_info *c = bench_number(device, n->operations[i]);
+    if (c->mode == VYRE_FLOAT_MODE_NATIVE) continue;
     o->not_native = n->operations[i];
-    o->form = names[c->form];
+    o->form = names[c->mode];
   }
   if (n->has_exp && !o->not_native) {
     o->not_native = "exp";

@@ -16,7 +16,7 @@ typedef struct vyre_side {
   vyre_device *device;
   vyre_pipeline *pipeline;
   cpu_workload *w;
-  vyre_resident buffers[CPU_BUFFERS], partial[PASSES];
+  vyre_buffer buffers[CPU_BUFFERS], partial[PASSES];
   vyre_input inputs[PASSES][BINDINGS];
   vyre_output outputs[PASSES][CPU_BUFFERS];
   vyre_dispatch_desc passes[PASSES];
@@ -116,11 +116,10 @@ vyre_pipeline *vulkan_compile(vyre_device *device, const char *file,
 
 /* --- a workload --------------------------------------------------------------*/
 
-static vyre_resident add_resident(const vyre_side *s, size_t size) {
+static vyre_buffer add_resident(const vyre_side *s, size_t size) {
   vyre_status st = {0};
-  vyre_resident made;
-  vulkan_must(vyre_resident_create(s->device, size, &made, &st), &st,
-              s->w->name);
+  vyre_buffer made;
+  vulkan_must(vyre_buffer_create(s->device, size, &made, &st), &st, s->w->name);
   return made;
 }
 
@@ -132,9 +131,9 @@ static void bind_plain(vyre_side *s) {
                             .outputs = s->outputs[0],
                             .grid = {w->grid[0], w->grid[1], w->grid[2]}};
   for (uint32_t i = 0; i < shape->buffers; i++) {
-    s->inputs[0][d->input_count++] = vyre_input_resident(s->buffers[i]);
+    s->inputs[0][d->input_count++] = vyre_input_buffer(s->buffers[i]);
     if (!(shape->written >> i & 1)) continue;
-    s->outputs[0][d->output_count++] = vyre_output_resident(s->buffers[i]);
+    s->outputs[0][d->output_count++] = vyre_output_buffer(s->buffers[i]);
   }
   for (uint32_t i = 0; i < shape->scalars; i++) {
     s->inputs[0][d->input_count++] = vyre_input_bytes(&w->args.scalars[i], 4);
@@ -145,16 +144,16 @@ static void bind_plain(vyre_side *s) {
 /* Sums of sums, until one is left. */
 static void bind_reduce(vyre_side *s) {
   size_t left = s->w->args.buffers[0].size / 4;
-  vyre_resident from = s->buffers[0];
+  vyre_buffer from = s->buffers[0];
   s->pass_count = 0;
   while (left > 1) {
     size_t pass = s->pass_count++, sums = (left + 255) / 256;
     if (pass == PASSES) bench_fail(s->w->name, "needs too many passes");
     if (sums > 1) s->partial[pass] = add_resident(s, sums * 4);
-    vyre_resident to = sums > 1 ? s->partial[pass] : s->buffers[1];
-    s->inputs[pass][0] = vyre_input_resident(from);
-    s->inputs[pass][1] = vyre_input_resident(to);
-    s->outputs[pass][0] = vyre_output_resident(to);
+    vyre_buffer to = sums > 1 ? s->partial[pass] : s->buffers[1];
+    s->inputs[pass][0] = vyre_input_buffer(from);
+    s->inputs[pass][1] = vyre_input_buffer(to);
+    s->outputs[pass][0] = vyre_output_buffer(to);
     s->passes[pass] = (vyre_dispatch_desc){.inputs = s->inputs[pass],
                                            .input_count = 2,
                                            .outputs = s->outputs[pass],
@@ -172,7 +171,7 @@ static void upload(void *self, uint32_t mask) {
     cpu_buffer b = s->w->args.buffers[i];
     if (!(mask >> i & 1)) continue;
     vulkan_must(
-        vyre_resident_upload(s->device, s->buffers[i], 0, b.data, b.size, &st),
+        vyre_buffer_upload(s->device, s->buffers[i], 0, b.data, b.size, &st),
         &st, s->w->name);
   }
 }
@@ -208,17 +207,17 @@ static void fetch(void *self) {
   for (uint32_t i = 0; i < shape->buffers; i++) {
     cpu_buffer b = s->w->args.buffers[i];
     if (!(shape->written >> i & 1)) continue;
-    vulkan_must(vyre_resident_download(s->device, s->buffers[i], 0, b.data,
-                                       b.size, &st),
-                &st, s->w->name);
+    vulkan_must(
+        vyre_buffer_download(s->device, s->buffers[i], 0, b.data, b.size, &st),
+        &st, s->w->name);
   }
 }
 
-static void drop(const vyre_side *s, vyre_resident *buffer) {
+static void drop(const vyre_side *s, vyre_buffer *buffer) {
   vyre_status st = {0};
   if (buffer->id == 0 && buffer->owner == 0) return;
-  vulkan_must(vyre_resident_free(s->device, *buffer, &st), &st, "resident");
-  *buffer = (vyre_resident){0};
+  vulkan_must(vyre_buffer_destroy(s->device, *buffer, &st), &st, "resident");
+  *buffer = (vyre_buffer){0};
 }
 
 static void unbind(void *self) {

@@ -63,7 +63,7 @@ static void leave(cts *c, place *p) {
 static void from_disk(cts *c) {
   char path[PATH];
   make_folder(c, path);
-  bool is_kept = c->caps->keeps_pipelines;
+  bool is_kept = c->caps->has_disk_cache;
   for (int turn = 0; turn < 3; turn++) {
     place p;
     vyre_pipeline *pipeline;
@@ -73,10 +73,10 @@ static void from_disk(cts *c) {
     cts_job_make(c, 0, false, job);
     CTS_OK(c, vyre_pipeline_compile(c->device, job->run.program, NULL,
                                     &pipeline, NULL, &c->st));
-    CTS_CHECK(c, vyre_pipeline_cache_info(pipeline, &info));
+    CTS_CHECK(c, vyre_pipeline_get_cache_info(pipeline, &info));
     CTS_CHECK(c, info.is_stored == (is_kept && turn == 0));
     CTS_CHECK(c, (info.not_stored[0] != '\0') == !is_kept);
-    CTS_CHECK(c, (info.made == VYRE_CACHE_DISK_HIT) == (is_kept && turn > 0));
+    CTS_CHECK(c, (info.origin == VYRE_CACHE_DISK_HIT) == (is_kept && turn > 0));
     CTS_OK(c, vyre_dispatch(pipeline, &job->run.desc, &c->st));
     cts_job_check(c, job, "a pipeline of the cache");
     CTS_ELSEWHERE(c, c->device, 1);
@@ -103,11 +103,11 @@ static void faults(cts *c) {
       cts_job_make(c, 0, false, job);
       (void)snprintf(text, sizeof text, "%s:%u", vyre_fault_name((vyre_fault)f),
                      n);
-      CTS_OK(c, vyre_context_inject(p.context, text, &c->st));
+      CTS_OK(c, vyre_context_inject_faults(p.context, text, &c->st));
       vyre_code code = vyre_pipeline_compile(c->device, job->run.program, &size,
                                              &pipeline, NULL, &st);
       if (code == VYRE_OK) code = vyre_dispatch(pipeline, &job->run.desc, &st);
-      CTS_OK(c, vyre_context_inject(p.context, "", &c->st));
+      CTS_OK(c, vyre_context_inject_faults(p.context, "", &c->st));
       if (code == VYRE_OK) {
         cts_job_check(c, job, "a result");
       } else {
@@ -117,7 +117,7 @@ static void faults(cts *c) {
                 vyre_device_is_lost(c->device) == (code == VYRE_DEVICE_LOST));
       CTS_ELSEWHERE(c, c->device, code == VYRE_OK);
       vyre_pipeline_release(pipeline);
-      vyre_arena_finish(&c->arena);
+      vyre_arena_deinit(&c->arena);
       while (c->module_count > 0) {
         vyre_module_release(c->modules[--c->module_count]);
       }
@@ -170,7 +170,7 @@ static void *share(void *self) {
     }
     if (code == VYRE_OK) code = vyre_dispatch(pipeline, &desc, &st);
     if (code == VYRE_OK && s->number == 0 && i % 3 == 2) {
-      vyre_cache_prune_options all = {.all = true};
+      vyre_cache_prune_options all = {.remove_all = true};
       code = vyre_cache_prune(s->context, &all, &pruned, &st);
     }
     vyre_counters counters = {0};
@@ -257,11 +257,11 @@ static void by_processes(cts *c) {
     vyre_pipeline_release(pipeline);
   }
   CTS_OK(c, vyre_cache_list(p.context, &arena, &list, &c->st));
-  CTS_CHECK(c, list.is_on);
-  CTS_U64(c, list.damaged_count, 0);
+  CTS_CHECK(c, list.is_enabled);
+  CTS_U64(c, list.corrupt_count, 0);
   CTS_U64(c, list.leftover_count, 0);
-  CTS_U64(c, list.entry_count, c->caps->keeps_pipelines ? SIZES : 0);
-  vyre_arena_finish(&arena);
+  CTS_U64(c, list.entry_count, c->caps->has_disk_cache ? SIZES : 0);
+  vyre_arena_deinit(&arena);
   leave(c, &p);
   remove_folder(path);
   CTS_LAUNCHED(c, 0);

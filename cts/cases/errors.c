@@ -11,9 +11,9 @@ typedef struct call {
   saxpy_data d;
   saxpy_result got;
   vyre_pipeline *pipeline;
-  vyre_resident good, small, freed, foreign; /* 1024 and 8 bytes */
-  vyre_slot slot;
-  vyre_resident kept;
+  vyre_buffer good, small, freed, foreign; /* 1024 and 8 bytes */
+  vyre_host_buffer slot;
+  vyre_buffer kept;
   vyre_compile_options variant;
   uint32_t shared[2 * SAXPY_COUNT + 8];
 } call;
@@ -61,45 +61,45 @@ static void other_size(call *b) {
   b->d.out[0].size = SAXPY_BYTES - 4;
 }
 static void two_inputs(call *b) {
-  b->d.in[0].resident = b->good;
+  b->d.in[0].buffer = b->good;
 }
 static void two_places(call *b) {
-  b->d.out[1].slot = &b->slot;
+  b->d.out[1].host_buffer = &b->slot;
 }
 static void three_places(call *b) {
-  b->d.out[1].slot = &b->slot;
-  b->d.out[1].kept = &b->kept;
+  b->d.out[1].host_buffer = &b->slot;
+  b->d.out[1].new_buffer = &b->kept;
 }
 static void no_place(call *b) {
   b->d.out[1] = (vyre_output){.data = NULL};
 }
 static void freed_input(call *b) {
-  b->d.in[0] = vyre_input_resident(b->freed);
+  b->d.in[0] = vyre_input_buffer(b->freed);
 }
 static void freed_output(call *b) {
-  b->d.out[1] = vyre_output_resident(b->freed);
+  b->d.out[1] = vyre_output_buffer(b->freed);
 }
 static void foreign_input(call *b) {
-  b->d.in[0] = vyre_input_resident(b->foreign);
+  b->d.in[0] = vyre_input_buffer(b->foreign);
 }
 static void foreign_output(call *b) {
-  b->d.out[1] = vyre_output_resident(b->foreign);
+  b->d.out[1] = vyre_output_buffer(b->foreign);
 }
 static void made_up_handle(call *b) {
-  b->d.in[0] = vyre_input_resident(b->good);
-  b->d.in[0].resident.id ^= (uint64_t)1 << 40;
+  b->d.in[0] = vyre_input_buffer(b->good);
+  b->d.in[0].buffer.id ^= (uint64_t)1 << 40;
 }
 static void range_outside(call *b) {
-  b->d.in[0] = (vyre_input){.resident = b->good, .offset = 1000, .size = 40};
+  b->d.in[0] = (vyre_input){.buffer = b->good, .offset = 1000, .size = 40};
 }
 static void offset_outside(call *b) {
-  b->d.in[0] = (vyre_input){.resident = b->good, .offset = 1028};
+  b->d.in[0] = (vyre_input){.buffer = b->good, .offset = 1028};
 }
 static void odd_offset(call *b) {
-  b->d.in[0] = (vyre_input){.resident = b->good, .offset = 2, .size = 8};
+  b->d.in[0] = (vyre_input){.buffer = b->good, .offset = 2, .size = 8};
 }
 static void small_resident_output(call *b) {
-  b->d.out[1] = vyre_output_resident(b->small);
+  b->d.out[1] = vyre_output_buffer(b->small);
 }
 static void outputs_overlap(call *b) {
   b->d.out[1].data = b->got.y;
@@ -114,24 +114,24 @@ static void output_near_its_input(call *b) {
 }
 static void resident_overlap(call *b) {
   b->d.in[0] =
-      (vyre_input){.resident = b->good, .offset = 0, .size = SAXPY_BYTES};
-  b->d.out[1] = (vyre_output){.resident = b->good, .offset = 16};
+      (vyre_input){.buffer = b->good, .offset = 0, .size = SAXPY_BYTES};
+  b->d.out[1] = (vyre_output){.buffer = b->good, .offset = 16};
 }
 static void one_slot_twice(call *b) {
-  b->d.out[0] = vyre_output_slot(&b->slot, 0);
-  b->d.out[1] = vyre_output_slot(&b->slot, 0);
+  b->d.out[0] = vyre_output_host_buffer(&b->slot, 0);
+  b->d.out[1] = vyre_output_host_buffer(&b->slot, 0);
 }
 static void one_handle_twice(call *b) {
-  b->d.out[0] = vyre_output_kept(&b->kept, 0);
-  b->d.out[1] = vyre_output_kept(&b->kept, 0);
+  b->d.out[0] = vyre_output_new_buffer(&b->kept, 0);
+  b->d.out[1] = vyre_output_new_buffer(&b->kept, 0);
 }
 static void output_too_large(call *b) {
   b->d.desc.max_output_bytes = SAXPY_BYTES + SAXPY_SUMS - 1;
 }
-static void zero_iterations(call *b) {
-  b->d.desc.has_iterations = true;
+static void zero_repeat_count(call *b) {
+  b->d.desc.has_repeat_count = true;
 }
-static void not_prepared(call *b) {
+static void variant_not_compiled(call *b) {
   b->variant = (vyre_compile_options){.workgroup = {4}};
   b->d.desc.variant = &b->variant;
 }
@@ -264,22 +264,22 @@ static const struct {
      VYRE_KIND_OUTPUT_TOO_LARGE,
      {"output_bytes", "max_output_bytes"},
      "164"},
-    {"zero_iterations",
-     zero_iterations,
+    {"zero_repeat_count",
+     zero_repeat_count,
      VYRE_INVALID_ARGUMENT,
-     VYRE_KIND_ZERO_ITERATIONS,
+     VYRE_KIND_ZERO_REPEAT_COUNT,
      {NULL},
      "0 iterations"},
     {"variant_not_prepared",
-     not_prepared,
+     variant_not_compiled,
      VYRE_INVALID_ARGUMENT,
-     VYRE_KIND_NOT_PREPARED,
+     VYRE_KIND_VARIANT_NOT_COMPILED,
      {NULL},
      "4 x 1 x 1"},
     {"budget_not_prepared",
      budget_not_prepared,
      VYRE_INVALID_ARGUMENT,
-     VYRE_KIND_NOT_PREPARED,
+     VYRE_KIND_VARIANT_NOT_COMPILED,
      {NULL},
      "2 ulp"},
     {"copy_not_allowed",
@@ -306,8 +306,8 @@ static vyre_code by_dispatch(cts *c, call *b) {
 }
 
 static vyre_code by_device(cts *c, call *b) {
-  return vyre_device_dispatch(c->device, cts_program(c, saxpy_text), &b->d.desc,
-                              &c->st);
+  return vyre_device_run_program(c->device, cts_program(c, saxpy_text),
+                                 &b->d.desc, &c->st);
 }
 
 static vyre_code by_fence(cts *c, call *b) {
@@ -386,7 +386,7 @@ SINGLE(resident_into)
 /* Makes places for outputs of its own. */
 static vyre_code by_resident_outputs(cts *c, call *b) {
   const vyre_dispatch_desc *d = &b->d.desc;
-  vyre_resident handles[4] = {{1, 1}, {1, 1}, {1, 1}, {1, 1}};
+  vyre_buffer handles[4] = {{1, 1}, {1, 1}, {1, 1}, {1, 1}};
   vyre_output out[4];
   memcpy(out, b->d.out, sizeof b->d.out);
   vyre_code code = vyre_dispatch_resident_outputs(
@@ -402,7 +402,7 @@ static vyre_code by_resident_outputs(cts *c, call *b) {
 static vyre_code by_rows(cts *c, call *b) {
   char text[sizeof saxpy_text + 64];
   const char *body = strstr(saxpy_text, "{\n");
-  vyre_resident_row row;
+  vyre_buffer_row row;
   vyre_dispatch_desc items[1];
   (void)snprintf(text, sizeof text, "%.*sbuffer w : read u32[] @4;\n%s",
                  (int)(body - saxpy_text), saxpy_text, body);
@@ -415,25 +415,25 @@ static vyre_code by_rows(cts *c, call *b) {
 
 /* The same bindings, bound for good to a recording. */
 static vyre_code record(cts *c, const call *b, vyre_recording *rec) {
-  vyre_place in[4] = {{0}}, out[4] = {{0}};
+  vyre_slot_range in[4] = {{0}}, out[4] = {{0}};
   const vyre_dispatch_desc *d = &b->d.desc;
   vyre_code code = VYRE_OK;
   for (size_t i = 0; i < 3 && code == VYRE_OK; i++) {
     const vyre_input *from = &b->d.in[i];
-    vyre_resource r = {.data = (void *)(uintptr_t)from->data,
-                       .size = from->size,
-                       .resident = from->resident,
-                       .offset = from->offset};
-    code = vyre_recording_fixed(rec, &r, &in[i].slot, &c->st);
+    vyre_slot_binding r = {.data = (void *)(uintptr_t)from->data,
+                           .size = from->size,
+                           .buffer = from->buffer,
+                           .offset = from->offset};
+    code = vyre_recording_add_fixed_slot(rec, &r, &in[i].slot, &c->st);
   }
   for (size_t i = 0; i < 2 && code == VYRE_OK; i++) {
     const vyre_output *to = &b->d.out[i];
-    vyre_resource r = {.data = to->data,
-                       .size = to->size,
-                       .resident = to->resident,
-                       .offset = to->offset,
-                       .slot = to->slot};
-    code = vyre_recording_fixed(rec, &r, &out[i].slot, &c->st);
+    vyre_slot_binding r = {.data = to->data,
+                           .size = to->size,
+                           .buffer = to->buffer,
+                           .offset = to->offset,
+                           .host_buffer = to->host_buffer};
+    code = vyre_recording_add_fixed_slot(rec, &r, &out[i].slot, &c->st);
   }
   vyre_recorded_dispatch made = {.inputs = d->inputs ? in : NULL,
                                  .input_count = d->input_count,
@@ -441,13 +441,13 @@ static vyre_code record(cts *c, const call *b, vyre_recording *rec) {
                                  .output_count = d->output_count,
                                  .grid = {d->grid[0], d->grid[1], d->grid[2]},
                                  .variant = d->variant,
-                                 .has_iterations = d->has_iterations,
-                                 .iterations = d->iterations,
+                                 .has_repeat_count = d->has_repeat_count,
+                                 .repeat_count = d->repeat_count,
                                  .require_zero_copy = d->require_zero_copy};
   if (code == VYRE_OK) {
-    code = vyre_recording_dispatch(rec, b->pipeline, &made, &c->st);
+    code = vyre_recording_add_dispatch(rec, b->pipeline, &made, &c->st);
   }
-  return code == VYRE_OK ? vyre_recording_finish(rec, &c->st) : code;
+  return code == VYRE_OK ? vyre_recording_seal(rec, &c->st) : code;
 }
 
 static vyre_code by_recording(cts *c, call *b) {
@@ -476,7 +476,7 @@ static const struct {
 } doors[] = {
     {"vyre_dispatch", by_dispatch, 0, false},
     /* Compiles what it is asked for, so that it is prepared. */
-    {"vyre_device_dispatch", by_device, VARIANT, false},
+    {"vyre_device_run_program", by_device, VARIANT, false},
     {"vyre_submit, fence", by_fence, 0, false},
     {"vyre_submit, batch", by_batch, 0, false},
     {"vyre_submit, batch, fence", by_batch_fence, 0, false},
@@ -506,7 +506,7 @@ static unsigned how(const call *b, const call *good) {
   if (d->output_count != 2 || !d->outputs) way |= OUTPUT;
   if (memcmp(b->d.out, good->d.out, sizeof b->d.out) != 0) way |= OUTPUT;
   if (d->variant) way |= VARIANT;
-  if (d->max_output_bytes || d->check.out_of_bounds || b->d.out[1].kept) {
+  if (d->max_output_bytes || d->check.out_of_bounds || b->d.out[1].new_buffer) {
     way |= EXTRAS;
   }
   if (b->d.in[2].size > 4 || b->d.out[1].size > SAXPY_SUMS) way |= EXTRAS;
@@ -519,11 +519,11 @@ static void make_call(cts *c, call *b, vyre_device *other) {
   memset(b, 0, sizeof *b);
   saxpy_make(&b->d, c->seed, &b->got);
   b->pipeline = cts_kernel(c, saxpy_text);
-  CTS_OK(c, vyre_resident_create(c->device, 1024, &b->good, &c->st));
-  CTS_OK(c, vyre_resident_create(c->device, 8, &b->small, &c->st));
-  CTS_OK(c, vyre_resident_create(c->device, 1024, &b->freed, &c->st));
-  CTS_OK(c, vyre_resident_free(c->device, b->freed, &c->st));
-  CTS_OK(c, vyre_resident_create(other, 1024, &b->foreign, &c->st));
+  CTS_OK(c, vyre_buffer_create(c->device, 1024, &b->good, &c->st));
+  CTS_OK(c, vyre_buffer_create(c->device, 8, &b->small, &c->st));
+  CTS_OK(c, vyre_buffer_create(c->device, 1024, &b->freed, &c->st));
+  CTS_OK(c, vyre_buffer_destroy(c->device, b->freed, &c->st));
+  CTS_OK(c, vyre_buffer_create(other, 1024, &b->foreign, &c->st));
 }
 
 /* Names and numbers, code and kind. */
@@ -588,7 +588,7 @@ static void run_bad(cts *c, size_t index) {
 static void null_arguments(cts *c) {
   vyre_device *device;
   vyre_pipeline *pipeline;
-  vyre_resident handle;
+  vyre_buffer handle;
   vyre_fence *fence;
   size_t which;
   vyre_program *program = cts_program(c, saxpy_text);
@@ -602,16 +602,16 @@ static void null_arguments(cts *c) {
   BAD_CALL(
       vyre_pipeline_compile(c->device, NULL, NULL, &pipeline, NULL, &c->st));
   BAD_CALL(vyre_pipeline_compile(c->device, program, NULL, NULL, NULL, &c->st));
-  BAD_CALL(vyre_pipeline_prepare(good, NULL, &c->st));
+  BAD_CALL(vyre_pipeline_add_variant(good, NULL, &c->st));
   BAD_CALL(vyre_pipeline_compile_async(c->device, NULL, NULL, &fence, &c->st));
   BAD_CALL(vyre_dispatch(NULL, &desc, &c->st));
   BAD_CALL(vyre_dispatch(good, NULL, &c->st));
   BAD_CALL(vyre_submit(good, NULL, 1, NULL, &c->st));
   BAD_CALL(vyre_submit(NULL, &desc, 1, &fence, &c->st));
-  BAD_CALL(vyre_device_dispatch(NULL, program, &desc, &c->st));
-  BAD_CALL(vyre_resident_create(NULL, 4, &handle, &c->st));
-  BAD_CALL(vyre_resident_create(c->device, 4, NULL, &c->st));
-  BAD_CALL(vyre_resident_import(c->device, NULL, 4, &handle, &c->st));
+  BAD_CALL(vyre_device_run_program(NULL, program, &desc, &c->st));
+  BAD_CALL(vyre_buffer_create(NULL, 4, &handle, &c->st));
+  BAD_CALL(vyre_buffer_create(c->device, 4, NULL, &c->st));
+  BAD_CALL(vyre_buffer_import(c->device, NULL, 4, &handle, &c->st));
   BAD_CALL(vyre_fence_wait(NULL, 0, &c->st));
   BAD_CALL(vyre_fence_wait_any(NULL, 0, 0, &which, &c->st));
 #undef BAD_CALL
@@ -656,43 +656,42 @@ static void invalid_program(cts *c) {
                                   &findings, &c->st),
             VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM);
   CTS_CHECK(c, !pipeline && findings.count == 1);
-  vyre_diagnostics_finish(&findings);
+  vyre_diagnostics_deinit(&findings);
   CTS_LAUNCHED(c, 0);
 }
 
 static void handles(cts *c) {
   vyre_device *other;
-  vyre_resident a, none = {0, 0};
+  vyre_buffer a, none = {0, 0};
   uint64_t size;
   uint32_t word = 7;
   CTS_OK(c, vyre_device_open(c->context, c->backend, &other, &c->st));
-  CTS_OK(c, vyre_resident_create(c->device, 8, &a, &c->st));
-  CTS_FAILS(c, vyre_resident_size(other, a, &size, &c->st),
-            VYRE_INVALID_ARGUMENT, VYRE_KIND_FOREIGN_HANDLE);
-  CTS_FAILS(c, vyre_resident_free(other, a, &c->st), VYRE_INVALID_ARGUMENT,
+  CTS_OK(c, vyre_buffer_create(c->device, 8, &a, &c->st));
+  CTS_FAILS(c, vyre_buffer_size(other, a, &size, &c->st), VYRE_INVALID_ARGUMENT,
             VYRE_KIND_FOREIGN_HANDLE);
-  CTS_FAILS(c, vyre_resident_size(c->device, none, &size, &c->st),
+  CTS_FAILS(c, vyre_buffer_destroy(other, a, &c->st), VYRE_INVALID_ARGUMENT,
+            VYRE_KIND_FOREIGN_HANDLE);
+  CTS_FAILS(c, vyre_buffer_size(c->device, none, &size, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE);
-  CTS_FAILS(c, vyre_resident_upload(c->device, a, 6, &word, 4, &c->st),
+  CTS_FAILS(c, vyre_buffer_upload(c->device, a, 6, &word, 4, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
-  CTS_FAILS(c,
-            vyre_resident_download(c->device, a, UINT64_MAX, &word, 4, &c->st),
+  CTS_FAILS(c, vyre_buffer_download(c->device, a, UINT64_MAX, &word, 4, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
-  CTS_FAILS(c, vyre_resident_upload(c->device, a, 0, NULL, 4, &c->st),
+  CTS_FAILS(c, vyre_buffer_upload(c->device, a, 0, NULL, 4, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   /* One of many is wrong: none is done, and it is named. */
   uint32_t words[2] = {1, 2};
   uint64_t item = 0;
   vyre_transfer up[] = {{a, 0, &words[0], 4}, {a, 8, &words[1], 4}};
-  vyre_code code = vyre_resident_upload_many(c->device, up, 2, &c->st);
+  vyre_code code = vyre_buffer_upload_many(c->device, up, 2, &c->st);
   CTS_CHECK(c, vyre_status_number_get(&c->st, "item", &item) && item == 1);
   CTS_FAILS(c, code, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
-  CTS_OK(c, vyre_resident_download(c->device, a, 0, &word, 4, &c->st));
+  CTS_OK(c, vyre_buffer_download(c->device, a, 0, &word, 4, &c->st));
   CTS_U64(c, word, 0);
   if (c->caps->max_buffer_bytes < UINT64_MAX) {
     CTS_FAILS(c,
-              vyre_resident_create(c->device, c->caps->max_buffer_bytes + 1, &a,
-                                   &c->st),
+              vyre_buffer_create(c->device, c->caps->max_buffer_bytes + 1, &a,
+                                 &c->st),
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
     CTS_CHECK(c, a.owner == 0 && a.id == 0);
   }

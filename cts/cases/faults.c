@@ -34,14 +34,14 @@ static void check_status(cts *c, const vyre_status *st, vyre_code code,
 
 /* What a lost device says, and another one in its place. */
 static void check_lost(cts *c, cts_job *job, const cts_way *way) {
-  vyre_resident unused;
+  vyre_buffer unused;
   vyre_counters counters;
   vyre_status st = {0};
   CTS_CHECK(c, vyre_device_is_lost(c->device));
   cts_job_reset(job);
   CTS_CHECK(c, way->run(&job->run, &st) == VYRE_DEVICE_LOST);
   CTS_CHECK(c, st.code == VYRE_DEVICE_LOST && st.fix[0]);
-  CTS_FAILS(c, vyre_resident_create(c->device, 4, &unused, &c->st),
+  CTS_FAILS(c, vyre_buffer_create(c->device, 4, &unused, &c->st),
             VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST);
   vyre_counters_read(c->device, &counters);
   CTS_U64(c, counters.launches, job->run.launched);
@@ -49,7 +49,7 @@ static void check_lost(cts *c, cts_job *job, const cts_way *way) {
   vyre_pipeline_release(c->pipelines[--c->pipeline_count]);
   vyre_device_release(c->device);
   CTS_OK(c, vyre_device_open(c->context, c->backend, &c->device, &c->st));
-  c->caps = vyre_device_capabilities(c->device);
+  c->caps = vyre_device_get_caps(c->device);
   job->run.pipeline = cts_compile(c, job->run.program, 0);
 }
 
@@ -63,9 +63,9 @@ static unsigned sweep(cts *c, cts_job *job, const cts_way *way,
     vyre_status st = {0};
     (void)snprintf(text, sizeof text, "%s:%u", vyre_fault_name(fault), n);
     cts_job_reset(job);
-    CTS_OK(c, vyre_context_inject(c->context, text, &c->st));
+    CTS_OK(c, vyre_context_inject_faults(c->context, text, &c->st));
     vyre_code code = way->run(&job->run, &st);
-    CTS_OK(c, vyre_context_inject(c->context, "", &c->st));
+    CTS_OK(c, vyre_context_inject_faults(c->context, "", &c->st));
     if (code == VYRE_OK) {
       cts_job_check(c, job, "a result");
       CTS_LAUNCHED(c, job->run.launched);

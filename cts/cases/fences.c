@@ -48,8 +48,8 @@ static void wait_and_poll(cts *c) {
   vyre_fence *fence;
   make(&j, LONG, 3);
   CTS_OK(c, vyre_submit(pipeline, &j.desc, 1, &fence, &c->st));
-  CTS_OK(c, vyre_fence_wait(fence, VYRE_FOREVER, &c->st));
-  CTS_CHECK(c, vyre_fence_poll(fence));
+  CTS_OK(c, vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &c->st));
+  CTS_CHECK(c, vyre_fence_is_done(fence));
   CTS_U64(c, j.r, rounds_of(LONG) + 3);
   CTS_OK(c, vyre_fence_wait(fence, 0, &c->st)); /* the same every time */
   vyre_fence_retain(fence);
@@ -73,7 +73,7 @@ static void wait_with_timeout(cts *c) {
   CTS_U64(c, timeout, 1000);
   CTS_FAILS(c, code, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
   /* It goes on, and ends by the limit of its own. */
-  CTS_FAILS(c, vyre_fence_wait(fence, VYRE_FOREVER, &c->st),
+  CTS_FAILS(c, vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &c->st),
             VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
   CTS_FAILS(c, vyre_fence_wait(fence, 0, &c->st), VYRE_DISPATCH_FAILED,
             VYRE_KIND_TIMED_OUT);
@@ -93,9 +93,9 @@ static void in_order(cts *c) {
     make(&jobs[i], i == 0 ? LONG : SHORT, i);
     CTS_OK(c, vyre_submit(pipeline, &jobs[i].desc, 1, &fences[i], &c->st));
   }
-  CTS_OK(c, vyre_fence_wait(fences[COUNT - 1], VYRE_FOREVER, &c->st));
+  CTS_OK(c, vyre_fence_wait(fences[COUNT - 1], VYRE_WAIT_FOREVER, &c->st));
   for (uint32_t i = 0; i < COUNT; i++) {
-    CTS_CHECK(c, vyre_fence_poll(fences[i]));
+    CTS_CHECK(c, vyre_fence_is_done(fences[i]));
     CTS_U64(c, jobs[i].r, rounds_of(i == 0 ? LONG : SHORT) + i);
     vyre_fence_release(fences[i]);
   }
@@ -110,12 +110,13 @@ static void any_of_several(cts *c) {
   make(&first, SHORT, 0);
   make(&second, LONG, 0);
   CTS_OK(c, vyre_submit(pipeline, &first.desc, 1, &fences[1], &c->st));
-  CTS_OK(c, vyre_fence_wait_any(&fences[1], 1, VYRE_FOREVER, &which, &c->st));
+  CTS_OK(c,
+         vyre_fence_wait_any(&fences[1], 1, VYRE_WAIT_FOREVER, &which, &c->st));
   CTS_U64(c, which, 0);
   CTS_OK(c, vyre_submit(pipeline, &second.desc, 1, &fences[0], &c->st));
-  CTS_OK(c, vyre_fence_wait_any(fences, 2, VYRE_FOREVER, &which, &c->st));
-  CTS_CHECK(c, which == 1 || vyre_fence_poll(fences[0]));
-  CTS_OK(c, vyre_fence_wait(fences[0], VYRE_FOREVER, &c->st));
+  CTS_OK(c, vyre_fence_wait_any(fences, 2, VYRE_WAIT_FOREVER, &which, &c->st));
+  CTS_CHECK(c, which == 1 || vyre_fence_is_done(fences[0]));
+  CTS_OK(c, vyre_fence_wait(fences[0], VYRE_WAIT_FOREVER, &c->st));
   CTS_OK(c, vyre_fence_wait_any(fences, 2, 0, &which, &c->st));
   CTS_U64(c, which, 0); /* the first of those that are over */
   for (int i = 0; i < 2; i++) vyre_fence_release(fences[i]);
@@ -133,7 +134,7 @@ static void any_times_out(cts *c) {
   CTS_FAILS(c, vyre_fence_wait_any(&fence, 1, 1000, &which, &c->st),
             VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
   /* That it failed is for vyre_fence_wait to say. */
-  CTS_OK(c, vyre_fence_wait_any(&fence, 1, VYRE_FOREVER, &which, &c->st));
+  CTS_OK(c, vyre_fence_wait_any(&fence, 1, VYRE_WAIT_FOREVER, &which, &c->st));
   CTS_FAILS(c, vyre_fence_wait(fence, 0, &c->st), VYRE_DISPATCH_FAILED,
             VYRE_KIND_TIMED_OUT);
   vyre_fence_release(fence);
@@ -141,7 +142,7 @@ static void any_times_out(cts *c) {
 }
 
 static void count_call(void *self, vyre_fence *fence) {
-  if (vyre_fence_poll(fence)) atomic_fetch_add((atomic_int *)self, 1);
+  if (vyre_fence_is_done(fence)) atomic_fetch_add((atomic_int *)self, 1);
 }
 
 static void callback(cts *c) {
@@ -154,13 +155,13 @@ static void callback(cts *c) {
     make(&j, late ? SHORT : LONG, 0);
     make(&last, SHORT, 0);
     CTS_OK(c, vyre_submit(pipeline, &j.desc, 1, &fence, &c->st));
-    if (late) CTS_OK(c, vyre_fence_wait(fence, VYRE_FOREVER, &c->st));
-    CTS_OK(c, vyre_fence_on_done(fence, count_call, &calls, &c->st));
-    CTS_FAILS(c, vyre_fence_on_done(fence, count_call, &calls, &c->st),
+    if (late) CTS_OK(c, vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &c->st));
+    CTS_OK(c, vyre_fence_set_callback(fence, count_call, &calls, &c->st));
+    CTS_FAILS(c, vyre_fence_set_callback(fence, count_call, &calls, &c->st),
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
     /* What was submitted later is over later: the callback has been called. */
     CTS_OK(c, vyre_submit(pipeline, &last.desc, 1, &after, &c->st));
-    CTS_OK(c, vyre_fence_wait(after, VYRE_FOREVER, &c->st));
+    CTS_OK(c, vyre_fence_wait(after, VYRE_WAIT_FOREVER, &c->st));
     CTS_U64(c, (uint64_t)atomic_load(&calls), 1);
     vyre_fence_release(fence);
     vyre_fence_release(after);
@@ -176,13 +177,13 @@ static void descriptor(cts *c) {
     int fd, again;
     make(&j, late ? SHORT : LONG, 0);
     CTS_OK(c, vyre_submit(pipeline, &j.desc, 1, &fence, &c->st));
-    if (late) CTS_OK(c, vyre_fence_wait(fence, VYRE_FOREVER, &c->st));
+    if (late) CTS_OK(c, vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &c->st));
     CTS_OK(c, vyre_fence_fd(fence, &fd, &c->st));
     CTS_OK(c, vyre_fence_fd(fence, &again, &c->st));
     CTS_CHECK(c, fd >= 0 && fd == again);
     struct pollfd event = {.fd = fd, .events = POLLIN};
     CTS_CHECK(c, poll(&event, 1, 60000) == 1 && event.revents & POLLIN);
-    CTS_CHECK(c, vyre_fence_poll(fence));
+    CTS_CHECK(c, vyre_fence_is_done(fence));
     vyre_fence_release(fence);
   }
   CTS_LAUNCHED(c, 2);
@@ -202,7 +203,7 @@ static void handles_go_first(cts *c) {
   CTS_OK(c, vyre_submit(pipeline, &j.desc, 1, &fence, &c->st));
   vyre_pipeline_release(pipeline);
   vyre_device_release(device);
-  CTS_OK(c, vyre_fence_wait(fence, VYRE_FOREVER, &c->st));
+  CTS_OK(c, vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &c->st));
   vyre_fence_release(fence);
   CTS_U64(c, j.r, rounds_of(LONG) + 4);
   make(&j, SHORT, 4);
@@ -225,7 +226,7 @@ static void failure_in_a_batch(cts *c) {
   }
   CTS_OK(c, vyre_submit(pipeline, items, COUNT, &fence, &c->st));
   uint64_t item = 9;
-  vyre_code code = vyre_fence_wait(fence, VYRE_FOREVER, &c->st);
+  vyre_code code = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &c->st);
   CTS_CHECK(c, vyre_status_number_get(&c->st, "item", &item));
   CTS_U64(c, item, BAD);
   CTS_FAILS(c, code, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Every way to dispatch gives the bits of vyre_device_dispatch, and those are
+/* Every way to dispatch gives the bits of vyre_device_run_program, and those are
  * right. */
 #include <stdio.h>
 
@@ -20,7 +20,7 @@ static void begin(cts *c, rig *r) {
   r->program = cts_program(c, saxpy_text);
   saxpy_make(&r->d, c->seed, &r->want);
   saxpy_result right = saxpy_expect(&r->d, 1);
-  CTS_OK(c, vyre_device_dispatch(c->device, r->program, &r->d.desc, &c->st));
+  CTS_OK(c, vyre_device_run_program(c->device, r->program, &r->d.desc, &c->st));
   CTS_LAUNCHED(c, 1);
   r->launches = 1;
   CTS_SAME(c, "the yardstick", &r->want, &right, sizeof right);
@@ -39,9 +39,9 @@ static void same(cts *c, const rig *r, const char *form) {
 static void device_dispatch(cts *c) {
   rig r;
   begin(c, &r);
-  CTS_OK(c, vyre_device_dispatch(c->device, r.program, &r.d.desc, &c->st));
+  CTS_OK(c, vyre_device_run_program(c->device, r.program, &r.d.desc, &c->st));
   launched(c, &r, 1);
-  same(c, &r, "vyre_device_dispatch again");
+  same(c, &r, "vyre_device_run_program again");
 }
 
 static void dispatch(cts *c) {
@@ -72,7 +72,7 @@ static void submit_none(cts *c) {
   vyre_fence *fence;
   CTS_OK(c, vyre_submit(r.pipeline, NULL, 0, NULL, &c->st));
   CTS_OK(c, vyre_submit(r.pipeline, NULL, 0, &fence, &c->st));
-  CTS_OK(c, vyre_fence_wait(fence, VYRE_FOREVER, &c->st));
+  CTS_OK(c, vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &c->st));
   vyre_fence_release(fence);
   launched(c, &r, 0);
 }
@@ -140,11 +140,11 @@ static void host_memory(cts *c) {
 static void slots(cts *c) {
   rig r;
   begin(c, &r);
-  vyre_slot y = {0}, z = {0};
-  vyre_slot_stats stats = {0};
-  r.d.out[0] = vyre_output_slot(&y, 0);
-  r.d.out[1] = vyre_output_slot(&z, 0);
-  r.d.desc.slot_stats = &stats;
+  vyre_host_buffer y = {0}, z = {0};
+  vyre_output_stats stats = {0};
+  r.d.out[0] = vyre_output_host_buffer(&y, 0);
+  r.d.out[1] = vyre_output_host_buffer(&z, 0);
+  r.d.desc.output_stats = &stats;
   void *first = NULL;
   for (int i = 0; i < 3; i++) {
     CTS_OK(c, vyre_dispatch(r.pipeline, &r.d.desc, &c->st));
@@ -162,8 +162,8 @@ static void slots(cts *c) {
   CTS_U64(c, stats.slots, 6);
   CTS_U64(c, stats.reused, 4);
   CTS_U64(c, stats.appended, 2);
-  vyre_slot_finish(&y);
-  vyre_slot_finish(&z);
+  vyre_host_buffer_deinit(&y);
+  vyre_host_buffer_deinit(&z);
 }
 
 /* Each dispatch is like the yardstick's, on data of its own. */
@@ -220,7 +220,7 @@ static void batch_fence(cts *c) {
     memset(b->d[i].out, 0xff, sizeof b->d[i].out);
     b->d[i].a = 0;
   }
-  CTS_OK(c, vyre_fence_wait(fence, VYRE_FOREVER, &c->st));
+  CTS_OK(c, vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &c->st));
   vyre_fence_release(fence);
   launched(c, &r, ITEMS);
   memcpy(b->d, kept, sizeof b->d);
@@ -234,7 +234,7 @@ static void batch_borrowed(cts *c) {
   vyre_fence *fence;
   for (int i = 0; i < ITEMS; i++) b->items[i].is_borrowed = true;
   CTS_OK(c, vyre_submit(r.pipeline, b->items, ITEMS, &fence, &c->st));
-  CTS_OK(c, vyre_fence_wait(fence, VYRE_FOREVER, &c->st));
+  CTS_OK(c, vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &c->st));
   vyre_fence_release(fence);
   launched(c, &r, ITEMS);
   check_batch(c, b, "a batch of borrowed inputs");
@@ -245,8 +245,8 @@ static void fence(cts *c) {
   begin(c, &r);
   vyre_fence *done;
   CTS_OK(c, vyre_submit(r.pipeline, &r.d.desc, 1, &done, &c->st));
-  CTS_OK(c, vyre_fence_wait(done, VYRE_FOREVER, &c->st));
-  CTS_CHECK(c, vyre_fence_poll(done));
+  CTS_OK(c, vyre_fence_wait(done, VYRE_WAIT_FOREVER, &c->st));
+  CTS_CHECK(c, vyre_fence_is_done(done));
   vyre_fence_release(done);
   launched(c, &r, 1);
   same(c, &r, "vyre_submit with a fence");
@@ -256,35 +256,35 @@ static void fence(cts *c) {
 static void batch_chain(cts *c) {
   rig r;
   begin(c, &r);
-  vyre_resident y;
+  vyre_buffer y;
   enum { STEPS = 5 };
   vyre_dispatch_desc items[STEPS];
   saxpy_result want = saxpy_expect(&r.d, STEPS);
   uint32_t z[STEPS][4];
   vyre_output out[STEPS][2];
-  CTS_OK(c, vyre_resident_create(c->device, SAXPY_BYTES, &y, &c->st));
-  CTS_OK(c, vyre_resident_upload(c->device, y, 0, r.d.y, SAXPY_BYTES, &c->st));
-  r.d.in[1] = vyre_input_resident(y);
+  CTS_OK(c, vyre_buffer_create(c->device, SAXPY_BYTES, &y, &c->st));
+  CTS_OK(c, vyre_buffer_upload(c->device, y, 0, r.d.y, SAXPY_BYTES, &c->st));
+  r.d.in[1] = vyre_input_buffer(y);
   for (int i = 0; i < STEPS; i++) {
     items[i] = r.d.desc;
     items[i].outputs = out[i];
-    out[i][0] = vyre_output_resident(y);
+    out[i][0] = vyre_output_buffer(y);
     out[i][1] = vyre_output_bytes(z[i], SAXPY_SUMS);
   }
   CTS_OK(c, vyre_submit(r.pipeline, items, STEPS, NULL, &c->st));
   launched(c, &r, STEPS);
   CTS_OK(c,
-         vyre_resident_download(c->device, y, 0, r.got.y, SAXPY_BYTES, &c->st));
+         vyre_buffer_download(c->device, y, 0, r.got.y, SAXPY_BYTES, &c->st));
   CTS_SAME(c, "a chain in a batch", r.got.y, want.y, SAXPY_BYTES);
-  CTS_OK(c, vyre_resident_free(c->device, y, &c->st));
+  CTS_OK(c, vyre_buffer_destroy(c->device, y, &c->st));
 }
 
 static void iterations(cts *c) {
   rig r;
   begin(c, &r);
   r.want = saxpy_expect(&r.d, 6);
-  r.d.desc.has_iterations = true;
-  r.d.desc.iterations = 6;
+  r.d.desc.has_repeat_count = true;
+  r.d.desc.repeat_count = 6;
   CTS_OK(c, vyre_dispatch(r.pipeline, &r.d.desc, &c->st));
   launched(c, &r, 6);
   same(c, &r, "six iterations");
@@ -296,7 +296,7 @@ static void variants(cts *c) {
   begin(c, &r);
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     vyre_compile_options other = {.workgroup = {sizes[i]}};
-    CTS_OK(c, vyre_pipeline_prepare(r.pipeline, &other, &c->st));
+    CTS_OK(c, vyre_pipeline_add_variant(r.pipeline, &other, &c->st));
     r.d.desc.variant = &other;
     uint32_t grid[3];
     CTS_OK(c, vyre_dispatch_grid(r.pipeline, &r.d.desc, grid, &c->st));
@@ -314,7 +314,7 @@ static void compile_async(cts *c) {
   vyre_fence *done;
   CTS_OK(c, vyre_pipeline_compile_async(c->device, r.program, NULL, &done,
                                         &c->st));
-  CTS_OK(c, vyre_fence_wait(done, VYRE_FOREVER, &c->st));
+  CTS_OK(c, vyre_fence_wait(done, VYRE_WAIT_FOREVER, &c->st));
   vyre_pipeline *made = vyre_fence_pipeline(done);
   CTS_CHECK(c, made != NULL);
   CTS_CHECK(c,

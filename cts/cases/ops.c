@@ -53,7 +53,7 @@ static size_t list_ops(const op_case **out) {
   if (count > 0) return count;
   for (unsigned o = 0; o < OPS; o++) {
     for (unsigned t = VYRE_TYPE_BOOL; t < VYRE_TYPE_COUNT; t++) {
-      if (!vyre_op_takes((vyre_op)o, (vyre_type)t)) continue;
+      if (!vyre_op_accepts((vyre_op)o, (vyre_type)t)) continue;
       list[count++] = (op_case){(vyre_op)o, (vyre_type)t};
     }
   }

@@ -58,14 +58,14 @@ static void grid(cts *c) {
 static void iterations(cts *c) {
   rig r;
   begin(c, &r);
-  r.d.desc.has_iterations = true;
-  r.d.desc.iterations = 1;
+  r.d.desc.has_repeat_count = true;
+  r.d.desc.repeat_count = 1;
   run(c, &r, 1);
-  r.d.desc.iterations = 4;
+  r.d.desc.repeat_count = 4;
   r.want = saxpy_expect(&r.d, 4);
   run(c, &r, 5);
-  r.d.desc.has_iterations = false; /* then the number says nothing */
-  r.d.desc.iterations = 0;
+  r.d.desc.has_repeat_count = false; /* then the number says nothing */
+  r.d.desc.repeat_count = 0;
   r.want = saxpy_expect(&r.d, 1);
   run(c, &r, 6);
 }
@@ -98,7 +98,7 @@ static void copy_report(cts *c) {
   r.d.desc.copies = &copies;
   run(c, &r, 1);
   CTS_CHECK(c, copies.copies > 0 && copies.copied_bytes >= SAXPY_BYTES);
-  CTS_CHECK(c, copies.first_copied && copies.first_why != VYRE_COPY_NONE);
+  CTS_CHECK(c, copies.first_copied && copies.first_reason != VYRE_COPY_NONE);
   if (c->caps->borrows_host_memory && c->caps->host_alignment <= 1) {
     CTS_U64(c, copies.copied_bytes, SAXPY_BYTES); /* y, in and out apart */
     CTS_U64(c, copies.borrowed_bytes, SAXPY_BYTES + 4 + SAXPY_SUMS);
@@ -108,31 +108,31 @@ static void copy_report(cts *c) {
 static void require_zero_copy(cts *c) {
   rig r;
   begin(c, &r);
-  vyre_resident x, y, a, z;
-  CTS_OK(c, vyre_resident_create(c->device, SAXPY_BYTES, &x, &c->st));
-  CTS_OK(c, vyre_resident_create(c->device, SAXPY_BYTES, &y, &c->st));
-  CTS_OK(c, vyre_resident_create(c->device, 4, &a, &c->st));
-  CTS_OK(c, vyre_resident_create(c->device, SAXPY_SUMS, &z, &c->st));
+  vyre_buffer x, y, a, z;
+  CTS_OK(c, vyre_buffer_create(c->device, SAXPY_BYTES, &x, &c->st));
+  CTS_OK(c, vyre_buffer_create(c->device, SAXPY_BYTES, &y, &c->st));
+  CTS_OK(c, vyre_buffer_create(c->device, 4, &a, &c->st));
+  CTS_OK(c, vyre_buffer_create(c->device, SAXPY_SUMS, &z, &c->st));
   vyre_transfer up[] = {{x, 0, r.d.x, SAXPY_BYTES},
                         {y, 0, r.d.y, SAXPY_BYTES},
                         {a, 0, &r.d.a, 4}};
-  CTS_OK(c, vyre_resident_upload_many(c->device, up, 3, &c->st));
+  CTS_OK(c, vyre_buffer_upload_many(c->device, up, 3, &c->st));
   r.d.desc.require_zero_copy = true;
-  r.d.in[0] = vyre_input_resident(x);
-  r.d.in[1] = vyre_input_resident(y);
-  r.d.in[2] = vyre_input_resident(a);
-  r.d.out[0] = vyre_output_resident(y);
-  r.d.out[1] = vyre_output_resident(z);
+  r.d.in[0] = vyre_input_buffer(x);
+  r.d.in[1] = vyre_input_buffer(y);
+  r.d.in[2] = vyre_input_buffer(a);
+  r.d.out[0] = vyre_output_buffer(y);
+  r.d.out[1] = vyre_output_buffer(z);
   vyre_copy_report copies;
   r.d.desc.copies = &copies;
   CTS_OK(c, vyre_dispatch(r.pipeline, &r.d.desc, &c->st));
   CTS_LAUNCHED(c, 1);
   CTS_U64(c, copies.copied_bytes, 0);
   CTS_U64(c, copies.borrowed_bytes, 0);
-  CTS_U64(c, copies.resident_bytes, 2 * SAXPY_BYTES + 4 + SAXPY_SUMS);
+  CTS_U64(c, copies.device_buffer_bytes, 2 * SAXPY_BYTES + 4 + SAXPY_SUMS);
   vyre_transfer down[] = {{y, 0, r.got.y, SAXPY_BYTES},
                           {z, 0, r.got.z, SAXPY_SUMS}};
-  CTS_OK(c, vyre_resident_download_many(c->device, down, 2, &c->st));
+  CTS_OK(c, vyre_buffer_download_many(c->device, down, 2, &c->st));
   CTS_SAME(c, "the result", &r.got, &r.want, sizeof r.want);
   r.d.out[0] = vyre_output_bytes(r.got.y, SAXPY_BYTES);
   CTS_FAILS(c, vyre_dispatch(r.pipeline, &r.d.desc, &c->st),
@@ -155,7 +155,7 @@ static void loops_end(cts *c) {
                              .outputs = &out,
                              .output_count = 1,
                              .grid = {1},
-                             .max_iterations = 2000};
+                             .max_loop_iterations = 2000};
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   CTS_LAUNCHED(c, 1);
   CTS_SAME(c, "r", r, want, sizeof want);
@@ -183,9 +183,9 @@ static void exact_limits(cts *c) {
   vyre_output out = vyre_output_bytes(r, 16);
   vyre_dispatch_desc desc = {.outputs = &out, .output_count = 1};
   vyre_compile_options counted = {.counts_iterations = true};
-  CTS_OK(c, vyre_pipeline_prepare(pipeline, &counted, &c->st));
+  CTS_OK(c, vyre_pipeline_add_variant(pipeline, &counted, &c->st));
   for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-    desc.max_iterations = limits[i];
+    desc.max_loop_iterations = limits[i];
     if (limits[i] == 0 || limits[i] >= 100) {
       CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
       CTS_SAME(c, "r", r, want, sizeof want);
@@ -242,7 +242,7 @@ static void workgroup(cts *c) {
             strcmp(vyre_pipeline_id(other), vyre_pipeline_id(r.pipeline)) != 0);
   vyre_pipeline_release(other);
   options = (vyre_compile_options){.workgroup = {5}};
-  CTS_OK(c, vyre_pipeline_prepare(r.pipeline, &options, &c->st));
+  CTS_OK(c, vyre_pipeline_add_variant(r.pipeline, &options, &c->st));
   r.d.desc.variant = &options;
   run(c, &r, 1);
 }
@@ -266,7 +266,7 @@ static void ulp_budget(cts *c) {
   vyre_dispatch_desc desc = {
       .inputs = &in, .input_count = 1, .outputs = &out, .output_count = 1};
   cts_oracle(c, program, &desc);
-  CTS_OK(c, vyre_pipeline_prepare(pipeline, &budget, &c->st));
+  CTS_OK(c, vyre_pipeline_add_variant(pipeline, &budget, &c->st));
   out.data = loose;
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   CTS_SAME(c, "without a budget", loose, exact, sizeof exact);
@@ -301,15 +301,15 @@ static void print(cts *c) {
   vyre_output out = vyre_output_bytes(&r, 4);
   vyre_dispatch_desc desc = {.outputs = &out, .output_count = 1};
   if (!c->caps->has_print) {
-    CTS_FAILS(c, vyre_device_dispatch(c->device, program, &desc, &c->st),
+    CTS_FAILS(c, vyre_device_run_program(c->device, program, &desc, &c->st),
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
     cts_lacks(c, "print");
   }
   desc.print = (vyre_writer){add_text, printed};
-  CTS_OK(c, vyre_device_dispatch(c->device, program, &desc, &c->st));
+  CTS_OK(c, vyre_device_run_program(c->device, program, &desc, &c->st));
   CTS_CHECK(c, strcmp(printed, "x is 42\n") == 0);
   desc.print = (vyre_writer){0}; /* without one, nothing is printed */
-  CTS_OK(c, vyre_device_dispatch(c->device, program, &desc, &c->st));
+  CTS_OK(c, vyre_device_run_program(c->device, program, &desc, &c->st));
   CTS_U64(c, r, 5);
   CTS_LAUNCHED(c, 2);
 }
@@ -343,7 +343,7 @@ static void checks(cts *c) {
     found[report.findings[i].kind] = true;
   }
   CTS_CHECK(c, found[VYRE_FINDING_OUT_OF_BOUNDS] && found[VYRE_FINDING_RACE]);
-  vyre_check_report_finish(&report);
+  vyre_check_report_deinit(&report);
 }
 
 static const cts_entry entries[] = {

@@ -12,7 +12,7 @@ static const struct {
   const char *word;
   size_t offset;
 } switches[] = {
-#define SWITCH(word, field) {word, offsetof(vyre_generate_options, field)}
+#define SWITCH(word, field) {word, offsetof(vyre_random_program_options, field)}
     SWITCH("no-f64", no_f64),
     SWITCH("no-int64", no_int64),
     SWITCH("no-narrow", no_narrow),
@@ -25,12 +25,12 @@ static const struct {
     SWITCH("no-out-of-range", no_out_of_range),
     SWITCH("no-loops", no_loops),
     SWITCH("no-functions", no_functions),
-    SWITCH("math", math),
+    SWITCH("math", has_math),
 #undef SWITCH
 };
 
 static bool read_word(const char *word, size_t length,
-                      vyre_generate_options *out) {
+                      vyre_random_program_options *out) {
   if (length > 5 && strncmp(word, "size=", 5) == 0) {
     out->statements = (uint32_t)strtoul(word + 5, NULL, 10);
     return out->statements > 0;
@@ -46,8 +46,8 @@ static bool read_word(const char *word, size_t length,
   return false;
 }
 
-static vyre_generate_options read_words(cts *c, const char *words) {
-  vyre_generate_options options = {0};
+static vyre_random_program_options read_words(cts *c, const char *words) {
+  vyre_random_program_options options = {0};
   char *end;
   options.seed = strtoull(words, &end, 10);
   bool fine = end != words;
@@ -59,13 +59,13 @@ static vyre_generate_options read_words(cts *c, const char *words) {
   if (!fine || *end) {
     cts_fail(c, __FILE__, __LINE__, "'%s' says no program", words);
   }
-  vyre_generate_options_fit(&options, c->caps);
+  vyre_random_program_options_fit(&options, c->caps);
   return options;
 }
 
-static vyre_output *make_outputs(cts *c, const vyre_generated *g) {
+static vyre_output *make_outputs(cts *c, const vyre_random_program *g) {
   size_t count;
-  const vyre_output *sizes = vyre_generated_outputs(g, &count);
+  const vyre_output *sizes = vyre_random_program_outputs(g, &count);
   vyre_output *made = cts_memory(c, count * sizeof *made);
   for (size_t i = 0; i < count; i++) {
     made[i].size = sizes[i].size;
@@ -94,15 +94,16 @@ static const cts_way *choose_way(uint64_t seed, size_t input_count) {
 }
 
 void cts_run_program(cts *c, const char *words) {
-  vyre_generate_options options = read_words(c, words);
-  vyre_generated *g;
+  vyre_random_program_options options = read_words(c, words);
+  vyre_random_program *g;
   vyre_dispatch_desc desc = {0};
-  CTS_OK(c, vyre_generate(&options, (vyre_allocator){0}, &g, &c->st));
-  vyre_program *program = vyre_generated_program(g);
-  desc.inputs = vyre_generated_inputs(g, &desc.input_count);
+  CTS_OK(c,
+         vyre_random_program_create(&options, (vyre_allocator){0}, &g, &c->st));
+  vyre_program *program = vyre_random_program_program(g);
+  desc.inputs = vyre_random_program_inputs(g, &desc.input_count);
   vyre_output *want = make_outputs(c, g), *got = make_outputs(c, g);
-  (void)vyre_generated_outputs(g, &desc.output_count);
-  memcpy(desc.grid, vyre_generated_grid(g), sizeof desc.grid);
+  (void)vyre_random_program_outputs(g, &desc.output_count);
+  memcpy(desc.grid, vyre_random_program_grid(g), sizeof desc.grid);
   desc.outputs = want;
   cts_oracle(c, program, &desc);
   desc.outputs = got;
@@ -121,5 +122,5 @@ void cts_run_program(cts *c, const char *words) {
   CTS_OK(c, code);
   check_outputs(c, pipeline, got, want);
   CTS_LAUNCHED(c, UINT64_C(1) + way->launches);
-  vyre_generated_release(g);
+  vyre_random_program_release(g);
 }

@@ -32,24 +32,25 @@ static const char refill_text[] =
 
 static uint32_t add_slot(cts *c, vyre_recording *rec, const char *name) {
   uint32_t slot;
-  CTS_OK(c, vyre_recording_slot(rec, name, 0, &slot, &c->st));
+  CTS_OK(c, vyre_recording_add_slot(rec, name, 0, &slot, &c->st));
   return slot;
 }
 
 static void add_dispatch(cts *c, vyre_recording *rec, vyre_pipeline *pipeline,
-                         const vyre_place *in, size_t ins,
-                         const vyre_place *out, size_t outs) {
+                         const vyre_slot_range *in, size_t ins,
+                         const vyre_slot_range *out, size_t outs) {
   vyre_recorded_dispatch d = {
       .inputs = in, .input_count = ins, .outputs = out, .output_count = outs};
-  CTS_OK(c, vyre_recording_dispatch(rec, pipeline, &d, &c->st));
+  CTS_OK(c, vyre_recording_add_dispatch(rec, pipeline, &d, &c->st));
 }
 
-static void bind(cts *c, vyre_recording *rec, uint32_t slot, vyre_resource to) {
-  CTS_OK(c, vyre_recording_bind(rec, slot, &to, &c->st));
+static void bind(cts *c, vyre_recording *rec, uint32_t slot,
+                 vyre_slot_binding to) {
+  CTS_OK(c, vyre_recording_bind_slot(rec, slot, &to, &c->st));
 }
 
-static vyre_resource bytes(void *data, size_t size) {
-  return (vyre_resource){.data = data, .size = size};
+static vyre_slot_binding bytes(void *data, size_t size) {
+  return (vyre_slot_binding){.data = data, .size = size};
 }
 
 /* upload host -> x; y = a x; sum += y; download sum (or y) -> back. */
@@ -57,16 +58,16 @@ typedef struct chain {
   vyre_recording *rec;
   uint32_t host, x, a, y, sum, back;
   uint32_t in[N], factor, got[N];
-  vyre_resident rx, ry, rsum;
+  vyre_buffer rx, ry, rsum;
 } chain;
 
 static void chain_make(cts *c, bool has_sum, chain *k) {
   memset(k, 0, sizeof *k);
   k->factor = 3;
   for (uint32_t i = 0; i < N; i++) k->in[i] = i + 1;
-  CTS_OK(c, vyre_resident_create(c->device, BYTES, &k->rx, &c->st));
-  CTS_OK(c, vyre_resident_create(c->device, BYTES, &k->ry, &c->st));
-  CTS_OK(c, vyre_resident_create(c->device, BYTES, &k->rsum, &c->st));
+  CTS_OK(c, vyre_buffer_create(c->device, BYTES, &k->rx, &c->st));
+  CTS_OK(c, vyre_buffer_create(c->device, BYTES, &k->ry, &c->st));
+  CTS_OK(c, vyre_buffer_create(c->device, BYTES, &k->rsum, &c->st));
   CTS_OK(c, vyre_recording_create(c->device, &k->rec, &c->st));
   k->host = add_slot(c, k->rec, "host");
   k->x = add_slot(c, k->rec, "x");
@@ -74,30 +75,32 @@ static void chain_make(cts *c, bool has_sum, chain *k) {
   k->y = add_slot(c, k->rec, "y");
   k->sum = add_slot(c, k->rec, "sum");
   k->back = add_slot(c, k->rec, "back");
-  vyre_place x = vyre_place_slot(k->x), y = vyre_place_slot(k->y),
-             sum = vyre_place_slot(k->sum);
-  vyre_place scale_in[] = {x, vyre_place_slot(k->a)}, add_in[] = {y, sum};
-  CTS_OK(c, vyre_recording_copy(k->rec, vyre_place_slot(k->host), x, &c->st));
+  vyre_slot_range x = vyre_slot_range_all(k->x), y = vyre_slot_range_all(k->y),
+                  sum = vyre_slot_range_all(k->sum);
+  vyre_slot_range scale_in[] = {x, vyre_slot_range_all(k->a)},
+                  add_in[] = {y, sum};
+  CTS_OK(c, vyre_recording_add_copy(k->rec, vyre_slot_range_all(k->host), x,
+                                    &c->st));
   add_dispatch(c, k->rec, cts_kernel(c, scale_text), scale_in, 2, &y, 1);
   if (has_sum) {
     add_dispatch(c, k->rec, cts_kernel(c, add_text), add_in, 2, &sum, 1);
   }
-  CTS_OK(c, vyre_recording_copy(k->rec, has_sum ? sum : y,
-                                vyre_place_slot(k->back), &c->st));
-  CTS_OK(c, vyre_recording_finish(k->rec, &c->st));
+  CTS_OK(c, vyre_recording_add_copy(k->rec, has_sum ? sum : y,
+                                    vyre_slot_range_all(k->back), &c->st));
+  CTS_OK(c, vyre_recording_seal(k->rec, &c->st));
   bind(c, k->rec, k->host, bytes(k->in, BYTES));
-  bind(c, k->rec, k->x, (vyre_resource){.resident = k->rx});
+  bind(c, k->rec, k->x, (vyre_slot_binding){.buffer = k->rx});
   bind(c, k->rec, k->a, bytes(&k->factor, 4));
-  bind(c, k->rec, k->y, (vyre_resource){.resident = k->ry});
-  bind(c, k->rec, k->sum, (vyre_resource){.resident = k->rsum});
+  bind(c, k->rec, k->y, (vyre_slot_binding){.buffer = k->ry});
+  bind(c, k->rec, k->sum, (vyre_slot_binding){.buffer = k->rsum});
   bind(c, k->rec, k->back, bytes(k->got, BYTES));
 }
 
 static void chain_end(cts *c, chain *k) {
   vyre_recording_release(k->rec);
-  CTS_OK(c, vyre_resident_free(c->device, k->rx, &c->st));
-  CTS_OK(c, vyre_resident_free(c->device, k->ry, &c->st));
-  CTS_OK(c, vyre_resident_free(c->device, k->rsum, &c->st));
+  CTS_OK(c, vyre_buffer_destroy(c->device, k->rx, &c->st));
+  CTS_OK(c, vyre_buffer_destroy(c->device, k->ry, &c->st));
+  CTS_OK(c, vyre_buffer_destroy(c->device, k->rsum, &c->st));
 }
 
 /* Each replay adds: what was uploaded, computed and kept is all seen. */
@@ -128,15 +131,16 @@ static void rebinding(cts *c) {
   bind(c, k.rec, k.host,
        bytes(other, BYTES)); /* a copy's: no dispatch is new */
   CTS_OK(c, vyre_recording_replay(k.rec, &options, NULL, &c->st));
-  CTS_U64(c, r.recaptures, 0);
-  vyre_resident sum;
-  CTS_OK(c, vyre_resident_create(c->device, BYTES, &sum, &c->st));
-  bind(c, k.rec, k.sum, (vyre_resource){.resident = sum}); /* of one dispatch */
+  CTS_U64(c, r.rebuilt, 0);
+  vyre_buffer sum;
+  CTS_OK(c, vyre_buffer_create(c->device, BYTES, &sum, &c->st));
+  bind(c, k.rec, k.sum,
+       (vyre_slot_binding){.buffer = sum}); /* of one dispatch */
   CTS_OK(c, vyre_recording_replay(k.rec, &options, NULL, &c->st));
-  CTS_U64(c, r.recaptures, 1);
+  CTS_U64(c, r.rebuilt, 1);
   for (uint32_t i = 0; i < N; i++) CTS_CHECK(c, k.got[i] == 3 * (100 + i));
   CTS_LAUNCHED(c, 6);
-  CTS_OK(c, vyre_resident_free(c->device, sum, &c->st));
+  CTS_OK(c, vyre_buffer_destroy(c->device, sum, &c->st));
   chain_end(c, &k);
 }
 
@@ -145,18 +149,18 @@ static void stale(cts *c) {
   chain k;
   uint64_t slot = 99;
   chain_make(c, true, &k);
-  CTS_OK(c, vyre_resident_free(c->device, k.ry, &c->st));
+  CTS_OK(c, vyre_buffer_destroy(c->device, k.ry, &c->st));
   vyre_code code = vyre_recording_replay(k.rec, NULL, NULL, &c->st);
   CTS_CHECK(c, strstr(c->st.message, "'y'") != NULL);
   CTS_CHECK(c, vyre_status_number_get(&c->st, "slot", &slot) && slot == k.y);
   CTS_FAILS(c, code, VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE);
   CTS_CHECK(c, k.got[0] == 0);
   /* Its place may be taken: that is still another buffer. */
-  CTS_OK(c, vyre_resident_create(c->device, BYTES, &k.ry, &c->st));
+  CTS_OK(c, vyre_buffer_create(c->device, BYTES, &k.ry, &c->st));
   CTS_FAILS(c, vyre_recording_replay(k.rec, NULL, NULL, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE);
   CTS_LAUNCHED(c, 0);
-  bind(c, k.rec, k.y, (vyre_resource){.resident = k.ry});
+  bind(c, k.rec, k.y, (vyre_slot_binding){.buffer = k.ry});
   CTS_OK(c, vyre_recording_replay(k.rec, NULL, NULL, &c->st));
   CTS_U64(c, k.got[1], 6);
   CTS_LAUNCHED(c, 2);
@@ -166,28 +170,29 @@ static void stale(cts *c) {
 static void refusals(cts *c) {
   chain k;
   vyre_device *other;
-  vyre_resident foreign;
+  vyre_buffer foreign;
   chain_make(c, true, &k);
   CTS_OK(c, vyre_device_open(c->context, c->backend, &other, &c->st));
-  CTS_OK(c, vyre_resident_create(other, BYTES, &foreign, &c->st));
-  vyre_resource wrong = {.resident = foreign};
-  CTS_FAILS(c, vyre_recording_bind(k.rec, k.y, &wrong, &c->st),
+  CTS_OK(c, vyre_buffer_create(other, BYTES, &foreign, &c->st));
+  vyre_slot_binding wrong = {.buffer = foreign};
+  CTS_FAILS(c, vyre_recording_bind_slot(k.rec, k.y, &wrong, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_FOREIGN_HANDLE);
-  wrong = (vyre_resource){.resident = k.ry, .offset = BYTES - 4, .size = 8};
-  CTS_FAILS(c, vyre_recording_bind(k.rec, k.y, &wrong, &c->st),
+  wrong = (vyre_slot_binding){.buffer = k.ry, .offset = BYTES - 4, .size = 8};
+  CTS_FAILS(c, vyre_recording_bind_slot(k.rec, k.y, &wrong, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
-  CTS_FAILS(c, vyre_recording_bind(k.rec, 77, &wrong, &c->st),
+  CTS_FAILS(c, vyre_recording_bind_slot(k.rec, 77, &wrong, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
-  CTS_OK(c, vyre_recording_bind(k.rec, k.y, NULL, &c->st));
+  CTS_OK(c, vyre_recording_bind_slot(k.rec, k.y, NULL, &c->st));
   CTS_FAILS(c, vyre_recording_replay(k.rec, NULL, NULL, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_UNBOUND_SLOT);
-  bind(c, k.rec, k.y, (vyre_resource){.resident = k.rx}); /* x, and written */
+  bind(c, k.rec, k.y, (vyre_slot_binding){.buffer = k.rx}); /* x, and written */
   CTS_FAILS(c, vyre_recording_replay(k.rec, NULL, NULL, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
-  bind(c, k.rec, k.y, (vyre_resource){.resident = k.ry, .is_read_only = true});
+  bind(c, k.rec, k.y,
+       (vyre_slot_binding){.buffer = k.ry, .is_read_only = true});
   CTS_FAILS(c, vyre_recording_replay(k.rec, NULL, NULL, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY);
-  bind(c, k.rec, k.y, (vyre_resource){.resident = k.ry});
+  bind(c, k.rec, k.y, (vyre_slot_binding){.buffer = k.ry});
   bind(c, k.rec, k.back, bytes(k.got, BYTES / 2)); /* a copy of two sizes */
   CTS_FAILS(c, vyre_recording_replay(k.rec, NULL, NULL, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
@@ -200,7 +205,7 @@ static void refusals(cts *c) {
 static void kept_inputs(cts *c) {
   chain safe, unsafe;
   vyre_replay_result r;
-  vyre_replay_options keep = {.keep_inputs = true, .result = &r};
+  vyre_replay_options keep = {.skip_uploads = true, .result = &r};
   chain_make(c, false, &safe);
   chain_make(c, true, &unsafe);
   CTS_FAILS(c, vyre_recording_replay(safe.rec, &keep, NULL, &c->st),
@@ -209,7 +214,7 @@ static void kept_inputs(cts *c) {
   CTS_OK(c, vyre_recording_replay(safe.rec, NULL, NULL, &c->st));
   safe.in[0] = 100;
   CTS_OK(c, vyre_recording_replay(safe.rec, &keep, NULL, &c->st));
-  CTS_U64(c, r.kept, 1);
+  CTS_U64(c, r.skipped_uploads, 1);
   CTS_U64(c, safe.got[0], 3);
   CTS_OK(c, vyre_recording_replay(safe.rec, NULL, NULL, &c->st));
   CTS_U64(c, safe.got[0], 300);
@@ -229,16 +234,16 @@ static void fences(cts *c) {
   for (int i = 0; i < 4; i++) {
     CTS_OK(c, vyre_recording_replay(k.rec, NULL, &done[i], &c->st));
   }
-  CTS_OK(c, vyre_resident_free(c->device, k.ry, &c->st));
+  CTS_OK(c, vyre_buffer_destroy(c->device, k.ry, &c->st));
   vyre_recording_release(k.rec);
   k.rec = NULL;
   for (int i = 0; i < 4; i++) {
-    CTS_OK(c, vyre_fence_wait(done[i], VYRE_FOREVER, &c->st));
+    CTS_OK(c, vyre_fence_wait(done[i], VYRE_WAIT_FOREVER, &c->st));
     vyre_fence_release(done[i]);
   }
   for (uint32_t i = 0; i < N; i++) CTS_CHECK(c, k.got[i] == 12 * (i + 1));
   CTS_LAUNCHED(c, 8);
-  CTS_OK(c, vyre_resident_create(c->device, BYTES, &k.ry, &c->st));
+  CTS_OK(c, vyre_buffer_create(c->device, BYTES, &k.ry, &c->st));
   chain_end(c, &k);
 }
 
@@ -257,18 +262,18 @@ static void loops(cts *c) {
     bool is_there = i % 2 == 1;
     uint32_t n[2] = {table[i / 2].flag, 0};
     vyre_recording *rec;
-    vyre_resident there = {0, 0};
+    vyre_buffer there = {0, 0};
     CTS_OK(c, vyre_recording_create(c->device, &rec, &c->st));
-    vyre_place p = vyre_place_slot(add_slot(c, rec, "n"));
-    CTS_OK(c, vyre_recording_while(rec, p, table[i / 2].max,
-                                   table[i / 2].stretch, &c->st));
+    vyre_slot_range p = vyre_slot_range_all(add_slot(c, rec, "n"));
+    CTS_OK(c, vyre_recording_begin_while(rec, p, table[i / 2].max,
+                                         table[i / 2].stretch, &c->st));
     add_dispatch(c, rec, count, &p, 1, &p, 1);
     CTS_OK(c, vyre_recording_end_while(rec, &c->st));
-    CTS_OK(c, vyre_recording_finish(rec, &c->st));
+    CTS_OK(c, vyre_recording_seal(rec, &c->st));
     if (is_there) {
-      CTS_OK(c, vyre_resident_create(c->device, 8, &there, &c->st));
-      CTS_OK(c, vyre_resident_upload(c->device, there, 0, n, 8, &c->st));
-      bind(c, rec, p.slot, (vyre_resource){.resident = there});
+      CTS_OK(c, vyre_buffer_create(c->device, 8, &there, &c->st));
+      CTS_OK(c, vyre_buffer_upload(c->device, there, 0, n, 8, &c->st));
+      bind(c, rec, p.slot, (vyre_slot_binding){.buffer = there});
     } else {
       bind(c, rec, p.slot, bytes(n, 8));
     }
@@ -276,11 +281,11 @@ static void loops(cts *c) {
     vyre_replay_options options = {.result = &r};
     CTS_OK(c, vyre_recording_replay(rec, &options, NULL, &c->st));
     if (is_there) {
-      CTS_OK(c, vyre_resident_download(c->device, there, 0, n, 8, &c->st));
-      CTS_OK(c, vyre_resident_free(c->device, there, &c->st));
+      CTS_OK(c, vyre_buffer_download(c->device, there, 0, n, 8, &c->st));
+      CTS_OK(c, vyre_buffer_destroy(c->device, there, &c->st));
     }
     CTS_U64(c, n[1], table[i / 2].rounds);
-    CTS_U64(c, r.rounds, table[i / 2].rounds);
+    CTS_U64(c, r.iterations, table[i / 2].rounds);
     CTS_CHECK(c, r.reached_max == table[i / 2].reached);
     launches += table[i / 2].rounds;
     vyre_recording_release(rec);
@@ -293,14 +298,14 @@ static void loops_in_loops(cts *c) {
   vyre_recording *rec;
   CTS_OK(c, vyre_recording_create(c->device, &rec, &c->st));
   uint32_t n = add_slot(c, rec, "n"), m = add_slot(c, rec, "m");
-  vyre_place both[] = {{n, 8, 0}, {m, 0, 0}};
-  CTS_OK(c, vyre_recording_while(rec, both[1], 10, 3, &c->st));
+  vyre_slot_range both[] = {{n, 8, 0}, {m, 0, 0}};
+  CTS_OK(c, vyre_recording_begin_while(rec, both[1], 10, 3, &c->st));
   add_dispatch(c, rec, cts_kernel(c, refill_text), both, 2, both, 2);
-  CTS_OK(c, vyre_recording_while(rec, both[0], 10, 2, &c->st));
+  CTS_OK(c, vyre_recording_begin_while(rec, both[0], 10, 2, &c->st));
   add_dispatch(c, rec, cts_kernel(c, count_text), both, 1, both, 1);
   CTS_OK(c, vyre_recording_end_while(rec, &c->st));
   CTS_OK(c, vyre_recording_end_while(rec, &c->st));
-  CTS_OK(c, vyre_recording_finish(rec, &c->st));
+  CTS_OK(c, vyre_recording_seal(rec, &c->st));
   uint32_t inner[4] = {77, 78, 0, 0}, outer[2] = {4, 0};
   bind(c, rec, n, bytes(inner, 16));
   bind(c, rec, m, bytes(outer, 8));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Every form gives the bits of vyre_device_dispatch, and those are right. */
+/* Every form gives the bits of vyre_device_run_program, and those are right. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,8 +36,8 @@ static void bits_run(cts *c, size_t index) {
   cts_job *job = cts_memory(c, sizeof *job);
   CTS_CHECK(c, pair_at(index, &way, &which));
   cts_job_make(c, which, true, job);
-  CTS_OK(c, vyre_device_dispatch(c->device, job->run.program, &job->run.desc,
-                                 &c->st));
+  CTS_OK(c, vyre_device_run_program(c->device, job->run.program, &job->run.desc,
+                                    &c->st));
   cts_job_check(c, job, "the yardstick");
   CTS_LAUNCHED(c, 1);
   for (uint64_t turn = 1; turn <= 2; turn++) {

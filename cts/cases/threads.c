@@ -38,7 +38,7 @@ static bool submit(thread_work *w, unsigned round, vyre_status *st) {
   vyre_fence *fence;
   saxpy_make(&d, w->seed + round, &got);
   if (vyre_submit(w->pipeline, &d.desc, 1, &fence, st) != VYRE_OK) return false;
-  vyre_code code = vyre_fence_wait(fence, VYRE_FOREVER, st);
+  vyre_code code = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, st);
   vyre_fence_release(fence);
   return code == VYRE_OK && is_right(&d, &got);
 }
@@ -47,7 +47,7 @@ static bool compile(thread_work *w, unsigned round, vyre_status *st) {
   saxpy_data d;
   saxpy_result got;
   saxpy_make(&d, w->seed + round, &got);
-  return vyre_device_dispatch(w->c->device, w->program, &d.desc, st) ==
+  return vyre_device_run_program(w->c->device, w->program, &d.desc, st) ==
              VYRE_OK &&
          is_right(&d, &got);
 }
@@ -58,7 +58,7 @@ static bool variants(thread_work *w, unsigned round, vyre_status *st) {
   vyre_compile_options options = {.workgroup = {1 + round % 5}};
   saxpy_make(&d, w->seed + round, &got);
   d.desc.variant = &options;
-  return vyre_pipeline_prepare(w->pipeline, &options, st) == VYRE_OK &&
+  return vyre_pipeline_add_variant(w->pipeline, &options, st) == VYRE_OK &&
          vyre_dispatch(w->pipeline, &d.desc, st) == VYRE_OK &&
          is_right(&d, &got);
 }
@@ -67,19 +67,18 @@ static bool residents(thread_work *w, unsigned round, vyre_status *st) {
   vyre_device *device = w->c->device;
   saxpy_data d;
   saxpy_result got;
-  vyre_resident x, z;
+  vyre_buffer x, z;
   saxpy_make(&d, w->seed + round, &got);
-  if (vyre_resident_create(device, SAXPY_BYTES, &x, st) != VYRE_OK) {
+  if (vyre_buffer_create(device, SAXPY_BYTES, &x, st) != VYRE_OK) {
     return false;
   }
-  d.in[0] = vyre_input_resident(x);
-  d.out[1] = vyre_output_kept(&z, 0);
-  return vyre_resident_upload(device, x, 0, d.x, SAXPY_BYTES, st) == VYRE_OK &&
+  d.in[0] = vyre_input_buffer(x);
+  d.out[1] = vyre_output_new_buffer(&z, 0);
+  return vyre_buffer_upload(device, x, 0, d.x, SAXPY_BYTES, st) == VYRE_OK &&
          vyre_dispatch(w->pipeline, &d.desc, st) == VYRE_OK &&
-         vyre_resident_download(device, z, 0, got.z, SAXPY_SUMS, st) ==
-             VYRE_OK &&
-         vyre_resident_free(device, x, st) == VYRE_OK &&
-         vyre_resident_free(device, z, st) == VYRE_OK && is_right(&d, &got);
+         vyre_buffer_download(device, z, 0, got.z, SAXPY_SUMS, st) == VYRE_OK &&
+         vyre_buffer_destroy(device, x, st) == VYRE_OK &&
+         vyre_buffer_destroy(device, z, st) == VYRE_OK && is_right(&d, &got);
 }
 
 /* One compiles what another lets go of. */
@@ -107,16 +106,16 @@ static bool free_in_use(thread_work *w, unsigned round, vyre_status *st) {
   vyre_device *device = w->c->device;
   saxpy_data d;
   saxpy_result got;
-  vyre_resident own;
+  vyre_buffer own;
   saxpy_make(&d, 4711, &got);
-  if (vyre_resident_create(device, SAXPY_BYTES, &own, st) != VYRE_OK ||
-      vyre_resident_upload(device, own, 0, d.x, SAXPY_BYTES, st) != VYRE_OK) {
+  if (vyre_buffer_create(device, SAXPY_BYTES, &own, st) != VYRE_OK ||
+      vyre_buffer_upload(device, own, 0, d.x, SAXPY_BYTES, st) != VYRE_OK) {
     return false;
   }
   atomic_store(&shared_ids[w->number], own.id);
   uint64_t id = atomic_load(&shared_ids[(w->number + round) % THREADS]);
-  vyre_resident other = {own.owner, id};
-  if (id != 0) d.in[0] = vyre_input_resident(other);
+  vyre_buffer other = {own.owner, id};
+  if (id != 0) d.in[0] = vyre_input_buffer(other);
   vyre_code code = vyre_dispatch(w->pipeline, &d.desc, st);
   bool fine = code == VYRE_OK && is_right(&d, &got);
   if (code != VYRE_OK && st->kind == VYRE_KIND_STALE_HANDLE) {
@@ -125,16 +124,16 @@ static bool free_in_use(thread_work *w, unsigned round, vyre_status *st) {
     fine = true;
   }
   atomic_store(&shared_ids[w->number], 0);
-  return vyre_resident_free(device, own, st) == VYRE_OK && fine;
+  return vyre_buffer_destroy(device, own, st) == VYRE_OK && fine;
 }
 
 /* One recording: each replay adds one, so that two at once would lose some. */
 static bool replay(thread_work *w, unsigned round, vyre_status *st) {
   vyre_fence *fence = NULL;
   vyre_code code = vyre_recording_replay(
-      w->recording, &(vyre_replay_options){.takes_turns = true},
+      w->recording, &(vyre_replay_options){.wait_for_conflicts = true},
       round % 3 == 0 ? &fence : NULL, st);
-  if (fence) code = vyre_fence_wait(fence, VYRE_FOREVER, st);
+  if (fence) code = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, st);
   vyre_fence_release(fence);
   return code == VYRE_OK;
 }
@@ -215,22 +214,22 @@ static void same_recording(cts *c) {
                                     "buffer n : read_write u32[1] @0;\n"
                                     "{ n[0] = n[0] + 1; }\n");
   vyre_recording *rec;
-  vyre_resident n;
+  vyre_buffer n;
   uint32_t slot, got = 0;
-  CTS_OK(c, vyre_resident_create(c->device, 4, &n, &c->st));
+  CTS_OK(c, vyre_buffer_create(c->device, 4, &n, &c->st));
   CTS_OK(c, vyre_recording_create(c->device, &rec, &c->st));
-  vyre_resource r = {.resident = n};
-  CTS_OK(c, vyre_recording_fixed(rec, &r, &slot, &c->st));
-  vyre_place p = vyre_place_slot(slot);
+  vyre_slot_binding r = {.buffer = n};
+  CTS_OK(c, vyre_recording_add_fixed_slot(rec, &r, &slot, &c->st));
+  vyre_slot_range p = vyre_slot_range_all(slot);
   vyre_recorded_dispatch d = {
       .inputs = &p, .input_count = 1, .outputs = &p, .output_count = 1};
-  CTS_OK(c, vyre_recording_dispatch(rec, count, &d, &c->st));
-  CTS_OK(c, vyre_recording_finish(rec, &c->st));
+  CTS_OK(c, vyre_recording_add_dispatch(rec, count, &d, &c->st));
+  CTS_OK(c, vyre_recording_seal(rec, &c->st));
   run_with(c, rec, replay);
   vyre_recording_release(rec);
-  CTS_OK(c, vyre_resident_download(c->device, n, 0, &got, 4, &c->st));
+  CTS_OK(c, vyre_buffer_download(c->device, n, 0, &got, 4, &c->st));
   CTS_U64(c, got, UINT64_C(1) * THREADS * ROUNDS);
-  CTS_OK(c, vyre_resident_free(c->device, n, &c->st));
+  CTS_OK(c, vyre_buffer_destroy(c->device, n, &c->st));
 }
 
 static void everything(cts *c) {

@@ -135,7 +135,7 @@ vyre_device *cts_ref(cts *c) {
 }
 
 void cts_oracle(cts *c, vyre_program *program, const vyre_dispatch_desc *desc) {
-  CTS_OK(c, vyre_device_dispatch(cts_ref(c), program, desc, &c->st));
+  CTS_OK(c, vyre_device_run_program(cts_ref(c), program, desc, &c->st));
 }
 
 static uint64_t launches_of(const vyre_device *device) {
@@ -249,7 +249,7 @@ static void begin(cts *c) {
                                   .faults = ""};
   CTS_OK(c, vyre_context_create(&options, &c->context, &c->st));
   CTS_OK(c, vyre_device_open(c->context, c->backend, &c->device, &c->st));
-  c->caps = vyre_device_capabilities(c->device);
+  c->caps = vyre_device_get_caps(c->device);
   const char *name = vyre_device_name(c->device);
   size_t length = strlen(name); /* the first of several also is "name:0" */
   bool is_asked =
@@ -287,7 +287,7 @@ static void finish(cts *c, char device[CTS_NAME]) {
   vyre_device_release(c->ref);
   vyre_device_release(c->device);
   vyre_context_release(c->context);
-  vyre_arena_finish(&c->arena);
+  vyre_arena_deinit(&c->arena);
   /* Work that was submitted may hold the last of it, and end a moment later. */
   long long left = atomic_load(&c->live_bytes);
   for (int i = 0; left != 0 && i < PATIENCE_MS; i++) {

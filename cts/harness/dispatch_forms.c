@@ -51,8 +51,8 @@ static void same_items(cts_run *r, unsigned items) {
 typedef struct bound {
   vyre_input in[MOST];
   vyre_output out[MOST];
-  vyre_slot slots[MOST];
-  vyre_resident residents[MOST];
+  vyre_host_buffer slots[MOST];
+  vyre_buffer residents[MOST];
 } bound;
 
 static bound *bound_begin(cts_run *r, bound *b) {
@@ -64,7 +64,7 @@ static bound *bound_begin(cts_run *r, bound *b) {
 
 static void bind_slots(const cts_run *r, bound *b) {
   for (size_t i = 0; i < r->desc.output_count; i++) {
-    b->out[i] = vyre_output_slot(&b->slots[i], r->desc.outputs[i].size);
+    b->out[i] = vyre_output_host_buffer(&b->slots[i], r->desc.outputs[i].size);
   }
 }
 
@@ -75,13 +75,13 @@ static vyre_code bind_residents(const cts_run *r, bound *b, bool all,
     const vyre_input *in = &r->desc.inputs[i];
     if (!all && i % 2 == 1) continue;
     vyre_code code =
-        vyre_resident_create(r->c->device, in->size, &b->residents[i], st);
+        vyre_buffer_create(r->c->device, in->size, &b->residents[i], st);
     if (code == VYRE_OK) {
-      code = vyre_resident_upload(r->c->device, b->residents[i], 0, in->data,
-                                  in->size, st);
+      code = vyre_buffer_upload(r->c->device, b->residents[i], 0, in->data,
+                                in->size, st);
     }
     if (code != VYRE_OK) return code;
-    b->in[i] = vyre_input_resident(b->residents[i]);
+    b->in[i] = vyre_input_buffer(b->residents[i]);
   }
   return VYRE_OK;
 }
@@ -103,9 +103,9 @@ static void no_slots(const cts_run *r, const bound *b) {
 
 static void bound_end(const cts_run *r, bound *b) {
   for (size_t i = 0; i < MOST; i++) {
-    vyre_slot_finish(&b->slots[i]);
+    vyre_host_buffer_deinit(&b->slots[i]);
     if (b->residents[i].owner) {
-      (void)!vyre_resident_free(r->c->device, b->residents[i], NULL);
+      (void)!vyre_buffer_destroy(r->c->device, b->residents[i], NULL);
     }
   }
 }
@@ -129,7 +129,7 @@ static void count(cts_run *r, const vyre_code *results, unsigned items) {
 static vyre_code device_dispatch(cts_run *r, vyre_status *st) {
   vyre_code result;
   vyre_dispatch_desc desc = with(r, r->desc.inputs, r->desc.outputs, &result);
-  vyre_code code = vyre_device_dispatch(r->c->device, r->program, &desc, st);
+  vyre_code code = vyre_device_run_program(r->c->device, r->program, &desc, st);
   count(r, &result, 1);
   return code;
 }
@@ -151,8 +151,8 @@ static vyre_code dispatch(cts_run *r, vyre_status *st) {
 
 /* A wait that fails leaves the work alone: it still writes to our memory. */
 static vyre_code wait_for(vyre_fence *fence, vyre_status *st) {
-  vyre_code code = vyre_fence_wait(fence, VYRE_FOREVER, st);
-  while (!vyre_fence_poll(fence)) sched_yield();
+  vyre_code code = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, st);
+  while (!vyre_fence_is_done(fence)) sched_yield();
   return code;
 }
 
@@ -278,15 +278,15 @@ FORM(resident_batched_into, batch, run_batch, true, false)
 /* The first output goes to a buffer that is there, the others to new ones. */
 static vyre_code resident_outputs(cts_run *r, vyre_status *st) {
   bound b;
-  vyre_resident there = {0}, handles[MOST] = {{0}};
+  vyre_buffer there = {0}, handles[MOST] = {{0}};
   size_t count_out = r->desc.output_count;
   bound_begin(r, &b);
   vyre_code result, code = bind_residents(r, &b, false, st);
   for (size_t i = 0; i < count_out; i++)
     b.out[i].size = r->desc.outputs[i].size;
   if (code == VYRE_OK && count_out > 0) {
-    code = vyre_resident_create(r->c->device, b.out[0].size, &there, st);
-    b.out[0].resident = there;
+    code = vyre_buffer_create(r->c->device, b.out[0].size, &there, st);
+    b.out[0].buffer = there;
   }
   if (code == VYRE_OK) {
     vyre_dispatch_desc config = with(r, NULL, NULL, &result);
@@ -300,22 +300,22 @@ static vyre_code resident_outputs(cts_run *r, vyre_status *st) {
   }
   for (size_t i = 0; i < count_out && code == VYRE_OK; i++) {
     const vyre_output *to = &r->desc.outputs[i];
-    code = vyre_resident_download(r->c->device, handles[i], 0, to->data,
-                                  to->size, st);
+    code = vyre_buffer_download(r->c->device, handles[i], 0, to->data, to->size,
+                                st);
   }
   for (size_t i = 0; i < count_out; i++) {
     if (handles[i].owner && handles[i].id != there.id) {
-      (void)!vyre_resident_free(r->c->device, handles[i], NULL);
+      (void)!vyre_buffer_destroy(r->c->device, handles[i], NULL);
     }
   }
-  if (there.owner) (void)!vyre_resident_free(r->c->device, there, NULL);
+  if (there.owner) (void)!vyre_buffer_destroy(r->c->device, there, NULL);
   bound_end(r, &b);
   return code;
 }
 
 static vyre_code resident_rows_into(cts_run *r, vyre_status *st) {
   bound b[ITEMS];
-  vyre_resident_row rows[ITEMS];
+  vyre_buffer_row rows[ITEMS];
   vyre_output outputs[ITEMS * MOST], to[ITEMS][MOST];
   vyre_dispatch_desc items[ITEMS];
   size_t count_out = r->desc.output_count;
@@ -356,7 +356,7 @@ static vyre_code prepare(cts_run *r, vyre_status *st) {
   vyre_code code = vyre_pipeline_compile(r->c->device, r->program, NULL,
                                          &pipeline, NULL, st);
   if (code != VYRE_OK) return code;
-  code = vyre_pipeline_prepare(pipeline, &options, st);
+  code = vyre_pipeline_add_variant(pipeline, &options, st);
   if (code == VYRE_OK) code = dispatch_by(r, pipeline, &options, st);
   vyre_pipeline_release(pipeline);
   return code;
@@ -394,35 +394,35 @@ static vyre_code replay(cts_run *r, vyre_recording *rec, bool has_fence,
 }
 
 static vyre_code record_dispatch(cts_run *r, vyre_recording *rec,
-                                 const vyre_place *in, const vyre_place *out,
-                                 vyre_status *st) {
+                                 const vyre_slot_range *in,
+                                 const vyre_slot_range *out, vyre_status *st) {
   vyre_recorded_dispatch d = {
       .inputs = in,
       .input_count = r->desc.input_count,
       .outputs = out,
       .output_count = r->desc.output_count,
       .grid = {r->desc.grid[0], r->desc.grid[1], r->desc.grid[2]}};
-  return vyre_recording_dispatch(rec, r->pipeline, &d, st);
+  return vyre_recording_add_dispatch(rec, r->pipeline, &d, st);
 }
 
 /* Everything bound for good, where it is. */
 static vyre_code recording(cts_run *r, vyre_status *st) {
   vyre_recording *rec;
-  vyre_place in[MOST] = {{0}}, out[MOST] = {{0}};
+  vyre_slot_range in[MOST] = {{0}}, out[MOST] = {{0}};
   vyre_code code = vyre_recording_create(r->c->device, &rec, st);
   for (size_t i = 0; i < r->desc.input_count && code == VYRE_OK; i++) {
-    vyre_resource from = {.data = (void *)(uintptr_t)r->desc.inputs[i].data,
-                          .size = r->desc.inputs[i].size,
-                          .is_read_only = true};
-    code = vyre_recording_fixed(rec, &from, &in[i].slot, st);
+    vyre_slot_binding from = {.data = (void *)(uintptr_t)r->desc.inputs[i].data,
+                              .size = r->desc.inputs[i].size,
+                              .is_read_only = true};
+    code = vyre_recording_add_fixed_slot(rec, &from, &in[i].slot, st);
   }
   for (size_t i = 0; i < r->desc.output_count && code == VYRE_OK; i++) {
-    vyre_resource to = {.data = r->desc.outputs[i].data,
-                        .size = r->desc.outputs[i].size};
-    code = vyre_recording_fixed(rec, &to, &out[i].slot, st);
+    vyre_slot_binding to = {.data = r->desc.outputs[i].data,
+                            .size = r->desc.outputs[i].size};
+    code = vyre_recording_add_fixed_slot(rec, &to, &out[i].slot, st);
   }
   if (code == VYRE_OK) code = record_dispatch(r, rec, in, out, st);
-  if (code == VYRE_OK) code = vyre_recording_finish(rec, st);
+  if (code == VYRE_OK) code = vyre_recording_seal(rec, st);
   for (int turn = 0; turn < 2 && code == VYRE_OK; turn++) {
     code = replay(r, rec, false, st);
   }
@@ -436,17 +436,17 @@ static vyre_code add_pair(vyre_recording *rec, const char *name, size_t index,
                           vyre_status *st) {
   char text[64];
   (void)snprintf(text, sizeof text, "%s %zu", name, index);
-  vyre_code code = vyre_recording_slot(rec, text, size, host, st);
+  vyre_code code = vyre_recording_add_slot(rec, text, size, host, st);
   (void)snprintf(text, sizeof text, "%s %zu, there", name, index);
-  return code == VYRE_OK ? vyre_recording_slot(rec, text, size, device, st)
+  return code == VYRE_OK ? vyre_recording_add_slot(rec, text, size, device, st)
                          : code;
 }
 
 typedef struct staged {
   vyre_recording *rec;
-  vyre_place in[MOST], out[MOST]; /* on the device */
-  vyre_place from[MOST], to[MOST];
-  vyre_resident residents[2 * MOST];
+  vyre_slot_range in[MOST], out[MOST]; /* on the device */
+  vyre_slot_range from[MOST], to[MOST];
+  vyre_buffer residents[2 * MOST];
 } staged;
 
 /* Uploads, the dispatch on what is resident, downloads. */
@@ -462,19 +462,19 @@ static vyre_code stage_record(cts_run *r, staged *s, vyre_status *st) {
                     &s->to[i].slot, &s->out[i].slot, st);
   }
   for (size_t i = 0; i < ins && code == VYRE_OK; i++) {
-    code = vyre_recording_copy(s->rec, s->from[i], s->in[i], st);
+    code = vyre_recording_add_copy(s->rec, s->from[i], s->in[i], st);
   }
   if (code == VYRE_OK) code = record_dispatch(r, s->rec, s->in, s->out, st);
   for (size_t i = 0; i < outs && code == VYRE_OK; i++) {
-    code = vyre_recording_copy(s->rec, s->out[i], s->to[i], st);
+    code = vyre_recording_add_copy(s->rec, s->out[i], s->to[i], st);
   }
-  return code == VYRE_OK ? vyre_recording_finish(s->rec, st) : code;
+  return code == VYRE_OK ? vyre_recording_seal(s->rec, st) : code;
 }
 
 static vyre_code stage_bind(cts_run *r, staged *s, size_t index, bool is_input,
                             vyre_status *st) {
-  vyre_resident *made = &s->residents[index + (is_input ? 0 : MOST)];
-  vyre_resource host = {
+  vyre_buffer *made = &s->residents[index + (is_input ? 0 : MOST)];
+  vyre_slot_binding host = {
       .data = is_input ? (void *)(uintptr_t)r->desc.inputs[index].data
                        : r->desc.outputs[index].data,
       .size =
@@ -483,11 +483,11 @@ static vyre_code stage_bind(cts_run *r, staged *s, size_t index, bool is_input,
   uint32_t there = (is_input ? s->in : s->out)[index].slot;
   vyre_code code = VYRE_OK;
   if (!made->owner) {
-    code = vyre_resident_create(r->c->device, host.size, made, st);
+    code = vyre_buffer_create(r->c->device, host.size, made, st);
   }
-  vyre_resource device = {.resident = *made};
-  if (code == VYRE_OK) code = vyre_recording_bind(s->rec, slot, &host, st);
-  return code == VYRE_OK ? vyre_recording_bind(s->rec, there, &device, st)
+  vyre_slot_binding device = {.buffer = *made};
+  if (code == VYRE_OK) code = vyre_recording_bind_slot(s->rec, slot, &host, st);
+  return code == VYRE_OK ? vyre_recording_bind_slot(s->rec, there, &device, st)
                          : code;
 }
 
@@ -503,15 +503,15 @@ static vyre_code recording_staged(cts_run *r, vyre_status *st) {
   }
   if (code == VYRE_OK) code = replay(r, s.rec, false, st);
   if (code == VYRE_OK && r->desc.input_count > 0) {
-    code = vyre_resident_free(r->c->device, s.residents[0], st);
-    s.residents[0] = (vyre_resident){0, 0};
+    code = vyre_buffer_destroy(r->c->device, s.residents[0], st);
+    s.residents[0] = (vyre_buffer){0, 0};
     if (code == VYRE_OK) code = stage_bind(r, &s, 0, true, st);
   }
   if (code == VYRE_OK) code = replay(r, s.rec, true, st);
   vyre_recording_release(s.rec);
   for (size_t i = 0; i < 2 * (size_t)MOST; i++) {
     if (s.residents[i].owner) {
-      (void)!vyre_resident_free(r->c->device, s.residents[i], NULL);
+      (void)!vyre_buffer_destroy(r->c->device, s.residents[i], NULL);
     }
   }
   return code;
@@ -552,7 +552,7 @@ static vyre_code tensor_make(cts_run *r, const vyre_input *from, tensor *out,
 
 /* Takes an output out of the device: as a tensor where the host sees its memory,
  * else by a download. */
-static vyre_code tensor_take(cts_run *r, vyre_resident from,
+static vyre_code tensor_take(cts_run *r, vyre_buffer from,
                              const vyre_output *to, vyre_status *st) {
   DLManagedTensorVersioned *made;
   int64_t shape = (int64_t)to->size;
@@ -561,8 +561,7 @@ static vyre_code tensor_take(cts_run *r, vyre_resident from,
                                       &shape, 1, 0, &made, &own);
   if (code == VYRE_UNSUPPORTED_FEATURE) {
     CTS_CHECK(r->c, !made && own.fix[0]);
-    return vyre_resident_download(r->c->device, from, 0, to->data, to->size,
-                                  st);
+    return vyre_buffer_download(r->c->device, from, 0, to->data, to->size, st);
   }
   if (code != VYRE_OK) {
     *st = own;
@@ -577,7 +576,7 @@ static vyre_code tensor_take(cts_run *r, vyre_resident from,
 static vyre_code dlpack(cts_run *r, vyre_status *st) {
   bound b;
   static tensor tensors[MOST];
-  vyre_resident kept[MOST] = {{0}};
+  vyre_buffer kept[MOST] = {{0}};
   vyre_code code = VYRE_OK, result;
   bound_begin(r, &b);
   memset(tensors, 0, sizeof tensors);
@@ -591,10 +590,10 @@ static vyre_code dlpack(cts_run *r, vyre_status *st) {
       code = vyre_dlpack_import(r->c->device, &tensors[i].managed, NULL,
                                 &b.residents[i], st);
     }
-    if (code == VYRE_OK) b.in[i] = vyre_input_resident(b.residents[i]);
+    if (code == VYRE_OK) b.in[i] = vyre_input_buffer(b.residents[i]);
   }
   for (size_t i = 0; i < r->desc.output_count; i++) {
-    b.out[i] = vyre_output_kept(&kept[i], r->desc.outputs[i].size);
+    b.out[i] = vyre_output_new_buffer(&kept[i], r->desc.outputs[i].size);
   }
   if (code == VYRE_OK) {
     vyre_dispatch_desc desc = with(r, b.in, b.out, &result);
@@ -606,10 +605,10 @@ static vyre_code dlpack(cts_run *r, vyre_status *st) {
   }
   for (size_t i = 0; i < MOST; i++) {
     bool was_taken = b.residents[i].owner != 0;
-    if (kept[i].owner) (void)!vyre_resident_free(r->c->device, kept[i], NULL);
+    if (kept[i].owner) (void)!vyre_buffer_destroy(r->c->device, kept[i], NULL);
     if (was_taken) {
-      (void)!vyre_resident_free(r->c->device, b.residents[i], NULL);
-      b.residents[i] = (vyre_resident){0, 0};
+      (void)!vyre_buffer_destroy(r->c->device, b.residents[i], NULL);
+      b.residents[i] = (vyre_buffer){0, 0};
     }
     /* What was imported is given back once; what was refused is still ours. */
     CTS_U64(r->c, (uint64_t)tensors[i].deleted, was_taken);

@@ -64,10 +64,10 @@ static void ends_oddly(cts *c) {
 }
 
 static void leaks(cts *c) {
-  vyre_resident buffer;
+  vyre_buffer buffer;
   passes(c);
   (void)vyre_device_retain(c->device);
-  CTS_OK(c, vyre_resident_create(c->device, 4, &buffer, &c->st));
+  CTS_OK(c, vyre_buffer_create(c->device, 4, &buffer, &c->st));
 }
 
 static void launches_nothing(cts *c) {

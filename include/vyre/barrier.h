@@ -53,14 +53,14 @@ typedef struct vyre_barrier_scratch {
 VYRE_BEGIN
 
 /** Makes empty scratch over @p allocator. Allocates nothing yet.
- *  Ownership: end it with vyre_barrier_scratch_finish.
+ *  Ownership: end it with vyre_barrier_scratch_deinit.
  *  Threads: compatible.  Blocks: never.  Errors: none. */
 VYRE_API void vyre_barrier_scratch_init(vyre_barrier_scratch *scratch,
                                         vyre_allocator allocator);
 
 /** Frees the scratch. NULL or zeroed is fine.
  *  Threads: compatible.  Blocks: never.  Errors: none. */
-VYRE_API void vyre_barrier_scratch_finish(vyre_barrier_scratch *scratch);
+VYRE_API void vyre_barrier_scratch_deinit(vyre_barrier_scratch *scratch);
 
 /** Waves and dependencies that fit without allocating.
  *  Threads: compatible.  Blocks: never.  Errors: none. */

@@ -77,16 +77,16 @@ typedef struct vyre_input_extent {
 } vyre_input_extent;
 
 /** One slot of a binding-set fingerprint. Counts and names do not take part. */
-typedef struct vyre_binding_slot {
+typedef struct vyre_binding_entry {
   uint32_t binding;
   vyre_role role;
   uint32_t element_size;
-} vyre_binding_slot;
+} vyre_binding_entry;
 
 /** The layout of a binding set: slots sorted by binding, and their hash. Two
  *  plans with equal slots can share one descriptor layout. */
 typedef struct vyre_binding_fingerprint {
-  const vyre_binding_slot *slots;
+  const vyre_binding_entry *slots;
   size_t slot_count;
   vyre_hash128 hash;
 } vyre_binding_fingerprint;
@@ -103,17 +103,17 @@ typedef enum vyre_layout_class {
 } vyre_layout_class;
 
 /** One descriptor of a device layout. */
-typedef struct vyre_layout_slot {
+typedef struct vyre_layout_entry {
   uint32_t group;
   uint32_t binding;
   vyre_layout_class memory_class;
   bool read_only;
   uint32_t element_size;
-} vyre_layout_slot;
+} vyre_layout_entry;
 
 /** A device layout: slots sorted by (group, binding), and their hash. */
 typedef struct vyre_layout_fingerprint {
-  const vyre_layout_slot *slots;
+  const vyre_layout_entry *slots;
   size_t slot_count;
   vyre_hash128 hash;
 } vyre_layout_fingerprint;
@@ -179,15 +179,15 @@ VYRE_API bool vyre_binding_plans_share_layout(const vyre_binding_plan *a,
  *  that is bound is Storage, read-only by access. Shared buffers are not bound
  *  and have no slot.
  *  Ownership, threads, blocks, errors: as vyre_binding_fingerprint_build. */
-VYRE_API VYRE_NODISCARD vyre_code
-vyre_binding_plan_layout(const vyre_binding_plan *plan, vyre_arena *arena,
-                         vyre_layout_fingerprint *out, vyre_status *st);
+VYRE_API VYRE_NODISCARD vyre_code vyre_layout_fingerprint_from_plan(
+    const vyre_binding_plan *plan, vyre_arena *arena,
+    vyre_layout_fingerprint *out, vyre_status *st);
 
 /** A device layout from slots in any order: sorts a copy by (group, binding);
  *  equal ones keep their order. @p slots is borrowed for the call.
  *  Ownership, threads, blocks, errors: as vyre_binding_fingerprint_build. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_layout_fingerprint_build(
-    const vyre_layout_slot *slots, size_t slot_count, vyre_arena *arena,
+    const vyre_layout_entry *slots, size_t slot_count, vyre_arena *arena,
     vyre_layout_fingerprint *out, vyre_status *st);
 
 /** Whether the slots are the same. Compares the slots, not the hashes.

@@ -4,7 +4,7 @@
  *
  *      vyre_builder *b;
  *      vyre_builder_create((vyre_allocator){0}, "twice", &b, &st);
- *      vyre_buffer_handle y = vyre_build_buffer(
+ *      vyre_build_buffer_ref y = vyre_build_buffer(
  *          b, "y", VYRE_ACCESS_READ_WRITE, VYRE_ELEMENT_F32, 0, 0);
  *      vyre_value i = vyre_build_id(b, VYRE_OP_GLOBAL_ID, 0);
  *      vyre_value twice =
@@ -12,11 +12,11 @@
  *                            vyre_build_f32(b, 2));
  *      vyre_build_store(b, y, i, twice);
  *      vyre_program *program;
- *      if (vyre_builder_finish(b, &program, &st) != VYRE_OK) ... st.fix ...
+ *      if (vyre_builder_build(b, &program, &st) != VYRE_OK) ... st.fix ...
  *      vyre_builder_release(b);
  *
  *  The first mistake is kept, with a Fix; every later call does nothing and
- *  gives an empty handle, so that only vyre_builder_finish needs a check. Handles
+ *  gives an empty handle, so that only vyre_builder_build needs a check. Handles
  *  know their builder: one of another builder, or one that is used where it has
  *  no meaning, is a mistake like any other and never a crash.
  *
@@ -49,12 +49,12 @@ typedef struct vyre_value {
 typedef struct vyre_variable {
   uint32_t id, builder;
 } vyre_variable;
-typedef struct vyre_buffer_handle {
+typedef struct vyre_build_buffer_ref {
   uint32_t id, builder;
-} vyre_buffer_handle;
-typedef struct vyre_function_handle {
+} vyre_build_buffer_ref;
+typedef struct vyre_build_function_ref {
   uint32_t id, builder;
-} vyre_function_handle;
+} vyre_build_function_ref;
 
 /** One parameter of vyre_build_function. The name is for people and may be
  *  NULL. */
@@ -98,42 +98,40 @@ VYRE_API const vyre_status *vyre_builder_status(const vyre_builder *builder);
  *             still open, or an atomic that was never used;
  *             VYRE_INVALID_ARGUMENT if it was finished before or for a NULL;
  *             VYRE_OUT_OF_MEMORY. */
-VYRE_API VYRE_NODISCARD vyre_code vyre_builder_finish(vyre_builder *builder,
-                                                      vyre_program **out,
-                                                      vyre_status *st);
+VYRE_API VYRE_NODISCARD vyre_code vyre_builder_build(vyre_builder *builder,
+                                                     vyre_program **out,
+                                                     vyre_status *st);
 
 /** The kernel's head. In all functions below: Ownership: nothing changes hands.
  *  Threads: compatible.  Blocks: on the allocator only.  Errors: as the first
- *  mistake, at vyre_builder_finish. */
+ *  mistake, at vyre_builder_build. */
 VYRE_API void vyre_builder_workgroup(vyre_builder *builder, uint32_t x,
                                      uint32_t y, uint32_t z);
 VYRE_API void vyre_builder_over(vyre_builder *builder,
-                                vyre_buffer_handle buffer);
+                                vyre_build_buffer_ref buffer);
 /** Makes it a queue kernel whose items have that type. */
 VYRE_API void vyre_builder_queue(vyre_builder *builder, vyre_type item);
 
 /** Declares a buffer. _declare takes everything, the others the usual. */
-VYRE_API vyre_buffer_handle vyre_build_declare(vyre_builder *builder,
-                                               const vyre_buffer_decl *decl);
-VYRE_API vyre_buffer_handle vyre_build_buffer(vyre_builder *builder,
-                                              const char *name,
-                                              vyre_access access,
-                                              vyre_element element,
-                                              uint32_t count, uint32_t binding);
-VYRE_API vyre_buffer_handle vyre_build_uniform(vyre_builder *builder,
-                                               const char *name,
-                                               vyre_element element,
-                                               uint32_t count,
-                                               uint32_t binding);
-VYRE_API vyre_buffer_handle vyre_build_shared(vyre_builder *builder,
-                                              const char *name,
-                                              vyre_element element,
-                                              uint32_t count);
+VYRE_API vyre_build_buffer_ref vyre_build_declare(vyre_builder *builder,
+                                                  const vyre_buffer_decl *decl);
+VYRE_API vyre_build_buffer_ref
+vyre_build_buffer(vyre_builder *builder, const char *name, vyre_access access,
+                  vyre_element element, uint32_t count, uint32_t binding);
+VYRE_API vyre_build_buffer_ref vyre_build_uniform(vyre_builder *builder,
+                                                  const char *name,
+                                                  vyre_element element,
+                                                  uint32_t count,
+                                                  uint32_t binding);
+VYRE_API vyre_build_buffer_ref vyre_build_shared(vyre_builder *builder,
+                                                 const char *name,
+                                                 vyre_element element,
+                                                 uint32_t count);
 
 /** Begins a function; vyre_build_end ends it. All functions come before the
  *  first value or statement of the kernel. @p variables gets one for each of
  *  @p count @p parameters. */
-VYRE_API vyre_function_handle vyre_build_function(
+VYRE_API vyre_build_function_ref vyre_build_function(
     vyre_builder *builder, const char *name, vyre_type result,
     const vyre_parameter *parameters, size_t count, vyre_variable *variables);
 
@@ -148,13 +146,13 @@ VYRE_API vyre_value vyre_build_f64(vyre_builder *builder, double value);
 VYRE_API vyre_value vyre_build_get(vyre_builder *builder,
                                    vyre_variable variable);
 VYRE_API vyre_value vyre_build_load(vyre_builder *builder,
-                                    vyre_buffer_handle buffer,
+                                    vyre_build_buffer_ref buffer,
                                     vyre_value index);
 /** Element 0: the value of a uniform that is one. */
 VYRE_API vyre_value vyre_build_scalar(vyre_builder *builder,
-                                      vyre_buffer_handle buffer);
+                                      vyre_build_buffer_ref buffer);
 VYRE_API vyre_value vyre_build_len(vyre_builder *builder,
-                                   vyre_buffer_handle buffer);
+                                   vyre_build_buffer_ref buffer);
 /** An operation of VYRE_OP_ID_MAP; axis 0, 1, 2 is x, y, z. */
 VYRE_API vyre_value vyre_build_id(vyre_builder *builder, vyre_op op,
                                   unsigned axis);
@@ -171,13 +169,13 @@ VYRE_API vyre_value vyre_build_cast(vyre_builder *builder, vyre_type type,
 VYRE_API vyre_value vyre_build_bitcast(vyre_builder *builder, vyre_type type,
                                        vyre_value a);
 VYRE_API vyre_value vyre_build_call(vyre_builder *builder,
-                                    vyre_function_handle function,
+                                    vyre_build_function_ref function,
                                     const vyre_value *values, size_t count);
 VYRE_API vyre_value vyre_build_atomic(vyre_builder *builder, vyre_op op,
-                                      vyre_buffer_handle buffer,
+                                      vyre_build_buffer_ref buffer,
                                       vyre_value index, vyre_value value);
 VYRE_API vyre_value vyre_build_compare_exchange(vyre_builder *builder,
-                                                vyre_buffer_handle buffer,
+                                                vyre_build_buffer_ref buffer,
                                                 vyre_value index,
                                                 vyre_value expected,
                                                 vyre_value desired);
@@ -194,8 +192,9 @@ VYRE_API vyre_variable vyre_build_var(vyre_builder *builder, const char *name,
                                       vyre_value value);
 VYRE_API void vyre_build_assign(vyre_builder *builder, vyre_variable variable,
                                 vyre_value value);
-VYRE_API void vyre_build_store(vyre_builder *builder, vyre_buffer_handle buffer,
-                               vyre_value index, vyre_value value);
+VYRE_API void vyre_build_store(vyre_builder *builder,
+                               vyre_build_buffer_ref buffer, vyre_value index,
+                               vyre_value value);
 /** An atomic or push whose value nobody wants. */
 VYRE_API void vyre_build_eval(vyre_builder *builder, vyre_value value);
 VYRE_API void vyre_build_print(vyre_builder *builder,

@@ -3,7 +3,7 @@
  *  The cache of compiled pipelines: what it did, what is in it, and why not.
  *
  *  In memory, a device keeps the pipelines that are in use and the last
- *  VYRE_CACHE_PARKED that were let go of: compiling the same program with the
+ *  VYRE_CACHE_IDLE that were let go of: compiling the same program with the
  *  same options again gives the same pipeline. On disk, a context's directory
  *  (vyre_context_options) keeps what a backend can make a pipeline of without
  *  compiling. An entry has the whole key, every input that matters, and is used
@@ -24,7 +24,7 @@
 #include "vyre/program.h"
 #include "vyre/status.h"
 
-enum { VYRE_CACHE_PARKED = 64 };
+enum { VYRE_CACHE_IDLE = 64 };
 
 /** How a compile ended: X(enumerator, name). */
 #define VYRE_CACHE_RESULT_MAP(X)            \
@@ -42,7 +42,7 @@ typedef enum vyre_cache_result {
 /** What the cache did. Texts are never NULL but where it says so. */
 typedef struct vyre_cache_info {
   vyre_cache_result result; /* of the last compile that gave the pipeline */
-  vyre_cache_result made;   /* how it was made: disk_hit, miss or off */
+  vyre_cache_result origin; /* how it was made: disk_hit, miss or off */
   uint64_t memory_hits;     /* compiles that got it without any work */
   const char *reason;       /* of `made`, in words */
   const char *entry;        /* the name of its file; "" if off */
@@ -77,8 +77,8 @@ typedef struct vyre_cache_explanation {
 typedef struct vyre_cache_entry {
   const char *name;
   uint64_t bytes;
-  int64_t used; /* last, in seconds since 1970 */
-  bool is_sound;
+  int64_t last_used; /* last, in seconds since 1970 */
+  bool is_valid;
   const char *problem; /* what is wrong with it; "" if sound */
   uint64_t artifact_bytes;
   const vyre_cache_field *fields; /* none if not sound */
@@ -86,18 +86,18 @@ typedef struct vyre_cache_entry {
 } vyre_cache_entry;
 
 /** Where the files are. */
-typedef struct vyre_cache_place {
-  bool is_on;            /* files are used, or would be once there are some */
-  bool is_there;         /* the directory is */
+typedef struct vyre_cache_location {
+  bool is_enabled;       /* files are used, or would be once there are some */
+  bool exists;           /* the directory is */
   const char *directory; /* "" if there is none */
   const char *reason;    /* why it is off or read only; "" if neither */
   const char *fix;       /* and what to do about it */
   uint64_t max_bytes;
   bool is_read_only; /* what is there is used, and nothing is added */
-} vyre_cache_place;
+} vyre_cache_location;
 
 typedef struct vyre_cache_listing {
-  bool is_on;
+  bool is_enabled;
   const char *directory; /* "" if there is none */
   const char *reason;    /* why it is off; "" if on */
   const char *fix;       /* and what to do about it */
@@ -105,7 +105,7 @@ typedef struct vyre_cache_listing {
   uint64_t bytes;                  /* of all entries and probes */
   const vyre_cache_entry *entries; /* by name */
   size_t entry_count;
-  size_t damaged_count;  /* of them */
+  size_t corrupt_count;  /* of them */
   size_t leftover_count; /* files of writers that did not end */
   size_t probe_count;    /* files with what a probe of a device found */
 } vyre_cache_listing;
@@ -113,7 +113,7 @@ typedef struct vyre_cache_listing {
 /** What to remove, besides entries that are damaged and leftovers that are an
  *  hour old. Zeroed: what is above the cap, as every write does. */
 typedef struct vyre_cache_prune_options {
-  bool all;
+  bool remove_all;
   uint64_t max_bytes; /* keep the last used up to here; 0: the context's cap */
 } vyre_cache_prune_options;
 
@@ -132,8 +132,8 @@ VYRE_API const char *vyre_cache_result_name(vyre_cache_result result);
  *  Ownership: fills *out; texts are the pipeline's.
  *  Threads: safe.  Blocks: of a miss, the first time: on files of the cache.
  *  Errors: none. */
-VYRE_API bool vyre_pipeline_cache_info(const vyre_pipeline *pipeline,
-                                       vyre_cache_info *out);
+VYRE_API bool vyre_pipeline_get_cache_info(const vyre_pipeline *pipeline,
+                                           vyre_cache_info *out);
 
 /** Says what vyre_pipeline_compile would find, and has the whole key. Compiles
  *  nothing, loads nothing, writes nothing. @p options may be NULL.
@@ -152,10 +152,9 @@ vyre_cache_explain(vyre_device *device, vyre_program *program,
  *  Ownership: all of *out lives in @p arena.
  *  Threads:   safe; the arena is compatible.   Blocks: on files.
  *  Errors:    VYRE_OUT_OF_MEMORY; VYRE_INVALID_ARGUMENT for a NULL. */
-VYRE_API VYRE_NODISCARD vyre_code vyre_cache_find(vyre_context *context,
-                                                  vyre_arena *arena,
-                                                  vyre_cache_place *out,
-                                                  vyre_status *st);
+VYRE_API VYRE_NODISCARD vyre_code
+vyre_cache_get_location(vyre_context *context, vyre_arena *arena,
+                        vyre_cache_location *out, vyre_status *st);
 
 /** Reads and checks every entry of @p context (NULL: the process's own). A cache
  *  that is off has none, and says why.

@@ -28,7 +28,8 @@ typedef struct vyre_context_options {
   uint64_t cache_bytes;   /* of files; 0: $VYRE_CACHE_BYTES, else 256 MiB */
   const char *trace_file; /* docs/observability.md; NULL: $VYRE_TRACE; "": none.
                              %p stands for the process's id */
-  const char *faults; /* as vyre_context_inject; NULL: $VYRE_FAULTS; "": none */
+  const char
+      *faults; /* as vyre_context_inject_faults; NULL: $VYRE_FAULTS; "": none */
   const char *backend_options; /* what a backend lets be chosen, as
                                   "cpu.threads=2,cpu.width=8" (docs/cpu.md). It
                                   goes behind what $VYRE_OPTIONS says, and the
@@ -91,8 +92,8 @@ VYRE_API void vyre_context_release(vyre_context *context);
  *  Returns false, and *out zeroed, if there is none.
  *  Ownership: the text is the context's.  Threads: safe.
  *  Blocks: on the trace file.  Errors: none. */
-VYRE_API bool vyre_context_trace(const vyre_context *context,
-                                 vyre_trace_info *out);
+VYRE_API bool vyre_context_get_trace_info(const vyre_context *context,
+                                          vyre_trace_info *out);
 
 /** Arms faults, for tests of what depends on vyre: "submit:3" lets the third
  *  submission from now fail, "submit:3+" that and all after, "upload:1,wait:2"
@@ -107,9 +108,8 @@ VYRE_API bool vyre_context_trace(const vyre_context *context,
  *  Ownership: borrows all.  Threads: safe.  Blocks: never.
  *  Errors:    VYRE_INVALID_ARGUMENT if the text is none of that, or has one fault
  *             twice; faults are then as before. */
-VYRE_API VYRE_NODISCARD vyre_code vyre_context_inject(vyre_context *context,
-                                                      const char *faults,
-                                                      vyre_status *st);
+VYRE_API VYRE_NODISCARD vyre_code vyre_context_inject_faults(
+    vyre_context *context, const char *faults, vyre_status *st);
 
 /** Returns the value of option @p name of @p backend ("ref", "fallback") in
  *  @p context, which may be NULL: the process's own. Returns @p otherwise if

@@ -19,13 +19,13 @@ typedef struct vyre_device vyre_device;
 
 /** How a device does one operation on floats. All forms give the same bits; an
  *  operation of f64 that is not native is wrong there, and not used. */
-typedef struct vyre_number_class {
+typedef struct vyre_float_op_info {
   const char *operation; /* "f32 fma", "u32 to f32", ...; static storage */
-  vyre_numbers form;     /* VYRE_NUMBERS_NATIVE: right as it is */
+  vyre_float_mode mode;  /* VYRE_FLOAT_MODE_NATIVE: right as it is */
   uint64_t tested; /* vectors that went through it; 0: it was not tested, as the
                       device is exact by definition or does not have it */
   uint64_t wrong;  /* of them, with the device's own operation */
-} vyre_number_class;
+} vyre_float_op_info;
 
 /** What a device can do. */
 typedef struct vyre_device_caps {
@@ -43,11 +43,11 @@ typedef struct vyre_device_caps {
   bool has_atomics64; /* atomics on u64 and i64, in buffers and shared memory;
                          without, a kernel may have atomic_add whose result is
                          not used, and other ones are refused */
-  const vyre_number_class *numbers; /* of every operation; the device's */
-  size_t number_count;
-  bool runs_nothing;    /* a stand-in: a dispatch succeeds, and no kernel ran */
-  bool keeps_pipelines; /* the cache on disk has files of it */
-  bool imports_host_memory; /* vyre_resident_import takes it, though dispatches
+  const vyre_float_op_info *float_ops; /* of every operation; the device's */
+  size_t float_op_count;
+  bool is_stub;        /* a stand-in: a dispatch succeeds, and no kernel ran */
+  bool has_disk_cache; /* the cache on disk has files of it */
+  bool imports_host_memory; /* vyre_buffer_import takes it, though dispatches
                                do not bind it where it is */
   const char *details; /* for people: lines of "what: ...", such as limits and
                            features of its API. NULL: none; the device's */
@@ -75,9 +75,9 @@ typedef struct vyre_device_info {
  *  vyre_context_options.backend_options, or $VYRE_OPTIONS, "BACKEND.NAME=NUMBER",
  *  or "=auto", which is as if it were not there. Texts are static storage. */
 typedef struct vyre_device_option {
-  const char *name;     /* "threads" */
-  uint64_t least, most; /* numbers that it takes */
-  const char *help;     /* for people */
+  const char *name;  /* "threads" */
+  uint64_t min, max; /* numbers that it takes */
+  const char *help;  /* for people */
 } vyre_device_option;
 
 VYRE_BEGIN
@@ -89,7 +89,7 @@ VYRE_BEGIN
  *
  *  "auto" falls back to "ref" if nothing better can be used, for instance if
  *  "cpu" finds no LLVM 19 to compile with. A program that depends on speed finds
- *  out in one of three ways: vyre_device_name and vyre_device_reason say what was
+ *  out in one of three ways: vyre_device_name and vyre_device_selection_reason say what was
  *  chosen and why; on success the message of @p st says the same; and the option
  *  "ref.fallback=0" (vyre_context_options.backend_options, $VYRE_OPTIONS) makes
  *  "auto" fail instead.
@@ -137,11 +137,11 @@ VYRE_API const char *vyre_device_name(const vyre_device *device);
  *  choice of "auto", such as "auto: 'cpu' has no LLVM 19 to compile with;
  *  apt-get install libllvm19". The device's.
  *  Threads: safe.  Blocks: never.  Errors: none. */
-VYRE_API const char *vyre_device_reason(const vyre_device *device);
+VYRE_API const char *vyre_device_selection_reason(const vyre_device *device);
 
 /** What it can do; the device's.
  *  Threads: safe.  Blocks: never.  Errors: none. */
-VYRE_API const vyre_device_caps *vyre_device_capabilities(
+VYRE_API const vyre_device_caps *vyre_device_get_caps(
     const vyre_device *device);
 
 /** A number of its own in this process; the owner of its resident buffers. From
@@ -154,7 +154,7 @@ VYRE_API bool vyre_device_is_lost(const vyre_device *device);
 
 /** Tests every operation on floats now: a million edges and random numbers
  *  each, against exact arithmetic. A device that is not exact by definition is
- *  tested when it is opened first, and vyre_device_capabilities has the result;
+ *  tested when it is opened first, and vyre_device_get_caps has the result;
  *  this does it again and changes nothing. The first @p room classes are put to
  *  @p out; *count says how many there are.
  *  Ownership: borrows all.  Threads: safe.  Blocks: until it is over: a second.
@@ -162,7 +162,7 @@ VYRE_API bool vyre_device_is_lost(const vyre_device *device);
  *             operation is wrong in every form; those of compiling and
  *             dispatching. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_device_probe(vyre_device *device,
-                                                    vyre_number_class *out,
+                                                    vyre_float_op_info *out,
                                                     size_t room, size_t *count,
                                                     vyre_status *st);
 
@@ -170,13 +170,13 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_device_probe(vyre_device *device,
  *  backends without one. False beyond the last.
  *  Ownership: fills *out.  Threads: safe.
  *  Blocks: on drivers, the first time.  Errors: none. */
-VYRE_API bool vyre_device_list(size_t index, vyre_device_info *out);
+VYRE_API bool vyre_device_info_at(size_t index, vyre_device_info *out);
 
 /** Describes option @p index of backend @p backend ("cpu"). False beyond the last,
  *  and for a backend that is none.
  *  Ownership: fills *out.  Threads: safe.  Blocks: never.  Errors: none. */
-VYRE_API bool vyre_device_option_list(const char *backend, size_t index,
-                                      vyre_device_option *out);
+VYRE_API bool vyre_device_option_at(const char *backend, size_t index,
+                                    vyre_device_option *out);
 
 VYRE_END
 

@@ -20,8 +20,8 @@ typedef struct vyre_diagnostic {
   uint32_t length; /* bytes from the column on; at least 1 */
   const char *message;
   const char *fix;
-  const char *other; /* what a second place says ("declared here"), or NULL */
-  uint32_t other_line, other_column;
+  const char *note; /* what a second place says ("declared here"), or NULL */
+  uint32_t note_line, note_column;
 } vyre_diagnostic;
 
 /** Findings of one file in the order of their places. Zeroed, it is empty, ready
@@ -37,18 +37,18 @@ typedef struct vyre_diagnostics {
 
 /** A rule of the language, or what a check of a run may find. Static storage. */
 typedef struct vyre_rule {
-  const char *id;          /* "V012"; "race", as vyre_finding_name has it */
-  const char *title;       /* one line */
-  const char *explanation; /* a paragraph */
-  const char *bad;         /* a file that breaks it, and no other rule */
-  const char *good;        /* one that just does not */
+  const char *id;           /* "V012"; "race", as vyre_finding_name has it */
+  const char *title;        /* one line */
+  const char *explanation;  /* a paragraph */
+  const char *bad_example;  /* a file that breaks it, and no other rule */
+  const char *good_example; /* one that just does not */
 } vyre_rule;
 
 VYRE_BEGIN
 
 /** Frees all findings. NULL or zeroed is fine; may be used again afterwards.
  *  Threads: compatible.  Blocks: never.  Errors: none. */
-VYRE_API void vyre_diagnostics_finish(vyre_diagnostics *diagnostics);
+VYRE_API void vyre_diagnostics_deinit(vyre_diagnostics *diagnostics);
 
 /** Prints the findings as people like them: file:line:column, the source line
  *  with a caret below, the fix, the rule. @p source may be NULL.

@@ -27,16 +27,16 @@
 
 /** What a dispatch reads: bytes of the host, or of a resident buffer. */
 typedef struct vyre_input {
-  const void *data;       /* host bytes; no alignment is needed */
-  size_t size;            /* of them; resident: 0 means up to its end */
-  vyre_resident resident; /* instead of data, if not zeroed */
-  uint64_t offset; /* in the resident buffer; a multiple of the element */
+  const void *data;   /* host bytes; no alignment is needed */
+  size_t size;        /* of them; resident: 0 means up to its end */
+  vyre_buffer buffer; /* instead of data, if not zeroed */
+  uint64_t offset;    /* in the resident buffer; a multiple of the element */
 } vyre_input;
 
 /** Memory for one output that is kept from dispatch to dispatch: it grows when
  *  it must and never shrinks. Zeroed, it is empty and takes the C library's
  *  heap. Threads: compatible. */
-typedef struct vyre_slot {
+typedef struct vyre_host_buffer {
   void *data;
   size_t size;     /* bytes of the last result */
   size_t capacity; /* bytes there are */
@@ -45,7 +45,7 @@ typedef struct vyre_slot {
                   aligned for the device; 0 for memory of your own */
   uint64_t device; /* whose dispatch allocated it, and counts its capacity; 0
                       for memory of your own */
-} vyre_slot;
+} vyre_host_buffer;
 
 /** Where an output goes: exactly one of these.
  *    data, size      the caller's memory
@@ -55,10 +55,10 @@ typedef struct vyre_slot {
 typedef struct vyre_output {
   void *data; /* no alignment is needed */
   size_t size;
-  vyre_slot *slot;
-  vyre_resident resident;
+  vyre_host_buffer *host_buffer;
+  vyre_buffer buffer;
   uint64_t offset; /* in the resident buffer */
-  vyre_resident *kept;
+  vyre_buffer *new_buffer;
 } vyre_output;
 
 /** Ways to say them, for those who do not write {.data = x, .size = n}.
@@ -67,7 +67,7 @@ static inline vyre_input vyre_input_bytes(const void *data, size_t size) {
   vyre_input made = {data, size, {0, 0}, 0};
   return made;
 }
-static inline vyre_input vyre_input_resident(vyre_resident buffer) {
+static inline vyre_input vyre_input_buffer(vyre_buffer buffer) {
   vyre_input made = {NULL, 0, {buffer.owner, buffer.id}, 0};
   return made;
 }
@@ -75,15 +75,17 @@ static inline vyre_output vyre_output_bytes(void *data, size_t size) {
   vyre_output made = {data, size, NULL, {0, 0}, 0, NULL};
   return made;
 }
-static inline vyre_output vyre_output_slot(vyre_slot *slot, size_t size) {
+static inline vyre_output vyre_output_host_buffer(vyre_host_buffer *slot,
+                                                  size_t size) {
   vyre_output made = {NULL, size, slot, {0, 0}, 0, NULL};
   return made;
 }
-static inline vyre_output vyre_output_resident(vyre_resident buffer) {
+static inline vyre_output vyre_output_buffer(vyre_buffer buffer) {
   vyre_output made = {NULL, 0, NULL, {buffer.owner, buffer.id}, 0, NULL};
   return made;
 }
-static inline vyre_output vyre_output_kept(vyre_resident *kept, size_t size) {
+static inline vyre_output vyre_output_new_buffer(vyre_buffer *kept,
+                                                 size_t size) {
   vyre_output made = {NULL, size, NULL, {0, 0}, 0, kept};
   return made;
 }
@@ -115,21 +117,21 @@ typedef enum vyre_copy_reason {
 /** What became of the bytes of a dispatch. Zero bytes that outputs begin with
  *  are no copy. */
 typedef struct vyre_copy_report {
-  uint64_t borrowed_bytes; /* bound where they are: host memory */
-  uint64_t resident_bytes; /* on the device already */
-  uint64_t mapped_bytes;   /* of these, memory of the caller that it maps */
+  uint64_t borrowed_bytes;      /* bound where they are: host memory */
+  uint64_t device_buffer_bytes; /* on the device already */
+  uint64_t mapped_bytes; /* of these, memory of the caller that it maps */
   uint64_t copied_bytes;
-  uint32_t copies;            /* how many bindings were copied */
-  const char *first_copied;   /* name of the first; the program's. NULL: none */
-  vyre_copy_reason first_why; /* and why */
+  uint32_t copies;          /* how many bindings were copied */
+  const char *first_copied; /* name of the first; the program's. NULL: none */
+  vyre_copy_reason first_reason; /* and why */
 } vyre_copy_report;
 
 /** What became of output slots. Sums, over all that it was passed to. */
-typedef struct vyre_slot_stats {
+typedef struct vyre_output_stats {
   uint64_t slots, reused, moved, appended;
   uint64_t incoming_bytes, copied_bytes, moved_bytes, appended_bytes;
   uint64_t retained_capacity_bytes;
-} vyre_slot_stats;
+} vyre_output_stats;
 
 /** What to look for while the kernel runs; all of it makes the run slower.
  *  Zeroed: nothing. */
@@ -187,7 +189,7 @@ typedef struct vyre_check_report {
  *  runs. It costs a little where it is asked for, and nothing elsewhere.
  *  Threads: safe for who reads it; one dispatch at a time writes it. */
 typedef struct vyre_progress {
-  uint64_t done, all; /* the library's: others change them meanwhile */
+  uint64_t completed, total; /* the library's: others change them meanwhile */
 } vyre_progress;
 
 /** One run. Zeroed: no bindings, everything else by default. */
@@ -201,15 +203,16 @@ typedef struct vyre_dispatch_desc {
                        of 0 together with others counts as 1 */
   const vyre_compile_options *variant; /* one that was prepared; NULL: as
                                           compiled */
-  bool is_borrowed;        /* inputs stay unchanged until the fence: they need
+  bool is_borrowed;       /* inputs stay unchanged until the fence: they need
                               not be copied when the work is submitted */
-  bool has_fresh_outputs;  /* slots take new memory, once all is checked, and
+  bool has_fresh_outputs; /* slots take new memory, once all is checked, and
                               free what they had */
-  bool require_zero_copy;  /* fail rather than copy */
-  bool has_iterations;     /* else 1 */
-  uint32_t iterations;     /* launches back to back on the same buffers; 0 is an
+  bool require_zero_copy; /* fail rather than copy */
+  bool has_repeat_count;  /* else 1 */
+  uint32_t repeat_count;  /* launches back to back on the same buffers; 0 is an
                               error */
-  uint64_t max_iterations; /* of all loops of an invocation together; 0: 2^32-1.
+  uint64_t
+      max_loop_iterations; /* of all loops of an invocation together; 0: 2^32-1.
                               A limit has the same outcome on every device,
                               unless a loop exceeds what the driver can run. A
                               compiled kernel that is proven to need at most
@@ -230,7 +233,7 @@ typedef struct vyre_dispatch_desc {
   /* What comes back, where not NULL; valid when the work is over. */
   vyre_timing *timing;
   vyre_copy_report *copies;
-  vyre_slot_stats *slot_stats;
+  vyre_output_stats *output_stats;
   vyre_code *result; /* of this item. VYRE_UNKNOWN: it was not reached */
 
   /* What it tells meanwhile; must live until the work is over. NULL: nothing */
@@ -259,7 +262,7 @@ VYRE_BEGIN
  *             overlaps; VYRE_INVALID_ARGUMENT (grid_required) for a workgroup
  *             of two or three axes without a grid; VYRE_INVALID_ARGUMENT
  *             (grid_too_large) if an id would not fit in 32 bits;
- *             VYRE_INVALID_ARGUMENT (not_prepared) for a variant, or a small
+ *             VYRE_INVALID_ARGUMENT (variant_not_compiled) for a variant, or a small
  *             max_iterations, that the pipeline was not prepared for;
  *             VYRE_DISPATCH_FAILED: out_of_fuel, timed_out, writer_refused
  *             (outputs are then unspecified);
@@ -303,8 +306,8 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_submit(vyre_pipeline *pipeline,
  *  give the same bits as.
  *  All else as vyre_pipeline_compile and vyre_dispatch. */
 VYRE_API VYRE_NODISCARD vyre_code
-vyre_device_dispatch(vyre_device *device, vyre_program *program,
-                     const vyre_dispatch_desc *desc, vyre_status *st);
+vyre_device_run_program(vyre_device *device, vyre_program *program,
+                        const vyre_dispatch_desc *desc, vyre_status *st);
 
 /** Computes the grid that vyre_dispatch would run for @p desc: the given one; else
  *  as many workgroups on x as cover the buffer of the kernel's over(...), or
@@ -327,7 +330,7 @@ VYRE_API void vyre_progress_read(const vyre_progress *progress, uint64_t *done,
 
 /** Frees a slot's memory and empties it. NULL is fine.
  *  Threads: compatible.  Blocks: on devices that open or close.  Errors: none. */
-VYRE_API void vyre_slot_finish(vyre_slot *slot);
+VYRE_API void vyre_host_buffer_deinit(vyre_host_buffer *slot);
 
 /** Puts @p incoming results into the slots of a caller, one by one: bytes that
  *  fit a slot's capacity are copied there (reused), else the allocations change
@@ -337,9 +340,9 @@ VYRE_API void vyre_slot_finish(vyre_slot *slot);
  *  afterwards. Adds to @p stats.
  *  Ownership: as it says.  Threads: compatible.  Blocks: never.
  *  Errors:    VYRE_INVALID_ARGUMENT for a NULL. */
-VYRE_API VYRE_NODISCARD vyre_code
-vyre_slots_replace(vyre_slot *incoming, size_t incoming_count, vyre_slot *slots,
-                   size_t slot_count, vyre_slot_stats *stats, vyre_status *st);
+VYRE_API VYRE_NODISCARD vyre_code vyre_host_buffers_replace(
+    vyre_host_buffer *incoming, size_t incoming_count, vyre_host_buffer *slots,
+    size_t slot_count, vyre_output_stats *stats, vyre_status *st);
 
 /** "owned_input", ...; "?" for a number that is none. Static storage.
  *  Threads: safe.  Blocks: never.  Errors: none. */
@@ -347,7 +350,7 @@ VYRE_API const char *vyre_copy_reason_name(vyre_copy_reason reason);
 
 /** Frees all findings. NULL or zeroed is fine; may be used again afterwards.
  *  Threads: compatible.  Blocks: never.  Errors: none. */
-VYRE_API void vyre_check_report_finish(vyre_check_report *report);
+VYRE_API void vyre_check_report_deinit(vyre_check_report *report);
 
 /** "race", "out_of_bounds", ...; "?" for a number that is none. Static storage.
  *  Threads: safe.  Blocks: never.  Errors: none. */

@@ -3,13 +3,13 @@
  *  The forms of dispatch, each a thin wrapper of vyre_submit: it sets what the
  *  form promises and leaves the rest to the descriptor.
  *
- *      vyre_slot y = {0};
- *      vyre_output outputs[] = {vyre_output_slot(&y, 0)};
+ *      vyre_host_buffer y = {0};
+ *      vyre_output outputs[] = {vyre_output_host_buffer(&y, 0)};
  *      vyre_code code = vyre_dispatch_borrowed_into(pipeline, inputs, 3, outputs,
  *                                                   1, NULL, &st);
  *
  *  They differ in what becomes of memory, never in the bits: each gives those of
- *  vyre_device_dispatch.
+ *  vyre_device_run_program.
  *
  *  What holds for all of them:
  *    config    everything but the bindings (grid, variant, timeout, label ...);
@@ -45,7 +45,7 @@ VYRE_BEGIN
 /** The descriptor of @p config with these bindings.
  *  Ownership: borrows everything.  Threads: safe.  Blocks: never.
  *  Errors: none. */
-static inline vyre_dispatch_desc vyre_form_desc(
+static inline vyre_dispatch_desc vyre_detail_form_desc(
     const vyre_input *inputs, size_t input_count, const vyre_output *outputs,
     size_t output_count, const vyre_dispatch_desc *config) {
   vyre_dispatch_desc made;
@@ -63,24 +63,25 @@ static inline vyre_dispatch_desc vyre_form_desc(
 
 /** Frees the memory of all slots among @p outputs.
  *  Threads: compatible.  Blocks: never.  Errors: none. */
-static inline void vyre_form_empty(const vyre_output *outputs, size_t count) {
+static inline void vyre_detail_form_empty(const vyre_output *outputs,
+                                          size_t count) {
   for (size_t i = 0; outputs && i < count; i++) {
-    vyre_slot_finish(outputs[i].slot);
+    vyre_host_buffer_deinit(outputs[i].host_buffer);
   }
 }
 
 /** Submits a batch whose outputs are fresh: sets has_fresh_outputs in all @p
  *  items. All else as vyre_submit without a fence. */
 static inline VYRE_NODISCARD vyre_code
-vyre_form_fresh(vyre_pipeline *pipeline, vyre_dispatch_desc *items,
-                size_t count, vyre_status *st) {
+vyre_detail_form_fresh(vyre_pipeline *pipeline, vyre_dispatch_desc *items,
+                       size_t count, vyre_status *st) {
   vyre_code code;
   for (size_t i = 0; items && i < count; i++) {
     items[i].has_fresh_outputs = true;
   }
   code = vyre_submit(pipeline, items, count, NULL, st);
   for (size_t i = 0; items && i < count && code != VYRE_OK; i++) {
-    vyre_form_empty(items[i].outputs, items[i].output_count);
+    vyre_detail_form_empty(items[i].outputs, items[i].output_count);
   }
   return code;
 }
@@ -94,9 +95,9 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_owned(
     const vyre_output *outputs, size_t output_count,
     const vyre_dispatch_desc *config, vyre_status *st) {
   vyre_dispatch_desc desc =
-      vyre_form_desc(inputs, input_count, outputs, output_count, config);
+      vyre_detail_form_desc(inputs, input_count, outputs, output_count, config);
   desc.is_borrowed = false;
-  return vyre_form_fresh(pipeline, &desc, 1, st);
+  return vyre_detail_form_fresh(pipeline, &desc, 1, st);
 }
 
 /** Borrowed inputs: bound where they are if the device can, else copied, as
@@ -106,9 +107,9 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_borrowed(
     const vyre_output *outputs, size_t output_count,
     const vyre_dispatch_desc *config, vyre_status *st) {
   vyre_dispatch_desc desc =
-      vyre_form_desc(inputs, input_count, outputs, output_count, config);
+      vyre_detail_form_desc(inputs, input_count, outputs, output_count, config);
   desc.is_borrowed = true;
-  return vyre_form_fresh(pipeline, &desc, 1, st);
+  return vyre_detail_form_fresh(pipeline, &desc, 1, st);
 }
 
 /** As vyre_dispatch_borrowed, and how long it took; what is not measured is
@@ -118,10 +119,10 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_borrowed_timed(
     const vyre_output *outputs, size_t output_count,
     const vyre_dispatch_desc *config, vyre_timing *timing, vyre_status *st) {
   vyre_dispatch_desc desc =
-      vyre_form_desc(inputs, input_count, outputs, output_count, config);
+      vyre_detail_form_desc(inputs, input_count, outputs, output_count, config);
   desc.is_borrowed = true;
   desc.timing = timing;
-  return vyre_form_fresh(pipeline, &desc, 1, st);
+  return vyre_detail_form_fresh(pipeline, &desc, 1, st);
 }
 
 /** Borrowed inputs, outputs into the caller's slots. */
@@ -130,7 +131,7 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_borrowed_into(
     const vyre_output *outputs, size_t output_count,
     const vyre_dispatch_desc *config, vyre_status *st) {
   vyre_dispatch_desc desc =
-      vyre_form_desc(inputs, input_count, outputs, output_count, config);
+      vyre_detail_form_desc(inputs, input_count, outputs, output_count, config);
   desc.is_borrowed = true;
   desc.has_fresh_outputs = false;
   return vyre_submit(pipeline, &desc, 1, NULL, st);
@@ -143,7 +144,7 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_borrowed_batched(
     vyre_pipeline *pipeline, vyre_dispatch_desc *items, size_t item_count,
     vyre_status *st) {
   for (size_t i = 0; items && i < item_count; i++) items[i].is_borrowed = true;
-  return vyre_form_fresh(pipeline, items, item_count, st);
+  return vyre_detail_form_fresh(pipeline, items, item_count, st);
 }
 
 /** As vyre_dispatch_borrowed_batched, into the caller's slots. */
@@ -189,28 +190,28 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident_into(
 /** Outputs stay on the device: @p handles[i] is where output i is. An output that
  *  names a resident buffer goes there; every other is a new buffer, of `size`
  *  bytes where the kernel does not say how many, which the caller frees
- *  (vyre_resident_free). Changes @p outputs. On failure handles are zeroed, and
+ *  (vyre_buffer_destroy). Changes @p outputs. On failure handles are zeroed, and
  *  no buffer was made. */
 static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident_outputs(
     vyre_pipeline *pipeline, const vyre_input *inputs, size_t input_count,
-    vyre_output *outputs, vyre_resident *handles, size_t output_count,
+    vyre_output *outputs, vyre_buffer *handles, size_t output_count,
     const vyre_dispatch_desc *config, vyre_status *st) {
   vyre_dispatch_desc desc;
   vyre_code code;
   for (size_t i = 0; outputs && handles && i < output_count; i++) {
-    bool is_there =
-        outputs[i].resident.owner != 0 || outputs[i].resident.id != 0;
+    bool is_there = outputs[i].buffer.owner != 0 || outputs[i].buffer.id != 0;
     handles[i].owner = handles[i].id = 0;
     outputs[i].data = NULL;
-    outputs[i].slot = NULL;
-    outputs[i].kept = is_there ? NULL : &handles[i];
+    outputs[i].host_buffer = NULL;
+    outputs[i].new_buffer = is_there ? NULL : &handles[i];
   }
-  desc = vyre_form_desc(inputs, input_count, handles ? outputs : NULL,
-                        output_count, config);
+  desc = vyre_detail_form_desc(inputs, input_count, handles ? outputs : NULL,
+                               output_count, config);
   desc.is_borrowed = true;
   code = vyre_submit(pipeline, &desc, 1, NULL, st);
   for (size_t i = 0; outputs && handles && i < output_count; i++) {
-    if (code == VYRE_OK && !outputs[i].kept) handles[i] = outputs[i].resident;
+    if (code == VYRE_OK && !outputs[i].new_buffer)
+      handles[i] = outputs[i].buffer;
   }
   return code;
 }
@@ -238,23 +239,23 @@ enum {
   VYRE_ROW_RESOURCES
 };
 
-typedef struct vyre_resident_row {
+typedef struct vyre_buffer_row {
   vyre_input resources[VYRE_ROW_RESOURCES];
-} vyre_resident_row;
+} vyre_buffer_row;
 
 /** A batch of rows: row i is the inputs of item i, bound where it stands, and its
  *  outputs are the @p output_count from outputs[i * output_count] on. @p items is
  *  room for @p row_count descriptors, which is written: kept from batch to batch,
  *  nothing is built anew around the rows. */
 static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident_rows_into(
-    vyre_pipeline *pipeline, const vyre_resident_row *rows, size_t row_count,
+    vyre_pipeline *pipeline, const vyre_buffer_row *rows, size_t row_count,
     const vyre_output *outputs, size_t output_count,
     const vyre_dispatch_desc *config, vyre_dispatch_desc *items,
     vyre_status *st) {
   for (size_t i = 0; items && rows && i < row_count; i++) {
-    items[i] = vyre_form_desc(rows[i].resources, VYRE_ROW_RESOURCES,
-                              outputs ? outputs + i * output_count : NULL,
-                              output_count, config);
+    items[i] = vyre_detail_form_desc(
+        rows[i].resources, VYRE_ROW_RESOURCES,
+        outputs ? outputs + i * output_count : NULL, output_count, config);
     items[i].is_borrowed = true;
     items[i].has_fresh_outputs = false;
   }

@@ -112,7 +112,7 @@ typedef struct vyre_dlpack_info {
  *  Ownership: on VYRE_OK the tensor is the buffer's: its deleter is called once,
  *             on whatever thread, when the buffer was freed and no dispatch uses
  *             it any more, at the latest when the device ends. *out is the
- *             caller's (vyre_resident_free). On failure the tensor stays the
+ *             caller's (vyre_buffer_destroy). On failure the tensor stays the
  *             caller's, and is not touched.
  *  Lifetime:  fills *info, if not NULL.
  *  Threads:   safe.  Blocks: on the device.
@@ -121,15 +121,15 @@ typedef struct vyre_dlpack_info {
  *             shape that cannot be; copy_needed for rows that do not follow each
  *             other, or memory that is not aligned to its elements or to the
  *             device's host_alignment. VYRE_UNSUPPORTED_FEATURE if the device
- *             cannot use memory of the host. As vyre_resident_create. */
+ *             cannot use memory of the host. As vyre_buffer_create. */
 VYRE_API VYRE_NODISCARD vyre_code
 vyre_dlpack_import(vyre_device *device, struct DLManagedTensorVersioned *tensor,
-                   vyre_dlpack_info *info, vyre_resident *out, vyre_status *st);
+                   vyre_dlpack_info *info, vyre_buffer *out, vyre_status *st);
 
 /** The same for a tensor from before version 1, which is never read-only. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_dlpack_import_unversioned(
     vyre_device *device, struct DLManagedTensor *tensor, vyre_dlpack_info *info,
-    vyre_resident *out, vyre_status *st);
+    vyre_buffer *out, vyre_status *st);
 
 /** Makes a tensor of the CPU from a resident buffer, without a copy: the first
  *  bytes of it, as @p shape has elements, row after row. @p flags may be 0 or
@@ -146,14 +146,14 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_dlpack_import_unversioned(
  *             VYRE_UNSUPPORTED_FEATURE for memory that only the device sees;
  *             VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_dlpack_export(
-    vyre_device *device, vyre_resident buffer, vyre_element element,
+    vyre_device *device, vyre_buffer buffer, vyre_element element,
     const int64_t *shape, int32_t ndim, uint64_t flags,
     struct DLManagedTensorVersioned **out, vyre_status *st);
 
 /** The same for libraries from before version 1; such a tensor cannot say that
  *  it is read-only, so that buffers which are one are refused (read_only). */
 VYRE_API VYRE_NODISCARD vyre_code vyre_dlpack_export_unversioned(
-    vyre_device *device, vyre_resident buffer, vyre_element element,
+    vyre_device *device, vyre_buffer buffer, vyre_element element,
     const int64_t *shape, int32_t ndim, struct DLManagedTensor **out,
     vyre_status *st);
 

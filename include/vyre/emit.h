@@ -25,25 +25,25 @@
 
 /** How float operations are done: X(enumerator, name). All give the same bits
  *  (docs/numbers.md). */
-#define VYRE_NUMBERS_MAP(X)        \
-  X(VYRE_NUMBERS_NATIVE, "native") \
-  X(VYRE_NUMBERS_FIXED, "fixed")   \
-  X(VYRE_NUMBERS_SOFT, "soft")
+#define VYRE_FLOAT_MODE_MAP(X)          \
+  X(VYRE_FLOAT_MODE_NATIVE, "native")   \
+  X(VYRE_FLOAT_MODE_CORRECTED, "fixed") \
+  X(VYRE_FLOAT_MODE_SOFT, "soft")
 
 /** How functions of mathematics are done: X(enumerator, name). All give the same
  *  bits. */
-#define VYRE_MATH_MAP(X)            \
-  X(VYRE_MATH_F64, "f64")           \
-  X(VYRE_MATH_F64_MUL, "f64-nofma") \
+#define VYRE_MATH_MAP(X)              \
+  X(VYRE_MATH_F64, "f64")             \
+  X(VYRE_MATH_F64_NOFMA, "f64-nofma") \
   X(VYRE_MATH_U32, "u32")
 
 #define VYRE_X2(name, text) name,
 typedef enum vyre_emit_form {
   VYRE_EMIT_MAP(VYRE_X2) VYRE_EMIT_COUNT
 } vyre_emit_form;
-typedef enum vyre_numbers {
-  VYRE_NUMBERS_MAP(VYRE_X2) VYRE_NUMBERS_COUNT
-} vyre_numbers;
+typedef enum vyre_float_mode {
+  VYRE_FLOAT_MODE_MAP(VYRE_X2) VYRE_FLOAT_MODE_COUNT
+} vyre_float_mode;
 typedef enum vyre_math { VYRE_MATH_MAP(VYRE_X2) VYRE_MATH_COUNT } vyre_math;
 #undef VYRE_X2
 
@@ -52,7 +52,7 @@ typedef enum vyre_math { VYRE_MATH_MAP(VYRE_X2) VYRE_MATH_COUNT } vyre_math;
 typedef struct vyre_emit_options {
   vyre_emit_form form;
   const char *after; /* name of a pass: LOWERED only; NULL: the last */
-  vyre_numbers numbers;
+  vyre_float_mode float_mode;
   vyre_math math;
   bool no_u64;           /* 64-bit integers in 32-bit pieces */
   bool no_narrow;        /* no 8- and 16-bit accesses; C has them: refused there
@@ -70,7 +70,7 @@ typedef struct vyre_emit_report {
   uint32_t accesses;        /* of the program to buffers, where it can come */
   uint32_t proven_accesses; /* that are inside whatever happens: no check */
   uint32_t phases;          /* 1 without grid barriers */
-  uint32_t hidden_bytes;    /* kept for each invocation across grid barriers;
+  uint32_t spill_bytes;     /* kept for each invocation across grid barriers;
                                a dispatch of more than UINT32_MAX words, of all
                                invocations, is to be refused */
 } vyre_emit_report;
@@ -105,7 +105,7 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_program_emit(
 /** Whether code can have @p width invocations side by side in a vector: 1, 4, 8,
  *  16 or 32; or 0, which leaves it to the kernel.
  *  Threads: safe.  Blocks: never.  Errors: none. */
-VYRE_API bool vyre_emit_has_width(uint32_t width);
+VYRE_API bool vyre_emit_is_valid_width(uint32_t width);
 
 /** Every access of @p program to a buffer, in the order in which they are
  *  evaluated, for the workgroup that it declares. Scalar uniforms count.
@@ -120,8 +120,8 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_program_accesses(
 
 /** Name of pass @p index and what it does, in their order; NULL beyond the last.
  *  Static storage.  Threads: safe.  Blocks: never.  Errors: none. */
-VYRE_API const char *vyre_pass_name(uint32_t index);
-VYRE_API const char *vyre_pass_about(uint32_t index);
+VYRE_API const char *vyre_pass_at(uint32_t index);
+VYRE_API const char *vyre_pass_description(uint32_t index);
 
 VYRE_END
 

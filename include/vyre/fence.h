@@ -15,7 +15,7 @@
 typedef struct vyre_fence vyre_fence;
 
 /** Wait for as long as it takes. */
-#define VYRE_FOREVER UINT64_MAX
+#define VYRE_WAIT_FOREVER UINT64_MAX
 
 VYRE_BEGIN
 
@@ -29,7 +29,7 @@ VYRE_API vyre_fence *vyre_fence_retain(vyre_fence *fence);
 VYRE_API void vyre_fence_release(vyre_fence *fence);
 
 /** Whether the work is over.  Threads: safe.  Blocks: never.  Errors: none. */
-VYRE_API bool vyre_fence_poll(const vyre_fence *fence);
+VYRE_API bool vyre_fence_is_done(const vyre_fence *fence);
 
 /** Waits until the work is over, at most @p timeout_ns, and tells how it ended:
  *  the same every time.
@@ -57,7 +57,7 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_fence_wait_any(vyre_fence *const *fences,
  *  Lifetime: @p self until the call.
  *  Threads:  safe.  Blocks: never.
  *  Errors:   VYRE_INVALID_ARGUMENT for a NULL or a second callback. */
-VYRE_API VYRE_NODISCARD vyre_code vyre_fence_on_done(
+VYRE_API VYRE_NODISCARD vyre_code vyre_fence_set_callback(
     vyre_fence *fence, void (*done)(void *self, vyre_fence *fence), void *self,
     vyre_status *st);
 

@@ -43,7 +43,7 @@ VYRE_BEGIN
 VYRE_API vyre_allocator vyre_allocator_heap(void);
 
 /** Makes an empty arena over @p allocator. Allocates nothing yet.
- *  Ownership: end it with vyre_arena_finish.
+ *  Ownership: end it with vyre_arena_deinit.
  *  Threads: compatible.  Blocks: never.  Errors: none. */
 VYRE_API void vyre_arena_init(vyre_arena *arena, vyre_allocator allocator);
 
@@ -61,7 +61,7 @@ VYRE_API void vyre_arena_reset(vyre_arena *arena);
 
 /** Gives all memory back. A NULL or zeroed arena is fine; the arena may be used
  *  again afterwards.  Threads: compatible.  Blocks: never.  Errors: none. */
-VYRE_API void vyre_arena_finish(vyre_arena *arena);
+VYRE_API void vyre_arena_deinit(vyre_arena *arena);
 
 /** Bytes that the arena holds from its allocator, used or not.
  *  Threads: compatible.  Blocks: never.  Errors: none. */

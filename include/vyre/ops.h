@@ -136,7 +136,7 @@ VYRE_API const char *vyre_op_text(vyre_op op);
  *  select: as what it chooses from. False for ids, which take none, for void and
  *  for numbers that are none.
  *  Threads: safe.  Blocks: never.  Errors: none. */
-VYRE_API bool vyre_op_takes(vyre_op op, vyre_type type);
+VYRE_API bool vyre_op_accepts(vyre_op op, vyre_type type);
 
 VYRE_END
 

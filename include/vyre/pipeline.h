@@ -29,11 +29,12 @@ typedef struct vyre_compile_options {
                          round less often where that is faster: "cpu" makes one
                          fma of a product and a sum, whatever the number; others
                          stay exact */
-  bool is_quick; /* code in a fraction of the time, and slower; the device makes
+  bool
+      is_baseline; /* code in a fraction of the time, and slower; the device makes
                     the full code in the background and goes over to it. Devices
                     that have no such code compile as always. The same pipeline
                     either way: it is no other variant, and has the same bits */
-  bool counts_iterations; /* vyre_pipeline_prepare: compile code that counts
+  bool counts_iterations; /* vyre_pipeline_add_variant: compile code that counts
                              every loop iteration, for dispatches whose
                              max_iterations is below the number that the kernel
                              is proven to need. Such a dispatch uses this code
@@ -43,26 +44,27 @@ typedef struct vyre_compile_options {
 /** What a pipeline needs to run. What its device does not have is absent, never
  *  0. */
 typedef struct vyre_pipeline_resources {
-  uint32_t workgroup[3];  /* as compiled */
-  const char *over;       /* the buffer of over(...), whose elements the grid
+  uint32_t workgroup[3];   /* as compiled */
+  const char *grid_buffer; /* the buffer of over(...), whose elements the grid
                              covers, one an invocation on x; NULL: the longest
                              that is neither uniform nor shared. The pipeline's */
-  uint32_t shared_count;  /* shared buffers of the kernel, and */
-  uint64_t shared_bytes;  /* what a workgroup has of them */
-  uint32_t grid_barriers; /* as they stand in the text */
-  bool has_launches;      /* the device tells what follows */
-  uint32_t phase_count;   /* launches of a dispatch; one in a loop around a grid
+  uint32_t shared_count;   /* shared buffers of the kernel, and */
+  uint64_t shared_bytes;   /* what a workgroup has of them */
+  uint32_t grid_barriers;  /* as they stand in the text */
+  bool has_launches;       /* the device tells what follows */
+  uint32_t phase_count; /* launches of a dispatch; one in a loop around a grid
                              barrier is made in each round */
-  uint32_t hidden_count;  /* buffers that the device adds, and */
-  uint64_t hidden_bytes;  /* what an invocation keeps there across grid
+  uint32_t spill_buffer_count; /* buffers that the device adds, and */
+  uint64_t spill_bytes;        /* what an invocation keeps there across grid
                              barriers */
-  uint64_t scratch_bytes; /* that who runs a workgroup has besides; shared
+  uint64_t scratch_bytes;      /* that who runs a workgroup has besides; shared
                              buffers may be among them */
   bool has_width;
   uint32_t width; /* invocations side by side in a vector */
   bool has_code;
   uint64_t code_bytes; /* mapped for machine code and its constants */
-  bool is_short; /* it was made the short way, and is slower: the kernel is very
+  bool
+      is_baseline; /* it was made the short way, and is slower: the kernel is very
                     large, or is_quick was asked for and the full code is not
                     there yet */
 } vyre_pipeline_resources;
@@ -109,8 +111,8 @@ VYRE_API vyre_pipeline *vyre_fence_pipeline(vyre_fence *fence);
  *  Ownership: the pipeline's.  Threads: safe, also with dispatches.
  *  Blocks, errors: as vyre_pipeline_compile. */
 VYRE_API VYRE_NODISCARD vyre_code
-vyre_pipeline_prepare(vyre_pipeline *pipeline,
-                      const vyre_compile_options *options, vyre_status *st);
+vyre_pipeline_add_variant(vyre_pipeline *pipeline,
+                          const vyre_compile_options *options, vyre_status *st);
 
 /** Keeps a pipeline: one more vyre_pipeline_release is due. Returns it.
  *  Threads: safe.  Blocks: never.  Errors: none. */
@@ -145,8 +147,8 @@ VYRE_API const uint32_t *vyre_pipeline_workgroup(const vyre_pipeline *pipeline);
 /** What @p pipeline needs to run. False, and *out zeroed, for a NULL.
  *  Ownership: fills *out; the text is the pipeline's.
  *  Threads: safe.  Blocks: never.  Errors: none. */
-VYRE_API bool vyre_pipeline_describe(const vyre_pipeline *pipeline,
-                                     vyre_pipeline_resources *out);
+VYRE_API bool vyre_pipeline_get_resources(const vyre_pipeline *pipeline,
+                                          vyre_pipeline_resources *out);
 
 /** Writes the code that @p pipeline became, for people: "cpu" has the forms
  *  "llvm" (as it is handed to LLVM), "llvm-optimised" and "asm". Made anew from

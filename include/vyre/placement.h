@@ -73,14 +73,14 @@ typedef struct vyre_placement_scratch {
 VYRE_BEGIN
 
 /** Makes empty scratch over @p allocator. Allocates nothing yet.
- *  Ownership: end it with vyre_placement_scratch_finish.
+ *  Ownership: end it with vyre_placement_scratch_deinit.
  *  Threads: compatible.  Blocks: never.  Errors: none. */
 VYRE_API void vyre_placement_scratch_init(vyre_placement_scratch *scratch,
                                           vyre_allocator allocator);
 
 /** Frees the scratch. NULL or zeroed is fine.
  *  Threads: compatible.  Blocks: never.  Errors: none. */
-VYRE_API void vyre_placement_scratch_finish(vyre_placement_scratch *scratch);
+VYRE_API void vyre_placement_scratch_deinit(vyre_placement_scratch *scratch);
 
 /** Places @p intervals. Best-fit orders first; while they leave a gap to the
  *  lower bound, a node-limited exact search. Deterministic. A second plan of

@@ -162,7 +162,7 @@ VYRE_API const vyre_buffer_decl *vyre_program_buffers(
  *  dispatch covers it unless its grid says otherwise. VYRE_NO_INDEX without one,
  *  or if @p program is NULL.
  *  Threads: safe.  Blocks: never.  Errors: none. */
-VYRE_API uint32_t vyre_program_over(const vyre_program *program);
+VYRE_API uint32_t vyre_program_grid_buffer(const vyre_program *program);
 
 /** The workgroup size in x, y, z: three numbers, the program's.
  *  Threads: safe.  Blocks: never.  Errors: none. */

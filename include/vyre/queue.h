@@ -48,13 +48,13 @@ typedef enum vyre_drain_strategy {
 } vyre_drain_strategy;
 
 /** A queue whose launches drain at most items_per_chunk items each. */
-typedef struct vyre_queue_backpressure_plan {
+typedef struct vyre_queue_drain_plan {
   vyre_queue_plan queue;
   vyre_drain_strategy strategy;
   uint64_t items_per_chunk;
   uint64_t chunks; /* windows that cover the whole capacity */
   bool final_only_host_sync;
-} vyre_queue_backpressure_plan;
+} vyre_queue_drain_plan;
 
 /** A queue that should hold what it starts with and what that expands to. */
 typedef struct vyre_queue_expansion_profile {
@@ -88,28 +88,28 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_queue_plan_build(
 /** Plans a queue and its drain windows of at most @p max_items_per_drain items.
  *  Ownership, threads, blocks: as vyre_queue_plan_build.
  *  Errors: zero_drain_chunk first, then those of vyre_queue_plan_build. */
-VYRE_API VYRE_NODISCARD vyre_code vyre_queue_backpressure_build(
+VYRE_API VYRE_NODISCARD vyre_code vyre_queue_drain_plan_build(
     const vyre_queue_profile *profile, uint64_t max_items_per_drain,
-    vyre_queue_backpressure_plan *out, vyre_status *st);
+    vyre_queue_drain_plan *out, vyre_status *st);
 
 /** Plans a queue with room for expansion, as far as the budget goes.
  *  Ownership, threads, blocks: as vyre_queue_plan_build.
  *  Errors: byte_count_overflow (queue expansion capacity) first, then those of
  *          vyre_queue_plan_build; over_budget if the initial items alone do not
  *          fit. */
-VYRE_API VYRE_NODISCARD vyre_code
-vyre_queue_expansion_build(const vyre_queue_expansion_profile *profile,
-                           vyre_queue_expansion_plan *out, vyre_status *st);
+VYRE_API VYRE_NODISCARD vyre_code vyre_queue_expansion_plan_build(
+    const vyre_queue_expansion_profile *profile, vyre_queue_expansion_plan *out,
+    vyre_status *st);
 
 /** Print a plan as an aligned table. Return false if @p writer refused or @p
  *  plan is NULL.
  *  Threads: safe.  Blocks: on the writer.  Errors: none. */
 VYRE_API bool vyre_queue_plan_print(const vyre_queue_plan *plan,
                                     vyre_writer writer);
-VYRE_API bool vyre_queue_backpressure_print(
-    const vyre_queue_backpressure_plan *plan, vyre_writer writer);
-VYRE_API bool vyre_queue_expansion_print(const vyre_queue_expansion_plan *plan,
-                                         vyre_writer writer);
+VYRE_API bool vyre_queue_drain_plan_print(const vyre_queue_drain_plan *plan,
+                                          vyre_writer writer);
+VYRE_API bool vyre_queue_expansion_plan_print(
+    const vyre_queue_expansion_plan *plan, vyre_writer writer);
 
 /** "single_resident_drain" and so on; "?" for a number that is none.
  *  Threads: safe.  Blocks: never.  Errors: none. */

@@ -79,15 +79,15 @@
   X(VYRE_KIND_STALE_HANDLE, 87, "stale_handle")                               \
   X(VYRE_KIND_FOREIGN_HANDLE, 88, "foreign_handle")                           \
   X(VYRE_KIND_INJECTED_FAULT, 89, "injected_fault")                           \
-  X(VYRE_KIND_NOT_PREPARED, 90, "not_prepared")                               \
+  X(VYRE_KIND_VARIANT_NOT_COMPILED, 90, "variant_not_compiled")               \
   X(VYRE_KIND_COPY_NEEDED, 91, "copy_needed")                                 \
   X(VYRE_KIND_OUTPUT_TOO_LARGE, 92, "output_too_large")                       \
-  X(VYRE_KIND_ZERO_ITERATIONS, 93, "zero_iterations")                         \
+  X(VYRE_KIND_ZERO_REPEAT_COUNT, 93, "zero_repeat_count")                     \
   X(VYRE_KIND_DEVICE_LOST, 94, "device_lost")                                 \
   X(VYRE_KIND_READ_ONLY, 95, "read_only")                                     \
   X(VYRE_KIND_UNBOUND_SLOT, 96, "unbound_slot")                               \
   X(VYRE_KIND_UNSAFE_REPLAY, 97, "unsafe_replay")                             \
-  X(VYRE_KIND_ROUNDS_EXHAUSTED, 98, "rounds_exhausted")                       \
+  X(VYRE_KIND_MAX_ITERATIONS_REACHED, 98, "max_iterations_reached")           \
   X(VYRE_KIND_TENSOR_REFUSED, 99, "tensor_refused")                           \
   X(VYRE_KIND_RESOURCE_BUSY, 100, "resource_busy")                            \
   X(VYRE_KIND_GRID_REQUIRED, 101, "grid_required")

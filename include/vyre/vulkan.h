@@ -15,7 +15,7 @@
 #include "vyre/status.h"
 
 /** What is brought. Vulkan 1.1 or later, of instance and device. */
-typedef struct vyre_vulkan {
+typedef struct vyre_vulkan_handles {
   void *get_instance_proc_addr; /* PFN_vkGetInstanceProcAddr; NULL: the
                                    loader's own, libvulkan.so.1 */
   void *instance;               /* VkInstance */
@@ -29,8 +29,8 @@ typedef struct vyre_vulkan {
   size_t extension_count;
   void (*lock_queue)(void *self); /* around each use of the queue, if others */
   void (*unlock_queue)(void *self); /* use it as well; or both NULL */
-  void *queue_self;
-} vyre_vulkan;
+  void *queue_user_data;
+} vyre_vulkan_handles;
 
 VYRE_BEGIN
 
@@ -50,9 +50,9 @@ VYRE_BEGIN
  *             VYRE_UNSUPPORTED_FEATURE (device_unavailable) if this library was
  *             built without Vulkan or the device is not one that it finds itself;
  *             those of vyre_device_open. */
-VYRE_API VYRE_NODISCARD vyre_code
-vyre_device_open_vulkan(vyre_context *context, const vyre_vulkan *vulkan,
-                        vyre_device **out, vyre_status *st);
+VYRE_API VYRE_NODISCARD vyre_code vyre_device_open_external_vulkan(
+    vyre_context *context, const vyre_vulkan_handles *vulkan, vyre_device **out,
+    vyre_status *st);
 
 VYRE_END
 

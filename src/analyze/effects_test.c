@@ -20,7 +20,7 @@ static survey survey_text(const char *text) {
 }
 
 static void survey_finish(survey *s) {
-  vyre_arena_finish(&s->arena);
+  vyre_arena_deinit(&s->arena);
   vyre_module_release(s->module);
 }
 
@@ -86,7 +86,7 @@ static vyre_code sweep_scenario(vyre_allocator allocator, vyre_status *st) {
   vyre_arena_init(&arena, allocator);
   vyre_code code =
       vyre__effects_build(vyre_module_kernel(module, 0), &arena, &effects, st);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   vyre_module_release(module);
   return code;
 }

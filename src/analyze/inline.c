@@ -115,7 +115,7 @@ typedef struct frame {
 
 typedef struct inliner {
   const vyre_program *program;
-  vyre__maker maker;
+  vyre__ir_builder maker;
   vyre_arena scratch;
   uint8_t *has;    /* per node: HAS_* */
   uint32_t unique; /* for names */
@@ -131,7 +131,7 @@ static const vyre__node *node_at(const inliner *in, vyre__id id) {
 }
 
 static void at_place_of(inliner *in, vyre__id id) {
-  in->maker.place = vyre__place_of(in->program, id);
+  in->maker.place = vyre__source_loc_of(in->program, id);
   in->maker.length = 1;
 }
 
@@ -141,19 +141,19 @@ static uint32_t add_local(inliner *in, const char *name, bool is_mutable,
   uint32_t local = 0;
   int length = snprintf(text, sizeof text, "%.60s_%u", *name ? name : "t",
                         (unsigned)++in->unique);
-  vyre__statement(&in->maker,
-                  vyre__make_let(&in->maker, text, (size_t)length,
-                                 VYRE_TYPE_VOID, is_mutable, value, &local));
+  vyre__statement(&in->maker, vyre__ir_build_let(&in->maker, text,
+                                                 (size_t)length, VYRE_TYPE_VOID,
+                                                 is_mutable, value, &local));
   return local;
 }
 
 static void assign(inliner *in, uint32_t local, vyre__id value) {
-  vyre__statement(&in->maker, vyre__make_assign(&in->maker, local, value));
+  vyre__statement(&in->maker, vyre__ir_build_assign(&in->maker, local, value));
 }
 
 /* A value that must be computed here and not later. */
 static vyre__id keep(inliner *in, vyre__id value) {
-  return vyre__make_local(&in->maker, add_local(in, "t", false, value));
+  return vyre__ir_build_local(&in->maker, add_local(in, "t", false, value));
 }
 
 /* Child @p index; kept if what comes after it has a call, in front of which the
@@ -200,7 +200,7 @@ static void copy_tail_of(inliner *in, frame *f, vyre__id block,
       vyre__id rest = vyre__block_end(&in->maker, mark);
       at_place_of(in, child);
       vyre__statement(&in->maker,
-                      vyre__make_if(&in->maker, condition, then, rest));
+                      vyre__ir_build_if(&in->maker, condition, then, rest));
       return;
     }
   }
@@ -223,7 +223,7 @@ static void copy_tail(inliner *in, frame *f, vyre__id id) {
     vyre__id otherwise = node->c ? tail_block(in, f, node->c) : 0;
     at_place_of(in, id);
     vyre__statement(&in->maker,
-                    vyre__make_if(&in->maker, condition, then, otherwise));
+                    vyre__ir_build_if(&in->maker, condition, then, otherwise));
   } else {
     copy_statement(in, f, id);
   }
@@ -238,12 +238,12 @@ static void copy_statements(inliner *in, frame *f, vyre__id block,
 
 /* `for (once = 0; once < 1; once += 1) { body }`, to break out of. */
 static void copy_once(inliner *in, frame *f) {
-  vyre__maker *m = &in->maker;
+  vyre__ir_builder *m = &in->maker;
   vyre__for loop;
   vyre__for_begin(m, &loop, "once", 4, VYRE_TYPE_U32, VYRE__LOOP_LT,
-                  vyre__make_literal(m, VYRE_TYPE_U32, 0),
-                  vyre__make_literal(m, VYRE_TYPE_U32, 1),
-                  vyre__make_literal(m, VYRE_TYPE_U32, 1));
+                  vyre__ir_build_literal(m, VYRE_TYPE_U32, 0),
+                  vyre__ir_build_literal(m, VYRE_TYPE_U32, 1),
+                  vyre__ir_build_literal(m, VYRE_TYPE_U32, 1));
   vyre__mark mark = vyre__block_begin(m);
   copy_statements(in, f, f->function->body,
                   vyre__child_count(in->program, f->function->body));
@@ -255,7 +255,7 @@ static void copy_once(inliner *in, frame *f) {
 
 /* The value of a call whose parameters are set. */
 static vyre__id copy_body(inliner *in, frame *f) {
-  vyre__maker *m = &in->maker;
+  vyre__ir_builder *m = &in->maker;
   const vyre__function *function = f->function;
   uint32_t count = vyre__child_count(in->program, function->body);
   if (f->shape.is_straight) {
@@ -263,20 +263,20 @@ static vyre__id copy_body(inliner *in, frame *f) {
     vyre__id last = vyre__child(in->program, function->body, count - 1);
     vyre__id value = copy_value(in, f, node_at(in, last)->a);
     at_place_of(in, last);
-    return vyre__make_local(m, add_local(in, function->name, false, value));
+    return vyre__ir_build_local(m, add_local(in, function->name, false, value));
   }
   f->result = add_local(in, function->name, true,
-                        vyre__make_literal(m, function->result, 0));
+                        vyre__ir_build_literal(m, function->result, 0));
   if (f->shape.has_loop_exit) {
-    f->done =
-        add_local(in, "done", true, vyre__make_literal(m, VYRE_TYPE_BOOL, 0));
+    f->done = add_local(in, "done", true,
+                        vyre__ir_build_literal(m, VYRE_TYPE_BOOL, 0));
   }
   if (f->shape.is_nested) {
     copy_tail(in, f, function->body);
   } else {
     copy_once(in, f);
   }
-  return vyre__make_local(m, f->result);
+  return vyre__ir_build_local(m, f->result);
 }
 
 static vyre__id copy_call(inliner *in, frame *f, vyre__id id) {
@@ -306,68 +306,70 @@ static vyre__id copy_call(inliner *in, frame *f, vyre__id id) {
 
 /* a && b with a call in b: `var t = a; if (t) t = b;` */
 static vyre__id copy_short_circuit(inliner *in, frame *f, vyre__id id) {
-  vyre__maker *m = &in->maker;
+  vyre__ir_builder *m = &in->maker;
   const vyre__node *node = node_at(in, id);
   vyre__id left = copy_value(in, f, node->a);
   at_place_of(in, id);
   uint32_t local = add_local(in, "t", true, left);
-  vyre__id test = vyre__make_local(m, local);
-  if (node->op == VYRE__OP_LOR) test = vyre__make_unary(m, VYRE__OP_NOT, test);
+  vyre__id test = vyre__ir_build_local(m, local);
+  if (node->op == VYRE__OP_LOR)
+    test = vyre__ir_build_unary(m, VYRE__OP_NOT, test);
   vyre__mark mark = vyre__block_begin(m);
   assign(in, local, copy_value(in, f, node->b));
   vyre__id then = vyre__block_end(m, mark);
   at_place_of(in, id);
-  vyre__statement(m, vyre__make_if(m, test, then, 0));
-  return vyre__make_local(m, local);
+  vyre__statement(m, vyre__ir_build_if(m, test, then, 0));
+  return vyre__ir_build_local(m, local);
 }
 
 static vyre__id copy_leaf(inliner *in, frame *f, vyre__id id) {
-  vyre__maker *m = &in->maker;
+  vyre__ir_builder *m = &in->maker;
   const vyre__node *node = node_at(in, id);
   switch ((vyre__form)vyre__ops[node->op].form) {
     case VYRE__FORM_LITERAL:
-      return vyre__make_literal(m, node->type, vyre__literal(node));
+      return vyre__ir_build_literal(m, node->type, vyre__literal(node));
     case VYRE__FORM_LOCAL:
-      return vyre__make_local(m, f->locals[node->a]);
+      return vyre__ir_build_local(m, f->locals[node->a]);
     case VYRE__FORM_BUFFER:
-      return vyre__make_len(m, node->a);
+      return vyre__ir_build_len(m, node->a);
     case VYRE__FORM_AXIS:
-      return vyre__make_axis(m, node->op, node->aux);
+      return vyre__ir_build_axis(m, node->op, node->aux);
     case VYRE__FORM_TEXT:
-      return vyre__make_text(m, in->program->texts + node->a, node->b);
+      return vyre__ir_build_text(m, in->program->texts + node->a, node->b);
     default:
-      return vyre__make_item(m);
+      return vyre__ir_build_item(m);
   }
 }
 
-static vyre__id make_unary(vyre__maker *m, const vyre__node *node, vyre__id a) {
+static vyre__id make_unary(vyre__ir_builder *m, const vyre__node *node,
+                           vyre__id a) {
   switch ((vyre__op)node->op) {
     case VYRE__OP_CAST:
-      return vyre__make_cast(m, node->type, a);
+      return vyre__ir_build_cast(m, node->type, a);
     case VYRE__OP_BITCAST:
-      return vyre__make_bitcast(m, node->type, a);
+      return vyre__ir_build_bitcast(m, node->type, a);
     case VYRE__OP_PUSH:
-      return vyre__make_push(m, a);
+      return vyre__ir_build_push(m, a);
     default:
-      return vyre__make_unary(m, node->op, a);
+      return vyre__ir_build_unary(m, node->op, a);
   }
 }
 
-static vyre__id make_value(vyre__maker *m, const vyre__node *node,
+static vyre__id make_value(vyre__ir_builder *m, const vyre__node *node,
                            const vyre__id v[3]) {
   switch ((vyre__form)vyre__ops[node->op].form) {
     case VYRE__FORM_UNARY:
       return make_unary(m, node, v[0]);
     case VYRE__FORM_BINARY:
-      return vyre__make_binary(m, node->op, v[0], v[1]);
+      return vyre__ir_build_binary(m, node->op, v[0], v[1]);
     case VYRE__FORM_TERNARY:
-      return vyre__make_ternary(m, node->op, v[0], v[1], v[2]);
+      return vyre__ir_build_ternary(m, node->op, v[0], v[1], v[2]);
     case VYRE__FORM_LOAD:
-      return vyre__make_load(m, node->a, v[0]);
+      return vyre__ir_build_load(m, node->a, v[0]);
     case VYRE__FORM_ATOMIC:
-      return vyre__make_atomic(m, node->op, node->a, v[0], v[1]);
+      return vyre__ir_build_atomic(m, node->op, node->a, v[0], v[1]);
     default:
-      return vyre__make_atomic_cas(m, node->a, v[0], v[1], v[2]);
+      return vyre__ir_build_atomic_cas(m, node->a, v[0], v[1], v[2]);
   }
 }
 
@@ -401,21 +403,21 @@ static vyre__id copy_block(inliner *in, frame *f, vyre__id id) {
 }
 
 static void leave_if(inliner *in, vyre__id condition) {
-  vyre__maker *m = &in->maker;
+  vyre__ir_builder *m = &in->maker;
   vyre__mark mark = vyre__block_begin(m);
-  vyre__statement(m, vyre__make_simple(m, VYRE__OP_BREAK));
+  vyre__statement(m, vyre__ir_build_simple(m, VYRE__OP_BREAK));
   vyre__id then = vyre__block_end(m, mark);
-  vyre__statement(m, vyre__make_if(m, condition, then, 0));
+  vyre__statement(m, vyre__ir_build_if(m, condition, then, 0));
 }
 
 /* A loop that a return has left: the next one around must be left, too. */
 static void pass_return_on(inliner *in, const frame *f, vyre__id loop) {
   if (f->is_kernel || !(in->has[loop] & HAS_RETURN)) return;
-  leave_if(in, vyre__make_local(&in->maker, f->done));
+  leave_if(in, vyre__ir_build_local(&in->maker, f->done));
 }
 
 static void copy_for(inliner *in, frame *f, vyre__id id) {
-  vyre__maker *m = &in->maker;
+  vyre__ir_builder *m = &in->maker;
   const vyre__node *node = node_at(in, id);
   const vyre__local *local = &f->function->locals[node->a];
   char name[80];
@@ -437,7 +439,7 @@ static void copy_for(inliner *in, frame *f, vyre__id id) {
 }
 
 static void copy_while(inliner *in, frame *f, vyre__id id) {
-  vyre__maker *m = &in->maker;
+  vyre__ir_builder *m = &in->maker;
   const vyre__node *node = node_at(in, id);
   bool calls = (in->has[node->a] & HAS_CALL) != 0;
   vyre__id condition = 0;
@@ -447,8 +449,8 @@ static void copy_while(inliner *in, frame *f, vyre__id id) {
   if (calls) {
     vyre__id test = copy_value(in, f, node->a);
     at_place_of(in, node->a);
-    leave_if(in, vyre__make_unary(m, VYRE__OP_NOT, test));
-    condition = vyre__make_literal(m, VYRE_TYPE_BOOL, 1);
+    leave_if(in, vyre__ir_build_unary(m, VYRE__OP_NOT, test));
+    condition = vyre__ir_build_literal(m, VYRE_TYPE_BOOL, 1);
   }
   f->loops++;
   copy_statements(in, f, node->b, vyre__child_count(in->program, node->b));
@@ -462,10 +464,10 @@ static void copy_while(inliner *in, frame *f, vyre__id id) {
 }
 
 static void copy_return(inliner *in, frame *f, vyre__id id) {
-  vyre__maker *m = &in->maker;
+  vyre__ir_builder *m = &in->maker;
   if (f->is_kernel) {
     at_place_of(in, id);
-    vyre__statement(m, vyre__make_return(m, false, 0));
+    vyre__statement(m, vyre__ir_build_return(m, false, 0));
     return;
   }
   vyre__id value = copy_value(in, f, node_at(in, id)->a);
@@ -473,13 +475,13 @@ static void copy_return(inliner *in, frame *f, vyre__id id) {
   assign(in, f->result, value);
   if (f->shape.is_nested) return;
   if (f->loops > 0) {
-    assign(in, f->done, vyre__make_literal(m, VYRE_TYPE_BOOL, 1));
+    assign(in, f->done, vyre__ir_build_literal(m, VYRE_TYPE_BOOL, 1));
   }
-  vyre__statement(m, vyre__make_simple(m, VYRE__OP_BREAK));
+  vyre__statement(m, vyre__ir_build_simple(m, VYRE__OP_BREAK));
 }
 
 static void copy_print(inliner *in, frame *f, vyre__id id) {
-  vyre__maker *m = &in->maker;
+  vyre__ir_builder *m = &in->maker;
   uint32_t count = vyre__child_count(in->program, id);
   vyre__arena_mark mark = vyre__arena_here(&in->scratch);
   vyre__id *values = vyre__arena_array(&in->scratch, count, sizeof *values);
@@ -491,7 +493,7 @@ static void copy_print(inliner *in, frame *f, vyre__id id) {
   uint32_t stack = vyre__stack_mark(m);
   for (uint32_t i = 0; i < count; i++) vyre__push(m, values[i]);
   at_place_of(in, id);
-  vyre__statement(m, vyre__make_print(m, stack));
+  vyre__statement(m, vyre__ir_build_print(m, stack));
   vyre__arena_rewind(&in->scratch, mark);
 }
 
@@ -504,11 +506,11 @@ static void copy_let(inliner *in, frame *f, vyre__id id) {
 }
 
 static void copy_store(inliner *in, frame *f, vyre__id id) {
-  vyre__maker *m = &in->maker;
+  vyre__ir_builder *m = &in->maker;
   vyre__id index = copy_operand(in, f, id, 0);
   vyre__id value = copy_operand(in, f, id, 1);
   at_place_of(in, id);
-  vyre__statement(m, vyre__make_store(m, node_at(in, id)->a, index, value));
+  vyre__statement(m, vyre__ir_build_store(m, node_at(in, id)->a, index, value));
 }
 
 static void copy_if(inliner *in, frame *f, vyre__id id) {
@@ -518,11 +520,11 @@ static void copy_if(inliner *in, frame *f, vyre__id id) {
   vyre__id otherwise = node->c ? copy_block(in, f, node->c) : 0;
   at_place_of(in, id);
   vyre__statement(&in->maker,
-                  vyre__make_if(&in->maker, condition, then, otherwise));
+                  vyre__ir_build_if(&in->maker, condition, then, otherwise));
 }
 
 static void copy_statement(inliner *in, frame *f, vyre__id id) {
-  vyre__maker *m = &in->maker;
+  vyre__ir_builder *m = &in->maker;
   const vyre__node *node = node_at(in, id);
   switch ((vyre__op)node->op) {
     case VYRE__OP_BLOCK:
@@ -558,12 +560,12 @@ static void copy_statement(inliner *in, frame *f, vyre__id id) {
     case VYRE__OP_EVAL: {
       vyre__id value = copy_value(in, f, node->a);
       at_place_of(in, id);
-      vyre__statement(m, vyre__make_eval(m, value));
+      vyre__statement(m, vyre__ir_build_eval(m, value));
       break;
     }
     default:
       at_place_of(in, id);
-      vyre__statement(m, vyre__make_simple(m, node->op));
+      vyre__statement(m, vyre__ir_build_simple(m, node->op));
   }
 }
 
@@ -584,9 +586,9 @@ static void mark_nodes(inliner *in) {
   }
 }
 
-static void note_complaint(void *self, const char *rule, vyre__place place,
+static void note_complaint(void *self, const char *rule, vyre__source_loc place,
                            uint32_t length, const char *message,
-                           const char *fix, vyre__place other,
+                           const char *fix, vyre__source_loc other,
                            const char *other_text) {
   inliner *in = self;
   (void)rule, (void)length, (void)fix, (void)other, (void)other_text;
@@ -621,7 +623,7 @@ static vyre_code seal(inliner *in, uint32_t function,
                      "'%.60s' cannot be inlined: %.200s", in->program->name,
                      in->message);
   }
-  return vyre__seal(&in->maker, function, kernel, allocator, out, st);
+  return vyre__canonicalize(&in->maker, function, kernel, allocator, out, st);
 }
 
 static vyre_code inline_kernel(inliner *in, vyre_allocator allocator,
@@ -647,9 +649,10 @@ vyre_code vyre__inline(const vyre_program *program, vyre_allocator allocator,
   inliner in = {.program = program};
   *out = NULL;
   vyre_arena_init(&in.scratch, allocator);
-  vyre__maker_init(&in.maker, allocator, (vyre__reporter){note_complaint, &in});
+  vyre__ir_builder_init(&in.maker, allocator,
+                        (vyre__reporter){note_complaint, &in});
   vyre_code code = inline_kernel(&in, allocator, out, st);
-  vyre__maker_finish(&in.maker);
-  vyre_arena_finish(&in.scratch);
+  vyre__ir_builder_build(&in.maker);
+  vyre_arena_deinit(&in.scratch);
   return code;
 }

@@ -34,7 +34,7 @@ static bool run(vyre_device *device, vyre_program *program, uint64_t seed,
                              .outputs = outputs,
                              .output_count = 1,
                              .grid = {1, 1, 1},
-                             .max_iterations = 20000};
+                             .max_loop_iterations = 20000};
   vyre_code code = vyre_dispatch(pipeline, &desc, &st);
   vyre_pipeline_release(pipeline);
   if (code != VYRE_OK) CHECK(code == VYRE_DISPATCH_FAILED);
@@ -159,7 +159,7 @@ TEST(effects_foresee_the_result) {
     CHECK_OK(vyre__effects_build(flat, &arena, &after, &st), st);
     CHECK(before.functions[0].inlined_depth >= after.functions[0].depth);
     CHECK(before.functions[0].flags == after.functions[0].flags);
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
     vyre_program_release(flat);
     vyre_module_release(module);
   }
@@ -175,7 +175,7 @@ TEST(keeps_a_program_without_calls) {
   vyre_status st = {0};
   CHECK_OK(vyre__inline(program, (vyre_allocator){0}, &flat, &st), st);
   CHECK(vyre_program_equal(program, flat));
-  CHECK_U64(vyre__place_of(flat, flat->functions[0].body).line, 6);
+  CHECK_U64(vyre__source_loc_of(flat, flat->functions[0].body).line, 6);
   vyre_program_release(flat);
   vyre_module_release(module);
 }

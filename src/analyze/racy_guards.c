@@ -41,13 +41,13 @@ static bool may_differ(const marker *m, vyre__id value) {
 static void mark_guard(marker *m, vyre__id id) {
   const vyre__node *node = &m->program->nodes[id];
   if (node->op != VYRE__OP_FOR) {
-    if (may_differ(m, node->a)) m->bits[id] = VYRE__UNSTEADY_GUARD;
+    if (may_differ(m, node->a)) m->bits[id] = VYRE__RACY_GUARD;
     return;
   }
   vyre__for_parts parts = vyre__for_of(m->program, id);
   bool start = may_differ(m, parts.first);
-  if (start || may_differ(m, parts.bound)) m->bits[id] = VYRE__UNSTEADY_GUARD;
-  if (start) m->bits[id] |= VYRE__UNSTEADY_START;
+  if (start || may_differ(m, parts.bound)) m->bits[id] = VYRE__RACY_GUARD;
+  if (start) m->bits[id] |= VYRE__RACY_START;
 }
 
 /* Marks what is in @p id. Returns true if the workgroup may decide as one about
@@ -74,8 +74,9 @@ static bool mark(marker *m, vyre__id id) {
   return gathers;
 }
 
-vyre_code vyre__steady_build(const vyre_program *program, vyre_arena *arena,
-                             const uint8_t **out, vyre_status *st) {
+vyre_code vyre__racy_guards_build(const vyre_program *program,
+                                  vyre_arena *arena, const uint8_t **out,
+                                  vyre_status *st) {
   vyre__arena_mark start = vyre__arena_here(arena);
   marker m = {.program = program};
   vyre__effects effects;
@@ -83,7 +84,7 @@ vyre_code vyre__steady_build(const vyre_program *program, vyre_arena *arena,
   if (!is_concerned(program)) return VYRE_OK;
   m.bits = vyre__arena_array(arena, program->node_count, 1);
   if (!m.bits) {
-    return vyre__no_memory(st, "vyre__steady_build", "nodes",
+    return vyre__no_memory(st, "vyre__racy_guards_build", "nodes",
                            program->node_count);
   }
   memset(m.bits, 0, program->node_count);

@@ -10,7 +10,7 @@
  *      All loads of one element agree, in all phases and on the host.
  *   2. Any other load of a buffer is a value of its own, even at the same index.
  *      No proof compares two of them, and neither code nor a compiler may load
- *      again what was loaded (vyre__low_may_change, spmd/single_read.h).
+ *      again what was loaded (vyre__lir_may_change, spmd/single_read.h).
  *   3. Each invocation takes the way that its own values choose, so that a guard
  *      says something about the values it was computed from. There is one
  *      exception: around a barrier the workgroup decides as one. If the condition
@@ -25,17 +25,18 @@
 #include "ir/ir.h"
 
 enum {
-  VYRE__UNSTEADY_GUARD = 1, /* IF, WHILE, FOR, && and ||: it proves nothing */
-  VYRE__UNSTEADY_START = 2, /* FOR: nor is its variable the same for all */
+  VYRE__RACY_GUARD = 1, /* IF, WHILE, FOR, && and ||: it proves nothing */
+  VYRE__RACY_START = 2, /* FOR: nor is its variable the same for all */
 };
 
-/* Sets *out to the VYRE__UNSTEADY bits of each node of the kernel, in @p arena, or
+/* Sets *out to the VYRE__RACY bits of each node of the kernel, in @p arena, or
  * to NULL if no guard is unsteady. Errors: VYRE_OUT_OF_MEMORY. */
-vyre_code vyre__steady_build(const vyre_program *program, vyre_arena *arena,
-                             const uint8_t **out, vyre_status *st);
+vyre_code vyre__racy_guards_build(const vyre_program *program,
+                                  vyre_arena *arena, const uint8_t **out,
+                                  vyre_status *st);
 
-static inline bool vyre__is_unsteady(const uint8_t *unsteady, vyre__id id,
-                                     unsigned bit) {
+static inline bool vyre__is_racy(const uint8_t *unsteady, vyre__id id,
+                                 unsigned bit) {
   return unsteady && (unsteady[id] & bit);
 }
 

@@ -246,7 +246,7 @@ static fact walk_select(walker *w, const vyre__node *node) {
 
 /* Takes the condition of guard @p id for granted, unless it is unsteady. */
 static void suppose_guard(walker *w, vyre__id id, bool holds) {
-  if (vyre__is_unsteady(w->unsteady, id, VYRE__UNSTEADY_GUARD)) return;
+  if (vyre__is_racy(w->unsteady, id, VYRE__RACY_GUARD)) return;
   suppose(w, w->program->nodes[id].a, holds);
 }
 
@@ -587,7 +587,7 @@ static fact loop_variable(walker *w, vyre__id id, fact first, fact bound,
   }
   vyre__wide many = trips(most.lo, most.hi, step);
   if (many > 0) variable.range = most;
-  if (vyre__is_unsteady(w->unsteady, id, VYRE__UNSTEADY_START)) {
+  if (vyre__is_racy(w->unsteady, id, VYRE__RACY_START)) {
     variable = anything((vyre_type)w->program->nodes[parts.first].type);
   }
   if (!w->quiet && many <= (vyre__wide)UINT64_MAX) {
@@ -833,7 +833,7 @@ vyre_code vyre__ranges_build(const vyre_program *program,
                              vyre__ranges *out, vyre_status *st) {
   walker w = walker_of(program, workgroup, arena);
   w.thorough = true;
-  VYRE_TRY(vyre__steady_build(program, arena, &w.unsteady, st));
+  VYRE_TRY(vyre__racy_guards_build(program, arena, &w.unsteady, st));
   return build(&w, UINT32_MAX, arena, out, st);
 }
 

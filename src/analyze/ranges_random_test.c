@@ -307,7 +307,7 @@ static void run_kernel(author *a, int times, bool is_small, tally *sum) {
     sum->accesses += op == VYRE__OP_LOAD || op == VYRE__OP_STORE;
     sum->inside += (ranges.flags[id] & VYRE__RANGE_INSIDE) != 0;
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   vyre_module_release(module);
 }
 

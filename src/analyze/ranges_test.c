@@ -22,7 +22,7 @@ static unsigned unproven(const char *body) {
     count +=
         is_access && !is_scalar && !(ranges.flags[id] & VYRE__RANGE_INSIDE);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   vyre_module_release(module);
   return count;
 }
@@ -278,7 +278,7 @@ static vyre__range trips_of(const char *body) {
     trips = ranges.nodes[id];
     break; /* a loop comes behind those inside of it */
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   vyre_module_release(module);
   return trips;
 }
@@ -325,7 +325,7 @@ static uint8_t flags_for(const uint32_t workgroup[3], vyre__id last) {
     CHECK_U64(ranges.nodes[id].lo, workgroup ? workgroup[0] : 64);
     CHECK_U64(ranges.nodes[id].hi, workgroup ? workgroup[0] : 64);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   vyre_module_release(module);
   return flags;
 }
@@ -350,7 +350,7 @@ static vyre_code sweep_scenario(vyre_allocator allocator, vyre_status *st) {
   vyre_arena_init(&arena, allocator);
   vyre_code code = vyre__ranges_build(vyre_module_kernel(module, 0), NULL,
                                       &arena, &ranges, st);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   vyre_module_release(module);
   return code;
 }

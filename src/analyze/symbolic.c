@@ -77,7 +77,7 @@ static vyre__term walk_load(walker *w, vyre__id id) {
 /* Takes the condition of guard @p id for granted, unless it is unsteady. */
 static void suppose_guard(walker *w, vyre__id id, vyre__term condition,
                           bool holds) {
-  if (vyre__is_unsteady(w->ranges->unsteady, id, VYRE__UNSTEADY_GUARD)) return;
+  if (vyre__is_racy(w->ranges->unsteady, id, VYRE__RACY_GUARD)) return;
   vyre__terms_suppose(&w->terms, condition, holds);
 }
 
@@ -278,7 +278,7 @@ static void walk_for(walker *w, vyre__id id) {
   vyre__terms_mark mark = vyre__terms_here(&w->terms);
   vyre__term variable = vyre__terms_fresh(&w->terms, type);
   env_set(&w->env, w->program->nodes[id].a, variable);
-  if (!vyre__is_unsteady(w->ranges->unsteady, id, VYRE__UNSTEADY_GUARD)) {
+  if (!vyre__is_racy(w->ranges->unsteady, id, VYRE__RACY_GUARD)) {
     suppose_variable(w, id, variable, first, bound);
   }
   walk_statement(w, parts.body);
@@ -339,10 +339,10 @@ vyre_code vyre__symbolic_prove(const vyre__ranges *ranges,
     memset(w.env.seen, 0, count * sizeof *w.env.seen);
     walk_statement(&w, kernel->body);
     fine = !w.env.no_memory && !w.terms.no_memory;
-    vyre__terms_finish(&w.terms);
+    vyre__terms_deinit(&w.terms);
   }
   env_finish(&w.env);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   if (fine) return VYRE_OK;
   return vyre__no_memory(st, "vyre__ranges_build", "terms",
                          ranges->program->node_count);

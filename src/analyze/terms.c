@@ -21,7 +21,7 @@ bool vyre__terms_init(vyre__terms *t, vyre_allocator allocator) {
               vyre__reserve(allocator, &t->facts, &t->fact_capacity, 8,
                             sizeof *t->facts, false);
   if (!fine) {
-    vyre__terms_finish(t);
+    vyre__terms_deinit(t);
     return false;
   }
   memset(t->buckets, 0, t->bucket_count * sizeof *t->buckets);
@@ -31,7 +31,7 @@ bool vyre__terms_init(vyre__terms *t, vyre_allocator allocator) {
   return true;
 }
 
-void vyre__terms_finish(vyre__terms *t) {
+void vyre__terms_deinit(vyre__terms *t) {
   vyre__reserve_free(t->allocator, &t->buckets, &t->bucket_count,
                      sizeof *t->buckets);
   vyre__reserve_free(t->allocator, &t->items, &t->capacity, sizeof *t->items);

@@ -60,7 +60,7 @@ typedef struct vyre__terms_mark {
 
 /* False without memory: there is nothing to finish then. */
 bool vyre__terms_init(vyre__terms *terms, vyre_allocator allocator);
-void vyre__terms_finish(vyre__terms *terms);
+void vyre__terms_deinit(vyre__terms *terms);
 
 /* Some value of the type, of which nothing is known. */
 vyre__term vyre__terms_fresh(vyre__terms *terms, vyre_type type);

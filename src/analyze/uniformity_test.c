@@ -188,15 +188,15 @@ static void check_flow(const flow_case *c) {
   bool good = c->rule
                   ? code == VYRE_INVALID_PROGRAM && found.count == 1 &&
                         strcmp(d->rule, c->rule) == 0 && d->line == c->line &&
-                        d->other && d->other_line == c->other_line && d->fix[0]
+                        d->note && d->note_line == c->other_line && d->fix[0]
                   : code == VYRE_OK && found.count == 0;
   if (!good) {
     printf("    %s\n    wanted %s %u/%u, got %s %u/%u: %s\n", c->body,
            c->rule ? c->rule : "nothing", c->line, c->other_line,
-           d ? d->rule : "nothing", d ? d->line : 0, d ? d->other_line : 0,
+           d ? d->rule : "nothing", d ? d->line : 0, d ? d->note_line : 0,
            st.message);
   }
-  vyre_diagnostics_finish(&found);
+  vyre_diagnostics_deinit(&found);
   vyre_module_release(module);
   CHECK(good);
 }
@@ -217,7 +217,7 @@ static void first_message(const char *text, char out[512]) {
     st.message[0] = 0;
   }
   snprintf(out, 512, "%s", found.count ? found.items[0].message : "");
-  vyre_diagnostics_finish(&found);
+  vyre_diagnostics_deinit(&found);
   vyre_module_release(module);
 }
 

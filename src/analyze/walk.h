@@ -9,10 +9,10 @@
  * or in a list. */
 typedef struct vyre__child_run {
   uint8_t first; /* 0, 1, 2: a, b, c; in lists: VYRE__RUN_* */
-  uint8_t count; /* or VYRE__RUN_IN_LIST */
+  uint8_t count; /* or VYRE__PREPARED_IN_LIST */
 } vyre__child_run;
 
-enum { VYRE__RUN_IN_LIST = 4 };
+enum { VYRE__PREPARED_IN_LIST = 4 };
 enum { VYRE__RUN_CALL, VYRE__RUN_LIST, VYRE__RUN_FOR, VYRE__RUN_ATOMIC2 };
 
 extern const vyre__child_run vyre__child_runs[VYRE__OP_COUNT];
@@ -24,7 +24,7 @@ static inline uint32_t vyre__children(const vyre_program *program,
                                       const vyre__node *node, vyre__id room[3],
                                       const vyre__id **ids) {
   const vyre__child_run run = vyre__child_runs[node->op];
-  if (run.count != VYRE__RUN_IN_LIST) {
+  if (run.count != VYRE__PREPARED_IN_LIST) {
     const uint32_t count = run.count;
     *ids = node->abc + run.first;
     /* What may be missing is the last: an else, the value of a return. */

@@ -11,6 +11,6 @@
 #define VYRE__RARE __attribute__((noinline, cold))
 
 /* One that stays a call of its own, so that its caller needs no room for it. */
-#define VYRE__APART __attribute__((noinline))
+#define VYRE__NOINLINE __attribute__((noinline))
 
 #endif

@@ -215,7 +215,7 @@ TEST(arena_gives_aligned_memory_that_does_not_overlap) {
       CHECK(taken[i].start[k] == (i & 0xFF));
     }
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 TEST(arena_takes_a_block_for_what_is_large_and_aligned) {
@@ -230,7 +230,7 @@ TEST(arena_takes_a_block_for_what_is_large_and_aligned) {
   size_t calls = heap.calls;
   for (int i = 0; i < 2000; i++) CHECK(vyre_arena_alloc(&arena, 1000, 0));
   CHECK(heap.calls <= calls + 6); /* blocks grow: few calls for 2 MB */
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 TEST(arena_is_as_before_when_it_has_no_more) {
@@ -244,7 +244,7 @@ TEST(arena_is_as_before_when_it_has_no_more) {
   vyre_arena before = arena;
   CHECK(!vyre_arena_alloc(&arena, 50000, 0)); /* behind the kept block */
   CHECK(arena.current == before.current && arena.used == before.used);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   CHECK_U64(heap.live_bytes, 0);
 }
 
@@ -256,7 +256,7 @@ TEST(arena_refuses_what_cannot_be) {
   CHECK(!vyre_arena_alloc(&arena, 1, 8192));
   CHECK(!vyre__arena_array(&arena, SIZE_MAX / 2, 4));
   CHECK(vyre_arena_alloc(&arena, 1, 0));
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 TEST(arena_that_was_reset_gives_the_same_memory_without_allocating) {
@@ -276,11 +276,11 @@ TEST(arena_that_was_reset_gives_the_same_memory_without_allocating) {
     vyre_arena_reset(&arena);
   }
   CHECK_U64(vyre_arena_footprint(&arena), heap.live_bytes);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   CHECK_U64(heap.live_bytes, 0);
   CHECK(vyre_arena_alloc(&arena, 10, 0)); /* usable again */
-  vyre_arena_finish(&arena);
-  vyre_arena_finish(NULL);
+  vyre_arena_deinit(&arena);
+  vyre_arena_deinit(NULL);
 }
 
 TEST(arena_rewinds_to_a_mark_and_trims_its_newest_array) {
@@ -299,7 +299,7 @@ TEST(arena_rewinds_to_a_mark_and_trims_its_newest_array) {
   size_t used = arena.used;
   vyre__arena_trim(&arena, array, 100, 40, sizeof *array);
   CHECK_U64(used - arena.used, 60 * sizeof *array);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 static vyre_code fill_arena(vyre_allocator allocator, vyre_status *st) {
@@ -311,7 +311,7 @@ static vyre_code fill_arena(vyre_allocator allocator, vyre_status *st) {
       code = vyre__no_memory(st, "test", "blocks", 3000);
     }
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return code;
 }
 

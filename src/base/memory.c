@@ -149,8 +149,8 @@ static inline void *take(vyre_arena *arena, struct vyre_arena_block *block,
 /* Takes from a block behind the current one. Kept blocks that are too small are
  * passed over; they are used again after the next reset. Nothing is changed
  * before there is a place. */
-VYRE__APART static void *take_behind(vyre_arena *arena, size_t size,
-                                     size_t alignment) {
+VYRE__NOINLINE static void *take_behind(vyre_arena *arena, size_t size,
+                                        size_t alignment) {
   size_t taken;
   if (!vyre__add(size, RED_ZONE, &taken)) return NULL;
   struct vyre_arena_block *block = arena->current;
@@ -215,7 +215,7 @@ void vyre_arena_reset(vyre_arena *arena) {
   vyre__arena_rewind(arena, (vyre__arena_mark){0});
 }
 
-void vyre_arena_finish(vyre_arena *arena) {
+void vyre_arena_deinit(vyre_arena *arena) {
   if (!arena) return;
   struct vyre_arena_block *block = arena->first;
   while (block) {

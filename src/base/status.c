@@ -81,14 +81,14 @@ void vyre__fail_memory(vyre_status *st, const char *who, const char *field,
                    (unsigned long long)requested, of, field);
   }
   if (is_injected) {
-    (void)VYRE_FAIL_WITH(st, VYRE_OUT_OF_MEMORY,
-                         VYRE_KIND_STORAGE_RESERVE_FAILED, field,
-                         VYRE_NUMBERS({"requested", requested}),
-                         "disarm it: vyre_context_inject(context, \"\"), or "
-                         "unset VYRE_FAULTS",
-                         "%s: no memory for %s: the fault 'allocation' was "
-                         "injected here",
-                         who, amount);
+    (void)VYRE_FAIL_WITH(
+        st, VYRE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, field,
+        VYRE_NUMBERS({"requested", requested}),
+        "disarm it: vyre_context_inject_faults(context, \"\"), or "
+        "unset VYRE_FAULTS",
+        "%s: no memory for %s: the fault 'allocation' was "
+        "injected here",
+        who, amount);
     return;
   }
   (void)VYRE_FAIL_WITH(

@@ -33,11 +33,11 @@ static const char *copy(vyre_arena *arena, const char *text) {
 }
 
 static bool copy_texts(vyre_arena *arena, vyre_diagnostic *item) {
-  const char *other = item->other;
+  const char *other = item->note;
   item->message = copy(arena, item->message);
   item->fix = copy(arena, item->fix);
-  item->other = copy(arena, other);
-  return item->message && item->fix && (item->other || !other);
+  item->note = copy(arena, other);
+  return item->message && item->fix && (item->note || !other);
 }
 
 static bool make_room(vyre_diagnostics *diagnostics) {
@@ -80,9 +80,9 @@ bool vyre__diagnostics_add(vyre_diagnostics *diagnostics,
   return true;
 }
 
-void vyre_diagnostics_finish(vyre_diagnostics *diagnostics) {
+void vyre_diagnostics_deinit(vyre_diagnostics *diagnostics) {
   if (!diagnostics) return;
-  vyre_arena_finish(&diagnostics->arena);
+  vyre_arena_deinit(&diagnostics->arena);
   *diagnostics =
       (vyre_diagnostics){.arena.allocator = diagnostics->arena.allocator};
 }
@@ -209,14 +209,13 @@ static void print_item(vyre__printer *out, const vyre_diagnostic *item,
     print_excerpt(out, line, item->line, item->column, item->length);
   }
   vyre__print(out, "  Fix: %s\n", item->fix);
-  if (!item->other) return;
-  print_place(out, file, item->other_line, item->other_column);
-  vyre__print(out, " note: %s\n", item->other);
-  line = source && item->other_line
-             ? find_line(source, length, item->other_line)
-             : none;
+  if (!item->note) return;
+  print_place(out, file, item->note_line, item->note_column);
+  vyre__print(out, " note: %s\n", item->note);
+  line = source && item->note_line ? find_line(source, length, item->note_line)
+                                   : none;
   if (line.text) {
-    print_excerpt(out, line, item->other_line, item->other_column, 1);
+    print_excerpt(out, line, item->note_line, item->note_column, 1);
   }
 }
 

@@ -26,7 +26,7 @@ static void check_shown(const char *text, const char *want) {
   CHECK_TEXT(out.bytes, want);
   CHECK(!vyre_diagnostics_print(&found, "k.vyre", text, strlen(text),
                                 refusing_writer()));
-  vyre_diagnostics_finish(&found);
+  vyre_diagnostics_deinit(&found);
 }
 
 TEST(a_finding_shows_its_line) {
@@ -76,7 +76,7 @@ TEST(long_lines_are_cut) {
   CHECK(out.length < 600);
   CHECK_HAS(out.bytes, "kernel:1:2009: error");
   CHECK_HAS(out.bytes, "| ...");
-  vyre_diagnostics_finish(&found);
+  vyre_diagnostics_deinit(&found);
 }
 
 TEST(what_a_terminal_would_obey_is_not_shown) {
@@ -87,7 +87,7 @@ TEST(what_a_terminal_would_obey_is_not_shown) {
   CHECK(vyre_diagnostics_print(&found, "k", text, sizeof text - 1,
                                text_writer(&out)));
   CHECK(!strchr(out.bytes, '\x1B'));
-  vyre_diagnostics_finish(&found);
+  vyre_diagnostics_deinit(&found);
 }
 
 TEST(findings_without_a_source_have_no_line) {
@@ -99,9 +99,9 @@ TEST(findings_without_a_source_have_no_line) {
   CHECK_U64(found.items[0].length, 1);
   CHECK(vyre_diagnostics_print(&found, "", NULL, 0, text_writer(&out)));
   CHECK_TEXT(out.bytes, "kernel: error: wrong [V060]\n  Fix: mend it\n");
-  vyre_diagnostics_finish(&found);
-  vyre_diagnostics_finish(&found);
-  vyre_diagnostics_finish(NULL);
+  vyre_diagnostics_deinit(&found);
+  vyre_diagnostics_deinit(&found);
+  vyre_diagnostics_deinit(NULL);
 }
 
 TEST(the_first_twenty_places_are_kept_in_order) {
@@ -114,7 +114,7 @@ TEST(the_first_twenty_places_are_kept_in_order) {
                           .length = 1,
                           .message = "m",
                           .fix = "f",
-                          .other = i % 2 ? "there" : NULL};
+                          .note = i % 2 ? "there" : NULL};
     CHECK(vyre__diagnostics_add(&found, &it));
     CHECK(vyre__diagnostics_add(&found, &it)); /* twice is once, or dropped */
   }
@@ -123,7 +123,7 @@ TEST(the_first_twenty_places_are_kept_in_order) {
   for (uint32_t i = 0; i < 20; i++) CHECK_U64(found.items[i].line, i + 1);
   CHECK(!vyre__diagnostics_wants(&found, 21, 1));
   CHECK(vyre__diagnostics_wants(&found, 3, 1));
-  vyre_diagnostics_finish(&found);
+  vyre_diagnostics_deinit(&found);
   CHECK(found.count == 0 && found.dropped == 0);
 }
 
@@ -133,7 +133,7 @@ TEST(no_memory_for_a_finding_is_told) {
     vyre_diagnostics found = {.arena.allocator = test_heap_allocator(&heap)};
     vyre_diagnostic it = {.rule = "V013", .message = "m", .fix = "f"};
     CHECK(!vyre__diagnostics_add(&found, &it));
-    vyre_diagnostics_finish(&found);
+    vyre_diagnostics_deinit(&found);
     CHECK_U64(heap.live_bytes, 0);
   }
 }

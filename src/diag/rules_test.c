@@ -42,7 +42,7 @@ static bool only_breaks(const char *text, const char *rule) {
              it->rule);
     }
   }
-  vyre_diagnostics_finish(&found);
+  vyre_diagnostics_deinit(&found);
   return good;
 }
 
@@ -52,9 +52,10 @@ TEST(every_bad_example_breaks_its_rule_only) {
   CHECK(count > 0);
   for (size_t i = 0; i < count; i++) {
     bool of_language = rules[i].id[0] == 'V';
-    if (only_breaks(rules[i].bad, of_language ? rules[i].id : NULL)) continue;
+    if (only_breaks(rules[i].bad_example, of_language ? rules[i].id : NULL))
+      continue;
     printf("    the bad example of %s does not break it alone:\n%s\n",
-           rules[i].id, rules[i].bad);
+           rules[i].id, rules[i].bad_example);
     wrong++;
   }
   CHECK_U64(wrong, 0);
@@ -64,9 +65,9 @@ TEST(no_good_example_breaks_a_rule) {
   size_t count, wrong = 0;
   const vyre_rule *rules = vyre_rules(&count);
   for (size_t i = 0; i < count; i++) {
-    if (only_breaks(rules[i].good, NULL)) continue;
+    if (only_breaks(rules[i].good_example, NULL)) continue;
     printf("    the good example of %s is not good:\n%s\n", rules[i].id,
-           rules[i].good);
+           rules[i].good_example);
     wrong++;
   }
   CHECK_U64(wrong, 0);

@@ -22,7 +22,7 @@ static const op_row rows[] = {
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static bool takes(const gen *g, vyre__op op, vyre_type type) {
-  if (vyre__op_is_math(op) && !g->options.math) return false;
+  if (vyre__op_is_math(op) && !g->options.has_math) return false;
   return vyre__rule_takes((vyre__rule)vyre__ops[op].rule, type);
 }
 

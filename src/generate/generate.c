@@ -16,7 +16,7 @@ enum {
   MOST_INVOCATIONS = 65536
 };
 
-struct vyre_generated {
+struct vyre_random_program {
   vyre_arena arena; /* holds all of it */
   vyre_program *program;
   uint32_t grid[3];
@@ -25,20 +25,23 @@ struct vyre_generated {
   size_t input_count, output_count;
 };
 
-static vyre_code check_options(gen *g, const vyre_generate_options *options,
+static vyre_code check_options(gen *g,
+                               const vyre_random_program_options *options,
                                vyre_status *st) {
   if (options) g->options = *options;
   if (g->options.statements > MOST_STATEMENTS) {
-    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "ask for 1000 statements or fewer",
-                     "vyre_generate: %u statements, the most is %d",
-                     (unsigned)g->options.statements, MOST_STATEMENTS);
+    return VYRE_FAIL(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+        "ask for 1000 statements or fewer",
+        "vyre_random_program_create: %u statements, the most is %d",
+        (unsigned)g->options.statements, MOST_STATEMENTS);
   }
   if (g->options.max_invocations > MOST_INVOCATIONS) {
-    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "ask for 65536 invocations or fewer",
-                     "vyre_generate: %u invocations, the most is %d",
-                     (unsigned)g->options.max_invocations, MOST_INVOCATIONS);
+    return VYRE_FAIL(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+        "ask for 65536 invocations or fewer",
+        "vyre_random_program_create: %u invocations, the most is %d",
+        (unsigned)g->options.max_invocations, MOST_INVOCATIONS);
   }
   if (!g->options.statements) g->options.statements = DEFAULT_STATEMENTS;
   if (!g->options.max_invocations) {
@@ -47,8 +50,8 @@ static vyre_code check_options(gen *g, const vyre_generate_options *options,
   return VYRE_OK;
 }
 
-void vyre_generate_options_fit(vyre_generate_options *options,
-                               const vyre_device_caps *caps) {
+void vyre_random_program_options_fit(vyre_random_program_options *options,
+                                     const vyre_device_caps *caps) {
   if (!options || !caps) return;
   if (!caps->has_f64) options->no_f64 = true;
   if (!caps->has_u64) options->no_int64 = options->no_atomics64 = true;
@@ -74,7 +77,7 @@ static vyre_code make_program(gen *g, vyre_allocator allocator,
   VYRE_TRY(vyre_builder_create(allocator, "generated", &g->b,
                                vyre__status_open(st)));
   gen_kernel(g);
-  vyre_code code = vyre_builder_finish(g->b, out, vyre__status_open(st));
+  vyre_code code = vyre_builder_build(g->b, out, vyre__status_open(st));
   vyre_builder_release(g->b);
   return code;
 }
@@ -86,7 +89,7 @@ static size_t bytes_of(const gen_buffer *b) {
 
 /* What goes in and what comes out, in the order of the binding plan. Buffers are
  * filled in the order of their declaration. */
-static vyre_code make_data(gen *g, vyre_generated *made, vyre_status *st) {
+static vyre_code make_data(gen *g, vyre_random_program *made, vyre_status *st) {
   unsigned char *bytes[GEN_BUFFERS] = {NULL};
   vyre_binding_plan plan;
   VYRE_TRY(vyre_binding_plan_build(made->program, &made->arena, &plan,
@@ -98,14 +101,16 @@ static vyre_code make_data(gen *g, vyre_generated *made, vyre_status *st) {
   made->outputs =
       vyre__arena_array(&made->arena, plan.output_count, sizeof *made->outputs);
   if (!made->inputs || !made->outputs) {
-    return vyre__no_memory(st, "vyre_generate", "bindings", plan.binding_count);
+    return vyre__no_memory(st, "vyre_random_program_create", "bindings",
+                           plan.binding_count);
   }
   for (uint32_t i = 0; i < g->buffer_count; i++) {
     const gen_buffer *b = &g->buffers[i];
     if (b->kind == GEN_OUT || b->kind == GEN_SHARED) continue;
     bytes[i] = vyre_arena_alloc(&made->arena, bytes_of(b), 0);
     if (!bytes[i]) {
-      return vyre__no_memory(st, "vyre_generate", "data", bytes_of(b));
+      return vyre__no_memory(st, "vyre_random_program_create", "data",
+                             bytes_of(b));
     }
     gen_fill(g, b->element, bytes[i], b->length);
   }
@@ -123,23 +128,24 @@ static vyre_code make_data(gen *g, vyre_generated *made, vyre_status *st) {
   return VYRE_OK;
 }
 
-vyre_code vyre__generate(const vyre_generate_options *options,
+vyre_code vyre__generate(const vyre_random_program_options *options,
                          vyre__generate_fault fault, vyre_allocator allocator,
-                         vyre_generated **out, vyre_status *st) {
-  if (!out) return vyre__null_argument(st, "vyre_generate", "out");
+                         vyre_random_program **out, vyre_status *st) {
+  if (!out) return vyre__null_argument(st, "vyre_random_program_create", "out");
   *out = NULL;
   gen g = {.fault = fault};
   VYRE_TRY(check_options(&g, options, st));
   g.random = g.options.seed;
   vyre_arena arena;
   vyre_arena_init(&arena, allocator);
-  vyre_generated *made = vyre_arena_alloc(&arena, sizeof *made, 0);
-  if (!made) return vyre__no_memory(st, "vyre_generate", "generated", 1);
-  *made = (vyre_generated){.arena = arena};
+  vyre_random_program *made = vyre_arena_alloc(&arena, sizeof *made, 0);
+  if (!made)
+    return vyre__no_memory(st, "vyre_random_program_create", "generated", 1);
+  *made = (vyre_random_program){.arena = arena};
   vyre_code code = make_program(&g, allocator, &made->program, st);
   if (code == VYRE_OK) code = make_data(&g, made, st);
   if (code != VYRE_OK) {
-    vyre_generated_release(made);
+    vyre_random_program_release(made);
     return code;
   }
   memcpy(made->grid, g.grid, sizeof made->grid);
@@ -147,36 +153,38 @@ vyre_code vyre__generate(const vyre_generate_options *options,
   return VYRE_OK;
 }
 
-vyre_code vyre_generate(const vyre_generate_options *options,
-                        vyre_allocator allocator, vyre_generated **out,
-                        vyre_status *st) {
+vyre_code vyre_random_program_create(const vyre_random_program_options *options,
+                                     vyre_allocator allocator,
+                                     vyre_random_program **out,
+                                     vyre_status *st) {
   vyre__status_begin(st);
   return vyre__generate(options, VYRE__FAULT_NONE, allocator, out, st);
 }
 
-void vyre_generated_release(vyre_generated *generated) {
+void vyre_random_program_release(vyre_random_program *generated) {
   if (!generated) return;
   vyre_arena arena = generated->arena; /* it lives in there */
   vyre_program_release(generated->program);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
-vyre_program *vyre_generated_program(const vyre_generated *generated) {
+vyre_program *vyre_random_program_program(
+    const vyre_random_program *generated) {
   return generated->program;
 }
 
-const uint32_t *vyre_generated_grid(const vyre_generated *generated) {
+const uint32_t *vyre_random_program_grid(const vyre_random_program *generated) {
   return generated->grid;
 }
 
-const vyre_input *vyre_generated_inputs(const vyre_generated *generated,
-                                        size_t *count) {
+const vyre_input *vyre_random_program_inputs(
+    const vyre_random_program *generated, size_t *count) {
   *count = generated->input_count;
   return generated->inputs;
 }
 
-const vyre_output *vyre_generated_outputs(const vyre_generated *generated,
-                                          size_t *count) {
+const vyre_output *vyre_random_program_outputs(
+    const vyre_random_program *generated, size_t *count) {
   *count = generated->output_count;
   return generated->outputs;
 }

@@ -13,9 +13,9 @@ typedef enum vyre__generate_fault {
   VYRE__FAULT_ORDER,     /* atomics that do not commute on one element */
 } vyre__generate_fault;
 
-/* As vyre_generate, with a fault. */
-vyre_code vyre__generate(const vyre_generate_options *options,
+/* As vyre_random_program_create, with a fault. */
+vyre_code vyre__generate(const vyre_random_program_options *options,
                          vyre__generate_fault fault, vyre_allocator allocator,
-                         vyre_generated **out, vyre_status *st);
+                         vyre_random_program **out, vyre_status *st);
 
 #endif

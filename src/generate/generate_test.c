@@ -23,9 +23,9 @@ enum {
   MOST_OUTPUTS = 32
 };
 
-static vyre_generated *make(const vyre_generate_options *options,
-                            vyre__generate_fault fault) {
-  vyre_generated *made = NULL;
+static vyre_random_program *make(const vyre_random_program_options *options,
+                                 vyre__generate_fault fault) {
+  vyre_random_program *made = NULL;
   vyre_status st = {0};
   vyre_code code =
       vyre__generate(options, fault, (vyre_allocator){0}, &made, &st);
@@ -62,9 +62,9 @@ static void print_into(const vyre_program *program, text *out) {
 
 /* --- programs ----------------------------------------------------------------------- */
 
-static void check_program(const vyre_generate_options *options, text *t) {
-  vyre_generated *made = make(options, VYRE__FAULT_NONE);
-  vyre_program *program = vyre_generated_program(made);
+static void check_program(const vyre_random_program_options *options, text *t) {
+  vyre_random_program *made = make(options, VYRE__FAULT_NONE);
+  vyre_program *program = vyre_random_program_program(made);
   vyre_status st = {0};
   vyre_module *module = NULL;
   CHECK_OK(vyre_program_validate(program, NULL, &st), st);
@@ -74,31 +74,32 @@ static void check_program(const vyre_generate_options *options, text *t) {
            st);
   CHECK(vyre_program_equal(vyre_module_kernel(module, 0), program));
   vyre_module_release(module);
-  vyre_generated_release(made);
+  vyre_random_program_release(made);
 }
 
 TEST(programs_are_valid_and_read_back) {
   text t = {0};
   for (uint64_t seed = 0; seed < SEEDS; seed++) {
-    check_program(&(vyre_generate_options){.seed = seed}, &t);
-    check_program(&(vyre_generate_options){.seed = seed, .math = true}, &t);
+    check_program(&(vyre_random_program_options){.seed = seed}, &t);
+    check_program(
+        &(vyre_random_program_options){.seed = seed, .has_math = true}, &t);
   }
   free(t.bytes);
 }
 
-static vyre_generate_options all_off(uint64_t seed) {
-  return (vyre_generate_options){.seed = seed,
-                                 .no_f64 = true,
-                                 .no_int64 = true,
-                                 .no_narrow = true,
-                                 .no_shared = true,
-                                 .no_barriers = true,
-                                 .no_grid_barriers = true,
-                                 .no_atomics = true,
-                                 .no_atomics64 = true,
-                                 .no_out_of_range = true,
-                                 .no_loops = true,
-                                 .no_functions = true};
+static vyre_random_program_options all_off(uint64_t seed) {
+  return (vyre_random_program_options){.seed = seed,
+                                       .no_f64 = true,
+                                       .no_int64 = true,
+                                       .no_narrow = true,
+                                       .no_shared = true,
+                                       .no_barriers = true,
+                                       .no_grid_barriers = true,
+                                       .no_atomics = true,
+                                       .no_atomics64 = true,
+                                       .no_out_of_range = true,
+                                       .no_loops = true,
+                                       .no_functions = true};
 }
 
 TEST(programs_of_every_size_are_valid) {
@@ -106,7 +107,8 @@ TEST(programs_of_every_size_are_valid) {
   text t = {0};
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     for (uint64_t seed = 0; seed < 40; seed++) {
-      vyre_generate_options options = {.seed = seed, .statements = sizes[i]};
+      vyre_random_program_options options = {.seed = seed,
+                                             .statements = sizes[i]};
       options.max_invocations = 1 + (uint32_t)(seed * seed);
       check_program(&options, &t);
       options = all_off(seed);
@@ -117,20 +119,20 @@ TEST(programs_of_every_size_are_valid) {
   free(t.bytes);
 }
 
-static void hash_generated(vyre__hasher *hasher, const vyre_generated *made,
-                           text *t) {
+static void hash_generated(vyre__hasher *hasher,
+                           const vyre_random_program *made, text *t) {
   size_t count;
-  print_into(vyre_generated_program(made), t);
+  print_into(vyre_random_program_program(made), t);
   vyre__hash_bytes(hasher, t->bytes, t->length);
   for (int i = 0; i < 3; i++) {
-    vyre__hash_u32(hasher, vyre_generated_grid(made)[i]);
+    vyre__hash_u32(hasher, vyre_random_program_grid(made)[i]);
   }
-  const vyre_input *inputs = vyre_generated_inputs(made, &count);
+  const vyre_input *inputs = vyre_random_program_inputs(made, &count);
   for (size_t i = 0; i < count; i++) {
     vyre__hash_u64(hasher, inputs[i].size);
     vyre__hash_bytes(hasher, inputs[i].data, inputs[i].size);
   }
-  const vyre_output *outputs = vyre_generated_outputs(made, &count);
+  const vyre_output *outputs = vyre_random_program_outputs(made, &count);
   for (size_t i = 0; i < count; i++) vyre__hash_u64(hasher, outputs[i].size);
 }
 
@@ -144,10 +146,10 @@ TEST(same_seed_same_bytes) {
     vyre__hasher hasher;
     vyre__hash_begin(&hasher, "generate_test");
     for (uint64_t seed = 0; seed < GOLDEN_SEEDS; seed++) {
-      vyre_generated *made =
-          make(&(vyre_generate_options){.seed = seed}, VYRE__FAULT_NONE);
+      vyre_random_program *made =
+          make(&(vyre_random_program_options){.seed = seed}, VYRE__FAULT_NONE);
       hash_generated(&hasher, made, &t);
-      vyre_generated_release(made);
+      vyre_random_program_release(made);
     }
     vyre_hash128_text(vyre__hash_end(&hasher), hashes[round]);
   }
@@ -157,31 +159,34 @@ TEST(same_seed_same_bytes) {
 }
 
 TEST(options_are_checked) {
-  vyre_generated *made;
+  vyre_random_program *made;
   vyre_status st = {0};
-  CHECK_FAILS(vyre_generate(&(vyre_generate_options){.statements = 1001},
-                            (vyre_allocator){0}, &made, &st),
+  CHECK_FAILS(vyre_random_program_create(
+                  &(vyre_random_program_options){.statements = 1001},
+                  (vyre_allocator){0}, &made, &st),
               st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   CHECK(made == NULL);
   st = (vyre_status){0};
-  CHECK_FAILS(vyre_generate(&(vyre_generate_options){.max_invocations = 65537},
-                            (vyre_allocator){0}, &made, &st),
+  CHECK_FAILS(vyre_random_program_create(
+                  &(vyre_random_program_options){.max_invocations = 65537},
+                  (vyre_allocator){0}, &made, &st),
               st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   st = (vyre_status){0};
-  CHECK_FAILS(vyre_generate(NULL, (vyre_allocator){0}, NULL, &st), st,
-              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  CHECK_FAILS(vyre_random_program_create(NULL, (vyre_allocator){0}, NULL, &st),
+              st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   st = (vyre_status){0};
-  CHECK_OK(vyre_generate(NULL, (vyre_allocator){0}, &made, &st), st);
-  vyre_generated_release(made);
-  vyre_generated_release(NULL);
+  CHECK_OK(vyre_random_program_create(NULL, (vyre_allocator){0}, &made, &st),
+           st);
+  vyre_random_program_release(made);
+  vyre_random_program_release(NULL);
 }
 
 static vyre_code generate_scenario(vyre_allocator allocator, vyre_status *st) {
-  vyre_generate_options options = {.seed = 5, .statements = 8};
-  vyre_generated *made;
-  vyre_code code = vyre_generate(&options, allocator, &made, st);
+  vyre_random_program_options options = {.seed = 5, .statements = 8};
+  vyre_random_program *made;
+  vyre_code code = vyre_random_program_create(&options, allocator, &made, st);
   if (code != VYRE_OK) CHECK(made == NULL);
-  vyre_generated_release(made);
+  vyre_random_program_release(made);
   return code;
 }
 
@@ -249,17 +254,17 @@ static census *count_all(void) {
   census *c = calloc(1, sizeof *c);
   CHECK(c);
   for (uint64_t seed = 0; seed < COUNTED_SEEDS; seed++) {
-    vyre_generate_options options = {.seed = seed, .math = seed % 2};
-    vyre_generated *made = make(&options, VYRE__FAULT_NONE);
-    vyre_program *program = vyre_generated_program(made);
+    vyre_random_program_options options = {.seed = seed, .has_math = seed % 2};
+    vyre_random_program *made = make(&options, VYRE__FAULT_NONE);
+    vyre_program *program = vyre_random_program_program(made);
     size_t count;
     count_nodes(c, program);
-    const vyre_input *inputs = vyre_generated_inputs(made, &count);
+    const vyre_input *inputs = vyre_random_program_inputs(made, &count);
     for (size_t i = 0; i < count; i++) c->empty_inputs += inputs[i].size == 0;
     for (int i = 0; i < 3; i++) {
       c->shapes[i] += vyre_program_workgroup(program)[i] > 1;
     }
-    vyre_generated_release(made);
+    vyre_random_program_release(made);
   }
   return c;
 }
@@ -390,10 +395,10 @@ TEST(options_leave_things_out) {
   census *c = calloc(1, sizeof *c);
   CHECK(c);
   for (uint64_t seed = 0; seed < 200; seed++) {
-    vyre_generate_options options = all_off(seed);
-    vyre_generated *made = make(&options, VYRE__FAULT_NONE);
-    count_nodes(c, vyre_generated_program(made));
-    vyre_generated_release(made);
+    vyre_random_program_options options = all_off(seed);
+    vyre_random_program *made = make(&options, VYRE__FAULT_NONE);
+    count_nodes(c, vyre_random_program_program(made));
+    vyre_random_program_release(made);
   }
   static const vyre_type types[] = {VYRE_TYPE_U64, VYRE_TYPE_I64,
                                     VYRE_TYPE_F64};
@@ -420,34 +425,35 @@ TEST(options_leave_things_out) {
 
 /* Runs it under a check; returns findings of each kind. The hash of the outputs
  * goes to @p hash if it is not NULL. */
-static void run_checked(vyre_device *device, const vyre_generated *made,
+static void run_checked(vyre_device *device, const vyre_random_program *made,
                         bool bounds, size_t found[VYRE_FINDING_COUNT]) {
   vyre_pipeline *pipeline = NULL;
   vyre_check_report report = {0};
   vyre_status st = {0};
   vyre_output outputs[MOST_OUTPUTS];
   vyre_dispatch_desc desc = {
-      .max_iterations = 20000, /* a bound far below the default */
+      .max_loop_iterations = 20000, /* a bound far below the default */
       .check = {.out_of_bounds = bounds,
                 .races = true,
                 .schedules = 3,
                 .seed = 1},
       .report = &report};
-  CHECK_OK(vyre_pipeline_compile(device, vyre_generated_program(made), NULL,
-                                 &pipeline, NULL, &st),
+  CHECK_OK(vyre_pipeline_compile(device, vyre_random_program_program(made),
+                                 NULL, &pipeline, NULL, &st),
            st);
-  desc.inputs = vyre_generated_inputs(made, &desc.input_count);
-  const vyre_output *sizes = vyre_generated_outputs(made, &desc.output_count);
+  desc.inputs = vyre_random_program_inputs(made, &desc.input_count);
+  const vyre_output *sizes =
+      vyre_random_program_outputs(made, &desc.output_count);
   CHECK(desc.output_count <= MOST_OUTPUTS);
   for (size_t i = 0; i < desc.output_count; i++) {
     outputs[i] = (vyre_output){malloc(sizes[i].size + 1), sizes[i].size};
   }
   desc.outputs = outputs;
-  memcpy(desc.grid, vyre_generated_grid(made), sizeof desc.grid);
+  memcpy(desc.grid, vyre_random_program_grid(made), sizeof desc.grid);
   CHECK_OK(vyre_dispatch(pipeline, &desc, &st), st);
   for (size_t i = 0; i < report.count; i++) found[report.findings[i].kind]++;
   for (size_t i = 0; i < desc.output_count; i++) free(outputs[i].data);
-  vyre_check_report_finish(&report);
+  vyre_check_report_deinit(&report);
   vyre_pipeline_release(pipeline);
 }
 
@@ -464,11 +470,12 @@ static uint32_t faulty_seeds(vyre__generate_fault fault, bool bounds,
   vyre_device *device = open_ref();
   uint32_t faulty = 0;
   for (uint64_t seed = 0; seed < seeds; seed++) {
-    vyre_generate_options options = {.seed = seed, .no_out_of_range = bounds};
+    vyre_random_program_options options = {.seed = seed,
+                                           .no_out_of_range = bounds};
     size_t found[VYRE_FINDING_COUNT] = {0};
-    vyre_generated *made = make(&options, fault);
+    vyre_random_program *made = make(&options, fault);
     run_checked(device, made, bounds, found);
-    vyre_generated_release(made);
+    vyre_random_program_release(made);
     if (found[kind] && fault == VYRE__FAULT_NONE) {
       printf("    seed %llu: %s\n", (unsigned long long)seed,
              vyre_finding_name(kind));
@@ -498,25 +505,26 @@ TEST(only_add64_leaves_adds_without_a_result) {
                                .no_shared_atomics64 = true};
   unsigned all = 0, adds = 0;
   for (uint64_t seed = 0; seed < SEEDS; seed++) {
-    vyre_generate_options options = {.seed = seed, .only_add64 = true};
-    vyre_generated *made = make(&options, VYRE__FAULT_NONE);
-    const vyre__low_kernel *kernel;
+    vyre_random_program_options options = {.seed = seed, .only_add64 = true};
+    vyre_random_program *made = make(&options, VYRE__FAULT_NONE);
+    const vyre__lir_kernel *kernel;
     vyre_status st = {0};
     vyre_arena arena;
     vyre_arena_init(&arena, (vyre_allocator){0});
-    CHECK_OK(vyre__lower(vyre_generated_program(made), &target,
-                         VYRE__PASS_CONTROL, &arena, &kernel, NULL, &st),
-             st);
-    count_atomics64(vyre_generated_program(made), &all, &adds);
-    vyre_arena_finish(&arena);
-    vyre_generated_release(made);
+    CHECK_OK(
+        vyre__lower(vyre_random_program_program(made), &target,
+                    VYRE__PASS_LEGALIZE_CONTROL, &arena, &kernel, NULL, &st),
+        st);
+    count_atomics64(vyre_random_program_program(made), &all, &adds);
+    vyre_arena_deinit(&arena);
+    vyre_random_program_release(made);
   }
   CHECK_U64(adds, all);
   CHECK(adds > SEEDS / 10);
 }
 
 /* As it was asked for. */
-static void check_unfitted(const vyre_generate_options *o) {
+static void check_unfitted(const vyre_random_program_options *o) {
   CHECK_U64(o->seed, 3);
   CHECK_U64(o->max_invocations, 0);
   CHECK(o->no_loops && !o->no_f64 && !o->no_int64 && !o->no_atomics64);
@@ -529,16 +537,16 @@ TEST(options_fit_what_a_device_has) {
                                  .has_f64 = true,
                                  .has_u64 = true,
                                  .has_atomics64 = true};
-  vyre_generate_options options = {.seed = 3, .no_loops = true};
-  vyre_generate_options_fit(&options, &rich);
+  vyre_random_program_options options = {.seed = 3, .no_loops = true};
+  vyre_random_program_options_fit(&options, &rich);
   check_unfitted(&options);
-  vyre_generate_options_fit(NULL, &rich);
-  vyre_generate_options_fit(&options, NULL);
+  vyre_random_program_options_fit(NULL, &rich);
+  vyre_random_program_options_fit(&options, NULL);
   check_unfitted(&options);
 
   vyre_device_caps poor = {.max_workgroup = {128, 128, 64},
                            .max_workgroup_invocations = 128};
-  vyre_generate_options_fit(&options, &poor);
+  vyre_random_program_options_fit(&options, &poor);
   CHECK(options.no_f64 && options.no_int64 && options.no_atomics64);
   CHECK(options.only_add64 && options.no_loops && !options.no_narrow);
   CHECK_U64(options.max_invocations, 0); /* none is larger */
@@ -549,13 +557,14 @@ TEST(options_fit_what_a_device_has) {
     memcpy(poor.max_workgroup, limits[i], sizeof poor.max_workgroup);
     poor.max_workgroup_invocations = limits[i][3];
     for (uint64_t seed = 0; seed < 100; seed++) {
-      options = (vyre_generate_options){.seed = seed, .statements = 1};
-      vyre_generate_options_fit(&options, &poor);
-      vyre_generated *made = make(&options, VYRE__FAULT_NONE);
-      const uint32_t *w = vyre_program_workgroup(vyre_generated_program(made));
+      options = (vyre_random_program_options){.seed = seed, .statements = 1};
+      vyre_random_program_options_fit(&options, &poor);
+      vyre_random_program *made = make(&options, VYRE__FAULT_NONE);
+      const uint32_t *w =
+          vyre_program_workgroup(vyre_random_program_program(made));
       for (int k = 0; k < 3; k++) CHECK(w[k] <= poor.max_workgroup[k]);
       CHECK(w[0] * w[1] * w[2] <= poor.max_workgroup_invocations);
-      vyre_generated_release(made);
+      vyre_random_program_release(made);
     }
   }
 }

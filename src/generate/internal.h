@@ -50,7 +50,7 @@ typedef enum gen_mode {
 } gen_mode;
 
 typedef struct gen_buffer {
-  vyre_buffer_handle handle;
+  vyre_build_buffer_ref handle;
   vyre_element element;
   vyre_type type;
   gen_kind kind;
@@ -73,7 +73,7 @@ typedef struct gen_local {
 } gen_local;
 
 typedef struct gen_function {
-  vyre_function_handle handle;
+  vyre_build_function_ref handle;
   vyre_type result;
   vyre_type types[GEN_PARAMETERS];
   size_t count;
@@ -93,7 +93,7 @@ typedef struct gen_loop {
 } gen_loop;
 
 typedef struct gen {
-  vyre_generate_options options;
+  vyre_random_program_options options;
   vyre__generate_fault fault;
   uint64_t random;
   vyre_builder *b;
@@ -228,7 +228,7 @@ void gen_while(gen *g);
 /* The most invocations that a workgroup can have, and the most on an axis. */
 uint32_t gen_largest_workgroup(void);
 uint32_t gen_largest_axis(int axis);
-/* Everything between vyre_builder_create and vyre_builder_finish. */
+/* Everything between vyre_builder_create and vyre_builder_build. */
 void gen_kernel(gen *g);
 /* Leaves the function or the kernel, with what was computed so far. */
 void gen_return(gen *g);

@@ -108,7 +108,7 @@ static vyre_code check_numbers(const vyre__host_plan *p, vyre_status *st) {
   const uint32_t counts[] = {p->phase_count, p->buffer_count, p->step_count,
                              p->host_count, p->loop_count};
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-    if (counts[i] > VYRE__ARTIFACT_MOST) {
+    if (counts[i] > VYRE__ARTIFACT_MAX) {
       return vyre__artifact_bad(st, "its counts", counts[i]);
     }
   }

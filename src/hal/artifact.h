@@ -19,7 +19,7 @@ typedef struct vyre__artifact_array {
   uint32_t most;    /* elements */
 } vyre__artifact_array;
 
-enum { VYRE__ARTIFACT_ARRAYS = 4, VYRE__ARTIFACT_MOST = 1 << 20 };
+enum { VYRE__ARTIFACT_ARRAYS = 4, VYRE__ARTIFACT_MAX = 1 << 20 };
 
 /* The same description writes and reads: @p plan, own and arrays are then filled.
  * own has no padding. */

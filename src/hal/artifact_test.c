@@ -9,8 +9,8 @@
 #define S32(x) ((uint64_t)(uint32_t)(x))
 #define S64(x) ((uint64_t)(x))
 
-static vyre__low_inst constant(uint64_t value) {
-  return (vyre__low_inst){.op = VYRE__LOW_CONST,
+static vyre__lir_inst constant(uint64_t value) {
+  return (vyre__lir_inst){.op = VYRE__LIR_CONST,
                           .type = VYRE_TYPE_U64,
                           .c = (uint32_t)value,
                           .d = (uint32_t)(value >> 32)};
@@ -66,7 +66,7 @@ TEST(loops_run_as_the_language_says_in_every_type) {
       {VYRE_TYPE_I64, VYRE__LOOP_LE, INT64_MAX, INT64_MAX, 1, 1, {INT64_MAX}},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    const vyre__low_inst host[] = {constant(cases[i].first),
+    const vyre__lir_inst host[] = {constant(cases[i].first),
                                    constant(cases[i].bound)};
     const vyre__plan_step steps[] = {{.kind = VYRE__STEP_FOR,
                                       .type = cases[i].type,
@@ -85,9 +85,10 @@ TEST(loops_run_as_the_language_says_in_every_type) {
     uint64_t values[4];
     size_t count = 0;
     uint32_t phase = 9;
-    vyre__walk walk = vyre__walk_begin(&plan, &(vyre__launch){0}, values);
-    CHECK_U64(vyre__walk_room(&plan), 4);
-    while (vyre__walk_next(&walk, &phase)) {
+    vyre__host_schedule walk =
+        vyre__host_schedule_begin(&plan, &(vyre__launch){0}, values);
+    CHECK_U64(vyre__host_schedule_size(&plan), 4);
+    while (vyre__host_schedule_next(&walk, &phase)) {
       CHECK(count < cases[i].count);
       CHECK_U64(walk.values[0], cases[i].values[count]);
       CHECK_U64(phase, 0);
@@ -156,11 +157,12 @@ TEST(the_host_computes_bounds_from_uniforms_lengths_and_loops_around) {
                               {.data = (unsigned char *)&n, .length = 1},
                               {.data = (unsigned char *)more, .length = 3}};
   const vyre__launch launch = {.views = views, .grid = {1, 1, 1}};
-  uint64_t *values = calloc(vyre__walk_room(&r.plan), sizeof *values);
+  uint64_t *values = calloc(vyre__host_schedule_size(&r.plan), sizeof *values);
   CHECK(values != NULL);
-  vyre__walk walk = vyre__walk_begin(&r.plan, &launch, values);
+  vyre__host_schedule walk =
+      vyre__host_schedule_begin(&r.plan, &launch, values);
   uint64_t seen[64][2];
-  while (vyre__walk_next(&walk, &phase)) {
+  while (vyre__host_schedule_next(&walk, &phase)) {
     CHECK(runs < 64);
     seen[runs][0] = walk.values[0];
     seen[runs++][1] = walk.values[1];
@@ -252,7 +254,7 @@ TEST(what_is_written_is_read_back) {
 static void walk_some(const vyre__host_plan *plan) {
   enum { LENGTH = 3, STEPS = 200 };
   unsigned char *data = calloc(LENGTH, 8);
-  uint64_t *values = calloc(vyre__walk_room(plan) + 1, sizeof *values);
+  uint64_t *values = calloc(vyre__host_schedule_size(plan) + 1, sizeof *values);
   vyre__view *views = calloc(plan->buffer_count + (size_t)1, sizeof *views);
   CHECK(data && values && views);
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
@@ -262,12 +264,12 @@ static void walk_some(const vyre__host_plan *plan) {
                             .length = LENGTH * 8u / plan->buffers[i].unit};
   }
   const vyre__launch launch = {.views = views, .grid = {1, 2, 3}};
-  vyre__walk walk = vyre__walk_begin(plan, &launch, values);
+  vyre__host_schedule walk = vyre__host_schedule_begin(plan, &launch, values);
   uint32_t phase = 0;
   for (int i = 0; i < STEPS; i++) {
-    vyre__walked walked = vyre__walk_step(&walk, &phase);
-    if (walked == VYRE__WALK_OVER) break;
-    if (walked == VYRE__WALK_RUN) CHECK(phase < plan->phase_count);
+    vyre__host_step walked = vyre__host_schedule_step(&walk, &phase);
+    if (walked == VYRE__HOST_STEP_END) break;
+    if (walked == VYRE__HOST_STEP_LAUNCH) CHECK(phase < plan->phase_count);
   }
   free(views);
   free(values);
@@ -287,7 +289,7 @@ static bool try_read(const char *data, size_t size, vyre_status *st) {
       vyre__artifact_read(exact, size, &a, &other.k.arena, st) == VYRE_OK;
   if (!is_taken) CHECK(st->message[0] && st->fix[0]);
   if (is_taken) walk_some(&other.plan);
-  vyre_arena_finish(&other.k.arena);
+  vyre_arena_deinit(&other.k.arena);
   free(exact);
   return is_taken;
 }
@@ -331,12 +333,12 @@ TEST(any_changed_byte_is_refused_or_harmless) {
 typedef struct fault {
   const char *says;
   void (*make)(vyre__host_plan *plan, vyre__plan_buffer *buffers,
-               vyre__plan_step *steps, vyre__low_inst *host);
+               vyre__plan_step *steps, vyre__lir_inst *host);
 } fault;
 
 #define FAULT(name, ...)                                           \
   static void name(vyre__host_plan *p, vyre__plan_buffer *buffers, \
-                   vyre__plan_step *steps, vyre__low_inst *host) { \
+                   vyre__plan_step *steps, vyre__lir_inst *host) { \
     (void)p, (void)buffers, (void)steps, (void)host;               \
     __VA_ARGS__;                                                   \
   }
@@ -356,7 +358,7 @@ static uint32_t host_of(const vyre__host_plan *p, unsigned op) {
 }
 
 FAULT(no_phases, p->phase_count = 0)
-FAULT(too_many, p->loop_count = VYRE__ARTIFACT_MOST + 1)
+FAULT(too_many, p->loop_count = VYRE__ARTIFACT_MAX + 1)
 FAULT(odd_fuel, p->has_fuel = 2)
 FAULT(odd_width, buffers[0].width = 0)
 FAULT(wide_width, buffers[1].width = 16)
@@ -389,14 +391,14 @@ FAULT(unclosed,
       steps[steps[first_of(p, VYRE__STEP_FOR)].mate] = (vyre__plan_step){
           .kind = VYRE__STEP_RUN,
           .mate = steps[first_of(p, VYRE__STEP_FOR)].mate})
-FAULT(no_operation, host[0].op = VYRE__LOW_COUNT)
-FAULT(a_store, host[0] = (vyre__low_inst){.op = VYRE__LOW_STORE})
-FAULT(later_operand, host[0] = (vyre__low_inst){.op = VYRE__LOW_NOT, .a = 1})
-FAULT(load_global, host[host_of(p, VYRE__LOW_LOAD)].aux = 0)
-FAULT(far_load, host[host_of(p, VYRE__LOW_LOAD)].aux = 77)
-FAULT(load_nowhere, host[host_of(p, VYRE__LOW_LOAD)].a = 0)
-FAULT(length_of_hidden, host[host_of(p, VYRE__LOW_LEN)].aux = 3)
-FAULT(far_loop_value, host[host_of(p, VYRE__LOW_LOOP_VALUE)].aux = 2)
+FAULT(no_operation, host[0].op = VYRE__LIR_COUNT)
+FAULT(a_store, host[0] = (vyre__lir_inst){.op = VYRE__LIR_STORE})
+FAULT(later_operand, host[0] = (vyre__lir_inst){.op = VYRE__LIR_NOT, .a = 1})
+FAULT(load_global, host[host_of(p, VYRE__LIR_LOAD)].aux = 0)
+FAULT(far_load, host[host_of(p, VYRE__LIR_LOAD)].aux = 77)
+FAULT(load_nowhere, host[host_of(p, VYRE__LIR_LOAD)].a = 0)
+FAULT(length_of_hidden, host[host_of(p, VYRE__LIR_LEN)].aux = 3)
+FAULT(far_loop_value, host[host_of(p, VYRE__LIR_LOOP_VALUE)].aux = 2)
 
 TEST(a_plan_that_cannot_be_walked_is_refused_and_named) {
   static const fault faults[] = {
@@ -437,7 +439,7 @@ TEST(a_plan_that_cannot_be_walked_is_refused_and_named) {
     rig_open(&r);
     vyre__plan_buffer *buffers = calloc(r.plan.buffer_count, sizeof *buffers);
     vyre__plan_step *steps = calloc(r.plan.step_count, sizeof *steps);
-    vyre__low_inst *host = calloc(r.plan.host_count, sizeof *host);
+    vyre__lir_inst *host = calloc(r.plan.host_count, sizeof *host);
     CHECK(buffers && steps && host);
     memcpy(buffers, r.plan.buffers, r.plan.buffer_count * sizeof *buffers);
     memcpy(steps, r.plan.steps, r.plan.step_count * sizeof *steps);
@@ -470,7 +472,7 @@ TEST(without_memory_it_says_so) {
         describe(&other.plan, &other.own, &other.pairs, &other.pair_count);
     vyre_code got = vyre__artifact_read(written.data, written.size, &a,
                                         &other.k.arena, &st);
-    vyre_arena_finish(&other.k.arena);
+    vyre_arena_deinit(&other.k.arena);
     CHECK_U64(heap.live_bytes, 0);
     if (got == VYRE_OK) break;
     CHECK(got == VYRE_OUT_OF_MEMORY && st.message[0] && st.fix[0]);

@@ -40,8 +40,9 @@ struct vyre_pipeline {
   uint8_t ulp_budget;
   bool counts_rounds; /* vyre__target.counts_rounds of its code */
   bool is_quick; /* pipeline_init is to be quick: only with pipeline_take */
-  const vyre_number_class *numbers; /* the form of every float operation in this
-                                       pipeline, by vyre__number; the probe asks
+  const vyre_float_op_info
+      *numbers; /* the form of every float operation in this
+                                       pipeline, by vyre__float_op; the probe asks
                                        for others than the device's */
   char id[VYRE__PIPELINE_ID];
   struct vyre__pipeline_inside *inside; /* the driver's */
@@ -109,37 +110,37 @@ void vyre__progress_begin(const vyre__launch *launch, uint64_t groups);
 static inline void vyre__progress_add(const vyre__launch *launch,
                                       uint64_t groups) {
   if (!launch->progress) return;
-  __atomic_fetch_add(&launch->progress->done, groups, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&launch->progress->completed, groups, __ATOMIC_RELAXED);
 }
 
 /* A part of a recording that has no loops and no bytes of the host between: the same
  * launches, and copies between resident buffers, each time in that order. */
-typedef struct vyre__piece_item {
+typedef struct vyre__command_list_item {
   vyre__launch *launch; /* NULL: a copy */
   vyre__buffer *from, *to;
   uint64_t from_offset, to_offset, size;
-} vyre__piece_item;
+} vyre__command_list_item;
 
 /* The start of every backend's piece. */
-typedef struct vyre__piece {
+typedef struct vyre__command_list {
   vyre_device *device;
-  const vyre__piece_item *items;
+  const vyre__command_list_item *items;
   size_t count;
   bool is_changed; /* something may be bound otherwise than the last time */
   bool
       is_steady; /* set by the backend: to run it again as it is, it looks at no
                       launch; what changes is in the bytes that they bind */
-} vyre__piece;
+} vyre__command_list;
 
 /* A piece that is repeated while the u32 at `offset` in `flag` is not 0. */
-typedef struct vyre__piece_loop {
+typedef struct vyre__command_list_loop {
   const vyre__buffer *flag;
   uint64_t offset, most; /* most: rounds */
   uint64_t rounds;       /* that were run */
   bool is_taken; /* false: the backend does not do this one by itself, and
                             nothing was run */
   bool goes_on;  /* the flag was not 0 after the last of them */
-} vyre__piece_loop;
+} vyre__command_list_loop;
 
 /* What can be chosen when a device is opened: a number in a range. `numbers` is
  * the driver's: the least form of floats, whatever the probe found. */
@@ -245,18 +246,19 @@ struct vyre__backend {
    * without deadline and print. Or NULL: run is called for each. */
   vyre_code (*run_many)(vyre_device *device, vyre__launch *first, size_t *done,
                         vyre_status *st);
-  uint32_t most_many; /* launches of one run_many; 0: VYRE__STRETCH */
+  uint32_t most_many; /* launches of one run_many; 0: VYRE__COMMAND_LIST */
 
   /* Runs a piece, as run_many would, and keeps what it needs to do it again; nobody
    * else is in it. *done: items that ended well. finish: for one that was zeroed, or
    * run. Or NULL, with a size of 0: launches are run one by one, or many. */
   size_t piece_size;
-  vyre_code (*piece_run)(vyre__piece *piece, size_t *done, vyre_status *st);
-  void (*piece_finish)(vyre__piece *piece);
+  vyre_code (*piece_run)(vyre__command_list *piece, size_t *done,
+                         vyre_status *st);
+  void (*piece_finish)(vyre__command_list *piece);
   /* Runs a piece in a loop, whose flag the device tests before each round. After a
    * failure `rounds` are those that ended well. Or NULL: the host tests it. */
-  vyre_code (*piece_loop)(vyre__piece *piece, vyre__piece_loop *loop,
-                          vyre_status *st);
+  vyre_code (*piece_loop)(vyre__command_list *piece,
+                          vyre__command_list_loop *loop, vyre_status *st);
 
   /* Loads the libraries that a device of this backend will need, as @p context
    * names them, and starts no thread: the process may be about to fork. Opens

@@ -13,11 +13,11 @@
 
 /* --- from a kernel ---------------------------------------------------------------*/
 
-static void take_buffers(const vyre__low_kernel *k, uint32_t limit,
+static void take_buffers(const vyre__lir_kernel *k, uint32_t limit,
                          vyre__plan_buffer *to) {
   for (uint32_t i = 0; i < k->buffer_count; i++) {
-    const vyre__low_buffer *b = &k->buffers[i];
-    uint32_t most = vyre__low_most_elements(b);
+    const vyre__lir_buffer *b = &k->buffers[i];
+    uint32_t most = vyre__lir_max_elements(b);
     to[i] = (vyre__plan_buffer){
         .least = b->count,
         .most = most < limit ? most : limit,
@@ -30,9 +30,9 @@ static void take_buffers(const vyre__low_kernel *k, uint32_t limit,
 }
 
 /* The other end of the loop of step @p at. */
-static uint32_t mate_of(const vyre__low_kernel *k, uint32_t at) {
+static uint32_t mate_of(const vyre__lir_kernel *k, uint32_t at) {
   for (uint32_t i = 0; i < k->step_count; i++) {
-    const vyre__low_step *s = &k->steps[i];
+    const vyre__lir_step *s = &k->steps[i];
     if (i != at && s->kind != VYRE__STEP_RUN && s->loop == k->steps[at].loop) {
       return i;
     }
@@ -40,9 +40,9 @@ static uint32_t mate_of(const vyre__low_kernel *k, uint32_t at) {
   return at;
 }
 
-static void take_steps(const vyre__low_kernel *k, vyre__plan_step *to) {
+static void take_steps(const vyre__lir_kernel *k, vyre__plan_step *to) {
   for (uint32_t i = 0; i < k->step_count; i++) {
-    const vyre__low_step *s = &k->steps[i];
+    const vyre__lir_step *s = &k->steps[i];
     to[i] = (vyre__plan_step){.kind = s->kind, .mate = i};
     if (s->kind == VYRE__STEP_RUN) {
       to[i].phase = s->phase;
@@ -59,11 +59,11 @@ static void take_steps(const vyre__low_kernel *k, vyre__plan_step *to) {
   }
 }
 
-static void take_host(const vyre__low_kernel *k, vyre__low_inst *to) {
+static void take_host(const vyre__lir_kernel *k, vyre__lir_inst *to) {
   for (uint32_t i = k->host.begin; i < k->host.end; i++, to++) {
     *to = k->code[i];
     to->hints = 0;
-    for (unsigned n = 0; n < vyre__low_ops[to->op].operands; n++) {
+    for (unsigned n = 0; n < vyre__lir_ops[to->op].operands; n++) {
       if (to->v[n]) to->v[n] -= k->host.begin - 1;
     }
   }
@@ -78,7 +78,7 @@ static bool has_floats(const vyre__host_plan *plan) {
   return found;
 }
 
-vyre_code vyre__host_plan_build(const vyre__low_kernel *k, uint32_t most,
+vyre_code vyre__host_plan_build(const vyre__lir_kernel *k, uint32_t most,
                                 const char *backend, vyre_arena *arena,
                                 vyre__host_plan *out, vyre_status *st) {
   uint32_t host_count = k->host.end - k->host.begin;
@@ -86,7 +86,7 @@ vyre_code vyre__host_plan_build(const vyre__low_kernel *k, uint32_t most,
       vyre__arena_array(arena, k->buffer_count, sizeof *buffers);
   vyre__plan_step *steps =
       vyre__arena_array(arena, k->step_count, sizeof *steps);
-  vyre__low_inst *host = vyre__arena_array(arena, host_count, sizeof *host);
+  vyre__lir_inst *host = vyre__arena_array(arena, host_count, sizeof *host);
   if (!buffers || !steps || !host) {
     return vyre__no_memory(st, backend, "steps", k->step_count);
   }
@@ -106,7 +106,7 @@ vyre_code vyre__host_plan_build(const vyre__low_kernel *k, uint32_t most,
                            .host = host};
   for (unsigned axis = 0; axis < 3; axis++) {
     out->workgroup[axis] = k->workgroup[axis];
-    out->most_groups[axis] = vyre__low_most_groups(k, axis);
+    out->most_groups[axis] = vyre__lir_max_groups(k, axis);
   }
   out->has_floats = has_floats(out);
   return VYRE_OK;
@@ -192,25 +192,25 @@ static vyre_code check_steps(const vyre__host_plan *p, vyre_arena *arena,
 /* Only what the caller binds can be asked for its length: views are the
  * program's. */
 static bool is_host(const vyre__host_plan *p, uint32_t at) {
-  const vyre__low_inst *inst = &p->host[at];
-  if (inst->op >= VYRE__LOW_COUNT) return false;
-  const vyre__low_info *info = &vyre__low_ops[inst->op];
+  const vyre__lir_inst *inst = &p->host[at];
+  if (inst->op >= VYRE__LIR_COUNT) return false;
+  const vyre__lir_info *info = &vyre__lir_ops[inst->op];
   for (unsigned n = 0; n < info->operands; n++) {
     if (inst->v[n] > at) return false;
   }
-  switch ((vyre__low_op)inst->op) {
-    case VYRE__LOW_LOAD:
+  switch ((vyre__lir_op)inst->op) {
+    case VYRE__LIR_LOAD:
       return inst->aux < p->buffer_count && inst->a != 0 &&
              p->buffers[inst->aux].is_bound &&
              p->buffers[inst->aux].kind == VYRE_MEMORY_UNIFORM;
-    case VYRE__LOW_LEN:
+    case VYRE__LIR_LEN:
       return inst->aux < p->buffer_count && p->buffers[inst->aux].is_bound;
-    case VYRE__LOW_LOOP_VALUE:
+    case VYRE__LIR_LOOP_VALUE:
       return inst->aux < p->loop_count && inst->c <= 1;
-    case VYRE__LOW_GRID_SIZE:
+    case VYRE__LIR_GRID_SIZE:
       return inst->aux < 3;
     default:
-      return (info->flags & VYRE__LOWF_PURE) != 0;
+      return (info->flags & VYRE__LIRF_PURE) != 0;
   }
 }
 
@@ -229,10 +229,10 @@ vyre_code vyre__host_plan_check(vyre__host_plan *p, vyre_arena *arena,
 /* All that decides which bytes of the caller are touched is the program's. */
 static bool is_of(const vyre__plan_buffer *b, const vyre_buffer_decl *decl) {
   uint32_t size = vyre_element_size(decl->element);
-  vyre__low_buffer low = {.unit = b->unit, .width = b->width};
+  vyre__lir_buffer low = {.unit = b->unit, .width = b->width};
   return b->is_bound == !vyre__is_shared(decl) && b->kind == decl->kind &&
          b->unit == (size ? size : 1) && b->least == decl->count &&
-         b->most <= vyre__low_most_elements(&low);
+         b->most <= vyre__lir_max_elements(&low);
 }
 
 vyre_code vyre__host_plan_fits(const vyre__host_plan *plan,
@@ -255,7 +255,7 @@ vyre_code vyre__host_plan_fits(const vyre__host_plan *plan,
 
 /* --- what the host does between phases ---------------------------------------------*/
 
-static uint64_t load(const vyre__walk *w, const vyre__low_inst *inst) {
+static uint64_t load(const vyre__host_schedule *w, const vyre__lir_inst *inst) {
   const vyre__view *view = &w->launch->views[inst->aux];
   const vyre__plan_buffer *b = &w->plan->buffers[inst->aux];
   uint64_t index = w->host[inst->a - 1], value = 0;
@@ -266,32 +266,33 @@ static uint64_t load(const vyre__walk *w, const vyre__low_inst *inst) {
   return value;
 }
 
-static uint64_t evaluate(const vyre__walk *w, const vyre__low_inst *inst) {
+static uint64_t evaluate(const vyre__host_schedule *w,
+                         const vyre__lir_inst *inst) {
   uint64_t args[3] = {0}, value = 0;
-  uint32_t from = inst->op == VYRE__LOW_SELECT ? inst->b : inst->a;
-  switch ((vyre__low_op)inst->op) {
-    case VYRE__LOW_CONST:
-      return vyre__low_const(inst);
-    case VYRE__LOW_LEN:
+  uint32_t from = inst->op == VYRE__LIR_SELECT ? inst->b : inst->a;
+  switch ((vyre__lir_op)inst->op) {
+    case VYRE__LIR_CONST:
+      return vyre__lir_const(inst);
+    case VYRE__LIR_LEN:
       return w->launch->views[inst->aux].length;
-    case VYRE__LOW_GRID_SIZE:
+    case VYRE__LIR_GRID_SIZE:
       return w->launch->grid[inst->aux];
-    case VYRE__LOW_LOOP_VALUE:
-      return vyre__low_loop_value(inst, w->values[inst->aux]);
-    case VYRE__LOW_LOAD:
+    case VYRE__LIR_LOOP_VALUE:
+      return vyre__lir_loop_value(inst, w->values[inst->aux]);
+    case VYRE__LIR_LOAD:
       return load(w, inst);
     default:
-      for (unsigned n = 0; n < 3 && n < vyre__low_ops[inst->op].operands; n++) {
+      for (unsigned n = 0; n < 3 && n < vyre__lir_ops[inst->op].operands; n++) {
         if (inst->v[n]) args[n] = w->host[inst->v[n] - 1];
       }
-      (void)vyre__low_eval(inst->op,
+      (void)vyre__lir_eval(inst->op,
                            from ? w->plan->host[from - 1].type : VYRE_TYPE_VOID,
                            inst->type, args, &value);
       return value;
   }
 }
 
-static void compute(vyre__walk *w) {
+static void compute(vyre__host_schedule *w) {
   fenv_t saved;
   if (w->plan->has_floats) vyre__float_begin(&saved);
   for (uint32_t i = 0; i < w->plan->host_count; i++) {
@@ -339,24 +340,26 @@ static bool advance(const vyre__plan_step *s, uint64_t *value) {
   return number(s, bits) == next;
 }
 
-vyre__walk vyre__walk_begin(const vyre__host_plan *plan,
-                            const vyre__launch *launch, uint64_t *values) {
+vyre__host_schedule vyre__host_schedule_begin(const vyre__host_plan *plan,
+                                              const vyre__launch *launch,
+                                              uint64_t *values) {
   memset(values, 0, 2 * (size_t)plan->loop_count * sizeof *values);
-  return (vyre__walk){.plan = plan,
-                      .launch = launch,
-                      .values = values,
-                      .bounds = values + plan->loop_count,
-                      .host = values + 2 * (size_t)plan->loop_count};
+  return (vyre__host_schedule){.plan = plan,
+                               .launch = launch,
+                               .values = values,
+                               .bounds = values + plan->loop_count,
+                               .host = values + 2 * (size_t)plan->loop_count};
 }
 
-vyre__walked vyre__walk_step(vyre__walk *w, uint32_t *phase) {
+vyre__host_step vyre__host_schedule_step(vyre__host_schedule *w,
+                                         uint32_t *phase) {
   const vyre__host_plan *plan = w->plan;
-  if (w->at >= plan->step_count) return VYRE__WALK_OVER;
+  if (w->at >= plan->step_count) return VYRE__HOST_STEP_END;
   const vyre__plan_step *s = &plan->steps[w->at];
   if (s->kind == VYRE__STEP_RUN) {
     *phase = s->phase;
     w->at++;
-    return VYRE__WALK_RUN;
+    return VYRE__HOST_STEP_LAUNCH;
   }
   bool begins = s->kind == VYRE__STEP_FOR;
   const vyre__plan_step *head = begins ? s : &plan->steps[s->mate];
@@ -369,15 +372,15 @@ vyre__walked vyre__walk_step(vyre__walk *w, uint32_t *phase) {
               goes_on(head, w->values[s->loop], w->bounds[s->loop]);
   /* On behind this end, or behind the other. */
   w->at = begins == more ? w->at + 1 : s->mate + 1;
-  return VYRE__WALK_LOOP;
+  return VYRE__HOST_STEP_LOOP;
 }
 
-bool vyre__walk_next(vyre__walk *w, uint32_t *phase) {
-  vyre__walked walked;
+bool vyre__host_schedule_next(vyre__host_schedule *w, uint32_t *phase) {
+  vyre__host_step walked;
   do {
-    walked = vyre__walk_step(w, phase);
-  } while (walked == VYRE__WALK_LOOP);
-  return walked == VYRE__WALK_RUN;
+    walked = vyre__host_schedule_step(w, phase);
+  } while (walked == VYRE__HOST_STEP_LOOP);
+  return walked == VYRE__HOST_STEP_LAUNCH;
 }
 
 /* --- how a launch ends ------------------------------------------------------------*/

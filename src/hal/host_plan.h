@@ -19,7 +19,7 @@ typedef struct vyre__plan_buffer {
   uint8_t reserved[3];
 } vyre__plan_buffer;
 
-/* As vyre__low_step; values are places in `host`. */
+/* As vyre__lir_step; values are places in `host`. */
 typedef struct vyre__plan_step {
   uint8_t kind, loop_kind, type, reserved;
   uint32_t phase, loop;
@@ -39,7 +39,7 @@ typedef struct vyre__plan_step {
   uint32_t hidden_words;                                                  \
   const vyre__plan_buffer *buffers;                                       \
   const vyre__plan_step *steps;                                           \
-  const vyre__low_inst *host;                                             \
+  const vyre__lir_inst *host;                                             \
   bool has_floats; /* what `host` computes: found, not kept */
 
 typedef struct vyre__host_plan {
@@ -57,7 +57,7 @@ typedef struct vyre__host_plan {
 
 /* Takes what it needs of @p kernel; lives in @p arena. No buffer may have more
  * than @p most elements. Errors: VYRE_OUT_OF_MEMORY, told for @p backend. */
-vyre_code vyre__host_plan_build(const vyre__low_kernel *kernel, uint32_t most,
+vyre_code vyre__host_plan_build(const vyre__lir_kernel *kernel, uint32_t most,
                                 const char *backend, vyre_arena *arena,
                                 vyre__host_plan *out, vyre_status *st);
 
@@ -76,33 +76,35 @@ vyre_code vyre__host_plan_fits(const vyre__host_plan *plan,
 /* --- what the host does between phases ---------------------------------------------*/
 
 /* Loops of the host, and where they stand. */
-typedef struct vyre__walk {
+typedef struct vyre__host_schedule {
   const vyre__host_plan *plan;
   const vyre__launch *launch;
   uint64_t *values, *bounds, *host; /* of loops; of plan->host */
   uint32_t at;
-} vyre__walk;
+} vyre__host_schedule;
 
-typedef enum vyre__walked {
-  VYRE__WALK_OVER, /* there is nothing more */
-  VYRE__WALK_RUN,  /* a phase is to be run */
-  VYRE__WALK_LOOP, /* a loop has begun, or goes on, or is over */
-} vyre__walked;
+typedef enum vyre__host_step {
+  VYRE__HOST_STEP_END,    /* there is nothing more */
+  VYRE__HOST_STEP_LAUNCH, /* a phase is to be run */
+  VYRE__HOST_STEP_LOOP,   /* a loop has begun, or goes on, or is over */
+} vyre__host_step;
 
 /* Numbers that a walk needs room for. */
-static inline size_t vyre__walk_room(const vyre__host_plan *plan) {
+static inline size_t vyre__host_schedule_size(const vyre__host_plan *plan) {
   return 2 * (size_t)plan->loop_count + plan->host_count;
 }
 
-/* @p values has room for vyre__walk_room. Uniforms that the host's code reads are
+/* @p values has room for vyre__host_schedule_size. Uniforms that the host's code reads are
  * at launch->views[i].data; ones that are not there are read as zero. */
-vyre__walk vyre__walk_begin(const vyre__host_plan *plan,
-                            const vyre__launch *launch, uint64_t *values);
+vyre__host_schedule vyre__host_schedule_begin(const vyre__host_plan *plan,
+                                              const vyre__launch *launch,
+                                              uint64_t *values);
 /* One step; there may be very many in which nothing is run. RUN: *phase is next,
  * with the loops' values in walk->values. */
-vyre__walked vyre__walk_step(vyre__walk *walk, uint32_t *phase);
+vyre__host_step vyre__host_schedule_step(vyre__host_schedule *walk,
+                                         uint32_t *phase);
 /* Steps until there is a phase to run; false: that was all. */
-bool vyre__walk_next(vyre__walk *walk, uint32_t *phase);
+bool vyre__host_schedule_next(vyre__host_schedule *walk, uint32_t *phase);
 
 /* That a launch of compiled code ran out of its iterations, or of its time. */
 vyre_code vyre__out_of_fuel(const vyre_pipeline *p, const vyre__launch *launch,

@@ -12,7 +12,7 @@
 typedef struct planned_kernel {
   vyre_arena arena; /* a test may put its own there */
   vyre_module *module;
-  const vyre__low_kernel *kernel;
+  const vyre__lir_kernel *kernel;
 } planned_kernel;
 
 static inline void planned_kernel_open(planned_kernel *k) {
@@ -41,14 +41,14 @@ static inline void planned_kernel_open(planned_kernel *k) {
   CHECK_OK(vyre_module_parse(text, strlen(text), "k", (vyre_allocator){0},
                              &k->module, NULL, &st),
            st);
-  CHECK_OK(
-      vyre__lower(vyre_module_kernel(k->module, 0), &target, VYRE__PASS_CONTROL,
-                  &k->arena, &k->kernel, &inlined, &st),
-      st);
+  CHECK_OK(vyre__lower(vyre_module_kernel(k->module, 0), &target,
+                       VYRE__PASS_LEGALIZE_CONTROL, &k->arena, &k->kernel,
+                       &inlined, &st),
+           st);
 }
 
 static inline void planned_kernel_close(planned_kernel *k) {
-  vyre_arena_finish(&k->arena);
+  vyre_arena_deinit(&k->arena);
   vyre_module_release(k->module);
 }
 

@@ -7,17 +7,17 @@ void vyre__progress_begin(const vyre__launch *launch, uint64_t groups) {
   uint64_t all;
   if (!progress) return;
   if (__builtin_mul_overflow(groups, (uint64_t)launch->turns, &all)) all = 0;
-  __atomic_store_n(&progress->done, all ? groups * launch->turn : 0,
+  __atomic_store_n(&progress->completed, all ? groups * launch->turn : 0,
                    __ATOMIC_RELEASE);
-  __atomic_store_n(&progress->all, all, __ATOMIC_RELEASE);
+  __atomic_store_n(&progress->total, all, __ATOMIC_RELEASE);
 }
 
 void vyre_progress_read(const vyre_progress *progress, uint64_t *done,
                         uint64_t *all) {
   uint64_t most =
-      progress ? __atomic_load_n(&progress->all, __ATOMIC_ACQUIRE) : 0;
+      progress ? __atomic_load_n(&progress->total, __ATOMIC_ACQUIRE) : 0;
   uint64_t now =
-      progress ? __atomic_load_n(&progress->done, __ATOMIC_RELAXED) : 0;
+      progress ? __atomic_load_n(&progress->completed, __ATOMIC_RELAXED) : 0;
   if (all) *all = most;
   if (done) *done = now < most ? now : most;
 }

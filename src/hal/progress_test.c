@@ -63,8 +63,8 @@ TEST(all_workgroups_of_all_launches_are_done_in_the_end) {
       check_progress(&c, 0, 0);
       CHECK_OK(vyre_dispatch(r.pipeline, &c.desc, &st), st);
       check_progress(&c, groups[g], groups[g]);
-      c.desc.has_iterations = true;
-      c.desc.iterations = 5;
+      c.desc.has_repeat_count = true;
+      c.desc.repeat_count = 5;
       CHECK_OK(vyre_dispatch(r.pipeline, &c.desc, &st), st);
       check_progress(&c, UINT64_C(5) * groups[g], UINT64_C(5) * groups[g]);
       CHECK_U64(c.z[0], 3);
@@ -82,7 +82,7 @@ TEST(it_grows_while_the_work_goes_on) {
     rig r = open_on(devices[d], turns);
     make(&c, d == 0 ? 3000 : 100000, 3000);
     CHECK_OK(vyre_submit(r.pipeline, &c.desc, 1, &fence, &st), st);
-    while (!vyre_fence_poll(fence)) {
+    while (!vyre_fence_is_done(fence)) {
       uint64_t done, all;
       vyre_progress_read(&c.progress, &done, &all);
       CHECK(all == 0 || all == 3000);
@@ -90,7 +90,7 @@ TEST(it_grows_while_the_work_goes_on) {
       between += done > 0 && done < all;
       before = done;
     }
-    CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+    CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
     vyre_fence_release(fence);
     CHECK(between > 0);
     check_progress(&c, 3000, 3000);

@@ -31,7 +31,7 @@ enum {
   VYRE__BINARY_LENGTH_AT = 16,
   VYRE__BINARY_CHECKSUM_AT = 24,
   VYRE__BINARY_NODE = 16,
-  VYRE__BINARY_PLACE = 8,
+  VYRE__BINARY_SOURCE_LOC = 8,
 };
 
 /* Not text, as PNG has it: a transfer that changes line ends shows. */

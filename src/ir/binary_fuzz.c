@@ -43,7 +43,7 @@ static void check_again(const vyre_program *program, const uint8_t *data,
     abort();
   }
   vyre_program_release(again);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 static void check(const uint8_t *data, size_t size) {

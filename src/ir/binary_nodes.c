@@ -10,14 +10,14 @@
 
 /* --- values ----------------------------------------------------------------*/
 
-static void keep_report(void *self, const char *rule, vyre__place place,
+static void keep_report(void *self, const char *rule, vyre__source_loc place,
                         uint32_t length, const char *message, const char *fix,
-                        vyre__place other, const char *other_text) {
+                        vyre__source_loc other, const char *other_text) {
   (void)length;
   (void)fix;
   (void)other;
   (void)other_text;
-  (void)VYRE__DAMAGED((vyre_status *)self,
+  (void)VYRE__CORRUPT((vyre_status *)self,
                       "the bytes are no valid program: %.200s%s%s%s (line %u)",
                       message, rule[0] ? " (" : "", rule, rule[0] ? ")" : "",
                       place.line);
@@ -58,8 +58,9 @@ static vyre__id leave(vyre__reader *r, uint32_t id, vyre__id made) {
 
 /* The maker's place is that of @p id from now on. */
 static void at_place(vyre__reader *r, uint32_t id) {
-  const uint8_t *from = r->places + (size_t)id * VYRE__BINARY_PLACE;
-  r->m.place = (vyre__place){vyre__load_u32(from), vyre__load_u32(from + 4)};
+  const uint8_t *from = r->places + (size_t)id * VYRE__BINARY_SOURCE_LOC;
+  r->m.place =
+      (vyre__source_loc){vyre__load_u32(from), vyre__load_u32(from + 4)};
 }
 
 static bool list_in(vyre__reader *r, uint32_t list, uint32_t count) {
@@ -84,7 +85,7 @@ static vyre__id make_call(vyre__reader *r, uint32_t id,
   if (stopped(r)) return 0;
   at_place(r, id);
   /* In the maker the kernel is the last function, not the first. */
-  return vyre__make_call(&r->m, node->a - 1, mark);
+  return vyre__ir_build_call(&r->m, node->a - 1, mark);
 }
 
 static vyre__id make_atomic(vyre__reader *r, uint32_t id,
@@ -93,14 +94,15 @@ static vyre__id make_atomic(vyre__reader *r, uint32_t id,
   if (node->op != VYRE__OP_ATOMIC_CAS) {
     vyre__id with = value(r, node->c);
     at_place(r, id);
-    return vyre__make_atomic(&r->m, (vyre__op)node->op, node->a, index, with);
+    return vyre__ir_build_atomic(&r->m, (vyre__op)node->op, node->a, index,
+                                 with);
   }
   if (!list_in(r, node->c, 2)) return 0;
   vyre__id expected = value(r, item(r, node->c, 0));
   vyre__id desired = value(r, item(r, node->c, 1));
   if (stopped(r)) return 0;
   at_place(r, id);
-  return vyre__make_atomic_cas(&r->m, node->a, index, expected, desired);
+  return vyre__ir_build_atomic_cas(&r->m, node->a, index, expected, desired);
 }
 
 static vyre__id make_unary(vyre__reader *r, uint32_t id,
@@ -110,13 +112,13 @@ static vyre__id make_unary(vyre__reader *r, uint32_t id,
   at_place(r, id);
   switch ((vyre__op)node->op) {
     case VYRE__OP_CAST:
-      return vyre__make_cast(&r->m, (vyre_type)node->type, a);
+      return vyre__ir_build_cast(&r->m, (vyre_type)node->type, a);
     case VYRE__OP_BITCAST:
-      return vyre__make_bitcast(&r->m, (vyre_type)node->type, a);
+      return vyre__ir_build_bitcast(&r->m, (vyre_type)node->type, a);
     case VYRE__OP_PUSH:
-      return vyre__make_push(&r->m, a);
+      return vyre__ir_build_push(&r->m, a);
     default:
-      return vyre__make_unary(&r->m, (vyre__op)node->op, a);
+      return vyre__ir_build_unary(&r->m, (vyre__op)node->op, a);
   }
 }
 
@@ -127,35 +129,36 @@ static vyre__id make_operation(vyre__reader *r, uint32_t id,
   vyre__id b = value(r, node->b);
   if (vyre__ops[op].form == VYRE__FORM_BINARY) {
     at_place(r, id);
-    return stopped(r) ? 0 : vyre__make_binary(&r->m, op, a, b);
+    return stopped(r) ? 0 : vyre__ir_build_binary(&r->m, op, a, b);
   }
   vyre__id c = value(r, node->c);
   at_place(r, id);
-  return stopped(r) ? 0 : vyre__make_ternary(&r->m, op, a, b, c);
+  return stopped(r) ? 0 : vyre__ir_build_ternary(&r->m, op, a, b, c);
 }
 
 static vyre__id make_value(vyre__reader *r, uint32_t id,
                            const vyre__node *node) {
-  vyre__maker *m = &r->m;
+  vyre__ir_builder *m = &r->m;
   vyre__id index;
   at_place(r, id);
   switch ((vyre__form)vyre__ops[node->op].form) {
     case VYRE__FORM_LITERAL:
-      return vyre__make_literal(m, (vyre_type)node->type, vyre__literal(node));
+      return vyre__ir_build_literal(m, (vyre_type)node->type,
+                                    vyre__literal(node));
     case VYRE__FORM_LOCAL:
-      return vyre__make_local(m, node->a);
+      return vyre__ir_build_local(m, node->a);
     case VYRE__FORM_BUFFER:
-      return vyre__make_len(m, node->a);
+      return vyre__ir_build_len(m, node->a);
     case VYRE__FORM_AXIS:
-      return vyre__make_axis(m, (vyre__op)node->op, node->aux);
+      return vyre__ir_build_axis(m, (vyre__op)node->op, node->aux);
     case VYRE__FORM_NULLARY:
-      return vyre__make_item(m);
+      return vyre__ir_build_item(m);
     case VYRE__FORM_CALL:
       return make_call(r, id, node);
     case VYRE__FORM_LOAD:
       index = value(r, node->b);
       at_place(r, id);
-      return vyre__make_load(m, node->a, index);
+      return vyre__ir_build_load(m, node->a, index);
     case VYRE__FORM_UNARY:
       return make_unary(r, id, node);
     case VYRE__FORM_BINARY:
@@ -230,8 +233,9 @@ static vyre__id make_let(vyre__reader *r, uint32_t id, const vyre__node *node) {
   uint32_t index;
   if (stopped(r)) return 0;
   at_place(r, id);
-  return vyre__make_let(&r->m, local.name, local.length, (vyre_type)local.type,
-                        local.is_mutable, what, &index);
+  return vyre__ir_build_let(&r->m, local.name, local.length,
+                            (vyre_type)local.type, local.is_mutable, what,
+                            &index);
 }
 
 static vyre__id make_if(vyre__reader *r, uint32_t id, const vyre__node *node) {
@@ -240,7 +244,7 @@ static vyre__id make_if(vyre__reader *r, uint32_t id, const vyre__node *node) {
   vyre__id otherwise = node->c ? block(r, node->c) : 0;
   if (stopped(r)) return 0;
   at_place(r, id);
-  return vyre__make_if(&r->m, condition, then, otherwise);
+  return vyre__ir_build_if(&r->m, condition, then, otherwise);
 }
 
 static vyre__id make_for(vyre__reader *r, uint32_t id, const vyre__node *node) {
@@ -279,8 +283,9 @@ static vyre__id text(vyre__reader *r, uint32_t id) {
     return 0;
   }
   at_place(r, id);
-  return leave(r, id,
-               vyre__make_text(&r->m, (const char *)r->texts + node.a, node.b));
+  return leave(
+      r, id,
+      vyre__ir_build_text(&r->m, (const char *)r->texts + node.a, node.b));
 }
 
 static vyre__id make_print(vyre__reader *r, uint32_t id,
@@ -294,34 +299,34 @@ static vyre__id make_print(vyre__reader *r, uint32_t id,
   }
   if (stopped(r)) return 0;
   at_place(r, id);
-  return vyre__make_print(&r->m, mark);
+  return vyre__ir_build_print(&r->m, mark);
 }
 
 static vyre__id make_plain(vyre__reader *r, uint32_t id,
                            const vyre__node *node) {
-  vyre__maker *m = &r->m;
+  vyre__ir_builder *m = &r->m;
   vyre__id a, b;
   switch ((vyre__op)node->op) {
     case VYRE__OP_ASSIGN:
       b = value(r, node->b);
       at_place(r, id);
-      return stopped(r) ? 0 : vyre__make_assign(m, node->a, b);
+      return stopped(r) ? 0 : vyre__ir_build_assign(m, node->a, b);
     case VYRE__OP_STORE:
       a = value(r, node->b);
       b = value(r, node->c);
       at_place(r, id);
-      return stopped(r) ? 0 : vyre__make_store(m, node->a, a, b);
+      return stopped(r) ? 0 : vyre__ir_build_store(m, node->a, a, b);
     case VYRE__OP_RETURN:
       a = node->a ? value(r, node->a) : 0;
       at_place(r, id);
-      return stopped(r) ? 0 : vyre__make_return(m, node->a != 0, a);
+      return stopped(r) ? 0 : vyre__ir_build_return(m, node->a != 0, a);
     case VYRE__OP_EVAL:
       a = value(r, node->a);
       at_place(r, id);
-      return stopped(r) ? 0 : vyre__make_eval(m, a);
+      return stopped(r) ? 0 : vyre__ir_build_eval(m, a);
     default:
       at_place(r, id);
-      return vyre__make_simple(m, (vyre__op)node->op);
+      return vyre__ir_build_simple(m, (vyre__op)node->op);
   }
 }
 
@@ -361,7 +366,7 @@ static vyre__id statement(vyre__reader *r, uint32_t id) {
 /* --- the whole -------------------------------------------------------------*/
 
 static void open_locals(vyre__reader *r, const vyre__file_function *f) {
-  r->locals = (vyre__cursor){f->locals, f->local_bytes, false};
+  r->locals = (vyre__byte_reader){f->locals, f->local_bytes, false};
   r->next_local = 0;
   r->depth = 0;
 }
@@ -414,8 +419,8 @@ static bool same_nodes(const vyre__reader *r, const vyre_program *p) {
         memcmp(&node, &p->nodes[i], sizeof node) != 0) {
       return false;
     }
-    const uint8_t *place = r->places + (size_t)i * VYRE__BINARY_PLACE;
-    const vyre__place own = vyre__place_of(p, i);
+    const uint8_t *place = r->places + (size_t)i * VYRE__BINARY_SOURCE_LOC;
+    const vyre__source_loc own = vyre__source_loc_of(p, i);
     if (vyre__load_u32(place) != own.line ||
         vyre__load_u32(place + 4) != own.column) {
       return false;
@@ -468,20 +473,21 @@ static vyre_code make_program(vyre__reader *r, vyre_allocator allocator,
     return r->failure.code;
   }
   if (r->damaged)
-    return VYRE__DAMAGED(r->st, "the nodes do not form a program");
-  VYRE_TRY(vyre__seal(&r->m, kernel, &r->kernel, allocator, out, r->st));
+    return VYRE__CORRUPT(r->st, "the nodes do not form a program");
+  VYRE_TRY(
+      vyre__canonicalize(&r->m, kernel, &r->kernel, allocator, out, r->st));
   if (same_program(r, *out)) return VYRE_OK;
   vyre_program_release(*out);
   *out = NULL;
-  return VYRE__DAMAGED(r->st,
+  return VYRE__CORRUPT(r->st,
                        "the program is not as a writer would have written it");
 }
 
 vyre_code vyre__binary_make(vyre__reader *r, vyre_allocator allocator,
                             vyre_program **out) {
-  vyre__maker_init(&r->m, allocator,
-                   (vyre__reporter){keep_report, &r->failure});
+  vyre__ir_builder_init(&r->m, allocator,
+                        (vyre__reporter){keep_report, &r->failure});
   vyre_code code = make_program(r, allocator, out);
-  vyre__maker_finish(&r->m);
+  vyre__ir_builder_build(&r->m);
   return code;
 }

@@ -96,7 +96,7 @@ static void read_functions(vyre__reader *r) {
 }
 
 static void read_tables(vyre__reader *r) {
-  vyre__cursor *c = &r->c;
+  vyre__byte_reader *c = &r->c;
   r->kernel.name = get_text(r);
   r->kernel.file = get_text(r);
   for (int i = 0; i < 3; i++) r->kernel.workgroup[i] = vyre__get_u32(c);
@@ -105,9 +105,11 @@ static void read_tables(vyre__reader *r) {
   read_buffers(r);
   if (r->out_of_memory) return;
   read_functions(r);
-  r->node_count = vyre__get_count(c, VYRE__BINARY_NODE + VYRE__BINARY_PLACE);
+  r->node_count =
+      vyre__get_count(c, VYRE__BINARY_NODE + VYRE__BINARY_SOURCE_LOC);
   r->nodes = vyre__get_bytes(c, (size_t)r->node_count * VYRE__BINARY_NODE);
-  r->places = vyre__get_bytes(c, (size_t)r->node_count * VYRE__BINARY_PLACE);
+  r->places =
+      vyre__get_bytes(c, (size_t)r->node_count * VYRE__BINARY_SOURCE_LOC);
   r->list_count = vyre__get_count(c, 4);
   r->lists = vyre__get_bytes(c, (size_t)r->list_count * 4);
   r->text_count = vyre__get_count(c, 1);
@@ -121,7 +123,7 @@ static vyre_code make_bare(vyre__reader *r, vyre_allocator allocator,
       r->kernel.over != VYRE_NO_INDEX ||
       r->kernel.item_type != VYRE_TYPE_VOID || r->node_count != 0 ||
       r->list_count != 0 || r->text_count != 0) {
-    return VYRE__DAMAGED(r->st, "a program without a body has parts of one");
+    return VYRE__CORRUPT(r->st, "a program without a body has parts of one");
   }
   vyre_program_desc desc = {
       .buffers = r->buffers,
@@ -138,13 +140,13 @@ static vyre_code read_program(vyre__reader *r, vyre_allocator allocator,
     return vyre__no_memory(r->st, VYRE__READ_BINARY, "tables", r->c.left);
   }
   if (r->c.short_of)
-    return VYRE__DAMAGED(r->st, "a part is longer than the program");
+    return VYRE__CORRUPT(r->st, "a part is longer than the program");
   if (r->c.left > 0) {
-    return VYRE__DAMAGED(r->st, "%zu bytes follow the program", r->c.left);
+    return VYRE__CORRUPT(r->st, "%zu bytes follow the program", r->c.left);
   }
-  if (r->damaged) return VYRE__DAMAGED(r->st, "a name or a flag is none");
+  if (r->damaged) return VYRE__CORRUPT(r->st, "a name or a flag is none");
   if (r->function_count == 0) return make_bare(r, allocator, out);
-  if (r->node_count == 0) return VYRE__DAMAGED(r->st, "there are no nodes");
+  if (r->node_count == 0) return VYRE__CORRUPT(r->st, "there are no nodes");
   return vyre__binary_make(r, allocator, out);
 }
 
@@ -174,14 +176,14 @@ static vyre_code check_head(const uint8_t *bytes, size_t length,
   }
   uint64_t whole = vyre__load_u64(bytes + VYRE__BINARY_LENGTH_AT);
   if (whole != length) {
-    return VYRE__DAMAGED(st, "the program has %llu bytes, and here are %zu",
+    return VYRE__CORRUPT(st, "the program has %llu bytes, and here are %zu",
                          (unsigned long long)whole, length);
   }
   vyre_hash128 checksum = vyre__binary_checksum(bytes + VYRE__BINARY_HEAD,
                                                 length - VYRE__BINARY_HEAD);
   if (vyre__load_u64(bytes + VYRE__BINARY_CHECKSUM_AT) != checksum.low ||
       vyre__load_u64(bytes + VYRE__BINARY_CHECKSUM_AT + 8) != checksum.high) {
-    return VYRE__DAMAGED(st,
+    return VYRE__CORRUPT(st,
                          "the checksum does not fit: the bytes were changed");
   }
   return VYRE_OK;
@@ -201,6 +203,6 @@ vyre_code vyre_program_read_binary(const uint8_t *bytes, size_t length,
       .kernel = {.name = "", .file = ""}};
   vyre_arena_init(&r.arena, allocator);
   vyre_code code = read_program(&r, allocator, out);
-  vyre_arena_finish(&r.arena);
+  vyre_arena_deinit(&r.arena);
   return code;
 }

@@ -9,16 +9,16 @@
 
 #define VYRE__READ_BINARY "vyre_program_read_binary"
 
-#define VYRE__DAMAGED(st, ...)                                   \
+#define VYRE__CORRUPT(st, ...)                                   \
   VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, \
             "write the file again from its source", __VA_ARGS__)
 
 /* What is left to read. Reading past the end gives zeros and is remembered. */
-typedef struct vyre__cursor {
+typedef struct vyre__byte_reader {
   const uint8_t *at;
   size_t left;
   bool short_of;
-} vyre__cursor;
+} vyre__byte_reader;
 
 static inline uint32_t vyre__load_u32(const uint8_t *from) {
   return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 |
@@ -29,7 +29,8 @@ static inline uint64_t vyre__load_u64(const uint8_t *from) {
   return vyre__load_u32(from) | (uint64_t)vyre__load_u32(from + 4) << 32;
 }
 
-static inline const uint8_t *vyre__get_bytes(vyre__cursor *c, size_t count) {
+static inline const uint8_t *vyre__get_bytes(vyre__byte_reader *c,
+                                             size_t count) {
   if (count > c->left) {
     c->short_of = true;
     return NULL;
@@ -40,18 +41,18 @@ static inline const uint8_t *vyre__get_bytes(vyre__cursor *c, size_t count) {
   return from;
 }
 
-static inline uint8_t vyre__get_u8(vyre__cursor *c) {
+static inline uint8_t vyre__get_u8(vyre__byte_reader *c) {
   const uint8_t *from = vyre__get_bytes(c, 1);
   return from ? *from : 0;
 }
 
-static inline uint32_t vyre__get_u32(vyre__cursor *c) {
+static inline uint32_t vyre__get_u32(vyre__byte_reader *c) {
   const uint8_t *from = vyre__get_bytes(c, 4);
   return from ? vyre__load_u32(from) : 0;
 }
 
 /* A count of things of @p size bytes or more each, which must be there. */
-static inline uint32_t vyre__get_count(vyre__cursor *c, size_t size) {
+static inline uint32_t vyre__get_count(vyre__byte_reader *c, size_t size) {
   uint32_t count = vyre__get_u32(c);
   if (count <= c->left / size) return count;
   c->short_of = true;
@@ -69,12 +70,12 @@ typedef struct vyre__file_function {
 } vyre__file_function;
 
 typedef struct vyre__reader {
-  vyre__cursor c;
+  vyre__byte_reader c;
   vyre_status *st;
   vyre_arena arena; /* for the time of reading */
   bool out_of_memory;
   bool damaged; /* something does not fit; reported or not */
-  vyre__maker m;
+  vyre__ir_builder m;
   vyre_status failure; /* the maker's first report */
   vyre__kernel kernel;
   vyre_buffer_decl *buffers;
@@ -86,7 +87,7 @@ typedef struct vyre__reader {
   /* of the function that is made */
   uint32_t next; /* the id that the next finished node must have */
   uint32_t next_local;
-  vyre__cursor locals;
+  vyre__byte_reader locals;
   unsigned depth;
 } vyre__reader;
 

@@ -52,8 +52,8 @@ static void round_trip(const vyre_program *program) {
   CHECK_U64(twice.length, once.length);
   CHECK(memcmp(twice.bytes, once.bytes, once.length) == 0);
   vyre_program_release(again);
-  vyre_arena_finish(&once.arena);
-  vyre_arena_finish(&twice.arena);
+  vyre_arena_deinit(&once.arena);
+  vyre_arena_deinit(&twice.arena);
 }
 
 TEST(random_programs_survive) {
@@ -94,13 +94,13 @@ TEST(names_and_places_survive) {
   bool found = false;
   for (uint32_t i = 1; i < again->node_count; i++) {
     if (again->nodes[i].op != VYRE__OP_LET) continue;
-    vyre__place place = vyre__place_of(again, i);
+    vyre__source_loc place = vyre__source_loc_of(again, i);
     found = place.line == 4 && place.column > 0;
   }
   CHECK(found);
   vyre_program_release(again);
   vyre_module_release(module);
-  vyre_arena_finish(&bytes.arena);
+  vyre_arena_deinit(&bytes.arena);
 }
 
 /* Those that do not fit into the few bytes that most take. */
@@ -122,10 +122,10 @@ TEST(places_far_away_survive) {
                                (vyre_allocator){0}, &module, NULL, &st),
              st);
     vyre_program *program = vyre_module_kernel(module, 0);
-    vyre__place place = {0, 0};
+    vyre__source_loc place = {0, 0};
     for (uint32_t i = 1; i < program->node_count; i++) {
       if (program->nodes[i].op != VYRE__OP_STORE) continue;
-      place = vyre__place_of(program, i);
+      place = vyre__source_loc_of(program, i);
     }
     CHECK_U64(place.line, in_a_line ? 4 : 4 + LINES);
     CHECK_U64(place.column, in_a_line ? BLANKS + 1 : 1);
@@ -156,7 +156,7 @@ TEST(every_changed_byte_is_noticed) {
     }
   }
   free(copy);
-  vyre_arena_finish(&bytes.arena);
+  vyre_arena_deinit(&bytes.arena);
   vyre_program_release(program);
 }
 
@@ -168,7 +168,7 @@ TEST(every_cut_is_noticed) {
   for (size_t i = 0; i < bytes.length; i++) refused(bytes.bytes, i);
   refused(longer, bytes.length + 8);
   free(longer);
-  vyre_arena_finish(&bytes.arena);
+  vyre_arena_deinit(&bytes.arena);
   vyre_program_release(program);
 }
 
@@ -198,7 +198,7 @@ static bool survives(const uint8_t *bytes, size_t length) {
   written again = write_program(program);
   CHECK_U64(again.length, length);
   CHECK(memcmp(again.bytes, bytes, length) == 0);
-  vyre_arena_finish(&again.arena);
+  vyre_arena_deinit(&again.arena);
   vyre_program_release(program);
   return true;
 }
@@ -225,7 +225,7 @@ TEST(a_change_with_a_right_checksum_is_refused_or_a_program) {
       refused(copy, cut);
     }
     free(copy);
-    vyre_arena_finish(&bytes.arena);
+    vyre_arena_deinit(&bytes.arena);
     vyre_program_release(program);
   }
   CHECK(accepted > 0 && accepted < tries);
@@ -254,7 +254,7 @@ TEST(a_lie_about_a_count_takes_no_memory) {
     CHECK_U64(heap.live_bytes, 0);
   }
   free(copy);
-  vyre_arena_finish(&bytes.arena);
+  vyre_arena_deinit(&bytes.arena);
   vyre_program_release(program);
 }
 
@@ -270,7 +270,7 @@ static vyre_code sweep_scenario(vyre_allocator allocator, vyre_status *st) {
   const uint8_t *bytes;
   size_t length;
   code = vyre_program_write_binary(program, &arena, &bytes, &length, st);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   vyre_program_release(program);
   return code;
 }
@@ -279,7 +279,7 @@ TEST(reading_and_writing_survive_every_allocation_failure) {
   vyre_program *program = random_one(23);
   sweep_bytes = write_program(program);
   CHECK(sweep_allocations(sweep_scenario) > 10);
-  vyre_arena_finish(&sweep_bytes.arena);
+  vyre_arena_deinit(&sweep_bytes.arena);
   vyre_program_release(program);
 }
 
@@ -319,7 +319,7 @@ TEST(the_binary_form_shows_in_its_first_bytes) {
                              &module, NULL, &st),
            st);
   vyre_program *program = vyre_module_kernel(module, 0), *again;
-  CHECK_U64(vyre_program_over(program), 1);
+  CHECK_U64(vyre_program_grid_buffer(program), 1);
   CHECK_OK(vyre_program_write_binary(program, &arena, &bytes, &length, &st),
            st);
   CHECK(vyre_program_is_binary(bytes, length));
@@ -329,10 +329,10 @@ TEST(the_binary_form_shows_in_its_first_bytes) {
   CHECK_OK(
       vyre_program_read_binary(bytes, length, (vyre_allocator){0}, &again, &st),
       st);
-  CHECK_U64(vyre_program_over(again), 1);
+  CHECK_U64(vyre_program_grid_buffer(again), 1);
   vyre_program_release(again);
   vyre_module_release(module);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 TEST_MAIN(TEST_ENTRY(the_binary_form_shows_in_its_first_bytes),

@@ -91,7 +91,7 @@ static void put_nodes(sink *s, const vyre_program *p) {
     put_u32(s, node->c);
   }
   for (uint32_t i = 0; i < p->node_count; i++) {
-    const vyre__place place = vyre__place_of(p, i);
+    const vyre__source_loc place = vyre__source_loc_of(p, i);
     put_u32(s, place.line);
     put_u32(s, place.column);
   }

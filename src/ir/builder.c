@@ -28,9 +28,9 @@ void vyre__builder_fail(vyre_builder *b, const char *fix, const char *format,
 }
 
 /* What the maker has to say. */
-static void keep_report(void *self, const char *rule, vyre__place place,
+static void keep_report(void *self, const char *rule, vyre__source_loc place,
                         uint32_t length, const char *message, const char *fix,
-                        vyre__place other, const char *other_text) {
+                        vyre__source_loc other, const char *other_text) {
   (void)place;
   (void)length;
   (void)other;
@@ -66,7 +66,7 @@ vyre_code vyre_builder_create(vyre_allocator allocator, const char *name,
                                  .file = "",
                                  .workgroup = {1, 1, 1},
                                  .over = VYRE_NO_INDEX}};
-  vyre__maker_init(&b->maker, allocator, (vyre__reporter){keep_report, b});
+  vyre__ir_builder_init(&b->maker, allocator, (vyre__reporter){keep_report, b});
   size_t size = strlen(name) + 1;
   char *copy = vyre_arena_alloc(&b->maker.names, size, 1);
   if (!copy || b->maker.out_of_memory) {
@@ -86,7 +86,7 @@ void vyre_builder_release(vyre_builder *b) {
                      sizeof *b->scopes);
   vyre__reserve_free(b->allocator, &b->used, &b->used_capacity,
                      sizeof *b->used);
-  vyre__maker_finish(&b->maker);
+  vyre__ir_builder_build(&b->maker);
   vyre__resize(b->allocator, b, sizeof *b, 0);
 }
 
@@ -110,7 +110,7 @@ void vyre_builder_workgroup(vyre_builder *b, uint32_t x, uint32_t y,
   b->kernel.workgroup[2] = z;
 }
 
-void vyre_builder_over(vyre_builder *b, vyre_buffer_handle buffer) {
+void vyre_builder_over(vyre_builder *b, vyre_build_buffer_ref buffer) {
   if (is_usable(b)) b->kernel.over = vyre__builder_buffer(b, buffer);
 }
 
@@ -124,13 +124,13 @@ void vyre_builder_queue(vyre_builder *b, vyre_type item) {
   b->kernel.item_type = item;
 }
 
-vyre_buffer_handle vyre_build_declare(vyre_builder *b,
-                                      const vyre_buffer_decl *decl) {
-  if (!is_usable(b)) return (vyre_buffer_handle){0};
+vyre_build_buffer_ref vyre_build_declare(vyre_builder *b,
+                                         const vyre_buffer_decl *decl) {
+  if (!is_usable(b)) return (vyre_build_buffer_ref){0};
   if (!decl || !decl->name) {
     vyre__builder_fail(b, "pass a declaration with a name",
                        "a buffer without a %s", decl ? "name" : "declaration");
-    return (vyre_buffer_handle){0};
+    return (vyre_build_buffer_ref){0};
   }
   uint32_t index = b->kernel.buffer_count;
   size_t size = strlen(decl->name) + 1;
@@ -138,7 +138,7 @@ vyre_buffer_handle vyre_build_declare(vyre_builder *b,
   if (!name || !vyre__reserve(b->allocator, &b->buffers, &b->buffer_capacity,
                               index + (size_t)1, sizeof *b->buffers, false)) {
     b->maker.out_of_memory = true;
-    return (vyre_buffer_handle){0};
+    return (vyre_build_buffer_ref){0};
   }
   b->buffers[index] = *decl;
   b->buffers[index].name = memcpy(name, decl->name, size);
@@ -150,15 +150,16 @@ vyre_buffer_handle vyre_build_declare(vyre_builder *b,
   only.over = VYRE_NO_INDEX;
   for (int i = 0; i < 3; i++) only.workgroup[i] = 1;
   if (vyre__kernel_check(&only, &b->failure) != VYRE_OK) {
-    return (vyre_buffer_handle){0};
+    return (vyre_build_buffer_ref){0};
   }
   b->kernel.buffer_count++;
-  return (vyre_buffer_handle){index + 1, b->number};
+  return (vyre_build_buffer_ref){index + 1, b->number};
 }
 
-vyre_buffer_handle vyre_build_buffer(vyre_builder *b, const char *name,
-                                     vyre_access access, vyre_element element,
-                                     uint32_t count, uint32_t binding) {
+vyre_build_buffer_ref vyre_build_buffer(vyre_builder *b, const char *name,
+                                        vyre_access access,
+                                        vyre_element element, uint32_t count,
+                                        uint32_t binding) {
   return vyre_build_declare(b, &(vyre_buffer_decl){.name = name,
                                                    .binding = binding,
                                                    .kind = VYRE_MEMORY_GLOBAL,
@@ -167,9 +168,9 @@ vyre_buffer_handle vyre_build_buffer(vyre_builder *b, const char *name,
                                                    .count = count});
 }
 
-vyre_buffer_handle vyre_build_uniform(vyre_builder *b, const char *name,
-                                      vyre_element element, uint32_t count,
-                                      uint32_t binding) {
+vyre_build_buffer_ref vyre_build_uniform(vyre_builder *b, const char *name,
+                                         vyre_element element, uint32_t count,
+                                         uint32_t binding) {
   return vyre_build_declare(b,
                             &(vyre_buffer_decl){.name = name,
                                                 .binding = binding,
@@ -179,8 +180,8 @@ vyre_buffer_handle vyre_build_uniform(vyre_builder *b, const char *name,
                                                 .count = count});
 }
 
-vyre_buffer_handle vyre_build_shared(vyre_builder *b, const char *name,
-                                     vyre_element element, uint32_t count) {
+vyre_build_buffer_ref vyre_build_shared(vyre_builder *b, const char *name,
+                                        vyre_element element, uint32_t count) {
   return vyre_build_declare(b,
                             &(vyre_buffer_decl){.name = name,
                                                 .kind = VYRE_MEMORY_SHARED,
@@ -189,7 +190,7 @@ vyre_buffer_handle vyre_build_shared(vyre_builder *b, const char *name,
                                                 .count = count});
 }
 
-uint32_t vyre__builder_buffer(vyre_builder *b, vyre_buffer_handle buffer) {
+uint32_t vyre__builder_buffer(vyre_builder *b, vyre_build_buffer_ref buffer) {
   if (buffer.builder == b->number && buffer.id > 0 &&
       buffer.id <= b->kernel.buffer_count) {
     return buffer.id - 1;
@@ -239,12 +240,12 @@ static void begin_body(vyre_builder *b, vyre__scope_kind kind,
   scope->mark = vyre__block_begin(&b->maker);
 }
 
-vyre_function_handle vyre_build_function(vyre_builder *b, const char *name,
-                                         vyre_type result,
-                                         const vyre_parameter *parameters,
-                                         size_t count,
-                                         vyre_variable *variables) {
-  vyre_function_handle none = {0};
+vyre_build_function_ref vyre_build_function(vyre_builder *b, const char *name,
+                                            vyre_type result,
+                                            const vyre_parameter *parameters,
+                                            size_t count,
+                                            vyre_variable *variables) {
+  vyre_build_function_ref none = {0};
   for (size_t i = 0; variables && i < count; i++) {
     variables[i] = (vyre_variable){0};
   }
@@ -266,7 +267,7 @@ vyre_function_handle vyre_build_function(vyre_builder *b, const char *name,
                        name ? name : "");
     return none;
   }
-  vyre__maker *m = &b->maker;
+  vyre__ir_builder *m = &b->maker;
   uint32_t f = vyre__function_declare(m, name, name ? strlen(name) : 0, result);
   for (size_t i = 0; i < count; i++) {
     const char *own = parameters[i].name ? parameters[i].name : "";
@@ -280,7 +281,7 @@ vyre_function_handle vyre_build_function(vyre_builder *b, const char *name,
   for (size_t i = 0; i < count; i++) {
     variables[i] = (vyre_variable){first + (uint32_t)i + 1, b->number};
   }
-  return (vyre_function_handle){f + 1, b->number};
+  return (vyre_build_function_ref){f + 1, b->number};
 }
 
 static void end_then(vyre_builder *b, vyre__scope scope, vyre__id body) {
@@ -289,8 +290,8 @@ static void end_then(vyre_builder *b, vyre__scope scope, vyre__id body) {
     otherwise = body;
     body = scope.then;
   }
-  vyre__statement(&b->maker,
-                  vyre__make_if(&b->maker, scope.condition, body, otherwise));
+  vyre__statement(&b->maker, vyre__ir_build_if(&b->maker, scope.condition, body,
+                                               otherwise));
 }
 
 void vyre_build_end(vyre_builder *b) {
@@ -301,7 +302,7 @@ void vyre_build_end(vyre_builder *b) {
                        "vyre_build_end, but nothing is open");
     return;
   }
-  vyre__maker *m = &b->maker;
+  vyre__ir_builder *m = &b->maker;
   vyre__scope scope = b->scopes[--b->scope_count];
   vyre__id body = vyre__block_end(m, scope.mark);
   switch (scope.kind) {
@@ -328,12 +329,12 @@ void vyre_build_end(vyre_builder *b) {
 static vyre_variable declare(vyre_builder *b, const char *name,
                              vyre_value value, bool is_mutable) {
   if (!vyre__builder_ready(b)) return (vyre_variable){0};
-  vyre__maker *m = &b->maker;
+  vyre__ir_builder *m = &b->maker;
   uint32_t local;
   vyre__id id = vyre__builder_take(b, value);
   if (!id) return (vyre_variable){0};
-  id = vyre__make_let(m, name, name ? strlen(name) : 0, VYRE_TYPE_VOID,
-                      is_mutable, id, &local);
+  id = vyre__ir_build_let(m, name, name ? strlen(name) : 0, VYRE_TYPE_VOID,
+                          is_mutable, id, &local);
   vyre__statement(m, id);
   if (!id) return (vyre_variable){0};
   return (vyre_variable){(uint32_t)m->local_count, b->number};
@@ -355,23 +356,23 @@ void vyre_build_assign(vyre_builder *b, vyre_variable variable,
   uint32_t local = vyre__builder_local(b, variable);
   vyre__id id = vyre__builder_take(b, value);
   if (local == VYRE_NO_INDEX || !id) return;
-  vyre__statement(&b->maker, vyre__make_assign(&b->maker, local, id));
+  vyre__statement(&b->maker, vyre__ir_build_assign(&b->maker, local, id));
 }
 
-void vyre_build_store(vyre_builder *b, vyre_buffer_handle buffer,
+void vyre_build_store(vyre_builder *b, vyre_build_buffer_ref buffer,
                       vyre_value index, vyre_value value) {
   if (!vyre__builder_ready(b)) return;
   uint32_t to = vyre__builder_buffer(b, buffer);
   vyre__id at = vyre__builder_take(b, index);
   vyre__id what = vyre__builder_take(b, value);
   if (to == VYRE_NO_INDEX || !at || !what) return;
-  vyre__statement(&b->maker, vyre__make_store(&b->maker, to, at, what));
+  vyre__statement(&b->maker, vyre__ir_build_store(&b->maker, to, at, what));
 }
 
 void vyre_build_eval(vyre_builder *b, vyre_value value) {
   if (!vyre__builder_ready(b)) return;
   vyre__id id = vyre__builder_take(b, value);
-  vyre__statement(&b->maker, vyre__make_eval(&b->maker, id));
+  vyre__statement(&b->maker, vyre__ir_build_eval(&b->maker, id));
 }
 
 void vyre_build_print(vyre_builder *b, const vyre_print_part *parts,
@@ -382,19 +383,19 @@ void vyre_build_print(vyre_builder *b, const vyre_print_part *parts,
                        "print of %zu parts, but no parts", count);
     return;
   }
-  vyre__maker *m = &b->maker;
+  vyre__ir_builder *m = &b->maker;
   uint32_t mark = vyre__stack_mark(m);
   for (size_t i = 0; i < count; i++) {
     const char *text = parts[i].text;
-    vyre__push(m, text ? vyre__make_text(m, text, strlen(text))
+    vyre__push(m, text ? vyre__ir_build_text(m, text, strlen(text))
                        : vyre__builder_take(b, parts[i].value));
   }
-  vyre__statement(m, vyre__make_print(m, mark));
+  vyre__statement(m, vyre__ir_build_print(m, mark));
 }
 
 static void simple(vyre_builder *b, vyre__op op) {
   if (!vyre__builder_ready(b)) return;
-  vyre__statement(&b->maker, vyre__make_simple(&b->maker, op));
+  vyre__statement(&b->maker, vyre__ir_build_simple(&b->maker, op));
 }
 
 void vyre_build_barrier(vyre_builder *b) {
@@ -415,13 +416,13 @@ void vyre_build_continue(vyre_builder *b) {
 
 void vyre_build_return(vyre_builder *b) {
   if (!vyre__builder_ready(b)) return;
-  vyre__statement(&b->maker, vyre__make_return(&b->maker, false, 0));
+  vyre__statement(&b->maker, vyre__ir_build_return(&b->maker, false, 0));
 }
 
 void vyre_build_return_value(vyre_builder *b, vyre_value value) {
   if (!vyre__builder_ready(b)) return;
   vyre__id id = vyre__builder_take(b, value);
-  vyre__statement(&b->maker, vyre__make_return(&b->maker, true, id));
+  vyre__statement(&b->maker, vyre__ir_build_return(&b->maker, true, id));
 }
 
 /* --- statements with a body ------------------------------------------------*/
@@ -473,7 +474,7 @@ vyre_variable vyre_build_for(vyre_builder *b, const char *name,
   }
   vyre__scope *scope = open_scope(b, VYRE__SCOPE_FOR);
   if (!scope) return none;
-  vyre__maker *m = &b->maker;
+  vyre__ir_builder *m = &b->maker;
   vyre__for_begin(m, &scope->loop, name, name ? strlen(name) : 0,
                   VYRE_TYPE_VOID, (vyre__loop)(op - VYRE_OP_LT), from, to, by);
   scope->mark = vyre__block_begin(m);
@@ -489,7 +490,7 @@ void vyre_build_block(vyre_builder *b) {
 
 /* An atomic or push that was made but never used would silently not happen. */
 static void check_effects(vyre_builder *b) {
-  const vyre__maker *m = &b->maker;
+  const vyre__ir_builder *m = &b->maker;
   for (size_t i = 1; i < m->node_count; i++) {
     const vyre__op_info *info = &vyre__ops[m->nodes[i].op];
     if (!(info->flags & (VYRE__OPF_ATOMICS | VYRE__OPF_PUSHES))) continue;
@@ -500,12 +501,12 @@ static void check_effects(vyre_builder *b) {
   }
 }
 
-vyre_code vyre_builder_finish(vyre_builder *b, vyre_program **out,
-                              vyre_status *st) {
+vyre_code vyre_builder_build(vyre_builder *b, vyre_program **out,
+                             vyre_status *st) {
   vyre__status_begin(st);
-  if (!out) return vyre__null_argument(st, "vyre_builder_finish", "out");
+  if (!out) return vyre__null_argument(st, "vyre_builder_build", "out");
   *out = NULL;
-  if (!b) return vyre__null_argument(st, "vyre_builder_finish", "builder");
+  if (!b) return vyre__null_argument(st, "vyre_builder_build", "builder");
   if (b->finished) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                      "create another builder",
@@ -526,8 +527,8 @@ vyre_code vyre_builder_finish(vyre_builder *b, vyre_program **out,
   }
   b->finished = true;
   if (b->failure.code == VYRE_OK) {
-    vyre_code code = vyre__seal(&b->maker, b->function, &b->kernel,
-                                b->allocator, out, &b->failure);
+    vyre_code code = vyre__canonicalize(&b->maker, b->function, &b->kernel,
+                                        b->allocator, out, &b->failure);
     if (code == VYRE_OK) return VYRE_OK;
   }
   if (st) *st = b->failure;

@@ -31,7 +31,7 @@ struct vyre_builder {
   uint32_t number; /* what its handles carry */
   bool finished;
   vyre_status failure; /* the first mistake */
-  vyre__maker maker;
+  vyre__ir_builder maker;
   vyre__kernel kernel;
   uint32_t function; /* of the kernel; VYRE_NO_INDEX until it begins */
   vyre_buffer_decl *buffers;
@@ -56,7 +56,7 @@ vyre__id vyre__builder_use(vyre_builder *b, vyre_value value);
 vyre__id vyre__builder_take(vyre_builder *b, vyre_value value);
 
 /* The maker's numbers of handles; VYRE_NO_INDEX if that was a mistake. */
-uint32_t vyre__builder_buffer(vyre_builder *b, vyre_buffer_handle buffer);
+uint32_t vyre__builder_buffer(vyre_builder *b, vyre_build_buffer_ref buffer);
 uint32_t vyre__builder_local(vyre_builder *b, vyre_variable variable);
 
 #endif

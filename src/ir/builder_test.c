@@ -16,13 +16,13 @@ static vyre_builder *begin(const char *name) {
 static vyre_program *finish(vyre_builder *b) {
   vyre_status st = {0};
   vyre_program *program;
-  CHECK_OK(vyre_builder_finish(b, &program, &st), st);
+  CHECK_OK(vyre_builder_build(b, &program, &st), st);
   vyre_builder_release(b);
   return program;
 }
 
-static vyre_buffer_handle buffer(vyre_builder *b, const char *name,
-                                 vyre_element element, uint32_t binding) {
+static vyre_build_buffer_ref buffer(vyre_builder *b, const char *name,
+                                    vyre_element element, uint32_t binding) {
   return vyre_build_buffer(b, name, VYRE_ACCESS_READ_WRITE, element, 0,
                            binding);
 }
@@ -51,10 +51,10 @@ static void check_same(const char *text, vyre_program *built) {
 TEST(text_and_functions_are_two_doors_to_one_program) {
   vyre_builder *b = begin("saxpy");
   vyre_builder_workgroup(b, 256, 1, 1);
-  vyre_buffer_handle x =
+  vyre_build_buffer_ref x =
       vyre_build_buffer(b, "x", VYRE_ACCESS_READ, VYRE_ELEMENT_F32, 0, 0);
-  vyre_buffer_handle y = buffer(b, "y", VYRE_ELEMENT_F32, 1);
-  vyre_buffer_handle a = vyre_build_uniform(b, "a", VYRE_ELEMENT_F32, 1, 2);
+  vyre_build_buffer_ref y = buffer(b, "y", VYRE_ELEMENT_F32, 1);
+  vyre_build_buffer_ref a = vyre_build_uniform(b, "a", VYRE_ELEMENT_F32, 1, 2);
   vyre_builder_over(b, y);
   vyre_variable i =
       vyre_build_let(b, "i", vyre_build_id(b, VYRE_OP_GLOBAL_ID, 0));
@@ -81,10 +81,10 @@ TEST(functions_loops_and_atomics_are_the_same_too) {
   static const vyre_parameter types[] = {{"n", VYRE_TYPE_U32}};
   vyre_variable n;
   vyre_builder *b = begin("k");
-  vyre_buffer_handle y = buffer(b, "y", VYRE_ELEMENT_U32, 0);
-  vyre_buffer_handle t = vyre_build_shared(b, "t", VYRE_ELEMENT_U32, 4);
+  vyre_build_buffer_ref y = buffer(b, "y", VYRE_ELEMENT_U32, 0);
+  vyre_build_buffer_ref t = vyre_build_shared(b, "t", VYRE_ELEMENT_U32, 4);
   vyre_builder_queue(b, VYRE_TYPE_U32);
-  vyre_function_handle f =
+  vyre_build_function_ref f =
       vyre_build_function(b, "f", VYRE_TYPE_U32, types, 1, &n);
   vyre_build_return_value(b,
                           add(b, vyre_build_get(b, n), vyre_build_u32(b, 1)));
@@ -139,7 +139,7 @@ typedef struct variant {
 static vyre_program *make_variant(variant v) {
   vyre_builder *b = begin(v.kernel);
   vyre_builder_workgroup(b, v.size, 1, 1);
-  vyre_buffer_handle y =
+  vyre_build_buffer_ref y =
       vyre_build_declare(b, &(vyre_buffer_decl){.name = v.buffer,
                                                 .binding = v.binding,
                                                 .access = VYRE_ACCESS_WRITE,
@@ -183,48 +183,48 @@ TEST(content_counts_and_names_of_locals_and_kernels_do_not) {
 
 /* --- mistakes --------------------------------------------------------------*/
 
-static void wrong_types(vyre_builder *b, vyre_buffer_handle y) {
+static void wrong_types(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   add(b, vyre_build_u32(b, 1), vyre_build_f32(b, 1));
 }
 
-static void assign_to_let(vyre_builder *b, vyre_buffer_handle y) {
+static void assign_to_let(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   vyre_variable v = vyre_build_let(b, "v", vyre_build_u32(b, 1));
   vyre_build_assign(b, v, vyre_build_u32(b, 2));
 }
 
-static void wrong_store(vyre_builder *b, vyre_buffer_handle y) {
+static void wrong_store(vyre_builder *b, vyre_build_buffer_ref y) {
   vyre_build_store(b, y, vyre_build_u32(b, 0), vyre_build_f32(b, 1));
 }
 
-static void unbalanced_end(vyre_builder *b, vyre_buffer_handle y) {
+static void unbalanced_end(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   vyre_build_end(b);
 }
 
-static void open_body(vyre_builder *b, vyre_buffer_handle y) {
+static void open_body(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   vyre_build_if(b, vyre_build_bool(b, true));
 }
 
-static void lonely_else(vyre_builder *b, vyre_buffer_handle y) {
+static void lonely_else(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   vyre_build_block(b);
   vyre_build_else(b);
 }
 
-static void second_use(vyre_builder *b, vyre_buffer_handle y) {
+static void second_use(vyre_builder *b, vyre_build_buffer_ref y) {
   vyre_value v = vyre_build_load(b, y, vyre_build_u32(b, 0));
   vyre_build_store(b, y, vyre_build_u32(b, 0), add(b, v, v));
 }
 
-static void unused_atomic(vyre_builder *b, vyre_buffer_handle y) {
+static void unused_atomic(vyre_builder *b, vyre_build_buffer_ref y) {
   vyre_build_atomic(b, VYRE_OP_ATOMIC_ADD, y, vyre_build_u32(b, 0),
                     vyre_build_u32(b, 1));
 }
 
-static void after_its_body(vyre_builder *b, vyre_buffer_handle y) {
+static void after_its_body(vyre_builder *b, vyre_build_buffer_ref y) {
   vyre_build_block(b);
   vyre_variable v = vyre_build_let(b, "v", vyre_build_u32(b, 1));
   vyre_value late = add(b, vyre_build_get(b, v), vyre_build_u32(b, 1));
@@ -232,7 +232,7 @@ static void after_its_body(vyre_builder *b, vyre_buffer_handle y) {
   vyre_build_store(b, y, vyre_build_u32(b, 0), late);
 }
 
-static void got_after_its_body(vyre_builder *b, vyre_buffer_handle y) {
+static void got_after_its_body(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   vyre_build_block(b);
   vyre_variable v = vyre_build_let(b, "v", vyre_build_u32(b, 1));
@@ -240,34 +240,34 @@ static void got_after_its_body(vyre_builder *b, vyre_buffer_handle y) {
   vyre_build_get(b, v);
 }
 
-static void empty_handles(vyre_builder *b, vyre_buffer_handle y) {
+static void empty_handles(vyre_builder *b, vyre_build_buffer_ref y) {
   vyre_build_store(b, y, (vyre_value){0}, vyre_build_u32(b, 0));
 }
 
-static void empty_buffer(vyre_builder *b, vyre_buffer_handle y) {
+static void empty_buffer(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
-  vyre_build_len(b, (vyre_buffer_handle){0});
+  vyre_build_len(b, (vyre_build_buffer_ref){0});
 }
 
-static void empty_variable(vyre_builder *b, vyre_buffer_handle y) {
+static void empty_variable(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   vyre_build_get(b, (vyre_variable){0});
 }
 
-static void another_builder(vyre_builder *b, vyre_buffer_handle y) {
+static void another_builder(vyre_builder *b, vyre_build_buffer_ref y) {
   vyre_builder *other = begin("other");
   vyre_value v = vyre_build_u32(other, 1);
   vyre_build_store(b, y, v, v);
   vyre_builder_release(other);
 }
 
-static void forged(vyre_builder *b, vyre_buffer_handle y) {
+static void forged(vyre_builder *b, vyre_build_buffer_ref y) {
   vyre_value v = vyre_build_u32(b, 1);
   v.id = 123456;
   vyre_build_store(b, y, v, v);
 }
 
-static void forged_statement(vyre_builder *b, vyre_buffer_handle y) {
+static void forged_statement(vyre_builder *b, vyre_build_buffer_ref y) {
   vyre_value v = vyre_build_u32(b, 1);
   vyre_build_store(b, y, v, v);
   for (v.id = 0; v.id < 5; v.id++) (void)vyre_build_type(b, v);
@@ -275,66 +275,66 @@ static void forged_statement(vyre_builder *b, vyre_buffer_handle y) {
   vyre_build_store(b, y, v, v);
 }
 
-static void bad_operation(vyre_builder *b, vyre_buffer_handle y) {
+static void bad_operation(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   vyre_build_unary(b, (vyre_op)999, vyre_build_u32(b, 1));
 }
 
-static void wrong_arity(vyre_builder *b, vyre_buffer_handle y) {
+static void wrong_arity(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   vyre_build_unary(b, VYRE_OP_ADD, vyre_build_u32(b, 1));
 }
 
-static void bad_axis(vyre_builder *b, vyre_buffer_handle y) {
+static void bad_axis(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   vyre_build_id(b, VYRE_OP_GLOBAL_ID, 3);
 }
 
-static void bad_cast(vyre_builder *b, vyre_buffer_handle y) {
+static void bad_cast(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   vyre_build_cast(b, (vyre_type)77, vyre_build_u32(b, 1));
 }
 
-static void break_outside(vyre_builder *b, vyre_buffer_handle y) {
+static void break_outside(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   vyre_build_break(b);
 }
 
-static void pushes(vyre_builder *b, vyre_buffer_handle y) {
+static void pushes(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   vyre_build_push(b, vyre_build_u32(b, 1));
 }
 
-static void late_function(vyre_builder *b, vyre_buffer_handle y) {
+static void late_function(vyre_builder *b, vyre_build_buffer_ref y) {
   vyre_build_store(b, y, vyre_build_u32(b, 0), vyre_build_u32(b, 0));
   vyre_build_function(b, "f", VYRE_TYPE_U32, NULL, 0, NULL);
 }
 
-static void open_function(vyre_builder *b, vyre_buffer_handle y) {
+static void open_function(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   vyre_build_function(b, "f", VYRE_TYPE_U32, NULL, 0, NULL);
 }
 
-static void function_without_return(vyre_builder *b, vyre_buffer_handle y) {
+static void function_without_return(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   vyre_build_function(b, "f", VYRE_TYPE_U32, NULL, 0, NULL);
   vyre_build_end(b);
 }
 
-static void buffer_in_function(vyre_builder *b, vyre_buffer_handle y) {
+static void buffer_in_function(vyre_builder *b, vyre_build_buffer_ref y) {
   vyre_build_function(b, "f", VYRE_TYPE_U32, NULL, 0, NULL);
   vyre_build_return_value(b, vyre_build_load(b, y, vyre_build_u32(b, 0)));
 }
 
-static void recursion(vyre_builder *b, vyre_buffer_handle y) {
-  vyre_function_handle f =
+static void recursion(vyre_builder *b, vyre_build_buffer_ref y) {
+  vyre_build_function_ref f =
       vyre_build_function(b, "f", VYRE_TYPE_U32, NULL, 0, NULL);
   vyre_build_return_value(b, vyre_build_call(b, f, NULL, 0));
   vyre_build_end(b);
   vyre_build_store(b, y, vyre_build_u32(b, 0), vyre_build_call(b, f, NULL, 0));
 }
 
-static void foreign_variable(vyre_builder *b, vyre_buffer_handle y) {
+static void foreign_variable(vyre_builder *b, vyre_build_buffer_ref y) {
   static const vyre_parameter types[] = {{"n", VYRE_TYPE_U32}};
   vyre_variable v;
   (void)y;
@@ -344,46 +344,46 @@ static void foreign_variable(vyre_builder *b, vyre_buffer_handle y) {
   vyre_build_get(b, v);
 }
 
-static void too_deep(vyre_builder *b, vyre_buffer_handle y) {
+static void too_deep(vyre_builder *b, vyre_build_buffer_ref y) {
   vyre_value v = vyre_build_u32(b, 1);
   for (int i = 0; i < 300; i++) v = add(b, v, vyre_build_u32(b, 1));
   vyre_build_store(b, y, vyre_build_u32(b, 0), v);
 }
 
-static void too_many_bodies(vyre_builder *b, vyre_buffer_handle y) {
+static void too_many_bodies(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   for (int i = 0; i < 300; i++) vyre_build_block(b);
 }
 
-static void step_of_zero(vyre_builder *b, vyre_buffer_handle y) {
+static void step_of_zero(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   vyre_value zero = vyre_build_u32(b, 0);
   vyre_build_for(b, "i", zero, VYRE_OP_LT, vyre_build_u32(b, 9), zero);
 }
 
-static void bad_text(vyre_builder *b, vyre_buffer_handle y) {
+static void bad_text(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   vyre_build_print(b, &(vyre_print_part){.text = "\x1b[2J"}, 1);
 }
 
-static void same_binding(vyre_builder *b, vyre_buffer_handle y) {
+static void same_binding(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   buffer(b, "z", VYRE_ELEMENT_U32, 0);
 }
 
-static void keyword_name(vyre_builder *b, vyre_buffer_handle y) {
+static void keyword_name(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   buffer(b, "while", VYRE_ELEMENT_U32, 4);
 }
 
-static void zero_workgroup(vyre_builder *b, vyre_buffer_handle y) {
+static void zero_workgroup(vyre_builder *b, vyre_build_buffer_ref y) {
   (void)y;
   vyre_builder_workgroup(b, 0, 1, 1);
 }
 
 TEST(the_first_mistake_is_told_with_a_remedy) {
   static const struct {
-    void (*make)(vyre_builder *, vyre_buffer_handle);
+    void (*make)(vyre_builder *, vyre_build_buffer_ref);
     const char *says;
     bool at_end; /* found there, so that a later mistake would come first */
   } cases[] = {
@@ -425,12 +425,12 @@ TEST(the_first_mistake_is_told_with_a_remedy) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     vyre_builder *b = begin("k");
-    vyre_buffer_handle y = buffer(b, "y", VYRE_ELEMENT_U32, 0);
+    vyre_build_buffer_ref y = buffer(b, "y", VYRE_ELEMENT_U32, 0);
     cases[i].make(b, y);
     if (!cases[i].at_end) wrong_types(b, y); /* changes nothing */
     vyre_status st = {0};
     vyre_program *program = (vyre_program *)&st;
-    vyre_code code = vyre_builder_finish(b, &program, &st);
+    vyre_code code = vyre_builder_build(b, &program, &st);
     if (code == VYRE_OK || !strstr(st.message, cases[i].says)) {
       printf("    case %zu: '%s' has no '%s'\n", i, st.message, cases[i].says);
     }
@@ -438,7 +438,7 @@ TEST(the_first_mistake_is_told_with_a_remedy) {
     CHECK_HAS(st.message, cases[i].says);
     CHECK(st.fix[0]);
     CHECK_TEXT(vyre_builder_status(b)->message, st.message);
-    CHECK(vyre_builder_finish(b, &program, NULL) == VYRE_INVALID_ARGUMENT);
+    CHECK(vyre_builder_build(b, &program, NULL) == VYRE_INVALID_ARGUMENT);
     vyre_builder_release(b);
   }
 }
@@ -447,12 +447,12 @@ TEST(a_finished_builder_does_nothing_more) {
   vyre_builder *b = begin("k");
   vyre_program *program, *second;
   vyre_status st = {0};
-  CHECK_OK(vyre_builder_finish(b, &program, &st), st);
+  CHECK_OK(vyre_builder_build(b, &program, &st), st);
   CHECK(vyre_program_has_body(program));
   CHECK_U64(vyre_build_u32(b, 1).id, 0);
   vyre_build_barrier(b);
   vyre_build_end(b);
-  CHECK_FAILS(vyre_builder_finish(b, &second, &st), st, VYRE_INVALID_ARGUMENT,
+  CHECK_FAILS(vyre_builder_build(b, &second, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_INVALID_ARGUMENT);
   CHECK(second == NULL);
   vyre_program_release(program);
@@ -461,9 +461,9 @@ TEST(a_finished_builder_does_nothing_more) {
 
 TEST(no_builder_is_no_crash) {
   vyre_program *program;
-  CHECK(vyre_builder_finish(NULL, &program, NULL) == VYRE_INVALID_ARGUMENT);
+  CHECK(vyre_builder_build(NULL, &program, NULL) == VYRE_INVALID_ARGUMENT);
   CHECK_U64(vyre_build_u32(NULL, 1).id, 0);
-  vyre_build_store(NULL, (vyre_buffer_handle){0}, (vyre_value){0},
+  vyre_build_store(NULL, (vyre_build_buffer_ref){0}, (vyre_value){0},
                    (vyre_value){0});
   vyre_build_end(NULL);
   vyre_builder_release(NULL);

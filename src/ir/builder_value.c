@@ -25,7 +25,7 @@ static bool is_leaf(const vyre__node *node) {
 }
 
 static bool is_own(const vyre_builder *b, vyre_value value) {
-  const vyre__maker *m = &b->maker;
+  const vyre__ir_builder *m = &b->maker;
   return value.builder == b->number && value.id < m->node_count &&
          m->nodes[value.id].type != VYRE_TYPE_VOID;
 }
@@ -46,7 +46,7 @@ static bool grow_used(vyre_builder *b) {
 }
 
 vyre__id vyre__builder_use(vyre_builder *b, vyre_value value) {
-  vyre__maker *m = &b->maker;
+  vyre__ir_builder *m = &b->maker;
   if (b->failure.code != VYRE_OK || m->out_of_memory) return 0;
   if (value.id == 0 || !is_own(b, value)) {
     vyre__builder_fail(
@@ -73,9 +73,10 @@ vyre__id vyre__builder_use(vyre_builder *b, vyre_value value) {
   return 0;
 }
 
-static bool locals_open(const vyre__maker *m, vyre__id id);
+static bool locals_open(const vyre__ir_builder *m, vyre__id id);
 
-static bool list_open(const vyre__maker *m, uint32_t list, uint32_t count) {
+static bool list_open(const vyre__ir_builder *m, uint32_t list,
+                      uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     if (!locals_open(m, m->lists[list + i])) return false;
   }
@@ -83,7 +84,7 @@ static bool list_open(const vyre__maker *m, uint32_t list, uint32_t count) {
 }
 
 /* Whether the variables of an expression are still there. */
-static bool locals_open(const vyre__maker *m, vyre__id id) {
+static bool locals_open(const vyre__ir_builder *m, vyre__id id) {
   if (id == 0) return true;
   const vyre__node *node = &m->nodes[id];
   switch ((vyre__form)vyre__ops[node->op].form) {
@@ -117,8 +118,8 @@ vyre__id vyre__builder_take(vyre_builder *b, vyre_value value) {
 }
 
 uint32_t vyre__builder_local(vyre_builder *b, vyre_variable variable) {
-  const vyre__maker *m = &b->maker;
-  const vyre__made_function *f = &m->functions[m->function];
+  const vyre__ir_builder *m = &b->maker;
+  const vyre__ir_function *f = &m->functions[m->function];
   if (variable.builder == b->number && variable.id > f->first_local &&
       variable.id - 1 - f->first_local < f->local_count) {
     return variable.id - 1 - f->first_local;
@@ -148,7 +149,7 @@ const char *vyre_op_text(vyre_op op) {
   return (unsigned)op < VYRE_OP_COUNT ? vyre__ops[ops[op]].text : "?";
 }
 
-bool vyre_op_takes(vyre_op op, vyre_type type) {
+bool vyre_op_accepts(vyre_op op, vyre_type type) {
   if ((unsigned)op >= VYRE_OP_COUNT || (unsigned)type >= VYRE_TYPE_COUNT) {
     return false;
   }
@@ -166,7 +167,7 @@ static vyre__op inside(vyre_builder *b, vyre_op op) {
 
 static vyre_value literal(vyre_builder *b, vyre_type type, uint64_t bits) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
-  return handle(b, vyre__make_literal(&b->maker, type, bits));
+  return handle(b, vyre__ir_build_literal(&b->maker, type, bits));
 }
 
 vyre_value vyre_build_bool(vyre_builder *b, bool value) {
@@ -205,43 +206,43 @@ vyre_value vyre_build_get(vyre_builder *b, vyre_variable variable) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   uint32_t local = vyre__builder_local(b, variable);
   if (local == VYRE_NO_INDEX) return (vyre_value){0};
-  return handle(b, vyre__make_local(&b->maker, local));
+  return handle(b, vyre__ir_build_local(&b->maker, local));
 }
 
-vyre_value vyre_build_load(vyre_builder *b, vyre_buffer_handle buffer,
+vyre_value vyre_build_load(vyre_builder *b, vyre_build_buffer_ref buffer,
                            vyre_value index) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   uint32_t from = vyre__builder_buffer(b, buffer);
   vyre__id at = vyre__builder_use(b, index);
   if (from == VYRE_NO_INDEX || !at) return (vyre_value){0};
-  return handle(b, vyre__make_load(&b->maker, from, at));
+  return handle(b, vyre__ir_build_load(&b->maker, from, at));
 }
 
-vyre_value vyre_build_scalar(vyre_builder *b, vyre_buffer_handle buffer) {
+vyre_value vyre_build_scalar(vyre_builder *b, vyre_build_buffer_ref buffer) {
   return vyre_build_load(b, buffer, vyre_build_u32(b, 0));
 }
 
-vyre_value vyre_build_len(vyre_builder *b, vyre_buffer_handle buffer) {
+vyre_value vyre_build_len(vyre_builder *b, vyre_build_buffer_ref buffer) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   uint32_t of = vyre__builder_buffer(b, buffer);
   if (of == VYRE_NO_INDEX) return (vyre_value){0};
-  return handle(b, vyre__make_len(&b->maker, of));
+  return handle(b, vyre__ir_build_len(&b->maker, of));
 }
 
 vyre_value vyre_build_id(vyre_builder *b, vyre_op op, unsigned axis) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
-  return handle(b, vyre__make_axis(&b->maker, inside(b, op), axis));
+  return handle(b, vyre__ir_build_axis(&b->maker, inside(b, op), axis));
 }
 
 vyre_value vyre_build_item(vyre_builder *b) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
-  return handle(b, vyre__make_item(&b->maker));
+  return handle(b, vyre__ir_build_item(&b->maker));
 }
 
 vyre_value vyre_build_unary(vyre_builder *b, vyre_op op, vyre_value a) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   vyre__id x = vyre__builder_use(b, a);
-  return handle(b, vyre__make_unary(&b->maker, inside(b, op), x));
+  return handle(b, vyre__ir_build_unary(&b->maker, inside(b, op), x));
 }
 
 vyre_value vyre_build_binary(vyre_builder *b, vyre_op op, vyre_value a,
@@ -249,7 +250,7 @@ vyre_value vyre_build_binary(vyre_builder *b, vyre_op op, vyre_value a,
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   vyre__id x = vyre__builder_use(b, a);
   vyre__id y = vyre__builder_use(b, c);
-  return handle(b, vyre__make_binary(&b->maker, inside(b, op), x, y));
+  return handle(b, vyre__ir_build_binary(&b->maker, inside(b, op), x, y));
 }
 
 vyre_value vyre_build_ternary(vyre_builder *b, vyre_op op, vyre_value a,
@@ -258,22 +259,22 @@ vyre_value vyre_build_ternary(vyre_builder *b, vyre_op op, vyre_value a,
   vyre__id x = vyre__builder_use(b, a);
   vyre__id y = vyre__builder_use(b, c);
   vyre__id z = vyre__builder_use(b, d);
-  return handle(b, vyre__make_ternary(&b->maker, inside(b, op), x, y, z));
+  return handle(b, vyre__ir_build_ternary(&b->maker, inside(b, op), x, y, z));
 }
 
 vyre_value vyre_build_cast(vyre_builder *b, vyre_type type, vyre_value a) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   vyre__id x = vyre__builder_use(b, a);
-  return handle(b, vyre__make_cast(&b->maker, type, x));
+  return handle(b, vyre__ir_build_cast(&b->maker, type, x));
 }
 
 vyre_value vyre_build_bitcast(vyre_builder *b, vyre_type type, vyre_value a) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   vyre__id x = vyre__builder_use(b, a);
-  return handle(b, vyre__make_bitcast(&b->maker, type, x));
+  return handle(b, vyre__ir_build_bitcast(&b->maker, type, x));
 }
 
-vyre_value vyre_build_call(vyre_builder *b, vyre_function_handle function,
+vyre_value vyre_build_call(vyre_builder *b, vyre_build_function_ref function,
                            const vyre_value *values, size_t count) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   if (function.builder != b->number || function.id == 0 ||
@@ -282,7 +283,7 @@ vyre_value vyre_build_call(vyre_builder *b, vyre_function_handle function,
                        "a call of something that is no function");
     return (vyre_value){0};
   }
-  vyre__maker *m = &b->maker;
+  vyre__ir_builder *m = &b->maker;
   uint32_t mark = vyre__stack_mark(m);
   for (size_t i = 0; i < count; i++) {
     vyre__push(m, vyre__builder_use(b, values[i]));
@@ -291,22 +292,23 @@ vyre_value vyre_build_call(vyre_builder *b, vyre_function_handle function,
     vyre__stack_drop(m, mark);
     return (vyre_value){0};
   }
-  return handle(b, vyre__make_call(m, function.id - 1, mark));
+  return handle(b, vyre__ir_build_call(m, function.id - 1, mark));
 }
 
 vyre_value vyre_build_atomic(vyre_builder *b, vyre_op op,
-                             vyre_buffer_handle buffer, vyre_value index,
+                             vyre_build_buffer_ref buffer, vyre_value index,
                              vyre_value value) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   uint32_t to = vyre__builder_buffer(b, buffer);
   vyre__id at = vyre__builder_use(b, index);
   vyre__id with = vyre__builder_use(b, value);
   if (to == VYRE_NO_INDEX || !at || !with) return (vyre_value){0};
-  return handle(b, vyre__make_atomic(&b->maker, inside(b, op), to, at, with));
+  return handle(b,
+                vyre__ir_build_atomic(&b->maker, inside(b, op), to, at, with));
 }
 
 vyre_value vyre_build_compare_exchange(vyre_builder *b,
-                                       vyre_buffer_handle buffer,
+                                       vyre_build_buffer_ref buffer,
                                        vyre_value index, vyre_value expected,
                                        vyre_value desired) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
@@ -315,10 +317,10 @@ vyre_value vyre_build_compare_exchange(vyre_builder *b,
   vyre__id old = vyre__builder_use(b, expected);
   vyre__id with = vyre__builder_use(b, desired);
   if (to == VYRE_NO_INDEX || !at || !old || !with) return (vyre_value){0};
-  return handle(b, vyre__make_atomic_cas(&b->maker, to, at, old, with));
+  return handle(b, vyre__ir_build_atomic_cas(&b->maker, to, at, old, with));
 }
 
 vyre_value vyre_build_push(vyre_builder *b, vyre_value value) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
-  return handle(b, vyre__make_push(&b->maker, vyre__builder_use(b, value)));
+  return handle(b, vyre__ir_build_push(&b->maker, vyre__builder_use(b, value)));
 }

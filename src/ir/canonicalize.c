@@ -144,13 +144,13 @@ typedef struct sealed_function {
 } sealed_function;
 
 /* Stays with the maker, so that the programs of a file share its arrays. */
-typedef struct vyre__sealer {
-  vyre__maker *m;
+typedef struct vyre__canonicalizer {
+  vyre__ir_builder *m;
   uint32_t epoch;
   bool out_of_memory;
   bool lost_local; /* one is used whose declaration is nowhere */
   vyre__node *nodes;
-  vyre__place *places;
+  vyre__source_loc *places;
   size_t node_count, node_capacity, place_capacity;
   uint32_t *lists;
   size_t list_count, list_capacity;
@@ -185,7 +185,7 @@ static bool grow(sealer *s, void *array, size_t *capacity, size_t need,
   vyre__reserve_free((s)->m->allocator, &(s)->array, &(s)->capacity, \
                      sizeof *(s)->array)
 
-static sealer *sealer_of(vyre__maker *m) {
+static sealer *sealer_of(vyre__ir_builder *m) {
   if (!m->sealer) {
     m->sealer = vyre__resize(m->allocator, NULL, 0, sizeof *m->sealer);
     if (!m->sealer) return NULL;
@@ -200,7 +200,7 @@ static sealer *sealer_of(vyre__maker *m) {
   return s;
 }
 
-void vyre__sealer_free(vyre__maker *m) {
+void vyre__canonicalizer_free(vyre__ir_builder *m) {
   sealer *s = m->sealer;
   if (!s) return;
   s->m = m;
@@ -215,7 +215,7 @@ void vyre__sealer_free(vyre__maker *m) {
   m->sealer = NULL;
 }
 
-static vyre__id put_node(sealer *s, vyre__node node, vyre__place place) {
+static vyre__id put_node(sealer *s, vyre__node node, vyre__source_loc place) {
   if (!ROOM(s, nodes, node_capacity, node_count, 1) ||
       !ROOM(s, places, place_capacity, node_count, 1)) {
     return 0;
@@ -226,14 +226,14 @@ static vyre__id put_node(sealer *s, vyre__node node, vyre__place place) {
   return (vyre__id)s->node_count++;
 }
 
-static vyre__made_local *made_local(sealer *s, uint32_t local) {
-  const vyre__made_function *made =
+static vyre__ir_local *made_local(sealer *s, uint32_t local) {
+  const vyre__ir_function *made =
       &s->m->functions[s->functions[s->writing].made];
   return &s->m->locals[made->first_local + local];
 }
 
 static uint32_t declare_local(sealer *s, uint32_t local) {
-  vyre__made_local *made = made_local(s, local);
+  vyre__ir_local *made = made_local(s, local);
   if (!ROOM(s, locals, local_capacity, local_count, 1)) return 0;
   s->locals[s->local_count++] =
       (vyre__local){made->name, made->type, made->is_mutable};
@@ -243,13 +243,13 @@ static uint32_t declare_local(sealer *s, uint32_t local) {
 }
 
 static uint32_t use_local(sealer *s, uint32_t local) {
-  const vyre__made_local *made = made_local(s, local);
+  const vyre__ir_local *made = made_local(s, local);
   if (made->sealed_by != s->epoch) s->lost_local = true;
   return made->sealed_as;
 }
 
 static uint32_t use_function(sealer *s, uint32_t function) {
-  vyre__made_function *made = &s->m->functions[function];
+  vyre__ir_function *made = &s->m->functions[function];
   if (s->writing > 0) s->calls_nested = true;
   if (made->sealed_by == s->epoch) return made->sealed_as;
   if (!ROOM(s, functions, function_capacity, function_count, 1)) return 0;
@@ -375,7 +375,7 @@ static inline vyre__id emit(sealer *s, vyre__id id) {
 
 static void emit_function(sealer *s, uint32_t index) {
   s->writing = index;
-  const vyre__made_function *made = &s->m->functions[s->functions[index].made];
+  const vyre__ir_function *made = &s->m->functions[s->functions[index].made];
   if (made->body == 0) return; /* wrong, or not yet read */
   /* A tree: each of its nodes is written once. What it takes is known. */
   size_t nodes = made->end_node - made->first_node;
@@ -399,7 +399,7 @@ static vyre_code check_calls(sealer *s, vyre_status *st) {
   uint32_t count = (uint32_t)s->function_count;
   if (!s->calls_nested) return VYRE_OK; /* nobody calls a kernel */
   if (!ROOM(s, stack, stack_capacity, stack_count, (size_t)count * 6)) {
-    return vyre__no_memory(st, "vyre__seal", "calls", count);
+    return vyre__no_memory(st, "vyre__canonicalize", "calls", count);
   }
   uint32_t *scratch = s->stack + s->stack_count;
   uint32_t *begin = scratch + 4 * (size_t)count, *end = begin + count;
@@ -462,7 +462,7 @@ static size_t name_bytes(const sealer *s, const vyre__kernel *kernel) {
 
 /* Whether no place needs all its bytes. */
 static bool places_are_small(const sealer *s) {
-  vyre__place all = {0, 0};
+  vyre__source_loc all = {0, 0};
   for (size_t i = 0; i < s->node_count; i++) {
     all.line |= s->places[i].line;
     all.column |= s->places[i].column;
@@ -507,7 +507,7 @@ static_assert(sizeof(vyre_program) % _Alignof(vyre_buffer_decl) == 0 &&
                   _Alignof(vyre__local) >= _Alignof(vyre__function) &&
                   _Alignof(vyre__function) >= _Alignof(vyre__id) &&
                   _Alignof(vyre__node) == _Alignof(vyre__id) &&
-                  _Alignof(vyre__place) == _Alignof(vyre__id),
+                  _Alignof(vyre__source_loc) == _Alignof(vyre__id),
               "nothing between arrays");
 
 static void put_names(const sealer *s, const vyre__kernel *kernel, char *at,
@@ -523,7 +523,7 @@ static void put_names(const sealer *s, const vyre__kernel *kernel, char *at,
   }
   for (size_t i = 0; i < s->function_count; i++) {
     const sealed_function *from = &s->functions[i];
-    const vyre__made_function *made = &s->m->functions[from->made];
+    const vyre__ir_function *made = &s->m->functions[from->made];
     functions[i] = (vyre__function){.name = put_name(&at, made->name),
                                     .result = made->result,
                                     .parameter_count = made->parameter_count,
@@ -570,7 +570,7 @@ static vyre_program *copy_program(sealer *s, const vyre__kernel *kernel,
 }
 
 static vyre_code write_nodes(sealer *s, uint32_t function, vyre_status *st) {
-  (void)put_node(s, (vyre__node){0}, (vyre__place){0});
+  (void)put_node(s, (vyre__node){0}, (vyre__source_loc){0});
   s->writing = 0;
   (void)use_function(s, function);
   for (uint32_t i = 0; i < s->function_count && !s->out_of_memory; i++) {
@@ -582,7 +582,7 @@ static vyre_code write_nodes(sealer *s, uint32_t function, vyre_status *st) {
     }
   }
   if (s->out_of_memory) {
-    return vyre__no_memory(st, "vyre__seal", "nodes", s->node_count);
+    return vyre__no_memory(st, "vyre__canonicalize", "nodes", s->node_count);
   }
   if (s->lost_local) {
     return REFUSE(st, "put every declaration into a block",
@@ -591,10 +591,10 @@ static vyre_code write_nodes(sealer *s, uint32_t function, vyre_status *st) {
   return check_calls(s, st);
 }
 
-static vyre_code check_made(const vyre__maker *m, uint32_t function,
+static vyre_code check_made(const vyre__ir_builder *m, uint32_t function,
                             const vyre__kernel *kernel, vyre_status *st) {
   if (m->out_of_memory) {
-    return vyre__no_memory(st, "vyre__seal", "nodes", m->node_count);
+    return vyre__no_memory(st, "vyre__canonicalize", "nodes", m->node_count);
   }
   if (function >= m->function_count || !m->functions[function].is_kernel ||
       m->functions[function].body == 0) {
@@ -604,24 +604,27 @@ static vyre_code check_made(const vyre__maker *m, uint32_t function,
   return vyre__kernel_check(kernel, st);
 }
 
-vyre_code vyre__seal(vyre__maker *m, uint32_t function,
-                     const vyre__kernel *kernel, vyre_allocator allocator,
-                     vyre_program **out, vyre_status *st) {
+vyre_code vyre__canonicalize(vyre__ir_builder *m, uint32_t function,
+                             const vyre__kernel *kernel,
+                             vyre_allocator allocator, vyre_program **out,
+                             vyre_status *st) {
   *out = NULL;
   VYRE_TRY(check_made(m, function, kernel, st));
   sealer *s = sealer_of(m);
-  if (!s) return vyre__no_memory(st, "vyre__seal", "nodes", m->node_count);
+  if (!s)
+    return vyre__no_memory(st, "vyre__canonicalize", "nodes", m->node_count);
   vyre_arena arena;
   vyre_arena_init(&arena, allocator);
   vyre_code code = write_nodes(s, function, st);
   if (code == VYRE_OK) {
     *out = copy_program(s, kernel, &arena);
     if (!*out) {
-      code = vyre__no_memory(st, "vyre__seal", "program", s->node_count);
+      code =
+          vyre__no_memory(st, "vyre__canonicalize", "program", s->node_count);
     }
   }
   if (!*out) {
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
     return code;
   }
   (*out)->arena = arena;

@@ -124,10 +124,10 @@ typedef struct vyre__node {
 } vyre__node;
 
 /* Where in the source a node begins; line 0 if it has no source. */
-typedef struct vyre__place {
+typedef struct vyre__source_loc {
   uint32_t line;
   uint32_t column;
-} vyre__place;
+} vyre__source_loc;
 
 typedef struct vyre__local {
   const char *name; /* for people: does not take part in the fingerprint */
@@ -153,7 +153,8 @@ struct vyre_program {
   const char *name; /* of the kernel; "" for a list of buffers without a body */
   const char *file; /* as given to the parser; "" if built by functions */
   const vyre_buffer_decl *buffers;
-  const vyre__place *buffer_places; /* of their names; NULL without a source */
+  const vyre__source_loc
+      *buffer_places; /* of their names; NULL without a source */
   size_t buffer_count;
   uint32_t workgroup[3];
   uint32_t over;     /* index of the buffer that the grid covers, or
@@ -163,8 +164,8 @@ struct vyre_program {
   const vyre__function *functions; /* [0] is the kernel */
   uint32_t function_count;         /* 0: no body */
   const vyre__node *nodes;
-  const uint32_t *places;         /* one a node: see vyre__place_of */
-  const vyre__place *wide_places; /* instead, if they do not fit there */
+  const uint32_t *places;              /* one a node: see vyre__source_loc_of */
+  const vyre__source_loc *wide_places; /* instead, if they do not fit there */
   uint32_t node_count;
   const uint32_t *lists;
   uint32_t list_count;
@@ -178,21 +179,21 @@ struct vyre_program {
  * them as they are. */
 enum { VYRE__COLUMN_BITS = 12 };
 
-static inline bool vyre__place_is_small(vyre__place place) {
+static inline bool vyre__place_is_small(vyre__source_loc place) {
   return place.line >> (32 - VYRE__COLUMN_BITS) == 0 &&
          place.column >> VYRE__COLUMN_BITS == 0;
 }
 
-static inline uint32_t vyre__place_pack(vyre__place place) {
+static inline uint32_t vyre__place_pack(vyre__source_loc place) {
   return place.line << VYRE__COLUMN_BITS | place.column;
 }
 
-static inline vyre__place vyre__place_of(const vyre_program *program,
-                                         vyre__id id) {
+static inline vyre__source_loc vyre__source_loc_of(const vyre_program *program,
+                                                   vyre__id id) {
   if (program->wide_places) return program->wide_places[id];
   const uint32_t packed = program->places[id];
-  return (vyre__place){packed >> VYRE__COLUMN_BITS,
-                       packed & ((1u << VYRE__COLUMN_BITS) - 1)};
+  return (vyre__source_loc){packed >> VYRE__COLUMN_BITS,
+                            packed & ((1u << VYRE__COLUMN_BITS) - 1)};
 }
 
 /* The functions of mathematics: EXP to HYPOT. */

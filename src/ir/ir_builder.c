@@ -11,12 +11,12 @@
 #include "ir/ir_builder_internal.h"
 #include "lang/lex.h"
 
-void vyre__maker_init(vyre__maker *m, vyre_allocator allocator,
-                      vyre__reporter reporter) {
-  *m = (vyre__maker){.allocator = allocator,
-                     .reporter = reporter,
-                     .length = 1,
-                     .function = VYRE_NO_INDEX};
+void vyre__ir_builder_init(vyre__ir_builder *m, vyre_allocator allocator,
+                           vyre__reporter reporter) {
+  *m = (vyre__ir_builder){.allocator = allocator,
+                          .reporter = reporter,
+                          .length = 1,
+                          .function = VYRE_NO_INDEX};
   vyre_arena_init(&m->names, allocator);
   (void)vyre__append(m, (vyre__node){0}, 0); /* node 0 is none */
 }
@@ -25,7 +25,7 @@ void vyre__maker_init(vyre__maker *m, vyre_allocator allocator,
   vyre__reserve_free((m)->allocator, &(m)->array, &(m)->capacity, \
                      sizeof *(m)->array)
 
-void vyre__maker_finish(vyre__maker *m) {
+void vyre__ir_builder_build(vyre__ir_builder *m) {
   FREE_ARRAY(m, nodes, node_capacity);
   FREE_ARRAY(m, spans, span_capacity);
   FREE_ARRAY(m, lists, list_capacity);
@@ -34,13 +34,13 @@ void vyre__maker_finish(vyre__maker *m) {
   FREE_ARRAY(m, parameters, parameter_capacity);
   FREE_ARRAY(m, locals, local_capacity);
   FREE_ARRAY(m, stack, stack_capacity);
-  vyre__sealer_free(m);
-  vyre_arena_finish(&m->names);
+  vyre__canonicalizer_free(m);
+  vyre_arena_deinit(&m->names);
 }
 
 /* Room for @p more elements; false, and remembered, without memory. */
-static bool grow(vyre__maker *m, void *array, size_t *capacity, size_t count,
-                 size_t more, size_t element_size) {
+static bool grow(vyre__ir_builder *m, void *array, size_t *capacity,
+                 size_t count, size_t more, size_t element_size) {
   if (more <= *capacity - count) return true;
   if (more < UINT32_MAX && count < UINT32_MAX - more &&
       vyre__reserve(m->allocator, array, capacity, count + more, element_size,
@@ -56,8 +56,9 @@ static bool grow(vyre__maker *m, void *array, size_t *capacity, size_t count,
 
 /* --- reports ---------------------------------------------------------------*/
 
-static void report(vyre__maker *m, vyre__span span, const char *rule,
-                   vyre__span other, const char *other_text, const char *fix,
+static void report(vyre__ir_builder *m, vyre__source_span span,
+                   const char *rule, vyre__source_span other,
+                   const char *other_text, const char *fix,
                    const char *message) {
   m->error_count++;
   if (!m->reporter.report) return;
@@ -76,28 +77,29 @@ enum { MESSAGE = 512 };
     va_end(arguments_);                                  \
   } while (0)
 
-vyre__id vyre__complain(vyre__maker *m, const char *rule, const char *fix,
+vyre__id vyre__diagnose(vyre__ir_builder *m, const char *rule, const char *fix,
                         const char *format, ...) {
   char message[MESSAGE];
   FORMAT_MESSAGE(message, format);
-  report(m, (vyre__span){m->place, m->length}, rule, (vyre__span){0}, NULL, fix,
-         message);
+  report(m, (vyre__source_span){m->place, m->length}, rule,
+         (vyre__source_span){0}, NULL, fix, message);
   return 0;
 }
 
-vyre__id vyre__complain_at(vyre__maker *m, vyre__id node, const char *rule,
+vyre__id vyre__diagnose_at(vyre__ir_builder *m, vyre__id node, const char *rule,
                            const char *fix, const char *format, ...) {
   char message[MESSAGE];
   FORMAT_MESSAGE(message, format);
-  vyre__span span = {m->place, m->length};
+  vyre__source_span span = {m->place, m->length};
   if (node) span = m->spans[node];
-  report(m, span, rule, (vyre__span){0}, NULL, fix, message);
+  report(m, span, rule, (vyre__source_span){0}, NULL, fix, message);
   return 0;
 }
 
-vyre__id vyre__complain_span(vyre__maker *m, vyre__span span, const char *rule,
-                             vyre__span other, const char *other_text,
-                             const char *fix, const char *format, ...) {
+vyre__id vyre__diagnose_span(vyre__ir_builder *m, vyre__source_span span,
+                             const char *rule, vyre__source_span other,
+                             const char *other_text, const char *fix,
+                             const char *format, ...) {
   char message[MESSAGE];
   FORMAT_MESSAGE(message, format);
   report(m, span, rule, other, other_text, fix, message);
@@ -118,15 +120,15 @@ static const char *depth_fix(vyre__op op) {
   return "give an inner part a name with let, or move it to a fn";
 }
 
-VYRE__RARE bool vyre__append_room(vyre__maker *m, vyre__op op,
+VYRE__RARE bool vyre__append_room(vyre__ir_builder *m, vyre__op op,
                                   unsigned height) {
   if (height >= VYRE__MAX_DEPTH) {
-    vyre__complain(m, "V089", depth_fix(op),
+    vyre__diagnose(m, "V089", depth_fix(op),
                    "this is nested more than %d levels deep", VYRE__MAX_DEPTH);
     return false;
   }
   if (m->node_count >= VYRE__MAX_NODES) {
-    vyre__complain(m, "V089", "split the file",
+    vyre__diagnose(m, "V089", "split the file",
                    "a file of more than %d operations", VYRE__MAX_NODES);
     return false;
   }
@@ -134,7 +136,7 @@ VYRE__RARE bool vyre__append_room(vyre__maker *m, vyre__op op,
          GROW(m, spans, span_capacity, node_count, 1);
 }
 
-uint32_t vyre__append_list(vyre__maker *m, const uint32_t *items,
+uint32_t vyre__append_list(vyre__ir_builder *m, const uint32_t *items,
                            size_t count) {
   if (!GROW(m, lists, list_capacity, list_count, count)) return VYRE_NO_INDEX;
   uint32_t offset = (uint32_t)m->list_count;
@@ -143,16 +145,16 @@ uint32_t vyre__append_list(vyre__maker *m, const uint32_t *items,
   return offset;
 }
 
-uint32_t vyre__stack_mark(const vyre__maker *m) {
+uint32_t vyre__stack_mark(const vyre__ir_builder *m) {
   return (uint32_t)m->stack_count;
 }
 
-void vyre__push(vyre__maker *m, vyre__id id) {
+void vyre__push(vyre__ir_builder *m, vyre__id id) {
   if (!GROW(m, stack, stack_capacity, stack_count, 1)) return;
   m->stack[m->stack_count++] = id;
 }
 
-void vyre__stack_drop(vyre__maker *m, uint32_t mark) {
+void vyre__stack_drop(vyre__ir_builder *m, uint32_t mark) {
   if (mark < m->stack_count) m->stack_count = mark;
 }
 
@@ -167,9 +169,10 @@ static bool is_printable(const char *text, size_t length) {
   return true;
 }
 
-vyre__id vyre__make_text(vyre__maker *m, const char *text, size_t length) {
+vyre__id vyre__ir_build_text(vyre__ir_builder *m, const char *text,
+                             size_t length) {
   if (!is_printable(text, length)) {
-    return vyre__complain(m, "", "use UTF-8 without control characters",
+    return vyre__diagnose(m, "", "use UTF-8 without control characters",
                           "a text that cannot be printed");
   }
   if (!GROW(m, texts, text_capacity, text_count, length)) return 0;
@@ -183,7 +186,8 @@ vyre__id vyre__make_text(vyre__maker *m, const char *text, size_t length) {
 
 /* --- functions -------------------------------------------------------------*/
 
-static const char *keep_name(vyre__maker *m, const char *name, size_t length) {
+static const char *keep_name(vyre__ir_builder *m, const char *name,
+                             size_t length) {
   if (!name || length == 0) return "";
   char *copy = vyre_arena_alloc(&m->names, length + 1, 1);
   if (!copy) {
@@ -195,55 +199,55 @@ static const char *keep_name(vyre__maker *m, const char *name, size_t length) {
   return copy;
 }
 
-uint32_t vyre__function_declare(vyre__maker *m, const char *name, size_t length,
-                                vyre_type result) {
+uint32_t vyre__function_declare(vyre__ir_builder *m, const char *name,
+                                size_t length, vyre_type result) {
   if (!GROW(m, functions, function_capacity, function_count, 1)) {
     return VYRE_NO_INDEX;
   }
   uint32_t index = (uint32_t)m->function_count++;
   m->functions[index] =
-      (vyre__made_function){.name = keep_name(m, name, length),
-                            .span = {m->place, m->length},
-                            .result = (uint8_t)result,
-                            .first_parameter = (uint32_t)m->parameter_count};
+      (vyre__ir_function){.name = keep_name(m, name, length),
+                          .span = {m->place, m->length},
+                          .result = (uint8_t)result,
+                          .first_parameter = (uint32_t)m->parameter_count};
   return index;
 }
 
-void vyre__function_parameter(vyre__maker *m, uint32_t function,
+void vyre__function_parameter(vyre__ir_builder *m, uint32_t function,
                               const char *name, size_t length, vyre_type type) {
   if (function >= m->function_count) return;
   if (!GROW(m, parameters, parameter_capacity, parameter_count, 1)) return;
   m->parameters[m->parameter_count++] =
-      (vyre__made_parameter){.name = keep_name(m, name, length),
-                             .span = {m->place, m->length},
-                             .type = (uint8_t)type};
+      (vyre__ir_parameter){.name = keep_name(m, name, length),
+                           .span = {m->place, m->length},
+                           .type = (uint8_t)type};
   m->functions[function].parameter_count++;
 }
 
-void vyre__function_begin(vyre__maker *m, uint32_t function) {
+void vyre__function_begin(vyre__ir_builder *m, uint32_t function) {
   m->function = function;
   m->kernel = NULL;
   m->loop_depth = 0;
   m->errors_before = m->error_count;
   if (function >= m->function_count) return;
-  vyre__made_function *f = &m->functions[function];
+  vyre__ir_function *f = &m->functions[function];
   f->first_local = (uint32_t)m->local_count;
   f->local_count = 0;
   f->first_node = f->end_node = (uint32_t)m->node_count;
   f->body = 0;
   if (!GROW(m, locals, local_capacity, local_count, f->parameter_count)) return;
   for (uint32_t i = 0; i < f->parameter_count; i++) {
-    const vyre__made_parameter *it = &m->parameters[f->first_parameter + i];
-    m->locals[m->local_count++] = (vyre__made_local){.name = it->name,
-                                                     .span = it->span,
-                                                     .type = it->type,
-                                                     .is_parameter = true,
-                                                     .is_open = true};
+    const vyre__ir_parameter *it = &m->parameters[f->first_parameter + i];
+    m->locals[m->local_count++] = (vyre__ir_local){.name = it->name,
+                                                   .span = it->span,
+                                                   .type = it->type,
+                                                   .is_parameter = true,
+                                                   .is_open = true};
     f->local_count++;
   }
 }
 
-uint32_t vyre__kernel_begin(vyre__maker *m, const vyre__kernel *kernel) {
+uint32_t vyre__kernel_begin(vyre__ir_builder *m, const vyre__kernel *kernel) {
   uint32_t index = vyre__function_declare(m, kernel->name, strlen(kernel->name),
                                           VYRE_TYPE_VOID);
   vyre__function_begin(m, index);
@@ -252,16 +256,16 @@ uint32_t vyre__kernel_begin(vyre__maker *m, const vyre__kernel *kernel) {
   return index;
 }
 
-vyre__maker_mark vyre__maker_here(const vyre__maker *m) {
-  return (vyre__maker_mark){m->node_count,     m->list_count,
-                            m->text_count,     m->local_count,
-                            m->function_count, vyre__arena_here(&m->names)};
+vyre__ir_builder_mark vyre__ir_builder_here(const vyre__ir_builder *m) {
+  return (vyre__ir_builder_mark){
+      m->node_count,  m->list_count,     m->text_count,
+      m->local_count, m->function_count, vyre__arena_here(&m->names)};
 }
 
-void vyre__maker_drop(vyre__maker *m, uint32_t function,
-                      vyre__maker_mark mark) {
+void vyre__ir_builder_drop(vyre__ir_builder *m, uint32_t function,
+                           vyre__ir_builder_mark mark) {
   if (m->function_count != mark.functions) return;
-  vyre__made_function *f = &m->functions[function];
+  vyre__ir_function *f = &m->functions[function];
   f->first_node = f->end_node = 0;
   f->first_local = f->local_count = 0;
   f->body = 0;
@@ -274,7 +278,7 @@ void vyre__maker_drop(vyre__maker *m, uint32_t function,
 }
 
 /* Whether control never leaves the end of a statement. */
-static bool always_returns(const vyre__maker *m, vyre__id id) {
+static bool always_returns(const vyre__ir_builder *m, vyre__id id) {
   const vyre__node *node = &m->nodes[id];
   if (node->op == VYRE__OP_RETURN) return true;
   if (node->op == VYRE__OP_IF) {
@@ -287,12 +291,12 @@ static bool always_returns(const vyre__maker *m, vyre__id id) {
   return false;
 }
 
-void vyre__function_end(vyre__maker *m, vyre__id body) {
+void vyre__function_end(vyre__ir_builder *m, vyre__id body) {
   uint32_t function = m->function;
   m->function = VYRE_NO_INDEX;
   m->kernel = NULL;
   if (function >= m->function_count) return;
-  vyre__made_function *f = &m->functions[function];
+  vyre__ir_function *f = &m->functions[function];
   f->end_node = (uint32_t)m->node_count;
   for (uint32_t i = 0; i < f->local_count; i++) {
     m->locals[f->first_local + i].is_open = false;
@@ -300,20 +304,20 @@ void vyre__function_end(vyre__maker *m, vyre__id body) {
   if (!body || m->error_count != m->errors_before) return;
   f->body = body;
   if (f->is_kernel || always_returns(m, body)) return;
-  vyre__complain_span(m, f->span, "V077", (vyre__span){0}, NULL,
+  vyre__diagnose_span(m, f->span, "V077", (vyre__source_span){0}, NULL,
                       "end every path with return and a value",
                       "fn '%.100s' gives %s, but not on every path", f->name,
                       vyre__type_name(f->result));
 }
 
-uint32_t vyre__local_add(vyre__maker *m, const char *name, size_t length,
-                         vyre__made_local local) {
+uint32_t vyre__local_add(vyre__ir_builder *m, const char *name, size_t length,
+                         vyre__ir_local local) {
   if (m->function >= m->function_count ||
       !GROW(m, locals, local_capacity, local_count, 1)) {
     return VYRE_NO_INDEX;
   }
   local.name = keep_name(m, name, length);
-  local.span = (vyre__span){m->place, m->length};
+  local.span = (vyre__source_span){m->place, m->length};
   local.is_open = true;
   m->locals[m->local_count++] = local;
   return m->functions[m->function].local_count++;
@@ -404,7 +408,7 @@ uint32_t vyre__call_cycle(const vyre__call_graph *graph, uint32_t *scratch,
   return VYRE_NO_INDEX;
 }
 
-uint32_t vyre__find_recursion(vyre__maker *m, vyre__id *call) {
+uint32_t vyre__find_recursion(vyre__ir_builder *m, vyre__id *call) {
   uint32_t count = (uint32_t)m->function_count;
   size_t bytes = (size_t)count * 6 * sizeof(uint32_t);
   if (count == 0 || !m->has_nested_calls) return VYRE_NO_INDEX;

@@ -55,12 +55,13 @@ static const char *fitting_fix(uint64_t magnitude, bool negative,
   return "use a number that fits";
 }
 
-static vyre__id settle_integer(vyre__maker *m, vyre__id id, vyre_type type) {
+static vyre__id settle_integer(vyre__ir_builder *m, vyre__id id,
+                               vyre_type type) {
   vyre__node *node = &m->nodes[id];
   uint64_t magnitude = vyre__literal(node);
   bool negative = node->aux != 0;
   if (!integer_fits(magnitude, negative, type)) {
-    return vyre__complain_at(
+    return vyre__diagnose_at(
         m, id, "V064", fitting_fix(magnitude, negative, type),
         "%s%llu does not fit %s", negative ? "-" : "",
         (unsigned long long)magnitude, vyre__type_name(type));
@@ -74,29 +75,29 @@ static vyre__id settle_integer(vyre__maker *m, vyre__id id, vyre_type type) {
   return id;
 }
 
-vyre__id vyre__settle_index(vyre__maker *m, vyre__id id) {
+vyre__id vyre__resolve_index_type(vyre__ir_builder *m, vyre__id id) {
   const vyre__node *node = &m->nodes[id];
   uint64_t magnitude = vyre__literal(node);
   if (node->op != VYRE__OP_LITERAL || !node->aux ||
       !integer_fits(magnitude, true, VYRE_TYPE_I32)) {
-    return vyre__settle(m, id, VYRE_TYPE_U32);
+    return vyre__resolve_type(m, id, VYRE_TYPE_U32);
   }
   char fix[96];
   snprintf(fix, sizeof fix, "write -%llui: an index may be of any integer type",
            (unsigned long long)magnitude);
-  return vyre__complain_at(m, id, "V064", fix,
+  return vyre__diagnose_at(m, id, "V064", fix,
                            "-%llu does not fit u32, which a literal is as an "
                            "index",
                            (unsigned long long)magnitude);
 }
 
 /* The literal holds both roundings, so that f32 is rounded once. */
-static vyre__id settle_float(vyre__maker *m, vyre__id id, vyre_type type) {
+static vyre__id settle_float(vyre__ir_builder *m, vyre__id id, vyre_type type) {
   vyre__node *node = &m->nodes[id];
   uint64_t bits = type == VYRE_TYPE_F32 ? node->c : vyre__literal(node);
   uint64_t infinity = type == VYRE_TYPE_F32 ? 0x7F800000u : 0x7FF0000000000000u;
   if ((bits & infinity) == infinity) {
-    return vyre__complain_at(
+    return vyre__diagnose_at(
         m, id, "V064",
         type == VYRE_TYPE_F32 ? "write inf, or add the suffix d for f64"
                               : "write inf_f64",
@@ -104,7 +105,7 @@ static vyre__id settle_float(vyre__maker *m, vyre__id id, vyre_type type) {
   }
   if (type == VYRE_TYPE_F32 && (bits & INT32_MAX) == 0 &&
       (vyre__literal(node) & INT64_MAX) != 0) {
-    return vyre__complain_at(m, id, "V064",
+    return vyre__diagnose_at(m, id, "V064",
                              "write 0.0, or add the suffix d for f64",
                              "this number is too small for f32: it would be 0");
   }
@@ -116,26 +117,26 @@ static vyre__id settle_float(vyre__maker *m, vyre__id id, vyre_type type) {
 }
 
 /* Operands that share the type of an untyped operation. */
-static bool settle_operands(vyre__maker *m, vyre__id id, vyre_type type) {
+static bool settle_operands(vyre__ir_builder *m, vyre__id id, vyre_type type) {
   vyre__node node = m->nodes[id];
   bool good = true;
   switch ((unsigned)vyre__ops[node.op].form) {
     case VYRE__FORM_UNARY:
-      return vyre__settle(m, node.a, type) != 0;
+      return vyre__resolve_type(m, node.a, type) != 0;
     case VYRE__FORM_BINARY:
-      good = vyre__settle(m, node.a, type) != 0;
+      good = vyre__resolve_type(m, node.a, type) != 0;
       if (vyre__ops[node.op].rule == VYRE__RULE_SHIFT) return good;
-      return vyre__settle(m, node.b, type) && good;
+      return vyre__resolve_type(m, node.b, type) && good;
     default: /* FMA, SELECT */
       if (node.op != VYRE__OP_SELECT) {
-        good = vyre__settle(m, node.a, type) != 0;
+        good = vyre__resolve_type(m, node.a, type) != 0;
       }
-      good = vyre__settle(m, node.b, type) && good;
-      return vyre__settle(m, node.c, type) && good;
+      good = vyre__resolve_type(m, node.b, type) && good;
+      return vyre__resolve_type(m, node.c, type) && good;
   }
 }
 
-const char *vyre__float_fix(const vyre__maker *m, vyre__id id,
+const char *vyre__float_fix(const vyre__ir_builder *m, vyre__id id,
                             char fix[VYRE__FLOAT_FIX]) {
   const vyre__node *node = &m->nodes[id];
   const char *sign = node->aux ? "-" : "";
@@ -146,16 +147,17 @@ const char *vyre__float_fix(const vyre__maker *m, vyre__id id,
   return fix;
 }
 
-static vyre__id wrong_literal(vyre__maker *m, vyre__id id, vyre_type type) {
+static vyre__id wrong_literal(vyre__ir_builder *m, vyre__id id,
+                              vyre_type type) {
   const char *name = vyre__type_name(type);
   if (vyre__type_of(m, id) == VYRE__TYPE_INT) {
     char fix[VYRE__FLOAT_FIX];
-    return vyre__complain_at(m, id, "V062", vyre__float_fix(m, id, fix),
+    return vyre__diagnose_at(m, id, "V062", vyre__float_fix(m, id, fix),
                              "%s is needed here, and an integer literal never "
                              "becomes a float",
                              name);
   }
-  return vyre__complain_at(
+  return vyre__diagnose_at(
       m, id, "V063", "write an integer, or cast the float: u32(x)",
       "%s is needed here, and this is a float literal", name);
 }
@@ -166,7 +168,8 @@ static inline bool is_small_integer(const vyre__node *node) {
          node->aux == 0 && node->b == 0 && node->a <= INT32_MAX;
 }
 
-vyre__id vyre__settle_literal(vyre__maker *m, vyre__id id, vyre_type type) {
+vyre__id vyre__resolve_literal_type(vyre__ir_builder *m, vyre__id id,
+                                    vyre_type type) {
   unsigned from = vyre__type_of(m, id);
   if (type == VYRE_TYPE_VOID || type == VYRE_TYPE_BOOL) {
     type = from == VYRE__TYPE_INT ? VYRE_TYPE_I32 : VYRE_TYPE_F32;
@@ -184,16 +187,16 @@ vyre__id vyre__settle_literal(vyre__maker *m, vyre__id id, vyre_type type) {
                                   : settle_float(m, id, type);
   }
   if (!vyre__rule_takes(vyre__ops[op].rule, type)) {
-    return vyre__complain_operand(m, op, id, type);
+    return vyre__diagnose_operand(m, op, id, type);
   }
   if (!settle_operands(m, id, type)) return 0;
   m->nodes[id].type = (uint8_t)type;
   return id;
 }
 
-vyre__id vyre__expect(vyre__maker *m, vyre__id id, vyre_type type,
+vyre__id vyre__expect(vyre__ir_builder *m, vyre__id id, vyre_type type,
                       const char *rule, const char *what) {
-  id = vyre__settle(m, id, type);
+  id = vyre__resolve_type(m, id, type);
   if (!id) return 0;
   unsigned got = vyre__type_of(m, id);
   if (got == (unsigned)type) return id;
@@ -210,14 +213,14 @@ vyre__id vyre__expect(vyre__maker *m, vyre__id id, vyre_type type,
   } else {
     snprintf(fix, sizeof fix, "cast it: %s(x)", vyre__type_name(type));
   }
-  return vyre__complain_at(m, id, rule, fix, "%s must be %s, and this is %s",
+  return vyre__diagnose_at(m, id, rule, fix, "%s must be %s, and this is %s",
                            what, vyre__type_name(type), vyre__type_name(got));
 }
 
-vyre__id vyre__expect_named(vyre__maker *m, vyre__id id, vyre_type type,
+vyre__id vyre__expect_named(vyre__ir_builder *m, vyre__id id, vyre_type type,
                             const char *rule, const char *what,
                             const char *name) {
-  id = vyre__settle(m, id, type);
+  id = vyre__resolve_type(m, id, type);
   if (!id || vyre__type_of(m, id) == (unsigned)type) return id;
   char text[128];
   snprintf(text, sizeof text, "%s '%.60s'", what, name);
@@ -226,9 +229,9 @@ vyre__id vyre__expect_named(vyre__maker *m, vyre__id id, vyre_type type,
 
 /* --- constants -------------------------------------------------------------*/
 
-static bool eval(vyre__maker *m, vyre__id id, uint64_t *bits);
+static bool eval(vyre__ir_builder *m, vyre__id id, uint64_t *bits);
 
-static bool eval_operation(vyre__maker *m, const vyre__node *node,
+static bool eval_operation(vyre__ir_builder *m, const vyre__node *node,
                            uint64_t *bits) {
   unsigned form = vyre__ops[node->op].form;
   const vyre__id operands[3] = {node->a, node->b, node->c};
@@ -244,7 +247,7 @@ static bool eval_operation(vyre__maker *m, const vyre__node *node,
                            values, bits);
 }
 
-static bool eval(vyre__maker *m, vyre__id id, uint64_t *bits) {
+static bool eval(vyre__ir_builder *m, vyre__id id, uint64_t *bits) {
   vyre__node node = m->nodes[id];
   const vyre__op_info *info = &vyre__ops[node.op];
   if (node.op == VYRE__OP_LITERAL) {
@@ -252,7 +255,7 @@ static bool eval(vyre__maker *m, vyre__id id, uint64_t *bits) {
     return true;
   }
   if (vyre__op_is_math(node.op)) {
-    vyre__complain_at(m, id, "V090",
+    vyre__diagnose_at(m, id, "V090",
                       "write the number, or call it in the kernel",
                       "%s() runs on the device, and this must be known when "
                       "the kernel is compiled",
@@ -264,13 +267,13 @@ static bool eval(vyre__maker *m, vyre__id id, uint64_t *bits) {
       (info->form == VYRE__FORM_UNARY || info->form == VYRE__FORM_BINARY ||
        info->form == VYRE__FORM_TERNARY);
   if (is_pure) return eval_operation(m, &node, bits);
-  vyre__complain_at(m, id, "V090",
+  vyre__diagnose_at(m, id, "V090",
                     "use literals, consts and operations on them",
                     "this must be known when the kernel is compiled");
   return false;
 }
 
-bool vyre__const_eval(vyre__maker *m, vyre__id id, uint64_t *bits) {
-  id = vyre__settle(m, id, VYRE_TYPE_VOID);
+bool vyre__const_eval(vyre__ir_builder *m, vyre__id id, uint64_t *bits) {
+  id = vyre__resolve_type(m, id, VYRE_TYPE_VOID);
   return id != 0 && eval(m, id, bits);
 }

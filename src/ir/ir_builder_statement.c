@@ -5,7 +5,7 @@
 
 /* --- blocks ----------------------------------------------------------------*/
 
-vyre__mark vyre__block_begin(vyre__maker *m) {
+vyre__mark vyre__block_begin(vyre__ir_builder *m) {
   uint32_t locals = 0;
   if (m->function < m->function_count) {
     locals = m->functions[m->function].local_count;
@@ -13,19 +13,19 @@ vyre__mark vyre__block_begin(vyre__maker *m) {
   return (vyre__mark){(uint32_t)m->stack_count, locals};
 }
 
-void vyre__statement(vyre__maker *m, vyre__id statement) {
+void vyre__statement(vyre__ir_builder *m, vyre__id statement) {
   if (statement) vyre__push(m, statement);
 }
 
-static void close_locals(vyre__maker *m, uint32_t from) {
+static void close_locals(vyre__ir_builder *m, uint32_t from) {
   if (m->function >= m->function_count) return;
-  const vyre__made_function *f = &m->functions[m->function];
+  const vyre__ir_function *f = &m->functions[m->function];
   for (uint32_t i = from; i < f->local_count; i++) {
     m->locals[f->first_local + i].is_open = false;
   }
 }
 
-vyre__id vyre__block_end(vyre__maker *m, vyre__mark mark) {
+vyre__id vyre__block_end(vyre__ir_builder *m, vyre__mark mark) {
   close_locals(m, mark.local);
   uint32_t count = (uint32_t)m->stack_count - mark.stack;
   unsigned height = 0;
@@ -40,7 +40,7 @@ vyre__id vyre__block_end(vyre__maker *m, vyre__mark mark) {
       m, (vyre__node){.op = VYRE__OP_BLOCK, .a = list, .b = count}, height);
 }
 
-static vyre__id as_block(vyre__maker *m, vyre__id body) {
+static vyre__id as_block(vyre__ir_builder *m, vyre__id body) {
   if (!body || m->nodes[body].op == VYRE__OP_BLOCK) return body;
   uint32_t list = vyre__append_list(m, &body, 1);
   if (list == VYRE_NO_INDEX) return 0;
@@ -50,16 +50,16 @@ static vyre__id as_block(vyre__maker *m, vyre__id body) {
 
 /* --- locals and memory -----------------------------------------------------*/
 
-vyre__id vyre__make_let(vyre__maker *m, const char *name, size_t length,
-                        vyre_type type, bool is_mutable, vyre__id value,
-                        uint32_t *local) {
+vyre__id vyre__ir_build_let(vyre__ir_builder *m, const char *name,
+                            size_t length, vyre_type type, bool is_mutable,
+                            vyre__id value, uint32_t *local) {
   if (type == VYRE_TYPE_VOID) {
-    value = vyre__settle(m, value, VYRE_TYPE_VOID);
+    value = vyre__resolve_type(m, value, VYRE_TYPE_VOID);
     type = vyre__type_of(m, value);
   }
   *local = vyre__local_add(
       m, name, length,
-      (vyre__made_local){.type = (uint8_t)type, .is_mutable = is_mutable});
+      (vyre__ir_local){.type = (uint8_t)type, .is_mutable = is_mutable});
   if (*local == VYRE_NO_INDEX || !value) return 0;
   value = vyre__expect_named(m, value, type, "V065", "the value of",
                              m->locals[m->local_count - 1].name);
@@ -69,7 +69,7 @@ vyre__id vyre__make_let(vyre__maker *m, const char *name, size_t length,
                       vyre__height(m, value));
 }
 
-static vyre__id not_mutable(vyre__maker *m, const vyre__made_local *it) {
+static vyre__id not_mutable(vyre__ir_builder *m, const vyre__ir_local *it) {
   const char *fix = "declare it with var instead of let";
   const char *kind = "declared by let";
   if (it->is_parameter) {
@@ -79,15 +79,17 @@ static vyre__id not_mutable(vyre__maker *m, const vyre__made_local *it) {
     fix = "use while with a var, or change the step of the loop";
     kind = "a loop variable";
   }
-  return vyre__complain_span(
-      m, (vyre__span){m->place, m->length}, "V066", it->span, "declared here",
-      fix, "'%.100s' is %s and cannot be changed", it->name, kind);
+  return vyre__diagnose_span(m, (vyre__source_span){m->place, m->length},
+                             "V066", it->span, "declared here", fix,
+                             "'%.100s' is %s and cannot be changed", it->name,
+                             kind);
 }
 
-vyre__id vyre__make_assign(vyre__maker *m, uint32_t local, vyre__id value) {
-  vyre__id there = vyre__make_local(m, local); /* all checks of a use */
+vyre__id vyre__ir_build_assign(vyre__ir_builder *m, uint32_t local,
+                               vyre__id value) {
+  vyre__id there = vyre__ir_build_local(m, local); /* all checks of a use */
   if (!there) return 0;
-  const vyre__made_local *it =
+  const vyre__ir_local *it =
       &m->locals[m->functions[m->function].first_local + local];
   if (!it->is_mutable) return not_mutable(m, it);
   if (!value) return 0;
@@ -99,13 +101,13 @@ vyre__id vyre__make_assign(vyre__maker *m, uint32_t local, vyre__id value) {
       vyre__height(m, value));
 }
 
-vyre__id vyre__make_store(vyre__maker *m, uint32_t buffer, vyre__id index,
-                          vyre__id value) {
+vyre__id vyre__ir_build_store(vyre__ir_builder *m, uint32_t buffer,
+                              vyre__id index, vyre__id value) {
   const vyre_buffer_decl *decl = vyre__buffer_at(m, buffer);
-  if (decl) index = vyre__make_index(m, decl, index);
+  if (decl) index = vyre__ir_build_index(m, decl, index);
   if (!decl || !index || !value) return 0;
   if (decl->access == VYRE_ACCESS_READ || decl->access == VYRE_ACCESS_UNIFORM) {
-    return vyre__complain(
+    return vyre__diagnose(
         m, "V071",
         decl->access == VYRE_ACCESS_READ
             ? "declare it read_write"
@@ -124,8 +126,8 @@ vyre__id vyre__make_store(vyre__maker *m, uint32_t buffer, vyre__id index,
 
 /* --- control ---------------------------------------------------------------*/
 
-vyre__id vyre__make_if(vyre__maker *m, vyre__id condition, vyre__id then,
-                       vyre__id otherwise) {
+vyre__id vyre__ir_build_if(vyre__ir_builder *m, vyre__id condition,
+                           vyre__id then, vyre__id otherwise) {
   condition =
       vyre__expect(m, condition, VYRE_TYPE_BOOL, "V067", "the condition of if");
   then = as_block(m, then);
@@ -142,19 +144,19 @@ vyre__id vyre__make_if(vyre__maker *m, vyre__id condition, vyre__id then,
 }
 
 /* One integer type for first and bound; VOID if that was reported. */
-static vyre_type loop_type(vyre__maker *m, vyre_type type, vyre__id *first,
+static vyre_type loop_type(vyre__ir_builder *m, vyre_type type, vyre__id *first,
                            vyre__id *bound) {
   if (!*first || !*bound) return VYRE_TYPE_VOID;
   if (type == VYRE_TYPE_VOID) type = vyre__type_of(m, *first);
   if (vyre__type_is_untyped(type)) type = vyre__type_of(m, *bound);
   if (vyre__type_is_untyped(type)) type = VYRE_TYPE_VOID;
-  *first = vyre__settle(m, *first, type);
-  *bound = vyre__settle(m, *bound, type);
+  *first = vyre__resolve_type(m, *first, type);
+  *bound = vyre__resolve_type(m, *bound, type);
   if (!*first || !*bound) return VYRE_TYPE_VOID;
   unsigned a = vyre__type_of(m, *first), b = vyre__type_of(m, *bound);
   if (type == VYRE_TYPE_VOID) type = a;
   if (a == b && a == (unsigned)type && vyre__type_is_integer(type)) return type;
-  vyre__complain(m, "V081", "cast one of them, as in u32(x)",
+  vyre__diagnose(m, "V081", "cast one of them, as in u32(x)",
                  "a for loop counts from one integer to another of the same "
                  "type, and these are %s and %s",
                  vyre__type_name(a == b ? (unsigned)type : a),
@@ -162,40 +164,41 @@ static vyre_type loop_type(vyre__maker *m, vyre_type type, vyre__id *first,
   return VYRE_TYPE_VOID;
 }
 
-static vyre__id loop_step(vyre__maker *m, vyre_type type, vyre__id step) {
+static vyre__id loop_step(vyre__ir_builder *m, vyre_type type, vyre__id step) {
   step = vyre__expect(m, step, type, "V081", "the step of the loop");
   uint64_t bits;
   if (!step || !vyre__const_eval(m, step, &bits)) return 0;
   bool negative = (type == VYRE_TYPE_I32 && bits > INT32_MAX) ||
                   (type == VYRE_TYPE_I64 && bits > INT64_MAX);
   if (bits == 0 || negative) {
-    return vyre__complain_at(m, step, "V082",
+    return vyre__diagnose_at(m, step, "V082",
                              "use a step of 1 or more; count down with -=",
                              "the step of a loop must be above 0");
   }
   if (m->nodes[step].op == VYRE__OP_LITERAL) return step;
-  vyre__id literal = vyre__make_literal(m, type, bits);
+  vyre__id literal = vyre__ir_build_literal(m, type, bits);
   if (literal) m->spans[literal] = m->spans[step];
   return literal;
 }
 
-void vyre__for_begin(vyre__maker *m, vyre__for *loop, const char *name,
+void vyre__for_begin(vyre__ir_builder *m, vyre__for *loop, const char *name,
                      size_t length, vyre_type type, vyre__loop kind,
                      vyre__id first, vyre__id bound, vyre__id step) {
   loop->mark = vyre__block_begin(m);
-  loop->span = (vyre__span){m->place, m->length};
+  loop->span = (vyre__source_span){m->place, m->length};
   loop->kind = kind;
   type = loop_type(m, type, &first, &bound);
   loop->first = first;
   loop->bound = bound;
   loop->step = type == VYRE_TYPE_VOID ? 0 : loop_step(m, type, step);
-  loop->local = vyre__local_add(
-      m, name, length,
-      (vyre__made_local){.type = (uint8_t)type, .is_loop = true});
+  loop->local =
+      vyre__local_add(m, name, length,
+                      (vyre__ir_local){.type = (uint8_t)type, .is_loop = true});
   m->loop_depth++;
 }
 
-vyre__id vyre__for_end(vyre__maker *m, const vyre__for *loop, vyre__id body) {
+vyre__id vyre__for_end(vyre__ir_builder *m, const vyre__for *loop,
+                       vyre__id body) {
   m->loop_depth--;
   close_locals(m, loop->mark.local);
   body = as_block(m, body);
@@ -218,11 +221,12 @@ vyre__id vyre__for_end(vyre__maker *m, const vyre__for *loop, vyre__id body) {
                       height > more ? height : more);
 }
 
-void vyre__while_begin(vyre__maker *m) {
+void vyre__while_begin(vyre__ir_builder *m) {
   m->loop_depth++;
 }
 
-vyre__id vyre__while_end(vyre__maker *m, vyre__id condition, vyre__id body) {
+vyre__id vyre__while_end(vyre__ir_builder *m, vyre__id condition,
+                         vyre__id body) {
   m->loop_depth--;
   condition = vyre__expect(m, condition, VYRE_TYPE_BOOL, "V067",
                            "the condition of while");
@@ -233,12 +237,12 @@ vyre__id vyre__while_end(vyre__maker *m, vyre__id condition, vyre__id body) {
       vyre__height2(m, condition, body));
 }
 
-vyre__id vyre__make_simple(vyre__maker *m, vyre__op op) {
+vyre__id vyre__ir_build_simple(vyre__ir_builder *m, vyre__op op) {
   switch (op) {
     case VYRE__OP_BREAK:
     case VYRE__OP_CONTINUE:
       if (m->loop_depth > 0) break;
-      return vyre__complain(m, "V088",
+      return vyre__diagnose(m, "V088",
                             "use return, or put it inside for or while",
                             "'%s' outside of a loop", vyre__ops[op].text);
     case VYRE__OP_BARRIER:
@@ -246,22 +250,23 @@ vyre__id vyre__make_simple(vyre__maker *m, vyre__op op) {
       if (vyre__need_kernel(m, "a barrier")) break;
       return 0;
     default:
-      return vyre__complain(m, "", "use break, continue or a barrier",
+      return vyre__diagnose(m, "", "use break, continue or a barrier",
                             "operation %u is no such statement", (unsigned)op);
   }
   return vyre__append(m, (vyre__node){.op = (uint8_t)op}, 0);
 }
 
-vyre__id vyre__make_return(vyre__maker *m, bool has_value, vyre__id value) {
+vyre__id vyre__ir_build_return(vyre__ir_builder *m, bool has_value,
+                               vyre__id value) {
   if (m->function >= m->function_count || (has_value && !value)) return 0;
-  const vyre__made_function *f = &m->functions[m->function];
+  const vyre__ir_function *f = &m->functions[m->function];
   if (f->is_kernel && has_value) {
-    return vyre__complain_at(m, value, "V076",
+    return vyre__diagnose_at(m, value, "V076",
                              "store the value to a buffer, and write return;",
                              "a kernel returns no value");
   }
   if (!f->is_kernel && !has_value) {
-    return vyre__complain(m, "V076", "write return and a value",
+    return vyre__diagnose(m, "V076", "write return and a value",
                           "fn '%.100s' must return %s", f->name,
                           vyre__type_name(f->result));
   }
@@ -273,11 +278,11 @@ vyre__id vyre__make_return(vyre__maker *m, bool has_value, vyre__id value) {
                       vyre__height(m, value));
 }
 
-vyre__id vyre__make_eval(vyre__maker *m, vyre__id value) {
+vyre__id vyre__ir_build_eval(vyre__ir_builder *m, vyre__id value) {
   if (!value) return 0;
   const vyre__op_info *info = &vyre__ops[m->nodes[value].op];
   if (!(info->flags & (VYRE__OPF_ATOMICS | VYRE__OPF_PUSHES))) {
-    return vyre__complain_at(m, value, "V087",
+    return vyre__diagnose_at(m, value, "V087",
                              "use the value: let x = ...; or remove it",
                              "nothing is done with this value");
   }
@@ -285,13 +290,13 @@ vyre__id vyre__make_eval(vyre__maker *m, vyre__id value) {
                       vyre__height(m, value));
 }
 
-vyre__id vyre__make_print(vyre__maker *m, uint32_t mark) {
+vyre__id vyre__ir_build_print(vyre__ir_builder *m, uint32_t mark) {
   bool good = !m->out_of_memory && vyre__need_kernel(m, "print()");
   uint32_t count = (uint32_t)m->stack_count - mark;
   unsigned height = 0;
   for (uint32_t i = 0; i < count && good; i++) {
     vyre__id id = m->stack[mark + i];
-    good = vyre__settle(m, id, VYRE_TYPE_VOID) != 0;
+    good = vyre__resolve_type(m, id, VYRE_TYPE_VOID) != 0;
     unsigned own = vyre__height(m, id);
     if (own > height) height = own;
   }

@@ -9,14 +9,14 @@
 /* --- a maker inside a kernel -----------------------------------------------*/
 
 typedef struct fixture {
-  vyre__maker m;
+  vyre__ir_builder m;
   char rule[8], message[512], fix[256];
   int reports;
 } fixture;
 
-static void keep(void *self, const char *rule, vyre__place place,
+static void keep(void *self, const char *rule, vyre__source_loc place,
                  uint32_t length, const char *message, const char *fix,
-                 vyre__place other, const char *other_text) {
+                 vyre__source_loc other, const char *other_text) {
   fixture *f = self;
   (void)place;
   (void)other;
@@ -41,13 +41,13 @@ static const vyre__kernel kernel = {.name = "k",
 
 static void begin(fixture *f) {
   *f = (fixture){.reports = 0};
-  vyre__maker_init(&f->m, (vyre_allocator){0}, (vyre__reporter){keep, f});
+  vyre__ir_builder_init(&f->m, (vyre_allocator){0}, (vyre__reporter){keep, f});
   (void)vyre__kernel_begin(&f->m, &kernel);
 }
 
 static vyre__id untyped(fixture *f, int64_t value) {
-  return vyre__make_integer(&f->m, (uint64_t)(value < 0 ? -value : value),
-                            value < 0, VYRE_TYPE_VOID);
+  return vyre__ir_build_integer(&f->m, (uint64_t)(value < 0 ? -value : value),
+                                value < 0, VYRE_TYPE_VOID);
 }
 
 /* --- types -----------------------------------------------------------------*/
@@ -81,15 +81,18 @@ static char letter(vyre_type type) {
   return "?buiUIfF"[type];
 }
 
-static vyre__id apply(vyre__maker *m, vyre__op op, vyre_type a, vyre_type b) {
-  vyre__id x = vyre__make_literal(m, a, 1), y = vyre__make_literal(m, b, 1);
+static vyre__id apply(vyre__ir_builder *m, vyre__op op, vyre_type a,
+                      vyre_type b) {
+  vyre__id x = vyre__ir_build_literal(m, a, 1),
+           y = vyre__ir_build_literal(m, b, 1);
   switch (vyre__ops[op].form) {
     case VYRE__FORM_UNARY:
-      return vyre__make_unary(m, op, x);
+      return vyre__ir_build_unary(m, op, x);
     case VYRE__FORM_BINARY:
-      return vyre__make_binary(m, op, x, y);
+      return vyre__ir_build_binary(m, op, x, y);
     default:
-      return vyre__make_ternary(m, op, x, y, vyre__make_literal(m, a, 1));
+      return vyre__ir_build_ternary(m, op, x, y,
+                                    vyre__ir_build_literal(m, a, 1));
   }
 }
 
@@ -116,31 +119,32 @@ TEST(every_operation_takes_its_types_and_no_others) {
       }
     }
   }
-  vyre__maker_finish(&f.m);
+  vyre__ir_builder_build(&f.m);
 }
 
 TEST(shifts_selects_casts_and_bit_casts_have_their_own_rules) {
   fixture f;
   begin(&f);
-  vyre__maker *m = &f.m;
+  vyre__ir_builder *m = &f.m;
   static const uint8_t widths[] = {0, 0, 32, 32, 64, 64, 32, 64};
   for (int a = VYRE_TYPE_BOOL; a < VYRE_TYPE_COUNT; a++) {
     for (int b = VYRE_TYPE_BOOL; b < VYRE_TYPE_COUNT; b++) {
       vyre_type ta = (vyre_type)a, tb = (vyre_type)b;
-      vyre__id x = vyre__make_literal(m, ta, 1);
-      vyre__id y = vyre__make_literal(m, tb, 1);
+      vyre__id x = vyre__ir_build_literal(m, ta, 1);
+      vyre__id y = vyre__ir_build_literal(m, tb, 1);
       bool shifts =
           a >= VYRE_TYPE_U32 && a <= VYRE_TYPE_I64 && b == VYRE_TYPE_U32;
-      CHECK((vyre__make_binary(m, VYRE__OP_SHL, x, y) != 0) == shifts);
-      vyre__id condition = vyre__make_literal(m, VYRE_TYPE_BOOL, 1);
-      vyre__id chosen = vyre__make_ternary(m, VYRE__OP_SELECT, condition, x, y);
+      CHECK((vyre__ir_build_binary(m, VYRE__OP_SHL, x, y) != 0) == shifts);
+      vyre__id condition = vyre__ir_build_literal(m, VYRE_TYPE_BOOL, 1);
+      vyre__id chosen =
+          vyre__ir_build_ternary(m, VYRE__OP_SELECT, condition, x, y);
       CHECK((chosen != 0) == (a == b));
-      CHECK(vyre__type_of(m, vyre__make_cast(m, tb, x)) == (unsigned)b);
+      CHECK(vyre__type_of(m, vyre__ir_build_cast(m, tb, x)) == (unsigned)b);
       bool same = widths[a] != 0 && widths[a] == widths[b];
-      CHECK((vyre__make_bitcast(m, tb, x) != 0) == same);
+      CHECK((vyre__ir_build_bitcast(m, tb, x) != 0) == same);
     }
   }
-  vyre__maker_finish(m);
+  vyre__ir_builder_build(m);
 }
 
 /* --- literals --------------------------------------------------------------*/
@@ -161,7 +165,7 @@ TEST(literals_without_a_type_take_one_if_they_fit) {
     fixture f;
     begin(&f);
     vyre__id id =
-        vyre__settle(&f.m, untyped(&f, cases[i].value), cases[i].type);
+        vyre__resolve_type(&f.m, untyped(&f, cases[i].value), cases[i].type);
     CHECK((id != 0) == cases[i].fits && f.reports == !cases[i].fits);
     if (id) {
       uint64_t bits = vyre__literal(&f.m.nodes[id]);
@@ -171,79 +175,80 @@ TEST(literals_without_a_type_take_one_if_they_fit) {
     } else {
       CHECK_TEXT(f.rule, cases[i].type == VYRE_TYPE_F32 ? "V062" : "V064");
     }
-    vyre__maker_finish(&f.m);
+    vyre__ir_builder_build(&f.m);
   }
 }
 
 TEST(a_tree_of_literals_settles_as_one) {
   fixture f;
   begin(&f);
-  vyre__maker *m = &f.m;
-  vyre__id sum = vyre__make_binary(
+  vyre__ir_builder *m = &f.m;
+  vyre__id sum = vyre__ir_build_binary(
       m, VYRE__OP_ADD,
-      vyre__make_binary(m, VYRE__OP_SHL, untyped(&f, 1), untyped(&f, 40)),
+      vyre__ir_build_binary(m, VYRE__OP_SHL, untyped(&f, 1), untyped(&f, 40)),
       untyped(&f, 2));
   CHECK(vyre__type_of(m, sum) == VYRE__TYPE_INT);
-  vyre__id all = vyre__make_binary(m, VYRE__OP_MUL, sum,
-                                   vyre__make_literal(m, VYRE_TYPE_U64, 3));
+  vyre__id all = vyre__ir_build_binary(
+      m, VYRE__OP_MUL, sum, vyre__ir_build_literal(m, VYRE_TYPE_U64, 3));
   CHECK(vyre__type_of(m, sum) == VYRE_TYPE_U64);
   uint64_t bits;
   CHECK(vyre__const_eval(m, all, &bits));
   CHECK_U64(bits, 3 * ((UINT64_C(1) << 40) + 2));
   /* The minus of a tree that becomes unsigned. */
-  vyre__id negative = vyre__make_unary(
+  vyre__id negative = vyre__ir_build_unary(
       m, VYRE__OP_NEG,
-      vyre__make_binary(m, VYRE__OP_ADD, untyped(&f, 1), untyped(&f, 2)));
-  CHECK(vyre__settle(m, negative, VYRE_TYPE_U32) == 0);
+      vyre__ir_build_binary(m, VYRE__OP_ADD, untyped(&f, 1), untyped(&f, 2)));
+  CHECK(vyre__resolve_type(m, negative, VYRE_TYPE_U32) == 0);
   CHECK_TEXT(f.rule, "V061");
-  CHECK(!vyre__const_eval(m, vyre__make_axis(m, VYRE__OP_GLOBAL_ID, 0), &bits));
+  CHECK(!vyre__const_eval(m, vyre__ir_build_axis(m, VYRE__OP_GLOBAL_ID, 0),
+                          &bits));
   CHECK_TEXT(f.rule, "V090");
   CHECK(!vyre__const_eval(m, 0, &bits) && f.reports == 2);
-  vyre__maker_finish(m);
+  vyre__ir_builder_build(m);
 }
 
 TEST(a_float_is_rounded_once_for_each_type) {
   fixture f;
   begin(&f);
-  vyre__maker *m = &f.m;
+  vyre__ir_builder *m = &f.m;
   /* Not the f32 nearest to the f64, to see which one is taken. */
-  vyre__id id = vyre__make_float(m, 1.0, 2.0f, VYRE_TYPE_VOID);
-  CHECK(vyre__settle(m, id, VYRE_TYPE_VOID) == id);
+  vyre__id id = vyre__ir_build_float(m, 1.0, 2.0f, VYRE_TYPE_VOID);
+  CHECK(vyre__resolve_type(m, id, VYRE_TYPE_VOID) == id);
   CHECK_U64(vyre__literal(&m->nodes[id]), 0x40000000);
-  id = vyre__make_float(m, 1.0, 2.0f, VYRE_TYPE_F64);
+  id = vyre__ir_build_float(m, 1.0, 2.0f, VYRE_TYPE_F64);
   CHECK_U64(vyre__literal(&m->nodes[id]), 0x3FF0000000000000);
-  id = vyre__make_unary(m, VYRE__OP_NEG,
-                        vyre__make_float(m, 0.0, 0.0f, VYRE_TYPE_F32));
+  id = vyre__ir_build_unary(m, VYRE__OP_NEG,
+                            vyre__ir_build_float(m, 0.0, 0.0f, VYRE_TYPE_F32));
   CHECK_U64(vyre__literal(&m->nodes[id]), 0x80000000);
-  id = vyre__make_literal(m, VYRE_TYPE_F32, 0xFFFFFFFF);
+  id = vyre__ir_build_literal(m, VYRE_TYPE_F32, 0xFFFFFFFF);
   CHECK_U64(vyre__literal(&m->nodes[id]), 0x7FC00000);
-  CHECK(!vyre__make_float(m, 1e39, 1.0f / 0.0f, VYRE_TYPE_F32));
+  CHECK(!vyre__ir_build_float(m, 1e39, 1.0f / 0.0f, VYRE_TYPE_F32));
   CHECK_TEXT(f.rule, "V064");
-  vyre__maker_finish(m);
+  vyre__ir_builder_build(m);
 }
 
 TEST(errors_do_not_cascade) {
   fixture f;
   begin(&f);
-  vyre__maker *m = &f.m;
+  vyre__ir_builder *m = &f.m;
   uint32_t local;
-  vyre__id wrong = vyre__make_unary(m, VYRE__OP_SQRT,
-                                    vyre__make_literal(m, VYRE_TYPE_U32, 1));
+  vyre__id wrong = vyre__ir_build_unary(
+      m, VYRE__OP_SQRT, vyre__ir_build_literal(m, VYRE_TYPE_U32, 1));
   CHECK(wrong == 0 && f.reports == 1);
-  CHECK(!vyre__make_let(m, "a", 1, VYRE_TYPE_VOID, true, wrong, &local));
-  vyre__id use = vyre__make_local(m, local);
+  CHECK(!vyre__ir_build_let(m, "a", 1, VYRE_TYPE_VOID, true, wrong, &local));
+  vyre__id use = vyre__ir_build_local(m, local);
   CHECK(use == 0);
-  CHECK(!vyre__make_binary(m, VYRE__OP_ADD, use, wrong));
-  CHECK(!vyre__make_assign(m, local, untyped(&f, 1)));
-  CHECK(!vyre__make_store(m, 0, use, use));
-  CHECK(!vyre__make_if(m, use, use, use));
+  CHECK(!vyre__ir_build_binary(m, VYRE__OP_ADD, use, wrong));
+  CHECK(!vyre__ir_build_assign(m, local, untyped(&f, 1)));
+  CHECK(!vyre__ir_build_store(m, 0, use, use));
+  CHECK(!vyre__ir_build_if(m, use, use, use));
   vyre__for loop;
   vyre__for_begin(m, &loop, "i", 1, VYRE_TYPE_VOID, VYRE__LOOP_LT, use, use,
                   use);
-  CHECK(!vyre__make_local(m, loop.local));
+  CHECK(!vyre__ir_build_local(m, loop.local));
   CHECK(!vyre__for_end(m, &loop, use));
   CHECK(f.reports == 1);
-  vyre__maker_finish(m);
+  vyre__ir_builder_build(m);
 }
 
 /* --- canonical order -------------------------------------------------------*/
@@ -283,7 +288,7 @@ TEST(children_come_before_parents_and_functions_in_order_of_calls) {
 TEST(recursion_is_found) {
   fixture f;
   begin(&f);
-  vyre__maker *m = &f.m;
+  vyre__ir_builder *m = &f.m;
   vyre__function_end(m, vyre__block_end(m, vyre__block_begin(m)));
   uint32_t a = vyre__function_declare(m, "a", 1, VYRE_TYPE_U32);
   uint32_t b = vyre__function_declare(m, "b", 1, VYRE_TYPE_U32);
@@ -292,20 +297,20 @@ TEST(recursion_is_found) {
   for (int i = 0; i < 2; i++) {
     vyre__function_begin(m, i == 0 ? a : b);
     vyre__mark mark = vyre__block_begin(m);
-    call = vyre__make_call(m, i == 0 ? b : a, vyre__stack_mark(m));
-    vyre__statement(m, vyre__make_return(m, true, call));
+    call = vyre__ir_build_call(m, i == 0 ? b : a, vyre__stack_mark(m));
+    vyre__statement(m, vyre__ir_build_return(m, true, call));
     vyre__function_end(m, vyre__block_end(m, mark));
     CHECK((vyre__find_recursion(m, &found) == VYRE_NO_INDEX) == (i == 0));
   }
   CHECK(found == call && f.reports == 0);
-  vyre__maker_finish(m);
+  vyre__ir_builder_build(m);
 }
 
 TEST(chains_of_calls_have_a_limit) {
   for (int length = 150; length <= 250; length += 100) {
     fixture f;
     begin(&f);
-    vyre__maker *m = &f.m;
+    vyre__ir_builder *m = &f.m;
     uint32_t first = (uint32_t)m->function_count;
     vyre__function_end(m, vyre__block_end(m, vyre__block_begin(m)));
     for (int i = 0; i < length; i++) {
@@ -314,27 +319,27 @@ TEST(chains_of_calls_have_a_limit) {
     for (int i = 0; i < length; i++) {
       vyre__function_begin(m, first + (uint32_t)i);
       vyre__mark mark = vyre__block_begin(m);
-      vyre__id value = i == 0 ? vyre__make_literal(m, VYRE_TYPE_U32, 0)
-                              : vyre__make_call(m, first + (uint32_t)i - 1,
-                                                vyre__stack_mark(m));
-      vyre__statement(m, vyre__make_return(m, true, value));
+      vyre__id value = i == 0 ? vyre__ir_build_literal(m, VYRE_TYPE_U32, 0)
+                              : vyre__ir_build_call(m, first + (uint32_t)i - 1,
+                                                    vyre__stack_mark(m));
+      vyre__statement(m, vyre__ir_build_return(m, true, value));
       vyre__function_end(m, vyre__block_end(m, mark));
     }
     uint32_t k = vyre__kernel_begin(m, &kernel);
     vyre__mark mark = vyre__block_begin(m);
-    vyre__statement(
-        m, vyre__make_store(m, 0, untyped(&f, 0),
-                            vyre__make_call(m, first + (uint32_t)length - 1,
-                                            vyre__stack_mark(m))));
+    vyre__statement(m, vyre__ir_build_store(
+                           m, 0, untyped(&f, 0),
+                           vyre__ir_build_call(m, first + (uint32_t)length - 1,
+                                               vyre__stack_mark(m))));
     vyre__function_end(m, vyre__block_end(m, mark));
     vyre_program *program;
     vyre_status st = {0};
     vyre_code code =
-        vyre__seal(m, k, &kernel, (vyre_allocator){0}, &program, &st);
+        vyre__canonicalize(m, k, &kernel, (vyre_allocator){0}, &program, &st);
     CHECK((code == VYRE_OK) == (length == 150));
     CHECK(code == VYRE_OK || (st.code == VYRE_INVALID_PROGRAM && st.fix[0]));
     vyre_program_release(program);
-    vyre__maker_finish(m);
+    vyre__ir_builder_build(m);
   }
 }
 

@@ -26,8 +26,8 @@ static uint64_t canonical_bits(vyre_type type, uint64_t bits) {
   }
 }
 
-static vyre__id append_literal(vyre__maker *m, unsigned type, uint64_t bits,
-                               uint8_t aux, uint32_t c) {
+static vyre__id append_literal(vyre__ir_builder *m, unsigned type,
+                               uint64_t bits, uint8_t aux, uint32_t c) {
   return vyre__append(m,
                       (vyre__node){.op = VYRE__OP_LITERAL,
                                    .type = (uint8_t)type,
@@ -38,34 +38,35 @@ static vyre__id append_literal(vyre__maker *m, unsigned type, uint64_t bits,
                       0);
 }
 
-vyre__id vyre__make_literal(vyre__maker *m, vyre_type type, uint64_t bits) {
+vyre__id vyre__ir_build_literal(vyre__ir_builder *m, vyre_type type,
+                                uint64_t bits) {
   if (type <= VYRE_TYPE_VOID || type >= VYRE_TYPE_COUNT) {
-    return vyre__complain(m, "", "use bool, u32, i32, u64, i64, f32 or f64",
+    return vyre__diagnose(m, "", "use bool, u32, i32, u64, i64, f32 or f64",
                           "a literal of type %u, which is none",
                           (unsigned)type);
   }
   return append_literal(m, type, canonical_bits(type, bits), 0, 0);
 }
 
-vyre__id vyre__make_integer(vyre__maker *m, uint64_t magnitude, bool negative,
-                            vyre_type type) {
+vyre__id vyre__ir_build_integer(vyre__ir_builder *m, uint64_t magnitude,
+                                bool negative, vyre_type type) {
   vyre__id id = append_literal(m, VYRE__TYPE_INT, magnitude,
                                negative && magnitude != 0, 0);
-  return type == VYRE_TYPE_VOID ? id : vyre__settle(m, id, type);
+  return type == VYRE_TYPE_VOID ? id : vyre__resolve_type(m, id, type);
 }
 
-vyre__id vyre__make_float(vyre__maker *m, double as_f64, float as_f32,
-                          vyre_type type) {
+vyre__id vyre__ir_build_float(vyre__ir_builder *m, double as_f64, float as_f32,
+                              vyre_type type) {
   uint64_t bits;
   uint32_t narrow;
   memcpy(&bits, &as_f64, sizeof bits);
   memcpy(&narrow, &as_f32, sizeof narrow);
   vyre__id id = append_literal(m, VYRE__TYPE_FLOAT, bits, 0, narrow);
-  return type == VYRE_TYPE_VOID ? id : vyre__settle(m, id, type);
+  return type == VYRE_TYPE_VOID ? id : vyre__resolve_type(m, id, type);
 }
 
 /* -literal. A NaN has no sign, an integer may wrap. */
-static vyre__id negate_literal(vyre__maker *m, vyre__id id) {
+static vyre__id negate_literal(vyre__ir_builder *m, vyre__id id) {
   vyre__node node = m->nodes[id];
   uint64_t bits = vyre__literal(&node);
   switch ((unsigned)node.type) {
@@ -75,11 +76,12 @@ static vyre__id negate_literal(vyre__maker *m, vyre__id id) {
       return append_literal(m, node.type, bits ^ (UINT64_C(1) << 63), 0,
                             node.c ^ 0x80000000u);
     case VYRE_TYPE_F32:
-      return vyre__make_literal(m, VYRE_TYPE_F32, bits ^ 0x80000000u);
+      return vyre__ir_build_literal(m, VYRE_TYPE_F32, bits ^ 0x80000000u);
     case VYRE_TYPE_F64:
-      return vyre__make_literal(m, VYRE_TYPE_F64, bits ^ (UINT64_C(1) << 63));
+      return vyre__ir_build_literal(m, VYRE_TYPE_F64,
+                                    bits ^ (UINT64_C(1) << 63));
     default:
-      return vyre__make_literal(m, (vyre_type)node.type, 0 - bits);
+      return vyre__ir_build_literal(m, (vyre_type)node.type, 0 - bits);
   }
 }
 
@@ -164,56 +166,56 @@ static const char *operand_fix(vyre__rule rule, vyre__op op, unsigned type) {
   return "cast it first: u32(x)";
 }
 
-vyre__id vyre__complain_operand(vyre__maker *m, vyre__op op, vyre__id id,
+vyre__id vyre__diagnose_operand(vyre__ir_builder *m, vyre__op op, vyre__id id,
                                 unsigned type) {
   const vyre__op_info *info = &vyre__ops[op];
   if (type == VYRE__TYPE_INT && (info->rule == VYRE__RULE_FLOAT_SAME ||
                                  info->rule == VYRE__RULE_F32_SAME)) {
     char fix[VYRE__FLOAT_FIX];
-    return vyre__complain_at(m, id, "V062", vyre__float_fix(m, id, fix),
+    return vyre__diagnose_at(m, id, "V062", vyre__float_fix(m, id, fix),
                              "'%s' takes %s, and this is an integer literal",
                              info->text, vyre__rule_wants(info->rule));
   }
   if (type == VYRE__TYPE_FLOAT &&
       (info->rule == VYRE__RULE_INTEGER_SAME ||
        info->rule == VYRE__RULE_SHIFT || info->rule == VYRE__RULE_BITS_SAME)) {
-    return vyre__complain_at(m, id, "V063",
+    return vyre__diagnose_at(m, id, "V063",
                              "write an integer, or cast the float: u32(x)",
                              "'%s' takes %s, and this is a float literal",
                              info->text, vyre__rule_wants(info->rule));
   }
-  return vyre__complain_at(m, id, "V061", operand_fix(info->rule, op, type),
+  return vyre__diagnose_at(m, id, "V061", operand_fix(info->rule, op, type),
                            "'%s' takes %s, not %s", info->text,
                            vyre__rule_wants(info->rule), vyre__type_name(type));
 }
 
-static inline bool takes(vyre__maker *m, vyre__op op, vyre__id id) {
+static inline bool takes(vyre__ir_builder *m, vyre__op op, vyre__id id) {
   unsigned type = vyre__type_of(m, id);
   if (vyre__rule_takes(vyre__ops[op].rule, type)) return true;
-  vyre__complain_operand(m, op, id, type);
+  vyre__diagnose_operand(m, op, id, type);
   return false;
 }
 
 /* Two values of different types that must agree. */
-VYRE__APART static bool make_agree(vyre__maker *m, vyre__op op, vyre__id a,
-                                   vyre__id b) {
+VYRE__NOINLINE static bool make_agree(vyre__ir_builder *m, vyre__op op,
+                                      vyre__id a, vyre__id b) {
   unsigned ta = vyre__type_of(m, a), tb = vyre__type_of(m, b);
   bool free_a = vyre__type_is_untyped(ta), free_b = vyre__type_is_untyped(tb);
   if (free_a && free_b) {
     char fix[VYRE__FLOAT_FIX];
     vyre__id integer = ta == VYRE__TYPE_INT ? a : b;
-    vyre__complain_at(m, integer, "V062", vyre__float_fix(m, integer, fix),
+    vyre__diagnose_at(m, integer, "V062", vyre__float_fix(m, integer, fix),
                       "'%s' between an integer literal and a float literal",
                       vyre__ops[op].text);
     return false;
   }
-  if (free_a && tb != VYRE_TYPE_BOOL) return vyre__settle(m, a, tb) != 0;
-  if (free_b && ta != VYRE_TYPE_BOOL) return vyre__settle(m, b, ta) != 0;
+  if (free_a && tb != VYRE_TYPE_BOOL) return vyre__resolve_type(m, a, tb) != 0;
+  if (free_b && ta != VYRE_TYPE_BOOL) return vyre__resolve_type(m, b, ta) != 0;
   const char *name = vyre__type_name(ta);
   char fix[96];
   snprintf(fix, sizeof fix, "cast one side to the type of the other: %s(x)",
            free_a ? vyre__type_name(tb) : name);
-  vyre__complain(m, "V060", fix,
+  vyre__diagnose(m, "V060", fix,
                  "'%s' needs both sides to have one type, and they are %s and "
                  "%s",
                  vyre__ops[op].text, name, vyre__type_name(tb));
@@ -222,32 +224,33 @@ VYRE__APART static bool make_agree(vyre__maker *m, vyre__op op, vyre__id a,
 
 /* Two values that must agree: an untyped one takes the other's type, two
  * untyped ones of one kind stay untyped. */
-static inline bool agree(vyre__maker *m, vyre__op op, vyre__id a, vyre__id b) {
+static inline bool agree(vyre__ir_builder *m, vyre__op op, vyre__id a,
+                         vyre__id b) {
   return vyre__type_of(m, a) == vyre__type_of(m, b) || make_agree(m, op, a, b);
 }
 
 /* --- leaves ----------------------------------------------------------------*/
 
-bool vyre__need_kernel(vyre__maker *m, const char *what) {
+bool vyre__need_kernel(vyre__ir_builder *m, const char *what) {
   if (m->kernel) return true;
-  vyre__complain(m, "V086", "do it in the kernel, and pass the value to the fn",
+  vyre__diagnose(m, "V086", "do it in the kernel, and pass the value to the fn",
                  "%s cannot be used in a fn", what);
   return false;
 }
 
-vyre__id vyre__make_local(vyre__maker *m, uint32_t local) {
+vyre__id vyre__ir_build_local(vyre__ir_builder *m, uint32_t local) {
   uint32_t count = m->function < m->function_count
                        ? m->functions[m->function].local_count
                        : 0;
   if (local >= count) {
     if (m->out_of_memory) return 0;
-    return vyre__complain(m, "", "declare the local first",
+    return vyre__diagnose(m, "", "declare the local first",
                           "local %u, but there are only %u", local, count);
   }
-  const vyre__made_local *it =
+  const vyre__ir_local *it =
       &m->locals[m->functions[m->function].first_local + local];
   if (!it->is_open) {
-    return vyre__complain(m, "", "declare it in an outer block",
+    return vyre__diagnose(m, "", "declare it in an outer block",
                           "local %u ('%.100s') is used after its block", local,
                           it->name);
   }
@@ -258,7 +261,7 @@ vyre__id vyre__make_local(vyre__maker *m, uint32_t local) {
 
 /* What was pushed since mark, as a run of lists; false if one of them is wrong.
  * Drops them. */
-static bool take_list(vyre__maker *m, uint32_t mark, uint32_t *offset,
+static bool take_list(vyre__ir_builder *m, uint32_t mark, uint32_t *offset,
                       uint32_t *count, unsigned *height) {
   *count = (uint32_t)m->stack_count - mark;
   *height = 0;
@@ -275,11 +278,11 @@ static bool take_list(vyre__maker *m, uint32_t mark, uint32_t *offset,
   return good && *offset != VYRE_NO_INDEX;
 }
 
-static bool check_arguments(vyre__maker *m, const vyre__made_function *f,
+static bool check_arguments(vyre__ir_builder *m, const vyre__ir_function *f,
                             uint32_t mark) {
   uint32_t count = (uint32_t)m->stack_count - mark;
   if (count != f->parameter_count) {
-    vyre__complain(m, "V074", "give one value for each parameter",
+    vyre__diagnose(m, "V074", "give one value for each parameter",
                    "fn '%.100s' takes %u value%s, and here are %u", f->name,
                    f->parameter_count, f->parameter_count == 1 ? "" : "s",
                    count);
@@ -287,7 +290,7 @@ static bool check_arguments(vyre__maker *m, const vyre__made_function *f,
   }
   bool good = true;
   for (uint32_t i = 0; i < count; i++) {
-    const vyre__made_parameter *parameter =
+    const vyre__ir_parameter *parameter =
         &m->parameters[f->first_parameter + i];
     vyre__id id = m->stack[mark + i];
     good = vyre__expect_named(m, id, parameter->type, "V075", "parameter",
@@ -297,13 +300,14 @@ static bool check_arguments(vyre__maker *m, const vyre__made_function *f,
   return good;
 }
 
-vyre__id vyre__make_call(vyre__maker *m, uint32_t function, uint32_t mark) {
+vyre__id vyre__ir_build_call(vyre__ir_builder *m, uint32_t function,
+                             uint32_t mark) {
   if (function >= m->function_count || m->functions[function].is_kernel) {
     vyre__stack_drop(m, mark);
-    return vyre__complain(m, "", "call a fn that was declared",
+    return vyre__diagnose(m, "", "call a fn that was declared",
                           "function %u is none that can be called", function);
   }
-  const vyre__made_function *f = &m->functions[function];
+  const vyre__ir_function *f = &m->functions[function];
   uint32_t offset, count;
   unsigned height;
   if (m->out_of_memory || !check_arguments(m, f, mark)) {
@@ -321,35 +325,36 @@ vyre__id vyre__make_call(vyre__maker *m, uint32_t function, uint32_t mark) {
                       height);
 }
 
-const vyre_buffer_decl *vyre__buffer_at(vyre__maker *m, uint32_t buffer) {
+const vyre_buffer_decl *vyre__buffer_at(vyre__ir_builder *m, uint32_t buffer) {
   if (!vyre__need_kernel(m, "a buffer")) return NULL;
   if (buffer < m->kernel->buffer_count) return &m->kernel->buffers[buffer];
-  vyre__complain(m, "", "use a buffer of this kernel",
+  vyre__diagnose(m, "", "use a buffer of this kernel",
                  "buffer %u, but the kernel has only %u", buffer,
                  m->kernel->buffer_count);
   return NULL;
 }
 
-vyre__id vyre__make_index(vyre__maker *m, const vyre_buffer_decl *buffer,
-                          vyre__id index) {
+vyre__id vyre__ir_build_index(vyre__ir_builder *m,
+                              const vyre_buffer_decl *buffer, vyre__id index) {
   if (!index) return 0;
   if (vyre__type_of(m, index) == VYRE__TYPE_INT) {
-    return vyre__settle_index(m, index);
+    return vyre__resolve_index_type(m, index);
   }
   unsigned type = vyre__type_of(m, index);
   if (vyre__type_is_integer(type)) return index;
-  return vyre__complain_at(m, index, "V068", "cast it: u32(x)",
+  return vyre__diagnose_at(m, index, "V068", "cast it: u32(x)",
                            "the index of '%.100s' is %s; an index is an "
                            "integer",
                            buffer->name, vyre__type_name(type));
 }
 
-vyre__id vyre__make_load(vyre__maker *m, uint32_t buffer, vyre__id index) {
+vyre__id vyre__ir_build_load(vyre__ir_builder *m, uint32_t buffer,
+                             vyre__id index) {
   const vyre_buffer_decl *decl = vyre__buffer_at(m, buffer);
-  if (decl) index = vyre__make_index(m, decl, index);
+  if (decl) index = vyre__ir_build_index(m, decl, index);
   if (!decl || !index) return 0;
   if (decl->access == VYRE_ACCESS_WRITE) {
-    return vyre__complain(m, "V070", "declare it read_write",
+    return vyre__diagnose(m, "V070", "declare it read_write",
                           "buffer '%.100s' is declared write, so it cannot be "
                           "read",
                           decl->name);
@@ -363,17 +368,17 @@ vyre__id vyre__make_load(vyre__maker *m, uint32_t buffer, vyre__id index) {
       vyre__height(m, index));
 }
 
-vyre__id vyre__make_len(vyre__maker *m, uint32_t buffer) {
+vyre__id vyre__ir_build_len(vyre__ir_builder *m, uint32_t buffer) {
   if (!vyre__buffer_at(m, buffer)) return 0;
   return vyre__append(
       m, (vyre__node){.op = VYRE__OP_LEN, .type = VYRE_TYPE_U32, .a = buffer},
       0);
 }
 
-vyre__id vyre__make_axis(vyre__maker *m, vyre__op op, unsigned axis) {
+vyre__id vyre__ir_build_axis(vyre__ir_builder *m, vyre__op op, unsigned axis) {
   if ((unsigned)op >= VYRE__OP_COUNT || vyre__ops[op].form != VYRE__FORM_AXIS ||
       axis > 2) {
-    return vyre__complain(m, "", "use an id with axis 0, 1 or 2 (x, y, z)",
+    return vyre__diagnose(m, "", "use an id with axis 0, 1 or 2 (x, y, z)",
                           "operation %u with axis %u is no id", (unsigned)op,
                           axis);
   }
@@ -384,15 +389,15 @@ vyre__id vyre__make_axis(vyre__maker *m, vyre__op op, unsigned axis) {
       0);
 }
 
-static bool need_queue(vyre__maker *m, const char *what) {
+static bool need_queue(vyre__ir_builder *m, const char *what) {
   if (!vyre__need_kernel(m, what)) return false;
   if (m->kernel->item_type != VYRE_TYPE_VOID) return true;
-  vyre__complain(m, "V083", "add queue(u32), or another type, to the kernel",
+  vyre__diagnose(m, "V083", "add queue(u32), or another type, to the kernel",
                  "%s is only for queue kernels", what);
   return false;
 }
 
-vyre__id vyre__make_item(vyre__maker *m) {
+vyre__id vyre__ir_build_item(vyre__ir_builder *m) {
   if (!need_queue(m, "'item'")) return 0;
   return vyre__append(
       m,
@@ -402,27 +407,27 @@ vyre__id vyre__make_item(vyre__maker *m) {
 
 /* --- operations ------------------------------------------------------------*/
 
-static bool is_form(vyre__maker *m, vyre__op op, vyre__form form) {
+static bool is_form(vyre__ir_builder *m, vyre__op op, vyre__form form) {
   bool is_one = (unsigned)op < VYRE__OP_COUNT;
   if (is_one && vyre__ops[op].form == form) return true;
-  vyre__complain(m, "", "use an operation with that number of operands",
+  vyre__diagnose(m, "", "use an operation with that number of operands",
                  "operation '%s' does not fit here",
                  is_one ? vyre__ops[op].text : "?");
   return false;
 }
 
-vyre__id vyre__make_unary(vyre__maker *m, vyre__op op, vyre__id a) {
+vyre__id vyre__ir_build_unary(vyre__ir_builder *m, vyre__op op, vyre__id a) {
   if (!a || !is_form(m, op, VYRE__FORM_UNARY)) return 0;
   vyre__rule rule = vyre__ops[op].rule;
   if (rule == VYRE__RULE_NONE || rule == VYRE__RULE_CAST ||
       rule == VYRE__RULE_BITCAST || rule == VYRE__RULE_PUSH) {
-    return vyre__complain(m, "", "use the function made for it",
+    return vyre__diagnose(m, "", "use the function made for it",
                           "'%s' is no plain operation", vyre__ops[op].text);
   }
   if (op == VYRE__OP_UNIFORM && !vyre__need_kernel(m, "uniform()")) return 0;
   if (!takes(m, op, a)) return 0;
   if (rule == VYRE__RULE_F32_SAME) {
-    a = vyre__settle(m, a, VYRE_TYPE_F32);
+    a = vyre__resolve_type(m, a, VYRE_TYPE_F32);
     if (!a) return 0;
   }
   if (op == VYRE__OP_NEG && m->nodes[a].op == VYRE__OP_LITERAL) {
@@ -433,14 +438,14 @@ vyre__id vyre__make_unary(vyre__maker *m, vyre__op op, vyre__id a) {
       vyre__height(m, a));
 }
 
-static bool is_value_type(vyre__maker *m, vyre_type type) {
+static bool is_value_type(vyre__ir_builder *m, vyre_type type) {
   if (type > VYRE_TYPE_VOID && type < VYRE_TYPE_COUNT) return true;
-  vyre__complain(m, "", "use bool, u32, i32, u64, i64, f32 or f64",
+  vyre__diagnose(m, "", "use bool, u32, i32, u64, i64, f32 or f64",
                  "a cast to type %u, which is none", (unsigned)type);
   return false;
 }
 
-static vyre__id append_cast(vyre__maker *m, vyre__op op, vyre_type type,
+static vyre__id append_cast(vyre__ir_builder *m, vyre__op op, vyre_type type,
                             vyre__id a) {
   return vyre__append(
       m, (vyre__node){.op = (uint8_t)op, .type = (uint8_t)type, .a = a},
@@ -449,19 +454,20 @@ static vyre__id append_cast(vyre__maker *m, vyre__op op, vyre_type type,
 
 /* A literal without a type gets the one it is cast to, so that u64(1 << 40) is
  * what it looks like. */
-vyre__id vyre__make_cast(vyre__maker *m, vyre_type type, vyre__id a) {
+vyre__id vyre__ir_build_cast(vyre__ir_builder *m, vyre_type type, vyre__id a) {
   if (!a || !is_value_type(m, type)) return 0;
   unsigned from = vyre__type_of(m, a);
   if ((from == VYRE__TYPE_INT && vyre__type_is_integer(type)) ||
       (from == VYRE__TYPE_FLOAT && vyre__type_is_float(type))) {
-    return vyre__settle(m, a, type);
+    return vyre__resolve_type(m, a, type);
   }
-  a = vyre__settle(m, a, VYRE_TYPE_VOID);
+  a = vyre__resolve_type(m, a, VYRE_TYPE_VOID);
   return a ? append_cast(m, VYRE__OP_CAST, type, a) : 0;
 }
 
 /* The type of a literal whose bits are wanted: as wide as the result. */
-static vyre_type bits_type(const vyre__maker *m, vyre__id a, vyre_type type) {
+static vyre_type bits_type(const vyre__ir_builder *m, vyre__id a,
+                           vyre_type type) {
   bool wide = vyre__type_bits(type) == 64;
   if (vyre__type_of(m, a) == VYRE__TYPE_FLOAT) {
     return wide ? VYRE_TYPE_F64 : VYRE_TYPE_F32;
@@ -472,16 +478,17 @@ static vyre_type bits_type(const vyre__maker *m, vyre__id a, vyre_type type) {
   return wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
 }
 
-vyre__id vyre__make_bitcast(vyre__maker *m, vyre_type type, vyre__id a) {
+vyre__id vyre__ir_build_bitcast(vyre__ir_builder *m, vyre_type type,
+                                vyre__id a) {
   if (!a || !is_value_type(m, type)) return 0;
   if (vyre__type_is_untyped(vyre__type_of(m, a)) && type != VYRE_TYPE_BOOL) {
-    a = vyre__settle(m, a, bits_type(m, a, type));
+    a = vyre__resolve_type(m, a, bits_type(m, a, type));
     if (!a) return 0;
   }
   unsigned from = vyre__type_of(m, a);
   if (from == VYRE_TYPE_BOOL || type == VYRE_TYPE_BOOL ||
       vyre__type_bits(from) != vyre__type_bits(type)) {
-    return vyre__complain(m, "V079",
+    return vyre__diagnose(m, "V079",
                           "use a type of the same width, or a cast by value: "
                           "u64(x)",
                           "the bits of %s cannot be taken as %s",
@@ -490,14 +497,14 @@ vyre__id vyre__make_bitcast(vyre__maker *m, vyre_type type, vyre__id a) {
   return append_cast(m, VYRE__OP_BITCAST, type, a);
 }
 
-static vyre__id make_shift(vyre__maker *m, vyre__op op, vyre__id a,
+static vyre__id make_shift(vyre__ir_builder *m, vyre__op op, vyre__id a,
                            vyre__id b) {
   if (!takes(m, op, a)) return 0;
   unsigned type = vyre__type_of(m, b);
   if (type == VYRE__TYPE_INT) {
-    if (!vyre__settle(m, b, VYRE_TYPE_U32)) return 0;
+    if (!vyre__resolve_type(m, b, VYRE_TYPE_U32)) return 0;
   } else if (type != VYRE_TYPE_U32) {
-    return vyre__complain_at(m, b, "V078", "cast the count: u32(n)",
+    return vyre__diagnose_at(m, b, "V078", "cast the count: u32(n)",
                              "the count of '%s' is u32, not %s",
                              vyre__ops[op].text, vyre__type_name(type));
   }
@@ -507,22 +514,22 @@ static vyre__id make_shift(vyre__maker *m, vyre__op op, vyre__id a,
       vyre__height2(m, a, b));
 }
 
-vyre__id vyre__make_binary(vyre__maker *m, vyre__op op, vyre__id a,
-                           vyre__id b) {
+vyre__id vyre__ir_build_binary(vyre__ir_builder *m, vyre__op op, vyre__id a,
+                               vyre__id b) {
   if (!a || !b || !is_form(m, op, VYRE__FORM_BINARY)) return 0;
   vyre__rule rule = vyre__ops[op].rule;
   if (rule == VYRE__RULE_SHIFT) return make_shift(m, op, a, b);
   if (!takes(m, op, a) || !takes(m, op, b) || !agree(m, op, a, b)) return 0;
   if (rule == VYRE__RULE_F32_SAME) {
-    a = vyre__settle(m, a, VYRE_TYPE_F32);
-    b = vyre__settle(m, b, VYRE_TYPE_F32);
+    a = vyre__resolve_type(m, a, VYRE_TYPE_F32);
+    b = vyre__resolve_type(m, b, VYRE_TYPE_F32);
     if (!a || !b) return 0;
   }
   unsigned type = vyre__type_of(m, a);
   if (rule == VYRE__RULE_COMPARE_ANY || rule == VYRE__RULE_COMPARE_NUMBER) {
     /* The result is bool: nobody will settle the operands later. */
-    if (!vyre__settle(m, a, VYRE_TYPE_VOID)) return 0;
-    if (!vyre__settle(m, b, VYRE_TYPE_VOID)) return 0;
+    if (!vyre__resolve_type(m, a, VYRE_TYPE_VOID)) return 0;
+    if (!vyre__resolve_type(m, b, VYRE_TYPE_VOID)) return 0;
     type = VYRE_TYPE_BOOL;
   }
   return vyre__append(
@@ -530,8 +537,8 @@ vyre__id vyre__make_binary(vyre__maker *m, vyre__op op, vyre__id a,
       vyre__height2(m, a, b));
 }
 
-vyre__id vyre__make_ternary(vyre__maker *m, vyre__op op, vyre__id a, vyre__id b,
-                            vyre__id c) {
+vyre__id vyre__ir_build_ternary(vyre__ir_builder *m, vyre__op op, vyre__id a,
+                                vyre__id b, vyre__id c) {
   if (!a || !b || !c || !is_form(m, op, VYRE__FORM_TERNARY)) return 0;
   if (op == VYRE__OP_SELECT) {
     if (!vyre__expect(m, a, VYRE_TYPE_BOOL, "V067",
@@ -557,14 +564,14 @@ vyre__id vyre__make_ternary(vyre__maker *m, vyre__op op, vyre__id a, vyre__id b,
 /* --- atomics and push ------------------------------------------------------*/
 
 /* Checks the buffer and settles index and value; false if reported. */
-static bool atomic_operands(vyre__maker *m, vyre__op op, uint32_t buffer,
+static bool atomic_operands(vyre__ir_builder *m, vyre__op op, uint32_t buffer,
                             vyre__id *index, vyre__id *value) {
   const vyre_buffer_decl *decl = vyre__buffer_at(m, buffer);
   if (!decl || !*value) return false;
-  *index = vyre__make_index(m, decl, *index);
+  *index = vyre__ir_build_index(m, decl, *index);
   if (!*index) return false;
   if (decl->element < VYRE_ELEMENT_U32 || decl->element > VYRE_ELEMENT_I64) {
-    vyre__complain(m, "V072", "declare the buffer u32, i32, u64 or i64",
+    vyre__diagnose(m, "V072", "declare the buffer u32, i32, u64 or i64",
                    "'%s' needs u32, i32, u64 or i64, and '%.100s' is %s",
                    vyre__ops[op].text, decl->name,
                    vyre_element_name(decl->element));
@@ -572,7 +579,7 @@ static bool atomic_operands(vyre__maker *m, vyre__op op, uint32_t buffer,
   }
   if (decl->access != VYRE_ACCESS_READ_WRITE &&
       decl->access != VYRE_ACCESS_WORKGROUP) {
-    vyre__complain(m, "V073", "declare it read_write",
+    vyre__diagnose(m, "V073", "declare it read_write",
                    "'%s' reads and writes, and buffer '%.100s' is declared %s",
                    vyre__ops[op].text, decl->name,
                    vyre_access_name(decl->access));
@@ -583,7 +590,7 @@ static bool atomic_operands(vyre__maker *m, vyre__op op, uint32_t buffer,
   return *value != 0;
 }
 
-static vyre__id append_atomic(vyre__maker *m, vyre__op op, uint32_t buffer,
+static vyre__id append_atomic(vyre__ir_builder *m, vyre__op op, uint32_t buffer,
                               vyre__id index, uint32_t c, unsigned height) {
   vyre_element element = m->kernel->buffers[buffer].element;
   return vyre__append(m,
@@ -595,8 +602,9 @@ static vyre__id append_atomic(vyre__maker *m, vyre__op op, uint32_t buffer,
                       height);
 }
 
-vyre__id vyre__make_atomic(vyre__maker *m, vyre__op op, uint32_t buffer,
-                           vyre__id index, vyre__id value) {
+vyre__id vyre__ir_build_atomic(vyre__ir_builder *m, vyre__op op,
+                               uint32_t buffer, vyre__id index,
+                               vyre__id value) {
   if (!is_form(m, op, VYRE__FORM_ATOMIC) ||
       !atomic_operands(m, op, buffer, &index, &value)) {
     return 0;
@@ -605,8 +613,9 @@ vyre__id vyre__make_atomic(vyre__maker *m, vyre__op op, uint32_t buffer,
                        vyre__height2(m, index, value));
 }
 
-vyre__id vyre__make_atomic_cas(vyre__maker *m, uint32_t buffer, vyre__id index,
-                               vyre__id expected, vyre__id desired) {
+vyre__id vyre__ir_build_atomic_cas(vyre__ir_builder *m, uint32_t buffer,
+                                   vyre__id index, vyre__id expected,
+                                   vyre__id desired) {
   const vyre__op op = VYRE__OP_ATOMIC_CAS;
   if (!desired || !atomic_operands(m, op, buffer, &index, &expected)) return 0;
   vyre_type type = vyre__element_type(m->kernel->buffers[buffer].element);
@@ -621,7 +630,7 @@ vyre__id vyre__make_atomic_cas(vyre__maker *m, uint32_t buffer, vyre__id index,
                        height > more ? height : more);
 }
 
-vyre__id vyre__make_push(vyre__maker *m, vyre__id value) {
+vyre__id vyre__ir_build_push(vyre__ir_builder *m, vyre__id value) {
   if (!value || !need_queue(m, "push()")) return 0;
   value =
       vyre__expect(m, value, m->kernel->item_type, "V085", "what is pushed");

@@ -150,7 +150,7 @@ vyre_code vyre_program_create(const vyre_program_desc *desc,
   vyre_arena_init(&arena, allocator);
   vyre_program *program = new_with_names(&arena, desc);
   if (!program) {
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
     return vyre__no_memory(st, "vyre_program_create", "program buffers",
                            desc->buffer_count);
   }
@@ -175,7 +175,7 @@ void vyre_program_release(vyre_program *program) {
     return;
   }
   vyre_arena arena = program->arena; /* the program is inside */
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 const char *vyre_program_name(const vyre_program *program) {
@@ -336,7 +336,7 @@ const vyre_buffer_decl *vyre_program_buffers(const vyre_program *program,
   return program ? program->buffers : NULL;
 }
 
-uint32_t vyre_program_over(const vyre_program *program) {
+uint32_t vyre_program_grid_buffer(const vyre_program *program) {
   return program ? program->over : VYRE_NO_INDEX;
 }
 

@@ -15,7 +15,7 @@
 /* What is kept for the process: written once under the lock. */
 static struct {
   pthread_mutex_t lock;
-  vyre_program *programs[VYRE__LIBRARY_COUNT];
+  vyre_program *programs[VYRE__BUILTINS_COUNT];
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 typedef struct text {
@@ -72,22 +72,23 @@ static void append_calls(text *t, const char *source, size_t length) {
   append(t, "}\n", 2);
 }
 
-static vyre_code parse(vyre__library_kind kind, vyre_program **out,
+static vyre_code parse(vyre__builtins_kind kind, vyre_program **out,
                        vyre_status *st) {
   static const char with[] = "const HAS_FMA = true;\n";
   static const char without[] = "const HAS_FMA = false;\n";
-  bool soft = kind == VYRE__LIBRARY_SOFT;
+  bool soft = kind == VYRE__BUILTINS_SOFT;
   const char *source = soft ? vyre__softlib_text : vyre__mathlib_text;
   size_t length = soft ? vyre__softlib_text_length : vyre__mathlib_text_length;
   text t = {.bytes = NULL};
-  if (kind == VYRE__LIBRARY_MATH) append(&t, with, sizeof with - 1);
-  if (kind == VYRE__LIBRARY_MATH_MUL) append(&t, without, sizeof without - 1);
+  if (kind == VYRE__BUILTINS_MATH) append(&t, with, sizeof with - 1);
+  if (kind == VYRE__BUILTINS_MATH_NOFMA)
+    append(&t, without, sizeof without - 1);
   append(&t, source, length);
   append_calls(&t, source, length);
   vyre_module *module = NULL;
   vyre_code code =
       t.no_memory
-          ? vyre__no_memory(st, "vyre__library_get", "bytes of text", length)
+          ? vyre__no_memory(st, "vyre__builtins_get", "bytes of text", length)
           : vyre_module_parse(t.bytes, t.length, "vyre's library",
                               (vyre_allocator){0}, &module, NULL,
                               vyre__status_open(st));
@@ -98,8 +99,8 @@ static vyre_code parse(vyre__library_kind kind, vyre_program **out,
   return code;
 }
 
-vyre_code vyre__library_get(vyre__library_kind kind, const vyre_program **out,
-                            vyre_status *st) {
+vyre_code vyre__builtins_get(vyre__builtins_kind kind, const vyre_program **out,
+                             vyre_status *st) {
   vyre_code code = VYRE_OK;
   pthread_mutex_lock(&kept.lock);
   if (!kept.programs[kind]) code = parse(kind, &kept.programs[kind], st);
@@ -108,8 +109,8 @@ vyre_code vyre__library_get(vyre__library_kind kind, const vyre_program **out,
   return code;
 }
 
-const vyre__function *vyre__library_find(const vyre_program *library,
-                                         const char *name) {
+const vyre__function *vyre__builtins_find(const vyre_program *library,
+                                          const char *name) {
   for (uint32_t i = 1; i < library->function_count; i++) {
     if (strcmp(library->functions[i].name, name) == 0) {
       return &library->functions[i];
@@ -132,7 +133,7 @@ typedef struct link {
 static uint32_t find_function(const link *l, const char *name) {
   char full[64];
   snprintf(full, sizeof full, "%s_f64", name);
-  const vyre__function *f = vyre__library_find(l->library, full);
+  const vyre__function *f = vyre__builtins_find(l->library, full);
   return f ? l->user->function_count + (uint32_t)(f - l->library->functions) - 1
            : 0;
 }
@@ -199,13 +200,13 @@ static bool copy_parts(link *l, vyre_arena *arena) {
   uint32_t lists =
       user->list_count + library->list_count + 2 * user->node_count;
   vyre__function *all = vyre__arena_array(arena, functions, sizeof *all);
-  vyre__place *places = vyre__arena_array(arena, nodes, sizeof *places);
+  vyre__source_loc *places = vyre__arena_array(arena, nodes, sizeof *places);
   l->nodes = vyre__arena_array(arena, nodes, sizeof *l->nodes);
   l->lists = vyre__arena_array(arena, lists, sizeof *l->lists);
   if (!all || !places || !l->nodes || !l->lists) return false;
   memset(places, 0, sizeof *places * nodes);
   for (uint32_t i = 0; i < user->node_count; i++) {
-    places[i] = vyre__place_of(user, i);
+    places[i] = vyre__source_loc_of(user, i);
   }
   memcpy(l->lists, user->lists, sizeof *l->lists * user->list_count);
   memcpy(all, user->functions, sizeof *all * user->function_count);
@@ -243,7 +244,7 @@ vyre_code vyre__link_math(vyre_program *program, vyre_allocator allocator,
     return VYRE_OK;
   }
   link l = {.user = program};
-  VYRE_TRY(vyre__library_get(VYRE__LIBRARY_MATH, &l.library, st));
+  VYRE_TRY(vyre__builtins_get(VYRE__BUILTINS_MATH, &l.library, st));
   vyre_arena arena;
   vyre_arena_init(&arena, allocator);
   l.out = vyre_arena_alloc(&arena, sizeof *l.out, 0);
@@ -261,7 +262,7 @@ vyre_code vyre__link_math(vyre_program *program, vyre_allocator allocator,
     atomic_init(&l.out->references, 1);
   }
   if (!l.out || !copy_parts(&l, &arena)) {
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
     return vyre__no_memory(st, "vyre__link_math", "nodes", program->node_count);
   }
   l.out->arena = arena;

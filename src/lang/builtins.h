@@ -11,22 +11,22 @@
 
 #include "ir/ir.h"
 
-typedef enum vyre__library_kind {
-  VYRE__LIBRARY_MATH,     /* with an fma of f64 */
-  VYRE__LIBRARY_MATH_MUL, /* without */
-  VYRE__LIBRARY_SOFT,
-  VYRE__LIBRARY_COUNT
-} vyre__library_kind;
+typedef enum vyre__builtins_kind {
+  VYRE__BUILTINS_MATH,       /* with an fma of f64 */
+  VYRE__BUILTINS_MATH_NOFMA, /* without */
+  VYRE__BUILTINS_SOFT,
+  VYRE__BUILTINS_COUNT
+} vyre__builtins_kind;
 
 /* The library as a program: its functions are those of the text; the kernel has
  * no meaning. Owned by the process. Threads: safe.
  * Errors: VYRE_OUT_OF_MEMORY. */
-vyre_code vyre__library_get(vyre__library_kind kind, const vyre_program **out,
-                            vyre_status *st);
+vyre_code vyre__builtins_get(vyre__builtins_kind kind, const vyre_program **out,
+                             vyre_status *st);
 
 /* The function of that name, or NULL. */
-const vyre__function *vyre__library_find(const vyre_program *library,
-                                         const char *name);
+const vyre__function *vyre__builtins_find(const vyre_program *library,
+                                          const char *name);
 
 /* A program in which the functions of mathematics are calls of the library's
  * functions that use f64: what `ref` runs. *out is a new program

@@ -79,8 +79,8 @@ vyre__source_fault vyre__source_check(const char *text, size_t length,
   return VYRE__SOURCE_FINE;
 }
 
-void vyre__source_place(const char *text, size_t length, size_t at,
-                        uint32_t *line, uint32_t *column) {
+void vyre__source_loc_find(const char *text, size_t length, size_t at,
+                           uint32_t *line, uint32_t *column) {
   const char *from = text, *end = text + (at < length ? at : length);
   *line = 1;
   for (const char *next; (next = memchr(from, '\n', (size_t)(end - from)));) {

@@ -407,7 +407,7 @@ static vyre_code format(const char *text, size_t length, vyre_arena *arena,
   size_t size = f.length;
   void *bytes = f.out;
   vyre__reserve_free(f.allocator, &bytes, &f.capacity, 1);
-  vyre__symbols_finish(&symbols);
+  vyre__symbols_deinit(&symbols);
   if (!copy) return no_memory(st);
   *out = copy;
   *out_length = size - 1;

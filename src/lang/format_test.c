@@ -55,7 +55,7 @@ TEST(layout_is_decided_here) {
     const char *once = formatted(cases[i].text, &arena);
     CHECK_TEXT(once, cases[i].want);
     CHECK_TEXT(formatted(once, &arena), once);
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
   }
 }
 
@@ -103,7 +103,7 @@ TEST(comments_stay_where_they_are) {
   const char *once = formatted(text, &arena);
   CHECK_TEXT(once, want);
   CHECK_TEXT(formatted(once, &arena), once);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 TEST(what_does_not_parse_is_refused) {
@@ -116,8 +116,8 @@ TEST(what_does_not_parse_is_refused) {
       vyre_source_format("kernel", 6, "f", &arena, &out, &length, &found, &st),
       st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM);
   CHECK(!out && length == 0 && found.count == 1);
-  vyre_diagnostics_finish(&found);
-  vyre_arena_finish(&arena);
+  vyre_diagnostics_deinit(&found);
+  vyre_arena_deinit(&arena);
 }
 
 static vyre_code format_scenario(vyre_allocator allocator, vyre_status *st) {
@@ -129,7 +129,7 @@ static vyre_code format_scenario(vyre_allocator allocator, vyre_status *st) {
   size_t length;
   vyre_code code = vyre_source_format(text, sizeof text - 1, "f", &arena, &out,
                                       &length, NULL, st);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return code;
 }
 

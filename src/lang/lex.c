@@ -154,7 +154,8 @@ static uint32_t word_length(const char *text, uint32_t readable) {
 }
 
 /* A name of any length, known or not. */
-VYRE__APART static void lex_any_name(vyre__lexer *lexer, vyre__token *token) {
+VYRE__NOINLINE static void lex_any_name(vyre__lexer *lexer,
+                                        vyre__token *token) {
   const char *text = lexer->text + lexer->at;
   const uint32_t readable = lexer->length - lexer->at;
   const uint32_t length = word_length(text, readable);
@@ -173,7 +174,7 @@ VYRE__APART static void lex_any_name(vyre__lexer *lexer, vyre__token *token) {
 
 /* Most names are short and were seen before: those are found without a loop over
  * their bytes. Calls nothing but at its end, as vyre__lex_to. */
-VYRE__APART static void lex_name(vyre__lexer *lexer, vyre__token *token) {
+VYRE__NOINLINE static void lex_name(vyre__lexer *lexer, vyre__token *token) {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   const vyre__symbols *symbols = lexer->symbols;
   uint64_t eight, ends = 0;
@@ -198,7 +199,7 @@ VYRE__APART static void lex_name(vyre__lexer *lexer, vyre__token *token) {
 }
 
 /* Everything that clings to a digit; lang/literal.h says whether it is a number. */
-VYRE__APART static void lex_number(vyre__lexer *lexer, vyre__token *token) {
+VYRE__NOINLINE static void lex_number(vyre__lexer *lexer, vyre__token *token) {
   uint32_t at = lexer->at;
   char second = byte_at(lexer, at + 1);
   bool hex = lexer->text[at] == '0' && (second == 'x' || second == 'X');
@@ -284,8 +285,8 @@ static uint32_t character_length(unsigned char lead) {
 }
 
 /* Sets kind and length; @p c begins one. */
-VYRE__APART static void lex_operator(vyre__lexer *lexer, vyre__token *token,
-                                     unsigned char c) {
+VYRE__NOINLINE static void lex_operator(vyre__lexer *lexer, vyre__token *token,
+                                        unsigned char c) {
   const operator_row row = operators[c];
   const uint32_t at = lexer->at;
   token->kind = row.alone;

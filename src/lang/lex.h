@@ -86,7 +86,7 @@ typedef struct vyre__symbols {
 
 /* Interns all words of the language. False without memory. */
 bool vyre__symbols_init(vyre__symbols *symbols, vyre_allocator allocator);
-void vyre__symbols_finish(vyre__symbols *symbols);
+void vyre__symbols_deinit(vyre__symbols *symbols);
 
 /* Whether a name is a word of the language, which nothing may be called. */
 bool vyre__is_reserved(const char *name, size_t length);
@@ -120,7 +120,7 @@ vyre__source_fault vyre__source_check(const char *text, size_t length,
                                       size_t *at);
 
 /* Line and column (from 1) of an offset. */
-void vyre__source_place(const char *text, size_t length, size_t at,
-                        uint32_t *line, uint32_t *column);
+void vyre__source_loc_find(const char *text, size_t length, size_t at,
+                           uint32_t *line, uint32_t *column);
 
 #endif

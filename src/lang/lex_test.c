@@ -24,7 +24,7 @@ static const char *kinds_of(const char *text, char *out, size_t size) {
                                length ? " " : "", word);
     CHECK(length < size);
   }
-  vyre__symbols_finish(&symbols);
+  vyre__symbols_deinit(&symbols);
   return out;
 }
 
@@ -98,7 +98,7 @@ TEST(equal_names_have_one_symbol) {
     CHECK_U64(vyre__lex(&lexer).symbol, seen[i]);
     CHECK(i == 0 || seen[i] != seen[i - 1]);
   }
-  vyre__symbols_finish(&symbols);
+  vyre__symbols_deinit(&symbols);
 }
 
 TEST(words_are_reserved) {
@@ -167,7 +167,7 @@ static uint32_t bits_f32(float value) {
 }
 
 static void check_float(const char *text) {
-  vyre__number number;
+  vyre__number_token number;
   vyre__number_fault fault;
   CHECK(vyre__number_read(text, strlen(text), &number, &fault));
   CHECK(number.is_float);
@@ -202,7 +202,7 @@ TEST(floats_are_rounded_once) {
 
 /* Just above half of the smallest number: the C library here gives 0. */
 TEST(the_smallest_numbers_are_rounded_up) {
-  vyre__number number;
+  vyre__number_token number;
   vyre__number_fault fault;
   CHECK(vyre__number_read("0x1.000001p-150", 15, &number, &fault));
   CHECK_U64(bits_f32(number.f32), 1);
@@ -266,7 +266,7 @@ TEST(numbers_have_types_and_limits) {
       {"1.0u", -1, 0},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    vyre__number number;
+    vyre__number_token number;
     vyre__number_fault fault = {NULL, NULL};
     bool good = vyre__number_read(cases[i].text, strlen(cases[i].text), &number,
                                   &fault);

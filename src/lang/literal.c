@@ -39,7 +39,8 @@ static uint64_t round_to(const float_format *format, uint64_t q, int exponent,
   return kept >= format->infinity ? format->infinity : kept;
 }
 
-static void set_both(vyre__number *out, uint64_t q, int exponent, bool sticky) {
+static void set_both(vyre__number_token *out, uint64_t q, int exponent,
+                     bool sticky) {
   uint64_t wide = round_to(&format_f64, q, exponent, sticky);
   uint32_t narrow = (uint32_t)round_to(&format_f32, q, exponent, sticky);
   memcpy(&out->f64, &wide, sizeof wide);
@@ -117,7 +118,7 @@ static bool big_take(big *a, const big *b) {
 
 /* digits * 10^exponent, exactly rounded: as a quotient of 63 or 64 bits. */
 static void convert_exactly(const char *digits, int count, int exponent,
-                            vyre__number *out) {
+                            vyre__number_token *out) {
   big n = {.count = 0}, m = {.limbs = {1}, .count = 1};
   for (int i = 0; i < count; i++) {
     big_mul_add(&n, 10, (uint32_t)(digits[i] - '0'));
@@ -136,7 +137,7 @@ static void convert_exactly(const char *digits, int count, int exponent,
 
 /* The common case: a product or quotient of two exact doubles. */
 static bool convert_quickly(const char *digits, int count, int exponent,
-                            vyre__number *out) {
+                            vyre__number_token *out) {
   static const double powers[] = {
       1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
       1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -186,7 +187,7 @@ static void skip_separator(cursor *in, int base) {
   }
 }
 
-static bool read_suffix(cursor *in, vyre__number *out,
+static bool read_suffix(cursor *in, vyre__number_token *out,
                         vyre__number_fault *fault) {
   static const struct {
     const char *text;
@@ -238,7 +239,7 @@ static bool read_exponent(cursor *in, int *exponent,
   return true;
 }
 
-static bool read_integer(cursor *in, int base, vyre__number *out,
+static bool read_integer(cursor *in, int base, vyre__number_token *out,
                          vyre__number_fault *fault) {
   if (!is_digit(in, base)) {
     return wrong(fault, "this number has no digits behind its prefix",
@@ -255,7 +256,7 @@ static bool read_integer(cursor *in, int base, vyre__number *out,
   return read_suffix(in, out, fault);
 }
 
-static bool read_hex_float(cursor *in, vyre__number *out,
+static bool read_hex_float(cursor *in, vyre__number_token *out,
                            vyre__number_fault *fault) {
   uint64_t q = 0;
   int exponent = 0;
@@ -316,7 +317,7 @@ static bool read_digits(cursor *in, decimal *d) {
   return any;
 }
 
-static bool read_decimal_float(cursor *in, vyre__number *out,
+static bool read_decimal_float(cursor *in, vyre__number_token *out,
                                vyre__number_fault *fault) {
   decimal d = {.count = 0, .exponent = 0};
   if (!read_digits(in, &d)) {
@@ -348,7 +349,7 @@ static bool read_decimal_float(cursor *in, vyre__number *out,
 /* The numbers of most programs: few decimal digits, and u or nothing behind
  * them. False if it is another one. */
 static inline bool read_short(const char *text, size_t length,
-                              vyre__number *out) {
+                              vyre__number_token *out) {
   enum { DIGITS = 9 };
   if (length == 0) return false;
   const bool suffix = text[length - 1] == 'u';
@@ -367,9 +368,9 @@ static inline bool read_short(const char *text, size_t length,
   return true;
 }
 
-bool vyre__number_read(const char *text, size_t length, vyre__number *out,
+bool vyre__number_read(const char *text, size_t length, vyre__number_token *out,
                        vyre__number_fault *fault) {
-  *out = (vyre__number){.is_float = false};
+  *out = (vyre__number_token){.is_float = false};
   if (read_short(text, length, out)) return true;
   cursor in = {text, text + length};
   if (length > VYRE__MAX_NUMBER) {

@@ -36,16 +36,16 @@ vyre_code vyre__source_accept(const char *text, size_t length,
                              .length = 1,
                              .message = rows[fault].message,
                              .fix = rows[fault].fix};
-  vyre__source_place(text, length, at, &finding.line, &finding.column);
+  vyre__source_loc_find(text, length, at, &finding.line, &finding.column);
   if (!vyre__diagnostics_add(diagnostics, &finding)) return VYRE_OUT_OF_MEMORY;
   return VYRE_INVALID_PROGRAM;
 }
 
 /* --- parsing ----------------------------------------------------------------*/
 
-static void collect(void *self, const char *rule, vyre__place place,
+static void collect(void *self, const char *rule, vyre__source_loc place,
                     uint32_t length, const char *message, const char *fix,
-                    vyre__place other, const char *other_text) {
+                    vyre__source_loc other, const char *other_text) {
   vyre__parser *p = self;
   if (p->lost) return; /* on the way out of what was told already */
   vyre_diagnostic finding = {.rule = rule,
@@ -54,15 +54,15 @@ static void collect(void *self, const char *rule, vyre__place place,
                              .length = length,
                              .message = message,
                              .fix = fix,
-                             .other = other_text,
-                             .other_line = other.line,
-                             .other_column = other.column};
+                             .note = other_text,
+                             .note_line = other.line,
+                             .note_column = other.column};
   if (!vyre__diagnostics_add(p->diagnostics, &finding)) p->out_of_memory = true;
 }
 
 static void tell_recursion(vyre__parser *p) {
   vyre__id call = 0;
-  vyre__maker *m = &p->maker;
+  vyre__ir_builder *m = &p->maker;
   uint32_t function = vyre__find_recursion(m, &call);
   if (function == VYRE_NO_INDEX || m->out_of_memory) return;
   vyre__p_error(p, m->spans[call], "V045",
@@ -82,7 +82,7 @@ static bool is_full(const vyre__parser *p) {
 
 static vyre_code read_file(vyre__parser *p, vyre_status *st) {
   if (!vyre__symbols_init(&p->symbols, p->allocator)) return no_memory(st);
-  vyre__maker_init(&p->maker, p->allocator, (vyre__reporter){collect, p});
+  vyre__ir_builder_init(&p->maker, p->allocator, (vyre__reporter){collect, p});
   if (is_full(p)) return no_memory(st);
   vyre__push(&p->maker, 0); /* an empty block then has a stack to look at */
   vyre__stack_drop(&p->maker, 0);
@@ -108,8 +108,9 @@ static vyre_code seal_kernels(vyre__parser *p, vyre_module *module,
     vyre_status failure = {.code = VYRE_OK};
     vyre_code code = VYRE_OK;
     if (it->parsed) {
-      code = vyre__seal(&p->maker, it->parsed->function, &it->parsed->head,
-                        p->allocator, &it->program, &failure);
+      code =
+          vyre__canonicalize(&p->maker, it->parsed->function, &it->parsed->head,
+                             p->allocator, &it->program, &failure);
     }
     if (code == VYRE_OUT_OF_MEMORY) return no_memory(st);
     if (code != VYRE_OK) { /* limits of a kernel as a whole */
@@ -137,9 +138,9 @@ static void finish_parser(vyre__parser *p) {
   FREE_ARRAY(buffers, buffer_capacity);
   FREE_ARRAY(kernels, kernel_capacity);
 #undef FREE_ARRAY
-  vyre__maker_finish(&p->maker);
-  vyre__symbols_finish(&p->symbols);
-  vyre_arena_finish(&p->arena);
+  vyre__ir_builder_build(&p->maker);
+  vyre__symbols_deinit(&p->symbols);
+  vyre_arena_deinit(&p->arena);
 }
 
 static vyre_code parse(const char *text, size_t length, const char *file,
@@ -173,7 +174,7 @@ vyre_code vyre_module_parse(const char *text, size_t length, const char *file,
   *module = (vyre_module){.allocator = allocator};
   vyre_code code = parse(text, length, file ? file : "", module,
                          diagnostics ? diagnostics : &own, st);
-  vyre_diagnostics_finish(&own);
+  vyre_diagnostics_deinit(&own);
   if (code != VYRE_OK) {
     vyre_module_release(module);
     return code;

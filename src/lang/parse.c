@@ -17,30 +17,33 @@ static void stop(vyre__parser *p) {
   p->now.token.kind = VYRE__T_END;
 }
 
-static vyre__id tell(vyre__parser *p, vyre__span span, const char *rule,
-                     vyre__span other, const char *other_text, const char *fix,
-                     const char *format, va_list arguments) {
+static vyre__id tell(vyre__parser *p, vyre__source_span span, const char *rule,
+                     vyre__source_span other, const char *other_text,
+                     const char *fix, const char *format, va_list arguments) {
   char message[MESSAGE];
   if (p->stopped) return 0;
   vsnprintf(message, sizeof message, format, arguments);
-  vyre__complain_span(&p->maker, span, rule, other, other_text, fix, "%s",
+  vyre__diagnose_span(&p->maker, span, rule, other, other_text, fix, "%s",
                       message);
   if (p->maker.error_count >= MOST_FINDINGS) stop(p);
   return 0;
 }
 
-vyre__id vyre__p_error(vyre__parser *p, vyre__span span, const char *rule,
-                       const char *fix, const char *format, ...) {
+vyre__id vyre__p_error(vyre__parser *p, vyre__source_span span,
+                       const char *rule, const char *fix, const char *format,
+                       ...) {
   va_list arguments;
   va_start(arguments, format);
-  tell(p, span, rule, (vyre__span){{0, 0}, 0}, NULL, fix, format, arguments);
+  tell(p, span, rule, (vyre__source_span){{0, 0}, 0}, NULL, fix, format,
+       arguments);
   va_end(arguments);
   return 0;
 }
 
-vyre__id vyre__p_error2(vyre__parser *p, vyre__span span, const char *rule,
-                        vyre__span other, const char *other_text,
-                        const char *fix, const char *format, ...) {
+vyre__id vyre__p_error2(vyre__parser *p, vyre__source_span span,
+                        const char *rule, vyre__source_span other,
+                        const char *other_text, const char *fix,
+                        const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
   tell(p, span, rule, other, other_text, fix, format, arguments);
@@ -48,13 +51,15 @@ vyre__id vyre__p_error2(vyre__parser *p, vyre__span span, const char *rule,
   return 0;
 }
 
-vyre__id vyre__p_syntax(vyre__parser *p, vyre__span span, const char *rule,
-                        const char *fix, const char *format, ...) {
+vyre__id vyre__p_syntax(vyre__parser *p, vyre__source_span span,
+                        const char *rule, const char *fix, const char *format,
+                        ...) {
   if (p->now.panic) return 0;
   p->now.panic = true;
   va_list arguments;
   va_start(arguments, format);
-  tell(p, span, rule, (vyre__span){{0, 0}, 0}, NULL, fix, format, arguments);
+  tell(p, span, rule, (vyre__source_span){{0, 0}, 0}, NULL, fix, format,
+       arguments);
   va_end(arguments);
   return 0;
 }
@@ -79,7 +84,7 @@ const char *vyre__p_found(const vyre__parser *p, const vyre__token *token,
 vyre__id vyre__p_expected(vyre__parser *p, const char *what, const char *fix) {
   char found[VYRE__FOUND_TEXT];
   const vyre__token *token = &p->now.token;
-  vyre__span span = vyre__p_span(token);
+  vyre__source_span span = vyre__p_span(token);
   if (token->kind == VYRE__T_END) span = vyre__p_behind(p);
   return vyre__p_syntax(p, span, "V013", fix, "expected %s, found %s", what,
                         vyre__p_found(p, token, found));
@@ -103,7 +108,7 @@ static void tell_bad_character(vyre__parser *p, const vyre__token *token) {
 
 /* Tells what is wrong with a token that is none. */
 static void tell_bad(vyre__parser *p, const vyre__token *token) {
-  vyre__span span = vyre__p_span(token);
+  vyre__source_span span = vyre__p_span(token);
   switch (token->error) {
     case VYRE__LEX_COMMENT:
       vyre__p_error(p, span, "V006", "end it with */",
@@ -189,10 +194,11 @@ vyre__position vyre__p_position(const vyre__parser *p) {
                           token->start - (token->column - 1)};
 }
 
-vyre__span vyre__p_behind(const vyre__parser *p) {
+vyre__source_span vyre__p_behind(const vyre__parser *p) {
   const vyre__token *before = &p->now.previous;
-  if (before->line == 0) return (vyre__span){{1, 1}, 1};
-  return (vyre__span){{before->line, before->column + before->length}, 1};
+  if (before->line == 0) return (vyre__source_span){{1, 1}, 1};
+  return (vyre__source_span){{before->line, before->column + before->length},
+                             1};
 }
 
 VYRE__RARE bool vyre__p_tell_expected(vyre__parser *p, unsigned kind,

@@ -30,9 +30,9 @@ typedef enum vyre__binding_kind {
 typedef struct vyre__binding {
   uint8_t kind;
   uint32_t symbol;
-  uint32_t index;    /* of the local or buffer */
-  uint32_t previous; /* what the symbol was bound to before */
-  vyre__span span;   /* of the declaration */
+  uint32_t index;         /* of the local or buffer */
+  uint32_t previous;      /* what the symbol was bound to before */
+  vyre__source_span span; /* of the declaration */
 } vyre__binding;
 
 typedef enum vyre__item_state {
@@ -62,7 +62,7 @@ typedef struct vyre__item {
     uint64_t bits; /* value of a const */
   };
   uint32_t parameter_count;
-  vyre__span span;
+  vyre__source_span span;
   vyre__position start; /* of its keyword */
   vyre__position end;   /* behind a const, or behind the head of a fn */
 } vyre__item;
@@ -70,7 +70,7 @@ typedef struct vyre__item {
 typedef struct vyre__parameter {
   uint32_t symbol;
   uint8_t type;
-  vyre__span span;
+  vyre__source_span span;
 } vyre__parameter;
 
 /* A kernel that was read, and is not sealed. */
@@ -86,7 +86,7 @@ typedef struct vyre__read_kernel {
 } vyre__read_kernel;
 
 /* Where the parser is. */
-typedef struct vyre__cursor {
+typedef struct vyre__token_cursor {
   vyre__lexer lexer;
   vyre__token token;    /* the next one, not yet taken */
   vyre__token previous; /* the one taken last */
@@ -94,15 +94,15 @@ typedef struct vyre__cursor {
   bool has_ahead;           /* the token behind the next one is known: */
   vyre__token ahead;        /* it */
   vyre__position ahead_end; /* where the lexer goes on behind it */
-} vyre__cursor;
+} vyre__token_cursor;
 
 typedef struct vyre__parser {
-  vyre__cursor now;
+  vyre__token_cursor now;
   const char *text;
   uint32_t length;
   const char *file;
   vyre__symbols symbols;
-  vyre__maker maker;
+  vyre__ir_builder maker;
   vyre_diagnostics *diagnostics;
   vyre_arena arena; /* heads of kernels */
   vyre_allocator allocator;
@@ -154,40 +154,40 @@ static inline vyre__symbol *vyre__p_symbol(const vyre__parser *p,
   return &p->symbols.items[token->symbol];
 }
 
-static inline vyre__span vyre__p_span(const vyre__token *token) {
-  return (vyre__span){{token->line, token->column}, token->length};
+static inline vyre__source_span vyre__p_span(const vyre__token *token) {
+  return (vyre__source_span){{token->line, token->column}, token->length};
 }
 
 /* From @p first to the token taken last. */
-static inline vyre__span vyre__p_since(const vyre__parser *p,
-                                       const vyre__token *first) {
+static inline vyre__source_span vyre__p_since(const vyre__parser *p,
+                                              const vyre__token *first) {
   uint32_t end = p->now.previous.start + p->now.previous.length;
   uint32_t length = end > first->start ? end - first->start : first->length;
-  return (vyre__span){{first->line, first->column}, length};
+  return (vyre__source_span){{first->line, first->column}, length};
 }
 
 /* What is made next begins at @p first and ends at the token taken last. */
 static inline void vyre__p_mark(vyre__parser *p, const vyre__token *first) {
-  vyre__span span = vyre__p_since(p, first);
+  vyre__source_span span = vyre__p_since(p, first);
   p->maker.place = span.place;
   p->maker.length = span.length;
 }
 
 /* Just behind the token taken last. */
-vyre__span vyre__p_behind(const vyre__parser *p);
+vyre__source_span vyre__p_behind(const vyre__parser *p);
 
 /* A finding. Returns 0, the value that is wrong. */
-vyre__id vyre__p_error(vyre__parser *p, vyre__span span, const char *rule,
-                       const char *fix, const char *format, ...)
-    VYRE__PRINTF(5, 6);
-vyre__id vyre__p_error2(vyre__parser *p, vyre__span span, const char *rule,
-                        vyre__span other, const char *other_text,
-                        const char *fix, const char *format, ...)
-    VYRE__PRINTF(7, 8);
+vyre__id vyre__p_error(vyre__parser *p, vyre__source_span span,
+                       const char *rule, const char *fix, const char *format,
+                       ...) VYRE__PRINTF(5, 6);
+vyre__id vyre__p_error2(vyre__parser *p, vyre__source_span span,
+                        const char *rule, vyre__source_span other,
+                        const char *other_text, const char *fix,
+                        const char *format, ...) VYRE__PRINTF(7, 8);
 /* One that the parser cannot go on from; nothing if it is in panic already. */
-vyre__id vyre__p_syntax(vyre__parser *p, vyre__span span, const char *rule,
-                        const char *fix, const char *format, ...)
-    VYRE__PRINTF(5, 6);
+vyre__id vyre__p_syntax(vyre__parser *p, vyre__source_span span,
+                        const char *rule, const char *fix, const char *format,
+                        ...) VYRE__PRINTF(5, 6);
 /* V013: expected @p what, found the next token. */
 vyre__id vyre__p_expected(vyre__parser *p, const char *what, const char *fix);
 

@@ -45,43 +45,44 @@ vyre__id vyre__p_assigned(vyre__parser *p, unsigned *op) {
     return vyre__p_value(p);
   }
   vyre__p_mark(p, &token);
-  return vyre__make_integer(&p->maker, 1, false, VYRE_TYPE_VOID);
+  return vyre__ir_build_integer(&p->maker, 1, false, VYRE_TYPE_VOID);
 }
 
 vyre__id vyre__p_assign_local(vyre__parser *p, uint32_t local) {
-  vyre__maker *m = &p->maker;
+  vyre__ir_builder *m = &p->maker;
   vyre__token name = p->now.token;
   unsigned op;
   vyre__p_advance(p);
   vyre__p_mark(p, &name);
   vyre__id old = 0;
   if (vyre__p_assigned_op(vyre__p_kind(p)) != VYRE__OP_NONE) {
-    old = vyre__make_local(m, local);
+    old = vyre__ir_build_local(m, local);
   }
   vyre__id value = vyre__p_assigned(p, &op);
   if (p->now.panic) return 0;
   vyre__p_mark(p, &name);
   if (op != VYRE__OP_NONE) {
-    value = vyre__make_binary(m, (vyre__op)op, old, value);
+    value = vyre__ir_build_binary(m, (vyre__op)op, old, value);
   }
-  vyre__id id = vyre__make_assign(m, local, value);
+  vyre__id id = vyre__ir_build_assign(m, local, value);
   vyre__p_semicolon(p, "an assignment");
   return id;
 }
 
 /* A second node with the value of the first, which has no effects: a literal, a
  * local, an id. 0 if it is none of these. */
-static vyre__id repeat_node(vyre__maker *m, vyre__id id) {
+static vyre__id repeat_node(vyre__ir_builder *m, vyre__id id) {
   vyre__node node = m->nodes[id];
   switch (node.op) {
     case VYRE__OP_LITERAL:
-      return vyre__make_literal(m, (vyre_type)node.type, vyre__literal(&node));
+      return vyre__ir_build_literal(m, (vyre_type)node.type,
+                                    vyre__literal(&node));
     case VYRE__OP_LOCAL:
-      return vyre__make_local(m, node.a);
+      return vyre__ir_build_local(m, node.a);
     case VYRE__OP_GLOBAL_ID:
     case VYRE__OP_LOCAL_ID:
     case VYRE__OP_WORKGROUP_ID:
-      return vyre__make_axis(m, (vyre__op)node.op, node.aux);
+      return vyre__ir_build_axis(m, (vyre__op)node.op, node.aux);
     default:
       return 0;
   }
@@ -91,31 +92,31 @@ static vyre__id repeat_node(vyre__maker *m, vyre__id id) {
  * if it is more than that already. */
 static vyre__id update_element(vyre__parser *p, const vyre__token *name,
                                uint32_t buffer, vyre__id index) {
-  vyre__maker *m = &p->maker;
+  vyre__ir_builder *m = &p->maker;
   unsigned op;
   vyre__p_mark(p, name);
   index = vyre__type_of(m, index) == VYRE__TYPE_INT
-              ? vyre__settle_index(m, index)
-              : vyre__settle(m, index, VYRE_TYPE_VOID);
+              ? vyre__resolve_index_type(m, index)
+              : vyre__resolve_type(m, index, VYRE_TYPE_VOID);
   vyre__id again = index ? repeat_node(m, index) : 0;
   if (index && !again) {
     uint32_t local = VYRE_NO_INDEX;
     vyre__statement(
-        m, vyre__make_let(m, "", 0, VYRE_TYPE_VOID, false, index, &local));
+        m, vyre__ir_build_let(m, "", 0, VYRE_TYPE_VOID, false, index, &local));
     if (local == VYRE_NO_INDEX) return 0;
-    index = vyre__make_local(m, local);
-    again = vyre__make_local(m, local);
+    index = vyre__ir_build_local(m, local);
+    again = vyre__ir_build_local(m, local);
   }
-  vyre__id old = vyre__make_load(m, buffer, again);
+  vyre__id old = vyre__ir_build_load(m, buffer, again);
   vyre__id value = vyre__p_assigned(p, &op);
   if (p->now.panic) return 0;
   vyre__p_mark(p, name);
-  value = vyre__make_binary(m, (vyre__op)op, old, value);
-  return vyre__make_store(m, buffer, index, value);
+  value = vyre__ir_build_binary(m, (vyre__op)op, old, value);
+  return vyre__ir_build_store(m, buffer, index, value);
 }
 
 vyre__id vyre__p_assign_element(vyre__parser *p, uint32_t buffer) {
-  vyre__maker *m = &p->maker;
+  vyre__ir_builder *m = &p->maker;
   vyre__token name = p->now.token;
   vyre__id index, id;
   vyre__p_advance(p);
@@ -123,7 +124,7 @@ vyre__id vyre__p_assign_element(vyre__parser *p, uint32_t buffer) {
     index = vyre__p_index_of(p);
   } else {
     vyre__p_mark(p, &name);
-    index = vyre__make_literal(m, VYRE_TYPE_U32, 0);
+    index = vyre__ir_build_literal(m, VYRE_TYPE_U32, 0);
   }
   if (p->now.panic) return 0;
   unsigned op = vyre__p_assigned_op(vyre__p_kind(p));
@@ -137,7 +138,7 @@ vyre__id vyre__p_assign_element(vyre__parser *p, uint32_t buffer) {
     vyre__id value = vyre__p_assigned(p, &op);
     if (p->now.panic) return 0;
     vyre__p_mark(p, &name);
-    id = vyre__make_store(m, buffer, index, value);
+    id = vyre__ir_build_store(m, buffer, index, value);
   } else {
     id = update_element(p, &name, buffer, index);
     if (p->now.panic) return 0;

@@ -32,7 +32,7 @@ static vyre__id skip_arguments(vyre__parser *p) {
 /* Exactly @p wanted arguments into @p ids. */
 static bool read_arguments(vyre__parser *p, const vyre__token *name,
                            uint32_t wanted, vyre__id *ids) {
-  vyre__maker *m = &p->maker;
+  vyre__ir_builder *m = &p->maker;
   uint32_t count, mark = vyre__stack_mark(m);
   char found[VYRE__FOUND_TEXT];
   if (!vyre__p_is(p, VYRE__T_LPAREN)) {
@@ -74,14 +74,14 @@ vyre__id vyre__p_index_of(vyre__parser *p) {
 
 static vyre__id read_load(vyre__parser *p, const vyre__token *name,
                           uint32_t buffer) {
-  vyre__maker *m = &p->maker;
+  vyre__ir_builder *m = &p->maker;
   const vyre_buffer_decl *decl = &p->buffers[buffer];
   vyre__id index;
   if (vyre__p_is(p, VYRE__T_LBRACKET)) {
     index = vyre__p_index_of(p);
   } else if (decl->kind == VYRE_MEMORY_UNIFORM && decl->count == 1) {
     vyre__p_mark(p, name);
-    index = vyre__make_literal(m, VYRE_TYPE_U32, 0);
+    index = vyre__ir_build_literal(m, VYRE_TYPE_U32, 0);
   } else if (p->wrong_calls > 0) {
     return 0; /* what was meant may take a buffer, as len does */
   } else {
@@ -92,7 +92,7 @@ static vyre__id read_load(vyre__parser *p, const vyre__token *name,
                          "'%.100s' is a buffer: say which element", decl->name);
   }
   vyre__p_mark(p, name);
-  return index ? vyre__make_load(m, buffer, index) : 0;
+  return index ? vyre__ir_build_load(m, buffer, index) : 0;
 }
 
 /* The buffer that a name stands for; false, and reported, if it is none. */
@@ -144,7 +144,7 @@ static vyre__id read_len(vyre__parser *p, const vyre__token *first) {
   }
   if (!vyre__p_close(p, VYRE__T_RPAREN, &open) || !good) return 0;
   vyre__p_mark(p, first);
-  return vyre__make_len(&p->maker, buffer);
+  return vyre__ir_build_len(&p->maker, buffer);
 }
 
 /* --- atomics ----------------------------------------------------------------*/
@@ -180,7 +180,7 @@ static bool read_element(vyre__parser *p, uint32_t *buffer, vyre__id *index) {
 
 static vyre__id read_atomic(vyre__parser *p, const vyre__token *name,
                             vyre__op op) {
-  vyre__maker *m = &p->maker;
+  vyre__ir_builder *m = &p->maker;
   vyre__token open = p->now.token;
   uint32_t wanted = op == VYRE__OP_ATOMIC_CAS ? 2 : 1, count = 0, buffer = 0;
   vyre__id index = 0, values[2] = {0, 0};
@@ -204,9 +204,9 @@ static vyre__id read_atomic(vyre__parser *p, const vyre__token *name,
         vyre__p_found(p, name, found), wanted, wanted == 1 ? "" : "s", count);
   }
   if (wanted == 1) {
-    return vyre__make_atomic(m, op, buffer, index, values[0]);
+    return vyre__ir_build_atomic(m, op, buffer, index, values[0]);
   }
-  return vyre__make_atomic_cas(m, buffer, index, values[0], values[1]);
+  return vyre__ir_build_atomic_cas(m, buffer, index, values[0], values[1]);
 }
 
 /* --- everything built in ----------------------------------------------------*/
@@ -237,18 +237,18 @@ static vyre__id read_axis(vyre__parser *p, const vyre__token *name,
   }
   vyre__p_advance(p);
   vyre__p_mark(p, name);
-  return vyre__make_axis(&p->maker, op, (unsigned)(c - 'x'));
+  return vyre__ir_build_axis(&p->maker, op, (unsigned)(c - 'x'));
 }
 
 static vyre__id read_op(vyre__parser *p, const vyre__token *name, vyre__op op) {
-  vyre__maker *m = &p->maker;
+  vyre__ir_builder *m = &p->maker;
   vyre__id ids[3] = {0, 0, 0};
   switch (vyre__ops[op].form) {
     case VYRE__FORM_AXIS:
       return read_axis(p, name, op);
     case VYRE__FORM_NULLARY:
       vyre__p_mark(p, name);
-      return vyre__make_item(m);
+      return vyre__ir_build_item(m);
     case VYRE__FORM_BUFFER:
       return read_len(p, name);
     case VYRE__FORM_ATOMIC:
@@ -257,16 +257,16 @@ static vyre__id read_op(vyre__parser *p, const vyre__token *name, vyre__op op) {
     case VYRE__FORM_UNARY:
       if (!read_arguments(p, name, 1, ids)) return 0;
       vyre__p_mark(p, name);
-      return op == VYRE__OP_PUSH ? vyre__make_push(m, ids[0])
-                                 : vyre__make_unary(m, op, ids[0]);
+      return op == VYRE__OP_PUSH ? vyre__ir_build_push(m, ids[0])
+                                 : vyre__ir_build_unary(m, op, ids[0]);
     case VYRE__FORM_BINARY:
       if (!read_arguments(p, name, 2, ids)) return 0;
       vyre__p_mark(p, name);
-      return vyre__make_binary(m, op, ids[0], ids[1]);
+      return vyre__ir_build_binary(m, op, ids[0], ids[1]);
     default:
       if (!read_arguments(p, name, 3, ids)) return 0;
       vyre__p_mark(p, name);
-      return vyre__make_ternary(m, op, ids[0], ids[1], ids[2]);
+      return vyre__ir_build_ternary(m, op, ids[0], ids[1], ids[2]);
   }
 }
 
@@ -283,8 +283,8 @@ static vyre__id read_cast(vyre__parser *p, const vyre__token *name,
   }
   if (!read_arguments(p, name, 1, &id)) return 0;
   vyre__p_mark(p, name);
-  return bits ? vyre__make_bitcast(&p->maker, type, id)
-              : vyre__make_cast(&p->maker, type, id);
+  return bits ? vyre__ir_build_bitcast(&p->maker, type, id)
+              : vyre__ir_build_cast(&p->maker, type, id);
 }
 
 static vyre__id read_float_word(vyre__parser *p, const vyre__token *name,
@@ -297,7 +297,7 @@ static vyre__id read_float_word(vyre__parser *p, const vyre__token *name,
               [VYRE__INF_F64] = {VYRE_TYPE_F64, 0x7FF0000000000000u},
               [VYRE__NAN_F64] = {VYRE_TYPE_F64, 0x7FF8000000000000u}};
   vyre__p_mark(p, name);
-  return vyre__make_literal(&p->maker, rows[which].type, rows[which].bits);
+  return vyre__ir_build_literal(&p->maker, rows[which].type, rows[which].bits);
 }
 
 static vyre__id tell_element(vyre__parser *p, const vyre__token *name,
@@ -332,7 +332,7 @@ static vyre__id read_word(vyre__parser *p, const vyre__token *name,
 
 static vyre__id read_call(vyre__parser *p, const vyre__token *name,
                           const vyre__item *item) {
-  vyre__maker *m = &p->maker;
+  vyre__ir_builder *m = &p->maker;
   const vyre__symbol *symbol = vyre__p_symbol(p, name);
   if (!vyre__p_is(p, VYRE__T_LPAREN)) {
     return vyre__p_error(
@@ -343,7 +343,7 @@ static vyre__id read_call(vyre__parser *p, const vyre__token *name,
   bool good = vyre__p_arguments(p, &count) && item->state == VYRE__ITEM_DONE &&
               function != VYRE_NO_INDEX;
   vyre__p_mark(p, name);
-  if (good) return vyre__make_call(m, function, mark);
+  if (good) return vyre__ir_build_call(m, function, mark);
   vyre__stack_drop(m, mark);
   return 0;
 }
@@ -362,7 +362,7 @@ static vyre__id read_item_name(vyre__parser *p, const vyre__token *name,
   if (item->kind == VYRE__T_FN) return read_call(p, name, item);
   if (item->state != VYRE__ITEM_DONE) return 0;
   vyre__p_mark(p, name);
-  return vyre__make_literal(&p->maker, (vyre_type)item->type, item->bits);
+  return vyre__ir_build_literal(&p->maker, (vyre_type)item->type, item->bits);
 }
 
 /* What follows a name that stands for nothing; it has been told. */
@@ -385,7 +385,7 @@ vyre__id vyre__p_name(vyre__parser *p) {
     switch (binding->kind) {
       case VYRE__BIND_LOCAL:
         vyre__p_mark(p, &name);
-        return vyre__make_local(&p->maker, binding->index);
+        return vyre__ir_build_local(&p->maker, binding->index);
       case VYRE__BIND_BUFFER:
         return read_load(p, &name, binding->index);
       default:
@@ -417,7 +417,7 @@ static bool unescape(vyre__parser *p, const vyre__token *token, char *to,
       } else if (c == 't') {
         c = '\t';
       } else if (c != '"' && c != '\\') {
-        vyre__span span = vyre__p_span(token);
+        vyre__source_span span = vyre__p_span(token);
         span.place.column += (uint32_t)(from - 1 - (p->text + token->start));
         span.length = 2;
         vyre__p_error(p, span, "V012", "use \\n, \\t, \\\" or \\\\",
@@ -441,11 +441,11 @@ static vyre__id read_text(vyre__parser *p) {
   }
   if (!unescape(p, &token, text, &length)) return 0;
   vyre__p_mark(p, &token);
-  return vyre__make_text(&p->maker, text, length);
+  return vyre__ir_build_text(&p->maker, text, length);
 }
 
 vyre__id vyre__p_print(vyre__parser *p) {
-  vyre__maker *m = &p->maker;
+  vyre__ir_builder *m = &p->maker;
   vyre__token first = p->now.token;
   vyre__p_advance(p);
   vyre__token open = p->now.token;
@@ -461,5 +461,5 @@ vyre__id vyre__p_print(vyre__parser *p) {
     return 0;
   }
   vyre__p_mark(p, &first);
-  return vyre__make_print(m, mark);
+  return vyre__ir_build_print(m, mark);
 }

@@ -71,7 +71,7 @@ static void check_format(const vyre_module *module, const char *text,
   MUST(vyre_source_format(once, once_length, "once", &arena, &twice,
                           &twice_length, NULL, &st) == VYRE_OK);
   MUST(once_length == twice_length && memcmp(once, twice, once_length) == 0);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 /* Bytes of the line, or SIZE_MAX if there is no such line. */
@@ -102,7 +102,7 @@ static void check_findings(const vyre_diagnostics *found, const char *text,
     size_t bytes = line_length(text, length, it->line);
     MUST(it->line > 0 && it->column > 0 && bytes != SIZE_MAX);
     MUST(it->column <= bytes + 1);
-    MUST(!it->other || (it->other_line > 0 && it->other_column > 0));
+    MUST(!it->note || (it->note_line > 0 && it->note_column > 0));
     if (i == 0) continue;
     const vyre_diagnostic *before = it - 1;
     MUST(before->line < it->line ||
@@ -136,7 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     MUST(st.code == code && st.message[0] && st.fix[0]);
     check_findings(&found, text, size);
   }
-  vyre_diagnostics_finish(&found);
+  vyre_diagnostics_deinit(&found);
   free(text);
   return 0;
 }

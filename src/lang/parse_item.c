@@ -223,7 +223,7 @@ static bool read_const(vyre__parser *p, vyre__item *item) {
     value =
         vyre__expect(&p->maker, value, type, "V065", "the value of this const");
   }
-  value = vyre__settle(&p->maker, value, VYRE_TYPE_VOID);
+  value = vyre__resolve_type(&p->maker, value, VYRE_TYPE_VOID);
   if (!value || p->now.panic) return false;
   if (!vyre__const_eval(&p->maker, value, &item->bits)) return false;
   item->type = (uint8_t)vyre__type_of(&p->maker, value);
@@ -321,7 +321,7 @@ static void need_head(vyre__parser *p, uint32_t index) {
   item.end = vyre__p_position(p);
   p->items[index] = item;
   if (!good) return;
-  vyre__maker *m = &p->maker;
+  vyre__ir_builder *m = &p->maker;
   const vyre__symbol *symbol = &p->symbols.items[item.symbol];
   m->place = item.span.place;
   m->length = item.span.length;
@@ -378,7 +378,7 @@ void vyre__p_need(vyre__parser *p, vyre__item *item) {
     item->state = VYRE__ITEM_WRONG;
     return;
   }
-  vyre__cursor before = p->now;
+  vyre__token_cursor before = p->now;
   bool lost = p->lost;
   unsigned depth = p->depth;
   p->lost = false;

@@ -530,7 +530,7 @@ static bool make_kernel(vyre__parser *p, const vyre__token *name,
                         vyre__parsed_kernel *kernel) {
   vyre_buffer_decl *buffers =
       vyre__arena_array(&p->arena, p->buffer_count, sizeof *buffers);
-  vyre__place *places =
+  vyre__source_loc *places =
       vyre__arena_array(&p->arena, p->buffer_count, sizeof *places);
   if (!buffers || !places) {
     p->out_of_memory = true;
@@ -561,16 +561,16 @@ static bool make_kernel(vyre__parser *p, const vyre__token *name,
  * cannot be sealed yet, since a fn that it calls comes later, or at all, waits
  * for the end of the file. */
 static void seal_early(vyre__parser *p, vyre__read_kernel *kernel,
-                       vyre__arena_mark head, vyre__maker_mark body) {
-  vyre__maker *m = &p->maker;
+                       vyre__arena_mark head, vyre__ir_builder_mark body) {
+  vyre__ir_builder *m = &p->maker;
   if (m->error_count > 0 || m->out_of_memory || p->out_of_memory) return;
   const uint32_t function = kernel->parsed->function;
-  vyre_code code = vyre__seal(m, function, &kernel->parsed->head, p->allocator,
-                              &kernel->program, NULL);
+  vyre_code code = vyre__canonicalize(m, function, &kernel->parsed->head,
+                                      p->allocator, &kernel->program, NULL);
   if (code == VYRE_OUT_OF_MEMORY) p->out_of_memory = true;
   if (code != VYRE_OK) return;
   kernel->parsed = NULL;
-  vyre__maker_drop(m, function, body);
+  vyre__ir_builder_drop(m, function, body);
   vyre__arena_rewind(&p->arena, head);
 }
 
@@ -602,7 +602,7 @@ void vyre__p_kernel(vyre__parser *p, vyre__item *item) {
   p->maker.place = item->span.place;
   p->maker.length = item->span.length;
   kernel->function = vyre__kernel_begin(&p->maker, &kernel->head);
-  vyre__maker_mark mark = vyre__maker_here(&p->maker);
+  vyre__ir_builder_mark mark = vyre__ir_builder_here(&p->maker);
   vyre__function_end(&p->maker, vyre__p_body(p));
   vyre__p_unbind(p, scope);
   vyre__read_kernel *read = add_kernel(p, kernel);

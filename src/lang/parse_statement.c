@@ -19,7 +19,7 @@ static bool ends_block(const vyre__parser *p) {
 }
 
 static vyre__id read_block(vyre__parser *p) {
-  vyre__maker *m = &p->maker;
+  vyre__ir_builder *m = &p->maker;
   vyre__token open = p->now.token;
   vyre__p_advance(p);
   vyre__mark mark = vyre__block_begin(m);
@@ -29,7 +29,7 @@ static vyre__id read_block(vyre__parser *p) {
   }
   if (!vyre__p_close(p, VYRE__T_RBRACE, &open)) p->lost = p->now.panic = true;
   vyre__p_unbind(p, scope);
-  m->place = (vyre__place){open.line, open.column};
+  m->place = (vyre__source_loc){open.line, open.column};
   m->length = 1;
   return vyre__block_end(m, mark);
 }
@@ -50,7 +50,7 @@ vyre__id vyre__p_body(vyre__parser *p) {
 
 /* The statement behind if, else, for and while: a block in any case. */
 static vyre__id read_inner(vyre__parser *p) {
-  vyre__maker *m = &p->maker;
+  vyre__ir_builder *m = &p->maker;
   if (vyre__p_is(p, VYRE__T_LBRACE) && !p->now.panic) {
     if (!vyre__p_enter(p)) return 0;
     vyre__id id = read_block(p);
@@ -66,7 +66,7 @@ static vyre__id read_inner(vyre__parser *p) {
     read_statement(p);
   }
   vyre__p_unbind(p, scope);
-  m->place = (vyre__place){first.line, first.column};
+  m->place = (vyre__source_loc){first.line, first.column};
   m->length = 1;
   return vyre__block_end(m, mark);
 }
@@ -76,7 +76,7 @@ static vyre__id read_inner(vyre__parser *p) {
 /* The value and the end of a declaration whose name was read. */
 static vyre__id finish_declaration(vyre__parser *p, const vyre__token *name,
                                    vyre_type type, bool is_mutable) {
-  vyre__maker *m = &p->maker;
+  vyre__ir_builder *m = &p->maker;
   vyre__id value = 0;
   uint32_t local = VYRE_NO_INDEX;
   if (vyre__p_accept(p, VYRE__T_SET)) {
@@ -93,10 +93,10 @@ static vyre__id finish_declaration(vyre__parser *p, const vyre__token *name,
     vyre__p_expect(p, VYRE__T_SET, "and a value behind the name");
   }
   vyre__p_check_free(p, name);
-  m->place = (vyre__place){name->line, name->column};
+  m->place = (vyre__source_loc){name->line, name->column};
   m->length = name->length;
-  vyre__id id = vyre__make_let(m, p->text + name->start, name->length, type,
-                               is_mutable, value, &local);
+  vyre__id id = vyre__ir_build_let(m, p->text + name->start, name->length, type,
+                                   is_mutable, value, &local);
   if (local != VYRE_NO_INDEX) vyre__p_bind(p, name, VYRE__BIND_LOCAL, local);
   if (!p->now.panic) vyre__p_semicolon(p, "a declaration");
   return id;
@@ -172,7 +172,7 @@ static vyre__id read_expression(vyre__parser *p) {
   vyre__id value = vyre__p_value(p);
   if (p->now.panic) return 0;
   vyre__p_mark(p, &first);
-  vyre__id id = vyre__make_eval(&p->maker, value);
+  vyre__id id = vyre__ir_build_eval(&p->maker, value);
   vyre__p_semicolon(p, "a statement");
   return id;
 }
@@ -313,7 +313,7 @@ static vyre__id read_if(vyre__parser *p) {
   vyre__token first = p->now.token;
   vyre__p_advance(p);
   vyre__id condition = read_condition(p, "if");
-  vyre__span span = vyre__p_since(p, &first);
+  vyre__source_span span = vyre__p_since(p, &first);
   if (p->now.panic) skip_head(p);
   vyre__id then = read_inner(p), otherwise = 0;
   if (vyre__p_accept(p, VYRE__T_ELSE)) {
@@ -323,14 +323,14 @@ static vyre__id read_if(vyre__parser *p) {
   }
   p->maker.place = span.place;
   p->maker.length = span.length;
-  return vyre__make_if(&p->maker, condition, then, otherwise);
+  return vyre__ir_build_if(&p->maker, condition, then, otherwise);
 }
 
 static vyre__id read_while(vyre__parser *p) {
   vyre__token first = p->now.token;
   vyre__p_advance(p);
   vyre__id condition = read_condition(p, "while");
-  vyre__span span = vyre__p_since(p, &first);
+  vyre__source_span span = vyre__p_since(p, &first);
   if (p->now.panic) skip_head(p);
   vyre__while_begin(&p->maker);
   vyre__id body = read_inner(p);
@@ -468,7 +468,7 @@ static bool read_for_step(vyre__parser *p, for_head *head) {
 }
 
 static vyre__id read_for(vyre__parser *p) {
-  vyre__maker *m = &p->maker;
+  vyre__ir_builder *m = &p->maker;
   vyre__token first = p->now.token, open;
   for_head head = {.has_name = false, .type = VYRE_TYPE_VOID};
   vyre__for loop;
@@ -485,7 +485,7 @@ static vyre__id read_for(vyre__parser *p) {
   }
   size_t scope = p->binding_count;
   if (head.has_name) vyre__p_check_free(p, &head.name);
-  vyre__span span = vyre__p_since(p, &first);
+  vyre__source_span span = vyre__p_since(p, &first);
   m->place = span.place;
   m->length = span.length;
   vyre__for_begin(m, &loop, head.has_name ? p->text + head.name.start : "",
@@ -515,7 +515,7 @@ static vyre__id read_simple(vyre__parser *p, vyre__op op, bool is_call) {
     }
   }
   vyre__p_mark(p, &first);
-  vyre__id id = vyre__make_simple(&p->maker, op);
+  vyre__id id = vyre__ir_build_simple(&p->maker, op);
   vyre__p_semicolon(p, "a statement");
   return id;
 }
@@ -527,7 +527,7 @@ static vyre__id read_return(vyre__parser *p) {
   vyre__id value = has_value ? vyre__p_value(p) : 0;
   if (p->now.panic) return 0;
   vyre__p_mark(p, &first);
-  vyre__id id = vyre__make_return(&p->maker, has_value, value);
+  vyre__id id = vyre__ir_build_return(&p->maker, has_value, value);
   vyre__p_semicolon(p, "a return");
   return id;
 }
@@ -541,7 +541,7 @@ static vyre__id read_printing(vyre__parser *p) {
 /* Tokens that begin no statement, though people may think so. */
 static vyre__id tell_statement(vyre__parser *p) {
   vyre__token token = p->now.token;
-  vyre__span span = vyre__p_span(&token);
+  vyre__source_span span = vyre__p_span(&token);
   switch (token.kind) {
     case VYRE__T_SEMICOLON:
       vyre__p_error(p, span, "V013", "remove it",

@@ -31,7 +31,7 @@ static const char *findings_of(const char *text, char *out, size_t size) {
     CHECK(length < size);
   }
   vyre_module_release(module);
-  vyre_diagnostics_finish(&found);
+  vyre_diagnostics_deinit(&found);
   return out;
 }
 
@@ -365,7 +365,7 @@ static void check_first(char *text, size_t length, const char *rule) {
   vyre_module *module;
   CHECK(parse(text, length, &module, &found) == VYRE_INVALID_PROGRAM);
   CHECK_TEXT(found.items[0].rule, rule);
-  vyre_diagnostics_finish(&found);
+  vyre_diagnostics_deinit(&found);
   free(text);
 }
 

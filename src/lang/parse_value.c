@@ -38,9 +38,9 @@ static const binary_row binaries[VYRE__T_COUNT] = {
 
 /* A number, and the minus directly before it, or NULL. */
 static vyre__id read_number(vyre__parser *p, const vyre__token *minus) {
-  vyre__maker *m = &p->maker;
+  vyre__ir_builder *m = &p->maker;
   vyre__token token = p->now.token;
-  vyre__number number;
+  vyre__number_token number;
   vyre__number_fault fault;
   vyre__p_advance(p);
   if (!vyre__number_read(p->text + token.start, token.length, &number,
@@ -50,17 +50,18 @@ static vyre__id read_number(vyre__parser *p, const vyre__token *minus) {
   }
   if (!number.is_float) {
     vyre__p_mark(p, minus ? minus : &token);
-    return vyre__make_integer(m, number.integer, minus != NULL, number.type);
+    return vyre__ir_build_integer(m, number.integer, minus != NULL,
+                                  number.type);
   }
   if (number.vanishes) {
     return vyre__p_error(p, vyre__p_span(&token), "V064", "write 0.0",
                          "this number is too small for f64: it would be 0");
   }
   vyre__p_mark(p, &token);
-  vyre__id id = vyre__make_float(m, number.f64, number.f32, number.type);
+  vyre__id id = vyre__ir_build_float(m, number.f64, number.f32, number.type);
   if (!minus) return id;
   vyre__p_mark(p, minus);
-  return vyre__make_unary(m, VYRE__OP_NEG, id);
+  return vyre__ir_build_unary(m, VYRE__OP_NEG, id);
 }
 
 static vyre__id read_unary(vyre__parser *p);
@@ -112,8 +113,8 @@ static vyre__id read_bool(vyre__parser *p) {
   vyre__token token = p->now.token;
   vyre__p_advance(p);
   vyre__p_mark(p, &token);
-  return vyre__make_literal(&p->maker, VYRE_TYPE_BOOL,
-                            token.kind == VYRE__T_TRUE);
+  return vyre__ir_build_literal(&p->maker, VYRE_TYPE_BOOL,
+                                token.kind == VYRE__T_TRUE);
 }
 
 static vyre__id read_uniform(vyre__parser *p) {
@@ -126,7 +127,7 @@ static vyre__id read_uniform(vyre__parser *p) {
   vyre__id id = vyre__p_value(p);
   if (!vyre__p_close(p, VYRE__T_RPAREN, &open)) return 0;
   vyre__p_mark(p, &first);
-  return vyre__make_unary(&p->maker, VYRE__OP_UNIFORM, id);
+  return vyre__ir_build_unary(&p->maker, VYRE__OP_UNIFORM, id);
 }
 
 static vyre__id read_primary(vyre__parser *p) {
@@ -157,7 +158,7 @@ static vyre__id read_primary(vyre__parser *p) {
 /* What C allows behind a value, and this language does not. */
 static vyre__id tell_postfix(vyre__parser *p) {
   vyre__token token = p->now.token;
-  vyre__span span = vyre__p_span(&token);
+  vyre__source_span span = vyre__p_span(&token);
   switch (token.kind) {
     case VYRE__T_LBRACKET:
       vyre__p_error(p, span, "V035", "use the name of a buffer before '['",
@@ -206,7 +207,7 @@ static vyre__id read_postfix(vyre__parser *p) {
 
 static vyre__id tell_prefix(vyre__parser *p) {
   vyre__token token = p->now.token;
-  vyre__span span = vyre__p_span(&token);
+  vyre__source_span span = vyre__p_span(&token);
   if (token.kind == VYRE__T_PLUS) {
     vyre__p_error(p, span, "V013", "remove it",
                   "expected a value, found '+': there is no plus sign");
@@ -253,7 +254,7 @@ static vyre__id read_prefix(vyre__parser *p) {
   }
   vyre__id id = read_unary(p);
   vyre__p_mark(p, &first);
-  return vyre__make_unary(&p->maker, op, id);
+  return vyre__ir_build_unary(&p->maker, op, id);
 }
 
 static vyre__id read_unary(vyre__parser *p) {
@@ -266,7 +267,7 @@ static vyre__id read_unary(vyre__parser *p) {
 }
 
 /* Whether an operator beside another one reads differently than it works. */
-static bool is_trap(vyre__parser *p, vyre__span op, unsigned kind,
+static bool is_trap(vyre__parser *p, vyre__source_span op, unsigned kind,
                     unsigned left, unsigned right) {
   if (left != COMPARE && right != COMPARE) return false;
   if (binaries[kind].class == COMPARE) {
@@ -294,7 +295,7 @@ static vyre__id read_operators(vyre__parser *p, int precedence,
     binary_row row = binaries[vyre__p_kind(p)];
     if (row.precedence == 0 || row.precedence < precedence) return left;
     if (p->now.panic) return 0;
-    const vyre__span op = vyre__p_span(&p->now.token);
+    const vyre__source_span op = vyre__p_span(&p->now.token);
     const unsigned kind = vyre__p_kind(p);
     unsigned right_class;
     vyre__p_advance(p);
@@ -304,7 +305,7 @@ static vyre__id read_operators(vyre__parser *p, int precedence,
       left = 0;
     } else {
       vyre__p_mark(p, &first);
-      left = vyre__make_binary(&p->maker, (vyre__op)row.op, left, right);
+      left = vyre__ir_build_binary(&p->maker, (vyre__op)row.op, left, right);
     }
     *class = row.class;
   }
@@ -331,7 +332,7 @@ vyre__id vyre__p_value(vyre__parser *p) {
 
 bool vyre__p_constant(vyre__parser *p, const char *rule, const char *what,
                       uint64_t least, uint64_t most, uint32_t *out) {
-  vyre__maker *m = &p->maker;
+  vyre__ir_builder *m = &p->maker;
   vyre__token first = p->now.token;
   vyre__id id = vyre__p_value(p);
   uint64_t bits = 0;
@@ -339,7 +340,7 @@ bool vyre__p_constant(vyre__parser *p, const char *rule, const char *what,
   if (!id || p->now.panic) return false;
   /* 3000000000 is a fine size, though no i32. */
   if (vyre__type_of(m, id) == VYRE__TYPE_INT) {
-    id = vyre__settle(m, id, VYRE_TYPE_I64);
+    id = vyre__resolve_type(m, id, VYRE_TYPE_I64);
   }
   if (!id || !vyre__const_eval(m, id, &bits)) return false;
   unsigned type = vyre__type_of(m, id);

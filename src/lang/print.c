@@ -456,6 +456,6 @@ bool vyre_program_print(const vyre_program *program, vyre_writer writer) {
   if (!program || program->function_count == 0) return false;
   context c = {.out = vyre__printer_make(writer), .program = program};
   bool good = vyre__names_init(&c.names, program) && print_program(&c);
-  vyre__names_finish(&c.names);
+  vyre__names_deinit(&c.names);
   return good;
 }

@@ -34,7 +34,7 @@ typedef struct vyre__names {
 } vyre__names;
 
 bool vyre__names_init(vyre__names *names, const vyre_program *program);
-void vyre__names_finish(vyre__names *names);
+void vyre__names_deinit(vyre__names *names);
 /* The buffers come in sight, for the kernel's body, or go. */
 void vyre__names_buffers(vyre__names *names, const vyre_program *program,
                          bool open);

@@ -140,8 +140,8 @@ bool vyre__names_init(vyre__names *names, const vyre_program *program) {
   return good;
 }
 
-void vyre__names_finish(vyre__names *names) {
-  vyre_arena_finish(&names->arena);
+void vyre__names_deinit(vyre__names *names) {
+  vyre_arena_deinit(&names->arena);
 }
 
 bool vyre__names_function(vyre__names *names, const vyre__function *function) {

@@ -38,7 +38,7 @@ static vyre_module *parse(const char *text, size_t length) {
     printf("    %u:%u: %s\n", found.items[i].line, found.items[i].column,
            found.items[i].message);
   }
-  vyre_diagnostics_finish(&found);
+  vyre_diagnostics_deinit(&found);
   if (code != VYRE_OK) printf("%.*s\n", (int)length, text);
   CHECK_OK(code, st);
   return module;
@@ -125,7 +125,7 @@ static vyre_program *literals(const uint32_t *bits, size_t count, bool wide) {
   vyre_builder *b;
   vyre_program *program;
   CHECK_OK(vyre_builder_create((vyre_allocator){0}, "k", &b, &st), st);
-  vyre_buffer_handle y =
+  vyre_build_buffer_ref y =
       vyre_build_buffer(b, "y", VYRE_ACCESS_WRITE,
                         wide ? VYRE_ELEMENT_F64 : VYRE_ELEMENT_F32, 0, 0);
   vyre_value zero = vyre_build_u32(b, 0);
@@ -138,7 +138,7 @@ static vyre_program *literals(const uint32_t *bits, size_t count, bool wide) {
     vyre_build_store(b, y, zero,
                      wide ? vyre_build_f64(b, d) : vyre_build_f32(b, f));
   }
-  CHECK_OK(vyre_builder_finish(b, &program, &st), st);
+  CHECK_OK(vyre_builder_build(b, &program, &st), st);
   vyre_builder_release(b);
   return program;
 }
@@ -164,7 +164,7 @@ TEST(names_that_clash_are_changed_and_nothing_else_is) {
   vyre_status st = {0};
   vyre_builder *b;
   CHECK_OK(vyre_builder_create((vyre_allocator){0}, "y", &b, &st), st);
-  vyre_buffer_handle y =
+  vyre_build_buffer_ref y =
       vyre_build_buffer(b, "y", VYRE_ACCESS_WRITE, VYRE_ELEMENT_U32, 0, 0);
   vyre_variable a = vyre_build_let(b, "a", vyre_build_u32(b, 1));
   vyre_variable again = vyre_build_let(b, "a", vyre_build_u32(b, 2));
@@ -180,7 +180,7 @@ TEST(names_that_clash_are_changed_and_nothing_else_is) {
     vyre_build_store(b, y, vyre_build_u32(b, 0), vyre_build_get(b, all[i]));
   }
   vyre_program *program;
-  CHECK_OK(vyre_builder_finish(b, &program, &st), st);
+  CHECK_OK(vyre_builder_build(b, &program, &st), st);
   text_buffer text = {.length = 0};
   CHECK(vyre_program_print(program, text_writer(&text)));
   CHECK_TEXT(text.bytes,

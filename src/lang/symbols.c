@@ -128,7 +128,7 @@ bool vyre__symbols_init(vyre__symbols *symbols, vyre_allocator allocator) {
   if (!grow_slots(symbols) ||
       !vyre__reserve(allocator, &items, &symbols->capacity, FIRST_SLOTS / 2,
                      sizeof *symbols->items, true)) {
-    vyre__symbols_finish(symbols);
+    vyre__symbols_deinit(symbols);
     return false;
   }
   symbols->items = items;
@@ -147,7 +147,7 @@ bool vyre__symbols_init(vyre__symbols *symbols, vyre_allocator allocator) {
   return true;
 }
 
-void vyre__symbols_finish(vyre__symbols *symbols) {
+void vyre__symbols_deinit(vyre__symbols *symbols) {
   void *items = symbols->items;
   vyre__reserve_free(symbols->allocator, &items, &symbols->capacity,
                      sizeof *symbols->items);

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 
 typedef struct tidying {
-  vyre__low *low;
+  vyre__lir_writer *low;
   uint32_t *slots; /* hash table of values; 0: free */
   uint32_t mask;
   uint32_t *same;  /* per value: the one that stands for it, then its new
@@ -25,7 +25,7 @@ typedef struct tidying {
 
 /* --- what is computed twice --------------------------------------------------- */
 
-static uint32_t hash_of(const vyre__low_inst *inst) {
+static uint32_t hash_of(const vyre__lir_inst *inst) {
   uint64_t head = (uint64_t)inst->aux << 16 | (uint32_t)inst->type << 8;
   uint64_t first = (uint64_t)inst->b << 32 | inst->a;
   uint64_t second = (uint64_t)inst->d << 32 | inst->c;
@@ -35,13 +35,13 @@ static uint32_t hash_of(const vyre__low_inst *inst) {
   return (uint32_t)(h >> 32);
 }
 
-static bool is_same(const vyre__low_inst *a, const vyre__low_inst *b) {
+static bool is_same(const vyre__lir_inst *a, const vyre__lir_inst *b) {
   return a->op == b->op && a->type == b->type && a->aux == b->aux &&
          memcmp(a->v, b->v, sizeof a->v) == 0;
 }
 
 static void share(tidying *t, uint32_t i) {
-  const vyre__low_inst *code = t->low->code;
+  const vyre__lir_inst *code = t->low->code;
   uint32_t slot = hash_of(&code[i]) & t->mask;
   while (t->slots[slot]) {
     if (is_same(&code[t->slots[slot]], &code[i])) {
@@ -57,13 +57,13 @@ static void share(tidying *t, uint32_t i) {
 /* A value is known in its block and the blocks inside. Taking the newest entries
  * out of an open-addressed table leaves no holes in the chains of older ones.
  * Gives how deep we are then. */
-static size_t share_control(tidying *t, const vyre__low_inst *inst,
+static size_t share_control(tidying *t, const vyre__lir_inst *inst,
                             size_t depth) {
-  if (inst->op == VYRE__LOW_IF || inst->op == VYRE__LOW_LOOP) {
+  if (inst->op == VYRE__LIR_IF || inst->op == VYRE__LIR_LOOP) {
     t->blocks[depth] = (uint32_t)t->stacked;
-    if (inst->op == VYRE__LOW_IF) return depth + 1;
+    if (inst->op == VYRE__LIR_IF) return depth + 1;
     /* Values of loops that are said to be counted live as long as the loop. */
-    vyre__low_loop *loop = &t->low->loops[inst->aux];
+    vyre__lir_loop *loop = &t->low->loops[inst->aux];
     loop->first = t->same[loop->first];
     loop->bound = t->same[loop->bound];
     loop->first_high = t->same[loop->first_high];
@@ -74,7 +74,7 @@ static size_t share_control(tidying *t, const vyre__low_inst *inst,
   while (t->stacked > t->blocks[depth - 1]) {
     t->slots[t->stack[--t->stacked]] = 0;
   }
-  return inst->op == VYRE__LOW_END ? depth - 1 : depth;
+  return inst->op == VYRE__LIR_END ? depth - 1 : depth;
 }
 
 static void share_values(tidying *t) {
@@ -82,17 +82,17 @@ static void share_values(tidying *t) {
   uint32_t count = (uint32_t)t->low->count;
   t->same[0] = 0;
   for (uint32_t i = 1; i < count; i++) {
-    vyre__low_inst *inst = &t->low->code[i];
-    const vyre__low_info *info = &vyre__low_ops[inst->op];
+    vyre__lir_inst *inst = &t->low->code[i];
+    const vyre__lir_info *info = &vyre__lir_ops[inst->op];
     t->same[i] = i;
     for (unsigned k = 0; k < info->operands; k++) {
       inst->v[k] = t->same[inst->v[k]];
     }
-    if (info->flags & VYRE__LOWF_PURE) {
+    if (info->flags & VYRE__LIRF_PURE) {
       share(t, i);
-    } else if (info->flags & VYRE__LOWF_CONTROL) {
+    } else if (info->flags & VYRE__LIRF_CONTROL) {
       depth = share_control(t, inst, depth);
-    } else if (inst->op == VYRE__LOW_SET) {
+    } else if (inst->op == VYRE__LIR_SET) {
       t->same[i] = t->last_set[inst->aux];
       t->last_set[inst->aux] = i;
     }
@@ -101,10 +101,10 @@ static void share_values(tidying *t) {
 
 /* --- what nobody needs --------------------------------------------------------- */
 
-static bool has_effect(const vyre__low_inst *inst) {
-  uint16_t flags = vyre__low_ops[inst->op].flags;
-  return flags & (uint16_t)~(VYRE__LOWF_PURE_HIGH | VYRE__LOWF_READS |
-                             VYRE__LOWF_WRITES_VAR);
+static bool has_effect(const vyre__lir_inst *inst) {
+  uint16_t flags = vyre__lir_ops[inst->op].flags;
+  return flags & (uint16_t)~(VYRE__LIRF_PURE_HIGH | VYRE__LIRF_READS |
+                             VYRE__LIRF_WRITES_VAR);
 }
 
 /* We are at @p here on the way back: what is before it will be come by. */
@@ -116,18 +116,18 @@ static void need(tidying *t, uint32_t i, uint32_t here) {
 
 /* A SET is needed if a needed GET reads its variable, wherever they stand. */
 static void need_parts(tidying *t, uint32_t i, uint32_t here) {
-  const vyre__low_inst *inst = &t->low->code[i];
-  unsigned operands = vyre__low_ops[inst->op].operands;
+  const vyre__lir_inst *inst = &t->low->code[i];
+  unsigned operands = vyre__lir_ops[inst->op].operands;
   for (unsigned k = 0; k < operands; k++) need(t, inst->v[k], here);
-  if (inst->op == VYRE__LOW_LOOP && t->low->loops[inst->aux].high_var) {
+  if (inst->op == VYRE__LIR_LOOP && t->low->loops[inst->aux].high_var) {
     /* The host runs this loop. Its test in the kernel may do without a half. */
-    const vyre__low_loop *loop = &t->low->loops[inst->aux];
+    const vyre__lir_loop *loop = &t->low->loops[inst->aux];
     need(t, loop->first, here);
     need(t, loop->bound, here);
     need(t, loop->first_high, here);
     need(t, loop->bound_high, here);
   }
-  if (inst->op != VYRE__LOW_GET || t->is_read[inst->aux]) return;
+  if (inst->op != VYRE__LIR_GET || t->is_read[inst->aux]) return;
   t->is_read[inst->aux] = 1;
   uint32_t set = t->last_set[inst->aux];
   for (; set; set = t->same[set]) need(t, set, here);
@@ -146,33 +146,33 @@ static void mark_needed(tidying *t) {
 /* --- moving it together -------------------------------------------------------- */
 
 /* Whether the IF that ends here is empty: then it and its ELSE are gone. */
-static bool drop_if(vyre__low *low, uint32_t begin, uint32_t *count) {
+static bool drop_if(vyre__lir_writer *low, uint32_t begin, uint32_t *count) {
   uint32_t inside = begin + 1;
-  if (low->code[begin].op != VYRE__LOW_IF) return false;
-  if (inside < *count && low->code[inside].op == VYRE__LOW_ELSE) inside++;
+  if (low->code[begin].op != VYRE__LIR_IF) return false;
+  if (inside < *count && low->code[inside].op == VYRE__LIR_ELSE) inside++;
   if (inside < *count) return false;
   *count = begin;
   return true;
 }
 
 static void compact(tidying *t) {
-  vyre__low *low = t->low;
+  vyre__lir_writer *low = t->low;
   uint32_t *map = t->same, count = 1;
   size_t depth = 0;
   map[0] = 0;
   for (uint32_t i = 1; i < low->count; i++) {
     map[i] = 0;
     if (!t->needed[i]) continue;
-    vyre__low_inst inst = low->code[i];
-    const vyre__low_info *info = &vyre__low_ops[inst.op];
+    vyre__lir_inst inst = low->code[i];
+    const vyre__lir_info *info = &vyre__lir_ops[inst.op];
     for (unsigned k = 0; k < info->operands; k++) inst.v[k] = map[inst.v[k]];
-    if (inst.op == VYRE__LOW_IF || inst.op == VYRE__LOW_LOOP) {
+    if (inst.op == VYRE__LIR_IF || inst.op == VYRE__LIR_LOOP) {
       t->blocks[depth++] = count;
-    } else if (inst.op == VYRE__LOW_END) {
+    } else if (inst.op == VYRE__LIR_END) {
       if (drop_if(low, t->blocks[--depth], &count)) continue;
     }
-    if (inst.op == VYRE__LOW_LOOP) {
-      vyre__low_loop *loop = &low->loops[inst.aux];
+    if (inst.op == VYRE__LIR_LOOP) {
+      vyre__lir_loop *loop = &low->loops[inst.aux];
       loop->first = map[loop->first];
       loop->bound = map[loop->bound];
       loop->first_high = map[loop->first_high];
@@ -186,7 +186,7 @@ static void compact(tidying *t) {
   low->count = count;
 }
 
-void vyre__low_tidy(vyre__low *low, vyre_arena *scratch) {
+void vyre__lir_cse_dce(vyre__lir_writer *low, vyre_arena *scratch) {
   size_t count = low->count, vars = low->var_count;
   uint32_t slots = 16;
   while (slots < count * 2) slots *= 2;

@@ -5,6 +5,6 @@
 #include "lir/writer.h"
 
 /* The pass `tidy`, in place. Sets low->no_memory if there is none. */
-void vyre__low_tidy(vyre__low *low, vyre_arena *scratch);
+void vyre__lir_cse_dce(vyre__lir_writer *low, vyre_arena *scratch);
 
 #endif

@@ -14,29 +14,32 @@ typedef enum vyre__nan {
 } vyre__nan;
 
 /* Bounds hold for what is not NaN; they may be infinite. */
-typedef struct vyre__fact {
+typedef struct vyre__float_range {
   double lo, hi;
   uint8_t nan; /* vyre__nan */
-} vyre__fact;
+} vyre__float_range;
 
-static inline vyre__fact vyre__fact_any(void) {
-  return (vyre__fact){-INFINITY, INFINITY, VYRE__NAN_ANY};
+static inline vyre__float_range vyre__float_range_any(void) {
+  return (vyre__float_range){-INFINITY, INFINITY, VYRE__NAN_ANY};
 }
 
-static inline bool vyre__fact_is_any(vyre__fact f) {
+static inline bool vyre__float_range_is_any(vyre__float_range f) {
   return f.nan == VYRE__NAN_ANY && f.lo == -INFINITY && f.hi == INFINITY;
 }
 
 /* Of the result of an operation, from those of its operands, as many as it has;
  * @p from is the type of the first. Sound: whatever the operands are inside
  * theirs, the result is inside its own. */
-vyre__fact vyre__fact_of(const vyre__low_inst *inst, vyre_type from,
-                         const vyre__fact operands[3]);
+vyre__float_range vyre__float_range_of(const vyre__lir_inst *inst,
+                                       vyre_type from,
+                                       const vyre__float_range operands[3]);
 
-vyre__fact vyre__fact_min(vyre__fact a, vyre__fact b);
-vyre__fact vyre__fact_max(vyre__fact a, vyre__fact b);
+vyre__float_range vyre__float_range_min(vyre__float_range a,
+                                        vyre__float_range b);
+vyre__float_range vyre__float_range_max(vyre__float_range a,
+                                        vyre__float_range b);
 
-static inline bool vyre__fact_is_finite(vyre__fact f) {
+static inline bool vyre__float_range_is_finite(vyre__float_range f) {
   return f.nan == VYRE__NAN_NEVER && f.lo >= -0x1.fffffffffffffp1023 &&
          f.hi <= 0x1.fffffffffffffp1023;
 }

@@ -6,60 +6,60 @@
 
 enum {
   LOWF_0 = 0,
-  LOWF_PURE = VYRE__LOWF_PURE,
-  LOWF_PURE_HIGH = VYRE__LOWF_PURE_HIGH,
-  LOWF_READS = VYRE__LOWF_READS,
-  LOWF_WRITES = VYRE__LOWF_WRITES,
-  LOWF_ATOMICS = VYRE__LOWF_ATOMICS,
-  LOWF_CONTROL = VYRE__LOWF_CONTROL,
-  LOWF_JUMPS = VYRE__LOWF_JUMPS,
-  LOWF_BARRIER = VYRE__LOWF_BARRIER,
-  LOWF_GRID_BARRIER = VYRE__LOWF_GRID_BARRIER,
-  LOWF_WRITES_VAR = VYRE__LOWF_WRITES_VAR,
+  LOWF_PURE = VYRE__LIRF_PURE,
+  LOWF_PURE_HIGH = VYRE__LIRF_PURE_HIGH,
+  LOWF_READS = VYRE__LIRF_READS,
+  LOWF_WRITES = VYRE__LIRF_WRITES,
+  LOWF_ATOMICS = VYRE__LIRF_ATOMICS,
+  LOWF_CONTROL = VYRE__LIRF_CONTROL,
+  LOWF_JUMPS = VYRE__LIRF_JUMPS,
+  LOWF_BARRIER = VYRE__LIRF_BARRIER,
+  LOWF_GRID_BARRIER = VYRE__LIRF_GRID_BARRIER,
+  LOWF_WRITES_VAR = VYRE__LIRF_WRITES_VAR,
 };
 
-const vyre__low_info vyre__low_ops[VYRE__LOW_COUNT] = {
+const vyre__lir_info vyre__lir_ops[VYRE__LIR_COUNT] = {
 #define LOW(name, text, operands, flags) \
-  [VYRE__LOW_##name] = {#name, text, operands, LOWF_##flags},
+  [VYRE__LIR_##name] = {#name, text, operands, LOWF_##flags},
 #include "lir/ops.def"
 #undef LOW
 };
 
-uint32_t vyre__low_most_elements(const vyre__low_buffer *buffer) {
+uint32_t vyre__lir_max_elements(const vyre__lir_buffer *buffer) {
   unsigned places =
       buffer->unit > buffer->width ? buffer->unit / buffer->width : 1;
   return UINT32_MAX / places;
 }
 
-bool vyre__low_buffer_fits(const vyre__low_buffer *buffer, uint64_t elements) {
+bool vyre__lir_buffer_fits(const vyre__lir_buffer *buffer, uint64_t elements) {
   return elements >= buffer->count &&
-         elements <= vyre__low_most_elements(buffer);
+         elements <= vyre__lir_max_elements(buffer);
 }
 
-uint32_t vyre__low_most_groups(const vyre__low_kernel *kernel, unsigned axis) {
+uint32_t vyre__lir_max_groups(const vyre__lir_kernel *kernel, unsigned axis) {
   uint32_t size = kernel->workgroup[axis];
   if (size < 2) return UINT32_MAX;
   for (uint32_t i = 1; i < kernel->count; i++) {
-    const vyre__low_inst *inst = &kernel->code[i];
-    if (inst->op != VYRE__LOW_GROUP_ID || inst->aux != axis) continue;
+    const vyre__lir_inst *inst = &kernel->code[i];
+    if (inst->op != VYRE__LIR_GROUP_ID || inst->aux != axis) continue;
     return (uint32_t)(((uint64_t)1 << 32) / size);
   }
   return UINT32_MAX;
 }
 
-bool vyre__low_hidden_words(const vyre__low_kernel *kernel,
-                            uint64_t invocations, uint64_t *words) {
+bool vyre__lir_spill_words(const vyre__lir_kernel *kernel, uint64_t invocations,
+                           uint64_t *words) {
   *words = 0;
   if (kernel->hidden == VYRE_NO_INDEX) return true;
-  if (invocations > vyre__low_most_invocations(kernel)) return false;
+  if (invocations > vyre__lir_max_invocations(kernel)) return false;
   *words = invocations * kernel->hidden_words;
   return true;
 }
 
-static bool eval_u32(vyre__low_op op, uint32_t a, uint32_t b, uint64_t *out) {
+static bool eval_u32(vyre__lir_op op, uint32_t a, uint32_t b, uint64_t *out) {
   switch (op) {
 #define CASE(name, expression) \
-  case VYRE__LOW_##name:       \
+  case VYRE__LIR_##name:       \
     return *out = (uint32_t)(expression), true;
     CASE(ADD, a + b)
     CASE(SUB, a - b)
@@ -94,10 +94,10 @@ static bool eval_u32(vyre__low_op op, uint32_t a, uint32_t b, uint64_t *out) {
   }
 }
 
-static bool eval_u64(vyre__low_op op, uint64_t a, uint64_t b, uint64_t *out) {
+static bool eval_u64(vyre__lir_op op, uint64_t a, uint64_t b, uint64_t *out) {
   switch (op) {
 #define CASE(name, expression) \
-  case VYRE__LOW_##name:       \
+  case VYRE__LIR_##name:       \
     return *out = (uint64_t)(expression), true;
     CASE(ADD, a + b)
     CASE(SUB, a - b)
@@ -132,20 +132,20 @@ static bool eval_u64(vyre__low_op op, uint64_t a, uint64_t b, uint64_t *out) {
   }
 }
 
-static bool eval_bool(vyre__low_op op, uint64_t a, uint64_t b, uint64_t *out) {
+static bool eval_bool(vyre__lir_op op, uint64_t a, uint64_t b, uint64_t *out) {
   switch (op) {
-    case VYRE__LOW_AND:
+    case VYRE__LIR_AND:
       return *out = a & b, true;
-    case VYRE__LOW_OR:
+    case VYRE__LIR_OR:
       return *out = a | b, true;
-    case VYRE__LOW_XOR:
-    case VYRE__LOW_NE:
+    case VYRE__LIR_XOR:
+    case VYRE__LIR_NE:
       return *out = a ^ b, true;
-    case VYRE__LOW_EQ:
+    case VYRE__LIR_EQ:
       return *out = a == b, true;
-    case VYRE__LOW_NOT:
+    case VYRE__LIR_NOT:
       return *out = !a, true;
-    case VYRE__LOW_AGREE:
+    case VYRE__LIR_AGREE:
       return *out = a, true;
     default:
       return false;
@@ -153,41 +153,41 @@ static bool eval_bool(vyre__low_op op, uint64_t a, uint64_t b, uint64_t *out) {
 }
 
 #define FLOATS(F, f)                                                    \
-  static bool eval_##f(vyre__low_op op, F a, F b, F c, uint64_t *out) { \
+  static bool eval_##f(vyre__lir_op op, F a, F b, F c, uint64_t *out) { \
     switch (op) {                                                       \
-      case VYRE__LOW_FADD:                                              \
+      case VYRE__LIR_FADD:                                              \
         return *out = vyre__of_##f(a + b), true;                        \
-      case VYRE__LOW_FSUB:                                              \
+      case VYRE__LIR_FSUB:                                              \
         return *out = vyre__of_##f(a - b), true;                        \
-      case VYRE__LOW_FMUL:                                              \
+      case VYRE__LIR_FMUL:                                              \
         return *out = vyre__of_##f(a * b), true;                        \
-      case VYRE__LOW_FDIV:                                              \
+      case VYRE__LIR_FDIV:                                              \
         return *out = vyre__of_##f(a / b), true;                        \
-      case VYRE__LOW_FSQRT:                                             \
+      case VYRE__LIR_FSQRT:                                             \
         return *out = vyre__of_##f(vyre__sqrt_##f(a)), true;            \
-      case VYRE__LOW_FMA:                                               \
+      case VYRE__LIR_FMA:                                               \
         return *out = vyre__of_##f(vyre__fma_##f(a, b, c)), true;       \
-      case VYRE__LOW_FFLOOR:                                            \
+      case VYRE__LIR_FFLOOR:                                            \
         return *out = vyre__of_##f(vyre__floor_##f(a)), true;           \
-      case VYRE__LOW_FCEIL:                                             \
+      case VYRE__LIR_FCEIL:                                             \
         return *out = vyre__of_##f(vyre__ceil_##f(a)), true;            \
-      case VYRE__LOW_FTRUNC:                                            \
+      case VYRE__LIR_FTRUNC:                                            \
         return *out = vyre__of_##f(vyre__trunc_##f(a)), true;           \
-      case VYRE__LOW_FRINT:                                             \
+      case VYRE__LIR_FRINT:                                             \
         return *out = vyre__of_##f(vyre__rint_##f(a)), true;            \
-      case VYRE__LOW_FROUND:                                            \
+      case VYRE__LIR_FROUND:                                            \
         return *out = vyre__of_##f(vyre__round_##f(a)), true;           \
-      case VYRE__LOW_FMIN:                                              \
+      case VYRE__LIR_FMIN:                                              \
         return *out = vyre__of_##f(vyre__min_##f(a, b)), true;          \
-      case VYRE__LOW_FMAX:                                              \
+      case VYRE__LIR_FMAX:                                              \
         return *out = vyre__of_##f(vyre__max_##f(a, b)), true;          \
-      case VYRE__LOW_FEQ:                                               \
+      case VYRE__LIR_FEQ:                                               \
         return *out = a == b, true;                                     \
-      case VYRE__LOW_FNE:                                               \
+      case VYRE__LIR_FNE:                                               \
         return *out = a != b, true;                                     \
-      case VYRE__LOW_FLT:                                               \
+      case VYRE__LIR_FLT:                                               \
         return *out = a < b, true;                                      \
-      case VYRE__LOW_FLE:                                               \
+      case VYRE__LIR_FLE:                                               \
         return *out = a <= b, true;                                     \
       default:                                                          \
         return false;                                                   \
@@ -198,38 +198,38 @@ FLOATS(float, f32)
 FLOATS(double, f64)
 #undef FLOATS
 
-static bool convert(vyre__low_op op, vyre_type from, vyre_type type, uint64_t a,
+static bool convert(vyre__lir_op op, vyre_type from, vyre_type type, uint64_t a,
                     uint64_t *out) {
   bool wide = from == VYRE_TYPE_U64, to_f32 = type == VYRE_TYPE_F32;
   bool from_f32 = from == VYRE_TYPE_F32, to_wide = type == VYRE_TYPE_U64;
   switch (op) {
-    case VYRE__LOW_ZEXT:
-    case VYRE__LOW_BITCAST:
+    case VYRE__LIR_ZEXT:
+    case VYRE__LIR_BITCAST:
       return *out = a, true;
-    case VYRE__LOW_SEXT:
+    case VYRE__LIR_SEXT:
       return *out = (uint64_t)(int64_t)vyre__i32(a), true;
-    case VYRE__LOW_TRUNC:
+    case VYRE__LIR_TRUNC:
       return *out = (uint32_t)a, true;
-    case VYRE__LOW_FNEG:
+    case VYRE__LIR_FNEG:
       return *out = a ^ (from_f32 ? UINT64_C(1) << 31 : UINT64_C(1) << 63),
              true;
-    case VYRE__LOW_FABS:
+    case VYRE__LIR_FABS:
       return *out = a & (from_f32 ? INT32_MAX : INT64_MAX), true;
-    case VYRE__LOW_U_TO_F:
+    case VYRE__LIR_U_TO_F:
       if (to_f32) {
         *out = vyre__of_f32(wide ? (float)a : (float)(uint32_t)a);
       } else {
         *out = vyre__of_f64((double)a);
       }
       return true;
-    case VYRE__LOW_S_TO_F:
+    case VYRE__LIR_S_TO_F:
       if (to_f32) {
         *out = vyre__of_f32(wide ? (float)vyre__i64(a) : (float)vyre__i32(a));
       } else {
         *out = vyre__of_f64(wide ? (double)vyre__i64(a) : vyre__i32(a));
       }
       return true;
-    case VYRE__LOW_F_TO_U:
+    case VYRE__LIR_F_TO_U:
       if (from_f32) {
         *out = to_wide ? vyre__f32_to_u64(vyre__f32(a))
                        : vyre__f32_to_u32(vyre__f32(a));
@@ -238,7 +238,7 @@ static bool convert(vyre__low_op op, vyre_type from, vyre_type type, uint64_t a,
                        : vyre__f64_to_u32(vyre__f64(a));
       }
       return true;
-    case VYRE__LOW_F_TO_S:
+    case VYRE__LIR_F_TO_S:
       if (from_f32) {
         *out = to_wide ? vyre__of_i64(vyre__f32_to_i64(vyre__f32(a)))
                        : vyre__of_i32(vyre__f32_to_i32(vyre__f32(a)));
@@ -247,18 +247,18 @@ static bool convert(vyre__low_op op, vyre_type from, vyre_type type, uint64_t a,
                        : vyre__of_i32(vyre__f64_to_i32(vyre__f64(a)));
       }
       return true;
-    case VYRE__LOW_F_EXTEND:
+    case VYRE__LIR_F_EXTEND:
       return *out = vyre__of_f64((double)vyre__f32(a)), true;
-    case VYRE__LOW_F_ROUND:
+    case VYRE__LIR_F_ROUND:
       return *out = vyre__of_f32((float)vyre__f64(a)), true;
     default:
       return false;
   }
 }
 
-bool vyre__low_eval(vyre__low_op op, vyre_type from, vyre_type type,
+bool vyre__lir_eval(vyre__lir_op op, vyre_type from, vyre_type type,
                     const uint64_t args[3], uint64_t *out) {
-  if (op == VYRE__LOW_SELECT) return *out = args[0] ? args[1] : args[2], true;
+  if (op == VYRE__LIR_SELECT) return *out = args[0] ? args[1] : args[2], true;
   if (convert(op, from, type, args[0], out)) return true;
   switch (from) {
     case VYRE_TYPE_BOOL:

@@ -29,34 +29,34 @@ extern const char vyre__lowering_hash[];
 
 typedef uint32_t vyre__val; /* number of an instruction; 0: none */
 
-typedef enum vyre__low_op {
-#define LOW(name, text, operands, flags) VYRE__LOW_##name,
+typedef enum vyre__lir_op {
+#define LOW(name, text, operands, flags) VYRE__LIR_##name,
 #include "lir/ops.def"
 #undef LOW
-  VYRE__LOW_COUNT
-} vyre__low_op;
+  VYRE__LIR_COUNT
+} vyre__lir_op;
 
 enum {
-  VYRE__LOWF_PURE = 1,
-  VYRE__LOWF_HIGH = 2,
-  VYRE__LOWF_READS = 4,  /* a buffer */
-  VYRE__LOWF_WRITES = 8, /* a buffer */
-  VYRE__LOWF_ATOMICS = 16,
-  VYRE__LOWF_CONTROL = 32,
-  VYRE__LOWF_JUMPS = 64,
-  VYRE__LOWF_BARRIER = 128,
-  VYRE__LOWF_GRID_BARRIER = 256,
-  VYRE__LOWF_WRITES_VAR = 512,
-  VYRE__LOWF_PURE_HIGH = VYRE__LOWF_PURE | VYRE__LOWF_HIGH,
+  VYRE__LIRF_PURE = 1,
+  VYRE__LIRF_HIGH = 2,
+  VYRE__LIRF_READS = 4,  /* a buffer */
+  VYRE__LIRF_WRITES = 8, /* a buffer */
+  VYRE__LIRF_ATOMICS = 16,
+  VYRE__LIRF_CONTROL = 32,
+  VYRE__LIRF_JUMPS = 64,
+  VYRE__LIRF_BARRIER = 128,
+  VYRE__LIRF_GRID_BARRIER = 256,
+  VYRE__LIRF_WRITES_VAR = 512,
+  VYRE__LIRF_PURE_HIGH = VYRE__LIRF_PURE | VYRE__LIRF_HIGH,
 };
 
-typedef struct vyre__low_info {
+typedef struct vyre__lir_info {
   const char *name, *text;
   uint8_t operands;
-  uint16_t flags; /* VYRE__LOWF_* */
-} vyre__low_info;
+  uint16_t flags; /* VYRE__LIRF_* */
+} vyre__lir_info;
 
-extern const vyre__low_info vyre__low_ops[VYRE__LOW_COUNT];
+extern const vyre__lir_info vyre__lir_ops[VYRE__LIR_COUNT];
 
 /* Bits in `hints` of an instruction: they never change a meaning. */
 enum {
@@ -65,8 +65,8 @@ enum {
   VYRE__HINT_TEST = 4,   /* IF: the test of its loop */
 };
 
-typedef struct vyre__low_inst {
-  uint8_t op;   /* vyre__low_op */
+typedef struct vyre__lir_inst {
+  uint8_t op;   /* vyre__lir_op */
   uint8_t type; /* vyre_type of the value; VOID if there is none */
   uint16_t hints;
   uint32_t aux;
@@ -76,14 +76,14 @@ typedef struct vyre__low_inst {
       uint32_t a, b, c, d;
     };
   };
-} vyre__low_inst;
+} vyre__lir_inst;
 
-typedef struct vyre__low_var {
+typedef struct vyre__lir_var {
   const char *name; /* of the local it comes from, or what it is for */
   uint8_t type;     /* vyre_type */
-} vyre__low_var;
+} vyre__lir_var;
 
-typedef struct vyre__low_buffer {
+typedef struct vyre__lir_buffer {
   const char *name;
   uint32_t source; /* index in the program, or VYRE_NO_INDEX: hidden */
   uint8_t kind;    /* vyre_memory: global, shared, uniform, persistent */
@@ -94,10 +94,10 @@ typedef struct vyre__low_buffer {
   bool is_atomic;  /* some access is atomic */
   bool needs_zero; /* shared: zeros at the start of a phase are seen */
   uint32_t count;  /* elements (of `unit`) where the program fixes it; else 0 */
-} vyre__low_buffer;
+} vyre__lir_buffer;
 
 /* A LOOP that comes from a `for`. Others have is_counted false. */
-typedef struct vyre__low_loop {
+typedef struct vyre__lir_loop {
   bool is_counted;
   uint8_t kind; /* vyre__loop */
   bool is_signed;
@@ -110,22 +110,22 @@ typedef struct vyre__low_loop {
    * over a split variable are not counted. high_var of 0: not split. */
   uint32_t high_var;
   vyre__val first_high, bound_high;
-} vyre__low_loop;
+} vyre__lir_loop;
 
 /* A phase: instructions [begin, end), a kernel body of its own. */
-typedef struct vyre__low_phase {
+typedef struct vyre__lir_phase {
   uint32_t begin, end;
-} vyre__low_phase;
+} vyre__lir_phase;
 
 /* What the host does, in order. FOR .. END_FOR enclose steps; the variable of
  * loop k is LOOP_VALUE k in the phases inside. */
-typedef enum vyre__low_step_kind {
+typedef enum vyre__lir_step_kind {
   VYRE__STEP_RUN,
   VYRE__STEP_FOR,
   VYRE__STEP_END_FOR,
-} vyre__low_step_kind;
+} vyre__lir_step_kind;
 
-typedef struct vyre__low_step {
+typedef struct vyre__lir_step {
   uint8_t kind;
   uint8_t loop_kind;      /* FOR: vyre__loop */
   uint8_t type;           /* FOR: vyre_type of the program, signed ones too */
@@ -133,38 +133,38 @@ typedef struct vyre__low_step {
   uint32_t loop;          /* FOR, END_FOR: number of the loop */
   vyre__val first, bound; /* FOR: values of the host range */
   uint64_t step;
-} vyre__low_step;
+} vyre__lir_step;
 
-typedef struct vyre__low_kernel {
+typedef struct vyre__lir_kernel {
   const char *name;
   const vyre_program *program; /* borrowed: names, buffers, places */
   uint32_t workgroup[3];
-  vyre__low_inst *code; /* [0] is NONE */
-  vyre__place *places;  /* one an instruction */
+  vyre__lir_inst *code;     /* [0] is NONE */
+  vyre__source_loc *places; /* one an instruction */
   uint32_t count;
-  vyre__low_var *vars;
+  vyre__lir_var *vars;
   uint32_t var_count;
-  vyre__low_buffer
+  vyre__lir_buffer
       *buffers; /* those of the program in its order, then hidden */
   uint32_t buffer_count;
-  vyre__low_loop *loops;
+  vyre__lir_loop *loops;
   uint32_t loop_count;
 
-  vyre__low_phase host;    /* computes bounds of grid loops from constants, len,
+  vyre__lir_phase host;    /* computes bounds of grid loops from constants, len,
                            uniforms and LOOP_VALUE of loops around; run at the
                            start of each FOR; empty if there are none */
-  vyre__low_phase *phases; /* one, without grid barriers */
+  vyre__lir_phase *phases; /* one, without grid barriers */
   uint32_t phase_count;
-  vyre__low_step *steps;
+  vyre__lir_step *steps;
   uint32_t step_count;
   uint32_t grid_loop_count;
   uint32_t hidden;       /* buffer that keeps what lives across grid barriers,
                             or VYRE_NO_INDEX */
   uint32_t hidden_words; /* u32 words of it an invocation; in all, see
-                            vyre__low_hidden_words */
+                            vyre__lir_spill_words */
   bool has_barrier, has_fuel;
   uint32_t access_count, proven_count; /* of the program's accesses */
-} vyre__low_kernel;
+} vyre__lir_kernel;
 
 /* --- for who launches a kernel ------------------------------------------------
  *
@@ -177,26 +177,26 @@ typedef struct vyre__low_kernel {
 
 /* How many elements (of `unit`) can be bound there at most. Those of 8 bytes that
  * are accessed by halves have twice as many places. */
-uint32_t vyre__low_most_elements(const vyre__low_buffer *buffer);
+uint32_t vyre__lir_max_elements(const vyre__lir_buffer *buffer);
 
 /* Whether that many can: not fewer than the program fixes either. */
-bool vyre__low_buffer_fits(const vyre__low_buffer *buffer, uint64_t elements);
+bool vyre__lir_buffer_fits(const vyre__lir_buffer *buffer, uint64_t elements);
 
 /* How many workgroups the grid may have in that axis, so that ids have 32 bits
  * if the kernel asks for them; UINT32_MAX: any number. */
-uint32_t vyre__low_most_groups(const vyre__low_kernel *kernel, unsigned axis);
+uint32_t vyre__lir_max_groups(const vyre__lir_kernel *kernel, unsigned axis);
 
-static inline uint32_t vyre__low_group_size(const vyre__low_kernel *k) {
+static inline uint32_t vyre__lir_group_size(const vyre__lir_kernel *k) {
   return k->workgroup[0] * k->workgroup[1] * k->workgroup[2];
 }
 
 /* How many u32 words the hidden buffer has for that many invocations, all of the
  * dispatch; 0 if there is none. False: more than can be indexed. */
-bool vyre__low_hidden_words(const vyre__low_kernel *kernel,
-                            uint64_t invocations, uint64_t *words);
+bool vyre__lir_spill_words(const vyre__lir_kernel *kernel, uint64_t invocations,
+                           uint64_t *words);
 
 /* How many invocations a dispatch may have for that. */
-static inline uint64_t vyre__low_most_invocations(const vyre__low_kernel *k) {
+static inline uint64_t vyre__lir_max_invocations(const vyre__lir_kernel *k) {
   if (k->hidden == VYRE_NO_INDEX || k->hidden_words == 0) return UINT64_MAX;
   return UINT32_MAX / k->hidden_words;
 }
@@ -206,25 +206,25 @@ static inline uint64_t vyre__low_most_invocations(const vyre__low_kernel *k) {
  * has its own copy of uniforms, and an invocation has its part of the hidden buffer
  * for itself (analyze/racy_guards.h). Shared memory changes only where invocations of a
  * workgroup run at the same time, which is for the emitter to know. */
-static inline bool vyre__low_may_change(const vyre__low_kernel *k,
+static inline bool vyre__lir_may_change(const vyre__lir_kernel *k,
                                         uint32_t buffer) {
   uint8_t kind = k->buffers[buffer].kind;
   return kind != VYRE_MEMORY_SHARED && kind != VYRE_MEMORY_UNIFORM &&
          buffer != k->hidden;
 }
 
-static inline vyre_type vyre__low_type(vyre_type type) {
+static inline vyre_type vyre__lir_type(vyre_type type) {
   if (type == VYRE_TYPE_I32) return VYRE_TYPE_U32;
   if (type == VYRE_TYPE_I64) return VYRE_TYPE_U64;
   return type;
 }
 
-static inline uint64_t vyre__low_const(const vyre__low_inst *inst) {
+static inline uint64_t vyre__lir_const(const vyre__lir_inst *inst) {
   return (uint64_t)inst->d << 32 | inst->c;
 }
 
 /* What LOOP_VALUE gives where the variable of the grid loop is @p value. */
-static inline uint64_t vyre__low_loop_value(const vyre__low_inst *inst,
+static inline uint64_t vyre__lir_loop_value(const vyre__lir_inst *inst,
                                             uint64_t value) {
   if (inst->type == VYRE_TYPE_U64) return value;
   return (uint32_t)(inst->c ? value >> 32 : value);
@@ -233,15 +233,15 @@ static inline uint64_t vyre__low_loop_value(const vyre__low_inst *inst,
 /* What a pure operation that is not HIGH gives: bits as ir.h has them. @p from
  * is the type of the first operand (of the second for SELECT). False if @p op is
  * no such operation. Floats: between vyre__float_begin and _end. */
-bool vyre__low_eval(vyre__low_op op, vyre_type from, vyre_type type,
+bool vyre__lir_eval(vyre__lir_op op, vyre_type from, vyre_type type,
                     const uint64_t args[3], uint64_t *out);
 
 /* Text of a kernel, for people. False if the writer refused. */
-bool vyre__low_print(const vyre__low_kernel *kernel, vyre_writer writer);
+bool vyre__lir_print(const vyre__lir_kernel *kernel, vyre_writer writer);
 
 /* What to do about a kernel that is not as it should be: it is not the
  * program's fault. */
-#define VYRE__LOW_DEFECT                                                   \
+#define VYRE__LIR_DEFECT                                                   \
   "report it as a defect of vyre, with what `vyre emit FILE --to lowered " \
   "--dump-after PASS` prints"
 
@@ -249,32 +249,32 @@ bool vyre__low_print(const vyre__low_kernel *kernel, vyre_writer writer);
  * far it has come: HIGH operations and GRID_BARRIER may remain or not.
  * Errors: VYRE_KERNEL_COMPILE_FAILED naming the instruction;
  * VYRE_OUT_OF_MEMORY. */
-typedef enum vyre__low_stage {
+typedef enum vyre__lir_stage {
   VYRE__STAGE_BUILD,   /* as built from the program */
-  VYRE__STAGE_NUMBERS, /* every operation is the target's */
+  VYRE__STAGE_FLOATS,  /* every operation is the target's */
   VYRE__STAGE_CONTROL, /* phases, fuel, zeros */
-} vyre__low_stage;
-vyre_code vyre__low_verify(const vyre__low_kernel *kernel,
-                           vyre__low_stage stage, vyre_allocator allocator,
+} vyre__lir_stage;
+vyre_code vyre__lir_verify(const vyre__lir_kernel *kernel,
+                           vyre__lir_stage stage, vyre_allocator allocator,
                            vyre_status *st);
 
 /* --- the target ------------------------------------------------------------- */
 
 typedef enum vyre__form_of_op {
-  VYRE__NUMBERS_NATIVE, /* right as it is */
-  VYRE__NUMBERS_FIXED,  /* a short sequence makes it right */
-  VYRE__NUMBERS_SOFT,   /* u32 arithmetic only */
+  VYRE__FLOAT_MODE_NATIVE,    /* right as it is */
+  VYRE__FLOAT_MODE_CORRECTED, /* a short sequence makes it right */
+  VYRE__FLOAT_MODE_SOFT,      /* u32 arithmetic only */
 } vyre__form_of_op;
 
 typedef enum vyre__math_variant {
-  VYRE__MATH_F64,     /* f64 arithmetic, its fma too */
-  VYRE__MATH_F64_MUL, /* f64 arithmetic without fma */
-  VYRE__MATH_U32,     /* integers only */
+  VYRE__MATH_F64,       /* f64 arithmetic, its fma too */
+  VYRE__MATH_F64_NOFMA, /* f64 arithmetic without fma */
+  VYRE__MATH_U32,       /* integers only */
 } vyre__math_variant;
 
 /* What a device can do. Zeroed: everything, natively. */
 typedef struct vyre__target {
-  uint8_t f32[VYRE__LOW_COUNT]; /* vyre__form_of_op of each float operation */
+  uint8_t f32[VYRE__LIR_COUNT]; /* vyre__form_of_op of each float operation */
   uint8_t math;                 /* vyre__math_variant */
   bool no_f64, no_u64; /* f64 then is refused, u64 is split in two u32 */
   /* 64-bit atomics that are missing in buffers, in shared memory; no_u64 implies
@@ -292,17 +292,19 @@ typedef struct vyre__target {
 
 /* --- lowering ---------------------------------------------------------------- */
 
-/* The passes in their order; each leaves a kernel that can be printed. Without
- * somebody who wants to see what `build` leaves, `numbers` is done to each
- * instruction as it is built. */
+/* The passes in their order; each leaves a kernel that can be printed. Unless
+ * the result of `build` is to be printed, `legalize-floats` rewrites each instruction
+ * while it is built. */
 #define VYRE__PASS_MAP(X)                                                     \
-  X(INLINE, "inline", "fns put where they are called; still the language")    \
+  X(INLINE, "inline", "functions inlined; still a program")                   \
   X(BUILD, "build", "instructions, checks only where an index is not proven") \
-  X(NUMBERS, "numbers",                                                       \
-    "total integers, NaN rule, forms of floats, functions")                   \
-  X(MEMORY, "memory", "narrow elements as words, 64-bit integers as pairs")   \
-  X(TIDY, "tidy", "what is computed twice or for nobody is gone")             \
-  X(CONTROL, "control", "loop fuel, zeroed shared memory, grid barriers split")
+  X(LEGALIZE_FLOATS, "legalize-floats",                                       \
+    "total integer division, NaN rule, float modes, math functions")          \
+  X(LEGALIZE_MEMORY, "legalize-memory",                                       \
+    "narrow elements as words, 64-bit integers as pairs")                     \
+  X(CSE_DCE, "cse-dce", "common subexpressions and dead code removed")        \
+  X(LEGALIZE_CONTROL, "legalize-control",                                     \
+    "loop fuel, zeroed shared memory, grid barriers split into phases")
 
 typedef enum vyre__pass {
 #define VYRE__X3(name, text, about) VYRE__PASS_##name,
@@ -318,7 +320,7 @@ typedef enum vyre__pass {
  * VYRE_KERNEL_COMPILE_FAILED if a pass left a kernel that does not verify. */
 vyre_code vyre__lower(const vyre_program *program, const vyre__target *target,
                       vyre__pass last, vyre_arena *arena,
-                      const vyre__low_kernel **out, vyre_program **inlined,
+                      const vyre__lir_kernel **out, vyre_program **inlined,
                       vyre_status *st);
 
 #endif

@@ -10,21 +10,21 @@
 enum { KIT_INSTS = 8192, KIT_VARS = 64, KIT_BUFFERS = 12 };
 
 typedef struct kit {
-  vyre__low_inst code[KIT_INSTS];
-  vyre__place places[KIT_INSTS];
-  vyre__low_var vars[KIT_VARS];
-  vyre__low_buffer buffers[KIT_BUFFERS];
-  vyre__low_loop loops[64];
-  vyre__low_phase phases[8];
-  vyre__low_step steps[16];
-  vyre__low_kernel k;
+  vyre__lir_inst code[KIT_INSTS];
+  vyre__source_loc places[KIT_INSTS];
+  vyre__lir_var vars[KIT_VARS];
+  vyre__lir_buffer buffers[KIT_BUFFERS];
+  vyre__lir_loop loops[64];
+  vyre__lir_phase phases[8];
+  vyre__lir_step steps[16];
+  vyre__lir_kernel k;
 } kit;
 
 static inline void kit_begin(kit *t, const char *name, uint32_t x, uint32_t y,
                              uint32_t z) {
   memset(t, 0, sizeof *t);
   for (int i = 0; i < 64; i++) t->loops[i].most_trips = UINT64_MAX;
-  t->k = (vyre__low_kernel){.name = name,
+  t->k = (vyre__lir_kernel){.name = name,
                             .workgroup = {x, y, z},
                             .code = t->code,
                             .places = t->places,
@@ -41,7 +41,7 @@ static inline uint32_t kit_buffer(kit *t, const char *name, vyre_memory kind,
                                   uint8_t width, bool is_written,
                                   uint32_t count) {
   t->buffers[t->k.buffer_count] =
-      (vyre__low_buffer){.name = name,
+      (vyre__lir_buffer){.name = name,
                          .source = t->k.buffer_count,
                          .kind = (uint8_t)kind,
                          .width = width,
@@ -53,21 +53,21 @@ static inline uint32_t kit_buffer(kit *t, const char *name, vyre_memory kind,
 }
 
 static inline uint32_t kit_var(kit *t, const char *name, vyre_type type) {
-  t->vars[t->k.var_count] = (vyre__low_var){name, (uint8_t)type};
+  t->vars[t->k.var_count] = (vyre__lir_var){name, (uint8_t)type};
   return t->k.var_count++;
 }
 
-static inline vyre__val kit_op(kit *t, vyre__low_op op, vyre_type type,
+static inline vyre__val kit_op(kit *t, vyre__lir_op op, vyre_type type,
                                uint32_t aux, vyre__val a, vyre__val b,
                                vyre__val c) {
   if (t->k.count >= KIT_INSTS - 1) return 0; /* no test is that long */
-  t->code[t->k.count] = (vyre__low_inst){
+  t->code[t->k.count] = (vyre__lir_inst){
       .op = (uint8_t)op, .type = (uint8_t)type, .aux = aux, .v = {a, b, c, 0}};
   return t->k.count++;
 }
 
 static inline vyre__val kit_const(kit *t, vyre_type type, uint64_t bits) {
-  vyre__val v = kit_op(t, VYRE__LOW_CONST, type, 0, 0, 0, 0);
+  vyre__val v = kit_op(t, VYRE__LIR_CONST, type, 0, 0, 0, 0);
   t->code[v].c = (uint32_t)bits;
   t->code[v].d = (uint32_t)(bits >> 32);
   return v;
@@ -78,68 +78,68 @@ static inline vyre__val kit_u32(kit *t, uint32_t number) {
 }
 
 static inline vyre__val kit_local(kit *t, uint32_t axis) {
-  return kit_op(t, VYRE__LOW_LOCAL_ID, VYRE_TYPE_U32, axis, 0, 0, 0);
+  return kit_op(t, VYRE__LIR_LOCAL_ID, VYRE_TYPE_U32, axis, 0, 0, 0);
 }
 
 static inline vyre__val kit_global(kit *t, uint32_t axis) {
-  vyre__val group = kit_op(t, VYRE__LOW_GROUP_ID, VYRE_TYPE_U32, axis, 0, 0, 0);
+  vyre__val group = kit_op(t, VYRE__LIR_GROUP_ID, VYRE_TYPE_U32, axis, 0, 0, 0);
   vyre__val size = kit_u32(t, t->k.workgroup[axis]);
-  vyre__val base = kit_op(t, VYRE__LOW_MUL, VYRE_TYPE_U32, 0, group, size, 0);
-  return kit_op(t, VYRE__LOW_ADD, VYRE_TYPE_U32, 0, base, kit_local(t, axis),
+  vyre__val base = kit_op(t, VYRE__LIR_MUL, VYRE_TYPE_U32, 0, group, size, 0);
+  return kit_op(t, VYRE__LIR_ADD, VYRE_TYPE_U32, 0, base, kit_local(t, axis),
                 0);
 }
 
 /* An operation on u32 values. */
-static inline vyre__val kit_u(kit *t, vyre__low_op op, vyre__val a,
+static inline vyre__val kit_u(kit *t, vyre__lir_op op, vyre__val a,
                               vyre__val b) {
   return kit_op(t, op, VYRE_TYPE_U32, 0, a, b, 0);
 }
 
 /* A comparison, or an operation on bool. */
-static inline vyre__val kit_b(kit *t, vyre__low_op op, vyre__val a,
+static inline vyre__val kit_b(kit *t, vyre__lir_op op, vyre__val a,
                               vyre__val b) {
   return kit_op(t, op, VYRE_TYPE_BOOL, 0, a, b, 0);
 }
 
 static inline vyre__val kit_get(kit *t, uint32_t var) {
-  return kit_op(t, VYRE__LOW_GET, (vyre_type)t->vars[var].type, var, 0, 0, 0);
+  return kit_op(t, VYRE__LIR_GET, (vyre_type)t->vars[var].type, var, 0, 0, 0);
 }
 
 static inline void kit_set(kit *t, uint32_t var, vyre__val value) {
-  kit_op(t, VYRE__LOW_SET, VYRE_TYPE_VOID, var, value, 0, 0);
+  kit_op(t, VYRE__LIR_SET, VYRE_TYPE_VOID, var, value, 0, 0);
 }
 
 static inline vyre__val kit_load(kit *t, uint32_t buffer, vyre__val index,
                                  vyre__val condition) {
   vyre_type type =
       t->buffers[buffer].width == 8 ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
-  return kit_op(t, VYRE__LOW_LOAD, type, buffer, index, condition, 0);
+  return kit_op(t, VYRE__LIR_LOAD, type, buffer, index, condition, 0);
 }
 
 static inline void kit_store(kit *t, uint32_t buffer, vyre__val index,
                              vyre__val value, vyre__val condition) {
-  kit_op(t, VYRE__LOW_STORE, VYRE_TYPE_VOID, buffer, index, value, condition);
+  kit_op(t, VYRE__LIR_STORE, VYRE_TYPE_VOID, buffer, index, value, condition);
 }
 
 static inline uint32_t kit_if(kit *t, vyre__val condition, uint16_t hints) {
-  vyre__val v = kit_op(t, VYRE__LOW_IF, VYRE_TYPE_VOID, 0, condition, 0, 0);
+  vyre__val v = kit_op(t, VYRE__LIR_IF, VYRE_TYPE_VOID, 0, condition, 0, 0);
   t->code[v].hints = hints;
   return v;
 }
 
-static inline uint32_t kit_mark(kit *t, vyre__low_op op) {
+static inline uint32_t kit_mark(kit *t, vyre__lir_op op) {
   return kit_op(t, op, VYRE_TYPE_VOID, 0, 0, 0, 0);
 }
 
 /* What was written since the last end of a phase is one. */
 static inline void kit_phase(kit *t, uint32_t begin) {
-  t->phases[t->k.phase_count++] = (vyre__low_phase){begin, t->k.count};
+  t->phases[t->k.phase_count++] = (vyre__lir_phase){begin, t->k.count};
 }
 
 /* One phase, run once. */
 static inline void kit_end(kit *t) {
   kit_phase(t, 1);
-  t->steps[t->k.step_count++] = (vyre__low_step){.kind = VYRE__STEP_RUN};
+  t->steps[t->k.step_count++] = (vyre__lir_step){.kind = VYRE__STEP_RUN};
 }
 
 #endif

@@ -18,7 +18,7 @@
 
 typedef struct printing {
   vyre__printer out;
-  const vyre__low_kernel *kernel;
+  const vyre__lir_kernel *kernel;
   unsigned depth;
   uint32_t line; /* of the source, of what was printed last */
 } printing;
@@ -81,24 +81,24 @@ static void print_const(vyre__printer *out, unsigned type, uint64_t bits) {
 }
 
 static void print_value(printing *p, vyre__val v) {
-  const vyre__low_kernel *k = p->kernel;
+  const vyre__lir_kernel *k = p->kernel;
   if (v == 0) {
     vyre__print(&p->out, "none");
-  } else if (v < k->count && k->code[v].op == VYRE__LOW_CONST) {
-    print_const(&p->out, k->code[v].type, vyre__low_const(&k->code[v]));
+  } else if (v < k->count && k->code[v].op == VYRE__LIR_CONST) {
+    print_const(&p->out, k->code[v].type, vyre__lir_const(&k->code[v]));
   } else {
     vyre__print(&p->out, "%%%u", v);
   }
 }
 
 static void print_var(printing *p, uint32_t var) {
-  const vyre__low_kernel *k = p->kernel;
+  const vyre__lir_kernel *k = p->kernel;
   const char *name = var < k->var_count ? k->vars[var].name : NULL;
   vyre__print(&p->out, "%s.%u", name ? name : "?", var);
 }
 
 static void print_buffer(printing *p, uint32_t buffer) {
-  const vyre__low_kernel *k = p->kernel;
+  const vyre__lir_kernel *k = p->kernel;
   if (buffer < k->buffer_count && k->buffers[buffer].name) {
     vyre__print(&p->out, "%s", k->buffers[buffer].name);
   } else {
@@ -108,7 +108,7 @@ static void print_buffer(printing *p, uint32_t buffer) {
 
 /* --- instructions -------------------------------------------------------------- */
 
-static void print_operands(printing *p, const vyre__low_inst *inst,
+static void print_operands(printing *p, const vyre__lir_inst *inst,
                            unsigned from, unsigned to) {
   for (unsigned i = from; i < to; i++) {
     vyre__print(&p->out, i > from ? ", " : " ");
@@ -117,10 +117,10 @@ static void print_operands(printing *p, const vyre__low_inst *inst,
 }
 
 /* " f32", or " u32->f32" where the operands have another type. */
-static void print_types(printing *p, const vyre__low_inst *inst) {
-  const vyre__low_kernel *k = p->kernel;
-  unsigned count = vyre__low_ops[inst->op].operands;
-  vyre__val first = inst->op == VYRE__LOW_SELECT ? inst->b : inst->a;
+static void print_types(printing *p, const vyre__lir_inst *inst) {
+  const vyre__lir_kernel *k = p->kernel;
+  unsigned count = vyre__lir_ops[inst->op].operands;
+  vyre__val first = inst->op == VYRE__LIR_SELECT ? inst->b : inst->a;
   if (count > 0 && first != 0 && first < k->count &&
       k->code[first].type != inst->type) {
     vyre__print(&p->out, " %s->%s", type_name(k->code[first].type),
@@ -131,11 +131,11 @@ static void print_types(printing *p, const vyre__low_inst *inst) {
 }
 
 /* buffer[index], then what is done to it, then the condition. */
-static void print_access(printing *p, const vyre__low_inst *inst) {
-  const vyre__low_info *info = &vyre__low_ops[inst->op];
+static void print_access(printing *p, const vyre__lir_inst *inst) {
+  const vyre__lir_info *info = &vyre__lir_ops[inst->op];
   unsigned last = info->operands - 1u;
   vyre__print(&p->out, "%s", info->text);
-  if (inst->op != VYRE__LOW_STORE) {
+  if (inst->op != VYRE__LIR_STORE) {
     vyre__print(&p->out, " %s", type_name(inst->type));
   }
   vyre__print(&p->out, " ");
@@ -143,7 +143,7 @@ static void print_access(printing *p, const vyre__low_inst *inst) {
   vyre__print(&p->out, "[");
   print_value(p, inst->a);
   vyre__print(&p->out, "]");
-  if (inst->op == VYRE__LOW_STORE) {
+  if (inst->op == VYRE__LIR_STORE) {
     vyre__print(&p->out, " = ");
     print_value(p, inst->b);
   } else if (last > 1) {
@@ -171,13 +171,13 @@ static void print_half(printing *p, uint32_t high_var, uint32_t what,
 }
 
 static void print_loop(printing *p, uint32_t number) {
-  const vyre__low_kernel *k = p->kernel;
+  const vyre__lir_kernel *k = p->kernel;
   vyre__print(&p->out, "loop %u", number);
   if (number >= k->loop_count) {
     vyre__print(&p->out, " (no such loop) {");
     return;
   }
-  const vyre__low_loop *loop = &k->loops[number];
+  const vyre__lir_loop *loop = &k->loops[number];
   if (loop->is_counted) {
     bool down = loop->kind == VYRE__LOOP_GT || loop->kind == VYRE__LOOP_GE;
     vyre__print(&p->out, " ");
@@ -201,62 +201,62 @@ static void print_loop(printing *p, uint32_t number) {
 }
 
 /* What is not a plain operation on values. False if it is one. */
-static bool print_special(printing *p, const vyre__low_inst *inst) {
+static bool print_special(printing *p, const vyre__lir_inst *inst) {
   static const char axes[] = "xyz";
   vyre__printer *out = &p->out;
-  switch ((vyre__low_op)inst->op) {
-    case VYRE__LOW_CONST:
+  switch ((vyre__lir_op)inst->op) {
+    case VYRE__LIR_CONST:
       vyre__print(out, "const %s ", type_name(inst->type));
-      print_const(out, inst->type, vyre__low_const(inst));
+      print_const(out, inst->type, vyre__lir_const(inst));
       return true;
-    case VYRE__LOW_LOCAL_ID:
-    case VYRE__LOW_GROUP_ID:
-    case VYRE__LOW_GRID_SIZE:
-      vyre__print(out, "%s %s %c", vyre__low_ops[inst->op].text,
+    case VYRE__LIR_LOCAL_ID:
+    case VYRE__LIR_GROUP_ID:
+    case VYRE__LIR_GRID_SIZE:
+      vyre__print(out, "%s %s %c", vyre__lir_ops[inst->op].text,
                   type_name(inst->type), inst->aux < 3 ? axes[inst->aux] : '?');
       return true;
-    case VYRE__LOW_LEN:
+    case VYRE__LIR_LEN:
       vyre__print(out, "len %s ", type_name(inst->type));
       print_buffer(p, inst->aux);
       return true;
-    case VYRE__LOW_LOOP_VALUE:
+    case VYRE__LIR_LOOP_VALUE:
       vyre__print(out, "loop_value %s %u%s", type_name(inst->type), inst->aux,
                   inst->c ? " upper half" : "");
       return true;
-    case VYRE__LOW_GET:
+    case VYRE__LIR_GET:
       vyre__print(out, "get %s ", type_name(inst->type));
       print_var(p, inst->aux);
       return true;
-    case VYRE__LOW_SET:
+    case VYRE__LIR_SET:
       vyre__print(out, "set ");
       print_var(p, inst->aux);
       vyre__print(out, " = ");
       print_value(p, inst->a);
       return true;
-    case VYRE__LOW_IF:
+    case VYRE__LIR_IF:
       vyre__print(out, "if ");
       print_value(p, inst->a);
       vyre__print(out, "%s {", inst->hints & VYRE__HINT_RARE ? " (rare)" : "");
       return true;
-    case VYRE__LOW_ELSE:
+    case VYRE__LIR_ELSE:
       vyre__print(out, "} else {");
       return true;
-    case VYRE__LOW_LOOP:
+    case VYRE__LIR_LOOP:
       print_loop(p, inst->aux);
       return true;
-    case VYRE__LOW_STEP:
+    case VYRE__LIR_STEP:
       vyre__print(out, "} step {");
       return true;
-    case VYRE__LOW_END:
+    case VYRE__LIR_END:
       vyre__print(out, "}");
       return true;
-    case VYRE__LOW_TICK:
+    case VYRE__LIR_TICK:
       vyre__print(out, "tick%s", inst->a ? " 1 + " : "");
       if (inst->a) print_value(p, inst->a);
       vyre__print(out, "%s", inst->b ? " if " : "");
       if (inst->b) print_value(p, inst->b);
       return true;
-    case VYRE__LOW_MATH:
+    case VYRE__LIR_MATH:
       vyre__print(out, "%s",
                   inst->aux < VYRE__OP_COUNT ? vyre__ops[inst->aux].text : "?");
       print_types(p, inst);
@@ -268,21 +268,21 @@ static bool print_special(printing *p, const vyre__low_inst *inst) {
 }
 
 static void print_inst(printing *p, uint32_t number) {
-  const vyre__low_inst *inst = &p->kernel->code[number];
+  const vyre__lir_inst *inst = &p->kernel->code[number];
   if (inst->type != VYRE_TYPE_VOID) {
     vyre__print(&p->out, "%%%u = ", number);
   } else {
     vyre__print(&p->out, "%u: ", number);
   }
-  if (inst->op >= VYRE__LOW_COUNT) {
+  if (inst->op >= VYRE__LIR_COUNT) {
     vyre__print(&p->out, "operation(%u)", inst->op);
     return;
   }
-  const vyre__low_info *info = &vyre__low_ops[inst->op];
+  const vyre__lir_info *info = &vyre__lir_ops[inst->op];
   if (print_special(p, inst)) return;
   if (info->operands > 1 &&
       (info->flags &
-       (VYRE__LOWF_READS | VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS))) {
+       (VYRE__LIRF_READS | VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS))) {
     print_access(p, inst);
     return;
   }
@@ -308,7 +308,7 @@ static void print_file(printing *p, const char *file) {
 }
 
 static void print_place(printing *p, uint32_t number) {
-  const vyre__low_kernel *k = p->kernel;
+  const vyre__lir_kernel *k = p->kernel;
   if (!k->places || k->places[number].line == 0 ||
       k->places[number].line == p->line) {
     return;
@@ -321,19 +321,19 @@ static void print_place(printing *p, uint32_t number) {
   vyre__print(&p->out, "%s%u\n", file[0] ? ":" : "line ", p->line);
 }
 
-static void print_range(printing *p, vyre__low_phase range) {
-  const vyre__low_kernel *k = p->kernel;
+static void print_range(printing *p, vyre__lir_phase range) {
+  const vyre__lir_kernel *k = p->kernel;
   unsigned outside = p->depth;
   p->line = 0;
   for (uint32_t i = range.begin; i < range.end && i < k->count && p->out.ok;
        i++) {
     unsigned op = k->code[i].op;
     bool closes =
-        op == VYRE__LOW_ELSE || op == VYRE__LOW_STEP || op == VYRE__LOW_END;
-    bool opens = op == VYRE__LOW_IF || op == VYRE__LOW_LOOP ||
-                 op == VYRE__LOW_ELSE || op == VYRE__LOW_STEP;
-    if (op == VYRE__LOW_NONE && i == 0) continue;
-    if (op == VYRE__LOW_CONST) continue; /* shown where it is used */
+        op == VYRE__LIR_ELSE || op == VYRE__LIR_STEP || op == VYRE__LIR_END;
+    bool opens = op == VYRE__LIR_IF || op == VYRE__LIR_LOOP ||
+                 op == VYRE__LIR_ELSE || op == VYRE__LIR_STEP;
+    if (op == VYRE__LIR_NONE && i == 0) continue;
+    if (op == VYRE__LIR_CONST) continue; /* shown where it is used */
     if (closes && p->depth > outside) {
       p->depth--;
     } else {
@@ -348,9 +348,9 @@ static void print_range(printing *p, vyre__low_phase range) {
 }
 
 static void print_buffers(printing *p) {
-  const vyre__low_kernel *k = p->kernel;
+  const vyre__lir_kernel *k = p->kernel;
   for (uint32_t i = 0; i < k->buffer_count; i++) {
-    const vyre__low_buffer *b = &k->buffers[i];
+    const vyre__lir_buffer *b = &k->buffers[i];
     vyre__print(&p->out, "buffer %u ", i);
     print_buffer(p, i);
     vyre__print(&p->out, ": %s, width %u",
@@ -369,7 +369,7 @@ static void print_buffers(printing *p) {
 }
 
 static void print_header(printing *p) {
-  const vyre__low_kernel *k = p->kernel;
+  const vyre__lir_kernel *k = p->kernel;
   vyre__print(&p->out, "kernel %s, workgroup %u %u %u%s%s\n",
               k->name ? k->name : "", k->workgroup[0], k->workgroup[1],
               k->workgroup[2], k->has_barrier ? ", barriers" : "",
@@ -382,7 +382,7 @@ static void print_header(printing *p) {
     print_buffer(p, k->hidden);
     vyre__print(&p->out, ", %u words an invocation, at most %llu of them\n",
                 k->hidden_words,
-                (unsigned long long)vyre__low_most_invocations(k));
+                (unsigned long long)vyre__lir_max_invocations(k));
   }
   for (uint32_t i = 0; i < k->var_count; i++) {
     vyre__print(&p->out, "var ");
@@ -392,11 +392,11 @@ static void print_header(printing *p) {
 }
 
 static void print_steps(printing *p) {
-  const vyre__low_kernel *k = p->kernel;
+  const vyre__lir_kernel *k = p->kernel;
   vyre__print(&p->out, "steps {\n");
   p->depth = 1;
   for (uint32_t i = 0; i < k->step_count; i++) {
-    const vyre__low_step *s = &k->steps[i];
+    const vyre__lir_step *s = &k->steps[i];
     if (s->kind == VYRE__STEP_END_FOR && p->depth > 1) p->depth--;
     indent(p);
     if (s->kind == VYRE__STEP_RUN) {
@@ -419,7 +419,7 @@ static void print_steps(printing *p) {
   vyre__print(&p->out, "}\n");
 }
 
-static void print_part(printing *p, vyre__low_phase range) {
+static void print_part(printing *p, vyre__lir_phase range) {
   vyre__print(&p->out, " {\n");
   p->depth = 1;
   print_range(p, range);
@@ -427,12 +427,12 @@ static void print_part(printing *p, vyre__low_phase range) {
   vyre__print(&p->out, "}\n");
 }
 
-bool vyre__low_print(const vyre__low_kernel *kernel, vyre_writer writer) {
+bool vyre__lir_print(const vyre__lir_kernel *kernel, vyre_writer writer) {
   printing p = {vyre__printer_make(writer), kernel, 0, 0};
   print_header(&p);
   if (kernel->phase_count == 0) {
     vyre__print(&p.out, "body");
-    print_part(&p, (vyre__low_phase){1, kernel->count});
+    print_part(&p, (vyre__lir_phase){1, kernel->count});
     return p.out.ok;
   }
   if (kernel->step_count > 1) print_steps(&p);
@@ -456,7 +456,7 @@ typedef struct line {
 
 static bool write_line(void *self, const char *text, size_t length) {
   line *to = self;
-  size_t room = VYRE__LOW_TEXT - 1 - to->length;
+  size_t room = VYRE__LIR_TEXT - 1 - to->length;
   size_t take = length < room ? length : room;
   memcpy(to->text + to->length, text, take);
   to->length += take;
@@ -464,8 +464,8 @@ static bool write_line(void *self, const char *text, size_t length) {
   return take == length;
 }
 
-const char *vyre__low_text(const vyre__low_kernel *kernel, uint32_t number,
-                           char buffer[VYRE__LOW_TEXT]) {
+const char *vyre__lir_text(const vyre__lir_kernel *kernel, uint32_t number,
+                           char buffer[VYRE__LIR_TEXT]) {
   line to = {buffer, 0};
   buffer[0] = '\0';
   printing p = {vyre__printer_make((vyre_writer){write_line, &to}), kernel, 0,

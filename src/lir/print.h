@@ -5,12 +5,12 @@
 
 #include "lir/lir.h"
 
-enum { VYRE__LOW_TEXT = 160 };
+enum { VYRE__LIR_TEXT = 160 };
 
-/* As a line of vyre__low_print, without its end; cut off if it does not fit.
+/* As a line of vyre__lir_print, without its end; cut off if it does not fit.
  * @p number may be any, and the kernel may be wrong: that is when messages are
  * made. Returns @p buffer. */
-const char *vyre__low_text(const vyre__low_kernel *kernel, uint32_t number,
-                           char buffer[VYRE__LOW_TEXT]);
+const char *vyre__lir_text(const vyre__lir_kernel *kernel, uint32_t number,
+                           char buffer[VYRE__LIR_TEXT]);
 
 #endif

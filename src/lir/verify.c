@@ -38,8 +38,8 @@ typedef struct phase_note {
 } phase_note;
 
 typedef struct verifier {
-  const vyre__low_kernel *k;
-  vyre__low_stage stage;
+  const vyre__lir_kernel *k;
+  vyre__lir_stage stage;
   vyre_allocator allocator;
   vyre_status *st;
   uint32_t *homes; /* per instruction: its block; NOT_TAKEN: in no phase yet */
@@ -50,31 +50,32 @@ typedef struct verifier {
   size_t loop_capacity;
   phase_note *phases;
   size_t phase_capacity;
-  vyre__low_phase range; /* what is being looked at */
+  vyre__lir_phase range; /* what is being looked at */
   uint32_t phase; /* its number; VYRE_NO_INDEX: the host's, or none yet */
   bool is_host;
   uint32_t block; /* that is open, innermost */
   bool no_memory;
 } verifier;
 
-static const char *stage_name(vyre__low_stage stage) {
-  static const char *const names[] = {"build", "numbers", "control"};
+static const char *stage_name(vyre__lir_stage stage) {
+  static const char *const names[] = {"build", "legalize-floats",
+                                      "legalize-control"};
   return (unsigned)stage < 3 ? names[stage] : "?";
 }
 
 static vyre_code wrong(const verifier *v, uint32_t number, const char *what) {
-  char text[VYRE__LOW_TEXT];
+  char text[VYRE__LIR_TEXT];
   return VYRE_FAIL_WITH(v->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
-                        VYRE_NUMBERS({"instruction", number}), VYRE__LOW_DEFECT,
+                        VYRE_NUMBERS({"instruction", number}), VYRE__LIR_DEFECT,
                         "lowered wrongly (%s): instruction %u, '%s': %s",
                         stage_name(v->stage), number,
-                        vyre__low_text(v->k, number, text), what);
+                        vyre__lir_text(v->k, number, text), what);
 }
 
 static vyre_code wrong_kernel(const verifier *v, const char *thing,
                               uint32_t number, const char *what) {
   return VYRE_FAIL_WITH(v->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
-                        VYRE_NUMBERS({thing, number}), VYRE__LOW_DEFECT,
+                        VYRE_NUMBERS({thing, number}), VYRE__LIR_DEFECT,
                         "lowered wrongly (%s): %s %u: %s", stage_name(v->stage),
                         thing, number, what);
 }
@@ -97,16 +98,16 @@ static const char *check_use(const verifier *v, uint32_t at, vyre__val value) {
 }
 
 static const char *check_operands(const verifier *v, uint32_t at) {
-  const vyre__low_inst *inst = &v->k->code[at];
-  unsigned count = vyre__low_ops[inst->op].operands;
+  const vyre__lir_inst *inst = &v->k->code[at];
+  unsigned count = vyre__lir_ops[inst->op].operands;
   for (unsigned i = 0; i < count; i++) {
     if (inst->v[i] == 0 && vyre__verify_may_lack(inst, i)) continue;
     if (inst->v[i] == 0) return "an operand is missing";
     const char *what = check_use(v, at, inst->v[i]);
     if (what) return what;
   }
-  if (inst->op != VYRE__LOW_LOOP || inst->aux >= v->k->loop_count) return NULL;
-  const vyre__low_loop *loop = &v->k->loops[inst->aux];
+  if (inst->op != VYRE__LIR_LOOP || inst->aux >= v->k->loop_count) return NULL;
+  const vyre__lir_loop *loop = &v->k->loops[inst->aux];
   if (!loop->is_counted) return NULL;
   if (loop->first == 0 || loop->bound == 0) return "it lacks first or bound";
   const char *what = check_use(v, at, loop->first);
@@ -141,11 +142,11 @@ static block *open_block(verifier *v, uint32_t at, uint32_t around) {
 static const char *close_block(verifier *v) {
   block *b = &v->blocks[v->block];
   unsigned op = v->k->code[b->opener].op;
-  if (op == VYRE__LOW_LOOP) return "the LOOP has no STEP";
-  if (op == VYRE__LOW_NONE) return "there is nothing that it could end";
+  if (op == VYRE__LIR_LOOP) return "the LOOP has no STEP";
+  if (op == VYRE__LIR_NONE) return "there is nothing that it could end";
   b->is_open = false;
   v->block = b->around;
-  if (op == VYRE__LOW_STEP) { /* and the body, which is around the step */
+  if (op == VYRE__LIR_STEP) { /* and the body, which is around the step */
     v->blocks[v->block].is_open = false;
     v->block = v->blocks[v->block].around;
   }
@@ -155,10 +156,10 @@ static const char *close_block(verifier *v) {
 static const char *check_jump(verifier *v, uint32_t at, unsigned op) {
   const block *b = &v->blocks[v->block];
   if (b->in_step) return "a jump out of a STEP";
-  if (op == VYRE__LOW_EXIT) return NULL;
+  if (op == VYRE__LIR_EXIT) return NULL;
   if (b->loop == 0) return "there is no loop around it";
   block *loop = &v->blocks[b->loop];
-  if (op == VYRE__LOW_CONTINUE && loop->leaves == 0) loop->leaves = at;
+  if (op == VYRE__LIR_CONTINUE && loop->leaves == 0) loop->leaves = at;
   return NULL;
 }
 
@@ -168,25 +169,25 @@ static const char *check_structure(verifier *v, uint32_t at) {
   block *inside = &v->blocks[v->block];
   unsigned around = v->k->code[inside->opener].op;
   switch (op) {
-    case VYRE__LOW_IF:
-    case VYRE__LOW_LOOP:
+    case VYRE__LIR_IF:
+    case VYRE__LIR_LOOP:
       inside = open_block(v, at, v->block);
-      if (inside && op == VYRE__LOW_LOOP) inside->loop = v->block;
+      if (inside && op == VYRE__LIR_LOOP) inside->loop = v->block;
       return NULL;
-    case VYRE__LOW_ELSE:
-      if (around != VYRE__LOW_IF) return "an ELSE without IF";
+    case VYRE__LIR_ELSE:
+      if (around != VYRE__LIR_IF) return "an ELSE without IF";
       inside->is_open = false;
       (void)open_block(v, at, inside->around);
       return NULL;
-    case VYRE__LOW_STEP:
-      if (around != VYRE__LOW_LOOP) {
+    case VYRE__LIR_STEP:
+      if (around != VYRE__LIR_LOOP) {
         return "a STEP that does not stand in the body of a LOOP";
       }
       inside->has_step = true;
       inside = open_block(v, at, v->block);
       if (inside) inside->in_step = true;
       return NULL;
-    case VYRE__LOW_END:
+    case VYRE__LIR_END:
       return close_block(v);
     default: /* BREAK, CONTINUE, EXIT */
       return check_jump(v, at, op);
@@ -197,7 +198,7 @@ static const char *check_structure(verifier *v, uint32_t at) {
 
 /* Whether the grid loop is around all steps that run the phase. */
 static const char *check_loop_value(const verifier *v,
-                                    const vyre__low_inst *inst) {
+                                    const vyre__lir_inst *inst) {
   if (inst->aux >= v->k->grid_loop_count) return NULL; /* said elsewhere */
   const grid_loop *loop = &v->loops[inst->aux];
   bool is_wide = loop->type == VYRE_TYPE_U64;
@@ -215,58 +216,58 @@ static const char *check_loop_value(const verifier *v,
   return NULL;
 }
 
-static const char *check_host(const verifier *v, const vyre__low_inst *inst) {
-  switch ((vyre__low_op)inst->op) {
-    case VYRE__LOW_LOAD:
+static const char *check_host(const verifier *v, const vyre__lir_inst *inst) {
+  switch ((vyre__lir_op)inst->op) {
+    case VYRE__LIR_LOAD:
       if (inst->aux < v->k->buffer_count &&
           v->k->buffers[inst->aux].kind == VYRE_MEMORY_UNIFORM) {
         return NULL;
       }
       return "the host loads from a buffer that is not uniform";
-    case VYRE__LOW_LOCAL_ID:
-    case VYRE__LOW_GROUP_ID:
-    case VYRE__LOW_FUEL:
+    case VYRE__LIR_LOCAL_ID:
+    case VYRE__LIR_GROUP_ID:
+    case VYRE__LIR_FUEL:
       return "the host does not know it";
     default:
-      if (vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE) return NULL;
+      if (vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE) return NULL;
       return "the host cannot do it";
   }
 }
 
-static const char *check_stage(const verifier *v, const vyre__low_inst *inst) {
-  unsigned flags = vyre__low_ops[inst->op].flags;
+static const char *check_stage(const verifier *v, const vyre__lir_inst *inst) {
+  unsigned flags = vyre__lir_ops[inst->op].flags;
   /* Most are of all stages: variables, values, memory, control flow. */
-  if (inst->op >= VYRE__LOW_GET && inst->op <= VYRE__LOW_EXIT && !v->is_host) {
+  if (inst->op >= VYRE__LIR_GET && inst->op <= VYRE__LIR_EXIT && !v->is_host) {
     return NULL;
   }
-  if (v->stage >= VYRE__STAGE_NUMBERS && (flags & VYRE__LOWF_HIGH)) {
+  if (v->stage >= VYRE__STAGE_FLOATS && (flags & VYRE__LIRF_HIGH)) {
     return "such operations are gone after the pass numbers";
   }
   if (v->stage < VYRE__STAGE_CONTROL) {
-    if (inst->op == VYRE__LOW_LOOP_VALUE) {
+    if (inst->op == VYRE__LIR_LOOP_VALUE) {
       return "there are no grid loops before the pass control";
     }
     return NULL;
   }
-  if (inst->op == VYRE__LOW_GRID_BARRIER || inst->op == VYRE__LOW_TICK) {
+  if (inst->op == VYRE__LIR_GRID_BARRIER || inst->op == VYRE__LIR_TICK) {
     return "such operations are gone after the pass control";
   }
-  if (inst->op == VYRE__LOW_BARRIER && !v->k->has_barrier) {
+  if (inst->op == VYRE__LIR_BARRIER && !v->k->has_barrier) {
     return "a barrier in a kernel that is not has_barrier";
   }
-  if ((inst->op == VYRE__LOW_FUEL || inst->op == VYRE__LOW_OUT_OF_FUEL) &&
+  if ((inst->op == VYRE__LIR_FUEL || inst->op == VYRE__LIR_OUT_OF_FUEL) &&
       !v->k->has_fuel) {
     return "fuel in a kernel that is not has_fuel";
   }
-  if (inst->op == VYRE__LOW_LOOP_VALUE) return check_loop_value(v, inst);
+  if (inst->op == VYRE__LIR_LOOP_VALUE) return check_loop_value(v, inst);
   return v->is_host ? check_host(v, inst) : NULL;
 }
 
 /* --- a run of instructions ------------------------------------------------------ */
 
 static const char *check_inst(verifier *v, uint32_t at) {
-  const vyre__low_inst *inst = &v->k->code[at];
-  if (inst->op >= VYRE__LOW_COUNT) return "there is no such operation";
+  const vyre__lir_inst *inst = &v->k->code[at];
+  if (inst->op >= VYRE__LIR_COUNT) return "there is no such operation";
   if (inst->type != VYRE_TYPE_VOID && !vyre__verify_type(inst->type)) {
     return "a type that values do not have";
   }
@@ -276,8 +277,8 @@ static const char *check_inst(verifier *v, uint32_t at) {
   if (!what) what = check_stage(v, inst);
   if (!what) what = vyre__verify_types(v->k, inst);
   if (what) return what;
-  const unsigned moves = VYRE__LOWF_CONTROL | VYRE__LOWF_JUMPS;
-  return vyre__low_ops[inst->op].flags & moves ? check_structure(v, at) : NULL;
+  const unsigned moves = VYRE__LIRF_CONTROL | VYRE__LIRF_JUMPS;
+  return vyre__lir_ops[inst->op].flags & moves ? check_structure(v, at) : NULL;
 }
 
 static vyre_code no_memory(const verifier *v) {
@@ -285,7 +286,7 @@ static vyre_code no_memory(const verifier *v) {
                          v->k->count);
 }
 
-static vyre_code check_range(verifier *v, vyre__low_phase range) {
+static vyre_code check_range(verifier *v, vyre__lir_phase range) {
   v->range = range;
   v->block = 0;
   v->block_count = 1;
@@ -303,7 +304,7 @@ static vyre_code check_range(verifier *v, vyre__low_phase range) {
 
 static const char *check_bound(const verifier *v, vyre__val value,
                                unsigned type) {
-  const vyre__low_kernel *k = v->k;
+  const vyre__lir_kernel *k = v->k;
   if (value < k->host.begin || value >= k->host.end) {
     return "a bound is not made in the host range";
   }
@@ -311,7 +312,7 @@ static const char *check_bound(const verifier *v, vyre__val value,
 }
 
 static const char *check_for(verifier *v, uint32_t at, uint32_t outer) {
-  const vyre__low_step *s = &v->k->steps[at];
+  const vyre__lir_step *s = &v->k->steps[at];
   if (s->loop >= v->k->grid_loop_count) return "there is no such grid loop";
   grid_loop *loop = &v->loops[s->loop];
   if (loop->begin) return "its grid loop has a FOR already";
@@ -320,7 +321,7 @@ static const char *check_for(verifier *v, uint32_t at, uint32_t outer) {
     return "its variable is no integer";
   }
   if (s->step == 0) return "its step is 0";
-  unsigned type = vyre__low_type((vyre_type)s->type);
+  unsigned type = vyre__lir_type((vyre_type)s->type);
   *loop = (grid_loop){at + 1, 0, outer, (uint8_t)type};
   const char *what = check_bound(v, s->first, type);
   return what ? what : check_bound(v, s->bound, type);
@@ -328,7 +329,7 @@ static const char *check_for(verifier *v, uint32_t at, uint32_t outer) {
 
 /* @p open is the FOR that is open, counted from 1. */
 static const char *check_step(verifier *v, uint32_t at, uint32_t *open) {
-  const vyre__low_step *s = &v->k->steps[at];
+  const vyre__lir_step *s = &v->k->steps[at];
   const char *what;
   switch (s->kind) {
     case VYRE__STEP_RUN:
@@ -354,7 +355,7 @@ static const char *check_step(verifier *v, uint32_t at, uint32_t *open) {
 }
 
 static vyre_code check_steps(verifier *v) {
-  const vyre__low_kernel *k = v->k;
+  const vyre__lir_kernel *k = v->k;
   uint32_t open = 0;
   if (k->phase_count == 0) return wrong_kernel(v, "kernel", 0, "no phase");
   for (uint32_t i = 0; i < k->step_count; i++) {
@@ -371,13 +372,13 @@ static vyre_code check_steps(verifier *v) {
   return VYRE_OK;
 }
 
-static bool is_inside(const vyre__low_kernel *k, vyre__low_phase range) {
+static bool is_inside(const vyre__lir_kernel *k, vyre__lir_phase range) {
   return range.begin <= range.end && range.end <= k->count &&
          (range.begin >= 1 || range.begin == range.end);
 }
 
 static vyre_code check_phases(verifier *v) {
-  const vyre__low_kernel *k = v->k;
+  const vyre__lir_kernel *k = v->k;
   VYRE_TRY(check_steps(v));
   if (!is_inside(k, k->host)) {
     return wrong_kernel(v, "host range", 0, "not inside of the code");
@@ -397,7 +398,7 @@ static vyre_code check_phases(verifier *v) {
 
 /* --- the kernel -------------------------------------------------------------------- */
 
-static const char *check_buffer(const vyre__low_buffer *b) {
+static const char *check_buffer(const vyre__lir_buffer *b) {
   bool width = b->width == 1 || b->width == 2 || b->width == 4 || b->width == 8;
   bool unit = b->unit == 1 || b->unit == 2 || b->unit == 4 || b->unit == 8;
   if (!width || !unit) return "its width or unit is not 1, 2, 4 or 8";
@@ -414,8 +415,8 @@ static const char *check_buffer(const vyre__low_buffer *b) {
 }
 
 static vyre_code check_tables(const verifier *v) {
-  const vyre__low_kernel *k = v->k;
-  if (k->count == 0 || k->code[0].op != VYRE__LOW_NONE) {
+  const vyre__lir_kernel *k = v->k;
+  if (k->count == 0 || k->code[0].op != VYRE__LIR_NONE) {
     return wrong_kernel(v, "kernel", 0, "the first instruction is not NONE");
   }
   for (uint32_t i = 0; i < 3; i++) {
@@ -442,7 +443,7 @@ static vyre_code check_tables(const verifier *v) {
 }
 
 static bool reserve(verifier *v) {
-  const vyre__low_kernel *k = v->k;
+  const vyre__lir_kernel *k = v->k;
   size_t loops = (size_t)k->grid_loop_count + 1;
   size_t phases = (size_t)k->phase_count + 1;
   size_t homes = (size_t)k->count + 1;
@@ -462,8 +463,8 @@ static bool reserve(verifier *v) {
   return true;
 }
 
-vyre_code vyre__low_verify(const vyre__low_kernel *kernel,
-                           vyre__low_stage stage, vyre_allocator allocator,
+vyre_code vyre__lir_verify(const vyre__lir_kernel *kernel,
+                           vyre__lir_stage stage, vyre_allocator allocator,
                            vyre_status *st) {
   verifier v = {.k = kernel,
                 .stage = stage,
@@ -477,7 +478,7 @@ vyre_code vyre__low_verify(const vyre__low_kernel *kernel,
   } else if (stage >= VYRE__STAGE_CONTROL) {
     code = check_phases(&v);
   } else {
-    code = check_range(&v, (vyre__low_phase){1, kernel->count});
+    code = check_range(&v, (vyre__lir_phase){1, kernel->count});
   }
   vyre__reserve_free(allocator, &v.homes, &v.home_capacity, sizeof *v.homes);
   vyre__reserve_free(allocator, &v.blocks, &v.block_capacity, sizeof *v.blocks);

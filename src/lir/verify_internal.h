@@ -9,12 +9,12 @@ bool vyre__verify_type(unsigned type);
 
 /* Whether the operand may be 0: the condition of an access, the second one of a
  * function. */
-bool vyre__verify_may_lack(const vyre__low_inst *inst, unsigned operand);
+bool vyre__verify_may_lack(const vyre__lir_inst *inst, unsigned operand);
 
 /* What is wrong with the types or the aux of an instruction, or NULL. Its
  * operation exists, its operands (those of a LOOP too) are instructions before
  * it, and lack only where they may. */
-const char *vyre__verify_types(const vyre__low_kernel *k,
-                               const vyre__low_inst *inst);
+const char *vyre__verify_types(const vyre__lir_kernel *k,
+                               const vyre__lir_inst *inst);
 
 #endif

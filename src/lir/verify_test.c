@@ -7,12 +7,12 @@
 #include "support/check.h"
 
 #define I(name, t, ...) \
-  {.op = VYRE__LOW_##name, .type = VYRE_TYPE_##t, __VA_ARGS__}
+  {.op = VYRE__LIR_##name, .type = VYRE_TYPE_##t, __VA_ARGS__}
 #define DO(name)   I(name, VOID, .aux = 0)
 #define K(t, bits) I(CONST, t, .c = (bits))
 
 /* The world of all cases. */
-static vyre__low_buffer buffers[] = {
+static vyre__lir_buffer buffers[] = {
     {"x", 0, VYRE_MEMORY_GLOBAL, 4, 4, true, true, false, 0},
     {"bytes", 1, VYRE_MEMORY_GLOBAL, 1, 1, false, false, false, 0},
     {"wide", 2, VYRE_MEMORY_GLOBAL, 8, 8, true, true, false, 0},
@@ -21,9 +21,9 @@ static vyre__low_buffer buffers[] = {
     {"small", 5, VYRE_MEMORY_GLOBAL, 1, 1, true, true, false, 0},
     {"kept", VYRE_NO_INDEX, VYRE_MEMORY_GLOBAL, 4, 4, true, false, false, 0},
 };
-static vyre__low_var vars[] = {
+static vyre__lir_var vars[] = {
     {"i", VYRE_TYPE_U32}, {"more", VYRE_TYPE_BOOL}, {"f", VYRE_TYPE_F32}};
-static vyre__low_loop loops[] = {
+static vyre__lir_loop loops[] = {
     {.most_trips = UINT64_MAX},
     {.is_counted = true, .first = 1, .bound = 2, .step = 1, .most_trips = 9},
     {.is_counted = true, .first = 1, .bound = 9, .step = 1},
@@ -35,15 +35,15 @@ static vyre__low_loop loops[] = {
 
 enum { MAX = 24 };
 
-static vyre__low_kernel kernel_of(const vyre__low_inst *insts,
-                                  vyre__low_inst code[MAX + 1]) {
+static vyre__lir_kernel kernel_of(const vyre__lir_inst *insts,
+                                  vyre__lir_inst code[MAX + 1]) {
   uint32_t count = 1;
-  code[0] = (vyre__low_inst){.op = VYRE__LOW_NONE};
-  while (count < MAX && insts[count - 1].op != VYRE__LOW_NONE) {
+  code[0] = (vyre__lir_inst){.op = VYRE__LIR_NONE};
+  while (count < MAX && insts[count - 1].op != VYRE__LIR_NONE) {
     code[count] = insts[count - 1];
     count++;
   }
-  return (vyre__low_kernel){.name = "case",
+  return (vyre__lir_kernel){.name = "case",
                             .workgroup = {8, 1, 1},
                             .code = code,
                             .count = count,
@@ -58,21 +58,21 @@ static vyre__low_kernel kernel_of(const vyre__low_inst *insts,
 
 typedef struct mistake {
   const char *what; /* part of the message; NULL: it is right */
-  vyre__low_inst code[MAX];
+  vyre__lir_inst code[MAX];
 } mistake;
 
 static void check_all(const mistake *cases, size_t count,
-                      vyre__low_stage stage) {
+                      vyre__lir_stage stage) {
   for (size_t i = 0; i < count; i++) {
-    vyre__low_inst code[MAX + 1];
-    vyre__low_kernel k = kernel_of(cases[i].code, code);
-    vyre__low_phase all = {1, k.count};
-    vyre__low_step step = {.kind = VYRE__STEP_RUN};
+    vyre__lir_inst code[MAX + 1];
+    vyre__lir_kernel k = kernel_of(cases[i].code, code);
+    vyre__lir_phase all = {1, k.count};
+    vyre__lir_step step = {.kind = VYRE__STEP_RUN};
     k.phases = &all, k.phase_count = 1;
     k.steps = &step, k.step_count = 1;
     k.has_barrier = k.has_fuel = true;
     vyre_status st = {0};
-    vyre_code got = vyre__low_verify(&k, stage, (vyre_allocator){0}, &st);
+    vyre_code got = vyre__lir_verify(&k, stage, (vyre_allocator){0}, &st);
     bool good = cases[i].what ? got == VYRE_KERNEL_COMPILE_FAILED &&
                                     strstr(st.message, cases[i].what) &&
                                     strstr(st.fix, "--dump-after")
@@ -117,7 +117,7 @@ TEST(structure) {
       {"out of a STEP",
        {K(BOOL, 1), DO(LOOP), DO(STEP), I(IF, VOID, .a = 1), DO(EXIT), DO(END),
         DO(END)}},
-      {"no such operation", {{.op = VYRE__LOW_COUNT}}},
+      {"no such operation", {{.op = VYRE__LIR_COUNT}}},
       {"no such operation", {{.op = 255, .type = 255}}},
   };
   check_all(cases, COUNT(cases), VYRE__STAGE_BUILD);
@@ -196,7 +196,7 @@ TEST(types) {
       TYPED("second operand", I(ADD, U32, .a = 2, .b = 4)),
       TYPED("cannot give", I(ADD, VOID, .a = 2, .b = 2)),
       TYPED("values do not have", I(ADD, I32, .a = 2, .b = 2)),
-      TYPED("values do not have", {.op = VYRE__LOW_ADD, .type = 77}),
+      TYPED("values do not have", {.op = VYRE__LIR_ADD, .type = 77}),
       TYPED(NULL, I(AND, BOOL, .a = 1, .b = 1)),
       TYPED("first operand", I(AND, U32, .a = 4, .b = 4)),
       TYPED(NULL, I(SHL, U64, .a = 3, .b = 2)),
@@ -254,11 +254,11 @@ TEST(types) {
   };
   /* the last one: NONE in the middle is made below, ADD stands in for it */
   check_all(cases, COUNT(cases) - 1, VYRE__STAGE_BUILD);
-  vyre__low_inst code[MAX + 1];
-  vyre__low_kernel k = kernel_of(cases[COUNT(cases) - 1].code, code);
-  code[6].op = VYRE__LOW_NONE;
+  vyre__lir_inst code[MAX + 1];
+  vyre__lir_kernel k = kernel_of(cases[COUNT(cases) - 1].code, code);
+  code[6].op = VYRE__LIR_NONE;
   vyre_status st = {0};
-  CHECK_FAILS(vyre__low_verify(&k, VYRE__STAGE_BUILD, (vyre_allocator){0}, &st),
+  CHECK_FAILS(vyre__lir_verify(&k, VYRE__STAGE_BUILD, (vyre_allocator){0}, &st),
               st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE);
   CHECK_HAS(st.message, "no place here");
 }
@@ -343,7 +343,7 @@ TEST(stages) {
       {NULL, {I(FUEL, U32, .aux = 0), DO(OUT_OF_FUEL), DO(BARRIER)}},
   };
   check_all(early, COUNT(early), VYRE__STAGE_BUILD);
-  check_all(numbers, COUNT(numbers), VYRE__STAGE_NUMBERS);
+  check_all(numbers, COUNT(numbers), VYRE__STAGE_FLOATS);
   check_all(control, COUNT(control), VYRE__STAGE_CONTROL);
 }
 
@@ -351,14 +351,14 @@ TEST(stages) {
 
 /* A kernel of two phases in a grid loop, which is right. */
 typedef struct sample {
-  vyre__low_inst code[MAX + 1];
-  vyre__low_phase phases[2];
-  vyre__low_step steps[5];
-  vyre__low_kernel k;
+  vyre__lir_inst code[MAX + 1];
+  vyre__lir_phase phases[2];
+  vyre__lir_step steps[5];
+  vyre__lir_kernel k;
 } sample;
 
 static void sample_make(sample *s) {
-  static const vyre__low_inst code[] = {
+  static const vyre__lir_inst code[] = {
       K(U32, 0),                                /* 1: host */
       I(LOAD, U32, .aux = 4, .a = 1),           /* 2 */
       I(LOOP_VALUE, U32, .aux = 0),             /* 3: phase 0 */
@@ -369,18 +369,18 @@ static void sample_make(sample *s) {
       DO(NONE),
   };
   s->k = kernel_of(code, s->code);
-  s->phases[0] = (vyre__low_phase){3, 6};
-  s->phases[1] = (vyre__low_phase){6, 8};
-  s->steps[0] = (vyre__low_step){.kind = VYRE__STEP_FOR,
+  s->phases[0] = (vyre__lir_phase){3, 6};
+  s->phases[1] = (vyre__lir_phase){6, 8};
+  s->steps[0] = (vyre__lir_step){.kind = VYRE__STEP_FOR,
                                  .type = VYRE_TYPE_I32,
                                  .first = 1,
                                  .bound = 2,
                                  .step = 1};
-  s->steps[1] = (vyre__low_step){.kind = VYRE__STEP_RUN, .phase = 0};
-  s->steps[2] = (vyre__low_step){.kind = VYRE__STEP_RUN, .phase = 1};
-  s->steps[3] = (vyre__low_step){.kind = VYRE__STEP_END_FOR};
-  s->steps[4] = (vyre__low_step){.kind = VYRE__STEP_RUN, .phase = 0};
-  s->k.host = (vyre__low_phase){1, 3};
+  s->steps[1] = (vyre__lir_step){.kind = VYRE__STEP_RUN, .phase = 0};
+  s->steps[2] = (vyre__lir_step){.kind = VYRE__STEP_RUN, .phase = 1};
+  s->steps[3] = (vyre__lir_step){.kind = VYRE__STEP_END_FOR};
+  s->steps[4] = (vyre__lir_step){.kind = VYRE__STEP_RUN, .phase = 0};
+  s->k.host = (vyre__lir_phase){1, 3};
   s->k.phases = s->phases, s->k.phase_count = 2;
   s->k.steps = s->steps, s->k.step_count = 4;
   s->k.grid_loop_count = 1;
@@ -390,7 +390,7 @@ static void sample_make(sample *s) {
 static void expect(const sample *s, const char *what) {
   vyre_status st = {0};
   vyre_code code =
-      vyre__low_verify(&s->k, VYRE__STAGE_CONTROL, (vyre_allocator){0}, &st);
+      vyre__lir_verify(&s->k, VYRE__STAGE_CONTROL, (vyre_allocator){0}, &st);
   if (what) {
     CHECK_U64(code, VYRE_KERNEL_COMPILE_FAILED);
     CHECK_HAS(st.message, what);
@@ -421,9 +421,9 @@ TEST(phases_and_steps) {
   WRONG("not inside of the code", s.k.host.end = 99);
   WRONG("not uniform", s.code[2].aux = 0);
   WRONG("the host does not know it",
-        s.code[1] = (vyre__low_inst)I(LOCAL_ID, U32, .aux = 0));
+        s.code[1] = (vyre__lir_inst)I(LOCAL_ID, U32, .aux = 0));
   WRONG("the host cannot do it",
-        s.code[1] = (vyre__low_inst)I(GET, U32, .aux = 0));
+        s.code[1] = (vyre__lir_inst)I(GET, U32, .aux = 0));
   WRONG("outside of that grid loop", s.k.step_count = 5);
   WRONG("not the type of the grid loop", s.code[3].type = VYRE_TYPE_U64);
   WRONG("an upper half of what has none", s.code[3].c = 1);
@@ -448,8 +448,8 @@ TEST(phases_and_steps) {
   WRONG("hidden", s.k.hidden_words = 0);
   WRONG("hidden", s.k.hidden = 0);
   WRONG("hidden", s.k.hidden = 77);
-  WRONG("not has_barrier", s.code[5] = (vyre__low_inst)DO(BARRIER));
-  WRONG("not has_fuel", s.code[5] = (vyre__low_inst)DO(OUT_OF_FUEL));
+  WRONG("not has_barrier", s.code[5] = (vyre__lir_inst)DO(BARRIER));
+  WRONG("not has_fuel", s.code[5] = (vyre__lir_inst)DO(OUT_OF_FUEL));
 }
 
 /* A constant is made where it stands, as every value: each phase has its own. */
@@ -471,8 +471,8 @@ TEST(constants_are_values_too) {
 }
 
 TEST(tables) {
-  vyre__low_buffer own[7];
-  vyre__low_var types[3] = {{"i", VYRE_TYPE_I32}};
+  vyre__lir_buffer own[7];
+  vyre__lir_var types[3] = {{"i", VYRE_TYPE_I32}};
   memcpy(own, buffers, sizeof own);
   own[1].width = 3;
   WRONG("width or unit", s.k.buffers = own);
@@ -494,20 +494,20 @@ TEST(tables) {
   WRONG("kind is none", s.k.buffers = own);
   WRONG("values do not have", s.k.vars = types);
   WRONG("of 0", s.k.workgroup[1] = 0);
-  WRONG("not NONE", s.code[0].op = VYRE__LOW_END);
+  WRONG("not NONE", s.code[0].op = VYRE__LIR_END);
   WRONG("not NONE", s.k.count = 0);
 }
 
 /* Every operation has a row: it is refused for its operands, its aux or its
  * types, but never as unknown. */
 TEST(every_operation_is_known) {
-  for (unsigned op = VYRE__LOW_NONE + 1; op < VYRE__LOW_COUNT; op++) {
-    vyre__low_inst code[MAX + 1];
-    vyre__low_inst given[] = {
+  for (unsigned op = VYRE__LIR_NONE + 1; op < VYRE__LIR_COUNT; op++) {
+    vyre__lir_inst code[MAX + 1];
+    vyre__lir_inst given[] = {
         K(U32, 1), {.op = (uint8_t)op, .v = {1, 1, 1, 1}}, DO(NONE)};
-    vyre__low_kernel k = kernel_of(given, code);
+    vyre__lir_kernel k = kernel_of(given, code);
     vyre_status st = {0};
-    if (vyre__low_verify(&k, VYRE__STAGE_BUILD, (vyre_allocator){0}, &st)) {
+    if (vyre__lir_verify(&k, VYRE__STAGE_BUILD, (vyre_allocator){0}, &st)) {
       CHECK(!strstr(st.message, "no place here"));
     }
   }
@@ -516,7 +516,7 @@ TEST(every_operation_is_known) {
 static vyre_code verify_sample(vyre_allocator allocator, vyre_status *st) {
   sample s;
   sample_make(&s);
-  return vyre__low_verify(&s.k, VYRE__STAGE_CONTROL, allocator, st);
+  return vyre__lir_verify(&s.k, VYRE__STAGE_CONTROL, allocator, st);
 }
 
 TEST(no_memory) {
@@ -541,11 +541,11 @@ static bool write_text(void *self, const char *bytes, size_t length) {
 TEST(prints) {
   sample s;
   sample_make(&s);
-  vyre__place places[8] = {{0, 0}, {7, 1}, {7, 2}, {8, 1},
-                           {8, 3}, {8, 1}, {9, 1}, {9, 1}};
+  vyre__source_loc places[8] = {{0, 0}, {7, 1}, {7, 2}, {8, 1},
+                                {8, 3}, {8, 1}, {9, 1}, {9, 1}};
   s.k.places = places;
   text t = {{0}, 0};
-  CHECK(vyre__low_print(&s.k, (vyre_writer){write_text, &t}));
+  CHECK(vyre__lir_print(&s.k, (vyre_writer){write_text, &t}));
   CHECK_HAS(t.bytes, "kernel case, workgroup 8 1 1\n");
   CHECK_HAS(t.bytes,
             "buffer 3 tile: shared, width 4, count 16, written, needs "
@@ -561,15 +561,15 @@ TEST(prints) {
             "  5: store kept[%3] = 5u\n}\nphase 1 {\n  // line 9\n");
 }
 
-static const char *line_of(const vyre__low_inst *insts, uint32_t number) {
-  static char line[VYRE__LOW_TEXT];
-  vyre__low_inst code[MAX + 1];
-  vyre__low_kernel k = kernel_of(insts, code);
-  return vyre__low_text(&k, number, line);
+static const char *line_of(const vyre__lir_inst *insts, uint32_t number) {
+  static char line[VYRE__LIR_TEXT];
+  vyre__lir_inst code[MAX + 1];
+  vyre__lir_kernel k = kernel_of(insts, code);
+  return vyre__lir_text(&k, number, line);
 }
 
 TEST(prints_lines) {
-  static const vyre__low_inst c[] = {
+  static const vyre__lir_inst c[] = {
       K(BOOL, 1),
       K(U32, 70000),
       I(CONST, U64, .c = 1, .d = 1),

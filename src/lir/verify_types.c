@@ -58,122 +58,122 @@ typedef struct row {
 #define MARKER             {{NO, NO, NO}, NO, 0, PLAIN, true}
 #define ATOMIC             {{U32, INT, B}, INT, RB, ACCESS, true}
 
-static const row rows[VYRE__LOW_COUNT] = {
-    [VYRE__LOW_CONST] = SPECIAL(ANY, BITS_FIT),
-    [VYRE__LOW_LOCAL_ID] = SPECIAL(U32, AXIS),
-    [VYRE__LOW_GROUP_ID] = SPECIAL(U32, AXIS),
-    [VYRE__LOW_GRID_SIZE] = SPECIAL(U32, AXIS),
-    [VYRE__LOW_LEN] = SPECIAL(U32, BUFFER),
-    [VYRE__LOW_LOOP_VALUE] = SPECIAL(INT, GRID_LOOP),
-    [VYRE__LOW_FUEL] = SPECIAL(U32, PLAIN),
-    [VYRE__LOW_GET] = SPECIAL(ANY, VARIABLE),
-    [VYRE__LOW_SET] = {{ANY, NO, NO}, NO, 0, VARIABLE, true},
+static const row rows[VYRE__LIR_COUNT] = {
+    [VYRE__LIR_CONST] = SPECIAL(ANY, BITS_FIT),
+    [VYRE__LIR_LOCAL_ID] = SPECIAL(U32, AXIS),
+    [VYRE__LIR_GROUP_ID] = SPECIAL(U32, AXIS),
+    [VYRE__LIR_GRID_SIZE] = SPECIAL(U32, AXIS),
+    [VYRE__LIR_LEN] = SPECIAL(U32, BUFFER),
+    [VYRE__LIR_LOOP_VALUE] = SPECIAL(INT, GRID_LOOP),
+    [VYRE__LIR_FUEL] = SPECIAL(U32, PLAIN),
+    [VYRE__LIR_GET] = SPECIAL(ANY, VARIABLE),
+    [VYRE__LIR_SET] = {{ANY, NO, NO}, NO, 0, VARIABLE, true},
 
-    [VYRE__LOW_ADD] = BINARY(INT),
-    [VYRE__LOW_SUB] = BINARY(INT),
-    [VYRE__LOW_MUL] = BINARY(INT),
-    [VYRE__LOW_DIV_U] = BINARY(INT),
-    [VYRE__LOW_DIV_S] = BINARY(INT),
-    [VYRE__LOW_REM_U] = BINARY(INT),
-    [VYRE__LOW_REM_S] = BINARY(INT),
-    [VYRE__LOW_AND] = BINARY(BITS),
-    [VYRE__LOW_OR] = BINARY(BITS),
-    [VYRE__LOW_XOR] = BINARY(BITS),
-    [VYRE__LOW_NOT] = UNARY(BITS),
-    [VYRE__LOW_SHL] = SHIFT,
-    [VYRE__LOW_SHR_U] = SHIFT,
-    [VYRE__LOW_SHR_S] = SHIFT,
-    [VYRE__LOW_CLZ] = UNARY(INT),
-    [VYRE__LOW_CTZ] = UNARY(INT),
-    [VYRE__LOW_POPCOUNT] = UNARY(INT),
-    [VYRE__LOW_MIN_U] = BINARY(INT),
-    [VYRE__LOW_MIN_S] = BINARY(INT),
-    [VYRE__LOW_MAX_U] = BINARY(INT),
-    [VYRE__LOW_MAX_S] = BINARY(INT),
-    [VYRE__LOW_EQ] = COMPARE(BITS),
-    [VYRE__LOW_NE] = COMPARE(BITS),
-    [VYRE__LOW_LT_U] = COMPARE(INT),
-    [VYRE__LOW_LT_S] = COMPARE(INT),
-    [VYRE__LOW_LE_U] = COMPARE(INT),
-    [VYRE__LOW_LE_S] = COMPARE(INT),
-    [VYRE__LOW_SELECT] = {{B, ANY, ANY}, ANY, BC | RB, PLAIN, true},
-    [VYRE__LOW_AGREE] = UNARY(B),
+    [VYRE__LIR_ADD] = BINARY(INT),
+    [VYRE__LIR_SUB] = BINARY(INT),
+    [VYRE__LIR_MUL] = BINARY(INT),
+    [VYRE__LIR_DIV_U] = BINARY(INT),
+    [VYRE__LIR_DIV_S] = BINARY(INT),
+    [VYRE__LIR_REM_U] = BINARY(INT),
+    [VYRE__LIR_REM_S] = BINARY(INT),
+    [VYRE__LIR_AND] = BINARY(BITS),
+    [VYRE__LIR_OR] = BINARY(BITS),
+    [VYRE__LIR_XOR] = BINARY(BITS),
+    [VYRE__LIR_NOT] = UNARY(BITS),
+    [VYRE__LIR_SHL] = SHIFT,
+    [VYRE__LIR_SHR_U] = SHIFT,
+    [VYRE__LIR_SHR_S] = SHIFT,
+    [VYRE__LIR_CLZ] = UNARY(INT),
+    [VYRE__LIR_CTZ] = UNARY(INT),
+    [VYRE__LIR_POPCOUNT] = UNARY(INT),
+    [VYRE__LIR_MIN_U] = BINARY(INT),
+    [VYRE__LIR_MIN_S] = BINARY(INT),
+    [VYRE__LIR_MAX_U] = BINARY(INT),
+    [VYRE__LIR_MAX_S] = BINARY(INT),
+    [VYRE__LIR_EQ] = COMPARE(BITS),
+    [VYRE__LIR_NE] = COMPARE(BITS),
+    [VYRE__LIR_LT_U] = COMPARE(INT),
+    [VYRE__LIR_LT_S] = COMPARE(INT),
+    [VYRE__LIR_LE_U] = COMPARE(INT),
+    [VYRE__LIR_LE_S] = COMPARE(INT),
+    [VYRE__LIR_SELECT] = {{B, ANY, ANY}, ANY, BC | RB, PLAIN, true},
+    [VYRE__LIR_AGREE] = UNARY(B),
 
-    [VYRE__LOW_FADD] = BINARY(FLOAT),
-    [VYRE__LOW_FSUB] = BINARY(FLOAT),
-    [VYRE__LOW_FMUL] = BINARY(FLOAT),
-    [VYRE__LOW_FDIV] = BINARY(FLOAT),
-    [VYRE__LOW_FSQRT] = UNARY(FLOAT),
-    [VYRE__LOW_FMA] = TERNARY(FLOAT),
-    [VYRE__LOW_FNEG] = UNARY(FLOAT),
-    [VYRE__LOW_FABS] = UNARY(FLOAT),
-    [VYRE__LOW_FFLOOR] = UNARY(FLOAT),
-    [VYRE__LOW_FCEIL] = UNARY(FLOAT),
-    [VYRE__LOW_FTRUNC] = UNARY(FLOAT),
-    [VYRE__LOW_FRINT] = UNARY(FLOAT),
-    [VYRE__LOW_FROUND] = UNARY(FLOAT),
-    [VYRE__LOW_FMIN] = BINARY(FLOAT),
-    [VYRE__LOW_FMAX] = BINARY(FLOAT),
-    [VYRE__LOW_FEQ] = COMPARE(FLOAT),
-    [VYRE__LOW_FNE] = COMPARE(FLOAT),
-    [VYRE__LOW_FLT] = COMPARE(FLOAT),
-    [VYRE__LOW_FLE] = COMPARE(FLOAT),
+    [VYRE__LIR_FADD] = BINARY(FLOAT),
+    [VYRE__LIR_FSUB] = BINARY(FLOAT),
+    [VYRE__LIR_FMUL] = BINARY(FLOAT),
+    [VYRE__LIR_FDIV] = BINARY(FLOAT),
+    [VYRE__LIR_FSQRT] = UNARY(FLOAT),
+    [VYRE__LIR_FMA] = TERNARY(FLOAT),
+    [VYRE__LIR_FNEG] = UNARY(FLOAT),
+    [VYRE__LIR_FABS] = UNARY(FLOAT),
+    [VYRE__LIR_FFLOOR] = UNARY(FLOAT),
+    [VYRE__LIR_FCEIL] = UNARY(FLOAT),
+    [VYRE__LIR_FTRUNC] = UNARY(FLOAT),
+    [VYRE__LIR_FRINT] = UNARY(FLOAT),
+    [VYRE__LIR_FROUND] = UNARY(FLOAT),
+    [VYRE__LIR_FMIN] = BINARY(FLOAT),
+    [VYRE__LIR_FMAX] = BINARY(FLOAT),
+    [VYRE__LIR_FEQ] = COMPARE(FLOAT),
+    [VYRE__LIR_FNE] = COMPARE(FLOAT),
+    [VYRE__LIR_FLT] = COMPARE(FLOAT),
+    [VYRE__LIR_FLE] = COMPARE(FLOAT),
 
-    [VYRE__LOW_ZEXT] = {{B | U32, NO, NO}, INT, WIDER, PLAIN, true},
-    [VYRE__LOW_SEXT] = CONVERT(U32, U64),
-    [VYRE__LOW_TRUNC] = CONVERT(U64, U32),
-    [VYRE__LOW_BITCAST] =
+    [VYRE__LIR_ZEXT] = {{B | U32, NO, NO}, INT, WIDER, PLAIN, true},
+    [VYRE__LIR_SEXT] = CONVERT(U32, U64),
+    [VYRE__LIR_TRUNC] = CONVERT(U64, U32),
+    [VYRE__LIR_BITCAST] =
         {{INT | FLOAT, NO, NO}, INT | FLOAT, WIDTH, PLAIN, true},
-    [VYRE__LOW_U_TO_F] = CONVERT(INT, FLOAT),
-    [VYRE__LOW_S_TO_F] = CONVERT(INT, FLOAT),
-    [VYRE__LOW_F_TO_U] = CONVERT(FLOAT, INT),
-    [VYRE__LOW_F_TO_S] = CONVERT(FLOAT, INT),
-    [VYRE__LOW_F_EXTEND] = CONVERT(F32, F64),
-    [VYRE__LOW_F_ROUND] = CONVERT(F64, F32),
+    [VYRE__LIR_U_TO_F] = CONVERT(INT, FLOAT),
+    [VYRE__LIR_S_TO_F] = CONVERT(INT, FLOAT),
+    [VYRE__LIR_F_TO_U] = CONVERT(FLOAT, INT),
+    [VYRE__LIR_F_TO_S] = CONVERT(FLOAT, INT),
+    [VYRE__LIR_F_EXTEND] = CONVERT(F32, F64),
+    [VYRE__LIR_F_ROUND] = CONVERT(F64, F32),
 
-    [VYRE__LOW_LOAD] = {{U32, B, NO}, INT, 0, ACCESS, true},
-    [VYRE__LOW_STORE] = {{U32, INT, B}, NO, 0, ACCESS, true},
-    [VYRE__LOW_ATOMIC_ADD] = ATOMIC,
-    [VYRE__LOW_ATOMIC_MIN_U] = ATOMIC,
-    [VYRE__LOW_ATOMIC_MIN_S] = ATOMIC,
-    [VYRE__LOW_ATOMIC_MAX_U] = ATOMIC,
-    [VYRE__LOW_ATOMIC_MAX_S] = ATOMIC,
-    [VYRE__LOW_ATOMIC_AND] = ATOMIC,
-    [VYRE__LOW_ATOMIC_OR] = ATOMIC,
-    [VYRE__LOW_ATOMIC_XOR] = ATOMIC,
-    [VYRE__LOW_ATOMIC_EXCHANGE] = ATOMIC,
-    [VYRE__LOW_ATOMIC_CAS] = {{U32, INT, INT}, INT, BC | RB, ACCESS, true},
+    [VYRE__LIR_LOAD] = {{U32, B, NO}, INT, 0, ACCESS, true},
+    [VYRE__LIR_STORE] = {{U32, INT, B}, NO, 0, ACCESS, true},
+    [VYRE__LIR_ATOMIC_ADD] = ATOMIC,
+    [VYRE__LIR_ATOMIC_MIN_U] = ATOMIC,
+    [VYRE__LIR_ATOMIC_MIN_S] = ATOMIC,
+    [VYRE__LIR_ATOMIC_MAX_U] = ATOMIC,
+    [VYRE__LIR_ATOMIC_MAX_S] = ATOMIC,
+    [VYRE__LIR_ATOMIC_AND] = ATOMIC,
+    [VYRE__LIR_ATOMIC_OR] = ATOMIC,
+    [VYRE__LIR_ATOMIC_XOR] = ATOMIC,
+    [VYRE__LIR_ATOMIC_EXCHANGE] = ATOMIC,
+    [VYRE__LIR_ATOMIC_CAS] = {{U32, INT, INT}, INT, BC | RB, ACCESS, true},
 
-    [VYRE__LOW_IF] = {{B, NO, NO}, NO, 0, PLAIN, true},
-    [VYRE__LOW_ELSE] = MARKER,
-    [VYRE__LOW_LOOP] = SPECIAL(NO, LOOP),
-    [VYRE__LOW_STEP] = MARKER,
-    [VYRE__LOW_END] = MARKER,
-    [VYRE__LOW_BREAK] = MARKER,
-    [VYRE__LOW_CONTINUE] = MARKER,
-    [VYRE__LOW_EXIT] = MARKER,
-    [VYRE__LOW_BARRIER] = MARKER,
-    [VYRE__LOW_GRID_BARRIER] = MARKER,
-    [VYRE__LOW_TICK] = {{U32, B, NO}, NO, 0, LOOP_NUMBER, true},
-    [VYRE__LOW_OUT_OF_FUEL] = MARKER,
+    [VYRE__LIR_IF] = {{B, NO, NO}, NO, 0, PLAIN, true},
+    [VYRE__LIR_ELSE] = MARKER,
+    [VYRE__LIR_LOOP] = SPECIAL(NO, LOOP),
+    [VYRE__LIR_STEP] = MARKER,
+    [VYRE__LIR_END] = MARKER,
+    [VYRE__LIR_BREAK] = MARKER,
+    [VYRE__LIR_CONTINUE] = MARKER,
+    [VYRE__LIR_EXIT] = MARKER,
+    [VYRE__LIR_BARRIER] = MARKER,
+    [VYRE__LIR_GRID_BARRIER] = MARKER,
+    [VYRE__LIR_TICK] = {{U32, B, NO}, NO, 0, LOOP_NUMBER, true},
+    [VYRE__LIR_OUT_OF_FUEL] = MARKER,
 
-    [VYRE__LOW_TOTAL_DIV_U] = BINARY(INT),
-    [VYRE__LOW_TOTAL_DIV_S] = BINARY(INT),
-    [VYRE__LOW_TOTAL_REM_U] = BINARY(INT),
-    [VYRE__LOW_TOTAL_REM_S] = BINARY(INT),
-    [VYRE__LOW_TOTAL_SHL] = SHIFT,
-    [VYRE__LOW_TOTAL_SHR_U] = SHIFT,
-    [VYRE__LOW_TOTAL_SHR_S] = SHIFT,
-    [VYRE__LOW_SATURATE_U] = CONVERT(FLOAT, INT),
-    [VYRE__LOW_SATURATE_S] = CONVERT(FLOAT, INT),
-    [VYRE__LOW_FSIGN] = UNARY(FLOAT),
-    [VYRE__LOW_FBITS] = {{FLOAT, NO, NO}, INT, WIDTH, PLAIN, true},
-    [VYRE__LOW_FROM_F16] = CONVERT(U32, F32),
-    [VYRE__LOW_TO_F16] = CONVERT(F32, U32),
-    [VYRE__LOW_FROM_BF16] = CONVERT(U32, F32),
-    [VYRE__LOW_TO_BF16] = CONVERT(F32, U32),
-    [VYRE__LOW_PAIR] = {{U32, U32, NO}, U64, 0, PLAIN, true},
-    [VYRE__LOW_MATH] = {{F32, F32, NO}, F32, 0, FUNCTION, true},
+    [VYRE__LIR_TOTAL_DIV_U] = BINARY(INT),
+    [VYRE__LIR_TOTAL_DIV_S] = BINARY(INT),
+    [VYRE__LIR_TOTAL_REM_U] = BINARY(INT),
+    [VYRE__LIR_TOTAL_REM_S] = BINARY(INT),
+    [VYRE__LIR_TOTAL_SHL] = SHIFT,
+    [VYRE__LIR_TOTAL_SHR_U] = SHIFT,
+    [VYRE__LIR_TOTAL_SHR_S] = SHIFT,
+    [VYRE__LIR_SATURATE_U] = CONVERT(FLOAT, INT),
+    [VYRE__LIR_SATURATE_S] = CONVERT(FLOAT, INT),
+    [VYRE__LIR_FSIGN] = UNARY(FLOAT),
+    [VYRE__LIR_FBITS] = {{FLOAT, NO, NO}, INT, WIDTH, PLAIN, true},
+    [VYRE__LIR_FROM_F16] = CONVERT(U32, F32),
+    [VYRE__LIR_TO_F16] = CONVERT(F32, U32),
+    [VYRE__LIR_FROM_BF16] = CONVERT(U32, F32),
+    [VYRE__LIR_TO_BF16] = CONVERT(F32, U32),
+    [VYRE__LIR_PAIR] = {{U32, U32, NO}, U64, 0, PLAIN, true},
+    [VYRE__LIR_MATH] = {{F32, F32, NO}, F32, 0, FUNCTION, true},
 };
 
 static unsigned width_of(unsigned type) {
@@ -190,31 +190,31 @@ bool vyre__verify_type(unsigned type) {
 }
 
 /* Where the condition of an access stands; others have none. */
-static unsigned condition_of(const vyre__low_inst *inst) {
-  return rows[inst->op].aux == ACCESS ? vyre__low_ops[inst->op].operands - 1u
+static unsigned condition_of(const vyre__lir_inst *inst) {
+  return rows[inst->op].aux == ACCESS ? vyre__lir_ops[inst->op].operands - 1u
                                       : 4;
 }
 
-bool vyre__verify_may_lack(const vyre__low_inst *inst, unsigned operand) {
-  return operand == condition_of(inst) || inst->op == VYRE__LOW_TICK ||
-         (inst->op == VYRE__LOW_MATH && operand == 1);
+bool vyre__verify_may_lack(const vyre__lir_inst *inst, unsigned operand) {
+  return operand == condition_of(inst) || inst->op == VYRE__LIR_TICK ||
+         (inst->op == VYRE__LIR_MATH && operand == 1);
 }
 
-static unsigned type_of(const vyre__low_kernel *k, vyre__val v) {
+static unsigned type_of(const vyre__lir_kernel *k, vyre__val v) {
   return k->code[v].type;
 }
 
-static const char *check_access(const vyre__low_kernel *k,
-                                const vyre__low_inst *inst) {
+static const char *check_access(const vyre__lir_kernel *k,
+                                const vyre__lir_inst *inst) {
   if (inst->aux >= k->buffer_count) return "there is no such buffer";
-  const vyre__low_buffer *b = &k->buffers[inst->aux];
+  const vyre__lir_buffer *b = &k->buffers[inst->aux];
   unsigned type = b->width == 8 ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
-  unsigned flags = vyre__low_ops[inst->op].flags;
+  unsigned flags = vyre__lir_ops[inst->op].flags;
   vyre__val condition = inst->v[condition_of(inst)];
   if (condition && type_of(k, condition) != VYRE_TYPE_BOOL) {
     return "its condition is no bool";
   }
-  if (inst->op == VYRE__LOW_LOAD) {
+  if (inst->op == VYRE__LIR_LOAD) {
     return inst->type == type ? NULL
                               : "its type is not that of the buffer's elements";
   }
@@ -223,16 +223,16 @@ static const char *check_access(const vyre__low_kernel *k,
   }
   if (b->kind == VYRE_MEMORY_UNIFORM) return "it writes to a uniform buffer";
   if (!b->is_written) return "it writes to a buffer that is not is_written";
-  if (!(flags & VYRE__LOWF_ATOMICS)) return NULL;
+  if (!(flags & VYRE__LIRF_ATOMICS)) return NULL;
   if (!b->is_atomic) return "it is atomic, but the buffer is not is_atomic";
   if (b->width < 4) return "it is atomic on elements of less than 4 bytes";
   return NULL;
 }
 
-static const char *check_loop(const vyre__low_kernel *k,
-                              const vyre__low_inst *inst) {
+static const char *check_loop(const vyre__lir_kernel *k,
+                              const vyre__lir_inst *inst) {
   if (inst->aux >= k->loop_count) return "there is no such loop";
-  const vyre__low_loop *loop = &k->loops[inst->aux];
+  const vyre__lir_loop *loop = &k->loops[inst->aux];
   if (!loop->is_counted) return NULL;
   if (loop->var >= k->var_count) return "its variable does not exist";
   unsigned type = k->vars[loop->var].type;
@@ -253,23 +253,23 @@ static const char *check_loop(const vyre__low_kernel *k,
   return NULL;
 }
 
-static const char *check_bits(const vyre__low_inst *inst) {
-  uint64_t bits = vyre__low_const(inst);
+static const char *check_bits(const vyre__lir_inst *inst) {
+  uint64_t bits = vyre__lir_const(inst);
   unsigned width = width_of(inst->type);
   return width == 64 || bits >> width == 0 ? NULL
                                            : "more bits than its type has";
 }
 
-static const char *check_function(const vyre__low_inst *inst) {
+static const char *check_function(const vyre__lir_inst *inst) {
   if (!vyre__op_is_math(inst->aux)) return "aux is no function of mathematics";
   bool binary = vyre__ops[inst->aux].form == VYRE__FORM_BINARY;
   if (binary != (inst->b != 0)) return "not as many operands as it takes";
   return NULL;
 }
 
-static const char *check_aux(const vyre__low_kernel *k,
-                             const vyre__low_inst *inst) {
-  unsigned type = inst->op == VYRE__LOW_SET ? type_of(k, inst->a) : inst->type;
+static const char *check_aux(const vyre__lir_kernel *k,
+                             const vyre__lir_inst *inst) {
+  unsigned type = inst->op == VYRE__LIR_SET ? type_of(k, inst->a) : inst->type;
   switch (rows[inst->op].aux) {
     case AXIS:
       return inst->aux < 3 ? NULL : "there is no such axis";
@@ -297,8 +297,8 @@ static const char *check_aux(const vyre__low_kernel *k,
   }
 }
 
-static const char *check_agreement(const vyre__low_kernel *k,
-                                   const vyre__low_inst *inst, unsigned agree) {
+static const char *check_agreement(const vyre__lir_kernel *k,
+                                   const vyre__lir_inst *inst, unsigned agree) {
   unsigned a = type_of(k, inst->a), result = inst->type;
   if ((agree & AB) && type_of(k, inst->b) != a) {
     return "the operands are of different types";
@@ -322,15 +322,15 @@ static const char *check_agreement(const vyre__low_kernel *k,
   return NULL;
 }
 
-const char *vyre__verify_types(const vyre__low_kernel *k,
-                               const vyre__low_inst *inst) {
+const char *vyre__verify_types(const vyre__lir_kernel *k,
+                               const vyre__lir_inst *inst) {
   const row *r = &rows[inst->op];
   if (!r->is_known) return "an operation that has no place here";
   if (r->result == NO ? inst->type != VYRE_TYPE_VOID
                       : !has(r->result, inst->type)) {
     return "a type that the operation cannot give";
   }
-  for (unsigned i = 0; i < 3 && i < vyre__low_ops[inst->op].operands; i++) {
+  for (unsigned i = 0; i < 3 && i < vyre__lir_ops[inst->op].operands; i++) {
     if (inst->v[i] && !has(r->operands[i], type_of(k, inst->v[i]))) {
       return i == 0   ? "the first operand is of a wrong type"
              : i == 1 ? "the second operand is of a wrong type"

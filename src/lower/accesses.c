@@ -85,7 +85,7 @@ static bool is_access(const vyre__node *node) {
 static void add(listing *l, vyre__id id) {
   const vyre__node *node = &l->program->nodes[id];
   const vyre_buffer_decl *buffer = &l->program->buffers[node->a];
-  const vyre__place place = vyre__place_of(l->program, id);
+  const vyre__source_loc place = vyre__source_loc_of(l->program, id);
   bool proven = l->ranges.flags[id] & VYRE__RANGE_INSIDE;
   size_t at = l->count++;
   if (!l->items) return;
@@ -152,7 +152,7 @@ vyre_code vyre_program_accesses(const vyre_program *program, vyre_arena *arena,
   } else {
     vyre__arena_rewind(arena, start);
   }
-  vyre_arena_finish(&scratch);
+  vyre_arena_deinit(&scratch);
   vyre_program_release(inlined);
   return code;
 }

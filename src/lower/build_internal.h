@@ -7,11 +7,11 @@
 
 /* One function that is being written. */
 typedef struct build {
-  vyre__low *low;
+  vyre__lir_writer *low;
   const vyre_program *program; /* the user's, or a library */
   const vyre__function *function;
-  const vyre__ranges *ranges;      /* NULL in libraries */
-  const vyre__loop_rounds *rounds; /* of nodes; NULL: there are no loops */
+  const vyre__ranges *ranges;     /* NULL in libraries */
+  const vyre__trip_count *rounds; /* of nodes; NULL: there are no loops */
   bool counts_rounds;
   uint32_t counted;  /* loops around that count the rounds of those inside */
   vyre__val *values; /* per local: its value; for a `var`, variable + 1 */
@@ -32,7 +32,7 @@ vyre__val build_load(build *b, vyre__id id);
 void build_store(build *b, vyre__id id);
 vyre__val build_atomic(build *b, vyre__id id);
 vyre__val build_uniform(build *b, vyre__id id);
-void build_buffers(vyre__low *low);
+void build_buffers(vyre__lir_writer *low);
 
 /* What cannot be lowered: the first one counts. */
 void build_refuse(build *b, vyre__id id, const char *what);

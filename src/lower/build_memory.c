@@ -8,13 +8,13 @@ static const vyre__node *node_of(const build *b, vyre__id id) {
   return &b->program->nodes[id];
 }
 
-void build_buffers(vyre__low *low) {
+void build_buffers(vyre__lir_writer *low) {
   for (size_t i = 0; i < low->program->buffer_count; i++) {
     const vyre_buffer_decl *decl = &low->program->buffers[i];
     uint32_t size = vyre_element_size(decl->element);
     if (size == 0) size = 1; /* bytes */
-    vyre__low_new_buffer(
-        low, &(vyre__low_buffer){.name = decl->name,
+    vyre__lir_new_buffer(
+        low, &(vyre__lir_buffer){.name = decl->name,
                                  .source = (uint32_t)i,
                                  .kind = (uint8_t)decl->kind,
                                  .width = (uint8_t)size,
@@ -24,12 +24,12 @@ void build_buffers(vyre__low *low) {
   }
 }
 
-static vyre__val length_of(vyre__low *low, uint32_t buffer) {
+static vyre__val length_of(vyre__lir_writer *low, uint32_t buffer) {
   uint32_t count = low->buffers[buffer].count;
-  if (count) return vyre__low_bits(low, VYRE_TYPE_U32, count);
+  if (count) return vyre__lir_bits(low, VYRE_TYPE_U32, count);
   return low->emit(
-      low, &(vyre__low_inst){
-               .op = VYRE__LOW_LEN, .type = VYRE_TYPE_U32, .aux = buffer});
+      low, &(vyre__lir_inst){
+               .op = VYRE__LIR_LEN, .type = VYRE_TYPE_U32, .aux = buffer});
 }
 
 typedef struct place {
@@ -41,13 +41,13 @@ typedef struct place {
  * does not fit in 32 bits. */
 static place find_place(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
-  vyre__low *low = b->low;
+  vyre__lir_writer *low = b->low;
   vyre__id index_id = node->b;
   vyre_type type = (vyre_type)node_of(b, index_id)->type;
   place p = {.index = build_value(b, index_id)};
   bool wide = type == VYRE_TYPE_U64 || type == VYRE_TYPE_I64;
   vyre__val narrow =
-      wide ? vyre__low_do(low, VYRE__LOW_TRUNC, VYRE_TYPE_U32, p.index, 0, 0)
+      wide ? vyre__lir_do(low, VYRE__LIR_TRUNC, VYRE_TYPE_U32, p.index, 0, 0)
            : p.index;
   low->access_count++;
   if (b->ranges->flags[id] & VYRE__RANGE_INSIDE) {
@@ -56,21 +56,21 @@ static place find_place(build *b, vyre__id id) {
   }
   vyre__val length = length_of(low, node->a);
   if (wide) {
-    length = vyre__low_do(low, VYRE__LOW_ZEXT, VYRE_TYPE_U64, length, 0, 0);
+    length = vyre__lir_do(low, VYRE__LIR_ZEXT, VYRE_TYPE_U64, length, 0, 0);
   }
   /* As unsigned: a negative 64-bit number is above every length. */
   p.check =
-      vyre__low_do(low, VYRE__LOW_LT_U, VYRE_TYPE_BOOL, p.index, length, 0);
+      vyre__lir_do(low, VYRE__LIR_LT_U, VYRE_TYPE_BOOL, p.index, length, 0);
   if (type == VYRE_TYPE_I32 && vyre__range_of(b->ranges, index_id).lo < 0) {
-    vyre__val minus = vyre__low_bits(low, VYRE_TYPE_U32, UINT32_MAX);
+    vyre__val minus = vyre__lir_bits(low, VYRE_TYPE_U32, UINT32_MAX);
     vyre__val above =
-        vyre__low_do(low, VYRE__LOW_LT_S, VYRE_TYPE_BOOL, minus, p.index, 0);
+        vyre__lir_do(low, VYRE__LIR_LT_S, VYRE_TYPE_BOOL, minus, p.index, 0);
     p.check =
-        vyre__low_do(low, VYRE__LOW_AND, VYRE_TYPE_BOOL, p.check, above, 0);
+        vyre__lir_do(low, VYRE__LIR_AND, VYRE_TYPE_BOOL, p.check, above, 0);
   }
   p.index = narrow;
   uint64_t known;
-  if (vyre__low_known(low, p.check, &known) && known) p.check = 0;
+  if (vyre__lir_is_constant(low, p.check, &known) && known) p.check = 0;
   return p;
 }
 
@@ -82,59 +82,61 @@ static vyre_type memory_type(unsigned width) {
   return width == 8 ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
 }
 
-static vyre__val extend(vyre__low *low, vyre__val a, uint32_t bits) {
-  vyre__val count = vyre__low_bits(low, VYRE_TYPE_U32, 32 - bits);
-  a = vyre__low_do(low, VYRE__LOW_SHL, VYRE_TYPE_U32, a, count, 0);
-  return vyre__low_do(low, VYRE__LOW_SHR_S, VYRE_TYPE_U32, a, count, 0);
+static vyre__val extend(vyre__lir_writer *low, vyre__val a, uint32_t bits) {
+  vyre__val count = vyre__lir_bits(low, VYRE_TYPE_U32, 32 - bits);
+  a = vyre__lir_do(low, VYRE__LIR_SHL, VYRE_TYPE_U32, a, count, 0);
+  return vyre__lir_do(low, VYRE__LIR_SHR_S, VYRE_TYPE_U32, a, count, 0);
 }
 
-static vyre__val widen(vyre__low *low, vyre_element element, vyre__val a) {
+static vyre__val widen(vyre__lir_writer *low, vyre_element element,
+                       vyre__val a) {
   switch (element) {
     case VYRE_ELEMENT_BOOL:
-      return vyre__low_do(low, VYRE__LOW_NE, VYRE_TYPE_BOOL, a,
-                          vyre__low_bits(low, VYRE_TYPE_U32, 0), 0);
+      return vyre__lir_do(low, VYRE__LIR_NE, VYRE_TYPE_BOOL, a,
+                          vyre__lir_bits(low, VYRE_TYPE_U32, 0), 0);
     case VYRE_ELEMENT_I8:
       return extend(low, a, 8);
     case VYRE_ELEMENT_I16:
       return extend(low, a, 16);
     case VYRE_ELEMENT_F16:
-      return vyre__low_do(low, VYRE__LOW_FROM_F16, VYRE_TYPE_F32, a, 0, 0);
+      return vyre__lir_do(low, VYRE__LIR_FROM_F16, VYRE_TYPE_F32, a, 0, 0);
     case VYRE_ELEMENT_BF16:
-      return vyre__low_do(low, VYRE__LOW_FROM_BF16, VYRE_TYPE_F32, a, 0, 0);
+      return vyre__lir_do(low, VYRE__LIR_FROM_BF16, VYRE_TYPE_F32, a, 0, 0);
     case VYRE_ELEMENT_F32:
-      return vyre__low_do(low, VYRE__LOW_BITCAST, VYRE_TYPE_F32, a, 0, 0);
+      return vyre__lir_do(low, VYRE__LIR_BITCAST, VYRE_TYPE_F32, a, 0, 0);
     case VYRE_ELEMENT_F64:
-      return vyre__low_do(low, VYRE__LOW_BITCAST, VYRE_TYPE_F64, a, 0, 0);
+      return vyre__lir_do(low, VYRE__LIR_BITCAST, VYRE_TYPE_F64, a, 0, 0);
     default:
       return a;
   }
 }
 
-static vyre__val narrow(vyre__low *low, vyre_element element, vyre__val a) {
+static vyre__val narrow(vyre__lir_writer *low, vyre_element element,
+                        vyre__val a) {
   switch (element) {
     case VYRE_ELEMENT_BOOL:
-      return vyre__low_do(low, VYRE__LOW_ZEXT, VYRE_TYPE_U32, a, 0, 0);
+      return vyre__lir_do(low, VYRE__LIR_ZEXT, VYRE_TYPE_U32, a, 0, 0);
     case VYRE_ELEMENT_F16:
-      return vyre__low_do(low, VYRE__LOW_TO_F16, VYRE_TYPE_U32, a, 0, 0);
+      return vyre__lir_do(low, VYRE__LIR_TO_F16, VYRE_TYPE_U32, a, 0, 0);
     case VYRE_ELEMENT_BF16:
-      return vyre__low_do(low, VYRE__LOW_TO_BF16, VYRE_TYPE_U32, a, 0, 0);
+      return vyre__lir_do(low, VYRE__LIR_TO_BF16, VYRE_TYPE_U32, a, 0, 0);
     case VYRE_ELEMENT_F32:
-      return vyre__low_do(low, VYRE__LOW_FBITS, VYRE_TYPE_U32, a, 0, 0);
+      return vyre__lir_do(low, VYRE__LIR_FBITS, VYRE_TYPE_U32, a, 0, 0);
     case VYRE_ELEMENT_F64:
-      return vyre__low_do(low, VYRE__LOW_FBITS, VYRE_TYPE_U64, a, 0, 0);
+      return vyre__lir_do(low, VYRE__LIR_FBITS, VYRE_TYPE_U64, a, 0, 0);
     default:
       return a;
   }
 }
 
 /* A value as bits that fit in memory of 4 or 8 bytes, and back. */
-static vyre__val to_bits(vyre__low *low, vyre__val a) {
-  vyre_type type = vyre__low_type_of(low, a);
+static vyre__val to_bits(vyre__lir_writer *low, vyre__val a) {
+  vyre_type type = vyre__lir_type_of(low, a);
   if (type == VYRE_TYPE_BOOL) {
-    return vyre__low_do(low, VYRE__LOW_ZEXT, VYRE_TYPE_U32, a, 0, 0);
+    return vyre__lir_do(low, VYRE__LIR_ZEXT, VYRE_TYPE_U32, a, 0, 0);
   }
   if (type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64) {
-    return vyre__low_do(low, VYRE__LOW_BITCAST,
+    return vyre__lir_do(low, VYRE__LIR_BITCAST,
                         type == VYRE_TYPE_F32 ? VYRE_TYPE_U32 : VYRE_TYPE_U64,
                         a, 0, 0);
   }
@@ -143,13 +145,13 @@ static vyre__val to_bits(vyre__low *low, vyre__val a) {
 
 vyre__val build_load(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
-  vyre__low *low = b->low;
+  vyre__lir_writer *low = b->low;
   vyre_element element = b->program->buffers[node->a].element;
   place p = find_place(b, id);
   if (low->no_memory) return 0;
   vyre_type type = memory_type(low->buffers[node->a].width);
   vyre__val bits =
-      low->emit(low, &(vyre__low_inst){.op = VYRE__LOW_LOAD,
+      low->emit(low, &(vyre__lir_inst){.op = VYRE__LIR_LOAD,
                                        .type = (uint8_t)type,
                                        .hints = hints_of(p),
                                        .aux = node->a,
@@ -159,7 +161,7 @@ vyre__val build_load(build *b, vyre__id id) {
 
 void build_store(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
-  vyre__low *low = b->low;
+  vyre__lir_writer *low = b->low;
   vyre_element element = b->program->buffers[node->a].element;
   place p = find_place(b, id);
   vyre__val value = build_value(b, node->c);
@@ -171,45 +173,45 @@ void build_store(build *b, vyre__id id) {
   value = is_any_nan ? to_bits(low, value) : narrow(low, element, value);
   if (low->no_memory) return;
   low->buffers[node->a].is_written = true;
-  low->emit(low, &(vyre__low_inst){.op = VYRE__LOW_STORE,
+  low->emit(low, &(vyre__lir_inst){.op = VYRE__LIR_STORE,
                                    .hints = hints_of(p),
                                    .aux = node->a,
                                    .v = {p.index, value, p.check, 0}});
 }
 
-static vyre__low_op atomic_op(vyre__op op, bool is_signed) {
+static vyre__lir_op atomic_op(vyre__op op, bool is_signed) {
   switch (op) {
     case VYRE__OP_ATOMIC_ADD:
-      return VYRE__LOW_ATOMIC_ADD;
+      return VYRE__LIR_ATOMIC_ADD;
     case VYRE__OP_ATOMIC_MIN:
-      return is_signed ? VYRE__LOW_ATOMIC_MIN_S : VYRE__LOW_ATOMIC_MIN_U;
+      return is_signed ? VYRE__LIR_ATOMIC_MIN_S : VYRE__LIR_ATOMIC_MIN_U;
     case VYRE__OP_ATOMIC_MAX:
-      return is_signed ? VYRE__LOW_ATOMIC_MAX_S : VYRE__LOW_ATOMIC_MAX_U;
+      return is_signed ? VYRE__LIR_ATOMIC_MAX_S : VYRE__LIR_ATOMIC_MAX_U;
     case VYRE__OP_ATOMIC_AND:
-      return VYRE__LOW_ATOMIC_AND;
+      return VYRE__LIR_ATOMIC_AND;
     case VYRE__OP_ATOMIC_OR:
-      return VYRE__LOW_ATOMIC_OR;
+      return VYRE__LIR_ATOMIC_OR;
     case VYRE__OP_ATOMIC_XOR:
-      return VYRE__LOW_ATOMIC_XOR;
+      return VYRE__LIR_ATOMIC_XOR;
     case VYRE__OP_ATOMIC_EXCHANGE:
-      return VYRE__LOW_ATOMIC_EXCHANGE;
+      return VYRE__LIR_ATOMIC_EXCHANGE;
     default:
-      return VYRE__LOW_ATOMIC_CAS;
+      return VYRE__LIR_ATOMIC_CAS;
   }
 }
 
 vyre__val build_atomic(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
-  vyre__low *low = b->low;
+  vyre__lir_writer *low = b->low;
   bool is_signed = node->type == VYRE_TYPE_I32 || node->type == VYRE_TYPE_I64;
-  vyre__low_op op = atomic_op((vyre__op)node->op, is_signed);
+  vyre__lir_op op = atomic_op((vyre__op)node->op, is_signed);
   place p = find_place(b, id);
-  vyre__low_inst inst = {.op = (uint8_t)op,
-                         .type = (uint8_t)vyre__low_type((vyre_type)node->type),
+  vyre__lir_inst inst = {.op = (uint8_t)op,
+                         .type = (uint8_t)vyre__lir_type((vyre_type)node->type),
                          .hints = hints_of(p),
                          .aux = node->a,
                          .a = p.index};
-  if (op == VYRE__LOW_ATOMIC_CAS) {
+  if (op == VYRE__LIR_ATOMIC_CAS) {
     inst.b = build_value(b, b->program->lists[node->c]);
     inst.c = build_value(b, b->program->lists[node->c + 1]);
     inst.d = p.check;
@@ -223,30 +225,30 @@ vyre__val build_atomic(build *b, vyre__id id) {
   return low->emit(low, &inst);
 }
 
-static vyre__val from_bits(vyre__low *low, vyre_type type, vyre__val a) {
+static vyre__val from_bits(vyre__lir_writer *low, vyre_type type, vyre__val a) {
   if (type == VYRE_TYPE_BOOL) {
-    return vyre__low_do(low, VYRE__LOW_NE, VYRE_TYPE_BOOL, a,
-                        vyre__low_bits(low, VYRE_TYPE_U32, 0), 0);
+    return vyre__lir_do(low, VYRE__LIR_NE, VYRE_TYPE_BOOL, a,
+                        vyre__lir_bits(low, VYRE_TYPE_U32, 0), 0);
   }
-  return vyre__low_do(low, VYRE__LOW_BITCAST, type, a, 0, 0);
+  return vyre__lir_do(low, VYRE__LIR_BITCAST, type, a, 0, 0);
 }
 
 /* uniform(x): local invocation 0 leaves its value in shared memory, all take it,
  * and nobody goes on before everybody has. */
 vyre__val build_uniform(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
-  vyre__low *low = b->low;
+  vyre__lir_writer *low = b->low;
   vyre__val value = build_value(b, node->a);
-  vyre_type type = vyre__low_type((vyre_type)node->type);
+  vyre_type type = vyre__lir_type((vyre_type)node->type);
   if (low->workgroup[0] * low->workgroup[1] * low->workgroup[2] == 1) {
     return value;
   }
   vyre__val bits = to_bits(low, value);
   if (low->no_memory) return 0;
-  unsigned wide = vyre__low_type_of(low, bits) == VYRE_TYPE_U64;
+  unsigned wide = vyre__lir_type_of(low, bits) == VYRE_TYPE_U64;
   if (low->uniform_buffer[wide] == VYRE_NO_INDEX) {
-    low->uniform_buffer[wide] = vyre__low_new_buffer(
-        low, &(vyre__low_buffer){.name = wide ? "uniform64" : "uniform32",
+    low->uniform_buffer[wide] = vyre__lir_new_buffer(
+        low, &(vyre__lir_buffer){.name = wide ? "uniform64" : "uniform32",
                                  .source = VYRE_NO_INDEX,
                                  .kind = VYRE_MEMORY_SHARED,
                                  .width = wide ? 8 : 4,
@@ -255,25 +257,25 @@ vyre__val build_uniform(build *b, vyre__id id) {
                                  .count = 1});
   }
   uint32_t buffer = low->uniform_buffer[wide];
-  vyre__val zero = vyre__low_bits(low, VYRE_TYPE_U32, 0), any = zero;
+  vyre__val zero = vyre__lir_bits(low, VYRE_TYPE_U32, 0), any = zero;
   for (unsigned axis = 0; axis < 3; axis++) {
     if (low->workgroup[axis] == 1) continue;
     vyre__val part = low->emit(
-        low, &(vyre__low_inst){
-                 .op = VYRE__LOW_LOCAL_ID, .type = VYRE_TYPE_U32, .aux = axis});
-    any = vyre__low_do(low, VYRE__LOW_OR, VYRE_TYPE_U32, any, part, 0);
+        low, &(vyre__lir_inst){
+                 .op = VYRE__LIR_LOCAL_ID, .type = VYRE_TYPE_U32, .aux = axis});
+    any = vyre__lir_do(low, VYRE__LIR_OR, VYRE_TYPE_U32, any, part, 0);
   }
   vyre__val first =
-      vyre__low_do(low, VYRE__LOW_EQ, VYRE_TYPE_BOOL, any, zero, 0);
-  low->emit(low, &(vyre__low_inst){.op = VYRE__LOW_STORE,
+      vyre__lir_do(low, VYRE__LIR_EQ, VYRE_TYPE_BOOL, any, zero, 0);
+  low->emit(low, &(vyre__lir_inst){.op = VYRE__LIR_STORE,
                                    .aux = buffer,
                                    .v = {zero, bits, first, 0}});
-  vyre__low_plain(low, VYRE__LOW_BARRIER);
+  vyre__lir_plain(low, VYRE__LIR_BARRIER);
   bits = low->emit(
-      low, &(vyre__low_inst){.op = VYRE__LOW_LOAD,
+      low, &(vyre__lir_inst){.op = VYRE__LIR_LOAD,
                              .type = wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32,
                              .aux = buffer,
                              .a = zero});
-  vyre__low_plain(low, VYRE__LOW_BARRIER);
+  vyre__lir_plain(low, VYRE__LIR_BARRIER);
   return from_bits(low, type, bits);
 }

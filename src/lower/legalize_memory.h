@@ -5,12 +5,13 @@
 #include "lir/writer.h"
 
 /* Returns whether the pass `memory` changes anything for that target. */
-bool vyre__memory_is_needed(const vyre__target *target, const vyre__low *low);
+bool vyre__legalize_memory_is_needed(const vyre__target *target,
+                                     const vyre__lir_writer *low);
 
 /* The pass `memory`: from @p from into @p low, which has been begun. Replaces what
  * low->target lacks: narrow accesses become words, u64 becomes two u32, and an
  * atomic_add of 64 bits becomes two of 32 bits where that is exact. */
-void vyre__memory_pass(vyre__low *low, const vyre__low *from,
-                       vyre_arena *scratch);
+void vyre__legalize_memory(vyre__lir_writer *low, const vyre__lir_writer *from,
+                           vyre_arena *scratch);
 
 #endif

@@ -22,20 +22,21 @@ static void *keep(vyre_arena *arena, const void *array, size_t count,
   return copy;
 }
 
-static vyre__low_kernel *finish(const vyre__low *low, const vyre__split *split,
+static vyre__lir_kernel *finish(const vyre__lir_writer *low,
+                                const vyre__split *split,
                                 const vyre_program *program,
                                 vyre_arena *arena) {
   bool whole = split->phase_count == 0;
   /* Nearly all of it; what else there is fits in what comes with the arena. */
   size_t most = low->count * (sizeof *low->code + sizeof *low->places) +
                 low->var_count * (sizeof *low->vars + VAR_NAME) +
-                low->loop_count * sizeof *low->loops + sizeof(vyre__low_kernel);
-  vyre__low_kernel *k = NULL;
+                low->loop_count * sizeof *low->loops + sizeof(vyre__lir_kernel);
+  vyre__lir_kernel *k = NULL;
   if (vyre__arena_reserve(arena, most + 4096)) {
     k = vyre_arena_alloc(arena, sizeof *k, 0);
   }
   if (!k) return NULL;
-  *k = (vyre__low_kernel){.name = program->name,
+  *k = (vyre__lir_kernel){.name = program->name,
                           .program = program,
                           .count = (uint32_t)low->count,
                           .var_count = (uint32_t)low->var_count,
@@ -60,8 +61,8 @@ static vyre__low_kernel *finish(const vyre__low *low, const vyre__split *split,
   }
   k->buffers = keep(arena, low->buffers, low->buffer_count, sizeof *k->buffers);
   k->loops = keep(arena, low->loops, low->loop_count, sizeof *k->loops);
-  const vyre__low_phase all = {1, k->count};
-  const vyre__low_step run = {.kind = VYRE__STEP_RUN};
+  const vyre__lir_phase all = {1, k->count};
+  const vyre__lir_step run = {.kind = VYRE__STEP_RUN};
   k->phases = keep(arena, whole ? &all : split->phases, k->phase_count,
                    sizeof *k->phases);
   k->steps =
@@ -74,8 +75,8 @@ static vyre__low_kernel *finish(const vyre__low *low, const vyre__split *split,
     k->buffers[i].name = program->buffers[i].name;
   }
   for (uint32_t i = 1; i < k->count; i++) {
-    k->has_barrier |= k->code[i].op == VYRE__LOW_BARRIER;
-    k->has_fuel |= k->code[i].op == VYRE__LOW_OUT_OF_FUEL;
+    k->has_barrier |= k->code[i].op == VYRE__LIR_BARRIER;
+    k->has_fuel |= k->code[i].op == VYRE__LIR_OUT_OF_FUEL;
   }
   return k;
 }
@@ -91,67 +92,69 @@ typedef struct lowering {
   vyre_status *st;
 } lowering;
 
-static vyre_code problem(const lowering *l, const vyre__low *low) {
+static vyre_code problem(const lowering *l, const vyre__lir_writer *low) {
   if (low->code_failed != VYRE_OK) return low->code_failed;
   if (!low->no_memory) return VYRE_OK;
   return vyre__no_memory(l->st, "vyre__lower", "instructions", low->count);
 }
 
-static vyre_code build(lowering *l, vyre__low *low) {
+static vyre_code build(lowering *l, vyre__lir_writer *low) {
   const uint32_t *workgroup =
       l->target->workgroup[0] ? l->target->workgroup : l->program->workgroup;
   vyre__ranges ranges;
   /* What is proven must hold for the workgroup that runs. */
   VYRE_TRY(
       vyre__ranges_build(l->inlined, workgroup, &l->scratch, &ranges, l->st));
-  vyre__low_restart(low);
+  vyre__lir_restart(low);
   memcpy(low->workgroup, workgroup, sizeof low->workgroup);
   low->shares_constants = true;
-  if (l->last >= VYRE__PASS_NUMBERS) vyre__numbers_begin(low);
+  if (l->last >= VYRE__PASS_LEGALIZE_FLOATS) vyre__legalize_floats_begin(low);
   /* About one a node; what checks and forms of numbers add comes out of what
    * statements do not need. */
-  vyre__low_expect(low, (size_t)l->inlined->node_count * 5 / 4 + 64);
+  vyre__lir_expect(low, (size_t)l->inlined->node_count * 5 / 4 + 64);
   vyre__build_kernel(low, &ranges, &l->scratch);
-  vyre__low_drop_facts(low);
+  vyre__lir_drop_float_ranges(low);
   return problem(l, low);
 }
 
 /* Whether there is anything for the pass to do. */
-static bool is_needed(const lowering *l, vyre__pass pass, const vyre__low *a) {
-  if (pass == VYRE__PASS_MEMORY) {
-    return vyre__memory_is_needed(l->target, a);
+static bool is_needed(const lowering *l, vyre__pass pass,
+                      const vyre__lir_writer *a) {
+  if (pass == VYRE__PASS_LEGALIZE_MEMORY) {
+    return vyre__legalize_memory_is_needed(l->target, a);
   }
-  return pass != VYRE__PASS_CONTROL || vyre__fuel_is_needed(a);
+  return pass != VYRE__PASS_LEGALIZE_CONTROL ||
+         vyre__legalize_control_is_needed(a);
 }
 
 /* One pass over the whole: from *a to *b, which then change places. */
-static vyre_code step(lowering *l, vyre__low *a, vyre__low *b,
+static vyre_code step(lowering *l, vyre__lir_writer *a, vyre__lir_writer *b,
                       vyre__pass pass) {
   if (!is_needed(l, pass, a)) return VYRE_OK;
   vyre_arena_reset(&l->scratch);
-  if (pass == VYRE__PASS_TIDY) {
-    vyre__low_tidy(a, &l->scratch);
+  if (pass == VYRE__PASS_CSE_DCE) {
+    vyre__lir_cse_dce(a, &l->scratch);
     return problem(l, a);
   }
-  vyre__low_restart(b);
-  if (pass == VYRE__PASS_MEMORY) {
-    vyre__memory_pass(b, a, &l->scratch);
+  vyre__lir_restart(b);
+  if (pass == VYRE__PASS_LEGALIZE_MEMORY) {
+    vyre__legalize_memory(b, a, &l->scratch);
   } else {
-    vyre__fuel_pass(b, a, &l->scratch);
+    vyre__legalize_control(b, a, &l->scratch);
   }
-  vyre__low swap = *a;
+  vyre__lir_writer swap = *a;
   *a = *b;
   *b = swap;
   return problem(l, a);
 }
 
-static vyre_code split(lowering *l, vyre__low *a, vyre__low *b,
+static vyre_code split(lowering *l, vyre__lir_writer *a, vyre__lir_writer *b,
                        vyre__split *out) {
   vyre_arena_reset(&l->scratch);
-  vyre__low_restart(b);
+  vyre__lir_restart(b);
   VYRE_TRY(problem(l, b));
   if (vyre__split_phases(b, a, &l->scratch, out)) {
-    vyre__low swap = *a;
+    vyre__lir_writer swap = *a;
     *a = *b;
     *b = swap;
   }
@@ -160,34 +163,34 @@ static vyre_code split(lowering *l, vyre__low *a, vyre__low *b,
   return problem(l, a);
 }
 
-static vyre_code passes(lowering *l, vyre__low *a, vyre__low *b,
-                        const vyre__low_kernel **out) {
+static vyre_code passes(lowering *l, vyre__lir_writer *a, vyre__lir_writer *b,
+                        const vyre__lir_kernel **out) {
   vyre__split parts = {.hidden = VYRE_NO_INDEX};
   VYRE_TRY(build(l, a));
-  for (int p = VYRE__PASS_MEMORY; p <= (int)l->last; p++) {
+  for (int p = VYRE__PASS_LEGALIZE_MEMORY; p <= (int)l->last; p++) {
     VYRE_TRY(step(l, a, b, (vyre__pass)p));
   }
   vyre_code code = VYRE_OK;
-  if (l->last == VYRE__PASS_CONTROL) code = split(l, a, b, &parts);
+  if (l->last == VYRE__PASS_LEGALIZE_CONTROL) code = split(l, a, b, &parts);
   /* What is kept goes where the passes worked. */
-  vyre__low_finish(b);
-  vyre_arena_finish(&l->scratch);
-  vyre__low_kernel *kernel = NULL;
+  vyre__lir_writer_build(b);
+  vyre_arena_deinit(&l->scratch);
+  vyre__lir_kernel *kernel = NULL;
   if (code == VYRE_OK) {
     kernel = finish(a, &parts, l->program, l->arena);
     if (!kernel) {
       code = vyre__no_memory(l->st, "vyre__lower", "instructions", a->count);
     }
   }
-  vyre__split_finish(a, &parts);
-  vyre__low_finish(a);
+  vyre__split_deinit(a, &parts);
+  vyre__lir_writer_build(a);
   VYRE_TRY(code);
-  vyre__low_stage stage = VYRE__STAGE_BUILD;
-  if (l->last >= VYRE__PASS_NUMBERS) stage = VYRE__STAGE_NUMBERS;
-  if (l->last == VYRE__PASS_CONTROL) stage = VYRE__STAGE_CONTROL;
+  vyre__lir_stage stage = VYRE__STAGE_BUILD;
+  if (l->last >= VYRE__PASS_LEGALIZE_FLOATS) stage = VYRE__STAGE_FLOATS;
+  if (l->last == VYRE__PASS_LEGALIZE_CONTROL) stage = VYRE__STAGE_CONTROL;
   /* PAIRs are dead after `memory`, and gone after `tidy`. */
-  if (l->last == VYRE__PASS_MEMORY) stage = VYRE__STAGE_BUILD;
-  VYRE_TRY(vyre__low_verify(kernel, stage, l->allocator, l->st));
+  if (l->last == VYRE__PASS_LEGALIZE_MEMORY) stage = VYRE__STAGE_BUILD;
+  VYRE_TRY(vyre__lir_verify(kernel, stage, l->allocator, l->st));
   *out = kernel;
   return VYRE_OK;
 }
@@ -208,7 +211,7 @@ static vyre_code check_f64(const lowering *l) {
   if (!l->target->no_f64) return VYRE_OK;
   for (vyre__id id = 1; id < p->node_count; id++) {
     const vyre__node *node = &p->nodes[id];
-    unsigned line = vyre__place_of(p, id).line;
+    unsigned line = vyre__source_loc_of(p, id).line;
     if (vyre__op_is_math(node->op) && l->target->math != VYRE__MATH_U32) {
       return VYRE_FAIL(
           l->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
@@ -229,7 +232,7 @@ static vyre_code check_f64(const lowering *l) {
 
 vyre_code vyre__lower(const vyre_program *program, const vyre__target *target,
                       vyre__pass last, vyre_arena *arena,
-                      const vyre__low_kernel **out, vyre_program **inlined,
+                      const vyre__lir_kernel **out, vyre_program **inlined,
                       vyre_status *st) {
   static const vyre__target everything = {.math = VYRE__MATH_F64};
   lowering l = {.program = program,
@@ -254,14 +257,14 @@ vyre_code vyre__lower(const vyre_program *program, const vyre__target *target,
     }
     return VYRE_OK;
   }
-  vyre__low a, b;
+  vyre__lir_writer a, b;
   vyre_arena_init(&l.scratch, l.allocator);
-  vyre__low_begin(&a, l.inlined, l.target, l.allocator, st);
-  vyre__low_begin(&b, l.inlined, l.target, l.allocator, st);
+  vyre__lir_writer_init(&a, l.inlined, l.target, l.allocator, st);
+  vyre__lir_writer_init(&b, l.inlined, l.target, l.allocator, st);
   vyre_code code = passes(&l, &a, &b, out);
-  vyre__low_finish(&a);
-  vyre__low_finish(&b);
-  vyre_arena_finish(&l.scratch);
+  vyre__lir_writer_build(&a);
+  vyre__lir_writer_build(&b);
+  vyre_arena_deinit(&l.scratch);
   vyre_program_release(l.inlined);
   return code;
 }

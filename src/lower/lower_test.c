@@ -61,7 +61,7 @@ enum { TARGETS = sizeof targets / sizeof targets[0] };
 
 static vyre__target target_of(unsigned lacks) {
   vyre__target t = {.math = lacks & U32   ? VYRE__MATH_U32
-                            : lacks & MUL ? VYRE__MATH_F64_MUL
+                            : lacks & MUL ? VYRE__MATH_F64_NOFMA
                                           : VYRE__MATH_F64,
                     .no_f64 = (lacks & NO_F64) != 0,
                     .no_u64 = (lacks & NO_U64) != 0,
@@ -70,17 +70,18 @@ static vyre__target target_of(unsigned lacks) {
                     .no_narrow = (lacks & NO_NARROW) != 0,
                     .f32_as_bits = (lacks & BITS) != 0};
   if (!(lacks & (FIXED | SOFT))) return t;
-  uint8_t form = lacks & SOFT ? VYRE__NUMBERS_SOFT : VYRE__NUMBERS_FIXED;
-  for (unsigned op = VYRE__LOW_FADD; op <= VYRE__LOW_FLE; op++)
+  uint8_t form =
+      lacks & SOFT ? VYRE__FLOAT_MODE_SOFT : VYRE__FLOAT_MODE_CORRECTED;
+  for (unsigned op = VYRE__LIR_FADD; op <= VYRE__LIR_FLE; op++)
     t.f32[op] = form;
-  for (unsigned op = VYRE__LOW_U_TO_F; op <= VYRE__LOW_F_TO_S; op++) {
+  for (unsigned op = VYRE__LIR_U_TO_F; op <= VYRE__LIR_F_TO_S; op++) {
     t.f32[op] = form;
   }
   return t;
 }
 
 /* Nothing is left that the target lacks. */
-static const char *check_target(const vyre__low_kernel *k,
+static const char *check_target(const vyre__lir_kernel *k,
                                 const vyre__target *t) {
   if (!k) return "nothing";
   for (uint32_t i = 0; t->no_narrow && i < k->buffer_count; i++) {
@@ -94,13 +95,13 @@ static const char *check_target(const vyre__low_kernel *k,
     if (i >= k->host.begin && i < k->host.end) continue;
     if (t->no_u64 && type == VYRE_TYPE_U64) return "a u64";
     if (t->no_buffer_atomics64 && type == VYRE_TYPE_U64 &&
-        (vyre__low_ops[op].flags & VYRE__LOWF_ATOMICS)) {
+        (vyre__lir_ops[op].flags & VYRE__LIRF_ATOMICS)) {
       return "a 64-bit atomic";
     }
     if (t->no_f64 && type == VYRE_TYPE_F64) return "an f64";
     if (t->no_f64 && t->f32_as_bits && type == VYRE_TYPE_F32) return "an f32";
-    if (type == VYRE_TYPE_F32 && t->f32[op] == VYRE__NUMBERS_SOFT) {
-      return vyre__low_ops[op].text;
+    if (type == VYRE_TYPE_F32 && t->f32[op] == VYRE__FLOAT_MODE_SOFT) {
+      return vyre__lir_ops[op].text;
     }
   }
   return NULL;
@@ -115,7 +116,7 @@ static bool write_out(void *self, const char *text, size_t length) {
   (void)self;
   return fwrite(text, 1, length, stdout) == length;
 }
-static bool same_outputs(const job *j, const vyre__low_binding *got) {
+static bool same_outputs(const job *j, const vyre__lir_binding *got) {
   const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre_binding *b = &plan->bindings[i];
@@ -146,37 +147,37 @@ static bool job_agrees(const job *j, const named_target *named) {
   vyre_status st = {0};
   vyre_arena arena;
   vyre_arena_init(&arena, (vyre_allocator){0});
-  const vyre__low_kernel *k = NULL;
-  vyre_code code = vyre__lower(j->program, &target, VYRE__PASS_CONTROL, &arena,
-                               &k, NULL, &st);
+  const vyre__lir_kernel *k = NULL;
+  vyre_code code = vyre__lower(j->program, &target, VYRE__PASS_LEGALIZE_CONTROL,
+                               &arena, &k, NULL, &st);
   bool good = code == VYRE_OK;
   if (code == VYRE_UNSUPPORTED_FEATURE) {
     refused++;
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
     if (is_dumping()) printf("    refused: %s\n", st.message);
     return true;
   }
-  if (k && is_dumping()) (void)vyre__low_print(k, (vyre_writer){write_out, 0});
+  if (k && is_dumping()) (void)vyre__lir_print(k, (vyre_writer){write_out, 0});
   if (good && check_target(k, &target)) {
     printf("    the target lacks: %s\n", check_target(k, &target));
     good = false;
   }
-  vyre__low_binding buffers[MOST_BUFFERS] = {{0}};
+  vyre__lir_binding buffers[MOST_BUFFERS] = {{0}};
   bind_all(j, buffers);
   if (good) {
-    vyre__low_launch launch = {.buffers = buffers,
+    vyre__lir_launch launch = {.buffers = buffers,
                                .grid = {j->grid[0], j->grid[1], j->grid[2]},
                                .fuel = UINT32_MAX,
                                .poison = j->poison,
                                .most = steps_allowed};
-    code = vyre__low_interpret(k, &launch, (vyre_allocator){0}, &st);
+    code = vyre__lir_interpret(k, &launch, (vyre_allocator){0}, &st);
     good = code == VYRE_OK && same_outputs(j, buffers);
     runs++;
   }
   if (code != VYRE_OK) printf("    %s\n", st.message);
   if (!good) printf("    %s, target %s\n", j->name, named->name);
   for (size_t i = 0; i < MOST_BUFFERS; i++) free(buffers[i].data);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return good;
 }
 static unsigned job_check(job *j, vyre_device *device) {
@@ -234,7 +235,7 @@ static unsigned check_kernel(vyre_program *program, const char *name,
   if (workgroup) memcpy(j.workgroup, workgroup, sizeof j.workgroup);
   if (all_pairs) j.grid[0] = (54 * 54 + 15) / 16; /* of edges */
   unsigned failed = job_check(&j, device);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return failed;
 }
 static unsigned check_example(vyre_program *program, const char *name,
@@ -590,36 +591,37 @@ static bool count_out(void *self, const char *text, size_t length) {
 /* Each pass leaves a kernel that verifies and prints. */
 TEST(every_pass_verifies) {
   for (uint64_t seed = 0; seed < SEEDS / 10; seed++) {
-    vyre_generate_options options = {
-        .seed = seed, .math = true, .no_f64 = seed % 2 == 1};
-    vyre_generated *g = NULL;
+    vyre_random_program_options options = {
+        .seed = seed, .has_math = true, .no_f64 = seed % 2 == 1};
+    vyre_random_program *g = NULL;
     vyre_status st = {0};
-    CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
+    CHECK_OK(vyre_random_program_create(&options, (vyre_allocator){0}, &g, &st),
+             st);
     for (size_t i = 0; i < TARGETS; i++) {
       vyre__target target = target_of(targets[i].lacks);
       for (int pass = VYRE__PASS_INLINE; pass < VYRE__PASS_COUNT; pass++) {
-        const vyre__low_kernel *k = NULL;
+        const vyre__lir_kernel *k = NULL;
         vyre_program *inlined = NULL;
         vyre_arena arena;
         size_t length = 0;
         vyre_arena_init(&arena, (vyre_allocator){0});
         st = (vyre_status){0};
         vyre_code code =
-            vyre__lower(vyre_generated_program(g), &target, (vyre__pass)pass,
-                        &arena, &k, &inlined, &st);
+            vyre__lower(vyre_random_program_program(g), &target,
+                        (vyre__pass)pass, &arena, &k, &inlined, &st);
         if (code != VYRE_OK && code != VYRE_UNSUPPORTED_FEATURE) {
           printf("    seed %llu, target %s, pass %d\n",
                  (unsigned long long)seed, targets[i].name, pass);
           CHECK_OK(code, st);
         }
         CHECK((k != NULL) == (code == VYRE_OK && pass != VYRE__PASS_INLINE));
-        if (k) CHECK(vyre__low_print(k, (vyre_writer){count_out, &length}));
+        if (k) CHECK(vyre__lir_print(k, (vyre_writer){count_out, &length}));
         CHECK(!k || length > 100);
         vyre_program_release(inlined);
-        vyre_arena_finish(&arena);
+        vyre_arena_deinit(&arena);
       }
     }
-    vyre_generated_release(g);
+    vyre_random_program_release(g);
   }
 }
 static unsigned sweep_lacks;
@@ -635,15 +637,15 @@ static vyre_code lower_with(vyre_allocator allocator, vyre_status *st) {
   vyre_module *module = NULL;
   vyre_arena arena;
   vyre__target target = target_of(sweep_lacks);
-  const vyre__low_kernel *k = NULL;
+  const vyre__lir_kernel *k = NULL;
   vyre_arena_init(&arena, allocator);
   vyre_code code = vyre_module_parse(text, strlen(text), "k.vyre", allocator,
                                      &module, NULL, st);
   if (code == VYRE_OK) {
     code = vyre__lower(vyre_module_kernel(module, 0), &target,
-                       VYRE__PASS_CONTROL, &arena, &k, NULL, st);
+                       VYRE__PASS_LEGALIZE_CONTROL, &arena, &k, NULL, st);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   vyre_module_release(module);
   return code;
 }
@@ -671,7 +673,7 @@ static bool ends_on_ref(vyre_device *device, vyre_program *program,
   CHECK_OK(vyre_pipeline_compile(device, program, NULL, &pipeline, NULL, &st),
            st);
   vyre_dispatch_desc desc = {
-      .outputs = &output, .output_count = 1, .max_iterations = fuel};
+      .outputs = &output, .output_count = 1, .max_loop_iterations = fuel};
   vyre_code code = vyre_dispatch(pipeline, &desc, &st);
   CHECK(code == VYRE_OK || st.kind == VYRE_KIND_OUT_OF_FUEL);
   vyre_pipeline_release(pipeline);
@@ -679,19 +681,19 @@ static bool ends_on_ref(vyre_device *device, vyre_program *program,
 }
 static bool ends_lowered(vyre_program *program, uint32_t fuel) {
   uint32_t out = 0;
-  vyre__low_binding buffers[4] = {{&out, 1}};
-  vyre__low_launch launch = {
+  vyre__lir_binding buffers[4] = {{&out, 1}};
+  vyre__lir_launch launch = {
       .buffers = buffers, .grid = {1, 1, 1}, .fuel = fuel, .most = 1000000};
-  const vyre__low_kernel *k = NULL;
+  const vyre__lir_kernel *k = NULL;
   vyre_status st = {0};
   vyre_arena arena;
   vyre_arena_init(&arena, (vyre_allocator){0});
-  CHECK_OK(
-      vyre__lower(program, NULL, VYRE__PASS_CONTROL, &arena, &k, NULL, &st),
-      st);
-  vyre_code code = vyre__low_interpret(k, &launch, (vyre_allocator){0}, &st);
+  CHECK_OK(vyre__lower(program, NULL, VYRE__PASS_LEGALIZE_CONTROL, &arena, &k,
+                       NULL, &st),
+           st);
+  vyre_code code = vyre__lir_interpret(k, &launch, (vyre_allocator){0}, &st);
   CHECK(code == VYRE_OK || st.kind == VYRE_KIND_OUT_OF_FUEL);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return code == VYRE_OK;
 }
 TEST(fuel_runs_out_at_the_same_round) {
@@ -738,28 +740,29 @@ TEST(fuel_runs_out_at_the_same_round) {
  * first @p width_count buffers are accessed. Nothing may be left that the target
  * lacks. */
 static vyre_code lower_widths(const char *text, const vyre__target *target,
-                              vyre__low_kernel *out, unsigned *widths,
+                              vyre__lir_kernel *out, unsigned *widths,
                               size_t width_count, vyre_status *st) {
   vyre_module *module = NULL;
-  const vyre__low_kernel *k = NULL;
+  const vyre__lir_kernel *k = NULL;
   vyre_arena arena;
   vyre_arena_init(&arena, (vyre_allocator){0});
   *st = (vyre_status){0};
-  vyre_code code = vyre__lower(parse_one(text, &module), target,
-                               VYRE__PASS_CONTROL, &arena, &k, NULL, st);
+  vyre_code code =
+      vyre__lower(parse_one(text, &module), target, VYRE__PASS_LEGALIZE_CONTROL,
+                  &arena, &k, NULL, st);
   CHECK((k != NULL) == (code == VYRE_OK));
   CHECK(!k || !target || check_target(k, target) == NULL);
   for (size_t i = 0; k && i < width_count; i++) {
     CHECK(i < k->buffer_count);
     widths[i] = k->buffers[i].width;
   }
-  *out = k ? *k : (vyre__low_kernel){0}; /* its counts */
-  vyre_arena_finish(&arena);
+  *out = k ? *k : (vyre__lir_kernel){0}; /* its counts */
+  vyre_arena_deinit(&arena);
   vyre_module_release(module);
   return code;
 }
 static vyre_code lower_text(const char *text, const vyre__target *target,
-                            vyre__low_kernel *out, vyre_status *st) {
+                            vyre__lir_kernel *out, vyre_status *st) {
   return lower_widths(text, target, out, NULL, 0, st);
 }
 
@@ -769,7 +772,7 @@ TEST(library_functions_that_do_not_fit_are_our_defect) {
                                       {.local_count = 100000}};
   for (size_t i = 0; i < 2; i++) {
     vyre_status st = {0};
-    vyre__low low = {.st = &st};
+    vyre__lir_writer low = {.st = &st};
     CHECK_U64(vyre__build_call(&low, NULL, &functions[i], NULL, 2), 0);
     CHECK_FAILS(low.code_failed, st, VYRE_KERNEL_COMPILE_FAILED,
                 VYRE_KIND_NONE);
@@ -784,7 +787,7 @@ TEST(says_what_is_too_large) {
   static const char wide[] =
       "kernel k workgroup(1)\nbuffer y : read_write u64[%u] @0;\n"
       "{ y[0] = 1; }\n";
-  vyre__low_kernel k;
+  vyre__lir_kernel k;
   vyre_status st;
   static const unsigned lacks[] = {0, NO_U64 | NO_F64 | U32};
   for (size_t i = 0; i < 2; i++) {
@@ -823,7 +826,7 @@ TEST(shared_memory_that_lives_on_needs_all) {
       "  for (let k = 0u; k < 3; k++) {\n"
       "    y[l] += s[l]; grid_barrier(); s[l] = k;%s } }\n";
   char kernel[512];
-  vyre__low_kernel k;
+  vyre__lir_kernel k;
   vyre_status st;
   snprintf(kernel, sizeof kernel, text, "");
   CHECK_FAILS(lower_text(kernel, NULL, &k, &st), st, VYRE_UNSUPPORTED_FEATURE,
@@ -841,7 +844,7 @@ TEST(grid_loops_of_64_bits_run_on_any_target) {
       "{ for (let k = 0ul; k < 3; k++) {\n"
       "    y[local_id.x] += u32(k); grid_barrier(); } }\n";
   vyre__target words = target_of(NO_U64 | NO_F64 | U32);
-  vyre__low_kernel k;
+  vyre__lir_kernel k;
   vyre_status st;
   CHECK_OK(lower_text(text, NULL, &k, &st), st);
   CHECK_OK(lower_text(text, &words, &k, &st), st);
@@ -870,7 +873,7 @@ TEST(other_atomics_of_64_bits_need_them) {
     for (int t = 0; t < 2; t++) {
       char text[512];
       vyre__target target = target_of(lacks[t]);
-      vyre__low_kernel k;
+      vyre__lir_kernel k;
       vyre_status st;
       snprintf(text, sizeof text,
                "kernel k workgroup(4)\nbuffer y : read_write u64[4] @0;\n"
@@ -903,7 +906,7 @@ TEST(atomics_of_64_bits_are_asked_for_by_memory) {
       "{ y[0] = atomic_max(y[1], 5); atomic_add(s[0], 1); barrier();\n"
       "  y[2] = s[0]; }\n";
   vyre__target target = {.math = VYRE__MATH_F64, .no_shared_atomics64 = true};
-  vyre__low_kernel k;
+  vyre__lir_kernel k;
   vyre_status st;
   unsigned widths[2] = {0};
   CHECK_OK(lower_widths(text, &target, &k, widths, 2, &st), st);
@@ -924,7 +927,7 @@ static void check_chain(unsigned links, unsigned barriers) {
   size_t room = sizeof head + 64 * ((size_t)links + barriers) + 64;
   size_t length = sizeof head - 1;
   char *text = malloc(room);
-  vyre__low_kernel k;
+  vyre__lir_kernel k;
   vyre_status st;
   CHECK(text != NULL);
   memcpy(text, head, sizeof head);
@@ -953,21 +956,22 @@ TEST(long_chains_across_grid_barriers) {
 static unsigned check_seed(uint64_t seed, vyre_device *device) {
   static const uint8_t poisons[] = {0, 0xA5, 0xFF};
   static const uint32_t sizes[] = {24, 8, 60, 24, 120};
-  vyre_generate_options options = {.seed = seed,
-                                   .statements = sizes[seed % 5],
-                                   .max_invocations = seed % 7 ? 48 : 200,
-                                   .math = seed % 4 == 3,
-                                   .no_f64 = seed % 2 == 1,
-                                   .only_add64 = seed % 2 == 1};
-  vyre_generated *g = NULL;
+  vyre_random_program_options options = {.seed = seed,
+                                         .statements = sizes[seed % 5],
+                                         .max_invocations = seed % 7 ? 48 : 200,
+                                         .has_math = seed % 4 == 3,
+                                         .no_f64 = seed % 2 == 1,
+                                         .only_add64 = seed % 2 == 1};
+  vyre_random_program *g = NULL;
   vyre_status st = {0};
-  CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
+  CHECK_OK(vyre_random_program_create(&options, (vyre_allocator){0}, &g, &st),
+           st);
   char name[64];
   snprintf(name, sizeof name, "VYRE_LOWER_SEED=%llu", (unsigned long long)seed);
   job j = {.name = name, .poison = poisons[seed % 3]};
   job_of_generated(&j, g);
   unsigned failed = job_check(&j, device);
-  vyre_generated_release(g);
+  vyre_random_program_release(g);
   return failed;
 }
 

@@ -35,7 +35,7 @@ static void *more(splitter *s, void *array, size_t *capacity, size_t count,
   return array;
 }
 
-static void add_step(splitter *s, vyre__low_step step) {
+static void add_step(splitter *s, vyre__lir_step step) {
   vyre__split *o = s->out;
   if (!more(s, &o->steps, &o->step_capacity, o->step_count, sizeof step))
     return;
@@ -46,7 +46,7 @@ static void add_part(splitter *s, part p) {
   if (!more(s, &s->parts, &s->part_capacity, s->part_count, sizeof p)) return;
   uint32_t number = (uint32_t)s->part_count++;
   s->parts[number] = p;
-  add_step(s, (vyre__low_step){.kind = VYRE__STEP_RUN, .phase = number});
+  add_step(s, (vyre__lir_step){.kind = VYRE__STEP_RUN, .phase = number});
   for (uint32_t i = p.begin; i < p.end; i++) s->home[i] = number;
 }
 
@@ -67,17 +67,17 @@ static void add_barrier(splitter *s, uint32_t at, uint32_t loop) {
 static bool leaves_early(const splitter *s, uint32_t loop) {
   size_t inner = 0;
   for (uint32_t i = loop + 1; i < s->match[loop]; i++) {
-    const vyre__low_inst *inst = &s->from->code[i];
-    if (inst->op == VYRE__LOW_LOOP) {
+    const vyre__lir_inst *inst = &s->from->code[i];
+    if (inst->op == VYRE__LIR_LOOP) {
       inner = !s->has_grid[i] ? s->match[i] : 0;
       if (inner) i = (uint32_t)inner;
       continue;
     }
-    if (inst->op == VYRE__LOW_IF && (inst->hints & VYRE__HINT_TEST)) {
+    if (inst->op == VYRE__LIR_IF && (inst->hints & VYRE__HINT_TEST)) {
       i = s->match[i];
       continue;
     }
-    if (inst->op == VYRE__LOW_BREAK || inst->op == VYRE__LOW_CONTINUE) {
+    if (inst->op == VYRE__LIR_BREAK || inst->op == VYRE__LIR_CONTINUE) {
       return true;
     }
   }
@@ -97,11 +97,11 @@ static void find_loop(splitter *s, uint32_t at, uint32_t outer) {
     s->loops[number].skip_slot = s->words++;
     add_part(s, (part){.begin = at, .end = at, .loop = number, .resets = true});
   }
-  const vyre__low_loop *loop = &s->from->loops[s->from->code[at].aux];
+  const vyre__lir_loop *loop = &s->from->loops[s->from->code[at].aux];
   bool wide = loop->high_var || s->from->vars[loop->var].type == VYRE_TYPE_U64;
   vyre_type type = loop->is_signed ? (wide ? VYRE_TYPE_I64 : VYRE_TYPE_I32)
                                    : (wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32);
-  add_step(s, (vyre__low_step){.kind = VYRE__STEP_FOR,
+  add_step(s, (vyre__lir_step){.kind = VYRE__STEP_FOR,
                                .loop_kind = loop->kind,
                                .type = (uint8_t)type,
                                .loop = number,
@@ -110,12 +110,12 @@ static void find_loop(splitter *s, uint32_t at, uint32_t outer) {
   size_t nested = 0;
   for (; step < end; step++) { /* where its own STEP is */
     unsigned op = s->from->code[step].op;
-    if (op == VYRE__LOW_STEP && nested == 0) break;
-    if (op == VYRE__LOW_IF || op == VYRE__LOW_LOOP) nested++;
-    if (op == VYRE__LOW_END) nested--;
+    if (op == VYRE__LIR_STEP && nested == 0) break;
+    if (op == VYRE__LIR_IF || op == VYRE__LIR_LOOP) nested++;
+    if (op == VYRE__LIR_END) nested--;
   }
   find_parts(s, at + 1, step, number);
-  add_step(s, (vyre__low_step){.kind = VYRE__STEP_END_FOR, .loop = number});
+  add_step(s, (vyre__lir_step){.kind = VYRE__STEP_END_FOR, .loop = number});
 }
 
 static void find_parts(splitter *s, uint32_t begin, uint32_t end,
@@ -124,19 +124,19 @@ static void find_parts(splitter *s, uint32_t begin, uint32_t end,
   uint32_t start = begin;
   for (uint32_t i = begin; i < end && !s->low->no_memory; i++) {
     unsigned op = s->from->code[i].op;
-    if (op == VYRE__LOW_IF || (op == VYRE__LOW_LOOP && !s->has_grid[i])) {
-      while (s->from->code[i].op != VYRE__LOW_END) i = s->match[i];
+    if (op == VYRE__LIR_IF || (op == VYRE__LIR_LOOP && !s->has_grid[i])) {
+      while (s->from->code[i].op != VYRE__LIR_END) i = s->match[i];
       continue;
     }
-    if (op != VYRE__LOW_GRID_BARRIER && op != VYRE__LOW_LOOP) continue;
+    if (op != VYRE__LIR_GRID_BARRIER && op != VYRE__LIR_LOOP) continue;
     if (i > start || is_first) {
       add_part(
           s,
           (part){.begin = start, .end = i, .loop = loop, .is_first = is_first});
       is_first = false;
     }
-    if (op == VYRE__LOW_GRID_BARRIER) add_barrier(s, i, loop);
-    if (op == VYRE__LOW_LOOP) {
+    if (op == VYRE__LIR_GRID_BARRIER) add_barrier(s, i, loop);
+    if (op == VYRE__LIR_LOOP) {
       find_loop(s, i, loop);
       i = s->match[i];
     }
@@ -155,14 +155,14 @@ static uint32_t words_of(unsigned type) {
   return type == VYRE_TYPE_U64 || type == VYRE_TYPE_F64 ? 2 : 1;
 }
 
-static uint8_t cost_of(const splitter *s, const vyre__low_inst *inst) {
-  const vyre__low_info *info = &vyre__low_ops[inst->op];
-  bool lasts = (info->flags & VYRE__LOWF_PURE) != 0;
+static uint8_t cost_of(const splitter *s, const vyre__lir_inst *inst) {
+  const vyre__lir_info *info = &vyre__lir_ops[inst->op];
+  bool lasts = (info->flags & VYRE__LIRF_PURE) != 0;
   unsigned cost = 1;
-  if (inst->op == VYRE__LOW_LOAD) {
+  if (inst->op == VYRE__LIR_LOAD) {
     lasts = s->from->buffers[inst->aux].kind == VYRE_MEMORY_UNIFORM;
   }
-  if (inst->op == VYRE__LOW_GET) lasts = s->var_loop[inst->aux] != NO_PHASE;
+  if (inst->op == VYRE__LIR_GET) lasts = s->var_loop[inst->aux] != NO_PHASE;
   for (unsigned k = 0; lasts && k < info->operands; k++) {
     lasts = s->cost[inst->v[k]] != NEVER;
     cost += s->cost[inst->v[k]];
@@ -174,8 +174,8 @@ static uint8_t cost_of(const splitter *s, const vyre__low_inst *inst) {
 /* In one go, since operands stand before what uses them. */
 static void find_costs(splitter *s) {
   for (uint32_t k = 0; k < s->loop_count; k++) {
-    const vyre__low_inst *at = &s->from->code[s->loops[k].at];
-    const vyre__low_loop *loop = &s->from->loops[at->aux];
+    const vyre__lir_inst *at = &s->from->code[s->loops[k].at];
+    const vyre__lir_loop *loop = &s->from->loops[at->aux];
     s->var_loop[loop->var] = k;
     if (loop->high_var) s->var_loop[loop->high_var] = k;
   }
@@ -196,12 +196,12 @@ static bool comes_again(const splitter *s, uint32_t number) {
 }
 
 static void find_slots(splitter *s) {
-  const vyre__low *from = s->from;
+  const vyre__lir_writer *from = s->from;
   for (uint32_t i = 1; i < from->count; i++) {
-    const vyre__low_inst *inst = &from->code[i];
+    const vyre__lir_inst *inst = &from->code[i];
     uint32_t here = s->home[i];
     if (here == NO_PHASE) continue;
-    for (unsigned k = 0; k < vyre__low_ops[inst->op].operands; k++) {
+    for (unsigned k = 0; k < vyre__lir_ops[inst->op].operands; k++) {
       vyre__val v = inst->v[k];
       if (!v || s->home[v] == here || is_cheap(s, v)) continue;
       if (s->slot[v] == NO_PHASE) {
@@ -209,12 +209,12 @@ static void find_slots(splitter *s) {
         s->words += words_of(from->code[v].type);
       }
     }
-    bool is_over = from->code[i - 1].op == VYRE__LOW_OUT_OF_FUEL;
-    if (inst->op == VYRE__LOW_EXIT && comes_again(s, here) && !is_over &&
+    bool is_over = from->code[i - 1].op == VYRE__LIR_OUT_OF_FUEL;
+    if (inst->op == VYRE__LIR_EXIT && comes_again(s, here) && !is_over &&
         s->alive_slot == NO_PHASE) {
       s->alive_slot = s->words++;
     }
-    if (inst->op != VYRE__LOW_GET && inst->op != VYRE__LOW_SET) continue;
+    if (inst->op != VYRE__LIR_GET && inst->op != VYRE__LIR_SET) continue;
     uint32_t var = inst->aux;
     if (s->var_loop[var] != NO_PHASE) continue;
     if (s->var_part[var] == NO_PHASE) s->var_part[var] = here;
@@ -227,32 +227,32 @@ static void find_slots(splitter *s) {
 
 /* --- writing ------------------------------------------------------------------------ */
 
-vyre__val split_op2(splitter *s, vyre__low_op op, vyre_type type, vyre__val a,
+vyre__val split_op2(splitter *s, vyre__lir_op op, vyre_type type, vyre__val a,
                     vyre__val b) {
-  return vyre__low_simplify(
-      s->low, &(vyre__low_inst){
+  return vyre__lir_simplify(
+      s->low, &(vyre__lir_inst){
                   .op = (uint8_t)op, .type = (uint8_t)type, .v = {a, b, 0, 0}});
 }
 
 vyre__val split_u32(splitter *s, uint32_t value) {
-  return vyre__low_bits(s->low, VYRE_TYPE_U32, value);
+  return vyre__lir_bits(s->low, VYRE_TYPE_U32, value);
 }
 
 vyre__val split_place(splitter *s, uint32_t slot) {
-  vyre__val base = split_op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, s->invocations,
+  vyre__val base = split_op2(s, VYRE__LIR_MUL, VYRE_TYPE_U32, s->invocations,
                              split_u32(s, slot));
-  return split_op2(s, VYRE__LOW_ADD, VYRE_TYPE_U32, base, s->invocation);
+  return split_op2(s, VYRE__LIR_ADD, VYRE_TYPE_U32, base, s->invocation);
 }
 
 void split_store_at(splitter *s, vyre__val at, vyre__val value) {
-  vyre__low_push(s->low, &(vyre__low_inst){.op = VYRE__LOW_STORE,
+  vyre__lir_push(s->low, &(vyre__lir_inst){.op = VYRE__LIR_STORE,
                                            .hints = VYRE__HINT_PROVEN,
                                            .aux = s->out->hidden,
                                            .v = {at, value, 0, 0}});
 }
 
 vyre__val split_load_at(splitter *s, vyre__val at) {
-  return vyre__low_push(s->low, &(vyre__low_inst){.op = VYRE__LOW_LOAD,
+  return vyre__lir_push(s->low, &(vyre__lir_inst){.op = VYRE__LIR_LOAD,
                                                   .type = VYRE_TYPE_U32,
                                                   .hints = VYRE__HINT_PROVEN,
                                                   .aux = s->out->hidden,
@@ -268,58 +268,58 @@ static vyre__val load_word(splitter *s, uint32_t slot) {
 }
 
 static void store_value(splitter *s, uint32_t slot, vyre__val v) {
-  vyre_type type = vyre__low_type_of(s->low, v);
-  vyre__low *low = s->low;
+  vyre_type type = vyre__lir_type_of(s->low, v);
+  vyre__lir_writer *low = s->low;
   if (type == VYRE_TYPE_BOOL)
-    v = split_op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U32, v, 0);
+    v = split_op2(s, VYRE__LIR_ZEXT, VYRE_TYPE_U32, v, 0);
   if (type == VYRE_TYPE_F32)
-    v = split_op2(s, VYRE__LOW_BITCAST, VYRE_TYPE_U32, v, 0);
+    v = split_op2(s, VYRE__LIR_BITCAST, VYRE_TYPE_U32, v, 0);
   if (type == VYRE_TYPE_F64)
-    v = split_op2(s, VYRE__LOW_BITCAST, VYRE_TYPE_U64, v, 0);
+    v = split_op2(s, VYRE__LIR_BITCAST, VYRE_TYPE_U64, v, 0);
   if (words_of(type) == 1) {
     store_word(s, slot, v);
     return;
   }
-  store_word(s, slot, split_op2(s, VYRE__LOW_TRUNC, VYRE_TYPE_U32, v, 0));
-  v = split_op2(s, VYRE__LOW_SHR_U, VYRE_TYPE_U64, v,
-                vyre__low_bits(low, VYRE_TYPE_U32, 32));
-  store_word(s, slot + 1, split_op2(s, VYRE__LOW_TRUNC, VYRE_TYPE_U32, v, 0));
+  store_word(s, slot, split_op2(s, VYRE__LIR_TRUNC, VYRE_TYPE_U32, v, 0));
+  v = split_op2(s, VYRE__LIR_SHR_U, VYRE_TYPE_U64, v,
+                vyre__lir_bits(low, VYRE_TYPE_U32, 32));
+  store_word(s, slot + 1, split_op2(s, VYRE__LIR_TRUNC, VYRE_TYPE_U32, v, 0));
 }
 
 static vyre__val load_value(splitter *s, uint32_t slot, vyre_type type) {
   vyre__val v = load_word(s, slot);
   if (words_of(type) == 2) {
     vyre__val high =
-        split_op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U64, load_word(s, slot + 1), 0);
-    high = split_op2(s, VYRE__LOW_SHL, VYRE_TYPE_U64, high, split_u32(s, 32));
-    v = split_op2(s, VYRE__LOW_OR, VYRE_TYPE_U64, high,
-                  split_op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U64, v, 0));
+        split_op2(s, VYRE__LIR_ZEXT, VYRE_TYPE_U64, load_word(s, slot + 1), 0);
+    high = split_op2(s, VYRE__LIR_SHL, VYRE_TYPE_U64, high, split_u32(s, 32));
+    v = split_op2(s, VYRE__LIR_OR, VYRE_TYPE_U64, high,
+                  split_op2(s, VYRE__LIR_ZEXT, VYRE_TYPE_U64, v, 0));
   }
   if (type == VYRE_TYPE_BOOL) {
-    return split_op2(s, VYRE__LOW_NE, VYRE_TYPE_BOOL, v, split_u32(s, 0));
+    return split_op2(s, VYRE__LIR_NE, VYRE_TYPE_BOOL, v, split_u32(s, 0));
   }
   if (type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64) {
-    return split_op2(s, VYRE__LOW_BITCAST, type, v, 0);
+    return split_op2(s, VYRE__LIR_BITCAST, type, v, 0);
   }
   return v;
 }
 
-static vyre__val axis(splitter *s, vyre__low_op op, unsigned k) {
-  return vyre__low_push(
+static vyre__val axis(splitter *s, vyre__lir_op op, unsigned k) {
+  return vyre__lir_push(
       s->low,
-      &(vyre__low_inst){.op = (uint8_t)op, .type = VYRE_TYPE_U32, .aux = k});
+      &(vyre__lir_inst){.op = (uint8_t)op, .type = VYRE_TYPE_U32, .aux = k});
 }
 
 /* Which invocation of the dispatch this is, and of how many. */
 static void find_invocation(splitter *s) {
-  vyre__low *low = s->low;
+  vyre__lir_writer *low = s->low;
   vyre__val group = 0, local = 0, all = 0;
   uint32_t size = 1;
   for (unsigned k = 3; k-- > 0;) {
-    vyre__val count = axis(s, VYRE__LOW_GRID_SIZE, k);
-    vyre__val id = axis(s, VYRE__LOW_GROUP_ID, k);
+    vyre__val count = axis(s, VYRE__LIR_GRID_SIZE, k);
+    vyre__val id = axis(s, VYRE__LIR_GROUP_ID, k);
     vyre__val lane = low->workgroup[k] == 1 ? split_u32(s, 0)
-                                            : axis(s, VYRE__LOW_LOCAL_ID, k);
+                                            : axis(s, VYRE__LIR_LOCAL_ID, k);
     vyre__val each = split_u32(s, low->workgroup[k]);
     size *= low->workgroup[k];
     if (k == 2) {
@@ -328,57 +328,57 @@ static void find_invocation(splitter *s) {
       local = lane;
       continue;
     }
-    all = split_op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, all, count);
-    group = split_op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, group, count);
-    group = split_op2(s, VYRE__LOW_ADD, VYRE_TYPE_U32, group, id);
-    local = split_op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, local, each);
-    local = split_op2(s, VYRE__LOW_ADD, VYRE_TYPE_U32, local, lane);
+    all = split_op2(s, VYRE__LIR_MUL, VYRE_TYPE_U32, all, count);
+    group = split_op2(s, VYRE__LIR_MUL, VYRE_TYPE_U32, group, count);
+    group = split_op2(s, VYRE__LIR_ADD, VYRE_TYPE_U32, group, id);
+    local = split_op2(s, VYRE__LIR_MUL, VYRE_TYPE_U32, local, each);
+    local = split_op2(s, VYRE__LIR_ADD, VYRE_TYPE_U32, local, lane);
   }
   vyre__val lanes = split_u32(s, size);
-  s->invocations = split_op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, all, lanes);
-  group = split_op2(s, VYRE__LOW_MUL, VYRE_TYPE_U32, group, lanes);
+  s->invocations = split_op2(s, VYRE__LIR_MUL, VYRE_TYPE_U32, all, lanes);
+  group = split_op2(s, VYRE__LIR_MUL, VYRE_TYPE_U32, group, lanes);
   s->local = local;
-  s->invocation = split_op2(s, VYRE__LOW_ADD, VYRE_TYPE_U32, group, local);
+  s->invocation = split_op2(s, VYRE__LIR_ADD, VYRE_TYPE_U32, group, local);
 }
 
 static vyre__val copy_value(splitter *s, vyre__val v);
 
 /* The host computes bounds wherever invocations would have left before: what is
  * proven of their indices does not hold for it. */
-static void check_on_host(splitter *s, vyre__low_inst *load) {
-  const vyre__low_buffer *buffer = &s->from->buffers[load->aux];
+static void check_on_host(splitter *s, vyre__lir_inst *load) {
+  const vyre__lir_buffer *buffer = &s->from->buffers[load->aux];
   uint64_t bytes = (uint64_t)buffer->count * buffer->unit, known;
   uint32_t places = (uint32_t)((bytes + buffer->width - 1) / buffer->width);
   if (load->b) return;
-  vyre__val inside = split_op2(s, VYRE__LOW_LT_U, VYRE_TYPE_BOOL, load->a,
+  vyre__val inside = split_op2(s, VYRE__LIR_LT_U, VYRE_TYPE_BOOL, load->a,
                                split_u32(s, places));
-  if (vyre__low_known(s->low, inside, &known) && known) return;
+  if (vyre__lir_is_constant(s->low, inside, &known) && known) return;
   load->b = inside;
   load->hints &= (uint16_t)~VYRE__HINT_PROVEN;
 }
 
-static const vyre__low_loop *loop_of(const splitter *s, uint32_t number) {
+static const vyre__lir_loop *loop_of(const splitter *s, uint32_t number) {
   return &s->from->loops[s->from->code[s->loops[number].at].aux];
 }
 
 /* A pure value, made again here. */
 static vyre__val make_again(splitter *s, vyre__val v) {
-  vyre__low_inst inst = s->from->code[v];
-  if (inst.op == VYRE__LOW_GET) {
+  vyre__lir_inst inst = s->from->code[v];
+  if (inst.op == VYRE__LIR_GET) {
     uint32_t loop = s->var_loop[inst.aux];
     bool is_upper = inst.aux == loop_of(s, loop)->high_var && inst.aux > 0;
-    return vyre__low_push(s->low, &(vyre__low_inst){.op = VYRE__LOW_LOOP_VALUE,
+    return vyre__lir_push(s->low, &(vyre__lir_inst){.op = VYRE__LIR_LOOP_VALUE,
                                                     .type = inst.type,
                                                     .aux = loop,
                                                     .c = is_upper});
   }
-  for (unsigned k = 0; k < vyre__low_ops[inst.op].operands; k++) {
+  for (unsigned k = 0; k < vyre__lir_ops[inst.op].operands; k++) {
     inst.v[k] = copy_value(s, inst.v[k]);
   }
-  if (inst.op == VYRE__LOW_LOAD && s->now == s->part_count) {
+  if (inst.op == VYRE__LIR_LOAD && s->now == s->part_count) {
     check_on_host(s, &inst);
   }
-  return vyre__low_simplify(s->low, &inst);
+  return vyre__lir_simplify(s->low, &inst);
 }
 
 /* The value in this part: where it was made, again, or out of its slot, which the
@@ -399,11 +399,11 @@ static vyre__val copy_value(splitter *s, vyre__val v) {
 
 static void exit_if(splitter *s, uint32_t slot, bool if_zero) {
   vyre__val flag = load_word(s, slot);
-  vyre__val go = split_op2(s, if_zero ? VYRE__LOW_EQ : VYRE__LOW_NE,
+  vyre__val go = split_op2(s, if_zero ? VYRE__LIR_EQ : VYRE__LIR_NE,
                            VYRE_TYPE_BOOL, flag, split_u32(s, 0));
-  size_t begin = vyre__low_if(s->low, go, 0);
-  vyre__low_plain(s->low, VYRE__LOW_EXIT);
-  vyre__low_end(s->low, begin);
+  size_t begin = vyre__lir_if(s->low, go, 0);
+  vyre__lir_plain(s->low, VYRE__LIR_EXIT);
+  vyre__lir_end(s->low, begin);
 }
 
 /* Flags of the loops around, outermost last looked at: any of them ends it. */
@@ -415,11 +415,11 @@ static void look_at_flags(splitter *s, const part *p) {
     if (slot == NO_PHASE) continue;
     if (p->is_first && k == p->loop) {
       vyre__val flag = load_word(s, slot);
-      vyre__val again = split_op2(s, VYRE__LOW_EQ, VYRE_TYPE_BOOL, flag,
+      vyre__val again = split_op2(s, VYRE__LIR_EQ, VYRE_TYPE_BOOL, flag,
                                   split_u32(s, TO_NEXT_ROUND));
-      flag = vyre__low_simplify(
+      flag = vyre__lir_simplify(
           s->low,
-          &(vyre__low_inst){.op = VYRE__LOW_SELECT,
+          &(vyre__lir_inst){.op = VYRE__LIR_SELECT,
                             .type = VYRE_TYPE_U32,
                             .v = {again, split_u32(s, GOES_ON), flag, 0}});
       store_word(s, slot, flag);
@@ -430,16 +430,16 @@ static void look_at_flags(splitter *s, const part *p) {
 
 static void load_variables(splitter *s, const part *p) {
   for (uint32_t i = p->begin; i < p->end; i++) {
-    const vyre__low_inst *inst = &s->from->code[i];
-    if (inst->op != VYRE__LOW_GET && inst->op != VYRE__LOW_SET) continue;
+    const vyre__lir_inst *inst = &s->from->code[i];
+    if (inst->op != VYRE__LIR_GET && inst->op != VYRE__LIR_SET) continue;
     uint32_t var = inst->aux, slot = s->var_slot[var];
-    if (inst->op == VYRE__LOW_SET) s->var_set[var] = s->now + 1;
+    if (inst->op == VYRE__LIR_SET) s->var_set[var] = s->now + 1;
     if (slot == NO_PHASE || s->var_part[var] == s->now + 1) continue;
     s->var_part[var] = s->now + 1; /* from here on: who has loaded it */
-    vyre__low_push(
+    vyre__lir_push(
         s->low,
-        &(vyre__low_inst){
-            .op = VYRE__LOW_SET,
+        &(vyre__lir_inst){
+            .op = VYRE__LIR_SET,
             .aux = var,
             .a = load_value(s, slot, (vyre_type)s->from->vars[var].type)});
   }
@@ -448,10 +448,10 @@ static void load_variables(splitter *s, const part *p) {
 static void store_variables(splitter *s) {
   for (uint32_t var = 0; var < s->from->var_count; var++) {
     if (s->var_slot[var] == NO_PHASE || s->var_set[var] != s->now + 1) continue;
-    vyre__val v = vyre__low_push(
+    vyre__val v = vyre__lir_push(
         s->low,
-        &(vyre__low_inst){
-            .op = VYRE__LOW_GET, .type = s->from->vars[var].type, .aux = var});
+        &(vyre__lir_inst){
+            .op = VYRE__LIR_GET, .type = s->from->vars[var].type, .aux = var});
     store_value(s, s->var_slot[var], v);
   }
 }
@@ -465,21 +465,21 @@ static void fetch_bound(splitter *s, vyre__val v) {
 /* Values of other parts that this one uses. */
 static void fetch_values(splitter *s, const part *p) {
   for (uint32_t i = p->begin; i < p->end; i++) {
-    const vyre__low_inst *inst = &s->from->code[i];
-    for (unsigned k = 0; k < vyre__low_ops[inst->op].operands; k++) {
+    const vyre__lir_inst *inst = &s->from->code[i];
+    for (unsigned k = 0; k < vyre__lir_ops[inst->op].operands; k++) {
       vyre__val v = inst->v[k];
       if (v && s->home[v] != s->now) (void)copy_value(s, v);
     }
-    if (inst->op == VYRE__LOW_LOOP) {
-      const vyre__low_loop *loop = &s->from->loops[inst->aux];
+    if (inst->op == VYRE__LIR_LOOP) {
+      const vyre__lir_loop *loop = &s->from->loops[inst->aux];
       fetch_bound(s, loop->first);
       fetch_bound(s, loop->bound);
     }
   }
 }
 
-static void leave(splitter *s, const part *p, const vyre__low_inst *inst) {
-  if (inst->op == VYRE__LOW_EXIT) {
+static void leave(splitter *s, const part *p, const vyre__lir_inst *inst) {
+  if (inst->op == VYRE__LIR_EXIT) {
     if (s->alive_slot != NO_PHASE && comes_again(s, s->now)) {
       store_word(s, s->alive_slot, split_u32(s, 0));
     }
@@ -487,13 +487,13 @@ static void leave(splitter *s, const part *p, const vyre__low_inst *inst) {
     store_variables(s);
     store_word(
         s, s->loops[p->loop].skip_slot,
-        split_u32(s, inst->op == VYRE__LOW_BREAK ? LEFT : TO_NEXT_ROUND));
+        split_u32(s, inst->op == VYRE__LIR_BREAK ? LEFT : TO_NEXT_ROUND));
   }
-  vyre__low_plain(s->low, VYRE__LOW_EXIT);
+  vyre__lir_plain(s->low, VYRE__LIR_EXIT);
 }
 
-static void copy_loop(splitter *s, const vyre__low_inst *inst) {
-  vyre__low_loop *loop = &s->low->loops[inst->aux];
+static void copy_loop(splitter *s, const vyre__lir_inst *inst) {
+  vyre__lir_loop *loop = &s->low->loops[inst->aux];
   bool first = s->map_stamp[loop->first] == s->now + 1;
   bool bound = s->map_stamp[loop->bound] == s->now + 1;
   if (first && bound) {
@@ -506,37 +506,37 @@ static void copy_loop(splitter *s, const vyre__low_inst *inst) {
 }
 
 static void copy_part(splitter *s, const part *p) {
-  vyre__low *low = s->low;
+  vyre__lir_writer *low = s->low;
   size_t inner = 0; /* depth of loops that are not the host's */
   for (uint32_t i = p->begin; i < p->end && !low->no_memory; i++) {
-    vyre__low_inst inst = s->from->code[i];
+    vyre__lir_inst inst = s->from->code[i];
     low->here = s->from->places[i];
-    if (inst.op == VYRE__LOW_IF && (inst.hints & VYRE__HINT_TEST) &&
+    if (inst.op == VYRE__LIR_IF && (inst.hints & VYRE__HINT_TEST) &&
         inner == 0) {
       i = s->match[i]; /* the host tests */
       continue;
     }
-    if (inst.op == VYRE__LOW_LOOP) {
+    if (inst.op == VYRE__LIR_LOOP) {
       inner++;
       copy_loop(s, &inst);
     }
-    if (inst.op == VYRE__LOW_END &&
-        s->from->code[s->match[i]].op == VYRE__LOW_LOOP) {
+    if (inst.op == VYRE__LIR_END &&
+        s->from->code[s->match[i]].op == VYRE__LIR_LOOP) {
       inner--;
     }
-    bool jumps = inst.op == VYRE__LOW_BREAK || inst.op == VYRE__LOW_CONTINUE;
-    if (inst.op == VYRE__LOW_EXIT || (jumps && inner == 0)) {
+    bool jumps = inst.op == VYRE__LIR_BREAK || inst.op == VYRE__LIR_CONTINUE;
+    if (inst.op == VYRE__LIR_EXIT || (jumps && inner == 0)) {
       leave(s, p, &inst);
       continue;
     }
-    if (inst.op == VYRE__LOW_GET && s->var_loop[inst.aux] != NO_PHASE) {
+    if (inst.op == VYRE__LIR_GET && s->var_loop[inst.aux] != NO_PHASE) {
       (void)copy_value(s, i);
       continue;
     }
-    for (unsigned k = 0; k < vyre__low_ops[inst.op].operands; k++) {
+    for (unsigned k = 0; k < vyre__lir_ops[inst.op].operands; k++) {
       if (inst.v[k]) inst.v[k] = copy_value(s, inst.v[k]);
     }
-    s->map[i] = vyre__low_push(low, &inst);
+    s->map[i] = vyre__lir_push(low, &inst);
     s->map_stamp[i] = s->now + 1;
     if (s->slot[i] != NO_PHASE) store_value(s, s->slot[i], s->map[i]);
   }
@@ -544,7 +544,7 @@ static void copy_part(splitter *s, const part *p) {
 
 static void write_part(splitter *s, uint32_t number) {
   const part *p = &s->parts[number];
-  vyre__low *low = s->low;
+  vyre__lir_writer *low = s->low;
   vyre__split *o = s->out;
   uint32_t begin = (uint32_t)low->count;
   s->now = number;
@@ -571,16 +571,16 @@ static void write_part(splitter *s, uint32_t number) {
             sizeof *o->phases)) {
     return;
   }
-  o->phases[o->phase_count++] = (vyre__low_phase){begin, (uint32_t)low->count};
+  o->phases[o->phase_count++] = (vyre__lir_phase){begin, (uint32_t)low->count};
 }
 
 /* Checks that the host can compute the bounds of a loop, and asks for them.
  * Otherwise sets a failure. */
-static bool check_bounds(splitter *s, const vyre__low_loop *loop) {
+static bool check_bounds(splitter *s, const vyre__lir_loop *loop) {
   if (!loop->is_counted) {
     s->low->code_failed =
         VYRE_FAIL(s->low->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
-                  VYRE__LOW_DEFECT,
+                  VYRE__LIR_DEFECT,
                   "line %u: the bounds of a loop around grid_barrier() "
                   "were lost",
                   s->low->here.line);
@@ -602,8 +602,8 @@ static bool check_bounds(splitter *s, const vyre__low_loop *loop) {
   return true;
 }
 
-static const vyre__low_loop *loop_of_step(splitter *s,
-                                          const vyre__low_step *step) {
+static const vyre__lir_loop *loop_of_step(splitter *s,
+                                          const vyre__lir_step *step) {
   s->low->here = s->from->places[s->loops[step->loop].at];
   return loop_of(s, step->loop);
 }
@@ -613,26 +613,26 @@ static const vyre__low_loop *loop_of_step(splitter *s,
 static vyre__val host_bound(splitter *s, vyre__val v, vyre__val high) {
   v = copy_value(s, v);
   if (!high) return v;
-  high = split_op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U64, copy_value(s, high), 0);
-  high = split_op2(s, VYRE__LOW_SHL, VYRE_TYPE_U64, high, split_u32(s, 32));
-  v = split_op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U64, v, 0);
-  return split_op2(s, VYRE__LOW_OR, VYRE_TYPE_U64, high, v);
+  high = split_op2(s, VYRE__LIR_ZEXT, VYRE_TYPE_U64, copy_value(s, high), 0);
+  high = split_op2(s, VYRE__LIR_SHL, VYRE_TYPE_U64, high, split_u32(s, 32));
+  v = split_op2(s, VYRE__LIR_ZEXT, VYRE_TYPE_U64, v, 0);
+  return split_op2(s, VYRE__LIR_OR, VYRE_TYPE_U64, high, v);
 }
 
 /* Bounds of host loops, as values that the host computes. They may be the end of
  * a long chain: what is wanted is made in the order in which it stands. */
 static void write_host(splitter *s) {
-  const vyre__low *from = s->from;
+  const vyre__lir_writer *from = s->from;
   uint32_t begin = (uint32_t)s->low->count;
   s->now = (uint32_t)s->part_count; /* a part of its own */
   for (size_t i = 0; i < s->out->step_count; i++) {
-    const vyre__low_step *step = &s->out->steps[i];
+    const vyre__lir_step *step = &s->out->steps[i];
     if (step->kind != VYRE__STEP_FOR) continue;
     if (!check_bounds(s, loop_of_step(s, step))) return;
   }
   for (uint32_t i = (uint32_t)from->count; i-- > 1;) {
     if (!s->wanted[i]) continue;
-    unsigned operands = vyre__low_ops[from->code[i].op].operands;
+    unsigned operands = vyre__lir_ops[from->code[i].op].operands;
     for (unsigned k = 0; k < operands; k++) s->wanted[from->code[i].v[k]] = 1;
   }
   for (uint32_t i = 1; i < from->count && !s->low->no_memory; i++) {
@@ -641,34 +641,34 @@ static void write_host(splitter *s) {
     (void)copy_value(s, i);
   }
   for (size_t i = 0; i < s->out->step_count; i++) {
-    vyre__low_step *step = &s->out->steps[i];
+    vyre__lir_step *step = &s->out->steps[i];
     if (step->kind != VYRE__STEP_FOR) continue;
-    const vyre__low_loop *loop = loop_of_step(s, step);
+    const vyre__lir_loop *loop = loop_of_step(s, step);
     step->first = host_bound(s, loop->first, loop->first_high);
     step->bound = host_bound(s, loop->bound, loop->bound_high);
   }
-  s->out->host = (vyre__low_phase){begin, (uint32_t)s->low->count};
+  s->out->host = (vyre__lir_phase){begin, (uint32_t)s->low->count};
 }
 
 static void match_blocks(splitter *s, uint32_t *stack) {
-  const vyre__low *from = s->from;
+  const vyre__lir_writer *from = s->from;
   size_t depth = 0;
   for (uint32_t i = 0; i < from->count; i++) {
     unsigned op = from->code[i].op;
-    if (op == VYRE__LOW_IF || op == VYRE__LOW_LOOP) stack[depth++] = i;
-    if (op == VYRE__LOW_ELSE) s->match[stack[depth - 1]] = i;
-    if (op == VYRE__LOW_END) {
+    if (op == VYRE__LIR_IF || op == VYRE__LIR_LOOP) stack[depth++] = i;
+    if (op == VYRE__LIR_ELSE) s->match[stack[depth - 1]] = i;
+    if (op == VYRE__LIR_END) {
       uint32_t opened = stack[--depth];
       s->match[i] = opened;
-      if (from->code[opened].op == VYRE__LOW_IF &&
-          from->code[s->match[opened]].op == VYRE__LOW_ELSE &&
+      if (from->code[opened].op == VYRE__LIR_IF &&
+          from->code[s->match[opened]].op == VYRE__LIR_ELSE &&
           s->match[opened] > opened) {
         s->match[s->match[opened]] = i;
       } else {
         s->match[opened] = i;
       }
     }
-    if (op == VYRE__LOW_GRID_BARRIER) {
+    if (op == VYRE__LIR_GRID_BARRIER) {
       for (size_t k = 0; k < depth; k++) s->has_grid[stack[k]] = 1;
     }
   }
@@ -708,11 +708,11 @@ static bool prepare(splitter *s) {
   return true;
 }
 
-bool vyre__split_phases(vyre__low *low, const vyre__low *from,
+bool vyre__split_phases(vyre__lir_writer *low, const vyre__lir_writer *from,
                         vyre_arena *scratch, vyre__split *out) {
   bool has_grid = false;
   for (size_t i = 1; i < from->count; i++) {
-    has_grid |= from->code[i].op == VYRE__LOW_GRID_BARRIER;
+    has_grid |= from->code[i].op == VYRE__LIR_GRID_BARRIER;
   }
   *out = (vyre__split){.hidden = VYRE_NO_INDEX};
   if (!has_grid) return false;
@@ -721,8 +721,8 @@ bool vyre__split_phases(vyre__low *low, const vyre__low *from,
                 .scratch = scratch,
                 .out = out,
                 .alive_slot = NO_PHASE};
-  low->emit = vyre__low_simplify;
-  if (!prepare(&s) || !vyre__low_copy_tables(low, from)) {
+  low->emit = vyre__lir_simplify;
+  if (!prepare(&s) || !vyre__lir_copy_tables(low, from)) {
     low->no_memory = true;
     return true;
   }
@@ -740,8 +740,8 @@ bool vyre__split_phases(vyre__low *low, const vyre__low *from,
   if (!low->no_memory) split_carry(&s);
   memset(s.var_part, 0, from->var_count * sizeof *s.var_part);
   if (s.words > 0) {
-    out->hidden = vyre__low_new_buffer(
-        low, &(vyre__low_buffer){.name = "grid_barrier",
+    out->hidden = vyre__lir_new_buffer(
+        low, &(vyre__lir_buffer){.name = "grid_barrier",
                                  .source = VYRE_NO_INDEX,
                                  .kind = VYRE_MEMORY_GLOBAL,
                                  .width = 4,
@@ -764,7 +764,7 @@ bool vyre__split_phases(vyre__low *low, const vyre__low *from,
   return true;
 }
 
-void vyre__split_finish(vyre__low *low, vyre__split *split) {
+void vyre__split_deinit(vyre__lir_writer *low, vyre__split *split) {
   vyre__reserve_free(low->allocator, &split->phases, &split->phase_capacity,
                      sizeof *split->phases);
   vyre__reserve_free(low->allocator, &split->steps, &split->step_capacity,

@@ -36,8 +36,8 @@ typedef struct carried {
 enum { RESTORES = 1, SAVES = 2 };
 
 typedef struct splitter {
-  vyre__low *low;
-  const vyre__low *from;
+  vyre__lir_writer *low;
+  const vyre__lir_writer *from;
   vyre_arena *scratch;
   vyre__split *out;
   uint32_t *match;    /* of IF, ELSE, LOOP; of END: its LOOP or IF */
@@ -67,7 +67,7 @@ typedef struct splitter {
   vyre__val invocation, invocations, local;
 } splitter;
 
-vyre__val split_op2(splitter *s, vyre__low_op op, vyre_type type, vyre__val a,
+vyre__val split_op2(splitter *s, vyre__lir_op op, vyre_type type, vyre__val a,
                     vyre__val b);
 vyre__val split_u32(splitter *s, uint32_t value);
 

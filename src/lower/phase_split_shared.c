@@ -58,7 +58,7 @@ static size_t followers(walk *w, uint32_t step, uint32_t *out) {
       continue;
     }
     w->seen[at] = w->walks;
-    const vyre__low_step *next = &o->steps[at];
+    const vyre__lir_step *next = &o->steps[at];
     if (next->kind == VYRE__STEP_RUN && !w->s->parts[next->phase].resets &&
         !w->s->parts[next->phase].clears) {
       out[count++] = next->phase;
@@ -83,18 +83,18 @@ static void match_steps(walk *w) {
 }
 
 static bool is_memory(unsigned op) {
-  return op >= VYRE__LOW_LOAD && op <= VYRE__LOW_ATOMIC_CAS;
+  return op >= VYRE__LIR_LOAD && op <= VYRE__LIR_ATOMIC_CAS;
 }
 
 static void find_accesses(walk *w, uint32_t buffer) {
   const splitter *s = w->s;
   memset(w->flags, 0, s->part_count);
   for (uint32_t i = 1; i < s->from->count; i++) {
-    const vyre__low_inst *inst = &s->from->code[i];
+    const vyre__lir_inst *inst = &s->from->code[i];
     if (!is_memory(inst->op) || inst->aux != buffer) continue;
     if (s->home[i] == NO_PHASE) continue;
-    if (inst->op != VYRE__LOW_STORE) w->flags[s->home[i]] |= READS;
-    if (inst->op != VYRE__LOW_LOAD) w->flags[s->home[i]] |= WRITES;
+    if (inst->op != VYRE__LIR_STORE) w->flags[s->home[i]] |= READS;
+    if (inst->op != VYRE__LIR_LOAD) w->flags[s->home[i]] |= WRITES;
   }
 }
 
@@ -106,7 +106,7 @@ static void follow(walk *w, uint32_t *next) {
   while (changes) {
     changes = false;
     for (uint32_t i = 0; i < s->out->step_count; i++) {
-      const vyre__low_step *step = &s->out->steps[i];
+      const vyre__lir_step *step = &s->out->steps[i];
       if (step->kind != VYRE__STEP_RUN) continue;
       uint8_t *from = &w->flags[step->phase];
       size_t count = followers(w, i, next);
@@ -136,7 +136,7 @@ static bool decide(const walk *w, uint8_t *how) {
 }
 
 bool split_find_carried(splitter *s) {
-  const vyre__low *from = s->from;
+  const vyre__lir_writer *from = s->from;
   size_t steps = s->out->step_count + 1, parts = s->part_count + 1;
   if (s->loop_count == 0) return false; /* then every part ends at a barrier */
   walk w = {.s = s,
@@ -155,7 +155,7 @@ bool split_find_carried(splitter *s) {
   match_steps(&w);
   size_t count = 0;
   for (uint32_t b = 0; b < from->buffer_count; b++) {
-    const vyre__low_buffer *buffer = &from->buffers[b];
+    const vyre__lir_buffer *buffer = &from->buffers[b];
     if (buffer->kind != VYRE_MEMORY_SHARED || !buffer->is_written) continue;
     uint8_t *how = vyre__arena_array(s->scratch, parts, 1);
     if (!how) {
@@ -198,7 +198,7 @@ void split_carry(splitter *s) {
   }
   for (size_t i = 0; i < s->carried_count; i++) {
     carried *c = &s->carried[i];
-    const vyre__low_buffer *b = &s->from->buffers[c->buffer];
+    const vyre__lir_buffer *b = &s->from->buffers[c->buffer];
     if (may_leave) {
       refuse(s, c);
       return;
@@ -214,7 +214,7 @@ void split_carry(splitter *s) {
 
 /* --- writing ------------------------------------------------------------------------ */
 
-static vyre__val op2(splitter *s, vyre__low_op op, vyre__val a, vyre__val b) {
+static vyre__val op2(splitter *s, vyre__lir_op op, vyre__val a, vyre__val b) {
   return split_op2(s, op, VYRE_TYPE_U32, a, b);
 }
 
@@ -222,7 +222,7 @@ static void save_element(splitter *s, const carried *c, vyre__val index,
                          vyre__val at, vyre__val condition) {
   vyre_type type = c->words == 2 ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
   vyre__val v =
-      vyre__low_push(s->low, &(vyre__low_inst){.op = VYRE__LOW_LOAD,
+      vyre__lir_push(s->low, &(vyre__lir_inst){.op = VYRE__LIR_LOAD,
                                                .type = (uint8_t)type,
                                                .hints = VYRE__HINT_PROVEN,
                                                .aux = c->buffer,
@@ -231,10 +231,10 @@ static void save_element(splitter *s, const carried *c, vyre__val index,
     split_store_at(s, at, v);
     return;
   }
-  split_store_at(s, at, op2(s, VYRE__LOW_TRUNC, v, 0));
-  v = split_op2(s, VYRE__LOW_SHR_U, VYRE_TYPE_U64, v, split_u32(s, 32));
-  split_store_at(s, op2(s, VYRE__LOW_ADD, at, s->invocations),
-                 op2(s, VYRE__LOW_TRUNC, v, 0));
+  split_store_at(s, at, op2(s, VYRE__LIR_TRUNC, v, 0));
+  v = split_op2(s, VYRE__LIR_SHR_U, VYRE_TYPE_U64, v, split_u32(s, 32));
+  split_store_at(s, op2(s, VYRE__LIR_ADD, at, s->invocations),
+                 op2(s, VYRE__LIR_TRUNC, v, 0));
 }
 
 static void restore_element(splitter *s, const carried *c, vyre__val index,
@@ -242,13 +242,13 @@ static void restore_element(splitter *s, const carried *c, vyre__val index,
   vyre__val v = split_load_at(s, at);
   if (c->words == 2) {
     vyre__val high =
-        split_load_at(s, op2(s, VYRE__LOW_ADD, at, s->invocations));
-    high = split_op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U64, high, 0);
-    high = split_op2(s, VYRE__LOW_SHL, VYRE_TYPE_U64, high, split_u32(s, 32));
-    v = split_op2(s, VYRE__LOW_ZEXT, VYRE_TYPE_U64, v, 0);
-    v = split_op2(s, VYRE__LOW_OR, VYRE_TYPE_U64, high, v);
+        split_load_at(s, op2(s, VYRE__LIR_ADD, at, s->invocations));
+    high = split_op2(s, VYRE__LIR_ZEXT, VYRE_TYPE_U64, high, 0);
+    high = split_op2(s, VYRE__LIR_SHL, VYRE_TYPE_U64, high, split_u32(s, 32));
+    v = split_op2(s, VYRE__LIR_ZEXT, VYRE_TYPE_U64, v, 0);
+    v = split_op2(s, VYRE__LIR_OR, VYRE_TYPE_U64, high, v);
   }
-  vyre__low_push(s->low, &(vyre__low_inst){.op = VYRE__LOW_STORE,
+  vyre__lir_push(s->low, &(vyre__lir_inst){.op = VYRE__LIR_STORE,
                                            .hints = VYRE__HINT_PROVEN,
                                            .aux = c->buffer,
                                            .v = {index, v, condition, 0}});
@@ -260,7 +260,7 @@ static void clear_element(splitter *s, const carried *c, vyre__val index,
   (void)condition;
   split_store_at(s, at, split_u32(s, 0));
   if (c->words == 1) return;
-  split_store_at(s, op2(s, VYRE__LOW_ADD, at, s->invocations), split_u32(s, 0));
+  split_store_at(s, op2(s, VYRE__LIR_ADD, at, s->invocations), split_u32(s, 0));
 }
 
 typedef void element_writer(splitter *s, const carried *c, vyre__val index,
@@ -272,38 +272,38 @@ static void write_element(splitter *s, const carried *c, vyre__val k,
   uint32_t size =
       s->low->workgroup[0] * s->low->workgroup[1] * s->low->workgroup[2];
   vyre__val step =
-      op2(s, VYRE__LOW_MUL, s->invocations, split_u32(s, c->words));
-  vyre__val at = op2(s, VYRE__LOW_ADD, split_place(s, c->slot),
-                     op2(s, VYRE__LOW_MUL, k, step));
-  vyre__val index = op2(s, VYRE__LOW_ADD, s->local,
-                        op2(s, VYRE__LOW_MUL, k, split_u32(s, size)));
+      op2(s, VYRE__LIR_MUL, s->invocations, split_u32(s, c->words));
+  vyre__val at = op2(s, VYRE__LIR_ADD, split_place(s, c->slot),
+                     op2(s, VYRE__LIR_MUL, k, step));
+  vyre__val index = op2(s, VYRE__LIR_ADD, s->local,
+                        op2(s, VYRE__LIR_MUL, k, split_u32(s, size)));
   vyre__val condition = 0;
   if ((uint64_t)c->each * size != c->elements) {
-    condition = split_op2(s, VYRE__LOW_LT_U, VYRE_TYPE_BOOL, index,
+    condition = split_op2(s, VYRE__LIR_LT_U, VYRE_TYPE_BOOL, index,
                           split_u32(s, c->elements));
   }
   write(s, c, index, at, condition);
 }
 
 static void write_loop(splitter *s, const carried *c, element_writer *write) {
-  vyre__low *low = s->low;
-  uint32_t var = vyre__low_new_var(low, "element", VYRE_TYPE_U32);
+  vyre__lir_writer *low = s->low;
+  uint32_t var = vyre__lir_new_var(low, "element", VYRE_TYPE_U32);
   uint32_t loop =
-      vyre__low_new_loop(low, &(vyre__low_loop){.most_trips = c->each});
+      vyre__lir_new_loop(low, &(vyre__lir_loop){.most_trips = c->each});
   if (low->no_memory) return;
-  vyre__low_set(low, var, split_u32(s, 0));
-  vyre__low_forget(low, var);
-  size_t begin = vyre__low_loop_begin(low, loop);
-  vyre__val k = vyre__low_get(low, var);
+  vyre__lir_set(low, var, split_u32(s, 0));
+  vyre__lir_forget(low, var);
+  size_t begin = vyre__lir_loop_begin(low, loop);
+  vyre__val k = vyre__lir_get(low, var);
   vyre__val is_over =
-      split_op2(s, VYRE__LOW_LE_U, VYRE_TYPE_BOOL, split_u32(s, c->each), k);
-  size_t test = vyre__low_if(low, is_over, VYRE__HINT_TEST);
-  vyre__low_plain(low, VYRE__LOW_BREAK);
-  vyre__low_end(low, test);
+      split_op2(s, VYRE__LIR_LE_U, VYRE_TYPE_BOOL, split_u32(s, c->each), k);
+  size_t test = vyre__lir_if(low, is_over, VYRE__HINT_TEST);
+  vyre__lir_plain(low, VYRE__LIR_BREAK);
+  vyre__lir_end(low, test);
   write_element(s, c, k, write);
-  vyre__low_to_step(low);
-  vyre__low_set(low, var, op2(s, VYRE__LOW_ADD, k, split_u32(s, 1)));
-  vyre__low_end(low, begin);
+  vyre__lir_to_step(low);
+  vyre__lir_set(low, var, op2(s, VYRE__LIR_ADD, k, split_u32(s, 1)));
+  vyre__lir_end(low, begin);
 }
 
 static void write_all(splitter *s, const carried *c, element_writer *write) {
@@ -330,7 +330,7 @@ void split_restore(splitter *s) {
     write_all(s, c, restore_element);
     any = true;
   }
-  if (any) vyre__low_plain(s->low, VYRE__LOW_BARRIER);
+  if (any) vyre__lir_plain(s->low, VYRE__LIR_BARRIER);
 }
 
 void split_save(splitter *s) {
@@ -338,7 +338,7 @@ void split_save(splitter *s) {
   for (size_t i = 0; i < s->carried_count; i++) {
     const carried *c = &s->carried[i];
     if (!(c->how[s->now] & SAVES)) continue;
-    if (!any) vyre__low_plain(s->low, VYRE__LOW_BARRIER);
+    if (!any) vyre__lir_plain(s->low, VYRE__LIR_BARRIER);
     any = true;
     write_all(s, c, save_element);
   }

@@ -18,7 +18,7 @@ typedef struct cost {
 typedef struct finder {
   const vyre_program *program;
   const vyre__ranges *ranges;
-  vyre__loop_rounds *loops;
+  vyre__trip_count *loops;
 } finder;
 
 static uint64_t add(uint64_t a, uint64_t b) {
@@ -34,9 +34,10 @@ static cost cost_of(finder *f, vyre__id id);
 /* One after the other. Behind a jump there may be nobody. */
 static cost sequence(cost a, cost b) {
   bool surely = a.jumps == 0 || b.exact == 0;
-  return (cost){.most = add(a.most, b.most),
-                .exact = surely ? add(a.exact, b.exact) : VYRE__ROUNDS_VARY,
-                .jumps = a.jumps | b.jumps};
+  return (cost){
+      .most = add(a.most, b.most),
+      .exact = surely ? add(a.exact, b.exact) : VYRE__TRIP_COUNT_VARIES,
+      .jumps = a.jumps | b.jumps};
 }
 
 /* Most statements take no rounds and do not jump. */
@@ -59,7 +60,7 @@ static cost cost_of_if(finder *f, const vyre__node *node) {
   if (node->c) other = cost_of(f, node->c);
   return (cost){
       .most = then.most > other.most ? then.most : other.most,
-      .exact = then.exact == other.exact ? then.exact : VYRE__ROUNDS_VARY,
+      .exact = then.exact == other.exact ? then.exact : VYRE__TRIP_COUNT_VARIES,
       .jumps = then.jumps | other.jumps};
 }
 
@@ -127,7 +128,7 @@ static unsigned shift_of(const finder *f, vyre__id id, uint32_t local,
 /* Most rounds of a `while`, if each of them halves what it tests. */
 static uint64_t halvings(finder *f, vyre__id id, cost body) {
   const vyre__node *node = node_of(f, id), *block = node_of(f, node->b);
-  vyre__loop_rounds *rounds = &f->loops[id];
+  vyre__trip_count *rounds = &f->loops[id];
   uint32_t local;
   bool is_only, is_exact = false;
   if (node->aux == VYRE__WHILE_TESTS_INSIDE || body.jumps & CONTINUES ||
@@ -162,21 +163,21 @@ static cost cost_of_loop(finder *f, vyre__id id) {
   bool is_left = (body.jumps & (BREAKS | RETURNS)) != 0;
   /* What is tested at the top is run once more than there are rounds. */
   bool tests_inside = !is_for && node->aux == VYRE__WHILE_TESTS_INSIDE;
-  f->loops[id].inside = tests_inside ? VYRE__ROUNDS_VARY : body.exact;
+  f->loops[id].inside = tests_inside ? VYRE__TRIP_COUNT_VARIES : body.exact;
   f->loops[id].is_left = is_left;
   f->loops[id].shift = 0;
   if (!is_for) {
     uint64_t rounds = halvings(f, id, body);
     f->loops[id].most = rounds;
-    return (cost){multiply(rounds, add(body.most, 1)), VYRE__ROUNDS_VARY,
+    return (cost){multiply(rounds, add(body.most, 1)), VYRE__TRIP_COUNT_VARIES,
                   jumps};
   }
   if (!(f->ranges->flags[id] & VYRE__RANGE_BOUNDED)) {
-    return (cost){UINT64_MAX, VYRE__ROUNDS_VARY, jumps};
+    return (cost){UINT64_MAX, VYRE__TRIP_COUNT_VARIES, jumps};
   }
   vyre__range trips = f->ranges->nodes[id];
   cost all = {.most = multiply(trips.hi, add(body.most, 1)),
-              .exact = VYRE__ROUNDS_VARY,
+              .exact = VYRE__TRIP_COUNT_VARIES,
               .jumps = jumps};
   if (trips.hi == 0) {
     all.exact = 0;
@@ -207,9 +208,9 @@ static cost cost_of(finder *f, vyre__id id) {
   }
 }
 
-bool vyre__rounds_find(const vyre_program *program, const vyre__ranges *ranges,
-                       vyre_arena *arena, vyre__loop_rounds **out,
-                       uint64_t *most) {
+bool vyre__trip_count_find(const vyre_program *program,
+                           const vyre__ranges *ranges, vyre_arena *arena,
+                           vyre__trip_count **out, uint64_t *most) {
   finder f = {.program = program, .ranges = ranges};
   bool has_loop = false;
   *out = NULL;
@@ -226,12 +227,12 @@ bool vyre__rounds_find(const vyre_program *program, const vyre__ranges *ranges,
   return true;
 }
 
-vyre_code vyre__rounds_bound(const vyre_program *program,
-                             const uint32_t workgroup[3], uint64_t *most,
-                             vyre_status *st) {
+vyre_code vyre__trip_count_bound(const vyre_program *program,
+                                 const uint32_t workgroup[3], uint64_t *most,
+                                 vyre_status *st) {
   vyre_program *inlined;
   vyre__ranges ranges;
-  vyre__loop_rounds *loops;
+  vyre__trip_count *loops;
   vyre_arena scratch;
   *most = 0;
   VYRE_TRY(vyre__inline(program, program->arena.allocator, &inlined, st));
@@ -239,10 +240,10 @@ vyre_code vyre__rounds_bound(const vyre_program *program,
   vyre_code code =
       vyre__ranges_build(inlined, workgroup, &scratch, &ranges, st);
   if (code == VYRE_OK &&
-      !vyre__rounds_find(inlined, &ranges, &scratch, &loops, most)) {
+      !vyre__trip_count_find(inlined, &ranges, &scratch, &loops, most)) {
     code = vyre__no_memory(st, "vyre_dispatch", "loops", inlined->node_count);
   }
-  vyre_arena_finish(&scratch);
+  vyre_arena_deinit(&scratch);
   vyre_program_release(inlined);
   return code;
 }

@@ -26,7 +26,7 @@ void vyre_barrier_scratch_init(vyre_barrier_scratch *scratch,
   if (scratch) *scratch = (vyre_barrier_scratch){.allocator = allocator};
 }
 
-void vyre_barrier_scratch_finish(vyre_barrier_scratch *scratch) {
+void vyre_barrier_scratch_deinit(vyre_barrier_scratch *scratch) {
   if (!scratch) return;
   vyre_allocator allocator = scratch->allocator;
   vyre__reserve_free(allocator, &scratch->row_ends, &scratch->row_capacity,

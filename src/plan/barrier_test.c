@@ -13,8 +13,8 @@ typedef struct fixture {
 } fixture;
 
 static void end(fixture *f) {
-  vyre_barrier_scratch_finish(&f->scratch);
-  vyre_arena_finish(&f->arena);
+  vyre_barrier_scratch_deinit(&f->scratch);
+  vyre_arena_deinit(&f->arena);
 }
 
 static vyre_code plan(fixture *f, size_t waves,
@@ -323,8 +323,8 @@ static vyre_code plan_deps(vyre_allocator allocator,
   vyre_barrier_plan got;
   vyre_code code =
       vyre_barrier_plan_build(4, deps, 4, &scratch, &arena, &got, st);
-  vyre_barrier_scratch_finish(&scratch);
-  vyre_arena_finish(&arena);
+  vyre_barrier_scratch_deinit(&scratch);
+  vyre_arena_deinit(&arena);
   return code;
 }
 
@@ -419,7 +419,7 @@ TEST(a_second_plan_of_the_same_shape_allocates_nothing) {
   CHECK_U64(heap.calls, calls);
   end(&f);
   CHECK_U64(heap.live_bytes, 0);
-  vyre_barrier_scratch_finish(NULL);
+  vyre_barrier_scratch_deinit(NULL);
 }
 
 TEST(null_arguments_are_a_status) {

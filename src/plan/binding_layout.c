@@ -9,14 +9,14 @@
 #include "base/sort.h"
 #include "base/status.h"
 
-static bool same_slot(vyre_binding_slot a, vyre_binding_slot b) {
+static bool same_slot(vyre_binding_entry a, vyre_binding_entry b) {
   return a.binding == b.binding && a.role == b.role &&
          a.element_size == b.element_size;
 }
 
-static vyre_binding_slot slot_of(const vyre_binding *binding) {
-  return (vyre_binding_slot){binding->binding, binding->role,
-                             binding->element_size};
+static vyre_binding_entry slot_of(const vyre_binding *binding) {
+  return (vyre_binding_entry){binding->binding, binding->role,
+                              binding->element_size};
 }
 
 vyre_code vyre_binding_fingerprint_build(const vyre_binding_plan *plan,
@@ -30,7 +30,7 @@ vyre_code vyre_binding_fingerprint_build(const vyre_binding_plan *plan,
   if (!plan) return vyre__null_argument(st, who, "plan");
   if (!arena) return vyre__null_argument(st, who, "arena");
   size_t count = plan->binding_count;
-  vyre_binding_slot *slots = vyre__arena_array(arena, count, sizeof *slots);
+  vyre_binding_entry *slots = vyre__arena_array(arena, count, sizeof *slots);
   if (!slots) return vyre__no_memory(st, who, "binding slots", count);
   vyre__hasher hasher;
   vyre__hash_begin(&hasher, "vyre.binding_set.1");
@@ -65,7 +65,7 @@ bool vyre_binding_plans_share_layout(const vyre_binding_plan *a,
   return true;
 }
 
-static vyre_hash128 layout_hash(const vyre_layout_slot *slots, size_t count) {
+static vyre_hash128 layout_hash(const vyre_layout_entry *slots, size_t count) {
   vyre__hasher hasher;
   vyre__hash_begin(&hasher, "vyre.layout.1");
   vyre__hash_u64(&hasher, count);
@@ -79,7 +79,7 @@ static vyre_hash128 layout_hash(const vyre_layout_slot *slots, size_t count) {
   return vyre__hash_end(&hasher);
 }
 
-vyre_code vyre_layout_fingerprint_build(const vyre_layout_slot *slots,
+vyre_code vyre_layout_fingerprint_build(const vyre_layout_entry *slots,
                                         size_t slot_count, vyre_arena *arena,
                                         vyre_layout_fingerprint *out,
                                         vyre_status *st) {
@@ -90,7 +90,7 @@ vyre_code vyre_layout_fingerprint_build(const vyre_layout_slot *slots,
   if (!slots && slot_count > 0) return vyre__null_argument(st, who, "slots");
   if (!arena) return vyre__null_argument(st, who, "arena");
   vyre__arena_mark start = vyre__arena_here(arena);
-  vyre_layout_slot *sorted =
+  vyre_layout_entry *sorted =
       vyre__arena_array(arena, slot_count, sizeof *sorted);
   vyre__arena_mark results_end = vyre__arena_here(arena);
   vyre__sort_item *order = vyre__arena_array(arena, slot_count, sizeof *order);
@@ -110,31 +110,31 @@ vyre_code vyre_layout_fingerprint_build(const vyre_layout_slot *slots,
   return VYRE_OK;
 }
 
-vyre_code vyre_binding_plan_layout(const vyre_binding_plan *plan,
-                                   vyre_arena *arena,
-                                   vyre_layout_fingerprint *out,
-                                   vyre_status *st) {
+vyre_code vyre_layout_fingerprint_from_plan(const vyre_binding_plan *plan,
+                                            vyre_arena *arena,
+                                            vyre_layout_fingerprint *out,
+                                            vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_binding_plan_layout";
+  static const char who[] = "vyre_layout_fingerprint_from_plan";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = (vyre_layout_fingerprint){0};
   if (!plan) return vyre__null_argument(st, who, "plan");
   if (!arena) return vyre__null_argument(st, who, "arena");
   size_t count = plan->binding_count;
-  vyre_layout_slot *slots = vyre__arena_array(arena, count, sizeof *slots);
+  vyre_layout_entry *slots = vyre__arena_array(arena, count, sizeof *slots);
   if (!slots) return vyre__no_memory(st, who, "layout slots", count);
   size_t used = 0;
   for (size_t i = 0; i < count; i++) {
     const vyre_binding *binding = &plan->bindings[i];
     if (binding->role == VYRE_ROLE_SHARED) continue; /* not bound */
     slots[used++] =
-        (vyre_layout_slot){.group = 0,
-                           .binding = binding->binding,
-                           .memory_class = binding->role == VYRE_ROLE_UNIFORM
-                                               ? VYRE_LAYOUT_UNIFORM
-                                               : VYRE_LAYOUT_STORAGE,
-                           .read_only = binding->read_only,
-                           .element_size = binding->element_size};
+        (vyre_layout_entry){.group = 0,
+                            .binding = binding->binding,
+                            .memory_class = binding->role == VYRE_ROLE_UNIFORM
+                                                ? VYRE_LAYOUT_UNIFORM
+                                                : VYRE_LAYOUT_STORAGE,
+                            .read_only = binding->read_only,
+                            .element_size = binding->element_size};
   }
   vyre__arena_trim(arena, slots, count, used, sizeof *slots);
   /* One group, in the plan's order: sorted already. */
@@ -146,7 +146,7 @@ bool vyre_layout_fingerprint_equal(const vyre_layout_fingerprint *a,
                                    const vyre_layout_fingerprint *b) {
   if (!a || !b || a->slot_count != b->slot_count) return false;
   for (size_t i = 0; i < a->slot_count; i++) {
-    const vyre_layout_slot *x = &a->slots[i], *y = &b->slots[i];
+    const vyre_layout_entry *x = &a->slots[i], *y = &b->slots[i];
     if (x->group != y->group || x->binding != y->binding ||
         x->memory_class != y->memory_class || x->read_only != y->read_only ||
         x->element_size != y->element_size) {

@@ -46,7 +46,7 @@ static fixture planned(const vyre_buffer_decl *buffers, size_t count) {
 }
 
 static void end(fixture *f) {
-  vyre_arena_finish(&f->arena);
+  vyre_arena_deinit(&f->arena);
   vyre_program_release(f->program);
 }
 
@@ -61,7 +61,7 @@ static void check_refused(const vyre_buffer_decl *buffers, size_t count,
   CHECK_U64(plan.binding_count, 0);
   CHECK_U64(arena.used, 0);
   CHECK_HAS(st.message, says);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   vyre_program_release(program);
 }
 
@@ -377,7 +377,8 @@ TEST(layouts_differ_in_every_part_of_a_slot) {
   vyre_layout_fingerprint layout;
   CHECK_OK(vyre_binding_fingerprint_build(&f.plan, &f.arena, &print, &f.st),
            f.st);
-  CHECK_OK(vyre_binding_plan_layout(&f.plan, &f.arena, &layout, &f.st), f.st);
+  CHECK_OK(vyre_layout_fingerprint_from_plan(&f.plan, &f.arena, &layout, &f.st),
+           f.st);
   for (int change = 0; change < 5; change++) {
     vyre_buffer_decl changed[3];
     size_t n = add_one(changed, 16);
@@ -391,7 +392,8 @@ TEST(layouts_differ_in_every_part_of_a_slot) {
     vyre_layout_fingerprint other_layout;
     CHECK_OK(vyre_binding_fingerprint_build(&g.plan, &g.arena, &other, &g.st),
              g.st);
-    CHECK_OK(vyre_binding_plan_layout(&g.plan, &g.arena, &other_layout, &g.st),
+    CHECK_OK(vyre_layout_fingerprint_from_plan(&g.plan, &g.arena, &other_layout,
+                                               &g.st),
              g.st);
     CHECK(!vyre_binding_plans_share_layout(&f.plan, &g.plan));
     CHECK(!vyre_binding_fingerprint_equal(&print, &other));
@@ -411,7 +413,8 @@ TEST(hashes_are_the_same_on_every_machine) {
   vyre_layout_fingerprint layout;
   CHECK_OK(vyre_binding_fingerprint_build(&f.plan, &f.arena, &print, &f.st),
            f.st);
-  CHECK_OK(vyre_binding_plan_layout(&f.plan, &f.arena, &layout, &f.st), f.st);
+  CHECK_OK(vyre_layout_fingerprint_from_plan(&f.plan, &f.arena, &layout, &f.st),
+           f.st);
   char text[VYRE_HASH128_TEXT];
   vyre_hash128_text(print.hash, text);
   CHECK_TEXT(text, "1611d6e6afcbec45af5245bbb8243141");
@@ -428,8 +431,9 @@ TEST(device_layout_has_a_slot_for_everything_bound) {
                                 buffer("state", 3, VYRE_ACCESS_READ_WRITE, 1)};
   fixture f = planned(buffers, 5);
   vyre_layout_fingerprint layout;
-  CHECK_OK(vyre_binding_plan_layout(&f.plan, &f.arena, &layout, &f.st), f.st);
-  static const vyre_layout_slot want[] = {
+  CHECK_OK(vyre_layout_fingerprint_from_plan(&f.plan, &f.arena, &layout, &f.st),
+           f.st);
+  static const vyre_layout_entry want[] = {
       {0, 0, VYRE_LAYOUT_STORAGE, true, 4},
       {0, 1, VYRE_LAYOUT_UNIFORM, true, 4},
       {0, 3, VYRE_LAYOUT_STORAGE, false, 4},
@@ -440,11 +444,11 @@ TEST(device_layout_has_a_slot_for_everything_bound) {
 }
 
 TEST(device_layout_slots_are_sorted_by_group_and_binding) {
-  static const vyre_layout_slot slots[] = {
+  static const vyre_layout_entry slots[] = {
       {1, 4, VYRE_LAYOUT_STORAGE, false, 4},
       {0, 9, VYRE_LAYOUT_STORAGE, false, 4},
       {0, 1, VYRE_LAYOUT_UNIFORM, true, 4}};
-  static const vyre_layout_slot turned[] = {
+  static const vyre_layout_entry turned[] = {
       {0, 1, VYRE_LAYOUT_UNIFORM, true, 4},
       {1, 4, VYRE_LAYOUT_STORAGE, false, 4},
       {0, 9, VYRE_LAYOUT_STORAGE, false, 4}};
@@ -457,7 +461,7 @@ TEST(device_layout_slots_are_sorted_by_group_and_binding) {
   CHECK(same_hash(a.hash, b.hash));
   CHECK(a.slots[0].binding == 1 && a.slots[1].binding == 9);
   CHECK(a.slots[2].group == 1);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 /* --- the rest --------------------------------------------------------------*/
@@ -519,13 +523,13 @@ static vyre_code plan_everything(vyre_allocator allocator, vyre_status *st) {
     code = vyre_binding_fingerprint_build(&plan, &arena, &print, st);
   }
   if (code == VYRE_OK) {
-    code = vyre_binding_plan_layout(&plan, &arena, &layout, st);
+    code = vyre_layout_fingerprint_from_plan(&plan, &arena, &layout, st);
   }
   if (code == VYRE_OK) {
     code = vyre_layout_fingerprint_build(layout.slots, layout.slot_count,
                                          &arena, &again, st);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   vyre_program_release(program);
   return code;
 }
@@ -547,7 +551,7 @@ TEST(a_second_plan_of_the_same_shape_allocates_nothing) {
     if (round > 0) CHECK_U64(heap.calls, calls);
     vyre_arena_reset(&arena);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   end(&f);
 }
 
@@ -566,7 +570,7 @@ TEST(null_arguments_are_a_status) {
       vyre_binding_plan_build_for(f.program, NULL, 1, arena, &plan, &st[3]),
       vyre_binding_plan_validate(NULL, NULL, 0, &st[4]),
       vyre_binding_fingerprint_build(NULL, arena, &print, &st[5]),
-      vyre_binding_plan_layout(NULL, arena, &layout, &st[6]),
+      vyre_layout_fingerprint_from_plan(NULL, arena, &layout, &st[6]),
       vyre_layout_fingerprint_build(NULL, 1, arena, &layout, &st[7])};
   for (int i = 0; i < 8; i++) {
     CHECK_FAILS(codes[i], st[i], VYRE_INVALID_ARGUMENT,

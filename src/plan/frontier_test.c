@@ -15,8 +15,8 @@ typedef struct fixture {
 } fixture;
 
 static void end(fixture *f) {
-  vyre_barrier_scratch_finish(&f->scratch);
-  vyre_arena_finish(&f->arena);
+  vyre_barrier_scratch_deinit(&f->scratch);
+  vyre_arena_deinit(&f->arena);
 }
 
 static vyre_code plan(fixture *f, const vyre_frontier_desc *desc) {
@@ -568,7 +568,7 @@ TEST(intervals_of_a_broken_plan_are_refused) {
     vyre_status st = {0};
     CHECK_FAILS(vyre_frontier_intervals(&broken, &desc, 1, &arena, &got, &st),
                 st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
   }
   fixture f = {0};
   CHECK_OK(plan(&f, &desc), f.st);
@@ -597,8 +597,8 @@ static vyre_code plan_diamond(vyre_allocator allocator, vyre_status *st) {
     code = vyre_frontier_intervals(&got, &desc, 1, &arena, &intervals, st);
     (void)fill;
   }
-  vyre_barrier_scratch_finish(&scratch);
-  vyre_arena_finish(&arena);
+  vyre_barrier_scratch_deinit(&scratch);
+  vyre_arena_deinit(&arena);
   return code;
 }
 

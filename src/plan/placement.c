@@ -42,8 +42,8 @@ void vyre_placement_scratch_init(vyre_placement_scratch *scratch,
   if (scratch) vyre_arena_init(&scratch->arena, allocator);
 }
 
-void vyre_placement_scratch_finish(vyre_placement_scratch *scratch) {
-  if (scratch) vyre_arena_finish(&scratch->arena);
+void vyre_placement_scratch_deinit(vyre_placement_scratch *scratch) {
+  if (scratch) vyre_arena_deinit(&scratch->arena);
 }
 
 static uint64_t alignment_of(const vyre_interval *interval) {
@@ -245,7 +245,7 @@ static bool height_of(const vyre__place_part *part, const uint64_t *offsets,
                       uint64_t *out) {
   uint64_t height = 0;
   for (uint32_t i = 0; i < part->count; i++) {
-    if (offsets[i] == VYRE__NO_PLACE) return false;
+    if (offsets[i] == VYRE__NO_SOURCE_LOC) return false;
     uint64_t top = offsets[i] + part->items[i].size;
     if (top > height) height = top;
   }

@@ -13,7 +13,8 @@
 
 #include "vyre/memory.h"
 
-#define VYRE__NO_PLACE UINT64_MAX /* the offset of what could not be placed */
+#define VYRE__NO_SOURCE_LOC \
+  UINT64_MAX /* the offset of what could not be placed */
 
 typedef struct vyre__place_item {
   uint64_t size;        /* in units, never 0 */
@@ -117,7 +118,7 @@ static inline bool vyre__place_meet(const vyre__place_item *a,
 /* These return false only if the arena has no more memory. */
 
 /* Places the items of @p whole in an order, each on top of all that lives in
- * its sections. An item that would end above the capacity gets VYRE__NO_PLACE.
+ * its sections. An item that would end above the capacity gets VYRE__NO_SOURCE_LOC.
  * Linear but for a logarithm. */
 bool vyre__place_skyline(vyre_arena *arena, const vyre__place_part *whole,
                          const uint32_t *order, uint64_t capacity,

@@ -241,7 +241,7 @@ bool vyre__place_skyline(vyre_arena *arena, const vyre__place_part *whole,
     const vyre__place_item *item = &whole->items[order[k]];
     uint64_t at = skyline_height(&sky, item->first, item->last);
     bool fits = vyre__place_raise(&at, item->alignment, item->size, capacity);
-    offsets[order[k]] = fits ? at : VYRE__NO_PLACE;
+    offsets[order[k]] = fits ? at : VYRE__NO_SOURCE_LOC;
     if (fits) skyline_raise(&sky, item->first, item->last, at + item->size);
   }
   return true;

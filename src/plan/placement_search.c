@@ -100,7 +100,7 @@ static void put_down(searcher *s, const frame *f, uint32_t index) {
     uint64_t low = top;
     bool fits =
         vyre__place_raise(&low, other->alignment, other->size, s->capacity);
-    s->low[j] = fits ? low : VYRE__NO_PLACE;
+    s->low[j] = fits ? low : VYRE__NO_SOURCE_LOC;
   }
 }
 
@@ -141,7 +141,7 @@ static bool sections_hold(searcher *s, const frame *f) {
     if (s->placed[j]) continue;
     const vyre__place_item *item = &s->items[j];
     uint64_t low = s->low[j];
-    if (low == VYRE__NO_PLACE) return false;
+    if (low == VYRE__NO_SOURCE_LOC) return false;
     if (!in_order(s, f, j)) {
       low = f->after_offset + 1;
       if (!vyre__place_raise(&low, item->alignment, item->size, s->capacity)) {

@@ -255,9 +255,9 @@ bool vyre__place_sweep(vyre_arena *arena, const vyre__place_part *whole,
         give_back(&s, s.taken[ended]);
       }
     }
-    offsets[i] = VYRE__NO_PLACE;
+    offsets[i] = VYRE__NO_SOURCE_LOC;
     if (!take(&s, item, capacity, &s.taken[i], &offsets[i])) {
-      offsets[i] = VYRE__NO_PLACE;
+      offsets[i] = VYRE__NO_SOURCE_LOC;
       continue;
     }
     s.ending_next[i] = s.ending[item->last];

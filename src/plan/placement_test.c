@@ -669,8 +669,8 @@ TEST(scratch_leaves_no_trace_in_a_plan) {
     check_same(&first, &again);
     again = plan_with(v, count, NULL);
     check_same(&first, &again);
-    vyre_placement_scratch_finish(&fresh);
-    vyre_arena_finish(&arena);
+    vyre_placement_scratch_deinit(&fresh);
+    vyre_arena_deinit(&arena);
   }
 }
 
@@ -691,7 +691,7 @@ TEST(group_numbers_matter_only_by_their_order) {
                                        &plans[1], &st),
              st);
     check_same(&plans[0], &plans[1]);
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
   }
 }
 
@@ -714,8 +714,8 @@ TEST(a_second_plan_of_the_same_input_allocates_nothing) {
           st);
       if (turn > 0) CHECK_U64(heap.calls, calls);
     }
-    vyre_arena_finish(&arena);
-    vyre_placement_scratch_finish(&mine);
+    vyre_arena_deinit(&arena);
+    vyre_placement_scratch_deinit(&mine);
     CHECK_U64(heap.live_bytes, 0);
   }
 }
@@ -734,8 +734,8 @@ static vyre_code plan_once(vyre_allocator allocator, vyre_status *st) {
       vyre_placement_plan_build(v, count, &few, &mine, &arena, &plan, st);
   if (code == VYRE_OK) CHECK(plan.search_nodes > 0);
   if (code != VYRE_OK) CHECK(!plan.offsets && plan.interval_count == 0);
-  vyre_arena_finish(&arena);
-  vyre_placement_scratch_finish(&mine);
+  vyre_arena_deinit(&arena);
+  vyre_placement_scratch_deinit(&mine);
   return code;
 }
 
@@ -745,8 +745,8 @@ TEST(every_failed_allocation_is_told_and_leaks_nothing) {
 
 TEST(finishing_nothing_is_fine) {
   vyre_placement_scratch zeroed = {0};
-  vyre_placement_scratch_finish(NULL);
-  vyre_placement_scratch_finish(&zeroed);
+  vyre_placement_scratch_deinit(NULL);
+  vyre_placement_scratch_deinit(&zeroed);
 }
 
 /* --- printing --------------------------------------------------------------*/
@@ -821,8 +821,8 @@ TEST(a_writer_that_refuses_ends_the_print) {
 }
 
 TEST(memory_is_given_back) {
-  vyre_placement_scratch_finish(&scratch);
-  vyre_arena_finish(&results);
+  vyre_placement_scratch_deinit(&scratch);
+  vyre_arena_deinit(&results);
   CHECK_U64(vyre_arena_footprint(&scratch.arena), 0);
 }
 

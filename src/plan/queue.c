@@ -93,17 +93,17 @@ vyre_code vyre_queue_plan_build(const vyre_queue_profile *profile,
   return VYRE_OK;
 }
 
-vyre_code vyre_queue_backpressure_build(const vyre_queue_profile *profile,
-                                        uint64_t max_items_per_drain,
-                                        vyre_queue_backpressure_plan *out,
-                                        vyre_status *st) {
+vyre_code vyre_queue_drain_plan_build(const vyre_queue_profile *profile,
+                                      uint64_t max_items_per_drain,
+                                      vyre_queue_drain_plan *out,
+                                      vyre_status *st) {
   vyre__status_begin(st);
   if (!out) {
-    return vyre__null_argument(st, "vyre_queue_backpressure_build", "out");
+    return vyre__null_argument(st, "vyre_queue_drain_plan_build", "out");
   }
-  *out = (vyre_queue_backpressure_plan){0};
+  *out = (vyre_queue_drain_plan){0};
   if (!profile) {
-    return vyre__null_argument(st, "vyre_queue_backpressure_build", "profile");
+    return vyre__null_argument(st, "vyre_queue_drain_plan_build", "profile");
   }
   uint64_t chunks;
   if (!vyre__ceil_div_u64(profile->queue_capacity, max_items_per_drain,
@@ -115,7 +115,7 @@ vyre_code vyre_queue_backpressure_build(const vyre_queue_profile *profile,
   vyre_queue_plan queue;
   VYRE_TRY(vyre_queue_plan_build(profile, &queue, vyre__status_open(st)));
   uint64_t capacity = profile->queue_capacity;
-  *out = (vyre_queue_backpressure_plan){
+  *out = (vyre_queue_drain_plan){
       .queue = queue,
       .strategy = chunks == 1 ? VYRE_DRAIN_SINGLE_RESIDENT
                               : VYRE_DRAIN_CHUNKED_RESIDENT,
@@ -141,14 +141,16 @@ static uint64_t expanded_capacity(const vyre_queue_expansion_profile *profile,
   return capacity > profile->initial_items ? capacity : profile->initial_items;
 }
 
-vyre_code vyre_queue_expansion_build(
+vyre_code vyre_queue_expansion_plan_build(
     const vyre_queue_expansion_profile *profile, vyre_queue_expansion_plan *out,
     vyre_status *st) {
   vyre__status_begin(st);
-  if (!out) return vyre__null_argument(st, "vyre_queue_expansion_build", "out");
+  if (!out)
+    return vyre__null_argument(st, "vyre_queue_expansion_plan_build", "out");
   *out = (vyre_queue_expansion_plan){0};
   if (!profile) {
-    return vyre__null_argument(st, "vyre_queue_expansion_build", "profile");
+    return vyre__null_argument(st, "vyre_queue_expansion_plan_build",
+                               "profile");
   }
   uint64_t desired;
   if (!vyre__add_u64(profile->initial_items, profile->expansion_items,
@@ -189,8 +191,8 @@ bool vyre_queue_plan_print(const vyre_queue_plan *plan, vyre_writer writer) {
   return out.ok;
 }
 
-bool vyre_queue_backpressure_print(const vyre_queue_backpressure_plan *plan,
-                                   vyre_writer writer) {
+bool vyre_queue_drain_plan_print(const vyre_queue_drain_plan *plan,
+                                 vyre_writer writer) {
   if (!plan) return false;
   vyre__printer out = vyre__printer_make(writer);
   vyre__print(&out, "work queue, drained in windows\n");
@@ -201,8 +203,8 @@ bool vyre_queue_backpressure_print(const vyre_queue_backpressure_plan *plan,
   return out.ok;
 }
 
-bool vyre_queue_expansion_print(const vyre_queue_expansion_plan *plan,
-                                vyre_writer writer) {
+bool vyre_queue_expansion_plan_print(const vyre_queue_expansion_plan *plan,
+                                     vyre_writer writer) {
   if (!plan) return false;
   vyre__printer out = vyre__printer_make(writer);
   vyre__print(&out, "work queue, with room to expand\n");

@@ -111,11 +111,10 @@ TEST(drain_windows_cover_the_capacity) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     vyre_queue_profile profile = {0,     cases[i].capacity,        1, 0,
                                   MAX64, VYRE_HOST_SYNC_FINAL_ONLY};
-    vyre_queue_backpressure_plan plan;
+    vyre_queue_drain_plan plan;
     vyre_status st = {0};
-    CHECK_OK(
-        vyre_queue_backpressure_build(&profile, cases[i].drain, &plan, &st),
-        st);
+    CHECK_OK(vyre_queue_drain_plan_build(&profile, cases[i].drain, &plan, &st),
+             st);
     CHECK_U64(plan.items_per_chunk, cases[i].items);
     CHECK_U64(plan.chunks, cases[i].chunks);
     CHECK(plan.strategy == cases[i].strategy);
@@ -126,22 +125,22 @@ TEST(drain_windows_cover_the_capacity) {
 TEST(large_queue_drains_in_eight_windows) {
   vyre_queue_profile profile = {4096, 65536,   16,
                                 128,  2 << 20, VYRE_HOST_SYNC_FINAL_ONLY};
-  vyre_queue_backpressure_plan plan;
+  vyre_queue_drain_plan plan;
   vyre_status st = {0};
-  CHECK_OK(vyre_queue_backpressure_build(&profile, 8192, &plan, &st), st);
+  CHECK_OK(vyre_queue_drain_plan_build(&profile, 8192, &plan, &st), st);
   CHECK_U64(plan.queue.resident_bytes, 1048704);
   CHECK_U64(plan.chunks, 8);
 }
 
 TEST(a_drain_window_of_zero_is_refused_before_anything_else) {
   vyre_queue_profile bad = {9, 0, 0, 0, 0, VYRE_HOST_SYNC_PARTICIPATES};
-  vyre_queue_backpressure_plan plan = {.chunks = 5};
+  vyre_queue_drain_plan plan = {.chunks = 5};
   vyre_status st = {0};
-  CHECK_FAILS(vyre_queue_backpressure_build(&bad, 0, &plan, &st), st,
+  CHECK_FAILS(vyre_queue_drain_plan_build(&bad, 0, &plan, &st), st,
               VYRE_PLAN_REJECTED, VYRE_KIND_ZERO_DRAIN_CHUNK);
   CHECK_U64(plan.chunks, 0);
   st = (vyre_status){0};
-  CHECK_FAILS(vyre_queue_backpressure_build(&bad, 1, &plan, &st), st,
+  CHECK_FAILS(vyre_queue_drain_plan_build(&bad, 1, &plan, &st), st,
               VYRE_PLAN_REJECTED, VYRE_KIND_ZERO_CAPACITY);
 }
 
@@ -157,7 +156,8 @@ TEST(expansion_takes_what_the_budget_holds_but_keeps_the_initial_items) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     vyre_queue_expansion_plan plan;
     vyre_status st = {0};
-    CHECK_OK(vyre_queue_expansion_build(&cases[i].profile, &plan, &st), st);
+    CHECK_OK(vyre_queue_expansion_plan_build(&cases[i].profile, &plan, &st),
+             st);
     CHECK_U64(plan.queue.queue_bytes, cases[i].queue_bytes);
     CHECK_U64(plan.queue.resident_bytes, cases[i].resident_bytes);
     CHECK_U64(plan.queue_capacity, cases[i].capacity);
@@ -185,8 +185,8 @@ TEST(expansion_refusals) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     vyre_queue_expansion_plan plan = {.queue_capacity = 5};
     vyre_status st = {0};
-    CHECK_FAILS(vyre_queue_expansion_build(&cases[i].profile, &plan, &st), st,
-                VYRE_PLAN_REJECTED, cases[i].kind);
+    CHECK_FAILS(vyre_queue_expansion_plan_build(&cases[i].profile, &plan, &st),
+                st, VYRE_PLAN_REJECTED, cases[i].kind);
     CHECK_U64(plan.queue_capacity, 0);
     if (i == 0) {
       CHECK_U64(status_number(&st, "required_bytes"), 192);
@@ -218,8 +218,8 @@ TEST(generated_profiles_keep_budget_and_sync) {
     CHECK(plan.final_only_host_sync);
 
     uint64_t drain = 1 + lcg_next(&state) % capacity;
-    vyre_queue_backpressure_plan windows;
-    CHECK_OK(vyre_queue_backpressure_build(&profile, drain, &windows, &st), st);
+    vyre_queue_drain_plan windows;
+    CHECK_OK(vyre_queue_drain_plan_build(&profile, drain, &windows, &st), st);
     CHECK(same_plan(&windows.queue, &plan));
     CHECK(windows.items_per_chunk <= capacity && windows.chunks >= 1);
     CHECK(windows.chunks * windows.items_per_chunk >= capacity);
@@ -234,7 +234,7 @@ TEST(generated_profiles_keep_budget_and_sync) {
                                           VYRE_HOST_SYNC_FINAL_ONLY};
     vyre_queue_expansion_plan expanded;
     if (initial + expansion == 0) continue; /* nothing to hold */
-    CHECK_OK(vyre_queue_expansion_build(&wider, &expanded, &st), st);
+    CHECK_OK(vyre_queue_expansion_plan_build(&wider, &expanded, &st), st);
     CHECK_U64(expanded.queue_capacity, initial + expansion);
   }
 }
@@ -242,7 +242,7 @@ TEST(generated_profiles_keep_budget_and_sync) {
 TEST(null_arguments_are_a_status) {
   vyre_queue_profile profile = {0};
   vyre_queue_plan plan;
-  vyre_queue_backpressure_plan windows;
+  vyre_queue_drain_plan windows;
   vyre_queue_expansion_plan expanded;
   vyre_status st[6] = {{0}};
   (void)profile;
@@ -250,25 +250,25 @@ TEST(null_arguments_are_a_status) {
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   CHECK_FAILS(vyre_queue_plan_build(&profile, NULL, &st[1]), st[1],
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
-  CHECK_FAILS(vyre_queue_backpressure_build(NULL, 1, &windows, &st[2]), st[2],
+  CHECK_FAILS(vyre_queue_drain_plan_build(NULL, 1, &windows, &st[2]), st[2],
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
-  CHECK_FAILS(vyre_queue_backpressure_build(&profile, 1, NULL, &st[3]), st[3],
+  CHECK_FAILS(vyre_queue_drain_plan_build(&profile, 1, NULL, &st[3]), st[3],
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
-  CHECK_FAILS(vyre_queue_expansion_build(NULL, &expanded, &st[4]), st[4],
+  CHECK_FAILS(vyre_queue_expansion_plan_build(NULL, &expanded, &st[4]), st[4],
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
-  CHECK_FAILS(vyre_queue_expansion_build(&(vyre_queue_expansion_profile){0},
-                                         NULL, &st[5]),
+  CHECK_FAILS(vyre_queue_expansion_plan_build(
+                  &(vyre_queue_expansion_profile){0}, NULL, &st[5]),
               st[5], VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
 }
 
 TEST(printers_show_every_field) {
   vyre_queue_profile profile = {256, 1024,  16,
                                 128, 32768, VYRE_HOST_SYNC_FINAL_ONLY};
-  vyre_queue_backpressure_plan plan;
+  vyre_queue_drain_plan plan;
   vyre_status st = {0};
-  CHECK_OK(vyre_queue_backpressure_build(&profile, 512, &plan, &st), st);
+  CHECK_OK(vyre_queue_drain_plan_build(&profile, 512, &plan, &st), st);
   text_buffer text = {0};
-  CHECK(vyre_queue_backpressure_print(&plan, text_writer(&text)));
+  CHECK(vyre_queue_drain_plan_print(&plan, text_writer(&text)));
   static const char *const parts[] = {"queue_bytes",
                                       "16,384 bytes",
                                       "control_bytes",
@@ -291,7 +291,7 @@ TEST(printers_show_every_field) {
   CHECK_HAS(text.bytes, "16,512");
   text = (text_buffer){0};
   vyre_queue_expansion_plan wide = {plan.queue, 4000, 1024};
-  CHECK(vyre_queue_expansion_print(&wide, text_writer(&text)));
+  CHECK(vyre_queue_expansion_plan_print(&wide, text_writer(&text)));
   CHECK_HAS(text.bytes, "4,000 items");
   CHECK(!vyre_queue_plan_print(&plan.queue, refusing_writer()));
   CHECK_TEXT(vyre_drain_strategy_name(VYRE_DRAIN_COUNT), "?");

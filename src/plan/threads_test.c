@@ -35,7 +35,8 @@ static vyre_code plan_all(const shared_input *input, vyre_arena *arena,
   const vyre_interval *intervals;
   vyre_code code =
       vyre_binding_plan_build(input->program, arena, &bindings, NULL);
-  if (!code) code = vyre_binding_plan_layout(&bindings, arena, &layout, NULL);
+  if (!code)
+    code = vyre_layout_fingerprint_from_plan(&bindings, arena, &layout, NULL);
   if (!code) code = vyre_capture_plan_build(&bindings, &capture, NULL);
   if (!code) {
     code = vyre_frontier_plan_build(&input->desc, waves, arena, &plan, NULL);
@@ -65,9 +66,9 @@ static void *work(void *self) {
     vyre_arena_reset(&arena);
     me->code = plan_all(me->input, &arena, &waves, &places, me);
   }
-  vyre_placement_scratch_finish(&places);
-  vyre_barrier_scratch_finish(&waves);
-  vyre_arena_finish(&arena);
+  vyre_placement_scratch_deinit(&places);
+  vyre_barrier_scratch_deinit(&waves);
+  vyre_arena_deinit(&arena);
   return NULL;
 }
 

@@ -4,9 +4,9 @@
  * A dispatch is a run: an object of its pipeline that has room for everything one
  * dispatch needs, and is used again and again, so that a warm one allocates
  * nothing and takes no lock. It goes through
- *   vyre__run_prepare   all checks, nothing changed
- *   vyre__run_stage     only for work that outlives the call: inputs are copied
- *   vyre__run_execute   memory for outputs, first contents, the backend, results
+ *   vyre__prepared_check   all checks, nothing changed
+ *   vyre__prepared_stage     only for work that outlives the call: inputs are copied
+ *   vyre__prepared_execute   memory for outputs, first contents, the backend, results
  * on the caller's thread, or, with a fence, on the device's queue. */
 #ifndef VYRE_RUNTIME_RUNTIME_H
 #define VYRE_RUNTIME_RUNTIME_H
@@ -113,19 +113,20 @@ void vyre__queue_wait(vyre_device *device);
 /* A replay that this thread is in the middle of. What is queued may wait for its
  * end, so that no callback of it can wait for what is queued: what it asks for
  * belongs to the replay, and comes before. On the stack of who runs it. */
-typedef struct vyre__turn {
+typedef struct vyre__replay_scope {
   const vyre_device *device;
-  struct vyre__turn *outer;
-} vyre__turn;
+  struct vyre__replay_scope *outer;
+} vyre__replay_scope;
 
-void vyre__turn_begin(vyre__turn *turn, const vyre_device *device);
-void vyre__turn_end(const vyre__turn *turn);
-bool vyre__has_turn(const vyre_device *device);
+void vyre__replay_scope_begin(vyre__replay_scope *turn,
+                              const vyre_device *device);
+void vyre__replay_scope_end(const vyre__replay_scope *turn);
+bool vyre__replay_scope_is_held(const vyre_device *device);
 /* One more is done: what it wrote is there. */
 void vyre__queue_passed(vyre__queue *queue);
 /* Ends it when all is done. NULL is fine. From its own thread it does not wait.
  */
-void vyre__queue_finish(vyre__queue *queue);
+void vyre__queue_deinit(vyre__queue *queue);
 
 /* --- resident buffers ------------------------------------------------------- */
 
@@ -134,41 +135,44 @@ enum { VYRE__CHUNK_SLOTS = 256, VYRE__CHUNKS = 4096 };
 /* state: generation in the high half; below it a bit that says that the handle
  * is good, and how many use the buffer right now. Whoever takes that half to zero
  * frees the buffer. */
-typedef struct vyre__resident_slot {
+typedef struct vyre__device_buffer {
   _Atomic uint64_t state;
   vyre__buffer *buffer;
   uint32_t next_free; /* index + 1 */
-} vyre__resident_slot;
+} vyre__device_buffer;
 
-typedef struct vyre__residents {
-  _Atomic(vyre__resident_slot *) chunks[VYRE__CHUNKS];
+typedef struct vyre__device_buffers {
+  _Atomic(vyre__device_buffer *) chunks[VYRE__CHUNKS];
   pthread_mutex_t lock; /* of those who create and free */
   uint32_t count;       /* slots that were ever used */
   uint32_t first_free;  /* index + 1; 0: none */
-} vyre__residents;
+} vyre__device_buffers;
 
 /* Finds a buffer and keeps it from being freed. */
-vyre_code vyre__resident_acquire(vyre_device *device, vyre_resident handle,
-                                 vyre__resident_slot **out, vyre_status *st);
-void vyre__resident_drop(vyre_device *device, vyre__resident_slot *slot);
-void vyre__residents_finish(vyre_device *device);
+vyre_code vyre__device_buffer_acquire(vyre_device *device, vyre_buffer handle,
+                                      vyre__device_buffer **out,
+                                      vyre_status *st);
+void vyre__device_buffer_release(vyre_device *device,
+                                 vyre__device_buffer *slot);
+void vyre__device_buffers_deinit(vyre_device *device);
 
 /* Memory of somebody else that becomes a resident buffer; let_go is called, on
  * whatever thread, when the buffer is gone. data may be NULL if size is 0. */
-typedef struct vyre__adopted {
+typedef struct vyre__imported_memory {
   void *data;
   uint64_t size;
   bool is_read_only;
   void (*let_go)(void *self);
   void *let_go_self;
-} vyre__adopted;
+} vyre__imported_memory;
 
-vyre_code vyre__resident_adopt(vyre_device *device, const vyre__adopted *memory,
-                               vyre_resident *out, vyre_status *st);
+vyre_code vyre__device_buffer_import(vyre_device *device,
+                                     const vyre__imported_memory *memory,
+                                     vyre_buffer *out, vyre_status *st);
 
 /* @p what ("output", "slot") @p name would write a buffer that is read-only. */
-vyre_code vyre__resident_read_only(const char *what, const char *name,
-                                   vyre_status *st);
+vyre_code vyre__device_buffer_read_only(const char *what, const char *name,
+                                        vyre_status *st);
 
 /* Bytes between host and buffer; ranges are checked. */
 vyre_code vyre__buffer_write(vyre_device *device, vyre__buffer *buffer,
@@ -178,18 +182,19 @@ vyre_code vyre__buffer_read(vyre_device *device, vyre__buffer *buffer,
                             uint64_t offset, void *data, size_t size,
                             vyre_status *st);
 
-typedef struct vyre__bound vyre__bound;
+typedef struct vyre__bound_buffer vyre__bound_buffer;
 
 /* Zeroes a range; copies the input of a binding to its output, where one of them
  * is memory that only the device sees. */
 vyre_code vyre__buffer_clear(vyre_device *device, vyre__buffer *buffer,
                              uint64_t offset, size_t size, vyre_status *st);
-vyre_code vyre__buffer_copy(vyre_device *device, const vyre__bound *bound,
-                            size_t size, vyre_arena *scratch, vyre_status *st);
+vyre_code vyre__buffer_copy(vyre_device *device,
+                            const vyre__bound_buffer *bound, size_t size,
+                            vyre_arena *scratch, vyre_status *st);
 
 /* --- devices ---------------------------------------------------------------- */
 
-typedef struct vyre__run vyre__run;
+typedef struct vyre__prepared vyre__prepared;
 
 enum { VYRE__DEVICE_REASON = 160 };
 
@@ -200,24 +205,25 @@ typedef struct vyre__atomic_counters {
 } vyre__atomic_counters;
 
 /* scratch_pool.c: memory that a call has for its own time, aligned to 16. */
-typedef struct vyre__room {
+typedef struct vyre__scratch_block {
   _Alignas(16) size_t size; /* of all of it */
   _Alignas(16) unsigned char bytes[];
-} vyre__room;
+} vyre__scratch_block;
 
-typedef enum vyre__room_kind {
-  VYRE__ROOM_RUNS,  /* of the items of a batch */
-  VYRE__ROOM_PARTS, /* of memory that they bind */
-  VYRE__ROOM_KINDS
-} vyre__room_kind;
+typedef enum vyre__scratch_kind {
+  VYRE__SCRATCH_PREPARED, /* of the items of a batch */
+  VYRE__SCRATCH_PARTS,    /* of memory that they bind */
+  VYRE__SCRATCH_KINDS
+} vyre__scratch_kind;
 
 /* At least @p size bytes, which were kept, if they are enough; NULL without
  * memory. Given back, they are kept for the next who asks. */
-vyre__room *vyre__room_take(vyre_device *device, vyre__room_kind kind,
-                            size_t size);
-void vyre__room_give(vyre_device *device, vyre__room_kind kind,
-                     vyre__room *room);
-void vyre__rooms_finish(vyre_device *device);
+vyre__scratch_block *vyre__scratch_acquire(vyre_device *device,
+                                           vyre__scratch_kind kind,
+                                           size_t size);
+void vyre__scratch_return(vyre_device *device, vyre__scratch_kind kind,
+                          vyre__scratch_block *room);
+void vyre__scratch_pool_deinit(vyre_device *device);
 
 enum { VYRE__COMPILERS = 8 };
 
@@ -231,19 +237,19 @@ struct vyre__device_inside {
   uint64_t id;
   char name[VYRE_DEVICE_NAME];
   char reason[VYRE__DEVICE_REASON];
-  vyre__residents residents;
-  _Atomic(vyre__room *) rooms[VYRE__ROOM_KINDS];
+  vyre__device_buffers residents;
+  _Atomic(vyre__scratch_block *) rooms[VYRE__SCRATCH_KINDS];
   pthread_mutex_t lock; /* of the queues, while they begin */
   vyre__queue *work;
   vyre__queue *compile[VYRE__COMPILERS]; /* programs compile at the same time */
   atomic_uint compiles_begun;
   vyre__pipeline_table pipelines; /* that compiles share */
   pthread_mutex_t run_lock; /* of the list of all runs, whose counters count */
-  vyre__run *first_run;
+  vyre__prepared *first_run;
   pthread_mutex_t flight_lock; /* of the replays that run; conflicts.c */
   pthread_cond_t landed;
-  struct vyre__flight *flights;
-  vyre_number_class *numbers;   /* found by a probe; NULL: it is exact */
+  struct vyre__active_replay *flights;
+  vyre_float_op_info *numbers;  /* found by a probe; NULL: it is exact */
   vyre_device *next, *previous; /* of all that are open; counters.c */
   _Alignas(64) vyre__atomic_counters counters;
 };
@@ -271,7 +277,7 @@ vyre_code vyre__device_open_given(vyre_context *context,
                                   const void *given, vyre_device **out,
                                   vyre_status *st);
 
-/* vyre_device_list and vyre_device_open over tables that need not be those that
+/* vyre_device_info_at and vyre_device_open over tables that need not be those that
  * are built in, best first: for tests. */
 typedef struct vyre__backends {
   const vyre__backend *const *list;
@@ -309,12 +315,12 @@ void vyre__counters_clear(vyre_device *device);
  * id, also when it is closed. */
 void vyre__counters_retained(uint64_t device, uint64_t change);
 /* As enter and leave, for a run: what it has counted is the device's when it leaves. */
-void vyre__counters_enter_run(vyre__run *run);
-void vyre__counters_leave_run(vyre__run *run);
+void vyre__counters_enter_run(vyre__prepared *run);
+void vyre__counters_leave_run(vyre__prepared *run);
 
 /* --- pipelines -------------------------------------------------------------- */
 
-enum { VYRE__KEPT_RUNS = 8, VYRE__SPARE_RUNS = 1024 };
+enum { VYRE__PREPARED_PER_PIPELINE = 8, VYRE__PREPARED_SPARE = 1024 };
 
 /* Dispatches in a row that are something else each time, after which what they
  * were given is remembered only once in so many. */
@@ -322,11 +328,11 @@ enum { VYRE__PATIENCE = 4, VYRE__SELDOM = 32 };
 
 /* Whether somebody has a run. ASKED: somebody has it, and lets go of resident
  * buffers with it, since one was freed in the meantime. */
-typedef atomic_uchar vyre__run_state;
-enum { VYRE__RUN_IDLE, VYRE__RUN_BUSY, VYRE__RUN_ASKED };
+typedef atomic_uchar vyre__prepared_state;
+enum { VYRE__PREPARED_IDLE, VYRE__PREPARED_BUSY, VYRE__PREPARED_WANTED };
 
 /* A binding of the plan, as every dispatch needs it. */
-typedef struct vyre__port {
+typedef struct vyre__binding_info {
   const vyre_binding *binding;
   uint64_t static_bytes;          /* only if is_static; else 0 */
   uint32_t index;                 /* among the bindings */
@@ -335,10 +341,10 @@ typedef struct vyre__port {
   uint8_t aligned;     /* what its address is a multiple of, or it is copied */
   bool is_static;
   bool is_covered; /* the grid covers the longest of these */
-} vyre__port;
+} vyre__binding_info;
 
 /* Fills pipeline->inside->ports from its plan. */
-vyre_code vyre__ports_make(vyre_pipeline *pipeline, vyre_status *st);
+vyre_code vyre__binding_infos_build(vyre_pipeline *pipeline, vyre_status *st);
 
 struct vyre__pipeline_inside {
   atomic_uint references;
@@ -346,15 +352,16 @@ struct vyre__pipeline_inside {
    * grows, so that a dispatch reads it without a lock. */
   _Atomic(vyre_pipeline *) variants;
   vyre_pipeline *next_variant;
-  pthread_mutex_t lock;    /* of those who add to it */
-  const vyre__port *ports; /* one a binding; all in the pipeline's arena */
-  const vyre__port **inputs,
+  pthread_mutex_t lock; /* of those who add to it */
+  const vyre__binding_info
+      *ports; /* one a binding; all in the pipeline's arena */
+  const vyre__binding_info **inputs,
       **outputs; /* those that have one, in their order */
   struct {
-    vyre__run_state state; /* busy also while the run is made */
-    vyre__run *run; /* whose it is while it is busy; NULL: not made yet */
-  } runs[VYRE__KEPT_RUNS];
-  _Atomic(vyre__run *) spare; /* more of them, for batches: a list */
+    vyre__prepared_state state; /* busy also while the run is made */
+    vyre__prepared *run; /* whose it is while it is busy; NULL: not made yet */
+  } runs[VYRE__PREPARED_PER_PIPELINE];
+  _Atomic(vyre__prepared *) spare; /* more of them, for batches: a list */
 
   atomic_bool
       wants_full; /* quick code was made, and nobody makes the full yet */
@@ -380,7 +387,7 @@ vyre_code vyre__pipeline_compile_fresh(vyre_device *device,
 /* Compiles with other forms of floats than the device's, for the probe; fresh
  * too. */
 vyre_code vyre__pipeline_compile_as(vyre_device *device, vyre_program *program,
-                                    const vyre_number_class *numbers,
+                                    const vyre_float_op_info *numbers,
                                     vyre_pipeline **out, vyre_status *st);
 /* Frees a pipeline that nobody has. Leaves its reference to the device. */
 void vyre__pipeline_free(vyre_pipeline *pipeline);
@@ -410,15 +417,15 @@ vyre_code vyre__pipeline_count(vyre_pipeline *pipeline, uint64_t max_iterations,
 /* --- runs ------------------------------------------------------------------- */
 
 /* What is bound to one binding of the plan. */
-struct vyre__bound {
+struct vyre__bound_buffer {
   unsigned char *in, *out; /* NULL: none, or memory only the device sees */
   uint64_t in_size, out_size;
   uint64_t in_offset, out_offset;          /* in their resident buffers */
-  vyre__resident_slot *in_slot, *out_slot; /* the same: held once */
+  vyre__device_buffer *in_slot, *out_slot; /* the same: held once */
 };
 
 /* In and out of an input_output are the same bytes. */
-static inline bool vyre__in_place(const vyre__bound *bound) {
+static inline bool vyre__in_place(const vyre__bound_buffer *bound) {
   if (bound->in_slot && bound->in_slot == bound->out_slot) {
     return bound->in_offset == bound->out_offset;
   }
@@ -427,36 +434,35 @@ static inline bool vyre__in_place(const vyre__bound *bound) {
 
 /* Memory that is bound: of the host, or of one resident buffer that only the
  * device sees. */
-typedef struct vyre__span {
+typedef struct vyre__memory_range {
   const vyre_binding *binding;
   const void *space; /* NULL: the host */
   uint64_t begin, end;
-} vyre__span;
+} vyre__memory_range;
 
 /* An output as it was given, with the memory that its slot had. */
-typedef struct vyre__given_output {
+typedef struct vyre__host_output {
   vyre_output output;
   const void *slot_data;
   size_t slot_capacity;
-} vyre__given_output;
+} vyre__host_output;
 
 /* A run remembers what it was given last, and still holds the resident buffers of
  * that: the same once more was found good already (prepared_match.h). Who frees such a
  * buffer makes the run forget first. */
-struct vyre__run {
-  vyre_pipeline *pipeline; /* the variant that runs; not retained */
-  size_t size;             /* bytes of the whole object */
-  vyre__run_state *home;   /* its place in the pipeline; NULL: none */
-  vyre__run *next_spare;
-  uint32_t spare_count;       /* of the first: of the whole list */
-  vyre__run *next, *previous; /* of the device */
-  vyre__bound *bound;         /* one a binding of the plan */
-  vyre__view *views;          /* one a buffer of the program */
-  vyre_input_extent *extents; /* one an input */
-  vyre__span *spans;          /* room for all that is written */
-  vyre_output *outputs;       /* copies of the descriptor's */
-  vyre_resident
-      *kept; /* one an output: new buffers until they are handed out */
+struct vyre__prepared {
+  vyre_pipeline *pipeline;    /* the variant that runs; not retained */
+  size_t size;                /* bytes of the whole object */
+  vyre__prepared_state *home; /* its place in the pipeline; NULL: none */
+  vyre__prepared *next_spare;
+  uint32_t spare_count;            /* of the first: of the whole list */
+  vyre__prepared *next, *previous; /* of the device */
+  vyre__bound_buffer *bound;       /* one a binding of the plan */
+  vyre__view *views;               /* one a buffer of the program */
+  vyre_input_extent *extents;      /* one an input */
+  vyre__memory_range *spans;       /* room for all that is written */
+  vyre_output *outputs;            /* copies of the descriptor's */
+  vyre_buffer *kept; /* one an output: new buffers until they are handed out */
   const vyre_dispatch_desc *desc; /* the caller's, or `own` */
   uint32_t item;                  /* its place in the batch, for the trace */
   uint64_t batch;     /* with which it was found good as it is now; 0: none */
@@ -472,15 +478,15 @@ struct vyre__run {
   bool is_bound;       /* nothing is to be done for the views */
   uint32_t changes;    /* dispatches in a row that were given something else */
   uint32_t given_grid[3];
-  vyre_input *given_inputs;          /* one an input */
-  vyre__given_output *given_outputs; /* one an output */
+  vyre_input *given_inputs;         /* one an input */
+  vyre__host_output *given_outputs; /* one an output */
   vyre__launch launch;
 
   /* From here on: what a dispatch that is known does not touch. */
   vyre_arena scratch, staging;
   vyre_copy_report copies;
   uint32_t first_copied;          /* binding that it names */
-  vyre_slot_stats stats;          /* of its part of a stretch */
+  vyre_output_stats stats;        /* of its part of a stretch */
   vyre_dispatch_desc own;         /* of work that outlives the call */
   vyre__atomic_counters counters; /* of all its dispatches: only who has the run
                                      writes them, so that no bus is locked */
@@ -493,65 +499,69 @@ struct vyre__run {
           (value),                                                         \
       memory_order_relaxed)
 
-/* vyre__run_take, _prepare and _give are in prepared_match.h; these are what they do
+/* vyre__prepared_acquire, _prepare and _give are in prepared_match.h; these are what they do
  * seldom: another place than the first, bindings that are not known, resident
  * buffers or memory that are not kept. */
-vyre_code vyre__run_take_other(vyre_pipeline *pipeline, vyre__run **out,
-                               vyre_status *st);
+vyre_code vyre__prepared_acquire_second(vyre_pipeline *pipeline,
+                                        vyre__prepared **out, vyre_status *st);
 /* A run with no place in the pipeline, for who keeps it: those in its places are
- * for dispatches, and stay warm. Ends as all do, with vyre__run_give. */
-vyre_code vyre__run_make(vyre_pipeline *pipeline, vyre__run **out,
-                         vyre_status *st);
+ * for dispatches, and stay warm. Ends as all do, with vyre__prepared_set_outputs. */
+vyre_code vyre__prepared_create(vyre_pipeline *pipeline, vyre__prepared **out,
+                                vyre_status *st);
 /* For @p desc, which @p first knows not: the run in the second place, if it has
  * that, or should keep it; or @p first. Two that take turns, as buffers that are
  * swapped do, are then both known. The other one is given back. */
-vyre__run *vyre__run_other(vyre__run *first, const vyre_dispatch_desc *desc);
-vyre_code vyre__run_prepare_anew(vyre__run *run, vyre_status *st);
-void vyre__run_give_up(vyre__run *run);
-void vyre__run_free(vyre__run *run);
+vyre__prepared *vyre__prepared_second(vyre__prepared *first,
+                                      const vyre_dispatch_desc *desc);
+vyre_code vyre__prepared_check_again(vyre__prepared *run, vyre_status *st);
+void vyre__prepared_abandon(vyre__prepared *run);
+void vyre__prepared_free(vyre__prepared *run);
 /* A copy of its descriptor, for work that outlives the call. */
-void vyre__run_keep_desc(vyre__run *run);
+void vyre__prepared_copy_desc(vyre__prepared *run);
 /* Lets go of all resident buffers, and of what it knows. */
-void vyre__run_forget(vyre__run *run);
+void vyre__prepared_invalidate(vyre__prepared *run);
 /* After it ran, with memory that is the caller's: the same once more is known. */
-void vyre__run_remember(vyre__run *run, const vyre_dispatch_desc *desc);
+void vyre__prepared_cache(vyre__prepared *run, const vyre_dispatch_desc *desc);
 /* For who frees @p slot, and still holds it: runs that wait for their next
  * dispatch let go of it; those at work will when they are done. */
-void vyre__runs_revoke(vyre_device *device, vyre__resident_slot *slot);
+void vyre__prepared_list_revoke(vyre_device *device, vyre__device_buffer *slot);
 /* A batch takes all runs that are spare, in the order in which they were given: the
  * same batch once more finds for each of its items the run that knows it. give_to
  * puts one that is the pipeline's and has no home to the end of a list; return puts
  * a list before what is spare already. */
-typedef struct vyre__run_list {
-  vyre__run *first, *last; /* last: only in one that runs are put to */
+typedef struct vyre__prepared_list {
+  vyre__prepared *first, *last; /* last: only in one that runs are put to */
   uint32_t count;
-} vyre__run_list;
-vyre__run_list vyre__runs_borrow(vyre_pipeline *pipeline);
-void vyre__runs_return(vyre_pipeline *pipeline, vyre__run_list *list);
-void vyre__run_give_to(vyre__run *run, vyre_pipeline *pipeline,
-                       vyre__run_list *list);
+} vyre__prepared_list;
+vyre__prepared_list vyre__prepared_list_acquire(vyre_pipeline *pipeline);
+void vyre__prepared_list_return(vyre_pipeline *pipeline,
+                                vyre__prepared_list *list);
+void vyre__prepared_set_output(vyre__prepared *run, vyre_pipeline *pipeline,
+                               vyre__prepared_list *list);
 /* Lets go of the resident buffers that it holds; still says which they were. */
-void vyre__run_let_go(vyre__run *run);
+void vyre__prepared_release(vyre__prepared *run);
 
 /* Holds what the runs of a batch write against what the others bind. *item: which
  * of them is refused. */
-vyre_code vyre__batch_check(vyre__run **runs, size_t count, size_t *item,
-                            vyre_status *st);
-vyre_code vyre__run_check_options(const vyre__run *run, vyre_status *st);
-vyre_code vyre__run_check_limits(const vyre__run *run, vyre_status *st);
-vyre_code vyre__run_stage(vyre__run *run, vyre_status *st);
-vyre_code vyre__run_execute(vyre__run *run, vyre_status *st);
+vyre_code vyre__batch_check_overlap(vyre__prepared **runs, size_t count,
+                                    size_t *item, vyre_status *st);
+vyre_code vyre__prepared_check_options(const vyre__prepared *run,
+                                       vyre_status *st);
+vyre_code vyre__prepared_check_limits(const vyre__prepared *run,
+                                      vyre_status *st);
+vyre_code vyre__prepared_stage(vyre__prepared *run, vyre_status *st);
+vyre_code vyre__prepared_execute(vyre__prepared *run, vyre_status *st);
 /* Parts of it: memory of outputs and their first contents, counted in @p stats;
  * what comes back but times; the counters of one that ended well. */
-vyre_code vyre__run_bind(vyre__run *run, vyre_slot_stats *stats,
-                         vyre_status *st);
-void vyre__run_tell(const vyre__run *run, const vyre_slot_stats *stats,
-                    vyre_code code);
-void vyre__run_count(vyre__run *run, const vyre_slot_stats *stats);
+vyre_code vyre__prepared_bind(vyre__prepared *run, vyre_output_stats *stats,
+                              vyre_status *st);
+void vyre__prepared_report(const vyre__prepared *run,
+                           const vyre_output_stats *stats, vyre_code code);
+void vyre__prepared_count(vyre__prepared *run, const vyre_output_stats *stats);
 
 /* The part of prepare that looks at sizes only: run->desc is set, and pointers of
  * the host may be NULL. */
-vyre_code vyre__run_resolve(vyre__run *run, vyre_status *st);
+vyre_code vyre__prepared_resolve(vyre__prepared *run, vyre_status *st);
 /* Why bytes of the host cannot be bound where they are; NONE if they can. */
 static inline vyre_copy_reason vyre__host_reason(const vyre_device *device,
                                                  const void *data) {
@@ -589,7 +599,7 @@ uint64_t vyre__context_option(const vyre_context *context, const char *backend,
 
 /* Makes room for @p size bytes, which the slot then has, aligned for @p device,
  * which counts what it keeps. Counts in @p stats. */
-bool vyre__slot_fit(vyre_slot *slot, size_t size, const vyre_device *device,
-                    vyre_slot_stats *stats);
+bool vyre__host_buffer_fit(vyre_host_buffer *slot, size_t size,
+                           const vyre_device *device, vyre_output_stats *stats);
 
 #endif

@@ -15,34 +15,34 @@ typedef struct shape_lanes {
   bool is_anywhere; /* they begin at any x of their row */
 } shape_lanes;
 
-static inline vyre__shape shape_make(vyre__shape_kind kind, unsigned aligned,
-                                     uint64_t stride) {
-  return (vyre__shape){(uint8_t)kind, (uint8_t)aligned, stride};
+static inline vyre__lane_shape shape_make(vyre__lane_shape_kind kind,
+                                          unsigned aligned, uint64_t stride) {
+  return (vyre__lane_shape){(uint8_t)kind, (uint8_t)aligned, stride};
 }
 
-static inline vyre__shape shape_varying(void) {
-  return shape_make(VYRE__SHAPE_VARYING, 0, 0);
+static inline vyre__lane_shape shape_varying(void) {
+  return shape_make(VYRE__LANE_SHAPE_VARYING, 0, 0);
 }
 
-static inline vyre__shape shape_unseen(void) {
-  return (vyre__shape){SHAPE_UNSEEN, 0, 0};
+static inline vyre__lane_shape shape_unseen(void) {
+  return (vyre__lane_shape){SHAPE_UNSEEN, 0, 0};
 }
 
-static inline bool shape_equal(vyre__shape a, vyre__shape b) {
+static inline bool shape_equal(vyre__lane_shape a, vyre__lane_shape b) {
   return a.kind == b.kind && a.aligned == b.aligned && a.stride == b.stride;
 }
 
-unsigned vyre__shape_bits(vyre_type type);
+unsigned vyre__lane_shape_bits(vyre_type type);
 
 /* What one or the other is, the same one for all lanes. */
-vyre__shape vyre__shape_join(vyre__shape a, vyre__shape b);
+vyre__lane_shape vyre__lane_shape_join(vyre__lane_shape a, vyre__lane_shape b);
 
 /* The same, if it is not the same one for all vectors of the workgroup. */
-vyre__shape vyre__shape_apart(vyre__shape s);
+vyre__lane_shape vyre__lanes_diverge(vyre__lane_shape s);
 
 /* Of LOCAL_ID. */
-vyre__shape vyre__shape_local_id(const uint32_t workgroup[3], unsigned axis,
-                                 shape_lanes lanes);
+vyre__lane_shape vyre__lane_shape_local_id(const uint32_t workgroup[3],
+                                           unsigned axis, shape_lanes lanes);
 
 /* A u32 as a sum of ids, each so many times, and something uniform: where rows of
  * a workgroup do not fill vectors, no id has a shape, but some sums do. */
@@ -53,19 +53,24 @@ typedef struct shape_sum {
 } shape_sum;
 
 /* Whether sums have shapes that their parts do not have. */
-bool vyre__shape_needs_sums(const uint32_t workgroup[3], shape_lanes lanes);
+bool vyre__lane_shape_needs_sums(const uint32_t workgroup[3],
+                                 shape_lanes lanes);
 
 /* Of @p inst, which has @p shape, from those of its operands. */
-shape_sum vyre__shape_sum_of(const vyre__low_inst *inst, vyre__shape shape,
-                             const vyre__shape operands[2],
-                             const shape_sum sums[2]);
+shape_sum vyre__lane_shape_sum_of(const vyre__lir_inst *inst,
+                                  vyre__lane_shape shape,
+                                  const vyre__lane_shape operands[2],
+                                  const shape_sum sums[2]);
 
 /* The shape of such a sum. */
-vyre__shape vyre__shape_of_sum(shape_sum sum, const uint32_t workgroup[3],
-                               shape_lanes lanes);
+vyre__lane_shape vyre__lane_shape_of_sum(shape_sum sum,
+                                         const uint32_t workgroup[3],
+                                         shape_lanes lanes);
 
 /* Of a pure operation. @p from is the type of its first operand. */
-vyre__shape vyre__shape_pure(const vyre__low_inst *inst, vyre_type from,
-                             const vyre__shape operands[3], shape_lanes lanes);
+vyre__lane_shape vyre__lane_shape_pure(const vyre__lir_inst *inst,
+                                       vyre_type from,
+                                       const vyre__lane_shape operands[3],
+                                       shape_lanes lanes);
 
 #endif

@@ -6,7 +6,7 @@
  * are those of k * stride and the rest is the base's. */
 #include "spmd/lane_shape_internal.h"
 
-unsigned vyre__shape_bits(vyre_type type) {
+unsigned vyre__lane_shape_bits(vyre_type type) {
   switch (type) {
     case VYRE_TYPE_BOOL:
       return 1;
@@ -47,45 +47,46 @@ static unsigned most(unsigned a, unsigned b) {
 
 /* --- several in one ---------------------------------------------------------*/
 
-vyre__shape vyre__shape_join(vyre__shape a, vyre__shape b) {
+vyre__lane_shape vyre__lane_shape_join(vyre__lane_shape a, vyre__lane_shape b) {
   if (a.kind == SHAPE_UNSEEN) return b;
   if (b.kind == SHAPE_UNSEEN || shape_equal(a, b)) return a;
   unsigned aligned = least(a.aligned, b.aligned);
-  if (vyre__shape_is_uniform(a) && vyre__shape_is_uniform(b)) {
-    unsigned kind = most(most(a.kind, b.kind), VYRE__SHAPE_GROUP);
-    return shape_make((vyre__shape_kind)kind, aligned, 0);
+  if (vyre__lane_shape_is_uniform(a) && vyre__lane_shape_is_uniform(b)) {
+    unsigned kind = most(most(a.kind, b.kind), VYRE__LANE_SHAPE_GROUP);
+    return shape_make((vyre__lane_shape_kind)kind, aligned, 0);
   }
-  if (a.kind == VYRE__SHAPE_LINEAR && b.kind == VYRE__SHAPE_LINEAR &&
+  if (a.kind == VYRE__LANE_SHAPE_LINEAR && b.kind == VYRE__LANE_SHAPE_LINEAR &&
       a.stride == b.stride) {
-    return shape_make(VYRE__SHAPE_LINEAR, aligned, a.stride);
+    return shape_make(VYRE__LANE_SHAPE_LINEAR, aligned, a.stride);
   }
   return shape_varying();
 }
 
-vyre__shape vyre__shape_apart(vyre__shape s) {
-  if (s.kind != VYRE__SHAPE_GROUP) return s;
-  return shape_make(VYRE__SHAPE_VECTOR, s.aligned, 0);
+vyre__lane_shape vyre__lanes_diverge(vyre__lane_shape s) {
+  if (s.kind != VYRE__LANE_SHAPE_GROUP) return s;
+  return shape_make(VYRE__LANE_SHAPE_VECTOR, s.aligned, 0);
 }
 
 /* LINEAR, or the same for all if the stride turned out to be 0. */
-static vyre__shape linear(uint64_t stride, unsigned aligned, unsigned bits) {
+static vyre__lane_shape linear(uint64_t stride, unsigned aligned,
+                               unsigned bits) {
   stride &= low_bits(bits);
   aligned = least(aligned, bits);
-  return shape_make(stride ? VYRE__SHAPE_LINEAR : VYRE__SHAPE_VECTOR, aligned,
-                    stride);
+  return shape_make(stride ? VYRE__LANE_SHAPE_LINEAR : VYRE__LANE_SHAPE_VECTOR,
+                    aligned, stride);
 }
 
-static vyre__shape vector(unsigned aligned, unsigned bits) {
-  return shape_make(VYRE__SHAPE_VECTOR, least(aligned, bits), 0);
+static vyre__lane_shape vector(unsigned aligned, unsigned bits) {
+  return shape_make(VYRE__LANE_SHAPE_VECTOR, least(aligned, bits), 0);
 }
 
 /* --- ids --------------------------------------------------------------------*/
 
-vyre__shape vyre__shape_local_id(const uint32_t workgroup[3], unsigned axis,
-                                 shape_lanes lanes) {
+vyre__lane_shape vyre__lane_shape_local_id(const uint32_t workgroup[3],
+                                           unsigned axis, shape_lanes lanes) {
   uint32_t x = workgroup[0], row = x * workgroup[1], width = lanes.width;
-  if (workgroup[axis] == 1) return shape_make(VYRE__SHAPE_CONSTANT, 32, 0);
-  if (lanes.count == 1) return shape_make(VYRE__SHAPE_VECTOR, 0, 0);
+  if (workgroup[axis] == 1) return shape_make(VYRE__LANE_SHAPE_CONSTANT, 32, 0);
+  if (lanes.count == 1) return shape_make(VYRE__LANE_SHAPE_VECTOR, 0, 0);
   bool is_line = workgroup[1] == 1 && workgroup[2] == 1;
   if (axis == 0 && (is_line || x % width == 0)) {
     bool is_first = x == width || (is_line && x < width);
@@ -95,12 +96,13 @@ vyre__shape vyre__shape_local_id(const uint32_t workgroup[3], unsigned axis,
   /* Rows, or planes, that fill whole vectors. */
   uint32_t inside = axis == 1 ? x : row;
   if (axis > 0 && inside % width == 0) {
-    return shape_make(VYRE__SHAPE_VECTOR, 0, 0);
+    return shape_make(VYRE__LANE_SHAPE_VECTOR, 0, 0);
   }
   return shape_varying();
 }
 
-bool vyre__shape_needs_sums(const uint32_t workgroup[3], shape_lanes lanes) {
+bool vyre__lane_shape_needs_sums(const uint32_t workgroup[3],
+                                 shape_lanes lanes) {
   return lanes.count > 1 && workgroup[0] % lanes.width != 0 &&
          (workgroup[1] > 1 || workgroup[2] > 1);
 }
@@ -118,39 +120,41 @@ static shape_sum added(shape_sum a, shape_sum b) {
   return a;
 }
 
-shape_sum vyre__shape_sum_of(const vyre__low_inst *inst, vyre__shape shape,
-                             const vyre__shape operands[2],
-                             const shape_sum sums[2]) {
+shape_sum vyre__lane_shape_sum_of(const vyre__lir_inst *inst,
+                                  vyre__lane_shape shape,
+                                  const vyre__lane_shape operands[2],
+                                  const shape_sum sums[2]) {
   shape_sum none = {{0, 0, 0}, 0, false};
-  bool is_number = operands[1].kind == VYRE__SHAPE_CONSTANT;
+  bool is_number = operands[1].kind == VYRE__LANE_SHAPE_CONSTANT;
   if (inst->type != VYRE_TYPE_U32) return none;
-  if (vyre__shape_is_uniform(shape)) {
+  if (vyre__lane_shape_is_uniform(shape)) {
     return (shape_sum){{0, 0, 0}, shape.aligned, true};
   }
-  switch ((vyre__low_op)inst->op) {
-    case VYRE__LOW_LOCAL_ID:
+  switch ((vyre__lir_op)inst->op) {
+    case VYRE__LIR_LOCAL_ID:
       none.by[inst->aux] = 1;
       none.aligned = 32;
       none.is_known = true;
       return none;
-    case VYRE__LOW_ADD:
+    case VYRE__LIR_ADD:
       return added(sums[0], sums[1]);
-    case VYRE__LOW_SUB:
+    case VYRE__LIR_SUB:
       return added(sums[0], scaled(sums[1], UINT32_MAX));
-    case VYRE__LOW_SHL:
+    case VYRE__LIR_SHL:
       if (!is_number || operands[1].stride >= 32) return none;
       return scaled(sums[0], UINT64_C(1) << operands[1].stride);
-    case VYRE__LOW_MUL:
+    case VYRE__LIR_MUL:
       if (is_number) return scaled(sums[0], operands[1].stride);
-      if (operands[0].kind != VYRE__SHAPE_CONSTANT) return none;
+      if (operands[0].kind != VYRE__LANE_SHAPE_CONSTANT) return none;
       return scaled(sums[1], operands[0].stride);
     default:
       return none;
   }
 }
 
-vyre__shape vyre__shape_of_sum(shape_sum sum, const uint32_t workgroup[3],
-                               shape_lanes lanes) {
+vyre__lane_shape vyre__lane_shape_of_sum(shape_sum sum,
+                                         const uint32_t workgroup[3],
+                                         shape_lanes lanes) {
   uint32_t stride = sum.by[0], x = workgroup[0], row = x * workgroup[1];
   unsigned aligned = sum.aligned;
   if (!sum.is_known) return shape_varying();
@@ -172,9 +176,9 @@ vyre__shape vyre__shape_of_sum(shape_sum sum, const uint32_t workgroup[3],
 
 /* The bits that k * stride may have, of a linear value in which nothing is
  * carried; false otherwise. */
-static bool moving_bits(vyre__shape s, unsigned bits, shape_lanes lanes,
+static bool moving_bits(vyre__lane_shape s, unsigned bits, shape_lanes lanes,
                         uint64_t *out) {
-  if (!vyre__shape_stays(s, bits, lanes.count)) return false;
+  if (!vyre__lane_shape_stays(s, bits, lanes.count)) return false;
   uint64_t last = s.stride * (lanes.count - 1);
   *out = low_bits(length_of(last)) & ~low_bits(zeros_of(s.stride, bits));
   return true;
@@ -182,30 +186,31 @@ static bool moving_bits(vyre__shape s, unsigned bits, shape_lanes lanes,
 
 /* A number with the same bits for all: which of @p moving are set in it, as far
  * as that is known. */
-static bool known_bits(vyre__shape s, uint64_t moving, uint64_t *out) {
-  if (s.kind == VYRE__SHAPE_CONSTANT) {
+static bool known_bits(vyre__lane_shape s, uint64_t moving, uint64_t *out) {
+  if (s.kind == VYRE__LANE_SHAPE_CONSTANT) {
     *out = s.stride & moving;
     return true;
   }
   *out = 0;
-  return vyre__shape_is_uniform(s) && length_of(moving) <= s.aligned;
+  return vyre__lane_shape_is_uniform(s) && length_of(moving) <= s.aligned;
 }
 
 /* AND, OR, XOR of a linear value and a uniform one. */
-static vyre__shape bitwise(vyre__low_op op, vyre__shape a, vyre__shape b,
-                           unsigned bits, shape_lanes lanes) {
+static vyre__lane_shape bitwise(vyre__lir_op op, vyre__lane_shape a,
+                                vyre__lane_shape b, unsigned bits,
+                                shape_lanes lanes) {
   uint64_t moving, set;
   if (!moving_bits(a, bits, lanes, &moving) || !known_bits(b, moving, &set)) {
     return shape_varying();
   }
-  if (op != VYRE__LOW_AND) {
+  if (op != VYRE__LIR_AND) {
     unsigned aligned = least(a.aligned, b.aligned);
     if (set == 0) return linear(a.stride, aligned, bits);
-    return op == VYRE__LOW_OR && set == moving ? vector(aligned, bits)
+    return op == VYRE__LIR_OR && set == moving ? vector(aligned, bits)
                                                : shape_varying();
   }
   unsigned aligned = most(a.aligned, b.aligned);
-  if (b.kind == VYRE__SHAPE_CONSTANT && length_of(b.stride) <= a.aligned) {
+  if (b.kind == VYRE__LANE_SHAPE_CONSTANT && length_of(b.stride) <= a.aligned) {
     aligned = bits; /* nothing of the base is left */
   }
   if (set == 0) return vector(aligned, bits);
@@ -213,8 +218,8 @@ static vyre__shape bitwise(vyre__low_op op, vyre__shape a, vyre__shape b,
 }
 
 /* A linear value, shifted right. */
-static vyre__shape shifted(vyre__shape a, uint64_t by, bool is_signed,
-                           unsigned bits, shape_lanes lanes) {
+static vyre__lane_shape shifted(vyre__lane_shape a, uint64_t by, bool is_signed,
+                                unsigned bits, shape_lanes lanes) {
   uint64_t moving;
   /* The sign is the base's. */
   if (!moving_bits(a, bits - is_signed, lanes, &moving) || by >= bits) {
@@ -229,56 +234,56 @@ static vyre__shape shifted(vyre__shape a, uint64_t by, bool is_signed,
 
 /* Where nothing is carried, a block of 2^n values that begins at a multiple of
  * 2^n is below a multiple of 2^n as a whole or not at all. */
-static bool compares_whole(vyre__low_op op, const vyre__shape s[2],
+static bool compares_whole(vyre__lir_op op, const vyre__lane_shape s[2],
                            unsigned bits, shape_lanes lanes) {
-  bool is_left = s[0].kind == VYRE__SHAPE_LINEAR;
-  vyre__shape a = s[!is_left], b = s[is_left];
-  bool is_signed = op == VYRE__LOW_LT_S || op == VYRE__LOW_LE_S;
-  bool is_less = op == VYRE__LOW_LT_S || op == VYRE__LOW_LT_U;
+  bool is_left = s[0].kind == VYRE__LANE_SHAPE_LINEAR;
+  vyre__lane_shape a = s[!is_left], b = s[is_left];
+  bool is_signed = op == VYRE__LIR_LT_S || op == VYRE__LIR_LE_S;
+  bool is_less = op == VYRE__LIR_LT_S || op == VYRE__LIR_LT_U;
   uint64_t moving;
-  if (!vyre__shape_is_uniform(b) ||
+  if (!vyre__lane_shape_is_uniform(b) ||
       !moving_bits(a, bits - is_signed, lanes, &moving)) {
     return false;
   }
   unsigned size = length_of(moving);
   /* a < b, and b <= a which is its opposite; of the other two, b + 1 matters. */
   if (is_left == is_less) return b.aligned >= size;
-  return b.kind == VYRE__SHAPE_CONSTANT &&
+  return b.kind == VYRE__LANE_SHAPE_CONSTANT &&
          ((b.stride + 1) & low_bits(size)) == 0;
 }
 
 /* --- one shape out of several -----------------------------------------------*/
 
 /* Zeros at the end of what is made of uniform operands. */
-static unsigned uniform_zeros(const vyre__low_inst *inst, const vyre__shape *s,
-                              unsigned bits) {
+static unsigned uniform_zeros(const vyre__lir_inst *inst,
+                              const vyre__lane_shape *s, unsigned bits) {
   unsigned a = s[0].aligned, b = s[1].aligned;
   uint64_t by = s[1].stride;
-  bool is_known = s[1].kind == VYRE__SHAPE_CONSTANT;
-  switch ((vyre__low_op)inst->op) {
-    case VYRE__LOW_ADD:
-    case VYRE__LOW_SUB:
-    case VYRE__LOW_OR:
-    case VYRE__LOW_XOR:
-    case VYRE__LOW_MIN_U:
-    case VYRE__LOW_MIN_S:
-    case VYRE__LOW_MAX_U:
-    case VYRE__LOW_MAX_S:
+  bool is_known = s[1].kind == VYRE__LANE_SHAPE_CONSTANT;
+  switch ((vyre__lir_op)inst->op) {
+    case VYRE__LIR_ADD:
+    case VYRE__LIR_SUB:
+    case VYRE__LIR_OR:
+    case VYRE__LIR_XOR:
+    case VYRE__LIR_MIN_U:
+    case VYRE__LIR_MIN_S:
+    case VYRE__LIR_MAX_U:
+    case VYRE__LIR_MAX_S:
       return least(a, b);
-    case VYRE__LOW_MUL:
+    case VYRE__LIR_MUL:
       return least(a + b, bits);
-    case VYRE__LOW_AND:
+    case VYRE__LIR_AND:
       return most(a, b);
-    case VYRE__LOW_SHL:
+    case VYRE__LIR_SHL:
       return is_known ? (unsigned)(a + by < bits ? a + by : bits) : a;
-    case VYRE__LOW_SHR_U:
-    case VYRE__LOW_SHR_S:
+    case VYRE__LIR_SHR_U:
+    case VYRE__LIR_SHR_S:
       if (a >= bits) return bits;
       return is_known && by < a ? a - (unsigned)by : 0;
-    case VYRE__LOW_ZEXT:
-    case VYRE__LOW_SEXT:
+    case VYRE__LIR_ZEXT:
+    case VYRE__LIR_SEXT:
       return a >= 32 ? bits : a;
-    case VYRE__LOW_TRUNC:
+    case VYRE__LIR_TRUNC:
       return least(a, bits);
     default:
       return 0;
@@ -286,28 +291,28 @@ static unsigned uniform_zeros(const vyre__low_inst *inst, const vyre__shape *s,
 }
 
 /* ADD, SUB, MUL and the like, of which one operand is linear. */
-static vyre__shape arithmetic(const vyre__low_inst *inst, const vyre__shape *s,
-                              unsigned bits) {
-  bool is_known = s[1].kind == VYRE__SHAPE_CONSTANT;
+static vyre__lane_shape arithmetic(const vyre__lir_inst *inst,
+                                   const vyre__lane_shape *s, unsigned bits) {
+  bool is_known = s[1].kind == VYRE__LANE_SHAPE_CONSTANT;
   uint64_t by = s[1].stride;
-  uint64_t first = s[0].kind == VYRE__SHAPE_LINEAR ? s[0].stride : 0;
-  uint64_t second = s[1].kind == VYRE__SHAPE_LINEAR ? s[1].stride : 0;
+  uint64_t first = s[0].kind == VYRE__LANE_SHAPE_LINEAR ? s[0].stride : 0;
+  uint64_t second = s[1].kind == VYRE__LANE_SHAPE_LINEAR ? s[1].stride : 0;
   unsigned aligned = uniform_zeros(inst, s, bits);
-  switch ((vyre__low_op)inst->op) {
-    case VYRE__LOW_ADD:
+  switch ((vyre__lir_op)inst->op) {
+    case VYRE__LIR_ADD:
       return linear(first + second, aligned, bits);
-    case VYRE__LOW_SUB:
+    case VYRE__LIR_SUB:
       return linear(first - second, aligned, bits);
-    case VYRE__LOW_NOT: /* -1 - a */
+    case VYRE__LIR_NOT: /* -1 - a */
       return linear(0 - first, 0, bits);
-    case VYRE__LOW_SHL:
+    case VYRE__LIR_SHL:
       if (!is_known || by >= bits) break;
       return linear(first << by, aligned, bits);
-    case VYRE__LOW_MUL:
+    case VYRE__LIR_MUL:
       if (is_known) return linear(first * by, aligned, bits);
-      if (s[0].kind != VYRE__SHAPE_CONSTANT) break;
+      if (s[0].kind != VYRE__LANE_SHAPE_CONSTANT) break;
       return linear(second * s[0].stride, aligned, bits);
-    case VYRE__LOW_TRUNC:
+    case VYRE__LIR_TRUNC:
       return linear(first, aligned, bits);
     default:
       break;
@@ -316,71 +321,76 @@ static vyre__shape arithmetic(const vyre__low_inst *inst, const vyre__shape *s,
 }
 
 /* At least one operand is linear, the others are so or uniform. */
-static vyre__shape of_linear(const vyre__low_inst *inst, vyre_type from,
-                             const vyre__shape *s, shape_lanes lanes) {
-  unsigned bits = vyre__shape_bits(from);
-  bool is_first = s[0].kind == VYRE__SHAPE_LINEAR;
-  bool is_known = s[1].kind == VYRE__SHAPE_CONSTANT;
+static vyre__lane_shape of_linear(const vyre__lir_inst *inst, vyre_type from,
+                                  const vyre__lane_shape *s,
+                                  shape_lanes lanes) {
+  unsigned bits = vyre__lane_shape_bits(from);
+  bool is_first = s[0].kind == VYRE__LANE_SHAPE_LINEAR;
+  bool is_known = s[1].kind == VYRE__LANE_SHAPE_CONSTANT;
   uint64_t by = s[1].stride, power = is_known && by ? by & (by - 1) : 1;
-  vyre__shape mask;
-  switch ((vyre__low_op)inst->op) {
-    case VYRE__LOW_AND:
-    case VYRE__LOW_OR:
-    case VYRE__LOW_XOR:
-      return bitwise((vyre__low_op)inst->op, s[!is_first], s[is_first], bits,
+  vyre__lane_shape mask;
+  switch ((vyre__lir_op)inst->op) {
+    case VYRE__LIR_AND:
+    case VYRE__LIR_OR:
+    case VYRE__LIR_XOR:
+      return bitwise((vyre__lir_op)inst->op, s[!is_first], s[is_first], bits,
                      lanes);
-    case VYRE__LOW_REM_U:
+    case VYRE__LIR_REM_U:
       if (power != 0) break;
-      mask = shape_make(VYRE__SHAPE_CONSTANT, zeros_of(by - 1, bits), by - 1);
-      return bitwise(VYRE__LOW_AND, s[0], mask, bits, lanes);
-    case VYRE__LOW_DIV_U:
+      mask =
+          shape_make(VYRE__LANE_SHAPE_CONSTANT, zeros_of(by - 1, bits), by - 1);
+      return bitwise(VYRE__LIR_AND, s[0], mask, bits, lanes);
+    case VYRE__LIR_DIV_U:
       if (power != 0) break;
       return shifted(s[0], zeros_of(by, bits), false, bits, lanes);
-    case VYRE__LOW_SHR_U:
-    case VYRE__LOW_SHR_S:
+    case VYRE__LIR_SHR_U:
+    case VYRE__LIR_SHR_S:
       if (!is_known) break;
-      return shifted(s[0], by, inst->op == VYRE__LOW_SHR_S, bits, lanes);
-    case VYRE__LOW_LT_U:
-    case VYRE__LOW_LT_S:
-    case VYRE__LOW_LE_U:
-    case VYRE__LOW_LE_S:
-      if (!compares_whole((vyre__low_op)inst->op, s, bits, lanes)) break;
+      return shifted(s[0], by, inst->op == VYRE__LIR_SHR_S, bits, lanes);
+    case VYRE__LIR_LT_U:
+    case VYRE__LIR_LT_S:
+    case VYRE__LIR_LE_U:
+    case VYRE__LIR_LE_S:
+      if (!compares_whole((vyre__lir_op)inst->op, s, bits, lanes)) break;
       return vector(0, 1);
-    case VYRE__LOW_ZEXT:
-    case VYRE__LOW_SEXT:
-      if (!vyre__shape_stays(s[0], bits - (inst->op == VYRE__LOW_SEXT),
-                             lanes.count)) {
+    case VYRE__LIR_ZEXT:
+    case VYRE__LIR_SEXT:
+      if (!vyre__lane_shape_stays(s[0], bits - (inst->op == VYRE__LIR_SEXT),
+                                  lanes.count)) {
         break;
       }
       return linear(s[0].stride, s[0].aligned >= bits ? 64 : s[0].aligned, 64);
     default:
-      return arithmetic(inst, s, vyre__shape_bits((vyre_type)inst->type));
+      return arithmetic(inst, s, vyre__lane_shape_bits((vyre_type)inst->type));
   }
   return shape_varying();
 }
 
-static vyre__shape of_select(const vyre__shape s[3]) {
-  if (!vyre__shape_is_uniform(s[0])) return shape_varying();
-  vyre__shape both = vyre__shape_join(s[1], s[2]);
-  return s[0].kind == VYRE__SHAPE_VECTOR ? vyre__shape_apart(both) : both;
+static vyre__lane_shape of_select(const vyre__lane_shape s[3]) {
+  if (!vyre__lane_shape_is_uniform(s[0])) return shape_varying();
+  vyre__lane_shape both = vyre__lane_shape_join(s[1], s[2]);
+  return s[0].kind == VYRE__LANE_SHAPE_VECTOR ? vyre__lanes_diverge(both)
+                                              : both;
 }
 
-vyre__shape vyre__shape_pure(const vyre__low_inst *inst, vyre_type from,
-                             const vyre__shape operands[3], shape_lanes lanes) {
-  unsigned count = vyre__low_ops[inst->op].operands;
-  unsigned kind = VYRE__SHAPE_GROUP;
+vyre__lane_shape vyre__lane_shape_pure(const vyre__lir_inst *inst,
+                                       vyre_type from,
+                                       const vyre__lane_shape operands[3],
+                                       shape_lanes lanes) {
+  unsigned count = vyre__lir_ops[inst->op].operands;
+  unsigned kind = VYRE__LANE_SHAPE_GROUP;
   for (unsigned i = 0; i < count; i++) {
     if (operands[i].kind == SHAPE_UNSEEN) return shape_unseen();
     kind = most(kind, operands[i].kind);
   }
-  if (inst->op == VYRE__LOW_SELECT) return of_select(operands);
-  if (kind == VYRE__SHAPE_VARYING) return shape_varying();
-  if (kind == VYRE__SHAPE_LINEAR) {
+  if (inst->op == VYRE__LIR_SELECT) return of_select(operands);
+  if (kind == VYRE__LANE_SHAPE_VARYING) return shape_varying();
+  if (kind == VYRE__LANE_SHAPE_LINEAR) {
     return is_integer(from) ? of_linear(inst, from, operands, lanes)
                             : shape_varying();
   }
-  unsigned bits = vyre__shape_bits((vyre_type)inst->type);
+  unsigned bits = vyre__lane_shape_bits((vyre_type)inst->type);
   bool has_zeros = is_integer(from) && is_integer((vyre_type)inst->type);
-  return shape_make((vyre__shape_kind)kind,
+  return shape_make((vyre__lane_shape_kind)kind,
                     has_zeros ? uniform_zeros(inst, operands, bits) : 0, 0);
 }

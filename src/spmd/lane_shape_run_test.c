@@ -50,8 +50,8 @@ typedef struct event {
 } event;
 
 typedef struct record {
-  const vyre__low_kernel *kernel;
-  const vyre__low_phase *phase; /* that is running */
+  const vyre__lir_kernel *kernel;
+  const vyre__lir_phase *phase; /* that is running */
   uint32_t *ends;               /* END of a LOOP: the LOOP; else 0 */
   rounds *nodes;                /* [0] is none */
   instance *places;             /* [0] is none */
@@ -61,13 +61,13 @@ typedef struct record {
   uint32_t table_size;
   uint32_t where[MOST_INVOCATIONS]; /* rounds that each one is in */
   bool is_full;
-  vyre__regions *regions;         /* one a phase */
-  vyre__shapes (*shapes)[WIDTHS]; /* one a phase */
+  vyre__regions *regions;              /* one a phase */
+  vyre__lane_shapes (*shapes)[WIDTHS]; /* one a phase */
   unsigned failed;
   const char *name;
 } record;
 
-static uint64_t checked[VYRE__SHAPE_VARYING + 1], shadows, steady_loops;
+static uint64_t checked[VYRE__LANE_SHAPE_VARYING + 1], shadows, steady_loops;
 static uint64_t parted_loops, lockstep_gets;
 
 static uint32_t hash_of(uint32_t a, uint32_t b, uint32_t c) {
@@ -160,20 +160,20 @@ static void observe(void *self, uint32_t invocation, uint32_t at,
   }
   uint32_t *node = &r->where[invocation];
   uint8_t op = r->kernel->code[at].op;
-  if (op == VYRE__LOW_LOOP) {
+  if (op == VYRE__LIR_LOOP) {
     *node = node_of(r, *node, at, 0);
-  } else if (op == VYRE__LOW_END && r->ends[at]) {
+  } else if (op == VYRE__LIR_END && r->ends[at]) {
     rounds here = r->nodes[*node];
     *node = node_of(r, here.parent, here.loop, here.round + 1);
-  } else if (op == VYRE__LOW_BREAK || op == VYRE__LOW_EXIT) {
-    bool is_exit = op == VYRE__LOW_EXIT;
+  } else if (op == VYRE__LIR_BREAK || op == VYRE__LIR_EXIT) {
+    bool is_exit = op == VYRE__LIR_EXIT;
     do { /* how it left its loops is what a LOOP "makes" */
       rounds here = r->nodes[*node];
       if (!*node) break;
       note(r, here.parent, here.loop, invocation, here.round * 2ull + is_exit);
       *node = here.parent;
     } while (is_exit);
-  } else if (op == VYRE__LOW_IF || op == VYRE__LOW_SET ||
+  } else if (op == VYRE__LIR_IF || op == VYRE__LIR_SET ||
              r->kernel->code[at].type != VYRE_TYPE_VOID) {
     note(r, *node, at, invocation, value);
   }
@@ -182,13 +182,13 @@ static void observe(void *self, uint32_t invocation, uint32_t at,
 /* --- claims -----------------------------------------------------------------*/
 
 static void complain(record *r, const instance *p, uint32_t width,
-                     vyre__shape s, const event *e, const char *what) {
+                     vyre__lane_shape s, const event *e, const char *what) {
   static const char *const kinds[] = {"constant", "group", "vector", "linear",
                                       "varying"};
-  char text[VYRE__LOW_TEXT];
+  char text[VYRE__LIR_TEXT];
   if (r->failed++ > 8) return;
   printf("    %s, width %u, instruction %u, '%s': claimed %s", r->name, width,
-         p->at, vyre__low_text(r->kernel, p->at, text), kinds[s.kind]);
+         p->at, vyre__lir_text(r->kernel, p->at, text), kinds[s.kind]);
   printf(" %" PRId64 " @%u, but %s: invocation %u has %" PRIu64 "\n",
          (int64_t)s.stride, s.aligned, what, e->invocation, e->value);
 }
@@ -203,9 +203,9 @@ static uint64_t mask_of(const record *r, uint32_t at) {
   }
 }
 
-static uint64_t base_of(const event *e, vyre__shape s, uint32_t width,
+static uint64_t base_of(const event *e, vyre__lane_shape s, uint32_t width,
                         uint64_t mask) {
-  uint64_t stride = s.kind == VYRE__SHAPE_LINEAR ? s.stride : 0;
+  uint64_t stride = s.kind == VYRE__LANE_SHAPE_LINEAR ? s.stride : 0;
   return (e->value - stride * (e->invocation % width)) & mask;
 }
 
@@ -225,38 +225,40 @@ static bool agrees(const event *e, uint64_t base, uint32_t width,
   return bases[vector] == base;
 }
 
-static void check_place(record *r, const instance *p, const vyre__shapes *s) {
+static void check_place(record *r, const instance *p,
+                        const vyre__lane_shapes *s) {
   static uint64_t bases[MOST_INVOCATIONS];
   static uint32_t stamps[MOST_INVOCATIONS], stamp;
-  const vyre__low_inst *inst = &r->kernel->code[p->at];
+  const vyre__lir_inst *inst = &r->kernel->code[p->at];
   uint32_t width = s->width;
   uint64_t mask = mask_of(r, p->at);
   stamp++;
-  if (inst->op == VYRE__LOW_SET) return;
-  if (inst->op == VYRE__LOW_LOOP || inst->op == VYRE__LOW_IF) {
+  if (inst->op == VYRE__LIR_SET) return;
+  if (inst->op == VYRE__LIR_LOOP || inst->op == VYRE__LIR_IF) {
     bool parts = s->parts_lanes[p->at - s->begin];
-    if (inst->op == VYRE__LOW_LOOP)
+    if (inst->op == VYRE__LIR_LOOP)
       *(parts ? &parted_loops : &steady_loops) += 1;
     for (uint32_t i = p->first; i && !parts; i = r->events[i].next) {
       const event *e = &r->events[i];
       if (agrees(e, e->value, width, bases, stamps, stamp)) continue;
-      complain(r, p, width, (vyre__shape){0}, e, "lanes part");
+      complain(r, p, width, (vyre__lane_shape){0}, e, "lanes part");
       return;
     }
     return;
   }
-  vyre__shape claim = vyre__shape_of(s, p->at);
+  vyre__lane_shape claim = vyre__lane_shape_of(s, p->at);
   bool is_integer = inst->type == VYRE_TYPE_U32 || inst->type == VYRE_TYPE_U64;
   checked[claim.kind]++;
-  if (claim.kind == VYRE__SHAPE_VARYING) return;
+  if (claim.kind == VYRE__LANE_SHAPE_VARYING) return;
   for (uint32_t i = p->first; i; i = r->events[i].next) {
     const event *e = &r->events[i];
     const event *first = &r->events[p->first];
     uint64_t base = base_of(e, claim, width, mask);
     const char *what = NULL;
-    if (claim.kind == VYRE__SHAPE_CONSTANT && e->value != claim.stride) {
+    if (claim.kind == VYRE__LANE_SHAPE_CONSTANT && e->value != claim.stride) {
       what = "another number";
-    } else if (claim.kind == VYRE__SHAPE_GROUP && e->value != first->value) {
+    } else if (claim.kind == VYRE__LANE_SHAPE_GROUP &&
+               e->value != first->value) {
       what = "invocations differ";
     } else if (!agrees(e, base, width, bases, stamps, stamp)) {
       what = "lanes differ";
@@ -350,11 +352,11 @@ static const event *set_before(const record *r, const uint32_t *sets,
 }
 
 static void check_get(record *r, const uint32_t *sets, uint32_t count,
-                      const instance *p, const vyre__shapes *s) {
-  vyre__shape claim = vyre__shape_of(s, p->at);
+                      const instance *p, const vyre__lane_shapes *s) {
+  vyre__lane_shape claim = vyre__lane_shape_of(s, p->at);
   uint32_t width = s->width, last = UINT32_MAX;
   uint64_t mask = mask_of(r, p->at), want = 0;
-  if (claim.kind == VYRE__SHAPE_VARYING) return;
+  if (claim.kind == VYRE__LANE_SHAPE_VARYING) return;
   lockstep_gets += s->vars[r->kernel->code[p->at].aux].is_lockstep;
   for (uint32_t i = p->first; i; i = r->events[i].next) {
     const event *e = &r->events[i];
@@ -375,19 +377,19 @@ static void check_get(record *r, const uint32_t *sets, uint32_t count,
   }
 }
 
-static void check_gets(record *r, const vyre__shapes *s) {
+static void check_gets(record *r, const vyre__lane_shapes *s) {
   uint32_t count = 0;
   uint32_t *sets = malloc(r->place_count * sizeof *sets + 1);
   CHECK(sets);
   for (uint32_t i = 1; i < r->place_count; i++) {
-    if (r->kernel->code[r->places[i].at].op == VYRE__LOW_SET) sets[count++] = i;
+    if (r->kernel->code[r->places[i].at].op == VYRE__LIR_SET) sets[count++] = i;
   }
   sorting = r;
   qsort(sets, count, sizeof *sets, by_var_and_order);
   for (size_t w = 0; w < WIDTHS; w++) {
     for (uint32_t i = 1; i < r->place_count; i++) {
       const instance *p = &r->places[i];
-      if (r->kernel->code[p->at].op != VYRE__LOW_GET) continue;
+      if (r->kernel->code[p->at].op != VYRE__LIR_GET) continue;
       check_get(r, sets, count, p, &s[w]);
     }
   }
@@ -396,7 +398,7 @@ static void check_gets(record *r, const vyre__shapes *s) {
 
 static void check_group(record *r) {
   if (!r->phase || r->is_full) return;
-  const vyre__shapes *s = r->shapes[r->phase - r->kernel->phases];
+  const vyre__lane_shapes *s = r->shapes[r->phase - r->kernel->phases];
   for (size_t w = 0; w < WIDTHS; w++) {
     for (uint32_t i = 1; i < r->place_count; i++) {
       check_place(r, &r->places[i], &s[w]);
@@ -407,46 +409,47 @@ static void check_group(record *r) {
 
 /* One scalar has one meaning: @p at and the GETs behind it agree. */
 static void check_scalar(record *r, const vyre__regions *regions,
-                         const vyre__shapes *s, uint32_t at) {
-  const vyre__low_inst *code = r->kernel->code;
-  vyre__shape a = vyre__shape_of(s, at);
-  if (a.kind == VYRE__SHAPE_VARYING) return;
+                         const vyre__lane_shapes *s, uint32_t at) {
+  const vyre__lir_inst *code = r->kernel->code;
+  vyre__lane_shape a = vyre__lane_shape_of(s, at);
+  if (a.kind == VYRE__LANE_SHAPE_VARYING) return;
   for (uint32_t i = at + 1; i < regions->end; i++) {
-    if (code[i].op != VYRE__LOW_GET || code[i].aux != code[at].aux) continue;
-    vyre__shape b = vyre__shape_of(s, i);
-    if (b.kind == VYRE__SHAPE_VARYING) continue;
-    if (!vyre__role_of(regions, i)->is_needed) continue;
-    CHECK(vyre__shape_is_uniform(a) == vyre__shape_is_uniform(b));
-    CHECK(vyre__shape_is_uniform(a) || a.stride == b.stride);
+    if (code[i].op != VYRE__LIR_GET || code[i].aux != code[at].aux) continue;
+    vyre__lane_shape b = vyre__lane_shape_of(s, i);
+    if (b.kind == VYRE__LANE_SHAPE_VARYING) continue;
+    if (!vyre__inst_info_of(regions, i)->is_needed) continue;
+    CHECK(vyre__lane_shape_is_uniform(a) == vyre__lane_shape_is_uniform(b));
+    CHECK(vyre__lane_shape_is_uniform(a) || a.stride == b.stride);
     return;
   }
 }
 
 /* What is said of variables fits what is said of their GETs. */
 static void check_vars(record *r, const vyre__regions *regions,
-                       const vyre__shapes *s) {
+                       const vyre__lane_shapes *s) {
   for (uint32_t at = regions->begin; at < regions->end; at++) {
-    const vyre__low_inst *inst = &r->kernel->code[at];
-    const vyre__role *role = vyre__role_of(regions, at);
-    if (inst->op != VYRE__LOW_GET || !role->is_needed) continue;
-    const vyre__shape_var *var = &s->vars[inst->aux];
-    vyre__shape got = vyre__shape_of(s, at);
-    bool is_varying = var->shape.kind == VYRE__SHAPE_VARYING;
+    const vyre__lir_inst *inst = &r->kernel->code[at];
+    const vyre__inst_info *role = vyre__inst_info_of(regions, at);
+    if (inst->op != VYRE__LIR_GET || !role->is_needed) continue;
+    const vyre__lane_shape_var *var = &s->vars[inst->aux];
+    vyre__lane_shape got = vyre__lane_shape_of(s, at);
+    bool is_varying = var->shape.kind == VYRE__LANE_SHAPE_VARYING;
     CHECK(is_varying || got.kind <= var->shape.kind);
-    CHECK(is_varying || got.kind != VYRE__SHAPE_LINEAR ||
+    CHECK(is_varying || got.kind != VYRE__LANE_SHAPE_LINEAR ||
           got.stride == var->shape.stride);
-    CHECK(is_varying || (got.kind == VYRE__SHAPE_LINEAR) ==
-                            (var->shape.kind == VYRE__SHAPE_LINEAR));
+    CHECK(is_varying || (got.kind == VYRE__LANE_SHAPE_LINEAR) ==
+                            (var->shape.kind == VYRE__LANE_SHAPE_LINEAR));
     CHECK(!var->is_lockstep || is_varying);
     check_scalar(r, regions, s, at);
-    CHECK(!is_varying || got.kind == VYRE__SHAPE_VARYING || var->is_lockstep);
+    CHECK(!is_varying || got.kind == VYRE__LANE_SHAPE_VARYING ||
+          var->is_lockstep);
   }
 }
 
 /* --- running them -----------------------------------------------------------*/
 
 static void find_shapes(record *r, vyre_arena *arena) {
-  const vyre__low_kernel *k = r->kernel;
+  const vyre__lir_kernel *k = r->kernel;
   vyre_status st = {0};
   uint32_t open[256], depth = 0;
   r->ends = calloc(k->count + 1, sizeof *r->ends);
@@ -456,19 +459,19 @@ static void find_shapes(record *r, vyre_arena *arena) {
   for (uint32_t at = 1; at < k->count; at++) {
     uint8_t op = k->code[at].op;
     CHECK(depth < 255);
-    if (op == VYRE__LOW_IF || op == VYRE__LOW_LOOP) open[depth++] = at;
-    if (op != VYRE__LOW_END) continue;
+    if (op == VYRE__LIR_IF || op == VYRE__LIR_LOOP) open[depth++] = at;
+    if (op != VYRE__LIR_END) continue;
     CHECK(depth > 0);
     depth--;
-    if (k->code[open[depth]].op == VYRE__LOW_LOOP) r->ends[at] = open[depth];
+    if (k->code[open[depth]].op == VYRE__LIR_LOOP) r->ends[at] = open[depth];
   }
   for (uint32_t i = 0; i < k->phase_count; i++) {
     CHECK_OK(
         vyre__regions_build(k, k->phases[i], false, arena, &r->regions[i], &st),
         st);
     for (size_t w = 0; w < WIDTHS; w++) {
-      CHECK_OK(vyre__shapes_find(&r->regions[i], widths[w], arena,
-                                 &r->shapes[i][w], &st),
+      CHECK_OK(vyre__lane_shapes_find(&r->regions[i], widths[w], arena,
+                                      &r->shapes[i][w], &st),
                st);
       check_vars(r, &r->regions[i], &r->shapes[i][w]);
     }
@@ -500,21 +503,21 @@ static unsigned check_job(job *j, vyre_device *device) {
               .name = j->name};
   nodes[0] = (rounds){0};
   run_ref(j, device);
-  CHECK_OK(vyre__lower(j->program, NULL, VYRE__PASS_CONTROL, &arena, &r.kernel,
-                       NULL, &st),
+  CHECK_OK(vyre__lower(j->program, NULL, VYRE__PASS_LEGALIZE_CONTROL, &arena,
+                       &r.kernel, NULL, &st),
            st);
-  CHECK(vyre__low_group_size(r.kernel) <= MOST_INVOCATIONS);
+  CHECK(vyre__lir_group_size(r.kernel) <= MOST_INVOCATIONS);
   find_shapes(&r, &arena);
-  vyre__low_binding buffers[MOST_BUFFERS] = {{0}};
+  vyre__lir_binding buffers[MOST_BUFFERS] = {{0}};
   bind_all(j, buffers);
-  vyre__low_launch launch = {.buffers = buffers,
+  vyre__lir_launch launch = {.buffers = buffers,
                              .grid = {j->grid[0], j->grid[1], j->grid[2]},
                              .fuel = UINT32_MAX,
                              .poison = 0xA5,
                              .most = UINT64_C(1000000000),
                              .observe = observe,
                              .observer = &r};
-  CHECK_OK(vyre__low_interpret(r.kernel, &launch, (vyre_allocator){0}, &st),
+  CHECK_OK(vyre__lir_interpret(r.kernel, &launch, (vyre_allocator){0}, &st),
            st);
   end_group(&r);
   for (size_t i = 0; i < MOST_BUFFERS; i++) free(buffers[i].data);
@@ -522,7 +525,7 @@ static unsigned check_job(job *j, vyre_device *device) {
   free(r.regions);
   free(r.shapes);
   job_finish(j);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return r.failed;
 }
 
@@ -564,7 +567,7 @@ static unsigned check_kernel(vyre_program *program, const char *name,
   j.grid[1] = program->workgroup[1] > 1 ? 2 : 1;
   j.grid[2] = 1;
   unsigned failed = check_job(&j, with->device);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return failed;
 }
 
@@ -614,19 +617,21 @@ TEST(claims_hold_in_small_kernels) {
 
 static unsigned check_seed(uint64_t seed, vyre_device *device) {
   static const uint32_t sizes[] = {24, 8, 60, 24, 120};
-  vyre_generate_options options = {.seed = seed,
-                                   .statements = sizes[seed % 5],
-                                   .max_invocations = seed % 3 ? 200 : 512,
-                                   .math = seed % 16 == 3};
-  vyre_generated *g = NULL;
+  vyre_random_program_options options = {
+      .seed = seed,
+      .statements = sizes[seed % 5],
+      .max_invocations = seed % 3 ? 200 : 512,
+      .has_math = seed % 16 == 3};
+  vyre_random_program *g = NULL;
   vyre_status st = {0};
-  CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
+  CHECK_OK(vyre_random_program_create(&options, (vyre_allocator){0}, &g, &st),
+           st);
   char name[64];
   snprintf(name, sizeof name, "VYRE_SHAPE_SEED=%" PRIu64, seed);
   job j = {.name = name};
   job_of_generated(&j, g);
   unsigned failed = check_job(&j, device);
-  vyre_generated_release(g);
+  vyre_random_program_release(g);
   return failed;
 }
 

@@ -15,9 +15,9 @@
 typedef struct found {
   vyre_module *module;
   vyre_arena arena;
-  const vyre__low_kernel *kernel;
+  const vyre__lir_kernel *kernel;
   vyre__regions regions;
-  vyre__shapes shapes;
+  vyre__lane_shapes shapes;
 } found;
 
 static void find(const char *text, uint32_t width, found *f) {
@@ -28,38 +28,41 @@ static void find(const char *text, uint32_t width, found *f) {
                              &f->module, NULL, &st),
            st);
   CHECK_OK(vyre__lower(vyre_module_kernel(f->module, 0), NULL,
-                       VYRE__PASS_CONTROL, &f->arena, &f->kernel, NULL, &st),
+                       VYRE__PASS_LEGALIZE_CONTROL, &f->arena, &f->kernel, NULL,
+                       &st),
            st);
   CHECK_OK(vyre__regions_build(f->kernel, f->kernel->phases[0], false,
                                &f->arena, &f->regions, &st),
            st);
-  CHECK_OK(vyre__shapes_find(&f->regions, width, &f->arena, &f->shapes, &st),
-           st);
+  CHECK_OK(
+      vyre__lane_shapes_find(&f->regions, width, &f->arena, &f->shapes, &st),
+      st);
 }
 
 static void found_finish(found *f) {
-  vyre_arena_finish(&f->arena);
+  vyre_arena_deinit(&f->arena);
   vyre_module_release(f->module);
 }
 
 /* "group", "linear 4 @2" (stride 4, aligned to 2^2), "constant 7". */
-static const char *text_of(vyre__shape s, char out[64]) {
+static const char *text_of(vyre__lane_shape s, char out[64]) {
   static const char *const words[] = {"constant", "group", "vector", "linear",
                                       "varying"};
   const char *word = s.kind < 5 ? words[s.kind] : "?";
   char number[32] = "", aligned[8] = "";
-  if (s.kind == VYRE__SHAPE_CONSTANT || s.kind == VYRE__SHAPE_LINEAR) {
+  if (s.kind == VYRE__LANE_SHAPE_CONSTANT ||
+      s.kind == VYRE__LANE_SHAPE_LINEAR) {
     snprintf(number, sizeof number, " %" PRId64,
              s.stride > UINT32_MAX ? (int64_t)s.stride : (int32_t)s.stride);
   }
-  if (s.aligned && s.kind != VYRE__SHAPE_CONSTANT) {
+  if (s.aligned && s.kind != VYRE__LANE_SHAPE_CONSTANT) {
     snprintf(aligned, sizeof aligned, " @%u", s.aligned);
   }
   snprintf(out, 64, "%s%s%s", word, number, aligned);
   return out;
 }
 
-static uint32_t last_of(const found *f, vyre__low_op op) {
+static uint32_t last_of(const found *f, vyre__lir_op op) {
   uint32_t last = 0;
   for (uint32_t at = f->regions.begin; at < f->regions.end; at++) {
     if (f->kernel->code[at].op == op) last = at;
@@ -78,8 +81,8 @@ TEST(values_have_their_shapes) {
              c->value);
     shape_kernel(text, c->size, body);
     find(text, c->width, &f);
-    uint32_t at = last_of(&f, VYRE__LOW_STORE);
-    text_of(vyre__shape_of(&f.shapes, f.kernel->code[at].b), got);
+    uint32_t at = last_of(&f, VYRE__LIR_STORE);
+    text_of(vyre__lane_shape_of(&f.shapes, f.kernel->code[at].b), got);
     if (strcmp(got, c->want) != 0) {
       printf("    (%s) by %u: %s is %s, not %s\n", c->size, c->width, c->value,
              got, c->want);
@@ -100,14 +103,14 @@ static void add(char out[1024], const char *text) {
 static void tell_flow(const found *f, char out[1024]) {
   out[0] = '\0';
   for (uint32_t at = f->regions.begin; at < f->regions.end; at++) {
-    const vyre__low_inst *inst = &f->kernel->code[at];
+    const vyre__lir_inst *inst = &f->kernel->code[at];
     bool parts = f->shapes.parts_lanes[at - f->shapes.begin];
     char shape[64], word[80];
-    if (inst->op == VYRE__LOW_IF) add(out, parts ? "IF" : "if");
-    if (inst->op == VYRE__LOW_LOOP) add(out, parts ? "LOOP" : "loop");
-    if (inst->op != VYRE__LOW_STORE || inst->aux != 1) continue;
+    if (inst->op == VYRE__LIR_IF) add(out, parts ? "IF" : "if");
+    if (inst->op == VYRE__LIR_LOOP) add(out, parts ? "LOOP" : "loop");
+    if (inst->op != VYRE__LIR_STORE || inst->aux != 1) continue;
     snprintf(word, sizeof word, "<%s>",
-             text_of(vyre__shape_of(&f->shapes, inst->b), shape));
+             text_of(vyre__lane_shape_of(&f->shapes, inst->b), shape));
     add(out, word);
   }
 }
@@ -135,7 +138,7 @@ TEST(control_flow_parts_lanes) {
 static kit t;
 static vyre_arena arena;
 static vyre__regions regions;
-static vyre__shapes shapes;
+static vyre__lane_shapes shapes;
 
 /* Buffers 0 x (read), 1 y (written). */
 static void begin_kit(void) {
@@ -150,37 +153,37 @@ static void end_kit(void) {
   vyre_arena_reset(&arena);
   CHECK_OK(vyre__regions_build(&t.k, t.phases[0], false, &arena, &regions, &st),
            st);
-  CHECK_OK(vyre__shapes_find(&regions, 16, &arena, &shapes, &st), st);
+  CHECK_OK(vyre__lane_shapes_find(&regions, 16, &arena, &shapes, &st), st);
 }
 
 static uint8_t kind_of(vyre__val v) {
-  return vyre__shape_of(&shapes, v).kind;
+  return vyre__lane_shape_of(&shapes, v).kind;
 }
 
 /* Lanes without the condition have 0. */
 TEST(a_load_on_a_condition_has_its_shape) {
   begin_kit();
   vyre__val l = kit_local(&t, 0), zero = kit_u32(&t, 0);
-  vyre__val some = kit_b(&t, VYRE__LOW_EQ, l, zero);
-  vyre__val all = kit_b(&t, VYRE__LOW_EQ, kit_load(&t, 0, zero, 0), zero);
+  vyre__val some = kit_b(&t, VYRE__LIR_EQ, l, zero);
+  vyre__val all = kit_b(&t, VYRE__LIR_EQ, kit_load(&t, 0, zero, 0), zero);
   vyre__val a = kit_load(&t, 0, zero, some), b = kit_load(&t, 0, zero, all);
-  kit_store(&t, 1, l, kit_u(&t, VYRE__LOW_ADD, a, b), 0);
+  kit_store(&t, 1, l, kit_u(&t, VYRE__LIR_ADD, a, b), 0);
   end_kit();
-  CHECK_U64(kind_of(a), VYRE__SHAPE_VARYING);
-  CHECK_U64(kind_of(b), VYRE__SHAPE_GROUP);
+  CHECK_U64(kind_of(a), VYRE__LANE_SHAPE_VARYING);
+  CHECK_U64(kind_of(b), VYRE__LANE_SHAPE_GROUP);
 }
 
 TEST(a_number_may_stand_on_either_side) {
   begin_kit();
   vyre__val l = kit_local(&t, 0), four = kit_u32(&t, 4);
-  vyre__val product = kit_u(&t, VYRE__LOW_MUL, four, l);
-  vyre__val mask = kit_u(&t, VYRE__LOW_AND, kit_u32(&t, 15), l);
+  vyre__val product = kit_u(&t, VYRE__LIR_MUL, four, l);
+  vyre__val mask = kit_u(&t, VYRE__LIR_AND, kit_u32(&t, 15), l);
   kit_store(&t, 1, product, mask, 0);
   end_kit();
-  CHECK_U64(kind_of(product), VYRE__SHAPE_LINEAR);
-  CHECK_U64(vyre__shape_of(&shapes, product).stride, 4);
-  CHECK_U64(kind_of(mask), VYRE__SHAPE_LINEAR);
-  CHECK_U64(vyre__shape_of(&shapes, mask).aligned, 32);
+  CHECK_U64(kind_of(product), VYRE__LANE_SHAPE_LINEAR);
+  CHECK_U64(vyre__lane_shape_of(&shapes, product).stride, 4);
+  CHECK_U64(kind_of(mask), VYRE__LANE_SHAPE_LINEAR);
+  CHECK_U64(vyre__lane_shape_of(&shapes, mask).aligned, 32);
 }
 
 /* What nobody set may be anything. */
@@ -190,8 +193,8 @@ TEST(a_variable_that_nobody_set_is_varying) {
   vyre__val l = kit_local(&t, 0), got = kit_get(&t, var);
   kit_store(&t, 1, l, got, 0);
   end_kit();
-  CHECK_U64(kind_of(got), VYRE__SHAPE_VARYING);
-  CHECK_U64(shapes.vars[var].shape.kind, VYRE__SHAPE_VARYING);
+  CHECK_U64(kind_of(got), VYRE__LANE_SHAPE_VARYING);
+  CHECK_U64(shapes.vars[var].shape.kind, VYRE__LANE_SHAPE_VARYING);
   CHECK(!shapes.vars[var].is_lockstep);
 }
 
@@ -205,16 +208,16 @@ TEST(code_that_is_not_reached_claims_nothing) {
   kit_set(&t, var, one);
   vyre__val before = kit_get(&t, var);
   kit_store(&t, 1, l, before, 0);
-  kit_if(&t, kit_b(&t, VYRE__LOW_EQ, v, one), 0);
+  kit_if(&t, kit_b(&t, VYRE__LIR_EQ, v, one), 0);
   kit_set(&t, var, v);
-  kit_mark(&t, VYRE__LOW_EXIT);
-  kit_mark(&t, VYRE__LOW_ELSE);
-  kit_mark(&t, VYRE__LOW_EXIT);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_mark(&t, VYRE__LIR_EXIT);
+  kit_mark(&t, VYRE__LIR_ELSE);
+  kit_mark(&t, VYRE__LIR_EXIT);
+  kit_mark(&t, VYRE__LIR_END);
   kit_store(&t, 1, l, kit_get(&t, var), 0);
   end_kit();
-  CHECK_U64(kind_of(before), VYRE__SHAPE_CONSTANT);
-  CHECK_U64(shapes.vars[var].shape.kind, VYRE__SHAPE_CONSTANT);
+  CHECK_U64(kind_of(before), VYRE__LANE_SHAPE_CONSTANT);
+  CHECK_U64(shapes.vars[var].shape.kind, VYRE__LANE_SHAPE_CONSTANT);
 }
 
 /* Each loop halves what the next one begins with: alignment is given up in
@@ -229,31 +232,31 @@ TEST(deep_nests_come_to_an_end) {
     kit_set(&t, vars[i], kit_u32(&t, 0x80000000));
   }
   for (uint32_t i = 0; i < DEPTH; i++) {
-    kit_mark(&t, VYRE__LOW_LOOP);
+    kit_mark(&t, VYRE__LIR_LOOP);
     vyre__val got = kit_get(&t, vars[i]);
-    kit_if(&t, kit_b(&t, VYRE__LOW_EQ, got, one), 0);
-    kit_mark(&t, VYRE__LOW_BREAK);
-    kit_mark(&t, VYRE__LOW_END);
-    vyre__val half = kit_u(&t, VYRE__LOW_SHR_U, got, one);
+    kit_if(&t, kit_b(&t, VYRE__LIR_EQ, got, one), 0);
+    kit_mark(&t, VYRE__LIR_BREAK);
+    kit_mark(&t, VYRE__LIR_END);
+    vyre__val half = kit_u(&t, VYRE__LIR_SHR_U, got, one);
     kit_set(&t, vars[i], half);
     kit_set(&t, vars[(i + 1) % DEPTH], half);
   }
   for (uint32_t i = 0; i < DEPTH; i++) {
-    kit_mark(&t, VYRE__LOW_STEP);
-    kit_mark(&t, VYRE__LOW_END);
+    kit_mark(&t, VYRE__LIR_STEP);
+    kit_mark(&t, VYRE__LIR_END);
   }
   vyre__val last = kit_get(&t, vars[0]);
   kit_store(&t, 1, l, last, 0);
   end_kit();
-  CHECK_U64(kind_of(last), VYRE__SHAPE_GROUP);
-  CHECK_U64(vyre__shape_of(&shapes, last).aligned, 0);
+  CHECK_U64(kind_of(last), VYRE__LANE_SHAPE_GROUP);
+  CHECK_U64(vyre__lane_shape_of(&shapes, last).aligned, 0);
 }
 
 static vyre_code sweep(vyre_allocator allocator, vyre_status *st) {
   vyre_arena own;
   vyre_arena_init(&own, allocator);
-  vyre_code code = vyre__shapes_find(&regions, 16, &own, &shapes, st);
-  vyre_arena_finish(&own);
+  vyre_code code = vyre__lane_shapes_find(&regions, 16, &own, &shapes, st);
+  vyre_arena_deinit(&own);
   return code;
 }
 
@@ -266,7 +269,7 @@ TEST(no_memory_is_told) {
 
 /* Last: gives the memory back. */
 TEST(finishes) {
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 TEST_MAIN(TEST_ENTRY(values_have_their_shapes),

@@ -27,8 +27,8 @@ typedef struct keeper {
   bool no_memory;
 } keeper;
 
-static vyre__role *role_of(const keeper *k, vyre__val v) {
-  return vyre__role_of(k->r, v);
+static vyre__inst_info *role_of(const keeper *k, vyre__val v) {
+  return vyre__inst_info_of(k->r, v);
 }
 
 static uint32_t slot(const keeper *k, vyre__val v) {
@@ -36,7 +36,7 @@ static uint32_t slot(const keeper *k, vyre__val v) {
 }
 
 static uint16_t flags_at(const keeper *k, uint32_t at) {
-  return vyre__low_ops[inst_at(k->r, at)->op].flags;
+  return vyre__lir_ops[inst_at(k->r, at)->op].flags;
 }
 
 /* Directly in a block of the workgroup: every invocation gets there. */
@@ -48,7 +48,7 @@ static bool is_top(const keeper *k, uint32_t at) {
 /* --- what is needed ---------------------------------------------------------*/
 
 static void need_value(keeper *k, vyre__val v) {
-  vyre__role *role = role_of(k, v);
+  vyre__inst_info *role = role_of(k, v);
   if (role->is_needed) return;
   role->is_needed = true;
   k->stack[k->stack_count++] = v;
@@ -63,9 +63,9 @@ static void need_var(keeper *k, uint32_t var) {
 }
 
 static bool is_shared(const keeper *k, uint32_t at) {
-  const vyre__low_inst *inst = inst_at(k->r, at);
-  uint16_t memory = VYRE__LOWF_READS | VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS;
-  return inst->op != VYRE__LOW_OUT_OF_FUEL && (flags_at(k, at) & memory) &&
+  const vyre__lir_inst *inst = inst_at(k->r, at);
+  uint16_t memory = VYRE__LIRF_READS | VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS;
+  return inst->op != VYRE__LIR_OUT_OF_FUEL && (flags_at(k, at) & memory) &&
          k->r->kernel->buffers[inst->aux].kind == VYRE_MEMORY_SHARED;
 }
 
@@ -77,21 +77,21 @@ static void need_shared(keeper *k, uint32_t buffer) {
   k->wrote_last[buffer] = 1;
   for (uint32_t at = r->begin; at < r->end; at++) {
     if (role_of(k, at)->is_reached && is_shared(k, at) &&
-        inst_at(r, at)->aux == buffer && !inst_is(r, at, VYRE__LOW_LOAD)) {
+        inst_at(r, at)->aux == buffer && !inst_is(r, at, VYRE__LIR_LOAD)) {
       need_value(k, at);
     }
   }
 }
 
 /* Bounds of grid loops are computed for the host's steps. */
-static bool wants_bounds(const vyre__regions *r, const vyre__low_step *step) {
+static bool wants_bounds(const vyre__regions *r, const vyre__lir_step *step) {
   return step->kind == VYRE__STEP_FOR && step->first >= r->begin &&
          step->first < r->end && step->bound >= r->begin &&
          step->bound < r->end;
 }
 
 static void need_bounds(keeper *k) {
-  const vyre__low_kernel *kernel = k->r->kernel;
+  const vyre__lir_kernel *kernel = k->r->kernel;
   for (uint32_t i = 0; i < kernel->step_count; i++) {
     if (!wants_bounds(k->r, &kernel->steps[i])) continue;
     need_value(k, kernel->steps[i].first);
@@ -102,11 +102,11 @@ static void need_bounds(keeper *k) {
 static void find_needed(keeper *k) {
   const vyre__regions *r = k->r;
   need_bounds(k);
-  uint16_t roots = VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS | VYRE__LOWF_CONTROL |
-                   VYRE__LOWF_JUMPS | VYRE__LOWF_BARRIER;
+  uint16_t roots = VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS | VYRE__LIRF_CONTROL |
+                   VYRE__LIRF_JUMPS | VYRE__LIRF_BARRIER;
   for (uint32_t at = r->end; at-- > r->begin;) {
-    const vyre__low_inst *inst = inst_at(r, at);
-    if (!role_of(k, at)->is_reached || inst->op != VYRE__LOW_SET) continue;
+    const vyre__lir_inst *inst = inst_at(r, at);
+    if (!role_of(k, at)->is_reached || inst->op != VYRE__LIR_SET) continue;
     k->next_set[slot(k, at)] = k->first_set[inst->aux];
     k->first_set[inst->aux] = at;
   }
@@ -118,9 +118,9 @@ static void find_needed(keeper *k) {
     while (k->stack_count) {
       uint32_t v = k->stack[--k->stack_count];
       vyre__val operands[4];
-      uint32_t count = vyre__low_operands(inst_at(r, v), operands);
+      uint32_t count = vyre__lir_operands(inst_at(r, v), operands);
       for (uint32_t i = 0; i < count; i++) need_value(k, operands[i]);
-      if (inst_is(r, v, VYRE__LOW_GET)) need_var(k, inst_at(r, v)->aux);
+      if (inst_is(r, v, VYRE__LIR_GET)) need_var(k, inst_at(r, v)->aux);
       if (is_shared(k, v)) need_shared(k, inst_at(r, v)->aux);
     }
   }
@@ -134,15 +134,15 @@ static void find_disturbed(keeper *k) {
   const vyre__regions *r = k->r;
   uint32_t until = 0;
   for (uint32_t at = r->begin; at < r->end; at++) {
-    const vyre__role *role = role_of(k, at);
+    const vyre__inst_info *role = role_of(k, at);
     k->is_disturbed[slot(k, at)] = at < until;
     uint8_t op = inst_at(r, at)->op;
     if (!role->piece || !role->is_reached) continue;
     uint32_t stop = 0;
-    if (op == VYRE__LOW_EXIT) stop = r->end;
-    if (op == VYRE__LOW_CONTINUE) {
+    if (op == VYRE__LIR_EXIT) stop = r->end;
+    if (op == VYRE__LIR_CONTINUE) {
       uint32_t loop = role->parent;
-      while (!inst_is(r, loop, VYRE__LOW_LOOP)) loop = role_of(k, loop)->parent;
+      while (!inst_is(r, loop, VYRE__LIR_LOOP)) loop = role_of(k, loop)->parent;
       if (role_of(k, loop)->piece == 0) stop = role_of(k, loop)->mate;
     }
     if (stop > until) until = stop;
@@ -151,13 +151,13 @@ static void find_disturbed(keeper *k) {
 
 static bool is_leaf(uint8_t op) {
   switch (op) {
-    case VYRE__LOW_CONST:
-    case VYRE__LOW_LOCAL_ID:
-    case VYRE__LOW_GROUP_ID:
-    case VYRE__LOW_GRID_SIZE:
-    case VYRE__LOW_LEN:
-    case VYRE__LOW_LOOP_VALUE:
-    case VYRE__LOW_FUEL:
+    case VYRE__LIR_CONST:
+    case VYRE__LIR_LOCAL_ID:
+    case VYRE__LIR_GROUP_ID:
+    case VYRE__LIR_GRID_SIZE:
+    case VYRE__LIR_LEN:
+    case VYRE__LIR_LOOP_VALUE:
+    case VYRE__LIR_FUEL:
       return true;
     default:
       return false;
@@ -167,7 +167,7 @@ static bool is_leaf(uint8_t op) {
 static bool all_operands(const keeper *k, uint32_t at,
                          bool (*holds)(const keeper *, vyre__val)) {
   vyre__val operands[4];
-  uint32_t count = vyre__low_operands(inst_at(k->r, at), operands);
+  uint32_t count = vyre__lir_operands(inst_at(k->r, at), operands);
   for (uint32_t i = 0; i < count; i++) {
     if (!holds(k, operands[i])) return false;
   }
@@ -179,13 +179,13 @@ static bool value_uniform(const keeper *k, vyre__val v) {
 }
 
 static bool value_hoists(const keeper *k, vyre__val v) {
-  const vyre__role *role = role_of(k, v);
+  const vyre__inst_info *role = role_of(k, v);
   return k->can_hoist[slot(k, v)] || (role->is_leaf && role->is_uniform);
 }
 
 /* A load sees the same for all if nobody writes, or nobody since the barrier. */
 static bool load_uniform(const keeper *k, uint32_t at) {
-  const vyre__low_inst *inst = inst_at(k->r, at);
+  const vyre__lir_inst *inst = inst_at(k->r, at);
   if (!all_operands(k, at, value_uniform)) return false;
   if (!k->r->kernel->buffers[inst->aux].is_written) return true;
   return is_top(k, at) &&
@@ -193,13 +193,13 @@ static bool load_uniform(const keeper *k, uint32_t at) {
 }
 
 static bool inst_uniform(const keeper *k, uint32_t at) {
-  const vyre__low_inst *inst = inst_at(k->r, at);
-  if (inst->op == VYRE__LOW_LOCAL_ID) {
+  const vyre__lir_inst *inst = inst_at(k->r, at);
+  if (inst->op == VYRE__LIR_LOCAL_ID) {
     return k->r->kernel->workgroup[inst->aux] == 1;
   }
-  if (inst->op == VYRE__LOW_GET) return k->var_uniform[inst->aux];
-  if (inst->op == VYRE__LOW_LOAD) return load_uniform(k, at);
-  return (flags_at(k, at) & VYRE__LOWF_PURE) &&
+  if (inst->op == VYRE__LIR_GET) return k->var_uniform[inst->aux];
+  if (inst->op == VYRE__LIR_LOAD) return load_uniform(k, at);
+  return (flags_at(k, at) & VYRE__LIRF_PURE) &&
          all_operands(k, at, value_uniform);
 }
 
@@ -216,15 +216,15 @@ static void find_uniform(keeper *k) {
     changed = false;
     memset(k->wrote_last, 0, r->kernel->buffer_count * sizeof *k->wrote_last);
     for (uint32_t at = r->begin; at < r->end; at++) {
-      vyre__role *role = role_of(k, at);
-      const vyre__low_inst *inst = inst_at(r, at);
+      vyre__inst_info *role = role_of(k, at);
+      const vyre__lir_inst *inst = inst_at(r, at);
       if (!role->is_needed) continue;
       role->is_uniform = inst_uniform(k, at);
-      bool writes = flags_at(k, at) & (VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS);
-      if (writes && inst->op != VYRE__LOW_OUT_OF_FUEL) {
+      bool writes = flags_at(k, at) & (VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS);
+      if (writes && inst->op != VYRE__LIR_OUT_OF_FUEL) {
         k->wrote_last[inst->aux] = r->pieces[role->piece].part;
       }
-      if (inst->op == VYRE__LOW_SET && k->var_uniform[inst->aux] &&
+      if (inst->op == VYRE__LIR_SET && k->var_uniform[inst->aux] &&
           !set_uniform(k, at)) {
         k->var_uniform[inst->aux] = false;
         changed = true;
@@ -235,34 +235,34 @@ static void find_uniform(keeper *k) {
 
 /* A uniform that is always there, whatever is asked before. */
 static bool is_safe_load(const keeper *k, uint32_t at) {
-  const vyre__low_inst *inst = inst_at(k->r, at);
-  const vyre__low_buffer *buffer = &k->r->kernel->buffers[inst->aux];
-  const vyre__low_inst *index = inst_at(k->r, inst->a);
+  const vyre__lir_inst *inst = inst_at(k->r, at);
+  const vyre__lir_buffer *buffer = &k->r->kernel->buffers[inst->aux];
+  const vyre__lir_inst *index = inst_at(k->r, inst->a);
   return buffer->kind == VYRE_MEMORY_UNIFORM && !buffer->is_written &&
-         !inst->b && index->op == VYRE__LOW_CONST &&
-         vyre__low_const(index) < buffer->count &&
+         !inst->b && index->op == VYRE__LIR_CONST &&
+         vyre__lir_const(index) < buffer->count &&
          buffer->unit == buffer->width;
 }
 
 /* Whether the workgroup may do it once, before the run that it stands in.
  * Operations that are not defined for all operands may be guarded by an IF. */
 static bool find_hoist(const keeper *k, uint32_t at) {
-  const vyre__role *role = role_of(k, at);
-  const vyre__low_inst *inst = inst_at(k->r, at);
+  const vyre__inst_info *role = role_of(k, at);
+  const vyre__lir_inst *inst = inst_at(k->r, at);
   if (!role->is_uniform || role->is_leaf || !role->piece) return false;
   bool is_sure = is_top(k, at) && !k->is_disturbed[slot(k, at)];
   switch (inst->op) {
-    case VYRE__LOW_GET:
-      return k->r->var_keep[inst->aux] == VYRE__KEEP_UNIFORM;
-    case VYRE__LOW_LOAD:
+    case VYRE__LIR_GET:
+      return k->r->var_keep[inst->aux] == VYRE__STORAGE_UNIFORM;
+    case VYRE__LIR_LOAD:
       if (is_safe_load(k, at)) return true;
       break;
-    case VYRE__LOW_DIV_U:
-    case VYRE__LOW_DIV_S:
-    case VYRE__LOW_REM_U:
-    case VYRE__LOW_REM_S:
-    case VYRE__LOW_F_TO_U:
-    case VYRE__LOW_F_TO_S:
+    case VYRE__LIR_DIV_U:
+    case VYRE__LIR_DIV_S:
+    case VYRE__LIR_REM_U:
+    case VYRE__LIR_REM_S:
+    case VYRE__LIR_F_TO_U:
+    case VYRE__LIR_F_TO_S:
       break;
     default:
       is_sure = true;
@@ -273,34 +273,34 @@ static bool find_hoist(const keeper *k, uint32_t at) {
 /* Operations that cost less than keeping their result. */
 static bool is_cheap(uint8_t op) {
   switch (op) {
-    case VYRE__LOW_MUL:
-    case VYRE__LOW_SELECT:
-    case VYRE__LOW_ZEXT:
-    case VYRE__LOW_TRUNC:
-    case VYRE__LOW_BITCAST:
-    case VYRE__LOW_ADD:
-    case VYRE__LOW_SUB:
+    case VYRE__LIR_MUL:
+    case VYRE__LIR_SELECT:
+    case VYRE__LIR_ZEXT:
+    case VYRE__LIR_TRUNC:
+    case VYRE__LIR_BITCAST:
+    case VYRE__LIR_ADD:
+    case VYRE__LIR_SUB:
       return true;
     default:
-      return (op >= VYRE__LOW_AND && op <= VYRE__LOW_SHR_S) ||
-             (op >= VYRE__LOW_EQ && op <= VYRE__LOW_LE_S);
+      return (op >= VYRE__LIR_AND && op <= VYRE__LIR_SHR_S) ||
+             (op >= VYRE__LIR_EQ && op <= VYRE__LIR_LE_S);
   }
 }
 
 static uint8_t find_cost(const keeper *k, uint32_t at) {
-  const vyre__role *role = role_of(k, at);
-  const vyre__low_inst *inst = inst_at(k->r, at);
+  const vyre__inst_info *role = role_of(k, at);
+  const vyre__lir_inst *inst = inst_at(k->r, at);
   if (role->is_leaf || k->can_hoist[slot(k, at)]) return 0;
   if (!is_cheap(inst->op)) return NEVER;
   vyre__val operands[4];
-  uint32_t count = vyre__low_operands(inst, operands), sum = 1;
+  uint32_t count = vyre__lir_operands(inst, operands), sum = 1;
   for (uint32_t i = 0; i < count; i++) sum += k->cost[slot(k, operands[i])];
   return sum <= CHEAP ? (uint8_t)sum : NEVER;
 }
 
 static void find_costs(keeper *k) {
   for (uint32_t at = k->r->begin; at < k->r->end; at++) {
-    vyre__role *role = role_of(k, at);
+    vyre__inst_info *role = role_of(k, at);
     if (!role->is_needed) continue;
     role->is_leaf = is_leaf(inst_at(k->r, at)->op);
     k->can_hoist[slot(k, at)] = find_hoist(k, at);
@@ -326,18 +326,18 @@ typedef struct sighting {
 
 static void see(const keeper *k, uint32_t at, sighting *seen) {
   uint32_t piece = role_of(k, at)->piece, part = k->r->pieces[piece].part;
-  bool sets = inst_is(k->r, at, VYRE__LOW_SET);
+  bool sets = inst_is(k->r, at, VYRE__LIR_SET);
   if (!seen->piece) {
     seen->piece = piece;
     seen->part = part;
     /* A round of a loop of the workgroup may see what the last one left. */
     bool fresh = sets && is_top(k, at) && !k->is_disturbed[slot(k, at)];
-    seen->keep =
-        !fresh && in_group_loop(k, at) ? VYRE__KEEP_GROUP : VYRE__KEEP_LOCAL;
+    seen->keep = !fresh && in_group_loop(k, at) ? VYRE__STORAGE_GROUP
+                                                : VYRE__STORAGE_LOCAL;
   } else if (seen->part != part) {
-    seen->keep = VYRE__KEEP_GROUP;
-  } else if (seen->piece != piece && seen->keep == VYRE__KEEP_LOCAL) {
-    seen->keep = VYRE__KEEP_STRIP;
+    seen->keep = VYRE__STORAGE_GROUP;
+  } else if (seen->piece != piece && seen->keep == VYRE__STORAGE_LOCAL) {
+    seen->keep = VYRE__STORAGE_ARRAY;
   }
 }
 
@@ -349,13 +349,13 @@ static bool keep_variables(keeper *k, vyre_arena *arena) {
   memset(seen, 0, count * sizeof *seen);
   for (uint32_t at = r->begin; at < r->end; at++) {
     uint8_t op = inst_at(r, at)->op;
-    if (op != VYRE__LOW_GET && op != VYRE__LOW_SET) continue;
+    if (op != VYRE__LIR_GET && op != VYRE__LIR_SET) continue;
     if (role_of(k, at)->is_needed) see(k, at, &seen[inst_at(r, at)->aux]);
   }
   for (uint32_t i = 0; i < count; i++) {
     r->var_keep[i] = seen[i].keep;
-    if (seen[i].keep != VYRE__KEEP_LOCAL && k->var_uniform[i]) {
-      r->var_keep[i] = VYRE__KEEP_UNIFORM;
+    if (seen[i].keep != VYRE__STORAGE_LOCAL && k->var_uniform[i]) {
+      r->var_keep[i] = VYRE__STORAGE_UNIFORM;
     }
   }
   return true;
@@ -369,30 +369,30 @@ static void remake(keeper *k, vyre__val v, uint32_t piece);
 
 /* Value @p v is used in @p piece (0: by the workgroup). */
 static void use_in(keeper *k, vyre__val v, uint32_t piece) {
-  vyre__role *role = role_of(k, v);
+  vyre__inst_info *role = role_of(k, v);
   if (role->is_leaf && (piece || role->is_uniform)) return;
-  if (role->piece == piece || role->keep == VYRE__KEEP_AGREED) return;
+  if (role->piece == piece || role->keep == VYRE__STORAGE_BROADCAST) return;
   if (k->can_hoist[slot(k, v)]) {
     hoist(k, v);
   } else if (!piece) {
-    role->keep = VYRE__KEEP_AGREED;
-  } else if (k->cost[slot(k, v)] <= CHEAP && role->keep < VYRE__KEEP_STRIP) {
-    role->keep = VYRE__KEEP_REMAKE;
+    role->keep = VYRE__STORAGE_BROADCAST;
+  } else if (k->cost[slot(k, v)] <= CHEAP && role->keep < VYRE__STORAGE_ARRAY) {
+    role->keep = VYRE__STORAGE_REMATERIALIZE;
     remake(k, v, piece);
   } else {
     uint8_t keep = k->r->pieces[piece].part == k->r->pieces[role->piece].part
-                       ? VYRE__KEEP_STRIP
-                       : VYRE__KEEP_GROUP;
+                       ? VYRE__STORAGE_ARRAY
+                       : VYRE__STORAGE_GROUP;
     if (role->keep < keep) role->keep = keep;
   }
 }
 
 static void hoist(keeper *k, vyre__val v) {
-  vyre__role *role = role_of(k, v);
-  if (role->keep == VYRE__KEEP_UNIFORM) return;
-  role->keep = VYRE__KEEP_UNIFORM;
+  vyre__inst_info *role = role_of(k, v);
+  if (role->keep == VYRE__STORAGE_UNIFORM) return;
+  role->keep = VYRE__STORAGE_UNIFORM;
   vyre__val operands[4];
-  uint32_t count = vyre__low_operands(inst_at(k->r, v), operands);
+  uint32_t count = vyre__lir_operands(inst_at(k->r, v), operands);
   for (uint32_t i = 0; i < count; i++) use_in(k, operands[i], 0);
 }
 
@@ -401,7 +401,7 @@ static void remake(keeper *k, vyre__val v, uint32_t piece) {
   if (k->stamp[slot(k, v)] == piece) return;
   k->stamp[slot(k, v)] = piece;
   vyre__val operands[4];
-  uint32_t count = vyre__low_operands(inst_at(r, v), operands);
+  uint32_t count = vyre__lir_operands(inst_at(r, v), operands);
   for (uint32_t i = 0; i < count; i++) use_in(k, operands[i], piece);
   if (!vyre__reserve(k->allocator, &r->remakes, &k->remake_capacity,
                      r->remake_count + 1, sizeof *r->remakes, false)) {
@@ -416,34 +416,35 @@ static void remake(keeper *k, vyre__val v, uint32_t piece) {
  * again. */
 static void use_rare(keeper *k, uint32_t at) {
   vyre__val condition = inst_at(k->r, at)->a;
-  vyre__role *role = role_of(k, condition);
+  vyre__inst_info *role = role_of(k, condition);
   if (role->is_leaf || k->can_hoist[slot(k, condition)]) return;
-  if (role->piece != role_of(k, at)->piece && role->keep < VYRE__KEEP_STRIP &&
-      role->keep != VYRE__KEEP_AGREED) {
-    role->keep = VYRE__KEEP_STRIP;
+  if (role->piece != role_of(k, at)->piece &&
+      role->keep < VYRE__STORAGE_ARRAY &&
+      role->keep != VYRE__STORAGE_BROADCAST) {
+    role->keep = VYRE__STORAGE_ARRAY;
   }
 }
 
 static void use_operands(keeper *k, uint32_t at) {
   const vyre__regions *r = k->r;
-  const vyre__low_inst *inst = inst_at(r, at);
-  vyre__role *role = role_of(k, at);
+  const vyre__lir_inst *inst = inst_at(r, at);
+  vyre__inst_info *role = role_of(k, at);
   uint32_t piece = role->piece;
-  if (inst->op == VYRE__LOW_SET &&
-      r->var_keep[inst->aux] == VYRE__KEEP_UNIFORM) {
+  if (inst->op == VYRE__LIR_SET &&
+      r->var_keep[inst->aux] == VYRE__STORAGE_UNIFORM) {
     piece = 0;
-    role->keep = VYRE__KEEP_UNIFORM;
+    role->keep = VYRE__STORAGE_UNIFORM;
   }
-  if (inst->op == VYRE__LOW_GET &&
-      r->var_keep[inst->aux] == VYRE__KEEP_UNIFORM) {
+  if (inst->op == VYRE__LIR_GET &&
+      r->var_keep[inst->aux] == VYRE__STORAGE_UNIFORM) {
     hoist(k, at);
   }
-  if (inst->op == VYRE__LOW_LOAD && is_safe_load(k, at)) hoist(k, at);
+  if (inst->op == VYRE__LIR_LOAD && is_safe_load(k, at)) hoist(k, at);
   if (piece && r->pieces[piece].is_rare && r->pieces[piece].begin == at) {
     use_rare(k, at);
   }
   vyre__val operands[4];
-  uint32_t count = vyre__low_operands(inst, operands);
+  uint32_t count = vyre__lir_operands(inst, operands);
   for (uint32_t i = 0; i < count; i++) use_in(k, operands[i], piece);
 }
 
@@ -461,7 +462,7 @@ static void keep_values(keeper *k) {
   vyre__regions *r = k->r;
   uint32_t piece = 0;
   for (uint32_t at = r->begin; at < r->end; at++) {
-    const vyre__role *role = role_of(k, at);
+    const vyre__inst_info *role = role_of(k, at);
     if (role->piece > piece) {
       piece = role->piece;
       r->pieces[piece].remake = r->remake_count;
@@ -470,7 +471,7 @@ static void keep_values(keeper *k) {
     if (role->is_needed) use_operands(k, at);
   }
   for (uint32_t i = 0; i < r->kernel->step_count; i++) {
-    const vyre__low_step *step = &r->kernel->steps[i];
+    const vyre__lir_step *step = &r->kernel->steps[i];
     if (!wants_bounds(r, step)) continue;
     use_in(k, step->first, 0);
     use_in(k, step->bound, 0);
@@ -482,13 +483,13 @@ static void keep_values(keeper *k) {
 static void tidy_remakes(keeper *k) {
   vyre__regions *r = k->r;
   for (uint32_t i = 1; i < r->piece_count; i++) {
-    vyre__piece *piece = &r->pieces[i];
+    vyre__subregion *piece = &r->pieces[i];
     if (piece->remake_count == 0) continue; /* there may be no list at all */
     vyre__val *list = r->remakes + piece->remake;
     uint32_t kept = 0;
     for (uint32_t j = 0; j < piece->remake_count; j++) {
       vyre__val v = list[j];
-      if (role_of(k, v)->keep != VYRE__KEEP_REMAKE) continue;
+      if (role_of(k, v)->keep != VYRE__STORAGE_REMATERIALIZE) continue;
       uint32_t to = kept++;
       for (; to > 0 && list[to - 1] > v; to--) list[to] = list[to - 1];
       list[to] = v;
@@ -500,16 +501,16 @@ static void tidy_remakes(keeper *k) {
 /* --- what is left for the loops ---------------------------------------------*/
 
 static bool is_kept_apart(uint8_t keep) {
-  return keep == VYRE__KEEP_AGREED || keep == VYRE__KEEP_STRIP ||
-         keep == VYRE__KEEP_GROUP;
+  return keep == VYRE__STORAGE_BROADCAST || keep == VYRE__STORAGE_ARRAY ||
+         keep == VYRE__STORAGE_GROUP;
 }
 
 /* Whether an instruction does something in its piece's loop. */
 static bool does_something(const keeper *k, uint32_t at) {
-  const vyre__role *role = role_of(k, at);
-  uint16_t effects = VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS;
-  if (role->keep == VYRE__KEEP_UNIFORM) return false;
-  return (flags_at(k, at) & effects) || inst_is(k->r, at, VYRE__LOW_SET) ||
+  const vyre__inst_info *role = role_of(k, at);
+  uint16_t effects = VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS;
+  if (role->keep == VYRE__STORAGE_UNIFORM) return false;
+  return (flags_at(k, at) & effects) || inst_is(k->r, at, VYRE__LIR_SET) ||
          is_kept_apart(role->keep) || role->sets_done;
 }
 
@@ -517,22 +518,22 @@ static void count_uses(keeper *k) {
   vyre__regions *r = k->r;
   for (uint32_t i = 1; i < r->piece_count; i++) r->pieces[i].is_empty = true;
   for (uint32_t at = r->end; at-- > r->begin;) {
-    vyre__role *role = role_of(k, at);
+    vyre__inst_info *role = role_of(k, at);
     if (!role->is_needed || !role->piece) continue;
     if (does_something(k, at)) r->pieces[role->piece].is_empty = false;
     uint16_t flags = flags_at(k, at);
     bool stays = does_something(k, at) || role->uses ||
-                 (flags & (VYRE__LOWF_CONTROL | VYRE__LOWF_JUMPS));
-    if (!stays || role->keep == VYRE__KEEP_UNIFORM) continue;
+                 (flags & (VYRE__LIRF_CONTROL | VYRE__LIRF_JUMPS));
+    if (!stays || role->keep == VYRE__STORAGE_UNIFORM) continue;
     vyre__val operands[4];
-    uint32_t count = vyre__low_operands(inst_at(r, at), operands);
+    uint32_t count = vyre__lir_operands(inst_at(r, at), operands);
     for (uint32_t i = 0; i < count; i++) {
-      vyre__role *operand = role_of(k, operands[i]);
+      vyre__inst_info *operand = role_of(k, operands[i]);
       operand->uses += operand->piece == role->piece;
     }
   }
   for (uint32_t i = 1; i < r->part_count; i++) {
-    vyre__part *part = &r->parts[i];
+    vyre__region *part = &r->parts[i];
     part->is_empty = true;
     for (uint32_t j = 0; j < part->piece_count; j++) {
       part->is_empty &= r->pieces[part->piece + j].is_empty;
@@ -541,7 +542,7 @@ static void count_uses(keeper *k) {
 }
 
 static bool take_arrays(keeper *k, vyre_arena *arena) {
-  const vyre__low_kernel *kernel = k->r->kernel;
+  const vyre__lir_kernel *kernel = k->r->kernel;
   size_t count = (size_t)(k->r->end - k->r->begin) + 1;
   uint32_t **lists[] = {&k->stack, &k->next_set, &k->stamp};
   bool **marks[] = {&k->is_disturbed, &k->can_hoist};
@@ -571,8 +572,8 @@ static bool take_arrays(keeper *k, vyre_arena *arena) {
   return true;
 }
 
-vyre_code vyre__regions_keep(vyre__regions *r, vyre_arena *arena,
-                             vyre_status *st) {
+vyre_code vyre__regions_assign_storage(vyre__regions *r, vyre_arena *arena,
+                                       vyre_status *st) {
   keeper k = {.r = r, .allocator = arena->allocator};
   size_t count = (size_t)(r->end - r->begin) + 1;
   if (!take_arrays(&k, arena)) {

@@ -20,16 +20,16 @@ static bool *group_at(const builder *b, uint32_t at) {
   return &b->is_group[at - b->r->begin];
 }
 
-uint32_t vyre__low_operands(const vyre__low_inst *inst, vyre__val out[4]) {
+uint32_t vyre__lir_operands(const vyre__lir_inst *inst, vyre__val out[4]) {
   uint32_t count = 0;
-  for (uint32_t i = 0; i < vyre__low_ops[inst->op].operands; i++) {
+  for (uint32_t i = 0; i < vyre__lir_ops[inst->op].operands; i++) {
     if (inst->v[i]) out[count++] = inst->v[i];
   }
   return count;
 }
 
 uint32_t vyre__end_of(const vyre__regions *r, uint32_t at) {
-  while (!inst_is(r, at, VYRE__LOW_END)) at = vyre__role_of(r, at)->mate;
+  while (!inst_is(r, at, VYRE__LIR_END)) at = vyre__inst_info_of(r, at)->mate;
   return at;
 }
 
@@ -40,35 +40,36 @@ static vyre_code bad_markers(const vyre__regions *r, uint32_t at,
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                    "report this: the lowering made a kernel that is broken",
                    "instruction %u (%s) of kernel '%.100s' has no match",
-                   (unsigned)at, vyre__low_ops[inst_at(r, at)->op].text,
+                   (unsigned)at, vyre__lir_ops[inst_at(r, at)->op].text,
                    r->kernel->name);
 }
 
 /* ELSE or STEP at @p at closes the block of @p open and begins another. */
 static bool turn(vyre__regions *r, uint32_t at, uint32_t open) {
-  vyre__low_op want =
-      inst_is(r, at, VYRE__LOW_ELSE) ? VYRE__LOW_IF : VYRE__LOW_LOOP;
+  vyre__lir_op want =
+      inst_is(r, at, VYRE__LIR_ELSE) ? VYRE__LIR_IF : VYRE__LIR_LOOP;
   if (!open || !inst_is(r, open, want)) return false;
-  vyre__role *role = vyre__role_of(r, at);
-  vyre__role_of(r, open)->mate = at;
-  role->parent = want == VYRE__LOW_LOOP ? open : vyre__role_of(r, open)->parent;
-  role->is_reached = vyre__role_of(r, open)->is_reached;
+  vyre__inst_info *role = vyre__inst_info_of(r, at);
+  vyre__inst_info_of(r, open)->mate = at;
+  role->parent =
+      want == VYRE__LIR_LOOP ? open : vyre__inst_info_of(r, open)->parent;
+  role->is_reached = vyre__inst_info_of(r, open)->is_reached;
   return true;
 }
 
 /* END at @p at closes @p open, an IF, ELSE, LOOP or STEP. */
 static void close_block(vyre__regions *r, uint32_t at, uint32_t open) {
-  vyre__role *role = vyre__role_of(r, at);
-  vyre__role_of(r, open)->mate = at;
+  vyre__inst_info *role = vyre__inst_info_of(r, at);
+  vyre__inst_info_of(r, open)->mate = at;
   uint32_t begin = open;
-  if (inst_is(r, open, VYRE__LOW_STEP)) {
-    begin = vyre__role_of(r, open)->parent;
-  } else if (inst_is(r, open, VYRE__LOW_ELSE)) {
+  if (inst_is(r, open, VYRE__LIR_STEP)) {
+    begin = vyre__inst_info_of(r, open)->parent;
+  } else if (inst_is(r, open, VYRE__LIR_ELSE)) {
     begin = role->mate; /* noted when the ELSE came */
   }
   role->mate = begin;
-  role->parent = vyre__role_of(r, begin)->parent;
-  role->is_reached = vyre__role_of(r, begin)->is_reached;
+  role->parent = vyre__inst_info_of(r, begin)->parent;
+  role->is_reached = vyre__inst_info_of(r, begin)->is_reached;
 }
 
 /* Fills parent, mate and is_reached. The IF of an ELSE is on a stack that lives
@@ -77,19 +78,19 @@ static vyre_code match_markers(vyre__regions *r, vyre_status *st) {
   uint32_t open = 0;
   bool reached = true;
   for (uint32_t at = r->begin; at < r->end; at++) {
-    vyre__role *role = vyre__role_of(r, at);
+    vyre__inst_info *role = vyre__inst_info_of(r, at);
     uint8_t op = inst_at(r, at)->op;
-    if (op == VYRE__LOW_ELSE || op == VYRE__LOW_STEP) {
+    if (op == VYRE__LIR_ELSE || op == VYRE__LIR_STEP) {
       if (!turn(r, at, open)) return bad_markers(r, at, st);
-      if (op == VYRE__LOW_ELSE) role->mate = open;
+      if (op == VYRE__LIR_ELSE) role->mate = open;
       reached = role->is_reached;
       open = at;
       continue;
     }
-    if (op == VYRE__LOW_END) {
+    if (op == VYRE__LIR_END) {
       if (!open) return bad_markers(r, at, st);
-      if (inst_is(r, open, VYRE__LOW_ELSE)) {
-        role->mate = vyre__role_of(r, open)->mate;
+      if (inst_is(r, open, VYRE__LIR_ELSE)) {
+        role->mate = vyre__inst_info_of(r, open)->mate;
       }
       close_block(r, at, open);
       reached = role->is_reached;
@@ -98,7 +99,7 @@ static vyre_code match_markers(vyre__regions *r, vyre_status *st) {
     }
     role->parent = open;
     role->is_reached = reached;
-    if (op == VYRE__LOW_IF || op == VYRE__LOW_LOOP) open = at;
+    if (op == VYRE__LIR_IF || op == VYRE__LIR_LOOP) open = at;
     if (op_leaves(op)) reached = false;
   }
   return open ? bad_markers(r, open, st) : VYRE_OK;
@@ -108,27 +109,27 @@ static vyre_code match_markers(vyre__regions *r, vyre_status *st) {
 
 /* The loop that a BREAK or CONTINUE at @p at is of; 0: none. */
 static uint32_t loop_around(const vyre__regions *r, uint32_t at) {
-  uint32_t open = vyre__role_of(r, at)->parent;
-  while (open && !inst_is(r, open, VYRE__LOW_LOOP)) {
-    open = vyre__role_of(r, open)->parent;
+  uint32_t open = vyre__inst_info_of(r, at)->parent;
+  while (open && !inst_is(r, open, VYRE__LIR_LOOP)) {
+    open = vyre__inst_info_of(r, open)->parent;
   }
   return open;
 }
 
 /* The IF that an ELSE or an IF stands for. */
 static uint32_t if_of(const vyre__regions *r, uint32_t open) {
-  return vyre__role_of(r, vyre__end_of(r, open))->mate;
+  return vyre__inst_info_of(r, vyre__end_of(r, open))->mate;
 }
 
 /* Everything around @p at, up to @p limit. Whether something was new. */
 static bool mark_around(builder *b, uint32_t at, uint32_t limit) {
   bool changed = false;
-  uint32_t open = vyre__role_of(b->r, at)->parent;
+  uint32_t open = vyre__inst_info_of(b->r, at)->parent;
   while (open && open != limit) {
     bool *mark = group_at(b, if_of(b->r, open));
     changed |= !*mark;
     *mark = true;
-    open = vyre__role_of(b->r, open)->parent;
+    open = vyre__inst_info_of(b->r, open)->parent;
   }
   return changed;
 }
@@ -138,8 +139,8 @@ static bool mark_around(builder *b, uint32_t at, uint32_t limit) {
 static bool point_follows(const builder *b, uint32_t at, uint32_t limit) {
   const vyre__regions *r = b->r;
   for (;;) {
-    uint32_t open = vyre__role_of(r, at)->parent;
-    uint32_t stop = open ? vyre__role_of(r, open)->mate : r->end;
+    uint32_t open = vyre__inst_info_of(r, at)->parent;
+    uint32_t stop = open ? vyre__inst_info_of(r, open)->mate : r->end;
     if (b->points[stop - r->begin] > b->points[at - r->begin]) return true;
     if (!open || open == limit) return false;
     if (opens_loop(r, open) && *group_at(b, if_of(r, open))) return true;
@@ -152,13 +153,13 @@ static bool point_follows(const builder *b, uint32_t at, uint32_t limit) {
  * again afterwards. */
 static bool is_group_jump(const builder *b, uint32_t at) {
   const vyre__regions *r = b->r;
-  if (inst_is(r, at, VYRE__LOW_EXIT)) return point_follows(b, at, 0);
+  if (inst_is(r, at, VYRE__LIR_EXIT)) return point_follows(b, at, 0);
   uint32_t loop = loop_around(r, at);
   if (!loop || !*group_at(b, loop)) return false;
-  if (inst_is(r, at, VYRE__LOW_BREAK)) return true;
-  uint32_t open = vyre__role_of(r, at)->parent;
-  while (open != loop && !inst_is(r, open, VYRE__LOW_STEP)) {
-    open = vyre__role_of(r, open)->parent;
+  if (inst_is(r, at, VYRE__LIR_BREAK)) return true;
+  uint32_t open = vyre__inst_info_of(r, at)->parent;
+  while (open != loop && !inst_is(r, open, VYRE__LIR_STEP)) {
+    open = vyre__inst_info_of(r, open)->parent;
   }
   return point_follows(b, at, open);
 }
@@ -168,10 +169,10 @@ static void count_points(builder *b) {
   uint32_t count = 0;
   for (uint32_t at = r->begin; at < r->end; at++) {
     b->points[at - r->begin] = count;
-    if (!vyre__role_of(r, at)->is_reached) continue;
+    if (!vyre__inst_info_of(r, at)->is_reached) continue;
     uint8_t op = inst_at(r, at)->op;
-    bool jumps = op == VYRE__LOW_BREAK || op == VYRE__LOW_EXIT;
-    count += op == VYRE__LOW_BARRIER || (jumps && *group_at(b, at));
+    bool jumps = op == VYRE__LIR_BREAK || op == VYRE__LIR_EXIT;
+    count += op == VYRE__LIR_BARRIER || (jumps && *group_at(b, at));
   }
   b->points[r->end - r->begin] = count;
 }
@@ -181,8 +182,8 @@ static void count_points(builder *b) {
 static void mark_group(builder *b) {
   const vyre__regions *r = b->r;
   for (uint32_t at = r->begin; at < r->end; at++) {
-    if (!inst_is(r, at, VYRE__LOW_BARRIER)) continue;
-    if (!vyre__role_of(r, at)->is_reached) continue;
+    if (!inst_is(r, at, VYRE__LIR_BARRIER)) continue;
+    if (!vyre__inst_info_of(r, at)->is_reached) continue;
     *group_at(b, at) = true;
     mark_around(b, at, 0);
   }
@@ -191,8 +192,8 @@ static void mark_group(builder *b) {
     count_points(b);
     for (uint32_t at = r->begin; at < r->end; at++) {
       uint8_t op = inst_at(r, at)->op;
-      if (!op_leaves(op) || op == VYRE__LOW_OUT_OF_FUEL) continue;
-      if (!vyre__role_of(r, at)->is_reached || *group_at(b, at)) continue;
+      if (!op_leaves(op) || op == VYRE__LIR_OUT_OF_FUEL) continue;
+      if (!vyre__inst_info_of(r, at)->is_reached || *group_at(b, at)) continue;
       if (!is_group_jump(b, at)) continue;
       *group_at(b, at) = true;
       mark_around(b, at, 0);
@@ -203,12 +204,12 @@ static void mark_group(builder *b) {
 
 /* --- parts ------------------------------------------------------------------*/
 
-static uint32_t new_part(builder *b, vyre__part_kind kind, uint32_t begin,
+static uint32_t new_part(builder *b, vyre__region_kind kind, uint32_t begin,
                          uint32_t end, uint32_t **link) {
   vyre__regions *r = b->r;
   uint32_t index = r->part_count++;
   r->parts[index] =
-      (vyre__part){.kind = (uint8_t)kind, .begin = begin, .end = end};
+      (vyre__region){.kind = (uint8_t)kind, .begin = begin, .end = end};
   **link = index;
   *link = &r->parts[index].next;
   return index;
@@ -219,10 +220,10 @@ static uint32_t build_list(builder *b, uint32_t begin, uint32_t end);
 /* The part of the IF or LOOP at @p at; gives its end. */
 static uint32_t build_nest(builder *b, uint32_t at, uint32_t **link) {
   vyre__regions *r = b->r;
-  bool is_if = inst_is(r, at, VYRE__LOW_IF);
-  uint32_t end = vyre__end_of(r, at), middle = vyre__role_of(r, at)->mate;
-  uint32_t part =
-      new_part(b, is_if ? VYRE__PART_IF : VYRE__PART_LOOP, at, end + 1, link);
+  bool is_if = inst_is(r, at, VYRE__LIR_IF);
+  uint32_t end = vyre__end_of(r, at), middle = vyre__inst_info_of(r, at)->mate;
+  uint32_t part = new_part(b, is_if ? VYRE__REGION_IF : VYRE__REGION_LOOP, at,
+                           end + 1, link);
   uint32_t inner = build_list(b, at + 1, middle);
   uint32_t other = middle < end ? build_list(b, middle + 1, end) : 0;
   r->parts[part].inner = inner;
@@ -235,24 +236,24 @@ static uint32_t build_list(builder *b, uint32_t begin, uint32_t end) {
   vyre__regions *r = b->r;
   uint32_t first = 0, *link = &first, start = begin;
   for (uint32_t at = begin; at < end;) {
-    bool nests = inst_is(r, at, VYRE__LOW_IF) || inst_is(r, at, VYRE__LOW_LOOP);
+    bool nests = inst_is(r, at, VYRE__LIR_IF) || inst_is(r, at, VYRE__LIR_LOOP);
     if (!*group_at(b, at)) {
       at = nests ? vyre__end_of(r, at) + 1 : at + 1;
       continue;
     }
-    if (start < at) new_part(b, VYRE__PART_RUN, start, at, &link);
+    if (start < at) new_part(b, VYRE__REGION_PARALLEL, start, at, &link);
     if (nests) {
       at = build_nest(b, at, &link);
     } else {
-      bool waits = inst_is(r, at, VYRE__LOW_BARRIER);
-      new_part(b, waits ? VYRE__PART_BARRIER : VYRE__PART_JUMP, at, at + 1,
+      bool waits = inst_is(r, at, VYRE__LIR_BARRIER);
+      new_part(b, waits ? VYRE__REGION_BARRIER : VYRE__REGION_JUMP, at, at + 1,
                &link);
       at++;
       if (!waits) return first; /* the rest is not reached */
     }
     start = at;
   }
-  if (start < end) new_part(b, VYRE__PART_RUN, start, end, &link);
+  if (start < end) new_part(b, VYRE__REGION_PARALLEL, start, end, &link);
   return first;
 }
 
@@ -260,13 +261,13 @@ static uint32_t build_list(builder *b, uint32_t begin, uint32_t end) {
 
 /* A rare IF of the run that stands in no loop and in no other rare one. */
 static bool is_cut(const vyre__regions *r, uint32_t at) {
-  return inst_is(r, at, VYRE__LOW_IF) &&
+  return inst_is(r, at, VYRE__LIR_IF) &&
          (inst_at(r, at)->hints & VYRE__HINT_RARE) != 0 &&
-         vyre__role_of(r, at)->is_reached;
+         vyre__inst_info_of(r, at)->is_reached;
 }
 
 /* Cutting pays only if the rest can become vectors: no loops, no atomics. */
-static bool cut_pays(const vyre__regions *r, const vyre__part *run) {
+static bool cut_pays(const vyre__regions *r, const vyre__region *run) {
   bool has_rare = false;
   for (uint32_t at = run->begin; at < run->end; at++) {
     if (is_cut(r, at)) {
@@ -275,8 +276,8 @@ static bool cut_pays(const vyre__regions *r, const vyre__part *run) {
       continue;
     }
     uint8_t op = inst_at(r, at)->op;
-    if (op == VYRE__LOW_LOOP) return false;
-    if (vyre__low_ops[op].flags & VYRE__LOWF_ATOMICS) return false;
+    if (op == VYRE__LIR_LOOP) return false;
+    if (vyre__lir_ops[op].flags & VYRE__LIRF_ATOMICS) return false;
   }
   return has_rare;
 }
@@ -284,17 +285,18 @@ static bool cut_pays(const vyre__regions *r, const vyre__part *run) {
 static void new_piece(vyre__regions *r, uint32_t part, uint32_t begin,
                       uint32_t end, bool is_rare) {
   if (begin == end) return;
-  vyre__part *run = &r->parts[part];
+  vyre__region *run = &r->parts[part];
   uint32_t index = r->piece_count++;
   if (run->piece_count++ == 0) run->piece = index;
-  r->pieces[index] = (vyre__piece){
+  r->pieces[index] = (vyre__subregion){
       .begin = begin, .end = end, .part = part, .is_rare = is_rare};
-  for (uint32_t at = begin; at < end; at++) vyre__role_of(r, at)->piece = index;
+  for (uint32_t at = begin; at < end; at++)
+    vyre__inst_info_of(r, at)->piece = index;
 }
 
 static void cut_run(builder *b, uint32_t part) {
   vyre__regions *r = b->r;
-  const vyre__part *run = &r->parts[part];
+  const vyre__region *run = &r->parts[part];
   uint32_t begin = run->begin, end = run->end;
   if (b->splits_rare && r->invocations > 1 && cut_pays(r, run)) {
     for (uint32_t at = begin; at < end; at++) {
@@ -315,10 +317,10 @@ static void cut_run(builder *b, uint32_t part) {
  * pieces that it must not run. */
 static bool must_remember(const vyre__regions *r, uint32_t at) {
   uint32_t stop = r->end;
-  if (inst_is(r, at, VYRE__LOW_CONTINUE)) {
-    stop = vyre__role_of(r, loop_around(r, at))->mate;
+  if (inst_is(r, at, VYRE__LIR_CONTINUE)) {
+    stop = vyre__inst_info_of(r, loop_around(r, at))->mate;
   }
-  uint32_t piece = vyre__role_of(r, at)->piece;
+  uint32_t piece = vyre__inst_info_of(r, at)->piece;
   for (uint32_t next = piece + 1; next < r->piece_count; next++) {
     if (r->pieces[next].begin < stop) return true;
   }
@@ -332,20 +334,21 @@ static void mark_done(builder *b) {
   bool seen = false;
   uint32_t last = 0; /* piece with such a jump */
   for (uint32_t at = r->begin; at < r->end; at++) {
-    vyre__role *role = vyre__role_of(r, at);
+    vyre__inst_info *role = vyre__inst_info_of(r, at);
     uint8_t op = inst_at(r, at)->op;
     if (seen && role->piece > last) {
       r->pieces[role->piece].tests_done = true;
       uint8_t keep = r->pieces[last].part == r->pieces[role->piece].part
-                         ? VYRE__KEEP_STRIP
-                         : VYRE__KEEP_GROUP;
+                         ? VYRE__STORAGE_ARRAY
+                         : VYRE__STORAGE_GROUP;
       if (r->done_keep < keep) r->done_keep = keep;
     }
-    if (op != VYRE__LOW_EXIT && op != VYRE__LOW_CONTINUE) continue;
+    if (op != VYRE__LIR_EXIT && op != VYRE__LIR_CONTINUE) continue;
     if (!role->is_reached || !role->piece) continue;
-    if (op == VYRE__LOW_CONTINUE) {
+    if (op == VYRE__LIR_CONTINUE) {
       uint32_t loop = loop_around(r, at);
-      if (vyre__role_of(r, loop)->piece) continue; /* inside of the piece */
+      if (vyre__inst_info_of(r, loop)->piece)
+        continue; /* inside of the piece */
     }
     if (!must_remember(r, at)) continue;
     role->sets_done = true;
@@ -358,11 +361,11 @@ static void mark_done(builder *b) {
 static void mark_loops(builder *b) {
   vyre__regions *r = b->r;
   for (uint32_t i = 1; i < r->part_count; i++) {
-    vyre__part *part = &r->parts[i];
-    if (part->kind != VYRE__PART_LOOP) continue;
+    vyre__region *part = &r->parts[i];
+    if (part->kind != VYRE__REGION_LOOP) continue;
     for (uint32_t at = part->begin; at < part->end; at++) {
-      if (!inst_is(r, at, VYRE__LOW_CONTINUE)) continue;
-      const vyre__role *role = vyre__role_of(r, at);
+      if (!inst_is(r, at, VYRE__LIR_CONTINUE)) continue;
+      const vyre__inst_info *role = vyre__inst_info_of(r, at);
       if (!role->is_reached || loop_around(r, at) != part->begin) continue;
       part->has_continue |= !role->piece;
       part->clears_done |= role->sets_done;
@@ -391,14 +394,14 @@ static vyre_code take_arrays(builder *b, vyre_arena *arena, vyre_status *st) {
   memset(r->var_keep, 0, vars);
   memset(r->var_needed, 0, vars * sizeof *r->var_needed);
   memset(b->is_group, 0, count * sizeof *b->is_group);
-  r->parts[0] = (vyre__part){0};
-  r->pieces[0] = (vyre__piece){0};
+  r->parts[0] = (vyre__region){0};
+  r->pieces[0] = (vyre__subregion){0};
   r->part_count = r->piece_count = 1;
   return VYRE_OK;
 }
 
-vyre_code vyre__regions_build(const vyre__low_kernel *kernel,
-                              vyre__low_phase phase, bool splits_rare,
+vyre_code vyre__regions_build(const vyre__lir_kernel *kernel,
+                              vyre__lir_phase phase, bool splits_rare,
                               vyre_arena *arena, vyre__regions *out,
                               vyre_status *st) {
   *out = (vyre__regions){
@@ -413,9 +416,9 @@ vyre_code vyre__regions_build(const vyre__low_kernel *kernel,
   mark_group(&b);
   out->first = build_list(&b, out->begin, out->end);
   for (uint32_t i = 1; i < out->part_count; i++) {
-    if (out->parts[i].kind == VYRE__PART_RUN) cut_run(&b, i);
+    if (out->parts[i].kind == VYRE__REGION_PARALLEL) cut_run(&b, i);
   }
   mark_done(&b);
   mark_loops(&b);
-  return vyre__regions_keep(out, arena, st);
+  return vyre__regions_assign_storage(out, arena, st);
 }

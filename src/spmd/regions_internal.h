@@ -4,28 +4,28 @@
 
 #include "spmd/regions.h"
 
-static inline const vyre__low_inst *inst_at(const vyre__regions *r,
+static inline const vyre__lir_inst *inst_at(const vyre__regions *r,
                                             uint32_t at) {
   return &r->kernel->code[at];
 }
 
 static inline bool inst_is(const vyre__regions *r, uint32_t at,
-                           vyre__low_op op) {
+                           vyre__lir_op op) {
   return inst_at(r, at)->op == op;
 }
 
 /* A jump leaves its block; so does the end of the dispatch. */
 static inline bool op_leaves(uint8_t op) {
-  return op == VYRE__LOW_BREAK || op == VYRE__LOW_CONTINUE ||
-         op == VYRE__LOW_EXIT || op == VYRE__LOW_OUT_OF_FUEL;
+  return op == VYRE__LIR_BREAK || op == VYRE__LIR_CONTINUE ||
+         op == VYRE__LIR_EXIT || op == VYRE__LIR_OUT_OF_FUEL;
 }
 
 static inline bool opens_loop(const vyre__regions *r, uint32_t at) {
-  return inst_is(r, at, VYRE__LOW_LOOP) || inst_is(r, at, VYRE__LOW_STEP);
+  return inst_is(r, at, VYRE__LIR_LOOP) || inst_is(r, at, VYRE__LIR_STEP);
 }
 
 /* What is needed, uniform and kept, once the parts and pieces are there. */
-vyre_code vyre__regions_keep(vyre__regions *r, vyre_arena *arena,
-                             vyre_status *st);
+vyre_code vyre__regions_assign_storage(vyre__regions *r, vyre_arena *arena,
+                                       vyre_status *st);
 
 #endif

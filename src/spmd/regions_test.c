@@ -29,11 +29,12 @@ static void shape(uint32_t first, char *out, size_t room) {
   static const char *const words[] = {"none", "run",     "if",
                                       "loop", "barrier", "jump"};
   for (uint32_t i = first; i; i = r.parts[i].next) {
-    const vyre__part *part = &r.parts[i];
+    const vyre__region *part = &r.parts[i];
     size_t length = strlen(out);
     snprintf(out + length, room - length, "%s%s", i == first ? "" : " ",
              words[part->kind]);
-    if (part->kind != VYRE__PART_IF && part->kind != VYRE__PART_LOOP) continue;
+    if (part->kind != VYRE__REGION_IF && part->kind != VYRE__REGION_LOOP)
+      continue;
     strncat(out, "(", room - strlen(out) - 1);
     shape(part->inner, out, room);
     if (part->other) strncat(out, " / ", room - strlen(out) - 1);
@@ -50,22 +51,22 @@ static const char *shape_of_phase(void) {
 }
 
 static uint8_t keep_of(vyre__val v) {
-  return vyre__role_of(&r, v)->keep;
+  return vyre__inst_info_of(&r, v)->keep;
 }
 
 TEST(without_a_barrier_there_is_one_run) {
   begin(64);
   vyre__val i = kit_global(&t, 0);
   vyre__val v = kit_load(&t, 0, i, 0);
-  kit_if(&t, kit_b(&t, VYRE__LOW_LT_U, v, i), 0);
-  kit_mark(&t, VYRE__LOW_EXIT);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_if(&t, kit_b(&t, VYRE__LIR_LT_U, v, i), 0);
+  kit_mark(&t, VYRE__LIR_EXIT);
+  kit_mark(&t, VYRE__LIR_END);
   kit_store(&t, 1, i, v, 0);
   cut();
   CHECK_TEXT(shape_of_phase(), "run");
   CHECK_U64(r.parts[r.first].piece_count, 1);
-  CHECK_U64(keep_of(v), VYRE__KEEP_LOCAL);
-  CHECK_U64(r.done_keep, VYRE__KEEP_LOCAL);
+  CHECK_U64(keep_of(v), VYRE__STORAGE_LOCAL);
+  CHECK_U64(r.done_keep, VYRE__STORAGE_LOCAL);
 }
 
 TEST(values_live_across_a_barrier) {
@@ -74,20 +75,20 @@ TEST(values_live_across_a_barrier) {
   vyre__val v = kit_load(&t, 0, i, 0);
   vyre__val unused = kit_load(&t, 0, l, 0);
   vyre__val n = kit_load(&t, 3, kit_u32(&t, 0), 0);
-  vyre__val twice = kit_u(&t, VYRE__LOW_ADD, n, n);
+  vyre__val twice = kit_u(&t, VYRE__LIR_ADD, n, n);
   kit_store(&t, 2, l, v, 0);
-  kit_mark(&t, VYRE__LOW_BARRIER);
-  vyre__val other = kit_u(&t, VYRE__LOW_SUB, kit_u32(&t, 63), l);
-  vyre__val sum = kit_u(&t, VYRE__LOW_ADD, kit_load(&t, 2, other, 0), v);
-  kit_store(&t, 1, i, kit_u(&t, VYRE__LOW_MUL, sum, twice), 0);
+  kit_mark(&t, VYRE__LIR_BARRIER);
+  vyre__val other = kit_u(&t, VYRE__LIR_SUB, kit_u32(&t, 63), l);
+  vyre__val sum = kit_u(&t, VYRE__LIR_ADD, kit_load(&t, 2, other, 0), v);
+  kit_store(&t, 1, i, kit_u(&t, VYRE__LIR_MUL, sum, twice), 0);
   cut();
   CHECK_TEXT(shape_of_phase(), "run barrier run");
-  CHECK_U64(keep_of(v), VYRE__KEEP_GROUP);
-  CHECK_U64(keep_of(i), VYRE__KEEP_REMAKE);
-  CHECK_U64(keep_of(n), VYRE__KEEP_UNIFORM);
-  CHECK_U64(keep_of(twice), VYRE__KEEP_UNIFORM);
-  CHECK(!vyre__role_of(&r, unused)->is_needed);
-  const vyre__piece *second = &r.pieces[2];
+  CHECK_U64(keep_of(v), VYRE__STORAGE_GROUP);
+  CHECK_U64(keep_of(i), VYRE__STORAGE_REMATERIALIZE);
+  CHECK_U64(keep_of(n), VYRE__STORAGE_UNIFORM);
+  CHECK_U64(keep_of(twice), VYRE__STORAGE_UNIFORM);
+  CHECK(!vyre__inst_info_of(&r, unused)->is_needed);
+  const vyre__subregion *second = &r.pieces[2];
   CHECK_U64(second->remake_count, 1);
   CHECK_U64(r.remakes[second->remake], i);
 }
@@ -100,26 +101,26 @@ TEST(a_loop_with_a_barrier_is_the_workgroups) {
   vyre__val l = kit_local(&t, 0), zero = kit_u32(&t, 0);
   kit_set(&t, half, kit_u32(&t, 32));
   kit_set(&t, sum, l);
-  kit_mark(&t, VYRE__LOW_LOOP);
+  kit_mark(&t, VYRE__LIR_LOOP);
   vyre__val h = kit_get(&t, half);
-  vyre__val over = kit_b(&t, VYRE__LOW_EQ, h, zero);
+  vyre__val over = kit_b(&t, VYRE__LIR_EQ, h, zero);
   kit_if(&t, over, 0);
-  kit_mark(&t, VYRE__LOW_BREAK);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_mark(&t, VYRE__LIR_BREAK);
+  kit_mark(&t, VYRE__LIR_END);
   vyre__val s = kit_get(&t, sum);
-  kit_set(&t, sum, kit_u(&t, VYRE__LOW_ADD, s, h));
+  kit_set(&t, sum, kit_u(&t, VYRE__LIR_ADD, s, h));
   kit_store(&t, 2, l, s, 0);
-  kit_mark(&t, VYRE__LOW_BARRIER);
-  kit_mark(&t, VYRE__LOW_STEP);
-  kit_set(&t, half, kit_u(&t, VYRE__LOW_SHR_U, h, kit_u32(&t, 1)));
-  kit_mark(&t, VYRE__LOW_END);
+  kit_mark(&t, VYRE__LIR_BARRIER);
+  kit_mark(&t, VYRE__LIR_STEP);
+  kit_set(&t, half, kit_u(&t, VYRE__LIR_SHR_U, h, kit_u32(&t, 1)));
+  kit_mark(&t, VYRE__LIR_END);
   kit_store(&t, 1, l, kit_load(&t, 2, l, 0), 0);
   cut();
   CHECK_TEXT(shape_of_phase(), "run loop(run if(jump) run barrier / run) run");
-  CHECK_U64(r.var_keep[half], VYRE__KEEP_UNIFORM);
-  CHECK_U64(keep_of(over), VYRE__KEEP_UNIFORM);
-  CHECK(!r.var_needed[sum] || r.var_keep[sum] == VYRE__KEEP_GROUP);
-  const vyre__part *loop = &r.parts[r.parts[r.first].next];
+  CHECK_U64(r.var_keep[half], VYRE__STORAGE_UNIFORM);
+  CHECK_U64(keep_of(over), VYRE__STORAGE_UNIFORM);
+  CHECK(!r.var_needed[sum] || r.var_keep[sum] == VYRE__STORAGE_GROUP);
+  const vyre__region *loop = &r.parts[r.parts[r.first].next];
   CHECK(r.parts[loop->inner].is_empty); /* all of it is the workgroup's */
   CHECK(r.parts[loop->other].is_empty);
 }
@@ -128,14 +129,14 @@ TEST(a_condition_that_is_not_known_is_agreed_on) {
   begin(64);
   vyre__val l = kit_local(&t, 0);
   vyre__val v = kit_load(&t, 1, l, 0);
-  vyre__val yes = kit_b(&t, VYRE__LOW_NE, v, kit_u32(&t, 5));
+  vyre__val yes = kit_b(&t, VYRE__LIR_NE, v, kit_u32(&t, 5));
   kit_if(&t, yes, 0);
-  kit_mark(&t, VYRE__LOW_BARRIER);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_mark(&t, VYRE__LIR_BARRIER);
+  kit_mark(&t, VYRE__LIR_END);
   kit_store(&t, 1, l, l, 0);
   cut();
   CHECK_TEXT(shape_of_phase(), "run if(barrier) run");
-  CHECK_U64(keep_of(yes), VYRE__KEEP_AGREED);
+  CHECK_U64(keep_of(yes), VYRE__STORAGE_BROADCAST);
 }
 
 /* loop { barrier; if (mine) continue; store } : only some go on. */
@@ -144,29 +145,29 @@ TEST(invocations_that_continue_are_remembered) {
   uint32_t round = kit_var(&t, "round", VYRE_TYPE_U32);
   vyre__val l = kit_local(&t, 0), four = kit_u32(&t, 4);
   kit_set(&t, round, kit_u32(&t, 0));
-  kit_mark(&t, VYRE__LOW_LOOP);
+  kit_mark(&t, VYRE__LIR_LOOP);
   vyre__val at = kit_get(&t, round);
-  kit_if(&t, kit_b(&t, VYRE__LOW_LE_U, four, at), 0);
-  kit_mark(&t, VYRE__LOW_BREAK);
-  kit_mark(&t, VYRE__LOW_END);
-  kit_if(&t, kit_b(&t, VYRE__LOW_EQ, at, kit_u32(&t, 1)), 0);
-  kit_mark(&t, VYRE__LOW_BARRIER);
-  kit_if(&t, kit_b(&t, VYRE__LOW_LT_U, l, at), 0);
-  uint32_t jump = kit_mark(&t, VYRE__LOW_CONTINUE);
-  kit_mark(&t, VYRE__LOW_END);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_if(&t, kit_b(&t, VYRE__LIR_LE_U, four, at), 0);
+  kit_mark(&t, VYRE__LIR_BREAK);
+  kit_mark(&t, VYRE__LIR_END);
+  kit_if(&t, kit_b(&t, VYRE__LIR_EQ, at, kit_u32(&t, 1)), 0);
+  kit_mark(&t, VYRE__LIR_BARRIER);
+  kit_if(&t, kit_b(&t, VYRE__LIR_LT_U, l, at), 0);
+  uint32_t jump = kit_mark(&t, VYRE__LIR_CONTINUE);
+  kit_mark(&t, VYRE__LIR_END);
+  kit_mark(&t, VYRE__LIR_END);
   kit_store(&t, 1, l, at, 0);
-  kit_mark(&t, VYRE__LOW_STEP);
-  kit_set(&t, round, kit_u(&t, VYRE__LOW_ADD, at, kit_u32(&t, 1)));
-  kit_mark(&t, VYRE__LOW_END);
+  kit_mark(&t, VYRE__LIR_STEP);
+  kit_set(&t, round, kit_u(&t, VYRE__LIR_ADD, at, kit_u32(&t, 1)));
+  kit_mark(&t, VYRE__LIR_END);
   cut();
   CHECK_TEXT(shape_of_phase(),
              "run loop(run if(jump) run if(barrier run) run / run)");
-  CHECK(vyre__role_of(&r, jump)->sets_done);
-  CHECK_U64(r.done_keep, VYRE__KEEP_GROUP);
-  CHECK_U64(r.var_keep[round], VYRE__KEEP_UNIFORM);
+  CHECK(vyre__inst_info_of(&r, jump)->sets_done);
+  CHECK_U64(r.done_keep, VYRE__STORAGE_GROUP);
+  CHECK_U64(r.var_keep[round], VYRE__STORAGE_UNIFORM);
   for (uint32_t i = 1; i < r.part_count; i++) {
-    if (r.parts[i].kind == VYRE__PART_LOOP) CHECK(r.parts[i].clears_done);
+    if (r.parts[i].kind == VYRE__REGION_LOOP) CHECK(r.parts[i].clears_done);
   }
 }
 
@@ -174,42 +175,42 @@ TEST(rare_ifs_are_cut_out) {
   begin(256);
   uint32_t result = kit_var(&t, "result", VYRE_TYPE_U32);
   vyre__val i = kit_global(&t, 0);
-  vyre__val len = kit_op(&t, VYRE__LOW_LEN, VYRE_TYPE_U32, 1, 0, 0, 0);
-  vyre__val inside = kit_b(&t, VYRE__LOW_LT_U, i, len);
+  vyre__val len = kit_op(&t, VYRE__LIR_LEN, VYRE_TYPE_U32, 1, 0, 0, 0);
+  vyre__val inside = kit_b(&t, VYRE__LIR_LT_U, i, len);
   kit_if(&t, inside, 0);
   vyre__val v = kit_load(&t, 0, i, 0);
   kit_set(&t, result, v);
-  vyre__val big = kit_b(&t, VYRE__LOW_LT_U, len, v);
+  vyre__val big = kit_b(&t, VYRE__LIR_LT_U, len, v);
   uint32_t rare = kit_if(&t, big, VYRE__HINT_RARE);
   kit_set(&t, result, len);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_mark(&t, VYRE__LIR_END);
   kit_store(&t, 1, i, kit_get(&t, result), 0);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_mark(&t, VYRE__LIR_END);
   cut();
   CHECK_TEXT(shape_of_phase(), "run");
   CHECK_U64(r.parts[r.first].piece_count, 3);
   CHECK(!r.pieces[1].is_rare && r.pieces[2].is_rare && !r.pieces[3].is_rare);
   CHECK_U64(r.pieces[2].begin, rare);
-  CHECK_U64(keep_of(big), VYRE__KEEP_STRIP);
-  CHECK_U64(keep_of(inside), VYRE__KEEP_REMAKE);
-  CHECK_U64(keep_of(v), VYRE__KEEP_LOCAL);
-  CHECK_U64(r.var_keep[result], VYRE__KEEP_STRIP);
+  CHECK_U64(keep_of(big), VYRE__STORAGE_ARRAY);
+  CHECK_U64(keep_of(inside), VYRE__STORAGE_REMATERIALIZE);
+  CHECK_U64(keep_of(v), VYRE__STORAGE_LOCAL);
+  CHECK_U64(r.var_keep[result], VYRE__STORAGE_ARRAY);
 }
 
 TEST(an_exit_before_a_cut_is_remembered) {
   begin(256);
   vyre__val i = kit_global(&t, 0);
   vyre__val v = kit_load(&t, 0, i, 0);
-  kit_if(&t, kit_b(&t, VYRE__LOW_EQ, v, i), 0);
-  uint32_t exit = kit_mark(&t, VYRE__LOW_EXIT);
-  kit_mark(&t, VYRE__LOW_END);
-  kit_if(&t, kit_b(&t, VYRE__LOW_LT_U, v, i), VYRE__HINT_RARE);
+  kit_if(&t, kit_b(&t, VYRE__LIR_EQ, v, i), 0);
+  uint32_t exit = kit_mark(&t, VYRE__LIR_EXIT);
+  kit_mark(&t, VYRE__LIR_END);
+  kit_if(&t, kit_b(&t, VYRE__LIR_LT_U, v, i), VYRE__HINT_RARE);
   kit_store(&t, 1, i, v, 0);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_mark(&t, VYRE__LIR_END);
   kit_store(&t, 1, i, i, 0);
   cut();
-  CHECK(vyre__role_of(&r, exit)->sets_done);
-  CHECK_U64(r.done_keep, VYRE__KEEP_STRIP);
+  CHECK(vyre__inst_info_of(&r, exit)->sets_done);
+  CHECK_U64(r.done_keep, VYRE__STORAGE_ARRAY);
   CHECK(!r.pieces[1].tests_done && r.pieces[2].tests_done &&
         r.pieces[3].tests_done);
 }
@@ -220,20 +221,20 @@ TEST(out_of_fuel_ends_its_block) {
   uint32_t left = kit_var(&t, "left", VYRE_TYPE_U32);
   vyre__val l = kit_local(&t, 0);
   kit_set(&t, left, kit_load(&t, 0, l, 0));
-  kit_mark(&t, VYRE__LOW_LOOP);
+  kit_mark(&t, VYRE__LIR_LOOP);
   vyre__val have = kit_get(&t, left);
-  kit_if(&t, kit_b(&t, VYRE__LOW_EQ, have, l), 0);
-  kit_mark(&t, VYRE__LOW_OUT_OF_FUEL);
-  uint32_t exit = kit_mark(&t, VYRE__LOW_EXIT);
-  kit_mark(&t, VYRE__LOW_END);
-  kit_set(&t, left, kit_u(&t, VYRE__LOW_SUB, have, kit_u32(&t, 1)));
-  kit_mark(&t, VYRE__LOW_BARRIER);
-  kit_mark(&t, VYRE__LOW_STEP);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_if(&t, kit_b(&t, VYRE__LIR_EQ, have, l), 0);
+  kit_mark(&t, VYRE__LIR_OUT_OF_FUEL);
+  uint32_t exit = kit_mark(&t, VYRE__LIR_EXIT);
+  kit_mark(&t, VYRE__LIR_END);
+  kit_set(&t, left, kit_u(&t, VYRE__LIR_SUB, have, kit_u32(&t, 1)));
+  kit_mark(&t, VYRE__LIR_BARRIER);
+  kit_mark(&t, VYRE__LIR_STEP);
+  kit_mark(&t, VYRE__LIR_END);
   cut();
   CHECK_TEXT(shape_of_phase(), "run loop(run barrier)");
-  CHECK(!vyre__role_of(&r, exit)->is_reached);
-  CHECK_U64(r.var_keep[left], VYRE__KEEP_GROUP);
+  CHECK(!vyre__inst_info_of(&r, exit)->is_reached);
+  CHECK_U64(r.var_keep[left], VYRE__STORAGE_GROUP);
 }
 
 TEST(markers_must_match) {
@@ -249,7 +250,7 @@ static vyre_code sweep(vyre_allocator allocator, vyre_status *st) {
   vyre_arena own;
   vyre_arena_init(&own, allocator);
   vyre_code code = vyre__regions_build(&t.k, t.phases[0], true, &own, &r, st);
-  vyre_arena_finish(&own);
+  vyre_arena_deinit(&own);
   return code;
 }
 
@@ -257,7 +258,7 @@ TEST(no_memory_is_told) {
   begin(64);
   vyre__val i = kit_global(&t, 0);
   kit_store(&t, 1, i, i, 0);
-  kit_mark(&t, VYRE__LOW_BARRIER);
+  kit_mark(&t, VYRE__LIR_BARRIER);
   kit_store(&t, 1, i, i, 0);
   kit_end(&t);
   CHECK(sweep_allocations(sweep) > 0);
@@ -265,7 +266,7 @@ TEST(no_memory_is_told) {
 
 /* Last: gives the memory back. */
 TEST(finishes) {
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 TEST_MAIN(TEST_ENTRY(without_a_barrier_there_is_one_run),

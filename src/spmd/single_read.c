@@ -25,7 +25,7 @@
 enum { LINKS = 4, OWN = 3 };
 
 typedef struct finder {
-  const vyre__low_kernel *kernel;
+  const vyre__lir_kernel *kernel;
   bool *decides;   /* one an instruction, markers of blocks too */
   bool *leads;     /* what is computed from it is compared, as integers */
   uint32_t *stack; /* those whose own reasons were not looked at */
@@ -49,16 +49,16 @@ static void chain(finder *f, uint32_t *list, uint32_t link) {
   *list = link;
 }
 
-static bool touches_memory(const vyre__low_inst *inst) {
-  return inst->op >= VYRE__LOW_LOAD && inst->op <= VYRE__LOW_ATOMIC_CAS;
+static bool touches_memory(const vyre__lir_inst *inst) {
+  return inst->op >= VYRE__LIR_LOAD && inst->op <= VYRE__LIR_ATOMIC_CAS;
 }
 
-static bool compares(const vyre__low_inst *inst) {
-  return inst->op >= VYRE__LOW_EQ && inst->op <= VYRE__LOW_LE_S;
+static bool compares(const vyre__lir_inst *inst) {
+  return inst->op >= VYRE__LIR_EQ && inst->op <= VYRE__LIR_LE_S;
 }
 
-static bool divides(const vyre__low_inst *inst) {
-  return inst->op >= VYRE__LOW_DIV_U && inst->op <= VYRE__LOW_REM_S;
+static bool divides(const vyre__lir_inst *inst) {
+  return inst->op >= VYRE__LIR_DIV_U && inst->op <= VYRE__LIR_REM_S;
 }
 
 static bool is_integer(const finder *f, vyre__val v) {
@@ -69,32 +69,32 @@ static bool is_integer(const finder *f, vyre__val v) {
 /* Whether what is known of a value tells something of operand @p k of it: by
  * operations on integers. A condition is one where it is a carry. */
 static bool rises(const finder *f, uint32_t at, unsigned k) {
-  const vyre__low_inst *inst = &f->kernel->code[at];
-  const vyre__low_info *info = &vyre__low_ops[inst->op];
-  if (!(info->flags & VYRE__LOWF_PURE) || k >= info->operands) return false;
-  if (inst->op == VYRE__LOW_ZEXT) return true;
+  const vyre__lir_inst *inst = &f->kernel->code[at];
+  const vyre__lir_info *info = &vyre__lir_ops[inst->op];
+  if (!(info->flags & VYRE__LIRF_PURE) || k >= info->operands) return false;
+  if (inst->op == VYRE__LIR_ZEXT) return true;
   if (inst->type == VYRE_TYPE_F32 || inst->type == VYRE_TYPE_F64) return false;
   return is_integer(f, inst->v[k]); /* not what a SELECT asks */
 }
 
-static bool is_hidden(const finder *f, const vyre__low_inst *inst) {
+static bool is_hidden(const finder *f, const vyre__lir_inst *inst) {
   return touches_memory(inst) && inst->aux == f->kernel->hidden;
 }
 
 static uint32_t loop_around(const finder *f, uint32_t at) {
   do {
     at = f->parent[at];
-  } while (at && f->kernel->code[at].op != VYRE__LOW_LOOP);
+  } while (at && f->kernel->code[at].op != VYRE__LIR_LOOP);
   return at;
 }
 
 /* --- lists ------------------------------------------------------------------*/
 
 static void read_access(finder *f, uint32_t at) {
-  const vyre__low_inst *inst = &f->kernel->code[at];
-  unsigned check = vyre__low_ops[inst->op].operands - 1u;
+  const vyre__lir_inst *inst = &f->kernel->code[at];
+  unsigned check = vyre__lir_ops[inst->op].operands - 1u;
   if (inst->v[check] == 0) f->is_unguarded[inst->aux] = true;
-  if (inst->op == VYRE__LOW_LOAD) {
+  if (inst->op == VYRE__LIR_LOAD) {
     chain(f, &f->loads[inst->aux], LINKS * at + OWN);
     return;
   }
@@ -103,21 +103,21 @@ static void read_access(finder *f, uint32_t at) {
 }
 
 static void read_code(finder *f) {
-  const vyre__low_kernel *kernel = f->kernel;
+  const vyre__lir_kernel *kernel = f->kernel;
   uint32_t open = 0;
   for (uint32_t at = 1; at < kernel->count; at++) {
-    const vyre__low_inst *inst = &kernel->code[at];
+    const vyre__lir_inst *inst = &kernel->code[at];
     f->parent[at] = open;
-    if (inst->op == VYRE__LOW_IF || inst->op == VYRE__LOW_LOOP) {
+    if (inst->op == VYRE__LIR_IF || inst->op == VYRE__LIR_LOOP) {
       open = at;
-    } else if (inst->op == VYRE__LOW_END) {
+    } else if (inst->op == VYRE__LIR_END) {
       open = f->parent[open];
-    } else if (inst->op == VYRE__LOW_GET) {
+    } else if (inst->op == VYRE__LIR_GET) {
       chain(f, &f->gets[inst->aux], LINKS * at + OWN);
-    } else if (inst->op == VYRE__LOW_SET) {
+    } else if (inst->op == VYRE__LIR_SET) {
       chain(f, &f->sets[inst->aux], LINKS * at + OWN);
       chain(f, &f->first[inst->a], LINKS * at);
-    } else if (inst->op == VYRE__LOW_BREAK || inst->op == VYRE__LOW_CONTINUE) {
+    } else if (inst->op == VYRE__LIR_BREAK || inst->op == VYRE__LIR_CONTINUE) {
       chain(f, &f->first[loop_around(f, at)], LINKS * at + OWN);
     } else if (touches_memory(inst)) {
       read_access(f, at);
@@ -148,20 +148,20 @@ static void lead_list(finder *f, bool *is_led, uint32_t list, unsigned value) {
 }
 
 static void find_leads(finder *f) {
-  const vyre__low_kernel *kernel = f->kernel;
+  const vyre__lir_kernel *kernel = f->kernel;
   for (uint32_t at = 1; at < kernel->count; at++) {
-    const vyre__low_inst *inst = &kernel->code[at];
+    const vyre__lir_inst *inst = &kernel->code[at];
     if (!compares(inst) || !is_integer(f, inst->a)) continue;
     lead(f, inst->a);
     lead(f, inst->b);
   }
   while (f->stack_count) {
     uint32_t at = f->stack[--f->stack_count];
-    const vyre__low_inst *inst = &kernel->code[at];
+    const vyre__lir_inst *inst = &kernel->code[at];
     for (unsigned k = 0; k < OWN; k++) {
       if (rises(f, at, k)) lead(f, inst->v[k]);
     }
-    if (inst->op == VYRE__LOW_GET) {
+    if (inst->op == VYRE__LIR_GET) {
       lead_list(f, &f->is_led[inst->aux], f->sets[inst->aux], 0);
     } else if (is_hidden(f, inst)) {
       lead_list(f, &f->is_led[kernel->var_count + inst->aux],
@@ -176,15 +176,15 @@ static void find_leads(finder *f) {
  * divisors, since a division by zero ends the process. With @p branches, conditions
  * too: LLVM leaves it undefined where a branch on a value goes that races. */
 static void add_questions(finder *f, bool branches) {
-  const vyre__low_kernel *kernel = f->kernel;
+  const vyre__lir_kernel *kernel = f->kernel;
   for (uint32_t at = 1; at < kernel->count; at++) {
-    const vyre__low_inst *inst = &kernel->code[at];
-    bool is_branch = inst->op == VYRE__LOW_IF && branches;
+    const vyre__lir_inst *inst = &kernel->code[at];
+    bool is_branch = inst->op == VYRE__LIR_IF && branches;
     if (touches_memory(inst) || is_branch) {
       add(f, inst->a);
     } else if (divides(inst)) {
       add(f, inst->b);
-    } else if (inst->op == VYRE__LOW_LEN && f->is_unguarded[inst->aux]) {
+    } else if (inst->op == VYRE__LIR_LEN && f->is_unguarded[inst->aux]) {
       add(f, at);
     }
   }
@@ -194,9 +194,9 @@ static void add_questions(finder *f, bool branches) {
  * is followed once. */
 static void add_list(finder *f, uint32_t *list, bool is_memory) {
   for (uint32_t link = *list; link; link = f->link[link]) {
-    const vyre__low_inst *inst = &f->kernel->code[link / LINKS];
+    const vyre__lir_inst *inst = &f->kernel->code[link / LINKS];
     add(f, f->parent[link / LINKS]);
-    unsigned operands = vyre__low_ops[inst->op].operands;
+    unsigned operands = vyre__lir_ops[inst->op].operands;
     for (unsigned i = is_memory; i < operands; i++) add(f, inst->v[i]);
   }
   *list = 0;
@@ -213,8 +213,8 @@ static void add_outcome(finder *f, uint32_t *list) {
 static void add_users(finder *f, uint32_t at) {
   for (uint32_t link = f->first[at]; link; link = f->link[link]) {
     uint32_t user = link / LINKS;
-    const vyre__low_inst *inst = &f->kernel->code[user];
-    if (inst->op == VYRE__LOW_SET) {
+    const vyre__lir_inst *inst = &f->kernel->code[user];
+    if (inst->op == VYRE__LIR_SET) {
       add_outcome(f, &f->gets[inst->aux]);
     } else if (touches_memory(inst)) {
       add_outcome(f, &f->loads[inst->aux]);
@@ -228,26 +228,26 @@ static void add_users(finder *f, uint32_t at) {
 }
 
 static void add_reasons(finder *f, uint32_t at) {
-  const vyre__low_inst *inst = &f->kernel->code[at];
+  const vyre__lir_inst *inst = &f->kernel->code[at];
   vyre__val operands[4];
-  uint32_t count = vyre__low_operands(inst, operands);
+  uint32_t count = vyre__lir_operands(inst, operands);
   for (uint32_t i = 0; i < count; i++) add(f, operands[i]);
-  if (inst->op == VYRE__LOW_IF || inst->op == VYRE__LOW_LOOP) {
+  if (inst->op == VYRE__LIR_IF || inst->op == VYRE__LIR_LOOP) {
     add(f, f->parent[at]);
-  } else if (inst->op == VYRE__LOW_GET) {
+  } else if (inst->op == VYRE__LIR_GET) {
     add_list(f, &f->sets[inst->aux], false);
     add_outcome(f, &f->gets[inst->aux]);
   } else if (touches_memory(inst)) {
     add_list(f, &f->writes[inst->aux], true);
     if (is_hidden(f, inst)) add_outcome(f, &f->loads[inst->aux]);
   }
-  if (inst->op == VYRE__LOW_CONST) return; /* what is compared with 0 is not */
+  if (inst->op == VYRE__LIR_CONST) return; /* what is compared with 0 is not */
   add_users(f, at);
 }
 
-vyre_code vyre__low_find_deciding(const vyre__low_kernel *kernel, bool branches,
-                                  vyre_arena *arena, bool **decides,
-                                  vyre_status *st) {
+vyre_code vyre__find_deciding_loads(const vyre__lir_kernel *kernel,
+                                    bool branches, vyre_arena *arena,
+                                    bool **decides, vyre_status *st) {
   size_t count = kernel->count;
   size_t vars = kernel->var_count, buffers = kernel->buffer_count;
   *decides = vyre__arena_array(arena, count, sizeof **decides);

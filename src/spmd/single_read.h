@@ -16,16 +16,17 @@
 /* Finds the values of @p kernel that decide about an index or a divisor, and with
  * @p branches also those that decide about a branch. *decides has a flag for each
  * instruction, in @p arena. Errors: VYRE_OUT_OF_MEMORY. */
-vyre_code vyre__low_find_deciding(const vyre__low_kernel *kernel, bool branches,
-                                  vyre_arena *arena, bool **decides,
-                                  vyre_status *st);
+vyre_code vyre__find_deciding_loads(const vyre__lir_kernel *kernel,
+                                    bool branches, vyre_arena *arena,
+                                    bool **decides, vyre_status *st);
 
 /* Returns true if LOAD @p at must happen once, for what was found. */
-static inline bool vyre__low_loads_once(const vyre__low_kernel *kernel,
-                                        const bool *decides, vyre__val at) {
-  const vyre__low_inst *inst = &kernel->code[at];
-  return inst->op == VYRE__LOW_LOAD && decides[at] &&
-         vyre__low_may_change(kernel, inst->aux);
+static inline bool vyre__load_is_single_read(const vyre__lir_kernel *kernel,
+                                             const bool *decides,
+                                             vyre__val at) {
+  const vyre__lir_inst *inst = &kernel->code[at];
+  return inst->op == VYRE__LIR_LOAD && decides[at] &&
+         vyre__lir_may_change(kernel, inst->aux);
 }
 
 #endif

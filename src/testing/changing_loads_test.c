@@ -31,12 +31,12 @@ static void on_load(void *self, uint32_t buffer, uint8_t *bytes,
 
 /* --- one kernel ------------------------------------------------------------------*/
 
-static const vyre__low_kernel *lower(const changing_kernel *k,
+static const vyre__lir_kernel *lower(const changing_kernel *k,
                                      changing_kind kind, bool no_narrow,
                                      vyre_arena *arena, vyre_module **module) {
   char text[CHANGING_TEXT];
   vyre_status st = {0};
-  const vyre__low_kernel *out;
+  const vyre__lir_kernel *out;
   const vyre__target target = {
       .math = VYRE__MATH_F64, .no_narrow = no_narrow, .no_u64 = no_narrow};
   changing_text(k, kind, text);
@@ -45,22 +45,22 @@ static const vyre__low_kernel *lower(const changing_kernel *k,
   if (code != VYRE_OK) printf("    %s\n", text);
   CHECK_OK(code, st);
   CHECK_OK(vyre__lower(vyre_module_kernel(*module, 0), &target,
-                       VYRE__PASS_CONTROL, arena, &out, NULL, &st),
+                       VYRE__PASS_LEGALIZE_CONTROL, arena, &out, NULL, &st),
            st);
   return out;
 }
 
-static void interpret(const vyre__low_kernel *low, changing_kind kind,
+static void interpret(const vyre__lir_kernel *low, changing_kind kind,
                       changer *c) {
   unsigned char q[8 * CHANGING_ELEMENTS];
   uint32_t data[CHANGING_ELEMENTS], w[CHANGING_OUT] = {0};
   vyre_status st = {0};
   for (uint32_t i = 0; i < CHANGING_ELEMENTS; i++) data[i] = i + 1;
   changing_fill(c->kernel, c->kernel->good, q);
-  const vyre__low_binding buffers[8] = {
+  const vyre__lir_binding buffers[8] = {
       {q, CHANGING_ELEMENTS}, {data, CHANGING_ELEMENTS}, {w, CHANGING_OUT}};
   CHECK(low->buffer_count <= 8);
-  const vyre__low_launch launch = {.buffers = buffers,
+  const vyre__lir_launch launch = {.buffers = buffers,
                                    .grid = {1, 1, 1},
                                    .fuel = 2000,
                                    .poison = 0xA5,
@@ -68,7 +68,7 @@ static void interpret(const vyre__low_kernel *low, changing_kind kind,
                                    .loaded = on_load,
                                    .changer = c};
   c->loads = 0;
-  vyre_code code = vyre__low_interpret(low, &launch, (vyre_allocator){0}, &st);
+  vyre_code code = vyre__lir_interpret(low, &launch, (vyre_allocator){0}, &st);
   /* A value that is bad may well ask for too many rounds. */
   if (code == VYRE_OK || st.kind == VYRE_KIND_OUT_OF_FUEL) return;
   printf("    kernel '%s', q is %s, after load %llu, turn %llu: %s\n",
@@ -83,7 +83,7 @@ static uint64_t run_kernel(const changing_kernel *k, changing_kind kind,
   vyre_module *module;
   vyre_arena arena;
   vyre_arena_init(&arena, (vyre_allocator){0});
-  const vyre__low_kernel *low = lower(k, kind, no_narrow, &arena, &module);
+  const vyre__lir_kernel *low = lower(k, kind, no_narrow, &arena, &module);
   changer c = {.kernel = k, .turn = UINT64_MAX};
   interpret(low, kind, &c);
   uint64_t loads = c.loads;
@@ -94,7 +94,7 @@ static uint64_t run_kernel(const changing_kernel *k, changing_kind kind,
   }
   c.alternates = true;
   for (c.turn = 1; c.turn <= RANDOM; c.turn++) interpret(low, kind, &c);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   vyre_module_release(module);
   return loads;
 }

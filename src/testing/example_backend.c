@@ -21,7 +21,7 @@ typedef struct worked_device {
 
 typedef struct worked_pipeline {
   vyre_pipeline base;
-  const vyre__low_kernel *kernel; /* lives in the pipeline's arena */
+  const vyre__lir_kernel *kernel; /* lives in the pipeline's arena */
 } worked_pipeline;
 
 typedef struct worked_buffer {
@@ -67,7 +67,7 @@ static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
   vyre_program *inlined;
   memcpy(target.workgroup, pipeline->workgroup, sizeof target.workgroup);
   target.counts_rounds = pipeline->counts_rounds;
-  return vyre__lower(pipeline->program, &target, VYRE__PASS_CONTROL,
+  return vyre__lower(pipeline->program, &target, VYRE__PASS_LEGALIZE_CONTROL,
                      &pipeline->arena, &own->kernel, &inlined, st);
 }
 
@@ -176,8 +176,8 @@ static void collect(const vyre_pipeline *pipeline, const vyre__launch *launch,
 static vyre_code interpret(const vyre_pipeline *pipeline,
                            const vyre__launch *launch,
                            unsigned char *const *memory, vyre_status *st) {
-  const vyre__low_kernel *kernel = ((const worked_pipeline *)pipeline)->kernel;
-  vyre__low_binding *bound =
+  const vyre__lir_kernel *kernel = ((const worked_pipeline *)pipeline)->kernel;
+  vyre__lir_binding *bound =
       vyre__arena_array(launch->scratch, kernel->buffer_count, sizeof *bound);
   if (!bound) {
     return vyre__no_memory(st, "worked", "buffers", kernel->buffer_count);
@@ -185,16 +185,16 @@ static vyre_code interpret(const vyre_pipeline *pipeline,
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     bool is_ours = kernel->buffers[i].source != VYRE_NO_INDEX;
     bound[i] =
-        (vyre__low_binding){.data = is_ours ? memory[i] : NULL,
+        (vyre__lir_binding){.data = is_ours ? memory[i] : NULL,
                             .length = is_ours ? launch->views[i].length : 0};
   }
   uint64_t fuel = launch->max_iterations;
-  vyre__low_launch job = {
+  vyre__lir_launch job = {
       .buffers = bound,
       .fuel = fuel < UINT32_MAX ? (uint32_t)fuel : UINT32_MAX,
       .poison = 0xA5};
   memcpy(job.grid, launch->grid, sizeof job.grid);
-  return vyre__low_interpret(kernel, &job, pipeline->device->allocator, st);
+  return vyre__lir_interpret(kernel, &job, pipeline->device->allocator, st);
 }
 
 static vyre_code run(vyre_pipeline *pipeline, vyre__launch *launch,

@@ -169,7 +169,7 @@ typedef struct subject {
   vyre_module *module;
   vyre_pipeline *pipeline;
   vyre_arena arena;
-  const vyre__low_kernel *kernels[2]; /* with and without 64-bit integers */
+  const vyre__lir_kernel *kernels[2]; /* with and without 64-bit integers */
   program compiled;
 } subject;
 
@@ -187,8 +187,8 @@ static subject begin(vyre_device *device, const char *source, bool compiles) {
   CHECK_OK(vyre_pipeline_compile(device, made, NULL, &s.pipeline, NULL, &st),
            st);
   for (int i = 0; i < 2; i++) {
-    CHECK_OK(vyre__lower(made, &targets[i], VYRE__PASS_CONTROL, &s.arena,
-                         &s.kernels[i], NULL, &st),
+    CHECK_OK(vyre__lower(made, &targets[i], VYRE__PASS_LEGALIZE_CONTROL,
+                         &s.arena, &s.kernels[i], NULL, &st),
              st);
   }
   if (!compiles) return s;
@@ -200,7 +200,7 @@ static subject begin(vyre_device *device, const char *source, bool compiles) {
 
 static void finish(subject *s) {
   if (s->compiled.library) dlclose(s->compiled.library);
-  vyre_arena_finish(&s->arena);
+  vyre_arena_deinit(&s->arena);
   vyre_pipeline_release(s->pipeline);
   vyre_module_release(s->module);
 }
@@ -217,36 +217,36 @@ static bool run_on_ref(const subject *s, data *d, uint64_t fuel) {
                              .outputs = &output,
                              .output_count = 1,
                              .grid = {GRID, 1, 1},
-                             .max_iterations = fuel};
+                             .max_loop_iterations = fuel};
   vyre_status st = {0};
   vyre_code code = vyre_dispatch(s->pipeline, &desc, &st);
   if (code != VYRE_OK && st.kind != VYRE_KIND_OUT_OF_FUEL) CHECK_OK(code, st);
   return code == VYRE_OK;
 }
 
-static void bind(const vyre__low_kernel *k, data *d, uint32_t *hidden,
-                 vyre__low_binding out[8]) {
+static void bind(const vyre__lir_kernel *k, data *d, uint32_t *hidden,
+                 vyre__lir_binding out[8]) {
   CHECK(k->buffer_count <= 8);
   memset(out, 0, 8 * sizeof *out);
-  out[0] = (vyre__low_binding){d->n, 4};
-  out[1] = (vyre__low_binding){d->z, LEN};
-  out[2] = (vyre__low_binding){&d->u, 1};
-  out[3] = (vyre__low_binding){d->out, OUT};
+  out[0] = (vyre__lir_binding){d->n, 4};
+  out[1] = (vyre__lir_binding){d->z, LEN};
+  out[2] = (vyre__lir_binding){&d->u, 1};
+  out[3] = (vyre__lir_binding){d->out, OUT};
   if (k->hidden == VYRE_NO_INDEX) return;
   CHECK(k->hidden_words <= 32);
-  out[k->hidden] = (vyre__low_binding){hidden, k->hidden_words * OUT};
+  out[k->hidden] = (vyre__lir_binding){hidden, k->hidden_words * OUT};
 }
 
-static bool run_lowered(const vyre__low_kernel *k, data *d, uint32_t fuel) {
-  vyre__low_binding buffers[8];
+static bool run_lowered(const vyre__lir_kernel *k, data *d, uint32_t fuel) {
+  vyre__lir_binding buffers[8];
   vyre_status st = {0};
   bind(k, d, NULL, buffers);
-  vyre__low_launch how = {.buffers = buffers,
+  vyre__lir_launch how = {.buffers = buffers,
                           .grid = {GRID, 1, 1},
                           .fuel = fuel,
                           .poison = 0xA5,
                           .most = 10000000};
-  vyre_code code = vyre__low_interpret(k, &how, (vyre_allocator){0}, &st);
+  vyre_code code = vyre__lir_interpret(k, &how, (vyre_allocator){0}, &st);
   if (code != VYRE_OK && st.kind != VYRE_KIND_OUT_OF_FUEL) CHECK_OK(code, st);
   return code == VYRE_OK;
 }
@@ -254,7 +254,7 @@ static bool run_lowered(const vyre__low_kernel *k, data *d, uint32_t fuel) {
 static bool run_compiled(const subject *s, data *d, uint64_t fuel) {
   static uint32_t hidden[32 * OUT];
   static const uint32_t grid[3] = {GRID, 1, 1};
-  vyre__low_binding buffers[8];
+  vyre__lir_binding buffers[8];
   bind(s->kernels[0], d, hidden, buffers);
   launch l = make_launch(s->kernels[0], buffers, grid, fuel);
   int code = s->compiled.run(&l);
@@ -521,9 +521,9 @@ TEST(few_rounds_are_not_counted) {
 }
 
 /* How often a word stands in the lowered kernel. */
-static unsigned count_in(const vyre__low_kernel *k, const char *word) {
+static unsigned count_in(const vyre__lir_kernel *k, const char *word) {
   text c = {0};
-  CHECK(vyre__low_print(k, (vyre_writer){text_take, &c}));
+  CHECK(vyre__lir_print(k, (vyre_writer){text_take, &c}));
   unsigned count = 0;
   const char *at = c.bytes;
   for (; at && (at = strstr(at, word)) != NULL; at++) count++;
@@ -552,7 +552,7 @@ TEST(halving_takes_few_rounds) {
   vyre_device *device = open_ref();
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     subject s = begin(device, kernel_text(rows[i].body), false);
-    const vyre__low_kernel *k = s.kernels[0];
+    const vyre__lir_kernel *k = s.kernels[0];
     uint64_t most = k->loops[k->loop_count - 1].most_trips;
     if (most != rows[i].most) printf("    %s\n", rows[i].body);
     CHECK_U64(most, rows[i].most);

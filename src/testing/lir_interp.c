@@ -43,8 +43,8 @@ typedef struct agreement {
 typedef enum stop { STOP_END, STOP_BARRIER, STOP_FAILED } stop;
 
 typedef struct machine {
-  const vyre__low_kernel *k;
-  const vyre__low_launch *launch;
+  const vyre__lir_kernel *k;
+  const vyre__lir_launch *launch;
   vyre_allocator allocator;
   vyre_status *st;
   vyre_code code; /* of a failure */
@@ -75,12 +75,12 @@ typedef struct machine {
 } machine;
 
 static stop fail(machine *m, uint32_t at, const char *what) {
-  char text[VYRE__LOW_TEXT];
+  char text[VYRE__LIR_TEXT];
   m->code = VYRE_FAIL_WITH(
       m->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
-      VYRE_NUMBERS({"instruction", at}), VYRE__LOW_DEFECT,
+      VYRE_NUMBERS({"instruction", at}), VYRE__LIR_DEFECT,
       "a promise of the lowered kernel is broken: instruction %u, '%s': %s", at,
-      vyre__low_text(m->k, at, text), what);
+      vyre__lir_text(m->k, at, text), what);
   return STOP_FAILED;
 }
 
@@ -103,29 +103,29 @@ static bool fits(double value, vyre_type type, bool is_signed) {
 }
 
 /* What an operation relies on and does not have, or NULL. */
-static const char *broken(const vyre__low_inst *inst, vyre_type from,
+static const char *broken(const vyre__lir_inst *inst, vyre_type from,
                           const uint64_t args[3]) {
   bool wide = from == VYRE_TYPE_U64;
   uint64_t ones = wide ? UINT64_MAX : UINT32_MAX, least = ones / 2 + 1;
   double value;
-  switch ((vyre__low_op)inst->op) {
-    case VYRE__LOW_DIV_S:
-    case VYRE__LOW_REM_S:
+  switch ((vyre__lir_op)inst->op) {
+    case VYRE__LIR_DIV_S:
+    case VYRE__LIR_REM_S:
       if (args[0] == least && args[1] == ones) return "MIN / -1";
       return args[1] ? NULL : "division by 0";
-    case VYRE__LOW_DIV_U:
-    case VYRE__LOW_REM_U:
+    case VYRE__LIR_DIV_U:
+    case VYRE__LIR_REM_U:
       return args[1] ? NULL : "division by 0";
-    case VYRE__LOW_SHL:
-    case VYRE__LOW_SHR_U:
-    case VYRE__LOW_SHR_S:
+    case VYRE__LIR_SHL:
+    case VYRE__LIR_SHR_U:
+    case VYRE__LIR_SHR_S:
       return args[1] < (wide ? 64 : 32) ? NULL : "a shift by the width or more";
-    case VYRE__LOW_F_TO_U:
-    case VYRE__LOW_F_TO_S:
+    case VYRE__LIR_F_TO_U:
+    case VYRE__LIR_F_TO_S:
       value = from == VYRE_TYPE_F32 ? (double)vyre__f32(args[0])
                                     : vyre__f64(args[0]);
       if (value != value) return "a NaN to an integer";
-      return fits(value, (vyre_type)inst->type, inst->op == VYRE__LOW_F_TO_S)
+      return fits(value, (vyre_type)inst->type, inst->op == VYRE__LIR_F_TO_S)
                  ? NULL
                  : "a float that does not fit the integer";
     default:
@@ -134,20 +134,20 @@ static const char *broken(const vyre__low_inst *inst, vyre_type from,
 }
 
 /* A pure operation on values. */
-static const char *evaluate(const vyre__low_kernel *k,
-                            const vyre__low_inst *inst, const uint64_t *values,
+static const char *evaluate(const vyre__lir_kernel *k,
+                            const vyre__lir_inst *inst, const uint64_t *values,
                             uint32_t begin, uint64_t *out) {
-  unsigned count = vyre__low_ops[inst->op].operands;
+  unsigned count = vyre__lir_ops[inst->op].operands;
   uint64_t args[3] = {0, 0, 0};
   for (unsigned i = 0; i < count && i < 3; i++) {
     args[i] = values[inst->v[i] - begin];
   }
-  vyre__val first = inst->op == VYRE__LOW_SELECT ? inst->b : inst->a;
+  vyre__val first = inst->op == VYRE__LIR_SELECT ? inst->b : inst->a;
   vyre_type from = (vyre_type)k->code[first].type;
   const char *what = broken(inst, from, args);
   if (what) return what;
-  if ((vyre__low_ops[inst->op].flags & VYRE__LOWF_HIGH) ||
-      !vyre__low_eval((vyre__low_op)inst->op, from, (vyre_type)inst->type, args,
+  if ((vyre__lir_ops[inst->op].flags & VYRE__LIRF_HIGH) ||
+      !vyre__lir_eval((vyre__lir_op)inst->op, from, (vyre_type)inst->type, args,
                       out)) {
     return "an operation that cannot be run";
   }
@@ -174,23 +174,23 @@ static uint64_t atomic(unsigned op, unsigned width, uint64_t old, uint64_t a,
                        uint64_t b) {
   int64_t s = as_signed(old, width), t = as_signed(a, width);
   switch (op) {
-    case VYRE__LOW_ATOMIC_ADD:
+    case VYRE__LIR_ATOMIC_ADD:
       return old + a; /* store() takes the low bits */
-    case VYRE__LOW_ATOMIC_MIN_U:
+    case VYRE__LIR_ATOMIC_MIN_U:
       return a < old ? a : old;
-    case VYRE__LOW_ATOMIC_MAX_U:
+    case VYRE__LIR_ATOMIC_MAX_U:
       return a > old ? a : old;
-    case VYRE__LOW_ATOMIC_MIN_S:
+    case VYRE__LIR_ATOMIC_MIN_S:
       return t < s ? a : old;
-    case VYRE__LOW_ATOMIC_MAX_S:
+    case VYRE__LIR_ATOMIC_MAX_S:
       return t > s ? a : old;
-    case VYRE__LOW_ATOMIC_AND:
+    case VYRE__LIR_ATOMIC_AND:
       return old & a;
-    case VYRE__LOW_ATOMIC_OR:
+    case VYRE__LIR_ATOMIC_OR:
       return old | a;
-    case VYRE__LOW_ATOMIC_XOR:
+    case VYRE__LIR_ATOMIC_XOR:
       return old ^ a;
-    case VYRE__LOW_ATOMIC_EXCHANGE:
+    case VYRE__LIR_ATOMIC_EXCHANGE:
       return a;
     default: /* CAS */
       return old == a ? b : old;
@@ -198,10 +198,10 @@ static uint64_t atomic(unsigned op, unsigned width, uint64_t old, uint64_t a,
 }
 
 /* LOAD, STORE, atomics. */
-static const char *access(machine *m, const vyre__low_inst *inst,
+static const char *access(machine *m, const vyre__lir_inst *inst,
                           const uint64_t *values, uint32_t begin,
                           uint64_t *out) {
-  unsigned last = vyre__low_ops[inst->op].operands - 1u;
+  unsigned last = vyre__lir_ops[inst->op].operands - 1u;
   *out = 0;
   if (inst->v[last] && !values[inst->v[last] - begin]) return NULL;
   unsigned width = m->k->buffers[inst->aux].width;
@@ -209,19 +209,19 @@ static const char *access(machine *m, const vyre__low_inst *inst,
   uint64_t offset = values[inst->a - begin] * width;
   if (offset >= to->size) return "it leaves its buffer";
   uint8_t *bytes = to->bytes + offset;
-  if (inst->op == VYRE__LOW_LOAD) {
+  if (inst->op == VYRE__LIR_LOAD) {
     *out = load(bytes, width);
-    if (m->launch->loaded && vyre__low_may_change(m->k, inst->aux)) {
+    if (m->launch->loaded && vyre__lir_may_change(m->k, inst->aux)) {
       m->launch->loaded(m->launch->changer, inst->aux, to->bytes, to->size);
     }
     return NULL;
   }
   uint64_t b = values[inst->b - begin];
-  if (inst->op == VYRE__LOW_STORE) {
+  if (inst->op == VYRE__LIR_STORE) {
     store(bytes, width, b);
     return NULL;
   }
-  uint64_t c = inst->op == VYRE__LOW_ATOMIC_CAS ? values[inst->c - begin] : 0;
+  uint64_t c = inst->op == VYRE__LIR_ATOMIC_CAS ? values[inst->c - begin] : 0;
   *out = load(bytes, width);
   store(bytes, width, atomic(inst->op, width, *out, b, c));
   return NULL;
@@ -249,35 +249,35 @@ static const char *agree(machine *m, const invocation *i, uint32_t at,
 /* --- an invocation ------------------------------------------------------------------- */
 
 /* Whether @p inst was a value from outside or a variable; then *out is set. */
-static bool given(machine *m, const invocation *i, const vyre__low_inst *inst,
+static bool given(machine *m, const invocation *i, const vyre__lir_inst *inst,
                   const uint64_t *values, uint64_t *vars, uint32_t begin,
                   uint64_t *out) {
-  switch ((vyre__low_op)inst->op) {
-    case VYRE__LOW_CONST:
-      *out = vyre__low_const(inst);
+  switch ((vyre__lir_op)inst->op) {
+    case VYRE__LIR_CONST:
+      *out = vyre__lir_const(inst);
       return true;
-    case VYRE__LOW_LOCAL_ID:
+    case VYRE__LIR_LOCAL_ID:
       *out = i->id[inst->aux];
       return true;
-    case VYRE__LOW_GROUP_ID:
+    case VYRE__LIR_GROUP_ID:
       *out = m->group[inst->aux];
       return true;
-    case VYRE__LOW_GRID_SIZE:
+    case VYRE__LIR_GRID_SIZE:
       *out = m->launch->grid[inst->aux];
       return true;
-    case VYRE__LOW_LEN:
+    case VYRE__LIR_LEN:
       *out = m->memories[inst->aux].length;
       return true;
-    case VYRE__LOW_LOOP_VALUE:
-      *out = vyre__low_loop_value(inst, m->loop_values[inst->aux]);
+    case VYRE__LIR_LOOP_VALUE:
+      *out = vyre__lir_loop_value(inst, m->loop_values[inst->aux]);
       return true;
-    case VYRE__LOW_FUEL:
+    case VYRE__LIR_FUEL:
       *out = m->launch->fuel;
       return true;
-    case VYRE__LOW_GET:
+    case VYRE__LIR_GET:
       *out = vars[inst->aux];
       return true;
-    case VYRE__LOW_SET:
+    case VYRE__LIR_SET:
       vars[inst->aux] = values[inst->a - begin];
       return true;
     default:
@@ -289,18 +289,18 @@ static bool given(machine *m, const invocation *i, const vyre__low_inst *inst,
 static uint32_t next_of(const machine *m, uint32_t at, bool condition,
                         uint32_t end) {
   const match *to = &m->matches[at];
-  switch ((vyre__low_op)m->k->code[at].op) {
-    case VYRE__LOW_IF: /* the ELSE itself would skip its arm */
+  switch ((vyre__lir_op)m->k->code[at].op) {
+    case VYRE__LIR_IF: /* the ELSE itself would skip its arm */
       return condition ? at + 1 : to->end + 1;
-    case VYRE__LOW_ELSE:
+    case VYRE__LIR_ELSE:
       return to->end;
-    case VYRE__LOW_END:
+    case VYRE__LIR_END:
       return to->end ? to->end : at + 1;
-    case VYRE__LOW_BREAK:
+    case VYRE__LIR_BREAK:
       return m->matches[to->end].end + 1;
-    case VYRE__LOW_CONTINUE:
+    case VYRE__LIR_CONTINUE:
       return m->matches[to->end].step;
-    case VYRE__LOW_EXIT:
+    case VYRE__LIR_EXIT:
       return end;
     default:
       return at + 1;
@@ -317,35 +317,35 @@ static void tell(const machine *m, const invocation *i, uint32_t at,
 }
 
 static stop run(machine *m, invocation *i, uint64_t *values, uint64_t *vars,
-                vyre__low_phase range) {
-  const vyre__low_kernel *k = m->k;
+                vyre__lir_phase range) {
+  const vyre__lir_kernel *k = m->k;
   uint32_t at = i->at;
   while (at < range.end) {
-    const vyre__low_inst *inst = &k->code[at];
-    const vyre__low_info *info = &vyre__low_ops[inst->op];
+    const vyre__lir_inst *inst = &k->code[at];
+    const vyre__lir_info *info = &vyre__lir_ops[inst->op];
     uint64_t *out = &values[at - range.begin];
     const char *what = NULL;
     if (m->left-- == 0) return fail(m, at, "it goes on for too long");
-    if (info->flags & (VYRE__LOWF_CONTROL | VYRE__LOWF_JUMPS)) {
+    if (info->flags & (VYRE__LIRF_CONTROL | VYRE__LIRF_JUMPS)) {
       bool condition =
-          inst->op == VYRE__LOW_IF && values[inst->a - range.begin];
+          inst->op == VYRE__LIR_IF && values[inst->a - range.begin];
       tell(m, i, at, condition);
       at = next_of(m, at, condition, range.end);
       continue;
     }
-    if (inst->op == VYRE__LOW_BARRIER) {
+    if (inst->op == VYRE__LIR_BARRIER) {
       i->at = at + 1;
       return STOP_BARRIER;
     }
-    if (inst->op == VYRE__LOW_OUT_OF_FUEL) return out_of_fuel(m);
+    if (inst->op == VYRE__LIR_OUT_OF_FUEL) return out_of_fuel(m);
     if (given(m, i, inst, values, vars, range.begin, out)) {
-      tell(m, i, at, inst->op == VYRE__LOW_SET ? vars[inst->aux] : *out);
+      tell(m, i, at, inst->op == VYRE__LIR_SET ? vars[inst->aux] : *out);
       at++;
       continue;
     }
-    if (inst->op == VYRE__LOW_AGREE) {
+    if (inst->op == VYRE__LIR_AGREE) {
       what = agree(m, i, at, values[inst->a - range.begin], out);
-    } else if (info->flags & VYRE__LOWF_PURE) {
+    } else if (info->flags & VYRE__LIRF_PURE) {
       what = evaluate(k, inst, values, range.begin, out);
     } else if (info->operands > 1) {
       what = access(m, inst, values, range.begin, out);
@@ -368,15 +368,15 @@ static uint64_t poison_of(const machine *m, unsigned type) {
   return type == VYRE_TYPE_U64 || type == VYRE_TYPE_F64 ? all : all >> 32;
 }
 
-static bool has_barrier(const vyre__low_kernel *k, vyre__low_phase range) {
+static bool has_barrier(const vyre__lir_kernel *k, vyre__lir_phase range) {
   for (uint32_t i = range.begin; i < range.end; i++) {
-    if (k->code[i].op == VYRE__LOW_BARRIER) return true;
+    if (k->code[i].op == VYRE__LIR_BARRIER) return true;
   }
   return false;
 }
 
 static void begin_group(machine *m) {
-  const vyre__low_kernel *k = m->k;
+  const vyre__lir_kernel *k = m->k;
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     if (k->buffers[i].kind != VYRE_MEMORY_SHARED) continue;
     memset(m->memories[i].bytes,
@@ -399,9 +399,9 @@ static void begin_invocation(const machine *m, uint32_t number, uint64_t *vars,
 }
 
 /* All invocations, up to the next barrier or the end; *at is where they stand. */
-static stop run_part(machine *m, vyre__low_phase range, bool apart, bool first,
+static stop run_part(machine *m, vyre__lir_phase range, bool apart, bool first,
                      uint32_t *at) {
-  uint32_t count = vyre__low_group_size(m->k);
+  uint32_t count = vyre__lir_group_size(m->k);
   size_t values = apart ? range.end - range.begin : 0;
   size_t vars = apart ? m->k->var_count : 0;
   stop all = STOP_END;
@@ -422,7 +422,7 @@ static stop run_part(machine *m, vyre__low_phase range, bool apart, bool first,
   return all;
 }
 
-static vyre_code run_phase(machine *m, vyre__low_phase range) {
+static vyre_code run_phase(machine *m, vyre__lir_phase range) {
   const uint32_t *grid = m->launch->grid;
   /* Without a barrier an invocation is done before the next one begins: they
    * can have the same memory. */
@@ -445,12 +445,12 @@ static vyre_code run_phase(machine *m, vyre__low_phase range) {
 /* --- steps ------------------------------------------------------------------------------- */
 
 static vyre_code run_host(machine *m) {
-  vyre__low_phase range = m->k->host;
+  vyre__lir_phase range = m->k->host;
   m->on_host = (invocation){.at = range.begin};
   for (uint32_t at = range.begin; at < range.end; at++) {
-    const vyre__low_inst *inst = &m->k->code[at];
-    unsigned flags = vyre__low_ops[inst->op].flags;
-    if (!(flags & VYRE__LOWF_PURE) && inst->op != VYRE__LOW_LOAD) {
+    const vyre__lir_inst *inst = &m->k->code[at];
+    unsigned flags = vyre__lir_ops[inst->op].flags;
+    if (!(flags & VYRE__LIRF_PURE) && inst->op != VYRE__LIR_LOAD) {
       (void)fail(m, at, "the host cannot do it");
       return m->code;
     }
@@ -461,7 +461,7 @@ static vyre_code run_host(machine *m) {
   return VYRE_OK;
 }
 
-static bool goes_on(const vyre__low_step *s, uint64_t value, uint64_t bound) {
+static bool goes_on(const vyre__lir_step *s, uint64_t value, uint64_t bound) {
   bool is_signed = s->type == VYRE_TYPE_I32 || s->type == VYRE_TYPE_I64;
   unsigned width = s->type == VYRE_TYPE_I32 ? 4 : 8;
   int64_t a = as_signed(value, width), b = as_signed(bound, width);
@@ -480,7 +480,7 @@ static bool goes_on(const vyre__low_step *s, uint64_t value, uint64_t bound) {
 }
 
 /* The next value; false if it does not fit the type. */
-static bool advance(const vyre__low_step *s, uint64_t *value) {
+static bool advance(const vyre__lir_step *s, uint64_t *value) {
   bool down = s->loop_kind == VYRE__LOOP_GT || s->loop_kind == VYRE__LOOP_GE;
   switch (s->type) {
 #define NEXT(TYPE, T, of)                                \
@@ -504,7 +504,7 @@ static bool advance(const vyre__low_step *s, uint64_t *value) {
 }
 
 /* The step that encloses or ends the one at @p at: its mate. */
-static uint32_t mate_of(const vyre__low_kernel *k, uint32_t at) {
+static uint32_t mate_of(const vyre__lir_kernel *k, uint32_t at) {
   uint32_t loop = k->steps[at].loop;
   unsigned want =
       k->steps[at].kind == VYRE__STEP_FOR ? VYRE__STEP_END_FOR : VYRE__STEP_FOR;
@@ -515,12 +515,12 @@ static uint32_t mate_of(const vyre__low_kernel *k, uint32_t at) {
 }
 
 static vyre_code run_steps(machine *m) {
-  const vyre__low_kernel *k = m->k;
+  const vyre__lir_kernel *k = m->k;
   uint64_t *bounds =
       m->loop_values + k->grid_loop_count; /* as evaluated once */
   uint32_t at = 0;
   while (at < k->step_count) {
-    const vyre__low_step *s = &k->steps[at];
+    const vyre__lir_step *s = &k->steps[at];
     if (s->kind == VYRE__STEP_RUN) {
       VYRE_TRY(run_phase(m, k->phases[s->phase]));
       at++;
@@ -528,7 +528,7 @@ static vyre_code run_steps(machine *m) {
     }
     uint32_t mate = mate_of(k, at);
     bool begins = s->kind == VYRE__STEP_FOR;
-    const vyre__low_step *head = &k->steps[begins ? at : mate];
+    const vyre__lir_step *head = &k->steps[begins ? at : mate];
     uint64_t *value = &m->loop_values[s->loop];
     if (begins) {
       VYRE_TRY(run_host(m));
@@ -545,33 +545,33 @@ static vyre_code run_steps(machine *m) {
 /* --- before and after ------------------------------------------------------------------------ */
 
 /* Of a run whose structure is right. */
-static void find_matches(machine *m, vyre__low_phase range) {
+static void find_matches(machine *m, vyre__lir_phase range) {
   uint32_t block = 0; /* the innermost open IF, ELSE, LOOP or STEP */
   uint32_t loop = 0;  /* the innermost open LOOP */
   for (uint32_t at = range.begin; at < range.end; at++) {
     match *here = &m->matches[at];
-    switch ((vyre__low_op)m->k->code[at].op) {
-      case VYRE__LOW_IF:
+    switch ((vyre__lir_op)m->k->code[at].op) {
+      case VYRE__LIR_IF:
         here->step = block;
         block = at;
         break;
-      case VYRE__LOW_ELSE:
+      case VYRE__LIR_ELSE:
         here->step = m->matches[block].step;
         m->matches[block].end = at;
         block = at;
         break;
-      case VYRE__LOW_LOOP:
+      case VYRE__LIR_LOOP:
         here->end = loop; /* until it is known */
         here->step = block;
         block = loop = at;
         break;
-      case VYRE__LOW_STEP:
+      case VYRE__LIR_STEP:
         here->step = m->matches[loop].step;
         m->matches[loop].step = at;
         block = at;
         break;
-      case VYRE__LOW_END:
-        if (m->k->code[block].op == VYRE__LOW_STEP) {
+      case VYRE__LIR_END:
+        if (m->k->code[block].op == VYRE__LIR_STEP) {
           uint32_t outer = m->matches[loop].end;
           here->end = loop + 1;
           m->matches[loop].end = at;
@@ -582,8 +582,8 @@ static void find_matches(machine *m, vyre__low_phase range) {
           block = m->matches[block].step;
         }
         break;
-      case VYRE__LOW_BREAK:
-      case VYRE__LOW_CONTINUE:
+      case VYRE__LIR_BREAK:
+      case VYRE__LIR_CONTINUE:
         here->end = loop;
         break;
       default:
@@ -593,8 +593,8 @@ static void find_matches(machine *m, vyre__low_phase range) {
 }
 
 static uint64_t size_of(const machine *m, uint32_t buffer, uint32_t *length) {
-  const vyre__low_kernel *k = m->k;
-  const vyre__low_buffer *b = &k->buffers[buffer];
+  const vyre__lir_kernel *k = m->k;
+  const vyre__lir_buffer *b = &k->buffers[buffer];
   *length = b->count;
   if (buffer == k->hidden) {
     *length = m->hidden_words;
@@ -604,16 +604,16 @@ static uint64_t size_of(const machine *m, uint32_t buffer, uint32_t *length) {
   return (uint64_t)*length * b->unit;
 }
 
-static bool is_bound(const vyre__low_buffer *b) {
+static bool is_bound(const vyre__lir_buffer *b) {
   return b->kind != VYRE_MEMORY_SHARED && b->source != VYRE_NO_INDEX;
 }
 
 static vyre_code check_grid(machine *m) {
-  const vyre__low_kernel *k = m->k;
-  uint64_t invocations = vyre__low_group_size(k), words = 0;
+  const vyre__lir_kernel *k = m->k;
+  uint64_t invocations = vyre__lir_group_size(k), words = 0;
   for (unsigned axis = 0; axis < 3; axis++) {
     uint64_t groups = m->launch->grid[axis];
-    uint32_t most = vyre__low_most_groups(k, axis);
+    uint32_t most = vyre__lir_max_groups(k, axis);
     bool fits = groups == 0 || invocations <= UINT64_MAX / groups;
     invocations = fits ? invocations * groups : UINT64_MAX;
     if (groups <= most) continue;
@@ -624,11 +624,11 @@ static vyre_code check_grid(machine *m) {
         "%llu workgroups of %u in %c have ids of more than 32 bits",
         (unsigned long long)groups, k->workgroup[axis], "xyz"[axis]);
   }
-  if (!vyre__low_hidden_words(k, invocations, &words)) {
+  if (!vyre__lir_spill_words(k, invocations, &words)) {
     return VYRE_FAIL_WITH(
         m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
         VYRE_NUMBERS({"invocations", invocations},
-                     {"most_invocations", vyre__low_most_invocations(k)}),
+                     {"most_invocations", vyre__lir_max_invocations(k)}),
         "use a smaller grid, or keep less across grid_barrier()",
         "%llu invocations keep %u words each across grid barriers, which is "
         "more than can be indexed by 32 bits",
@@ -640,12 +640,12 @@ static vyre_code check_grid(machine *m) {
 
 /* What a driver looks at before it launches. */
 static vyre_code check_launch(machine *m) {
-  const vyre__low_kernel *k = m->k;
+  const vyre__lir_kernel *k = m->k;
   VYRE_TRY(check_grid(m));
   for (uint32_t i = 0; i < k->buffer_count; i++) {
-    const vyre__low_buffer *b = &k->buffers[i];
+    const vyre__lir_buffer *b = &k->buffers[i];
     uint32_t length = is_bound(b) ? m->launch->buffers[i].length : b->count;
-    if (vyre__low_buffer_fits(b, length)) continue;
+    if (vyre__lir_buffer_fits(b, length)) continue;
     if (length < b->count) {
       return VYRE_FAIL_WITH(
           m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
@@ -657,7 +657,7 @@ static vyre_code check_launch(machine *m) {
     return VYRE_FAIL_WITH(
         m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
         VYRE_NUMBERS({"elements", length},
-                     {"most_elements", vyre__low_most_elements(b)}),
+                     {"most_elements", vyre__lir_max_elements(b)}),
         "bind a smaller buffer",
         "'%.60s' has %u elements, accessed by halves, which "
         "is more than can be indexed by 32 bits",
@@ -667,7 +667,7 @@ static vyre_code check_launch(machine *m) {
 }
 
 static bool make_memories(machine *m) {
-  const vyre__low_kernel *k = m->k;
+  const vyre__lir_kernel *k = m->k;
   if (!vyre__reserve(m->allocator, &m->memories, &m->memory_capacity,
                      (size_t)k->buffer_count + 1, sizeof *m->memories, true)) {
     return false;
@@ -689,8 +689,8 @@ static bool make_memories(machine *m) {
 }
 
 static bool make_room(machine *m) {
-  const vyre__low_kernel *k = m->k;
-  size_t invocations = vyre__low_group_size(k), values = 0, kept = 1, need;
+  const vyre__lir_kernel *k = m->k;
+  size_t invocations = vyre__lir_group_size(k), values = 0, kept = 1, need;
   for (uint32_t i = 0; i < k->phase_count; i++) {
     size_t count = k->phases[i].end - k->phases[i].begin;
     if (has_barrier(k, k->phases[i])) kept = invocations;
@@ -724,14 +724,14 @@ static bool make_room(machine *m) {
 
 /* What was written, back to the caller; nothing may be behind a buffer's end. */
 static vyre_code give_back(machine *m, vyre_code code) {
-  const vyre__low_kernel *k = m->k;
+  const vyre__lir_kernel *k = m->k;
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     const memory *from = &m->memories[i];
     if (!is_bound(&k->buffers[i])) continue;
     for (uint64_t n = from->size; n < from->capacity; n++) {
       if (from->bytes[n] == m->launch->poison || code != VYRE_OK) continue;
       code = VYRE_FAIL(m->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
-                       VYRE__LOW_DEFECT,
+                       VYRE__LIR_DEFECT,
                        "a promise of the lowered kernel is broken: bytes "
                        "behind the end of '%s' were changed",
                        k->buffers[i].name);
@@ -760,8 +760,8 @@ static void free_all(machine *m) {
                      sizeof *m->loop_values);
 }
 
-vyre_code vyre__low_interpret(const vyre__low_kernel *kernel,
-                              const vyre__low_launch *launch,
+vyre_code vyre__lir_interpret(const vyre__lir_kernel *kernel,
+                              const vyre__lir_launch *launch,
                               vyre_allocator allocator, vyre_status *st) {
   machine m = {.k = kernel,
                .launch = launch,

@@ -7,13 +7,13 @@
 
 #include "lir/lir.h"
 
-typedef struct vyre__low_binding {
+typedef struct vyre__lir_binding {
   void *data;      /* as the program has it, little endian */
   uint32_t length; /* in elements of the buffer's `unit` */
-} vyre__low_binding;
+} vyre__lir_binding;
 
-typedef struct vyre__low_launch {
-  const vyre__low_binding
+typedef struct vyre__lir_launch {
+  const vyre__lir_binding
       *buffers; /* one a buffer of the kernel; those that are
                                        shared or hidden are not looked at */
   uint32_t grid[3];
@@ -31,7 +31,7 @@ typedef struct vyre__low_launch {
    * @p bytes are those of the buffer. */
   void (*loaded)(void *changer, uint32_t buffer, uint8_t *bytes, uint64_t size);
   void *changer;
-} vyre__low_launch;
+} vyre__lir_launch;
 
 /* Runs all steps of @p kernel, which is lowered all the way and verifies;
  * workgroups and invocations in order, up to a barrier each. The first invocation
@@ -41,8 +41,8 @@ typedef struct vyre__low_launch {
  * VYRE_DISPATCH_FAILED (out_of_fuel); VYRE_KERNEL_COMPILE_FAILED naming the
  * instruction whose promise does not hold; VYRE_OUT_OF_MEMORY. Buffers are
  * written in any case but the last. */
-vyre_code vyre__low_interpret(const vyre__low_kernel *kernel,
-                              const vyre__low_launch *launch,
+vyre_code vyre__lir_interpret(const vyre__lir_kernel *kernel,
+                              const vyre__lir_launch *launch,
                               vyre_allocator allocator, vyre_status *st);
 
 #endif

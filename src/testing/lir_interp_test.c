@@ -9,30 +9,30 @@
 #include "support/check.h"
 
 #define OP(name, type, ...) \
-  kit_op(&t, VYRE__LOW_##name, VYRE_TYPE_##type, __VA_ARGS__)
+  kit_op(&t, VYRE__LIR_##name, VYRE_TYPE_##type, __VA_ARGS__)
 
 static kit t;
 
-static vyre_code run(const vyre__low_binding *buffers, uint32_t groups,
+static vyre_code run(const vyre__lir_binding *buffers, uint32_t groups,
                      vyre_status *st) {
-  vyre__low_launch launch = {.buffers = buffers,
+  vyre__lir_launch launch = {.buffers = buffers,
                              .grid = {groups, 1, 1},
                              .fuel = 5,
                              .poison = 0xA5,
                              .most = 100000};
   *st = (vyre_status){0};
-  CHECK_OK(vyre__low_verify(&t.k, VYRE__STAGE_CONTROL, (vyre_allocator){0}, st),
+  CHECK_OK(vyre__lir_verify(&t.k, VYRE__STAGE_CONTROL, (vyre_allocator){0}, st),
            *st);
-  return vyre__low_interpret(&t.k, &launch, (vyre_allocator){0}, st);
+  return vyre__lir_interpret(&t.k, &launch, (vyre_allocator){0}, st);
 }
 
-static void run_well(const vyre__low_binding *buffers, uint32_t groups) {
+static void run_well(const vyre__lir_binding *buffers, uint32_t groups) {
   vyre_status st;
   CHECK_OK(run(buffers, groups, &st), st);
 }
 
 /* The run ends with a message that has @p part in it. */
-static void run_badly(const vyre__low_binding *buffers, const char *part) {
+static void run_badly(const vyre__lir_binding *buffers, const char *part) {
   vyre_status st;
   CHECK_FAILS(run(buffers, 1, &st), st, VYRE_KERNEL_COMPILE_FAILED,
               VYRE_KIND_NONE);
@@ -62,7 +62,7 @@ TEST(computes) {
       OP(MUL, U64, 0, u64(UINT64_C(1) << 40), u64(3), 0),
       OP(SEXT, U64, 0, kit_u32(&t, 0x80000000), 0, 0),
       OP(ZEXT, U64, 0,
-         kit_b(&t, VYRE__LOW_LT_S, kit_u32(&t, UINT32_MAX), kit_u32(&t, 0)), 0,
+         kit_b(&t, VYRE__LIR_LT_S, kit_u32(&t, UINT32_MAX), kit_u32(&t, 0)), 0,
          0),
       OP(F_TO_S, U64, 0, OP(FMA, F32, 0, f32(-3), f32(5), f32(0.25f)), 0, 0),
       OP(SELECT, U64, 0, kit_const(&t, VYRE_TYPE_BOOL, 0), u64(1), u64(2)),
@@ -74,7 +74,7 @@ TEST(computes) {
     kit_store(&t, to, kit_u32(&t, i), results[i], 0);
   }
   kit_end(&t);
-  run_well(&(vyre__low_binding){out, 8}, 1);
+  run_well(&(vyre__lir_binding){out, 8}, 1);
   CHECK_U64(out[0], UINT64_C(3) << 40);
   CHECK_U64(out[1], UINT64_C(0xFFFFFFFF80000000));
   CHECK_U64(out[2], 1);
@@ -91,19 +91,19 @@ TEST(branches_apart) {
   uint32_t to = global("out", 4), x = kit_var(&t, "x", VYRE_TYPE_U32);
   vyre__val id = kit_global(&t, 0);
   kit_set(&t, x, kit_u32(&t, 7));
-  kit_if(&t, kit_b(&t, VYRE__LOW_LT_U, id, kit_u32(&t, 3)), 0);
-  kit_if(&t, kit_b(&t, VYRE__LOW_EQ, id, kit_u32(&t, 1)), 0);
-  kit_mark(&t, VYRE__LOW_EXIT);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_if(&t, kit_b(&t, VYRE__LIR_LT_U, id, kit_u32(&t, 3)), 0);
+  kit_if(&t, kit_b(&t, VYRE__LIR_EQ, id, kit_u32(&t, 1)), 0);
+  kit_mark(&t, VYRE__LIR_EXIT);
+  kit_mark(&t, VYRE__LIR_END);
   kit_set(&t, x, kit_u32(&t, 10));
-  kit_mark(&t, VYRE__LOW_ELSE);
-  kit_if(&t, kit_b(&t, VYRE__LOW_EQ, id, kit_u32(&t, 5)), 0);
+  kit_mark(&t, VYRE__LIR_ELSE);
+  kit_if(&t, kit_b(&t, VYRE__LIR_EQ, id, kit_u32(&t, 5)), 0);
   kit_set(&t, x, kit_u32(&t, 20));
-  kit_mark(&t, VYRE__LOW_END);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_mark(&t, VYRE__LIR_END);
+  kit_mark(&t, VYRE__LIR_END);
   kit_store(&t, to, id, kit_get(&t, x), 0);
   kit_end(&t);
-  run_well(&(vyre__low_binding){out, 8}, 2);
+  run_well(&(vyre__lir_binding){out, 8}, 2);
   static const uint32_t want[8] = {10, 0, 10, 7, 7, 20, 7, 7};
   CHECK(memcmp(out, want, sizeof out) == 0);
 }
@@ -115,27 +115,27 @@ TEST(loops) {
   uint32_t to = global("out", 4), i = kit_var(&t, "i", VYRE_TYPE_U32);
   uint32_t sum = kit_var(&t, "sum", VYRE_TYPE_U32);
   vyre__val zero = kit_u32(&t, 0), one = kit_u32(&t, 1);
-  vyre__val row = kit_u(&t, VYRE__LOW_MUL, kit_local(&t, 1), kit_u32(&t, 3));
-  vyre__val id = kit_u(&t, VYRE__LOW_ADD, row, kit_local(&t, 0));
+  vyre__val row = kit_u(&t, VYRE__LIR_MUL, kit_local(&t, 1), kit_u32(&t, 3));
+  vyre__val id = kit_u(&t, VYRE__LIR_ADD, row, kit_local(&t, 0));
   t.k.loop_count = 1;
   kit_set(&t, i, zero);
   kit_set(&t, sum, zero);
-  kit_mark(&t, VYRE__LOW_LOOP);
+  kit_mark(&t, VYRE__LIR_LOOP);
   vyre__val now = kit_get(&t, i);
-  kit_if(&t, kit_b(&t, VYRE__LOW_EQ, now, id), 0);
-  kit_mark(&t, VYRE__LOW_BREAK);
-  kit_mark(&t, VYRE__LOW_END);
-  kit_if(&t, kit_b(&t, VYRE__LOW_EQ, kit_u(&t, VYRE__LOW_AND, now, one), one),
+  kit_if(&t, kit_b(&t, VYRE__LIR_EQ, now, id), 0);
+  kit_mark(&t, VYRE__LIR_BREAK);
+  kit_mark(&t, VYRE__LIR_END);
+  kit_if(&t, kit_b(&t, VYRE__LIR_EQ, kit_u(&t, VYRE__LIR_AND, now, one), one),
          0);
-  kit_mark(&t, VYRE__LOW_CONTINUE);
-  kit_mark(&t, VYRE__LOW_END);
-  kit_set(&t, sum, kit_u(&t, VYRE__LOW_ADD, kit_get(&t, sum), now));
-  kit_mark(&t, VYRE__LOW_STEP);
-  kit_set(&t, i, kit_u(&t, VYRE__LOW_ADD, now, one));
-  kit_mark(&t, VYRE__LOW_END);
+  kit_mark(&t, VYRE__LIR_CONTINUE);
+  kit_mark(&t, VYRE__LIR_END);
+  kit_set(&t, sum, kit_u(&t, VYRE__LIR_ADD, kit_get(&t, sum), now));
+  kit_mark(&t, VYRE__LIR_STEP);
+  kit_set(&t, i, kit_u(&t, VYRE__LIR_ADD, now, one));
+  kit_mark(&t, VYRE__LIR_END);
   kit_store(&t, to, id, kit_get(&t, sum), 0);
   kit_end(&t);
-  run_well(&(vyre__low_binding){out, 9}, 1);
+  run_well(&(vyre__lir_binding){out, 9}, 1);
   static const uint32_t want[9] = {0, 0, 0, 2, 2, 6, 6, 12, 12};
   CHECK(memcmp(out, want, sizeof out) == 0);
 }
@@ -146,30 +146,30 @@ TEST(nested_loops) {
   kit_begin(&t, "nested", 1, 1, 1);
   uint32_t to = global("out", 4), n = kit_var(&t, "n", VYRE_TYPE_U32);
   vyre__val zero = kit_u32(&t, 0), one = kit_u32(&t, 1), five = kit_u32(&t, 5);
-  vyre__val yes = kit_b(&t, VYRE__LOW_EQ, zero, zero);
+  vyre__val yes = kit_b(&t, VYRE__LIR_EQ, zero, zero);
   t.k.loop_count = 1;
   kit_set(&t, n, zero);
   kit_if(&t, yes, 0);
-  kit_mark(&t, VYRE__LOW_LOOP);
-  kit_mark(&t, VYRE__LOW_LOOP);
-  kit_set(&t, n, kit_u(&t, VYRE__LOW_ADD, kit_get(&t, n), one));
-  vyre__val rest = kit_u(&t, VYRE__LOW_REM_U, kit_get(&t, n), five);
-  kit_if(&t, kit_b(&t, VYRE__LOW_NE, rest, zero), 0);
-  kit_mark(&t, VYRE__LOW_CONTINUE);
-  kit_mark(&t, VYRE__LOW_END);
-  kit_mark(&t, VYRE__LOW_BREAK);
-  kit_mark(&t, VYRE__LOW_STEP);
-  kit_mark(&t, VYRE__LOW_END);
-  kit_if(&t, kit_b(&t, VYRE__LOW_LT_U, kit_u32(&t, 12), kit_get(&t, n)), 0);
-  kit_mark(&t, VYRE__LOW_BREAK);
-  kit_mark(&t, VYRE__LOW_END);
-  kit_mark(&t, VYRE__LOW_STEP);
-  kit_set(&t, n, kit_u(&t, VYRE__LOW_ADD, kit_get(&t, n), kit_u32(&t, 2)));
-  kit_mark(&t, VYRE__LOW_END);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_mark(&t, VYRE__LIR_LOOP);
+  kit_mark(&t, VYRE__LIR_LOOP);
+  kit_set(&t, n, kit_u(&t, VYRE__LIR_ADD, kit_get(&t, n), one));
+  vyre__val rest = kit_u(&t, VYRE__LIR_REM_U, kit_get(&t, n), five);
+  kit_if(&t, kit_b(&t, VYRE__LIR_NE, rest, zero), 0);
+  kit_mark(&t, VYRE__LIR_CONTINUE);
+  kit_mark(&t, VYRE__LIR_END);
+  kit_mark(&t, VYRE__LIR_BREAK);
+  kit_mark(&t, VYRE__LIR_STEP);
+  kit_mark(&t, VYRE__LIR_END);
+  kit_if(&t, kit_b(&t, VYRE__LIR_LT_U, kit_u32(&t, 12), kit_get(&t, n)), 0);
+  kit_mark(&t, VYRE__LIR_BREAK);
+  kit_mark(&t, VYRE__LIR_END);
+  kit_mark(&t, VYRE__LIR_STEP);
+  kit_set(&t, n, kit_u(&t, VYRE__LIR_ADD, kit_get(&t, n), kit_u32(&t, 2)));
+  kit_mark(&t, VYRE__LIR_END);
+  kit_mark(&t, VYRE__LIR_END);
   kit_store(&t, to, zero, kit_get(&t, n), 0);
   kit_end(&t);
-  run_well(&(vyre__low_binding){out, 1}, 1);
+  run_well(&(vyre__lir_binding){out, 1}, 1);
   CHECK_U64(out[0], 15); /* 5, 7 .. 10, 12 .. 15 */
 }
 
@@ -193,17 +193,17 @@ TEST(tells_what_instructions_made) {
   kit_begin(&t, "tells", 1, 2, 1);
   uint32_t x = kit_var(&t, "x", VYRE_TYPE_U32);
   vyre__val id = kit_local(&t, 1), one = kit_u32(&t, 1);
-  vyre__val is_one = kit_b(&t, VYRE__LOW_EQ, id, one);
+  vyre__val is_one = kit_b(&t, VYRE__LIR_EQ, id, one);
   uint32_t branch = kit_if(&t, is_one, 0);
-  vyre__val sum = kit_u(&t, VYRE__LOW_ADD, id, kit_u32(&t, 7));
+  vyre__val sum = kit_u(&t, VYRE__LIR_ADD, id, kit_u32(&t, 7));
   kit_set(&t, x, sum);
-  uint32_t end = kit_mark(&t, VYRE__LOW_END);
+  uint32_t end = kit_mark(&t, VYRE__LIR_END);
   kit_end(&t);
   vyre_status st = {0};
-  vyre__low_launch launch = {
+  vyre__lir_launch launch = {
       .grid = {1, 1, 1}, .observe = see, .observer = sights};
   sight_count = 0;
-  CHECK_OK(vyre__low_interpret(&t.k, &launch, (vyre_allocator){0}, &st), st);
+  CHECK_OK(vyre__lir_interpret(&t.k, &launch, (vyre_allocator){0}, &st), st);
   const sight want[] = {{0, id, 0},     {0, one, 1},     {0, is_one, 0},
                         {0, branch, 0}, {1, id, 1},      {1, one, 1},
                         {1, is_one, 1}, {1, branch, 1},  {1, sum - 1, 7},
@@ -227,17 +227,17 @@ TEST(exchanges_through_shared_memory) {
   uint32_t tile = kit_buffer(&t, "tile", VYRE_MEMORY_SHARED, 4, true, 8);
   vyre__val local = kit_local(&t, 0), id = kit_global(&t, 0);
   vyre__val group = OP(GROUP_ID, U32, 0, 0, 0, 0);
-  vyre__val sum = kit_u(&t, VYRE__LOW_ADD, local,
-                        kit_u(&t, VYRE__LOW_MUL, group, kit_u32(&t, 100)));
+  vyre__val sum = kit_u(&t, VYRE__LIR_ADD, local,
+                        kit_u(&t, VYRE__LIR_MUL, group, kit_u32(&t, 100)));
   kit_store(&t, tile, local, sum, 0);
-  kit_set(&t, kept, kit_u(&t, VYRE__LOW_MUL, local, kit_u32(&t, 1000)));
-  kit_mark(&t, VYRE__LOW_BARRIER);
-  vyre__val other = kit_u(&t, VYRE__LOW_SUB, kit_u32(&t, 7), local);
+  kit_set(&t, kept, kit_u(&t, VYRE__LIR_MUL, local, kit_u32(&t, 1000)));
+  kit_mark(&t, VYRE__LIR_BARRIER);
+  vyre__val other = kit_u(&t, VYRE__LIR_SUB, kit_u32(&t, 7), local);
   vyre__val got = kit_load(&t, tile, other, 0);
-  kit_store(&t, to, id, kit_u(&t, VYRE__LOW_ADD, got, kit_get(&t, kept)), 0);
+  kit_store(&t, to, id, kit_u(&t, VYRE__LIR_ADD, got, kit_get(&t, kept)), 0);
   kit_end(&t);
   t.k.has_barrier = true;
-  run_well((vyre__low_binding[]){{out, 16}, {0}}, 2);
+  run_well((vyre__lir_binding[]){{out, 16}, {0}}, 2);
   for (uint32_t i = 0; i < 16; i++) {
     CHECK_U64(out[i], 7 - i % 8 + 100 * (i / 8) + 1000 * (i % 8));
   }
@@ -255,7 +255,7 @@ TEST(shared_memory_begins_as_zero_or_as_anything) {
     kit_store(&t, tile, index, kit_u32(&t, 1), 0); /* for the next group */
     kit_store(&t, to, index, got, 0);
     kit_end(&t);
-    run_well((vyre__low_binding[]){{out, 1}, {0}}, 2);
+    run_well((vyre__lir_binding[]){{out, 1}, {0}}, 2);
     CHECK_U64(out[0], zero ? 0 : 0xA5A5A5A5);
   }
 }
@@ -263,25 +263,25 @@ TEST(shared_memory_begins_as_zero_or_as_anything) {
 TEST(atomics) {
   struct {
     uint32_t op, begin, value, want;
-  } cases[] = {{VYRE__LOW_ATOMIC_ADD, UINT32_MAX, 2, 1},
-               {VYRE__LOW_ATOMIC_MIN_U, 5, UINT32_MAX, 5},
-               {VYRE__LOW_ATOMIC_MIN_S, 5, UINT32_MAX, UINT32_MAX},
-               {VYRE__LOW_ATOMIC_MAX_U, 5, UINT32_MAX, UINT32_MAX},
-               {VYRE__LOW_ATOMIC_MAX_S, 5, UINT32_MAX, 5},
-               {VYRE__LOW_ATOMIC_AND, 6, 3, 2},
-               {VYRE__LOW_ATOMIC_OR, 6, 3, 7},
-               {VYRE__LOW_ATOMIC_XOR, 6, 3, 5},
-               {VYRE__LOW_ATOMIC_EXCHANGE, 6, 3, 3},
-               {VYRE__LOW_ATOMIC_CAS, 6, 6, 9},
-               {VYRE__LOW_ATOMIC_CAS, 6, 7, 6}};
+  } cases[] = {{VYRE__LIR_ATOMIC_ADD, UINT32_MAX, 2, 1},
+               {VYRE__LIR_ATOMIC_MIN_U, 5, UINT32_MAX, 5},
+               {VYRE__LIR_ATOMIC_MIN_S, 5, UINT32_MAX, UINT32_MAX},
+               {VYRE__LIR_ATOMIC_MAX_U, 5, UINT32_MAX, UINT32_MAX},
+               {VYRE__LIR_ATOMIC_MAX_S, 5, UINT32_MAX, 5},
+               {VYRE__LIR_ATOMIC_AND, 6, 3, 2},
+               {VYRE__LIR_ATOMIC_OR, 6, 3, 7},
+               {VYRE__LIR_ATOMIC_XOR, 6, 3, 5},
+               {VYRE__LIR_ATOMIC_EXCHANGE, 6, 3, 3},
+               {VYRE__LIR_ATOMIC_CAS, 6, 6, 9},
+               {VYRE__LIR_ATOMIC_CAS, 6, 7, 6}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     uint32_t memory[3] = {cases[i].begin, 0, 77};
     kit_begin(&t, "atomics", 1, 1, 1);
     uint32_t x = global("x", 4);
-    bool cas = cases[i].op == VYRE__LOW_ATOMIC_CAS;
+    bool cas = cases[i].op == VYRE__LIR_ATOMIC_CAS;
     vyre__val no = kit_const(&t, VYRE_TYPE_BOOL, 0), nine = kit_u32(&t, 9);
     vyre__val value = kit_u32(&t, cases[i].value);
-    vyre__low_op op = (vyre__low_op)cases[i].op;
+    vyre__lir_op op = (vyre__lir_op)cases[i].op;
     vyre__val old =
         kit_op(&t, op, VYRE_TYPE_U32, x, kit_u32(&t, 0), value, cas ? nine : 0);
     kit_store(&t, x, kit_u32(&t, 1), old, 0);
@@ -292,7 +292,7 @@ TEST(atomics) {
     if (cas) t.code[none].d = no;
     kit_store(&t, x, kit_u32(&t, 2), none, 0);
     kit_end(&t);
-    run_well(&(vyre__low_binding){memory, 3}, 1);
+    run_well(&(vyre__lir_binding){memory, 3}, 1);
     CHECK_U64(memory[0], cases[i].want);
     CHECK_U64(memory[1], cases[i].begin);
     CHECK_U64(memory[2], 0);
@@ -305,7 +305,7 @@ TEST(all_invocations_add) {
   uint32_t x = global("x", 8);
   (void)OP(ATOMIC_ADD, U64, x, kit_u32(&t, 0), u64(UINT64_C(1) << 33), 0);
   kit_end(&t);
-  run_well(&(vyre__low_binding){&sum, 1}, 3);
+  run_well(&(vyre__lir_binding){&sum, 1}, 3);
   CHECK_U64(sum, 5 + 48 * (UINT64_C(1) << 33));
 }
 
@@ -315,12 +315,12 @@ TEST(narrow_elements) {
   kit_begin(&t, "narrow", 1, 1, 1);
   uint32_t b = global("bytes", 1), h = global("halves", 2);
   vyre__val one = kit_u32(&t, 1);
-  vyre__val sum = kit_u(&t, VYRE__LOW_ADD, kit_load(&t, b, kit_u32(&t, 2), 0),
+  vyre__val sum = kit_u(&t, VYRE__LIR_ADD, kit_load(&t, b, kit_u32(&t, 2), 0),
                         kit_load(&t, h, kit_u32(&t, 0), 0));
   kit_store(&t, b, one, sum, 0);
   kit_store(&t, h, one, sum, 0);
   kit_end(&t);
-  run_well((vyre__low_binding[]){{bytes, 3}, {halves, 2}}, 1);
+  run_well((vyre__lir_binding[]){{bytes, 3}, {halves, 2}}, 1);
   CHECK_U64(bytes[1], (0xFFFF + 252) & 0xFF);
   CHECK_U64(halves[1], (0xFFFF + 252) & 0xFFFF);
   CHECK(bytes[0] == 250 && bytes[2] == 252 && halves[0] == 0xFFFF);
@@ -339,9 +339,9 @@ TEST(words_at_the_end) {
     (void)OP(ATOMIC_OR, U32, x, zero, OP(LEN, U32, x, 0, 0, 0), 0);
     kit_end(&t);
     if (bad) {
-      run_badly(&(vyre__low_binding){bytes, 3}, "behind the end of 'x'");
+      run_badly(&(vyre__lir_binding){bytes, 3}, "behind the end of 'x'");
     } else {
-      run_well(&(vyre__low_binding){bytes, 3}, 1);
+      run_well(&(vyre__lir_binding){bytes, 3}, 1);
       CHECK(bytes[0] == (1 | 3) && bytes[1] == 2 && bytes[2] == 0);
     }
   }
@@ -362,32 +362,32 @@ static void make_phases(vyre_type type, vyre__loop kind, uint64_t first,
   t.k.hidden_words = 1;
   vyre__val from = kit_u32(&t, (uint32_t)first);
   vyre__val bound = kit_load(&t, n, kit_u32(&t, 0), 0);
-  t.k.host = (vyre__low_phase){1, t.k.count};
+  t.k.host = (vyre__lir_phase){1, t.k.count};
   uint32_t begin = t.k.count;
   vyre__val id = kit_global(&t, 0);
   kit_store(&t, hidden, id, id, 0);
   kit_phase(&t, begin);
   begin = t.k.count;
   id = kit_global(&t, 0);
-  vyre__val sum = kit_u(&t, VYRE__LOW_ADD, kit_load(&t, hidden, id, 0),
+  vyre__val sum = kit_u(&t, VYRE__LIR_ADD, kit_load(&t, hidden, id, 0),
                         OP(LOOP_VALUE, U32, 0, 0, 0, 0));
   kit_store(&t, hidden, id, sum, 0);
   kit_phase(&t, begin);
   begin = t.k.count;
   id = kit_global(&t, 0);
-  vyre__val other = kit_u(&t, VYRE__LOW_XOR, id, kit_u32(&t, 1));
+  vyre__val other = kit_u(&t, VYRE__LIR_XOR, id, kit_u32(&t, 1));
   kit_store(&t, to, id, kit_load(&t, hidden, other, 0), 0);
   kit_phase(&t, begin);
-  t.steps[0] = (vyre__low_step){.kind = VYRE__STEP_RUN, .phase = 0};
-  t.steps[1] = (vyre__low_step){.kind = VYRE__STEP_FOR,
+  t.steps[0] = (vyre__lir_step){.kind = VYRE__STEP_RUN, .phase = 0};
+  t.steps[1] = (vyre__lir_step){.kind = VYRE__STEP_FOR,
                                 .loop_kind = (uint8_t)kind,
                                 .type = (uint8_t)type,
                                 .first = from,
                                 .bound = bound,
                                 .step = step};
-  t.steps[2] = (vyre__low_step){.kind = VYRE__STEP_RUN, .phase = 1};
-  t.steps[3] = (vyre__low_step){.kind = VYRE__STEP_RUN, .phase = 2};
-  t.steps[4] = (vyre__low_step){.kind = VYRE__STEP_END_FOR};
+  t.steps[2] = (vyre__lir_step){.kind = VYRE__STEP_RUN, .phase = 1};
+  t.steps[3] = (vyre__lir_step){.kind = VYRE__STEP_RUN, .phase = 2};
+  t.steps[4] = (vyre__lir_step){.kind = VYRE__STEP_END_FOR};
   t.k.step_count = 5;
   t.k.grid_loop_count = 1;
 }
@@ -415,7 +415,7 @@ TEST(phases_and_grid_loops) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     uint32_t out[4] = {9, 9, 9, 9}, bound = cases[i].bound;
     make_phases(cases[i].type, cases[i].kind, cases[i].first, cases[i].step);
-    run_well((vyre__low_binding[]){{out, 4}, {&bound, 1}, {0}}, 2);
+    run_well((vyre__lir_binding[]){{out, 4}, {&bound, 1}, {0}}, 2);
     for (uint32_t k = 0; k < 4; k++) {
       CHECK_U64(out[k],
                 cases[i].runs ? (uint32_t)((k ^ 1) + cases[i].want) : 9);
@@ -430,32 +430,32 @@ TEST(refuses_what_cannot_be_indexed) {
   uint32_t out[4] = {9, 9, 9, 9}, bound = 0;
   uint64_t words = 7;
   vyre_status st;
-  vyre__low_binding buffers[] = {{out, 4}, {&bound, 1}, {0}};
+  vyre__lir_binding buffers[] = {{out, 4}, {&bound, 1}, {0}};
   make_phases(VYRE_TYPE_U32, VYRE__LOOP_LT, 1, 1);
-  CHECK(vyre__low_hidden_words(&t.k, UINT32_MAX, &words));
+  CHECK(vyre__lir_spill_words(&t.k, UINT32_MAX, &words));
   CHECK_U64(words, UINT32_MAX);
-  CHECK(!vyre__low_hidden_words(&t.k, UINT64_C(1) << 32, &words));
+  CHECK(!vyre__lir_spill_words(&t.k, UINT64_C(1) << 32, &words));
   t.k.hidden_words = 3;
-  CHECK(vyre__low_hidden_words(&t.k, UINT32_MAX / 3, &words));
+  CHECK(vyre__lir_spill_words(&t.k, UINT32_MAX / 3, &words));
   CHECK_U64(words, UINT32_MAX);
-  CHECK(!vyre__low_hidden_words(&t.k, UINT32_MAX / 3 + 1, &words));
+  CHECK(!vyre__lir_spill_words(&t.k, UINT32_MAX / 3 + 1, &words));
   CHECK_FAILS(run(buffers, UINT32_MAX / 2, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_GRID_TOO_LARGE);
   CHECK_HAS(st.message, "4294967294 invocations keep 3 words");
   CHECK_HAS(st.fix, "smaller grid");
   t.k.hidden = VYRE_NO_INDEX;
-  CHECK(vyre__low_hidden_words(&t.k, UINT64_MAX, &words) && words == 0);
+  CHECK(vyre__lir_spill_words(&t.k, UINT64_MAX, &words) && words == 0);
 
   kit_begin(&t, "halves", 1, 1, 1);
   uint32_t to = global("out", 4);
   kit_store(&t, to, kit_u32(&t, 0), kit_u32(&t, 5), 0);
   kit_end(&t);
   t.buffers[to].unit = 8;
-  CHECK(vyre__low_buffer_fits(&t.buffers[to], INT32_MAX));
-  CHECK_FAILS(run(&(vyre__low_binding){out, UINT32_C(1) << 31}, 1, &st), st,
+  CHECK(vyre__lir_buffer_fits(&t.buffers[to], INT32_MAX));
+  CHECK_FAILS(run(&(vyre__lir_binding){out, UINT32_C(1) << 31}, 1, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
   CHECK_HAS(st.message, "'out' has 2147483648 elements");
-  run_well(&(vyre__low_binding){out, 2}, 1);
+  run_well(&(vyre__lir_binding){out, 2}, 1);
   CHECK(out[0] == 5 && out[1] == 9);
 }
 
@@ -467,11 +467,11 @@ TEST(refuses_buffers_that_are_too_short) {
   uint32_t to = kit_buffer(&t, "out", VYRE_MEMORY_GLOBAL, 4, true, 4);
   kit_store(&t, to, kit_u32(&t, 3), kit_u32(&t, 5), 0);
   kit_end(&t);
-  CHECK_FAILS(run(&(vyre__low_binding){out, 3}, 1, &st), st,
+  CHECK_FAILS(run(&(vyre__lir_binding){out, 3}, 1, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
   CHECK_HAS(st.message, "'out' has 3 elements");
   CHECK(out[3] == 9);
-  run_well(&(vyre__low_binding){out, 4}, 1);
+  run_well(&(vyre__lir_binding){out, 4}, 1);
   CHECK(out[3] == 5);
 }
 
@@ -479,15 +479,15 @@ TEST(refuses_buffers_that_are_too_short) {
 TEST(refuses_ids_that_do_not_fit) {
   uint32_t out[4] = {9, 9, 9, 9};
   vyre_status st;
-  vyre__low_binding buffer = {out, 4};
+  vyre__lir_binding buffer = {out, 4};
   kit_begin(&t, "ids", 256, 1, 1);
   uint32_t to = global("out", 4);
   vyre__val id = kit_global(&t, 0);
   vyre__val inside = OP(LT_U, BOOL, 0, id, kit_u32(&t, 4), 0);
   kit_store(&t, to, id, id, inside);
   kit_end(&t);
-  CHECK_U64(vyre__low_most_groups(&t.k, 0), 1 << 24);
-  CHECK_U64(vyre__low_most_groups(&t.k, 1), UINT32_MAX);
+  CHECK_U64(vyre__lir_max_groups(&t.k, 0), 1 << 24);
+  CHECK_U64(vyre__lir_max_groups(&t.k, 1), UINT32_MAX);
   CHECK_FAILS(run(&buffer, (1 << 24) + 1, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_GRID_TOO_LARGE);
   CHECK_HAS(st.message, "16777217 workgroups of 256 in x");
@@ -499,7 +499,7 @@ TEST(refuses_ids_that_do_not_fit) {
 /* --- promises ------------------------------------------------------------------------------ */
 
 /* out[0] = @p op of the two, as a kernel; bits and types as given. */
-static void make_one(vyre__low_op op, vyre_type from, uint64_t a,
+static void make_one(vyre__lir_op op, vyre_type from, uint64_t a,
                      vyre_type second, uint64_t b, vyre_type type) {
   kit_begin(&t, "one", 1, 1, 1);
   (void)global("out", 4);
@@ -514,7 +514,7 @@ TEST(broken_promises) {
   enum { D = VYRE_TYPE_F64, V = VYRE_TYPE_VOID };
   uint64_t least = UINT64_C(1) << 63, nan = 0x7FC00000;
   struct {
-    vyre__low_op op;
+    vyre__lir_op op;
     int from;
     uint64_t a;
     int second;
@@ -522,36 +522,36 @@ TEST(broken_promises) {
     int type;
     const char *what; /* NULL: it holds */
   } cases[] = {
-      {VYRE__LOW_DIV_U, U, 5, U, 0, U, "division by 0"},
-      {VYRE__LOW_REM_U, W, 5, W, 0, W, "division by 0"},
-      {VYRE__LOW_DIV_S, U, 5, U, 0, U, "division by 0"},
-      {VYRE__LOW_REM_S, U, 5, U, 0, U, "division by 0"},
-      {VYRE__LOW_DIV_S, U, 0x80000000, U, UINT32_MAX, U, "MIN / -1"},
-      {VYRE__LOW_DIV_S, U, 0x80000001, U, UINT32_MAX, U, NULL},
-      {VYRE__LOW_DIV_S, W, least, W, UINT64_MAX, W, "MIN / -1"},
-      {VYRE__LOW_REM_S, W, least, W, UINT64_MAX, W, "MIN / -1"},
-      {VYRE__LOW_REM_S, W, 0x80000000, W, UINT64_MAX, W, NULL},
-      {VYRE__LOW_SHL, U, 5, U, 32, U, "a shift"},
-      {VYRE__LOW_SHL, U, 5, U, 31, U, NULL},
-      {VYRE__LOW_SHR_U, W, 5, U, 63, W, NULL},
-      {VYRE__LOW_SHR_S, W, 5, U, 64, W, "a shift"},
-      {VYRE__LOW_F_TO_U, F, nan, V, 0, U, "a NaN"},
-      {VYRE__LOW_F_TO_S, D, vyre__of_f64(2147483648.0), V, 0, U, "not fit"},
-      {VYRE__LOW_F_TO_S, D, vyre__of_f64(2147483647.9), V, 0, U, NULL},
-      {VYRE__LOW_F_TO_S, D, vyre__of_f64(-2147483648.9), V, 0, U, NULL},
-      {VYRE__LOW_F_TO_S, D, vyre__of_f64(-2147483649.0), V, 0, U, "not fit"},
-      {VYRE__LOW_F_TO_U, D, vyre__of_f64(-0.9), V, 0, U, NULL},
-      {VYRE__LOW_F_TO_U, D, vyre__of_f64(-1), V, 0, U, "not fit"},
-      {VYRE__LOW_F_TO_U, F, vyre__of_f32(4294967296.0f), V, 0, U, "not fit"},
-      {VYRE__LOW_F_TO_U, F, vyre__of_f32(4294967296.0f), V, 0, W, NULL},
-      {VYRE__LOW_F_TO_U, F, vyre__of_f32(0x1p64f), V, 0, W, "not fit"},
-      {VYRE__LOW_F_TO_S, F, vyre__of_f32(-0x1p63f), V, 0, W, NULL},
-      {VYRE__LOW_F_TO_S, F, vyre__of_f32(0x1p63f), V, 0, W, "not fit"},
-      {VYRE__LOW_F_TO_S, F, 0x7F800000, V, 0, W, "not fit"},
+      {VYRE__LIR_DIV_U, U, 5, U, 0, U, "division by 0"},
+      {VYRE__LIR_REM_U, W, 5, W, 0, W, "division by 0"},
+      {VYRE__LIR_DIV_S, U, 5, U, 0, U, "division by 0"},
+      {VYRE__LIR_REM_S, U, 5, U, 0, U, "division by 0"},
+      {VYRE__LIR_DIV_S, U, 0x80000000, U, UINT32_MAX, U, "MIN / -1"},
+      {VYRE__LIR_DIV_S, U, 0x80000001, U, UINT32_MAX, U, NULL},
+      {VYRE__LIR_DIV_S, W, least, W, UINT64_MAX, W, "MIN / -1"},
+      {VYRE__LIR_REM_S, W, least, W, UINT64_MAX, W, "MIN / -1"},
+      {VYRE__LIR_REM_S, W, 0x80000000, W, UINT64_MAX, W, NULL},
+      {VYRE__LIR_SHL, U, 5, U, 32, U, "a shift"},
+      {VYRE__LIR_SHL, U, 5, U, 31, U, NULL},
+      {VYRE__LIR_SHR_U, W, 5, U, 63, W, NULL},
+      {VYRE__LIR_SHR_S, W, 5, U, 64, W, "a shift"},
+      {VYRE__LIR_F_TO_U, F, nan, V, 0, U, "a NaN"},
+      {VYRE__LIR_F_TO_S, D, vyre__of_f64(2147483648.0), V, 0, U, "not fit"},
+      {VYRE__LIR_F_TO_S, D, vyre__of_f64(2147483647.9), V, 0, U, NULL},
+      {VYRE__LIR_F_TO_S, D, vyre__of_f64(-2147483648.9), V, 0, U, NULL},
+      {VYRE__LIR_F_TO_S, D, vyre__of_f64(-2147483649.0), V, 0, U, "not fit"},
+      {VYRE__LIR_F_TO_U, D, vyre__of_f64(-0.9), V, 0, U, NULL},
+      {VYRE__LIR_F_TO_U, D, vyre__of_f64(-1), V, 0, U, "not fit"},
+      {VYRE__LIR_F_TO_U, F, vyre__of_f32(4294967296.0f), V, 0, U, "not fit"},
+      {VYRE__LIR_F_TO_U, F, vyre__of_f32(4294967296.0f), V, 0, W, NULL},
+      {VYRE__LIR_F_TO_U, F, vyre__of_f32(0x1p64f), V, 0, W, "not fit"},
+      {VYRE__LIR_F_TO_S, F, vyre__of_f32(-0x1p63f), V, 0, W, NULL},
+      {VYRE__LIR_F_TO_S, F, vyre__of_f32(0x1p63f), V, 0, W, "not fit"},
+      {VYRE__LIR_F_TO_S, F, 0x7F800000, V, 0, W, "not fit"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     uint32_t out[1] = {0};
-    vyre__low_binding buffer = {out, 1};
+    vyre__lir_binding buffer = {out, 1};
     make_one(cases[i].op, (vyre_type)cases[i].from, cases[i].a,
              (vyre_type)cases[i].second, cases[i].b, (vyre_type)cases[i].type);
     if (cases[i].what) {
@@ -564,7 +564,7 @@ TEST(broken_promises) {
 
 TEST(accesses_inside_and_outside) {
   uint32_t x[3] = {4, 5, 6};
-  vyre__low_binding buffer = {x, 3};
+  vyre__lir_binding buffer = {x, 3};
   for (unsigned kind = 0; kind < 4; kind++) {
     for (unsigned holds = 0; holds < 2; holds++) {
       kit_begin(&t, "accesses", 1, 1, 1);
@@ -599,18 +599,18 @@ TEST(barriers_that_not_all_come_to) {
     (void)global("out", 4);
     vyre__val two = kit_u32(&t, 2), id = kit_local(&t, 0);
     kit_if(&t,
-           kind == 0 ? kit_b(&t, VYRE__LOW_LT_U, id, two)
-                     : kit_b(&t, VYRE__LOW_LE_U, two, id),
+           kind == 0 ? kit_b(&t, VYRE__LIR_LT_U, id, two)
+                     : kit_b(&t, VYRE__LIR_LE_U, two, id),
            0);
-    kit_mark(&t, VYRE__LOW_BARRIER);
+    kit_mark(&t, VYRE__LIR_BARRIER);
     if (kind == 2) {
-      kit_mark(&t, VYRE__LOW_ELSE);
-      kit_mark(&t, VYRE__LOW_BARRIER);
+      kit_mark(&t, VYRE__LIR_ELSE);
+      kit_mark(&t, VYRE__LIR_BARRIER);
     }
-    kit_mark(&t, VYRE__LOW_END);
+    kit_mark(&t, VYRE__LIR_END);
     kit_end(&t);
     t.k.has_barrier = true;
-    run_badly(&(vyre__low_binding){out, 8}, "not all invocations come to it");
+    run_badly(&(vyre__lir_binding){out, 8}, "not all invocations come to it");
   }
 }
 
@@ -626,27 +626,27 @@ static void make_fuel(uint32_t rounds, bool counts) {
   t.k.has_fuel = true;
   kit_set(&t, fuel, OP(FUEL, U32, 0, 0, 0, 0));
   kit_set(&t, n, zero);
-  kit_mark(&t, VYRE__LOW_LOOP);
+  kit_mark(&t, VYRE__LIR_LOOP);
   vyre__val left = kit_get(&t, fuel), now = kit_get(&t, n);
   if (counts) {
-    kit_if(&t, kit_b(&t, VYRE__LOW_EQ, left, zero), 0);
-    kit_mark(&t, VYRE__LOW_OUT_OF_FUEL);
-    kit_mark(&t, VYRE__LOW_END);
-    kit_set(&t, fuel, kit_u(&t, VYRE__LOW_SUB, left, one));
+    kit_if(&t, kit_b(&t, VYRE__LIR_EQ, left, zero), 0);
+    kit_mark(&t, VYRE__LIR_OUT_OF_FUEL);
+    kit_mark(&t, VYRE__LIR_END);
+    kit_set(&t, fuel, kit_u(&t, VYRE__LIR_SUB, left, one));
   }
-  kit_if(&t, kit_b(&t, VYRE__LOW_EQ, now, kit_u32(&t, rounds)), 0);
-  kit_mark(&t, VYRE__LOW_BREAK);
-  kit_mark(&t, VYRE__LOW_END);
-  kit_mark(&t, VYRE__LOW_STEP);
-  kit_set(&t, n, kit_u(&t, VYRE__LOW_ADD, now, one));
-  kit_mark(&t, VYRE__LOW_END);
+  kit_if(&t, kit_b(&t, VYRE__LIR_EQ, now, kit_u32(&t, rounds)), 0);
+  kit_mark(&t, VYRE__LIR_BREAK);
+  kit_mark(&t, VYRE__LIR_END);
+  kit_mark(&t, VYRE__LIR_STEP);
+  kit_set(&t, n, kit_u(&t, VYRE__LIR_ADD, now, one));
+  kit_mark(&t, VYRE__LIR_END);
   kit_store(&t, to, zero, kit_get(&t, n), 0);
   kit_end(&t);
 }
 
 TEST(fuel) {
   uint32_t out[1] = {0};
-  vyre__low_binding buffer = {out, 1};
+  vyre__lir_binding buffer = {out, 1};
   vyre_status st;
   make_fuel(4, true);
   run_well(&buffer, 1);
@@ -660,22 +660,22 @@ TEST(fuel) {
 
 TEST(high_operations_are_not_accepted) {
   uint32_t out[1] = {0};
-  vyre__low_binding buffer = {out, 1};
-  vyre__low_launch launch = {.buffers = &buffer, .grid = {1, 1, 1}};
+  vyre__lir_binding buffer = {out, 1};
+  vyre__lir_launch launch = {.buffers = &buffer, .grid = {1, 1, 1}};
   vyre_status st = {0};
-  make_one(VYRE__LOW_TOTAL_DIV_U, VYRE_TYPE_U32, 1, VYRE_TYPE_U32, 1,
+  make_one(VYRE__LIR_TOTAL_DIV_U, VYRE_TYPE_U32, 1, VYRE_TYPE_U32, 1,
            VYRE_TYPE_U32);
-  CHECK_FAILS(vyre__low_interpret(&t.k, &launch, (vyre_allocator){0}, &st), st,
+  CHECK_FAILS(vyre__lir_interpret(&t.k, &launch, (vyre_allocator){0}, &st), st,
               VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE);
   CHECK_HAS(st.message, "cannot be run");
 }
 
 static vyre_code run_phases(vyre_allocator allocator, vyre_status *st) {
   uint32_t out[4], bound = 5;
-  vyre__low_binding buffers[] = {{out, 4}, {&bound, 1}, {0}};
-  vyre__low_launch launch = {.buffers = buffers, .grid = {2, 1, 1}};
+  vyre__lir_binding buffers[] = {{out, 4}, {&bound, 1}, {0}};
+  vyre__lir_launch launch = {.buffers = buffers, .grid = {2, 1, 1}};
   make_phases(VYRE_TYPE_U32, VYRE__LOOP_LT, 1, 1);
-  return vyre__low_interpret(&t.k, &launch, allocator, st);
+  return vyre__lir_interpret(&t.k, &launch, allocator, st);
 }
 
 TEST(no_memory) {

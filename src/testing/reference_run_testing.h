@@ -81,7 +81,7 @@ static inline void job_finish(job *j) {
 /* Memory of every buffer of the program, as a dispatch begins it. Whoever asks
  * frees it; the analyzer loses track of the array. */
 /* NOLINTBEGIN(clang-analyzer-unix.Malloc) */
-static inline void bind_all(const job *j, vyre__low_binding *out) {
+static inline void bind_all(const job *j, vyre__lir_binding *out) {
   const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre_binding *b = &plan->bindings[i];
@@ -92,8 +92,8 @@ static inline void bind_all(const job *j, vyre__low_binding *out) {
                   : is_output ? j->outputs[b->output_index].size
                               : (size_t)b->static_byte_len;
     if (b->role == VYRE_ROLE_SHARED) continue;
-    vyre__low_binding *to = &out[b->buffer_index];
-    *to = (vyre__low_binding){calloc(1, size + 8), (uint32_t)(size / element)};
+    vyre__lir_binding *to = &out[b->buffer_index];
+    *to = (vyre__lir_binding){calloc(1, size + 8), (uint32_t)(size / element)};
     CHECK(to->data);
     if (is_input && size) {
       memcpy(to->data, j->inputs[b->input_index].data, size);
@@ -169,14 +169,14 @@ static inline vyre_binding_plan job_of_kernel(job *j, size_t length,
 }
 
 /* The program and the data of @p g, which must stay. */
-static inline void job_of_generated(job *j, const vyre_generated *g) {
-  j->program = vyre_generated_program(g);
-  j->inputs = vyre_generated_inputs(g, &j->input_count);
-  const vyre_output *outputs = vyre_generated_outputs(g, &j->output_count);
+static inline void job_of_generated(job *j, const vyre_random_program *g) {
+  j->program = vyre_random_program_program(g);
+  j->inputs = vyre_random_program_inputs(g, &j->input_count);
+  const vyre_output *outputs = vyre_random_program_outputs(g, &j->output_count);
   CHECK(j->output_count <= MOST_BUFFERS &&
         j->program->buffer_count <= MOST_BUFFERS - 8);
   memcpy(j->outputs, outputs, j->output_count * sizeof *outputs);
-  memcpy(j->grid, vyre_generated_grid(g), sizeof j->grid);
+  memcpy(j->grid, vyre_random_program_grid(g), sizeof j->grid);
 }
 
 /* Looks at a kernel; how much is wrong with it. */

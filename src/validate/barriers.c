@@ -122,25 +122,25 @@ static void check_barrier(vyre__validation *v, vyre__id id) {
   if (v->uniformity.control[id] <= VYRE__LEVEL_GROUP) return;
   char why[SENTENCE_TEXT];
   vyre__id parting = explain(v, id, VYRE__LEVEL_GROUP, why);
-  vyre__find(v, "V100", (vyre__spot){id, parting, "parts the workgroup"},
-             is_jump(node_at(v, parting))
-                 ? "put the work between the jump and the barrier under a "
-                   "condition instead of jumping past it"
-                 : "move the barrier out of it, so that all invocations come "
-                   "to it, or make the condition uniform with uniform(...)",
-             "not all invocations of a workgroup come to this barrier: %s",
-             why);
+  vyre__find(
+      v, "V100", (vyre__validation_site){id, parting, "parts the workgroup"},
+      is_jump(node_at(v, parting))
+          ? "put the work between the jump and the barrier under a "
+            "condition instead of jumping past it"
+          : "move the barrier out of it, so that all invocations come "
+            "to it, or make the condition uniform with uniform(...)",
+      "not all invocations of a workgroup come to this barrier: %s", why);
 }
 
 static void check_uniform(vyre__validation *v, vyre__id id) {
   if (v->uniformity.control[id] <= VYRE__LEVEL_GROUP) return;
   char why[SENTENCE_TEXT];
   vyre__id parting = explain(v, id, VYRE__LEVEL_GROUP, why);
-  vyre__find(v, "V101", (vyre__spot){id, parting, "parts the workgroup"},
-             "compute the uniform() before, into a let that all invocations "
-             "reach",
-             "not all invocations of a workgroup come to this uniform(): %s",
-             why);
+  vyre__find(
+      v, "V101", (vyre__validation_site){id, parting, "parts the workgroup"},
+      "compute the uniform() before, into a let that all invocations "
+      "reach",
+      "not all invocations of a workgroup come to this uniform(): %s", why);
 }
 
 /* What a grid_barrier stands in: the innermost statement that it may not, or 0.
@@ -154,7 +154,8 @@ static void check_grid_barrier(vyre__validation *v, vyre__id id, place at) {
   if (at.wrong) {
     const vyre__node *around = node_at(v, at.wrong);
     bool is_for = around->op == VYRE__OP_FOR;
-    vyre__find(v, "V102", (vyre__spot){id, at.wrong, "it stands in this"},
+    vyre__find(v, "V102",
+               (vyre__validation_site){id, at.wrong, "it stands in this"},
                is_for ? "take the bounds from constants, uniforms and len()"
                       : "move it to the top level of the kernel, or into a for "
                         "loop with bounds from constants, uniforms and len()",
@@ -165,7 +166,8 @@ static void check_grid_barrier(vyre__validation *v, vyre__id id, place at) {
   }
   if (v->uniformity.control[id] == VYRE__LEVEL_GRID) return;
   vyre__id parting = explain(v, id, VYRE__LEVEL_GRID, why);
-  vyre__find(v, "V103", (vyre__spot){id, parting, "parts the dispatch"},
+  vyre__find(v, "V103",
+             (vyre__validation_site){id, parting, "parts the dispatch"},
              "let all invocations come here: put the work before under a "
              "condition instead of jumping past it",
              "not all invocations of the dispatch come to this grid_barrier: "
@@ -174,7 +176,7 @@ static void check_grid_barrier(vyre__validation *v, vyre__id id, place at) {
 }
 
 static void check_queue(vyre__validation *v, vyre__id id) {
-  vyre__find(v, "V104", (vyre__spot){id, 0, NULL},
+  vyre__find(v, "V104", (vyre__validation_site){id, 0, NULL},
              "let each item do its work alone; pass data on by push or "
              "atomics",
              "%s in queue kernel '%.100s': the last workgroup of a queue may "

@@ -52,22 +52,23 @@ static void add(vyre__validation *v, vyre_diagnostic *finding,
   finding->message = NULL; /* the copy is kept */
 }
 
-void vyre__find(vyre__validation *v, const char *rule, vyre__spot spot,
-                const char *fix, const char *format, ...) {
+void vyre__find(vyre__validation *v, const char *rule,
+                vyre__validation_site spot, const char *fix, const char *format,
+                ...) {
   const vyre_program *p = v->program;
   vyre__id node = spot.node;
   if (node == 0 && p->function_count) node = p->functions[0].body;
-  const vyre__place place = vyre__place_of(p, node);
+  const vyre__source_loc place = vyre__source_loc_of(p, node);
   vyre_diagnostic finding = {.rule = rule,
                              .line = place.line,
                              .column = place.column,
                              .length = length_of(p, node),
                              .fix = fix};
   if (spot.other) {
-    finding.other = spot.other_text;
-    const vyre__place other = vyre__place_of(p, spot.other);
-    finding.other_line = other.line;
-    finding.other_column = other.column;
+    finding.note = spot.other_text;
+    const vyre__source_loc other = vyre__source_loc_of(p, spot.other);
+    finding.note_line = other.line;
+    finding.note_column = other.column;
   }
   va_list args;
   va_start(args, format);
@@ -80,7 +81,7 @@ VYRE__PRINTF(5, 6)
 static void find_buffer(vyre__validation *v, const char *rule, size_t buffer,
                         const char *fix, const char *format, ...) {
   const vyre_program *p = v->program;
-  vyre__place place = vyre__place_of(p, p->functions[0].body);
+  vyre__source_loc place = vyre__source_loc_of(p, p->functions[0].body);
   vyre_diagnostic finding = {.rule = rule, .length = 1, .fix = fix};
   if (p->buffer_places) {
     place = p->buffer_places[buffer];
@@ -103,7 +104,7 @@ static void check_workgroup(vyre__validation *v) {
       plane * size[2] <= VYRE_MAX_INVOCATIONS) {
     return;
   }
-  vyre__find(v, "V108", (vyre__spot){0},
+  vyre__find(v, "V108", (vyre__validation_site){0},
              "use a workgroup of at most 1024 invocations and more of them",
              "the workgroup of '%.100s' is %u x %u x %u; no device runs more "
              "than %d invocations in one",
@@ -134,7 +135,7 @@ static void check_shared(vyre__validation *v) {
 static void check_inlined(vyre__validation *v) {
   const vyre__function_effects *kernel = &v->effects.functions[0];
   if (kernel->inlined_nodes > VYRE_MAX_INLINED_NODES) {
-    vyre__find(v, "V110", (vyre__spot){0},
+    vyre__find(v, "V110", (vyre__validation_site){0},
                "let functions that call others several times keep the result "
                "in a variable, or use a loop",
                "with all calls inlined, '%.100s' has %llu operations; the most "
@@ -142,7 +143,7 @@ static void check_inlined(vyre__validation *v) {
                v->program->name, (unsigned long long)kernel->inlined_nodes,
                VYRE_MAX_INLINED_NODES);
   } else if (kernel->inlined_depth > VYRE_MAX_INLINED_DEPTH) {
-    vyre__find(v, "V110", (vyre__spot){0},
+    vyre__find(v, "V110", (vyre__validation_site){0},
                "let fewer functions call each other in a chain, or nest their "
                "statements less",
                "with all calls inlined, '%.100s' is nested %llu levels deep; "
@@ -183,7 +184,7 @@ static void report_outside(vyre__validation *v, vyre__id id) {
   const vyre__node *node = &v->program->nodes[id];
   const vyre_buffer_decl *b = &v->program->buffers[node->a];
   vyre__interval index = vyre__range_of(&v->ranges, node->b);
-  vyre__spot spot = {.node = node->b};
+  vyre__validation_site spot = {.node = node->b};
   char number[24], fix[64];
   if (b->count == 0) {
     vyre__find(v, "V105", spot, "use an index from 0 on",
@@ -291,7 +292,8 @@ static bool block_ends(vyre__validation *v, vyre__id id) {
   for (uint32_t i = 0; i < block->b; i++) {
     vyre__id child = v->program->lists[block->a + i];
     if (stop) {
-      vyre__find(v, "V106", (vyre__spot){child, stop, "never comes past this"},
+      vyre__find(v, "V106",
+                 (vyre__validation_site){child, stop, "never comes past this"},
                  "remove it, or put what comes before under a condition",
                  "this statement is never run: control never comes past the "
                  "'%s' at line %u",
@@ -476,7 +478,7 @@ vyre_code vyre_program_validate(const vyre_program *program,
       code = conclude(&v, diagnostics, st);
     }
   }
-  vyre_diagnostics_finish(&v.found);
-  vyre_arena_finish(&arena);
+  vyre_diagnostics_deinit(&v.found);
+  vyre_arena_deinit(&arena);
   return code;
 }

@@ -26,18 +26,19 @@ typedef struct vyre__validation {
 } vyre__validation;
 
 /* Where a finding is, and what a second place says. Node 0 is the kernel. */
-typedef struct vyre__spot {
+typedef struct vyre__validation_site {
   vyre__id node;
   vyre__id other;         /* 0: no second place */
   const char *other_text; /* "declared here" */
-} vyre__spot;
+} vyre__validation_site;
 
 /* Adds a finding. @p rule has static storage; texts up to 511 bytes. */
-void vyre__find(vyre__validation *v, const char *rule, vyre__spot spot,
-                const char *fix, const char *format, ...) VYRE__PRINTF(5, 6);
+void vyre__find(vyre__validation *v, const char *rule,
+                vyre__validation_site spot, const char *fix, const char *format,
+                ...) VYRE__PRINTF(5, 6);
 
 static inline uint32_t vyre__line_of(const vyre__validation *v, vyre__id id) {
-  return vyre__place_of(v->program, id).line;
+  return vyre__source_loc_of(v->program, id).line;
 }
 
 /* V100 to V104: barriers, uniform(), grid barriers. */

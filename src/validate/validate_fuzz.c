@@ -62,7 +62,7 @@ static void run(vyre_pipeline *pipeline) {
                              .outputs = outputs,
                              .output_count = plan->output_count,
                              .grid = {2, 1, 1},
-                             .max_iterations = 50,
+                             .max_loop_iterations = 50,
                              .timeout_ns = 50000000};
   vyre_status st = {0};
   vyre_code code = vyre_dispatch(pipeline, &desc, &st);
@@ -98,7 +98,7 @@ static void check_kernel(vyre_program *program) {
     require(found.count > 0);
     require_fixes(&found, &st);
   }
-  vyre_diagnostics_finish(&found);
+  vyre_diagnostics_deinit(&found);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -112,7 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (size_t i = 0; i < count; i++) {
     check_kernel(vyre_module_kernel(module, i));
   }
-  vyre_diagnostics_finish(&found);
+  vyre_diagnostics_deinit(&found);
   vyre_module_release(module);
   return 0;
 }

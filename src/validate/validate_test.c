@@ -27,7 +27,8 @@ static bool breaks_rule(const vyre_rule *rule) {
   vyre_diagnostics found = {0};
   vyre_status st = {0};
   bool good =
-      check_text(rule->bad, &found, &st) == VYRE_INVALID_PROGRAM && found.count;
+      check_text(rule->bad_example, &found, &st) == VYRE_INVALID_PROGRAM &&
+      found.count;
   for (size_t i = 0; i < found.count; i++) {
     const vyre_diagnostic *d = &found.items[i];
     good &= strcmp(d->rule, rule->id) == 0 && d->line > 0 && d->column > 0 &&
@@ -35,18 +36,20 @@ static bool breaks_rule(const vyre_rule *rule) {
   }
   if (!good) {
     printf("    %s: %s\n%s\n", rule->id,
-           found.count ? found.items[0].message : "(nothing)", rule->bad);
+           found.count ? found.items[0].message : "(nothing)",
+           rule->bad_example);
   }
-  vyre_diagnostics_finish(&found);
+  vyre_diagnostics_deinit(&found);
   return good;
 }
 
 static bool keeps_rules(const vyre_rule *rule) {
   vyre_diagnostics found = {0};
   vyre_status st = {0};
-  bool good = check_text(rule->good, &found, &st) == VYRE_OK;
-  if (!good) printf("    %s: %s\n%s\n", rule->id, st.message, rule->good);
-  vyre_diagnostics_finish(&found);
+  bool good = check_text(rule->good_example, &found, &st) == VYRE_OK;
+  if (!good)
+    printf("    %s: %s\n%s\n", rule->id, st.message, rule->good_example);
+  vyre_diagnostics_deinit(&found);
   return good;
 }
 
@@ -124,7 +127,7 @@ static bool body_is_right(const body_case *c) {
     printf("    %s\n    %s line %u: %s\n", c->body, d ? d->rule : "nothing",
            d ? d->line : 0, d ? d->message : st.message);
   }
-  vyre_diagnostics_finish(&found);
+  vyre_diagnostics_deinit(&found);
   return good;
 }
 
@@ -168,7 +171,7 @@ TEST(judges_files) {
     CHECK(code == (c->rule ? VYRE_INVALID_PROGRAM : VYRE_OK));
     if (c->rule) CHECK_TEXT(found.items[0].rule, c->rule);
     if (c->rule) CHECK_HAS(found.items[0].message, c->message);
-    vyre_diagnostics_finish(&found);
+    vyre_diagnostics_deinit(&found);
   }
 }
 
@@ -186,7 +189,7 @@ TEST(tells_all_findings_in_order) {
   for (size_t i = 0; i < 4; i++) CHECK_TEXT(found.items[i].rule, rules[i]);
   CHECK_HAS(st.message, "V100");
   CHECK_HAS(st.message, "test.vyre:9:");
-  vyre_diagnostics_finish(&found);
+  vyre_diagnostics_deinit(&found);
 }
 
 /* Guards that stand for very many others, by definitions or by nesting, and jumps
@@ -229,7 +232,7 @@ TEST(hostile_guards_are_judged_in_bounded_work) {
     vyre_diagnostics found = {0};
     vyre_status st = {0};
     CHECK_OK(check_text(text, &found, &st), st);
-    vyre_diagnostics_finish(&found);
+    vyre_diagnostics_deinit(&found);
   }
   free(text);
 }
@@ -261,7 +264,7 @@ TEST(limits_what_inlining_makes) {
   CHECK(check_text(text, &found, &st) == VYRE_INVALID_PROGRAM);
   CHECK_U64(found.count, 1);
   CHECK_TEXT(found.items[0].rule, "V110");
-  vyre_diagnostics_finish(&found);
+  vyre_diagnostics_deinit(&found);
 }
 
 TEST(needs_no_diagnostics) {
@@ -287,7 +290,7 @@ TEST(names_the_kernel_where_there_is_no_source) {
                            vyre_build_u32(b, 2)));
   vyre_build_barrier(b);
   vyre_build_end(b);
-  CHECK_OK(vyre_builder_finish(b, &program, &st), st);
+  CHECK_OK(vyre_builder_build(b, &program, &st), st);
   CHECK_FAILS(vyre_program_validate(program, NULL, &st), st,
               VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM);
   CHECK_HAS(st.message, "kernel 'k': not all invocations");
@@ -334,7 +337,7 @@ static vyre_code sweep_scenario(vyre_allocator allocator, vyre_status *st) {
     code = vyre_program_validate(vyre_module_kernel(module, 0), &found, st);
     if (code == VYRE_INVALID_PROGRAM) code = VYRE_OK;
   }
-  vyre_diagnostics_finish(&found);
+  vyre_diagnostics_deinit(&found);
   vyre_module_release(module);
   return code;
 }

@@ -100,7 +100,7 @@ static bool open_one(session *s, const char *name, const char *with,
   vyre_context_options made = {.cache_directory = "", .backend_options = with};
   if (vyre_context_create(&made, context, &st) == VYRE_OK &&
       vyre_device_open(*context, name, device, &st) == VYRE_OK) {
-    const vyre_device_caps *caps = vyre_device_capabilities(*device);
+    const vyre_device_caps *caps = vyre_device_get_caps(*device);
     if (caps->max_workgroup_invocations < s->most_invocations) {
       s->most_invocations = caps->max_workgroup_invocations;
     }

@@ -26,11 +26,11 @@ static void release(compiled *c) {
  * that failed is made again. */
 static vyre_code compile_for(const cf_target *target, vyre_program *program,
                              vyre_pipeline **out, vyre_status *st) {
-  vyre_compile_options options = {.is_quick = target->is_quick};
+  vyre_compile_options options = {.is_baseline = target->is_quick};
   for (;;) {
     if (target->context) {
       const char *faults = target->is_quick ? "compile:2+" : "";
-      vyre_code code = vyre_context_inject(target->context, faults, st);
+      vyre_code code = vyre_context_inject_faults(target->context, faults, st);
       if (code != VYRE_OK) return code;
     }
     *st = (vyre_status){0};
@@ -158,7 +158,7 @@ static vyre_code dispatch(const cf_program *p, const cf_target *target,
     (void)snprintf(st->message, sizeof st->message, "%s",
                    report.findings[0].message);
   }
-  vyre_check_report_finish(&report);
+  vyre_check_report_deinit(&report);
   return code;
 }
 

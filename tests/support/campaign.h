@@ -89,7 +89,7 @@ static inline void campaign_end(void) {
 /* --- one program ------------------------------------------------------------------*/
 
 typedef struct trial {
-  vyre_generated *made;
+  vyre_random_program *made;
   vyre_program *program;
   vyre_dispatch_desc desc;            /* its outputs are for who runs it */
   vyre_output want[CAMPAIGN_BUFFERS]; /* what ref gave */
@@ -106,30 +106,32 @@ static inline void trial_run_ref(trial *t, vyre_device *ref) {
   vyre_pipeline_release(pipeline);
 }
 
-static inline void trial_begin(trial *t, vyre_generate_options options,
+static inline void trial_begin(trial *t, vyre_random_program_options options,
                                vyre_device *ref) {
   vyre_status st = {0};
   *t = (trial){.made = NULL};
   campaign_now.seed = options.seed;
   (void)snprintf(campaign_now.how, sizeof campaign_now.how, "ref");
   (void)alarm(CAMPAIGN_SECONDS);
-  CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &t->made, &st), st);
-  t->program = vyre_generated_program(t->made);
-  t->desc.inputs = vyre_generated_inputs(t->made, &t->desc.input_count);
+  CHECK_OK(
+      vyre_random_program_create(&options, (vyre_allocator){0}, &t->made, &st),
+      st);
+  t->program = vyre_random_program_program(t->made);
+  t->desc.inputs = vyre_random_program_inputs(t->made, &t->desc.input_count);
   const vyre_output *sizes =
-      vyre_generated_outputs(t->made, &t->desc.output_count);
+      vyre_random_program_outputs(t->made, &t->desc.output_count);
   CHECK(t->desc.output_count <= CAMPAIGN_BUFFERS);
   for (size_t i = 0; i < t->desc.output_count; i++) {
     t->want[i] = vyre_output_bytes(calloc(1, sizes[i].size + 1), sizes[i].size);
     CHECK(t->want[i].data);
   }
-  memcpy(t->desc.grid, vyre_generated_grid(t->made), sizeof t->desc.grid);
+  memcpy(t->desc.grid, vyre_random_program_grid(t->made), sizeof t->desc.grid);
   trial_run_ref(t, ref);
 }
 
 static inline void trial_end(trial *t) {
   for (size_t i = 0; i < t->desc.output_count; i++) free(t->want[i].data);
-  vyre_generated_release(t->made);
+  vyre_random_program_release(t->made);
 }
 
 /* Whether the pipeline that ran gave what ref gave; says where it did not. */

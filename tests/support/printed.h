@@ -78,10 +78,10 @@ static inline bool printed_append(void *self, const char *bytes,
 
 /* Appends the program as C; free(text->bytes). */
 static inline bool printed_print(const vyre_program *program, vyre_math math,
-                                 vyre_numbers numbers, printed_text *text) {
+                                 vyre_float_mode numbers, printed_text *text) {
   vyre_status st = {0};
   vyre_emit_options options = {
-      .form = VYRE_EMIT_C, .math = math, .numbers = numbers};
+      .form = VYRE_EMIT_C, .math = math, .float_mode = numbers};
   vyre_code code = vyre_program_emit(
       program, &options, (vyre_writer){printed_append, text}, NULL, &st);
   if (code != VYRE_OK) {

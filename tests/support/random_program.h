@@ -13,8 +13,8 @@ enum { RANDOM_LOCALS = 64, RANDOM_BUFFERS = 9 };
 typedef struct random_program {
   vyre_builder *b;
   uint64_t state;
-  vyre_buffer_handle buffers[RANDOM_BUFFERS];
-  vyre_function_handle function; /* (f32, u32) -> f32 */
+  vyre_build_buffer_ref buffers[RANDOM_BUFFERS];
+  vyre_build_function_ref function; /* (f32, u32) -> f32 */
   bool has_function, in_function;
   struct {
     vyre_variable variable;
@@ -141,7 +141,7 @@ static inline vyre_value random_binary(random_program *r, vyre_type type,
 static inline vyre_value random_memory(random_program *r, vyre_type type,
                                        int depth) {
   vyre_type index = (vyre_type)(VYRE_TYPE_U32 + random_pick(r, 4));
-  vyre_buffer_handle buffer = r->buffers[type - VYRE_TYPE_BOOL];
+  vyre_build_buffer_ref buffer = r->buffers[type - VYRE_TYPE_BOOL];
   if (type == VYRE_TYPE_F32 && random_pick(r, 3) == 0) buffer = r->buffers[7];
   if (type == VYRE_TYPE_U32 && random_pick(r, 3) == 0) buffer = r->buffers[8];
   bool is_atomic =
@@ -421,7 +421,7 @@ static inline vyre_code random_program_make(uint64_t seed,
   if (r.is_queue) vyre_builder_queue(r.b, VYRE_TYPE_U32);
   if (random_pick(&r, 2)) random_function(&r);
   random_body(&r, 1 + (int)random_pick(&r, 6), 3);
-  vyre_code code = vyre_builder_finish(r.b, out, st);
+  vyre_code code = vyre_builder_build(r.b, out, st);
   vyre_builder_release(r.b);
   return code;
 }

@@ -74,7 +74,8 @@ static void load_variant(family *f, int v) {
     printed_text text = {0};
     vyre_program *program = kernel_of(f, &f->items[i]);
     vyre_math form = f == &math ? (vyre_math)v : VYRE_MATH_F64;
-    vyre_numbers numbers = f == &math ? VYRE_NUMBERS_NATIVE : (vyre_numbers)v;
+    vyre_float_mode numbers =
+        f == &math ? VYRE_FLOAT_MODE_NATIVE : (vyre_float_mode)v;
     snprintf(path, sizeof path, "%s/%s%d-%s.c", folder, f->name, v,
              f->items[i].name);
     CHECK(printed_print(program, form, numbers, &text));
@@ -316,7 +317,7 @@ TEST(key_covers_what_computes) {
              kernel);
     snprintf(launch, sizeof launch, "} %s_launch;", kernel);
     vyre_program *program = vyre_module_find(math.module, kernel);
-    CHECK(printed_print(program, VYRE_MATH_F64, VYRE_NUMBERS_NATIVE, &text));
+    CHECK(printed_print(program, VYRE_MATH_F64, VYRE_FLOAT_MODE_NATIVE, &text));
     check_key(kernel, text.bytes, text.bytes + 3, strstr(text.bytes, "*/"),
               false);
     char *code = key_strip(text.bytes);

@@ -113,7 +113,8 @@ static bool open_subject(const family *f, const item *it, subject *s) {
   for (int v = 0; v < VARIANTS; v++) {
     printed_text text = {0};
     vyre_math math = f->is_math ? (vyre_math)v : VYRE_MATH_F64;
-    vyre_numbers numbers = f->is_math ? VYRE_NUMBERS_NATIVE : (vyre_numbers)v;
+    vyre_float_mode numbers =
+        f->is_math ? VYRE_FLOAT_MODE_NATIVE : (vyre_float_mode)v;
     bool good = printed_print(s->program, math, numbers, &text);
     s->text[v] = text.bytes;
     if (!good) return false;

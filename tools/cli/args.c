@@ -334,7 +334,7 @@ static bool has_widths(const char *text, problem *wrong) {
     uint64_t width;
     if (strncmp(text, key, sizeof key - 1) == 0 &&
         parse_u64(text + sizeof key - 1, size - (sizeof key - 1), &width) &&
-        width <= UINT32_MAX && !vyre_emit_has_width((uint32_t)width)) {
+        width <= UINT32_MAX && !vyre_emit_is_valid_width((uint32_t)width)) {
       return problem_set(wrong, KIND_USAGE, "write 0, 1, 4, 8, 16 or 32",
                          "--option has '%.*s', and there are no such vectors",
                          (int)size, text);
@@ -398,7 +398,8 @@ bool args_seconds(const char *name, const char *text, uint64_t *out_ns,
 }
 
 bool args_width(uint64_t width, problem *wrong) {
-  if (width <= UINT32_MAX && vyre_emit_has_width((uint32_t)width)) return true;
+  if (width <= UINT32_MAX && vyre_emit_is_valid_width((uint32_t)width))
+    return true;
   return problem_set(wrong, KIND_USAGE, "write 1, 4, 8, 16 or 32",
                      "--width is %llu, and there are no such vectors",
                      (unsigned long long)width);

@@ -8,7 +8,8 @@
 static const char *const sync_choices[] = {"final", "participates", NULL};
 static const char *const target_choices[] = {
     "ir", "bin", "lowered", "c", "llvm", "asm", "spirv", "spirv-text", NULL};
-static const char *const numbers_choices[] = {"native", "fixed", "soft", NULL};
+static const char *const numbers_choices[] = {"native", "corrected", "soft",
+                                              NULL};
 static const char *const math_choices[] = {"f64", "f64-nofma", "u32", NULL};
 
 #define JSON_FLAG \
@@ -80,7 +81,7 @@ static const flag_doc run_flags[] = {
      .value = "N",
      .help = "of the orders that --check tries (default 1)",
      .type = FLAG_U64},
-    {.name = "--max-iterations",
+    {.name = "--max-loop-iterations",
      .value = "N",
      .help = "most loop turns of one invocation (default 4294967295)",
      .type = FLAG_U64,
@@ -153,7 +154,7 @@ static const flag_doc emit_flags[] = {
      .help = "lowered so far: inline, build, numbers, memory, tidy or\n"
              "control, the last",
      .type = FLAG_TEXT},
-    {.name = "--numbers",
+    {.name = "--float-mode",
      .value = "FORM",
      .help = "f32 operations of a device that does them right (native,\n"
              "the default), nearly right (fixed), or not at all (soft)",
@@ -456,7 +457,7 @@ static const char emit_body[] =
     "and\n"
     "of llvm and asm the width.\n"
     "\n"
-    "With --numbers, --math, --no-u64 or --no-narrow, llvm prints code for\n"
+    "With --float-mode, --math, --no-u64 or --no-narrow, llvm prints code for\n"
     "another machine, which is not compiled. Without LLVM nothing is compiled\n"
     "either, and a note says so.\n";
 
@@ -630,11 +631,12 @@ const command_doc command_table[] = {
      .flags = emit_flags,
      .flag_count = COUNT(emit_flags),
      .body = emit_body,
-     .example = "example:\n"
-                "  vyre emit examples/saxpy.vyre --to bin -o saxpy.vyrebin\n"
-                "  vyre emit examples/saxpy.vyre --to lowered --numbers soft\n"
-                "  vyre emit examples/saxpy.vyre --to asm --width 16\n"
-                "  vyre emit examples/saxpy.vyre --to spirv -o saxpy.spv\n"},
+     .example =
+         "example:\n"
+         "  vyre emit examples/saxpy.vyre --to bin -o saxpy.vyrebin\n"
+         "  vyre emit examples/saxpy.vyre --to lowered --float-mode soft\n"
+         "  vyre emit examples/saxpy.vyre --to asm --width 16\n"
+         "  vyre emit examples/saxpy.vyre --to spirv -o saxpy.spv\n"},
     {.name = "inspect",
      .summary = "what a kernel needs to run on a device",
      .operand_kind = OPERAND_FILE,

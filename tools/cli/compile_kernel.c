@@ -57,7 +57,7 @@ vyre_code compile_on(vyre_context *context, const char *backend,
     vyre_device_release(out->device);
     code = try_on(context, "ref", program, options, findings, out, st);
   } else if (is_auto && is_on_ref(out)) {
-    tell_ref(what, vyre_device_reason(out->device));
+    tell_ref(what, vyre_device_selection_reason(out->device));
   }
   return code;
 }

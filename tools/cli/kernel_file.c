@@ -46,7 +46,7 @@ bool kernel_file_parse(input *in, kernel_file *out, problem *wrong) {
 void kernel_file_finish(kernel_file *file) {
   vyre_module_release(file->module);
   vyre_program_release(file->program);
-  vyre_diagnostics_finish(&file->findings);
+  vyre_diagnostics_deinit(&file->findings);
   input_finish(&file->in);
   *file = (kernel_file){.program = NULL};
 }
@@ -145,11 +145,11 @@ static void put_finding(json_out *json, const vyre_diagnostic *d) {
   json_u64(json, "length", d->length);
   json_text(json, "message", d->message);
   json_text(json, "fix", d->fix);
-  if (d->other) {
+  if (d->note) {
     json_open(json, "other", '{');
-    json_u64(json, "line", d->other_line);
-    json_u64(json, "column", d->other_column);
-    json_text(json, "message", d->other);
+    json_u64(json, "line", d->note_line);
+    json_u64(json, "column", d->note_column);
+    json_text(json, "message", d->note);
     json_close(json, '}');
   }
   json_close(json, '}');

@@ -49,7 +49,7 @@ static bool has_choices(const flag_doc *flag) {
 static void put_devices(sink *out) {
   vyre_device_info info;
   sink_text(out, "auto");
-  for (size_t i = 0; vyre_device_list(i, &info); i++) {
+  for (size_t i = 0; vyre_device_info_at(i, &info); i++) {
     if (info.index == 0) sink_format(out, " %.40s", info.backend);
   }
 }

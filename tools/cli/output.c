@@ -221,7 +221,7 @@ int publish_files(sink *answer, out_file *files, size_t count, bool json) {
   }
   drop_drafts(files, count);
   int code = fine ? EXIT_FINE : problem_report(&wrong, json && !told);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   sink_finish(answer);
   return code;
 }

@@ -187,8 +187,8 @@ void progress_begin(progress_bar *bar, const char *unit, const char *lines) {
 }
 
 void progress_set(progress_bar *bar, uint64_t done, uint64_t all) {
-  __atomic_store_n(&bar->progress.done, done, __ATOMIC_RELEASE);
-  __atomic_store_n(&bar->progress.all, all, __ATOMIC_RELEASE);
+  __atomic_store_n(&bar->progress.completed, done, __ATOMIC_RELEASE);
+  __atomic_store_n(&bar->progress.total, all, __ATOMIC_RELEASE);
 }
 
 void progress_hide(progress_bar *bar) {

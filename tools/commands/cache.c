@@ -77,9 +77,9 @@ static void put_head(sink *out, const vyre_cache_listing *all) {
 }
 
 static void json_head(json_out *json, const vyre_cache_listing *all) {
-  json_bool(json, "on", all->is_on);
+  json_bool(json, "on", all->is_enabled);
   json_text(json, "directory", all->directory);
-  if (!all->is_on) {
+  if (!all->is_enabled) {
     json_text(json, "reason", all->reason);
     json_text(json, "fix", all->fix);
   }
@@ -94,9 +94,10 @@ static void json_entries(json_out *json, const vyre_cache_listing *all) {
     json_open(json, NULL, '{');
     json_text(json, "file", entry->name);
     json_u64(json, "bytes", entry->bytes);
-    json_u64(json, "used", entry->used < 0 ? 0 : (uint64_t)entry->used);
-    json_bool(json, "sound", entry->is_sound);
-    if (entry->is_sound) {
+    json_u64(json, "used",
+             entry->last_used < 0 ? 0 : (uint64_t)entry->last_used);
+    json_bool(json, "sound", entry->is_valid);
+    if (entry->is_valid) {
       json_u64(json, "artifact_bytes", entry->artifact_bytes);
       json_fields(json, entry->fields, entry->field_count);
     } else {
@@ -105,7 +106,7 @@ static void json_entries(json_out *json, const vyre_cache_listing *all) {
     json_close(json, '}');
   }
   json_close(json, ']');
-  json_u64(json, "damaged", all->damaged_count);
+  json_u64(json, "damaged", all->corrupt_count);
   json_u64(json, "leftovers", all->leftover_count);
 }
 
@@ -113,9 +114,9 @@ static void json_entries(json_out *json, const vyre_cache_listing *all) {
 
 static void put_entry(sink *out, const vyre_cache_entry *entry) {
   sink_text(out, "  ");
-  put_time(out, entry->used);
+  put_time(out, entry->last_used);
   sink_format(out, "  %10llu bytes  ", (unsigned long long)entry->bytes);
-  if (entry->is_sound) {
+  if (entry->is_valid) {
     put_shown(out, field_text(entry, "kernel"));
     sink_text(out, " on ");
     put_shown(out, field_text(entry, "backend"));
@@ -132,7 +133,7 @@ static void put_entry(sink *out, const vyre_cache_entry *entry) {
 static void put_damaged(sink *out, const vyre_cache_listing *all) {
   for (size_t i = 0; i < all->entry_count; i++) {
     const vyre_cache_entry *entry = &all->entries[i];
-    if (entry->is_sound) continue;
+    if (entry->is_valid) continue;
     sink_format(out, "  %s: %s\n", entry->name, entry->problem);
   }
   if (all->leftover_count > 0) {
@@ -140,11 +141,11 @@ static void put_damaged(sink *out, const vyre_cache_listing *all) {
                 (unsigned long long)all->leftover_count,
                 all->leftover_count == 1 ? "" : "s");
   }
-  if (all->damaged_count > 0) {
+  if (all->corrupt_count > 0) {
     sink_format(out,
                 "%llu damaged: they are never used\n"
                 "Fix: vyre cache prune, and remove by hand what that leaves\n",
-                (unsigned long long)all->damaged_count);
+                (unsigned long long)all->corrupt_count);
   } else {
     sink_text(out, "all are sound\n");
   }
@@ -167,18 +168,18 @@ static int show(const char *command, int count, char **words, bool verifies,
   arguments spec = {.command = command};
   if (!args_read(&spec, count, words, &wrong) ||
       !read_all(&arena, &all, &wrong)) {
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
     return problem_report(&wrong, json);
   }
   if (json) {
     json_out answer = {.out = &out};
     json_open(&answer, NULL, '{');
     json_bool(&answer, "ok",
-              !verifies || (all.is_on && all.damaged_count == 0));
+              !verifies || (all.is_enabled && all.corrupt_count == 0));
     json_head(&answer, &all);
     json_entries(&answer, &all);
     json_end(&answer);
-  } else if (!all.is_on) {
+  } else if (!all.is_enabled) {
     put_off(&out, &all);
   } else {
     put_head(&out, &all);
@@ -187,8 +188,8 @@ static int show(const char *command, int count, char **words, bool verifies,
     }
     if (verifies) put_damaged(&out, &all);
   }
-  bool is_wrong = verifies && (!all.is_on || all.damaged_count > 0);
-  vyre_arena_finish(&arena);
+  bool is_wrong = verifies && (!all.is_enabled || all.corrupt_count > 0);
+  vyre_arena_deinit(&arena);
   int code = publish(&out, NULL, NULL, json);
   return code == EXIT_FINE && is_wrong ? EXIT_WRONG : code;
 }
@@ -205,7 +206,7 @@ static int cache_verify(int count, char **words, bool json) {
 
 static bool read_prune(int count, char **words,
                        vyre_cache_prune_options *options, problem *wrong) {
-  flag flags[] = {FLAG("--all", &options->all),
+  flag flags[] = {FLAG("--all", &options->remove_all),
                   FLAG("--bytes", &options->max_bytes)};
   arguments spec = {.command = "cache prune", .flags = flags, .flag_count = 2};
   if (!args_read(&spec, count, words, wrong)) return false;
@@ -232,20 +233,20 @@ static int cache_prune(int count, char **words, bool json) {
       !read_all(&arena, &all, &wrong) ||
       (vyre_cache_prune(NULL, &options, &done, &st) != VYRE_OK &&
        !problem_from_status(&wrong, &st))) {
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
     return problem_report(&wrong, json);
   }
   if (json) {
     json_out answer = {.out = &out};
     json_open(&answer, NULL, '{');
-    json_bool(&answer, "ok", all.is_on);
+    json_bool(&answer, "ok", all.is_enabled);
     all.bytes = done.left_bytes;
     json_head(&answer, &all);
     json_u64(&answer, "removed", done.removed_count);
     json_u64(&answer, "removed_bytes", done.removed_bytes);
     json_u64(&answer, "left", done.left_count);
     json_end(&answer);
-  } else if (!all.is_on) {
+  } else if (!all.is_enabled) {
     put_off(&out, &all);
   } else {
     put_shown(&out, all.directory);
@@ -255,8 +256,8 @@ static int cache_prune(int count, char **words, bool json) {
                 (unsigned long long)done.left_count,
                 (unsigned long long)done.left_bytes);
   }
-  bool is_on = all.is_on;
-  vyre_arena_finish(&arena);
+  bool is_on = all.is_enabled;
+  vyre_arena_deinit(&arena);
   int code = publish(&out, NULL, NULL, json);
   return code == EXIT_FINE && !is_on ? EXIT_WRONG : code;
 }
@@ -320,7 +321,7 @@ static bool explain(const compile_flags *f, kernel_file *file,
     problem_from_status(wrong, &st);
   }
   vyre_device_release(device);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return fine;
 }
 

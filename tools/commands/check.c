@@ -189,7 +189,7 @@ static void check_file(check_state *s, const char *path) {
   } else {
     tell_text(s, &file, lists, &wrong, fine);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   kernel_file_finish(&file);
 }
 
@@ -229,6 +229,6 @@ int cmd_check(int count, char **words, bool json) {
   }
   sink_finish(&s.out);
   sink_finish(&s.errors);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return code;
 }

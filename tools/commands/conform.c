@@ -24,7 +24,8 @@ typedef struct conform_flags {
   const char *backend, *options, *filter, *one, *list_file;
   uint64_t programs, seed, jobs, timeout;
   bool list, json;
-  vyre_generate_options lacks; /* what programs go without on the device */
+  vyre_random_program_options
+      lacks; /* what programs go without on the device */
 } conform_flags;
 
 static bool at_most(const char *name, uint64_t value, uint64_t most,
@@ -67,13 +68,13 @@ static bool find_device(conform_flags *f, vyre_device_info *out,
   if (vyre_device_open(NULL, f->backend, &device, &st) != VYRE_OK) {
     return problem_from_status(wrong, &st);
   }
-  for (size_t i = 0; vyre_device_list(i, out); i++) {
+  for (size_t i = 0; vyre_device_info_at(i, out); i++) {
     if (out->is_available && strcmp(out->name, vyre_device_name(device)) == 0) {
       break;
     }
   }
   if (!out->description) *out = (vyre_device_info){.description = ""};
-  vyre_generate_options_fit(&f->lacks, vyre_device_capabilities(device));
+  vyre_random_program_options_fit(&f->lacks, vyre_device_get_caps(device));
   vyre_device_release(device);
   return true;
 }
@@ -206,7 +207,7 @@ static void put_again(const conform_flags *f, const cts_result *r, sink *out) {
 static bool put_program(const conform_flags *f, const cts_result *r,
                         sink *out) {
   const char *at = r->shrunk ? r->shrunk : r->name;
-  vyre_generate_options lacks = f->lacks;
+  vyre_random_program_options lacks = f->lacks;
   if (strncmp(at, "programs.", 9) != 0) return false;
   if (strstr(at, ":no-f64")) lacks.no_f64 = false;
   if (strstr(at, ":no-int64")) lacks.no_int64 = false;

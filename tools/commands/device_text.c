@@ -6,7 +6,7 @@
 
 bool device_entry_open(vyre_context *context, size_t index, device_entry *out) {
   memset(out, 0, sizeof *out);
-  if (!vyre_device_list(index, &out->info)) return false;
+  if (!vyre_device_info_at(index, &out->info)) return false;
   if (out->info.is_available &&
       vyre_device_open(context, out->info.name, &out->device, &out->st) !=
           VYRE_OK) {
@@ -28,9 +28,10 @@ void put_device_title(const vyre_device_info *info, sink *out) {
 
 void put_device_among(const vyre_device *device, sink *out) {
   vyre_device_info info;
-  const char *first = strstr(vyre_device_reason(device), "the first of ");
+  const char *first =
+      strstr(vyre_device_selection_reason(device), "the first of ");
   if (!first) return; /* listing devices would load drivers for nothing */
-  for (size_t i = 0; vyre_device_list(i, &info); i++) {
+  for (size_t i = 0; vyre_device_info_at(i, &info); i++) {
     if (!info.is_available ||
         strcmp(info.name, vyre_device_name(device)) != 0) {
       continue;
@@ -43,41 +44,41 @@ void put_device_fix(const vyre_device_info *info, sink *out) {
   if (info->fix[0]) sink_format(out, "    Fix: %.300s\n", info->fix);
 }
 
-const char *number_form_name(vyre_numbers form) {
+const char *number_form_name(vyre_float_mode form) {
 #define VYRE_X2(name, text) [name] = (text),
-  static const char *const names[] = {VYRE_NUMBERS_MAP(VYRE_X2)};
+  static const char *const names[] = {VYRE_FLOAT_MODE_MAP(VYRE_X2)};
 #undef VYRE_X2
-  return (unsigned)form < VYRE_NUMBERS_COUNT ? names[form] : "?";
+  return (unsigned)form < VYRE_FLOAT_MODE_COUNT ? names[form] : "?";
 }
 
-void put_number_summary(const vyre_number_class *classes, size_t count,
+void put_number_summary(const vyre_float_op_info *classes, size_t count,
                         sink *out) {
-  size_t forms[VYRE_NUMBERS_COUNT] = {0}, tested = 0;
+  size_t forms[VYRE_FLOAT_MODE_COUNT] = {0}, tested = 0;
   for (size_t i = 0; i < count; i++) {
-    if ((unsigned)classes[i].form < VYRE_NUMBERS_COUNT) {
-      forms[classes[i].form]++;
+    if ((unsigned)classes[i].mode < VYRE_FLOAT_MODE_COUNT) {
+      forms[classes[i].mode]++;
     }
     tested += classes[i].tested > 0;
   }
   sink_format(out, "%zu operations", count);
-  if (forms[VYRE_NUMBERS_NATIVE] == count) {
+  if (forms[VYRE_FLOAT_MODE_NATIVE] == count) {
     sink_text(out, ", all native");
   } else {
-    for (int i = 0; i < VYRE_NUMBERS_COUNT; i++) {
+    for (int i = 0; i < VYRE_FLOAT_MODE_COUNT; i++) {
       sink_format(out, "%s%zu %s", i ? ", " : ": ", forms[i],
-                  number_form_name((vyre_numbers)i));
+                  number_form_name((vyre_float_mode)i));
     }
   }
   if (tested == 0) sink_text(out, " by definition");
 }
 
 void json_numbers(json_out *json, const char *key,
-                  const vyre_number_class *classes, size_t count) {
+                  const vyre_float_op_info *classes, size_t count) {
   json_open(json, key, '[');
   for (size_t i = 0; i < count; i++) {
     json_open(json, NULL, '{');
     json_text(json, "operation", classes[i].operation);
-    json_text(json, "form", number_form_name(classes[i].form));
+    json_text(json, "form", number_form_name(classes[i].mode));
     json_u64(json, "tested", classes[i].tested);
     json_u64(json, "wrong", classes[i].wrong);
     json_close(json, '}');
@@ -104,8 +105,8 @@ static void json_capabilities(json_out *json, const vyre_device_caps *caps) {
   json_bool(json, "has_f64", caps->has_f64);
   json_bool(json, "has_u64", caps->has_u64);
   json_bool(json, "has_atomics64", caps->has_atomics64);
-  json_bool(json, "runs_nothing", caps->runs_nothing);
-  json_bool(json, "keeps_pipelines", caps->keeps_pipelines);
+  json_bool(json, "runs_nothing", caps->is_stub);
+  json_bool(json, "keeps_pipelines", caps->has_disk_cache);
   if (caps->details) json_text(json, "details", caps->details);
   json_close(json, '}');
 }
@@ -113,11 +114,11 @@ static void json_capabilities(json_out *json, const vyre_device_caps *caps) {
 static void json_options(json_out *json, const char *backend) {
   vyre_device_option o;
   json_open(json, "options", '[');
-  for (size_t i = 0; vyre_device_option_list(backend, i, &o); i++) {
+  for (size_t i = 0; vyre_device_option_at(backend, i, &o); i++) {
     json_open(json, NULL, '{');
     json_text(json, "name", o.name);
-    json_u64(json, "least", o.least);
-    json_u64(json, "most", o.most);
+    json_u64(json, "least", o.min);
+    json_u64(json, "most", o.max);
     json_text(json, "help", o.help);
     json_close(json, '}');
   }
@@ -136,9 +137,9 @@ void json_device(json_out *json, const char *key, const device_entry *entry) {
   json_text(json, "note", entry->info.note);
   if (entry->info.fix[0]) json_text(json, "remedy", entry->info.fix);
   if (entry->device) {
-    const vyre_device_caps *caps = vyre_device_capabilities(entry->device);
+    const vyre_device_caps *caps = vyre_device_get_caps(entry->device);
     json_capabilities(json, caps);
-    json_numbers(json, "numbers", caps->numbers, caps->number_count);
+    json_numbers(json, "float_ops", caps->float_ops, caps->float_op_count);
     json_options(json, entry->info.backend);
   } else if (entry->info.is_available) {
     json_text(json, "error", entry->st.message);

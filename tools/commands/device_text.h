@@ -31,17 +31,17 @@ void put_device_among(const vyre_device *device, sink *out);
 void put_device_fix(const vyre_device_info *info, sink *out);
 
 /* How many operations have which form, in words: "39 operations, all native". */
-void put_number_summary(const vyre_number_class *classes, size_t count,
+void put_number_summary(const vyre_float_op_info *classes, size_t count,
                         sink *out);
 
 /* {"name":...}: all that is known. */
 void json_device(json_out *json, const char *key, const device_entry *entry);
 
-/* "numbers":[...] */
+/* "float_ops":[...] */
 void json_numbers(json_out *json, const char *key,
-                  const vyre_number_class *classes, size_t count);
+                  const vyre_float_op_info *classes, size_t count);
 
 /* "native", ... */
-const char *number_form_name(vyre_numbers form);
+const char *number_form_name(vyre_float_mode form);
 
 #endif

@@ -29,10 +29,9 @@ static void put_details(const char *text, sink *out) {
 
 static void put_options(const char *backend, sink *out) {
   vyre_device_option o;
-  for (size_t i = 0; vyre_device_option_list(backend, i, &o); i++) {
+  for (size_t i = 0; vyre_device_option_at(backend, i, &o); i++) {
     sink_format(out, "  option     %s.%s=%llu..%llu (%s)\n", backend, o.name,
-                (unsigned long long)o.least, (unsigned long long)o.most,
-                o.help);
+                (unsigned long long)o.min, (unsigned long long)o.max, o.help);
   }
 }
 
@@ -61,13 +60,13 @@ static void put_capabilities(const vyre_device_caps *caps, sink *out) {
   sink_text(out, "\n");
   put_details(caps->details, out);
   sink_text(out, "  floats     ");
-  put_number_summary(caps->numbers, caps->number_count, out);
+  put_number_summary(caps->float_ops, caps->float_op_count, out);
   sink_text(out, "\n");
-  for (size_t i = 0; i < caps->number_count; i++) {
-    const vyre_number_class *c = &caps->numbers[i];
-    if (c->form == VYRE_NUMBERS_NATIVE) continue;
+  for (size_t i = 0; i < caps->float_op_count; i++) {
+    const vyre_float_op_info *c = &caps->float_ops[i];
+    if (c->mode == VYRE_FLOAT_MODE_NATIVE) continue;
     sink_format(out, "    %-12s %s: %llu of %llu results are wrong\n",
-                c->operation, number_form_name(c->form),
+                c->operation, number_form_name(c->mode),
                 (unsigned long long)c->wrong, (unsigned long long)c->tested);
   }
 }
@@ -84,7 +83,7 @@ static void put_device(const device_entry *entry, sink *out) {
   if (info->note[0]) sink_format(out, "  %.500s\n", info->note);
   put_device_fix(info, out);
   if (entry->device) {
-    put_capabilities(vyre_device_capabilities(entry->device), out);
+    put_capabilities(vyre_device_get_caps(entry->device), out);
     put_options(info->backend, out);
   } else if (info->is_available) {
     sink_format(out, "  does not open: %s\n  Fix: %s\n", entry->st.message,

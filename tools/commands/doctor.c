@@ -20,7 +20,7 @@ enum { MOST_DEVICES = 64, MOST_NUMBERS = 256 };
 typedef struct finding {
   device_entry entry;
   device_trial trial;
-  vyre_number_class *numbers; /* of --probe; NULL: it was not, or failed */
+  vyre_float_op_info *numbers; /* of --probe; NULL: it was not, or failed */
   size_t number_count;
   vyre_status st; /* why it failed */
 } finding;
@@ -34,7 +34,7 @@ typedef struct report {
   vyre_device *chosen; /* by "auto"; NULL: none opens */
   vyre_status st;      /* why not */
   vyre_arena arena;    /* of the cache's texts */
-  vyre_cache_place cache;
+  vyre_cache_location cache;
   vyre_cache_listing kept;
   vyre_status cache_st; /* why it cannot be told */
 } report;
@@ -56,8 +56,7 @@ static bool probe(finding *f) {
 
 /* A device that runs nothing has no floats to test. */
 static bool runs(const finding *f) {
-  return f->entry.device &&
-         !vyre_device_capabilities(f->entry.device)->runs_nothing;
+  return f->entry.device && !vyre_device_get_caps(f->entry.device)->is_stub;
 }
 
 static bool look(report *r, problem *wrong) {
@@ -71,9 +70,9 @@ static bool look(report *r, problem *wrong) {
     }
   }
   (void)!vyre_device_open(r->context, "auto", &r->chosen, &r->st);
-  if (vyre_cache_find(r->context, &r->arena, &r->cache, &r->cache_st) ==
+  if (vyre_cache_get_location(r->context, &r->arena, &r->cache, &r->cache_st) ==
           VYRE_OK &&
-      r->cache.is_there) {
+      r->cache.exists) {
     (void)!vyre_cache_list(r->context, &r->arena, &r->kept, &r->cache_st);
   }
   return true;
@@ -86,29 +85,29 @@ static void finish(report *r) {
   }
   vyre_device_release(r->chosen);
   vyre_context_release(r->context);
-  vyre_arena_finish(&r->arena);
+  vyre_arena_deinit(&r->arena);
   free(r);
 }
 
 /* --- telling -----------------------------------------------------------------*/
 
 static void put_numbers(const finding *f, sink *out) {
-  const vyre_device_caps *caps = vyre_device_capabilities(f->entry.device);
+  const vyre_device_caps *caps = vyre_device_get_caps(f->entry.device);
   sink_text(out, "    floats: ");
   if (f->st.code != VYRE_OK) {
     sink_format(out, "the probe failed: %s\n    Fix: %s\n", f->st.message,
                 f->st.fix);
     return;
   }
-  const vyre_number_class *classes = f->numbers ? f->numbers : caps->numbers;
-  size_t count = f->numbers ? f->number_count : caps->number_count;
+  const vyre_float_op_info *classes = f->numbers ? f->numbers : caps->float_ops;
+  size_t count = f->numbers ? f->number_count : caps->float_op_count;
   put_number_summary(classes, count, out);
   sink_text(out, f->numbers ? "\n"
                  : runs(f)  ? "; --probe tests them\n"
                             : "; not tested: it runs nothing\n");
   for (size_t i = 0; f->numbers && i < count; i++) {
     sink_format(out, "      %-12s %-7s %llu tested, %llu wrong\n",
-                classes[i].operation, number_form_name(classes[i].form),
+                classes[i].operation, number_form_name(classes[i].mode),
                 (unsigned long long)classes[i].tested,
                 (unsigned long long)classes[i].wrong);
   }
@@ -135,16 +134,16 @@ static void put_finding(const finding *f, sink *out) {
 
 static const char *cache_state(const report *r) {
   if (r->cache_st.code != VYRE_OK) return "unknown";
-  return !r->cache.is_on         ? "off"
+  return !r->cache.is_enabled    ? "off"
          : r->cache.is_read_only ? "read only"
-         : r->cache.is_there     ? "ready"
+         : r->cache.exists       ? "ready"
                                  : "not there yet";
 }
 
 /* The first entry that is never used; NULL: there is none. */
 static const vyre_cache_entry *first_damaged(const vyre_cache_listing *all) {
   size_t i = 0;
-  while (i < all->entry_count && all->entries[i].is_sound) i++;
+  while (i < all->entry_count && all->entries[i].is_valid) i++;
   return i < all->entry_count ? &all->entries[i] : NULL;
 }
 
@@ -156,12 +155,12 @@ static void put_damage(const vyre_cache_listing *all, sink *out) {
       "  %llu of %llu entries cannot be used, the first is %s: %s\n"
       "  Fix: vyre cache prune; a directory that has something in it is "
       "yours to remove\n",
-      (unsigned long long)all->damaged_count,
+      (unsigned long long)all->corrupt_count,
       (unsigned long long)all->entry_count, entry->name, entry->problem);
 }
 
 static void put_cache(const report *r, sink *out) {
-  const vyre_cache_place *cache = &r->cache;
+  const vyre_cache_location *cache = &r->cache;
   sink_text(out, "cache\n  ");
   if (cache->directory && cache->directory[0]) {
     show_bytes(out, cache->directory, strlen(cache->directory));
@@ -182,7 +181,7 @@ static void put_report(const report *r, sink *out) {
   sink_format(out, "vyre %s\ndevices\n", vyre_version_string());
   for (size_t i = 0; i < r->count; i++) put_finding(&r->found[i], out);
   if (r->chosen) {
-    const char *reason = vyre_device_reason(r->chosen);
+    const char *reason = vyre_device_selection_reason(r->chosen);
     if (strncmp(reason, "auto: ", 6) == 0) reason += 6;
     sink_format(out, "  auto takes %s: %s\n", vyre_device_name(r->chosen),
                 reason);
@@ -193,7 +192,7 @@ static void put_report(const report *r, sink *out) {
   put_cache(r, out);
   vyre_trace_info trace;
   sink_text(out, "trace\n  ");
-  if (vyre_context_trace(r->context, &trace)) {
+  if (vyre_context_get_trace_info(r->context, &trace)) {
     show_bytes(out, trace.file, strlen(trace.file));
   } else if (r->context) {
     sink_text(out, "off: VYRE_TRACE names no file");
@@ -238,7 +237,7 @@ static void put_report_json(const report *r, sink *out) {
   json_close(&json, ']');
   if (r->chosen) {
     json_text(&json, "auto", vyre_device_name(r->chosen));
-    json_text(&json, "reason", vyre_device_reason(r->chosen));
+    json_text(&json, "reason", vyre_device_selection_reason(r->chosen));
   } else {
     json_null(&json, "auto");
     json_text(&json, "error", r->st.message);
@@ -255,7 +254,7 @@ static void put_report_json(const report *r, sink *out) {
     json_text(&json, "fix", r->cache.fix);
     json_u64(&json, "max_bytes", r->cache.max_bytes);
     json_u64(&json, "entries", r->kept.entry_count);
-    json_u64(&json, "damaged", r->kept.damaged_count);
+    json_u64(&json, "damaged", r->kept.corrupt_count);
     const vyre_cache_entry *entry = first_damaged(&r->kept);
     if (entry) {
       json_text(&json, "first_damaged", entry->name);
@@ -265,7 +264,7 @@ static void put_report_json(const report *r, sink *out) {
   json_close(&json, '}');
   vyre_trace_info trace;
   json_open(&json, "trace", '{');
-  json_bool(&json, "on", vyre_context_trace(r->context, &trace));
+  json_bool(&json, "on", vyre_context_get_trace_info(r->context, &trace));
   if (trace.file) json_text(&json, "file", trace.file);
   if (!r->context) {
     json_text(&json, "error", r->context_st.message);

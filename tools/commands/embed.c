@@ -191,7 +191,7 @@ int cmd_embed(int count, char **words, bool json) {
     code = fine ? answer(&p, json) : kernel_file_report(&file, &wrong, json);
   }
   sink_finish(&p.text);
-  vyre_arena_finish(&p.arena);
+  vyre_arena_deinit(&p.arena);
   kernel_file_finish(&file);
   return code;
 }

@@ -221,7 +221,7 @@ static void put_size(const writer *w, size_t index) {
 /* What each parameter is, for people. */
 static void put_comment(const writer *w) {
   const uint32_t *size = vyre_program_workgroup(w->kernel->program);
-  uint32_t over = vyre_program_over(w->kernel->program);
+  uint32_t over = vyre_program_grid_buffer(w->kernel->program);
   sink_format(w->out, "\n/* %s, in workgroups of %u x %u x %u:\n",
               vyre_program_name(w->kernel->program), size[0], size[1], size[2]);
   for (size_t i = 0; i < w->plan.binding_count; i++) {

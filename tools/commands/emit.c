@@ -68,8 +68,8 @@ static bool check_pass(const char *name, problem *wrong) {
   const char *names[MOST_PASSES];
   char shown[60], list[120] = "";
   uint32_t count = 0;
-  for (; count < MOST_PASSES && vyre_pass_name(count); count++) {
-    names[count] = vyre_pass_name(count);
+  for (; count < MOST_PASSES && vyre_pass_at(count); count++) {
+    names[count] = vyre_pass_at(count);
     if (strcmp(names[count], name) == 0) return true;
     if (count) strncat(list, ", ", sizeof list - strlen(list) - 1);
     strncat(list, names[count], sizeof list - strlen(list) - 1);
@@ -136,7 +136,7 @@ static bool read_flags(int count, char **words, emit_flags *f, bool json,
       FLAG("--output", &f->output),
       FLAG("--width", &f->width),
       FLAG("--dump-after", &f->options.after),
-      FLAG("--numbers", &numbers),
+      FLAG("--float-mode", &numbers),
       FLAG("--math", &math),
       FLAG("--no-u64", &f->options.no_u64),
       FLAG("--no-narrow", &f->options.no_narrow),
@@ -156,7 +156,7 @@ static bool read_flags(int count, char **words, emit_flags *f, bool json,
           VYRE_EMIT_SPIRV_TEXT}; /* others: lowered, or not asked */
   f->options.form = form_of[f->to];
   f->options.width = (uint32_t)f->width;
-  f->options.numbers = (vyre_numbers)numbers;
+  f->options.float_mode = (vyre_float_mode)numbers;
   f->options.math = (vyre_math)math;
   f->is_lowered_otherwise =
       numbers || math || f->options.no_u64 || f->options.no_narrow;
@@ -182,7 +182,7 @@ static bool emit_binary(const vyre_program *program, sink *out,
   } else {
     problem_from_status(wrong, &st);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return fine;
 }
 
@@ -224,7 +224,7 @@ static vyre_code print_compiled(vyre_program *program, kernel_file *file,
   }
   if (code == VYRE_OK) {
     vyre_pipeline_resources resources;
-    (void)vyre_pipeline_describe(pipeline, &resources);
+    (void)vyre_pipeline_get_resources(pipeline, &resources);
     *width = resources.width;
     code = vyre_pipeline_print(pipeline, f->to == TO_ASM ? "asm" : "llvm",
                                sink_writer(out), st);
@@ -306,7 +306,7 @@ static void put_report(json_out *json, const vyre_emit_report *report) {
   json_u64(json, "accesses", report->accesses);
   json_u64(json, "proven_accesses", report->proven_accesses);
   json_u64(json, "phases", report->phases);
-  json_u64(json, "hidden_bytes", report->hidden_bytes);
+  json_u64(json, "hidden_bytes", report->spill_bytes);
   json_close(json, '}');
 }
 

@@ -52,17 +52,17 @@ static void put_rule(const vyre_rule *rule, sink *out) {
   put_wrapped(rule->explanation, out);
   sink_text(out, is_of_language(rule) ? "\nThis breaks it:\n\n"
                                       : "\nThis has it:\n\n");
-  put_indented(rule->bad, out);
+  put_indented(rule->bad_example, out);
   sink_text(out, "\nThis does not:\n\n");
-  put_indented(rule->good, out);
+  put_indented(rule->good_example, out);
 }
 
 static void put_rule_json(json_out *json, const vyre_rule *rule) {
   json_text(json, "rule", rule->id);
   json_text(json, "title", rule->title);
   json_text(json, "explanation", rule->explanation);
-  json_text(json, "bad", rule->bad);
-  json_text(json, "good", rule->good);
+  json_text(json, "bad", rule->bad_example);
+  json_text(json, "good", rule->good_example);
 }
 
 static void list_rules(bool json, sink *out) {

@@ -203,6 +203,6 @@ int cmd_fmt(int count, char **words, bool json) {
                  : problem_report(&wrong, json);
   sink_finish(&s.out);
   sink_finish(&s.errors);
-  vyre_arena_finish(&s.arena);
+  vyre_arena_deinit(&s.arena);
   return code;
 }

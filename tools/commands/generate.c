@@ -18,7 +18,7 @@
 enum { PATH_ROOM = 1024, MOST_SIZE = 1000 };
 
 typedef struct generate_flags {
-  vyre_generate_options options;
+  vyre_random_program_options options;
   uint64_t seed, size, count;
   const char *folder;
   const char *backend;
@@ -29,7 +29,7 @@ typedef struct generate_flags {
 typedef struct product {
   const generate_flags *flags;
   uint64_t seed;
-  vyre_generated *made;
+  vyre_random_program *made;
   vyre_arena arena;
   vyre_binding_plan plan;
   sink text, command;
@@ -42,14 +42,14 @@ typedef struct product {
 
 static bool read_flags(int count, char **words, generate_flags *f,
                        problem *wrong) {
-  vyre_generate_options *o = &f->options;
+  vyre_random_program_options *o = &f->options;
   flag flags[] = {FLAG("--seed", &f->seed),
                   FLAG("--size", &f->size),
                   FLAG("--count", &f->count),
                   FLAG("--output", &f->folder),
                   FLAG("--run", &f->run),
                   FLAG("--backend", &f->backend),
-                  FLAG("--math", &o->math),
+                  FLAG("--math", &o->has_math),
                   FLAG("--no-f64", &o->no_f64),
                   FLAG("--no-int64", &o->no_int64),
                   FLAG("--no-narrow", &o->no_narrow),
@@ -95,9 +95,9 @@ static uint64_t hash_bytes(uint64_t hash, const unsigned char *bytes,
 static vyre_code dispatch(product *p, vyre_pipeline *pipeline,
                           vyre_status *st) {
   vyre_dispatch_desc desc = {0};
-  desc.inputs = vyre_generated_inputs(p->made, &desc.input_count);
+  desc.inputs = vyre_random_program_inputs(p->made, &desc.input_count);
   const vyre_output *sizes =
-      vyre_generated_outputs(p->made, &desc.output_count);
+      vyre_random_program_outputs(p->made, &desc.output_count);
   vyre_output *outputs =
       vyre_arena_alloc(&p->arena, (desc.output_count + 1) * sizeof *outputs, 0);
   bool fine = outputs != NULL;
@@ -108,7 +108,7 @@ static vyre_code dispatch(product *p, vyre_pipeline *pipeline,
   }
   if (!fine) return VYRE_OUT_OF_MEMORY;
   desc.outputs = outputs;
-  memcpy(desc.grid, vyre_generated_grid(p->made), sizeof desc.grid);
+  memcpy(desc.grid, vyre_random_program_grid(p->made), sizeof desc.grid);
   vyre_code code = vyre_dispatch(pipeline, &desc, st);
   p->hash = UINT64_C(0xCBF29CE484222325);
   for (size_t i = 0; code == VYRE_OK && i < desc.output_count; i++) {
@@ -120,9 +120,9 @@ static vyre_code dispatch(product *p, vyre_pipeline *pipeline,
 /* Tells which flags leave out what the device lacks: the program is another one
  * then, and so is its hash, so that the flags are left to the caller. */
 static void fix_unsupported(const vyre_device *device, problem *wrong) {
-  vyre_generate_options lacks = {0};
+  vyre_random_program_options lacks = {0};
   sink flags = {0};
-  vyre_generate_options_fit(&lacks, vyre_device_capabilities(device));
+  vyre_random_program_options_fit(&lacks, vyre_device_get_caps(device));
   put_generate_flags(&lacks, &flags);
   if (!flags.failed && flags.length > 0) {
     problem_fix(wrong,
@@ -139,8 +139,8 @@ static bool run(product *p, problem *wrong) {
   vyre_status st = {0};
   vyre_code code = vyre_device_open(NULL, p->flags->backend, &device, &st);
   if (code == VYRE_OK) {
-    code = vyre_pipeline_compile(device, vyre_generated_program(p->made), NULL,
-                                 &pipeline, NULL, &st);
+    code = vyre_pipeline_compile(device, vyre_random_program_program(p->made),
+                                 NULL, &pipeline, NULL, &st);
   }
   bool is_unsupported = device && code == VYRE_UNSUPPORTED_FEATURE;
   if (code == VYRE_OK) code = dispatch(p, pipeline, &st);
@@ -192,7 +192,7 @@ static bool add_file(product *p, const vyre_binding *b, problem *wrong) {
   size_t count;
   if (b->input_index != VYRE_NO_INDEX) {
     const vyre_input *in =
-        &vyre_generated_inputs(p->made, &count)[b->input_index];
+        &vyre_random_program_inputs(p->made, &count)[b->input_index];
     const char *path = path_of(p, b->name, "bin");
     if (!path) return problem_no_memory(wrong, "the name of a file");
     p->files[p->file_count++] =
@@ -200,7 +200,8 @@ static bool add_file(product *p, const vyre_binding *b, problem *wrong) {
     sink_format(&p->command, " --set %s=", b->name);
     put_word(path, &p->command);
   } else if (b->output_index != VYRE_NO_INDEX) {
-    size_t size = vyre_generated_outputs(p->made, &count)[b->output_index].size;
+    size_t size =
+        vyre_random_program_outputs(p->made, &count)[b->output_index].size;
     size_t element = b->element_size ? b->element_size : 1;
     sink_format(&p->command, " --set %s=zeros:%zu", b->name, size / element);
   }
@@ -210,8 +211,8 @@ static bool add_file(product *p, const vyre_binding *b, problem *wrong) {
 /* The files, and the command that runs them. */
 static bool list_files(product *p, problem *wrong) {
   vyre_status st = {0};
-  const uint32_t *grid = vyre_generated_grid(p->made);
-  if (vyre_binding_plan_build(vyre_generated_program(p->made), &p->arena,
+  const uint32_t *grid = vyre_random_program_grid(p->made);
+  if (vyre_binding_plan_build(vyre_random_program_program(p->made), &p->arena,
                               &p->plan, &st) != VYRE_OK) {
     return problem_from_status(wrong, &st);
   }
@@ -233,7 +234,7 @@ static bool list_files(product *p, problem *wrong) {
 
 static void put_head(product *p) {
   const generate_flags *f = p->flags;
-  const uint32_t *grid = vyre_generated_grid(p->made);
+  const uint32_t *grid = vyre_random_program_grid(p->made);
   sink_format(&p->text, "// seed %llu", (unsigned long long)p->seed);
   if (f->size) {
     sink_format(&p->text, ", size %llu", (unsigned long long)f->size);
@@ -246,16 +247,16 @@ static void put_head(product *p) {
 }
 
 static bool make(product *p, problem *wrong) {
-  vyre_generate_options options = p->flags->options;
+  vyre_random_program_options options = p->flags->options;
   vyre_status st = {0};
   options.seed = p->seed;
-  if (vyre_generate(&options, vyre_allocator_heap(), &p->made, &st) !=
-      VYRE_OK) {
+  if (vyre_random_program_create(&options, vyre_allocator_heap(), &p->made,
+                                 &st) != VYRE_OK) {
     return problem_from_status(wrong, &st);
   }
   if (p->flags->folder && !list_files(p, wrong)) return false;
   put_head(p);
-  bool fine = vyre_program_print(vyre_generated_program(p->made),
+  bool fine = vyre_program_print(vyre_random_program_program(p->made),
                                  sink_writer(&p->text)) &&
               !p->text.failed && !p->command.failed;
   if (!fine) return problem_no_memory(wrong, "the program");
@@ -288,7 +289,7 @@ static void put_json(const product *p, json_out *json) {
   json_u64(json, "seed", p->seed);
   json_open(json, "grid", '[');
   for (int i = 0; i < 3; i++) {
-    json_u64(json, NULL, vyre_generated_grid(p->made)[i]);
+    json_u64(json, NULL, vyre_random_program_grid(p->made)[i]);
   }
   json_close(json, ']');
   if (f->run) {
@@ -310,10 +311,10 @@ static void put_json(const product *p, json_out *json) {
 }
 
 static void finish(product *p) {
-  vyre_generated_release(p->made);
+  vyre_random_program_release(p->made);
   sink_finish(&p->text);
   sink_finish(&p->command);
-  vyre_arena_finish(&p->arena);
+  vyre_arena_deinit(&p->arena);
 }
 
 /* --- all of them ---------------------------------------------------------------------*/

@@ -7,10 +7,10 @@
 
 #include "cli/sink.h"
 
-/* Writes " --no-f64 --only-add64", for those of vyre_generate_options_fit that are
+/* Writes " --no-f64 --only-add64", for those of vyre_random_program_options_fit that are
  * set in @p options. */
-static inline void put_generate_flags(const vyre_generate_options *options,
-                                      sink *out) {
+static inline void put_generate_flags(
+    const vyre_random_program_options *options, sink *out) {
   if (options->no_f64) sink_text(out, " --no-f64");
   if (options->no_int64) sink_text(out, " --no-int64");
   if (options->no_atomics64) sink_text(out, " --no-atomics64");

@@ -47,9 +47,9 @@ static void put_resources(sink *out, const vyre_pipeline *pipeline,
   sink_format(out, "  %-14s ", "grid");
   if (needs_grid(r)) {
     sink_text(out, "must be given: the workgroup has more axes than x\n");
-  } else if (r->over) {
+  } else if (r->grid_buffer) {
     sink_text(out, "covers buffer '");
-    show_bytes(out, r->over, strlen(r->over));
+    show_bytes(out, r->grid_buffer, strlen(r->grid_buffer));
     sink_text(out, "'\n");
   } else {
     sink_text(out,
@@ -59,7 +59,7 @@ static void put_resources(sink *out, const vyre_pipeline *pipeline,
   put_number(out, "grid barriers", r->grid_barriers, "");
   if (r->has_launches) {
     put_number(out, "launches", r->phase_count, " a dispatch");
-    put_number(out, "hidden", r->hidden_bytes, " bytes an invocation");
+    put_number(out, "hidden", r->spill_bytes, " bytes an invocation");
     put_number(out, "scratch", r->scratch_bytes,
                " bytes a workgroup that runs");
   }
@@ -69,9 +69,10 @@ static void put_resources(sink *out, const vyre_pipeline *pipeline,
   }
   if (r->has_code) {
     put_number(out, "code", r->code_bytes,
-               r->is_short ? " bytes, made the short way: the kernel is very "
-                             "large, and runs slower for it"
-                           : " bytes");
+               r->is_baseline
+                   ? " bytes, made the short way: the kernel is very "
+                     "large, and runs slower for it"
+                   : " bytes");
   }
   put_plan(out, vyre_pipeline_bindings(pipeline));
 }
@@ -101,8 +102,8 @@ static void json_resources(sink *out, const vyre_pipeline *pipeline,
     json_u64(&json, NULL, r->workgroup[axis]);
   }
   json_close(&json, ']');
-  if (r->over) {
-    json_text(&json, "over", r->over);
+  if (r->grid_buffer) {
+    json_text(&json, "over", r->grid_buffer);
   } else {
     json_null(&json, "over");
   }
@@ -112,14 +113,14 @@ static void json_resources(sink *out, const vyre_pipeline *pipeline,
   json_u64(&json, "grid_barriers", r->grid_barriers);
   if (r->has_launches) {
     json_u64(&json, "launches", r->phase_count);
-    json_u64(&json, "hidden_buffers", r->hidden_count);
-    json_u64(&json, "hidden_bytes", r->hidden_bytes);
+    json_u64(&json, "hidden_buffers", r->spill_buffer_count);
+    json_u64(&json, "hidden_bytes", r->spill_bytes);
     json_u64(&json, "scratch_bytes", r->scratch_bytes);
   }
   if (r->has_width) json_u64(&json, "width", r->width);
   if (r->has_code) {
     json_u64(&json, "code_bytes", r->code_bytes);
-    json_bool(&json, "is_short", r->is_short);
+    json_bool(&json, "is_short", r->is_baseline);
   }
   json_bindings(&json, vyre_pipeline_bindings(pipeline));
   json_end(&json);
@@ -135,7 +136,7 @@ static bool inspect(const compile_flags *f, kernel_file *file,
   bool fine = compile_on(NULL, f->backend, "this is for", program, &f->options,
                          &file->findings, &on, &st) == VYRE_OK;
   if (fine) {
-    (void)vyre_pipeline_describe(on.pipeline, &resources);
+    (void)vyre_pipeline_get_resources(on.pipeline, &resources);
     (json ? json_resources : put_resources)(out, on.pipeline, &resources);
   } else if (file->findings.count == 0) {
     wrong->file = file->in.label;

@@ -29,7 +29,8 @@ static bool make_context(run_state *s, problem *wrong) {
 /* The trace is the only thing that is lost, so this is no failure. */
 static void warn_if_dropped(const run_state *s) {
   vyre_trace_info trace;
-  if (!vyre_context_trace(s->context, &trace) || trace.dropped_count == 0) {
+  if (!vyre_context_get_trace_info(s->context, &trace) ||
+      trace.dropped_count == 0) {
     return;
   }
   sink out = {0};
@@ -68,7 +69,7 @@ static bool failed(const run_state *s, problem *wrong, const vyre_status *st) {
   bool is_devices = vyre_status_number_get(st, "most_iterations", &own_limit);
   problem_from_status(wrong, st);
   if (st->kind == VYRE_KIND_OUT_OF_FUEL && !is_devices) {
-    problem_fix(wrong, "let the loop end, or raise --max-iterations");
+    problem_fix(wrong, "let the loop end, or raise --max-loop-iterations");
   } else if (st->kind == VYRE_KIND_TIMED_OUT) {
     problem_fix(wrong, "let the kernel end sooner, or raise --timeout");
   }
@@ -181,7 +182,7 @@ static bool dispatch(run_state *s, problem *wrong) {
       .input_count = s->input_count,
       .outputs = s->outputs,
       .output_count = s->output_count,
-      .max_iterations = s->flags.max_iterations,
+      .max_loop_iterations = s->flags.max_iterations,
       .timeout_ns = s->flags.timeout_ns,
       .print = {s->flags.json ? print_later : print_now, s},
       .timing = s->flags.time ? &s->timing : NULL,
@@ -205,7 +206,7 @@ static bool dispatch(run_state *s, problem *wrong) {
     memcpy(counted.workgroup, vyre_pipeline_workgroup(s->pipeline),
            sizeof counted.workgroup);
     counted.ulp_budget = s->flags.ulp_budget;
-    if (vyre_pipeline_prepare(s->pipeline, &counted, &st) != VYRE_OK) {
+    if (vyre_pipeline_add_variant(s->pipeline, &counted, &st) != VYRE_OK) {
       return failed(s, wrong, &st);
     }
   }
@@ -219,13 +220,13 @@ static bool dispatch(run_state *s, problem *wrong) {
 
 static void finish(run_state *s) {
   for (size_t i = 0; i < s->buffer_count; i++) data_finish(&s->buffers[i].in);
-  vyre_check_report_finish(&s->report);
+  vyre_check_report_deinit(&s->report);
   compiled_on_finish(&s->on);
   warn_if_dropped(s);
   vyre_context_release(s->context);
   kernel_file_finish(&s->file);
   sink_finish(&s->printed);
-  vyre_arena_finish(&s->arena);
+  vyre_arena_deinit(&s->arena);
 }
 
 int cmd_run(int count, char **words, bool json) {

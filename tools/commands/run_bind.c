@@ -231,7 +231,7 @@ static bool read_inputs(run_state *s, problem *wrong) {
 
 /* The buffer that the kernel runs over, if its size is known; else NULL. */
 static const run_buffer *over_buffer(const run_state *s) {
-  uint32_t over = vyre_program_over(s->program);
+  uint32_t over = vyre_program_grid_buffer(s->program);
   for (size_t i = 0; i < s->buffer_count; i++) {
     const run_buffer *b = &s->buffers[i];
     if (b->binding->buffer_index == over && b->count > 0) return b;

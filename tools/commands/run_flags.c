@@ -38,7 +38,7 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
       FLAG("--check", &f->check),
       FLAG("--schedules", &f->schedules),
       FLAG("--seed", &f->seed),
-      FLAG("--max-iterations", &f->max_iterations),
+      FLAG("--max-loop-iterations", &f->max_iterations),
       FLAG("--values", &f->values),
       FLAG("--trace", &f->trace),
       FLAG("--time", &f->time),
@@ -60,7 +60,7 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
   f->ulp_budget = (uint8_t)ulp_budget; /* the table has the most */
   if (flags[9].given && f->max_iterations == 0) {
     return problem_set(wrong, KIND_USAGE, "write 1 or more",
-                       "--max-iterations is 0, so no loop could run");
+                       "--max-loop-iterations is 0, so no loop could run");
   }
   if (flags[18].given && f->replay == 0) { /* the table has the most */
     return problem_set(wrong, KIND_USAGE, "write 1 to 1000000, or leave it out",

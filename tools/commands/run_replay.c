@@ -14,35 +14,36 @@ static unsigned char nowhere[1];
 
 /* A place for each input and output, bound to what the dispatch has. */
 static vyre_code record_in(const run_state *s, vyre_recording *rec,
-                           vyre_place *in, vyre_place *out, vyre_status *st) {
+                           vyre_slot_range *in, vyre_slot_range *out,
+                           vyre_status *st) {
   vyre_code code = VYRE_OK;
   for (size_t i = 0; i < s->input_count && code == VYRE_OK; i++) {
-    const vyre_resource bytes = {
+    const vyre_slot_binding bytes = {
         .data =
             s->inputs[i].data ? (void *)(uintptr_t)s->inputs[i].data : nowhere,
         .size = s->inputs[i].size,
         .is_read_only = true};
     uint32_t slot;
-    code = vyre_recording_fixed(rec, &bytes, &slot, st);
-    if (code == VYRE_OK) in[i] = vyre_place_slot(slot);
+    code = vyre_recording_add_fixed_slot(rec, &bytes, &slot, st);
+    if (code == VYRE_OK) in[i] = vyre_slot_range_all(slot);
   }
   for (size_t i = 0; i < s->output_count && code == VYRE_OK; i++) {
-    const vyre_resource bytes = {
+    const vyre_slot_binding bytes = {
         .data = s->outputs[i].data ? s->outputs[i].data : nowhere,
         .size = s->outputs[i].size};
     uint32_t slot;
-    code = vyre_recording_fixed(rec, &bytes, &slot, st);
-    if (code == VYRE_OK) out[i] = vyre_place_slot(slot);
+    code = vyre_recording_add_fixed_slot(rec, &bytes, &slot, st);
+    if (code == VYRE_OK) out[i] = vyre_slot_range_all(slot);
   }
   if (code != VYRE_OK) return code;
   vyre_recorded_dispatch d = {.inputs = in,
                               .input_count = s->input_count,
                               .outputs = out,
                               .output_count = s->output_count,
-                              .max_iterations = s->flags.max_iterations};
+                              .max_loop_iterations = s->flags.max_iterations};
   memcpy(d.grid, s->flags.grid, sizeof d.grid);
-  code = vyre_recording_dispatch(rec, s->pipeline, &d, st);
-  return code == VYRE_OK ? vyre_recording_finish(rec, st) : code;
+  code = vyre_recording_add_dispatch(rec, s->pipeline, &d, st);
+  return code == VYRE_OK ? vyre_recording_seal(rec, st) : code;
 }
 
 static int by_size(const void *a, const void *b) {
@@ -66,7 +67,7 @@ static vyre_code measure(run_state *s, vyre_recording *rec, uint64_t *plain,
                              .outputs = s->outputs,
                              .output_count = s->output_count,
                              .is_borrowed = true,
-                             .max_iterations = s->flags.max_iterations,
+                             .max_loop_iterations = s->flags.max_iterations,
                              .timeout_ns = s->flags.timeout_ns};
   vyre_replay_options how = {.timeout_ns = s->flags.timeout_ns};
   memcpy(desc.grid, s->flags.grid, sizeof desc.grid);
@@ -91,7 +92,7 @@ bool run_replay(run_state *s, problem *wrong) {
   if (s->flags.replay == 0) return true;
   size_t places = s->input_count + s->output_count + 1;
   size_t count = (size_t)s->flags.replay;
-  vyre_place *in = vyre_arena_alloc(&s->arena, places * sizeof *in, 0);
+  vyre_slot_range *in = vyre_arena_alloc(&s->arena, places * sizeof *in, 0);
   uint64_t *times = vyre_arena_alloc(&s->arena, 2 * count * sizeof *times, 0);
   if (!in || !times) {
     return problem_set(wrong, KIND_INPUT, "ask for fewer replays",

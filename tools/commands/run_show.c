@@ -50,7 +50,7 @@ static void tell_checked(const run_state *s, sink *out) {
 }
 
 static bool has_run(const run_state *s) {
-  return !vyre_device_capabilities(s->device)->runs_nothing;
+  return !vyre_device_get_caps(s->device)->is_stub;
 }
 
 void run_tell(const run_state *s, sink *out) {
@@ -73,8 +73,8 @@ void run_tell(const run_state *s, sink *out) {
   if (s->flags.check && s->report.count == 0) tell_checked(s, out);
   if (s->flags.time) {
     vyre_cache_info cache;
-    bool is_kept = vyre_pipeline_cache_info(s->pipeline, &cache) &&
-                   cache.made == VYRE_CACHE_DISK_HIT;
+    bool is_kept = vyre_pipeline_get_cache_info(s->pipeline, &cache) &&
+                   cache.origin == VYRE_CACHE_DISK_HIT;
     sink_format(out, "%s %.3f ms, ran %.3f ms\n",
                 is_kept ? "from the cache in" : "compiled in",
                 (double)s->on.compile_ns / 1e6,
@@ -90,7 +90,7 @@ void run_tell(const run_state *s, sink *out) {
                 ratio > 1.02 ? "a gain" : "no gain");
   }
   vyre_trace_info trace;
-  if (vyre_context_trace(s->context, &trace)) {
+  if (vyre_context_get_trace_info(s->context, &trace)) {
     sink_format(out, "traced to %.900s\n", trace.file);
   }
 }
@@ -106,9 +106,9 @@ static vyre_diagnostic as_diagnostic(const vyre_finding *f) {
       .length = 1,
       .message = f->message,
       .fix = f->fix,
-      .other = f->other_line ? "the other access" : NULL,
-      .other_line = f->other_line,
-      .other_column = f->other_column,
+      .note = f->other_line ? "the other access" : NULL,
+      .note_line = f->other_line,
+      .note_column = f->other_column,
   };
 }
 
@@ -286,7 +286,8 @@ static void put_json(const run_state *s, sink *out) {
   json_text(&json, "kernel", vyre_program_name(s->program));
   json_text(&json, "device", vyre_device_name(s->device));
   json_text(&json, "reason",
-            s->on.why_ref[0] ? s->on.why_ref : vyre_device_reason(s->device));
+            s->on.why_ref[0] ? s->on.why_ref
+                             : vyre_device_selection_reason(s->device));
   json_bool(&json, "ran", has_run(s));
   put_ids(&json, "grid", s->grid);
   put_ids(&json, "workgroup", vyre_pipeline_workgroup(s->pipeline));
@@ -306,7 +307,7 @@ static void put_json(const run_state *s, sink *out) {
   }
   if (s->flags.check) put_check(&json, s);
   vyre_trace_info trace;
-  if (vyre_context_trace(s->context, &trace)) {
+  if (vyre_context_get_trace_info(s->context, &trace)) {
     json_text(&json, "trace", trace.file);
   }
   json_printed(&json, &s->printed, s->printed_dropped);

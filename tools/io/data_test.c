@@ -377,7 +377,7 @@ TEST(specs_survive_every_failed_allocation) {
     wrong = (problem){0};
     CHECK(data_read(specs[i], &buffer, &arena, &data, &wrong));
     data_finish(&data);
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
     CHECK_U64(heap.live_bytes, 0);
   }
 }
@@ -395,7 +395,7 @@ TEST(specs_that_are_too_large_are_refused_at_once) {
     CHECK_HAS(wrong.message, "buffer 'x'");
     CHECK_HAS(wrong.message, "2 GiB");
     CHECK_U64(vyre_arena_footprint(&arena), 0);
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
   }
 }
 

@@ -109,7 +109,7 @@ static inline void check_place(const place_input *in, vyre_arena *arena) {
   } else {
     status_must_be_told(&st, arena);
   }
-  vyre_placement_scratch_finish(&scratch);
+  vyre_placement_scratch_deinit(&scratch);
 }
 
 #endif

@@ -55,7 +55,7 @@ static void write_again(image_format format, const image_shape *shape,
   MUST(again_count == count);
   MUST(memcmp(again, elements,
               (size_t)count * element_bytes(buffer->element)) == 0);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   sink_finish(&out);
 }
 
@@ -87,7 +87,7 @@ static void take(const input *in, const image *made) {
     } else {
       must_be_told(&wrong);
     }
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
   }
 }
 
@@ -114,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   } else {
     must_be_told(&wrong);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   free(copy);
   /* The same bytes as the value of --set or --out. */
   size_t length;

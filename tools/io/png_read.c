@@ -376,6 +376,6 @@ bool png_read(const input *in, const image_target *target, vyre_arena *arena,
   png_reader r = {.in = in, .target = target, .wrong = wrong};
   *out = (image){.bits = 8};
   bool fine = read_chunks(&r) && decode(&r, arena, out);
-  vyre_arena_finish(&r.scratch);
+  vyre_arena_deinit(&r.scratch);
   return fine;
 }

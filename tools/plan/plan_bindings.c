@@ -50,7 +50,7 @@ static vyre_code build(const vyre_program *program, const bindings_input *in,
     code = vyre_binding_fingerprint_build(&a->plan, arena, &a->fingerprint, st);
   }
   if (code == VYRE_OK) {
-    code = vyre_binding_plan_layout(&a->plan, arena, &a->layout, st);
+    code = vyre_layout_fingerprint_from_plan(&a->plan, arena, &a->layout, st);
   }
   if (code == VYRE_OK) {
     code = vyre_capture_plan_build(&a->plan, &a->capture, st);
@@ -122,7 +122,7 @@ static void put_layout(json_out *json, const vyre_layout_fingerprint *f) {
   put_hash(json, f->hash);
   json_open(json, "slots", '[');
   for (size_t i = 0; i < f->slot_count; i++) {
-    const vyre_layout_slot *slot = &f->slots[i];
+    const vyre_layout_entry *slot = &f->slots[i];
     json_open(json, NULL, '{');
     json_u64(json, "group", slot->group);
     json_u64(json, "binding", slot->binding);
@@ -157,7 +157,7 @@ static void put_json(const bindings_answer *a, sink *out) {
   if (a->lowered.phases > 1) {
     json_open(&json, "hidden", '{');
     json_text(&json, "name", "grid_barrier");
-    json_u64(&json, "bytes_per_invocation", a->lowered.hidden_bytes);
+    json_u64(&json, "bytes_per_invocation", a->lowered.spill_bytes);
     json_u64(&json, "phases", a->lowered.phases);
     json_close(&json, '}');
   }
@@ -179,7 +179,7 @@ static void put_text(const bindings_answer *a, sink *out) {
     sink_format(out,
                 "\nhidden: grid_barrier keeps %u bytes of every invocation, "
                 "across %u phases\n",
-                a->lowered.hidden_bytes, a->lowered.phases);
+                a->lowered.spill_bytes, a->lowered.phases);
   }
   sink_text(out, "\n");
   vyre_capture_plan_print(&a->capture, sink_writer(out));
@@ -295,6 +295,6 @@ int plan_bindings(int count, char **words, bool json) {
     code = plan_json_file(&in, &arena, json);
   }
   input_finish(&in);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return code;
 }

@@ -44,6 +44,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   } else {
     must_be_told(&wrong, &in, &arena);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return 0;
 }

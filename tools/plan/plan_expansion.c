@@ -32,7 +32,7 @@ int plan_expansion(int count, char **words, bool json) {
   vyre_queue_expansion_plan plan;
   vyre_status st = {0};
   sink out = {0};
-  if (vyre_queue_expansion_build(&profile, &plan, &st) != VYRE_OK) {
+  if (vyre_queue_expansion_plan_build(&profile, &plan, &st) != VYRE_OK) {
     return finish_plan(&st, &out, NULL, NULL, json);
   }
   if (json) {
@@ -42,7 +42,7 @@ int plan_expansion(int count, char **words, bool json) {
     json_u64(&answer, "queue_capacity", plan.queue_capacity);
     json_end(&answer);
   } else {
-    vyre_queue_expansion_print(&plan, sink_writer(&out));
+    vyre_queue_expansion_plan_print(&plan, sink_writer(&out));
   }
   return finish_plan(&st, &out, NULL, NULL, json);
 }

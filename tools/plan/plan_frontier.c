@@ -60,8 +60,8 @@ static vyre_code build(frontier_answer *a, const frontier_flags *f,
           &place_scratch, arena, &a->placement, st);
     }
   }
-  vyre_placement_scratch_finish(&place_scratch);
-  vyre_barrier_scratch_finish(&scratch);
+  vyre_placement_scratch_deinit(&place_scratch);
+  vyre_barrier_scratch_deinit(&scratch);
   return code;
 }
 
@@ -161,6 +161,6 @@ int plan_frontier(int count, char **words, bool json) {
     code = finish_plan(&st, &out, f.svg, &svg, json);
   }
   input_finish(&in);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return code;
 }

@@ -93,7 +93,7 @@ static void check_waves_placed(const vyre_frontier_desc *desc,
     svg_frontier(desc, plan, &placement, intervals, &drawing);
     sink_finish(&drawing);
   }
-  vyre_placement_scratch_finish(&scratch);
+  vyre_placement_scratch_deinit(&scratch);
 }
 
 static void fuzz_frontier(const input *in, uint64_t alignment,
@@ -118,7 +118,7 @@ static void fuzz_frontier(const input *in, uint64_t alignment,
   } else {
     status_must_be_told(&st, arena);
   }
-  vyre_barrier_scratch_finish(&scratch);
+  vyre_barrier_scratch_deinit(&scratch);
 }
 
 static void fuzz_place(const input *in, vyre_arena *arena) {
@@ -163,7 +163,8 @@ static vyre_code plan_bindings(const bindings_input *in, vyre_arena *arena,
     sink text = {0};
     check_bindings(&plan, in->program.buffer_count);
     MUST(vyre_binding_fingerprint_build(&plan, arena, &slots, st) == VYRE_OK);
-    MUST(vyre_binding_plan_layout(&plan, arena, &layout, st) == VYRE_OK);
+    MUST(vyre_layout_fingerprint_from_plan(&plan, arena, &layout, st) ==
+         VYRE_OK);
     MUST(vyre_capture_plan_build(&plan, &capture, st) == VYRE_OK);
     MUST(vyre_binding_plan_print(&plan, sink_writer(&text)));
     MUST(find_unprintable(text.data, strcspn(text.data, "\n")) ==
@@ -202,6 +203,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     default: /* 'b' */
       fuzz_bindings(&in, &arena);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return 0;
 }

@@ -97,8 +97,8 @@ int plan_place(int count, char **words, bool json) {
   if (!fine) sink_finish(&out);
   int code = fine ? finish_plan(&st, &out, f.svg, &svg, json)
                   : problem_report(&wrong, json);
-  vyre_placement_scratch_finish(&scratch);
+  vyre_placement_scratch_deinit(&scratch);
   input_finish(&in);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return code;
 }

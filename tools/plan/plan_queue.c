@@ -49,12 +49,12 @@ static bool answer_plain(const queue_flags *f, bool json, sink *out,
 
 static bool answer_drain(const queue_flags *f, bool json, sink *out,
                          vyre_status *st) {
-  vyre_queue_backpressure_plan plan;
-  if (vyre_queue_backpressure_build(&f->profile, f->drain, &plan, st) !=
+  vyre_queue_drain_plan plan;
+  if (vyre_queue_drain_plan_build(&f->profile, f->drain, &plan, st) !=
       VYRE_OK) {
     return false;
   }
-  if (!json) return vyre_queue_backpressure_print(&plan, sink_writer(out));
+  if (!json) return vyre_queue_drain_plan_print(&plan, sink_writer(out));
   json_out answer = json_begin(out);
   json_open(&answer, "queue", '{');
   json_queue_fields(&answer, &plan.queue);

@@ -17,7 +17,7 @@ static long sweep_reader(bool (*read)(const input *, vyre_arena *, problem *),
     problem wrong = {0};
     vyre_arena_init(&arena, test_heap_allocator(&heap));
     bool fine = read(&in, &arena, &wrong);
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
     CHECK_U64(heap.live_bytes, 0);
     if (fine) return n;
     CHECK_TEXT(wrong.kind, "storage_reserve_failed");
@@ -97,7 +97,7 @@ TEST(parser_without_memory_is_told) {
     vyre_arena_init(&arena, test_heap_allocator(&heap));
     CHECK(!read_bindings(&in, &arena, &wrong)); /* newlines in a name */
     grew = grew || strcmp(wrong.kind, "invalid_input") == 0;
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
     CHECK_U64(heap.live_bytes, 0);
   }
   CHECK(grew);

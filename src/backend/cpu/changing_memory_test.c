@@ -26,7 +26,7 @@ static void dispatch(void *self) {
                              .outputs = writes ? out : out + 1,
                              .output_count = writes ? 2 : 1,
                              .grid = {1, 1, 1},
-                             .max_iterations = 2000};
+                             .max_loop_iterations = 2000};
   vyre_code code = vyre_dispatch(self, &desc, &st);
   /* A value that is bad may well ask for too many rounds. */
   if (code != VYRE_OK && st.kind != VYRE_KIND_OUT_OF_FUEL) CHECK_OK(code, st);
@@ -49,7 +49,7 @@ static uint64_t run_kernel(vyre_device *device, const changing_kernel *k,
   vyre_module *module;
   vyre_pipeline *pipeline;
   vyre_status st = {0};
-  const vyre_compile_options how = {.is_quick = is_quick};
+  const vyre_compile_options how = {.is_baseline = is_quick};
   changing_text(k, kind, text);
   vyre_code code = vyre_module_parse(text, strlen(text), k->name,
                                      (vyre_allocator){0}, &module, NULL, &st);

@@ -50,14 +50,14 @@ static vyre__target target_of(const vyre_pipeline *pipeline) {
   const cpu_device *device = (const cpu_device *)pipeline->device;
   vyre__target target = {.math = VYRE__MATH_F64};
   if (!device->machine->has_fma) {
-    target.f32[VYRE__LOW_FMA] = VYRE__NUMBERS_FIXED;
-    target.math = VYRE__MATH_F64_MUL;
+    target.f32[VYRE__LIR_FMA] = VYRE__FLOAT_MODE_CORRECTED;
+    target.math = VYRE__MATH_F64_NOFMA;
   }
   if (!device->machine->has_rounding) {
-    target.f32[VYRE__LOW_FFLOOR] = VYRE__NUMBERS_FIXED;
-    target.f32[VYRE__LOW_FCEIL] = VYRE__NUMBERS_FIXED;
-    target.f32[VYRE__LOW_FTRUNC] = VYRE__NUMBERS_FIXED;
-    target.f32[VYRE__LOW_FRINT] = VYRE__NUMBERS_FIXED;
+    target.f32[VYRE__LIR_FFLOOR] = VYRE__FLOAT_MODE_CORRECTED;
+    target.f32[VYRE__LIR_FCEIL] = VYRE__FLOAT_MODE_CORRECTED;
+    target.f32[VYRE__LIR_FTRUNC] = VYRE__FLOAT_MODE_CORRECTED;
+    target.f32[VYRE__LIR_FRINT] = VYRE__FLOAT_MODE_CORRECTED;
   }
   memcpy(target.workgroup, pipeline->workgroup, sizeof target.workgroup);
   target.counts_rounds = pipeline->counts_rounds;
@@ -105,10 +105,10 @@ static vyre_code too_large(const vyre_pipeline *pipeline, size_t size,
       pipeline->program->name, size, MOST_TEXT);
 }
 
-static vyre__codegen_tier tier_by_size(size_t size) {
-  return size > VECTORS_TEXT ? VYRE__CODEGEN_PLAIN
-         : size > FULL_TEXT  ? VYRE__CODEGEN_QUICK
-                             : VYRE__CODEGEN_FULL;
+static vyre__jit_tier tier_by_size(size_t size) {
+  return size > VECTORS_TEXT ? VYRE__JIT_PLAIN
+         : size > FULL_TEXT  ? VYRE__JIT_BASELINE
+                             : VYRE__JIT_FULL;
 }
 
 /* The kernel of *out as text, in vectors of @p width; 0: chosen. Only its size, if
@@ -152,8 +152,8 @@ vyre_code cpu_spell(const vyre_pipeline *pipeline, uint32_t width,
   vyre__target target = target_of(pipeline);
   vyre_program *inlined;
   *out = (cpu_text){0};
-  VYRE_TRY(vyre__lower(pipeline->program, &target, VYRE__PASS_CONTROL, arena,
-                       &out->kernel, &inlined, st));
+  VYRE_TRY(vyre__lower(pipeline->program, &target, VYRE__PASS_LEGALIZE_CONTROL,
+                       arena, &out->kernel, &inlined, st));
   VYRE_TRY(spell_at(pipeline, width, arena, out, st));
   if (out->size > WIDE_TEXT) {
     VYRE_TRY(narrow(pipeline, device->machine->lanes, arena, out, st));
@@ -200,14 +200,14 @@ static vyre_code check_stack(const cpu_pipeline *pipeline, vyre_status *st) {
 
 /* The object, kept for the cache. */
 static vyre_code make_object(cpu_pipeline *pipeline, const cpu_text *text,
-                             vyre__codegen_tier tier, vyre_status *st) {
+                             vyre__jit_tier tier, vyre_status *st) {
   const cpu_device *device = (const cpu_device *)pipeline->base.device;
   growing object = {.allocator = device->base.allocator};
-  vyre_code code = as_memory(
-      vyre__codegen(text->text, text->size, device->machine->cpu,
-                    device->machine->features, tier, VYRE__CODEGEN_OBJECT,
-                    (vyre_writer){grow, &object}, st),
-      st);
+  vyre_code code =
+      as_memory(vyre__jit(text->text, text->size, device->machine->cpu,
+                          device->machine->features, tier, VYRE__JIT_OBJECT,
+                          (vyre_writer){grow, &object}, st),
+                st);
   if (code == VYRE_OK) {
     char *copy = vyre_arena_alloc(&pipeline->base.arena, object.size, 16);
     if (copy) memcpy(copy, object.data, object.size);
@@ -271,8 +271,8 @@ static vyre_code make_quick(cpu_pipeline *pipeline, vyre_arena *arena,
                             cpu_text *text, vyre_status *st) {
   vyre__arena_mark before = vyre__arena_here(&pipeline->base.arena);
   VYRE_TRY(cpu_spell(&pipeline->base, quick_width(pipeline), arena, text, st));
-  if (text->tier != VYRE__CODEGEN_FULL) return VYRE_OK;
-  VYRE_TRY(make_object(pipeline, text, VYRE__CODEGEN_QUICK, st));
+  if (text->tier != VYRE__JIT_FULL) return VYRE_OK;
+  VYRE_TRY(make_object(pipeline, text, VYRE__JIT_BASELINE, st));
   pipeline->is_less = fits_stack(pipeline);
   if (!pipeline->is_less) vyre__arena_rewind(&pipeline->base.arena, before);
   return VYRE_OK;
@@ -311,7 +311,7 @@ static vyre_code compile_in(cpu_pipeline *pipeline, vyre_arena *arena,
   }
   VYRE_TRY(cpu_plan_build(text.kernel, &text.info, &pipeline->base.arena,
                           &pipeline->plan, st));
-  pipeline->plan.is_short = text.tier != VYRE__CODEGEN_FULL;
+  pipeline->plan.is_short = text.tier != VYRE__JIT_FULL;
   VYRE_TRY(cpu_ready(pipeline, st));
   return cpu_load(pipeline, pipeline->bytes, pipeline->size, st);
 }
@@ -320,8 +320,8 @@ vyre_code cpu_load(cpu_pipeline *pipeline, const void *bytes, size_t size,
                    vyre_status *st) {
   pipeline->first.width = pipeline->plan.width;
   pipeline->first.scratch_bytes = pipeline->plan.scratch_bytes;
-  VYRE_TRY(vyre__object_load(bytes, size, pipeline->plan.phase_count,
-                             &pipeline->first.object, st));
+  VYRE_TRY(vyre__elf_object_load(bytes, size, pipeline->plan.phase_count,
+                                 &pipeline->first.object, st));
   atomic_init(&pipeline->code, &pipeline->first);
   return VYRE_OK;
 }
@@ -329,10 +329,10 @@ vyre_code cpu_load(cpu_pipeline *pipeline, const void *bytes, size_t size,
 vyre_code cpu_compile(cpu_pipeline *pipeline, vyre_status *st) {
   vyre_arena arena; /* of what is needed on the way only */
   const cpu_device *device = (const cpu_device *)pipeline->base.device;
-  VYRE_TRY(vyre__codegen_load_from(device->llvm, st));
+  VYRE_TRY(vyre__jit_load_from(device->llvm, st));
   vyre_arena_init(&arena, device->base.allocator);
   vyre_code code = compile_in(pipeline, &arena, st);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return code;
 }
 
@@ -348,7 +348,7 @@ static vyre_code spell_as_made(const cpu_pipeline *pipeline, vyre_arena *arena,
                      is_less ? quick_width(pipeline) : device->width, arena,
                      out, st));
   VYRE_TRY(narrow(&pipeline->base, code->width, arena, out, st));
-  if (is_less) out->tier = VYRE__CODEGEN_QUICK;
+  if (is_less) out->tier = VYRE__JIT_BASELINE;
   return VYRE_OK;
 }
 
@@ -365,7 +365,7 @@ vyre_code cpu_print(vyre_pipeline *pipeline, const char *form,
   vyre_arena_init(&arena, device->base.allocator);
   cpu_text text;
   vyre_code code = VYRE_OK;
-  if (!is_text) code = vyre__codegen_load_from(device->llvm, st);
+  if (!is_text) code = vyre__jit_load_from(device->llvm, st);
   if (code == VYRE_OK) {
     code = spell_as_made((const cpu_pipeline *)pipeline, &arena, &text, st);
   }
@@ -377,11 +377,11 @@ vyre_code cpu_print(vyre_pipeline *pipeline, const char *form,
                        text.size);
     }
   } else if (code == VYRE_OK) {
-    code = vyre__codegen(
-        text.text, text.size, device->machine->cpu, device->machine->features,
-        text.tier, is_asm ? VYRE__CODEGEN_ASSEMBLY : VYRE__CODEGEN_OPTIMISED,
-        writer, st);
+    code = vyre__jit(text.text, text.size, device->machine->cpu,
+                     device->machine->features, text.tier,
+                     is_asm ? VYRE__JIT_ASSEMBLY : VYRE__JIT_OPTIMISED, writer,
+                     st);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return code;
 }

@@ -16,7 +16,7 @@
 /* --- devices ---------------------------------------------------------------------*/
 
 static bool describe(uint32_t index, vyre_device_info *out) {
-  const vyre__machine *machine = vyre__machine_find();
+  const vyre__host_cpu *machine = vyre__host_cpu_detect();
   if (!machine->is_usable) {
     out->note = "needs an x86-64 processor with SSE4.2 and POPCNT";
     return false;
@@ -51,13 +51,13 @@ static void device_finish(vyre_device *device) {
                  0);
   }
   vyre__resize(device->allocator, own->slot_block, own->slot_bytes, 0);
-  vyre__watch_free(own->watch);
+  vyre__deadlines_free(own->watch);
   vyre__pool_free(own->pool);
 }
 
 /* The range of an option has numbers in it that are no width. */
 static vyre_code check_width(uint32_t width, vyre_status *st) {
-  if (vyre_emit_has_width(width)) return VYRE_OK;
+  if (vyre_emit_is_valid_width(width)) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "cpu.width",
       VYRE_NUMBERS({"width", width}),
@@ -68,21 +68,21 @@ static vyre_code check_width(uint32_t width, vyre_status *st) {
 static const vyre__option options[] = {
     {"threads", 0, 1024, "of a dispatch, with the caller's own; 0: all cores"},
     {"width", 0, 32, "invocations a vector: 1, 4, 8, 16 or 32; 0: chosen"},
-    {"level", 0, VYRE__LEVELS - 1,
+    {"isa_level", 0, VYRE__LEVELS - 1,
      "of the processor at most 1 SSE2, 2 SSE4.2, 3 AVX, 4 AVX2; 0: all"},
     {0}};
 
 static vyre_code make_device(cpu_device *own, vyre_status *st) {
   vyre_context *context = own->base.context;
-  own->machine = vyre__machine_at(
-      (uint32_t)vyre__device_option(&own->base, "level", VYRE__LEVEL_ALL));
+  own->machine = vyre__host_cpu_at(
+      (uint32_t)vyre__device_option(&own->base, "isa_level", VYRE__LEVEL_ALL));
   own->width = (uint32_t)vyre__device_option(&own->base, "width", 0);
   VYRE_TRY(check_width(own->width, st));
   uint64_t threads = vyre__device_option(&own->base, "threads", 0);
   own->llvm = context->llvm[0] ? context->llvm : NULL;
   VYRE_TRY(
       vyre__pool_make(own->base.allocator, (uint32_t)threads, &own->pool, st));
-  VYRE_TRY(vyre__watch_make(own->base.allocator, &own->watch, st));
+  VYRE_TRY(vyre__deadlines_create(own->base.allocator, &own->watch, st));
   return make_slots(own, st);
 }
 
@@ -119,15 +119,15 @@ static bool is_ready(const vyre_context *context, const char **why) {
                    "compile with; unset it, or name another file"
                  : "auto: 'cpu' has no LLVM 19 to compile with; apt-get "
                    "install libllvm19";
-  if (!vyre__codegen_is_there(library)) return false;
+  if (!vyre__jit_is_available(library)) return false;
   *why =
       "auto: there is no address space for the LLVM that 'cpu' compiles "
       "with; start the process with a higher limit (`ulimit -v`)";
-  return vyre__codegen_fits(library);
+  return vyre__jit_fits(library);
 }
 
 static vyre_code preload(const vyre_context *context, vyre_status *st) {
-  return vyre__codegen_load_from(context->llvm[0] ? context->llvm : NULL, st);
+  return vyre__jit_load_from(context->llvm[0] ? context->llvm : NULL, st);
 }
 
 /* All that code depends on beside the program: features are checked this way
@@ -150,8 +150,8 @@ static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
 
 static void pipeline_finish(vyre_pipeline *pipeline) {
   cpu_pipeline *own = (cpu_pipeline *)pipeline;
-  vyre__object_free(&own->first.object);
-  vyre__object_free(&own->full.object);
+  vyre__elf_object_free(&own->first.object);
+  vyre__elf_object_free(&own->full.object);
 }
 
 /* The kernel is the same, so that the plan is, but for what is in cpu_code. Who
@@ -159,7 +159,7 @@ static void pipeline_finish(vyre_pipeline *pipeline) {
 static void pipeline_take(vyre_pipeline *pipeline, vyre_pipeline *full) {
   cpu_pipeline *own = (cpu_pipeline *)pipeline, *other = (cpu_pipeline *)full;
   own->full = other->first;
-  other->first.object = (vyre__object){0};
+  other->first.object = (vyre__elf_object){0};
   atomic_store_explicit(&own->code, &own->full, memory_order_release);
 }
 
@@ -192,11 +192,11 @@ static void pipeline_describe(const vyre_pipeline *pipeline,
   const cpu_plan *plan = &own->plan;
   const cpu_code *code = atomic_load_explicit(&own->code, memory_order_acquire);
   out->has_launches = out->has_width = out->has_code = true;
-  out->is_short = plan->is_short || cpu_is_less(own, code);
+  out->is_baseline = plan->is_short || cpu_is_less(own, code);
   out->phase_count = plan->phase_count;
-  out->hidden_count =
+  out->spill_buffer_count =
       plan->buffer_count - (uint32_t)pipeline->program->buffer_count;
-  out->hidden_bytes = 4 * (uint64_t)plan->hidden_words;
+  out->spill_bytes = 4 * (uint64_t)plan->hidden_words;
   out->scratch_bytes = code->scratch_bytes;
   out->width = code->width;
   out->code_bytes = code->object.size;

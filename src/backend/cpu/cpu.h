@@ -29,11 +29,11 @@ typedef struct cpu_slot {
 
 typedef struct cpu_device {
   vyre_device base;
-  const vyre__machine *machine;
+  const vyre__host_cpu *machine;
   uint32_t width;   /* 0: chosen for each kernel */
   const char *llvm; /* file of it; NULL: wherever it is */
   vyre__pool *pool;
-  vyre__watch *watch;
+  vyre__deadlines *watch;
   cpu_slot *slots; /* one a number of the pool; in `slot_block` */
   void *slot_block;
   size_t slot_bytes;
@@ -42,7 +42,7 @@ typedef struct cpu_device {
 
 /* Code, and what differs between one and another of the same kernel. */
 typedef struct cpu_code {
-  vyre__object object;
+  vyre__elf_object object;
   uint32_t width;
   uint64_t scratch_bytes; /* of one thread */
 } cpu_code;
@@ -82,11 +82,11 @@ static inline bool cpu_is_less(const cpu_pipeline *pipeline,
  * Errors: those of vyre__lower and vyre__emit_llvm; VYRE_UNSUPPORTED_FEATURE for
  * one that is too large. */
 typedef struct cpu_text {
-  const vyre__low_kernel *kernel;
+  const vyre__lir_kernel *kernel;
   vyre__spmd_info info;
   const char *text;
   size_t size;
-  vyre__codegen_tier tier; /* by its size alone: it may be asked for less */
+  vyre__jit_tier tier; /* by its size alone: it may be asked for less */
 } cpu_text;
 vyre_code cpu_spell(const vyre_pipeline *pipeline, uint32_t width,
                     vyre_arena *arena, cpu_text *out, vyre_status *st);

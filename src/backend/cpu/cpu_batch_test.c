@@ -107,20 +107,20 @@ TEST(items_see_what_those_before_them_wrote) {
     rig_open(&r, threads);
     for (int l = 0; l < 4; l++) {
       vyre_status st = {0};
-      vyre_resident y;
+      vyre_buffer y;
       size_t size = lengths[l] * 4;
       uint32_t want = 0;
-      CHECK_OK(vyre_resident_create(r.device, size, &y, &st), st);
+      CHECK_OK(vyre_buffer_create(r.device, size, &y, &st), st);
       for (uint32_t i = 0; i < ITEMS; i++) {
         in_place(&b, i, NULL, 0, i);
-        b.inputs[i][0] = vyre_input_resident(y);
-        b.outputs[i] = vyre_output_resident(y);
+        b.inputs[i][0] = vyre_input_buffer(y);
+        b.outputs[i] = vyre_output_buffer(y);
         want = want * 3 + i;
       }
       CHECK_OK(vyre_submit(r.kernels[STEP], b.items, ITEMS, NULL, &st), st);
-      CHECK_OK(vyre_resident_download(r.device, y, 0, memory, size, &st), st);
+      CHECK_OK(vyre_buffer_download(r.device, y, 0, memory, size, &st), st);
       for (size_t i = 0; i < lengths[l]; i++) CHECK_U64(memory[i], want);
-      CHECK_OK(vyre_resident_free(r.device, y, &st), st);
+      CHECK_OK(vyre_buffer_destroy(r.device, y, &st), st);
     }
     rig_close(&r);
   }
@@ -173,9 +173,9 @@ TEST(what_an_output_held_before_is_not_seen) {
     for (int l = 0; l < 4; l++) {
       vyre_status st = {0};
       size_t size = lengths[l] * 4;
-      vyre_slot slots[3] = {{0}};
-      vyre_resident kept[2];
-      CHECK_OK(vyre_resident_create(r.device, size, &kept[0], &st), st);
+      vyre_host_buffer slots[3] = {{0}};
+      vyre_buffer kept[2];
+      CHECK_OK(vyre_buffer_create(r.device, size, &kept[0], &st), st);
       for (int round = 0; round < 3; round++) {
         memset(memory, 0xee, size);
         for (int i = 0; i < 3; i++) {
@@ -184,10 +184,11 @@ TEST(what_an_output_held_before_is_not_seen) {
         outwards(&b, 0, memory, size, 5);
         for (size_t i = 1; i < 6; i++) {
           outwards(&b, i, NULL, size, (uint32_t)i);
-          if (i < 4) b.outputs[i] = vyre_output_slot(&slots[i - 1], size);
+          if (i < 4)
+            b.outputs[i] = vyre_output_host_buffer(&slots[i - 1], size);
         }
-        b.outputs[4] = vyre_output_resident(kept[0]);
-        b.outputs[5] = vyre_output_kept(&kept[1], size);
+        b.outputs[4] = vyre_output_buffer(kept[0]);
+        b.outputs[5] = vyre_output_new_buffer(&kept[1], size);
         CHECK_OK(vyre_submit(r.kernels[THIRDS], b.items, 6, NULL, &st), st);
         check_thirds(memory, lengths[l], 5);
         for (uint32_t i = 0; i < 3; i++) {
@@ -195,14 +196,14 @@ TEST(what_an_output_held_before_is_not_seen) {
         }
         for (uint32_t i = 0; i < 2; i++) {
           CHECK_OK(
-              vyre_resident_download(r.device, kept[i], 0, memory, size, &st),
+              vyre_buffer_download(r.device, kept[i], 0, memory, size, &st),
               st);
           check_thirds(memory, lengths[l], i + 4);
         }
-        CHECK_OK(vyre_resident_free(r.device, kept[1], &st), st);
+        CHECK_OK(vyre_buffer_destroy(r.device, kept[1], &st), st);
       }
-      CHECK_OK(vyre_resident_free(r.device, kept[0], &st), st);
-      for (int i = 0; i < 3; i++) vyre_slot_finish(&slots[i]);
+      CHECK_OK(vyre_buffer_destroy(r.device, kept[0], &st), st);
+      for (int i = 0; i < 3; i++) vyre_host_buffer_deinit(&slots[i]);
     }
     rig_close(&r);
   }
@@ -217,8 +218,8 @@ TEST(only_the_first_of_many_launches_begins_with_zeros) {
     for (int round = 0; round < 2; round++) {
       vyre_status st = {0};
       outwards(&b, 0, memory, lengths[l] * 4, 7);
-      b.items[0].has_iterations = true;
-      b.items[0].iterations = 4;
+      b.items[0].has_repeat_count = true;
+      b.items[0].repeat_count = 4;
       CHECK_OK(vyre_dispatch(r.kernels[GROWING], &b.items[0], &st), st);
       for (size_t i = 0; i < lengths[l]; i++) CHECK_U64(memory[i], 28);
     }
@@ -236,7 +237,7 @@ TEST(a_failure_in_the_middle_leaves_those_after_it_alone) {
     memset(y, 0xee, sizeof y);
     for (size_t i = 0; i < ITEMS; i++) {
       in_place(&b, i, y[i], sizeof y[i], i == bad ? 100 : 3);
-      b.items[i].max_iterations = 50;
+      b.items[i].max_loop_iterations = 50;
     }
     CHECK_FAILS(vyre_submit(r.kernels[LOOP], b.items, ITEMS, NULL, &st), st,
                 VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL);
@@ -261,7 +262,7 @@ TEST(outputs_that_are_not_reached_are_not_even_cleared) {
   memset(z, 0xee, sizeof z);
   for (uint32_t i = 0; i < 8; i++) {
     outwards(&b, i, z[i], sizeof z[i], i == 3 ? 100 : 6);
-    b.items[i].max_iterations = 50;
+    b.items[i].max_loop_iterations = 50;
   }
   CHECK_FAILS(vyre_submit(r.kernels[TURNS], b.items, 8, NULL, &st), st,
               VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL);
@@ -274,8 +275,8 @@ TEST(outputs_that_are_not_reached_are_not_even_cleared) {
 TEST(a_failure_tells_of_its_slots_as_one_alone_does) {
   enum { TOGETHER = 8, BAD = 5 };
   static batch b;
-  vyre_slot slots[TOGETHER] = {{0}};
-  vyre_slot_stats stats[TOGETHER], alone = {0};
+  vyre_host_buffer slots[TOGETHER] = {{0}};
+  vyre_output_stats stats[TOGETHER], alone = {0};
   rig r;
   rig_open(&r, 2);
   for (int round = 0; round < 3; round++) {
@@ -283,26 +284,26 @@ TEST(a_failure_tells_of_its_slots_as_one_alone_does) {
     memset(stats, 0, sizeof stats);
     for (uint32_t i = 0; i < TOGETHER; i++) {
       outwards(&b, i, NULL, 0, i == BAD && round > 0 ? 100 : 6);
-      b.outputs[i] = vyre_output_slot(&slots[i], FEW * sizeof(uint32_t));
-      b.items[i].max_iterations = 50;
-      b.items[i].slot_stats = &stats[i];
+      b.outputs[i] = vyre_output_host_buffer(&slots[i], FEW * sizeof(uint32_t));
+      b.items[i].max_loop_iterations = 50;
+      b.items[i].output_stats = &stats[i];
     }
     vyre_code code =
         vyre_submit(r.kernels[TURNS], b.items, TOGETHER, NULL, &st);
     CHECK(code == (round > 0 ? VYRE_DISPATCH_FAILED : VYRE_OK));
     if (round == 0) continue; /* slots have their memory now */
     st = (vyre_status){0};
-    alone = (vyre_slot_stats){0};
-    b.items[BAD].slot_stats = &alone;
+    alone = (vyre_output_stats){0};
+    b.items[BAD].output_stats = &alone;
     CHECK_FAILS(vyre_dispatch(r.kernels[TURNS], &b.items[BAD], &st), st,
                 VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL);
     CHECK_U64(alone.slots, 1);
     for (uint32_t i = 0; i < TOGETHER; i++) {
-      static const vyre_slot_stats none;
+      static const vyre_output_stats none;
       CHECK(memcmp(&stats[i], i <= BAD ? &alone : &none, sizeof alone) == 0);
     }
   }
-  for (int i = 0; i < TOGETHER; i++) vyre_slot_finish(&slots[i]);
+  for (int i = 0; i < TOGETHER; i++) vyre_host_buffer_deinit(&slots[i]);
   rig_close(&r);
 }
 
@@ -335,33 +336,33 @@ TEST(a_batch_counts_as_its_items_do) {
 
 /* --- recordings --------------------------------------------------------------*/
 
-static uint32_t fixed(vyre_recording *rec, vyre_resource resource) {
+static uint32_t fixed(vyre_recording *rec, vyre_slot_binding resource) {
   vyre_status st = {0};
   uint32_t slot;
-  CHECK_OK(vyre_recording_fixed(rec, &resource, &slot, &st), st);
+  CHECK_OK(vyre_recording_add_fixed_slot(rec, &resource, &slot, &st), st);
   return slot;
 }
 
 typedef struct chain {
   vyre_recording *rec;
-  vyre_place y, z;
+  vyre_slot_range y, z;
   uint32_t k[ITEMS];
 } chain;
 
 static void record(chain *c, vyre_pipeline *kernel, uint32_t i, uint32_t k,
-                   const vyre_place *to) {
+                   const vyre_slot_range *to) {
   vyre_status st = {0};
   bool is_out = to == &c->z;
   c->k[i] = k;
-  vyre_place number = vyre_place_slot(
-      fixed(c->rec, (vyre_resource){.data = &c->k[i], .size = 4}));
-  vyre_place in[] = {is_out ? number : *to, number};
+  vyre_slot_range number = vyre_slot_range_all(
+      fixed(c->rec, (vyre_slot_binding){.data = &c->k[i], .size = 4}));
+  vyre_slot_range in[] = {is_out ? number : *to, number};
   vyre_recorded_dispatch d = {.inputs = in,
                               .input_count = is_out ? 1 : 2,
                               .outputs = to,
                               .output_count = 1,
-                              .max_iterations = 50};
-  CHECK_OK(vyre_recording_dispatch(c->rec, kernel, &d, &st), st);
+                              .max_loop_iterations = 50};
+  CHECK_OK(vyre_recording_add_dispatch(c->rec, kernel, &d, &st), st);
 }
 
 TEST(a_recording_gives_what_its_dispatches_do_one_by_one) {
@@ -373,20 +374,20 @@ TEST(a_recording_gives_what_its_dispatches_do_one_by_one) {
       rig r;
       rig_open(&r, threads);
       vyre_status st = {0};
-      vyre_resident y;
+      vyre_buffer y;
       size_t size = lengths[l] * 4;
       uint32_t want = 0;
-      CHECK_OK(vyre_resident_create(r.device, size, &y, &st), st);
+      CHECK_OK(vyre_buffer_create(r.device, size, &y, &st), st);
       CHECK_OK(vyre_recording_create(r.device, &c.rec, &st), st);
-      c.y = vyre_place_slot(fixed(c.rec, (vyre_resource){.resident = y}));
-      c.z = vyre_place_slot(
-          fixed(c.rec, (vyre_resource){.data = z, .size = size}));
+      c.y = vyre_slot_range_all(fixed(c.rec, (vyre_slot_binding){.buffer = y}));
+      c.z = vyre_slot_range_all(
+          fixed(c.rec, (vyre_slot_binding){.data = z, .size = size}));
       for (uint32_t i = 0; i < ITEMS; i++) {
         bool is_out = i % 10 == 9;
         record(&c, r.kernels[is_out ? THIRDS : STEP], i, i,
                is_out ? &c.z : &c.y);
       }
-      CHECK_OK(vyre_recording_finish(c.rec, &st), st);
+      CHECK_OK(vyre_recording_seal(c.rec, &st), st);
       for (int round = 0; round < 3; round++) {
         vyre_replay_result result;
         vyre_replay_options options = {.result = &result};
@@ -396,12 +397,12 @@ TEST(a_recording_gives_what_its_dispatches_do_one_by_one) {
         for (uint32_t i = 0; i < ITEMS; i++) {
           if (i % 10 != 9) want = want * 3 + i;
         }
-        CHECK_OK(vyre_resident_download(r.device, y, 0, memory, size, &st), st);
+        CHECK_OK(vyre_buffer_download(r.device, y, 0, memory, size, &st), st);
         for (size_t i = 0; i < lengths[l]; i++) CHECK_U64(memory[i], want);
         check_thirds(z, lengths[l], 99);
       }
       vyre_recording_release(c.rec);
-      CHECK_OK(vyre_resident_free(r.device, y, &st), st);
+      CHECK_OK(vyre_buffer_destroy(r.device, y, &st), st);
       rig_close(&r);
     }
   }
@@ -418,12 +419,12 @@ TEST(a_recording_names_the_command_that_failed) {
     vyre_replay_result result;
     vyre_replay_options options = {.result = &result};
     CHECK_OK(vyre_recording_create(r.device, &c.rec, &st), st);
-    c.y = vyre_place_slot(
-        fixed(c.rec, (vyre_resource){.data = y, .size = sizeof y}));
+    c.y = vyre_slot_range_all(
+        fixed(c.rec, (vyre_slot_binding){.data = y, .size = sizeof y}));
     for (uint32_t i = 0; i < ITEMS; i++) {
       record(&c, r.kernels[LOOP], i, i == bad[k] ? 100 : 3, &c.y);
     }
-    CHECK_OK(vyre_recording_finish(c.rec, &st), st);
+    CHECK_OK(vyre_recording_seal(c.rec, &st), st);
     CHECK_FAILS(vyre_recording_replay(c.rec, &options, NULL, &st), st,
                 VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL);
     CHECK_U64(status_number(&st, "command"), bad[k]);
@@ -466,7 +467,7 @@ TEST(an_item_that_never_ends_ends_at_its_timeout) {
                                  with_fence ? &fence : NULL, &st);
     if (fence) {
       CHECK_OK(code, st);
-      code = vyre_fence_wait(fence, VYRE_FOREVER, &st);
+      code = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st);
       vyre_fence_release(fence);
     }
     CHECK_FAILS(code, st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
@@ -489,26 +490,26 @@ TEST(a_replay_that_never_ends_ends_at_its_timeout) {
     vyre_replay_options options = {.timeout_ns = SOON_NS};
     y[0] = 77;
     CHECK_OK(vyre_recording_create(r.device, &c.rec, &st), st);
-    c.y = vyre_place_slot(
-        fixed(c.rec, (vyre_resource){.data = y, .size = sizeof y}));
-    vyre_place free_one = vyre_place_slot(
-        fixed(c.rec, (vyre_resource){.data = other, .size = sizeof other}));
+    c.y = vyre_slot_range_all(
+        fixed(c.rec, (vyre_slot_binding){.data = y, .size = sizeof y}));
+    vyre_slot_range free_one = vyre_slot_range_all(
+        fixed(c.rec, (vyre_slot_binding){.data = other, .size = sizeof other}));
     for (uint32_t i = 0; i < 6; i++) {
       record(&c, r.kernels[LOOP], i, AT_ONCE, &free_one);
     }
-    vyre_place number = vyre_place_slot(
-        fixed(c.rec, (vyre_resource){.data = &c.k[9], .size = 4}));
-    vyre_place in[] = {c.y, number};
+    vyre_slot_range number = vyre_slot_range_all(
+        fixed(c.rec, (vyre_slot_binding){.data = &c.k[9], .size = 4}));
+    vyre_slot_range in[] = {c.y, number};
     vyre_recorded_dispatch d = {
         .inputs = in, .input_count = 2, .outputs = &c.y, .output_count = 1};
     c.k[9] = FOREVER;
-    CHECK_OK(vyre_recording_dispatch(c.rec, r.kernels[LOOP], &d, &st), st);
-    CHECK_OK(vyre_recording_finish(c.rec, &st), st);
+    CHECK_OK(vyre_recording_add_dispatch(c.rec, r.kernels[LOOP], &d, &st), st);
+    CHECK_OK(vyre_recording_seal(c.rec, &st), st);
     vyre_code code =
         vyre_recording_replay(c.rec, &options, with_fence ? &fence : NULL, &st);
     if (fence) {
       CHECK_OK(code, st);
-      code = vyre_fence_wait(fence, VYRE_FOREVER, &st);
+      code = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st);
       vyre_fence_release(fence);
     }
     CHECK_FAILS(code, st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);

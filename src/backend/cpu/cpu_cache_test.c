@@ -39,13 +39,13 @@ static bool has_llvm(void) {
 
 static void compile_first(void) {
   kept_result made = cpu_compile(&(vyre_context_options){0});
-  CHECK(made.info.made == VYRE_CACHE_MISS && made.info.is_stored);
+  CHECK(made.info.origin == VYRE_CACHE_MISS && made.info.is_stored);
   CHECK(has_llvm());
 }
 
 static void compile_again(void) {
   kept_result made = cpu_compile(&(vyre_context_options){.llvm = "none"});
-  CHECK(made.info.made == VYRE_CACHE_DISK_HIT);
+  CHECK(made.info.origin == VYRE_CACHE_DISK_HIT);
   CHECK(!has_llvm());
 }
 
@@ -76,9 +76,8 @@ TEST(only_devices_that_keep_pipelines_have_files) {
     CHECK_OK(
         vyre_pipeline_compile(r.device, r.program, NULL, &pipeline, NULL, &st),
         st);
-    CHECK(vyre_pipeline_cache_info(pipeline, &info));
-    CHECK(vyre_device_capabilities(r.device)->keeps_pipelines ==
-          cases[i].keeps);
+    CHECK(vyre_pipeline_get_cache_info(pipeline, &info));
+    CHECK(vyre_device_get_caps(r.device)->has_disk_cache == cases[i].keeps);
     CHECK(info.is_stored == cases[i].keeps);
     CHECK_U64(folder_count(folder, NULL), cases[i].keeps);
     vyre_pipeline_release(pipeline);
@@ -95,7 +94,7 @@ TEST(another_width_is_another_object) {
     for (int i = 0; i < 4; i++) {
       kept_result made =
           cpu_compile(&(vyre_context_options){.backend_options = widths[i]});
-      CHECK(made.info.made ==
+      CHECK(made.info.origin ==
             (round == 0 ? VYRE_CACHE_MISS : VYRE_CACHE_DISK_HIT));
       if (round == 0 && i > 0) CHECK_TEXT(made.field, "features");
     }
@@ -131,11 +130,11 @@ TEST(a_flipped_bit_of_an_entry_is_a_miss_and_never_run) {
     long at = i < 8 ? (long)i * 8 : (size - 1) * i / (FLIPS - 1);
     flip(path, at, i % 8);
     kept_result made = cpu_compile(&(vyre_context_options){0});
-    CHECK(made.info.made == VYRE_CACHE_MISS && made.info.is_rejected);
+    CHECK(made.info.origin == VYRE_CACHE_MISS && made.info.is_rejected);
     CHECK(made.info.is_stored);
     CHECK_U64(size_of(path), size);
     made = cpu_compile(&(vyre_context_options){.llvm = "none"});
-    CHECK(made.info.made == VYRE_CACHE_DISK_HIT);
+    CHECK(made.info.origin == VYRE_CACHE_DISK_HIT);
   }
   folder_remove(folder);
 }
@@ -149,7 +148,7 @@ TEST(an_entry_that_is_cut_short_is_a_miss) {
   for (int i = 0; i < 8; i++) {
     CHECK(truncate(path, size * i / 8) == 0);
     kept_result made = cpu_compile(&(vyre_context_options){0});
-    CHECK(made.info.made == VYRE_CACHE_MISS && made.info.is_stored);
+    CHECK(made.info.origin == VYRE_CACHE_MISS && made.info.is_stored);
     CHECK_U64(size_of(path), size);
   }
   folder_remove(folder);
@@ -197,12 +196,12 @@ TEST(quick_code_is_followed_by_the_full) {
   kept_rig r = cpu_open(&(vyre_context_options){0}, kept_kernel);
   vyre_status st = {0};
   vyre_pipeline *pipeline;
-  vyre_compile_options options = {.is_quick = true};
+  vyre_compile_options options = {.is_baseline = true};
   CHECK_OK(vyre_pipeline_compile(r.device, r.program, &options, &pipeline, NULL,
                                  &st),
            st);
   vyre_cache_info info;
-  CHECK(vyre_pipeline_cache_info(pipeline, &info) && !info.is_stored);
+  CHECK(vyre_pipeline_get_cache_info(pipeline, &info) && !info.is_stored);
   char name[PATH_TEXT] = "";
   for (int i = 0; i < 3000 && !strstr(name, ".vyrecache"); i++) {
     kept_check_runs(pipeline);
@@ -214,7 +213,7 @@ TEST(quick_code_is_followed_by_the_full) {
   vyre_pipeline_release(pipeline);
   kept_close(&r);
   kept_result made = cpu_compile(&(vyre_context_options){.llvm = "none"});
-  CHECK(made.info.made == VYRE_CACHE_DISK_HIT);
+  CHECK(made.info.origin == VYRE_CACHE_DISK_HIT);
   folder_remove(folder);
 }
 
@@ -239,7 +238,7 @@ TEST(programs_compile_at_the_same_time) {
         st);
   }
   for (int i = 0; i < PROGRAMS; i++) {
-    CHECK_OK(vyre_fence_wait(fences[i], VYRE_FOREVER, &st), st);
+    CHECK_OK(vyre_fence_wait(fences[i], VYRE_WAIT_FOREVER, &st), st);
     vyre_pipeline *pipeline = vyre_fence_pipeline(fences[i]);
     uint32_t y[2] = {5, 7};
     vyre_input in[] = {vyre_input_bytes(y, sizeof y)};

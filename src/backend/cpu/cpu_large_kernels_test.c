@@ -91,18 +91,17 @@ static unsigned long stack_in(const char *assembly) {
 
 /* Whether the text, compiled by itself, is the object that was loaded. */
 static bool makes_what_runs(const cpu_pipeline *pipeline, const printed *text) {
-  static const vyre__codegen_tier tiers[] = {
-      VYRE__CODEGEN_FULL, VYRE__CODEGEN_QUICK, VYRE__CODEGEN_PLAIN};
+  static const vyre__jit_tier tiers[] = {VYRE__JIT_FULL, VYRE__JIT_BASELINE,
+                                         VYRE__JIT_PLAIN};
   const cpu_device *device = (const cpu_device *)pipeline->base.device;
   bool is_same = false;
   for (size_t i = 0; i < 3 && !is_same; i++) {
     printed object = {0};
     vyre_status st = {0};
-    CHECK_OK(
-        vyre__codegen(text->data, strlen(text->data), device->machine->cpu,
-                      device->machine->features, tiers[i], VYRE__CODEGEN_OBJECT,
-                      (vyre_writer){print_more, &object}, &st),
-        st);
+    CHECK_OK(vyre__jit(text->data, strlen(text->data), device->machine->cpu,
+                       device->machine->features, tiers[i], VYRE__JIT_OBJECT,
+                       (vyre_writer){print_more, &object}, &st),
+             st);
     is_same = object.size == pipeline->size &&
               memcmp(object.data, pipeline->bytes, object.size) == 0;
     free(object.data);
@@ -124,7 +123,7 @@ TEST(what_is_printed_of_a_kernel_that_was_narrowed_is_what_runs) {
                                    NULL, &r.pipeline, NULL, &st),
              st);
     vyre_pipeline_resources got;
-    CHECK(vyre_pipeline_describe(r.pipeline, &got));
+    CHECK(vyre_pipeline_get_resources(r.pipeline, &got));
     printed code = {0}, spelled = {0};
     CHECK_OK(vyre_pipeline_print(r.pipeline, "asm",
                                  (vyre_writer){print_more, &code}, &st),
@@ -160,16 +159,16 @@ TEST(quick_code_that_takes_much_stack_is_followed_by_the_full) {
     rig_begin(&r, &options, text);
     free(text);
     vyre_status st = {0};
-    vyre_compile_options how = {.is_quick = is_quick != 0};
+    vyre_compile_options how = {.is_baseline = is_quick != 0};
     CHECK_OK(vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0),
                                    &how, &r.pipeline, NULL, &st),
              st);
-    CHECK(vyre_pipeline_describe(r.pipeline, &got[is_quick]));
-    for (int i = 0; i < TURNS && is_quick && got[1].is_short; i++) {
+    CHECK(vyre_pipeline_get_resources(r.pipeline, &got[is_quick]));
+    for (int i = 0; i < TURNS && is_quick && got[1].is_baseline; i++) {
       (void)nanosleep(&pause, NULL);
-      CHECK(vyre_pipeline_describe(r.pipeline, &got[1]));
+      CHECK(vyre_pipeline_get_resources(r.pipeline, &got[1]));
     }
-    CHECK(!got[is_quick].is_short);
+    CHECK(!got[is_quick].is_baseline);
     rig_close(&r);
   }
   CHECK_U64(got[1].width, got[0].width);
@@ -200,7 +199,7 @@ static char *long_text(uint32_t values) {
 }
 
 /* Text is longer the wider registers are: on every machine as on one with AVX2. */
-#define AVX2 "cpu.level=4"
+#define AVX2 "cpu.isa_level=4"
 
 /* Long rows of short pieces, one of which does atomics: narrow vectors of them are
  * many, and the text must not grow with that. */
@@ -226,7 +225,7 @@ TEST(small_kernels_are_small_at_every_width) {
       "    y[i] = s[l];\n"
       "}\n";
   static const char *const cases[] = {"cpu.width=0", "cpu.width=4",
-                                      "cpu.width=8", AVX2, "cpu.level=2"};
+                                      "cpu.width=8", AVX2, "cpu.isa_level=2"};
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     rig r = {.heap = {.left = -1}};
     vyre_context_options options = plain_options(&r);
@@ -237,8 +236,8 @@ TEST(small_kernels_are_small_at_every_width) {
                                    NULL, &r.pipeline, NULL, &st),
              st);
     vyre_pipeline_resources got;
-    CHECK(vyre_pipeline_describe(r.pipeline, &got));
-    CHECK(!got.is_short && got.width > 1);
+    CHECK(vyre_pipeline_get_resources(r.pipeline, &got));
+    CHECK(!got.is_baseline && got.width > 1);
     rig_close(&r);
   }
 }
@@ -284,11 +283,11 @@ TEST(very_large_kernels_are_made_the_short_way_or_refused) {
     }
     CHECK_OK(code, st);
     vyre_pipeline_resources got;
-    CHECK(vyre_pipeline_describe(r.pipeline, &got));
-    CHECK(got.is_short == cases[c].is_short);
+    CHECK(vyre_pipeline_get_resources(r.pipeline, &got));
+    CHECK(got.is_baseline == cases[c].is_short);
     if (cases[c].width != ANY) {
       CHECK_U64(got.width, cases[c].width == ONE_REGISTER
-                               ? vyre__machine_at(VYRE__LEVEL_AVX2)->lanes
+                               ? vyre__host_cpu_at(VYRE__LEVEL_AVX2)->lanes
                                : cases[c].width);
     }
     uint32_t y[Y];

@@ -84,7 +84,7 @@ static void begin(campaign *c) {
 }
 
 static void empty_cache(campaign *c) {
-  const vyre_cache_prune_options all = {.all = true};
+  const vyre_cache_prune_options all = {.remove_all = true};
   vyre_cache_pruned pruned;
   vyre_status st = {0};
   CHECK_OK(vyre_cache_prune(c->context[0][0], &all, &pruned, &st), st);
@@ -108,8 +108,9 @@ static void end(campaign *c) {
 /* --- one program ------------------------------------------------------------------*/
 
 /* Plain ones, with functions, longer ones, on more workgroups. */
-static vyre_generate_options options_of(uint64_t seed) {
-  vyre_generate_options options = {.seed = seed, .math = seed % 4 == 3};
+static vyre_random_program_options options_of(uint64_t seed) {
+  vyre_random_program_options options = {.seed = seed,
+                                         .has_math = seed % 4 == 3};
   if (seed % 8 == 5) options.statements = 60;
   if (seed % 4 == 2) options.max_invocations = 4000;
   return options;
@@ -152,7 +153,7 @@ static bool run_cpu(campaign *c, const trial *t, int w, int n) {
   CHECK_OK(vyre_pipeline_compile(c->cpu[w][n], t->program, NULL, &pipeline,
                                  NULL, &st),
            st);
-  CHECK(vyre_pipeline_cache_info(pipeline, &info));
+  CHECK(vyre_pipeline_get_cache_info(pipeline, &info));
   c->compiled += info.result == VYRE_CACHE_MISS;
   c->loaded += info.result == VYRE_CACHE_DISK_HIT;
   let_share(pipeline);
@@ -234,7 +235,7 @@ static const test_case all_cases[] = {
     TEST_ENTRY(programs_that_were_wrong_are_right)};
 
 int main(int argc, char **argv) {
-  if (!vyre__machine_find()->is_usable) {
+  if (!vyre__host_cpu_detect()->is_usable) {
     puts("skipped: this is no x86-64 processor that device 'cpu' can use");
     return 77;
   }

@@ -196,10 +196,10 @@ TEST(fuel_ends_a_loop) {
   uint32_t y[64] = {0};
   y[17] = 1000;
   vyre_status st = {0};
-  vyre_dispatch_desc desc = {.max_iterations = 1001};
+  vyre_dispatch_desc desc = {.max_loop_iterations = 1001};
   CHECK_OK(run_in_place(&r, y, sizeof y, &desc, &st), st);
   CHECK_U64(y[17], 1000);
-  desc.max_iterations = 999;
+  desc.max_loop_iterations = 999;
   CHECK_FAILS(run_in_place(&r, y, sizeof y, &desc, &st), st,
               VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL);
   CHECK_U64(status_number(&st, "max_iterations"), 999);
@@ -218,7 +218,7 @@ TEST(fuel_beyond_what_code_counts_is_not_told_as_used) {
   uint32_t y[64] = {0};
   for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
     vyre_status st = {0};
-    vyre_dispatch_desc desc = {.max_iterations = limits[i]};
+    vyre_dispatch_desc desc = {.max_loop_iterations = limits[i]};
     CHECK_FAILS(run_in_place(&r, y, sizeof y, &desc, &st), st,
                 VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL);
     CHECK_U64(status_number(&st, "most_iterations"), UINT32_MAX);
@@ -286,15 +286,15 @@ TEST(what_the_caller_did_to_its_floats_changes_no_result) {
 TEST(every_float_operation_is_right_as_the_table_says) {
   rig r;
   rig_open(&r, twice);
-  vyre_number_class classes[128];
+  vyre_float_op_info classes[128];
   size_t count;
   vyre_status st = {0};
   CHECK_OK(vyre_device_probe(r.device, classes, 128, &count, &st), st);
-  CHECK_U64(count, vyre_device_capabilities(r.device)->number_count);
+  CHECK_U64(count, vyre_device_get_caps(r.device)->float_op_count);
   for (size_t i = 0; i < count; i++) {
     if (classes[i].wrong) printf("    %s\n", classes[i].operation);
     CHECK(classes[i].tested > 100000 && classes[i].wrong == 0);
-    CHECK(classes[i].form == VYRE_NUMBERS_NATIVE);
+    CHECK(classes[i].mode == VYRE_FLOAT_MODE_NATIVE);
   }
   rig_close(&r);
 }
@@ -417,12 +417,12 @@ TEST(code_keeps_to_what_is_left_of_the_processor) {
   static const struct {
     const char *options;
     bool has_ymm, has_fma, has_round; /* may be in the code */
-  } cases[] = {{"cpu.level=1", false, false, false},
-               {"cpu.level=2", false, false, true},
-               {"cpu.level=3", true, false, true},
-               {"cpu.level=4", true, true, true},
-               {"cpu.level=1,cpu.width=16", false, false, false},
-               {"cpu.level=1,cpu.width=1", false, false, false}};
+  } cases[] = {{"cpu.isa_level=1", false, false, false},
+               {"cpu.isa_level=2", false, false, true},
+               {"cpu.isa_level=3", true, false, true},
+               {"cpu.isa_level=4", true, true, true},
+               {"cpu.isa_level=1,cpu.width=16", false, false, false},
+               {"cpu.isa_level=1,cpu.width=1", false, false, false}};
   static float want[COUNT], got[COUNT];
   for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
     rig r = {.heap = {.left = -1}};
@@ -465,7 +465,7 @@ TEST(a_pipeline_tells_what_lowering_made_of_it) {
     const char *text;
     vyre_pipeline_resources want;
   } cases[] = {
-      {twice, {.workgroup = {64, 1, 1}, .over = "y", .phase_count = 1}},
+      {twice, {.workgroup = {64, 1, 1}, .grid_buffer = "y", .phase_count = 1}},
       {/* One value is kept; i and len(y) are found again. */
        "kernel g workgroup(8)\n"
        "buffer y : read_write u32[] @0;\n"
@@ -484,8 +484,8 @@ TEST(a_pipeline_tells_what_lowering_made_of_it) {
         .shared_bytes = 64,
         .grid_barriers = 1,
         .phase_count = 2,
-        .hidden_count = 1,
-        .hidden_bytes = 8}}};
+        .spill_buffer_count = 1,
+        .spill_bytes = 8}}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     rig r = {.heap = {.left = -1}};
     vyre_context_options options = plain_options(&r);
@@ -494,16 +494,16 @@ TEST(a_pipeline_tells_what_lowering_made_of_it) {
     rig_compile(&r);
     const vyre_pipeline_resources *want = &cases[i].want;
     vyre_pipeline_resources got;
-    CHECK(vyre_pipeline_describe(r.pipeline, &got));
+    CHECK(vyre_pipeline_get_resources(r.pipeline, &got));
     CHECK(memcmp(got.workgroup, want->workgroup, sizeof got.workgroup) == 0);
-    CHECK(!got.over == !want->over);
+    CHECK(!got.grid_buffer == !want->grid_buffer);
     CHECK_U64(got.shared_count, want->shared_count);
     CHECK_U64(got.shared_bytes, want->shared_bytes);
     CHECK_U64(got.grid_barriers, want->grid_barriers);
     CHECK(got.has_launches && got.has_width && got.has_code);
     CHECK_U64(got.phase_count, want->phase_count);
-    CHECK_U64(got.hidden_count, want->hidden_count);
-    CHECK_U64(got.hidden_bytes, want->hidden_bytes);
+    CHECK_U64(got.spill_buffer_count, want->spill_buffer_count);
+    CHECK_U64(got.spill_bytes, want->spill_bytes);
     CHECK_U64(got.width, 8);
     CHECK(got.code_bytes > 0);
     rig_close(&r);
@@ -547,22 +547,22 @@ TEST(quick_code_has_vectors_of_one_register_and_is_replaced_while_it_runs) {
   vyre_status st = {0};
   vyre_pipeline_resources first, last, full;
   CHECK_OK(vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0),
-                                 &(vyre_compile_options){.is_quick = true},
+                                 &(vyre_compile_options){.is_baseline = true},
                                  &r.pipeline, NULL, &st),
            st);
-  CHECK(vyre_pipeline_describe(r.pipeline, &first));
-  CHECK(!first.is_short || first.width == vyre__machine_find()->lanes);
+  CHECK(vyre_pipeline_get_resources(r.pipeline, &first));
+  CHECK(!first.is_baseline || first.width == vyre__host_cpu_detect()->lanes);
   last = first;
-  for (int i = 0; i < TURNS && last.is_short; i++) {
+  for (int i = 0; i < TURNS && last.is_baseline; i++) {
     check_mixed(&r);
     (void)nanosleep(&pause, NULL);
-    CHECK(vyre_pipeline_describe(r.pipeline, &last));
+    CHECK(vyre_pipeline_get_resources(r.pipeline, &last));
   }
-  CHECK(!last.is_short);
+  CHECK(!last.is_baseline);
   check_mixed(&r);
   rig_close(&r);
   rig_open(&r, mixed);
-  CHECK(vyre_pipeline_describe(r.pipeline, &full));
+  CHECK(vyre_pipeline_get_resources(r.pipeline, &full));
   CHECK_U64(last.width, full.width);
   CHECK_U64(last.scratch_bytes, full.scratch_bytes);
   CHECK_U64(last.code_bytes, full.code_bytes);
@@ -599,7 +599,7 @@ TEST(memory_of_atomics_that_begins_within_an_element_is_copied) {
     CHECK_U64(y[15], 9); /* came back as it was */
     CHECK_U64(copies.copied_bytes, cases[c].copied);
     if (cases[c].copied) {
-      CHECK(copies.first_why == VYRE_COPY_ALIGNMENT);
+      CHECK(copies.first_reason == VYRE_COPY_ALIGNMENT);
       desc.require_zero_copy = true;
       y[0] = 1;
       CHECK(run_in_place(&r, y, 16, &desc, &st) == VYRE_INVALID_ARGUMENT);
@@ -648,7 +648,7 @@ TEST(auto_takes_it_where_it_can_compile_and_says_so_where_not) {
     CHECK_OK(vyre_context_create(&options, &context, &st), st);
     CHECK_OK(vyre_device_open(context, "auto", &chosen, &st), st);
     CHECK_TEXT(vyre_device_name(chosen), cases[at].name);
-    CHECK_HAS(vyre_device_reason(chosen), cases[at].reason);
+    CHECK_HAS(vyre_device_selection_reason(chosen), cases[at].reason);
     /* On success the status has a note, and no failure. */
     snprintf(note, sizeof note, "auto chose '%s': ", cases[at].name);
     CHECK(strncmp(st.message, note, strlen(note)) == 0);
@@ -662,7 +662,7 @@ TEST(auto_takes_it_where_it_can_compile_and_says_so_where_not) {
       CHECK_OK(vyre_device_open(context, names[n], &named, &st), st);
       CHECK(!st.message[0]);
       CHECK_TEXT(vyre_device_name(named), names[n]);
-      CHECK_TEXT(vyre_device_reason(named), "asked for by name");
+      CHECK_TEXT(vyre_device_selection_reason(named), "asked for by name");
       vyre_device_release(named);
     }
     vyre_context_release(context);

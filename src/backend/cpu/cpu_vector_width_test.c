@@ -151,7 +151,7 @@ static counts assembly_of(const char *file, job_kind work, uint32_t width) {
 
 TEST(code_is_as_wide_as_it_says) {
   static const uint32_t widths[] = {4, 8, 16};
-  const vyre__machine *machine = vyre__machine_find();
+  const vyre__host_cpu *machine = vyre__host_cpu_detect();
   for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++) {
     for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++) {
       uint32_t width = widths[w];
@@ -185,7 +185,7 @@ static const test_case all_cases[] = {
     TEST_ENTRY(code_of_width_1_has_no_vectors)};
 
 int main(int argc, char **argv) {
-  if (!vyre__machine_find()->is_usable) {
+  if (!vyre__host_cpu_detect()->is_usable) {
     puts("skipped: this is no x86-64 processor that device 'cpu' can use");
     return 77;
   }

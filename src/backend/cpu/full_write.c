@@ -22,63 +22,63 @@ typedef struct limits {
 } limits;
 
 typedef struct search {
-  const vyre__low_kernel *k;
+  const vyre__lir_kernel *k;
   limits at[DEPTH + 1]; /* of each block that is open; [0]: the body */
   uint32_t lost;        /* blocks from this depth on are not known; 0: none */
   uint32_t depth;
 } search;
 
-static const vyre__low_inst *inst_of(const search *s, vyre__val v) {
+static const vyre__lir_inst *inst_of(const search *s, vyre__val v) {
   return &s->k->code[v];
 }
 
-static bool is_bound(const vyre__low_buffer *b) {
+static bool is_bound(const vyre__lir_buffer *b) {
   return b->source != VYRE_NO_INDEX && b->kind != VYRE_MEMORY_SHARED;
 }
 
-static bool is_axis(const search *s, vyre__val v, vyre__low_op op) {
+static bool is_axis(const search *s, vyre__val v, vyre__lir_op op) {
   return inst_of(s, v)->op == op && inst_of(s, v)->aux == 0;
 }
 
 /* workgroup id times its size */
 static bool is_base(const search *s, vyre__val v) {
-  const vyre__low_inst *i = inst_of(s, v);
+  const vyre__lir_inst *i = inst_of(s, v);
   uint32_t size = s->k->workgroup[0];
-  if (size == 1) return is_axis(s, v, VYRE__LOW_GROUP_ID);
-  if (i->op != VYRE__LOW_MUL) return false;
-  vyre__val id = is_axis(s, i->a, VYRE__LOW_GROUP_ID) ? i->a : i->b;
-  const vyre__low_inst *by = inst_of(s, id == i->a ? i->b : i->a);
-  return is_axis(s, id, VYRE__LOW_GROUP_ID) && by->op == VYRE__LOW_CONST &&
-         vyre__low_const(by) == size;
+  if (size == 1) return is_axis(s, v, VYRE__LIR_GROUP_ID);
+  if (i->op != VYRE__LIR_MUL) return false;
+  vyre__val id = is_axis(s, i->a, VYRE__LIR_GROUP_ID) ? i->a : i->b;
+  const vyre__lir_inst *by = inst_of(s, id == i->a ? i->b : i->a);
+  return is_axis(s, id, VYRE__LIR_GROUP_ID) && by->op == VYRE__LIR_CONST &&
+         vyre__lir_const(by) == size;
 }
 
 static bool is_number(const search *s, vyre__val v) {
-  const vyre__low_inst *i = inst_of(s, v);
+  const vyre__lir_inst *i = inst_of(s, v);
   if (s->k->workgroup[0] == 1 && is_base(s, v)) return true;
-  if (i->op != VYRE__LOW_ADD) return false;
-  return (is_axis(s, i->a, VYRE__LOW_LOCAL_ID) && is_base(s, i->b)) ||
-         (is_axis(s, i->b, VYRE__LOW_LOCAL_ID) && is_base(s, i->a));
+  if (i->op != VYRE__LIR_ADD) return false;
+  return (is_axis(s, i->a, VYRE__LIR_LOCAL_ID) && is_base(s, i->b)) ||
+         (is_axis(s, i->b, VYRE__LIR_LOCAL_ID) && is_base(s, i->a));
 }
 
 static bool add_limit(const search *s, vyre__val v, limits *to) {
-  const vyre__low_inst *i = inst_of(s, v);
+  const vyre__lir_inst *i = inst_of(s, v);
   if (i->type != VYRE_TYPE_U32) return false;
-  if (i->op == VYRE__LOW_CONST) {
+  if (i->op == VYRE__LIR_CONST) {
     if (i->c < to->constant) to->constant = i->c;
     return true;
   }
-  if ((i->op != VYRE__LOW_LEN && i->op != VYRE__LOW_LOAD) || i->aux >= 32) {
+  if ((i->op != VYRE__LIR_LEN && i->op != VYRE__LIR_LOAD) || i->aux >= 32) {
     return false;
   }
-  const vyre__low_buffer *b = &s->k->buffers[i->aux];
+  const vyre__lir_buffer *b = &s->k->buffers[i->aux];
   bool is_uniform = b->kind == VYRE_MEMORY_UNIFORM;
   if (!is_bound(b)) return false;
-  if (i->op == VYRE__LOW_LEN) {
+  if (i->op == VYRE__LIR_LEN) {
     if (is_uniform) return false;
   } else {
-    const vyre__low_inst *index = inst_of(s, i->a);
+    const vyre__lir_inst *index = inst_of(s, i->a);
     if (!is_uniform || b->width != 4 || i->b != 0 ||
-        index->op != VYRE__LOW_CONST || vyre__low_const(index) != 0) {
+        index->op != VYRE__LIR_CONST || vyre__lir_const(index) != 0) {
       return false;
     }
   }
@@ -89,22 +89,22 @@ static bool add_limit(const search *s, vyre__val v, limits *to) {
 /* The limits below which @p condition holds (or, @p not, does not) for sure. */
 static bool add_limits(const search *s, vyre__val condition, bool not,
                        uint32_t depth, limits *to) {
-  const vyre__low_inst *i = inst_of(s, condition);
+  const vyre__lir_inst *i = inst_of(s, condition);
   if (depth > DEPTH) return false;
   switch (i->op) {
-    case VYRE__LOW_NOT:
+    case VYRE__LIR_NOT:
       return add_limits(s, i->a, !not, depth + 1, to);
-    case VYRE__LOW_AND:
-    case VYRE__LOW_OR:
-      return not == (i->op == VYRE__LOW_OR) &&
+    case VYRE__LIR_AND:
+    case VYRE__LIR_OR:
+      return not == (i->op == VYRE__LIR_OR) &&
              add_limits(s, i->a, not, depth + 1, to) &&
              add_limits(s, i->b, not, depth + 1, to);
-    case VYRE__LOW_LT_U:
+    case VYRE__LIR_LT_U:
       return !not && is_number(s, i->a) && add_limit(s, i->b, to);
-    case VYRE__LOW_LE_U: /* not (a <= b): b < a */
+    case VYRE__LIR_LE_U: /* not (a <= b): b < a */
       return not && is_number(s, i->b) && add_limit(s, i->a, to);
-    case VYRE__LOW_CONST:
-      return not == (vyre__low_const(i) == 0);
+    case VYRE__LIR_CONST:
+      return not == (vyre__lir_const(i) == 0);
     default:
       return false;
   }
@@ -115,8 +115,8 @@ static bool add_limits(const search *s, vyre__val condition, bool not,
 static bool leave(search *s, uint32_t at) {
   uint32_t open = at;
   /* The dispatch ends with a status: what is in outputs is not said. */
-  if (s->k->code[at - 1].op == VYRE__LOW_OUT_OF_FUEL) return true;
-  while (open > 0 && s->k->code[open].op != VYRE__LOW_IF) open--;
+  if (s->k->code[at - 1].op == VYRE__LIR_OUT_OF_FUEL) return true;
+  while (open > 0 && s->k->code[open].op != VYRE__LIR_IF) open--;
   return s->depth == 1 && open + 1 == at &&
          add_limits(s, s->k->code[open].a, true, 0, &s->at[0]);
 }
@@ -125,9 +125,9 @@ static void lose(search *s) {
   if (s->lost == 0) s->lost = s->depth;
 }
 
-static void store(search *s, const vyre__low_inst *i, cpu_whole *to) {
+static void store(search *s, const vyre__lir_inst *i, cpu_whole *to) {
   limits all = s->at[s->depth];
-  const vyre__low_buffer *b = &s->k->buffers[i->aux];
+  const vyre__lir_buffer *b = &s->k->buffers[i->aux];
   cpu_whole *buffer = &to[i->aux];
   if (s->lost != 0 || buffer->is_whole || !is_bound(b) || b->is_atomic ||
       b->unit != b->width || !is_number(s, i->a)) {
@@ -139,38 +139,38 @@ static void store(search *s, const vyre__low_inst *i, cpu_whole *to) {
   buffer->limit = all.constant;
 }
 
-static void enter(search *s, const vyre__low_inst *i) {
+static void enter(search *s, const vyre__lir_inst *i) {
   s->at[s->depth + 1] = s->at[s->depth];
   s->depth++;
-  if (i->op != VYRE__LOW_IF ||
+  if (i->op != VYRE__LIR_IF ||
       !add_limits(s, i->a, false, 0, &s->at[s->depth])) {
     lose(s);
   }
 }
 
-void cpu_find_whole(const vyre__low_kernel *kernel, cpu_whole *whole) {
+void cpu_find_whole(const vyre__lir_kernel *kernel, cpu_whole *whole) {
   search s = {.k = kernel, .at = {{0, UINT32_MAX}}};
   if (kernel->phase_count != 1 || kernel->step_count != 1) return;
-  vyre__low_phase phase = kernel->phases[0];
+  vyre__lir_phase phase = kernel->phases[0];
   for (uint32_t at = phase.begin; at < phase.end; at++) {
-    const vyre__low_inst *i = &kernel->code[at];
+    const vyre__lir_inst *i = &kernel->code[at];
     switch (i->op) {
-      case VYRE__LOW_IF:
-      case VYRE__LOW_LOOP:
+      case VYRE__LIR_IF:
+      case VYRE__LIR_LOOP:
         if (s.depth == DEPTH) return;
         enter(&s, i);
         break;
-      case VYRE__LOW_ELSE:
+      case VYRE__LIR_ELSE:
         lose(&s);
         break;
-      case VYRE__LOW_END:
+      case VYRE__LIR_END:
         s.depth--;
         if (s.lost > s.depth) s.lost = 0;
         break;
-      case VYRE__LOW_EXIT:
+      case VYRE__LIR_EXIT:
         if (!leave(&s, at)) return;
         break;
-      case VYRE__LOW_STORE:
+      case VYRE__LIR_STORE:
         store(&s, i, whole);
         break;
       default:
@@ -180,10 +180,10 @@ void cpu_find_whole(const vyre__low_kernel *kernel, cpu_whole *whole) {
 }
 
 /* What is read, too, must be zero first: another invocation's may come before. */
-void cpu_drop_read(const vyre__low_kernel *kernel, cpu_whole *whole) {
+void cpu_drop_read(const vyre__lir_kernel *kernel, cpu_whole *whole) {
   for (uint32_t at = 1; at < kernel->count; at++) {
-    const vyre__low_inst *i = &kernel->code[at];
-    if (vyre__low_ops[i->op].flags & (VYRE__LOWF_READS | VYRE__LOWF_ATOMICS)) {
+    const vyre__lir_inst *i = &kernel->code[at];
+    if (vyre__lir_ops[i->op].flags & (VYRE__LIRF_READS | VYRE__LIRF_ATOMICS)) {
       whole[i->aux].is_whole = 0;
     }
   }

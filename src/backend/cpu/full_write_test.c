@@ -66,7 +66,7 @@ TEST(stores_that_everybody_gets_to_are_found_with_their_limits) {
   for (size_t c = 0; c < CASES; c++) {
     vyre_status st = {0};
     vyre_arena arena;
-    const vyre__low_kernel *kernel;
+    const vyre__lir_kernel *kernel;
     vyre_program *inlined;
     cpu_plan plan;
     vyre__target target = {0};
@@ -74,7 +74,8 @@ TEST(stores_that_everybody_gets_to_are_found_with_their_limits) {
     vyre_module *module = parse(cases[c].text);
     vyre_arena_init(&arena, (vyre_allocator){0});
     CHECK_OK(vyre__lower(vyre_module_kernel(module, 0), &target,
-                         VYRE__PASS_CONTROL, &arena, &kernel, &inlined, &st),
+                         VYRE__PASS_LEGALIZE_CONTROL, &arena, &kernel, &inlined,
+                         &st),
              st);
     CHECK_OK(cpu_plan_build(kernel, &info, &arena, &plan, &st), st);
     const cpu_whole *z = &plan.whole[1];
@@ -86,7 +87,7 @@ TEST(stores_that_everybody_gets_to_are_found_with_their_limits) {
       CHECK_U64(z->within | Z, cases[c].within | Z);
       CHECK_U64(z->limit, cases[c].limit ? cases[c].limit : UINT32_MAX);
     }
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
     vyre_module_release(module);
   }
 }

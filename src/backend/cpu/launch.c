@@ -108,7 +108,7 @@ static inline bool is_stopped(const cpu_launch *l) {
 /* In parts, each of which is told when it is done. Code looks at whether to stop in
  * long loops and between workgroups, but not where it runs these side by side: with
  * a deadline, parts are as large as takes a millisecond or so. */
-VYRE__APART
+VYRE__NOINLINE
 static uint32_t run_parts(const cpu_launch *l, uint64_t first, uint64_t count,
                           void *scratch) {
   enum { PARTS = 1024, FEW = 16, LOOK_NS = 1000000 };
@@ -162,7 +162,7 @@ static vyre_code failed(const cpu_launch *l, uint32_t result, vyre_status *st) {
 }
 
 /* The time in which code ran: that of all threads, and not more than went by. */
-VYRE__APART
+VYRE__NOINLINE
 static uint32_t share_timed(cpu_launch *l, const vyre__job *job) {
   uint64_t start = vyre__clock_ns(), busy = 0;
   uint32_t result = vyre__pool_run(l->device->pool, job, 1, NULL, &busy);
@@ -238,13 +238,14 @@ enum { MOST_TOLD = 1 << 20 }; /* phases that are counted before they run */
  * may be very many that are short, and rounds in which nothing is run. */
 static vyre_code walk_steps(cpu_launch *l, const vyre__launch *seen,
                             uint64_t *values, uint64_t *runs, vyre_status *st) {
-  vyre__walk walk = vyre__walk_begin(&l->pipeline->plan.base, seen, values);
+  vyre__host_schedule walk =
+      vyre__host_schedule_begin(&l->pipeline->plan.base, seen, values);
   uint32_t phase;
   for (;;) {
-    vyre__walked walked = vyre__walk_step(&walk, &phase);
-    if (walked == VYRE__WALK_OVER) return VYRE_OK;
+    vyre__host_step walked = vyre__host_schedule_step(&walk, &phase);
+    if (walked == VYRE__HOST_STEP_END) return VYRE_OK;
     if (is_stopped(l)) return failed(l, VYRE__SPMD_STOPPED, st);
-    if (walked == VYRE__WALK_LOOP) continue;
+    if (walked == VYRE__HOST_STEP_LOOP) continue;
     if (!runs) VYRE_TRY(run_phase(l, phase, st));
     if (runs && ++*runs > MOST_TOLD) return VYRE_OK;
   }
@@ -273,8 +274,9 @@ static vyre_code see_uniforms(const cpu_launch *l, vyre__launch *out,
 
 static vyre_code run_steps(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
-  uint64_t *values = vyre__arena_array(
-      l->launch->scratch, vyre__walk_room(&plan->base), sizeof *values);
+  uint64_t *values =
+      vyre__arena_array(l->launch->scratch,
+                        vyre__host_schedule_size(&plan->base), sizeof *values);
   if (!values) return vyre__no_memory(st, "cpu", "loops", plan->loop_count);
   l->block->loop_values = values;
   vyre__launch seen;
@@ -329,7 +331,7 @@ static vyre_code copy_in(cpu_launch *l, uint32_t buffer, vyre_status *st) {
   return VYRE_OK;
 }
 
-VYRE__APART
+VYRE__NOINLINE
 static void copy_out(const cpu_launch *l) {
   const cpu_plan *plan = &l->pipeline->plan;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
@@ -341,7 +343,7 @@ static void copy_out(const cpu_launch *l) {
 }
 
 /* Buffers of the kernel are those of the program, then hidden ones. */
-VYRE__APART
+VYRE__NOINLINE
 static vyre_code bind_other(cpu_launch *l, vyre_status *st) {
   const vyre_pipeline *p = &l->pipeline->base;
   const cpu_plan *plan = &l->pipeline->plan;
@@ -418,7 +420,7 @@ static inline vyre_code copy_uniforms(cpu_launch *l, vyre_status *st) {
   return VYRE_OK;
 }
 
-VYRE__APART
+VYRE__NOINLINE
 static vyre_code check_grid(const cpu_launch *l, vyre_status *st) {
   const uint32_t *most = l->pipeline->plan.most_groups;
   unsigned axis = 0;
@@ -466,14 +468,14 @@ static vyre_code run_all(cpu_launch *l, vyre_status *st) {
   return code;
 }
 
-VYRE__APART
+VYRE__NOINLINE
 static vyre_code run_watched(cpu_launch *l, vyre_status *st) {
-  vyre__watch_entry entry;
+  vyre__deadline entry;
   l->block->stop = &l->stop;
-  VYRE_TRY(vyre__watch_begin(l->device->watch, &entry, l->launch->deadline_ns,
-                             &l->stop, st));
+  VYRE_TRY(vyre__deadline_begin(l->device->watch, &entry,
+                                l->launch->deadline_ns, &l->stop, st));
   vyre_code code = run_all(l, st);
-  (void)vyre__watch_end(l->device->watch, &entry);
+  (void)vyre__deadline_end(l->device->watch, &entry);
   return code;
 }
 

@@ -12,9 +12,9 @@
 /* --- from a kernel ---------------------------------------------------------------*/
 
 /* An index of the lane before the first is no index of an element. */
-enum { MOST_ELEMENTS_LESS = 2 * VYRE__SPMD_MOST_WIDTH };
+enum { MOST_ELEMENTS_LESS = 2 * VYRE__SPMD_MAX_WIDTH };
 
-vyre_code cpu_plan_build(const vyre__low_kernel *kernel,
+vyre_code cpu_plan_build(const vyre__lir_kernel *kernel,
                          const vyre__spmd_info *info, vyre_arena *arena,
                          cpu_plan *out, vyre_status *st) {
   *out = (cpu_plan){.width = info->width, .scratch_bytes = info->scratch_bytes};
@@ -40,15 +40,14 @@ typedef struct own_head {
 } own_head;
 
 static vyre__artifact describe(cpu_plan *plan, own_head *own) {
-  return (vyre__artifact){
-      .magic = "vyrecpu",
-      .version = CPU_ARTIFACT,
-      .plan = &plan->base,
-      .own = own,
-      .own_size = sizeof *own,
-      .arrays = {{&plan->whole, &plan->whole_count, sizeof *plan->whole,
-                  VYRE__ARTIFACT_MOST}},
-      .array_count = 1};
+  return (vyre__artifact){.magic = "vyrecpu",
+                          .version = CPU_ARTIFACT,
+                          .plan = &plan->base,
+                          .own = own,
+                          .own_size = sizeof *own,
+                          .arrays = {{&plan->whole, &plan->whole_count,
+                                      sizeof *plan->whole, VYRE__ARTIFACT_MAX}},
+                          .array_count = 1};
 }
 
 bool cpu_artifact_write(const cpu_plan *plan, const void *object, size_t size,
@@ -68,7 +67,7 @@ static vyre_code check_own(const own_head *own, vyre_status *st) {
   if (own->spmd != VYRE__SPMD_ABI) {
     return vyre__artifact_bad(st, "its calls", own->spmd);
   }
-  if (own->width == 0 || !vyre_emit_has_width(own->width)) {
+  if (own->width == 0 || !vyre_emit_is_valid_width(own->width)) {
     return vyre__artifact_bad(st, "its width", own->width);
   }
   if (own->is_short > 1 || own->reserved != 0) {

@@ -34,7 +34,7 @@ typedef struct cpu_plan {
 
 /* Takes what it needs of @p kernel; lives in @p arena.
  * Errors: VYRE_OUT_OF_MEMORY. */
-vyre_code cpu_plan_build(const vyre__low_kernel *kernel,
+vyre_code cpu_plan_build(const vyre__lir_kernel *kernel,
                          const vyre__spmd_info *info, vyre_arena *arena,
                          cpu_plan *out, vyre_status *st);
 
@@ -47,8 +47,8 @@ vyre_code cpu_artifact_read(const void *bytes, size_t size, vyre_arena *arena,
                             size_t *object_size, vyre_status *st);
 
 /* Finds buffers that are written wholly; then leaves out those that are read. */
-void cpu_find_whole(const vyre__low_kernel *kernel, cpu_whole *whole);
-void cpu_drop_read(const vyre__low_kernel *kernel, cpu_whole *whole);
+void cpu_find_whole(const vyre__lir_kernel *kernel, cpu_whole *whole);
+void cpu_drop_read(const vyre__lir_kernel *kernel, cpu_whole *whole);
 /* Whether a launch that ends well leaves nothing in @p buffer of what it held. */
 bool cpu_is_whole(const cpu_plan *plan, uint32_t buffer,
                   const vyre__spmd_launch *launch);

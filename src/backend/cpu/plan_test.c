@@ -70,7 +70,7 @@ static bool try_read(const char *bytes, size_t size, vyre_status *st) {
                                     &found_size, st) == VYRE_OK;
   if (!is_taken) CHECK(st->message[0] && st->fix[0]);
   if (is_taken) CHECK_U64(plan.whole_count, plan.buffer_count);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   free(exact);
   return is_taken;
 }

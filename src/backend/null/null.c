@@ -53,7 +53,7 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
       .has_f64 = true,
       .has_u64 = true,
       .has_atomics64 = true,
-      .runs_nothing = true}; /* not in a copy of this */
+      .is_stub = true}; /* not in a copy of this */
   return VYRE_OK;
 }
 

@@ -44,17 +44,17 @@ static void fill(void) {
   }
 }
 
-static vyre_resident make(rig *r, const void *data) {
-  vyre_resident made;
+static vyre_buffer make(rig *r, const void *data) {
+  vyre_buffer made;
   vyre_status st = {0};
-  CHECK_OK(vyre_resident_create(r->device, BYTES, &made, &st), st);
-  CHECK_OK(vyre_resident_upload(r->device, made, 0, data, BYTES, &st), st);
+  CHECK_OK(vyre_buffer_create(r->device, BYTES, &made, &st), st);
+  CHECK_OK(vyre_buffer_upload(r->device, made, 0, data, BYTES, &st), st);
   return made;
 }
 
-static const uint32_t *download(rig *r, vyre_resident from) {
+static const uint32_t *download(rig *r, vyre_buffer from) {
   vyre_status st = {0};
-  CHECK_OK(vyre_resident_download(r->device, from, 0, got, BYTES, &st), st);
+  CHECK_OK(vyre_buffer_download(r->device, from, 0, got, BYTES, &st), st);
   return got;
 }
 
@@ -63,23 +63,23 @@ static const uint32_t *download(rig *r, vyre_resident from) {
 static void check_mixture(rig *r, bool in_resident, int out, int zs) {
   vyre_status st = {0};
   fill();
-  vyre_resident ry = {0}, rto = {0}, rz = {0};
+  vyre_buffer ry = {0}, rto = {0}, rz = {0};
   vyre_input in[] = {vyre_input_bytes(x, BYTES), vyre_input_bytes(y, BYTES)};
   vyre_output outs[] = {vyre_output_bytes(to, BYTES),
                         vyre_output_bytes(z, BYTES)};
   if (in_resident) {
     ry = make(r, y);
-    in[1] = vyre_input_resident(ry);
+    in[1] = vyre_input_buffer(ry);
   }
   if (out == 1) rto = make(r, ones);
-  if (out == 1) outs[0] = vyre_output_resident(rto);
-  if (out == 2) outs[0] = vyre_output_kept(&rto, 0);
+  if (out == 1) outs[0] = vyre_output_buffer(rto);
+  if (out == 2) outs[0] = vyre_output_new_buffer(&rto, 0);
   if (out == 3)
     outs[0] = (vyre_output){.data = in_resident ? NULL : y,
                             .size = in_resident ? 0 : BYTES};
   if (zs == 1) rz = make(r, ones);
-  if (zs == 1) outs[1] = vyre_output_resident(rz);
-  if (zs == 2) outs[1] = vyre_output_kept(&rz, BYTES);
+  if (zs == 1) outs[1] = vyre_output_buffer(rz);
+  if (zs == 2) outs[1] = vyre_output_new_buffer(&rz, BYTES);
   vyre_dispatch_desc desc = {
       .inputs = in, .input_count = 2, .outputs = outs, .output_count = 2};
   uint32_t kept[COUNT];
@@ -91,10 +91,10 @@ static void check_mixture(rig *r, bool in_resident, int out, int zs) {
   CHECK(memcmp(result, kept, BYTES) == 0);
   result = zs == 0 ? z : download(r, rz);
   CHECK(memcmp(result, zeros, BYTES) == 0);
-  vyre_resident all[] = {ry, rto, rz};
+  vyre_buffer all[] = {ry, rto, rz};
   for (int i = 0; i < 3; i++) {
     if (all[i].owner) {
-      CHECK_OK(vyre_resident_free(r->device, all[i], &st), st);
+      CHECK_OK(vyre_buffer_destroy(r->device, all[i], &st), st);
     }
   }
 }
@@ -129,10 +129,10 @@ TEST(copies_to_the_device_are_told_and_can_be_refused) {
   CHECK_U64(copies.copied_bytes, UINT64_C(3) * BYTES);
   CHECK_U64(copies.copies, 3);
   CHECK_TEXT(copies.first_copied, "x");
-  CHECK_TEXT(vyre_copy_reason_name(copies.first_why), "device_memory");
+  CHECK_TEXT(vyre_copy_reason_name(copies.first_reason), "device_memory");
   vyre_fence *fence; /* owned inputs are copied once more, before that */
   CHECK_OK(vyre_submit(r.pipeline, &desc, 1, &fence, &st), st);
-  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
   vyre_fence_release(fence);
   CHECK_U64(copies.borrowed_bytes, 0);
   CHECK_U64(copies.copied_bytes, UINT64_C(4) * BYTES);
@@ -141,47 +141,47 @@ TEST(copies_to_the_device_are_told_and_can_be_refused) {
               VYRE_KIND_COPY_NEEDED);
   CHECK_HAS(st.message, "memory of its own");
   st = (vyre_status){0};
-  vyre_resident rx = make(&r, x), ry = make(&r, y), rz = make(&r, z);
-  in[0] = vyre_input_resident(rx);
-  in[1] = vyre_input_resident(ry);
-  outs[0] = vyre_output_resident(ry);
-  outs[1] = vyre_output_resident(rz);
+  vyre_buffer rx = make(&r, x), ry = make(&r, y), rz = make(&r, z);
+  in[0] = vyre_input_buffer(rx);
+  in[1] = vyre_input_buffer(ry);
+  outs[0] = vyre_output_buffer(ry);
+  outs[1] = vyre_output_buffer(rz);
   CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
   CHECK_U64(copies.copied_bytes, 0);
-  CHECK_U64(copies.resident_bytes, UINT64_C(3) * BYTES);
+  CHECK_U64(copies.device_buffer_bytes, UINT64_C(3) * BYTES);
   close_null(&r);
 }
 
 TEST(bytes_copied_to_output_slots_are_counted) {
   vyre_status st = {0};
   vyre_counters counters;
-  vyre_slot slot = {0};
-  vyre_slot_stats stats = {0};
+  vyre_host_buffer slot = {0};
+  vyre_output_stats stats = {0};
   rig r = open_null();
   fill();
   vyre_input in[] = {vyre_input_bytes(x, BYTES), vyre_input_bytes(y, BYTES)};
   vyre_output outs[] = {vyre_output_bytes(y, BYTES),
-                        vyre_output_slot(&slot, BYTES)};
+                        vyre_output_host_buffer(&slot, BYTES)};
   vyre_dispatch_desc desc = {.inputs = in,
                              .input_count = 2,
                              .outputs = outs,
                              .output_count = 2,
-                             .slot_stats = &stats};
+                             .output_stats = &stats};
   for (uint64_t i = 1; i <= 2; i++) {
     CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
     vyre_counters_read(r.device, &counters);
     CHECK_U64(counters.output_slot_copied_bytes, i * BYTES);
     CHECK_U64(stats.copied_bytes, i * BYTES);
   }
-  vyre_slot_finish(&slot);
+  vyre_host_buffer_deinit(&slot);
   close_null(&r);
 }
 
 TEST(memory_of_the_host_cannot_be_imported) {
   vyre_status st = {0};
-  vyre_resident made;
+  vyre_buffer made;
   rig r = open_null();
-  CHECK_FAILS(vyre_resident_import(r.device, x, BYTES, &made, &st), st,
+  CHECK_FAILS(vyre_buffer_import(r.device, x, BYTES, &made, &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
   close_null(&r);
 }
@@ -194,7 +194,7 @@ TEST(auto_never_takes_it) {
   CHECK(strcmp(vyre_device_name(device), "null") != 0);
   vyre_device_release(device);
   bool is_listed = false;
-  for (size_t i = 0; vyre_device_list(i, &info); i++) {
+  for (size_t i = 0; vyre_device_info_at(i, &info); i++) {
     if (strcmp(info.name, "null") != 0) continue;
     is_listed = true;
     CHECK_TEXT(info.description, "runs nothing: a template");

@@ -116,8 +116,9 @@ vyre_finding *ref_finding(ref_machine *m, vyre_finding_kind kind, vyre__id node,
   }
   check->keys[report->count] = (ref_key){node, other};
   vyre_finding *finding = &report->findings[report->count++];
-  vyre__place place = vyre__place_of(m->program, node);
-  vyre__place at = other ? vyre__place_of(m->program, other) : (vyre__place){0};
+  vyre__source_loc place = vyre__source_loc_of(m->program, node);
+  vyre__source_loc at =
+      other ? vyre__source_loc_of(m->program, other) : (vyre__source_loc){0};
   *finding = (vyre_finding){.kind = kind,
                             .line = place.line,
                             .column = place.column,

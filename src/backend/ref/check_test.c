@@ -167,8 +167,8 @@ static bool check_fault(const char *path, fault *f) {
     dispatch(pipeline, f, &report);
     good = compare(f, &report);
   }
-  vyre_diagnostics_finish(&diagnostics);
-  vyre_check_report_finish(&report);
+  vyre_diagnostics_deinit(&diagnostics);
+  vyre_check_report_deinit(&report);
   vyre_pipeline_release(pipeline);
   vyre_device_release(device);
   vyre_module_release(module);
@@ -220,7 +220,7 @@ static void run_example(const char *text, const char *only, size_t *others,
     bool same = strcmp(vyre_finding_name(report.findings[i].kind), only) == 0;
     ++*(same ? found : others);
   }
-  vyre_check_report_finish(&report);
+  vyre_check_report_deinit(&report);
   vyre_pipeline_release(pipeline);
   vyre_device_release(device);
   vyre_module_release(module);
@@ -232,10 +232,10 @@ TEST(every_finding_is_explained_by_two_examples) {
     const vyre_rule *rule = vyre_rule_find(name);
     size_t others, found;
     CHECK(rule != NULL);
-    run_example(rule->bad, name, &others, &found);
+    run_example(rule->bad_example, name, &others, &found);
     CHECK(found > 0);
     CHECK_U64(others, 0);
-    run_example(rule->good, name, &others, &found);
+    run_example(rule->good_example, name, &others, &found);
     CHECK_U64(found + others, 0);
   }
 }

@@ -74,7 +74,7 @@ static void exec_if(ref_machine *m, const vyre__node *node, ref_mask *mask) {
 enum { CLOCK_EVERY = 64 };
 
 static void fail_fuel(ref_machine *m, vyre__id id) {
-  vyre__place place = vyre__place_of(m->program, id);
+  vyre__source_loc place = vyre__source_loc_of(m->program, id);
   unsigned long long most = m->launch->max_iterations;
   ref_fail(m, VYRE_FAIL_WITH(
                   m->st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,

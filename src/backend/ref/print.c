@@ -114,9 +114,10 @@ void ref_print(ref_machine *m, vyre__id id, const ref_mask *mask) {
     if (mask->lane[i]) print_lane(&out, m, node, base, i);
   }
   if (out.ok) return;
-  ref_fail(m, VYRE_FAIL(m->st, VYRE_DISPATCH_FAILED, VYRE_KIND_WRITER_REFUSED,
-                        "make room where print(...) writes to, or remove it",
-                        "kernel '%.60s': the writer took no more text at line "
-                        "%u",
-                        m->program->name, vyre__place_of(m->program, id).line));
+  ref_fail(
+      m, VYRE_FAIL(m->st, VYRE_DISPATCH_FAILED, VYRE_KIND_WRITER_REFUSED,
+                   "make room where print(...) writes to, or remove it",
+                   "kernel '%.60s': the writer took no more text at line "
+                   "%u",
+                   m->program->name, vyre__source_loc_of(m->program, id).line));
 }

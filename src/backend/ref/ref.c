@@ -163,8 +163,8 @@ static void pipeline_describe(const vyre_pipeline *pipeline,
   uint64_t invocations = (uint64_t)size[0] * size[1] * size[2];
   out->has_launches = true;
   out->phase_count = 1;
-  out->hidden_count = own->shape.has_grid_barrier;
-  out->hidden_bytes = own->shape.has_grid_barrier ? frame : 0;
+  out->spill_buffer_count = own->shape.has_grid_barrier;
+  out->spill_bytes = own->shape.has_grid_barrier ? frame : 0;
   if (!own->shape.has_grid_barrier) stack += frame;
   out->scratch_bytes = invocations * stack + own->shape.shared_bytes;
 }

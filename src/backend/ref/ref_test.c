@@ -365,7 +365,7 @@ TEST(checks_refuse_grids_that_they_cannot_count) {
   CHECK_FAILS(try_dispatch(text, &desc, &st), st, VYRE_UNSUPPORTED_FEATURE,
               VYRE_KIND_NOT_SUPPORTED);
   CHECK_U64(status_number(&st, "workgroups"), 1ull << 32);
-  vyre_check_report_finish(&report);
+  vyre_check_report_deinit(&report);
 }
 
 /* A run that differs says enough: the schedules behind it are not run. */
@@ -390,7 +390,7 @@ TEST(schedules_end_at_the_first_difference) {
     vyre_status st;
     CHECK_OK(try_dispatch(texts[i], &desc, &st), st);
     CHECK_U64(report.schedules, want[i]);
-    vyre_check_report_finish(&report);
+    vyre_check_report_deinit(&report);
   }
 }
 
@@ -401,7 +401,7 @@ TEST(what_is_asked_of_nothing) {
   CHECK(!vyre_pipeline_workgroup(NULL));
   CHECK_TEXT(vyre_program_name(NULL), "");
   CHECK(!vyre_program_has_body(NULL) && !vyre_program_workgroup(NULL));
-  CHECK(vyre_program_over(NULL) == VYRE_NO_INDEX);
+  CHECK(vyre_program_grid_buffer(NULL) == VYRE_NO_INDEX);
   CHECK_U64(vyre_program_fingerprint(NULL).low, 0);
   CHECK(vyre_module_kernel_count(NULL) == 0 && !vyre_module_kernel(NULL, 0));
   CHECK(!vyre_module_find(NULL, "k"));
@@ -418,7 +418,7 @@ TEST(null_arguments) {
         VYRE_INVALID_ARGUMENT);
   vyre_pipeline_release(NULL);
   vyre_device_release(NULL);
-  vyre_check_report_finish(NULL);
+  vyre_check_report_deinit(NULL);
 }
 
 TEST(devices) {
@@ -428,7 +428,7 @@ TEST(devices) {
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
   CHECK(!device);
   vyre_device_info info;
-  for (size_t i = 0; vyre_device_list(i, &info); i++) {
+  for (size_t i = 0; vyre_device_info_at(i, &info); i++) {
     CHECK_HAS(st.fix, info.backend);
   }
   CHECK_HAS(st.fix, "ref");
@@ -440,7 +440,7 @@ TEST(devices) {
   /* Best first, and those without a device last: ref is before null, which auto
    * never takes, and nothing that is there comes after it. */
   size_t ref = SIZE_MAX, null = SIZE_MAX;
-  for (size_t i = 0; vyre_device_list(i, &info); i++) {
+  for (size_t i = 0; vyre_device_info_at(i, &info); i++) {
     if (strcmp(info.name, "ref") == 0) ref = i;
     if (strcmp(info.name, "null") == 0) null = i;
     CHECK(null == SIZE_MAX || null == i || !info.is_available);
@@ -557,10 +557,10 @@ TEST(fuel_and_time) {
                              .input_count = 1,
                              .outputs = outputs,
                              .output_count = 1,
-                             .max_iterations = 1000};
+                             .max_loop_iterations = 1000};
   CHECK_OK(try_dispatch(text, &desc, &st), st);
   memset(y, 0, sizeof y);
-  desc.max_iterations = 999;
+  desc.max_loop_iterations = 999;
   CHECK_FAILS(try_dispatch(text, &desc, &st), st, VYRE_DISPATCH_FAILED,
               VYRE_KIND_OUT_OF_FUEL);
   CHECK_U64(status_number(&st, "line"), 5);
@@ -568,7 +568,7 @@ TEST(fuel_and_time) {
   static const char forever[] =
       "kernel k\nbuffer y : read_write u32[] @0;\n"
       "{ while (true) { y[0] += 1; } }\n";
-  desc.max_iterations = 0;
+  desc.max_loop_iterations = 0;
   desc.timeout_ns = 20000000;
   CHECK_FAILS(try_dispatch(forever, &desc, &st), st, VYRE_DISPATCH_FAILED,
               VYRE_KIND_TIMED_OUT);
@@ -646,7 +646,7 @@ static vyre_code whole_life(vyre_allocator allocator, vyre_status *st) {
   }
   if (code == VYRE_OK) code = vyre_dispatch(pipeline, &desc, st);
   if (code == VYRE_OK) CHECK(report.count >= 3);
-  vyre_check_report_finish(&report);
+  vyre_check_report_deinit(&report);
   vyre_pipeline_release(pipeline);
   vyre_device_release(device);
   vyre_module_release(module);

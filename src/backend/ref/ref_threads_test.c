@@ -73,7 +73,7 @@ static vyre_code dispatch(worker *w) {
   }
   vyre_code code = vyre_dispatch(w->pipeline, &desc, NULL);
   w->findings += report.count;
-  vyre_check_report_finish(&report);
+  vyre_check_report_deinit(&report);
   return code;
 }
 

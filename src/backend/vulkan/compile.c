@@ -258,7 +258,7 @@ void vk_pipeline_finish(vyre_pipeline *pipeline) {
 /* --- from a program ------------------------------------------------------------------*/
 
 static vyre_code spell(const vyre_pipeline *pipeline, vyre_arena *arena,
-                       const vyre__low_kernel **kernel,
+                       const vyre__lir_kernel **kernel,
                        vyre__spirv_module *module, bool for_people,
                        vyre_status *st) {
   vyre__target low;
@@ -266,14 +266,14 @@ static vyre_code spell(const vyre_pipeline *pipeline, vyre_arena *arena,
   vyre_program *inlined;
   vk_target_make((const vk_device *)pipeline->device, pipeline, &low, &spirv);
   spirv.names = for_people;
-  VYRE_TRY(vyre__lower(pipeline->program, &low, VYRE__PASS_CONTROL, arena,
-                       kernel, &inlined, st));
+  VYRE_TRY(vyre__lower(pipeline->program, &low, VYRE__PASS_LEGALIZE_CONTROL,
+                       arena, kernel, &inlined, st));
   return vyre__emit_spirv(*kernel, &spirv, arena, module, st);
 }
 
 static vyre_code compile_in(vk_pipeline *own, vyre_arena *arena,
                             vyre_status *st) {
-  const vyre__low_kernel *kernel;
+  const vyre__lir_kernel *kernel;
   vyre__spirv_module module;
   VYRE_TRY(spell(&own->base, arena, &kernel, &module, false, st));
   return vk_plan_build(kernel, &module, &own->base.arena, &own->plan, st);
@@ -284,7 +284,7 @@ vyre_code vk_pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
   vk_pipeline *own = (vk_pipeline *)pipeline;
   vyre_arena_init(&arena, pipeline->device->allocator);
   vyre_code code = compile_in(own, &arena, st);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return code == VYRE_OK ? make_ready(own, NULL, 0, st) : code;
 }
 
@@ -324,7 +324,7 @@ vyre_code vk_pipeline_print(vyre_pipeline *pipeline, const char *form,
                      "device 'vulkan' has no code in the form '%.60s'", form);
   }
   vyre_arena arena;
-  const vyre__low_kernel *kernel;
+  const vyre__lir_kernel *kernel;
   vyre__spirv_module module;
   vyre_arena_init(&arena, pipeline->device->allocator);
   vyre_code code = spell(pipeline, &arena, &kernel, &module, is_text, st);
@@ -339,6 +339,6 @@ vyre_code vk_pipeline_print(vyre_pipeline *pipeline, const char *form,
                      "the writer refused a module of %zu words",
                      module.word_count);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return code;
 }

@@ -235,36 +235,36 @@ static const char last[] =
 TEST(a_buffer_as_large_as_the_range_is_reached_to_its_end) {
   rig r;
   vyre_status st = {0};
-  vyre_resident y;
+  vyre_buffer y;
   uint32_t n = 5, got[2] = {0};
   rig_open(&r, last);
-  uint64_t most = vyre_device_capabilities(r.device)->max_buffer_bytes;
+  uint64_t most = vyre_device_get_caps(r.device)->max_buffer_bytes;
   if (most > (uint64_t)128 << 20) most = (uint64_t)128 << 20; /* is enough */
-  CHECK_OK(vyre_resident_create(r.device, most, &y, &st), st);
-  vyre_input in[] = {vyre_input_resident(y), vyre_input_bytes(&n, 4)};
-  vyre_output out[] = {vyre_output_resident(y)};
+  CHECK_OK(vyre_buffer_create(r.device, most, &y, &st), st);
+  vyre_input in[] = {vyre_input_buffer(y), vyre_input_bytes(&n, 4)};
+  vyre_output out[] = {vyre_output_buffer(y)};
   const vyre_dispatch_desc desc = {.inputs = in,
                                    .input_count = 2,
                                    .outputs = out,
                                    .output_count = 1,
                                    .grid = {1}};
   CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
-  CHECK_OK(vyre_resident_download(r.device, y, 0, &got[0], 4, &st), st);
-  CHECK_OK(vyre_resident_download(r.device, y, most - 4, &got[1], 4, &st), st);
+  CHECK_OK(vyre_buffer_download(r.device, y, 0, &got[0], 4, &st), st);
+  CHECK_OK(vyre_buffer_download(r.device, y, most - 4, &got[1], 4, &st), st);
   CHECK_U64(got[0], 5);
   CHECK_U64(got[1], most / 4 + 5);
-  CHECK_OK(vyre_resident_free(r.device, y, &st), st);
+  CHECK_OK(vyre_buffer_destroy(r.device, y, &st), st);
   rig_close(&r);
 }
 
 TEST(a_resident_buffer_beyond_the_range_is_refused_with_both_numbers) {
   rig r;
   vyre_status st = {0};
-  vyre_resident y;
+  vyre_buffer y;
   char text[32];
   rig_open(&r, last);
-  uint64_t most = vyre_device_capabilities(r.device)->max_buffer_bytes;
-  vyre_code code = vyre_resident_create(r.device, most + 4, &y, &st);
+  uint64_t most = vyre_device_get_caps(r.device)->max_buffer_bytes;
+  vyre_code code = vyre_buffer_create(r.device, most + 4, &y, &st);
   CHECK_U64(code, VYRE_INVALID_ARGUMENT);
   (void)snprintf(text, sizeof text, "%llu", (unsigned long long)most);
   CHECK_HAS(st.message, text);
@@ -280,7 +280,7 @@ TEST(bytes_of_the_host_beyond_the_range_are_refused_with_both_numbers) {
   vyre_status st = {0};
   char text[32];
   rig_open(&r, last);
-  uint64_t most = vyre_device_capabilities(r.device)->max_buffer_bytes;
+  uint64_t most = vyre_device_get_caps(r.device)->max_buffer_bytes;
   if (most <= (uint64_t)1 << 30) {
     size_t count = (size_t)most / 4 + 1;
     uint32_t *words = calloc(count, 4);
@@ -533,7 +533,7 @@ static const test_case all_cases[] = {
 int main(int argc, char **argv) {
   vyre_device_info info;
   bool is_there = false;
-  for (size_t i = 0; vyre_device_list(i, &info); i++) {
+  for (size_t i = 0; vyre_device_info_at(i, &info); i++) {
     if (strcmp(info.backend, device_name) != 0) continue;
     is_there = is_there || info.is_available;
     if (!info.is_available) printf("%s\n", info.note);

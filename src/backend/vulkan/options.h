@@ -8,13 +8,17 @@
 
 static const vyre__option vk_options[] = {
     {"staging", 0, 1,
-     "1: copies through memory of the host, as GPUs need it; 0: in place"},
-    {"fences", 0, 1, "1: waits by fences, also where there are timelines"},
-    {"push", 0, 1, "1: launch blocks as push constants; 0: in memory"},
-    {"most_ms", 1, 60000, "of one submission; longer dispatches go in parts"},
-    {"loop", 0, 2, "flags of loops: 1: the host's, 2: the device's to look at"},
-    {"numbers", VYRE_NUMBERS_NATIVE, VYRE_NUMBERS_SOFT,
-     "least form of floats: 1: fixed, 2: soft; 0: what the probe found"},
+     "1: copy through staging memory, as GPUs need; 0: map in place"},
+    {"force_fences", 0, 1,
+     "1: wait by fences even if the driver has timeline semaphores"},
+    {"push_constants", 0, 1,
+     "1: pass launch parameters as push constants; 0: in memory"},
+    {"max_submit_ms", 1, 60000,
+     "longest submission; longer dispatches are split"},
+    {"loop_check", 0, 2,
+     "flags of recorded loops: 1: read by the host, 2: by the device"},
+    {"float_mode", VYRE_FLOAT_MODE_NATIVE, VYRE_FLOAT_MODE_SOFT,
+     "minimum float mode: 1: corrected, 2: soft; 0: as the probe found"},
     {0}};
 
 #endif

@@ -16,7 +16,7 @@ static void *keep(vyre_arena *arena, const void *from, size_t count,
   return to;
 }
 
-vyre_code vk_plan_build(const vyre__low_kernel *k,
+vyre_code vk_plan_build(const vyre__lir_kernel *k,
                         const vyre__spirv_module *module, vyre_arena *arena,
                         vk_plan *out, vyre_status *st) {
   *out = (vk_plan){.descriptor_count = (uint32_t)module->descriptor_count,
@@ -58,9 +58,9 @@ static vyre__artifact describe(vk_plan *p, own_head *own) {
       .own = own,
       .own_size = sizeof *own,
       .arrays = {{&p->descriptors, &p->descriptor_count, sizeof *p->descriptors,
-                  VYRE__ARTIFACT_MOST},
+                  VYRE__ARTIFACT_MAX},
                  {&p->fields, &p->field_count, sizeof *p->fields,
-                  VYRE__ARTIFACT_MOST},
+                  VYRE__ARTIFACT_MAX},
                  {&p->words, &p->word_count, sizeof *p->words, MOST_WORDS}},
       .array_count = 3};
 }
@@ -83,7 +83,7 @@ static vyre_code check_own(const own_head *own, const vk_plan *p,
   if (own->push_bytes > VK_MOST_PUSHED || own->may_skip_fuel > 1) {
     return vyre__artifact_bad(st, "its constants", own->push_bytes);
   }
-  if (own->block_bytes > VYRE__ARTIFACT_MOST) {
+  if (own->block_bytes > VYRE__ARTIFACT_MAX) {
     return vyre__artifact_bad(st, "its launch block", own->block_bytes);
   }
   return p->word_count >= 5
@@ -100,7 +100,7 @@ static bool is_bool(const bool *value) {
 static bool is_descriptor(const vk_plan *p, uint32_t at) {
   const vyre__spirv_descriptor *d = &p->descriptors[at];
   if (d->what > VYRE__SPIRV_BLOCK || !is_bool(&d->is_uniform) ||
-      !is_bool(&d->is_written) || d->binding > VYRE__ARTIFACT_MOST ||
+      !is_bool(&d->is_written) || d->binding > VYRE__ARTIFACT_MAX ||
       (at > 0 && d->binding <= d[-1].binding)) {
     return false;
   }

@@ -28,7 +28,7 @@ typedef struct vk_plan {
 } vk_plan;
 
 /* Takes what it needs; lives in @p arena. Errors: VYRE_OUT_OF_MEMORY. */
-vyre_code vk_plan_build(const vyre__low_kernel *kernel,
+vyre_code vk_plan_build(const vyre__lir_kernel *kernel,
                         const vyre__spirv_module *module, vyre_arena *arena,
                         vk_plan *out, vyre_status *st);
 

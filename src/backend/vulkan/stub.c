@@ -33,13 +33,14 @@ const vyre__backend vyre__backend_vulkan = {
     .options =
         vk_options}; /* what is said of it is right or wrong all the same */
 
-vyre_code vyre_device_open_vulkan(vyre_context *context,
-                                  const vyre_vulkan *vulkan, vyre_device **out,
-                                  vyre_status *st) {
+vyre_code vyre_device_open_external_vulkan(vyre_context *context,
+                                           const vyre_vulkan_handles *vulkan,
+                                           vyre_device **out, vyre_status *st) {
   vyre__status_begin(st);
   (void)context;
   (void)vulkan;
-  if (!out) return vyre__null_argument(st, "vyre_device_open_vulkan", "out");
+  if (!out)
+    return vyre__null_argument(st, "vyre_device_open_external_vulkan", "out");
   *out = NULL;
   return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
                    "build it where the headers of Vulkan are: apt-get install "

@@ -10,49 +10,50 @@
 static const struct {
   uint8_t number, op;
 } decides[] = {
-    {VYRE__NUMBER_F32_NEG, VYRE__LOW_FNEG},
-    {VYRE__NUMBER_F32_ABS, VYRE__LOW_FABS},
-    {VYRE__NUMBER_F32_ADD, VYRE__LOW_FADD},
-    {VYRE__NUMBER_F32_SUB, VYRE__LOW_FSUB},
-    {VYRE__NUMBER_F32_MUL, VYRE__LOW_FMUL},
-    {VYRE__NUMBER_F32_DIV, VYRE__LOW_FDIV},
-    {VYRE__NUMBER_F32_SQRT, VYRE__LOW_FSQRT},
-    {VYRE__NUMBER_F32_FMA, VYRE__LOW_FMA},
-    {VYRE__NUMBER_F32_MIN, VYRE__LOW_FMIN},
-    {VYRE__NUMBER_F32_MAX, VYRE__LOW_FMAX},
-    {VYRE__NUMBER_F32_FLOOR, VYRE__LOW_FFLOOR},
-    {VYRE__NUMBER_F32_CEIL, VYRE__LOW_FCEIL},
-    {VYRE__NUMBER_F32_TRUNC, VYRE__LOW_FTRUNC},
-    {VYRE__NUMBER_F32_ROUND, VYRE__LOW_FROUND},
-    {VYRE__NUMBER_F32_RINT, VYRE__LOW_FRINT},
-    {VYRE__NUMBER_F32_EQ, VYRE__LOW_FEQ},
-    {VYRE__NUMBER_F32_NE, VYRE__LOW_FNE},
-    {VYRE__NUMBER_F32_LT, VYRE__LOW_FLT},
-    {VYRE__NUMBER_F32_LE, VYRE__LOW_FLE},
-    {VYRE__NUMBER_F32_TO_U32, VYRE__LOW_F_TO_U},
-    {VYRE__NUMBER_F32_TO_U64, VYRE__LOW_F_TO_U},
-    {VYRE__NUMBER_F32_TO_I32, VYRE__LOW_F_TO_S},
-    {VYRE__NUMBER_F32_TO_I64, VYRE__LOW_F_TO_S},
-    {VYRE__NUMBER_U32_TO_F32, VYRE__LOW_U_TO_F},
-    {VYRE__NUMBER_U64_TO_F32, VYRE__LOW_U_TO_F},
-    {VYRE__NUMBER_I32_TO_F32, VYRE__LOW_S_TO_F},
-    {VYRE__NUMBER_I64_TO_F32, VYRE__LOW_S_TO_F},
+    {VYRE__FLOAT_OP_F32_NEG, VYRE__LIR_FNEG},
+    {VYRE__FLOAT_OP_F32_ABS, VYRE__LIR_FABS},
+    {VYRE__FLOAT_OP_F32_ADD, VYRE__LIR_FADD},
+    {VYRE__FLOAT_OP_F32_SUB, VYRE__LIR_FSUB},
+    {VYRE__FLOAT_OP_F32_MUL, VYRE__LIR_FMUL},
+    {VYRE__FLOAT_OP_F32_DIV, VYRE__LIR_FDIV},
+    {VYRE__FLOAT_OP_F32_SQRT, VYRE__LIR_FSQRT},
+    {VYRE__FLOAT_OP_F32_FMA, VYRE__LIR_FMA},
+    {VYRE__FLOAT_OP_F32_MIN, VYRE__LIR_FMIN},
+    {VYRE__FLOAT_OP_F32_MAX, VYRE__LIR_FMAX},
+    {VYRE__FLOAT_OP_F32_FLOOR, VYRE__LIR_FFLOOR},
+    {VYRE__FLOAT_OP_F32_CEIL, VYRE__LIR_FCEIL},
+    {VYRE__FLOAT_OP_F32_TRUNC, VYRE__LIR_FTRUNC},
+    {VYRE__FLOAT_OP_F32_ROUND, VYRE__LIR_FROUND},
+    {VYRE__FLOAT_OP_F32_RINT, VYRE__LIR_FRINT},
+    {VYRE__FLOAT_OP_F32_EQ, VYRE__LIR_FEQ},
+    {VYRE__FLOAT_OP_F32_NE, VYRE__LIR_FNE},
+    {VYRE__FLOAT_OP_F32_LT, VYRE__LIR_FLT},
+    {VYRE__FLOAT_OP_F32_LE, VYRE__LIR_FLE},
+    {VYRE__FLOAT_OP_F32_TO_U32, VYRE__LIR_F_TO_U},
+    {VYRE__FLOAT_OP_F32_TO_U64, VYRE__LIR_F_TO_U},
+    {VYRE__FLOAT_OP_F32_TO_I32, VYRE__LIR_F_TO_S},
+    {VYRE__FLOAT_OP_F32_TO_I64, VYRE__LIR_F_TO_S},
+    {VYRE__FLOAT_OP_U32_TO_F32, VYRE__LIR_U_TO_F},
+    {VYRE__FLOAT_OP_U64_TO_F32, VYRE__LIR_U_TO_F},
+    {VYRE__FLOAT_OP_I32_TO_F32, VYRE__LIR_S_TO_F},
+    {VYRE__FLOAT_OP_I64_TO_F32, VYRE__LIR_S_TO_F},
 };
 
 /* What functions are computed from: f64 only where all of it is right. */
 static vyre__math_variant math_of(const vk_device *device,
-                                  const vyre_number_class *numbers) {
+                                  const vyre_float_op_info *numbers) {
   static const uint8_t used[] = {
-      VYRE__NUMBER_F64_ADD,    VYRE__NUMBER_F64_SUB,  VYRE__NUMBER_F64_MUL,
-      VYRE__NUMBER_F64_DIV,    VYRE__NUMBER_F64_SQRT, VYRE__NUMBER_F64_TO_F32,
-      VYRE__NUMBER_F32_TO_F64, VYRE__NUMBER_F64_LT};
+      VYRE__FLOAT_OP_F64_ADD,    VYRE__FLOAT_OP_F64_SUB,
+      VYRE__FLOAT_OP_F64_MUL,    VYRE__FLOAT_OP_F64_DIV,
+      VYRE__FLOAT_OP_F64_SQRT,   VYRE__FLOAT_OP_F64_TO_F32,
+      VYRE__FLOAT_OP_F32_TO_F64, VYRE__FLOAT_OP_F64_LT};
   if (!device->has.float64 || !device->has.int64) return VYRE__MATH_U32;
   for (size_t i = 0; i < sizeof used; i++) {
-    if (numbers[used[i]].form != VYRE_NUMBERS_NATIVE) return VYRE__MATH_U32;
+    if (numbers[used[i]].mode != VYRE_FLOAT_MODE_NATIVE) return VYRE__MATH_U32;
   }
-  return numbers[VYRE__NUMBER_F64_FMA].form == VYRE_NUMBERS_NATIVE
+  return numbers[VYRE__FLOAT_OP_F64_FMA].mode == VYRE_FLOAT_MODE_NATIVE
              ? VYRE__MATH_F64
-             : VYRE__MATH_F64_MUL;
+             : VYRE__MATH_F64_NOFMA;
 }
 
 /* Of f32 and f64, as bits; one that must be the same for other widths, too, is left
@@ -90,7 +91,7 @@ enum { LLVMPIPE_VECTOR = 16 };
 
 void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
                     vyre__target *low, vyre__spirv_target *spirv) {
-  const vyre_number_class *numbers = pipeline->numbers;
+  const vyre_float_op_info *numbers = pipeline->numbers;
   const vk_features *has = &device->has;
   uint32_t pushed = device->physical->properties.limits.maxPushConstantsSize;
   *low = (vyre__target){.no_f64 = !has->float64 || !has->int64,
@@ -101,7 +102,7 @@ void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
   memcpy(low->workgroup, pipeline->workgroup, sizeof low->workgroup);
   low->counts_rounds = pipeline->counts_rounds;
   for (size_t i = 0; i < sizeof decides / sizeof decides[0]; i++) {
-    uint8_t form = (uint8_t)numbers[decides[i].number].form;
+    uint8_t form = (uint8_t)numbers[decides[i].number].mode;
     uint8_t *to = &low->f32[decides[i].op];
     if (form > *to) *to = form;
   }
@@ -113,9 +114,10 @@ void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
       .int16 = has->int16,
       .int64 = has->int64,
       .float64 = has->float64,
-      .fma64 = numbers[VYRE__NUMBER_F64_FMA].form == VYRE_NUMBERS_NATIVE &&
-               numbers[VYRE__NUMBER_F64_FMA].tested > 0,
-      .whole64 = numbers[VYRE__NUMBER_F64_RINT].form == VYRE_NUMBERS_NATIVE,
+      .fma64 = numbers[VYRE__FLOAT_OP_F64_FMA].mode == VYRE_FLOAT_MODE_NATIVE &&
+               numbers[VYRE__FLOAT_OP_F64_FMA].tested > 0,
+      .whole64 =
+          numbers[VYRE__FLOAT_OP_F64_RINT].mode == VYRE_FLOAT_MODE_NATIVE,
       .buffer_atomics64 = has->buffer_atomics64,
       .shared_atomics64 = has->shared_atomics64,
       .vulkan_memory_model = has->memory_model,

@@ -52,9 +52,9 @@ static void pipeline_describe(const vyre_pipeline *pipeline,
   const vk_plan *plan = &((const vk_pipeline *)pipeline)->plan;
   out->has_launches = out->has_code = true;
   out->phase_count = plan->phase_count;
-  out->hidden_count =
+  out->spill_buffer_count =
       plan->buffer_count - (uint32_t)pipeline->program->buffer_count;
-  out->hidden_bytes = 4 * (uint64_t)plan->hidden_words;
+  out->spill_bytes = 4 * (uint64_t)plan->hidden_words;
   out->scratch_bytes = plan->shared_bytes;
   out->code_bytes = 4 * (uint64_t)plan->word_count;
 }
@@ -96,7 +96,7 @@ const vyre__backend vyre__backend_vulkan = {
     .buffer_read = vk_buffer_read,
     .run = vk_run,
     .run_many = vk_run_many,
-    .most_many = VYRE__MOST_STRETCH,
+    .most_many = VYRE__MAX_COMMAND_LIST,
     .piece_size = sizeof(vk_piece),
     .piece_run = vk_piece_run,
     .piece_finish = vk_piece_finish,

@@ -343,8 +343,8 @@ void vk_logical_forked(void); /* as vk_instance_forked */
 void vk_forks_watch(void);
 void vk_forks_enter(vk_device *device);
 void vk_forks_leave(vk_device *device);
-struct vyre_vulkan;
-vyre_code vk_bring(vk_device *device, const struct vyre_vulkan *from,
+struct vyre_vulkan_handles;
+vyre_code vk_bring(vk_device *device, const struct vyre_vulkan_handles *from,
                    vyre_status *st);
 void vk_device_finish(vyre_device *device);
 
@@ -464,14 +464,14 @@ typedef struct vk_part {
 /* The dispatches of a launch, one after the other: phases as the host's steps say,
  * each in tiles of at most `most` workgroups. */
 typedef struct vk_tiles {
-  vyre__walk walk;
+  vyre__host_schedule walk;
   uint32_t grid[3], most[3], at[3], last[3];
   uint32_t phase;
   bool has_begun; /* with the first of all */
   bool is_over;
 } vk_tiles;
 
-/* @p values: room as vyre__walk_begin wants it. */
+/* @p values: room as vyre__host_schedule_begin wants it. */
 vk_tiles vk_tiles_begin(const vk_pipeline *pipeline, const vyre__launch *launch,
                         uint64_t *values);
 /* The next one, of at most @p groups workgroups, if it is not over; loop values are
@@ -659,13 +659,15 @@ bool vk_hazards_init(vk_hazards *hazards, size_t views, vyre_arena *arena);
 void vk_hazards_reset(vk_hazards *hazards);
 /* Whether it can be in the same submission, and then whether a barrier goes before
  * it: after one, vk_hazards_pass. */
-bool vk_hazards_admit(const vk_hazards *hazards, const vyre__piece_item *item,
-                      bool is_first);
+bool vk_hazards_admit(const vk_hazards *hazards,
+                      const vyre__command_list_item *item, bool is_first);
 /* Whether it cannot only since nothing is known of how long they take. */
-bool vk_hazards_guess(const vk_hazards *hazards, const vyre__piece_item *item);
-bool vk_hazards_meet(const vk_hazards *hazards, const vyre__piece_item *item);
+bool vk_hazards_guess(const vk_hazards *hazards,
+                      const vyre__command_list_item *item);
+bool vk_hazards_meet(const vk_hazards *hazards,
+                     const vyre__command_list_item *item);
 void vk_hazards_pass(vk_hazards *hazards);
-void vk_hazards_note(vk_hazards *hazards, const vyre__piece_item *item);
+void vk_hazards_note(vk_hazards *hazards, const vyre__command_list_item *item);
 /* Whether the launch can be recorded before it is run. */
 bool vk_is_simple(const vyre__launch *launch);
 /* Whether bytes of the host that are recorded with it are written by one that was
@@ -737,22 +739,23 @@ typedef struct vk_loop {
 } vk_loop;
 
 typedef struct vk_piece {
-  vyre__piece base;
+  vyre__command_list base;
   vk_take takes[VK_TAKES];
   uint32_t current;
   uint64_t clock;
   vk_loop loop;
 } vk_piece;
 
-vyre_code vk_piece_run(vyre__piece *piece, size_t *done, vyre_status *st);
-void vk_piece_finish(vyre__piece *piece);
-vyre_code vk_piece_loop(vyre__piece *piece, vyre__piece_loop *loop,
-                        vyre_status *st);
+vyre_code vk_piece_run(vyre__command_list *piece, size_t *done,
+                       vyre_status *st);
+void vk_piece_finish(vyre__command_list *piece);
+vyre_code vk_piece_loop(vyre__command_list *piece,
+                        vyre__command_list_loop *loop, vyre_status *st);
 void vk_loop_clear(vk_device *device, vk_loop *loop);
 
 /* Of a take whose jobs are there: moves for what is bound, and doing them. */
 bool vk_take_make_room(vk_take *take);
-void vk_take_settle(vk_take *take, const vyre__piece *piece);
+void vk_take_settle(vk_take *take, const vyre__command_list *piece);
 vyre_code vk_take_fill(const vk_take *take, const vk_segment *segment,
                        vyre_status *st);
 vyre_code vk_take_collect(const vk_take *take, const vk_segment *segment,
@@ -771,7 +774,7 @@ typedef struct vk_memo {
   uint32_t count;    /* launches */
   uint64_t *words;
   size_t word_count, word_capacity;
-  vyre__piece_item *items;
+  vyre__command_list_item *items;
   size_t item_capacity;
   vk_piece piece;
 } vk_memo;

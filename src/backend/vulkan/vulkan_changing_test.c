@@ -30,9 +30,10 @@ enum { SCALAR, INDEXED, ROUNDS, FALL, KERNELS = ROUNDS + 1 };
 
 enum { N = 192, GROUPS = 8, BEFORE = 3, AFTER = 5, ELEMENTS = 4 };
 
-static const char *const ways[] = {"vulkan.push=0", "vulkan.push=1",
-                                   "vulkan.push=0,vulkan.staging=1",
-                                   "vulkan.push=1,vulkan.staging=1"};
+static const char *const ways[] = {"vulkan.push_constants=0",
+                                   "vulkan.push_constants=1",
+                                   "vulkan.push_constants=0,vulkan.staging=1",
+                                   "vulkan.push_constants=1,vulkan.staging=1"};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
 /* --- bytes that change ----------------------------------------------------------------*/
@@ -57,7 +58,7 @@ static void on_call(void) {
 typedef struct scene {
   vk_rig r;
   uint32_t host[ELEMENTS], y[N];
-  vyre_resident resident, number;
+  vyre_buffer resident, number;
   bool is_resident;
   vyre_input in[2];
   vyre_output out;
@@ -69,9 +70,9 @@ static void scene_open(scene *s, int way) {
   memset(s, 0, sizeof *s);
   vk_rig_open(&s->r, ways[way]);
   vk_rig_compile(&s->r, kernels);
-  CHECK_OK(vyre_resident_create(s->r.device, sizeof s->host, &s->resident, &st),
+  CHECK_OK(vyre_buffer_create(s->r.device, sizeof s->host, &s->resident, &st),
            st);
-  CHECK_OK(vyre_resident_create(s->r.device, 4, &s->number, &st), st);
+  CHECK_OK(vyre_buffer_create(s->r.device, 4, &s->number, &st), st);
   vk_seen.called = on_call;
 }
 
@@ -88,12 +89,13 @@ static bool scene_bind(scene *s, bool is_resident) {
   change.q = s->host;
   s->in[0] = vyre_input_bytes(s->host, sizeof s->host);
   if (is_resident) {
-    s->in[0] = vyre_input_resident(s->resident);
-    vyre__resident_slot *slot;
-    CHECK_OK(vyre__resident_acquire(s->r.device, s->resident, &slot, &st), st);
+    s->in[0] = vyre_input_buffer(s->resident);
+    vyre__device_buffer *slot;
+    CHECK_OK(vyre__device_buffer_acquire(s->r.device, s->resident, &slot, &st),
+             st);
     change.q = (volatile uint32_t *)(void *)((const vk_buffer *)slot->buffer)
                    ->range.host;
-    vyre__resident_drop(s->r.device, slot);
+    vyre__device_buffer_release(s->r.device, slot);
   }
   s->in[1] = vyre_input_bytes(s->y, sizeof s->y);
   s->out = vyre_output_bytes(s->y, sizeof s->y);
@@ -155,11 +157,12 @@ static void by_batch(scene *s, int kernel) {
   memcpy(s->y, more[0], sizeof s->y);
 }
 
-static vyre_place fixed(vyre_recording *rec, const vyre_resource *what) {
+static vyre_slot_range fixed(vyre_recording *rec,
+                             const vyre_slot_binding *what) {
   uint32_t slot;
   vyre_status st = {0};
-  CHECK_OK(vyre_recording_fixed(rec, what, &slot, &st), st);
-  return vyre_place_slot(slot);
+  CHECK_OK(vyre_recording_add_fixed_slot(rec, what, &slot, &st), st);
+  return vyre_slot_range_all(slot);
 }
 
 /* Two launches, or one in a loop of one round; replayed, once more after a change. */
@@ -167,14 +170,14 @@ static void by_recording(scene *s, int kernel, bool loops) {
   vyre_status st = {0};
   vyre_recording *rec;
   CHECK_OK(vyre_recording_create(s->r.device, &rec, &st), st);
-  vyre_place q = fixed(
+  vyre_slot_range q = fixed(
       rec, s->is_resident
-               ? &(vyre_resource){.resident = s->resident}
-               : &(vyre_resource){.data = s->host, .size = sizeof s->host});
-  vyre_place y =
-      fixed(rec, &(vyre_resource){.data = s->y, .size = sizeof s->y});
-  vyre_place n = fixed(rec, &(vyre_resource){.resident = s->number});
-  const vyre_place in[] = {q, y};
+               ? &(vyre_slot_binding){.buffer = s->resident}
+               : &(vyre_slot_binding){.data = s->host, .size = sizeof s->host});
+  vyre_slot_range y =
+      fixed(rec, &(vyre_slot_binding){.data = s->y, .size = sizeof s->y});
+  vyre_slot_range n = fixed(rec, &(vyre_slot_binding){.buffer = s->number});
+  const vyre_slot_range in[] = {q, y};
   const vyre_recorded_dispatch work = {.inputs = in,
                                        .input_count = 2,
                                        .outputs = &y,
@@ -185,15 +188,16 @@ static void by_recording(scene *s, int kernel, bool loops) {
                                        .outputs = &n,
                                        .output_count = 1,
                                        .grid = {1, 1, 1}};
-  if (loops) CHECK_OK(vyre_recording_while(rec, n, 9, 3, &st), st);
-  CHECK_OK(vyre_recording_dispatch(rec, s->r.pipelines[kernel], &work, &st),
+  if (loops) CHECK_OK(vyre_recording_begin_while(rec, n, 9, 3, &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(rec, s->r.pipelines[kernel], &work, &st),
            st);
-  CHECK_OK(vyre_recording_dispatch(rec, s->r.pipelines[FALL], &less, &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(rec, s->r.pipelines[FALL], &less, &st),
+           st);
   if (loops) CHECK_OK(vyre_recording_end_while(rec, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
   for (int i = 0; i < 2; i++) {
     uint32_t one = 1;
-    CHECK_OK(vyre_resident_upload(s->r.device, s->number, 0, &one, 4, &st), st);
+    CHECK_OK(vyre_buffer_upload(s->r.device, s->number, 0, &one, 4, &st), st);
     CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
   }
   vyre_recording_release(rec);

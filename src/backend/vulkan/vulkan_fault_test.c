@@ -19,7 +19,7 @@ typedef struct story {
   vyre_device *device;
   vyre_module *module;
   vyre_pipeline *add, *rounds;
-  vyre_resident x, y, z;
+  vyre_buffer x, y, z;
   vyre_recording *rec;
   uint32_t data[N], sum[N];
 } story;
@@ -57,18 +57,17 @@ static vyre_code dispatch(story *s, vyre_status *st) {
 }
 
 static vyre_code residents(story *s, vyre_status *st) {
-  vyre_resident *all[] = {&s->x, &s->y, &s->z};
+  vyre_buffer *all[] = {&s->x, &s->y, &s->z};
   for (int i = 0; i < 3; i++) {
-    vyre_code code =
-        vyre_resident_create(s->device, sizeof s->data, all[i], st);
+    vyre_code code = vyre_buffer_create(s->device, sizeof s->data, all[i], st);
     if (code != VYRE_OK) return code;
   }
   vyre_code code =
-      vyre_resident_upload(s->device, s->x, 0, s->data, sizeof s->data, st);
+      vyre_buffer_upload(s->device, s->x, 0, s->data, sizeof s->data, st);
   if (code != VYRE_OK) return code;
-  vyre_input in[2][2] = {{{.resident = s->x}, {.resident = s->y}},
-                         {{.resident = s->x}, {.resident = s->z}}};
-  vyre_output out[2] = {{.resident = s->y}, {.resident = s->z}};
+  vyre_input in[2][2] = {{{.buffer = s->x}, {.buffer = s->y}},
+                         {{.buffer = s->x}, {.buffer = s->z}}};
+  vyre_output out[2] = {{.buffer = s->y}, {.buffer = s->z}};
   vyre_dispatch_desc items[2];
   for (int i = 0; i < 2; i++) {
     items[i] = (vyre_dispatch_desc){.inputs = in[i],
@@ -88,22 +87,25 @@ static vyre_code residents(story *s, vyre_status *st) {
 static vyre_code record(story *s, vyre_status *st) {
   uint32_t x, y, z;
   TRY(vyre_recording_create(s->device, &s->rec, st));
-  TRY(vyre_recording_slot(s->rec, "x", 0, &x, st));
-  TRY(vyre_recording_slot(s->rec, "y", 0, &y, st));
-  TRY(vyre_recording_slot(s->rec, "z", 0, &z, st));
-  vyre_place in[] = {vyre_place_slot(x), vyre_place_slot(y)};
+  TRY(vyre_recording_add_slot(s->rec, "x", 0, &x, st));
+  TRY(vyre_recording_add_slot(s->rec, "y", 0, &y, st));
+  TRY(vyre_recording_add_slot(s->rec, "z", 0, &z, st));
+  vyre_slot_range in[] = {vyre_slot_range_all(x), vyre_slot_range_all(y)};
   vyre_recorded_dispatch one = {
       .inputs = in, .input_count = 2, .outputs = &in[1], .output_count = 1};
-  TRY(vyre_recording_dispatch(s->rec, s->add, &one, st));
-  TRY(vyre_recording_copy(s->rec, in[1], vyre_place_slot(z), st));
-  TRY(vyre_recording_dispatch(s->rec, s->add, &one, st));
-  TRY(vyre_recording_finish(s->rec, st));
-  TRY(vyre_recording_bind(s->rec, x, &(vyre_resource){.resident = s->x}, st));
-  TRY(vyre_recording_bind(s->rec, y, &(vyre_resource){.resident = s->y}, st));
-  TRY(vyre_recording_bind(s->rec, z, &(vyre_resource){.resident = s->z}, st));
+  TRY(vyre_recording_add_dispatch(s->rec, s->add, &one, st));
+  TRY(vyre_recording_add_copy(s->rec, in[1], vyre_slot_range_all(z), st));
+  TRY(vyre_recording_add_dispatch(s->rec, s->add, &one, st));
+  TRY(vyre_recording_seal(s->rec, st));
+  TRY(vyre_recording_bind_slot(s->rec, x, &(vyre_slot_binding){.buffer = s->x},
+                               st));
+  TRY(vyre_recording_bind_slot(s->rec, y, &(vyre_slot_binding){.buffer = s->y},
+                               st));
+  TRY(vyre_recording_bind_slot(s->rec, z, &(vyre_slot_binding){.buffer = s->z},
+                               st));
   TRY(vyre_recording_replay(s->rec, NULL, NULL, st));
   uint32_t got[N];
-  TRY(vyre_resident_download(s->device, s->z, 0, got, sizeof got, st));
+  TRY(vyre_buffer_download(s->device, s->z, 0, got, sizeof got, st));
   for (uint32_t i = 0; i < N; i++) CHECK_U64(got[i], UINT64_C(2) * i);
   return VYRE_OK;
 }
@@ -176,7 +178,8 @@ TEST(out_of_device_memory_at_every_call) {
 }
 
 TEST(out_of_host_memory_at_every_call) {
-  sweep(VK_ERROR_OUT_OF_HOST_MEMORY, "vulkan.fences=1", VYRE_OUT_OF_MEMORY);
+  sweep(VK_ERROR_OUT_OF_HOST_MEMORY, "vulkan.force_fences=1",
+        VYRE_OUT_OF_MEMORY);
 }
 
 TEST(out_of_device_memory_where_bytes_are_staged) {
@@ -226,7 +229,8 @@ static const struct {
      VYRE_OUT_OF_MEMORY, false},
 };
 
-static const char *const ways[] = {"", "vulkan.fences=1", "vulkan.staging=1"};
+static const char *const ways[] = {"", "vulkan.force_fences=1",
+                                   "vulkan.staging=1"};
 
 static void fail_once(unsigned which, const char *options) {
   static story s;

@@ -65,10 +65,10 @@ static void batch_cut(cut_scene *s, int kernel, size_t count) {
   enum { ITEMS = 9 };
   vyre_status st = {0};
   vyre_dispatch_desc items[ITEMS];
-  vyre_resident y;
-  CHECK_OK(vyre_resident_create(s->r.device, count * 4, &y, &st), st);
-  vyre_input in = vyre_input_resident(y);
-  vyre_output out = vyre_output_resident(y);
+  vyre_buffer y;
+  CHECK_OK(vyre_buffer_create(s->r.device, count * 4, &y, &st), st);
+  vyre_input in = vyre_input_buffer(y);
+  vyre_output out = vyre_output_buffer(y);
   for (int i = 0; i < ITEMS; i++) {
     items[i] = s->desc;
     items[i].inputs = &in;
@@ -76,11 +76,10 @@ static void batch_cut(cut_scene *s, int kernel, size_t count) {
   }
   for (uint32_t i = 1; i < 4; i++) {
     CHECK_OK(vyre_submit(s->r.pipelines[kernel], items, ITEMS, NULL, &st), st);
-    CHECK_OK(vyre_resident_download(s->r.device, y, 0, s->y, count * 4, &st),
-             st);
+    CHECK_OK(vyre_buffer_download(s->r.device, y, 0, s->y, count * 4, &st), st);
     check_ids(s, count, ITEMS * i);
   }
-  CHECK_OK(vyre_resident_free(s->r.device, y, &st), st);
+  CHECK_OK(vyre_buffer_destroy(s->r.device, y, &st), st);
 }
 
 static void replay_cut(cut_scene *s, int kernel, size_t count) {
@@ -88,11 +87,11 @@ static void replay_cut(cut_scene *s, int kernel, size_t count) {
   vyre_recording *rec;
   uint32_t slot;
   CHECK_OK(vyre_recording_create(s->r.device, &rec, &st), st);
-  CHECK_OK(
-      vyre_recording_fixed(
-          rec, &(vyre_resource){.data = s->y, .size = count * 4}, &slot, &st),
-      st);
-  vyre_place y = vyre_place_slot(slot);
+  CHECK_OK(vyre_recording_add_fixed_slot(
+               rec, &(vyre_slot_binding){.data = s->y, .size = count * 4},
+               &slot, &st),
+           st);
+  vyre_slot_range y = vyre_slot_range_all(slot);
   vyre_recorded_dispatch d = {
       .inputs = &y,
       .input_count = 1,
@@ -100,9 +99,10 @@ static void replay_cut(cut_scene *s, int kernel, size_t count) {
       .output_count = 1,
       .grid = {s->desc.grid[0], s->desc.grid[1], s->desc.grid[2]}};
   for (int i = 0; i < 2; i++) {
-    CHECK_OK(vyre_recording_dispatch(rec, s->r.pipelines[kernel], &d, &st), st);
+    CHECK_OK(vyre_recording_add_dispatch(rec, s->r.pipelines[kernel], &d, &st),
+             st);
   }
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
   for (int i = 0; i < 3; i++) {
     memset(s->y, 0, sizeof s->y);
     CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
@@ -114,7 +114,8 @@ static void replay_cut(cut_scene *s, int kernel, size_t count) {
 TEST(every_workgroup_of_a_grid_that_is_cut_runs_once) {
   static const uint32_t grids[][3] = {{8, 8, 8}, {9, 2, 1},  {9, 3, 1},
                                       {1, 9, 3}, {1, 20, 7}, {9, 150, 1}};
-  static const char *const ways[] = {"", "vulkan.staging=1,vulkan.push=1"};
+  static const char *const ways[] = {
+      "", "vulkan.staging=1,vulkan.push_constants=1"};
   static cut_scene s;
   for (int w = 0; w < 2; w++) {
     vk_rig_open(&s.r, ways[w]);
@@ -151,30 +152,32 @@ TEST(every_workgroup_of_a_grid_that_is_cut_runs_once) {
 /* put writes n, by which the next one counts its rounds, or which it adds; n is resident,
  * or of the host. */
 TEST(what_a_launch_is_recorded_with_may_come_from_the_one_before) {
-  static const char *const ways[] = {"", "vulkan.staging=1", "vulkan.push=1",
-                                     "vulkan.push=1,vulkan.staging=1"};
+  static const char *const ways[] = {
+      "", "vulkan.staging=1", "vulkan.push_constants=1",
+      "vulkan.push_constants=1,vulkan.staging=1"};
   for (int w = 0; w < 16; w++) {
     vk_rig r;
     vyre_status st = {0};
     vyre_recording *rec;
-    vyre_resident n, y;
+    vyre_buffer n, y;
     uint32_t slots[3], v = 0, host_n = 0, zero[16] = {0}, got[16];
     bool is_host = w & 4, counts = w & 8;
     vk_rig_open(&r, ways[w & 3]);
     vk_rig_compile(&r, kernels);
-    CHECK_OK(vyre_resident_create(r.device, 4, &n, &st), st);
-    CHECK_OK(vyre_resident_create(r.device, sizeof got, &y, &st), st);
+    CHECK_OK(vyre_buffer_create(r.device, 4, &n, &st), st);
+    CHECK_OK(vyre_buffer_create(r.device, sizeof got, &y, &st), st);
     CHECK_OK(vyre_recording_create(r.device, &rec, &st), st);
-    const vyre_resource all[] = {
+    const vyre_slot_binding all[] = {
         {.data = &v, .size = 4},
-        is_host ? (vyre_resource){.data = &host_n, .size = 4}
-                : (vyre_resource){.resident = n},
-        {.resident = y}};
+        is_host ? (vyre_slot_binding){.data = &host_n, .size = 4}
+                : (vyre_slot_binding){.buffer = n},
+        {.buffer = y}};
     for (int i = 0; i < 3; i++) {
-      CHECK_OK(vyre_recording_fixed(rec, &all[i], &slots[i], &st), st);
+      CHECK_OK(vyre_recording_add_fixed_slot(rec, &all[i], &slots[i], &st), st);
     }
-    vyre_place from = vyre_place_slot(slots[0]), to = vyre_place_slot(slots[1]),
-               in[] = {vyre_place_slot(slots[2]), to};
+    vyre_slot_range from = vyre_slot_range_all(slots[0]),
+                    to = vyre_slot_range_all(slots[1]),
+                    in[] = {vyre_slot_range_all(slots[2]), to};
     vyre_recorded_dispatch put = {.inputs = &from,
                                   .input_count = 1,
                                   .outputs = &to,
@@ -184,17 +187,15 @@ TEST(what_a_launch_is_recorded_with_may_come_from_the_one_before) {
                                   .input_count = 2,
                                   .outputs = in,
                                   .output_count = 1};
-    CHECK_OK(vyre_recording_dispatch(rec, r.pipelines[PUT], &put, &st), st);
-    CHECK_OK(vyre_recording_dispatch(rec, r.pipelines[counts ? ROUNDS : SCALE],
-                                     &use, &st),
+    CHECK_OK(vyre_recording_add_dispatch(rec, r.pipelines[PUT], &put, &st), st);
+    CHECK_OK(vyre_recording_add_dispatch(
+                 rec, r.pipelines[counts ? ROUNDS : SCALE], &use, &st),
              st);
-    CHECK_OK(vyre_recording_finish(rec, &st), st);
+    CHECK_OK(vyre_recording_seal(rec, &st), st);
     for (v = 3; v < 9; v++) {
-      CHECK_OK(vyre_resident_upload(r.device, y, 0, zero, sizeof zero, &st),
-               st);
+      CHECK_OK(vyre_buffer_upload(r.device, y, 0, zero, sizeof zero, &st), st);
       CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
-      CHECK_OK(vyre_resident_download(r.device, y, 0, got, sizeof got, &st),
-               st);
+      CHECK_OK(vyre_buffer_download(r.device, y, 0, got, sizeof got, &st), st);
       for (int i = 0; i < 16; i++) CHECK_U64(got[i], v);
     }
     vyre_recording_release(rec);
@@ -207,9 +208,9 @@ TEST(a_launch_that_cannot_be_recorded_fails_at_its_turn) {
   vk_rig r;
   vyre_status st = {0};
   vyre_recording *rec;
-  vyre_resident n[2];
+  vyre_buffer n[2];
   uint32_t slots[4], v = 9, x[4] = {1, 2, 3, 4}, y[4];
-  vk_rig_open(&r, "vulkan.most_ms=60000");
+  vk_rig_open(&r, "vulkan.max_submit_ms=60000");
   vk_rig_compile(&r, kernels);
   vyre_input in = vyre_input_bytes(x, 16);
   vyre_output out = vyre_output_bytes(y, 16);
@@ -221,25 +222,28 @@ TEST(a_launch_that_cannot_be_recorded_fails_at_its_turn) {
   CHECK_OK(vyre_dispatch(r.pipelines[KEEP], &one, &st), st); /* is measured */
   CHECK_OK(vyre_recording_create(r.device, &rec, &st), st);
   for (int i = 0; i < 2; i++) {
-    CHECK_OK(vyre_resident_create(r.device, 4, &n[i], &st), st);
-    CHECK_OK(vyre_recording_fixed(rec, &(vyre_resource){.resident = n[i]},
-                                  &slots[i], &st),
+    CHECK_OK(vyre_buffer_create(r.device, 4, &n[i], &st), st);
+    CHECK_OK(vyre_recording_add_fixed_slot(
+                 rec, &(vyre_slot_binding){.buffer = n[i]}, &slots[i], &st),
              st);
   }
-  CHECK_OK(vyre_recording_fixed(rec, &(vyre_resource){.data = &v, .size = 4},
-                                &slots[2], &st),
-           st);
-  CHECK_OK(vyre_recording_fixed(rec, &(vyre_resource){.data = x, .size = 16},
-                                &slots[3], &st),
-           st);
+  CHECK_OK(
+      vyre_recording_add_fixed_slot(
+          rec, &(vyre_slot_binding){.data = &v, .size = 4}, &slots[2], &st),
+      st);
+  CHECK_OK(
+      vyre_recording_add_fixed_slot(
+          rec, &(vyre_slot_binding){.data = x, .size = 16}, &slots[3], &st),
+      st);
   uint32_t kept;
-  CHECK_OK(vyre_recording_fixed(rec, &(vyre_resource){.data = y, .size = 16},
-                                &kept, &st),
+  CHECK_OK(vyre_recording_add_fixed_slot(
+               rec, &(vyre_slot_binding){.data = y, .size = 16}, &kept, &st),
            st);
-  vyre_place from = vyre_place_slot(slots[2]), wide = vyre_place_slot(slots[3]),
-             far = vyre_place_slot(kept);
+  vyre_slot_range from = vyre_slot_range_all(slots[2]),
+                  wide = vyre_slot_range_all(slots[3]),
+                  far = vyre_slot_range_all(kept);
   for (int i = 0; i < 3; i++) {
-    vyre_place to = vyre_place_slot(slots[i < 2 ? i : 0]);
+    vyre_slot_range to = vyre_slot_range_all(slots[i < 2 ? i : 0]);
     vyre_recorded_dispatch put = {.inputs = &from,
                                   .input_count = 1,
                                   .outputs = &to,
@@ -250,11 +254,11 @@ TEST(a_launch_that_cannot_be_recorded_fails_at_its_turn) {
                                    .outputs = &far,
                                    .output_count = 1,
                                    .grid = {40000}};
-    CHECK_OK(vyre_recording_dispatch(rec, r.pipelines[i < 2 ? PUT : KEEP],
-                                     i < 2 ? &put : &keep, &st),
+    CHECK_OK(vyre_recording_add_dispatch(rec, r.pipelines[i < 2 ? PUT : KEEP],
+                                         i < 2 ? &put : &keep, &st),
              st);
   }
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
   for (v = 5; v < 8; v++) {
     CHECK_FAILS(vyre_recording_replay(rec, NULL, NULL, &st), st,
                 VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE);
@@ -262,7 +266,7 @@ TEST(a_launch_that_cannot_be_recorded_fails_at_its_turn) {
     st = (vyre_status){0};
     for (int i = 0; i < 2; i++) {
       uint32_t got;
-      CHECK_OK(vyre_resident_download(r.device, n[i], 0, &got, 4, &st), st);
+      CHECK_OK(vyre_buffer_download(r.device, n[i], 0, &got, 4, &st), st);
       CHECK_U64(got, v);
     }
   }
@@ -276,7 +280,7 @@ enum { ITEMS = 20, LENGTH = 40 };
 
 typedef struct batch_scene {
   vk_rig *r;
-  vyre_resident y[ITEMS];
+  vyre_buffer y[ITEMS];
   uint32_t step;
   vyre_input in[ITEMS][2];
   vyre_output out[ITEMS];
@@ -288,12 +292,11 @@ static void batch_make(batch_scene *s, vk_rig *r) {
   vyre_status st = {0};
   *s = (batch_scene){.r = r};
   for (int i = 0; i < ITEMS; i++) {
-    CHECK_OK(
-        vyre_resident_create(r->device, UINT64_C(4) * LENGTH, &s->y[i], &st),
-        st);
-    s->in[i][0] = vyre_input_resident(s->y[i]);
+    CHECK_OK(vyre_buffer_create(r->device, UINT64_C(4) * LENGTH, &s->y[i], &st),
+             st);
+    s->in[i][0] = vyre_input_buffer(s->y[i]);
     s->in[i][1] = vyre_input_bytes(&s->step, 4);
-    s->out[i] = vyre_output_resident(s->y[i]);
+    s->out[i] = vyre_output_buffer(s->y[i]);
     s->items[i] = (vyre_dispatch_desc){.inputs = s->in[i],
                                        .input_count = 2,
                                        .outputs = &s->out[i],
@@ -305,8 +308,8 @@ static void batch_make(batch_scene *s, vk_rig *r) {
 static bool batch_is(const batch_scene *s, int item, uint32_t want) {
   uint32_t got[LENGTH];
   vyre_status st = {0};
-  if (vyre_resident_download(s->r->device, s->y[item], 0, got, sizeof got,
-                             &st) != VYRE_OK) {
+  if (vyre_buffer_download(s->r->device, s->y[item], 0, got, sizeof got, &st) !=
+      VYRE_OK) {
     return false;
   }
   for (int i = 0; i < LENGTH; i++) {
@@ -322,7 +325,8 @@ static bool batch_submit(batch_scene *s, vyre_pipeline *pipeline) {
 
 /* Bytes of the host, one binding and the pipeline change between the same batches. */
 TEST(a_batch_that_came_before_is_not_taken_for_another) {
-  static const char *const ways[] = {"", "vulkan.staging=1", "vulkan.push=1"};
+  static const char *const ways[] = {"", "vulkan.staging=1",
+                                     "vulkan.push_constants=1"};
   static batch_scene s;
   for (int w = 0; w < 3; w++) {
     vk_rig r;
@@ -335,12 +339,12 @@ TEST(a_batch_that_came_before_is_not_taken_for_another) {
       s.step = turn / 3;
       if (turn % 10 == 7) { /* another buffer in the place of one */
         int item = (int)(turn % ITEMS);
-        CHECK_OK(vyre_resident_free(r.device, s.y[item], &st), st);
-        CHECK_OK(vyre_resident_create(r.device, UINT64_C(4) * LENGTH,
-                                      &s.y[item], &st),
-                 st);
-        s.in[item][0] = vyre_input_resident(s.y[item]);
-        s.out[item] = vyre_output_resident(s.y[item]);
+        CHECK_OK(vyre_buffer_destroy(r.device, s.y[item], &st), st);
+        CHECK_OK(
+            vyre_buffer_create(r.device, UINT64_C(4) * LENGTH, &s.y[item], &st),
+            st);
+        s.in[item][0] = vyre_input_buffer(s.y[item]);
+        s.out[item] = vyre_output_buffer(s.y[item]);
         want[item] = 0;
       }
       if (turn % 10 == 5) { /* the kernel once more, from its text */
@@ -376,7 +380,7 @@ static const struct {
   uint64_t timeout_ns;
   unsigned least, most; /* submissions */
 } firsts[] = {{"", 0, 1, 1},
-              {"vulkan.most_ms=1", 0, 2, 4},
+              {"vulkan.max_submit_ms=1", 0, 2, 4},
               {"", UINT64_C(60000000000), 2, 4}};
 
 TEST(the_first_submission_of_a_kernel_is_small_where_time_is_short) {
@@ -409,7 +413,7 @@ TEST(the_first_submission_of_a_kernel_is_small_where_time_is_short) {
  * was measured does, and all are one submission again. */
 TEST(the_first_submission_of_many_is_small_where_time_is_short) {
   static batch_scene s;
-  static const char *const ways[] = {"vulkan.most_ms=20", ""};
+  static const char *const ways[] = {"vulkan.max_submit_ms=20", ""};
   for (int w = 0; w < 2; w++) {
     vk_rig r;
     vk_rig_open(&r, ways[w]);

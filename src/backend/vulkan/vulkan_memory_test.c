@@ -19,7 +19,7 @@ enum { ADD, EVEN };
 
 static const char staged[] = "vulkan.staging=1";
 static const char *const ways[] = {"", staged,
-                                   "vulkan.staging=1,vulkan.fences=1"};
+                                   "vulkan.staging=1,vulkan.force_fences=1"};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
 static unsigned char byte_at(size_t i, unsigned seed) {
@@ -52,21 +52,21 @@ TEST(bytes_of_every_size_get_there_and_back) {
     vk_rig_open(&r, ways[w]);
     for (size_t i = 0; i < sizeof transfers / sizeof transfers[0]; i++) {
       vyre_status st = {0};
-      vyre_resident x;
+      vyre_buffer x;
       size_t size = transfers[i].size, all = size + 32;
       uint64_t offset = transfers[i].offset;
       unsigned char *data = bytes(size, w), *got = bytes(all, 9);
-      CHECK_OK(vyre_resident_create(r.device, all, &x, &st), st);
-      CHECK_OK(vyre_resident_upload(r.device, x, offset, data, size, &st), st);
-      CHECK_OK(vyre_resident_download(r.device, x, 0, got, all, &st), st);
+      CHECK_OK(vyre_buffer_create(r.device, all, &x, &st), st);
+      CHECK_OK(vyre_buffer_upload(r.device, x, offset, data, size, &st), st);
+      CHECK_OK(vyre_buffer_download(r.device, x, 0, got, all, &st), st);
       for (size_t k = 0; k < all; k++) { /* what is beside them is still zero */
         bool is_inside = k >= offset && k - offset < size;
         CHECK_U64(got[k], is_inside ? byte_at(k - offset, (unsigned)w) : 0);
       }
       memset(got, 0, all);
-      CHECK_OK(vyre_resident_download(r.device, x, offset, got, size, &st), st);
+      CHECK_OK(vyre_buffer_download(r.device, x, offset, got, size, &st), st);
       CHECK(memcmp(got, data, size) == 0);
-      CHECK_OK(vyre_resident_free(r.device, x, &st), st);
+      CHECK_OK(vyre_buffer_destroy(r.device, x, &st), st);
       free(data);
       free(got);
     }
@@ -79,21 +79,21 @@ TEST(a_large_upload_has_several_pieces_on_their_way_and_no_more_memory) {
   const size_t size = TIMES * (size_t)VK_PIECES * VK_PIECE_BYTES;
   vk_rig r;
   vyre_status st = {0};
-  vyre_resident x;
+  vyre_buffer x;
   vk_rig_open(&r, staged);
   unsigned char *data = bytes(size, 1), *got = malloc(size);
-  CHECK_OK(vyre_resident_create(r.device, size, &x, &st), st);
+  CHECK_OK(vyre_buffer_create(r.device, size, &x, &st), st);
   vk_ring_settle(r.own); /* it was cleared */
   uint64_t blocks = r.own->counts.device_blocks,
            pieces = r.own->counts.staged_pieces;
   unsigned waits = vk_seen.waits;
-  CHECK_OK(vyre_resident_upload(r.device, x, 0, data, size, &st), st);
+  CHECK_OK(vyre_buffer_upload(r.device, x, 0, data, size, &st), st);
   CHECK_U64(r.own->counts.staged_pieces - pieces,
             UINT64_C(1) * TIMES * VK_PIECES);
   /* Each piece is waited for when its turn comes again, and never before. */
   CHECK_U64(vk_seen.waits - waits, (UINT64_C(0) + TIMES - 1) * VK_PIECES);
   waits = vk_seen.waits;
-  CHECK_OK(vyre_resident_download(r.device, x, 0, got, size, &st), st);
+  CHECK_OK(vyre_buffer_download(r.device, x, 0, got, size, &st), st);
   /* Those of the upload that were left, and its own. */
   CHECK_U64(vk_seen.waits - waits, (UINT64_C(1) + TIMES) * VK_PIECES);
   CHECK(memcmp(got, data, size) == 0);
@@ -113,12 +113,12 @@ TEST(a_buffer_is_freed_while_its_upload_is_on_its_way) {
   vk_rig_open(&r, staged);
   unsigned char *data = bytes(size, 1), last = 1;
   for (int i = 0; i < 4; i++) {
-    vyre_resident x;
-    CHECK_OK(vyre_resident_create(r.device, size, &x, &st), st);
-    CHECK_OK(vyre_resident_download(r.device, x, size - 1, &last, 1, &st), st);
+    vyre_buffer x;
+    CHECK_OK(vyre_buffer_create(r.device, size, &x, &st), st);
+    CHECK_OK(vyre_buffer_download(r.device, x, size - 1, &last, 1, &st), st);
     CHECK_U64(last, 0); /* nothing is left of the one before */
-    CHECK_OK(vyre_resident_upload(r.device, x, 0, data, size, &st), st);
-    CHECK_OK(vyre_resident_free(r.device, x, &st), st);
+    CHECK_OK(vyre_buffer_upload(r.device, x, 0, data, size, &st), st);
+    CHECK_OK(vyre_buffer_destroy(r.device, x, &st), st);
   }
   free(data);
   vk_rig_close(&r);
@@ -136,16 +136,16 @@ static void *carry(void *self) {
   carrier *c = self;
   const size_t size = (3 + c->seed % 3) * (size_t)VK_PIECE_BYTES + c->seed;
   unsigned char *data = bytes(size, c->seed), *got = malloc(size);
-  vyre_resident x;
+  vyre_buffer x;
   c->is_good = true;
   for (int i = 0; i < 4 && c->is_good; i++) {
     memset(got, 0, size);
     c->is_good =
-        vyre_resident_create(c->device, size, &x, NULL) == VYRE_OK &&
-        vyre_resident_upload(c->device, x, 0, data, size, NULL) == VYRE_OK &&
-        vyre_resident_download(c->device, x, 0, got, size, NULL) == VYRE_OK &&
+        vyre_buffer_create(c->device, size, &x, NULL) == VYRE_OK &&
+        vyre_buffer_upload(c->device, x, 0, data, size, NULL) == VYRE_OK &&
+        vyre_buffer_download(c->device, x, 0, got, size, NULL) == VYRE_OK &&
         memcmp(data, got, size) == 0 &&
-        vyre_resident_free(c->device, x, NULL) == VYRE_OK;
+        vyre_buffer_destroy(c->device, x, NULL) == VYRE_OK;
   }
   free(data);
   free(got);
@@ -195,7 +195,7 @@ static void add(vk_rig *r, uint32_t n, unsigned seed) {
   CHECK_U64(copies.copied_bytes, UINT64_C(8) * n); /* y is in place */
   CHECK_U64(copies.copies, 2);
   CHECK_TEXT(copies.first_copied, "x");
-  CHECK(copies.first_why == VYRE_COPY_DEVICE_MEMORY);
+  CHECK(copies.first_reason == VYRE_COPY_DEVICE_MEMORY);
   free(x);
   free(y);
 }
@@ -358,16 +358,16 @@ TEST(what_goes_beyond_the_budget_is_refused_with_both_numbers) {
   for (int w = 0; w < 2; w++) {
     vk_rig r;
     vyre_status st = {0};
-    vyre_resident x, y, z;
+    vyre_buffer x, y, z;
     begin_budget(&r, ways[w], budget);
-    CHECK_OK(vyre_resident_create(r.device, part, &x, &st), st);
+    CHECK_OK(vyre_buffer_create(r.device, part, &x, &st), st);
     if (w == 1) vk_ring_settle(r.own); /* it has taken its part, too */
     uint64_t used = faked.has;
     if (budget - used >= part) {
-      CHECK_OK(vyre_resident_create(r.device, part, &y, &st), st);
+      CHECK_OK(vyre_buffer_create(r.device, part, &y, &st), st);
     }
     used = faked.has;
-    vyre_code code = vyre_resident_create(r.device, part, &z, &st);
+    vyre_code code = vyre_buffer_create(r.device, part, &z, &st);
     CHECK_U64(code, VYRE_DEVICE_OUT_OF_MEMORY);
     CHECK(st.kind == VYRE_KIND_STORAGE_RESERVE_FAILED);
     CHECK_U64(status_number(&st, "requested_bytes"), part);
@@ -377,8 +377,8 @@ TEST(what_goes_beyond_the_budget_is_refused_with_both_numbers) {
     CHECK_HAS(st.message, "budget");
     CHECK_U64(faked.has, used); /* the driver was not asked for any */
     st = (vyre_status){0};
-    CHECK_OK(vyre_resident_free(r.device, x, &st), st);
-    CHECK_OK(vyre_resident_create(r.device, part, &z, &st), st);
+    CHECK_OK(vyre_buffer_destroy(r.device, x, &st), st);
+    CHECK_OK(vyre_buffer_create(r.device, part, &z, &st), st);
     vk_rig_close(&r);
   }
 }
@@ -386,9 +386,9 @@ TEST(what_goes_beyond_the_budget_is_refused_with_both_numbers) {
 TEST(a_small_buffer_takes_a_small_block_of_what_is_left) {
   vk_rig r;
   vyre_status st = {0};
-  vyre_resident x;
+  vyre_buffer x;
   begin_budget(&r, "", 1 << 20); /* far less than a block has as a rule */
-  CHECK_OK(vyre_resident_create(r.device, 4096, &x, &st), st);
+  CHECK_OK(vyre_buffer_create(r.device, 4096, &x, &st), st);
   CHECK(faked.has >= 4096 && faked.has <= 1 << 20);
   vk_rig_close(&r);
 }
@@ -396,10 +396,10 @@ TEST(a_small_buffer_takes_a_small_block_of_what_is_left) {
 TEST(without_the_extension_nothing_is_refused) {
   vk_rig r;
   vyre_status st = {0};
-  vyre_resident x;
+  vyre_buffer x;
   begin_budget(&r, "", 1 << 20);
   r.own->has.budget = false;
-  CHECK_OK(vyre_resident_create(r.device, 40 << 20, &x, &st), st);
+  CHECK_OK(vyre_buffer_create(r.device, 40 << 20, &x, &st), st);
   vk_rig_close(&r);
 }
 
@@ -407,7 +407,7 @@ TEST(the_budget_is_told_with_the_device) {
   vk_rig r;
   vk_budget b;
   vk_rig_open(&r, "");
-  const char *details = vyre_device_capabilities(r.device)->details;
+  const char *details = vyre_device_get_caps(r.device)->details;
   CHECK_HAS(details, "\nheap: ");
   if (r.own->has.budget) {
     CHECK(vk_budget_read(r.own, VK_WHERE_DEVICE, &b));
@@ -418,7 +418,7 @@ TEST(the_budget_is_told_with_the_device) {
   CHECK_HAS(details, "nothing is staged");
   vk_rig_close(&r);
   vk_rig_open(&r, staged);
-  CHECK_HAS(vyre_device_capabilities(r.device)->details, "through staging");
+  CHECK_HAS(vyre_device_get_caps(r.device)->details, "through staging");
   vk_rig_close(&r);
 }
 
@@ -470,9 +470,9 @@ TEST(staging_is_as_the_option_says) {
     vk_rig_open(&r, cases[i].options);
     CHECK(r.own->physical->is_in_place); /* there are no others here */
     CHECK(r.own->is_in_place == cases[i].is_in_place);
-    vyre_resident x;
+    vyre_buffer x;
     vyre_status st = {0};
-    CHECK_OK(vyre_resident_create(r.device, 64, &x, &st), st);
+    CHECK_OK(vyre_buffer_create(r.device, 64, &x, &st), st);
     CHECK((r.own->heap.blocks[VK_WHERE_HOST] == NULL) == cases[i].is_in_place);
     vk_rig_close(&r);
   }
@@ -542,15 +542,15 @@ TEST(a_lost_device_is_shared_no_more) {
   for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
     vk_rig a, b;
     vyre_status st = {0};
-    vyre_resident x;
+    vyre_buffer x;
     uint32_t words[16];
     unsigned devices = vk_made.devices;
     vk_rig_open(&a, staged);
-    CHECK_OK(vyre_resident_create(a.device, 64, &x, &st), st);
+    CHECK_OK(vyre_buffer_create(a.device, 64, &x, &st), st);
     vk_seen.submit_result = losses[i].submit;
     vk_seen.wait_result = losses[i].wait;
     vk_seen.idle_result = losses[i].idle;
-    CHECK_U64(vyre_resident_download(a.device, x, 0, words, 64, &st),
+    CHECK_U64(vyre_buffer_download(a.device, x, 0, words, 64, &st),
               VYRE_DEVICE_LOST);
     vk_seen.submit_result = vk_seen.wait_result = vk_seen.idle_result =
         VK_SUCCESS;
@@ -559,7 +559,7 @@ TEST(a_lost_device_is_shared_no_more) {
     CHECK_U64(vk_made.devices, devices + 2);
     CHECK(a.own->handle != b.own->handle);
     st = (vyre_status){0};
-    CHECK_OK(vyre_resident_create(b.device, 64, &x, &st), st);
+    CHECK_OK(vyre_buffer_create(b.device, 64, &x, &st), st);
     vyre_device_release(a.device);
     vyre_context_release(a.context);
     vk_rig_close(&b);
@@ -578,12 +578,12 @@ static vyre_code add_to(vyre_pipeline *pipeline, uint32_t y[4],
 }
 
 /* In the child: 0, or which step was wrong. */
-static int use_lost(vk_rig *r, vyre_resident x) {
+static int use_lost(vk_rig *r, vyre_buffer x) {
   vyre_status st = {0};
   uint32_t y[4] = {1, 2, 3, 4};
   if (add_to(r->pipelines[ADD], y, &st) != VYRE_DEVICE_LOST) return 1;
   if (!strstr(st.message, "forked") || !strstr(st.fix, "child")) return 2;
-  if (vyre_resident_upload(r->device, x, 0, y, 16, NULL) != VYRE_DEVICE_LOST)
+  if (vyre_buffer_upload(r->device, x, 0, y, 16, NULL) != VYRE_DEVICE_LOST)
     return 3;
   unsigned idles = vk_seen.idles, waits = vk_seen.waits;
   int live = vk_seen.live;
@@ -626,12 +626,12 @@ TEST(a_child_that_was_forked_makes_a_device_of_its_own) {
   for (int w = 0; w < 2 * WAYS; w++) {
     vk_rig a;
     vyre_status st = {0};
-    vyre_resident x;
+    vyre_buffer x;
     uint32_t y[4] = {1, 2, 3, 4};
     int status = 0;
     vk_rig_open(&a, ways[w / 2]);
     vk_rig_compile(&a, kernels);
-    CHECK_OK(vyre_resident_create(a.device, 64, &x, &st), st);
+    CHECK_OK(vyre_buffer_create(a.device, 64, &x, &st), st);
     CHECK_OK(add_to(a.pipelines[ADD], y, &st), st);
     (void)fflush(stdout);
     pid_t child = fork();
@@ -644,7 +644,7 @@ TEST(a_child_that_was_forked_makes_a_device_of_its_own) {
     CHECK_U64((unsigned)status, 0);
     CHECK_OK(add_to(a.pipelines[ADD], y, &st), st); /* and here it goes on */
     CHECK_U64(y[3], 20);
-    CHECK_OK(vyre_resident_free(a.device, x, &st), st);
+    CHECK_OK(vyre_buffer_destroy(a.device, x, &st), st);
     vk_rig_close(&a);
   }
 }
@@ -692,8 +692,8 @@ static void compile_once(const char *directory, vyre_cache_result want) {
   unsigned pipelines = vk_seen.pipelines, submits = vk_seen.submits;
   vk_rig_compile(&r, kernels);
   for (int i = ADD; i <= EVEN; i++) {
-    CHECK(vyre_pipeline_cache_info(r.pipelines[i], &info));
-    CHECK_U64(info.made, want);
+    CHECK(vyre_pipeline_get_cache_info(r.pipelines[i], &info));
+    CHECK_U64(info.origin, want);
   }
   CHECK_U64(vk_seen.pipelines - pipelines, 2); /* of one phase each */
   CHECK_U64(vk_seen.submits - submits, 2);     /* and run once, to be ready */

@@ -23,10 +23,10 @@ enum { SEEDS = SANITIZED ? 12 : 200, MOST_FAILURES = 10 };
 /* Ways through the driver. */
 static const char *const ways[] = {"",
                                    "vulkan.staging=1",
-                                   "vulkan.push=1",
-                                   "vulkan.most_ms=1",
-                                   "vulkan.fences=1,vulkan.staging=1",
-                                   "vulkan.push=1,vulkan.staging=1"};
+                                   "vulkan.push_constants=1",
+                                   "vulkan.max_submit_ms=1",
+                                   "vulkan.force_fences=1,vulkan.staging=1",
+                                   "vulkan.push_constants=1,vulkan.staging=1"};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
 enum { PROBED, ALL_FIXED, ALL_SOFT, FORMS };
@@ -70,37 +70,39 @@ static void end(campaign *c) {
 
 /* With functions, longer ones, on more workgroups. All but a hundredth of the time is
  * the driver's compiler, so that most are short. */
-static vyre_generate_options options_of(uint64_t seed) {
+static vyre_random_program_options options_of(uint64_t seed) {
   static const uint8_t statements[8] = {24, 4, 12, 4, 8, 40, 4, 12};
-  return (vyre_generate_options){.seed = seed,
-                                 .statements = statements[seed % 8],
-                                 .max_invocations = seed % 4 == 2 ? 4000 : 0,
-                                 .math = seed % 4 == 3};
+  return (vyre_random_program_options){
+      .seed = seed,
+      .statements = statements[seed % 8],
+      .max_invocations = seed % 4 == 2 ? 4000 : 0,
+      .has_math = seed % 4 == 3};
 }
 
 /* The options, without what the device lacks. */
-static vyre_generate_options fitting(const campaign *c,
-                                     vyre_generate_options options) {
-  vyre_generate_options_fit(&options, vyre_device_capabilities(c->devices[0]));
+static vyre_random_program_options fitting(
+    const campaign *c, vyre_random_program_options options) {
+  vyre_random_program_options_fit(&options,
+                                  vyre_device_get_caps(c->devices[0]));
   return options;
 }
 
 /* What is native for no reason but that it must be: f64 has no other forms that
  * lowering knows. */
 static void choose_forms(const vyre_device *device, int form,
-                         vyre_number_class *out) {
-  memcpy(out, device->caps.numbers, VYRE__NUMBER_COUNT * sizeof *out);
-  for (int i = 0; i < VYRE__NUMBER_COUNT && form != PROBED; i++) {
-    vyre_numbers least =
-        form == ALL_FIXED ? VYRE_NUMBERS_FIXED : VYRE_NUMBERS_SOFT;
-    if (out[i].form < least) out[i].form = least;
+                         vyre_float_op_info *out) {
+  memcpy(out, device->caps.float_ops, VYRE__FLOAT_OP_COUNT * sizeof *out);
+  for (int i = 0; i < VYRE__FLOAT_OP_COUNT && form != PROBED; i++) {
+    vyre_float_mode least =
+        form == ALL_FIXED ? VYRE_FLOAT_MODE_CORRECTED : VYRE_FLOAT_MODE_SOFT;
+    if (out[i].mode < least) out[i].mode = least;
   }
 }
 
 static bool run_form(campaign *c, const trial *t, int form, int way) {
   vyre_status st = {0};
   vyre_pipeline *pipeline = NULL;
-  vyre_number_class numbers[VYRE__NUMBER_COUNT];
+  vyre_float_op_info numbers[VYRE__FLOAT_OP_COUNT];
   vyre_output got[CAMPAIGN_BUFFERS];
   vyre_device *device = c->devices[way];
   vyre_dispatch_desc desc = t->desc;
@@ -130,7 +132,7 @@ static bool run_form(campaign *c, const trial *t, int form, int way) {
 
 typedef struct attempt {
   campaign *campaign;
-  vyre_generate_options options;
+  vyre_random_program_options options;
   uint64_t turn;
   bool in_all_forms;
 } attempt;
@@ -192,7 +194,7 @@ TEST(random_programs_do_the_same) {
 
 /* Each of these was wrong once. */
 TEST(programs_that_were_wrong_are_right) {
-  static const vyre_generate_options programs[] = {
+  static const vyre_random_program_options programs[] = {
       {.seed = 1041},                 /* a load that is outside: 0.0 is known */
       {.seed = 209, .statements = 4}, /* the same, whatever the length */
       {.seed = 453, .statements = 40}, /* barriers in a loop, half a vector */

@@ -38,30 +38,29 @@ typedef struct scene {
   vk_rig r;
   vyre_recording *rec;
   uint32_t x, y, z; /* slots */
-  vyre_resident buffers[4];
+  vyre_buffer buffers[4];
 } scene;
 
-static void fill_buffer(scene *s, vyre_resident buffer, uint32_t value) {
+static void fill_buffer(scene *s, vyre_buffer buffer, uint32_t value) {
   uint32_t data[N];
   vyre_status st = {0};
   for (int i = 0; i < N; i++) data[i] = value;
-  CHECK_OK(vyre_resident_upload(s->r.device, buffer, 0, data, sizeof data, &st),
+  CHECK_OK(vyre_buffer_upload(s->r.device, buffer, 0, data, sizeof data, &st),
            st);
 }
 
-static void check_buffer(scene *s, vyre_resident buffer, uint32_t value) {
+static void check_buffer(scene *s, vyre_buffer buffer, uint32_t value) {
   uint32_t data[N];
   vyre_status st = {0};
-  CHECK_OK(
-      vyre_resident_download(s->r.device, buffer, 0, data, sizeof data, &st),
-      st);
+  CHECK_OK(vyre_buffer_download(s->r.device, buffer, 0, data, sizeof data, &st),
+           st);
   for (int i = 0; i < N; i++) CHECK_U64(data[i], value);
 }
 
-static void bind(scene *s, uint32_t slot, vyre_resident buffer) {
+static void bind(scene *s, uint32_t slot, vyre_buffer buffer) {
   vyre_status st = {0};
-  CHECK_OK(vyre_recording_bind(s->rec, slot,
-                               &(vyre_resource){.resident = buffer}, &st),
+  CHECK_OK(vyre_recording_bind_slot(
+               s->rec, slot, &(vyre_slot_binding){.buffer = buffer}, &st),
            st);
 }
 
@@ -72,26 +71,27 @@ static void begin(scene *s, const char *options) {
   vk_rig_open(&s->r, options);
   vk_rig_compile(&s->r, kernels);
   for (int i = 0; i < 4; i++) {
-    CHECK_OK(vyre_resident_create(s->r.device, sizeof(uint32_t[N]),
-                                  &s->buffers[i], &st),
+    CHECK_OK(vyre_buffer_create(s->r.device, sizeof(uint32_t[N]),
+                                &s->buffers[i], &st),
              st);
   }
   CHECK_OK(vyre_recording_create(s->r.device, &s->rec, &st), st);
-  CHECK_OK(vyre_recording_slot(s->rec, "x", 0, &s->x, &st), st);
-  CHECK_OK(vyre_recording_slot(s->rec, "y", 0, &s->y, &st), st);
-  CHECK_OK(vyre_recording_slot(s->rec, "z", 0, &s->z, &st), st);
-  vyre_place in[] = {vyre_place_slot(s->x), vyre_place_slot(s->y)};
-  vyre_place to_z[] = {vyre_place_slot(s->x), vyre_place_slot(s->z)};
+  CHECK_OK(vyre_recording_add_slot(s->rec, "x", 0, &s->x, &st), st);
+  CHECK_OK(vyre_recording_add_slot(s->rec, "y", 0, &s->y, &st), st);
+  CHECK_OK(vyre_recording_add_slot(s->rec, "z", 0, &s->z, &st), st);
+  vyre_slot_range in[] = {vyre_slot_range_all(s->x), vyre_slot_range_all(s->y)};
+  vyre_slot_range to_z[] = {vyre_slot_range_all(s->x),
+                            vyre_slot_range_all(s->z)};
   vyre_recorded_dispatch one = {
       .inputs = in, .input_count = 2, .outputs = &in[1], .output_count = 1};
   vyre_recorded_dispatch last = {
       .inputs = to_z, .input_count = 2, .outputs = &to_z[1], .output_count = 1};
   vyre_pipeline *add = s->r.pipelines[ADD];
-  CHECK_OK(vyre_recording_dispatch(s->rec, add, &one, &st), st);
-  CHECK_OK(vyre_recording_dispatch(s->rec, add, &one, &st), st);
-  CHECK_OK(vyre_recording_copy(s->rec, in[1], to_z[1], &st), st);
-  CHECK_OK(vyre_recording_dispatch(s->rec, add, &last, &st), st);
-  CHECK_OK(vyre_recording_finish(s->rec, &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(s->rec, add, &one, &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(s->rec, add, &one, &st), st);
+  CHECK_OK(vyre_recording_add_copy(s->rec, in[1], to_z[1], &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(s->rec, add, &last, &st), st);
+  CHECK_OK(vyre_recording_seal(s->rec, &st), st);
   fill_buffer(s, s->buffers[0], 3);
   bind(s, s->x, s->buffers[0]);
   bind(s, s->y, s->buffers[1]);
@@ -113,7 +113,8 @@ static vyre_replay_result replay(scene *s) {
 }
 
 TEST(an_unchanged_replay_records_nothing) {
-  static const char *const ways[] = {"", "vulkan.staging=1", "vulkan.fences=1"};
+  static const char *const ways[] = {"", "vulkan.staging=1",
+                                     "vulkan.force_fences=1"};
   for (int w = 0; w < 3; w++) {
     enum { REPLAYS = 1000 };
     scene s;
@@ -157,10 +158,10 @@ TEST(memory_that_took_the_place_of_another_is_another) {
   begin(&s, "");
   for (int i = 0; i < 20; i++) {
     (void)replay(&s);
-    CHECK_OK(vyre_resident_free(s.r.device, s.buffers[1], &st), st);
-    CHECK_OK(vyre_resident_create(s.r.device, sizeof(uint32_t[N]),
-                                  &s.buffers[1], &st),
-             st);
+    CHECK_OK(vyre_buffer_destroy(s.r.device, s.buffers[1], &st), st);
+    CHECK_OK(
+        vyre_buffer_create(s.r.device, sizeof(uint32_t[N]), &s.buffers[1], &st),
+        st);
     bind(&s, s.y, s.buffers[1]);
     fill_buffer(&s, s.buffers[1], (uint32_t)i);
     (void)replay(&s);
@@ -175,12 +176,12 @@ TEST(host_slots_are_read_each_time) {
   scene s;
   vyre_status st = {0};
   begin(&s, "");
-  const vyre_resource bound[] = {{.data = x, .size = sizeof x},
-                                 {.data = y, .size = sizeof y},
-                                 {.data = z, .size = sizeof z}};
-  CHECK_OK(vyre_recording_bind(s.rec, s.x, &bound[0], &st), st);
-  CHECK_OK(vyre_recording_bind(s.rec, s.y, &bound[1], &st), st);
-  CHECK_OK(vyre_recording_bind(s.rec, s.z, &bound[2], &st), st);
+  const vyre_slot_binding bound[] = {{.data = x, .size = sizeof x},
+                                     {.data = y, .size = sizeof y},
+                                     {.data = z, .size = sizeof z}};
+  CHECK_OK(vyre_recording_bind_slot(s.rec, s.x, &bound[0], &st), st);
+  CHECK_OK(vyre_recording_bind_slot(s.rec, s.y, &bound[1], &st), st);
+  CHECK_OK(vyre_recording_bind_slot(s.rec, s.z, &bound[2], &st), st);
   for (uint32_t k = 1; k < 9; k++) {
     for (uint32_t i = 0; i < N; i++) {
       x[i] = i * k;
@@ -206,12 +207,12 @@ TEST(large_host_slots_are_read_and_written_each_time) {
     scene s;
     vyre_status st = {0};
     begin(&s, ways[w]);
-    const vyre_resource bound[] = {{.data = x, .size = sizeof x},
-                                   {.data = y, .size = sizeof y},
-                                   {.data = z, .size = sizeof z}};
+    const vyre_slot_binding bound[] = {{.data = x, .size = sizeof x},
+                                       {.data = y, .size = sizeof y},
+                                       {.data = z, .size = sizeof z}};
     const uint32_t slots[] = {s.x, s.y, s.z};
     for (int i = 0; i < 3; i++) {
-      CHECK_OK(vyre_recording_bind(s.rec, slots[i], &bound[i], &st), st);
+      CHECK_OK(vyre_recording_bind_slot(s.rec, slots[i], &bound[i], &st), st);
     }
     for (uint32_t k = 1; k < 5; k++) {
       for (uint32_t i = 0; i < LARGE; i++) {
@@ -232,7 +233,7 @@ TEST(large_host_slots_are_read_and_written_each_time) {
 /* A recording that counts: while (n[0]) { n[0]--, n[1]++; y += n[1] }, on any device. */
 typedef struct loop_scene {
   vyre_recording *rec;
-  vyre_resident n, y;
+  vyre_buffer n, y;
 } loop_scene;
 
 enum { LOOP_N = 100 };
@@ -243,11 +244,11 @@ static void loop_begin(loop_scene *s, vyre_device *device,
   vyre_status st = {0};
   uint32_t n, y, a;
   CHECK_OK(vyre_recording_create(device, &s->rec, &st), st);
-  CHECK_OK(vyre_recording_slot(s->rec, "n", 8, &n, &st), st);
-  CHECK_OK(vyre_recording_slot(s->rec, "y", 0, &y, &st), st);
-  CHECK_OK(vyre_recording_slot(s->rec, "a", 4, &a, &st), st);
-  vyre_place pn = vyre_place_slot(n);
-  vyre_place mix[] = {pn, vyre_place_slot(y), vyre_place_slot(a)};
+  CHECK_OK(vyre_recording_add_slot(s->rec, "n", 8, &n, &st), st);
+  CHECK_OK(vyre_recording_add_slot(s->rec, "y", 0, &y, &st), st);
+  CHECK_OK(vyre_recording_add_slot(s->rec, "a", 4, &a, &st), st);
+  vyre_slot_range pn = vyre_slot_range_all(n);
+  vyre_slot_range mix[] = {pn, vyre_slot_range_all(y), vyre_slot_range_all(a)};
   vyre_recorded_dispatch count = {.inputs = &pn,
                                   .input_count = 1,
                                   .outputs = &pn,
@@ -256,21 +257,22 @@ static void loop_begin(loop_scene *s, vyre_device *device,
                                  .input_count = 3,
                                  .outputs = &mix[1],
                                  .output_count = 1};
-  CHECK_OK(vyre_recording_while(s->rec, pn, max, stretch, &st), st);
-  CHECK_OK(vyre_recording_dispatch(s->rec, pipelines[COUNT], &count, &st), st);
-  CHECK_OK(vyre_recording_dispatch(s->rec, pipelines[MIX], &both, &st), st);
+  CHECK_OK(vyre_recording_begin_while(s->rec, pn, max, stretch, &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(s->rec, pipelines[COUNT], &count, &st),
+           st);
+  CHECK_OK(vyre_recording_add_dispatch(s->rec, pipelines[MIX], &both, &st), st);
   CHECK_OK(vyre_recording_end_while(s->rec, &st), st);
-  CHECK_OK(vyre_recording_finish(s->rec, &st), st);
-  CHECK_OK(vyre_resident_create(device, 8, &s->n, &st), st);
-  CHECK_OK(vyre_resident_create(device, UINT64_C(4) * LOOP_N, &s->y, &st), st);
-  CHECK_OK(
-      vyre_recording_bind(s->rec, n, &(vyre_resource){.resident = s->n}, &st),
-      st);
-  CHECK_OK(
-      vyre_recording_bind(s->rec, y, &(vyre_resource){.resident = s->y}, &st),
-      st);
-  CHECK_OK(vyre_recording_bind(s->rec, a,
-                               &(vyre_resource){.data = step, .size = 4}, &st),
+  CHECK_OK(vyre_recording_seal(s->rec, &st), st);
+  CHECK_OK(vyre_buffer_create(device, 8, &s->n, &st), st);
+  CHECK_OK(vyre_buffer_create(device, UINT64_C(4) * LOOP_N, &s->y, &st), st);
+  CHECK_OK(vyre_recording_bind_slot(s->rec, n,
+                                    &(vyre_slot_binding){.buffer = s->n}, &st),
+           st);
+  CHECK_OK(vyre_recording_bind_slot(s->rec, y,
+                                    &(vyre_slot_binding){.buffer = s->y}, &st),
+           st);
+  CHECK_OK(vyre_recording_bind_slot(
+               s->rec, a, &(vyre_slot_binding){.data = step, .size = 4}, &st),
            st);
 }
 
@@ -286,18 +288,18 @@ static void loop_run(const loop_scene *s, vyre_device *device, uint32_t rounds,
   vyre_status st = {0};
   uint32_t zero[LOOP_N] = {0}, words[2] = {rounds, 0};
   memset(out, 0, sizeof *out);
-  CHECK_OK(vyre_resident_upload(device, s->n, 0, words, 8, &st), st);
-  CHECK_OK(vyre_resident_upload(device, s->y, 0, zero, sizeof zero, &st), st);
-  out->code = vyre_recording_replay(
-      s->rec,
-      &(vyre_replay_options){.result = &out->result,
-                             .max_is_error = max_is_error},
-      NULL, &st);
+  CHECK_OK(vyre_buffer_upload(device, s->n, 0, words, 8, &st), st);
+  CHECK_OK(vyre_buffer_upload(device, s->y, 0, zero, sizeof zero, &st), st);
+  out->code =
+      vyre_recording_replay(s->rec,
+                            &(vyre_replay_options){.result = &out->result,
+                                                   .fail_at_max = max_is_error},
+                            NULL, &st);
   out->kind = st.kind;
-  out->result.wall_ns = out->result.recaptures = 0;
+  out->result.wall_ns = out->result.rebuilt = 0;
   st = (vyre_status){0};
-  CHECK_OK(vyre_resident_download(device, s->n, 0, out->n, 8, &st), st);
-  CHECK_OK(vyre_resident_download(device, s->y, 0, out->y, sizeof out->y, &st),
+  CHECK_OK(vyre_buffer_download(device, s->n, 0, out->n, 8, &st), st);
+  CHECK_OK(vyre_buffer_download(device, s->y, 0, out->y, sizeof out->y, &st),
            st);
 }
 
@@ -305,9 +307,9 @@ static void loop_run(const loop_scene *s, vyre_device *device, uint32_t rounds,
 static bool is_same_result(const vyre_replay_result *a,
                            const vyre_replay_result *b) {
   return a->dispatches == b->dispatches && a->skipped == b->skipped &&
-         a->copies == b->copies && a->kept == b->kept &&
-         a->rounds == b->rounds && a->looks == b->looks &&
-         a->recaptures == b->recaptures && a->reached_max == b->reached_max;
+         a->copies == b->copies && a->skipped_uploads == b->skipped_uploads &&
+         a->iterations == b->iterations && a->flag_reads == b->flag_reads &&
+         a->rebuilt == b->rebuilt && a->reached_max == b->reached_max;
 }
 
 /* Bytes, and all that a replay tells, against the reference; and how many times the
@@ -319,9 +321,10 @@ TEST(loops_end_where_they_end_on_the_reference) {
   } loops[] = {{100, 4}, {100, 1}, {7, 3},      {6, 3},
                {1, 4},   {3, 64},  {5000, 3000}};
   static const uint32_t rounds[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 101, 4097};
-  static const char *const ways[] = {"vulkan.loop=1", "vulkan.loop=2",
-                                     "vulkan.loop=2,vulkan.staging=1",
-                                     "vulkan.loop=2,vulkan.push=1", ""};
+  static const char *const ways[] = {
+      "vulkan.loop_check=1", "vulkan.loop_check=2",
+      "vulkan.loop_check=2,vulkan.staging=1",
+      "vulkan.loop_check=2,vulkan.push_constants=1", ""};
   static loop_end want, got;
   for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
     vk_rig r;
@@ -356,9 +359,9 @@ TEST(loops_end_where_they_end_on_the_reference) {
         CHECK(memcmp(got.y, want.y, sizeof got.y) == 0);
         bool is_there = r.own->tests_flags && loops[l].stretch > 1;
         if (r.own->is_in_place && is_there && loops[l].stretch < 100) {
-          CHECK_U64(vk_seen.submits - submits, want.result.looks - 1);
+          CHECK_U64(vk_seen.submits - submits, want.result.flag_reads - 1);
         } else if (r.own->is_in_place && !is_there && rounds[k] < 13) {
-          CHECK(vk_seen.submits - submits >= want.result.rounds);
+          CHECK(vk_seen.submits - submits >= want.result.iterations);
         }
       }
       vyre_recording_release(mine.rec);
@@ -376,7 +379,7 @@ TEST(an_unchanged_loop_records_nothing) {
   loop_scene s;
   static loop_end got;
   uint32_t step = 1;
-  vk_rig_open(&r, "vulkan.loop=2");
+  vk_rig_open(&r, "vulkan.loop_check=2");
   vk_rig_compile(&r, kernels);
   CHECK(r.own->tests_flags);
   loop_begin(&s, r.device, r.pipelines, 10, 4, &step);
@@ -384,7 +387,7 @@ TEST(an_unchanged_loop_records_nothing) {
   unsigned begins = vk_seen.begins, updates = vk_seen.updates;
   for (uint32_t i = 0; i < 200; i++) {
     loop_run(&s, r.device, i % 12, false, &got);
-    CHECK_U64(got.result.rounds, i % 12 < 10 ? i % 12 : 10);
+    CHECK_U64(got.result.iterations, i % 12 < 10 ? i % 12 : 10);
   }
   CHECK_U64(vk_seen.begins - begins, 0);
   CHECK_U64(vk_seen.updates - updates, 0);
@@ -397,7 +400,8 @@ TEST(an_unchanged_loop_records_nothing) {
 TEST(first_replays_are_short_where_time_is) {
   static loop_end got;
   scene s;
-  begin(&s, "vulkan.most_ms=40"); /* 20 workgroups of 2 ms, and each has 8 */
+  begin(&s,
+        "vulkan.max_submit_ms=40"); /* 20 workgroups of 2 ms, and each has 8 */
   unsigned submits = vk_seen.submits;
   (void)replay(&s);
   CHECK(vk_seen.submits - submits >= 2);
@@ -416,14 +420,14 @@ TEST(first_replays_are_short_where_time_is) {
   vk_rig r;
   loop_scene l;
   uint32_t step = 1;
-  vk_rig_open(&r, "vulkan.most_ms=60");
+  vk_rig_open(&r, "vulkan.max_submit_ms=60");
   vk_rig_compile(&r, kernels);
   loop_begin(&l, r.device, r.pipelines, 500, 500, &step);
   for (int i = 0; i < 4;
        i++) { /* of 3 workgroups a round: 10 rounds at first */
     submits = vk_seen.submits;
     loop_run(&l, r.device, 400, false, &got);
-    CHECK_U64(got.result.rounds, 400);
+    CHECK_U64(got.result.iterations, 400);
     CHECK_U64(got.n[1], 400);
     unsigned made = vk_seen.submits - submits;
     CHECK(i == 0 ? made >= 2 : made < 400);
@@ -442,44 +446,44 @@ TEST(loops_that_copy_or_can_fail_are_the_hosts) {
     vk_rig r;
     vyre_status st = {0};
     vyre_recording *rec;
-    vyre_resident buffers[2];
+    vyre_buffer buffers[2];
     uint32_t n, m, words[2] = {5, 0};
-    vk_rig_open(&r, "vulkan.loop=2");
+    vk_rig_open(&r, "vulkan.loop_check=2");
     vk_rig_compile(&r, kernels);
     CHECK_OK(vyre_recording_create(r.device, &rec, &st), st);
-    CHECK_OK(vyre_recording_slot(rec, "n", 8, &n, &st), st);
-    CHECK_OK(vyre_recording_slot(rec, "m", 8, &m, &st), st);
-    vyre_place pn = vyre_place_slot(n), pm = vyre_place_slot(m);
+    CHECK_OK(vyre_recording_add_slot(rec, "n", 8, &n, &st), st);
+    CHECK_OK(vyre_recording_add_slot(rec, "m", 8, &m, &st), st);
+    vyre_slot_range pn = vyre_slot_range_all(n), pm = vyre_slot_range_all(m);
     vyre_recorded_dispatch d = {
         .inputs = &pn, .input_count = 1, .outputs = &pn, .output_count = 1};
-    CHECK_OK(vyre_recording_while(rec, pn, 100, 8, &st), st);
-    CHECK_OK(
-        vyre_recording_dispatch(rec, r.pipelines[bodies[i].kernel], &d, &st),
-        st);
-    if (bodies[i].copies) CHECK_OK(vyre_recording_copy(rec, pn, pm, &st), st);
+    CHECK_OK(vyre_recording_begin_while(rec, pn, 100, 8, &st), st);
+    CHECK_OK(vyre_recording_add_dispatch(rec, r.pipelines[bodies[i].kernel], &d,
+                                         &st),
+             st);
+    if (bodies[i].copies)
+      CHECK_OK(vyre_recording_add_copy(rec, pn, pm, &st), st);
     CHECK_OK(vyre_recording_end_while(rec, &st), st);
-    CHECK_OK(vyre_recording_finish(rec, &st), st);
+    CHECK_OK(vyre_recording_seal(rec, &st), st);
     for (int k = 0; k < 2; k++) {
-      CHECK_OK(vyre_resident_create(r.device, 8, &buffers[k], &st), st);
-      CHECK_OK(
-          vyre_recording_bind(rec, k == 0 ? n : m,
-                              &(vyre_resource){.resident = buffers[k]}, &st),
-          st);
+      CHECK_OK(vyre_buffer_create(r.device, 8, &buffers[k], &st), st);
+      CHECK_OK(vyre_recording_bind_slot(
+                   rec, k == 0 ? n : m,
+                   &(vyre_slot_binding){.buffer = buffers[k]}, &st),
+               st);
     }
     for (int k = 0; k < 3; k++) {
       vyre_replay_result result;
       words[0] = 5;
       words[1] = 0;
-      CHECK_OK(vyre_resident_upload(r.device, buffers[0], 0, words, 8, &st),
-               st);
+      CHECK_OK(vyre_buffer_upload(r.device, buffers[0], 0, words, 8, &st), st);
       unsigned submits = vk_seen.submits;
       CHECK_OK(vyre_recording_replay(
                    rec, &(vyre_replay_options){.result = &result}, NULL, &st),
                st);
-      CHECK_U64(result.rounds, 5);
+      CHECK_U64(result.iterations, 5);
       CHECK_U64(result.skipped, 3);
       CHECK(vk_seen.submits - submits >= 5);
-      CHECK_OK(vyre_resident_download(r.device, buffers[0], 0, words, 8, &st),
+      CHECK_OK(vyre_buffer_download(r.device, buffers[0], 0, words, 8, &st),
                st);
       CHECK_U64(words[1], 5);
     }
@@ -491,8 +495,8 @@ TEST(loops_that_copy_or_can_fail_are_the_hosts) {
 /* What a body writes to the host goes there once, after all rounds. */
 TEST(loops_write_bytes_of_the_host) {
   enum { MANY = 700 };
-  static const char *const ways[] = {"vulkan.loop=2", "vulkan.staging=1",
-                                     "vulkan.loop=1"};
+  static const char *const ways[] = {"vulkan.loop_check=2", "vulkan.staging=1",
+                                     "vulkan.loop_check=1"};
   for (int w = 0; w < 3; w++) {
     vk_rig r;
     vyre_status st = {0};
@@ -502,17 +506,17 @@ TEST(loops_write_bytes_of_the_host) {
     vk_rig_open(&r, ways[w]);
     vk_rig_compile(&r, kernels);
     loop_begin(&s, r.device, r.pipelines, UINT64_C(2) * MANY, MANY, &step);
-    CHECK_OK(
-        vyre_recording_bind(s.rec, vyre_recording_find(s.rec, "y"),
-                            &(vyre_resource){.data = y, .size = sizeof y}, &st),
-        st);
+    CHECK_OK(vyre_recording_bind_slot(
+                 s.rec, vyre_recording_find_slot(s.rec, "y"),
+                 &(vyre_slot_binding){.data = y, .size = sizeof y}, &st),
+             st);
     for (uint32_t turn = 0; turn < 2; turn++) {
       for (uint32_t i = 0; i < LOOP_N; i++) y[i] = want[i] = turn;
       for (uint32_t k = 1; k <= MANY; k++) {
         for (uint32_t i = 0; i < LOOP_N; i++) want[i] = want[i] * step + k + i;
       }
       loop_run(&s, r.device, MANY, false, &end);
-      CHECK_U64(end.result.rounds, MANY);
+      CHECK_U64(end.result.iterations, MANY);
       CHECK(memcmp(y, want, sizeof y) == 0);
     }
     vyre_recording_release(s.rec);
@@ -526,7 +530,7 @@ TEST(loops_write_bytes_of_the_host) {
 typedef struct time_scene {
   vk_rig r;
   vyre_recording *rec;
-  vyre_resident most, y, n;
+  vyre_buffer most, y, n;
 } time_scene;
 
 static void time_begin(time_scene *s, int dispatches, uint32_t groups,
@@ -534,22 +538,23 @@ static void time_begin(time_scene *s, int dispatches, uint32_t groups,
   vyre_status st = {0};
   uint32_t slots[3];
   *s = (time_scene){0};
-  vk_rig_open(&s->r, "vulkan.most_ms=1");
+  vk_rig_open(&s->r, "vulkan.max_submit_ms=1");
   vk_rig_compile(&s->r, kernels);
   vyre_device *device = s->r.device;
-  CHECK_OK(vyre_resident_create(device, 4, &s->most, &st), st);
-  CHECK_OK(vyre_resident_create(device, UINT64_C(256) * groups, &s->y, &st),
-           st);
-  CHECK_OK(vyre_resident_create(device, 8, &s->n, &st), st);
+  CHECK_OK(vyre_buffer_create(device, 4, &s->most, &st), st);
+  CHECK_OK(vyre_buffer_create(device, UINT64_C(256) * groups, &s->y, &st), st);
+  CHECK_OK(vyre_buffer_create(device, 8, &s->n, &st), st);
   CHECK_OK(vyre_recording_create(device, &s->rec, &st), st);
-  const vyre_resident all[] = {s->most, s->y, s->n};
+  const vyre_buffer all[] = {s->most, s->y, s->n};
   for (int i = 0; i < 3; i++) {
-    CHECK_OK(vyre_recording_fixed(s->rec, &(vyre_resource){.resident = all[i]},
-                                  &slots[i], &st),
-             st);
+    CHECK_OK(
+        vyre_recording_add_fixed_slot(
+            s->rec, &(vyre_slot_binding){.buffer = all[i]}, &slots[i], &st),
+        st);
   }
-  vyre_place in[] = {vyre_place_slot(slots[0]), vyre_place_slot(slots[1])},
-             n = vyre_place_slot(slots[2]);
+  vyre_slot_range in[] = {vyre_slot_range_all(slots[0]),
+                          vyre_slot_range_all(slots[1])},
+                  n = vyre_slot_range_all(slots[2]);
   vyre_recorded_dispatch d = {
       .inputs = in, .input_count = 2, .outputs = &in[1], .output_count = 1};
   vyre_recorded_dispatch count = {.inputs = &n,
@@ -558,23 +563,24 @@ static void time_begin(time_scene *s, int dispatches, uint32_t groups,
                                   .output_count = 1,
                                   .grid = {1}};
   if (stretch)
-    CHECK_OK(vyre_recording_while(s->rec, n, 1000, stretch, &st), st);
+    CHECK_OK(vyre_recording_begin_while(s->rec, n, 1000, stretch, &st), st);
   for (int i = 0; i < dispatches; i++) {
-    CHECK_OK(vyre_recording_dispatch(s->rec, s->r.pipelines[STEPS], &d, &st),
-             st);
+    CHECK_OK(
+        vyre_recording_add_dispatch(s->rec, s->r.pipelines[STEPS], &d, &st),
+        st);
   }
   if (stretch) {
     CHECK_OK(
-        vyre_recording_dispatch(s->rec, s->r.pipelines[COUNT], &count, &st),
+        vyre_recording_add_dispatch(s->rec, s->r.pipelines[COUNT], &count, &st),
         st);
     CHECK_OK(vyre_recording_end_while(s->rec, &st), st);
   }
-  CHECK_OK(vyre_recording_finish(s->rec, &st), st);
+  CHECK_OK(vyre_recording_seal(s->rec, &st), st);
 }
 
-static void time_put(time_scene *s, vyre_resident to, uint32_t value) {
+static void time_put(time_scene *s, vyre_buffer to, uint32_t value) {
   vyre_status st = {0};
-  CHECK_OK(vyre_resident_upload(s->r.device, to, 0, &value, 4, &st), st);
+  CHECK_OK(vyre_buffer_upload(s->r.device, to, 0, &value, 4, &st), st);
 }
 
 /* Gives how many submissions it was. */
@@ -595,9 +601,9 @@ static uint32_t steps_of(uint32_t h, uint32_t most, uint32_t times) {
 static void time_end(time_scene *s, uint32_t groups, uint32_t want) {
   vyre_status st = {0};
   uint32_t y[64 * 64];
-  CHECK_OK(vyre_resident_download(s->r.device, s->y, 0, y, (size_t)256 * groups,
-                                  &st),
-           st);
+  CHECK_OK(
+      vyre_buffer_download(s->r.device, s->y, 0, y, (size_t)256 * groups, &st),
+      st);
   for (uint32_t i = 0; i < 64 * groups; i++) CHECK_U64(y[i], want);
   vyre_recording_release(s->rec);
   vk_rig_close(&s->r);
@@ -638,30 +644,30 @@ TEST(grid_loops_follow_their_uniform) {
   vk_rig r;
   vyre_status st = {0};
   vyre_recording *rec;
-  vyre_resident buffer;
+  vyre_buffer buffer;
   uint32_t y, n, count = 0, got[16];
   vk_rig_open(&r, "");
   vk_rig_compile(&r, kernels);
   CHECK_OK(vyre_recording_create(r.device, &rec, &st), st);
-  CHECK_OK(vyre_recording_slot(rec, "y", 0, &y, &st), st);
-  CHECK_OK(vyre_recording_slot(rec, "n", 4, &n, &st), st);
-  vyre_place in[] = {vyre_place_slot(y), vyre_place_slot(n)};
+  CHECK_OK(vyre_recording_add_slot(rec, "y", 0, &y, &st), st);
+  CHECK_OK(vyre_recording_add_slot(rec, "n", 4, &n, &st), st);
+  vyre_slot_range in[] = {vyre_slot_range_all(y), vyre_slot_range_all(n)};
   vyre_recorded_dispatch d = {
       .inputs = in, .input_count = 2, .outputs = in, .output_count = 1};
-  CHECK_OK(vyre_recording_dispatch(rec, r.pipelines[ROUNDS], &d, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
-  CHECK_OK(vyre_resident_create(r.device, sizeof got, &buffer, &st), st);
-  CHECK_OK(
-      vyre_recording_bind(rec, y, &(vyre_resource){.resident = buffer}, &st),
-      st);
-  CHECK_OK(vyre_recording_bind(
-               rec, n, &(vyre_resource){.data = &count, .size = 4}, &st),
+  CHECK_OK(vyre_recording_add_dispatch(rec, r.pipelines[ROUNDS], &d, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
+  CHECK_OK(vyre_buffer_create(r.device, sizeof got, &buffer, &st), st);
+  CHECK_OK(vyre_recording_bind_slot(
+               rec, y, &(vyre_slot_binding){.buffer = buffer}, &st),
+           st);
+  CHECK_OK(vyre_recording_bind_slot(
+               rec, n, &(vyre_slot_binding){.data = &count, .size = 4}, &st),
            st);
   uint32_t sum = 0;
   for (count = 0; count < 5; count++) {
     CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
     sum += count;
-    CHECK_OK(vyre_resident_download(r.device, buffer, 0, got, sizeof got, &st),
+    CHECK_OK(vyre_buffer_download(r.device, buffer, 0, got, sizeof got, &st),
              st);
     CHECK_U64(got[5], sum);
   }
@@ -675,14 +681,15 @@ TEST(what_follows_a_failure_is_not_run) {
   vk_rig r;
   vyre_status st = {0};
   vyre_recording *rec;
-  vyre_resident a, b;
+  vyre_buffer a, b;
   uint32_t sa, sb, words[2] = {1, 0};
   vk_rig_open(&r, "");
   vk_rig_compile(&r, kernels);
   CHECK_OK(vyre_recording_create(r.device, &rec, &st), st);
-  CHECK_OK(vyre_recording_slot(rec, "a", 8, &sa, &st), st);
-  CHECK_OK(vyre_recording_slot(rec, "b", 8, &sb, &st), st);
-  vyre_place pa[] = {vyre_place_slot(sa)}, pb[] = {vyre_place_slot(sb)};
+  CHECK_OK(vyre_recording_add_slot(rec, "a", 8, &sa, &st), st);
+  CHECK_OK(vyre_recording_add_slot(rec, "b", 8, &sb, &st), st);
+  vyre_slot_range pa[] = {vyre_slot_range_all(sa)},
+                  pb[] = {vyre_slot_range_all(sb)};
   vyre_recorded_dispatch first = {.inputs = pb,
                                   .input_count = 1,
                                   .outputs = pb,
@@ -691,31 +698,36 @@ TEST(what_follows_a_failure_is_not_run) {
                                     .input_count = 1,
                                     .outputs = pa,
                                     .output_count = 1,
-                                    .max_iterations = 100};
-  CHECK_OK(vyre_recording_dispatch(rec, r.pipelines[COUNT], &first, &st), st);
-  CHECK_OK(vyre_recording_dispatch(rec, r.pipelines[SPIN], &endless, &st), st);
-  CHECK_OK(vyre_recording_dispatch(rec, r.pipelines[COUNT], &first, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
-  CHECK_OK(vyre_resident_create(r.device, 8, &a, &st), st);
-  CHECK_OK(vyre_resident_create(r.device, 8, &b, &st), st);
-  CHECK_OK(vyre_resident_upload(r.device, a, 0, words, 8, &st), st);
-  CHECK_OK(vyre_recording_bind(rec, sa, &(vyre_resource){.resident = a}, &st),
+                                    .max_loop_iterations = 100};
+  CHECK_OK(vyre_recording_add_dispatch(rec, r.pipelines[COUNT], &first, &st),
            st);
-  CHECK_OK(vyre_recording_bind(rec, sb, &(vyre_resource){.resident = b}, &st),
+  CHECK_OK(vyre_recording_add_dispatch(rec, r.pipelines[SPIN], &endless, &st),
            st);
+  CHECK_OK(vyre_recording_add_dispatch(rec, r.pipelines[COUNT], &first, &st),
+           st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
+  CHECK_OK(vyre_buffer_create(r.device, 8, &a, &st), st);
+  CHECK_OK(vyre_buffer_create(r.device, 8, &b, &st), st);
+  CHECK_OK(vyre_buffer_upload(r.device, a, 0, words, 8, &st), st);
+  CHECK_OK(
+      vyre_recording_bind_slot(rec, sa, &(vyre_slot_binding){.buffer = a}, &st),
+      st);
+  CHECK_OK(
+      vyre_recording_bind_slot(rec, sb, &(vyre_slot_binding){.buffer = b}, &st),
+      st);
   for (uint32_t i = 1; i < 4; i++) {
     st = (vyre_status){0};
     CHECK_FAILS(vyre_recording_replay(rec, NULL, NULL, &st), st,
                 VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL);
     CHECK_U64(status_number(&st, "command"), 1);
     st = (vyre_status){0};
-    CHECK_OK(vyre_resident_download(r.device, b, 0, words, 8, &st), st);
+    CHECK_OK(vyre_buffer_download(r.device, b, 0, words, 8, &st), st);
     CHECK_U64(words[1], i); /* the first only */
   }
   words[0] = words[1] = 0; /* it ends at once now, and all are run */
-  CHECK_OK(vyre_resident_upload(r.device, a, 0, words, 8, &st), st);
+  CHECK_OK(vyre_buffer_upload(r.device, a, 0, words, 8, &st), st);
   CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
-  CHECK_OK(vyre_resident_download(r.device, b, 0, words, 8, &st), st);
+  CHECK_OK(vyre_buffer_download(r.device, b, 0, words, 8, &st), st);
   CHECK_U64(words[1], 5);
   vyre_recording_release(rec);
   vk_rig_close(&r);
@@ -726,8 +738,9 @@ TEST(what_follows_a_failure_is_not_run) {
 static void *replay_often(void *self) {
   vyre_status st = {0};
   for (int i = 0; i < 50; i++) {
-    if (vyre_recording_replay(self, &(vyre_replay_options){.takes_turns = true},
-                              NULL, &st) != VYRE_OK) {
+    if (vyre_recording_replay(
+            self, &(vyre_replay_options){.wait_for_conflicts = true}, NULL,
+            &st) != VYRE_OK) {
       return self;
     }
   }
@@ -770,26 +783,26 @@ static void hold_up(void *self, vyre_fence *fence) {
 TEST(replays_in_flight_have_commands_of_their_own) {
   enum { FLIGHTS = 3, ROUNDS_ = 4 };
   scene s;
-  vyre_resident y[FLIGHTS], z[FLIGHTS];
+  vyre_buffer y[FLIGHTS], z[FLIGHTS];
   vyre_status st = {0};
   begin(&s, "");
   for (int i = 0; i < FLIGHTS; i++) {
-    CHECK_OK(vyre_resident_create(s.r.device, sizeof(uint32_t[N]), &y[i], &st),
+    CHECK_OK(vyre_buffer_create(s.r.device, sizeof(uint32_t[N]), &y[i], &st),
              st);
-    CHECK_OK(vyre_resident_create(s.r.device, sizeof(uint32_t[N]), &z[i], &st),
+    CHECK_OK(vyre_buffer_create(s.r.device, sizeof(uint32_t[N]), &z[i], &st),
              st);
   }
   for (uint32_t round = 0; round < ROUNDS_; round++) {
     atomic_bool may_end = false;
     vyre_fence *stop, *fences[FLIGHTS];
-    vyre_input in[] = {vyre_input_resident(s.buffers[0]),
-                       vyre_input_resident(s.buffers[3])};
-    vyre_output out = vyre_output_resident(s.buffers[3]);
+    vyre_input in[] = {vyre_input_buffer(s.buffers[0]),
+                       vyre_input_buffer(s.buffers[3])};
+    vyre_output out = vyre_output_buffer(s.buffers[3]);
     vyre_dispatch_desc d = {
         .inputs = in, .input_count = 2, .outputs = &out, .output_count = 1};
     CHECK_OK(vyre_dispatch(s.r.pipelines[ADD], &d, &st), st); /* recorded */
     CHECK_OK(vyre_submit(s.r.pipelines[ADD], &d, 1, &stop, &st), st);
-    CHECK_OK(vyre_fence_on_done(stop, hold_up, &may_end, &st), st);
+    CHECK_OK(vyre_fence_set_callback(stop, hold_up, &may_end, &st), st);
     unsigned begins = vk_seen.begins, updates = vk_seen.updates;
     for (int i = 0; i < FLIGHTS; i++) {
       bind(&s, s.y, y[i]);
@@ -798,7 +811,7 @@ TEST(replays_in_flight_have_commands_of_their_own) {
     }
     atomic_store(&may_end, true);
     for (int i = 0; i < FLIGHTS; i++) {
-      CHECK_OK(vyre_fence_wait(fences[i], VYRE_FOREVER, &st), st);
+      CHECK_OK(vyre_fence_wait(fences[i], VYRE_WAIT_FOREVER, &st), st);
       vyre_fence_release(fences[i]);
       check_buffer(&s, y[i], 6 * (round + 1));
       check_buffer(&s, z[i], 6 * (round + 1) + 3);
@@ -853,7 +866,7 @@ static void patch_slow(vk_api *api) {
 TEST(what_took_far_too_long_is_recorded_anew) {
   scene s;
   vyre__vk_hooks.patch = patch_slow;
-  begin(&s, "vulkan.most_ms=100");
+  begin(&s, "vulkan.max_submit_ms=100");
   vyre__vk_hooks.patch = vk_patch;
   for (int i = 0; i < 3; i++) (void)replay(&s);
   atomic_store(&is_slow, s.r.own->timeline != VK_NULL_HANDLE);
@@ -873,14 +886,14 @@ static void *replay_once(void *self) {
 TEST(two_replays_of_one_recording_are_in_flight_at_once) {
   scene s;
   vyre_status st = {0};
-  vyre_resident y, z;
+  vyre_buffer y, z;
   pthread_t thread;
   void *failed;
   vyre__vk_hooks.patch = patch_wait;
   begin(&s, "");
   vyre__vk_hooks.patch = vk_patch;
-  CHECK_OK(vyre_resident_create(s.r.device, sizeof(uint32_t[N]), &y, &st), st);
-  CHECK_OK(vyre_resident_create(s.r.device, sizeof(uint32_t[N]), &z, &st), st);
+  CHECK_OK(vyre_buffer_create(s.r.device, sizeof(uint32_t[N]), &y, &st), st);
+  CHECK_OK(vyre_buffer_create(s.r.device, sizeof(uint32_t[N]), &z, &st), st);
   (void)replay(&s);
   unsigned begins = vk_seen.begins;
   atomic_store(&waiting, 0);

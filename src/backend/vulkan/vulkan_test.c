@@ -31,8 +31,9 @@ static const char kernels[] =
 enum { ADD, SCALE, MIX, IDS, HALF, ROUNDS };
 
 /* Every way of the memory and of waiting. */
-static const char *const ways[] = {"", "vulkan.staging=1", "vulkan.fences=1",
-                                   "vulkan.staging=1,vulkan.fences=1"};
+static const char *const ways[] = {"", "vulkan.staging=1",
+                                   "vulkan.force_fences=1",
+                                   "vulkan.staging=1,vulkan.force_fences=1"};
 enum { WAYS = sizeof ways / sizeof ways[0], N = 1000 };
 
 static void begin(vk_rig *r, const char *options) {
@@ -134,7 +135,7 @@ TEST(a_batch_is_one_submission) {
 }
 
 /* Items that add to @p buffers in turn, of which there are @p count. */
-static void add_residents(vk_rig *r, vyre_resident x, vyre_resident *y,
+static void add_residents(vk_rig *r, vyre_buffer x, vyre_buffer *y,
                           unsigned count, unsigned items) {
   enum { MOST = 16 };
   vyre_input in[MOST][2];
@@ -143,9 +144,9 @@ static void add_residents(vk_rig *r, vyre_resident x, vyre_resident *y,
   vyre_status st = {0};
   CHECK(items <= MOST);
   for (unsigned i = 0; i < items; i++) {
-    in[i][0] = (vyre_input){.resident = x};
-    in[i][1] = (vyre_input){.resident = y[i % count]};
-    out[i] = (vyre_output){.resident = y[i % count]};
+    in[i][0] = (vyre_input){.buffer = x};
+    in[i][1] = (vyre_input){.buffer = y[i % count]};
+    out[i] = (vyre_output){.buffer = y[i % count]};
     list[i] = (vyre_dispatch_desc){.inputs = in[i],
                                    .input_count = 2,
                                    .outputs = &out[i],
@@ -157,14 +158,14 @@ static void add_residents(vk_rig *r, vyre_resident x, vyre_resident *y,
 TEST(residents_are_bound_where_they_are) {
   vk_rig r;
   vyre_status st = {0};
-  vyre_resident x, y[8];
+  vyre_buffer x, y[8];
   static uint32_t data[N], got[N];
   begin(&r, "");
   for (uint32_t i = 0; i < N; i++) data[i] = value(i, 3);
-  CHECK_OK(vyre_resident_create(r.device, sizeof data, &x, &st), st);
-  CHECK_OK(vyre_resident_upload(r.device, x, 0, data, sizeof data, &st), st);
+  CHECK_OK(vyre_buffer_create(r.device, sizeof data, &x, &st), st);
+  CHECK_OK(vyre_buffer_upload(r.device, x, 0, data, sizeof data, &st), st);
   for (int i = 0; i < 8; i++) {
-    CHECK_OK(vyre_resident_create(r.device, sizeof data, &y[i], &st), st);
+    CHECK_OK(vyre_buffer_create(r.device, sizeof data, &y[i], &st), st);
   }
   unsigned copies = vk_seen.copies, submits = vk_seen.submits;
   uint64_t barriers = r.own->counts.barriers;
@@ -178,8 +179,7 @@ TEST(residents_are_bound_where_they_are) {
   CHECK_U64(vk_seen.submits, submits + 3);
   for (int b = 0; b < 8; b++) {
     uint32_t times = 1 + (b == 0 ? 8 : 0) + (b < 4 ? 2 : 0);
-    CHECK_OK(vyre_resident_download(r.device, y[b], 0, got, sizeof got, &st),
-             st);
+    CHECK_OK(vyre_buffer_download(r.device, y[b], 0, got, sizeof got, &st), st);
     for (uint32_t i = 0; i < N; i++)
       CHECK_U64(got[i], (uint32_t)(times * data[i]));
   }
@@ -191,28 +191,27 @@ TEST(residents_at_any_offset) {
   for (int w = 0; w < WAYS; w++) {
     vk_rig r;
     vyre_status st = {0};
-    vyre_resident x, y;
+    vyre_buffer x, y;
     uint16_t data[64], got[64];
     begin(&r, ways[w]);
     for (uint32_t i = 0; i < 64; i++) data[i] = (uint16_t)(i * 1001);
-    CHECK_OK(vyre_resident_create(r.device, sizeof data, &x, &st), st);
-    CHECK_OK(vyre_resident_create(r.device, sizeof data, &y, &st), st);
-    CHECK_OK(vyre_resident_upload(r.device, x, 0, data, sizeof data, &st), st);
+    CHECK_OK(vyre_buffer_create(r.device, sizeof data, &x, &st), st);
+    CHECK_OK(vyre_buffer_create(r.device, sizeof data, &y, &st), st);
+    CHECK_OK(vyre_buffer_upload(r.device, x, 0, data, sizeof data, &st), st);
     for (uint32_t from = 0; from < 9; from++) {
       const uint32_t count = 13;
       memset(got, 0xAB, sizeof got);
-      CHECK_OK(vyre_resident_upload(r.device, y, 0, got, sizeof got, &st), st);
-      vyre_input in[] = {{.resident = x,
+      CHECK_OK(vyre_buffer_upload(r.device, y, 0, got, sizeof got, &st), st);
+      vyre_input in[] = {{.buffer = x,
                           .offset = from * UINT64_C(2),
                           .size = count * (size_t)2}};
-      vyre_output out[] = {{.resident = y,
+      vyre_output out[] = {{.buffer = y,
                             .offset = UINT64_C(2) * (from + 5),
                             .size = count * (size_t)2}};
       vyre_dispatch_desc desc = {
           .inputs = in, .input_count = 1, .outputs = out, .output_count = 1};
       CHECK_OK(vyre_dispatch(r.pipelines[HALF], &desc, &st), st);
-      CHECK_OK(vyre_resident_download(r.device, y, 0, got, sizeof got, &st),
-               st);
+      CHECK_OK(vyre_buffer_download(r.device, y, 0, got, sizeof got, &st), st);
       for (uint32_t i = 0; i < 64; i++) {
         uint32_t at = i - (from + 5);
         bool is_inside = i >= from + 5 && at < count;
@@ -265,7 +264,7 @@ TEST(grids_beyond_what_a_dispatch_takes) {
 /* One ms is nothing here: most of these go in parts. */
 TEST(long_dispatches_go_in_parts) {
   vk_rig r;
-  begin(&r, "vulkan.most_ms=1");
+  begin(&r, "vulkan.max_submit_ms=1");
   unsigned submits = vk_seen.submits;
   check_ids(&r, 100, 60, 10);
   CHECK(vk_seen.submits > submits + 2);
@@ -300,11 +299,11 @@ TEST(grid_barriers_in_every_way) {
 TEST(buffers_beyond_the_range_are_refused) {
   vk_rig r;
   vyre_status st = {0};
-  vyre_resident x;
+  vyre_buffer x;
   begin(&r, "");
-  uint64_t most = vyre_device_capabilities(r.device)->max_buffer_bytes;
+  uint64_t most = vyre_device_get_caps(r.device)->max_buffer_bytes;
   CHECK(most <= r.own->physical->properties.limits.maxStorageBufferRange);
-  CHECK_FAILS(vyre_resident_create(r.device, most + 4, &x, &st), st,
+  CHECK_FAILS(vyre_buffer_create(r.device, most + 4, &x, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   CHECK_U64(status_number(&st, "most_bytes"), most);
   vk_rig_close(&r);
@@ -314,7 +313,7 @@ TEST(buffers_beyond_the_range_are_refused) {
 TEST(a_launch_block_beyond_the_range_is_refused) {
   vk_rig r;
   vyre_status st = {0};
-  vk_rig_open(&r, "vulkan.push=1");
+  vk_rig_open(&r, "vulkan.push_constants=1");
   vk_physical small = *r.own->physical;
   small.properties.limits.maxPushConstantsSize = 8;
   small.properties.limits.maxUniformBufferRange = 8;
@@ -411,31 +410,30 @@ TEST(lives_beside_a_cpu_device) {
 TEST(memory_of_the_caller_is_imported) {
   vk_rig r;
   vyre_status st = {0};
-  vyre_resident x, y;
+  vyre_buffer x, y;
   void *memory;
   begin(&r, "");
-  if (!vyre_device_capabilities(r.device)->imports_host_memory) {
+  if (!vyre_device_get_caps(r.device)->imports_host_memory) {
     vk_rig_close(&r);
     return;
   }
   CHECK_OK(vyre_host_alloc(r.device, sizeof(uint32_t[N]), &memory, &st), st);
   uint32_t *words = memory;
   for (uint32_t i = 0; i < N; i++) words[i] = i;
-  CHECK_OK(vyre_resident_import(r.device, memory, sizeof(uint32_t[N]), &y, &st),
+  CHECK_OK(vyre_buffer_import(r.device, memory, sizeof(uint32_t[N]), &y, &st),
            st);
-  CHECK_OK(vyre_resident_create(r.device, sizeof(uint32_t[N]), &x, &st), st);
-  CHECK_OK(
-      vyre_resident_upload(r.device, x, 0, words, sizeof(uint32_t[N]), &st),
-      st);
+  CHECK_OK(vyre_buffer_create(r.device, sizeof(uint32_t[N]), &x, &st), st);
+  CHECK_OK(vyre_buffer_upload(r.device, x, 0, words, sizeof(uint32_t[N]), &st),
+           st);
   unsigned copies = vk_seen.copies;
   add_residents(&r, x, &y, 1, 3);
   CHECK_U64(vk_seen.copies, copies);
   for (uint32_t i = 0; i < N; i++) CHECK_U64(words[i], UINT64_C(4) * i);
-  vyre_resident none;
-  CHECK_FAILS(vyre_resident_import(r.device, words + 1, 64, &none, &st), st,
+  vyre_buffer none;
+  CHECK_FAILS(vyre_buffer_import(r.device, words + 1, 64, &none, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   st = (vyre_status){0};
-  vyre_input in[] = {vyre_input_resident(x),
+  vyre_input in[] = {vyre_input_buffer(x),
                      vyre_input_bytes(memory, sizeof(uint32_t[N]))};
   vyre_output out[] = {vyre_output_bytes(memory, sizeof(uint32_t[N]))};
   vyre_dispatch_desc desc = {.inputs = in,
@@ -445,9 +443,9 @@ TEST(memory_of_the_caller_is_imported) {
                              .require_zero_copy = true};
   CHECK_FAILS(vyre_dispatch(r.pipelines[ADD], &desc, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED);
-  CHECK_HAS(st.fix, "vyre_resident_import"); /* the same memory, bound so */
+  CHECK_HAS(st.fix, "vyre_buffer_import"); /* the same memory, bound so */
   st = (vyre_status){0};
-  CHECK_OK(vyre_resident_free(r.device, y, &st), st);
+  CHECK_OK(vyre_buffer_destroy(r.device, y, &st), st);
   vyre_host_free(r.device, memory, sizeof(uint32_t[N]));
   vk_rig_close(&r);
 }
@@ -472,10 +470,10 @@ TEST(memory_of_the_caller_that_does_not_fit_is_refused) {
   for (int i = 0; i < 2; i++) {
     vk_rig r;
     vyre_status st = {0};
-    vyre_resident y;
+    vyre_buffer y;
     void *memory;
     begin(&r, "");
-    if (vyre_device_capabilities(r.device)->imports_host_memory) {
+    if (vyre_device_get_caps(r.device)->imports_host_memory) {
       vk_physical own = *r.own->physical;
       CHECK_OK(vyre_host_alloc(r.device, 4096, &memory, &st), st);
       if (i == 0) {
@@ -488,7 +486,7 @@ TEST(memory_of_the_caller_that_does_not_fit_is_refused) {
         }
         r.own->physical = &own;
       }
-      CHECK_FAILS(vyre_resident_import(r.device, memory, 4096, &y, &st), st,
+      CHECK_FAILS(vyre_buffer_import(r.device, memory, 4096, &y, &st), st,
                   VYRE_INVALID_ARGUMENT, VYRE_KIND_NOT_SUPPORTED);
       r.own->physical = r.own->logical->physical;
       vyre_host_free(r.device, memory, 4096);
@@ -575,18 +573,18 @@ TEST(runs_on_a_device_of_the_caller) {
   vk_rig r = {.heap = {.left = -1}};
   vyre_status st = {0};
   app_open(&a, &(VkPhysicalDeviceFeatures){0});
-  vyre_vulkan given = {.instance = a.instance,
-                       .physical_device = a.physical,
-                       .device = a.device,
-                       .queue = a.queue,
-                       .features = &a.features,
-                       .lock_queue = app_lock,
-                       .unlock_queue = app_unlock,
-                       .queue_self = &a};
-  CHECK_OK(vyre_device_open_vulkan(NULL, &given, &r.device, &st), st);
+  vyre_vulkan_handles given = {.instance = a.instance,
+                               .physical_device = a.physical,
+                               .device = a.device,
+                               .queue = a.queue,
+                               .features = &a.features,
+                               .lock_queue = app_lock,
+                               .unlock_queue = app_unlock,
+                               .queue_user_data = &a};
+  CHECK_OK(vyre_device_open_external_vulkan(NULL, &given, &r.device, &st), st);
   r.own = (vk_device *)r.device;
   CHECK(r.own->handle == a.device && r.own->timeline);
-  CHECK(!vyre_device_capabilities(r.device)->has_f64);
+  CHECK(!vyre_device_get_caps(r.device)->has_f64);
   vk_rig_compile(&r, kernels);
   add_once(&r, N, 1);
   check_ids(&r, 5, 6, 7);
@@ -594,10 +592,10 @@ TEST(runs_on_a_device_of_the_caller) {
   vk_rig_close(&r);
   vyre_device *none = NULL;
   given.queue_family = 77;
-  CHECK_FAILS(vyre_device_open_vulkan(NULL, &given, &none, &st), st,
+  CHECK_FAILS(vyre_device_open_external_vulkan(NULL, &given, &none, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   given.queue = NULL;
-  CHECK(vyre_device_open_vulkan(NULL, &given, &none, NULL) ==
+  CHECK(vyre_device_open_external_vulkan(NULL, &given, &none, NULL) ==
         VYRE_INVALID_ARGUMENT);
   CHECK(!none);
   APP_CALL(&a, DestroyDevice)(a.device, NULL); /* still there */
@@ -614,14 +612,15 @@ TEST(runs_on_devices_of_the_caller_with_f64) {
     vk_rig r = {.heap = {.left = -1}};
     vyre_status st = {0};
     app_open(&a, &cases[i]);
-    vyre_vulkan given = {.instance = a.instance,
-                         .physical_device = a.physical,
-                         .device = a.device,
-                         .queue = a.queue,
-                         .features = &a.features};
-    CHECK_OK(vyre_device_open_vulkan(NULL, &given, &r.device, &st), st);
+    vyre_vulkan_handles given = {.instance = a.instance,
+                                 .physical_device = a.physical,
+                                 .device = a.device,
+                                 .queue = a.queue,
+                                 .features = &a.features};
+    CHECK_OK(vyre_device_open_external_vulkan(NULL, &given, &r.device, &st),
+             st);
     r.own = (vk_device *)r.device;
-    CHECK(vyre_device_capabilities(r.device)->has_f64 ==
+    CHECK(vyre_device_get_caps(r.device)->has_f64 ==
           (cases[i].shaderFloat64 && cases[i].shaderInt64));
     vk_rig_compile(&r, kernels);
     add_once(&r, N, 1);
@@ -659,20 +658,22 @@ TEST(a_device_of_the_caller_has_what_was_brought) {
     vk_rig r = {.heap = {.left = -1}};
     vyre_status st = {0};
     app_open_with(&a, &(VkPhysicalDeviceFeatures){0}, cases[i].is_extended);
-    vyre_vulkan given = {.instance = a.instance,
-                         .physical_device = a.physical,
-                         .device = a.device,
-                         .queue = a.queue,
-                         .features = &a.features,
-                         .extensions = app_extensions,
-                         .extension_count = cases[i].is_extended ? 2 : 0};
+    vyre_vulkan_handles given = {
+        .instance = a.instance,
+        .physical_device = a.physical,
+        .device = a.device,
+        .queue = a.queue,
+        .features = &a.features,
+        .extensions = app_extensions,
+        .extension_count = cases[i].is_extended ? 2 : 0};
     if (!cases[i].takes_memory) {
       PFN_vkGetInstanceProcAddr less = get_less;
       memcpy(&given.get_instance_proc_addr, &less, sizeof less);
     }
-    CHECK_OK(vyre_device_open_vulkan(NULL, &given, &r.device, &st), st);
+    CHECK_OK(vyre_device_open_external_vulkan(NULL, &given, &r.device, &st),
+             st);
     r.own = (vk_device *)r.device;
-    CHECK(vyre_device_capabilities(r.device)->imports_host_memory ==
+    CHECK(vyre_device_get_caps(r.device)->imports_host_memory ==
           cases[i].takes_memory);
     CHECK(r.own->tests_flags == cases[i].is_extended);
     vk_rig_compile(&r, kernels);
@@ -686,12 +687,12 @@ TEST(a_device_of_the_caller_has_what_was_brought) {
 TEST(halves_of_what_is_brought_are_refused) {
   app a;
   app_open(&a, &(VkPhysicalDeviceFeatures){0});
-  const vyre_vulkan whole = {.instance = a.instance,
-                             .physical_device = a.physical,
-                             .device = a.device,
-                             .queue = a.queue,
-                             .features = &a.features};
-  vyre_vulkan cases[] = {whole, whole, whole, whole};
+  const vyre_vulkan_handles whole = {.instance = a.instance,
+                                     .physical_device = a.physical,
+                                     .device = a.device,
+                                     .queue = a.queue,
+                                     .features = &a.features};
+  vyre_vulkan_handles cases[] = {whole, whole, whole, whole};
   static const char *const says[] = {"unlock_queue", "lock_queue",
                                      "'extensions'", "'extensions[...]'"};
   static const char *const names[] = {"VK_KHR_maintenance1", NULL};
@@ -703,7 +704,7 @@ TEST(halves_of_what_is_brought_are_refused) {
   for (int i = 0; i < 4; i++) {
     vyre_device *none;
     vyre_status st = {0};
-    CHECK_U64(vyre_device_open_vulkan(NULL, &cases[i], &none, &st),
+    CHECK_U64(vyre_device_open_external_vulkan(NULL, &cases[i], &none, &st),
               VYRE_INVALID_ARGUMENT);
     CHECK_HAS(st.message, says[i]);
     CHECK(!none);

@@ -34,10 +34,10 @@ enum { SCALE, PUT, MANY, SPIN, FOREVER, RETURNS };
 static const struct {
   const char *options;
   bool pushes;
-} ways[] = {{"vulkan.push=0", false},
-            {"vulkan.push=1", true},
-            {"vulkan.push=0,vulkan.staging=1", false},
-            {"vulkan.push=1,vulkan.staging=1", true}};
+} ways[] = {{"vulkan.push_constants=0", false},
+            {"vulkan.push_constants=1", true},
+            {"vulkan.push_constants=0,vulkan.staging=1", false},
+            {"vulkan.push_constants=1,vulkan.staging=1", true}};
 enum { WAYS = sizeof ways / sizeof ways[0], N = 300 };
 
 static void begin(vk_rig *r, int way) {
@@ -140,7 +140,7 @@ TEST(uniforms_of_all_widths) {
 /* --- resident ones ---------------------------------------------------------------*/
 
 typedef struct residents {
-  vyre_resident x, y, a; /* a: longer than the kernel says, at an odd place */
+  vyre_buffer x, y, a; /* a: longer than the kernel says, at an odd place */
   uint32_t in[N];
 } residents;
 
@@ -148,19 +148,19 @@ static void make_residents(vk_rig *r, residents *own) {
   vyre_status st = {0};
   uint32_t a[4] = {9, 6, 9, 9};
   for (uint32_t i = 0; i < N; i++) own->in[i] = i + 5;
-  CHECK_OK(vyre_resident_create(r->device, UINT64_C(4) * N, &own->x, &st), st);
-  CHECK_OK(vyre_resident_create(r->device, UINT64_C(4) * N, &own->y, &st), st);
-  CHECK_OK(vyre_resident_create(r->device, sizeof a, &own->a, &st), st);
+  CHECK_OK(vyre_buffer_create(r->device, UINT64_C(4) * N, &own->x, &st), st);
+  CHECK_OK(vyre_buffer_create(r->device, UINT64_C(4) * N, &own->y, &st), st);
+  CHECK_OK(vyre_buffer_create(r->device, sizeof a, &own->a, &st), st);
   CHECK_OK(
-      vyre_resident_upload(r->device, own->x, 0, own->in, sizeof own->in, &st),
+      vyre_buffer_upload(r->device, own->x, 0, own->in, sizeof own->in, &st),
       st);
-  CHECK_OK(vyre_resident_upload(r->device, own->a, 0, a, sizeof a, &st), st);
+  CHECK_OK(vyre_buffer_upload(r->device, own->a, 0, a, sizeof a, &st), st);
 }
 
 static void check_scaled(vk_rig *r, const residents *own, uint32_t a) {
   vyre_status st = {0};
   uint32_t y[N];
-  CHECK_OK(vyre_resident_download(r->device, own->y, 0, y, sizeof y, &st), st);
+  CHECK_OK(vyre_buffer_download(r->device, own->y, 0, y, sizeof y, &st), st);
   for (uint32_t i = 0; i < N; i++) CHECK_U64(y[i], (uint64_t)a * own->in[i]);
 }
 
@@ -171,14 +171,14 @@ TEST(resident_uniforms_are_what_they_are_now) {
     vyre_status st = {0};
     begin(&r, w);
     make_residents(&r, &own);
-    vyre_input in[] = {{.resident = own.x}, {.resident = own.a, .offset = 4}};
-    vyre_output out[] = {{.resident = own.y}};
+    vyre_input in[] = {{.buffer = own.x}, {.buffer = own.a, .offset = 4}};
+    vyre_output out[] = {{.buffer = own.y}};
     vyre_dispatch_desc desc = {
         .inputs = in, .input_count = 2, .outputs = out, .output_count = 1};
     CHECK_OK(vyre_dispatch(r.pipelines[SCALE], &desc, &st), st);
     check_scaled(&r, &own, 6);
     for (uint32_t a = 20; a < 24; a++) {
-      CHECK_OK(vyre_resident_upload(r.device, own.a, 4, &a, 4, &st), st);
+      CHECK_OK(vyre_buffer_upload(r.device, own.a, 4, &a, 4, &st), st);
       CHECK_OK(vyre_dispatch(r.pipelines[SCALE], &desc, &st), st);
       check_scaled(&r, &own, a);
     }
@@ -186,11 +186,12 @@ TEST(resident_uniforms_are_what_they_are_now) {
   }
 }
 
-static vyre_place fixed(vyre_recording *rec, const vyre_resource *what) {
+static vyre_slot_range fixed(vyre_recording *rec,
+                             const vyre_slot_binding *what) {
   uint32_t slot;
   vyre_status st = {0};
-  CHECK_OK(vyre_recording_fixed(rec, what, &slot, &st), st);
-  return vyre_place_slot(slot);
+  CHECK_OK(vyre_recording_add_fixed_slot(rec, what, &slot, &st), st);
+  return vyre_slot_range_all(slot);
 }
 
 /* put writes what scale then takes as its uniform, in one recording. */
@@ -198,13 +199,14 @@ static void record_both(vk_rig *r, const residents *own, uint32_t *v,
                         vyre_recording **out) {
   vyre_status st = {0};
   CHECK_OK(vyre_recording_create(r->device, out, &st), st);
-  vyre_place number = fixed(*out, &(vyre_resource){.data = v, .size = 4}),
-             x = fixed(*out, &(vyre_resource){.resident = own->x}),
-             y = fixed(*out, &(vyre_resource){.resident = own->y}),
-             a = fixed(*out, &(vyre_resource){.resident = own->a});
+  vyre_slot_range number =
+                      fixed(*out, &(vyre_slot_binding){.data = v, .size = 4}),
+                  x = fixed(*out, &(vyre_slot_binding){.buffer = own->x}),
+                  y = fixed(*out, &(vyre_slot_binding){.buffer = own->y}),
+                  a = fixed(*out, &(vyre_slot_binding){.buffer = own->a});
   a.offset = 4;
   a.size = 4;
-  const vyre_place scale[] = {x, a};
+  const vyre_slot_range scale[] = {x, a};
   const vyre_recorded_dispatch first = {.inputs = &number,
                                         .input_count = 1,
                                         .outputs = &a,
@@ -213,10 +215,11 @@ static void record_both(vk_rig *r, const residents *own, uint32_t *v,
                                          .input_count = 2,
                                          .outputs = &y,
                                          .output_count = 1};
-  CHECK_OK(vyre_recording_dispatch(*out, r->pipelines[PUT], &first, &st), st);
-  CHECK_OK(vyre_recording_dispatch(*out, r->pipelines[SCALE], &second, &st),
+  CHECK_OK(vyre_recording_add_dispatch(*out, r->pipelines[PUT], &first, &st),
            st);
-  CHECK_OK(vyre_recording_finish(*out, &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(*out, r->pipelines[SCALE], &second, &st),
+           st);
+  CHECK_OK(vyre_recording_seal(*out, &st), st);
 }
 
 TEST(a_uniform_that_was_just_written) {
@@ -249,7 +252,7 @@ static vyre_code spin(vk_rig *r, int kernel, uint32_t n, uint64_t most,
                              .input_count = kernel == SPIN ? 2 : 1,
                              .outputs = to,
                              .output_count = 1,
-                             .max_iterations = most};
+                             .max_loop_iterations = most};
   *st = (vyre_status){0};
   vyre_code code = vyre_dispatch(r->pipelines[kernel], &desc, st);
   *out = y[7];

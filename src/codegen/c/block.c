@@ -13,7 +13,7 @@ void c_line(c_emitter *e) {
 
 /* The source line, where it changes. */
 void c_place(c_emitter *e, uint32_t at) {
-  const vyre__low_kernel *kernel = e->kernel;
+  const vyre__lir_kernel *kernel = e->kernel;
   if (e->options->no_lines || !kernel->places) return;
   uint32_t line = kernel->places[at].line;
   if (!line || line == e->line) return;
@@ -31,12 +31,12 @@ void c_place(c_emitter *e, uint32_t at) {
 /* --- values -----------------------------------------------------------------*/
 
 static bool is_atomic(const c_emitter *e, uint32_t at) {
-  return vyre__low_ops[c_inst(e, at)->op].flags & VYRE__LOWF_ATOMICS;
+  return vyre__lir_ops[c_inst(e, at)->op].flags & VYRE__LIRF_ATOMICS;
 }
 
 /* The operand that says whether memory is touched; 0: it is. */
-static vyre__val condition_of(const vyre__low_inst *inst) {
-  return inst->op == VYRE__LOW_ATOMIC_CAS ? inst->d : inst->c;
+static vyre__val condition_of(const vyre__lir_inst *inst) {
+  return inst->op == VYRE__LIR_ATOMIC_CAS ? inst->d : inst->c;
 }
 
 static void print_definition(c_emitter *e, uint32_t at) {
@@ -65,7 +65,7 @@ static uint32_t rare_of(const c_emitter *e, vyre__val v) {
 }
 
 static void print_kept(c_emitter *e, uint32_t at) {
-  const vyre__role *role = c_role(e, at);
+  const vyre__inst_info *role = c_role(e, at);
   uint32_t rare = rare_of(e, at);
   bool has_name = c_note_of(e, at)->inside_uses > 0 || rare;
   if (has_name) {
@@ -95,21 +95,21 @@ static void print_kept(c_emitter *e, uint32_t at) {
 static bool is_early(const c_emitter *e, uint32_t at) {
   uint32_t loop = c_role(e, at)->parent;
   return c_note_of(e, at)->is_early && loop &&
-         c_inst(e, loop)->op == VYRE__LOW_LOOP &&
+         c_inst(e, loop)->op == VYRE__LIR_LOOP &&
          e->step_used[loop - e->r->begin];
 }
 
 static void print_value(c_emitter *e, uint32_t at) {
-  const vyre__role *role = c_role(e, at);
+  const vyre__inst_info *role = c_role(e, at);
   const c_note *note = c_note_of(e, at);
-  bool agrees = role->keep == VYRE__KEEP_AGREED;
-  bool is_kept = agrees || role->keep >= VYRE__KEEP_STRIP;
+  bool agrees = role->keep == VYRE__STORAGE_BROADCAST;
+  bool is_kept = agrees || role->keep >= VYRE__STORAGE_ARRAY;
   bool has_effect = is_atomic(e, at);
   if (note->form != C_NAMED || note->global) return;
   if (role->is_leaf && !agrees) return;
   if (!is_kept && c_known_of(e, at) != C_UNKNOWN) return;
   bool is_used =
-      note->used_before && (role->keep == VYRE__KEEP_UNIFORM || role->uses);
+      note->used_before && (role->keep == VYRE__STORAGE_UNIFORM || role->uses);
   if (!is_kept && !is_used && !has_effect) return;
   c_place(e, at);
   c_line(e);
@@ -134,10 +134,10 @@ static void print_value(c_emitter *e, uint32_t at) {
 }
 
 static void print_set(c_emitter *e, uint32_t at) {
-  const vyre__low_inst *inst = c_inst(e, at);
-  const vyre__low_inst *value = c_inst(e, inst->a);
-  bool local = e->r->var_keep[inst->aux] == VYRE__KEEP_LOCAL;
-  if (value->op == VYRE__LOW_GET && value->aux == inst->aux &&
+  const vyre__lir_inst *inst = c_inst(e, at);
+  const vyre__lir_inst *value = c_inst(e, inst->a);
+  bool local = e->r->var_keep[inst->aux] == VYRE__STORAGE_LOCAL;
+  if (value->op == VYRE__LIR_GET && value->aux == inst->aux &&
       c_note_of(e, inst->a)->form == C_ALIAS) {
     return; /* it has that value */
   }
@@ -153,7 +153,7 @@ static void print_set(c_emitter *e, uint32_t at) {
 }
 
 static void print_store(c_emitter *e, uint32_t at) {
-  const vyre__low_inst *inst = c_inst(e, at);
+  const vyre__lir_inst *inst = c_inst(e, at);
   uint8_t width = e->kernel->buffers[inst->aux].width;
   c_place(e, at);
   c_line(e);
@@ -173,7 +173,7 @@ static void print_store(c_emitter *e, uint32_t at) {
 
 static uint32_t loop_of(const c_emitter *e, uint32_t at) {
   uint32_t open = c_role(e, at)->parent;
-  while (open && c_inst(e, open)->op != VYRE__LOW_LOOP) {
+  while (open && c_inst(e, open)->op != VYRE__LIR_LOOP) {
     open = c_role(e, open)->parent;
   }
   return open;
@@ -205,12 +205,12 @@ static void leave_piece(c_emitter *e, uint32_t at) {
 static void print_jump(c_emitter *e, uint32_t at) {
   uint8_t op = c_inst(e, at)->op;
   c_place(e, at);
-  if (op == VYRE__LOW_BREAK) {
+  if (op == VYRE__LIR_BREAK) {
     c_line(e);
     C_PRINT(e, "break;\n");
     return;
   }
-  uint32_t loop = op == VYRE__LOW_CONTINUE ? loop_of(e, at) : 0;
+  uint32_t loop = op == VYRE__LIR_CONTINUE ? loop_of(e, at) : 0;
   if (!loop || !c_role(e, loop)->piece) {
     leave_piece(e, at);
     return;
@@ -251,27 +251,27 @@ static void open_if(c_emitter *e, vyre__val condition, bool is_else) {
 }
 
 static void print_marker(c_emitter *e, uint32_t at) {
-  const vyre__low_inst *inst = c_inst(e, at);
+  const vyre__lir_inst *inst = c_inst(e, at);
   switch (inst->op) {
-    case VYRE__LOW_IF:
+    case VYRE__LIR_IF:
       c_place(e, at);
       open_if(e, inst->a, false);
       break;
-    case VYRE__LOW_LOOP:
+    case VYRE__LIR_LOOP:
       c_place(e, at);
       c_line(e);
       C_PRINT(e, "for (;;) {\n");
       e->indent++;
       declare_early(e, at);
       break;
-    case VYRE__LOW_STEP: {
+    case VYRE__LIR_STEP: {
       uint32_t loop = c_role(e, at)->parent;
       if (e->step_used[loop - e->r->begin]) {
         C_PRINT(e, "step_%u%s:;\n", (unsigned)loop, label_end(e));
       }
       break;
     }
-    case VYRE__LOW_ELSE:
+    case VYRE__LIR_ELSE:
       e->indent--;
       c_line(e);
       C_PRINT(e, "} else {\n");
@@ -285,19 +285,19 @@ static void print_marker(c_emitter *e, uint32_t at) {
 }
 
 static void print_statement(c_emitter *e, uint32_t at) {
-  const vyre__role *role = c_role(e, at);
+  const vyre__inst_info *role = c_role(e, at);
   uint8_t op = c_inst(e, at)->op;
-  uint16_t flags = vyre__low_ops[op].flags;
+  uint16_t flags = vyre__lir_ops[op].flags;
   if (!role->is_needed || c_home(e, at) != e->piece) return;
-  if (flags & VYRE__LOWF_CONTROL) {
+  if (flags & VYRE__LIRF_CONTROL) {
     print_marker(e, at);
-  } else if (flags & VYRE__LOWF_JUMPS) {
+  } else if (flags & VYRE__LIRF_JUMPS) {
     print_jump(e, at);
-  } else if (op == VYRE__LOW_SET) {
+  } else if (op == VYRE__LIR_SET) {
     print_set(e, at);
-  } else if (op == VYRE__LOW_STORE) {
+  } else if (op == VYRE__LIR_STORE) {
     print_store(e, at);
-  } else if (op == VYRE__LOW_OUT_OF_FUEL) {
+  } else if (op == VYRE__LIR_OUT_OF_FUEL) {
     c_place(e, at);
     c_line(e);
     C_PRINT(e, "return 1; /* out of fuel */\n");
@@ -312,20 +312,20 @@ static void print_statement(c_emitter *e, uint32_t at) {
 static void reopen(c_emitter *e, uint32_t open) {
   if (!open || !c_role(e, open)->piece) return;
   reopen(e, c_role(e, open)->parent);
-  bool is_else = c_inst(e, open)->op == VYRE__LOW_ELSE;
+  bool is_else = c_inst(e, open)->op == VYRE__LIR_ELSE;
   uint32_t begin = c_role(e, vyre__end_of(e->r, open))->mate;
   open_if(e, c_inst(e, begin)->a, is_else);
 }
 
 /* if (false) { exit }: in the code for rows that are all inside. */
 static bool is_never(const c_emitter *e, uint32_t at) {
-  const vyre__low_inst *inst = c_inst(e, at);
-  return inst->op == VYRE__LOW_IF && c_known_of(e, inst->a) == C_FALSE &&
-         c_inst(e, at + 1)->op == VYRE__LOW_EXIT &&
-         c_inst(e, at + 2)->op == VYRE__LOW_END;
+  const vyre__lir_inst *inst = c_inst(e, at);
+  return inst->op == VYRE__LIR_IF && c_known_of(e, inst->a) == C_FALSE &&
+         c_inst(e, at + 1)->op == VYRE__LIR_EXIT &&
+         c_inst(e, at + 2)->op == VYRE__LIR_END;
 }
 
-static void print_body(c_emitter *e, const vyre__piece *piece) {
+static void print_body(c_emitter *e, const vyre__subregion *piece) {
   unsigned indent = e->indent;
   if (piece->tests_done) {
     c_line(e);
@@ -349,8 +349,8 @@ static void print_body(c_emitter *e, const vyre__piece *piece) {
 }
 
 /* Global ids, values that are made again here, and variables. */
-static void declare_locals(c_emitter *e, const vyre__piece *piece) {
-  const vyre__low_kernel *kernel = e->kernel;
+static void declare_locals(c_emitter *e, const vyre__subregion *piece) {
+  const vyre__lir_kernel *kernel = e->kernel;
   for (unsigned i = 0; i < 3; i++) {
     if (!e->used.global[i]) continue;
     e->used.group[i] = true;
@@ -369,10 +369,10 @@ static void declare_locals(c_emitter *e, const vyre__piece *piece) {
   }
   for (uint32_t at = piece->begin; at < piece->end; at++) {
     uint8_t op = c_inst(e, at)->op;
-    if (op != VYRE__LOW_GET && op != VYRE__LOW_SET) continue;
+    if (op != VYRE__LIR_GET && op != VYRE__LIR_SET) continue;
     uint32_t var = c_inst(e, at)->aux;
     if (!c_role(e, at)->is_needed || e->var_declared[var]) continue;
-    if (e->r->var_keep[var] != VYRE__KEEP_LOCAL) continue;
+    if (e->r->var_keep[var] != VYRE__STORAGE_LOCAL) continue;
     if (e->var_piece[var] == e->piece) continue;
     e->var_piece[var] = e->piece;
     vyre_type type = (vyre_type)kernel->vars[var].type;
@@ -382,7 +382,7 @@ static void declare_locals(c_emitter *e, const vyre__piece *piece) {
 }
 
 void c_piece(c_emitter *e, uint32_t index) {
-  const vyre__piece *piece = &e->r->pieces[index];
+  const vyre__subregion *piece = &e->r->pieces[index];
   bool was_silent = e->is_silent;
   uint32_t line = e->line;
   e->piece = index;
@@ -408,11 +408,11 @@ void c_piece(c_emitter *e, uint32_t index) {
   e->piece = 0;
 }
 
-void c_hoisted(c_emitter *e, const vyre__part *run) {
+void c_hoisted(c_emitter *e, const vyre__region *run) {
   for (uint32_t at = run->begin; at < run->end; at++) {
     if (e->is_host && e->host_levels[at - e->r->begin] != e->host_level) {
       continue;
     }
-    if (c_role(e, at)->keep == VYRE__KEEP_UNIFORM) print_statement(e, at);
+    if (c_role(e, at)->keep == VYRE__STORAGE_UNIFORM) print_statement(e, at);
   }
 }

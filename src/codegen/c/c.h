@@ -46,7 +46,7 @@ typedef struct vyre__emit_c_options {
  * Errors: VYRE_OUT_OF_MEMORY; VYRE_INVALID_ARGUMENT if an operation is left that
  * has no spelling; VYRE_UNSUPPORTED_FEATURE if narrow elements are accessed as
  * words; VYRE_KIND_WRITER_REFUSED if the writer refused. */
-VYRE_NODISCARD vyre_code vyre__emit_c(const vyre__low_kernel *kernel,
+VYRE_NODISCARD vyre_code vyre__emit_c(const vyre__lir_kernel *kernel,
                                       const vyre__emit_c_options *options,
                                       vyre_writer writer, vyre_status *st);
 

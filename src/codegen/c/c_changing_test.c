@@ -9,7 +9,7 @@
 #include "testing/changing_page_testing.h"
 
 typedef struct job {
-  const vyre__low_kernel *k;
+  const vyre__lir_kernel *k;
   program p;
   uint32_t hidden[64 * CHANGING_LANES]; /* words across grid barriers */
 } job;
@@ -17,13 +17,13 @@ typedef struct job {
 static void run_job(void *self) {
   job *j = self;
   static const uint32_t grid[3] = {1, 1, 1};
-  vyre__low_binding buffers[8] = {{watch.q, CHANGING_ELEMENTS},
+  vyre__lir_binding buffers[8] = {{watch.q, CHANGING_ELEMENTS},
                                   {watch.data, CHANGING_ELEMENTS},
                                   {watch.w, CHANGING_OUT}};
   CHECK(j->k->buffer_count <= 8);
   if (j->k->hidden != VYRE_NO_INDEX) {
     buffers[j->k->hidden] =
-        (vyre__low_binding){j->hidden, sizeof j->hidden / sizeof j->hidden[0]};
+        (vyre__lir_binding){j->hidden, sizeof j->hidden / sizeof j->hidden[0]};
   }
   launch l = make_launch(j->k, buffers, grid, 2000);
   CHECK(j->p.run(l.bytes) < 2); /* 1: a bad value asked for too many rounds */
@@ -43,14 +43,14 @@ static uint64_t run_kernel(const changing_kernel *k, changing_kind kind,
                              (vyre_allocator){0}, &module, NULL, &st),
            st);
   CHECK_OK(vyre__lower(vyre_module_kernel(module, 0), &target,
-                       VYRE__PASS_CONTROL, &arena, &j.k, NULL, &st),
+                       VYRE__PASS_LEGALIZE_CONTROL, &arena, &j.k, NULL, &st),
            st);
   text code = emit_text(j.k, NULL);
   j.p = build(&code, "k", flags);
   free(code.bytes);
   uint64_t runs = watch_all(k, kind, flags, run_job, &j);
   dlclose(j.p.library);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   vyre_module_release(module);
   return runs;
 }

@@ -11,7 +11,7 @@
 typedef struct lowered {
   vyre_module *module;
   vyre_arena arena;
-  const vyre__low_kernel *k;
+  const vyre__lir_kernel *k;
 } lowered;
 
 static lowered lower_text(const char *source) {
@@ -30,7 +30,7 @@ static lowered lower_text(const char *source) {
 }
 
 static void lowered_finish(lowered *l) {
-  vyre_arena_finish(&l->arena);
+  vyre_arena_deinit(&l->arena);
   vyre_module_release(l->module);
 }
 
@@ -398,9 +398,9 @@ static void check_compiles(const text *code) {
 /* Every name of the list as that of a kernel, of buffers and of variables. */
 TEST(names_do_not_clash) {
   lowered l = lower_text(everything);
-  vyre__low_kernel k = *l.k;
-  vyre__low_buffer buffers[8];
-  vyre__low_var vars[32];
+  vyre__lir_kernel k = *l.k;
+  vyre__lir_buffer buffers[8];
+  vyre__lir_var vars[32];
   char names[40][64];
   CHECK(k.buffer_count <= 8 && k.var_count <= 32 && k.var_count >= 3);
   memcpy(buffers, k.buffers, k.buffer_count * sizeof *buffers);
@@ -427,12 +427,12 @@ TEST(names_do_not_clash) {
 TEST(many_names_take_no_time) {
   enum { MANY = 200000 };
   make_saxpy("saxpy");
-  vyre__low_var *vars = calloc(MANY, sizeof *vars);
+  vyre__lir_var *vars = calloc(MANY, sizeof *vars);
   char(*names)[16] = calloc(MANY, sizeof *names);
   CHECK(vars && names);
   for (uint32_t i = 0; i < MANY; i++) {
     snprintf(names[i], sizeof names[i], i % 2 ? "x" : "x_%u", (unsigned)i);
-    vars[i] = (vyre__low_var){names[i], VYRE_TYPE_U32};
+    vars[i] = (vyre__lir_var){names[i], VYRE_TYPE_U32};
   }
   t.k.vars = vars;
   t.k.var_count = MANY;
@@ -449,7 +449,7 @@ TEST(refuses_ids_that_do_not_fit) {
   text code = emit_text(&t.k, NULL);
   program p = build(&code, "saxpy", flags_of("-O1"));
   uint32_t x[4] = {0}, y[4] = {0};
-  vyre__low_binding buffers[2] = {{x, 4}, {y, 4}};
+  vyre__lir_binding buffers[2] = {{x, 4}, {y, 4}};
   launch l = make_launch(&t.k, buffers, (uint32_t[]){(1u << 24) + 1, 1, 1}, 0);
   CHECK(p.run(&l) == 2);
   l = make_launch(&t.k, buffers, (uint32_t[]){UINT32_MAX, 1, 1}, 0);
@@ -470,7 +470,7 @@ TEST(refuses_buffers_whose_halves_cannot_be_counted) {
   text code = emit_text(&t.k, NULL);
   program p = build(&code, "saxpy", flags_of("-O1"));
   uint32_t x[4] = {0}, y[4] = {0};
-  vyre__low_binding buffers[2] = {{x, 1u << 31}, {y, 4}};
+  vyre__lir_binding buffers[2] = {{x, 1u << 31}, {y, 4}};
   launch l = make_launch(&t.k, buffers, (uint32_t[]){0, 1, 1}, 0);
   CHECK(p.run(&l) == 2);
   buffers[0].length--;
@@ -491,7 +491,7 @@ TEST(refuses_buffers_that_are_too_short) {
   text code = emit_text(w.k, NULL);
   program p = build(&code, "fixed", flags_of("-O1"));
   uint32_t x[100] = {0}, n = 1;
-  vyre__low_binding buffers[3] = {{x, 100}, {NULL, 0}, {&n, 1}};
+  vyre__lir_binding buffers[3] = {{x, 100}, {NULL, 0}, {&n, 1}};
   launch l = make_launch(w.k, buffers, (uint32_t[]){1, 1, 1}, 0);
   CHECK(p.run(&l) == 0 && x[99] == 1);
   buffers[0].length = 99;
@@ -520,7 +520,7 @@ TEST(bits_of_conditions_compile) {
   program p = build(&code, "bits", flags_of("-O1"));
   uint8_t x[32] = {1, 0}, b[32] = {0};
   uint64_t y[32] = {0};
-  vyre__low_binding buffers[3] = {{x, 32}, {y, 32}, {b, 32}};
+  vyre__lir_binding buffers[3] = {{x, 32}, {y, 32}, {b, 32}};
   launch l = make_launch(w.k, buffers, (uint32_t[]){1, 1, 1}, 0);
   CHECK(p.run(&l) == 0 && y[0] == 0 && y[1] == 1 && y[9] == 0);
   dlclose(p.library);
@@ -543,7 +543,7 @@ TEST(made_again_behind_a_barrier) {
   text code = emit_text(w.k, NULL);
   program p = build(&code, "again", flags_of("-O1"));
   uint32_t x[4] = {0};
-  vyre__low_binding buffers[2] = {{x, 4}};
+  vyre__lir_binding buffers[2] = {{x, 4}};
   launch l = make_launch(w.k, buffers, (uint32_t[]){2, 1, 1}, 0);
   CHECK(p.run(&l) == 0 && x[0] == 100 && x[1] == 101 && x[3] == 103);
   dlclose(p.library);
@@ -577,17 +577,17 @@ TEST(says_what_things_are) {
 /* The hidden buffer has to have room for all, and indices of 32 bits. */
 TEST(refuses_what_grid_barriers_cannot_keep) {
   lowered w = lower_text(everything);
-  const vyre__low_kernel *k = w.k;
+  const vyre__lir_kernel *k = w.k;
   text code = emit_text(k, NULL);
   program p = build(&code, "k", flags_of("-O1"));
   CHECK(k->hidden != VYRE_NO_INDEX && k->hidden_words > 1);
   static uint32_t kept[4096], x[64], n = 1;
-  vyre__low_binding buffers[8] = {{0}};
-  buffers[0] = (vyre__low_binding){x, 64};
-  buffers[1] = (vyre__low_binding){&n, 1};
+  vyre__lir_binding buffers[8] = {{0}};
+  buffers[0] = (vyre__lir_binding){x, 64};
+  buffers[1] = (vyre__lir_binding){&n, 1};
   uint32_t need = 2 * 32 * k->hidden_words;
   CHECK(need <= 4096);
-  buffers[k->hidden] = (vyre__low_binding){kept, need};
+  buffers[k->hidden] = (vyre__lir_binding){kept, need};
   launch l = make_launch(k, buffers, (uint32_t[]){2, 1, 1}, UINT32_MAX);
   CHECK(p.run(&l) == 0);
   const uint32_t larger[][3] = {
@@ -602,7 +602,7 @@ TEST(refuses_what_grid_barriers_cannot_keep) {
   buffers[k->hidden].length = need - 1;
   l = make_launch(k, buffers, (uint32_t[]){2, 1, 1}, UINT32_MAX);
   CHECK(p.run(&l) == 2);
-  CHECK_U64(vyre__low_most_invocations(k), UINT32_MAX / k->hidden_words);
+  CHECK_U64(vyre__lir_max_invocations(k), UINT32_MAX / k->hidden_words);
   dlclose(p.library);
   free(code.bytes);
   lowered_finish(&w);

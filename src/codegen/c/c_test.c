@@ -18,7 +18,7 @@
 enum { SEEDS = 24 };
 
 /* What a kernel is bound to; one at a time. */
-static vyre__low_binding bound[MOST_BUFFERS];
+static vyre__lir_binding bound[MOST_BUFFERS];
 
 static void unbind_all(void) {
   for (size_t i = 0; i < MOST_BUFFERS; i++) free(bound[i].data);
@@ -26,7 +26,7 @@ static void unbind_all(void) {
 }
 
 /* The hidden buffer, with room for all. */
-static void bind_hidden(const vyre__low_kernel *k, const uint32_t grid[3]) {
+static void bind_hidden(const vyre__lir_kernel *k, const uint32_t grid[3]) {
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     if (k->buffers[i].source != VYRE_NO_INDEX) continue;
     if (k->buffers[i].kind == VYRE_MEMORY_SHARED) continue;
@@ -46,11 +46,11 @@ static void run_kit(const char *flags, uint32_t groups, uint32_t *const *data,
                     const uint32_t *length) {
   text code = emit_text(&t.k, NULL);
   program p = build(&code, t.k.name, flags_of(flags));
-  vyre__low_binding buffers[KIT_BUFFERS] = {{0}};
+  vyre__lir_binding buffers[KIT_BUFFERS] = {{0}};
   uint32_t at = 0;
   for (uint32_t i = 0; i < t.k.buffer_count; i++) {
     if (t.k.buffers[i].kind == VYRE_MEMORY_SHARED) continue;
-    buffers[i] = (vyre__low_binding){data[at], length[at]};
+    buffers[i] = (vyre__lir_binding){data[at], length[at]};
     at++;
   }
   uint32_t grid[3] = {groups, 1, 1};
@@ -127,22 +127,22 @@ TEST(barriers_in_a_loop) {
   vyre__val i = kit_global(&t, 0), l = kit_local(&t, 0);
   vyre__val zero = kit_u32(&t, 0), one = kit_u32(&t, 1);
   kit_store(&t, part, l, kit_load(&t, x, i, 0), 0);
-  kit_mark(&t, VYRE__LOW_BARRIER);
+  kit_mark(&t, VYRE__LIR_BARRIER);
   kit_set(&t, half, kit_u32(&t, 32));
-  kit_mark(&t, VYRE__LOW_LOOP);
+  kit_mark(&t, VYRE__LIR_LOOP);
   vyre__val h = kit_get(&t, half);
-  kit_if(&t, kit_b(&t, VYRE__LOW_EQ, h, zero), 0);
-  kit_mark(&t, VYRE__LOW_BREAK);
-  kit_mark(&t, VYRE__LOW_END);
-  kit_if(&t, kit_b(&t, VYRE__LOW_LT_U, l, h), 0);
+  kit_if(&t, kit_b(&t, VYRE__LIR_EQ, h, zero), 0);
+  kit_mark(&t, VYRE__LIR_BREAK);
+  kit_mark(&t, VYRE__LIR_END);
+  kit_if(&t, kit_b(&t, VYRE__LIR_LT_U, l, h), 0);
   vyre__val mine = kit_load(&t, part, l, 0);
-  vyre__val far = kit_load(&t, part, kit_u(&t, VYRE__LOW_ADD, l, h), 0);
-  kit_store(&t, part, l, kit_u(&t, VYRE__LOW_ADD, mine, far), 0);
-  kit_mark(&t, VYRE__LOW_END);
-  kit_mark(&t, VYRE__LOW_BARRIER);
-  kit_mark(&t, VYRE__LOW_STEP);
-  kit_set(&t, half, kit_u(&t, VYRE__LOW_SHR_U, h, one));
-  kit_mark(&t, VYRE__LOW_END);
+  vyre__val far = kit_load(&t, part, kit_u(&t, VYRE__LIR_ADD, l, h), 0);
+  kit_store(&t, part, l, kit_u(&t, VYRE__LIR_ADD, mine, far), 0);
+  kit_mark(&t, VYRE__LIR_END);
+  kit_mark(&t, VYRE__LIR_BARRIER);
+  kit_mark(&t, VYRE__LIR_STEP);
+  kit_set(&t, half, kit_u(&t, VYRE__LIR_SHR_U, h, one));
+  kit_mark(&t, VYRE__LIR_END);
   kit_store(&t, out, i, kit_load(&t, part, zero, 0), 0);
   kit_end(&t);
   uint32_t in[128], sums[128];
@@ -160,21 +160,21 @@ static void make_rare(const char *name, uint32_t size) {
   uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 0);
   uint32_t r = kit_var(&t, "result", VYRE_TYPE_U32);
   vyre__val i = kit_global(&t, 0);
-  vyre__val len = kit_op(&t, VYRE__LOW_LEN, VYRE_TYPE_U32, y, 0, 0, 0);
+  vyre__val len = kit_op(&t, VYRE__LIR_LEN, VYRE_TYPE_U32, y, 0, 0, 0);
   vyre__val seven = kit_u32(&t, 7), thousand = kit_u32(&t, 1000);
-  kit_if(&t, kit_b(&t, VYRE__LOW_LE_U, len, i), 0);
-  kit_mark(&t, VYRE__LOW_EXIT);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_if(&t, kit_b(&t, VYRE__LIR_LE_U, len, i), 0);
+  kit_mark(&t, VYRE__LIR_EXIT);
+  kit_mark(&t, VYRE__LIR_END);
   vyre__val v = kit_load(&t, x, i, 0);
-  kit_if(&t, kit_b(&t, VYRE__LOW_NE, v, seven), 0);
-  kit_set(&t, r, kit_u(&t, VYRE__LOW_MUL, v, v));
-  vyre__val big = kit_b(&t, VYRE__LOW_LT_U, thousand, v);
+  kit_if(&t, kit_b(&t, VYRE__LIR_NE, v, seven), 0);
+  kit_set(&t, r, kit_u(&t, VYRE__LIR_MUL, v, v));
+  vyre__val big = kit_b(&t, VYRE__LIR_LT_U, thousand, v);
   kit_if(&t, big, VYRE__HINT_RARE);
-  kit_set(&t, r, kit_u(&t, VYRE__LOW_REM_U, kit_get(&t, r), thousand));
-  kit_mark(&t, VYRE__LOW_END);
+  kit_set(&t, r, kit_u(&t, VYRE__LIR_REM_U, kit_get(&t, r), thousand));
+  kit_mark(&t, VYRE__LIR_END);
   vyre__val got = kit_get(&t, r);
-  kit_store(&t, y, i, kit_u(&t, VYRE__LOW_ADD, got, v), 0);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_store(&t, y, i, kit_u(&t, VYRE__LIR_ADD, got, v), 0);
+  kit_mark(&t, VYRE__LIR_END);
   kit_end(&t);
 }
 
@@ -212,19 +212,19 @@ TEST(big_arrays_are_in_scratch) {
   kit_begin(&t, "big", 8, 4, 2);
   uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 0);
   uint32_t big = kit_buffer(&t, "memory", VYRE_MEMORY_SHARED, 4, true, 40000);
-  vyre__val group = kit_op(&t, VYRE__LOW_GROUP_ID, VYRE_TYPE_U32, 0, 0, 0, 0);
-  vyre__val yz = kit_u(&t, VYRE__LOW_MUL, kit_local(&t, 2), kit_u32(&t, 4));
-  vyre__val row = kit_u(&t, VYRE__LOW_ADD, yz, kit_local(&t, 1));
-  vyre__val first = kit_u(&t, VYRE__LOW_MUL, row, kit_u32(&t, 8));
-  vyre__val l = kit_u(&t, VYRE__LOW_ADD, first, kit_local(&t, 0));
-  vyre__val base = kit_u(&t, VYRE__LOW_MUL, group, kit_u32(&t, 64));
-  vyre__val i = kit_u(&t, VYRE__LOW_ADD, base, l);
-  vyre__val q = kit_u(&t, VYRE__LOW_REM_U, i, kit_u32(&t, 7)); /* kept */
+  vyre__val group = kit_op(&t, VYRE__LIR_GROUP_ID, VYRE_TYPE_U32, 0, 0, 0, 0);
+  vyre__val yz = kit_u(&t, VYRE__LIR_MUL, kit_local(&t, 2), kit_u32(&t, 4));
+  vyre__val row = kit_u(&t, VYRE__LIR_ADD, yz, kit_local(&t, 1));
+  vyre__val first = kit_u(&t, VYRE__LIR_MUL, row, kit_u32(&t, 8));
+  vyre__val l = kit_u(&t, VYRE__LIR_ADD, first, kit_local(&t, 0));
+  vyre__val base = kit_u(&t, VYRE__LIR_MUL, group, kit_u32(&t, 64));
+  vyre__val i = kit_u(&t, VYRE__LIR_ADD, base, l);
+  vyre__val q = kit_u(&t, VYRE__LIR_REM_U, i, kit_u32(&t, 7)); /* kept */
   kit_store(&t, big, l, i, 0);
-  kit_mark(&t, VYRE__LOW_BARRIER);
-  vyre__val other = kit_u(&t, VYRE__LOW_SUB, kit_u32(&t, 63), l);
+  kit_mark(&t, VYRE__LIR_BARRIER);
+  vyre__val other = kit_u(&t, VYRE__LIR_SUB, kit_u32(&t, 63), l);
   vyre__val got = kit_load(&t, big, other, 0);
-  kit_store(&t, y, i, kit_u(&t, VYRE__LOW_ADD, got, q), 0);
+  kit_store(&t, y, i, kit_u(&t, VYRE__LIR_ADD, got, q), 0);
   kit_end(&t);
   uint32_t out[128] = {0};
   run_kit("-O2", 2, (uint32_t *const[]){out}, (uint32_t[]){128});
@@ -243,22 +243,22 @@ TEST(out_of_fuel_ends_the_dispatch) {
   uint32_t left = kit_var(&t, "left", VYRE_TYPE_U32);
   vyre__val none = kit_const(&t, VYRE_TYPE_U32, 0);
   vyre__val one = kit_const(&t, VYRE_TYPE_U32, 1);
-  kit_set(&t, left, kit_op(&t, VYRE__LOW_FUEL, VYRE_TYPE_U32, 0, 0, 0, 0));
-  kit_mark(&t, VYRE__LOW_LOOP);
+  kit_set(&t, left, kit_op(&t, VYRE__LIR_FUEL, VYRE_TYPE_U32, 0, 0, 0, 0));
+  kit_mark(&t, VYRE__LIR_LOOP);
   vyre__val have = kit_get(&t, left);
-  kit_if(&t, kit_b(&t, VYRE__LOW_EQ, have, none), 0);
-  kit_mark(&t, VYRE__LOW_OUT_OF_FUEL);
-  kit_mark(&t, VYRE__LOW_EXIT);
-  kit_mark(&t, VYRE__LOW_END);
-  vyre__val less = kit_op(&t, VYRE__LOW_SUB, VYRE_TYPE_U32, 0, have, one, 0);
+  kit_if(&t, kit_b(&t, VYRE__LIR_EQ, have, none), 0);
+  kit_mark(&t, VYRE__LIR_OUT_OF_FUEL);
+  kit_mark(&t, VYRE__LIR_EXIT);
+  kit_mark(&t, VYRE__LIR_END);
+  vyre__val less = kit_op(&t, VYRE__LIR_SUB, VYRE_TYPE_U32, 0, have, one, 0);
   kit_set(&t, left, less);
-  kit_mark(&t, VYRE__LOW_STEP);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_mark(&t, VYRE__LIR_STEP);
+  kit_mark(&t, VYRE__LIR_END);
   kit_end(&t);
   text code = emit_text(&t.k, NULL);
   program p = build(&code, "endless", flags_of("-O1"));
   uint32_t y[4], grid[3] = {1, 1, 1};
-  vyre__low_binding buffers[1] = {{y, 4}};
+  vyre__lir_binding buffers[1] = {{y, 4}};
   launch l = make_launch(&t.k, buffers, grid, 1000);
   CHECK(p.run(&l) == 1);
   dlclose(p.library);
@@ -269,7 +269,7 @@ TEST(refuses_what_has_no_spelling) {
   make_saxpy("saxpy");
   vyre_status st = {0};
   text out = {0};
-  t.code[3].op = VYRE__LOW_TOTAL_DIV_U;
+  t.code[3].op = VYRE__LIR_TOTAL_DIV_U;
   CHECK_FAILS(vyre__emit_c(&t.k, NULL, (vyre_writer){text_take, &out}, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   CHECK_HAS(st.message, "total_div_u");
@@ -327,7 +327,7 @@ static bool same_outputs(const job *j) {
 
 /* What the compiled kernel does: as a whole, or workgroup by workgroup from the
  * last one on if there is one phase. */
-static int run_program(const program *p, const vyre__low_kernel *k,
+static int run_program(const program *p, const vyre__lir_kernel *k,
                        const launch *l, const uint32_t grid[3],
                        bool backwards) {
   if (!backwards || k->phase_count != 1 || k->grid_loop_count) return p->run(l);
@@ -345,7 +345,7 @@ static int run_program(const program *p, const vyre__low_kernel *k,
   return failed;
 }
 
-static bool kernel_agrees(const job *j, const vyre__low_kernel *k,
+static bool kernel_agrees(const job *j, const vyre__lir_kernel *k,
                           const char *flags,
                           const vyre__emit_c_options *options, bool backwards) {
   text code = emit_text(k, options);
@@ -368,7 +368,7 @@ static unsigned check_job(job *j, vyre_device *device, const char *const *flags,
   vyre_status st = {0};
   vyre_arena arena;
   vyre_arena_init(&arena, (vyre_allocator){0});
-  const vyre__low_kernel *k = NULL;
+  const vyre__lir_kernel *k = NULL;
   vyre__target target = {.math = VYRE__MATH_F64};
   CHECK_OK(vyre__lower(j->program, &target, (vyre__pass)(VYRE__PASS_COUNT - 1),
                        &arena, &k, NULL, &st),
@@ -378,7 +378,7 @@ static unsigned check_job(job *j, vyre_device *device, const char *const *flags,
     vyre__emit_c_options options = {.name = "k", .no_strips = i % 2 == 1};
     failed += !kernel_agrees(j, k, flags[i], &options, i % 2 == 1);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   job_finish(j);
   return failed;
 }
@@ -394,7 +394,7 @@ static unsigned check_kernel(vyre_program *source, const char *name,
   vyre_arena_init(&arena, (vyre_allocator){0});
   (void)job_of_kernel(&j, 1000, 12345, &arena);
   unsigned failed = check_job(&j, device, own, 2);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return failed;
 }
 
@@ -406,11 +406,12 @@ TEST(examples_do_the_same) {
 }
 
 static unsigned check_seed(uint64_t seed, vyre_device *device) {
-  vyre_generate_options options = {
-      .seed = seed, .max_invocations = 300, .math = seed % 4 == 3};
-  vyre_generated *g = NULL;
+  vyre_random_program_options options = {
+      .seed = seed, .max_invocations = 300, .has_math = seed % 4 == 3};
+  vyre_random_program *g = NULL;
   vyre_status st = {0};
-  CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
+  CHECK_OK(vyre_random_program_create(&options, (vyre_allocator){0}, &g, &st),
+           st);
   char name[64];
   snprintf(name, sizeof name, "VYRE_C_SEED=%llu", (unsigned long long)seed);
   job j = {.name = name};
@@ -420,7 +421,7 @@ static unsigned check_seed(uint64_t seed, vyre_device *device) {
       "-O3"};
   const char *flags[1] = {flags_of(all[seed % 3])};
   unsigned failed = check_job(&j, device, flags, 1);
-  vyre_generated_release(g);
+  vyre_random_program_release(g);
   return failed;
 }
 

@@ -40,7 +40,7 @@ static inline bool text_take(void *self, const char *bytes, size_t length) {
   return true;
 }
 
-static inline text emit_text(const vyre__low_kernel *k,
+static inline text emit_text(const vyre__lir_kernel *k,
                              const vyre__emit_c_options *options) {
   text t = {0};
   vyre_status st = {0};
@@ -126,8 +126,8 @@ typedef struct launch {
 } launch;
 
 /* data, len and grid as the emitted struct has them. */
-static inline launch make_launch(const vyre__low_kernel *k,
-                                 const vyre__low_binding *buffers,
+static inline launch make_launch(const vyre__lir_kernel *k,
+                                 const vyre__lir_binding *buffers,
                                  const uint32_t grid[3], uint64_t fuel) {
   launch l = {{0}};
   char *to = (char *)l.bytes;
@@ -158,18 +158,18 @@ static inline void make_saxpy(const char *name) {
   uint32_t x = kit_buffer(&t, "x", VYRE_MEMORY_GLOBAL, 4, false, 0);
   uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 0);
   vyre__val i = kit_global(&t, 0);
-  vyre__val len = kit_op(&t, VYRE__LOW_LEN, VYRE_TYPE_U32, y, 0, 0, 0);
-  kit_if(&t, kit_b(&t, VYRE__LOW_LT_U, i, len), 0);
+  vyre__val len = kit_op(&t, VYRE__LIR_LEN, VYRE_TYPE_U32, y, 0, 0, 0);
+  kit_if(&t, kit_b(&t, VYRE__LIR_LT_U, i, len), 0);
   vyre__val three = kit_const(&t, VYRE_TYPE_F32, 0x40400000);
-  vyre__val a = kit_op(&t, VYRE__LOW_BITCAST, VYRE_TYPE_F32, 0,
+  vyre__val a = kit_op(&t, VYRE__LIR_BITCAST, VYRE_TYPE_F32, 0,
                        kit_load(&t, x, i, 0), 0, 0);
-  vyre__val b = kit_op(&t, VYRE__LOW_BITCAST, VYRE_TYPE_F32, 0,
+  vyre__val b = kit_op(&t, VYRE__LIR_BITCAST, VYRE_TYPE_F32, 0,
                        kit_load(&t, y, i, 0), 0, 0);
-  vyre__val ax = kit_op(&t, VYRE__LOW_FMUL, VYRE_TYPE_F32, 0, three, a, 0);
-  vyre__val sum = kit_op(&t, VYRE__LOW_FADD, VYRE_TYPE_F32, 0, ax, b, 0);
-  vyre__val bits = kit_op(&t, VYRE__LOW_BITCAST, VYRE_TYPE_U32, 0, sum, 0, 0);
+  vyre__val ax = kit_op(&t, VYRE__LIR_FMUL, VYRE_TYPE_F32, 0, three, a, 0);
+  vyre__val sum = kit_op(&t, VYRE__LIR_FADD, VYRE_TYPE_F32, 0, ax, b, 0);
+  vyre__val bits = kit_op(&t, VYRE__LIR_BITCAST, VYRE_TYPE_U32, 0, sum, 0, 0);
   kit_store(&t, y, i, bits, 0);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_mark(&t, VYRE__LIR_END);
   kit_end(&t);
 }
 

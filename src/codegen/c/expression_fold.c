@@ -32,9 +32,9 @@ static uint32_t reach(const c_emitter *e, vyre__val def, uint32_t use,
   for (uint32_t open = parent_of(e, use); open && open != block;
        open = parent_of(e, open)) {
     uint8_t op = c_inst(e, open)->op;
-    if (op != VYRE__LOW_LOOP && op != VYRE__LOW_STEP) continue;
+    if (op != VYRE__LIR_LOOP && op != VYRE__LIR_STEP) continue;
     /* The step of the loop whose body has the definition is no other loop. */
-    if (op == VYRE__LOW_STEP && parent_of(e, open) == block) continue;
+    if (op == VYRE__LIR_STEP && parent_of(e, open) == block) continue;
     *loops = true;
     last = vyre__end_of(e->r, open);
   }
@@ -51,7 +51,7 @@ static uint32_t place_of_use(const c_emitter *e, uint32_t home, uint32_t at) {
 
 static void note_operands(c_emitter *e, uint32_t at) {
   vyre__val operands[4];
-  uint32_t count = vyre__low_operands(c_inst(e, at), operands);
+  uint32_t count = vyre__lir_operands(c_inst(e, at), operands);
   for (uint32_t i = 0; i < count; i++) {
     vyre__val v = operands[i];
     if (v < e->r->begin || v >= e->r->end) continue;
@@ -64,7 +64,7 @@ static void note_operands(c_emitter *e, uint32_t at) {
     uint32_t last = reach(e, v, place_of_use(e, c_home(e, v), at), &loops);
     if (last > note->last) note->last = last;
     uint32_t open = parent_of(e, at);
-    while (open && c_inst(e, open)->op != VYRE__LOW_STEP) {
+    while (open && c_inst(e, open)->op != VYRE__LIR_STEP) {
       open = parent_of(e, open);
     }
     if (open && parent_of(e, open) == parent_of(e, v)) note->is_early = true;
@@ -75,7 +75,7 @@ static void note_operands(c_emitter *e, uint32_t at) {
  * have a name there. */
 static void note_remade(c_emitter *e, uint32_t at) {
   vyre__val operands[4];
-  uint32_t count = vyre__low_operands(c_inst(e, at), operands);
+  uint32_t count = vyre__lir_operands(c_inst(e, at), operands);
   for (uint32_t i = 0; i < count; i++) {
     c_note *note = c_note_of(e, operands[i]);
     if (c_home(e, operands[i]) == 0 && note->outside_uses < UINT16_MAX) {
@@ -86,46 +86,48 @@ static void note_remade(c_emitter *e, uint32_t at) {
 
 /* Whether the instruction is printed at all, or inside of others. */
 static bool is_there(const c_emitter *e, uint32_t at) {
-  const vyre__role *role = c_role(e, at);
+  const vyre__inst_info *role = c_role(e, at);
   if (!role->is_needed) return false;
-  uint16_t flags = vyre__low_ops[c_inst(e, at)->op].flags;
-  bool gives = (flags & (VYRE__LOWF_PURE | VYRE__LOWF_READS)) != 0 ||
-               c_inst(e, at)->op == VYRE__LOW_GET;
-  if (!gives || role->keep == VYRE__KEEP_UNIFORM) return true;
-  return role->uses > 0 || role->keep == VYRE__KEEP_AGREED ||
-         role->keep >= VYRE__KEEP_STRIP;
+  uint16_t flags = vyre__lir_ops[c_inst(e, at)->op].flags;
+  bool gives = (flags & (VYRE__LIRF_PURE | VYRE__LIRF_READS)) != 0 ||
+               c_inst(e, at)->op == VYRE__LIR_GET;
+  if (!gives || role->keep == VYRE__STORAGE_UNIFORM) return true;
+  return role->uses > 0 || role->keep == VYRE__STORAGE_BROADCAST ||
+         role->keep >= VYRE__STORAGE_ARRAY;
 }
 
 static bool may_fold(const folder *f, uint32_t at) {
   const c_emitter *e = f->e;
-  const vyre__role *role = c_role(e, at);
+  const vyre__inst_info *role = c_role(e, at);
   c_note *note = c_note_of(e, at);
-  const vyre__low_inst *inst = c_inst(e, at);
-  if (note->inside_uses != 1 || role->keep >= VYRE__KEEP_AGREED) return false;
-  if (note->outside_uses && role->keep != VYRE__KEEP_REMAKE) return false;
+  const vyre__lir_inst *inst = c_inst(e, at);
+  if (note->inside_uses != 1 || role->keep >= VYRE__STORAGE_BROADCAST)
+    return false;
+  if (note->outside_uses && role->keep != VYRE__STORAGE_REMATERIALIZE)
+    return false;
   bool loops;
   uint32_t where = c_note_of(e, note->user)->at;
   reach(e, at, where, &loops);
   if (loops || note->is_early) return false;
-  if (inst->op == VYRE__LOW_LOAD) {
+  if (inst->op == VYRE__LIR_LOAD) {
     return !e->kernel->buffers[inst->aux].is_written || where <= f->next_effect;
   }
-  return (vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE) != 0;
+  return (vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE) != 0;
 }
 
 static void walk_back(folder *f) {
   c_emitter *e = f->e;
-  uint16_t effects = VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS |
-                     VYRE__LOWF_CONTROL | VYRE__LOWF_JUMPS | VYRE__LOWF_BARRIER;
+  uint16_t effects = VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS |
+                     VYRE__LIRF_CONTROL | VYRE__LIRF_JUMPS | VYRE__LIRF_BARRIER;
   f->next_effect = e->r->end;
   for (uint32_t at = e->r->end; at-- > e->r->begin;) {
-    const vyre__low_inst *inst = c_inst(e, at);
+    const vyre__lir_inst *inst = c_inst(e, at);
     c_note *note = c_note_of(e, at);
     note->at = at;
     if (is_there(e, at)) {
-      if (inst->op == VYRE__LOW_GET) {
+      if (inst->op == VYRE__LIR_GET) {
         bool same = f->next_set[inst->aux] >= note->last;
-        bool kept = c_role(e, at)->keep >= VYRE__KEEP_AGREED;
+        bool kept = c_role(e, at)->keep >= VYRE__STORAGE_BROADCAST;
         note->form = same && !kept ? C_ALIAS : C_NAMED;
       } else if (may_fold(f, at)) {
         note->form = C_FOLDED;
@@ -133,31 +135,32 @@ static void walk_back(folder *f) {
       }
       if (!note->global) note_operands(e, at);
     } else if (c_role(e, at)->is_needed &&
-               c_role(e, at)->keep == VYRE__KEEP_REMAKE && !note->global) {
+               c_role(e, at)->keep == VYRE__STORAGE_REMATERIALIZE &&
+               !note->global) {
       note_remade(e, at);
     }
-    if (inst->op == VYRE__LOW_SET && c_role(e, at)->is_needed) {
+    if (inst->op == VYRE__LIR_SET && c_role(e, at)->is_needed) {
       f->next_set[inst->aux] = at;
     }
-    if (vyre__low_ops[inst->op].flags & effects) f->next_effect = at;
+    if (vyre__lir_ops[inst->op].flags & effects) f->next_effect = at;
   }
 }
 
 /* --- widths -----------------------------------------------------------------*/
 
-static bool makes_call(const vyre__low_inst *inst) {
+static bool makes_call(const vyre__lir_inst *inst) {
   switch (inst->op) {
-    case VYRE__LOW_SHR_S:
-    case VYRE__LOW_CLZ:
-    case VYRE__LOW_CTZ:
-    case VYRE__LOW_POPCOUNT:
-    case VYRE__LOW_FSQRT:
-    case VYRE__LOW_FMA:
-    case VYRE__LOW_BITCAST:
+    case VYRE__LIR_SHR_S:
+    case VYRE__LIR_CLZ:
+    case VYRE__LIR_CTZ:
+    case VYRE__LIR_POPCOUNT:
+    case VYRE__LIR_FSQRT:
+    case VYRE__LIR_FMA:
+    case VYRE__LIR_BITCAST:
       return true;
     default:
-      return (inst->op >= VYRE__LOW_MIN_U && inst->op <= VYRE__LOW_MAX_S) ||
-             (inst->op >= VYRE__LOW_FABS && inst->op <= VYRE__LOW_FMAX);
+      return (inst->op >= VYRE__LIR_MIN_U && inst->op <= VYRE__LIR_MAX_S) ||
+             (inst->op >= VYRE__LIR_FABS && inst->op <= VYRE__LIR_FMAX);
   }
 }
 
@@ -165,7 +168,7 @@ static uint32_t width_of(const c_emitter *e, vyre__val v) {
   const c_note *note = c_note_of(e, v);
   if (note->form == C_FOLDED) return note->width;
   uint8_t op = c_inst(e, v)->op;
-  if (op == VYRE__LOW_CONST || c_role(e, v)->is_leaf) return 8;
+  if (op == VYRE__LIR_CONST || c_role(e, v)->is_leaf) return 8;
   if (note->form == C_ALIAS) {
     return (uint32_t)strlen(e->var_names[c_inst(e, v)->aux]);
   }
@@ -173,20 +176,20 @@ static uint32_t width_of(const c_emitter *e, vyre__val v) {
 }
 
 /* Infinities and NaNs are spelled by their bits. */
-static bool is_bits_of_float(const vyre__low_inst *inst) {
-  if (inst->op != VYRE__LOW_CONST) return false;
+static bool is_bits_of_float(const vyre__lir_inst *inst) {
+  if (inst->op != VYRE__LIR_CONST) return false;
   if (inst->type == VYRE_TYPE_F32) return (inst->c >> 23 & 255) == 255;
   return inst->type == VYRE_TYPE_F64 && (inst->d >> 20 & 2047) == 2047;
 }
 
 static void measure(c_emitter *e, uint32_t at) {
   c_note *note = c_note_of(e, at);
-  const vyre__low_inst *inst = c_inst(e, at);
+  const vyre__lir_inst *inst = c_inst(e, at);
   vyre__val operands[4];
-  uint32_t count = vyre__low_operands(inst, operands);
+  uint32_t count = vyre__lir_operands(inst, operands);
   bool calls = makes_call(inst) || c_reads_once(e, at);
   uint32_t width = calls ? 12 : 4;
-  if (inst->op == VYRE__LOW_LOAD) {
+  if (inst->op == VYRE__LIR_LOAD) {
     width += (uint32_t)strlen(e->buffer_names[inst->aux]);
   }
   for (uint32_t i = 0; i < count; i++) {
@@ -222,7 +225,7 @@ static uint32_t common_block(const c_emitter *e, uint32_t a, uint32_t b) {
 
 static bool is_in_step(const c_emitter *e, uint32_t open, uint32_t block) {
   for (; open && open != block; open = parent_of(e, open)) {
-    if (c_inst(e, open)->op == VYRE__LOW_STEP) return true;
+    if (c_inst(e, open)->op == VYRE__LIR_STEP) return true;
   }
   return false;
 }
@@ -232,8 +235,8 @@ static bool is_in_step(const c_emitter *e, uint32_t open, uint32_t block) {
 static void place_variables(c_emitter *e, uint32_t *first, uint32_t *block) {
   const vyre__regions *r = e->r;
   for (uint32_t at = r->begin; at < r->end; at++) {
-    const vyre__low_inst *inst = c_inst(e, at);
-    bool gets = inst->op == VYRE__LOW_GET, sets = inst->op == VYRE__LOW_SET;
+    const vyre__lir_inst *inst = c_inst(e, at);
+    bool gets = inst->op == VYRE__LIR_GET, sets = inst->op == VYRE__LIR_SET;
     if ((!gets && !sets) || !c_role(e, at)->is_needed) continue;
     uint32_t open = parent_of(e, at), var = inst->aux;
     if (!first[var]) {
@@ -260,7 +263,7 @@ static void find_global_ids(c_emitter *e) {
 }
 
 vyre_code c_make_notes(c_emitter *e) {
-  const vyre__low_kernel *kernel = e->kernel;
+  const vyre__lir_kernel *kernel = e->kernel;
   size_t count = (size_t)(e->r->end - e->r->begin) + 1,
          vars = kernel->var_count;
   folder f = {.e = e};

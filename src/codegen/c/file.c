@@ -69,41 +69,41 @@ static void declare_array(c_emitter *e, array_place place, const char *type,
 
 static uint64_t kept_count(const c_emitter *e, uint8_t keep) {
   uint32_t row = e->kernel->workgroup[0];
-  if (keep == VYRE__KEEP_GROUP) return e->r->invocations;
+  if (keep == VYRE__STORAGE_GROUP) return e->r->invocations;
   return row < VYRE__STRIP ? row : VYRE__STRIP;
 }
 
-static uint64_t shared_count(const vyre__low_buffer *buffer) {
+static uint64_t shared_count(const vyre__lir_buffer *buffer) {
   uint64_t bytes = (uint64_t)buffer->count * buffer->unit;
   uint64_t words = (bytes + buffer->width - 1) / buffer->width;
   return words ? words : 1;
 }
 
 static void declare_arrays(c_emitter *e, array_place place) {
-  const vyre__low_kernel *kernel = e->kernel;
+  const vyre__lir_kernel *kernel = e->kernel;
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
-    const vyre__low_buffer *buffer = &kernel->buffers[i];
+    const vyre__lir_buffer *buffer = &kernel->buffers[i];
     if (buffer->kind != VYRE_MEMORY_SHARED || !e->data_used[i]) continue;
     declare_array(e, place, word_type(buffer->width), "", e->buffer_names[i],
                   shared_count(buffer), buffer->width);
   }
   for (uint32_t i = 0; i < kernel->var_count; i++) {
     uint8_t keep = e->r->var_keep[i];
-    if (!e->r->var_needed[i] || keep < VYRE__KEEP_STRIP) continue;
+    if (!e->r->var_needed[i] || keep < VYRE__STORAGE_ARRAY) continue;
     vyre_type type = (vyre_type)kernel->vars[i].type;
     declare_array(e, place, kept_type(type), "", e->var_names[i],
                   kept_count(e, keep), type_bytes(type));
   }
   for (uint32_t at = e->r->begin; at < e->r->end; at++) {
-    const vyre__role *role = c_role(e, at);
-    if (!role->is_needed || role->keep < VYRE__KEEP_STRIP) continue;
+    const vyre__inst_info *role = c_role(e, at);
+    if (!role->is_needed || role->keep < VYRE__STORAGE_ARRAY) continue;
     vyre_type type = (vyre_type)c_inst(e, at)->type;
     char name[16];
     snprintf(name, sizeof name, "%u", (unsigned)at);
     declare_array(e, place, kept_type(type), "v", name,
                   kept_count(e, role->keep), type_bytes(type));
   }
-  if (e->r->done_keep != VYRE__KEEP_LOCAL) {
+  if (e->r->done_keep != VYRE__STORAGE_LOCAL) {
     declare_array(e, place, "uint8_t", "", "done",
                   kept_count(e, e->r->done_keep), 1);
   }
@@ -113,10 +113,10 @@ static void declare_arrays(c_emitter *e, array_place place) {
 
 /* What the launch block says, under names of its own. Whether there is any. */
 static bool declare_launch(c_emitter *e, const char *launch) {
-  const vyre__low_kernel *kernel = e->kernel;
+  const vyre__lir_kernel *kernel = e->kernel;
   bool any = false;
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
-    const vyre__low_buffer *buffer = &kernel->buffers[i];
+    const vyre__lir_buffer *buffer = &kernel->buffers[i];
     if (e->slots[i] == VYRE_NO_INDEX || !e->data_used[i]) continue;
     any = true;
     c_line(e);
@@ -184,17 +184,17 @@ static void need_grid(c_emitter *e) {
 }
 
 static void declare_uniform(c_emitter *e) {
-  const vyre__low_kernel *kernel = e->kernel;
+  const vyre__lir_kernel *kernel = e->kernel;
   for (uint32_t i = 0; i < kernel->var_count; i++) {
-    if (!e->r->var_needed[i] || e->r->var_keep[i] != VYRE__KEEP_UNIFORM)
+    if (!e->r->var_needed[i] || e->r->var_keep[i] != VYRE__STORAGE_UNIFORM)
       continue;
     vyre_type type = (vyre_type)kernel->vars[i].type;
     c_line(e);
     C_PRINT(e, "%s %s = %s;\n", c_type(type), e->var_names[i], c_zero(type));
   }
   for (uint32_t at = e->r->begin; at < e->r->end; at++) {
-    const vyre__role *role = c_role(e, at);
-    if (!role->is_needed || role->keep != VYRE__KEEP_AGREED) continue;
+    const vyre__inst_info *role = c_role(e, at);
+    if (!role->is_needed || role->keep != VYRE__STORAGE_BROADCAST) continue;
     vyre_type type = (vyre_type)c_inst(e, at)->type;
     c_line(e);
     C_PRINT(e, "%s v%u = %s;\n", c_type(type), (unsigned)at, c_zero(type));
@@ -202,16 +202,16 @@ static void declare_uniform(c_emitter *e) {
 }
 
 static void clear_arrays(c_emitter *e) {
-  const vyre__low_kernel *kernel = e->kernel;
+  const vyre__lir_kernel *kernel = e->kernel;
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
-    const vyre__low_buffer *buffer = &kernel->buffers[i];
+    const vyre__lir_buffer *buffer = &kernel->buffers[i];
     if (buffer->kind != VYRE_MEMORY_SHARED || !e->data_used[i]) continue;
     if (!buffer->needs_zero) continue;
     c_line(e);
     C_PRINT(e, "memset(%s, 0, %llu * sizeof *%s);\n", e->buffer_names[i],
             (unsigned long long)shared_count(buffer), e->buffer_names[i]);
   }
-  if (e->r->done_keep == VYRE__KEEP_GROUP) {
+  if (e->r->done_keep == VYRE__STORAGE_GROUP) {
     c_line(e);
     C_PRINT(e, "memset(done, 0, %u);\n", (unsigned)e->r->invocations);
   }
@@ -223,8 +223,8 @@ static void print_steps(c_emitter *e, bool has_scratch);
 
 /* Cuts a range into regions and prints it to nobody, until it is known what is
  * used. */
-static vyre_code begin_range(c_emitter *e, vyre__low_phase range) {
-  const vyre__low_kernel *kernel = e->kernel;
+static vyre_code begin_range(c_emitter *e, vyre__lir_phase range) {
+  const vyre__lir_kernel *kernel = e->kernel;
   bool was_silent = e->is_silent;
   VYRE_TRY(vyre__regions_build(kernel, range,
                                !e->options->no_strips && !e->is_host, e->arena,
@@ -314,7 +314,7 @@ static const loop_words words_of_loop[] = {
 
 /* for (..) of the grid. The variable never wraps: where the next step would go
  * beyond the bound, the loop ends. */
-static void open_grid_loop(c_emitter *e, const vyre__low_step *step) {
+static void open_grid_loop(c_emitter *e, const vyre__lir_step *step) {
   const char *type = c_type((vyre_type)step->type);
   unsigned loop = step->loop;
   bool is_signed = step->type == VYRE_TYPE_I32 || step->type == VYRE_TYPE_I64;
@@ -336,7 +336,7 @@ static void open_grid_loop(c_emitter *e, const vyre__low_step *step) {
   C_PRINT(e, "here.loop_value[%u] = loop_at_%u;\n", loop, loop);
 }
 
-static void close_grid_loop(c_emitter *e, const vyre__low_step *step) {
+static void close_grid_loop(c_emitter *e, const vyre__lir_step *step) {
   const loop_words *words = &words_of_loop[step->loop_kind];
   bool wide = step->type == VYRE_TYPE_U64 || step->type == VYRE_TYPE_I64;
   const char *end = wide ? "ull" : "u";
@@ -354,9 +354,9 @@ static void close_grid_loop(c_emitter *e, const vyre__low_step *step) {
   C_PRINT(e, "}\n");
 }
 
-static const vyre__low_step *step_of_loop(const c_emitter *e, uint32_t loop) {
+static const vyre__lir_step *step_of_loop(const c_emitter *e, uint32_t loop) {
   for (uint32_t i = 0; i < e->kernel->step_count; i++) {
-    const vyre__low_step *step = &e->kernel->steps[i];
+    const vyre__lir_step *step = &e->kernel->steps[i];
     if (step->kind == VYRE__STEP_FOR && step->loop == loop) return step;
   }
   return NULL;
@@ -365,15 +365,15 @@ static const vyre__low_step *step_of_loop(const c_emitter *e, uint32_t loop) {
 /* Values that depend on a loop's variable are made in each of its rounds. Loops
  * inside of others have higher numbers. */
 static bool find_host_levels(c_emitter *e) {
-  const vyre__low_phase host = e->kernel->host;
+  const vyre__lir_phase host = e->kernel->host;
   e->host_level = 0;
   e->host_levels = vyre__arena_array(e->arena, host.end - host.begin,
                                      sizeof *e->host_levels);
   if (!e->host_levels) return false;
   for (uint32_t at = host.begin; at < host.end; at++) {
-    const vyre__low_inst *inst = c_inst(e, at);
-    uint32_t level = inst->op == VYRE__LOW_LOOP_VALUE ? inst->aux + 1 : 0;
-    for (unsigned k = 0; k < vyre__low_ops[inst->op].operands; k++) {
+    const vyre__lir_inst *inst = c_inst(e, at);
+    uint32_t level = inst->op == VYRE__LIR_LOOP_VALUE ? inst->aux + 1 : 0;
+    for (unsigned k = 0; k < vyre__lir_ops[inst->op].operands; k++) {
       if (inst->v[k] < host.begin) continue; /* absent */
       uint32_t of = e->host_levels[inst->v[k] - host.begin];
       if (of > level) level = of;
@@ -385,7 +385,7 @@ static bool find_host_levels(c_emitter *e) {
 
 static void print_steps(c_emitter *e, bool has_scratch) {
   for (uint32_t i = 0; i < e->kernel->step_count; i++) {
-    const vyre__low_step *step = &e->kernel->steps[i];
+    const vyre__lir_step *step = &e->kernel->steps[i];
     if (step->kind == VYRE__STEP_FOR) {
       c_line(e);
       C_PRINT(e, "{\n");
@@ -395,7 +395,7 @@ static void print_steps(c_emitter *e, bool has_scratch) {
       c_parts(e, e->r->first);
       e->host_level = 0;
     } else if (step->kind == VYRE__STEP_END_FOR) {
-      const vyre__low_step *begin = step_of_loop(e, step->loop);
+      const vyre__lir_step *begin = step_of_loop(e, step->loop);
       if (begin) close_grid_loop(e, begin);
       e->indent--;
       c_line(e);
@@ -412,21 +412,21 @@ static void print_steps(c_emitter *e, bool has_scratch) {
  * too; accesses were proven against the lengths that the program fixes: what does
  * not keep to that would leave its buffers. */
 static void print_refusals(c_emitter *e) {
-  const vyre__low_kernel *kernel = e->kernel;
+  const vyre__lir_kernel *kernel = e->kernel;
   C_PRINT(e,
           "  if (here.grid[2] > 1 &&\n"
           "      (uint64_t)here.grid[0] * here.grid[1] > UINT64_MAX / "
           "here.grid[2])\n"
           "    return 2; /* groups of 64 bits */\n");
   for (unsigned i = 0; i < 3; i++) {
-    uint32_t most = vyre__low_most_groups(kernel, i);
+    uint32_t most = vyre__lir_max_groups(kernel, i);
     if (most == UINT32_MAX) continue;
     C_PRINT(e, "  if (here.grid[%u] > %uu) return 2; /* ids of 32 bits */\n", i,
             (unsigned)most);
   }
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
-    const vyre__low_buffer *buffer = &kernel->buffers[i];
-    uint32_t most = vyre__low_most_elements(buffer);
+    const vyre__lir_buffer *buffer = &kernel->buffers[i];
+    uint32_t most = vyre__lir_max_elements(buffer);
     if (buffer->kind == VYRE_MEMORY_SHARED) continue;
     if (buffer->count) {
       C_PRINT(
@@ -441,7 +441,7 @@ static void print_refusals(c_emitter *e) {
   if (kernel->hidden == VYRE_NO_INDEX) return;
   unsigned slot = e->slots[kernel->hidden];
   unsigned long long words =
-      (unsigned long long)kernel->hidden_words * vyre__low_group_size(kernel);
+      (unsigned long long)kernel->hidden_words * vyre__lir_group_size(kernel);
   C_PRINT(e,
           "  if ((uint64_t)here.grid[0] * here.grid[1] > here.len[%u] / "
           "%lluull ||\n"
@@ -451,10 +451,10 @@ static void print_refusals(c_emitter *e) {
           (unsigned)kernel->hidden_words);
 }
 
-static bool is_loaded(const vyre__low_kernel *kernel, uint32_t buffer) {
+static bool is_loaded(const vyre__lir_kernel *kernel, uint32_t buffer) {
   for (uint32_t at = 1; at < kernel->count; at++) {
-    const vyre__low_inst *inst = &kernel->code[at];
-    if (inst->op == VYRE__LOW_LOAD && inst->aux == buffer) return true;
+    const vyre__lir_inst *inst = &kernel->code[at];
+    if (inst->op == VYRE__LIR_LOAD && inst->aux == buffer) return true;
   }
   return false;
 }
@@ -462,10 +462,10 @@ static bool is_loaded(const vyre__low_kernel *kernel, uint32_t buffer) {
 /* Prints copies of uniforms, which phases are given instead: all loads of one agree, though
  * another thread may change the caller's memory. */
 static void print_uniforms(c_emitter *e) {
-  const vyre__low_kernel *kernel = e->kernel;
+  const vyre__lir_kernel *kernel = e->kernel;
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
-    const vyre__low_buffer *buffer = &kernel->buffers[i];
+    const vyre__lir_buffer *buffer = &kernel->buffers[i];
     if (buffer->kind != VYRE_MEMORY_UNIFORM || !is_loaded(kernel, i)) continue;
     unsigned slot = e->slots[i];
     bytes += shared_count(buffer) * buffer->width;
@@ -481,7 +481,7 @@ static void print_uniforms(c_emitter *e) {
 }
 
 static vyre_code print_dispatch(c_emitter *e, const bool *needs_scratch) {
-  const vyre__low_kernel *kernel = e->kernel;
+  const vyre__lir_kernel *kernel = e->kernel;
   bool has_host = kernel->host.begin < kernel->host.end;
   bool has_scratch = false;
   for (uint32_t i = 0; i < kernel->phase_count; i++) {
@@ -608,7 +608,7 @@ static void print_head(c_emitter *e) {
 
 /* For who runs phases without the function that runs them all. */
 static void print_loop_values(c_emitter *e) {
-  const vyre__low_kernel *kernel = e->kernel;
+  const vyre__lir_kernel *kernel = e->kernel;
   if (kernel->grid_loop_count == 0) {
     C_PRINT(e, " loop_value is not used.");
     return;
@@ -621,11 +621,11 @@ static void print_loop_values(c_emitter *e) {
       "grid loop k to the bits of its variable, upper ones 0:",
       e->name);
   for (uint32_t i = 0; i < kernel->step_count; i++) {
-    const vyre__low_step *step = &kernel->steps[i];
+    const vyre__lir_step *step = &kernel->steps[i];
     if (step->kind != VYRE__STEP_FOR) continue;
     uint32_t first = VYRE_NO_INDEX, last = 0;
     for (uint32_t k = i; k < kernel->step_count; k++) {
-      const vyre__low_step *inside = &kernel->steps[k];
+      const vyre__lir_step *inside = &kernel->steps[k];
       if (inside->kind == VYRE__STEP_RUN) last = inside->phase;
       if (inside->kind == VYRE__STEP_RUN && first > last) first = last;
       if (inside->kind == VYRE__STEP_END_FOR && inside->loop == step->loop) {
@@ -639,7 +639,7 @@ static void print_loop_values(c_emitter *e) {
 }
 
 static void print_launch(c_emitter *e) {
-  const vyre__low_kernel *kernel = e->kernel;
+  const vyre__lir_kernel *kernel = e->kernel;
   unsigned slots = e->slot_count ? e->slot_count : 1;
   unsigned loops = kernel->grid_loop_count ? kernel->grid_loop_count : 1;
   C_PRINT(e, "/* What a dispatch needs. Buffers, in this order:");
@@ -713,12 +713,12 @@ static vyre_code print_file(c_emitter *e, bool *needs_scratch) {
 }
 
 /* Operations of the language that a pass should have taken apart. */
-static vyre_code check_operations(const vyre__low_kernel *kernel,
+static vyre_code check_operations(const vyre__lir_kernel *kernel,
                                   vyre_status *st) {
   for (uint32_t i = 1; i < kernel->count; i++) {
-    const vyre__low_info *info = &vyre__low_ops[kernel->code[i].op];
-    bool is_late = kernel->code[i].op != VYRE__LOW_TICK &&
-                   !(info->flags & (VYRE__LOWF_HIGH | VYRE__LOWF_GRID_BARRIER));
+    const vyre__lir_info *info = &vyre__lir_ops[kernel->code[i].op];
+    bool is_late = kernel->code[i].op != VYRE__LIR_TICK &&
+                   !(info->flags & (VYRE__LIRF_HIGH | VYRE__LIRF_GRID_BARRIER));
     if (is_late) continue;
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                      "lower the kernel all the way before it is printed",
@@ -731,10 +731,10 @@ static vyre_code check_operations(const vyre__low_kernel *kernel,
 
 /* Words stand for narrow elements on devices that have no others. Here the last
  * word may reach beyond what somebody has allocated. */
-static vyre_code check_buffers(const vyre__low_kernel *kernel,
+static vyre_code check_buffers(const vyre__lir_kernel *kernel,
                                vyre_status *st) {
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
-    const vyre__low_buffer *buffer = &kernel->buffers[i];
+    const vyre__lir_buffer *buffer = &kernel->buffers[i];
     if (buffer->kind == VYRE_MEMORY_SHARED) continue;
     if (buffer->unit >= buffer->width) continue;
     return VYRE_FAIL(
@@ -750,11 +750,11 @@ static vyre_code check_buffers(const vyre__low_kernel *kernel,
 }
 
 static vyre_code emit(c_emitter *e) {
-  const vyre__low_kernel *kernel = e->kernel;
+  const vyre__lir_kernel *kernel = e->kernel;
   size_t buffers = kernel->buffer_count, loops = kernel->grid_loop_count;
   VYRE_TRY(c_make_names(e));
   VYRE_TRY(
-      vyre__low_find_deciding(kernel, false, e->arena, &e->decides, e->st));
+      vyre__find_deciding_loads(kernel, false, e->arena, &e->decides, e->st));
   e->len_used = vyre__arena_array(e->arena, buffers, sizeof *e->len_used);
   e->data_used = vyre__arena_array(e->arena, buffers, sizeof *e->data_used);
   e->loop_used = vyre__arena_array(e->arena, loops, sizeof *e->loop_used);
@@ -778,7 +778,7 @@ static vyre_code emit(c_emitter *e) {
                    kernel->name);
 }
 
-vyre_code vyre__emit_c(const vyre__low_kernel *kernel,
+vyre_code vyre__emit_c(const vyre__lir_kernel *kernel,
                        const vyre__emit_c_options *options, vyre_writer writer,
                        vyre_status *st) {
   static const vyre__emit_c_options none;
@@ -795,6 +795,6 @@ vyre_code vyre__emit_c(const vyre__low_kernel *kernel,
                  .st = st,
                  .r = &regions};
   vyre_code code = emit(&e);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return code;
 }

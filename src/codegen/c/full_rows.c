@@ -24,32 +24,32 @@ typedef struct bound {
 
 /* id < value, or value <= id; whether it is one. */
 static bool bound_of(const c_emitter *e, vyre__val v, bound *out) {
-  const vyre__low_inst *inst = c_inst(e, v);
-  bool asks_in = inst->op == VYRE__LOW_LT_U;
-  if (!asks_in && inst->op != VYRE__LOW_LE_U) return false;
+  const vyre__lir_inst *inst = c_inst(e, v);
+  bool asks_in = inst->op == VYRE__LIR_LT_U;
+  if (!asks_in && inst->op != VYRE__LIR_LE_U) return false;
   vyre__val id = asks_in ? inst->a : inst->b;
   vyre__val value = asks_in ? inst->b : inst->a;
-  const vyre__role *role = c_role(e, value);
+  const vyre__inst_info *role = c_role(e, value);
   if (!c_note_of(e, id)->global) return false;
   out->axis = (uint8_t)(c_note_of(e, id)->global - 1);
   out->value = value;
-  return role->keep == VYRE__KEEP_UNIFORM ||
+  return role->keep == VYRE__STORAGE_UNIFORM ||
          (role->is_leaf && role->is_uniform);
 }
 
 /* What a condition is where all ids are below their bounds. */
 void c_find_known(c_emitter *e) {
   for (uint32_t at = e->r->begin; at < e->r->end; at++) {
-    const vyre__low_inst *inst = c_inst(e, at);
+    const vyre__lir_inst *inst = c_inst(e, at);
     c_note *note = c_note_of(e, at);
     bound ignored;
     if (!c_role(e, at)->is_needed || inst->type != VYRE_TYPE_BOOL) continue;
     if (bound_of(e, at, &ignored)) {
-      note->known = inst->op == VYRE__LOW_LT_U ? C_TRUE : C_FALSE;
-    } else if (inst->op == VYRE__LOW_NOT) {
+      note->known = inst->op == VYRE__LIR_LT_U ? C_TRUE : C_FALSE;
+    } else if (inst->op == VYRE__LIR_NOT) {
       uint8_t of = c_note_of(e, inst->a)->known;
       note->known = of == C_TRUE ? C_FALSE : of == C_FALSE ? C_TRUE : C_UNKNOWN;
-    } else if (inst->op == VYRE__LOW_AND || inst->op == VYRE__LOW_OR) {
+    } else if (inst->op == VYRE__LIR_AND || inst->op == VYRE__LIR_OR) {
       uint8_t a = c_note_of(e, inst->a)->known;
       if (a == c_note_of(e, inst->b)->known) note->known = a;
     }
@@ -64,17 +64,17 @@ typedef struct bounds {
 } bounds;
 
 static void add_bounds(const c_emitter *e, vyre__val v, bounds *out) {
-  const vyre__low_inst *inst = c_inst(e, v);
+  const vyre__lir_inst *inst = c_inst(e, v);
   if (!c_note_of(e, v)->known) return;
   bound one;
   if (!bound_of(e, v, &one)) {
     add_bounds(e, inst->a, out);
-    if (inst->op != VYRE__LOW_NOT) add_bounds(e, inst->b, out);
+    if (inst->op != VYRE__LIR_NOT) add_bounds(e, inst->b, out);
     return;
   }
-  const vyre__low_inst *value = c_inst(e, one.value);
-  out->is_never |= one.axis == 0 && value->op == VYRE__LOW_CONST &&
-                   vyre__low_const(value) < e->kernel->workgroup[0];
+  const vyre__lir_inst *value = c_inst(e, one.value);
+  out->is_never |= one.axis == 0 && value->op == VYRE__LIR_CONST &&
+                   vyre__lir_const(value) < e->kernel->workgroup[0];
   for (uint32_t i = 0; i < out->count; i++) {
     if (out->all[i].axis == one.axis && out->all[i].value == one.value) return;
   }
@@ -85,17 +85,17 @@ static void add_bounds(const c_emitter *e, vyre__val v, bounds *out) {
 /* What a piece makes again is written there too, with the conditions that it
  * rests on. */
 static void add_remakes(const c_emitter *e, uint32_t number, bounds *out) {
-  const vyre__piece *piece = &e->r->pieces[number];
+  const vyre__subregion *piece = &e->r->pieces[number];
   for (uint32_t i = 0; i < piece->remake_count; i++) {
     vyre__val operands[4], v = e->r->remakes[piece->remake + i];
-    uint32_t count = vyre__low_operands(c_inst(e, v), operands);
+    uint32_t count = vyre__lir_operands(c_inst(e, v), operands);
     add_bounds(e, v, out);
     for (uint32_t k = 0; k < count; k++) add_bounds(e, operands[k], out);
   }
 }
 
 /* Bounds that the run asks for, if it can become vectors without them. */
-static bool find_bounds(const c_emitter *e, const vyre__part *run,
+static bool find_bounds(const c_emitter *e, const vyre__region *run,
                         bounds *out) {
   *out = (bounds){.count = 0};
   if (e->kernel->workgroup[0] < LEAST_ROW) return false;
@@ -104,21 +104,21 @@ static bool find_bounds(const c_emitter *e, const vyre__part *run,
     add_remakes(e, run->piece + i, out);
   }
   for (uint32_t at = run->begin; at < run->end; at++) {
-    const vyre__role *role = c_role(e, at);
-    if (!role->is_needed || role->keep == VYRE__KEEP_UNIFORM) continue;
-    const vyre__low_inst *inst = c_inst(e, at);
+    const vyre__inst_info *role = c_role(e, at);
+    if (!role->is_needed || role->keep == VYRE__STORAGE_UNIFORM) continue;
+    const vyre__lir_inst *inst = c_inst(e, at);
     bool is_rare = e->r->pieces[role->piece].is_rare;
-    bool blocks = inst->op == VYRE__LOW_LOOP || c_reads_once(e, at) ||
-                  (vyre__low_ops[inst->op].flags & VYRE__LOWF_ATOMICS);
+    bool blocks = inst->op == VYRE__LIR_LOOP || c_reads_once(e, at) ||
+                  (vyre__lir_ops[inst->op].flags & VYRE__LIRF_ATOMICS);
     if (blocks && !is_rare) return false;
     vyre__val operands[4];
-    uint32_t count = vyre__low_operands(inst, operands);
+    uint32_t count = vyre__lir_operands(inst, operands);
     for (uint32_t i = 0; i < count; i++) add_bounds(e, operands[i], out);
   }
   return out->count > 0 && !out->too_many && !out->is_never;
 }
 
-bool c_full_condition(c_emitter *e, const vyre__part *run) {
+bool c_full_condition(c_emitter *e, const vyre__region *run) {
   const uint32_t *size = e->kernel->workgroup;
   bounds found;
   if (e->options->no_full || !find_bounds(e, run, &found)) return false;
@@ -141,32 +141,32 @@ bool c_full_condition(c_emitter *e, const vyre__part *run) {
   return true;
 }
 
-static bool is_f64_work(const vyre__low_inst *inst) {
-  return inst->type == VYRE_TYPE_F64 && inst->op >= VYRE__LOW_FADD &&
-         inst->op <= VYRE__LOW_FMA;
+static bool is_f64_work(const vyre__lir_inst *inst) {
+  return inst->type == VYRE_TYPE_F64 && inst->op >= VYRE__LIR_FADD &&
+         inst->op <= VYRE__LIR_FMA;
 }
 
 /* Whether a condition is none in the code that is being printed. */
 static bool is_open(const c_emitter *e, uint32_t at) {
-  const vyre__low_inst *inst = c_inst(e, at);
-  return inst->op == VYRE__LOW_IF && c_known_of(e, inst->a) == C_UNKNOWN;
+  const vyre__lir_inst *inst = c_inst(e, at);
+  return inst->op == VYRE__LIR_IF && c_known_of(e, inst->a) == C_UNKNOWN;
 }
 
 bool c_is_chain(const c_emitter *e, uint32_t number) {
-  const vyre__piece *piece = &e->r->pieces[number];
+  const vyre__subregion *piece = &e->r->pieces[number];
   uint32_t row = e->kernel->workgroup[0], work = 0;
   if (piece->tests_done || row % CHAIN_ROW != 0) return false;
   for (uint32_t open = c_role(e, piece->begin)->parent;
        open && c_role(e, open)->piece; open = c_role(e, open)->parent) {
-    if (c_inst(e, open)->op != VYRE__LOW_IF || is_open(e, open)) return false;
+    if (c_inst(e, open)->op != VYRE__LIR_IF || is_open(e, open)) return false;
   }
   for (uint32_t at = piece->begin; at < piece->end; at++) {
-    const vyre__low_inst *inst = c_inst(e, at);
+    const vyre__lir_inst *inst = c_inst(e, at);
     if (!c_role(e, at)->is_needed || c_home(e, at) != number) continue;
-    uint16_t flags = vyre__low_ops[inst->op].flags;
-    if (flags & VYRE__LOWF_ATOMICS) return false;
-    if ((flags & VYRE__LOWF_JUMPS) && !e->is_full) return false;
-    if (inst->op == VYRE__LOW_LOOP || is_open(e, at) || c_reads_once(e, at)) {
+    uint16_t flags = vyre__lir_ops[inst->op].flags;
+    if (flags & VYRE__LIRF_ATOMICS) return false;
+    if ((flags & VYRE__LIRF_JUMPS) && !e->is_full) return false;
+    if (inst->op == VYRE__LIR_LOOP || is_open(e, at) || c_reads_once(e, at)) {
       return false;
     }
     work += is_f64_work(inst);

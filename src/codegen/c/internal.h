@@ -40,7 +40,7 @@ typedef enum c_helper {
   C_PLAIN_HELPERS,
   /* then atomics: (op - ATOMIC_ADD) * 4 + wide * 2 + shared */
   C_ATOMICS = C_PLAIN_HELPERS,
-  C_HELPERS = C_ATOMICS + 4 * (VYRE__LOW_ATOMIC_CAS - VYRE__LOW_ATOMIC_ADD + 1)
+  C_HELPERS = C_ATOMICS + 4 * (VYRE__LIR_ATOMIC_CAS - VYRE__LIR_ATOMIC_ADD + 1)
 } c_helper;
 
 /* How a value is spelled where it is used. */
@@ -78,7 +78,7 @@ typedef struct c_used {
 } c_used;
 
 typedef struct c_emitter {
-  const vyre__low_kernel *kernel;
+  const vyre__lir_kernel *kernel;
   const vyre__emit_c_options *options;
   vyre__printer out;
   bool is_silent; /* only to see what is used */
@@ -117,7 +117,7 @@ typedef struct c_emitter {
   uint32_t line; /* of the source, last shown */
 } c_emitter;
 
-static inline const vyre__low_inst *c_inst(const c_emitter *e, vyre__val v) {
+static inline const vyre__lir_inst *c_inst(const c_emitter *e, vyre__val v) {
   return &e->kernel->code[v];
 }
 
@@ -125,14 +125,14 @@ static inline c_note *c_note_of(const c_emitter *e, vyre__val v) {
   return &e->notes[v - e->r->begin];
 }
 
-static inline vyre__role *c_role(const c_emitter *e, vyre__val v) {
-  return vyre__role_of(e->r, v);
+static inline vyre__inst_info *c_role(const c_emitter *e, vyre__val v) {
+  return vyre__inst_info_of(e->r, v);
 }
 
 /* The piece that makes a value; 0: the workgroup does. */
 static inline uint32_t c_home(const c_emitter *e, vyre__val v) {
-  const vyre__role *role = c_role(e, v);
-  return role->keep == VYRE__KEEP_UNIFORM ? 0 : role->piece;
+  const vyre__inst_info *role = c_role(e, v);
+  return role->keep == VYRE__STORAGE_UNIFORM ? 0 : role->piece;
 }
 
 #define C_PRINT(e, ...)                                       \
@@ -153,7 +153,7 @@ const char *c_zero(vyre_type type);
 
 /* Returns true for a load that must happen once: memory may change. */
 static inline bool c_reads_once(const c_emitter *e, vyre__val v) {
-  return vyre__low_loads_once(e->kernel, e->decides, v);
+  return vyre__load_is_single_read(e->kernel, e->decides, v);
 }
 
 /* expression_fold.c: which values are spelled inside of others. */
@@ -171,7 +171,7 @@ bool c_is_global_id(const c_emitter *e, vyre__val v, unsigned *axis);
 /* block.c: statements of a piece, or what the workgroup does of a run. */
 void c_line(c_emitter *e); /* begins a line */
 void c_piece(c_emitter *e, uint32_t piece);
-void c_hoisted(c_emitter *e, const vyre__part *run);
+void c_hoisted(c_emitter *e, const vyre__region *run);
 void c_place(c_emitter *e, uint32_t at);
 
 /* regions.c: the tree of parts. */
@@ -180,7 +180,7 @@ void c_parts(c_emitter *e, uint32_t first);
 /* full_rows.c */
 void c_find_known(c_emitter *e);
 /* Prints `if (..) {`, whether a row is all inside, if the run asks that. */
-bool c_full_condition(c_emitter *e, const vyre__part *run);
+bool c_full_condition(c_emitter *e, const vyre__region *run);
 
 /* Whether one piece is a long straight chain of operations of f64, which is
  * faster if several vectors are computed at a time. */

@@ -144,7 +144,7 @@ static const char *unique_name(c_emitter *e, const char *from, bool has_length,
 }
 
 vyre_code c_make_names(c_emitter *e) {
-  const vyre__low_kernel *kernel = e->kernel;
+  const vyre__lir_kernel *kernel = e->kernel;
   char name[NAME_TEXT] = "", kernel_name[NAME_TEXT + 8];
   spell(e->options->name ? e->options->name : kernel->name, name);
   bool taken = c_is_word(name) || c_is_function(name) || looks_made(name, NULL);

@@ -39,7 +39,7 @@ static void strip_loop(c_emitter *e, uint32_t piece) {
 }
 
 /* Pieces one after the other, for a strip of invocations each time. */
-static void print_strips(c_emitter *e, const vyre__part *run) {
+static void print_strips(c_emitter *e, const vyre__region *run) {
   uint32_t size = e->kernel->workgroup[0];
   if (size > VYRE__STRIP) {
     c_line(e);
@@ -55,7 +55,7 @@ static void print_strips(c_emitter *e, const vyre__part *run) {
       C_PRINT(e, "strip + %uu;\n", (unsigned)VYRE__STRIP);
     }
   }
-  if (e->r->done_keep == VYRE__KEEP_STRIP) {
+  if (e->r->done_keep == VYRE__STORAGE_ARRAY) {
     c_line(e);
     C_PRINT(e, "memset(done, 0, %u);\n",
             (unsigned)(size < VYRE__STRIP ? size : VYRE__STRIP));
@@ -63,11 +63,11 @@ static void print_strips(c_emitter *e, const vyre__part *run) {
   for (uint32_t i = 0; i < run->piece_count; i++) {
     uint32_t piece = run->piece + i;
     if (e->r->pieces[piece].is_empty) continue;
-    const vyre__piece *next = &e->r->pieces[piece + 1];
+    const vyre__subregion *next = &e->r->pieces[piece + 1];
     bool next_rare =
         i + 1 < run->piece_count && next->is_rare && !next->is_empty;
     vyre__val asked = next_rare ? c_inst(e, next->begin)->a : 0;
-    bool asks = next_rare && c_role(e, asked)->keep >= VYRE__KEEP_STRIP &&
+    bool asks = next_rare && c_role(e, asked)->keep >= VYRE__STORAGE_ARRAY &&
                 c_role(e, asked)->piece == piece;
     unsigned indent = e->indent;
     if (asks) {
@@ -90,7 +90,7 @@ static void print_strips(c_emitter *e, const vyre__part *run) {
 }
 
 /* All pieces of a run, for one row of invocations in x. */
-static void print_row(c_emitter *e, const vyre__part *run) {
+static void print_row(c_emitter *e, const vyre__region *run) {
   unsigned indent = e->indent;
   if (run->piece_count > 1) {
     print_strips(e, run);
@@ -102,7 +102,7 @@ static void print_row(c_emitter *e, const vyre__part *run) {
   close_blocks(e, indent);
 }
 
-static void print_run(c_emitter *e, const vyre__part *run) {
+static void print_run(c_emitter *e, const vyre__region *run) {
   const uint32_t *size = e->kernel->workgroup;
   unsigned indent = e->indent;
   c_hoisted(e, run);
@@ -134,16 +134,16 @@ static void print_run(c_emitter *e, const vyre__part *run) {
 }
 
 /* Whether the step of a loop is more than its label. */
-static bool has_step(const vyre__part *loop) {
+static bool has_step(const vyre__region *loop) {
   return loop->other != 0 || loop->clears_done;
 }
 
-static void declare_early(c_emitter *e, const vyre__part *loop) {
+static void declare_early(c_emitter *e, const vyre__region *loop) {
   if (!loop->has_continue || !has_step(loop)) return;
   for (uint32_t at = loop->begin + 1; at < c_role(e, loop->begin)->mate; at++) {
     const c_note *note = c_note_of(e, at);
     if (c_role(e, at)->parent != loop->begin || !note->is_early) continue;
-    if (c_role(e, at)->keep != VYRE__KEEP_UNIFORM || !note->used_before)
+    if (c_role(e, at)->keep != VYRE__STORAGE_UNIFORM || !note->used_before)
       continue;
     vyre_type type = (vyre_type)c_inst(e, at)->type;
     c_line(e);
@@ -151,7 +151,7 @@ static void declare_early(c_emitter *e, const vyre__part *loop) {
   }
 }
 
-static void print_loop(c_emitter *e, const vyre__part *loop) {
+static void print_loop(c_emitter *e, const vyre__region *loop) {
   c_place(e, loop->begin);
   c_line(e);
   C_PRINT(e, "for (;;) {\n");
@@ -164,7 +164,7 @@ static void print_loop(c_emitter *e, const vyre__part *loop) {
   if (e->step_used[loop->begin - e->r->begin]) {
     C_PRINT(e, "step_%u:;\n", (unsigned)loop->begin);
   }
-  if (loop->clears_done && e->r->done_keep == VYRE__KEEP_GROUP) {
+  if (loop->clears_done && e->r->done_keep == VYRE__STORAGE_GROUP) {
     c_line(e);
     C_PRINT(e, "memset(done, 0, %u);\n", (unsigned)e->r->invocations);
   }
@@ -174,7 +174,7 @@ static void print_loop(c_emitter *e, const vyre__part *loop) {
   C_PRINT(e, "}\n");
 }
 
-static void print_if(c_emitter *e, const vyre__part *part) {
+static void print_if(c_emitter *e, const vyre__region *part) {
   c_place(e, part->begin);
   c_line(e);
   C_PRINT(e, "if (");
@@ -195,18 +195,18 @@ static void print_if(c_emitter *e, const vyre__part *part) {
 }
 
 /* A jump of the whole workgroup. */
-static void print_group_jump(c_emitter *e, const vyre__part *part) {
+static void print_group_jump(c_emitter *e, const vyre__region *part) {
   uint32_t open = c_role(e, part->begin)->parent;
-  while (open && c_inst(e, open)->op != VYRE__LOW_LOOP) {
+  while (open && c_inst(e, open)->op != VYRE__LIR_LOOP) {
     open = c_role(e, open)->parent;
   }
   c_place(e, part->begin);
   c_line(e);
   switch (c_inst(e, part->begin)->op) {
-    case VYRE__LOW_BREAK:
+    case VYRE__LIR_BREAK:
       C_PRINT(e, "break;\n");
       break;
-    case VYRE__LOW_CONTINUE:
+    case VYRE__LIR_CONTINUE:
       if (e->step_used[open - e->r->begin]) {
         C_PRINT(e, "goto step_%u;\n", (unsigned)open);
       } else {
@@ -225,18 +225,18 @@ static void print_group_jump(c_emitter *e, const vyre__part *part) {
 
 void c_parts(c_emitter *e, uint32_t first) {
   for (uint32_t i = first; i; i = e->r->parts[i].next) {
-    const vyre__part *part = &e->r->parts[i];
+    const vyre__region *part = &e->r->parts[i];
     switch (part->kind) {
-      case VYRE__PART_RUN:
+      case VYRE__REGION_PARALLEL:
         print_run(e, part);
         break;
-      case VYRE__PART_IF:
+      case VYRE__REGION_IF:
         print_if(e, part);
         break;
-      case VYRE__PART_LOOP:
+      case VYRE__REGION_LOOP:
         print_loop(e, part);
         break;
-      case VYRE__PART_BARRIER:
+      case VYRE__REGION_BARRIER:
         c_line(e);
         C_PRINT(e, "/* barrier */\n");
         break;

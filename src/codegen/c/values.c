@@ -75,8 +75,8 @@ static void print_float(c_emitter *e, uint64_t bits, bool wide) {
   }
 }
 
-static void print_const(c_emitter *e, const vyre__low_inst *inst) {
-  uint64_t bits = vyre__low_const(inst);
+static void print_const(c_emitter *e, const vyre__lir_inst *inst) {
+  uint64_t bits = vyre__lir_const(inst);
   unsigned long long number = bits;
   switch ((vyre_type)inst->type) {
     case VYRE_TYPE_BOOL:
@@ -96,25 +96,25 @@ static void print_const(c_emitter *e, const vyre__low_inst *inst) {
 
 /* --- names ------------------------------------------------------------------*/
 
-static void print_leaf(c_emitter *e, const vyre__low_inst *inst) {
+static void print_leaf(c_emitter *e, const vyre__lir_inst *inst) {
   uint32_t aux = inst->aux;
   switch (inst->op) {
-    case VYRE__LOW_LOCAL_ID:
+    case VYRE__LIR_LOCAL_ID:
       if (e->kernel->workgroup[aux] == 1 || e->is_host) {
         C_PRINT(e, "0u");
       } else {
         C_PRINT(e, "local_%c", axes[aux]);
       }
       break;
-    case VYRE__LOW_GROUP_ID:
+    case VYRE__LIR_GROUP_ID:
       e->used.group[aux] = true;
       C_PRINT(e, "group_%c", axes[aux]);
       break;
-    case VYRE__LOW_GRID_SIZE:
+    case VYRE__LIR_GRID_SIZE:
       e->used.grid[aux] = true;
       C_PRINT(e, "grid_%c", axes[aux]);
       break;
-    case VYRE__LOW_LEN:
+    case VYRE__LIR_LEN:
       if (e->slots[aux] == VYRE_NO_INDEX) {
         C_PRINT(e, "%uu", (unsigned)e->kernel->buffers[aux].count);
         break;
@@ -122,7 +122,7 @@ static void print_leaf(c_emitter *e, const vyre__low_inst *inst) {
       e->len_used[aux] = true;
       C_PRINT(e, "len_%s", e->buffer_names[aux]);
       break;
-    case VYRE__LOW_LOOP_VALUE:
+    case VYRE__LIR_LOOP_VALUE:
       if (!e->is_host) e->loop_used[aux] = true;
       C_PRINT(e, "%s%s%u%s",
               inst->type == VYRE_TYPE_U64 ? ""
@@ -131,7 +131,7 @@ static void print_leaf(c_emitter *e, const vyre__low_inst *inst) {
               e->is_host ? "loop_at_" : "loop_", (unsigned)aux,
               inst->c ? " >> 32)" : "");
       break;
-    case VYRE__LOW_FUEL:
+    case VYRE__LIR_FUEL:
       e->used.fuel = true;
       C_PRINT(e, "fuel");
       break;
@@ -143,7 +143,7 @@ static void print_leaf(c_emitter *e, const vyre__low_inst *inst) {
 /* Where in a kept array the invocation has its element. */
 void c_kept_index(c_emitter *e, uint8_t keep) {
   const uint32_t *size = e->kernel->workgroup;
-  if (keep == VYRE__KEEP_STRIP) {
+  if (keep == VYRE__STORAGE_ARRAY) {
     C_PRINT(e, size[0] > VYRE__STRIP ? "[local_x - strip]" : "[local_x]");
   } else if (size[2] > 1) {
     C_PRINT(e, "[(local_z * %uu + local_y) * %uu + local_x]", (unsigned)size[1],
@@ -158,35 +158,35 @@ void c_kept_index(c_emitter *e, uint8_t keep) {
 void c_variable(c_emitter *e, uint32_t var) {
   C_PRINT(e, "%s", e->var_names[var]);
   uint8_t keep = e->r->var_keep[var];
-  if (keep >= VYRE__KEEP_STRIP) c_kept_index(e, keep);
+  if (keep >= VYRE__STORAGE_ARRAY) c_kept_index(e, keep);
 }
 
 /* group_id * workgroup_size + local_id: fits, by what a dispatch may be. */
 bool c_is_global_id(const c_emitter *e, vyre__val v, unsigned *axis) {
-  const vyre__low_inst *add = c_inst(e, v);
-  if (add->op != VYRE__LOW_ADD || add->type != VYRE_TYPE_U32) return false;
-  const vyre__low_inst *scaled = c_inst(e, add->a), *local = c_inst(e, add->b);
-  if (scaled->op == VYRE__LOW_LOCAL_ID) {
-    const vyre__low_inst *swap = scaled;
+  const vyre__lir_inst *add = c_inst(e, v);
+  if (add->op != VYRE__LIR_ADD || add->type != VYRE_TYPE_U32) return false;
+  const vyre__lir_inst *scaled = c_inst(e, add->a), *local = c_inst(e, add->b);
+  if (scaled->op == VYRE__LIR_LOCAL_ID) {
+    const vyre__lir_inst *swap = scaled;
     scaled = local;
     local = swap;
   }
-  if (local->op != VYRE__LOW_LOCAL_ID) return false;
+  if (local->op != VYRE__LIR_LOCAL_ID) return false;
   *axis = local->aux;
   uint32_t size = e->kernel->workgroup[*axis];
   if (size == 1) return false;
-  bool shifts = scaled->op == VYRE__LOW_SHL;
-  if (!shifts && scaled->op != VYRE__LOW_MUL) return false;
-  const vyre__low_inst *group = c_inst(e, scaled->a);
-  const vyre__low_inst *factor = c_inst(e, scaled->b);
-  if (!shifts && group->op == VYRE__LOW_CONST) {
-    const vyre__low_inst *swap = group;
+  bool shifts = scaled->op == VYRE__LIR_SHL;
+  if (!shifts && scaled->op != VYRE__LIR_MUL) return false;
+  const vyre__lir_inst *group = c_inst(e, scaled->a);
+  const vyre__lir_inst *factor = c_inst(e, scaled->b);
+  if (!shifts && group->op == VYRE__LIR_CONST) {
+    const vyre__lir_inst *swap = group;
     group = factor;
     factor = swap;
   }
-  if (group->op != VYRE__LOW_GROUP_ID || group->aux != *axis) return false;
-  if (factor->op != VYRE__LOW_CONST) return false;
-  uint64_t number = vyre__low_const(factor);
+  if (group->op != VYRE__LIR_GROUP_ID || group->aux != *axis) return false;
+  if (factor->op != VYRE__LIR_CONST) return false;
+  uint64_t number = vyre__lir_const(factor);
   return shifts ? number < 32 && size == (uint32_t)1 << number : number == size;
 }
 
@@ -198,49 +198,49 @@ typedef struct infix {
   bool is_signed;
 } infix;
 
-static infix infix_of(const vyre__low_inst *inst) {
+static infix infix_of(const vyre__lir_inst *inst) {
   bool is_bool = inst->type == VYRE_TYPE_BOOL;
   switch (inst->op) {
-    case VYRE__LOW_ADD:
-    case VYRE__LOW_FADD:
+    case VYRE__LIR_ADD:
+    case VYRE__LIR_FADD:
       return (infix){"+", P_ADD, false};
-    case VYRE__LOW_SUB:
-    case VYRE__LOW_FSUB:
+    case VYRE__LIR_SUB:
+    case VYRE__LIR_FSUB:
       return (infix){"-", P_ADD, false};
-    case VYRE__LOW_MUL:
-    case VYRE__LOW_FMUL:
+    case VYRE__LIR_MUL:
+    case VYRE__LIR_FMUL:
       return (infix){"*", P_MUL, false};
-    case VYRE__LOW_DIV_U:
-    case VYRE__LOW_FDIV:
+    case VYRE__LIR_DIV_U:
+    case VYRE__LIR_FDIV:
       return (infix){"/", P_MUL, false};
-    case VYRE__LOW_REM_U:
+    case VYRE__LIR_REM_U:
       return (infix){"%", P_MUL, false};
-    case VYRE__LOW_AND:
+    case VYRE__LIR_AND:
       return (infix){"&", P_AND, false};
-    case VYRE__LOW_OR:
+    case VYRE__LIR_OR:
       return (infix){"|", P_OR, false};
-    case VYRE__LOW_XOR:
+    case VYRE__LIR_XOR:
       return is_bool ? (infix){"!=", P_EQUAL, false}
                      : (infix){"^", P_XOR, false};
-    case VYRE__LOW_SHL:
+    case VYRE__LIR_SHL:
       return (infix){"<<", P_SHIFT, false};
-    case VYRE__LOW_SHR_U:
+    case VYRE__LIR_SHR_U:
       return (infix){">>", P_SHIFT, false};
-    case VYRE__LOW_EQ:
-    case VYRE__LOW_FEQ:
+    case VYRE__LIR_EQ:
+    case VYRE__LIR_FEQ:
       return (infix){"==", P_EQUAL, false};
-    case VYRE__LOW_NE:
-    case VYRE__LOW_FNE:
+    case VYRE__LIR_NE:
+    case VYRE__LIR_FNE:
       return (infix){"!=", P_EQUAL, false};
-    case VYRE__LOW_LT_U:
-    case VYRE__LOW_FLT:
+    case VYRE__LIR_LT_U:
+    case VYRE__LIR_FLT:
       return (infix){"<", P_LESS, false};
-    case VYRE__LOW_LE_U:
-    case VYRE__LOW_FLE:
+    case VYRE__LIR_LE_U:
+    case VYRE__LIR_FLE:
       return (infix){"<=", P_LESS, false};
-    case VYRE__LOW_LT_S:
+    case VYRE__LIR_LT_S:
       return (infix){"<", P_LESS, true};
-    case VYRE__LOW_LE_S:
+    case VYRE__LIR_LE_S:
       return (infix){"<=", P_LESS, true};
     default:
       return (infix){"", 0, false};
@@ -249,31 +249,31 @@ static infix infix_of(const vyre__low_inst *inst) {
 
 /* The opposite of a comparison of integers (or of equality, of floats too): what
  * NOT of one that stands inside of it becomes. */
-static const char *opposite(const c_emitter *e, const vyre__low_inst *inst) {
-  const vyre__low_inst *of = c_inst(e, inst->a);
-  if (inst->op != VYRE__LOW_NOT || inst->type != VYRE_TYPE_BOOL) return NULL;
+static const char *opposite(const c_emitter *e, const vyre__lir_inst *inst) {
+  const vyre__lir_inst *of = c_inst(e, inst->a);
+  if (inst->op != VYRE__LIR_NOT || inst->type != VYRE_TYPE_BOOL) return NULL;
   if (c_role(e, inst->a)->is_leaf || c_home(e, inst->a) != e->piece)
     return NULL;
   if (c_note_of(e, inst->a)->form != C_FOLDED) return NULL;
   switch (of->op) {
-    case VYRE__LOW_EQ:
-    case VYRE__LOW_FEQ:
+    case VYRE__LIR_EQ:
+    case VYRE__LIR_FEQ:
       return "!=";
-    case VYRE__LOW_NE:
-    case VYRE__LOW_FNE:
+    case VYRE__LIR_NE:
+    case VYRE__LIR_FNE:
       return "==";
-    case VYRE__LOW_LT_U:
-    case VYRE__LOW_LT_S:
+    case VYRE__LIR_LT_U:
+    case VYRE__LIR_LT_S:
       return ">=";
-    case VYRE__LOW_LE_U:
-    case VYRE__LOW_LE_S:
+    case VYRE__LIR_LE_U:
+    case VYRE__LIR_LE_S:
       return ">";
     default:
       return NULL;
   }
 }
 
-static void print_infix(c_emitter *e, const vyre__low_inst *inst, infix how,
+static void print_infix(c_emitter *e, const vyre__lir_inst *inst, infix how,
                         const char *text) {
   int left = how.level, right = how.level + 1;
   if (how.level >= P_OR && how.level <= P_AND) {
@@ -303,9 +303,9 @@ static void print_infix(c_emitter *e, const vyre__low_inst *inst, infix how,
 
 /* name(a, b, c), of the operands that are there. */
 static void print_call(c_emitter *e, const char *name,
-                       const vyre__low_inst *inst) {
+                       const vyre__lir_inst *inst) {
   vyre__val operands[4];
-  uint32_t count = vyre__low_operands(inst, operands);
+  uint32_t count = vyre__lir_operands(inst, operands);
   C_PRINT(e, "%s(", name);
   for (uint32_t i = 0; i < count; i++) {
     if (i) C_PRINT(e, ", ");
@@ -315,63 +315,63 @@ static void print_call(c_emitter *e, const char *name,
 }
 
 static void print_cast(c_emitter *e, const char *casts,
-                       const vyre__low_inst *inst) {
+                       const vyre__lir_inst *inst) {
   C_PRINT(e, "%s", casts);
   c_value(e, inst->a, C_UNARY);
 }
 
-static const char *math_name(const vyre__low_inst *inst) {
+static const char *math_name(const vyre__lir_inst *inst) {
   bool wide = inst->type == VYRE_TYPE_F64;
   switch (inst->op) {
-    case VYRE__LOW_FSQRT:
+    case VYRE__LIR_FSQRT:
       return wide ? "sqrt" : "sqrtf";
-    case VYRE__LOW_FMA:
+    case VYRE__LIR_FMA:
       return wide ? "fma" : "fmaf";
-    case VYRE__LOW_FABS:
+    case VYRE__LIR_FABS:
       return wide ? "fabs" : "fabsf";
-    case VYRE__LOW_FFLOOR:
+    case VYRE__LIR_FFLOOR:
       return wide ? "floor" : "floorf";
-    case VYRE__LOW_FCEIL:
+    case VYRE__LIR_FCEIL:
       return wide ? "ceil" : "ceilf";
-    case VYRE__LOW_FTRUNC:
+    case VYRE__LIR_FTRUNC:
       return wide ? "trunc" : "truncf";
-    case VYRE__LOW_FRINT:
+    case VYRE__LIR_FRINT:
       return wide ? "rint" : "rintf";
-    case VYRE__LOW_FROUND:
+    case VYRE__LIR_FROUND:
       return wide ? "round" : "roundf";
     default:
       return NULL;
   }
 }
 
-static const char *helper_name(c_emitter *e, const vyre__low_inst *inst) {
+static const char *helper_name(c_emitter *e, const vyre__lir_inst *inst) {
   unsigned wide = is_wide(e, inst->a);
   switch (inst->op) {
-    case VYRE__LOW_CLZ:
+    case VYRE__LIR_CLZ:
       return helper(e, C_CLZ32 + wide, wide ? "vyre_clz64" : "vyre_clz32");
-    case VYRE__LOW_CTZ:
+    case VYRE__LIR_CTZ:
       return helper(e, C_CTZ32 + wide, wide ? "vyre_ctz64" : "vyre_ctz32");
-    case VYRE__LOW_POPCOUNT:
+    case VYRE__LIR_POPCOUNT:
       return helper(e, C_POPCOUNT32 + wide,
                     wide ? "vyre_popcount64" : "vyre_popcount32");
-    case VYRE__LOW_SHR_S:
+    case VYRE__LIR_SHR_S:
       return helper(e, C_SAR32 + wide, wide ? "vyre_sar64" : "vyre_sar32");
-    case VYRE__LOW_MIN_U:
+    case VYRE__LIR_MIN_U:
       return helper(e, C_MIN_U32 + wide,
                     wide ? "vyre_min_u64" : "vyre_min_u32");
-    case VYRE__LOW_MIN_S:
+    case VYRE__LIR_MIN_S:
       return helper(e, C_MIN_S32 + wide,
                     wide ? "vyre_min_s64" : "vyre_min_s32");
-    case VYRE__LOW_MAX_U:
+    case VYRE__LIR_MAX_U:
       return helper(e, C_MAX_U32 + wide,
                     wide ? "vyre_max_u64" : "vyre_max_u32");
-    case VYRE__LOW_MAX_S:
+    case VYRE__LIR_MAX_S:
       return helper(e, C_MAX_S32 + wide,
                     wide ? "vyre_max_s64" : "vyre_max_s32");
-    case VYRE__LOW_FMIN:
+    case VYRE__LIR_FMIN:
       return helper(e, C_MIN_F32 + wide,
                     wide ? "vyre_min_f64" : "vyre_min_f32");
-    case VYRE__LOW_FMAX:
+    case VYRE__LIR_FMAX:
       return helper(e, C_MAX_F32 + wide,
                     wide ? "vyre_max_f64" : "vyre_max_f32");
     default:
@@ -379,7 +379,7 @@ static const char *helper_name(c_emitter *e, const vyre__low_inst *inst) {
   }
 }
 
-static void print_bitcast(c_emitter *e, const vyre__low_inst *inst) {
+static void print_bitcast(c_emitter *e, const vyre__lir_inst *inst) {
   vyre_type from = type_of(e, inst->a);
   if (from == inst->type) {
     c_value(e, inst->a, C_PRIMARY);
@@ -399,7 +399,7 @@ static void print_bitcast(c_emitter *e, const vyre__low_inst *inst) {
 /* buffer[index] of a load, store or atomic. A global id is added up in 64 bits,
  * so that compilers see neighbours next to each other. */
 void c_index(c_emitter *e, vyre__val memory) {
-  const vyre__low_inst *inst = c_inst(e, memory);
+  const vyre__lir_inst *inst = c_inst(e, memory);
   e->data_used[inst->aux] = true;
   C_PRINT(e, "%s[", e->buffer_names[inst->aux]);
   uint8_t global = c_note_of(e, inst->a)->global;
@@ -413,7 +413,7 @@ void c_index(c_emitter *e, vyre__val memory) {
 }
 
 static void print_load(c_emitter *e, vyre__val v) {
-  const vyre__low_inst *inst = c_inst(e, v);
+  const vyre__lir_inst *inst = c_inst(e, v);
   uint8_t width = e->kernel->buffers[inst->aux].width;
   bool asks = inst->b && c_known_of(e, inst->b) != C_TRUE;
   bool once = c_reads_once(e, v);
@@ -438,9 +438,9 @@ static const char *const atomic_names[] = {
     "and", "or",    "xor",   "exchange", "cas"};
 
 void c_atomic(c_emitter *e, vyre__val v) {
-  const vyre__low_inst *inst = c_inst(e, v);
-  const vyre__low_buffer *buffer = &e->kernel->buffers[inst->aux];
-  unsigned which = inst->op - VYRE__LOW_ATOMIC_ADD;
+  const vyre__lir_inst *inst = c_inst(e, v);
+  const vyre__lir_buffer *buffer = &e->kernel->buffers[inst->aux];
+  unsigned which = inst->op - VYRE__LIR_ATOMIC_ADD;
   bool wide = buffer->width == 8, shared = buffer->kind == VYRE_MEMORY_SHARED;
   e->helpers[C_ATOMICS + 4 * which + 2u * wide + shared] |= e->is_last;
   C_PRINT(e, "vyre_%s_%s%s(&", shared ? "plain" : "atomic", atomic_names[which],
@@ -448,7 +448,7 @@ void c_atomic(c_emitter *e, vyre__val v) {
   c_index(e, v);
   C_PRINT(e, ", ");
   c_value(e, inst->b, C_TOP);
-  if (inst->op == VYRE__LOW_ATOMIC_CAS) {
+  if (inst->op == VYRE__LIR_ATOMIC_CAS) {
     C_PRINT(e, ", ");
     c_value(e, inst->c, C_TOP);
   }
@@ -458,46 +458,46 @@ void c_atomic(c_emitter *e, vyre__val v) {
 /* --- all --------------------------------------------------------------------*/
 
 static int level_of(const c_emitter *e, vyre__val v) {
-  const vyre__low_inst *inst = c_inst(e, v);
+  const vyre__lir_inst *inst = c_inst(e, v);
   infix how = infix_of(inst);
   if (how.level) return how.level;
   switch (inst->op) {
-    case VYRE__LOW_SELECT:
+    case VYRE__LIR_SELECT:
       return P_SELECT;
-    case VYRE__LOW_LOAD:
+    case VYRE__LIR_LOAD:
       if (inst->b) return P_SELECT;
       if (c_reads_once(e, v)) return C_PRIMARY;
       return e->kernel->buffers[inst->aux].width < 4 ? C_UNARY : C_PRIMARY;
-    case VYRE__LOW_NOT:
+    case VYRE__LIR_NOT:
       if (opposite(e, inst)) return infix_of(c_inst(e, inst->a)).level;
       return C_UNARY;
-    case VYRE__LOW_CONST:
-    case VYRE__LOW_FNEG:
-    case VYRE__LOW_DIV_S:
-    case VYRE__LOW_REM_S:
-    case VYRE__LOW_LOOP_VALUE:
+    case VYRE__LIR_CONST:
+    case VYRE__LIR_FNEG:
+    case VYRE__LIR_DIV_S:
+    case VYRE__LIR_REM_S:
+    case VYRE__LIR_LOOP_VALUE:
       return C_UNARY;
     default:
-      return inst->op >= VYRE__LOW_ZEXT && inst->op <= VYRE__LOW_F_ROUND &&
-                     inst->op != VYRE__LOW_BITCAST
+      return inst->op >= VYRE__LIR_ZEXT && inst->op <= VYRE__LIR_F_ROUND &&
+                     inst->op != VYRE__LIR_BITCAST
                  ? C_UNARY
                  : C_PRIMARY;
   }
 }
 
-static void print_conversion(c_emitter *e, const vyre__low_inst *inst) {
+static void print_conversion(c_emitter *e, const vyre__lir_inst *inst) {
   bool wide = inst->type == VYRE_TYPE_U64;
   bool from_wide = is_wide(e, inst->a);
   const char *name = c_type((vyre_type)inst->type);
   switch (inst->op) {
-    case VYRE__LOW_SEXT:
+    case VYRE__LIR_SEXT:
       print_cast(e, "(uint64_t)(int64_t)(int32_t)", inst);
       break;
-    case VYRE__LOW_S_TO_F:
+    case VYRE__LIR_S_TO_F:
       C_PRINT(e, "(%s)", name);
       print_cast(e, from_wide ? "(int64_t)" : "(int32_t)", inst);
       break;
-    case VYRE__LOW_F_TO_S:
+    case VYRE__LIR_F_TO_S:
       print_cast(e, wide ? "(uint64_t)(int64_t)" : "(uint32_t)(int32_t)", inst);
       break;
     default:
@@ -507,49 +507,49 @@ static void print_conversion(c_emitter *e, const vyre__low_inst *inst) {
 }
 
 /* a / b or a % b of signed numbers. */
-static void print_signed_division(c_emitter *e, const vyre__low_inst *inst) {
+static void print_signed_division(c_emitter *e, const vyre__lir_inst *inst) {
   bool wide = inst->type == VYRE_TYPE_U64;
   const char *cast = wide ? "(int64_t)" : "(int32_t)";
   C_PRINT(e, "(%s)(%s", wide ? "uint64_t" : "uint32_t", cast);
   c_value(e, inst->a, C_UNARY);
-  C_PRINT(e, " %c %s", inst->op == VYRE__LOW_DIV_S ? '/' : '%', cast);
+  C_PRINT(e, " %c %s", inst->op == VYRE__LIR_DIV_S ? '/' : '%', cast);
   c_value(e, inst->b, C_UNARY);
   C_PRINT(e, ")");
 }
 
 static void print_operation(c_emitter *e, vyre__val v) {
-  const vyre__low_inst *inst = c_inst(e, v);
+  const vyre__lir_inst *inst = c_inst(e, v);
   switch (inst->op) {
-    case VYRE__LOW_SELECT:
+    case VYRE__LIR_SELECT:
       c_value(e, inst->a, C_CONDITION);
       C_PRINT(e, " ? ");
       c_value(e, inst->b, P_LOGIC_OR);
       C_PRINT(e, " : ");
       c_value(e, inst->c, P_LOGIC_OR);
       break;
-    case VYRE__LOW_NOT:
+    case VYRE__LIR_NOT:
       print_cast(e, inst->type == VYRE_TYPE_BOOL ? "!" : "~", inst);
       break;
-    case VYRE__LOW_AGREE:
+    case VYRE__LIR_AGREE:
       C_PRINT(e, "(");
       c_value(e, inst->a, C_TOP);
       C_PRINT(e, ")");
       break;
-    case VYRE__LOW_FNEG:
+    case VYRE__LIR_FNEG:
       C_PRINT(e, "-");
       c_value(e, inst->a, C_UNARY + 1);
       break;
-    case VYRE__LOW_DIV_S:
-    case VYRE__LOW_REM_S:
+    case VYRE__LIR_DIV_S:
+    case VYRE__LIR_REM_S:
       print_signed_division(e, inst);
       break;
-    case VYRE__LOW_BITCAST:
+    case VYRE__LIR_BITCAST:
       print_bitcast(e, inst);
       break;
-    case VYRE__LOW_GET:
+    case VYRE__LIR_GET:
       c_variable(e, inst->aux);
       break;
-    case VYRE__LOW_LOAD:
+    case VYRE__LIR_LOAD:
       print_load(e, v);
       break;
     default:
@@ -558,7 +558,7 @@ static void print_operation(c_emitter *e, vyre__val v) {
 }
 
 void c_expression(c_emitter *e, vyre__val v) {
-  const vyre__low_inst *inst = c_inst(e, v);
+  const vyre__lir_inst *inst = c_inst(e, v);
   infix how = infix_of(inst);
   const char *turned = opposite(e, inst), *name = math_name(inst);
   const char *own = helper_name(e, inst);
@@ -567,7 +567,7 @@ void c_expression(c_emitter *e, vyre__val v) {
   } else if (how.level) {
     print_infix(e, inst, how, how.text);
   } else if (turned) {
-    const vyre__low_inst *of = c_inst(e, inst->a);
+    const vyre__lir_inst *of = c_inst(e, inst->a);
     print_infix(e, of, infix_of(of), turned);
   } else if (name) {
     e->uses_math |= e->is_last;
@@ -579,20 +579,20 @@ void c_expression(c_emitter *e, vyre__val v) {
   }
 }
 
-static bool is_negative(const vyre__low_inst *inst) {
+static bool is_negative(const vyre__lir_inst *inst) {
   return (inst->type == VYRE_TYPE_F32 && inst->c >> 31) ||
          (inst->type == VYRE_TYPE_F64 && inst->d >> 31);
 }
 
 void c_value(c_emitter *e, vyre__val v, int least) {
-  const vyre__low_inst *inst = c_inst(e, v);
-  const vyre__role *role = c_role(e, v);
+  const vyre__lir_inst *inst = c_inst(e, v);
+  const vyre__inst_info *role = c_role(e, v);
   c_note *note = c_note_of(e, v);
   uint32_t home = c_home(e, v);
   bool named = note->form == C_NAMED;
-  if (role->is_leaf && role->keep != VYRE__KEEP_AGREED) {
+  if (role->is_leaf && role->keep != VYRE__STORAGE_BROADCAST) {
     bool paren =
-        least > C_UNARY && inst->op == VYRE__LOW_CONST && is_negative(inst);
+        least > C_UNARY && inst->op == VYRE__LIR_CONST && is_negative(inst);
     if (paren) C_PRINT(e, "(");
     print_leaf(e, inst);
     if (paren) C_PRINT(e, ")");
@@ -609,7 +609,7 @@ void c_value(c_emitter *e, vyre__val v, int least) {
     c_expression(e, v);
     if (paren) C_PRINT(e, ")");
   } else {
-    bool is_array = role->keep >= VYRE__KEEP_STRIP;
+    bool is_array = role->keep >= VYRE__STORAGE_ARRAY;
     note->used_in = e->piece + 1;
     note->used_now |= home == e->piece || !home;
     C_PRINT(e, "%c%u", is_array && home == e->piece ? 't' : 'v', (unsigned)v);

@@ -29,18 +29,18 @@ static bool find_sums(const ll *e, uint32_t at, sums *s) {
   uint32_t step = ll_role(e, at)->mate, end = vyre__end_of(&e->r, at);
   uint32_t ifs = 0;
   for (uint32_t i = at + 1; i < end; i++) {
-    const vyre__low_inst *inst = ll_inst(e, i);
-    uint16_t flags = vyre__low_ops[inst->op].flags;
-    if (!ll_role(e, i)->is_needed && !(flags & VYRE__LOWF_CONTROL)) continue;
-    if (ll_role(e, i)->keep >= VYRE__KEEP_AGREED) return false;
-    if (flags & (VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS)) return false;
-    if (inst->op == VYRE__LOW_LOOP) return false;
-    if (inst->op == VYRE__LOW_IF) {
-      bool tests = i < step && ll_inst(e, i + 1)->op == VYRE__LOW_BREAK &&
-                   ll_inst(e, i + 2)->op == VYRE__LOW_END;
+    const vyre__lir_inst *inst = ll_inst(e, i);
+    uint16_t flags = vyre__lir_ops[inst->op].flags;
+    if (!ll_role(e, i)->is_needed && !(flags & VYRE__LIRF_CONTROL)) continue;
+    if (ll_role(e, i)->keep >= VYRE__STORAGE_BROADCAST) return false;
+    if (flags & (VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS)) return false;
+    if (inst->op == VYRE__LIR_LOOP) return false;
+    if (inst->op == VYRE__LIR_IF) {
+      bool tests = i < step && ll_inst(e, i + 1)->op == VYRE__LIR_BREAK &&
+                   ll_inst(e, i + 2)->op == VYRE__LIR_END;
       if (!tests || ifs++) return false;
     }
-    if (inst->op != VYRE__LOW_SET || inst->aux == s->counter) continue;
+    if (inst->op != VYRE__LIR_SET || inst->aux == s->counter) continue;
     if (i > step || e->vars[inst->aux].form != LL_VECTOR) return false;
     if (e->vars[inst->aux].has_shadow || s->count == MOST_SUMS) return false;
     if (index_of(s, inst->aux) < s->count) return false;
@@ -53,17 +53,17 @@ static bool find_sums(const ll *e, uint32_t at, sums *s) {
  * group is in it. */
 static bool mark(ll *e, const sums *s, uint32_t loop, vyre__val v,
                  uint8_t group) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   if (v < loop || ll_role(e, v)->is_leaf) return true;
   uint8_t *groups = &ll_note_of(e, v)->groups;
   if ((*groups & group) == group) return true;
-  if (inst->op == VYRE__LOW_GET) {
+  if (inst->op == VYRE__LIR_GET) {
     uint32_t of = index_of(s, inst->aux);
     if (of < s->count && 1u << of / s->each != group) return false;
   }
   *groups |= group;
   vyre__val operands[4];
-  uint32_t count = vyre__low_operands(inst, operands);
+  uint32_t count = vyre__lir_operands(inst, operands);
   for (uint32_t i = 0; i < count; i++) {
     if (!mark(e, s, loop, operands[i], group)) return false;
   }
@@ -78,10 +78,10 @@ static void clear_marks(ll *e, uint32_t at, uint8_t groups) {
 /* The last SET of the counter before the loop, in its block; 0: none. */
 static uint32_t start_of(const ll *e, uint32_t at, uint32_t counter) {
   for (uint32_t i = at; i-- > e->r.begin;) {
-    const vyre__low_inst *inst = ll_inst(e, i);
+    const vyre__lir_inst *inst = ll_inst(e, i);
     if (ll_role(e, i)->parent != ll_role(e, at)->parent) return 0;
-    if (vyre__low_ops[inst->op].flags & VYRE__LOWF_CONTROL) return 0;
-    if (inst->op == VYRE__LOW_SET && inst->aux == counter) return i;
+    if (vyre__lir_ops[inst->op].flags & VYRE__LIRF_CONTROL) return 0;
+    if (inst->op == VYRE__LIR_SET && inst->aux == counter) return i;
   }
   return 0;
 }
@@ -98,7 +98,7 @@ static uint32_t choose_groups(const ll *e, uint32_t count) {
 }
 
 static void plan_loop(ll *e, uint32_t at) {
-  const vyre__low_loop *loop = &e->kernel->loops[ll_inst(e, at)->aux];
+  const vyre__lir_loop *loop = &e->kernel->loops[ll_inst(e, at)->aux];
   const ll_note *note = ll_note_of(e, at);
   if (!loop->is_counted || note->parts || note->continues || note->drops) {
     return;
@@ -113,11 +113,11 @@ static void plan_loop(ll *e, uint32_t at) {
   clear_marks(e, at, 0);
   bool is_good = true;
   for (uint32_t i = at + 1; i < step && is_good; i++) {
-    const vyre__low_inst *inst = ll_inst(e, i);
-    if (inst->op == VYRE__LOW_IF) {
+    const vyre__lir_inst *inst = ll_inst(e, i);
+    if (inst->op == VYRE__LIR_IF) {
       is_good = mark(e, &s, at, inst->a, EVERY);
     }
-    if (inst->op != VYRE__LOW_SET || !ll_role(e, i)->is_needed) continue;
+    if (inst->op != VYRE__LIR_SET || !ll_role(e, i)->is_needed) continue;
     uint8_t group = (uint8_t)(1u << index_of(&s, inst->aux) / s.each);
     ll_note_of(e, i)->groups = group;
     is_good = mark(e, &s, at, inst->a, group);
@@ -125,7 +125,7 @@ static void plan_loop(ll *e, uint32_t at) {
   uint32_t end = vyre__end_of(&e->r, at);
   for (uint32_t i = step; i < end; i++) {
     ll_note_of(e, i)->groups = EVERY;
-    if (ll_inst(e, i)->op != VYRE__LOW_SET) continue;
+    if (ll_inst(e, i)->op != VYRE__LIR_SET) continue;
     is_good &= mark(e, &s, at, ll_inst(e, i)->a, EVERY);
   }
   ll_note_of(e, at)->groups = is_good ? (uint8_t)groups : 0;
@@ -134,7 +134,7 @@ static void plan_loop(ll *e, uint32_t at) {
 
 void ll_plan_splits(ll *e) {
   for (uint32_t at = e->r.begin; at < e->r.end && e->width > 1; at++) {
-    bool is_loop = ll_inst(e, at)->op == VYRE__LOW_LOOP;
+    bool is_loop = ll_inst(e, at)->op == VYRE__LIR_LOOP;
     if (is_loop && ll_role(e, at)->piece) plan_loop(e, at);
   }
 }

@@ -10,7 +10,7 @@ enum { MASK = LL_I32 | LL_VEC, BITS = LL_I1 | LL_VEC };
 /* One atomic, and where it is to be done. */
 typedef struct job {
   vyre__val v;
-  const vyre__low_inst *inst;
+  const vyre__lir_inst *inst;
   unsigned type; /* of an element */
   ll_op base;    /* of the memory */
   ll_op twin;    /* of that of every other lane; LL_NONE: the same */
@@ -25,22 +25,22 @@ static const char *const names[] = {"add", "umin", "min", "umax", "max",
                                     "and", "or",   "xor", "xchg"};
 
 const char *ll_atomic_name(uint8_t op) {
-  return names[op - VYRE__LOW_ATOMIC_ADD];
+  return names[op - VYRE__LIR_ATOMIC_ADD];
 }
 
 bool ll_atomic_commutes(uint8_t op) {
-  return op >= VYRE__LOW_ATOMIC_ADD && op <= VYRE__LOW_ATOMIC_XOR;
+  return op >= VYRE__LIR_ATOMIC_ADD && op <= VYRE__LIR_ATOMIC_XOR;
 }
 
 uint64_t ll_atomic_identity(uint8_t op, unsigned bytes) {
   uint64_t ones = bytes == 8 ? UINT64_MAX : UINT32_MAX;
   switch (op) {
-    case VYRE__LOW_ATOMIC_AND:
-    case VYRE__LOW_ATOMIC_MIN_U:
+    case VYRE__LIR_ATOMIC_AND:
+    case VYRE__LIR_ATOMIC_MIN_U:
       return ones;
-    case VYRE__LOW_ATOMIC_MIN_S:
+    case VYRE__LIR_ATOMIC_MIN_S:
       return ones >> 1;
-    case VYRE__LOW_ATOMIC_MAX_S:
+    case VYRE__LIR_ATOMIC_MAX_S:
       return ones ^ ones >> 1;
     default:
       return 0;
@@ -69,15 +69,15 @@ static ll_op extreme(ll *e, const char *name, unsigned type, ll_op a, ll_op b) {
 
 ll_op ll_combine(ll *e, uint8_t op, unsigned type, ll_op old, ll_op value) {
   switch (op) {
-    case VYRE__LOW_ATOMIC_EXCHANGE:
+    case VYRE__LIR_ATOMIC_EXCHANGE:
       return value;
-    case VYRE__LOW_ATOMIC_MIN_S:
+    case VYRE__LIR_ATOMIC_MIN_S:
       return extreme(e, "smin", type, old, value);
-    case VYRE__LOW_ATOMIC_MAX_S:
+    case VYRE__LIR_ATOMIC_MAX_S:
       return extreme(e, "smax", type, old, value);
-    case VYRE__LOW_ATOMIC_MIN_U:
+    case VYRE__LIR_ATOMIC_MIN_U:
       return extreme(e, "umin", type, old, value);
-    case VYRE__LOW_ATOMIC_MAX_U:
+    case VYRE__LIR_ATOMIC_MAX_U:
       return extreme(e, "umax", type, old, value);
     default:
       return ll_def(e, "%s %o, %v", ll_atomic_name(op), type, old, type, value);
@@ -107,8 +107,8 @@ static ll_op widen(ll *e, ll_op index, const char *how) {
 
 /* Whether doing it once more changes nothing. */
 static bool settles(uint8_t op) {
-  return ll_atomic_commutes(op) && op != VYRE__LOW_ATOMIC_ADD &&
-         op != VYRE__LOW_ATOMIC_XOR;
+  return ll_atomic_commutes(op) && op != VYRE__LIR_ATOMIC_ADD &&
+         op != VYRE__LIR_ATOMIC_XOR;
 }
 
 static ll_op change(ll *e, const job *j, ll_op at, ll_op value) {
@@ -205,7 +205,7 @@ static ll_op only_active(ll *e, const job *j, ll_op op) {
 /* --- lane by lane --------------------------------------------------------------------*/
 
 static ll_op lane_by_lane(ll *e, const job *j) {
-  const vyre__low_inst *inst = j->inst;
+  const vyre__lir_inst *inst = j->inst;
   unsigned count = j->is_cas ? 3 : 2, type = j->type;
   ll_op from[3] = {{0}}, args[3] = {{0}}, got = {0};
   for (unsigned i = 0; i < count; i++) {
@@ -241,9 +241,9 @@ typedef struct unpacking {
 } unpacking;
 
 static unpacking unpack(ll *e, vyre__val v) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   unpacking u = {.all = ll_vector(e, v)};
-  if (inst->op != VYRE__LOW_LOAD || e->width < 8 ||
+  if (inst->op != VYRE__LIR_LOAD || e->width < 8 ||
       e->kernel->buffers[inst->aux].width != 1) {
     return u;
   }
@@ -283,7 +283,7 @@ static ll_op lane_of(ll *e, vyre__val v, unsigned lane) {
 }
 
 static ll_op straight(ll *e, const job *j) {
-  const vyre__low_inst *inst = j->inst;
+  const vyre__lir_inst *inst = j->inst;
   unsigned type = j->type;
   bool is_same = ll_is_scalar(e, inst->a);
   unpacking u = {0};
@@ -344,9 +344,9 @@ static ll_op total(ll *e, const job *j, ll_op lanes) {
   unsigned type = j->type, bytes = ll_bytes(type);
   if (ll_is_scalar(e, j->inst->b)) {
     ll_op value = ll_scalar(e, j->inst->b);
-    if (op != VYRE__LOW_ATOMIC_ADD && op != VYRE__LOW_ATOMIC_XOR) return value;
+    if (op != VYRE__LIR_ATOMIC_ADD && op != VYRE__LIR_ATOMIC_XOR) return value;
     ll_op count = ll_def(e, "call i32 @llvm.ctpop.i32(i32 %v)", LL_I32, lanes);
-    if (op == VYRE__LOW_ATOMIC_XOR) {
+    if (op == VYRE__LIR_ATOMIC_XOR) {
       count = ll_def(e, "and i32 %v, 1", LL_I32, count);
     }
     return multiply(e, type, count, value);
@@ -360,7 +360,7 @@ static ll_op total(ll *e, const job *j, ll_op lanes) {
                  type | LL_VEC, ll_const(ll_atomic_identity(op, bytes)));
   }
   return ll_def(e, "call %t @llvm.vector.reduce.%s.v%ui%u(%o)", type,
-                reductions[op - VYRE__LOW_ATOMIC_ADD], e->width, 8 * bytes,
+                reductions[op - VYRE__LIR_ATOMIC_ADD], e->width, 8 * bytes,
                 type | LL_VEC, all);
 }
 
@@ -446,14 +446,14 @@ static ll_op side_by_side(ll *e, const job *j) {
 /* --- which way -----------------------------------------------------------------------------*/
 
 static ll_op vectors(ll *e, const job *j) {
-  const vyre__low_inst *inst = j->inst;
+  const vyre__lir_inst *inst = j->inst;
   const ll_rep *index = ll_value(e, inst->a);
   bool is_same = index->form == LL_SCALAR;
   bool counts = index->form == LL_LINEAR && index->stride == 1;
   bool is_scalar = ll_is_scalar(e, inst->b);
   bool loads = !j->is_plain && is_scalar && is_load(j, ll_scalar(e, inst->b));
   if (is_same && ll_atomic_commutes(inst->op) && !loads &&
-      (!j->is_used || (inst->op == VYRE__LOW_ATOMIC_ADD && is_scalar))) {
+      (!j->is_used || (inst->op == VYRE__LIR_ATOMIC_ADD && is_scalar))) {
     return together(e, j);
   }
   if (counts && j->is_plain && !j->is_cas && !j->may_skip) {
@@ -470,7 +470,7 @@ static ll_op vectors(ll *e, const job *j) {
 }
 
 static ll_op scalar(ll *e, const job *j) {
-  const vyre__low_inst *inst = j->inst;
+  const vyre__lir_inst *inst = j->inst;
   ll_op args[3] = {{0}}, some = {0};
   for (unsigned i = 0; i < 2u + j->is_cas; i++) {
     args[i] = ll_scalar(e, inst->v[i]);
@@ -505,16 +505,16 @@ static void run_delayed(ll *e, job *j) {
 }
 
 void ll_atomic(ll *e, vyre__val v) {
-  const vyre__low_inst *inst = ll_inst(e, v);
-  const vyre__low_buffer *buffer = &e->kernel->buffers[inst->aux];
-  const vyre__role *role = ll_role(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
+  const vyre__lir_buffer *buffer = &e->kernel->buffers[inst->aux];
+  const vyre__inst_info *role = ll_role(e, v);
   job j = {.v = v,
            .inst = inst,
            .type = ll_memory_type(buffer->width),
            .base = ll_base(e, inst->aux),
            .is_plain = buffer->kind == VYRE_MEMORY_SHARED,
-           .is_cas = inst->op == VYRE__LOW_ATOMIC_CAS,
-           .is_used = role->uses || role->keep != VYRE__KEEP_LOCAL};
+           .is_cas = inst->op == VYRE__LIR_ATOMIC_CAS,
+           .is_used = role->uses || role->keep != VYRE__STORAGE_LOCAL};
   vyre__val c = j.is_cas ? inst->d : inst->c;
   uint8_t form = e->width == 1 ? LL_SCALAR : LL_VECTOR;
   ll_op old = ll_const(0);

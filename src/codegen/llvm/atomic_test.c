@@ -395,10 +395,10 @@ static const struct {
 
 enum { CASES = sizeof cases / sizeof cases[0] };
 
-static vyre__low_kernel lower_case(size_t i, vyre_arena *arena,
+static vyre__lir_kernel lower_case(size_t i, vyre_arena *arena,
                                    vyre_module **module) {
   vyre_status st = {0};
-  const vyre__low_kernel *k = NULL;
+  const vyre__lir_kernel *k = NULL;
   vyre__target target = cpu_target();
   CHECK_OK(
       vyre_module_parse(cases[i].text, strlen(cases[i].text), cases[i].name,
@@ -442,13 +442,13 @@ static unsigned check_case(size_t i) {
   vyre_module *module = NULL;
   unsigned failed = 0;
   vyre_arena_init(&arena, (vyre_allocator){0});
-  vyre__low_kernel k = lower_case(i, &arena, &module);
-  compiled c = compile(&k, VYRE__CODEGEN_FULL);
+  vyre__lir_kernel k = lower_case(i, &arena, &module);
+  compiled c = compile(&k, VYRE__JIT_FULL);
   bool is_bytes = k.buffers[0].width == 1;
   for (unsigned w = 0; w < WIDTHS; w++) {
     for (unsigned n = 0; n < sizeof lengths / sizeof lengths[0]; n++) {
       uint32_t length = lengths[n], grid[3] = {ITEMS / 64, 1, 1};
-      vyre__low_binding buffers[4] = {
+      vyre__lir_binding buffers[4] = {
           {input, is_bytes ? 4 * ITEMS : ITEMS},
           {got[0], length},
           {got[1], length},
@@ -465,7 +465,7 @@ static unsigned check_case(size_t i) {
   }
   compiled_free(&c);
   vyre_module_release(module);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return failed;
 }
 
@@ -485,7 +485,7 @@ TEST(atomics_wait_and_loops_turn_where_it_is_permitted) {
     vyre_status st = {0};
     vyre__spmd_info info;
     vyre_arena_init(&arena, (vyre_allocator){0});
-    vyre__low_kernel k = lower_case(i, &arena, &module);
+    vyre__lir_kernel k = lower_case(i, &arena, &module);
     text code = emit_text(&k, 8, &info);
     bool waits = strstr(code.bytes, "%q1 = ") != NULL;
     ll e = {.kernel = &k, .arena = &arena, .st = &st};
@@ -506,7 +506,7 @@ TEST(atomics_wait_and_loops_turn_where_it_is_permitted) {
     }
     free(code.bytes);
     vyre_module_release(module);
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
   }
   CHECK_U64(failed, 0);
 }

@@ -150,7 +150,7 @@ static void varying_if(ll *e, branch b) {
   ll_mask before = e->mask;
   ll_op condition = ll_mask_of(e, b.condition, b.is_not);
   ll_op yes = ll_and(e, before.lanes, condition), no = {0};
-  if (!b.has_else && ll_inst(e, b.then)->op == VYRE__LOW_OUT_OF_FUEL) {
+  if (!b.has_else && ll_inst(e, b.then)->op == VYRE__LIR_OUT_OF_FUEL) {
     end_if_any(e, yes);
     return;
   }
@@ -226,7 +226,7 @@ static bool split_if(ll *e, branch b) {
 }
 
 static void choose_if(ll *e, branch b) {
-  while (ll_inst(e, b.condition)->op == VYRE__LOW_NOT &&
+  while (ll_inst(e, b.condition)->op == VYRE__LIR_NOT &&
          ll_role(e, b.condition)->piece == e->piece) {
     b.condition = ll_inst(e, b.condition)->a;
     b.is_not = !b.is_not;
@@ -381,17 +381,17 @@ static void get(ll *e, vyre__val v) {
 }
 
 static void make(ll *e, uint32_t at) {
-  uint16_t flags = vyre__low_ops[ll_inst(e, at)->op].flags;
+  uint16_t flags = vyre__lir_ops[ll_inst(e, at)->op].flags;
   ll_known known = ll_known_of(e, at);
-  if (flags & VYRE__LOWF_PURE && known != LL_UNKNOWN) {
+  if (flags & VYRE__LIRF_PURE && known != LL_UNKNOWN) {
     ll_give(e, at, LL_SCALAR, ll_const(known == LL_TRUE));
     return;
   }
-  if (flags & VYRE__LOWF_ATOMICS) {
+  if (flags & VYRE__LIRF_ATOMICS) {
     ll_atomic(e, at);
-  } else if (flags & VYRE__LOWF_READS) {
+  } else if (flags & VYRE__LIRF_READS) {
     ll_load(e, at);
-  } else if (ll_inst(e, at)->op == VYRE__LOW_GET) {
+  } else if (ll_inst(e, at)->op == VYRE__LIR_GET) {
     get(e, at);
   } else if (ll_is_x(e, at)) {
     ll_give_x(e, at);
@@ -402,22 +402,22 @@ static void make(ll *e, uint32_t at) {
 }
 
 static void instruction(ll *e, uint32_t at) {
-  const vyre__role *role = ll_role(e, at);
+  const vyre__inst_info *role = ll_role(e, at);
   switch (ll_inst(e, at)->op) {
-    case VYRE__LOW_SET:
+    case VYRE__LIR_SET:
       if (!ll_note_of(e, at)->is_dead) ll_set(e, at);
       return;
-    case VYRE__LOW_STORE:
+    case VYRE__LIR_STORE:
       ll_store(e, at);
       return;
-    case VYRE__LOW_OUT_OF_FUEL:
+    case VYRE__LIR_OUT_OF_FUEL:
       e->uses_fuel_exit = true;
       ll_br(e, e->fuel_label);
       return;
     default:
       if (!role->is_leaf) make(e, at);
       if (e->piece && !ll_role(e, at)->is_leaf) ll_keep(e, at);
-      if (e->piece && role->is_leaf && role->keep == VYRE__KEEP_AGREED) {
+      if (e->piece && role->is_leaf && role->keep == VYRE__STORAGE_BROADCAST) {
         ll_keep(e, at);
       }
   }
@@ -429,16 +429,16 @@ void ll_instruction(ll *e, uint32_t at) {
 
 void ll_block(ll *e, uint32_t begin, uint32_t end) {
   for (uint32_t at = begin; at < end && e->is_open;) {
-    const vyre__role *role = ll_role(e, at);
+    const vyre__inst_info *role = ll_role(e, at);
     uint8_t op = ll_inst(e, at)->op;
-    if (op == VYRE__LOW_IF) {
+    if (op == VYRE__LIR_IF) {
       at = branch_if(e, at);
-    } else if (op == VYRE__LOW_LOOP) {
+    } else if (op == VYRE__LIR_LOOP) {
       at = run_groups(e, at);
     } else {
-      if (vyre__low_ops[op].flags & VYRE__LOWF_JUMPS) {
+      if (vyre__lir_ops[op].flags & VYRE__LIRF_JUMPS) {
         ll_exit_all(e, at);
-      } else if (role->is_needed && role->keep != VYRE__KEEP_UNIFORM &&
+      } else if (role->is_needed && role->keep != VYRE__STORAGE_UNIFORM &&
                  !ll_is_other_group(e, at)) {
         ll_instruction(e, at);
       }

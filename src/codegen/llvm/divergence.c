@@ -13,7 +13,7 @@ enum {
   COVERED = 1 << 8,   /* of loops in such a one */
 };
 
-static bool is_op(const ll *e, uint32_t at, vyre__low_op op) {
+static bool is_op(const ll *e, uint32_t at, vyre__lir_op op) {
   return ll_inst(e, at)->op == op;
 }
 
@@ -24,45 +24,45 @@ static uint32_t owner(const ll *e, uint32_t open) {
 
 static bool is_varying(const ll *e, uint32_t at) {
   return e->width > 1 &&
-         ll_shape(e, ll_inst(e, at)->a).kind >= VYRE__SHAPE_LINEAR;
+         ll_shape(e, ll_inst(e, at)->a).kind >= VYRE__LANE_SHAPE_LINEAR;
 }
 
 /* --- small ifs ----------------------------------------------------------------------*/
 
 static bool fits_small(const ll *e, uint32_t at) {
-  const vyre__low_inst *inst = ll_inst(e, at);
-  if (ll_role(e, at)->keep == VYRE__KEEP_UNIFORM) return true; /* not here */
+  const vyre__lir_inst *inst = ll_inst(e, at);
+  if (ll_role(e, at)->keep == VYRE__STORAGE_UNIFORM) return true; /* not here */
   switch (inst->op) {
-    case VYRE__LOW_DIV_U:
-    case VYRE__LOW_DIV_S:
-    case VYRE__LOW_REM_U:
-    case VYRE__LOW_REM_S:
-    case VYRE__LOW_LOOP_VALUE:
+    case VYRE__LIR_DIV_U:
+    case VYRE__LIR_DIV_S:
+    case VYRE__LIR_REM_U:
+    case VYRE__LIR_REM_S:
+    case VYRE__LIR_LOOP_VALUE:
       return false;
-    case VYRE__LOW_GET:
-      return e->r.var_keep[inst->aux] != VYRE__KEEP_UNIFORM;
-    case VYRE__LOW_SET:
+    case VYRE__LIR_GET:
+      return e->r.var_keep[inst->aux] != VYRE__STORAGE_UNIFORM;
+    case VYRE__LIR_SET:
       return e->vars[inst->aux].form == LL_VECTOR &&
              !e->vars[inst->aux].has_shadow &&
-             e->r.var_keep[inst->aux] != VYRE__KEEP_UNIFORM;
-    case VYRE__LOW_ELSE:
-    case VYRE__LOW_END:
+             e->r.var_keep[inst->aux] != VYRE__STORAGE_UNIFORM;
+    case VYRE__LIR_ELSE:
+    case VYRE__LIR_END:
       return true;
-    case VYRE__LOW_IF:
+    case VYRE__LIR_IF:
       return ll_note_of(e, at)->is_small;
     default:
-      return vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE &&
-             ll_role(e, at)->keep != VYRE__KEEP_AGREED;
+      return vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE &&
+             ll_role(e, at)->keep != VYRE__STORAGE_BROADCAST;
   }
 }
 
 /* From the inside out. */
 static void find_small(ll *e) {
   for (uint32_t at = e->r.end; at-- > e->r.begin;) {
-    if (!is_op(e, at, VYRE__LOW_IF) || !is_varying(e, at)) continue;
+    if (!is_op(e, at, VYRE__LIR_IF) || !is_varying(e, at)) continue;
     uint32_t end = vyre__end_of(&e->r, at);
     bool jumps =
-        vyre__low_ops[ll_inst(e, end - 1)->op].flags & VYRE__LOWF_JUMPS;
+        vyre__lir_ops[ll_inst(e, end - 1)->op].flags & VYRE__LIRF_JUMPS;
     bool has_else = ll_role(e, at)->mate != end;
     bool small = end - at <= SMALL && !(jumps && has_else);
     for (uint32_t i = at + 1; small && i < end - jumps; i++) {
@@ -81,8 +81,8 @@ static bool is_long(const ll *e, uint32_t at, uint64_t *rounds) {
   bool is_covered = false;
   *rounds = 1;
   for (uint32_t open = at; open; open = ll_role(e, open)->parent) {
-    if (!is_op(e, open, VYRE__LOW_LOOP)) continue;
-    const vyre__low_loop *loop = &e->kernel->loops[ll_inst(e, open)->aux];
+    if (!is_op(e, open, VYRE__LIR_LOOP)) continue;
+    const vyre__lir_loop *loop = &e->kernel->loops[ll_inst(e, open)->aux];
     uint64_t most = loop->most_trips;
     if (open == at && most > LONG) return true;
     is_covered |= ll_note_of(e, open)->is_long && *rounds <= COVERED;
@@ -96,7 +96,7 @@ static void find_long(ll *e) {
   e->unseen = 1;
   for (uint32_t at = e->r.begin; at < e->r.end; at++) {
     uint64_t rounds;
-    if (!is_op(e, at, VYRE__LOW_LOOP)) continue;
+    if (!is_op(e, at, VYRE__LIR_LOOP)) continue;
     ll_note_of(e, at)->is_long = is_long(e, at, &rounds);
     if (!ll_note_of(e, at)->is_long) e->unseen += rounds;
   }
@@ -145,7 +145,7 @@ static bool is_reset(const ll *e, accesses a, uint32_t loop) {
   for (; open; open = ll_role(e, open)->parent) {
     uint32_t own = owner(e, open), end = vyre__end_of(&e->r, open);
     if (ll_role(e, own)->piece == 0) return true;
-    bool is_if = is_op(e, own, VYRE__LOW_IF);
+    bool is_if = is_op(e, own, VYRE__LIR_IF);
     uint32_t last = is_if ? ll_role(e, open)->mate : end;
     if (all_inside(a, open, last) && is_fresh(e, a, open)) return true;
     if (is_if) continue;
@@ -160,12 +160,12 @@ static bool needs_no_blend(const ll *e, uint32_t at, accesses a) {
        open = ll_role(e, open)->parent) {
     uint32_t own = owner(e, open), end = vyre__end_of(&e->r, open);
     if (ll_role(e, own)->piece == 0) return true;
-    if (is_op(e, own, VYRE__LOW_IF)) {
+    if (is_op(e, own, VYRE__LIR_IF)) {
       if (!is_varying(e, own)) continue;
       return all_inside(a, open, ll_role(e, open)->mate) &&
              is_fresh(e, a, open);
     }
-    if (is_op(e, open, VYRE__LOW_STEP)) continue;
+    if (is_op(e, open, VYRE__LIR_STEP)) continue;
     const ll_note *note = ll_note_of(e, own);
     uint32_t step = ll_role(e, own)->mate;
     if (note->continues && (at > note->split || gets_in(a, step, end))) {
@@ -179,7 +179,7 @@ static bool needs_no_blend(const ll *e, uint32_t at, accesses a) {
 }
 
 static vyre_code find_blends(ll *e) {
-  const vyre__low_kernel *kernel = e->kernel;
+  const vyre__lir_kernel *kernel = e->kernel;
   uint32_t count = e->r.end - e->r.begin, vars = kernel->var_count;
   vyre__arena_mark mark = vyre__arena_here(e->arena);
   access *all = vyre__arena_array(e->arena, count, sizeof *all);
@@ -190,9 +190,9 @@ static vyre_code find_blends(ll *e) {
   memset(first, 0, (vars + 2) * sizeof *first);
   for (uint32_t pass = 0; pass < 2; pass++) {
     for (uint32_t at = e->r.begin; at < e->r.end; at++) {
-      const vyre__low_inst *inst = ll_inst(e, at);
-      bool is_get = inst->op == VYRE__LOW_GET;
-      if (!is_get && inst->op != VYRE__LOW_SET) continue;
+      const vyre__lir_inst *inst = ll_inst(e, at);
+      bool is_get = inst->op == VYRE__LIR_GET;
+      if (!is_get && inst->op != VYRE__LIR_SET) continue;
       if (!ll_role(e, at)->is_needed) continue;
       if (pass) {
         all[first[inst->aux + 1]++] = (access){at, is_get};
@@ -203,8 +203,8 @@ static vyre_code find_blends(ll *e) {
     for (uint32_t i = 2; !pass && i < vars + 2; i++) first[i] += first[i - 1];
   }
   for (uint32_t at = e->r.begin; at < e->r.end; at++) {
-    const vyre__low_inst *inst = ll_inst(e, at);
-    if (inst->op != VYRE__LOW_SET || !ll_role(e, at)->is_needed) continue;
+    const vyre__lir_inst *inst = ll_inst(e, at);
+    if (inst->op != VYRE__LIR_SET || !ll_role(e, at)->is_needed) continue;
     accesses a = {all + first[inst->aux],
                   first[inst->aux + 1] - first[inst->aux]};
     ll_note_of(e, at)->no_blend = a.count <= MOST_ACCESSES &&
@@ -221,20 +221,20 @@ static vyre_code find_blends(ll *e) {
  * at @p last again:  v = a; if (a) { v = b; }  */
 static void match_logic(ll *e, uint32_t get, uint32_t first, uint32_t last) {
   uint32_t inner = ll_role(e, last)->parent, outer = ll_role(e, first)->parent;
-  if (!inner || !is_op(e, inner, VYRE__LOW_IF) || first > inner) return;
+  if (!inner || !is_op(e, inner, VYRE__LIR_IF) || first > inner) return;
   uint32_t end = ll_role(e, inner)->mate;
-  if (!is_op(e, end, VYRE__LOW_END) || ll_role(e, inner)->parent != outer)
+  if (!is_op(e, end, VYRE__LIR_END) || ll_role(e, inner)->parent != outer)
     return;
   if (get < end || ll_role(e, get)->piece != ll_role(e, first)->piece) return;
   for (uint32_t at = inner + 1; at < end; at++) {
-    uint16_t flags = vyre__low_ops[ll_inst(e, at)->op].flags;
-    if (flags & (VYRE__LOWF_JUMPS | VYRE__LOWF_CONTROL)) return;
+    uint16_t flags = vyre__lir_ops[ll_inst(e, at)->op].flags;
+    if (flags & (VYRE__LIRF_JUMPS | VYRE__LIRF_CONTROL)) return;
   }
   uint32_t open = ll_role(e, get)->parent;
   while (open && open != outer) open = ll_role(e, open)->parent;
   if (open != outer) return;
   vyre__val a = ll_inst(e, first)->a, c = ll_inst(e, inner)->a;
-  bool is_or = is_op(e, c, VYRE__LOW_NOT) && ll_inst(e, c)->a == a;
+  bool is_or = is_op(e, c, VYRE__LIR_NOT) && ll_inst(e, c)->a == a;
   if (c != a && !is_or) return;
   ll_note *note = ll_note_of(e, get);
   note->logic_a = a;
@@ -244,14 +244,15 @@ static void match_logic(ll *e, uint32_t get, uint32_t first, uint32_t last) {
 
 /* Whether nothing can go wrong if it is done for nobody. */
 static bool is_harmless(const ll *e, uint32_t at) {
-  const vyre__role *role = ll_role(e, at);
+  const vyre__inst_info *role = ll_role(e, at);
   uint8_t op = ll_inst(e, at)->op;
-  if (!role->is_needed || role->keep == VYRE__KEEP_UNIFORM) return true;
-  if (role->keep != VYRE__KEEP_LOCAL && role->keep != VYRE__KEEP_REMAKE) {
+  if (!role->is_needed || role->keep == VYRE__STORAGE_UNIFORM) return true;
+  if (role->keep != VYRE__STORAGE_LOCAL &&
+      role->keep != VYRE__STORAGE_REMATERIALIZE) {
     return false;
   }
-  bool divides = op >= VYRE__LOW_DIV_U && op <= VYRE__LOW_REM_S;
-  return vyre__low_ops[op].flags & VYRE__LOWF_PURE && !divides;
+  bool divides = op >= VYRE__LIR_DIV_U && op <= VYRE__LIR_REM_S;
+  return vyre__lir_ops[op].flags & VYRE__LIRF_PURE && !divides;
 }
 
 /* v = a; if (a) { v = b; } where b is computed without a look at memory: no
@@ -260,15 +261,15 @@ static void straighten(ll *e, const uint32_t *sets, uint32_t gets) {
   if (gets == 0) return; /* and then it may have no SET either */
   uint32_t inner = ll_role(e, sets[2])->parent, end = sets[2];
   if (!ll_role(e, inner)->piece || sets[2] - inner > SMALL) return;
-  while (!is_op(e, end, VYRE__LOW_END)) end++;
+  while (!is_op(e, end, VYRE__LIR_END)) end++;
   for (uint32_t at = inner + 1; at < end; at++) {
     if (at != sets[2] && !is_harmless(e, at)) return;
   }
   ll_note_of(e, inner)->is_straight = true;
   uint32_t var = ll_inst(e, sets[2])->aux;
   for (uint32_t at = end; at < e->r.end; at++) {
-    const vyre__low_inst *inst = ll_inst(e, at);
-    if (inst->op == VYRE__LOW_GET && inst->aux == var) {
+    const vyre__lir_inst *inst = ll_inst(e, at);
+    if (inst->op == VYRE__LIR_GET && inst->aux == var) {
       ll_note_of(e, at)->is_straight = true;
     }
   }
@@ -283,17 +284,17 @@ static vyre_code find_logic(ll *e) {
   memset(sets, 0, 4 * vars * sizeof *sets);
   uint32_t *gets = sets + 3 * vars;
   for (uint32_t at = e->r.begin; at < e->r.end; at++) {
-    if (!is_op(e, at, VYRE__LOW_SET) || !ll_role(e, at)->is_needed) continue;
+    if (!is_op(e, at, VYRE__LIR_SET) || !ll_role(e, at)->is_needed) continue;
     uint32_t *own = &sets[3 * (size_t)ll_inst(e, at)->aux];
     if (own[0] < 2) own[1 + own[0]] = at;
     own[0]++;
   }
   for (uint32_t at = e->r.begin; at < e->r.end; at++) {
-    if (!is_op(e, at, VYRE__LOW_GET) || !ll_role(e, at)->is_needed) continue;
+    if (!is_op(e, at, VYRE__LIR_GET) || !ll_role(e, at)->is_needed) continue;
     uint32_t *own = &sets[3 * (size_t)ll_inst(e, at)->aux];
     if (own[0] < 2 || ll_inst(e, at)->type != VYRE_TYPE_BOOL) continue;
     uint32_t var = ll_inst(e, at)->aux;
-    if (own[0] == 2 && e->r.var_keep[var] != VYRE__KEEP_UNIFORM) {
+    if (own[0] == 2 && e->r.var_keep[var] != VYRE__STORAGE_UNIFORM) {
       match_logic(e, at, own[1], own[2]);
     }
     /* Every GET must be so. */
@@ -310,18 +311,18 @@ static vyre_code find_logic(ll *e) {
 
 bool ll_logic(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
               bool *is_or) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   const ll_note *note = ll_note_of(e, v);
-  bool is_op_itself = inst->op == VYRE__LOW_AND || inst->op == VYRE__LOW_OR;
+  bool is_op_itself = inst->op == VYRE__LIR_AND || inst->op == VYRE__LIR_OR;
   *a = is_op_itself ? inst->a : note->logic_a;
   *b = is_op_itself ? inst->b : note->logic_b;
-  *is_or = is_op_itself ? inst->op == VYRE__LOW_OR : note->logic_or;
+  *is_or = is_op_itself ? inst->op == VYRE__LIR_OR : note->logic_or;
   return is_op_itself || note->logic_a;
 }
 
 bool ll_operation(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
                   bool *is_or) {
-  bool is_get = ll_inst(e, v)->op == VYRE__LOW_GET;
+  bool is_get = ll_inst(e, v)->op == VYRE__LIR_GET;
   return (!is_get || ll_note_of(e, v)->is_straight) &&
          ll_logic(e, v, a, b, is_or);
 }
@@ -331,22 +332,22 @@ bool ll_operation(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
 /* Bits of a float of which all NaNs are made one: what they are without that; 0 if
  * @p v is something else. */
 static vyre__val plain_bits(const ll *e, vyre__val v) {
-  const vyre__low_inst *inst = ll_inst(e, v);
-  if (inst->op != VYRE__LOW_SELECT || inst->type != VYRE_TYPE_U32) return 0;
-  const vyre__low_inst *test = ll_inst(e, inst->a);
-  if (test->op != VYRE__LOW_FNE || test->a != test->b) return 0;
-  if (!is_op(e, inst->b, VYRE__LOW_CONST)) return 0;
-  if (vyre__low_const(ll_inst(e, inst->b)) != 0x7FC00000u) return 0;
-  const vyre__low_inst *bits = ll_inst(e, inst->c), *f = ll_inst(e, test->a);
-  bool same = (bits->op == VYRE__LOW_BITCAST && bits->a == test->a) ||
-              (f->op == VYRE__LOW_BITCAST && f->a == inst->c);
+  const vyre__lir_inst *inst = ll_inst(e, v);
+  if (inst->op != VYRE__LIR_SELECT || inst->type != VYRE_TYPE_U32) return 0;
+  const vyre__lir_inst *test = ll_inst(e, inst->a);
+  if (test->op != VYRE__LIR_FNE || test->a != test->b) return 0;
+  if (!is_op(e, inst->b, VYRE__LIR_CONST)) return 0;
+  if (vyre__lir_const(ll_inst(e, inst->b)) != 0x7FC00000u) return 0;
+  const vyre__lir_inst *bits = ll_inst(e, inst->c), *f = ll_inst(e, test->a);
+  bool same = (bits->op == VYRE__LIR_BITCAST && bits->a == test->a) ||
+              (f->op == VYRE__LIR_BITCAST && f->a == inst->c);
   return same ? inst->c : 0;
 }
 
 /* Whether instruction @p at can tell NaNs that it gets as @p v apart. */
 static bool sees_bits(const ll *e, uint32_t at, vyre__val v) {
-  const vyre__low_inst *inst = ll_inst(e, at);
-  if (inst->op == VYRE__LOW_BITCAST) return inst->type != VYRE_TYPE_F32;
+  const vyre__lir_inst *inst = ll_inst(e, at);
+  if (inst->op == VYRE__LIR_BITCAST) return inst->type != VYRE_TYPE_F32;
   return plain_bits(e, at) != v;
 }
 
@@ -354,17 +355,17 @@ static bool sees_bits(const ll *e, uint32_t at, vyre__val v) {
  * of it is made one where it is seen. */
 static void find_floats(ll *e) {
   for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
-    const vyre__low_buffer *buffer = &e->kernel->buffers[i];
+    const vyre__lir_buffer *buffer = &e->kernel->buffers[i];
     e->any_nan[i] = buffer->kind == VYRE_MEMORY_SHARED && buffer->width == 4 &&
                     !buffer->is_atomic;
   }
   for (uint32_t at = e->r.begin; at < e->r.end; at++) {
     vyre__val operands[4];
     if (!ll_role(e, at)->is_needed) continue;
-    uint32_t count = vyre__low_operands(ll_inst(e, at), operands);
+    uint32_t count = vyre__lir_operands(ll_inst(e, at), operands);
     for (uint32_t i = 0; i < count; i++) {
-      const vyre__low_inst *from = ll_inst(e, operands[i]);
-      if (from->op == VYRE__LOW_LOAD && sees_bits(e, at, operands[i])) {
+      const vyre__lir_inst *from = ll_inst(e, operands[i]);
+      if (from->op == VYRE__LIR_LOAD && sees_bits(e, at, operands[i])) {
         e->any_nan[from->aux] = false;
       }
     }
@@ -372,7 +373,7 @@ static void find_floats(ll *e) {
 }
 
 vyre__val ll_stored(const ll *e, uint32_t at) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   vyre__val plain = e->any_nan[inst->aux] ? plain_bits(e, inst->b) : 0;
   return plain && ll_role(e, plain)->piece == ll_role(e, at)->piece ? plain
                                                                     : inst->b;
@@ -382,13 +383,13 @@ vyre__val ll_stored(const ll *e, uint32_t at) {
 
 static void plan_variables(ll *e) {
   for (uint32_t i = 0; i < e->kernel->var_count; i++) {
-    const vyre__shape_var *shape = &e->shapes.vars[i];
+    const vyre__lane_shape_var *shape = &e->shapes.vars[i];
     ll_var *var = &e->vars[i];
     *var = (ll_var){.form = LL_VECTOR, .stride = shape->shape.stride};
-    var->is_array = e->r.var_keep[i] >= VYRE__KEEP_STRIP;
-    if (e->width == 1 || shape->shape.kind < VYRE__SHAPE_LINEAR) {
+    var->is_array = e->r.var_keep[i] >= VYRE__STORAGE_ARRAY;
+    if (e->width == 1 || shape->shape.kind < VYRE__LANE_SHAPE_LINEAR) {
       var->form = LL_SCALAR;
-    } else if (shape->shape.kind == VYRE__SHAPE_LINEAR) {
+    } else if (shape->shape.kind == VYRE__LANE_SHAPE_LINEAR) {
       var->form = LL_LINEAR;
     }
     if (e->width > 1 && shape->is_lockstep) {
@@ -400,42 +401,43 @@ static void plan_variables(ll *e) {
 
 /* --- rows that go on --------------------------------------------------------------------------*/
 
-static bool is_axis(const ll *e, vyre__val v, vyre__low_op op) {
+static bool is_axis(const ll *e, vyre__val v, vyre__lir_op op) {
   return v && ll_inst(e, v)->op == op && ll_inst(e, v)->aux == 0;
 }
 
 /* group_id.x * size */
 static bool is_first_x(const ll *e, vyre__val v) {
-  const vyre__low_inst *inst = ll_inst(e, v);
-  if (inst->op != VYRE__LOW_MUL) return false;
-  bool is_left = is_axis(e, inst->a, VYRE__LOW_GROUP_ID);
+  const vyre__lir_inst *inst = ll_inst(e, v);
+  if (inst->op != VYRE__LIR_MUL) return false;
+  bool is_left = is_axis(e, inst->a, VYRE__LIR_GROUP_ID);
   vyre__val size = is_left ? inst->b : inst->a;
-  if (!is_left && !is_axis(e, inst->b, VYRE__LOW_GROUP_ID)) return false;
-  return ll_inst(e, size)->op == VYRE__LOW_CONST &&
-         vyre__low_const(ll_inst(e, size)) == e->kernel->workgroup[0];
+  if (!is_left && !is_axis(e, inst->b, VYRE__LIR_GROUP_ID)) return false;
+  return ll_inst(e, size)->op == VYRE__LIR_CONST &&
+         vyre__lir_const(ll_inst(e, size)) == e->kernel->workgroup[0];
 }
 
 static bool is_global_x(const ll *e, vyre__val v) {
-  const vyre__low_inst *inst = ll_inst(e, v);
-  if (inst->op != VYRE__LOW_ADD) return false;
-  return (is_axis(e, inst->a, VYRE__LOW_LOCAL_ID) && is_first_x(e, inst->b)) ||
-         (is_axis(e, inst->b, VYRE__LOW_LOCAL_ID) && is_first_x(e, inst->a));
+  const vyre__lir_inst *inst = ll_inst(e, v);
+  if (inst->op != VYRE__LIR_ADD) return false;
+  return (is_axis(e, inst->a, VYRE__LIR_LOCAL_ID) && is_first_x(e, inst->b)) ||
+         (is_axis(e, inst->b, VYRE__LIR_LOCAL_ID) && is_first_x(e, inst->a));
 }
 
 /* Workgroups side by side are one long row if nobody can tell them apart: there is
  * no barrier and no shared memory, and x is asked for as global_id.x only. */
 bool ll_find_fusion(ll *e) {
-  const vyre__part *run = &e->r.parts[e->r.first];
-  if (run->kind != VYRE__PART_RUN || run->next || run->is_empty) return false;
+  const vyre__region *run = &e->r.parts[e->r.first];
+  if (run->kind != VYRE__REGION_PARALLEL || run->next || run->is_empty)
+    return false;
   if (run->piece_count != 1 || e->kernel->workgroup[0] == 1) return false;
   e->fused_x = 0;
   for (uint32_t at = e->r.begin; at < e->r.end; at++) {
-    const vyre__low_inst *inst = ll_inst(e, at);
+    const vyre__lir_inst *inst = ll_inst(e, at);
     vyre__val operands[4];
     if (!ll_role(e, at)->is_needed) continue;
-    uint16_t memory = VYRE__LOWF_READS | VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS;
-    if (vyre__low_ops[inst->op].flags & memory &&
-        inst->op != VYRE__LOW_OUT_OF_FUEL &&
+    uint16_t memory = VYRE__LIRF_READS | VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS;
+    if (vyre__lir_ops[inst->op].flags & memory &&
+        inst->op != VYRE__LIR_OUT_OF_FUEL &&
         e->kernel->buffers[inst->aux].kind == VYRE_MEMORY_SHARED) {
       return false;
     }
@@ -444,10 +446,10 @@ bool ll_find_fusion(ll *e) {
       e->fused_x = at;
       continue;
     }
-    uint32_t count = vyre__low_operands(inst, operands);
+    uint32_t count = vyre__lir_operands(inst, operands);
     for (uint32_t i = 0; i < count; i++) {
-      if (is_axis(e, operands[i], VYRE__LOW_LOCAL_ID)) return false;
-      if (is_axis(e, operands[i], VYRE__LOW_GROUP_ID) && !is_first_x(e, at)) {
+      if (is_axis(e, operands[i], VYRE__LIR_LOCAL_ID)) return false;
+      if (is_axis(e, operands[i], VYRE__LIR_GROUP_ID) && !is_first_x(e, at)) {
         return false;
       }
       if (is_first_x(e, operands[i])) return false;

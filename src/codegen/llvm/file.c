@@ -59,7 +59,7 @@ static uint64_t padding(const ll *e, unsigned width) {
 
 static void make_shared(ll *e) {
   for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
-    const vyre__low_buffer *buffer = &e->kernel->buffers[i];
+    const vyre__lir_buffer *buffer = &e->kernel->buffers[i];
     if (buffer->kind != VYRE_MEMORY_SHARED || !e->buffer_used[i]) continue;
     uint64_t bytes = (uint64_t)buffer->count * buffer->unit;
     uint64_t pad = padding(e, buffer->width);
@@ -78,7 +78,7 @@ static void make_shared(ll *e) {
 
 void ll_clear_arrays(ll *e) {
   for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
-    const vyre__low_buffer *buffer = &e->kernel->buffers[i];
+    const vyre__lir_buffer *buffer = &e->kernel->buffers[i];
     if (buffer->kind != VYRE_MEMORY_SHARED || !e->buffer_used[i]) continue;
     if (e->delays[i].twin) {
       ll_do(e,
@@ -159,7 +159,7 @@ static uint64_t most_side_by_side(const ll *e) {
 /* All workgroups of the range that stand side by side at once, or as many as a row
  * may have. How many. */
 static ll_op run_side_by_side(ll *e, ll_op left) {
-  const vyre__part *run = &e->r.parts[e->r.first];
+  const vyre__region *run = &e->r.parts[e->r.first];
   ll_op here = ll_def(e, "zext i32 %v to i64", LL_I32, e->group[0]);
   ll_op room = ll_def(e, "zext i32 %%g0 to i64");
   room = ll_def(e, "sub i64 %v, %v", LL_I64, room, LL_I64, here);
@@ -226,12 +226,12 @@ static void run_range(ll *e) {
 
 /* --- functions ----------------------------------------------------------------------------*/
 
-static bool is_bound(const vyre__low_buffer *buffer) {
+static bool is_bound(const vyre__lir_buffer *buffer) {
   return buffer->kind != VYRE_MEMORY_SHARED;
 }
 
 /* What bytes of a buffer are there at least. */
-static uint64_t sure_bytes(const vyre__low_buffer *buffer) {
+static uint64_t sure_bytes(const vyre__lir_buffer *buffer) {
   return (uint64_t)buffer->count * buffer->unit;
 }
 
@@ -242,7 +242,7 @@ static void print_body_head(ll *e) {
            "%%fuel, ptr readonly %%lv",
            e->phase);
   for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
-    const vyre__low_buffer *buffer = &e->kernel->buffers[i];
+    const vyre__lir_buffer *buffer = &e->kernel->buffers[i];
     if (!is_bound(buffer)) continue;
     ll_print(e, ", ptr noalias%s", buffer->is_written ? "" : " readonly");
     if (sure_bytes(buffer)) {
@@ -292,10 +292,10 @@ static void print_phase(ll *e) {
 static void find_used_buffers(ll *e) {
   memset(e->buffer_used, 0, e->kernel->buffer_count * sizeof *e->buffer_used);
   for (uint32_t at = e->r.begin; at < e->r.end; at++) {
-    uint16_t flags = vyre__low_ops[ll_inst(e, at)->op].flags;
-    uint16_t memory = VYRE__LOWF_READS | VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS;
+    uint16_t flags = vyre__lir_ops[ll_inst(e, at)->op].flags;
+    uint16_t memory = VYRE__LIRF_READS | VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS;
     if (!(flags & memory) || !ll_role(e, at)->is_needed) continue;
-    if (ll_inst(e, at)->op == VYRE__LOW_OUT_OF_FUEL) continue;
+    if (ll_inst(e, at)->op == VYRE__LIR_OUT_OF_FUEL) continue;
     e->buffer_used[ll_inst(e, at)->aux] = true;
   }
 }
@@ -329,25 +329,26 @@ static vyre_code take_arrays(ll *e) {
 /* Whether to do an invocation twice is to do it once: it is where nothing is read
  * that the phase writes. */
 static bool is_repeatable(const ll *e) {
-  uint16_t memory = VYRE__LOWF_READS | VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS;
+  uint16_t memory = VYRE__LIRF_READS | VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS;
   for (uint32_t at = e->r.begin; at < e->r.end; at++) {
-    const vyre__low_inst *inst = ll_inst(e, at);
-    uint16_t flags = vyre__low_ops[inst->op].flags & memory;
+    const vyre__lir_inst *inst = ll_inst(e, at);
+    uint16_t flags = vyre__lir_ops[inst->op].flags & memory;
     if (!ll_role(e, at)->is_needed || !flags) continue;
-    if (inst->op == VYRE__LOW_STORE) continue;
-    if (inst->op != VYRE__LOW_LOAD) return false;
+    if (inst->op == VYRE__LIR_STORE) continue;
+    if (inst->op != VYRE__LIR_LOAD) return false;
     for (uint32_t i = e->r.begin; i < e->r.end; i++) {
-      const vyre__low_inst *other = ll_inst(e, i);
-      if (other->op == VYRE__LOW_STORE && other->aux == inst->aux) return false;
+      const vyre__lir_inst *other = ll_inst(e, i);
+      if (other->op == VYRE__LIR_STORE && other->aux == inst->aux) return false;
     }
   }
   return true;
 }
 
 /* Whether @p anywhere is as good as the shapes that are known. */
-static bool is_as_good(const ll *e, const vyre__shapes *anywhere) {
+static bool is_as_good(const ll *e, const vyre__lane_shapes *anywhere) {
   for (uint32_t at = e->r.begin; at < e->r.end; at++) {
-    vyre__shape was = ll_shape(e, at), is = vyre__shape_of(anywhere, at);
+    vyre__lane_shape was = ll_shape(e, at),
+                     is = vyre__lane_shape_of(anywhere, at);
     if (!ll_role(e, at)->is_needed) continue;
     if (is.kind != was.kind || is.stride != was.stride) return false;
     if (e->shapes.parts_lanes[at - e->r.begin] !=
@@ -361,11 +362,11 @@ static bool is_as_good(const ll *e, const vyre__shapes *anywhere) {
 /* Whether vectors may begin anywhere, and overlap: the ends of a row are whole
  * vectors then. */
 static vyre_code find_overlap(ll *e, const vyre__regions *regions) {
-  vyre__shapes anywhere;
+  vyre__lane_shapes anywhere;
   e->overlaps = false;
   if (!e->is_fused || e->width < 4 || !is_repeatable(e)) return VYRE_OK;
-  VYRE_TRY(vyre__shapes_find_anywhere(regions, e->width, e->arena, &anywhere,
-                                      e->st));
+  VYRE_TRY(vyre__lane_shapes_find_anywhere(regions, e->width, e->arena,
+                                           &anywhere, e->st));
   e->overlaps = is_as_good(e, &anywhere);
   if (e->overlaps) e->shapes = anywhere;
   return VYRE_OK;
@@ -374,7 +375,7 @@ static vyre_code find_overlap(ll *e, const vyre__regions *regions) {
 /* Rows that go through workgroups are as wide as need be. */
 static vyre_code find_shapes(ll *e) {
   const uint32_t *size = e->kernel->workgroup;
-  vyre__low_kernel wide = *e->kernel;
+  vyre__lir_kernel wide = *e->kernel;
   vyre__regions regions = e->r;
   e->is_fused = ll_find_fusion(e);
   e->has_rows =
@@ -382,9 +383,10 @@ static vyre_code find_shapes(ll *e) {
   if (e->is_fused) {
     wide.workgroup[0] = 64 * e->width;
     regions.kernel = &wide;
-    regions.invocations = vyre__low_group_size(&wide);
+    regions.invocations = vyre__lir_group_size(&wide);
   }
-  VYRE_TRY(vyre__shapes_find(&regions, e->width, e->arena, &e->shapes, e->st));
+  VYRE_TRY(
+      vyre__lane_shapes_find(&regions, e->width, e->arena, &e->shapes, e->st));
   return find_overlap(e, &regions);
 }
 
@@ -396,7 +398,7 @@ static vyre_code emit_phase(ll *e, uint32_t phase) {
                                e->arena, &e->r, e->st));
   VYRE_TRY(take_arrays(e));
   VYRE_TRY(
-      vyre__low_find_deciding(e->kernel, true, e->arena, &e->decides, e->st));
+      vyre__find_deciding_loads(e->kernel, true, e->arena, &e->decides, e->st));
   VYRE_TRY(find_shapes(e));
   VYRE_TRY(ll_plan(e));
   VYRE_TRY(ll_find_delays(e));
@@ -412,7 +414,7 @@ static vyre_code emit_phase(ll *e, uint32_t phase) {
   e->fuel_label = ll_label(e);
   make_shared(e);
   make_iota(e);
-  if (e->r.done_keep != VYRE__KEEP_LOCAL) {
+  if (e->r.done_keep != VYRE__STORAGE_LOCAL) {
     e->done = ll_array(e, LL_I32 | LL_VEC, ll_vector_count(e), NULL, 0);
   }
   size_t start = e->body.length;
@@ -460,12 +462,12 @@ static vyre_code emit_all(ll *e, vyre_writer writer) {
     if (e->no_memory) {
       return vyre__no_memory(e->st, "emit/llvm", "bytes", e->body.length);
     }
-    if (e->refused != VYRE__LOW_NONE) {
+    if (e->refused != VYRE__LIR_NONE) {
       return VYRE_FAIL(e->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                       VYRE__LOW_DEFECT,
+                       VYRE__LIR_DEFECT,
                        "operation '%s' of kernel '%.100s' has no spelling in "
                        "LLVM IR",
-                       vyre__low_ops[e->refused].text, e->kernel->name);
+                       vyre__lir_ops[e->refused].text, e->kernel->name);
     }
   }
   ll_lane_functions(e);
@@ -482,7 +484,7 @@ static vyre_code emit_all(ll *e, vyre_writer writer) {
                    e->kernel->name);
 }
 
-vyre_code vyre__emit_llvm(const vyre__low_kernel *kernel,
+vyre_code vyre__emit_llvm(const vyre__lir_kernel *kernel,
                           const vyre__emit_llvm_options *options,
                           vyre_writer writer, vyre__spmd_info *info,
                           vyre_status *st) {
@@ -501,7 +503,7 @@ vyre_code vyre__emit_llvm(const vyre__low_kernel *kernel,
   vyre_code code = emit_all(&e, writer);
   vyre__reserve_free(e.allocator, &e.body.bytes, &e.body.capacity, 1);
   vyre__reserve_free(e.allocator, &e.entry.bytes, &e.entry.capacity, 1);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   *info = (vyre__spmd_info){.width = width, .scratch_bytes = e.scratch_bytes};
   return code;
 }

@@ -27,11 +27,11 @@ void ll_plan_whole(ll *e) {
     return;
   }
   if (e->r.end - e->r.begin > MOST_INSTRUCTIONS ||
-      e->r.done_keep != VYRE__KEEP_LOCAL) {
+      e->r.done_keep != VYRE__STORAGE_LOCAL) {
     return;
   }
   for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
-    const vyre__low_buffer *buffer = &e->kernel->buffers[i];
+    const vyre__lir_buffer *buffer = &e->kernel->buffers[i];
     if (buffer->kind != VYRE_MEMORY_SHARED || !e->buffer_used[i]) continue;
     shared += (uint64_t)buffer->count * buffer->unit;
   }

@@ -14,46 +14,46 @@
 
 enum { MOST_TURNS = 4, MOST_DEPTH = 16 };
 
-static bool is_op(const vyre__low_kernel *kernel, uint32_t at,
-                  vyre__low_op op) {
+static bool is_op(const vyre__lir_kernel *kernel, uint32_t at,
+                  vyre__lir_op op) {
   return kernel->code[at].op == op;
 }
 
 /* The IF or LOOP that an opener stands for. */
 static uint32_t owner(const vyre__regions *r, uint32_t open) {
-  return vyre__role_of(r, vyre__end_of(r, open))->mate;
+  return vyre__inst_info_of(r, vyre__end_of(r, open))->mate;
 }
 
 static bool is_group(const vyre__regions *r, uint32_t open) {
-  return vyre__role_of(r, owner(r, open))->piece == 0;
+  return vyre__inst_info_of(r, owner(r, open))->piece == 0;
 }
 
 /* --- what lies side by side ---------------------------------------------------------*/
 
 /* By how much @p v grows where variable @p var does by one, or, without one
  * (VYRE_NO_INDEX), local_id.x. False: that is not known. */
-static bool slope(const vyre__low_kernel *kernel, vyre__val v, uint32_t var,
+static bool slope(const vyre__lir_kernel *kernel, vyre__val v, uint32_t var,
                   unsigned depth, uint32_t *out) {
-  const vyre__low_inst *inst = &kernel->code[v];
+  const vyre__lir_inst *inst = &kernel->code[v];
   uint32_t a, b;
   *out = 0;
   if (depth == MOST_DEPTH) return false;
   switch (inst->op) {
-    case VYRE__LOW_CONST:
-    case VYRE__LOW_GROUP_ID:
-    case VYRE__LOW_GRID_SIZE:
-    case VYRE__LOW_LEN:
+    case VYRE__LIR_CONST:
+    case VYRE__LIR_GROUP_ID:
+    case VYRE__LIR_GRID_SIZE:
+    case VYRE__LIR_LEN:
       return true;
-    case VYRE__LOW_LOCAL_ID:
+    case VYRE__LIR_LOCAL_ID:
       *out = var == VYRE_NO_INDEX && inst->aux == 0;
       return true;
-    case VYRE__LOW_GET:
+    case VYRE__LIR_GET:
       *out = inst->aux == var;
       return inst->aux == var || var == VYRE_NO_INDEX;
-    case VYRE__LOW_ADD:
-    case VYRE__LOW_SUB:
-    case VYRE__LOW_MUL:
-    case VYRE__LOW_SHL:
+    case VYRE__LIR_ADD:
+    case VYRE__LIR_SUB:
+    case VYRE__LIR_MUL:
+    case VYRE__LIR_SHL:
       break;
     default:
       return false;
@@ -62,31 +62,31 @@ static bool slope(const vyre__low_kernel *kernel, vyre__val v, uint32_t var,
       !slope(kernel, inst->b, var, depth + 1, &b)) {
     return false;
   }
-  *out = inst->op == VYRE__LOW_SUB ? a - b : a + b;
-  if (inst->op == VYRE__LOW_ADD || inst->op == VYRE__LOW_SUB) return true;
+  *out = inst->op == VYRE__LIR_SUB ? a - b : a + b;
+  if (inst->op == VYRE__LIR_ADD || inst->op == VYRE__LIR_SUB) return true;
   /* a product of one that grows and a number */
-  const vyre__low_inst *left = &kernel->code[inst->a],
+  const vyre__lir_inst *left = &kernel->code[inst->a],
                        *right = &kernel->code[inst->b];
   if (!a && !b) return true;
-  if (inst->op == VYRE__LOW_SHL && right->op == VYRE__LOW_CONST) {
+  if (inst->op == VYRE__LIR_SHL && right->op == VYRE__LIR_CONST) {
     *out = a << (right->c & 31);
     return true;
   }
-  if (inst->op != VYRE__LOW_MUL) return false;
-  if (right->op == VYRE__LOW_CONST) *out = a * right->c;
-  if (left->op == VYRE__LOW_CONST) *out = b * left->c;
-  return left->op == VYRE__LOW_CONST || right->op == VYRE__LOW_CONST;
+  if (inst->op != VYRE__LIR_MUL) return false;
+  if (right->op == VYRE__LIR_CONST) *out = a * right->c;
+  if (left->op == VYRE__LIR_CONST) *out = b * left->c;
+  return left->op == VYRE__LIR_CONST || right->op == VYRE__LIR_CONST;
 }
 
-bool ll_runs_along(const vyre__low_kernel *kernel, uint32_t loop) {
-  const vyre__low_loop *l = &kernel->loops[kernel->code[loop].aux];
+bool ll_runs_along(const vyre__lir_kernel *kernel, uint32_t loop) {
+  const vyre__lir_loop *l = &kernel->loops[kernel->code[loop].aux];
   uint32_t depth = 1, rounds, lanes;
   if (!l->is_counted || l->step != 1) return false;
   for (uint32_t at = loop + 1; depth; at++) {
-    const vyre__low_inst *inst = &kernel->code[at];
-    depth += inst->op == VYRE__LOW_IF || inst->op == VYRE__LOW_LOOP;
-    depth -= inst->op == VYRE__LOW_END;
-    if (inst->op == VYRE__LOW_LOAD &&
+    const vyre__lir_inst *inst = &kernel->code[at];
+    depth += inst->op == VYRE__LIR_IF || inst->op == VYRE__LIR_LOOP;
+    depth -= inst->op == VYRE__LIR_END;
+    if (inst->op == VYRE__LIR_LOAD &&
         slope(kernel, inst->a, l->var, 0, &rounds) &&
         slope(kernel, inst->a, VYRE_NO_INDEX, 0, &lanes) && rounds == 1 &&
         lanes > 1) {
@@ -100,8 +100,8 @@ bool ll_runs_along(const vyre__low_kernel *kernel, uint32_t loop) {
 
 static bool has_atomic(const vyre__regions *r, uint32_t begin, uint32_t end) {
   for (uint32_t at = begin; at < end; at++) {
-    const vyre__role *role = vyre__role_of(r, at);
-    if (!(vyre__low_ops[r->kernel->code[at].op].flags & VYRE__LOWF_ATOMICS)) {
+    const vyre__inst_info *role = vyre__inst_info_of(r, at);
+    if (!(vyre__lir_ops[r->kernel->code[at].op].flags & VYRE__LIRF_ATOMICS)) {
       continue;
     }
     if (role->is_needed && role->is_reached && !role->uses) return true;
@@ -110,9 +110,9 @@ static bool has_atomic(const vyre__regions *r, uint32_t begin, uint32_t end) {
 }
 
 static uint32_t loop_of(const vyre__regions *r, uint32_t at) {
-  uint32_t open = vyre__role_of(r, at)->parent;
-  while (open && !is_op(r->kernel, open, VYRE__LOW_LOOP)) {
-    open = vyre__role_of(r, open)->parent;
+  uint32_t open = vyre__inst_info_of(r, at)->parent;
+  while (open && !is_op(r->kernel, open, VYRE__LIR_LOOP)) {
+    open = vyre__inst_info_of(r, open)->parent;
   }
   return open;
 }
@@ -121,9 +121,10 @@ static uint32_t loop_of(const vyre__regions *r, uint32_t at) {
  * @p loop: it stands before the loop, leaves an iteration around it, and is not taken
  * by the whole workgroup together. */
 static bool jumps_past(const vyre__regions *r, uint32_t at, uint32_t loop) {
-  bool jumps = is_op(r->kernel, at, VYRE__LOW_CONTINUE) ||
-               is_op(r->kernel, at, VYRE__LOW_BREAK);
-  if (!jumps || at > loop || vyre__role_of(r, at)->piece == 0) return false;
+  bool jumps = is_op(r->kernel, at, VYRE__LIR_CONTINUE) ||
+               is_op(r->kernel, at, VYRE__LIR_BREAK);
+  if (!jumps || at > loop || vyre__inst_info_of(r, at)->piece == 0)
+    return false;
   return vyre__end_of(r, loop_of(r, at)) > loop;
 }
 
@@ -132,11 +133,11 @@ static bool jumps_past(const vyre__regions *r, uint32_t at, uint32_t loop) {
 static bool stays_together(const vyre__regions *r, uint32_t loop) {
   uint32_t end = vyre__end_of(r, loop);
   for (uint32_t at = r->begin; at < end; at++) {
-    if (!vyre__role_of(r, at)->is_reached) continue;
-    if (is_op(r->kernel, at, VYRE__LOW_EXIT) || jumps_past(r, at, loop)) {
+    if (!vyre__inst_info_of(r, at)->is_reached) continue;
+    if (is_op(r->kernel, at, VYRE__LIR_EXIT) || jumps_past(r, at, loop)) {
       return false;
     }
-    if (at > loop && is_op(r->kernel, at, VYRE__LOW_CONTINUE) &&
+    if (at > loop && is_op(r->kernel, at, VYRE__LIR_CONTINUE) &&
         loop_of(r, at) == loop) {
       return false;
     }
@@ -145,11 +146,11 @@ static bool stays_together(const vyre__regions *r, uint32_t loop) {
 }
 
 static bool is_candidate(const vyre__regions *r, uint32_t at) {
-  const vyre__role *role = vyre__role_of(r, at);
-  if (!is_op(r->kernel, at, VYRE__LOW_LOOP)) return false;
+  const vyre__inst_info *role = vyre__inst_info_of(r, at);
+  if (!is_op(r->kernel, at, VYRE__LIR_LOOP)) return false;
   if (!role->is_reached || role->piece == 0) return false;
   for (uint32_t open = role->parent; open;
-       open = vyre__role_of(r, open)->parent) {
+       open = vyre__inst_info_of(r, open)->parent) {
     if (!is_group(r, open)) return false;
   }
   uint32_t step = role->mate;
@@ -164,17 +165,17 @@ static void shift(uint32_t *value, uint32_t at) {
 }
 
 /* A copy of @p from with a barrier before instruction @p at. */
-static vyre_code insert(ll *e, const vyre__low_kernel *from, uint32_t at,
-                        vyre__low_kernel **out) {
+static vyre_code insert(ll *e, const vyre__lir_kernel *from, uint32_t at,
+                        vyre__lir_kernel **out) {
   size_t count = (size_t)from->count + 1;
-  vyre__low_kernel *to = vyre__arena_array(e->arena, 1, sizeof *to);
-  vyre__low_inst *code = vyre__arena_array(e->arena, count, sizeof *code);
-  vyre__place *places = vyre__arena_array(e->arena, count, sizeof *places);
-  vyre__low_loop *loops =
+  vyre__lir_kernel *to = vyre__arena_array(e->arena, 1, sizeof *to);
+  vyre__lir_inst *code = vyre__arena_array(e->arena, count, sizeof *code);
+  vyre__source_loc *places = vyre__arena_array(e->arena, count, sizeof *places);
+  vyre__lir_loop *loops =
       vyre__arena_array(e->arena, from->loop_count, sizeof *loops);
-  vyre__low_phase *phases =
+  vyre__lir_phase *phases =
       vyre__arena_array(e->arena, from->phase_count, sizeof *phases);
-  vyre__low_step *steps =
+  vyre__lir_step *steps =
       vyre__arena_array(e->arena, from->step_count, sizeof *steps);
   if (!to || !code || !places || !loops || !phases || !steps) {
     return vyre__no_memory(e->st, "emit/llvm", "instructions", count);
@@ -191,8 +192,8 @@ static vyre_code insert(ll *e, const vyre__low_kernel *from, uint32_t at,
     uint32_t old = i > at ? i - 1 : i;
     places[i] = from->places[old];
     code[i] = from->code[old];
-    if (i == at) code[i] = (vyre__low_inst){.op = VYRE__LOW_BARRIER};
-    for (unsigned k = 0; k < vyre__low_ops[code[i].op].operands; k++) {
+    if (i == at) code[i] = (vyre__lir_inst){.op = VYRE__LIR_BARRIER};
+    for (unsigned k = 0; k < vyre__lir_ops[code[i].op].operands; k++) {
       shift(&code[i].v[k], at);
     }
   }
@@ -227,16 +228,17 @@ static vyre_code insert(ll *e, const vyre__low_kernel *from, uint32_t at,
 static bool leaves_together(const vyre__regions *r, uint32_t loop) {
   uint32_t end = vyre__end_of(r, loop);
   for (uint32_t at = loop + 1; at < end; at++) {
-    if (!vyre__role_of(r, at)->is_reached) continue;
-    if (!is_op(r->kernel, at, VYRE__LOW_BREAK) || loop_of(r, at) != loop) {
+    if (!vyre__inst_info_of(r, at)->is_reached) continue;
+    if (!is_op(r->kernel, at, VYRE__LIR_BREAK) || loop_of(r, at) != loop) {
       continue;
     }
-    for (uint32_t open = vyre__role_of(r, at)->parent; open != loop;
-         open = vyre__role_of(r, open)->parent) {
-      if (is_op(r->kernel, open, VYRE__LOW_STEP)) continue;
+    for (uint32_t open = vyre__inst_info_of(r, at)->parent; open != loop;
+         open = vyre__inst_info_of(r, open)->parent) {
+      if (is_op(r->kernel, open, VYRE__LIR_STEP)) continue;
       vyre__val condition = r->kernel->code[owner(r, open)].a;
-      const vyre__role *role = vyre__role_of(r, condition);
-      if (!role->is_uniform || role->keep == VYRE__KEEP_AGREED) return false;
+      const vyre__inst_info *role = vyre__inst_info_of(r, condition);
+      if (!role->is_uniform || role->keep == VYRE__STORAGE_BROADCAST)
+        return false;
     }
   }
   return true;
@@ -246,11 +248,11 @@ static bool leaves_together(const vyre__regions *r, uint32_t loop) {
 static uint32_t count_kept(const vyre__regions *r) {
   uint32_t count = 0;
   for (uint32_t at = r->begin; at < r->end; at++) {
-    const vyre__role *role = vyre__role_of(r, at);
-    count += role->is_needed && role->keep >= VYRE__KEEP_AGREED;
+    const vyre__inst_info *role = vyre__inst_info_of(r, at);
+    count += role->is_needed && role->keep >= VYRE__STORAGE_BROADCAST;
   }
   for (uint32_t i = 0; i < r->kernel->var_count; i++) {
-    count += r->var_needed[i] && r->var_keep[i] >= VYRE__KEEP_AGREED;
+    count += r->var_needed[i] && r->var_keep[i] >= VYRE__STORAGE_BROADCAST;
   }
   return count;
 }
@@ -261,9 +263,10 @@ static vyre_code turn_one(ll *e, uint32_t phase, bool *turned) {
   VYRE_TRY(vyre__regions_build(e->kernel, e->kernel->phases[phase], false,
                                e->arena, &before, e->st));
   for (uint32_t at = before.begin; at < before.end; at++) {
-    vyre__low_kernel *other;
+    vyre__lir_kernel *other;
     if (!is_candidate(&before, at)) continue;
-    VYRE_TRY(insert(e, e->kernel, vyre__role_of(&before, at)->mate, &other));
+    VYRE_TRY(
+        insert(e, e->kernel, vyre__inst_info_of(&before, at)->mate, &other));
     VYRE_TRY(vyre__regions_build(other, other->phases[phase], false, e->arena,
                                  &after, e->st));
     if (!leaves_together(&after, at) ||
@@ -279,11 +282,11 @@ static vyre_code turn_one(ll *e, uint32_t phase, bool *turned) {
 
 vyre_code ll_turn_loops(ll *e, uint32_t phase) {
   bool has_loop = false, has_atomics = false, turned = true;
-  vyre__low_phase range = e->kernel->phases[phase];
+  vyre__lir_phase range = e->kernel->phases[phase];
   for (uint32_t at = range.begin; at < range.end; at++) {
     uint8_t op = e->kernel->code[at].op;
-    has_loop |= op == VYRE__LOW_LOOP;
-    has_atomics |= (vyre__low_ops[op].flags & VYRE__LOWF_ATOMICS) != 0;
+    has_loop |= op == VYRE__LIR_LOOP;
+    has_atomics |= (vyre__lir_ops[op].flags & VYRE__LIRF_ATOMICS) != 0;
   }
   if (!has_loop || !has_atomics) return VYRE_OK;
   for (unsigned i = 0; i < MOST_TURNS && turned; i++) {

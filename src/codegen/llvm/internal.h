@@ -131,7 +131,7 @@ typedef struct ll_var {
 
 /* Atomics on a buffer that wait until the range is done: see privatize_atomics.c. */
 typedef struct ll_delay {
-  uint8_t op; /* vyre__low_op of all of them */
+  uint8_t op; /* vyre__lir_op of all of them */
   bool is_refused, is_on;
   uint32_t elements; /* that there is room for */
   uint64_t times;    /* that an invocation does it, about */
@@ -140,14 +140,14 @@ typedef struct ll_delay {
 } ll_delay;
 
 typedef struct ll {
-  const vyre__low_kernel *kernel;
+  const vyre__lir_kernel *kernel;
   const vyre__emit_llvm_options *options;
   vyre_allocator allocator;
   vyre_arena *arena;
   vyre_status *st;
   uint32_t width;
   bool no_memory;
-  vyre__low_op refused; /* operation without a spelling */
+  vyre__lir_op refused; /* operation without a spelling */
 
   ll_text entry, body; /* of the function that is being written */
   ll_text *to;
@@ -157,7 +157,7 @@ typedef struct ll {
 
   uint32_t phase;
   vyre__regions r;
-  vyre__shapes shapes;
+  vyre__lane_shapes shapes;
   ll_rep *reps;
   ll_note *notes;
   ll_var *vars;
@@ -244,17 +244,17 @@ unsigned ll_kept_type(unsigned type); /* bool as i32 */
 
 /* --- values.c ---------------------------------------------------------------*/
 
-static inline const vyre__low_inst *ll_inst(const ll *e, vyre__val v) {
+static inline const vyre__lir_inst *ll_inst(const ll *e, vyre__val v) {
   return &e->kernel->code[v];
 }
-static inline vyre__role *ll_role(const ll *e, vyre__val v) {
-  return vyre__role_of(&e->r, v);
+static inline vyre__inst_info *ll_role(const ll *e, vyre__val v) {
+  return vyre__inst_info_of(&e->r, v);
 }
 static inline ll_note *ll_note_of(const ll *e, vyre__val v) {
   return &e->notes[v - e->r.begin];
 }
-static inline vyre__shape ll_shape(const ll *e, vyre__val v) {
-  return vyre__shape_of(&e->shapes, v);
+static inline vyre__lane_shape ll_shape(const ll *e, vyre__val v) {
+  return vyre__lane_shape_of(&e->shapes, v);
 }
 unsigned ll_type_of(const ll *e, vyre__val v);
 
@@ -367,7 +367,7 @@ void ll_look_ahead(ll *e, uint32_t piece);
 vyre_code ll_turn_loops(ll *e, uint32_t phase);
 /* Whether the LOOP at @p loop loads what lies side by side for its rounds, and not
  * for invocations. */
-bool ll_runs_along(const vyre__low_kernel *kernel, uint32_t loop);
+bool ll_runs_along(const vyre__lir_kernel *kernel, uint32_t loop);
 
 /* --- divergence.c -------------------------------------------------------------------*/
 
@@ -426,7 +426,7 @@ void ll_clear_arrays(ll *e); /* where a workgroup begins */
 void ll_parts(ll *e, uint32_t first);
 void ll_run_piece(ll *e, uint32_t index, ll_op mask);
 /* What is the same for the workgroup, of a run. */
-void ll_hoist(ll *e, const vyre__part *run);
+void ll_hoist(ll *e, const vyre__region *run);
 /* Rows of @p count invocations from x = @p first on, for all y and z. */
 void ll_run_rows(ll *e, uint32_t piece, ll_op first, ll_op count);
 /* The row at local[1] and local[2] begins. */
@@ -509,6 +509,6 @@ void ll_forget_rows(ll *e, vyre__val v);
 
 /* --- vector_width.c ------------------------------------------------------------------*/
 
-uint32_t ll_choose_width(const vyre__low_kernel *kernel, uint32_t lanes);
+uint32_t ll_choose_width(const vyre__lir_kernel *kernel, uint32_t lanes);
 
 #endif

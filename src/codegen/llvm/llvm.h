@@ -54,7 +54,7 @@ typedef uint32_t vyre__spmd_phase(const vyre__spmd_launch *launch,
 
 /* --- writing it ------------------------------------------------------------------ */
 
-enum { VYRE__SPMD_MOST_WIDTH = 32 };
+enum { VYRE__SPMD_MAX_WIDTH = 32 };
 
 typedef struct vyre__emit_llvm_options {
   uint32_t width; /* invocations a vector: 1, 4, 8, 16 or 32; 0: chosen for the
@@ -75,7 +75,7 @@ typedef struct vyre__spmd_info {
  * Errors: VYRE_OUT_OF_MEMORY; VYRE_INVALID_ARGUMENT if an operation is left that
  * has no spelling; VYRE_UNSUPPORTED_FEATURE for live state that is too large;
  * VYRE_KIND_WRITER_REFUSED if the writer refused. */
-VYRE_NODISCARD vyre_code vyre__emit_llvm(const vyre__low_kernel *kernel,
+VYRE_NODISCARD vyre_code vyre__emit_llvm(const vyre__lir_kernel *kernel,
                                          const vyre__emit_llvm_options *options,
                                          vyre_writer writer,
                                          vyre__spmd_info *info,

@@ -20,7 +20,7 @@ enum { ACCEPTED = SANITIZED ? 8 : 60 };
 enum { SEEDS = 4 }; /* cpu_random_programs_test has many more */
 
 /* What a kernel is bound to; one at a time. */
-static vyre__low_binding bound[MOST_BUFFERS];
+static vyre__lir_binding bound[MOST_BUFFERS];
 
 static void unbind_all(void) {
   for (size_t i = 0; i < MOST_BUFFERS; i++) free(bound[i].data);
@@ -28,12 +28,12 @@ static void unbind_all(void) {
 }
 
 /* The hidden buffer, with room for all. */
-static void bind_hidden(const vyre__low_kernel *k, const uint32_t grid[3]) {
+static void bind_hidden(const vyre__lir_kernel *k, const uint32_t grid[3]) {
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     if (k->buffers[i].source != VYRE_NO_INDEX) continue;
     if (k->buffers[i].kind == VYRE_MEMORY_SHARED) continue;
     uint32_t length =
-        k->hidden_words * vyre__low_group_size(k) * grid[0] * grid[1] * grid[2];
+        k->hidden_words * vyre__lir_group_size(k) * grid[0] * grid[1] * grid[2];
     bound[i].data = calloc((size_t)length + 1, 4);
     CHECK(bound[i].data);
     bound[i].length = length;
@@ -61,13 +61,12 @@ static bool same_outputs(const job *j) {
   return true;
 }
 
-static unsigned check_job(job *j, vyre_device *device,
-                          vyre__codegen_tier tier) {
+static unsigned check_job(job *j, vyre_device *device, vyre__jit_tier tier) {
   run_ref(j, device);
   vyre_status st = {0};
   vyre_arena arena;
   vyre_arena_init(&arena, (vyre_allocator){0});
-  const vyre__low_kernel *k = NULL;
+  const vyre__lir_kernel *k = NULL;
   vyre__target target = cpu_target();
   memcpy(target.workgroup, j->workgroup, sizeof target.workgroup);
   CHECK_OK(vyre__lower(j->program, &target, (vyre__pass)(VYRE__PASS_COUNT - 1),
@@ -86,27 +85,27 @@ static unsigned check_job(job *j, vyre_device *device,
     unbind_all();
   }
   compiled_free(&c);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   job_finish(j);
   return failed;
 }
 
 static unsigned check_kernel(vyre_program *source, const char *name,
                              vyre_device *device, const uint32_t *workgroup,
-                             vyre__codegen_tier tier) {
+                             vyre__jit_tier tier) {
   vyre_arena arena;
   job j = {.name = name, .program = source};
   if (workgroup) memcpy(j.workgroup, workgroup, sizeof j.workgroup);
   vyre_arena_init(&arena, (vyre_allocator){0});
   (void)job_of_kernel(&j, 1000, 12345, &arena);
   unsigned failed = check_job(&j, device, tier);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return failed;
 }
 
 static unsigned check_example(vyre_program *program, const char *name,
                               void *device) {
-  return check_kernel(program, name, device, NULL, VYRE__CODEGEN_FULL);
+  return check_kernel(program, name, device, NULL, VYRE__JIT_FULL);
 }
 
 /* --- shapes of control flow and of accesses ------------------------------------*/
@@ -233,7 +232,7 @@ static unsigned check_shape(vyre_device *device, const char *name,
            st);
   unsigned failed = check_kernel(
       vyre_module_kernel(module, 0), label, device, groups_of[which],
-      which == 2 ? VYRE__CODEGEN_FULL : VYRE__CODEGEN_QUICK);
+      which == 2 ? VYRE__JIT_FULL : VYRE__JIT_BASELINE);
   vyre_module_release(module);
   return failed;
 }
@@ -272,7 +271,7 @@ TEST(narrow_elements_do_the_same) {
            st);
   for (unsigned g = 0; g < 4; g++) {
     CHECK_U64(check_kernel(vyre_module_kernel(module, 0), "narrow", device,
-                           groups_of[g], VYRE__CODEGEN_FULL),
+                           groups_of[g], VYRE__JIT_FULL),
               0);
   }
   vyre_module_release(module);
@@ -289,17 +288,17 @@ static void make_add(void) {
   uint32_t x = kit_buffer(&t, "x", VYRE_MEMORY_GLOBAL, 4, false, 0);
   uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 0);
   vyre__val i = kit_global(&t, 0);
-  vyre__val len = kit_op(&t, VYRE__LOW_LEN, VYRE_TYPE_U32, y, 0, 0, 0);
-  kit_if(&t, kit_b(&t, VYRE__LOW_LT_U, i, len), 0);
+  vyre__val len = kit_op(&t, VYRE__LIR_LEN, VYRE_TYPE_U32, y, 0, 0, 0);
+  kit_if(&t, kit_b(&t, VYRE__LIR_LT_U, i, len), 0);
   vyre__val one = kit_u32(&t, 1);
-  kit_store(&t, y, i, kit_u(&t, VYRE__LOW_ADD, kit_load(&t, x, i, 0), one), 0);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_store(&t, y, i, kit_u(&t, VYRE__LIR_ADD, kit_load(&t, x, i, 0), one), 0);
+  kit_mark(&t, VYRE__LIR_END);
   kit_end(&t);
 }
 
 static uint32_t run_kit(unsigned which, const compiled *c, void *x, void *y,
                         uint32_t length, uint32_t groups, uint32_t fuel) {
-  vyre__low_binding buffers[2] = {{x, length}, {y, length}};
+  vyre__lir_binding buffers[2] = {{x, length}, {y, length}};
   uint32_t grid[3] = {groups, 1, 1};
   return run_compiled(&t.k, c, which, buffers, grid, fuel);
 }
@@ -307,7 +306,7 @@ static uint32_t run_kit(unsigned which, const compiled *c, void *x, void *y,
 /* Not a byte beyond what is bound is touched, wherever it begins. */
 TEST(memory_begins_and_ends_anywhere) {
   make_add();
-  compiled c = compile(&t.k, VYRE__CODEGEN_FULL);
+  compiled c = compile(&t.k, VYRE__JIT_FULL);
   for (unsigned w = 0; w < WIDTHS; w++) {
     for (uint32_t length = 1; length < 200; length += 13) {
       unsigned char *x = malloc(4 * (size_t)length + 3);
@@ -335,20 +334,20 @@ TEST(a_condition_that_is_known_when_code_is_written) {
   uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 0);
   vyre__val i = kit_global(&t, 0), three = kit_u32(&t, 3),
             five = kit_u32(&t, 5), one = kit_u32(&t, 1), at = kit_u32(&t, 7);
-  vyre__val holds = kit_b(&t, VYRE__LOW_LT_U, three, five);
-  vyre__val fails = kit_b(&t, VYRE__LOW_LT_U, five, three);
+  vyre__val holds = kit_b(&t, VYRE__LIR_LT_U, three, five);
+  vyre__val fails = kit_b(&t, VYRE__LIR_LT_U, five, three);
   vyre__val is = kit_load(&t, x, three, holds);
   vyre__val is_not = kit_load(&t, x, three, fails);
   vyre__val before =
-      kit_op(&t, VYRE__LOW_ATOMIC_ADD, VYRE_TYPE_U32, x, at, one, holds);
+      kit_op(&t, VYRE__LIR_ATOMIC_ADD, VYRE_TYPE_U32, x, at, one, holds);
   vyre__val none =
-      kit_op(&t, VYRE__LOW_ATOMIC_ADD, VYRE_TYPE_U32, x, at, one, fails);
-  vyre__val sum = kit_u(&t, VYRE__LOW_ADD, is, is_not);
-  vyre__val came = kit_u(&t, VYRE__LOW_MUL, before, none); /* 0 */
-  kit_store(&t, y, i, kit_u(&t, VYRE__LOW_ADD, sum, came), 0);
+      kit_op(&t, VYRE__LIR_ATOMIC_ADD, VYRE_TYPE_U32, x, at, one, fails);
+  vyre__val sum = kit_u(&t, VYRE__LIR_ADD, is, is_not);
+  vyre__val came = kit_u(&t, VYRE__LIR_MUL, before, none); /* 0 */
+  kit_store(&t, y, i, kit_u(&t, VYRE__LIR_ADD, sum, came), 0);
   kit_end(&t);
   for (int tier = 0; tier < 2; tier++) {
-    compiled c = compile(&t.k, tier ? VYRE__CODEGEN_QUICK : VYRE__CODEGEN_FULL);
+    compiled c = compile(&t.k, tier ? VYRE__JIT_BASELINE : VYRE__JIT_FULL);
     for (unsigned w = 0; w < WIDTHS; w++) {
       uint32_t in[128] = {0}, out[128] = {0};
       in[3] = 41;
@@ -367,23 +366,23 @@ static void make_endless(void) {
   kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 0);
   uint32_t left = kit_var(&t, "left", VYRE_TYPE_U32);
   vyre__val none = kit_u32(&t, 0), one = kit_u32(&t, 1);
-  kit_set(&t, left, kit_op(&t, VYRE__LOW_FUEL, VYRE_TYPE_U32, 0, 0, 0, 0));
-  kit_mark(&t, VYRE__LOW_LOOP);
+  kit_set(&t, left, kit_op(&t, VYRE__LIR_FUEL, VYRE_TYPE_U32, 0, 0, 0, 0));
+  kit_mark(&t, VYRE__LIR_LOOP);
   vyre__val have = kit_get(&t, left);
-  kit_if(&t, kit_b(&t, VYRE__LOW_EQ, have, none), 0);
-  kit_mark(&t, VYRE__LOW_OUT_OF_FUEL);
-  kit_mark(&t, VYRE__LOW_EXIT);
-  kit_mark(&t, VYRE__LOW_END);
-  kit_set(&t, left, kit_u(&t, VYRE__LOW_SUB, have, one));
-  kit_mark(&t, VYRE__LOW_STEP);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_if(&t, kit_b(&t, VYRE__LIR_EQ, have, none), 0);
+  kit_mark(&t, VYRE__LIR_OUT_OF_FUEL);
+  kit_mark(&t, VYRE__LIR_EXIT);
+  kit_mark(&t, VYRE__LIR_END);
+  kit_set(&t, left, kit_u(&t, VYRE__LIR_SUB, have, one));
+  kit_mark(&t, VYRE__LIR_STEP);
+  kit_mark(&t, VYRE__LIR_END);
   kit_end(&t);
 }
 
 TEST(out_of_fuel_and_stop_end_a_phase) {
   uint32_t x[8], y[8];
   make_endless();
-  compiled c = compile(&t.k, VYRE__CODEGEN_QUICK);
+  compiled c = compile(&t.k, VYRE__JIT_BASELINE);
   for (unsigned w = 0; w < WIDTHS; w++) {
     CHECK(run_kit(w, &c, x, y, 8, 1, 1000) == VYRE__SPMD_OUT_OF_FUEL);
     stop_now = 1;
@@ -402,11 +401,11 @@ TEST(big_arrays_are_in_scratch) {
   uint32_t big = kit_buffer(&t, "big", VYRE_MEMORY_SHARED, 4, true, 40000);
   vyre__val i = kit_global(&t, 0), l = kit_local(&t, 0);
   kit_store(&t, big, l, i, 0);
-  kit_mark(&t, VYRE__LOW_BARRIER);
-  vyre__val other = kit_u(&t, VYRE__LOW_SUB, kit_u32(&t, 63), l);
+  kit_mark(&t, VYRE__LIR_BARRIER);
+  vyre__val other = kit_u(&t, VYRE__LIR_SUB, kit_u32(&t, 63), l);
   kit_store(&t, y, i, kit_load(&t, big, other, 0), 0);
   kit_end(&t);
-  compiled c = compile(&t.k, VYRE__CODEGEN_QUICK);
+  compiled c = compile(&t.k, VYRE__JIT_BASELINE);
   for (unsigned w = 0; w < WIDTHS; w++) {
     uint32_t out[128] = {0};
     CHECK(c.info[w].scratch_bytes >= 160000);
@@ -436,11 +435,11 @@ TEST(rows_are_whole_vectors) {
   CHECK(count_of(code.bytes, " store <16 x i32>") >= 1);
   text assembly = {0};
   vyre_status st = {0};
-  CHECK_OK(vyre__codegen_load(&st), st);
-  CHECK_OK(vyre__codegen(code.bytes, code.length, "x86-64-v3", "",
-                         VYRE__CODEGEN_FULL, VYRE__CODEGEN_ASSEMBLY,
-                         (vyre_writer){text_take, &assembly}, &st),
-           st);
+  CHECK_OK(vyre__jit_load(&st), st);
+  CHECK_OK(
+      vyre__jit(code.bytes, code.length, "x86-64-v3", "", VYRE__JIT_FULL,
+                VYRE__JIT_ASSEMBLY, (vyre_writer){text_take, &assembly}, &st),
+      st);
   CHECK(count_of(assembly.bytes, "vpsubd") +
             count_of(assembly.bytes, "vpaddd") >=
         2);
@@ -454,15 +453,15 @@ TEST(rows_are_whole_vectors) {
 /* y[i] = i op number, by vectors of a width that nobody asked for. */
 TEST(vectors_are_no_longer_than_rows_that_ids_are_taken_apart_to) {
   static const struct {
-    vyre__low_op op;
+    vyre__lir_op op;
     uint32_t number, lanes, want;
   } cases[] = {
-      {VYRE__LOW_ADD, 16, 8, 32},          {VYRE__LOW_SHR_U, 4, 8, 16},
-      {VYRE__LOW_AND, 15, 8, 16},          {VYRE__LOW_DIV_U, 8, 8, 8},
-      {VYRE__LOW_REM_U, 16, 8, 16},        {VYRE__LOW_REM_U, 24, 8, 32},
-      {VYRE__LOW_REM_U, 4, 8, 32}, /* less than a register */
-      {VYRE__LOW_SHR_U, 4, 16, 16},        {VYRE__LOW_SHR_U, 3, 16, 32},
-      {VYRE__LOW_AND, UINT32_MAX, 16, 32},
+      {VYRE__LIR_ADD, 16, 8, 32},          {VYRE__LIR_SHR_U, 4, 8, 16},
+      {VYRE__LIR_AND, 15, 8, 16},          {VYRE__LIR_DIV_U, 8, 8, 8},
+      {VYRE__LIR_REM_U, 16, 8, 16},        {VYRE__LIR_REM_U, 24, 8, 32},
+      {VYRE__LIR_REM_U, 4, 8, 32}, /* less than a register */
+      {VYRE__LIR_SHR_U, 4, 16, 16},        {VYRE__LIR_SHR_U, 3, 16, 32},
+      {VYRE__LIR_AND, UINT32_MAX, 16, 32},
   };
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     kit_begin(&t, "apart", 64, 1, 1);
@@ -497,7 +496,7 @@ TEST(refuses_what_has_no_spelling) {
   vyre__spmd_info info;
   text out = {0};
   for (uint32_t i = 1; i < t.k.count; i++) {
-    if (t.code[i].op == VYRE__LOW_ADD) t.code[i].op = VYRE__LOW_TOTAL_DIV_U;
+    if (t.code[i].op == VYRE__LIR_ADD) t.code[i].op = VYRE__LIR_TOTAL_DIV_U;
   }
   CHECK_FAILS(
       vyre__emit_llvm(&t.k, NULL, (vyre_writer){text_take, &out}, &info, &st),
@@ -553,18 +552,19 @@ typedef struct random_one {
 static void check_seed(void *self) {
   random_one *one = self;
   uint64_t seed = one->seed;
-  vyre_generate_options options = {
-      .seed = seed, .max_invocations = 300, .math = seed % 4 == 3};
-  vyre_generated *g = NULL;
+  vyre_random_program_options options = {
+      .seed = seed, .max_invocations = 300, .has_math = seed % 4 == 3};
+  vyre_random_program *g = NULL;
   vyre_status st = {0};
-  CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
+  CHECK_OK(vyre_random_program_create(&options, (vyre_allocator){0}, &g, &st),
+           st);
   char name[64];
   snprintf(name, sizeof name, "VYRE_LLVM_SEED=%llu", (unsigned long long)seed);
   job j = {.name = name};
   job_of_generated(&j, g);
   one->failed = check_job(&j, one->device,
-                          seed % 4 ? VYRE__CODEGEN_QUICK : VYRE__CODEGEN_FULL);
-  vyre_generated_release(g);
+                          seed % 4 ? VYRE__JIT_BASELINE : VYRE__JIT_FULL);
+  vyre_random_program_release(g);
 }
 
 TEST(random_programs_do_the_same) {
@@ -604,17 +604,18 @@ static bool is_accepted(const text *code) {
 
 static void accept_seed(void *self) {
   random_one *one = self;
-  vyre_generate_options options = {.seed = one->seed,
-                                   .math = one->seed % 4 == 3};
-  vyre_generated *g = NULL;
+  vyre_random_program_options options = {.seed = one->seed,
+                                         .has_math = one->seed % 4 == 3};
+  vyre_random_program *g = NULL;
   vyre_status st = {0};
   vyre_arena arena;
-  const vyre__low_kernel *k = NULL;
+  const vyre__lir_kernel *k = NULL;
   vyre__target target = cpu_target();
   vyre_arena_init(&arena, (vyre_allocator){0});
-  CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
+  CHECK_OK(vyre_random_program_create(&options, (vyre_allocator){0}, &g, &st),
+           st);
   CHECK_OK(
-      vyre__lower(vyre_generated_program(g), &target,
+      vyre__lower(vyre_random_program_program(g), &target,
                   (vyre__pass)(VYRE__PASS_COUNT - 1), &arena, &k, NULL, &st),
       st);
   for (unsigned i = 0; i < WIDTHS; i++) {
@@ -627,15 +628,15 @@ static void accept_seed(void *self) {
            (unsigned long long)one->seed, (unsigned)widths[i]);
     one->failed++;
   }
-  vyre_arena_finish(&arena);
-  vyre_generated_release(g);
+  vyre_arena_deinit(&arena);
+  vyre_random_program_release(g);
 }
 
 TEST(llvm_takes_the_text_of_random_programs) {
   const seed_range seeds = seeds_of("VYRE_LLVM", 100000, ACCEPTED);
   unsigned failed = 0;
   vyre_status st = {0};
-  CHECK_OK(vyre__codegen_load(&st), st);
+  CHECK_OK(vyre__jit_load(&st), st);
   for (uint64_t i = 0; i < seeds.count && failed < 20; i++) {
     random_one one = {.seed = seeds.first + i};
     if (!test_part(accept_seed, &one)) one.failed++;

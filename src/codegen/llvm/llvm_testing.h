@@ -43,7 +43,7 @@ static inline vyre__target cpu_target(void) {
   return (vyre__target){.math = VYRE__MATH_F64};
 }
 
-static inline text emit_text(const vyre__low_kernel *k, uint32_t width,
+static inline text emit_text(const vyre__lir_kernel *k, uint32_t width,
                              vyre__spmd_info *info) {
   text t = {0};
   vyre_status st = {0};
@@ -57,16 +57,15 @@ static inline text emit_text(const vyre__low_kernel *k, uint32_t width,
 /* --- compiled ---------------------------------------------------------------*/
 
 typedef struct compiled {
-  vyre__object objects[WIDTHS];
+  vyre__elf_object objects[WIDTHS];
   vyre__spmd_info info[WIDTHS];
 } compiled;
 
-static inline compiled compile(const vyre__low_kernel *k,
-                               vyre__codegen_tier tier) {
+static inline compiled compile(const vyre__lir_kernel *k, vyre__jit_tier tier) {
   compiled c = {0};
-  const vyre__machine *machine = vyre__machine_find();
+  const vyre__host_cpu *machine = vyre__host_cpu_detect();
   vyre_status st = {0};
-  CHECK_OK(vyre__codegen_load(&st), st);
+  CHECK_OK(vyre__jit_load(&st), st);
   for (unsigned i = 0; i < WIDTHS; i++) {
     text t = emit_text(k, widths[i], &c.info[i]), object = {0};
     const char *keep = getenv("VYRE_LLVM_KEEP");
@@ -77,12 +76,12 @@ static inline compiled compile(const vyre__low_kernel *k,
       CHECK(file && fwrite(t.bytes, 1, t.length, file) == t.length);
       CHECK(fclose(file) == 0);
     }
-    CHECK_OK(vyre__codegen(t.bytes, t.length, machine->cpu, machine->features,
-                           tier, VYRE__CODEGEN_OBJECT,
-                           (vyre_writer){text_take, &object}, &st),
-             st);
-    CHECK_OK(vyre__object_load(object.bytes, object.length, k->phase_count,
-                               &c.objects[i], &st),
+    CHECK_OK(
+        vyre__jit(t.bytes, t.length, machine->cpu, machine->features, tier,
+                  VYRE__JIT_OBJECT, (vyre_writer){text_take, &object}, &st),
+        st);
+    CHECK_OK(vyre__elf_object_load(object.bytes, object.length, k->phase_count,
+                                   &c.objects[i], &st),
              st);
     free(object.bytes);
     free(t.bytes);
@@ -91,25 +90,25 @@ static inline compiled compile(const vyre__low_kernel *k,
 }
 
 static inline void compiled_free(compiled *c) {
-  for (unsigned i = 0; i < WIDTHS; i++) vyre__object_free(&c->objects[i]);
+  for (unsigned i = 0; i < WIDTHS; i++) vyre__elf_object_free(&c->objects[i]);
 }
 
 /* --- running ----------------------------------------------------------------*/
 
 /* What the host does: bounds of grid loops from constants, len and uniforms. */
-static inline uint64_t host_value(const vyre__low_kernel *k,
-                                  const vyre__low_binding *buffers,
+static inline uint64_t host_value(const vyre__lir_kernel *k,
+                                  const vyre__lir_binding *buffers,
                                   const uint64_t *loop_values, vyre__val v) {
-  const vyre__low_inst *inst = &k->code[v];
+  const vyre__lir_inst *inst = &k->code[v];
   uint64_t args[3] = {0, 0, 0}, out = 0;
   switch (inst->op) {
-    case VYRE__LOW_CONST:
-      return vyre__low_const(inst);
-    case VYRE__LOW_LEN:
+    case VYRE__LIR_CONST:
+      return vyre__lir_const(inst);
+    case VYRE__LIR_LEN:
       return buffers[inst->aux].length;
-    case VYRE__LOW_LOOP_VALUE:
-      return vyre__low_loop_value(inst, loop_values[inst->aux]);
-    case VYRE__LOW_LOAD:
+    case VYRE__LIR_LOOP_VALUE:
+      return vyre__lir_loop_value(inst, loop_values[inst->aux]);
+    case VYRE__LIR_LOAD:
       if (inst->b && !host_value(k, buffers, loop_values, inst->b)) return 0;
       args[0] = host_value(k, buffers, loop_values, inst->a);
       CHECK(buffers[inst->aux].data != NULL);
@@ -121,11 +120,11 @@ static inline uint64_t host_value(const vyre__low_kernel *k,
     default:
       break;
   }
-  for (unsigned i = 0; i < 3 && i < vyre__low_ops[inst->op].operands; i++) {
+  for (unsigned i = 0; i < 3 && i < vyre__lir_ops[inst->op].operands; i++) {
     args[i] = host_value(k, buffers, loop_values, inst->v[i]);
   }
-  vyre__val first = inst->op == VYRE__LOW_SELECT ? inst->b : inst->a;
-  CHECK(vyre__low_eval((vyre__low_op)inst->op, (vyre_type)k->code[first].type,
+  vyre__val first = inst->op == VYRE__LIR_SELECT ? inst->b : inst->a;
+  CHECK(vyre__lir_eval((vyre__lir_op)inst->op, (vyre_type)k->code[first].type,
                        (vyre_type)inst->type, args, &out));
   return out;
 }
@@ -133,10 +132,10 @@ static inline uint64_t host_value(const vyre__low_kernel *k,
 static atomic_uint stop_now; /* what kernels look at */
 
 typedef struct runner {
-  const vyre__low_kernel *k;
+  const vyre__lir_kernel *k;
   const compiled *c;
   unsigned which; /* width */
-  const vyre__low_binding *buffers;
+  const vyre__lir_binding *buffers;
   vyre__spmd_launch *launch;
   uint64_t *loop_values;
   void *scratch;
@@ -158,7 +157,7 @@ static inline uint32_t run_phase(runner *r, uint32_t phase) {
   return VYRE__SPMD_DONE;
 }
 
-static inline bool loop_goes_on(const vyre__low_step *s, uint64_t now,
+static inline bool loop_goes_on(const vyre__lir_step *s, uint64_t now,
                                 uint64_t bound) {
   bool is_signed = s->type == VYRE_TYPE_I32 || s->type == VYRE_TYPE_I64;
   int64_t a = (int64_t)now, b = (int64_t)bound;
@@ -177,7 +176,7 @@ static inline bool loop_goes_on(const vyre__low_step *s, uint64_t now,
 
 static inline uint32_t run_steps(runner *r, uint32_t begin, uint32_t end) {
   for (uint32_t i = begin; i < end; i++) {
-    const vyre__low_step *s = &r->k->steps[i];
+    const vyre__lir_step *s = &r->k->steps[i];
     if (s->kind == VYRE__STEP_RUN) {
       uint32_t result = run_phase(r, s->phase);
       if (result) return result;
@@ -208,9 +207,9 @@ static inline uint32_t run_steps(runner *r, uint32_t begin, uint32_t end) {
 }
 
 /* Runs all steps at one width. Buffers that are hidden must be bound. */
-static inline uint32_t run_compiled(const vyre__low_kernel *k,
+static inline uint32_t run_compiled(const vyre__lir_kernel *k,
                                     const compiled *c, unsigned which,
-                                    const vyre__low_binding *buffers,
+                                    const vyre__lir_binding *buffers,
                                     const uint32_t grid[3], uint32_t fuel) {
   uint64_t loop_values[64] = {0};
   size_t size =

@@ -11,60 +11,62 @@
 
 enum { MOST_COPIES = 3000 }; /* instructions */
 
-static bool is_op(const ll *e, uint32_t at, vyre__low_op op) {
+static bool is_op(const ll *e, uint32_t at, vyre__lir_op op) {
   return ll_inst(e, at)->op == op;
 }
 
 /* if (c) break; */
 static bool only_breaks(const ll *e, uint32_t at) {
-  return is_op(e, at, VYRE__LOW_IF) && is_op(e, at + 1, VYRE__LOW_BREAK) &&
-         is_op(e, at + 2, VYRE__LOW_END);
+  return is_op(e, at, VYRE__LIR_IF) && is_op(e, at + 1, VYRE__LIR_BREAK) &&
+         is_op(e, at + 2, VYRE__LIR_END);
 }
 
 static bool ends_dispatch(const ll *e, uint32_t at) {
-  return is_op(e, at, VYRE__LOW_IF) &&
-         is_op(e, at + 1, VYRE__LOW_OUT_OF_FUEL) &&
+  return is_op(e, at, VYRE__LIR_IF) &&
+         is_op(e, at + 1, VYRE__LIR_OUT_OF_FUEL) &&
          ll_role(e, at)->mate == vyre__end_of(&e->r, at);
 }
 
 static bool counts(const ll *e, vyre__val v) {
-  vyre__shape shape = ll_shape(e, v);
-  return shape.kind == VYRE__SHAPE_LINEAR && shape.stride == 1;
+  vyre__lane_shape shape = ll_shape(e, v);
+  return shape.kind == VYRE__LANE_SHAPE_LINEAR && shape.stride == 1;
 }
 
 /* Whether ll_test() can tell @p c. */
 static bool is_end(const ll *e, vyre__val c) {
-  while (is_op(e, c, VYRE__LOW_NOT) && ll_role(e, c)->piece == e->piece) {
+  while (is_op(e, c, VYRE__LIR_NOT) && ll_role(e, c)->piece == e->piece) {
     c = ll_inst(e, c)->a;
   }
-  const vyre__low_inst *inst = ll_inst(e, c);
-  if (inst->op < VYRE__LOW_LT_U || inst->op > VYRE__LOW_LE_S) return false;
+  const vyre__lir_inst *inst = ll_inst(e, c);
+  if (inst->op < VYRE__LIR_LT_U || inst->op > VYRE__LIR_LE_S) return false;
   if (ll_role(e, c)->piece != e->piece ||
       ll_inst(e, inst->a)->type != VYRE_TYPE_U32) {
     return false;
   }
-  return (counts(e, inst->a) && vyre__shape_is_uniform(ll_shape(e, inst->b))) ||
-         (counts(e, inst->b) && vyre__shape_is_uniform(ll_shape(e, inst->a)));
+  return (counts(e, inst->a) &&
+          vyre__lane_shape_is_uniform(ll_shape(e, inst->b))) ||
+         (counts(e, inst->b) &&
+          vyre__lane_shape_is_uniform(ll_shape(e, inst->a)));
 }
 
 /* Behind the last test that is at the top of the body; 0: there is none. */
 static uint32_t body_of(const ll *e, uint32_t loop) {
   uint32_t at = loop + 1, step = ll_role(e, loop)->mate, body = 0;
-  uint16_t harmless = VYRE__LOWF_PURE | VYRE__LOWF_READS;
+  uint16_t harmless = VYRE__LIRF_PURE | VYRE__LIRF_READS;
   bool has_end = false;
   while (at < step) {
-    const vyre__low_inst *inst = ll_inst(e, at);
+    const vyre__lir_inst *inst = ll_inst(e, at);
     if (only_breaks(e, at)) {
-      bool is_varying = ll_shape(e, inst->a).kind >= VYRE__SHAPE_LINEAR;
+      bool is_varying = ll_shape(e, inst->a).kind >= VYRE__LANE_SHAPE_LINEAR;
       if (is_varying && !is_end(e, inst->a)) break;
       has_end |= is_varying;
       at += 3;
       body = at;
       continue;
     }
-    if (inst->op != VYRE__LOW_GET &&
-        (!(vyre__low_ops[inst->op].flags & harmless) ||
-         vyre__low_ops[inst->op].flags & VYRE__LOWF_ATOMICS)) {
+    if (inst->op != VYRE__LIR_GET &&
+        (!(vyre__lir_ops[inst->op].flags & harmless) ||
+         vyre__lir_ops[inst->op].flags & VYRE__LIRF_ATOMICS)) {
       break;
     }
     at++;
@@ -79,10 +81,10 @@ static bool is_left(const ll *e, uint32_t loop, uint32_t begin, uint32_t end) {
       at = vyre__end_of(&e->r, at);
       continue;
     }
-    if (!(vyre__low_ops[ll_inst(e, at)->op].flags & VYRE__LOWF_JUMPS)) continue;
-    if (is_op(e, at, VYRE__LOW_EXIT)) return true;
+    if (!(vyre__lir_ops[ll_inst(e, at)->op].flags & VYRE__LIRF_JUMPS)) continue;
+    if (is_op(e, at, VYRE__LIR_EXIT)) return true;
     uint32_t open = ll_role(e, at)->parent;
-    while (!is_op(e, open, VYRE__LOW_LOOP)) open = ll_role(e, open)->parent;
+    while (!is_op(e, open, VYRE__LIR_LOOP)) open = ll_role(e, open)->parent;
     if (open == loop) return true;
   }
   return false;
@@ -90,7 +92,7 @@ static bool is_left(const ll *e, uint32_t loop, uint32_t begin, uint32_t end) {
 
 static void ask_top(ll *e, uint32_t begin, uint32_t end, uint32_t others) {
   for (uint32_t at = begin; at < end; at++) {
-    if (!is_op(e, at, VYRE__LOW_IF)) {
+    if (!is_op(e, at, VYRE__LIR_IF)) {
       ll_block(e, at, at + 1);
       continue;
     }

@@ -30,10 +30,10 @@ static bool is_inside(uint32_t at, uint32_t begin, uint32_t end) {
 static uint32_t loop_of(const ll *e, uint32_t get) {
   uint32_t open = ll_role(e, get)->parent;
   for (; open; open = ll_role(e, open)->parent) {
-    const vyre__low_inst *inst = ll_inst(e, open);
-    if (inst->op == VYRE__LOW_STEP) return 0;
-    if (inst->op != VYRE__LOW_LOOP) continue;
-    const vyre__low_loop *loop = &e->kernel->loops[inst->aux];
+    const vyre__lir_inst *inst = ll_inst(e, open);
+    if (inst->op == VYRE__LIR_STEP) return 0;
+    if (inst->op != VYRE__LIR_LOOP) continue;
+    const vyre__lir_loop *loop = &e->kernel->loops[inst->aux];
     if (loop->is_counted && loop->var == ll_inst(e, get)->aux) return open;
   }
   return 0;
@@ -42,8 +42,8 @@ static uint32_t loop_of(const ll *e, uint32_t get) {
 /* Whether jump @p at is one out of a round of @p loop, or leaves it altogether. */
 static bool leaves(const ll *e, uint32_t at, uint32_t loop) {
   uint32_t open = ll_role(e, at)->parent;
-  if (ll_inst(e, at)->op == VYRE__LOW_EXIT) return true;
-  while (ll_inst(e, open)->op != VYRE__LOW_LOOP) {
+  if (ll_inst(e, at)->op == VYRE__LIR_EXIT) return true;
+  while (ll_inst(e, open)->op != VYRE__LIR_LOOP) {
     open = ll_role(e, open)->parent;
   }
   return open == loop;
@@ -51,16 +51,16 @@ static bool leaves(const ll *e, uint32_t at, uint32_t loop) {
 
 /* Whether every round goes through all of the loop, and only its step counts. */
 static bool is_plain(const ll *e, uint32_t at) {
-  const vyre__low_loop *loop = &e->kernel->loops[ll_inst(e, at)->aux];
+  const vyre__lir_loop *loop = &e->kernel->loops[ll_inst(e, at)->aux];
   uint32_t step = ll_role(e, at)->mate, jumps = 0;
   bool goes_up = loop->kind == VYRE__LOOP_LT || loop->kind == VYRE__LOOP_LE;
   if (!goes_up || !loop->step || loop->step > INT32_MAX) return false;
   if (ll_type(e->kernel->vars[loop->var].type) != LL_I32) return false;
   for (uint32_t i = at + 1; i < step; i++) {
-    const vyre__low_inst *inst = ll_inst(e, i);
-    bool jumps_here = vyre__low_ops[inst->op].flags & VYRE__LOWF_JUMPS;
+    const vyre__lir_inst *inst = ll_inst(e, i);
+    bool jumps_here = vyre__lir_ops[inst->op].flags & VYRE__LIRF_JUMPS;
     jumps += jumps_here && leaves(e, i, at);
-    if (inst->op == VYRE__LOW_SET && inst->aux == loop->var) return false;
+    if (inst->op == VYRE__LIR_SET && inst->aux == loop->var) return false;
   }
   return jumps == 1;
 }
@@ -68,21 +68,21 @@ static bool is_plain(const ll *e, uint32_t at) {
 /* Whether @p at comes behind the test of loop @p loop. */
 static bool is_tested(const ll *e, uint32_t loop, uint32_t at) {
   uint32_t i = loop + 1;
-  while (i < at && ll_inst(e, i)->op != VYRE__LOW_BREAK) i++;
+  while (i < at && ll_inst(e, i)->op != VYRE__LIR_BREAK) i++;
   return i < at && is_inside(at, loop, ll_role(e, loop)->mate);
 }
 
 static bool is_counter(ll *e, ll_row *row, vyre__val v, uint32_t use) {
-  if (ll_inst(e, v)->op != VYRE__LOW_GET) return false;
+  if (ll_inst(e, v)->op != VYRE__LIR_GET) return false;
   uint32_t at = loop_of(e, v);
   if (!at || !is_tested(e, at, use) || !is_plain(e, at)) return false;
-  const vyre__low_loop *loop = &e->kernel->loops[ll_inst(e, at)->aux];
+  const vyre__lir_loop *loop = &e->kernel->loops[ll_inst(e, at)->aux];
   return ll_row_same(e, row, loop->first) && ll_row_same(e, row, loop->bound);
 }
 
 static bool has_form(ll *e, ll_row *row, vyre__val v, uint32_t use,
                      unsigned depth, form *f) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   if (ll_type(inst->type) != LL_I32 || depth > MOST_DEPTH) return false;
   if (++f->terms > MOST_TERMS) return false;
   if (ll_row_same(e, row, v)) return true;
@@ -94,15 +94,15 @@ static bool has_form(ll *e, ll_row *row, vyre__val v, uint32_t use,
   bool left, right;
   form part = {.terms = f->terms};
   switch (inst->op) {
-    case VYRE__LOW_GET:
+    case VYRE__LIR_GET:
       return is_counter(e, row, v, use);
-    case VYRE__LOW_ADD:
+    case VYRE__LIR_ADD:
       return has_form(e, row, inst->a, use, depth + 1, f) &&
              has_form(e, row, inst->b, use, depth + 1, f);
-    case VYRE__LOW_SUB:
+    case VYRE__LIR_SUB:
       return has_form(e, row, inst->a, use, depth + 1, f) &&
              ll_row_same(e, row, inst->b);
-    case VYRE__LOW_MUL:
+    case VYRE__LIR_MUL:
       left = ll_row_same(e, row, inst->a);
       right = ll_row_same(e, row, inst->b);
       if (!left && !right) return false;
@@ -117,9 +117,9 @@ static bool has_form(ll *e, ll_row *row, vyre__val v, uint32_t use,
 }
 
 bool ll_reaches(ll *e, ll_row *row, vyre__val check, uint32_t at) {
-  const vyre__low_inst *inst = ll_inst(e, check);
+  const vyre__lir_inst *inst = ll_inst(e, check);
   form f = {0};
-  return inst->op == VYRE__LOW_LT_U && ll_row_same(e, row, inst->b) &&
+  return inst->op == VYRE__LIR_LT_U && ll_row_same(e, row, inst->b) &&
          has_form(e, row, inst->a, at, 0, &f);
 }
 
@@ -152,7 +152,7 @@ static ll_op scalar_of(ll *e, vyre__val v, bool is_signed) {
 
 /* From the first round to the last. */
 static reach counter(ll *e, vyre__val v) {
-  const vyre__low_loop *loop =
+  const vyre__lir_loop *loop =
       &e->kernel->loops[ll_inst(e, loop_of(e, v))->aux];
   reach r = {.low = scalar_of(e, loop->first, loop->is_signed)};
   ll_op bound = scalar_of(e, loop->bound, loop->is_signed);
@@ -171,16 +171,16 @@ static reach counter(ll *e, vyre__val v) {
 }
 
 static reach reach_of(ll *e, ll_row *row, vyre__val v) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   bool counts = ll_row_counts(e, row, v);
   if (counts || ll_row_same(e, row, v)) {
     ll_op op = scalar_of(e, v, true);
     return (reach){.low = op, .top = op, .has_x = counts};
   }
-  if (inst->op == VYRE__LOW_GET) return counter(e, v);
-  bool is_left = ll_row_same(e, row, inst->a) && inst->op == VYRE__LOW_MUL;
+  if (inst->op == VYRE__LIR_GET) return counter(e, v);
+  bool is_left = ll_row_same(e, row, inst->a) && inst->op == VYRE__LIR_MUL;
   reach a = reach_of(e, row, is_left ? inst->b : inst->a);
-  if (inst->op == VYRE__LOW_MUL) {
+  if (inst->op == VYRE__LIR_MUL) {
     ll_op by = scalar_of(e, is_left ? inst->a : inst->b, true);
     a.ok = both(e, a.ok,
                 ll_def(e, "icmp ult i64 %v, %u", LL_I64, by, MOST_FACTOR));
@@ -189,7 +189,7 @@ static reach reach_of(ll *e, ll_row *row, vyre__val v) {
     return a;
   }
   reach b = reach_of(e, row, inst->b);
-  const char *op = inst->op == VYRE__LOW_SUB ? "sub" : "add";
+  const char *op = inst->op == VYRE__LIR_SUB ? "sub" : "add";
   a.low = ll_def(e, "%s i64 %v, %v", op, LL_I64, a.low, LL_I64, b.low);
   a.top = ll_def(e, "%s i64 %v, %v", op, LL_I64, a.top, LL_I64, b.top);
   a.ok = both(e, a.ok, b.ok);
@@ -198,7 +198,7 @@ static reach reach_of(ll *e, ll_row *row, vyre__val v) {
 }
 
 ll_stretch ll_reach(ll *e, ll_row *row, vyre__val check, ll_op count) {
-  const vyre__low_inst *inst = ll_inst(e, check);
+  const vyre__lir_inst *inst = ll_inst(e, check);
   reach r = reach_of(e, row, inst->a);
   ll_op limit = scalar_of(e, inst->b, false);
   ll_stretch s = {ll_const(0), count};

@@ -62,7 +62,7 @@ ll_op ll_lanes(ll *e, ll_op mask) {
 }
 
 static ll_op mask_of(ll *e, vyre__val v, bool is_not, unsigned depth) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   vyre__val left, right;
   bool is_or;
   if (ll_is_scalar(e, v)) {
@@ -75,7 +75,7 @@ static ll_op mask_of(ll *e, vyre__val v, bool is_not, unsigned depth) {
     return ll_splat(e, LL_I32, op);
   }
   if (depth < 4 && ll_role(e, v)->piece == e->piece) {
-    if (inst->op == VYRE__LOW_NOT) {
+    if (inst->op == VYRE__LIR_NOT) {
       return mask_of(e, inst->a, !is_not, depth + 1);
     }
     if (ll_operation(e, v, &left, &right, &is_or)) {
@@ -124,13 +124,13 @@ static ll_op stays_above(ll *e, ll_op first, ll_op bound, bool equals) {
 }
 
 ll_op ll_test(ll *e, vyre__val c, bool want) {
-  const vyre__low_inst *inst = ll_inst(e, c);
+  const vyre__lir_inst *inst = ll_inst(e, c);
   if (ll_is_scalar(e, c)) {
     ll_op op = ll_scalar(e, c);
     return want ? op : ll_def(e, "xor i1 %v, true", LL_I1, op);
   }
   if (ll_role(e, c)->piece != e->piece) return (ll_op){0};
-  if (inst->op == VYRE__LOW_NOT) return ll_test(e, inst->a, !want);
+  if (inst->op == VYRE__LIR_NOT) return ll_test(e, inst->a, !want);
   vyre__val first, last;
   bool is_or;
   if (ll_operation(e, c, &first, &last, &is_or)) {
@@ -138,9 +138,9 @@ ll_op ll_test(ll *e, vyre__val c, bool want) {
     ll_op one = ll_test(e, first, want);
     return one.kind == LL_NONE ? one : both(e, one, ll_test(e, last, want));
   }
-  if (inst->op < VYRE__LOW_LT_U || inst->op > VYRE__LOW_LE_S) return (ll_op){0};
-  bool equals = inst->op == VYRE__LOW_LE_U || inst->op == VYRE__LOW_LE_S;
-  bool is_signed = inst->op == VYRE__LOW_LT_S || inst->op == VYRE__LOW_LE_S;
+  if (inst->op < VYRE__LIR_LT_U || inst->op > VYRE__LIR_LE_S) return (ll_op){0};
+  bool equals = inst->op == VYRE__LIR_LE_U || inst->op == VYRE__LIR_LE_S;
+  bool is_signed = inst->op == VYRE__LIR_LT_S || inst->op == VYRE__LIR_LE_S;
   if (ll_inst(e, inst->a)->type != VYRE_TYPE_U32) return (ll_op){0};
   const ll_rep *a = ll_value(e, inst->a), *b = ll_value(e, inst->b);
   ll_op left = a->s, right = b->s;

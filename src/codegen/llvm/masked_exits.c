@@ -54,27 +54,27 @@ static const struct exit_rule {
     [EXIT_RETURN] = {.clears_live = true, .crosses_loops = true},
 };
 
-static bool is_op(const ll *e, uint32_t at, vyre__low_op op) {
+static bool is_op(const ll *e, uint32_t at, vyre__lir_op op) {
   return ll_inst(e, at)->op == op;
 }
 
 static uint32_t loop_of(const ll *e, uint32_t jump) {
   uint32_t open = ll_role(e, jump)->parent;
-  while (!is_op(e, open, VYRE__LOW_LOOP)) open = ll_role(e, open)->parent;
+  while (!is_op(e, open, VYRE__LIR_LOOP)) open = ll_role(e, open)->parent;
   return open;
 }
 
 static exit_kind kind_of(const ll *e, uint32_t at) {
-  if (is_op(e, at, VYRE__LOW_EXIT)) return EXIT_RETURN;
+  if (is_op(e, at, VYRE__LIR_EXIT)) return EXIT_RETURN;
   if (ll_role(e, loop_of(e, at))->piece == 0) return EXIT_RETURN;
-  return is_op(e, at, VYRE__LOW_CONTINUE) ? EXIT_CONTINUE : EXIT_BREAK;
+  return is_op(e, at, VYRE__LIR_CONTINUE) ? EXIT_CONTINUE : EXIT_BREAK;
 }
 
 /* --- which masks are kept ---------------------------------------------------------*/
 
 static bool is_varying(const ll *e, uint32_t at) {
   return e->width > 1 &&
-         ll_shape(e, ll_inst(e, at)->a).kind >= VYRE__SHAPE_LINEAR;
+         ll_shape(e, ll_inst(e, at)->a).kind >= VYRE__LANE_SHAPE_LINEAR;
 }
 
 static bool raise(bool *flag, bool to) {
@@ -103,12 +103,12 @@ static bool find_exit(ll *e, uint32_t at) {
     uint32_t own = ll_role(e, vyre__end_of(&e->r, open))->mate;
     if (ll_role(e, own)->piece == 0) break; /* of the workgroup */
     ll_note *note = ll_note_of(e, own);
-    if (is_op(e, own, VYRE__LOW_IF)) {
+    if (is_op(e, own, VYRE__LIR_IF)) {
       some |= is_varying(e, own);
       changed |= raise(&note->drops, some);
       continue;
     }
-    if (is_op(e, open, VYRE__LOW_STEP)) continue; /* its LOOP comes next */
+    if (is_op(e, open, VYRE__LIR_STEP)) continue; /* its LOOP comes next */
     some |= note->split && note->split < at;
     if (some) changed |= need_masks(note, exit, at);
     if (!exit_rules[exit].crosses_loops) return changed;
@@ -122,8 +122,8 @@ void ll_find_exits(ll *e) {
   for (bool changed = true; changed;) {
     changed = false;
     for (uint32_t at = e->r.begin; at < e->r.end; at++) {
-      const vyre__role *role = ll_role(e, at);
-      if (!(vyre__low_ops[ll_inst(e, at)->op].flags & VYRE__LOWF_JUMPS))
+      const vyre__inst_info *role = ll_role(e, at);
+      if (!(vyre__lir_ops[ll_inst(e, at)->op].flags & VYRE__LIRF_JUMPS))
         continue;
       if (role->piece && role->is_reached) changed |= find_exit(e, at);
     }

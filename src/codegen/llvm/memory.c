@@ -5,7 +5,7 @@
 
 enum { MASK = LL_I32 | LL_VEC };
 
-static const vyre__low_buffer *buffer_of(const ll *e, uint32_t at) {
+static const vyre__lir_buffer *buffer_of(const ll *e, uint32_t at) {
   return &e->kernel->buffers[ll_inst(e, at)->aux];
 }
 
@@ -44,10 +44,10 @@ static ll_op addresses(ll *e, uint32_t buffer, ll_op indices) {
  * may be another value, and a branch on it may go anywhere. Freezing it makes it one
  * value, which LLVM must not load again (spmd/single_read.h). */
 static ll_op settle(ll *e, uint32_t at, unsigned type, ll_op op) {
-  const vyre__low_buffer *buffer = buffer_of(e, at);
+  const vyre__lir_buffer *buffer = buffer_of(e, at);
   bool is_raced = buffer->is_written &&
-                  vyre__low_may_change(e->kernel, ll_inst(e, at)->aux);
-  if (is_raced || vyre__low_loads_once(e->kernel, e->decides, at)) {
+                  vyre__lir_may_change(e->kernel, ll_inst(e, at)->aux);
+  if (is_raced || vyre__load_is_single_read(e->kernel, e->decides, at)) {
     op = ll_def(e, "freeze %o", type, op);
   }
   if (buffer->width < 4) {
@@ -97,7 +97,7 @@ static ll_op happens(ll *e, vyre__val c) {
 }
 
 static void load_uniform(ll *e, vyre__val v) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   unsigned type = ll_memory_type(buffer_of(e, v)->width);
   ll_op index = ll_scalar(e, inst->a);
   guard g = open_guard(e, happens(e, inst->b));
@@ -118,7 +118,7 @@ static void load_uniform(ll *e, vyre__val v) {
 }
 
 static void store_uniform(ll *e, uint32_t at) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned type = ll_memory_type(buffer_of(e, at)->width);
   unsigned from = ll_type_of(e, inst->b);
   ll_op index = ll_scalar(e, inst->a);
@@ -160,15 +160,15 @@ static ll_op only_where(ll *e, vyre__val c, unsigned type, ll_op op) {
 /* Whether condition @p c of an access says no more than that the index is inside
  * of the buffer. */
 static bool is_bounds_check(const ll *e, uint32_t at, vyre__val c) {
-  const vyre__low_inst *inst = ll_inst(e, c);
-  return inst->op == VYRE__LOW_LT_U && inst->a == ll_inst(e, at)->a &&
-         ll_inst(e, inst->b)->op == VYRE__LOW_LEN &&
+  const vyre__lir_inst *inst = ll_inst(e, c);
+  return inst->op == VYRE__LIR_LT_U && inst->a == ll_inst(e, at)->a &&
+         ll_inst(e, inst->b)->op == VYRE__LIR_LEN &&
          ll_inst(e, inst->b)->aux == ll_inst(e, at)->aux;
 }
 
 /* Whether index to index + span - 1 are all inside of the buffer. */
 static ll_op is_inside(ll *e, uint32_t at, ll_op index, uint32_t span) {
-  const vyre__low_buffer *buffer = buffer_of(e, at);
+  const vyre__lir_buffer *buffer = buffer_of(e, at);
   ll_op length = ll_name("n", ll_inst(e, at)->aux);
   if (buffer->kind == VYRE_MEMORY_SHARED) {
     length = ll_const((uint64_t)buffer->count * buffer->unit / buffer->width);
@@ -184,7 +184,7 @@ static ll_op is_inside(ll *e, uint32_t at, ll_op index, uint32_t span) {
 /* Shared arrays have room on both sides: a vector that begins before or ends behind
  * is no harm, as long as some lane is inside. */
 static ll_op padded_address(ll *e, uint32_t at) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned type = ll_memory_type(buffer_of(e, at)->width);
   ll_op index = ll_scalar(e, inst->a);
   ll_op wide = index.kind == LL_CONST
@@ -195,7 +195,7 @@ static ll_op padded_address(ll *e, uint32_t at) {
 }
 
 static ll_op shared_at(ll *e, uint32_t at, int64_t index) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned width = buffer_of(e, at)->width;
   ll_op to = ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v",
                     ll_memory_type(width), LL_PTR, ll_base(e, inst->aux),
@@ -229,7 +229,7 @@ static bool is_padded(ll *e, uint32_t at, vyre__val c) {
 
 /* Out of line: it is rare, and there are many of them. */
 static ll_op load_lanes(ll *e, vyre__val v, ll_op indices, ll_op active) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   unsigned type = ll_memory_type(buffer_of(e, v)->width);
   ll_op from = ll_spill(e, LL_I32, indices);
   ll_op got = ll_spill(e, type, ll_const(0));
@@ -249,7 +249,7 @@ static bool has_masked(const ll *e, unsigned scalar) {
  * wrapped, and those of lanes that are on have not. No buffer is so long that an
  * index so close to 2^32 could be in it. */
 static ll_op masked_address(ll *e, uint32_t at) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   ll_op index = ll_scalar(e, inst->a), wide;
   if (index.kind == LL_CONST) {
     wide = ll_const((uint64_t)(uint32_t)(index.bits + e->width) - e->width);
@@ -276,7 +276,7 @@ static ll_op load_masked(ll *e, vyre__val v, ll_op active) {
 /* Some lanes are off, or may be outside: one load if none is outside, on or
  * not. */
 static ll_op load_some(ll *e, vyre__val v, ll_op active) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC;
   ll_op index = ll_scalar(e, inst->a), indices = ll_vector(e, inst->a);
   uint32_t all = ll_label(e), lanes = ll_label(e), end = ll_label(e);
@@ -300,7 +300,7 @@ static ll_op load_some(ll *e, vyre__val v, ll_op active) {
 
 /* Element 0 is there if any is: lanes that are off load that. */
 static ll_op gather(ll *e, vyre__val v, ll_op active) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   unsigned scalar = ll_memory_type(buffer_of(e, v)->width);
   unsigned type = scalar | LL_VEC;
   bool checks = inst->b && ll_known_of(e, inst->b) != LL_TRUE;
@@ -357,7 +357,7 @@ static ll_op pick_lanes(ll *e, vyre__val v, ll_op from, int32_t stride) {
 
 /* Where all of that is inside of the buffer; elsewhere lane by lane. */
 static ll_op load_apart(ll *e, vyre__val v, ll_op active, int32_t stride) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC;
   uint32_t step = (uint32_t)(stride < 0 ? -stride : stride);
   uint32_t reach = (e->width - 1) * step;
@@ -389,7 +389,7 @@ static ll_op load_apart(ll *e, vyre__val v, ll_op active, int32_t stride) {
 }
 
 static void load_vector(ll *e, vyre__val v) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC;
   bool is_plain = buffer_of(e, v)->unit == buffer_of(e, v)->width;
   ll_op active = ll_active(e, inst->b), op;
@@ -414,7 +414,7 @@ static void load_vector(ll *e, vyre__val v) {
 }
 
 static void store_lanes(ll *e, uint32_t at, ll_op value, ll_op active) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned type = ll_memory_type(buffer_of(e, at)->width);
   ll_op to = ll_spill(e, LL_I32, ll_vector(e, inst->a));
   ll_op from = ll_spill(e, type, value);
@@ -425,7 +425,7 @@ static void store_lanes(ll *e, uint32_t at, ll_op value, ll_op active) {
 }
 
 static void plain_store(ll *e, uint32_t at, ll_op value) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   ll_do(e, "store %o, ptr %v, align %u",
         ll_memory_type(buffer_of(e, at)->width) | LL_VEC, value, LL_PTR,
         ll_address(e, inst->aux, ll_scalar(e, inst->a)), align_of(e, at));
@@ -433,7 +433,7 @@ static void plain_store(ll *e, uint32_t at, ll_op value) {
 
 /* Lanes that are off keep what others may write there: no blending. */
 static void store_some(ll *e, uint32_t at, ll_op value, ll_op active) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned scalar = ll_memory_type(buffer_of(e, at)->width);
   if (is_padded(e, at, inst->c)) { /* nobody else writes there */
     ll_op to = padded_address(e, at), old = plain_load(e, at, to);
@@ -455,7 +455,7 @@ static void store_some(ll *e, uint32_t at, ll_op value, ll_op active) {
 }
 
 static void store_vector(ll *e, uint32_t at) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned scalar = ll_memory_type(buffer_of(e, at)->width);
   unsigned type = scalar | LL_VEC;
   unsigned from = ll_type_of(e, inst->b) | LL_VEC;
@@ -503,7 +503,7 @@ void ll_load(ll *e, vyre__val v) {
 /* Which lane stores where all store to one place does not matter: it is a race
  * unless one is active. That one need not be the first. */
 void ll_store(ll *e, uint32_t at) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   bool is_some = !ll_is_all_on(e) || (inst->c && !ll_is_scalar(e, inst->c));
   bool needs_lane = is_some && !ll_is_scalar(e, inst->b);
   if (ll_is_scalar(e, inst->a) && !needs_lane) {

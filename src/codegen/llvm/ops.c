@@ -24,62 +24,62 @@ typedef struct word {
   const char *text;
 } word;
 
-static const word words[VYRE__LOW_COUNT] = {
-    [VYRE__LOW_ADD] = {SPELL_BINARY, "add"},
-    [VYRE__LOW_SUB] = {SPELL_BINARY, "sub"},
-    [VYRE__LOW_MUL] = {SPELL_BINARY, "mul"},
-    [VYRE__LOW_AND] = {SPELL_BINARY, "and"},
-    [VYRE__LOW_OR] = {SPELL_BINARY, "or"},
-    [VYRE__LOW_XOR] = {SPELL_BINARY, "xor"},
-    [VYRE__LOW_DIV_U] = {SPELL_DIVISION, "udiv"},
-    [VYRE__LOW_DIV_S] = {SPELL_DIVISION, "sdiv"},
-    [VYRE__LOW_REM_U] = {SPELL_DIVISION, "urem"},
-    [VYRE__LOW_REM_S] = {SPELL_DIVISION, "srem"},
-    [VYRE__LOW_SHL] = {SPELL_SHIFT, "shl"},
-    [VYRE__LOW_SHR_U] = {SPELL_SHIFT, "lshr"},
-    [VYRE__LOW_SHR_S] = {SPELL_SHIFT, "ashr"},
-    [VYRE__LOW_CLZ] = {SPELL_COUNT, "ctlz"},
-    [VYRE__LOW_CTZ] = {SPELL_COUNT, "cttz"},
-    [VYRE__LOW_POPCOUNT] = {SPELL_CALL, "ctpop"},
-    [VYRE__LOW_MIN_U] = {SPELL_CALL, "umin"},
-    [VYRE__LOW_MIN_S] = {SPELL_CALL, "smin"},
-    [VYRE__LOW_MAX_U] = {SPELL_CALL, "umax"},
-    [VYRE__LOW_MAX_S] = {SPELL_CALL, "smax"},
-    [VYRE__LOW_EQ] = {SPELL_COMPARE, "icmp eq"},
-    [VYRE__LOW_NE] = {SPELL_COMPARE, "icmp ne"},
-    [VYRE__LOW_LT_U] = {SPELL_COMPARE, "icmp ult"},
-    [VYRE__LOW_LT_S] = {SPELL_COMPARE, "icmp slt"},
-    [VYRE__LOW_LE_U] = {SPELL_COMPARE, "icmp ule"},
-    [VYRE__LOW_LE_S] = {SPELL_COMPARE, "icmp sle"},
-    [VYRE__LOW_FEQ] = {SPELL_COMPARE, "fcmp oeq"},
-    [VYRE__LOW_FNE] = {SPELL_COMPARE, "fcmp une"},
-    [VYRE__LOW_FLT] = {SPELL_COMPARE, "fcmp olt"},
-    [VYRE__LOW_FLE] = {SPELL_COMPARE, "fcmp ole"},
-    [VYRE__LOW_FADD] = {SPELL_FLOAT, "fadd"},
-    [VYRE__LOW_FSUB] = {SPELL_FLOAT, "fsub"},
-    [VYRE__LOW_FMUL] = {SPELL_FLOAT, "fmul"},
-    [VYRE__LOW_FDIV] = {SPELL_BINARY, "fdiv"},
-    [VYRE__LOW_FSQRT] = {SPELL_CALL, "sqrt"},
-    [VYRE__LOW_FMA] = {SPELL_CALL, "fma"},
-    [VYRE__LOW_FABS] = {SPELL_CALL, "fabs"},
-    [VYRE__LOW_FFLOOR] = {SPELL_CALL, "floor"},
-    [VYRE__LOW_FCEIL] = {SPELL_CALL, "ceil"},
-    [VYRE__LOW_FTRUNC] = {SPELL_CALL, "trunc"},
-    [VYRE__LOW_FRINT] = {SPELL_CALL, "rint"},
-    [VYRE__LOW_ZEXT] = {SPELL_CAST, "zext"},
-    [VYRE__LOW_SEXT] = {SPELL_CAST, "sext"},
-    [VYRE__LOW_TRUNC] = {SPELL_CAST, "trunc"},
-    [VYRE__LOW_BITCAST] = {SPELL_CAST, "bitcast"},
-    [VYRE__LOW_U_TO_F] = {SPELL_CAST, "uitofp"},
-    [VYRE__LOW_S_TO_F] = {SPELL_CAST, "sitofp"},
-    [VYRE__LOW_F_TO_U] = {SPELL_TO_INT, "fptoui"},
-    [VYRE__LOW_F_TO_S] = {SPELL_TO_INT, "fptosi"},
-    [VYRE__LOW_F_EXTEND] = {SPELL_CAST, "fpext"},
-    [VYRE__LOW_F_ROUND] = {SPELL_CAST, "fptrunc"},
-    [VYRE__LOW_NOT] = {SPELL_OTHER, NULL},
-    [VYRE__LOW_SELECT] = {SPELL_OTHER, NULL},
-    [VYRE__LOW_AGREE] = {SPELL_OTHER, NULL},
-    [VYRE__LOW_FNEG] = {SPELL_OTHER, NULL},
+static const word words[VYRE__LIR_COUNT] = {
+    [VYRE__LIR_ADD] = {SPELL_BINARY, "add"},
+    [VYRE__LIR_SUB] = {SPELL_BINARY, "sub"},
+    [VYRE__LIR_MUL] = {SPELL_BINARY, "mul"},
+    [VYRE__LIR_AND] = {SPELL_BINARY, "and"},
+    [VYRE__LIR_OR] = {SPELL_BINARY, "or"},
+    [VYRE__LIR_XOR] = {SPELL_BINARY, "xor"},
+    [VYRE__LIR_DIV_U] = {SPELL_DIVISION, "udiv"},
+    [VYRE__LIR_DIV_S] = {SPELL_DIVISION, "sdiv"},
+    [VYRE__LIR_REM_U] = {SPELL_DIVISION, "urem"},
+    [VYRE__LIR_REM_S] = {SPELL_DIVISION, "srem"},
+    [VYRE__LIR_SHL] = {SPELL_SHIFT, "shl"},
+    [VYRE__LIR_SHR_U] = {SPELL_SHIFT, "lshr"},
+    [VYRE__LIR_SHR_S] = {SPELL_SHIFT, "ashr"},
+    [VYRE__LIR_CLZ] = {SPELL_COUNT, "ctlz"},
+    [VYRE__LIR_CTZ] = {SPELL_COUNT, "cttz"},
+    [VYRE__LIR_POPCOUNT] = {SPELL_CALL, "ctpop"},
+    [VYRE__LIR_MIN_U] = {SPELL_CALL, "umin"},
+    [VYRE__LIR_MIN_S] = {SPELL_CALL, "smin"},
+    [VYRE__LIR_MAX_U] = {SPELL_CALL, "umax"},
+    [VYRE__LIR_MAX_S] = {SPELL_CALL, "smax"},
+    [VYRE__LIR_EQ] = {SPELL_COMPARE, "icmp eq"},
+    [VYRE__LIR_NE] = {SPELL_COMPARE, "icmp ne"},
+    [VYRE__LIR_LT_U] = {SPELL_COMPARE, "icmp ult"},
+    [VYRE__LIR_LT_S] = {SPELL_COMPARE, "icmp slt"},
+    [VYRE__LIR_LE_U] = {SPELL_COMPARE, "icmp ule"},
+    [VYRE__LIR_LE_S] = {SPELL_COMPARE, "icmp sle"},
+    [VYRE__LIR_FEQ] = {SPELL_COMPARE, "fcmp oeq"},
+    [VYRE__LIR_FNE] = {SPELL_COMPARE, "fcmp une"},
+    [VYRE__LIR_FLT] = {SPELL_COMPARE, "fcmp olt"},
+    [VYRE__LIR_FLE] = {SPELL_COMPARE, "fcmp ole"},
+    [VYRE__LIR_FADD] = {SPELL_FLOAT, "fadd"},
+    [VYRE__LIR_FSUB] = {SPELL_FLOAT, "fsub"},
+    [VYRE__LIR_FMUL] = {SPELL_FLOAT, "fmul"},
+    [VYRE__LIR_FDIV] = {SPELL_BINARY, "fdiv"},
+    [VYRE__LIR_FSQRT] = {SPELL_CALL, "sqrt"},
+    [VYRE__LIR_FMA] = {SPELL_CALL, "fma"},
+    [VYRE__LIR_FABS] = {SPELL_CALL, "fabs"},
+    [VYRE__LIR_FFLOOR] = {SPELL_CALL, "floor"},
+    [VYRE__LIR_FCEIL] = {SPELL_CALL, "ceil"},
+    [VYRE__LIR_FTRUNC] = {SPELL_CALL, "trunc"},
+    [VYRE__LIR_FRINT] = {SPELL_CALL, "rint"},
+    [VYRE__LIR_ZEXT] = {SPELL_CAST, "zext"},
+    [VYRE__LIR_SEXT] = {SPELL_CAST, "sext"},
+    [VYRE__LIR_TRUNC] = {SPELL_CAST, "trunc"},
+    [VYRE__LIR_BITCAST] = {SPELL_CAST, "bitcast"},
+    [VYRE__LIR_U_TO_F] = {SPELL_CAST, "uitofp"},
+    [VYRE__LIR_S_TO_F] = {SPELL_CAST, "sitofp"},
+    [VYRE__LIR_F_TO_U] = {SPELL_TO_INT, "fptoui"},
+    [VYRE__LIR_F_TO_S] = {SPELL_TO_INT, "fptosi"},
+    [VYRE__LIR_F_EXTEND] = {SPELL_CAST, "fpext"},
+    [VYRE__LIR_F_ROUND] = {SPELL_CAST, "fptrunc"},
+    [VYRE__LIR_NOT] = {SPELL_OTHER, NULL},
+    [VYRE__LIR_SELECT] = {SPELL_OTHER, NULL},
+    [VYRE__LIR_AGREE] = {SPELL_OTHER, NULL},
+    [VYRE__LIR_FNEG] = {SPELL_OTHER, NULL},
 };
 
 /* Suffixes of names of functions. */
@@ -134,19 +134,19 @@ static ll_op shift(ll *e, const char *name, unsigned type, const ll_op *args) {
   return op;
 }
 
-static ll_op other(ll *e, const vyre__low_inst *inst, unsigned vector,
+static ll_op other(ll *e, const vyre__lir_inst *inst, unsigned vector,
                    const ll_op *args) {
   unsigned type = ll_type(inst->type) | vector;
   bool wide = inst->type == VYRE_TYPE_U64;
   switch (inst->op) {
-    case VYRE__LOW_NOT:
+    case VYRE__LIR_NOT:
       return ll_def(e, "xor %o, %v", type, args[0], type,
                     ll_const(inst->type == VYRE_TYPE_BOOL ? 1
                              : wide                       ? UINT64_MAX
                                                           : UINT32_MAX));
-    case VYRE__LOW_FNEG:
+    case VYRE__LIR_FNEG:
       return ll_def(e, "fneg %o", type, args[0]);
-    case VYRE__LOW_AGREE:
+    case VYRE__LIR_AGREE:
       return args[0];
     default: /* SELECT */
       return ll_def(e, "select %o, %o, %o", LL_I1 | vector, args[0], type,
@@ -155,7 +155,7 @@ static ll_op other(ll *e, const vyre__low_inst *inst, unsigned vector,
 }
 
 static ll_op spell(ll *e, vyre__val v, unsigned vector, const ll_op *args) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   const word *w = &words[inst->op];
   unsigned type = ll_type(inst->type) | vector;
   unsigned from = ll_type_of(e, inst->a) | vector;
@@ -182,14 +182,14 @@ static ll_op spell(ll *e, vyre__val v, unsigned vector, const ll_op *args) {
       if (!has_idle(e, type) && !e->is_speculated) return op;
       return ll_def(e, "freeze %o", type, op);
     case SPELL_CALL:
-      return call(e, w->text, type, args, vyre__low_ops[inst->op].operands,
+      return call(e, w->text, type, args, vyre__lir_ops[inst->op].operands,
                   false);
     case SPELL_COUNT:
       return call(e, w->text, type, args, 1, true);
     case SPELL_OTHER:
       return other(e, inst, vector, args);
     default:
-      e->refused = (vyre__low_op)inst->op;
+      e->refused = (vyre__lir_op)inst->op;
       return args[0];
   }
 }
@@ -197,7 +197,7 @@ static ll_op spell(ll *e, vyre__val v, unsigned vector, const ll_op *args) {
 /* A number that is known now. Floats are left to LLVM. */
 static bool fold(ll *e, vyre__val v, const ll_op *args, unsigned count,
                  ll_op *out) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   uint64_t numbers[3] = {0, 0, 0};
   if (count > 3 || inst->type == VYRE_TYPE_F32 || inst->type == VYRE_TYPE_F64) {
     return false;
@@ -210,24 +210,24 @@ static bool fold(ll *e, vyre__val v, const ll_op *args, unsigned count,
     }
     numbers[i] = args[i].bits;
   }
-  bool divides = inst->op >= VYRE__LOW_DIV_U && inst->op <= VYRE__LOW_REM_S;
-  bool shifts = inst->op >= VYRE__LOW_SHL && inst->op <= VYRE__LOW_SHR_S;
+  bool divides = inst->op >= VYRE__LIR_DIV_U && inst->op <= VYRE__LIR_REM_S;
+  bool shifts = inst->op >= VYRE__LIR_SHL && inst->op <= VYRE__LIR_SHR_S;
   if (divides && (numbers[1] == 0 || numbers[1] >= UINT32_MAX)) return false;
   if (shifts && numbers[1] >= 32) return false;
-  vyre__val first = inst->op == VYRE__LOW_SELECT ? inst->b : inst->a;
+  vyre__val first = inst->op == VYRE__LIR_SELECT ? inst->b : inst->a;
   *out = (ll_op){.kind = LL_CONST};
-  return vyre__low_eval((vyre__low_op)inst->op,
+  return vyre__lir_eval((vyre__lir_op)inst->op,
                         (vyre_type)ll_inst(e, first)->type,
                         (vyre_type)inst->type, numbers, &out->bits);
 }
 
 void ll_pure(ll *e, vyre__val v) {
-  const vyre__low_inst *inst = ll_inst(e, v);
-  unsigned count = vyre__low_ops[inst->op].operands;
+  const vyre__lir_inst *inst = ll_inst(e, v);
+  unsigned count = vyre__lir_ops[inst->op].operands;
   ll_op args[4] = {{0}};
   uint8_t kind = ll_shape(e, v).kind;
-  bool is_scalar = e->width == 1 || !e->piece || kind < VYRE__SHAPE_LINEAR;
-  bool is_linear = !is_scalar && kind == VYRE__SHAPE_LINEAR;
+  bool is_scalar = e->width == 1 || !e->piece || kind < VYRE__LANE_SHAPE_LINEAR;
+  bool is_linear = !is_scalar && kind == VYRE__LANE_SHAPE_LINEAR;
   bool has_vector = false;
   for (unsigned i = 0; i < count; i++) {
     has_vector |= ll_value(e, inst->v[i])->form == LL_VECTOR;
@@ -246,6 +246,6 @@ void ll_pure(ll *e, vyre__val v) {
 void ll_agree(ll *e, vyre__val v) {
   const ll_rep *rep = ll_value(e, v);
   if (rep->form != LL_VECTOR || e->width == 1) return;
-  if (ll_shape(e, v).kind >= VYRE__SHAPE_LINEAR) return;
+  if (ll_shape(e, v).kind >= VYRE__LANE_SHAPE_LINEAR) return;
   ll_give(e, v, LL_SCALAR, ll_scalar(e, v));
 }

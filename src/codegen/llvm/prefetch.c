@@ -42,23 +42,23 @@ static bool add_step(path *p, uint32_t at) {
 }
 
 static bool is_simple(uint8_t op) {
-  return op == VYRE__LOW_MUL || op == VYRE__LOW_ADD || op == VYRE__LOW_SUB ||
-         (op >= VYRE__LOW_AND && op <= VYRE__LOW_SHR_S);
+  return op == VYRE__LIR_MUL || op == VYRE__LIR_ADD || op == VYRE__LIR_SUB ||
+         (op >= VYRE__LIR_AND && op <= VYRE__LIR_SHR_S);
 }
 
 /* What the counter of a loop that @p v is a GET of begins with; 0: it is none. */
 static vyre__val first_of(const ll *e, vyre__val v) {
   for (uint32_t open = ll_role(e, v)->parent; open;
        open = ll_role(e, open)->parent) {
-    if (ll_inst(e, open)->op != VYRE__LOW_LOOP) continue;
-    const vyre__low_loop *loop = &e->kernel->loops[ll_inst(e, open)->aux];
+    if (ll_inst(e, open)->op != VYRE__LIR_LOOP) continue;
+    const vyre__lir_loop *loop = &e->kernel->loops[ll_inst(e, open)->aux];
     if (loop->is_counted && loop->var == ll_inst(e, v)->aux) return loop->first;
   }
   return 0;
 }
 
-static bool is_readable(const ll *e, const vyre__low_inst *inst) {
-  const vyre__low_buffer *buffer = &e->kernel->buffers[inst->aux];
+static bool is_readable(const ll *e, const vyre__lir_inst *inst) {
+  const vyre__lir_buffer *buffer = &e->kernel->buffers[inst->aux];
   return buffer->kind == VYRE_MEMORY_GLOBAL && !buffer->is_written &&
          buffer->width == buffer->unit && inst->type == VYRE_TYPE_U32;
 }
@@ -66,24 +66,24 @@ static bool is_readable(const ll *e, const vyre__low_inst *inst) {
 /* How many loads, one after the other, lead to @p v in the first round of loops;
  * NOT_FOUND: it cannot be said ahead. */
 static int follow(ll *e, vyre__val v, path *p, unsigned depth) {
-  const vyre__low_inst *inst = ll_inst(e, v);
-  const vyre__role *role = ll_role(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
+  const vyre__inst_info *role = ll_role(e, v);
   int most = 0;
   bool is_x = e->is_fused ? ll_is_x(e, v)
-                          : inst->op == VYRE__LOW_LOCAL_ID && inst->aux == 0;
+                          : inst->op == VYRE__LIR_LOCAL_ID && inst->aux == 0;
   p->has_x |= is_x;
   if (is_x) return e->is_fused && !add_step(p, v) ? NOT_FOUND : 0;
-  if (role->is_leaf || role->keep == VYRE__KEEP_UNIFORM) return 0;
+  if (role->is_leaf || role->keep == VYRE__STORAGE_UNIFORM) return 0;
   if (depth == MOST_DEPTH || inst->type != VYRE_TYPE_U32) return NOT_FOUND;
   vyre__val operands[4] = {inst->a};
   uint32_t count = 1;
-  if (inst->op == VYRE__LOW_LOAD) {
+  if (inst->op == VYRE__LIR_LOAD) {
     if (!is_readable(e, inst)) return NOT_FOUND;
-  } else if (inst->op == VYRE__LOW_GET) {
+  } else if (inst->op == VYRE__LIR_GET) {
     operands[0] = first_of(e, v);
     if (!operands[0]) return NOT_FOUND;
   } else if (is_simple(inst->op)) {
-    count = vyre__low_operands(inst, operands);
+    count = vyre__lir_operands(inst, operands);
   } else {
     return NOT_FOUND;
   }
@@ -93,14 +93,14 @@ static int follow(ll *e, vyre__val v, path *p, unsigned depth) {
     if (loads > most) most = loads;
   }
   if (!add_step(p, v)) return NOT_FOUND;
-  return most + (inst->op == VYRE__LOW_LOAD);
+  return most + (inst->op == VYRE__LIR_LOAD);
 }
 
 /* --- code -------------------------------------------------------------------------*/
 
 /* Goes on at @p end unless all of LOAD @p at is inside. */
 static ll_op load_one(ll *e, uint32_t at, uint32_t end) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned type = ll_memory_type(e->kernel->buffers[inst->aux].width);
   bool is_many = e->width > 1 && !ll_is_scalar(e, inst->a);
   uint32_t inside = ll_label(e);
@@ -127,7 +127,7 @@ static ll_op load_one(ll *e, uint32_t at, uint32_t end) {
 
 /* Lanes that are outside load element 0, if there is one. */
 static ll_op load_many(ll *e, uint32_t at, uint32_t end) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned type = ll_memory_type(e->kernel->buffers[inst->aux].width);
   unsigned bits = 8 * ll_bytes(type), all = LL_I32 | LL_VEC;
   uint32_t inside = ll_label(e);
@@ -151,15 +151,15 @@ static ll_op load_many(ll *e, uint32_t at, uint32_t end) {
 }
 
 static void step(ll *e, uint32_t at, uint32_t end) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   if (ll_is_x(e, at)) {
     ll_give_x(e, at);
-  } else if (inst->op == VYRE__LOW_GET) {
+  } else if (inst->op == VYRE__LIR_GET) {
     vyre__val first = first_of(e, at);
     bool is_one = ll_is_scalar(e, first);
     ll_give(e, at, is_one ? LL_SCALAR : LL_VECTOR,
             is_one ? ll_scalar(e, first) : ll_vector(e, first));
-  } else if (inst->op != VYRE__LOW_LOAD) {
+  } else if (inst->op != VYRE__LIR_LOAD) {
     ll_pure(e, at);
   } else {
     const ll_rep *index = ll_value(e, inst->a);
@@ -175,7 +175,7 @@ static void step(ll *e, uint32_t at, uint32_t end) {
 
 /* Asks for what access @p at will want. */
 static void ask(ll *e, const path *p, uint32_t at, uint32_t ahead) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned type = ll_memory_type(e->kernel->buffers[inst->aux].width);
   uint32_t end = ll_label(e), mark = ll_enter(e);
   ll_op x = e->x, local = e->local[0];
@@ -206,10 +206,10 @@ static void ask(ll *e, const path *p, uint32_t at, uint32_t ahead) {
 }
 
 /* Whether threads meet in the piece: there is no looking ahead past that. */
-static bool meets(const ll *e, const vyre__piece *piece) {
+static bool meets(const ll *e, const vyre__subregion *piece) {
   for (uint32_t at = piece->begin; at < piece->end; at++) {
-    const vyre__low_inst *inst = ll_inst(e, at);
-    if (!(vyre__low_ops[inst->op].flags & VYRE__LOWF_ATOMICS)) continue;
+    const vyre__lir_inst *inst = ll_inst(e, at);
+    if (!(vyre__lir_ops[inst->op].flags & VYRE__LIRF_ATOMICS)) continue;
     if (ll_role(e, at)->is_needed && !e->delays[inst->aux].is_on &&
         e->kernel->buffers[inst->aux].kind != VYRE_MEMORY_SHARED) {
       return true;
@@ -219,16 +219,16 @@ static bool meets(const ll *e, const vyre__piece *piece) {
 }
 
 void ll_look_ahead(ll *e, uint32_t index) {
-  const vyre__piece *piece = &e->r.pieces[index];
+  const vyre__subregion *piece = &e->r.pieces[index];
   uint32_t asked[MOST_PLACES], count = 0;
   if (!e->has_rows || !ll_is_all_on(e) || !meets(e, piece)) return;
   for (uint32_t at = piece->begin; at < piece->end && count < MOST_PLACES;
        at++) {
-    const vyre__low_inst *inst = ll_inst(e, at);
-    uint16_t memory = VYRE__LOWF_READS | VYRE__LOWF_ATOMICS;
-    if (!(vyre__low_ops[inst->op].flags & memory)) continue;
+    const vyre__lir_inst *inst = ll_inst(e, at);
+    uint16_t memory = VYRE__LIRF_READS | VYRE__LIRF_ATOMICS;
+    if (!(vyre__lir_ops[inst->op].flags & memory)) continue;
     if (!ll_role(e, at)->is_needed || !inst->a) continue;
-    const vyre__low_buffer *buffer = &e->kernel->buffers[inst->aux];
+    const vyre__lir_buffer *buffer = &e->kernel->buffers[inst->aux];
     if (buffer->kind != VYRE_MEMORY_GLOBAL) continue;
     bool is_new = true; /* what is beside it comes with it, mostly */
     for (uint32_t i = 0; i < count; i++) is_new &= asked[i] != inst->aux;

@@ -15,7 +15,7 @@
 enum {
   ELEMENTS = 4096,        /* of a buffer whose length the program leaves open */
   MOST_BYTES = 48 * 1024, /* of all of them */
-  PAD = 2 * VYRE__SPMD_MOST_WIDTH * 8, /* bytes on both sides: see file.c */
+  PAD = 2 * VYRE__SPMD_MAX_WIDTH * 8, /* bytes on both sides: see file.c */
   ROUNDS = 8,        /* that a loop is taken to have, unless it says so .. */
   MOST_ROUNDS = 128, /* .. and there are not more */
   WORTH = 4,         /* operations an element */
@@ -30,8 +30,8 @@ static uint64_t times(const ll *e, uint32_t at) {
   uint64_t count = 1;
   for (uint32_t open = ll_role(e, at)->parent; open;
        open = ll_role(e, open)->parent) {
-    if (ll_inst(e, open)->op != VYRE__LOW_LOOP) continue;
-    const vyre__low_loop *loop = &e->kernel->loops[ll_inst(e, open)->aux];
+    if (ll_inst(e, open)->op != VYRE__LIR_LOOP) continue;
+    const vyre__lir_loop *loop = &e->kernel->loops[ll_inst(e, open)->aux];
     uint64_t rounds =
         loop->most_trips < MOST_ROUNDS ? loop->most_trips : ROUNDS;
     count *= rounds ? rounds : 1;
@@ -41,14 +41,14 @@ static uint64_t times(const ll *e, uint32_t at) {
 }
 
 static void look_at(ll *e, uint32_t at) {
-  const vyre__low_inst *inst = ll_inst(e, at);
-  uint16_t memory = VYRE__LOWF_READS | VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS;
-  const vyre__role *role = ll_role(e, at);
-  if (!(vyre__low_ops[inst->op].flags & memory) || !role->is_needed) return;
-  if (inst->op == VYRE__LOW_OUT_OF_FUEL) return;
+  const vyre__lir_inst *inst = ll_inst(e, at);
+  uint16_t memory = VYRE__LIRF_READS | VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS;
+  const vyre__inst_info *role = ll_role(e, at);
+  if (!(vyre__lir_ops[inst->op].flags & memory) || !role->is_needed) return;
+  if (inst->op == VYRE__LIR_OUT_OF_FUEL) return;
   ll_delay *delay = &e->delays[inst->aux];
   bool fits = ll_atomic_commutes(inst->op) && role->piece && !role->uses &&
-              role->keep == VYRE__KEEP_LOCAL &&
+              role->keep == VYRE__STORAGE_LOCAL &&
               (!delay->op || delay->op == inst->op);
   if (!fits) delay->is_refused = true;
   delay->op = inst->op;
@@ -71,22 +71,22 @@ static uint32_t part_of(const ll *e, uint32_t at) {
 /* Nobody asks for what was there, in which order they are done does not show, and
  * 0 is nothing to do. */
 static bool is_plain_change(const ll *e, uint32_t at) {
-  const vyre__low_inst *inst = ll_inst(e, at);
-  const vyre__role *role = ll_role(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
+  const vyre__inst_info *role = ll_role(e, at);
   return ll_atomic_commutes(inst->op) && ll_atomic_identity(inst->op, 4) == 0 &&
-         !role->uses && role->keep == VYRE__KEEP_LOCAL;
+         !role->uses && role->keep == VYRE__STORAGE_LOCAL;
 }
 
 static void find_twin(ll *e, uint32_t buffer) {
-  uint16_t memory = VYRE__LOWF_READS | VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS;
+  uint16_t memory = VYRE__LIRF_READS | VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS;
   uint64_t often = 0;
   uint32_t part = 0;
   uint8_t op = 0;
   for (unsigned turn = 0; turn < 2; turn++) { /* who changes it; all others */
     for (uint32_t at = e->r.begin; at < e->r.end; at++) {
-      const vyre__low_inst *inst = ll_inst(e, at);
-      if (!(vyre__low_ops[inst->op].flags & memory) || inst->aux != buffer ||
-          inst->op == VYRE__LOW_OUT_OF_FUEL || !ll_role(e, at)->is_needed) {
+      const vyre__lir_inst *inst = ll_inst(e, at);
+      if (!(vyre__lir_ops[inst->op].flags & memory) || inst->aux != buffer ||
+          inst->op == VYRE__LIR_OUT_OF_FUEL || !ll_role(e, at)->is_needed) {
         continue;
       }
       uint32_t here = part_of(e, at);
@@ -110,7 +110,7 @@ static void find_twin(ll *e, uint32_t buffer) {
 
 static void find_twins(ll *e) {
   for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
-    const vyre__low_buffer *buffer = &e->kernel->buffers[i];
+    const vyre__lir_buffer *buffer = &e->kernel->buffers[i];
     uint64_t bytes = (uint64_t)buffer->count * buffer->width;
     if (buffer->kind == VYRE_MEMORY_SHARED && buffer->is_atomic &&
         buffer->width == 4 && buffer->unit == 4 && bytes <= MOST_TWIN &&
@@ -139,7 +139,7 @@ vyre_code ll_find_delays(ll *e) {
   memset(e->delays, 0, count * sizeof *e->delays);
   for (uint32_t at = e->r.begin; at < e->r.end; at++) look_at(e, at);
   for (uint32_t i = 0; i < count; i++) {
-    const vyre__low_buffer *buffer = &e->kernel->buffers[i];
+    const vyre__lir_buffer *buffer = &e->kernel->buffers[i];
     ll_delay *delay = &e->delays[i];
     uint32_t elements = buffer->count ? buffer->count : ELEMENTS;
     uint64_t bytes = (uint64_t)elements * buffer->width;
@@ -211,7 +211,7 @@ static void decide(ll *e, uint32_t buffer) {
 void ll_open_delays(ll *e) {
   for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
     if (!e->delays[i].is_on) continue;
-    const vyre__low_buffer *buffer = &e->kernel->buffers[i];
+    const vyre__lir_buffer *buffer = &e->kernel->buffers[i];
     unsigned type = ll_memory_type(buffer->width);
     uint64_t bytes = (uint64_t)e->delays[i].elements * buffer->width;
     ll_array(e, LL_I8, bytes + 2 * (uint64_t)PAD, "y", i);
@@ -232,7 +232,7 @@ void ll_open_delays(ll *e) {
 void ll_close_delays(ll *e) {
   for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
     if (!e->delays[i].is_on) continue;
-    const vyre__low_buffer *buffer = &e->kernel->buffers[i];
+    const vyre__lir_buffer *buffer = &e->kernel->buffers[i];
     unsigned type = ll_memory_type(buffer->width);
     walk w = open_walk(e, i);
     ll_op got =
@@ -254,10 +254,10 @@ void ll_close_delays(ll *e) {
 
 /* Code for both cases is long: rounds of a row that has it are not written out. */
 bool ll_is_bulky(const ll *e, uint32_t index) {
-  const vyre__piece *piece = &e->r.pieces[index];
+  const vyre__subregion *piece = &e->r.pieces[index];
   for (uint32_t at = piece->begin; at < piece->end; at++) {
-    const vyre__low_inst *inst = ll_inst(e, at);
-    if (vyre__low_ops[inst->op].flags & VYRE__LOWF_ATOMICS &&
+    const vyre__lir_inst *inst = ll_inst(e, at);
+    if (vyre__lir_ops[inst->op].flags & VYRE__LIRF_ATOMICS &&
         e->delays[inst->aux].is_on) {
       return true;
     }

@@ -7,14 +7,14 @@
 /* Makes @p v and what it is made of, where the row begins. */
 void ll_make_ahead(ll *e, vyre__val v) {
   const ll_rep *rep = &e->reps[v - e->r.begin];
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   if (rep->form && (rep->stamp == 0 || rep->stamp == e->stamp)) return;
   if (ll_is_x(e, v)) {
     ll_give_x(e, v);
     return;
   }
   if (ll_role(e, v)->is_leaf) return;
-  for (unsigned i = 0; i < vyre__low_ops[inst->op].operands; i++) {
+  for (unsigned i = 0; i < vyre__lir_ops[inst->op].operands; i++) {
     ll_make_ahead(e, inst->v[i]);
   }
   ll_pure(e, v);
@@ -96,7 +96,7 @@ static void narrow_by(ll *e, ll_stretch *s, ll_op first, ll_op limit,
 
 void ll_narrow_by_atom(ll *e, ll_row *row, const ll_atom *a, ll_stretch *s,
                        bool all) {
-  const vyre__low_inst *inst = ll_inst(e, a->v);
+  const vyre__lir_inst *inst = ll_inst(e, a->v);
   if (a->is_same) {
     ll_make_ahead(e, a->v);
     ll_op none = ll_pick(e, ll_scalar(e, a->v), a->want ? s->to : ll_const(0),
@@ -114,9 +114,9 @@ void ll_narrow_by_atom(ll *e, ll_row *row, const ll_atom *a, ll_stretch *s,
   bool counts_first = ll_row_counts(e, row, inst->a);
   ll_op first = ll_scalar(e, counts_first ? inst->a : inst->b);
   ll_op other = ll_scalar(e, counts_first ? inst->b : inst->a);
-  bool is_signed = inst->op == VYRE__LOW_LT_S || inst->op == VYRE__LOW_LE_S;
-  bool equals = inst->op == VYRE__LOW_LE_U || inst->op == VYRE__LOW_LE_S;
-  if (inst->op == VYRE__LOW_EQ) {
+  bool is_signed = inst->op == VYRE__LIR_LT_S || inst->op == VYRE__LIR_LE_S;
+  bool equals = inst->op == VYRE__LIR_LE_U || inst->op == VYRE__LIR_LE_S;
+  if (inst->op == VYRE__LIR_EQ) {
     ll_op at = ll_const((other.bits - first.bits) & UINT32_MAX);
     if (!ll_are_known(other, first)) {
       at = ll_def(e, "sub i32 %v, %v", LL_I32, other, LL_I32, first);

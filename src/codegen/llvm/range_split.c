@@ -21,27 +21,27 @@ static bool is_top(const ll *e, uint32_t at) {
 
 /* x == 0 ? 1 : x, or a number. */
 static bool is_never_zero(const ll *e, vyre__val v) {
-  const vyre__low_inst *inst = ll_inst(e, v);
-  if (inst->op == VYRE__LOW_CONST) return vyre__low_const(inst) != 0;
-  if (inst->op != VYRE__LOW_SELECT) return false;
-  const vyre__low_inst *test = ll_inst(e, inst->a),
+  const vyre__lir_inst *inst = ll_inst(e, v);
+  if (inst->op == VYRE__LIR_CONST) return vyre__lir_const(inst) != 0;
+  if (inst->op != VYRE__LIR_SELECT) return false;
+  const vyre__lir_inst *test = ll_inst(e, inst->a),
                        *other = ll_inst(e, inst->b);
-  if (test->op != VYRE__LOW_EQ || other->op != VYRE__LOW_CONST) return false;
-  const vyre__low_inst *zero = ll_inst(e, test->b);
-  return test->a == inst->c && zero->op == VYRE__LOW_CONST &&
-         vyre__low_const(zero) == 0 && vyre__low_const(other) != 0;
+  if (test->op != VYRE__LIR_EQ || other->op != VYRE__LIR_CONST) return false;
+  const vyre__lir_inst *zero = ll_inst(e, test->b);
+  return test->a == inst->c && zero->op == VYRE__LIR_CONST &&
+         vyre__lir_const(zero) == 0 && vyre__lir_const(other) != 0;
 }
 
 static bool is_sure(const ll *e, const ll_row *row, uint32_t at) {
   switch (ll_inst(e, at)->op) {
-    case VYRE__LOW_DIV_U:
-    case VYRE__LOW_REM_U:
+    case VYRE__LIR_DIV_U:
+    case VYRE__LIR_REM_U:
       if (is_never_zero(e, ll_inst(e, at)->b)) return true;
       return is_top(e, at) && at < row->effects_from;
-    case VYRE__LOW_DIV_S:
-    case VYRE__LOW_REM_S:
-    case VYRE__LOW_F_TO_U:
-    case VYRE__LOW_F_TO_S:
+    case VYRE__LIR_DIV_S:
+    case VYRE__LIR_REM_S:
+    case VYRE__LIR_F_TO_U:
+    case VYRE__LIR_F_TO_S:
       return is_top(e, at) && at < row->effects_from;
     default:
       return true;
@@ -51,35 +51,35 @@ static bool is_sure(const ll *e, const ll_row *row, uint32_t at) {
 static way way_of(ll *e, ll_row *row, vyre__val v, unsigned depth);
 
 static way find_way(ll *e, ll_row *row, vyre__val v, unsigned depth) {
-  const vyre__low_inst *inst = ll_inst(e, v);
-  const vyre__role *role = ll_role(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
+  const vyre__inst_info *role = ll_role(e, v);
   if (ll_is_x(e, v)) return WAY_COUNTS;
-  if (inst->op == VYRE__LOW_LOCAL_ID && inst->aux == 0 &&
+  if (inst->op == VYRE__LIR_LOCAL_ID && inst->aux == 0 &&
       e->kernel->workgroup[0] > 1) {
     return WAY_COUNTS;
   }
-  if (inst->op == VYRE__LOW_GROUP_ID && inst->aux == 0 && e->is_fused) {
+  if (inst->op == VYRE__LIR_GROUP_ID && inst->aux == 0 && e->is_fused) {
     return WAY_NONE;
   }
-  if (role->is_leaf || role->keep == VYRE__KEEP_UNIFORM) return WAY_SAME;
-  if (!(vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE) ||
+  if (role->is_leaf || role->keep == VYRE__STORAGE_UNIFORM) return WAY_SAME;
+  if (!(vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE) ||
       depth > MOST_DEPTH) {
     return WAY_NONE;
   }
   if (!is_sure(e, row, v)) return WAY_NONE;
   bool all_same = true;
-  for (unsigned i = 0; i < vyre__low_ops[inst->op].operands; i++) {
+  for (unsigned i = 0; i < vyre__lir_ops[inst->op].operands; i++) {
     way operand = way_of(e, row, inst->v[i], depth + 1);
     if (operand == WAY_NONE) return WAY_NONE;
     all_same &= operand == WAY_SAME;
   }
   if (all_same) return WAY_SAME;
-  bool adds = inst->op == VYRE__LOW_ADD || inst->op == VYRE__LOW_SUB;
+  bool adds = inst->op == VYRE__LIR_ADD || inst->op == VYRE__LIR_SUB;
   if (!adds || inst->type != VYRE_TYPE_U32) return WAY_NONE;
   way a = way_of(e, row, inst->a, depth + 1);
   way b = way_of(e, row, inst->b, depth + 1);
   if (a == WAY_COUNTS && b == WAY_COUNTS) return WAY_NONE;
-  if (b == WAY_COUNTS && inst->op == VYRE__LOW_SUB) return WAY_NONE;
+  if (b == WAY_COUNTS && inst->op == VYRE__LIR_SUB) return WAY_NONE;
   return WAY_COUNTS;
 }
 
@@ -100,7 +100,7 @@ bool ll_row_counts(ll *e, ll_row *row, vyre__val v) {
 /* --- goals ---------------------------------------------------------------------------*/
 
 static bool compares(uint8_t op) {
-  return op == VYRE__LOW_EQ || (op >= VYRE__LOW_LT_U && op <= VYRE__LOW_LE_S);
+  return op == VYRE__LIR_EQ || (op >= VYRE__LIR_LT_U && op <= VYRE__LIR_LE_S);
 }
 
 static bool add_atom(ll_row *row, vyre__val v, bool want, bool is_same,
@@ -112,11 +112,11 @@ static bool add_atom(ll_row *row, vyre__val v, bool want, bool is_same,
 }
 
 static bool decompose(ll *e, ll_row *row, vyre__val v, bool want, bool clips) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   if (way_of(e, row, v, 0) == WAY_SAME) {
     return add_atom(row, v, want, true, clips);
   }
-  if (inst->op == VYRE__LOW_NOT) {
+  if (inst->op == VYRE__LIR_NOT) {
     return decompose(e, row, inst->a, !want, clips);
   }
   vyre__val left, right;
@@ -125,7 +125,7 @@ static bool decompose(ll *e, ll_row *row, vyre__val v, bool want, bool clips) {
     return is_or != want && decompose(e, row, left, want, clips) &&
            decompose(e, row, right, want, clips);
   }
-  if (!compares(inst->op) || (inst->op == VYRE__LOW_EQ && !want)) return false;
+  if (!compares(inst->op) || (inst->op == VYRE__LIR_EQ && !want)) return false;
   if (ll_inst(e, inst->a)->type != VYRE_TYPE_U32) return false;
   way a = way_of(e, row, inst->a, 0), b = way_of(e, row, inst->b, 0);
   if (a + b != WAY_SAME + WAY_COUNTS || a == WAY_NONE || b == WAY_NONE) {
@@ -136,10 +136,10 @@ static bool decompose(ll *e, ll_row *row, vyre__val v, bool want, bool clips) {
 
 /* What follows from it in the code for the stretch. */
 static void set_known(ll *e, vyre__val v, bool want, uint32_t piece) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   ll_note_of(e, v)->known = want ? LL_TRUE : LL_FALSE;
   ll_note_of(e, v)->known_in = piece;
-  if (inst->op == VYRE__LOW_NOT) set_known(e, inst->a, !want, piece);
+  if (inst->op == VYRE__LIR_NOT) set_known(e, inst->a, !want, piece);
   vyre__val left, right;
   bool is_or;
   if (ll_logic(e, v, &left, &right, &is_or) && is_or != want) {
@@ -150,7 +150,7 @@ static void set_known(ll *e, vyre__val v, bool want, uint32_t piece) {
 
 static bool add_goal(ll *e, ll_row *row, vyre__val v, bool want, bool clips) {
   const ll_note *note = ll_note_of(e, v);
-  if (ll_inst(e, v)->op == VYRE__LOW_CONST) return false;
+  if (ll_inst(e, v)->op == VYRE__LIR_CONST) return false;
   if (note->known && note->known_in == row->piece) {
     return note->known == (want ? LL_TRUE : LL_FALSE);
   }
@@ -167,7 +167,7 @@ static bool add_goal(ll *e, ll_row *row, vyre__val v, bool want, bool clips) {
 static void add_check(ll *e, ll_row *row, vyre__val check, uint32_t at) {
   const ll_note *note = ll_note_of(e, check);
   if (add_goal(e, row, check, true, false)) return;
-  if (ll_inst(e, check)->op == VYRE__LOW_CONST) return;
+  if (ll_inst(e, check)->op == VYRE__LIR_CONST) return;
   if (note->known && note->known_in == row->piece) return;
   if (!ll_reaches(e, row, check, at)) return;
   if (!add_atom(row, check, true, false, false)) return;
@@ -176,28 +176,29 @@ static void add_check(ll *e, ll_row *row, vyre__val check, uint32_t at) {
 }
 
 static bool only_exits(const ll *e, uint32_t at) {
-  return ll_is_op(e, at + 1, VYRE__LOW_EXIT) &&
-         ll_is_op(e, at + 2, VYRE__LOW_END);
+  return ll_is_op(e, at + 1, VYRE__LIR_EXIT) &&
+         ll_is_op(e, at + 2, VYRE__LIR_END);
 }
 
-static vyre__val check_of(const vyre__low_inst *inst) {
-  uint16_t memory = VYRE__LOWF_READS | VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS;
-  if (!(vyre__low_ops[inst->op].flags & memory)) return 0;
-  if (inst->op == VYRE__LOW_OUT_OF_FUEL) return 0;
-  return inst->v[vyre__low_ops[inst->op].operands - 1];
+static vyre__val check_of(const vyre__lir_inst *inst) {
+  uint16_t memory = VYRE__LIRF_READS | VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS;
+  if (!(vyre__lir_ops[inst->op].flags & memory)) return 0;
+  if (inst->op == VYRE__LIR_OUT_OF_FUEL) return 0;
+  return inst->v[vyre__lir_ops[inst->op].operands - 1];
 }
 
 /* Whether something that others see happens in [begin, end). */
 static bool has_effect(const ll *e, uint32_t begin, uint32_t end) {
   for (uint32_t at = begin; at < end; at++) {
-    const vyre__role *role = ll_role(e, at);
+    const vyre__inst_info *role = ll_role(e, at);
     uint8_t op = ll_inst(e, at)->op;
-    uint16_t effects = VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS;
-    if (!role->is_needed || role->keep == VYRE__KEEP_UNIFORM) continue;
-    if (vyre__low_ops[op].flags & effects || role->sets_done) return true;
-    if (op == VYRE__LOW_SET && e->vars[ll_inst(e, at)->aux].is_array)
+    uint16_t effects = VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS;
+    if (!role->is_needed || role->keep == VYRE__STORAGE_UNIFORM) continue;
+    if (vyre__lir_ops[op].flags & effects || role->sets_done) return true;
+    if (op == VYRE__LIR_SET && e->vars[ll_inst(e, at)->aux].is_array)
       return true;
-    if (role->keep == VYRE__KEEP_AGREED || role->keep >= VYRE__KEEP_STRIP) {
+    if (role->keep == VYRE__STORAGE_BROADCAST ||
+        role->keep >= VYRE__STORAGE_ARRAY) {
       return true;
     }
   }
@@ -206,10 +207,10 @@ static bool has_effect(const ll *e, uint32_t begin, uint32_t end) {
 
 /* About what it costs to do [begin, end): accesses are most of it. */
 static uint32_t weight(const ll *e, uint32_t begin, uint32_t end) {
-  uint16_t memory = VYRE__LOWF_READS | VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS;
+  uint16_t memory = VYRE__LIRF_READS | VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS;
   uint32_t all = end - begin;
   for (uint32_t at = begin; at < end; at++) {
-    if (vyre__low_ops[ll_inst(e, at)->op].flags & memory) all += 3;
+    if (vyre__lir_ops[ll_inst(e, at)->op].flags & memory) all += 3;
   }
   return all;
 }
@@ -217,7 +218,7 @@ static uint32_t weight(const ll *e, uint32_t begin, uint32_t end) {
 /* What an IF is hoped to be, if anything: an exit not taken, a block that is most
  * of what there is taken. */
 static bool has_hope(const ll *e, uint32_t at, uint32_t begin, uint32_t end) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   uint32_t close = vyre__end_of(&e->r, at);
   if (ll_role(e, at)->mate != close || inst->hints & VYRE__HINT_RARE) {
     return false;
@@ -229,9 +230,9 @@ static bool has_hope(const ll *e, uint32_t at, uint32_t begin, uint32_t end) {
 static void find_goals(ll *e, ll_row *row, uint32_t begin, uint32_t end) {
   bool acts = false;
   for (uint32_t at = begin; at < end; at++) {
-    const vyre__low_inst *inst = ll_inst(e, at);
+    const vyre__lir_inst *inst = ll_inst(e, at);
     if (!ll_role(e, at)->is_needed) continue;
-    if (inst->op != VYRE__LOW_IF) {
+    if (inst->op != VYRE__LIR_IF) {
       vyre__val check = check_of(inst);
       if (check) add_check(e, row, check, at);
       acts |= has_effect(e, at, at + 1);
@@ -258,17 +259,17 @@ static void find_goals(ll *e, ll_row *row, uint32_t begin, uint32_t end) {
 /* --- the end of the dispatch ---------------------------------------------------------*/
 
 static bool only_ends(const ll *e, uint32_t at) {
-  return ll_is_op(e, at, VYRE__LOW_IF) &&
-         ll_is_op(e, at + 1, VYRE__LOW_OUT_OF_FUEL) &&
+  return ll_is_op(e, at, VYRE__LIR_IF) &&
+         ll_is_op(e, at + 1, VYRE__LIR_OUT_OF_FUEL) &&
          ll_role(e, at)->mate == vyre__end_of(&e->r, at);
 }
 
 /* The end of the dispatch comes for all or for nobody: asked once. */
 static void plan_fuel(ll *e, ll_row *row) {
-  const vyre__piece *piece = &e->r.pieces[row->piece];
+  const vyre__subregion *piece = &e->r.pieces[row->piece];
   for (uint32_t at = piece->begin; at < piece->end; at++) {
     bool ends = only_ends(e, at);
-    if (!ends && vyre__low_ops[ll_inst(e, at)->op].flags & VYRE__LOWF_CONTROL) {
+    if (!ends && vyre__lir_ops[ll_inst(e, at)->op].flags & VYRE__LIRF_CONTROL) {
       return;
     }
     if (!ends) continue;
@@ -284,29 +285,29 @@ typedef enum told { TOLD_NOT, TOLD_NUMBER, TOLD } told;
 
 /* Whether @p v can be computed before anything of the workgroup has happened. */
 static told told_of(const ll *e, vyre__val v, unsigned depth) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   switch (inst->op) {
-    case VYRE__LOW_CONST:
-    case VYRE__LOW_LOCAL_ID: /* of a row: that of its first */
+    case VYRE__LIR_CONST:
+    case VYRE__LIR_LOCAL_ID: /* of a row: that of its first */
       return TOLD_NUMBER;
-    case VYRE__LOW_GROUP_ID:
-    case VYRE__LOW_GRID_SIZE:
-    case VYRE__LOW_LEN:
+    case VYRE__LIR_GROUP_ID:
+    case VYRE__LIR_GRID_SIZE:
+    case VYRE__LIR_LEN:
       return TOLD;
-    case VYRE__LOW_DIV_U:
-    case VYRE__LOW_REM_U:
+    case VYRE__LIR_DIV_U:
+    case VYRE__LIR_REM_U:
       if (!is_never_zero(e, inst->b)) return TOLD_NOT;
       break;
-    case VYRE__LOW_DIV_S:
-    case VYRE__LOW_REM_S:
-    case VYRE__LOW_F_TO_U:
-    case VYRE__LOW_F_TO_S:
+    case VYRE__LIR_DIV_S:
+    case VYRE__LIR_REM_S:
+    case VYRE__LIR_F_TO_U:
+    case VYRE__LIR_F_TO_S:
       return TOLD_NOT;
     default:
-      if (!(vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE)) return TOLD_NOT;
+      if (!(vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE)) return TOLD_NOT;
   }
   told all = TOLD_NUMBER;
-  for (unsigned i = 0; i < vyre__low_ops[inst->op].operands; i++) {
+  for (unsigned i = 0; i < vyre__lir_ops[inst->op].operands; i++) {
     told one =
         depth < MOST_DEPTH / 4 ? told_of(e, inst->v[i], depth + 1) : TOLD_NOT;
     if (one == TOLD_NOT) return one;
@@ -319,7 +320,7 @@ bool ll_row_is_told(ll *e, ll_row *row) {
   bool any = false;
   for (uint32_t i = 0; i < row->count; i++) {
     ll_atom *a = &row->atoms[i];
-    a->is_told = (a->is_same || !ll_is_op(e, a->v, VYRE__LOW_EQ)) &&
+    a->is_told = (a->is_same || !ll_is_op(e, a->v, VYRE__LIR_EQ)) &&
                  told_of(e, a->v, 0) == TOLD;
     any |= a->is_told;
   }
@@ -327,7 +328,7 @@ bool ll_row_is_told(ll *e, ll_row *row) {
 }
 
 vyre_code ll_plan_row(ll *e, uint32_t piece, ll_row **out) {
-  const vyre__piece *p = &e->r.pieces[piece];
+  const vyre__subregion *p = &e->r.pieces[piece];
   size_t count = (size_t)(e->r.end - e->r.begin) + 1;
   ll_row *row = vyre__arena_array(e->arena, 1, sizeof *row);
   uint8_t *ways = vyre__arena_array(e->arena, count, 1);
@@ -338,8 +339,8 @@ vyre_code ll_plan_row(ll *e, uint32_t piece, ll_row **out) {
   *row = (ll_row){.piece = piece, .ways = ways};
   row->effects_from = p->begin;
   while (row->effects_from < p->end &&
-         !ll_is_op(e, row->effects_from, VYRE__LOW_IF) &&
-         !ll_is_op(e, row->effects_from, VYRE__LOW_LOOP)) {
+         !ll_is_op(e, row->effects_from, VYRE__LIR_IF) &&
+         !ll_is_op(e, row->effects_from, VYRE__LIR_LOOP)) {
     row->effects_from++;
   }
   if (!p->tests_done) {

@@ -18,10 +18,10 @@ uint32_t ll_vector_count(const ll *e) {
 }
 
 ll_known ll_known_of(ll *e, vyre__val v) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   const ll_note *note = ll_note_of(e, v);
-  if (inst->op == VYRE__LOW_CONST) {
-    return vyre__low_const(inst) ? LL_TRUE : LL_FALSE;
+  if (inst->op == VYRE__LIR_CONST) {
+    return vyre__lir_const(inst) ? LL_TRUE : LL_FALSE;
   }
   if (!e->is_full || note->known_in != e->piece) return LL_UNKNOWN;
   if (!e->is_opposite || !note->known) return (ll_known)note->known;
@@ -86,7 +86,7 @@ static void remake(ll *e, uint32_t v) {
 
 /* What one vector of invocations does. */
 void ll_run_piece(ll *e, uint32_t index, ll_op mask) {
-  const vyre__piece *piece = &e->r.pieces[index];
+  const vyre__subregion *piece = &e->r.pieces[index];
   ll_scope region = {.kind = LL_SCOPE_REGION,
                      .end = ll_label(e),
                      .has_act = e->piece_acts[index]};
@@ -114,7 +114,7 @@ void ll_run_piece(ll *e, uint32_t index, ll_op mask) {
   e->stamp = 0;
 }
 
-static void run_pieces(ll *e, const vyre__part *run, ll_op mask) {
+static void run_pieces(ll *e, const vyre__region *run, ll_op mask) {
   for (uint32_t i = 0; i < run->piece_count; i++) {
     if (!e->r.pieces[run->piece + i].is_empty) {
       ll_run_piece(e, run->piece + i, mask);
@@ -208,7 +208,7 @@ static void make_ids(ll *e, ll_op base) {
   }
 }
 
-static void run_flat(ll *e, const vyre__part *run) {
+static void run_flat(ll *e, const vyre__region *run) {
   uint32_t full = e->r.invocations / e->width;
   uint32_t rest = e->r.invocations % e->width;
   if (full) {
@@ -226,16 +226,16 @@ static void run_flat(ll *e, const vyre__part *run) {
   }
 }
 
-void ll_hoist(ll *e, const vyre__part *run) {
+void ll_hoist(ll *e, const vyre__region *run) {
   for (uint32_t at = run->begin; at < run->end; at++) {
-    const vyre__role *role = ll_role(e, at);
-    if (role->keep == VYRE__KEEP_UNIFORM && role->is_needed) {
+    const vyre__inst_info *role = ll_role(e, at);
+    if (role->keep == VYRE__STORAGE_UNIFORM && role->is_needed) {
       ll_instruction(e, at);
     }
   }
 }
 
-static void run_part(ll *e, const vyre__part *run) {
+static void run_part(ll *e, const vyre__region *run) {
   ll_hoist(e, run);
   if (run->is_empty) return;
   if (e->has_rows) {
@@ -258,7 +258,7 @@ void ll_clear_done(ll *e) {
 static bool forget(ll *e, uint32_t begin, uint32_t end) {
   bool any = false;
   for (uint32_t at = begin; at < end; at++) {
-    if (ll_inst(e, at)->op != VYRE__LOW_SET) continue;
+    if (ll_inst(e, at)->op != VYRE__LIR_SET) continue;
     any |= e->vars[ll_inst(e, at)->aux].is_const;
     e->vars[ll_inst(e, at)->aux].is_const = false;
   }
@@ -316,7 +316,7 @@ static void take_back(ll *e, const trial *t) {
 
 /* A loop of the workgroup whose rounds are known now is written round by round:
  * places in shared memory are numbers then. Whether it was. */
-static bool unroll_part(ll *e, const vyre__part *part, ll_scope *scope) {
+static bool unroll_part(ll *e, const vyre__region *part, ll_scope *scope) {
   trial t;
   if (e->width == 1 || e->unrolls || !begin_trial(e, &t)) return false;
   uint32_t mark = ll_enter(e);
@@ -343,7 +343,7 @@ static bool unroll_part(ll *e, const vyre__part *part, ll_scope *scope) {
   return false;
 }
 
-static void loop_part(ll *e, const vyre__part *part) {
+static void loop_part(ll *e, const vyre__region *part) {
   ll_scope scope = {.up = e->group_scope,
                     .kind = LL_SCOPE_LOOP,
                     .at = part->begin,
@@ -355,7 +355,7 @@ static void loop_part(ll *e, const vyre__part *part) {
   e->group_scope = &scope;
   bool knows = false;
   for (uint32_t at = part->begin; at < part->end; at++) {
-    knows |= ll_inst(e, at)->op == VYRE__LOW_SET &&
+    knows |= ll_inst(e, at)->op == VYRE__LIR_SET &&
              e->vars[ll_inst(e, at)->aux].is_const;
   }
   if (knows && unroll_part(e, part, &scope)) {
@@ -384,7 +384,7 @@ static void loop_part(ll *e, const vyre__part *part) {
   if (scope.end_used) ll_place(e, scope.end);
 }
 
-static void if_part(ll *e, const vyre__part *part) {
+static void if_part(ll *e, const vyre__region *part) {
   uint32_t yes = ll_label(e), no = ll_label(e), end = ll_label(e);
   ll_op condition = ll_scalar(e, ll_inst(e, part->begin)->a);
   if (condition.kind == LL_CONST) {
@@ -408,14 +408,14 @@ static void if_part(ll *e, const vyre__part *part) {
   if (falls) ll_place(e, end);
 }
 
-static void jump_part(ll *e, const vyre__part *part) {
+static void jump_part(ll *e, const vyre__region *part) {
   ll_scope *loop = e->group_scope;
   switch (ll_inst(e, part->begin)->op) {
-    case VYRE__LOW_BREAK:
+    case VYRE__LIR_BREAK:
       loop->end_used = true;
       ll_br(e, loop->end);
       break;
-    case VYRE__LOW_CONTINUE:
+    case VYRE__LIR_CONTINUE:
       loop->step_used = true;
       ll_br(e, loop->step);
       break;
@@ -448,18 +448,18 @@ static void join_twins(ll *e, uint32_t part) {
 
 void ll_parts(ll *e, uint32_t first) {
   for (uint32_t i = first; i && e->is_open; i = e->r.parts[i].next) {
-    const vyre__part *part = &e->r.parts[i];
+    const vyre__region *part = &e->r.parts[i];
     switch (part->kind) {
-      case VYRE__PART_RUN:
+      case VYRE__REGION_PARALLEL:
         run_part(e, part);
         break;
-      case VYRE__PART_IF:
+      case VYRE__REGION_IF:
         if_part(e, part);
         break;
-      case VYRE__PART_LOOP:
+      case VYRE__REGION_LOOP:
         loop_part(e, part);
         break;
-      case VYRE__PART_JUMP:
+      case VYRE__REGION_JUMP:
         jump_part(e, part);
         break;
       default: /* a barrier: one thread does all of it in order */

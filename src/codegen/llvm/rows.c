@@ -48,34 +48,34 @@ static void run_vector(ll *e, uint32_t piece, const ll_op *first, ll_op at,
 }
 
 static bool is_local_x(const ll *e, vyre__val v) {
-  return ll_is_op(e, v, VYRE__LOW_LOCAL_ID) && ll_inst(e, v)->aux == 0;
+  return ll_is_op(e, v, VYRE__LIR_LOCAL_ID) && ll_inst(e, v)->aux == 0;
 }
 
 /* Whether there is one condition, which fails wherever it is not known to hold:
  * what it compares does not wrap. */
 static bool is_one_stretch(const ll *e, const ll_row *row) {
   if (row->count != 1) return false;
-  const vyre__low_inst *inst = ll_inst(e, row->atoms[0].v);
+  const vyre__lir_inst *inst = ll_inst(e, row->atoms[0].v);
   return row->atoms[0].is_same || is_local_x(e, inst->a) ||
          is_local_x(e, inst->b);
 }
 
 /* Places inside of loops are not known, even if those of vectors are. */
-static bool has_loop(const ll *e, const vyre__piece *piece) {
+static bool has_loop(const ll *e, const vyre__subregion *piece) {
   for (uint32_t at = piece->begin; at < piece->end; at++) {
-    if (ll_is_op(e, at, VYRE__LOW_LOOP)) return true;
+    if (ll_is_op(e, at, VYRE__LIR_LOOP)) return true;
   }
   return false;
 }
 
 /* Instructions of a vector, with those that find its place; atomics are written
  * lane by lane. */
-static uint64_t weight(const ll *e, const vyre__piece *piece) {
+static uint64_t weight(const ll *e, const vyre__subregion *piece) {
   enum { PLACE = 4 };
   uint64_t sum = piece->end - piece->begin + PLACE;
   for (uint32_t at = piece->begin; at < piece->end; at++) {
-    uint16_t flags = vyre__low_ops[ll_inst(e, at)->op].flags;
-    if (flags & VYRE__LOWF_ATOMICS) sum += e->width;
+    uint16_t flags = vyre__lir_ops[ll_inst(e, at)->op].flags;
+    if (flags & VYRE__LIRF_ATOMICS) sum += e->width;
   }
   return sum;
 }
@@ -84,7 +84,7 @@ static uint64_t weight(const ll *e, const vyre__piece *piece) {
  * so. */
 static bool run_known(ll *e, const ll_row *row, ll_op first, ll_stretch clip,
                       ll_stretch middle, ll_stretch exact) {
-  const vyre__piece *piece = &e->r.pieces[row->piece];
+  const vyre__subregion *piece = &e->r.pieces[row->piece];
   if (!ll_are_known(clip.from, clip.to) ||
       !ll_are_known(middle.from, middle.to) ||
       !ll_are_known(exact.from, exact.to)) {
@@ -236,7 +236,7 @@ static void run_stretches(ll *e, const ll_row *row, ll_op first,
 }
 
 static void settle_fuel(ll *e, const ll_row *row) {
-  const vyre__piece *piece = &e->r.pieces[row->piece];
+  const vyre__subregion *piece = &e->r.pieces[row->piece];
   for (uint32_t at = piece->begin; at < piece->end; at++) {
     if (!ll_note_of(e, at)->is_settled) continue;
     vyre__val condition = ll_inst(e, at)->a;

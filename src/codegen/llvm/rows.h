@@ -34,7 +34,7 @@ struct ll_row {
   uint32_t count;
 };
 
-static inline bool ll_is_op(const ll *e, uint32_t at, vyre__low_op op) {
+static inline bool ll_is_op(const ll *e, uint32_t at, vyre__lir_op op) {
   return ll_inst(e, at)->op == op;
 }
 

@@ -21,7 +21,7 @@ typedef struct guarded {
 } guarded;
 
 static guarded maps[MOST_BUFFERS];
-static vyre__low_binding bound[MOST_BUFFERS];
+static vyre__lir_binding bound[MOST_BUFFERS];
 
 static void *guarded_take(uint32_t i, size_t size) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -45,18 +45,18 @@ static void unbind(void) {
 /* The analyzer loses track of the array. */
 /* NOLINTBEGIN(clang-analyzer-unix.Malloc) */
 static void bind_guarded(const job *j) {
-  vyre__low_binding plain[MOST_BUFFERS] = {{0}};
+  vyre__lir_binding plain[MOST_BUFFERS] = {{0}};
   const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
   bind_all(j, plain);
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre_binding *b = &plan->bindings[i];
-    const vyre__low_binding *from = &plain[b->buffer_index];
+    const vyre__lir_binding *from = &plain[b->buffer_index];
     if (b->role == VYRE_ROLE_SHARED) continue;
     size_t size =
         (size_t)from->length * (b->element_size ? b->element_size : 1);
     void *to = guarded_take(b->buffer_index, size);
     if (size) memcpy(to, from->data, size);
-    bound[b->buffer_index] = (vyre__low_binding){to, from->length};
+    bound[b->buffer_index] = (vyre__lir_binding){to, from->length};
     free(from->data);
   }
 }
@@ -85,7 +85,7 @@ typedef struct size_case {
   uint32_t number, elements, grid[2];
 } size_case;
 
-static unsigned run_case(const vyre__low_kernel *k, const compiled *c,
+static unsigned run_case(const vyre__lir_kernel *k, const compiled *c,
                          vyre_program *program, vyre_device *device,
                          const size_case *s) {
   vyre_input inputs[MOST_BUFFERS];
@@ -131,7 +131,7 @@ static unsigned run_case(const vyre__low_kernel *k, const compiled *c,
     unbind();
   }
   job_finish(&j);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return failed;
 }
 
@@ -146,18 +146,18 @@ static void check_rows(const char *source, const size_case *sizes,
                              (vyre_allocator){0}, &module, NULL, &st),
            st);
   vyre_program *program = vyre_module_kernel(module, 0);
-  const vyre__low_kernel *k = NULL;
+  const vyre__lir_kernel *k = NULL;
   vyre__target target = cpu_target();
   CHECK_OK(vyre__lower(program, &target, (vyre__pass)(VYRE__PASS_COUNT - 1),
                        &arena, &k, NULL, &st),
            st);
-  compiled c = compile(k, VYRE__CODEGEN_FULL);
+  compiled c = compile(k, VYRE__JIT_FULL);
   unsigned failed = 0;
   for (size_t i = 0; i < count; i++) {
     failed += run_case(k, &c, program, device, &sizes[i]);
   }
   compiled_free(&c);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   vyre_module_release(module);
   vyre_device_release(device);
   CHECK_U64(failed, 0);

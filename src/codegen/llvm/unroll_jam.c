@@ -37,13 +37,13 @@ struct ll_jam {
   ll_op y;
 };
 
-static bool is_op(const ll *e, uint32_t at, vyre__low_op op) {
+static bool is_op(const ll *e, uint32_t at, vyre__lir_op op) {
   return ll_inst(e, at)->op == op;
 }
 
-static bool is_access(const vyre__low_inst *inst, uint16_t flags) {
-  return vyre__low_ops[inst->op].flags & flags &&
-         inst->op != VYRE__LOW_OUT_OF_FUEL;
+static bool is_access(const vyre__lir_inst *inst, uint16_t flags) {
+  return vyre__lir_ops[inst->op].flags & flags &&
+         inst->op != VYRE__LIR_OUT_OF_FUEL;
 }
 
 /* --- what rows have in common -------------------------------------------------------*/
@@ -57,7 +57,7 @@ typedef struct survey {
 
 static bool are_common(const ll *e, const survey *s, uint32_t at) {
   vyre__val operands[4];
-  uint32_t count = vyre__low_operands(ll_inst(e, at), operands);
+  uint32_t count = vyre__lir_operands(ll_inst(e, at), operands);
   for (uint32_t i = 0; i < count; i++) {
     if (!s->jam->is_common[operands[i] - e->r.begin]) return false;
   }
@@ -65,29 +65,31 @@ static bool are_common(const ll *e, const survey *s, uint32_t at) {
 }
 
 static bool is_common(const ll *e, const survey *s, uint32_t at) {
-  const vyre__low_inst *inst = ll_inst(e, at);
-  const vyre__role *role = ll_role(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
+  const vyre__inst_info *role = ll_role(e, at);
   const ll_note *note = ll_note_of(e, at);
-  if (inst->op == VYRE__LOW_LOCAL_ID) return inst->aux != 1;
-  if (role->is_leaf || role->piece == 0 || role->keep == VYRE__KEEP_UNIFORM) {
+  if (inst->op == VYRE__LIR_LOCAL_ID) return inst->aux != 1;
+  if (role->is_leaf || role->piece == 0 ||
+      role->keep == VYRE__STORAGE_UNIFORM) {
     return true;
   }
-  if (role->piece != s->jam->piece && role->keep != VYRE__KEEP_REMAKE) {
+  if (role->piece != s->jam->piece &&
+      role->keep != VYRE__STORAGE_REMATERIALIZE) {
     return false; /* kept, an element an invocation */
   }
-  if (role->keep >= VYRE__KEEP_STRIP) return false; /* and here it is made */
-  if (inst->op == VYRE__LOW_GET) {
+  if (role->keep >= VYRE__STORAGE_ARRAY) return false; /* and here it is made */
+  if (inst->op == VYRE__LIR_GET) {
     if (note->logic_a && note->is_straight) {
       return s->jam->is_common[note->logic_a - e->r.begin] &&
              s->jam->is_common[note->logic_b - e->r.begin];
     }
     return !s->var_differs[inst->aux];
   }
-  if (inst->op == VYRE__LOW_LOAD) {
+  if (inst->op == VYRE__LIR_LOAD) {
     return !s->is_written[inst->aux] && are_common(e, s, at);
   }
-  if (inst->op != VYRE__LOW_SET &&
-      !(vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE)) {
+  if (inst->op != VYRE__LIR_SET &&
+      !(vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE)) {
     return false;
   }
   return are_common(e, s, at);
@@ -95,10 +97,10 @@ static bool is_common(const ll *e, const survey *s, uint32_t at) {
 
 /* Nothing differs until it is found to. */
 static void find_common(const ll *e, survey *s) {
-  const vyre__piece *piece = &e->r.pieces[s->jam->piece];
+  const vyre__subregion *piece = &e->r.pieces[s->jam->piece];
   for (uint32_t at = piece->begin; at < piece->end; at++) {
-    const vyre__low_inst *inst = ll_inst(e, at);
-    if (is_access(inst, VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS)) {
+    const vyre__lir_inst *inst = ll_inst(e, at);
+    if (is_access(inst, VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS)) {
       s->is_written[inst->aux] = true;
     }
   }
@@ -112,13 +114,13 @@ static void find_common(const ll *e, survey *s) {
       if (!*known || is_common(e, s, at)) continue;
       *known = false;
       s->is_changed = true;
-      bool sets = is_op(e, at, VYRE__LOW_SET);
+      bool sets = is_op(e, at, VYRE__LIR_SET);
       if (sets) s->var_differs[ll_inst(e, at)->aux] = true;
     }
   } while (s->is_changed);
   /* Of a variable that differs, every SET is for its own row. */
   for (uint32_t at = piece->begin; at < piece->end; at++) {
-    if (is_op(e, at, VYRE__LOW_SET) && s->var_differs[ll_inst(e, at)->aux]) {
+    if (is_op(e, at, VYRE__LIR_SET) && s->var_differs[ll_inst(e, at)->aux]) {
       s->jam->is_common[at - e->r.begin] = false;
     }
   }
@@ -146,7 +148,7 @@ static bool if_stays(const ll *e, const survey *s, uint32_t at, uint32_t loops,
   if (note->is_settled) return true;
   if (!note->is_straight && known == LL_UNKNOWN) {
     bool same = s->jam->is_common[condition - e->r.begin] &&
-                ll_shape(e, condition).kind < VYRE__SHAPE_LINEAR;
+                ll_shape(e, condition).kind < VYRE__LANE_SHAPE_LINEAR;
     if (!same) return false;
   }
   if (known != LL_FALSE &&
@@ -158,14 +160,14 @@ static bool if_stays(const ll *e, const survey *s, uint32_t at, uint32_t loops,
 }
 
 static void look_at(const ll *e, const survey *s, uint32_t at, gain *g) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   bool common = s->jam->is_common[at - e->r.begin];
   if (!ll_role(e, at)->is_needed) return;
-  if (inst->op == VYRE__LOW_LOAD && common &&
-      ll_shape(e, at).kind == VYRE__SHAPE_VARYING) {
+  if (inst->op == VYRE__LIR_LOAD && common &&
+      ll_shape(e, at).kind == VYRE__LANE_SHAPE_VARYING) {
     g->shares = true;
   }
-  if (inst->op != VYRE__LOW_SET || common) return;
+  if (inst->op != VYRE__LIR_SET || common) return;
   if (e->vars[inst->aux].form != LL_VECTOR || g->is_sum[inst->aux]) return;
   g->is_sum[inst->aux] = true;
   g->sums++;
@@ -175,16 +177,16 @@ static void look_at(const ll *e, const survey *s, uint32_t at, gain *g) {
 static bool stays_together(const ll *e, const survey *s, uint32_t begin,
                            uint32_t end, uint32_t loops, gain *g) {
   for (uint32_t at = begin; at < end; at++) {
-    const vyre__low_inst *inst = ll_inst(e, at);
+    const vyre__lir_inst *inst = ll_inst(e, at);
     const ll_note *note = ll_note_of(e, at);
-    uint16_t flags = vyre__low_ops[inst->op].flags;
-    if (flags & (VYRE__LOWF_ATOMICS | VYRE__LOWF_BARRIER)) return false;
-    if (flags & VYRE__LOWF_JUMPS && ll_role(e, at)->sets_done) return false;
+    uint16_t flags = vyre__lir_ops[inst->op].flags;
+    if (flags & (VYRE__LIRF_ATOMICS | VYRE__LIRF_BARRIER)) return false;
+    if (flags & VYRE__LIRF_JUMPS && ll_role(e, at)->sets_done) return false;
     if (loops) look_at(e, s, at, g);
-    if (inst->op == VYRE__LOW_IF) {
+    if (inst->op == VYRE__LIR_IF) {
       if (!if_stays(e, s, at, loops, g)) return false;
       at = vyre__end_of(&e->r, at);
-    } else if (inst->op == VYRE__LOW_LOOP) {
+    } else if (inst->op == VYRE__LIR_LOOP) {
       uint32_t close = vyre__end_of(&e->r, at), step = ll_role(e, at)->mate;
       if (note->parts || note->continues || note->drops) return false;
       if (!stays_together(e, s, at + 1, step, loops + 1, g)) return false;
@@ -197,7 +199,7 @@ static bool stays_together(const ll *e, const survey *s, uint32_t begin,
 
 /* How many rows: their sums, what they share and one more fit into registers. */
 static uint32_t choose_rows(const ll *e, const survey *s, const gain *g) {
-  const vyre__piece *piece = &e->r.pieces[s->jam->piece];
+  const vyre__subregion *piece = &e->r.pieces[s->jam->piece];
   uint32_t lanes = e->options->lanes ? e->options->lanes : 8;
   uint32_t registers = lanes == 16 ? 28 : 13;
   uint32_t each = e->width > lanes ? e->width / lanes : 1;
@@ -217,11 +219,11 @@ static vyre_code no_memory(const ll *e, size_t count) {
 vyre_code ll_plan_jam(ll *e, uint32_t piece, ll_jam **out) {
   size_t count = (size_t)(e->r.end - e->r.begin) + 1;
   size_t vars = e->kernel->var_count, buffers = e->kernel->buffer_count;
-  const vyre__piece *p = &e->r.pieces[piece];
+  const vyre__subregion *p = &e->r.pieces[piece];
   *out = NULL;
   bool has_loop = false;
   for (uint32_t at = p->begin; at < p->end; at++) {
-    has_loop |= is_op(e, at, VYRE__LOW_LOOP);
+    has_loop |= is_op(e, at, VYRE__LIR_LOOP);
   }
   if (!has_loop || e->width == 1 || p->tests_done || p->is_empty ||
       e->kernel->workgroup[1] % 2) {
@@ -267,10 +269,10 @@ static void enter_row(ll *e, uint32_t i) {
 
 /* Arrays are of the workgroup, whichever row is first to ask for them. */
 static void place_arrays(ll *e) {
-  const vyre__piece *piece = &e->r.pieces[e->jam->piece];
+  const vyre__subregion *piece = &e->r.pieces[e->jam->piece];
   for (uint32_t at = piece->begin; at < piece->end; at++) {
-    const vyre__low_inst *inst = ll_inst(e, at);
-    if (inst->op != VYRE__LOW_GET && inst->op != VYRE__LOW_SET) continue;
+    const vyre__lir_inst *inst = ll_inst(e, at);
+    if (inst->op != VYRE__LIR_GET && inst->op != VYRE__LIR_SET) continue;
     if (!ll_role(e, at)->is_needed) continue;
     if (e->vars[inst->aux].is_array) ll_place_var(e, inst->aux);
   }
@@ -300,7 +302,7 @@ void ll_begin_jam(ll *e) {
     if (vars) memcpy(state->vars, e->vars, vars * sizeof *e->vars);
     for (uint32_t k = 0; k < vars; k++) {
       bool is_own =
-          !e->vars[k].is_array && e->r.var_keep[k] != VYRE__KEEP_UNIFORM;
+          !e->vars[k].is_array && e->r.var_keep[k] != VYRE__STORAGE_UNIFORM;
       if (is_own) state->vars[k].at = state->vars[k].shadow = (ll_op){0};
     }
   }

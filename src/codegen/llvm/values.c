@@ -38,19 +38,19 @@ void ll_give(ll *e, vyre__val v, uint8_t form, ll_op op) {
 /* --- where values come from --------------------------------------------------------*/
 
 static bool is_leaf(uint8_t op) {
-  return op == VYRE__LOW_CONST ||
-         (op >= VYRE__LOW_LOCAL_ID && op <= VYRE__LOW_FUEL);
+  return op == VYRE__LIR_CONST ||
+         (op >= VYRE__LIR_LOCAL_ID && op <= VYRE__LIR_FUEL);
 }
 
 static void give_leaf(ll *e, vyre__val v) {
-  const vyre__low_inst *inst = ll_inst(e, v);
+  const vyre__lir_inst *inst = ll_inst(e, v);
   unsigned type = ll_type_of(e, v);
   ll_op op;
   switch (inst->op) {
-    case VYRE__LOW_CONST:
-      ll_give(e, v, LL_SCALAR, ll_const(vyre__low_const(inst)));
+    case VYRE__LIR_CONST:
+      ll_give(e, v, LL_SCALAR, ll_const(vyre__lir_const(inst)));
       return;
-    case VYRE__LOW_LOCAL_ID:
+    case VYRE__LIR_LOCAL_ID:
       if (e->kernel->workgroup[inst->aux] == 1) {
         ll_give(e, v, LL_SCALAR, ll_const(0));
         return;
@@ -58,20 +58,20 @@ static void give_leaf(ll *e, vyre__val v) {
       ll_give(e, v, e->local_form[inst->aux], e->local[inst->aux]);
       e->reps[v - e->r.begin].stride = 1;
       return;
-    case VYRE__LOW_GROUP_ID:
+    case VYRE__LIR_GROUP_ID:
       op = e->group[inst->aux];
       break;
-    case VYRE__LOW_GRID_SIZE:
+    case VYRE__LIR_GRID_SIZE:
       op = ll_name("g", inst->aux);
       break;
-    case VYRE__LOW_LEN:
+    case VYRE__LIR_LEN:
       if (e->kernel->buffers[inst->aux].kind == VYRE_MEMORY_SHARED) {
         op = ll_const(e->kernel->buffers[inst->aux].count);
       } else {
         op = ll_name("n", inst->aux);
       }
       break;
-    case VYRE__LOW_LOOP_VALUE:
+    case VYRE__LIR_LOOP_VALUE:
       op = ll_def(e, "getelementptr i64, ptr %%lv, i64 %u", inst->aux);
       op = ll_def(e, "load i64, ptr %v", LL_PTR, op);
       if (inst->c) op = ll_def(e, "lshr i64 %v, 32", LL_I64, op);
@@ -92,9 +92,9 @@ ll_op ll_element(ll *e, ll_op array, unsigned type) {
 static uint8_t form_of(const ll *e, vyre__val v) {
   if (e->width == 1 || e->piece == 0) return LL_SCALAR;
   switch (ll_shape(e, v).kind) {
-    case VYRE__SHAPE_LINEAR:
+    case VYRE__LANE_SHAPE_LINEAR:
       return LL_LINEAR;
-    case VYRE__SHAPE_VARYING:
+    case VYRE__LANE_SHAPE_VARYING:
       return LL_VECTOR;
     default:
       return LL_SCALAR;
@@ -112,7 +112,7 @@ static void give_kept(ll *e, vyre__val v) {
   unsigned type = ll_type_of(e, v), kept = ll_kept_type(type);
   uint8_t form = form_of(e, v);
   ll_op at;
-  if (ll_role(e, v)->keep == VYRE__KEEP_AGREED) {
+  if (ll_role(e, v)->keep == VYRE__STORAGE_BROADCAST) {
     form = LL_SCALAR;
     at = kept_place(e, v, kept, 1);
   } else {
@@ -126,10 +126,10 @@ static void give_kept(ll *e, vyre__val v) {
 
 void ll_keep(ll *e, vyre__val v) {
   uint8_t keep = ll_role(e, v)->keep;
-  if (keep != VYRE__KEEP_AGREED && keep < VYRE__KEEP_STRIP) return;
+  if (keep != VYRE__STORAGE_BROADCAST && keep < VYRE__STORAGE_ARRAY) return;
   unsigned type = ll_type_of(e, v), kept = ll_kept_type(type);
   ll_op op, at;
-  if (keep == VYRE__KEEP_AGREED) {
+  if (keep == VYRE__STORAGE_BROADCAST) {
     op = ll_scalar(e, v);
     at = kept_place(e, v, kept, 1);
   } else {
@@ -193,9 +193,9 @@ static ll_op any_lane(ll *e, unsigned type, ll_op vector, uint64_t stride) {
 ll_op ll_scalar(ll *e, vyre__val v) {
   ll_rep *rep = ll_value(e, v);
   if (rep->form != LL_VECTOR) return rep->s;
-  vyre__shape shape = ll_shape(e, v);
+  vyre__lane_shape shape = ll_shape(e, v);
   return any_lane(e, ll_type_of(e, v), rep->v,
-                  shape.kind == VYRE__SHAPE_LINEAR ? shape.stride : 0);
+                  shape.kind == VYRE__LANE_SHAPE_LINEAR ? shape.stride : 0);
 }
 
 ll_op ll_vector(ll *e, vyre__val v) {
@@ -250,7 +250,7 @@ void ll_place_var(ll *e, uint32_t var) {
 }
 
 static bool is_uniform_var(const ll *e, uint32_t var) {
-  return e->r.var_keep[var] == VYRE__KEEP_UNIFORM;
+  return e->r.var_keep[var] == VYRE__STORAGE_UNIFORM;
 }
 
 void ll_get(ll *e, vyre__val v) {
@@ -279,7 +279,7 @@ void ll_get(ll *e, vyre__val v) {
 }
 
 static void set_vector(ll *e, uint32_t at) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned type = ll_type_of(e, inst->a) | LL_VEC;
   unsigned stored = var_type(e, inst->aux, true);
   ll_op op = ll_vector(e, inst->a);
@@ -302,7 +302,7 @@ static void set_vector(ll *e, uint32_t at) {
 }
 
 static void set_scalar(ll *e, uint32_t at, bool is_shadow) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned type = ll_type_of(e, inst->a);
   unsigned stored = var_type(e, inst->aux, false);
   ll_op op = ll_scalar(e, inst->a);
@@ -316,13 +316,14 @@ static void set_scalar(ll *e, uint32_t at, bool is_shadow) {
 }
 
 void ll_set(ll *e, uint32_t at) {
-  const vyre__low_inst *inst = ll_inst(e, at);
+  const vyre__lir_inst *inst = ll_inst(e, at);
   const ll_var *own = &e->vars[inst->aux];
   if (is_uniform_var(e, inst->aux) || own->form != LL_VECTOR) {
     set_scalar(e, at, false);
     return;
   }
-  if (own->has_shadow && ll_shape(e, inst->a).kind != VYRE__SHAPE_VARYING) {
+  if (own->has_shadow &&
+      ll_shape(e, inst->a).kind != VYRE__LANE_SHAPE_VARYING) {
     set_scalar(e, at, true);
   }
   set_vector(e, at);

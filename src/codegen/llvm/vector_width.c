@@ -40,7 +40,7 @@ enum {
 };
 
 typedef struct survey {
-  const vyre__low_kernel *kernel;
+  const vyre__lir_kernel *kernel;
   bool has_loop, has_barrier;
   bool has_loop_atomic;
   bool
@@ -62,26 +62,26 @@ typedef struct inner_loop {
   bool is_plain; /* counted, straight, without stores */
 } inner_loop;
 
-static bool is_set_in(const vyre__low_kernel *k, inner_loop l, uint32_t var) {
+static bool is_set_in(const vyre__lir_kernel *k, inner_loop l, uint32_t var) {
   for (uint32_t at = l.begin; at < l.end; at++) {
-    if (k->code[at].op == VYRE__LOW_SET && k->code[at].aux == var) return true;
+    if (k->code[at].op == VYRE__LIR_SET && k->code[at].aux == var) return true;
   }
   return false;
 }
 
 /* Whether @p v has no variable of the loop in it but @p var and the counter. */
-static bool is_alone(const vyre__low_kernel *k, inner_loop l, vyre__val v,
+static bool is_alone(const vyre__lir_kernel *k, inner_loop l, vyre__val v,
                      uint32_t var, unsigned depth) {
-  const vyre__low_inst *inst = &k->code[v];
-  if (v < l.begin || inst->op == VYRE__LOW_CONST) return true;
+  const vyre__lir_inst *inst = &k->code[v];
+  if (v < l.begin || inst->op == VYRE__LIR_CONST) return true;
   if (depth > MOST_DEPTH) return false;
-  if (inst->op == VYRE__LOW_GET) {
+  if (inst->op == VYRE__LIR_GET) {
     return inst->aux == var ||
            inst->aux == k->loops[k->code[l.begin].aux].var ||
            !is_set_in(k, l, inst->aux);
   }
   vyre__val operands[4];
-  uint32_t count = vyre__low_operands(inst, operands);
+  uint32_t count = vyre__lir_operands(inst, operands);
   for (uint32_t i = 0; i < count; i++) {
     if (!is_alone(k, l, operands[i], var, depth + 1)) return false;
   }
@@ -89,10 +89,10 @@ static bool is_alone(const vyre__low_kernel *k, inner_loop l, vyre__val v,
 }
 
 static void find_sums(survey *s, inner_loop l) {
-  const vyre__low_kernel *k = s->kernel;
+  const vyre__lir_kernel *k = s->kernel;
   for (uint32_t at = l.begin; at < l.end; at++) {
-    const vyre__low_inst *inst = &k->code[at];
-    if (inst->op != VYRE__LOW_SET || inst->aux >= MOST_VARS) continue;
+    const vyre__lir_inst *inst = &k->code[at];
+    if (inst->op != VYRE__LIR_SET || inst->aux >= MOST_VARS) continue;
     if (l.is_plain && is_alone(k, l, inst->a, inst->aux, 0)) {
       s->is_sum[inst->aux] = true;
     } else {
@@ -104,55 +104,55 @@ static void find_sums(survey *s, inner_loop l) {
 /* --- atomics ------------------------------------------------------------------------*/
 
 /* The loop that stands nearest around @p at; 0: none. */
-static uint32_t nearest_loop(const vyre__low_kernel *kernel, uint32_t begin,
+static uint32_t nearest_loop(const vyre__lir_kernel *kernel, uint32_t begin,
                              uint32_t at) {
   uint32_t depth = 0;
   while (at-- > begin) {
     uint8_t op = kernel->code[at].op;
-    if (op == VYRE__LOW_END) depth++;
-    if (op != VYRE__LOW_LOOP && op != VYRE__LOW_IF) continue;
-    if (depth == 0 && op == VYRE__LOW_LOOP) return at;
+    if (op == VYRE__LIR_END) depth++;
+    if (op != VYRE__LIR_LOOP && op != VYRE__LIR_IF) continue;
+    if (depth == 0 && op == VYRE__LIR_LOOP) return at;
     if (depth) depth--;
   }
   return 0;
 }
 
 /* Whether @p v is made of something that was loaded after @p begin. */
-static bool is_loaded(const vyre__low_kernel *kernel, vyre__val v,
+static bool is_loaded(const vyre__lir_kernel *kernel, vyre__val v,
                       uint32_t begin, unsigned depth) {
-  const vyre__low_inst *inst = &kernel->code[v];
+  const vyre__lir_inst *inst = &kernel->code[v];
   if (v <= begin || depth == MOST_BEHIND) return false;
-  if (inst->op == VYRE__LOW_LOAD) return true;
-  if (!(vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE)) return false;
-  for (unsigned i = 0; i < vyre__low_ops[inst->op].operands; i++) {
+  if (inst->op == VYRE__LIR_LOAD) return true;
+  if (!(vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE)) return false;
+  for (unsigned i = 0; i < vyre__lir_ops[inst->op].operands; i++) {
     if (is_loaded(kernel, inst->v[i], begin, depth + 1)) return true;
   }
   return false;
 }
 
-static bool is_asked_for(const vyre__low_kernel *kernel, uint32_t at,
+static bool is_asked_for(const vyre__lir_kernel *kernel, uint32_t at,
                          uint32_t end) {
   for (uint32_t i = at + 1; i < end; i++) {
-    const vyre__low_inst *inst = &kernel->code[i];
-    for (unsigned k = 0; k < vyre__low_ops[inst->op].operands; k++) {
+    const vyre__lir_inst *inst = &kernel->code[i];
+    for (unsigned k = 0; k < vyre__lir_ops[inst->op].operands; k++) {
       if (inst->v[k] == at) return true;
     }
   }
   return false;
 }
 
-static void look_at_atomic(const vyre__low_kernel *kernel,
-                           vyre__low_phase phase, uint32_t at, survey *s) {
-  const vyre__low_inst *inst = &kernel->code[at];
+static void look_at_atomic(const vyre__lir_kernel *kernel,
+                           vyre__lir_phase phase, uint32_t at, survey *s) {
+  const vyre__lir_inst *inst = &kernel->code[at];
   uint32_t loop = nearest_loop(kernel, phase.begin, at);
   if (!loop) return;
   s->has_loop_atomic = true;
   s->runs_along |= ll_runs_along(kernel, loop);
-  s->tries_again |= inst->op == VYRE__LOW_ATOMIC_CAS &&
+  s->tries_again |= inst->op == VYRE__LIR_ATOMIC_CAS &&
                     !kernel->loops[kernel->code[loop].aux].is_counted;
-  s->asks_one |= inst->op == VYRE__LOW_ATOMIC_ADD &&
+  s->asks_one |= inst->op == VYRE__LIR_ATOMIC_ADD &&
                  kernel->buffers[inst->aux].kind != VYRE_MEMORY_SHARED &&
-                 kernel->code[inst->a].op == VYRE__LOW_CONST &&
+                 kernel->code[inst->a].op == VYRE__LIR_CONST &&
                  is_asked_for(kernel, at, phase.end);
   s->is_scattered |= kernel->buffers[inst->aux].kind != VYRE_MEMORY_SHARED &&
                      is_loaded(kernel, inst->a, loop, 0) &&
@@ -161,26 +161,26 @@ static void look_at_atomic(const vyre__low_kernel *kernel,
 
 /* --- all ----------------------------------------------------------------------------*/
 
-static void look_at(vyre__low_phase phase, survey *s) {
-  const vyre__low_kernel *k = s->kernel;
+static void look_at(vyre__lir_phase phase, survey *s) {
+  const vyre__lir_kernel *k = s->kernel;
   uint32_t depth = 0, ifs = 0, inner_depth = 0;
   inner_loop inner = {0};
   for (uint32_t at = phase.begin; at < phase.end; at++) {
-    const vyre__low_inst *inst = &k->code[at];
-    uint16_t flags = vyre__low_ops[inst->op].flags;
-    if (inst->op == VYRE__LOW_LOOP) {
+    const vyre__lir_inst *inst = &k->code[at];
+    uint16_t flags = vyre__lir_ops[inst->op].flags;
+    if (inst->op == VYRE__LIR_LOOP) {
       s->has_loop = true;
       inner = (inner_loop){at, 0, k->loops[inst->aux].is_counted};
       inner_depth = depth + 1;
       ifs = 0;
     }
-    bool opens = inst->op == VYRE__LOW_LOOP || inst->op == VYRE__LOW_IF;
-    if (inst->op == VYRE__LOW_IF && ifs++) inner.is_plain = false;
-    if (flags & (VYRE__LOWF_WRITES | VYRE__LOWF_ATOMICS | VYRE__LOWF_BARRIER)) {
+    bool opens = inst->op == VYRE__LIR_LOOP || inst->op == VYRE__LIR_IF;
+    if (inst->op == VYRE__LIR_IF && ifs++) inner.is_plain = false;
+    if (flags & (VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS | VYRE__LIRF_BARRIER)) {
       inner.is_plain = false;
     }
     if (opens) depth++;
-    if (inst->op == VYRE__LOW_END) {
+    if (inst->op == VYRE__LIR_END) {
       if (depth == inner_depth) {
         inner.end = at;
         find_sums(s, inner);
@@ -188,28 +188,28 @@ static void look_at(vyre__low_phase phase, survey *s) {
       }
       depth--;
     }
-    if (inst->op == VYRE__LOW_BARRIER) s->has_barrier = true;
-    if (flags & VYRE__LOWF_ATOMICS) look_at_atomic(k, phase, at, s);
+    if (inst->op == VYRE__LIR_BARRIER) s->has_barrier = true;
+    if (flags & VYRE__LIRF_ATOMICS) look_at_atomic(k, phase, at, s);
   }
 }
 
 /* Places in memory that are loaded from, but for uniforms. */
-static uint32_t count_loads(const vyre__low_kernel *k) {
+static uint32_t count_loads(const vyre__lir_kernel *k) {
   uint32_t count = 0;
   for (uint32_t at = 1; at < k->count; at++) {
-    const vyre__low_inst *inst = &k->code[at];
-    count += inst->op == VYRE__LOW_LOAD &&
+    const vyre__lir_inst *inst = &k->code[at];
+    count += inst->op == VYRE__LIR_LOAD &&
              k->buffers[inst->aux].kind != VYRE_MEMORY_UNIFORM;
   }
   return count;
 }
 
 /* Whether something is read that the kernel writes. */
-static bool reads_own(const vyre__low_kernel *k) {
+static bool reads_own(const vyre__lir_kernel *k) {
   for (uint32_t at = 1; at < k->count; at++) {
-    const vyre__low_inst *inst = &k->code[at];
-    if (vyre__low_ops[inst->op].flags & VYRE__LOWF_ATOMICS) return true;
-    if (inst->op == VYRE__LOW_LOAD && k->buffers[inst->aux].is_written) {
+    const vyre__lir_inst *inst = &k->code[at];
+    if (vyre__lir_ops[inst->op].flags & VYRE__LIRF_ATOMICS) return true;
+    if (inst->op == VYRE__LIR_LOAD && k->buffers[inst->aux].is_written) {
       return true;
     }
   }
@@ -220,36 +220,36 @@ static bool reads_own(const vyre__low_kernel *k) {
 
 /* By how much @p inst divides, or what it takes a remainder of; 0: neither, or no
  * power of two. */
-static uint64_t divisor_of(const vyre__low_kernel *k,
-                           const vyre__low_inst *inst) {
-  const bool shifts = inst->op == VYRE__LOW_SHR_U,
-             masks = inst->op == VYRE__LOW_AND;
+static uint64_t divisor_of(const vyre__lir_kernel *k,
+                           const vyre__lir_inst *inst) {
+  const bool shifts = inst->op == VYRE__LIR_SHR_U,
+             masks = inst->op == VYRE__LIR_AND;
   const bool divides =
-      inst->op == VYRE__LOW_DIV_U || inst->op == VYRE__LOW_REM_U;
+      inst->op == VYRE__LIR_DIV_U || inst->op == VYRE__LIR_REM_U;
   if (!shifts && !masks && !divides) return 0;
-  const vyre__low_inst *by = &k->code[inst->b];
-  if (by->op != VYRE__LOW_CONST) return 0;
-  uint64_t bits = vyre__low_const(by);
+  const vyre__lir_inst *by = &k->code[inst->b];
+  if (by->op != VYRE__LIR_CONST) return 0;
+  uint64_t bits = vyre__lir_const(by);
   if (shifts) return bits < 32 ? UINT64_C(1) << bits : 0;
   if (masks) bits++;
   return bits & (bits - 1) ? 0 : bits;
 }
 
 /* Whether @p v counts with x of the invocation. */
-static bool has_x(const vyre__low_kernel *k, vyre__val v, unsigned depth) {
-  const vyre__low_inst *inst = &k->code[v];
-  if (inst->op == VYRE__LOW_LOCAL_ID) return inst->aux == 0;
-  if (depth == MOST_BEHIND || inst->op == VYRE__LOW_CONST) return false;
-  if (!(vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE)) return false;
-  for (unsigned i = 0; i < vyre__low_ops[inst->op].operands; i++) {
+static bool has_x(const vyre__lir_kernel *k, vyre__val v, unsigned depth) {
+  const vyre__lir_inst *inst = &k->code[v];
+  if (inst->op == VYRE__LIR_LOCAL_ID) return inst->aux == 0;
+  if (depth == MOST_BEHIND || inst->op == VYRE__LIR_CONST) return false;
+  if (!(vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE)) return false;
+  for (unsigned i = 0; i < vyre__lir_ops[inst->op].operands; i++) {
     if (has_x(k, inst->v[i], depth + 1)) return true;
   }
   return false;
 }
 
 /* The shortest row of at least @p lanes that ids are taken apart to. */
-static uint32_t shortest_row(const vyre__low_kernel *k, uint32_t lanes) {
-  uint32_t row = VYRE__SPMD_MOST_WIDTH;
+static uint32_t shortest_row(const vyre__lir_kernel *k, uint32_t lanes) {
+  uint32_t row = VYRE__SPMD_MAX_WIDTH;
   for (uint32_t at = 1; at < k->count; at++) {
     uint64_t by = divisor_of(k, &k->code[at]);
     if (by < lanes || by >= row || !has_x(k, k->code[at].a, 0)) continue;
@@ -261,7 +261,7 @@ static uint32_t shortest_row(const vyre__low_kernel *k, uint32_t lanes) {
 /* --- the choice -----------------------------------------------------------------------*/
 
 static void count_variables(survey *s) {
-  const vyre__low_kernel *kernel = s->kernel;
+  const vyre__lir_kernel *kernel = s->kernel;
   for (uint32_t i = 0; i < kernel->var_count; i++) {
     bool counts = kernel->vars[i].type == VYRE_TYPE_BOOL;
     for (uint32_t k = 0; k < kernel->loop_count && !counts; k++) {
@@ -272,7 +272,7 @@ static void count_variables(survey *s) {
   }
 }
 
-uint32_t ll_choose_width(const vyre__low_kernel *kernel, uint32_t lanes) {
+uint32_t ll_choose_width(const vyre__lir_kernel *kernel, uint32_t lanes) {
   const uint32_t *size = kernel->workgroup;
   survey s = {.kernel = kernel};
   for (uint32_t i = 0; i < kernel->phase_count; i++) {

@@ -34,13 +34,13 @@ static uint32_t field_word(spv_emitter *e, vyre__spirv_value value,
 }
 
 static uint32_t length_of(spv_emitter *e, uint32_t buffer) {
-  const vyre__low_buffer *b = &e->k->buffers[buffer];
+  const vyre__lir_buffer *b = &e->k->buffers[buffer];
   const spv_place *p = &e->places[buffer];
   if (!spv_is_bound(b)) return spv_u32(e, b->count);
   return spv_block_word(e, p->is_length_pushed, p->length_at);
 }
 
-static uint32_t loop_value(spv_emitter *e, const vyre__low_inst *inst) {
+static uint32_t loop_value(spv_emitter *e, const vyre__lir_inst *inst) {
   uint32_t low = field_word(e, VYRE__SPIRV_LOOP_VALUE, inst->aux, inst->c);
   if (inst->type != VYRE_TYPE_U64) return low;
   uint32_t u64 = spv_uint(e, 64);
@@ -53,39 +53,39 @@ static uint32_t loop_value(spv_emitter *e, const vyre__low_inst *inst) {
 
 /* Where its value is kept that is made at the begin of the function; NULL: it is
  * none of those. */
-static uint32_t *given_place(spv_emitter *e, const vyre__low_inst *inst) {
-  switch ((vyre__low_op)inst->op) {
-    case VYRE__LOW_LOCAL_ID:
+static uint32_t *given_place(spv_emitter *e, const vyre__lir_inst *inst) {
+  switch ((vyre__lir_op)inst->op) {
+    case VYRE__LIR_LOCAL_ID:
       return &e->local[inst->aux];
-    case VYRE__LOW_GROUP_ID:
+    case VYRE__LIR_GROUP_ID:
       return &e->group[inst->aux];
-    case VYRE__LOW_GRID_SIZE:
+    case VYRE__LIR_GRID_SIZE:
       return &e->grid[inst->aux];
-    case VYRE__LOW_LEN:
+    case VYRE__LIR_LEN:
       return &e->lengths[inst->aux];
-    case VYRE__LOW_LOOP_VALUE:
+    case VYRE__LIR_LOOP_VALUE:
       return &e->loop_values[2 * inst->aux + inst->c];
-    case VYRE__LOW_FUEL:
+    case VYRE__LIR_FUEL:
       return &e->fuel;
     default:
       return NULL;
   }
 }
 
-static uint32_t make_given(spv_emitter *e, const vyre__low_inst *inst) {
+static uint32_t make_given(spv_emitter *e, const vyre__lir_inst *inst) {
   uint32_t axis = inst->aux;
-  switch ((vyre__low_op)inst->op) {
-    case VYRE__LOW_LOCAL_ID:
+  switch ((vyre__lir_op)inst->op) {
+    case VYRE__LIR_LOCAL_ID:
       return component(e, e->local_id, axis);
-    case VYRE__LOW_GROUP_ID:
+    case VYRE__LIR_GROUP_ID:
       return SPV_DO(e, SPV_OpIAdd, spv_uint(e, 32),
                     component(e, e->workgroup_id, axis),
                     field_word(e, VYRE__SPIRV_BASE, 0, axis));
-    case VYRE__LOW_GRID_SIZE:
+    case VYRE__LIR_GRID_SIZE:
       return field_word(e, VYRE__SPIRV_GRID, 0, axis);
-    case VYRE__LOW_LEN:
+    case VYRE__LIR_LEN:
       return length_of(e, inst->aux);
-    case VYRE__LOW_LOOP_VALUE:
+    case VYRE__LIR_LOOP_VALUE:
       return loop_value(e, inst);
     default:
       return field_word(e, VYRE__SPIRV_FUEL, 0, 0);
@@ -94,19 +94,19 @@ static uint32_t make_given(spv_emitter *e, const vyre__low_inst *inst) {
 
 /* A uniform at an index that is a number, and inside. All loads of it give the same,
  * and devices that load again what stands in a loop would do so in every round. */
-static bool is_known(const spv_emitter *e, const vyre__low_inst *inst) {
-  if (inst->op != VYRE__LOW_LOAD) return false;
-  const vyre__low_buffer *b = &e->k->buffers[inst->aux];
+static bool is_known(const spv_emitter *e, const vyre__lir_inst *inst) {
+  if (inst->op != VYRE__LIR_LOAD) return false;
+  const vyre__lir_buffer *b = &e->k->buffers[inst->aux];
   return b->kind == VYRE_MEMORY_UNIFORM && !b->is_written &&
-         !inst->v[vyre__low_ops[VYRE__LOW_LOAD].operands - 1u] &&
-         e->k->code[inst->a].op == VYRE__LOW_CONST &&
-         vyre__low_const(&e->k->code[inst->a]) < spv_elements(b);
+         !inst->v[vyre__lir_ops[VYRE__LIR_LOAD].operands - 1u] &&
+         e->k->code[inst->a].op == VYRE__LIR_CONST &&
+         vyre__lir_const(&e->k->code[inst->a]) < spv_elements(b);
 }
 
 static const spv_known *find_known(const spv_emitter *e,
-                                   const vyre__low_inst *inst) {
+                                   const vyre__lir_inst *inst) {
   if (!is_known(e, inst)) return NULL;
-  uint64_t index = vyre__low_const(&e->k->code[inst->a]);
+  uint64_t index = vyre__lir_const(&e->k->code[inst->a]);
   for (size_t i = 0; i < e->known_count; i++) {
     const spv_known *known = &e->known[i];
     if (known->buffer == inst->aux && known->index == index) return known;
@@ -128,40 +128,40 @@ static spv_open *push_open(spv_emitter *e, const spv_open *open) {
 
 /* All IFs between a BREAK and its loop lead there. */
 static void mark_break(spv_emitter *e) {
-  for (size_t i = e->open_count; i-- > 0 && e->open[i].op != VYRE__LOW_LOOP;) {
+  for (size_t i = e->open_count; i-- > 0 && e->open[i].op != VYRE__LIR_LOOP;) {
     e->ids[e->open[i].header] |=
-        e->open[i].op == VYRE__LOW_IF ? SPV_IF_BREAKS : SPV_ELSE_BREAKS;
+        e->open[i].op == VYRE__LIR_IF ? SPV_IF_BREAKS : SPV_ELSE_BREAKS;
   }
 }
 
 /* Which IFs have an ELSE, and lead to a BREAK: ids of IF hold it. */
-static void find_elses(spv_emitter *e, vyre__low_phase range) {
+static void find_elses(spv_emitter *e, vyre__lir_phase range) {
   e->open_count = 0;
   for (uint32_t at = range.begin; at < range.end && !e->no_memory; at++) {
     unsigned op = e->k->code[at].op;
-    if (op == VYRE__LOW_IF || op == VYRE__LOW_LOOP) {
+    if (op == VYRE__LIR_IF || op == VYRE__LIR_LOOP) {
       e->ids[at] = 0;
       (void)push_open(e, &(spv_open){.op = (uint8_t)op, .header = at});
-    } else if (op == VYRE__LOW_ELSE) {
+    } else if (op == VYRE__LIR_ELSE) {
       spv_open *top = &e->open[e->open_count - 1];
       e->ids[top->header] |= SPV_IF_ELSE;
-      top->op = VYRE__LOW_ELSE;
-    } else if (op == VYRE__LOW_BREAK) {
+      top->op = VYRE__LIR_ELSE;
+    } else if (op == VYRE__LIR_BREAK) {
       mark_break(e);
-    } else if (op == VYRE__LOW_END) {
+    } else if (op == VYRE__LIR_END) {
       e->open_count--;
     }
   }
 }
 
-static void declare_vars(spv_emitter *e, vyre__low_phase range) {
+static void declare_vars(spv_emitter *e, vyre__lir_phase range) {
   memset(e->vars, 0, e->k->var_count * sizeof *e->vars);
   for (uint32_t at = range.begin; at < range.end; at++) {
-    const vyre__low_inst *inst = &e->k->code[at];
-    if (inst->op != VYRE__LOW_GET && inst->op != VYRE__LOW_SET) continue;
+    const vyre__lir_inst *inst = &e->k->code[at];
+    if (inst->op != VYRE__LIR_GET && inst->op != VYRE__LIR_SET) continue;
     uint32_t *id = &e->vars[inst->aux];
     if (*id) continue;
-    const vyre__low_var *var = &e->k->vars[inst->aux];
+    const vyre__lir_var *var = &e->k->vars[inst->aux];
     if ((var->type == VYRE_TYPE_U64 && !e->target->int64) ||
         (var->type == VYRE_TYPE_F64 && !e->target->float64)) {
       spv_refuse(e, at, "such variables");
@@ -173,7 +173,7 @@ static void declare_vars(spv_emitter *e, vyre__low_phase range) {
   }
 }
 
-static void make_all_given(spv_emitter *e, vyre__low_phase range) {
+static void make_all_given(spv_emitter *e, vyre__lir_phase range) {
   memset(e->local, 0, sizeof e->local);
   memset(e->group, 0, sizeof e->group);
   memset(e->grid, 0, sizeof e->grid);
@@ -182,7 +182,7 @@ static void make_all_given(spv_emitter *e, vyre__low_phase range) {
   memset(e->loop_values, 0,
          2 * (size_t)e->k->grid_loop_count * sizeof *e->loop_values);
   for (uint32_t at = range.begin; at < range.end; at++) {
-    const vyre__low_inst *inst = &e->k->code[at];
+    const vyre__lir_inst *inst = &e->k->code[at];
     uint32_t *place = given_place(e, inst);
     if (!place) continue;
     if (inst->type == VYRE_TYPE_U64 && !e->target->int64) {
@@ -194,17 +194,17 @@ static void make_all_given(spv_emitter *e, vyre__low_phase range) {
   }
 }
 
-static void load_all_known(spv_emitter *e, vyre__low_phase range) {
+static void load_all_known(spv_emitter *e, vyre__lir_phase range) {
   e->known_count = 0;
   for (uint32_t at = range.begin; at < range.end; at++) {
-    const vyre__low_inst *inst = &e->k->code[at];
+    const vyre__lir_inst *inst = &e->k->code[at];
     if (!is_known(e, inst)) continue;
     const spv_known *known = find_known(e, inst);
     if (!known) {
       if (e->known_count == SPV_MOST_KNOWN) continue; /* where it stands */
       spv_known *made = &e->known[e->known_count];
-      const vyre__low_inst *index = &e->k->code[inst->a];
-      *made = (spv_known){.buffer = inst->aux, .index = vyre__low_const(index)};
+      const vyre__lir_inst *index = &e->k->code[inst->a];
+      *made = (spv_known){.buffer = inst->aux, .index = vyre__lir_const(index)};
       e->ids[inst->a] = spv_const(e, index->type, made->index);
       made->id = spv_access(e, at);
       e->known_count++;
@@ -223,7 +223,7 @@ static uint32_t path_now(const spv_emitter *e) {
 /* Fuel is looked at, unless the module is made without. */
 static uint32_t condition_of(spv_emitter *e, uint32_t at) {
   uint32_t condition = e->ids[e->k->code[at].a];
-  if (!e->counts_fuel || e->k->code[at + 1].op != VYRE__LOW_OUT_OF_FUEL) {
+  if (!e->counts_fuel || e->k->code[at + 1].op != VYRE__LIR_OUT_OF_FUEL) {
     return condition;
   }
   return SPV_DO(e, SPV_OpLogicalAnd, spv_bool(e), condition, e->counts_fuel);
@@ -231,17 +231,17 @@ static uint32_t condition_of(spv_emitter *e, uint32_t at) {
 
 /* A value that is not 0 of an access that gives 0 outside: it was inside. The
  * condition of that access, or 0. */
-static uint32_t condition_behind(const vyre__low_kernel *k, uint32_t at) {
-  const vyre__low_inst *test = &k->code[at];
-  bool is_equal = test->op == VYRE__LOW_EQ;
-  if (!is_equal && test->op != VYRE__LOW_NE) return 0;
-  const vyre__low_inst *value = &k->code[test->a], *with = &k->code[test->b];
-  if (with->op != VYRE__LOW_CONST || value->op < VYRE__LOW_LOAD ||
-      value->op > VYRE__LOW_ATOMIC_CAS ||
-      is_equal == (vyre__low_const(with) == 0)) {
+static uint32_t condition_behind(const vyre__lir_kernel *k, uint32_t at) {
+  const vyre__lir_inst *test = &k->code[at];
+  bool is_equal = test->op == VYRE__LIR_EQ;
+  if (!is_equal && test->op != VYRE__LIR_NE) return 0;
+  const vyre__lir_inst *value = &k->code[test->a], *with = &k->code[test->b];
+  if (with->op != VYRE__LIR_CONST || value->op < VYRE__LIR_LOAD ||
+      value->op > VYRE__LIR_ATOMIC_CAS ||
+      is_equal == (vyre__lir_const(with) == 0)) {
     return 0;
   }
-  return value->v[vyre__low_ops[value->op].operands - 1u];
+  return value->v[vyre__lir_ops[value->op].operands - 1u];
 }
 
 static void begin_if(spv_emitter *e, uint32_t at) {
@@ -258,7 +258,7 @@ static void begin_if(spv_emitter *e, uint32_t at) {
   uint32_t other = has_else ? spv_id(e) : merge;
   SPV_PUT(e, SPV_CODE, SPV_OpSelectionMerge, merge, 0);
   SPV_PUT(e, SPV_CODE, SPV_OpBranchConditional, condition, then, other);
-  (void)push_open(e, &(spv_open){.op = VYRE__LOW_IF,
+  (void)push_open(e, &(spv_open){.op = VYRE__LIR_IF,
                                  .path = path,
                                  .other_path = other_path,
                                  .holds = {test, condition_behind(e->k, test)},
@@ -272,7 +272,7 @@ static void begin_loop(spv_emitter *e, uint32_t at) {
   uint32_t header = spv_id(e), body = spv_id(e);
   uint32_t step = spv_id(e), merge = spv_id(e);
   spv_open loop = {
-      .op = VYRE__LOW_LOOP, .merge = merge, .header = header, .other = step};
+      .op = VYRE__LIR_LOOP, .merge = merge, .header = header, .other = step};
   spv_enter_checked(e, at, &loop);
   (void)push_open(e, &loop);
   spv_branch(e, header);
@@ -287,7 +287,7 @@ static void to_else(spv_emitter *e, spv_open *open) {
     open->is_merge_reached = true;
     spv_branch(e, open->merge);
   }
-  open->op = VYRE__LOW_ELSE;
+  open->op = VYRE__LIR_ELSE;
   open->path = open->other_path;
   spv_begin_block(e, open->other);
 }
@@ -298,7 +298,7 @@ static void to_step(spv_emitter *e, spv_open *open) {
     open->is_other_reached = true;
     spv_branch(e, open->other);
   }
-  open->op = VYRE__LOW_STEP;
+  open->op = VYRE__LIR_STEP;
   spv_begin_block(e, open->other);
   if (open->is_other_reached) return;
   spv_branch(e, open->header);
@@ -306,12 +306,12 @@ static void to_step(spv_emitter *e, spv_open *open) {
 
 static void end_construct(spv_emitter *e) {
   spv_open open = e->open[--e->open_count];
-  if (open.op == VYRE__LOW_STEP && open.visit && !open.is_merge_reached &&
+  if (open.op == VYRE__LIR_STEP && open.visit && !open.is_merge_reached &&
       !e->is_dead) {
     spv_end_endless(e, &open);
     return;
   }
-  if (open.op == VYRE__LOW_STEP) {
+  if (open.op == VYRE__LIR_STEP) {
     if (!e->is_dead) spv_branch(e, open.header);
   } else if (!e->is_dead) {
     open.is_merge_reached = true;
@@ -328,15 +328,15 @@ static void end_construct(spv_emitter *e) {
 
 static void jump(spv_emitter *e, unsigned op) {
   size_t at = e->open_count;
-  if (op == VYRE__LOW_EXIT) {
+  if (op == VYRE__LIR_EXIT) {
     spv_put_alone(e, SPV_CODE, SPV_OpReturn);
     e->is_dead = true;
     return;
   }
-  while (at > 1 && e->open[at - 1].op != VYRE__LOW_LOOP) at--;
+  while (at > 1 && e->open[at - 1].op != VYRE__LIR_LOOP) at--;
   if (at == 0) return; /* not of a kernel that verifies */
   spv_open *loop = &e->open[at - 1];
-  if (op == VYRE__LOW_BREAK) {
+  if (op == VYRE__LIR_BREAK) {
     if (loop->visit) {
       SPV_PUT(e, SPV_CODE, SPV_OpStore, loop->left, path_now(e));
     }
@@ -351,15 +351,15 @@ static void jump(spv_emitter *e, unsigned op) {
 /* Where nobody comes: only what ends that is looked at. True: it was skipped. */
 static bool skip(spv_emitter *e, unsigned op) {
   if (!e->is_dead) return false;
-  if (op == VYRE__LOW_IF || op == VYRE__LOW_LOOP) {
+  if (op == VYRE__LIR_IF || op == VYRE__LIR_LOOP) {
     e->skipped++;
     return true;
   }
   bool is_end =
-      op == VYRE__LOW_ELSE || op == VYRE__LOW_STEP || op == VYRE__LOW_END;
+      op == VYRE__LIR_ELSE || op == VYRE__LIR_STEP || op == VYRE__LIR_END;
   if (!is_end) return true;
   if (e->skipped == 0) return false;
-  e->skipped -= op == VYRE__LOW_END;
+  e->skipped -= op == VYRE__LIR_END;
   return true;
 }
 
@@ -377,18 +377,18 @@ static void roll_out(spv_emitter *e, uint32_t loop) {
 
 static void control(spv_emitter *e, uint32_t at) {
   spv_open *top = e->open_count ? &e->open[e->open_count - 1] : NULL;
-  switch ((vyre__low_op)e->k->code[at].op) {
-    case VYRE__LOW_IF:
+  switch ((vyre__lir_op)e->k->code[at].op) {
+    case VYRE__LIR_IF:
       begin_if(e, at);
       break;
-    case VYRE__LOW_LOOP:
+    case VYRE__LIR_LOOP:
       begin_loop(e, at);
       roll_out(e, at);
       break;
-    case VYRE__LOW_ELSE:
+    case VYRE__LIR_ELSE:
       if (top) to_else(e, top);
       break;
-    case VYRE__LOW_STEP:
+    case VYRE__LIR_STEP:
       if (top) to_step(e, top);
       break;
     default:
@@ -400,7 +400,7 @@ static void control(spv_emitter *e, uint32_t at) {
 /* --- instructions ----------------------------------------------------------------------------- */
 
 static void tell_line(spv_emitter *e, uint32_t at) {
-  const vyre__low_kernel *k = e->k;
+  const vyre__lir_kernel *k = e->k;
   if (!e->target->lines || !k->places || !k->places[at].line ||
       k->places[at].line == e->line) {
     return;
@@ -410,8 +410,8 @@ static void tell_line(spv_emitter *e, uint32_t at) {
 }
 
 static void instruction(spv_emitter *e, uint32_t at) {
-  const vyre__low_inst *inst = &e->k->code[at];
-  unsigned flags = vyre__low_ops[inst->op].flags;
+  const vyre__lir_inst *inst = &e->k->code[at];
+  unsigned flags = vyre__lir_ops[inst->op].flags;
   if (skip(e, inst->op) || given_place(e, inst) || find_known(e, inst)) return;
   if (e->is_hidden[at] && e->ids[at]) return; /* it is there already */
   if (e->waits[at]) {
@@ -419,22 +419,22 @@ static void instruction(spv_emitter *e, uint32_t at) {
     return;
   }
   spv_make_waiting(e, at);
-  bool is_marker = (flags & VYRE__LOWF_CONTROL) && inst->op != VYRE__LOW_IF;
-  if (!is_marker && inst->op != VYRE__LOW_CONST) tell_line(e, at);
-  if (flags & VYRE__LOWF_CONTROL) {
+  bool is_marker = (flags & VYRE__LIRF_CONTROL) && inst->op != VYRE__LIR_IF;
+  if (!is_marker && inst->op != VYRE__LIR_CONST) tell_line(e, at);
+  if (flags & VYRE__LIRF_CONTROL) {
     control(e, at);
-  } else if (flags & VYRE__LOWF_JUMPS) {
+  } else if (flags & VYRE__LIRF_JUMPS) {
     jump(e, inst->op);
-  } else if (inst->op == VYRE__LOW_GET) {
+  } else if (inst->op == VYRE__LIR_GET) {
     e->ids[at] =
         SPV_DO(e, SPV_OpLoad, spv_type_of(e, inst->type), e->vars[inst->aux]);
-  } else if (inst->op == VYRE__LOW_SET) {
+  } else if (inst->op == VYRE__LIR_SET) {
     SPV_PUT(e, SPV_CODE, SPV_OpStore, e->vars[inst->aux], e->ids[inst->a]);
-  } else if (inst->op == VYRE__LOW_BARRIER) {
+  } else if (inst->op == VYRE__LIR_BARRIER) {
     spv_barrier(e, at);
-  } else if (inst->op == VYRE__LOW_OUT_OF_FUEL) {
+  } else if (inst->op == VYRE__LIR_OUT_OF_FUEL) {
     spv_tell_end(e, VYRE__SPIRV_OUT_OF_FUEL);
-  } else if (inst->op >= VYRE__LOW_LOAD && inst->op <= VYRE__LOW_ATOMIC_CAS) {
+  } else if (inst->op >= VYRE__LIR_LOAD && inst->op <= VYRE__LIR_ATOMIC_CAS) {
     e->ids[at] = spv_access(e, at);
   } else {
     e->ids[at] = spv_pure(e, at);
@@ -457,7 +457,7 @@ static void leave_if_too_many(spv_emitter *e) {
 }
 
 uint32_t spv_phase(spv_emitter *e, uint32_t phase) {
-  vyre__low_phase range = e->k->phases[phase];
+  vyre__lir_phase range = e->k->phases[phase];
   uint32_t function = spv_id(e), none = spv_void(e);
   find_elses(e, range);
   spv_find_order(e, range);

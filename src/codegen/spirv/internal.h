@@ -102,7 +102,7 @@ typedef struct spv_known {
 enum { SPV_MOST_KNOWN = 32 };
 
 typedef struct spv_emitter {
-  const vyre__low_kernel *k;
+  const vyre__lir_kernel *k;
   const vyre__spirv_target *target;
   vyre_arena *arena;
   vyre_allocator allocator;
@@ -218,8 +218,8 @@ void spv_refuse(spv_emitter *e, uint32_t at, const char *what);
 
 vyre_code spv_plan(spv_emitter *e);
 void spv_declare(spv_emitter *e); /* variables of the module */
-bool spv_is_bound(const vyre__low_buffer *buffer);
-uint64_t spv_elements(const vyre__low_buffer *buffer); /* as it is accessed */
+bool spv_is_bound(const vyre__lir_buffer *buffer);
+uint64_t spv_elements(const vyre__lir_buffer *buffer); /* as it is accessed */
 /* A word of the launch block. */
 uint32_t spv_block_word(spv_emitter *e, bool is_pushed, uint32_t word);
 
@@ -234,7 +234,7 @@ uint32_t spv_phase(spv_emitter *e, uint32_t phase);
 
 /* --- order of accesses: memory_order.c ----------------------------------------------- */
 
-void spv_find_order(spv_emitter *e, vyre__low_phase range);
+void spv_find_order(spv_emitter *e, vyre__lir_phase range);
 void spv_barrier(spv_emitter *e, uint32_t at);
 void spv_put_barrier(spv_emitter *e, uint32_t memory); /* SPV_*_MEMORY */
 /* Operands of @p user that waited for it. */
@@ -243,9 +243,9 @@ void spv_make_waiting(spv_emitter *e, uint32_t user);
 /* --- floats that compilers must not know: opaque_constants.c ----------------------------- */
 
 bool spv_find_hidden(spv_emitter *e);
-void spv_hide_constants(spv_emitter *e, vyre__low_phase range);
+void spv_hide_constants(spv_emitter *e, vyre__lir_phase range);
 /* The value @p id of @p inst, hidden if it may be known. */
-uint32_t spv_hide(spv_emitter *e, const vyre__low_inst *inst, uint32_t id);
+uint32_t spv_hide(spv_emitter *e, const vyre__lir_inst *inst, uint32_t id);
 
 /* --- loops that the device may end: loop_limit.c ---------------------------------- */
 
@@ -254,9 +254,9 @@ typedef struct spv_extent {
   uint32_t step, end, copies;
 } spv_extent;
 
-bool spv_may_be_cut(const spv_emitter *e, vyre__low_phase range);
+bool spv_may_be_cut(const spv_emitter *e, vyre__lir_phase range);
 spv_extent spv_extent_of(const spv_emitter *e, uint32_t at);
-void spv_declare_left(spv_emitter *e, vyre__low_phase range);
+void spv_declare_left(spv_emitter *e, vyre__lir_phase range);
 void spv_enter_checked(spv_emitter *e, uint32_t at, spv_open *loop);
 uint32_t spv_path(spv_emitter *e, uint32_t condition, bool holds,
                   uint32_t path);

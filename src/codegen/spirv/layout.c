@@ -7,39 +7,39 @@
 #include "base/status.h"
 #include "codegen/spirv/internal.h"
 
-bool spv_is_bound(const vyre__low_buffer *buffer) {
+bool spv_is_bound(const vyre__lir_buffer *buffer) {
   return buffer->kind != VYRE_MEMORY_SHARED;
 }
 
-uint64_t spv_elements(const vyre__low_buffer *buffer) {
+uint64_t spv_elements(const vyre__lir_buffer *buffer) {
   uint64_t bytes = (uint64_t)buffer->count * buffer->unit;
   uint64_t count = (bytes + buffer->width - 1) / buffer->width;
   return count ? count : 1;
 }
 
-static uint64_t whole_words(const vyre__low_buffer *buffer) {
+static uint64_t whole_words(const vyre__lir_buffer *buffer) {
   return ((uint64_t)buffer->count * buffer->unit + 3) / 4;
 }
 
 /* --- bindings ---------------------------------------------------------------------- */
 
-static uint32_t number_of(const vyre__low_kernel *k, uint32_t buffer) {
-  const vyre__low_buffer *b = &k->buffers[buffer];
+static uint32_t number_of(const vyre__lir_kernel *k, uint32_t buffer) {
+  const vyre__lir_buffer *b = &k->buffers[buffer];
   return k->program ? k->program->buffers[b->source].binding : b->source;
 }
 
 /* How many bound buffers of the program come before it in the binding plan. */
-static uint32_t slot_of(const vyre__low_kernel *k, uint32_t buffer) {
+static uint32_t slot_of(const vyre__lir_kernel *k, uint32_t buffer) {
   uint32_t own = number_of(k, buffer), before = 0;
   for (uint32_t i = 0; i < k->buffer_count; i++) {
-    const vyre__low_buffer *b = &k->buffers[i];
+    const vyre__lir_buffer *b = &k->buffers[i];
     if (!spv_is_bound(b) || b->source == VYRE_NO_INDEX) continue;
     before += number_of(k, i) < own;
   }
   return before;
 }
 
-static uint32_t bound_count(const vyre__low_kernel *k) {
+static uint32_t bound_count(const vyre__lir_kernel *k) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     count +=
@@ -92,7 +92,7 @@ static uint32_t room_for_uniforms(const spv_emitter *e, const blocks *b) {
 static void plan_uniforms(spv_emitter *e, blocks *b) {
   uint32_t room = room_for_uniforms(e, b);
   for (uint32_t i = 0; i < e->k->buffer_count; i++) {
-    const vyre__low_buffer *buffer = &e->k->buffers[i];
+    const vyre__lir_buffer *buffer = &e->k->buffers[i];
     uint64_t words = whole_words(buffer);
     spv_place *p = &e->places[i];
     if (buffer->kind != VYRE_MEMORY_UNIFORM || !p->is_used || p->is_indexed ||
@@ -109,7 +109,7 @@ static void plan_uniforms(spv_emitter *e, blocks *b) {
 }
 
 static void plan_fields(spv_emitter *e, blocks *b) {
-  const vyre__low_kernel *k = e->k;
+  const vyre__lir_kernel *k = e->k;
   add_field(b, VYRE__SPIRV_BASE, 0, 3);
   if (e->uses_grid) add_field(b, VYRE__SPIRV_GRID, 0, 3);
   if (k->has_fuel) add_field(b, VYRE__SPIRV_FUEL, 0, 1);
@@ -132,26 +132,26 @@ static void plan_fields(spv_emitter *e, blocks *b) {
 /* --- the plan --------------------------------------------------------------------------- */
 
 /* At a number, of an element that is there whatever is bound. */
-static bool is_at_known_place(const vyre__low_kernel *k,
-                              const vyre__low_inst *inst) {
-  const vyre__low_inst *index = &k->code[inst->a];
-  const vyre__low_buffer *b = &k->buffers[inst->aux];
-  return index->op == VYRE__LOW_CONST && b->count > 0 &&
-         vyre__low_const(index) < spv_elements(b);
+static bool is_at_known_place(const vyre__lir_kernel *k,
+                              const vyre__lir_inst *inst) {
+  const vyre__lir_inst *index = &k->code[inst->a];
+  const vyre__lir_buffer *b = &k->buffers[inst->aux];
+  return index->op == VYRE__LIR_CONST && b->count > 0 &&
+         vyre__lir_const(index) < spv_elements(b);
 }
 
 static void find_uses(spv_emitter *e) {
-  const vyre__low_kernel *k = e->k;
+  const vyre__lir_kernel *k = e->k;
   for (uint32_t i = 0; i < k->phase_count; i++) {
     for (uint32_t at = k->phases[i].begin; at < k->phases[i].end; at++) {
-      const vyre__low_inst *inst = &k->code[at];
-      e->uses_grid |= inst->op == VYRE__LOW_GRID_SIZE;
-      if (inst->op == VYRE__LOW_LEN) e->places[inst->aux].is_measured = true;
-      if (inst->op < VYRE__LOW_LOAD || inst->op > VYRE__LOW_ATOMIC_CAS)
+      const vyre__lir_inst *inst = &k->code[at];
+      e->uses_grid |= inst->op == VYRE__LIR_GRID_SIZE;
+      if (inst->op == VYRE__LIR_LEN) e->places[inst->aux].is_measured = true;
+      if (inst->op < VYRE__LIR_LOAD || inst->op > VYRE__LIR_ATOMIC_CAS)
         continue;
       spv_place *p = &e->places[inst->aux];
       p->is_used = true;
-      p->is_read |= inst->op == VYRE__LOW_LOAD;
+      p->is_read |= inst->op == VYRE__LIR_LOAD;
       p->is_indexed |= !is_at_known_place(k, inst);
     }
   }
@@ -169,11 +169,11 @@ static void sort_by_binding(vyre__spirv_descriptor *all, size_t count) {
 
 /* The program's slots, then status, kept and block. */
 static void plan_descriptors(spv_emitter *e, vyre__spirv_descriptor *all) {
-  const vyre__low_kernel *k = e->k;
+  const vyre__lir_kernel *k = e->k;
   uint32_t first = bound_count(k);
   size_t count = 0;
   for (uint32_t i = 0; i < k->buffer_count; i++) {
-    const vyre__low_buffer *buffer = &k->buffers[i];
+    const vyre__lir_buffer *buffer = &k->buffers[i];
     spv_place *p = &e->places[i];
     if (!spv_is_bound(buffer)) continue;
     bool is_hidden = buffer->source == VYRE_NO_INDEX;
@@ -211,7 +211,7 @@ static bool packs(const spv_emitter *e, unsigned width) {
 static void plan_shared(spv_emitter *e) {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < e->k->buffer_count; i++) {
-    const vyre__low_buffer *b = &e->k->buffers[i];
+    const vyre__lir_buffer *b = &e->k->buffers[i];
     if (spv_is_bound(b) || !e->places[i].is_used) continue;
     e->places[i].is_widened = b->width < 4 && !packs(e, b->width);
     uint64_t each = e->places[i].is_widened ? 4 : b->width;
@@ -222,20 +222,20 @@ static void plan_shared(spv_emitter *e) {
 
 /* Whether vectors that a workgroup does not fill come to a loop. */
 static bool has_too_many(const spv_emitter *e) {
-  const vyre__low_kernel *k = e->k;
+  const vyre__lir_kernel *k = e->k;
   if (e->target->vector == 0 || k->workgroup[0] % e->target->vector == 0) {
     return false;
   }
   for (uint32_t i = 0; i < k->phase_count; i++) {
     for (uint32_t at = k->phases[i].begin; at < k->phases[i].end; at++) {
-      if (k->code[at].op == VYRE__LOW_LOOP) return true;
+      if (k->code[at].op == VYRE__LIR_LOOP) return true;
     }
   }
   return false;
 }
 
 vyre_code spv_plan(spv_emitter *e) {
-  const vyre__low_kernel *k = e->k;
+  const vyre__lir_kernel *k = e->k;
   size_t most = 4 + (size_t)k->grid_loop_count + 2 * (size_t)k->buffer_count;
   uint32_t push = e->target->push_bytes ? e->target->push_bytes
                                         : (uint32_t)VYRE__SPIRV_PUSH_BYTES;
@@ -300,7 +300,7 @@ static uint32_t block_type(spv_emitter *e, uint32_t element, uint32_t stride,
 
 static void declare_storage(spv_emitter *e, uint32_t buffer,
                             uint32_t types[9]) {
-  const vyre__low_buffer *b = &e->k->buffers[buffer];
+  const vyre__lir_buffer *b = &e->k->buffers[buffer];
   spv_place *p = &e->places[buffer];
   uint32_t *type = &types[b->width];
   if ((b->width == 1 && !e->target->storage8) ||
@@ -326,7 +326,7 @@ static void declare_storage(spv_emitter *e, uint32_t buffer,
 }
 
 static void declare_shared(spv_emitter *e, uint32_t buffer) {
-  const vyre__low_buffer *b = &e->k->buffers[buffer];
+  const vyre__lir_buffer *b = &e->k->buffers[buffer];
   spv_place *p = &e->places[buffer];
   unsigned width = p->is_widened ? 4 : b->width;
   uint64_t count = spv_elements(b);
@@ -406,7 +406,7 @@ static void declare_fuel_switch(spv_emitter *e) {
 }
 
 void spv_declare(spv_emitter *e) {
-  const vyre__low_kernel *k = e->k;
+  const vyre__lir_kernel *k = e->k;
   uint32_t u32 = spv_uint(e, 32), types[9] = {0};
   uint32_t three = SPV_TYPE(e, SPV_OpTypeVector, u32, 3);
   declare_workgroup_size(e, three);

@@ -36,23 +36,23 @@ static uint64_t multiply(uint64_t a, uint64_t b) {
 }
 
 /* Where the END of the construct at @p at is. */
-static uint32_t end_of(const vyre__low_kernel *k, uint32_t at) {
+static uint32_t end_of(const vyre__lir_kernel *k, uint32_t at) {
   uint32_t depth = 0;
   for (;; at++) {
     unsigned op = k->code[at].op;
-    depth += op == VYRE__LOW_IF || op == VYRE__LOW_LOOP;
-    depth -= op == VYRE__LOW_END;
+    depth += op == VYRE__LIR_IF || op == VYRE__LIR_LOOP;
+    depth -= op == VYRE__LIR_END;
     if (depth == 0) return at;
   }
 }
 
 /* Rounds of the loops in [begin, end) at most, each with the one that ends it.
  * Where lanes of a vector go two ways, all of both is gone. */
-static uint64_t most_rounds(const vyre__low_kernel *k, uint32_t begin,
+static uint64_t most_rounds(const vyre__lir_kernel *k, uint32_t begin,
                             uint32_t end) {
   uint64_t all = 0;
   for (uint32_t at = begin; at < end; at++) {
-    if (k->code[at].op != VYRE__LOW_LOOP) continue;
+    if (k->code[at].op != VYRE__LIR_LOOP) continue;
     uint64_t trips = k->loops[k->code[at].aux].most_trips;
     uint32_t last = end_of(k, at);
     uint64_t inside = most_rounds(k, at + 1, last);
@@ -66,38 +66,38 @@ static uint64_t most_rounds(const vyre__low_kernel *k, uint32_t begin,
 static uint64_t zeroing_rounds(const spv_emitter *e) {
   uint64_t all = 0;
   for (uint32_t i = 0; i < e->k->buffer_count; i++) {
-    const vyre__low_buffer *b = &e->k->buffers[i];
+    const vyre__lir_buffer *b = &e->k->buffers[i];
     if (spv_is_bound(b) || !b->needs_zero) continue;
-    all += 2 + spv_elements(b) / vyre__low_group_size(e->k);
+    all += 2 + spv_elements(b) / vyre__lir_group_size(e->k);
   }
   return all;
 }
 
-bool spv_may_be_cut(const spv_emitter *e, vyre__low_phase range) {
+bool spv_may_be_cut(const spv_emitter *e, vyre__lir_phase range) {
   if (!e->target->most_rounds) return false;
   uint64_t rounds = most_rounds(e->k, range.begin, range.end);
   return rounds > 0 && add(rounds, zeroing_rounds(e)) > e->target->most_rounds;
 }
 
 /* Uniforms are loaded elsewhere, as a rule. */
-static bool touches_memory(const vyre__low_kernel *k,
-                           const vyre__low_inst *inst) {
-  return inst->op >= VYRE__LOW_LOAD && inst->op <= VYRE__LOW_ATOMIC_CAS &&
+static bool touches_memory(const vyre__lir_kernel *k,
+                           const vyre__lir_inst *inst) {
+  return inst->op >= VYRE__LIR_LOAD && inst->op <= VYRE__LIR_ATOMIC_CAS &&
          k->buffers[inst->aux].kind != VYRE_MEMORY_UNIFORM;
 }
 
 spv_extent spv_extent_of(const spv_emitter *e, uint32_t at) {
-  const vyre__low_kernel *k = e->k;
+  const vyre__lir_kernel *k = e->k;
   spv_extent out = {.end = end_of(k, at), .copies = 1};
   bool is_plain = e->visits && k->loops[k->code[at].aux].most_trips > FEW_TRIPS;
   bool is_quick = true, has_atomics = false;
   for (uint32_t i = at + 1; i < out.end; i++) {
     unsigned op = k->code[i].op;
-    if (op == VYRE__LOW_STEP && !out.step) out.step = i;
+    if (op == VYRE__LIR_STEP && !out.step) out.step = i;
     is_quick &= !touches_memory(k, &k->code[i]);
-    has_atomics |= op > VYRE__LOW_STORE && op <= VYRE__LOW_ATOMIC_CAS;
-    is_plain &= op != VYRE__LOW_LOOP && op != VYRE__LOW_CONTINUE &&
-                op != VYRE__LOW_BARRIER;
+    has_atomics |= op > VYRE__LIR_STORE && op <= VYRE__LIR_ATOMIC_CAS;
+    is_plain &= op != VYRE__LIR_LOOP && op != VYRE__LIR_CONTINUE &&
+                op != VYRE__LIR_BARRIER;
   }
   uint32_t copies = MOST_COPIED / (out.end - at + 1);
   bool is_search = !is_quick && !k->loops[k->code[at].aux].is_counted;
@@ -113,11 +113,11 @@ static uint32_t variable(spv_emitter *e) {
   return SPV_DO(e, SPV_OpVariable, type, SPV_STORAGE_Function);
 }
 
-void spv_declare_left(spv_emitter *e, vyre__low_phase range) {
+void spv_declare_left(spv_emitter *e, vyre__lir_phase range) {
   e->visits = variable(e);
   for (uint32_t at = range.begin; at < range.end; at++) {
-    const vyre__low_inst *inst = &e->k->code[at];
-    if (inst->op == VYRE__LOW_LOOP) e->left[inst->aux] = variable(e);
+    const vyre__lir_inst *inst = &e->k->code[at];
+    if (inst->op == VYRE__LIR_LOOP) e->left[inst->aux] = variable(e);
   }
 }
 

@@ -6,14 +6,14 @@
 
 /* --- places ----------------------------------------------------------------------------- */
 
-static uint32_t storage_of(const vyre__low_buffer *buffer) {
+static uint32_t storage_of(const vyre__lir_buffer *buffer) {
   return spv_is_bound(buffer) ? SPV_STORAGE_StorageBuffer
                               : SPV_STORAGE_Workgroup;
 }
 
 static uint32_t pointer_to(spv_emitter *e, uint32_t buffer, unsigned bits,
                            uint32_t index) {
-  const vyre__low_buffer *b = &e->k->buffers[buffer];
+  const vyre__lir_buffer *b = &e->k->buffers[buffer];
   uint32_t type = spv_pointer(e, storage_of(b), spv_uint(e, bits));
   uint32_t variable = e->places[buffer].variable;
   if (spv_is_bound(b)) {
@@ -27,7 +27,7 @@ static unsigned element_bits(const spv_emitter *e, uint32_t buffer) {
 }
 
 /* In the Vulkan memory model, barriers order what says that it is not private. */
-static uint32_t access_bits(const spv_emitter *e, const vyre__low_buffer *b) {
+static uint32_t access_bits(const spv_emitter *e, const vyre__lir_buffer *b) {
   bool is_seen = spv_is_bound(b)
                      ? b->is_written && e->k->has_barrier
                      : b->is_written || b->needs_zero; /* by others */
@@ -35,7 +35,7 @@ static uint32_t access_bits(const spv_emitter *e, const vyre__low_buffer *b) {
   return is_private ? 0 : SPV_MEMORY_ACCESS_NonPrivatePointer;
 }
 
-static uint32_t scope_of(spv_emitter *e, const vyre__low_buffer *b) {
+static uint32_t scope_of(spv_emitter *e, const vyre__lir_buffer *b) {
   if (!spv_is_bound(b)) return spv_u32(e, SPV_SCOPE_WORKGROUP);
   if (e->target->vulkan_memory_model && !e->target->device_scope) {
     return spv_u32(e, SPV_SCOPE_QUEUE_FAMILY);
@@ -64,10 +64,10 @@ static uint32_t part_of_word(spv_emitter *e, uint32_t word, uint32_t shift,
 }
 
 /* From the launch block, whose words hold narrow and wide elements. */
-static uint32_t load_block(spv_emitter *e, const vyre__low_inst *inst) {
-  const vyre__low_buffer *b = &e->k->buffers[inst->aux];
+static uint32_t load_block(spv_emitter *e, const vyre__lir_inst *inst) {
+  const vyre__lir_buffer *b = &e->k->buffers[inst->aux];
   const spv_place *p = &e->places[inst->aux];
-  uint32_t index = (uint32_t)vyre__low_const(&e->k->code[inst->a]);
+  uint32_t index = (uint32_t)vyre__lir_const(&e->k->code[inst->a]);
   uint32_t word = p->word + index * b->width / 4;
   uint32_t low = spv_block_word(e, p->is_pushed, word);
   if (b->width == 4) return low;
@@ -79,8 +79,8 @@ static uint32_t load_block(spv_emitter *e, const vyre__low_inst *inst) {
 }
 
 static uint32_t load(spv_emitter *e, uint32_t at) {
-  const vyre__low_inst *inst = &e->k->code[at];
-  const vyre__low_buffer *b = &e->k->buffers[inst->aux];
+  const vyre__lir_inst *inst = &e->k->code[at];
+  const vyre__lir_buffer *b = &e->k->buffers[inst->aux];
   uint32_t index = e->ids[inst->a];
   if (e->places[inst->aux].is_in_block) return load_block(e, inst);
   unsigned bits = element_bits(e, inst->aux);
@@ -93,7 +93,7 @@ static uint32_t load(spv_emitter *e, uint32_t at) {
   }
   uint32_t access = access_bits(e, b);
   /* Here other invocations of the workgroup write its memory at the same time. */
-  if (vyre__low_loads_once(e->k, e->decides, at) ||
+  if (vyre__load_is_single_read(e->k, e->decides, at) ||
       (!spv_is_bound(b) && e->decides[at])) {
     access |= SPV_MEMORY_ACCESS_Volatile;
   }
@@ -105,8 +105,8 @@ static uint32_t load(spv_emitter *e, uint32_t at) {
 /* --- stores and atomics ------------------------------------------------------------------- */
 
 static void store(spv_emitter *e, uint32_t at) {
-  const vyre__low_inst *inst = &e->k->code[at];
-  const vyre__low_buffer *b = &e->k->buffers[inst->aux];
+  const vyre__lir_inst *inst = &e->k->code[at];
+  const vyre__lir_buffer *b = &e->k->buffers[inst->aux];
   unsigned bits = element_bits(e, inst->aux);
   uint32_t value = e->ids[inst->b], access = access_bits(e, b);
   uint32_t pointer = pointer_to(e, inst->aux, bits, e->ids[inst->a]);
@@ -121,38 +121,38 @@ static void store(spv_emitter *e, uint32_t at) {
 }
 
 static uint32_t atomic_op(unsigned op) {
-  static const uint16_t ops[VYRE__LOW_COUNT] = {
-      [VYRE__LOW_ATOMIC_ADD] = SPV_OpAtomicIAdd,
-      [VYRE__LOW_ATOMIC_MIN_U] = SPV_OpAtomicUMin,
-      [VYRE__LOW_ATOMIC_MIN_S] = SPV_OpAtomicSMin,
-      [VYRE__LOW_ATOMIC_MAX_U] = SPV_OpAtomicUMax,
-      [VYRE__LOW_ATOMIC_MAX_S] = SPV_OpAtomicSMax,
-      [VYRE__LOW_ATOMIC_AND] = SPV_OpAtomicAnd,
-      [VYRE__LOW_ATOMIC_OR] = SPV_OpAtomicOr,
-      [VYRE__LOW_ATOMIC_XOR] = SPV_OpAtomicXor,
-      [VYRE__LOW_ATOMIC_EXCHANGE] = SPV_OpAtomicExchange,
+  static const uint16_t ops[VYRE__LIR_COUNT] = {
+      [VYRE__LIR_ATOMIC_ADD] = SPV_OpAtomicIAdd,
+      [VYRE__LIR_ATOMIC_MIN_U] = SPV_OpAtomicUMin,
+      [VYRE__LIR_ATOMIC_MIN_S] = SPV_OpAtomicSMin,
+      [VYRE__LIR_ATOMIC_MAX_U] = SPV_OpAtomicUMax,
+      [VYRE__LIR_ATOMIC_MAX_S] = SPV_OpAtomicSMax,
+      [VYRE__LIR_ATOMIC_AND] = SPV_OpAtomicAnd,
+      [VYRE__LIR_ATOMIC_OR] = SPV_OpAtomicOr,
+      [VYRE__LIR_ATOMIC_XOR] = SPV_OpAtomicXor,
+      [VYRE__LIR_ATOMIC_EXCHANGE] = SPV_OpAtomicExchange,
   };
   return ops[op];
 }
 
 /* One that changes nothing is how programs look at what others may change. */
-static bool only_looks(const spv_emitter *e, const vyre__low_inst *inst) {
-  const vyre__low_inst *with = &e->k->code[inst->b];
-  if (with->op != VYRE__LOW_CONST) return false;
-  switch ((vyre__low_op)inst->op) {
-    case VYRE__LOW_ATOMIC_ADD:
-    case VYRE__LOW_ATOMIC_MAX_U:
-    case VYRE__LOW_ATOMIC_OR:
-    case VYRE__LOW_ATOMIC_XOR:
-      return vyre__low_const(with) == 0;
+static bool only_looks(const spv_emitter *e, const vyre__lir_inst *inst) {
+  const vyre__lir_inst *with = &e->k->code[inst->b];
+  if (with->op != VYRE__LIR_CONST) return false;
+  switch ((vyre__lir_op)inst->op) {
+    case VYRE__LIR_ATOMIC_ADD:
+    case VYRE__LIR_ATOMIC_MAX_U:
+    case VYRE__LIR_ATOMIC_OR:
+    case VYRE__LIR_ATOMIC_XOR:
+      return vyre__lir_const(with) == 0;
     default:
       return false;
   }
 }
 
 static uint32_t atomic(spv_emitter *e, uint32_t at) {
-  const vyre__low_inst *inst = &e->k->code[at];
-  const vyre__low_buffer *b = &e->k->buffers[inst->aux];
+  const vyre__lir_inst *inst = &e->k->code[at];
+  const vyre__lir_buffer *b = &e->k->buffers[inst->aux];
   unsigned bits = element_bits(e, inst->aux);
   if (bits == 64) {
     bool has = spv_is_bound(b) ? e->target->buffer_atomics64
@@ -163,7 +163,7 @@ static uint32_t atomic(spv_emitter *e, uint32_t at) {
   uint32_t type = spv_uint(e, bits), relaxed = spv_u32(e, 0);
   uint32_t pointer = pointer_to(e, inst->aux, bits, e->ids[inst->a]);
   uint32_t scope = scope_of(e, b);
-  if (inst->op == VYRE__LOW_ATOMIC_CAS) {
+  if (inst->op == VYRE__LIR_ATOMIC_CAS) {
     return SPV_DO(e, SPV_OpAtomicCompareExchange, type, pointer, scope, relaxed,
                   relaxed, e->ids[inst->c], e->ids[inst->b]);
   }
@@ -175,9 +175,9 @@ static uint32_t atomic(spv_emitter *e, uint32_t at) {
 }
 
 static uint32_t access_now(spv_emitter *e, uint32_t at) {
-  const vyre__low_inst *inst = &e->k->code[at];
-  if (inst->op == VYRE__LOW_LOAD) return load(e, at);
-  if (inst->op != VYRE__LOW_STORE) return atomic(e, at);
+  const vyre__lir_inst *inst = &e->k->code[at];
+  if (inst->op == VYRE__LIR_LOAD) return load(e, at);
+  if (inst->op != VYRE__LIR_STORE) return atomic(e, at);
   store(e, at);
   return 0;
 }
@@ -185,7 +185,7 @@ static uint32_t access_now(spv_emitter *e, uint32_t at) {
 /* Where the condition does not hold, the first element is loaded, which is always
  * there, and its value is not used: devices pay more for a branch. */
 static uint32_t look_if(spv_emitter *e, uint32_t at, uint32_t condition) {
-  const vyre__low_inst *inst = &e->k->code[at];
+  const vyre__lir_inst *inst = &e->k->code[at];
   uint32_t *index = &e->ids[inst->a], before = *index;
   uint32_t type = spv_type_of(e, inst->type);
   *index = SPV_DO(e, SPV_OpSelect, spv_uint(e, 32), condition, before,
@@ -200,7 +200,7 @@ static uint32_t look_if(spv_emitter *e, uint32_t at, uint32_t condition) {
 static bool is_asked(const spv_emitter *e, uint32_t condition) {
   for (size_t i = 0; i < e->open_count; i++) {
     const spv_open *open = &e->open[i];
-    if (open->op != VYRE__LOW_IF) continue;
+    if (open->op != VYRE__LIR_IF) continue;
     if (open->holds[0] == condition || open->holds[1] == condition) return true;
   }
   return false;
@@ -208,14 +208,14 @@ static bool is_asked(const spv_emitter *e, uint32_t condition) {
 
 /* Nothing is touched where the condition does not hold: the value is 0 then. */
 uint32_t spv_access(spv_emitter *e, uint32_t at) {
-  const vyre__low_inst *inst = &e->k->code[at];
-  uint32_t condition = inst->v[vyre__low_ops[inst->op].operands - 1u];
+  const vyre__lir_inst *inst = &e->k->code[at];
+  uint32_t condition = inst->v[vyre__lir_ops[inst->op].operands - 1u];
   if (inst->type == VYRE_TYPE_U64 && !e->target->int64) {
     spv_refuse(e, at, "64-bit integers");
     return 0;
   }
   if (!condition || is_asked(e, condition)) return access_now(e, at);
-  if (inst->op == VYRE__LOW_LOAD || only_looks(e, inst)) {
+  if (inst->op == VYRE__LIR_LOAD || only_looks(e, inst)) {
     return look_if(e, at, e->ids[condition]);
   }
   uint32_t from = e->label, inside = spv_id(e), merge = spv_id(e);
@@ -236,7 +236,7 @@ uint32_t spv_access(spv_emitter *e, uint32_t at) {
 void spv_tell_end(spv_emitter *e, vyre__spirv_end end) {
   uint32_t u32 = spv_uint(e, 32), zero = spv_u32(e, 0);
   uint32_t type = spv_pointer(e, SPV_STORAGE_StorageBuffer, u32);
-  const vyre__low_buffer bound = {.kind = VYRE_MEMORY_GLOBAL};
+  const vyre__lir_buffer bound = {.kind = VYRE_MEMORY_GLOBAL};
   uint32_t place = SPV_DO(e, SPV_OpAccessChain, type, e->status, zero, zero);
   SPV_PUT(e, SPV_CODE, SPV_OpAtomicStore, place, scope_of(e, &bound), zero,
           spv_u32(e, (uint32_t)end));
@@ -244,7 +244,7 @@ void spv_tell_end(spv_emitter *e, vyre__spirv_end end) {
 
 /* Elements [own, count) in steps of the workgroup's size. */
 static void zero_buffer(spv_emitter *e, uint32_t buffer, uint32_t own) {
-  const vyre__low_buffer *b = &e->k->buffers[buffer];
+  const vyre__lir_buffer *b = &e->k->buffers[buffer];
   unsigned bits = element_bits(e, buffer);
   uint32_t u32 = spv_uint(e, 32), element = spv_uint(e, bits);
   uint32_t count = spv_u32(e, (uint32_t)spv_elements(b));
@@ -268,7 +268,7 @@ static void zero_buffer(spv_emitter *e, uint32_t buffer, uint32_t own) {
   spv_branch(e, step);
   spv_begin_block(e, step);
   SPV_PUT(e, SPV_CODE, SPV_OpIAdd, u32, next, i,
-          spv_u32(e, vyre__low_group_size(e->k)));
+          spv_u32(e, vyre__lir_group_size(e->k)));
   spv_branch(e, header);
   spv_begin_block(e, merge);
 }
@@ -277,7 +277,7 @@ void spv_zero_shared(spv_emitter *e) {
   uint32_t own = 0;
   if (e->target->zeroes_workgroup) return;
   for (uint32_t i = 0; i < e->k->buffer_count; i++) {
-    const vyre__low_buffer *b = &e->k->buffers[i];
+    const vyre__lir_buffer *b = &e->k->buffers[i];
     if (spv_is_bound(b) || !b->needs_zero || !e->places[i].variable) continue;
     if (!own) own = SPV_DO(e, SPV_OpLoad, spv_uint(e, 32), e->local_index);
     zero_buffer(e, i, own);

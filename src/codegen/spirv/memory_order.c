@@ -3,8 +3,8 @@
  * are for, and some loads wait until they are needed. */
 #include "codegen/spirv/internal.h"
 
-static bool is_access(const vyre__low_inst *inst) {
-  return inst->op >= VYRE__LOW_LOAD && inst->op <= VYRE__LOW_ATOMIC_CAS;
+static bool is_access(const vyre__lir_inst *inst) {
+  return inst->op >= VYRE__LIR_LOAD && inst->op <= VYRE__LIR_ATOMIC_CAS;
 }
 
 /* --- barriers ---------------------------------------------------------------------
@@ -14,19 +14,19 @@ static bool is_access(const vyre__low_inst *inst) {
 
 /* From the first access of a buffer to the last, if somebody writes it. What stands
  * in a loop comes before and behind all else in it. */
-static void find_spans(spv_emitter *e, vyre__low_phase range) {
+static void find_spans(spv_emitter *e, vyre__lir_phase range) {
   uint32_t depth = 0, loop = 0, loop_depth = 0; /* the outermost */
   for (uint32_t i = 0; i < e->k->buffer_count; i++) {
     e->spans[i] = (spv_span){UINT32_MAX, 0};
   }
   for (uint32_t at = range.begin; at < range.end; at++) {
-    const vyre__low_inst *inst = &e->k->code[at];
-    if (inst->op == VYRE__LOW_IF || inst->op == VYRE__LOW_LOOP) {
+    const vyre__lir_inst *inst = &e->k->code[at];
+    if (inst->op == VYRE__LIR_IF || inst->op == VYRE__LIR_LOOP) {
       depth++;
-      if (loop_depth || inst->op == VYRE__LOW_IF) continue;
+      if (loop_depth || inst->op == VYRE__LIR_IF) continue;
       loop = at;
       loop_depth = depth;
-    } else if (inst->op == VYRE__LOW_END && depth-- == loop_depth) {
+    } else if (inst->op == VYRE__LIR_END && depth-- == loop_depth) {
       for (uint32_t i = 0; i < e->k->buffer_count; i++) {
         if (e->spans[i].last > loop) e->spans[i].last = at;
       }
@@ -69,22 +69,22 @@ void spv_barrier(spv_emitter *e, uint32_t at) {
 
 enum { FAR = 64 }; /* instructions that nobody waits across */
 
-static bool is_plain_load(const vyre__low_inst *inst) {
-  return inst->op == VYRE__LOW_LOAD && !inst->b;
+static bool is_plain_load(const vyre__lir_inst *inst) {
+  return inst->op == VYRE__LIR_LOAD && !inst->b;
 }
 
-static uint32_t operand_count(const vyre__low_inst *inst) {
-  return inst->op == VYRE__LOW_CONST ? 0 : vyre__low_ops[inst->op].operands;
+static uint32_t operand_count(const vyre__lir_inst *inst) {
+  return inst->op == VYRE__LIR_CONST ? 0 : vyre__lir_ops[inst->op].operands;
 }
 
 /* Who uses @p at, if there are only values up to that one; else 0. *passes: there
  * is a load among them. */
-static uint32_t user_of(const vyre__low_kernel *k, uint32_t at, uint32_t end,
+static uint32_t user_of(const vyre__lir_kernel *k, uint32_t at, uint32_t end,
                         bool *passes) {
   for (uint32_t i = at + 1; i < end && i - at < FAR; i++) {
-    const vyre__low_inst *inst = &k->code[i];
+    const vyre__lir_inst *inst = &k->code[i];
     bool is_load = is_plain_load(inst);
-    if (!is_load && !(vyre__low_ops[inst->op].flags & VYRE__LOWF_PURE)) break;
+    if (!is_load && !(vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE)) break;
     for (uint32_t n = 0; n < operand_count(inst); n++) {
       if (inst->v[n] == at) return i;
     }
@@ -93,19 +93,19 @@ static uint32_t user_of(const vyre__low_kernel *k, uint32_t at, uint32_t end,
   return 0;
 }
 
-static void find_waiting(spv_emitter *e, vyre__low_phase range) {
-  const vyre__low_kernel *k = e->k;
+static void find_waiting(spv_emitter *e, vyre__lir_phase range) {
+  const vyre__lir_kernel *k = e->k;
   for (uint32_t at = range.begin; at < range.end; at++) {
-    const vyre__low_inst *inst = &k->code[at];
+    const vyre__lir_inst *inst = &k->code[at];
     for (uint32_t n = 0; n < operand_count(inst); n++) e->uses[inst->v[n]]++;
   }
   for (uint32_t at = range.begin; at < range.end; at++) {
-    const vyre__low_inst *inst = &k->code[at];
+    const vyre__lir_inst *inst = &k->code[at];
     if (!is_plain_load(inst) || !k->buffers[inst->aux].is_written) continue;
     bool passes = false;
     uint32_t last = at, user = user_of(k, at, range.end, &passes);
     if (e->uses[at] != 1) continue;
-    if (user && k->code[user].op == VYRE__LOW_BITCAST && e->uses[user] == 1) {
+    if (user && k->code[user].op == VYRE__LIR_BITCAST && e->uses[user] == 1) {
       last = user;
       user = user_of(k, last, range.end, &passes);
     }
@@ -114,7 +114,7 @@ static void find_waiting(spv_emitter *e, vyre__low_phase range) {
 }
 
 void spv_make_waiting(spv_emitter *e, uint32_t user) {
-  const vyre__low_inst *inst = &e->k->code[user];
+  const vyre__lir_inst *inst = &e->k->code[user];
   for (uint32_t n = 0; n < operand_count(inst); n++) {
     uint32_t at = inst->v[n];
     if (!e->waits[at] || e->ids[at]) continue;
@@ -124,7 +124,7 @@ void spv_make_waiting(spv_emitter *e, uint32_t user) {
   }
 }
 
-void spv_find_order(spv_emitter *e, vyre__low_phase range) {
+void spv_find_order(spv_emitter *e, vyre__lir_phase range) {
   find_spans(e, range);
   find_waiting(e, range);
 }

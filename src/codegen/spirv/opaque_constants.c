@@ -14,43 +14,43 @@ static bool is_float(unsigned type) {
 }
 
 static bool is_arithmetic(unsigned op) {
-  return (op >= VYRE__LOW_FADD && op <= VYRE__LOW_FDIV) || op == VYRE__LOW_FMA;
+  return (op >= VYRE__LIR_FADD && op <= VYRE__LIR_FDIV) || op == VYRE__LIR_FMA;
 }
 
 static bool is_compare(unsigned op) {
-  return op >= VYRE__LOW_FEQ && op <= VYRE__LOW_FLE;
+  return op >= VYRE__LIR_FEQ && op <= VYRE__LIR_FLE;
 }
 
 /* Whether it computes with numbers only: 0.5 - 0.5 is a zero, too. */
-static bool has_constants_only(const vyre__low_kernel *k,
-                               const vyre__low_inst *inst) {
-  for (unsigned i = 0; i < vyre__low_ops[inst->op].operands; i++) {
-    if (k->code[inst->v[i]].op != VYRE__LOW_CONST) return false;
+static bool has_constants_only(const vyre__lir_kernel *k,
+                               const vyre__lir_inst *inst) {
+  for (unsigned i = 0; i < vyre__lir_ops[inst->op].operands; i++) {
+    if (k->code[inst->v[i]].op != VYRE__LIR_CONST) return false;
   }
   return true;
 }
 
 /* Whether operand @p v of @p inst, a constant, must not be known. */
-static bool needs_hiding(const vyre__low_kernel *k, const vyre__low_inst *inst,
+static bool needs_hiding(const vyre__lir_kernel *k, const vyre__lir_inst *inst,
                          uint32_t v) {
-  const vyre__low_inst *of = &k->code[v];
-  if (of->op != VYRE__LOW_CONST || !is_float(of->type)) return false;
+  const vyre__lir_inst *of = &k->code[v];
+  if (of->op != VYRE__LIR_CONST || !is_float(of->type)) return false;
   if (is_arithmetic(inst->op)) {
-    return vyre__low_const(of) == 0 || has_constants_only(k, inst);
+    return vyre__lir_const(of) == 0 || has_constants_only(k, inst);
   }
-  return !is_compare(inst->op) && inst->op != VYRE__LOW_BITCAST;
+  return !is_compare(inst->op) && inst->op != VYRE__LIR_BITCAST;
 }
 
 /* Whether a compiler cannot know that the condition does not hold: an index is held
  * against a length that only the launch tells, and against nothing else. An index of 64
  * bits may be known to be more than all lengths, and so may a number. */
 static bool may_hold(const spv_emitter *e, uint32_t condition) {
-  const vyre__low_inst *code = e->k->code, *test = &code[condition];
-  if (test->op != VYRE__LOW_LT_U || code[test->a].op == VYRE__LOW_CONST) {
+  const vyre__lir_inst *code = e->k->code, *test = &code[condition];
+  if (test->op != VYRE__LIR_LT_U || code[test->a].op == VYRE__LIR_CONST) {
     return false;
   }
-  const vyre__low_inst *length = &code[test->b];
-  return length->op == VYRE__LOW_LEN &&
+  const vyre__lir_inst *length = &code[test->b];
+  return length->op == VYRE__LIR_LEN &&
          spv_is_bound(&e->k->buffers[length->aux]) &&
          e->k->buffers[length->aux].count == 0;
 }
@@ -58,12 +58,12 @@ static bool may_hold(const spv_emitter *e, uint32_t condition) {
 /* Integers that no compiler knows. A load that may be outside gives 0 there, and
  * that it is outside may be known. */
 static bool is_unknown(const spv_emitter *e, uint32_t v) {
-  const vyre__low_inst *inst = &e->k->code[v];
-  switch ((vyre__low_op)inst->op) {
-    case VYRE__LOW_GROUP_ID:
-    case VYRE__LOW_GRID_SIZE:
+  const vyre__lir_inst *inst = &e->k->code[v];
+  switch ((vyre__lir_op)inst->op) {
+    case VYRE__LIR_GROUP_ID:
+    case VYRE__LIR_GRID_SIZE:
       return true;
-    case VYRE__LOW_LOAD:
+    case VYRE__LIR_LOAD:
       return !inst->b || may_hold(e, inst->b);
     default:
       return false;
@@ -71,22 +71,22 @@ static bool is_unknown(const spv_emitter *e, uint32_t v) {
 }
 
 /* Whether the value of @p inst is a float made of an integer that may be known. */
-static bool is_made_known(const spv_emitter *e, const vyre__low_inst *inst) {
-  bool converts = inst->op == VYRE__LOW_U_TO_F ||
-                  inst->op == VYRE__LOW_S_TO_F || inst->op == VYRE__LOW_BITCAST;
+static bool is_made_known(const spv_emitter *e, const vyre__lir_inst *inst) {
+  bool converts = inst->op == VYRE__LIR_U_TO_F ||
+                  inst->op == VYRE__LIR_S_TO_F || inst->op == VYRE__LIR_BITCAST;
   return converts && is_float(inst->type) &&
          !is_float(e->k->code[inst->a].type) && !is_unknown(e, inst->a);
 }
 
 bool spv_find_hidden(spv_emitter *e) {
-  const vyre__low_kernel *k = e->k;
+  const vyre__lir_kernel *k = e->k;
   bool any = false;
   if (!e->target->hides_floats) return false;
   for (uint32_t p = 0; p < k->phase_count; p++) {
     for (uint32_t at = k->phases[p].begin; at < k->phases[p].end; at++) {
-      const vyre__low_inst *inst = &k->code[at];
-      unsigned count = vyre__low_ops[inst->op].operands;
-      if (inst->op == VYRE__LOW_CONST) continue;
+      const vyre__lir_inst *inst = &k->code[at];
+      unsigned count = vyre__lir_ops[inst->op].operands;
+      if (inst->op == VYRE__LIR_CONST) continue;
       any |= is_made_known(e, inst);
       for (unsigned i = 0; i < count; i++) {
         if (!needs_hiding(k, inst, inst->v[i])) continue;
@@ -112,20 +112,20 @@ static bool can_hide(const spv_emitter *e, unsigned type) {
   return type != VYRE_TYPE_F64 || e->target->int64;
 }
 
-void spv_hide_constants(spv_emitter *e, vyre__low_phase range) {
+void spv_hide_constants(spv_emitter *e, vyre__lir_phase range) {
   uint32_t one = spv_u32(e, 1);
   e->none = SPV_DO(e, SPV_OpBitwiseXor, spv_uint(e, 32), e->one, one);
   for (uint32_t at = range.begin; at < range.end; at++) {
-    const vyre__low_inst *inst = &e->k->code[at];
+    const vyre__lir_inst *inst = &e->k->code[at];
     if (!e->is_hidden[at] || !can_hide(e, inst->type)) continue;
     unsigned whole =
         inst->type == VYRE_TYPE_F64 ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
     e->ids[at] =
-        as_hidden(e, inst->type, spv_const(e, whole, vyre__low_const(inst)));
+        as_hidden(e, inst->type, spv_const(e, whole, vyre__lir_const(inst)));
   }
 }
 
-uint32_t spv_hide(spv_emitter *e, const vyre__low_inst *inst, uint32_t id) {
+uint32_t spv_hide(spv_emitter *e, const vyre__lir_inst *inst, uint32_t id) {
   if (!e->none || !is_made_known(e, inst) || !can_hide(e, inst->type)) {
     return id;
   }

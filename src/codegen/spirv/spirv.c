@@ -135,7 +135,7 @@ static void *zeroed(spv_emitter *e, size_t count, size_t size) {
 }
 
 static vyre_code spell(spv_emitter *e) {
-  const vyre__low_kernel *k = e->k;
+  const vyre__lir_kernel *k = e->k;
   uint32_t *functions = zeroed(e, k->phase_count, sizeof *functions);
   e->places = zeroed(e, k->buffer_count, sizeof *e->places);
   e->ids = zeroed(e, k->count, sizeof *e->ids);
@@ -151,7 +151,7 @@ static vyre_code spell(spv_emitter *e) {
       zeroed(e, 2 * (size_t)k->grid_loop_count, sizeof *e->loop_values);
   if (e->no_memory) return vyre__no_memory(e->st, who, "ids", k->count);
   VYRE_TRY(spv_plan(e));
-  VYRE_TRY(vyre__low_find_deciding(k, false, e->arena, &e->decides, e->st));
+  VYRE_TRY(vyre__find_deciding_loads(k, false, e->arena, &e->decides, e->st));
   e->glsl = spv_id(e);
   if (e->target->lines) { /* before all names */
     const char *file = k->program && k->program->file ? k->program->file : "";
@@ -171,7 +171,7 @@ static vyre_code spell(spv_emitter *e) {
   return put_together(e);
 }
 
-vyre_code vyre__emit_spirv(const vyre__low_kernel *kernel,
+vyre_code vyre__emit_spirv(const vyre__lir_kernel *kernel,
                            const vyre__spirv_target *target, vyre_arena *arena,
                            vyre__spirv_module *out, vyre_status *st) {
   static const vyre__spirv_target least = {0};

@@ -89,7 +89,7 @@ typedef struct vyre__spirv_target {
 typedef enum vyre__spirv_what {
   VYRE__SPIRV_BUFFER, /* of the program */
   VYRE__SPIRV_STATUS, /* one word, zeros before: a vyre__spirv_end after */
-  VYRE__SPIRV_KEPT,   /* vyre__low_hidden_words words */
+  VYRE__SPIRV_KEPT,   /* vyre__lir_spill_words words */
   VYRE__SPIRV_BLOCK,  /* the launch block, as far as it is not pushed */
 } vyre__spirv_what;
 
@@ -153,7 +153,7 @@ typedef struct vyre__spirv_module {
  * Errors: VYRE_UNSUPPORTED_FEATURE for what the target has not;
  * VYRE_INVALID_ARGUMENT if an operation is left that has no spelling;
  * VYRE_OUT_OF_MEMORY. */
-VYRE_NODISCARD vyre_code vyre__emit_spirv(const vyre__low_kernel *kernel,
+VYRE_NODISCARD vyre_code vyre__emit_spirv(const vyre__lir_kernel *kernel,
                                           const vyre__spirv_target *target,
                                           vyre_arena *arena,
                                           vyre__spirv_module *out,

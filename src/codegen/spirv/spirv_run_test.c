@@ -18,7 +18,7 @@
 enum { SEEDS = 10 };
 
 static vk_runner runner;
-static vyre__low_binding bound[MOST_BUFFERS];
+static vyre__lir_binding bound[MOST_BUFFERS];
 
 static void unbind_all(void) {
   for (size_t i = 0; i < MOST_BUFFERS; i++) free(bound[i].data);
@@ -26,13 +26,13 @@ static void unbind_all(void) {
 }
 
 /* What is kept across grid barriers, with room for all. */
-static void bind_hidden(const vyre__low_kernel *k, const uint32_t grid[3]) {
+static void bind_hidden(const vyre__lir_kernel *k, const uint32_t grid[3]) {
   if (k->hidden == VYRE_NO_INDEX) return;
   uint64_t all =
-      (uint64_t)vyre__low_group_size(k) * grid[0] * grid[1] * grid[2];
+      (uint64_t)vyre__lir_group_size(k) * grid[0] * grid[1] * grid[2];
   uint64_t words = 0;
-  CHECK(vyre__low_hidden_words(k, all, &words));
-  bound[k->hidden] = (vyre__low_binding){calloc(words + 1, 4), (uint32_t)words};
+  CHECK(vyre__lir_spill_words(k, all, &words));
+  bound[k->hidden] = (vyre__lir_binding){calloc(words + 1, 4), (uint32_t)words};
 }
 
 static bool same_outputs(const job *j) {
@@ -58,11 +58,11 @@ static bool same_outputs(const job *j) {
 static bool agrees(const job *j, const spirv_target *target, bool in_parts) {
   vyre_arena arena;
   vyre_status st = {0};
-  const vyre__low_kernel *k = NULL;
+  const vyre__lir_kernel *k = NULL;
   vyre__spirv_module module;
   vyre_arena_init(&arena, (vyre_allocator){0});
-  CHECK_OK(vyre__lower(j->program, &target->low, VYRE__PASS_CONTROL, &arena, &k,
-                       NULL, &st),
+  CHECK_OK(vyre__lower(j->program, &target->low, VYRE__PASS_LEGALIZE_CONTROL,
+                       &arena, &k, NULL, &st),
            st);
   CHECK_OK(vyre__emit_spirv(k, &target->spirv, &arena, &module, &st), st);
   bind_all(j, bound);
@@ -78,7 +78,7 @@ static bool agrees(const job *j, const spirv_target *target, bool in_parts) {
   bool good = !run.is_out_of_fuel && !run.is_cut && same_outputs(j);
   if (!good) printf("    %s with %s\n", j->name, target->name);
   unbind_all();
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return good;
 }
 
@@ -102,7 +102,7 @@ static unsigned check_kernel(vyre_program *program, const char *name,
     failed += !agrees(&j, &spirv_targets[i], i % 2 == 1);
   }
   job_finish(&j);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return failed;
 }
 
@@ -145,7 +145,7 @@ TEST(random_programs_do_the_same) {
   for (uint64_t i = 0; i < seeds.count && failed < 10; i++) {
     uint64_t seed = seeds.first + i;
     const spirv_target *target = &spirv_targets[seed % SPIRV_TARGETS];
-    vyre_generated *g = spirv_generate(seed, target);
+    vyre_random_program *g = spirv_generate(seed, target);
     char name[64];
     snprintf(name, sizeof name, "VYRE_SPIRV_SEED=%llu",
              (unsigned long long)seed);
@@ -154,7 +154,7 @@ TEST(random_programs_do_the_same) {
     run_ref(&j, device);
     failed += !agrees(&j, target, seed % 2 == 1);
     job_finish(&j);
-    vyre_generated_release(g);
+    vyre_random_program_release(g);
   }
   vyre_device_release(device);
   CHECK_U64(failed, 0);
@@ -170,21 +170,21 @@ TEST(out_of_fuel_is_told) {
   uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 0);
   uint32_t left = kit_var(&t, "left", VYRE_TYPE_U32);
   vyre__val none = kit_u32(&t, 0), one = kit_u32(&t, 1);
-  kit_set(&t, left, kit_op(&t, VYRE__LOW_FUEL, VYRE_TYPE_U32, 0, 0, 0, 0));
+  kit_set(&t, left, kit_op(&t, VYRE__LIR_FUEL, VYRE_TYPE_U32, 0, 0, 0, 0));
   kit_store(&t, y, kit_local(&t, 0), one, 0);
-  kit_mark(&t, VYRE__LOW_LOOP);
+  kit_mark(&t, VYRE__LIR_LOOP);
   vyre__val have = kit_get(&t, left);
-  kit_if(&t, kit_b(&t, VYRE__LOW_EQ, have, none), 0);
-  kit_mark(&t, VYRE__LOW_OUT_OF_FUEL);
-  kit_mark(&t, VYRE__LOW_EXIT);
-  kit_mark(&t, VYRE__LOW_END);
-  kit_set(&t, left, kit_u(&t, VYRE__LOW_SUB, have, one));
-  kit_mark(&t, VYRE__LOW_STEP);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_if(&t, kit_b(&t, VYRE__LIR_EQ, have, none), 0);
+  kit_mark(&t, VYRE__LIR_OUT_OF_FUEL);
+  kit_mark(&t, VYRE__LIR_EXIT);
+  kit_mark(&t, VYRE__LIR_END);
+  kit_set(&t, left, kit_u(&t, VYRE__LIR_SUB, have, one));
+  kit_mark(&t, VYRE__LIR_STEP);
+  kit_mark(&t, VYRE__LIR_END);
   kit_end(&t);
   t.k.has_fuel = true;
   uint32_t words[4] = {0};
-  vyre__low_binding buffers[1] = {{words, 4}};
+  vyre__lir_binding buffers[1] = {{words, 4}};
   vyre__spirv_module module;
   vyre_status st = {0};
   vyre_arena arena;
@@ -199,7 +199,7 @@ TEST(out_of_fuel_is_told) {
   vk_run(&run);
   CHECK(run.is_out_of_fuel);
   CHECK_U64(words[3], 1);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 /* --- loops that the device ends --------------------------------------------------------*/
@@ -319,14 +319,14 @@ static bool is_cut(const long_loop *loop, uint32_t n, bool goes_on) {
                                      .drops_outside = goes_on,
                                      .most_rounds = MOST_ROUNDS};
   uint32_t out[LANES] = {0};
-  vyre__low_binding buffers[2] = {{&n, 1}, {out, LANES}};
-  const vyre__low_kernel *k = NULL;
+  vyre__lir_binding buffers[2] = {{&n, 1}, {out, LANES}};
+  const vyre__lir_kernel *k = NULL;
   vyre__spirv_module module;
   vyre_status st = {0};
   vyre_arena arena;
   vyre_arena_init(&arena, (vyre_allocator){0});
-  CHECK_OK(vyre__lower(vyre_module_kernel(source, 0), &low, VYRE__PASS_CONTROL,
-                       &arena, &k, NULL, &st),
+  CHECK_OK(vyre__lower(vyre_module_kernel(source, 0), &low,
+                       VYRE__PASS_LEGALIZE_CONTROL, &arena, &k, NULL, &st),
            st);
   CHECK_OK(vyre__emit_spirv(k, &target, &arena, &module, &st), st);
   vk_job run = {.r = &runner,
@@ -343,7 +343,7 @@ static bool is_cut(const long_loop *loop, uint32_t n, bool goes_on) {
            out[i], loop->count(i, n));
     test_fail(__FILE__, __LINE__);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   vyre_module_release(source);
   return run.is_cut;
 }

@@ -21,8 +21,9 @@ typedef struct spirv_target {
   .int64 = true, .float64 = true, .buffer_atomics64 = true,         \
   .shared_atomics64 = true
 
-#define SPIRV_FIXED_FMA \
-  .f32 = {[VYRE__LOW_FMA] = VYRE__NUMBERS_FIXED}, .math = VYRE__MATH_F64_MUL
+#define SPIRV_FIXED_FMA                                  \
+  .f32 = {[VYRE__LIR_FMA] = VYRE__FLOAT_MODE_CORRECTED}, \
+  .math = VYRE__MATH_F64_NOFMA
 
 static const spirv_target spirv_targets[] = {
     {"all features",
@@ -31,7 +32,7 @@ static const spirv_target spirv_targets[] = {
       .block_in_storage = true, .most_rounds = 1, .drops_outside = true,
       .vector = 16, .hides_floats = true}},
     {"the least of Vulkan 1.1",
-     {.f32 = {[VYRE__LOW_FMA] = VYRE__NUMBERS_SOFT},
+     {.f32 = {[VYRE__LIR_FMA] = VYRE__FLOAT_MODE_SOFT},
       .math = VYRE__MATH_U32,
       .no_f64 = true,
       .no_u64 = true,
@@ -74,18 +75,19 @@ static const spirv_target spirv_targets[] = {
 enum { SPIRV_TARGETS = sizeof spirv_targets / sizeof spirv_targets[0] };
 
 /* Functions are not computed from uniform memory where that takes a software
- * device too long. vyre_generated_release. */
-static inline vyre_generated *spirv_generate(uint64_t seed,
-                                             const spirv_target *target) {
-  const vyre_generate_options options = {
+ * device too long. vyre_random_program_release. */
+static inline vyre_random_program *spirv_generate(uint64_t seed,
+                                                  const spirv_target *target) {
+  const vyre_random_program_options options = {
       .seed = seed,
       .max_invocations = 300,
       .no_f64 = target->low.no_f64,
       .only_add64 = target->low.no_u64 || target->low.no_buffer_atomics64,
-      .math = seed % 4 == 3 && target->spirv.block_in_storage};
-  vyre_generated *g = NULL;
+      .has_math = seed % 4 == 3 && target->spirv.block_in_storage};
+  vyre_random_program *g = NULL;
   vyre_status st = {0};
-  CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
+  CHECK_OK(vyre_random_program_create(&options, (vyre_allocator){0}, &g, &st),
+           st);
   return g;
 }
 

@@ -97,17 +97,17 @@ static unsigned check_program(vyre_program *program, const char *name,
                               const spirv_target *target) {
   vyre_arena arena;
   vyre_status st = {0};
-  const vyre__low_kernel *k = NULL;
+  const vyre__lir_kernel *k = NULL;
   vyre__spirv_module one, two;
   vyre_arena_init(&arena, (vyre_allocator){0});
-  CHECK_OK(vyre__lower(program, &target->low, VYRE__PASS_CONTROL, &arena, &k,
-                       NULL, &st),
+  CHECK_OK(vyre__lower(program, &target->low, VYRE__PASS_LEGALIZE_CONTROL,
+                       &arena, &k, NULL, &st),
            st);
   CHECK_OK(vyre__emit_spirv(k, &target->spirv, &arena, &one, &st), st);
   CHECK_OK(vyre__emit_spirv(k, &target->spirv, &arena, &two, &st), st);
   bool good = same_words(&one, &two) && is_valid(&one);
   if (!good) printf("    %s for %s\n", name, target->name);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return !good;
 }
 
@@ -131,12 +131,12 @@ TEST(random_programs_are_valid) {
   for (uint64_t i = 0; i < seeds.count && failed < 10; i++) {
     uint64_t seed = seeds.first + i;
     const spirv_target *target = &spirv_targets[seed % SPIRV_TARGETS];
-    vyre_generated *g = spirv_generate(seed, target);
+    vyre_random_program *g = spirv_generate(seed, target);
     char name[64];
     snprintf(name, sizeof name, "VYRE_SPIRV_SEED=%llu",
              (unsigned long long)seed);
-    failed += check_program(vyre_generated_program(g), name, target);
-    vyre_generated_release(g);
+    failed += check_program(vyre_random_program_program(g), name, target);
+    vyre_random_program_release(g);
   }
   CHECK_U64(failed, 0);
 }
@@ -231,20 +231,20 @@ TEST(text_says_what_the_module_says) {
   for (uint64_t seed = 0; seed < 20; seed++) {
     spirv_target target = spirv_targets[seed % SPIRV_TARGETS];
     target.spirv.lines = false; /* they are comments in ours */
-    vyre_generated *g = spirv_generate(seed, &target);
+    vyre_random_program *g = spirv_generate(seed, &target);
     vyre_arena arena;
     vyre_status st = {0};
-    const vyre__low_kernel *k = NULL;
+    const vyre__lir_kernel *k = NULL;
     vyre__spirv_module m;
     vyre_arena_init(&arena, (vyre_allocator){0});
-    CHECK_OK(vyre__lower(vyre_generated_program(g), &target.low,
-                         VYRE__PASS_CONTROL, &arena, &k, NULL, &st),
+    CHECK_OK(vyre__lower(vyre_random_program_program(g), &target.low,
+                         VYRE__PASS_LEGALIZE_CONTROL, &arena, &k, NULL, &st),
              st);
     CHECK_OK(vyre__emit_spirv(k, &target.spirv, &arena, &m, &st), st);
     bool good = text_is_right(&m);
     if (!good) printf("    seed %llu\n", (unsigned long long)seed);
-    vyre_arena_finish(&arena);
-    vyre_generated_release(g);
+    vyre_arena_deinit(&arena);
+    vyre_random_program_release(g);
     CHECK(good);
   }
 }
@@ -269,12 +269,12 @@ static void make_small(void) {
   uint32_t s = kit_buffer(&t, "s", VYRE_MEMORY_SHARED, 1, true, 64);
   vyre__val i = kit_global(&t, 0), l = kit_local(&t, 0);
   vyre__val zero = kit_u32(&t, 0);
-  vyre__val len = kit_op(&t, VYRE__LOW_LEN, VYRE_TYPE_U32, y, 0, 0, 0);
-  vyre__val inside = kit_b(&t, VYRE__LOW_LT_U, i, len);
-  vyre__val sum = kit_u(&t, VYRE__LOW_ADD, kit_load(&t, x, i, inside),
+  vyre__val len = kit_op(&t, VYRE__LIR_LEN, VYRE_TYPE_U32, y, 0, 0, 0);
+  vyre__val inside = kit_b(&t, VYRE__LIR_LT_U, i, len);
+  vyre__val sum = kit_u(&t, VYRE__LIR_ADD, kit_load(&t, x, i, inside),
                         kit_load(&t, u, zero, 0));
   kit_store(&t, s, l, sum, 0);
-  kit_mark(&t, VYRE__LOW_BARRIER);
+  kit_mark(&t, VYRE__LIR_BARRIER);
   kit_store(&t, y, i, kit_load(&t, s, l, 0), inside);
   kit_end(&t);
   t.k.has_barrier = true;
@@ -339,7 +339,7 @@ TEST(tells_where_things_are) {
   CHECK(is_valid(&m));
   CHECK_U64(m.descriptor_count, 3);
   CHECK_U64(m.descriptors[2].buffer, 2);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 /* How often a field is there. */
@@ -369,12 +369,12 @@ TEST(uniforms_are_packed_where_they_are_read_at_known_places) {
         kit_buffer(&t, "u", VYRE_MEMORY_UNIFORM, 4, false, cases[i].count);
     vyre__val l = kit_local(&t, 0), g = kit_global(&t, 1);
     vyre__val at = cases[i].at == UINT32_MAX ? l : kit_u32(&t, cases[i].at);
-    vyre__val grid = kit_op(&t, VYRE__LOW_GRID_SIZE, VYRE_TYPE_U32, 2, 0, 0, 0);
-    vyre__val sum = kit_u(&t, VYRE__LOW_ADD, kit_load(&t, u, at, 0), g);
-    sum = kit_u(&t, VYRE__LOW_ADD, sum, grid);
+    vyre__val grid = kit_op(&t, VYRE__LIR_GRID_SIZE, VYRE_TYPE_U32, 2, 0, 0, 0);
+    vyre__val sum = kit_u(&t, VYRE__LIR_ADD, kit_load(&t, u, at, 0), g);
+    sum = kit_u(&t, VYRE__LIR_ADD, sum, grid);
     if (cases[i].asks) {
-      vyre__val len = kit_op(&t, VYRE__LOW_LEN, VYRE_TYPE_U32, u, 0, 0, 0);
-      sum = kit_u(&t, VYRE__LOW_ADD, sum, len);
+      vyre__val len = kit_op(&t, VYRE__LIR_LEN, VYRE_TYPE_U32, u, 0, 0, 0);
+      sum = kit_u(&t, VYRE__LIR_ADD, sum, len);
     }
     kit_store(&t, y, l, sum, 0);
     kit_end(&t);
@@ -386,7 +386,7 @@ TEST(uniforms_are_packed_where_they_are_read_at_known_places) {
     CHECK_U64(m.descriptor_count, cases[i].is_packed ? 1 : 2);
     CHECK(m.push_bytes <= 128);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 /* --- what a module says about itself -----------------------------------------------*/
@@ -430,7 +430,7 @@ TEST(the_workgroup_is_made_of_specialization_constants) {
     }
   }
   CHECK_U64(found, 3);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 /* A target that has everything gets what the kernel uses, and no more. */
@@ -465,7 +465,7 @@ TEST(capabilities_are_those_that_are_used) {
     vyre__val l = kit_local(&t, 0), five = kit_const(&t, type, 5);
     kit_store(&t, s, l, l, 0);
     if (cases[i].is_atomic) {
-      kit_op(&t, VYRE__LOW_ATOMIC_ADD, type, y, l, five, 0);
+      kit_op(&t, VYRE__LIR_ATOMIC_ADD, type, y, l, five, 0);
     } else {
       kit_store(&t, y, l, five, 0);
     }
@@ -478,7 +478,7 @@ TEST(capabilities_are_those_that_are_used) {
                 cases[i].wants >> n & 1);
     }
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 /* Acquire and release of storage and workgroup memory at barriers, nothing at
@@ -505,12 +505,12 @@ TEST(barriers_and_atomics_follow_the_memory_model) {
     vyre__val l = kit_local(&t, 0), one = kit_u32(&t, 1);
     kit_store(&t, s, l, one, 0);
     kit_store(&t, y, l, one, 0);
-    kit_op(&t, VYRE__LOW_ATOMIC_ADD, VYRE_TYPE_U32, s, one, one, 0);
-    kit_op(&t, VYRE__LOW_ATOMIC_ADD, VYRE_TYPE_U32, y, one, one, 0);
-    kit_mark(&t, VYRE__LOW_BARRIER);
-    vyre__val sum = kit_u(&t, VYRE__LOW_ADD, kit_load(&t, s, one, 0),
+    kit_op(&t, VYRE__LIR_ATOMIC_ADD, VYRE_TYPE_U32, s, one, one, 0);
+    kit_op(&t, VYRE__LIR_ATOMIC_ADD, VYRE_TYPE_U32, y, one, one, 0);
+    kit_mark(&t, VYRE__LIR_BARRIER);
+    vyre__val sum = kit_u(&t, VYRE__LIR_ADD, kit_load(&t, s, one, 0),
                           kit_load(&t, y, one, 0));
-    kit_op(&t, VYRE__LOW_ATOMIC_EXCHANGE, VYRE_TYPE_U32, y, l, sum, 0);
+    kit_op(&t, VYRE__LIR_ATOMIC_EXCHANGE, VYRE_TYPE_U32, y, l, sum, 0);
     kit_end(&t);
     t.k.has_barrier = true;
     t.buffers[s].needs_zero = false;
@@ -542,7 +542,7 @@ TEST(barriers_and_atomics_follow_the_memory_model) {
     CHECK_U64(count_ops(&m, SPV_OpDecorate, 2, SPV_DECORATION_Coherent),
               cases[c].coherent);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 /* Of a kernel as text. */
@@ -551,13 +551,13 @@ static vyre__spirv_module emit_kernel(const char *kernel,
                                       vyre_arena *arena) {
   vyre_module *source = NULL;
   vyre_status st = {0};
-  const vyre__low_kernel *k = NULL;
+  const vyre__lir_kernel *k = NULL;
   vyre__spirv_module m;
   CHECK_OK(vyre_module_parse(kernel, strlen(kernel), "k", (vyre_allocator){0},
                              &source, NULL, &st),
            st);
   CHECK_OK(vyre__lower(vyre_module_kernel(source, 0), &(vyre__target){0},
-                       VYRE__PASS_CONTROL, arena, &k, NULL, &st),
+                       VYRE__PASS_LEGALIZE_CONTROL, arena, &k, NULL, &st),
            st);
   CHECK_OK(vyre__emit_spirv(k, target, arena, &m, &st), st);
   vyre_module_release(source);
@@ -617,7 +617,7 @@ TEST(barriers_name_memory_of_both_sides) {
     }
     CHECK_U64(seen, cases[c].semantics[1] ? 2 : 1);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 /* The load before a store is that of its own element, if only values stand between
@@ -646,7 +646,7 @@ TEST(what_is_added_to_is_loaded_last) {
       printf("    %s\n", cases[c].body);
     CHECK(loaded && (loaded == stored) == cases[c].is_own);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 /* What is not 0 was inside, so that nobody asks again whether it is. */
@@ -672,7 +672,7 @@ TEST(an_access_is_asked_about_once) {
     }
     CHECK_U64(count_ops(&m, SPV_OpSelectionMerge, 0, 0), cases[i].branches);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 TEST(shared_memory_is_zeroed_as_the_target_can) {
@@ -690,7 +690,7 @@ TEST(shared_memory_is_zeroed_as_the_target_can) {
   m = emit_kit(NULL, &arena);
   CHECK(is_valid(&m));
   CHECK_U64(count_ops(&m, SPV_OpControlBarrier, 0, 0), 1);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 /* y[0] = sqrt(2.5) * 2.5 in f32, and the modes of what is used. */
@@ -714,10 +714,10 @@ TEST(loops_that_may_be_ended_are_looked_at) {
   } cases[] = {{0, false}, {209, true}, {210, false}, {1, true}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     const vyre__spirv_target target = {.most_rounds = cases[i].most};
-    const vyre__low_kernel *k = NULL;
+    const vyre__lir_kernel *k = NULL;
     vyre__spirv_module m;
     CHECK_OK(vyre__lower(vyre_module_kernel(source, 0), &low,
-                         VYRE__PASS_CONTROL, &arena, &k, NULL, &st),
+                         VYRE__PASS_LEGALIZE_CONTROL, &arena, &k, NULL, &st),
              st);
     CHECK_OK(vyre__emit_spirv(k, &target, &arena, &m, &st), st);
     CHECK(is_valid(&m));
@@ -733,7 +733,7 @@ TEST(loops_that_may_be_ended_are_looked_at) {
     CHECK_U64(count_ops(&m, SPV_OpAtomicStore, 0, 0), cases[i].checks ? 2 : 0);
   }
   vyre_module_release(source);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 /* A constant of the module decides about it, where the device has its own limit and
@@ -762,7 +762,7 @@ TEST(fuel_can_be_left_out_where_the_device_ends_loops) {
     CHECK_U64(count_ops(&m, SPV_OpSpecConstantTrue, 0, 0), cases[i].may_skip);
     CHECK_U64(count_fields(&m, VYRE__SPIRV_FUEL), 1);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 static void make_float(vyre_type type) {
@@ -772,9 +772,9 @@ static void make_float(vyre_type type) {
   uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, wide ? 8 : 4, true, 1);
   vyre__val a =
       kit_const(&t, type, wide ? UINT64_C(0x4004000000000000) : 0x40200000);
-  vyre__val b = kit_op(&t, VYRE__LOW_FSQRT, type, 0, a, 0, 0);
-  b = kit_op(&t, VYRE__LOW_FMUL, type, 0, a, b, 0);
-  b = kit_op(&t, VYRE__LOW_BITCAST, bits, 0, b, 0, 0);
+  vyre__val b = kit_op(&t, VYRE__LIR_FSQRT, type, 0, a, 0, 0);
+  b = kit_op(&t, VYRE__LIR_FMUL, type, 0, a, b, 0);
+  b = kit_op(&t, VYRE__LIR_BITCAST, bits, 0, b, 0, 0);
   kit_store(&t, y, kit_u32(&t, 0), b, 0);
   kit_end(&t);
 }
@@ -801,7 +801,7 @@ TEST(float_modes_are_those_that_hold) {
   CHECK_U64(
       count_ops(&m, SPV_OpExecutionMode, 2, SPV_EXECUTION_MODE_RoundingModeRTE),
       1);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 TEST(unreachable_code_is_left_out) {
@@ -810,31 +810,31 @@ TEST(unreachable_code_is_left_out) {
   kit_begin(&t, "dead", 1, 1, 1);
   uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 4);
   vyre__val zero = kit_u32(&t, 0), one = kit_u32(&t, 1);
-  vyre__val is = kit_b(&t, VYRE__LOW_EQ, kit_local(&t, 0), zero);
-  kit_mark(&t, VYRE__LOW_LOOP);
+  vyre__val is = kit_b(&t, VYRE__LIR_EQ, kit_local(&t, 0), zero);
+  kit_mark(&t, VYRE__LIR_LOOP);
   kit_if(&t, is, 0);
-  kit_mark(&t, VYRE__LOW_BREAK);
+  kit_mark(&t, VYRE__LIR_BREAK);
   kit_if(&t, is, 0); /* behind a jump */
   kit_store(&t, y, one, one, 0);
-  kit_mark(&t, VYRE__LOW_ELSE);
-  kit_mark(&t, VYRE__LOW_END);
-  kit_mark(&t, VYRE__LOW_ELSE);
+  kit_mark(&t, VYRE__LIR_ELSE);
+  kit_mark(&t, VYRE__LIR_END);
+  kit_mark(&t, VYRE__LIR_ELSE);
   kit_store(&t, y, zero, one, 0);
-  kit_mark(&t, VYRE__LOW_EXIT);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_mark(&t, VYRE__LIR_EXIT);
+  kit_mark(&t, VYRE__LIR_END);
   kit_store(&t, y, one, one, 0); /* nobody comes here */
-  kit_mark(&t, VYRE__LOW_STEP);
-  kit_mark(&t, VYRE__LOW_END);
-  kit_mark(&t, VYRE__LOW_LOOP); /* that nobody leaves but by EXIT */
-  kit_mark(&t, VYRE__LOW_EXIT);
-  kit_mark(&t, VYRE__LOW_STEP);
-  kit_mark(&t, VYRE__LOW_END);
+  kit_mark(&t, VYRE__LIR_STEP);
+  kit_mark(&t, VYRE__LIR_END);
+  kit_mark(&t, VYRE__LIR_LOOP); /* that nobody leaves but by EXIT */
+  kit_mark(&t, VYRE__LIR_EXIT);
+  kit_mark(&t, VYRE__LIR_STEP);
+  kit_mark(&t, VYRE__LIR_END);
   kit_store(&t, y, one, one, 0);
   kit_end(&t);
   vyre__spirv_module m = emit_kit(NULL, &arena);
   CHECK(is_valid(&m));
   CHECK_U64(count_ops(&m, SPV_OpStore, 0, 0), 1);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 /* --- refusals -------------------------------------------------------------------------------*/
@@ -859,7 +859,7 @@ TEST(refuses_what_the_target_has_not) {
     CHECK_HAS(st.message, says[i]);
     CHECK(!m.words);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 TEST(refuses_what_has_no_spelling) {
@@ -868,11 +868,11 @@ TEST(refuses_what_has_no_spelling) {
   vyre__spirv_module m;
   vyre_status st = {0};
   make_float(VYRE_TYPE_F32);
-  t.code[2].op = VYRE__LOW_TOTAL_DIV_U;
+  t.code[2].op = VYRE__LIR_TOTAL_DIV_U;
   CHECK_FAILS(vyre__emit_spirv(&t.k, NULL, &arena, &m, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   CHECK_HAS(st.message, "total_div_u");
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 /* Words that are not ours are told, whatever they are. */
@@ -902,7 +902,7 @@ TEST(printer_takes_no_wrong_words) {
                                 (vyre_writer){refuse, NULL}, &st),
               st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED);
   free(words);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 static vyre_code sweep_emit(vyre_allocator allocator, vyre_status *st) {
@@ -917,7 +917,7 @@ static vyre_code sweep_emit(vyre_allocator allocator, vyre_status *st) {
                              (vyre_writer){text_take, &out}, st);
   }
   free(out.bytes);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return code;
 }
 
@@ -950,7 +950,7 @@ TEST(locales_change_nothing) {
     CHECK(same_words(&one, &two) && has);
   }
   CHECK(tried > 0);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 TEST_MAIN(TEST_ENTRY(numbers_are_those_of_the_specification),

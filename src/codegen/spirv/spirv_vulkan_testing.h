@@ -159,8 +159,8 @@ enum { VK_GUARD = 64, VK_POISON = 0xA5, VK_MOST = 80 };
 typedef struct vk_job {
   vk_runner *r;
   const vyre__spirv_module *m;
-  const vyre__low_kernel *k;
-  vyre__low_binding *bound; /* one a buffer of the kernel */
+  const vyre__lir_kernel *k;
+  vyre__lir_binding *bound; /* one a buffer of the kernel */
   uint32_t grid[3];
   uint32_t fuel;
   uint32_t most_groups; /* a launch, in x; 0: all */
@@ -323,7 +323,7 @@ static inline void vk_fill(vk_job *j, const uint32_t base[3], uint8_t *push) {
     const vyre__spirv_field *f = &j->m->fields[i];
     CHECK(f->is_pushed || block);
     uint8_t *to = (f->is_pushed ? push : block) + f->offset;
-    const vyre__low_binding *b = &j->bound[f->index];
+    const vyre__lir_binding *b = &j->bound[f->index];
     size_t bytes;
     switch ((vyre__spirv_value)f->value) {
       case VYRE__SPIRV_BASE:
@@ -397,32 +397,32 @@ static inline void vk_run_phase(vk_job *j, uint32_t phase) {
 
 static inline uint64_t vk_host_value(const vk_job *j, const uint64_t *values,
                                      uint32_t at) {
-  const vyre__low_kernel *k = j->k;
-  const vyre__low_inst *inst = &k->code[at];
+  const vyre__lir_kernel *k = j->k;
+  const vyre__lir_inst *inst = &k->code[at];
   uint64_t args[3] = {0, 0, 0}, out = 0;
-  if (inst->op == VYRE__LOW_CONST) return vyre__low_const(inst);
-  if (inst->op == VYRE__LOW_LEN) return j->bound[inst->aux].length;
-  if (inst->op == VYRE__LOW_LOOP_VALUE) {
-    return vyre__low_loop_value(inst, j->loop_values[inst->aux]);
+  if (inst->op == VYRE__LIR_CONST) return vyre__lir_const(inst);
+  if (inst->op == VYRE__LIR_LEN) return j->bound[inst->aux].length;
+  if (inst->op == VYRE__LIR_LOOP_VALUE) {
+    return vyre__lir_loop_value(inst, j->loop_values[inst->aux]);
   }
-  for (unsigned i = 0; i < vyre__low_ops[inst->op].operands && i < 3; i++) {
+  for (unsigned i = 0; i < vyre__lir_ops[inst->op].operands && i < 3; i++) {
     if (inst->v[i]) args[i] = values[inst->v[i] - k->host.begin];
   }
-  if (inst->op == VYRE__LOW_LOAD) {
+  if (inst->op == VYRE__LIR_LOAD) {
     unsigned width = k->buffers[inst->aux].width;
     if (inst->b && !args[1]) return 0;
     memcpy(&out, (const char *)j->bound[inst->aux].data + args[0] * width,
            width);
     return out;
   }
-  vyre__val first = inst->op == VYRE__LOW_SELECT ? inst->b : inst->a;
-  CHECK(vyre__low_eval((vyre__low_op)inst->op, (vyre_type)k->code[first].type,
+  vyre__val first = inst->op == VYRE__LIR_SELECT ? inst->b : inst->a;
+  CHECK(vyre__lir_eval((vyre__lir_op)inst->op, (vyre_type)k->code[first].type,
                        (vyre_type)inst->type, args, &out));
   return out;
 }
 
-static inline void vk_enter_loop(vk_job *j, const vyre__low_step *s) {
-  const vyre__low_phase host = j->k->host;
+static inline void vk_enter_loop(vk_job *j, const vyre__lir_step *s) {
+  const vyre__lir_phase host = j->k->host;
   uint64_t *values = calloc((size_t)(host.end - host.begin) + 1, 8);
   CHECK(values && s->loop < 16);
   for (uint32_t at = host.begin; at < host.end; at++) {
@@ -433,14 +433,14 @@ static inline void vk_enter_loop(vk_job *j, const vyre__low_step *s) {
   free(values);
 }
 
-static inline __int128 vk_number(const vyre__low_step *s, uint64_t bits) {
+static inline __int128 vk_number(const vyre__lir_step *s, uint64_t bits) {
   if (s->type == VYRE_TYPE_I32) return (int32_t)(uint32_t)bits;
   if (s->type == VYRE_TYPE_I64) return (int64_t)bits;
   return s->type == VYRE_TYPE_U32 ? (__int128)(uint32_t)bits : (__int128)bits;
 }
 
 /* Whether the loop goes on with @p value, which may be one that does not fit. */
-static inline bool vk_goes_on(const vk_job *j, const vyre__low_step *s,
+static inline bool vk_goes_on(const vk_job *j, const vyre__lir_step *s,
                               __int128 value) {
   __int128 bound = vk_number(s, j->loop_bounds[s->loop]);
   if (vk_number(s, (uint64_t)value) != value) return false;
@@ -458,9 +458,9 @@ static inline bool vk_goes_on(const vk_job *j, const vyre__low_step *s,
 
 /* Steps [at, ...) up to the END_FOR of loop @p until; where that is. */
 static inline uint32_t vk_run_steps(vk_job *j, uint32_t at, uint32_t until) {
-  const vyre__low_kernel *k = j->k;
+  const vyre__lir_kernel *k = j->k;
   while (at < k->step_count) {
-    const vyre__low_step *s = &k->steps[at];
+    const vyre__lir_step *s = &k->steps[at];
     if (s->kind == VYRE__STEP_RUN) {
       vk_run_phase(j, s->phase);
       at++;

@@ -5,43 +5,43 @@
 
 /* What is one instruction with the operands as they are. */
 static uint32_t plain_op(unsigned op) {
-  static const uint16_t ops[VYRE__LOW_COUNT] = {
-      [VYRE__LOW_ADD] = SPV_OpIAdd,
-      [VYRE__LOW_SUB] = SPV_OpISub,
-      [VYRE__LOW_MUL] = SPV_OpIMul,
-      [VYRE__LOW_DIV_U] = SPV_OpUDiv,
-      [VYRE__LOW_DIV_S] = SPV_OpSDiv,
-      [VYRE__LOW_REM_U] = SPV_OpUMod,
-      [VYRE__LOW_AND] = SPV_OpBitwiseAnd,
-      [VYRE__LOW_OR] = SPV_OpBitwiseOr,
-      [VYRE__LOW_XOR] = SPV_OpBitwiseXor,
-      [VYRE__LOW_NOT] = SPV_OpNot,
-      [VYRE__LOW_SHL] = SPV_OpShiftLeftLogical,
-      [VYRE__LOW_SHR_U] = SPV_OpShiftRightLogical,
-      [VYRE__LOW_SHR_S] = SPV_OpShiftRightArithmetic,
-      [VYRE__LOW_EQ] = SPV_OpIEqual,
-      [VYRE__LOW_NE] = SPV_OpINotEqual,
-      [VYRE__LOW_LT_U] = SPV_OpULessThan,
-      [VYRE__LOW_LT_S] = SPV_OpSLessThan,
-      [VYRE__LOW_LE_U] = SPV_OpULessThanEqual,
-      [VYRE__LOW_LE_S] = SPV_OpSLessThanEqual,
-      [VYRE__LOW_SELECT] = SPV_OpSelect,
-      [VYRE__LOW_FADD] = SPV_OpFAdd,
-      [VYRE__LOW_FSUB] = SPV_OpFSub,
-      [VYRE__LOW_FMUL] = SPV_OpFMul,
-      [VYRE__LOW_FDIV] = SPV_OpFDiv,
-      [VYRE__LOW_FNEG] = SPV_OpFNegate,
-      [VYRE__LOW_FEQ] = SPV_OpFOrdEqual,
-      [VYRE__LOW_FNE] = SPV_OpFUnordNotEqual,
-      [VYRE__LOW_FLT] = SPV_OpFOrdLessThan,
-      [VYRE__LOW_FLE] = SPV_OpFOrdLessThanEqual,
-      [VYRE__LOW_TRUNC] = SPV_OpUConvert,
-      [VYRE__LOW_U_TO_F] = SPV_OpConvertUToF,
-      [VYRE__LOW_S_TO_F] = SPV_OpConvertSToF,
-      [VYRE__LOW_F_TO_U] = SPV_OpConvertFToU,
-      [VYRE__LOW_F_TO_S] = SPV_OpConvertFToS,
-      [VYRE__LOW_F_EXTEND] = SPV_OpFConvert,
-      [VYRE__LOW_F_ROUND] = SPV_OpFConvert,
+  static const uint16_t ops[VYRE__LIR_COUNT] = {
+      [VYRE__LIR_ADD] = SPV_OpIAdd,
+      [VYRE__LIR_SUB] = SPV_OpISub,
+      [VYRE__LIR_MUL] = SPV_OpIMul,
+      [VYRE__LIR_DIV_U] = SPV_OpUDiv,
+      [VYRE__LIR_DIV_S] = SPV_OpSDiv,
+      [VYRE__LIR_REM_U] = SPV_OpUMod,
+      [VYRE__LIR_AND] = SPV_OpBitwiseAnd,
+      [VYRE__LIR_OR] = SPV_OpBitwiseOr,
+      [VYRE__LIR_XOR] = SPV_OpBitwiseXor,
+      [VYRE__LIR_NOT] = SPV_OpNot,
+      [VYRE__LIR_SHL] = SPV_OpShiftLeftLogical,
+      [VYRE__LIR_SHR_U] = SPV_OpShiftRightLogical,
+      [VYRE__LIR_SHR_S] = SPV_OpShiftRightArithmetic,
+      [VYRE__LIR_EQ] = SPV_OpIEqual,
+      [VYRE__LIR_NE] = SPV_OpINotEqual,
+      [VYRE__LIR_LT_U] = SPV_OpULessThan,
+      [VYRE__LIR_LT_S] = SPV_OpSLessThan,
+      [VYRE__LIR_LE_U] = SPV_OpULessThanEqual,
+      [VYRE__LIR_LE_S] = SPV_OpSLessThanEqual,
+      [VYRE__LIR_SELECT] = SPV_OpSelect,
+      [VYRE__LIR_FADD] = SPV_OpFAdd,
+      [VYRE__LIR_FSUB] = SPV_OpFSub,
+      [VYRE__LIR_FMUL] = SPV_OpFMul,
+      [VYRE__LIR_FDIV] = SPV_OpFDiv,
+      [VYRE__LIR_FNEG] = SPV_OpFNegate,
+      [VYRE__LIR_FEQ] = SPV_OpFOrdEqual,
+      [VYRE__LIR_FNE] = SPV_OpFUnordNotEqual,
+      [VYRE__LIR_FLT] = SPV_OpFOrdLessThan,
+      [VYRE__LIR_FLE] = SPV_OpFOrdLessThanEqual,
+      [VYRE__LIR_TRUNC] = SPV_OpUConvert,
+      [VYRE__LIR_U_TO_F] = SPV_OpConvertUToF,
+      [VYRE__LIR_S_TO_F] = SPV_OpConvertSToF,
+      [VYRE__LIR_F_TO_U] = SPV_OpConvertFToU,
+      [VYRE__LIR_F_TO_S] = SPV_OpConvertFToS,
+      [VYRE__LIR_F_EXTEND] = SPV_OpFConvert,
+      [VYRE__LIR_F_ROUND] = SPV_OpFConvert,
   };
   return ops[op];
 }
@@ -49,16 +49,16 @@ static uint32_t plain_op(unsigned op) {
 /* The same of bool, where it is another instruction. */
 static uint32_t logical_op(unsigned op) {
   switch (op) {
-    case VYRE__LOW_AND:
+    case VYRE__LIR_AND:
       return SPV_OpLogicalAnd;
-    case VYRE__LOW_OR:
+    case VYRE__LIR_OR:
       return SPV_OpLogicalOr;
-    case VYRE__LOW_XOR:
-    case VYRE__LOW_NE:
+    case VYRE__LIR_XOR:
+    case VYRE__LIR_NE:
       return SPV_OpLogicalNotEqual;
-    case VYRE__LOW_EQ:
+    case VYRE__LIR_EQ:
       return SPV_OpLogicalEqual;
-    case VYRE__LOW_NOT:
+    case VYRE__LIR_NOT:
       return SPV_OpLogicalNot;
     default:
       return 0;
@@ -66,18 +66,18 @@ static uint32_t logical_op(unsigned op) {
 }
 
 static uint32_t glsl_function(unsigned op) {
-  static const uint8_t functions[VYRE__LOW_COUNT] = {
-      [VYRE__LOW_MIN_U] = SPV_GLSL_UMin,
-      [VYRE__LOW_MIN_S] = SPV_GLSL_SMin,
-      [VYRE__LOW_MAX_U] = SPV_GLSL_UMax,
-      [VYRE__LOW_MAX_S] = SPV_GLSL_SMax,
-      [VYRE__LOW_FSQRT] = SPV_GLSL_Sqrt,
-      [VYRE__LOW_FMA] = SPV_GLSL_Fma,
-      [VYRE__LOW_FABS] = SPV_GLSL_FAbs,
-      [VYRE__LOW_FFLOOR] = SPV_GLSL_Floor,
-      [VYRE__LOW_FCEIL] = SPV_GLSL_Ceil,
-      [VYRE__LOW_FTRUNC] = SPV_GLSL_Trunc,
-      [VYRE__LOW_FRINT] = SPV_GLSL_RoundEven,
+  static const uint8_t functions[VYRE__LIR_COUNT] = {
+      [VYRE__LIR_MIN_U] = SPV_GLSL_UMin,
+      [VYRE__LIR_MIN_S] = SPV_GLSL_SMin,
+      [VYRE__LIR_MAX_U] = SPV_GLSL_UMax,
+      [VYRE__LIR_MAX_S] = SPV_GLSL_SMax,
+      [VYRE__LIR_FSQRT] = SPV_GLSL_Sqrt,
+      [VYRE__LIR_FMA] = SPV_GLSL_Fma,
+      [VYRE__LIR_FABS] = SPV_GLSL_FAbs,
+      [VYRE__LIR_FFLOOR] = SPV_GLSL_Floor,
+      [VYRE__LIR_FCEIL] = SPV_GLSL_Ceil,
+      [VYRE__LIR_FTRUNC] = SPV_GLSL_Trunc,
+      [VYRE__LIR_FRINT] = SPV_GLSL_RoundEven,
   };
   return functions[op];
 }
@@ -85,8 +85,8 @@ static uint32_t glsl_function(unsigned op) {
 /* Operations on floats: each is exact as it stands. Comparisons too, since drivers
  * take the same mark for leave to know better about NaNs. */
 static bool is_of_floats(unsigned op) {
-  return (op >= VYRE__LOW_FADD && op <= VYRE__LOW_FLE) ||
-         (op >= VYRE__LOW_U_TO_F && op <= VYRE__LOW_F_ROUND);
+  return (op >= VYRE__LIR_FADD && op <= VYRE__LIR_FLE) ||
+         (op >= VYRE__LIR_U_TO_F && op <= VYRE__LIR_F_ROUND);
 }
 
 /* --- bits --------------------------------------------------------------------------- */
@@ -94,8 +94,8 @@ static bool is_of_floats(unsigned op) {
 /* Of one word; the functions give all ones for 0. */
 static uint32_t count_word(spv_emitter *e, unsigned op, uint32_t a) {
   uint32_t u32 = spv_uint(e, 32);
-  if (op == VYRE__LOW_POPCOUNT) return SPV_DO(e, SPV_OpBitCount, u32, a);
-  if (op == VYRE__LOW_CLZ) {
+  if (op == VYRE__LIR_POPCOUNT) return SPV_DO(e, SPV_OpBitCount, u32, a);
+  if (op == VYRE__LIR_CLZ) {
     uint32_t top = SPV_GLSL(e, u32, SPV_GLSL_FindUMsb, a);
     return SPV_DO(e, SPV_OpISub, u32, spv_u32(e, 31), top);
   }
@@ -112,10 +112,10 @@ static uint32_t count_bits(spv_emitter *e, unsigned op, bool is_wide,
   uint32_t top = SPV_DO(e, SPV_OpShiftRightLogical, u64, a, spv_u32(e, 32));
   uint32_t high = SPV_DO(e, SPV_OpUConvert, u32, top);
   uint32_t of_low = count_word(e, op, low), of_high = count_word(e, op, high);
-  if (op == VYRE__LOW_POPCOUNT) {
+  if (op == VYRE__LIR_POPCOUNT) {
     out = SPV_DO(e, SPV_OpIAdd, u32, of_low, of_high);
   } else {
-    bool leading = op == VYRE__LOW_CLZ;
+    bool leading = op == VYRE__LIR_CLZ;
     uint32_t first = leading ? high : low, near = leading ? of_high : of_low;
     uint32_t far =
         SPV_DO(e, SPV_OpIAdd, u32, leading ? of_low : of_high, spv_u32(e, 32));
@@ -133,7 +133,7 @@ static uint32_t remainder_signed(spv_emitter *e, uint32_t type, uint32_t a,
   return SPV_DO(e, SPV_OpISub, type, a, whole);
 }
 
-static uint32_t extend(spv_emitter *e, const vyre__low_inst *inst,
+static uint32_t extend(spv_emitter *e, const vyre__lir_inst *inst,
                        unsigned from, uint32_t a) {
   uint32_t type = spv_type_of(e, inst->type);
   if (from != VYRE_TYPE_BOOL) return SPV_DO(e, SPV_OpUConvert, type, a);
@@ -144,7 +144,7 @@ static uint32_t extend(spv_emitter *e, const vyre__low_inst *inst,
 
 /* By its sign. Mesa 22.3 compares what OpSConvert gave with a number as if it had no
  * sign; this it leaves alone. */
-static uint32_t extend_signed(spv_emitter *e, const vyre__low_inst *inst,
+static uint32_t extend_signed(spv_emitter *e, const vyre__lir_inst *inst,
                               uint32_t a) {
   uint32_t type = spv_type_of(e, inst->type);
   uint32_t sign = spv_const(e, inst->type, UINT64_C(1) << 31);
@@ -155,16 +155,16 @@ static uint32_t extend_signed(spv_emitter *e, const vyre__low_inst *inst,
 
 /* The constant @p v, if it is one. */
 static bool is_constant(const spv_emitter *e, vyre__val v, uint64_t *bits) {
-  const vyre__low_inst *inst = &e->k->code[v];
-  if (inst->op != VYRE__LOW_CONST) return false;
-  *bits = vyre__low_const(inst);
+  const vyre__lir_inst *inst = &e->k->code[v];
+  if (inst->op != VYRE__LIR_CONST) return false;
+  *bits = vyre__lir_const(inst);
   return true;
 }
 
 /* -1.0 or 0.0, in bits or as floats: Mesa 22.3 takes that for the negative of 1 or
  * 0, which is -0. The sign and the rest apart say the same, and it leaves them
  * alone. 0: it is no such choice. */
-static uint32_t select_minus_one(spv_emitter *e, const vyre__low_inst *inst) {
+static uint32_t select_minus_one(spv_emitter *e, const vyre__lir_inst *inst) {
   bool is_wide = inst->type == VYRE_TYPE_U64 || inst->type == VYRE_TYPE_F64;
   bool is_float = inst->type == VYRE_TYPE_F32 || inst->type == VYRE_TYPE_F64;
   uint64_t one = is_wide ? UINT64_C(0x3FF0000000000000) : 0x3F800000;
@@ -223,10 +223,10 @@ static uint32_t whole64(spv_emitter *e, uint32_t x, bool towards_zero) {
 /* --- all ------------------------------------------------------------------------------ */
 
 /* Whether it is max(a, 0 - a). */
-static bool is_magnitude(const spv_emitter *e, const vyre__low_inst *inst) {
-  const vyre__low_inst *minus = &e->k->code[inst->b];
+static bool is_magnitude(const spv_emitter *e, const vyre__lir_inst *inst) {
+  const vyre__lir_inst *minus = &e->k->code[inst->b];
   uint64_t zero;
-  return inst->op == VYRE__LOW_MAX_S && minus->op == VYRE__LOW_SUB &&
+  return inst->op == VYRE__LIR_MAX_S && minus->op == VYRE__LIR_SUB &&
          minus->b == inst->a && is_constant(e, minus->a, &zero) && zero == 0;
 }
 
@@ -247,7 +247,7 @@ static uint32_t no_spelling(spv_emitter *e, uint32_t at) {
         VYRE_NUMBERS({"instruction", at}),
         "lower the kernel through all passes before it is emitted",
         "instruction %u, %s, has no spelling in SPIR-V", (unsigned)at,
-        vyre__low_ops[e->k->code[at].op].text);
+        vyre__lir_ops[e->k->code[at].op].text);
   }
   return 0;
 }
@@ -267,23 +267,23 @@ static bool has_types(spv_emitter *e, uint32_t at, unsigned type) {
 /* Operations that take several instructions, or depend on their types. */
 static uint32_t special(spv_emitter *e, uint32_t at, unsigned from, uint32_t a,
                         uint32_t b) {
-  const vyre__low_inst *inst = &e->k->code[at];
-  switch ((vyre__low_op)inst->op) {
-    case VYRE__LOW_CONST:
-      return spv_const(e, inst->type, vyre__low_const(inst));
-    case VYRE__LOW_CLZ:
-    case VYRE__LOW_CTZ:
-    case VYRE__LOW_POPCOUNT:
+  const vyre__lir_inst *inst = &e->k->code[at];
+  switch ((vyre__lir_op)inst->op) {
+    case VYRE__LIR_CONST:
+      return spv_const(e, inst->type, vyre__lir_const(inst));
+    case VYRE__LIR_CLZ:
+    case VYRE__LIR_CTZ:
+    case VYRE__LIR_POPCOUNT:
       return count_bits(e, inst->op, from == VYRE_TYPE_U64, a);
-    case VYRE__LOW_REM_S:
+    case VYRE__LIR_REM_S:
       return remainder_signed(e, spv_type_of(e, inst->type), a, b);
-    case VYRE__LOW_ZEXT:
+    case VYRE__LIR_ZEXT:
       return extend(e, inst, from, a);
-    case VYRE__LOW_SEXT:
+    case VYRE__LIR_SEXT:
       return extend_signed(e, inst, a);
-    case VYRE__LOW_AGREE:
+    case VYRE__LIR_AGREE:
       return a;
-    case VYRE__LOW_BITCAST:
+    case VYRE__LIR_BITCAST:
       if (from == inst->type) return a;
       return spv_hide(e, inst,
                       SPV_DO(e, SPV_OpBitcast, spv_type_of(e, inst->type), a));
@@ -293,13 +293,13 @@ static uint32_t special(spv_emitter *e, uint32_t at, unsigned from, uint32_t a,
 }
 
 uint32_t spv_pure(spv_emitter *e, uint32_t at) {
-  const vyre__low_inst *inst = &e->k->code[at];
-  unsigned count = vyre__low_ops[inst->op].operands;
+  const vyre__lir_inst *inst = &e->k->code[at];
+  unsigned count = vyre__lir_ops[inst->op].operands;
   unsigned from = e->k->code[inst->a].type;
   uint32_t operands[3] = {0};
   if (!has_types(e, at, inst->type)) return 0;
   bool by_integers =
-      inst->op == VYRE__LOW_FMA && from == VYRE_TYPE_F64 && !e->target->fma64;
+      inst->op == VYRE__LIR_FMA && from == VYRE_TYPE_F64 && !e->target->fma64;
   if (by_integers && !e->target->int64) {
     spv_refuse(e, at, "fma of f64 that rounds once");
     return 0;
@@ -308,13 +308,13 @@ uint32_t spv_pure(spv_emitter *e, uint32_t at) {
     operands[i] = e->ids[inst->v[i]];
   }
   if (by_integers) return spv_fma64(e, operands);
-  bool truncates = inst->op == VYRE__LOW_FTRUNC;
+  bool truncates = inst->op == VYRE__LIR_FTRUNC;
   if (from == VYRE_TYPE_F64 && !e->target->whole64 &&
-      (truncates || inst->op == VYRE__LOW_FRINT)) {
+      (truncates || inst->op == VYRE__LIR_FRINT)) {
     return whole64(e, operands[0], truncates);
   }
   uint32_t op = plain_op(inst->op), function = glsl_function(inst->op), id;
-  if (inst->op == VYRE__LOW_SELECT) {
+  if (inst->op == VYRE__LIR_SELECT) {
     id = select_minus_one(e, inst);
     if (id) return id;
   }

@@ -85,9 +85,9 @@ static void find_nearest(int directory, const vyre__cache_key *key,
         VYRE__CACHE_READ) {
       consider(n, &file.entry);
     }
-    vyre__cache_file_finish(&file);
+    vyre__cache_file_deinit(&file);
   }
-  vyre__cache_items_finish(&all);
+  vyre__cache_items_deinit(&all);
 }
 
 /* --- looking -----------------------------------------------------------------*/
@@ -139,7 +139,7 @@ static const char *why_off(const vyre__cache_subject *subject,
   return key->bytes ? NULL : no_memory;
 }
 
-void vyre__cache_look(const vyre__cache_subject *subject,
+void vyre__cache_find(const vyre__cache_subject *subject,
                       const vyre__cache_key *key, bool is_used,
                       vyre_arena *arena, vyre__cache_note *note,
                       vyre__cache_file *file, bool *may_store) {
@@ -177,7 +177,7 @@ void vyre__cache_look(const vyre__cache_subject *subject,
       consider(&n, &file->entry);
       settle(&n);
     }
-    vyre__cache_file_finish(file);
+    vyre__cache_file_deinit(file);
     note->is_open = !note->field;
   }
   close(directory);
@@ -240,10 +240,10 @@ bool vyre__cache_load(vyre_pipeline *pipeline, vyre__cache_try *tried) {
       !vyre__cache_key_build(&subject, &tried->arena, &tried->key)) {
     tried->key.bytes = NULL;
   }
-  vyre__cache_look(&subject, &tried->key, true, &pipeline->arena, note, &file,
+  vyre__cache_find(&subject, &tried->key, true, &pipeline->arena, note, &file,
                    &tried->may_store);
   bool is_loaded = note->made == VYRE_CACHE_DISK_HIT && load(pipeline, &file);
-  vyre__cache_file_finish(&file);
+  vyre__cache_file_deinit(&file);
   if (is_loaded) {
     VYRE__COUNT(device, cache_disk_hits, 1);
     return true;
@@ -303,7 +303,7 @@ static const char *store(vyre_pipeline *pipeline, const vyre__cache_key *key) {
   } else {
     put_file(cache, device->allocator, key->name, &bytes, why);
   }
-  vyre__cache_bytes_finish(&bytes);
+  vyre__cache_bytes_deinit(&bytes);
   return why[0] ? keep(&pipeline->arena, why) : NULL;
 }
 
@@ -315,7 +315,7 @@ void vyre__cache_end(vyre_pipeline *pipeline, vyre__cache_try *tried,
     note->is_stored = !why;
     note->not_stored = why ? why : "";
   }
-  vyre_arena_finish(&tried->arena);
+  vyre_arena_deinit(&tried->arena);
 }
 
 /* --- what came of it ---------------------------------------------------------*/
@@ -329,7 +329,7 @@ const char *vyre_cache_result_name(vyre_cache_result result) {
 
 vyre_cache_info vyre__cache_info(const vyre__cache_note *note) {
   return (vyre_cache_info){.result = note->made,
-                           .made = note->made,
+                           .origin = note->made,
                            .reason = note->reason,
                            .entry = note->entry,
                            .field = note->field,
@@ -353,11 +353,11 @@ static void explain(const vyre_pipeline *pipeline) {
   if (vyre__cache_key_build(&subject, &scratch, &key)) {
     vyre__cache_explain(&subject, &key, &inside->texts, &inside->note);
   }
-  vyre_arena_finish(&scratch);
+  vyre_arena_deinit(&scratch);
 }
 
-bool vyre_pipeline_cache_info(const vyre_pipeline *pipeline,
-                              vyre_cache_info *out) {
+bool vyre_pipeline_get_cache_info(const vyre_pipeline *pipeline,
+                                  vyre_cache_info *out) {
   if (!out) return false;
   *out = (vyre_cache_info){0};
   if (!pipeline) return false;

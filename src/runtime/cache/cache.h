@@ -29,7 +29,7 @@ typedef struct vyre__cache_bytes {
 
 void vyre__cache_put(vyre__cache_bytes *to, const void *bytes, size_t count);
 vyre_writer vyre__cache_writer(vyre__cache_bytes *to);
-void vyre__cache_bytes_finish(vyre__cache_bytes *bytes);
+void vyre__cache_bytes_deinit(vyre__cache_bytes *bytes);
 
 /* Numbers are little endian, wherever they are kept. */
 static inline void vyre__cache_store_u64(unsigned char *to, uint64_t value) {
@@ -152,7 +152,7 @@ bool vyre__cache_is_privileged(unsigned long secure, const unsigned ids[4]);
 bool vyre__cache_init(vyre__cache *cache, vyre_allocator allocator,
                       const vyre_context_options *options,
                       const vyre__cache_environment *environment);
-void vyre__cache_finish(vyre__cache *cache, vyre_allocator allocator);
+void vyre__cache_deinit(vyre__cache *cache, vyre_allocator allocator);
 
 /* Why a directory is not used. */
 typedef struct vyre__cache_refusal {
@@ -186,13 +186,13 @@ typedef enum vyre__cache_read_result {
   VYRE__CACHE_NO_MEMORY
 } vyre__cache_read_result;
 
-/* Reads and checks a file. Freed by vyre__cache_file_finish, which takes a zeroed
+/* Reads and checks a file. Freed by vyre__cache_file_deinit, which takes a zeroed
  * one too. */
 vyre__cache_read_result vyre__cache_file_read(int directory, const char *name,
                                               vyre_allocator allocator,
                                               vyre__cache_file *out,
                                               const char **why);
-void vyre__cache_file_finish(vyre__cache_file *file);
+void vyre__cache_file_deinit(vyre__cache_file *file);
 
 /* Opens a plain file of this user that nobody else can write. -1: it is not to be
  * read, and *why says why, or is NULL if there is none. */
@@ -216,7 +216,7 @@ bool vyre__cache_file_write(int directory, const char *name,
 /* Whether a write that ends at @p end of a file would end the process: it is beyond
  * its limit, and the process does not look after that signal itself. No file of the
  * library is worth that. */
-bool vyre__is_deadly(uint64_t end);
+bool vyre__kills_process(uint64_t end);
 
 /* How the files of probes begin (probe.h). They are evicted as entries are. */
 #define VYRE__CACHE_PROBE "probe-"
@@ -239,7 +239,7 @@ typedef struct vyre__cache_items {
 /* All of the cache's files. False without memory. */
 bool vyre__cache_scan(int directory, vyre_allocator allocator,
                       vyre__cache_items *out);
-void vyre__cache_items_finish(vyre__cache_items *items);
+void vyre__cache_items_deinit(vyre__cache_items *items);
 
 /* Removes old leftovers, and the least recently used entries until the rest has
  * at most @p max_bytes. False without memory: nothing was removed. */
@@ -280,7 +280,7 @@ vyre_pipeline *vyre__table_share(vyre_pipeline *pipeline);
 /* Drops a reference. True: the caller must free the pipeline. */
 bool vyre__table_release(vyre_pipeline *pipeline);
 /* Frees all that are parked. */
-void vyre__table_finish(vyre_device *device);
+void vyre__table_deinit(vyre_device *device);
 
 /* --- a compile -------------------------------------------------------------- */
 
@@ -303,7 +303,7 @@ void vyre__cache_end(vyre_pipeline *pipeline, vyre__cache_try *tried,
 /* What the disk has for a subject: opens one file. Fills @p note, texts in
  * @p arena; @p file has the entry of a hit, which counts as a use if @p is_used. A
  * key without bytes: there was no memory for it. */
-void vyre__cache_look(const vyre__cache_subject *subject,
+void vyre__cache_find(const vyre__cache_subject *subject,
                       const vyre__cache_key *key, bool is_used,
                       vyre_arena *arena, vyre__cache_note *note,
                       vyre__cache_file *file, bool *may_store);

@@ -213,10 +213,10 @@ static void check_off(const char *folder, const char *why) {
   vyre_arena arena = {0};
   vyre_cache_listing listing;
   CHECK(vyre_cache_list(r.context, &arena, &listing, NULL) == VYRE_OK);
-  CHECK(!listing.is_on && listing.entry_count == 0);
+  CHECK(!listing.is_enabled && listing.entry_count == 0);
   CHECK_TEXT(listing.reason, got.reason);
   CHECK(listing.fix[0]);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   kept_close(&r);
 }
 
@@ -287,13 +287,13 @@ TEST(a_directory_that_is_not_there_is_made_for_this_user_alone) {
 }
 
 /* What people are told of the folder. */
-static vyre_cache_place place_of(const char *folder, vyre_arena *arena) {
+static vyre_cache_location place_of(const char *folder, vyre_arena *arena) {
   vyre_context_options options = {.cache_directory = folder, .trace_file = ""};
   vyre_context *context;
-  vyre_cache_place place;
+  vyre_cache_location place;
   vyre_status st = {0};
   CHECK_OK(vyre_context_create(&options, &context, &st), st);
-  CHECK_OK(vyre_cache_find(context, arena, &place, &st), st);
+  CHECK_OK(vyre_cache_get_location(context, arena, &place, &st), st);
   vyre_context_release(context);
   return place;
 }
@@ -303,15 +303,15 @@ static void compile_read_only(void) {
   contents good = make_entry(folder, path);
   vyre_arena arena;
   vyre_arena_init(&arena, (vyre_allocator){0});
-  vyre_cache_place place = place_of(folder, &arena);
-  CHECK(place.is_on && place.is_there && !place.is_read_only);
+  vyre_cache_location place = place_of(folder, &arena);
+  CHECK(place.is_enabled && place.exists && !place.is_read_only);
   CHECK_TEXT(place.reason, "");
   CHECK(chmod(folder, 0500) == 0);
   place = place_of(folder, &arena);
-  CHECK(place.is_on && place.is_there && place.is_read_only);
+  CHECK(place.is_enabled && place.exists && place.is_read_only);
   CHECK_HAS(place.reason, "it cannot be written");
   CHECK_HAS(place.fix, "VYRE_CACHE_DIR");
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   CHECK(kept_compile(folder).info.result == VYRE_CACHE_DISK_HIT);
   kept_driver = "driver 2";
   kept_result got = kept_compile(folder);
@@ -396,7 +396,7 @@ TEST(the_directory_is_the_first_that_is_named) {
       CHECK(cache.fix[0]);
     }
     CHECK_U64(cache.max_bytes, (uint64_t)256 << 20);
-    vyre__cache_finish(&cache, (vyre_allocator){0});
+    vyre__cache_deinit(&cache, (vyre_allocator){0});
   }
 }
 
@@ -441,7 +441,7 @@ TEST(the_cap_is_a_whole_number) {
     CHECK_U64(cache.max_bytes, caps[i].want);
     CHECK((cache.off == NULL) == (caps[i].want != 0));
     if (cache.off) CHECK_HAS(cache.off, "VYRE_CACHE_BYTES is");
-    vyre__cache_finish(&cache, (vyre_allocator){0});
+    vyre__cache_deinit(&cache, (vyre_allocator){0});
   }
 }
 
@@ -490,7 +490,7 @@ TEST(only_who_asks_why_pays_for_a_look_at_all_files) {
   vyre_cache_info info;
   int before = atomic_load(&scans);
   for (int i = 0; i < 3; i++) { /* one more, for the first who asks */
-    CHECK(vyre_pipeline_cache_info(pipeline, &info));
+    CHECK(vyre_pipeline_get_cache_info(pipeline, &info));
     CHECK(info.result == VYRE_CACHE_MISS && info.is_stored);
     CHECK_TEXT(info.field, "workgroup");
     CHECK_TEXT(info.wanted, "32x1x1");
@@ -504,7 +504,7 @@ TEST(only_who_asks_why_pays_for_a_look_at_all_files) {
   r = kept_open(folder);
   pipeline = compile_wide(&r, 32, &looks);
   before = atomic_load(&scans);
-  CHECK(vyre_pipeline_cache_info(pipeline, &info));
+  CHECK(vyre_pipeline_get_cache_info(pipeline, &info));
   CHECK(info.result == VYRE_CACHE_DISK_HIT && !info.field);
   CHECK(looks == 0 && atomic_load(&scans) == before);
   vyre_pipeline_release(pipeline);
@@ -518,7 +518,7 @@ TEST(only_who_asks_why_pays_for_a_look_at_all_files) {
            st);
   CHECK_U64((unsigned)(atomic_load(&scans) - before), 1);
   CHECK_TEXT(why.info.field, "workgroup");
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   kept_close(&r);
   folder_remove(folder);
 }
@@ -546,7 +546,7 @@ static kept_result compile_driver(const char *folder, char number, uint64_t cap,
       vyre_pipeline_compile(r.device, r.program, NULL, &pipeline, NULL, &st),
       st);
   kept_result out = {0};
-  CHECK(vyre_pipeline_cache_info(pipeline, &out.info));
+  CHECK(vyre_pipeline_get_cache_info(pipeline, &out.info));
   snprintf(path, PATH_TEXT, "%s/%s", folder, out.info.entry);
   vyre_pipeline_release(pipeline);
   kept_close(&r);
@@ -667,7 +667,7 @@ TEST(prune_removes_what_is_damaged_and_then_the_oldest) {
   options.max_bytes = size;
   CHECK_OK(vyre_cache_prune(r.context, &options, &got, &st), st);
   CHECK(got.removed_count == 1 && !exists(b) && exists(c));
-  options.all = true;
+  options.remove_all = true;
   CHECK_OK(vyre_cache_prune(r.context, &options, &got, &st), st);
   CHECK(got.left_count == 0 && !exists(c) && exists(mine));
   kept_close(&r);
@@ -689,18 +689,18 @@ TEST(a_listing_has_every_entry_and_what_is_wrong_with_it) {
   vyre_cache_listing got;
   vyre_status st = {0};
   CHECK_OK(vyre_cache_list(r.context, &arena, &got, &st), st);
-  CHECK(got.is_on && got.entry_count == 2 && got.damaged_count == 1);
+  CHECK(got.is_enabled && got.entry_count == 2 && got.corrupt_count == 1);
   CHECK_TEXT(got.directory, folder);
   CHECK_U64(got.bytes, got.entries[0].bytes + got.entries[1].bytes);
   CHECK(strcmp(got.entries[0].name, got.entries[1].name) < 0);
-  const vyre_cache_entry *bad = &got.entries[got.entries[0].is_sound];
-  const vyre_cache_entry *good = &got.entries[!got.entries[0].is_sound];
+  const vyre_cache_entry *bad = &got.entries[got.entries[0].is_valid];
+  const vyre_cache_entry *good = &got.entries[!got.entries[0].is_valid];
   CHECK_TEXT(bad->problem, "its name is not that of its key");
-  CHECK(good->is_sound && good->field_count == 14 && !good->problem[0]);
+  CHECK(good->is_valid && good->field_count == 14 && !good->problem[0]);
   CHECK_TEXT(good->fields[3].name, "driver");
   CHECK_TEXT(good->fields[3].text, "driver a");
-  CHECK(good->artifact_bytes > 30 && good->used > 1500000000);
-  vyre_arena_finish(&arena);
+  CHECK(good->artifact_bytes > 30 && good->last_used > 1500000000);
+  vyre_arena_deinit(&arena);
   kept_close(&r);
   folder_remove(folder);
 }
@@ -750,9 +750,9 @@ static void use_shared(void) {
     vyre_cache_listing all;
     CHECK(vyre_cache_list(r.context, &arena, &all, NULL) == VYRE_OK);
     for (size_t k = 0; k < all.entry_count; k++) {
-      CHECK(all.entries[k].is_sound);
+      CHECK(all.entries[k].is_valid);
     }
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
     kept_close(&r);
   }
 }

@@ -32,7 +32,7 @@ static void check_key(const vyre__cache_entry *entry) {
       !vyre__cache_is_entry(name)) {
     abort();
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 static void check(const uint8_t *data, size_t size) {
@@ -52,7 +52,7 @@ static void check(const uint8_t *data, size_t size) {
   vyre__cache_put(&again, entry.artifact, entry.artifact_size);
   vyre__cache_entry_end(&again, key.size);
   if (again.size != size || memcmp(again.data, data, size) != 0) abort();
-  vyre__cache_bytes_finish(&again);
+  vyre__cache_bytes_deinit(&again);
 }
 
 /* An entry whose key and artifact are any bytes. */
@@ -64,7 +64,7 @@ static void check_mended(const uint8_t *data, size_t size) {
   vyre__cache_put(&entry, data + key_size, size - key_size);
   vyre__cache_entry_end(&entry, key_size);
   check(entry.data, entry.size);
-  vyre__cache_bytes_finish(&entry);
+  vyre__cache_bytes_deinit(&entry);
 }
 
 /* The same, of a file whose head says otherwise where its key ends. */
@@ -80,7 +80,7 @@ static void check_split(const uint8_t *data, size_t size) {
   vyre__cache_put(&entry, key.bytes + key_size, rest - key_size);
   vyre__cache_entry_end(&entry, key_size);
   check(entry.data, entry.size);
-  vyre__cache_bytes_finish(&entry);
+  vyre__cache_bytes_deinit(&entry);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

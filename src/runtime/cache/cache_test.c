@@ -15,7 +15,7 @@ static vyre_pipeline *compile(kept_rig *r,
 
 static vyre_cache_info info_of(const vyre_pipeline *pipeline) {
   vyre_cache_info info;
-  CHECK(vyre_pipeline_cache_info(pipeline, &info));
+  CHECK(vyre_pipeline_get_cache_info(pipeline, &info));
   return info;
 }
 
@@ -28,7 +28,7 @@ TEST(the_same_program_gives_the_same_pipeline) {
   CHECK(a == b);
   CHECK_U64(kept_inits, 1);
   vyre_cache_info info = info_of(a);
-  CHECK(info.result == VYRE_CACHE_MEMORY_HIT && info.made == VYRE_CACHE_OFF);
+  CHECK(info.result == VYRE_CACHE_MEMORY_HIT && info.origin == VYRE_CACHE_OFF);
   CHECK_U64(info.memory_hits, 1);
   vyre_pipeline_release(a);
   kept_check_runs(b);
@@ -153,15 +153,15 @@ static void compile_constant(kept_rig *r, int constant) {
 TEST(the_least_recently_used_goes_first) {
   kept_reset();
   kept_rig r = kept_open("");
-  for (int i = 0; i < VYRE_CACHE_PARKED; i++) compile_constant(&r, i);
-  CHECK_U64(kept_inits, VYRE_CACHE_PARKED);
-  compile_constant(&r, 0);                 /* used again: 1 is the oldest */
-  compile_constant(&r, VYRE_CACHE_PARKED); /* takes its place */
-  CHECK_U64(kept_inits, VYRE_CACHE_PARKED + 1);
+  for (int i = 0; i < VYRE_CACHE_IDLE; i++) compile_constant(&r, i);
+  CHECK_U64(kept_inits, VYRE_CACHE_IDLE);
+  compile_constant(&r, 0);               /* used again: 1 is the oldest */
+  compile_constant(&r, VYRE_CACHE_IDLE); /* takes its place */
+  CHECK_U64(kept_inits, VYRE_CACHE_IDLE + 1);
   compile_constant(&r, 0);
-  CHECK_U64(kept_inits, VYRE_CACHE_PARKED + 1);
+  CHECK_U64(kept_inits, VYRE_CACHE_IDLE + 1);
   compile_constant(&r, 1);
-  CHECK_U64(kept_inits, VYRE_CACHE_PARKED + 2);
+  CHECK_U64(kept_inits, VYRE_CACHE_IDLE + 2);
   kept_close(&r);
 }
 
@@ -169,7 +169,7 @@ TEST(what_is_in_use_is_found_however_much_was_compiled_since) {
   kept_reset();
   kept_rig r = kept_open("");
   vyre_pipeline *used = compile(&r, NULL);
-  for (int i = 0; i < 2 * VYRE_CACHE_PARKED; i++) compile_constant(&r, i);
+  for (int i = 0; i < 2 * VYRE_CACHE_IDLE; i++) compile_constant(&r, i);
   vyre_pipeline *again = compile(&r, NULL);
   CHECK(used == again);
   vyre_pipeline_release(used);
@@ -193,9 +193,9 @@ TEST(kept_pipelines_do_not_keep_the_device) {
   vyre_context_release(context);
   r.program = kept_parse(&r.module, kept_kernel);
   vyre_pipeline *a = compile(&r, NULL);
-  CHECK_OK(
-      vyre_pipeline_prepare(a, &(vyre_compile_options){.workgroup = {8}}, &st),
-      st);
+  CHECK_OK(vyre_pipeline_add_variant(
+               a, &(vyre_compile_options){.workgroup = {8}}, &st),
+           st);
   kept_check_runs(a);
   vyre_pipeline_release(a);
   vyre_device_release(r.device);
@@ -238,7 +238,7 @@ TEST(what_was_prepared_ends_with_its_last_user) {
   const vyre_compile_options eight = {.workgroup = {8}};
   vyre_status st = {0};
   vyre_pipeline *a = compile(&r, NULL);
-  CHECK_OK(vyre_pipeline_prepare(a, &eight, &st), st);
+  CHECK_OK(vyre_pipeline_add_variant(a, &eight, &st), st);
   vyre_pipeline_release(a);
   a = compile(&r, NULL);
   uint32_t y = 1;
@@ -250,7 +250,7 @@ TEST(what_was_prepared_ends_with_its_last_user) {
                                    .output_count = 1,
                                    .variant = &eight};
   CHECK_FAILS(vyre_dispatch(a, &desc, &st), st, VYRE_INVALID_ARGUMENT,
-              VYRE_KIND_NOT_PREPARED);
+              VYRE_KIND_VARIANT_NOT_COMPILED);
   vyre_pipeline_release(a);
   kept_close(&r);
 }
@@ -289,7 +289,7 @@ TEST(the_yardstick_is_compiled_each_time_and_kept_nowhere) {
                                    .variant = &eight};
   vyre_status st = {0};
   for (int i = 1; i <= 3; i++) {
-    CHECK_OK(vyre_device_dispatch(r.device, r.program, &desc, &st), st);
+    CHECK_OK(vyre_device_run_program(r.device, r.program, &desc, &st), st);
     CHECK_U64(kept_inits, 1 + i);
   }
   CHECK_U64(y, 32);
@@ -364,7 +364,7 @@ TEST(variants_are_loaded_from_disk) {
   for (int i = 0; i < 2; i++) {
     kept_rig r = kept_open(folder);
     vyre_pipeline *pipeline = compile(&r, NULL);
-    CHECK_OK(vyre_pipeline_prepare(pipeline, &eight, &st), st);
+    CHECK_OK(vyre_pipeline_add_variant(pipeline, &eight, &st), st);
     vyre_pipeline_release(pipeline);
     kept_close(&r);
   }
@@ -495,7 +495,7 @@ TEST(the_key_has_every_field_once_and_in_order) {
   CHECK_TEXT(e.fields[12].text, hash);
   CHECK(vyre_program_is_binary(e.fields[13].value, e.fields[13].size));
   CHECK_HAS(e.fields[13].text, " bytes, ");
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   kept_close(&r);
 }
 
@@ -513,7 +513,7 @@ TEST(a_field_of_another_version_is_named_too) {
   CHECK_U64(vyre__cache_key_compare(ours, 1, theirs, 2, &a, &b), 1);
   CHECK(b.name_size == 3 && b.size == 1 && !a.value);
   CHECK_U64(vyre__cache_key_compare(ours, 2, ours, 2, &a, &b), 0);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
 }
 
 TEST(the_nearest_of_several_entries_is_told) {
@@ -540,12 +540,13 @@ TEST(another_program_is_no_near_entry) {
   kept_rig r = kept_open(folder);
   compile_constant(&r, 7);
   vyre_pipeline *pipeline = compile(&r, NULL);
-  CHECK(info_of(pipeline).made == VYRE_CACHE_DISK_HIT);
+  CHECK(info_of(pipeline).origin == VYRE_CACHE_DISK_HIT);
   vyre_pipeline_release(pipeline);
   kept_close(&r);
   r = kept_open_sized(folder, other_programs[0].text, 0);
   pipeline = compile(&r, NULL);
-  CHECK(info_of(pipeline).made == VYRE_CACHE_MISS && !info_of(pipeline).field);
+  CHECK(info_of(pipeline).origin == VYRE_CACHE_MISS &&
+        !info_of(pipeline).field);
   vyre_pipeline_release(pipeline);
   kept_close(&r);
   folder_remove(folder);
@@ -570,7 +571,7 @@ TEST(explain_tells_a_hit_without_loading_and_writes_nothing) {
   vyre_counters_read(r.device, &counters);
   CHECK_U64(counters.cache_misses, 1);
   CHECK_U64(counters.cache_disk_hits, 0);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   kept_close(&r);
   folder_remove(folder);
 }
@@ -595,11 +596,11 @@ TEST(bad_calls_are_refused) {
   REFUSED(vyre_cache_list(r.context, &arena, NULL, &st[5]), 5);
   REFUSED(vyre_cache_prune(r.context, NULL, NULL, &st[6]), 6);
 #undef REFUSED
-  CHECK(!vyre_pipeline_cache_info(NULL, &info) && !info.reason);
+  CHECK(!vyre_pipeline_get_cache_info(NULL, &info) && !info.reason);
   CHECK(vyre_cache_prune(r.context, NULL, &p, NULL) == VYRE_OK);
   CHECK_TEXT(vyre_cache_result_name(VYRE_CACHE_DISK_HIT), "disk_hit");
   CHECK_TEXT(vyre_cache_result_name((vyre_cache_result)99), "?");
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   kept_close(&r);
 }
 
@@ -626,13 +627,13 @@ static vyre_code compile_with_heap(test_heap *heap, vyre_program *program,
   }
   if (code == VYRE_OK) {
     vyre_cache_info info;
-    CHECK(vyre_pipeline_cache_info(pipeline, &info));
+    CHECK(vyre_pipeline_get_cache_info(pipeline, &info));
     CHECK(info.reason && info.entry && info.not_stored);
     vyre_arena arena;
     vyre_cache_listing listing;
     vyre_arena_init(&arena, test_heap_allocator(heap));
     code = vyre_cache_list(context, &arena, &listing, st);
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
   }
   vyre_pipeline_release(pipeline);
   vyre_device_release(device);
@@ -679,7 +680,7 @@ TEST(an_injected_fault_lets_a_compile_fail_but_no_hit) {
   kept_compile(folder);
   kept_rig r = kept_open(folder);
   vyre_status st = {0};
-  CHECK_OK(vyre_context_inject(r.context, "compile:1", &st), st);
+  CHECK_OK(vyre_context_inject_faults(r.context, "compile:1", &st), st);
   vyre_pipeline_release(compile(&r, NULL)); /* a hit compiles nothing */
   const vyre_compile_options other = {.workgroup = {2}};
   vyre_pipeline *none;
@@ -709,9 +710,9 @@ static void *compile_many(void *self) {
     w->failed = vyre_pipeline_compile(w->rig->device, program, &options,
                                       &pipeline, NULL, NULL) != VYRE_OK;
     vyre_cache_info info;
-    if (!w->failed && i % 5 == 0) vyre_pipeline_cache_info(pipeline, &info);
+    if (!w->failed && i % 5 == 0) vyre_pipeline_get_cache_info(pipeline, &info);
     if (!w->failed && i % 9 == 0) {
-      w->failed = vyre_pipeline_prepare(
+      w->failed = vyre_pipeline_add_variant(
                       pipeline, &(vyre_compile_options){.workgroup = {4}},
                       NULL) != VYRE_OK;
     }

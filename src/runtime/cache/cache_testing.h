@@ -225,7 +225,7 @@ static inline kept_result kept_compile_with(
   CHECK_OK(vyre_pipeline_compile(r->device, r->program, options, &pipeline,
                                  NULL, &st),
            st);
-  CHECK(vyre_pipeline_cache_info(pipeline, &out.info));
+  CHECK(vyre_pipeline_get_cache_info(pipeline, &out.info));
   kept_copy(out.reason, sizeof out.reason, out.info.reason);
   kept_copy(out.field, sizeof out.field, out.info.field);
   kept_copy(out.wanted, sizeof out.wanted, out.info.wanted);

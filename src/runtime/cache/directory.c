@@ -118,7 +118,7 @@ bool vyre__cache_init(vyre__cache *cache, vyre_allocator allocator,
          choose_path(cache, allocator, options->cache_directory, environment);
 }
 
-void vyre__cache_finish(vyre__cache *cache, vyre_allocator allocator) {
+void vyre__cache_deinit(vyre__cache *cache, vyre_allocator allocator) {
   if (cache->path) vyre__resize(allocator, cache->path, cache->path_size, 0);
   *cache = (vyre__cache){0};
 }

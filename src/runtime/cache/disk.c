@@ -116,11 +116,11 @@ vyre__cache_read_result vyre__cache_file_read(int directory, const char *name,
   if (file < 0) return *why ? VYRE__CACHE_REJECTED : VYRE__CACHE_ABSENT;
   vyre__cache_read_result result = read_open(file, size, out, why);
   close(file);
-  if (result != VYRE__CACHE_READ) vyre__cache_file_finish(out);
+  if (result != VYRE__CACHE_READ) vyre__cache_file_deinit(out);
   return result;
 }
 
-void vyre__cache_file_finish(vyre__cache_file *file) {
+void vyre__cache_file_deinit(vyre__cache_file *file) {
   if (file->bytes) vyre__resize(file->allocator, file->bytes, file->size, 0);
   *file = (vyre__cache_file){.allocator = file->allocator};
 }
@@ -160,7 +160,7 @@ static bool write_all(int file, const unsigned char *from, size_t size) {
   return true;
 }
 
-bool vyre__is_deadly(uint64_t end) {
+bool vyre__kills_process(uint64_t end) {
   struct rlimit limit;
   struct sigaction action;
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
@@ -188,7 +188,7 @@ bool vyre__cache_file_write(int directory, const char *name,
                             const unsigned char *bytes, size_t size,
                             char why[VYRE__CACHE_WHY]) {
   char temporary[VYRE__CACHE_NAME];
-  if (vyre__is_deadly(size)) {
+  if (vyre__kills_process(size)) {
     return cannot(why, "it is above the limit for files of this process",
                   EFBIG);
   }
@@ -290,12 +290,12 @@ bool vyre__cache_scan(int directory, vyre_allocator allocator,
     fine = add_item(directory, entry->d_name, out);
   }
   closedir(list);
-  if (!fine) vyre__cache_items_finish(out);
+  if (!fine) vyre__cache_items_deinit(out);
   sort_names(out->items, out->count);
   return fine;
 }
 
-void vyre__cache_items_finish(vyre__cache_items *items) {
+void vyre__cache_items_deinit(vyre__cache_items *items) {
   vyre__reserve_free(items->allocator, &items->items, &items->capacity,
                      sizeof *items->items);
   items->count = 0;
@@ -356,6 +356,6 @@ bool vyre__cache_evict(int directory, vyre_allocator allocator,
     out->left_count -= !item->is_probe;
   }
   vyre__reserve_free(allocator, &order, &capacity, sizeof *order);
-  vyre__cache_items_finish(&all);
+  vyre__cache_items_deinit(&all);
   return fine;
 }

@@ -31,8 +31,8 @@ static vyre_code explain(const vyre__cache_subject *subject, vyre_arena *arena,
       !vyre__cache_fields(parts, out->field_count, arena, &out->fields)) {
     return vyre__no_memory(st, who, "bytes of the key", 1);
   }
-  vyre__cache_look(subject, &key, false, arena, &note, &file, &may_store);
-  vyre__cache_file_finish(&file);
+  vyre__cache_find(subject, &key, false, arena, &note, &file, &may_store);
+  vyre__cache_file_deinit(&file);
   const vyre__cache *cache = &subject->device->context->cache;
   vyre__cache_refusal refusal;
   int directory = may_store ? vyre__cache_open(cache, false, &refusal) : -1;
@@ -88,7 +88,7 @@ static bool describe(int directory, const vyre__cache_item *item,
   const char *why = "";
   *out = (vyre_cache_entry){.name = copy_text(arena, item->name),
                             .bytes = item->bytes,
-                            .used = item->used_ns / 1000000000};
+                            .last_used = item->used_ns / 1000000000};
   vyre__cache_read_result result = vyre__cache_file_read(
       directory, item->name, arena->allocator, &file, &why);
   bool has_memory = out->name && result != VYRE__CACHE_NO_MEMORY;
@@ -99,16 +99,16 @@ static bool describe(int directory, const vyre__cache_item *item,
     result = VYRE__CACHE_REJECTED;
     why = "its name is not that of its key";
   }
-  out->is_sound = result == VYRE__CACHE_READ;
-  out->problem = out->is_sound ? "" : why; /* static */
-  if (has_memory && out->is_sound) {
+  out->is_valid = result == VYRE__CACHE_READ;
+  out->problem = out->is_valid ? "" : why; /* static */
+  if (has_memory && out->is_valid) {
     out->artifact_bytes = file.entry.artifact_size;
     (void)vyre__cache_key_read(file.entry.key, file.entry.key_size, parts,
                                &out->field_count);
     has_memory =
         vyre__cache_fields(parts, out->field_count, arena, &out->fields);
   }
-  vyre__cache_file_finish(&file);
+  vyre__cache_file_deinit(&file);
   return has_memory;
 }
 
@@ -134,25 +134,25 @@ static bool list_all(int directory, vyre_arena *arena,
     if (!fine || !entry->name) continue;
     out->entry_count++;
     out->bytes += entry->bytes;
-    out->damaged_count += !entry->is_sound;
+    out->corrupt_count += !entry->is_valid;
   }
   out->entries = entries;
-  vyre__cache_items_finish(&all);
+  vyre__cache_items_deinit(&all);
   return fine;
 }
 
 /* The directory, open, or -1; false without memory. */
 static bool find(const vyre__cache *cache, vyre_arena *arena,
-                 vyre_cache_place *out, int *directory) {
+                 vyre_cache_location *out, int *directory) {
   vyre__cache_refusal refusal;
   *directory = vyre__cache_open(cache, false, &refusal);
   bool is_off = *directory < 0 &&
                 (!refusal.is_absent || !vyre__cache_can_make(cache, &refusal));
   bool is_read_only =
       *directory >= 0 && faccessat(*directory, ".", W_OK | X_OK, AT_EACCESS);
-  *out = (vyre_cache_place){
-      .is_on = !is_off,
-      .is_there = *directory >= 0,
+  *out = (vyre_cache_location){
+      .is_enabled = !is_off,
+      .exists = *directory >= 0,
       .is_read_only = is_read_only,
       .directory = copy_text(arena, cache->path ? cache->path : ""),
       .reason = copy_text(arena, is_off         ? refusal.reason
@@ -170,13 +170,13 @@ static bool find(const vyre__cache *cache, vyre_arena *arena,
 
 static bool list(const vyre__cache *cache, vyre_arena *arena,
                  vyre_cache_listing *out) {
-  vyre_cache_place place;
+  vyre_cache_location place;
   int directory;
   bool fine = find(cache, arena, &place, &directory);
-  *out = (vyre_cache_listing){.is_on = place.is_on,
+  *out = (vyre_cache_listing){.is_enabled = place.is_enabled,
                               .directory = place.directory,
-                              .reason = place.is_on ? "" : place.reason,
-                              .fix = place.is_on ? "" : place.fix,
+                              .reason = place.is_enabled ? "" : place.reason,
+                              .fix = place.is_enabled ? "" : place.fix,
                               .max_bytes = place.max_bytes};
   if (directory < 0) return fine;
   fine = fine && list_all(directory, arena, out);
@@ -191,12 +191,12 @@ static vyre_code context_of(vyre_context *given, vyre_context **out,
   return VYRE_OK;
 }
 
-vyre_code vyre_cache_find(vyre_context *context, vyre_arena *arena,
-                          vyre_cache_place *out, vyre_status *st) {
+vyre_code vyre_cache_get_location(vyre_context *context, vyre_arena *arena,
+                                  vyre_cache_location *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_cache_find";
+  static const char who[] = "vyre_cache_get_location";
   if (!out) return vyre__null_argument(st, who, "out");
-  *out = (vyre_cache_place){0};
+  *out = (vyre_cache_location){0};
   if (!arena) return vyre__null_argument(st, who, "arena");
   VYRE_TRY(context_of(context, &context, st));
   vyre__arena_mark before = vyre__arena_here(arena);
@@ -206,7 +206,7 @@ vyre_code vyre_cache_find(vyre_context *context, vyre_arena *arena,
   vyre_context_release(context);
   if (fine) return VYRE_OK;
   vyre__arena_rewind(arena, before);
-  *out = (vyre_cache_place){0};
+  *out = (vyre_cache_location){0};
   return vyre__no_memory(st, who, "bytes of texts", 1);
 }
 
@@ -241,7 +241,7 @@ static bool remove_damaged(int directory, vyre_arena *arena,
   if (!list_all(directory, arena, &all)) return false;
   for (size_t i = 0; i < all.entry_count; i++) {
     const vyre_cache_entry *entry = &all.entries[i];
-    if (entry->is_sound || !remove_entry(directory, entry->name)) continue;
+    if (entry->is_valid || !remove_entry(directory, entry->name)) continue;
     out->removed_count++;
     out->removed_bytes += entry->bytes;
   }
@@ -258,12 +258,12 @@ static bool prune(const vyre__cache *cache, vyre_allocator allocator,
   vyre_arena arena;
   vyre_arena_init(&arena, allocator);
   uint64_t most = options->max_bytes ? options->max_bytes : cache->max_bytes;
-  bool fine =
-      remove_damaged(directory, &arena, &damaged) &&
-      vyre__cache_evict(directory, allocator, options->all ? 0 : most, out);
+  bool fine = remove_damaged(directory, &arena, &damaged) &&
+              vyre__cache_evict(directory, allocator,
+                                options->remove_all ? 0 : most, out);
   out->removed_count += damaged.removed_count;
   out->removed_bytes += damaged.removed_bytes;
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   close(directory);
   return fine;
 }

@@ -37,7 +37,7 @@ vyre_writer vyre__cache_writer(vyre__cache_bytes *to) {
   return (vyre_writer){write_bytes, to};
 }
 
-void vyre__cache_bytes_finish(vyre__cache_bytes *bytes) {
+void vyre__cache_bytes_deinit(vyre__cache_bytes *bytes) {
   vyre__reserve_free(bytes->allocator, &bytes->data, &bytes->capacity, 1);
   bytes->size = 0;
 }
@@ -152,7 +152,7 @@ static bool features_part(vyre_device *device, vyre_arena *arena,
   char *copy = told ? vyre_arena_alloc(arena, text.size + 1, 1) : NULL;
   if (copy && text.size > 0) memcpy(copy, text.data, text.size);
   if (copy) *out = part_of("features", copy, text.size);
-  vyre__cache_bytes_finish(&text);
+  vyre__cache_bytes_deinit(&text);
   return copy != NULL;
 }
 
@@ -160,8 +160,9 @@ static bool features_part(vyre_device *device, vyre_arena *arena,
  * is compiled. */
 static void numbers_text(const vyre_device *device, char *out, size_t room) {
   size_t length = 0;
-  for (size_t i = 0; i < device->caps.number_count && length + 1 < room; i++) {
-    out[length++] = "nfs?"[device->caps.numbers[i].form & 3];
+  for (size_t i = 0; i < device->caps.float_op_count && length + 1 < room;
+       i++) {
+    out[length++] = "nfs?"[device->caps.float_ops[i].mode & 3];
   }
   out[length] = '\0';
 }
@@ -176,7 +177,7 @@ bool vyre__cache_key_build(const vyre__cache_subject *subject,
   vyre_device_info info = {.description = "", .driver = ""};
   (void)backend->describe(device->index, &info);
   char artifact[16], workgroup[40], ulp[8], numbers[128];
-  static_assert(VYRE__NUMBER_COUNT < sizeof numbers, "a letter for each");
+  static_assert(VYRE__FLOAT_OP_COUNT < sizeof numbers, "a letter for each");
   numbers_text(device, numbers, sizeof numbers);
   char fingerprint[VYRE_HASH128_TEXT];
   (void)snprintf(artifact, sizeof artifact, "%u",

@@ -165,7 +165,7 @@ static bool drop_last(vyre_pipeline *pipeline, vyre_pipeline **variants,
     *variants = atomic_exchange(&inside->variants, NULL);
     vyre__pipeline_drop_runs(pipeline);
     park(table, pipeline);
-    if (table->parked > VYRE_CACHE_PARKED) *over = table->oldest;
+    if (table->parked > VYRE_CACHE_IDLE) *over = table->oldest;
     if (*over) unpark(table, *over);
   } else if (is_last) {
     *over = pipeline;
@@ -199,7 +199,7 @@ bool vyre__table_release(vyre_pipeline *pipeline) {
   return false;
 }
 
-void vyre__table_finish(vyre_device *device) {
+void vyre__table_deinit(vyre_device *device) {
   vyre__pipeline_table *table = table_of(device);
   for (vyre_pipeline *at; (at = table->newest) != NULL;) {
     unpark(table, at);

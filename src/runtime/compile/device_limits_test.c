@@ -171,8 +171,8 @@ TEST(what_a_device_lacks_never_comes_to_its_backend) {
     /* The way without a pipeline says the same. */
     st = (vyre_status){0};
     vyre_dispatch_desc desc = {0};
-    CHECK_U64(vyre_device_dispatch(s.device, vyre_module_kernel(s.module, 0),
-                                   &desc, &st),
+    CHECK_U64(vyre_device_run_program(s.device, vyre_module_kernel(s.module, 0),
+                                      &desc, &st),
               programs[i].code);
     CHECK_HAS(st.message, programs[i].word);
     stand_close(&s);
@@ -244,7 +244,7 @@ TEST(slots_are_bound_where_they_are) {
     vyre_status st = {0};
     stand s;
     void *x;
-    vyre_slot slot = {0};
+    vyre_host_buffer slot = {0};
     vyre_copy_report copies = {0};
     caps = rich();
     caps.host_alignment = alignments[i];
@@ -256,7 +256,7 @@ TEST(slots_are_bound_where_they_are) {
     slot.capacity = (size_t)2 * BYTES;
     for (size_t size = 16; size <= (size_t)8 * BYTES; size *= 2) {
       vyre_input in = vyre_input_bytes(x, BYTES);
-      vyre_output out = vyre_output_slot(&slot, size);
+      vyre_output out = vyre_output_host_buffer(&slot, size);
       vyre_dispatch_desc desc = {.inputs = &in,
                                  .input_count = 1,
                                  .outputs = &out,
@@ -273,7 +273,7 @@ TEST(slots_are_bound_where_they_are) {
         memset(slot.data, 0xab, slot.capacity); /* all of it is there */
       }
     }
-    vyre_slot_finish(&slot);
+    vyre_host_buffer_deinit(&slot);
     CHECK(!slot.data && slot.lead == 0);
     vyre_host_free(s.device, x, BYTES);
     stand_close(&s);
@@ -300,7 +300,7 @@ TEST(copies_of_owned_inputs_are_aligned_and_counted_once) {
                                .output_count = 1,
                                .copies = &copies};
     CHECK_OK(vyre_submit(s.pipeline, &desc, 1, &fence, &st), st);
-    CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+    CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
     CHECK_U64((unsigned)unaligned, 0);
     CHECK_U64(copies.copies, 1);
     CHECK_U64(copies.copied_bytes, BYTES);

@@ -23,21 +23,21 @@ static const char *const pass_texts[] = {
 #undef VYRE__X3
 };
 
-const char *vyre_pass_name(uint32_t index) {
+const char *vyre_pass_at(uint32_t index) {
   return index < VYRE__PASS_COUNT ? pass_names[index] : NULL;
 }
 
-const char *vyre_pass_about(uint32_t index) {
+const char *vyre_pass_description(uint32_t index) {
   return index < VYRE__PASS_COUNT ? pass_texts[index] : NULL;
 }
 
 /* Operations of floats that have forms. Conversions have no fixed one. */
-static void set_forms(vyre__target *target, vyre_numbers numbers) {
-  for (int op = VYRE__LOW_FADD; op <= VYRE__LOW_F_TO_S; op++) {
+static void set_forms(vyre__target *target, vyre_float_mode numbers) {
+  for (int op = VYRE__LIR_FADD; op <= VYRE__LIR_F_TO_S; op++) {
     target->f32[op] = (uint8_t)numbers;
   }
-  target->f32[VYRE__LOW_BITCAST] = VYRE__NUMBERS_NATIVE;
-  target->f32_as_bits = numbers == VYRE_NUMBERS_SOFT;
+  target->f32[VYRE__LIR_BITCAST] = VYRE__FLOAT_MODE_NATIVE;
+  target->f32_as_bits = numbers == VYRE_FLOAT_MODE_SOFT;
 }
 
 static vyre_code read_workgroup(const uint32_t size[3], uint32_t out[3],
@@ -60,12 +60,12 @@ static vyre_code read_options(const vyre_emit_options *options,
                               vyre__target *target, vyre__pass *last,
                               vyre_status *st) {
   if ((unsigned)options->form >= VYRE_EMIT_COUNT ||
-      (unsigned)options->numbers >= VYRE_NUMBERS_COUNT ||
+      (unsigned)options->float_mode >= VYRE_FLOAT_MODE_COUNT ||
       (unsigned)options->math >= VYRE_MATH_COUNT) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                      "use the enumerators of vyre/emit.h",
                      "vyre_program_emit: form %u, numbers %u, math %u",
-                     (unsigned)options->form, (unsigned)options->numbers,
+                     (unsigned)options->form, (unsigned)options->float_mode,
                      (unsigned)options->math);
   }
   *target = (vyre__target){.math = (uint8_t)options->math,
@@ -73,8 +73,8 @@ static vyre_code read_options(const vyre_emit_options *options,
                            .no_f64 = options->no_u64,
                            .no_narrow = options->no_narrow};
   VYRE_TRY(read_workgroup(options->workgroup, target->workgroup, st));
-  set_forms(target, options->numbers);
-  *last = VYRE__PASS_CONTROL;
+  set_forms(target, options->float_mode);
+  *last = VYRE__PASS_LEGALIZE_CONTROL;
   if (!options->after) return VYRE_OK;
   for (int i = 0; i < VYRE__PASS_COUNT; i++) {
     if (strcmp(options->after, pass_names[i]) == 0) {
@@ -94,14 +94,14 @@ static bool is_one_of(uint32_t number, const uint32_t *list, size_t count) {
   return false;
 }
 
-bool vyre_emit_has_width(uint32_t width) {
+bool vyre_emit_is_valid_width(uint32_t width) {
   static const uint32_t widths[] = {0, 1, 4, 8, 16, 32};
   return is_one_of(width, widths, sizeof widths / sizeof widths[0]);
 }
 
 static vyre_code check_llvm(const vyre_emit_options *options, vyre_status *st) {
   static const uint32_t lanes[] = {0, 4, 8, 16};
-  if (!vyre_emit_has_width(options->width) ||
+  if (!vyre_emit_is_valid_width(options->width) ||
       !is_one_of(options->lanes, lanes, 4)) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "width",
@@ -131,7 +131,7 @@ static vyre_code put_words(const vyre__spirv_module *module, vyre_writer writer,
 }
 
 /* For a device that has all that the lowering was not asked to do without. */
-static vyre_code print_spirv(const vyre__low_kernel *kernel,
+static vyre_code print_spirv(const vyre__lir_kernel *kernel,
                              const vyre_emit_options *options,
                              vyre_writer writer, vyre_status *st) {
   vyre_allocator allocator = kernel->program->arena.allocator;
@@ -157,11 +157,11 @@ static vyre_code print_spirv(const vyre__low_kernel *kernel,
                                        allocator, writer, st)
                    : put_words(&module, writer, st);
   }
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return code;
 }
 
-static vyre_code print(const vyre__low_kernel *kernel,
+static vyre_code print(const vyre__lir_kernel *kernel,
                        const vyre_emit_options *options, vyre_writer writer,
                        vyre_emit_report *report, vyre_status *st) {
   if (report) {
@@ -169,7 +169,7 @@ static vyre_code print(const vyre__low_kernel *kernel,
                                  .accesses = kernel->access_count,
                                  .proven_accesses = kernel->proven_count,
                                  .phases = kernel->phase_count,
-                                 .hidden_bytes = 4 * kernel->hidden_words};
+                                 .spill_bytes = 4 * kernel->hidden_words};
   }
   if (options->form == VYRE_EMIT_C) {
     const vyre__emit_c_options with = {.allocator =
@@ -187,7 +187,7 @@ static vyre_code print(const vyre__low_kernel *kernel,
   if (options->form >= VYRE_EMIT_SPIRV) {
     return print_spirv(kernel, options, writer, st);
   }
-  return vyre__low_print(kernel, writer) ? VYRE_OK : refused(st);
+  return vyre__lir_print(kernel, writer) ? VYRE_OK : refused(st);
 }
 
 vyre_code vyre_program_emit(const vyre_program *program,
@@ -203,7 +203,7 @@ vyre_code vyre_program_emit(const vyre_program *program,
   vyre__target target;
   vyre__pass last;
   VYRE_TRY(read_options(options, &target, &last, st));
-  if (options->form != VYRE_EMIT_LOWERED) last = VYRE__PASS_CONTROL;
+  if (options->form != VYRE_EMIT_LOWERED) last = VYRE__PASS_LEGALIZE_CONTROL;
   if (options->form == VYRE_EMIT_LLVM) {
     VYRE_TRY(check_llvm(options, st));
   }
@@ -215,7 +215,7 @@ vyre_code vyre_program_emit(const vyre_program *program,
   }
   vyre_arena arena;
   vyre_arena_init(&arena, program->arena.allocator);
-  const vyre__low_kernel *kernel = NULL;
+  const vyre__lir_kernel *kernel = NULL;
   vyre_program *inlined = NULL;
   vyre_code code =
       vyre__lower(program, &target, last, &arena, &kernel, &inlined, st);
@@ -226,6 +226,6 @@ vyre_code vyre_program_emit(const vyre_program *program,
     code = print(kernel, options, writer, report, st);
   }
   vyre_program_release(inlined);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   return code;
 }

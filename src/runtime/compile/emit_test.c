@@ -22,14 +22,14 @@ static vyre_code emit(const vyre_program *program,
 
 TEST(passes_have_names) {
   uint32_t count = 0;
-  while (vyre_pass_name(count)) {
-    CHECK(vyre_pass_about(count) && vyre_pass_about(count)[0]);
+  while (vyre_pass_at(count)) {
+    CHECK(vyre_pass_description(count) && vyre_pass_description(count)[0]);
     count++;
   }
   CHECK_U64(count, 6);
-  CHECK_TEXT(vyre_pass_name(0), "inline");
-  CHECK_TEXT(vyre_pass_name(5), "control");
-  CHECK(!vyre_pass_about(count) && !vyre_pass_name(UINT32_MAX));
+  CHECK_TEXT(vyre_pass_at(0), "inline");
+  CHECK_TEXT(vyre_pass_at(5), "legalize-control");
+  CHECK(!vyre_pass_description(count) && !vyre_pass_at(UINT32_MAX));
 }
 
 TEST(emits_after_each_pass) {
@@ -37,16 +37,16 @@ TEST(emits_after_each_pass) {
   vyre_module *module = parse_module(kernel_text(body));
   const vyre_program *program = vyre_module_kernel(module, 0);
   vyre_status st = {0};
-  for (uint32_t i = 0; vyre_pass_name(i); i++) {
+  for (uint32_t i = 0; vyre_pass_at(i); i++) {
     vyre_emit_report report = {0};
-    const vyre_emit_options options = {.after = vyre_pass_name(i)};
+    const vyre_emit_options options = {.after = vyre_pass_at(i)};
     CHECK_OK(emit(program, &options, &out, &report, &st), st);
     CHECK_HAS(out.bytes, "kernel k");
     if (i == 0) continue; /* still a program: nothing to count */
     CHECK(report.instructions > 10);
     CHECK_U64(report.accesses, 7);
     CHECK_U64(report.phases, 1);
-    CHECK_U64(report.hidden_bytes, 0);
+    CHECK_U64(report.spill_bytes, 0);
   }
   vyre_module_release(module);
 }
@@ -57,9 +57,9 @@ TEST(emits_the_same_again) {
   const vyre_program *program = vyre_module_kernel(module, 0);
   vyre_status st = {0};
   for (int form = 0; form < VYRE_EMIT_COUNT; form++) {
-    for (int numbers = 0; numbers < VYRE_NUMBERS_COUNT; numbers++) {
+    for (int numbers = 0; numbers < VYRE_FLOAT_MODE_COUNT; numbers++) {
       const vyre_emit_options options = {.form = (vyre_emit_form)form,
-                                         .numbers = (vyre_numbers)numbers,
+                                         .float_mode = (vyre_float_mode)numbers,
                                          .no_u64 = true,
                                          .no_narrow = true};
       CHECK_OK(emit(program, &options, &a, NULL, &st), st);
@@ -157,7 +157,7 @@ TEST(refuses_what_is_wrong) {
   st = (vyre_status){0};
   const vyre_emit_options wrong[] = {
       {.form = VYRE_EMIT_COUNT},
-      {.numbers = VYRE_NUMBERS_COUNT},
+      {.float_mode = VYRE_FLOAT_MODE_COUNT},
       {.math = VYRE_MATH_COUNT},
       {.after = "ssa"},
       {.workgroup = {64, 64, 0}},
@@ -227,7 +227,7 @@ TEST(refuses_a_program_without_a_body) {
   CHECK_FAILS(vyre_program_accesses(program, &arena, &list, &count, &st), st,
               VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM);
   CHECK(list == NULL && count == 0);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   vyre_program_release(program);
 }
 
@@ -255,7 +255,7 @@ TEST(lists_accesses) {
   CHECK_TEXT(list[1].index, "[0, 63]");
   CHECK_TEXT(list[1].length, "64");
   CHECK(list[count - 1].is_atomic && !list[count - 1].is_store);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   vyre_module_release(module);
 }
 
@@ -274,7 +274,7 @@ TEST(accesses_take_no_null) {
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   CHECK_FAILS(vyre_program_accesses(program, &arena, &list, NULL, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   vyre_module_release(module);
 }
 
@@ -286,7 +286,7 @@ static vyre_code sweep_accesses(vyre_allocator allocator, vyre_status *st) {
   vyre_arena_init(&arena, allocator);
   vyre_code code = vyre_program_accesses(vyre_module_kernel(module, 0), &arena,
                                          &list, &count, st);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   vyre_module_release(module);
   return code;
 }

@@ -33,7 +33,7 @@ static vyre_code check_buffers(const vyre_device *device,
       return VYRE_FAIL(
           st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
           "leave out `persistent`, and bind one resident buffer "
-          "(vyre_resident_create) as its input and its output: it stays on "
+          "(vyre_buffer_create) as its input and its output: it stays on "
           "the device from dispatch to dispatch",
           "device '%s' cannot compile kernel '%.60s': buffer '%.60s' is "
           "persistent, and a pipeline keeps nothing between dispatches",
@@ -87,7 +87,7 @@ static vyre_code check_workgroup(const vyre_device *device,
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
         VYRE_NUMBERS({"size", size[axis]}, {"most", caps->max_workgroup[axis]}),
-        "use a workgroup that the device has, see vyre_device_capabilities",
+        "use a workgroup that the device has, see vyre_device_get_caps",
         "a workgroup of %u invocations on axis %c; '%s' has at most %u",
         size[axis], "xyz"[axis], vyre_device_name(device),
         caps -> max_workgroup[axis]);
@@ -96,7 +96,7 @@ static vyre_code check_workgroup(const vyre_device *device,
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
       VYRE_NUMBERS({"most_invocations", caps->max_workgroup_invocations}),
-      "use a smaller workgroup: vyre_device_capabilities and `vyre devices` "
+      "use a smaller workgroup: vyre_device_get_caps and `vyre devices` "
       "say what the device has",
       "a workgroup of %u x %u x %u has more invocations than the %u of '%s'",
       size[0], size[1], size[2], caps->max_workgroup_invocations,
@@ -106,15 +106,15 @@ static vyre_code check_workgroup(const vyre_device *device,
 /* --- making one --------------------------------------------------------------*/
 
 void vyre__pipeline_drop_runs(vyre_pipeline *pipeline) {
-  for (int i = 0; i < VYRE__KEPT_RUNS; i++) {
-    vyre__run *run = pipeline->inside->runs[i].run; /* nobody uses it */
+  for (int i = 0; i < VYRE__PREPARED_PER_PIPELINE; i++) {
+    vyre__prepared *run = pipeline->inside->runs[i].run; /* nobody uses it */
     pipeline->inside->runs[i].run = NULL;
-    if (run) vyre__run_free(run);
+    if (run) vyre__prepared_free(run);
   }
-  vyre__run *spare = atomic_exchange(&pipeline->inside->spare, NULL);
+  vyre__prepared *spare = atomic_exchange(&pipeline->inside->spare, NULL);
   while (spare) {
-    vyre__run *next = spare->next_spare;
-    vyre__run_free(spare);
+    vyre__prepared *next = spare->next_spare;
+    vyre__prepared_free(spare);
     spare = next;
   }
 }
@@ -126,10 +126,10 @@ static void destroy(vyre_pipeline *pipeline) {
   if (inside) {
     vyre__pipeline_drop_runs(pipeline);
     pthread_mutex_destroy(&inside->lock);
-    vyre_arena_finish(&inside->texts);
+    vyre_arena_deinit(&inside->texts);
     vyre__resize(device->allocator, inside, sizeof *inside, 0);
   }
-  vyre_arena_finish(&pipeline->arena);
+  vyre_arena_deinit(&pipeline->arena);
   vyre_program_release(pipeline->program);
   vyre__resize(device->allocator, pipeline, device->backend->pipeline_size, 0);
 }
@@ -199,7 +199,7 @@ static vyre_code init(vyre_pipeline *pipeline, bool is_fresh, vyre_status *st) {
   name_pipeline(pipeline);
   VYRE_TRY(vyre_binding_plan_build(pipeline->program, &pipeline->arena,
                                    &pipeline->plan, vyre__status_open(st)));
-  VYRE_TRY(vyre__ports_make(pipeline, st));
+  VYRE_TRY(vyre__binding_infos_build(pipeline, st));
   vyre__cache_try tried;
   if (is_fresh) {
     pipeline->inside->is_fresh = true;
@@ -227,7 +227,7 @@ enum {
 
 static vyre_code create(vyre_device *device, vyre_program *program,
                         const vyre_compile_options *options,
-                        const vyre_number_class *numbers, unsigned flags,
+                        const vyre_float_op_info *numbers, unsigned flags,
                         vyre_pipeline **out, vyre_status *st) {
   bool is_fresh = (flags & FRESH) != 0;
   size_t size = device->backend->pipeline_size;
@@ -243,8 +243,8 @@ static vyre_code create(vyre_device *device, vyre_program *program,
                           pipeline->workgroup);
   pipeline->ulp_budget = options->ulp_budget;
   pipeline->counts_rounds = (flags & COUNTS) != 0;
-  pipeline->is_quick =
-      options->is_quick && !is_fresh && device->backend->pipeline_take != NULL;
+  pipeline->is_quick = options->is_baseline && !is_fresh &&
+                       device->backend->pipeline_take != NULL;
   pipeline->numbers = numbers;
   uint64_t start = vyre__trace_begin(device->context);
   vyre_code code = init(pipeline, is_fresh, st);
@@ -333,7 +333,8 @@ vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
                                                  options->ulp_budget, false});
   if (*out) return VYRE_OK; /* and the program is valid: it was then */
   VYRE_TRY(check_program(device, program, diagnostics, st));
-  VYRE_TRY(create(device, program, options, device->caps.numbers, 0, out, st));
+  VYRE_TRY(
+      create(device, program, options, device->caps.float_ops, 0, out, st));
   *out = vyre__table_share(*out);
   make_full_later(*out);
   return VYRE_OK;
@@ -348,11 +349,11 @@ vyre_code vyre__pipeline_compile_fresh(vyre_device *device,
   VYRE_TRY(vyre__device_check(device, st));
   VYRE_TRY(check_program(device, program, NULL, st));
   return create(device, program, options ? options : &defaults,
-                device->caps.numbers, FRESH, out, st);
+                device->caps.float_ops, FRESH, out, st);
 }
 
 vyre_code vyre__pipeline_compile_as(vyre_device *device, vyre_program *program,
-                                    const vyre_number_class *numbers,
+                                    const vyre_float_op_info *numbers,
                                     vyre_pipeline **out, vyre_status *st) {
   static const vyre_compile_options defaults = {{0}, 0};
   *out = NULL;
@@ -484,19 +485,21 @@ static vyre_code find_uncounted(vyre_pipeline *pipeline,
                                 vyre_status *st) {
   _Atomic uint64_t *kept = &pipeline->inside->rounds;
   *bound = 0;
-  if (max_iterations == 0 || max_iterations >= VYRE__FREE_ROUNDS) {
+  if (max_iterations == 0 || max_iterations >= VYRE__UNCOUNTED_ITERATIONS) {
     return VYRE_OK;
   }
   if (pipeline->device->backend->counts_iterations) return VYRE_OK;
   uint64_t most = atomic_load_explicit(kept, memory_order_relaxed);
   if (most == 0) {
-    VYRE_TRY(
-        vyre__rounds_bound(pipeline->program, pipeline->workgroup, &most, st));
-    most = most > VYRE__FREE_ROUNDS ? VYRE__FREE_ROUNDS + 2 : most + 1;
+    VYRE_TRY(vyre__trip_count_bound(pipeline->program, pipeline->workgroup,
+                                    &most, st));
+    most = most > VYRE__UNCOUNTED_ITERATIONS ? VYRE__UNCOUNTED_ITERATIONS + 2
+                                             : most + 1;
     atomic_store_explicit(kept, most, memory_order_relaxed);
   }
   most--;
-  if (most <= VYRE__FREE_ROUNDS && most > max_iterations) *bound = most;
+  if (most <= VYRE__UNCOUNTED_ITERATIONS && most > max_iterations)
+    *bound = most;
   return VYRE_OK;
 }
 
@@ -509,8 +512,8 @@ static vyre_code variant_of(vyre_pipeline *pipeline,
   vyre__workgroup_resolve(options->workgroup, pipeline->workgroup, size);
   *out = find_variant(pipeline, size, options->ulp_budget, false);
   if (*out) return VYRE_OK;
-  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_NOT_PREPARED,
-                   "call vyre_pipeline_prepare with these options before",
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_VARIANT_NOT_COMPILED,
+                   "call vyre_pipeline_add_variant with these options before",
                    "pipeline '%s' was not prepared for a workgroup of "
                    "%u x %u x %u and %u ulp",
                    pipeline->id, size[0], size[1], size[2],
@@ -522,21 +525,23 @@ vyre_code vyre__pipeline_variant(vyre_pipeline *pipeline,
                                  vyre_pipeline **out, vyre_status *st) {
   VYRE_TRY(variant_of(pipeline, desc->variant, out, st));
   uint64_t bound;
-  VYRE_TRY(find_uncounted(*out, desc->max_iterations, &bound, st));
+  VYRE_TRY(find_uncounted(*out, desc->max_loop_iterations, &bound, st));
   if (bound == 0) return VYRE_OK;
   const vyre_pipeline *uncounted = *out;
   *out =
       find_variant(pipeline, uncounted->workgroup, uncounted->ulp_budget, true);
   if (*out) return VYRE_OK;
   return VYRE_FAIL_WITH(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_NOT_PREPARED, NULL,
-      VYRE_NUMBERS({"max_iterations", desc->max_iterations}, {"bound", bound}),
-      "call vyre_pipeline_prepare with counts_iterations set, once, before the "
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_VARIANT_NOT_COMPILED, NULL,
+      VYRE_NUMBERS({"max_iterations", desc->max_loop_iterations},
+                   {"bound", bound}),
+      "call vyre_pipeline_add_variant with counts_iterations set, once, before "
+      "the "
       "dispatch",
       "pipeline '%s' does not count loop iterations: it needs at most %llu of "
       "them, and max_iterations is %llu",
       uncounted->id, (unsigned long long)bound,
-      (unsigned long long)desc->max_iterations);
+      (unsigned long long)desc->max_loop_iterations);
 }
 
 vyre_code vyre__pipeline_count(vyre_pipeline *pipeline, uint64_t max_iterations,
@@ -550,16 +555,16 @@ vyre_code vyre__pipeline_count(vyre_pipeline *pipeline, uint64_t max_iterations,
   return add_variant(pipeline, &same, true, &counted, st);
 }
 
-vyre_code vyre_pipeline_prepare(vyre_pipeline *pipeline,
-                                const vyre_compile_options *options,
-                                vyre_status *st) {
+vyre_code vyre_pipeline_add_variant(vyre_pipeline *pipeline,
+                                    const vyre_compile_options *options,
+                                    vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_pipeline_prepare";
+  static const char who[] = "vyre_pipeline_add_variant";
   if (!pipeline) return vyre__null_argument(st, who, "pipeline");
   if (!options) return vyre__null_argument(st, who, "options");
   VYRE_TRY(vyre__device_check(pipeline->device, st));
   vyre_compile_options wanted = *options;
-  wanted.is_quick = false; /* this call may take its time */
+  wanted.is_baseline = false; /* this call may take its time */
   vyre__workgroup_resolve(options->workgroup, pipeline->workgroup,
                           wanted.workgroup);
   vyre_pipeline *variant;
@@ -591,8 +596,8 @@ const uint32_t *vyre_pipeline_workgroup(const vyre_pipeline *pipeline) {
   return pipeline ? pipeline->workgroup : NULL;
 }
 
-bool vyre_pipeline_describe(const vyre_pipeline *pipeline,
-                            vyre_pipeline_resources *out) {
+bool vyre_pipeline_get_resources(const vyre_pipeline *pipeline,
+                                 vyre_pipeline_resources *out) {
   if (!out) return false;
   *out = (vyre_pipeline_resources){0};
   if (!pipeline) return false;
@@ -600,7 +605,7 @@ bool vyre_pipeline_describe(const vyre_pipeline *pipeline,
   const vyre__backend *backend = pipeline->device->backend;
   memcpy(out->workgroup, pipeline->workgroup, sizeof out->workgroup);
   if (program->over != VYRE_NO_INDEX) {
-    out->over = program->buffers[program->over].name;
+    out->grid_buffer = program->buffers[program->over].name;
   }
   for (size_t i = 0; i < pipeline->plan.binding_count; i++) {
     const vyre_binding *b = &pipeline->plan.bindings[i];

@@ -74,7 +74,7 @@ TEST(a_device_tells_its_name_and_what_it_can) {
   vyre_status st = {0};
   for (size_t i = 0;; i++) {
     vyre_device_info info;
-    if (!vyre_device_list(i, &info)) {
+    if (!vyre_device_info_at(i, &info)) {
       CHECK(i > 0);
       break;
     }
@@ -85,10 +85,10 @@ TEST(a_device_tells_its_name_and_what_it_can) {
     vyre_device *device;
     CHECK_OK(vyre_device_open(NULL, info.name, &device, &st), st);
     CHECK_TEXT(vyre_device_name(device), info.name);
-    CHECK_TEXT(vyre_device_reason(device), "asked for by name");
-    const vyre_device_caps *caps = vyre_device_capabilities(device);
+    CHECK_TEXT(vyre_device_selection_reason(device), "asked for by name");
+    const vyre_device_caps *caps = vyre_device_get_caps(device);
     CHECK(caps->max_workgroup_invocations >= 1 && caps->max_buffer_bytes > 0);
-    CHECK(caps->host_alignment >= 1 && caps->number_count > 0);
+    CHECK(caps->host_alignment >= 1 && caps->float_op_count > 0);
     vyre_device_release(device);
   }
 }
@@ -102,12 +102,12 @@ TEST(what_is_not_supported_names_the_real_device) {
       {"kernel keeps workgroup(1)\n"
        "buffer n : persistent read_write u32[1] @0;\n"
        "{ n[0] = n[0] + 1; }\n",
-       "kernel 'keeps': buffer 'n' is persistent", "vyre_resident_create"},
+       "kernel 'keeps': buffer 'n' is persistent", "vyre_buffer_create"},
       {"kernel last workgroup(1)\n"
        "buffer r : write u32[1] @0;\n"
        "buffer state : persistent read_write u32[4] @1 live_out;\n"
        "{ r[0] = state[0]; }\n",
-       "kernel 'last': buffer 'state' is persistent", "vyre_resident_create"},
+       "kernel 'last': buffer 'state' is persistent", "vyre_buffer_create"},
   };
   static const char *const devices[] = {"ref", "null"};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -142,11 +142,11 @@ TEST(a_resident_buffer_stays_from_dispatch_to_dispatch) {
       "{ n[0] = n[0] + 1; }\n",
       NULL);
   vyre_status st = {0};
-  vyre_resident n;
+  vyre_buffer n;
   uint32_t got = 0;
-  CHECK_OK(vyre_resident_create(r.device, 4, &n, &st), st);
-  vyre_input in = vyre_input_resident(n);
-  vyre_output out = vyre_output_resident(n);
+  CHECK_OK(vyre_buffer_create(r.device, 4, &n, &st), st);
+  vyre_input in = vyre_input_buffer(n);
+  vyre_output out = vyre_output_buffer(n);
   vyre_dispatch_desc desc = {.inputs = &in,
                              .input_count = 1,
                              .outputs = &out,
@@ -155,9 +155,9 @@ TEST(a_resident_buffer_stays_from_dispatch_to_dispatch) {
   for (int i = 0; i < 3; i++) {
     CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
   }
-  CHECK_OK(vyre_resident_download(r.device, n, 0, &got, 4, &st), st);
+  CHECK_OK(vyre_buffer_download(r.device, n, 0, &got, 4, &st), st);
   CHECK_U64(got, 3);
-  CHECK_OK(vyre_resident_free(r.device, n, &st), st);
+  CHECK_OK(vyre_buffer_destroy(r.device, n, &st), st);
   rig_close(&r);
 }
 
@@ -190,7 +190,7 @@ TEST(a_pipeline_tells_what_it_needs) {
                                       "}\n"};
   static const vyre_pipeline_resources want[] = {
       {.workgroup = {4, 2, 1},
-       .over = "y",
+       .grid_buffer = "y",
        .shared_count = 1,
        .shared_bytes = 32,
        .has_launches = true,
@@ -199,23 +199,23 @@ TEST(a_pipeline_tells_what_it_needs) {
        .grid_barriers = 1,
        .has_launches = true,
        .phase_count = 1, /* this device goes on by itself */
-       .hidden_count = 1,
-       .hidden_bytes =
+       .spill_buffer_count = 1,
+       .spill_bytes =
            UINT64_C(8) * (1 + 3)}}; /* a local; done, fuel, who runs */
   vyre_pipeline_resources got;
   for (size_t i = 0; i < 2; i++) {
     rig r = rig_open(texts[i], NULL);
-    CHECK(vyre_pipeline_describe(r.pipeline, &got));
+    CHECK(vyre_pipeline_get_resources(r.pipeline, &got));
     CHECK(memcmp(got.workgroup, want[i].workgroup, sizeof got.workgroup) == 0);
-    CHECK(!got.over == !want[i].over);
-    if (got.over) CHECK_TEXT(got.over, want[i].over);
+    CHECK(!got.grid_buffer == !want[i].grid_buffer);
+    if (got.grid_buffer) CHECK_TEXT(got.grid_buffer, want[i].grid_buffer);
     CHECK_U64(got.shared_count, want[i].shared_count);
     CHECK_U64(got.shared_bytes, want[i].shared_bytes);
     CHECK_U64(got.grid_barriers, want[i].grid_barriers);
     CHECK(got.has_launches && !got.has_width && !got.has_code);
     CHECK_U64(got.phase_count, want[i].phase_count);
-    CHECK_U64(got.hidden_count, want[i].hidden_count);
-    CHECK_U64(got.hidden_bytes, want[i].hidden_bytes);
+    CHECK_U64(got.spill_buffer_count, want[i].spill_buffer_count);
+    CHECK_U64(got.spill_bytes, want[i].spill_bytes);
     CHECK(got.scratch_bytes >= want[i].shared_bytes);
     /* A variant has its own: twice the lanes. */
     vyre_pipeline *wide;
@@ -226,14 +226,14 @@ TEST(a_pipeline_tells_what_it_needs) {
         vyre_pipeline_compile(r.device, r.program, &options, &wide, NULL, &st),
         st);
     vyre_pipeline_resources twice;
-    CHECK(vyre_pipeline_describe(wide, &twice));
+    CHECK(vyre_pipeline_get_resources(wide, &twice));
     CHECK_U64(twice.workgroup[0], options.workgroup[0]);
     CHECK_U64(twice.scratch_bytes,
               2 * got.scratch_bytes - want[i].shared_bytes);
     vyre_pipeline_release(wide);
     rig_close(&r);
   }
-  CHECK(!vyre_pipeline_describe(NULL, &got) && !got.has_launches);
+  CHECK(!vyre_pipeline_get_resources(NULL, &got) && !got.has_launches);
 }
 
 TEST_MAIN(TEST_ENTRY(a_pipeline_tells_what_it_needs),

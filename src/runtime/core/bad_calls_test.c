@@ -5,24 +5,26 @@
 TEST(a_slot_is_bound_to_one_place) {
   bench b = bench_open((vyre_allocator){0});
   vyre_recording *rec;
-  vyre_slot kept = {0};
+  vyre_host_buffer kept = {0};
   unsigned char byte;
   uint32_t slot;
   vyre_status st = {0};
-  const vyre_resource wrong[] = {
-      {.size = 0}, {.size = 4}, {.data = &byte, .size = 1, .slot = &kept}};
+  const vyre_slot_binding wrong[] = {
+      {.size = 0},
+      {.size = 4},
+      {.data = &byte, .size = 1, .host_buffer = &kept}};
   CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
-  CHECK_OK(vyre_recording_slot(rec, "x", 0, &slot, &st), st);
+  CHECK_OK(vyre_recording_add_slot(rec, "x", 0, &slot, &st), st);
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     st = (vyre_status){0};
-    CHECK_FAILS(vyre_recording_bind(rec, slot, &wrong[i], &st), st,
+    CHECK_FAILS(vyre_recording_bind_slot(rec, slot, &wrong[i], &st), st,
                 VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
     CHECK_HAS(st.message, i == 2 ? "'x' would be bound to 2 places"
                                  : "'x' would be bound to 0 places");
   }
   st = (vyre_status){0};
-  const vyre_resource empty = {.data = &byte};
-  CHECK_OK(vyre_recording_bind(rec, slot, &empty, &st), st);
+  const vyre_slot_binding empty = {.data = &byte};
+  CHECK_OK(vyre_recording_bind_slot(rec, slot, &empty, &st), st);
   vyre_recording_release(rec);
   bench_close(&b);
 }
@@ -30,8 +32,9 @@ TEST(a_slot_is_bound_to_one_place) {
 TEST(a_fault_is_armed_once) {
   rig r = rig_open("kernel k workgroup(1) { }", NULL);
   vyre_status st = {0};
-  CHECK_FAILS(vyre_context_inject(r.context, "wait:1,submit:1,submit:2", &st),
-              st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  CHECK_FAILS(
+      vyre_context_inject_faults(r.context, "wait:1,submit:1,submit:2", &st),
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   CHECK_HAS(st.message, "'submit' is armed twice: submit:1 and submit:2");
   st = (vyre_status){0};
   vyre_dispatch_desc desc = {.grid = {1, 1, 1}};
@@ -44,10 +47,10 @@ TEST(memory_that_fails_on_purpose_says_so) {
   for (int n = 1;; n++) {
     char order[32];
     vyre_status st = {0};
-    vyre_resident buffer;
+    vyre_buffer buffer;
     snprintf(order, sizeof order, "allocation:%d", n);
-    CHECK_OK(vyre_context_inject(r.context, order, &st), st);
-    vyre_code code = vyre_resident_create(r.device, 64, &buffer, &st);
+    CHECK_OK(vyre_context_inject_faults(r.context, order, &st), st);
+    vyre_code code = vyre_buffer_create(r.device, 64, &buffer, &st);
     if (code == VYRE_OK) {
       CHECK(n > 2);
       break;
@@ -58,7 +61,7 @@ TEST(memory_that_fails_on_purpose_says_so) {
   }
   vyre_status st = {0};
   vyre_recording *rec;
-  CHECK_OK(vyre_context_inject(r.context, "allocation:1", &st), st);
+  CHECK_OK(vyre_context_inject_faults(r.context, "allocation:1", &st), st);
   CHECK_FAILS(vyre_recording_create(r.device, &rec, &st), st,
               VYRE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED);
   CHECK_HAS(st.message, "the fault 'allocation' was injected here");
@@ -71,7 +74,7 @@ TEST(memory_that_really_fails_does_not_speak_of_faults) {
   rig r = rig_open("kernel k workgroup(1) { }", &heap);
   vyre_status st = {0};
   vyre_recording *rec;
-  CHECK_OK(vyre_context_inject(r.context, "allocation:1", &st), st);
+  CHECK_OK(vyre_context_inject_faults(r.context, "allocation:1", &st), st);
   CHECK(vyre_recording_create(r.device, &rec, NULL) == VYRE_OUT_OF_MEMORY);
   heap.left = 0;
   CHECK_FAILS(vyre_recording_create(r.device, &rec, &st), st,
@@ -121,18 +124,19 @@ TEST(a_slot_bound_as_read_only_is_not_called_imported) {
   vyre_status st = {0};
   CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
   for (int i = 0; i < 3; i++) {
-    CHECK_OK(vyre_recording_slot(rec, names[i], 0, &slots[i], &st), st);
+    CHECK_OK(vyre_recording_add_slot(rec, names[i], 0, &slots[i], &st), st);
   }
-  vyre_place in[] = {vyre_place_slot(slots[0]), vyre_place_slot(slots[1])};
-  vyre_place out[] = {vyre_place_slot(slots[2])};
+  vyre_slot_range in[] = {vyre_slot_range_all(slots[0]),
+                          vyre_slot_range_all(slots[1])};
+  vyre_slot_range out[] = {vyre_slot_range_all(slots[2])};
   vyre_recorded_dispatch d = {
       .inputs = in, .input_count = 2, .outputs = out, .output_count = 1};
-  CHECK_OK(vyre_recording_dispatch(rec, b.pipelines[SCALE], &d, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(rec, b.pipelines[SCALE], &d, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
   for (int i = 0; i < 3; i++) {
-    vyre_resource bytes = {
+    vyre_slot_binding bytes = {
         .data = data[i], .size = i == 1 ? 4 : BYTES, .is_read_only = i == 2};
-    CHECK_OK(vyre_recording_bind(rec, slots[i], &bytes, &st), st);
+    CHECK_OK(vyre_recording_bind_slot(rec, slots[i], &bytes, &st), st);
   }
   CHECK_FAILS(vyre_recording_replay(rec, NULL, NULL, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY);
@@ -171,12 +175,12 @@ TEST(a_transfer_of_many_that_fails_is_named) {
   rig r = rig_open("kernel k workgroup(1) { }", NULL);
   rig other = rig_open("kernel k workgroup(1) { }", NULL);
   vyre_status st = {0};
-  vyre_resident good, dead, foreign;
+  vyre_buffer good, dead, foreign;
   uint32_t words[2] = {7, 8}, back = 9;
-  CHECK_OK(vyre_resident_create(r.device, 4, &good, &st), st);
-  CHECK_OK(vyre_resident_create(r.device, 4, &dead, &st), st);
-  CHECK_OK(vyre_resident_free(r.device, dead, &st), st);
-  CHECK_OK(vyre_resident_create(other.device, 4, &foreign, &st), st);
+  CHECK_OK(vyre_buffer_create(r.device, 4, &good, &st), st);
+  CHECK_OK(vyre_buffer_create(r.device, 4, &dead, &st), st);
+  CHECK_OK(vyre_buffer_destroy(r.device, dead, &st), st);
+  CHECK_OK(vyre_buffer_create(other.device, 4, &foreign, &st), st);
   const struct {
     vyre_transfer wrong;
     vyre_kind kind;
@@ -191,15 +195,15 @@ TEST(a_transfer_of_many_that_fails_is_named) {
   for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
     const vyre_transfer list[] = {{good, 0, words + 1, 0}, cases[i / 2].wrong};
     st = (vyre_status){0};
-    CHECK_OK(vyre_context_inject(r.context, cases[i / 2].fault, &st), st);
-    vyre_code code = i % 2
-                         ? vyre_resident_upload_many(r.device, list, 2, &st)
-                         : vyre_resident_download_many(r.device, list, 2, &st);
+    CHECK_OK(vyre_context_inject_faults(r.context, cases[i / 2].fault, &st),
+             st);
+    vyre_code code = i % 2 ? vyre_buffer_upload_many(r.device, list, 2, &st)
+                           : vyre_buffer_download_many(r.device, list, 2, &st);
     CHECK(code != VYRE_OK && st.kind == cases[i / 2].kind);
     CHECK_U64(status_number(&st, "item"), 1);
     CHECK_HAS(st.message, "transfer 1");
     st = (vyre_status){0};
-    CHECK_OK(vyre_resident_download(r.device, good, 0, &back, 4, &st), st);
+    CHECK_OK(vyre_buffer_download(r.device, good, 0, &back, 4, &st), st);
     CHECK_U64(back, 0);
   }
   rig_close(&other);
@@ -222,18 +226,18 @@ TEST(a_timeout_is_told_as_it_was_given) {
     vyre_recording *rec;
     vyre_status st = {0};
     CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
-    vyre_place place = vyre_place_slot(add_slot(rec, "n", 0));
+    vyre_slot_range place = vyre_slot_range_all(add_slot(rec, "n", 0));
     vyre_recorded_dispatch d = {.inputs = &place,
                                 .input_count = 1,
                                 .outputs = &place,
                                 .output_count = 1,
-                                .has_iterations = true,
-                                .iterations = UINT32_MAX,
+                                .has_repeat_count = true,
+                                .repeat_count = UINT32_MAX,
                                 .timeout_ns = cases[i].own_ns};
     CHECK_OK(
-        vyre_recording_dispatch(rec, b.pipelines[cases[i].kernel], &d, &st),
+        vyre_recording_add_dispatch(rec, b.pipelines[cases[i].kernel], &d, &st),
         st);
-    CHECK_OK(vyre_recording_finish(rec, &st), st);
+    CHECK_OK(vyre_recording_seal(rec, &st), st);
     bind_bytes(rec, place.slot, n, sizeof n);
     vyre_replay_options options = {.timeout_ns = cases[i].replay_ns};
     CHECK_FAILS(vyre_recording_replay(rec, &options, NULL, &st), st,

@@ -37,7 +37,7 @@ static const char *choose(const char *option, const char *variable) {
 
 static void destroy(vyre_context *context) {
   vyre__trace_close(context);
-  vyre__cache_finish(&context->cache, context->allocator);
+  vyre__cache_deinit(&context->cache, context->allocator);
   vyre__resize(context->given, context, sizeof *context, 0);
 }
 
@@ -60,7 +60,7 @@ vyre_code vyre_context_create(const vyre_context_options *options,
   const char *faults = choose(given.faults, "VYRE_FAULTS");
   vyre_code code = VYRE_OK;
   if (faults)
-    code = vyre_context_inject(context, faults, vyre__status_open(st));
+    code = vyre_context_inject_faults(context, faults, vyre__status_open(st));
   /* What is given goes behind: it decides. */
   const char *wanted = given.backend_options;
   if (code == VYRE_OK && (!wanted || wanted[0])) {

@@ -23,13 +23,13 @@ static void add(vyre_counters *to, const vyre_device *device) {
   struct vyre__device_inside *inside = device->inside;
   pthread_mutex_lock(&inside->run_lock);
   add_counters(to, &inside->counters);
-  for (const vyre__run *run = inside->first_run; run; run = run->next) {
+  for (const vyre__prepared *run = inside->first_run; run; run = run->next) {
     add_counters(to, &run->counters);
   }
   pthread_mutex_unlock(&inside->run_lock);
 }
 
-void vyre__counters_enter_run(vyre__run *run) {
+void vyre__counters_enter_run(vyre__prepared *run) {
   struct vyre__device_inside *inside = run->pipeline->device->inside;
   pthread_mutex_lock(&inside->run_lock);
   run->next = inside->first_run;
@@ -38,7 +38,7 @@ void vyre__counters_enter_run(vyre__run *run) {
   pthread_mutex_unlock(&inside->run_lock);
 }
 
-void vyre__counters_leave_run(vyre__run *run) {
+void vyre__counters_leave_run(vyre__prepared *run) {
   struct vyre__device_inside *inside = run->pipeline->device->inside;
   pthread_mutex_lock(&inside->run_lock);
 #define VYRE_X4(field, metric, labels, help) \

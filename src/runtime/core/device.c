@@ -66,7 +66,7 @@ bool vyre__device_list_of(vyre__backends of, size_t index,
   return false;
 }
 
-bool vyre_device_list(size_t index, vyre_device_info *out) {
+bool vyre_device_info_at(size_t index, vyre_device_info *out) {
   return out && vyre__device_list_of(all, index, out);
 }
 
@@ -246,7 +246,7 @@ static void free_inside(vyre_device *device) {
   pthread_cond_destroy(&device->inside->landed);
   if (device->inside->numbers) {
     vyre__resize(device->allocator, device->inside->numbers,
-                 VYRE__NUMBER_COUNT * sizeof *device->inside->numbers, 0);
+                 VYRE__FLOAT_OP_COUNT * sizeof *device->inside->numbers, 0);
   }
   vyre__resize(device->allocator, device->inside, sizeof *device->inside, 0);
 }
@@ -267,14 +267,15 @@ static vyre_code find_numbers(vyre_device *device, vyre_status *st) {
   inside->numbers = vyre__resize(device->allocator, NULL, 0, size);
   if (!inside->numbers) {
     return vyre__no_memory(st, "vyre_device_open", "number classes",
-                           VYRE__NUMBER_COUNT);
+                           VYRE__FLOAT_OP_COUNT);
   }
   memcpy(inside->numbers, found.classes, size);
-  vyre_numbers least = (vyre_numbers)vyre__device_option(device, "numbers", 0);
-  for (size_t i = 0; i < VYRE__NUMBER_COUNT; i++) {
-    if (inside->numbers[i].form < least) inside->numbers[i].form = least;
+  vyre_float_mode least =
+      (vyre_float_mode)vyre__device_option(device, "float_mode", 0);
+  for (size_t i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
+    if (inside->numbers[i].mode < least) inside->numbers[i].mode = least;
   }
-  device->caps.numbers = inside->numbers;
+  device->caps.float_ops = inside->numbers;
   vyre__counters_clear(device);
   return VYRE_OK;
 }
@@ -328,9 +329,9 @@ static vyre_code create(vyre_context *context, const choice *chosen,
     free_device(device);
     return code;
   }
-  device->caps.numbers = vyre__numbers_exact;
-  device->caps.number_count = VYRE__NUMBER_COUNT;
-  device->caps.keeps_pipelines =
+  device->caps.float_ops = vyre__float_op_is_exact;
+  device->caps.float_op_count = VYRE__FLOAT_OP_COUNT;
+  device->caps.has_disk_cache =
       device->backend->pipeline_load && device->backend->pipeline_save;
   vyre__counters_enter(device);
   if (!device->backend->is_exact) {
@@ -428,12 +429,12 @@ vyre_device *vyre_device_retain(vyre_device *device) {
 void vyre_device_release(vyre_device *device) {
   if (!device || atomic_fetch_sub(&device->inside->references, 1) > 1) return;
   for (int i = 0; i < VYRE__COMPILERS; i++) {
-    vyre__queue_finish(device->inside->compile[i]);
+    vyre__queue_deinit(device->inside->compile[i]);
   }
-  vyre__queue_finish(device->inside->work);
-  vyre__table_finish(device);
-  vyre__residents_finish(device);
-  vyre__rooms_finish(device);
+  vyre__queue_deinit(device->inside->work);
+  vyre__table_deinit(device);
+  vyre__device_buffers_deinit(device);
+  vyre__scratch_pool_deinit(device);
   vyre__counters_leave(device);
   device->backend->device_finish(device);
   free_inside(device);
@@ -444,11 +445,11 @@ const char *vyre_device_name(const vyre_device *device) {
   return device ? device->inside->name : "";
 }
 
-const char *vyre_device_reason(const vyre_device *device) {
+const char *vyre_device_selection_reason(const vyre_device *device) {
   return device ? device->inside->reason : "";
 }
 
-const vyre_device_caps *vyre_device_capabilities(const vyre_device *device) {
+const vyre_device_caps *vyre_device_get_caps(const vyre_device *device) {
   return device ? &device->caps : NULL;
 }
 

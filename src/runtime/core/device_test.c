@@ -75,7 +75,7 @@ TEST(every_device_is_listed_by_the_name_that_opens_it) {
     }
     CHECK_OK(vyre__device_open_of(most, NULL, info.name, &device, &st), st);
     CHECK_TEXT(vyre_device_name(device), names[i]);
-    CHECK_TEXT(vyre_device_reason(device),
+    CHECK_TEXT(vyre_device_selection_reason(device),
                i == 0 ? "asked for by name: the first of 3; 'multi:1' is the "
                         "next"
                       : "asked for by name");
@@ -104,7 +104,7 @@ TEST(the_first_of_several_has_two_names) {
   vyre_device *device;
   CHECK_OK(vyre__device_open_of(most, NULL, "multi:0", &device, &st), st);
   CHECK_TEXT(vyre_device_name(device), "multi");
-  CHECK_TEXT(vyre_device_reason(device), "asked for by name");
+  CHECK_TEXT(vyre_device_selection_reason(device), "asked for by name");
   vyre_device_release(device);
 }
 
@@ -131,7 +131,7 @@ TEST(auto_says_which_and_why) {
     }
     CHECK_OK(vyre__device_open_of(of, NULL, "auto", &device, &st), st);
     CHECK_TEXT(vyre_device_name(device), cases[i].name);
-    CHECK_TEXT(vyre_device_reason(device), cases[i].reason);
+    CHECK_TEXT(vyre_device_selection_reason(device), cases[i].reason);
     CHECK_HAS(st.message, "auto chose 'multi': the best ");
     vyre_device_release(device);
   }

@@ -39,10 +39,11 @@ vyre_code vyre__fault_status(vyre_fault fault, vyre_status *st) {
       [VYRE_FAULT_DOWNLOAD] = VYRE_DEVICE_OUT_OF_MEMORY,
       [VYRE_FAULT_WAIT] = VYRE_DISPATCH_FAILED,
       [VYRE_FAULT_DEVICE_LOST] = VYRE_DEVICE_LOST};
-  return VYRE_FAIL(st, codes[fault], VYRE_KIND_INJECTED_FAULT,
-                   "disarm it: vyre_context_inject(context, \"\"), or unset "
-                   "VYRE_FAULTS",
-                   "the fault '%s' was injected here", names[fault]);
+  return VYRE_FAIL(
+      st, codes[fault], VYRE_KIND_INJECTED_FAULT,
+      "disarm it: vyre_context_inject_faults(context, \"\"), or unset "
+      "VYRE_FAULTS",
+      "the fault '%s' was injected here", names[fault]);
 }
 
 /* --- texts -------------------------------------------------------------------*/
@@ -74,10 +75,10 @@ static size_t read_one(const char *text, size_t length, order *out) {
   return VYRE_FAULT_COUNT;
 }
 
-vyre_code vyre_context_inject(vyre_context *context, const char *faults,
-                              vyre_status *st) {
+vyre_code vyre_context_inject_faults(vyre_context *context, const char *faults,
+                                     vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_context_inject";
+  static const char who[] = "vyre_context_inject_faults";
   if (!context) return vyre__null_argument(st, who, "context");
   if (!faults) return vyre__null_argument(st, who, "faults");
   order orders[VYRE_FAULT_COUNT] = {{0}};

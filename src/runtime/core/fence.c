@@ -95,7 +95,7 @@ void vyre_fence_release(vyre_fence *fence) {
   vyre__fence_discard(fence);
 }
 
-bool vyre_fence_poll(const vyre_fence *fence) {
+bool vyre_fence_is_done(const vyre_fence *fence) {
   return fence && atomic_load(&fence->is_done);
 }
 
@@ -104,7 +104,7 @@ bool vyre_fence_poll(const vyre_fence *fence) {
 /* When @p timeout_ns from now is over; false: never. */
 static bool deadline(uint64_t timeout_ns, struct timespec *out) {
   uint64_t end = vyre__clock_ns() + timeout_ns;
-  if (timeout_ns == VYRE_FOREVER || end < timeout_ns) return false;
+  if (timeout_ns == VYRE_WAIT_FOREVER || end < timeout_ns) return false;
   out->tv_sec = (time_t)(end / 1000000000u);
   out->tv_nsec = (long)(end % 1000000000u);
   return true;
@@ -199,11 +199,11 @@ vyre_code vyre_fence_wait_any(vyre_fence *const *fences, size_t count,
   return found ? VYRE_OK : timed_out(timeout_ns, st);
 }
 
-vyre_code vyre_fence_on_done(vyre_fence *fence,
-                             void (*done)(void *self, vyre_fence *fence),
-                             void *self, vyre_status *st) {
+vyre_code vyre_fence_set_callback(vyre_fence *fence,
+                                  void (*done)(void *self, vyre_fence *fence),
+                                  void *self, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_fence_on_done";
+  static const char who[] = "vyre_fence_set_callback";
   if (!fence) return vyre__null_argument(st, who, "fence");
   if (!done) return vyre__null_argument(st, who, "done");
   pthread_mutex_lock(&fence->lock);

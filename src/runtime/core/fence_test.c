@@ -63,12 +63,12 @@ TEST(owned_inputs_may_change_at_once) {
   CHECK_OK(vyre_submit(r.pipeline, &slow.desc, 1, &first, &st), st);
   CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &second, &st), st);
   memset(j.x, 0xff, sizeof j.x);
-  CHECK_OK(vyre_fence_wait(second, VYRE_FOREVER, &st), st);
-  CHECK(vyre_fence_poll(first)); /* they run in order */
+  CHECK_OK(vyre_fence_wait(second, VYRE_WAIT_FOREVER, &st), st);
+  CHECK(vyre_fence_is_done(first)); /* they run in order */
   CHECK_U64(slow.y, LONG);
   CHECK_U64(j.y, SHORT + 5);
   CHECK_U64(copies.copied_bytes, 8);
-  CHECK_TEXT(vyre_copy_reason_name(copies.first_why), "owned_input");
+  CHECK_TEXT(vyre_copy_reason_name(copies.first_reason), "owned_input");
   vyre_fence_release(first);
   vyre_fence_release(second);
   rig_close(&r);
@@ -89,7 +89,7 @@ TEST(borrowed_inputs_are_not_copied) {
   j.desc.is_borrowed = true;
   st = (vyre_status){0};
   CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &fence, &st), st);
-  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
   CHECK_U64(copies.copied_bytes, 0);
   CHECK_U64(copies.borrowed_bytes, 8 + 4);
   vyre_fence_release(fence);
@@ -107,7 +107,7 @@ TEST(a_wait_ends_in_time_and_the_work_goes_on) {
               VYRE_KIND_TIMED_OUT);
   CHECK_U64(status_number(&st, "timeout_ns"), 1000);
   st = (vyre_status){0};
-  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
   CHECK_OK(vyre_fence_wait(fence, 0, &st), st); /* as often as one likes */
   CHECK_U64(j.y, LONG + 1);
   vyre_fence_release(fence);
@@ -124,10 +124,10 @@ TEST(a_dispatch_that_takes_too_long_ends_as_a_status) {
   vyre_fence *fences[2];
   CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &fences[0], &st), st);
   CHECK_OK(vyre_submit(r.pipeline, &after.desc, 1, &fences[1], &st), st);
-  CHECK_FAILS(vyre_fence_wait(fences[0], VYRE_FOREVER, &st), st,
+  CHECK_FAILS(vyre_fence_wait(fences[0], VYRE_WAIT_FOREVER, &st), st,
               VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
   st = (vyre_status){0};
-  CHECK_OK(vyre_fence_wait(fences[1], VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(fences[1], VYRE_WAIT_FOREVER, &st), st);
   CHECK_U64(after.y, SHORT + 1); /* the device works as before */
   for (int i = 0; i < 2; i++) vyre_fence_release(fences[i]);
   rig_close(&r);
@@ -143,14 +143,14 @@ TEST(any_of_several) {
   size_t which = 9;
   CHECK_OK(vyre_submit(a.pipeline, &slow.desc, 1, &fences[0], &st), st);
   CHECK_OK(vyre_submit(b.pipeline, &quick.desc, 1, &fences[1], &st), st);
-  CHECK_OK(vyre_fence_wait_any(fences, 2, VYRE_FOREVER, &which, &st), st);
+  CHECK_OK(vyre_fence_wait_any(fences, 2, VYRE_WAIT_FOREVER, &which, &st), st);
   CHECK_U64(which, 1);
   CHECK_FAILS(vyre_fence_wait_any(fences, 1, 1000, &which, &st), st,
               VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
   st = (vyre_status){0};
-  CHECK_OK(vyre_fence_wait(fences[0], VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(fences[0], VYRE_WAIT_FOREVER, &st), st);
   CHECK_OK(vyre_fence_wait_any(fences, 2, 0, &which, &st), st);
-  CHECK_OK(vyre_context_inject(a.context, "wait:1", &st), st);
+  CHECK_OK(vyre_context_inject_faults(a.context, "wait:1", &st), st);
   CHECK_FAILS(vyre_fence_wait_any(fences, 2, 0, &which, &st), st,
               VYRE_DISPATCH_FAILED, VYRE_KIND_INJECTED_FAULT);
   st = (vyre_status){0};
@@ -164,7 +164,7 @@ TEST(any_of_several) {
 }
 
 static void count_call(void *self, vyre_fence *fence) {
-  CHECK(vyre_fence_poll(fence));
+  CHECK(vyre_fence_is_done(fence));
   __atomic_fetch_add((int *)self, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -177,13 +177,13 @@ TEST(a_callback_is_called_once) {
     make(&j, late ? SHORT : LONG, 0);
     vyre_fence *fence, *last;
     CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &fence, &st), st);
-    if (late) CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
-    CHECK_OK(vyre_fence_on_done(fence, count_call, &calls, &st), st);
-    CHECK(vyre_fence_on_done(fence, count_call, &calls, NULL) ==
+    if (late) CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
+    CHECK_OK(vyre_fence_set_callback(fence, count_call, &calls, &st), st);
+    CHECK(vyre_fence_set_callback(fence, count_call, &calls, NULL) ==
           VYRE_INVALID_ARGUMENT);
     make(&next, SHORT, 0); /* runs when the callback of the first is over */
     CHECK_OK(vyre_submit(r.pipeline, &next.desc, 1, &last, &st), st);
-    CHECK_OK(vyre_fence_wait(last, VYRE_FOREVER, &st), st);
+    CHECK_OK(vyre_fence_wait(last, VYRE_WAIT_FOREVER, &st), st);
     CHECK_U64((unsigned)__atomic_load_n(&calls, __ATOMIC_SEQ_CST), 1);
     vyre_fence_release(fence);
     vyre_fence_release(last);
@@ -200,13 +200,13 @@ TEST(a_descriptor_for_an_event_loop) {
     vyre_fence *fence;
     int fd, again;
     CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &fence, &st), st);
-    if (late) CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+    if (late) CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
     CHECK_OK(vyre_fence_fd(fence, &fd, &st), st);
     CHECK_OK(vyre_fence_fd(fence, &again, &st), st);
     CHECK(fd >= 0 && fd == again);
     struct pollfd event = {.fd = fd, .events = POLLIN};
     CHECK(poll(&event, 1, 60000) == 1 && event.revents & POLLIN);
-    CHECK(vyre_fence_poll(fence));
+    CHECK(vyre_fence_is_done(fence));
     vyre_fence_release(fence);
   }
   rig_close(&r);
@@ -218,21 +218,21 @@ TEST(all_handles_may_go_before_the_work_is_over) {
   rig r = rig_open(text, NULL);
   job j;
   make(&j, LONG, 2);
-  vyre_resident y;
-  CHECK_OK(vyre_resident_create(r.device, 4, &y, &st), st);
-  j.out = vyre_output_resident(y);
+  vyre_buffer y;
+  CHECK_OK(vyre_buffer_create(r.device, 4, &y, &st), st);
+  j.out = vyre_output_buffer(y);
   vyre_fence *fence;
   CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &fence, &st), st);
-  CHECK_OK(vyre_resident_free(r.device, y, &st), st);
+  CHECK_OK(vyre_buffer_destroy(r.device, y, &st), st);
   rig_close(&r);
-  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
   vyre_fence_release(fence);
   /* And the fence itself: what it used must end with the work. */
   r = rig_open(text, &heap);
   make(&j, SHORT, 2);
   j.desc.is_borrowed = true;
   CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &fence, &st), st);
-  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
   vyre_fence_release(fence);
   rig_close(&r);
 }
@@ -246,11 +246,11 @@ TEST(compiles_in_the_background) {
            st);
   CHECK_OK(vyre_pipeline_compile_async(r.device, r.program, &huge, &bad, &st),
            st);
-  CHECK_FAILS(vyre_fence_wait(bad, VYRE_FOREVER, &st), st,
+  CHECK_FAILS(vyre_fence_wait(bad, VYRE_WAIT_FOREVER, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   CHECK(!vyre_fence_pipeline(bad));
   st = (vyre_status){0};
-  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
   vyre_pipeline *pipeline = vyre_fence_pipeline(fence);
   vyre_fence_release(fence);
   vyre_fence_release(bad);
@@ -272,32 +272,32 @@ static void *churn(void *self) {
   vyre_status st = {0};
   for (uint32_t i = 0; i < ROUNDS && st.code == VYRE_OK; i++) {
     job j;
-    vyre_resident y;
+    vyre_buffer y;
     vyre_fence *fence = NULL;
     vyre_pipeline *own = NULL;
     make(&j, SHORT + i, 3);
-    vyre_code code = vyre_resident_create(r->device, 4, &y, &st);
+    vyre_code code = vyre_buffer_create(r->device, 4, &y, &st);
     if (code == VYRE_OK && i % 3 == 0) {
       code =
           vyre_pipeline_compile(r->device, r->program, NULL, &own, NULL, &st);
     }
     if (code == VYRE_OK && i % 5 == 0) {
       vyre_compile_options other = {.workgroup = {1 + i % 4}};
-      code = vyre_pipeline_prepare(r->pipeline, &other, &st);
+      code = vyre_pipeline_add_variant(r->pipeline, &other, &st);
     }
-    j.out = vyre_output_resident(y);
+    j.out = vyre_output_buffer(y);
     vyre_pipeline *with = own ? own : r->pipeline;
     if (code == VYRE_OK && i % 2 == 0) {
       code = vyre_dispatch(with, &j.desc, &st);
     } else if (code == VYRE_OK) {
       code = vyre_submit(with, &j.desc, 1, &fence, &st);
     }
-    if (fence) code = vyre_fence_wait(fence, VYRE_FOREVER, &st);
+    if (fence) code = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st);
     if (code == VYRE_OK) {
-      code = vyre_resident_download(r->device, y, 0, &j.y, 4, &st);
+      code = vyre_buffer_download(r->device, y, 0, &j.y, 4, &st);
     }
     if (code == VYRE_OK && j.y != SHORT + i + 3) st.code = VYRE_UNKNOWN;
-    if (code == VYRE_OK) (void)!vyre_resident_free(r->device, y, &st);
+    if (code == VYRE_OK) (void)!vyre_buffer_destroy(r->device, y, &st);
     vyre_fence_release(fence);
     vyre_pipeline_release(own);
   }
@@ -326,17 +326,17 @@ TEST(everything_at_once_in_many_threads) {
 
 /* Work of the child on the parent's device: submitted, compiled, and behind what
  * the parent submitted, which nobody does there. Gives 0, or what went wrong. */
-static int work_in_child(rig *r, vyre_resident x) {
+static int work_in_child(rig *r, vyre_buffer x) {
   vyre_status st = {0};
   vyre_fence *fence;
   job j;
   make(&j, SHORT, 1);
-  j.in = vyre_input_resident(x);
+  j.in = vyre_input_buffer(x);
   if (vyre_dispatch(r->pipeline, &j.desc, &st) != VYRE_OK || j.y != 7) return 1;
   for (int i = 0; i < 2; i++) {
     make(&j, SHORT, 2);
     if (vyre_submit(r->pipeline, &j.desc, 1, &fence, &st) != VYRE_OK ||
-        vyre_fence_wait(fence, VYRE_FOREVER, &st) != VYRE_OK ||
+        vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st) != VYRE_OK ||
         j.y != SHORT + 2) {
       return 2;
     }
@@ -345,7 +345,7 @@ static int work_in_child(rig *r, vyre_resident x) {
   const vyre_compile_options other = {.workgroup = {2, 1, 1}};
   if (vyre_pipeline_compile_async(r->device, r->program, &other, &fence, &st) !=
           VYRE_OK ||
-      vyre_fence_wait(fence, VYRE_FOREVER, &st) != VYRE_OK) {
+      vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st) != VYRE_OK) {
     return 3;
   }
   vyre_fence_release(fence);
@@ -357,20 +357,19 @@ TEST(the_child_of_a_fork_has_a_queue_of_its_own) {
   if (HAS_TSAN) return; /* it does not go on after a fork of many threads */
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
-  vyre_resident x;
+  vyre_buffer x;
   vyre_fence *fence;
   job slow;
   make(&slow, LONG, 0);
-  CHECK_OK(vyre_resident_create(r.device, 8, &x, &st), st);
-  CHECK_OK(vyre_resident_upload(r.device, x, 0, (uint32_t[2]){3, 4}, 8, &st),
-           st);
+  CHECK_OK(vyre_buffer_create(r.device, 8, &x, &st), st);
+  CHECK_OK(vyre_buffer_upload(r.device, x, 0, (uint32_t[2]){3, 4}, 8, &st), st);
   /* Every thread that compiles has begun. */
   for (uint32_t i = 0; i < 8; i++) {
     const vyre_compile_options other = {.workgroup = {3 + i, 1, 1}};
     CHECK_OK(
         vyre_pipeline_compile_async(r.device, r.program, &other, &fence, &st),
         st);
-    CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+    CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
     vyre_fence_release(fence);
   }
   CHECK_OK(vyre_submit(r.pipeline, &slow.desc, 1, &fence, &st), st);
@@ -384,7 +383,7 @@ TEST(the_child_of_a_fork_has_a_queue_of_its_own) {
   CHECK(child > 0 && waitpid(child, &status, 0) == child);
   CHECK(WIFEXITED(status));
   CHECK_U64(WEXITSTATUS(status), 0);
-  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
   CHECK_U64(slow.y, LONG);
   vyre_fence_release(fence);
   rig_close(&r);

@@ -178,8 +178,8 @@ vyre_code vyre__llvm_set(vyre_context *context, const char *name,
   return VYRE_OK;
 }
 
-bool vyre_device_option_list(const char *backend, size_t index,
-                             vyre_device_option *out) {
+bool vyre_device_option_at(const char *backend, size_t index,
+                           vyre_device_option *out) {
   const vyre__backend *found = NULL;
   for (size_t i = 0; backend && out && (found = vyre__backend_at(i)); i++) {
     if (strcmp(found->name, backend) == 0) break;

@@ -102,7 +102,7 @@ TEST(options_that_are_none_are_refused_by_name) {
                {"cpu.widt=8", "no option 'widt'; it has threads, width"},
                {"cpu.width=0", "is 0, must be 1 to 16"},
                {"cpu.width=17", "is 17, must be 1 to 16"},
-               {"cpu.level=1", "no option 'level'; it has width, threads"}};
+               {"cpu.isa_level=1", "no option 'level'; it has width, threads"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     vyre_status st = {0};
     CHECK_FAILS(open_with(cases[i].text, &st), st, VYRE_INVALID_ARGUMENT,
@@ -131,15 +131,15 @@ TEST(options_are_listed_for_every_backend_that_has_any) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     vyre_device_option o;
     size_t count = 0;
-    while (vyre_device_option_list(cases[i].backend, count, &o)) {
+    while (vyre_device_option_at(cases[i].backend, count, &o)) {
       if (count == 0) CHECK_TEXT(o.name, cases[i].first);
-      CHECK(o.least <= o.most && o.help[0]);
+      CHECK(o.min <= o.max && o.help[0]);
       count++;
     }
     CHECK((count > 0) == (cases[i].first != NULL));
-    CHECK(!vyre_device_option_list(cases[i].backend, count + 1, &o));
+    CHECK(!vyre_device_option_at(cases[i].backend, count + 1, &o));
   }
-  CHECK(!vyre_device_option_list("cpu", 0, NULL));
+  CHECK(!vyre_device_option_at("cpu", 0, NULL));
 }
 
 /* Whichever device is opened later. */
@@ -176,7 +176,7 @@ TEST(the_environment_has_options_too) {
   CHECK(setenv("VYRE_OPTIONS", "cpu.width=8,", 1) == 0);
   CHECK_OK(open_with("cpu.threads=3", &st), st);
   CHECK(seen_width == 8 && seen_threads == 3);
-  CHECK_FAILS(open_with("cpu.level=1", &st), st, VYRE_INVALID_ARGUMENT,
+  CHECK_FAILS(open_with("cpu.isa_level=1", &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_INVALID_ARGUMENT); /* the device sees it, too */
   st = (vyre_status){0};
   CHECK(setenv("VYRE_OPTIONS", "cpu.width=8", 1) == 0);
@@ -197,7 +197,7 @@ TEST(what_is_wrong_in_the_environment_is_said_to_be_there) {
   } cases[] = {
       {"vulkan.staging=9",
        "VYRE_OPTIONS: option 'staging' of backend 'vulkan'"},
-      {"vulkan.push=yes",
+      {"vulkan.push_constants=yes",
        "VYRE_OPTIONS: option 'push' of backend 'vulkan' is "},
       {"cpu.colour=1", "VYRE_OPTIONS: backend 'cpu' has no option 'colour'"},
       {"nobody.width=8", "VYRE_OPTIONS: option 'nobody.width=8': there is no "},

@@ -32,19 +32,19 @@ typedef struct job {
   vyre_dispatch_desc desc;
 } job;
 
-static void make(job *j, uint32_t rounds, vyre_resident y) {
+static void make(job *j, uint32_t rounds, vyre_buffer y) {
   *j = (job){.x = rounds};
   j->in[0] = vyre_input_bytes(&j->x, 4);
-  j->in[1] = vyre_input_resident(y);
-  j->out = vyre_output_resident(y);
+  j->in[1] = vyre_input_buffer(y);
+  j->out = vyre_output_buffer(y);
   j->desc = (vyre_dispatch_desc){
       .inputs = j->in, .input_count = 2, .outputs = &j->out, .output_count = 1};
 }
 
-static uint32_t value_of(const rig *r, vyre_resident y) {
+static uint32_t value_of(const rig *r, vyre_buffer y) {
   vyre_status st = {0};
   uint32_t value;
-  CHECK_OK(vyre_resident_download(r->device, y, 0, &value, 4, &st), st);
+  CHECK_OK(vyre_buffer_download(r->device, y, 0, &value, 4, &st), st);
   return value;
 }
 
@@ -52,10 +52,10 @@ TEST(resident_buffers_see_work_in_the_order_of_the_calls) {
   for (size_t count = 1; count <= 2; count++) {
     rig r = rig_open(text, NULL);
     vyre_status st = {0};
-    vyre_resident y;
+    vyre_buffer y;
     vyre_fence *fence;
     job slow, quick[2];
-    CHECK_OK(vyre_resident_create(r.device, 4, &y, &st), st);
+    CHECK_OK(vyre_buffer_create(r.device, 4, &y, &st), st);
     make(&slow, LONG, y);
     make(&quick[0], 1, y);
     make(&quick[1], 2, y);
@@ -64,59 +64,59 @@ TEST(resident_buffers_see_work_in_the_order_of_the_calls) {
     CHECK_OK(vyre_submit(r.pipeline, items, count, NULL, &st), st);
     uint32_t want = 2 * LONG + 1;
     CHECK_U64(value_of(&r, y), count == 1 ? want : 2 * want + 2);
-    CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+    CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
     vyre_fence_release(fence);
-    CHECK_OK(vyre_resident_free(r.device, y, &st), st);
+    CHECK_OK(vyre_buffer_destroy(r.device, y, &st), st);
     rig_close(&r);
   }
 }
 
 /* --- replays -----------------------------------------------------------------*/
 
-static uint32_t fixed(vyre_recording *rec, vyre_resource resource) {
+static uint32_t fixed(vyre_recording *rec, vyre_slot_binding resource) {
   vyre_status st = {0};
   uint32_t slot;
-  CHECK_OK(vyre_recording_fixed(rec, &resource, &slot, &st), st);
+  CHECK_OK(vyre_recording_add_fixed_slot(rec, &resource, &slot, &st), st);
   return slot;
 }
 
 /* One dispatch: y doubles and grows by x. */
-static vyre_recording *record(const rig *r, vyre_resource x, vyre_resource y,
-                              vyre_writer print) {
+static vyre_recording *record(const rig *r, vyre_slot_binding x,
+                              vyre_slot_binding y, vyre_writer print) {
   vyre_status st = {0};
   vyre_recording *rec;
   CHECK_OK(vyre_recording_create(r->device, &rec, &st), st);
-  vyre_place in[] = {vyre_place_slot(fixed(rec, x)),
-                     vyre_place_slot(fixed(rec, y))};
+  vyre_slot_range in[] = {vyre_slot_range_all(fixed(rec, x)),
+                          vyre_slot_range_all(fixed(rec, y))};
   vyre_recorded_dispatch d = {.inputs = in,
                               .input_count = 2,
                               .outputs = &in[1],
                               .output_count = 1,
                               .print = print};
-  CHECK_OK(vyre_recording_dispatch(rec, r->pipeline, &d, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(rec, r->pipeline, &d, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
   return rec;
 }
 
 TEST(a_replay_without_a_fence_does_not_overtake_queued_work) {
   rig r = rig_open(text, NULL);
   vyre_status st = {0};
-  vyre_resident y;
+  vyre_buffer y;
   vyre_fence *fence;
   uint32_t x = 7;
   job slow;
-  CHECK_OK(vyre_resident_create(r.device, 4, &y, &st), st);
+  CHECK_OK(vyre_buffer_create(r.device, 4, &y, &st), st);
   vyre_recording *rec =
-      record(&r, (vyre_resource){.data = &x, .size = 4},
-             (vyre_resource){.resident = y}, (vyre_writer){0});
+      record(&r, (vyre_slot_binding){.data = &x, .size = 4},
+             (vyre_slot_binding){.buffer = y}, (vyre_writer){0});
   make(&slow, LONG, y);
   CHECK_OK(vyre_submit(r.pipeline, &slow.desc, 1, &fence, &st), st);
   CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
   CHECK_U64(value_of(&r, y), 2 * LONG + 7);
-  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
   vyre_fence_release(fence);
   vyre_recording_release(rec);
-  CHECK_OK(vyre_resident_free(r.device, y, &st), st);
+  CHECK_OK(vyre_buffer_destroy(r.device, y, &st), st);
   rig_close(&r);
 }
 
@@ -127,15 +127,15 @@ TEST(a_replay_without_a_fence_comes_after_queued_ones_of_its_recording) {
   vyre_fence *fences[2];
   uint32_t x = LONG, y = 0;
   vyre_recording *rec =
-      record(&r, (vyre_resource){.data = &x, .size = 4},
-             (vyre_resource){.data = &y, .size = 4}, (vyre_writer){0});
+      record(&r, (vyre_slot_binding){.data = &x, .size = 4},
+             (vyre_slot_binding){.data = &y, .size = 4}, (vyre_writer){0});
   for (int i = 0; i < 2; i++) {
     CHECK_OK(vyre_recording_replay(rec, NULL, &fences[i], &st), st);
   }
   CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
   CHECK_U64(y, UINT64_C(7) * LONG);
   for (int i = 0; i < 2; i++) {
-    CHECK(vyre_fence_poll(fences[i]));
+    CHECK(vyre_fence_is_done(fences[i]));
     vyre_fence_release(fences[i]);
   }
   vyre_recording_release(rec);
@@ -174,28 +174,28 @@ TEST(a_callback_of_a_replay_does_not_wait_for_what_waits_for_it) {
   for (int is_replay = 0; is_replay < 2; is_replay++) {
     nested n = {.rig = rig_open(telling, NULL), .is_replay = is_replay == 1};
     vyre_status st = {0};
-    vyre_resident y, z;
+    vyre_buffer y, z;
     uint32_t x = 1;
-    CHECK_OK(vyre_resident_create(n.rig.device, 4, &y, &st), st);
-    CHECK_OK(vyre_resident_create(n.rig.device, 4, &z, &st), st);
-    vyre_resource one = {.data = &x, .size = 4};
-    n.outer = record(&n.rig, one, (vyre_resource){.resident = y},
+    CHECK_OK(vyre_buffer_create(n.rig.device, 4, &y, &st), st);
+    CHECK_OK(vyre_buffer_create(n.rig.device, 4, &z, &st), st);
+    vyre_slot_binding one = {.data = &x, .size = 4};
+    n.outer = record(&n.rig, one, (vyre_slot_binding){.buffer = y},
                      (vyre_writer){ask_inside, &n});
     n.inner =
-        record(&n.rig, one, (vyre_resource){.resident = z}, (vyre_writer){0});
+        record(&n.rig, one, (vyre_slot_binding){.buffer = z}, (vyre_writer){0});
     make(&n.job, 1, z);
     (void)alarm(60); /* a wait for each other would be for ever */
     CHECK_OK(vyre_recording_replay(n.outer, NULL, NULL, &st), st);
     CHECK(n.was_called && n.codes[0] == VYRE_OK && n.codes[1] == VYRE_OK);
-    CHECK_OK(vyre_fence_wait(n.queued, VYRE_FOREVER, &st), st);
+    CHECK_OK(vyre_fence_wait(n.queued, VYRE_WAIT_FOREVER, &st), st);
     (void)alarm(0);
     CHECK_U64(value_of(&n.rig, y), 3); /* two replays */
     CHECK_U64(value_of(&n.rig, z), 1);
     vyre_fence_release(n.queued);
     vyre_recording_release(n.outer);
     vyre_recording_release(n.inner);
-    CHECK_OK(vyre_resident_free(n.rig.device, y, &st), st);
-    CHECK_OK(vyre_resident_free(n.rig.device, z, &st), st);
+    CHECK_OK(vyre_buffer_destroy(n.rig.device, y, &st), st);
+    CHECK_OK(vyre_buffer_destroy(n.rig.device, z, &st), st);
     rig_close(&n.rig);
   }
 }
@@ -218,23 +218,23 @@ static void dispatch_more(void *self, vyre_fence *fence) {
 TEST(a_callback_may_dispatch) {
   rig r = rig_open(text, NULL);
   vyre_status st = {0};
-  vyre_resident y;
+  vyre_buffer y;
   vyre_fence *fence, *last;
   job slow, other;
   follow_up f = {.pipeline = r.pipeline, .code = VYRE_UNKNOWN};
-  CHECK_OK(vyre_resident_create(r.device, 4, &y, &st), st);
+  CHECK_OK(vyre_buffer_create(r.device, 4, &y, &st), st);
   make(&slow, LONG, y);
   make(&other, 5, y);
   make(&f.job, 3, y);
   CHECK_OK(vyre_submit(r.pipeline, &slow.desc, 1, &fence, &st), st);
-  CHECK_OK(vyre_fence_on_done(fence, dispatch_more, &f, &st), st);
+  CHECK_OK(vyre_fence_set_callback(fence, dispatch_more, &f, &st), st);
   CHECK_OK(vyre_submit(r.pipeline, &other.desc, 1, &last, &st), st);
-  CHECK_OK(vyre_fence_wait(last, VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(last, VYRE_WAIT_FOREVER, &st), st);
   CHECK(f.code == VYRE_OK);
   CHECK_U64(value_of(&r, y), 2 * (2 * LONG + 3) + 5);
   vyre_fence_release(fence);
   vyre_fence_release(last);
-  CHECK_OK(vyre_resident_free(r.device, y, &st), st);
+  CHECK_OK(vyre_buffer_destroy(r.device, y, &st), st);
   rig_close(&r);
 }
 
@@ -247,11 +247,11 @@ static uint64_t now(void) {
 TEST(wall_time_begins_with_the_call) {
   rig r = rig_open(text, NULL);
   vyre_status st = {0};
-  vyre_resident y;
+  vyre_buffer y;
   vyre_fence *first, *second;
   vyre_timing slow_time = {0}, time = {0};
   job slow, quick;
-  CHECK_OK(vyre_resident_create(r.device, 4, &y, &st), st);
+  CHECK_OK(vyre_buffer_create(r.device, 4, &y, &st), st);
   make(&slow, LONG, y);
   make(&quick, 1, y);
   slow.desc.timing = &slow_time;
@@ -260,9 +260,9 @@ TEST(wall_time_begins_with_the_call) {
   uint64_t called = now();
   CHECK_OK(vyre_submit(r.pipeline, &quick.desc, 1, &second, &st), st);
   uint64_t returned = now();
-  CHECK_OK(vyre_fence_wait(first, VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(first, VYRE_WAIT_FOREVER, &st), st);
   uint64_t waited = now() - returned; /* in which it was not begun */
-  CHECK_OK(vyre_fence_wait(second, VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(second, VYRE_WAIT_FOREVER, &st), st);
   CHECK(time.wall_ns <= now() - called);
   /* The first was over before its fence said so: half of that is safe. */
   CHECK(time.wall_ns >= waited / 2 && time.enqueue_ns >= waited / 2);
@@ -276,9 +276,9 @@ TEST(wall_time_begins_with_the_call) {
   CHECK_OK(vyre_dispatch(r.pipeline, &quick.desc, &st), st);
   uint64_t took = now() - called;
   CHECK(time.wall_ns <= took && time.wall_ns >= took / 2);
-  CHECK_OK(vyre_fence_wait(first, VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(first, VYRE_WAIT_FOREVER, &st), st);
   vyre_fence_release(first);
-  CHECK_OK(vyre_resident_free(r.device, y, &st), st);
+  CHECK_OK(vyre_buffer_destroy(r.device, y, &st), st);
   rig_close(&r);
 }
 
@@ -312,23 +312,23 @@ TEST(signals_are_not_for_the_threads_of_a_device) {
   int before = takers();
   CHECK(before >= 1);
   vyre_fence *fences[2];
-  vyre_resident y;
+  vyre_buffer y;
   job j;
-  CHECK_OK(vyre_resident_create(r.device, 4, &y, &st), st);
+  CHECK_OK(vyre_buffer_create(r.device, 4, &y, &st), st);
   make(&j, 1, y);
   CHECK_OK(vyre_submit(r.pipeline, &j.desc, 1, &fences[0], &st), st);
   CHECK_OK(
       vyre_pipeline_compile_async(r.device, r.program, NULL, &fences[1], &st),
       st);
   for (int i = 0; i < 2; i++) {
-    CHECK_OK(vyre_fence_wait(fences[i], VYRE_FOREVER, &st), st);
+    CHECK_OK(vyre_fence_wait(fences[i], VYRE_WAIT_FOREVER, &st), st);
     vyre_fence_release(fences[i]);
   }
   CHECK_U64((unsigned)takers(), (unsigned)before);
   sigset_t mask;
   CHECK(pthread_sigmask(SIG_SETMASK, NULL, &mask) == 0);
   CHECK(!sigismember(&mask, SIGTERM)); /* the caller's is as it was */
-  CHECK_OK(vyre_resident_free(r.device, y, &st), st);
+  CHECK_OK(vyre_buffer_destroy(r.device, y, &st), st);
   rig_close(&r);
 }
 

@@ -29,7 +29,7 @@ static struct world {
   vyre_input input;
   vyre_output output;
   vyre_dispatch_desc desc;
-  vyre_resident resident;
+  vyre_buffer resident;
   vyre_fence *fence; /* of work that has ended */
   vyre_recording *open, *finished;
   uint32_t slots[2];
@@ -45,13 +45,13 @@ static bool swallow(void *self, const char *bytes, size_t length) {
 
 static void record(vyre_recording **out, vyre_status *st) {
   CHECK_OK(vyre_recording_create(w.r.device, out, st), *st);
-  CHECK_OK(vyre_recording_slot(*out, "x", 16, &w.slots[0], st), *st);
-  CHECK_OK(vyre_recording_slot(*out, "y", 16, &w.slots[1], st), *st);
+  CHECK_OK(vyre_recording_add_slot(*out, "x", 16, &w.slots[0], st), *st);
+  CHECK_OK(vyre_recording_add_slot(*out, "y", 16, &w.slots[1], st), *st);
 }
 
-static vyre_recorded_dispatch recorded(vyre_place places[2]) {
-  places[0] = vyre_place_slot(w.slots[0]);
-  places[1] = vyre_place_slot(w.slots[1]);
+static vyre_recorded_dispatch recorded(vyre_slot_range places[2]) {
+  places[0] = vyre_slot_range_all(w.slots[0]);
+  places[1] = vyre_slot_range_all(w.slots[1]);
   return (vyre_recorded_dispatch){.inputs = &places[0],
                                   .input_count = 1,
                                   .outputs = &places[1],
@@ -73,26 +73,26 @@ static void world_open(void) {
                                 .input_count = 1,
                                 .outputs = &w.output,
                                 .output_count = 1};
-  CHECK_OK(vyre_resident_create(w.r.device, 16, &w.resident, &st), st);
+  CHECK_OK(vyre_buffer_create(w.r.device, 16, &w.resident, &st), st);
   CHECK_OK(vyre_submit(w.r.pipeline, &w.desc, 1, &w.fence, &st), st);
-  CHECK_OK(vyre_fence_wait(w.fence, VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(w.fence, VYRE_WAIT_FOREVER, &st), st);
   record(&w.open, &st);
   record(&w.finished, &st);
-  vyre_place places[2];
+  vyre_slot_range places[2];
   vyre_recorded_dispatch d = recorded(places);
-  CHECK_OK(vyre_recording_dispatch(w.finished, w.r.pipeline, &d, &st), st);
-  CHECK_OK(vyre_recording_finish(w.finished, &st), st);
-  vyre_resource x = {.data = w.x, .size = sizeof w.x};
-  vyre_resource y = {.data = w.y, .size = sizeof w.y};
-  CHECK_OK(vyre_recording_bind(w.finished, w.slots[0], &x, &st), st);
-  CHECK_OK(vyre_recording_bind(w.finished, w.slots[1], &y, &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(w.finished, w.r.pipeline, &d, &st), st);
+  CHECK_OK(vyre_recording_seal(w.finished, &st), st);
+  vyre_slot_binding x = {.data = w.x, .size = sizeof w.x};
+  vyre_slot_binding y = {.data = w.y, .size = sizeof w.y};
+  CHECK_OK(vyre_recording_bind_slot(w.finished, w.slots[0], &x, &st), st);
+  CHECK_OK(vyre_recording_bind_slot(w.finished, w.slots[1], &y, &st), st);
 }
 
 static void world_close(void) {
   vyre_recording_release(w.open);
   vyre_recording_release(w.finished);
   vyre_fence_release(w.fence);
-  vyre_arena_finish(&w.arena);
+  vyre_arena_deinit(&w.arena);
   rig_close(&w.r);
   char command[96];
   snprintf(command, sizeof command, "rm -rf %s", w.directory);
@@ -108,7 +108,7 @@ OK(vyre_barrier_plan_build) {
   vyre_barrier_plan out;
   vyre_code code =
       vyre_barrier_plan_build(1, NULL, 0, &scratch, &w.arena, &out, st);
-  vyre_barrier_scratch_finish(&scratch);
+  vyre_barrier_scratch_deinit(&scratch);
   return code;
 }
 OK(vyre_program_write_binary) {
@@ -145,9 +145,9 @@ OK(vyre_binding_fingerprint_build) {
   vyre_binding_fingerprint out;
   return vyre_binding_fingerprint_build(&w.plan, &w.arena, &out, st);
 }
-OK(vyre_binding_plan_layout) {
+OK(vyre_layout_fingerprint_from_plan) {
   vyre_layout_fingerprint out;
-  return vyre_binding_plan_layout(&w.plan, &w.arena, &out, st);
+  return vyre_layout_fingerprint_from_plan(&w.plan, &w.arena, &out, st);
 }
 OK(vyre_layout_fingerprint_build) {
   vyre_layout_fingerprint out;
@@ -159,11 +159,11 @@ OK(vyre_builder_create) {
   vyre_builder_release(out);
   return code;
 }
-OK(vyre_builder_finish) {
+OK(vyre_builder_build) {
   vyre_builder *b;
   vyre_program *out;
   CHECK(vyre_builder_create((vyre_allocator){0}, "k", &b, NULL) == VYRE_OK);
-  vyre_code code = vyre_builder_finish(b, &out, st);
+  vyre_code code = vyre_builder_build(b, &out, st);
   vyre_program_release(out);
   vyre_builder_release(b);
   return code;
@@ -172,9 +172,9 @@ OK(vyre_cache_explain) {
   vyre_cache_explanation out;
   return vyre_cache_explain(w.r.device, w.r.program, NULL, &w.arena, &out, st);
 }
-OK(vyre_cache_find) {
-  vyre_cache_place out;
-  return vyre_cache_find(w.r.context, &w.arena, &out, st);
+OK(vyre_cache_get_location) {
+  vyre_cache_location out;
+  return vyre_cache_get_location(w.r.context, &w.arena, &out, st);
 }
 OK(vyre_cache_list) {
   vyre_cache_listing out;
@@ -196,8 +196,8 @@ OK(vyre_context_create) {
   vyre_context_release(out);
   return code;
 }
-OK(vyre_context_inject) {
-  return vyre_context_inject(w.r.context, "", st);
+OK(vyre_context_inject_faults) {
+  return vyre_context_inject_faults(w.r.context, "", st);
 }
 OK(vyre_device_open) {
   vyre_device *out;
@@ -218,16 +218,16 @@ OK(vyre_dispatch) {
 OK(vyre_submit) {
   return vyre_submit(w.r.pipeline, &w.desc, 1, NULL, st);
 }
-OK(vyre_device_dispatch) {
-  return vyre_device_dispatch(w.r.device, w.r.program, &w.desc, st);
+OK(vyre_device_run_program) {
+  return vyre_device_run_program(w.r.device, w.r.program, &w.desc, st);
 }
 OK(vyre_dispatch_grid) {
   uint32_t out[3];
   return vyre_dispatch_grid(w.r.pipeline, &w.desc, out, st);
 }
-OK(vyre_slots_replace) {
-  vyre_slot_stats stats = {0};
-  return vyre_slots_replace(NULL, 0, NULL, 0, &stats, st);
+OK(vyre_host_buffers_replace) {
+  vyre_output_stats stats = {0};
+  return vyre_host_buffers_replace(NULL, 0, NULL, 0, &stats, st);
 }
 OK(vyre_dlpack_import) {
   int64_t shape[1] = {4};
@@ -238,9 +238,9 @@ OK(vyre_dlpack_import) {
                     .ndim = 1,
                     .dtype = {kDLUInt, 32, 1},
                     .shape = shape}};
-  vyre_resident out;
+  vyre_buffer out;
   vyre_code code = vyre_dlpack_import(w.r.device, &tensor, NULL, &out, st);
-  CHECK(vyre_resident_free(w.r.device, out, NULL) == VYRE_OK);
+  CHECK(vyre_buffer_destroy(w.r.device, out, NULL) == VYRE_OK);
   return code;
 }
 OK(vyre_dlpack_import_unversioned) {
@@ -250,10 +250,10 @@ OK(vyre_dlpack_import_unversioned) {
                                           .ndim = 1,
                                           .dtype = {kDLUInt, 32, 1},
                                           .shape = shape}};
-  vyre_resident out;
+  vyre_buffer out;
   vyre_code code =
       vyre_dlpack_import_unversioned(w.r.device, &tensor, NULL, &out, st);
-  CHECK(vyre_resident_free(w.r.device, out, NULL) == VYRE_OK);
+  CHECK(vyre_buffer_destroy(w.r.device, out, NULL) == VYRE_OK);
   return code;
 }
 OK(vyre_dlpack_export) {
@@ -282,21 +282,21 @@ OK(vyre_program_accesses) {
   return vyre_program_accesses(w.r.program, &w.arena, &out, &count, st);
 }
 OK(vyre_fence_wait) {
-  return vyre_fence_wait(w.fence, VYRE_FOREVER, st);
+  return vyre_fence_wait(w.fence, VYRE_WAIT_FOREVER, st);
 }
 OK(vyre_fence_wait_any) {
   size_t out;
-  return vyre_fence_wait_any(&w.fence, 1, VYRE_FOREVER, &out, st);
+  return vyre_fence_wait_any(&w.fence, 1, VYRE_WAIT_FOREVER, &out, st);
 }
 static void do_nothing(void *self, vyre_fence *fence) {
   (void)self;
   (void)fence;
 }
-OK(vyre_fence_on_done) {
+OK(vyre_fence_set_callback) {
   vyre_fence *fence;
   CHECK(vyre_submit(w.r.pipeline, &w.desc, 1, &fence, NULL) == VYRE_OK);
-  vyre_code code = vyre_fence_on_done(fence, do_nothing, NULL, st);
-  CHECK(vyre_fence_wait(fence, VYRE_FOREVER, NULL) == VYRE_OK);
+  vyre_code code = vyre_fence_set_callback(fence, do_nothing, NULL, st);
+  CHECK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, NULL) == VYRE_OK);
   vyre_fence_release(fence);
   return code;
 }
@@ -304,9 +304,9 @@ OK(vyre_fence_fd) {
   int out;
   return vyre_fence_fd(w.fence, &out, st);
 }
-OK(vyre_form_fresh) {
+OK(vyre_detail_form_fresh) {
   vyre_dispatch_desc desc = w.desc;
-  return vyre_form_fresh(w.r.pipeline, &desc, 1, st);
+  return vyre_detail_form_fresh(w.r.pipeline, &desc, 1, st);
 }
 #define BINDINGS w.r.pipeline, &w.input, 1, &w.output, 1, NULL
 OK(vyre_dispatch_owned) {
@@ -342,10 +342,10 @@ OK(vyre_dispatch_resident_into) {
 }
 OK(vyre_dispatch_resident_outputs) {
   vyre_output output = {.size = 16};
-  vyre_resident handle;
+  vyre_buffer handle;
   vyre_code code = vyre_dispatch_resident_outputs(
       w.r.pipeline, &w.input, 1, &output, &handle, 1, NULL, st);
-  CHECK(vyre_resident_free(w.r.device, handle, NULL) == VYRE_OK);
+  CHECK(vyre_buffer_destroy(w.r.device, handle, NULL) == VYRE_OK);
   return code;
 }
 OK(vyre_dispatch_resident_batched) {
@@ -358,7 +358,7 @@ OK(vyre_dispatch_resident_batched_into) {
 }
 OK(vyre_dispatch_resident_rows_into) {
   vyre_dispatch_desc item = {0};
-  vyre_resident_row row = {{{0}}};
+  vyre_buffer_row row = {{{0}}};
   return vyre_dispatch_resident_rows_into(w.r.pipeline, &row, 0, NULL, 0, NULL,
                                           &item, st);
 }
@@ -375,7 +375,7 @@ OK(vyre_frontier_plan_build) {
   vyre_frontier_plan out;
   vyre_code code =
       vyre_frontier_plan_build(&waves, &scratch, &w.arena, &out, st);
-  vyre_barrier_scratch_finish(&scratch);
+  vyre_barrier_scratch_deinit(&scratch);
   return code;
 }
 OK(vyre_frontier_intervals) {
@@ -384,13 +384,14 @@ OK(vyre_frontier_intervals) {
   const vyre_interval *out;
   CHECK(vyre_frontier_plan_build(&waves, &scratch, &w.arena, &plan, NULL) ==
         VYRE_OK);
-  vyre_barrier_scratch_finish(&scratch);
+  vyre_barrier_scratch_deinit(&scratch);
   return vyre_frontier_intervals(&plan, &waves, 1, &w.arena, &out, st);
 }
-OK(vyre_generate) {
-  vyre_generated *out;
-  vyre_code code = vyre_generate(NULL, (vyre_allocator){0}, &out, st);
-  vyre_generated_release(out);
+OK(vyre_random_program_create) {
+  vyre_random_program *out;
+  vyre_code code =
+      vyre_random_program_create(NULL, (vyre_allocator){0}, &out, st);
+  vyre_random_program_release(out);
   return code;
 }
 OK(vyre_module_parse) {
@@ -417,13 +418,13 @@ OK(vyre_pipeline_compile_async) {
   vyre_fence *out;
   vyre_code code =
       vyre_pipeline_compile_async(w.r.device, w.r.program, NULL, &out, st);
-  CHECK(vyre_fence_wait(out, VYRE_FOREVER, NULL) == VYRE_OK);
+  CHECK(vyre_fence_wait(out, VYRE_WAIT_FOREVER, NULL) == VYRE_OK);
   vyre_fence_release(out);
   return code;
 }
-OK(vyre_pipeline_prepare) {
+OK(vyre_pipeline_add_variant) {
   const vyre_compile_options options = {.workgroup = {8, 1, 1}};
-  return vyre_pipeline_prepare(w.r.pipeline, &options, st);
+  return vyre_pipeline_add_variant(w.r.pipeline, &options, st);
 }
 OK(vyre_placement_plan_build) {
   const vyre_interval interval = {.size = 4, .alignment = 4};
@@ -431,7 +432,7 @@ OK(vyre_placement_plan_build) {
   vyre_placement_plan out;
   vyre_code code = vyre_placement_plan_build(&interval, 1, NULL, &scratch,
                                              &w.arena, &out, st);
-  vyre_placement_scratch_finish(&scratch);
+  vyre_placement_scratch_deinit(&scratch);
   return code;
 }
 OK(vyre_program_create) {
@@ -447,15 +448,15 @@ OK(vyre_queue_plan_build) {
   vyre_queue_plan out;
   return vyre_queue_plan_build(&profile, &out, st);
 }
-OK(vyre_queue_backpressure_build) {
-  vyre_queue_backpressure_plan out;
-  return vyre_queue_backpressure_build(&profile, 2, &out, st);
+OK(vyre_queue_drain_plan_build) {
+  vyre_queue_drain_plan out;
+  return vyre_queue_drain_plan_build(&profile, 2, &out, st);
 }
-OK(vyre_queue_expansion_build) {
+OK(vyre_queue_expansion_plan_build) {
   const vyre_queue_expansion_profile wanted = {
       .expansion_items = 4, .entry_bytes = 4, .budget_bytes = 100};
   vyre_queue_expansion_plan out;
-  return vyre_queue_expansion_build(&wanted, &out, st);
+  return vyre_queue_expansion_plan_build(&wanted, &out, st);
 }
 OK(vyre_recording_create) {
   vyre_recording *out;
@@ -463,83 +464,84 @@ OK(vyre_recording_create) {
   vyre_recording_release(out);
   return code;
 }
-OK(vyre_recording_slot) {
+OK(vyre_recording_add_slot) {
   vyre_recording *rec;
   uint32_t out;
   CHECK(vyre_recording_create(w.r.device, &rec, NULL) == VYRE_OK);
-  vyre_code code = vyre_recording_slot(rec, "z", 16, &out, st);
+  vyre_code code = vyre_recording_add_slot(rec, "z", 16, &out, st);
   vyre_recording_release(rec);
   return code;
 }
-OK(vyre_recording_fixed) {
-  vyre_resource resource = {.data = w.x, .size = sizeof w.x};
+OK(vyre_recording_add_fixed_slot) {
+  vyre_slot_binding resource = {.data = w.x, .size = sizeof w.x};
   uint32_t out;
-  return vyre_recording_fixed(w.open, &resource, &out, st);
+  return vyre_recording_add_fixed_slot(w.open, &resource, &out, st);
 }
-OK(vyre_recording_dispatch) {
-  vyre_place places[2];
+OK(vyre_recording_add_dispatch) {
+  vyre_slot_range places[2];
   vyre_recorded_dispatch d = recorded(places);
-  return vyre_recording_dispatch(w.open, w.r.pipeline, &d, st);
+  return vyre_recording_add_dispatch(w.open, w.r.pipeline, &d, st);
 }
-OK(vyre_recording_copy) {
-  return vyre_recording_copy(w.open, vyre_place_slot(w.slots[0]),
-                             vyre_place_slot(w.slots[1]), st);
+OK(vyre_recording_add_copy) {
+  return vyre_recording_add_copy(w.open, vyre_slot_range_all(w.slots[0]),
+                                 vyre_slot_range_all(w.slots[1]), st);
 }
-OK(vyre_recording_barrier) {
-  return vyre_recording_barrier(w.open, st);
+OK(vyre_recording_add_barrier) {
+  return vyre_recording_add_barrier(w.open, st);
 }
-OK(vyre_recording_while) {
-  return vyre_recording_while(w.open, vyre_place_slot(w.slots[0]), 1, 0, st);
+OK(vyre_recording_begin_while) {
+  return vyre_recording_begin_while(w.open, vyre_slot_range_all(w.slots[0]), 1,
+                                    0, st);
 }
 OK(vyre_recording_end_while) {
   return vyre_recording_end_while(w.open, st);
 }
-OK(vyre_recording_finish) {
+OK(vyre_recording_seal) {
   vyre_recording *rec;
   CHECK(vyre_recording_create(w.r.device, &rec, NULL) == VYRE_OK);
-  vyre_code code = vyre_recording_finish(rec, st);
+  vyre_code code = vyre_recording_seal(rec, st);
   vyre_recording_release(rec);
   return code;
 }
-OK(vyre_recording_bind) {
-  vyre_resource resource = {.data = w.x, .size = sizeof w.x};
-  return vyre_recording_bind(w.finished, w.slots[0], &resource, st);
+OK(vyre_recording_bind_slot) {
+  vyre_slot_binding resource = {.data = w.x, .size = sizeof w.x};
+  return vyre_recording_bind_slot(w.finished, w.slots[0], &resource, st);
 }
 OK(vyre_recording_replay) {
   return vyre_recording_replay(w.finished, NULL, NULL, st);
 }
-OK(vyre_resident_create) {
-  vyre_resident out;
-  vyre_code code = vyre_resident_create(w.r.device, 16, &out, st);
-  CHECK(vyre_resident_free(w.r.device, out, NULL) == VYRE_OK);
+OK(vyre_buffer_create) {
+  vyre_buffer out;
+  vyre_code code = vyre_buffer_create(w.r.device, 16, &out, st);
+  CHECK(vyre_buffer_destroy(w.r.device, out, NULL) == VYRE_OK);
   return code;
 }
-OK(vyre_resident_import) {
-  vyre_resident out;
-  vyre_code code = vyre_resident_import(w.r.device, w.x, sizeof w.x, &out, st);
-  CHECK(vyre_resident_free(w.r.device, out, NULL) == VYRE_OK);
+OK(vyre_buffer_import) {
+  vyre_buffer out;
+  vyre_code code = vyre_buffer_import(w.r.device, w.x, sizeof w.x, &out, st);
+  CHECK(vyre_buffer_destroy(w.r.device, out, NULL) == VYRE_OK);
   return code;
 }
-OK(vyre_resident_free) {
-  vyre_resident out;
-  CHECK(vyre_resident_create(w.r.device, 16, &out, NULL) == VYRE_OK);
-  return vyre_resident_free(w.r.device, out, st);
+OK(vyre_buffer_destroy) {
+  vyre_buffer out;
+  CHECK(vyre_buffer_create(w.r.device, 16, &out, NULL) == VYRE_OK);
+  return vyre_buffer_destroy(w.r.device, out, st);
 }
-OK(vyre_resident_size) {
+OK(vyre_buffer_size) {
   uint64_t out;
-  return vyre_resident_size(w.r.device, w.resident, &out, st);
+  return vyre_buffer_size(w.r.device, w.resident, &out, st);
 }
-OK(vyre_resident_upload) {
-  return vyre_resident_upload(w.r.device, w.resident, 0, w.x, 16, st);
+OK(vyre_buffer_upload) {
+  return vyre_buffer_upload(w.r.device, w.resident, 0, w.x, 16, st);
 }
-OK(vyre_resident_download) {
-  return vyre_resident_download(w.r.device, w.resident, 0, w.x, 16, st);
+OK(vyre_buffer_download) {
+  return vyre_buffer_download(w.r.device, w.resident, 0, w.x, 16, st);
 }
-OK(vyre_resident_upload_many) {
-  return vyre_resident_upload_many(w.r.device, NULL, 0, st);
+OK(vyre_buffer_upload_many) {
+  return vyre_buffer_upload_many(w.r.device, NULL, 0, st);
 }
-OK(vyre_resident_download_many) {
-  return vyre_resident_download_many(w.r.device, NULL, 0, st);
+OK(vyre_buffer_download_many) {
+  return vyre_buffer_download_many(w.r.device, NULL, 0, st);
 }
 OK(vyre_host_alloc) {
   void *out;
@@ -554,8 +556,8 @@ OK(vyre_program_validate) {
 /* --- calls that fail ------------------------------------------------------------*/
 
 #define HEAP   ((vyre_allocator){0})
-#define HANDLE ((vyre_resident){0})
-#define PLACE  ((vyre_place){0})
+#define HANDLE ((vyre_buffer){0})
+#define PLACE  ((vyre_slot_range){0})
 #define WRITER ((vyre_writer){0})
 
 /* CALL(function, arguments that make it fail): it succeeds as ok_function does.
@@ -568,25 +570,25 @@ OK(vyre_program_validate) {
   CALL(vyre_binding_plan_build_for, NULL, NULL, 0, NULL, NULL, st)             \
   CALL(vyre_binding_plan_validate, NULL, NULL, 0, st)                          \
   CALL(vyre_binding_fingerprint_build, NULL, NULL, NULL, st)                   \
-  CALL(vyre_binding_plan_layout, NULL, NULL, NULL, st)                         \
+  CALL(vyre_layout_fingerprint_from_plan, NULL, NULL, NULL, st)                \
   CALL(vyre_layout_fingerprint_build, NULL, 1, NULL, NULL, st)                 \
   CALL(vyre_builder_create, HEAP, NULL, NULL, st)                              \
-  CALL(vyre_builder_finish, NULL, NULL, st)                                    \
+  CALL(vyre_builder_build, NULL, NULL, st)                                     \
   CALL(vyre_cache_explain, NULL, NULL, NULL, NULL, NULL, st)                   \
-  CALL(vyre_cache_find, NULL, NULL, NULL, st)                                  \
+  CALL(vyre_cache_get_location, NULL, NULL, NULL, st)                          \
   CALL(vyre_cache_list, NULL, NULL, NULL, st)                                  \
   CALL(vyre_cache_prune, NULL, NULL, NULL, st)                                 \
   CALL(vyre_capture_plan_build, NULL, NULL, st)                                \
   CALL(vyre_context_create, NULL, NULL, st)                                    \
-  CALL(vyre_context_inject, w.r.context, "nonsense", st)                       \
+  CALL(vyre_context_inject_faults, w.r.context, "nonsense", st)                \
   CALL(vyre_device_open, NULL, "ref", NULL, st)                                \
   CALL(vyre_device_preload, w.r.context, "nonsense", st)                       \
   CALL(vyre_device_probe, NULL, NULL, 0, NULL, st)                             \
   CALL(vyre_dispatch, NULL, NULL, st)                                          \
   CALL(vyre_submit, NULL, NULL, 0, NULL, st)                                   \
-  CALL(vyre_device_dispatch, NULL, NULL, NULL, st)                             \
+  CALL(vyre_device_run_program, NULL, NULL, NULL, st)                          \
   CALL(vyre_dispatch_grid, NULL, NULL, NULL, st)                               \
-  CALL(vyre_slots_replace, NULL, 1, NULL, 1, NULL, st)                         \
+  CALL(vyre_host_buffers_replace, NULL, 1, NULL, 1, NULL, st)                  \
   CALL(vyre_dlpack_import, NULL, NULL, NULL, NULL, st)                         \
   CALL(vyre_dlpack_import_unversioned, NULL, NULL, NULL, NULL, st)             \
   CALL(vyre_dlpack_export, NULL, HANDLE, VYRE_ELEMENT_U32, NULL, 0, 0, NULL,   \
@@ -597,9 +599,9 @@ OK(vyre_program_validate) {
   CALL(vyre_program_accesses, NULL, NULL, NULL, NULL, st)                      \
   CALL(vyre_fence_wait, NULL, 0, st)                                           \
   CALL(vyre_fence_wait_any, NULL, 0, 0, NULL, st)                              \
-  CALL(vyre_fence_on_done, NULL, NULL, NULL, st)                               \
+  CALL(vyre_fence_set_callback, NULL, NULL, NULL, st)                          \
   CALL(vyre_fence_fd, NULL, NULL, st)                                          \
-  CALL(vyre_form_fresh, NULL, NULL, 0, st)                                     \
+  CALL(vyre_detail_form_fresh, NULL, NULL, 0, st)                              \
   CALL(vyre_dispatch_owned, NULL, NULL, 0, NULL, 0, NULL, st)                  \
   CALL(vyre_dispatch_borrowed, NULL, NULL, 0, NULL, 0, NULL, st)               \
   CALL(vyre_dispatch_borrowed_timed, NULL, NULL, 0, NULL, 0, NULL, NULL, st)   \
@@ -617,40 +619,40 @@ OK(vyre_program_validate) {
   CALL(vyre_frontier_wave_bytes, NULL, NULL, st)                               \
   CALL(vyre_frontier_plan_build, NULL, NULL, NULL, NULL, st)                   \
   CALL(vyre_frontier_intervals, NULL, NULL, 0, NULL, NULL, st)                 \
-  CALL(vyre_generate, NULL, HEAP, NULL, st)                                    \
+  CALL(vyre_random_program_create, NULL, HEAP, NULL, st)                       \
   CALL(vyre_module_parse, NULL, 0, NULL, HEAP, NULL, NULL, st)                 \
   CALL(vyre_source_format, NULL, 0, NULL, NULL, NULL, NULL, NULL, st)          \
   CALL(vyre_pipeline_compile, NULL, NULL, NULL, NULL, NULL, st)                \
   CALL(vyre_pipeline_compile_async, NULL, NULL, NULL, NULL, st)                \
-  CALL(vyre_pipeline_prepare, NULL, NULL, st)                                  \
+  CALL(vyre_pipeline_add_variant, NULL, NULL, st)                              \
   FAIL(vyre_pipeline_print, w.r.pipeline, "asm", WRITER, st)                   \
   CALL(vyre_placement_plan_build, NULL, 1, NULL, NULL, NULL, NULL, st)         \
   CALL(vyre_program_create, NULL, HEAP, NULL, st)                              \
   CALL(vyre_queue_plan_build, NULL, NULL, st)                                  \
-  CALL(vyre_queue_backpressure_build, NULL, 0, NULL, st)                       \
-  CALL(vyre_queue_expansion_build, NULL, NULL, st)                             \
+  CALL(vyre_queue_drain_plan_build, NULL, 0, NULL, st)                         \
+  CALL(vyre_queue_expansion_plan_build, NULL, NULL, st)                        \
   CALL(vyre_recording_create, NULL, NULL, st)                                  \
-  CALL(vyre_recording_slot, NULL, NULL, 0, NULL, st)                           \
-  CALL(vyre_recording_fixed, NULL, NULL, NULL, st)                             \
-  CALL(vyre_recording_dispatch, NULL, NULL, NULL, st)                          \
-  CALL(vyre_recording_copy, NULL, PLACE, PLACE, st)                            \
-  CALL(vyre_recording_barrier, NULL, st)                                       \
-  CALL(vyre_recording_while, NULL, PLACE, 0, 0, st)                            \
+  CALL(vyre_recording_add_slot, NULL, NULL, 0, NULL, st)                       \
+  CALL(vyre_recording_add_fixed_slot, NULL, NULL, NULL, st)                    \
+  CALL(vyre_recording_add_dispatch, NULL, NULL, NULL, st)                      \
+  CALL(vyre_recording_add_copy, NULL, PLACE, PLACE, st)                        \
+  CALL(vyre_recording_add_barrier, NULL, st)                                   \
+  CALL(vyre_recording_begin_while, NULL, PLACE, 0, 0, st)                      \
   CALL(vyre_recording_end_while, NULL, st)                                     \
-  CALL(vyre_recording_finish, NULL, st)                                        \
-  CALL(vyre_recording_bind, NULL, 0, NULL, st)                                 \
+  CALL(vyre_recording_seal, NULL, st)                                          \
+  CALL(vyre_recording_bind_slot, NULL, 0, NULL, st)                            \
   CALL(vyre_recording_replay, NULL, NULL, NULL, st)                            \
-  CALL(vyre_resident_create, NULL, 0, NULL, st)                                \
-  CALL(vyre_resident_import, NULL, NULL, 0, NULL, st)                          \
-  CALL(vyre_resident_free, w.r.device, HANDLE, st)                             \
-  CALL(vyre_resident_size, w.r.device, HANDLE, NULL, st)                       \
-  CALL(vyre_resident_upload, w.r.device, HANDLE, 0, NULL, 0, st)               \
-  CALL(vyre_resident_download, w.r.device, HANDLE, 0, NULL, 0, st)             \
-  CALL(vyre_resident_upload_many, NULL, NULL, 0, st)                           \
-  CALL(vyre_resident_download_many, NULL, NULL, 0, st)                         \
+  CALL(vyre_buffer_create, NULL, 0, NULL, st)                                  \
+  CALL(vyre_buffer_import, NULL, NULL, 0, NULL, st)                            \
+  CALL(vyre_buffer_destroy, w.r.device, HANDLE, st)                            \
+  CALL(vyre_buffer_size, w.r.device, HANDLE, NULL, st)                         \
+  CALL(vyre_buffer_upload, w.r.device, HANDLE, 0, NULL, 0, st)                 \
+  CALL(vyre_buffer_download, w.r.device, HANDLE, 0, NULL, 0, st)               \
+  CALL(vyre_buffer_upload_many, NULL, NULL, 0, st)                             \
+  CALL(vyre_buffer_download_many, NULL, NULL, 0, st)                           \
   CALL(vyre_host_alloc, NULL, 0, NULL, st)                                     \
   CALL(vyre_program_validate, NULL, NULL, st)                                  \
-  FAIL(vyre_device_open_vulkan, NULL, NULL, NULL, st)
+  FAIL(vyre_device_open_external_vulkan, NULL, NULL, NULL, st)
 
 #define FAILING(name, ...)                         \
   static vyre_code fails_##name(vyre_status *st) { \
@@ -748,7 +750,7 @@ TEST(a_wait_that_timed_out_is_forgotten_once_the_next_call_begins) {
   CHECK_OK(vyre_submit(r.pipeline, &desc, 1, &fence, &st), st);
   bool is_late = vyre_fence_wait(fence, 0, &st) != VYRE_OK;
   if (is_late) CHECK(st.kind == VYRE_KIND_TIMED_OUT);
-  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
   vyre_fence_release(fence);
   desc.output_count = 0;
   CHECK_FAILS(vyre_dispatch(r.pipeline, &desc, &st), st, VYRE_INVALID_ARGUMENT,
@@ -783,7 +785,7 @@ TEST(the_first_cause_inside_a_call_is_kept) {
   vyre_fence *fence;
   CHECK_OK(vyre_pipeline_compile_async(r.device, program, NULL, &fence, &st),
            st);
-  CHECK(vyre_fence_wait(fence, VYRE_FOREVER, &st) == VYRE_INVALID_PROGRAM);
+  CHECK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st) == VYRE_INVALID_PROGRAM);
   CHECK_TEXT(st.message, validated.message);
   vyre_fence_release(fence);
   vyre_context_options options = {

@@ -241,13 +241,13 @@ static void flush(vyre__trace *trace) {
   if (size == 0) return;
   memcpy(trace->buffer + size, tail, sizeof tail - 1);
   size_t whole = size + sizeof tail - 1;
-  if (is_ours && !vyre__is_deadly(trace->end + whole) &&
+  if (is_ours && !vyre__kills_process(trace->end + whole) &&
       write_out(trace, trace->buffer, whole, trace->end)) {
     trace->end += size;
   } else {
     trace->dropped_count += trace->pending;
     uint64_t end = trace->end + sizeof tail - 1;
-    if (is_ours && !vyre__is_deadly(end)) {
+    if (is_ours && !vyre__kills_process(end)) {
       (void)write_out(trace, tail, sizeof tail - 1, trace->end);
       (void)!ftruncate(trace->fd, (off_t)end);
     }
@@ -521,7 +521,8 @@ void vyre__trace_close(vyre_context *context) {
   destroy(context, trace);
 }
 
-bool vyre_context_trace(const vyre_context *context, vyre_trace_info *out) {
+bool vyre_context_get_trace_info(const vyre_context *context,
+                                 vyre_trace_info *out) {
   if (!out) return false;
   *out = (vyre_trace_info){0};
   vyre__trace *trace = context ? atomic_load(&context->trace) : NULL;

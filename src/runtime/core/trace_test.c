@@ -292,7 +292,7 @@ static void submit_and_wait(vyre_pipeline *pipeline, size_t items) {
   }
   CHECK_OK(vyre_submit(pipeline, desc, items, &fence, &st), st);
   memset(label, '!', sizeof label - 1);
-  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
   vyre_fence_release(fence);
 }
 
@@ -300,12 +300,12 @@ TEST(every_kind_of_work_has_its_event) {
   vyre_status st = {0};
   make_folder();
   rig r = open_traced(path, NULL);
-  vyre_resident x;
+  vyre_buffer x;
   uint32_t data[ELEMENTS] = {1};
-  CHECK_OK(vyre_resident_create(r.device, BYTES, &x, &st), st);
-  CHECK_OK(vyre_resident_upload(r.device, x, 0, data, BYTES, &st), st);
+  CHECK_OK(vyre_buffer_create(r.device, BYTES, &x, &st), st);
+  CHECK_OK(vyre_buffer_upload(r.device, x, 0, data, BYTES, &st), st);
   CHECK_OK(dispatch(r.pipeline, NULL, &st), st);
-  CHECK_OK(vyre_resident_download(r.device, x, 0, data, 8, &st), st);
+  CHECK_OK(vyre_buffer_download(r.device, x, 0, data, 8, &st), st);
   submit_and_wait(r.pipeline, 3);
   rig_close(&r);
   read_trace(path);
@@ -363,14 +363,14 @@ static vyre_recording *record(const rig *r, vyre_pipeline **down,
   static const char *const names[] = {"x", "y", "z", "n"};
   vyre_status st = {0};
   vyre_recording *rec;
-  vyre_place at[4];
+  vyre_slot_range at[4];
   CHECK_OK(vyre_pipeline_compile(r->device, vyre_module_kernel(r->module, 1),
                                  NULL, down, NULL, &st),
            st);
   CHECK_OK(vyre_recording_create(r->device, &rec, &st), st);
   for (int i = 0; i < 4; i++) {
-    CHECK_OK(vyre_recording_slot(rec, names[i], 0, &slots[i], &st), st);
-    at[i] = vyre_place_slot(slots[i]);
+    CHECK_OK(vyre_recording_add_slot(rec, names[i], 0, &slots[i], &st), st);
+    at[i] = vyre_slot_range_all(slots[i]);
   }
   vyre_recorded_dispatch twice = {.inputs = &at[0],
                                   .input_count = 1,
@@ -379,12 +379,12 @@ static vyre_recording *record(const rig *r, vyre_pipeline **down,
                                   .label = "doubling"};
   vyre_recorded_dispatch less = {
       .inputs = &at[3], .input_count = 1, .outputs = &at[3], .output_count = 1};
-  CHECK_OK(vyre_recording_dispatch(rec, r->pipeline, &twice, &st), st);
-  CHECK_OK(vyre_recording_copy(rec, at[1], at[2], &st), st);
-  CHECK_OK(vyre_recording_while(rec, at[3], 10, 1, &st), st);
-  CHECK_OK(vyre_recording_dispatch(rec, *down, &less, &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(rec, r->pipeline, &twice, &st), st);
+  CHECK_OK(vyre_recording_add_copy(rec, at[1], at[2], &st), st);
+  CHECK_OK(vyre_recording_begin_while(rec, at[3], 10, 1, &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(rec, *down, &less, &st), st);
   CHECK_OK(vyre_recording_end_while(rec, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
   return rec;
 }
 
@@ -404,8 +404,8 @@ static void open_replayed(replayed *p) {
   p->rec = record(&p->r, &p->down, slots);
   void *const memory[] = {p->x, p->y, p->z, &p->n};
   for (int i = 0; i < 4; i++) {
-    vyre_resource bytes = {.data = memory[i], .size = i < 3 ? BYTES : 4};
-    CHECK_OK(vyre_recording_bind(p->rec, slots[i], &bytes, &st), st);
+    vyre_slot_binding bytes = {.data = memory[i], .size = i < 3 ? BYTES : 4};
+    CHECK_OK(vyre_recording_bind_slot(p->rec, slots[i], &bytes, &st), st);
   }
   p->n = 3;
 }
@@ -469,7 +469,7 @@ TEST(a_replay_with_a_fence_is_on_the_track_of_its_queue) {
   vyre_fence *fence;
   open_replayed(&p);
   CHECK_OK(vyre_recording_replay(p.rec, NULL, &fence, &st), st);
-  CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
   vyre_fence_release(fence);
   close_replayed(&p);
   const event *submit = only("submit", "submit replay");
@@ -483,7 +483,7 @@ TEST(a_replay_that_fails_ends_its_loops_in_the_trace) {
   replayed p;
   vyre_status st = {0};
   open_replayed(&p);
-  CHECK_OK(vyre_context_inject(p.r.context, "submit:3", &st), st);
+  CHECK_OK(vyre_context_inject_faults(p.r.context, "submit:3", &st), st);
   CHECK(vyre_recording_replay(p.rec, NULL, NULL, &st) == VYRE_DISPATCH_FAILED);
   close_replayed(&p);
   CHECK_TEXT(only("replay", "replay")->result, "dispatch_failed");
@@ -497,7 +497,7 @@ TEST(what_failed_is_told_as_failed) {
   vyre_status st = {0};
   make_folder();
   rig r = open_traced(path, NULL);
-  CHECK_OK(vyre_context_inject(r.context, "submit:1", &st), st);
+  CHECK_OK(vyre_context_inject_faults(r.context, "submit:1", &st), st);
   CHECK(dispatch(r.pipeline, NULL, &st) == VYRE_DISPATCH_FAILED);
   rig_close(&r);
   read_trace(path);
@@ -573,7 +573,7 @@ TEST(two_contexts_never_share_a_file) {
   vyre_trace_info info;
   make_folder();
   rig a = open_traced(path, NULL), b = open_traced(path, NULL);
-  CHECK(vyre_context_trace(b.context, &info));
+  CHECK(vyre_context_get_trace_info(b.context, &info));
   snprintf(second, sizeof second, "%s.2", path);
   CHECK_TEXT(info.file, second);
   CHECK_U64(info.event_count, 1);
@@ -587,7 +587,7 @@ TEST(two_contexts_never_share_a_file) {
   read_trace(second);
   CHECK_TEXT(find("dispatch", 0)->label, "second");
   rig c = open_traced(path, NULL); /* nobody traces to it any more */
-  CHECK(vyre_context_trace(c.context, &info));
+  CHECK(vyre_context_get_trace_info(c.context, &info));
   CHECK_TEXT(info.file, path);
   rig_close(&c);
   remove_folder();
@@ -650,7 +650,7 @@ TEST(what_cannot_be_written_later_is_counted) {
   struct rlimit before, none;
   make_folder();
   rig r = open_traced(path, NULL);
-  CHECK(vyre_context_trace(r.context, &info));
+  CHECK(vyre_context_get_trace_info(r.context, &info));
   CHECK_U64(info.dropped_count, 0);
   signal(SIGXFSZ, SIG_IGN);
   CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
@@ -658,7 +658,7 @@ TEST(what_cannot_be_written_later_is_counted) {
   none.rlim_cur = 0;
   CHECK(setrlimit(RLIMIT_FSIZE, &none) == 0);
   for (int i = 0; i < 5; i++) CHECK_OK(dispatch(r.pipeline, NULL, &st), st);
-  CHECK(vyre_context_trace(r.context, &info));
+  CHECK(vyre_context_get_trace_info(r.context, &info));
   CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
   CHECK_U64(info.dropped_count, 10); /* submit and dispatch of each */
   CHECK_U64(info.event_count, 11);
@@ -691,8 +691,10 @@ TEST(a_limit_on_files_does_not_end_the_process) {
       }
       rig r = open_traced(path, NULL);
       for (int i = 0; i < 2000; i++) (void)!dispatch(r.pipeline, NULL, &st);
-      _exit(vyre_context_trace(r.context, &info) && info.dropped_count > 0 ? 0
-                                                                           : 2);
+      _exit(vyre_context_get_trace_info(r.context, &info) &&
+                    info.dropped_count > 0
+                ? 0
+                : 2);
     }
     int status;
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
@@ -741,14 +743,14 @@ TEST(without_a_trace_there_is_no_memory_and_no_file) {
                                   .faults = ""};
   CHECK_OK(vyre_context_create(&options, &context, &st), st);
   CHECK_U64(off.calls, 1);
-  CHECK(!vyre_context_trace(context, &info));
+  CHECK(!vyre_context_get_trace_info(context, &info));
   CHECK(!info.file && info.event_count == 0);
   CHECK_U64(vyre__trace_begin(context), 0);
   vyre_context_release(context);
   CHECK(access(path, F_OK) != 0);
   options.trace_file = NULL;
   CHECK_OK(vyre_context_create(&options, &context, &st), st);
-  CHECK(vyre_context_trace(context, &info));
+  CHECK(vyre_context_get_trace_info(context, &info));
   vyre_context_release(context);
   unsetenv("VYRE_TRACE");
   CHECK(access(path, F_OK) == 0);

@@ -144,26 +144,27 @@ void vyre__queue_passed(vyre__queue *queue) {
 }
 
 /* The innermost turn of this thread. */
-static _Thread_local vyre__turn *innermost
+static _Thread_local vyre__replay_scope *innermost
     __attribute__((tls_model("initial-exec")));
 
-void vyre__turn_begin(vyre__turn *turn, const vyre_device *device) {
-  *turn = (vyre__turn){device, innermost};
+void vyre__replay_scope_begin(vyre__replay_scope *turn,
+                              const vyre_device *device) {
+  *turn = (vyre__replay_scope){device, innermost};
   innermost = turn;
 }
 
-void vyre__turn_end(const vyre__turn *turn) {
+void vyre__replay_scope_end(const vyre__replay_scope *turn) {
   innermost = turn->outer;
 }
 
-bool vyre__has_turn(const vyre_device *device) {
-  const vyre__turn *turn = innermost;
+bool vyre__replay_scope_is_held(const vyre_device *device) {
+  const vyre__replay_scope *turn = innermost;
   while (turn && turn->device != device) turn = turn->outer;
   return turn != NULL;
 }
 
 void vyre__queue_wait(vyre_device *device) {
-  if (vyre__has_turn(device)) return;
+  if (vyre__replay_scope_is_held(device)) return;
   pthread_mutex_lock(&device->inside->lock);
   vyre__queue *queue = device->inside->work;
   pthread_mutex_unlock(&device->inside->lock);
@@ -179,7 +180,7 @@ void vyre__queue_wait(vyre_device *device) {
   pthread_mutex_unlock(&queue->lock);
 }
 
-void vyre__queue_finish(vyre__queue *queue) {
+void vyre__queue_deinit(vyre__queue *queue) {
   if (!queue || !is_here(queue)) return;
   pthread_t thread = queue->thread;
   pthread_mutex_lock(&queue->lock);

@@ -59,17 +59,20 @@ static void add(parts *to, part_kind kind, const void *data, uint64_t size,
   to->list[to->count++] = made;
 }
 
-static void add_outputs(parts *to, const vyre__run *run, size_t item) {
-  const vyre__port **ports = run->pipeline->inside->outputs;
+static void add_outputs(parts *to, const vyre__prepared *run, size_t item) {
+  const vyre__binding_info **ports = run->pipeline->inside->outputs;
   for (size_t i = 0; i < run->pipeline->plan.output_count; i++) {
     const vyre_binding *b = ports[i]->binding;
-    const vyre__bound *bound = &run->bound[ports[i]->index];
+    const vyre__bound_buffer *bound = &run->bound[ports[i]->index];
     const vyre_output *output = &run->outputs[i];
-    if (output->slot) {
-      add(to, IS_SLOT, output->slot, sizeof *output->slot, b, item);
-      add(to, IS_WRITTEN, output->slot->data, output->slot->capacity, b, item);
-    } else if (output->kept) {
-      add(to, IS_HANDLE, output->kept, sizeof *output->kept, b, item);
+    if (output->host_buffer) {
+      add(to, IS_SLOT, output->host_buffer, sizeof *output->host_buffer, b,
+          item);
+      add(to, IS_WRITTEN, output->host_buffer->data,
+          output->host_buffer->capacity, b, item);
+    } else if (output->new_buffer) {
+      add(to, IS_HANDLE, output->new_buffer, sizeof *output->new_buffer, b,
+          item);
     } else if (!bound->out_slot) {
       add(to, IS_WRITTEN, bound->out, bound->out_size, b, item);
     } else if (bound->out_slot->buffer->is_imported) {
@@ -78,11 +81,11 @@ static void add_outputs(parts *to, const vyre__run *run, size_t item) {
   }
 }
 
-static void add_inputs(parts *to, const vyre__run *run, size_t item) {
-  const vyre__port **ports = run->pipeline->inside->inputs;
+static void add_inputs(parts *to, const vyre__prepared *run, size_t item) {
+  const vyre__binding_info **ports = run->pipeline->inside->inputs;
   for (size_t i = 0; i < run->pipeline->plan.input_count; i++) {
-    const vyre__bound *bound = &run->bound[ports[i]->index];
-    const vyre__resident_slot *slot = bound->in_slot;
+    const vyre__bound_buffer *bound = &run->bound[ports[i]->index];
+    const vyre__device_buffer *slot = bound->in_slot;
     if ((slot && !slot->buffer->is_imported) || vyre__in_place(bound)) continue;
     add(to, slot ? IS_IMPORT_READ : IS_READ, bound->in, bound->in_size,
         ports[i]->binding, item);
@@ -149,7 +152,7 @@ static vyre_code sweep(const parts *of, size_t *item, vyre_status *st) {
 }
 
 /* What was found good together stays so as long as nothing else is bound. */
-static bool is_known(vyre__run **runs, size_t count) {
+static bool is_known(vyre__prepared **runs, size_t count) {
   uint64_t batch = runs[0]->batch;
   for (size_t i = 0; i < count; i++) {
     if (runs[i]->batch != batch || runs[i]->has_moved_slot) return false;
@@ -157,7 +160,7 @@ static bool is_known(vyre__run **runs, size_t count) {
   return batch != 0;
 }
 
-static size_t most_parts(vyre__run **runs, size_t count) {
+static size_t most_parts(vyre__prepared **runs, size_t count) {
   size_t most = 0;
   for (size_t i = 0; i < count; i++) {
     const vyre_binding_plan *plan = &runs[i]->pipeline->plan;
@@ -166,8 +169,8 @@ static size_t most_parts(vyre__run **runs, size_t count) {
   return most;
 }
 
-vyre_code vyre__batch_check(vyre__run **runs, size_t count, size_t *item,
-                            vyre_status *st) {
+vyre_code vyre__batch_check_overlap(vyre__prepared **runs, size_t count,
+                                    size_t *item, vyre_status *st) {
   enum { FEW = 96 };
   part few[FEW];
   vyre__sort_item few_order[FEW];
@@ -176,9 +179,9 @@ vyre_code vyre__batch_check(vyre__run **runs, size_t count, size_t *item,
   size_t most = most_parts(runs, count);
   size_t size = most * (sizeof(part) + sizeof(vyre__sort_item));
   parts all = {.list = few, .order = few_order, .low = UINT64_MAX};
-  vyre__room *room = NULL;
+  vyre__scratch_block *room = NULL;
   if (most > FEW) {
-    room = vyre__room_take(device, VYRE__ROOM_PARTS, size);
+    room = vyre__scratch_acquire(device, VYRE__SCRATCH_PARTS, size);
     if (!room) {
       *item = count - 1;
       return vyre__no_memory(st, "vyre_submit", "bindings", most);
@@ -190,7 +193,7 @@ vyre_code vyre__batch_check(vyre__run **runs, size_t count, size_t *item,
   for (size_t i = 0; i < count; i++) add_inputs(&all, runs[i], i);
   vyre__sort(all.order, all.count);
   vyre_code code = sweep(&all, item, st);
-  vyre__room_give(device, VYRE__ROOM_PARTS, room);
+  vyre__scratch_return(device, VYRE__SCRATCH_PARTS, room);
   if (code != VYRE_OK) return code;
   uint64_t batch = 1 + atomic_fetch_add_explicit(&device->inside->batches, 1,
                                                  memory_order_relaxed);

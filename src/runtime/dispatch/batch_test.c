@@ -41,14 +41,14 @@ static void make(item *it, uint32_t first) {
 
 TEST(two_outputs_have_two_slots_and_two_handles) {
   rig r = rig_open(text, NULL);
-  vyre_slot slot = {0};
-  vyre_resident kept = {0};
+  vyre_host_buffer slot = {0};
+  vyre_buffer kept = {0};
   item it;
   for (int i = 0; i < 2; i++) { /* also with memory that is there */
     vyre_status st = {0};
     make(&it, 1);
-    it.out[0] = vyre_output_slot(&slot, 0);
-    it.out[1] = vyre_output_slot(&slot, BYTES);
+    it.out[0] = vyre_output_host_buffer(&slot, 0);
+    it.out[1] = vyre_output_host_buffer(&slot, BYTES);
     CHECK_FAILS(vyre_dispatch(r.pipeline, &it.desc, &st), st,
                 VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
     CHECK_HAS(st.message, "'a' and 'b' go to one slot");
@@ -58,26 +58,26 @@ TEST(two_outputs_have_two_slots_and_two_handles) {
   }
   vyre_status st = {0};
   vyre_counters counters;
-  it.out[0] = vyre_output_kept(&kept, 0);
-  it.out[1] = vyre_output_kept(&kept, BYTES);
+  it.out[0] = vyre_output_new_buffer(&kept, 0);
+  it.out[1] = vyre_output_new_buffer(&kept, BYTES);
   CHECK_FAILS(vyre_dispatch(r.pipeline, &it.desc, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
   CHECK_HAS(st.message, "'a' and 'b' go to one handle");
   vyre_counters_read(r.device, &counters);
   CHECK_U64(counters.live_residents, 0);
-  vyre_slot_finish(&slot);
+  vyre_host_buffer_deinit(&slot);
   rig_close(&r);
 }
 
 TEST(fresh_outputs_are_not_where_an_input_is) {
   rig r = rig_open(text, NULL);
   vyre_status st = {0};
-  vyre_slot slot = {0};
-  vyre_slot_stats stats = {0};
+  vyre_host_buffer slot = {0};
+  vyre_output_stats stats = {0};
   item it;
   make(&it, 1);
-  it.out[1] = vyre_output_slot(&slot, BYTES);
-  it.desc.slot_stats = &stats;
+  it.out[1] = vyre_output_host_buffer(&slot, BYTES);
+  it.desc.output_stats = &stats;
   CHECK_OK(
       vyre_dispatch_borrowed(r.pipeline, &it.in, 1, it.out, 2, &it.desc, &st),
       st);
@@ -101,8 +101,8 @@ TEST(fresh_outputs_are_not_where_an_input_is) {
 
 typedef struct pair {
   item items[2];
-  vyre_slot slot, other;
-  vyre_resident kept, imported;
+  vyre_host_buffer slot, other;
+  vyre_buffer kept, imported;
   uint32_t shared[COUNT]; /* its memory */
 } pair;
 
@@ -111,25 +111,25 @@ static void apart(pair *p) {
 }
 static void one_slot(pair *p) {
   for (int i = 0; i < 2; i++) {
-    p->items[i].out[1] = vyre_output_slot(&p->slot, BYTES);
+    p->items[i].out[1] = vyre_output_host_buffer(&p->slot, BYTES);
   }
 }
 static void one_slot_of_two_bindings(pair *p) {
-  p->items[0].out[0] = vyre_output_slot(&p->slot, 0);
-  p->items[1].out[1] = vyre_output_slot(&p->slot, BYTES);
+  p->items[0].out[0] = vyre_output_host_buffer(&p->slot, 0);
+  p->items[1].out[1] = vyre_output_host_buffer(&p->slot, BYTES);
 }
 static void one_handle(pair *p) {
   for (int i = 0; i < 2; i++) {
-    p->items[i].out[1] = vyre_output_kept(&p->kept, BYTES);
+    p->items[i].out[1] = vyre_output_new_buffer(&p->kept, BYTES);
   }
 }
 static void reads_what_grows(pair *p) {
-  p->items[0].out[1] = vyre_output_slot(&p->other, BYTES);
+  p->items[0].out[1] = vyre_output_host_buffer(&p->other, BYTES);
   p->items[1].in = vyre_input_bytes(p->other.data, p->other.capacity);
   p->items[1].out[1].size = p->other.capacity;
 }
 static void read_what_is_replaced_later(pair *p) {
-  p->items[1].out[1] = vyre_output_slot(&p->other, BYTES);
+  p->items[1].out[1] = vyre_output_host_buffer(&p->other, BYTES);
   p->items[0].in = vyre_input_bytes(p->other.data, p->other.capacity);
   p->items[0].out[1].size = p->other.capacity;
 }
@@ -142,26 +142,26 @@ static void outputs_overlap(pair *p) {
 
 /* Memory that is bound as a resident buffer and as bytes of the host. */
 static void reads_what_an_import_writes(pair *p) {
-  p->items[0].out[1] = vyre_output_resident(p->imported);
+  p->items[0].out[1] = vyre_output_buffer(p->imported);
   p->items[1].in = vyre_input_bytes(p->shared, BYTES);
 }
 static void writes_what_an_import_reads(pair *p) {
-  p->items[0].in = vyre_input_resident(p->imported);
+  p->items[0].in = vyre_input_buffer(p->imported);
   p->items[1].out[1] = vyre_output_bytes(p->shared, BYTES);
 }
 static void writes_what_an_import_writes(pair *p) {
   p->items[0].out[1] = vyre_output_bytes(p->shared, BYTES);
-  p->items[1].out[1] = vyre_output_resident(p->imported);
+  p->items[1].out[1] = vyre_output_buffer(p->imported);
 }
 static void reads_what_an_import_reads(pair *p) {
   for (uint32_t i = 0; i < COUNT; i++) p->shared[i] = 10 + i;
-  p->items[0].in = vyre_input_resident(p->imported);
+  p->items[0].in = vyre_input_buffer(p->imported);
   p->items[1].in = vyre_input_bytes(p->shared, BYTES);
 }
 static void passes_an_import_on(pair *p) {
   for (uint32_t i = 0; i < COUNT; i++) p->items[0].x[i] = 9 + i;
-  p->items[0].out[1] = vyre_output_resident(p->imported);
-  p->items[1].in = vyre_input_resident(p->imported);
+  p->items[0].out[1] = vyre_output_buffer(p->imported);
+  p->items[1].in = vyre_input_buffer(p->imported);
 }
 
 /* A slot's memory of 16 bytes, which an item makes longer. */
@@ -172,9 +172,9 @@ static void make_pair(pair *p, const rig *r) {
   make(&p->items[1], 100);
   item small;
   make(&small, 5);
-  small.out[1] = vyre_output_slot(&p->other, 16);
+  small.out[1] = vyre_output_host_buffer(&p->other, 16);
   CHECK_OK(vyre_dispatch(r->pipeline, &small.desc, &st), st);
-  CHECK_OK(vyre_resident_import(r->device, p->shared, BYTES, &p->imported, &st),
+  CHECK_OK(vyre_buffer_import(r->device, p->shared, BYTES, &p->imported, &st),
            st);
 }
 
@@ -217,14 +217,14 @@ TEST(items_share_no_memory_that_one_writes) {
         CHECK_U64(status_number(&st, "other_item"), 0);
       } else {
         CHECK_OK(code, st);
-        if (fence) CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+        if (fence) CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
         CHECK_U64(p.items[1].b[3], 14);
       }
       vyre_fence_release(fence);
       st = (vyre_status){0};
-      CHECK_OK(vyre_resident_free(r.device, p.imported, &st), st);
-      vyre_slot_finish(&p.slot);
-      vyre_slot_finish(&p.other);
+      CHECK_OK(vyre_buffer_destroy(r.device, p.imported, &st), st);
+      vyre_host_buffer_deinit(&p.slot);
+      vyre_host_buffer_deinit(&p.other);
     }
   }
   rig_close(&r);
@@ -282,10 +282,10 @@ TEST(a_warm_batch_is_looked_at_once) {
   rig r = rig_open(text, &heap);
   static item it[ITEMS];
   vyre_dispatch_desc items[ITEMS];
-  vyre_slot slots[ITEMS] = {{0}};
+  vyre_host_buffer slots[ITEMS] = {{0}};
   for (uint32_t i = 0; i < ITEMS; i++) {
     make(&it[i], i);
-    it[i].out[1] = vyre_output_slot(&slots[i], BYTES);
+    it[i].out[1] = vyre_output_host_buffer(&slots[i], BYTES);
     items[i] = it[i].desc;
   }
   long calls = 0;
@@ -302,7 +302,7 @@ TEST(a_warm_batch_is_looked_at_once) {
               VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
   CHECK_U64(status_number(&st, "item"), 5);
   CHECK_U64(status_number(&st, "other_item"), 2);
-  for (int i = 0; i < ITEMS; i++) vyre_slot_finish(&slots[i]);
+  for (int i = 0; i < ITEMS; i++) vyre_host_buffer_deinit(&slots[i]);
   rig_close(&r);
 }
 
@@ -327,19 +327,21 @@ TEST(a_failure_of_a_batch_or_replay_names_its_own_place) {
   vyre_status own = {0};
   CHECK_OK(vyre_recording_create(r.device, &rec, &own), own);
   uint32_t places[3];
-  vyre_resource bytes[] = {{.data = it[0].x, .size = BYTES},
-                           {.data = it[0].a, .size = 16},
-                           {.data = it[0].b, .size = BYTES}};
+  vyre_slot_binding bytes[] = {{.data = it[0].x, .size = BYTES},
+                               {.data = it[0].a, .size = 16},
+                               {.data = it[0].b, .size = BYTES}};
   for (int i = 0; i < 3; i++) {
-    CHECK_OK(vyre_recording_fixed(rec, &bytes[i], &places[i], &own), own);
+    CHECK_OK(vyre_recording_add_fixed_slot(rec, &bytes[i], &places[i], &own),
+             own);
   }
-  vyre_place in = vyre_place_slot(places[0]);
-  vyre_place out[] = {vyre_place_slot(places[1]), vyre_place_slot(places[2])};
+  vyre_slot_range in = vyre_slot_range_all(places[0]);
+  vyre_slot_range out[] = {vyre_slot_range_all(places[1]),
+                           vyre_slot_range_all(places[2])};
   vyre_recorded_dispatch made = {
       .inputs = &in, .input_count = 1, .outputs = out, .output_count = 2};
-  CHECK_OK(vyre_recording_dispatch(rec, r.pipeline, &made, &own), own);
-  CHECK_OK(vyre_recording_finish(rec, &own), own);
-  CHECK_OK(vyre_context_inject(r.context, "submit:1", &own), own);
+  CHECK_OK(vyre_recording_add_dispatch(rec, r.pipeline, &made, &own), own);
+  CHECK_OK(vyre_recording_seal(rec, &own), own);
+  CHECK_OK(vyre_context_inject_faults(r.context, "submit:1", &own), own);
   CHECK_FAILS(vyre_recording_replay(rec, NULL, NULL, &st), st,
               VYRE_DISPATCH_FAILED, VYRE_KIND_INJECTED_FAULT);
   CHECK_U64(status_number(&st, "command"), 0);
@@ -354,8 +356,8 @@ TEST(iterations_end_at_the_timeout) {
   vyre_status st = {0};
   item it;
   make(&it, 1);
-  it.desc.has_iterations = true;
-  it.desc.iterations = 4000000000u;
+  it.desc.has_repeat_count = true;
+  it.desc.repeat_count = 4000000000u;
   it.desc.timeout_ns = 2000000;
   CHECK_FAILS(vyre_dispatch(r.pipeline, &it.desc, &st), st,
               VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);

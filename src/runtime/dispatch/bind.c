@@ -10,10 +10,11 @@
 #include "ir/ir.h"
 #include "runtime/runtime.h"
 
-static vyre__port describe(const vyre_binding *b, size_t index, uint32_t over) {
+static vyre__binding_info describe(const vyre_binding *b, size_t index,
+                                   uint32_t over) {
   uint32_t element = b->element_size > 1 ? b->element_size : 1;
   bool has_own = b->role == VYRE_ROLE_UNIFORM || b->role == VYRE_ROLE_SHARED;
-  return (vyre__port){
+  return (vyre__binding_info){
       .binding = b,
       .static_bytes = b->static_byte_len,
       .index = (uint32_t)index,
@@ -28,8 +29,8 @@ static vyre__port describe(const vyre_binding *b, size_t index, uint32_t over) {
 }
 
 /* Atomics of a processor are for elements that are at multiples of their size. */
-static void align_atomics(const vyre_program *program, vyre__port *ports,
-                          size_t count) {
+static void align_atomics(const vyre_program *program,
+                          vyre__binding_info *ports, size_t count) {
   for (uint32_t i = 0; i < program->node_count; i++) {
     const vyre__node *node = &program->nodes[i];
     if (!(vyre__ops[node->op].flags & VYRE__OPF_ATOMICS)) continue;
@@ -39,21 +40,21 @@ static void align_atomics(const vyre_program *program, vyre__port *ports,
   }
 }
 
-vyre_code vyre__ports_make(vyre_pipeline *pipeline, vyre_status *st) {
+vyre_code vyre__binding_infos_build(vyre_pipeline *pipeline, vyre_status *st) {
   const vyre_binding_plan *plan = &pipeline->plan;
   struct vyre__pipeline_inside *inside = pipeline->inside;
   vyre_arena *arena = &pipeline->arena;
   size_t count = plan->binding_count;
-  vyre__port *ports = vyre__arena_array(arena, count, sizeof *ports);
-  inside->inputs = (const vyre__port **)vyre__arena_array(
+  vyre__binding_info *ports = vyre__arena_array(arena, count, sizeof *ports);
+  inside->inputs = (const vyre__binding_info **)vyre__arena_array(
       arena, plan->input_count, sizeof *inside->inputs);
-  inside->outputs = (const vyre__port **)vyre__arena_array(
+  inside->outputs = (const vyre__binding_info **)vyre__arena_array(
       arena, plan->output_count, sizeof *inside->outputs);
   if (!ports || !inside->inputs || !inside->outputs) {
     return vyre__no_memory(st, "vyre_pipeline_compile", "bindings", count);
   }
   for (size_t i = 0; i < count; i++) {
-    const vyre__port *p = &ports[i];
+    const vyre__binding_info *p = &ports[i];
     ports[i] = describe(&plan->bindings[i], i, pipeline->program->over);
     if (p->input != VYRE_NO_INDEX) inside->inputs[p->input] = p;
     if (p->output != VYRE_NO_INDEX) inside->outputs[p->output] = p;
@@ -67,11 +68,11 @@ vyre_code vyre__ports_make(vyre_pipeline *pipeline, vyre_status *st) {
 
 /* --- resources ---------------------------------------------------------------*/
 
-static bool is_given(vyre_resident handle) {
+static bool is_given(vyre_buffer handle) {
   return (handle.owner | handle.id) != 0;
 }
 
-static uint64_t rest_of(const vyre__port *p, uint64_t bytes) {
+static uint64_t rest_of(const vyre__binding_info *p, uint64_t bytes) {
   return bytes & p->mask;
 }
 
@@ -89,8 +90,8 @@ static vyre_code bad_range(const vyre_binding *b, const vyre__buffer *buffer,
 }
 
 /* The part of a resident buffer that is meant. */
-static vyre_code find_range(const vyre__port *p,
-                            const vyre__resident_slot *slot, uint64_t offset,
+static vyre_code find_range(const vyre__binding_info *p,
+                            const vyre__device_buffer *slot, uint64_t offset,
                             uint64_t *size, unsigned char **data,
                             vyre_status *st) {
   const vyre__buffer *buffer = slot->buffer;
@@ -104,27 +105,29 @@ static vyre_code find_range(const vyre__port *p,
 }
 
 VYRE__RARE
-static vyre_code input_twice(const vyre__port *p, vyre_status *st) {
+static vyre_code input_twice(const vyre__binding_info *p, vyre_status *st) {
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH,
                    "give either bytes or a resident buffer",
                    "input '%.100s' has both", p->binding->name);
 }
 
 /* Whether an input is as the plan wants it; the plan itself says why not. */
-static bool fits(const vyre__port *p, uint64_t size, bool is_resident) {
+static bool fits(const vyre__binding_info *p, uint64_t size, bool is_resident) {
   if (p->is_static) {
     return is_resident ? size >= p->static_bytes : size == p->static_bytes;
   }
   return rest_of(p, size) == 0 && size >> p->shift <= UINT32_MAX;
 }
 
-static vyre_code resolve_resident_input(vyre__run *run, const vyre__port *p,
+static vyre_code resolve_resident_input(vyre__prepared *run,
+                                        const vyre__binding_info *p,
                                         const vyre_input *input,
-                                        vyre__bound *bound, vyre_status *st) {
+                                        vyre__bound_buffer *bound,
+                                        vyre_status *st) {
   if (input->data) return input_twice(p, st);
   run->has_residents = true;
-  VYRE_TRY(vyre__resident_acquire(run->pipeline->device, input->resident,
-                                  &bound->in_slot, st));
+  VYRE_TRY(vyre__device_buffer_acquire(run->pipeline->device, input->buffer,
+                                       &bound->in_slot, st));
   VYRE_TRY(find_range(p, bound->in_slot, input->offset, &bound->in_size,
                       &bound->in, st));
   /* A buffer may be longer than what the kernel sees of it. */
@@ -136,11 +139,11 @@ static vyre_code resolve_resident_input(vyre__run *run, const vyre__port *p,
 
 /* An input does not fit: the plan has the words for that. */
 VYRE__RARE
-static vyre_code validate(vyre__run *run, vyre_status *st) {
+static vyre_code validate(vyre__prepared *run, vyre_status *st) {
   const vyre_binding_plan *plan = &run->pipeline->plan;
   for (size_t i = 0; i < plan->input_count; i++) {
-    const vyre__port *p = run->pipeline->inside->inputs[i];
-    const vyre__bound *bound = &run->bound[p->index];
+    const vyre__binding_info *p = run->pipeline->inside->inputs[i];
+    const vyre__bound_buffer *bound = &run->bound[p->index];
     run->extents[i] = (vyre_input_extent){.byte_len = bound->in_size,
                                           .resident = bound->in_slot != NULL};
   }
@@ -149,7 +152,8 @@ static vyre_code validate(vyre__run *run, vyre_status *st) {
 }
 
 VYRE__RARE
-static vyre_code many_places(const vyre__port *p, int places, vyre_status *st) {
+static vyre_code many_places(const vyre__binding_info *p, int places,
+                             vyre_status *st) {
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH,
                    "give it one of data, slot, resident and kept",
                    "output '%.100s' has %d places to go to", p->binding->name,
@@ -157,21 +161,23 @@ static vyre_code many_places(const vyre__port *p, int places, vyre_status *st) {
 }
 
 /* A resident output: found, and as long as the kernel needs it. */
-static vyre_code resolve_resident_output(vyre__run *run, const vyre__port *p,
+static vyre_code resolve_resident_output(vyre__prepared *run,
+                                         const vyre__binding_info *p,
                                          const vyre_output *output,
-                                         vyre__bound *bound, vyre_status *st) {
-  bool is_same = bound->in_slot && memcmp(&output->resident,
-                                          &run->desc->inputs[p->input].resident,
-                                          sizeof output->resident) == 0;
+                                         vyre__bound_buffer *bound,
+                                         vyre_status *st) {
+  bool is_same = bound->in_slot &&
+                 memcmp(&output->buffer, &run->desc->inputs[p->input].buffer,
+                        sizeof output->buffer) == 0;
   if (is_same) {
     bound->out_slot = bound->in_slot; /* it is held already */
   } else {
     run->has_residents = true;
-    VYRE_TRY(vyre__resident_acquire(run->pipeline->device, output->resident,
-                                    &bound->out_slot, st));
+    VYRE_TRY(vyre__device_buffer_acquire(run->pipeline->device, output->buffer,
+                                         &bound->out_slot, st));
   }
   if (bound->out_slot->buffer->is_read_only) {
-    return vyre__resident_read_only("output", p->binding->name, st);
+    return vyre__device_buffer_read_only("output", p->binding->name, st);
   }
   VYRE_TRY(find_range(p, bound->out_slot, output->offset, &bound->out_size,
                       &bound->out, st));
@@ -182,23 +188,24 @@ static vyre_code resolve_resident_output(vyre__run *run, const vyre__port *p,
   return VYRE_OK;
 }
 
-static vyre_code resolve_output(vyre__run *run, const vyre__port *p,
-                                vyre__bound *bound, vyre_status *st) {
+static vyre_code resolve_output(vyre__prepared *run,
+                                const vyre__binding_info *p,
+                                vyre__bound_buffer *bound, vyre_status *st) {
   const vyre_output *given = &run->desc->outputs[p->output];
   vyre_output *output = &run->outputs[p->output];
-  bool is_resident = is_given(given->resident);
-  bool is_elsewhere = given->slot || given->kept || is_resident;
+  bool is_resident = is_given(given->buffer);
+  bool is_elsewhere = given->host_buffer || given->new_buffer || is_resident;
   bound->out = given->data;
   bound->out_size = given->size;
   bound->out_offset = given->offset;
   *output = *given;
   if (given->data && !is_elsewhere) return VYRE_OK;
-  int places = (output->data != NULL) + (output->slot != NULL) +
-               (output->kept != NULL) + is_resident;
+  int places = (output->data != NULL) + (output->host_buffer != NULL) +
+               (output->new_buffer != NULL) + is_resident;
   if (places > 1) return many_places(p, places, st);
   if (places == 0 && bound->in_slot) { /* it goes where it comes from */
     const vyre_input *input = &run->desc->inputs[p->input];
-    output->resident = input->resident;
+    output->buffer = input->buffer;
     output->offset = bound->out_offset = input->offset;
     is_resident = true;
   }
@@ -255,7 +262,7 @@ static vyre_code output_size(const vyre_binding *binding, uint64_t expected,
 }
 
 VYRE__RARE
-static vyre_code output_too_long(const vyre__port *p, uint64_t elements,
+static vyre_code output_too_long(const vyre__binding_info *p, uint64_t elements,
                                  vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
@@ -267,7 +274,8 @@ static vyre_code output_too_long(const vyre__port *p, uint64_t elements,
 }
 
 /* The size of one output against its declaration or its input. */
-static vyre_code check_output(const vyre__port *p, const vyre__bound *bound,
+static vyre_code check_output(const vyre__binding_info *p,
+                              const vyre__bound_buffer *bound,
                               vyre_status *st) {
   uint64_t size = bound->out_size;
   if (p->is_static || p->input != VYRE_NO_INDEX) {
@@ -292,13 +300,13 @@ static vyre_code too_much_output(uint64_t back, uint64_t limit,
       (unsigned long long)back, (unsigned long long)limit);
 }
 
-static vyre_code check_back(const vyre__run *run, vyre_status *st) {
+static vyre_code check_back(const vyre__prepared *run, vyre_status *st) {
   uint64_t limit = run->desc->max_output_bytes;
   if (limit == 0 || run->host_out <= limit) return VYRE_OK;
   return too_much_output(run->host_out, limit, st);
 }
 
-static vyre_code check_counts(const vyre__run *run, vyre_status *st) {
+static vyre_code check_counts(const vyre__prepared *run, vyre_status *st) {
   const vyre_binding_plan *plan = &run->pipeline->plan;
   const vyre_dispatch_desc *desc = run->desc;
   if (!desc->inputs && desc->input_count > 0) {
@@ -316,16 +324,16 @@ static vyre_code check_counts(const vyre__run *run, vyre_status *st) {
 
 /* Inputs come first, so that what is wrong with one is told before what is wrong
  * with an output that depends on it. */
-static vyre_code resolve_inputs(vyre__run *run, vyre_status *st) {
+static vyre_code resolve_inputs(vyre__prepared *run, vyre_status *st) {
   const struct vyre__pipeline_inside *inside = run->pipeline->inside;
   const vyre_input *input = run->desc->inputs;
   size_t count = run->pipeline->plan.input_count;
   uint64_t most = run->pipeline->device->caps.max_buffer_bytes;
   bool all_fit = true;
   for (size_t i = 0; i < count; i++, input++) {
-    const vyre__port *p = inside->inputs[i];
-    vyre__bound *bound = &run->bound[p->index];
-    bool is_resident = is_given(input->resident);
+    const vyre__binding_info *p = inside->inputs[i];
+    vyre__bound_buffer *bound = &run->bound[p->index];
+    bool is_resident = is_given(input->buffer);
     bound->in = (unsigned char *)(uintptr_t)input->data; /* only read */
     bound->in_size = input->size;
     bound->in_offset = input->offset;
@@ -347,11 +355,11 @@ static vyre_code resolve_inputs(vyre__run *run, vyre_status *st) {
 }
 
 /* What is bound, the lengths of all buffers, and the bytes that come back. */
-vyre_code vyre__run_resolve(vyre__run *run, vyre_status *st) {
+vyre_code vyre__prepared_resolve(vyre__prepared *run, vyre_status *st) {
   const vyre_binding_plan *plan = &run->pipeline->plan;
   const struct vyre__pipeline_inside *inside = run->pipeline->inside;
   uint64_t back = 0;
-  if (run->is_known || run->has_residents) vyre__run_forget(run);
+  if (run->is_known || run->has_residents) vyre__prepared_invalidate(run);
   run->makes_room = run->is_bound = false;
   VYRE_TRY(check_counts(run, st));
   VYRE_TRY(resolve_inputs(run, st));
@@ -359,8 +367,8 @@ vyre_code vyre__run_resolve(vyre__run *run, vyre_status *st) {
     return output_count(plan, run->desc->output_count, st);
   }
   for (size_t i = 0; i < plan->output_count; i++) {
-    const vyre__port *p = inside->outputs[i];
-    vyre__bound *bound = &run->bound[p->index];
+    const vyre__binding_info *p = inside->outputs[i];
+    vyre__bound_buffer *bound = &run->bound[p->index];
     VYRE_TRY(resolve_output(run, p, bound, st));
     VYRE_TRY(check_output(p, bound, st));
     if (bound->out_size > run->pipeline->device->caps.max_buffer_bytes) {
@@ -368,7 +376,7 @@ vyre_code vyre__run_resolve(vyre__run *run, vyre_status *st) {
                                     bound->out_size, st);
     }
     const vyre_output *given = &run->desc->outputs[i];
-    if (given->data || given->slot) back += bound->out_size;
+    if (given->data || given->host_buffer) back += bound->out_size;
     run->views[p->buffer].length = (uint32_t)(bound->out_size >> p->shift);
   }
   run->host_out = back;
@@ -388,20 +396,21 @@ static vyre_code null_memory(const vyre_binding *b, uint64_t size,
 
 /* Host memory is one space; a resident buffer that only the device sees is one of
  * its own. */
-static vyre__span span_of(const vyre_binding *b, const unsigned char *data,
-                          uint64_t size, uint64_t offset,
-                          const vyre__resident_slot *slot) {
+static vyre__memory_range span_of(const vyre_binding *b,
+                                  const unsigned char *data, uint64_t size,
+                                  uint64_t offset,
+                                  const vyre__device_buffer *slot) {
   uint64_t begin = data ? (uintptr_t)data : offset;
-  return (vyre__span){b, data ? NULL : slot, begin, begin + size};
+  return (vyre__memory_range){b, data ? NULL : slot, begin, begin + size};
 }
 
-static bool overlap(const vyre__span *a, const vyre__span *b) {
+static bool overlap(const vyre__memory_range *a, const vyre__memory_range *b) {
   return a->begin < b->end && b->begin < a->end && a->space == b->space;
 }
 
 VYRE__RARE
-static vyre_code overlapping(const vyre__span *a, const vyre__span *b,
-                             vyre_status *st) {
+static vyre_code overlapping(const vyre__memory_range *a,
+                             const vyre__memory_range *b, vyre_status *st) {
   if (a->binding == b->binding) {
     return VYRE_FAIL(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH,
@@ -430,16 +439,16 @@ static const char *copy_words(vyre_copy_reason why) {
 
 VYRE__RARE
 static vyre_code copy_needed(const vyre_copy_report *copies, vyre_status *st) {
-  if (copies->first_why == VYRE_COPY_DEVICE_MEMORY) {
+  if (copies->first_reason == VYRE_COPY_DEVICE_MEMORY) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL,
         VYRE_NUMBERS({"copied_bytes", copies->copied_bytes},
                      {"copies", copies->copies}),
         "bind resident buffers (of memory of vyre_host_alloc, where the device "
-        "takes it: vyre_resident_import), or allow the copy",
+        "takes it: vyre_buffer_import), or allow the copy",
         "%llu bytes would be copied, the first of '%.100s': %s",
         (unsigned long long)copies->copied_bytes, copies->first_copied,
-        copy_words(copies->first_why));
+        copy_words(copies->first_reason));
   }
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL,
@@ -449,25 +458,26 @@ static vyre_code copy_needed(const vyre_copy_report *copies, vyre_status *st) {
       "of vyre_host_alloc, or allow the copy",
       "%llu bytes would be copied, the first of '%.100s': %s",
       (unsigned long long)copies->copied_bytes, copies->first_copied,
-      copy_words(copies->first_why));
+      copy_words(copies->first_reason));
 }
 
-static vyre_code check_copies(const vyre__run *run, vyre_status *st) {
+static vyre_code check_copies(const vyre__prepared *run, vyre_status *st) {
   if (run->copies.copies == 0 || !run->desc->require_zero_copy) return VYRE_OK;
   return copy_needed(&run->copies, st);
 }
 
 /* Memory of an output that is there already; false: none. */
-static vyre_code written_span(const vyre__run *run, const vyre__port *p,
-                              const vyre__bound *bound, vyre__span *out,
-                              vyre_status *st) {
+static vyre_code written_span(const vyre__prepared *run,
+                              const vyre__binding_info *p,
+                              const vyre__bound_buffer *bound,
+                              vyre__memory_range *out, vyre_status *st) {
   const vyre_output *output = &run->outputs[p->output];
   uint64_t size = bound->out_size;
-  *out = (vyre__span){0};
-  if (size == 0 || output->kept) return VYRE_OK;
-  if (output->slot) {
+  *out = (vyre__memory_range){0};
+  if (size == 0 || output->new_buffer) return VYRE_OK;
+  if (output->host_buffer) {
     /* All it has: it may be moved, and what reads it would read what was. */
-    const vyre_slot *slot = output->slot;
+    const vyre_host_buffer *slot = output->host_buffer;
     if (slot->capacity > 0) {
       *out = span_of(p->binding, slot->data, slot->capacity, 0, NULL);
     }
@@ -482,26 +492,26 @@ static vyre_code written_span(const vyre__run *run, const vyre__port *p,
 }
 
 /* Outputs are counted before inputs: the first is that of the lowest binding. */
-static void note_copy(vyre__run *run, const vyre__port *p, uint64_t size,
-                      vyre_copy_reason why) {
+static void note_copy(vyre__prepared *run, const vyre__binding_info *p,
+                      uint64_t size, vyre_copy_reason why) {
   vyre_copy_report *copies = &run->copies;
   copies->copied_bytes += size;
   if (copies->copies++ > 0 && p->index >= run->first_copied) return;
   run->first_copied = p->index;
   copies->first_copied = p->binding->name;
-  copies->first_why = why;
+  copies->first_reason = why;
 }
 
 static void count_resident(vyre_copy_report *copies,
-                           const vyre__resident_slot *slot, uint64_t size) {
-  copies->resident_bytes += size;
+                           const vyre__device_buffer *slot, uint64_t size) {
+  copies->device_buffer_bytes += size;
   if (slot->buffer->is_imported) copies->mapped_bytes += size;
 }
 
 /* Where the bytes of an output count. What is in place counts as an input; a slot
  * gets memory that the device takes as it is. */
-static void count_output(vyre__run *run, const vyre__port *p,
-                         const vyre__bound *bound) {
+static void count_output(vyre__prepared *run, const vyre__binding_info *p,
+                         const vyre__bound_buffer *bound) {
   vyre_copy_report *copies = &run->copies;
   bool is_in = p->input != VYRE_NO_INDEX;
   bool is_odd = (uintptr_t)bound->out % p->aligned != 0;
@@ -510,7 +520,7 @@ static void count_output(vyre__run *run, const vyre__port *p,
     if (is_odd) note_copy(run, p, bound->out_size, VYRE_COPY_ALIGNMENT);
     return;
   }
-  if (run->outputs[p->output].kept || bound->out_size == 0) return;
+  if (run->outputs[p->output].new_buffer || bound->out_size == 0) return;
   vyre_copy_reason why = vyre__host_reason(run->pipeline->device, bound->out);
   if (why == VYRE_COPY_NONE && is_odd) why = VYRE_COPY_ALIGNMENT;
   if (why != VYRE_COPY_NONE) {
@@ -521,8 +531,9 @@ static void count_output(vyre__run *run, const vyre__port *p,
 }
 
 VYRE__RARE
-static vyre_code same_place(const vyre__port *a, const vyre__port *b,
-                            const char *what, vyre_status *st) {
+static vyre_code same_place(const vyre__binding_info *a,
+                            const vyre__binding_info *b, const char *what,
+                            vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
       VYRE_NUMBERS({"output_index", b->output}, {"other_output", a->output}),
@@ -533,17 +544,17 @@ static vyre_code same_place(const vyre__port *a, const vyre__port *b,
 
 /* Slots and handles are written when memory is there: two outputs would have the
  * same, whatever their sizes. */
-static vyre_code check_places(const vyre__run *run, vyre_status *st) {
-  const vyre__port **ports = run->pipeline->inside->outputs;
+static vyre_code check_places(const vyre__prepared *run, vyre_status *st) {
+  const vyre__binding_info **ports = run->pipeline->inside->outputs;
   for (size_t i = 1; i < run->pipeline->plan.output_count; i++) {
     const vyre_output *a = &run->outputs[i];
-    if (!a->slot && !a->kept) continue;
+    if (!a->host_buffer && !a->new_buffer) continue;
     for (size_t k = 0; k < i; k++) {
       const vyre_output *b = &run->outputs[k];
-      if (a->slot && a->slot == b->slot) {
+      if (a->host_buffer && a->host_buffer == b->host_buffer) {
         return same_place(ports[k], ports[i], "slot", st);
       }
-      if (a->kept && a->kept == b->kept) {
+      if (a->new_buffer && a->new_buffer == b->new_buffer) {
         return same_place(ports[k], ports[i], "handle", st);
       }
     }
@@ -553,15 +564,16 @@ static vyre_code check_places(const vyre__run *run, vyre_status *st) {
 
 /* What is written may be bound only once: outputs are held against each other
  * here, and every input against them below. */
-static vyre_code check_outputs(vyre__run *run, size_t *count, vyre_status *st) {
+static vyre_code check_outputs(vyre__prepared *run, size_t *count,
+                               vyre_status *st) {
   const struct vyre__pipeline_inside *inside = run->pipeline->inside;
-  vyre__span *spans = run->spans;
+  vyre__memory_range *spans = run->spans;
   size_t written = 0;
   if (run->makes_room) VYRE_TRY(check_places(run, st));
   for (size_t i = 0; i < run->pipeline->plan.output_count; i++) {
-    const vyre__port *p = inside->outputs[i];
-    const vyre__bound *bound = &run->bound[p->index];
-    vyre__span *span = &spans[written];
+    const vyre__binding_info *p = inside->outputs[i];
+    const vyre__bound_buffer *bound = &run->bound[p->index];
+    vyre__memory_range *span = &spans[written];
     count_output(run, p, bound);
     VYRE_TRY(written_span(run, p, bound, span, st));
     for (size_t k = 0; k < written; k++) {
@@ -574,22 +586,26 @@ static vyre_code check_outputs(vyre__run *run, size_t *count, vyre_status *st) {
 }
 
 VYRE__RARE
-static vyre_code input_overlaps(const vyre__port *p, const vyre__bound *bound,
-                                const vyre__span *other, vyre_status *st) {
-  const vyre__span span = span_of(p->binding, bound->in, bound->in_size,
-                                  bound->in_offset, bound->in_slot);
+static vyre_code input_overlaps(const vyre__binding_info *p,
+                                const vyre__bound_buffer *bound,
+                                const vyre__memory_range *other,
+                                vyre_status *st) {
+  const vyre__memory_range span = span_of(p->binding, bound->in, bound->in_size,
+                                          bound->in_offset, bound->in_slot);
   /* Named in binding order. */
   return span.binding <= other->binding ? overlapping(other, &span, st)
                                         : overlapping(&span, other, st);
 }
 
-static vyre_code check_input(const vyre__run *run, const vyre__port *p,
-                             const vyre__bound *bound, size_t written,
+static vyre_code check_input(const vyre__prepared *run,
+                             const vyre__binding_info *p,
+                             const vyre__bound_buffer *bound, size_t written,
                              vyre_status *st) {
   uint64_t begin = bound->in ? (uintptr_t)bound->in : bound->in_offset;
   uint64_t end = begin + bound->in_size;
   const void *space = bound->in ? NULL : bound->in_slot;
-  for (const vyre__span *at = run->spans; at < run->spans + written; at++) {
+  for (const vyre__memory_range *at = run->spans; at < run->spans + written;
+       at++) {
     if (begin < at->end && at->begin < end && at->space == space) {
       return input_overlaps(p, bound, at, st);
     }
@@ -599,8 +615,8 @@ static vyre_code check_input(const vyre__run *run, const vyre__port *p,
 
 /* An input that is resident, or also an output: whether it is copied, and where
  * its bytes count. */
-static vyre_code check_special(vyre__run *run, const vyre__port *p,
-                               const vyre__bound *bound, size_t written,
+static vyre_code check_special(vyre__prepared *run, const vyre__binding_info *p,
+                               const vyre__bound_buffer *bound, size_t written,
                                vyre_status *st) {
   vyre_copy_report *copies = &run->copies;
   uint64_t size = bound->in_size;
@@ -622,16 +638,16 @@ static vyre_code check_special(vyre__run *run, const vyre__port *p,
   return VYRE_OK;
 }
 
-static vyre_code check_memory(vyre__run *run, vyre_status *st) {
-  const vyre__port **ports = run->pipeline->inside->inputs;
-  const vyre__port **end = ports + run->pipeline->plan.input_count;
+static vyre_code check_memory(vyre__prepared *run, vyre_status *st) {
+  const vyre__binding_info **ports = run->pipeline->inside->inputs;
+  const vyre__binding_info **end = ports + run->pipeline->plan.input_count;
   const vyre_device *device = run->pipeline->device;
   size_t written = 0;
   uint64_t plain = 0;
   VYRE_TRY(check_outputs(run, &written, st));
   for (; ports < end; ports++) {
-    const vyre__port *p = *ports;
-    const vyre__bound *bound = &run->bound[p->index];
+    const vyre__binding_info *p = *ports;
+    const vyre__bound_buffer *bound = &run->bound[p->index];
     if (bound->in_size == 0) continue;
     if (bound->in_slot || p->output != VYRE_NO_INDEX) {
       if (!bound->in && !bound->in_slot) {
@@ -656,7 +672,8 @@ static vyre_code check_memory(vyre__run *run, vyre_status *st) {
 
 /* --- all of it ---------------------------------------------------------------*/
 
-vyre_code vyre__run_check_options(const vyre__run *run, vyre_status *st) {
+vyre_code vyre__prepared_check_options(const vyre__prepared *run,
+                                       vyre_status *st) {
   const vyre_dispatch_desc *desc = run->desc;
   const vyre_check_options *check = &desc->check;
   const vyre_device *device = run->pipeline->device;
@@ -671,8 +688,8 @@ vyre_code vyre__run_check_options(const vyre__run *run, vyre_status *st) {
                      "device '%s' cannot check what a kernel does",
                      vyre_device_name(device));
   }
-  if (desc->has_iterations && desc->iterations == 0) {
-    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_ZERO_ITERATIONS,
+  if (desc->has_repeat_count && desc->repeat_count == 0) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_ZERO_REPEAT_COUNT,
                      "ask for 1 or more, or leave has_iterations false",
                      "0 iterations were asked for on '%s'",
                      vyre_device_name(device));
@@ -680,15 +697,16 @@ vyre_code vyre__run_check_options(const vyre__run *run, vyre_status *st) {
   return VYRE_OK;
 }
 
-vyre_code vyre__run_check_limits(const vyre__run *run, vyre_status *st) {
+vyre_code vyre__prepared_check_limits(const vyre__prepared *run,
+                                      vyre_status *st) {
   VYRE_TRY(check_back(run, st));
   return check_copies(run, st);
 }
 
 /* Whether the views are those of the inputs, which are set, and nothing has to be
  * there first: every output is where it came from. */
-static bool is_in_place(const vyre__run *run) {
-  const vyre__port **ports = run->pipeline->inside->outputs;
+static bool is_in_place(const vyre__prepared *run) {
+  const vyre__binding_info **ports = run->pipeline->inside->outputs;
   if (run->makes_room) return false;
   for (size_t i = 0; i < run->pipeline->plan.output_count; i++) {
     if (!vyre__in_place(&run->bound[ports[i]->index])) return false;
@@ -696,12 +714,12 @@ static bool is_in_place(const vyre__run *run) {
   return true;
 }
 
-vyre_code vyre__run_prepare_anew(vyre__run *run, vyre_status *st) {
+vyre_code vyre__prepared_check_again(vyre__prepared *run, vyre_status *st) {
   run->host_in = run->host_out = 0;
   run->copies = (vyre_copy_report){0};
   run->has_moved_slot = false;
   run->batch = 0;
-  VYRE_TRY(vyre__run_resolve(run, st));
+  VYRE_TRY(vyre__prepared_resolve(run, st));
   VYRE_TRY(vyre__grid_infer(run->pipeline, run->desc->grid, run->views,
                             run->launch.grid, st));
   VYRE_TRY(check_memory(run, st));

@@ -5,7 +5,7 @@
 #include "runtime/core/trace.h"
 
 /* A slot that is as the run leaves it. */
-static bool is_settled(const vyre__run *run, const vyre_slot *slot,
+static bool is_settled(const vyre__prepared *run, const vyre_host_buffer *slot,
                        uint64_t size) {
   size_t alignment = vyre__host_alignment(run->pipeline->device);
   return slot->data && slot->size == size && slot->capacity >= size &&
@@ -16,15 +16,16 @@ static bool is_settled(const vyre__run *run, const vyre_slot *slot,
 /* Memory of outputs is bound for all before the first of them runs, and nobody
  * must see that: neither the runs before it, nor who finds that it was not
  * reached. So nothing is made or copied for it, and cleared by the backend. */
-bool vyre__run_is_ready(const vyre__run *run) {
+bool vyre__prepared_is_ready(const vyre__prepared *run) {
   const struct vyre__pipeline_inside *inside = run->pipeline->inside;
   bool clears = run->pipeline->device->backend->clears;
   for (size_t i = 0; i < run->pipeline->plan.output_count; i++) {
-    const vyre__port *port = inside->outputs[i];
-    const vyre__bound *bound = &run->bound[port->index];
+    const vyre__binding_info *port = inside->outputs[i];
+    const vyre__bound_buffer *bound = &run->bound[port->index];
     const vyre_output *output = &run->outputs[i];
-    if (output->kept) return false;
-    if (output->slot && !is_settled(run, output->slot, bound->out_size)) {
+    if (output->new_buffer) return false;
+    if (output->host_buffer &&
+        !is_settled(run, output->host_buffer, bound->out_size)) {
       return false;
     }
     if (bound->out_size == 0 || vyre__in_place(bound)) continue;
@@ -34,20 +35,21 @@ bool vyre__run_is_ready(const vyre__run *run) {
   return true;
 }
 
-static const vyre_slot_stats none;
+static const vyre_output_stats none;
 
 /* What comes back, and what is counted for all together. */
 typedef struct tally {
   uint64_t launches, input_bytes, output_bytes;
 } tally;
 
-static void finish(vyre__run *run, const vyre_slot_stats *stats, tally *sums) {
+static void finish(vyre__prepared *run, const vyre_output_stats *stats,
+                   tally *sums) {
   bool is_counted = stats || run->copies.copied_bytes > 0;
   if (!stats) stats = &none;
-  if (run->tells) vyre__run_tell(run, stats, VYRE_OK);
+  if (run->tells) vyre__prepared_report(run, stats, VYRE_OK);
   sums->launches += run->launch.launches;
   if (is_counted) {
-    vyre__run_count(run, stats);
+    vyre__prepared_count(run, stats);
     return;
   }
   sums->input_bytes += run->host_in;
@@ -56,13 +58,15 @@ static void finish(vyre__run *run, const vyre_slot_stats *stats, tally *sums) {
 
 /* Gives how many are. st: told of the first only, where what stops the others is met
  * again when they are the first; of a piece, which runs all or nothing, of any. */
-static size_t make_ready(vyre__run *const *runs, size_t count, bool are_apart,
-                         bool is_piece, vyre_status *st, vyre_code *code) {
+static size_t make_ready(vyre__prepared *const *runs, size_t count,
+                         bool are_apart, bool is_piece, vyre_status *st,
+                         vyre_code *code) {
   for (size_t i = 0; i < count; i++) {
-    vyre__run *run = runs[i];
+    vyre__prepared *run = runs[i];
     if (!run->is_bound) {
-      run->stats = (vyre_slot_stats){0};
-      *code = vyre__run_bind(run, &run->stats, i == 0 || is_piece ? st : NULL);
+      run->stats = (vyre_output_stats){0};
+      *code =
+          vyre__prepared_bind(run, &run->stats, i == 0 || is_piece ? st : NULL);
       if (*code != VYRE_OK) return i;
     }
     __builtin_prefetch(
@@ -78,7 +82,7 @@ static size_t make_ready(vyre__run *const *runs, size_t count, bool are_apart,
 }
 
 /* What is counted and told of the first @p done, and of the next if that failed. */
-static void settle(vyre__run *const *runs, size_t count, size_t done,
+static void settle(vyre__prepared *const *runs, size_t count, size_t done,
                    vyre_code code) {
   vyre_device *device = runs[0]->pipeline->device;
   tally sums = {0};
@@ -86,9 +90,9 @@ static void settle(vyre__run *const *runs, size_t count, size_t done,
     finish(runs[i], runs[i]->is_bound ? NULL : &runs[i]->stats, &sums);
   }
   if (code != VYRE_OK) {
-    vyre__run *bad = done < count ? runs[done] : NULL;
+    vyre__prepared *bad = done < count ? runs[done] : NULL;
     if (bad && bad->tells) {
-      vyre__run_tell(bad, bad->is_bound ? &none : &bad->stats, code);
+      vyre__prepared_report(bad, bad->is_bound ? &none : &bad->stats, code);
     }
     VYRE__COUNT(device, failures, 1);
   }
@@ -97,8 +101,9 @@ static void settle(vyre__run *const *runs, size_t count, size_t done,
   VYRE__COUNT(device, output_bytes, sums.output_bytes);
 }
 
-vyre_code vyre__stretch_run(vyre__run *const *runs, size_t count,
-                            bool are_apart, size_t *done, vyre_status *st) {
+vyre_code vyre__command_list_run(vyre__prepared *const *runs, size_t count,
+                                 bool are_apart, size_t *done,
+                                 vyre_status *st) {
   vyre_device *device = runs[0]->pipeline->device;
   vyre_code code = VYRE_OK;
   *done = 0;
@@ -111,9 +116,10 @@ vyre_code vyre__stretch_run(vyre__run *const *runs, size_t count,
   return code;
 }
 
-vyre_code vyre__stretch_run_piece(vyre__run *const *runs, size_t count,
-                                  vyre__piece *piece, size_t *done,
-                                  vyre_status *st) {
+vyre_code vyre__command_list_run_encoded(vyre__prepared *const *runs,
+                                         size_t count,
+                                         vyre__command_list *piece,
+                                         size_t *done, vyre_status *st) {
   vyre_device *device = runs[0]->pipeline->device;
   vyre_code code = vyre__device_check(device, st);
   size_t launches = 0;
@@ -125,8 +131,9 @@ vyre_code vyre__stretch_run_piece(vyre__run *const *runs, size_t count,
   return code;
 }
 
-vyre__tally vyre__stretch_sum(vyre__run *const *runs, size_t count) {
-  vyre__tally sums = {.launches = count};
+vyre__launch_totals vyre__command_list_totals(vyre__prepared *const *runs,
+                                              size_t count) {
+  vyre__launch_totals sums = {.launches = count};
   for (size_t i = 0; i < count; i++) {
     sums.input_bytes += runs[i]->host_in;
     sums.output_bytes += runs[i]->host_out;
@@ -135,7 +142,7 @@ vyre__tally vyre__stretch_sum(vyre__run *const *runs, size_t count) {
   return sums;
 }
 
-static void count_all(vyre_device *device, const vyre__tally *sums,
+static void count_all(vyre_device *device, const vyre__launch_totals *sums,
                       uint64_t times) {
   VYRE__COUNT(device, launches, times * sums->launches);
   VYRE__COUNT(device, input_bytes, times * sums->input_bytes);
@@ -145,8 +152,9 @@ static void count_all(vyre_device *device, const vyre__tally *sums,
   }
 }
 
-vyre_code vyre__stretch_run_again(vyre__piece *piece, const vyre__tally *sums,
-                                  size_t *done, vyre_status *st) {
+vyre_code vyre__command_list_run_again(vyre__command_list *piece,
+                                       const vyre__launch_totals *sums,
+                                       size_t *done, vyre_status *st) {
   vyre_device *device = piece->device;
   *done = 0;
   VYRE_TRY(vyre__device_check(device, st));
@@ -155,13 +163,14 @@ vyre_code vyre__stretch_run_again(vyre__piece *piece, const vyre__tally *sums,
     count_all(device, sums, 1);
     return VYRE_OK;
   }
-  vyre__tally some = {0};
+  vyre__launch_totals some = {0};
   for (size_t i = 0; i < *done; i++) {
     const vyre__launch *launch = piece->items[i].launch;
     if (!launch) continue;
-    const vyre__run *run =
-        (const vyre__run *)(const void *)((const char *)launch -
-                                          offsetof(vyre__run, launch));
+    const vyre__prepared *run =
+        (const vyre__prepared *)(const void *)((const char *)launch -
+                                               offsetof(vyre__prepared,
+                                                        launch));
     some.launches++;
     some.input_bytes += run->host_in;
     some.output_bytes += run->host_out;
@@ -172,14 +181,15 @@ vyre_code vyre__stretch_run_again(vyre__piece *piece, const vyre__tally *sums,
   return code;
 }
 
-vyre_code vyre__stretch_run_loop(vyre__run *const *runs, size_t count,
-                                 vyre__piece *piece, vyre__piece_loop *loop,
-                                 vyre_status *st) {
+vyre_code vyre__command_list_run_loop(vyre__prepared *const *runs, size_t count,
+                                      vyre__command_list *piece,
+                                      vyre__command_list_loop *loop,
+                                      vyre_status *st) {
   vyre_device *device = piece->device;
   vyre_code code = vyre__device_check(device, st);
   if (code == VYRE_OK) (void)make_ready(runs, count, false, true, st, &code);
   if (code == VYRE_OK) code = device->backend->piece_loop(piece, loop, st);
-  vyre__tally sums = vyre__stretch_sum(runs, count);
+  vyre__launch_totals sums = vyre__command_list_totals(runs, count);
   if (loop->rounds > 0) count_all(device, &sums, loop->rounds);
   if (code != VYRE_OK) VYRE__COUNT(device, failures, 1);
   return code;

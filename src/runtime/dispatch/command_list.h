@@ -10,17 +10,17 @@
 
 /* Runs, at most: they are still near when it ends. A backend to which coming back
  * costs more takes up to MOST. */
-enum { VYRE__STRETCH = 32, VYRE__MOST_STRETCH = 1024 };
+enum { VYRE__COMMAND_LIST = 32, VYRE__MAX_COMMAND_LIST = 1024 };
 
-static inline size_t vyre__stretch_most(const vyre_device *device) {
+static inline size_t vyre__command_list_max(const vyre_device *device) {
   size_t most = device->backend->most_many;
-  return most == 0                   ? VYRE__STRETCH
-         : most > VYRE__MOST_STRETCH ? VYRE__MOST_STRETCH
-                                     : most;
+  return most == 0                       ? VYRE__COMMAND_LIST
+         : most > VYRE__MAX_COMMAND_LIST ? VYRE__MAX_COMMAND_LIST
+                                         : most;
 }
 
 /* Whether @p device takes stretches just now. */
-static inline bool vyre__takes_stretches(const vyre_device *device) {
+static inline bool vyre__takes_command_lists(const vyre_device *device) {
   const vyre_context *context = device->context;
   return device->backend->run_many &&
          atomic_load_explicit(&context->armed, memory_order_relaxed) == 0 &&
@@ -28,36 +28,40 @@ static inline bool vyre__takes_stretches(const vyre_device *device) {
 }
 
 /* Whether it can be in one, wherever in it. */
-bool vyre__run_is_ready(const vyre__run *run);
+bool vyre__prepared_is_ready(const vyre__prepared *run);
 
-static inline bool vyre__run_fits(const vyre__run *run) {
-  return run->is_plain && (run->is_bound || vyre__run_is_ready(run));
+static inline bool vyre__prepared_fits(const vyre__prepared *run) {
+  return run->is_plain && (run->is_bound || vyre__prepared_is_ready(run));
 }
 
 /* Runs @p piece, whose launches are those of the runs, instead of run_many; *done
  * then are its items. */
-vyre_code vyre__stretch_run_piece(vyre__run *const *runs, size_t count,
-                                  vyre__piece *piece, size_t *done,
-                                  vyre_status *st);
+vyre_code vyre__command_list_run_encoded(vyre__prepared *const *runs,
+                                         size_t count,
+                                         vyre__command_list *piece,
+                                         size_t *done, vyre_status *st);
 
 /* The same piece once more, as it is, which is_steady allows: what is counted of its
  * runs was summed up the last time. */
-typedef struct vyre__tally {
+typedef struct vyre__launch_totals {
   uint64_t launches, input_bytes, output_bytes, copied_bytes;
-} vyre__tally;
+} vyre__launch_totals;
 
-vyre__tally vyre__stretch_sum(vyre__run *const *runs, size_t count);
-vyre_code vyre__stretch_run_again(vyre__piece *piece, const vyre__tally *sums,
-                                  size_t *done, vyre_status *st);
+vyre__launch_totals vyre__command_list_totals(vyre__prepared *const *runs,
+                                              size_t count);
+vyre_code vyre__command_list_run_again(vyre__command_list *piece,
+                                       const vyre__launch_totals *sums,
+                                       size_t *done, vyre_status *st);
 /* A piece in a loop. */
-vyre_code vyre__stretch_run_loop(vyre__run *const *runs, size_t count,
-                                 vyre__piece *piece, vyre__piece_loop *loop,
-                                 vyre_status *st);
+vyre_code vyre__command_list_run_loop(vyre__prepared *const *runs, size_t count,
+                                      vyre__command_list *piece,
+                                      vyre__command_list_loop *loop,
+                                      vyre_status *st);
 
-/* Runs @p count (at most vyre__stretch_most) that all fit, as vyre__run_execute would
+/* Runs @p count (at most vyre__command_list_max) that all fit, as vyre__prepared_execute would
  * one by one. *done: how many ended well; without a failure that may be fewer than
  * all, but is at least one. are_apart: what one writes to the host, no other binds. */
-vyre_code vyre__stretch_run(vyre__run *const *runs, size_t count,
-                            bool are_apart, size_t *done, vyre_status *st);
+vyre_code vyre__command_list_run(vyre__prepared *const *runs, size_t count,
+                                 bool are_apart, size_t *done, vyre_status *st);
 
 #endif

@@ -132,12 +132,11 @@ static void open_job(job *j, unsigned bindings, bool is_resident,
       size_t size = sizeof j->data[set][i];
       inputs[i] = vyre_input_bytes(j->data[set][i], size);
       if (!is_resident) continue;
-      vyre_resident buffer;
-      must(vyre_resident_create(j->device, size, &buffer, &st), &st,
-           "resident");
-      inputs[i] = vyre_input_resident(buffer);
+      vyre_buffer buffer;
+      must(vyre_buffer_create(j->device, size, &buffer, &st), &st, "resident");
+      inputs[i] = vyre_input_buffer(buffer);
     }
-    j->outputs[set] = is_resident ? vyre_output_resident(inputs[0].resident)
+    j->outputs[set] = is_resident ? vyre_output_buffer(inputs[0].buffer)
                                   : vyre_output_bytes(j->data[set][0],
                                                       sizeof j->data[set][0]);
     j->descs[set] = (vyre_dispatch_desc){.inputs = inputs,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Every form of dispatch against vyre_device_dispatch: the same bits, on kernels
+/* Every form of dispatch against vyre_device_run_program: the same bits, on kernels
  * and on random programs; and under every fault: a status, no leak, and a device
  * that goes on or says that it is lost. */
 #include "vyre/vyre.h"
@@ -94,16 +94,17 @@ static void stand_close(stand *s) {
 /* --- bindings ----------------------------------------------------------------*/
 
 typedef struct bindings {
-  vyre_slot slots[MOST];
+  vyre_host_buffer slots[MOST];
   vyre_output outputs[MOST];
-  vyre_resident residents[MOST];
+  vyre_buffer residents[MOST];
   vyre_input inputs[MOST];
 } bindings;
 
 static void bind_slots(stand *s, const job *j, bindings *b) {
   for (size_t i = 0; i < j->output_count; i++) {
-    b->slots[i] = (vyre_slot){.allocator = test_heap_allocator(&s->slots)};
-    b->outputs[i] = vyre_output_slot(&b->slots[i], j->sizes[i]);
+    b->slots[i] =
+        (vyre_host_buffer){.allocator = test_heap_allocator(&s->slots)};
+    b->outputs[i] = vyre_output_host_buffer(&b->slots[i], j->sizes[i]);
   }
 }
 
@@ -120,23 +121,23 @@ static vyre_code bind_residents(const stand *s, const job *j, bindings *b,
   for (size_t i = 0; i < j->input_count; i++) {
     b->inputs[i] = j->inputs[i];
     if (!all && i % 2 == 1) continue;
-    vyre_code code = vyre_resident_create(s->device, j->inputs[i].size,
-                                          &b->residents[i], st);
+    vyre_code code =
+        vyre_buffer_create(s->device, j->inputs[i].size, &b->residents[i], st);
     if (code == VYRE_OK) {
-      code = vyre_resident_upload(s->device, b->residents[i], 0,
-                                  j->inputs[i].data, j->inputs[i].size, st);
+      code = vyre_buffer_upload(s->device, b->residents[i], 0,
+                                j->inputs[i].data, j->inputs[i].size, st);
     }
     if (code != VYRE_OK) return code;
-    b->inputs[i] = vyre_input_resident(b->residents[i]);
+    b->inputs[i] = vyre_input_buffer(b->residents[i]);
   }
   return VYRE_OK;
 }
 
 static void unbind(const stand *s, bindings *b) {
   for (size_t i = 0; i < MOST; i++) {
-    vyre_slot_finish(&b->slots[i]);
+    vyre_host_buffer_deinit(&b->slots[i]);
     if (b->residents[i].owner) {
-      (void)!vyre_resident_free(s->device, b->residents[i], NULL);
+      (void)!vyre_buffer_destroy(s->device, b->residents[i], NULL);
     }
   }
 }
@@ -257,7 +258,7 @@ static vyre_code run_device(stand *s, const job *j, vyre_status *st) {
   bind_bytes(j, &b, s->got);
   vyre_dispatch_desc desc = describe(j, &b, j->inputs);
   s->items = 1;
-  return vyre_device_dispatch(s->device, j->program, &desc, st);
+  return vyre_device_run_program(s->device, j->program, &desc, st);
 }
 
 static vyre_code run_descriptor(stand *s, const job *j, vyre_status *st) {
@@ -271,16 +272,16 @@ static vyre_code run_descriptor(stand *s, const job *j, vyre_status *st) {
 
 static vyre_code run_resident_outputs(stand *s, const job *j, vyre_status *st) {
   static bindings b;
-  static vyre_resident handles[MOST];
+  static vyre_buffer handles[MOST];
   b = (bindings){0};
   memset(handles, 0, sizeof handles);
   vyre_code code = bind_residents(s, j, &b, false, st);
   for (size_t i = 0; i < j->output_count; i++) b.outputs[i].size = j->sizes[i];
   /* The first goes to a buffer that is there. */
-  vyre_resident there = {0};
+  vyre_buffer there = {0};
   if (code == VYRE_OK && j->output_count > 0) {
-    code = vyre_resident_create(s->device, j->sizes[0], &there, st);
-    b.outputs[0].resident = there;
+    code = vyre_buffer_create(s->device, j->sizes[0], &there, st);
+    b.outputs[0].buffer = there;
   }
   if (code == VYRE_OK) {
     code = vyre_dispatch_resident_outputs(s->pipeline, b.inputs, j->input_count,
@@ -292,25 +293,24 @@ static vyre_code run_resident_outputs(stand *s, const job *j, vyre_status *st) {
   }
   unsigned char *to = s->got;
   for (size_t i = 0; i < j->output_count && code == VYRE_OK; i++) {
-    code =
-        vyre_resident_download(s->device, handles[i], 0, to, j->sizes[i], st);
+    code = vyre_buffer_download(s->device, handles[i], 0, to, j->sizes[i], st);
     to += j->sizes[i];
   }
   s->items = 1;
   for (size_t i = 0; i < j->output_count; i++) {
     bool is_there = handles[i].id == there.id;
     if (handles[i].owner && !is_there) {
-      (void)!vyre_resident_free(s->device, handles[i], NULL);
+      (void)!vyre_buffer_destroy(s->device, handles[i], NULL);
     }
   }
-  if (there.owner) (void)!vyre_resident_free(s->device, there, NULL);
+  if (there.owner) (void)!vyre_buffer_destroy(s->device, there, NULL);
   unbind(s, &b);
   return code;
 }
 
 static vyre_code run_rows(stand *s, const job *j, vyre_status *st) {
   static bindings b[ITEMS];
-  static vyre_resident_row rows[ITEMS];
+  static vyre_buffer_row rows[ITEMS];
   static vyre_output outputs[ITEMS * MOST];
   vyre_dispatch_desc items[ITEMS];
   memset(b, 0, sizeof b);
@@ -345,9 +345,9 @@ static vyre_code run_fence(stand *s, const job *j, bool is_borrowed,
   vyre_fence *fence;
   vyre_code code = vyre_submit(s->pipeline, &desc, 1, &fence, st);
   if (code != VYRE_OK) return code;
-  code = vyre_fence_wait(fence, VYRE_FOREVER, st);
+  code = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, st);
   /* A wait that failed says nothing of the work, which writes to s->got. */
-  while (!vyre_fence_poll(fence)) {
+  while (!vyre_fence_is_done(fence)) {
   }
   vyre_fence_release(fence);
   s->items = 1;
@@ -364,20 +364,20 @@ static vyre_code run_fence_borrowed(stand *s, const job *j, vyre_status *st) {
 
 static vyre_code record(const job *j, stand *s, vyre_recording *rec,
                         vyre_status *st) {
-  vyre_place in[MOST], out[MOST];
+  vyre_slot_range in[MOST], out[MOST];
   vyre_code code = VYRE_OK;
   unsigned char *to = s->got;
   for (size_t i = 0; i < j->input_count && code == VYRE_OK; i++) {
     /* Inputs are only read: the recording has no place to write them to. */
-    vyre_resource r = {.data = (void *)(uintptr_t)j->inputs[i].data,
-                       .size = j->inputs[i].size,
-                       .is_read_only = true};
-    code = vyre_recording_fixed(rec, &r, &in[i].slot, st);
+    vyre_slot_binding r = {.data = (void *)(uintptr_t)j->inputs[i].data,
+                           .size = j->inputs[i].size,
+                           .is_read_only = true};
+    code = vyre_recording_add_fixed_slot(rec, &r, &in[i].slot, st);
     in[i].offset = in[i].size = 0;
   }
   for (size_t i = 0; i < j->output_count && code == VYRE_OK; i++) {
-    vyre_resource r = {.data = to, .size = j->sizes[i]};
-    code = vyre_recording_fixed(rec, &r, &out[i].slot, st);
+    vyre_slot_binding r = {.data = to, .size = j->sizes[i]};
+    code = vyre_recording_add_fixed_slot(rec, &r, &out[i].slot, st);
     out[i].offset = out[i].size = 0;
     to += j->sizes[i];
   }
@@ -388,9 +388,9 @@ static vyre_code record(const job *j, stand *s, vyre_recording *rec,
       .output_count = j->output_count,
       .grid = {j->config.grid[0], j->config.grid[1], j->config.grid[2]}};
   if (code == VYRE_OK) {
-    code = vyre_recording_dispatch(rec, s->pipeline, &d, st);
+    code = vyre_recording_add_dispatch(rec, s->pipeline, &d, st);
   }
-  return code == VYRE_OK ? vyre_recording_finish(rec, st) : code;
+  return code == VYRE_OK ? vyre_recording_seal(rec, st) : code;
 }
 
 static vyre_code run_recording(stand *s, const job *j, vyre_status *st) {
@@ -425,7 +425,7 @@ static const struct {
   vyre_code (*run)(stand *s, const job *j, vyre_status *st);
   unsigned traits;
 } forms[] = {
-    {"vyre_device_dispatch", run_device, A | C | S | L},
+    {"vyre_device_run_program", run_device, A | C | S | L},
     {"vyre_dispatch", run_descriptor, A | S | L},
     {"owned", run_owned, A | S | L | SLOTS | FRESH},
     {"borrowed", run_borrowed, A | S | L | SLOTS | FRESH},
@@ -465,7 +465,7 @@ static void ask_yardstick(job *j) {
   bind_bytes(j, &b, j->want);
   vyre_dispatch_desc desc = describe(j, &b, j->inputs);
   CHECK_OK(vyre_device_open(NULL, "ref", &device, &st), st);
-  CHECK_OK(vyre_device_dispatch(device, j->program, &desc, &st), st);
+  CHECK_OK(vyre_device_run_program(device, j->program, &desc, &st), st);
   vyre_device_release(device);
 }
 
@@ -514,7 +514,7 @@ static void kernels_make(kernels *k) {
     }
     j->input_count = plan.input_count;
     j->output_count = plan.output_count;
-    vyre_arena_finish(&arena);
+    vyre_arena_deinit(&arena);
     ask_yardstick(j);
   }
 }
@@ -550,15 +550,16 @@ TEST(every_form_gives_the_bits_of_random_programs) {
   size_t runs = 0, rows = 0, outputs = 0;
   for (uint64_t seed = 0; seed < RANDOM_PROGRAMS; seed++) {
     vyre_status st = {0};
-    vyre_generated *g;
-    vyre_generate_options options = {.seed = seed, .max_invocations = 64};
-    CHECK_OK(vyre_generate(&options, (vyre_allocator){0}, &g, &st), st);
-    job j = {.program = vyre_generated_program(g)};
-    j.inputs = vyre_generated_inputs(g, &j.input_count);
-    const vyre_output *sizes = vyre_generated_outputs(g, &j.output_count);
+    vyre_random_program *g;
+    vyre_random_program_options options = {.seed = seed, .max_invocations = 64};
+    CHECK_OK(vyre_random_program_create(&options, (vyre_allocator){0}, &g, &st),
+             st);
+    job j = {.program = vyre_random_program_program(g)};
+    j.inputs = vyre_random_program_inputs(g, &j.input_count);
+    const vyre_output *sizes = vyre_random_program_outputs(g, &j.output_count);
     CHECK(j.input_count <= MOST && j.output_count <= MOST);
     for (size_t i = 0; i < j.output_count; i++) j.sizes[i] = sizes[i].size;
-    memcpy(j.config.grid, vyre_generated_grid(g), sizeof j.config.grid);
+    memcpy(j.config.grid, vyre_random_program_grid(g), sizeof j.config.grid);
     ask_yardstick(&j);
     outputs += j.total;
     for (size_t f = 0; f < FORMS; f++) {
@@ -572,7 +573,7 @@ TEST(every_form_gives_the_bits_of_random_programs) {
       rows += (forms[f].traits & ROWS) != 0;
     }
     free(j.want);
-    vyre_generated_release(g);
+    vyre_random_program_release(g);
   }
   printf("    %zu runs, %zu of rows, %zu bytes of outputs a form\n", runs, rows,
          outputs);
@@ -591,7 +592,7 @@ static void arm(stand *s, int fault, int n) {
   }
   char order[40];
   snprintf(order, sizeof order, "%s:%d", vyre_fault_name((vyre_fault)fault), n);
-  CHECK_OK(vyre_context_inject(s->context, order, &st), st);
+  CHECK_OK(vyre_context_inject_faults(s->context, order, &st), st);
 }
 
 static void check_failure(const stand *s, size_t form, int fault,
@@ -617,7 +618,7 @@ static void check_failure(const stand *s, size_t form, int fault,
 static void check_after(stand *s, const job *j, size_t form) {
   vyre_status st = {0};
   s->slots.left = -1;
-  CHECK_OK(vyre_context_inject(s->context, "", &st), st);
+  CHECK_OK(vyre_context_inject_faults(s->context, "", &st), st);
   memset(s->got, 0xab, ITEMS * j->total);
   s->items = 0;
   vyre_code code = forms[form].run(s, j, &st);
@@ -714,8 +715,8 @@ TEST(bad_calls_of_forms_are_refused) {
   b = (bindings){0};
   bind_slots(&s, j, &b);
   vyre_dispatch_desc items[1];
-  vyre_resident_row row;
-  vyre_resident handles[4];
+  vyre_buffer_row row;
+  vyre_buffer handles[4];
   vyre_timing timing;
   memcpy(row.resources, j->inputs, sizeof row.resources);
 #define REFUSED(call)                                                     \

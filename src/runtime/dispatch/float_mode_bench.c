@@ -8,23 +8,23 @@
 #include "runtime/probe/probe.h"
 #include "runtime/runtime.h"
 
-const vyre_number_class *bench_number(const vyre_device *device,
-                                      const char *operation) {
-  const vyre_device_caps *caps = vyre_device_capabilities(device);
-  for (size_t i = 0; i < caps->number_count; i++) {
-    if (strcmp(caps->numbers[i].operation, operation) == 0)
-      return &caps->numbers[i];
+const vyre_float_op_info *bench_number(const vyre_device *device,
+                                       const char *operation) {
+  const vyre_device_caps *caps = vyre_device_get_caps(device);
+  for (size_t i = 0; i < caps->float_op_count; i++) {
+    if (strcmp(caps->float_ops[i].operation, operation) == 0)
+      return &caps->float_ops[i];
   }
   bench_fail(operation, "is no operation of the probe");
 }
 
 vyre_pipeline *bench_compile_as(vyre_device *device, vyre_program *program,
-                                const vyre_number_class *number, int form) {
-  vyre_number_class numbers[VYRE__NUMBER_COUNT];
+                                const vyre_float_op_info *number, int form) {
+  vyre_float_op_info numbers[VYRE__FLOAT_OP_COUNT];
   vyre_pipeline *pipeline;
   vyre_status st = {0};
-  memcpy(numbers, device->caps.numbers, sizeof numbers);
-  numbers[number - device->caps.numbers].form = (vyre_numbers)form;
+  memcpy(numbers, device->caps.float_ops, sizeof numbers);
+  numbers[number - device->caps.float_ops].mode = (vyre_float_mode)form;
   if (vyre__pipeline_compile_as(device, program, numbers, &pipeline, &st) !=
       VYRE_OK)
     bench_fail(number->operation, st.message);

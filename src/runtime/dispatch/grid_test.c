@@ -55,14 +55,14 @@ static vyre_code record(vyre_device *device, vyre_pipeline *pipeline,
   vyre_recording *rec;
   vyre_status own;
   uint32_t slot;
-  vyre_resource out = {.data = p->y, .size = sizeof p->y};
+  vyre_slot_binding out = {.data = p->y, .size = sizeof p->y};
   CHECK_OK(vyre_recording_create(device, &rec, &own), own);
-  CHECK_OK(vyre_recording_fixed(rec, &out, &slot, &own), own);
-  vyre_place to = vyre_place_slot(slot);
+  CHECK_OK(vyre_recording_add_fixed_slot(rec, &out, &slot, &own), own);
+  vyre_slot_range to = vyre_slot_range_all(slot);
   vyre_recorded_dispatch d = {.outputs = &to, .output_count = 1};
   memcpy(d.grid, p->desc.grid, sizeof d.grid);
-  vyre_code code = vyre_recording_dispatch(rec, pipeline, &d, st);
-  if (code == VYRE_OK) code = vyre_recording_finish(rec, st);
+  vyre_code code = vyre_recording_add_dispatch(rec, pipeline, &d, st);
+  if (code == VYRE_OK) code = vyre_recording_seal(rec, st);
   if (code == VYRE_OK) code = vyre_recording_replay(rec, NULL, NULL, st);
   vyre_recording_release(rec);
   return code;
@@ -87,12 +87,12 @@ static vyre_code draw(int form, const rig *r, vyre_pipeline *pipeline,
       return vyre_submit(pipeline, both, 2, NULL, st);
     case 2:
       code = vyre_submit(pipeline, &p->desc, 1, &fence, st);
-      if (code == VYRE_OK) code = vyre_fence_wait(fence, VYRE_FOREVER, st);
+      if (code == VYRE_OK) code = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, st);
       vyre_fence_release(fence);
       return code;
     case 3:
       p->desc.variant = options;
-      return vyre_device_dispatch(r->device, r->program, &p->desc, st);
+      return vyre_device_run_program(r->device, r->program, &p->desc, st);
     case 4:
       return record(r->device, pipeline, p, st);
     default:

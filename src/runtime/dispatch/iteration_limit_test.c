@@ -123,7 +123,7 @@ static void close_machines(void) {
 static void prepare_to_count(vyre_pipeline *pipeline) {
   vyre_compile_options counted = {.counts_iterations = true};
   vyre_status st;
-  CHECK_OK(vyre_pipeline_prepare(pipeline, &counted, &st), st);
+  CHECK_OK(vyre_pipeline_add_variant(pipeline, &counted, &st), st);
 }
 
 static vyre_pipeline *compile_only(const machine *m, const char *text) {
@@ -133,7 +133,7 @@ static vyre_pipeline *compile_only(const machine *m, const char *text) {
   CHECK_OK(vyre_module_parse(text, strlen(text), "limit.vyre",
                              (vyre_allocator){0}, &module, NULL, &st),
            st);
-  vyre_compile_options options = {.is_quick = m->is_quick};
+  vyre_compile_options options = {.is_baseline = m->is_quick};
   CHECK_OK(vyre_pipeline_compile(m->opened, vyre_module_kernel(module, 0),
                                  &options, &pipeline, NULL, &st),
            st);
@@ -163,7 +163,7 @@ static void job_make(job *j, uint32_t n, uint64_t limit) {
                                  .input_count = 1,
                                  .outputs = &j->output,
                                  .output_count = 1,
-                                 .max_iterations = limit};
+                                 .max_loop_iterations = limit};
 }
 
 /* Whether the status is the one of a limit. */
@@ -333,19 +333,21 @@ static vyre_code replay(vyre_device *device, vyre_pipeline *pipeline, job *j,
   vyre_recording *rec;
   uint32_t slots[2];
   vyre_status own;
-  vyre_resource in = {.data = &j->n, .size = sizeof j->n};
-  vyre_resource out = {.data = j->out, .size = sizeof j->out};
+  vyre_slot_binding in = {.data = &j->n, .size = sizeof j->n};
+  vyre_slot_binding out = {.data = j->out, .size = sizeof j->out};
   CHECK_OK(vyre_recording_create(device, &rec, &own), own);
-  CHECK_OK(vyre_recording_fixed(rec, &in, &slots[0], &own), own);
-  CHECK_OK(vyre_recording_fixed(rec, &out, &slots[1], &own), own);
-  vyre_place from = vyre_place_slot(slots[0]), to = vyre_place_slot(slots[1]);
-  vyre_recorded_dispatch d = {.inputs = &from,
-                              .input_count = 1,
-                              .outputs = &to,
-                              .output_count = 1,
-                              .max_iterations = j->desc.max_iterations};
-  CHECK_OK(vyre_recording_dispatch(rec, pipeline, &d, &own), own);
-  CHECK_OK(vyre_recording_finish(rec, &own), own);
+  CHECK_OK(vyre_recording_add_fixed_slot(rec, &in, &slots[0], &own), own);
+  CHECK_OK(vyre_recording_add_fixed_slot(rec, &out, &slots[1], &own), own);
+  vyre_slot_range from = vyre_slot_range_all(slots[0]),
+                  to = vyre_slot_range_all(slots[1]);
+  vyre_recorded_dispatch d = {
+      .inputs = &from,
+      .input_count = 1,
+      .outputs = &to,
+      .output_count = 1,
+      .max_loop_iterations = j->desc.max_loop_iterations};
+  CHECK_OK(vyre_recording_add_dispatch(rec, pipeline, &d, &own), own);
+  CHECK_OK(vyre_recording_seal(rec, &own), own);
   vyre_code code = vyre_recording_replay(rec, NULL, NULL, st);
   vyre_recording_release(rec);
   return code;
@@ -361,9 +363,9 @@ TEST(a_limit_holds_in_every_form) {
     vyre_pipeline *p = compile(m, kernel_text(shapes[0].body, true));
     vyre_compile_options variant = {.workgroup = {4, 1, 1}};
     vyre_status st;
-    CHECK_OK(vyre_pipeline_prepare(p, &variant, &st), st);
+    CHECK_OK(vyre_pipeline_add_variant(p, &variant, &st), st);
     variant.counts_iterations = true;
-    CHECK_OK(vyre_pipeline_prepare(p, &variant, &st), st);
+    CHECK_OK(vyre_pipeline_add_variant(p, &variant, &st), st);
     static const uint64_t given[] = {0, 10, 99, 100, 0, 99, 1 << 20, 5};
     for (size_t k = 0; k < sizeof given / sizeof *given; k++) {
       job j[2];
@@ -377,10 +379,10 @@ TEST(a_limit_holds_in_every_form) {
       vyre_dispatch_desc both[] = {j[0].desc, j[1].desc};
       codes[1] = vyre_submit(p, both, 2, NULL, &told[1]);
       CHECK_OK(vyre_submit(p, both, 2, &fence, &st), st);
-      codes[2] = vyre_fence_wait(fence, VYRE_FOREVER, &told[2]);
+      codes[2] = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &told[2]);
       vyre_fence_release(fence);
       codes[3] = replay(m->opened, p, &j[1], &told[3]);
-      codes[4] = vyre_device_dispatch(
+      codes[4] = vyre_device_run_program(
           m->opened, (vyre_program *)(uintptr_t)vyre_pipeline_program(p),
           &j[1].desc, &told[4]);
       j[1].desc.variant = &variant;
@@ -446,7 +448,8 @@ TEST(a_limit_below_the_bound_needs_code_that_counts) {
         } else if (prepared) {
           CHECK(is_out_of_fuel(code, &st, steps[i].limit));
         } else {
-          CHECK_FAILS(code, st, VYRE_INVALID_ARGUMENT, VYRE_KIND_NOT_PREPARED);
+          CHECK_FAILS(code, st, VYRE_INVALID_ARGUMENT,
+                      VYRE_KIND_VARIANT_NOT_COMPILED);
           CHECK_U64(status_number(&st, "bound"), 100);
           CHECK_U64(status_number(&st, "max_iterations"), steps[i].limit);
           CHECK_HAS(st.fix, "counts_iterations");
@@ -479,13 +482,13 @@ TEST(preparing_may_fail_and_leaves_the_pipeline_usable) {
     vyre_compile_options counted = {.counts_iterations = true};
     job j;
     vyre_status st;
-    CHECK_OK(vyre_context_inject(m->context, "compile:1", &st), st);
-    CHECK_FAILS(vyre_pipeline_prepare(p, &counted, &st), st,
+    CHECK_OK(vyre_context_inject_faults(m->context, "compile:1", &st), st);
+    CHECK_FAILS(vyre_pipeline_add_variant(p, &counted, &st), st,
                 VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_INJECTED_FAULT);
     job_make(&j, 1, 100);
     CHECK_OK(vyre_dispatch(p, &j.desc, &st), st);
     prepare_to_count(p);
-    j.desc.max_iterations = 10;
+    j.desc.max_loop_iterations = 10;
     CHECK(is_out_of_fuel(vyre_dispatch(p, &j.desc, &st), &st, 10));
     vyre_pipeline_release(p);
   }

@@ -36,8 +36,8 @@ static void mark(void) {
 typedef struct scene {
   rig r;
   uint32_t x[ELEMENTS], y[ELEMENTS];
-  vyre_resident resident;
-  vyre_slot slot;
+  vyre_buffer resident;
+  vyre_host_buffer slot;
 } scene;
 
 static bool dispatch(scene *s, vyre_input x, vyre_output z) {
@@ -57,8 +57,8 @@ static bool dispatch(scene *s, vyre_input x, vyre_output z) {
 static bool both_ways(scene *s) {
   uint32_t z[4];
   return dispatch(s, vyre_input_bytes(s->x, BYTES),
-                  vyre_output_slot(&s->slot, 0)) &&
-         dispatch(s, vyre_input_resident(s->resident),
+                  vyre_output_host_buffer(&s->slot, 0)) &&
+         dispatch(s, vyre_input_buffer(s->resident),
                   vyre_output_bytes(z, sizeof z));
 }
 
@@ -94,7 +94,7 @@ static void perform(bool (*work)(scene *s)) {
   vyre_status st = {0};
   s.r = rig_open(text, NULL);
   bool good =
-      vyre_resident_create(s.r.device, BYTES, &s.resident, &st) == VYRE_OK &&
+      vyre_buffer_create(s.r.device, BYTES, &s.resident, &st) == VYRE_OK &&
       work(&s) && work(&s);
   if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) _exit(FORBIDDEN);
   raise(SIGSTOP);

@@ -20,43 +20,44 @@ static size_t place(size_t *size, size_t count, size_t element) {
   return at;
 }
 
-static vyre_code create(vyre_pipeline *pipeline, vyre__run_state *home,
-                        vyre__run **out, vyre_status *st) {
+static vyre_code create(vyre_pipeline *pipeline, vyre__prepared_state *home,
+                        vyre__prepared **out, vyre_status *st) {
   const vyre_binding_plan *plan = &pipeline->plan;
-  size_t size = sizeof(vyre__run);
-  /* First what a dispatch that is known touches (vyre__run_fetch). */
+  size_t size = sizeof(vyre__prepared);
+  /* First what a dispatch that is known touches (vyre__prepared_fetch). */
   size_t views =
       place(&size, pipeline->program->buffer_count, sizeof(vyre__view));
   size_t given_inputs = place(&size, plan->input_count, sizeof(vyre_input));
   size_t given_outputs =
-      place(&size, plan->output_count, sizeof(vyre__given_output));
-  size_t bound = place(&size, plan->binding_count, sizeof(vyre__bound));
+      place(&size, plan->output_count, sizeof(vyre__host_output));
+  size_t bound = place(&size, plan->binding_count, sizeof(vyre__bound_buffer));
   size_t extents = place(&size, plan->input_count, sizeof(vyre_input_extent));
   size_t outputs = place(&size, plan->output_count, sizeof(vyre_output));
-  size_t kept = place(&size, plan->output_count, sizeof(vyre_resident));
-  size_t spans = place(&size, plan->output_count + 1, sizeof(vyre__span));
+  size_t kept = place(&size, plan->output_count, sizeof(vyre_buffer));
+  size_t spans =
+      place(&size, plan->output_count + 1, sizeof(vyre__memory_range));
   unsigned char *block =
       vyre__resize(pipeline->device->allocator, NULL, 0, size);
   if (!block) return vyre__no_memory(st, "vyre_dispatch", "runs", 1);
   memset(block, 0, size);
-  vyre__run *run = (vyre__run *)(void *)block;
+  vyre__prepared *run = (vyre__prepared *)(void *)block;
   run->pipeline = pipeline;
   run->home = home;
   run->size = size;
-  run->bound = (vyre__bound *)(void *)(block + bound);
+  run->bound = (vyre__bound_buffer *)(void *)(block + bound);
   run->views = (vyre__view *)(void *)(block + views);
   run->extents = (vyre_input_extent *)(void *)(block + extents);
   run->outputs = (vyre_output *)(void *)(block + outputs);
-  run->kept = (vyre_resident *)(void *)(block + kept);
-  run->spans = (vyre__span *)(void *)(block + spans);
+  run->kept = (vyre_buffer *)(void *)(block + kept);
+  run->spans = (vyre__memory_range *)(void *)(block + spans);
   run->given_inputs = (vyre_input *)(void *)(block + given_inputs);
-  run->given_outputs = (vyre__given_output *)(void *)(block + given_outputs);
+  run->given_outputs = (vyre__host_output *)(void *)(block + given_outputs);
   vyre_arena_init(&run->scratch, pipeline->device->allocator);
   vyre_arena_init(&run->staging, pipeline->device->allocator);
   /* What is neither given nor taken, such as shared memory, has one length; all
    * others are set by each dispatch. */
   for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre__port *p = &pipeline->inside->ports[i];
+    const vyre__binding_info *p = &pipeline->inside->ports[i];
     run->views[p->buffer].length = (uint32_t)(p->static_bytes >> p->shift);
   }
   run->launch.pipeline = pipeline;
@@ -70,9 +71,9 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__run_state *home,
 /* --- those of batches --------------------------------------------------------*/
 
 /* The whole list is taken and given, so that nobody sees one that is in use. */
-vyre__run_list vyre__runs_borrow(vyre_pipeline *pipeline) {
+vyre__prepared_list vyre__prepared_list_acquire(vyre_pipeline *pipeline) {
   struct vyre__pipeline_inside *inside = pipeline->inside;
-  vyre__run_list list = {0};
+  vyre__prepared_list list = {0};
   if (atomic_load_explicit(&inside->spare, memory_order_relaxed)) {
     list.first =
         atomic_exchange_explicit(&inside->spare, NULL, memory_order_acquire);
@@ -81,13 +82,14 @@ vyre__run_list vyre__runs_borrow(vyre_pipeline *pipeline) {
   return list;
 }
 
-void vyre__runs_return(vyre_pipeline *pipeline, vyre__run_list *list) {
+void vyre__prepared_list_return(vyre_pipeline *pipeline,
+                                vyre__prepared_list *list) {
   if (!list->first) return;
   if (list->last) { /* those that were left, or of another batch, come after */
-    vyre__run_list others = vyre__runs_borrow(pipeline);
-    while (others.first && list->count + others.count > VYRE__SPARE_RUNS) {
-      vyre__run *next = others.first->next_spare;
-      vyre__run_free(others.first);
+    vyre__prepared_list others = vyre__prepared_list_acquire(pipeline);
+    while (others.first && list->count + others.count > VYRE__PREPARED_SPARE) {
+      vyre__prepared *next = others.first->next_spare;
+      vyre__prepared_free(others.first);
       others.first = next;
       others.count--;
     }
@@ -95,25 +97,25 @@ void vyre__runs_return(vyre_pipeline *pipeline, vyre__run_list *list) {
     list->count += others.count;
   }
   list->first->spare_count = list->count;
-  vyre__run *others = atomic_exchange_explicit(
+  vyre__prepared *others = atomic_exchange_explicit(
       &pipeline->inside->spare, list->first, memory_order_acq_rel);
   while (others) { /* of a batch that was faster */
-    vyre__run *next = others->next_spare;
-    vyre__run_free(others);
+    vyre__prepared *next = others->next_spare;
+    vyre__prepared_free(others);
     others = next;
   }
 }
 
-vyre_code vyre__run_take_other(vyre_pipeline *pipeline, vyre__run **out,
-                               vyre_status *st) {
+vyre_code vyre__prepared_acquire_second(vyre_pipeline *pipeline,
+                                        vyre__prepared **out, vyre_status *st) {
   struct vyre__pipeline_inside *inside = pipeline->inside;
-  for (int i = 0; i < VYRE__KEPT_RUNS; i++) {
-    vyre__run_state *state = &inside->runs[i].state;
-    if (!vyre__run_enter(state)) continue;
+  for (int i = 0; i < VYRE__PREPARED_PER_PIPELINE; i++) {
+    vyre__prepared_state *state = &inside->runs[i].state;
+    if (!vyre__prepared_enter(state)) continue;
     if (!inside->runs[i].run) {
       vyre_code code = create(pipeline, state, &inside->runs[i].run, st);
       if (code != VYRE_OK) {
-        atomic_store_explicit(state, VYRE__RUN_IDLE, memory_order_release);
+        atomic_store_explicit(state, VYRE__PREPARED_IDLE, memory_order_release);
         return code;
       }
     }
@@ -124,49 +126,50 @@ vyre_code vyre__run_take_other(vyre_pipeline *pipeline, vyre__run **out,
 }
 
 /* Who gives something else each time does not pay for a second look. */
-static bool is_worth_a_look(const vyre__run *first) {
+static bool is_worth_a_look(const vyre__prepared *first) {
   return first->changes < VYRE__PATIENCE ||
          first->changes % VYRE__SELDOM == 1; /* it was remembered just now */
 }
 
-vyre__run *vyre__run_other(vyre__run *first, const vyre_dispatch_desc *desc) {
+vyre__prepared *vyre__prepared_second(vyre__prepared *first,
+                                      const vyre_dispatch_desc *desc) {
   struct vyre__pipeline_inside *inside = first->pipeline->inside;
-  vyre__run_state *state = &inside->runs[1].state;
+  vyre__prepared_state *state = &inside->runs[1].state;
   if (first->home != &inside->runs[0].state || !is_worth_a_look(first) ||
-      !vyre__run_enter(state)) {
+      !vyre__prepared_enter(state)) {
     return first;
   }
-  vyre__run **second = &inside->runs[1].run;
+  vyre__prepared **second = &inside->runs[1].run;
   if (!*second && create(first->pipeline, state, second, NULL) != VYRE_OK) {
-    atomic_store_explicit(state, VYRE__RUN_IDLE, memory_order_release);
+    atomic_store_explicit(state, VYRE__PREPARED_IDLE, memory_order_release);
     return first;
   }
-  if (vyre__run_is_same(*second, desc)) {
+  if (vyre__prepared_matches(*second, desc)) {
     first->changes = 0;
   } else {
     first->changes++;
     (*second)->changes = 0;
   }
-  vyre__run_give(first);
+  vyre__prepared_set_outputs(first);
   return *second;
 }
 
-vyre_code vyre__run_make(vyre_pipeline *pipeline, vyre__run **out,
-                         vyre_status *st) {
+vyre_code vyre__prepared_create(vyre_pipeline *pipeline, vyre__prepared **out,
+                                vyre_status *st) {
   return create(pipeline, NULL, out, st);
 }
 
 /* Under the lock, under which alone others find the run. Whoever frees a buffer
  * that this run holds has it until the run let go of it, so that none ends here,
  * with the caller told of it under locks. */
-void vyre__run_free(vyre__run *run) {
+void vyre__prepared_free(vyre__prepared *run) {
   struct vyre__device_inside *inside = run->pipeline->device->inside;
   pthread_mutex_lock(&inside->run_lock);
-  vyre__run_forget(run);
+  vyre__prepared_invalidate(run);
   pthread_mutex_unlock(&inside->run_lock);
   vyre__counters_leave_run(run);
-  vyre_arena_finish(&run->scratch);
-  vyre_arena_finish(&run->staging);
+  vyre_arena_deinit(&run->scratch);
+  vyre_arena_deinit(&run->staging);
   vyre__resize(run->pipeline->device->allocator, run, run->size, 0);
 }
 
@@ -177,57 +180,57 @@ enum { MOST_KEPT_BYTES = 64 << 20, MOST_SPARE_BYTES = 16 << 10 };
 static void empty_arena(vyre_arena *arena, size_t most) {
   if (!arena->first) return;
   vyre_arena_reset(arena);
-  if (vyre_arena_footprint(arena) > most) vyre_arena_finish(arena);
+  if (vyre_arena_footprint(arena) > most) vyre_arena_deinit(arena);
 }
 
-static void empty_arenas(vyre__run *run) {
+static void empty_arenas(vyre__prepared *run) {
   size_t most = run->home ? MOST_KEPT_BYTES : MOST_SPARE_BYTES;
   empty_arena(&run->scratch, most);
   empty_arena(&run->staging, most);
 }
 
 /* A buffer that is both in and out of a binding is held once. */
-void vyre__run_let_go(vyre__run *run) {
+void vyre__prepared_release(vyre__prepared *run) {
   vyre_device *device = run->pipeline->device;
   for (size_t i = 0; i < run->pipeline->plan.binding_count; i++) {
-    vyre__resident_slot *in = run->bound[i].in_slot;
-    vyre__resident_slot *out = run->bound[i].out_slot;
-    if (in) vyre__resident_drop(device, in);
-    if (out && out != in) vyre__resident_drop(device, out);
+    vyre__device_buffer *in = run->bound[i].in_slot;
+    vyre__device_buffer *out = run->bound[i].out_slot;
+    if (in) vyre__device_buffer_release(device, in);
+    if (out && out != in) vyre__device_buffer_release(device, out);
   }
 }
 
-void vyre__run_forget(vyre__run *run) {
+void vyre__prepared_invalidate(vyre__prepared *run) {
   run->is_known = run->is_bound = false;
   if (!run->has_residents) return;
   run->has_residents = false;
-  vyre__run_let_go(run);
+  vyre__prepared_release(run);
   for (size_t i = 0; i < run->pipeline->plan.binding_count; i++) {
     run->bound[i].in_slot = run->bound[i].out_slot = NULL;
   }
 }
 
-void vyre__run_give_up(vyre__run *run) {
+void vyre__prepared_abandon(vyre__prepared *run) {
   empty_arenas(run);
-  if (run->is_known && vyre__run_leave(run)) return;
-  vyre__run_forget(run);
+  if (run->is_known && vyre__prepared_leave(run)) return;
+  vyre__prepared_invalidate(run);
   if (run->home) {
-    atomic_store_explicit(run->home, VYRE__RUN_IDLE, memory_order_release);
+    atomic_store_explicit(run->home, VYRE__PREPARED_IDLE, memory_order_release);
   } else {
-    vyre__run_free(run);
+    vyre__prepared_free(run);
   }
 }
 
 /* For the runs of batches, which have no place to be found in: what they know stays
  * known, unless they hold buffers for it. */
-void vyre__run_give_to(vyre__run *run, vyre_pipeline *pipeline,
-                       vyre__run_list *list) {
+void vyre__prepared_set_output(vyre__prepared *run, vyre_pipeline *pipeline,
+                               vyre__prepared_list *list) {
   if (run->home || run->pipeline != pipeline ||
-      list->count >= VYRE__SPARE_RUNS) {
-    vyre__run_give(run);
+      list->count >= VYRE__PREPARED_SPARE) {
+    vyre__prepared_set_outputs(run);
     return;
   }
-  if (!run->is_known || run->has_residents) vyre__run_forget(run);
+  if (!run->is_known || run->has_residents) vyre__prepared_invalidate(run);
   empty_arenas(run);
   run->next_spare = NULL;
   if (list->last) {
@@ -240,12 +243,12 @@ void vyre__run_give_to(vyre__run *run, vyre_pipeline *pipeline,
 }
 
 /* Drops what an idle run holds of @p slot, which its caller holds too. */
-static void drop_slot(vyre__run *run, vyre__resident_slot *slot) {
+static void drop_slot(vyre__prepared *run, vyre__device_buffer *slot) {
   vyre_device *device = run->pipeline->device;
   for (size_t i = 0; i < run->pipeline->plan.binding_count; i++) {
-    vyre__bound *bound = &run->bound[i];
+    vyre__bound_buffer *bound = &run->bound[i];
     if (bound->in_slot != slot && bound->out_slot != slot) continue;
-    vyre__resident_drop(device, slot);
+    vyre__device_buffer_release(device, slot);
     /* The other one of a binding, where it is another, is held on its own. */
     if (bound->in_slot == slot) bound->in_slot = NULL;
     if (bound->out_slot == slot) bound->out_slot = NULL;
@@ -253,20 +256,22 @@ static void drop_slot(vyre__run *run, vyre__resident_slot *slot) {
   }
 }
 
-void vyre__runs_revoke(vyre_device *device, vyre__resident_slot *slot) {
+void vyre__prepared_list_revoke(vyre_device *device,
+                                vyre__device_buffer *slot) {
   struct vyre__device_inside *inside = device->inside;
   pthread_mutex_lock(&inside->run_lock);
-  for (vyre__run *run = inside->first_run; run; run = run->next) {
+  for (vyre__prepared *run = inside->first_run; run; run = run->next) {
     if (!run->home) continue;
-    unsigned char seen = VYRE__RUN_IDLE;
-    while (seen != VYRE__RUN_ASKED) {
-      unsigned char next =
-          seen == VYRE__RUN_IDLE ? VYRE__RUN_BUSY : VYRE__RUN_ASKED;
+    unsigned char seen = VYRE__PREPARED_IDLE;
+    while (seen != VYRE__PREPARED_WANTED) {
+      unsigned char next = seen == VYRE__PREPARED_IDLE ? VYRE__PREPARED_BUSY
+                                                       : VYRE__PREPARED_WANTED;
       if (!atomic_compare_exchange_weak(run->home, &seen, next)) continue;
-      if (next == VYRE__RUN_ASKED) break;
+      if (next == VYRE__PREPARED_WANTED) break;
       if (run->has_residents) drop_slot(run, slot);
       /* Who asks in the meantime waits for the lock. */
-      atomic_store_explicit(run->home, VYRE__RUN_IDLE, memory_order_release);
+      atomic_store_explicit(run->home, VYRE__PREPARED_IDLE,
+                            memory_order_release);
       break;
     }
   }
@@ -275,19 +280,19 @@ void vyre__runs_revoke(vyre_device *device, vyre__resident_slot *slot) {
 
 /* --- the same once more ------------------------------------------------------*/
 
-void vyre__run_remember(vyre__run *run, const vyre_dispatch_desc *desc) {
+void vyre__prepared_cache(vyre__prepared *run, const vyre_dispatch_desc *desc) {
   const struct vyre__pipeline_inside *inside = run->pipeline->inside;
   const vyre_binding_plan *plan = &run->pipeline->plan;
   bool is_bound = !run->makes_room;
   if (run->has_moved_slot) return;
   for (size_t i = 0; i < plan->output_count; i++) {
     const vyre_output *output = &desc->outputs[i];
-    const vyre__bound *bound = &run->bound[inside->outputs[i]->index];
-    if (output->kept) return; /* another one each time */
-    run->given_outputs[i] = (vyre__given_output){.output = *output};
-    if (output->slot) {
-      run->given_outputs[i].slot_data = output->slot->data;
-      run->given_outputs[i].slot_capacity = output->slot->capacity;
+    const vyre__bound_buffer *bound = &run->bound[inside->outputs[i]->index];
+    if (output->new_buffer) return; /* another one each time */
+    run->given_outputs[i] = (vyre__host_output){.output = *output};
+    if (output->host_buffer) {
+      run->given_outputs[i].slot_data = output->host_buffer->data;
+      run->given_outputs[i].slot_capacity = output->host_buffer->capacity;
     }
     if (bound->out_size > 0 && !vyre__in_place(bound)) is_bound = false;
   }
@@ -310,14 +315,14 @@ static void clear_report(vyre_check_report *report) {
 }
 
 /* A name that is good for as long as the run; NULL: there is none. */
-static const char *keep_name(vyre__run *run, const char *name) {
+static const char *keep_name(vyre__prepared *run, const char *name) {
   if (!name) return NULL;
   size_t length = strlen(name);
   char *copy = vyre_arena_alloc(&run->staging, length + 1, 1);
   return copy ? memcpy(copy, name, length + 1) : NULL;
 }
 
-void vyre__run_keep_desc(vyre__run *run) {
+void vyre__prepared_copy_desc(vyre__prepared *run) {
   run->own = *run->desc;
   run->own.inputs = NULL; /* the caller's arrays end with the call */
   run->own.outputs = NULL;
@@ -325,7 +330,7 @@ void vyre__run_keep_desc(vyre__run *run) {
 }
 
 /* Memory of the run that its device takes as it is, however it is aligned. */
-static void *stage_room(vyre__run *run, size_t size) {
+static void *stage_room(vyre__prepared *run, size_t size) {
   size_t alignment = vyre__host_alignment(run->pipeline->device);
   if (alignment < 64) alignment = 64;
   if (size > SIZE_MAX - alignment) return NULL;
@@ -335,19 +340,19 @@ static void *stage_room(vyre__run *run, size_t size) {
 }
 
 /* Inputs that the caller may change when the call returns are copied now. */
-vyre_code vyre__run_stage(vyre__run *run, vyre_status *st) {
+vyre_code vyre__prepared_stage(vyre__prepared *run, vyre_status *st) {
   const vyre_binding_plan *plan = &run->pipeline->plan;
   bool is_traced = atomic_load_explicit(&run->pipeline->device->context->trace,
                                         memory_order_relaxed) != NULL;
   const vyre_device *device = run->pipeline->device;
-  vyre__run_keep_desc(run);
+  vyre__prepared_copy_desc(run);
   run->own.label = is_traced ? keep_name(run, run->own.label) : NULL;
   run->own.profile = is_traced ? keep_name(run, run->own.profile) : NULL;
   if (run->own.is_borrowed) return VYRE_OK;
   run->is_known = run->is_bound = false; /* other memory than what was given */
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre_binding *b = &plan->bindings[i];
-    vyre__bound *bound = &run->bound[i];
+    vyre__bound_buffer *bound = &run->bound[i];
     if (!bound->in || bound->in_slot || vyre__in_place(bound)) continue;
     if (bound->in_size == 0) continue;
     if (run->desc->require_zero_copy) {
@@ -375,7 +380,7 @@ vyre_code vyre__run_stage(vyre__run *run, vyre_status *st) {
     run->copies.copied_bytes += bound->in_size;
     if (run->copies.copies++ > 0) continue;
     run->copies.first_copied = b->name;
-    run->copies.first_why = VYRE_COPY_OWNED;
+    run->copies.first_reason = VYRE_COPY_OWNED;
   }
   return VYRE_OK;
 }
@@ -383,34 +388,36 @@ vyre_code vyre__run_stage(vyre__run *run, vyre_status *st) {
 /* --- running -----------------------------------------------------------------*/
 
 /* Memory for an output that has none yet. */
-static vyre_code make_room(vyre__run *run, const vyre_binding *b,
-                           vyre__bound *bound, vyre_slot_stats *stats,
+static vyre_code make_room(vyre__prepared *run, const vyre_binding *b,
+                           vyre__bound_buffer *bound, vyre_output_stats *stats,
                            vyre_status *st) {
   const vyre_output *output = &run->outputs[b->output_index];
   vyre_device *device = run->pipeline->device;
-  if (output->slot) {
-    const void *before = output->slot->data;
-    vyre_slot had = *output->slot;
+  if (output->host_buffer) {
+    const void *before = output->host_buffer->data;
+    vyre_host_buffer had = *output->host_buffer;
     bool is_fresh = run->desc->has_fresh_outputs;
-    if (is_fresh) *output->slot = (vyre_slot){.allocator = had.allocator};
-    bool fits =
-        vyre__slot_fit(output->slot, (size_t)bound->out_size, device, stats);
-    if (is_fresh) vyre_slot_finish(&had); /* only now: it is not had again */
+    if (is_fresh)
+      *output->host_buffer = (vyre_host_buffer){.allocator = had.allocator};
+    bool fits = vyre__host_buffer_fit(output->host_buffer,
+                                      (size_t)bound->out_size, device, stats);
+    if (is_fresh)
+      vyre_host_buffer_deinit(&had); /* only now: it is not had again */
     if (!fits) {
       return vyre__no_memory(st, "vyre_dispatch", "bytes of an output slot",
                              bound->out_size);
     }
-    bound->out = output->slot->data;
+    bound->out = output->host_buffer->data;
     if (vyre__host_reason(device, bound->out) != VYRE_COPY_NONE) {
       stats->copied_bytes += bound->out_size;
     }
     if (bound->out != before) run->has_moved_slot = true;
-  } else if (output->kept) {
-    vyre_resident *kept = &run->kept[b->output_index];
-    VYRE_TRY(vyre_resident_create(device, bound->out_size, kept,
-                                  vyre__status_open(st)));
+  } else if (output->new_buffer) {
+    vyre_buffer *kept = &run->kept[b->output_index];
+    VYRE_TRY(vyre_buffer_create(device, bound->out_size, kept,
+                                vyre__status_open(st)));
     run->has_residents = true;
-    VYRE_TRY(vyre__resident_acquire(device, *kept, &bound->out_slot, st));
+    VYRE_TRY(vyre__device_buffer_acquire(device, *kept, &bound->out_slot, st));
     bound->out = bound->out_slot->buffer->host;
     bound->out_offset = 0;
   }
@@ -418,20 +425,20 @@ static vyre_code make_room(vyre__run *run, const vyre_binding *b,
 }
 
 /* An output that the host sees, in which no input goes: what most are. */
-static bool begins_zero(const vyre__run *run, const vyre_binding *b,
-                        const vyre__bound *bound) {
+static bool begins_zero(const vyre__prepared *run, const vyre_binding *b,
+                        const vyre__bound_buffer *bound) {
   return b->input_index == VYRE_NO_INDEX && bound->out_size > 0 && bound->out &&
-         !run->outputs[b->output_index].kept;
+         !run->outputs[b->output_index].new_buffer;
 }
 
 /* What a buffer holds before the first launch. Outputs that were made just now
  * are zero already. */
-static vyre_code fill(vyre__run *run, const vyre_binding *b,
-                      const vyre__bound *bound, vyre_status *st) {
+static vyre_code fill(vyre__prepared *run, const vyre_binding *b,
+                      const vyre__bound_buffer *bound, vyre_status *st) {
   vyre_device *device = run->pipeline->device;
   size_t size = (size_t)bound->out_size;
   if (size == 0 || vyre__in_place(bound)) return VYRE_OK;
-  bool is_new = run->outputs[b->output_index].kept != NULL;
+  bool is_new = run->outputs[b->output_index].new_buffer != NULL;
   if (b->input_index == VYRE_NO_INDEX) {
     if (is_new) return VYRE_OK;
     if (bound->out) {
@@ -450,18 +457,18 @@ static vyre_code fill(vyre__run *run, const vyre_binding *b,
 
 /* Inputs are bound since they were looked at. All outputs have their memory
  * before the first is filled. */
-vyre_code vyre__run_bind(vyre__run *run, vyre_slot_stats *stats,
-                         vyre_status *st) {
-  const vyre__port **ports = run->pipeline->inside->outputs;
+vyre_code vyre__prepared_bind(vyre__prepared *run, vyre_output_stats *stats,
+                              vyre_status *st) {
+  const vyre__binding_info **ports = run->pipeline->inside->outputs;
   size_t count = run->pipeline->plan.output_count;
   bool clears = run->pipeline->device->backend->clears;
   for (size_t i = 0; run->makes_room && i < count; i++) {
-    vyre__bound *bound = &run->bound[ports[i]->index];
+    vyre__bound_buffer *bound = &run->bound[ports[i]->index];
     VYRE_TRY(make_room(run, ports[i]->binding, bound, stats, st));
   }
   for (size_t i = 0; i < count; i++) {
-    const vyre__port *p = ports[i];
-    const vyre__bound *bound = &run->bound[p->index];
+    const vyre__binding_info *p = ports[i];
+    const vyre__bound_buffer *bound = &run->bound[p->index];
     bool is_backend_s = clears && begins_zero(run, p->binding, bound);
     if (!is_backend_s) VYRE_TRY(fill(run, p->binding, bound, st));
     run->views[p->buffer] =
@@ -488,7 +495,7 @@ static vyre_code submit_faults(vyre_device *device, vyre_status *st) {
 
 /* A backend sees to one launch; many short ones are looked at here. */
 VYRE__RARE
-static vyre_code between_launches(const vyre__run *run, uint32_t done,
+static vyre_code between_launches(const vyre__prepared *run, uint32_t done,
                                   uint32_t count, vyre_status *st) {
   /* As it was given: what is left of a replay is not what anybody asked for. */
   uint64_t ns = run->launch.timeout_ns;
@@ -503,13 +510,13 @@ static vyre_code between_launches(const vyre__run *run, uint32_t done,
 }
 
 /* Launches after the first go on with what it left. */
-static void keep_contents(vyre__run *run) {
+static void keep_contents(vyre__prepared *run) {
   for (size_t i = 0; i < run->pipeline->program->buffer_count; i++) {
     run->views[i].begins_zero = false;
   }
 }
 
-static vyre_code launch(vyre__run *run, vyre_status *st) {
+static vyre_code launch(vyre__prepared *run, vyre_status *st) {
   vyre_device *device = run->pipeline->device;
   VYRE_TRY(vyre__device_check(device, st));
   if (atomic_load_explicit(&device->context->armed, memory_order_relaxed)) {
@@ -520,7 +527,7 @@ static vyre_code launch(vyre__run *run, vyre_status *st) {
     run->launch.deadline_ns = now + run->desc->timeout_ns;
     if (run->launch.deadline_ns < now) run->launch.deadline_ns = UINT64_MAX;
   }
-  uint32_t count = run->desc->has_iterations ? run->desc->iterations : 1;
+  uint32_t count = run->desc->has_repeat_count ? run->desc->repeat_count : 1;
   uint64_t device_ns = 0, launches = 0;
   run->launch.is_timed = run->desc->timing != NULL;
   for (uint32_t i = 0; i < count; i++) {
@@ -544,21 +551,21 @@ static vyre_code launch(vyre__run *run, vyre_status *st) {
 }
 
 /* Handles of new buffers are handed out, or the buffers freed. */
-static void settle_kept(vyre__run *run, bool is_good) {
+static void settle_kept(vyre__prepared *run, bool is_good) {
   const vyre_binding_plan *plan = &run->pipeline->plan;
   for (size_t i = 0; i < plan->output_count; i++) {
-    vyre_resident *kept = &run->kept[i];
+    vyre_buffer *kept = &run->kept[i];
     if (kept->owner == 0) continue;
     if (is_good) {
-      *run->outputs[i].kept = *kept;
+      *run->outputs[i].new_buffer = *kept;
     } else {
-      (void)!vyre_resident_free(run->pipeline->device, *kept, NULL);
+      (void)!vyre_buffer_destroy(run->pipeline->device, *kept, NULL);
     }
-    *kept = (vyre_resident){0};
+    *kept = (vyre_buffer){0};
   }
 }
 
-void vyre__run_count(vyre__run *run, const vyre_slot_stats *stats) {
+void vyre__prepared_count(vyre__prepared *run, const vyre_output_stats *stats) {
   VYRE__COUNT_RUN(run, input_bytes, run->host_in);
   VYRE__COUNT_RUN(run, output_bytes, run->host_out);
   if (run->copies.copied_bytes > 0) {
@@ -578,7 +585,7 @@ void vyre__run_count(vyre__run *run, const vyre_slot_stats *stats) {
   VYRE__COUNT_RUN(run, output_slot_appended_bytes, stats->appended_bytes);
 }
 
-static void add_stats(vyre_slot_stats *to, const vyre_slot_stats *from) {
+static void add_stats(vyre_output_stats *to, const vyre_output_stats *from) {
   to->slots += from->slots;
   to->reused += from->reused;
   to->moved += from->moved;
@@ -590,16 +597,17 @@ static void add_stats(vyre_slot_stats *to, const vyre_slot_stats *from) {
   to->retained_capacity_bytes += from->retained_capacity_bytes;
 }
 
-void vyre__run_tell(const vyre__run *run, const vyre_slot_stats *stats,
-                    vyre_code code) {
+void vyre__prepared_report(const vyre__prepared *run,
+                           const vyre_output_stats *stats, vyre_code code) {
   const vyre_dispatch_desc *desc = run->desc;
   if (desc->copies) *desc->copies = run->copies;
-  if (desc->slot_stats) add_stats(desc->slot_stats, stats);
+  if (desc->output_stats) add_stats(desc->output_stats, stats);
   if (desc->result) *desc->result = code;
 }
 
 VYRE__RARE
-static void trace_run(const vyre__run *run, uint64_t start, vyre_code code) {
+static void trace_run(const vyre__prepared *run, uint64_t start,
+                      vyre_code code) {
   const vyre_dispatch_desc *desc = run->desc;
   const char *kernel = run->pipeline->program->name;
   vyre__trace_end(
@@ -608,23 +616,25 @@ static void trace_run(const vyre__run *run, uint64_t start, vyre_code code) {
       .label = desc->label, .profile = desc->profile,
       .pipeline = run->pipeline->id, .device = run->pipeline->device,
       .grid = run->launch.grid, .result = code,
-      .numbers = {{"item", run->item},
-                  {"input_bytes", run->host_in},
-                  {"output_bytes", run->host_out},
-                  {"resident_bytes", run->copies.resident_bytes},
-                  {"copied_bytes", run->copies.copied_bytes},
-                  {"launches", desc->has_iterations ? desc->iterations : 1}});
+      .numbers = {
+          {"item", run->item},
+          {"input_bytes", run->host_in},
+          {"output_bytes", run->host_out},
+          {"resident_bytes", run->copies.device_buffer_bytes},
+          {"copied_bytes", run->copies.copied_bytes},
+          {"launches", desc->has_repeat_count ? desc->repeat_count : 1}});
 }
 
-vyre_code vyre__run_execute(vyre__run *run, vyre_status *st) {
+vyre_code vyre__prepared_execute(vyre__prepared *run, vyre_status *st) {
   uint64_t traced = vyre__trace_begin(run->pipeline->device->context);
   const vyre_dispatch_desc *desc = run->desc;
-  vyre_slot_stats stats = {0};
+  vyre_output_stats stats = {0};
   uint64_t start = !desc->timing    ? 0
                    : run->called_ns ? run->called_ns
                                     : vyre__clock_ns();
   clear_report(desc->report);
-  vyre_code code = run->is_bound ? VYRE_OK : vyre__run_bind(run, &stats, st);
+  vyre_code code =
+      run->is_bound ? VYRE_OK : vyre__prepared_bind(run, &stats, st);
   uint64_t launched = desc->timing ? vyre__clock_ns() : 0;
   if (code == VYRE_OK) code = launch(run, st);
   if (run->makes_room) settle_kept(run, code == VYRE_OK);
@@ -639,9 +649,9 @@ vyre_code vyre__run_execute(vyre__run *run, vyre_status *st) {
                       .has_device = run->pipeline->device->caps.has_device_time,
                       .device_ns = run->launch.device_ns};
   }
-  vyre__run_tell(run, &stats, code);
+  vyre__prepared_report(run, &stats, code);
   if (code == VYRE_OK) {
-    vyre__run_count(run, &stats);
+    vyre__prepared_count(run, &stats);
   } else {
     VYRE__COUNT_RUN(run, failures, 1);
   }

@@ -23,15 +23,16 @@ static inline void vyre__fetch(const void *from, size_t size) {
 }
 
 /* Bytes after the struct that a dispatch that is known touches. */
-static inline size_t vyre__run_known_size(const vyre__run *run) {
+static inline size_t vyre__prepared_cached_size(const vyre__prepared *run) {
   return (size_t)((const char *)(run->given_outputs +
                                  run->pipeline->plan.output_count) -
                   (const char *)(run + 1));
 }
 
-static inline void vyre__run_fetch(const vyre__run *run, size_t known) {
+static inline void vyre__prepared_fetch(const vyre__prepared *run,
+                                        size_t known) {
   if (!run) return;
-  vyre__fetch(run, offsetof(vyre__run, scratch));
+  vyre__fetch(run, offsetof(vyre__prepared, scratch));
   vyre__fetch(run + 1, known);
 }
 
@@ -61,14 +62,14 @@ _Static_assert(sizeof(vyre_input) == 2 * sizeof(void *) + 3 * sizeof(uint64_t),
 static inline uint64_t vyre__output_differs(const vyre_output *a,
                                             const vyre_output *b) {
   return ((uintptr_t)a->data ^ (uintptr_t)b->data) | (a->size ^ b->size) |
-         ((uintptr_t)a->slot ^ (uintptr_t)b->slot) |
-         (a->resident.owner ^ b->resident.owner) |
-         (a->resident.id ^ b->resident.id) | (a->offset ^ b->offset) |
-         ((uintptr_t)a->kept ^ (uintptr_t)b->kept);
+         ((uintptr_t)a->host_buffer ^ (uintptr_t)b->host_buffer) |
+         (a->buffer.owner ^ b->buffer.owner) | (a->buffer.id ^ b->buffer.id) |
+         (a->offset ^ b->offset) |
+         ((uintptr_t)a->new_buffer ^ (uintptr_t)b->new_buffer);
 }
 
-static inline bool vyre__run_is_same(const vyre__run *run,
-                                     const vyre_dispatch_desc *desc) {
+static inline bool vyre__prepared_matches(const vyre__prepared *run,
+                                          const vyre_dispatch_desc *desc) {
   const vyre_binding_plan *plan = &run->pipeline->plan;
   if (!run->is_known || desc->input_count != plan->input_count ||
       desc->output_count != plan->output_count) {
@@ -84,67 +85,69 @@ static inline bool vyre__run_is_same(const vyre__run *run,
   differs |= vyre__words_differ(desc->inputs, run->given_inputs,
                                 desc->input_count * sizeof *desc->inputs);
   for (size_t i = 0; i < desc->output_count; i++) {
-    const vyre__given_output *given = &run->given_outputs[i];
+    const vyre__host_output *given = &run->given_outputs[i];
     const vyre_output *output = &desc->outputs[i];
     differs |= vyre__output_differs(output, &given->output);
-    if (!given->output.slot || differs) continue;
-    differs |= (uintptr_t)output->slot->data ^ (uintptr_t)given->slot_data;
-    differs |= output->slot->capacity ^ given->slot_capacity;
+    if (!given->output.host_buffer || differs) continue;
+    differs |=
+        (uintptr_t)output->host_buffer->data ^ (uintptr_t)given->slot_data;
+    differs |= output->host_buffer->capacity ^ given->slot_capacity;
   }
   return differs == 0;
 }
 
 /* A place is entered by an atomic change; whoever is in it has its run alone. */
-static inline bool vyre__run_enter(vyre__run_state *state) {
-  unsigned char idle = VYRE__RUN_IDLE;
+static inline bool vyre__prepared_enter(vyre__prepared_state *state) {
+  unsigned char idle = VYRE__PREPARED_IDLE;
   return atomic_load_explicit(state, memory_order_relaxed) == idle &&
-         atomic_compare_exchange_strong_explicit(state, &idle, VYRE__RUN_BUSY,
-                                                 memory_order_acquire,
-                                                 memory_order_relaxed);
+         atomic_compare_exchange_strong_explicit(
+             state, &idle, VYRE__PREPARED_BUSY, memory_order_acquire,
+             memory_order_relaxed);
 }
 
 /* Leaves it with resident buffers held, unless one of them may have been freed:
  * who did so saw the place taken, and left it to us. */
-static inline bool vyre__run_leave(const vyre__run *run) {
-  unsigned char busy = VYRE__RUN_BUSY;
+static inline bool vyre__prepared_leave(const vyre__prepared *run) {
+  unsigned char busy = VYRE__PREPARED_BUSY;
   return run->home && atomic_compare_exchange_strong_explicit(
-                          run->home, &busy, VYRE__RUN_IDLE,
+                          run->home, &busy, VYRE__PREPARED_IDLE,
                           memory_order_acq_rel, memory_order_relaxed);
 }
 
-static inline vyre_code vyre__run_take(vyre_pipeline *pipeline, vyre__run **out,
-                                       vyre_status *st) {
+static inline vyre_code vyre__prepared_acquire(vyre_pipeline *pipeline,
+                                               vyre__prepared **out,
+                                               vyre_status *st) {
   struct vyre__pipeline_inside *inside = pipeline->inside;
-  vyre__run_state *state = &inside->runs[0].state;
-  if (vyre__run_enter(state)) {
+  vyre__prepared_state *state = &inside->runs[0].state;
+  if (vyre__prepared_enter(state)) {
     *out = inside->runs[0].run;
     if (*out) return VYRE_OK;
-    atomic_store_explicit(state, VYRE__RUN_IDLE, memory_order_release);
+    atomic_store_explicit(state, VYRE__PREPARED_IDLE, memory_order_release);
   }
-  return vyre__run_take_other(pipeline, out, st);
+  return vyre__prepared_acquire_second(pipeline, out, st);
 }
 
-static inline void vyre__run_give(vyre__run *run) {
+static inline void vyre__prepared_set_outputs(vyre__prepared *run) {
   bool keeps_memory = run->scratch.first || run->staging.first;
   if (run->home && !keeps_memory && !run->has_residents) {
-    atomic_store_explicit(run->home, VYRE__RUN_IDLE, memory_order_release);
-  } else if (keeps_memory || !run->is_known || !vyre__run_leave(run)) {
-    vyre__run_give_up(run);
+    atomic_store_explicit(run->home, VYRE__PREPARED_IDLE, memory_order_release);
+  } else if (keeps_memory || !run->is_known || !vyre__prepared_leave(run)) {
+    vyre__prepared_abandon(run);
   }
 }
 
-/* @p is_same: what vyre__run_is_same says. */
-static inline vyre_code vyre__run_prepare_as(vyre__run *run,
-                                             const vyre_dispatch_desc *desc,
-                                             bool is_same, vyre_status *st) {
+/* @p is_same: what vyre__prepared_matches says. */
+static inline vyre_code vyre__prepared_check_as(vyre__prepared *run,
+                                                const vyre_dispatch_desc *desc,
+                                                bool is_same, vyre_status *st) {
   vyre__launch *launch = &run->launch; /* views and scratch stay as they are */
   run->desc = desc;
   bool was_plain = run->is_plain;
   run->is_plain = !desc->timing && !desc->timeout_ns && !desc->print.write &&
-                  !desc->report && !desc->has_iterations && !desc->progress;
-  run->tells = desc->copies || desc->slot_stats || desc->result;
+                  !desc->report && !desc->has_repeat_count && !desc->progress;
+  run->tells = desc->copies || desc->output_stats || desc->result;
   launch->max_iterations =
-      desc->max_iterations ? desc->max_iterations : UINT32_MAX;
+      desc->max_loop_iterations ? desc->max_loop_iterations : UINT32_MAX;
   if (!was_plain || !run->is_plain) { /* else they are as they were */
     launch->deadline_ns = 0;
     launch->timeout_ns = desc->timeout_ns;
@@ -155,22 +158,23 @@ static inline vyre_code vyre__run_prepare_as(vyre__run *run,
   }
   launch->check = desc->check;
   if (!is_same) {
-    VYRE_TRY(vyre__run_prepare_anew(run, st));
+    VYRE_TRY(vyre__prepared_check_again(run, st));
   } else if (desc->max_output_bytes || desc->require_zero_copy) {
-    VYRE_TRY(vyre__run_check_limits(run, st));
+    VYRE_TRY(vyre__prepared_check_limits(run, st));
   }
   const vyre_check_options *check = &desc->check;
-  if (check->out_of_bounds | check->races | desc->has_iterations ||
+  if (check->out_of_bounds | check->races | desc->has_repeat_count ||
       check->schedules > 0) {
-    return vyre__run_check_options(run, st);
+    return vyre__prepared_check_options(run, st);
   }
   return VYRE_OK;
 }
 
-static inline vyre_code vyre__run_prepare(vyre__run *run,
-                                          const vyre_dispatch_desc *desc,
-                                          vyre_status *st) {
-  return vyre__run_prepare_as(run, desc, vyre__run_is_same(run, desc), st);
+static inline vyre_code vyre__prepared_check(vyre__prepared *run,
+                                             const vyre_dispatch_desc *desc,
+                                             vyre_status *st) {
+  return vyre__prepared_check_as(run, desc, vyre__prepared_matches(run, desc),
+                                 st);
 }
 
 #endif

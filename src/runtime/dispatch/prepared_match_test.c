@@ -32,8 +32,8 @@ enum { ELEMENTS = 8, BYTES = 4 * ELEMENTS };
 typedef struct scene {
   rig r;
   uint32_t x[ELEMENTS], y[ELEMENTS + 1], z[4];
-  vyre_resident resident; /* holds what x does */
-  vyre_slot slot;
+  vyre_buffer resident; /* holds what x does */
+  vyre_host_buffer slot;
   vyre_input in[2];
   vyre_output out[2];
   vyre_dispatch_desc desc;
@@ -44,28 +44,28 @@ static void open_scene(scene *s, bool is_resident, bool has_slot) {
   memset(s, 0, sizeof *s);
   s->r = rig_open(text, NULL);
   for (uint32_t i = 0; i < ELEMENTS; i++) s->x[i] = i + 1;
-  CHECK_OK(vyre_resident_create(s->r.device, BYTES, &s->resident, &st), st);
-  CHECK_OK(vyre_resident_upload(s->r.device, s->resident, 0, s->x, BYTES, &st),
+  CHECK_OK(vyre_buffer_create(s->r.device, BYTES, &s->resident, &st), st);
+  CHECK_OK(vyre_buffer_upload(s->r.device, s->resident, 0, s->x, BYTES, &st),
            st);
-  s->in[0] = is_resident ? vyre_input_resident(s->resident)
+  s->in[0] = is_resident ? vyre_input_buffer(s->resident)
                          : vyre_input_bytes(s->x, BYTES);
   s->in[1] = vyre_input_bytes(s->y, BYTES);
   s->out[0] = vyre_output_bytes(s->y, BYTES);
-  s->out[1] = has_slot ? vyre_output_slot(&s->slot, 0)
+  s->out[1] = has_slot ? vyre_output_host_buffer(&s->slot, 0)
                        : vyre_output_bytes(s->z, sizeof s->z);
   s->desc = (vyre_dispatch_desc){
       .inputs = s->in, .input_count = 2, .outputs = s->out, .output_count = 2};
 }
 
 static void close_scene(scene *s) {
-  vyre_slot_finish(&s->slot);
+  vyre_host_buffer_deinit(&s->slot);
   rig_close(&s->r);
 }
 
 /* Dispatches, and looks at every byte; @p rounds were before. */
 static void dispatch(scene *s, uint32_t rounds) {
   vyre_status st = {0};
-  const uint32_t *z = s->out[1].slot ? NULL : s->z;
+  const uint32_t *z = s->out[1].host_buffer ? NULL : s->z;
   CHECK_OK(vyre_dispatch(s->r.pipeline, &s->desc, &st), st);
   if (!z) z = s->slot.data;
   for (uint32_t i = 0; i < ELEMENTS; i++) {
@@ -92,7 +92,7 @@ TEST(the_same_again_gives_the_right_bytes) {
       if (i > 0 && !(form & 2)) {
         CHECK_U64(copies.borrowed_bytes, first.borrowed_bytes);
       }
-      CHECK_U64(copies.resident_bytes, form & 1 ? BYTES : 0);
+      CHECK_U64(copies.device_buffer_bytes, form & 1 ? BYTES : 0);
       CHECK_U64(copies.copied_bytes, 0);
     }
     vyre_counters counters;
@@ -134,24 +134,24 @@ static void huge_grid(scene *s) {
 static void low_limit(scene *s) {
   s->desc.max_output_bytes = BYTES + 15;
 }
-static void zero_iterations(scene *s) {
-  s->desc.has_iterations = true;
+static void zero_repeat_count(scene *s) {
+  s->desc.has_repeat_count = true;
 }
 static void check_without_report(scene *s) {
   s->desc.check.races = true;
 }
 static void two_places(scene *s) {
-  s->out[1].slot = &s->slot;
+  s->out[1].host_buffer = &s->slot;
 }
 static void freed_resident(scene *s) {
   vyre_status st = {0};
-  CHECK_OK(vyre_resident_free(s->r.device, s->resident, &st), st);
+  CHECK_OK(vyre_buffer_destroy(s->r.device, s->resident, &st), st);
 }
 static void old_generation(scene *s) {
-  s->in[0].resident.id -= UINT64_C(1) << 32;
+  s->in[0].buffer.id -= UINT64_C(1) << 32;
 }
 static void other_owner(scene *s) {
-  s->in[0].resident.owner++;
+  s->in[0].buffer.owner++;
 }
 static void range_outside(scene *s) {
   s->in[0].offset = BYTES + 4;
@@ -185,8 +185,8 @@ static const spoiled cases[] = {
      VYRE_KIND_INVALID_ARGUMENT},
     {"grid", huge_grid, false, false, ARGUMENT, VYRE_KIND_GRID_TOO_LARGE},
     {"limit", low_limit, false, false, ARGUMENT, VYRE_KIND_OUTPUT_TOO_LARGE},
-    {"iterations", zero_iterations, false, false, ARGUMENT,
-     VYRE_KIND_ZERO_ITERATIONS},
+    {"iterations", zero_repeat_count, false, false, ARGUMENT,
+     VYRE_KIND_ZERO_REPEAT_COUNT},
     {"report", check_without_report, false, false, ARGUMENT,
      VYRE_KIND_INVALID_ARGUMENT},
     {"two places", two_places, false, false, ARGUMENT, MISMATCH},
@@ -245,9 +245,9 @@ TEST(a_buffer_that_a_run_remembers_is_freed_at_once) {
   open_scene(&s, true, false);
   for (uint32_t i = 0; i < 3; i++) dispatch(&s, i);
   CHECK_U64(live(&s), 1);
-  CHECK_OK(vyre_resident_free(s.r.device, s.resident, &st), st);
+  CHECK_OK(vyre_buffer_destroy(s.r.device, s.resident, &st), st);
   CHECK_U64(live(&s), 0);
-  CHECK_FAILS(vyre_resident_free(s.r.device, s.resident, &st), st,
+  CHECK_FAILS(vyre_buffer_destroy(s.r.device, s.resident, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE);
   close_scene(&s);
 }
@@ -256,27 +256,27 @@ TEST(a_buffer_that_a_run_remembers_is_freed_at_once) {
 TEST(buffers_of_one_run_are_freed_one_by_one) {
   scene s;
   vyre_status st = {0};
-  vyre_resident y;
+  vyre_buffer y;
   open_scene(&s, true, false);
-  CHECK_OK(vyre_resident_create(s.r.device, BYTES, &y, &st), st);
-  s.in[1] = vyre_input_resident(y);
+  CHECK_OK(vyre_buffer_create(s.r.device, BYTES, &y, &st), st);
+  s.in[1] = vyre_input_buffer(y);
   s.out[0] = (vyre_output){0};
   for (int i = 0; i < 3; i++) {
     CHECK_OK(vyre_dispatch(s.r.pipeline, &s.desc, &st), st);
   }
-  CHECK_OK(vyre_resident_free(s.r.device, s.resident, &st), st);
+  CHECK_OK(vyre_buffer_destroy(s.r.device, s.resident, &st), st);
   CHECK_U64(live(&s), 1);
   uint32_t got;
-  CHECK_OK(vyre_resident_download(s.r.device, y, 4, &got, 4, &st), st);
+  CHECK_OK(vyre_buffer_download(s.r.device, y, 4, &got, 4, &st), st);
   CHECK_U64(got, 12);
-  CHECK_OK(vyre_resident_free(s.r.device, y, &st), st);
+  CHECK_OK(vyre_buffer_destroy(s.r.device, y, &st), st);
   CHECK_U64(live(&s), 0);
   close_scene(&s);
 }
 
 typedef struct freeing {
   vyre_device *device;
-  vyre_resident buffer;
+  vyre_buffer buffer;
   uint64_t live; /* after it was freed, while the kernel ran */
   vyre_code code;
 } freeing;
@@ -287,8 +287,8 @@ static bool free_it(void *self, const char *words, size_t length) {
   (void)words;
   (void)length;
   if (f->buffer.owner == 0) return true;
-  f->code = vyre_resident_free(f->device, f->buffer, NULL);
-  f->buffer = (vyre_resident){0};
+  f->code = vyre_buffer_destroy(f->device, f->buffer, NULL);
+  f->buffer = (vyre_buffer){0};
   vyre_counters_read(f->device, &counters);
   f->live = counters.live_residents;
   return true;
@@ -299,9 +299,9 @@ TEST(a_buffer_freed_while_it_is_used_goes_with_the_run) {
     vyre_status st = {0};
     rig r = rig_open(printing, NULL);
     freeing f = {.device = r.device, .code = VYRE_UNKNOWN};
-    vyre_resident y;
-    CHECK_OK(vyre_resident_create(r.device, 4, &y, &st), st);
-    vyre_input in = vyre_input_resident(y);
+    vyre_buffer y;
+    CHECK_OK(vyre_buffer_create(r.device, 4, &y, &st), st);
+    vyre_input in = vyre_input_buffer(y);
     vyre_output out = {0};
     vyre_dispatch_desc desc = {.inputs = &in,
                                .input_count = 1,
@@ -332,7 +332,7 @@ TEST(a_pipeline_that_goes_lets_go) {
   vyre_pipeline_release(s.r.pipeline);
   s.r.pipeline = NULL;
   CHECK_U64(live(&s), 1);
-  CHECK_OK(vyre_resident_free(s.r.device, s.resident, &st), st);
+  CHECK_OK(vyre_buffer_destroy(s.r.device, s.resident, &st), st);
   CHECK_U64(live(&s), 0);
   close_scene(&s);
 }
@@ -344,7 +344,7 @@ enum { THREADS = 4, TURNS = 300, SHARED = 3 };
 typedef struct crowd {
   rig r;
   pthread_mutex_t lock; /* of shared */
-  vyre_resident shared[SHARED];
+  vyre_buffer shared[SHARED];
   atomic_uint bad, ran, stale;
 } crowd;
 
@@ -355,9 +355,9 @@ static void *use(void *self) {
     vyre_status st = {0};
     uint32_t y[ELEMENTS] = {0}, z[4];
     pthread_mutex_lock(&c->lock);
-    vyre_resident x = c->shared[i / 8 % SHARED];
+    vyre_buffer x = c->shared[i / 8 % SHARED];
     pthread_mutex_unlock(&c->lock);
-    vyre_input in[] = {vyre_input_resident(x), vyre_input_bytes(y, BYTES)};
+    vyre_input in[] = {vyre_input_buffer(x), vyre_input_bytes(y, BYTES)};
     vyre_output out[] = {vyre_output_bytes(y, BYTES),
                          vyre_output_bytes(z, sizeof z)};
     vyre_dispatch_desc desc = {in, 2, out, 2};
@@ -381,17 +381,17 @@ static void *replace(void *self) {
   static const uint32_t x[ELEMENTS] = {1, 2, 3, 4, 5, 6, 7, 8};
   for (int i = 0; i < TURNS; i++) {
     vyre_status st = {0};
-    vyre_resident made;
-    if (vyre_resident_create(c->r.device, BYTES, &made, &st) != VYRE_OK ||
-        vyre_resident_upload(c->r.device, made, 0, x, BYTES, &st) != VYRE_OK) {
+    vyre_buffer made;
+    if (vyre_buffer_create(c->r.device, BYTES, &made, &st) != VYRE_OK ||
+        vyre_buffer_upload(c->r.device, made, 0, x, BYTES, &st) != VYRE_OK) {
       atomic_fetch_add(&c->bad, 1);
       continue;
     }
     pthread_mutex_lock(&c->lock);
-    vyre_resident old = c->shared[i % SHARED];
+    vyre_buffer old = c->shared[i % SHARED];
     c->shared[i % SHARED] = made;
     pthread_mutex_unlock(&c->lock);
-    if (vyre_resident_free(c->r.device, old, &st) != VYRE_OK) {
+    if (vyre_buffer_destroy(c->r.device, old, &st) != VYRE_OK) {
       atomic_fetch_add(&c->bad, 1);
     }
   }
@@ -406,9 +406,8 @@ TEST(buffers_are_freed_while_many_use_them) {
   c.r = rig_open(text, NULL);
   pthread_mutex_init(&c.lock, NULL);
   for (int i = 0; i < SHARED; i++) {
-    CHECK_OK(vyre_resident_create(c.r.device, BYTES, &c.shared[i], &st), st);
-    CHECK_OK(vyre_resident_upload(c.r.device, c.shared[i], 0, x, BYTES, &st),
-             st);
+    CHECK_OK(vyre_buffer_create(c.r.device, BYTES, &c.shared[i], &st), st);
+    CHECK_OK(vyre_buffer_upload(c.r.device, c.shared[i], 0, x, BYTES, &st), st);
   }
   for (int i = 0; i <= THREADS; i++) {
     CHECK(pthread_create(&threads[i], NULL, i ? use : replace, &c) == 0);
@@ -417,7 +416,7 @@ TEST(buffers_are_freed_while_many_use_them) {
   CHECK_U64(atomic_load(&c.bad), 0);
   CHECK(atomic_load(&c.ran) > 0);
   for (int i = 0; i < SHARED; i++) {
-    CHECK_OK(vyre_resident_free(c.r.device, c.shared[i], &st), st);
+    CHECK_OK(vyre_buffer_destroy(c.r.device, c.shared[i], &st), st);
   }
   vyre_counters counters;
   vyre_counters_read(c.r.device, &counters);
@@ -431,14 +430,14 @@ TEST(buffers_are_freed_while_many_use_them) {
 enum { SETS = 6 };
 
 /* Buffer k has k + 1 times what x has. */
-static void open_turns(scene *s, vyre_resident buffers[SETS]) {
+static void open_turns(scene *s, vyre_buffer buffers[SETS]) {
   open_scene(s, true, false);
   for (uint32_t k = 0; k < SETS; k++) {
     vyre_status st = {0};
     uint32_t data[ELEMENTS];
     for (uint32_t i = 0; i < ELEMENTS; i++) data[i] = (k + 1) * s->x[i];
-    CHECK_OK(vyre_resident_create(s->r.device, BYTES, &buffers[k], &st), st);
-    CHECK_OK(vyre_resident_upload(s->r.device, buffers[k], 0, data, BYTES, &st),
+    CHECK_OK(vyre_buffer_create(s->r.device, BYTES, &buffers[k], &st), st);
+    CHECK_OK(vyre_buffer_upload(s->r.device, buffers[k], 0, data, BYTES, &st),
              st);
   }
 }
@@ -450,12 +449,12 @@ TEST(buffers_that_take_turns_are_not_taken_for_each_other) {
       "012345012345012345012345012345012345012345012345010101010101",
       "001122334455543210012345"};
   for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
-    vyre_resident buffers[SETS];
+    vyre_buffer buffers[SETS];
     scene s;
     uint32_t sum = 0;
     open_turns(&s, buffers);
     for (const char *at = orders[o]; *at; at++) {
-      s.in[0] = vyre_input_resident(buffers[*at - '0']);
+      s.in[0] = vyre_input_buffer(buffers[*at - '0']);
       sum += (uint32_t)(*at - '0') + 1;
       dispatch(&s, sum - 1);
     }
@@ -464,7 +463,7 @@ TEST(buffers_that_take_turns_are_not_taken_for_each_other) {
 }
 
 static bool is_known(const scene *s, int place) {
-  const vyre__run *run = s->r.pipeline->inside->runs[place].run;
+  const vyre__prepared *run = s->r.pipeline->inside->runs[place].run;
   return run && run->is_known;
 }
 
@@ -472,26 +471,26 @@ static bool is_known(const scene *s, int place) {
 TEST(of_two_that_take_turns_either_may_be_freed) {
   for (uint32_t freed = 0; freed < 2; freed++) {
     vyre_status st = {0};
-    vyre_resident buffers[SETS];
+    vyre_buffer buffers[SETS];
     scene s;
     uint32_t sum = 0, other = 1 - freed;
     open_turns(&s, buffers);
     for (uint32_t i = 0; i < 8; i++) {
-      s.in[0] = vyre_input_resident(buffers[i % 2]);
+      s.in[0] = vyre_input_buffer(buffers[i % 2]);
       dispatch(&s, sum += i % 2);
       sum++;
     }
     CHECK(is_known(&s, 0) && is_known(&s, 1));
     CHECK_U64(live(&s), SETS + 1);
-    CHECK_OK(vyre_resident_free(s.r.device, buffers[freed], &st), st);
+    CHECK_OK(vyre_buffer_destroy(s.r.device, buffers[freed], &st), st);
     CHECK_U64(live(&s), SETS);
     CHECK(is_known(&s, 0) != is_known(&s, 1));
-    s.in[0] = vyre_input_resident(buffers[freed]);
+    s.in[0] = vyre_input_buffer(buffers[freed]);
     CHECK_FAILS(vyre_dispatch(s.r.pipeline, &s.desc, &st), st,
                 VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE);
-    s.in[0] = vyre_input_resident(buffers[other]);
+    s.in[0] = vyre_input_buffer(buffers[other]);
     dispatch(&s, sum + other);
-    CHECK_OK(vyre_resident_free(s.r.device, buffers[other], &st), st);
+    CHECK_OK(vyre_buffer_destroy(s.r.device, buffers[other], &st), st);
     CHECK_U64(live(&s), SETS - 1);
     close_scene(&s);
   }
@@ -501,7 +500,7 @@ TEST(of_two_that_take_turns_either_may_be_freed) {
 TEST(turns_are_found_again_after_many_others) {
   enum { MANY = 100, SOON = 80 };
   scene s;
-  vyre_resident buffers[SETS];
+  vyre_buffer buffers[SETS];
   static uint32_t more[MANY][ELEMENTS];
   uint32_t sum = 0;
   open_turns(&s, buffers);
@@ -511,7 +510,7 @@ TEST(turns_are_found_again_after_many_others) {
     dispatch(&s, sum++);
   }
   for (uint32_t i = 0; i < SOON; i++) {
-    s.in[0] = vyre_input_resident(buffers[i % 2]);
+    s.in[0] = vyre_input_buffer(buffers[i % 2]);
     dispatch(&s, sum += i % 2);
     sum++;
   }

@@ -18,7 +18,7 @@ typedef struct batch {
   vyre_fence fence; /* unused if somebody waits in the call */
   vyre_pipeline *pipeline;
   size_t count;
-  vyre__run *runs[]; /* prepared */
+  vyre__prepared *runs[]; /* prepared */
 } batch;
 
 /* Says which item it was and what became of the others, if there are any. */
@@ -39,10 +39,11 @@ static vyre_code name_item(vyre_code code, size_t item, size_t count,
 
 /* spare: runs of the pipeline that the batch has; or NULL. */
 static vyre_code prepare(vyre_pipeline *pipeline,
-                         const vyre_dispatch_desc *desc, vyre__run_list *spare,
-                         vyre__run **out, vyre_status *st) {
+                         const vyre_dispatch_desc *desc,
+                         vyre__prepared_list *spare, vyre__prepared **out,
+                         vyre_status *st) {
   vyre_pipeline *variant = pipeline;
-  if (desc->variant || desc->max_iterations) {
+  if (desc->variant || desc->max_loop_iterations) {
     VYRE_TRY(vyre__pipeline_variant(pipeline, desc, &variant, st));
   }
   if (spare && spare->first && variant == pipeline) {
@@ -50,26 +51,27 @@ static vyre_code prepare(vyre_pipeline *pipeline,
     spare->first = spare->first->next_spare;
     spare->count--;
   } else {
-    VYRE_TRY(vyre__run_take(variant, out, st));
+    VYRE_TRY(vyre__prepared_acquire(variant, out, st));
   }
-  bool is_same = vyre__run_is_same(*out, desc);
+  bool is_same = vyre__prepared_matches(*out, desc);
   if (!is_same && (*out)->is_known && (*out)->home) {
-    *out = vyre__run_other(*out, desc);
-    is_same = vyre__run_is_same(*out, desc);
+    *out = vyre__prepared_second(*out, desc);
+    is_same = vyre__prepared_matches(*out, desc);
   }
-  vyre_code code = vyre__run_prepare_as(*out, desc, is_same, st);
+  vyre_code code = vyre__prepared_check_as(*out, desc, is_same, st);
   if (code == VYRE_OK) return VYRE_OK;
-  vyre__run_give(*out);
+  vyre__prepared_set_outputs(*out);
   *out = NULL;
   return code;
 }
 
-static void give_all(vyre_pipeline *pipeline, vyre__run **runs, size_t count) {
-  vyre__run_list given = {0};
+static void give_all(vyre_pipeline *pipeline, vyre__prepared **runs,
+                     size_t count) {
+  vyre__prepared_list given = {0};
   for (size_t i = 0; i < count; i++) {
-    vyre__run_give_to(runs[i], pipeline, &given);
+    vyre__prepared_set_output(runs[i], pipeline, &given);
   }
-  vyre__runs_return(pipeline, &given);
+  vyre__prepared_list_return(pipeline, &given);
 }
 
 /* The time of the call, if anybody asks for it. */
@@ -82,14 +84,14 @@ static uint64_t call_time(const vyre_dispatch_desc *items, size_t count) {
 
 static vyre_code prepare_all(vyre_pipeline *pipeline,
                              const vyre_dispatch_desc *items, size_t count,
-                             bool is_staged, vyre__run **runs,
+                             bool is_staged, vyre__prepared **runs,
                              vyre_status *st) {
-  vyre__run_list spare = vyre__runs_borrow(pipeline);
+  vyre__prepared_list spare = vyre__prepared_list_acquire(pipeline);
   uint64_t called = call_time(items, count);
-  size_t known = spare.first ? vyre__run_known_size(spare.first) : 0;
+  size_t known = spare.first ? vyre__prepared_cached_size(spare.first) : 0;
   for (size_t i = 0; i < count; i++) {
     if (spare.first && spare.first->next_spare) { /* two ahead */
-      vyre__run_fetch(spare.first->next_spare->next_spare, known);
+      vyre__prepared_fetch(spare.first->next_spare->next_spare, known);
     }
     vyre_code code = prepare(pipeline, &items[i], &spare, &runs[i], st);
     if (code == VYRE_OK) {
@@ -97,66 +99,66 @@ static vyre_code prepare_all(vyre_pipeline *pipeline,
       runs[i]->called_ns = called;
       continue;
     }
-    vyre__runs_return(pipeline, &spare);
+    vyre__prepared_list_return(pipeline, &spare);
     give_all(pipeline, runs, i);
     return name_item(code, i, count, false, st);
   }
-  vyre__runs_return(pipeline, &spare);
+  vyre__prepared_list_return(pipeline, &spare);
   size_t item = 0;
-  vyre_code code = vyre__batch_check(runs, count, &item, st);
+  vyre_code code = vyre__batch_check_overlap(runs, count, &item, st);
   for (size_t i = 0; is_staged && i < count && code == VYRE_OK; i++) {
-    code = vyre__run_stage(runs[item = i], st);
+    code = vyre__prepared_stage(runs[item = i], st);
   }
   if (code != VYRE_OK) give_all(pipeline, runs, count);
   return name_item(code, item, count, false, st);
 }
 
 /* Queued work may write the resident buffers that are bound here. */
-static void wait_for_turn(vyre_device *device, const vyre__run *run) {
+static void wait_for_turn(vyre_device *device, const vyre__prepared *run) {
   if (run->has_residents && vyre__device_is_busy(device)) {
     vyre__queue_wait(device);
   }
 }
 
 /* Who gives something else each time does not pay for what is never asked. */
-static bool is_worth_it(vyre__run *run) {
+static bool is_worth_it(vyre__prepared *run) {
   uint32_t changes = run->changes++;
   return changes < VYRE__PATIENCE || changes % VYRE__SELDOM == 0;
 }
 
 /* With @p item, the caller still waits: what it gave is known the next time, unless
  * the run holds buffers and has no place where who frees them would find it. */
-static void settle(vyre__run *run, const vyre_dispatch_desc *item,
+static void settle(vyre__prepared *run, const vyre_dispatch_desc *item,
                    vyre_code code) {
   if (code != VYRE_OK) {
-    vyre__run_forget(run);
+    vyre__prepared_invalidate(run);
   } else if (run->is_known) {
     run->changes = 0;
   } else if (item && (run->home || !run->has_residents) && is_worth_it(run)) {
-    vyre__run_remember(run, item);
+    vyre__prepared_cache(run, item);
   }
 }
 
-static vyre_code execute(vyre__run *run, const vyre_dispatch_desc *item,
+static vyre_code execute(vyre__prepared *run, const vyre_dispatch_desc *item,
                          vyre_status *st) {
-  vyre_code code = vyre__run_execute(run, st);
+  vyre_code code = vyre__prepared_execute(run, st);
   settle(run, item, code);
   return code;
 }
 
 /* As many as the backend takes at once, or one. *done: how many ended well. */
-static vyre_code execute_some(vyre__run **runs, const vyre_dispatch_desc *items,
-                              size_t count, bool may_stretch, size_t *done,
-                              vyre_status *st) {
+static vyre_code execute_some(vyre__prepared **runs,
+                              const vyre_dispatch_desc *items, size_t count,
+                              bool may_stretch, size_t *done, vyre_status *st) {
   size_t fit = 0;
-  size_t most = vyre__stretch_most(runs[0]->pipeline->device);
+  size_t most = vyre__command_list_max(runs[0]->pipeline->device);
   if (count > most) count = most;
-  while (may_stretch && fit < count && vyre__run_fits(runs[fit])) fit++;
+  while (may_stretch && fit < count && vyre__prepared_fits(runs[fit])) fit++;
   vyre_code code;
   if (fit > 1) {
-    code = vyre__stretch_run(runs, fit, true, done, st);
+    code = vyre__command_list_run(runs, fit, true, done, st);
   } else {
-    code = vyre__run_execute(runs[0], st);
+    code = vyre__prepared_execute(runs[0], st);
     *done = code == VYRE_OK;
   }
   for (size_t i = 0; i < *done; i++) {
@@ -168,11 +170,11 @@ static vyre_code execute_some(vyre__run **runs, const vyre_dispatch_desc *items,
 
 /* In order; what comes after a failure is not run. Each is given back soon after it
  * is over, while it is near. */
-static vyre_code execute_all(vyre_pipeline *pipeline, vyre__run **runs,
+static vyre_code execute_all(vyre_pipeline *pipeline, vyre__prepared **runs,
                              const vyre_dispatch_desc *items, size_t count,
                              vyre_status *st) {
-  vyre__run_list given = {0};
-  bool may_stretch = vyre__takes_stretches(pipeline->device);
+  vyre__prepared_list given = {0};
+  bool may_stretch = vyre__takes_command_lists(pipeline->device);
   vyre_code code = VYRE_OK;
   for (size_t i = 0; i < count;) {
     size_t done = count - i;
@@ -183,10 +185,10 @@ static vyre_code execute_all(vyre_pipeline *pipeline, vyre__run **runs,
       done += code != VYRE_OK;
     }
     for (size_t end = i + done; i < end; i++) {
-      vyre__run_give_to(runs[i], pipeline, &given);
+      vyre__prepared_set_output(runs[i], pipeline, &given);
     }
   }
-  vyre__runs_return(pipeline, &given);
+  vyre__prepared_list_return(pipeline, &given);
   return code;
 }
 
@@ -208,7 +210,7 @@ static vyre_code submit_later(vyre_pipeline *pipeline,
                               vyre_fence **out, vyre_status *st) {
   vyre_device *device = pipeline->device;
   vyre_fence *fence;
-  size_t size = sizeof(batch) + count * sizeof(vyre__run *);
+  size_t size = sizeof(batch) + count * sizeof(vyre__prepared *);
   VYRE_TRY(vyre__fence_make(device->context, size, &fence, st));
   batch *b = (batch *)fence;
   b->count = count;
@@ -247,14 +249,14 @@ static vyre_code submit_one(vyre_pipeline *pipeline,
   VYRE_TRY(vyre__device_check(pipeline->device, st));
   uint64_t start = vyre__trace_begin(pipeline->device->context);
   uint64_t called = desc->timing ? vyre__clock_ns() : 0;
-  vyre__run *run;
+  vyre__prepared *run;
   vyre_code code = prepare(pipeline, desc, NULL, &run, st);
   if (code == VYRE_OK) {
     run->item = 0;
     run->called_ns = called;
     wait_for_turn(pipeline->device, run);
     code = execute(run, desc, st);
-    vyre__run_give(run);
+    vyre__prepared_set_outputs(run);
   }
   if (start) trace_submit(pipeline, start, 1, false, code);
   return code;
@@ -265,13 +267,14 @@ enum { RUNS_ON_STACK = 16 };
 static vyre_code submit_now(vyre_pipeline *pipeline,
                             const vyre_dispatch_desc *items, size_t count,
                             vyre_status *st) {
-  vyre__run *few[RUNS_ON_STACK], **runs = few;
+  vyre__prepared *few[RUNS_ON_STACK], **runs = few;
   vyre_device *device = pipeline->device;
-  vyre__room *room = NULL;
+  vyre__scratch_block *room = NULL;
   if (count > RUNS_ON_STACK) {
-    room = vyre__room_take(device, VYRE__ROOM_RUNS, count * sizeof *runs);
+    room = vyre__scratch_acquire(device, VYRE__SCRATCH_PREPARED,
+                                 count * sizeof *runs);
     if (!room) return vyre__no_memory(st, "vyre_submit", "items", count);
-    runs = (vyre__run **)(void *)room->bytes;
+    runs = (vyre__prepared **)(void *)room->bytes;
   }
   vyre_code code = prepare_all(pipeline, items, count, false, runs, st);
   for (size_t i = 0; i < count && code == VYRE_OK; i++) {
@@ -280,7 +283,7 @@ static vyre_code submit_now(vyre_pipeline *pipeline,
   if (code == VYRE_OK) {
     code = execute_all(pipeline, runs, items, count, st);
   }
-  vyre__room_give(device, VYRE__ROOM_RUNS, room);
+  vyre__scratch_return(device, VYRE__SCRATCH_PREPARED, room);
   return code;
 }
 
@@ -314,11 +317,11 @@ vyre_code vyre_dispatch(vyre_pipeline *pipeline, const vyre_dispatch_desc *desc,
   return submit_one(pipeline, desc, st);
 }
 
-vyre_code vyre_device_dispatch(vyre_device *device, vyre_program *program,
-                               const vyre_dispatch_desc *desc,
-                               vyre_status *st) {
+vyre_code vyre_device_run_program(vyre_device *device, vyre_program *program,
+                                  const vyre_dispatch_desc *desc,
+                                  vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_device_dispatch";
+  static const char who[] = "vyre_device_run_program";
   if (!device) return vyre__null_argument(st, who, "device");
   if (!program) return vyre__null_argument(st, who, "program");
   if (!desc) return vyre__null_argument(st, who, "desc");
@@ -327,7 +330,8 @@ vyre_code vyre_device_dispatch(vyre_device *device, vyre_program *program,
   as_compiled.variant = NULL;
   VYRE_TRY(vyre__pipeline_compile_fresh(device, program, desc->variant,
                                         &pipeline, st));
-  vyre_code code = vyre__pipeline_count(pipeline, desc->max_iterations, st);
+  vyre_code code =
+      vyre__pipeline_count(pipeline, desc->max_loop_iterations, st);
   if (code == VYRE_OK) code = submit_one(pipeline, &as_compiled, st);
   vyre_pipeline_release(pipeline);
   return code;
@@ -345,26 +349,26 @@ vyre_code vyre_dispatch_grid(const vyre_pipeline *pipeline,
   /* A run is taken and given back; the pipeline stays what it was. */
   vyre_pipeline *same = (vyre_pipeline *)(uintptr_t)pipeline, *variant;
   vyre_dispatch_desc unlimited = *desc; /* the limit does not change the grid */
-  unlimited.max_iterations = 0;
+  unlimited.max_loop_iterations = 0;
   VYRE_TRY(vyre__pipeline_variant(same, &unlimited, &variant, st));
-  vyre__run *run;
-  VYRE_TRY(vyre__run_take(variant, &run, st));
+  vyre__prepared *run;
+  VYRE_TRY(vyre__prepared_acquire(variant, &run, st));
   run->desc = desc;
   run->host_in = run->host_out = 0;
-  vyre_code code = vyre__run_resolve(run, st);
+  vyre_code code = vyre__prepared_resolve(run, st);
   if (code == VYRE_OK) {
     code = vyre__grid_infer(variant, desc->grid, run->views, out, st);
   }
-  vyre__run_give(run);
+  vyre__prepared_set_outputs(run);
   return code;
 }
 
 /* --- small things ------------------------------------------------------------*/
 
-void vyre_check_report_finish(vyre_check_report *report) {
+void vyre_check_report_deinit(vyre_check_report *report) {
   if (!report) return;
   vyre_allocator allocator = report->arena.allocator;
-  vyre_arena_finish(&report->arena);
+  vyre_arena_deinit(&report->arena);
   *report = (vyre_check_report){0};
   report->arena.allocator = allocator;
 }

@@ -70,7 +70,7 @@ TEST(the_yardstick_and_a_pipeline_agree) {
   vyre_input in[] = INPUTS(d);
   vyre_output out[] = {{a.y, BYTES}, {a.z, 16}};
   vyre_dispatch_desc desc = DESC(in, out);
-  CHECK_OK(vyre_device_dispatch(r.device, r.program, &desc, &st), st);
+  CHECK_OK(vyre_device_run_program(r.device, r.program, &desc, &st), st);
   vyre_output again[] = {{b.y, BYTES}, {b.z, 16}};
   desc.outputs = again;
   CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
@@ -87,16 +87,17 @@ TEST(the_yardstick_and_a_pipeline_agree) {
 TEST(slots_keep_their_memory) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
-  vyre_slot y = {0}, z = {0};
-  vyre_slot_stats stats = {0};
+  vyre_host_buffer y = {0}, z = {0};
+  vyre_output_stats stats = {0};
   void *first = NULL;
   for (uint32_t i = 0; i < 3; i++) {
     data d = make_data(i);
     want w = expect(&d, 1);
     vyre_input in[] = INPUTS(d);
-    vyre_output out[] = {vyre_output_slot(&y, 0), vyre_output_slot(&z, 0)};
+    vyre_output out[] = {vyre_output_host_buffer(&y, 0),
+                         vyre_output_host_buffer(&z, 0)};
     vyre_dispatch_desc desc = DESC(in, out);
-    desc.slot_stats = &stats;
+    desc.output_stats = &stats;
     CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
     CHECK(y.size == BYTES && z.size == 16);
     CHECK(memcmp(y.data, w.y, BYTES) == 0 && memcmp(z.data, w.z, 16) == 0);
@@ -109,8 +110,8 @@ TEST(slots_keep_their_memory) {
   CHECK_U64(stats.moved, 0);
   CHECK_U64(stats.incoming_bytes, UINT64_C(3) * (BYTES + 16));
   CHECK_U64(stats.retained_capacity_bytes, UINT64_C(3) * (BYTES + 16));
-  vyre_slot_finish(&y);
-  vyre_slot_finish(&z);
+  vyre_host_buffer_deinit(&y);
+  vyre_host_buffer_deinit(&z);
   rig_close(&r);
 }
 
@@ -126,12 +127,13 @@ TEST(capacity_that_slots_retain_is_told_while_they_have_it) {
   uint64_t before = retained(NULL);
   rig r = rig_open(text, NULL);
   data d = make_data(1);
-  vyre_slot y = {0}, z = {0};
+  vyre_host_buffer y = {0}, z = {0};
   /* Memory of the caller's own is not counted, and may be too small. */
   z.data = malloc(4);
   z.capacity = 4;
   vyre_input in[] = INPUTS(d);
-  vyre_output out[] = {vyre_output_slot(&y, 0), vyre_output_slot(&z, 0)};
+  vyre_output out[] = {vyre_output_host_buffer(&y, 0),
+                       vyre_output_host_buffer(&z, 0)};
   vyre_dispatch_desc desc = DESC(in, out);
   for (int i = 0; i < 3; i++) {
     desc.has_fresh_outputs = i == 2; /* other memory, as much of it */
@@ -139,15 +141,15 @@ TEST(capacity_that_slots_retain_is_told_while_they_have_it) {
     CHECK_U64(retained(r.device), y.capacity + z.capacity);
     CHECK_U64(retained(NULL), before + BYTES + 16);
   }
-  vyre_slot other = {0}; /* goes where the caller puts it */
-  CHECK_OK(vyre_slots_replace(&y, 1, &other, 1, NULL, &st), st);
+  vyre_host_buffer other = {0}; /* goes where the caller puts it */
+  CHECK_OK(vyre_host_buffers_replace(&y, 1, &other, 1, NULL, &st), st);
   CHECK_U64(retained(r.device), BYTES + 16);
-  vyre_slot_finish(&other);
-  vyre_slot_finish(&y);
+  vyre_host_buffer_deinit(&other);
+  vyre_host_buffer_deinit(&y);
   CHECK_U64(retained(r.device), 16);
   rig_close(&r); /* what is left is of a device that is gone */
   CHECK_U64(retained(NULL), before + 16);
-  vyre_slot_finish(&z);
+  vyre_host_buffer_deinit(&z);
   CHECK_U64(retained(NULL), before);
 }
 
@@ -155,7 +157,7 @@ TEST(capacity_that_slots_retain_is_told_while_they_have_it) {
 TEST(slots_are_replaced_one_by_one) {
   vyre_status st = {0};
   vyre_allocator heap = vyre_allocator_heap();
-  vyre_slot slots[3] = {{0}}, incoming[3] = {{0}};
+  vyre_host_buffer slots[3] = {{0}}, incoming[3] = {{0}};
   static const size_t capacities[2] = {8, 1}, sizes[3] = {2, 2, 1};
   for (int i = 0; i < 2; i++) {
     slots[i].data = heap.resize(heap.self, NULL, 0, capacities[i]);
@@ -167,8 +169,8 @@ TEST(slots_are_replaced_one_by_one) {
     memset(incoming[i].data, 7 + i, sizes[i]);
   }
   void *kept = slots[0].data, *moved = incoming[1].data;
-  vyre_slot_stats s = {0};
-  CHECK_OK(vyre_slots_replace(incoming, 3, slots, 2, &s, &st), st);
+  vyre_output_stats s = {0};
+  CHECK_OK(vyre_host_buffers_replace(incoming, 3, slots, 2, &s, &st), st);
   CHECK(slots[0].data == kept && slots[1].data == moved);
   CHECK(*(unsigned char *)slots[2].data == 9 && !incoming[2].data);
   CHECK_U64(s.slots, 3);
@@ -180,7 +182,7 @@ TEST(slots_are_replaced_one_by_one) {
   CHECK_U64(s.moved_bytes, 2);
   CHECK_U64(s.appended_bytes, 1);
   CHECK_U64(s.retained_capacity_bytes, 11);
-  for (int i = 0; i < 3; i++) vyre_slot_finish(&slots[i]);
+  for (int i = 0; i < 3; i++) vyre_host_buffer_deinit(&slots[i]);
 }
 
 TEST(resident_buffers_feed_the_next_dispatch) {
@@ -188,32 +190,33 @@ TEST(resident_buffers_feed_the_next_dispatch) {
   rig r = rig_open(text, NULL);
   data d = make_data(9);
   want w = expect(&d, 2);
-  vyre_resident x, y, z = {0};
+  vyre_buffer x, y, z = {0};
   static uint32_t mine[BYTES / 4]; /* of the caller, and mapped */
-  CHECK_OK(vyre_resident_import(r.device, mine, BYTES, &x, &st), st);
-  CHECK_OK(vyre_resident_create(r.device, BYTES + 8, &y, &st), st);
+  CHECK_OK(vyre_buffer_import(r.device, mine, BYTES, &x, &st), st);
+  CHECK_OK(vyre_buffer_create(r.device, BYTES + 8, &y, &st), st);
   vyre_transfer up[] = {{x, 0, d.x, BYTES}, {y, 8, d.y, BYTES}};
-  CHECK_OK(vyre_resident_upload_many(r.device, up, 2, &st), st);
+  CHECK_OK(vyre_buffer_upload_many(r.device, up, 2, &st), st);
   uint32_t sums[2][4];
   for (int i = 0; i < 2; i++) {
-    vyre_input in[] = {vyre_input_resident(x),
-                       {.resident = y, .offset = 8},
+    vyre_input in[] = {vyre_input_buffer(x),
+                       {.buffer = y, .offset = 8},
                        vyre_input_bytes(&d.a, 4)};
-    vyre_output out[] = {{.resident = y, .offset = 8}, vyre_output_kept(&z, 0)};
+    vyre_output out[] = {{.buffer = y, .offset = 8},
+                         vyre_output_new_buffer(&z, 0)};
     vyre_copy_report copies;
     vyre_dispatch_desc desc = DESC(in, out);
     desc.copies = &copies;
     desc.require_zero_copy = true;
     CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
     CHECK_U64(copies.copied_bytes, 0);
-    CHECK_U64(copies.resident_bytes, UINT64_C(2) * BYTES);
+    CHECK_U64(copies.device_buffer_bytes, UINT64_C(2) * BYTES);
     CHECK_U64(copies.mapped_bytes, BYTES);
-    CHECK_OK(vyre_resident_download(r.device, z, 0, sums[i], 16, &st), st);
-    CHECK_OK(vyre_resident_free(r.device, z, &st), st);
+    CHECK_OK(vyre_buffer_download(r.device, z, 0, sums[i], 16, &st), st);
+    CHECK_OK(vyre_buffer_destroy(r.device, z, &st), st);
   }
   want got;
   vyre_transfer down = {y, 8, got.y, BYTES};
-  CHECK_OK(vyre_resident_download_many(r.device, &down, 1, &st), st);
+  CHECK_OK(vyre_buffer_download_many(r.device, &down, 1, &st), st);
   for (int i = 0; i < 4; i++) got.z[i] = sums[0][i] + sums[1][i];
   CHECK(memcmp(&got, &w, sizeof w) == 0);
   vyre_counters counters;
@@ -228,9 +231,9 @@ TEST(a_resident_input_output_stays_where_it_is) {
   rig r = rig_open(text, NULL);
   data d = make_data(2);
   want w = expect(&d, 1), got;
-  vyre_resident y;
-  CHECK_OK(vyre_resident_import(r.device, d.y, BYTES, &y, &st), st);
-  vyre_input in[] = {vyre_input_bytes(d.x, BYTES), vyre_input_resident(y),
+  vyre_buffer y;
+  CHECK_OK(vyre_buffer_import(r.device, d.y, BYTES, &y, &st), st);
+  vyre_input in[] = {vyre_input_bytes(d.x, BYTES), vyre_input_buffer(y),
                      vyre_input_bytes(&d.a, 4)};
   vyre_output out[] = {{0}, {got.z, 16}};
   vyre_dispatch_desc desc = DESC(in, out);
@@ -243,24 +246,24 @@ TEST(a_resident_input_output_stays_where_it_is) {
 TEST(dead_and_foreign_handles_are_refused) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL), other = rig_open(text, NULL);
-  vyre_resident a, b, none = {0};
+  vyre_buffer a, b, none = {0};
   uint64_t size;
-  CHECK_OK(vyre_resident_create(r.device, 64, &a, &st), st);
-  CHECK_FAILS(vyre_resident_size(other.device, a, &size, &st), st,
+  CHECK_OK(vyre_buffer_create(r.device, 64, &a, &st), st);
+  CHECK_FAILS(vyre_buffer_size(other.device, a, &size, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_FOREIGN_HANDLE);
   CHECK_U64(status_number(&st, "owner"), vyre_device_id(r.device));
   st = (vyre_status){0};
-  CHECK_OK(vyre_resident_free(r.device, a, &st), st);
-  CHECK_OK(vyre_resident_create(r.device, 64, &b, &st), st);
+  CHECK_OK(vyre_buffer_destroy(r.device, a, &st), st);
+  CHECK_OK(vyre_buffer_create(r.device, 64, &b, &st), st);
   CHECK(a.id != b.id && (uint32_t)a.id == (uint32_t)b.id); /* the same place */
-  CHECK_FAILS(vyre_resident_free(r.device, a, &st), st, VYRE_INVALID_ARGUMENT,
+  CHECK_FAILS(vyre_buffer_destroy(r.device, a, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_STALE_HANDLE);
   st = (vyre_status){0};
-  CHECK_FAILS(vyre_resident_size(r.device, none, &size, &st), st,
+  CHECK_FAILS(vyre_buffer_size(r.device, none, &size, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE);
   st = (vyre_status){0};
   data d = make_data(1);
-  vyre_input in[] = {vyre_input_resident(a), vyre_input_bytes(d.y, BYTES),
+  vyre_input in[] = {vyre_input_buffer(a), vyre_input_bytes(d.y, BYTES),
                      vyre_input_bytes(&d.a, 4)};
   uint32_t z[4];
   vyre_output out[] = {{d.y, BYTES}, {z, 16}};
@@ -275,10 +278,10 @@ TEST(bad_descriptors_are_refused_before_anything_runs) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   data d = make_data(1), before = d;
-  vyre_resident x, small;
-  vyre_slot slot = {0};
-  CHECK_OK(vyre_resident_create(r.device, BYTES, &x, &st), st);
-  CHECK_OK(vyre_resident_create(r.device, 8, &small, &st), st);
+  vyre_buffer x, small;
+  vyre_host_buffer slot = {0};
+  CHECK_OK(vyre_buffer_create(r.device, BYTES, &x, &st), st);
+  CHECK_OK(vyre_buffer_create(r.device, 8, &small, &st), st);
   uint32_t z[4] = {7, 7, 7, 7};
   vyre_input good_in[] = INPUTS(d);
   vyre_output good_out[] = {{d.y, BYTES}, {z, 16}};
@@ -290,36 +293,36 @@ TEST(bad_descriptors_are_refused_before_anything_runs) {
     vyre_kind kind;
   } cases[] = {
       {"input twice",
-       {.data = d.x, .size = BYTES, .resident = x},
+       {.data = d.x, .size = BYTES, .buffer = x},
        {z, 16},
        {0},
        VYRE_KIND_BINDING_MISMATCH},
       {"output twice",
        {d.x, BYTES},
-       {.data = z, .size = 16, .slot = &slot},
+       {.data = z, .size = 16, .host_buffer = &slot},
        {0},
        VYRE_KIND_BINDING_MISMATCH},
       {"range outside",
-       {.resident = x, .offset = 8, .size = BYTES},
+       {.buffer = x, .offset = 8, .size = BYTES},
        {z, 16},
        {0},
        VYRE_KIND_BINDING_MISMATCH},
       {"half an element",
-       {.resident = x, .offset = 2, .size = 8},
+       {.buffer = x, .offset = 2, .size = 8},
        {z, 16},
        {0},
        VYRE_KIND_BINDING_MISMATCH},
       {"output too small",
        {d.x, BYTES},
-       {.resident = small},
+       {.buffer = small},
        {0},
        VYRE_KIND_BINDING_MISMATCH},
       {"no place", {d.x, BYTES}, {0}, {0}, VYRE_KIND_BINDING_MISMATCH},
       {"0 iterations",
        {d.x, BYTES},
        {z, 16},
-       {.has_iterations = true},
-       VYRE_KIND_ZERO_ITERATIONS},
+       {.has_repeat_count = true},
+       VYRE_KIND_ZERO_REPEAT_COUNT},
       {"too much output",
        {d.x, BYTES},
        {z, 16},
@@ -329,7 +332,7 @@ TEST(bad_descriptors_are_refused_before_anything_runs) {
        {d.x, BYTES},
        {z, 16},
        {.variant = &(vyre_compile_options){.workgroup = {4}}},
-       VYRE_KIND_NOT_PREPARED},
+       VYRE_KIND_VARIANT_NOT_COMPILED},
       {"overlap",
        {.data = d.x, .size = BYTES},
        {d.x, 16},
@@ -362,17 +365,17 @@ TEST(memory_of_a_slot_is_no_input_of_what_fills_it) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   data d = make_data(1);
-  vyre_slot slot = {0};
+  vyre_host_buffer slot = {0};
   vyre_input in[] = INPUTS(d);
   uint32_t z[4];
-  vyre_output out[] = {vyre_output_slot(&slot, 0), {z, 16}};
+  vyre_output out[] = {vyre_output_host_buffer(&slot, 0), {z, 16}};
   vyre_dispatch_desc desc = DESC(in, out);
   CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
   in[0] = vyre_input_bytes(slot.data, BYTES);
   CHECK_FAILS(vyre_dispatch(r.pipeline, &desc, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_BINDING_MISMATCH);
   CHECK_HAS(st.message, "'x' and 'y'");
-  vyre_slot_finish(&slot);
+  vyre_host_buffer_deinit(&slot);
   rig_close(&r);
 }
 
@@ -382,25 +385,24 @@ TEST(one_resident_buffer_may_be_input_and_output) {
   rig r = rig_open(text, NULL);
   data d = make_data(1);
   uint32_t z[4];
-  vyre_resident both;
-  CHECK_OK(vyre_resident_create(r.device, UINT64_C(2) * BYTES, &both, &st), st);
-  CHECK_OK(vyre_resident_upload(r.device, both, 0, d.y, BYTES, &st), st);
+  vyre_buffer both;
+  CHECK_OK(vyre_buffer_create(r.device, UINT64_C(2) * BYTES, &both, &st), st);
+  CHECK_OK(vyre_buffer_upload(r.device, both, 0, d.y, BYTES, &st), st);
   vyre_input in[] = {vyre_input_bytes(d.x, BYTES),
-                     {.resident = both, .size = BYTES},
+                     {.buffer = both, .size = BYTES},
                      vyre_input_bytes(&d.a, 4)};
-  vyre_output out[] = {{.resident = both, .offset = BYTES}, {z, 16}};
+  vyre_output out[] = {{.buffer = both, .offset = BYTES}, {z, 16}};
   vyre_dispatch_desc desc = DESC(in, out);
   want w = expect(&d, 1), got;
   CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
-  CHECK_OK(vyre_resident_download(r.device, both, BYTES, got.y, BYTES, &st),
-           st);
+  CHECK_OK(vyre_buffer_download(r.device, both, BYTES, got.y, BYTES, &st), st);
   CHECK(memcmp(got.y, w.y, BYTES) == 0);
   in[1].offset = 4; /* now the parts overlap */
   CHECK_FAILS(vyre_dispatch(r.pipeline, &desc, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_BINDING_MISMATCH);
   st = (vyre_status){0};
   vyre_counters counters;
-  CHECK_OK(vyre_resident_free(r.device, both, &st), st);
+  CHECK_OK(vyre_buffer_destroy(r.device, both, &st), st);
   vyre_counters_read(r.device, &counters);
   CHECK_U64(counters.live_residents, 0); /* nobody holds it any more */
   rig_close(&r);
@@ -414,8 +416,8 @@ TEST(iterations_run_back_to_back) {
   vyre_input in[] = INPUTS(d);
   vyre_output out[] = {{got.y, BYTES}, {got.z, 16}};
   vyre_dispatch_desc desc = DESC(in, out);
-  desc.has_iterations = true;
-  desc.iterations = 5;
+  desc.has_repeat_count = true;
+  desc.repeat_count = 5;
   CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
   CHECK(memcmp(&got, &w, sizeof w) == 0);
   rig_close(&r);
@@ -425,8 +427,8 @@ TEST(variants_are_prepared_before_they_run) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   vyre_compile_options wide = {.workgroup = {32}};
-  CHECK_OK(vyre_pipeline_prepare(r.pipeline, &wide, &st), st);
-  CHECK_OK(vyre_pipeline_prepare(r.pipeline, &wide, &st), st);
+  CHECK_OK(vyre_pipeline_add_variant(r.pipeline, &wide, &st), st);
+  CHECK_OK(vyre_pipeline_add_variant(r.pipeline, &wide, &st), st);
   vyre_counters counters;
   vyre_counters_read(r.device, &counters);
   CHECK_U64(counters.compiles, 2); /* the second time it is there */
@@ -476,7 +478,7 @@ TEST(a_batch_runs_in_order_and_names_what_failed) {
   CHECK(results[0] == VYRE_UNKNOWN && got[0].y[0] == 0xabababab);
   in[7][0].size = BYTES;
   st = (vyre_status){0};
-  CHECK_OK(vyre_context_inject(r.context, "submit:4", &st), st);
+  CHECK_OK(vyre_context_inject_faults(r.context, "submit:4", &st), st);
   CHECK_FAILS(vyre_submit(r.pipeline, items, ITEMS, NULL, &st), st,
               VYRE_DISPATCH_FAILED, VYRE_KIND_INJECTED_FAULT);
   CHECK_U64(status_number(&st, "item"), 3);
@@ -500,7 +502,7 @@ TEST(copies_are_told_and_can_be_refused) {
   CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
   CHECK_U64(copies.copied_bytes, BYTES);
   CHECK_TEXT(copies.first_copied, "y");
-  CHECK_TEXT(vyre_copy_reason_name(copies.first_why), "input_output_apart");
+  CHECK_TEXT(vyre_copy_reason_name(copies.first_reason), "input_output_apart");
   CHECK_U64(copies.borrowed_bytes, BYTES + 4 + 16);
   desc.require_zero_copy = true;
   CHECK_FAILS(vyre_dispatch(r.pipeline, &desc, &st), st, VYRE_INVALID_ARGUMENT,
@@ -536,21 +538,21 @@ TEST(a_warm_dispatch_allocates_nothing) {
   rig r = rig_open(text, &heap);
   data d = make_data(3);
   want got;
-  vyre_resident x;
-  CHECK_OK(vyre_resident_create(r.device, BYTES, &x, &st), st);
-  vyre_slot slot = {0};
+  vyre_buffer x;
+  CHECK_OK(vyre_buffer_create(r.device, BYTES, &x, &st), st);
+  vyre_host_buffer slot = {0};
   vyre_input in[] = INPUTS(d);
-  vyre_output out[] = {{got.y, BYTES}, vyre_output_slot(&slot, 0)};
+  vyre_output out[] = {{got.y, BYTES}, vyre_output_host_buffer(&slot, 0)};
   size_t calls = 0;
   for (int i = 0; i < 20; i++) {
-    in[0] = i % 2 ? vyre_input_resident(x) : vyre_input_bytes(d.x, BYTES);
+    in[0] = i % 2 ? vyre_input_buffer(x) : vyre_input_bytes(d.x, BYTES);
     vyre_dispatch_desc desc = DESC(in, out);
     CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
     if (i == 3) calls = heap.calls;
   }
   CHECK(calls > 0);
   CHECK_U64(heap.calls, calls);
-  vyre_slot_finish(&slot);
+  vyre_host_buffer_deinit(&slot);
   rig_close(&r);
   CHECK_U64(heap.live_bytes, 0);
 }

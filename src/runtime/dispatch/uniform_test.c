@@ -31,7 +31,7 @@ typedef struct scene {
   vyre_device *device;
   vyre_module *module;
   vyre_pipeline *pipelines[KERNELS];
-  vyre_resident memory[2], number; /* a step goes from one to the other */
+  vyre_buffer memory[2], number; /* a step goes from one to the other */
 } scene;
 
 static bool scene_open(scene *s, const char *device) {
@@ -54,9 +54,9 @@ static bool scene_open(scene *s, const char *device) {
              st);
   }
   for (int i = 0; i < 2; i++) {
-    CHECK_OK(vyre_resident_create(s->device, BYTES, &s->memory[i], &st), st);
+    CHECK_OK(vyre_buffer_create(s->device, BYTES, &s->memory[i], &st), st);
   }
-  CHECK_OK(vyre_resident_create(s->device, 4, &s->number, &st), st);
+  CHECK_OK(vyre_buffer_create(s->device, 4, &s->number, &st), st);
   return true;
 }
 
@@ -70,14 +70,14 @@ static void scene_close(scene *s) {
 static void scene_reset(scene *s) {
   const uint32_t first[ELEMENTS] = {FIRST, FIRST, FIRST, FIRST};
   vyre_status st = {0};
-  CHECK_OK(vyre_resident_upload(s->device, s->memory[0], 0, first, BYTES, &st),
+  CHECK_OK(vyre_buffer_upload(s->device, s->memory[0], 0, first, BYTES, &st),
            st);
 }
 
 static void check_count(scene *s, const char *form, int kernel, uint32_t want) {
   uint32_t got[ELEMENTS];
   vyre_status st = {0};
-  CHECK_OK(vyre_resident_download(s->device, s->memory[0], 0, got, BYTES, &st),
+  CHECK_OK(vyre_buffer_download(s->device, s->memory[0], 0, got, BYTES, &st),
            st);
   for (int i = 0; i < ELEMENTS; i++) {
     if (got[i] == want) continue;
@@ -95,9 +95,9 @@ typedef struct step {
 } step;
 
 static void make_step(const scene *s, int kernel, int n, step *to) {
-  to->in[0] = vyre_input_resident(s->memory[n % 2]);
-  to->in[1] = vyre_input_resident(s->memory[1 - n % 2]);
-  to->out = vyre_output_resident(s->memory[1 - n % 2]);
+  to->in[0] = vyre_input_buffer(s->memory[n % 2]);
+  to->in[1] = vyre_input_buffer(s->memory[1 - n % 2]);
+  to->out = vyre_output_buffer(s->memory[1 - n % 2]);
   to->desc = (vyre_dispatch_desc){.inputs = to->in,
                                   .input_count = kernel == COUNTED ? 2 : 1,
                                   .outputs = &to->out,
@@ -126,7 +126,7 @@ static void by_fences(scene *s, int kernel) {
              st);
   }
   for (int n = 0; n < STEPS; n++) {
-    CHECK_OK(vyre_fence_wait(fences[n], VYRE_FOREVER, &st), st);
+    CHECK_OK(vyre_fence_wait(fences[n], VYRE_WAIT_FOREVER, &st), st);
     vyre_fence_release(fences[n]);
   }
   check_count(s, "fences", kernel, FIRST + STEPS);
@@ -146,13 +146,13 @@ static void by_batch(scene *s, int kernel) {
   }
 }
 
-static vyre_place fixed(vyre_recording *rec, vyre_resident what) {
+static vyre_slot_range fixed(vyre_recording *rec, vyre_buffer what) {
   uint32_t slot;
   vyre_status st = {0};
-  CHECK_OK(
-      vyre_recording_fixed(rec, &(vyre_resource){.resident = what}, &slot, &st),
-      st);
-  return vyre_place_slot(slot);
+  CHECK_OK(vyre_recording_add_fixed_slot(
+               rec, &(vyre_slot_binding){.buffer = what}, &slot, &st),
+           st);
+  return vyre_slot_range_all(slot);
 }
 
 static void by_recording(scene *s, int kernel, bool loops) {
@@ -160,31 +160,33 @@ static void by_recording(scene *s, int kernel, bool loops) {
   vyre_status st = {0};
   vyre_recording *rec;
   CHECK_OK(vyre_recording_create(s->device, &rec, &st), st);
-  vyre_place memory[2] = {fixed(rec, s->memory[0]), fixed(rec, s->memory[1])};
-  vyre_place n = fixed(rec, s->number);
-  if (loops) CHECK_OK(vyre_recording_while(rec, n, 99, 2, &st), st);
+  vyre_slot_range memory[2] = {fixed(rec, s->memory[0]),
+                               fixed(rec, s->memory[1])};
+  vyre_slot_range n = fixed(rec, s->number);
+  if (loops) CHECK_OK(vyre_recording_begin_while(rec, n, 99, 2, &st), st);
   for (int i = 0; i < STEPS; i++) {
-    const vyre_place in[] = {memory[i % 2], memory[1 - i % 2]};
+    const vyre_slot_range in[] = {memory[i % 2], memory[1 - i % 2]};
     const vyre_recorded_dispatch one = {
         .inputs = in,
         .input_count = kernel == COUNTED ? 2 : 1,
         .outputs = &memory[1 - i % 2],
         .output_count = 1,
         .grid = {1, 1, 1}};
-    CHECK_OK(vyre_recording_dispatch(rec, s->pipelines[kernel], &one, &st), st);
+    CHECK_OK(vyre_recording_add_dispatch(rec, s->pipelines[kernel], &one, &st),
+             st);
   }
   const vyre_recorded_dispatch less = {.inputs = &n,
                                        .input_count = 1,
                                        .outputs = &n,
                                        .output_count = 1,
                                        .grid = {1, 1, 1}};
-  CHECK_OK(vyre_recording_dispatch(rec, s->pipelines[LESS], &less, &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(rec, s->pipelines[LESS], &less, &st),
+           st);
   if (loops) CHECK_OK(vyre_recording_end_while(rec, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
   for (uint32_t turn = 1; turn <= 3; turn++) {
     const uint32_t rounds = ROUNDS;
-    CHECK_OK(vyre_resident_upload(s->device, s->number, 0, &rounds, 4, &st),
-             st);
+    CHECK_OK(vyre_buffer_upload(s->device, s->number, 0, &rounds, 4, &st), st);
     CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
     check_count(s, loops ? "a loop" : "a recording", kernel,
                 FIRST + turn * STEPS * (loops ? ROUNDS : 1));

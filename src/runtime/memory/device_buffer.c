@@ -53,7 +53,8 @@ static vyre_code no_device_memory(const vyre_device *device, uint64_t size,
     return VYRE_FAIL_WITH(
         st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED,
         "resident buffers", VYRE_NUMBERS({"requested_bytes", size}),
-        "disarm it: vyre_context_inject(context, \"\"), or unset VYRE_FAULTS",
+        "disarm it: vyre_context_inject_faults(context, \"\"), or unset "
+        "VYRE_FAULTS",
         "device '%s' has no memory for a resident buffer of %llu bytes: the "
         "fault 'allocation' was injected here",
         vyre_device_name(device), (unsigned long long)size);
@@ -160,8 +161,9 @@ vyre_code vyre__buffer_clear(vyre_device *device, vyre__buffer *buffer,
   return VYRE_OK;
 }
 
-vyre_code vyre__buffer_copy(vyre_device *device, const vyre__bound *bound,
-                            size_t size, vyre_arena *scratch, vyre_status *st) {
+vyre_code vyre__buffer_copy(vyre_device *device,
+                            const vyre__bound_buffer *bound, size_t size,
+                            vyre_arena *scratch, vyre_status *st) {
   if (bound->in) {
     return vyre__buffer_write(device, bound->out_slot->buffer,
                               bound->out_offset, bound->in, size, st);
@@ -178,10 +180,10 @@ vyre_code vyre__buffer_copy(vyre_device *device, const vyre__bound *bound,
 
 /* --- handles ----------------------------------------------------------------*/
 
-static vyre__resident_slot *slot_at(const vyre__residents *table,
+static vyre__device_buffer *slot_at(const vyre__device_buffers *table,
                                     uint32_t index) {
   if (index >= (uint32_t)VYRE__CHUNKS * VYRE__CHUNK_SLOTS) return NULL;
-  vyre__resident_slot *chunk = atomic_load_explicit(
+  vyre__device_buffer *chunk = atomic_load_explicit(
       &table->chunks[index / VYRE__CHUNK_SLOTS], memory_order_acquire);
   return chunk ? chunk + index % VYRE__CHUNK_SLOTS : NULL;
 }
@@ -189,7 +191,7 @@ static vyre__resident_slot *slot_at(const vyre__residents *table,
 /* A slot for a new buffer; its generation is set, its handle not good yet. */
 static vyre_code take_slot(vyre_device *device, uint32_t *out,
                            vyre_status *st) {
-  vyre__residents *table = &device->inside->residents;
+  vyre__device_buffers *table = &device->inside->residents;
   if (table->first_free) {
     *out = table->first_free - 1;
     table->first_free = slot_at(table, *out)->next_free;
@@ -204,14 +206,14 @@ static vyre_code take_slot(vyre_device *device, uint32_t *out,
         "device '%s' has %u resident buffers, which is the most",
         vyre_device_name(device), index);
   }
-  _Atomic(vyre__resident_slot *) *chunk =
+  _Atomic(vyre__device_buffer *) *chunk =
       &table->chunks[index / VYRE__CHUNK_SLOTS];
   if (!atomic_load(chunk)) {
-    size_t bytes = VYRE__CHUNK_SLOTS * sizeof(vyre__resident_slot);
-    vyre__resident_slot *slots =
+    size_t bytes = VYRE__CHUNK_SLOTS * sizeof(vyre__device_buffer);
+    vyre__device_buffer *slots =
         vyre__resize(device->allocator, NULL, 0, bytes);
     if (!slots) {
-      return vyre__no_memory(st, "vyre_resident_create", "handles",
+      return vyre__no_memory(st, "vyre_buffer_create", "handles",
                              VYRE__CHUNK_SLOTS);
     }
     memset(slots, 0, bytes);
@@ -224,9 +226,9 @@ static vyre_code take_slot(vyre_device *device, uint32_t *out,
 
 /* The slot's buffer is gone: the next one there has another generation. A slot
  * that has had all of them is never used again. */
-static void recycle(vyre_device *device, vyre__resident_slot *slot,
+static void recycle(vyre_device *device, vyre__device_buffer *slot,
                     uint64_t state) {
-  vyre__residents *table = &device->inside->residents;
+  vyre__device_buffers *table = &device->inside->residents;
   buffer_free(device, slot->buffer);
   slot->buffer = NULL;
   uint32_t generation = (uint32_t)(state >> GENERATION_SHIFT) + 1;
@@ -234,7 +236,7 @@ static void recycle(vyre_device *device, vyre__resident_slot *slot,
   atomic_store(&slot->state, (uint64_t)generation << GENERATION_SHIFT);
   pthread_mutex_lock(&table->lock);
   for (uint32_t i = 0; i < VYRE__CHUNKS; i++) {
-    vyre__resident_slot *chunk = atomic_load(&table->chunks[i]);
+    vyre__device_buffer *chunk = atomic_load(&table->chunks[i]);
     if (!chunk || slot < chunk || slot >= chunk + VYRE__CHUNK_SLOTS) continue;
     slot->next_free = table->first_free;
     table->first_free = i * VYRE__CHUNK_SLOTS + (uint32_t)(slot - chunk) + 1;
@@ -243,11 +245,11 @@ static void recycle(vyre_device *device, vyre__resident_slot *slot,
   pthread_mutex_unlock(&table->lock);
 }
 
-static vyre_code foreign(const vyre_device *device, vyre_resident handle,
+static vyre_code foreign(const vyre_device *device, vyre_buffer handle,
                          vyre_status *st) {
   if (handle.owner == 0) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE,
-                     "make one with vyre_resident_create",
+                     "make one with vyre_buffer_create",
                      "the resident buffer is a zeroed handle, which is none");
   }
   return VYRE_FAIL_WITH(
@@ -259,21 +261,22 @@ static vyre_code foreign(const vyre_device *device, vyre_resident handle,
       vyre_device_name(device));
 }
 
-static vyre_code stale(const vyre_device *device, vyre_resident handle,
+static vyre_code stale(const vyre_device *device, vyre_buffer handle,
                        vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE, NULL,
       VYRE_NUMBERS({"resident", handle.id}),
-      "do not use a handle after vyre_resident_free",
+      "do not use a handle after vyre_buffer_destroy",
       "resident buffer %llx of device '%s' was freed, or never was",
       (unsigned long long)handle.id, vyre_device_name(device));
 }
 
-vyre_code vyre__resident_acquire(vyre_device *device, vyre_resident handle,
-                                 vyre__resident_slot **out, vyre_status *st) {
+vyre_code vyre__device_buffer_acquire(vyre_device *device, vyre_buffer handle,
+                                      vyre__device_buffer **out,
+                                      vyre_status *st) {
   *out = NULL;
   if (handle.owner != device->inside->id) return foreign(device, handle, st);
-  vyre__resident_slot *slot =
+  vyre__device_buffer *slot =
       slot_at(&device->inside->residents, (uint32_t)handle.id);
   if (!slot) return stale(device, handle, st);
   uint64_t state = atomic_load(&slot->state);
@@ -287,15 +290,16 @@ vyre_code vyre__resident_acquire(vyre_device *device, vyre_resident handle,
   return VYRE_OK;
 }
 
-void vyre__resident_drop(vyre_device *device, vyre__resident_slot *slot) {
+void vyre__device_buffer_release(vyre_device *device,
+                                 vyre__device_buffer *slot) {
   uint64_t state = atomic_fetch_sub(&slot->state, 1) - 1;
   if ((state & LOW) == 0) recycle(device, slot, state);
 }
 
-void vyre__residents_finish(vyre_device *device) {
-  vyre__residents *table = &device->inside->residents;
+void vyre__device_buffers_deinit(vyre_device *device) {
+  vyre__device_buffers *table = &device->inside->residents;
   for (size_t i = 0; i < VYRE__CHUNKS; i++) {
-    vyre__resident_slot *chunk = atomic_load(&table->chunks[i]);
+    vyre__device_buffer *chunk = atomic_load(&table->chunks[i]);
     if (!chunk) continue;
     for (size_t j = 0; j < VYRE__CHUNK_SLOTS; j++) {
       if (chunk[j].buffer) buffer_free(device, chunk[j].buffer);
@@ -308,7 +312,7 @@ void vyre__residents_finish(vyre_device *device) {
 /* --- what people call -------------------------------------------------------*/
 
 static vyre_code create(vyre_device *device, void *memory, uint64_t size,
-                        vyre_resident *out, vyre_status *st) {
+                        vyre_buffer *out, vyre_status *st) {
   VYRE_TRY(vyre__device_check(device, st));
   if (size > device->caps.max_buffer_bytes) {
     return VYRE_FAIL_WITH(
@@ -322,7 +326,7 @@ static vyre_code create(vyre_device *device, void *memory, uint64_t size,
   }
   vyre__buffer *buffer =
       vyre__resize(device->allocator, NULL, 0, bytes_of(device));
-  if (!buffer) return vyre__no_memory(st, "vyre_resident_create", "buffers", 1);
+  if (!buffer) return vyre__no_memory(st, "vyre_buffer_create", "buffers", 1);
   memset(buffer, 0, bytes_of(device));
   *buffer = (vyre__buffer){
       .size = size, .host = memory, .is_imported = memory != NULL};
@@ -333,7 +337,7 @@ static vyre_code create(vyre_device *device, void *memory, uint64_t size,
   }
   VYRE__COUNT(device, live_residents, 1);
   VYRE__COUNT(device, live_resident_bytes, size);
-  vyre__residents *table = &device->inside->residents;
+  vyre__device_buffers *table = &device->inside->residents;
   uint32_t index;
   pthread_mutex_lock(&table->lock);
   code = take_slot(device, &index, st);
@@ -342,32 +346,32 @@ static vyre_code create(vyre_device *device, void *memory, uint64_t size,
     buffer_free(device, buffer);
     return code;
   }
-  vyre__resident_slot *slot = slot_at(table, index);
+  vyre__device_buffer *slot = slot_at(table, index);
   slot->buffer = buffer;
   uint64_t generation = atomic_load(&slot->state) >> GENERATION_SHIFT;
   if (generation == 0) generation = 1; /* so that no handle is all zero */
   atomic_store(&slot->state, generation << GENERATION_SHIFT | GOOD);
-  *out = (vyre_resident){device->inside->id,
-                         generation << GENERATION_SHIFT | index};
+  *out =
+      (vyre_buffer){device->inside->id, generation << GENERATION_SHIFT | index};
   return VYRE_OK;
 }
 
-vyre_code vyre_resident_create(vyre_device *device, uint64_t size,
-                               vyre_resident *out, vyre_status *st) {
+vyre_code vyre_buffer_create(vyre_device *device, uint64_t size,
+                             vyre_buffer *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_resident_create";
+  static const char who[] = "vyre_buffer_create";
   if (!out) return vyre__null_argument(st, who, "out");
-  *out = (vyre_resident){0};
+  *out = (vyre_buffer){0};
   if (!device) return vyre__null_argument(st, who, "device");
   return create(device, NULL, size, out, st);
 }
 
-vyre_code vyre_resident_import(vyre_device *device, void *memory, uint64_t size,
-                               vyre_resident *out, vyre_status *st) {
+vyre_code vyre_buffer_import(vyre_device *device, void *memory, uint64_t size,
+                             vyre_buffer *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_resident_import";
+  static const char who[] = "vyre_buffer_import";
   if (!out) return vyre__null_argument(st, who, "out");
-  *out = (vyre_resident){0};
+  *out = (vyre_buffer){0};
   if (!device) return vyre__null_argument(st, who, "device");
   if (!memory) return vyre__null_argument(st, who, "memory");
   uint64_t alignment = device->caps.host_alignment;
@@ -389,16 +393,16 @@ vyre_code vyre_resident_import(vyre_device *device, void *memory, uint64_t size,
   return create(device, size > 0 ? memory : NULL, size, out, st);
 }
 
-vyre_code vyre__resident_adopt(vyre_device *device, const vyre__adopted *memory,
-                               vyre_resident *out, vyre_status *st) {
+vyre_code vyre__device_buffer_import(vyre_device *device,
+                                     const vyre__imported_memory *memory,
+                                     vyre_buffer *out, vyre_status *st) {
   vyre_code code =
-      memory->data
-          ? vyre_resident_import(device, memory->data, memory->size, out,
-                                 vyre__status_open(st))
-          : vyre_resident_create(device, 0, out, vyre__status_open(st));
+      memory->data ? vyre_buffer_import(device, memory->data, memory->size, out,
+                                        vyre__status_open(st))
+                   : vyre_buffer_create(device, 0, out, vyre__status_open(st));
   if (code != VYRE_OK) return code;
   /* Nobody else knows the handle yet. */
-  vyre__resident_slot *slot =
+  vyre__device_buffer *slot =
       slot_at(&device->inside->residents, (uint32_t)out->id);
   slot->buffer->is_read_only = memory->is_read_only;
   slot->buffer->let_go = memory->let_go;
@@ -406,8 +410,8 @@ vyre_code vyre__resident_adopt(vyre_device *device, const vyre__adopted *memory,
   return VYRE_OK;
 }
 
-vyre_code vyre__resident_read_only(const char *what, const char *name,
-                                   vyre_status *st) {
+vyre_code vyre__device_buffer_read_only(const char *what, const char *name,
+                                        vyre_status *st) {
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY,
                    "write to a buffer of your own, and copy into it first if "
                    "the old bytes matter",
@@ -416,30 +420,30 @@ vyre_code vyre__resident_read_only(const char *what, const char *name,
                    what, name);
 }
 
-vyre_code vyre_resident_free(vyre_device *device, vyre_resident buffer,
-                             vyre_status *st) {
+vyre_code vyre_buffer_destroy(vyre_device *device, vyre_buffer buffer,
+                              vyre_status *st) {
   vyre__status_begin(st);
-  vyre__resident_slot *slot;
-  if (!device) return vyre__null_argument(st, "vyre_resident_free", "device");
-  VYRE_TRY(vyre__resident_acquire(device, buffer, &slot, st));
+  vyre__device_buffer *slot;
+  if (!device) return vyre__null_argument(st, "vyre_buffer_destroy", "device");
+  VYRE_TRY(vyre__device_buffer_acquire(device, buffer, &slot, st));
   uint64_t state = atomic_fetch_and(&slot->state, ~GOOD);
-  if ((state & USERS) > 1) vyre__runs_revoke(device, slot);
-  vyre__resident_drop(device, slot);
+  if ((state & USERS) > 1) vyre__prepared_list_revoke(device, slot);
+  vyre__device_buffer_release(device, slot);
   /* Of two who free it at once, one comes too late. */
   return state & GOOD ? VYRE_OK : stale(device, buffer, st);
 }
 
-vyre_code vyre_resident_size(vyre_device *device, vyre_resident buffer,
-                             uint64_t *out, vyre_status *st) {
+vyre_code vyre_buffer_size(vyre_device *device, vyre_buffer buffer,
+                           uint64_t *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_resident_size";
-  vyre__resident_slot *slot;
+  static const char who[] = "vyre_buffer_size";
+  vyre__device_buffer *slot;
   if (!out) return vyre__null_argument(st, who, "out");
   *out = 0;
   if (!device) return vyre__null_argument(st, who, "device");
-  VYRE_TRY(vyre__resident_acquire(device, buffer, &slot, st));
+  VYRE_TRY(vyre__device_buffer_acquire(device, buffer, &slot, st));
   *out = slot->buffer->size;
-  vyre__resident_drop(device, slot);
+  vyre__device_buffer_release(device, slot);
   return VYRE_OK;
 }
 
@@ -471,11 +475,11 @@ static vyre_code check_range(const vyre__buffer *buffer, const vyre_transfer *t,
 static vyre_code transfer(vyre_device *device, const vyre_transfer *t,
                           size_t item, bool is_upload, bool is_done,
                           vyre_status *st) {
-  vyre__resident_slot *slot;
-  VYRE_TRY(vyre__resident_acquire(device, t->buffer, &slot, st));
+  vyre__device_buffer *slot;
+  VYRE_TRY(vyre__device_buffer_acquire(device, t->buffer, &slot, st));
   vyre_code code = check_range(slot->buffer, t, item, st);
   if (code == VYRE_OK && is_upload && slot->buffer->is_read_only) {
-    code = vyre__resident_read_only("call", "vyre_resident_upload", st);
+    code = vyre__device_buffer_read_only("call", "vyre_buffer_upload", st);
   }
   if (code == VYRE_OK && is_done) {
     code = is_upload ? vyre__buffer_write(device, slot->buffer, t->offset,
@@ -483,7 +487,7 @@ static vyre_code transfer(vyre_device *device, const vyre_transfer *t,
                      : vyre__buffer_read(device, slot->buffer, t->offset,
                                          t->data, t->size, st);
   }
-  vyre__resident_drop(device, slot);
+  vyre__device_buffer_release(device, slot);
   return code;
 }
 
@@ -501,41 +505,41 @@ static vyre_code transfers(vyre_device *device, const vyre_transfer *list,
   return VYRE_OK;
 }
 
-vyre_code vyre_resident_upload(vyre_device *device, vyre_resident buffer,
-                               uint64_t offset, const void *data, size_t size,
-                               vyre_status *st) {
+vyre_code vyre_buffer_upload(vyre_device *device, vyre_buffer buffer,
+                             uint64_t offset, const void *data, size_t size,
+                             vyre_status *st) {
   vyre__status_begin(st);
-  if (!device) return vyre__null_argument(st, "vyre_resident_upload", "device");
+  if (!device) return vyre__null_argument(st, "vyre_buffer_upload", "device");
   vyre_transfer one = {buffer, offset, (void *)(uintptr_t)data, size};
   return transfers(device, &one, 1, true, st);
 }
 
-vyre_code vyre_resident_download(vyre_device *device, vyre_resident buffer,
-                                 uint64_t offset, void *data, size_t size,
-                                 vyre_status *st) {
+vyre_code vyre_buffer_download(vyre_device *device, vyre_buffer buffer,
+                               uint64_t offset, void *data, size_t size,
+                               vyre_status *st) {
   vyre__status_begin(st);
   if (!device) {
-    return vyre__null_argument(st, "vyre_resident_download", "device");
+    return vyre__null_argument(st, "vyre_buffer_download", "device");
   }
   vyre_transfer one = {buffer, offset, data, size};
   return transfers(device, &one, 1, false, st);
 }
 
-vyre_code vyre_resident_upload_many(vyre_device *device,
-                                    const vyre_transfer *list, size_t count,
-                                    vyre_status *st) {
+vyre_code vyre_buffer_upload_many(vyre_device *device,
+                                  const vyre_transfer *list, size_t count,
+                                  vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_resident_upload_many";
+  static const char who[] = "vyre_buffer_upload_many";
   if (!device) return vyre__null_argument(st, who, "device");
   if (!list && count > 0) return vyre__null_argument(st, who, "transfers");
   return transfers(device, list, count, true, st);
 }
 
-vyre_code vyre_resident_download_many(vyre_device *device,
-                                      const vyre_transfer *list, size_t count,
-                                      vyre_status *st) {
+vyre_code vyre_buffer_download_many(vyre_device *device,
+                                    const vyre_transfer *list, size_t count,
+                                    vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_resident_download_many";
+  static const char who[] = "vyre_buffer_download_many";
   if (!device) return vyre__null_argument(st, who, "device");
   if (!list && count > 0) return vyre__null_argument(st, who, "transfers");
   return transfers(device, list, count, false, st);

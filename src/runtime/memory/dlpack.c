@@ -152,7 +152,7 @@ static vyre_code check_data(const vyre_device *device, const DLTensor *t,
 
 static vyre_code import(vyre_device *device, const DLTensor *t,
                         bool is_read_only, void (*let_go)(void *), void *self,
-                        vyre_dlpack_info *info, vyre_resident *out,
+                        vyre_dlpack_info *info, vyre_buffer *out,
                         vyre_status *st) {
   if (t->device.device_type != kDLCPU) {
     return VYRE_FAIL_WITH(
@@ -169,13 +169,13 @@ static vyre_code import(vyre_device *device, const DLTensor *t,
   VYRE_TRY(check_strides(t, found.count, st));
   uint64_t bytes = found.count * element;
   VYRE_TRY(check_data(device, t, bytes, element, st));
-  const vyre__adopted memory = {
+  const vyre__imported_memory memory = {
       .data = bytes > 0 ? (unsigned char *)t->data + t->byte_offset : NULL,
       .size = bytes,
       .is_read_only = is_read_only,
       .let_go = let_go,
       .let_go_self = self};
-  VYRE_TRY(vyre__resident_adopt(device, &memory, out, st));
+  VYRE_TRY(vyre__device_buffer_import(device, &memory, out, st));
   if (info) *info = found;
   return VYRE_OK;
 }
@@ -192,13 +192,13 @@ static void let_go_unversioned(void *self) {
 
 vyre_code vyre_dlpack_import(vyre_device *device,
                              struct DLManagedTensorVersioned *tensor,
-                             vyre_dlpack_info *info, vyre_resident *out,
+                             vyre_dlpack_info *info, vyre_buffer *out,
                              vyre_status *st) {
   vyre__status_begin(st);
   static const char who[] = "vyre_dlpack_import";
   if (info) *info = (vyre_dlpack_info){0};
   if (!out) return vyre__null_argument(st, who, "out");
-  *out = (vyre_resident){0};
+  *out = (vyre_buffer){0};
   if (!device) return vyre__null_argument(st, who, "device");
   if (!tensor) return vyre__null_argument(st, who, "tensor");
   if (tensor->version.major != DLPACK_MAJOR_VERSION) {
@@ -219,12 +219,12 @@ vyre_code vyre_dlpack_import(vyre_device *device,
 vyre_code vyre_dlpack_import_unversioned(vyre_device *device,
                                          struct DLManagedTensor *tensor,
                                          vyre_dlpack_info *info,
-                                         vyre_resident *out, vyre_status *st) {
+                                         vyre_buffer *out, vyre_status *st) {
   vyre__status_begin(st);
   static const char who[] = "vyre_dlpack_import_unversioned";
   if (info) *info = (vyre_dlpack_info){0};
   if (!out) return vyre__null_argument(st, who, "out");
-  *out = (vyre_resident){0};
+  *out = (vyre_buffer){0};
   if (!device) return vyre__null_argument(st, who, "device");
   if (!tensor) return vyre__null_argument(st, who, "tensor");
   return import(device, &tensor->dl_tensor, false, let_go_unversioned, tensor,
@@ -238,14 +238,14 @@ typedef struct exported {
   DLManagedTensorVersioned versioned;
   DLManagedTensor unversioned;
   vyre_device *device;           /* retained */
-  vyre__resident_slot *resident; /* held */
+  vyre__device_buffer *resident; /* held */
   size_t size;                   /* bytes of the block */
   int64_t extents[];             /* shape, then strides */
 } exported;
 
 static void destroy(exported *e) {
   vyre_device *device = e->device;
-  vyre__resident_drop(device, e->resident);
+  vyre__device_buffer_release(device, e->resident);
   vyre__resize(device->allocator, e, e->size, 0);
   vyre_device_release(device);
 }
@@ -288,7 +288,7 @@ static vyre_code check_export(const vyre_device *device,
 }
 
 /* Takes the hold on @p slot. */
-static vyre_code make(vyre_device *device, vyre__resident_slot *slot,
+static vyre_code make(vyre_device *device, vyre__device_buffer *slot,
                       vyre_element element, const int64_t *shape, int32_t ndim,
                       exported **out, vyre_status *st) {
   size_t axes = (size_t)ndim;
@@ -329,12 +329,12 @@ static vyre_code make(vyre_device *device, vyre__resident_slot *slot,
   return VYRE_OK;
 }
 
-static vyre_code export_buffer(vyre_device *device, vyre_resident buffer,
+static vyre_code export_buffer(vyre_device *device, vyre_buffer buffer,
                                vyre_element element, const int64_t *shape,
                                int32_t ndim, bool may_be_read_only,
                                exported **out, vyre_status *st) {
-  vyre__resident_slot *slot;
-  VYRE_TRY(vyre__resident_acquire(device, buffer, &slot, st));
+  vyre__device_buffer *slot;
+  VYRE_TRY(vyre__device_buffer_acquire(device, buffer, &slot, st));
   vyre_code code = check_export(device, slot->buffer, element, shape, ndim, st);
   if (code == VYRE_OK && slot->buffer->is_read_only && !may_be_read_only) {
     code = VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY,
@@ -344,11 +344,11 @@ static vyre_code export_buffer(vyre_device *device, vyre_resident buffer,
                      "tensor before DLPack 1 cannot say");
   }
   if (code == VYRE_OK) code = make(device, slot, element, shape, ndim, out, st);
-  if (code != VYRE_OK) vyre__resident_drop(device, slot);
+  if (code != VYRE_OK) vyre__device_buffer_release(device, slot);
   return code;
 }
 
-vyre_code vyre_dlpack_export(vyre_device *device, vyre_resident buffer,
+vyre_code vyre_dlpack_export(vyre_device *device, vyre_buffer buffer,
                              vyre_element element, const int64_t *shape,
                              int32_t ndim, uint64_t flags,
                              struct DLManagedTensorVersioned **out,
@@ -376,7 +376,7 @@ vyre_code vyre_dlpack_export(vyre_device *device, vyre_resident buffer,
 }
 
 vyre_code vyre_dlpack_export_unversioned(vyre_device *device,
-                                         vyre_resident buffer,
+                                         vyre_buffer buffer,
                                          vyre_element element,
                                          const int64_t *shape, int32_t ndim,
                                          struct DLManagedTensor **out,

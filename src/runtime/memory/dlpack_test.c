@@ -70,9 +70,8 @@ static void produce(producer *p) {
                              .deleter = deleted_old};
 }
 
-static vyre_code double_it(const rig *r, vyre_resident buffer,
-                           vyre_status *st) {
-  vyre_input in = vyre_input_resident(buffer);
+static vyre_code double_it(const rig *r, vyre_buffer buffer, vyre_status *st) {
+  vyre_input in = vyre_input_buffer(buffer);
   vyre_output out = {0}; /* where it comes from */
   vyre_dispatch_desc desc = {.inputs = &in,
                              .input_count = 1,
@@ -89,7 +88,7 @@ TEST(an_imported_tensor_is_worked_on_in_place) {
   for (int is_old = 0; is_old < 2; is_old++) {
     produce(&p);
     p.tensor.dl_tensor.byte_offset = p.old.dl_tensor.byte_offset = 8;
-    vyre_resident buffer;
+    vyre_buffer buffer;
     vyre_dlpack_info info;
     CHECK_OK(is_old
                  ? vyre_dlpack_import_unversioned(r.device, &p.old, &info,
@@ -103,7 +102,7 @@ TEST(an_imported_tensor_is_worked_on_in_place) {
       CHECK_U64(p.data[i], i >= 2 && i < 26 ? 2 * i : i);
     }
     CHECK_U64(p.deleted, 0);
-    CHECK_OK(vyre_resident_free(r.device, buffer, &st), st);
+    CHECK_OK(vyre_buffer_destroy(r.device, buffer, &st), st);
     CHECK_U64(p.deleted, 1);
   }
   rig_close(&r);
@@ -116,11 +115,11 @@ TEST(the_deleter_is_called_once_whoever_ends_last) {
   produce(&with_device);
   produce(&without);
   without.tensor.deleter = NULL; /* allowed: there is nothing to do */
-  vyre_resident a, b;
+  vyre_buffer a, b;
   CHECK_OK(vyre_dlpack_import(r.device, &with_device.tensor, NULL, &a, &st),
            st);
   CHECK_OK(vyre_dlpack_import(r.device, &without.tensor, NULL, &b, &st), st);
-  CHECK_OK(vyre_resident_free(r.device, b, &st), st);
+  CHECK_OK(vyre_buffer_destroy(r.device, b, &st), st);
   CHECK_U64(with_device.deleted, 0);
   rig_close(&r); /* the device ends, and its buffers with it */
   CHECK_U64(with_device.deleted, 1);
@@ -132,27 +131,27 @@ TEST(what_is_read_only_is_not_written) {
   static producer p;
   produce(&p);
   p.tensor.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
-  vyre_resident buffer;
+  vyre_buffer buffer;
   vyre_dlpack_info info;
   CHECK_OK(vyre_dlpack_import(r.device, &p.tensor, &info, &buffer, &st), st);
   CHECK(info.is_read_only);
   CHECK_FAILS(double_it(&r, buffer, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_READ_ONLY);
   st = (vyre_status){0};
-  CHECK_FAILS(vyre_resident_upload(r.device, buffer, 0, &p, 4, &st), st,
+  CHECK_FAILS(vyre_buffer_upload(r.device, buffer, 0, &p, 4, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY);
   st = (vyre_status){0};
   vyre_recording *rec;
   uint32_t slot;
   CHECK_OK(vyre_recording_create(r.device, &rec, &st), st);
-  CHECK_OK(vyre_recording_slot(rec, "y", 0, &slot, &st), st);
-  vyre_place place = vyre_place_slot(slot);
+  CHECK_OK(vyre_recording_add_slot(rec, "y", 0, &slot, &st), st);
+  vyre_slot_range place = vyre_slot_range_all(slot);
   vyre_recorded_dispatch d = {
       .inputs = &place, .input_count = 1, .outputs = &place, .output_count = 1};
-  CHECK_OK(vyre_recording_dispatch(rec, r.pipeline, &d, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
-  vyre_resource resource = {.resident = buffer};
-  CHECK_OK(vyre_recording_bind(rec, slot, &resource, &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(rec, r.pipeline, &d, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
+  vyre_slot_binding resource = {.buffer = buffer};
+  CHECK_OK(vyre_recording_bind_slot(rec, slot, &resource, &st), st);
   CHECK_FAILS(vyre_recording_replay(rec, NULL, NULL, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY);
   CHECK_HAS(st.message, "'y'");
@@ -160,7 +159,7 @@ TEST(what_is_read_only_is_not_written) {
   for (uint32_t i = 0; i < 32; i++) CHECK_U64(p.data[i], i);
   /* It may be read, and stays read-only on its way out. */
   uint32_t got[24];
-  vyre_input in = vyre_input_resident(buffer);
+  vyre_input in = vyre_input_buffer(buffer);
   vyre_output out = vyre_output_bytes(got, sizeof got);
   vyre_dispatch_desc desc = {
       .inputs = &in, .input_count = 1, .outputs = &out, .output_count = 1};
@@ -265,7 +264,7 @@ TEST(tensors_that_lie_are_refused_and_stay_the_callers) {
   static producer p;
   for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
     vyre_status st = {0};
-    vyre_resident buffer;
+    vyre_buffer buffer;
     vyre_dlpack_info info;
     produce(&p);
     lies[i].tell(&p);
@@ -303,7 +302,7 @@ TEST(odd_tensors_that_are_right_are_taken) {
   static producer p;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     vyre_status st = {0};
-    vyre_resident buffer;
+    vyre_buffer buffer;
     vyre_dlpack_info info;
     uint64_t size;
     produce(&p);
@@ -315,9 +314,9 @@ TEST(odd_tensors_that_are_right_are_taken) {
     if (cases[i].count == 0) t->data = NULL; /* as the standard asks for */
     CHECK_OK(vyre_dlpack_import(r.device, &p.tensor, &info, &buffer, &st), st);
     CHECK_U64(info.count, cases[i].count);
-    CHECK_OK(vyre_resident_size(r.device, buffer, &size, &st), st);
+    CHECK_OK(vyre_buffer_size(r.device, buffer, &size, &st), st);
     CHECK_U64(size, 4 * cases[i].count);
-    CHECK_OK(vyre_resident_free(r.device, buffer, &st), st);
+    CHECK_OK(vyre_buffer_destroy(r.device, buffer, &st), st);
     CHECK_U64(p.deleted, 1);
   }
   rig_close(&r);
@@ -349,9 +348,9 @@ TEST(every_element_goes_out_and_comes_back) {
   rig r = rig_open(text, NULL), other = rig_open(text, NULL);
   for (size_t i = 0; i < VYRE_ELEMENT_COUNT; i++) {
     vyre_status st = {0};
-    vyre_resident buffer, back;
+    vyre_buffer buffer, back;
     vyre_dlpack_info info;
-    CHECK_OK(vyre_resident_create(r.device, 64, &buffer, &st), st);
+    CHECK_OK(vyre_buffer_create(r.device, 64, &buffer, &st), st);
     DLManagedTensorVersioned *tensor;
     const int64_t shape[] = {2, 4};
     CHECK_OK(vyre_dlpack_export(r.device, buffer, cases[i].element, shape, 2, 0,
@@ -366,8 +365,8 @@ TEST(every_element_goes_out_and_comes_back) {
     CHECK(tensor->version.major == 1 && tensor->flags == 0);
     CHECK_OK(vyre_dlpack_import(other.device, tensor, &info, &back, &st), st);
     CHECK(info.element == cases[i].back && info.count == 8);
-    CHECK_OK(vyre_resident_free(other.device, back, &st), st);
-    CHECK_OK(vyre_resident_free(r.device, buffer, &st), st);
+    CHECK_OK(vyre_buffer_destroy(other.device, back, &st), st);
+    CHECK_OK(vyre_buffer_destroy(r.device, buffer, &st), st);
   }
   rig_close(&r);
   rig_close(&other);
@@ -378,15 +377,15 @@ TEST(a_tensor_outlives_the_handle_and_the_device) {
   vyre_status st = {0};
   test_heap heap = {.left = -1};
   rig r = rig_open(text, &heap);
-  vyre_resident buffer;
+  vyre_buffer buffer;
   DLManagedTensorVersioned *tensor;
   DLManagedTensor *old;
   const int64_t shape[] = {8};
-  CHECK_OK(vyre_resident_create(r.device, 32, &buffer, &st), st);
-  CHECK_OK(vyre_resident_upload(r.device, buffer, 0,
-                                (const uint32_t[8]){1, 2, 3, 4, 5, 6, 7, 8}, 32,
-                                &st),
-           st);
+  CHECK_OK(vyre_buffer_create(r.device, 32, &buffer, &st), st);
+  CHECK_OK(
+      vyre_buffer_upload(r.device, buffer, 0,
+                         (const uint32_t[8]){1, 2, 3, 4, 5, 6, 7, 8}, 32, &st),
+      st);
   CHECK_OK(vyre_dlpack_export(r.device, buffer, VYRE_ELEMENT_U32, shape, 1,
                               DLPACK_FLAG_BITMASK_READ_ONLY, &tensor, &st),
            st);
@@ -395,7 +394,7 @@ TEST(a_tensor_outlives_the_handle_and_the_device) {
            st);
   CHECK(tensor->flags == DLPACK_FLAG_BITMASK_READ_ONLY);
   CHECK_OK(double_it(&r, buffer, &st), st);
-  CHECK_OK(vyre_resident_free(r.device, buffer, &st), st);
+  CHECK_OK(vyre_buffer_destroy(r.device, buffer, &st), st);
   rig_close(&r);
   const uint32_t *data = tensor->dl_tensor.data;
   for (uint32_t i = 0; i < 8; i++) CHECK(data[i] == 2 * (i + 1));
@@ -410,15 +409,15 @@ TEST(a_tensor_outlives_the_handle_and_the_device) {
 TEST(bad_exports_are_refused) {
   rig r = rig_open(text, NULL), other = rig_open(text, NULL);
   vyre_status st = {0};
-  vyre_resident buffer, dead;
-  CHECK_OK(vyre_resident_create(r.device, 32, &buffer, &st), st);
-  CHECK_OK(vyre_resident_create(r.device, 32, &dead, &st), st);
-  CHECK_OK(vyre_resident_free(r.device, dead, &st), st);
+  vyre_buffer buffer, dead;
+  CHECK_OK(vyre_buffer_create(r.device, 32, &buffer, &st), st);
+  CHECK_OK(vyre_buffer_create(r.device, 32, &dead, &st), st);
+  CHECK_OK(vyre_buffer_destroy(r.device, dead, &st), st);
   static const int64_t eight[] = {8}, nine[] = {9}, negative[] = {-1},
                        huge[] = {INT64_MAX, INT64_MAX, 4};
   const struct {
     vyre_device *device;
-    vyre_resident buffer;
+    vyre_buffer buffer;
     vyre_element element;
     const int64_t *shape;
     int32_t ndim;
@@ -479,7 +478,7 @@ static vyre_code there_and_back(vyre_allocator allocator, vyre_status *st) {
                                   .faults = ""};
   vyre_code code = vyre_context_create(&options, &context, st);
   if (code == VYRE_OK) code = vyre_device_open(context, "ref", &device, st);
-  vyre_resident buffer = {0};
+  vyre_buffer buffer = {0};
   DLManagedTensorVersioned *tensor = NULL;
   if (code == VYRE_OK) {
     code = vyre_dlpack_import(device, &p.tensor, NULL, &buffer, st);
@@ -509,7 +508,7 @@ typedef struct parting {
   vyre_device *device;
   vyre_recording *rec;
   uint32_t slot;
-  vyre_resident buffer;
+  vyre_buffer buffer;
   vyre_code freed, unbound;
   bool is_printed;
 } parting;
@@ -518,8 +517,8 @@ static bool free_it(void *self, const char *bytes, size_t length) {
   parting *a = self;
   (void)bytes, (void)length;
   if (a->buffer.owner == 0) return true;
-  a->freed = vyre_resident_free(a->device, a->buffer, NULL);
-  a->buffer = (vyre_resident){0};
+  a->freed = vyre_buffer_destroy(a->device, a->buffer, NULL);
+  a->buffer = (vyre_buffer){0};
   return true;
 }
 
@@ -531,7 +530,7 @@ static bool take_any(void *self, const char *bytes, size_t length) {
 static void ask_and_unbind(DLManagedTensorVersioned *tensor) {
   parting *a = tensor->manager_ctx;
   a->is_printed = vyre_recording_print(a->rec, (vyre_writer){take_any, NULL});
-  a->unbound = vyre_recording_bind(a->rec, a->slot, NULL, NULL);
+  a->unbound = vyre_recording_bind_slot(a->rec, a->slot, NULL, NULL);
   a->p.deleted++;
 }
 
@@ -546,23 +545,24 @@ static void part(parting *a, rig *r, bool with_fence) {
   CHECK_OK(vyre_dlpack_import(r->device, &a->p.tensor, NULL, &a->buffer, &st),
            st);
   CHECK_OK(vyre_recording_create(r->device, &a->rec, &st), st);
-  CHECK_OK(vyre_recording_slot(a->rec, "y", 0, &a->slot, &st), st);
+  CHECK_OK(vyre_recording_add_slot(a->rec, "y", 0, &a->slot, &st), st);
   uint32_t to;
-  vyre_resource out = {.data = &told, .size = sizeof told};
-  CHECK_OK(vyre_recording_fixed(a->rec, &out, &to, &st), st);
-  vyre_place in = vyre_place_slot(a->slot), place = vyre_place_slot(to);
+  vyre_slot_binding out = {.data = &told, .size = sizeof told};
+  CHECK_OK(vyre_recording_add_fixed_slot(a->rec, &out, &to, &st), st);
+  vyre_slot_range in = vyre_slot_range_all(a->slot),
+                  place = vyre_slot_range_all(to);
   vyre_recorded_dispatch d = {.inputs = &in,
                               .input_count = 1,
                               .outputs = &place,
                               .output_count = 1,
                               .print = {free_it, a}};
-  CHECK_OK(vyre_recording_dispatch(a->rec, r->pipeline, &d, &st), st);
-  CHECK_OK(vyre_recording_finish(a->rec, &st), st);
-  vyre_resource bound = {.resident = a->buffer};
-  CHECK_OK(vyre_recording_bind(a->rec, a->slot, &bound, &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(a->rec, r->pipeline, &d, &st), st);
+  CHECK_OK(vyre_recording_seal(a->rec, &st), st);
+  vyre_slot_binding bound = {.buffer = a->buffer};
+  CHECK_OK(vyre_recording_bind_slot(a->rec, a->slot, &bound, &st), st);
   CHECK_OK(vyre_recording_replay(a->rec, NULL, with_fence ? &fence : NULL, &st),
            st);
-  if (fence) CHECK_OK(vyre_fence_wait(fence, VYRE_FOREVER, &st), st);
+  if (fence) CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
   vyre_fence_release(fence);
 }
 
@@ -581,7 +581,7 @@ TEST(a_deleter_that_a_replay_calls_may_ask_for_the_recording) {
     CHECK_U64(a.p.deleted, 1);
     /* The replay is not over, and goes on with what it was asked with. */
     CHECK(a.unbound == VYRE_OK);
-    CHECK_OK(vyre_recording_bind(a.rec, a.slot, NULL, &st), st);
+    CHECK_OK(vyre_recording_bind_slot(a.rec, a.slot, NULL, &st), st);
     vyre_recording_release(a.rec);
   }
   rig_close(&r);

@@ -10,7 +10,7 @@ static uint64_t sum(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static void drop(vyre_slot *slot) {
+static void drop(vyre_host_buffer *slot) {
   if (!slot->data) return;
   if (slot->device) vyre__counters_retained(slot->device, 0 - slot->capacity);
   vyre__resize(slot->allocator, (unsigned char *)slot->data - slot->lead,
@@ -18,7 +18,8 @@ static void drop(vyre_slot *slot) {
 }
 
 /* The old bytes are of no use, so they are not carried over. */
-static bool take(vyre_slot *slot, size_t size, const vyre_device *device) {
+static bool take(vyre_host_buffer *slot, size_t size,
+                 const vyre_device *device) {
   size_t alignment = vyre__host_alignment(device);
   /* What every allocator gives is not asked for. */
   size_t room = alignment > _Alignof(max_align_t) ? alignment - 1 : 0;
@@ -34,8 +35,9 @@ static bool take(vyre_slot *slot, size_t size, const vyre_device *device) {
   return true;
 }
 
-bool vyre__slot_fit(vyre_slot *slot, size_t size, const vyre_device *device,
-                    vyre_slot_stats *stats) {
+bool vyre__host_buffer_fit(vyre_host_buffer *slot, size_t size,
+                           const vyre_device *device,
+                           vyre_output_stats *stats) {
   bool is_aligned = (uintptr_t)slot->data % vyre__host_alignment(device) == 0;
   bool fits = size == 0 || (size <= slot->capacity && slot->data && is_aligned);
   bool was_empty = !slot->data;
@@ -57,24 +59,25 @@ bool vyre__slot_fit(vyre_slot *slot, size_t size, const vyre_device *device,
   return true;
 }
 
-void vyre_slot_finish(vyre_slot *slot) {
+void vyre_host_buffer_deinit(vyre_host_buffer *slot) {
   if (!slot) return;
   drop(slot);
-  *slot = (vyre_slot){.allocator = slot->allocator};
+  *slot = (vyre_host_buffer){.allocator = slot->allocator};
 }
 
-static void swap(vyre_slot *a, vyre_slot *b) {
-  vyre_slot kept = *a;
+static void swap(vyre_host_buffer *a, vyre_host_buffer *b) {
+  vyre_host_buffer kept = *a;
   *a = *b;
   *b = kept;
 }
 
-vyre_code vyre_slots_replace(vyre_slot *incoming, size_t incoming_count,
-                             vyre_slot *slots, size_t slot_count,
-                             vyre_slot_stats *stats, vyre_status *st) {
+vyre_code vyre_host_buffers_replace(vyre_host_buffer *incoming,
+                                    size_t incoming_count,
+                                    vyre_host_buffer *slots, size_t slot_count,
+                                    vyre_output_stats *stats, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_slots_replace";
-  vyre_slot_stats ignored = {0};
+  static const char who[] = "vyre_host_buffers_replace";
+  vyre_output_stats ignored = {0};
   if (!stats) stats = &ignored;
   if (!incoming && incoming_count > 0) {
     return vyre__null_argument(st, who, "incoming");
@@ -100,12 +103,12 @@ vyre_code vyre_slots_replace(vyre_slot *incoming, size_t incoming_count,
       stats->moved = sum(stats->moved, 1);
       stats->moved_bytes = sum(stats->moved_bytes, size);
     }
-    vyre_slot_finish(&incoming[i]);
+    vyre_host_buffer_deinit(&incoming[i]);
     stats->retained_capacity_bytes =
         sum(stats->retained_capacity_bytes, slots[i].capacity);
   }
   for (size_t i = incoming_count; i < slot_count; i++) {
-    vyre_slot_finish(&slots[i]);
+    vyre_host_buffer_deinit(&slots[i]);
   }
   return VYRE_OK;
 }

@@ -8,16 +8,17 @@
 /* What is kept for nobody in particular, at most. */
 enum { MOST_KEPT = 16 << 20 };
 
-static void drop(const vyre_device *device, vyre__room *room) {
+static void drop(const vyre_device *device, vyre__scratch_block *room) {
   if (room) vyre__resize(device->allocator, room, room->size, 0);
 }
 
-vyre__room *vyre__room_take(vyre_device *device, vyre__room_kind kind,
-                            size_t size) {
-  if (size > SIZE_MAX - sizeof(vyre__room)) return NULL;
-  size += sizeof(vyre__room);
-  vyre__room *room = atomic_exchange_explicit(&device->inside->rooms[kind],
-                                              NULL, memory_order_acquire);
+vyre__scratch_block *vyre__scratch_acquire(vyre_device *device,
+                                           vyre__scratch_kind kind,
+                                           size_t size) {
+  if (size > SIZE_MAX - sizeof(vyre__scratch_block)) return NULL;
+  size += sizeof(vyre__scratch_block);
+  vyre__scratch_block *room = atomic_exchange_explicit(
+      &device->inside->rooms[kind], NULL, memory_order_acquire);
   if (room && room->size >= size) return room;
   drop(device, room); /* what is in it is of no use */
   room = vyre__resize(device->allocator, NULL, 0, size);
@@ -25,20 +26,20 @@ vyre__room *vyre__room_take(vyre_device *device, vyre__room_kind kind,
   return room;
 }
 
-void vyre__room_give(vyre_device *device, vyre__room_kind kind,
-                     vyre__room *room) {
+void vyre__scratch_return(vyre_device *device, vyre__scratch_kind kind,
+                          vyre__scratch_block *room) {
   if (!room) return;
   if (room->size > MOST_KEPT) {
     drop(device, room);
     return;
   }
-  vyre__room *other = atomic_exchange_explicit(&device->inside->rooms[kind],
-                                               room, memory_order_acq_rel);
+  vyre__scratch_block *other = atomic_exchange_explicit(
+      &device->inside->rooms[kind], room, memory_order_acq_rel);
   drop(device, other);
 }
 
-void vyre__rooms_finish(vyre_device *device) {
-  for (int i = 0; i < VYRE__ROOM_KINDS; i++) {
+void vyre__scratch_pool_deinit(vyre_device *device) {
+  for (int i = 0; i < VYRE__SCRATCH_KINDS; i++) {
     drop(device, atomic_exchange(&device->inside->rooms[i], NULL));
   }
 }

@@ -22,14 +22,14 @@ typedef struct operation {
 static const operation operations[] = {
 #define VYRE__X7(name, text, op, of, to, operands, expression) \
   {text, expression, VYRE__OP_##op, VYRE_TYPE_##of, VYRE_TYPE_##to, operands},
-    VYRE__NUMBER_MAP(VYRE__X7)
+    VYRE__FLOAT_OP_MAP(VYRE__X7)
 #undef VYRE__X7
 };
 
-const vyre_number_class vyre__numbers_exact[] = {
+const vyre_float_op_info vyre__float_op_is_exact[] = {
 #define VYRE__X7(name, text, op, of, to, operands, expression) \
-  {text, VYRE_NUMBERS_NATIVE, 0, 0},
-    VYRE__NUMBER_MAP(VYRE__X7)
+  {text, VYRE_FLOAT_MODE_NATIVE, 0, 0},
+    VYRE__FLOAT_OP_MAP(VYRE__X7)
 #undef VYRE__X7
 };
 
@@ -43,8 +43,8 @@ typedef struct probe {
   vyre_device *device;
   vyre_arena arena;
   vyre_module *module;
-  vyre_pipeline *pipelines[VYRE__NUMBER_COUNT];
-  vyre_number_class *classes;
+  vyre_pipeline *pipelines[VYRE__FLOAT_OP_COUNT];
+  vyre_float_op_info *classes;
   uint32_t vectors;
   uint64_t (*values)[3];   /* CHUNK operands that go together, as register
                               values */
@@ -108,10 +108,10 @@ static void put_kernel(const operation *o, size_t index, char *out) {
 
 static vyre_code parse(probe *p) {
   char *text =
-      vyre_arena_alloc(&p->arena, (size_t)VYRE__NUMBER_COUNT * TEXT_BYTES, 1);
+      vyre_arena_alloc(&p->arena, (size_t)VYRE__FLOAT_OP_COUNT * TEXT_BYTES, 1);
   if (!text) return vyre__no_memory(p->st, "probe", "kernels", 1);
   size_t length = 0;
-  for (size_t i = 0; i < VYRE__NUMBER_COUNT; i++) {
+  for (size_t i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
     put_kernel(&operations[i], i, text + length);
     length += strlen(text + length);
   }
@@ -205,12 +205,12 @@ static void make_vectors(probe *p, vyre_type type, uint64_t seed) {
 static vyre_code run_type(probe *p, vyre_type type, const bool *chosen,
                           uint64_t *wrong) {
   bool any = false;
-  for (size_t i = 0; i < VYRE__NUMBER_COUNT; i++) {
+  for (size_t i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
     any = any || (chosen[i] && operations[i].of == type);
   }
   for (uint32_t done = 0; any && done < p->vectors; done += CHUNK) {
     make_vectors(p, type, done / CHUNK);
-    for (size_t i = 0; i < VYRE__NUMBER_COUNT; i++) {
+    for (size_t i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
       if (!chosen[i] || operations[i].of != type) continue;
       VYRE_TRY(dispatch(p, i));
       wrong[i] += count_wrong(p, i);
@@ -223,7 +223,7 @@ static vyre_code run_chosen(probe *p, const bool *chosen, uint64_t *wrong) {
   static const vyre_type types[] = {VYRE_TYPE_F32, VYRE_TYPE_U32,
                                     VYRE_TYPE_I32, VYRE_TYPE_U64,
                                     VYRE_TYPE_I64, VYRE_TYPE_F64};
-  for (size_t i = 0; i < VYRE__NUMBER_COUNT; i++) {
+  for (size_t i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
     if (chosen[i]) VYRE_TRY(compile(p, i));
   }
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
@@ -248,25 +248,25 @@ static vyre_code wrong_in_all_forms(const probe *p, size_t index,
 
 /* Tries each operation in one form after the other until it is right. */
 static vyre_code classify(probe *p) {
-  bool chosen[VYRE__NUMBER_COUNT];
-  for (size_t i = 0; i < VYRE__NUMBER_COUNT; i++) {
+  bool chosen[VYRE__FLOAT_OP_COUNT];
+  for (size_t i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
     chosen[i] = is_there(p->device, &operations[i]);
     p->classes[i].tested = chosen[i] ? p->vectors : 0;
   }
-  for (vyre_numbers form = VYRE_NUMBERS_NATIVE; form < VYRE_NUMBERS_COUNT;
-       form++) {
-    uint64_t wrong[VYRE__NUMBER_COUNT] = {0};
+  for (vyre_float_mode form = VYRE_FLOAT_MODE_NATIVE;
+       form < VYRE_FLOAT_MODE_COUNT; form++) {
+    uint64_t wrong[VYRE__FLOAT_OP_COUNT] = {0};
     VYRE_TRY(run_chosen(p, chosen, wrong));
-    for (size_t i = 0; i < VYRE__NUMBER_COUNT; i++) {
-      vyre_number_class *c = &p->classes[i];
-      if (form == VYRE_NUMBERS_NATIVE) c->wrong = wrong[i];
+    for (size_t i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
+      vyre_float_op_info *c = &p->classes[i];
+      if (form == VYRE_FLOAT_MODE_NATIVE) c->wrong = wrong[i];
       chosen[i] = wrong[i] > 0;
       if (!chosen[i]) continue;
-      if (form == VYRE_NUMBERS_SOFT) {
+      if (form == VYRE_FLOAT_MODE_SOFT) {
         return wrong_in_all_forms(p, i, wrong[i]);
       }
       bool has_forms = !is_f64(&operations[i]);
-      c->form = has_forms ? (vyre_numbers)(form + 1) : VYRE_NUMBERS_SOFT;
+      c->mode = has_forms ? (vyre_float_mode)(form + 1) : VYRE_FLOAT_MODE_SOFT;
       chosen[i] = has_forms;
     }
   }
@@ -291,15 +291,15 @@ vyre_code vyre__probe_run(vyre_device *device, uint32_t vectors,
   if (vectors == 0) vectors = VYRE__PROBE_VECTORS;
   p.vectors = (vectors + CHUNK - 1) / CHUNK * CHUNK;
   out->is_remembered = false;
-  memcpy(out->classes, vyre__numbers_exact, sizeof out->classes);
+  memcpy(out->classes, vyre__float_op_is_exact, sizeof out->classes);
   vyre_arena_init(&p.arena, device->allocator);
   vyre_code code = prepare(&p);
   if (code == VYRE_OK) code = classify(&p);
-  for (size_t i = 0; i < VYRE__NUMBER_COUNT; i++) {
+  for (size_t i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
     vyre_pipeline_release(p.pipelines[i]);
   }
   vyre_module_release(p.module);
-  vyre_arena_finish(&p.arena);
+  vyre_arena_deinit(&p.arena);
   return code;
 }
 
@@ -311,11 +311,11 @@ static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
   size_t key_length;
   char key[VYRE__PROBE_KEY];
-  vyre_number_class classes[VYRE__NUMBER_COUNT];
+  vyre_float_op_info classes[VYRE__FLOAT_OP_COUNT];
 } known[MOST_KNOWN];
 static size_t known_count;
 
-static bool recall(const char *key, size_t length, vyre_number_class *out) {
+static bool recall(const char *key, size_t length, vyre_float_op_info *out) {
   bool found = false;
   pthread_mutex_lock(&known_lock);
   size_t count = known_count < MOST_KNOWN ? known_count : MOST_KNOWN;
@@ -330,7 +330,7 @@ static bool recall(const char *key, size_t length, vyre_number_class *out) {
 
 /* The oldest one goes. */
 static void remember(const char *key, size_t length,
-                     const vyre_number_class *classes) {
+                     const vyre_float_op_info *classes) {
   pthread_mutex_lock(&known_lock);
   size_t at = known_count++ % MOST_KNOWN;
   known[at].key_length = length;
@@ -358,7 +358,7 @@ vyre_code vyre__probe_find(vyre_device *device, vyre__probe_result *out,
   return VYRE_OK;
 }
 
-vyre_code vyre_device_probe(vyre_device *device, vyre_number_class *out,
+vyre_code vyre_device_probe(vyre_device *device, vyre_float_op_info *out,
                             size_t room, size_t *count, vyre_status *st) {
   vyre__status_begin(st);
   static const char who[] = "vyre_device_probe";
@@ -369,8 +369,8 @@ vyre_code vyre_device_probe(vyre_device *device, vyre_number_class *out,
   vyre__probe_result result;
   VYRE_TRY(vyre__device_check(device, st));
   VYRE_TRY(vyre__probe_run(device, 0, &result, st));
-  *count = VYRE__NUMBER_COUNT;
-  size_t kept = room < VYRE__NUMBER_COUNT ? room : VYRE__NUMBER_COUNT;
+  *count = VYRE__FLOAT_OP_COUNT;
+  size_t kept = room < VYRE__FLOAT_OP_COUNT ? room : VYRE__FLOAT_OP_COUNT;
   if (kept > 0) memcpy(out, result.classes, kept * sizeof *out);
   return VYRE_OK;
 }

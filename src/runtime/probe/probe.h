@@ -17,7 +17,7 @@
 /* X(enumerator, name, operation, of, to, operands, expression): the type of
  * operands and of the result, and the text that is compiled. A result that is a
  * bool is stored as u32. */
-#define VYRE__NUMBER_MAP(X)                                 \
+#define VYRE__FLOAT_OP_MAP(X)                               \
   X(F32_COPY, "f32 copy", CAST, F32, F32, 1, "f32(x)")      \
   X(F32_NEG, "f32 negate", NEG, F32, F32, 1, "-x")          \
   X(F32_ABS, "f32 abs", ABS, F32, F32, 1, "abs(x)")         \
@@ -59,18 +59,18 @@
   X(F32_TO_F64, "f32 to f64", CAST, F32, F64, 1, "f64(x)")
 
 /* Index of an operation in a pipeline's numbers and a device's capabilities. */
-typedef enum vyre__number {
+typedef enum vyre__float_op {
 #define VYRE__X7(name, text, op, of, to, operands, expression) \
-  VYRE__NUMBER_##name,
-  VYRE__NUMBER_MAP(VYRE__X7) VYRE__NUMBER_COUNT
+  VYRE__FLOAT_OP_##name,
+  VYRE__FLOAT_OP_MAP(VYRE__X7) VYRE__FLOAT_OP_COUNT
 #undef VYRE__X7
-} vyre__number;
+} vyre__float_op;
 
 /* All native, and never tested: what a device has that is exact by definition. */
-extern const vyre_number_class vyre__numbers_exact[VYRE__NUMBER_COUNT];
+extern const vyre_float_op_info vyre__float_op_is_exact[VYRE__FLOAT_OP_COUNT];
 
 typedef struct vyre__probe_result {
-  vyre_number_class classes[VYRE__NUMBER_COUNT];
+  vyre_float_op_info classes[VYRE__FLOAT_OP_COUNT];
   bool is_remembered; /* by the process or a file: nothing was run */
 } vyre__probe_result;
 
@@ -99,9 +99,9 @@ size_t vyre__probe_key(vyre_device *device, char key[VYRE__PROBE_KEY]);
 /* A file "probe-<hash>" in the directory of the cache, where that is used. True if
  * there is one for this key and all of it is right. */
 bool vyre__probe_load(const vyre__cache *cache, const char *key,
-                      size_t key_length, vyre_number_class *classes);
+                      size_t key_length, vyre_float_op_info *classes);
 /* Writes it whole or not at all. False: it is not there; nobody needs to know. */
 bool vyre__probe_save(const vyre__cache *cache, const char *key,
-                      size_t key_length, const vyre_number_class *classes);
+                      size_t key_length, const vyre_float_op_info *classes);
 
 #endif

@@ -31,12 +31,12 @@ typedef enum lie {
 } lie;
 
 static struct {
-  vyre__number number; /* what it lies about */
+  vyre__float_op number; /* what it lies about */
   vyre__op op;
   vyre_type of, to;
   lie how;
-  vyre_numbers last; /* the last form in which it does */
-  unsigned runs;     /* dispatches so far */
+  vyre_float_mode last; /* the last form in which it does */
+  unsigned runs;        /* dispatches so far */
   const char *driver;
 } liar;
 
@@ -74,7 +74,7 @@ static vyre_code lying_run(vyre_pipeline *pipeline, vyre__launch *launch,
   vyre_code code = vyre__backend_ref.run(pipeline, launch, st);
   const vyre_program *program = pipeline->program;
   liar.runs++;
-  if (pipeline->numbers[liar.number].form > liar.last) return code;
+  if (pipeline->numbers[liar.number].mode > liar.last) return code;
   if (!is_concerned(program)) return code;
   const vyre__view *result = &launch->views[program->buffer_count - 1];
   size_t words = liar.to == VYRE_TYPE_F64 ? 2 : 1;
@@ -118,9 +118,9 @@ static const struct {
   const char *text;
   vyre__op op;
   vyre_type of, to;
-} operations[] = {VYRE__NUMBER_MAP(OPERATION)};
+} operations[] = {VYRE__FLOAT_OP_MAP(OPERATION)};
 
-static void lie_about(vyre__number number, lie how, vyre_numbers last) {
+static void lie_about(vyre__float_op number, lie how, vyre_float_mode last) {
   liar.number = number;
   liar.op = operations[number].op;
   liar.of = operations[number].of;
@@ -138,51 +138,51 @@ TEST(the_reference_is_right_in_all) {
   vyre_device *device;
   CHECK_OK(vyre_device_open(NULL, "ref", &device, &st), st);
   CHECK_OK(vyre__probe_run(device, VECTORS, &result, &st), st);
-  const vyre_device_caps *caps = vyre_device_capabilities(device);
-  CHECK_U64(caps->number_count, VYRE__NUMBER_COUNT);
-  for (int i = 0; i < VYRE__NUMBER_COUNT; i++) {
-    const vyre_number_class *c = &result.classes[i];
+  const vyre_device_caps *caps = vyre_device_get_caps(device);
+  CHECK_U64(caps->float_op_count, VYRE__FLOAT_OP_COUNT);
+  for (int i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
+    const vyre_float_op_info *c = &result.classes[i];
     if (c->wrong > 0) printf("    %s\n", c->operation);
-    CHECK(c->form == VYRE_NUMBERS_NATIVE && c->wrong == 0);
+    CHECK(c->mode == VYRE_FLOAT_MODE_NATIVE && c->wrong == 0);
     CHECK_U64(c->tested, VECTORS);
     CHECK_TEXT(c->operation, operations[i].text);
-    CHECK(caps->numbers[i].form == VYRE_NUMBERS_NATIVE);
-    CHECK_U64(caps->numbers[i].tested, 0); /* by definition */
+    CHECK(caps->float_ops[i].mode == VYRE_FLOAT_MODE_NATIVE);
+    CHECK_U64(caps->float_ops[i].tested, 0); /* by definition */
   }
   vyre_device_release(device);
 }
 
 TEST(one_wrong_operation_is_found_and_no_other) {
   static const struct {
-    vyre__number number;
+    vyre__float_op number;
     lie how;
-  } cases[] = {{VYRE__NUMBER_F32_FMA, LAST_BIT},
-               {VYRE__NUMBER_F32_FMA, RARE_BIT},
-               {VYRE__NUMBER_F32_DIV, RARE_BIT},
-               {VYRE__NUMBER_F32_SQRT, RARE_BIT},
-               {VYRE__NUMBER_F32_ADD, FLUSH},
-               {VYRE__NUMBER_F32_SUB, FLUSH},
-               {VYRE__NUMBER_F32_MUL, FLUSH},
-               {VYRE__NUMBER_F32_DIV, FLUSH},
-               {VYRE__NUMBER_F32_FMA, FLUSH},
-               {VYRE__NUMBER_F32_COPY, FLUSH},
-               {VYRE__NUMBER_F32_MIN, ZERO_SIGN},
-               {VYRE__NUMBER_F32_MAX, ZERO_SIGN},
-               {VYRE__NUMBER_F32_CEIL, ZERO_SIGN},
-               {VYRE__NUMBER_F32_RINT, ZERO_SIGN},
-               {VYRE__NUMBER_F32_NEG, KEEP_PAYLOAD},
-               {VYRE__NUMBER_F64_TO_F32, FLUSH},
-               {VYRE__NUMBER_U64_TO_F32, RARE_BIT},
-               {VYRE__NUMBER_I32_TO_F32, RARE_BIT}};
+  } cases[] = {{VYRE__FLOAT_OP_F32_FMA, LAST_BIT},
+               {VYRE__FLOAT_OP_F32_FMA, RARE_BIT},
+               {VYRE__FLOAT_OP_F32_DIV, RARE_BIT},
+               {VYRE__FLOAT_OP_F32_SQRT, RARE_BIT},
+               {VYRE__FLOAT_OP_F32_ADD, FLUSH},
+               {VYRE__FLOAT_OP_F32_SUB, FLUSH},
+               {VYRE__FLOAT_OP_F32_MUL, FLUSH},
+               {VYRE__FLOAT_OP_F32_DIV, FLUSH},
+               {VYRE__FLOAT_OP_F32_FMA, FLUSH},
+               {VYRE__FLOAT_OP_F32_COPY, FLUSH},
+               {VYRE__FLOAT_OP_F32_MIN, ZERO_SIGN},
+               {VYRE__FLOAT_OP_F32_MAX, ZERO_SIGN},
+               {VYRE__FLOAT_OP_F32_CEIL, ZERO_SIGN},
+               {VYRE__FLOAT_OP_F32_RINT, ZERO_SIGN},
+               {VYRE__FLOAT_OP_F32_NEG, KEEP_PAYLOAD},
+               {VYRE__FLOAT_OP_F64_TO_F32, FLUSH},
+               {VYRE__FLOAT_OP_U64_TO_F32, RARE_BIT},
+               {VYRE__FLOAT_OP_I32_TO_F32, RARE_BIT}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     vyre_status st = {0};
     vyre_context *context;
     vyre__probe_result result;
-    lie_about(cases[i].number, cases[i].how, VYRE_NUMBERS_NATIVE);
+    lie_about(cases[i].number, cases[i].how, VYRE_FLOAT_MODE_NATIVE);
     vyre_device *device = open_liar(true, "", &context);
     CHECK_OK(vyre__probe_run(device, VECTORS, &result, &st), st);
-    for (int k = 0; k < VYRE__NUMBER_COUNT; k++) {
-      const vyre_number_class *c = &result.classes[k];
+    for (int k = 0; k < VYRE__FLOAT_OP_COUNT; k++) {
+      const vyre_float_op_info *c = &result.classes[k];
       bool is_it = k == (int)cases[i].number;
       if ((c->wrong > 0) != is_it) {
         printf("    case %zu: %s: %llu wrong\n", i, c->operation,
@@ -190,8 +190,9 @@ TEST(one_wrong_operation_is_found_and_no_other) {
       }
       CHECK((c->wrong > 0) == is_it);
       bool has_forms = operations[k].of != VYRE_TYPE_F64;
-      vyre_numbers next = has_forms ? VYRE_NUMBERS_FIXED : VYRE_NUMBERS_SOFT;
-      CHECK(c->form == (is_it ? next : VYRE_NUMBERS_NATIVE));
+      vyre_float_mode next =
+          has_forms ? VYRE_FLOAT_MODE_CORRECTED : VYRE_FLOAT_MODE_SOFT;
+      CHECK(c->mode == (is_it ? next : VYRE_FLOAT_MODE_NATIVE));
     }
     vyre_device_release(device);
     vyre_context_release(context);
@@ -202,11 +203,11 @@ TEST(what_is_wrong_when_fixed_is_soft) {
   vyre_status st = {0};
   vyre_context *context;
   vyre__probe_result result;
-  lie_about(VYRE__NUMBER_F32_DIV, LAST_BIT, VYRE_NUMBERS_FIXED);
+  lie_about(VYRE__FLOAT_OP_F32_DIV, LAST_BIT, VYRE_FLOAT_MODE_CORRECTED);
   vyre_device *device = open_liar(true, "", &context);
   CHECK_OK(vyre__probe_run(device, VECTORS, &result, &st), st);
-  CHECK(result.classes[VYRE__NUMBER_F32_DIV].form == VYRE_NUMBERS_SOFT);
-  CHECK(result.classes[VYRE__NUMBER_F32_MUL].form == VYRE_NUMBERS_NATIVE);
+  CHECK(result.classes[VYRE__FLOAT_OP_F32_DIV].mode == VYRE_FLOAT_MODE_SOFT);
+  CHECK(result.classes[VYRE__FLOAT_OP_F32_MUL].mode == VYRE_FLOAT_MODE_NATIVE);
   vyre_device_release(device);
   vyre_context_release(context);
 }
@@ -215,7 +216,7 @@ TEST(what_is_wrong_in_all_forms_is_an_error) {
   vyre_status st = {0};
   vyre_context *context;
   vyre__probe_result result;
-  lie_about(VYRE__NUMBER_F32_DIV, LAST_BIT, VYRE_NUMBERS_SOFT);
+  lie_about(VYRE__FLOAT_OP_F32_DIV, LAST_BIT, VYRE_FLOAT_MODE_SOFT);
   vyre_device *device = open_liar(true, "", &context);
   CHECK_FAILS(vyre__probe_run(device, VECTORS, &result, &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
@@ -229,11 +230,11 @@ TEST(a_wrong_f64_has_no_other_form) {
   vyre_status st = {0};
   vyre_context *context;
   vyre__probe_result result;
-  lie_about(VYRE__NUMBER_F64_FMA, LAST_BIT, VYRE_NUMBERS_SOFT);
+  lie_about(VYRE__FLOAT_OP_F64_FMA, LAST_BIT, VYRE_FLOAT_MODE_SOFT);
   vyre_device *device = open_liar(true, "", &context);
   CHECK_OK(vyre__probe_run(device, VECTORS, &result, &st), st);
-  CHECK(result.classes[VYRE__NUMBER_F64_FMA].form == VYRE_NUMBERS_SOFT);
-  CHECK(result.classes[VYRE__NUMBER_F64_MUL].form == VYRE_NUMBERS_NATIVE);
+  CHECK(result.classes[VYRE__FLOAT_OP_F64_FMA].mode == VYRE_FLOAT_MODE_SOFT);
+  CHECK(result.classes[VYRE__FLOAT_OP_F64_MUL].mode == VYRE_FLOAT_MODE_NATIVE);
   vyre_device_release(device);
   vyre_context_release(context);
 }
@@ -242,14 +243,14 @@ TEST(what_a_device_does_not_have_is_not_tested) {
   vyre_status st = {0};
   vyre_context *context;
   vyre__probe_result result;
-  lie_about(VYRE__NUMBER_F32_FMA, LAST_BIT, VYRE_NUMBERS_NATIVE);
+  lie_about(VYRE__FLOAT_OP_F32_FMA, LAST_BIT, VYRE_FLOAT_MODE_NATIVE);
   vyre_device *device = open_liar(true, "", &context);
   device->caps.has_f64 = device->caps.has_u64 = false;
   CHECK_OK(vyre__probe_run(device, VECTORS, &result, &st), st);
-  CHECK_U64(result.classes[VYRE__NUMBER_F64_ADD].tested, 0);
-  CHECK_U64(result.classes[VYRE__NUMBER_F32_TO_F64].tested, 0);
-  CHECK_U64(result.classes[VYRE__NUMBER_U64_TO_F32].tested, 0);
-  CHECK_U64(result.classes[VYRE__NUMBER_U32_TO_F32].tested, VECTORS);
+  CHECK_U64(result.classes[VYRE__FLOAT_OP_F64_ADD].tested, 0);
+  CHECK_U64(result.classes[VYRE__FLOAT_OP_F32_TO_F64].tested, 0);
+  CHECK_U64(result.classes[VYRE__FLOAT_OP_U64_TO_F32].tested, 0);
+  CHECK_U64(result.classes[VYRE__FLOAT_OP_U32_TO_F32].tested, VECTORS);
   vyre_device_release(device);
   vyre_context_release(context);
 }
@@ -257,16 +258,17 @@ TEST(what_a_device_does_not_have_is_not_tested) {
 TEST(a_probe_on_demand_changes_nothing) {
   vyre_status st = {0};
   vyre_context *context;
-  vyre_number_class all[VYRE__NUMBER_COUNT];
+  vyre_float_op_info all[VYRE__FLOAT_OP_COUNT];
   size_t count = 0;
-  lie_about(VYRE__NUMBER_F32_NEG, KEEP_PAYLOAD, VYRE_NUMBERS_NATIVE);
+  lie_about(VYRE__FLOAT_OP_F32_NEG, KEEP_PAYLOAD, VYRE_FLOAT_MODE_NATIVE);
   vyre_device *device = open_liar(true, "", &context);
-  CHECK_OK(vyre_device_probe(device, all, VYRE__NUMBER_COUNT, &count, &st), st);
-  CHECK_U64(count, VYRE__NUMBER_COUNT);
-  CHECK(all[VYRE__NUMBER_F32_NEG].form == VYRE_NUMBERS_FIXED);
-  CHECK_U64(all[VYRE__NUMBER_F32_NEG].tested, VYRE__PROBE_VECTORS);
-  const vyre_device_caps *caps = vyre_device_capabilities(device);
-  CHECK(caps->numbers[VYRE__NUMBER_F32_NEG].form == VYRE_NUMBERS_NATIVE);
+  CHECK_OK(vyre_device_probe(device, all, VYRE__FLOAT_OP_COUNT, &count, &st),
+           st);
+  CHECK_U64(count, VYRE__FLOAT_OP_COUNT);
+  CHECK(all[VYRE__FLOAT_OP_F32_NEG].mode == VYRE_FLOAT_MODE_CORRECTED);
+  CHECK_U64(all[VYRE__FLOAT_OP_F32_NEG].tested, VYRE__PROBE_VECTORS);
+  const vyre_device_caps *caps = vyre_device_get_caps(device);
+  CHECK(caps->float_ops[VYRE__FLOAT_OP_F32_NEG].mode == VYRE_FLOAT_MODE_NATIVE);
   CHECK_FAILS(vyre_device_probe(device, NULL, 3, &count, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   CHECK_U64(count, 0);
@@ -294,15 +296,16 @@ TEST(a_device_is_probed_when_it_is_opened_first) {
   vyre_context *context;
   vyre_counters counters;
   make_folder();
-  lie_about(VYRE__NUMBER_F32_FMA, LAST_BIT, VYRE_NUMBERS_NATIVE);
+  lie_about(VYRE__FLOAT_OP_F32_FMA, LAST_BIT, VYRE_FLOAT_MODE_NATIVE);
   liar.driver = "opened first";
   liar.runs = 0;
   vyre_device *device = open_liar(false, folder, &context);
   unsigned runs = liar.runs;
   CHECK(runs > 0);
-  const vyre_device_caps *caps = vyre_device_capabilities(device);
-  CHECK(caps->numbers[VYRE__NUMBER_F32_FMA].form == VYRE_NUMBERS_FIXED);
-  CHECK(caps->numbers[VYRE__NUMBER_F32_ADD].form == VYRE_NUMBERS_NATIVE);
+  const vyre_device_caps *caps = vyre_device_get_caps(device);
+  CHECK(caps->float_ops[VYRE__FLOAT_OP_F32_FMA].mode ==
+        VYRE_FLOAT_MODE_CORRECTED);
+  CHECK(caps->float_ops[VYRE__FLOAT_OP_F32_ADD].mode == VYRE_FLOAT_MODE_NATIVE);
   vyre_counters_read(device, &counters);
   CHECK(counters.launches == 0 && counters.compiles == 0);
   vyre_device_release(device);
@@ -310,21 +313,22 @@ TEST(a_device_is_probed_when_it_is_opened_first) {
 
   device = open_liar(false, folder, &context); /* this process knows it */
   CHECK_U64(liar.runs, runs);
-  caps = vyre_device_capabilities(device);
-  CHECK(caps->numbers[VYRE__NUMBER_F32_FMA].form == VYRE_NUMBERS_FIXED);
-  CHECK(caps->numbers[VYRE__NUMBER_F32_FMA].wrong > 0);
+  caps = vyre_device_get_caps(device);
+  CHECK(caps->float_ops[VYRE__FLOAT_OP_F32_FMA].mode ==
+        VYRE_FLOAT_MODE_CORRECTED);
+  CHECK(caps->float_ops[VYRE__FLOAT_OP_F32_FMA].wrong > 0);
 
   /* ... and a file does, for the next one. */
   char key[VYRE__PROBE_KEY];
-  vyre_number_class classes[VYRE__NUMBER_COUNT];
+  vyre_float_op_info classes[VYRE__FLOAT_OP_COUNT];
   size_t length = vyre__probe_key(device, key);
   CHECK(vyre__probe_load(&files, key, length, classes));
-  CHECK(classes[VYRE__NUMBER_F32_FMA].form == VYRE_NUMBERS_FIXED);
+  CHECK(classes[VYRE__FLOAT_OP_F32_FMA].mode == VYRE_FLOAT_MODE_CORRECTED);
   vyre_device_release(device);
   vyre_context_release(context);
 
   liar.driver = "another version"; /* may do it right */
-  liar.last = VYRE_NUMBERS_NATIVE;
+  liar.last = VYRE_FLOAT_MODE_NATIVE;
   liar.how = ZERO_SIGN;
   device = open_liar(false, folder, &context);
   CHECK(liar.runs > runs);
@@ -351,18 +355,18 @@ static void write_byte(const char *path, long at, int byte) {
 
 TEST(a_file_is_believed_only_if_all_of_it_is_right) {
   static const char key[] = "probe 1\n4 test\n", other[] = "probe 1\n4 tesu\n";
-  vyre_number_class classes[VYRE__NUMBER_COUNT], read[VYRE__NUMBER_COUNT];
+  vyre_float_op_info classes[VYRE__FLOAT_OP_COUNT], read[VYRE__FLOAT_OP_COUNT];
   char path[160];
   struct stat about;
   make_folder();
-  memcpy(classes, vyre__numbers_exact, sizeof classes);
-  classes[VYRE__NUMBER_F32_DIV].form = VYRE_NUMBERS_SOFT;
-  classes[VYRE__NUMBER_F32_DIV].wrong = 7;
+  memcpy(classes, vyre__float_op_is_exact, sizeof classes);
+  classes[VYRE__FLOAT_OP_F32_DIV].mode = VYRE_FLOAT_MODE_SOFT;
+  classes[VYRE__FLOAT_OP_F32_DIV].wrong = 7;
   CHECK(!vyre__probe_load(&files, key, sizeof key - 1, read));
   CHECK(vyre__probe_save(&files, key, sizeof key - 1, classes));
   CHECK(vyre__probe_load(&files, key, sizeof key - 1, read));
-  for (int i = 0; i < VYRE__NUMBER_COUNT; i++) {
-    CHECK(read[i].form == classes[i].form && read[i].wrong == classes[i].wrong);
+  for (int i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
+    CHECK(read[i].mode == classes[i].mode && read[i].wrong == classes[i].wrong);
     CHECK_TEXT(read[i].operation, classes[i].operation);
   }
   CHECK(!vyre__probe_load(&files, other, sizeof other - 1, read));
@@ -390,13 +394,14 @@ TEST(a_file_is_believed_only_if_all_of_it_is_right) {
 
 TEST(folders_of_others_and_links_are_left_alone) {
   static const char key[] = "probe 1\n4 link\n";
-  vyre_number_class read[VYRE__NUMBER_COUNT];
+  vyre_float_op_info read[VYRE__FLOAT_OP_COUNT];
   char path[160], link[200], moved[200];
   make_folder();
-  CHECK(vyre__probe_save(&files, key, sizeof key - 1, vyre__numbers_exact));
+  CHECK(vyre__probe_save(&files, key, sizeof key - 1, vyre__float_op_is_exact));
   CHECK(chmod(folder, 0755) == 0); /* others may look */
   CHECK(!vyre__probe_load(&files, key, sizeof key - 1, read));
-  CHECK(!vyre__probe_save(&files, key, sizeof key - 1, vyre__numbers_exact));
+  CHECK(
+      !vyre__probe_save(&files, key, sizeof key - 1, vyre__float_op_is_exact));
   CHECK(chmod(folder, 0700) == 0);
   find_file(path);
   snprintf(moved, sizeof moved, "%s/elsewhere", folder);
@@ -405,10 +410,11 @@ TEST(folders_of_others_and_links_are_left_alone) {
   snprintf(link, sizeof link, "%s-link", folder);
   CHECK(symlink(folder, link) == 0);
   vyre__cache linked = {.path = link};
-  CHECK(!vyre__probe_save(&linked, key, sizeof key - 1, vyre__numbers_exact));
+  CHECK(
+      !vyre__probe_save(&linked, key, sizeof key - 1, vyre__float_op_is_exact));
   CHECK(unlink(link) == 0);
   vyre__cache off = {.path = folder, .off = "it was not asked for", .fix = ""};
-  CHECK(!vyre__probe_save(&off, key, sizeof key - 1, vyre__numbers_exact));
+  CHECK(!vyre__probe_save(&off, key, sizeof key - 1, vyre__float_op_is_exact));
   remove_folder();
 }
 
@@ -423,7 +429,7 @@ TEST(other_features_are_another_device) {
   static char keys[3][VYRE__PROBE_KEY];
   static char much[VYRE__PROBE_KEY];
   vyre_context *context;
-  lie_about(VYRE__NUMBER_F32_FMA, LAST_BIT, VYRE_NUMBERS_NATIVE);
+  lie_about(VYRE__FLOAT_OP_F32_FMA, LAST_BIT, VYRE_FLOAT_MODE_NATIVE);
   vyre_device *device = open_liar(true, "", &context);
   table.features = tell_features;
   features = "fma";
@@ -441,21 +447,21 @@ TEST(other_features_are_another_device) {
 
 TEST(a_file_that_others_can_write_is_not_believed) {
   static const char key[] = "probe 1\n4 mode\n";
-  vyre_number_class read[VYRE__NUMBER_COUNT];
+  vyre_float_op_info read[VYRE__FLOAT_OP_COUNT];
   char path[160];
   make_folder();
-  CHECK(vyre__probe_save(&files, key, sizeof key - 1, vyre__numbers_exact));
+  CHECK(vyre__probe_save(&files, key, sizeof key - 1, vyre__float_op_is_exact));
   find_file(path);
   CHECK(chmod(path, 0620) == 0);
   CHECK(!vyre__probe_load(&files, key, sizeof key - 1, read));
-  CHECK(vyre__probe_save(&files, key, sizeof key - 1, vyre__numbers_exact));
+  CHECK(vyre__probe_save(&files, key, sizeof key - 1, vyre__float_op_is_exact));
   CHECK(vyre__probe_load(&files, key, sizeof key - 1, read));
   remove_folder();
 }
 
 TEST(files_of_probes_are_listed_and_pruned_with_the_cache) {
   static const char key[] = "probe 1\n5 prune\n";
-  vyre_number_class read[VYRE__NUMBER_COUNT];
+  vyre_float_op_info read[VYRE__FLOAT_OP_COUNT];
   vyre_status st = {0};
   vyre_context *context;
   vyre_cache_listing listing;
@@ -464,7 +470,7 @@ TEST(files_of_probes_are_listed_and_pruned_with_the_cache) {
   char path[160], left[200];
   struct stat about;
   make_folder();
-  CHECK(vyre__probe_save(&files, key, sizeof key - 1, vyre__numbers_exact));
+  CHECK(vyre__probe_save(&files, key, sizeof key - 1, vyre__float_op_is_exact));
   find_file(path);
   CHECK(stat(path, &about) == 0);
   snprintf(left, sizeof left, "%s/.probe-77-0",
@@ -485,20 +491,20 @@ TEST(files_of_probes_are_listed_and_pruned_with_the_cache) {
   CHECK_OK(vyre_cache_prune(context, NULL, &pruned, &st), st);
   CHECK(access(left, F_OK) != 0);
   CHECK(vyre__probe_load(&files, key, sizeof key - 1, read));
-  vyre_cache_prune_options all = {.all = true};
+  vyre_cache_prune_options all = {.remove_all = true};
   CHECK_OK(vyre_cache_prune(context, &all, &pruned, &st), st);
   CHECK_U64(pruned.removed_count, 1);
   CHECK_U64(pruned.left_bytes, 0);
   CHECK(!vyre__probe_load(&files, key, sizeof key - 1, read));
   vyre_context_release(context);
-  vyre_arena_finish(&arena);
+  vyre_arena_deinit(&arena);
   remove_folder();
 }
 
 /* The first of all devices is probed before anything else was kept. */
 TEST(a_folder_is_made_for_the_first_probe) {
   static const char key[] = "probe 1\n4 made\n";
-  vyre_number_class read[VYRE__NUMBER_COUNT];
+  vyre_float_op_info read[VYRE__FLOAT_OP_COUNT];
   char below[200];
   struct stat about;
   make_folder();
@@ -506,7 +512,7 @@ TEST(a_folder_is_made_for_the_first_probe) {
   vyre__cache made = {.path = below};
   CHECK(!vyre__probe_load(&made, key, sizeof key - 1, read));
   CHECK(stat(below, &about) != 0); /* looking makes nothing */
-  CHECK(vyre__probe_save(&made, key, sizeof key - 1, vyre__numbers_exact));
+  CHECK(vyre__probe_save(&made, key, sizeof key - 1, vyre__float_op_is_exact));
   CHECK(stat(below, &about) == 0 && (about.st_mode & 0777) == 0700);
   CHECK(vyre__probe_load(&made, key, sizeof key - 1, read));
   remove_folder();

@@ -17,7 +17,7 @@ enum { PROBE_VERSION = 3 };
 
 static const char *const forms[] = {
 #define VYRE_X2(name, text) [name] = (text),
-    VYRE_NUMBERS_MAP(VYRE_X2)
+    VYRE_FLOAT_MODE_MAP(VYRE_X2)
 #undef VYRE_X2
 };
 
@@ -77,15 +77,15 @@ static void name_file(const char *key, size_t length, char out[NAME_BYTES]) {
 
 /* All that a file holds for this key and these classes. Returns its length. */
 static size_t put_file(const char *key, size_t key_length,
-                       const vyre_number_class *classes, char *out) {
+                       const vyre_float_op_info *classes, char *out) {
   char hash[VYRE_HASH128_TEXT];
   size_t used = (size_t)snprintf(out, MOST_BYTES, "key %zu\n", key_length);
   memcpy(out + used, key, key_length);
   used += key_length;
-  for (size_t i = 0; i < VYRE__NUMBER_COUNT; i++) {
+  for (size_t i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
     used +=
         (size_t)snprintf(out + used, MOST_BYTES - used, "%s: %s %llu %llu\n",
-                         classes[i].operation, forms[classes[i].form],
+                         classes[i].operation, forms[classes[i].mode],
                          (unsigned long long)classes[i].tested,
                          (unsigned long long)classes[i].wrong);
   }
@@ -95,8 +95,8 @@ static size_t put_file(const char *key, size_t key_length,
 }
 
 /* One line "name: form tested wrong" at *at. */
-static bool read_class(const char **at, const vyre_number_class *expected,
-                       vyre_number_class *out) {
+static bool read_class(const char **at, const vyre_float_op_info *expected,
+                       vyre_float_op_info *out) {
   size_t name = strlen(expected->operation);
   char form[16];
   unsigned long long tested, wrong;
@@ -107,21 +107,21 @@ static bool read_class(const char **at, const vyre_number_class *expected,
       (*at)[name + (size_t)used] != '\n') {
     return false;
   }
-  *out = (vyre_number_class){.operation = expected->operation,
-                             .form = VYRE_NUMBERS_COUNT,
-                             .tested = tested,
-                             .wrong = wrong};
-  for (int i = 0; i < VYRE_NUMBERS_COUNT; i++) {
-    if (strcmp(form, forms[i]) == 0) out->form = (vyre_numbers)i;
+  *out = (vyre_float_op_info){.operation = expected->operation,
+                              .mode = VYRE_FLOAT_MODE_COUNT,
+                              .tested = tested,
+                              .wrong = wrong};
+  for (int i = 0; i < VYRE_FLOAT_MODE_COUNT; i++) {
+    if (strcmp(form, forms[i]) == 0) out->mode = (vyre_float_mode)i;
   }
   *at += name + (size_t)used + 1;
-  return out->form != VYRE_NUMBERS_COUNT;
+  return out->mode != VYRE_FLOAT_MODE_COUNT;
 }
 
 bool vyre__probe_load(const vyre__cache *cache, const char *key,
-                      size_t key_length, vyre_number_class *classes) {
+                      size_t key_length, vyre_float_op_info *classes) {
   char name[NAME_BYTES], bytes[MOST_BYTES + 1], again[MOST_BYTES];
-  vyre_number_class found[VYRE__NUMBER_COUNT];
+  vyre_float_op_info found[VYRE__FLOAT_OP_COUNT];
   vyre__cache_refusal why;
   int fd = vyre__cache_open(cache, false, &why);
   if (fd < 0) return false;
@@ -135,8 +135,8 @@ bool vyre__probe_load(const vyre__cache *cache, const char *key,
   size_t head = (size_t)snprintf(again, sizeof again, "key %zu\n", key_length);
   if (length < head + key_length) return false;
   const char *at = bytes + head + key_length;
-  for (size_t i = 0; i < VYRE__NUMBER_COUNT; i++) {
-    if (!read_class(&at, &vyre__numbers_exact[i], &found[i])) return false;
+  for (size_t i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
+    if (!read_class(&at, &vyre__float_op_is_exact[i], &found[i])) return false;
   }
   /* What would be written now is what must stand there: key, lines and sum. */
   if (put_file(key, key_length, found, again) != length ||
@@ -148,7 +148,7 @@ bool vyre__probe_load(const vyre__cache *cache, const char *key,
 }
 
 bool vyre__probe_save(const vyre__cache *cache, const char *key,
-                      size_t key_length, const vyre_number_class *classes) {
+                      size_t key_length, const vyre_float_op_info *classes) {
   char name[NAME_BYTES], bytes[MOST_BYTES], reason[VYRE__CACHE_WHY];
   vyre__cache_refusal why;
   int folder = vyre__cache_open(cache, true, &why);

@@ -9,17 +9,17 @@
 #include "base/memory.h"
 #include "runtime/recording/recording.h"
 
-struct vyre__part {
-  struct vyre__part *next;
+struct vyre__recording_part {
+  struct vyre__recording_part *next;
   size_t first, end; /* commands */
   size_t runs;       /* of them */
   /* Of the recording, when: its items were filled in; it was run; it was a loop. */
   uint64_t filled, version, loop_version;
-  vyre__tally sums; /* of what is counted; while the piece is steady */
-  size_t size;      /* of all of this, with piece and items behind */
-  vyre__piece *piece;
+  vyre__launch_totals sums; /* of what is counted; while the piece is steady */
+  size_t size;              /* of all of this, with piece and items behind */
+  vyre__command_list *piece;
 };
-typedef struct vyre__part part;
+typedef struct vyre__recording_part part;
 
 static bool is_device_copy(const vyre__command *c) {
   return c->kind == VYRE__COMMAND_COPY && c->source.buffer && c->target.buffer;
@@ -29,12 +29,12 @@ static bool is_device_copy(const vyre__command *c) {
 static void measure(const vyre_recording *rec, size_t at, part *out) {
   size_t items = 0;
   *out = (part){.first = at, .end = at};
-  for (size_t i = at; i < rec->command_count && items < VYRE__MOST_STRETCH;
+  for (size_t i = at; i < rec->command_count && items < VYRE__MAX_COMMAND_LIST;
        i++) {
     const vyre__command *c = &rec->commands[i];
     if (c->kind == VYRE__COMMAND_BARRIER) continue;
     bool is_run = c->kind == VYRE__COMMAND_DISPATCH;
-    if (is_run ? !vyre__run_fits(c->run) : !is_device_copy(c)) break;
+    if (is_run ? !vyre__prepared_fits(c->run) : !is_device_copy(c)) break;
     items++;
     out->runs += is_run;
     out->end = i + 1;
@@ -51,16 +51,16 @@ static part *make(vyre_recording *rec, const part *like) {
   size_t items = like->end - like->first;
   size_t at_piece = round_up(sizeof(part));
   size_t at_items = at_piece + round_up(device->backend->piece_size);
-  size_t size = at_items + items * sizeof(vyre__piece_item);
+  size_t size = at_items + items * sizeof(vyre__command_list_item);
   unsigned char *block = vyre__resize(device->allocator, NULL, 0, size);
   if (!block) return NULL;
   memset(block, 0, size);
   part *made = (part *)(void *)block;
   *made = *like;
   made->size = size;
-  made->piece = (vyre__piece *)(void *)(block + at_piece);
+  made->piece = (vyre__command_list *)(void *)(block + at_piece);
   made->piece->device = rec->device;
-  made->piece->items = (vyre__piece_item *)(void *)(block + at_items);
+  made->piece->items = (vyre__command_list_item *)(void *)(block + at_items);
   made->next = rec->parts;
   rec->parts = made;
   return made;
@@ -97,30 +97,32 @@ static part *find(vyre_recording *rec, size_t at) {
 
 /* What is bound now. */
 static void fill(const vyre_recording *rec, part *p) {
-  vyre__piece_item *items = (vyre__piece_item *)(uintptr_t)p->piece->items;
+  vyre__command_list_item *items =
+      (vyre__command_list_item *)(uintptr_t)p->piece->items;
   size_t count = 0;
   for (size_t i = p->first; i < p->end; i++) {
     const vyre__command *c = &rec->commands[i];
     if (c->kind == VYRE__COMMAND_BARRIER) continue;
-    items[count++] = c->kind == VYRE__COMMAND_DISPATCH
-                         ? (vyre__piece_item){.launch = &c->run->launch}
-                         : (vyre__piece_item){.from = c->source.buffer,
-                                              .to = c->target.buffer,
-                                              .from_offset = c->source.offset,
-                                              .to_offset = c->target.offset,
-                                              .size = c->size};
+    items[count++] =
+        c->kind == VYRE__COMMAND_DISPATCH
+            ? (vyre__command_list_item){.launch = &c->run->launch}
+            : (vyre__command_list_item){.from = c->source.buffer,
+                                        .to = c->target.buffer,
+                                        .from_offset = c->source.offset,
+                                        .to_offset = c->target.offset,
+                                        .size = c->size};
   }
   p->piece->count = count;
 }
 
 /* Its runs, if all can be in it: gives how many, or none. */
 static size_t gather(const vyre_recording *rec, const part *p,
-                     vyre__run *runs[VYRE__MOST_STRETCH]) {
+                     vyre__prepared *runs[VYRE__MAX_COMMAND_LIST]) {
   size_t count = 0;
   for (size_t i = p->first; i < p->end; i++) {
     const vyre__command *c = &rec->commands[i];
     if (c->kind != VYRE__COMMAND_DISPATCH) continue;
-    if (!vyre__run_fits(c->run)) return 0; /* not any more */
+    if (!vyre__prepared_fits(c->run)) return 0; /* not any more */
     if (c->run->scratch.first) vyre_arena_reset(&c->run->scratch);
     runs[count++] = c->run;
   }
@@ -141,13 +143,14 @@ static void mistrust(part *p) {
 
 static vyre_code run(vyre_recording *rec, part *p, bool *is_taken, size_t *done,
                      vyre_status *st) {
-  vyre__run *runs[VYRE__MOST_STRETCH];
+  vyre__prepared *runs[VYRE__MAX_COMMAND_LIST];
   size_t count = gather(rec, p, runs);
   *is_taken = count > 0;
   if (count == 0) return VYRE_OK;
   bring_up(rec, p, &p->version);
-  vyre_code code = vyre__stretch_run_piece(runs, count, p->piece, done, st);
-  if (p->piece->is_steady) p->sums = vyre__stretch_sum(runs, count);
+  vyre_code code =
+      vyre__command_list_run_encoded(runs, count, p->piece, done, st);
+  if (p->piece->is_steady) p->sums = vyre__command_list_totals(runs, count);
   return code;
 }
 
@@ -161,7 +164,7 @@ vyre_code vyre__recording_run_part(vyre_recording *rec, size_t at,
   if (p->version == rec->version && p->piece->is_steady) {
     out->is_taken = true;
     p->piece->is_changed = false;
-    code = vyre__stretch_run_again(p->piece, &p->sums, &done, st);
+    code = vyre__command_list_run_again(p->piece, &p->sums, &done, st);
   } else {
     code = run(rec, p, &out->is_taken, &done, st);
     if (!out->is_taken) return VYRE_OK;
@@ -205,13 +208,14 @@ static size_t first_of(const vyre_recording *rec, size_t at) {
 }
 
 vyre_code vyre__recording_run_loop(vyre_recording *rec, size_t at,
-                                   vyre__piece_loop *loop, vyre_status *st) {
-  vyre__run *runs[VYRE__MOST_STRETCH];
+                                   vyre__command_list_loop *loop,
+                                   vyre_status *st) {
+  vyre__prepared *runs[VYRE__MAX_COMMAND_LIST];
   part *p = find(rec, first_of(rec, at));
   size_t count = p && is_body(rec, at, p) ? gather(rec, p, runs) : 0;
   if (count == 0) return VYRE_OK;
   bring_up(rec, p, &p->loop_version);
-  vyre_code code = vyre__stretch_run_loop(runs, count, p->piece, loop, st);
+  vyre_code code = vyre__command_list_run_loop(runs, count, p->piece, loop, st);
   if (code != VYRE_OK) mistrust(p);
   return code;
 }

@@ -8,17 +8,17 @@
 
 /* Two slots that share bytes which one of them writes. */
 typedef struct meeting {
-  const vyre__flight *other;
+  const vyre__active_replay *other;
   uint32_t slot, other_slot;
 } meeting;
 
 static bool slots_meet(const vyre_recording *a, const vyre_recording *b,
                        meeting *out) {
   for (uint32_t i = 0; i < a->slot_count; i++) {
-    const vyre__named *mine = &a->slots[i];
+    const vyre__slot *mine = &a->slots[i];
     if (!mine->is_used) continue;
     for (uint32_t k = 0; k < b->slot_count; k++) {
-      const vyre__named *their = &b->slots[k];
+      const vyre__slot *their = &b->slots[k];
       if (!their->is_used || !(mine->is_written || their->is_written)) continue;
       if (!vyre__slots_overlap(mine, their)) continue;
       out->slot = i;
@@ -31,8 +31,8 @@ static bool slots_meet(const vyre_recording *a, const vyre_recording *b,
 
 /* What one thread does, it does in its own order: a callback of a replay may replay
  * what it likes, but for the same commands. */
-static bool meets(const vyre__flight *f, meeting *out) {
-  const vyre__flight *other = f->rec->device->inside->flights;
+static bool meets(const vyre__active_replay *f, meeting *out) {
+  const vyre__active_replay *other = f->rec->device->inside->flights;
   for (; other; other = other->next) {
     bool is_own = pthread_equal(other->runner, f->runner);
     *out = (meeting){other, VYRE_NO_SLOT, VYRE_NO_SLOT};
@@ -55,7 +55,7 @@ static vyre_code is_itself(vyre_status *st) {
   "or bind memory of its own"
 
 VYRE__RARE
-static vyre_code is_busy(const vyre__flight *f, const meeting *m,
+static vyre_code is_busy(const vyre__active_replay *f, const meeting *m,
                          vyre_status *st) {
   char text[VYRE__SLOT_NAME], other_text[VYRE__SLOT_NAME];
   if (m->slot == VYRE_NO_SLOT) { /* it writes nothing, and runs all the same */
@@ -63,13 +63,13 @@ static vyre_code is_busy(const vyre__flight *f, const meeting *m,
                      "the recording runs on another thread, which a callback "
                      "of a replay cannot wait for");
   }
-  const vyre__named *slot = &f->rec->slots[m->slot];
+  const vyre__slot *slot = &f->rec->slots[m->slot];
   const char *name = vyre__slot_name(f->rec, m->slot, text),
              *other = vyre__slot_name(m->other->rec, m->other_slot, other_text);
   const char *which = m->other->rec->home == f->rec->home ? "this recording"
                                                           : "another recording";
   if (slot->resident) {
-    unsigned long long id = slot->resource.resident.id;
+    unsigned long long id = slot->resource.buffer.id;
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_RESOURCE_BUSY, NULL,
         VYRE_NUMBERS({"slot", m->slot}, {"other_slot", m->other_slot},
@@ -87,14 +87,14 @@ static vyre_code is_busy(const vyre__flight *f, const meeting *m,
       name, (unsigned long long)slot->bytes, other, which);
 }
 
-vyre_code vyre__flight_begin(vyre__flight *f, const vyre_recording *rec,
-                             bool is_queued, bool takes_turns,
-                             vyre_status *st) {
+vyre_code vyre__active_replay_begin(vyre__active_replay *f,
+                                    const vyre_recording *rec, bool is_queued,
+                                    bool takes_turns, vyre_status *st) {
   struct vyre__device_inside *inside = rec->device->inside;
-  bool may_wait = !vyre__has_turn(rec->device);
+  bool may_wait = !vyre__replay_scope_is_held(rec->device);
   vyre_code code = VYRE_OK;
   meeting m;
-  *f = (vyre__flight){
+  *f = (vyre__active_replay){
       .rec = rec, .runner = pthread_self(), .is_queued = is_queued};
   pthread_mutex_lock(&inside->flight_lock);
   while (meets(f, &m)) {
@@ -116,10 +116,10 @@ vyre_code vyre__flight_begin(vyre__flight *f, const vyre_recording *rec,
   return code;
 }
 
-void vyre__flight_end(vyre__flight *f) {
+void vyre__active_replay_end(vyre__active_replay *f) {
   struct vyre__device_inside *inside = f->rec->device->inside;
   pthread_mutex_lock(&inside->flight_lock);
-  vyre__flight **at = &inside->flights;
+  vyre__active_replay **at = &inside->flights;
   while (*at != f) at = &(*at)->next;
   *at = f->next;
   pthread_cond_broadcast(&inside->landed);

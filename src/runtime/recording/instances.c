@@ -29,7 +29,7 @@ static void unready(vyre_recording *copy) {
 
 static vyre_code make(vyre_recording *home, vyre_recording **out,
                       vyre_status *st) {
-  static const char who[] = "vyre_recording_bind";
+  static const char who[] = "vyre_recording_bind_slot";
   const vyre_recording *like = home->current;
   vyre_allocator allocator = home->device->allocator;
   vyre_recording *copy = vyre__resize(allocator, NULL, 0, sizeof *copy);
@@ -70,25 +70,26 @@ static vyre_code make(vyre_recording *home, vyre_recording **out,
 
 /* --- choosing one ------------------------------------------------------------*/
 
-static bool is_bound_alike(const vyre__named *a, const vyre__named *b) {
+static bool is_bound_alike(const vyre__slot *a, const vyre__slot *b) {
   if (a->is_bound != b->is_bound) return false;
   return !a->is_bound ||
-         (vyre__resource_is_same(&a->resource, &b->resource) &&
+         (vyre__slot_binding_equal(&a->resource, &b->resource) &&
           a->memory.host == b->memory.host &&
           a->memory.buffer == b->memory.buffer && a->bytes == b->bytes);
 }
 
 /* Whether @p slot of a copy is what it is to be. */
-static bool is_wanted(const vyre__named *there, const vyre_resource *resource) {
+static bool is_wanted(const vyre__slot *there,
+                      const vyre_slot_binding *resource) {
   if (!resource) return !there->is_bound;
-  return there->is_bound && !resource->slot &&
-         vyre__resource_is_same(resource, &there->resource);
+  return there->is_bound && !resource->host_buffer &&
+         vyre__slot_binding_equal(resource, &there->resource);
 }
 
 /* Slots that would have to be bound anew; one that was used with what is to be bound
  * is near, as those that go with it are likely to be bound next. */
 static size_t distance(const vyre_recording *from, const vyre_recording *to,
-                       uint32_t slot, const vyre_resource *resource) {
+                       uint32_t slot, const vyre_slot_binding *resource) {
   size_t count = 0;
   for (uint32_t i = 0; i < from->slot_count; i++) {
     if (i == slot) {
@@ -103,12 +104,12 @@ static size_t distance(const vyre_recording *from, const vyre_recording *to,
 /* The same bindings as those of @p from, but for a slot that is what it is to be;
  * what was uploaded there is there. */
 static void take_over(vyre_recording *to, const vyre_recording *from,
-                      uint32_t slot, const vyre_resource *resource) {
+                      uint32_t slot, const vyre_slot_binding *resource) {
   for (uint32_t i = 0; i < from->slot_count; i++) {
     if (is_bound_alike(&from->slots[i], &to->slots[i])) continue;
     if (i == slot && is_wanted(&to->slots[i], resource)) continue;
     to->slots[i] = from->slots[i];
-    vyre__recording_spoil(to, i);
+    vyre__recording_invalidate(to, i);
   }
   for (size_t i = 0; i < from->command_count; i++) {
     const vyre__command *c = &from->commands[i];
@@ -117,10 +118,10 @@ static void take_over(vyre_recording *to, const vyre_recording *from,
   }
 }
 
-vyre_code vyre__recording_turn_over(vyre_recording *home, uint32_t slot,
-                                    const vyre_resource *resource,
-                                    vyre_status *st) {
-  bool may_make = home->copy_count < VYRE__MOST_COPIES;
+vyre_code vyre__recording_end_replay(vyre_recording *home, uint32_t slot,
+                                     const vyre_slot_binding *resource,
+                                     vyre_status *st) {
+  bool may_make = home->copy_count < VYRE__MAX_COPIES;
   vyre_recording *best = NULL;
   size_t least = SIZE_MAX;
   uint32_t users = 0;
@@ -137,11 +138,11 @@ vyre_code vyre__recording_turn_over(vyre_recording *home, uint32_t slot,
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
         VYRE_NUMBERS({"slot", slot}, {"replays", users},
-                     {"most_bindings", VYRE__MOST_COPIES + 1}),
+                     {"most_bindings", VYRE__MAX_COPIES + 1}),
         "wait for the fence of a replay first",
         "slot '%s' cannot be bound: %u replays of the recording are not over, "
         "with %d sets of bindings, which are as many as there may be",
-        vyre__slot_name(home, slot, text), users, VYRE__MOST_COPIES + 1);
+        vyre__slot_name(home, slot, text), users, VYRE__MAX_COPIES + 1);
   }
   if (!best) VYRE_TRY(make(home, &best, st));
   take_over(best, home->current, slot, resource);

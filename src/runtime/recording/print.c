@@ -8,8 +8,8 @@
 static void print_slot(vyre__printer *out, const vyre_recording *rec,
                        uint32_t i) {
   char text[VYRE__SLOT_NAME];
-  const vyre__named *slot = &rec->slots[i];
-  const vyre_resource *r = &slot->resource;
+  const vyre__slot *slot = &rec->slots[i];
+  const vyre_slot_binding *r = &slot->resource;
   vyre__print(out, "  slot '%s'", vyre__slot_name(rec, i, text));
   if (slot->size != 0) {
     vyre__print(out, " of %llu bytes", (unsigned long long)slot->size);
@@ -18,12 +18,12 @@ static void print_slot(vyre__printer *out, const vyre_recording *rec,
     vyre__print(out, ": unbound");
   } else {
     vyre__print(out, ": %llu bytes of %s", (unsigned long long)slot->bytes,
-                slot->resident ? "resident buffer"
-                : r->slot      ? "an output slot"
-                               : "the host");
+                slot->resident   ? "resident buffer"
+                : r->host_buffer ? "an output slot"
+                                 : "the host");
   }
   if (slot->resident && slot->is_bound) {
-    vyre__print(out, " %llx", (unsigned long long)r->resident.id);
+    vyre__print(out, " %llx", (unsigned long long)r->buffer.id);
     if (r->offset != 0) {
       vyre__print(out, " from %llu on", (unsigned long long)r->offset);
     }
@@ -38,7 +38,7 @@ static void print_slot(vyre__printer *out, const vyre_recording *rec,
 }
 
 static void print_place(vyre__printer *out, const vyre_recording *rec,
-                        const vyre_place *place, uint64_t size) {
+                        const vyre_slot_range *place, uint64_t size) {
   char text[VYRE__SLOT_NAME];
   vyre__print(out, "'%s'", vyre__slot_name(rec, place->slot, text));
   if (place->offset == 0 && size == 0) return;
@@ -58,14 +58,15 @@ static void print_dispatch(vyre__printer *out, const vyre_recording *rec,
   } else {
     vyre__print(out, " grid inferred");
   }
-  if (c->desc.has_iterations) vyre__print(out, " x%u", c->desc.iterations);
+  if (c->desc.has_repeat_count) vyre__print(out, " x%u", c->desc.repeat_count);
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre_binding *b = &plan->bindings[i];
     bool has_in = b->input_index != VYRE_NO_INDEX;
     bool has_out = b->output_index != VYRE_NO_INDEX;
     if (!has_in && !has_out) continue;
-    const vyre_place *in = has_in ? &c->tables.in[b->input_index] : NULL;
-    const vyre_place *dest = has_out ? &c->tables.out[b->output_index] : NULL;
+    const vyre_slot_range *in = has_in ? &c->tables.in[b->input_index] : NULL;
+    const vyre_slot_range *dest =
+        has_out ? &c->tables.out[b->output_index] : NULL;
     uint64_t size = c->is_ready ? has_out ? c->run->bound[i].out_size
                                           : c->run->bound[i].in_size
                                 : 0;

@@ -41,8 +41,8 @@ void vyre__recording_clear(vyre_recording *rec) {
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__command *c = &rec->commands[i];
     if (c->run) {
-      vyre__run_unbind(c->run, false);
-      vyre__run_give(c->run);
+      vyre__prepared_unbind(c->run, false);
+      vyre__prepared_set_outputs(c->run);
     }
     vyre_pipeline_release(c->pipeline);
   }
@@ -52,7 +52,7 @@ void vyre__recording_clear(vyre_recording *rec) {
                      sizeof *rec->commands);
   vyre__reserve_free(allocator, (void *)&rec->slots, &rec->slot_capacity,
                      sizeof *rec->slots);
-  vyre_arena_finish(&rec->building);
+  vyre_arena_deinit(&rec->building);
 }
 
 void vyre_recording_release(vyre_recording *rec) {
@@ -84,7 +84,7 @@ const char *vyre__slot_name(const vyre_recording *rec, uint32_t slot,
   return text;
 }
 
-uint32_t vyre_recording_find(const vyre_recording *rec, const char *name) {
+uint32_t vyre_recording_find_slot(const vyre_recording *rec, const char *name) {
   for (size_t i = 0; rec && name && name[0] && i < rec->slot_count; i++) {
     if (strcmp(rec->slots[i].name, name) == 0) return (uint32_t)i;
   }
@@ -97,20 +97,21 @@ static vyre_code add_slot(vyre_recording *rec, const char *name, uint64_t size,
       !vyre__reserve(rec->device->allocator, (void *)&rec->slots,
                      &rec->slot_capacity, rec->slot_count + 1,
                      sizeof *rec->slots, false)) {
-    return vyre__no_memory(st, "vyre_recording_slot", "slots",
+    return vyre__no_memory(st, "vyre_recording_add_slot", "slots",
                            rec->slot_count + 1);
   }
-  vyre__named *slot = &rec->slots[rec->slot_count];
-  *slot = (vyre__named){.size = size};
+  vyre__slot *slot = &rec->slots[rec->slot_count];
+  *slot = (vyre__slot){.size = size};
   memcpy(slot->name, name, strlen(name) + 1);
   *out = (uint32_t)rec->slot_count++;
   return VYRE_OK;
 }
 
-vyre_code vyre_recording_slot(vyre_recording *rec, const char *name,
-                              uint64_t size, uint32_t *out, vyre_status *st) {
+vyre_code vyre_recording_add_slot(vyre_recording *rec, const char *name,
+                                  uint64_t size, uint32_t *out,
+                                  vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_recording_slot";
+  static const char who[] = "vyre_recording_add_slot";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = VYRE_NO_SLOT;
   if (!rec) return vyre__null_argument(st, who, "recording");
@@ -123,30 +124,31 @@ vyre_code vyre_recording_slot(vyre_recording *rec, const char *name,
                           "give it 1 to 63 bytes",
                           "the slot name '%.70s' has %zu bytes", name, length);
   }
-  if (vyre_recording_find(rec, name) != VYRE_NO_SLOT) {
-    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "use the slot that is there (vyre_recording_find), or "
-                     "another name",
-                     "the recording has a slot '%s' already", name);
+  if (vyre_recording_find_slot(rec, name) != VYRE_NO_SLOT) {
+    return VYRE_FAIL(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+        "use the slot that is there (vyre_recording_find_slot), or "
+        "another name",
+        "the recording has a slot '%s' already", name);
   }
   return add_slot(rec, name, size, out, st);
 }
 
-vyre_code vyre_recording_fixed(vyre_recording *rec,
-                               const vyre_resource *resource, uint32_t *out,
-                               vyre_status *st) {
+vyre_code vyre_recording_add_fixed_slot(vyre_recording *rec,
+                                        const vyre_slot_binding *resource,
+                                        uint32_t *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_recording_fixed";
+  static const char who[] = "vyre_recording_add_fixed_slot";
   if (!out) return vyre__null_argument(st, who, "out");
   *out = VYRE_NO_SLOT;
   if (!rec) return vyre__null_argument(st, who, "recording");
   if (!resource) return vyre__null_argument(st, who, "resource");
   if (rec->is_finished) return finished(st);
   uint32_t slot;
-  vyre__resident_slot *held = NULL;
+  vyre__device_buffer *held = NULL;
   VYRE_TRY(add_slot(rec, "", 0, &slot, st));
-  vyre_code code = vyre__slot_bind(rec, slot, resource, &held, st);
-  if (held) vyre__resident_drop(rec->device, held);
+  vyre_code code = vyre__host_buffer_bind(rec, slot, resource, &held, st);
+  if (held) vyre__device_buffer_release(rec->device, held);
   if (code != VYRE_OK) {
     rec->slot_count--;
     return code;
@@ -157,8 +159,8 @@ vyre_code vyre_recording_fixed(vyre_recording *rec,
 
 /* --- commands ----------------------------------------------------------------*/
 
-bool vyre__command_places(const vyre__command *c, vyre__place_visitor visit,
-                          void *self) {
+bool vyre__command_slot_ranges(const vyre__command *c,
+                               vyre__place_visitor visit, void *self) {
   switch (c->kind) {
     case VYRE__COMMAND_DISPATCH:
       for (size_t i = 0; i < c->desc.input_count; i++) {
@@ -177,13 +179,13 @@ bool vyre__command_places(const vyre__command *c, vyre__place_visitor visit,
   }
 }
 
-static vyre_code check_place(const vyre_recording *rec, const vyre_place *place,
-                             vyre_status *st) {
+static vyre_code check_place(const vyre_recording *rec,
+                             const vyre_slot_range *place, vyre_status *st) {
   if (place->slot >= rec->slot_count) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
         VYRE_NUMBERS({"slot", place->slot}, {"slots", rec->slot_count}),
-        "use a number that vyre_recording_slot gave",
+        "use a number that vyre_recording_add_slot gave",
         "slot %u of a recording that has %zu", place->slot, rec->slot_count);
   }
   if (place->size <= UINT64_MAX - place->offset) return VYRE_OK;
@@ -229,7 +231,7 @@ static vyre_code check_dispatch(const vyre_recording *rec,
                                 const vyre_pipeline *pipeline,
                                 const vyre_recorded_dispatch *d,
                                 vyre_status *st) {
-  static const char who[] = "vyre_recording_dispatch";
+  static const char who[] = "vyre_recording_add_dispatch";
   const vyre_binding_plan *plan = &pipeline->plan;
   if (pipeline->device != rec->device) {
     return VYRE_FAIL_WITH(
@@ -261,26 +263,29 @@ static vyre_code check_dispatch(const vyre_recording *rec,
   for (size_t i = 0; i < d->output_count; i++) {
     VYRE_TRY(check_place(rec, &d->outputs[i], st));
   }
-  if (!d->has_iterations || d->iterations > 0) return VYRE_OK;
-  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_ZERO_ITERATIONS,
+  if (!d->has_repeat_count || d->repeat_count > 0) return VYRE_OK;
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_ZERO_REPEAT_COUNT,
                    "ask for 1 or more, or leave has_iterations false",
                    "0 iterations were asked for on '%s'",
                    vyre_device_name(rec->device));
 }
 
 /* A copy of places that lasts until finish. */
-static vyre_place *keep_places(vyre_recording *rec, const vyre_place *places,
-                               size_t count) {
-  vyre_place *kept = vyre__arena_array(&rec->building, count, sizeof *kept);
+static vyre_slot_range *keep_places(vyre_recording *rec,
+                                    const vyre_slot_range *places,
+                                    size_t count) {
+  vyre_slot_range *kept =
+      vyre__arena_array(&rec->building, count, sizeof *kept);
   if (kept && count > 0) memcpy(kept, places, count * sizeof *kept);
   return kept;
 }
 
-vyre_code vyre_recording_dispatch(vyre_recording *rec, vyre_pipeline *pipeline,
-                                  const vyre_recorded_dispatch *d,
-                                  vyre_status *st) {
+vyre_code vyre_recording_add_dispatch(vyre_recording *rec,
+                                      vyre_pipeline *pipeline,
+                                      const vyre_recorded_dispatch *d,
+                                      vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_recording_dispatch";
+  static const char who[] = "vyre_recording_add_dispatch";
   vyre__command *c;
   if (!pipeline) return vyre__null_argument(st, who, "pipeline");
   if (!d) return vyre__null_argument(st, who, "desc");
@@ -293,9 +298,9 @@ vyre_code vyre_recording_dispatch(vyre_recording *rec, vyre_pipeline *pipeline,
                                  .variant = d->variant,
                                  .is_borrowed = true,
                                  .require_zero_copy = d->require_zero_copy,
-                                 .has_iterations = d->has_iterations,
-                                 .iterations = d->iterations,
-                                 .max_iterations = d->max_iterations,
+                                 .has_repeat_count = d->has_repeat_count,
+                                 .repeat_count = d->repeat_count,
+                                 .max_loop_iterations = d->max_loop_iterations,
                                  .timeout_ns = d->timeout_ns,
                                  .print = d->print};
   VYRE_TRY(vyre__pipeline_variant(pipeline, &c->desc, &c->variant, st));
@@ -316,11 +321,11 @@ vyre_code vyre_recording_dispatch(vyre_recording *rec, vyre_pipeline *pipeline,
   return VYRE_OK;
 }
 
-vyre_code vyre_recording_copy(vyre_recording *rec, vyre_place from,
-                              vyre_place to, vyre_status *st) {
+vyre_code vyre_recording_add_copy(vyre_recording *rec, vyre_slot_range from,
+                                  vyre_slot_range to, vyre_status *st) {
   vyre__status_begin(st);
   vyre__command *c;
-  VYRE_TRY(next_command(rec, "vyre_recording_copy", &c, st));
+  VYRE_TRY(next_command(rec, "vyre_recording_add_copy", &c, st));
   VYRE_TRY(check_place(rec, &from, st));
   VYRE_TRY(check_place(rec, &to, st));
   if (from.size != 0 && to.size != 0 && from.size != to.size) {
@@ -333,7 +338,7 @@ vyre_code vyre_recording_copy(vyre_recording *rec, vyre_place from,
   }
   if (from.size == 0) from.size = to.size;
   to.size = from.size;
-  if (vyre__places_meet(&from, &to)) {
+  if (vyre__slot_ranges_overlap(&from, &to)) {
     char text[VYRE__SLOT_NAME];
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH,
                      "copy to bytes that are not copied from",
@@ -347,24 +352,24 @@ vyre_code vyre_recording_copy(vyre_recording *rec, vyre_place from,
   return VYRE_OK;
 }
 
-vyre_code vyre_recording_barrier(vyre_recording *rec, vyre_status *st) {
+vyre_code vyre_recording_add_barrier(vyre_recording *rec, vyre_status *st) {
   vyre__status_begin(st);
   vyre__command *c;
-  VYRE_TRY(next_command(rec, "vyre_recording_barrier", &c, st));
+  VYRE_TRY(next_command(rec, "vyre_recording_add_barrier", &c, st));
   c->kind = VYRE__COMMAND_BARRIER;
   rec->command_count++;
   return VYRE_OK;
 }
 
-vyre_code vyre_recording_while(vyre_recording *rec, vyre_place flag,
-                               uint64_t max_rounds, uint32_t stretch,
-                               vyre_status *st) {
+vyre_code vyre_recording_begin_while(vyre_recording *rec, vyre_slot_range flag,
+                                     uint64_t max_rounds, uint32_t stretch,
+                                     vyre_status *st) {
   vyre__status_begin(st);
   vyre__command *c;
-  VYRE_TRY(next_command(rec, "vyre_recording_while", &c, st));
+  VYRE_TRY(next_command(rec, "vyre_recording_begin_while", &c, st));
   VYRE_TRY(check_place(rec, &flag, st));
   if (max_rounds == 0) {
-    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_ZERO_ITERATIONS,
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_ZERO_REPEAT_COUNT,
                      "give the most rounds that make sense",
                      "a loop with a maximum of 0 rounds");
   }
@@ -402,7 +407,7 @@ vyre_code vyre_recording_end_while(vyre_recording *rec, vyre_status *st) {
   VYRE_TRY(next_command(rec, "vyre_recording_end_while", &c, st));
   if (rec->open_count == 0) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "begin one with vyre_recording_while",
+                     "begin one with vyre_recording_begin_while",
                      "no loop of the recording is open");
   }
   uint32_t begin = rec->open[--rec->open_count];

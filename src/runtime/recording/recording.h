@@ -30,16 +30,16 @@ typedef struct vyre__memory {
 } vyre__memory;
 
 /* A named slot. */
-typedef struct vyre__named {
+typedef struct vyre__slot {
   char name[VYRE__SLOT_NAME]; /* "": fixed */
   uint64_t size;              /* declared; 0: any */
   bool is_bound;
   bool is_used, is_written; /* by a command; set by finish */
-  vyre_resource resource;
+  vyre_slot_binding resource;
   uint64_t bytes; /* of what is bound */
   vyre__memory memory;
-  vyre__resident_slot *resident; /* where the handle leads, or NULL */
-} vyre__named;
+  vyre__device_buffer *resident; /* where the handle leads, or NULL */
+} vyre__slot;
 
 typedef enum vyre__command_kind {
   VYRE__COMMAND_DISPATCH,
@@ -58,9 +58,9 @@ typedef struct vyre__argument {
 
 /* The tables of a dispatch, as large as its capture plan says. */
 typedef struct vyre__tables {
-  vyre_place *in;            /* input_device_capacity */
+  vyre_slot_range *in;       /* input_device_capacity */
   vyre_input *inputs;        /* as many */
-  vyre_place *out;           /* output_readback_capacity */
+  vyre_slot_range *out;      /* output_readback_capacity */
   vyre_output *outputs;      /* as many */
   vyre__argument *arguments; /* kernel_argument_capacity: inputs, then outputs
                                 that take none, then the launch block */
@@ -77,14 +77,14 @@ typedef struct vyre__command {
   /* dispatch */
   vyre_pipeline *pipeline; /* retained */
   vyre_pipeline *variant;  /* what runs: the pipeline's own */
-  vyre__run *run;          /* from finish on */
+  vyre__prepared *run;     /* from finish on */
   vyre_dispatch_desc desc; /* without bindings */
   char label[VYRE__LABEL];
   vyre_capture_plan plan;
   vyre__tables tables; /* until finish: in and out only, in `building` */
 
   /* copy; of a loop, `from` is the flag */
-  vyre_place from, to;
+  vyre_slot_range from, to;
   uint64_t size; /* resolved */
   vyre__memory source, target;
   bool is_upload, is_uploaded;
@@ -100,7 +100,7 @@ struct vyre_recording {
   vyre_device *device; /* retained */
   bool is_finished;
   vyre_arena building; /* places of dispatches, until finish */
-  vyre__named *slots;
+  vyre__slot *slots;
   size_t slot_count, slot_capacity;
   vyre__command *commands;
   size_t command_count, command_capacity;
@@ -128,11 +128,12 @@ struct vyre_recording {
   unsigned char
       *bounce; /* between buffers that only the device sees; or NULL */
 
-  uint64_t version;         /* how often something was made ready */
-  struct vyre__part *parts; /* that the backend has; of who has the flight */
+  uint64_t version; /* how often something was made ready */
+  struct vyre__recording_part
+      *parts; /* that the backend has; of who has the flight */
 };
 
-enum { VYRE__MOST_COPIES = 7 }; /* beside the first */
+enum { VYRE__MAX_COPIES = 7 }; /* beside the first */
 
 /* Tables and runs, for commands whose places are elsewhere. */
 vyre_code vyre__recording_lay_out(vyre_recording *recording, const char *who,
@@ -142,33 +143,35 @@ vyre_code vyre__recording_lay_out(vyre_recording *recording, const char *who,
  * users, which is best for binding @p resource (NULL: nothing) to @p slot, and may
  * have that already.
  * Errors: all have users, and there are as many as may be; VYRE_OUT_OF_MEMORY. */
-vyre_code vyre__recording_turn_over(vyre_recording *home, uint32_t slot,
-                                    const vyre_resource *resource,
-                                    vyre_status *st);
+vyre_code vyre__recording_end_replay(vyre_recording *home, uint32_t slot,
+                                     const vyre_slot_binding *resource,
+                                     vyre_status *st);
 /* Frees what a copy has. */
 void vyre__recording_clear(vyre_recording *copy);
 /* Commands that use the slot are not ready any more. */
-void vyre__recording_spoil(vyre_recording *recording, uint32_t slot);
-bool vyre__resource_is_same(const vyre_resource *a, const vyre_resource *b);
+void vyre__recording_invalidate(vyre_recording *recording, uint32_t slot);
+bool vyre__slot_binding_equal(const vyre_slot_binding *a,
+                              const vyre_slot_binding *b);
 /* Whether what is bound to two slots shares bytes. */
-bool vyre__slots_overlap(const vyre__named *a, const vyre__named *b);
+bool vyre__slots_overlap(const vyre__slot *a, const vyre__slot *b);
 
 /* A replay that runs; on the stack of who runs it, or in its fence. */
-typedef struct vyre__flight {
+typedef struct vyre__active_replay {
   const vyre_recording *rec; /* held: what is bound is there */
   pthread_t runner;
   bool is_queued; /* the device's queue runs it: those come in their order */
-  struct vyre__flight *next;
-} vyre__flight;
+  struct vyre__active_replay *next;
+} vyre__active_replay;
 
 /* Before commands run: another replay that runs, and with which it shares bytes
  * that one of them writes, is waited for if one of both is the queue's, or with
  * @p takes_turns; else it is refused, with the slot's name. A callback of a replay
  * waits for none. */
-vyre_code vyre__flight_begin(vyre__flight *flight,
-                             const vyre_recording *recording, bool is_queued,
-                             bool takes_turns, vyre_status *st);
-void vyre__flight_end(vyre__flight *flight);
+vyre_code vyre__active_replay_begin(vyre__active_replay *flight,
+                                    const vyre_recording *recording,
+                                    bool is_queued, bool takes_turns,
+                                    vyre_status *st);
+void vyre__active_replay_end(vyre__active_replay *flight);
 
 /* Commands from @p at on that the backend runs as a piece, if it has pieces and they
  * are such. *is_taken: they were run, and *end is behind the last; of those that
@@ -184,7 +187,8 @@ vyre_code vyre__recording_run_part(vyre_recording *recording, size_t at,
 /* Rounds of the loop that command @p at begins, if all of it is one piece, whose flag
  * the backend can look at: as many as loop->most. */
 vyre_code vyre__recording_run_loop(vyre_recording *recording, size_t at,
-                                   vyre__piece_loop *loop, vyre_status *st);
+                                   vyre__command_list_loop *loop,
+                                   vyre_status *st);
 void vyre__recording_drop_parts(vyre_recording *recording);
 
 /* What a slot is called in messages. */
@@ -193,17 +197,17 @@ const char *vyre__slot_name(const vyre_recording *recording, uint32_t slot,
 
 /* Takes a reading of @p resource for @p slot: its memory and its size. *held: its
  * buffer, which is held; left as it is if there is none. */
-vyre_code vyre__slot_bind(vyre_recording *recording, uint32_t slot,
-                          const vyre_resource *resource,
-                          vyre__resident_slot **held, vyre_status *st);
+vyre_code vyre__host_buffer_bind(vyre_recording *recording, uint32_t slot,
+                                 const vyre_slot_binding *resource,
+                                 vyre__device_buffer **held, vyre_status *st);
 
 /* Whoever is the last to hold a buffer tells the caller that it is gone, who may
  * want the recording: so it is let go of without the lock. */
 
 /* Under the lock: takes hold of all that is bound, or says what is stale or
  * missing. *held: how many slots were, in either case. */
-vyre_code vyre__recording_hold(vyre_recording *recording, size_t *held,
-                               vyre_status *st);
+vyre_code vyre__recording_acquire(vyre_recording *recording, size_t *held,
+                                  vyre_status *st);
 /* Without it, while a replay runs or is pending: nothing is bound meanwhile. */
 void vyre__recording_drop(vyre_recording *recording, size_t held);
 
@@ -220,17 +224,18 @@ vyre_code vyre__recording_was_uploaded(const vyre_recording *recording,
 
 /* Forgets what a run was prepared for. With @p is_held its buffers are still
  * held by it. */
-void vyre__run_unbind(vyre__run *run, bool is_held);
+void vyre__prepared_unbind(vyre__prepared *run, bool is_held);
 
 /* Calls @p visit for every place that @p command reads or writes, until it
  * returns false. */
-typedef bool (*vyre__place_visitor)(void *self, const vyre_place *place,
+typedef bool (*vyre__place_visitor)(void *self, const vyre_slot_range *place,
                                     bool is_written);
-bool vyre__command_places(const vyre__command *command,
-                          vyre__place_visitor visit, void *self);
+bool vyre__command_slot_ranges(const vyre__command *command,
+                               vyre__place_visitor visit, void *self);
 
 /* Whether two places may share bytes, as far as places alone tell. */
-static inline bool vyre__places_meet(const vyre_place *a, const vyre_place *b) {
+static inline bool vyre__slot_ranges_overlap(const vyre_slot_range *a,
+                                             const vyre_slot_range *b) {
   if (a->slot != b->slot) return false;
   bool a_first = a->size != 0 && a->offset + a->size <= b->offset;
   bool b_first = b->size != 0 && b->offset + b->size <= a->offset;

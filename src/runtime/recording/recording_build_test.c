@@ -32,8 +32,8 @@ TEST(finish_allocates_what_the_capture_plans_say) {
   static const int kernels[DISPATCHES] = {SCALE, ADD, SCALE, COUNT, ADD};
   vyre_recording *rec;
   CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
-  vyre_place p = vyre_place_slot(add_slot(rec, "p", 0));
-  vyre_place same[] = {p, p, p};
+  vyre_slot_range p = vyre_slot_range_all(add_slot(rec, "p", 0));
+  vyre_slot_range same[] = {p, p, p};
   vyre_capture_plan want = {.resident_input_replay_safe = true};
   for (int i = 0; i < DISPATCHES; i++) {
     vyre_capture_plan plan;
@@ -52,13 +52,13 @@ TEST(finish_allocates_what_the_capture_plans_say) {
     want.resident_input_replay_safe &= plan.resident_input_replay_safe;
   }
   log.is_logging = true;
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
   log.is_logging = false;
-  size_t entries =
-      want.input_device_capacity * (sizeof(vyre_place) + sizeof(vyre_input)) +
-      want.output_readback_capacity *
-          (sizeof(vyre_place) + sizeof(vyre_output)) +
-      want.kernel_argument_capacity * sizeof(vyre__argument);
+  size_t entries = want.input_device_capacity *
+                       (sizeof(vyre_slot_range) + sizeof(vyre_input)) +
+                   want.output_readback_capacity *
+                       (sizeof(vyre_slot_range) + sizeof(vyre_output)) +
+                   want.kernel_argument_capacity * sizeof(vyre__argument);
   CHECK_U64(log.count, 1 + DISPATCHES); /* the tables, and a run for each */
   CHECK_U64(log.sizes[0], entries);
   vyre_capture_plan got;
@@ -81,11 +81,11 @@ TEST(a_recording_leaves_the_places_of_its_pipeline_alone) {
   bench b = bench_open(test_heap_allocator(&counted));
   vyre_recording *rec;
   CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
-  vyre_place n = vyre_place_slot(add_slot(rec, "n", 8));
+  vyre_slot_range n = vyre_slot_range_all(add_slot(rec, "n", 8));
   for (int i = 0; i < RECORDED; i++) {
     CHECK_OK(add_dispatch(rec, b.pipelines[COUNT], &n, 1, &n, 1, &st), st);
   }
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
   uint32_t words[2] = {100, 0};
   vyre_input in = vyre_input_bytes(words, 8);
   vyre_output out = vyre_output_bytes(words, 8);
@@ -131,16 +131,16 @@ TEST(bad_commands_are_refused_when_they_are_recorded) {
   vyre_status st = {0};
   CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
   uint32_t s = add_slot(rec, "s", 16), again;
-  vyre_place p = vyre_place_slot(s), none = vyre_place_slot(9);
-  vyre_place two[] = {p, p};
+  vyre_slot_range p = vyre_slot_range_all(s), none = vyre_slot_range_all(9);
+  vyre_slot_range two[] = {p, p};
   vyre_recorded_dispatch zero = {.inputs = &p,
                                  .input_count = 1,
                                  .outputs = &p,
                                  .output_count = 1,
-                                 .has_iterations = true};
+                                 .has_repeat_count = true};
   vyre_compile_options options = {.workgroup = {4}};
   vyre_recorded_dispatch variant = zero;
-  variant.has_iterations = false;
+  variant.has_repeat_count = false;
   variant.variant = &options;
   char long_name[80];
   memset(long_name, 'x', 79);
@@ -150,11 +150,11 @@ TEST(bad_commands_are_refused_when_they_are_recorded) {
     st = (vyre_status){0};                                \
     CHECK_FAILS(call, st, VYRE_INVALID_ARGUMENT, (kind)); \
   } while (0)
-  REFUSED(vyre_recording_slot(rec, "s", 0, &again, &st),
+  REFUSED(vyre_recording_add_slot(rec, "s", 0, &again, &st),
           VYRE_KIND_INVALID_ARGUMENT);
-  REFUSED(vyre_recording_slot(rec, "", 0, &again, &st),
+  REFUSED(vyre_recording_add_slot(rec, "", 0, &again, &st),
           VYRE_KIND_INVALID_ARGUMENT);
-  REFUSED(vyre_recording_slot(rec, long_name, 0, &again, &st),
+  REFUSED(vyre_recording_add_slot(rec, long_name, 0, &again, &st),
           VYRE_KIND_INVALID_ARGUMENT);
   REFUSED(add_dispatch(rec, b.pipelines[COUNT], two, 2, &p, 1, &st),
           VYRE_KIND_BINDING_MISMATCH);
@@ -164,41 +164,45 @@ TEST(bad_commands_are_refused_when_they_are_recorded) {
           VYRE_KIND_INVALID_ARGUMENT);
   REFUSED(add_dispatch(rec, other.pipelines[COUNT], &p, 1, &p, 1, &st),
           VYRE_KIND_FOREIGN_HANDLE);
-  REFUSED(vyre_recording_dispatch(rec, b.pipelines[COUNT], &zero, &st),
-          VYRE_KIND_ZERO_ITERATIONS);
-  REFUSED(vyre_recording_dispatch(rec, b.pipelines[COUNT], &variant, &st),
-          VYRE_KIND_NOT_PREPARED);
-  REFUSED(vyre_recording_copy(rec, (vyre_place){s, 0, 4}, (vyre_place){s, 8, 8},
-                              &st),
+  REFUSED(vyre_recording_add_dispatch(rec, b.pipelines[COUNT], &zero, &st),
+          VYRE_KIND_ZERO_REPEAT_COUNT);
+  REFUSED(vyre_recording_add_dispatch(rec, b.pipelines[COUNT], &variant, &st),
+          VYRE_KIND_VARIANT_NOT_COMPILED);
+  REFUSED(vyre_recording_add_copy(rec, (vyre_slot_range){s, 0, 4},
+                                  (vyre_slot_range){s, 8, 8}, &st),
           VYRE_KIND_BINDING_MISMATCH);
-  REFUSED(vyre_recording_copy(rec, (vyre_place){s, 0, 8}, (vyre_place){s, 4, 0},
-                              &st),
+  REFUSED(vyre_recording_add_copy(rec, (vyre_slot_range){s, 0, 8},
+                                  (vyre_slot_range){s, 4, 0}, &st),
           VYRE_KIND_BINDING_MISMATCH);
-  REFUSED(vyre_recording_copy(rec, (vyre_place){s, 8, UINT64_MAX}, p, &st),
-          VYRE_KIND_BINDING_MISMATCH);
-  REFUSED(vyre_recording_while(rec, p, 0, 1, &st), VYRE_KIND_ZERO_ITERATIONS);
-  REFUSED(vyre_recording_while(rec, (vyre_place){s, 2, 0}, 1, 1, &st),
-          VYRE_KIND_BINDING_MISMATCH);
+  REFUSED(
+      vyre_recording_add_copy(rec, (vyre_slot_range){s, 8, UINT64_MAX}, p, &st),
+      VYRE_KIND_BINDING_MISMATCH);
+  REFUSED(vyre_recording_begin_while(rec, p, 0, 1, &st),
+          VYRE_KIND_ZERO_REPEAT_COUNT);
+  REFUSED(
+      vyre_recording_begin_while(rec, (vyre_slot_range){s, 2, 0}, 1, 1, &st),
+      VYRE_KIND_BINDING_MISMATCH);
   REFUSED(vyre_recording_end_while(rec, &st), VYRE_KIND_INVALID_ARGUMENT);
   REFUSED(vyre_recording_replay(rec, NULL, NULL, &st),
           VYRE_KIND_INVALID_ARGUMENT);
   for (int i = 0; i < VYRE_RECORDING_DEPTH; i++) {
     st = (vyre_status){0};
-    CHECK_OK(vyre_recording_while(rec, p, 1, 1, &st), st);
+    CHECK_OK(vyre_recording_begin_while(rec, p, 1, 1, &st), st);
   }
-  REFUSED(vyre_recording_while(rec, p, 1, 1, &st), VYRE_KIND_INVALID_ARGUMENT);
-  REFUSED(vyre_recording_finish(rec, &st), VYRE_KIND_INVALID_ARGUMENT);
+  REFUSED(vyre_recording_begin_while(rec, p, 1, 1, &st),
+          VYRE_KIND_INVALID_ARGUMENT);
+  REFUSED(vyre_recording_seal(rec, &st), VYRE_KIND_INVALID_ARGUMENT);
   for (int i = 0; i < VYRE_RECORDING_DEPTH; i++) {
     st = (vyre_status){0};
     CHECK_OK(vyre_recording_end_while(rec, &st), st);
   }
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
-  REFUSED(vyre_recording_finish(rec, &st), VYRE_KIND_INVALID_ARGUMENT);
-  REFUSED(vyre_recording_barrier(rec, &st), VYRE_KIND_INVALID_ARGUMENT);
-  REFUSED(vyre_recording_slot(rec, "t", 0, &again, &st),
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
+  REFUSED(vyre_recording_seal(rec, &st), VYRE_KIND_INVALID_ARGUMENT);
+  REFUSED(vyre_recording_add_barrier(rec, &st), VYRE_KIND_INVALID_ARGUMENT);
+  REFUSED(vyre_recording_add_slot(rec, "t", 0, &again, &st),
           VYRE_KIND_INVALID_ARGUMENT);
-  CHECK_U64(vyre_recording_find(rec, "s"), s);
-  CHECK_U64(vyre_recording_find(rec, "t"), VYRE_NO_SLOT);
+  CHECK_U64(vyre_recording_find_slot(rec, "s"), s);
+  CHECK_U64(vyre_recording_find_slot(rec, "t"), VYRE_NO_SLOT);
   vyre_recording_release(rec);
   bench_close(&b);
   bench_close(&other);
@@ -208,7 +212,7 @@ TEST(places_beyond_a_declared_slot_are_refused_by_finish) {
   bench b = bench_open(heap);
   static const struct {
     uint64_t size;
-    vyre_place place;
+    vyre_slot_range place;
   } cases[] = {{4, {0, 0, 0}},
                {16, {0, 12, 0}},
                {16, {0, 0, 12}},
@@ -222,7 +226,7 @@ TEST(places_beyond_a_declared_slot_are_refused_by_finish) {
     CHECK_OK(add_dispatch(rec, b.pipelines[COUNT], &cases[i].place, 1,
                           &cases[i].place, 1, &st),
              st);
-    CHECK_FAILS(vyre_recording_finish(rec, &st), st, VYRE_INVALID_ARGUMENT,
+    CHECK_FAILS(vyre_recording_seal(rec, &st), st, VYRE_INVALID_ARGUMENT,
                 VYRE_KIND_BINDING_MISMATCH);
     CHECK_HAS(st.message, "'counter'");
     vyre_recording_release(rec);
@@ -235,24 +239,26 @@ TEST(fixed_slots_and_ranges_are_bound_once) {
   bench b = bench_open(heap);
   vyre_recording *rec;
   CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
-  vyre_resident ring = make_resident(b.device, 64);
+  vyre_buffer ring = make_resident(b.device, 64);
   uint32_t fixed, words[8] = {0};
-  vyre_resource r = {.resident = ring, .offset = 16, .size = 32};
-  CHECK_OK(vyre_recording_fixed(rec, &r, &fixed, &st), st);
-  vyre_place first = {fixed, 0, 8}, second = {fixed, 24, 0};
+  vyre_slot_binding r = {.buffer = ring, .offset = 16, .size = 32};
+  CHECK_OK(vyre_recording_add_fixed_slot(rec, &r, &fixed, &st), st);
+  vyre_slot_range first = {fixed, 0, 8}, second = {fixed, 24, 0};
   CHECK_OK(add_dispatch(rec, b.pipelines[COUNT], &first, 1, &first, 1, &st),
            st);
   CHECK_OK(add_dispatch(rec, b.pipelines[COUNT], &second, 1, &second, 1, &st),
            st);
-  CHECK_OK(vyre_recording_copy(rec, first, (vyre_place){fixed, 8, 0}, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(
+      vyre_recording_add_copy(rec, first, (vyre_slot_range){fixed, 8, 0}, &st),
+      st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
   CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
-  CHECK_OK(vyre_resident_download(b.device, ring, 16, words, 32, &st), st);
+  CHECK_OK(vyre_buffer_download(b.device, ring, 16, words, 32, &st), st);
   CHECK(words[0] == UINT32_MAX && words[1] == 1);
   CHECK(words[2] == UINT32_MAX && words[3] == 1); /* copied */
   CHECK(words[4] == 0 && words[5] == 0);
   CHECK(words[6] == UINT32_MAX && words[7] == 1);
-  CHECK_FAILS(vyre_recording_bind(rec, fixed, &r, &st), st,
+  CHECK_FAILS(vyre_recording_bind_slot(rec, fixed, &r, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   vyre_recording_release(rec);
   bench_close(&b);
@@ -300,9 +306,10 @@ TEST(commands_that_do_not_meet_need_no_barrier) {
   vyre_recording *rec;
   CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
   uint32_t s = add_slot(rec, "s", 0), t = add_slot(rec, "t", 0);
-  vyre_place low = {s, 0, 8}, high = {s, 8, 8}, all = vyre_place_slot(t);
+  vyre_slot_range low = {s, 0, 8}, high = {s, 8, 8},
+                  all = vyre_slot_range_all(t);
   struct {
-    vyre_place place;
+    vyre_slot_range place;
     bool needs;
   } cases[] = {{low, false}, {high, false}, {all, false},
                {high, true}, {low, false},  {low, true}};
@@ -311,9 +318,9 @@ TEST(commands_that_do_not_meet_need_no_barrier) {
                           &cases[i].place, 1, &st),
              st);
   }
-  CHECK_OK(vyre_recording_barrier(rec, &st), st);
+  CHECK_OK(vyre_recording_add_barrier(rec, &st), st);
   CHECK_OK(add_dispatch(rec, b.pipelines[COUNT], &low, 1, &low, 1, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
   for (size_t i = 0; i < 6; i++) {
     CHECK(rec->commands[i].needs_barrier == cases[i].needs);
   }

@@ -9,17 +9,17 @@
 static const vyre_allocator heap;
 
 static vyre_code try_bind(vyre_recording *rec, uint32_t slot,
-                          vyre_resource resource, vyre_status *st) {
-  return vyre_recording_bind(rec, slot, &resource, st);
+                          vyre_slot_binding resource, vyre_status *st) {
+  return vyre_recording_bind_slot(rec, slot, &resource, st);
 }
 
 static vyre_code try_residents(const bench *b, chain_data *d, vyre_status *st) {
-  vyre_code code = vyre_resident_create(b->device, BYTES, &d->x, st);
+  vyre_code code = vyre_buffer_create(b->device, BYTES, &d->x, st);
   if (code == VYRE_OK) {
-    code = vyre_resident_create(b->device, BYTES, &d->y, st);
+    code = vyre_buffer_create(b->device, BYTES, &d->y, st);
   }
   if (code == VYRE_OK) {
-    code = vyre_resident_create(b->device, BYTES, &d->sum, st);
+    code = vyre_buffer_create(b->device, BYTES, &d->sum, st);
   }
   return code;
 }
@@ -31,30 +31,30 @@ static vyre_code scenario(const bench *b, chain_data *d, vyre_status *st) {
   vyre_fence *fence = NULL;
   vyre_code code = try_residents(b, d, st);
   if (code == VYRE_OK) code = chain_record(b, true, &c, st);
-  vyre_resource bound[] = {{.data = d->host, .size = BYTES},
-                           {.resident = d->x},
-                           {.data = &d->a, .size = 4},
-                           {.resident = d->y},
-                           {.resident = d->sum},
-                           {.data = d->back, .size = BYTES}};
+  vyre_slot_binding bound[] = {{.data = d->host, .size = BYTES},
+                               {.buffer = d->x},
+                               {.data = &d->a, .size = 4},
+                               {.buffer = d->y},
+                               {.buffer = d->sum},
+                               {.data = d->back, .size = BYTES}};
   for (uint32_t i = 0; i < 6 && code == VYRE_OK; i++) {
     code = try_bind(c.rec, i, bound[i], st);
   }
   if (code == VYRE_OK) code = vyre_recording_replay(c.rec, NULL, NULL, st);
   if (code == VYRE_OK) {
-    code = try_bind(c.rec, c.a, (vyre_resource){.data = &d->host[0], .size = 4},
-                    st);
+    code = try_bind(c.rec, c.a,
+                    (vyre_slot_binding){.data = &d->host[0], .size = 4}, st);
   }
   if (code == VYRE_OK) code = vyre_recording_replay(c.rec, NULL, &fence, st);
-  if (code == VYRE_OK) code = vyre_fence_wait(fence, VYRE_FOREVER, st);
+  if (code == VYRE_OK) code = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, st);
   /* A wait that failed says nothing of the work: it must end before d does. */
-  while (fence && !vyre_fence_poll(fence)) {
+  while (fence && !vyre_fence_is_done(fence)) {
   }
   vyre_fence_release(fence);
   vyre_recording_release(c.rec);
   for (int i = 0; i < 3; i++) {
-    vyre_resident r = i == 0 ? d->x : i == 1 ? d->y : d->sum;
-    if (r.owner) (void)!vyre_resident_free(b->device, r, NULL);
+    vyre_buffer r = i == 0 ? d->x : i == 1 ? d->y : d->sum;
+    if (r.owner) (void)!vyre_buffer_destroy(b->device, r, NULL);
   }
   return code;
 }
@@ -82,10 +82,10 @@ TEST(every_fault_of_a_replay_ends_in_a_status) {
       char text[32];
       chain_data d;
       snprintf(text, sizeof text, "%s:%d", faults[k].name, n);
-      CHECK_OK(vyre_context_inject(b.context, text, &none), none);
+      CHECK_OK(vyre_context_inject_faults(b.context, text, &none), none);
       vyre_code code = scenario(&b, &d, &st);
       bool is_lost = vyre_device_is_lost(b.device);
-      CHECK_OK(vyre_context_inject(b.context, "", &none), none);
+      CHECK_OK(vyre_context_inject_faults(b.context, "", &none), none);
       if (code != VYRE_OK) {
         hits++;
         CHECK(code == faults[k].code ||
@@ -124,7 +124,7 @@ TEST(a_failure_says_which_command_it_was) {
   bind_resident(c.rec, c.sum, d.sum);
   vyre_replay_result r;
   vyre_replay_options options = {.result = &r};
-  CHECK_OK(vyre_context_inject(b.context, "submit:2", &st), st);
+  CHECK_OK(vyre_context_inject_faults(b.context, "submit:2", &st), st);
   CHECK_FAILS(vyre_recording_replay(c.rec, &options, NULL, &st), st,
               VYRE_DISPATCH_FAILED, VYRE_KIND_INJECTED_FAULT);
   CHECK_U64(status_number(&st, "command"), 2);
@@ -176,11 +176,11 @@ TEST(replays_with_a_fence_run_in_order_and_keep_what_they_use) {
   bind_resident(c.rec, c.sum, d.sum); /* the same, and another */
   bind_resident(c.rec, c.sum, d.x);
   /* Freed under them: they were checked, and keep it. */
-  CHECK_OK(vyre_resident_free(b.device, d.y, &st), st);
+  CHECK_OK(vyre_buffer_destroy(b.device, d.y, &st), st);
   vyre_recording_release(c.rec);
-  CHECK_OK(vyre_fence_wait(fences[3], VYRE_FOREVER, &st), st);
+  CHECK_OK(vyre_fence_wait(fences[3], VYRE_WAIT_FOREVER, &st), st);
   for (int i = 0; i < 4; i++) {
-    CHECK(vyre_fence_poll(fences[i]));
+    CHECK(vyre_fence_is_done(fences[i]));
     CHECK_U64(results[i].dispatches, 2);
     vyre_fence_release(fences[i]);
   }
@@ -210,18 +210,19 @@ TEST(inputs_are_kept_behind_a_replay_that_is_queued) {
     vyre_fence *first = submit_hang(&b), *fences[2] = {NULL, NULL};
     vyre_replay_result results[2];
     vyre_replay_options once = {.result = &results[0]};
-    vyre_replay_options keep = {.keep_inputs = true, .result = &results[1]};
+    vyre_replay_options keep = {.skip_uploads = true, .result = &results[1]};
     CHECK_OK(vyre_recording_replay(c.rec, &once, &fences[0], &st), st);
     CHECK_OK(
         vyre_recording_replay(c.rec, &keep, is_later ? &fences[1] : NULL, &st),
         st);
-    if (is_later) CHECK_OK(vyre_fence_wait(fences[1], VYRE_FOREVER, &st), st);
+    if (is_later)
+      CHECK_OK(vyre_fence_wait(fences[1], VYRE_WAIT_FOREVER, &st), st);
     /* Their work is done by now, which a fence says a moment later. */
-    CHECK_OK(vyre_fence_wait(fences[0], VYRE_FOREVER, &st), st);
-    CHECK(vyre_fence_poll(first));
-    CHECK_U64(results[0].kept, 0);
+    CHECK_OK(vyre_fence_wait(fences[0], VYRE_WAIT_FOREVER, &st), st);
+    CHECK(vyre_fence_is_done(first));
+    CHECK_U64(results[0].skipped_uploads, 0);
     CHECK_U64(results[0].copies, 2);
-    CHECK_U64(results[1].kept, 1);
+    CHECK_U64(results[1].skipped_uploads, 1);
     CHECK_U64(results[1].copies, 1);
     for (uint32_t i = 0; i < ELEMENTS; i++)
       CHECK_U64(d.back[i], 3 * ((uint64_t)i + 1));
@@ -249,14 +250,14 @@ static vyre_recording *counter_record(const bench *b, uint32_t *words) {
   vyre_recording *rec;
   if (vyre_recording_create(b->device, &rec, &st) != VYRE_OK) return NULL;
   uint32_t slot;
-  vyre_code code = vyre_recording_slot(rec, "n", 8, &slot, &st);
-  vyre_place p = vyre_place_slot(0);
+  vyre_code code = vyre_recording_add_slot(rec, "n", 8, &slot, &st);
+  vyre_slot_range p = vyre_slot_range_all(0);
   if (code == VYRE_OK) {
     code = add_dispatch(rec, b->pipelines[COUNT], &p, 1, &p, 1, &st);
   }
-  if (code == VYRE_OK) code = vyre_recording_finish(rec, &st);
+  if (code == VYRE_OK) code = vyre_recording_seal(rec, &st);
   if (code == VYRE_OK) {
-    code = try_bind(rec, 0, (vyre_resource){.data = words, .size = 8}, &st);
+    code = try_bind(rec, 0, (vyre_slot_binding){.data = words, .size = 8}, &st);
   }
   if (code == VYRE_OK) return rec;
   vyre_recording_release(rec);
@@ -271,13 +272,13 @@ static void *replay_many(void *self) {
     vyre_fence *fence = NULL;
     bool is_later = i % 5 == 0;
     vyre_code code = vyre_recording_replay(
-        j->shared, &(vyre_replay_options){.takes_turns = true},
+        j->shared, &(vyre_replay_options){.wait_for_conflicts = true},
         is_later ? &fence : NULL, NULL);
     if (code == VYRE_OK) {
       code = vyre_recording_replay(j->own, NULL, NULL, NULL);
     }
     if (code == VYRE_OK && fence) {
-      code = vyre_fence_wait(fence, VYRE_FOREVER, NULL);
+      code = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, NULL);
     }
     vyre_fence_release(fence);
     j->is_good = code == VYRE_OK;
@@ -329,12 +330,12 @@ static void *replay_crowd(void *self) {
   for (int i = 0; i < 3; i++) {
     vyre_fence *fence = NULL;
     bool is_later = i == 1;
-    if (vyre_recording_replay(c->rec,
-                              &(vyre_replay_options){.takes_turns = true},
-                              is_later ? &fence : NULL, NULL) != VYRE_OK) {
+    if (vyre_recording_replay(
+            c->rec, &(vyre_replay_options){.wait_for_conflicts = true},
+            is_later ? &fence : NULL, NULL) != VYRE_OK) {
       break;
     }
-    if (fence) (void)!vyre_fence_wait(fence, VYRE_FOREVER, NULL);
+    if (fence) (void)!vyre_fence_wait(fence, VYRE_WAIT_FOREVER, NULL);
     vyre_fence_release(fence);
   }
   return NULL;
@@ -346,16 +347,16 @@ TEST(no_two_replays_of_one_recording_run_at_once) {
   crowd c = {0};
   uint32_t word = 0, slot;
   CHECK_OK(vyre_recording_create(b.device, &c.rec, &st), st);
-  vyre_resource r = {.data = &word, .size = 4};
-  CHECK_OK(vyre_recording_fixed(c.rec, &r, &slot, &st), st);
-  vyre_place p = vyre_place_slot(slot);
+  vyre_slot_binding r = {.data = &word, .size = 4};
+  CHECK_OK(vyre_recording_add_fixed_slot(c.rec, &r, &slot, &st), st);
+  vyre_slot_range p = vyre_slot_range_all(slot);
   vyre_recorded_dispatch d = {.inputs = &p,
                               .input_count = 1,
                               .outputs = &p,
                               .output_count = 1,
                               .print = {write_slowly, &c}};
-  CHECK_OK(vyre_recording_dispatch(c.rec, b.pipelines[TELL], &d, &st), st);
-  CHECK_OK(vyre_recording_finish(c.rec, &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(c.rec, b.pipelines[TELL], &d, &st), st);
+  CHECK_OK(vyre_recording_seal(c.rec, &st), st);
   pthread_t threads[4];
   for (int i = 0; i < 4; i++) {
     CHECK(pthread_create(&threads[i], NULL, replay_crowd, &c) == 0);

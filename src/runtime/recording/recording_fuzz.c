@@ -46,7 +46,7 @@ typedef enum kind { COPY, DISPATCH, WHILE, END, BARRIER } kind;
 typedef struct command {
   kind kind;
   int kernel;
-  vyre_place in[2], out, from, to;
+  vyre_slot_range in[2], out, from, to;
   uint64_t max;
 } command;
 
@@ -63,9 +63,9 @@ typedef struct world {
   vyre_recording *rec;
   bool is_finished;
   unsigned char *host[HOSTS]; /* allocated to the byte, for the sanitizer */
-  vyre_resident residents[AREAS];
+  vyre_buffer residents[AREAS];
   bool is_live[AREAS];
-  vyre_slot slot;
+  vyre_host_buffer slot;
   unsigned char plain[AREAS][BYTES]; /* what all of that must hold */
   bound slots[MOST_SLOTS];
   uint32_t slot_count;
@@ -77,7 +77,7 @@ typedef struct world {
 static long long live_bytes;
 static vyre_context *context;
 static vyre_device *device, *stranger;
-static vyre_resident foreign;
+static vyre_buffer foreign;
 static vyre_pipeline *pipelines[KERNELS];
 
 #define must(holds)                                                     \
@@ -106,7 +106,7 @@ static void open_devices(void) {
   must(vyre_context_create(&options, &context, &st) == VYRE_OK);
   must(vyre_device_open(context, "ref", &device, &st) == VYRE_OK);
   must(vyre_device_open(NULL, "ref", &stranger, &st) == VYRE_OK);
-  must(vyre_resident_create(stranger, BYTES, &foreign, &st) == VYRE_OK);
+  must(vyre_buffer_create(stranger, BYTES, &foreign, &st) == VYRE_OK);
   must(vyre_module_parse(text, sizeof text - 1, "fuzz.vyre",
                          (vyre_allocator){0}, &module, NULL, &st) == VYRE_OK);
   for (size_t i = 0; i < KERNELS; i++) {
@@ -137,8 +137,8 @@ static uint64_t launches(void) {
 /* --- the plain recording -------------------------------------------------------*/
 
 /* Bytes of a place; of @p declared, if the kernel says how many. */
-static unsigned char *resolve(world *w, const vyre_place *p, uint64_t declared,
-                              uint64_t *size) {
+static unsigned char *resolve(world *w, const vyre_slot_range *p,
+                              uint64_t declared, uint64_t *size) {
   must(p->slot < w->slot_count && w->slots[p->slot].is_bound);
   const bound *b = &w->slots[p->slot];
   must(p->offset <= b->size);
@@ -239,8 +239,8 @@ static void compare(world *w, bool takes_over) {
     bool is_resident = i >= HOSTS && i < SLOT_AREA;
     if (is_resident && !w->is_live[i]) continue;
     if (is_resident) {
-      must(fine(w, vyre_resident_download(device, w->residents[i], 0, bytes,
-                                          BYTES, &w->st)));
+      must(fine(w, vyre_buffer_download(device, w->residents[i], 0, bytes,
+                                        BYTES, &w->st)));
     } else {
       memcpy(bytes, memory_of(w, i), BYTES);
     }
@@ -250,10 +250,9 @@ static void compare(world *w, bool takes_over) {
 }
 
 static void make_resident(world *w, int area) {
-  must(fine(w,
-            vyre_resident_create(device, BYTES, &w->residents[area], &w->st)));
-  must(fine(w, vyre_resident_upload(device, w->residents[area], 0,
-                                    w->plain[area], BYTES, &w->st)));
+  must(fine(w, vyre_buffer_create(device, BYTES, &w->residents[area], &w->st)));
+  must(fine(w, vyre_buffer_upload(device, w->residents[area], 0, w->plain[area],
+                                  BYTES, &w->st)));
   w->is_live[area] = true;
 }
 
@@ -271,7 +270,8 @@ static void begin(world *w) {
     memcpy(memory, w->plain[i], BYTES);
     if (i < HOSTS) w->host[i] = memory;
     if (i == SLOT_AREA) {
-      w->slot = (vyre_slot){.data = memory, .size = BYTES, .capacity = BYTES};
+      w->slot =
+          (vyre_host_buffer){.data = memory, .size = BYTES, .capacity = BYTES};
     }
   }
   must(fine(w, vyre_recording_create(device, &w->rec, &w->st)));
@@ -281,7 +281,7 @@ static void finish(world *w) {
   vyre_recording_release(w->rec);
   for (int i = HOSTS; i < SLOT_AREA; i++) {
     if (w->is_live[i]) {
-      must(fine(w, vyre_resident_free(device, w->residents[i], &w->st)));
+      must(fine(w, vyre_buffer_destroy(device, w->residents[i], &w->st)));
     }
   }
   for (int i = 0; i < HOSTS; i++) free(w->host[i]);
@@ -290,11 +290,12 @@ static void finish(world *w) {
 
 /* --- calls ---------------------------------------------------------------------*/
 
-static vyre_place take_place(world *w) {
+static vyre_slot_range take_place(world *w) {
   static const uint64_t offsets[] = {0, 0, 4, 8, 16, 28, 32, 3};
   static const uint64_t sizes[] = {0, 0, 0, 4, 8, 16, 32, 6};
   uint8_t a = next(w), b = next(w);
-  return (vyre_place){a % (MOST_SLOTS + 1), offsets[b % 8], sizes[b / 8 % 8]};
+  return (vyre_slot_range){a % (MOST_SLOTS + 1), offsets[b % 8],
+                           sizes[b / 8 % 8]};
 }
 
 static void keep(world *w, bool was_recorded, const command *c) {
@@ -318,21 +319,21 @@ static void call_command(world *w, uint8_t choice) {
                                 .output_count = outs[choice]};
     if (next(w) == 255) d.input_count = 3 - ins[choice]; /* wrong */
     vyre_code code =
-        vyre_recording_dispatch(w->rec, pipelines[choice], &d, &w->st);
+        vyre_recording_add_dispatch(w->rec, pipelines[choice], &d, &w->st);
     must(code != VYRE_OK || d.input_count == ins[choice]);
     keep(w, fine(w, code), &c);
   } else if (choice == 3) {
     c.kind = COPY;
     c.from = take_place(w);
     c.to = take_place(w);
-    keep(w, fine(w, vyre_recording_copy(w->rec, c.from, c.to, &w->st)), &c);
+    keep(w, fine(w, vyre_recording_add_copy(w->rec, c.from, c.to, &w->st)), &c);
   } else if (choice == 4) {
     c.kind = WHILE;
     c.from = take_place(w);
     c.max = next(w) % 4; /* 0 is refused */
     if (w->depth == 3) return;
-    bool is_kept = fine(
-        w, vyre_recording_while(w->rec, c.from, c.max, next(w) % 3, &w->st));
+    bool is_kept = fine(w, vyre_recording_begin_while(w->rec, c.from, c.max,
+                                                      next(w) % 3, &w->st));
     must(!is_kept || c.max > 0);
     keep(w, is_kept, &c);
     w->depth += is_kept;
@@ -343,7 +344,7 @@ static void call_command(world *w, uint8_t choice) {
     keep(w, is_kept, &c);
     w->depth -= is_kept;
   } else {
-    keep(w, fine(w, vyre_recording_barrier(w->rec, &w->st)), &c);
+    keep(w, fine(w, vyre_recording_add_barrier(w->rec, &w->st)), &c);
   }
 }
 
@@ -353,8 +354,8 @@ static void call_slot(world *w) {
   uint32_t slot;
   if (w->slot_count == MOST_SLOTS) return;
   bool is_there =
-      fine(w, vyre_recording_slot(w->rec, names[a % 8], a & 0x40 ? BYTES : 0,
-                                  &slot, &w->st));
+      fine(w, vyre_recording_add_slot(w->rec, names[a % 8],
+                                      a & 0x40 ? BYTES : 0, &slot, &w->st));
   must(is_there ? slot == w->slot_count : slot == VYRE_NO_SLOT);
   must(!is_there || !w->is_finished);
   w->slot_count += is_there;
@@ -368,42 +369,42 @@ static void call_bind(world *w) {
   int area = b % (AREAS + 2);
   uint64_t offset = offsets[a / 8 % 8], size = b & 0x40 ? 8 : 0;
   bool is_bad = slot >= w->slot_count, unbinds = area == AREAS + 1;
-  vyre_resource r = {.is_read_only = b >= 240};
+  vyre_slot_binding r = {.is_read_only = b >= 240};
   if (area < HOSTS) {
     offset %= BYTES;
     if (size > BYTES - offset || size == 0) size = BYTES - offset;
     r.data = w->host[area] + offset;
     r.size = size;
   } else if (area < SLOT_AREA) {
-    r.resident = w->residents[area];
+    r.buffer = w->residents[area];
     r.offset = offset;
     r.size = size;
     is_bad = is_bad || !w->is_live[area] || offset + size > BYTES;
     if (size == 0) size = BYTES - offset;
   } else if (area == SLOT_AREA) {
-    r.slot = &w->slot;
+    r.host_buffer = &w->slot;
     offset = 0;
     size = BYTES;
   } else {
-    r.resident = foreign;
+    r.buffer = foreign;
     is_bad = is_bad || !unbinds;
   }
-  bool is_done =
-      fine(w, vyre_recording_bind(w->rec, slot, unbinds ? NULL : &r, &w->st));
+  bool is_done = fine(
+      w, vyre_recording_bind_slot(w->rec, slot, unbinds ? NULL : &r, &w->st));
   must(!is_done || !is_bad);
   if (!is_done) return;
   w->slots[slot] = (bound){.is_bound = !unbinds,
                            .area = area,
                            .offset = offset,
                            .size = size,
-                           .id = r.resident.id,
-                           .data = r.slot ? w->slot.data : NULL};
+                           .id = r.buffer.id,
+                           .data = r.host_buffer ? w->slot.data : NULL};
 }
 
 static void call_free(world *w, bool makes_anew) {
   int area = HOSTS + next(w) % (SLOT_AREA - HOSTS);
   bool was_live = w->is_live[area];
-  must(fine(w, vyre_resident_free(device, w->residents[area], &w->st)) ==
+  must(fine(w, vyre_buffer_destroy(device, w->residents[area], &w->st)) ==
        was_live);
   w->is_live[area] = false;
   if (makes_anew) make_resident(w, area);
@@ -422,9 +423,9 @@ static void call_move(world *w) {
 static void check_bound(const world *w) {
   for (unsigned i = 0; i < w->command_count; i++) {
     const command *c = &w->commands[i];
-    const vyre_place *places[] = {&c->from, &c->to};
-    const vyre_place *bindings[] = {&c->in[0], &c->in[1], &c->out};
-    const vyre_place *const *all = c->kind == DISPATCH ? bindings : places;
+    const vyre_slot_range *places[] = {&c->from, &c->to};
+    const vyre_slot_range *bindings[] = {&c->in[0], &c->in[1], &c->out};
+    const vyre_slot_range *const *all = c->kind == DISPATCH ? bindings : places;
     unsigned count = c->kind == DISPATCH ? 3
                      : c->kind == COPY   ? 2
                      : c->kind == WHILE  ? 1
@@ -442,7 +443,7 @@ static void check_bound(const world *w) {
 static void call_replay(world *w) {
   uint8_t a = next(w);
   vyre_replay_options options = {
-      .keep_inputs = a & 1, .max_is_error = a & 2, .timeout_ns = 5000000000u};
+      .skip_uploads = a & 1, .fail_at_max = a & 2, .timeout_ns = 5000000000u};
   vyre_fence *fence = NULL;
   uint64_t before = launches();
   vyre_code code =
@@ -450,12 +451,12 @@ static void call_replay(world *w) {
   if (code == VYRE_OK) {
     must(w->is_finished);
     check_bound(w);
-    plain_run(w, 0, options.keep_inputs);
+    plain_run(w, 0, options.skip_uploads);
   }
   if (code == VYRE_OK && fence) {
     if (a & 8) call_bind(w); /* is refused, or the replay is over */
     if (a & 16) call_free(w, false);
-    code = vyre_fence_wait(fence, VYRE_FOREVER, &w->st);
+    code = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &w->st);
     vyre_fence_release(fence);
   }
   must(code != VYRE_INVALID_ARGUMENT || launches() == before);
@@ -483,7 +484,7 @@ static void call(world *w) {
   } else if (choice == 11) {
     call_move(w);
   } else if (choice == 12) {
-    bool is_done = fine(w, vyre_recording_finish(w->rec, &w->st));
+    bool is_done = fine(w, vyre_recording_seal(w->rec, &w->st));
     must(!is_done || (!w->is_finished && w->depth == 0));
     w->is_finished = w->is_finished || is_done;
   } else if (choice == 13) {
@@ -501,7 +502,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (uint8_t n = next(&w) % 8; n > 0 && w.slot_count < MOST_SLOTS; n--) {
     char name[2] = {(char)('a' + w.slot_count), '\0'};
     uint32_t slot;
-    must(fine(&w, vyre_recording_slot(w.rec, name, 0, &slot, &w.st)));
+    must(fine(&w, vyre_recording_add_slot(w.rec, name, 0, &slot, &w.st)));
     w.slot_count++;
   }
   for (int i = 0; i < MOST_CALLS && w.at < w.end; i++) call(&w);

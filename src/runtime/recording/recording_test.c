@@ -27,7 +27,7 @@ TEST(a_replay_runs_all_commands_in_order) {
     CHECK_U64(result.dispatches, 2);
     CHECK_U64(result.copies, 2);
     CHECK_U64(result.skipped, 0);
-    CHECK_U64(result.recaptures, 0);
+    CHECK_U64(result.rebuilt, 0);
     CHECK(result.wall_ns > 0);
   }
   vyre_counters counters;
@@ -57,21 +57,22 @@ TEST(rebinding_makes_only_its_users_anew) {
   struct {
     const char *name;
     uint32_t slot;
-    vyre_resource resource;
+    vyre_slot_binding resource;
     uint64_t recaptures;
   } cases[] = {
       {"the factor", c.a, {.data = &e.a, .size = 4}, 1},
-      {"what both use", c.y, {.resident = e.y}, 2},
+      {"what both use", c.y, {.buffer = e.y}, 2},
       {"the end of a copy", c.back, {.data = e.back, .size = BYTES}, 0},
       {"the same again", c.back, {.data = e.back, .size = BYTES}, 0},
-      {"the sum", c.sum, {.resident = e.sum}, 1},
+      {"the sum", c.sum, {.buffer = e.sum}, 1},
   };
   uint64_t all = 0;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    CHECK_OK(vyre_recording_bind(c.rec, cases[i].slot, &cases[i].resource, &st),
-             st);
+    CHECK_OK(
+        vyre_recording_bind_slot(c.rec, cases[i].slot, &cases[i].resource, &st),
+        st);
     CHECK_OK(vyre_recording_replay(c.rec, &options, NULL, &st), st);
-    CHECK_U64(result.recaptures, cases[i].recaptures);
+    CHECK_U64(result.rebuilt, cases[i].recaptures);
     all += cases[i].recaptures;
   }
   CHECK_U64(e.back[1], 14); /* the new sum had begun at zero */
@@ -136,7 +137,7 @@ TEST(what_is_not_bound_is_named) {
   expect_refusal(&b, c.rec, "'host'", VYRE_KIND_UNBOUND_SLOT);
   chain_bind(&c, &d);
   CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
-  CHECK_OK(vyre_recording_bind(c.rec, c.sum, NULL, &st), st);
+  CHECK_OK(vyre_recording_bind_slot(c.rec, c.sum, NULL, &st), st);
   expect_refusal(&b, c.rec, "'sum'", VYRE_KIND_UNBOUND_SLOT);
   vyre_recording_release(c.rec);
   bench_close(&b);
@@ -150,12 +151,12 @@ TEST(a_freed_buffer_is_refused_even_if_its_place_is_taken) {
   chain_data_make(&b, &d);
   chain_bind(&c, &d);
   CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
-  CHECK_OK(vyre_resident_free(b.device, d.y, &st), st);
+  CHECK_OK(vyre_buffer_destroy(b.device, d.y, &st), st);
   expect_refusal(&b, c.rec, "'y'", VYRE_KIND_STALE_HANDLE);
   vyre_counters counters; /* a recording keeps no buffer from being freed */
   vyre_counters_read(b.device, &counters);
   CHECK_U64(counters.live_residents, 2);
-  vyre_resident next = make_resident(b.device, BYTES);
+  vyre_buffer next = make_resident(b.device, BYTES);
   CHECK((uint32_t)next.id == (uint32_t)d.y.id);
   expect_refusal(&b, c.rec, "'y'", VYRE_KIND_STALE_HANDLE);
   bind_resident(c.rec, c.y, next);
@@ -173,9 +174,9 @@ TEST(an_output_slot_that_moved_or_changed_is_refused) {
   chain_data_make(&b, &d);
   chain_bind(&c, &d);
   uint32_t first[ELEMENTS], second[ELEMENTS];
-  vyre_slot kept = {.data = first, .size = BYTES, .capacity = BYTES};
-  vyre_resource r = {.slot = &kept};
-  CHECK_OK(vyre_recording_bind(c.rec, c.back, &r, &st), st);
+  vyre_host_buffer kept = {.data = first, .size = BYTES, .capacity = BYTES};
+  vyre_slot_binding r = {.host_buffer = &kept};
+  CHECK_OK(vyre_recording_bind_slot(c.rec, c.back, &r, &st), st);
   CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
   CHECK_U64(first[0], 3);
   kept.data = second;
@@ -186,7 +187,7 @@ TEST(an_output_slot_that_moved_or_changed_is_refused) {
   kept.size = BYTES;
   CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
   kept.data = second;
-  CHECK_OK(vyre_recording_bind(c.rec, c.back, &r, &st), st);
+  CHECK_OK(vyre_recording_bind_slot(c.rec, c.back, &r, &st), st);
   CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
   CHECK_U64(first[0], 6);
   CHECK_U64(second[0], 9);
@@ -202,19 +203,20 @@ TEST(sizes_that_do_not_fit_name_their_slot) {
   struct {
     const char *name;
     uint32_t slot;
-    vyre_resource resource;
+    vyre_slot_binding resource;
   } cases[] = {
       {"'host'", c.host, {.data = d.host, .size = BYTES - 4}},
       {"'a'", c.a, {.data = &d.a, .size = 2}},
-      {"'y'", c.y, {.resident = d.y, .size = BYTES - 2}},
+      {"'y'", c.y, {.buffer = d.y, .size = BYTES - 2}},
       {"'back'", c.back, {.data = d.back, .size = 4}},
-      {"'x'", c.x, {.resident = d.y}}, /* y's memory: it would have two names */
+      {"'x'", c.x, {.buffer = d.y}}, /* y's memory: it would have two names */
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     vyre_status st = {0};
     chain_bind(&c, &d);
-    CHECK_OK(vyre_recording_bind(c.rec, cases[i].slot, &cases[i].resource, &st),
-             st);
+    CHECK_OK(
+        vyre_recording_bind_slot(c.rec, cases[i].slot, &cases[i].resource, &st),
+        st);
     expect_refusal(&b, c.rec, cases[i].name, VYRE_KIND_BINDING_MISMATCH);
   }
   vyre_recording_release(c.rec);
@@ -227,39 +229,37 @@ TEST(bad_resources_are_refused_when_they_are_bound) {
   vyre_recording *rec;
   CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
   uint32_t slot = add_slot(rec, "sixteen", 16);
-  vyre_resident good = make_resident(b.device, 64),
-                dead = make_resident(b.device, 64),
-                foreign = make_resident(other.device, 64);
-  CHECK_OK(vyre_resident_free(b.device, dead, &st), st);
+  vyre_buffer good = make_resident(b.device, 64),
+              dead = make_resident(b.device, 64),
+              foreign = make_resident(other.device, 64);
+  CHECK_OK(vyre_buffer_destroy(b.device, dead, &st), st);
   uint32_t bytes[16];
   struct {
-    vyre_resource resource;
+    vyre_slot_binding resource;
     vyre_kind kind;
   } cases[] = {
-      {{.resident = dead}, VYRE_KIND_STALE_HANDLE},
-      {{.resident = foreign, .size = 16}, VYRE_KIND_FOREIGN_HANDLE},
-      {{.resident = good}, VYRE_KIND_BINDING_MISMATCH},
-      {{.resident = good, .offset = 60, .size = 16},
-       VYRE_KIND_BINDING_MISMATCH},
-      {{.resident = good, .offset = UINT64_MAX, .size = 16},
+      {{.buffer = dead}, VYRE_KIND_STALE_HANDLE},
+      {{.buffer = foreign, .size = 16}, VYRE_KIND_FOREIGN_HANDLE},
+      {{.buffer = good}, VYRE_KIND_BINDING_MISMATCH},
+      {{.buffer = good, .offset = 60, .size = 16}, VYRE_KIND_BINDING_MISMATCH},
+      {{.buffer = good, .offset = UINT64_MAX, .size = 16},
        VYRE_KIND_BINDING_MISMATCH},
       {{.data = bytes, .size = 20}, VYRE_KIND_BINDING_MISMATCH},
-      {{.data = bytes, .size = 16, .resident = good},
-       VYRE_KIND_BINDING_MISMATCH},
+      {{.data = bytes, .size = 16, .buffer = good}, VYRE_KIND_BINDING_MISMATCH},
       {{.size = 16}, VYRE_KIND_BINDING_MISMATCH},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     st = (vyre_status){0};
-    CHECK_FAILS(vyre_recording_bind(rec, slot, &cases[i].resource, &st), st,
-                VYRE_INVALID_ARGUMENT, cases[i].kind);
+    CHECK_FAILS(vyre_recording_bind_slot(rec, slot, &cases[i].resource, &st),
+                st, VYRE_INVALID_ARGUMENT, cases[i].kind);
     CHECK_HAS(st.message, "'sixteen'");
   }
   st = (vyre_status){0};
-  CHECK_FAILS(vyre_recording_bind(rec, 7, NULL, &st), st, VYRE_INVALID_ARGUMENT,
-              VYRE_KIND_INVALID_ARGUMENT);
+  CHECK_FAILS(vyre_recording_bind_slot(rec, 7, NULL, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   st = (vyre_status){0};
-  vyre_resource fits = {.resident = good, .offset = 48, .size = 16};
-  CHECK_OK(vyre_recording_bind(rec, slot, &fits, &st), st);
+  vyre_slot_binding fits = {.buffer = good, .offset = 48, .size = 16};
+  CHECK_OK(vyre_recording_bind_slot(rec, slot, &fits, &st), st);
   vyre_recording_release(rec);
   bench_close(&b);
   bench_close(&other);
@@ -283,12 +283,12 @@ static vyre_recording *loop_record(const bench *b, const loop_case *l,
   CHECK_OK(vyre_recording_create(b->device, &rec, &st), st);
   *n = add_slot(rec, "n", 8);
   *m = add_slot(rec, "m", 8);
-  vyre_place pn = vyre_place_slot(*n), pm = vyre_place_slot(*m);
-  CHECK_OK(vyre_recording_while(rec, pn, l->max, l->stretch, &st), st);
+  vyre_slot_range pn = vyre_slot_range_all(*n), pm = vyre_slot_range_all(*m);
+  CHECK_OK(vyre_recording_begin_while(rec, pn, l->max, l->stretch, &st), st);
   CHECK_OK(add_dispatch(rec, b->pipelines[COUNT], &pn, 1, &pn, 1, &st), st);
   CHECK_OK(add_dispatch(rec, b->pipelines[COUNT], &pm, 1, &pm, 1, &st), st);
   CHECK_OK(vyre_recording_end_while(rec, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
   return rec;
 }
 
@@ -316,21 +316,21 @@ TEST(a_loop_ends_when_its_flag_falls) {
     vyre_replay_result result;
     vyre_replay_options options = {.result = &result};
     CHECK_OK(vyre_recording_replay(rec, &options, NULL, &st), st);
-    CHECK_U64(result.rounds, l->rounds);
+    CHECK_U64(result.iterations, l->rounds);
     CHECK_U64(counted[1], l->rounds);
     CHECK_U64(other[1], l->rounds);
     CHECK_U64(result.dispatches, l->dispatches);
     CHECK_U64(result.skipped, l->skipped);
-    CHECK_U64(result.looks, l->looks);
+    CHECK_U64(result.flag_reads, l->looks);
     CHECK(result.reached_max == l->reached);
-    options.max_is_error = true;
+    options.fail_at_max = true;
     counted[0] = l->flag;
     vyre_code code = vyre_recording_replay(rec, &options, NULL, &st);
     CHECK((code != VYRE_OK) == l->reached);
     if (l->reached) {
-      CHECK(st.kind == VYRE_KIND_ROUNDS_EXHAUSTED && st.fix[0]);
+      CHECK(st.kind == VYRE_KIND_MAX_ITERATIONS_REACHED && st.fix[0]);
       CHECK_U64(status_number(&st, "max_rounds"), l->max);
-      CHECK(result.reached_max && result.rounds == l->rounds);
+      CHECK(result.reached_max && result.iterations == l->rounds);
     }
     vyre_recording_release(rec);
   }
@@ -344,14 +344,15 @@ TEST(loops_stand_in_loops) {
   vyre_recording *rec;
   CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
   uint32_t n = add_slot(rec, "n", 0), m = add_slot(rec, "m", 0);
-  vyre_place both[] = {{n, 8, 0}, {m, 0, 0}}; /* n is the end of its slot */
-  CHECK_OK(vyre_recording_while(rec, both[1], 10, 3, &st), st);
+  vyre_slot_range both[] = {{n, 8, 0},
+                            {m, 0, 0}}; /* n is the end of its slot */
+  CHECK_OK(vyre_recording_begin_while(rec, both[1], 10, 3, &st), st);
   CHECK_OK(add_dispatch(rec, b.pipelines[REFILL], both, 2, both, 2, &st), st);
-  CHECK_OK(vyre_recording_while(rec, both[0], 10, 2, &st), st);
+  CHECK_OK(vyre_recording_begin_while(rec, both[0], 10, 2, &st), st);
   CHECK_OK(add_dispatch(rec, b.pipelines[COUNT], both, 1, both, 1, &st), st);
   CHECK_OK(vyre_recording_end_while(rec, &st), st);
   CHECK_OK(vyre_recording_end_while(rec, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
   uint32_t inner[4] = {77, 78, 0, 0}, outer[2] = {4, 0};
   bind_bytes(rec, n, inner, 16);
   bind_bytes(rec, m, outer, 8);
@@ -361,7 +362,7 @@ TEST(loops_stand_in_loops) {
   CHECK_U64(outer[1], 4);
   CHECK_U64(inner[3], 12);
   CHECK(inner[0] == 77 && inner[1] == 78);
-  CHECK_U64(r.rounds, 4 + 12);
+  CHECK_U64(r.iterations, 4 + 12);
   CHECK_U64(r.dispatches, 4 + 12);
   /* One round each time inside; outside two rounds of two dispatches. */
   CHECK_U64(r.skipped, 4 * 1 + 2 * 2);
@@ -375,9 +376,9 @@ TEST(a_replay_ends_when_its_time_is_over) {
   vyre_recording *rec;
   CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
   uint32_t n = add_slot(rec, "n", 8);
-  vyre_place p = vyre_place_slot(n);
+  vyre_slot_range p = vyre_slot_range_all(n);
   CHECK_OK(add_dispatch(rec, b.pipelines[HANG], &p, 1, &p, 1, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
   uint32_t bytes[2] = {1, 0};
   bind_bytes(rec, n, bytes, 8);
   vyre_replay_options options = {.timeout_ns = 5000000};
@@ -401,7 +402,7 @@ TEST(inputs_are_kept_only_where_the_plan_calls_it_safe) {
   chain_bind(&safe, &d);
   chain_bind(&unsafe, &d);
   vyre_replay_result r;
-  vyre_replay_options keep = {.keep_inputs = true, .result = &r};
+  vyre_replay_options keep = {.skip_uploads = true, .result = &r};
   CHECK_FAILS(vyre_recording_replay(safe.rec, &keep, NULL, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY);
   CHECK_HAS(st.message, "was not uploaded"); /* the first time */
@@ -409,7 +410,7 @@ TEST(inputs_are_kept_only_where_the_plan_calls_it_safe) {
   CHECK_OK(vyre_recording_replay(safe.rec, NULL, NULL, &st), st);
   d.host[0] = 100;
   CHECK_OK(vyre_recording_replay(safe.rec, &keep, NULL, &st), st);
-  CHECK_U64(r.kept, 1);
+  CHECK_U64(r.skipped_uploads, 1);
   CHECK_U64(r.copies, 1);
   CHECK_U64(d.back[0], 3); /* what was uploaded, not what is there now */
   CHECK_OK(vyre_recording_replay(safe.rec, NULL, NULL, &st), st);
@@ -436,13 +437,14 @@ TEST(inputs_that_another_command_writes_are_not_kept) {
   CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
   uint32_t host = add_slot(rec, "host", 0), x = add_slot(rec, "x", 0),
            y = add_slot(rec, "y", 0), a = add_slot(rec, "a", 0);
-  vyre_place px = vyre_place_slot(x), py = vyre_place_slot(y),
-             pa = vyre_place_slot(a);
-  vyre_place there[] = {px, pa}, back[] = {py, pa};
-  CHECK_OK(vyre_recording_copy(rec, vyre_place_slot(host), px, &st), st);
+  vyre_slot_range px = vyre_slot_range_all(x), py = vyre_slot_range_all(y),
+                  pa = vyre_slot_range_all(a);
+  vyre_slot_range there[] = {px, pa}, back[] = {py, pa};
+  CHECK_OK(vyre_recording_add_copy(rec, vyre_slot_range_all(host), px, &st),
+           st);
   CHECK_OK(add_dispatch(rec, b.pipelines[SCALE], there, 2, &py, 1, &st), st);
   CHECK_OK(add_dispatch(rec, b.pipelines[SCALE], back, 2, &px, 1, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
   chain_data d;
   chain_data_make(&b, &d);
   bind_bytes(rec, host, d.host, BYTES);
@@ -453,7 +455,7 @@ TEST(inputs_that_another_command_writes_are_not_kept) {
   vyre_capture_plan sums;
   vyre_recording_capacities(rec, &sums);
   CHECK(sums.resident_input_replay_safe);
-  vyre_replay_options keep = {.keep_inputs = true};
+  vyre_replay_options keep = {.skip_uploads = true};
   CHECK_FAILS(vyre_recording_replay(rec, &keep, NULL, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY);
   CHECK_HAS(st.message,
@@ -470,13 +472,13 @@ TEST(inputs_whose_source_a_command_writes_are_not_kept) {
   CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
   uint32_t host = add_slot(rec, "host", 0), x = add_slot(rec, "x", 0),
            y = add_slot(rec, "y", 0), a = add_slot(rec, "a", 0);
-  vyre_place px = vyre_place_slot(x), py = vyre_place_slot(y),
-             ph = vyre_place_slot(host);
-  vyre_place in[] = {px, vyre_place_slot(a)};
-  CHECK_OK(vyre_recording_copy(rec, ph, px, &st), st);
+  vyre_slot_range px = vyre_slot_range_all(x), py = vyre_slot_range_all(y),
+                  ph = vyre_slot_range_all(host);
+  vyre_slot_range in[] = {px, vyre_slot_range_all(a)};
+  CHECK_OK(vyre_recording_add_copy(rec, ph, px, &st), st);
   CHECK_OK(add_dispatch(rec, b.pipelines[SCALE], in, 2, &py, 1, &st), st);
-  CHECK_OK(vyre_recording_copy(rec, py, ph, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_recording_add_copy(rec, py, ph, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
   chain_data d;
   chain_data_make(&b, &d);
   bind_bytes(rec, host, d.host, BYTES);
@@ -484,7 +486,7 @@ TEST(inputs_whose_source_a_command_writes_are_not_kept) {
   bind_resident(rec, x, d.x);
   bind_resident(rec, y, d.y);
   CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
-  vyre_replay_options keep = {.keep_inputs = true};
+  vyre_replay_options keep = {.skip_uploads = true};
   CHECK_FAILS(vyre_recording_replay(rec, &keep, NULL, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY);
   CHECK_HAS(st.message,
@@ -539,15 +541,17 @@ static stage *stage_make(bool (*write)(void *, const char *, size_t)) {
   s.from = add_slot(s.rec, "from", 4);
   s.n = add_slot(s.rec, "n", 4);
   uint32_t m = add_slot(s.rec, "m", 4);
-  vyre_place to = vyre_place_slot(s.n), told = vyre_place_slot(m);
+  vyre_slot_range to = vyre_slot_range_all(s.n), told = vyre_slot_range_all(m);
   vyre_recorded_dispatch d = {.inputs = &to,
                               .input_count = 1,
                               .outputs = &told,
                               .output_count = 1,
                               .print = {write, &s}};
-  CHECK_OK(vyre_recording_copy(s.rec, vyre_place_slot(s.from), to, &st), st);
-  CHECK_OK(vyre_recording_dispatch(s.rec, s.b.pipelines[TELL], &d, &st), st);
-  CHECK_OK(vyre_recording_finish(s.rec, &st), st);
+  CHECK_OK(vyre_recording_add_copy(s.rec, vyre_slot_range_all(s.from), to, &st),
+           st);
+  CHECK_OK(vyre_recording_add_dispatch(s.rec, s.b.pipelines[TELL], &d, &st),
+           st);
+  CHECK_OK(vyre_recording_seal(s.rec, &st), st);
   bind_bytes(s.rec, s.from, &s.word, 4);
   bind_resident(s.rec, s.n, make_resident(s.b.device, 4));
   bind_resident(s.rec, m, make_resident(s.b.device, 4));
@@ -566,12 +570,12 @@ TEST(a_replay_with_a_fence_does_not_wait_for_the_one_that_runs) {
   CHECK_OK(vyre_recording_replay(s->rec, NULL, &fences[0], &st), st);
   while (!atomic_load(&s->has_begun)) nap();
   CHECK_OK(vyre_recording_replay(s->rec, NULL, &fences[1], &st), st);
-  CHECK_OK(vyre_recording_bind(s->rec, s->n, NULL, &st), st);
+  CHECK_OK(vyre_recording_bind_slot(s->rec, s->n, NULL, &st), st);
   vyre_fence *none;
   CHECK_FAILS(vyre_recording_replay(s->rec, NULL, &none, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_UNBOUND_SLOT);
   st = (vyre_status){0};
-  CHECK(!none && !vyre_fence_poll(fences[0]));
+  CHECK(!none && !vyre_fence_is_done(fences[0]));
   atomic_store(&s->may_end, true);
   for (int i = 0; i < 2; i++) {
     CHECK_OK(vyre_fence_wait(fences[i], UINT64_MAX, &st), st);

@@ -75,40 +75,40 @@ static inline uint32_t add_slot(vyre_recording *rec, const char *name,
                                 uint64_t size) {
   uint32_t slot;
   vyre_status st = {0};
-  CHECK_OK(vyre_recording_slot(rec, name, size, &slot, &st), st);
+  CHECK_OK(vyre_recording_add_slot(rec, name, size, &slot, &st), st);
   return slot;
 }
 
 static inline vyre_code add_dispatch(vyre_recording *rec,
                                      vyre_pipeline *pipeline,
-                                     const vyre_place *in, size_t in_count,
-                                     const vyre_place *out, size_t out_count,
-                                     vyre_status *st) {
+                                     const vyre_slot_range *in, size_t in_count,
+                                     const vyre_slot_range *out,
+                                     size_t out_count, vyre_status *st) {
   vyre_recorded_dispatch d = {.inputs = in,
                               .input_count = in_count,
                               .outputs = out,
                               .output_count = out_count};
-  return vyre_recording_dispatch(rec, pipeline, &d, st);
+  return vyre_recording_add_dispatch(rec, pipeline, &d, st);
 }
 
 static inline void bind_bytes(vyre_recording *rec, uint32_t slot, void *data,
                               size_t size) {
   vyre_status st = {0};
-  vyre_resource r = {.data = data, .size = size};
-  CHECK_OK(vyre_recording_bind(rec, slot, &r, &st), st);
+  vyre_slot_binding r = {.data = data, .size = size};
+  CHECK_OK(vyre_recording_bind_slot(rec, slot, &r, &st), st);
 }
 
 static inline void bind_resident(vyre_recording *rec, uint32_t slot,
-                                 vyre_resident buffer) {
+                                 vyre_buffer buffer) {
   vyre_status st = {0};
-  vyre_resource r = {.resident = buffer};
-  CHECK_OK(vyre_recording_bind(rec, slot, &r, &st), st);
+  vyre_slot_binding r = {.buffer = buffer};
+  CHECK_OK(vyre_recording_bind_slot(rec, slot, &r, &st), st);
 }
 
-static inline vyre_resident make_resident(vyre_device *device, size_t size) {
-  vyre_resident made;
+static inline vyre_buffer make_resident(vyre_device *device, size_t size) {
+  vyre_buffer made;
   vyre_status st = {0};
-  CHECK_OK(vyre_resident_create(device, size, &made, &st), st);
+  CHECK_OK(vyre_buffer_create(device, size, &made, &st), st);
   return made;
 }
 
@@ -128,13 +128,14 @@ static inline vyre_code chain_record(const bench *b, bool has_sum, chain *out,
   } slots[] = {{"host", &c.host}, {"x", &c.x},     {"a", &c.a},
                {"y", &c.y},       {"sum", &c.sum}, {"back", &c.back}};
   for (size_t i = 0; i < 6 && code == VYRE_OK; i++) {
-    code = vyre_recording_slot(c.rec, slots[i].name, 0, slots[i].slot, st);
+    code = vyre_recording_add_slot(c.rec, slots[i].name, 0, slots[i].slot, st);
   }
-  vyre_place x = vyre_place_slot(c.x), y = vyre_place_slot(c.y),
-             sum = vyre_place_slot(c.sum);
-  vyre_place scale_in[] = {x, vyre_place_slot(c.a)}, add_in[] = {y, sum};
+  vyre_slot_range x = vyre_slot_range_all(c.x), y = vyre_slot_range_all(c.y),
+                  sum = vyre_slot_range_all(c.sum);
+  vyre_slot_range scale_in[] = {x, vyre_slot_range_all(c.a)},
+                  add_in[] = {y, sum};
   if (code == VYRE_OK) {
-    code = vyre_recording_copy(c.rec, vyre_place_slot(c.host), x, st);
+    code = vyre_recording_add_copy(c.rec, vyre_slot_range_all(c.host), x, st);
   }
   if (code == VYRE_OK) {
     code = add_dispatch(c.rec, b->pipelines[SCALE], scale_in, 2, &y, 1, st);
@@ -143,10 +144,10 @@ static inline vyre_code chain_record(const bench *b, bool has_sum, chain *out,
     code = add_dispatch(c.rec, b->pipelines[ADD], add_in, 2, &sum, 1, st);
   }
   if (code == VYRE_OK) {
-    code = vyre_recording_copy(c.rec, has_sum ? sum : y,
-                               vyre_place_slot(c.back), st);
+    code = vyre_recording_add_copy(c.rec, has_sum ? sum : y,
+                                   vyre_slot_range_all(c.back), st);
   }
-  if (code == VYRE_OK) code = vyre_recording_finish(c.rec, st);
+  if (code == VYRE_OK) code = vyre_recording_seal(c.rec, st);
   if (code != VYRE_OK) vyre_recording_release(c.rec);
   if (code == VYRE_OK) *out = c;
   return code;
@@ -156,7 +157,7 @@ static inline vyre_code chain_record(const bench *b, bool has_sum, chain *out,
 
 typedef struct chain_data {
   uint32_t host[ELEMENTS], a, back[ELEMENTS];
-  vyre_resident x, y, sum;
+  vyre_buffer x, y, sum;
 } chain_data;
 
 static inline void chain_data_make(const bench *b, chain_data *d) {

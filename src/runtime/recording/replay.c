@@ -27,7 +27,7 @@ typedef struct walk {
   uint64_t deadline_ns; /* 0: none */
   frame frames[VYRE_RECORDING_DEPTH];
   uint32_t depth;
-  vyre__flight flight;
+  vyre__active_replay flight;
   size_t here; /* the command that is at work: the one that failed */
   size_t held; /* slots whose buffers are */
 } walk;
@@ -73,9 +73,9 @@ static void trace_replay(const walk *w, uint64_t start, vyre_code code) {
                   .numbers = {{"commands", w->rec->command_count},
                               {"dispatches", r->dispatches},
                               {"copies", r->copies},
-                              {"kept", r->kept},
+                              {"kept", r->skipped_uploads},
                               {"skipped", r->skipped},
-                              {"recaptures", r->recaptures}});
+                              {"recaptures", r->rebuilt}});
 }
 
 /* --- commands ----------------------------------------------------------------*/
@@ -85,11 +85,11 @@ static void count_late(walk *w, const vyre__command *c) {
   const vyre__launch *launch = &c->run->launch;
   if (!launch->is_through || launch->turn + 1 < launch->turns) return;
   w->result.dispatches++;
-  if (w->depth > 0 && c[1].kind == VYRE__COMMAND_END) w->result.rounds++;
+  if (w->depth > 0 && c[1].kind == VYRE__COMMAND_END) w->result.iterations++;
 }
 
 static vyre_code run_dispatch(walk *w, vyre__command *c, vyre_status *st) {
-  vyre__run *run = c->run;
+  vyre__prepared *run = c->run;
   if (run->scratch.first) vyre_arena_reset(&run->scratch);
   if (w->deadline_ns != 0) { /* the shorter of the two counts */
     uint64_t now = vyre__clock_ns();
@@ -100,7 +100,7 @@ static vyre_code run_dispatch(walk *w, vyre__command *c, vyre_status *st) {
         own != 0 && own < left ? own : w->options.timeout_ns;
   }
   run->launch.is_through = false;
-  vyre_code code = vyre__run_execute(run, st);
+  vyre_code code = vyre__prepared_execute(run, st);
   run->own.timeout_ns = run->launch.timeout_ns = c->desc.timeout_ns;
   run->launch.deadline_ns = 0;
   if (code == VYRE_OK) {
@@ -118,7 +118,7 @@ static vyre_code run_part(walk *w, size_t *at, bool *is_taken,
   vyre__part_result part = {0};
   vyre_code code = VYRE_OK;
   if (w->deadline_ns == 0 && rec->device->backend->piece_run &&
-      vyre__takes_stretches(rec->device)) {
+      vyre__takes_command_lists(rec->device)) {
     code = vyre__recording_run_part(rec, *at, &part, st);
   }
   w->result.dispatches += part.dispatches;
@@ -132,20 +132,22 @@ static vyre_code run_part(walk *w, size_t *at, bool *is_taken,
  * between them are kept: one comes after the other. Goes on at *at. */
 static vyre_code run_dispatches(walk *w, size_t *at, vyre_status *st) {
   vyre_recording *rec = w->rec;
-  vyre__run *runs[VYRE__MOST_STRETCH];
-  uint32_t places[VYRE__MOST_STRETCH];
-  size_t count = 0, end = *at, done, most = vyre__stretch_most(rec->device);
-  bool may_stretch = w->deadline_ns == 0 && vyre__takes_stretches(rec->device);
+  vyre__prepared *runs[VYRE__MAX_COMMAND_LIST];
+  uint32_t places[VYRE__MAX_COMMAND_LIST];
+  size_t count = 0, end = *at, done, most = vyre__command_list_max(rec->device);
+  bool may_stretch =
+      w->deadline_ns == 0 && vyre__takes_command_lists(rec->device);
   for (; may_stretch && end < rec->command_count && count < most; end++) {
     const vyre__command *c = &rec->commands[end];
     if (c->kind == VYRE__COMMAND_BARRIER) continue;
-    if (c->kind != VYRE__COMMAND_DISPATCH || !vyre__run_fits(c->run)) break;
+    if (c->kind != VYRE__COMMAND_DISPATCH || !vyre__prepared_fits(c->run))
+      break;
     if (c->run->scratch.first) vyre_arena_reset(&c->run->scratch);
     places[count] = (uint32_t)end;
     runs[count++] = c->run;
   }
   if (count < 2) return run_dispatch(w, &rec->commands[(*at)++], st);
-  vyre_code code = vyre__stretch_run(runs, count, false, &done, st);
+  vyre_code code = vyre__command_list_run(runs, count, false, &done, st);
   w->result.dispatches += done;
   *at = done < count ? places[done] : end;
   w->here = *at;
@@ -193,8 +195,8 @@ static vyre_code copy_bytes(const walk *w, vyre__command *c, vyre_status *st) {
 }
 
 static vyre_code run_copy(walk *w, vyre__command *c, vyre_status *st) {
-  if (c->is_upload && w->options.keep_inputs) {
-    w->result.kept++;
+  if (c->is_upload && w->options.skip_uploads) {
+    w->result.skipped_uploads++;
     return VYRE_OK;
   }
   uint64_t start = vyre__trace_begin(w->rec->device->context);
@@ -222,7 +224,7 @@ static bool is_skipping(const walk *w) {
 static vyre_code exhausted(const vyre__command *loop, size_t begin,
                            vyre_status *st) {
   return VYRE_FAIL_WITH(
-      st, VYRE_DISPATCH_FAILED, VYRE_KIND_ROUNDS_EXHAUSTED, NULL,
+      st, VYRE_DISPATCH_FAILED, VYRE_KIND_MAX_ITERATIONS_REACHED, NULL,
       VYRE_NUMBERS({"max_rounds", loop->max_rounds}, {"command", begin}),
       "allow more rounds, or leave max_is_error false and look at reached_max",
       "the loop that command %zu begins did not end in %llu rounds", begin,
@@ -236,14 +238,14 @@ static vyre_code run_loop(walk *w, const vyre__command *loop, size_t begin,
                           uint64_t *rounds, bool *is_over, vyre_status *st) {
   vyre_device *device = w->rec->device;
   uint64_t left = loop->max_rounds;
-  vyre__piece_loop part = {.flag = loop->source.buffer,
-                           .offset = loop->source.offset,
-                           .goes_on = true};
+  vyre__command_list_loop part = {.flag = loop->source.buffer,
+                                  .offset = loop->source.offset,
+                                  .goes_on = true};
   *is_over = false;
   *rounds = 0;
   if (!device->backend->piece_loop || !part.flag || w->deadline_ns != 0 ||
       loop->stretch < 2 || loop->body_dispatches == 0 ||
-      !vyre__takes_stretches(device)) {
+      !vyre__takes_command_lists(device)) {
     return VYRE_OK;
   }
   while (left > 0 && part.goes_on) {
@@ -251,19 +253,19 @@ static vyre_code run_loop(walk *w, const vyre__command *loop, size_t begin,
     part.rounds = 0;
     part.is_taken = false;
     vyre_code code = vyre__recording_run_loop(w->rec, begin, &part, st);
-    w->result.rounds += part.rounds;
+    w->result.iterations += part.rounds;
     w->result.dispatches += part.rounds * loop->body_dispatches;
     if (code != VYRE_OK) return code;
     if (!part.is_taken) return VYRE_OK;
     *rounds += part.most;
     w->result.skipped += (part.most - part.rounds) * loop->body_dispatches;
-    w->result.looks++;
+    w->result.flag_reads++;
     left -= part.most;
   }
   *is_over = true;
   if (!part.goes_on) return VYRE_OK;
   w->result.reached_max = true;
-  return w->options.max_is_error ? exhausted(loop, begin, st) : VYRE_OK;
+  return w->options.fail_at_max ? exhausted(loop, begin, st) : VYRE_OK;
 }
 
 /* Returns where it goes on in *at. */
@@ -276,7 +278,7 @@ static vyre_code begin_loop(walk *w, const vyre__command *loop, size_t *at,
     return VYRE_OK;
   }
   VYRE_TRY(read_flag(w, loop, &made.predicate, st));
-  w->result.looks++;
+  w->result.flag_reads++;
   if (made.predicate == 0) {
     *at = loop->match + 1;
     return VYRE_OK;
@@ -300,7 +302,7 @@ static vyre_code end_loop(walk *w, const vyre__command *loop, size_t begin,
   f->rounds++;
   f->in_stretch++;
   if (f->predicate != 0) {
-    w->result.rounds++;
+    w->result.iterations++;
     VYRE_TRY(read_flag(w, loop, &f->predicate, st));
   }
   if (w->deadline_ns != 0 && vyre__clock_ns() >= w->deadline_ns) {
@@ -309,12 +311,12 @@ static vyre_code end_loop(walk *w, const vyre__command *loop, size_t begin,
   bool is_last = f->rounds == loop->max_rounds;
   bool looks = is_last || f->in_stretch == loop->stretch;
   if (looks) {
-    w->result.looks++;
+    w->result.flag_reads++;
     f->in_stretch = 0;
   }
   if (is_last && f->predicate != 0) {
     w->result.reached_max = true;
-    if (w->options.max_is_error) return exhausted(loop, begin, st);
+    if (w->options.fail_at_max) return exhausted(loop, begin, st);
   }
   if (is_last || (looks && f->predicate == 0)) {
     trace_loop(w, f, VYRE_OK);
@@ -386,12 +388,12 @@ static vyre_code run_all(walk *w, vyre_status *st) {
 static vyre_code begin(walk *w, bool is_next, vyre_status *st) {
   vyre_recording *rec = w->rec;
   VYRE_TRY(vyre__device_check(rec->device, st));
-  VYRE_TRY(vyre__recording_hold(rec, &w->held, st));
-  vyre_code code = vyre__recording_prepare(rec, &w->result.recaptures, st);
-  if (w->result.recaptures > 0) {
-    VYRE__COUNT(rec->device, recaptures, w->result.recaptures);
+  VYRE_TRY(vyre__recording_acquire(rec, &w->held, st));
+  vyre_code code = vyre__recording_prepare(rec, &w->result.rebuilt, st);
+  if (w->result.rebuilt > 0) {
+    VYRE__COUNT(rec->device, recaptures, w->result.rebuilt);
   }
-  if (code == VYRE_OK && w->options.keep_inputs) {
+  if (code == VYRE_OK && w->options.skip_uploads) {
     code = vyre__recording_may_keep(rec, st);
     if (code == VYRE_OK && is_next) {
       code = vyre__recording_was_uploaded(rec, st);
@@ -425,18 +427,18 @@ static void leave(const walk *w, bool is_queued) {
 static vyre_code fly(walk *w, bool is_queued, vyre_status *st) {
   vyre_recording *rec = w->rec;
   vyre_code code = VYRE_OK;
-  VYRE_TRY(vyre__flight_begin(&w->flight, rec, is_queued,
-                              w->options.takes_turns, st));
-  vyre__turn turn; /* of a callback; the queue has its own thread */
-  if (!is_queued) vyre__turn_begin(&turn, rec->device);
-  if (w->options.keep_inputs) {
+  VYRE_TRY(vyre__active_replay_begin(&w->flight, rec, is_queued,
+                                     w->options.wait_for_conflicts, st));
+  vyre__replay_scope turn; /* of a callback; the queue has its own thread */
+  if (!is_queued) vyre__replay_scope_begin(&turn, rec->device);
+  if (w->options.skip_uploads) {
     pthread_mutex_lock(&rec->home->lock);
     code = vyre__recording_was_uploaded(rec, st);
     pthread_mutex_unlock(&rec->home->lock);
   }
   if (code == VYRE_OK) code = run_all(w, st);
-  if (!is_queued) vyre__turn_end(&turn);
-  vyre__flight_end(&w->flight);
+  if (!is_queued) vyre__replay_scope_end(&turn);
+  vyre__active_replay_end(&w->flight);
   return code;
 }
 
@@ -524,7 +526,7 @@ vyre_code vyre_recording_replay(vyre_recording *rec,
   }
   if (!rec->is_finished) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "call vyre_recording_finish first",
+                     "call vyre_recording_seal first",
                      "the recording is not finished");
   }
   walk w = {.rec = rec};

@@ -43,29 +43,29 @@ static vyre_recording *record(const bench *b, vyre_writer print) {
   vyre_status st = {0};
   vyre_recording *rec;
   CHECK_OK(vyre_recording_create(b->device, &rec, &st), st);
-  vyre_place n = vyre_place_slot(add_slot(rec, "n", 4));
+  vyre_slot_range n = vyre_slot_range_all(add_slot(rec, "n", 4));
   vyre_recorded_dispatch d = {.inputs = &n,
                               .input_count = 1,
                               .outputs = &n,
                               .output_count = 1,
                               .print = print};
-  CHECK_OK(vyre_recording_dispatch(rec, b->pipelines[TELL], &d, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(rec, b->pipelines[TELL], &d, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
   return rec;
 }
 
 /* One copy, from what is bound to 'from' to what is bound to 'to'. */
-static vyre_recording *record_copy(const bench *b, vyre_resource from,
-                                   vyre_resource to) {
+static vyre_recording *record_copy(const bench *b, vyre_slot_binding from,
+                                   vyre_slot_binding to) {
   vyre_status st = {0};
   vyre_recording *rec;
   CHECK_OK(vyre_recording_create(b->device, &rec, &st), st);
-  vyre_place in = vyre_place_slot(add_slot(rec, "from", 4)),
-             out = vyre_place_slot(add_slot(rec, "to", 4));
-  CHECK_OK(vyre_recording_copy(rec, in, out, &st), st);
-  CHECK_OK(vyre_recording_finish(rec, &st), st);
-  CHECK_OK(vyre_recording_bind(rec, in.slot, &from, &st), st);
-  CHECK_OK(vyre_recording_bind(rec, out.slot, &to, &st), st);
+  vyre_slot_range in = vyre_slot_range_all(add_slot(rec, "from", 4)),
+                  out = vyre_slot_range_all(add_slot(rec, "to", 4));
+  CHECK_OK(vyre_recording_add_copy(rec, in, out, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
+  CHECK_OK(vyre_recording_bind_slot(rec, in.slot, &from, &st), st);
+  CHECK_OK(vyre_recording_bind_slot(rec, out.slot, &to, &st), st);
   return rec;
 }
 
@@ -88,10 +88,10 @@ static void end_held(held *h) {
   CHECK(h->code == VYRE_OK);
 }
 
-static uint32_t value_of(const bench *b, vyre_resident n) {
+static uint32_t value_of(const bench *b, vyre_buffer n) {
   vyre_status st = {0};
   uint32_t value;
-  CHECK_OK(vyre_resident_download(b->device, n, 0, &value, 4, &st), st);
+  CHECK_OK(vyre_buffer_download(b->device, n, 0, &value, 4, &st), st);
   return value;
 }
 
@@ -119,15 +119,16 @@ TEST(a_replay_that_shares_what_another_writes_is_refused_by_name) {
     held h = {0};
     vyre_status st = {0};
     uint32_t words[3] = {0};
-    vyre_resident buffers[3];
-    vyre_resource all[3];
+    vyre_buffer buffers[3];
+    vyre_slot_binding all[3];
     for (int k = 0; k < 3; k++) {
       buffers[k] = make_resident(b.device, 4);
-      all[k] = cases[i].is_host ? (vyre_resource){.data = &words[k], .size = 4}
-                                : (vyre_resource){.resident = buffers[k]};
+      all[k] = cases[i].is_host
+                   ? (vyre_slot_binding){.data = &words[k], .size = 4}
+                   : (vyre_slot_binding){.buffer = buffers[k]};
     }
     h.rec = record(&b, (vyre_writer){hold_up, &h});
-    CHECK_OK(vyre_recording_bind(h.rec, 0, &all[0], &st), st);
+    CHECK_OK(vyre_recording_bind_slot(h.rec, 0, &all[0], &st), st);
     vyre_recording *other =
         cases[i].from < 0
             ? vyre_recording_retain(h.rec)
@@ -168,14 +169,14 @@ typedef struct waiter {
 static void *run_waiter(void *self) {
   waiter *w = self;
   w->code = vyre_recording_replay(
-      w->rec, &(vyre_replay_options){.takes_turns = true}, NULL, NULL);
+      w->rec, &(vyre_replay_options){.wait_for_conflicts = true}, NULL, NULL);
   atomic_store(&w->is_over, true);
   return NULL;
 }
 
 TEST(a_replay_that_takes_turns_waits) {
   bench b = bench_open(heap);
-  vyre_resident n = make_resident(b.device, 4);
+  vyre_buffer n = make_resident(b.device, 4);
   held h = {0};
   h.rec = record(&b, (vyre_writer){hold_up, &h});
   bind_resident(h.rec, 0, n);
@@ -203,23 +204,22 @@ TEST(a_replay_that_takes_turns_waits) {
 /* The queue has an order: what it runs comes after what ran when it was asked for. */
 TEST(a_replay_with_a_fence_is_never_refused_and_comes_after) {
   bench b = bench_open(heap);
-  vyre_resident n = make_resident(b.device, 4),
-                got = make_resident(b.device, 4);
+  vyre_buffer n = make_resident(b.device, 4), got = make_resident(b.device, 4);
   vyre_status st = {0};
   held h = {0};
   vyre_fence *fences[2];
   h.rec = record(&b, (vyre_writer){hold_up, &h});
   bind_resident(h.rec, 0, n);
-  vyre_recording *reader = record_copy(&b, (vyre_resource){.resident = n},
-                                       (vyre_resource){.resident = got});
+  vyre_recording *reader = record_copy(&b, (vyre_slot_binding){.buffer = n},
+                                       (vyre_slot_binding){.buffer = got});
   begin_held(&h);
   CHECK_OK(vyre_recording_replay(h.rec, NULL, &fences[0], &st), st);
   CHECK_OK(vyre_recording_replay(reader, NULL, &fences[1], &st), st);
   for (int i = 0; i < 20; i++) nap();
-  CHECK(!vyre_fence_poll(fences[0]) && !vyre_fence_poll(fences[1]));
+  CHECK(!vyre_fence_is_done(fences[0]) && !vyre_fence_is_done(fences[1]));
   end_held(&h);
   for (int i = 0; i < 2; i++) {
-    CHECK_OK(vyre_fence_wait(fences[i], VYRE_FOREVER, &st), st);
+    CHECK_OK(vyre_fence_wait(fences[i], VYRE_WAIT_FOREVER, &st), st);
     vyre_fence_release(fences[i]);
   }
   CHECK_U64(value_of(&b, n), 2);
@@ -233,8 +233,8 @@ TEST(a_replay_with_a_fence_is_never_refused_and_comes_after) {
 
 TEST(one_recording_runs_twice_at_once_with_other_memory) {
   bench b = bench_open(heap);
-  vyre_resident first = make_resident(b.device, 4),
-                second = make_resident(b.device, 4);
+  vyre_buffer first = make_resident(b.device, 4),
+              second = make_resident(b.device, 4);
   vyre_status st = {0};
   vyre_replay_result result;
   vyre_replay_options options = {.result = &result};
@@ -257,7 +257,7 @@ TEST(one_recording_runs_twice_at_once_with_other_memory) {
   CHECK_U64(value_of(&b, second), 1);
   /* What is bound is still the second, and nothing is made anew. */
   CHECK_OK(vyre_recording_replay(h.rec, &options, NULL, &st), st);
-  CHECK_U64(result.recaptures, 0);
+  CHECK_U64(result.rebuilt, 0);
   CHECK_U64(value_of(&b, second), 2);
   vyre_recording_release(h.rec);
   bench_close(&b);
@@ -266,7 +266,7 @@ TEST(one_recording_runs_twice_at_once_with_other_memory) {
 TEST(replays_in_the_queue_keep_what_they_were_asked_with) {
   enum { MOST = 8, ROUNDS = 3 };
   bench b = bench_open(heap);
-  vyre_resident n[MOST + 1];
+  vyre_buffer n[MOST + 1];
   vyre_status st = {0};
   vyre_replay_result results[MOST] = {0};
   held h = {0};
@@ -285,22 +285,22 @@ TEST(replays_in_the_queue_keep_what_they_were_asked_with) {
                    &fences[i], &st),
                st);
     }
-    CHECK_FAILS(
-        vyre_recording_bind(rec, 0, &(vyre_resource){.resident = n[MOST]}, &st),
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+    CHECK_FAILS(vyre_recording_bind_slot(
+                    rec, 0, &(vyre_slot_binding){.buffer = n[MOST]}, &st),
+                st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
     st = (vyre_status){0};
     atomic_store(&h.may_end, true);
-    CHECK_OK(vyre_fence_wait(stop, VYRE_FOREVER, &st), st);
+    CHECK_OK(vyre_fence_wait(stop, VYRE_WAIT_FOREVER, &st), st);
     vyre_fence_release(stop);
     for (int i = 0; i < MOST; i++) {
-      CHECK_OK(vyre_fence_wait(fences[i], VYRE_FOREVER, &st), st);
+      CHECK_OK(vyre_fence_wait(fences[i], VYRE_WAIT_FOREVER, &st), st);
       vyre_fence_release(fences[i]);
       CHECK_U64(value_of(&b, n[i]), (uint64_t)round + 1);
       /* From the second round on there is a copy for each; but the first bind is to
        * the one that was last, whose replays are over, and the last one finds that
        * of the first. */
       uint64_t anew = round > 0 && (i == 0 || i == MOST - 1);
-      CHECK_U64(results[i].recaptures, round > 0 ? anew : i > 0);
+      CHECK_U64(results[i].rebuilt, round > 0 ? anew : i > 0);
     }
   }
   vyre_recording_release(rec);
@@ -314,17 +314,17 @@ TEST(the_same_is_bound_as_often_as_one_likes) {
   for (int is_read_only = 0; is_read_only < 2; is_read_only++) {
     bench b = bench_open(heap);
     uint32_t word = 7;
-    vyre__adopted memory = {
+    vyre__imported_memory memory = {
         .data = &word, .size = 4, .is_read_only = is_read_only};
-    vyre_resident stop = make_resident(b.device, 4),
-                  got = make_resident(b.device, 4), from;
+    vyre_buffer stop = make_resident(b.device, 4),
+                got = make_resident(b.device, 4), from;
     vyre_status st = {0};
     held h = {0};
     vyre_fence *fences[TIMES + 1];
-    CHECK_OK(vyre__resident_adopt(b.device, &memory, &from, &st), st);
+    CHECK_OK(vyre__device_buffer_import(b.device, &memory, &from, &st), st);
     vyre_recording *stopper = record(&b, (vyre_writer){hold_up, &h});
-    vyre_recording *rec = record_copy(&b, (vyre_resource){.resident = from},
-                                      (vyre_resource){.resident = got});
+    vyre_recording *rec = record_copy(&b, (vyre_slot_binding){.buffer = from},
+                                      (vyre_slot_binding){.buffer = got});
     bind_resident(stopper, 0, stop);
     CHECK_OK(vyre_recording_replay(stopper, NULL, &fences[TIMES], &st), st);
     for (int i = 0; i < TIMES; i++) {
@@ -333,7 +333,7 @@ TEST(the_same_is_bound_as_often_as_one_likes) {
     }
     atomic_store(&h.may_end, true);
     for (int i = 0; i <= TIMES; i++) {
-      CHECK_OK(vyre_fence_wait(fences[i], VYRE_FOREVER, &st), st);
+      CHECK_OK(vyre_fence_wait(fences[i], VYRE_WAIT_FOREVER, &st), st);
       vyre_fence_release(fences[i]);
     }
     CHECK_U64(value_of(&b, got), 7);
@@ -347,16 +347,16 @@ TEST(a_bind_that_finds_no_memory_changes_nothing) {
   for (long left = 0;; left++) {
     test_heap memory = {.left = -1};
     bench b = bench_open((vyre_allocator){test_heap_resize, &memory});
-    vyre_resident first = make_resident(b.device, 4),
-                  second = make_resident(b.device, 4);
+    vyre_buffer first = make_resident(b.device, 4),
+                second = make_resident(b.device, 4);
     vyre_status st = {0};
     held h = {0};
     h.rec = record(&b, (vyre_writer){hold_up, &h});
     bind_resident(h.rec, 0, first);
     begin_held(&h);
     memory.left = left;
-    vyre_resource r = {.resident = second};
-    vyre_code code = vyre_recording_bind(h.rec, 0, &r, &st);
+    vyre_slot_binding r = {.buffer = second};
+    vyre_code code = vyre_recording_bind_slot(h.rec, 0, &r, &st);
     memory.left = -1;
     end_held(&h);
     CHECK(code == VYRE_OK || code == VYRE_OUT_OF_MEMORY);
@@ -375,26 +375,26 @@ TEST(a_bind_that_finds_no_memory_changes_nothing) {
 /* Whatever is on its way, and also to what it has. */
 TEST(a_fixed_slot_is_never_bound) {
   bench b = bench_open(heap);
-  vyre_resident n[] = {make_resident(b.device, 4), make_resident(b.device, 4)};
+  vyre_buffer n[] = {make_resident(b.device, 4), make_resident(b.device, 4)};
   vyre_status st = {0};
   held h = {0};
-  vyre_place place = {0};
+  vyre_slot_range place = {0};
   vyre_recorded_dispatch d = {.inputs = &place,
                               .input_count = 1,
                               .outputs = &place,
                               .output_count = 1,
                               .print = {hold_up, &h}};
   CHECK_OK(vyre_recording_create(b.device, &h.rec, &st), st);
-  CHECK_OK(vyre_recording_fixed(h.rec, &(vyre_resource){.resident = n[0]},
-                                &place.slot, &st),
+  CHECK_OK(vyre_recording_add_fixed_slot(
+               h.rec, &(vyre_slot_binding){.buffer = n[0]}, &place.slot, &st),
            st);
-  CHECK_OK(vyre_recording_dispatch(h.rec, b.pipelines[TELL], &d, &st), st);
-  CHECK_OK(vyre_recording_finish(h.rec, &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(h.rec, b.pipelines[TELL], &d, &st), st);
+  CHECK_OK(vyre_recording_seal(h.rec, &st), st);
   for (int is_held = 0; is_held < 2; is_held++) {
     if (is_held) begin_held(&h);
     for (int i = 0; i < 2; i++) {
-      vyre_resource r = {.resident = n[i]};
-      CHECK_FAILS(vyre_recording_bind(h.rec, place.slot, &r, &st), st,
+      vyre_slot_binding r = {.buffer = n[i]};
+      CHECK_FAILS(vyre_recording_bind_slot(h.rec, place.slot, &r, &st), st,
                   VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
       CHECK_HAS(st.message, "is fixed");
       st = (vyre_status){0};
@@ -408,17 +408,17 @@ TEST(a_fixed_slot_is_never_bound) {
 /* Bound or not, one that was freed is refused, also while a replay still has it. */
 TEST(a_freed_buffer_is_not_bound_again_while_a_replay_has_it) {
   bench b = bench_open(heap);
-  vyre_resident n = make_resident(b.device, 4);
-  vyre_resource r = {.resident = n};
+  vyre_buffer n = make_resident(b.device, 4);
+  vyre_slot_binding r = {.buffer = n};
   vyre_status st = {0};
   held h = {0};
   h.rec = record(&b, (vyre_writer){hold_up, &h});
   bind_resident(h.rec, 0, n);
   begin_held(&h);
-  CHECK_OK(vyre_recording_bind(h.rec, 0, &r, &st), st);
-  CHECK_OK(vyre_resident_free(b.device, n, &st), st);
-  CHECK_FAILS(vyre_recording_bind(h.rec, 0, &r, &st), st, VYRE_INVALID_ARGUMENT,
-              VYRE_KIND_STALE_HANDLE);
+  CHECK_OK(vyre_recording_bind_slot(h.rec, 0, &r, &st), st);
+  CHECK_OK(vyre_buffer_destroy(b.device, n, &st), st);
+  CHECK_FAILS(vyre_recording_bind_slot(h.rec, 0, &r, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE);
   end_held(&h);
   vyre_recording_release(h.rec);
   bench_close(&b);

@@ -12,9 +12,10 @@
 
 /* --- places against slots ----------------------------------------------------*/
 
-static vyre_code check_range(const vyre_recording *rec, const vyre_place *place,
-                             uint64_t need, size_t command, vyre_status *st) {
-  const vyre__named *slot = &rec->slots[place->slot];
+static vyre_code check_range(const vyre_recording *rec,
+                             const vyre_slot_range *place, uint64_t need,
+                             size_t command, vyre_status *st) {
+  const vyre__slot *slot = &rec->slots[place->slot];
   if (slot->size == 0) return VYRE_OK; /* what is bound will tell */
   if (place->offset <= slot->size && need <= slot->size - place->offset) {
     return VYRE_OK;
@@ -33,7 +34,7 @@ static vyre_code check_range(const vyre_recording *rec, const vyre_place *place,
 
 /* The place of a binding: its size is the declared one if there is one. */
 static vyre_code check_binding(const vyre_recording *rec, const vyre_binding *b,
-                               const vyre_place *place, size_t command,
+                               const vyre_slot_range *place, size_t command,
                                vyre_status *st) {
   char text[VYRE__SLOT_NAME];
   uint64_t element = b->element_size > 1 ? b->element_size : 1;
@@ -117,9 +118,9 @@ static bool measure(const vyre_recording *rec, size_t *out) {
     const vyre_capture_plan *plan = &rec->commands[i].plan;
     if (rec->commands[i].kind != VYRE__COMMAND_DISPATCH) continue;
     if (!add(out, plan->input_device_capacity,
-             sizeof(vyre_place) + sizeof(vyre_input)) ||
+             sizeof(vyre_slot_range) + sizeof(vyre_input)) ||
         !add(out, plan->output_readback_capacity,
-             sizeof(vyre_place) + sizeof(vyre_output)) ||
+             sizeof(vyre_slot_range) + sizeof(vyre_output)) ||
         !add(out, plan->kernel_argument_capacity, sizeof(vyre__argument))) {
       return false;
     }
@@ -142,7 +143,7 @@ static void fill_arguments(const vyre__command *c, const vyre__tables *t) {
     bool has_in = b->input_index != VYRE_NO_INDEX;
     bool has_out = b->output_index != VYRE_NO_INDEX;
     if (!has_in && !has_out) continue; /* shared */
-    const vyre_place *place =
+    const vyre_slot_range *place =
         has_out ? &t->out[b->output_index] : &t->in[b->input_index];
     t->arguments[has_in ? b->input_index : outputs_only++] = (vyre__argument){
         .slot = place->slot,
@@ -173,21 +174,23 @@ static void lay_out(vyre__command *c, unsigned char **at) {
 
 typedef struct meeting {
   const vyre__command *earlier;
-  const vyre_place *place; /* of the later one */
+  const vyre_slot_range *place; /* of the later one */
   bool is_written;
 } meeting;
 
-static bool is_apart(void *self, const vyre_place *place, bool is_written) {
+static bool is_apart(void *self, const vyre_slot_range *place,
+                     bool is_written) {
   const meeting *m = self;
-  return !(is_written || m->is_written) || !vyre__places_meet(place, m->place);
+  return !(is_written || m->is_written) ||
+         !vyre__slot_ranges_overlap(place, m->place);
 }
 
-static bool is_apart_from(void *self, const vyre_place *place,
+static bool is_apart_from(void *self, const vyre_slot_range *place,
                           bool is_written) {
   meeting *m = self;
   m->place = place;
   m->is_written = is_written;
-  return vyre__command_places(m->earlier, is_apart, m);
+  return vyre__command_slot_ranges(m->earlier, is_apart, m);
 }
 
 /* A command that touches what one before it writes, or writes what one before it
@@ -202,7 +205,7 @@ static void place_barriers(vyre_recording *rec) {
     }
     for (size_t k = first; k < i; k++) {
       meeting m = {.earlier = &rec->commands[k]};
-      if (vyre__command_places(c, is_apart_from, &m)) continue;
+      if (vyre__command_slot_ranges(c, is_apart_from, &m)) continue;
       c->needs_barrier = true;
       c->barrier_slot = m.place->slot;
       first = i;
@@ -211,7 +214,8 @@ static void place_barriers(vyre_recording *rec) {
   }
 }
 
-static bool mark_used(void *self, const vyre_place *place, bool is_written) {
+static bool mark_used(void *self, const vyre_slot_range *place,
+                      bool is_written) {
   vyre_recording *rec = self;
   rec->slots[place->slot].is_used = true;
   if (is_written) rec->slots[place->slot].is_written = true;
@@ -223,7 +227,7 @@ static void sum_up(vyre_recording *rec) {
   sums->resident_input_replay_safe = true;
   for (size_t i = 0; i < rec->command_count; i++) {
     const vyre__command *c = &rec->commands[i];
-    (void)vyre__command_places(c, mark_used, rec);
+    (void)vyre__command_slot_ranges(c, mark_used, rec);
     if (c->kind != VYRE__COMMAND_DISPATCH) continue;
     sums->input_device_capacity += c->plan.input_device_capacity;
     sums->output_device_capacity += c->plan.output_device_capacity;
@@ -242,11 +246,12 @@ static vyre_code take_runs(vyre_recording *rec, vyre_status *st) {
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__command *c = &rec->commands[i];
     if (c->kind != VYRE__COMMAND_DISPATCH) continue;
-    vyre_code code = vyre__run_make(c->variant, &c->run, st);
+    vyre_code code = vyre__prepared_create(c->variant, &c->run, st);
     if (code == VYRE_OK) continue;
     c->run = NULL;
     while (i-- > 0) {
-      if (rec->commands[i].run) vyre__run_give(rec->commands[i].run);
+      if (rec->commands[i].run)
+        vyre__prepared_set_outputs(rec->commands[i].run);
       rec->commands[i].run = NULL;
     }
     return code;
@@ -282,9 +287,9 @@ vyre_code vyre__recording_lay_out(vyre_recording *rec, const char *who,
   return VYRE_OK;
 }
 
-vyre_code vyre_recording_finish(vyre_recording *rec, vyre_status *st) {
+vyre_code vyre_recording_seal(vyre_recording *rec, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_recording_finish";
+  static const char who[] = "vyre_recording_seal";
   if (!rec) return vyre__null_argument(st, who, "recording");
   if (rec->is_finished) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
@@ -294,7 +299,7 @@ vyre_code vyre_recording_finish(vyre_recording *rec, vyre_status *st) {
   VYRE_TRY(vyre__device_check(rec->device, st));
   VYRE_TRY(check_all(rec, st));
   VYRE_TRY(vyre__recording_lay_out(rec, who, st));
-  vyre_arena_finish(&rec->building);
+  vyre_arena_deinit(&rec->building);
   sum_up(rec);
   place_barriers(rec);
   rec->is_finished = rec->is_dirty = true;

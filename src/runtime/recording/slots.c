@@ -10,24 +10,24 @@
 
 /* --- binding -----------------------------------------------------------------*/
 
-static bool has_resident(const vyre_resource *resource) {
-  return resource->resident.owner != 0 || resource->resident.id != 0;
+static bool has_resident(const vyre_slot_binding *resource) {
+  return resource->buffer.owner != 0 || resource->buffer.id != 0;
 }
 
 static vyre_code stale(const vyre_recording *rec, uint32_t slot,
                        vyre_status *st) {
   char text[VYRE__SLOT_NAME];
-  vyre_resident handle = rec->slots[slot].resource.resident;
-  return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE, NULL,
-                        VYRE_NUMBERS({"slot", slot}, {"resident", handle.id}),
-                        "bind a buffer that is there (vyre_recording_bind)",
-                        "slot '%s': resident buffer %llx was freed",
-                        vyre__slot_name(rec, slot, text),
-                        (unsigned long long)handle.id);
+  vyre_buffer handle = rec->slots[slot].resource.buffer;
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE, NULL,
+      VYRE_NUMBERS({"slot", slot}, {"resident", handle.id}),
+      "bind a buffer that is there (vyre_recording_bind_slot)",
+      "slot '%s': resident buffer %llx was freed",
+      vyre__slot_name(rec, slot, text), (unsigned long long)handle.id);
 }
 
 static vyre_code bad_handle(const vyre_recording *rec, uint32_t slot,
-                            vyre_resident handle, vyre_status *st) {
+                            vyre_buffer handle, vyre_status *st) {
   char text[VYRE__SLOT_NAME];
   bool is_foreign =
       handle.owner != 0 && handle.owner != rec->device->inside->id;
@@ -47,13 +47,14 @@ static vyre_code bad_handle(const vyre_recording *rec, uint32_t slot,
 
 /* *held: the buffer, kept from being freed. */
 static vyre_code read_resident(vyre_recording *rec, uint32_t slot,
-                               const vyre_resource *resource, vyre__named *made,
-                               vyre__resident_slot **held, vyre_status *st) {
+                               const vyre_slot_binding *resource,
+                               vyre__slot *made, vyre__device_buffer **held,
+                               vyre_status *st) {
   char text[VYRE__SLOT_NAME];
-  vyre__resident_slot *place;
-  if (vyre__resident_acquire(rec->device, resource->resident, &place, NULL) !=
-      VYRE_OK) {
-    return bad_handle(rec, slot, resource->resident, st);
+  vyre__device_buffer *place;
+  if (vyre__device_buffer_acquire(rec->device, resource->buffer, &place,
+                                  NULL) != VYRE_OK) {
+    return bad_handle(rec, slot, resource->buffer, st);
   }
   *held = place;
   vyre__buffer *buffer = place->buffer;
@@ -77,16 +78,16 @@ static vyre_code read_resident(vyre_recording *rec, uint32_t slot,
       (unsigned long long)offset, (unsigned long long)has);
 }
 
-vyre_code vyre__slot_bind(vyre_recording *rec, uint32_t slot,
-                          const vyre_resource *resource,
-                          vyre__resident_slot **held, vyre_status *st) {
+vyre_code vyre__host_buffer_bind(vyre_recording *rec, uint32_t slot,
+                                 const vyre_slot_binding *resource,
+                                 vyre__device_buffer **held, vyre_status *st) {
   char text[VYRE__SLOT_NAME];
-  vyre__named made = rec->slots[slot];
+  vyre__slot made = rec->slots[slot];
   made.is_bound = true;
   made.resource = *resource;
   made.memory = (vyre__memory){0};
   made.resident = NULL;
-  int places = (resource->data != NULL) + (resource->slot != NULL) +
+  int places = (resource->data != NULL) + (resource->host_buffer != NULL) +
                has_resident(resource);
   if (places != 1) {
     return VYRE_FAIL_WITH(
@@ -99,9 +100,9 @@ vyre_code vyre__slot_bind(vyre_recording *rec, uint32_t slot,
   }
   if (has_resident(resource)) {
     VYRE_TRY(read_resident(rec, slot, resource, &made, held, st));
-  } else if (resource->slot) {
-    made.memory.host = resource->slot->data;
-    made.bytes = resource->slot->size;
+  } else if (resource->host_buffer) {
+    made.memory.host = resource->host_buffer->data;
+    made.bytes = resource->host_buffer->size;
   } else {
     made.memory.host = resource->data;
     made.bytes = resource->size;
@@ -123,27 +124,29 @@ typedef struct user_search {
   uint32_t slot;
 } user_search;
 
-static bool is_other(void *self, const vyre_place *place, bool is_written) {
+static bool is_other(void *self, const vyre_slot_range *place,
+                     bool is_written) {
   (void)is_written;
   return place->slot != ((const user_search *)self)->slot;
 }
 
-void vyre__recording_spoil(vyre_recording *rec, uint32_t slot) {
+void vyre__recording_invalidate(vyre_recording *rec, uint32_t slot) {
   user_search search = {slot};
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__command *c = &rec->commands[i];
-    if (vyre__command_places(c, is_other, &search)) continue;
+    if (vyre__command_slot_ranges(c, is_other, &search)) continue;
     c->is_ready = c->is_uploaded = false;
   }
   rec->is_dirty = true;
   rec->is_keep_known = false;
 }
 
-bool vyre__resource_is_same(const vyre_resource *a, const vyre_resource *b) {
-  return a->data == b->data && a->size == b->size && a->slot == b->slot &&
-         a->resident.owner == b->resident.owner &&
-         a->resident.id == b->resident.id && a->offset == b->offset &&
-         a->is_read_only == b->is_read_only;
+bool vyre__slot_binding_equal(const vyre_slot_binding *a,
+                              const vyre_slot_binding *b) {
+  return a->data == b->data && a->size == b->size &&
+         a->host_buffer == b->host_buffer &&
+         a->buffer.owner == b->buffer.owner && a->buffer.id == b->buffer.id &&
+         a->offset == b->offset && a->is_read_only == b->is_read_only;
 }
 
 /* For good, also with what it has, and whatever is on its way. */
@@ -153,69 +156,70 @@ static vyre_code check_named(const vyre_recording *rec, uint32_t slot,
   if (rec->slots[slot].name[0]) return VYRE_OK;
   return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                         NULL, VYRE_NUMBERS({"slot", slot}),
-                        "record it with vyre_recording_slot instead",
+                        "record it with vyre_recording_add_slot instead",
                         "slot '%s' is fixed", vyre__slot_name(rec, slot, text));
 }
 
 static vyre_code rebind(vyre_recording *rec, uint32_t slot,
-                        const vyre_resource *resource,
-                        vyre__resident_slot **held, vyre_status *st) {
-  vyre__named *named = &rec->slots[slot];
+                        const vyre_slot_binding *resource,
+                        vyre__device_buffer **held, vyre_status *st) {
+  vyre__slot *named = &rec->slots[slot];
   if (!resource) {
     named->is_bound = false;
-    named->resource = (vyre_resource){0};
-    vyre__recording_spoil(rec, slot);
+    named->resource = (vyre_slot_binding){0};
+    vyre__recording_invalidate(rec, slot);
     return VYRE_OK;
   }
   /* An output slot may have moved: the same one is another resource then. */
-  bool was_bound = named->is_bound && !resource->slot;
-  vyre_resource before = named->resource;
-  VYRE_TRY(vyre__slot_bind(rec, slot, resource, held, st));
-  if (!was_bound || !vyre__resource_is_same(&before, &named->resource)) {
-    vyre__recording_spoil(rec, slot);
+  bool was_bound = named->is_bound && !resource->host_buffer;
+  vyre_slot_binding before = named->resource;
+  VYRE_TRY(vyre__host_buffer_bind(rec, slot, resource, held, st));
+  if (!was_bound || !vyre__slot_binding_equal(&before, &named->resource)) {
+    vyre__recording_invalidate(rec, slot);
   }
   return VYRE_OK;
 }
 
 /* Under the lock. Replays that are not over go on with what they were asked with. */
 static vyre_code bind_current(vyre_recording *home, uint32_t slot,
-                              const vyre_resource *resource,
-                              vyre__resident_slot **held, vyre_status *st) {
+                              const vyre_slot_binding *resource,
+                              vyre__device_buffer **held, vyre_status *st) {
   VYRE_TRY(check_named(home, slot, st));
   if (home->current->users > 0) {
-    const vyre__named *named = &home->current->slots[slot];
-    if (resource && named->is_bound && !resource->slot &&
-        vyre__resource_is_same(resource, &named->resource)) {
+    const vyre__slot *named = &home->current->slots[slot];
+    if (resource && named->is_bound && !resource->host_buffer &&
+        vyre__slot_binding_equal(resource, &named->resource)) {
       /* It stays, if it was not freed since. */
       bool is_gone = has_resident(resource) &&
-                     vyre__resident_acquire(home->device, resource->resident,
-                                            held, NULL) != VYRE_OK;
-      return is_gone ? bad_handle(home, slot, resource->resident, st) : VYRE_OK;
+                     vyre__device_buffer_acquire(home->device, resource->buffer,
+                                                 held, NULL) != VYRE_OK;
+      return is_gone ? bad_handle(home, slot, resource->buffer, st) : VYRE_OK;
     }
-    VYRE_TRY(vyre__recording_turn_over(home, slot, resource, st));
+    VYRE_TRY(vyre__recording_end_replay(home, slot, resource, st));
   }
   return rebind(home->current, slot, resource, held, st);
 }
 
-vyre_code vyre_recording_bind(vyre_recording *rec, uint32_t slot,
-                              const vyre_resource *resource, vyre_status *st) {
+vyre_code vyre_recording_bind_slot(vyre_recording *rec, uint32_t slot,
+                                   const vyre_slot_binding *resource,
+                                   vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_recording_bind";
+  static const char who[] = "vyre_recording_bind_slot";
   if (!rec) return vyre__null_argument(st, who, "recording");
   if (slot >= rec->slot_count) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
         VYRE_NUMBERS({"slot", slot}, {"slots", rec->slot_count}),
-        "use a number that vyre_recording_slot gave",
+        "use a number that vyre_recording_add_slot gave",
         "slot %u of a recording that has %zu", slot, rec->slot_count);
   }
-  vyre__resident_slot *held = NULL;
+  vyre__device_buffer *held = NULL;
   pthread_mutex_lock(&rec->lock);
   vyre_recording *before = rec->current;
   vyre_code code = bind_current(rec, slot, resource, &held, st);
   if (code != VYRE_OK) rec->current = before;
   pthread_mutex_unlock(&rec->lock);
-  if (held) vyre__resident_drop(rec->device, held);
+  if (held) vyre__device_buffer_release(rec->device, held);
   return code;
 }
 
@@ -224,43 +228,43 @@ vyre_code vyre_recording_bind(vyre_recording *rec, uint32_t slot,
 static vyre_code moved(const vyre_recording *rec, uint32_t slot,
                        vyre_status *st) {
   char text[VYRE__SLOT_NAME];
-  const vyre__named *named = &rec->slots[slot];
+  const vyre__slot *named = &rec->slots[slot];
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE, NULL,
       VYRE_NUMBERS({"slot", slot}, {"bound_bytes", named->bytes},
-                   {"bytes", named->resource.slot->size}),
-      "bind the output slot again (vyre_recording_bind)",
+                   {"bytes", named->resource.host_buffer->size}),
+      "bind the output slot again (vyre_recording_bind_slot)",
       "slot '%s': its output slot was moved or resized since it was bound: "
       "%llu "
       "bytes then, %zu now",
       vyre__slot_name(rec, slot, text), (unsigned long long)named->bytes,
-      named->resource.slot->size);
+      named->resource.host_buffer->size);
 }
 
 static vyre_code hold_slot(vyre_recording *rec, uint32_t i, vyre_status *st) {
-  vyre__named *slot = &rec->slots[i];
+  vyre__slot *slot = &rec->slots[i];
   if (!slot->is_bound) {
     char text[VYRE__SLOT_NAME];
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_UNBOUND_SLOT, NULL,
-        VYRE_NUMBERS({"slot", i}), "bind it (vyre_recording_bind)",
+        VYRE_NUMBERS({"slot", i}), "bind it (vyre_recording_bind_slot)",
         "slot '%s' is bound to nothing", vyre__slot_name(rec, i, text));
   }
   if (slot->resident) {
-    vyre__resident_slot *found;
-    return vyre__resident_acquire(rec->device, slot->resource.resident, &found,
-                                  NULL) == VYRE_OK
+    vyre__device_buffer *found;
+    return vyre__device_buffer_acquire(rec->device, slot->resource.buffer,
+                                       &found, NULL) == VYRE_OK
                ? VYRE_OK
                : stale(rec, i, st);
   }
-  const vyre_slot *kept = slot->resource.slot;
+  const vyre_host_buffer *kept = slot->resource.host_buffer;
   bool is_same_memory =
       !kept || (kept->data == slot->memory.host && kept->size == slot->bytes);
   return is_same_memory ? VYRE_OK : moved(rec, i, st);
 }
 
-vyre_code vyre__recording_hold(vyre_recording *rec, size_t *held,
-                               vyre_status *st) {
+vyre_code vyre__recording_acquire(vyre_recording *rec, size_t *held,
+                                  vyre_status *st) {
   for (*held = 0; *held < rec->slot_count; ++*held) {
     if (!rec->slots[*held].is_used) continue;
     VYRE_TRY(hold_slot(rec, (uint32_t)*held, st));
@@ -270,16 +274,16 @@ vyre_code vyre__recording_hold(vyre_recording *rec, size_t *held,
 
 void vyre__recording_drop(vyre_recording *rec, size_t held) {
   for (size_t i = 0; i < held; i++) {
-    const vyre__named *slot = &rec->slots[i];
+    const vyre__slot *slot = &rec->slots[i];
     if (slot->is_used && slot->resident) {
-      vyre__resident_drop(rec->device, slot->resident);
+      vyre__device_buffer_release(rec->device, slot->resident);
     }
   }
 }
 
 /* --- making ready ------------------------------------------------------------*/
 
-bool vyre__slots_overlap(const vyre__named *a, const vyre__named *b) {
+bool vyre__slots_overlap(const vyre__slot *a, const vyre__slot *b) {
   if (a->bytes == 0 || b->bytes == 0) return false;
   uint64_t first, second;
   if (a->memory.host && b->memory.host) {
@@ -297,11 +301,11 @@ bool vyre__slots_overlap(const vyre__named *a, const vyre__named *b) {
 static vyre_code check_slots(const vyre_recording *rec, vyre_status *st) {
   char text[VYRE__SLOT_NAME], other[VYRE__SLOT_NAME];
   for (uint32_t i = 0; i < rec->slot_count; i++) {
-    const vyre__named *a = &rec->slots[i];
+    const vyre__slot *a = &rec->slots[i];
     if (!a->is_used) continue;
     if (a->is_written && a->memory.buffer && a->memory.buffer->is_read_only) {
-      return vyre__resident_read_only("slot", vyre__slot_name(rec, i, text),
-                                      st);
+      return vyre__device_buffer_read_only("slot",
+                                           vyre__slot_name(rec, i, text), st);
     }
     if (a->is_written && a->resource.is_read_only) {
       return VYRE_FAIL_WITH(
@@ -312,7 +316,7 @@ static vyre_code check_slots(const vyre_recording *rec, vyre_status *st) {
           vyre__slot_name(rec, i, text));
     }
     for (uint32_t k = 0; k < i; k++) {
-      const vyre__named *b = &rec->slots[k];
+      const vyre__slot *b = &rec->slots[k];
       if (!b->is_used || !(a->is_written || b->is_written)) continue;
       if (!vyre__slots_overlap(a, b)) continue;
       return VYRE_FAIL_WITH(
@@ -326,11 +330,12 @@ static vyre_code check_slots(const vyre_recording *rec, vyre_status *st) {
   return VYRE_OK;
 }
 
-static vyre_code out_of_slot(const vyre_recording *rec, const vyre_place *place,
-                             uint64_t size, uint64_t element, size_t command,
+static vyre_code out_of_slot(const vyre_recording *rec,
+                             const vyre_slot_range *place, uint64_t size,
+                             uint64_t element, size_t command,
                              vyre_status *st) {
   char text[VYRE__SLOT_NAME];
-  const vyre__named *slot = &rec->slots[place->slot];
+  const vyre__slot *slot = &rec->slots[place->slot];
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
       VYRE_NUMBERS({"slot", place->slot}, {"size", size},
@@ -344,10 +349,11 @@ static vyre_code out_of_slot(const vyre_recording *rec, const vyre_place *place,
 }
 
 /* How many bytes @p place is, and whether they are there. */
-static vyre_code measure(const vyre_recording *rec, const vyre_place *place,
-                         uint64_t declared, uint64_t element, size_t command,
-                         uint64_t *out, vyre_status *st) {
-  const vyre__named *slot = &rec->slots[place->slot];
+static vyre_code measure(const vyre_recording *rec,
+                         const vyre_slot_range *place, uint64_t declared,
+                         uint64_t element, size_t command, uint64_t *out,
+                         vyre_status *st) {
+  const vyre__slot *slot = &rec->slots[place->slot];
   uint64_t size = declared ? declared : place->size;
   bool fits =
       place->offset <= slot->bytes && size <= slot->bytes - place->offset;
@@ -359,7 +365,7 @@ static vyre_code measure(const vyre_recording *rec, const vyre_place *place,
 }
 
 static vyre__memory memory_at(const vyre_recording *rec,
-                              const vyre_place *place) {
+                              const vyre_slot_range *place) {
   vyre__memory memory = rec->slots[place->slot].memory;
   if (memory.host) memory.host += place->offset;
   memory.offset += place->offset;
@@ -372,10 +378,10 @@ static vyre_code name_command(size_t command, vyre_code code, vyre_status *st) {
   return code;
 }
 
-void vyre__run_unbind(vyre__run *run, bool is_held) {
-  if (is_held) vyre__run_let_go(run);
+void vyre__prepared_unbind(vyre__prepared *run, bool is_held) {
+  if (is_held) vyre__prepared_release(run);
   size_t count = run->pipeline->plan.binding_count;
-  for (size_t i = 0; i < count; i++) run->bound[i] = (vyre__bound){0};
+  for (size_t i = 0; i < count; i++) run->bound[i] = (vyre__bound_buffer){0};
 }
 
 /* Where @p size bytes begin in a resident buffer. None are those at its end: a
@@ -395,24 +401,24 @@ static vyre_code fill_tables(const vyre_recording *rec, vyre__command *c,
     uint64_t declared = b->has_static_byte_len ? b->static_byte_len : 0;
     uint64_t element = b->element_size > 1 ? b->element_size : 1, size;
     if (b->input_index != VYRE_NO_INDEX) {
-      const vyre_place *place = &t->in[b->input_index];
-      const vyre__named *slot = &rec->slots[place->slot];
+      const vyre_slot_range *place = &t->in[b->input_index];
+      const vyre__slot *slot = &rec->slots[place->slot];
       VYRE_TRY(measure(rec, place, declared, element, command, &size, st));
       vyre__memory memory = memory_at(rec, place);
       t->inputs[b->input_index] =
           slot->resident ? (vyre_input){.size = (size_t)size,
-                                        .resident = slot->resource.resident,
+                                        .buffer = slot->resource.buffer,
                                         .offset = begin_of(&memory, size)}
                          : vyre_input_bytes(memory.host, (size_t)size);
     }
     if (b->output_index != VYRE_NO_INDEX) {
-      const vyre_place *place = &t->out[b->output_index];
-      const vyre__named *slot = &rec->slots[place->slot];
+      const vyre_slot_range *place = &t->out[b->output_index];
+      const vyre__slot *slot = &rec->slots[place->slot];
       VYRE_TRY(measure(rec, place, declared, element, command, &size, st));
       vyre__memory memory = memory_at(rec, place);
       t->outputs[b->output_index] =
           slot->resident ? (vyre_output){.size = (size_t)size,
-                                         .resident = slot->resource.resident,
+                                         .buffer = slot->resource.buffer,
                                          .offset = begin_of(&memory, size)}
                          : vyre_output_bytes(memory.host, (size_t)size);
     }
@@ -423,24 +429,24 @@ static vyre_code fill_tables(const vyre_recording *rec, vyre__command *c,
 static vyre_code ready_dispatch(const vyre_recording *rec, vyre__command *c,
                                 size_t command, vyre_status *st) {
   VYRE_TRY(fill_tables(rec, c, command, st));
-  vyre__run_unbind(c->run, false);
+  vyre__prepared_unbind(c->run, false);
   c->desc.inputs = c->tables.inputs;
   c->desc.outputs = c->tables.outputs;
   c->desc.label = c->label; /* the commands are where they stay */
-  vyre_code code = vyre__run_prepare(c->run, &c->desc, st);
+  vyre_code code = vyre__prepared_check(c->run, &c->desc, st);
   if (code != VYRE_OK) {
-    vyre__run_unbind(c->run, true);
+    vyre__prepared_unbind(c->run, true);
     return name_command(command, code, st);
   }
-  vyre__run_keep_desc(c->run);
+  vyre__prepared_copy_desc(c->run);
   c->run->item = (uint32_t)command; /* its name in a trace */
   /* It was prepared under the recording's hold, and needs none of its own. */
-  vyre__run_let_go(c->run);
+  vyre__prepared_release(c->run);
   const vyre_binding_plan *plan = &c->variant->plan;
   for (size_t i = 0; i < c->plan.kernel_pointer_capacity; i++) {
     vyre__argument *a = &c->tables.arguments[i];
     const vyre_binding *b = &plan->bindings[a->binding];
-    const vyre__bound *bound = &c->run->bound[a->binding];
+    const vyre__bound_buffer *bound = &c->run->bound[a->binding];
     a->size =
         b->output_index != VYRE_NO_INDEX ? bound->out_size : bound->in_size;
   }
@@ -536,8 +542,9 @@ static vyre_code unsafe_dispatch(const vyre__command *c, size_t command,
       name, command, c->label);
 }
 
-static bool is_apart(void *self, const vyre_place *place, bool is_written) {
-  return !is_written || !vyre__places_meet(place, self);
+static bool is_apart(void *self, const vyre_slot_range *place,
+                     bool is_written) {
+  return !is_written || !vyre__slot_ranges_overlap(place, self);
 }
 
 /* The next upload would bring what the last replay left at its source. */
@@ -557,14 +564,15 @@ static vyre_code source_written(const vyre_recording *rec, size_t upload,
 static vyre_code check_upload(const vyre_recording *rec, size_t upload,
                               vyre_status *st) {
   char text[VYRE__SLOT_NAME];
-  vyre_place to = rec->commands[upload].to, from = rec->commands[upload].from;
+  vyre_slot_range to = rec->commands[upload].to,
+                  from = rec->commands[upload].from;
   for (size_t i = 0; i < rec->command_count; i++) {
     const vyre__command *c = &rec->commands[i];
     if (i == upload) continue;
-    if (!vyre__command_places(c, is_apart, &from)) {
+    if (!vyre__command_slot_ranges(c, is_apart, &from)) {
       return source_written(rec, upload, i, st);
     }
-    if (vyre__command_places(c, is_apart, &to)) continue;
+    if (vyre__command_slot_ranges(c, is_apart, &to)) continue;
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY, NULL,
         VYRE_NUMBERS({"slot", to.slot}, {"command", i}),

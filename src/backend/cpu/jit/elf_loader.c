@@ -413,10 +413,10 @@ static vyre_code fill(const loader *l, uint32_t phases) {
                    strerror(errno));
 }
 
-vyre_code vyre__object_load(const void *bytes, size_t size, uint32_t phases,
-                            vyre__object *out, vyre_status *st) {
+vyre_code vyre__elf_object_load(const void *bytes, size_t size, uint32_t phases,
+                                vyre__elf_object *out, vyre_status *st) {
   loader l = {.bytes = bytes, .size = size, .st = st};
-  *out = (vyre__object){0};
+  *out = (vyre__elf_object){0};
   if (phases == 0 || phases > MOST_PHASES) {
     return bad(&l, "a number of phases that it cannot have", phases);
   }
@@ -435,13 +435,13 @@ vyre_code vyre__object_load(const void *bytes, size_t size, uint32_t phases,
     (void)munmap(to, l.total);
     return code;
   }
-  *out = (vyre__object){.memory = to,
-                        .size = l.total,
-                        .phases = (const void **)(void *)(l.to + l.phases)};
+  *out = (vyre__elf_object){.memory = to,
+                            .size = l.total,
+                            .phases = (const void **)(void *)(l.to + l.phases)};
   return VYRE_OK;
 }
 
-void vyre__object_free(vyre__object *object) {
+void vyre__elf_object_free(vyre__elf_object *object) {
   if (object->memory) (void)munmap(object->memory, object->size);
-  *object = (vyre__object){0};
+  *object = (vyre__elf_object){0};
 }

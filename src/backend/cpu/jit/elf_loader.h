@@ -12,18 +12,18 @@
 #include "vyre/memory.h"
 #include "vyre/status.h"
 
-typedef struct vyre__object {
+typedef struct vyre__elf_object {
   void *memory; /* mapped */
   size_t size;
   const void **phases; /* addresses of phase0, phase1, ...; in the mapping */
-} vyre__object;
+} vyre__elf_object;
 
 /* Loads @p bytes, which must define phase0 to phase(@p phases - 1).
  * Errors: VYRE_KERNEL_COMPILE_FAILED saying what is wrong with the object;
  * VYRE_OUT_OF_MEMORY. */
-vyre_code vyre__object_load(const void *bytes, size_t size, uint32_t phases,
-                            vyre__object *out, vyre_status *st);
+vyre_code vyre__elf_object_load(const void *bytes, size_t size, uint32_t phases,
+                                vyre__elf_object *out, vyre_status *st);
 /* When nobody runs it. A zeroed one is fine. */
-void vyre__object_free(vyre__object *object);
+void vyre__elf_object_free(vyre__elf_object *object);
 
 #endif

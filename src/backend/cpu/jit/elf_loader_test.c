@@ -15,9 +15,8 @@ static code_bytes compile_both(void) {
   vyre_status st = {0};
   CHECK(code_write(&text, code_kernel, strlen(code_kernel)));
   CHECK(code_write(&text, code_second, strlen(code_second)));
-  CHECK_OK(vyre__codegen(text.data, text.size, CODE_CPU, CODE_FEATURES,
-                         VYRE__CODEGEN_FULL, VYRE__CODEGEN_OBJECT,
-                         code_writer(&out), &st),
+  CHECK_OK(vyre__jit(text.data, text.size, CODE_CPU, CODE_FEATURES,
+                     VYRE__JIT_FULL, VYRE__JIT_OBJECT, code_writer(&out), &st),
            st);
   free(text.data);
   char *exact = malloc(out.size);
@@ -27,13 +26,13 @@ static code_bytes compile_both(void) {
   return (code_bytes){exact, out.size};
 }
 
-static vyre__spmd_phase *phase_of(const vyre__object *object, int number) {
+static vyre__spmd_phase *phase_of(const vyre__elf_object *object, int number) {
   vyre__spmd_phase *phase;
   memcpy(&phase, &object->phases[number], sizeof phase);
   return phase;
 }
 
-static void check_runs(const vyre__object *object) {
+static void check_runs(const vyre__elf_object *object) {
   enum { GROUPS = 5 };
   uint32_t data[4 * GROUPS], table[] = {7, 11, 13, 17};
   _Alignas(8) unsigned char
@@ -55,21 +54,21 @@ static void check_runs(const vyre__object *object) {
 
 TEST(an_object_of_two_phases_loads_and_runs) {
   code_bytes bytes = compile_both();
-  vyre__object object;
+  vyre__elf_object object;
   vyre_status st = {0};
-  CHECK_OK(vyre__object_load(bytes.data, bytes.size, 2, &object, &st), st);
+  CHECK_OK(vyre__elf_object_load(bytes.data, bytes.size, 2, &object, &st), st);
   free(bytes.data); /* it needs them no more */
   check_runs(&object);
-  vyre__object_free(&object);
-  vyre__object_free(&object); /* empty now */
+  vyre__elf_object_free(&object);
+  vyre__elf_object_free(&object); /* empty now */
 }
 
 /* What the system says of every page of the object. */
 TEST(no_page_is_writable_once_it_is_loaded_and_none_is_both) {
   code_bytes bytes = compile_both();
-  vyre__object object;
+  vyre__elf_object object;
   vyre_status st = {0};
-  CHECK_OK(vyre__object_load(bytes.data, bytes.size, 2, &object, &st), st);
+  CHECK_OK(vyre__elf_object_load(bytes.data, bytes.size, 2, &object, &st), st);
   FILE *maps = fopen("/proc/self/maps", "r");
   CHECK(maps != NULL);
   uintptr_t begin = (uintptr_t)object.memory, end = begin + object.size;
@@ -91,7 +90,7 @@ TEST(no_page_is_writable_once_it_is_loaded_and_none_is_both) {
   (void)fclose(maps);
   CHECK_U64(seen, object.size);
   CHECK(code > 0 && code < object.size);
-  vyre__object_free(&object);
+  vyre__elf_object_free(&object);
   free(bytes.data);
 }
 
@@ -275,10 +274,11 @@ static const char *const spoilt_says[] = {"no 64-bit ELF",
 TEST(what_is_not_as_expected_is_refused_by_name) {
   for (size_t i = 0; i < sizeof spoilt_says / sizeof spoilt_says[0]; i++) {
     code_bytes bytes = compile_both();
-    vyre__object object = {0};
+    vyre__elf_object object = {0};
     vyre_status st = {0};
     spoil(&bytes, (int)i);
-    vyre_code code = vyre__object_load(bytes.data, bytes.size, 2, &object, &st);
+    vyre_code code =
+        vyre__elf_object_load(bytes.data, bytes.size, 2, &object, &st);
     if (code == VYRE_OK) printf("    case %zu\n", i);
     CHECK_FAILS(code, st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE);
     CHECK_HAS(st.message, spoilt_says[i]);
@@ -291,11 +291,11 @@ TEST(phases_must_be_all_there_and_no_more) {
   code_bytes bytes = compile_both();
   static const uint32_t wrong[] = {0, 1, 3, UINT32_MAX};
   for (int i = 0; i < 4; i++) {
-    vyre__object object;
+    vyre__elf_object object;
     vyre_status st = {0};
     CHECK_FAILS(
-        vyre__object_load(bytes.data, bytes.size, wrong[i], &object, &st), st,
-        VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE);
+        vyre__elf_object_load(bytes.data, bytes.size, wrong[i], &object, &st),
+        st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE);
   }
   free(bytes.data);
 }
@@ -306,9 +306,9 @@ static void try_load(const char *bytes, size_t size) {
   char *exact = malloc(size ? size : 1);
   CHECK(exact != NULL);
   memcpy(exact, bytes, size);
-  vyre__object object;
+  vyre__elf_object object;
   vyre_status st = {0};
-  vyre_code code = vyre__object_load(exact, size, 2, &object, &st);
+  vyre_code code = vyre__elf_object_load(exact, size, 2, &object, &st);
   free(exact);
   if (code != VYRE_OK) {
     CHECK(st.message[0] && st.fix[0] && !object.memory);
@@ -319,7 +319,7 @@ static void try_load(const char *bytes, size_t size) {
     uintptr_t at = (uintptr_t)object.phases[i];
     CHECK(at >= begin && at < end);
   }
-  vyre__object_free(&object);
+  vyre__elf_object_free(&object);
 }
 
 TEST(any_length_of_an_object_is_refused_or_loads) {

@@ -83,7 +83,7 @@ static const model_range models[] = {
     {0, 6, 0xad, 0xad, "graniterapids"},
 };
 
-const char *vyre__machine_name(bool is_amd, uint32_t family, uint32_t model) {
+const char *vyre__host_cpu_name(bool is_amd, uint32_t family, uint32_t model) {
   for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
     const model_range *m = &models[i];
     if (m->is_amd == is_amd && m->family == family && model >= m->from &&
@@ -97,7 +97,7 @@ const char *vyre__machine_name(bool is_amd, uint32_t family, uint32_t model) {
 /* --- this one ---------------------------------------------------------------------*/
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static vyre__machine machines[VYRE__LEVELS];
+static vyre__host_cpu machines[VYRE__LEVELS];
 /* Features; with the name before. */
 static char lists[VYRE__LEVELS][896], texts[VYRE__LEVELS][960];
 
@@ -179,7 +179,7 @@ static const char *cpu_name(void) {
   if (family == 15) family += signature >> 20 & 255;
   bool is_amd = strcmp(name, "AuthenticAMD") == 0;
   if (!is_amd && strcmp(name, "GenuineIntel") != 0) return NULL;
-  return vyre__machine_name(is_amd, family, model);
+  return vyre__host_cpu_name(is_amd, family, model);
 }
 
 /* Generic names stand for nothing but how to schedule. */
@@ -195,7 +195,7 @@ static const char *generic_name(const char *list) {
 
 static void describe(uint32_t level, const char *cpu) {
   const char *list = lists[level];
-  vyre__machine *machine = &machines[level];
+  vyre__host_cpu *machine = &machines[level];
   bool is_wide = has_feature(list, "avx512f") &&
                  has_feature(list, "avx512vl") &&
                  has_feature(list, "avx512bw") && has_feature(list, "avx512dq");
@@ -229,18 +229,18 @@ static void find(void) {
 
 static void find(void) {
   for (uint32_t level = 0; level < VYRE__LEVELS; level++) {
-    machines[level] = (vyre__machine){
+    machines[level] = (vyre__host_cpu){
         .lanes = 4, .cpu = "", .features = lists[level], .text = texts[level]};
   }
 }
 
 #endif
 
-const vyre__machine *vyre__machine_at(uint32_t level) {
+const vyre__host_cpu *vyre__host_cpu_at(uint32_t level) {
   (void)pthread_once(&once, find);
   return &machines[level < VYRE__LEVELS ? level : VYRE__LEVEL_ALL];
 }
 
-const vyre__machine *vyre__machine_find(void) {
-  return vyre__machine_at(VYRE__LEVEL_ALL);
+const vyre__host_cpu *vyre__host_cpu_detect(void) {
+  return vyre__host_cpu_at(VYRE__LEVEL_ALL);
 }

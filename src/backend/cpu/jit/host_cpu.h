@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct vyre__machine {
+typedef struct vyre__host_cpu {
   bool is_usable; /* x86-64 with SSE4.2 and POPCNT */
   bool has_fma;
   bool has_rounding;    /* floor, ceil, trunc and rint as instructions */
@@ -14,10 +14,10 @@ typedef struct vyre__machine {
   const char *cpu;      /* "znver3": what code is scheduled for */
   const char *features; /* "+avx2,-avx512f,...": all that code may use or not */
   const char *text;     /* both: code runs where this is the same */
-} vyre__machine;
+} vyre__host_cpu;
 
 /* Static storage; the same always.  Threads: safe. */
-const vyre__machine *vyre__machine_find(void);
+const vyre__host_cpu *vyre__host_cpu_detect(void);
 
 /* How much of a processor code uses at most, whatever it has. */
 enum {
@@ -30,11 +30,11 @@ enum {
 };
 
 /* This one without what is above @p level. */
-const vyre__machine *vyre__machine_at(uint32_t level);
+const vyre__host_cpu *vyre__host_cpu_at(uint32_t level);
 
 /* --- for tests ------------------------------------------------------------------*/
 
 /* The name for a family and model; NULL: not known. */
-const char *vyre__machine_name(bool is_amd, uint32_t family, uint32_t model);
+const char *vyre__host_cpu_name(bool is_amd, uint32_t family, uint32_t model);
 
 #endif

@@ -18,7 +18,7 @@ static bool told(const char *list, char sign, const char *name) {
 
 /* What LLVM finds out itself. */
 static char *ask_llvm(const char *function) {
-  void *library = dlopen(vyre__codegen_library(), RTLD_NOW | RTLD_LOCAL);
+  void *library = dlopen(vyre__jit_library(), RTLD_NOW | RTLD_LOCAL);
   CHECK(library != NULL);
   char *(*ask)(void);
   void *symbol = dlsym(library, function);
@@ -28,9 +28,9 @@ static char *ask_llvm(const char *function) {
 }
 
 TEST(every_feature_that_is_told_is_as_llvm_finds_it) {
-  const vyre__machine *m = vyre__machine_find();
+  const vyre__host_cpu *m = vyre__host_cpu_detect();
   vyre_status st = {0};
-  CHECK_OK(vyre__codegen_load(&st), st);
+  CHECK_OK(vyre__jit_load(&st), st);
   char *llvm = ask_llvm("LLVMGetHostCPUFeatures");
   char list[1024], *rest = list;
   (void)snprintf(list, sizeof list, "%s", m->features);
@@ -46,14 +46,14 @@ TEST(every_feature_that_is_told_is_as_llvm_finds_it) {
 }
 
 TEST(the_name_is_the_one_that_llvm_gives) {
-  const vyre__machine *m = vyre__machine_find();
+  const vyre__host_cpu *m = vyre__host_cpu_detect();
   char *llvm = ask_llvm("LLVMGetHostCPUName");
   if (strncmp(m->cpu, "x86-64", 6) != 0) CHECK_TEXT(m->cpu, llvm);
   free(llvm);
 }
 
 TEST(lanes_are_those_of_the_widest_registers) {
-  const vyre__machine *m = vyre__machine_find();
+  const vyre__host_cpu *m = vyre__host_cpu_detect();
   CHECK(m->is_usable);
   uint32_t lanes = told(m->features, '+', "avx512bw") ? 16
                    : told(m->features, '+', "avx2")   ? 8
@@ -62,7 +62,7 @@ TEST(lanes_are_those_of_the_widest_registers) {
   CHECK(m->has_fma == told(m->features, '+', "fma"));
   CHECK(strncmp(m->text, m->cpu, strlen(m->cpu)) == 0);
   CHECK_HAS(m->text, m->features);
-  CHECK(vyre__machine_find() == m);
+  CHECK(vyre__host_cpu_detect() == m);
 }
 
 TEST(levels_leave_out_what_is_above_them) {
@@ -72,9 +72,9 @@ TEST(levels_leave_out_what_is_above_them) {
   } cases[] = {{"sse4.1", VYRE__LEVEL_SSE42}, {"popcnt", VYRE__LEVEL_SSE42},
                {"avx", VYRE__LEVEL_AVX},      {"avx2", VYRE__LEVEL_AVX2},
                {"fma", VYRE__LEVEL_AVX2},     {"avx512f", VYRE__LEVELS}};
-  const vyre__machine *all = vyre__machine_find();
+  const vyre__host_cpu *all = vyre__host_cpu_detect();
   for (uint32_t level = VYRE__LEVEL_SSE2; level < VYRE__LEVELS; level++) {
-    const vyre__machine *m = vyre__machine_at(level);
+    const vyre__host_cpu *m = vyre__host_cpu_at(level);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
       bool has =
           told(all->features, '+', cases[i].feature) && level >= cases[i].from;
@@ -108,7 +108,7 @@ TEST(families_and_models_have_their_names) {
                {false, 0x19, 0x01, NULL}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     const char *name =
-        vyre__machine_name(cases[i].is_amd, cases[i].family, cases[i].model);
+        vyre__host_cpu_name(cases[i].is_amd, cases[i].family, cases[i].model);
     if (!cases[i].name) CHECK(name == NULL);
     if (cases[i].name) CHECK_TEXT(name, cases[i].name);
   }

@@ -89,8 +89,8 @@ static bool read_path(window *w, uint64_t at, char *out, size_t room) {
   return true;
 }
 
-bool vyre__codegen_listed(const char *list, const char *name, char *out,
-                          size_t room) {
+bool vyre__jit_listed(const char *list, const char *name, char *out,
+                      size_t room) {
   list_head head;
   uint64_t at;
   bool is_found = false;

@@ -36,7 +36,7 @@ typedef struct llvm_functions {
 #undef LLVM_C
 } llvm_functions;
 
-/* The functions of the library that vyre__codegen_load found. */
+/* The functions of the library that vyre__jit_load found. */
 extern llvm_functions vyre__llvm;
 
 #endif

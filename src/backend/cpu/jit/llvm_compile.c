@@ -25,10 +25,10 @@ static const char quick_passes[] =
  * branches. */
 static const char plain_passes[] = "function(early-cse,simplifycfg)";
 
-static const char *const passes[VYRE__CODEGEN_TIERS] = {
-    [VYRE__CODEGEN_FULL] = full_passes,
-    [VYRE__CODEGEN_QUICK] = quick_passes,
-    [VYRE__CODEGEN_PLAIN] = plain_passes};
+static const char *const passes[VYRE__JIT_TIERS] = {
+    [VYRE__JIT_FULL] = full_passes,
+    [VYRE__JIT_BASELINE] = quick_passes,
+    [VYRE__JIT_PLAIN] = plain_passes};
 
 #define CODEGEN_DEFECT                                                   \
   "report it as a defect of vyre, with what `vyre emit FILE --to llvm` " \
@@ -114,7 +114,7 @@ static vyre_code read_text(compile *c, const char *text, size_t size,
 }
 
 static vyre_code make_machine(compile *c, const char *cpu, const char *features,
-                              vyre__codegen_tier tier, vyre_status *st) {
+                              vyre__jit_tier tier, vyre_status *st) {
   char *message = NULL;
   llvm_target *target;
   if (vyre__llvm.LLVMGetTargetFromTriple(triple, &target, &message)) {
@@ -123,12 +123,12 @@ static vyre_code make_machine(compile *c, const char *cpu, const char *features,
   }
   c->machine = vyre__llvm.LLVMCreateTargetMachine(
       target, triple, cpu, features,
-      tier == VYRE__CODEGEN_FULL ? LLVM_LEVEL_DEFAULT : LLVM_LEVEL_NONE,
+      tier == VYRE__JIT_FULL ? LLVM_LEVEL_DEFAULT : LLVM_LEVEL_NONE,
       LLVM_RELOCATIONS_PIC, LLVM_CODE_MODEL_SMALL);
   if (!c->machine) return failed(c, "compile for this machine", st);
   /* The fast selector knows few operations of vectors: it gives up on nearly every
    * block, and the other then begins. */
-  if (tier == VYRE__CODEGEN_QUICK) {
+  if (tier == VYRE__JIT_BASELINE) {
     vyre__llvm.LLVMSetTargetMachineFastISel(c->machine, 0);
   }
   llvm_layout *layout = vyre__llvm.LLVMCreateTargetDataLayout(c->machine);
@@ -138,8 +138,7 @@ static vyre_code make_machine(compile *c, const char *cpu, const char *features,
   return VYRE_OK;
 }
 
-static vyre_code optimise(compile *c, vyre__codegen_tier tier,
-                          vyre_status *st) {
+static vyre_code optimise(compile *c, vyre__jit_tier tier, vyre_status *st) {
   llvm_pass_options *options = vyre__llvm.LLVMCreatePassBuilderOptions();
   llvm_error *error =
       vyre__llvm.LLVMRunPasses(c->module, passes[tier], c->machine, options);
@@ -151,16 +150,15 @@ static vyre_code optimise(compile *c, vyre__codegen_tier tier,
   return failed(c, "optimise the kernel", st);
 }
 
-static vyre_code write_code(compile *c, vyre__codegen_form form,
-                            vyre_status *st) {
-  if (form == VYRE__CODEGEN_OPTIMISED) {
+static vyre_code write_code(compile *c, vyre__jit_form form, vyre_status *st) {
+  if (form == VYRE__JIT_OPTIMISED) {
     c->printed = vyre__llvm.LLVMPrintModuleToString(c->module);
     return VYRE_OK;
   }
   char *message = NULL;
   if (vyre__llvm.LLVMTargetMachineEmitToMemoryBuffer(
           c->machine, c->module,
-          form == VYRE__CODEGEN_OBJECT ? LLVM_FORM_OBJECT : LLVM_FORM_ASSEMBLY,
+          form == VYRE__JIT_OBJECT ? LLVM_FORM_OBJECT : LLVM_FORM_ASSEMBLY,
           &message, &c->result)) {
     c->result = NULL;
     take_message(c, message);
@@ -181,21 +179,21 @@ static void finish(compile *c) {
  * the jump is looked at in *c only. */
 static vyre_code run_steps(compile *c, const char *text, size_t size,
                            const char *cpu, const char *features,
-                           vyre__codegen_tier tier, vyre__codegen_form form,
+                           vyre__jit_tier tier, vyre__jit_form form,
                            vyre_status *st) {
   c->context = vyre__llvm.LLVMContextCreate();
   vyre__llvm.LLVMContextSetDiagnosticHandler(c->context, on_diagnostic, c);
   VYRE_TRY(read_text(c, text, size, st));
-  VYRE_TRY(vyre__codegen_go_on(st));
+  VYRE_TRY(vyre__jit_continue(st));
   VYRE_TRY(make_machine(c, cpu, features, tier, st));
   VYRE_TRY(optimise(c, tier, st));
-  VYRE_TRY(vyre__codegen_go_on(st));
+  VYRE_TRY(vyre__jit_continue(st));
   return write_code(c, form, st);
 }
 
 static vyre_code guarded(compile *c, const char *text, size_t size,
                          const char *cpu, const char *features,
-                         vyre__codegen_tier tier, vyre__codegen_form form,
+                         vyre__jit_tier tier, vyre__jit_form form,
                          vyre_status *st) {
   /* The last to install is the one that is called: a process that uses the same
    * library may have put its own there since. */
@@ -227,17 +225,16 @@ static vyre_code hand_over(const compile *c, vyre_writer writer,
                    "the writer refused the code of a kernel, %zu bytes", size);
 }
 
-vyre_code vyre__codegen(const char *text, size_t size, const char *cpu,
-                        const char *features, vyre__codegen_tier tier,
-                        vyre__codegen_form form, vyre_writer writer,
-                        vyre_status *st) {
-  VYRE_TRY(vyre__codegen_load(st));
-  VYRE_TRY(vyre__codegen_room(size, st));
-  VYRE_TRY(vyre__codegen_enter(st));
+vyre_code vyre__jit(const char *text, size_t size, const char *cpu,
+                    const char *features, vyre__jit_tier tier,
+                    vyre__jit_form form, vyre_writer writer, vyre_status *st) {
+  VYRE_TRY(vyre__jit_load(st));
+  VYRE_TRY(vyre__jit_stack_size(size, st));
+  VYRE_TRY(vyre__jit_enter(st));
   compile c = {0};
   vyre_code code = guarded(&c, text, size, cpu, features, tier, form, st);
   finish(&c);
-  vyre__codegen_leave();
+  vyre__jit_leave();
   /* The end of the process waits for who is inside, and not for a writer. */
   if (code == VYRE_OK) code = hand_over(&c, writer, st);
   if (c.result) vyre__llvm.LLVMDisposeMemoryBuffer(c.result);

@@ -19,37 +19,37 @@
 #include "support/check.h"
 
 static vyre_code compile_text(const char *text, const char *features,
-                              vyre__codegen_tier tier, vyre__codegen_form form,
+                              vyre__jit_tier tier, vyre__jit_form form,
                               code_bytes *out, vyre_status *st) {
-  return vyre__codegen(text, strlen(text), CODE_CPU, features, tier, form,
-                       code_writer(out), st);
+  return vyre__jit(text, strlen(text), CODE_CPU, features, tier, form,
+                   code_writer(out), st);
 }
 
 /* Before anything has loaded LLVM. */
 TEST(without_llvm_the_status_says_what_was_looked_for_and_what_to_install) {
   vyre_status st = {0};
-  CHECK(vyre__codegen_version() == NULL);
-  CHECK_FAILS(vyre__codegen_load_from("none", &st), st,
-              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+  CHECK(vyre__jit_version() == NULL);
+  CHECK_FAILS(vyre__jit_load_from("none", &st), st, VYRE_UNSUPPORTED_FEATURE,
+              VYRE_KIND_DEVICE_UNAVAILABLE);
   CHECK_HAS(st.message, "'none'");
   CHECK_HAS(st.fix, "apt-get install libllvm19");
   st = (vyre_status){0};
-  CHECK_FAILS(vyre__codegen_load_from("/nowhere/libLLVM.so", &st), st,
+  CHECK_FAILS(vyre__jit_load_from("/nowhere/libLLVM.so", &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
   CHECK_HAS(st.message, "/nowhere/libLLVM.so': it cannot be read");
   CHECK_HAS(st.fix, "device 'ref'");
   st = (vyre_status){0};
-  CHECK_FAILS(vyre__codegen_load_from("libc.so.6", &st), st,
+  CHECK_FAILS(vyre__jit_load_from("libc.so.6", &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
   CHECK_HAS(st.message, "no function LLVM"); /* the process has it already */
   st = (vyre_status){0};
-  CHECK_FAILS(vyre__codegen_load_from("libthread_db.so.1", &st), st,
+  CHECK_FAILS(vyre__jit_load_from("libthread_db.so.1", &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
   CHECK_HAS(st.message, "/libthread_db.so.1: it is not LLVM with x86-64");
-  CHECK(!vyre__codegen_is_there("none"));
-  CHECK(!vyre__codegen_is_there("/nowhere/libLLVM.so"));
-  CHECK(vyre__codegen_is_there(NULL)); /* and nothing was loaded for it */
-  CHECK(vyre__codegen_version() == NULL);
+  CHECK(!vyre__jit_is_available("none"));
+  CHECK(!vyre__jit_is_available("/nowhere/libLLVM.so"));
+  CHECK(vyre__jit_is_available(NULL)); /* and nothing was loaded for it */
+  CHECK(vyre__jit_version() == NULL);
 }
 
 /* A folder of its own, made by the first who asks and removed at the end. */
@@ -95,11 +95,11 @@ static const char *file_name(void) {
   return in_file;
 }
 
-static char needed[VYRE__CODEGEN_NAME];
+static char needed[VYRE__JIT_NAME];
 
 static const char *doubt_of(const void *bytes, size_t size) {
   CHECK(tiny_write(file_name(), bytes, size));
-  const char *found = vyre__codegen_doubt(in_file, needed);
+  const char *found = vyre__jit_problem(in_file, needed);
   return found ? found : "";
 }
 
@@ -144,10 +144,10 @@ TEST(a_file_that_cannot_be_llvm_is_known_without_loading_it) {
     const char *doubt = doubt_of(cases[i].bytes, cases[i].size);
     CHECK_TEXT(doubt, cases[i].doubt);
     if (strcmp(doubt, cases[i].doubt) != 0) printf("    %s\n", cases[i].what);
-    CHECK(vyre__codegen_is_there(in_file) == (cases[i].doubt[0] == '\0'));
+    CHECK(vyre__jit_is_available(in_file) == (cases[i].doubt[0] == '\0'));
   }
-  CHECK_TEXT(vyre__codegen_doubt("/", needed), "it is no shared library");
-  CHECK(vyre__codegen_version() == NULL);
+  CHECK_TEXT(vyre__jit_problem("/", needed), "it is no shared library");
+  CHECK(vyre__jit_version() == NULL);
   (void)remove(in_file);
 }
 
@@ -225,15 +225,15 @@ TEST(a_library_that_does_not_load_is_not_found_again) {
   const tiny_library good = like_llvm();
   vyre_status st = {0};
   CHECK(tiny_write(file_name(), &good, sizeof good));
-  CHECK(vyre__codegen_is_there(in_file));
-  CHECK_FAILS(vyre__codegen_load_from(in_file, &st), st,
-              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+  CHECK(vyre__jit_is_available(in_file));
+  CHECK_FAILS(vyre__jit_load_from(in_file, &st), st, VYRE_UNSUPPORTED_FEATURE,
+              VYRE_KIND_DEVICE_UNAVAILABLE);
   CHECK_HAS(st.message, in_file);
   CHECK_HAS(st.message, "libnowhere.so.1");
   CHECK_HAS(st.fix, "device 'ref'");
-  CHECK(!vyre__codegen_is_there(in_file));
-  CHECK(vyre__codegen_is_there(NULL));
-  CHECK(vyre__codegen_version() == NULL);
+  CHECK(!vyre__jit_is_available(in_file));
+  CHECK(vyre__jit_is_available(NULL));
+  CHECK(vyre__jit_version() == NULL);
   (void)remove(in_file);
 }
 
@@ -272,20 +272,20 @@ TEST(a_name_is_found_in_the_list_of_the_loader) {
   const tiny_list list = list_make();
   const char *file = file_name();
   CHECK(tiny_write(file, &list, sizeof list));
-  CHECK(vyre__codegen_listed(file, "liba.so.1", path, sizeof path));
+  CHECK(vyre__jit_listed(file, "liba.so.1", path, sizeof path));
   CHECK_TEXT(path, "/x/liba.so.1");
-  CHECK(vyre__codegen_listed(file, "libb.so.2", path, sizeof path));
+  CHECK(vyre__jit_listed(file, "libb.so.2", path, sizeof path));
   CHECK_TEXT(path, "/y/libb.so.2"); /* the other is of another machine */
-  CHECK(!vyre__codegen_listed(file, "libb.so", path, sizeof path));
-  CHECK(!vyre__codegen_listed(file, "libb.so.2", path, 8));
-  CHECK(!vyre__codegen_listed("/nowhere", "liba.so.1", path, sizeof path));
+  CHECK(!vyre__jit_listed(file, "libb.so", path, sizeof path));
+  CHECK(!vyre__jit_listed(file, "libb.so.2", path, 8));
+  CHECK(!vyre__jit_listed("/nowhere", "liba.so.1", path, sizeof path));
   /* behind one of the older form, of two entries */
   unsigned char both[sizeof old - 8 + sizeof list];
   memcpy(old + 12, &(uint32_t){2}, 4);
   memcpy(both, old, sizeof old - 8);
   memcpy(both + 40, &list, sizeof list);
   CHECK(tiny_write(file, both, sizeof both));
-  CHECK(vyre__codegen_listed(file, "liba.so.1", path, sizeof path));
+  CHECK(vyre__jit_listed(file, "liba.so.1", path, sizeof path));
   CHECK_TEXT(path, "/x/liba.so.1");
 }
 
@@ -295,20 +295,19 @@ TEST(a_damaged_list_of_the_loader_is_read_safely) {
   char path[64];
   for (size_t size = 0; size < sizeof good; size += 7) {
     CHECK(tiny_write(file, &good, size));
-    (void)vyre__codegen_listed(file, "libb.so.2", path, sizeof path);
+    (void)vyre__jit_listed(file, "libb.so.2", path, sizeof path);
   }
   for (size_t at = 0; at < sizeof good; at++) {
     tiny_list list = good;
     ((unsigned char *)&list)[at] ^= 0xff;
     CHECK(tiny_write(file, &list, sizeof list));
-    if (vyre__codegen_listed(file, "libb.so.2", path, sizeof path)) {
+    if (vyre__jit_listed(file, "libb.so.2", path, sizeof path)) {
       CHECK(path[0] == '/' && memchr(path, '\0', sizeof path) != NULL);
     }
   }
   /* What the system has, says where the C library is. */
   if (access("/etc/ld.so.cache", R_OK) == 0) {
-    CHECK(vyre__codegen_listed("/etc/ld.so.cache", "libc.so.6", path,
-                               sizeof path));
+    CHECK(vyre__jit_listed("/etc/ld.so.cache", "libc.so.6", path, sizeof path));
     CHECK_HAS(path, "/libc.so.6");
     CHECK(access(path, R_OK) == 0);
   }
@@ -333,12 +332,12 @@ TEST(a_preload_loads_it_and_starts_no_thread) {
   CHECK_OK(vyre_context_create(&options, &context, &st), st);
   CHECK_FAILS(vyre_device_preload(context, "cpu", &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
-  CHECK(vyre__codegen_version() == NULL);
+  CHECK(vyre__jit_version() == NULL);
   vyre_context_release(context);
   st = (vyre_status){0};
   size_t before = thread_count();
   CHECK_OK(vyre_device_preload(NULL, "cpu", &st), st);
-  CHECK(vyre__codegen_version() != NULL);
+  CHECK(vyre__jit_version() != NULL);
   CHECK_U64(thread_count(), before);
 }
 
@@ -347,11 +346,11 @@ static void *stay(void *self) {
   const int *ends = self;
   const struct timespec pause = {.tv_nsec = 200000000};
   vyre_status st = {0};
-  if (vyre__codegen_enter(&st) != VYRE_OK) return NULL;
+  if (vyre__jit_enter(&st) != VYRE_OK) return NULL;
   (void)!write(ends[1], "in", 2);
   (void)nanosleep(&pause, NULL);
   (void)!write(ends[3], "out", 3);
-  vyre__codegen_leave();
+  vyre__jit_leave();
   return NULL;
 }
 
@@ -360,7 +359,7 @@ TEST(the_child_of_a_fork_ends_when_its_own_threads_have_left) {
   char said[8] = "";
   int status = -1;
   vyre_status st = {0};
-  CHECK_OK(vyre__codegen_load(&st), st);
+  CHECK_OK(vyre__jit_load(&st), st);
   CHECK(pipe(ends) == 0 && pipe(ends + 2) == 0);
   pid_t pid = fork();
   if (pid == 0) {
@@ -380,14 +379,14 @@ TEST(the_child_of_a_fork_ends_when_its_own_threads_have_left) {
 
 TEST(it_is_loaded_once_and_is_19) {
   vyre_status st = {0};
-  CHECK_OK(vyre__codegen_load(&st), st);
-  const char *version = vyre__codegen_version();
+  CHECK_OK(vyre__jit_load(&st), st);
+  const char *version = vyre__jit_version();
   CHECK_HAS(version, "19.");
-  CHECK_OK(vyre__codegen_load_from("/nowhere/libLLVM.so", &st), st);
-  CHECK(vyre__codegen_version() == version);
-  CHECK_HAS(vyre__codegen_library(), "libLLVM");
-  CHECK_FAILS(vyre__codegen_load_from("none", &st), st,
-              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+  CHECK_OK(vyre__jit_load_from("/nowhere/libLLVM.so", &st), st);
+  CHECK(vyre__jit_version() == version);
+  CHECK_HAS(vyre__jit_library(), "libLLVM");
+  CHECK_FAILS(vyre__jit_load_from("none", &st), st, VYRE_UNSUPPORTED_FEATURE,
+              VYRE_KIND_DEVICE_UNAVAILABLE);
 }
 
 /* Folders of libraries: the beginning of LLVM, all of it, one of another machine,
@@ -426,8 +425,8 @@ static void make_parts(void) {
 static void load_in_child(const char *says) {
   const char *name = getenv("CODEGEN_TEST_NAME");
   vyre_status st = {0};
-  bool is_there = vyre__codegen_is_there(name);
-  vyre_code code = vyre__codegen_load_from(name, &st);
+  bool is_there = vyre__jit_is_available(name);
+  vyre_code code = vyre__jit_load_from(name, &st);
   CHECK(is_there == (code == VYRE_OK));
   if (!name) return; /* other names may do, or none */
   CHECK((code == VYRE_OK) == (says[0] == '\0'));
@@ -470,7 +469,7 @@ TEST(the_file_that_the_loader_would_take_is_looked_at_first) {
     _exit(0); /* the sum is that of the parent */
   }
   vyre_status st = {0};
-  CHECK_OK(vyre__codegen_load(&st), st);
+  CHECK_OK(vyre__jit_load(&st), st);
   make_parts();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char path[320];
@@ -486,17 +485,17 @@ TEST(a_kernel_becomes_an_object_assembly_or_optimised_text) {
   vyre_status st = {0};
   for (int tier = 0; tier < 2; tier++) {
     code_bytes object = {0}, assembly = {0}, text = {0};
-    CHECK_OK(compile_text(code_kernel, CODE_FEATURES, tier,
-                          VYRE__CODEGEN_OBJECT, &object, &st),
+    CHECK_OK(compile_text(code_kernel, CODE_FEATURES, tier, VYRE__JIT_OBJECT,
+                          &object, &st),
              st);
     CHECK(object.size > 64 && memcmp(object.data, "\177ELF", 4) == 0);
-    CHECK_OK(compile_text(code_kernel, CODE_FEATURES, tier,
-                          VYRE__CODEGEN_ASSEMBLY, &assembly, &st),
+    CHECK_OK(compile_text(code_kernel, CODE_FEATURES, tier, VYRE__JIT_ASSEMBLY,
+                          &assembly, &st),
              st);
     CHECK_HAS(assembly.data, "phase0:");
     CHECK_HAS(assembly.data, "xmm");
-    CHECK_OK(compile_text(code_kernel, CODE_FEATURES, tier,
-                          VYRE__CODEGEN_OPTIMISED, &text, &st),
+    CHECK_OK(compile_text(code_kernel, CODE_FEATURES, tier, VYRE__JIT_OPTIMISED,
+                          &text, &st),
              st);
     CHECK_HAS(text.data, "@phase0(");
     CHECK_HAS(text.data, "x86_64-unknown-linux-gnu");
@@ -518,8 +517,8 @@ TEST(features_decide_the_instructions) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     vyre_status st = {0};
     code_bytes out = {0};
-    CHECK_OK(compile_text(wide, cases[i].features, VYRE__CODEGEN_FULL,
-                          VYRE__CODEGEN_ASSEMBLY, &out, &st),
+    CHECK_OK(compile_text(wide, cases[i].features, VYRE__JIT_FULL,
+                          VYRE__JIT_ASSEMBLY, &out, &st),
              st);
     CHECK_HAS(out.data, cases[i].has);
     free(out.data);
@@ -557,8 +556,8 @@ TEST(what_llvm_refuses_is_a_status_and_the_next_kernel_compiles) {
     code_bytes out = {0};
     if (__lsan_disable) __lsan_disable();
     quiet q = quiet_begin();
-    vyre_code code = compile_text(cases[i].text, "", VYRE__CODEGEN_FULL,
-                                  VYRE__CODEGEN_OBJECT, &out, &st);
+    vyre_code code = compile_text(cases[i].text, "", VYRE__JIT_FULL,
+                                  VYRE__JIT_OBJECT, &out, &st);
     CHECK_U64(quiet_end(&q), 0);
     if (__lsan_enable) __lsan_enable();
     if (cases[i].says) {
@@ -571,8 +570,8 @@ TEST(what_llvm_refuses_is_a_status_and_the_next_kernel_compiles) {
     free(out.data);
     out = (code_bytes){0};
     st = (vyre_status){0};
-    CHECK_OK(compile_text(code_kernel, CODE_FEATURES, VYRE__CODEGEN_FULL,
-                          VYRE__CODEGEN_OBJECT, &out, &st),
+    CHECK_OK(compile_text(code_kernel, CODE_FEATURES, VYRE__JIT_FULL,
+                          VYRE__JIT_OBJECT, &out, &st),
              st);
     free(out.data);
   }
@@ -587,9 +586,9 @@ static bool refuse(void *self, const char *text, size_t length) {
 
 TEST(a_writer_may_refuse) {
   vyre_status st = {0};
-  CHECK_FAILS(vyre__codegen(code_kernel, strlen(code_kernel), CODE_CPU, "",
-                            VYRE__CODEGEN_QUICK, VYRE__CODEGEN_OBJECT,
-                            (vyre_writer){refuse, NULL}, &st),
+  CHECK_FAILS(vyre__jit(code_kernel, strlen(code_kernel), CODE_CPU, "",
+                        VYRE__JIT_BASELINE, VYRE__JIT_OBJECT,
+                        (vyre_writer){refuse, NULL}, &st),
               st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED);
 }
 
@@ -600,8 +599,8 @@ static void *compile_often(void *self) {
   for (int i = 0; i < ROUNDS; i++) {
     vyre_status st = {0};
     const char *text = i == 1 ? "define i32 @x( {" : code_kernel;
-    vyre_code code = compile_text(text, CODE_FEATURES, VYRE__CODEGEN_FULL,
-                                  VYRE__CODEGEN_OBJECT, &all[i], &st);
+    vyre_code code = compile_text(text, CODE_FEATURES, VYRE__JIT_FULL,
+                                  VYRE__JIT_OBJECT, &all[i], &st);
     if ((code == VYRE_OK) != (i != 1)) return "wrong";
   }
   return NULL;

@@ -22,7 +22,7 @@ typedef struct image {
 } image;
 
 static const char not_elf[] = "it is no shared library";
-const char vyre__codegen_other_machine[] = "it is for another machine";
+const char vyre__jit_other_machine[] = "it is for another machine";
 static const char cut_short[] = "it is cut short or damaged";
 static const char unnamed[] = "libLLVM";
 static const char not_llvm[] = "it is not LLVM with x86-64";
@@ -60,7 +60,7 @@ static bool has_string(const image *in, uint64_t at, const char *start,
 
 /* One that is too long is not looked for. */
 static void read_name(image *in, uint64_t at) {
-  for (size_t i = 0; i < VYRE__CODEGEN_NAME; i++) {
+  for (size_t i = 0; i < VYRE__JIT_NAME; i++) {
     if (at + i >= in->string_size ||
         !read_address(in, in->strings + at + i, in->needs + i, 1)) {
       break;
@@ -78,7 +78,7 @@ static const char *read_headers(image *in) {
   }
   if (header.e_ident[EI_CLASS] != ELFCLASS64 ||
       header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_machine != EM_X86_64) {
-    return vyre__codegen_other_machine;
+    return vyre__jit_other_machine;
   }
   if (header.e_phentsize != sizeof(Elf64_Phdr)) return cut_short;
   for (size_t i = 0; i < header.e_phnum; i++) {
@@ -173,8 +173,7 @@ static const char *doubt(image *in) {
              : not_llvm;
 }
 
-const char *vyre__codegen_doubt(const char *path,
-                                char needs[VYRE__CODEGEN_NAME]) {
+const char *vyre__jit_problem(const char *path, char needs[VYRE__JIT_NAME]) {
   struct stat found;
   image in = {.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK),
               .needs = needs};

@@ -117,7 +117,7 @@ static uint64_t lacking_bytes(const char *path) {
   return has_room(bytes) ? 0 : bytes;
 }
 
-vyre_code vyre__codegen_room(size_t text_size, vyre_status *st) {
+vyre_code vyre__jit_stack_size(size_t text_size, vyre_status *st) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
     return VYRE_OK;
@@ -172,7 +172,7 @@ static vyre_code take(void *library, const char *name, vyre_status *st) {
   memcpy(&function, &found.LLVMGetVersion, sizeof function);
   (void)snprintf(version, sizeof version, "%u.%u.%u", major, minor, patch);
   (void)snprintf(loaded_from, sizeof loaded_from, "%s", name);
-  VYRE_TRY(vyre__codegen_guard_end(function, st));
+  VYRE_TRY(vyre__jit_guard_end(function, st));
   atomic_store_explicit(&is_loaded, true, memory_order_release);
   return VYRE_OK;
 }
@@ -218,8 +218,8 @@ typedef struct place {
  * of other machines and files that cannot be read. */
 static void look_at(char *needs, place *out) {
   if (access(out->path, R_OK) != 0) return;
-  out->doubt = vyre__codegen_doubt(out->path, needs);
-  out->is_there = out->doubt != vyre__codegen_other_machine;
+  out->doubt = vyre__jit_problem(out->path, needs);
+  out->is_there = out->doubt != vyre__jit_other_machine;
 }
 
 static void find_in(const search_path *path, bool in_defaults, const char *name,
@@ -241,8 +241,8 @@ static void find_file(const char *name, char *needs, place *out) {
   *out = (place){0};
   bool is_known = read_search_path(&path);
   if (is_known) find_in(&path, false, name, needs, out);
-  if (!out->is_there && vyre__codegen_listed("/etc/ld.so.cache", name,
-                                             out->path, sizeof out->path)) {
+  if (!out->is_there &&
+      vyre__jit_listed("/etc/ld.so.cache", name, out->path, sizeof out->path)) {
     look_at(needs, out);
   }
   if (is_known && !out->is_there) find_in(&path, true, name, needs, out);
@@ -251,10 +251,10 @@ static void find_file(const char *name, char *needs, place *out) {
 /* A library that stands for another is as good as that. */
 static place locate(const char *name) {
   place found = {.is_there = true}, other;
-  char needs[VYRE__CODEGEN_NAME] = "", more[VYRE__CODEGEN_NAME];
+  char needs[VYRE__JIT_NAME] = "", more[VYRE__JIT_NAME];
   if (is_path(name)) {
     (void)snprintf(found.path, sizeof found.path, "%s", name);
-    found.doubt = vyre__codegen_doubt(name, needs);
+    found.doubt = vyre__jit_problem(name, needs);
   } else {
     find_file(name, needs, &found);
   }
@@ -321,7 +321,7 @@ static void remember(const char *library) {
   }
 }
 
-vyre_code vyre__codegen_load_from(const char *library, vyre_status *st) {
+vyre_code vyre__jit_load_from(const char *library, vyre_status *st) {
   if (library && strcmp(library, "none") == 0) {
     return not_found(library, NULL, st);
   }
@@ -352,8 +352,8 @@ static bool look(const char *library) {
     if (found.is_there && library) return false;
   }
   /* There are places that only the loader knows. */
-  if (!vyre__codegen_version()) {
-    return vyre__codegen_load_from(library, NULL) == VYRE_OK;
+  if (!vyre__jit_version()) {
+    return vyre__jit_load_from(library, NULL) == VYRE_OK;
   }
   return !library || strcmp(library, loaded_from) == 0;
 }
@@ -361,7 +361,7 @@ static bool look(const char *library) {
 /* The first answer stays: what is installed or removed later changes nothing for
  * this process, nor does what another context has loaded. Only a load that fails
  * does: what looked good then is not. */
-bool vyre__codegen_is_there(const char *library) {
+bool vyre__jit_is_available(const char *library) {
   enum { UNKNOWN, THERE, MISSING };
   static atomic_int answer; /* for no library in particular */
   if (library && strcmp(library, "none") == 0) return false;
@@ -375,9 +375,9 @@ bool vyre__codegen_is_there(const char *library) {
   return found == THERE && !atomic_load(&is_none);
 }
 
-bool vyre__codegen_fits(const char *library) {
+bool vyre__jit_fits(const char *library) {
   const char *const *list = library ? &library : names;
-  if (vyre__codegen_version()) return true;
+  if (vyre__jit_version()) return true;
   for (size_t i = 0; i < (library ? 1 : NAMES); i++) {
     place found = locate(list[i]);
     if (found.is_there && !found.doubt) return !lacking_bytes(found.path);
@@ -385,16 +385,16 @@ bool vyre__codegen_fits(const char *library) {
   return true; /* only the loader knows its size */
 }
 
-vyre_code vyre__codegen_load(vyre_status *st) {
-  return vyre__codegen_load_from(NULL, st);
+vyre_code vyre__jit_load(vyre_status *st) {
+  return vyre__jit_load_from(NULL, st);
 }
 
-const char *vyre__codegen_version(void) {
+const char *vyre__jit_version(void) {
   return atomic_load_explicit(&is_loaded, memory_order_acquire) ? version
                                                                 : NULL;
 }
 
-const char *vyre__codegen_library(void) {
+const char *vyre__jit_library(void) {
   return atomic_load_explicit(&is_loaded, memory_order_acquire) ? loaded_from
                                                                 : NULL;
 }

@@ -41,7 +41,7 @@ static vyre_code refuse(vyre_status *st) {
                    "nothing is compiled any more: the process is ending");
 }
 
-vyre_code vyre__codegen_enter(vyre_status *st) {
+vyre_code vyre__jit_enter(vyre_status *st) {
   if (!(atomic_fetch_add(&inside, ONE) & ENDING)) {
     own++;
     return VYRE_OK;
@@ -50,12 +50,12 @@ vyre_code vyre__codegen_enter(vyre_status *st) {
   return refuse(st);
 }
 
-void vyre__codegen_leave(void) {
+void vyre__jit_leave(void) {
   own--;
   atomic_fetch_sub(&inside, ONE);
 }
 
-vyre_code vyre__codegen_go_on(vyre_status *st) {
+vyre_code vyre__jit_continue(vyre_status *st) {
   return atomic_load(&inside) & ENDING ? refuse(st) : VYRE_OK;
 }
 
@@ -67,10 +67,10 @@ static void begin_child(void *self) {
   atomic_store(&inside, (atomic_load(&inside) & ENDING) | own * ONE);
 }
 
-static vyre__fork_entry forks = {.child = begin_child};
+static vyre__atfork_entry forks = {.child = begin_child};
 
 /* However long it takes: a step of a compile ends by itself, and there is no next
- * (vyre__codegen_go_on). A child that nothing was told to (atfork.h) has none of the
+ * (vyre__jit_continue). A child that nothing was told to (atfork.h) has none of the
  * threads. */
 static void end(void) {
   const struct timespec pause = {.tv_nsec = 1000000};
@@ -188,7 +188,7 @@ static void keep_all(const loaded *in) {
   }
 }
 
-vyre_code vyre__codegen_guard_end(const void *function, vyre_status *st) {
+vyre_code vyre__jit_guard_end(const void *function, vyre_status *st) {
   loaded in = {0};
   Dl_info unused;
   void *map = NULL;
@@ -202,6 +202,6 @@ vyre_code vyre__codegen_guard_end(const void *function, vyre_status *st) {
   if (atexit(end) != 0) {
     return vyre__no_memory(st, "cpu", "functions for the end", 1);
   }
-  vyre__forks_add(&forks);
+  vyre__atfork_add(&forks);
   return VYRE_OK;
 }

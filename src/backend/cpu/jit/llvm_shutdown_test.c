@@ -46,7 +46,7 @@ static void end_beside(void *(*work)(void *), char *said, size_t room) {
     (void)close(to_parent[0]);
     /* What is freed does not keep its bytes. */
     (void)mallopt(M_PERTURB, 0x5a);
-    if (vyre__codegen_load(NULL) != VYRE_OK) _exit(2);
+    if (vyre__jit_load(NULL) != VYRE_OK) _exit(2);
     if (pthread_create(&thread, NULL, work, NULL) != 0) _exit(3);
     (void)pthread_detach(thread);
     if (read(to_main[0], &byte, 1) != 1) _exit(4);
@@ -72,12 +72,11 @@ static void end_beside(void *(*work)(void *), char *said, size_t room) {
 }
 
 static vyre_code compile_once(code_bytes *out) {
-  return vyre__codegen(code_kernel, strlen(code_kernel), CODE_CPU,
-                       CODE_FEATURES, VYRE__CODEGEN_FULL, VYRE__CODEGEN_OBJECT,
-                       code_writer(out), NULL);
+  return vyre__jit(code_kernel, strlen(code_kernel), CODE_CPU, CODE_FEATURES,
+                   VYRE__JIT_FULL, VYRE__JIT_OBJECT, code_writer(out), NULL);
 }
 
-/* Code generation as in vyre__codegen, for who is inside already. */
+/* Code generation as in vyre__jit, for who is inside already. */
 static bool compile_by_hand(size_t *size) {
   static const char triple[] = "x86_64-unknown-linux-gnu";
   const llvm_functions *llvm = &vyre__llvm;
@@ -122,7 +121,7 @@ static void *compile_at_end(void *self) {
   (void)self;
   if (compile_once(&out) != VYRE_OK) _exit(10);
   free(out.data);
-  if (vyre__codegen_enter(NULL) != VYRE_OK) _exit(11);
+  if (vyre__jit_enter(NULL) != VYRE_OK) _exit(11);
   if (!compile_by_hand(&before)) _exit(12);
   tell_main();
   if (!await_exit()) _exit(13);
@@ -131,7 +130,7 @@ static void *compile_at_end(void *self) {
     if (!compile_by_hand(&size) || size != before) _exit(14);
   }
   say("done");
-  vyre__codegen_leave();
+  vyre__jit_leave();
   return NULL;
 }
 
@@ -149,7 +148,7 @@ static void *compile_long(void *self) {
   code_bytes out = {0};
   vyre_status st = {0};
   (void)self;
-  if (!text || vyre__codegen_enter(NULL) != VYRE_OK) _exit(10);
+  if (!text || vyre__jit_enter(NULL) != VYRE_OK) _exit(10);
   const char *body = strstr(code_kernel, "(ptr %launch");
   size = (size_t)(strstr(code_kernel, "define") - code_kernel);
   memcpy(text, code_kernel, size);
@@ -158,12 +157,12 @@ static void *compile_long(void *self) {
   }
   tell_main();
   vyre_code code =
-      vyre__codegen(text, size, CODE_CPU, CODE_FEATURES, VYRE__CODEGEN_FULL,
-                    VYRE__CODEGEN_OBJECT, code_writer(&out), &st);
+      vyre__jit(text, size, CODE_CPU, CODE_FEATURES, VYRE__JIT_FULL,
+                VYRE__JIT_OBJECT, code_writer(&out), &st);
   free(text);
   free(out.data);
   say(code == VYRE_OK ? "it was compiled" : st.message);
-  vyre__codegen_leave();
+  vyre__jit_leave();
   return NULL;
 }
 

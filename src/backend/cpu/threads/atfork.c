@@ -6,7 +6,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static vyre__fork_entry *entries;
+static vyre__atfork_entry *entries;
 
 /* Held over the fork, so that the child finds the list whole. */
 static void before(void) {
@@ -18,7 +18,7 @@ static void after(void) {
 }
 
 static void in_child(void) {
-  for (vyre__fork_entry *e = entries; e; e = e->next) e->child(e->self);
+  for (vyre__atfork_entry *e = entries; e; e = e->next) e->child(e->self);
   pthread_mutex_unlock(&lock);
 }
 
@@ -28,7 +28,7 @@ static void listen(void) {
   (void)pthread_atfork(before, after, in_child);
 }
 
-void vyre__forks_add(vyre__fork_entry *entry) {
+void vyre__atfork_add(vyre__atfork_entry *entry) {
   pthread_once(&once, listen);
   pthread_mutex_lock(&lock);
   entry->previous = NULL;
@@ -38,7 +38,7 @@ void vyre__forks_add(vyre__fork_entry *entry) {
   pthread_mutex_unlock(&lock);
 }
 
-void vyre__forks_remove(vyre__fork_entry *entry) {
+void vyre__atfork_remove(vyre__atfork_entry *entry) {
   pthread_mutex_lock(&lock);
   if (entry->previous) {
     entry->previous->next = entry->next;

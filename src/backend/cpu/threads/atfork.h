@@ -5,14 +5,14 @@
 #ifndef VYRE_BACKEND_CPU_THREADS_ATFORK_H
 #define VYRE_BACKEND_CPU_THREADS_ATFORK_H
 
-typedef struct vyre__fork_entry {
+typedef struct vyre__atfork_entry {
   void (*child)(void *self); /* on the only thread there is */
   void *self;
-  struct vyre__fork_entry *next, *previous;
-} vyre__fork_entry;
+  struct vyre__atfork_entry *next, *previous;
+} vyre__atfork_entry;
 
 /* The entry stays the caller's, until it is removed. Threads: safe. */
-void vyre__forks_add(vyre__fork_entry *entry);
-void vyre__forks_remove(vyre__fork_entry *entry);
+void vyre__atfork_add(vyre__atfork_entry *entry);
+void vyre__atfork_remove(vyre__atfork_entry *entry);
 
 #endif

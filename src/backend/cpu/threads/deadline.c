@@ -11,19 +11,19 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-struct vyre__watch {
+struct vyre__deadlines {
   vyre_allocator allocator;
-  vyre__fork_entry forks;
+  vyre__atfork_entry forks;
   pthread_mutex_t lock; /* for all that follows, and for what entries hold */
   pthread_cond_t sooner;
-  vyre__watch_entry *entries;
+  vyre__deadline *entries;
   uint64_t wakes_ns; /* when the thread looks next; UINT64_MAX: when told */
   bool is_started, is_ending;
   pthread_t thread;
 };
 
 /* Deadlines must not depend on what the clock on the wall does. */
-static void make_locks(vyre__watch *watch) {
+static void make_locks(vyre__deadlines *watch) {
   pthread_condattr_t attributes;
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -34,29 +34,29 @@ static void make_locks(vyre__watch *watch) {
 
 /* In the child of a fork: neither the thread nor those who ran kernels are there. */
 static void forget_thread(void *self) {
-  vyre__watch *watch = self;
+  vyre__deadlines *watch = self;
   make_locks(watch);
   watch->entries = NULL;
   watch->is_started = false;
 }
 
-vyre_code vyre__watch_make(vyre_allocator allocator, vyre__watch **out,
-                           vyre_status *st) {
-  vyre__watch *watch = vyre__resize(allocator, NULL, 0, sizeof *watch);
+vyre_code vyre__deadlines_create(vyre_allocator allocator,
+                                 vyre__deadlines **out, vyre_status *st) {
+  vyre__deadlines *watch = vyre__resize(allocator, NULL, 0, sizeof *watch);
   *out = NULL;
   if (!watch) return vyre__no_memory(st, "vyre_device_open", "watches", 1);
   memset(watch, 0, sizeof *watch);
   watch->allocator = allocator;
   make_locks(watch);
-  watch->forks = (vyre__fork_entry){forget_thread, watch, NULL, NULL};
-  vyre__forks_add(&watch->forks);
+  watch->forks = (vyre__atfork_entry){forget_thread, watch, NULL, NULL};
+  vyre__atfork_add(&watch->forks);
   *out = watch;
   return VYRE_OK;
 }
 
-void vyre__watch_free(vyre__watch *watch) {
+void vyre__deadlines_free(vyre__deadlines *watch) {
   if (!watch) return;
-  vyre__forks_remove(&watch->forks);
+  vyre__atfork_remove(&watch->forks);
   pthread_mutex_lock(&watch->lock);
   watch->is_ending = true;
   pthread_cond_signal(&watch->sooner);
@@ -68,9 +68,9 @@ void vyre__watch_free(vyre__watch *watch) {
 }
 
 /* Ends what is over. Gives the nearest deadline of the others. */
-static uint64_t look(vyre__watch *watch) {
+static uint64_t look(vyre__deadlines *watch) {
   uint64_t now = vyre__clock_ns(), nearest = UINT64_MAX;
-  for (vyre__watch_entry *e = watch->entries; e; e = e->next) {
+  for (vyre__deadline *e = watch->entries; e; e = e->next) {
     if (e->is_over) continue;
     if (e->deadline_ns > now) {
       if (e->deadline_ns < nearest) nearest = e->deadline_ns;
@@ -84,7 +84,7 @@ static uint64_t look(vyre__watch *watch) {
 }
 
 static void *guard(void *self) {
-  vyre__watch *watch = self;
+  vyre__deadlines *watch = self;
   pthread_mutex_lock(&watch->lock);
   while (!watch->is_ending) {
     uint64_t nearest = watch->wakes_ns = look(watch);
@@ -101,7 +101,7 @@ static void *guard(void *self) {
 }
 
 /* Signals are for the threads of the program. */
-static bool start(vyre__watch *watch) {
+static bool start(vyre__deadlines *watch) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -111,10 +111,10 @@ static bool start(vyre__watch *watch) {
   return watch->is_started;
 }
 
-vyre_code vyre__watch_begin(vyre__watch *watch, vyre__watch_entry *entry,
-                            uint64_t deadline_ns, atomic_uint *stop,
-                            vyre_status *st) {
-  *entry = (vyre__watch_entry){.deadline_ns = deadline_ns, .stop = stop};
+vyre_code vyre__deadline_begin(vyre__deadlines *watch, vyre__deadline *entry,
+                               uint64_t deadline_ns, atomic_uint *stop,
+                               vyre_status *st) {
+  *entry = (vyre__deadline){.deadline_ns = deadline_ns, .stop = stop};
   if (deadline_ns <= vyre__clock_ns()) {
     entry->is_over = true;
     atomic_store(stop, 1);
@@ -138,7 +138,7 @@ vyre_code vyre__watch_begin(vyre__watch *watch, vyre__watch_entry *entry,
       "the system has no thread left that could watch a timeout");
 }
 
-bool vyre__watch_end(vyre__watch *watch, vyre__watch_entry *entry) {
+bool vyre__deadline_end(vyre__deadlines *watch, vyre__deadline *entry) {
   pthread_mutex_lock(&watch->lock);
   if (entry->previous) {
     entry->previous->next = entry->next;

@@ -16,33 +16,33 @@
 #include "vyre/memory.h"
 #include "vyre/status.h"
 
-typedef struct vyre__watch vyre__watch;
+typedef struct vyre__deadlines vyre__deadlines;
 
 /* One deadline; the caller's memory, from begin to end. */
-typedef struct vyre__watch_entry {
+typedef struct vyre__deadline {
   uint64_t deadline_ns;
   atomic_uint *stop;
   bool is_over;
-  struct vyre__watch_entry *next, *previous;
-} vyre__watch_entry;
+  struct vyre__deadline *next, *previous;
+} vyre__deadline;
 
 /* Errors: VYRE_OUT_OF_MEMORY. */
-vyre_code vyre__watch_make(vyre_allocator allocator, vyre__watch **out,
-                           vyre_status *st);
+vyre_code vyre__deadlines_create(vyre_allocator allocator,
+                                 vyre__deadlines **out, vyre_status *st);
 /* When none is between begin and end. NULL is fine. */
-void vyre__watch_free(vyre__watch *watch);
+void vyre__deadlines_free(vyre__deadlines *watch);
 
 /* Sets *stop to 1 at @p deadline_ns of vyre__clock_ns, or as soon after as the
  * system wakes a thread; at once if that is over. Each that succeeds is followed
- * by vyre__watch_end.
+ * by vyre__deadline_end.
  * Threads: safe. Forks: in the child, what was begun before is watched no more,
  * and is not ended.
  * Errors: VYRE_OUT_OF_MEMORY if the system refuses the thread. */
-vyre_code vyre__watch_begin(vyre__watch *watch, vyre__watch_entry *entry,
-                            uint64_t deadline_ns, atomic_uint *stop,
-                            vyre_status *st);
+vyre_code vyre__deadline_begin(vyre__deadlines *watch, vyre__deadline *entry,
+                               uint64_t deadline_ns, atomic_uint *stop,
+                               vyre_status *st);
 
 /* Afterwards *stop is not touched. Gives whether the deadline came first. */
-bool vyre__watch_end(vyre__watch *watch, vyre__watch_entry *entry);
+bool vyre__deadline_end(vyre__deadlines *watch, vyre__deadline *entry);
 
 #endif

@@ -23,10 +23,10 @@
 
 static const uint64_t MS = 1000000;
 
-static vyre__watch *make(void) {
-  vyre__watch *watch;
+static vyre__deadlines *make(void) {
+  vyre__deadlines *watch;
   vyre_status st = {0};
-  CHECK(vyre__watch_make((vyre_allocator){0}, &watch, &st) == VYRE_OK);
+  CHECK(vyre__deadlines_create((vyre_allocator){0}, &watch, &st) == VYRE_OK);
   return watch;
 }
 
@@ -47,75 +47,77 @@ static unsigned thread_count(void) {
 }
 
 TEST(a_deadline_sets_the_word_soon_after_and_not_before) {
-  vyre__watch *watch = make();
+  vyre__deadlines *watch = make();
   uint64_t least = UINT64_MAX;
   for (int i = 0; i < 20; i++) {
-    vyre__watch_entry entry;
+    vyre__deadline entry;
     atomic_uint stop = 0;
     uint64_t deadline = vyre__clock_ns() + (uint64_t)(1 + i % 7) * MS;
-    CHECK(vyre__watch_begin(watch, &entry, deadline, &stop, NULL) == VYRE_OK);
+    CHECK(vyre__deadline_begin(watch, &entry, deadline, &stop, NULL) ==
+          VYRE_OK);
     while (!atomic_load(&stop)) nap(20000);
     uint64_t now = vyre__clock_ns();
     CHECK(now >= deadline);
     if (now - deadline < least) least = now - deadline;
-    CHECK(vyre__watch_end(watch, &entry));
+    CHECK(vyre__deadline_end(watch, &entry));
   }
   CHECK(least < 5 * MS); /* the best of many, on a machine that may be busy */
-  vyre__watch_free(watch);
+  vyre__deadlines_free(watch);
 }
 
 TEST(what_ends_in_time_is_left_alone) {
-  vyre__watch *watch = make();
+  vyre__deadlines *watch = make();
   atomic_uint stop = 0;
-  vyre__watch_entry entry;
-  CHECK(vyre__watch_begin(watch, &entry, vyre__clock_ns() + 20 * MS, &stop,
-                          NULL) == VYRE_OK);
-  CHECK(!vyre__watch_end(watch, &entry));
+  vyre__deadline entry;
+  CHECK(vyre__deadline_begin(watch, &entry, vyre__clock_ns() + 20 * MS, &stop,
+                             NULL) == VYRE_OK);
+  CHECK(!vyre__deadline_end(watch, &entry));
   nap(40 * MS);
   CHECK_U64(stop, 0);
-  vyre__watch_free(watch);
+  vyre__deadlines_free(watch);
 }
 
 TEST(a_sooner_deadline_comes_before_a_later_one) {
-  vyre__watch *watch = make();
+  vyre__deadlines *watch = make();
   atomic_uint stops[3] = {0};
-  vyre__watch_entry entries[3];
+  vyre__deadline entries[3];
   static const uint64_t after[3] = {3600000, 60, 20}; /* ms */
   uint64_t start = vyre__clock_ns();
   for (int i = 0; i < 3; i++) {
-    CHECK(vyre__watch_begin(watch, &entries[i], start + after[i] * MS,
-                            &stops[i], NULL) == VYRE_OK);
+    CHECK(vyre__deadline_begin(watch, &entries[i], start + after[i] * MS,
+                               &stops[i], NULL) == VYRE_OK);
   }
   while (!atomic_load(&stops[2])) nap(100000);
   CHECK(atomic_load(&stops[1]) == 0 || vyre__clock_ns() >= start + 60 * MS);
   while (!atomic_load(&stops[1])) nap(100000);
   CHECK(vyre__clock_ns() >= start + 60 * MS);
-  CHECK(!vyre__watch_end(watch, &entries[0]));
-  CHECK(vyre__watch_end(watch, &entries[1]));
-  CHECK(vyre__watch_end(watch, &entries[2]));
+  CHECK(!vyre__deadline_end(watch, &entries[0]));
+  CHECK(vyre__deadline_end(watch, &entries[1]));
+  CHECK(vyre__deadline_end(watch, &entries[2]));
   CHECK_U64(stops[0], 0);
-  vyre__watch_free(watch);
+  vyre__deadlines_free(watch);
 }
 
 TEST(a_deadline_that_is_over_needs_no_thread) {
-  vyre__watch *watch = make();
+  vyre__deadlines *watch = make();
   unsigned before = thread_count();
   atomic_uint stop = 0;
-  vyre__watch_entry entry;
-  CHECK(vyre__watch_begin(watch, &entry, 1, &stop, NULL) == VYRE_OK);
+  vyre__deadline entry;
+  CHECK(vyre__deadline_begin(watch, &entry, 1, &stop, NULL) == VYRE_OK);
   CHECK_U64(stop, 1);
   CHECK_U64(thread_count(), before);
-  CHECK(vyre__watch_end(watch, &entry));
-  CHECK(vyre__watch_begin(watch, &entry, UINT64_MAX, &stop, NULL) == VYRE_OK);
+  CHECK(vyre__deadline_end(watch, &entry));
+  CHECK(vyre__deadline_begin(watch, &entry, UINT64_MAX, &stop, NULL) ==
+        VYRE_OK);
   CHECK_U64(thread_count(), before + 1);
-  CHECK(!vyre__watch_end(watch, &entry));
-  vyre__watch_free(watch);
-  vyre__watch_free(NULL);
+  CHECK(!vyre__deadline_end(watch, &entry));
+  vyre__deadlines_free(watch);
+  vyre__deadlines_free(NULL);
 }
 
 /* Ends at about the deadline, from many threads: afterwards the word is no one's. */
 typedef struct racer {
-  vyre__watch *watch;
+  vyre__deadlines *watch;
   uint64_t seed, wrong, over;
   pthread_t thread;
 } racer;
@@ -124,15 +126,15 @@ static void *race(void *self) {
   racer *r = self;
   for (int i = 0; i < 400; i++) {
     atomic_uint stop = 0;
-    vyre__watch_entry entry;
+    vyre__deadline entry;
     r->seed = r->seed * 6364136223846793005u + 1442695040888963407u;
     uint64_t until = vyre__clock_ns() + (r->seed >> 33) % 200000;
-    if (vyre__watch_begin(r->watch, &entry, until, &stop, NULL) != VYRE_OK) {
+    if (vyre__deadline_begin(r->watch, &entry, until, &stop, NULL) != VYRE_OK) {
       r->wrong++;
       continue;
     }
     while (vyre__clock_ns() < until && !atomic_load(&stop));
-    bool is_over = vyre__watch_end(r->watch, &entry);
+    bool is_over = vyre__deadline_end(r->watch, &entry);
     if (is_over != (atomic_load(&stop) != 0)) r->wrong++;
     r->over += is_over;
     /* Not atomic: whoever still wrote here would be reported. */
@@ -145,7 +147,7 @@ static void *race(void *self) {
 TEST(ends_race_with_deadlines) {
   enum { RACERS = 4 };
   racer all[RACERS];
-  vyre__watch *watch = make();
+  vyre__deadlines *watch = make();
   uint64_t wrong = 0;
   for (unsigned i = 0; i < RACERS; i++) {
     all[i] = (racer){watch, i + 1u, 0, 0, 0};
@@ -156,36 +158,36 @@ TEST(ends_race_with_deadlines) {
     wrong += all[i].wrong;
   }
   CHECK_U64(wrong, 0);
-  vyre__watch_free(watch);
+  vyre__deadlines_free(watch);
 }
 
 TEST(the_child_of_a_fork_watches_anew) {
   if (HAS_TSAN) return; /* it does not go on after such a fork */
-  vyre__watch *watch = make();
+  vyre__deadlines *watch = make();
   atomic_uint stop = 0;
-  vyre__watch_entry entry;
-  CHECK(vyre__watch_begin(watch, &entry, vyre__clock_ns() + 3600000 * MS, &stop,
-                          NULL) == VYRE_OK);
+  vyre__deadline entry;
+  CHECK(vyre__deadline_begin(watch, &entry, vyre__clock_ns() + 3600000 * MS,
+                             &stop, NULL) == VYRE_OK);
   fflush(stdout);
   pid_t child = fork();
   if (child == 0) {
-    vyre__watch_entry own;
+    vyre__deadline own;
     atomic_uint own_stop = 0;
     alarm(20);
-    if (vyre__watch_begin(watch, &own, vyre__clock_ns() + MS, &own_stop,
-                          NULL) != VYRE_OK) {
+    if (vyre__deadline_begin(watch, &own, vyre__clock_ns() + MS, &own_stop,
+                             NULL) != VYRE_OK) {
       _exit(1);
     }
     while (!atomic_load(&own_stop)) nap(100000);
-    bool is_over = vyre__watch_end(watch, &own);
-    vyre__watch_free(watch);
+    bool is_over = vyre__deadline_end(watch, &own);
+    vyre__deadlines_free(watch);
     _exit(is_over ? 0 : 2);
   }
   int status = -1;
   CHECK(child > 0 && waitpid(child, &status, 0) == child);
   CHECK_U64((unsigned)status, 0);
-  CHECK(!vyre__watch_end(watch, &entry));
-  vyre__watch_free(watch);
+  CHECK(!vyre__deadline_end(watch, &entry));
+  vyre__deadlines_free(watch);
 }
 
 static void *refuse(void *self, void *ptr, size_t old_size, size_t new_size) {
@@ -197,9 +199,9 @@ static void *refuse(void *self, void *ptr, size_t old_size, size_t new_size) {
 }
 
 TEST(no_memory_is_a_status) {
-  vyre__watch *watch;
+  vyre__deadlines *watch;
   vyre_status st = {0};
-  CHECK(vyre__watch_make((vyre_allocator){refuse, NULL}, &watch, &st) ==
+  CHECK(vyre__deadlines_create((vyre_allocator){refuse, NULL}, &watch, &st) ==
         VYRE_OUT_OF_MEMORY);
   CHECK(!watch && st.message[0] && st.fix[0]);
 }

@@ -110,15 +110,15 @@ vyre_code vyre__pool_make(vyre_allocator allocator, uint32_t threads,
   pthread_once(&ticks_once, measure_ticks);
   vyre__pool_spin(pool, pool->has_room ? SPIN_NS : 0);
   pthread_mutex_init(&pool->start_lock, NULL);
-  pool->forks = (vyre__fork_entry){forget_threads, pool, NULL, NULL};
-  vyre__forks_add(&pool->forks);
+  pool->forks = (vyre__atfork_entry){forget_threads, pool, NULL, NULL};
+  vyre__atfork_add(&pool->forks);
   *out = pool;
   return VYRE_OK;
 }
 
 void vyre__pool_free(vyre__pool *pool) {
   if (!pool) return;
-  vyre__forks_remove(&pool->forks);
+  vyre__atfork_remove(&pool->forks);
   vyre__pool_dismiss(pool);
   pthread_mutex_destroy(&pool->start_lock);
   vyre__resize(pool->allocator, pool->memory, pool->size, 0);

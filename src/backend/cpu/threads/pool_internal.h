@@ -93,7 +93,7 @@ struct vyre__pool {
   pool_launcher *launchers;
   pool_region *regions;
   pool_worker *workers;
-  vyre__fork_entry forks;
+  vyre__atfork_entry forks;
 
   _Alignas(POOL_LINE) atomic_uint started; /* workers */
   atomic_uint sleepers;                    /* in the futex, or about to be */

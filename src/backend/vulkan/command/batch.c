@@ -101,7 +101,7 @@ static vyre_code join(batch *b, vyre__launch *launch, const vyre__launch *seen,
     vk_job_give(job);
     return code;
   }
-  const vyre__piece_item item = {.launch = launch};
+  const vyre__command_list_item item = {.launch = launch};
   if (vk_hazards_meet(&b->hazards, &item)) {
     b->commands[b->command_count++] = NULL;
     vk_hazards_pass(&b->hazards);
@@ -216,7 +216,7 @@ static vyre_code run_alone(vyre__launch *launch, size_t *done,
 
 /* One more: to those that are gathered, or, when they are over, by itself. */
 static vyre_code add(batch *b, vyre__launch *l, size_t *done, vyre_status *st) {
-  const vyre__piece_item item = {.launch = l};
+  const vyre__command_list_item item = {.launch = l};
   if (b->count > 0 && (!vk_is_simple(l) || b->bytes > MOST_BYTES ||
                        !vk_hazards_admit(&b->hazards, &item, false))) {
     VYRE_TRY(flush(b, done, st));

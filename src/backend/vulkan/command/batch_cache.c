@@ -151,7 +151,7 @@ static bool fill(vk_device *device, vk_memo *memo, vyre__launch *first) {
     return false;
   }
   for (vyre__launch *l = first; l; l = l->next) {
-    memo->items[number++] = (vyre__piece_item){.launch = l};
+    memo->items[number++] = (vyre__command_list_item){.launch = l};
   }
   memo->piece.base.items = memo->items;
   memo->piece.base.count = number;

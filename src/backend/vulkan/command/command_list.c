@@ -18,11 +18,11 @@ void vk_take_clear(vk_device *device, vk_take *take) {
   }
   device->api.DestroyCommandPool(device->handle, take->pool, NULL);
   vk_ticket_finish(device, &take->ticket);
-  vyre_arena_finish(&take->arena);
+  vyre_arena_deinit(&take->arena);
   *take = (vk_take){0};
 }
 
-static void put_copy(const vyre__piece_item *item, uint64_t key[5]) {
+static void put_copy(const vyre__command_list_item *item, uint64_t key[5]) {
   const vk_range *from = &((const vk_buffer *)item->from)->range,
                  *to = &((const vk_buffer *)item->to)->range;
   key[0] = from->id;
@@ -32,10 +32,10 @@ static void put_copy(const vyre__piece_item *item, uint64_t key[5]) {
   key[4] = item->size;
 }
 
-static bool is_for(const vk_take *take, const vyre__piece *piece) {
+static bool is_for(const vk_take *take, const vyre__command_list *piece) {
   if (take->used == 0 || take->item_count != piece->count) return false;
   for (uint32_t i = 0; i < take->item_count; i++) {
-    const vyre__piece_item *item = &piece->items[i];
+    const vyre__command_list_item *item = &piece->items[i];
     uint64_t key[5];
     if (item->launch) {
       if (take->jobs[i] && !vk_job_is_for(take->jobs[i], item->launch)) {
@@ -50,7 +50,8 @@ static bool is_for(const vk_take *take, const vyre__piece *piece) {
 }
 
 /* Bytes that are part of what was recorded change without being bound. */
-static bool counts_as_before(const vk_take *take, const vyre__piece *piece) {
+static bool counts_as_before(const vk_take *take,
+                             const vyre__command_list *piece) {
   for (uint32_t i = 0; i < take->item_count; i++) {
     const vk_job *job = take->jobs[i];
     if (job && job->pipeline->has_values &&
@@ -131,7 +132,7 @@ static void settle_job(vk_take *take, vk_job *job, const vyre__launch *launch) {
   }
 }
 
-void vk_take_settle(vk_take *take, const vyre__piece *piece) {
+void vk_take_settle(vk_take *take, const vyre__command_list *piece) {
   take->in_count = take->out_count = take->watched_count = 0;
   for (uint32_t i = 0; i < take->segment_count; i++) {
     vk_segment *s = &take->segments[i];
@@ -187,7 +188,7 @@ vyre_code vk_take_collect(const vk_take *take, const vk_segment *s,
 
 typedef struct recorder {
   vk_device *device;
-  const vyre__piece *piece;
+  const vyre__command_list *piece;
   vk_take *take;
   vk_hazards hazards;
   VkCommandBuffer open; /* that is being recorded */
@@ -220,7 +221,8 @@ static vyre_code end_segment(recorder *r, vyre_status *st) {
   return vk_commands_end(r->device, commands, true, st);
 }
 
-static void put_copy_command(const recorder *r, const vyre__piece_item *item) {
+static void put_copy_command(const recorder *r,
+                             const vyre__command_list_item *item) {
   const vk_range *from = &((const vk_buffer *)item->from)->range,
                  *to = &((const vk_buffer *)item->to)->range;
   const VkBufferCopy region = {from->offset + item->from_offset,
@@ -258,7 +260,7 @@ static bool take_job(recorder *r, uint32_t i) {
 }
 
 static vyre_code put_alone(recorder *r, uint32_t i, vyre_status *st) {
-  const vyre__piece_item *item = &r->piece->items[i];
+  const vyre__command_list_item *item = &r->piece->items[i];
   const vk_pipeline *p = (const vk_pipeline *)item->launch->pipeline;
   vk_take *take = r->take;
   VYRE_TRY(end_segment(r, st));
@@ -277,7 +279,7 @@ static void count_groups(vk_segment *s, const vyre__launch *launch) {
 }
 
 static vyre_code add_item(recorder *r, uint32_t i, vyre_status *st) {
-  const vyre__piece_item *item = &r->piece->items[i];
+  const vyre__command_list_item *item = &r->piece->items[i];
   vk_take *take = r->take;
   if (item->launch && !take_job(r, i)) return put_alone(r, i, st);
   if (!r->open || !vk_hazards_admit(&r->hazards, item, false)) {
@@ -358,7 +360,7 @@ static vyre_code record(vk_piece *own, vk_take *take, vyre_status *st) {
   vyre_arena_init(&take->arena, device->base.allocator);
   vyre_arena_init(&scratch, device->base.allocator);
   vyre_code code = record_in(&r, &scratch, st);
-  vyre_arena_finish(&scratch);
+  vyre_arena_deinit(&scratch);
   if (code != VYRE_OK) vk_take_clear(device, take);
   return code;
 }
@@ -397,7 +399,7 @@ static vyre_code choose(vk_piece *own, vk_take **out, vyre_status *st) {
 static vyre_code finish_each(const vk_piece *own, const vk_take *take,
                              const vk_segment *s, size_t *done,
                              vyre_status *st) {
-  const vyre__piece_item *items = own->base.items;
+  const vyre__command_list_item *items = own->base.items;
   for (uint32_t i = s->first; i < s->last; i++) {
     if (take->jobs[i]) {
       VYRE_TRY(vk_job_finish(take->jobs[i], items[i].launch, st));
@@ -471,7 +473,8 @@ static bool is_steady(const vk_take *take) {
   return true;
 }
 
-vyre_code vk_piece_run(vyre__piece *piece, size_t *done, vyre_status *st) {
+vyre_code vk_piece_run(vyre__command_list *piece, size_t *done,
+                       vyre_status *st) {
   vk_piece *own = (vk_piece *)piece;
   vk_take *take;
   *done = 0;
@@ -492,7 +495,7 @@ vyre_code vk_piece_run(vyre__piece *piece, size_t *done, vyre_status *st) {
   return VYRE_OK;
 }
 
-void vk_piece_finish(vyre__piece *piece) {
+void vk_piece_finish(vyre__command_list *piece) {
   vk_piece *own = (vk_piece *)piece;
   for (uint32_t i = 0; i < VK_TAKES; i++) {
     vk_take_clear((vk_device *)piece->device, &own->takes[i]);

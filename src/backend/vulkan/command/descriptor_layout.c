@@ -151,7 +151,7 @@ vyre_code vk_find_values(vk_pipeline *own, vyre_status *st) {
   memset(values, 0, count);
   own->has_values = false;
   for (uint32_t i = 0; i < plan->host_count; i++) {
-    if (plan->host[i].op != VYRE__LOW_LOAD) continue;
+    if (plan->host[i].op != VYRE__LIR_LOAD) continue;
     values[plan->host[i].aux] |= VK_BY_VALUE;
     own->has_values = true;
   }

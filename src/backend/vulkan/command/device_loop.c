@@ -68,7 +68,7 @@ static vyre_code make_jobs(vk_piece *own, vk_hazards *hazards, bool *is_fit,
   vk_take *take = &own->loop.take;
   *is_fit = false;
   for (uint32_t i = 0; i < take->item_count; i++) {
-    const vyre__piece_item *item = &own->base.items[i];
+    const vyre__command_list_item *item = &own->base.items[i];
     if (!item->launch) return VYRE_OK;
     vk_pipeline *p = (vk_pipeline *)item->launch->pipeline;
     vyre__launch seen = *item->launch;
@@ -106,7 +106,7 @@ static void learn(vk_piece *own, uint32_t done, uint64_t ns) {
   if (is_long ? most < loop->most : most / 2 >= loop->most) loop->most = most;
 }
 
-static size_t views_of(const vyre__piece *piece) {
+static size_t views_of(const vyre__command_list *piece) {
   size_t views = 1;
   for (size_t i = 0; i < piece->count; i++) {
     const vyre__launch *launch = piece->items[i].launch;
@@ -148,7 +148,7 @@ static vyre_code make_in(vk_piece *own, vyre_arena *scratch, vyre_status *st) {
   return VYRE_OK;
 }
 
-static bool has_unknown(const vyre__piece *piece) {
+static bool has_unknown(const vyre__command_list *piece) {
   for (size_t i = 0; i < piece->count; i++) {
     const vyre__launch *launch = piece->items[i].launch;
     if (launch && vk_is_unknown(launch)) return true;
@@ -165,7 +165,7 @@ static vyre_code make(vk_piece *own, vyre_status *st) {
   vyre_arena_init(&loop->take.arena, device->base.allocator);
   vyre_arena_init(&scratch, device->base.allocator);
   vyre_code code = make_in(own, &scratch, st);
-  vyre_arena_finish(&scratch);
+  vyre_arena_deinit(&scratch);
   bool is_fit = code == VYRE_OK && loop->is_fit;
   if (!is_fit) vk_loop_clear(device, loop);
   /* One that takes too long as far as can be known is asked for once more. */
@@ -210,7 +210,7 @@ static vyre_code put_round(vk_piece *own, vk_hazards *hazards,
   vk_hazards_reset(hazards);
   hazards->ever_count = 0; /* each round notes the same, and is the only one */
   for (uint32_t i = 0; i < own->loop.take.item_count; i++) {
-    const vyre__piece_item *item = &own->base.items[i];
+    const vyre__command_list_item *item = &own->base.items[i];
     if (vk_hazards_meet(hazards, item)) {
       vk_cmd_barrier(device, commands);
       vk_hazards_pass(hazards);
@@ -273,7 +273,7 @@ static vyre_code commands_of(vk_piece *own, uint32_t rounds,
       vk_hazards_init(&hazards, views_of(&own->base), &scratch)
           ? put_rounds(own, rounds, &hazards, made, st)
           : vyre__no_memory(st, "vulkan", "commands of a loop", rounds);
-  vyre_arena_finish(&scratch);
+  vyre_arena_deinit(&scratch);
   VYRE_TRY(code);
   loop->kept[loop->kept_count].rounds = rounds;
   loop->kept[loop->kept_count++].commands = made;
@@ -284,7 +284,7 @@ static vyre_code commands_of(vk_piece *own, uint32_t rounds,
 /* --- running -----------------------------------------------------------------------*/
 
 static vyre_code run_rounds(vk_piece *own, uint32_t rounds,
-                            vyre__piece_loop *out, vyre_status *st) {
+                            vyre__command_list_loop *out, vyre_status *st) {
   vk_device *device = (vk_device *)own->base.device;
   vk_loop *loop = &own->loop;
   VkCommandBuffer commands;
@@ -324,7 +324,7 @@ static vyre_code settle(vk_piece *own, uint64_t rounds, vyre_status *st) {
   return VYRE_OK;
 }
 
-static vyre_code run_all(vk_piece *own, vyre__piece_loop *out,
+static vyre_code run_all(vk_piece *own, vyre__command_list_loop *out,
                          vyre_status *st) {
   vk_loop *loop = &own->loop;
   const vk_segment *all = &loop->take.segments[0];
@@ -353,7 +353,7 @@ static bool is_for(const vk_piece *own, const vk_range *flag, uint64_t offset) {
          loop->flag_offset == flag->offset + offset;
 }
 
-vyre_code vk_piece_loop(vyre__piece *piece, vyre__piece_loop *out,
+vyre_code vk_piece_loop(vyre__command_list *piece, vyre__command_list_loop *out,
                         vyre_status *st) {
   vk_piece *own = (vk_piece *)piece;
   vk_device *device = (vk_device *)piece->device;

@@ -9,13 +9,13 @@ vk_tiles vk_tiles_begin(const vk_pipeline *pipeline, const vyre__launch *launch,
   const vk_device *device = (const vk_device *)pipeline->base.device;
   const uint32_t *limit =
       device->physical->properties.limits.maxComputeWorkGroupCount;
-  vk_tiles tiles = {.walk =
-                        vyre__walk_begin(&pipeline->plan.base, launch, values)};
+  vk_tiles tiles = {
+      .walk = vyre__host_schedule_begin(&pipeline->plan.base, launch, values)};
   for (int i = 0; i < 3; i++) {
     tiles.grid[i] = launch->grid[i];
     tiles.most[i] = limit[i] < launch->grid[i] ? limit[i] : launch->grid[i];
   }
-  tiles.is_over = !vyre__walk_next(&tiles.walk, &tiles.phase);
+  tiles.is_over = !vyre__host_schedule_next(&tiles.walk, &tiles.phase);
   return tiles;
 }
 
@@ -76,5 +76,5 @@ void vk_tiles_next(vk_tiles *t, uint64_t groups, vk_part *out) {
 
 void vk_tiles_advance(vk_tiles *t) {
   if (advance(t)) return;
-  t->is_over = !vyre__walk_next(&t->walk, &t->phase);
+  t->is_over = !vyre__host_schedule_next(&t->walk, &t->phase);
 }

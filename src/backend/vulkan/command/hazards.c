@@ -59,7 +59,7 @@ static bool is_written(const vk_plan *plan, const vyre__view *view,
   return false;
 }
 
-static bool next_of_copy(const vyre__piece_item *item, uint32_t *at,
+static bool next_of_copy(const vyre__command_list_item *item, uint32_t *at,
                          access *out) {
   if (*at > 1) return false;
   bool is_to = (*at)++ == 1;
@@ -70,7 +70,7 @@ static bool next_of_copy(const vyre__piece_item *item, uint32_t *at,
 }
 
 /* The next resident range, from number *at on. */
-static bool next_access(const vyre__piece_item *item, uint32_t *at,
+static bool next_access(const vyre__command_list_item *item, uint32_t *at,
                         access *out) {
   const vyre__launch *launch = item->launch;
   if (!launch) return next_of_copy(item, at, out);
@@ -92,7 +92,7 @@ static bool overlaps(uint64_t from, uint64_t to, const access *a) {
   return from < a->end && a->begin < to;
 }
 
-bool vk_hazards_meet(const vk_hazards *h, const vyre__piece_item *item) {
+bool vk_hazards_meet(const vk_hazards *h, const vyre__command_list_item *item) {
   access a;
   for (uint32_t at = 0; next_access(item, &at, &a);) {
     const vk_touched *t = find(h, a.buffer);
@@ -111,7 +111,7 @@ static void widen(uint64_t *from, uint64_t *to, const access *a) {
   if (is_none || a->end > *to) *to = a->end;
 }
 
-static void note_residents(vk_hazards *h, const vyre__piece_item *item) {
+static void note_residents(vk_hazards *h, const vyre__command_list_item *item) {
   access a;
   for (uint32_t at = 0; next_access(item, &at, &a);) {
     vk_touched *t = find(h, a.buffer);
@@ -126,7 +126,7 @@ static void note_residents(vk_hazards *h, const vyre__piece_item *item) {
   }
 }
 
-static bool writes_resident(const vyre__piece_item *item) {
+static bool writes_resident(const vyre__command_list_item *item) {
   access a;
   for (uint32_t at = 0; next_access(item, &at, &a);) {
     if (a.is_written) return true;
@@ -223,7 +223,7 @@ static bool takes_too_long(const vk_hazards *h, const vyre__launch *launch) {
   return h->ns + vk_expected_ns(p, launch) > device->most_ns;
 }
 
-bool vk_hazards_admit(const vk_hazards *h, const vyre__piece_item *item,
+bool vk_hazards_admit(const vk_hazards *h, const vyre__command_list_item *item,
                       bool is_first) {
   if (is_first) return true;
   if (h->has_status && writes_resident(item)) return false;
@@ -231,7 +231,8 @@ bool vk_hazards_admit(const vk_hazards *h, const vyre__piece_item *item,
   return !takes_too_long(h, item->launch) && !meets_host(h, item->launch);
 }
 
-bool vk_hazards_guess(const vk_hazards *h, const vyre__piece_item *item) {
+bool vk_hazards_guess(const vk_hazards *h,
+                      const vyre__command_list_item *item) {
   return item->launch && takes_too_long(h, item->launch) &&
          (h->is_guessed || vk_is_unknown(item->launch));
 }
@@ -244,7 +245,7 @@ static bool may_fail(const vk_plan *plan) {
   return false;
 }
 
-void vk_hazards_note(vk_hazards *h, const vyre__piece_item *item) {
+void vk_hazards_note(vk_hazards *h, const vyre__command_list_item *item) {
   note_residents(h, item);
   if (!item->launch) return;
   const vk_pipeline *p = (const vk_pipeline *)item->launch->pipeline;

@@ -128,8 +128,9 @@ static uint64_t runs_of(const vk_pipeline *p, const vyre__launch *launch,
   if (2 * (uint64_t)p->plan.loop_count + p->plan.host_count > 64) {
     return most + 1;
   }
-  vyre__walk walk = vyre__walk_begin(&p->plan.base, launch, values);
-  while (runs <= most && vyre__walk_next(&walk, &phase)) runs++;
+  vyre__host_schedule walk =
+      vyre__host_schedule_begin(&p->plan.base, launch, values);
+  while (runs <= most && vyre__host_schedule_next(&walk, &phase)) runs++;
   return runs;
 }
 

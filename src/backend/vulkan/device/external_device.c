@@ -89,7 +89,7 @@ static void read_one(const VkBaseInStructure *s, vk_features *has) {
   }
 }
 
-static void read_features(const vyre_vulkan *from, vk_features *has) {
+static void read_features(const vyre_vulkan_handles *from, vk_features *has) {
   *has = (vk_features){0};
   bool may_test = false;
   const VkBaseInStructure *s = from->features;
@@ -128,7 +128,7 @@ static vyre_code check_family(vk_device *device, vyre_status *st) {
       (unsigned)count);
 }
 
-vyre_code vk_bring(vk_device *device, const vyre_vulkan *from,
+vyre_code vk_bring(vk_device *device, const vyre_vulkan_handles *from,
                    vyre_status *st) {
   PFN_vkGetInstanceProcAddr get = vk_instance_find()->get;
   if (from->get_instance_proc_addr) {
@@ -159,7 +159,7 @@ vyre_code vk_bring(vk_device *device, const vyre_vulkan *from,
   device->family = from->queue_family;
   device->lock_queue = from->lock_queue;
   device->unlock_queue = from->unlock_queue;
-  device->queue_self = from->queue_self;
+  device->queue_self = from->queue_user_data;
   read_features(from, &device->has);
   VYRE_TRY(check_family(device, st));
   VYRE_TRY(vk_load_calls(device, st));
@@ -169,7 +169,7 @@ vyre_code vk_bring(vk_device *device, const vyre_vulkan *from,
 
 /* Which of those that this library finds itself it is: the cache and the probe know
  * devices by that. */
-static bool find_index(const vyre_vulkan *from, uint32_t *out) {
+static bool find_index(const vyre_vulkan_handles *from, uint32_t *out) {
   const vk_instance *instance = vk_instance_find();
   if (!instance->handle) return false;
   PFN_vkGetInstanceProcAddr get = instance->get;
@@ -196,11 +196,11 @@ static bool find_index(const vyre_vulkan *from, uint32_t *out) {
 
 extern const vyre__backend vyre__backend_vulkan;
 
-vyre_code vyre_device_open_vulkan(vyre_context *context,
-                                  const vyre_vulkan *vulkan, vyre_device **out,
-                                  vyre_status *st) {
+vyre_code vyre_device_open_external_vulkan(vyre_context *context,
+                                           const vyre_vulkan_handles *vulkan,
+                                           vyre_device **out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_device_open_vulkan";
+  static const char who[] = "vyre_device_open_external_vulkan";
   uint32_t index;
   if (!out) return vyre__null_argument(st, who, "out");
   *out = NULL;

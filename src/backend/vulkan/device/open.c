@@ -104,21 +104,22 @@ static vyre_code fill_device(vk_device *own, vyre_status *st) {
 vyre_code vk_device_init(vyre_device *device, vyre_status *st) {
   vk_device *own = (vk_device *)device;
   const vk_instance *instance = vk_instance_find();
-  const struct vyre_vulkan *brought = device->given;
+  const struct vyre_vulkan_handles *brought = device->given;
   own->instance = &instance->api;
   own->physical = &instance->found[device->index];
   VYRE_TRY(brought ? vk_bring(own, brought, st) : vk_logical_take(own, st));
   if (vyre__vk_hooks.patch) vyre__vk_hooks.patch(&own->api);
-  if (vyre__device_option(device, "fences", 0)) own->has.timeline = false;
+  if (vyre__device_option(device, "force_fences", 0)) own->has.timeline = false;
   /* Nothing watches over a program on the processor, whose time is that of all. */
   uint64_t most_ms = own->physical->is_software ? 10000 : 500;
-  own->most_ns = 1000000 * vyre__device_option(device, "most_ms", most_ms);
+  own->most_ns =
+      1000000 * vyre__device_option(device, "max_submit_ms", most_ms);
   if (own->has.imports) own->has.imports = vk_can_import(own);
   own->most_rounds = own->physical->ends_loops ? LLVMPIPE_ROUNDS : 0;
-  own->pushes =
-      vyre__device_option(device, "push", !own->physical->is_software) != 0;
+  own->pushes = vyre__device_option(device, "push_constants",
+                                    !own->physical->is_software) != 0;
   own->tests_flags =
-      own->has.conditional && vyre__device_option(device, "loop", 0) != 1;
+      own->has.conditional && vyre__device_option(device, "loop_check", 0) != 1;
   vyre_code code = choose_memory(own, st);
   if (code == VYRE_OK) code = fill_device(own, st);
   if (code != VYRE_OK) vk_logical_give(own);
