@@ -141,8 +141,8 @@ TEST(a_plan_has_what_the_kernel_asks_for) {
   CHECK_U64(p->hidden, 3);
   CHECK(p->hidden_words > 0 && p->loop_count == 2 && !p->has_floats);
   CHECK(p->buffers[0].is_bound && !p->buffers[3].is_bound);
-  CHECK_U64(p->buffers[0].most, 1000);
-  CHECK_U64(p->buffers[2].least, 3);
+  CHECK_U64(p->buffers[0].max, 1000);
+  CHECK_U64(p->buffers[2].min, 3);
   CHECK_U64(p->buffers[2].kind, VYRE_MEMORY_UNIFORM);
   rig_close(&r);
 }
@@ -364,7 +364,7 @@ FAULT(odd_width, buffers[0].width = 0)
 FAULT(wide_width, buffers[1].width = 16)
 FAULT(odd_unit, buffers[1].unit = 3)
 FAULT(odd_alignment, buffers[1].aligned = 3)
-FAULT(less_most, buffers[2].most = buffers[2].least - 1)
+FAULT(less_most, buffers[2].max = buffers[2].min - 1)
 FAULT(bound_hidden, buffers[3].is_bound = 1)
 FAULT(far_hidden, p->hidden = 4)
 FAULT(odd_kind, steps[0].kind = 3)
@@ -499,11 +499,10 @@ TEST(a_plan_of_another_program_does_not_fit) {
     if (i == 1) plan.buffer_count = 2;
     if (i == 2) buffers[0].unit = 8;
     if (i == 3) buffers[0].kind = VYRE_MEMORY_UNIFORM;
-    if (i == 4) buffers[2].least = 2;
+    if (i == 4) buffers[2].min = 2;
     if (i == 5) buffers[0].is_bound = 0;
     if (i == 6) buffers[3].is_bound = 1;
-    if (i == 7)
-      buffers[0].unit = 4, buffers[0].width = 2, buffers[0].most = ~0u;
+    if (i == 7) buffers[0].unit = 4, buffers[0].width = 2, buffers[0].max = ~0u;
     st = (vyre_status){0};
     CHECK_FAILS(vyre__host_plan_fits(&plan, &pipeline, &st), st,
                 VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE);

@@ -13,8 +13,8 @@
 #include "vyre/pipeline.h"
 
 typedef struct vyre__backend vyre__backend;
-struct vyre__device_inside;
-struct vyre__pipeline_inside;
+struct vyre__device_state;
+struct vyre__pipeline_state;
 
 /* The start of every backend's device. */
 struct vyre_device {
@@ -23,9 +23,9 @@ struct vyre_device {
   vyre_allocator allocator; /* the context's: what a backend allocates with */
   uint32_t index;           /* among the backend's devices */
   vyre_device_caps caps;    /* device_init fills it */
-  const void *given;        /* what vyre__device_open_given got, for device_init
+  const void *external;     /* what vyre__device_open_given got, for device_init
                                only; else NULL */
-  struct vyre__device_inside *inside; /* the driver's */
+  struct vyre__device_state *state; /* the driver's */
 };
 
 enum { VYRE__PIPELINE_ID = 96 };
@@ -38,14 +38,14 @@ struct vyre_pipeline {
   vyre_binding_plan plan;
   uint32_t workgroup[3];
   uint8_t ulp_budget;
-  bool counts_rounds; /* vyre__target.counts_rounds of its code */
-  bool is_quick; /* pipeline_init is to be quick: only with pipeline_take */
+  bool counts_iterations; /* vyre__target.counts_rounds of its code */
+  bool is_baseline; /* pipeline_init is to be quick: only with pipeline_take */
   const vyre_float_op_info
-      *numbers; /* the form of every float operation in this
+      *float_ops; /* the form of every float operation in this
                                        pipeline, by vyre__float_op; the probe asks
                                        for others than the device's */
   char id[VYRE__PIPELINE_ID];
-  struct vyre__pipeline_inside *inside; /* the driver's */
+  struct vyre__pipeline_state *state; /* the driver's */
 };
 
 /* Resident memory: the start of every backend's buffer. */
@@ -54,9 +54,10 @@ typedef struct vyre__buffer {
   unsigned char *host; /* where the host can touch it, or NULL */
   bool is_imported;    /* the memory at host is the caller's */
   bool is_read_only;   /* nothing may write it; the driver sees to that */
-  void (*let_go)(void *self); /* the driver's: tells whose memory it was that it
+  void (*release)(
+      void *self); /* the driver's: tells whose memory it was that it
                                  is used no more; or NULL */
-  void *let_go_self;
+  void *release_user_data;
 } vyre__buffer;
 
 /* One buffer of a dispatch. With `buffer`, it is resident: a backend that has
@@ -81,16 +82,17 @@ typedef struct vyre__view {
 typedef struct vyre__launch {
   vyre_pipeline *pipeline;
   struct vyre__launch
-      *next;     /* of run_many: what comes after it; NULL: nothing */
-  bool is_apart; /* of run_many: bytes of the host that it binds are none that
+      *next; /* of run_many: what comes after it; NULL: nothing */
+  bool
+      is_independent; /* of run_many: bytes of the host that it binds are none that
                     one before it writes; resident ones may be */
-  const vyre__view *views; /* one a buffer, in the program's order */
-  uint32_t grid[3];        /* ids fit in 32 bits, the product in 64 */
-  uint64_t max_iterations; /* at least 1 */
-  uint64_t deadline_ns;    /* of vyre__clock_ns; 0: none */
-  uint64_t timeout_ns;     /* what the deadline came from, to name it */
-  bool is_through;         /* set by run: it timed out, and all of it ran */
-  vyre_writer print;       /* write may be NULL */
+  const vyre__view *views;      /* one a buffer, in the program's order */
+  uint32_t grid[3];             /* ids fit in 32 bits, the product in 64 */
+  uint64_t max_loop_iterations; /* at least 1 */
+  uint64_t deadline_ns;         /* of vyre__clock_ns; 0: none */
+  uint64_t timeout_ns;          /* what the deadline came from, to name it */
+  bool is_complete;  /* set by run: it timed out, and all of it ran */
+  vyre_writer print; /* write may be NULL */
   vyre_check_options check;
   vyre_check_report *report; /* empty; not NULL if check asks for anything */
   vyre_arena *scratch;       /* empty; kept from run to run, so that a warm one
@@ -100,7 +102,8 @@ typedef struct vyre__launch {
   uint32_t launches;         /* what this run adds to the counter: 1, unless the
                                 backend changes it */
   vyre_progress *progress;   /* NULL: nobody asks */
-  uint32_t turn, turns; /* which launch of how many of the dispatch it is */
+  uint32_t launch_index,
+      launch_count; /* which launch of how many of the dispatch it is */
 } vyre__launch;
 
 /* For a backend that tells how far it is: that a launch begins which has so many
@@ -128,25 +131,25 @@ typedef struct vyre__command_list {
   size_t count;
   bool is_changed; /* something may be bound otherwise than the last time */
   bool
-      is_steady; /* set by the backend: to run it again as it is, it looks at no
+      is_reusable; /* set by the backend: to run it again as it is, it looks at no
                       launch; what changes is in the bytes that they bind */
 } vyre__command_list;
 
 /* A piece that is repeated while the u32 at `offset` in `flag` is not 0. */
 typedef struct vyre__command_list_loop {
   const vyre__buffer *flag;
-  uint64_t offset, most; /* most: rounds */
-  uint64_t rounds;       /* that were run */
-  bool is_taken; /* false: the backend does not do this one by itself, and
+  uint64_t offset, max_iterations; /* most: rounds */
+  uint64_t iterations;             /* that were run */
+  bool is_taken;      /* false: the backend does not do this one by itself, and
                             nothing was run */
-  bool goes_on;  /* the flag was not 0 after the last of them */
+  bool is_unfinished; /* the flag was not 0 after the last of them */
 } vyre__command_list_loop;
 
 /* What can be chosen when a device is opened: a number in a range. `numbers` is
  * the driver's: the least form of floats, whatever the probe found. */
 typedef struct vyre__option {
   const char *name; /* NULL: the end of the list */
-  uint64_t least, most;
+  uint64_t min, max;
   const char *help;
 } vyre__option;
 
@@ -168,8 +171,8 @@ struct vyre__backend {
   bool is_exact; /* floats are right by definition: they are never probed, and
                     always native */
   bool counts_iterations; /* all its code counts loop iterations exactly */
-  bool is_by_name;        /* "auto" never takes it */
-  bool clears;            /* it sees itself to views that begin as zero */
+  bool is_explicit_only;  /* "auto" never takes it */
+  bool clears_outputs;    /* it sees itself to views that begin as zero */
   bool aligns_atomics; /* memory that a kernel does atomics on is copied, in and
                           out, unless it begins at a whole element */
   size_t
@@ -188,15 +191,15 @@ struct vyre__backend {
    * may. */
   bool (*is_ready)(const vyre_context *context, const char **why);
   vyre_code (*device_init)(vyre_device *device, vyre_status *st);
-  void (*device_finish)(vyre_device *device); /* after a successful init only */
+  void (*device_deinit)(vyre_device *device); /* after a successful init only */
   vyre_code (*pipeline_init)(vyre_pipeline *pipeline, vyre_status *st);
-  void (*pipeline_finish)(vyre_pipeline *pipeline);
+  void (*pipeline_deinit)(vyre_pipeline *pipeline);
 
   /* Resident memory. All NULL: the driver keeps it in the host's. size and host
    * (what to import, or NULL) are set; new memory is zeroed. */
   vyre_code (*buffer_init)(vyre_device *device, vyre__buffer *buffer,
                            vyre_status *st);
-  void (*buffer_finish)(vyre_device *device, vyre__buffer *buffer);
+  void (*buffer_deinit)(vyre_device *device, vyre__buffer *buffer);
   vyre_code (*buffer_write)(vyre_device *device, vyre__buffer *buffer,
                             uint64_t offset, const void *data, size_t size,
                             vyre_status *st);
@@ -227,7 +230,7 @@ struct vyre__backend {
   /* Takes the code of @p full, which is of the same program and options, for
    * @p pipeline, which is quick; others may be running it. Once for each; full
    * runs nothing afterwards. Or NULL: nothing is compiled quickly. */
-  void (*pipeline_take)(vyre_pipeline *pipeline, vyre_pipeline *full);
+  void (*pipeline_replace_code)(vyre_pipeline *pipeline, vyre_pipeline *full);
 
   /* Writes the code of a pipeline, for people, in one of the forms that the
    * backend has names for. Or NULL: it has none.
@@ -244,21 +247,22 @@ struct vyre__backend {
    * it began when the one before is over, and waits for all. After a failure
    * nothing is run; *done says how many were before it. Neither timed nor checked,
    * without deadline and print. Or NULL: run is called for each. */
-  vyre_code (*run_many)(vyre_device *device, vyre__launch *first, size_t *done,
-                        vyre_status *st);
-  uint32_t most_many; /* launches of one run_many; 0: VYRE__COMMAND_LIST */
+  vyre_code (*run_batch)(vyre_device *device, vyre__launch *first, size_t *done,
+                         vyre_status *st);
+  uint32_t max_batch; /* launches of one run_many; 0: VYRE__COMMAND_LIST */
 
   /* Runs a piece, as run_many would, and keeps what it needs to do it again; nobody
    * else is in it. *done: items that ended well. finish: for one that was zeroed, or
    * run. Or NULL, with a size of 0: launches are run one by one, or many. */
-  size_t piece_size;
-  vyre_code (*piece_run)(vyre__command_list *piece, size_t *done,
-                         vyre_status *st);
-  void (*piece_finish)(vyre__command_list *piece);
+  size_t command_list_size;
+  vyre_code (*command_list_run)(vyre__command_list *piece, size_t *done,
+                                vyre_status *st);
+  void (*command_list_deinit)(vyre__command_list *piece);
   /* Runs a piece in a loop, whose flag the device tests before each round. After a
    * failure `rounds` are those that ended well. Or NULL: the host tests it. */
-  vyre_code (*piece_loop)(vyre__command_list *piece,
-                          vyre__command_list_loop *loop, vyre_status *st);
+  vyre_code (*command_list_loop)(vyre__command_list *piece,
+                                 vyre__command_list_loop *loop,
+                                 vyre_status *st);
 
   /* Loads the libraries that a device of this backend will need, as @p context
    * names them, and starts no thread: the process may be about to fork. Opens

@@ -19,8 +19,8 @@ static void take_buffers(const vyre__lir_kernel *k, uint32_t limit,
     const vyre__lir_buffer *b = &k->buffers[i];
     uint32_t most = vyre__lir_max_elements(b);
     to[i] = (vyre__plan_buffer){
-        .least = b->count,
-        .most = most < limit ? most : limit,
+        .min = b->count,
+        .max = most < limit ? most : limit,
         .kind = b->kind,
         .unit = b->unit,
         .width = b->width,
@@ -99,8 +99,8 @@ vyre_code vyre__host_plan_build(const vyre__lir_kernel *k, uint32_t most,
                            .step_count = k->step_count,
                            .host_count = host_count,
                            .loop_count = k->grid_loop_count,
-                           .hidden = k->hidden,
-                           .hidden_words = k->hidden_words,
+                           .hidden = k->spill_buffer,
+                           .hidden_words = k->spill_words,
                            .buffers = buffers,
                            .steps = steps,
                            .host = host};
@@ -123,7 +123,7 @@ static vyre_code check_buffers(const vyre__host_plan *p, vyre_status *st) {
     const vyre__plan_buffer *b = &p->buffers[i];
     if (!is_power(b->unit) || !is_power(b->width) || b->is_bound > 1 ||
         (b->aligned != 1 && b->aligned != b->width) ||
-        (b->is_bound && p->hidden == i) || b->least > b->most) {
+        (b->is_bound && p->hidden == i) || b->min > b->max) {
       return vyre__artifact_bad(st, "a buffer", i);
     }
   }
@@ -231,8 +231,8 @@ static bool is_of(const vyre__plan_buffer *b, const vyre_buffer_decl *decl) {
   uint32_t size = vyre_element_size(decl->element);
   vyre__lir_buffer low = {.unit = b->unit, .width = b->width};
   return b->is_bound == !vyre__is_shared(decl) && b->kind == decl->kind &&
-         b->unit == (size ? size : 1) && b->least == decl->count &&
-         b->most <= vyre__lir_max_elements(&low);
+         b->unit == (size ? size : 1) && b->min == decl->count &&
+         b->max <= vyre__lir_max_elements(&low);
 }
 
 vyre_code vyre__host_plan_fits(const vyre__host_plan *plan,
@@ -388,7 +388,7 @@ bool vyre__host_schedule_next(vyre__host_schedule *w, uint32_t *phase) {
 VYRE__RARE
 vyre_code vyre__out_of_fuel(const vyre_pipeline *p, const vyre__launch *launch,
                             vyre_status *st) {
-  unsigned long long most = launch->max_iterations;
+  unsigned long long most = launch->max_loop_iterations;
   if (most >= UINT32_MAX) { /* code counts no further */
     return VYRE_FAIL_WITH(
         st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,

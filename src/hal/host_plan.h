@@ -9,12 +9,12 @@
 #include "lir/lir.h"
 
 typedef struct vyre__plan_buffer {
-  uint32_t least, most; /* elements that may be bound */
-  uint8_t kind;         /* vyre_memory */
-  uint8_t unit;         /* bytes of an element as it is bound */
-  uint8_t width;        /* bytes of an access */
-  uint8_t is_bound;     /* by the caller; else it is the backend's */
-  uint8_t aligned;      /* bytes that its address is to be a multiple of, where
+  uint32_t min, max; /* elements that may be bound */
+  uint8_t kind;      /* vyre_memory */
+  uint8_t unit;      /* bytes of an element as it is bound */
+  uint8_t width;     /* bytes of an access */
+  uint8_t is_bound;  /* by the caller; else it is the backend's */
+  uint8_t aligned;   /* bytes that its address is to be a multiple of, where
                            accesses are the processor's: atomics, else 1 */
   uint8_t reserved[3];
 } vyre__plan_buffer;

@@ -6,9 +6,10 @@ void vyre__progress_begin(const vyre__launch *launch, uint64_t groups) {
   vyre_progress *progress = launch->progress;
   uint64_t all;
   if (!progress) return;
-  if (__builtin_mul_overflow(groups, (uint64_t)launch->turns, &all)) all = 0;
-  __atomic_store_n(&progress->completed, all ? groups * launch->turn : 0,
-                   __ATOMIC_RELEASE);
+  if (__builtin_mul_overflow(groups, (uint64_t)launch->launch_count, &all))
+    all = 0;
+  __atomic_store_n(&progress->completed,
+                   all ? groups * launch->launch_index : 0, __ATOMIC_RELEASE);
   __atomic_store_n(&progress->total, all, __ATOMIC_RELEASE);
 }
 

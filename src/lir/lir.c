@@ -50,9 +50,9 @@ uint32_t vyre__lir_max_groups(const vyre__lir_kernel *kernel, unsigned axis) {
 bool vyre__lir_spill_words(const vyre__lir_kernel *kernel, uint64_t invocations,
                            uint64_t *words) {
   *words = 0;
-  if (kernel->hidden == VYRE_NO_INDEX) return true;
+  if (kernel->spill_buffer == VYRE_NO_INDEX) return true;
   if (invocations > vyre__lir_max_invocations(kernel)) return false;
-  *words = invocations * kernel->hidden_words;
+  *words = invocations * kernel->spill_words;
   return true;
 }
 

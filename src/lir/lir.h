@@ -104,7 +104,7 @@ typedef struct vyre__lir_loop {
   uint32_t var;           /* its variable */
   vyre__val first, bound; /* values made before the loop */
   uint64_t step;
-  uint64_t most_trips; /* UINT64_MAX: not known */
+  uint64_t max_trips; /* UINT64_MAX: not known */
   /* The upper halves, of a loop around a grid barrier whose 64-bit variable
    * became two: such a loop stays counted, because the host runs it. Other loops
    * over a split variable are not counted. high_var of 0: not split. */
@@ -139,8 +139,8 @@ typedef struct vyre__lir_kernel {
   const char *name;
   const vyre_program *program; /* borrowed: names, buffers, places */
   uint32_t workgroup[3];
-  vyre__lir_inst *code;     /* [0] is NONE */
-  vyre__source_loc *places; /* one an instruction */
+  vyre__lir_inst *code;          /* [0] is NONE */
+  vyre__source_loc *source_locs; /* one an instruction */
   uint32_t count;
   vyre__lir_var *vars;
   uint32_t var_count;
@@ -158,9 +158,9 @@ typedef struct vyre__lir_kernel {
   vyre__lir_step *steps;
   uint32_t step_count;
   uint32_t grid_loop_count;
-  uint32_t hidden;       /* buffer that keeps what lives across grid barriers,
+  uint32_t spill_buffer; /* buffer that keeps what lives across grid barriers,
                             or VYRE_NO_INDEX */
-  uint32_t hidden_words; /* u32 words of it an invocation; in all, see
+  uint32_t spill_words;  /* u32 words of it an invocation; in all, see
                             vyre__lir_spill_words */
   bool has_barrier, has_fuel;
   uint32_t access_count, proven_count; /* of the program's accesses */
@@ -197,8 +197,9 @@ bool vyre__lir_spill_words(const vyre__lir_kernel *kernel, uint64_t invocations,
 
 /* How many invocations a dispatch may have for that. */
 static inline uint64_t vyre__lir_max_invocations(const vyre__lir_kernel *k) {
-  if (k->hidden == VYRE_NO_INDEX || k->hidden_words == 0) return UINT64_MAX;
-  return UINT32_MAX / k->hidden_words;
+  if (k->spill_buffer == VYRE_NO_INDEX || k->spill_words == 0)
+    return UINT64_MAX;
+  return UINT32_MAX / k->spill_words;
 }
 
 /* Returns true if the bytes of @p buffer may change while the kernel runs, by its own
@@ -210,7 +211,7 @@ static inline bool vyre__lir_may_change(const vyre__lir_kernel *k,
                                         uint32_t buffer) {
   uint8_t kind = k->buffers[buffer].kind;
   return kind != VYRE_MEMORY_SHARED && kind != VYRE_MEMORY_UNIFORM &&
-         buffer != k->hidden;
+         buffer != k->spill_buffer;
 }
 
 static inline vyre_type vyre__lir_type(vyre_type type) {
@@ -281,13 +282,14 @@ typedef struct vyre__target {
    * both. An atomic_add whose result is not used is then two 32-bit atomics; other
    * ones are refused. */
   bool no_buffer_atomics64, no_shared_atomics64;
-  bool no_narrow;        /* no 8- and 16-bit memory access: words, and stores by
+  bool no_narrow;   /* no 8- and 16-bit memory access: words, and stores by
                            atomic and, or */
-  bool f32_as_bits;      /* f32 values are u32 everywhere; all forms are SOFT */
-  bool counts_rounds;    /* count every loop iteration, also in a kernel that is
+  bool f32_as_bits; /* f32 values are u32 everywhere; all forms are SOFT */
+  bool
+      counts_iterations; /* count every loop iteration, also in a kernel that is
                             proven to take few (lower/trip_count.h) */
   uint32_t workgroup[3]; /* x of 0: the program's */
-  uint32_t most_instructions; /* that a kernel may have on the way; 0: 2^28 */
+  uint32_t max_instructions; /* that a kernel may have on the way; 0: 2^28 */
 } vyre__target;
 
 /* --- lowering ---------------------------------------------------------------- */

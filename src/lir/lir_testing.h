@@ -23,18 +23,18 @@ typedef struct kit {
 static inline void kit_begin(kit *t, const char *name, uint32_t x, uint32_t y,
                              uint32_t z) {
   memset(t, 0, sizeof *t);
-  for (int i = 0; i < 64; i++) t->loops[i].most_trips = UINT64_MAX;
+  for (int i = 0; i < 64; i++) t->loops[i].max_trips = UINT64_MAX;
   t->k = (vyre__lir_kernel){.name = name,
                             .workgroup = {x, y, z},
                             .code = t->code,
-                            .places = t->places,
+                            .source_locs = t->places,
                             .count = 1,
                             .vars = t->vars,
                             .buffers = t->buffers,
                             .loops = t->loops,
                             .phases = t->phases,
                             .steps = t->steps,
-                            .hidden = VYRE_NO_INDEX};
+                            .spill_buffer = VYRE_NO_INDEX};
 }
 
 static inline uint32_t kit_buffer(kit *t, const char *name, vyre_memory kind,

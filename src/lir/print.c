@@ -193,9 +193,9 @@ static void print_loop(printing *p, uint32_t number) {
                 (unsigned long long)loop->step,
                 loop->is_signed ? ", signed" : "");
   }
-  if (loop->most_trips != UINT64_MAX) {
+  if (loop->max_trips != UINT64_MAX) {
     vyre__print(&p->out, ", %llu rounds at most",
-                (unsigned long long)loop->most_trips);
+                (unsigned long long)loop->max_trips);
   }
   vyre__print(&p->out, " {");
 }
@@ -309,11 +309,11 @@ static void print_file(printing *p, const char *file) {
 
 static void print_place(printing *p, uint32_t number) {
   const vyre__lir_kernel *k = p->kernel;
-  if (!k->places || k->places[number].line == 0 ||
-      k->places[number].line == p->line) {
+  if (!k->source_locs || k->source_locs[number].line == 0 ||
+      k->source_locs[number].line == p->line) {
     return;
   }
-  p->line = k->places[number].line;
+  p->line = k->source_locs[number].line;
   indent(p);
   const char *file = k->program && k->program->file ? k->program->file : "";
   vyre__print(&p->out, "// ");
@@ -377,11 +377,11 @@ static void print_header(printing *p) {
   vyre__print(&p->out, "accesses %u, proven %u\n", k->access_count,
               k->proven_count);
   print_buffers(p);
-  if (k->hidden != VYRE_NO_INDEX && k->hidden < k->buffer_count) {
+  if (k->spill_buffer != VYRE_NO_INDEX && k->spill_buffer < k->buffer_count) {
     vyre__print(&p->out, "kept across grid barriers: ");
-    print_buffer(p, k->hidden);
+    print_buffer(p, k->spill_buffer);
     vyre__print(&p->out, ", %u words an invocation, at most %llu of them\n",
-                k->hidden_words,
+                k->spill_words,
                 (unsigned long long)vyre__lir_max_invocations(k));
   }
   for (uint32_t i = 0; i < k->var_count; i++) {

@@ -431,13 +431,14 @@ static vyre_code check_tables(const verifier *v) {
       return wrong_kernel(v, "variable", i, "a type that values do not have");
     }
   }
-  if (v->stage < VYRE__STAGE_CONTROL || k->hidden == VYRE_NO_INDEX) {
+  if (v->stage < VYRE__STAGE_CONTROL || k->spill_buffer == VYRE_NO_INDEX) {
     return VYRE_OK;
   }
-  if (k->hidden >= k->buffer_count || k->hidden_words == 0 ||
-      k->buffers[k->hidden].source != VYRE_NO_INDEX ||
-      k->buffers[k->hidden].kind != VYRE_MEMORY_GLOBAL) {
-    return wrong_kernel(v, "buffer", k->hidden, "not fit to be the hidden one");
+  if (k->spill_buffer >= k->buffer_count || k->spill_words == 0 ||
+      k->buffers[k->spill_buffer].source != VYRE_NO_INDEX ||
+      k->buffers[k->spill_buffer].kind != VYRE_MEMORY_GLOBAL) {
+    return wrong_kernel(v, "buffer", k->spill_buffer,
+                        "not fit to be the hidden one");
   }
   return VYRE_OK;
 }

@@ -24,8 +24,8 @@ static vyre__lir_buffer buffers[] = {
 static vyre__lir_var vars[] = {
     {"i", VYRE_TYPE_U32}, {"more", VYRE_TYPE_BOOL}, {"f", VYRE_TYPE_F32}};
 static vyre__lir_loop loops[] = {
-    {.most_trips = UINT64_MAX},
-    {.is_counted = true, .first = 1, .bound = 2, .step = 1, .most_trips = 9},
+    {.max_trips = UINT64_MAX},
+    {.is_counted = true, .first = 1, .bound = 2, .step = 1, .max_trips = 9},
     {.is_counted = true, .first = 1, .bound = 9, .step = 1},
     {.is_counted = true, .first = 1, .bound = 2, .step = 0},
     {.is_counted = true, .var = 7, .first = 1, .bound = 2, .step = 1},
@@ -53,7 +53,7 @@ static vyre__lir_kernel kernel_of(const vyre__lir_inst *insts,
                             .buffer_count = 7,
                             .loops = loops,
                             .loop_count = 7,
-                            .hidden = VYRE_NO_INDEX};
+                            .spill_buffer = VYRE_NO_INDEX};
 }
 
 typedef struct mistake {
@@ -384,7 +384,7 @@ static void sample_make(sample *s) {
   s->k.phases = s->phases, s->k.phase_count = 2;
   s->k.steps = s->steps, s->k.step_count = 4;
   s->k.grid_loop_count = 1;
-  s->k.hidden = 6, s->k.hidden_words = 1;
+  s->k.spill_buffer = 6, s->k.spill_words = 1;
 }
 
 static void expect(const sample *s, const char *what) {
@@ -445,9 +445,9 @@ TEST(phases_and_steps) {
   WRONG("no FOR", s.k.grid_loop_count = 2);
   WRONG("has a FOR already", s.steps[1] = s.steps[0]);
   WRONG("no phase", s.k.phase_count = 0);
-  WRONG("hidden", s.k.hidden_words = 0);
-  WRONG("hidden", s.k.hidden = 0);
-  WRONG("hidden", s.k.hidden = 77);
+  WRONG("hidden", s.k.spill_words = 0);
+  WRONG("hidden", s.k.spill_buffer = 0);
+  WRONG("hidden", s.k.spill_buffer = 77);
   WRONG("not has_barrier", s.code[5] = (vyre__lir_inst)DO(BARRIER));
   WRONG("not has_fuel", s.code[5] = (vyre__lir_inst)DO(OUT_OF_FUEL));
 }
@@ -543,7 +543,7 @@ TEST(prints) {
   sample_make(&s);
   vyre__source_loc places[8] = {{0, 0}, {7, 1}, {7, 2}, {8, 1},
                                 {8, 3}, {8, 1}, {9, 1}, {9, 1}};
-  s.k.places = places;
+  s.k.source_locs = places;
   text t = {{0}, 0};
   CHECK(vyre__lir_print(&s.k, (vyre_writer){write_text, &t}));
   CHECK_HAS(t.bytes, "kernel case, workgroup 8 1 1\n");

@@ -13,7 +13,7 @@ static bool is_float(unsigned type) {
 enum { MOST_INSTRUCTIONS = 1 << 28 }; /* their numbers are 32 bits */
 
 static size_t most_instructions(const vyre__lir_writer *low) {
-  size_t most = low->target->most_instructions;
+  size_t most = low->target->max_instructions;
   return most > 0 && most < MOST_INSTRUCTIONS ? most : MOST_INSTRUCTIONS;
 }
 

@@ -195,8 +195,7 @@ static void while_statement(build *b, vyre__id id) {
   vyre__lir_writer *low = b->low;
   const vyre__trip_count *rounds = rounds_of(b, id);
   uint64_t most = b->rounds ? b->rounds[id].most : UINT64_MAX;
-  uint32_t loop =
-      vyre__lir_new_loop(low, &(vyre__lir_loop){.most_trips = most});
+  uint32_t loop = vyre__lir_new_loop(low, &(vyre__lir_loop){.max_trips = most});
   bool is_ahead = is_charged_ahead(rounds);
   if (is_ahead) tick_halvings(b, loop, rounds);
   size_t begin = low->log_count;
@@ -341,9 +340,9 @@ static void for_statement(build *b, vyre__id id) {
       .first = first,
       .bound = bound,
       .step = vyre__literal(node_of(b, parts.step)),
-      .most_trips = UINT64_MAX};
+      .max_trips = UINT64_MAX};
   if (b->ranges && (b->ranges->flags[id] & VYRE__RANGE_BOUNDED)) {
-    loop.most_trips = b->ranges->nodes[id].hi;
+    loop.max_trips = b->ranges->nodes[id].hi;
   }
   loop.var = vyre__lir_new_var(low, local->name, vyre__lir_type(type));
   uint32_t number = vyre__lir_new_loop(low, &loop), more = VYRE_NO_INDEX;
@@ -481,7 +480,7 @@ void vyre__build_kernel(vyre__lir_writer *low, const vyre__ranges *ranges,
              .ranges = ranges,
              .rounds = rounds,
              .counts_rounds = most > VYRE__UNCOUNTED_ITERATIONS ||
-                              (most > 0 && low->target->counts_rounds),
+                              (most > 0 && low->target->counts_iterations),
              .values = values};
   build_statement(&b, kernel->body);
 }

@@ -46,13 +46,13 @@ static vyre__lir_kernel *finish(const vyre__lir_writer *low,
                           .phase_count = (uint32_t)split->phase_count + whole,
                           .step_count = (uint32_t)split->step_count + whole,
                           .grid_loop_count = split->loop_count,
-                          .hidden = split->hidden,
-                          .hidden_words = split->hidden_words,
+                          .spill_buffer = split->hidden,
+                          .spill_words = split->hidden_words,
                           .access_count = low->access_count,
                           .proven_count = low->proven_count};
   memcpy(k->workgroup, low->workgroup, sizeof k->workgroup);
   k->code = keep(arena, low->code, low->count, sizeof *k->code);
-  k->places = keep(arena, low->places, low->count, sizeof *k->places);
+  k->source_locs = keep(arena, low->places, low->count, sizeof *k->source_locs);
   k->vars = keep(arena, low->vars, low->var_count, sizeof *k->vars);
   for (uint32_t i = 0; k->vars && i < k->var_count; i++) {
     k->vars[i].name =
@@ -67,7 +67,7 @@ static vyre__lir_kernel *finish(const vyre__lir_writer *low,
                    sizeof *k->phases);
   k->steps =
       keep(arena, whole ? &run : split->steps, k->step_count, sizeof *k->steps);
-  if (!k->code || !k->places || !k->vars || !k->buffers || !k->loops ||
+  if (!k->code || !k->source_locs || !k->vars || !k->buffers || !k->loops ||
       !k->phases || !k->steps) {
     return NULL;
   }

@@ -795,7 +795,7 @@ TEST(says_what_is_too_large) {
     vyre_code code = VYRE_UNSUPPORTED_FEATURE;
     uint32_t most = 1;
     for (; code != VYRE_OK && most < 100000; most++) {
-      target.most_instructions = most;
+      target.max_instructions = most;
       code = lower_text(text, &target, &k, &st);
       if (code == VYRE_OK) break;
       CHECK_FAILS(code, st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_OVER_BUDGET);

@@ -289,7 +289,7 @@ static void write_loop(splitter *s, const carried *c, element_writer *write) {
   vyre__lir_writer *low = s->low;
   uint32_t var = vyre__lir_new_var(low, "element", VYRE_TYPE_U32);
   uint32_t loop =
-      vyre__lir_new_loop(low, &(vyre__lir_loop){.most_trips = c->each});
+      vyre__lir_new_loop(low, &(vyre__lir_loop){.max_trips = c->each});
   if (low->no_memory) return;
   vyre__lir_set(low, var, split_u32(s, 0));
   vyre__lir_forget(low, var);

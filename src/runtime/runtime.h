@@ -21,8 +21,8 @@
 /* --- contexts --------------------------------------------------------------- */
 
 struct vyre_context {
-  vyre_allocator given;     /* the caller's */
-  vyre_allocator allocator; /* that, with faults: what devices use */
+  vyre_allocator base_allocator; /* the caller's */
+  vyre_allocator allocator;      /* that, with faults: what devices use */
   atomic_uint references;
   bool is_default;
   _Atomic(struct vyre__trace *) trace; /* trace.c; NULL: none. Never changes */
@@ -79,15 +79,15 @@ struct vyre_fence {
   vyre_status status;
 
   vyre_code (*work)(vyre_fence *fence, vyre_status *st);
-  void (*finish)(vyre_fence *fence); /* gives back what the work needed; after
+  void (*cleanup)(vyre_fence *fence); /* gives back what the work needed; after
                                         it, when nobody waits yet */
-  void (*forget)(vyre_fence *fence); /* with the last reference; or NULL */
-  vyre_pipeline *pipeline;           /* made by the work, or NULL */
+  void (*on_free)(vyre_fence *fence); /* with the last reference; or NULL */
+  vyre_pipeline *pipeline;            /* made by the work, or NULL */
 
   pthread_mutex_t lock; /* of all below */
   pthread_cond_t changed;
-  void (*done)(void *self, vyre_fence *fence);
-  void *done_self;
+  void (*callback)(void *self, vyre_fence *fence);
+  void *callback_user_data;
   int fd;                    /* -1: nobody asked */
   vyre_fence *next;          /* of the queue */
   struct vyre__queue *queue; /* that does it; NULL: none */
@@ -162,8 +162,8 @@ typedef struct vyre__imported_memory {
   void *data;
   uint64_t size;
   bool is_read_only;
-  void (*let_go)(void *self);
-  void *let_go_self;
+  void (*release)(void *self);
+  void *release_user_data;
 } vyre__imported_memory;
 
 vyre_code vyre__device_buffer_import(vyre_device *device,
@@ -227,41 +227,42 @@ void vyre__scratch_pool_deinit(vyre_device *device);
 
 enum { VYRE__COMPILERS = 8 };
 
-struct vyre__device_inside {
+struct vyre__device_state {
   atomic_uint references;
   atomic_bool is_lost;
-  atomic_bool is_left; /* so, as it is of the process that this one was forked
+  atomic_bool is_forked; /* so, as it is of the process that this one was forked
                           from */
-  atomic_uint queued;  /* work of its queue that is not done */
-  _Atomic uint64_t batches; /* that were found good; a name for each */
+  atomic_uint queued;    /* work of its queue that is not done */
+  _Atomic uint64_t batch_ids; /* that were found good; a name for each */
   uint64_t id;
   char name[VYRE_DEVICE_NAME];
   char reason[VYRE__DEVICE_REASON];
-  vyre__device_buffers residents;
-  _Atomic(vyre__scratch_block *) rooms[VYRE__SCRATCH_KINDS];
+  vyre__device_buffers buffers;
+  _Atomic(vyre__scratch_block *) scratch[VYRE__SCRATCH_KINDS];
   pthread_mutex_t lock; /* of the queues, while they begin */
-  vyre__queue *work;
-  vyre__queue *compile[VYRE__COMPILERS]; /* programs compile at the same time */
+  vyre__queue *queue;
+  vyre__queue
+      *compile_queues[VYRE__COMPILERS]; /* programs compile at the same time */
   atomic_uint compiles_begun;
   vyre__pipeline_table pipelines; /* that compiles share */
-  pthread_mutex_t run_lock; /* of the list of all runs, whose counters count */
-  vyre__prepared *first_run;
-  pthread_mutex_t flight_lock; /* of the replays that run; conflicts.c */
-  pthread_cond_t landed;
-  struct vyre__active_replay *flights;
-  vyre_float_op_info *numbers;  /* found by a probe; NULL: it is exact */
-  vyre_device *next, *previous; /* of all that are open; counters.c */
+  pthread_mutex_t
+      prepared_lock; /* of the list of all runs, whose counters count */
+  vyre__prepared *first_prepared;
+  pthread_mutex_t replay_lock; /* of the replays that run; conflicts.c */
+  pthread_cond_t replay_ended;
+  struct vyre__active_replay *active_replays;
+  vyre_float_op_info *float_ops; /* found by a probe; NULL: it is exact */
+  vyre_device *next, *previous;  /* of all that are open; counters.c */
   _Alignas(64) vyre__atomic_counters counters;
 };
 
 /* Whether its queue has work, which may write what is about to be used. */
 static inline bool vyre__device_is_busy(const vyre_device *device) {
-  return atomic_load_explicit(&device->inside->queued, memory_order_acquire) >
-         0;
+  return atomic_load_explicit(&device->state->queued, memory_order_acquire) > 0;
 }
 
-#define VYRE__COUNT(device, field, value)                               \
-  atomic_fetch_add_explicit(&(device)->inside->counters.field, (value), \
+#define VYRE__COUNT(device, field, value)                              \
+  atomic_fetch_add_explicit(&(device)->state->counters.field, (value), \
                             memory_order_relaxed)
 
 /* Opens device @p index of a table that need not be built in: for tests.
@@ -297,7 +298,7 @@ vyre_code vyre__device_lost(const vyre_device *device, vyre_status *st);
 /* VYRE_DEVICE_LOST if it is. */
 static inline vyre_code vyre__device_check(const vyre_device *device,
                                            vyre_status *st) {
-  return atomic_load_explicit(&device->inside->is_lost, memory_order_relaxed)
+  return atomic_load_explicit(&device->state->is_lost, memory_order_relaxed)
              ? vyre__device_lost(device, st)
              : VYRE_OK;
 }
@@ -346,7 +347,7 @@ typedef struct vyre__binding_info {
 /* Fills pipeline->inside->ports from its plan. */
 vyre_code vyre__binding_infos_build(vyre_pipeline *pipeline, vyre_status *st);
 
-struct vyre__pipeline_inside {
+struct vyre__pipeline_state {
   atomic_uint references;
   /* Variants are pipelines of their own, which this one owns; a list that only
    * grows, so that a dispatch reads it without a lock. */
@@ -420,13 +421,13 @@ vyre_code vyre__pipeline_count(vyre_pipeline *pipeline, uint64_t max_iterations,
 struct vyre__bound_buffer {
   unsigned char *in, *out; /* NULL: none, or memory only the device sees */
   uint64_t in_size, out_size;
-  uint64_t in_offset, out_offset;          /* in their resident buffers */
-  vyre__device_buffer *in_slot, *out_slot; /* the same: held once */
+  uint64_t in_offset, out_offset;              /* in their resident buffers */
+  vyre__device_buffer *in_buffer, *out_buffer; /* the same: held once */
 };
 
 /* In and out of an input_output are the same bytes. */
 static inline bool vyre__in_place(const vyre__bound_buffer *bound) {
-  if (bound->in_slot && bound->in_slot == bound->out_slot) {
+  if (bound->in_buffer && bound->in_buffer == bound->out_buffer) {
     return bound->in_offset == bound->out_offset;
   }
   return bound->in && bound->in == bound->out;
@@ -443,8 +444,8 @@ typedef struct vyre__memory_range {
 /* An output as it was given, with the memory that its slot had. */
 typedef struct vyre__host_output {
   vyre_output output;
-  const void *slot_data;
-  size_t slot_capacity;
+  const void *buffer_data;
+  size_t buffer_capacity;
 } vyre__host_output;
 
 /* A run remembers what it was given last, and still holds the resident buffers of
@@ -460,9 +461,10 @@ struct vyre__prepared {
   vyre__bound_buffer *bound;       /* one a binding of the plan */
   vyre__view *views;               /* one a buffer of the program */
   vyre_input_extent *extents;      /* one an input */
-  vyre__memory_range *spans;       /* room for all that is written */
+  vyre__memory_range *ranges;      /* room for all that is written */
   vyre_output *outputs;            /* copies of the descriptor's */
-  vyre_buffer *kept; /* one an output: new buffers until they are handed out */
+  vyre_buffer
+      *new_buffers; /* one an output: new buffers until they are handed out */
   const vyre_dispatch_desc *desc; /* the caller's, or `own` */
   uint32_t item;                  /* its place in the batch, for the trace */
   uint64_t batch;     /* with which it was found good as it is now; 0: none */
@@ -470,16 +472,16 @@ struct vyre__prepared {
   uint64_t host_in, host_out; /* bytes, for the counters */
   bool
       is_plain; /* nothing is to be looked at before or after it (command_list.h) */
-  bool tells;          /* the descriptor has places for what comes back */
-  bool makes_room;     /* an output is a slot, or kept */
-  bool has_moved_slot; /* to memory that was not looked at */
-  bool has_residents;  /* that are held */
-  bool is_known;       /* what is bound is what `given_...` say */
-  bool is_bound;       /* nothing is to be done for the views */
-  uint32_t changes;    /* dispatches in a row that were given something else */
-  uint32_t given_grid[3];
-  vyre_input *given_inputs;         /* one an input */
-  vyre__host_output *given_outputs; /* one an output */
+  bool has_reports;      /* the descriptor has places for what comes back */
+  bool grows_outputs;    /* an output is a slot, or kept */
+  bool has_moved_output; /* to memory that was not looked at */
+  bool holds_buffers;    /* that are held */
+  bool is_cached;        /* what is bound is what `given_...` say */
+  bool is_bound;         /* nothing is to be done for the views */
+  uint32_t miss_count; /* dispatches in a row that were given something else */
+  uint32_t cached_grid[3];
+  vyre_input *cached_inputs;         /* one an input */
+  vyre__host_output *cached_outputs; /* one an output */
   vyre__launch launch;
 
   /* From here on: what a dispatch that is known does not touch. */

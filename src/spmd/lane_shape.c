@@ -144,7 +144,7 @@ static frame *open_frame(finder *f, uint32_t at) {
 static void begin_if(finder *f, uint32_t at) {
   vyre__lane_shape condition = *value_of(f, inst_at(f, at)->a);
   /* All or none, if the workgroup does it as one. */
-  bool is_agreed = vyre__inst_info_of(f->r, at)->piece == 0;
+  bool is_agreed = vyre__inst_info_of(f->r, at)->subregion == 0;
   *value_of(f, at) = condition;
   if (!is_agreed) raise_to(f, &f->parts[slot(f, at)], parting_of(condition));
   frame *top = open_frame(f, at);
@@ -232,7 +232,7 @@ static void leave_loop(finder *f, uint32_t at) {
   frame *loop = loop_around(f, &level);
   if (!loop) return; /* verified: it has one */
   if (loop->continued > level) level = (parting)loop->continued;
-  if (vyre__inst_info_of(f->r, at)->piece == 0) level = PARTS_NOBODY;
+  if (vyre__inst_info_of(f->r, at)->subregion == 0) level = PARTS_NOBODY;
   raise_to(f, &f->parts[slot(f, loop->at)], level);
   if (f->is_reached) {
     join_into(f, loop, f->room + loop->saved);
@@ -245,7 +245,7 @@ static void continue_loop(finder *f, uint32_t at) {
   parting level = PARTS_NOBODY;
   frame *loop = loop_around(f, &level);
   if (!loop) return;
-  if (vyre__inst_info_of(f->r, at)->piece == 0) level = PARTS_NOBODY;
+  if (vyre__inst_info_of(f->r, at)->subregion == 0) level = PARTS_NOBODY;
   uint32_t here = f->before[slot(f, at)] - loop->first;
   if (level == PARTS_LANES && here < loop->lanes_from) loop->lanes_from = here;
   if (level != PARTS_NOBODY && here < loop->vectors_from) {
@@ -283,7 +283,7 @@ static void end_loop(finder *f, frame *top) {
 /* Some leave all loops for good; those that stay never meet them again. */
 static void leave_all(finder *f, uint32_t at) {
   uint8_t level = PARTS_NOBODY;
-  bool is_agreed = vyre__inst_info_of(f->r, at)->piece == 0;
+  bool is_agreed = vyre__inst_info_of(f->r, at)->subregion == 0;
   for (uint32_t i = f->depth; i > 0 && !is_agreed; i--) {
     frame *open = &f->frames[i];
     uint32_t where = slot(f, open->at);
@@ -380,7 +380,7 @@ static vyre__lane_shape any_shape(const finder *f, uint32_t at) {
 static void find_value(finder *f, uint32_t at) {
   vyre__lane_shape s = any_shape(f, at);
   if (f->sums) s = sum_shape(f, at, s);
-  bool is_once = vyre__inst_info_of(f->r, at)->keep == VYRE__STORAGE_UNIFORM;
+  bool is_once = vyre__inst_info_of(f->r, at)->storage == VYRE__STORAGE_UNIFORM;
   bool is_one = f->lanes.count == 1;
   if (s.kind != SHAPE_UNSEEN) {
     if (is_one && s.kind > VYRE__LANE_SHAPE_VECTOR) {

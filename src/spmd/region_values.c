@@ -42,7 +42,7 @@ static uint16_t flags_at(const keeper *k, uint32_t at) {
 /* Directly in a block of the workgroup: every invocation gets there. */
 static bool is_top(const keeper *k, uint32_t at) {
   uint32_t open = role_of(k, at)->parent;
-  return !open || role_of(k, open)->piece == 0;
+  return !open || role_of(k, open)->subregion == 0;
 }
 
 /* --- what is needed ---------------------------------------------------------*/
@@ -137,13 +137,13 @@ static void find_disturbed(keeper *k) {
     const vyre__inst_info *role = role_of(k, at);
     k->is_disturbed[slot(k, at)] = at < until;
     uint8_t op = inst_at(r, at)->op;
-    if (!role->piece || !role->is_reached) continue;
+    if (!role->subregion || !role->is_reached) continue;
     uint32_t stop = 0;
     if (op == VYRE__LIR_EXIT) stop = r->end;
     if (op == VYRE__LIR_CONTINUE) {
       uint32_t loop = role->parent;
       while (!inst_is(r, loop, VYRE__LIR_LOOP)) loop = role_of(k, loop)->parent;
-      if (role_of(k, loop)->piece == 0) stop = role_of(k, loop)->mate;
+      if (role_of(k, loop)->subregion == 0) stop = role_of(k, loop)->mate;
     }
     if (stop > until) until = stop;
   }
@@ -189,7 +189,8 @@ static bool load_uniform(const keeper *k, uint32_t at) {
   if (!all_operands(k, at, value_uniform)) return false;
   if (!k->r->kernel->buffers[inst->aux].is_written) return true;
   return is_top(k, at) &&
-         k->wrote_last[inst->aux] != k->r->pieces[role_of(k, at)->piece].part;
+         k->wrote_last[inst->aux] !=
+             k->r->subregions[role_of(k, at)->subregion].region;
 }
 
 static bool inst_uniform(const keeper *k, uint32_t at) {
@@ -222,7 +223,7 @@ static void find_uniform(keeper *k) {
       role->is_uniform = inst_uniform(k, at);
       bool writes = flags_at(k, at) & (VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS);
       if (writes && inst->op != VYRE__LIR_OUT_OF_FUEL) {
-        k->wrote_last[inst->aux] = r->pieces[role->piece].part;
+        k->wrote_last[inst->aux] = r->subregions[role->subregion].region;
       }
       if (inst->op == VYRE__LIR_SET && k->var_uniform[inst->aux] &&
           !set_uniform(k, at)) {
@@ -249,11 +250,11 @@ static bool is_safe_load(const keeper *k, uint32_t at) {
 static bool find_hoist(const keeper *k, uint32_t at) {
   const vyre__inst_info *role = role_of(k, at);
   const vyre__lir_inst *inst = inst_at(k->r, at);
-  if (!role->is_uniform || role->is_leaf || !role->piece) return false;
+  if (!role->is_uniform || role->is_leaf || !role->subregion) return false;
   bool is_sure = is_top(k, at) && !k->is_disturbed[slot(k, at)];
   switch (inst->op) {
     case VYRE__LIR_GET:
-      return k->r->var_keep[inst->aux] == VYRE__STORAGE_UNIFORM;
+      return k->r->var_storage[inst->aux] == VYRE__STORAGE_UNIFORM;
     case VYRE__LIR_LOAD:
       if (is_safe_load(k, at)) return true;
       break;
@@ -313,7 +314,7 @@ static void find_costs(keeper *k) {
 static bool in_group_loop(const keeper *k, uint32_t at) {
   for (uint32_t open = role_of(k, at)->parent; open;
        open = role_of(k, open)->parent) {
-    if (opens_loop(k->r, open) && role_of(k, open)->piece == 0) return true;
+    if (opens_loop(k->r, open) && role_of(k, open)->subregion == 0) return true;
   }
   return false;
 }
@@ -325,7 +326,8 @@ typedef struct sighting {
 } sighting;
 
 static void see(const keeper *k, uint32_t at, sighting *seen) {
-  uint32_t piece = role_of(k, at)->piece, part = k->r->pieces[piece].part;
+  uint32_t piece = role_of(k, at)->subregion,
+           part = k->r->subregions[piece].region;
   bool sets = inst_is(k->r, at, VYRE__LIR_SET);
   if (!seen->piece) {
     seen->piece = piece;
@@ -353,9 +355,9 @@ static bool keep_variables(keeper *k, vyre_arena *arena) {
     if (role_of(k, at)->is_needed) see(k, at, &seen[inst_at(r, at)->aux]);
   }
   for (uint32_t i = 0; i < count; i++) {
-    r->var_keep[i] = seen[i].keep;
+    r->var_storage[i] = seen[i].keep;
     if (seen[i].keep != VYRE__STORAGE_LOCAL && k->var_uniform[i]) {
-      r->var_keep[i] = VYRE__STORAGE_UNIFORM;
+      r->var_storage[i] = VYRE__STORAGE_UNIFORM;
     }
   }
   return true;
@@ -371,26 +373,29 @@ static void remake(keeper *k, vyre__val v, uint32_t piece);
 static void use_in(keeper *k, vyre__val v, uint32_t piece) {
   vyre__inst_info *role = role_of(k, v);
   if (role->is_leaf && (piece || role->is_uniform)) return;
-  if (role->piece == piece || role->keep == VYRE__STORAGE_BROADCAST) return;
+  if (role->subregion == piece || role->storage == VYRE__STORAGE_BROADCAST)
+    return;
   if (k->can_hoist[slot(k, v)]) {
     hoist(k, v);
   } else if (!piece) {
-    role->keep = VYRE__STORAGE_BROADCAST;
-  } else if (k->cost[slot(k, v)] <= CHEAP && role->keep < VYRE__STORAGE_ARRAY) {
-    role->keep = VYRE__STORAGE_REMATERIALIZE;
+    role->storage = VYRE__STORAGE_BROADCAST;
+  } else if (k->cost[slot(k, v)] <= CHEAP &&
+             role->storage < VYRE__STORAGE_ARRAY) {
+    role->storage = VYRE__STORAGE_REMATERIALIZE;
     remake(k, v, piece);
   } else {
-    uint8_t keep = k->r->pieces[piece].part == k->r->pieces[role->piece].part
+    uint8_t keep = k->r->subregions[piece].region ==
+                           k->r->subregions[role->subregion].region
                        ? VYRE__STORAGE_ARRAY
                        : VYRE__STORAGE_GROUP;
-    if (role->keep < keep) role->keep = keep;
+    if (role->storage < keep) role->storage = keep;
   }
 }
 
 static void hoist(keeper *k, vyre__val v) {
   vyre__inst_info *role = role_of(k, v);
-  if (role->keep == VYRE__STORAGE_UNIFORM) return;
-  role->keep = VYRE__STORAGE_UNIFORM;
+  if (role->storage == VYRE__STORAGE_UNIFORM) return;
+  role->storage = VYRE__STORAGE_UNIFORM;
   vyre__val operands[4];
   uint32_t count = vyre__lir_operands(inst_at(k->r, v), operands);
   for (uint32_t i = 0; i < count; i++) use_in(k, operands[i], 0);
@@ -403,13 +408,13 @@ static void remake(keeper *k, vyre__val v, uint32_t piece) {
   vyre__val operands[4];
   uint32_t count = vyre__lir_operands(inst_at(r, v), operands);
   for (uint32_t i = 0; i < count; i++) use_in(k, operands[i], piece);
-  if (!vyre__reserve(k->allocator, &r->remakes, &k->remake_capacity,
-                     r->remake_count + 1, sizeof *r->remakes, false)) {
+  if (!vyre__reserve(k->allocator, &r->remats, &k->remake_capacity,
+                     r->remat_count + 1, sizeof *r->remats, false)) {
     k->no_memory = true;
     return;
   }
-  r->remakes[r->remake_count++] = v;
-  r->pieces[piece].remake_count++;
+  r->remats[r->remat_count++] = v;
+  r->subregions[piece].remat_count++;
 }
 
 /* The condition of a rare IF is asked for the whole strip: it is kept, not made
@@ -418,10 +423,10 @@ static void use_rare(keeper *k, uint32_t at) {
   vyre__val condition = inst_at(k->r, at)->a;
   vyre__inst_info *role = role_of(k, condition);
   if (role->is_leaf || k->can_hoist[slot(k, condition)]) return;
-  if (role->piece != role_of(k, at)->piece &&
-      role->keep < VYRE__STORAGE_ARRAY &&
-      role->keep != VYRE__STORAGE_BROADCAST) {
-    role->keep = VYRE__STORAGE_ARRAY;
+  if (role->subregion != role_of(k, at)->subregion &&
+      role->storage < VYRE__STORAGE_ARRAY &&
+      role->storage != VYRE__STORAGE_BROADCAST) {
+    role->storage = VYRE__STORAGE_ARRAY;
   }
 }
 
@@ -429,18 +434,19 @@ static void use_operands(keeper *k, uint32_t at) {
   const vyre__regions *r = k->r;
   const vyre__lir_inst *inst = inst_at(r, at);
   vyre__inst_info *role = role_of(k, at);
-  uint32_t piece = role->piece;
+  uint32_t piece = role->subregion;
   if (inst->op == VYRE__LIR_SET &&
-      r->var_keep[inst->aux] == VYRE__STORAGE_UNIFORM) {
+      r->var_storage[inst->aux] == VYRE__STORAGE_UNIFORM) {
     piece = 0;
-    role->keep = VYRE__STORAGE_UNIFORM;
+    role->storage = VYRE__STORAGE_UNIFORM;
   }
   if (inst->op == VYRE__LIR_GET &&
-      r->var_keep[inst->aux] == VYRE__STORAGE_UNIFORM) {
+      r->var_storage[inst->aux] == VYRE__STORAGE_UNIFORM) {
     hoist(k, at);
   }
   if (inst->op == VYRE__LIR_LOAD && is_safe_load(k, at)) hoist(k, at);
-  if (piece && r->pieces[piece].is_rare && r->pieces[piece].begin == at) {
+  if (piece && r->subregions[piece].is_rare &&
+      r->subregions[piece].begin == at) {
     use_rare(k, at);
   }
   vyre__val operands[4];
@@ -450,8 +456,8 @@ static void use_operands(keeper *k, uint32_t at) {
 
 /* Conditions of IFs that a piece begins inside of. */
 static void use_reopened(keeper *k, uint32_t piece) {
-  uint32_t open = role_of(k, k->r->pieces[piece].begin)->parent;
-  while (open && role_of(k, open)->piece) {
+  uint32_t open = role_of(k, k->r->subregions[piece].begin)->parent;
+  while (open && role_of(k, open)->subregion) {
     uint32_t begin = role_of(k, vyre__end_of(k->r, open))->mate;
     use_in(k, inst_at(k->r, begin)->a, piece);
     open = role_of(k, open)->parent;
@@ -463,9 +469,9 @@ static void keep_values(keeper *k) {
   uint32_t piece = 0;
   for (uint32_t at = r->begin; at < r->end; at++) {
     const vyre__inst_info *role = role_of(k, at);
-    if (role->piece > piece) {
-      piece = role->piece;
-      r->pieces[piece].remake = r->remake_count;
+    if (role->subregion > piece) {
+      piece = role->subregion;
+      r->subregions[piece].first_remat = r->remat_count;
       use_reopened(k, piece);
     }
     if (role->is_needed) use_operands(k, at);
@@ -482,19 +488,19 @@ static void keep_values(keeper *k) {
  * need it; the rest in the order in which they were defined. */
 static void tidy_remakes(keeper *k) {
   vyre__regions *r = k->r;
-  for (uint32_t i = 1; i < r->piece_count; i++) {
-    vyre__subregion *piece = &r->pieces[i];
-    if (piece->remake_count == 0) continue; /* there may be no list at all */
-    vyre__val *list = r->remakes + piece->remake;
+  for (uint32_t i = 1; i < r->subregion_count; i++) {
+    vyre__subregion *piece = &r->subregions[i];
+    if (piece->remat_count == 0) continue; /* there may be no list at all */
+    vyre__val *list = r->remats + piece->first_remat;
     uint32_t kept = 0;
-    for (uint32_t j = 0; j < piece->remake_count; j++) {
+    for (uint32_t j = 0; j < piece->remat_count; j++) {
       vyre__val v = list[j];
-      if (role_of(k, v)->keep != VYRE__STORAGE_REMATERIALIZE) continue;
+      if (role_of(k, v)->storage != VYRE__STORAGE_REMATERIALIZE) continue;
       uint32_t to = kept++;
       for (; to > 0 && list[to - 1] > v; to--) list[to] = list[to - 1];
       list[to] = v;
     }
-    piece->remake_count = kept;
+    piece->remat_count = kept;
   }
 }
 
@@ -509,34 +515,35 @@ static bool is_kept_apart(uint8_t keep) {
 static bool does_something(const keeper *k, uint32_t at) {
   const vyre__inst_info *role = role_of(k, at);
   uint16_t effects = VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS;
-  if (role->keep == VYRE__STORAGE_UNIFORM) return false;
+  if (role->storage == VYRE__STORAGE_UNIFORM) return false;
   return (flags_at(k, at) & effects) || inst_is(k->r, at, VYRE__LIR_SET) ||
-         is_kept_apart(role->keep) || role->sets_done;
+         is_kept_apart(role->storage) || role->sets_done;
 }
 
 static void count_uses(keeper *k) {
   vyre__regions *r = k->r;
-  for (uint32_t i = 1; i < r->piece_count; i++) r->pieces[i].is_empty = true;
+  for (uint32_t i = 1; i < r->subregion_count; i++)
+    r->subregions[i].is_empty = true;
   for (uint32_t at = r->end; at-- > r->begin;) {
     vyre__inst_info *role = role_of(k, at);
-    if (!role->is_needed || !role->piece) continue;
-    if (does_something(k, at)) r->pieces[role->piece].is_empty = false;
+    if (!role->is_needed || !role->subregion) continue;
+    if (does_something(k, at)) r->subregions[role->subregion].is_empty = false;
     uint16_t flags = flags_at(k, at);
     bool stays = does_something(k, at) || role->uses ||
                  (flags & (VYRE__LIRF_CONTROL | VYRE__LIRF_JUMPS));
-    if (!stays || role->keep == VYRE__STORAGE_UNIFORM) continue;
+    if (!stays || role->storage == VYRE__STORAGE_UNIFORM) continue;
     vyre__val operands[4];
     uint32_t count = vyre__lir_operands(inst_at(r, at), operands);
     for (uint32_t i = 0; i < count; i++) {
       vyre__inst_info *operand = role_of(k, operands[i]);
-      operand->uses += operand->piece == role->piece;
+      operand->uses += operand->subregion == role->subregion;
     }
   }
-  for (uint32_t i = 1; i < r->part_count; i++) {
-    vyre__region *part = &r->parts[i];
+  for (uint32_t i = 1; i < r->region_count; i++) {
+    vyre__region *part = &r->regions[i];
     part->is_empty = true;
-    for (uint32_t j = 0; j < part->piece_count; j++) {
-      part->is_empty &= r->pieces[part->piece + j].is_empty;
+    for (uint32_t j = 0; j < part->subregion_count; j++) {
+      part->is_empty &= r->subregions[part->first_subregion + j].is_empty;
     }
   }
 }
@@ -590,13 +597,13 @@ vyre_code vyre__regions_assign_storage(vyre__regions *r, vyre_arena *arena,
   tidy_remakes(&k);
   count_uses(&k);
   /* The list grew in memory of its own; it belongs into the arena. */
-  vyre__val *grown = r->remakes;
-  r->remakes = vyre__arena_array(arena, r->remake_count, sizeof *r->remakes);
-  bool ok = r->remakes && !k.no_memory;
+  vyre__val *grown = r->remats;
+  r->remats = vyre__arena_array(arena, r->remat_count, sizeof *r->remats);
+  bool ok = r->remats && !k.no_memory;
   if (ok && grown) {
-    memcpy(r->remakes, grown, r->remake_count * sizeof *grown);
+    memcpy(r->remats, grown, r->remat_count * sizeof *grown);
   }
   vyre__reserve_free(k.allocator, &grown, &k.remake_capacity, sizeof *grown);
   if (ok) return VYRE_OK;
-  return vyre__no_memory(st, "regions", "remakes", r->remake_count);
+  return vyre__no_memory(st, "regions", "remakes", r->remat_count);
 }

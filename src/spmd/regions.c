@@ -207,11 +207,11 @@ static void mark_group(builder *b) {
 static uint32_t new_part(builder *b, vyre__region_kind kind, uint32_t begin,
                          uint32_t end, uint32_t **link) {
   vyre__regions *r = b->r;
-  uint32_t index = r->part_count++;
-  r->parts[index] =
+  uint32_t index = r->region_count++;
+  r->regions[index] =
       (vyre__region){.kind = (uint8_t)kind, .begin = begin, .end = end};
   **link = index;
-  *link = &r->parts[index].next;
+  *link = &r->regions[index].next;
   return index;
 }
 
@@ -226,8 +226,8 @@ static uint32_t build_nest(builder *b, uint32_t at, uint32_t **link) {
                            end + 1, link);
   uint32_t inner = build_list(b, at + 1, middle);
   uint32_t other = middle < end ? build_list(b, middle + 1, end) : 0;
-  r->parts[part].inner = inner;
-  r->parts[part].other = other;
+  r->regions[part].inner = inner;
+  r->regions[part].other = other;
   return end + 1;
 }
 
@@ -285,18 +285,18 @@ static bool cut_pays(const vyre__regions *r, const vyre__region *run) {
 static void new_piece(vyre__regions *r, uint32_t part, uint32_t begin,
                       uint32_t end, bool is_rare) {
   if (begin == end) return;
-  vyre__region *run = &r->parts[part];
-  uint32_t index = r->piece_count++;
-  if (run->piece_count++ == 0) run->piece = index;
-  r->pieces[index] = (vyre__subregion){
-      .begin = begin, .end = end, .part = part, .is_rare = is_rare};
+  vyre__region *run = &r->regions[part];
+  uint32_t index = r->subregion_count++;
+  if (run->subregion_count++ == 0) run->first_subregion = index;
+  r->subregions[index] = (vyre__subregion){
+      .begin = begin, .end = end, .region = part, .is_rare = is_rare};
   for (uint32_t at = begin; at < end; at++)
-    vyre__inst_info_of(r, at)->piece = index;
+    vyre__inst_info_of(r, at)->subregion = index;
 }
 
 static void cut_run(builder *b, uint32_t part) {
   vyre__regions *r = b->r;
-  const vyre__region *run = &r->parts[part];
+  const vyre__region *run = &r->regions[part];
   uint32_t begin = run->begin, end = run->end;
   if (b->splits_rare && r->invocations > 1 && cut_pays(r, run)) {
     for (uint32_t at = begin; at < end; at++) {
@@ -320,9 +320,9 @@ static bool must_remember(const vyre__regions *r, uint32_t at) {
   if (inst_is(r, at, VYRE__LIR_CONTINUE)) {
     stop = vyre__inst_info_of(r, loop_around(r, at))->mate;
   }
-  uint32_t piece = vyre__inst_info_of(r, at)->piece;
-  for (uint32_t next = piece + 1; next < r->piece_count; next++) {
-    if (r->pieces[next].begin < stop) return true;
+  uint32_t piece = vyre__inst_info_of(r, at)->subregion;
+  for (uint32_t next = piece + 1; next < r->subregion_count; next++) {
+    if (r->subregions[next].begin < stop) return true;
   }
   return false;
 }
@@ -336,38 +336,39 @@ static void mark_done(builder *b) {
   for (uint32_t at = r->begin; at < r->end; at++) {
     vyre__inst_info *role = vyre__inst_info_of(r, at);
     uint8_t op = inst_at(r, at)->op;
-    if (seen && role->piece > last) {
-      r->pieces[role->piece].tests_done = true;
-      uint8_t keep = r->pieces[last].part == r->pieces[role->piece].part
-                         ? VYRE__STORAGE_ARRAY
-                         : VYRE__STORAGE_GROUP;
-      if (r->done_keep < keep) r->done_keep = keep;
+    if (seen && role->subregion > last) {
+      r->subregions[role->subregion].tests_done = true;
+      uint8_t keep =
+          r->subregions[last].region == r->subregions[role->subregion].region
+              ? VYRE__STORAGE_ARRAY
+              : VYRE__STORAGE_GROUP;
+      if (r->done_storage < keep) r->done_storage = keep;
     }
     if (op != VYRE__LIR_EXIT && op != VYRE__LIR_CONTINUE) continue;
-    if (!role->is_reached || !role->piece) continue;
+    if (!role->is_reached || !role->subregion) continue;
     if (op == VYRE__LIR_CONTINUE) {
       uint32_t loop = loop_around(r, at);
-      if (vyre__inst_info_of(r, loop)->piece)
+      if (vyre__inst_info_of(r, loop)->subregion)
         continue; /* inside of the piece */
     }
     if (!must_remember(r, at)) continue;
     role->sets_done = true;
     seen = true;
-    last = role->piece;
+    last = role->subregion;
   }
 }
 
 /* Loops: whether the workgroup continues them, or invocations do. */
 static void mark_loops(builder *b) {
   vyre__regions *r = b->r;
-  for (uint32_t i = 1; i < r->part_count; i++) {
-    vyre__region *part = &r->parts[i];
+  for (uint32_t i = 1; i < r->region_count; i++) {
+    vyre__region *part = &r->regions[i];
     if (part->kind != VYRE__REGION_LOOP) continue;
     for (uint32_t at = part->begin; at < part->end; at++) {
       if (!inst_is(r, at, VYRE__LIR_CONTINUE)) continue;
       const vyre__inst_info *role = vyre__inst_info_of(r, at);
       if (!role->is_reached || loop_around(r, at) != part->begin) continue;
-      part->has_continue |= !role->piece;
+      part->has_continue |= !role->subregion;
       part->clears_done |= role->sets_done;
     }
   }
@@ -379,24 +380,25 @@ static vyre_code take_arrays(builder *b, vyre_arena *arena, vyre_status *st) {
   vyre__regions *r = b->r;
   size_t count = (size_t)(r->end - r->begin) + 1, vars = r->kernel->var_count;
   /* A part begins or ends at each instruction at most; pieces end at one. */
-  r->parts = vyre__arena_array(arena, 2 * count + 1, sizeof *r->parts);
-  r->pieces = vyre__arena_array(arena, 2 * count + 1, sizeof *r->pieces);
-  r->roles = vyre__arena_array(arena, count, sizeof *r->roles);
-  r->var_keep = vyre__arena_array(arena, vars, sizeof *r->var_keep);
+  r->regions = vyre__arena_array(arena, 2 * count + 1, sizeof *r->regions);
+  r->subregions =
+      vyre__arena_array(arena, 2 * count + 1, sizeof *r->subregions);
+  r->infos = vyre__arena_array(arena, count, sizeof *r->infos);
+  r->var_storage = vyre__arena_array(arena, vars, sizeof *r->var_storage);
   r->var_needed = vyre__arena_array(arena, vars, sizeof *r->var_needed);
   b->is_group = vyre__arena_array(arena, count, sizeof *b->is_group);
   b->points = vyre__arena_array(arena, count, sizeof *b->points);
-  if (!r->parts || !r->pieces || !r->roles || !r->var_keep || !r->var_needed ||
-      !b->is_group || !b->points) {
+  if (!r->regions || !r->subregions || !r->infos || !r->var_storage ||
+      !r->var_needed || !b->is_group || !b->points) {
     return vyre__no_memory(st, "regions", "instructions", count);
   }
-  memset(r->roles, 0, count * sizeof *r->roles);
-  memset(r->var_keep, 0, vars);
+  memset(r->infos, 0, count * sizeof *r->infos);
+  memset(r->var_storage, 0, vars);
   memset(r->var_needed, 0, vars * sizeof *r->var_needed);
   memset(b->is_group, 0, count * sizeof *b->is_group);
-  r->parts[0] = (vyre__region){0};
-  r->pieces[0] = (vyre__subregion){0};
-  r->part_count = r->piece_count = 1;
+  r->regions[0] = (vyre__region){0};
+  r->subregions[0] = (vyre__subregion){0};
+  r->region_count = r->subregion_count = 1;
   return VYRE_OK;
 }
 
@@ -415,8 +417,8 @@ vyre_code vyre__regions_build(const vyre__lir_kernel *kernel,
   VYRE_TRY(match_markers(out, st));
   mark_group(&b);
   out->first = build_list(&b, out->begin, out->end);
-  for (uint32_t i = 1; i < out->part_count; i++) {
-    if (out->parts[i].kind == VYRE__REGION_PARALLEL) cut_run(&b, i);
+  for (uint32_t i = 1; i < out->region_count; i++) {
+    if (out->regions[i].kind == VYRE__REGION_PARALLEL) cut_run(&b, i);
   }
   mark_done(&b);
   mark_loops(&b);

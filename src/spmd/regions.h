@@ -50,10 +50,10 @@ typedef struct vyre__inst_info {
                       of a STEP is its LOOP, of an ELSE what is around the IF */
   uint32_t mate;   /* IF: its ELSE or END; LOOP: its STEP; ELSE, STEP: the END;
                       END: the IF or LOOP */
-  uint32_t piece;  /* 0: done by the workgroup, not by invocations */
-  uint32_t uses;  /* in its own piece; 0 and not kept: need not be made there */
-  uint8_t keep;   /* vyre__storage; meaningful if needed */
-  bool is_needed; /* somebody sees what it does or gives */
+  uint32_t subregion; /* 0: done by the workgroup, not by invocations */
+  uint32_t uses; /* in its own piece; 0 and not kept: need not be made there */
+  uint8_t storage; /* vyre__storage; meaningful if needed */
+  bool is_needed;  /* somebody sees what it does or gives */
   bool is_uniform; /* all invocations that get here have the same value */
   bool is_leaf;    /* has a name everywhere: a constant, an id, a length ... */
   bool is_reached; /* not behind a jump in its block */
@@ -61,11 +61,11 @@ typedef struct vyre__inst_info {
 } vyre__inst_info;
 
 typedef struct vyre__subregion {
-  uint32_t begin, end; /* instructions */
-  uint32_t part;       /* the run that it is of */
-  uint32_t remake;     /* remake_count values from here on in remakes: to be
+  uint32_t begin, end;  /* instructions */
+  uint32_t region;      /* the run that it is of */
+  uint32_t first_remat; /* remake_count values from here on in remakes: to be
                           made at its begin, in this order */
-  uint32_t remake_count;
+  uint32_t remat_count;
   bool is_rare;    /* one IF .. END, hardly ever taken */
   bool tests_done; /* some invocations may be done already */
   bool is_empty;   /* nothing to do in a loop over invocations */
@@ -89,31 +89,33 @@ typedef struct vyre__region {
   uint32_t inner;      /* IF: then, LOOP: body; first part of a list, or 0 */
   uint32_t other;      /* IF: else, LOOP: step */
   uint32_t next;       /* in the same list, or 0 */
-  uint32_t piece, piece_count; /* RUN; more than one: go in strips */
+  uint32_t first_subregion,
+      subregion_count; /* RUN; more than one: go in strips */
 } vyre__region;
 
 typedef struct vyre__regions {
   const vyre__lir_kernel *kernel;
   uint32_t begin, end; /* the phase */
   uint32_t invocations;
-  vyre__region *parts; /* [0] is none */
-  uint32_t part_count;
-  uint32_t first;          /* part of the phase, or 0 */
-  vyre__subregion *pieces; /* [0] is none */
-  uint32_t piece_count;
-  vyre__val *remakes;
-  uint32_t remake_count;
-  vyre__inst_info *roles; /* of instruction begin + i; vyre__inst_info_of */
-  uint8_t *var_keep; /* vyre__storage of each variable; one that the phase does
+  vyre__region *regions; /* [0] is none */
+  uint32_t region_count;
+  uint32_t first;              /* part of the phase, or 0 */
+  vyre__subregion *subregions; /* [0] is none */
+  uint32_t subregion_count;
+  vyre__val *remats;
+  uint32_t remat_count;
+  vyre__inst_info *infos; /* of instruction begin + i; vyre__inst_info_of */
+  uint8_t
+      *var_storage; /* vyre__storage of each variable; one that the phase does
                          not need is LOCAL and not var_needed */
   bool *var_needed;
-  uint8_t done_keep; /* where it is kept which invocations are done: LOCAL
+  uint8_t done_storage; /* where it is kept which invocations are done: LOCAL
                         (nobody asks), STRIP or GROUP */
 } vyre__regions;
 
 static inline vyre__inst_info *vyre__inst_info_of(const vyre__regions *r,
                                                   vyre__val v) {
-  return &r->roles[v - r->begin];
+  return &r->infos[v - r->begin];
 }
 
 /* The END of the IF or LOOP that opener @p at (an IF, ELSE, LOOP or STEP)

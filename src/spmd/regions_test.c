@@ -28,8 +28,8 @@ static void cut(void) {
 static void shape(uint32_t first, char *out, size_t room) {
   static const char *const words[] = {"none", "run",     "if",
                                       "loop", "barrier", "jump"};
-  for (uint32_t i = first; i; i = r.parts[i].next) {
-    const vyre__region *part = &r.parts[i];
+  for (uint32_t i = first; i; i = r.regions[i].next) {
+    const vyre__region *part = &r.regions[i];
     size_t length = strlen(out);
     snprintf(out + length, room - length, "%s%s", i == first ? "" : " ",
              words[part->kind]);
@@ -51,7 +51,7 @@ static const char *shape_of_phase(void) {
 }
 
 static uint8_t keep_of(vyre__val v) {
-  return vyre__inst_info_of(&r, v)->keep;
+  return vyre__inst_info_of(&r, v)->storage;
 }
 
 TEST(without_a_barrier_there_is_one_run) {
@@ -64,9 +64,9 @@ TEST(without_a_barrier_there_is_one_run) {
   kit_store(&t, 1, i, v, 0);
   cut();
   CHECK_TEXT(shape_of_phase(), "run");
-  CHECK_U64(r.parts[r.first].piece_count, 1);
+  CHECK_U64(r.regions[r.first].subregion_count, 1);
   CHECK_U64(keep_of(v), VYRE__STORAGE_LOCAL);
-  CHECK_U64(r.done_keep, VYRE__STORAGE_LOCAL);
+  CHECK_U64(r.done_storage, VYRE__STORAGE_LOCAL);
 }
 
 TEST(values_live_across_a_barrier) {
@@ -88,9 +88,9 @@ TEST(values_live_across_a_barrier) {
   CHECK_U64(keep_of(n), VYRE__STORAGE_UNIFORM);
   CHECK_U64(keep_of(twice), VYRE__STORAGE_UNIFORM);
   CHECK(!vyre__inst_info_of(&r, unused)->is_needed);
-  const vyre__subregion *second = &r.pieces[2];
-  CHECK_U64(second->remake_count, 1);
-  CHECK_U64(r.remakes[second->remake], i);
+  const vyre__subregion *second = &r.subregions[2];
+  CHECK_U64(second->remat_count, 1);
+  CHECK_U64(r.remats[second->first_remat], i);
 }
 
 /* while (half != 0) { ..; barrier; half >>= 1 } */
@@ -117,12 +117,12 @@ TEST(a_loop_with_a_barrier_is_the_workgroups) {
   kit_store(&t, 1, l, kit_load(&t, 2, l, 0), 0);
   cut();
   CHECK_TEXT(shape_of_phase(), "run loop(run if(jump) run barrier / run) run");
-  CHECK_U64(r.var_keep[half], VYRE__STORAGE_UNIFORM);
+  CHECK_U64(r.var_storage[half], VYRE__STORAGE_UNIFORM);
   CHECK_U64(keep_of(over), VYRE__STORAGE_UNIFORM);
-  CHECK(!r.var_needed[sum] || r.var_keep[sum] == VYRE__STORAGE_GROUP);
-  const vyre__region *loop = &r.parts[r.parts[r.first].next];
-  CHECK(r.parts[loop->inner].is_empty); /* all of it is the workgroup's */
-  CHECK(r.parts[loop->other].is_empty);
+  CHECK(!r.var_needed[sum] || r.var_storage[sum] == VYRE__STORAGE_GROUP);
+  const vyre__region *loop = &r.regions[r.regions[r.first].next];
+  CHECK(r.regions[loop->inner].is_empty); /* all of it is the workgroup's */
+  CHECK(r.regions[loop->other].is_empty);
 }
 
 TEST(a_condition_that_is_not_known_is_agreed_on) {
@@ -164,10 +164,10 @@ TEST(invocations_that_continue_are_remembered) {
   CHECK_TEXT(shape_of_phase(),
              "run loop(run if(jump) run if(barrier run) run / run)");
   CHECK(vyre__inst_info_of(&r, jump)->sets_done);
-  CHECK_U64(r.done_keep, VYRE__STORAGE_GROUP);
-  CHECK_U64(r.var_keep[round], VYRE__STORAGE_UNIFORM);
-  for (uint32_t i = 1; i < r.part_count; i++) {
-    if (r.parts[i].kind == VYRE__REGION_LOOP) CHECK(r.parts[i].clears_done);
+  CHECK_U64(r.done_storage, VYRE__STORAGE_GROUP);
+  CHECK_U64(r.var_storage[round], VYRE__STORAGE_UNIFORM);
+  for (uint32_t i = 1; i < r.region_count; i++) {
+    if (r.regions[i].kind == VYRE__REGION_LOOP) CHECK(r.regions[i].clears_done);
   }
 }
 
@@ -188,13 +188,14 @@ TEST(rare_ifs_are_cut_out) {
   kit_mark(&t, VYRE__LIR_END);
   cut();
   CHECK_TEXT(shape_of_phase(), "run");
-  CHECK_U64(r.parts[r.first].piece_count, 3);
-  CHECK(!r.pieces[1].is_rare && r.pieces[2].is_rare && !r.pieces[3].is_rare);
-  CHECK_U64(r.pieces[2].begin, rare);
+  CHECK_U64(r.regions[r.first].subregion_count, 3);
+  CHECK(!r.subregions[1].is_rare && r.subregions[2].is_rare &&
+        !r.subregions[3].is_rare);
+  CHECK_U64(r.subregions[2].begin, rare);
   CHECK_U64(keep_of(big), VYRE__STORAGE_ARRAY);
   CHECK_U64(keep_of(inside), VYRE__STORAGE_REMATERIALIZE);
   CHECK_U64(keep_of(v), VYRE__STORAGE_LOCAL);
-  CHECK_U64(r.var_keep[result], VYRE__STORAGE_ARRAY);
+  CHECK_U64(r.var_storage[result], VYRE__STORAGE_ARRAY);
 }
 
 TEST(an_exit_before_a_cut_is_remembered) {
@@ -210,9 +211,9 @@ TEST(an_exit_before_a_cut_is_remembered) {
   kit_store(&t, 1, i, i, 0);
   cut();
   CHECK(vyre__inst_info_of(&r, exit)->sets_done);
-  CHECK_U64(r.done_keep, VYRE__STORAGE_ARRAY);
-  CHECK(!r.pieces[1].tests_done && r.pieces[2].tests_done &&
-        r.pieces[3].tests_done);
+  CHECK_U64(r.done_storage, VYRE__STORAGE_ARRAY);
+  CHECK(!r.subregions[1].tests_done && r.subregions[2].tests_done &&
+        r.subregions[3].tests_done);
 }
 
 /* loop { if (no fuel) { out_of_fuel; exit }; barrier } : no jump of all. */
@@ -234,7 +235,7 @@ TEST(out_of_fuel_ends_its_block) {
   cut();
   CHECK_TEXT(shape_of_phase(), "run loop(run barrier)");
   CHECK(!vyre__inst_info_of(&r, exit)->is_reached);
-  CHECK_U64(r.var_keep[left], VYRE__STORAGE_GROUP);
+  CHECK_U64(r.var_storage[left], VYRE__STORAGE_GROUP);
 }
 
 TEST(markers_must_match) {

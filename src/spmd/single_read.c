@@ -78,7 +78,7 @@ static bool rises(const finder *f, uint32_t at, unsigned k) {
 }
 
 static bool is_hidden(const finder *f, const vyre__lir_inst *inst) {
-  return touches_memory(inst) && inst->aux == f->kernel->hidden;
+  return touches_memory(inst) && inst->aux == f->kernel->spill_buffer;
 }
 
 static uint32_t loop_around(const finder *f, uint32_t at) {

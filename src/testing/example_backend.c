@@ -66,7 +66,7 @@ static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
   vyre__target target = {0}; /* all types, all operations native */
   vyre_program *inlined;
   memcpy(target.workgroup, pipeline->workgroup, sizeof target.workgroup);
-  target.counts_rounds = pipeline->counts_rounds;
+  target.counts_iterations = pipeline->counts_iterations;
   return vyre__lower(pipeline->program, &target, VYRE__PASS_LEGALIZE_CONTROL,
                      &pipeline->arena, &own->kernel, &inlined, st);
 }
@@ -188,7 +188,7 @@ static vyre_code interpret(const vyre_pipeline *pipeline,
         (vyre__lir_binding){.data = is_ours ? memory[i] : NULL,
                             .length = is_ours ? launch->views[i].length : 0};
   }
-  uint64_t fuel = launch->max_iterations;
+  uint64_t fuel = launch->max_loop_iterations;
   vyre__lir_launch job = {
       .buffers = bound,
       .fuel = fuel < UINT32_MAX ? (uint32_t)fuel : UINT32_MAX,
@@ -223,11 +223,11 @@ const vyre__backend vyre__backend_worked = {
     .buffer_size = sizeof(worked_buffer),
     .describe = describe,
     .device_init = device_init,
-    .device_finish = device_finish,
+    .device_deinit = device_finish,
     .pipeline_init = pipeline_init,
-    .pipeline_finish = pipeline_finish,
+    .pipeline_deinit = pipeline_finish,
     .buffer_init = buffer_init,
-    .buffer_finish = buffer_finish,
+    .buffer_deinit = buffer_finish,
     .buffer_write = buffer_write,
     .buffer_read = buffer_read,
     .run = run};

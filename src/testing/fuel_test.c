@@ -232,9 +232,9 @@ static void bind(const vyre__lir_kernel *k, data *d, uint32_t *hidden,
   out[1] = (vyre__lir_binding){d->z, LEN};
   out[2] = (vyre__lir_binding){&d->u, 1};
   out[3] = (vyre__lir_binding){d->out, OUT};
-  if (k->hidden == VYRE_NO_INDEX) return;
-  CHECK(k->hidden_words <= 32);
-  out[k->hidden] = (vyre__lir_binding){hidden, k->hidden_words * OUT};
+  if (k->spill_buffer == VYRE_NO_INDEX) return;
+  CHECK(k->spill_words <= 32);
+  out[k->spill_buffer] = (vyre__lir_binding){hidden, k->spill_words * OUT};
 }
 
 static bool run_lowered(const vyre__lir_kernel *k, data *d, uint32_t fuel) {
@@ -553,7 +553,7 @@ TEST(halving_takes_few_rounds) {
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     subject s = begin(device, kernel_text(rows[i].body), false);
     const vyre__lir_kernel *k = s.kernels[0];
-    uint64_t most = k->loops[k->loop_count - 1].most_trips;
+    uint64_t most = k->loops[k->loop_count - 1].max_trips;
     if (most != rows[i].most) printf("    %s\n", rows[i].body);
     CHECK_U64(most, rows[i].most);
     finish(&s);

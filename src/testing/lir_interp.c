@@ -596,7 +596,7 @@ static uint64_t size_of(const machine *m, uint32_t buffer, uint32_t *length) {
   const vyre__lir_kernel *k = m->k;
   const vyre__lir_buffer *b = &k->buffers[buffer];
   *length = b->count;
-  if (buffer == k->hidden) {
+  if (buffer == k->spill_buffer) {
     *length = m->hidden_words;
   } else if (b->kind != VYRE_MEMORY_SHARED && b->source != VYRE_NO_INDEX) {
     *length = m->launch->buffers[buffer].length;
@@ -632,7 +632,7 @@ static vyre_code check_grid(machine *m) {
         "use a smaller grid, or keep less across grid_barrier()",
         "%llu invocations keep %u words each across grid barriers, which is "
         "more than can be indexed by 32 bits",
-        (unsigned long long)invocations, k->hidden_words);
+        (unsigned long long)invocations, k->spill_words);
   }
   m->hidden_words = (uint32_t)words;
   return VYRE_OK;

@@ -358,8 +358,8 @@ static void make_phases(vyre_type type, vyre__loop kind, uint64_t first,
   uint32_t n = kit_buffer(&t, "n", VYRE_MEMORY_UNIFORM, 4, false, 1);
   uint32_t hidden = global("kept", 4);
   t.buffers[hidden].source = VYRE_NO_INDEX;
-  t.k.hidden = hidden;
-  t.k.hidden_words = 1;
+  t.k.spill_buffer = hidden;
+  t.k.spill_words = 1;
   vyre__val from = kit_u32(&t, (uint32_t)first);
   vyre__val bound = kit_load(&t, n, kit_u32(&t, 0), 0);
   t.k.host = (vyre__lir_phase){1, t.k.count};
@@ -435,7 +435,7 @@ TEST(refuses_what_cannot_be_indexed) {
   CHECK(vyre__lir_spill_words(&t.k, UINT32_MAX, &words));
   CHECK_U64(words, UINT32_MAX);
   CHECK(!vyre__lir_spill_words(&t.k, UINT64_C(1) << 32, &words));
-  t.k.hidden_words = 3;
+  t.k.spill_words = 3;
   CHECK(vyre__lir_spill_words(&t.k, UINT32_MAX / 3, &words));
   CHECK_U64(words, UINT32_MAX);
   CHECK(!vyre__lir_spill_words(&t.k, UINT32_MAX / 3 + 1, &words));
@@ -443,7 +443,7 @@ TEST(refuses_what_cannot_be_indexed) {
               VYRE_KIND_GRID_TOO_LARGE);
   CHECK_HAS(st.message, "4294967294 invocations keep 3 words");
   CHECK_HAS(st.fix, "smaller grid");
-  t.k.hidden = VYRE_NO_INDEX;
+  t.k.spill_buffer = VYRE_NO_INDEX;
   CHECK(vyre__lir_spill_words(&t.k, UINT64_MAX, &words) && words == 0);
 
   kit_begin(&t, "halves", 1, 1, 1);

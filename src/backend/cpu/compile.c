@@ -60,7 +60,7 @@ static vyre__target target_of(const vyre_pipeline *pipeline) {
     target.f32[VYRE__LIR_FRINT] = VYRE__FLOAT_MODE_CORRECTED;
   }
   memcpy(target.workgroup, pipeline->workgroup, sizeof target.workgroup);
-  target.counts_rounds = pipeline->counts_rounds;
+  target.counts_iterations = pipeline->counts_iterations;
   return target;
 }
 
@@ -231,9 +231,9 @@ static vyre_code find_uniforms(cpu_pipeline *pipeline, vyre_status *st) {
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     const vyre__plan_buffer *b = &plan->buffers[i];
     if (!b->is_bound || b->kind != VYRE_MEMORY_UNIFORM) continue;
-    uint64_t size = (uint64_t)b->least * b->unit;
-    all[count++] = (cpu_uniform){
-        .buffer = i, .length = b->least, .size = size, .at = bytes};
+    uint64_t size = (uint64_t)b->min * b->unit;
+    all[count++] =
+        (cpu_uniform){.buffer = i, .length = b->min, .size = size, .at = bytes};
     bytes += (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   }
   pipeline->uniforms = all;
@@ -302,7 +302,7 @@ static vyre_code compile_in(cpu_pipeline *pipeline, vyre_arena *arena,
   const cpu_device *device = (const cpu_device *)pipeline->base.device;
   cpu_text text;
   pipeline->is_less = false;
-  if (pipeline->base.is_quick) {
+  if (pipeline->base.is_baseline) {
     VYRE_TRY(make_quick(pipeline, arena, &text, st));
   }
   if (!pipeline->is_less) {

@@ -36,12 +36,12 @@ static vyre_code wrong_length(const vyre_pipeline *p, uint32_t buffer,
                               vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-      VYRE_NUMBERS({"elements", length}, {"least_elements", b->least},
-                   {"most_elements", b->most}),
+      VYRE_NUMBERS({"elements", length}, {"least_elements", b->min},
+                   {"most_elements", b->max}),
       "bind as many elements as the kernel declares",
       "'%.60s' of kernel '%.60s' has %u elements, and not %u to %u",
-      p->program->buffers[buffer].name, p->program->name, length, b->least,
-      b->most);
+      p->program->buffers[buffer].name, p->program->name, length, b->min,
+      b->max);
 }
 
 VYRE__RARE
@@ -355,7 +355,7 @@ static vyre_code bind_other(cpu_launch *l, vyre_status *st) {
       continue;
     }
     const vyre__view *view = &l->launch->views[i];
-    if (view->length < b->least || view->length > b->most) {
+    if (view->length < b->min || view->length > b->max) {
       return wrong_length(p, i, view->length, b, st);
     }
     l->block->views[i] =
@@ -376,7 +376,7 @@ static vyre_code bind(cpu_launch *l, vyre_status *st) {
   for (; b < end; b++, view++, to++) {
     if (!b->is_bound) return bind_other(l, st); /* there may be no such view */
     *to = (vyre__spmd_view){.data = view->data, .length = view->length};
-    is_other |= (view->length < b->least) | (view->length > b->most) |
+    is_other |= (view->length < b->min) | (view->length > b->max) |
                 (((uintptr_t)view->data & (b->aligned - 1u)) != 0);
     clears |= view->begins_zero;
   }
@@ -446,8 +446,8 @@ static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
   }
   memcpy(l->block->grid, grid, sizeof l->block->grid);
   l->groups = (uint64_t)grid[0] * grid[1] * grid[2];
-  l->block->fuel = launch->max_iterations < UINT32_MAX
-                       ? (uint32_t)launch->max_iterations
+  l->block->fuel = launch->max_loop_iterations < UINT32_MAX
+                       ? (uint32_t)launch->max_loop_iterations
                        : UINT32_MAX;
   l->block->loop_values = NULL;
   VYRE_TRY(bind(l, st));

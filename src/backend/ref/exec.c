@@ -75,7 +75,7 @@ enum { CLOCK_EVERY = 64 };
 
 static void fail_fuel(ref_machine *m, vyre__id id) {
   vyre__source_loc place = vyre__source_loc_of(m->program, id);
-  unsigned long long most = m->launch->max_iterations;
+  unsigned long long most = m->launch->max_loop_iterations;
   ref_fail(m, VYRE_FAIL_WITH(
                   m->st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
                   VYRE_NUMBERS({"line", place.line}, {"max_iterations", most}),
@@ -101,9 +101,9 @@ bool ref_in_time(ref_machine *m) {
 bool ref_loop_tick(ref_machine *m, vyre__id id, const uint64_t *active) {
   for (uint32_t i = 0; i < m->lanes; i++) m->fuel[i] += active[i] & 1;
   /* No lane has gone round more often than all of them together. */
-  if (++m->rounds > m->launch->max_iterations) {
+  if (++m->rounds > m->launch->max_loop_iterations) {
     for (uint32_t i = 0; i < m->lanes; i++) {
-      if (m->fuel[i] <= m->launch->max_iterations) continue;
+      if (m->fuel[i] <= m->launch->max_loop_iterations) continue;
       fail_fuel(m, id);
       return false;
     }

@@ -125,7 +125,7 @@ static bool is_field(const vk_plan *p, const vyre__spirv_field *f) {
   if (f->value == VYRE__SPIRV_UNIFORM) {
     const vyre__plan_buffer *b = &p->buffers[f->index];
     return b->kind == VYRE_MEMORY_UNIFORM &&
-           (uint64_t)b->least * b->unit <= f->size;
+           (uint64_t)b->min * b->unit <= f->size;
   }
   return f->value != VYRE__SPIRV_LOOP_VALUE || f->index < p->loop_count;
 }

@@ -91,7 +91,7 @@ enum { LLVMPIPE_VECTOR = 16 };
 
 void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
                     vyre__target *low, vyre__spirv_target *spirv) {
-  const vyre_float_op_info *numbers = pipeline->numbers;
+  const vyre_float_op_info *numbers = pipeline->float_ops;
   const vk_features *has = &device->has;
   uint32_t pushed = device->physical->properties.limits.maxPushConstantsSize;
   *low = (vyre__target){.no_f64 = !has->float64 || !has->int64,
@@ -100,7 +100,7 @@ void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
                         .no_shared_atomics64 = !has->shared_atomics64,
                         .no_narrow = !has->storage8 || !has->storage16};
   memcpy(low->workgroup, pipeline->workgroup, sizeof low->workgroup);
-  low->counts_rounds = pipeline->counts_rounds;
+  low->counts_iterations = pipeline->counts_iterations;
   for (size_t i = 0; i < sizeof decides / sizeof decides[0]; i++) {
     uint8_t form = (uint8_t)numbers[decides[i].number].mode;
     uint8_t *to = &low->f32[decides[i].op];

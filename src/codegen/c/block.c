@@ -14,8 +14,8 @@ void c_line(c_emitter *e) {
 /* The source line, where it changes. */
 void c_place(c_emitter *e, uint32_t at) {
   const vyre__lir_kernel *kernel = e->kernel;
-  if (e->options->no_lines || !kernel->places) return;
-  uint32_t line = kernel->places[at].line;
+  if (e->options->no_lines || !kernel->source_locs) return;
+  uint32_t line = kernel->source_locs[at].line;
   if (!line || line == e->line) return;
   e->line = line;
   const char *file = kernel->program ? kernel->program->file : "";
@@ -56,12 +56,12 @@ static void print_definition(c_emitter *e, uint32_t at) {
 /* The rare piece whose condition a value is, and that follows at once; 0: none.
  */
 static uint32_t rare_of(const c_emitter *e, vyre__val v) {
-  uint32_t next = c_role(e, v)->piece + 1;
-  if (next >= e->r->piece_count || !e->r->pieces[next].is_rare ||
-      e->r->pieces[next].is_empty) {
+  uint32_t next = c_role(e, v)->subregion + 1;
+  if (next >= e->r->subregion_count || !e->r->subregions[next].is_rare ||
+      e->r->subregions[next].is_empty) {
     return 0;
   }
-  return c_inst(e, e->r->pieces[next].begin)->a == v ? next : 0;
+  return c_inst(e, e->r->subregions[next].begin)->a == v ? next : 0;
 }
 
 static void print_kept(c_emitter *e, uint32_t at) {
@@ -76,7 +76,7 @@ static void print_kept(c_emitter *e, uint32_t at) {
     c_line(e);
   }
   C_PRINT(e, "v%u", (unsigned)at);
-  c_kept_index(e, role->keep);
+  c_kept_index(e, role->storage);
   C_PRINT(e, " = ");
   if (has_name) {
     C_PRINT(e, "t%u", (unsigned)at);
@@ -102,14 +102,14 @@ static bool is_early(const c_emitter *e, uint32_t at) {
 static void print_value(c_emitter *e, uint32_t at) {
   const vyre__inst_info *role = c_role(e, at);
   const c_note *note = c_note_of(e, at);
-  bool agrees = role->keep == VYRE__STORAGE_BROADCAST;
-  bool is_kept = agrees || role->keep >= VYRE__STORAGE_ARRAY;
+  bool agrees = role->storage == VYRE__STORAGE_BROADCAST;
+  bool is_kept = agrees || role->storage >= VYRE__STORAGE_ARRAY;
   bool has_effect = is_atomic(e, at);
   if (note->form != C_NAMED || note->global) return;
   if (role->is_leaf && !agrees) return;
   if (!is_kept && c_known_of(e, at) != C_UNKNOWN) return;
-  bool is_used =
-      note->used_before && (role->keep == VYRE__STORAGE_UNIFORM || role->uses);
+  bool is_used = note->used_before &&
+                 (role->storage == VYRE__STORAGE_UNIFORM || role->uses);
   if (!is_kept && !is_used && !has_effect) return;
   c_place(e, at);
   c_line(e);
@@ -136,7 +136,7 @@ static void print_value(c_emitter *e, uint32_t at) {
 static void print_set(c_emitter *e, uint32_t at) {
   const vyre__lir_inst *inst = c_inst(e, at);
   const vyre__lir_inst *value = c_inst(e, inst->a);
-  bool local = e->r->var_keep[inst->aux] == VYRE__STORAGE_LOCAL;
+  bool local = e->r->var_storage[inst->aux] == VYRE__STORAGE_LOCAL;
   if (value->op == VYRE__LIR_GET && value->aux == inst->aux &&
       c_note_of(e, inst->a)->form == C_ALIAS) {
     return; /* it has that value */
@@ -189,12 +189,12 @@ static void leave_piece(c_emitter *e, uint32_t at) {
   if (c_role(e, at)->sets_done) {
     c_line(e);
     C_PRINT(e, "done");
-    c_kept_index(e, e->r->done_keep);
+    c_kept_index(e, e->r->done_storage);
     C_PRINT(e, " = 1;\n");
   }
   uint32_t loop = loop_of(e, at);
   c_line(e);
-  if (loop && c_role(e, loop)->piece) {
+  if (loop && c_role(e, loop)->subregion) {
     e->used.next = true;
     C_PRINT(e, "goto next_%u%s;\n", (unsigned)e->piece, label_end(e));
   } else {
@@ -211,7 +211,7 @@ static void print_jump(c_emitter *e, uint32_t at) {
     return;
   }
   uint32_t loop = op == VYRE__LIR_CONTINUE ? loop_of(e, at) : 0;
-  if (!loop || !c_role(e, loop)->piece) {
+  if (!loop || !c_role(e, loop)->subregion) {
     leave_piece(e, at);
     return;
   }
@@ -310,7 +310,7 @@ static void print_statement(c_emitter *e, uint32_t at) {
 
 /* Opens again, outermost first, the IFs that are open where the piece begins. */
 static void reopen(c_emitter *e, uint32_t open) {
-  if (!open || !c_role(e, open)->piece) return;
+  if (!open || !c_role(e, open)->subregion) return;
   reopen(e, c_role(e, open)->parent);
   bool is_else = c_inst(e, open)->op == VYRE__LIR_ELSE;
   uint32_t begin = c_role(e, vyre__end_of(e->r, open))->mate;
@@ -330,7 +330,7 @@ static void print_body(c_emitter *e, const vyre__subregion *piece) {
   if (piece->tests_done) {
     c_line(e);
     C_PRINT(e, "if (done");
-    c_kept_index(e, e->r->done_keep);
+    c_kept_index(e, e->r->done_storage);
     C_PRINT(e, ") continue;\n");
   }
   reopen(e, c_role(e, piece->begin)->parent);
@@ -358,8 +358,8 @@ static void declare_locals(c_emitter *e, const vyre__subregion *piece) {
     C_PRINT(e, "const uint32_t global_%c = group_%c * %uu + local_%c;\n",
             axes[i], axes[i], (unsigned)kernel->workgroup[i], axes[i]);
   }
-  for (uint32_t i = 0; i < piece->remake_count; i++) {
-    vyre__val v = e->r->remakes[piece->remake + i];
+  for (uint32_t i = 0; i < piece->remat_count; i++) {
+    vyre__val v = e->r->remats[piece->first_remat + i];
     if (c_note_of(e, v)->used_in != e->piece + 1) continue;
     c_line(e);
     C_PRINT(e, "const %s v%u = ", c_type((vyre_type)c_inst(e, v)->type),
@@ -372,7 +372,7 @@ static void declare_locals(c_emitter *e, const vyre__subregion *piece) {
     if (op != VYRE__LIR_GET && op != VYRE__LIR_SET) continue;
     uint32_t var = c_inst(e, at)->aux;
     if (!c_role(e, at)->is_needed || e->var_declared[var]) continue;
-    if (e->r->var_keep[var] != VYRE__STORAGE_LOCAL) continue;
+    if (e->r->var_storage[var] != VYRE__STORAGE_LOCAL) continue;
     if (e->var_piece[var] == e->piece) continue;
     e->var_piece[var] = e->piece;
     vyre_type type = (vyre_type)kernel->vars[var].type;
@@ -382,19 +382,19 @@ static void declare_locals(c_emitter *e, const vyre__subregion *piece) {
 }
 
 void c_piece(c_emitter *e, uint32_t index) {
-  const vyre__subregion *piece = &e->r->pieces[index];
+  const vyre__subregion *piece = &e->r->subregions[index];
   bool was_silent = e->is_silent;
   uint32_t line = e->line;
   e->piece = index;
   memset(e->used.global, 0, sizeof e->used.global);
   e->used.next = false;
   e->is_silent = true;
-  for (uint32_t i = 0; i < piece->remake_count; i++) {
-    c_note_of(e, e->r->remakes[piece->remake + i])->used_in = 0;
+  for (uint32_t i = 0; i < piece->remat_count; i++) {
+    c_note_of(e, e->r->remats[piece->first_remat + i])->used_in = 0;
   }
   print_body(e, piece);
-  for (uint32_t i = piece->remake_count; i-- > 0;) {
-    vyre__val v = e->r->remakes[piece->remake + i];
+  for (uint32_t i = piece->remat_count; i-- > 0;) {
+    vyre__val v = e->r->remats[piece->first_remat + i];
     if (c_note_of(e, v)->used_in == index + 1) c_expression(e, v);
   }
   e->is_silent = was_silent;
@@ -413,6 +413,6 @@ void c_hoisted(c_emitter *e, const vyre__region *run) {
     if (e->is_host && e->host_levels[at - e->r->begin] != e->host_level) {
       continue;
     }
-    if (c_role(e, at)->keep == VYRE__STORAGE_UNIFORM) print_statement(e, at);
+    if (c_role(e, at)->storage == VYRE__STORAGE_UNIFORM) print_statement(e, at);
   }
 }

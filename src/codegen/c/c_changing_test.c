@@ -21,8 +21,8 @@ static void run_job(void *self) {
                                   {watch.data, CHANGING_ELEMENTS},
                                   {watch.w, CHANGING_OUT}};
   CHECK(j->k->buffer_count <= 8);
-  if (j->k->hidden != VYRE_NO_INDEX) {
-    buffers[j->k->hidden] =
+  if (j->k->spill_buffer != VYRE_NO_INDEX) {
+    buffers[j->k->spill_buffer] =
         (vyre__lir_binding){j->hidden, sizeof j->hidden / sizeof j->hidden[0]};
   }
   launch l = make_launch(j->k, buffers, grid, 2000);

@@ -580,14 +580,14 @@ TEST(refuses_what_grid_barriers_cannot_keep) {
   const vyre__lir_kernel *k = w.k;
   text code = emit_text(k, NULL);
   program p = build(&code, "k", flags_of("-O1"));
-  CHECK(k->hidden != VYRE_NO_INDEX && k->hidden_words > 1);
+  CHECK(k->spill_buffer != VYRE_NO_INDEX && k->spill_words > 1);
   static uint32_t kept[4096], x[64], n = 1;
   vyre__lir_binding buffers[8] = {{0}};
   buffers[0] = (vyre__lir_binding){x, 64};
   buffers[1] = (vyre__lir_binding){&n, 1};
-  uint32_t need = 2 * 32 * k->hidden_words;
+  uint32_t need = 2 * 32 * k->spill_words;
   CHECK(need <= 4096);
-  buffers[k->hidden] = (vyre__lir_binding){kept, need};
+  buffers[k->spill_buffer] = (vyre__lir_binding){kept, need};
   launch l = make_launch(k, buffers, (uint32_t[]){2, 1, 1}, UINT32_MAX);
   CHECK(p.run(&l) == 0);
   const uint32_t larger[][3] = {
@@ -599,10 +599,10 @@ TEST(refuses_what_grid_barriers_cannot_keep) {
     l = make_launch(k, buffers, larger[i], UINT32_MAX);
     CHECK(p.run(&l) == 2);
   }
-  buffers[k->hidden].length = need - 1;
+  buffers[k->spill_buffer].length = need - 1;
   l = make_launch(k, buffers, (uint32_t[]){2, 1, 1}, UINT32_MAX);
   CHECK(p.run(&l) == 2);
-  CHECK_U64(vyre__lir_max_invocations(k), UINT32_MAX / k->hidden_words);
+  CHECK_U64(vyre__lir_max_invocations(k), UINT32_MAX / k->spill_words);
   dlclose(p.library);
   free(code.bytes);
   lowered_finish(&w);

@@ -30,7 +30,7 @@ static void bind_hidden(const vyre__lir_kernel *k, const uint32_t grid[3]) {
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     if (k->buffers[i].source != VYRE_NO_INDEX) continue;
     if (k->buffers[i].kind == VYRE_MEMORY_SHARED) continue;
-    uint32_t length = k->hidden_words * k->workgroup[0] * k->workgroup[1] *
+    uint32_t length = k->spill_words * k->workgroup[0] * k->workgroup[1] *
                       k->workgroup[2] * grid[0] * grid[1] * grid[2];
     bound[i].data = calloc((size_t)length + 1, 4);
     CHECK(bound[i].data);

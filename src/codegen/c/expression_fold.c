@@ -46,7 +46,7 @@ static uint32_t reach(const c_emitter *e, vyre__val def, uint32_t use,
 static uint32_t place_of_use(const c_emitter *e, uint32_t home, uint32_t at) {
   uint32_t piece = c_home(e, at);
   if (home || !piece) return c_note_of(e, at)->at;
-  return e->r->parts[e->r->pieces[piece].part].end;
+  return e->r->regions[e->r->subregions[piece].region].end;
 }
 
 static void note_operands(c_emitter *e, uint32_t at) {
@@ -91,9 +91,9 @@ static bool is_there(const c_emitter *e, uint32_t at) {
   uint16_t flags = vyre__lir_ops[c_inst(e, at)->op].flags;
   bool gives = (flags & (VYRE__LIRF_PURE | VYRE__LIRF_READS)) != 0 ||
                c_inst(e, at)->op == VYRE__LIR_GET;
-  if (!gives || role->keep == VYRE__STORAGE_UNIFORM) return true;
-  return role->uses > 0 || role->keep == VYRE__STORAGE_BROADCAST ||
-         role->keep >= VYRE__STORAGE_ARRAY;
+  if (!gives || role->storage == VYRE__STORAGE_UNIFORM) return true;
+  return role->uses > 0 || role->storage == VYRE__STORAGE_BROADCAST ||
+         role->storage >= VYRE__STORAGE_ARRAY;
 }
 
 static bool may_fold(const folder *f, uint32_t at) {
@@ -101,9 +101,9 @@ static bool may_fold(const folder *f, uint32_t at) {
   const vyre__inst_info *role = c_role(e, at);
   c_note *note = c_note_of(e, at);
   const vyre__lir_inst *inst = c_inst(e, at);
-  if (note->inside_uses != 1 || role->keep >= VYRE__STORAGE_BROADCAST)
+  if (note->inside_uses != 1 || role->storage >= VYRE__STORAGE_BROADCAST)
     return false;
-  if (note->outside_uses && role->keep != VYRE__STORAGE_REMATERIALIZE)
+  if (note->outside_uses && role->storage != VYRE__STORAGE_REMATERIALIZE)
     return false;
   bool loops;
   uint32_t where = c_note_of(e, note->user)->at;
@@ -127,7 +127,7 @@ static void walk_back(folder *f) {
     if (is_there(e, at)) {
       if (inst->op == VYRE__LIR_GET) {
         bool same = f->next_set[inst->aux] >= note->last;
-        bool kept = c_role(e, at)->keep >= VYRE__STORAGE_BROADCAST;
+        bool kept = c_role(e, at)->storage >= VYRE__STORAGE_BROADCAST;
         note->form = same && !kept ? C_ALIAS : C_NAMED;
       } else if (may_fold(f, at)) {
         note->form = C_FOLDED;
@@ -135,7 +135,7 @@ static void walk_back(folder *f) {
       }
       if (!note->global) note_operands(e, at);
     } else if (c_role(e, at)->is_needed &&
-               c_role(e, at)->keep == VYRE__STORAGE_REMATERIALIZE &&
+               c_role(e, at)->storage == VYRE__STORAGE_REMATERIALIZE &&
                !note->global) {
       note_remade(e, at);
     }

@@ -88,7 +88,7 @@ static void declare_arrays(c_emitter *e, array_place place) {
                   shared_count(buffer), buffer->width);
   }
   for (uint32_t i = 0; i < kernel->var_count; i++) {
-    uint8_t keep = e->r->var_keep[i];
+    uint8_t keep = e->r->var_storage[i];
     if (!e->r->var_needed[i] || keep < VYRE__STORAGE_ARRAY) continue;
     vyre_type type = (vyre_type)kernel->vars[i].type;
     declare_array(e, place, kept_type(type), "", e->var_names[i],
@@ -96,16 +96,16 @@ static void declare_arrays(c_emitter *e, array_place place) {
   }
   for (uint32_t at = e->r->begin; at < e->r->end; at++) {
     const vyre__inst_info *role = c_role(e, at);
-    if (!role->is_needed || role->keep < VYRE__STORAGE_ARRAY) continue;
+    if (!role->is_needed || role->storage < VYRE__STORAGE_ARRAY) continue;
     vyre_type type = (vyre_type)c_inst(e, at)->type;
     char name[16];
     snprintf(name, sizeof name, "%u", (unsigned)at);
     declare_array(e, place, kept_type(type), "v", name,
-                  kept_count(e, role->keep), type_bytes(type));
+                  kept_count(e, role->storage), type_bytes(type));
   }
-  if (e->r->done_keep != VYRE__STORAGE_LOCAL) {
+  if (e->r->done_storage != VYRE__STORAGE_LOCAL) {
     declare_array(e, place, "uint8_t", "", "done",
-                  kept_count(e, e->r->done_keep), 1);
+                  kept_count(e, e->r->done_storage), 1);
   }
 }
 
@@ -186,7 +186,7 @@ static void need_grid(c_emitter *e) {
 static void declare_uniform(c_emitter *e) {
   const vyre__lir_kernel *kernel = e->kernel;
   for (uint32_t i = 0; i < kernel->var_count; i++) {
-    if (!e->r->var_needed[i] || e->r->var_keep[i] != VYRE__STORAGE_UNIFORM)
+    if (!e->r->var_needed[i] || e->r->var_storage[i] != VYRE__STORAGE_UNIFORM)
       continue;
     vyre_type type = (vyre_type)kernel->vars[i].type;
     c_line(e);
@@ -194,7 +194,7 @@ static void declare_uniform(c_emitter *e) {
   }
   for (uint32_t at = e->r->begin; at < e->r->end; at++) {
     const vyre__inst_info *role = c_role(e, at);
-    if (!role->is_needed || role->keep != VYRE__STORAGE_BROADCAST) continue;
+    if (!role->is_needed || role->storage != VYRE__STORAGE_BROADCAST) continue;
     vyre_type type = (vyre_type)c_inst(e, at)->type;
     c_line(e);
     C_PRINT(e, "%s v%u = %s;\n", c_type(type), (unsigned)at, c_zero(type));
@@ -211,7 +211,7 @@ static void clear_arrays(c_emitter *e) {
     C_PRINT(e, "memset(%s, 0, %llu * sizeof *%s);\n", e->buffer_names[i],
             (unsigned long long)shared_count(buffer), e->buffer_names[i]);
   }
-  if (e->r->done_keep == VYRE__STORAGE_GROUP) {
+  if (e->r->done_storage == VYRE__STORAGE_GROUP) {
     c_line(e);
     C_PRINT(e, "memset(done, 0, %u);\n", (unsigned)e->r->invocations);
   }
@@ -438,17 +438,17 @@ static void print_refusals(c_emitter *e) {
             "  if (here.len[%u] > %uu) return 2; /* it is used by halves */\n",
             (unsigned)e->slots[i], (unsigned)most);
   }
-  if (kernel->hidden == VYRE_NO_INDEX) return;
-  unsigned slot = e->slots[kernel->hidden];
+  if (kernel->spill_buffer == VYRE_NO_INDEX) return;
+  unsigned slot = e->slots[kernel->spill_buffer];
   unsigned long long words =
-      (unsigned long long)kernel->hidden_words * vyre__lir_group_size(kernel);
+      (unsigned long long)kernel->spill_words * vyre__lir_group_size(kernel);
   C_PRINT(e,
           "  if ((uint64_t)here.grid[0] * here.grid[1] > here.len[%u] / "
           "%lluull ||\n"
           "      groups > here.len[%u] / %lluull)\n"
           "    return 2; /* %s keeps %u words of an invocation */\n",
-          slot, words, slot, words, e->buffer_names[kernel->hidden],
-          (unsigned)kernel->hidden_words);
+          slot, words, slot, words, e->buffer_names[kernel->spill_buffer],
+          (unsigned)kernel->spill_words);
 }
 
 static bool is_loaded(const vyre__lir_kernel *kernel, uint32_t buffer) {
@@ -647,16 +647,16 @@ static void print_launch(c_emitter *e) {
     if (e->slots[i] == VYRE_NO_INDEX) continue;
     const char *name = kernel->buffers[i].name;
     C_PRINT(e, "\n *   %u %s", (unsigned)e->slots[i], e->buffer_names[i]);
-    if (i != kernel->hidden && strcmp(name, e->buffer_names[i]) != 0) {
+    if (i != kernel->spill_buffer && strcmp(name, e->buffer_names[i]) != 0) {
       C_PRINT(e, ", which is %s in the kernel", name);
     }
     uint32_t count = kernel->buffers[i].count;
     if (count) {
       C_PRINT(e, ", of %u element%s", (unsigned)count, count > 1 ? "s" : "");
     }
-    if (i != kernel->hidden) continue;
+    if (i != kernel->spill_buffer) continue;
     C_PRINT(e, ", of %u words for each invocation",
-            (unsigned)kernel->hidden_words);
+            (unsigned)kernel->spill_words);
   }
   C_PRINT(e, "\n * each aligned to its elements.");
   print_loop_values(e);

@@ -33,7 +33,7 @@ static bool bound_of(const c_emitter *e, vyre__val v, bound *out) {
   if (!c_note_of(e, id)->global) return false;
   out->axis = (uint8_t)(c_note_of(e, id)->global - 1);
   out->value = value;
-  return role->keep == VYRE__STORAGE_UNIFORM ||
+  return role->storage == VYRE__STORAGE_UNIFORM ||
          (role->is_leaf && role->is_uniform);
 }
 
@@ -85,9 +85,9 @@ static void add_bounds(const c_emitter *e, vyre__val v, bounds *out) {
 /* What a piece makes again is written there too, with the conditions that it
  * rests on. */
 static void add_remakes(const c_emitter *e, uint32_t number, bounds *out) {
-  const vyre__subregion *piece = &e->r->pieces[number];
-  for (uint32_t i = 0; i < piece->remake_count; i++) {
-    vyre__val operands[4], v = e->r->remakes[piece->remake + i];
+  const vyre__subregion *piece = &e->r->subregions[number];
+  for (uint32_t i = 0; i < piece->remat_count; i++) {
+    vyre__val operands[4], v = e->r->remats[piece->first_remat + i];
     uint32_t count = vyre__lir_operands(c_inst(e, v), operands);
     add_bounds(e, v, out);
     for (uint32_t k = 0; k < count; k++) add_bounds(e, operands[k], out);
@@ -100,14 +100,14 @@ static bool find_bounds(const c_emitter *e, const vyre__region *run,
   *out = (bounds){.count = 0};
   if (e->kernel->workgroup[0] < LEAST_ROW) return false;
   if (run->end - run->begin > MOST_INSTS) return false;
-  for (uint32_t i = 0; i < run->piece_count; i++) {
-    add_remakes(e, run->piece + i, out);
+  for (uint32_t i = 0; i < run->subregion_count; i++) {
+    add_remakes(e, run->first_subregion + i, out);
   }
   for (uint32_t at = run->begin; at < run->end; at++) {
     const vyre__inst_info *role = c_role(e, at);
-    if (!role->is_needed || role->keep == VYRE__STORAGE_UNIFORM) continue;
+    if (!role->is_needed || role->storage == VYRE__STORAGE_UNIFORM) continue;
     const vyre__lir_inst *inst = c_inst(e, at);
-    bool is_rare = e->r->pieces[role->piece].is_rare;
+    bool is_rare = e->r->subregions[role->subregion].is_rare;
     bool blocks = inst->op == VYRE__LIR_LOOP || c_reads_once(e, at) ||
                   (vyre__lir_ops[inst->op].flags & VYRE__LIRF_ATOMICS);
     if (blocks && !is_rare) return false;
@@ -153,11 +153,11 @@ static bool is_open(const c_emitter *e, uint32_t at) {
 }
 
 bool c_is_chain(const c_emitter *e, uint32_t number) {
-  const vyre__subregion *piece = &e->r->pieces[number];
+  const vyre__subregion *piece = &e->r->subregions[number];
   uint32_t row = e->kernel->workgroup[0], work = 0;
   if (piece->tests_done || row % CHAIN_ROW != 0) return false;
   for (uint32_t open = c_role(e, piece->begin)->parent;
-       open && c_role(e, open)->piece; open = c_role(e, open)->parent) {
+       open && c_role(e, open)->subregion; open = c_role(e, open)->parent) {
     if (c_inst(e, open)->op != VYRE__LIR_IF || is_open(e, open)) return false;
   }
   for (uint32_t at = piece->begin; at < piece->end; at++) {

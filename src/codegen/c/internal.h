@@ -132,7 +132,7 @@ static inline vyre__inst_info *c_role(const c_emitter *e, vyre__val v) {
 /* The piece that makes a value; 0: the workgroup does. */
 static inline uint32_t c_home(const c_emitter *e, vyre__val v) {
   const vyre__inst_info *role = c_role(e, v);
-  return role->keep == VYRE__STORAGE_UNIFORM ? 0 : role->piece;
+  return role->storage == VYRE__STORAGE_UNIFORM ? 0 : role->subregion;
 }
 
 #define C_PRINT(e, ...)                                       \

@@ -55,20 +55,20 @@ static void print_strips(c_emitter *e, const vyre__region *run) {
       C_PRINT(e, "strip + %uu;\n", (unsigned)VYRE__STRIP);
     }
   }
-  if (e->r->done_keep == VYRE__STORAGE_ARRAY) {
+  if (e->r->done_storage == VYRE__STORAGE_ARRAY) {
     c_line(e);
     C_PRINT(e, "memset(done, 0, %u);\n",
             (unsigned)(size < VYRE__STRIP ? size : VYRE__STRIP));
   }
-  for (uint32_t i = 0; i < run->piece_count; i++) {
-    uint32_t piece = run->piece + i;
-    if (e->r->pieces[piece].is_empty) continue;
-    const vyre__subregion *next = &e->r->pieces[piece + 1];
+  for (uint32_t i = 0; i < run->subregion_count; i++) {
+    uint32_t piece = run->first_subregion + i;
+    if (e->r->subregions[piece].is_empty) continue;
+    const vyre__subregion *next = &e->r->subregions[piece + 1];
     bool next_rare =
-        i + 1 < run->piece_count && next->is_rare && !next->is_empty;
+        i + 1 < run->subregion_count && next->is_rare && !next->is_empty;
     vyre__val asked = next_rare ? c_inst(e, next->begin)->a : 0;
-    bool asks = next_rare && c_role(e, asked)->keep >= VYRE__STORAGE_ARRAY &&
-                c_role(e, asked)->piece == piece;
+    bool asks = next_rare && c_role(e, asked)->storage >= VYRE__STORAGE_ARRAY &&
+                c_role(e, asked)->subregion == piece;
     unsigned indent = e->indent;
     if (asks) {
       c_line(e);
@@ -92,12 +92,12 @@ static void print_strips(c_emitter *e, const vyre__region *run) {
 /* All pieces of a run, for one row of invocations in x. */
 static void print_row(c_emitter *e, const vyre__region *run) {
   unsigned indent = e->indent;
-  if (run->piece_count > 1) {
+  if (run->subregion_count > 1) {
     print_strips(e, run);
   } else {
-    hint_row(e, run->piece);
+    hint_row(e, run->first_subregion);
     open_loop(e, 'x', e->kernel->workgroup[0]);
-    c_piece(e, run->piece);
+    c_piece(e, run->first_subregion);
   }
   close_blocks(e, indent);
 }
@@ -108,11 +108,11 @@ static void print_run(c_emitter *e, const vyre__region *run) {
   c_hoisted(e, run);
   if (run->is_empty) return;
   if (e->is_host) {
-    for (uint32_t i = 0; i < run->piece_count; i++) {
+    for (uint32_t i = 0; i < run->subregion_count; i++) {
       c_line(e);
       C_PRINT(e, "{\n");
       e->indent++;
-      c_piece(e, run->piece + i);
+      c_piece(e, run->first_subregion + i);
       close_blocks(e, indent);
     }
     return;
@@ -143,7 +143,7 @@ static void declare_early(c_emitter *e, const vyre__region *loop) {
   for (uint32_t at = loop->begin + 1; at < c_role(e, loop->begin)->mate; at++) {
     const c_note *note = c_note_of(e, at);
     if (c_role(e, at)->parent != loop->begin || !note->is_early) continue;
-    if (c_role(e, at)->keep != VYRE__STORAGE_UNIFORM || !note->used_before)
+    if (c_role(e, at)->storage != VYRE__STORAGE_UNIFORM || !note->used_before)
       continue;
     vyre_type type = (vyre_type)c_inst(e, at)->type;
     c_line(e);
@@ -164,7 +164,7 @@ static void print_loop(c_emitter *e, const vyre__region *loop) {
   if (e->step_used[loop->begin - e->r->begin]) {
     C_PRINT(e, "step_%u:;\n", (unsigned)loop->begin);
   }
-  if (loop->clears_done && e->r->done_keep == VYRE__STORAGE_GROUP) {
+  if (loop->clears_done && e->r->done_storage == VYRE__STORAGE_GROUP) {
     c_line(e);
     C_PRINT(e, "memset(done, 0, %u);\n", (unsigned)e->r->invocations);
   }
@@ -224,8 +224,8 @@ static void print_group_jump(c_emitter *e, const vyre__region *part) {
 }
 
 void c_parts(c_emitter *e, uint32_t first) {
-  for (uint32_t i = first; i; i = e->r->parts[i].next) {
-    const vyre__region *part = &e->r->parts[i];
+  for (uint32_t i = first; i; i = e->r->regions[i].next) {
+    const vyre__region *part = &e->r->regions[i];
     switch (part->kind) {
       case VYRE__REGION_PARALLEL:
         print_run(e, part);

@@ -157,7 +157,7 @@ void c_kept_index(c_emitter *e, uint8_t keep) {
 
 void c_variable(c_emitter *e, uint32_t var) {
   C_PRINT(e, "%s", e->var_names[var]);
-  uint8_t keep = e->r->var_keep[var];
+  uint8_t keep = e->r->var_storage[var];
   if (keep >= VYRE__STORAGE_ARRAY) c_kept_index(e, keep);
 }
 
@@ -590,7 +590,7 @@ void c_value(c_emitter *e, vyre__val v, int least) {
   c_note *note = c_note_of(e, v);
   uint32_t home = c_home(e, v);
   bool named = note->form == C_NAMED;
-  if (role->is_leaf && role->keep != VYRE__STORAGE_BROADCAST) {
+  if (role->is_leaf && role->storage != VYRE__STORAGE_BROADCAST) {
     bool paren =
         least > C_UNARY && inst->op == VYRE__LIR_CONST && is_negative(inst);
     if (paren) C_PRINT(e, "(");
@@ -609,10 +609,10 @@ void c_value(c_emitter *e, vyre__val v, int least) {
     c_expression(e, v);
     if (paren) C_PRINT(e, ")");
   } else {
-    bool is_array = role->keep >= VYRE__STORAGE_ARRAY;
+    bool is_array = role->storage >= VYRE__STORAGE_ARRAY;
     note->used_in = e->piece + 1;
     note->used_now |= home == e->piece || !home;
     C_PRINT(e, "%c%u", is_array && home == e->piece ? 't' : 'v', (unsigned)v);
-    if (is_array && home != e->piece) c_kept_index(e, role->keep);
+    if (is_array && home != e->piece) c_kept_index(e, role->storage);
   }
 }

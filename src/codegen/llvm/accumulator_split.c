@@ -32,7 +32,7 @@ static bool find_sums(const ll *e, uint32_t at, sums *s) {
     const vyre__lir_inst *inst = ll_inst(e, i);
     uint16_t flags = vyre__lir_ops[inst->op].flags;
     if (!ll_role(e, i)->is_needed && !(flags & VYRE__LIRF_CONTROL)) continue;
-    if (ll_role(e, i)->keep >= VYRE__STORAGE_BROADCAST) return false;
+    if (ll_role(e, i)->storage >= VYRE__STORAGE_BROADCAST) return false;
     if (flags & (VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS)) return false;
     if (inst->op == VYRE__LIR_LOOP) return false;
     if (inst->op == VYRE__LIR_IF) {
@@ -135,7 +135,7 @@ static void plan_loop(ll *e, uint32_t at) {
 void ll_plan_splits(ll *e) {
   for (uint32_t at = e->r.begin; at < e->r.end && e->width > 1; at++) {
     bool is_loop = ll_inst(e, at)->op == VYRE__LIR_LOOP;
-    if (is_loop && ll_role(e, at)->piece) plan_loop(e, at);
+    if (is_loop && ll_role(e, at)->subregion) plan_loop(e, at);
   }
 }
 

@@ -514,7 +514,7 @@ void ll_atomic(ll *e, vyre__val v) {
            .base = ll_base(e, inst->aux),
            .is_plain = buffer->kind == VYRE_MEMORY_SHARED,
            .is_cas = inst->op == VYRE__LIR_ATOMIC_CAS,
-           .is_used = role->uses || role->keep != VYRE__STORAGE_LOCAL};
+           .is_used = role->uses || role->storage != VYRE__STORAGE_LOCAL};
   vyre__val c = j.is_cas ? inst->d : inst->c;
   uint8_t form = e->width == 1 ? LL_SCALAR : LL_VECTOR;
   ll_op old = ll_const(0);

@@ -192,7 +192,8 @@ static void choose_if(ll *e, branch b);
 static bool split_if(ll *e, branch b) {
   vyre__val first_of, last_of;
   bool is_or;
-  if (ll_role(e, b.condition)->piece != e->piece || b.has_else) return false;
+  if (ll_role(e, b.condition)->subregion != e->piece || b.has_else)
+    return false;
   if (!ll_operation(e, b.condition, &first_of, &last_of, &is_or)) return false;
   bool is_and = !is_or;
   bool left = ll_is_scalar(e, first_of), right = ll_is_scalar(e, last_of);
@@ -227,7 +228,7 @@ static bool split_if(ll *e, branch b) {
 
 static void choose_if(ll *e, branch b) {
   while (ll_inst(e, b.condition)->op == VYRE__LIR_NOT &&
-         ll_role(e, b.condition)->piece == e->piece) {
+         ll_role(e, b.condition)->subregion == e->piece) {
     b.condition = ll_inst(e, b.condition)->a;
     b.is_not = !b.is_not;
   }
@@ -417,7 +418,8 @@ static void instruction(ll *e, uint32_t at) {
     default:
       if (!role->is_leaf) make(e, at);
       if (e->piece && !ll_role(e, at)->is_leaf) ll_keep(e, at);
-      if (e->piece && role->is_leaf && role->keep == VYRE__STORAGE_BROADCAST) {
+      if (e->piece && role->is_leaf &&
+          role->storage == VYRE__STORAGE_BROADCAST) {
         ll_keep(e, at);
       }
   }
@@ -438,7 +440,7 @@ void ll_block(ll *e, uint32_t begin, uint32_t end) {
     } else {
       if (vyre__lir_ops[op].flags & VYRE__LIRF_JUMPS) {
         ll_exit_all(e, at);
-      } else if (role->is_needed && role->keep != VYRE__STORAGE_UNIFORM &&
+      } else if (role->is_needed && role->storage != VYRE__STORAGE_UNIFORM &&
                  !ll_is_other_group(e, at)) {
         ll_instruction(e, at);
       }

@@ -31,7 +31,8 @@ static bool is_varying(const ll *e, uint32_t at) {
 
 static bool fits_small(const ll *e, uint32_t at) {
   const vyre__lir_inst *inst = ll_inst(e, at);
-  if (ll_role(e, at)->keep == VYRE__STORAGE_UNIFORM) return true; /* not here */
+  if (ll_role(e, at)->storage == VYRE__STORAGE_UNIFORM)
+    return true; /* not here */
   switch (inst->op) {
     case VYRE__LIR_DIV_U:
     case VYRE__LIR_DIV_S:
@@ -40,11 +41,11 @@ static bool fits_small(const ll *e, uint32_t at) {
     case VYRE__LIR_LOOP_VALUE:
       return false;
     case VYRE__LIR_GET:
-      return e->r.var_keep[inst->aux] != VYRE__STORAGE_UNIFORM;
+      return e->r.var_storage[inst->aux] != VYRE__STORAGE_UNIFORM;
     case VYRE__LIR_SET:
       return e->vars[inst->aux].form == LL_VECTOR &&
              !e->vars[inst->aux].has_shadow &&
-             e->r.var_keep[inst->aux] != VYRE__STORAGE_UNIFORM;
+             e->r.var_storage[inst->aux] != VYRE__STORAGE_UNIFORM;
     case VYRE__LIR_ELSE:
     case VYRE__LIR_END:
       return true;
@@ -52,7 +53,7 @@ static bool fits_small(const ll *e, uint32_t at) {
       return ll_note_of(e, at)->is_small;
     default:
       return vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE &&
-             ll_role(e, at)->keep != VYRE__STORAGE_BROADCAST;
+             ll_role(e, at)->storage != VYRE__STORAGE_BROADCAST;
   }
 }
 
@@ -83,7 +84,7 @@ static bool is_long(const ll *e, uint32_t at, uint64_t *rounds) {
   for (uint32_t open = at; open; open = ll_role(e, open)->parent) {
     if (!is_op(e, open, VYRE__LIR_LOOP)) continue;
     const vyre__lir_loop *loop = &e->kernel->loops[ll_inst(e, open)->aux];
-    uint64_t most = loop->most_trips;
+    uint64_t most = loop->max_trips;
     if (open == at && most > LONG) return true;
     is_covered |= ll_note_of(e, open)->is_long && *rounds <= COVERED;
     *rounds = most && *rounds > UINT64_MAX / most ? UINT64_MAX : *rounds * most;
@@ -144,7 +145,7 @@ static bool is_reset(const ll *e, accesses a, uint32_t loop) {
   uint32_t open = ll_role(e, loop)->parent;
   for (; open; open = ll_role(e, open)->parent) {
     uint32_t own = owner(e, open), end = vyre__end_of(&e->r, open);
-    if (ll_role(e, own)->piece == 0) return true;
+    if (ll_role(e, own)->subregion == 0) return true;
     bool is_if = is_op(e, own, VYRE__LIR_IF);
     uint32_t last = is_if ? ll_role(e, open)->mate : end;
     if (all_inside(a, open, last) && is_fresh(e, a, open)) return true;
@@ -159,7 +160,7 @@ static bool needs_no_blend(const ll *e, uint32_t at, accesses a) {
   for (uint32_t open = ll_role(e, at)->parent; open;
        open = ll_role(e, open)->parent) {
     uint32_t own = owner(e, open), end = vyre__end_of(&e->r, open);
-    if (ll_role(e, own)->piece == 0) return true;
+    if (ll_role(e, own)->subregion == 0) return true;
     if (is_op(e, own, VYRE__LIR_IF)) {
       if (!is_varying(e, own)) continue;
       return all_inside(a, open, ll_role(e, open)->mate) &&
@@ -225,7 +226,8 @@ static void match_logic(ll *e, uint32_t get, uint32_t first, uint32_t last) {
   uint32_t end = ll_role(e, inner)->mate;
   if (!is_op(e, end, VYRE__LIR_END) || ll_role(e, inner)->parent != outer)
     return;
-  if (get < end || ll_role(e, get)->piece != ll_role(e, first)->piece) return;
+  if (get < end || ll_role(e, get)->subregion != ll_role(e, first)->subregion)
+    return;
   for (uint32_t at = inner + 1; at < end; at++) {
     uint16_t flags = vyre__lir_ops[ll_inst(e, at)->op].flags;
     if (flags & (VYRE__LIRF_JUMPS | VYRE__LIRF_CONTROL)) return;
@@ -246,9 +248,9 @@ static void match_logic(ll *e, uint32_t get, uint32_t first, uint32_t last) {
 static bool is_harmless(const ll *e, uint32_t at) {
   const vyre__inst_info *role = ll_role(e, at);
   uint8_t op = ll_inst(e, at)->op;
-  if (!role->is_needed || role->keep == VYRE__STORAGE_UNIFORM) return true;
-  if (role->keep != VYRE__STORAGE_LOCAL &&
-      role->keep != VYRE__STORAGE_REMATERIALIZE) {
+  if (!role->is_needed || role->storage == VYRE__STORAGE_UNIFORM) return true;
+  if (role->storage != VYRE__STORAGE_LOCAL &&
+      role->storage != VYRE__STORAGE_REMATERIALIZE) {
     return false;
   }
   bool divides = op >= VYRE__LIR_DIV_U && op <= VYRE__LIR_REM_S;
@@ -260,7 +262,7 @@ static bool is_harmless(const ll *e, uint32_t at) {
 static void straighten(ll *e, const uint32_t *sets, uint32_t gets) {
   if (gets == 0) return; /* and then it may have no SET either */
   uint32_t inner = ll_role(e, sets[2])->parent, end = sets[2];
-  if (!ll_role(e, inner)->piece || sets[2] - inner > SMALL) return;
+  if (!ll_role(e, inner)->subregion || sets[2] - inner > SMALL) return;
   while (!is_op(e, end, VYRE__LIR_END)) end++;
   for (uint32_t at = inner + 1; at < end; at++) {
     if (at != sets[2] && !is_harmless(e, at)) return;
@@ -294,7 +296,7 @@ static vyre_code find_logic(ll *e) {
     uint32_t *own = &sets[3 * (size_t)ll_inst(e, at)->aux];
     if (own[0] < 2 || ll_inst(e, at)->type != VYRE_TYPE_BOOL) continue;
     uint32_t var = ll_inst(e, at)->aux;
-    if (own[0] == 2 && e->r.var_keep[var] != VYRE__STORAGE_UNIFORM) {
+    if (own[0] == 2 && e->r.var_storage[var] != VYRE__STORAGE_UNIFORM) {
       match_logic(e, at, own[1], own[2]);
     }
     /* Every GET must be so. */
@@ -375,8 +377,9 @@ static void find_floats(ll *e) {
 vyre__val ll_stored(const ll *e, uint32_t at) {
   const vyre__lir_inst *inst = ll_inst(e, at);
   vyre__val plain = e->any_nan[inst->aux] ? plain_bits(e, inst->b) : 0;
-  return plain && ll_role(e, plain)->piece == ll_role(e, at)->piece ? plain
-                                                                    : inst->b;
+  return plain && ll_role(e, plain)->subregion == ll_role(e, at)->subregion
+             ? plain
+             : inst->b;
 }
 
 /* --- variables -----------------------------------------------------------------------------*/
@@ -386,7 +389,7 @@ static void plan_variables(ll *e) {
     const vyre__lane_shape_var *shape = &e->shapes.vars[i];
     ll_var *var = &e->vars[i];
     *var = (ll_var){.form = LL_VECTOR, .stride = shape->shape.stride};
-    var->is_array = e->r.var_keep[i] >= VYRE__STORAGE_ARRAY;
+    var->is_array = e->r.var_storage[i] >= VYRE__STORAGE_ARRAY;
     if (e->width == 1 || shape->shape.kind < VYRE__LANE_SHAPE_LINEAR) {
       var->form = LL_SCALAR;
     } else if (shape->shape.kind == VYRE__LANE_SHAPE_LINEAR) {
@@ -426,10 +429,10 @@ static bool is_global_x(const ll *e, vyre__val v) {
 /* Workgroups side by side are one long row if nobody can tell them apart: there is
  * no barrier and no shared memory, and x is asked for as global_id.x only. */
 bool ll_find_fusion(ll *e) {
-  const vyre__region *run = &e->r.parts[e->r.first];
+  const vyre__region *run = &e->r.regions[e->r.first];
   if (run->kind != VYRE__REGION_PARALLEL || run->next || run->is_empty)
     return false;
-  if (run->piece_count != 1 || e->kernel->workgroup[0] == 1) return false;
+  if (run->subregion_count != 1 || e->kernel->workgroup[0] == 1) return false;
   e->fused_x = 0;
   for (uint32_t at = e->r.begin; at < e->r.end; at++) {
     const vyre__lir_inst *inst = ll_inst(e, at);
@@ -459,9 +462,9 @@ bool ll_find_fusion(ll *e) {
 }
 
 static vyre_code plan_rows(ll *e) {
-  memset(e->rows, 0, e->r.piece_count * sizeof(ll_row *));
-  memset(e->jams, 0, e->r.piece_count * sizeof(ll_jam *));
-  for (uint32_t i = 1; i < e->r.piece_count && e->has_rows; i++) {
+  memset(e->rows, 0, e->r.subregion_count * sizeof(ll_row *));
+  memset(e->jams, 0, e->r.subregion_count * sizeof(ll_jam *));
+  for (uint32_t i = 1; i < e->r.subregion_count && e->has_rows; i++) {
     VYRE_TRY(ll_plan_row(e, i, &e->rows[i]));
     VYRE_TRY(ll_plan_jam(e, i, &e->jams[i]));
   }
@@ -471,7 +474,7 @@ static vyre_code plan_rows(ll *e) {
 vyre_code ll_plan(ll *e) {
   size_t count = (size_t)(e->r.end - e->r.begin) + 1;
   memset(e->notes, 0, count * sizeof *e->notes);
-  memset(e->piece_acts, 0, e->r.piece_count * sizeof *e->piece_acts);
+  memset(e->piece_acts, 0, e->r.subregion_count * sizeof *e->piece_acts);
   plan_variables(e);
   VYRE_TRY(find_logic(e));
   ll_find_exits(e);

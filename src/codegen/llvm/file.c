@@ -159,7 +159,7 @@ static uint64_t most_side_by_side(const ll *e) {
 /* All workgroups of the range that stand side by side at once, or as many as a row
  * may have. How many. */
 static ll_op run_side_by_side(ll *e, ll_op left) {
-  const vyre__region *run = &e->r.parts[e->r.first];
+  const vyre__region *run = &e->r.regions[e->r.first];
   ll_op here = ll_def(e, "zext i32 %v to i64", LL_I32, e->group[0]);
   ll_op room = ll_def(e, "zext i32 %%g0 to i64");
   room = ll_def(e, "sub i64 %v, %v", LL_I64, room, LL_I64, here);
@@ -171,7 +171,7 @@ static ll_op run_side_by_side(ll *e, ll_op left) {
   uint32_t size = e->kernel->workgroup[0];
   ll_op first = ll_def(e, "mul i32 %v, %u", LL_I32, e->group[0], size);
   ll_hoist(e, run);
-  ll_run_rows(e, run->piece, first,
+  ll_run_rows(e, run->first_subregion, first,
               ll_def(e, "mul i64 %v, %u", LL_I64, count, size));
   return count;
 }
@@ -309,9 +309,9 @@ static vyre_code take_arrays(ll *e) {
   e->undo = vyre__arena_array(e->arena, undo, sizeof *e->undo);
   e->vars = vyre__arena_array(e->arena, e->kernel->var_count, sizeof *e->vars);
   e->piece_acts =
-      vyre__arena_array(e->arena, e->r.piece_count, sizeof *e->piece_acts);
-  e->rows = vyre__arena_array(e->arena, e->r.piece_count, sizeof(ll_row *));
-  e->jams = vyre__arena_array(e->arena, e->r.piece_count, sizeof(ll_jam *));
+      vyre__arena_array(e->arena, e->r.subregion_count, sizeof *e->piece_acts);
+  e->rows = vyre__arena_array(e->arena, e->r.subregion_count, sizeof(ll_row *));
+  e->jams = vyre__arena_array(e->arena, e->r.subregion_count, sizeof(ll_jam *));
   e->buffer_used = vyre__arena_array(e->arena, e->kernel->buffer_count,
                                      sizeof *e->buffer_used);
   e->any_nan =
@@ -414,7 +414,7 @@ static vyre_code emit_phase(ll *e, uint32_t phase) {
   e->fuel_label = ll_label(e);
   make_shared(e);
   make_iota(e);
-  if (e->r.done_keep != VYRE__STORAGE_LOCAL) {
+  if (e->r.done_storage != VYRE__STORAGE_LOCAL) {
     e->done = ll_array(e, LL_I32 | LL_VEC, ll_vector_count(e), NULL, 0);
   }
   size_t start = e->body.length;

@@ -22,12 +22,12 @@ void ll_plan_whole(ll *e) {
   const uint32_t *size = e->kernel->workgroup;
   uint64_t shared = 0;
   e->has_whole = e->is_whole = false;
-  if (e->is_fused || !e->has_rows || !e->r.parts[e->r.first].next) return;
+  if (e->is_fused || !e->has_rows || !e->r.regions[e->r.first].next) return;
   if (size[1] != 1 || size[2] != 1 || size[0] % e->width || e->width == 1) {
     return;
   }
   if (e->r.end - e->r.begin > MOST_INSTRUCTIONS ||
-      e->r.done_keep != VYRE__STORAGE_LOCAL) {
+      e->r.done_storage != VYRE__STORAGE_LOCAL) {
     return;
   }
   for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
@@ -36,7 +36,7 @@ void ll_plan_whole(ll *e) {
     shared += (uint64_t)buffer->count * buffer->unit;
   }
   if (shared > MOST_SHARED) return;
-  for (uint32_t i = 1; i < e->r.piece_count; i++) {
+  for (uint32_t i = 1; i < e->r.subregion_count; i++) {
     e->has_whole |= e->rows[i] && ll_row_is_told(e, e->rows[i]);
   }
 }
@@ -67,7 +67,7 @@ void ll_run_group(ll *e) {
   if (e->has_whole) {
     uint32_t whole = ll_label(e), rest = ll_label(e);
     ll_op test = {0};
-    for (uint32_t i = 1; i < e->r.piece_count; i++) {
+    for (uint32_t i = 1; i < e->r.subregion_count; i++) {
       if (!e->rows[i] || !ll_row_is_told(e, e->rows[i])) continue;
       ll_op one = ll_row_is_whole(e, e->rows[i]);
       test = test.kind == LL_NONE

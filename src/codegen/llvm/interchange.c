@@ -25,7 +25,7 @@ static uint32_t owner(const vyre__regions *r, uint32_t open) {
 }
 
 static bool is_group(const vyre__regions *r, uint32_t open) {
-  return vyre__inst_info_of(r, owner(r, open))->piece == 0;
+  return vyre__inst_info_of(r, owner(r, open))->subregion == 0;
 }
 
 /* --- what lies side by side ---------------------------------------------------------*/
@@ -123,7 +123,7 @@ static uint32_t loop_of(const vyre__regions *r, uint32_t at) {
 static bool jumps_past(const vyre__regions *r, uint32_t at, uint32_t loop) {
   bool jumps = is_op(r->kernel, at, VYRE__LIR_CONTINUE) ||
                is_op(r->kernel, at, VYRE__LIR_BREAK);
-  if (!jumps || at > loop || vyre__inst_info_of(r, at)->piece == 0)
+  if (!jumps || at > loop || vyre__inst_info_of(r, at)->subregion == 0)
     return false;
   return vyre__end_of(r, loop_of(r, at)) > loop;
 }
@@ -148,7 +148,7 @@ static bool stays_together(const vyre__regions *r, uint32_t loop) {
 static bool is_candidate(const vyre__regions *r, uint32_t at) {
   const vyre__inst_info *role = vyre__inst_info_of(r, at);
   if (!is_op(r->kernel, at, VYRE__LIR_LOOP)) return false;
-  if (!role->is_reached || role->piece == 0) return false;
+  if (!role->is_reached || role->subregion == 0) return false;
   for (uint32_t open = role->parent; open;
        open = vyre__inst_info_of(r, open)->parent) {
     if (!is_group(r, open)) return false;
@@ -182,7 +182,7 @@ static vyre_code insert(ll *e, const vyre__lir_kernel *from, uint32_t at,
   }
   *to = *from;
   to->code = code;
-  to->places = places;
+  to->source_locs = places;
   to->loops = loops;
   to->phases = phases;
   to->steps = steps;
@@ -190,7 +190,7 @@ static vyre_code insert(ll *e, const vyre__lir_kernel *from, uint32_t at,
   to->has_barrier = true;
   for (uint32_t i = 0; i < count; i++) {
     uint32_t old = i > at ? i - 1 : i;
-    places[i] = from->places[old];
+    places[i] = from->source_locs[old];
     code[i] = from->code[old];
     if (i == at) code[i] = (vyre__lir_inst){.op = VYRE__LIR_BARRIER};
     for (unsigned k = 0; k < vyre__lir_ops[code[i].op].operands; k++) {
@@ -237,7 +237,7 @@ static bool leaves_together(const vyre__regions *r, uint32_t loop) {
       if (is_op(r->kernel, open, VYRE__LIR_STEP)) continue;
       vyre__val condition = r->kernel->code[owner(r, open)].a;
       const vyre__inst_info *role = vyre__inst_info_of(r, condition);
-      if (!role->is_uniform || role->keep == VYRE__STORAGE_BROADCAST)
+      if (!role->is_uniform || role->storage == VYRE__STORAGE_BROADCAST)
         return false;
     }
   }
@@ -249,10 +249,10 @@ static uint32_t count_kept(const vyre__regions *r) {
   uint32_t count = 0;
   for (uint32_t at = r->begin; at < r->end; at++) {
     const vyre__inst_info *role = vyre__inst_info_of(r, at);
-    count += role->is_needed && role->keep >= VYRE__STORAGE_BROADCAST;
+    count += role->is_needed && role->storage >= VYRE__STORAGE_BROADCAST;
   }
   for (uint32_t i = 0; i < r->kernel->var_count; i++) {
-    count += r->var_needed[i] && r->var_keep[i] >= VYRE__STORAGE_BROADCAST;
+    count += r->var_needed[i] && r->var_storage[i] >= VYRE__STORAGE_BROADCAST;
   }
   return count;
 }

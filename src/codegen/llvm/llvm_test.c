@@ -33,7 +33,7 @@ static void bind_hidden(const vyre__lir_kernel *k, const uint32_t grid[3]) {
     if (k->buffers[i].source != VYRE_NO_INDEX) continue;
     if (k->buffers[i].kind == VYRE_MEMORY_SHARED) continue;
     uint32_t length =
-        k->hidden_words * vyre__lir_group_size(k) * grid[0] * grid[1] * grid[2];
+        k->spill_words * vyre__lir_group_size(k) * grid[0] * grid[1] * grid[2];
     bound[i].data = calloc((size_t)length + 1, 4);
     CHECK(bound[i].data);
     bound[i].length = length;

@@ -34,12 +34,12 @@ static bool counts(const ll *e, vyre__val v) {
 
 /* Whether ll_test() can tell @p c. */
 static bool is_end(const ll *e, vyre__val c) {
-  while (is_op(e, c, VYRE__LIR_NOT) && ll_role(e, c)->piece == e->piece) {
+  while (is_op(e, c, VYRE__LIR_NOT) && ll_role(e, c)->subregion == e->piece) {
     c = ll_inst(e, c)->a;
   }
   const vyre__lir_inst *inst = ll_inst(e, c);
   if (inst->op < VYRE__LIR_LT_U || inst->op > VYRE__LIR_LE_S) return false;
-  if (ll_role(e, c)->piece != e->piece ||
+  if (ll_role(e, c)->subregion != e->piece ||
       ll_inst(e, inst->a)->type != VYRE_TYPE_U32) {
     return false;
   }

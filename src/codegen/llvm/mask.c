@@ -74,7 +74,7 @@ static ll_op mask_of(ll *e, vyre__val v, bool is_not, unsigned depth) {
     if (is_not) op = ll_def(e, "xor i32 %v, %u", LL_I32, op, UINT32_MAX);
     return ll_splat(e, LL_I32, op);
   }
-  if (depth < 4 && ll_role(e, v)->piece == e->piece) {
+  if (depth < 4 && ll_role(e, v)->subregion == e->piece) {
     if (inst->op == VYRE__LIR_NOT) {
       return mask_of(e, inst->a, !is_not, depth + 1);
     }
@@ -129,7 +129,7 @@ ll_op ll_test(ll *e, vyre__val c, bool want) {
     ll_op op = ll_scalar(e, c);
     return want ? op : ll_def(e, "xor i1 %v, true", LL_I1, op);
   }
-  if (ll_role(e, c)->piece != e->piece) return (ll_op){0};
+  if (ll_role(e, c)->subregion != e->piece) return (ll_op){0};
   if (inst->op == VYRE__LIR_NOT) return ll_test(e, inst->a, !want);
   vyre__val first, last;
   bool is_or;

@@ -66,7 +66,7 @@ static uint32_t loop_of(const ll *e, uint32_t jump) {
 
 static exit_kind kind_of(const ll *e, uint32_t at) {
   if (is_op(e, at, VYRE__LIR_EXIT)) return EXIT_RETURN;
-  if (ll_role(e, loop_of(e, at))->piece == 0) return EXIT_RETURN;
+  if (ll_role(e, loop_of(e, at))->subregion == 0) return EXIT_RETURN;
   return is_op(e, at, VYRE__LIR_CONTINUE) ? EXIT_CONTINUE : EXIT_BREAK;
 }
 
@@ -101,7 +101,7 @@ static bool find_exit(ll *e, uint32_t at) {
   for (uint32_t open = ll_role(e, at)->parent; open;
        open = ll_role(e, open)->parent) {
     uint32_t own = ll_role(e, vyre__end_of(&e->r, open))->mate;
-    if (ll_role(e, own)->piece == 0) break; /* of the workgroup */
+    if (ll_role(e, own)->subregion == 0) break; /* of the workgroup */
     ll_note *note = ll_note_of(e, own);
     if (is_op(e, own, VYRE__LIR_IF)) {
       some |= is_varying(e, own);
@@ -115,7 +115,7 @@ static bool find_exit(ll *e, uint32_t at) {
     some |= note->parts; /* other lanes may have left in earlier iterations */
     changed |= raise(&note->drops, some);
   }
-  return raise(&e->piece_acts[ll_role(e, at)->piece], some) || changed;
+  return raise(&e->piece_acts[ll_role(e, at)->subregion], some) || changed;
 }
 
 void ll_find_exits(ll *e) {
@@ -125,7 +125,7 @@ void ll_find_exits(ll *e) {
       const vyre__inst_info *role = ll_role(e, at);
       if (!(vyre__lir_ops[ll_inst(e, at)->op].flags & VYRE__LIRF_JUMPS))
         continue;
-      if (role->piece && role->is_reached) changed |= find_exit(e, at);
+      if (role->subregion && role->is_reached) changed |= find_exit(e, at);
     }
   }
 }

@@ -73,7 +73,7 @@ static int follow(ll *e, vyre__val v, path *p, unsigned depth) {
                           : inst->op == VYRE__LIR_LOCAL_ID && inst->aux == 0;
   p->has_x |= is_x;
   if (is_x) return e->is_fused && !add_step(p, v) ? NOT_FOUND : 0;
-  if (role->is_leaf || role->keep == VYRE__STORAGE_UNIFORM) return 0;
+  if (role->is_leaf || role->storage == VYRE__STORAGE_UNIFORM) return 0;
   if (depth == MOST_DEPTH || inst->type != VYRE_TYPE_U32) return NOT_FOUND;
   vyre__val operands[4] = {inst->a};
   uint32_t count = 1;
@@ -219,7 +219,7 @@ static bool meets(const ll *e, const vyre__subregion *piece) {
 }
 
 void ll_look_ahead(ll *e, uint32_t index) {
-  const vyre__subregion *piece = &e->r.pieces[index];
+  const vyre__subregion *piece = &e->r.subregions[index];
   uint32_t asked[MOST_PLACES], count = 0;
   if (!e->has_rows || !ll_is_all_on(e) || !meets(e, piece)) return;
   for (uint32_t at = piece->begin; at < piece->end && count < MOST_PLACES;

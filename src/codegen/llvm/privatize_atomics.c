@@ -32,8 +32,7 @@ static uint64_t times(const ll *e, uint32_t at) {
        open = ll_role(e, open)->parent) {
     if (ll_inst(e, open)->op != VYRE__LIR_LOOP) continue;
     const vyre__lir_loop *loop = &e->kernel->loops[ll_inst(e, open)->aux];
-    uint64_t rounds =
-        loop->most_trips < MOST_ROUNDS ? loop->most_trips : ROUNDS;
+    uint64_t rounds = loop->max_trips < MOST_ROUNDS ? loop->max_trips : ROUNDS;
     count *= rounds ? rounds : 1;
     if (count > UINT16_MAX) return UINT16_MAX;
   }
@@ -47,8 +46,8 @@ static void look_at(ll *e, uint32_t at) {
   if (!(vyre__lir_ops[inst->op].flags & memory) || !role->is_needed) return;
   if (inst->op == VYRE__LIR_OUT_OF_FUEL) return;
   ll_delay *delay = &e->delays[inst->aux];
-  bool fits = ll_atomic_commutes(inst->op) && role->piece && !role->uses &&
-              role->keep == VYRE__STORAGE_LOCAL &&
+  bool fits = ll_atomic_commutes(inst->op) && role->subregion && !role->uses &&
+              role->storage == VYRE__STORAGE_LOCAL &&
               (!delay->op || delay->op == inst->op);
   if (!fits) delay->is_refused = true;
   delay->op = inst->op;
@@ -63,8 +62,8 @@ static void look_at(ll *e, uint32_t at) {
 
 /* The part of the phase that it is in; 0: it is hoisted. */
 static uint32_t part_of(const ll *e, uint32_t at) {
-  uint32_t i = ll_role(e, at)->piece ? e->r.first : 0;
-  while (i && at >= e->r.parts[i].end) i = e->r.parts[i].next;
+  uint32_t i = ll_role(e, at)->subregion ? e->r.first : 0;
+  while (i && at >= e->r.regions[i].end) i = e->r.regions[i].next;
   return i;
 }
 
@@ -74,7 +73,7 @@ static bool is_plain_change(const ll *e, uint32_t at) {
   const vyre__lir_inst *inst = ll_inst(e, at);
   const vyre__inst_info *role = ll_role(e, at);
   return ll_atomic_commutes(inst->op) && ll_atomic_identity(inst->op, 4) == 0 &&
-         !role->uses && role->keep == VYRE__STORAGE_LOCAL;
+         !role->uses && role->storage == VYRE__STORAGE_LOCAL;
 }
 
 static void find_twin(ll *e, uint32_t buffer) {
@@ -143,7 +142,8 @@ vyre_code ll_find_delays(ll *e) {
     ll_delay *delay = &e->delays[i];
     uint32_t elements = buffer->count ? buffer->count : ELEMENTS;
     uint64_t bytes = (uint64_t)elements * buffer->width;
-    delay->is_on = delay->op && !delay->is_refused && i != e->kernel->hidden &&
+    delay->is_on = delay->op && !delay->is_refused &&
+                   i != e->kernel->spill_buffer &&
                    buffer->kind != VYRE_MEMORY_SHARED &&
                    buffer->unit == buffer->width && used + bytes <= MOST_BYTES;
     if (!delay->is_on) continue;
@@ -254,7 +254,7 @@ void ll_close_delays(ll *e) {
 
 /* Code for both cases is long: rounds of a row that has it are not written out. */
 bool ll_is_bulky(const ll *e, uint32_t index) {
-  const vyre__subregion *piece = &e->r.pieces[index];
+  const vyre__subregion *piece = &e->r.subregions[index];
   for (uint32_t at = piece->begin; at < piece->end; at++) {
     const vyre__lir_inst *inst = ll_inst(e, at);
     if (vyre__lir_ops[inst->op].flags & VYRE__LIRF_ATOMICS &&

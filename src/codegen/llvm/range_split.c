@@ -16,7 +16,7 @@ typedef enum way { WAY_UNKNOWN, WAY_NONE, WAY_SAME, WAY_COUNTS } way;
 
 static bool is_top(const ll *e, uint32_t at) {
   uint32_t open = ll_role(e, at)->parent;
-  return !open || ll_role(e, open)->piece == 0;
+  return !open || ll_role(e, open)->subregion == 0;
 }
 
 /* x == 0 ? 1 : x, or a number. */
@@ -61,7 +61,7 @@ static way find_way(ll *e, ll_row *row, vyre__val v, unsigned depth) {
   if (inst->op == VYRE__LIR_GROUP_ID && inst->aux == 0 && e->is_fused) {
     return WAY_NONE;
   }
-  if (role->is_leaf || role->keep == VYRE__STORAGE_UNIFORM) return WAY_SAME;
+  if (role->is_leaf || role->storage == VYRE__STORAGE_UNIFORM) return WAY_SAME;
   if (!(vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE) ||
       depth > MOST_DEPTH) {
     return WAY_NONE;
@@ -193,12 +193,12 @@ static bool has_effect(const ll *e, uint32_t begin, uint32_t end) {
     const vyre__inst_info *role = ll_role(e, at);
     uint8_t op = ll_inst(e, at)->op;
     uint16_t effects = VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS;
-    if (!role->is_needed || role->keep == VYRE__STORAGE_UNIFORM) continue;
+    if (!role->is_needed || role->storage == VYRE__STORAGE_UNIFORM) continue;
     if (vyre__lir_ops[op].flags & effects || role->sets_done) return true;
     if (op == VYRE__LIR_SET && e->vars[ll_inst(e, at)->aux].is_array)
       return true;
-    if (role->keep == VYRE__STORAGE_BROADCAST ||
-        role->keep >= VYRE__STORAGE_ARRAY) {
+    if (role->storage == VYRE__STORAGE_BROADCAST ||
+        role->storage >= VYRE__STORAGE_ARRAY) {
       return true;
     }
   }
@@ -266,7 +266,7 @@ static bool only_ends(const ll *e, uint32_t at) {
 
 /* The end of the dispatch comes for all or for nobody: asked once. */
 static void plan_fuel(ll *e, ll_row *row) {
-  const vyre__subregion *piece = &e->r.pieces[row->piece];
+  const vyre__subregion *piece = &e->r.subregions[row->piece];
   for (uint32_t at = piece->begin; at < piece->end; at++) {
     bool ends = only_ends(e, at);
     if (!ends && vyre__lir_ops[ll_inst(e, at)->op].flags & VYRE__LIRF_CONTROL) {
@@ -328,7 +328,7 @@ bool ll_row_is_told(ll *e, ll_row *row) {
 }
 
 vyre_code ll_plan_row(ll *e, uint32_t piece, ll_row **out) {
-  const vyre__subregion *p = &e->r.pieces[piece];
+  const vyre__subregion *p = &e->r.subregions[piece];
   size_t count = (size_t)(e->r.end - e->r.begin) + 1;
   ll_row *row = vyre__arena_array(e->arena, 1, sizeof *row);
   uint8_t *ways = vyre__arena_array(e->arena, count, 1);

@@ -86,7 +86,7 @@ static void remake(ll *e, uint32_t v) {
 
 /* What one vector of invocations does. */
 void ll_run_piece(ll *e, uint32_t index, ll_op mask) {
-  const vyre__subregion *piece = &e->r.pieces[index];
+  const vyre__subregion *piece = &e->r.subregions[index];
   ll_scope region = {.kind = LL_SCOPE_REGION,
                      .end = ll_label(e),
                      .has_act = e->piece_acts[index]};
@@ -102,8 +102,8 @@ void ll_run_piece(ll *e, uint32_t index, ll_op mask) {
     region.act = ll_alloca(e, MASK, 1, 64);
     ll_do(e, "store %o, ptr %v", MASK, ll_mask_vector(e), LL_PTR, region.act);
   }
-  for (uint32_t i = 0; i < piece->remake_count; i++) {
-    ll_each_row(e, e->r.remakes[piece->remake + i], remake);
+  for (uint32_t i = 0; i < piece->remat_count; i++) {
+    ll_each_row(e, e->r.remats[piece->first_remat + i], remake);
   }
   ll_block(e, piece->begin, piece->end);
   ll_place(e, region.end);
@@ -115,9 +115,9 @@ void ll_run_piece(ll *e, uint32_t index, ll_op mask) {
 }
 
 static void run_pieces(ll *e, const vyre__region *run, ll_op mask) {
-  for (uint32_t i = 0; i < run->piece_count; i++) {
-    if (!e->r.pieces[run->piece + i].is_empty) {
-      ll_run_piece(e, run->piece + i, mask);
+  for (uint32_t i = 0; i < run->subregion_count; i++) {
+    if (!e->r.subregions[run->first_subregion + i].is_empty) {
+      ll_run_piece(e, run->first_subregion + i, mask);
     }
   }
 }
@@ -229,7 +229,7 @@ static void run_flat(ll *e, const vyre__region *run) {
 void ll_hoist(ll *e, const vyre__region *run) {
   for (uint32_t at = run->begin; at < run->end; at++) {
     const vyre__inst_info *role = ll_role(e, at);
-    if (role->keep == VYRE__STORAGE_UNIFORM && role->is_needed) {
+    if (role->storage == VYRE__STORAGE_UNIFORM && role->is_needed) {
       ll_instruction(e, at);
     }
   }
@@ -239,7 +239,8 @@ static void run_part(ll *e, const vyre__region *run) {
   ll_hoist(e, run);
   if (run->is_empty) return;
   if (e->has_rows) {
-    ll_run_rows(e, run->piece, ll_const(0), ll_const(e->kernel->workgroup[0]));
+    ll_run_rows(e, run->first_subregion, ll_const(0),
+                ll_const(e->kernel->workgroup[0]));
   } else {
     run_flat(e, run);
   }
@@ -447,8 +448,8 @@ static void join_twins(ll *e, uint32_t part) {
 }
 
 void ll_parts(ll *e, uint32_t first) {
-  for (uint32_t i = first; i && e->is_open; i = e->r.parts[i].next) {
-    const vyre__region *part = &e->r.parts[i];
+  for (uint32_t i = first; i && e->is_open; i = e->r.regions[i].next) {
+    const vyre__region *part = &e->r.regions[i];
     switch (part->kind) {
       case VYRE__REGION_PARALLEL:
         run_part(e, part);

@@ -84,7 +84,7 @@ static uint64_t weight(const ll *e, const vyre__subregion *piece) {
  * so. */
 static bool run_known(ll *e, const ll_row *row, ll_op first, ll_stretch clip,
                       ll_stretch middle, ll_stretch exact) {
-  const vyre__subregion *piece = &e->r.pieces[row->piece];
+  const vyre__subregion *piece = &e->r.subregions[row->piece];
   if (!ll_are_known(clip.from, clip.to) ||
       !ll_are_known(middle.from, middle.to) ||
       !ll_are_known(exact.from, exact.to)) {
@@ -236,7 +236,7 @@ static void run_stretches(ll *e, const ll_row *row, ll_op first,
 }
 
 static void settle_fuel(ll *e, const ll_row *row) {
-  const vyre__subregion *piece = &e->r.pieces[row->piece];
+  const vyre__subregion *piece = &e->r.subregions[row->piece];
   for (uint32_t at = piece->begin; at < piece->end; at++) {
     if (!ll_note_of(e, at)->is_settled) continue;
     vyre__val condition = ll_inst(e, at)->a;

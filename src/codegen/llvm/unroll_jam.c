@@ -69,15 +69,16 @@ static bool is_common(const ll *e, const survey *s, uint32_t at) {
   const vyre__inst_info *role = ll_role(e, at);
   const ll_note *note = ll_note_of(e, at);
   if (inst->op == VYRE__LIR_LOCAL_ID) return inst->aux != 1;
-  if (role->is_leaf || role->piece == 0 ||
-      role->keep == VYRE__STORAGE_UNIFORM) {
+  if (role->is_leaf || role->subregion == 0 ||
+      role->storage == VYRE__STORAGE_UNIFORM) {
     return true;
   }
-  if (role->piece != s->jam->piece &&
-      role->keep != VYRE__STORAGE_REMATERIALIZE) {
+  if (role->subregion != s->jam->piece &&
+      role->storage != VYRE__STORAGE_REMATERIALIZE) {
     return false; /* kept, an element an invocation */
   }
-  if (role->keep >= VYRE__STORAGE_ARRAY) return false; /* and here it is made */
+  if (role->storage >= VYRE__STORAGE_ARRAY)
+    return false; /* and here it is made */
   if (inst->op == VYRE__LIR_GET) {
     if (note->logic_a && note->is_straight) {
       return s->jam->is_common[note->logic_a - e->r.begin] &&
@@ -97,7 +98,7 @@ static bool is_common(const ll *e, const survey *s, uint32_t at) {
 
 /* Nothing differs until it is found to. */
 static void find_common(const ll *e, survey *s) {
-  const vyre__subregion *piece = &e->r.pieces[s->jam->piece];
+  const vyre__subregion *piece = &e->r.subregions[s->jam->piece];
   for (uint32_t at = piece->begin; at < piece->end; at++) {
     const vyre__lir_inst *inst = ll_inst(e, at);
     if (is_access(inst, VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS)) {
@@ -199,7 +200,7 @@ static bool stays_together(const ll *e, const survey *s, uint32_t begin,
 
 /* How many rows: their sums, what they share and one more fit into registers. */
 static uint32_t choose_rows(const ll *e, const survey *s, const gain *g) {
-  const vyre__subregion *piece = &e->r.pieces[s->jam->piece];
+  const vyre__subregion *piece = &e->r.subregions[s->jam->piece];
   uint32_t lanes = e->options->lanes ? e->options->lanes : 8;
   uint32_t registers = lanes == 16 ? 28 : 13;
   uint32_t each = e->width > lanes ? e->width / lanes : 1;
@@ -219,7 +220,7 @@ static vyre_code no_memory(const ll *e, size_t count) {
 vyre_code ll_plan_jam(ll *e, uint32_t piece, ll_jam **out) {
   size_t count = (size_t)(e->r.end - e->r.begin) + 1;
   size_t vars = e->kernel->var_count, buffers = e->kernel->buffer_count;
-  const vyre__subregion *p = &e->r.pieces[piece];
+  const vyre__subregion *p = &e->r.subregions[piece];
   *out = NULL;
   bool has_loop = false;
   for (uint32_t at = p->begin; at < p->end; at++) {
@@ -269,7 +270,7 @@ static void enter_row(ll *e, uint32_t i) {
 
 /* Arrays are of the workgroup, whichever row is first to ask for them. */
 static void place_arrays(ll *e) {
-  const vyre__subregion *piece = &e->r.pieces[e->jam->piece];
+  const vyre__subregion *piece = &e->r.subregions[e->jam->piece];
   for (uint32_t at = piece->begin; at < piece->end; at++) {
     const vyre__lir_inst *inst = ll_inst(e, at);
     if (inst->op != VYRE__LIR_GET && inst->op != VYRE__LIR_SET) continue;
@@ -302,7 +303,7 @@ void ll_begin_jam(ll *e) {
     if (vars) memcpy(state->vars, e->vars, vars * sizeof *e->vars);
     for (uint32_t k = 0; k < vars; k++) {
       bool is_own =
-          !e->vars[k].is_array && e->r.var_keep[k] != VYRE__STORAGE_UNIFORM;
+          !e->vars[k].is_array && e->r.var_storage[k] != VYRE__STORAGE_UNIFORM;
       if (is_own) state->vars[k].at = state->vars[k].shadow = (ll_op){0};
     }
   }

@@ -112,7 +112,7 @@ static void give_kept(ll *e, vyre__val v) {
   unsigned type = ll_type_of(e, v), kept = ll_kept_type(type);
   uint8_t form = form_of(e, v);
   ll_op at;
-  if (ll_role(e, v)->keep == VYRE__STORAGE_BROADCAST) {
+  if (ll_role(e, v)->storage == VYRE__STORAGE_BROADCAST) {
     form = LL_SCALAR;
     at = kept_place(e, v, kept, 1);
   } else {
@@ -125,7 +125,7 @@ static void give_kept(ll *e, vyre__val v) {
 }
 
 void ll_keep(ll *e, vyre__val v) {
-  uint8_t keep = ll_role(e, v)->keep;
+  uint8_t keep = ll_role(e, v)->storage;
   if (keep != VYRE__STORAGE_BROADCAST && keep < VYRE__STORAGE_ARRAY) return;
   unsigned type = ll_type_of(e, v), kept = ll_kept_type(type);
   ll_op op, at;
@@ -250,7 +250,7 @@ void ll_place_var(ll *e, uint32_t var) {
 }
 
 static bool is_uniform_var(const ll *e, uint32_t var) {
-  return e->r.var_keep[var] == VYRE__STORAGE_UNIFORM;
+  return e->r.var_storage[var] == VYRE__STORAGE_UNIFORM;
 }
 
 void ll_get(ll *e, vyre__val v) {

@@ -401,12 +401,12 @@ static void control(spv_emitter *e, uint32_t at) {
 
 static void tell_line(spv_emitter *e, uint32_t at) {
   const vyre__lir_kernel *k = e->k;
-  if (!e->target->lines || !k->places || !k->places[at].line ||
-      k->places[at].line == e->line) {
+  if (!e->target->lines || !k->source_locs || !k->source_locs[at].line ||
+      k->source_locs[at].line == e->line) {
     return;
   }
-  e->line = k->places[at].line;
-  SPV_PUT(e, SPV_CODE, SPV_OpLine, e->file, e->line, k->places[at].column);
+  e->line = k->source_locs[at].line;
+  SPV_PUT(e, SPV_CODE, SPV_OpLine, e->file, e->line, k->source_locs[at].column);
 }
 
 static void instruction(spv_emitter *e, uint32_t at) {

@@ -53,7 +53,7 @@ static uint64_t most_rounds(const vyre__lir_kernel *k, uint32_t begin,
   uint64_t all = 0;
   for (uint32_t at = begin; at < end; at++) {
     if (k->code[at].op != VYRE__LIR_LOOP) continue;
-    uint64_t trips = k->loops[k->code[at].aux].most_trips;
+    uint64_t trips = k->loops[k->code[at].aux].max_trips;
     uint32_t last = end_of(k, at);
     uint64_t inside = most_rounds(k, at + 1, last);
     all = add(all, multiply(add(trips, 1), add(inside, 1)));
@@ -89,7 +89,7 @@ static bool touches_memory(const vyre__lir_kernel *k,
 spv_extent spv_extent_of(const spv_emitter *e, uint32_t at) {
   const vyre__lir_kernel *k = e->k;
   spv_extent out = {.end = end_of(k, at), .copies = 1};
-  bool is_plain = e->visits && k->loops[k->code[at].aux].most_trips > FEW_TRIPS;
+  bool is_plain = e->visits && k->loops[k->code[at].aux].max_trips > FEW_TRIPS;
   bool is_quick = true, has_atomics = false;
   for (uint32_t i = at + 1; i < out.end; i++) {
     unsigned op = k->code[i].op;

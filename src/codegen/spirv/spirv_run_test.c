@@ -27,12 +27,13 @@ static void unbind_all(void) {
 
 /* What is kept across grid barriers, with room for all. */
 static void bind_hidden(const vyre__lir_kernel *k, const uint32_t grid[3]) {
-  if (k->hidden == VYRE_NO_INDEX) return;
+  if (k->spill_buffer == VYRE_NO_INDEX) return;
   uint64_t all =
       (uint64_t)vyre__lir_group_size(k) * grid[0] * grid[1] * grid[2];
   uint64_t words = 0;
   CHECK(vyre__lir_spill_words(k, all, &words));
-  bound[k->hidden] = (vyre__lir_binding){calloc(words + 1, 4), (uint32_t)words};
+  bound[k->spill_buffer] =
+      (vyre__lir_binding){calloc(words + 1, 4), (uint32_t)words};
 }
 
 static bool same_outputs(const job *j) {

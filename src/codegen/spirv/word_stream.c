@@ -226,9 +226,10 @@ void spv_refuse(spv_emitter *e, uint32_t at, const char *what) {
   if (e->failed != VYRE_OK || e->no_memory) return;
   e->failed = VYRE_FAIL_WITH(
       e->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
-      VYRE_NUMBERS({"line", e->k->places ? e->k->places[at].line : 0}),
+      VYRE_NUMBERS(
+          {"line", e->k->source_locs ? e->k->source_locs[at].line : 0}),
       "do without it, or take a device that has it: `vyre devices` lists "
       "what each can do",
       "kernel '%.60s', line %u: the target has no %s", e->k->name,
-      e->k->places ? (unsigned)e->k->places[at].line : 0, what);
+      e->k->source_locs ? (unsigned)e->k->source_locs[at].line : 0, what);
 }

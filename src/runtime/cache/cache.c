@@ -206,14 +206,14 @@ void vyre__cache_explain(const vyre__cache_subject *subject,
 static vyre__cache_subject subject_of(const vyre_pipeline *pipeline) {
   return (vyre__cache_subject){pipeline->device, pipeline->program,
                                pipeline->workgroup, pipeline->ulp_budget,
-                               pipeline->counts_rounds};
+                               pipeline->counts_iterations};
 }
 
 /* The backend's part, of what was kept. If it wants none of it, the pipeline is
  * as before. */
 static bool load(vyre_pipeline *pipeline, const vyre__cache_file *file) {
   const vyre__backend *backend = pipeline->device->backend;
-  vyre__cache_note *note = &pipeline->inside->note;
+  vyre__cache_note *note = &pipeline->state->note;
   vyre__arena_mark before = vyre__arena_here(&pipeline->arena);
   vyre_status st = {0};
   if (backend->pipeline_load(pipeline, file->entry.artifact,
@@ -231,7 +231,7 @@ static bool load(vyre_pipeline *pipeline, const vyre__cache_file *file) {
 
 bool vyre__cache_load(vyre_pipeline *pipeline, vyre__cache_try *tried) {
   vyre_device *device = pipeline->device;
-  vyre__cache_note *note = &pipeline->inside->note;
+  vyre__cache_note *note = &pipeline->state->note;
   vyre__cache_subject subject = subject_of(pipeline);
   vyre__cache_file file;
   *tried = (vyre__cache_try){.may_store = false};
@@ -256,7 +256,7 @@ bool vyre__cache_load(vyre_pipeline *pipeline, vyre__cache_try *tried) {
 
 void vyre__cache_skip(vyre_pipeline *pipeline) {
   static const char why[] = "it was to be compiled whatever there is";
-  pipeline->inside->note = (vyre__cache_note){
+  pipeline->state->note = (vyre__cache_note){
       .made = VYRE_CACHE_OFF, .reason = why, .entry = "", .not_stored = why};
 }
 
@@ -309,7 +309,7 @@ static const char *store(vyre_pipeline *pipeline, const vyre__cache_key *key) {
 
 void vyre__cache_end(vyre_pipeline *pipeline, vyre__cache_try *tried,
                      bool was_compiled) {
-  vyre__cache_note *note = &pipeline->inside->note;
+  vyre__cache_note *note = &pipeline->state->note;
   if (was_compiled && tried->may_store) {
     const char *why = store(pipeline, &tried->key);
     note->is_stored = !why;
@@ -345,7 +345,7 @@ static pthread_mutex_t explaining = PTHREAD_MUTEX_INITIALIZER;
 
 /* Under the lock: a miss that nobody asks about costs no look at all the files. */
 static void explain(const vyre_pipeline *pipeline) {
-  struct vyre__pipeline_inside *inside = pipeline->inside;
+  struct vyre__pipeline_state *inside = pipeline->state;
   vyre__cache_subject subject = subject_of(pipeline);
   vyre_arena scratch;
   vyre__cache_key key;
@@ -362,10 +362,10 @@ bool vyre_pipeline_get_cache_info(const vyre_pipeline *pipeline,
   *out = (vyre_cache_info){0};
   if (!pipeline) return false;
   pthread_mutex_lock(&explaining);
-  if (pipeline->inside->note.is_open) explain(pipeline);
-  const vyre__cache_note note = pipeline->inside->note;
+  if (pipeline->state->note.is_open) explain(pipeline);
+  const vyre__cache_note note = pipeline->state->note;
   pthread_mutex_unlock(&explaining);
-  uint64_t hits = atomic_load(&pipeline->inside->memory_hits);
+  uint64_t hits = atomic_load(&pipeline->state->memory_hits);
   *out = vyre__cache_info(&note);
   out->memory_hits = hits;
   if (hits > 0) out->result = VYRE_CACHE_MEMORY_HIT;

@@ -48,7 +48,7 @@ static bool same_program(const vyre_program *a, const vyre_program *b) {
  * take back an allocator of its own once it let go of the program. */
 static bool is_lasting(const vyre_program *program, const vyre_device *device) {
   vyre_allocator memory = program->arena.allocator;
-  vyre_allocator context = device->context->given;
+  vyre_allocator context = device->context->base_allocator;
   return !memory.resize || memory.resize == vyre_allocator_heap().resize ||
          (memory.resize == context.resize && memory.self == context.self);
 }
@@ -56,7 +56,7 @@ static bool is_lasting(const vyre_program *program, const vyre_device *device) {
 /* --- the table ---------------------------------------------------------------*/
 
 static vyre__pipeline_table *table_of(const vyre_device *device) {
-  return &device->inside->pipelines;
+  return &device->state->pipelines;
 }
 
 static vyre_pipeline **bucket_of(vyre__pipeline_table *table,
@@ -65,11 +65,11 @@ static vyre_pipeline **bucket_of(vyre__pipeline_table *table,
 }
 
 static void unpark(vyre__pipeline_table *table, vyre_pipeline *pipeline) {
-  struct vyre__pipeline_inside *inside = pipeline->inside;
+  struct vyre__pipeline_state *inside = pipeline->state;
   vyre_pipeline **from_newer =
-      inside->newer ? &inside->newer->inside->older : &table->newest;
+      inside->newer ? &inside->newer->state->older : &table->newest;
   vyre_pipeline **from_older =
-      inside->older ? &inside->older->inside->newer : &table->oldest;
+      inside->older ? &inside->older->state->newer : &table->oldest;
   *from_newer = inside->older;
   *from_older = inside->newer;
   inside->newer = inside->older = NULL;
@@ -78,10 +78,10 @@ static void unpark(vyre__pipeline_table *table, vyre_pipeline *pipeline) {
 }
 
 static void park(vyre__pipeline_table *table, vyre_pipeline *pipeline) {
-  struct vyre__pipeline_inside *inside = pipeline->inside;
+  struct vyre__pipeline_state *inside = pipeline->state;
   inside->older = table->newest;
   if (table->newest) {
-    table->newest->inside->newer = pipeline;
+    table->newest->state->newer = pipeline;
   } else {
     table->oldest = pipeline;
   }
@@ -92,29 +92,29 @@ static void park(vyre__pipeline_table *table, vyre_pipeline *pipeline) {
 
 static void forget(vyre__pipeline_table *table, vyre_pipeline *pipeline) {
   vyre_pipeline **at = bucket_of(table, pipeline->program);
-  while (*at != pipeline) at = &(*at)->inside->next_in_bucket;
-  *at = pipeline->inside->next_in_bucket;
+  while (*at != pipeline) at = &(*at)->state->next_in_bucket;
+  *at = pipeline->state->next_in_bucket;
 }
 
 /* Under the lock. */
 static vyre_pipeline *find(vyre__pipeline_table *table,
                            const vyre__cache_subject *subject) {
   vyre_pipeline *at = *bucket_of(table, subject->program);
-  for (; at; at = at->inside->next_in_bucket) {
+  for (; at; at = at->state->next_in_bucket) {
     if (at->ulp_budget != subject->ulp_budget ||
-        at->counts_rounds != subject->counts_rounds ||
+        at->counts_iterations != subject->counts_rounds ||
         memcmp(at->workgroup, subject->workgroup, sizeof at->workgroup) != 0 ||
         !same_program(at->program, subject->program) ||
         (at->program != subject->program &&
          !is_lasting(at->program, subject->device))) {
       continue;
     }
-    if (at->inside->is_parked) {
+    if (at->state->is_parked) {
       unpark(table, at);
       vyre_device_retain(at->device);
     }
-    atomic_fetch_add(&at->inside->references, 1);
-    atomic_fetch_add(&at->inside->memory_hits, 1);
+    atomic_fetch_add(&at->state->references, 1);
+    atomic_fetch_add(&at->state->memory_hits, 1);
     VYRE__COUNT(subject->device, cache_memory_hits, 1);
     return at;
   }
@@ -132,14 +132,14 @@ vyre_pipeline *vyre__table_find(const vyre__cache_subject *subject) {
 vyre_pipeline *vyre__table_share(vyre_pipeline *pipeline) {
   const vyre__cache_subject subject = {
       pipeline->device, pipeline->program, pipeline->workgroup,
-      pipeline->ulp_budget, pipeline->counts_rounds};
+      pipeline->ulp_budget, pipeline->counts_iterations};
   vyre__pipeline_table *table = table_of(pipeline->device);
   pthread_mutex_lock(&table->lock);
   vyre_pipeline *other = find(table, &subject);
   if (!other) {
     vyre_pipeline **bucket = bucket_of(table, pipeline->program);
-    pipeline->inside->next_in_bucket = *bucket;
-    pipeline->inside->is_shared = true;
+    pipeline->state->next_in_bucket = *bucket;
+    pipeline->state->is_shared = true;
     *bucket = pipeline;
   }
   pthread_mutex_unlock(&table->lock);
@@ -155,7 +155,7 @@ vyre_pipeline *vyre__table_share(vyre_pipeline *pipeline) {
  * must free *over, and give back the reference to the device. */
 static bool drop_last(vyre_pipeline *pipeline, vyre_pipeline **variants,
                       vyre_pipeline **over) {
-  struct vyre__pipeline_inside *inside = pipeline->inside;
+  struct vyre__pipeline_state *inside = pipeline->state;
   vyre__pipeline_table *table = table_of(pipeline->device);
   *variants = *over = NULL;
   pthread_mutex_lock(&table->lock);
@@ -176,7 +176,7 @@ static bool drop_last(vyre_pipeline *pipeline, vyre_pipeline **variants,
 }
 
 bool vyre__table_release(vyre_pipeline *pipeline) {
-  struct vyre__pipeline_inside *inside = pipeline->inside;
+  struct vyre__pipeline_state *inside = pipeline->state;
   if (!inside->is_shared) {
     return atomic_fetch_sub(&inside->references, 1) == 1;
   }
@@ -190,7 +190,7 @@ bool vyre__table_release(vyre_pipeline *pipeline) {
   vyre_pipeline *variant, *over;
   if (!drop_last(pipeline, &variant, &over)) return false;
   while (variant) {
-    vyre_pipeline *next = variant->inside->next_variant;
+    vyre_pipeline *next = variant->state->next_variant;
     vyre_pipeline_release(variant);
     variant = next;
   }

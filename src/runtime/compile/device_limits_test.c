@@ -59,9 +59,9 @@ static const vyre__backend poor = {.abi = VYRE__BACKEND_ABI,
                                    .pipeline_size = sizeof(vyre_pipeline),
                                    .describe = describe,
                                    .device_init = device_init,
-                                   .device_finish = device_finish,
+                                   .device_deinit = device_finish,
                                    .pipeline_init = pipeline_init,
-                                   .pipeline_finish = pipeline_finish,
+                                   .pipeline_deinit = pipeline_finish,
                                    .run = run};
 
 typedef struct stand {

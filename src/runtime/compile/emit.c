@@ -169,7 +169,7 @@ static vyre_code print(const vyre__lir_kernel *kernel,
                                  .accesses = kernel->access_count,
                                  .proven_accesses = kernel->proven_count,
                                  .phases = kernel->phase_count,
-                                 .spill_bytes = 4 * kernel->hidden_words};
+                                 .spill_bytes = 4 * kernel->spill_words};
   }
   if (options->form == VYRE_EMIT_C) {
     const vyre__emit_c_options with = {.allocator =

@@ -107,11 +107,11 @@ static vyre_code check_workgroup(const vyre_device *device,
 
 void vyre__pipeline_drop_runs(vyre_pipeline *pipeline) {
   for (int i = 0; i < VYRE__PREPARED_PER_PIPELINE; i++) {
-    vyre__prepared *run = pipeline->inside->runs[i].run; /* nobody uses it */
-    pipeline->inside->runs[i].run = NULL;
+    vyre__prepared *run = pipeline->state->runs[i].run; /* nobody uses it */
+    pipeline->state->runs[i].run = NULL;
     if (run) vyre__prepared_free(run);
   }
-  vyre__prepared *spare = atomic_exchange(&pipeline->inside->spare, NULL);
+  vyre__prepared *spare = atomic_exchange(&pipeline->state->spare, NULL);
   while (spare) {
     vyre__prepared *next = spare->next_spare;
     vyre__prepared_free(spare);
@@ -122,7 +122,7 @@ void vyre__pipeline_drop_runs(vyre_pipeline *pipeline) {
 /* The end of a pipeline whose start is set; the backend's part is gone. */
 static void destroy(vyre_pipeline *pipeline) {
   vyre_device *device = pipeline->device;
-  struct vyre__pipeline_inside *inside = pipeline->inside;
+  struct vyre__pipeline_state *inside = pipeline->state;
   if (inside) {
     vyre__pipeline_drop_runs(pipeline);
     pthread_mutex_destroy(&inside->lock);
@@ -151,11 +151,11 @@ static void name_pipeline(vyre_pipeline *pipeline) {
   }
   (void)snprintf(pipeline->id, sizeof pipeline->id, "%s:%s%s%s%s",
                  vyre_device_name(pipeline->device), hash, override, budget,
-                 pipeline->counts_rounds ? ":counted" : "");
+                 pipeline->counts_iterations ? ":counted" : "");
 }
 
 static vyre_code make_inside(vyre_pipeline *pipeline, vyre_status *st) {
-  struct vyre__pipeline_inside *inside =
+  struct vyre__pipeline_state *inside =
       vyre__resize(pipeline->device->allocator, NULL, 0, sizeof *inside);
   if (!inside)
     return vyre__no_memory(st, "vyre_pipeline_compile", "pipelines", 1);
@@ -163,7 +163,7 @@ static vyre_code make_inside(vyre_pipeline *pipeline, vyre_status *st) {
   atomic_init(&inside->references, 1);
   pthread_mutex_init(&inside->lock, NULL);
   vyre_arena_init(&inside->texts, pipeline->device->allocator);
-  pipeline->inside = inside;
+  pipeline->state = inside;
   return VYRE_OK;
 }
 
@@ -202,7 +202,7 @@ static vyre_code init(vyre_pipeline *pipeline, bool is_fresh, vyre_status *st) {
   VYRE_TRY(vyre__binding_infos_build(pipeline, st));
   vyre__cache_try tried;
   if (is_fresh) {
-    pipeline->inside->is_fresh = true;
+    pipeline->state->is_fresh = true;
     vyre__cache_skip(pipeline);
     return build(pipeline, st);
   }
@@ -211,11 +211,10 @@ static vyre_code init(vyre_pipeline *pipeline, bool is_fresh, vyre_status *st) {
     return VYRE_OK;
   }
   vyre_code code = build(pipeline, st);
-  vyre__cache_end(pipeline, &tried, code == VYRE_OK && !pipeline->is_quick);
-  if (pipeline->is_quick) {
-    pipeline->inside->note.not_stored =
-        "the full code will be, once it is made";
-    atomic_store(&pipeline->inside->wants_full, true);
+  vyre__cache_end(pipeline, &tried, code == VYRE_OK && !pipeline->is_baseline);
+  if (pipeline->is_baseline) {
+    pipeline->state->note.not_stored = "the full code will be, once it is made";
+    atomic_store(&pipeline->state->wants_full, true);
   }
   return code;
 }
@@ -242,10 +241,10 @@ static vyre_code create(vyre_device *device, vyre_program *program,
   vyre__workgroup_resolve(options->workgroup, program->workgroup,
                           pipeline->workgroup);
   pipeline->ulp_budget = options->ulp_budget;
-  pipeline->counts_rounds = (flags & COUNTS) != 0;
-  pipeline->is_quick = options->is_baseline && !is_fresh &&
-                       device->backend->pipeline_take != NULL;
-  pipeline->numbers = numbers;
+  pipeline->counts_iterations = (flags & COUNTS) != 0;
+  pipeline->is_baseline = options->is_baseline && !is_fresh &&
+                          device->backend->pipeline_replace_code != NULL;
+  pipeline->float_ops = numbers;
   uint64_t start = vyre__trace_begin(device->context);
   vyre_code code = init(pipeline, is_fresh, st);
   vyre__trace_end(device->context, start, .kind = VYRE__TRACE_COMPILE,
@@ -268,8 +267,8 @@ static vyre__queue **compiler_of(vyre_device *device) {
   uint32_t most = processors < 1                 ? 1
                   : processors > VYRE__COMPILERS ? VYRE__COMPILERS
                                                  : (uint32_t)processors;
-  uint32_t turn = atomic_fetch_add(&device->inside->compiles_begun, 1);
-  return &device->inside->compile[turn % most];
+  uint32_t turn = atomic_fetch_add(&device->state->compiles_begun, 1);
+  return &device->state->compile_queues[turn % most];
 }
 
 typedef struct full_work {
@@ -282,9 +281,9 @@ static vyre_code make_full(vyre_fence *fence, vyre_status *st) {
   vyre_pipeline *quick = ((full_work *)fence)->quick, *full;
   vyre_compile_options options = {.ulp_budget = quick->ulp_budget};
   memcpy(options.workgroup, quick->workgroup, sizeof options.workgroup);
-  VYRE_TRY(create(quick->device, quick->program, &options, quick->numbers, 0,
+  VYRE_TRY(create(quick->device, quick->program, &options, quick->float_ops, 0,
                   &full, st));
-  quick->device->backend->pipeline_take(quick, full);
+  quick->device->backend->pipeline_replace_code(quick, full);
   vyre_pipeline_release(full);
   return VYRE_OK;
 }
@@ -297,14 +296,14 @@ static void make_full_finish(vyre_fence *fence) {
 static void make_full_later(vyre_pipeline *pipeline) {
   vyre_device *device = pipeline->device;
   vyre_fence *fence;
-  if (!atomic_exchange(&pipeline->inside->wants_full, false)) return;
+  if (!atomic_exchange(&pipeline->state->wants_full, false)) return;
   if (vyre__fence_make(device->context, sizeof(full_work), &fence, NULL) !=
       VYRE_OK) {
     return;
   }
   ((full_work *)fence)->quick = vyre_pipeline_retain(pipeline);
   fence->work = make_full;
-  fence->finish = make_full_finish;
+  fence->cleanup = make_full_finish;
   if (vyre__queue_push(device, compiler_of(device), fence, NULL) == VYRE_OK) {
     vyre_fence_release(fence);
     return;
@@ -361,7 +360,7 @@ vyre_code vyre__pipeline_compile_as(vyre_device *device, vyre_program *program,
 }
 
 vyre_pipeline *vyre_pipeline_retain(vyre_pipeline *pipeline) {
-  if (pipeline) atomic_fetch_add(&pipeline->inside->references, 1);
+  if (pipeline) atomic_fetch_add(&pipeline->state->references, 1);
   return pipeline;
 }
 
@@ -373,13 +372,13 @@ void vyre_pipeline_release(vyre_pipeline *pipeline) {
 }
 
 void vyre__pipeline_free(vyre_pipeline *pipeline) {
-  vyre_pipeline *variant = atomic_load(&pipeline->inside->variants);
+  vyre_pipeline *variant = atomic_load(&pipeline->state->variants);
   while (variant) {
-    vyre_pipeline *next = variant->inside->next_variant;
+    vyre_pipeline *next = variant->state->next_variant;
     vyre_pipeline_release(variant);
     variant = next;
   }
-  pipeline->device->backend->pipeline_finish(pipeline);
+  pipeline->device->backend->pipeline_deinit(pipeline);
   destroy(pipeline);
 }
 
@@ -425,8 +424,8 @@ vyre_code vyre_pipeline_compile_async(vyre_device *device,
   work->device = vyre_device_retain(device);
   work->program = vyre_program_retain(program);
   fence->work = compile;
-  fence->finish = compile_finish;
-  fence->forget = compile_forget;
+  fence->cleanup = compile_finish;
+  fence->on_free = compile_forget;
   vyre_code code = vyre__queue_push(device, compiler_of(device), fence, st);
   if (code != VYRE_OK) {
     compile_finish(fence);
@@ -444,9 +443,10 @@ static vyre_pipeline *find_variant(vyre_pipeline *pipeline,
                                    uint8_t ulp_budget, bool counts_rounds) {
   vyre_pipeline *at = pipeline;
   vyre_pipeline *next =
-      atomic_load_explicit(&pipeline->inside->variants, memory_order_acquire);
-  for (; at; at = next, next = at ? at->inside->next_variant : NULL) {
-    if (at->ulp_budget == ulp_budget && at->counts_rounds == counts_rounds &&
+      atomic_load_explicit(&pipeline->state->variants, memory_order_acquire);
+  for (; at; at = next, next = at ? at->state->next_variant : NULL) {
+    if (at->ulp_budget == ulp_budget &&
+        at->counts_iterations == counts_rounds &&
         memcmp(at->workgroup, workgroup, sizeof at->workgroup) == 0) {
       return at;
     }
@@ -459,17 +459,17 @@ static vyre_code add_variant(vyre_pipeline *pipeline,
                              const vyre_compile_options *options,
                              bool counts_rounds, vyre_pipeline **out,
                              vyre_status *st) {
-  struct vyre__pipeline_inside *inside = pipeline->inside;
+  struct vyre__pipeline_state *inside = pipeline->state;
   vyre_code code = VYRE_OK;
   pthread_mutex_lock(&inside->lock);
   *out = find_variant(pipeline, options->workgroup, options->ulp_budget,
                       counts_rounds);
   if (!*out) {
     code = create(
-        pipeline->device, pipeline->program, options, pipeline->numbers,
+        pipeline->device, pipeline->program, options, pipeline->float_ops,
         (counts_rounds ? COUNTS : 0) | (inside->is_fresh ? FRESH : 0), out, st);
     if (code == VYRE_OK) {
-      (*out)->inside->next_variant = atomic_load(&inside->variants);
+      (*out)->state->next_variant = atomic_load(&inside->variants);
       atomic_store_explicit(&inside->variants, *out, memory_order_release);
     }
   }
@@ -483,7 +483,7 @@ static vyre_code add_variant(vyre_pipeline *pipeline,
 static vyre_code find_uncounted(vyre_pipeline *pipeline,
                                 uint64_t max_iterations, uint64_t *bound,
                                 vyre_status *st) {
-  _Atomic uint64_t *kept = &pipeline->inside->rounds;
+  _Atomic uint64_t *kept = &pipeline->state->rounds;
   *bound = 0;
   if (max_iterations == 0 || max_iterations >= VYRE__UNCOUNTED_ITERATIONS) {
     return VYRE_OK;

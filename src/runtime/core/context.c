@@ -16,7 +16,7 @@ static void *resize(void *self, void *ptr, size_t old_size, size_t new_size) {
   bool is_hit = new_size > 0 && vyre__fault(context, VYRE_FAULT_ALLOCATION);
   if (new_size > 0) vyre__memory_inject(is_hit);
   if (is_hit) return NULL;
-  return vyre__resize(context->given, ptr, old_size, new_size);
+  return vyre__resize(context->base_allocator, ptr, old_size, new_size);
 }
 
 /* Who starts a process with more rights than their own must not choose which
@@ -38,7 +38,7 @@ static const char *choose(const char *option, const char *variable) {
 static void destroy(vyre_context *context) {
   vyre__trace_close(context);
   vyre__cache_deinit(&context->cache, context->allocator);
-  vyre__resize(context->given, context, sizeof *context, 0);
+  vyre__resize(context->base_allocator, context, sizeof *context, 0);
 }
 
 vyre_code vyre_context_create(const vyre_context_options *options,
@@ -54,7 +54,7 @@ vyre_code vyre_context_create(const vyre_context_options *options,
     return vyre__no_memory(st, "vyre_context_create", "contexts", 1);
   }
   memset(context, 0, sizeof *context);
-  context->given = given.allocator;
+  context->base_allocator = given.allocator;
   context->allocator = (vyre_allocator){resize, context};
   atomic_init(&context->references, 1);
   const char *faults = choose(given.faults, "VYRE_FAULTS");

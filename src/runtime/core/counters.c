@@ -20,27 +20,28 @@ static void add_counters(vyre_counters *to, const vyre__atomic_counters *from) {
 }
 
 static void add(vyre_counters *to, const vyre_device *device) {
-  struct vyre__device_inside *inside = device->inside;
-  pthread_mutex_lock(&inside->run_lock);
+  struct vyre__device_state *inside = device->state;
+  pthread_mutex_lock(&inside->prepared_lock);
   add_counters(to, &inside->counters);
-  for (const vyre__prepared *run = inside->first_run; run; run = run->next) {
+  for (const vyre__prepared *run = inside->first_prepared; run;
+       run = run->next) {
     add_counters(to, &run->counters);
   }
-  pthread_mutex_unlock(&inside->run_lock);
+  pthread_mutex_unlock(&inside->prepared_lock);
 }
 
 void vyre__counters_enter_run(vyre__prepared *run) {
-  struct vyre__device_inside *inside = run->pipeline->device->inside;
-  pthread_mutex_lock(&inside->run_lock);
-  run->next = inside->first_run;
+  struct vyre__device_state *inside = run->pipeline->device->state;
+  pthread_mutex_lock(&inside->prepared_lock);
+  run->next = inside->first_prepared;
   if (run->next) run->next->previous = run;
-  inside->first_run = run;
-  pthread_mutex_unlock(&inside->run_lock);
+  inside->first_prepared = run;
+  pthread_mutex_unlock(&inside->prepared_lock);
 }
 
 void vyre__counters_leave_run(vyre__prepared *run) {
-  struct vyre__device_inside *inside = run->pipeline->device->inside;
-  pthread_mutex_lock(&inside->run_lock);
+  struct vyre__device_state *inside = run->pipeline->device->state;
+  pthread_mutex_lock(&inside->prepared_lock);
 #define VYRE_X4(field, metric, labels, help) \
   VYRE__COUNT(                               \
       run->pipeline->device, field,          \
@@ -51,26 +52,26 @@ void vyre__counters_leave_run(vyre__prepared *run) {
   if (run->previous) {
     run->previous->next = run->next;
   } else {
-    inside->first_run = run->next;
+    inside->first_prepared = run->next;
   }
-  pthread_mutex_unlock(&inside->run_lock);
+  pthread_mutex_unlock(&inside->prepared_lock);
 }
 
 void vyre__counters_enter(vyre_device *device) {
   pthread_mutex_lock(&lock);
-  device->inside->next = first;
-  if (first) first->inside->previous = device;
+  device->state->next = first;
+  if (first) first->state->previous = device;
   first = device;
   pthread_mutex_unlock(&lock);
 }
 
 void vyre__counters_leave(vyre_device *device) {
-  struct vyre__device_inside *inside = device->inside;
+  struct vyre__device_state *inside = device->state;
   pthread_mutex_lock(&lock);
   add(&closed, device);
-  if (inside->next) inside->next->inside->previous = inside->previous;
+  if (inside->next) inside->next->state->previous = inside->previous;
   if (inside->previous) {
-    inside->previous->inside->next = inside->next;
+    inside->previous->state->next = inside->next;
   } else {
     first = inside->next;
   }
@@ -80,7 +81,7 @@ void vyre__counters_leave(vyre_device *device) {
 void vyre__counters_retained(uint64_t device, uint64_t change) {
   pthread_mutex_lock(&lock);
   const vyre_device *at = first;
-  while (at && at->inside->id != device) at = at->inside->next;
+  while (at && at->state->id != device) at = at->state->next;
   if (at) {
     VYRE__COUNT(at, output_slot_retained_capacity_bytes, change);
   } else {
@@ -91,7 +92,7 @@ void vyre__counters_retained(uint64_t device, uint64_t change) {
 
 void vyre__counters_clear(vyre_device *device) {
 #define VYRE_X4(field, metric, labels, help) \
-  atomic_store(&device->inside->counters.field, 0);
+  atomic_store(&device->state->counters.field, 0);
   VYRE_COUNTER_MAP(VYRE_X4)
 #undef VYRE_X4
 }
@@ -105,7 +106,7 @@ void vyre_counters_read(const vyre_device *device, vyre_counters *out) {
   }
   pthread_mutex_lock(&lock);
   *out = closed;
-  for (const vyre_device *at = first; at; at = at->inside->next) add(out, at);
+  for (const vyre_device *at = first; at; at = at->state->next) add(out, at);
   pthread_mutex_unlock(&lock);
 }
 
@@ -161,10 +162,10 @@ static size_t collect(row *rows) {
   size_t count = 1;
   pthread_mutex_lock(&lock);
   rows[0] = (row){.name = "closed", .counters = closed};
-  for (const vyre_device *at = first; at; at = at->inside->next) {
+  for (const vyre_device *at = first; at; at = at->state->next) {
     if (count < MOST_PRINTED) {
-      rows[count] = (row){.id = at->inside->id};
-      memcpy(rows[count].name, at->inside->name, sizeof at->inside->name);
+      rows[count] = (row){.id = at->state->id};
+      memcpy(rows[count].name, at->state->name, sizeof at->state->name);
       add(&rows[count++].counters, at);
     } else { /* nobody has so many; the sums are right all the same */
       add(&rows[0].counters, at);

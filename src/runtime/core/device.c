@@ -105,7 +105,7 @@ static bool is_name(const char *text, const char *backend, uint32_t *index) {
 static void put_auto(vyre__backends of, size_t at, char *out) {
   size_t used = 0, missing = 0;
   for (size_t i = 0; i < at && used < VYRE__DEVICE_REASON; i++) {
-    if (of.list[i]->is_by_name) continue;
+    if (of.list[i]->is_explicit_only) continue;
     used += (size_t)snprintf(
         out + used, VYRE__DEVICE_REASON - used, "%s %.36s",
         missing++ ? "," : "auto: the best that is there; there is no",
@@ -136,7 +136,7 @@ static bool choose(vyre__backends of, const vyre_context *context,
   for (size_t i = 0; i < of.count; i++) {
     const vyre__backend *backend = of.list[i];
     uint32_t index = 0;
-    if (is_auto && backend->is_by_name) continue;
+    if (is_auto && backend->is_explicit_only) continue;
     if (!is_auto && !is_name(name, backend->name, &index)) continue;
     /* Asked first: to describe a device may take loading its driver. */
     const char *why;
@@ -219,7 +219,7 @@ static atomic_ullong last_id;
 
 static vyre_code make_inside(vyre_device *device, const choice *chosen,
                              vyre_status *st) {
-  struct vyre__device_inside *inside =
+  struct vyre__device_state *inside =
       vyre__resize(device->allocator, NULL, 0, sizeof *inside);
   if (!inside) return vyre__no_memory(st, "vyre_device_open", "devices", 1);
   memset(inside, 0, sizeof *inside);
@@ -228,27 +228,27 @@ static vyre_code make_inside(vyre_device *device, const choice *chosen,
   memcpy(inside->reason, chosen->reason, sizeof inside->reason);
   put_name(device->backend, chosen->index, inside->name);
   pthread_mutex_init(&inside->lock, NULL);
-  pthread_mutex_init(&inside->residents.lock, NULL);
+  pthread_mutex_init(&inside->buffers.lock, NULL);
   pthread_mutex_init(&inside->pipelines.lock, NULL);
-  pthread_mutex_init(&inside->run_lock, NULL);
-  pthread_mutex_init(&inside->flight_lock, NULL);
-  pthread_cond_init(&inside->landed, NULL);
-  device->inside = inside;
+  pthread_mutex_init(&inside->prepared_lock, NULL);
+  pthread_mutex_init(&inside->replay_lock, NULL);
+  pthread_cond_init(&inside->replay_ended, NULL);
+  device->state = inside;
   return VYRE_OK;
 }
 
 static void free_inside(vyre_device *device) {
-  pthread_mutex_destroy(&device->inside->lock);
-  pthread_mutex_destroy(&device->inside->residents.lock);
-  pthread_mutex_destroy(&device->inside->pipelines.lock);
-  pthread_mutex_destroy(&device->inside->run_lock);
-  pthread_mutex_destroy(&device->inside->flight_lock);
-  pthread_cond_destroy(&device->inside->landed);
-  if (device->inside->numbers) {
-    vyre__resize(device->allocator, device->inside->numbers,
-                 VYRE__FLOAT_OP_COUNT * sizeof *device->inside->numbers, 0);
+  pthread_mutex_destroy(&device->state->lock);
+  pthread_mutex_destroy(&device->state->buffers.lock);
+  pthread_mutex_destroy(&device->state->pipelines.lock);
+  pthread_mutex_destroy(&device->state->prepared_lock);
+  pthread_mutex_destroy(&device->state->replay_lock);
+  pthread_cond_destroy(&device->state->replay_ended);
+  if (device->state->float_ops) {
+    vyre__resize(device->allocator, device->state->float_ops,
+                 VYRE__FLOAT_OP_COUNT * sizeof *device->state->float_ops, 0);
   }
-  vyre__resize(device->allocator, device->inside, sizeof *device->inside, 0);
+  vyre__resize(device->allocator, device->state, sizeof *device->state, 0);
 }
 
 static void free_device(vyre_device *device) {
@@ -260,22 +260,22 @@ static void free_device(vyre_device *device) {
 /* Nobody has the device yet, so its capabilities may still change, and what the
  * probe counted is not the caller's. */
 static vyre_code find_numbers(vyre_device *device, vyre_status *st) {
-  struct vyre__device_inside *inside = device->inside;
+  struct vyre__device_state *inside = device->state;
   vyre__probe_result found;
   VYRE_TRY(vyre__probe_find(device, &found, st));
   size_t size = sizeof found.classes;
-  inside->numbers = vyre__resize(device->allocator, NULL, 0, size);
-  if (!inside->numbers) {
+  inside->float_ops = vyre__resize(device->allocator, NULL, 0, size);
+  if (!inside->float_ops) {
     return vyre__no_memory(st, "vyre_device_open", "number classes",
                            VYRE__FLOAT_OP_COUNT);
   }
-  memcpy(inside->numbers, found.classes, size);
+  memcpy(inside->float_ops, found.classes, size);
   vyre_float_mode least =
       (vyre_float_mode)vyre__device_option(device, "float_mode", 0);
   for (size_t i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
-    if (inside->numbers[i].mode < least) inside->numbers[i].mode = least;
+    if (inside->float_ops[i].mode < least) inside->float_ops[i].mode = least;
   }
-  device->caps.float_ops = inside->numbers;
+  device->caps.float_ops = inside->float_ops;
   vyre__counters_clear(device);
   return VYRE_OK;
 }
@@ -317,12 +317,12 @@ static vyre_code create(vyre_context *context, const choice *chosen,
   device->context = context;
   device->allocator = context->allocator;
   device->index = chosen->index;
-  device->given = chosen->given;
+  device->external = chosen->given;
   vyre_code code = vyre__options_check(device, st);
   if (code == VYRE_OK) code = make_inside(device, chosen, st);
   if (code == VYRE_OK) {
     code = chosen->backend->device_init(device, st);
-    device->given = NULL; /* it was borrowed for the call */
+    device->external = NULL; /* it was borrowed for the call */
     if (code != VYRE_OK) free_inside(device);
   }
   if (code != VYRE_OK) {
@@ -422,31 +422,31 @@ vyre_code vyre_device_preload(vyre_context *context, const char *name,
 }
 
 vyre_device *vyre_device_retain(vyre_device *device) {
-  if (device) atomic_fetch_add(&device->inside->references, 1);
+  if (device) atomic_fetch_add(&device->state->references, 1);
   return device;
 }
 
 void vyre_device_release(vyre_device *device) {
-  if (!device || atomic_fetch_sub(&device->inside->references, 1) > 1) return;
+  if (!device || atomic_fetch_sub(&device->state->references, 1) > 1) return;
   for (int i = 0; i < VYRE__COMPILERS; i++) {
-    vyre__queue_deinit(device->inside->compile[i]);
+    vyre__queue_deinit(device->state->compile_queues[i]);
   }
-  vyre__queue_deinit(device->inside->work);
+  vyre__queue_deinit(device->state->queue);
   vyre__table_deinit(device);
   vyre__device_buffers_deinit(device);
   vyre__scratch_pool_deinit(device);
   vyre__counters_leave(device);
-  device->backend->device_finish(device);
+  device->backend->device_deinit(device);
   free_inside(device);
   free_device(device);
 }
 
 const char *vyre_device_name(const vyre_device *device) {
-  return device ? device->inside->name : "";
+  return device ? device->state->name : "";
 }
 
 const char *vyre_device_selection_reason(const vyre_device *device) {
-  return device ? device->inside->reason : "";
+  return device ? device->state->reason : "";
 }
 
 const vyre_device_caps *vyre_device_get_caps(const vyre_device *device) {
@@ -454,34 +454,34 @@ const vyre_device_caps *vyre_device_get_caps(const vyre_device *device) {
 }
 
 uint64_t vyre_device_id(const vyre_device *device) {
-  return device ? device->inside->id : 0;
+  return device ? device->state->id : 0;
 }
 
 bool vyre_device_is_lost(const vyre_device *device) {
-  return device && atomic_load(&device->inside->is_lost);
+  return device && atomic_load(&device->state->is_lost);
 }
 
 void vyre__device_lose(vyre_device *device) {
-  atomic_store(&device->inside->is_lost, true);
+  atomic_store(&device->state->is_lost, true);
 }
 
 void vyre__device_leave(vyre_device *device) {
-  atomic_store(&device->inside->is_left, true);
+  atomic_store(&device->state->is_forked, true);
   vyre__device_lose(device);
 }
 
 vyre_code vyre__device_lost(const vyre_device *device, vyre_status *st) {
-  if (atomic_load(&device->inside->is_left)) {
+  if (atomic_load(&device->state->is_forked)) {
     return VYRE_FAIL_WITH(
         st, VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST, NULL,
-        VYRE_NUMBERS({"device", device->inside->id}),
+        VYRE_NUMBERS({"device", device->state->id}),
         "open the device again in the child",
         "device '%s' was opened by the process that this one was forked from",
         vyre_device_name(device));
   }
   return VYRE_FAIL_WITH(
       st, VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST, NULL,
-      VYRE_NUMBERS({"device", device->inside->id}),
+      VYRE_NUMBERS({"device", device->state->id}),
       "release the device and all made from it, and open it anew",
       "device '%s' was lost", vyre_device_name(device));
 }

@@ -39,11 +39,11 @@ static void device_finish(vyre_device *device) {
    .struct_size = sizeof(vyre__backend), \
    .name = (title),                      \
    .is_exact = true,                     \
-   .is_by_name = (named),                \
+   .is_explicit_only = (named),          \
    .device_size = sizeof(vyre_device),   \
    .describe = (has),                    \
    .device_init = device_init,           \
-   .device_finish = device_finish}
+   .device_deinit = device_finish}
 
 static const vyre__backend fast = BACKEND("fast", has_none, false);
 static const vyre__backend quick = BACKEND("quick", has_none, false);

@@ -63,12 +63,12 @@ void vyre__fence_run(vyre_fence *fence) {
   vyre_code code = fence->work(fence, &st);
   /* Before the fence gives back the device, and before anybody sees it done. */
   if (fence->queue) vyre__queue_passed(fence->queue);
-  fence->finish(fence);
+  fence->cleanup(fence);
   fence->status = st;
   fence->code = code;
   pthread_mutex_lock(&fence->lock);
   atomic_store(&fence->is_done, true);
-  void (*done)(void *, vyre_fence *) = fence->done;
+  void (*done)(void *, vyre_fence *) = fence->callback;
   if (fence->fd >= 0) {
     /* A counter of 8 bytes that nobody reads cannot be full. */
     (void)!write(fence->fd, &(uint64_t){1}, sizeof(uint64_t));
@@ -80,7 +80,7 @@ void vyre__fence_run(vyre_fence *fence) {
     pthread_cond_broadcast(&any_changed);
     pthread_mutex_unlock(&any_lock);
   }
-  if (done) done(fence->done_self, fence);
+  if (done) done(fence->callback_user_data, fence);
   vyre_fence_release(fence);
 }
 
@@ -91,7 +91,7 @@ vyre_fence *vyre_fence_retain(vyre_fence *fence) {
 
 void vyre_fence_release(vyre_fence *fence) {
   if (!fence || atomic_fetch_sub(&fence->references, 1) > 1) return;
-  if (fence->forget) fence->forget(fence);
+  if (fence->on_free) fence->on_free(fence);
   vyre__fence_discard(fence);
 }
 
@@ -207,10 +207,10 @@ vyre_code vyre_fence_set_callback(vyre_fence *fence,
   if (!fence) return vyre__null_argument(st, who, "fence");
   if (!done) return vyre__null_argument(st, who, "done");
   pthread_mutex_lock(&fence->lock);
-  bool taken = fence->done != NULL, over = atomic_load(&fence->is_done);
+  bool taken = fence->callback != NULL, over = atomic_load(&fence->is_done);
   if (!taken) {
-    fence->done = done;
-    fence->done_self = self;
+    fence->callback = done;
+    fence->callback_user_data = self;
   }
   pthread_mutex_unlock(&fence->lock);
   if (taken) {

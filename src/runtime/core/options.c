@@ -100,23 +100,23 @@ static vyre_code check(const vyre__backend *backend, const option_text *o,
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
         field_of(o->from),
-        VYRE_NUMBERS({"least", known->least}, {"most", known->most}),
+        VYRE_NUMBERS({"least", known->min}, {"most", known->max}),
         "write a number in that range, in decimal digits, or auto",
         "%s%soption '%s' of backend '%s' is '%.*s', must be a number, %llu to "
         "%llu (or auto)",
         FROM(o->from), known->name, backend->name, shown(o->value_size),
-        o->value, (unsigned long long)known->least,
-        (unsigned long long)known->most);
+        o->value, (unsigned long long)known->min,
+        (unsigned long long)known->max);
   }
-  if (value >= known->least && value <= known->most) return VYRE_OK;
+  if (value >= known->min && value <= known->max) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(o->from),
-      VYRE_NUMBERS({"value", value}, {"least", known->least},
-                   {"most", known->most}),
+      VYRE_NUMBERS({"value", value}, {"least", known->min},
+                   {"most", known->max}),
       "write a number in that range",
       "%s%soption '%s' of backend '%s' is %llu, must be %llu to %llu",
       FROM(o->from), known->name, backend->name, (unsigned long long)value,
-      (unsigned long long)known->least, (unsigned long long)known->most);
+      (unsigned long long)known->min, (unsigned long long)known->max);
 }
 
 vyre_code vyre__options_add(vyre_context *context, const char *from,
@@ -187,7 +187,7 @@ bool vyre_device_option_at(const char *backend, size_t index,
   const vyre__option *o = found ? found->options : NULL;
   for (size_t i = 0; o && o->name && i < index; i++) o++;
   if (!o || !o->name) return false;
-  *out = (vyre_device_option){o->name, o->least, o->most, o->help};
+  *out = (vyre_device_option){o->name, o->min, o->max, o->help};
   return true;
 }
 

@@ -38,7 +38,7 @@ static const vyre__backend backend = {.abi = VYRE__BACKEND_ABI,
                                       .device_size = sizeof(vyre_device),
                                       .describe = describe,
                                       .device_init = device_init,
-                                      .device_finish = device_finish,
+                                      .device_deinit = device_finish,
                                       .options = options};
 
 static vyre_code open_with(const char *text, vyre_status *st) {

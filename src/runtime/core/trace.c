@@ -476,7 +476,7 @@ static vyre_code not_writable(const char *file, int error, vyre_status *st) {
 
 static void destroy(vyre_context *context, vyre__trace *trace) {
   pthread_mutex_destroy(&trace->lock);
-  vyre__resize(context->given, trace, trace->size, 0);
+  vyre__resize(context->base_allocator, trace, trace->size, 0);
 }
 
 vyre_code vyre__trace_open(vyre_context *context, const char *file,
@@ -484,7 +484,7 @@ vyre_code vyre__trace_open(vyre_context *context, const char *file,
   pid_t pid = getpid();
   size_t room = expand(file, pid, NULL, 0) + 8;
   size_t size = sizeof(vyre__trace) + room;
-  vyre__trace *trace = vyre__resize(context->given, NULL, 0, size);
+  vyre__trace *trace = vyre__resize(context->base_allocator, NULL, 0, size);
   if (!trace) return vyre__no_memory(st, "vyre_context_create", "traces", 1);
   memset(trace, 0, size);
   trace->size = size;

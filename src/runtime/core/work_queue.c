@@ -81,11 +81,11 @@ static vyre_code begin(vyre_device *device, vyre__queue **out,
   pthread_cond_init(&queue->changed, NULL);
   pthread_cond_init(&queue->has_passed, NULL);
   queue->process = getpid();
-  if (out == &device->inside->work) queue->queued = &device->inside->queued;
+  if (out == &device->state->queue) queue->queued = &device->state->queued;
   (void)snprintf(queue->name, sizeof queue->name, "%s #%llu %s",
                  vyre_device_name(device),
-                 (unsigned long long)device->inside->id,
-                 out == &device->inside->work ? "queue" : "compile");
+                 (unsigned long long)device->state->id,
+                 out == &device->state->queue ? "queue" : "compile");
   int error = begin_thread(queue);
   if (error != 0) {
     atomic_store(&queue->references, 1);
@@ -114,11 +114,11 @@ static void leave_behind(vyre__queue **queue) {
 vyre_code vyre__queue_push(vyre_device *device, vyre__queue **queue,
                            vyre_fence *fence, vyre_status *st) {
   vyre_code code = VYRE_OK;
-  pthread_mutex_lock(&device->inside->lock);
+  pthread_mutex_lock(&device->state->lock);
   if (*queue && !is_here(*queue)) leave_behind(queue);
   if (!*queue) code = begin(device, queue, st);
   vyre__queue *to = *queue;
-  pthread_mutex_unlock(&device->inside->lock);
+  pthread_mutex_unlock(&device->state->lock);
   if (code != VYRE_OK) return code;
   fence->queue = to;
   pthread_mutex_lock(&to->lock);
@@ -165,9 +165,9 @@ bool vyre__replay_scope_is_held(const vyre_device *device) {
 
 void vyre__queue_wait(vyre_device *device) {
   if (vyre__replay_scope_is_held(device)) return;
-  pthread_mutex_lock(&device->inside->lock);
-  vyre__queue *queue = device->inside->work;
-  pthread_mutex_unlock(&device->inside->lock);
+  pthread_mutex_lock(&device->state->lock);
+  vyre__queue *queue = device->state->queue;
+  pthread_mutex_unlock(&device->state->lock);
   if (!queue || !is_here(queue) ||
       pthread_equal(queue->thread, pthread_self())) {
     return;

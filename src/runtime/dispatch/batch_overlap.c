@@ -60,7 +60,7 @@ static void add(parts *to, part_kind kind, const void *data, uint64_t size,
 }
 
 static void add_outputs(parts *to, const vyre__prepared *run, size_t item) {
-  const vyre__binding_info **ports = run->pipeline->inside->outputs;
+  const vyre__binding_info **ports = run->pipeline->state->outputs;
   for (size_t i = 0; i < run->pipeline->plan.output_count; i++) {
     const vyre_binding *b = ports[i]->binding;
     const vyre__bound_buffer *bound = &run->bound[ports[i]->index];
@@ -73,19 +73,19 @@ static void add_outputs(parts *to, const vyre__prepared *run, size_t item) {
     } else if (output->new_buffer) {
       add(to, IS_HANDLE, output->new_buffer, sizeof *output->new_buffer, b,
           item);
-    } else if (!bound->out_slot) {
+    } else if (!bound->out_buffer) {
       add(to, IS_WRITTEN, bound->out, bound->out_size, b, item);
-    } else if (bound->out_slot->buffer->is_imported) {
+    } else if (bound->out_buffer->buffer->is_imported) {
       add(to, IS_IMPORT_WRITTEN, bound->out, bound->out_size, b, item);
     }
   }
 }
 
 static void add_inputs(parts *to, const vyre__prepared *run, size_t item) {
-  const vyre__binding_info **ports = run->pipeline->inside->inputs;
+  const vyre__binding_info **ports = run->pipeline->state->inputs;
   for (size_t i = 0; i < run->pipeline->plan.input_count; i++) {
     const vyre__bound_buffer *bound = &run->bound[ports[i]->index];
-    const vyre__device_buffer *slot = bound->in_slot;
+    const vyre__device_buffer *slot = bound->in_buffer;
     if ((slot && !slot->buffer->is_imported) || vyre__in_place(bound)) continue;
     add(to, slot ? IS_IMPORT_READ : IS_READ, bound->in, bound->in_size,
         ports[i]->binding, item);
@@ -155,7 +155,7 @@ static vyre_code sweep(const parts *of, size_t *item, vyre_status *st) {
 static bool is_known(vyre__prepared **runs, size_t count) {
   uint64_t batch = runs[0]->batch;
   for (size_t i = 0; i < count; i++) {
-    if (runs[i]->batch != batch || runs[i]->has_moved_slot) return false;
+    if (runs[i]->batch != batch || runs[i]->has_moved_output) return false;
   }
   return batch != 0;
 }
@@ -195,7 +195,7 @@ vyre_code vyre__batch_check_overlap(vyre__prepared **runs, size_t count,
   vyre_code code = sweep(&all, item, st);
   vyre__scratch_return(device, VYRE__SCRATCH_PARTS, room);
   if (code != VYRE_OK) return code;
-  uint64_t batch = 1 + atomic_fetch_add_explicit(&device->inside->batches, 1,
+  uint64_t batch = 1 + atomic_fetch_add_explicit(&device->state->batch_ids, 1,
                                                  memory_order_relaxed);
   for (size_t i = 0; i < count; i++) runs[i]->batch = batch;
   return VYRE_OK;

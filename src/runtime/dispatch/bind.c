@@ -42,7 +42,7 @@ static void align_atomics(const vyre_program *program,
 
 vyre_code vyre__binding_infos_build(vyre_pipeline *pipeline, vyre_status *st) {
   const vyre_binding_plan *plan = &pipeline->plan;
-  struct vyre__pipeline_inside *inside = pipeline->inside;
+  struct vyre__pipeline_state *inside = pipeline->state;
   vyre_arena *arena = &pipeline->arena;
   size_t count = plan->binding_count;
   vyre__binding_info *ports = vyre__arena_array(arena, count, sizeof *ports);
@@ -125,10 +125,10 @@ static vyre_code resolve_resident_input(vyre__prepared *run,
                                         vyre__bound_buffer *bound,
                                         vyre_status *st) {
   if (input->data) return input_twice(p, st);
-  run->has_residents = true;
+  run->holds_buffers = true;
   VYRE_TRY(vyre__device_buffer_acquire(run->pipeline->device, input->buffer,
-                                       &bound->in_slot, st));
-  VYRE_TRY(find_range(p, bound->in_slot, input->offset, &bound->in_size,
+                                       &bound->in_buffer, st));
+  VYRE_TRY(find_range(p, bound->in_buffer, input->offset, &bound->in_size,
                       &bound->in, st));
   /* A buffer may be longer than what the kernel sees of it. */
   if (p->is_static && bound->in_size > p->static_bytes) {
@@ -142,10 +142,10 @@ VYRE__RARE
 static vyre_code validate(vyre__prepared *run, vyre_status *st) {
   const vyre_binding_plan *plan = &run->pipeline->plan;
   for (size_t i = 0; i < plan->input_count; i++) {
-    const vyre__binding_info *p = run->pipeline->inside->inputs[i];
+    const vyre__binding_info *p = run->pipeline->state->inputs[i];
     const vyre__bound_buffer *bound = &run->bound[p->index];
     run->extents[i] = (vyre_input_extent){.byte_len = bound->in_size,
-                                          .resident = bound->in_slot != NULL};
+                                          .resident = bound->in_buffer != NULL};
   }
   return vyre_binding_plan_validate(plan, run->extents, plan->input_count,
                                     vyre__status_open(st));
@@ -166,20 +166,20 @@ static vyre_code resolve_resident_output(vyre__prepared *run,
                                          const vyre_output *output,
                                          vyre__bound_buffer *bound,
                                          vyre_status *st) {
-  bool is_same = bound->in_slot &&
+  bool is_same = bound->in_buffer &&
                  memcmp(&output->buffer, &run->desc->inputs[p->input].buffer,
                         sizeof output->buffer) == 0;
   if (is_same) {
-    bound->out_slot = bound->in_slot; /* it is held already */
+    bound->out_buffer = bound->in_buffer; /* it is held already */
   } else {
-    run->has_residents = true;
+    run->holds_buffers = true;
     VYRE_TRY(vyre__device_buffer_acquire(run->pipeline->device, output->buffer,
-                                         &bound->out_slot, st));
+                                         &bound->out_buffer, st));
   }
-  if (bound->out_slot->buffer->is_read_only) {
+  if (bound->out_buffer->buffer->is_read_only) {
     return vyre__device_buffer_read_only("output", p->binding->name, st);
   }
-  VYRE_TRY(find_range(p, bound->out_slot, output->offset, &bound->out_size,
+  VYRE_TRY(find_range(p, bound->out_buffer, output->offset, &bound->out_size,
                       &bound->out, st));
   uint64_t natural = p->is_static                ? p->static_bytes
                      : p->input != VYRE_NO_INDEX ? bound->in_size
@@ -203,7 +203,7 @@ static vyre_code resolve_output(vyre__prepared *run,
   int places = (output->data != NULL) + (output->host_buffer != NULL) +
                (output->new_buffer != NULL) + is_resident;
   if (places > 1) return many_places(p, places, st);
-  if (places == 0 && bound->in_slot) { /* it goes where it comes from */
+  if (places == 0 && bound->in_buffer) { /* it goes where it comes from */
     const vyre_input *input = &run->desc->inputs[p->input];
     output->buffer = input->buffer;
     output->offset = bound->out_offset = input->offset;
@@ -211,7 +211,7 @@ static vyre_code resolve_output(vyre__prepared *run,
   }
   if (is_resident) return resolve_resident_output(run, p, output, bound, st);
   if (places == 0) return VYRE_OK;
-  run->makes_room = true;
+  run->grows_outputs = true;
   /* Where the memory is ours to size, its size is known without being told. */
   if (output->size != 0) return VYRE_OK;
   if (p->is_static) {
@@ -325,7 +325,7 @@ static vyre_code check_counts(const vyre__prepared *run, vyre_status *st) {
 /* Inputs come first, so that what is wrong with one is told before what is wrong
  * with an output that depends on it. */
 static vyre_code resolve_inputs(vyre__prepared *run, vyre_status *st) {
-  const struct vyre__pipeline_inside *inside = run->pipeline->inside;
+  const struct vyre__pipeline_state *inside = run->pipeline->state;
   const vyre_input *input = run->desc->inputs;
   size_t count = run->pipeline->plan.input_count;
   uint64_t most = run->pipeline->device->caps.max_buffer_bytes;
@@ -348,7 +348,7 @@ static vyre_code resolve_inputs(vyre__prepared *run, vyre_status *st) {
     run->views[p->buffer] =
         (vyre__view){.data = bound->in,
                      .length = (uint32_t)(bound->in_size >> p->shift),
-                     .buffer = is_resident ? bound->in_slot->buffer : NULL,
+                     .buffer = is_resident ? bound->in_buffer->buffer : NULL,
                      .offset = bound->in_offset};
   }
   return all_fit ? VYRE_OK : validate(run, st);
@@ -357,10 +357,10 @@ static vyre_code resolve_inputs(vyre__prepared *run, vyre_status *st) {
 /* What is bound, the lengths of all buffers, and the bytes that come back. */
 vyre_code vyre__prepared_resolve(vyre__prepared *run, vyre_status *st) {
   const vyre_binding_plan *plan = &run->pipeline->plan;
-  const struct vyre__pipeline_inside *inside = run->pipeline->inside;
+  const struct vyre__pipeline_state *inside = run->pipeline->state;
   uint64_t back = 0;
-  if (run->is_known || run->has_residents) vyre__prepared_invalidate(run);
-  run->makes_room = run->is_bound = false;
+  if (run->is_cached || run->holds_buffers) vyre__prepared_invalidate(run);
+  run->grows_outputs = run->is_bound = false;
   VYRE_TRY(check_counts(run, st));
   VYRE_TRY(resolve_inputs(run, st));
   if (run->desc->output_count != plan->output_count) {
@@ -483,11 +483,11 @@ static vyre_code written_span(const vyre__prepared *run,
     }
     return VYRE_OK;
   }
-  if (!bound->out && !bound->out_slot) {
+  if (!bound->out && !bound->out_buffer) {
     return null_memory(p->binding, size, st);
   }
-  *out =
-      span_of(p->binding, bound->out, size, bound->out_offset, bound->out_slot);
+  *out = span_of(p->binding, bound->out, size, bound->out_offset,
+                 bound->out_buffer);
   return VYRE_OK;
 }
 
@@ -515,8 +515,8 @@ static void count_output(vyre__prepared *run, const vyre__binding_info *p,
   vyre_copy_report *copies = &run->copies;
   bool is_in = p->input != VYRE_NO_INDEX;
   bool is_odd = (uintptr_t)bound->out % p->aligned != 0;
-  if (bound->out_slot) {
-    if (!is_in) count_resident(copies, bound->out_slot, bound->out_size);
+  if (bound->out_buffer) {
+    if (!is_in) count_resident(copies, bound->out_buffer, bound->out_size);
     if (is_odd) note_copy(run, p, bound->out_size, VYRE_COPY_ALIGNMENT);
     return;
   }
@@ -545,7 +545,7 @@ static vyre_code same_place(const vyre__binding_info *a,
 /* Slots and handles are written when memory is there: two outputs would have the
  * same, whatever their sizes. */
 static vyre_code check_places(const vyre__prepared *run, vyre_status *st) {
-  const vyre__binding_info **ports = run->pipeline->inside->outputs;
+  const vyre__binding_info **ports = run->pipeline->state->outputs;
   for (size_t i = 1; i < run->pipeline->plan.output_count; i++) {
     const vyre_output *a = &run->outputs[i];
     if (!a->host_buffer && !a->new_buffer) continue;
@@ -566,10 +566,10 @@ static vyre_code check_places(const vyre__prepared *run, vyre_status *st) {
  * here, and every input against them below. */
 static vyre_code check_outputs(vyre__prepared *run, size_t *count,
                                vyre_status *st) {
-  const struct vyre__pipeline_inside *inside = run->pipeline->inside;
-  vyre__memory_range *spans = run->spans;
+  const struct vyre__pipeline_state *inside = run->pipeline->state;
+  vyre__memory_range *spans = run->ranges;
   size_t written = 0;
-  if (run->makes_room) VYRE_TRY(check_places(run, st));
+  if (run->grows_outputs) VYRE_TRY(check_places(run, st));
   for (size_t i = 0; i < run->pipeline->plan.output_count; i++) {
     const vyre__binding_info *p = inside->outputs[i];
     const vyre__bound_buffer *bound = &run->bound[p->index];
@@ -591,7 +591,7 @@ static vyre_code input_overlaps(const vyre__binding_info *p,
                                 const vyre__memory_range *other,
                                 vyre_status *st) {
   const vyre__memory_range span = span_of(p->binding, bound->in, bound->in_size,
-                                          bound->in_offset, bound->in_slot);
+                                          bound->in_offset, bound->in_buffer);
   /* Named in binding order. */
   return span.binding <= other->binding ? overlapping(other, &span, st)
                                         : overlapping(&span, other, st);
@@ -603,8 +603,8 @@ static vyre_code check_input(const vyre__prepared *run,
                              vyre_status *st) {
   uint64_t begin = bound->in ? (uintptr_t)bound->in : bound->in_offset;
   uint64_t end = begin + bound->in_size;
-  const void *space = bound->in ? NULL : bound->in_slot;
-  for (const vyre__memory_range *at = run->spans; at < run->spans + written;
+  const void *space = bound->in ? NULL : bound->in_buffer;
+  for (const vyre__memory_range *at = run->ranges; at < run->ranges + written;
        at++) {
     if (begin < at->end && at->begin < end && at->space == space) {
       return input_overlaps(p, bound, at, st);
@@ -625,8 +625,8 @@ static vyre_code check_special(vyre__prepared *run, const vyre__binding_info *p,
   if (!is_out || is_copied) {
     VYRE_TRY(check_input(run, p, bound, written, st));
   }
-  if (bound->in_slot) {
-    count_resident(copies, bound->in_slot, size);
+  if (bound->in_buffer) {
+    count_resident(copies, bound->in_buffer, size);
   } else {
     run->host_in += size;
     if (!is_copied && (uintptr_t)bound->in % p->aligned == 0 &&
@@ -639,7 +639,7 @@ static vyre_code check_special(vyre__prepared *run, const vyre__binding_info *p,
 }
 
 static vyre_code check_memory(vyre__prepared *run, vyre_status *st) {
-  const vyre__binding_info **ports = run->pipeline->inside->inputs;
+  const vyre__binding_info **ports = run->pipeline->state->inputs;
   const vyre__binding_info **end = ports + run->pipeline->plan.input_count;
   const vyre_device *device = run->pipeline->device;
   size_t written = 0;
@@ -649,8 +649,8 @@ static vyre_code check_memory(vyre__prepared *run, vyre_status *st) {
     const vyre__binding_info *p = *ports;
     const vyre__bound_buffer *bound = &run->bound[p->index];
     if (bound->in_size == 0) continue;
-    if (bound->in_slot || p->output != VYRE_NO_INDEX) {
-      if (!bound->in && !bound->in_slot) {
+    if (bound->in_buffer || p->output != VYRE_NO_INDEX) {
+      if (!bound->in && !bound->in_buffer) {
         return null_memory(p->binding, bound->in_size, st);
       }
       VYRE_TRY(check_special(run, p, bound, written, st));
@@ -706,8 +706,8 @@ vyre_code vyre__prepared_check_limits(const vyre__prepared *run,
 /* Whether the views are those of the inputs, which are set, and nothing has to be
  * there first: every output is where it came from. */
 static bool is_in_place(const vyre__prepared *run) {
-  const vyre__binding_info **ports = run->pipeline->inside->outputs;
-  if (run->makes_room) return false;
+  const vyre__binding_info **ports = run->pipeline->state->outputs;
+  if (run->grows_outputs) return false;
   for (size_t i = 0; i < run->pipeline->plan.output_count; i++) {
     if (!vyre__in_place(&run->bound[ports[i]->index])) return false;
   }
@@ -717,7 +717,7 @@ static bool is_in_place(const vyre__prepared *run) {
 vyre_code vyre__prepared_check_again(vyre__prepared *run, vyre_status *st) {
   run->host_in = run->host_out = 0;
   run->copies = (vyre_copy_report){0};
-  run->has_moved_slot = false;
+  run->has_moved_output = false;
   run->batch = 0;
   VYRE_TRY(vyre__prepared_resolve(run, st));
   VYRE_TRY(vyre__grid_infer(run->pipeline, run->desc->grid, run->views,

@@ -17,8 +17,8 @@ static bool is_settled(const vyre__prepared *run, const vyre_host_buffer *slot,
  * must see that: neither the runs before it, nor who finds that it was not
  * reached. So nothing is made or copied for it, and cleared by the backend. */
 bool vyre__prepared_is_ready(const vyre__prepared *run) {
-  const struct vyre__pipeline_inside *inside = run->pipeline->inside;
-  bool clears = run->pipeline->device->backend->clears;
+  const struct vyre__pipeline_state *inside = run->pipeline->state;
+  bool clears = run->pipeline->device->backend->clears_outputs;
   for (size_t i = 0; i < run->pipeline->plan.output_count; i++) {
     const vyre__binding_info *port = inside->outputs[i];
     const vyre__bound_buffer *bound = &run->bound[port->index];
@@ -30,7 +30,7 @@ bool vyre__prepared_is_ready(const vyre__prepared *run) {
     }
     if (bound->out_size == 0 || vyre__in_place(bound)) continue;
     if (port->input != VYRE_NO_INDEX || !clears) return false;
-    if (!bound->out && bound->out_slot) return false;
+    if (!bound->out && bound->out_buffer) return false;
   }
   return true;
 }
@@ -46,7 +46,7 @@ static void finish(vyre__prepared *run, const vyre_output_stats *stats,
                    tally *sums) {
   bool is_counted = stats || run->copies.copied_bytes > 0;
   if (!stats) stats = &none;
-  if (run->tells) vyre__prepared_report(run, stats, VYRE_OK);
+  if (run->has_reports) vyre__prepared_report(run, stats, VYRE_OK);
   sums->launches += run->launch.launches;
   if (is_counted) {
     vyre__prepared_count(run, stats);
@@ -74,7 +74,7 @@ static size_t make_ready(vyre__prepared *const *runs, size_t count,
     __builtin_prefetch((const char *)run->views + 64);
     run->launch.launches = 1;
     run->launch.is_timed = false;
-    run->launch.is_apart = are_apart;
+    run->launch.is_independent = are_apart;
     run->launch.next = NULL;
     if (i > 0) runs[i - 1]->launch.next = &run->launch;
   }
@@ -91,7 +91,7 @@ static void settle(vyre__prepared *const *runs, size_t count, size_t done,
   }
   if (code != VYRE_OK) {
     vyre__prepared *bad = done < count ? runs[done] : NULL;
-    if (bad && bad->tells) {
+    if (bad && bad->has_reports) {
       vyre__prepared_report(bad, bad->is_bound ? &none : &bad->stats, code);
     }
     VYRE__COUNT(device, failures, 1);
@@ -110,7 +110,7 @@ vyre_code vyre__command_list_run(vyre__prepared *const *runs, size_t count,
   size_t ready = make_ready(runs, count, are_apart, false, st, &code);
   if (ready > 0) code = vyre__device_check(device, st);
   if (ready > 0 && code == VYRE_OK) {
-    code = device->backend->run_many(device, &runs[0]->launch, done, st);
+    code = device->backend->run_batch(device, &runs[0]->launch, done, st);
   }
   settle(runs, count, *done, code);
   return code;
@@ -125,7 +125,8 @@ vyre_code vyre__command_list_run_encoded(vyre__prepared *const *runs,
   size_t launches = 0;
   *done = 0;
   if (code == VYRE_OK) (void)make_ready(runs, count, false, true, st, &code);
-  if (code == VYRE_OK) code = device->backend->piece_run(piece, done, st);
+  if (code == VYRE_OK)
+    code = device->backend->command_list_run(piece, done, st);
   for (size_t i = 0; i < *done; i++) launches += piece->items[i].launch != NULL;
   settle(runs, count, launches, code);
   return code;
@@ -158,7 +159,7 @@ vyre_code vyre__command_list_run_again(vyre__command_list *piece,
   vyre_device *device = piece->device;
   *done = 0;
   VYRE_TRY(vyre__device_check(device, st));
-  vyre_code code = device->backend->piece_run(piece, done, st);
+  vyre_code code = device->backend->command_list_run(piece, done, st);
   if (code == VYRE_OK) {
     count_all(device, sums, 1);
     return VYRE_OK;
@@ -188,9 +189,10 @@ vyre_code vyre__command_list_run_loop(vyre__prepared *const *runs, size_t count,
   vyre_device *device = piece->device;
   vyre_code code = vyre__device_check(device, st);
   if (code == VYRE_OK) (void)make_ready(runs, count, false, true, st, &code);
-  if (code == VYRE_OK) code = device->backend->piece_loop(piece, loop, st);
+  if (code == VYRE_OK)
+    code = device->backend->command_list_loop(piece, loop, st);
   vyre__launch_totals sums = vyre__command_list_totals(runs, count);
-  if (loop->rounds > 0) count_all(device, &sums, loop->rounds);
+  if (loop->iterations > 0) count_all(device, &sums, loop->iterations);
   if (code != VYRE_OK) VYRE__COUNT(device, failures, 1);
   return code;
 }

@@ -13,7 +13,7 @@
 enum { VYRE__COMMAND_LIST = 32, VYRE__MAX_COMMAND_LIST = 1024 };
 
 static inline size_t vyre__command_list_max(const vyre_device *device) {
-  size_t most = device->backend->most_many;
+  size_t most = device->backend->max_batch;
   return most == 0                       ? VYRE__COMMAND_LIST
          : most > VYRE__MAX_COMMAND_LIST ? VYRE__MAX_COMMAND_LIST
                                          : most;
@@ -22,7 +22,7 @@ static inline size_t vyre__command_list_max(const vyre_device *device) {
 /* Whether @p device takes stretches just now. */
 static inline bool vyre__takes_command_lists(const vyre_device *device) {
   const vyre_context *context = device->context;
-  return device->backend->run_many &&
+  return device->backend->run_batch &&
          atomic_load_explicit(&context->armed, memory_order_relaxed) == 0 &&
          !atomic_load_explicit(&context->trace, memory_order_relaxed);
 }

@@ -79,9 +79,9 @@ static const vyre__backend nothing = {.abi = VYRE__BACKEND_ABI,
                                       .pipeline_size = sizeof(vyre_pipeline),
                                       .describe = describe,
                                       .device_init = device_init,
-                                      .device_finish = device_finish,
+                                      .device_deinit = device_finish,
                                       .pipeline_init = pipeline_init,
-                                      .pipeline_finish = pipeline_finish,
+                                      .pipeline_deinit = pipeline_finish,
                                       .run = run};
 
 /* --- jobs --------------------------------------------------------------------*/
@@ -145,7 +145,7 @@ static void open_job(job *j, unsigned bindings, bool is_resident,
                                          .output_count = 1};
   }
   j->launch = (vyre__launch){
-      .views = j->views, .grid = {1, 1, 1}, .max_iterations = UINT32_MAX};
+      .views = j->views, .grid = {1, 1, 1}, .max_loop_iterations = UINT32_MAX};
 }
 
 static void close_job(job *j) {

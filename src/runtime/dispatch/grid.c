@@ -12,7 +12,7 @@ static const uint64_t most_ids = UINT64_C(1) << 32;
  * that is neither uniform nor shared. */
 static uint32_t covered(const vyre_pipeline *pipeline,
                         const vyre__view *views) {
-  const vyre__binding_info *p = pipeline->inside->ports;
+  const vyre__binding_info *p = pipeline->state->ports;
   uint32_t most = 0;
   for (size_t i = 0; i < pipeline->plan.binding_count; i++, p++) {
     uint32_t length = views[p->buffer].length;

@@ -48,16 +48,16 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__prepared_state *home,
   run->views = (vyre__view *)(void *)(block + views);
   run->extents = (vyre_input_extent *)(void *)(block + extents);
   run->outputs = (vyre_output *)(void *)(block + outputs);
-  run->kept = (vyre_buffer *)(void *)(block + kept);
-  run->spans = (vyre__memory_range *)(void *)(block + spans);
-  run->given_inputs = (vyre_input *)(void *)(block + given_inputs);
-  run->given_outputs = (vyre__host_output *)(void *)(block + given_outputs);
+  run->new_buffers = (vyre_buffer *)(void *)(block + kept);
+  run->ranges = (vyre__memory_range *)(void *)(block + spans);
+  run->cached_inputs = (vyre_input *)(void *)(block + given_inputs);
+  run->cached_outputs = (vyre__host_output *)(void *)(block + given_outputs);
   vyre_arena_init(&run->scratch, pipeline->device->allocator);
   vyre_arena_init(&run->staging, pipeline->device->allocator);
   /* What is neither given nor taken, such as shared memory, has one length; all
    * others are set by each dispatch. */
   for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre__binding_info *p = &pipeline->inside->ports[i];
+    const vyre__binding_info *p = &pipeline->state->ports[i];
     run->views[p->buffer].length = (uint32_t)(p->static_bytes >> p->shift);
   }
   run->launch.pipeline = pipeline;
@@ -72,7 +72,7 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__prepared_state *home,
 
 /* The whole list is taken and given, so that nobody sees one that is in use. */
 vyre__prepared_list vyre__prepared_list_acquire(vyre_pipeline *pipeline) {
-  struct vyre__pipeline_inside *inside = pipeline->inside;
+  struct vyre__pipeline_state *inside = pipeline->state;
   vyre__prepared_list list = {0};
   if (atomic_load_explicit(&inside->spare, memory_order_relaxed)) {
     list.first =
@@ -98,7 +98,7 @@ void vyre__prepared_list_return(vyre_pipeline *pipeline,
   }
   list->first->spare_count = list->count;
   vyre__prepared *others = atomic_exchange_explicit(
-      &pipeline->inside->spare, list->first, memory_order_acq_rel);
+      &pipeline->state->spare, list->first, memory_order_acq_rel);
   while (others) { /* of a batch that was faster */
     vyre__prepared *next = others->next_spare;
     vyre__prepared_free(others);
@@ -108,7 +108,7 @@ void vyre__prepared_list_return(vyre_pipeline *pipeline,
 
 vyre_code vyre__prepared_acquire_second(vyre_pipeline *pipeline,
                                         vyre__prepared **out, vyre_status *st) {
-  struct vyre__pipeline_inside *inside = pipeline->inside;
+  struct vyre__pipeline_state *inside = pipeline->state;
   for (int i = 0; i < VYRE__PREPARED_PER_PIPELINE; i++) {
     vyre__prepared_state *state = &inside->runs[i].state;
     if (!vyre__prepared_enter(state)) continue;
@@ -127,13 +127,13 @@ vyre_code vyre__prepared_acquire_second(vyre_pipeline *pipeline,
 
 /* Who gives something else each time does not pay for a second look. */
 static bool is_worth_a_look(const vyre__prepared *first) {
-  return first->changes < VYRE__PATIENCE ||
-         first->changes % VYRE__SELDOM == 1; /* it was remembered just now */
+  return first->miss_count < VYRE__PATIENCE ||
+         first->miss_count % VYRE__SELDOM == 1; /* it was remembered just now */
 }
 
 vyre__prepared *vyre__prepared_second(vyre__prepared *first,
                                       const vyre_dispatch_desc *desc) {
-  struct vyre__pipeline_inside *inside = first->pipeline->inside;
+  struct vyre__pipeline_state *inside = first->pipeline->state;
   vyre__prepared_state *state = &inside->runs[1].state;
   if (first->home != &inside->runs[0].state || !is_worth_a_look(first) ||
       !vyre__prepared_enter(state)) {
@@ -145,10 +145,10 @@ vyre__prepared *vyre__prepared_second(vyre__prepared *first,
     return first;
   }
   if (vyre__prepared_matches(*second, desc)) {
-    first->changes = 0;
+    first->miss_count = 0;
   } else {
-    first->changes++;
-    (*second)->changes = 0;
+    first->miss_count++;
+    (*second)->miss_count = 0;
   }
   vyre__prepared_set_outputs(first);
   return *second;
@@ -163,10 +163,10 @@ vyre_code vyre__prepared_create(vyre_pipeline *pipeline, vyre__prepared **out,
  * that this run holds has it until the run let go of it, so that none ends here,
  * with the caller told of it under locks. */
 void vyre__prepared_free(vyre__prepared *run) {
-  struct vyre__device_inside *inside = run->pipeline->device->inside;
-  pthread_mutex_lock(&inside->run_lock);
+  struct vyre__device_state *inside = run->pipeline->device->state;
+  pthread_mutex_lock(&inside->prepared_lock);
   vyre__prepared_invalidate(run);
-  pthread_mutex_unlock(&inside->run_lock);
+  pthread_mutex_unlock(&inside->prepared_lock);
   vyre__counters_leave_run(run);
   vyre_arena_deinit(&run->scratch);
   vyre_arena_deinit(&run->staging);
@@ -193,26 +193,26 @@ static void empty_arenas(vyre__prepared *run) {
 void vyre__prepared_release(vyre__prepared *run) {
   vyre_device *device = run->pipeline->device;
   for (size_t i = 0; i < run->pipeline->plan.binding_count; i++) {
-    vyre__device_buffer *in = run->bound[i].in_slot;
-    vyre__device_buffer *out = run->bound[i].out_slot;
+    vyre__device_buffer *in = run->bound[i].in_buffer;
+    vyre__device_buffer *out = run->bound[i].out_buffer;
     if (in) vyre__device_buffer_release(device, in);
     if (out && out != in) vyre__device_buffer_release(device, out);
   }
 }
 
 void vyre__prepared_invalidate(vyre__prepared *run) {
-  run->is_known = run->is_bound = false;
-  if (!run->has_residents) return;
-  run->has_residents = false;
+  run->is_cached = run->is_bound = false;
+  if (!run->holds_buffers) return;
+  run->holds_buffers = false;
   vyre__prepared_release(run);
   for (size_t i = 0; i < run->pipeline->plan.binding_count; i++) {
-    run->bound[i].in_slot = run->bound[i].out_slot = NULL;
+    run->bound[i].in_buffer = run->bound[i].out_buffer = NULL;
   }
 }
 
 void vyre__prepared_abandon(vyre__prepared *run) {
   empty_arenas(run);
-  if (run->is_known && vyre__prepared_leave(run)) return;
+  if (run->is_cached && vyre__prepared_leave(run)) return;
   vyre__prepared_invalidate(run);
   if (run->home) {
     atomic_store_explicit(run->home, VYRE__PREPARED_IDLE, memory_order_release);
@@ -230,7 +230,7 @@ void vyre__prepared_set_output(vyre__prepared *run, vyre_pipeline *pipeline,
     vyre__prepared_set_outputs(run);
     return;
   }
-  if (!run->is_known || run->has_residents) vyre__prepared_invalidate(run);
+  if (!run->is_cached || run->holds_buffers) vyre__prepared_invalidate(run);
   empty_arenas(run);
   run->next_spare = NULL;
   if (list->last) {
@@ -247,20 +247,20 @@ static void drop_slot(vyre__prepared *run, vyre__device_buffer *slot) {
   vyre_device *device = run->pipeline->device;
   for (size_t i = 0; i < run->pipeline->plan.binding_count; i++) {
     vyre__bound_buffer *bound = &run->bound[i];
-    if (bound->in_slot != slot && bound->out_slot != slot) continue;
+    if (bound->in_buffer != slot && bound->out_buffer != slot) continue;
     vyre__device_buffer_release(device, slot);
     /* The other one of a binding, where it is another, is held on its own. */
-    if (bound->in_slot == slot) bound->in_slot = NULL;
-    if (bound->out_slot == slot) bound->out_slot = NULL;
-    run->is_known = run->is_bound = false;
+    if (bound->in_buffer == slot) bound->in_buffer = NULL;
+    if (bound->out_buffer == slot) bound->out_buffer = NULL;
+    run->is_cached = run->is_bound = false;
   }
 }
 
 void vyre__prepared_list_revoke(vyre_device *device,
                                 vyre__device_buffer *slot) {
-  struct vyre__device_inside *inside = device->inside;
-  pthread_mutex_lock(&inside->run_lock);
-  for (vyre__prepared *run = inside->first_run; run; run = run->next) {
+  struct vyre__device_state *inside = device->state;
+  pthread_mutex_lock(&inside->prepared_lock);
+  for (vyre__prepared *run = inside->first_prepared; run; run = run->next) {
     if (!run->home) continue;
     unsigned char seen = VYRE__PREPARED_IDLE;
     while (seen != VYRE__PREPARED_WANTED) {
@@ -268,39 +268,39 @@ void vyre__prepared_list_revoke(vyre_device *device,
                                                        : VYRE__PREPARED_WANTED;
       if (!atomic_compare_exchange_weak(run->home, &seen, next)) continue;
       if (next == VYRE__PREPARED_WANTED) break;
-      if (run->has_residents) drop_slot(run, slot);
+      if (run->holds_buffers) drop_slot(run, slot);
       /* Who asks in the meantime waits for the lock. */
       atomic_store_explicit(run->home, VYRE__PREPARED_IDLE,
                             memory_order_release);
       break;
     }
   }
-  pthread_mutex_unlock(&inside->run_lock);
+  pthread_mutex_unlock(&inside->prepared_lock);
 }
 
 /* --- the same once more ------------------------------------------------------*/
 
 void vyre__prepared_cache(vyre__prepared *run, const vyre_dispatch_desc *desc) {
-  const struct vyre__pipeline_inside *inside = run->pipeline->inside;
+  const struct vyre__pipeline_state *inside = run->pipeline->state;
   const vyre_binding_plan *plan = &run->pipeline->plan;
-  bool is_bound = !run->makes_room;
-  if (run->has_moved_slot) return;
+  bool is_bound = !run->grows_outputs;
+  if (run->has_moved_output) return;
   for (size_t i = 0; i < plan->output_count; i++) {
     const vyre_output *output = &desc->outputs[i];
     const vyre__bound_buffer *bound = &run->bound[inside->outputs[i]->index];
     if (output->new_buffer) return; /* another one each time */
-    run->given_outputs[i] = (vyre__host_output){.output = *output};
+    run->cached_outputs[i] = (vyre__host_output){.output = *output};
     if (output->host_buffer) {
-      run->given_outputs[i].slot_data = output->host_buffer->data;
-      run->given_outputs[i].slot_capacity = output->host_buffer->capacity;
+      run->cached_outputs[i].buffer_data = output->host_buffer->data;
+      run->cached_outputs[i].buffer_capacity = output->host_buffer->capacity;
     }
     if (bound->out_size > 0 && !vyre__in_place(bound)) is_bound = false;
   }
   for (size_t i = 0; i < plan->input_count; i++) {
-    run->given_inputs[i] = desc->inputs[i];
+    run->cached_inputs[i] = desc->inputs[i];
   }
-  memcpy(run->given_grid, desc->grid, sizeof run->given_grid);
-  run->is_known = true;
+  memcpy(run->cached_grid, desc->grid, sizeof run->cached_grid);
+  run->is_cached = true;
   run->is_bound = is_bound;
 }
 
@@ -349,11 +349,11 @@ vyre_code vyre__prepared_stage(vyre__prepared *run, vyre_status *st) {
   run->own.label = is_traced ? keep_name(run, run->own.label) : NULL;
   run->own.profile = is_traced ? keep_name(run, run->own.profile) : NULL;
   if (run->own.is_borrowed) return VYRE_OK;
-  run->is_known = run->is_bound = false; /* other memory than what was given */
+  run->is_cached = run->is_bound = false; /* other memory than what was given */
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre_binding *b = &plan->bindings[i];
     vyre__bound_buffer *bound = &run->bound[i];
-    if (!bound->in || bound->in_slot || vyre__in_place(bound)) continue;
+    if (!bound->in || bound->in_buffer || vyre__in_place(bound)) continue;
     if (bound->in_size == 0) continue;
     if (run->desc->require_zero_copy) {
       return VYRE_FAIL_WITH(
@@ -411,14 +411,15 @@ static vyre_code make_room(vyre__prepared *run, const vyre_binding *b,
     if (vyre__host_reason(device, bound->out) != VYRE_COPY_NONE) {
       stats->copied_bytes += bound->out_size;
     }
-    if (bound->out != before) run->has_moved_slot = true;
+    if (bound->out != before) run->has_moved_output = true;
   } else if (output->new_buffer) {
-    vyre_buffer *kept = &run->kept[b->output_index];
+    vyre_buffer *kept = &run->new_buffers[b->output_index];
     VYRE_TRY(vyre_buffer_create(device, bound->out_size, kept,
                                 vyre__status_open(st)));
-    run->has_residents = true;
-    VYRE_TRY(vyre__device_buffer_acquire(device, *kept, &bound->out_slot, st));
-    bound->out = bound->out_slot->buffer->host;
+    run->holds_buffers = true;
+    VYRE_TRY(
+        vyre__device_buffer_acquire(device, *kept, &bound->out_buffer, st));
+    bound->out = bound->out_buffer->buffer->host;
     bound->out_offset = 0;
   }
   return VYRE_OK;
@@ -445,7 +446,7 @@ static vyre_code fill(vyre__prepared *run, const vyre_binding *b,
       memset(bound->out, 0, size);
       return VYRE_OK;
     }
-    return vyre__buffer_clear(device, bound->out_slot->buffer,
+    return vyre__buffer_clear(device, bound->out_buffer->buffer,
                               bound->out_offset, size, st);
   }
   if (bound->in && bound->out) {
@@ -459,10 +460,10 @@ static vyre_code fill(vyre__prepared *run, const vyre_binding *b,
  * before the first is filled. */
 vyre_code vyre__prepared_bind(vyre__prepared *run, vyre_output_stats *stats,
                               vyre_status *st) {
-  const vyre__binding_info **ports = run->pipeline->inside->outputs;
+  const vyre__binding_info **ports = run->pipeline->state->outputs;
   size_t count = run->pipeline->plan.output_count;
-  bool clears = run->pipeline->device->backend->clears;
-  for (size_t i = 0; run->makes_room && i < count; i++) {
+  bool clears = run->pipeline->device->backend->clears_outputs;
+  for (size_t i = 0; run->grows_outputs && i < count; i++) {
     vyre__bound_buffer *bound = &run->bound[ports[i]->index];
     VYRE_TRY(make_room(run, ports[i]->binding, bound, stats, st));
   }
@@ -471,12 +472,12 @@ vyre_code vyre__prepared_bind(vyre__prepared *run, vyre_output_stats *stats,
     const vyre__bound_buffer *bound = &run->bound[p->index];
     bool is_backend_s = clears && begins_zero(run, p->binding, bound);
     if (!is_backend_s) VYRE_TRY(fill(run, p->binding, bound, st));
-    run->views[p->buffer] =
-        (vyre__view){.data = bound->out,
-                     .length = run->views[p->buffer].length,
-                     .buffer = bound->out_slot ? bound->out_slot->buffer : NULL,
-                     .offset = bound->out_offset,
-                     .begins_zero = is_backend_s};
+    run->views[p->buffer] = (vyre__view){
+        .data = bound->out,
+        .length = run->views[p->buffer].length,
+        .buffer = bound->out_buffer ? bound->out_buffer->buffer : NULL,
+        .offset = bound->out_offset,
+        .begins_zero = is_backend_s};
   }
   return VYRE_OK;
 }
@@ -534,9 +535,9 @@ static vyre_code launch(vyre__prepared *run, vyre_status *st) {
     if (i > 0) vyre_arena_reset(&run->scratch);
     if (i == 1) keep_contents(run);
     run->launch.launches = 1;
-    run->launch.turn = i;
-    run->launch.turns = count;
-    run->launch.is_through = false;
+    run->launch.launch_index = i;
+    run->launch.launch_count = count;
+    run->launch.is_complete = false;
     if (i > 0 && run->launch.deadline_ns &&
         vyre__clock_ns() > run->launch.deadline_ns) {
       return between_launches(run, i, count, st);
@@ -554,7 +555,7 @@ static vyre_code launch(vyre__prepared *run, vyre_status *st) {
 static void settle_kept(vyre__prepared *run, bool is_good) {
   const vyre_binding_plan *plan = &run->pipeline->plan;
   for (size_t i = 0; i < plan->output_count; i++) {
-    vyre_buffer *kept = &run->kept[i];
+    vyre_buffer *kept = &run->new_buffers[i];
     if (kept->owner == 0) continue;
     if (is_good) {
       *run->outputs[i].new_buffer = *kept;
@@ -637,7 +638,7 @@ vyre_code vyre__prepared_execute(vyre__prepared *run, vyre_status *st) {
       run->is_bound ? VYRE_OK : vyre__prepared_bind(run, &stats, st);
   uint64_t launched = desc->timing ? vyre__clock_ns() : 0;
   if (code == VYRE_OK) code = launch(run, st);
-  if (run->makes_room) settle_kept(run, code == VYRE_OK);
+  if (run->grows_outputs) settle_kept(run, code == VYRE_OK);
   if (desc->timing) {
     uint64_t end = vyre__clock_ns();
     *desc->timing =

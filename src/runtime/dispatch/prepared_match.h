@@ -24,7 +24,7 @@ static inline void vyre__fetch(const void *from, size_t size) {
 
 /* Bytes after the struct that a dispatch that is known touches. */
 static inline size_t vyre__prepared_cached_size(const vyre__prepared *run) {
-  return (size_t)((const char *)(run->given_outputs +
+  return (size_t)((const char *)(run->cached_outputs +
                                  run->pipeline->plan.output_count) -
                   (const char *)(run + 1));
 }
@@ -71,27 +71,27 @@ static inline uint64_t vyre__output_differs(const vyre_output *a,
 static inline bool vyre__prepared_matches(const vyre__prepared *run,
                                           const vyre_dispatch_desc *desc) {
   const vyre_binding_plan *plan = &run->pipeline->plan;
-  if (!run->is_known || desc->input_count != plan->input_count ||
+  if (!run->is_cached || desc->input_count != plan->input_count ||
       desc->output_count != plan->output_count) {
     return false;
   }
-  uint64_t differs = (run->given_grid[0] ^ desc->grid[0]) |
-                     (run->given_grid[1] ^ desc->grid[1]) |
-                     (run->given_grid[2] ^ desc->grid[2]);
+  uint64_t differs = (run->cached_grid[0] ^ desc->grid[0]) |
+                     (run->cached_grid[1] ^ desc->grid[1]) |
+                     (run->cached_grid[2] ^ desc->grid[2]);
   if ((!desc->inputs && desc->input_count > 0) ||
       (!desc->outputs && desc->output_count > 0)) {
     return false;
   }
-  differs |= vyre__words_differ(desc->inputs, run->given_inputs,
+  differs |= vyre__words_differ(desc->inputs, run->cached_inputs,
                                 desc->input_count * sizeof *desc->inputs);
   for (size_t i = 0; i < desc->output_count; i++) {
-    const vyre__host_output *given = &run->given_outputs[i];
+    const vyre__host_output *given = &run->cached_outputs[i];
     const vyre_output *output = &desc->outputs[i];
     differs |= vyre__output_differs(output, &given->output);
     if (!given->output.host_buffer || differs) continue;
     differs |=
-        (uintptr_t)output->host_buffer->data ^ (uintptr_t)given->slot_data;
-    differs |= output->host_buffer->capacity ^ given->slot_capacity;
+        (uintptr_t)output->host_buffer->data ^ (uintptr_t)given->buffer_data;
+    differs |= output->host_buffer->capacity ^ given->buffer_capacity;
   }
   return differs == 0;
 }
@@ -117,7 +117,7 @@ static inline bool vyre__prepared_leave(const vyre__prepared *run) {
 static inline vyre_code vyre__prepared_acquire(vyre_pipeline *pipeline,
                                                vyre__prepared **out,
                                                vyre_status *st) {
-  struct vyre__pipeline_inside *inside = pipeline->inside;
+  struct vyre__pipeline_state *inside = pipeline->state;
   vyre__prepared_state *state = &inside->runs[0].state;
   if (vyre__prepared_enter(state)) {
     *out = inside->runs[0].run;
@@ -129,9 +129,9 @@ static inline vyre_code vyre__prepared_acquire(vyre_pipeline *pipeline,
 
 static inline void vyre__prepared_set_outputs(vyre__prepared *run) {
   bool keeps_memory = run->scratch.first || run->staging.first;
-  if (run->home && !keeps_memory && !run->has_residents) {
+  if (run->home && !keeps_memory && !run->holds_buffers) {
     atomic_store_explicit(run->home, VYRE__PREPARED_IDLE, memory_order_release);
-  } else if (keeps_memory || !run->is_known || !vyre__prepared_leave(run)) {
+  } else if (keeps_memory || !run->is_cached || !vyre__prepared_leave(run)) {
     vyre__prepared_abandon(run);
   }
 }
@@ -145,8 +145,8 @@ static inline vyre_code vyre__prepared_check_as(vyre__prepared *run,
   bool was_plain = run->is_plain;
   run->is_plain = !desc->timing && !desc->timeout_ns && !desc->print.write &&
                   !desc->report && !desc->has_repeat_count && !desc->progress;
-  run->tells = desc->copies || desc->output_stats || desc->result;
-  launch->max_iterations =
+  run->has_reports = desc->copies || desc->output_stats || desc->result;
+  launch->max_loop_iterations =
       desc->max_loop_iterations ? desc->max_loop_iterations : UINT32_MAX;
   if (!was_plain || !run->is_plain) { /* else they are as they were */
     launch->deadline_ns = 0;

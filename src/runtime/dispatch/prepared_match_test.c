@@ -463,8 +463,8 @@ TEST(buffers_that_take_turns_are_not_taken_for_each_other) {
 }
 
 static bool is_known(const scene *s, int place) {
-  const vyre__prepared *run = s->r.pipeline->inside->runs[place].run;
-  return run && run->is_known;
+  const vyre__prepared *run = s->r.pipeline->state->runs[place].run;
+  return run && run->is_cached;
 }
 
 /* Both are held for the next turn, until they are freed. */
@@ -515,7 +515,7 @@ TEST(turns_are_found_again_after_many_others) {
     sum++;
   }
   CHECK(is_known(&s, 0) && is_known(&s, 1));
-  CHECK_U64(s.r.pipeline->inside->runs[0].run->changes, 0);
+  CHECK_U64(s.r.pipeline->state->runs[0].run->miss_count, 0);
   close_scene(&s);
 }
 

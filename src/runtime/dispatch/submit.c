@@ -54,7 +54,7 @@ static vyre_code prepare(vyre_pipeline *pipeline,
     VYRE_TRY(vyre__prepared_acquire(variant, out, st));
   }
   bool is_same = vyre__prepared_matches(*out, desc);
-  if (!is_same && (*out)->is_known && (*out)->home) {
+  if (!is_same && (*out)->is_cached && (*out)->home) {
     *out = vyre__prepared_second(*out, desc);
     is_same = vyre__prepared_matches(*out, desc);
   }
@@ -115,14 +115,14 @@ static vyre_code prepare_all(vyre_pipeline *pipeline,
 
 /* Queued work may write the resident buffers that are bound here. */
 static void wait_for_turn(vyre_device *device, const vyre__prepared *run) {
-  if (run->has_residents && vyre__device_is_busy(device)) {
+  if (run->holds_buffers && vyre__device_is_busy(device)) {
     vyre__queue_wait(device);
   }
 }
 
 /* Who gives something else each time does not pay for what is never asked. */
 static bool is_worth_it(vyre__prepared *run) {
-  uint32_t changes = run->changes++;
+  uint32_t changes = run->miss_count++;
   return changes < VYRE__PATIENCE || changes % VYRE__SELDOM == 0;
 }
 
@@ -132,9 +132,9 @@ static void settle(vyre__prepared *run, const vyre_dispatch_desc *item,
                    vyre_code code) {
   if (code != VYRE_OK) {
     vyre__prepared_invalidate(run);
-  } else if (run->is_known) {
-    run->changes = 0;
-  } else if (item && (run->home || !run->has_residents) && is_worth_it(run)) {
+  } else if (run->is_cached) {
+    run->miss_count = 0;
+  } else if (item && (run->home || !run->holds_buffers) && is_worth_it(run)) {
     vyre__prepared_cache(run, item);
   }
 }
@@ -221,9 +221,9 @@ static vyre_code submit_later(vyre_pipeline *pipeline,
   }
   b->pipeline = vyre_pipeline_retain(pipeline);
   fence->work = batch_work;
-  fence->finish = batch_finish;
+  fence->cleanup = batch_finish;
   *out = fence;
-  code = vyre__queue_push(device, &device->inside->work, fence, st);
+  code = vyre__queue_push(device, &device->state->queue, fence, st);
   if (code != VYRE_OK) {
     *out = NULL;
     batch_finish(fence);

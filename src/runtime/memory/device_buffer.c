@@ -81,12 +81,12 @@ static vyre_code buffer_init(vyre_device *device, vyre__buffer *buffer,
 }
 
 static void buffer_free(vyre_device *device, vyre__buffer *buffer) {
-  void (*let_go)(void *) = buffer->let_go;
-  void *let_go_self = buffer->let_go_self;
+  void (*let_go)(void *) = buffer->release;
+  void *let_go_self = buffer->release_user_data;
   VYRE__COUNT(device, live_residents, UINT64_MAX);
   VYRE__COUNT(device, live_resident_bytes, 0 - buffer->size);
-  if (device->backend->buffer_finish) {
-    device->backend->buffer_finish(device, buffer);
+  if (device->backend->buffer_deinit) {
+    device->backend->buffer_deinit(device, buffer);
   } else if (!buffer->is_imported) {
     host_give(device, buffer->host, (size_t)buffer->size);
   }
@@ -165,17 +165,17 @@ vyre_code vyre__buffer_copy(vyre_device *device,
                             const vyre__bound_buffer *bound, size_t size,
                             vyre_arena *scratch, vyre_status *st) {
   if (bound->in) {
-    return vyre__buffer_write(device, bound->out_slot->buffer,
+    return vyre__buffer_write(device, bound->out_buffer->buffer,
                               bound->out_offset, bound->in, size, st);
   }
   void *between = bound->out;
   if (!between) between = vyre_arena_alloc(scratch, size, 64);
   if (!between) return vyre__no_memory(st, "vyre_dispatch", "bytes", size);
-  VYRE_TRY(vyre__buffer_read(device, bound->in_slot->buffer, bound->in_offset,
+  VYRE_TRY(vyre__buffer_read(device, bound->in_buffer->buffer, bound->in_offset,
                              between, size, st));
   if (bound->out) return VYRE_OK;
-  return vyre__buffer_write(device, bound->out_slot->buffer, bound->out_offset,
-                            between, size, st);
+  return vyre__buffer_write(device, bound->out_buffer->buffer,
+                            bound->out_offset, between, size, st);
 }
 
 /* --- handles ----------------------------------------------------------------*/
@@ -191,7 +191,7 @@ static vyre__device_buffer *slot_at(const vyre__device_buffers *table,
 /* A slot for a new buffer; its generation is set, its handle not good yet. */
 static vyre_code take_slot(vyre_device *device, uint32_t *out,
                            vyre_status *st) {
-  vyre__device_buffers *table = &device->inside->residents;
+  vyre__device_buffers *table = &device->state->buffers;
   if (table->first_free) {
     *out = table->first_free - 1;
     table->first_free = slot_at(table, *out)->next_free;
@@ -228,7 +228,7 @@ static vyre_code take_slot(vyre_device *device, uint32_t *out,
  * that has had all of them is never used again. */
 static void recycle(vyre_device *device, vyre__device_buffer *slot,
                     uint64_t state) {
-  vyre__device_buffers *table = &device->inside->residents;
+  vyre__device_buffers *table = &device->state->buffers;
   buffer_free(device, slot->buffer);
   slot->buffer = NULL;
   uint32_t generation = (uint32_t)(state >> GENERATION_SHIFT) + 1;
@@ -254,10 +254,10 @@ static vyre_code foreign(const vyre_device *device, vyre_buffer handle,
   }
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_FOREIGN_HANDLE, NULL,
-      VYRE_NUMBERS({"owner", handle.owner}, {"device", device->inside->id}),
+      VYRE_NUMBERS({"owner", handle.owner}, {"device", device->state->id}),
       "use a buffer on the device that made it, or upload the data again here",
       "the resident buffer is one of device %llu, this is device %llu ('%s')",
-      (unsigned long long)handle.owner, (unsigned long long)device->inside->id,
+      (unsigned long long)handle.owner, (unsigned long long)device->state->id,
       vyre_device_name(device));
 }
 
@@ -275,9 +275,9 @@ vyre_code vyre__device_buffer_acquire(vyre_device *device, vyre_buffer handle,
                                       vyre__device_buffer **out,
                                       vyre_status *st) {
   *out = NULL;
-  if (handle.owner != device->inside->id) return foreign(device, handle, st);
+  if (handle.owner != device->state->id) return foreign(device, handle, st);
   vyre__device_buffer *slot =
-      slot_at(&device->inside->residents, (uint32_t)handle.id);
+      slot_at(&device->state->buffers, (uint32_t)handle.id);
   if (!slot) return stale(device, handle, st);
   uint64_t state = atomic_load(&slot->state);
   do {
@@ -297,7 +297,7 @@ void vyre__device_buffer_release(vyre_device *device,
 }
 
 void vyre__device_buffers_deinit(vyre_device *device) {
-  vyre__device_buffers *table = &device->inside->residents;
+  vyre__device_buffers *table = &device->state->buffers;
   for (size_t i = 0; i < VYRE__CHUNKS; i++) {
     vyre__device_buffer *chunk = atomic_load(&table->chunks[i]);
     if (!chunk) continue;
@@ -337,7 +337,7 @@ static vyre_code create(vyre_device *device, void *memory, uint64_t size,
   }
   VYRE__COUNT(device, live_residents, 1);
   VYRE__COUNT(device, live_resident_bytes, size);
-  vyre__device_buffers *table = &device->inside->residents;
+  vyre__device_buffers *table = &device->state->buffers;
   uint32_t index;
   pthread_mutex_lock(&table->lock);
   code = take_slot(device, &index, st);
@@ -352,7 +352,7 @@ static vyre_code create(vyre_device *device, void *memory, uint64_t size,
   if (generation == 0) generation = 1; /* so that no handle is all zero */
   atomic_store(&slot->state, generation << GENERATION_SHIFT | GOOD);
   *out =
-      (vyre_buffer){device->inside->id, generation << GENERATION_SHIFT | index};
+      (vyre_buffer){device->state->id, generation << GENERATION_SHIFT | index};
   return VYRE_OK;
 }
 
@@ -403,10 +403,10 @@ vyre_code vyre__device_buffer_import(vyre_device *device,
   if (code != VYRE_OK) return code;
   /* Nobody else knows the handle yet. */
   vyre__device_buffer *slot =
-      slot_at(&device->inside->residents, (uint32_t)out->id);
+      slot_at(&device->state->buffers, (uint32_t)out->id);
   slot->buffer->is_read_only = memory->is_read_only;
-  slot->buffer->let_go = memory->let_go;
-  slot->buffer->let_go_self = memory->let_go_self;
+  slot->buffer->release = memory->release;
+  slot->buffer->release_user_data = memory->release_user_data;
   return VYRE_OK;
 }
 

@@ -173,8 +173,8 @@ static vyre_code import(vyre_device *device, const DLTensor *t,
       .data = bytes > 0 ? (unsigned char *)t->data + t->byte_offset : NULL,
       .size = bytes,
       .is_read_only = is_read_only,
-      .let_go = let_go,
-      .let_go_self = self};
+      .release = let_go,
+      .release_user_data = self};
   VYRE_TRY(vyre__device_buffer_import(device, &memory, out, st));
   if (info) *info = found;
   return VYRE_OK;

@@ -30,7 +30,7 @@ static bool take(vyre_host_buffer *slot, size_t size,
   slot->lead = room ? (size_t)(-(uintptr_t)raw % alignment) : 0;
   slot->data = raw + slot->lead;
   slot->capacity = size + room - slot->lead;
-  slot->device = device->inside->id;
+  slot->device = device->state->id;
   vyre__counters_retained(slot->device, slot->capacity);
   return true;
 }

@@ -18,7 +18,7 @@ vyre__scratch_block *vyre__scratch_acquire(vyre_device *device,
   if (size > SIZE_MAX - sizeof(vyre__scratch_block)) return NULL;
   size += sizeof(vyre__scratch_block);
   vyre__scratch_block *room = atomic_exchange_explicit(
-      &device->inside->rooms[kind], NULL, memory_order_acquire);
+      &device->state->scratch[kind], NULL, memory_order_acquire);
   if (room && room->size >= size) return room;
   drop(device, room); /* what is in it is of no use */
   room = vyre__resize(device->allocator, NULL, 0, size);
@@ -34,12 +34,12 @@ void vyre__scratch_return(vyre_device *device, vyre__scratch_kind kind,
     return;
   }
   vyre__scratch_block *other = atomic_exchange_explicit(
-      &device->inside->rooms[kind], room, memory_order_acq_rel);
+      &device->state->scratch[kind], room, memory_order_acq_rel);
   drop(device, other);
 }
 
 void vyre__scratch_pool_deinit(vyre_device *device) {
   for (int i = 0; i < VYRE__SCRATCH_KINDS; i++) {
-    drop(device, atomic_exchange(&device->inside->rooms[i], NULL));
+    drop(device, atomic_exchange(&device->state->scratch[i], NULL));
   }
 }

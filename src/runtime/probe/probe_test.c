@@ -74,7 +74,7 @@ static vyre_code lying_run(vyre_pipeline *pipeline, vyre__launch *launch,
   vyre_code code = vyre__backend_ref.run(pipeline, launch, st);
   const vyre_program *program = pipeline->program;
   liar.runs++;
-  if (pipeline->numbers[liar.number].mode > liar.last) return code;
+  if (pipeline->float_ops[liar.number].mode > liar.last) return code;
   if (!is_concerned(program)) return code;
   const vyre__view *result = &launch->views[program->buffer_count - 1];
   size_t words = liar.to == VYRE_TYPE_F64 ? 2 : 1;

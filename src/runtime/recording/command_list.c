@@ -34,7 +34,7 @@ static void measure(const vyre_recording *rec, size_t at, part *out) {
     const vyre__command *c = &rec->commands[i];
     if (c->kind == VYRE__COMMAND_BARRIER) continue;
     bool is_run = c->kind == VYRE__COMMAND_DISPATCH;
-    if (is_run ? !vyre__prepared_fits(c->run) : !is_device_copy(c)) break;
+    if (is_run ? !vyre__prepared_fits(c->prepared) : !is_device_copy(c)) break;
     items++;
     out->runs += is_run;
     out->end = i + 1;
@@ -50,7 +50,7 @@ static part *make(vyre_recording *rec, const part *like) {
   const vyre_device *device = rec->device;
   size_t items = like->end - like->first;
   size_t at_piece = round_up(sizeof(part));
-  size_t at_items = at_piece + round_up(device->backend->piece_size);
+  size_t at_items = at_piece + round_up(device->backend->command_list_size);
   size_t size = at_items + items * sizeof(vyre__command_list_item);
   unsigned char *block = vyre__resize(device->allocator, NULL, 0, size);
   if (!block) return NULL;
@@ -67,7 +67,7 @@ static part *make(vyre_recording *rec, const part *like) {
 }
 
 static void free_part(vyre_device *device, part *p) {
-  device->backend->piece_finish(p->piece);
+  device->backend->command_list_deinit(p->piece);
   vyre__resize(device->allocator, p, p->size, 0);
 }
 
@@ -105,7 +105,7 @@ static void fill(const vyre_recording *rec, part *p) {
     if (c->kind == VYRE__COMMAND_BARRIER) continue;
     items[count++] =
         c->kind == VYRE__COMMAND_DISPATCH
-            ? (vyre__command_list_item){.launch = &c->run->launch}
+            ? (vyre__command_list_item){.launch = &c->prepared->launch}
             : (vyre__command_list_item){.from = c->source.buffer,
                                         .to = c->target.buffer,
                                         .from_offset = c->source.offset,
@@ -122,9 +122,9 @@ static size_t gather(const vyre_recording *rec, const part *p,
   for (size_t i = p->first; i < p->end; i++) {
     const vyre__command *c = &rec->commands[i];
     if (c->kind != VYRE__COMMAND_DISPATCH) continue;
-    if (!vyre__prepared_fits(c->run)) return 0; /* not any more */
-    if (c->run->scratch.first) vyre_arena_reset(&c->run->scratch);
-    runs[count++] = c->run;
+    if (!vyre__prepared_fits(c->prepared)) return 0; /* not any more */
+    if (c->prepared->scratch.first) vyre_arena_reset(&c->prepared->scratch);
+    runs[count++] = c->prepared;
   }
   return count;
 }
@@ -150,7 +150,7 @@ static vyre_code run(vyre_recording *rec, part *p, bool *is_taken, size_t *done,
   bring_up(rec, p, &p->version);
   vyre_code code =
       vyre__command_list_run_encoded(runs, count, p->piece, done, st);
-  if (p->piece->is_steady) p->sums = vyre__command_list_totals(runs, count);
+  if (p->piece->is_reusable) p->sums = vyre__command_list_totals(runs, count);
   return code;
 }
 
@@ -161,7 +161,7 @@ vyre_code vyre__recording_run_part(vyre_recording *rec, size_t at,
   *out = (vyre__part_result){.end = at};
   part *p = find(rec, at);
   if (!p) return VYRE_OK;
-  if (p->version == rec->version && p->piece->is_steady) {
+  if (p->version == rec->version && p->piece->is_reusable) {
     out->is_taken = true;
     p->piece->is_changed = false;
     code = vyre__command_list_run_again(p->piece, &p->sums, &done, st);

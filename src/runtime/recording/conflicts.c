@@ -32,7 +32,7 @@ static bool slots_meet(const vyre_recording *a, const vyre_recording *b,
 /* What one thread does, it does in its own order: a callback of a replay may replay
  * what it likes, but for the same commands. */
 static bool meets(const vyre__active_replay *f, meeting *out) {
-  const vyre__active_replay *other = f->rec->device->inside->flights;
+  const vyre__active_replay *other = f->rec->device->state->active_replays;
   for (; other; other = other->next) {
     bool is_own = pthread_equal(other->runner, f->runner);
     *out = (meeting){other, VYRE_NO_SLOT, VYRE_NO_SLOT};
@@ -66,10 +66,11 @@ static vyre_code is_busy(const vyre__active_replay *f, const meeting *m,
   const vyre__slot *slot = &f->rec->slots[m->slot];
   const char *name = vyre__slot_name(f->rec, m->slot, text),
              *other = vyre__slot_name(m->other->rec, m->other_slot, other_text);
-  const char *which = m->other->rec->home == f->rec->home ? "this recording"
-                                                          : "another recording";
-  if (slot->resident) {
-    unsigned long long id = slot->resource.buffer.id;
+  const char *which = m->other->rec->first == f->rec->first
+                          ? "this recording"
+                          : "another recording";
+  if (slot->buffer) {
+    unsigned long long id = slot->binding.buffer.id;
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_RESOURCE_BUSY, NULL,
         VYRE_NUMBERS({"slot", m->slot}, {"other_slot", m->other_slot},
@@ -90,13 +91,13 @@ static vyre_code is_busy(const vyre__active_replay *f, const meeting *m,
 vyre_code vyre__active_replay_begin(vyre__active_replay *f,
                                     const vyre_recording *rec, bool is_queued,
                                     bool takes_turns, vyre_status *st) {
-  struct vyre__device_inside *inside = rec->device->inside;
+  struct vyre__device_state *inside = rec->device->state;
   bool may_wait = !vyre__replay_scope_is_held(rec->device);
   vyre_code code = VYRE_OK;
   meeting m;
   *f = (vyre__active_replay){
       .rec = rec, .runner = pthread_self(), .is_queued = is_queued};
-  pthread_mutex_lock(&inside->flight_lock);
+  pthread_mutex_lock(&inside->replay_lock);
   while (meets(f, &m)) {
     bool has_order = is_queued || takes_turns || m.other->is_queued ||
                      m.slot == VYRE_NO_SLOT;
@@ -106,22 +107,22 @@ vyre_code vyre__active_replay_begin(vyre__active_replay *f,
       code = is_busy(f, &m, st);
     }
     if (code != VYRE_OK) break;
-    pthread_cond_wait(&inside->landed, &inside->flight_lock);
+    pthread_cond_wait(&inside->replay_ended, &inside->replay_lock);
   }
   if (code == VYRE_OK) {
-    f->next = inside->flights;
-    inside->flights = f;
+    f->next = inside->active_replays;
+    inside->active_replays = f;
   }
-  pthread_mutex_unlock(&inside->flight_lock);
+  pthread_mutex_unlock(&inside->replay_lock);
   return code;
 }
 
 void vyre__active_replay_end(vyre__active_replay *f) {
-  struct vyre__device_inside *inside = f->rec->device->inside;
-  pthread_mutex_lock(&inside->flight_lock);
-  vyre__active_replay **at = &inside->flights;
+  struct vyre__device_state *inside = f->rec->device->state;
+  pthread_mutex_lock(&inside->replay_lock);
+  vyre__active_replay **at = &inside->active_replays;
   while (*at != f) at = &(*at)->next;
   *at = f->next;
-  pthread_cond_broadcast(&inside->landed);
-  pthread_mutex_unlock(&inside->flight_lock);
+  pthread_cond_broadcast(&inside->replay_ended);
+  pthread_mutex_unlock(&inside->replay_lock);
 }

@@ -23,7 +23,7 @@ static void unready(vyre_recording *copy) {
     vyre__command *c = &copy->commands[i];
     c->is_ready = false;
     if (c->kind == VYRE__COMMAND_DISPATCH) vyre_pipeline_retain(c->pipeline);
-    c->run = NULL;
+    c->prepared = NULL;
   }
 }
 
@@ -36,9 +36,9 @@ static vyre_code make(vyre_recording *home, vyre_recording **out,
   if (!copy) return vyre__no_memory(st, who, "recordings", 1);
   memset(copy, 0, sizeof *copy);
   *copy = (vyre_recording){.device = home->device,
-                           .is_finished = true,
+                           .is_sealed = true,
                            .sums = home->sums,
-                           .home = home,
+                           .first = home,
                            .is_dirty = true};
   vyre_arena_init(&copy->building, allocator);
   copy->slots =
@@ -61,9 +61,9 @@ static vyre_code make(vyre_recording *home, vyre_recording **out,
     vyre__resize(allocator, copy, sizeof *copy, 0);
     return code;
   }
-  copy->next_copy = home->next_copy;
-  home->next_copy = copy;
-  home->copy_count++;
+  copy->next_instance = home->next_instance;
+  home->next_instance = copy;
+  home->instance_count++;
   *out = copy;
   return VYRE_OK;
 }
@@ -73,7 +73,7 @@ static vyre_code make(vyre_recording *home, vyre_recording **out,
 static bool is_bound_alike(const vyre__slot *a, const vyre__slot *b) {
   if (a->is_bound != b->is_bound) return false;
   return !a->is_bound ||
-         (vyre__slot_binding_equal(&a->resource, &b->resource) &&
+         (vyre__slot_binding_equal(&a->binding, &b->binding) &&
           a->memory.host == b->memory.host &&
           a->memory.buffer == b->memory.buffer && a->bytes == b->bytes);
 }
@@ -83,7 +83,7 @@ static bool is_wanted(const vyre__slot *there,
                       const vyre_slot_binding *resource) {
   if (!resource) return !there->is_bound;
   return there->is_bound && !resource->host_buffer &&
-         vyre__slot_binding_equal(resource, &there->resource);
+         vyre__slot_binding_equal(resource, &there->binding);
 }
 
 /* Slots that would have to be bound anew; one that was used with what is to be bound
@@ -121,11 +121,11 @@ static void take_over(vyre_recording *to, const vyre_recording *from,
 vyre_code vyre__recording_end_replay(vyre_recording *home, uint32_t slot,
                                      const vyre_slot_binding *resource,
                                      vyre_status *st) {
-  bool may_make = home->copy_count < VYRE__MAX_COPIES;
+  bool may_make = home->instance_count < VYRE__MAX_COPIES;
   vyre_recording *best = NULL;
   size_t least = SIZE_MAX;
   uint32_t users = 0;
-  for (vyre_recording *c = home; c; c = c->next_copy) {
+  for (vyre_recording *c = home; c; c = c->next_instance) {
     users += c->users;
     if (c->users > 0) continue;
     size_t far = distance(home->current, c, slot, resource);

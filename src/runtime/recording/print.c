@@ -9,7 +9,7 @@ static void print_slot(vyre__printer *out, const vyre_recording *rec,
                        uint32_t i) {
   char text[VYRE__SLOT_NAME];
   const vyre__slot *slot = &rec->slots[i];
-  const vyre_slot_binding *r = &slot->resource;
+  const vyre_slot_binding *r = &slot->binding;
   vyre__print(out, "  slot '%s'", vyre__slot_name(rec, i, text));
   if (slot->size != 0) {
     vyre__print(out, " of %llu bytes", (unsigned long long)slot->size);
@@ -18,17 +18,17 @@ static void print_slot(vyre__printer *out, const vyre_recording *rec,
     vyre__print(out, ": unbound");
   } else {
     vyre__print(out, ": %llu bytes of %s", (unsigned long long)slot->bytes,
-                slot->resident   ? "resident buffer"
+                slot->buffer     ? "resident buffer"
                 : r->host_buffer ? "an output slot"
                                  : "the host");
   }
-  if (slot->resident && slot->is_bound) {
+  if (slot->buffer && slot->is_bound) {
     vyre__print(out, " %llx", (unsigned long long)r->buffer.id);
     if (r->offset != 0) {
       vyre__print(out, " from %llu on", (unsigned long long)r->offset);
     }
   }
-  if (rec->is_finished) {
+  if (rec->is_sealed) {
     vyre__print(out, ", %s",
                 slot->is_written ? "written"
                 : slot->is_used  ? "read"
@@ -51,7 +51,7 @@ static void print_dispatch(vyre__printer *out, const vyre_recording *rec,
                            const vyre__command *c) {
   const vyre_binding_plan *plan = &c->variant->plan;
   vyre__print(out, "dispatch %s", c->label);
-  const uint32_t *grid = c->is_ready ? c->run->launch.grid : c->desc.grid;
+  const uint32_t *grid = c->is_ready ? c->prepared->launch.grid : c->desc.grid;
   if (grid[0] | grid[1] | grid[2]) {
     vyre__print(out, " grid %ux%ux%u", grid[0] ? grid[0] : 1,
                 grid[1] ? grid[1] : 1, grid[2] ? grid[2] : 1);
@@ -67,8 +67,8 @@ static void print_dispatch(vyre__printer *out, const vyre_recording *rec,
     const vyre_slot_range *in = has_in ? &c->tables.in[b->input_index] : NULL;
     const vyre_slot_range *dest =
         has_out ? &c->tables.out[b->output_index] : NULL;
-    uint64_t size = c->is_ready ? has_out ? c->run->bound[i].out_size
-                                          : c->run->bound[i].in_size
+    uint64_t size = c->is_ready ? has_out ? c->prepared->bound[i].out_size
+                                          : c->prepared->bound[i].in_size
                                 : 0;
     bool is_place =
         in && dest && in->slot == dest->slot && in->offset == dest->offset;
@@ -117,7 +117,7 @@ static void print_command(vyre__printer *out, const vyre_recording *rec,
       vyre__print(out, "while ");
       print_place(out, rec, &c->from, 4);
       vyre__print(out, ", at most %llu rounds, a look every %u\n",
-                  (unsigned long long)c->max_rounds, c->stretch);
+                  (unsigned long long)c->max_iterations, c->check_interval);
       return;
     case VYRE__COMMAND_END:
       vyre__print(out, "end while\n");
@@ -133,7 +133,7 @@ bool vyre_recording_print(vyre_recording *rec, vyre_writer writer) {
   rec = rec->current;
   vyre__print(&out, "recording on %s: %zu slots, %zu commands%s\n",
               vyre_device_name(rec->device), rec->slot_count,
-              rec->command_count, rec->is_finished ? "" : ", not finished");
+              rec->command_count, rec->is_sealed ? "" : ", not finished");
   for (uint32_t i = 0; i < rec->slot_count; i++) print_slot(&out, rec, i);
   unsigned depth = 0;
   for (size_t i = 0; i < rec->command_count; i++) {
@@ -142,7 +142,7 @@ bool vyre_recording_print(vyre_recording *rec, vyre_writer writer) {
     print_command(&out, rec, i, depth);
     if (kind == VYRE__COMMAND_WHILE) depth++;
   }
-  if (rec->is_finished) {
+  if (rec->is_sealed) {
     if (out.ok) out.ok = vyre_capture_plan_print(&rec->sums, writer);
   }
   pthread_mutex_unlock(lock);

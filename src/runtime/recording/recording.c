@@ -25,7 +25,7 @@ vyre_code vyre_recording_create(vyre_device *device, vyre_recording **out,
   rec->device = vyre_device_retain(device);
   vyre_arena_init(&rec->building, device->allocator);
   pthread_mutex_init(&rec->lock, NULL);
-  rec->home = rec->current = rec;
+  rec->first = rec->current = rec;
   *out = rec;
   return VYRE_OK;
 }
@@ -40,14 +40,14 @@ void vyre__recording_clear(vyre_recording *rec) {
   vyre__recording_drop_parts(rec);
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__command *c = &rec->commands[i];
-    if (c->run) {
-      vyre__prepared_unbind(c->run, false);
-      vyre__prepared_set_outputs(c->run);
+    if (c->prepared) {
+      vyre__prepared_unbind(c->prepared, false);
+      vyre__prepared_set_outputs(c->prepared);
     }
     vyre_pipeline_release(c->pipeline);
   }
   vyre__resize(allocator, rec->tables, rec->tables_size, 0);
-  if (rec->bounce) vyre__resize(allocator, rec->bounce, VYRE__BOUNCE, 0);
+  if (rec->staging) vyre__resize(allocator, rec->staging, VYRE__BOUNCE, 0);
   vyre__reserve_free(allocator, (void *)&rec->commands, &rec->command_capacity,
                      sizeof *rec->commands);
   vyre__reserve_free(allocator, (void *)&rec->slots, &rec->slot_capacity,
@@ -59,9 +59,9 @@ void vyre_recording_release(vyre_recording *rec) {
   if (!rec || atomic_fetch_sub(&rec->references, 1) > 1) return;
   vyre_device *device = rec->device;
   while (rec) { /* the first, then its copies */
-    vyre_recording *next = rec->next_copy;
+    vyre_recording *next = rec->next_instance;
     vyre__recording_clear(rec);
-    if (rec->home == rec) pthread_mutex_destroy(&rec->lock);
+    if (rec->first == rec) pthread_mutex_destroy(&rec->lock);
     vyre__resize(device->allocator, rec, sizeof *rec, 0);
     rec = next;
   }
@@ -116,7 +116,7 @@ vyre_code vyre_recording_add_slot(vyre_recording *rec, const char *name,
   *out = VYRE_NO_SLOT;
   if (!rec) return vyre__null_argument(st, who, "recording");
   if (!name) return vyre__null_argument(st, who, "name");
-  if (rec->is_finished) return finished(st);
+  if (rec->is_sealed) return finished(st);
   size_t length = strlen(name);
   if (length == 0 || length >= VYRE__SLOT_NAME) {
     return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
@@ -143,7 +143,7 @@ vyre_code vyre_recording_add_fixed_slot(vyre_recording *rec,
   *out = VYRE_NO_SLOT;
   if (!rec) return vyre__null_argument(st, who, "recording");
   if (!resource) return vyre__null_argument(st, who, "resource");
-  if (rec->is_finished) return finished(st);
+  if (rec->is_sealed) return finished(st);
   uint32_t slot;
   vyre__device_buffer *held = NULL;
   VYRE_TRY(add_slot(rec, "", 0, &slot, st));
@@ -203,7 +203,7 @@ static vyre_code check_place(const vyre_recording *rec,
 static vyre_code next_command(vyre_recording *rec, const char *who,
                               vyre__command **out, vyre_status *st) {
   if (!rec) return vyre__null_argument(st, who, "recording");
-  if (rec->is_finished) return finished(st);
+  if (rec->is_sealed) return finished(st);
   if (rec->command_count >= UINT32_MAX - 1 ||
       !vyre__reserve(rec->device->allocator, (void *)&rec->commands,
                      &rec->command_capacity, rec->command_count + 1,
@@ -236,12 +236,12 @@ static vyre_code check_dispatch(const vyre_recording *rec,
   if (pipeline->device != rec->device) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_FOREIGN_HANDLE, NULL,
-        VYRE_NUMBERS({"pipeline_device", pipeline->device->inside->id},
-                     {"device", rec->device->inside->id}),
+        VYRE_NUMBERS({"pipeline_device", pipeline->device->state->id},
+                     {"device", rec->device->state->id}),
         "compile the program for the recording's device",
         "pipeline '%s' is one of device %llu, the recording of device %llu",
-        pipeline->id, (unsigned long long)pipeline->device->inside->id,
-        (unsigned long long)rec->device->inside->id);
+        pipeline->id, (unsigned long long)pipeline->device->state->id,
+        (unsigned long long)rec->device->state->id);
   }
   if (d->input_count != plan->input_count) {
     return wrong_count(pipeline, "inputs", plan->input_count, d->input_count,
@@ -395,8 +395,8 @@ vyre_code vyre_recording_begin_while(vyre_recording *rec, vyre_slot_range flag,
   c->kind = VYRE__COMMAND_WHILE;
   c->from = flag;
   c->from.size = 4;
-  c->max_rounds = max_rounds;
-  c->stretch = stretch > 0 ? stretch : 1;
+  c->max_iterations = max_rounds;
+  c->check_interval = stretch > 0 ? stretch : 1;
   rec->open[rec->open_count++] = (uint32_t)rec->command_count++;
   return VYRE_OK;
 }

@@ -35,10 +35,10 @@ typedef struct vyre__slot {
   uint64_t size;              /* declared; 0: any */
   bool is_bound;
   bool is_used, is_written; /* by a command; set by finish */
-  vyre_slot_binding resource;
+  vyre_slot_binding binding;
   uint64_t bytes; /* of what is bound */
   vyre__memory memory;
-  vyre__device_buffer *resident; /* where the handle leads, or NULL */
+  vyre__device_buffer *buffer; /* where the handle leads, or NULL */
 } vyre__slot;
 
 typedef enum vyre__command_kind {
@@ -75,10 +75,10 @@ typedef struct vyre__command {
   uint32_t match; /* of a loop: its other end */
 
   /* dispatch */
-  vyre_pipeline *pipeline; /* retained */
-  vyre_pipeline *variant;  /* what runs: the pipeline's own */
-  vyre__prepared *run;     /* from finish on */
-  vyre_dispatch_desc desc; /* without bindings */
+  vyre_pipeline *pipeline;  /* retained */
+  vyre_pipeline *variant;   /* what runs: the pipeline's own */
+  vyre__prepared *prepared; /* from finish on */
+  vyre_dispatch_desc desc;  /* without bindings */
   char label[VYRE__LABEL];
   vyre_capture_plan plan;
   vyre__tables tables; /* until finish: in and out only, in `building` */
@@ -90,15 +90,15 @@ typedef struct vyre__command {
   bool is_upload, is_uploaded;
 
   /* loop */
-  uint64_t max_rounds;
-  uint32_t stretch;
+  uint64_t max_iterations;
+  uint32_t check_interval;
   uint64_t body_dispatches;
 } vyre__command;
 
 struct vyre_recording {
   atomic_uint references;
   vyre_device *device; /* retained */
-  bool is_finished;
+  bool is_sealed;
   vyre_arena building; /* places of dispatches, until finish */
   vyre__slot *slots;
   size_t slot_count, slot_capacity;
@@ -113,8 +113,8 @@ struct vyre_recording {
   /* Copies. What people have is the first of them, `home`; bind and replay mean
    * its `current`. While a copy has users, nothing of it is bound: who binds then
    * goes on to one that has none. */
-  vyre_recording *home, *current, *next_copy;
-  uint32_t copy_count; /* of home: beside it */
+  vyre_recording *first, *current, *next_instance;
+  uint32_t instance_count; /* of home: beside it */
 
   /* Of home: of all that changes after finish, of all copies. Not held while
    * commands run: those belong to who has the flight. */
@@ -126,7 +126,7 @@ struct vyre_recording {
   bool is_keep_safe;
   vyre_status keep_refusal; /* why it is not */
   unsigned char
-      *bounce; /* between buffers that only the device sees; or NULL */
+      *staging; /* between buffers that only the device sees; or NULL */
 
   uint64_t version; /* how often something was made ready */
   struct vyre__recording_part

@@ -82,14 +82,15 @@ static void trace_replay(const walk *w, uint64_t start, vyre_code code) {
 
 /* One that ran to its end, and too long, is counted; and the round that it ends. */
 static void count_late(walk *w, const vyre__command *c) {
-  const vyre__launch *launch = &c->run->launch;
-  if (!launch->is_through || launch->turn + 1 < launch->turns) return;
+  const vyre__launch *launch = &c->prepared->launch;
+  if (!launch->is_complete || launch->launch_index + 1 < launch->launch_count)
+    return;
   w->result.dispatches++;
   if (w->depth > 0 && c[1].kind == VYRE__COMMAND_END) w->result.iterations++;
 }
 
 static vyre_code run_dispatch(walk *w, vyre__command *c, vyre_status *st) {
-  vyre__prepared *run = c->run;
+  vyre__prepared *run = c->prepared;
   if (run->scratch.first) vyre_arena_reset(&run->scratch);
   if (w->deadline_ns != 0) { /* the shorter of the two counts */
     uint64_t now = vyre__clock_ns();
@@ -99,7 +100,7 @@ static vyre_code run_dispatch(walk *w, vyre__command *c, vyre_status *st) {
     run->launch.timeout_ns =
         own != 0 && own < left ? own : w->options.timeout_ns;
   }
-  run->launch.is_through = false;
+  run->launch.is_complete = false;
   vyre_code code = vyre__prepared_execute(run, st);
   run->own.timeout_ns = run->launch.timeout_ns = c->desc.timeout_ns;
   run->launch.deadline_ns = 0;
@@ -117,7 +118,7 @@ static vyre_code run_part(walk *w, size_t *at, bool *is_taken,
   vyre_recording *rec = w->rec;
   vyre__part_result part = {0};
   vyre_code code = VYRE_OK;
-  if (w->deadline_ns == 0 && rec->device->backend->piece_run &&
+  if (w->deadline_ns == 0 && rec->device->backend->command_list_run &&
       vyre__takes_command_lists(rec->device)) {
     code = vyre__recording_run_part(rec, *at, &part, st);
   }
@@ -140,11 +141,11 @@ static vyre_code run_dispatches(walk *w, size_t *at, vyre_status *st) {
   for (; may_stretch && end < rec->command_count && count < most; end++) {
     const vyre__command *c = &rec->commands[end];
     if (c->kind == VYRE__COMMAND_BARRIER) continue;
-    if (c->kind != VYRE__COMMAND_DISPATCH || !vyre__prepared_fits(c->run))
+    if (c->kind != VYRE__COMMAND_DISPATCH || !vyre__prepared_fits(c->prepared))
       break;
-    if (c->run->scratch.first) vyre_arena_reset(&c->run->scratch);
+    if (c->prepared->scratch.first) vyre_arena_reset(&c->prepared->scratch);
     places[count] = (uint32_t)end;
-    runs[count++] = c->run;
+    runs[count++] = c->prepared;
   }
   if (count < 2) return run_dispatch(w, &rec->commands[(*at)++], st);
   vyre_code code = vyre__command_list_run(runs, count, false, &done, st);
@@ -179,9 +180,9 @@ static vyre_code copy_bytes(const walk *w, vyre__command *c, vyre_status *st) {
     VYRE_TRY(vyre__buffer_write(device, c->target.buffer, c->target.offset,
                                 c->source.host, size, st));
     if (!c->is_uploaded) { /* who asks to keep inputs may look just now */
-      pthread_mutex_lock(&w->rec->home->lock);
+      pthread_mutex_lock(&w->rec->first->lock);
       c->is_uploaded = true;
-      pthread_mutex_unlock(&w->rec->home->lock);
+      pthread_mutex_unlock(&w->rec->first->lock);
     }
   } else if (c->source.buffer && !c->target.buffer) {
     VYRE_TRY(vyre__buffer_read(device, c->source.buffer, c->source.offset,
@@ -189,7 +190,7 @@ static vyre_code copy_bytes(const walk *w, vyre__command *c, vyre_status *st) {
   } else if (size > 0 && c->source.host && c->target.host) {
     memmove(c->target.host, c->source.host, size);
   } else if (size > 0) {
-    VYRE_TRY(copy_hidden(device, c, w->rec->bounce, st));
+    VYRE_TRY(copy_hidden(device, c, w->rec->staging, st));
   }
   return VYRE_OK;
 }
@@ -225,10 +226,10 @@ static vyre_code exhausted(const vyre__command *loop, size_t begin,
                            vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_MAX_ITERATIONS_REACHED, NULL,
-      VYRE_NUMBERS({"max_rounds", loop->max_rounds}, {"command", begin}),
+      VYRE_NUMBERS({"max_rounds", loop->max_iterations}, {"command", begin}),
       "allow more rounds, or leave max_is_error false and look at reached_max",
       "the loop that command %zu begins did not end in %llu rounds", begin,
-      (unsigned long long)loop->max_rounds);
+      (unsigned long long)loop->max_iterations);
 }
 
 /* Stretches of a loop whose flag the device tests, each of which the host waits for:
@@ -237,33 +238,35 @@ static vyre_code exhausted(const vyre__command *loop, size_t begin,
 static vyre_code run_loop(walk *w, const vyre__command *loop, size_t begin,
                           uint64_t *rounds, bool *is_over, vyre_status *st) {
   vyre_device *device = w->rec->device;
-  uint64_t left = loop->max_rounds;
+  uint64_t left = loop->max_iterations;
   vyre__command_list_loop part = {.flag = loop->source.buffer,
                                   .offset = loop->source.offset,
-                                  .goes_on = true};
+                                  .is_unfinished = true};
   *is_over = false;
   *rounds = 0;
-  if (!device->backend->piece_loop || !part.flag || w->deadline_ns != 0 ||
-      loop->stretch < 2 || loop->body_dispatches == 0 ||
-      !vyre__takes_command_lists(device)) {
+  if (!device->backend->command_list_loop || !part.flag ||
+      w->deadline_ns != 0 || loop->check_interval < 2 ||
+      loop->body_dispatches == 0 || !vyre__takes_command_lists(device)) {
     return VYRE_OK;
   }
-  while (left > 0 && part.goes_on) {
-    part.most = left < loop->stretch ? left : loop->stretch;
-    part.rounds = 0;
+  while (left > 0 && part.is_unfinished) {
+    part.max_iterations =
+        left < loop->check_interval ? left : loop->check_interval;
+    part.iterations = 0;
     part.is_taken = false;
     vyre_code code = vyre__recording_run_loop(w->rec, begin, &part, st);
-    w->result.iterations += part.rounds;
-    w->result.dispatches += part.rounds * loop->body_dispatches;
+    w->result.iterations += part.iterations;
+    w->result.dispatches += part.iterations * loop->body_dispatches;
     if (code != VYRE_OK) return code;
     if (!part.is_taken) return VYRE_OK;
-    *rounds += part.most;
-    w->result.skipped += (part.most - part.rounds) * loop->body_dispatches;
+    *rounds += part.max_iterations;
+    w->result.skipped +=
+        (part.max_iterations - part.iterations) * loop->body_dispatches;
     w->result.flag_reads++;
-    left -= part.most;
+    left -= part.max_iterations;
   }
   *is_over = true;
-  if (!part.goes_on) return VYRE_OK;
+  if (!part.is_unfinished) return VYRE_OK;
   w->result.reached_max = true;
   return w->options.fail_at_max ? exhausted(loop, begin, st) : VYRE_OK;
 }
@@ -308,8 +311,8 @@ static vyre_code end_loop(walk *w, const vyre__command *loop, size_t begin,
   if (w->deadline_ns != 0 && vyre__clock_ns() >= w->deadline_ns) {
     return timed_out(w, st);
   }
-  bool is_last = f->rounds == loop->max_rounds;
-  bool looks = is_last || f->in_stretch == loop->stretch;
+  bool is_last = f->rounds == loop->max_iterations;
+  bool looks = is_last || f->in_stretch == loop->check_interval;
   if (looks) {
     w->result.flag_reads++;
     f->in_stretch = 0;
@@ -417,10 +420,10 @@ static vyre_code enter(walk *w, bool is_queued, vyre_status *st) {
 static void leave(const walk *w, bool is_queued) {
   vyre_recording *rec = w->rec;
   vyre__recording_drop(rec, w->held);
-  pthread_mutex_lock(&rec->home->lock);
+  pthread_mutex_lock(&rec->first->lock);
   rec->users--;
   if (is_queued) rec->pending--;
-  pthread_mutex_unlock(&rec->home->lock);
+  pthread_mutex_unlock(&rec->first->lock);
 }
 
 /* When it is this one's turn; nobody else runs these commands. */
@@ -432,9 +435,9 @@ static vyre_code fly(walk *w, bool is_queued, vyre_status *st) {
   vyre__replay_scope turn; /* of a callback; the queue has its own thread */
   if (!is_queued) vyre__replay_scope_begin(&turn, rec->device);
   if (w->options.skip_uploads) {
-    pthread_mutex_lock(&rec->home->lock);
+    pthread_mutex_lock(&rec->first->lock);
     code = vyre__recording_was_uploaded(rec, st);
-    pthread_mutex_unlock(&rec->home->lock);
+    pthread_mutex_unlock(&rec->first->lock);
   }
   if (code == VYRE_OK) code = run_all(w, st);
   if (!is_queued) vyre__replay_scope_end(&turn);
@@ -448,11 +451,11 @@ static bool meets_queue(vyre_recording *home) {
   pthread_mutex_lock(&home->lock);
   const vyre_recording *rec = home->current;
   bool meets = false;
-  for (const vyre_recording *c = home; c; c = c->next_copy) {
+  for (const vyre_recording *c = home; c; c = c->next_instance) {
     meets = meets || c->pending > 0;
   }
   for (size_t i = 0; i < rec->slot_count && !meets; i++) {
-    meets = rec->slots[i].resident != NULL;
+    meets = rec->slots[i].buffer != NULL;
   }
   pthread_mutex_unlock(&home->lock);
   return meets;
@@ -487,7 +490,7 @@ static vyre_code replay_work_run(vyre_fence *fence, vyre_status *st) {
 
 static void replay_work_finish(vyre_fence *fence) {
   const walk *w = &((replay_work *)fence)->walk;
-  vyre_recording *home = w->rec->home;
+  vyre_recording *home = w->rec->first;
   leave(w, true);
   vyre_recording_release(home);
 }
@@ -503,11 +506,11 @@ static vyre_code replay_later(walk *w, vyre_fence **out, vyre_status *st) {
     return code;
   }
   ((replay_work *)fence)->walk = *w;
-  vyre_recording_retain(w->rec->home);
+  vyre_recording_retain(w->rec->first);
   fence->work = replay_work_run;
-  fence->finish = replay_work_finish;
+  fence->cleanup = replay_work_finish;
   *out = fence;
-  code = vyre__queue_push(device, &device->inside->work, fence, st);
+  code = vyre__queue_push(device, &device->state->queue, fence, st);
   if (code != VYRE_OK) {
     *out = NULL;
     replay_work_finish(fence);
@@ -524,7 +527,7 @@ vyre_code vyre_recording_replay(vyre_recording *rec,
   if (!rec) {
     return vyre__null_argument(st, "vyre_recording_replay", "recording");
   }
-  if (!rec->is_finished) {
+  if (!rec->is_sealed) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                      "call vyre_recording_seal first",
                      "the recording is not finished");

@@ -246,13 +246,13 @@ static vyre_code take_runs(vyre_recording *rec, vyre_status *st) {
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__command *c = &rec->commands[i];
     if (c->kind != VYRE__COMMAND_DISPATCH) continue;
-    vyre_code code = vyre__prepared_create(c->variant, &c->run, st);
+    vyre_code code = vyre__prepared_create(c->variant, &c->prepared, st);
     if (code == VYRE_OK) continue;
-    c->run = NULL;
+    c->prepared = NULL;
     while (i-- > 0) {
-      if (rec->commands[i].run)
-        vyre__prepared_set_outputs(rec->commands[i].run);
-      rec->commands[i].run = NULL;
+      if (rec->commands[i].prepared)
+        vyre__prepared_set_outputs(rec->commands[i].prepared);
+      rec->commands[i].prepared = NULL;
     }
     return code;
   }
@@ -291,7 +291,7 @@ vyre_code vyre_recording_seal(vyre_recording *rec, vyre_status *st) {
   vyre__status_begin(st);
   static const char who[] = "vyre_recording_seal";
   if (!rec) return vyre__null_argument(st, who, "recording");
-  if (rec->is_finished) {
+  if (rec->is_sealed) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                      "replay it: once is enough",
                      "the recording is finished already");
@@ -302,6 +302,6 @@ vyre_code vyre_recording_seal(vyre_recording *rec, vyre_status *st) {
   vyre_arena_deinit(&rec->building);
   sum_up(rec);
   place_barriers(rec);
-  rec->is_finished = rec->is_dirty = true;
+  rec->is_sealed = rec->is_dirty = true;
   return VYRE_OK;
 }

@@ -17,7 +17,7 @@ static bool has_resident(const vyre_slot_binding *resource) {
 static vyre_code stale(const vyre_recording *rec, uint32_t slot,
                        vyre_status *st) {
   char text[VYRE__SLOT_NAME];
-  vyre_buffer handle = rec->slots[slot].resource.buffer;
+  vyre_buffer handle = rec->slots[slot].binding.buffer;
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE, NULL,
       VYRE_NUMBERS({"slot", slot}, {"resident", handle.id}),
@@ -29,19 +29,18 @@ static vyre_code stale(const vyre_recording *rec, uint32_t slot,
 static vyre_code bad_handle(const vyre_recording *rec, uint32_t slot,
                             vyre_buffer handle, vyre_status *st) {
   char text[VYRE__SLOT_NAME];
-  bool is_foreign =
-      handle.owner != 0 && handle.owner != rec->device->inside->id;
+  bool is_foreign = handle.owner != 0 && handle.owner != rec->device->state->id;
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT,
       is_foreign ? VYRE_KIND_FOREIGN_HANDLE : VYRE_KIND_STALE_HANDLE, NULL,
       VYRE_NUMBERS({"slot", slot}, {"owner", handle.owner},
-                   {"device", rec->device->inside->id}),
+                   {"device", rec->device->state->id}),
       "bind a buffer that the recording's device has, and that was not freed",
       "slot '%s': resident buffer %llx of device %llu is not there on device "
       "%llu ('%s')",
       vyre__slot_name(rec, slot, text), (unsigned long long)handle.id,
       (unsigned long long)handle.owner,
-      (unsigned long long)rec->device->inside->id,
+      (unsigned long long)rec->device->state->id,
       vyre_device_name(rec->device));
 }
 
@@ -60,7 +59,7 @@ static vyre_code read_resident(vyre_recording *rec, uint32_t slot,
   vyre__buffer *buffer = place->buffer;
   uint64_t offset = resource->offset, size = resource->size, has = buffer->size;
   made->bytes = size;
-  made->resident = place;
+  made->buffer = place;
   bool fits = offset <= has && size <= has - offset;
   if (fits) {
     if (size == 0) made->bytes = has - offset;
@@ -84,9 +83,9 @@ vyre_code vyre__host_buffer_bind(vyre_recording *rec, uint32_t slot,
   char text[VYRE__SLOT_NAME];
   vyre__slot made = rec->slots[slot];
   made.is_bound = true;
-  made.resource = *resource;
+  made.binding = *resource;
   made.memory = (vyre__memory){0};
-  made.resident = NULL;
+  made.buffer = NULL;
   int places = (resource->data != NULL) + (resource->host_buffer != NULL) +
                has_resident(resource);
   if (places != 1) {
@@ -166,15 +165,15 @@ static vyre_code rebind(vyre_recording *rec, uint32_t slot,
   vyre__slot *named = &rec->slots[slot];
   if (!resource) {
     named->is_bound = false;
-    named->resource = (vyre_slot_binding){0};
+    named->binding = (vyre_slot_binding){0};
     vyre__recording_invalidate(rec, slot);
     return VYRE_OK;
   }
   /* An output slot may have moved: the same one is another resource then. */
   bool was_bound = named->is_bound && !resource->host_buffer;
-  vyre_slot_binding before = named->resource;
+  vyre_slot_binding before = named->binding;
   VYRE_TRY(vyre__host_buffer_bind(rec, slot, resource, held, st));
-  if (!was_bound || !vyre__slot_binding_equal(&before, &named->resource)) {
+  if (!was_bound || !vyre__slot_binding_equal(&before, &named->binding)) {
     vyre__recording_invalidate(rec, slot);
   }
   return VYRE_OK;
@@ -188,7 +187,7 @@ static vyre_code bind_current(vyre_recording *home, uint32_t slot,
   if (home->current->users > 0) {
     const vyre__slot *named = &home->current->slots[slot];
     if (resource && named->is_bound && !resource->host_buffer &&
-        vyre__slot_binding_equal(resource, &named->resource)) {
+        vyre__slot_binding_equal(resource, &named->binding)) {
       /* It stays, if it was not freed since. */
       bool is_gone = has_resident(resource) &&
                      vyre__device_buffer_acquire(home->device, resource->buffer,
@@ -232,13 +231,13 @@ static vyre_code moved(const vyre_recording *rec, uint32_t slot,
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE, NULL,
       VYRE_NUMBERS({"slot", slot}, {"bound_bytes", named->bytes},
-                   {"bytes", named->resource.host_buffer->size}),
+                   {"bytes", named->binding.host_buffer->size}),
       "bind the output slot again (vyre_recording_bind_slot)",
       "slot '%s': its output slot was moved or resized since it was bound: "
       "%llu "
       "bytes then, %zu now",
       vyre__slot_name(rec, slot, text), (unsigned long long)named->bytes,
-      named->resource.host_buffer->size);
+      named->binding.host_buffer->size);
 }
 
 static vyre_code hold_slot(vyre_recording *rec, uint32_t i, vyre_status *st) {
@@ -250,14 +249,14 @@ static vyre_code hold_slot(vyre_recording *rec, uint32_t i, vyre_status *st) {
         VYRE_NUMBERS({"slot", i}), "bind it (vyre_recording_bind_slot)",
         "slot '%s' is bound to nothing", vyre__slot_name(rec, i, text));
   }
-  if (slot->resident) {
+  if (slot->buffer) {
     vyre__device_buffer *found;
-    return vyre__device_buffer_acquire(rec->device, slot->resource.buffer,
+    return vyre__device_buffer_acquire(rec->device, slot->binding.buffer,
                                        &found, NULL) == VYRE_OK
                ? VYRE_OK
                : stale(rec, i, st);
   }
-  const vyre_host_buffer *kept = slot->resource.host_buffer;
+  const vyre_host_buffer *kept = slot->binding.host_buffer;
   bool is_same_memory =
       !kept || (kept->data == slot->memory.host && kept->size == slot->bytes);
   return is_same_memory ? VYRE_OK : moved(rec, i, st);
@@ -275,8 +274,8 @@ vyre_code vyre__recording_acquire(vyre_recording *rec, size_t *held,
 void vyre__recording_drop(vyre_recording *rec, size_t held) {
   for (size_t i = 0; i < held; i++) {
     const vyre__slot *slot = &rec->slots[i];
-    if (slot->is_used && slot->resident) {
-      vyre__device_buffer_release(rec->device, slot->resident);
+    if (slot->is_used && slot->buffer) {
+      vyre__device_buffer_release(rec->device, slot->buffer);
     }
   }
 }
@@ -307,7 +306,7 @@ static vyre_code check_slots(const vyre_recording *rec, vyre_status *st) {
       return vyre__device_buffer_read_only("slot",
                                            vyre__slot_name(rec, i, text), st);
     }
-    if (a->is_written && a->resource.is_read_only) {
+    if (a->is_written && a->binding.is_read_only) {
       return VYRE_FAIL_WITH(
           st, VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY, NULL,
           VYRE_NUMBERS({"slot", i}),
@@ -406,10 +405,10 @@ static vyre_code fill_tables(const vyre_recording *rec, vyre__command *c,
       VYRE_TRY(measure(rec, place, declared, element, command, &size, st));
       vyre__memory memory = memory_at(rec, place);
       t->inputs[b->input_index] =
-          slot->resident ? (vyre_input){.size = (size_t)size,
-                                        .buffer = slot->resource.buffer,
-                                        .offset = begin_of(&memory, size)}
-                         : vyre_input_bytes(memory.host, (size_t)size);
+          slot->buffer ? (vyre_input){.size = (size_t)size,
+                                      .buffer = slot->binding.buffer,
+                                      .offset = begin_of(&memory, size)}
+                       : vyre_input_bytes(memory.host, (size_t)size);
     }
     if (b->output_index != VYRE_NO_INDEX) {
       const vyre_slot_range *place = &t->out[b->output_index];
@@ -417,10 +416,10 @@ static vyre_code fill_tables(const vyre_recording *rec, vyre__command *c,
       VYRE_TRY(measure(rec, place, declared, element, command, &size, st));
       vyre__memory memory = memory_at(rec, place);
       t->outputs[b->output_index] =
-          slot->resident ? (vyre_output){.size = (size_t)size,
-                                         .buffer = slot->resource.buffer,
-                                         .offset = begin_of(&memory, size)}
-                         : vyre_output_bytes(memory.host, (size_t)size);
+          slot->buffer ? (vyre_output){.size = (size_t)size,
+                                       .buffer = slot->binding.buffer,
+                                       .offset = begin_of(&memory, size)}
+                       : vyre_output_bytes(memory.host, (size_t)size);
     }
   }
   return VYRE_OK;
@@ -429,24 +428,24 @@ static vyre_code fill_tables(const vyre_recording *rec, vyre__command *c,
 static vyre_code ready_dispatch(const vyre_recording *rec, vyre__command *c,
                                 size_t command, vyre_status *st) {
   VYRE_TRY(fill_tables(rec, c, command, st));
-  vyre__prepared_unbind(c->run, false);
+  vyre__prepared_unbind(c->prepared, false);
   c->desc.inputs = c->tables.inputs;
   c->desc.outputs = c->tables.outputs;
   c->desc.label = c->label; /* the commands are where they stay */
-  vyre_code code = vyre__prepared_check(c->run, &c->desc, st);
+  vyre_code code = vyre__prepared_check(c->prepared, &c->desc, st);
   if (code != VYRE_OK) {
-    vyre__prepared_unbind(c->run, true);
+    vyre__prepared_unbind(c->prepared, true);
     return name_command(command, code, st);
   }
-  vyre__prepared_copy_desc(c->run);
-  c->run->item = (uint32_t)command; /* its name in a trace */
+  vyre__prepared_copy_desc(c->prepared);
+  c->prepared->item = (uint32_t)command; /* its name in a trace */
   /* It was prepared under the recording's hold, and needs none of its own. */
-  vyre__prepared_release(c->run);
+  vyre__prepared_release(c->prepared);
   const vyre_binding_plan *plan = &c->variant->plan;
   for (size_t i = 0; i < c->plan.kernel_pointer_capacity; i++) {
     vyre__argument *a = &c->tables.arguments[i];
     const vyre_binding *b = &plan->bindings[a->binding];
-    const vyre__bound_buffer *bound = &c->run->bound[a->binding];
+    const vyre__bound_buffer *bound = &c->prepared->bound[a->binding];
     a->size =
         b->output_index != VYRE_NO_INDEX ? bound->out_size : bound->in_size;
   }
@@ -477,9 +476,9 @@ static vyre_code ready_copy(vyre_recording *rec, vyre__command *c,
   c->is_upload = !c->source.buffer && c->target.buffer;
   bool is_hidden = c->source.buffer && c->target.buffer &&
                    !(c->source.host && c->target.host);
-  if (is_hidden && !rec->bounce) {
-    rec->bounce = vyre__resize(rec->device->allocator, NULL, 0, VYRE__BOUNCE);
-    if (!rec->bounce) {
+  if (is_hidden && !rec->staging) {
+    rec->staging = vyre__resize(rec->device->allocator, NULL, 0, VYRE__BOUNCE);
+    if (!rec->staging) {
       return vyre__no_memory(st, "vyre_recording_replay", "bytes",
                              VYRE__BOUNCE);
     }

@@ -38,8 +38,8 @@ static size_t describe(const vyre__launch *l, uint64_t out[MOST_WORDS]) {
   if (plan->buffer_count > 32 || p->has_values) return 0;
   out[count++] = (uintptr_t)l->pipeline;
   out[count++] = (uint64_t)l->grid[1] << 32 | l->grid[0];
-  out[count++] = (uint64_t)l->is_apart << 32 | l->grid[2];
-  out[count++] = l->max_iterations;
+  out[count++] = (uint64_t)l->is_independent << 32 | l->grid[2];
+  out[count++] = l->max_loop_iterations;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     const vyre__view *view = &l->views[i];
     if (!plan->buffers[i].is_bound) continue;

@@ -478,8 +478,8 @@ vyre_code vk_piece_run(vyre__command_list *piece, size_t *done,
   vk_piece *own = (vk_piece *)piece;
   vk_take *take;
   *done = 0;
-  bool was_steady = piece->is_steady && !piece->is_changed;
-  piece->is_steady = false;
+  bool was_steady = piece->is_reusable && !piece->is_changed;
+  piece->is_reusable = false;
   if (was_steady) {
     take = &own->takes[own->current];
   } else {
@@ -491,7 +491,7 @@ vyre_code vk_piece_run(vyre__command_list *piece, size_t *done,
     vk_take_clear((vk_device *)piece->device, take);
     return code;
   }
-  piece->is_steady = was_steady ? !take->is_provisional : is_steady(take);
+  piece->is_reusable = was_steady ? !take->is_provisional : is_steady(take);
   return VYRE_OK;
 }
 

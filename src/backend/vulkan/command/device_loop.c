@@ -299,9 +299,9 @@ static vyre_code run_rounds(vk_piece *own, uint32_t rounds,
     if (word == 0) break;
     done++;
   }
-  out->goes_on = done > rounds;
+  out->is_unfinished = done > rounds;
   if (done > rounds) done = rounds;
-  out->rounds += done;
+  out->iterations += done;
   learn(own, done, ns);
   return VYRE_OK;
 }
@@ -328,10 +328,10 @@ static vyre_code run_all(vk_piece *own, vyre__command_list_loop *out,
                          vyre_status *st) {
   vk_loop *loop = &own->loop;
   const vk_segment *all = &loop->take.segments[0];
-  VYRE_TRY(settle(own, out->most, st));
+  VYRE_TRY(settle(own, out->max_iterations, st));
   VYRE_TRY(vk_take_fill(&loop->take, all, st));
-  out->goes_on = true;
-  for (uint64_t left = out->most; left > 0 && out->goes_on;) {
+  out->is_unfinished = true;
+  for (uint64_t left = out->max_iterations; left > 0 && out->is_unfinished;) {
     uint32_t rounds = left < loop->most ? (uint32_t)left : loop->most;
     VYRE_TRY(run_rounds(own, rounds, out, st));
     left -= rounds;

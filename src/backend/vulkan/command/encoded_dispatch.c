@@ -51,7 +51,7 @@ static void put_bytes(key *k, const unsigned char *data, uint64_t size) {
 }
 
 static uint32_t fuel_of(const vyre__launch *launch) {
-  uint64_t most = launch->max_iterations;
+  uint64_t most = launch->max_loop_iterations;
   return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
 }
 
@@ -277,7 +277,7 @@ static void find_values(layouter *l) {
     vk_value *value = &job->values[job->value_count++];
     *value = (vk_value){.buffer = f->index,
                         .at = f->offset,
-                        .size = (uint64_t)b->least * b->unit};
+                        .size = (uint64_t)b->min * b->unit};
     if (!view->buffer) continue;
     const vk_range *range = &((const vk_buffer *)view->buffer)->range;
     value->from = range->buffer;
@@ -465,7 +465,7 @@ static void put_uniform(const vk_plan *plan, const vyre__launch *launch,
   const vyre__plan_buffer *b = &plan->buffers[f->index];
   const vyre__view *view = &launch->views[f->index];
   if (!view->data || (view->buffer && !f->is_pushed)) return;
-  memcpy(to, view->data, (size_t)b->least * b->unit);
+  memcpy(to, view->data, (size_t)b->min * b->unit);
 }
 
 /* What a field of the launch block holds for that part. */

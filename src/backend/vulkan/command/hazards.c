@@ -169,7 +169,7 @@ bool vk_binds(const vyre__launch *launch, const unsigned char *begin,
 static bool meets_host(const vk_hazards *h, const vyre__launch *launch) {
   const vk_plan *plan = &((const vk_pipeline *)launch->pipeline)->plan;
   vk_span span;
-  if (launch->is_apart || h->written_count == 0) return false;
+  if (launch->is_independent || h->written_count == 0) return false;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     if (!host_span(launch, i, &span)) continue;
     if (is_among(h->written, h->written_count, &span)) return true;
@@ -180,7 +180,8 @@ static bool meets_host(const vk_hazards *h, const vyre__launch *launch) {
 bool vk_hazards_spoil(const vk_hazards *h, const vyre__launch *launch) {
   const vk_pipeline *p = (const vk_pipeline *)launch->pipeline;
   vk_span span;
-  if (!p->has_values || launch->is_apart || h->ever_count == 0) return false;
+  if (!p->has_values || launch->is_independent || h->ever_count == 0)
+    return false;
   for (uint32_t i = 0; i < p->plan.buffer_count; i++) {
     if (!(p->values[i] & VK_BY_VALUE) || !host_span(launch, i, &span)) continue;
     if (is_among(h->ever, h->ever_count, &span)) return true;
@@ -191,7 +192,7 @@ bool vk_hazards_spoil(const vk_hazards *h, const vyre__launch *launch) {
 static void note_host(vk_hazards *h, const vyre__launch *launch) {
   const vk_plan *plan = &((const vk_pipeline *)launch->pipeline)->plan;
   vk_span span;
-  for (uint32_t i = 0; !launch->is_apart && i < plan->buffer_count; i++) {
+  for (uint32_t i = 0; !launch->is_independent && i < plan->buffer_count; i++) {
     if (!host_span(launch, i, &span) ||
         !is_written(plan, &launch->views[i], i)) {
       continue;

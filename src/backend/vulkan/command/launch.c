@@ -17,7 +17,7 @@ static vyre_code cut(const vk_pipeline *p, const vyre__launch *launch,
   const vk_device *device = (const vk_device *)p->base.device;
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
-      VYRE_NUMBERS({"max_iterations", launch->max_iterations},
+      VYRE_NUMBERS({"max_iterations", launch->max_loop_iterations},
                    {"most_iterations", device->most_rounds}),
       "run it on device 'cpu', or split the loop over several dispatches",
       "kernel '%.60s': device '%s' ends loops after %u iterations that it "
@@ -32,12 +32,12 @@ static vyre_code wrong_length(const vk_pipeline *p, uint32_t buffer,
   const vyre__plan_buffer *b = &p->plan.buffers[buffer];
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-      VYRE_NUMBERS({"elements", length}, {"least_elements", b->least},
-                   {"most_elements", b->most}),
+      VYRE_NUMBERS({"elements", length}, {"least_elements", b->min},
+                   {"most_elements", b->max}),
       "bind as many elements as the kernel declares",
       "'%.60s' of kernel '%.60s' has %u elements, and not %u to %u",
       p->base.program->buffers[buffer].name, p->base.program->name, length,
-      b->least, b->most);
+      b->min, b->max);
 }
 
 VYRE__RARE
@@ -66,7 +66,7 @@ vyre_code vk_check(const vk_pipeline *p, const vyre__launch *launch,
     const vyre__plan_buffer *b = &plan->buffers[i];
     if (!b->is_bound) continue;
     uint32_t length = launch->views[i].length;
-    if (length < b->least || length > b->most) {
+    if (length < b->min || length > b->max) {
       return wrong_length(p, i, length, st);
     }
   }
@@ -282,7 +282,7 @@ static vyre_code run_windows(windows *w, vyre_status *st) {
     VYRE_TRY(run_window(w, ns, st));
     if (vk_job_end(w->job) != VYRE__SPIRV_ENDED) break;
     if (launch->deadline_ns != 0 && vyre__clock_ns() > launch->deadline_ns) {
-      launch->is_through = w->tiles.is_over;
+      launch->is_complete = w->tiles.is_over;
       return vyre__timed_out(&w->pipeline->base, launch, st);
     }
   } while (!w->tiles.is_over);
@@ -337,6 +337,6 @@ vyre_code vk_run(vyre_pipeline *pipeline, vyre__launch *launch,
     code = run_parted(p, &seen, st);
   }
   launch->device_ns = seen.device_ns;
-  launch->is_through = seen.is_through;
+  launch->is_complete = seen.is_complete;
   return code;
 }

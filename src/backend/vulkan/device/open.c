@@ -104,7 +104,7 @@ static vyre_code fill_device(vk_device *own, vyre_status *st) {
 vyre_code vk_device_init(vyre_device *device, vyre_status *st) {
   vk_device *own = (vk_device *)device;
   const vk_instance *instance = vk_instance_find();
-  const struct vyre_vulkan_handles *brought = device->given;
+  const struct vyre_vulkan_handles *brought = device->external;
   own->instance = &instance->api;
   own->physical = &instance->found[device->index];
   VYRE_TRY(brought ? vk_bring(own, brought, st) : vk_logical_take(own, st));
