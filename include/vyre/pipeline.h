@@ -34,11 +34,13 @@ typedef struct vyre_compile_options {
                     the full code in the background and goes over to it. Devices
                     that have no such code compile as always. The same pipeline
                     either way: it is no other variant, and has the same bits */
-  bool counts_iterations; /* vyre_pipeline_add_variant: compile code that counts
-                             every loop iteration, for dispatches whose
+  bool counts_iterations; /* compile, besides the code as always, code that
+                             counts every loop iteration, for dispatches whose
                              max_iterations is below the number that the kernel
                              is proven to need. Such a dispatch uses this code
-                             by itself. Not an option of `variant` */
+                             by itself, and all others the code as always. The
+                             same pipeline either way; never quick code. Not an
+                             option of `variant`, where it is ignored */
 } vyre_compile_options;
 
 /** What a pipeline needs to run. What its device does not have is absent, never

@@ -312,6 +312,23 @@ static void make_full_later(vyre_pipeline *pipeline) {
   vyre__fence_discard(fence);
 }
 
+static vyre_code compile_or_share(vyre_device *device, vyre_program *program,
+                                  const vyre_compile_options *options,
+                                  vyre_pipeline **out,
+                                  vyre_diagnostics *diagnostics,
+                                  vyre_status *st) {
+  uint32_t size[3];
+  vyre__workgroup_resolve(options->workgroup, program->workgroup, size);
+  *out = vyre__table_find(&(vyre__cache_subject){device, program, size,
+                                                 options->ulp_budget, false});
+  if (*out) return VYRE_OK; /* and the program is valid: it was then */
+  VYRE_TRY(check_program(device, program, diagnostics, st));
+  VYRE_TRY(create(device, program, options, device->caps.numbers, 0, out, st));
+  *out = vyre__table_share(*out);
+  make_full_later(*out);
+  return VYRE_OK;
+}
+
 vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
                                 const vyre_compile_options *options,
                                 vyre_pipeline **out,
@@ -326,6 +343,7 @@ vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
   if (!program) return vyre__null_argument(st, who, "program");
   VYRE_TRY(vyre__device_check(device, st));
   if (!options) options = &defaults;
+<<<<<<<
   uint32_t size[3];
   vyre__workgroup_resolve(options->workgroup, program->workgroup, size);
   *out = vyre__table_find(&(vyre__cache_subject){device, program, size,
@@ -337,6 +355,16 @@ vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
   *out = vyre__table_share(*out);
   make_full_later(*out);
   return VYRE_OK;
+=======
+  VYRE_TRY(compile_or_share(device, program, options, out, diagnostics, st));
+  if (!options->counts_iterations) return VYRE_OK;
+  vyre_code code = vyre__pipeline_count(*out, 1, st);
+  if (code != VYRE_OK) {
+    vyre_pipeline_release(*out);
+    *out = NULL;
+  }
+  return code;
+>>>>>>>
 }
 
 vyre_code vyre__pipeline_compile_fresh(vyre_device *device,
@@ -544,15 +572,22 @@ vyre_code vyre__pipeline_variant(vyre_pipeline *pipeline,
       (unsigned long long)desc->max_loop_iterations);
 }
 
-vyre_code vyre__pipeline_count(vyre_pipeline *pipeline, uint64_t max_iterations,
-                               vyre_status *st) {
+/* Adds the counting form of @p variant to the variants of @p pipeline, if a limit of
+ * @p max_iterations needs it. */
+static vyre_code add_counted(vyre_pipeline *pipeline, vyre_pipeline *variant,
+                             uint64_t max_iterations, vyre_status *st) {
   uint64_t bound;
-  VYRE_TRY(find_uncounted(pipeline, max_iterations, &bound, st));
-  if (bound == 0) return VYRE_OK;
-  vyre_compile_options same = {.ulp_budget = pipeline->ulp_budget};
-  memcpy(same.workgroup, pipeline->workgroup, sizeof same.workgroup);
+  VYRE_TRY(find_uncounted(variant, max_iterations, &bound, st));
+  if (bound == 0) return VYRE_OK; /* its code counts, or has no loops */
+  vyre_compile_options same = {.ulp_budget = variant->ulp_budget};
+  memcpy(same.workgroup, variant->workgroup, sizeof same.workgroup);
   vyre_pipeline *counted;
   return add_variant(pipeline, &same, true, &counted, st);
+}
+
+vyre_code vyre__pipeline_count(vyre_pipeline *pipeline, uint64_t max_iterations,
+                               vyre_status *st) {
+  return add_counted(pipeline, pipeline, max_iterations, st);
 }
 
 vyre_code vyre_pipeline_add_variant(vyre_pipeline *pipeline,
@@ -568,14 +603,9 @@ vyre_code vyre_pipeline_add_variant(vyre_pipeline *pipeline,
   vyre__workgroup_resolve(options->workgroup, pipeline->workgroup,
                           wanted.workgroup);
   vyre_pipeline *variant;
-  bool counts = options->counts_iterations;
-  if (counts && memcmp(wanted.workgroup, pipeline->workgroup,
-                       sizeof wanted.workgroup) == 0) {
-    uint64_t bound;
-    VYRE_TRY(find_uncounted(pipeline, 1, &bound, st));
-    counts = bound != 0; /* else its code counts, or has no loops */
-  }
-  return add_variant(pipeline, &wanted, counts, &variant, st);
+  VYRE_TRY(add_variant(pipeline, &wanted, false, &variant, st));
+  if (!options->counts_iterations) return VYRE_OK;
+  return add_counted(pipeline, variant, 1, st);
 }
 
 /* --- what it is --------------------------------------------------------------*/

@@ -126,19 +126,28 @@ static void prepare_to_count(vyre_pipeline *pipeline) {
   CHECK_OK(vyre_pipeline_add_variant(pipeline, &counted, &st), st);
 }
 
-static vyre_pipeline *compile_only(const machine *m, const char *text) {
+static vyre_pipeline *compile_with(const machine *m, const char *text,
+                                   const vyre_compile_options *options) {
   vyre_module *module = NULL;
   vyre_pipeline *pipeline;
   vyre_status st = {0};
   CHECK_OK(vyre_module_parse(text, strlen(text), "limit.vyre",
                              (vyre_allocator){0}, &module, NULL, &st),
            st);
+<<<<<<<
   vyre_compile_options options = {.is_baseline = m->is_quick};
+=======
+>>>>>>>
   CHECK_OK(vyre_pipeline_compile(m->opened, vyre_module_kernel(module, 0),
-                                 &options, &pipeline, NULL, &st),
+                                 options, &pipeline, NULL, &st),
            st);
   vyre_module_release(module);
   return pipeline;
+}
+
+static vyre_pipeline *compile_only(const machine *m, const char *text) {
+  vyre_compile_options options = {.is_baseline = m->is_baseline};
+  return compile_with(m, text, &options);
 }
 
 static vyre_pipeline *compile(const machine *m, const char *text) {
@@ -462,6 +471,102 @@ TEST(a_limit_below_the_bound_needs_code_that_counts) {
   close_machines();
 }
 
+/* Dispatches `hundred` with limits around its 100 iterations. */
+static void check_limits(const machine *m, vyre_pipeline *p,
+                         const vyre_compile_options *variant) {
+  static const uint64_t given[] = {0, 1, 99, 100, 101, 1 << 30, 99, 0};
+  for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+    job j;
+    vyre_status st;
+    job_make(&j, 1, given[i]);
+    j.desc.variant = variant;
+    vyre_code code = vyre_dispatch(p, &j.desc, &st);
+    bool good = given[i] == 0 || given[i] >= 100
+                    ? code == VYRE_OK
+                    : is_out_of_fuel(code, &st, given[i]);
+    if (!good) {
+      printf("    %s %s: a limit of %llu: %s\n", m->device, m->options,
+             (unsigned long long)given[i], st.message);
+    }
+    CHECK(good);
+  }
+}
+
+/* One call prepares a variant for every limit. */
+TEST(a_variant_is_prepared_for_all_limits_at_once) {
+  static const vyre_compile_options variants[] = {
+      {.workgroup = {16, 1, 1}}, {.ulp_budget = 2}, {{4, 1, 1}, 2}};
+  open_machines();
+  for (size_t i = 0; i < MACHINES; i++) {
+    const machine *m = &machines[i];
+    if (!m->opened) continue;
+    for (size_t k = 0; k < sizeof variants / sizeof *variants; k++) {
+      vyre_pipeline *p = compile_only(m, hundred);
+      vyre_compile_options counted = variants[k];
+      vyre_status st;
+      counted.counts_iterations = true;
+      CHECK_OK(vyre_pipeline_add_variant(p, &counted, &st), st);
+      uint64_t before = compiles(m->opened);
+      check_limits(m, p, &variants[k]);
+      check_limits(m, p, &counted); /* the flag means nothing there */
+      CHECK_OK(vyre_pipeline_add_variant(p, &variants[k], &st), st);
+      CHECK_OK(vyre_pipeline_add_variant(p, &counted, &st), st);
+      if (!m->is_baseline) CHECK_U64(compiles(m->opened) - before, 0);
+      vyre_pipeline_release(p);
+    }
+  }
+  close_machines();
+}
+
+TEST(compiling_may_prepare_for_all_limits) {
+  open_machines();
+  for (size_t i = 0; i < MACHINES; i++) {
+    const machine *m = &machines[i];
+    if (!m->opened) continue;
+    vyre_compile_options options = {.is_baseline = m->is_baseline,
+                                    .counts_iterations = true};
+    vyre_pipeline *p = compile_with(m, hundred, &options);
+    check_limits(m, p, NULL);
+    vyre_pipeline_release(p);
+  }
+  close_machines();
+}
+
+/* Also if the pipeline is shared with one that was compiled without. */
+TEST(compiling_adds_code_that_counts_to_a_shared_pipeline) {
+  const machine *m = a_cpu();
+  if (m) {
+    vyre_pipeline *plain = compile_only(m, hundred);
+    uint64_t before = compiles(m->opened);
+    vyre_compile_options options = {.counts_iterations = true};
+    vyre_pipeline *p = compile_with(m, hundred, &options);
+    CHECK(p == plain);
+    CHECK_U64(compiles(m->opened) - before, 1);
+    check_limits(m, p, NULL);
+    vyre_pipeline_release(p);
+    vyre_pipeline_release(plain);
+  }
+  close_machines();
+}
+
+TEST(compiling_fails_if_code_that_counts_does) {
+  const machine *m = a_cpu();
+  if (m) {
+    vyre_pipeline *plain = compile_only(m, hundred), *p = plain;
+    vyre_compile_options options = {.counts_iterations = true};
+    vyre_status st;
+    CHECK_OK(vyre_context_inject_faults(m->context, "compile:1", &st), st);
+    CHECK_FAILS(
+        vyre_pipeline_compile(
+            m->opened, (vyre_program *)(uintptr_t)vyre_pipeline_program(plain),
+            &options, &p, NULL, &st),
+        st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_INJECTED_FAULT);
+    CHECK(p == NULL);
+    vyre_pipeline_release(plain);
+  }
+  close_machines();
+}
+
 /* Kernels whose loops are not bounded count in any case. */
 TEST(code_that_counts_already_is_not_compiled_again) {
   const machine *m = a_cpu();
@@ -562,6 +667,10 @@ TEST_MAIN(TEST_ENTRY(a_limit_means_the_same_on_every_device),
           TEST_ENTRY(a_constant_number_of_iterations_is_held_against_the_limit),
           TEST_ENTRY(a_limit_holds_in_every_form),
           TEST_ENTRY(a_limit_below_the_bound_needs_code_that_counts),
+          TEST_ENTRY(a_variant_is_prepared_for_all_limits_at_once),
+          TEST_ENTRY(compiling_may_prepare_for_all_limits),
+          TEST_ENTRY(compiling_adds_code_that_counts_to_a_shared_pipeline),
+          TEST_ENTRY(compiling_fails_if_code_that_counts_does),
           TEST_ENTRY(code_that_counts_already_is_not_compiled_again),
           TEST_ENTRY(preparing_may_fail_and_leaves_the_pipeline_usable),
           TEST_ENTRY(threads_share_the_code_that_counts),
