@@ -132,6 +132,14 @@ PATH=$work/parts:$PATH PROGRESS_SECONDS=1 "$source_dir/scripts/test.sh" "$work/t
 check "a line that comes in two parts is shown whole" has '^1/1 Test #1: in_parts \.\.\.'
 check "and a test that starts in two parts is named" has 'now in_parts,'
 
+# --- tests of Vulkan drivers -------------------------------------------------------------
+# One that takes whatever driver the loader finds first may test another one twice.
+grep 'conform_vulkan\.sh' "$build_dir/tests/CTestTestfile.cmake" >"$work/out"
+for driver in lavapipe swiftshader; do
+  check "the conformance suite has a test on $driver" has "\"$driver\""
+done
+check "and none on a driver without a name" bash -c "! grep -vE '\"(lavapipe|swiftshader)\"' '$work/out'"
+
 # --- scripts/build.sh ------------------------------------------------------------------
 # A project of its own, with a compiler that takes its time.
 mkdir -p "$work/project/scripts"
