@@ -9,30 +9,45 @@
 # cpu takes five turns: after the first, every program has been run at one width.
 # vulkan takes three: after the first, every program has been run in one form.
 #   PROGRAMS=10000   how many         FIRST=0   the first seed
-#   RESUME=1         leave out pieces that were good in the last run
+#   RESUME=1         leave out pieces that were good in the last run; starts over if the
+#                    built code is not that of the last run
 #   WAYS="cpu"       only some of: lowered c cpu vulkan conform flow
 # conform is the whole conformance suite on cpu, at each of these widths, and on vulkan
 # under the validation layer, also as on a GPU, and with floats fixed and soft.
 # flow is control flow (docs/building.md): all small shapes and FLOW_PROGRAMS random
 # programs, on cpu at each of these widths and on each Vulkan driver, in pieces of 1000.
 #   FLOW_PROGRAMS=100000   FLOW_SHAPES=N   only the first N shapes
-#   FLOW_DRIVERS="a.json:b.json"   ICD files of Vulkan drivers; default: all that are found
+#   FLOW_DRIVERS="a.json:b.json"   ICD files of Vulkan drivers; default: lavapipe and
+#                    swiftshader, where scripts/vulkan_drivers.sh finds them
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tests=$(cd "$1/tests" && pwd) logs=$1/long
 programs=${PROGRAMS:-10000} first=${FIRST:-0} piece=100
 ways=${WAYS:-lowered c cpu vulkan conform flow}
 flow=$tests/control_flow flow_programs=${FLOW_PROGRAMS:-100000} flow_piece=1000
-usage() { sed -n '3,20s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
+usage() { sed -n '3,22s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
 case $programs$first$flow_programs${FLOW_SHAPES:-0} in *[!0-9]*) usage ;; esac
 programs=$((10#$programs)) first=$((10#$first)) # 08 is eight
 [ "$programs" -gt 0 ] || usage
 for way in $ways; do case $way in lowered | c | cpu | vulkan | conform | flow) ;; *) usage ;; esac done
+declare -A test_of=([lowered]=lower_test [c]=c_test [cpu]=cpu_random_programs_test [vulkan]=vulkan_random_programs_test)
+
+# Prints a hash of the library, the command and the tests of all ways, those that are built.
+hash_code() { # build folder
+  local file
+  for file in "$1"/libvyre.so* "$1/vyre" "${test_of[@]/#/$tests/}" "$flow"; do
+    if [ -f "$file" ]; then sha256sum <"$file"; fi
+  done | sha256sum | cut -c 1-16
+}
+code=$(hash_code "$1")
+if [ -n "${RESUME:-}" ] && [ -d "$logs" ] && [ "$(cat "$logs/code" 2>/dev/null)" != "$code" ]; then
+  echo "the built code is not that of the last run: starting over"
+  RESUME=
+fi
 [ -n "${RESUME:-}" ] || rm -rf "$logs"
 mkdir -p "$logs"
 logs=$(cd "$logs" && pwd)
-
-declare -A test_of=([lowered]=lower_test [c]=c_test [cpu]=cpu_random_programs_test [vulkan]=vulkan_random_programs_test)
+echo "$code" >"$logs/code"
 
 one() { # way, test, turn, first seed, count
   local log=$logs/$1.$3.$4.$5 status=0
@@ -100,67 +115,84 @@ if [[ $ways == *conform* ]]; then
   done
 fi
 # --- control flow -------------------------------------------------------------------
-flow_one() { # shapes or programs, target (a width of cpu, or an ICD file), first, count
-  local log status=0 with=()
-  log=$logs/flow.$1.${2##*/}.$3.$4
+# A target is a name and a file: a width of cpu and "-", or a Vulkan driver and its ICD file.
+flow_one() { # shapes or programs, name and file of a target, first, count
+  local log=$logs/flow.$1.$2.$4.$5 status=0 with=()
   [ ! -f "$log.good" ] || return 0
-  rm -f "$log.left"
   if [ "$1" = shapes ]; then with+=(--shapes); fi
-  case $2 in
-    *.json) export VK_DRIVER_FILES=$2 VK_ICD_FILENAMES=$2 && with+=(--backend vulkan) ;;
-    *) with+=(--backend cpu --width "$2") ;;
+  case $3 in
+    -) with+=(--backend cpu --width "$2") ;;
+    *) export VK_DRIVER_FILES=$3 VK_ICD_FILENAMES=$3 && with+=(--backend vulkan) ;;
   esac
-  "$flow" "${with[@]}" --first "$3" --count "$4" >"$log" 2>&1 || status=$?
-  if [ "$status" -eq 77 ]; then # there is no such device
-    echo "$4" >"$log.left"
-  elif [ "$status" -eq 0 ] && grep -q '^cases: [12] passed, 0 failed$' "$log"; then
-    echo "$4" >"$log.good"
+  "$flow" "${with[@]}" --first "$4" --count "$5" >"$log" 2>&1 || status=$?
+  if [ "$status" -eq 0 ] && grep -q '^cases: [12] passed, 0 failed$' "$log"; then
+    echo "$5" >"$log.good"
   else
-    echo "flow: $1 from $3 on $2: see $log" && cat "$log"
+    echo "flow: $1 from $4 on $2: see $log" && cat "$log"
   fi
 }
-flow_pieces() { # of shapes or programs on a target
+flow_pieces() { # shapes or programs, name and file of a target
   local all=$flow_programs
   if [ "$1" = shapes ]; then all=$flow_shapes; fi
   for ((at = 0; at < all; at += flow_piece)); do
-    echo "$1 $2 $at $((all - at < flow_piece ? all - at : flow_piece))"
+    echo "$1 $2 $3 $at $((all - at < flow_piece ? all - at : flow_piece))"
   done
 }
-flow_targets() { # widths of cpu, then the drivers of FLOW_DRIVERS that have a device
-  printf '%s\n' 4 8 16 32 1
-  local icd
-  for icd in ${FLOW_DRIVERS//:/ }; do
-    if VK_DRIVER_FILES=$icd VK_ICD_FILENAMES=$icd "$flow" --backend vulkan --count 1 >/dev/null 2>&1 ||
-      [ $? -ne 77 ]; then
-      echo "$icd"
-    fi
+flow_drivers() { # prints name and file of each; a file of "-": it is not here
+  local name file
+  if [ -n "${FLOW_DRIVERS:-}" ]; then
+    for file in ${FLOW_DRIVERS//:/ }; do # files of the same name are told apart by their folder
+      name=${file##*/}
+      echo "${name%.json}-$(realpath -m "$file" | sha256sum | cut -c 1-8) $file"
+    done
+    return
+  fi
+  for name in lavapipe swiftshader; do
+    file=$(scripts/vulkan_drivers.sh "$name") || file=-
+    echo "$name $file"
   done
 }
 if [[ " $ways " == *" flow "* ]]; then
-  # The list of Vulkan drivers: every ICD file of the system, and of BUILD/drivers.
-  : "${FLOW_DRIVERS:=$(find /etc/vulkan/icd.d /usr/share/vulkan/icd.d "${tests%/tests}/drivers" -maxdepth 2 \
-    -name '*icd*.json' 2>/dev/null | sort | paste -sd:)}"
   flow_shapes=$("$flow" --total)
   if [ -n "${FLOW_SHAPES:-}" ] && [ "$FLOW_SHAPES" -lt "$flow_shapes" ]; then flow_shapes=$FLOW_SHAPES; fi
   export -f flow_one
   export flow
-  mapfile -t targets < <(flow_targets)
+  targets=("4 -" "8 -" "16 -" "32 -" "1 -") flow_left_out=()
+  while read -r name file; do
+    status=0
+    if [ "$file" = - ]; then
+      flow_left_out+=("vulkan with $name: left out, the driver is not here; scripts/deps.sh check gets it")
+      continue
+    fi
+    VK_DRIVER_FILES=$file VK_ICD_FILENAMES=$file "$flow" --backend vulkan --count 1 >/dev/null 2>&1 || status=$?
+    if [ "$status" -eq 77 ]; then
+      flow_left_out+=("vulkan with $name: left out, $file has no device")
+    else
+      targets+=("$name $file")
+    fi
+  done < <(flow_drivers)
   for target in "${targets[@]}"; do
-    flow_pieces shapes "$target"
-    flow_pieces programs "$target"
+    read -r name file <<<"$target"
+    flow_pieces shapes "$name" "$file"
+    flow_pieces programs "$name" "$file"
   done | xargs -r -L 1 -P "$(nproc)" bash -c 'flow_one "$@"' flow_one
   for target in "${targets[@]}"; do
+    read -r name file <<<"$target"
     for kind in shapes programs; do
       count=0 here=0
-      while read -r _ _ at number; do
+      while read -r _ _ _ at number; do
         here=$((here + number))
-        if [ -f "$logs/flow.$kind.${target##*/}.$at.$number.good" ]; then count=$((count + number)); fi
-      done < <(flow_pieces "$kind" "$target")
-      name="cpu at width $target"
-      case $target in *.json) name="vulkan with ${target##*/}" ;; esac
-      echo "control flow, $kind, $name: $count of $here the same"
+        if [ -f "$logs/flow.$kind.$name.$at.$number.good" ]; then count=$((count + number)); fi
+      done < <(flow_pieces "$kind" "$name" "$file")
+      on="vulkan with $name"
+      if [ "$file" = - ]; then on="cpu at width $name"; fi
+      echo "control flow, $kind, $on: $count of $here the same"
       good=$((good + count)) all=$((all + here))
     done
+  done
+  for line in "${flow_left_out[@]}"; do
+    echo "control flow, $line"
+    left_out=$((left_out + flow_shapes + flow_programs))
   done
   tests/control_flow/planted_faults.sh . "$logs/planted" | tee "$logs/planted.log" || true
   read -r passed failed < <(sed -n 's/^cases: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$logs/planted.log" |

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Tests scripts/check_long.sh with programs that only print what they are told to.
+#   check_long.sh SOURCE BUILD
+set -uo pipefail
+source_dir=$(cd "$1" && pwd)
+. "$source_dir/tests/support/cases.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset RESUME FLOW_DRIVERS PROGRAMS FIRST VYRE_SWIFTSHADER
+
+check() { # name, command...
+  local name=$1
+  shift
+  if "$@"; then ok "$name"; else fail "$name" "$(cat "$work/out")"; fi
+}
+has() { grep -qE "$1" "$work/out"; }
+has_not() { ! grep -qE "$1" "$work/out"; }
+
+# --- scripts/check_long.sh -------------------------------------------------------------
+tree=$work/tree
+mkdir -p "$tree"/{scripts,tests/control_flow,build/tests} "$work"/{one,two,none}
+cp "$source_dir/scripts/check_long.sh" "$tree/scripts/"
+printf '#!/bin/sh\necho "cases: 1 passed, 0 failed"\n' >"$tree/tests/control_flow/planted_faults.sh"
+cat >"$tree/scripts/vulkan_drivers.sh" <<T
+#!/bin/sh
+case \${1:-all} in
+  swiftshader) echo $work/one/icd.json ;;
+  all) echo swiftshader $work/one/icd.json ;;
+  *) exit 1 ;;
+esac
+T
+cat >"$tree/build/tests/control_flow" <<'T'
+#!/bin/sh
+case " $* " in *" --total "*) echo 10; exit ;; esac
+case " $* ${VK_DRIVER_FILES:-} " in *vulkan*/none/*) exit 77 ;; esac
+echo "$* ${VK_DRIVER_FILES:-}" >>"${0%/*}/calls"
+echo 'cases: 1 passed, 0 failed'
+T
+chmod +x "$tree"/scripts/* "$tree/tests/control_flow/planted_faults.sh" "$tree/build/tests/control_flow"
+touch "$work"/{one,two,none}/icd.json
+run_long() { # variables
+  rm -f "$tree/build/tests/calls"
+  env WAYS=flow FLOW_PROGRAMS=5 "$@" "$tree/scripts/check_long.sh" "$tree/build" >"$work/out" 2>&1
+}
+calls() { cat "$tree/build/tests/calls" 2>/dev/null | wc -l; }
+
+run_long
+check "control flow runs" [ $? -eq 0 ]
+check "it runs on a driver that scripts/vulkan_drivers.sh finds" has '^control flow, programs, vulkan with swiftshader: 5 of 5 the same$'
+check "a driver that is not there is left out, and named" has '^control flow, vulkan with lavapipe: left out, '
+check "and is counted" has ' 0 failed, 15 left out$'
+run_long FLOW_DRIVERS="$work/one/icd.json:$work/two/icd.json:$work/none/icd.json"
+check "ICD files of the same name are run each" [ "$(grep -c 'vulkan --first.*/one/\|vulkan --first.*/two/' "$tree/build/tests/calls")" -eq 4 ]
+check "and are listed each" [ "$(grep -c '^control flow, programs, vulkan with icd-[0-9a-f]*: 5 of 5 the same$' "$work/out")" -eq 2 ]
+check "one without a device is left out, and named" has "^control flow, vulkan with icd-[0-9a-f]*: left out, $work/none/icd.json has no device$"
+
+run_long
+run_long RESUME=1
+check "RESUME runs nothing again" [ "$(calls)" -eq 1 ] # whether the driver has a device
+check "and says nothing of another code" has_not 'starting over'
+echo '# changed' >>"$tree/build/tests/control_flow"
+run_long RESUME=1
+check "RESUME starts over after a change" [ "$(calls)" -eq 13 ]
+check "and says so" has '^the built code is not that of the last run: starting over$'
+echo 1 >"$tree/build/libvyre.so.0"
+run_long RESUME=1
+check "also after a change of the library" has 'starting over$'
+rm "$tree/build/long/code"
+run_long RESUME=1
+check "also if the code of the last run is not known" has 'starting over$'
+finish
