@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Tests scripts/check_long.sh with programs that only print what they are told to.
+# Tests scripts/check_long.sh and tests/control_flow/planted_faults.sh with programs that
+# only print what they are told to.
 #   check_long.sh SOURCE BUILD
 set -uo pipefail
 source_dir=$(cd "$1" && pwd)
@@ -69,4 +70,74 @@ check "also after a change of the library" has 'starting over$'
 rm "$tree/build/long/code"
 run_long RESUME=1
 check "also if the code of the last run is not known" has 'starting over$'
+
+# --- tests/control_flow/planted_faults.sh ----------------------------------------------
+faults=$work/faults
+mkdir -p "$faults"/{bin,source/tests/control_flow,source/tests/support}
+cp "$source_dir/tests/control_flow/planted_faults.sh" "$faults/source/tests/control_flow/"
+cp "$source_dir/tests/support/cases.sh" "$faults/source/tests/support/"
+cat >"$faults/bin/cmake" <<T
+#!/bin/sh
+mkdir -p $work/faults/copy/build/tests
+[ $work/faults/copy/source/program -ot $work/faults/copy/build/tests/control_flow ] ||
+  cp $work/faults/copy/source/program $work/faults/copy/build/tests/control_flow
+T
+cat >"$faults/source/program" <<'T'
+#!/bin/bash
+tell() { echo "shape 1 (program 0 of this set): cpu, width 8, baseline: $*"; exit 1; }
+on() { [ "$check" = "$1" ]; }
+check=$2
+true # here
+echo 'cases: 1 passed, 0 failed'
+T
+cat >"$faults/source/tests/control_flow/planted_faults.txt" <<'T'
+@ wrong program
+-true # here
++tell "out[3] (invocation 3, store 0) is 1, expected 2"
+@ wrong_shape program
+-true # here
++if on shapes; then tell "out[3] (invocation 3, store 0) is 1, expected 2"; fi
+@ none program
+-true # here
++true
+@ crash program
+-true # here
++kill -SEGV $$
+@ refused program
+-true # here
++tell "LLVM refuses the code"
+@ slow program
+-true # here
++tell "the dispatch failed: kernel 'k' ran longer than 20 s: 0 of 1 iterations were over"
+@ failing program
+-true # here
++tell "the dispatch failed: no memory"
+@ known_crash program crash
+-true # here
++kill -SEGV $$
+@ known_slow program timeout
+-true # here
++kill -ALRM $$
+T
+chmod +x "$faults/bin/cmake" "$faults/source/program"
+git -C "$faults/source" init -q && git -C "$faults/source" add -A
+plant() { # names of faults
+  PATH=$faults/bin:$PATH "$faults/source/tests/control_flow/planted_faults.sh" "$faults/source" "$faults/copy" "$@" >"$work/out" 2>&1
+}
+plant
+check "a fault that is not found is a failure" [ $? -eq 1 ]
+check "a fault is found by a result that differs" has '^ok finds wrong \(programs: differs\)$'
+check "the check that found it is named" has '^ok finds wrong_shape \(shapes: differs\)$'
+for name in none crash refused slow failing; do
+  check "no result differs: $name" has "^FAIL finds $name\$"
+done
+for outcome in same crash refused timeout failed; do
+  check "what happened instead is said: $outcome" has "^    programs: $outcome\$"
+done
+check "a crash counts where the list says so" has '^ok finds known_crash \(programs: crash\)$'
+check "and a timeout" has '^ok finds known_slow \(programs: timeout\)$'
+check "all are counted" has '^cases: 6 passed, 5 failed$'
+printf '#!/bin/sh\nexit 1\n' >"$faults/copy/build/tests/control_flow" # of a run that was stopped
+plant wrong
+check "what a stopped run built is built again" has '^cases: 3 passed, 0 failed$'
 finish

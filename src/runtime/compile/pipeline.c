@@ -323,7 +323,8 @@ static vyre_code compile_or_share(vyre_device *device, vyre_program *program,
                                                  options->ulp_budget, false});
   if (*out) return VYRE_OK; /* and the program is valid: it was then */
   VYRE_TRY(check_program(device, program, diagnostics, st));
-  VYRE_TRY(create(device, program, options, device->caps.numbers, 0, out, st));
+  VYRE_TRY(
+      create(device, program, options, device->caps.float_ops, 0, out, st));
   *out = vyre__table_share(*out);
   make_full_later(*out);
   return VYRE_OK;
@@ -343,19 +344,6 @@ vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
   if (!program) return vyre__null_argument(st, who, "program");
   VYRE_TRY(vyre__device_check(device, st));
   if (!options) options = &defaults;
-<<<<<<<
-  uint32_t size[3];
-  vyre__workgroup_resolve(options->workgroup, program->workgroup, size);
-  *out = vyre__table_find(&(vyre__cache_subject){device, program, size,
-                                                 options->ulp_budget, false});
-  if (*out) return VYRE_OK; /* and the program is valid: it was then */
-  VYRE_TRY(check_program(device, program, diagnostics, st));
-  VYRE_TRY(
-      create(device, program, options, device->caps.float_ops, 0, out, st));
-  *out = vyre__table_share(*out);
-  make_full_later(*out);
-  return VYRE_OK;
-=======
   VYRE_TRY(compile_or_share(device, program, options, out, diagnostics, st));
   if (!options->counts_iterations) return VYRE_OK;
   vyre_code code = vyre__pipeline_count(*out, 1, st);
@@ -364,7 +352,6 @@ vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
     *out = NULL;
   }
   return code;
->>>>>>>
 }
 
 vyre_code vyre__pipeline_compile_fresh(vyre_device *device,
