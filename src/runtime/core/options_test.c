@@ -102,7 +102,7 @@ TEST(options_that_are_none_are_refused_by_name) {
                {"cpu.widt=8", "no option 'widt'; it has threads, width"},
                {"cpu.width=0", "is 0, must be 1 to 16"},
                {"cpu.width=17", "is 17, must be 1 to 16"},
-               {"cpu.isa_level=1", "no option 'level'; it has width, threads"}};
+               {"cpu.isa_level=1", "no option 'isa_level'; it has width, threads"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     vyre_status st = {0};
     CHECK_FAILS(open_with(cases[i].text, &st), st, VYRE_INVALID_ARGUMENT,
@@ -198,7 +198,7 @@ TEST(what_is_wrong_in_the_environment_is_said_to_be_there) {
       {"vulkan.staging=9",
        "VYRE_OPTIONS: option 'staging' of backend 'vulkan'"},
       {"vulkan.push_constants=yes",
-       "VYRE_OPTIONS: option 'push' of backend 'vulkan' is "},
+       "VYRE_OPTIONS: option 'push_constants' of backend 'vulkan' is "},
       {"cpu.colour=1", "VYRE_OPTIONS: backend 'cpu' has no option 'colour'"},
       {"nobody.width=8", "VYRE_OPTIONS: option 'nobody.width=8': there is no "},
       {"width", "VYRE_OPTIONS: 'width' is no option of a backend"}};
