@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Loops that keep more sums than there are registers.
+/* Accumulator splitting: loops with more accumulators than registers.
  *
  *     for (k ..) { s0 = fma(a0[k], v[k], s0); .. s7 = fma(a7[k], v[k], s7); }
  *
- * Eight sums of two registers each leave none of sixteen for anything else, and one
- * that goes through memory waits for it in every round. Where each depends on
- * itself only, and the loop writes nothing else, it is run for some of them, then
- * again for the others: each sum is made of the same, in the same order. */
+ * Eight accumulators of two registers each occupy all sixteen registers, and one that
+ * is spilled waits for memory in every iteration. If each accumulator depends on itself
+ * only and the loop has no other effect, the loop runs once per group of accumulators.
+ * Each accumulator still adds the same terms in the same order. */
 #include "codegen/llvm/internal.h"
 
-enum { MOST_GROUPS = 8, MOST_SUMS = 32, EVERY = 0xFF };
+enum { MAX_GROUPS = 8, MAX_SUMS = 32, EVERY = 0xFF };
 
 typedef struct sums {
-  uint32_t vars[MOST_SUMS];
+  uint32_t vars[MAX_SUMS];
   uint32_t count;
   uint32_t counter; /* variable */
   uint32_t each;    /* sums a group */
@@ -24,7 +24,8 @@ static uint32_t index_of(const sums *s, uint32_t var) {
   return i;
 }
 
-/* Whether the body is a test and straight code that only sets sums, once each. */
+/* Checks that the body is a test and straight-line code that sets each
+ * accumulator once. */
 static bool find_sums(const ll *e, uint32_t at, sums *s) {
   uint32_t step = ll_role(e, at)->mate, end = vyre__end_of(&e->r, at);
   uint32_t ifs = 0;
@@ -42,15 +43,15 @@ static bool find_sums(const ll *e, uint32_t at, sums *s) {
     }
     if (inst->op != VYRE__LIR_SET || inst->aux == s->counter) continue;
     if (i > step || e->vars[inst->aux].form != LL_VECTOR) return false;
-    if (e->vars[inst->aux].has_shadow || s->count == MOST_SUMS) return false;
+    if (e->vars[inst->aux].has_shadow || s->count == MAX_SUMS) return false;
     if (index_of(s, inst->aux) < s->count) return false;
     s->vars[s->count++] = inst->aux;
   }
   return ifs == 1;
 }
 
-/* Marks what @p v is made of in the loop as of @p group; whether no sum of another
- * group is in it. */
+/* Marks the operands of @p v in the loop as part of @p group. Returns false
+ * if an accumulator of another group is among them. */
 static bool mark(ll *e, const sums *s, uint32_t loop, vyre__val v,
                  uint8_t group) {
   const vyre__lir_inst *inst = ll_inst(e, v);
@@ -75,7 +76,8 @@ static void clear_marks(ll *e, uint32_t at, uint8_t groups) {
   for (uint32_t i = at + 1; i < end; i++) ll_note_of(e, i)->groups = groups;
 }
 
-/* The last SET of the counter before the loop, in its block; 0: none. */
+/* Returns the last SET of the counter before the loop, in its block; 0:
+ * none. */
 static uint32_t start_of(const ll *e, uint32_t at, uint32_t counter) {
   for (uint32_t i = at; i-- > e->r.begin;) {
     const vyre__lir_inst *inst = ll_inst(e, i);
@@ -86,7 +88,8 @@ static uint32_t start_of(const ll *e, uint32_t at, uint32_t counter) {
   return 0;
 }
 
-/* How many groups: sums, two operands and one more fit into registers. */
+/* Returns the number of groups, so that the accumulators, two operands and
+ * one more value fit into registers. */
 static uint32_t choose_groups(const ll *e, uint32_t count) {
   uint32_t lanes = e->options->lanes ? e->options->lanes : 8;
   uint32_t registers = lanes == 16 ? 28 : 13;
@@ -94,7 +97,7 @@ static uint32_t choose_groups(const ll *e, uint32_t count) {
   uint32_t fit = registers / each - 1;
   if (registers / each < 3 || count <= fit) return 1;
   uint32_t groups = (count + fit - 1) / fit;
-  return groups <= MOST_GROUPS ? groups : 1;
+  return groups <= MAX_GROUPS ? groups : 1;
 }
 
 static void plan_loop(ll *e, uint32_t at) {

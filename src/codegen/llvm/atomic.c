@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Atomics: relaxed on memory that others have too, plain on memory of the thread's
- * own, which shared memory is. Lanes are served lowest first. Those of one element
- * are made one operation where that tells nobody apart; those of elements side by
- * side are one of vectors, if the memory is ours. */
+/* Atomics: relaxed on memory that other threads share, plain operations on
+ * memory of this thread, such as shared memory. Lanes execute in order,
+ * lowest first. Atomics of several lanes on one element are combined if the
+ * result is the same; atomics on adjacent elements become vector operations
+ * on memory of this thread. */
 #include "codegen/llvm/internal.h"
 
 enum { MASK = LL_I32 | LL_VEC, BITS = LL_I1 | LL_VEC };
 
-/* One atomic, and where it is to be done. */
+/* An atomic and its address. */
 typedef struct job {
   vyre__val v;
   const vyre__lir_inst *inst;
   unsigned type; /* of an element */
   ll_op base;    /* of the memory */
-  ll_op twin;    /* of that of every other lane; LL_NONE: the same */
-  bool is_plain; /* no other thread has it */
+  ll_op twin;    /* of the replica that odd lanes use; LL_NONE: no replica */
+  bool is_plain; /* private to the thread */
   bool is_cas;
-  bool is_used;  /* what was there before is asked for */
-  bool may_skip; /* it has a condition that is not known to hold */
-  ll_op active;  /* lanes that do it; LL_NONE: all */
+  bool is_used;  /* the old value is used */
+  bool may_skip; /* has a condition that is not known to hold */
+  ll_op active;  /* lanes that execute it; LL_NONE: all */
 } job;
 
 static const char *const names[] = {"add", "umin", "min", "umax", "max",
@@ -47,8 +48,7 @@ uint64_t ll_atomic_identity(uint8_t op, unsigned bytes) {
   }
 }
 
-/* A processor that has no operation for it would wait for all that was stored
- * before. */
+/* Without a native instruction, the processor would drain its store buffer. */
 static bool is_load(const job *j, ll_op value) {
   return ll_atomic_commutes(j->inst->op) &&
          ll_is(value, ll_atomic_identity(j->inst->op, ll_bytes(j->type)));
@@ -56,7 +56,7 @@ static bool is_load(const job *j, ll_op value) {
 
 /* --- one element -------------------------------------------------------------------*/
 
-/* smin, umax ..: of numbers, or of vectors. */
+/* Emits smin, umax and so on, for scalars or vectors. */
 static ll_op extreme(ll *e, const char *name, unsigned type, ll_op a, ll_op b) {
   unsigned bits = 8 * ll_bytes(type);
   if (!(type & LL_VEC) || e->width == 1) {
@@ -84,13 +84,13 @@ ll_op ll_combine(ll *e, uint8_t op, unsigned type, ll_op old, ll_op value) {
   }
 }
 
-/* Of an index of 64 bits. */
+/* For an index of 64 bits. */
 static ll_op place_of(ll *e, const job *j, ll_op index) {
   return ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v", j->type, LL_PTR,
                 j->base, LL_I64, index);
 }
 
-/* The same for a lane whose number is known. */
+/* Does the same for a constant lane number. */
 static ll_op place_of_lane(ll *e, const job *j, unsigned lane, ll_op index) {
   job own = *j;
   if (lane % 2 && j->twin.kind != LL_NONE) own.base = j->twin;
@@ -105,7 +105,7 @@ static ll_op widen(ll *e, ll_op index, const char *how) {
   return ll_def(e, "%s i32 %v to i64", how, LL_I32, index);
 }
 
-/* Whether doing it once more changes nothing. */
+/* Returns true if repeating the operation changes nothing. */
 static bool settles(uint8_t op) {
   return ll_atomic_commutes(op) && op != VYRE__LIR_ATOMIC_ADD &&
          op != VYRE__LIR_ATOMIC_XOR;
@@ -117,7 +117,8 @@ static ll_op change(ll *e, const job *j, ll_op at, ll_op value) {
                 ll_bytes(j->type));
 }
 
-/* A look first: mostly there is nothing to change, and then nobody has to wait. */
+/* Loads first: mostly the value need not change, and a load does not wait
+ * for other threads. */
 static ll_op change_if(ll *e, const job *j, ll_op at, ll_op value) {
   unsigned type = j->type;
   uint32_t from = ll_label(e), changes = ll_label(e), end = ll_label(e);
@@ -134,7 +135,7 @@ static ll_op change_if(ll *e, const job *j, ll_op at, ll_op value) {
                 was, changes);
 }
 
-/* What was there before. */
+/* Returns the old value. */
 static ll_op one(ll *e, const job *j, ll_op at, ll_op value, ll_op desired) {
   unsigned type = j->type, bytes = ll_bytes(type);
   if (j->is_plain) {
@@ -168,7 +169,8 @@ typedef struct guard {
 } guard;
 
 static guard open_guard(ll *e, const job *j, ll_op condition) {
-  /* Where it is known to hold there is no way around, to come from. */
+  /* If the condition is known to hold, no branch skips the operation, so the
+   * phi has one predecessor less. */
   bool holds = condition.kind == LL_CONST && condition.bits;
   guard g = {.is_open = j->may_skip && !holds};
   if (!g.is_open) return g;
@@ -181,7 +183,7 @@ static guard open_guard(ll *e, const job *j, ll_op condition) {
   return g;
 }
 
-/* Gives @p op, or 0. */
+/* Returns @p op, or 0. */
 static ll_op close_guard(ll *e, const job *j, guard g, unsigned type,
                          ll_op op) {
   if (!g.is_open) return op;
@@ -193,7 +195,7 @@ static ll_op close_guard(ll *e, const job *j, guard g, unsigned type,
                 ll_const(0), g.from);
 }
 
-/* Lanes that do not do it get 0. */
+/* Inactive lanes get 0. */
 static ll_op only_active(ll *e, const job *j, ll_op op) {
   if (!j->may_skip || j->active.kind == LL_NONE) return op;
   unsigned type = j->type | LL_VEC;
@@ -230,14 +232,14 @@ static ll_op lane_by_lane(ll *e, const job *j) {
 
 /* --- all lanes, written one by one ----------------------------------------------------*/
 
-/* Indices on their way out of vectors. Bytes that were loaded go by words, which
- * processors do faster than number by number. Others do not: LLVM 19 loses the mask
- * of a word's first number where it thinks that it knows the bits of what was
- * computed (random program 6063), and the index is then any. */
+/* Extracts indices from vectors. Loaded bytes are extracted word by word,
+ * which is faster than element by element. Other values are not: LLVM 19
+ * drops the mask of a word's first element if it believes to know the bits
+ * (random program 6063), which makes the index arbitrary. */
 typedef struct unpacking {
   ll_op all; /* words of eight bytes, or the vector */
   ll_op word;
-  unsigned word_count; /* 0: a number at a time */
+  unsigned word_count; /* 0: element by element */
 } unpacking;
 
 static unpacking unpack(ll *e, vyre__val v) {
@@ -310,7 +312,7 @@ static ll_op straight(ll *e, const job *j) {
   return j->is_used ? all : ll_const(0);
 }
 
-/* All are on but for a check that mostly holds. */
+/* All lanes are active except for a check that mostly holds. */
 static ll_op straight_or_not(ll *e, const job *j) {
   uint32_t all = ll_label(e), some = ll_label(e), end = ll_label(e);
   unsigned type = j->type | LL_VEC;
@@ -338,7 +340,7 @@ static ll_op multiply(ll *e, unsigned type, ll_op count, ll_op value) {
   return ll_def(e, "mul %o, %v", type, count, type, value);
 }
 
-/* What all active lanes do together. */
+/* Emits the combined operation of all active lanes. */
 static ll_op total(ll *e, const job *j, ll_op lanes) {
   uint8_t op = j->inst->op;
   unsigned type = j->type, bytes = ll_bytes(type);
@@ -364,7 +366,7 @@ static ll_op total(ll *e, const job *j, ll_op lanes) {
                 type | LL_VEC, all);
 }
 
-/* How many active lanes come before each. */
+/* Returns, for each lane, the number of active lanes before it. */
 static ll_op ranks(ll *e, ll_op lanes) {
   ll_op iota = ll_name("iota", UINT32_MAX);
   ll_op below = ll_def(e, "shl %o, %v", MASK, ll_const(1), MASK, iota);
@@ -401,7 +403,8 @@ static ll_op together(ll *e, const job *j) {
 
 /* --- loads --------------------------------------------------------------------------------*/
 
-/* Element 0 is there if any is: lanes that are off load that. */
+/* If the buffer has any element, it has element 0, which inactive lanes
+ * load. */
 static ll_op load_all(ll *e, const job *j) {
   unsigned vector = j->type | LL_VEC;
   if (!j->is_used) return ll_const(0);
@@ -428,7 +431,7 @@ static ll_op load_all(ll *e, const job *j) {
 
 /* --- elements side by side ----------------------------------------------------------------*/
 
-/* Memory of the thread's own has room on both sides. */
+/* Memory of the thread is padded on both sides. */
 static ll_op side_by_side(ll *e, const job *j) {
   unsigned type = j->type | LL_VEC, bytes = ll_bytes(j->type);
   ll_op at = place_of(e, j, widen(e, ll_scalar(e, j->inst->a), "sext"));
@@ -460,7 +463,7 @@ static ll_op vectors(ll *e, const job *j) {
     return side_by_side(e, j);
   }
   if (loads) return load_all(e, j);
-  /* Beside what others wait for, a loop costs nothing, and it is small. */
+  /* Next to contended atomics a loop is cheap, and its code is small. */
   if (!j->is_plain) return lane_by_lane(e, j);
   if (j->active.kind == LL_NONE) return straight(e, j);
   if (j->may_skip && ll_is_all_on(e) && !j->is_cas) {
@@ -486,8 +489,8 @@ static ll_op run(ll *e, const job *j) {
   return e->width == 1 ? scalar(e, j) : vectors(e, j);
 }
 
-/* In memory of our own if that was decided at the begin of the range, else where
- * it is. */
+/* Uses private memory if the start of the range decided so, otherwise the
+ * buffer. */
 static void run_delayed(ll *e, job *j) {
   uint32_t own = ll_label(e), all = ll_label(e), end = ll_label(e);
   ll_op base = j->base;
@@ -521,7 +524,7 @@ void ll_atomic(ll *e, vyre__val v) {
   e->buffer_used[inst->aux] = true;
   j.may_skip = c && ll_known_of(e, c) != LL_TRUE;
   if (e->width > 1) j.active = ll_active(e, c);
-  /* Who asks, behind it, finds all in one. */
+  /* A later load of the array must see both replicas merged. */
   if (e->delays[inst->aux].twin && e->delays[inst->aux].op == inst->op &&
       !j.is_used) {
     j.twin = ll_twin(e, inst->aux);

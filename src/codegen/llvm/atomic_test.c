@@ -83,7 +83,7 @@ static void ranks(const uint32_t *x, uint32_t *y, uint32_t *z, uint32_t n) {
   for (uint32_t at = before; at < y[0]; at += 7) add(z, n, at - before, 1);
 }
 
-/* What is outside gives 0. */
+/* Accesses outside the buffer return 0. */
 static void nothing(const uint32_t *x, uint32_t *y, uint32_t *z, uint32_t n) {
   (void)x;
   (void)y;
@@ -314,7 +314,7 @@ static const struct {
     {"many on shared memory, of some",
      HEAD "if (x[i] % 5 != 0) { " MANY " }" SHOW, some_shared, true, false,
      false, true},
-    {"many on shared memory of which nobody asks",
+    {"many on shared memory with unused results",
      HEAD MANY "if (workgroup_id.x % 3 == 1) return; " SHOW, few_groups, true,
      true, false, true},
     {"many on shared memory, another kind, an odd length",
@@ -476,7 +476,7 @@ TEST(atomics_leave_what_they_should) {
   CHECK_U64(failed, 0);
 }
 
-/* What is said of each kernel is what is written. */
+/* Checks that the emitted code matches the description of each kernel. */
 TEST(atomics_wait_and_loops_turn_where_it_is_permitted) {
   unsigned failed = 0;
   for (size_t i = 0; i < CASES; i++) {

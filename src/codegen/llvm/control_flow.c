@@ -8,18 +8,19 @@
 
 enum {
   MASK = LL_I32 | LL_VEC,
-  MOST_COPIES = 3000, /* instructions, for the sake of lanes that are all on */
-  ROUNDS = 4096,      /* between two looks at whether to stop */
+  MAX_COPIES =
+      3000, /* instructions that may be duplicated for the case that all lanes are active */
+  ROUNDS = 4096, /* iterations between two polls of `stop` */
 };
 
-/* Goes on with the lanes that are on, or leaves if there are none. */
+/* Continues with the active lanes, or leaves if no lane is active. */
 static void go_on_if_any(ll *e) {
   uint32_t rest = ll_label(e);
   ll_cond(e, ll_any(e, e->mask.lanes), rest, ll_resume(e));
   ll_place(e, rest);
 }
 
-/* Restores mask @p before, without the lanes that left meanwhile. */
+/* Restores mask @p before, without the lanes that left since. */
 static void drop_lanes(ll *e, ll_mask before, bool may_be_none) {
   ll_scope *iteration = ll_iteration(e);
   if (!iteration->has_act) {
@@ -34,10 +35,10 @@ static void drop_lanes(ll *e, ll_mask before, bool may_be_none) {
 /* --- if ---------------------------------------------------------------------------*/
 
 typedef struct branch {
-  uint32_t at, then, other, end; /* other: first of the ELSE arm; end: END */
+  uint32_t at, then, other, end; /* other: start of the ELSE arm; end: END */
   bool has_else;
   vyre__val condition;
-  bool is_not; /* it is taken where the condition does not hold */
+  bool is_not; /* taken if the condition is false */
 } branch;
 
 static branch branch_at(const ll *e, uint32_t at) {
@@ -83,7 +84,7 @@ static void uniform_if(ll *e, branch b) {
   if (ll_note_of(e, b.at)->drops) drop_lanes(e, before, false);
 }
 
-/* Both arms for everybody: what is off in one does nothing there. */
+/* Executes both arms in all lanes; inactive lanes have no effect. */
 static void straight_if(ll *e, branch b, ll_op yes, ll_op no) {
   ll_mask before = e->mask;
   bool was = e->is_speculated;
@@ -98,14 +99,15 @@ static void straight_if(ll *e, branch b, ll_op yes, ll_op no) {
   e->mask = before;
 }
 
-/* The arms one after the other, each if some lane wants it. */
+/* Executes the arms one after the other, each if a lane takes it. */
 static void masked_arms(ll *e, branch b, ll_op yes, ll_op no, ll_scope *scope) {
   uint32_t inside = ll_label(e), next = b.has_else ? ll_label(e) : scope->end;
   uint32_t outer_end = scope->end;
   ll_cond(e, ll_any(e, yes), inside, next);
   ll_place(e, inside);
   e->scope = scope;
-  scope->end = next; /* those that leave from here do not skip the other arm */
+  scope->end =
+      next; /* lanes that leave from here must not skip the other arm */
   ll_set_mask(e, yes);
   then_arm(e, b);
   ll_br(e, next);
@@ -122,7 +124,8 @@ static void masked_arms(ll *e, branch b, ll_op yes, ll_op no, ll_scope *scope) {
   e->scope = scope->up;
 }
 
-/* A few SETs and a jump: without a branch, as the others are off then. */
+/* A few SETs and a jump: executed without a branch, because the other lanes
+ * are inactive. */
 static void straight_jump(ll *e, branch b, ll_op yes) {
   ll_mask before = e->mask;
   bool was = e->is_speculated;
@@ -137,7 +140,7 @@ static void straight_jump(ll *e, branch b, ll_op yes) {
   go_on_if_any(e);
 }
 
-/* The dispatch ends if it does for one. */
+/* The dispatch ends as soon as one lane runs out of fuel. */
 static void end_if_any(ll *e, ll_op yes) {
   uint32_t rest = ll_label(e);
   e->uses_fuel_exit = true;
@@ -165,9 +168,8 @@ static void varying_if(ll *e, branch b) {
   }
   ll_scope scope = {.up = e->scope, .kind = LL_SCOPE_IF, .end = ll_label(e)};
   uint32_t weight = b.end - b.at;
-  bool copies =
-      before.lanes.kind == LL_NONE && weight * e->copies < MOST_COPIES;
-  if (copies) { /* once more, without masks, for when all want it */
+  bool copies = before.lanes.kind == LL_NONE && weight * e->copies < MAX_COPIES;
+  if (copies) { /* a second copy without masks, for the case that all lanes take it */
     uint32_t all = ll_label(e), some = ll_label(e);
     e->copies *= 2;
     ll_op test = ll_test(e, b.condition, !b.is_not);
@@ -188,7 +190,8 @@ static void varying_if(ll *e, branch b) {
 
 static void choose_if(ll *e, branch b);
 
-/* u && v: all or nobody by u, then v. Whether it was so. */
+/* Splits u && v: a branch on the uniform u, then v per lane. Returns true if
+ * it did. */
 static bool split_if(ll *e, branch b) {
   vyre__val first_of, last_of;
   bool is_or;
@@ -262,8 +265,8 @@ static uint32_t branch_if(ll *e, uint32_t at) {
 
 /* --- loops ------------------------------------------------------------------------*/
 
-/* Counted from one time that the loop is run to the next: short ones may be run
- * very often. */
+/* The count continues from one execution of the loop to the next, because
+ * short loops may run very often. */
 void ll_open_long(ll *e, ll_op *counter, uint32_t *outer) {
   ll_text *was = e->to;
   *counter = ll_alloca(e, LL_I32, 1, 4);
@@ -274,8 +277,8 @@ void ll_open_long(ll *e, ll_op *counter, uint32_t *outer) {
   ll_place(e, *outer);
 }
 
-/* Rounds are counted; an outer loop looks at `stop`, so that inner ones have
- * nothing that might change memory. */
+/* Counts iterations. The outer loop polls `stop`, so that inner loops
+ * contain nothing that may change memory. */
 void ll_close_long(ll *e, ll_op counter, uint32_t head, uint32_t outer) {
   uint32_t look = ll_label(e), again = ll_label(e);
   ll_op left = ll_def(e, "load i32, ptr %v", LL_PTR, counter);
@@ -323,7 +326,7 @@ static uint32_t run_loop(ll *e, uint32_t at) {
   ll_block(e, at + 1, step);
   bool goes_on = e->is_open || scope.step_used || scope.check_used;
   ll_br(e, scope.step);
-  ll_leave(e, mark); /* the step may be reached without what came last */
+  ll_leave(e, mark); /* the step may be reached without the last instructions */
   if (scope.check_used) {
     ll_place(e, scope.check);
     scope.end_used = true;
@@ -349,7 +352,7 @@ static uint32_t run_loop(ll *e, uint32_t at) {
   return end + 1;
 }
 
-/* Once for each group of sums. */
+/* Emits the loop once per accumulator group. */
 static uint32_t run_groups(ll *e, uint32_t at) {
   const ll_note *note = ll_note_of(e, at);
   uint32_t next = at;
@@ -365,7 +368,7 @@ static uint32_t run_groups(ll *e, uint32_t at) {
 
 /* --- instructions -------------------------------------------------------------------*/
 
-/* A variable, or what && and || leave of one. */
+/* Loads a variable, or the operands of && and || that it stands for. */
 static void get(ll *e, vyre__val v) {
   const ll_note *note = ll_note_of(e, v);
   if (!note->logic_a || !note->is_straight) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Which lanes part where: found before anything is written. */
+/* Divergence analysis: finds where lanes diverge, before any code is
+ * emitted. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -7,17 +8,17 @@
 #include "codegen/llvm/internal.h"
 
 enum {
-  SMALL = 24,         /* instructions of an IF that is not branched around */
-  MOST_ACCESSES = 64, /* of a variable that is looked at closely */
-  LONG = 1 << 12,     /* rounds, after which a loop looks whether to stop */
-  COVERED = 1 << 8,   /* of loops in such a one */
+  SMALL = 24, /* instructions of an IF that is executed without a branch */
+  MAX_ACCESSES = 64, /* accesses of a variable that are analysed */
+  LONG = 1 << 12,    /* iterations after which a loop polls `stop` */
+  COVERED = 1 << 8,  /* the same for loops inside such a loop */
 };
 
 static bool is_op(const ll *e, uint32_t at, vyre__lir_op op) {
   return ll_inst(e, at)->op == op;
 }
 
-/* The IF or LOOP that an opener stands for. */
+/* Returns the IF or LOOP of an opener. */
 static uint32_t owner(const ll *e, uint32_t open) {
   return ll_role(e, vyre__end_of(&e->r, open))->mate;
 }
@@ -76,8 +77,9 @@ static void find_small(ll *e) {
 
 /* --- long loops ----------------------------------------------------------------------*/
 
-/* Whether LOOP @p at is to look whether to stop. Loops in one that does need not, if
- * they are short; *rounds: of all that are around it, and its own. */
+/* Returns true if LOOP @p at has to poll `stop`. Short loops inside a
+ * polling loop need not. *rounds: trip count of the loop times those around
+ * it. */
 static bool is_long(const ll *e, uint32_t at, uint64_t *rounds) {
   bool is_covered = false;
   *rounds = 1;
@@ -127,7 +129,8 @@ static bool gets_in(accesses a, uint32_t begin, uint32_t end) {
   return false;
 }
 
-/* Whether the block of @p open sets it before all else: it is new each time. */
+/* Returns true if the block of @p open sets the variable before any other
+ * access. */
 static bool is_fresh(const ll *e, accesses a, uint32_t open) {
   return !a.all[0].is_get && ll_role(e, a.all[0].at)->parent == open;
 }
@@ -208,7 +211,7 @@ static vyre_code find_blends(ll *e) {
     if (inst->op != VYRE__LIR_SET || !ll_role(e, at)->is_needed) continue;
     accesses a = {all + first[inst->aux],
                   first[inst->aux + 1] - first[inst->aux]};
-    ll_note_of(e, at)->no_blend = a.count <= MOST_ACCESSES &&
+    ll_note_of(e, at)->no_blend = a.count <= MAX_ACCESSES &&
                                   !e->vars[inst->aux].is_array &&
                                   needs_no_blend(e, at, a);
   }
@@ -218,8 +221,8 @@ static vyre_code find_blends(ll *e) {
 
 /* --- && and || -------------------------------------------------------------------------------*/
 
-/* What a GET of @p var at @p get is, if it is set at @p first, and then in an IF
- * at @p last again:  v = a; if (a) { v = b; }  */
+/* Finds what a GET of @p var at @p get stands for if the variable is set at
+ * @p first and again in an IF at @p last:  v = a; if (a) { v = b; } */
 static void match_logic(ll *e, uint32_t get, uint32_t first, uint32_t last) {
   uint32_t inner = ll_role(e, last)->parent, outer = ll_role(e, first)->parent;
   if (!inner || !is_op(e, inner, VYRE__LIR_IF) || first > inner) return;
@@ -244,7 +247,7 @@ static void match_logic(ll *e, uint32_t get, uint32_t first, uint32_t last) {
   note->logic_or = is_or;
 }
 
-/* Whether nothing can go wrong if it is done for nobody. */
+/* Returns true if the instruction may be executed speculatively. */
 static bool is_harmless(const ll *e, uint32_t at) {
   const vyre__inst_info *role = ll_role(e, at);
   uint8_t op = ll_inst(e, at)->op;
@@ -257,8 +260,7 @@ static bool is_harmless(const ll *e, uint32_t at) {
   return vyre__lir_ops[op].flags & VYRE__LIRF_PURE && !divides;
 }
 
-/* v = a; if (a) { v = b; } where b is computed without a look at memory: no
- * branch, v = a & b. */
+/* v = a; if (a) { v = b; } where b reads no memory: no branch, v = a & b. */
 static void straighten(ll *e, const uint32_t *sets, uint32_t gets) {
   if (gets == 0) return; /* and then it may have no SET either */
   uint32_t inner = ll_role(e, sets[2])->parent, end = sets[2];
@@ -299,7 +301,7 @@ static vyre_code find_logic(ll *e) {
     if (own[0] == 2 && e->r.var_storage[var] != VYRE__STORAGE_UNIFORM) {
       match_logic(e, at, own[1], own[2]);
     }
-    /* Every GET must be so. */
+    /* Every GET must qualify. */
     gets[var] = ll_note_of(e, at)->logic_a && gets[var] != UINT32_MAX
                     ? gets[var] + 1
                     : UINT32_MAX;
@@ -331,8 +333,8 @@ bool ll_operation(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
 
 /* --- floats in shared memory ------------------------------------------------------------------*/
 
-/* Bits of a float of which all NaNs are made one: what they are without that; 0 if
- * @p v is something else. */
+/* Returns the float before its NaN was canonicalised; 0 if @p v is something
+ * else. */
 static vyre__val plain_bits(const ll *e, vyre__val v) {
   const vyre__lir_inst *inst = ll_inst(e, v);
   if (inst->op != VYRE__LIR_SELECT || inst->type != VYRE_TYPE_U32) return 0;
@@ -346,15 +348,16 @@ static vyre__val plain_bits(const ll *e, vyre__val v) {
   return same ? inst->c : 0;
 }
 
-/* Whether instruction @p at can tell NaNs that it gets as @p v apart. */
+/* Returns true if instruction @p at can observe the NaN payload of its
+ * operand @p v. */
 static bool sees_bits(const ll *e, uint32_t at, vyre__val v) {
   const vyre__lir_inst *inst = ll_inst(e, at);
   if (inst->op == VYRE__LIR_BITCAST) return inst->type != VYRE_TYPE_F32;
   return plain_bits(e, at) != v;
 }
 
-/* Shared memory that is only looked at as floats may hold any NaN: what comes out
- * of it is made one where it is seen. */
+/* Shared memory that is only read as floats may hold any NaN; loads
+ * canonicalise it where the payload would be observed. */
 static void find_floats(ll *e) {
   for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
     const vyre__lir_buffer *buffer = &e->kernel->buffers[i];
@@ -426,8 +429,9 @@ static bool is_global_x(const ll *e, vyre__val v) {
          (is_axis(e, inst->b, VYRE__LIR_LOCAL_ID) && is_first_x(e, inst->a));
 }
 
-/* Workgroups side by side are one long row if nobody can tell them apart: there is
- * no barrier and no shared memory, and x is asked for as global_id.x only. */
+/* Adjacent workgroups form one long row if the kernel cannot distinguish
+ * them: it has no barrier and no shared memory, and uses x as global_id.x
+ * only. */
 bool ll_find_fusion(ll *e) {
   const vyre__region *run = &e->r.regions[e->r.first];
   if (run->kind != VYRE__REGION_PARALLEL || run->next || run->is_empty)

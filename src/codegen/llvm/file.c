@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The file as a whole: a function for each phase that takes the launch block apart,
- * and one behind it that runs a range of workgroups. */
+/* Emits the whole file: for each phase a function that unpacks the launch
+ * block, and one that runs a range of workgroups. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -11,10 +11,11 @@
 #include "codegen/llvm/internal.h"
 
 enum {
-  STACK_BYTES = 64 * 1024, /* more shared and kept memory goes into scratch */
-  MOST_LIVE = 1 << 28,     /* bytes a workgroup */
-  MOST_ROW =
-      1 << 24, /* rounds of a row's invocations between looks at `stop` */
+  STACK_BYTES =
+      64 * 1024,      /* more shared memory and stored values go to scratch */
+  MAX_LIVE = 1 << 28, /* bytes per workgroup */
+  MAX_ROW =
+      1 << 24, /* iterations of a row's invocations between polls of `stop` */
 };
 
 static_assert(offsetof(vyre__spmd_launch, fuel) == 12 &&
@@ -51,8 +52,8 @@ ll_op ll_array(ll *e, unsigned type, uint64_t count, const char *name,
   return op;
 }
 
-/* Bytes before and after a shared array: vectors of which some lanes are off may
- * begin before it and end behind it. */
+/* Padding before and after a shared array: a vector with inactive lanes may
+ * start before it and end after it. */
 static uint64_t padding(const ll *e, unsigned width) {
   return (2 * (uint64_t)e->width * width + 63) / 64 * 64;
 }
@@ -111,7 +112,7 @@ static void make_iota(ll *e) {
   e->to = was;
 }
 
-/* Where workgroup `first` is in the grid. */
+/* Computes the position of workgroup `first` in the grid. */
 static void find_first(ll *e, const ll_op at[3]) {
   ll_op rest = ll_name("first", UINT32_MAX);
   for (unsigned i = 0; i < 3; i++) {
@@ -126,7 +127,7 @@ static void find_first(ll *e, const ll_op at[3]) {
   }
 }
 
-/* The one behind @p done of them, which are side by side: x counts fastest. */
+/* Advances past @p done adjacent workgroups; x is fastest. */
 static void find_next(ll *e, const ll_op at[3], ll_op done, uint32_t head) {
   if (done.kind != LL_CONST) {
     done = ll_def(e, "trunc i64 %v to i32", LL_I64, done);
@@ -150,14 +151,14 @@ static void find_next(ll *e, const ll_op at[3], ll_op done, uint32_t head) {
   }
 }
 
-/* Workgroups that are one row: what it does is not seen by who stops it. */
+/* Fused workgroups run as one row, which does not poll `stop`. */
 static uint64_t most_side_by_side(const ll *e) {
-  uint64_t most = MOST_ROW / e->r.invocations / e->unseen;
+  uint64_t most = MAX_ROW / e->r.invocations / e->unseen;
   return most ? most : 1;
 }
 
-/* All workgroups of the range that stand side by side at once, or as many as a row
- * may have. How many. */
+/* Emits all adjacent workgroups of the range at once, up to the longest row.
+ * Returns their number. */
 static ll_op run_side_by_side(ll *e, ll_op left) {
   const vyre__region *run = &e->r.regions[e->r.first];
   ll_op here = ll_def(e, "zext i32 %v to i64", LL_I32, e->group[0]);
@@ -230,7 +231,7 @@ static bool is_bound(const vyre__lir_buffer *buffer) {
   return buffer->kind != VYRE_MEMORY_SHARED;
 }
 
-/* What bytes of a buffer are there at least. */
+/* Returns the bytes that a buffer has at least. */
 static uint64_t sure_bytes(const vyre__lir_buffer *buffer) {
   return (uint64_t)buffer->count * buffer->unit;
 }
@@ -302,7 +303,7 @@ static void find_used_buffers(ll *e) {
 
 static vyre_code take_arrays(ll *e) {
   size_t count = (size_t)(e->r.end - e->r.begin) + 1;
-  size_t undo = 12 * count + 16; /* rows side by side have each their own */
+  size_t undo = 12 * count + 16; /* each jammed row has its own */
   e->reps = vyre__arena_array(e->arena, count, sizeof *e->reps);
   e->notes = vyre__arena_array(e->arena, count, sizeof *e->notes);
   e->kept = vyre__arena_array(e->arena, count, sizeof *e->kept);
@@ -326,8 +327,8 @@ static vyre_code take_arrays(ll *e) {
   return VYRE_OK;
 }
 
-/* Whether to do an invocation twice is to do it once: it is where nothing is read
- * that the phase writes. */
+/* Returns true if executing an invocation twice equals executing it once:
+ * the phase reads nothing that it writes. */
 static bool is_repeatable(const ll *e) {
   uint16_t memory = VYRE__LIRF_READS | VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS;
   for (uint32_t at = e->r.begin; at < e->r.end; at++) {
@@ -344,7 +345,7 @@ static bool is_repeatable(const ll *e) {
   return true;
 }
 
-/* Whether @p anywhere is as good as the shapes that are known. */
+/* Returns true if @p anywhere gives lane shapes as good as the known ones. */
 static bool is_as_good(const ll *e, const vyre__lane_shapes *anywhere) {
   for (uint32_t at = e->r.begin; at < e->r.end; at++) {
     vyre__lane_shape was = ll_shape(e, at),
@@ -359,8 +360,8 @@ static bool is_as_good(const ll *e, const vyre__lane_shapes *anywhere) {
   return true;
 }
 
-/* Whether vectors may begin anywhere, and overlap: the ends of a row are whole
- * vectors then. */
+/* Returns true if vectors may start anywhere and overlap, so that the ends
+ * of a row are full vectors too. */
 static vyre_code find_overlap(ll *e, const vyre__regions *regions) {
   vyre__lane_shapes anywhere;
   e->overlaps = false;
@@ -372,7 +373,7 @@ static vyre_code find_overlap(ll *e, const vyre__regions *regions) {
   return VYRE_OK;
 }
 
-/* Rows that go through workgroups are as wide as need be. */
+/* Fused rows may be as wide as needed. */
 static vyre_code find_shapes(ll *e) {
   const uint32_t *size = e->kernel->workgroup;
   vyre__lir_kernel wide = *e->kernel;
@@ -423,7 +424,8 @@ static vyre_code emit_phase(ll *e, uint32_t phase) {
   ll_place(e, first);
   run_range(e);
   ll_print(e, "}\n");
-  /* The head and the entry block come before what was written. */
+  /* The header and the entry block precede the body, which was emitted
+   * first. */
   ll_text rest = e->entry;
   e->entry = (ll_text){0};
   e->to = &e->entry;
@@ -439,13 +441,13 @@ static vyre_code emit_phase(ll *e, uint32_t phase) {
   e->entry = rest;
   if (e->scratch_used > e->scratch_bytes) e->scratch_bytes = e->scratch_used;
   vyre__arena_rewind(e->arena, mark);
-  if (e->scratch_used <= MOST_LIVE) return VYRE_OK;
+  if (e->scratch_used <= MAX_LIVE) return VYRE_OK;
   return VYRE_FAIL(e->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NONE,
                    "use a smaller workgroup, or keep less across barriers",
                    "kernel '%.100s' keeps %llu bytes a workgroup across its "
                    "barriers; at most %llu are possible",
                    e->kernel->name, (unsigned long long)e->scratch_used,
-                   (unsigned long long)MOST_LIVE);
+                   (unsigned long long)MAX_LIVE);
 }
 
 /* --- all ------------------------------------------------------------------------------------*/

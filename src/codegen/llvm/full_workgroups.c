@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Workgroups in which guards and checks hold for everybody.
+/* Code for full workgroups, in which all guards and bounds checks hold.
  *
- * All workgroups but the last few have all of their invocations inside of the
- * buffers. That is told once, where the workgroup begins, and such workgroups get
- * code of their own: no condition is asked again, rows are written vector by
- * vector at places that are known now, and so shared arrays, of which this code
- * has its own, need not be in memory at all. */
+ * In all workgroups but the last few, every invocation is inside the
+ * buffers. The start of a workgroup decides that once. Full workgroups run
+ * separate code without these conditions. Its rows are unrolled with
+ * constant positions, so that shared arrays, of which this code has its own,
+ * can become registers. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "codegen/llvm/internal.h"
 
 enum {
-  MOST_INSTRUCTIONS = 400,
-  MOST_SHARED = 8 * 1024, /* bytes */
+  MAX_INSTRUCTIONS = 400,
+  MAX_SHARED = 8 * 1024, /* bytes */
 };
 
-/* Barriers are what cuts a body in parts: without, rows are long, and know the
- * stretch where all is well. */
+/* Barriers split a body into regions. Without barriers, rows are long and
+ * range splitting suffices. */
 void ll_plan_whole(ll *e) {
   const uint32_t *size = e->kernel->workgroup;
   uint64_t shared = 0;
@@ -26,7 +26,7 @@ void ll_plan_whole(ll *e) {
   if (size[1] != 1 || size[2] != 1 || size[0] % e->width || e->width == 1) {
     return;
   }
-  if (e->r.end - e->r.begin > MOST_INSTRUCTIONS ||
+  if (e->r.end - e->r.begin > MAX_INSTRUCTIONS ||
       e->r.done_storage != VYRE__STORAGE_LOCAL) {
     return;
   }
@@ -35,13 +35,13 @@ void ll_plan_whole(ll *e) {
     if (buffer->kind != VYRE_MEMORY_SHARED || !e->buffer_used[i]) continue;
     shared += (uint64_t)buffer->count * buffer->unit;
   }
-  if (shared > MOST_SHARED) return;
+  if (shared > MAX_SHARED) return;
   for (uint32_t i = 1; i < e->r.subregion_count; i++) {
     e->has_whole |= e->rows[i] && ll_row_is_told(e, e->rows[i]);
   }
 }
 
-/* Both copies have arrays of their own. */
+/* Both copies have their own arrays. */
 static void run_whole(ll *e) {
   size_t vars = e->kernel->var_count, insts = e->r.end - e->r.begin + 1;
   ll_var *old_vars = vyre__arena_array(e->arena, vars, sizeof *old_vars);

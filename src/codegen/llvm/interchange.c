@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Loops that all invocations of a workgroup go through in the same rounds, taken
- * out of the loop over invocations: round by round, each for all of them.
+/* Loop interchange: moves a loop that all invocations of a workgroup iterate
+ * in step out of the loop over invocations, so that each iteration runs for
+ * all of them.
  *
- * A barrier at the end of a round does it, and a barrier is always permitted where
- * all get to. It pays where a round does atomics: these are done one after the
- * other whatever the width, and what they are about mostly lies side by side for
- * invocations, but not for the rounds of one. */
+ * A barrier at the end of the iteration achieves it; a barrier is legal
+ * wherever all invocations arrive. It pays if the loop has atomics: lanes
+ * execute them one by one at any width, and their addresses are mostly
+ * contiguous over invocations, not over the iterations of one. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"
 #include "codegen/llvm/internal.h"
 
-enum { MOST_TURNS = 4, MOST_DEPTH = 16 };
+enum { MAX_TURNS = 4, MAX_DEPTH = 16 };
 
 static bool is_op(const vyre__lir_kernel *kernel, uint32_t at,
                   vyre__lir_op op) {
   return kernel->code[at].op == op;
 }
 
-/* The IF or LOOP that an opener stands for. */
+/* Returns the IF or LOOP of an opener. */
 static uint32_t owner(const vyre__regions *r, uint32_t open) {
   return vyre__inst_info_of(r, vyre__end_of(r, open))->mate;
 }
@@ -30,14 +31,14 @@ static bool is_group(const vyre__regions *r, uint32_t open) {
 
 /* --- what lies side by side ---------------------------------------------------------*/
 
-/* By how much @p v grows where variable @p var does by one, or, without one
- * (VYRE_NO_INDEX), local_id.x. False: that is not known. */
+/* Returns by how much @p v grows if variable @p var grows by one or, for
+ * VYRE_NO_INDEX, if local_id.x does. Returns false if that is unknown. */
 static bool slope(const vyre__lir_kernel *kernel, vyre__val v, uint32_t var,
                   unsigned depth, uint32_t *out) {
   const vyre__lir_inst *inst = &kernel->code[v];
   uint32_t a, b;
   *out = 0;
-  if (depth == MOST_DEPTH) return false;
+  if (depth == MAX_DEPTH) return false;
   switch (inst->op) {
     case VYRE__LIR_CONST:
     case VYRE__LIR_GROUP_ID:
@@ -64,7 +65,7 @@ static bool slope(const vyre__lir_kernel *kernel, vyre__val v, uint32_t var,
   }
   *out = inst->op == VYRE__LIR_SUB ? a - b : a + b;
   if (inst->op == VYRE__LIR_ADD || inst->op == VYRE__LIR_SUB) return true;
-  /* a product of one that grows and a number */
+  /* a product of a growing value and a constant */
   const vyre__lir_inst *left = &kernel->code[inst->a],
                        *right = &kernel->code[inst->b];
   if (!a && !b) return true;
@@ -164,7 +165,7 @@ static void shift(uint32_t *value, uint32_t at) {
   if (*value >= at) ++*value;
 }
 
-/* A copy of @p from with a barrier before instruction @p at. */
+/* Copies @p from with a barrier inserted before instruction @p at. */
 static vyre_code insert(ll *e, const vyre__lir_kernel *from, uint32_t at,
                         vyre__lir_kernel **out) {
   size_t count = (size_t)from->count + 1;
@@ -202,7 +203,7 @@ static vyre_code insert(ll *e, const vyre__lir_kernel *from, uint32_t at,
     shift(&loops[i].first, at);
     shift(&loops[i].bound, at);
   }
-  /* A range that ends where the barrier comes has it behind it. */
+  /* A range that ends at the new barrier excludes it. */
   for (uint32_t i = 0; i < from->phase_count; i++) {
     phases[i] = from->phases[i];
     shift(&phases[i].begin, at);
@@ -244,7 +245,7 @@ static bool leaves_together(const vyre__regions *r, uint32_t loop) {
   return true;
 }
 
-/* What lives from one piece to another in memory. */
+/* Returns the memory for values that live across subregions. */
 static uint32_t count_kept(const vyre__regions *r) {
   uint32_t count = 0;
   for (uint32_t at = r->begin; at < r->end; at++) {
@@ -289,7 +290,7 @@ vyre_code ll_turn_loops(ll *e, uint32_t phase) {
     has_atomics |= (vyre__lir_ops[op].flags & VYRE__LIRF_ATOMICS) != 0;
   }
   if (!has_loop || !has_atomics) return VYRE_OK;
-  for (unsigned i = 0; i < MOST_TURNS && turned; i++) {
+  for (unsigned i = 0; i < MAX_TURNS && turned; i++) {
     VYRE_TRY(turn_one(e, phase, &turned));
   }
   return VYRE_OK;

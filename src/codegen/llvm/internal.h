@@ -11,7 +11,7 @@
 
 /* --- text -------------------------------------------------------------------*/
 
-/* Types as LLVM has them; | LL_VEC: a vector of `width` of them. */
+/* Types of LLVM. LL_VEC makes a vector of `width` elements. */
 enum {
   LL_I1,
   LL_I8,
@@ -29,13 +29,13 @@ enum {
 typedef enum ll_kind {
   LL_NONE,
   LL_TEMP,  /* %vN */
-  LL_CONST, /* bits of a number; in vectors: of every lane */
-  LL_NAMED, /* %name, of an argument or the entry block */
+  LL_CONST, /* bits of a constant; in vectors: of every lane */
+  LL_NAMED, /* %name: an argument, or a value of the entry block */
 } ll_kind;
 
 typedef struct ll_op {
   uint8_t kind;
-  uint32_t id;      /* LL_TEMP; LL_NAMED: number behind the name */
+  uint32_t id;      /* LL_TEMP: its number; LL_NAMED: number after the name */
   uint64_t bits;    /* LL_CONST */
   const char *name; /* LL_NAMED */
 } ll_op;
@@ -49,22 +49,23 @@ typedef struct ll_text {
 
 typedef enum ll_form {
   LL_ABSENT,
-  LL_SCALAR, /* one number for all lanes */
-  LL_LINEAR, /* that of lane 0, and a stride */
+  LL_SCALAR, /* one scalar for all lanes */
+  LL_LINEAR, /* the scalar of lane 0 and a stride */
   LL_VECTOR,
 } ll_form;
 
-/* What stands for a value where code is being written. */
+/* Representation of a value at the current position in the code. */
 typedef struct ll_rep {
   uint8_t form;
-  bool is_derived; /* made where it was asked for: a leaf, or kept elsewhere */
-  uint32_t stamp; /* the copy of a piece it was made in; 0: for the workgroup */
+  bool
+      is_derived; /* materialised at its use: a leaf, or a value stored elsewhere */
+  uint32_t stamp; /* copy of the subregion that computed it; 0: the workgroup */
   uint64_t stride;
-  ll_op s; /* the number, or that of lane 0 */
-  ll_op v; /* the vector, if there is one yet */
+  ll_op s; /* the scalar, or that of lane 0 */
+  ll_op v; /* the vector, if it was built */
 } ll_rep;
 
-/* What a condition is known to be in the code that is being written. */
+/* Compile-time knowledge about a condition at the current position. */
 typedef enum ll_known { LL_UNKNOWN, LL_FALSE, LL_TRUE } ll_known;
 
 typedef enum ll_scope_kind {
@@ -73,70 +74,72 @@ typedef enum ll_scope_kind {
   LL_SCOPE_IF, /* lanes wait at its end */
 } ll_scope_kind;
 
-/* What is around the code that is being written and that lanes leave or wait at. */
+/* An enclosing construct that lanes leave or wait at. */
 typedef struct ll_scope {
   struct ll_scope *up;
   uint8_t kind;
   uint32_t at;        /* LOOP */
-  uint32_t end, step; /* labels; IF: end is where all meet again */
-  bool has_live;      /* LOOP: some lanes leave it before others */
-  bool has_act;       /* some lanes leave an iteration, or the piece, before
-                         others */
+  uint32_t end, step; /* labels; IF: end is the join */
+  bool has_live;      /* LOOP: lanes leave it in different iterations */
+  bool
+      has_act; /* lanes leave an iteration, or the subregion, at different points */
   bool
       lanes_at_step; /* LOOP: lanes may have left this iteration by CONTINUE and
                          wait at the step */
-  uint32_t check; /* label: goes to the step if a lane is live, else to end */
+  uint32_t
+      check; /* label that continues at the step if a lane is live, else at the end */
   bool end_used, step_used, check_used;
-  ll_op live, act; /* variables that hold the masks; see masked_exits.c */
+  ll_op live, act; /* allocas of the masks; see masked_exits.c */
 } ll_scope;
 
-/* Which lanes are on. */
+/* The active lanes. */
 typedef struct ll_mask {
-  ll_op lanes; /* i32, all ones or zeros; LL_NONE: all are on */
-  ll_op bits;  /* the same as i1; LL_NONE: not made yet */
+  ll_op lanes; /* i32, all ones or zeros; LL_NONE: all lanes */
+  ll_op bits;  /* the same as i1; LL_NONE: not computed yet */
 } ll_mask;
 
-/* What the emitter asks about loops and ifs; see divergence.c. */
+/* Facts about loops and ifs that the emitter needs; see divergence.c. */
 typedef struct ll_note {
-  bool parts;      /* LOOP: it needs `live`: lanes leave in different rounds */
-  bool continues;  /* LOOP: it needs `act`: some lanes wait at its step */
-  bool drops;      /* IF, LOOP: lanes that are on before may be off after it */
-  bool is_small;   /* IF: only operations without effect and variables in it */
-  bool is_settled; /* IF: done at the begin of the row */
+  bool parts;      /* LOOP: needs `live`; lanes leave in different iterations */
+  bool continues;  /* LOOP: needs `act`; lanes wait at its step */
+  bool drops;      /* IF, LOOP: lanes active before may be inactive after */
+  bool is_small;   /* IF: contains pure operations and variables only */
+  bool is_settled; /* IF: evaluated at the start of the row */
   bool is_leap;    /* IF: the same, with a jump at its end */
-  bool is_long;    /* LOOP: it may take long; looks whether to stop */
-  bool no_blend;   /* SET: nobody asks for what the lanes that are off had */
+  bool is_long;    /* LOOP: may run long; polls `stop` */
+  bool no_blend;   /* SET: the old value of inactive lanes is never read */
   uint8_t known;   /* ll_known in the code for full rows .. */
-  uint32_t known_in;          /* .. of that piece */
-  vyre__val logic_a, logic_b; /* GET: it is a && b, or a || b; 0: neither */
+  uint32_t known_in;          /* .. of that subregion */
+  vyre__val logic_a, logic_b; /* GET: equals a && b, or a || b; 0: neither */
   bool logic_or;
-  bool is_straight;     /* IF of && or ||: what is in it is done anyway .. */
-  bool is_dead;         /* .. and these SETs are not needed */
-  uint8_t groups;       /* LOOP: run for so many groups of sums, one after the
-                       other; 0: at once. In it: the groups it is for */
+  bool
+      is_straight; /* IF of && or ||: its contents are executed unconditionally .. */
+  bool is_dead; /* .. and these SETs are dropped */
+  uint8_t
+      groups; /* LOOP: number of accumulator groups, run one after the other; 0: one. Inside it: the groups that need the instruction */
   uint32_t group_start; /* LOOP: SET of its counter */
-  uint32_t split; /* LOOP: where lanes first part in a round; 0: nowhere */
+  uint32_t split;       /* LOOP: first divergence in an iteration; 0: none */
 } ll_note;
 
 typedef struct ll_var {
   bool is_used;
-  bool is_array;   /* one element a vector of the workgroup */
+  bool is_array;   /* one element per vector of the workgroup */
   uint8_t form;    /* LL_SCALAR, LL_LINEAR, LL_VECTOR */
-  bool has_shadow; /* lockstep: a scalar beside the vector */
+  bool has_shadow; /* lockstep: keeps a scalar in addition to the vector */
   uint64_t stride;
-  ll_op at, shadow; /* where it is; LL_NONE: nowhere yet */
-  bool is_const;    /* of the workgroup: it has `bits` where code is written */
+  ll_op at, shadow; /* its alloca; LL_NONE: none yet */
+  bool is_const; /* workgroup variable: holds `bits` at the current position */
   uint64_t bits;
 } ll_var;
 
-/* Atomics on a buffer that wait until the range is done: see privatize_atomics.c. */
+/* Privatised atomics of a buffer: see privatize_atomics.c. */
 typedef struct ll_delay {
-  uint8_t op; /* vyre__lir_op of all of them */
+  uint8_t op; /* vyre__lir_op that all of them share */
   bool is_refused, is_on;
-  uint32_t elements; /* that there is room for */
-  uint64_t times;    /* that an invocation does it, about */
-  uint32_t twin;     /* shared: the part of the phase in which every other lane
-                        has an array of its own; 0: none */
+  uint32_t elements; /* elements that fit */
+  uint64_t times;    /* estimated executions per invocation */
+  uint32_t
+      twin; /* shared memory: the region in which odd lanes use a replica; 0: none */
 } ll_delay;
 
 typedef struct ll {
@@ -147,13 +150,13 @@ typedef struct ll {
   vyre_status *st;
   uint32_t width;
   bool no_memory;
-  vyre__lir_op refused; /* operation without a spelling */
+  vyre__lir_op refused; /* first operation without a translation */
 
-  ll_text entry, body; /* of the function that is being written */
+  ll_text entry, body; /* of the current function */
   ll_text *to;
   char vectors[LL_TYPES][20]; /* "<8 x i32>" */
   uint32_t temps, labels;
-  bool is_open; /* the block has no end yet */
+  bool is_open; /* the current block has no terminator yet */
 
   uint32_t phase;
   vyre__regions r;
@@ -162,45 +165,45 @@ typedef struct ll {
   ll_note *notes;
   ll_var *vars;
   ll_op *kept;     /* per instruction of the phase: its array; LL_NONE: none */
-  vyre__val *undo; /* values with something that does not outlive its block */
+  vyre__val *undo; /* values with a representation that ends with its block */
   uint32_t undo_count;
   ll_op done;       /* array of masks */
-  bool *piece_acts; /* per piece: some lanes are done with it before others */
-  uint64_t scratch_bytes;            /* of all phases the most */
+  bool *piece_acts; /* per subregion: lanes leave it at different points */
+  uint64_t scratch_bytes;            /* maximum over all phases */
   uint64_t scratch_used, stack_used; /* of this phase */
   bool *buffer_used;
   bool *decides; /* per instruction: spmd/single_read.h */
-  /* By type of memory: functions that are called, see lane_loop.c. */
+  /* Per type: helper functions for memory accesses, see lane_loop.c. */
   bool loads_lanes[LL_TYPES], stores_lanes[LL_TYPES];
-  ll_delay *delays; /* of each buffer */
-  bool *any_nan;    /* buffers: nobody can tell NaNs apart in there */
+  ll_delay *delays; /* per buffer */
+  bool *any_nan;    /* per buffer: NaN payloads in it are never observed */
 
-  uint32_t piece;         /* 0: the workgroup's own code */
-  uint32_t stamp, stamps; /* of the copy of a piece; 0: the workgroup */
-  ll_op vector_index;     /* of the vector in the workgroup, i32 */
-  struct ll_row **rows;   /* of each piece; NULL: it is not done by rows */
-  struct ll_jam **jams;   /* of each piece; NULL: a row at a time */
-  struct ll_jam *jam;     /* rows that are being written side by side */
-  uint8_t group_now;      /* bit of the group of sums; 0: all */
-  bool has_rows;          /* x is counted along rows */
-  bool is_fused;          /* rows go through workgroups side by side */
-  bool overlaps;          /* vectors of a row may begin anywhere, and overlap */
-  vyre__val fused_x;      /* what x is then */
-  ll_op row_first;        /* number of the row's first vector, i32 */
+  uint32_t piece;         /* 0: code of the workgroup */
+  uint32_t stamp, stamps; /* copy of the subregion; 0: the workgroup */
+  ll_op vector_index;     /* index of the vector in the workgroup, i32 */
+  struct ll_row **rows;   /* per subregion; NULL: not executed by rows */
+  struct ll_jam **jams;   /* per subregion; NULL: one row at a time */
+  struct ll_jam *jam;     /* rows in the current unroll-and-jam */
+  uint8_t group_now;      /* bit of the accumulator group; 0: all */
+  bool has_rows;          /* x counts along rows */
+  bool is_fused;          /* rows span adjacent workgroups */
+  bool overlaps;          /* vectors of a row may start anywhere and overlap */
+  vyre__val fused_x;      /* x in that case */
+  ll_op row_first;        /* index of the row's first vector, i32 */
   ll_op x;                /* i32, of lane 0 */
   ll_op group[3], local[3];
   uint8_t local_form[3];
   ll_op iota; /* 0, 1, 2 .. of i32 */
   ll_mask mask;
   ll_scope *scope;
-  bool is_full;             /* notes' `known` holds .. */
-  bool is_opposite;         /* .. or does not, in any lane */
-  bool is_speculated;       /* perhaps no lane is on */
-  bool no_copies;           /* for lanes that are all on */
-  uint32_t copies;          /* how often the code around is written */
+  bool is_full;             /* `known` of the notes holds .. */
+  bool is_opposite;         /* .. or holds in no lane */
+  bool is_speculated;       /* possibly no lane is active */
+  bool no_copies;           /* all lanes are active */
+  uint32_t copies;          /* number of copies of the surrounding code */
   bool has_whole, is_whole; /* see full_workgroups.c */
-  uint64_t unseen; /* rounds of an invocation in which nobody looks at `stop` */
-  bool unrolls; /* rounds of a loop of the workgroup are written one by one */
+  uint64_t unseen; /* iterations of an invocation without a poll of `stop` */
+  bool unrolls;    /* loops of the workgroup are unrolled completely */
   uint32_t stop_label, fuel_label;
   uint32_t next_group; /* label */
   bool uses_stop, uses_fuel_exit, uses_next;
@@ -209,23 +212,24 @@ typedef struct ll {
 
 /* --- text.c ---------------------------------------------------------------*/
 
-/* Formats: %t type, %o type and operand (type, op), %v operand alone (type, op),
- * %b label, %u, %s, %l (uint64_t, decimal). */
+/* Formats: %t type, %o type and operand (type, op), %v operand alone (type,
+ * op), %b label, %u, %s, %l (uint64_t, decimal). */
 void ll_print(ll *e, const char *format, ...);
 void ll_vprint(ll *e, const char *format, va_list args);
-/* A line that makes a value. */
+/* Emits an instruction with a result. */
 ll_op ll_def(ll *e, const char *format, ...);
-/* A line that does something. */
+/* Emits an instruction without a result. */
 void ll_do(ll *e, const char *format, ...);
-/* A line of the entry block: @p name with a number. */
+/* Emits a line of the entry block that defines @p name with a number. */
 ll_op ll_alloca(ll *e, unsigned type, uint64_t count, unsigned align);
 
 uint32_t ll_label(ll *e);
-void ll_place(ll *e, uint32_t label); /* begins a block; ends the one before */
+void ll_place(
+    ll *e, uint32_t label); /* starts a block and terminates the one before */
 void ll_br(ll *e, uint32_t label);
 void ll_cond(ll *e, ll_op condition, uint32_t yes, uint32_t no);
 void ll_hope(ll *e, ll_op condition, uint32_t yes,
-             uint32_t no); /* mostly yes */
+             uint32_t no); /* likely true */
 
 static inline ll_op ll_const(uint64_t bits) {
   return (ll_op){.kind = LL_CONST, .bits = bits};
@@ -237,7 +241,7 @@ static inline bool ll_is(ll_op op, uint64_t bits) {
   return op.kind == LL_CONST && op.bits == bits;
 }
 
-unsigned ll_type(unsigned vyre_type_of); /* of a vyre_type, scalar */
+unsigned ll_type(unsigned vyre_type_of); /* scalar type of a vyre_type */
 unsigned ll_memory_type(unsigned width); /* i8 .. i64 */
 unsigned ll_bytes(unsigned type);
 unsigned ll_kept_type(unsigned type); /* bool as i32 */
@@ -258,34 +262,37 @@ static inline vyre__lane_shape ll_shape(const ll *e, vyre__val v) {
 }
 unsigned ll_type_of(const ll *e, vyre__val v);
 
-/* What stands for @p v here; loads it if it was kept. */
+/* Returns the representation of @p v here; loads it if it is stored. */
 ll_rep *ll_value(ll *e, vyre__val v);
-bool ll_is_scalar(ll *e, vyre__val v); /* the same for all active lanes */
-ll_op ll_scalar(ll *e, vyre__val v);   /* of uniform ones, or that of lane 0 */
+bool ll_is_scalar(ll *e, vyre__val v); /* scalar that all active lanes share */
+ll_op ll_scalar(ll *e,
+                vyre__val v); /* scalar of a uniform value, or of lane 0 */
 ll_op ll_vector(ll *e, vyre__val v);
 ll_known ll_known_of(ll *e, vyre__val v);
 void ll_give(ll *e, vyre__val v, uint8_t form, ll_op op);
-/* Makes what instruction @p v gives, and keeps it if that is asked for. */
+/* Emits instruction @p v, and stores its value if other subregions need it. */
 void ll_pure(ll *e, vyre__val v);
-/* What lanes agree about becomes one number. */
+/* Replaces the vector of a uniform value by a scalar. */
 void ll_agree(ll *e, vyre__val v);
 void ll_keep(ll *e, vyre__val v);
-/* Around code that what follows does not see. */
+/* Delimit code whose values are not visible afterwards. */
 static inline uint32_t ll_enter(const ll *e) {
   return e->undo_count;
 }
 void ll_leave(ll *e, uint32_t mark);
-/* An element of an array that has one a vector of the workgroup. */
+/* Returns the address of an element in an array with one element per vector
+ * of the workgroup. */
 ll_op ll_element(ll *e, ll_op array, unsigned type);
 void ll_get(ll *e, vyre__val v);
 void ll_set(ll *e, uint32_t at);
-void ll_place_var(ll *e, uint32_t var); /* an array, if it has no place yet */
+void ll_place_var(ll *e,
+                  uint32_t var); /* allocates its array, if it has none */
 ll_op ll_splat(ll *e, unsigned type, ll_op scalar);
 
 /* --- masks -----------------------------------------------------------------------*/
 
-ll_op ll_mask_bits(ll *e); /* of the current mask, <W x i1>; LL_NONE if full */
-ll_op ll_mask_vector(ll *e); /* of the current mask, i32; ones if full */
+ll_op ll_mask_bits(ll *e);   /* current mask as <W x i1>; LL_NONE if full */
+ll_op ll_mask_vector(ll *e); /* current mask as i32; all ones if full */
 static inline void ll_set_mask(ll *e, ll_op lanes) {
   e->mask = (ll_mask){.lanes = lanes};
 }
@@ -294,33 +301,35 @@ static inline bool ll_is_all_on(const ll *e) {
 }
 ll_op ll_any(ll *e, ll_op mask); /* i1 */
 ll_op ll_all(ll *e, ll_op mask);
-ll_op ll_and(ll *e, ll_op a, ll_op b); /* masks; LL_NONE is full */
+ll_op ll_and(ll *e, ll_op a, ll_op b); /* masks; LL_NONE is the full mask */
 ll_op ll_and_not(ll *e, ll_op a, ll_op b);
-ll_op ll_widen(ll *e, ll_op bits); /* i1 to a mask */
-/* Where bool @p v holds, or does not. */
+ll_op ll_widen(ll *e, ll_op bits); /* converts i1 to a mask */
+/* Returns the mask of the lanes in which bool @p v is true, or false. */
 ll_op ll_mask_of(ll *e, vyre__val v, bool is_not);
-ll_op ll_lanes(ll *e, ll_op mask); /* a number with a bit a lane, i32 */
+ll_op ll_lanes(ll *e, ll_op mask); /* i32 with one bit per lane */
 
-/* The lanes that do an access with condition @p c (0: none): LL_NONE if all. */
+/* Returns the lanes that perform an access with condition @p c (0: none);
+ * LL_NONE if all do. */
 ll_op ll_active(ll *e, vyre__val c);
 
-/* Whether @p c is @p want in every lane, all being on: an i1 if that can be told
- * from lane 0, else LL_NONE. */
+/* Returns an i1 that is true if @p c equals @p want in every lane, with all
+ * lanes active. LL_NONE if lane 0 alone does not decide that. */
 ll_op ll_test(ll *e, vyre__val c, bool want);
 
 /* --- lane_loop.c -------------------------------------------------------------------*/
 
 typedef struct ll_lane_loop {
-  ll_op left, lane; /* lane: i32, of this round */
+  ll_op left, lane; /* lane: i32, of this iteration */
   uint32_t head, end;
-  bool stays; /* it is to be a loop, even if all lanes are on */
+  bool stays; /* emit a loop even if all lanes are active */
 } ll_lane_loop;
 
 ll_lane_loop ll_open_lanes(ll *e, ll_op active);
 void ll_close_lanes(ll *e, const ll_lane_loop *l);
-/* An array on the stack with an element a lane; scalar types. */
+/* Allocates a stack array with one element per lane; scalar types only. */
 ll_op ll_spill(ll *e, unsigned type, ll_op vector);
-/* The functions that loads and stores lane by lane call, once a file. */
+/* Emits the helper functions for lane-by-lane loads and stores, once per
+ * file. */
 void ll_lane_functions(ll *e);
 ll_op ll_from_lane(ll *e, const ll_lane_loop *l, unsigned type, ll_op array);
 void ll_to_lane(ll *e, const ll_lane_loop *l, unsigned type, ll_op array,
@@ -331,72 +340,80 @@ void ll_to_lane(ll *e, const ll_lane_loop *l, unsigned type, ll_op array,
 void ll_load(ll *e, vyre__val v);
 void ll_store(ll *e, uint32_t at);
 void ll_atomic(ll *e, vyre__val v);
-/* Where it is, a pointer; whole workgroups have shared memory of their own. */
+/* Returns the base pointer of a buffer. Code for full workgroups has its own
+ * shared memory. */
 ll_op ll_base(ll *e, uint32_t buffer);
-ll_op ll_twin(const ll *e,
-              uint32_t buffer); /* of a shared array: privatize_atomics.c */
+ll_op ll_twin(
+    const ll *e,
+    uint32_t buffer); /* replica of a shared array: privatize_atomics.c */
 uint64_t ll_twin_elements(const ll *e, uint32_t buffer);
 ll_op ll_address(ll *e, uint32_t buffer, ll_op index); /* scalar */
 const char *ll_atomic_name(uint8_t op);
-bool ll_atomic_commutes(uint8_t op); /* order does not show in memory */
-/* What a plain operation on memory leaves there: numbers, or vectors. */
+bool ll_atomic_commutes(
+    uint8_t
+        op); /* commutes: the result in memory is independent of the order */
+/* Emits the value that a plain read-modify-write stores, for scalars or
+ * vectors. */
 ll_op ll_combine(ll *e, uint8_t op, unsigned type, ll_op old, ll_op value);
-uint64_t ll_atomic_identity(uint8_t op, unsigned bytes); /* changes nothing */
+uint64_t ll_atomic_identity(uint8_t op,
+                            unsigned bytes); /* the identity element */
 
 /* --- privatize_atomics.c ------------------------------------------------------------------*/
 
-/* Finds buffers whose atomics can wait until a range is done. Around the range's
- * code, then: %qN is the memory for buffer N, %wN whether it is to be used. */
+/* Finds buffers whose atomics can be privatised for a range of workgroups.
+ * Around the code of the range: %qN is the private memory of buffer N, %wN
+ * is true if it is used. */
 vyre_code ll_find_delays(ll *e);
 void ll_open_delays(ll *e);
 void ll_close_delays(ll *e);
-bool ll_is_bulky(const ll *e, uint32_t piece); /* it is not to be repeated */
-/* Ends a round of a row of @p piece: the next one, or @p end. */
+bool ll_is_bulky(const ll *e, uint32_t piece); /* must not be executed twice */
+/* Ends an iteration over the rows of @p piece: continues with the next one
+ * or at @p end. */
 void ll_again(ll *e, uint32_t piece, ll_op condition, uint32_t head,
               uint32_t end);
 
 /* --- prefetch.c ------------------------------------------------------------------*/
 
-/* At the begin of a piece's code. */
+/* Emits prefetches at the start of a subregion. */
 void ll_look_ahead(ll *e, uint32_t piece);
 
 /* --- interchange.c -------------------------------------------------------------------*/
 
-/* Takes loops with atomics out of the loop over invocations: another kernel, for
- * all that comes after. */
+/* Moves loops with atomics out of the loop over invocations. Replaces the
+ * kernel for the rest of the compilation. */
 vyre_code ll_turn_loops(ll *e, uint32_t phase);
-/* Whether the LOOP at @p loop loads what lies side by side for its rounds, and not
- * for invocations. */
+/* Returns true if loads in the LOOP at @p loop are contiguous over its
+ * iterations, not over invocations. */
 bool ll_runs_along(const vyre__lir_kernel *kernel, uint32_t loop);
 
 /* --- divergence.c -------------------------------------------------------------------*/
 
 vyre_code ll_plan(ll *e);
-/* Whether bool @p v is a && b (or a || b, where is_or is set), as an operation or
- * by a variable. */
+/* Returns true if bool @p v is a && b (or a || b, then is_or is set), as an
+ * operation or through a variable. */
 bool ll_logic(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
               bool *is_or);
-/* The same where both have been made before it. */
+/* Does the same if both operands were computed before. */
 bool ll_operation(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
                   bool *is_or);
-/* What STORE @p at stores. */
+/* Returns the value that STORE @p at stores. */
 vyre__val ll_stored(const ll *e, uint32_t at);
-/* Whether rows can go through workgroups side by side; sets fused_x. */
+/* Checks whether rows can span adjacent workgroups; sets fused_x. */
 bool ll_find_fusion(ll *e);
 
 /* --- masked_exits.c -------------------------------------------------------------------*/
 
-/* Finds which loops, ifs and pieces some lanes leave before others. */
+/* Finds the loops, ifs and subregions that lanes leave at different points. */
 void ll_find_exits(ll *e);
-/* Takes the lanes that are on out of all that jump @p at leaves, and branches to
- * where other lanes wait or the jump leads. */
+/* Removes the active lanes from all scopes that jump @p at leaves, and
+ * branches to where other lanes wait or the jump leads. */
 void ll_exit_all(ll *e, uint32_t at);
-/* Removes the lanes that are on, as ll_exit_all does, but emits no branch: other
+/* Removes the active lanes like ll_exit_all, but emits no branch: other
  * lanes continue here. */
 void ll_exit_some(ll *e, uint32_t at);
-/* Returns the label where execution resumes when no lane is on. */
+/* Returns the label where execution resumes when no lane is active. */
 uint32_t ll_resume(ll *e);
-/* Returns the scope of the innermost loop, or that of the piece. */
+/* Returns the scope of the innermost loop, or that of the subregion. */
 ll_scope *ll_iteration(const ll *e);
 ll_op ll_load_mask(ll *e, ll_op at);
 void ll_store_mask(ll *e, ll_op mask, ll_op at);
@@ -410,101 +427,103 @@ void ll_close_long(ll *e, ll_op counter, uint32_t head, uint32_t outer);
 
 /* --- loop_peel.c -------------------------------------------------------------------*/
 
-/* Rounds of a loop that no lane leaves, before the loop itself. */
+/* Emits the peeled iterations, which no lane leaves, before the loop itself. */
 void ll_steady_rounds(ll *e, uint32_t loop);
 
 /* --- file.c ---------------------------------------------------------------------*/
 
-/* Memory of the workgroup: on the stack as long as that is not too much. @p name:
+/* Allocates memory of the workgroup, on the stack up to a limit. @p name:
  * NULL for none. */
 ll_op ll_array(ll *e, unsigned type, uint64_t count, const char *name,
                uint32_t number);
-void ll_clear_arrays(ll *e); /* where a workgroup begins */
+void ll_clear_arrays(ll *e); /* at the start of a workgroup */
 
 /* --- regions.c -----------------------------------------------------------------*/
 
 void ll_parts(ll *e, uint32_t first);
 void ll_run_piece(ll *e, uint32_t index, ll_op mask);
-/* What is the same for the workgroup, of a run. */
+/* Emits the uniform values of a parallel region. */
 void ll_hoist(ll *e, const vyre__region *run);
-/* Rows of @p count invocations from x = @p first on, for all y and z. */
+/* Emits rows of @p count invocations from x = @p first, for all y and z. */
 void ll_run_rows(ll *e, uint32_t piece, ll_op first, ll_op count);
-/* The row at local[1] and local[2] begins. */
+/* Starts the row at local[1] and local[2]. */
 void ll_begin_row(ll *e);
-/* Finds the number of the vector that begins at @p x of its row. */
+/* Returns the index of the vector that starts at @p x of its row. */
 void ll_count_vectors(ll *e, ll_op x);
-/* Whether @p v is the coordinate x of fused rows. */
+/* Returns true if @p v is the x coordinate of fused rows. */
 bool ll_is_x(const ll *e, vyre__val v);
 void ll_give_x(ll *e, vyre__val v);
 void ll_clear_done(ll *e);
 ll_op ll_opaque(ll *e, ll_op op);
-uint32_t ll_vector_count(const ll *e); /* vectors a workgroup */
+uint32_t ll_vector_count(const ll *e); /* vectors per workgroup */
 
 /* --- rows.c --------------------------------------------------------------------*/
 
 typedef struct ll_row ll_row;
 
-/* Looks for conditions of @p piece that hold in a stretch of a row. */
+/* Finds conditions of @p piece that hold in one range of a row. */
 vyre_code ll_plan_row(ll *e, uint32_t piece, ll_row **out);
 void ll_run_row(ll *e, ll_row *row, ll_op first, ll_op count);
-/* Finds which conditions of @p row can be told where the workgroup begins; whether
- * there are any. */
+/* Finds the conditions of @p row that can be evaluated at the start of the
+ * workgroup. Returns true if there are any. */
 bool ll_row_is_told(ll *e, ll_row *row);
-/* Whether those hold in all of the row: an i1. */
+/* Returns an i1: those conditions hold in the whole row. */
 ll_op ll_row_is_whole(ll *e, ll_row *row);
 
 /* --- full_workgroups.c ------------------------------------------------------------------*/
 
-/* Whether whole workgroups get code of their own. */
+/* Returns true if full workgroups get their own code. */
 void ll_plan_whole(ll *e);
 void ll_run_group(ll *e);
 
-/* A stretch of a row. */
+/* A range of a row. */
 typedef struct ll_stretch {
-  ll_op from, to; /* i64, from the begin of the row on; to: not with it */
+  ll_op from,
+      to; /* i64, counted from the start of the row; `to` is exclusive */
 } ll_stretch;
 
-/* What rows local[1] and the next of @p jam have in common, side by side. *done:
- * that stretch. Whether something of them is left. */
+/* Emits the range that row local[1] and the next ones of @p jam have in
+ * common, jammed. *done: that range. Returns true if parts of the rows
+ * remain. */
 bool ll_run_together(ll *e, ll_row *row, struct ll_jam *jam, ll_op first,
                      ll_op count, ll_stretch *done);
-/* As ll_run_row, but for a stretch that is done already. */
+/* Does the same as ll_run_row, except for a range that is done already. */
 void ll_run_rest(ll *e, ll_row *row, ll_op first, ll_op count, ll_stretch done);
 
-/* How a value goes along a row: it does not change; it counts with x. */
+/* Returns how a value changes along a row: not at all, or linearly with x. */
 bool ll_row_same(ll *e, ll_row *row, vyre__val v);
 bool ll_row_counts(ll *e, ll_row *row, vyre__val v);
-/* Makes @p v, which is the same or counts, where the row begins. */
+/* Emits @p v, which is uniform or linear, at the start of the row. */
 void ll_make_ahead(ll *e, vyre__val v);
 
 /* --- loop_range.c ------------------------------------------------------------------*/
 
-/* Whether it can be told at the begin of a row where @p check, of an access at
- * @p at in a loop, holds in all rounds. */
+/* Returns true if the start of a row can decide where @p check, of an access
+ * at @p at in a loop, holds in all iterations. */
 bool ll_reaches(ll *e, ll_row *row, vyre__val check, uint32_t at);
-/* The stretch where it does, of a row of @p count. */
+/* Returns that range of a row of @p count invocations. */
 ll_stretch ll_reach(ll *e, ll_row *row, vyre__val check, ll_op count);
 
 /* --- accumulator_split.c ------------------------------------------------------------------*/
 
-/* Looks for loops with more sums than fit into registers. */
+/* Finds loops with more accumulators than fit into registers. */
 void ll_plan_splits(ll *e);
-/* Whether @p at is not for the sums that are being written. */
+/* Returns true if @p at does not belong to the current accumulator group. */
 bool ll_is_other_group(const ll *e, uint32_t at);
 
 /* --- unroll_jam.c --------------------------------------------------------------------*/
 
 typedef struct ll_jam ll_jam;
 
-/* Looks whether rows of @p piece are run side by side; *out is NULL if not. */
+/* Decides whether rows of @p piece are jammed; *out is NULL if not. */
 vyre_code ll_plan_jam(ll *e, uint32_t piece, ll_jam **out);
 uint32_t ll_jam_rows(const ll_jam *jam); /* NULL: 1 */
-/* Around the code of a vector of each row; e->jam is set before. */
+/* Delimit the code of one vector of each row; e->jam is set before. */
 void ll_begin_jam(ll *e);
 void ll_end_jam(ll *e);
-/* Makes instruction @p at for every row, or once. */
+/* Emits instruction @p at for every row, or once if rows share it. */
 void ll_each_row(ll *e, uint32_t at, void (*make)(ll *e, uint32_t at));
-/* What ll_leave forgets, in all rows. */
+/* Discards the values that ll_leave discards, in all rows. */
 void ll_forget_rows(ll *e, vyre__val v);
 
 /* --- vector_width.c ------------------------------------------------------------------*/

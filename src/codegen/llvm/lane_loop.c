@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Lane by lane, where vectors do not do: those that are on, lowest first. What is
- * different from lane to lane goes through arrays on the stack. */
+/* Executes operations lane by lane where no vector instruction exists:
+ * active lanes only, lowest first. Values that differ between lanes pass
+ * through stack arrays. */
 #include "codegen/llvm/internal.h"
 
 ll_op ll_spill(ll *e, unsigned type, ll_op vector) {
@@ -52,8 +53,8 @@ void ll_to_lane(ll *e, const ll_lane_loop *l, unsigned type, ll_op array,
 
 /* --- functions ----------------------------------------------------------------*/
 
-/* for each lane of %left, lowest first: got[lane] = base[at[lane]], or the other
- * way round. */
+/* for each lane of %left, lowest first: got[lane] = base[at[lane]], or the
+ * store. */
 static void lane_function(ll *e, bool is_load, unsigned type) {
   ll_print(e,
            "define internal void @%s_lanes_%t(ptr %%base, ptr %%at, ptr "

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A lowered kernel as LLVM IR, in text, for processors: SPMD.
+/* Translates LIR to LLVM IR, as text, in SPMD form.
  *
- * One function a phase. It runs a range of workgroups, `width` invocations at a
- * time in vectors, with masks where they part. The text is what LLVM reads and
- * what `vyre emit --to llvm` shows; nothing of LLVM is needed to write it. */
+ * Each phase becomes a function that runs a range of workgroups, `width`
+ * invocations at a time in vectors, with masks where lanes diverge. LLVM
+ * reads the same text that `vyre emit --to llvm` prints. Writing it does not
+ * need LLVM. */
 #ifndef VYRE_CODEGEN_LLVM_LLVM_H
 #define VYRE_CODEGEN_LLVM_LLVM_H
 
@@ -21,22 +22,19 @@
 enum { VYRE__SPMD_ABI = 1 };
 
 typedef struct vyre__spmd_view {
-  unsigned char *data; /* as unaligned as the caller's; NULL without bytes */
+  unsigned char *data; /* alignment as bound by the caller; NULL if empty */
   uint32_t length;     /* elements, of the buffer's `unit` */
   uint32_t reserved;
 } vyre__spmd_view;
 
-/* Buffers that are written overlap no other: the driver refuses that. */
+/* Written buffers do not overlap others; the runtime refuses that. */
 typedef struct vyre__spmd_launch {
   uint32_t grid[3];
-  uint32_t fuel;               /* rounds of an invocation */
-  const uint64_t *loop_values; /* of grid loops; NULL without */
-  const atomic_uint
-      *stop; /* not 0: the dispatch is to end. Loops that may be long
-                              look at it now and then */
-  vyre__spmd_view
-      views[]; /* the kernel's buffers in its order, hidden ones too;
-                              empty ones for shared memory */
+  uint32_t fuel;               /* loop iterations per invocation */
+  const uint64_t *loop_values; /* values of grid loops; NULL: no such loop */
+  const atomic_uint *stop; /* nonzero ends the dispatch; long loops poll it */
+  vyre__spmd_view views
+      []; /* the kernel's buffers in order, spill buffers included; entries of shared memory are empty */
 } vyre__spmd_launch;
 
 typedef enum vyre__spmd_result {
@@ -45,9 +43,9 @@ typedef enum vyre__spmd_result {
   VYRE__SPMD_STOPPED,
 } vyre__spmd_result;
 
-/* Runs workgroups first to first + count - 1, x fastest, count at least 1.
- * scratch: vyre__spmd_info.scratch_bytes that nobody else uses for the time of
- * the call, aligned to 64; contents do not matter. */
+/* Runs workgroups first to first + count - 1 (count >= 1), x fastest.
+ * scratch: vyre__spmd_info.scratch_bytes for exclusive use during the call,
+ * aligned to 64, with arbitrary contents. */
 typedef uint32_t vyre__spmd_phase(const vyre__spmd_launch *launch,
                                   uint64_t first, uint64_t count,
                                   void *scratch);
@@ -57,23 +55,23 @@ typedef uint32_t vyre__spmd_phase(const vyre__spmd_launch *launch,
 enum { VYRE__SPMD_MAX_WIDTH = 32 };
 
 typedef struct vyre__emit_llvm_options {
-  uint32_t width; /* invocations a vector: 1, 4, 8, 16 or 32; 0: chosen for the
-                      kernel from the rest */
   uint32_t
-      lanes; /* 32-bit lanes of a vector register of the machine: 4, 8 or 16 */
-  bool is_relaxed;          /* ulp_budget above 0: contraction is permitted */
-  vyre_allocator allocator; /* for the time of the call; zeroed: the heap */
+      width; /* invocations per vector: 1, 4, 8, 16 or 32; 0: chosen from the kernel and the fields below */
+  uint32_t lanes;           /* 32-bit lanes of a vector register: 4, 8 or 16 */
+  bool is_relaxed;          /* ulp_budget above 0: contraction is allowed */
+  vyre_allocator allocator; /* used during the call; zeroed: the heap */
 } vyre__emit_llvm_options;
 
 typedef struct vyre__spmd_info {
-  uint32_t width;         /* that was taken */
-  uint64_t scratch_bytes; /* the most of all phases; 0: none needed */
+  uint32_t width;         /* width used */
+  uint64_t scratch_bytes; /* maximum over all phases; 0: none needed */
 } vyre__spmd_info;
 
-/* Writes @p kernel, which all passes have seen, to @p writer: functions `phase0`,
- * `phase1`, ... of type vyre__spmd_phase. Same kernel and options, same bytes.
- * Errors: VYRE_OUT_OF_MEMORY; VYRE_INVALID_ARGUMENT if an operation is left that
- * has no spelling; VYRE_UNSUPPORTED_FEATURE for live state that is too large;
+/* Writes @p kernel, lowered by all passes, to @p writer: functions `phase0`,
+ * `phase1`, ... of type vyre__spmd_phase. Equal kernels and options give
+ * equal bytes.
+ * Errors: VYRE_OUT_OF_MEMORY; VYRE_INVALID_ARGUMENT for an operation without
+ * a translation; VYRE_UNSUPPORTED_FEATURE for live state that is too large;
  * VYRE_KIND_WRITER_REFUSED if the writer refused. */
 VYRE_NODISCARD vyre_code vyre__emit_llvm(const vyre__lir_kernel *kernel,
                                          const vyre__emit_llvm_options *options,

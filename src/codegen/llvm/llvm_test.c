@@ -19,7 +19,7 @@
 enum { ACCEPTED = SANITIZED ? 8 : 60 };
 enum { SEEDS = 4 }; /* cpu_random_programs_test has many more */
 
-/* What a kernel is bound to; one at a time. */
+/* Buffers bound to a kernel; one kernel at a time. */
 static vyre__lir_binding bound[MOST_BUFFERS];
 
 static void unbind_all(void) {
@@ -450,7 +450,7 @@ TEST(rows_are_whole_vectors) {
   free(code.bytes);
 }
 
-/* y[i] = i op number, by vectors of a width that nobody asked for. */
+/* y[i] = i op constant, in vectors of the automatic width. */
 TEST(vectors_are_no_longer_than_rows_that_ids_are_taken_apart_to) {
   static const struct {
     vyre__lir_op op;
@@ -585,7 +585,8 @@ TEST(random_programs_do_the_same) {
   CHECK_U64(failed, 0);
 }
 
-/* Whether LLVM takes the text: a hundredth of the time that compiling takes. */
+/* Checks that LLVM parses the text, which takes a hundredth of the time for
+ * compiling. */
 static bool is_accepted(const text *code) {
   llvm_context *context = vyre__llvm.LLVMContextCreate();
   llvm_module *module = NULL;

@@ -95,7 +95,8 @@ static inline void compiled_free(compiled *c) {
 
 /* --- running ----------------------------------------------------------------*/
 
-/* What the host does: bounds of grid loops from constants, len and uniforms. */
+/* Does the work of the host: computes bounds of grid loops from constants,
+ * len and uniforms. */
 static inline uint64_t host_value(const vyre__lir_kernel *k,
                                   const vyre__lir_binding *buffers,
                                   const uint64_t *loop_values, vyre__val v) {

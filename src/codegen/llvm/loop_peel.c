@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Loops that lanes leave at the top, when something that counts comes to its end:
+/* Loop peeling: a masked loop that lanes leave at its top when a linear
+ * value reaches a bound,
  *
  *   for (let k = local_id.x; k < n; k += 64) ..
  *
- * Lanes part in the last round only. The rounds before it are a loop of their own,
- * without masks, as long as lane 0 tells that nobody is at the end. Nothing has
- * happened in a round until that is asked, so that the round in which somebody
- * leaves begins anew in the loop for any lanes. */
+ * diverges in its last iteration only. All earlier iterations run in a
+ * separate loop without masks, as long as lane 0 proves that no lane reaches
+ * the bound. That test precedes all side effects of an iteration, so that
+ * the first iteration that fails it can start over in the masked loop. */
 #include "codegen/llvm/internal.h"
 
-enum { MOST_COPIES = 3000 }; /* instructions */
+enum { MAX_COPIES = 3000 }; /* instructions */
 
 static bool is_op(const ll *e, uint32_t at, vyre__lir_op op) {
   return ll_inst(e, at)->op == op;
@@ -32,7 +33,7 @@ static bool counts(const ll *e, vyre__val v) {
   return shape.kind == VYRE__LANE_SHAPE_LINEAR && shape.stride == 1;
 }
 
-/* Whether ll_test() can tell @p c. */
+/* Returns true if ll_test() can evaluate @p c. */
 static bool is_end(const ll *e, vyre__val c) {
   while (is_op(e, c, VYRE__LIR_NOT) && ll_role(e, c)->subregion == e->piece) {
     c = ll_inst(e, c)->a;
@@ -49,7 +50,7 @@ static bool is_end(const ll *e, vyre__val c) {
           vyre__lane_shape_is_uniform(ll_shape(e, inst->a)));
 }
 
-/* Behind the last test that is at the top of the body; 0: there is none. */
+/* Returns the position after the last test at the top of the body, or 0. */
 static uint32_t body_of(const ll *e, uint32_t loop) {
   uint32_t at = loop + 1, step = ll_role(e, loop)->mate, body = 0;
   uint16_t harmless = VYRE__LIRF_PURE | VYRE__LIRF_READS;
@@ -74,7 +75,7 @@ static uint32_t body_of(const ll *e, uint32_t loop) {
   return has_end ? body : 0;
 }
 
-/* Whether some may leave the round in [begin, end), whose loop is @p loop. */
+/* Returns true if a lane may leave the iteration of @p loop in [begin, end). */
 static bool is_left(const ll *e, uint32_t loop, uint32_t begin, uint32_t end) {
   for (uint32_t at = begin; at < end; at++) {
     if (ends_dispatch(e, at)) {
@@ -110,7 +111,7 @@ void ll_steady_rounds(ll *e, uint32_t loop) {
   const ll_note *note = ll_note_of(e, loop);
   uint32_t step = ll_role(e, loop)->mate, end = vyre__end_of(&e->r, loop);
   if (e->width == 1 || !ll_is_all_on(e) || !note->parts || note->continues ||
-      (end - loop) * e->copies >= MOST_COPIES) {
+      (end - loop) * e->copies >= MAX_COPIES) {
     return;
   }
   uint32_t body = body_of(e, loop);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* How far an index goes in a loop.
+/* Ranges of indices in loops.
  *
- * The check of a[y * n + k] in a loop over k is the same question in every round.
- * Where the bounds of the loop are the same for the row, and the index is made of
- * the counter, of x and of what is the same for the row by sums and one product,
- * it has a smallest and a largest value: asked once a row.
+ * The bounds check of a[y * n + k] in a loop over k asks the same question
+ * in every iteration. If the loop bounds are uniform in the row, and the
+ * index consists of the counter, x and uniform values by sums and one
+ * product, the index has a minimum and a maximum. One test per row replaces
+ * all checks.
  *
- * Numbers of 32 bits wrap, these do not: they are i64. Sums and products are the
- * same modulo 2^32 whichever of its numbers stands for a value, so that an index
- * is what it was found to be wherever that is below 2^32 and not below 0. Eight
- * terms are below 2^35; times less than 2^27 they fit. */
+ * The computation uses i64, which does not wrap. Sums and products agree
+ * with 32-bit arithmetic modulo 2^32, so that the index is exact wherever it
+ * lies in [0, 2^32). Eight terms are below 2^35; times less than 2^27 they
+ * fit. */
 #include "codegen/llvm/internal.h"
 
-enum { MOST_DEPTH = 16, MOST_TERMS = 8, MOST_FACTOR = 1 << 27 };
+enum { MAX_DEPTH = 16, MAX_TERMS = 8, MAX_FACTOR = 1 << 27 };
 
 /* --- what it is made of --------------------------------------------------------------*/
 
@@ -25,8 +26,8 @@ static bool is_inside(uint32_t at, uint32_t begin, uint32_t end) {
   return at > begin && at < end;
 }
 
-/* The loop whose counter @p get asks for in its body, where it is below the bound;
- * 0: none. */
+/* Finds the loop whose counter @p get reads in its body, where it is below
+ * the bound; 0: none. */
 static uint32_t loop_of(const ll *e, uint32_t get) {
   uint32_t open = ll_role(e, get)->parent;
   for (; open; open = ll_role(e, open)->parent) {
@@ -39,7 +40,7 @@ static uint32_t loop_of(const ll *e, uint32_t get) {
   return 0;
 }
 
-/* Whether jump @p at is one out of a round of @p loop, or leaves it altogether. */
+/* Returns true if jump @p at leaves an iteration of @p loop, or the loop. */
 static bool leaves(const ll *e, uint32_t at, uint32_t loop) {
   uint32_t open = ll_role(e, at)->parent;
   if (ll_inst(e, at)->op == VYRE__LIR_EXIT) return true;
@@ -49,7 +50,8 @@ static bool leaves(const ll *e, uint32_t at, uint32_t loop) {
   return open == loop;
 }
 
-/* Whether every round goes through all of the loop, and only its step counts. */
+/* Returns true if every iteration executes the whole body and only the step
+ * changes the counter. */
 static bool is_plain(const ll *e, uint32_t at) {
   const vyre__lir_loop *loop = &e->kernel->loops[ll_inst(e, at)->aux];
   uint32_t step = ll_role(e, at)->mate, jumps = 0;
@@ -65,7 +67,7 @@ static bool is_plain(const ll *e, uint32_t at) {
   return jumps == 1;
 }
 
-/* Whether @p at comes behind the test of loop @p loop. */
+/* Returns true if @p at comes after the test of loop @p loop. */
 static bool is_tested(const ll *e, uint32_t loop, uint32_t at) {
   uint32_t i = loop + 1;
   while (i < at && ll_inst(e, i)->op != VYRE__LIR_BREAK) i++;
@@ -83,8 +85,8 @@ static bool is_counter(ll *e, ll_row *row, vyre__val v, uint32_t use) {
 static bool has_form(ll *e, ll_row *row, vyre__val v, uint32_t use,
                      unsigned depth, form *f) {
   const vyre__lir_inst *inst = ll_inst(e, v);
-  if (ll_type(inst->type) != LL_I32 || depth > MOST_DEPTH) return false;
-  if (++f->terms > MOST_TERMS) return false;
+  if (ll_type(inst->type) != LL_I32 || depth > MAX_DEPTH) return false;
+  if (++f->terms > MAX_TERMS) return false;
   if (ll_row_same(e, row, v)) return true;
   if (ll_row_counts(e, row, v)) {
     bool is_new = !f->has_x;
@@ -126,8 +128,8 @@ bool ll_reaches(ll *e, ll_row *row, vyre__val check, uint32_t at) {
 /* --- asking ------------------------------------------------------------------------------*/
 
 typedef struct reach {
-  ll_op low, top; /* i64, of lane 0 at the begin of the row */
-  ll_op ok;       /* i1; LL_NONE: certainly */
+  ll_op low, top; /* i64, of lane 0 at the start of the row */
+  ll_op ok;       /* i1; LL_NONE: always true */
   bool has_x;
 } reach;
 
@@ -150,7 +152,7 @@ static ll_op scalar_of(ll *e, vyre__val v, bool is_signed) {
   return extend(e, ll_scalar(e, v), is_signed);
 }
 
-/* From the first round to the last. */
+/* From the first iteration to the last. */
 static reach counter(ll *e, vyre__val v) {
   const vyre__lir_loop *loop =
       &e->kernel->loops[ll_inst(e, loop_of(e, v))->aux];
@@ -182,8 +184,8 @@ static reach reach_of(ll *e, ll_row *row, vyre__val v) {
   reach a = reach_of(e, row, is_left ? inst->b : inst->a);
   if (inst->op == VYRE__LIR_MUL) {
     ll_op by = scalar_of(e, is_left ? inst->a : inst->b, true);
-    a.ok = both(e, a.ok,
-                ll_def(e, "icmp ult i64 %v, %u", LL_I64, by, MOST_FACTOR));
+    a.ok =
+        both(e, a.ok, ll_def(e, "icmp ult i64 %v, %u", LL_I64, by, MAX_FACTOR));
     a.low = ll_def(e, "mul i64 %v, %v", LL_I64, a.low, LL_I64, by);
     a.top = ll_def(e, "mul i64 %v, %v", LL_I64, a.top, LL_I64, by);
     return a;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Which lanes are on: vectors of i32, all ones or zeros. They are combined as
- * such; vectors of i1 that live through loops are slow on processors without
- * registers for them. */
+/* Masks: vectors of i32 with all ones for active lanes and zeros for others.
+ * Masks are combined in this form, because vectors of i1 that live through
+ * loops are slow on processors without mask registers. */
 #include "codegen/llvm/internal.h"
 
 enum { MASK = LL_I32 | LL_VEC, BITS = LL_I1 | LL_VEC };
@@ -51,7 +51,7 @@ ll_op ll_widen(ll *e, ll_op bits) {
 }
 
 ll_op ll_lanes(ll *e, ll_op mask) {
-  if (mask.kind == LL_CONST && !mask.bits) return mask; /* nobody */
+  if (mask.kind == LL_CONST && !mask.bits) return mask; /* empty mask */
   if (mask.kind == LL_NONE || mask.kind == LL_CONST) {
     return ll_const(e->width == 32 ? UINT32_MAX : (1u << e->width) - 1);
   }
@@ -106,7 +106,7 @@ static ll_op both(ll *e, ll_op a, ll_op b) {
   return ll_def(e, "and i1 %v, %v", LL_I1, a, LL_I1, b);
 }
 
-/* first + width - 1 + extra <= bound, without a turn at 2^32. */
+/* first + width - 1 + extra <= bound, without wrapping at 2^32. */
 static ll_op stays_below(ll *e, ll_op first, ll_op bound, bool equals) {
   uint32_t reach = e->width - equals;
   ll_op top = ll_def(e, "sub i32 %v, %u", LL_I32, bound, reach);
@@ -149,7 +149,7 @@ ll_op ll_test(ll *e, vyre__val c, bool want) {
   counts_first &= b->form == LL_SCALAR;
   counts_last &= a->form == LL_SCALAR;
   if (!counts_first && !counts_last) return (ll_op){0};
-  if (is_signed) { /* in the order of unsigned ones */
+  if (is_signed) { /* in unsigned order */
     left = ll_def(e, "xor i32 %v, %u", LL_I32, left, 0x80000000u);
     right = ll_def(e, "xor i32 %v, %u", LL_I32, right, 0x80000000u);
   }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Exits: what continue, break, return and running out of fuel do to masks.
  *
- * A vector of invocations runs a piece under three kinds of masks:
+ * A vector of invocations runs a subregion under three kinds of masks:
  *
  *   e->mask       lanes that run the current instruction
- *   scope->act    lanes that have not left the current iteration of a loop; of the
- *                 scope of the piece: lanes that have not left the piece
- *   scope->live   lanes that have not left a loop
+ *   scope->act    lanes still in the current iteration of a loop; in the scope of
+ *                 the subregion: lanes still in the subregion
+ *   scope->live   lanes still in a loop
  *
  * An exit that the lanes M take, M being e->mask, removes them from these masks:
  *
- *   exit       loops it crosses   the loop it is for   the piece
+ *   exit       loops it crosses   the loop it is for   the subregion
  *   continue   -                  act                  -
  *   break      -                  act, live            -
- *   return     act, live          -                    act; later pieces: done
+ *   return     act, live          -                    act; later subregions: done
  *   fuel       ends the dispatch: no mask is read after it
  *
- * A break or continue of a loop that belongs to the workgroup leaves the piece, and
- * is a return here.
+ * A break or continue of a loop of the workgroup leaves the subregion and counts as a
+ * return here.
  *
  * No lane of M runs what follows. Execution resumes where lanes wait; scopes are
  * asked from the inside out:
@@ -26,14 +26,14 @@
  *   loop           at its step, if M or other lanes left this iteration by continue;
  *                  at its end, if M left by break, or if the loop has `live`;
  *                  otherwise no lane waits here: all lanes of the loop returned
- *   piece          at its end
+ *   subregion      at its end
  *
  * A loop with `live` is resumed at its end even if no lane may wait there. Its end
  * removes the lanes that returned, and resumes further out if none is left;
  * find_exit() therefore notes `drops` for each such loop that a return crosses.
  *
- * Whether an exit is uniform or divergent does not matter to these rules. It decides
- * which masks exist: a loop that all lanes leave together has no `live`, and a loop
+ * These rules hold for uniform and divergent exits. The difference only decides which
+ * masks exist: a loop that all lanes leave together has no `live`, and a loop
  * without divergent exits has neither mask. That a loop has a mask does not mean that
  * lanes wait: the mask may be there for an exit that comes later in the iteration. */
 #include "codegen/llvm/internal.h"
@@ -42,11 +42,13 @@ enum { MASK = LL_I32 | LL_VEC };
 
 typedef enum exit_kind { EXIT_CONTINUE, EXIT_BREAK, EXIT_RETURN } exit_kind;
 
-/* The table above. Running out of fuel has no row, as it needs no mask. */
+/* The table above. Fuel has no row, because it needs no mask. */
 static const struct exit_rule {
-  bool clears_live;     /* beside `act`: the lanes start no other iteration */
-  bool crosses_loops;   /* up to the piece; else it is for the innermost loop */
-  bool resumes_at_step; /* M itself goes on there */
+  bool
+      clears_live; /* in addition to `act`: the lanes start no further iteration */
+  bool
+      crosses_loops; /* up to the subregion; otherwise it targets the innermost loop */
+  bool resumes_at_step; /* M itself continues there */
   bool resumes_at_end;
 } exit_rules[] = {
     [EXIT_CONTINUE] = {.resumes_at_step = true},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Loads and stores: of one number where lanes agree about the place, of a whole
- * vector where they are side by side, lane by lane elsewhere. */
+/* Loads and stores: scalar if the address is uniform, a vector if lanes are
+ * contiguous, otherwise lane by lane or gathered. */
 #include "codegen/llvm/internal.h"
 
 enum { MASK = LL_I32 | LL_VEC };
@@ -13,7 +13,7 @@ static bool is_shared(const ll *e, uint32_t at) {
   return buffer_of(e, at)->kind == VYRE_MEMORY_SHARED;
 }
 
-/* Memory of the caller is where it is; shared memory is ours. */
+/* The caller's memory has any alignment; shared memory is aligned. */
 static unsigned align_of(const ll *e, uint32_t at) {
   return is_shared(e, at) ? buffer_of(e, at)->width : 1;
 }
@@ -63,8 +63,9 @@ typedef struct guard {
   bool is_open;
 } guard;
 
-/* Code up to close_guard() happens if @p condition holds, an i1. One that is known
- * to hold has no way around it, which close_guard() would have to speak of. */
+/* Guards the code up to close_guard() by @p condition, an i1. A condition
+ * that is known to hold needs no branch, and close_guard() then emits no
+ * phi. */
 static guard open_guard(ll *e, ll_op condition) {
   bool holds = condition.kind == LL_CONST && condition.bits;
   guard g = {.is_open = condition.kind != LL_NONE && !holds};
@@ -78,7 +79,7 @@ static guard open_guard(ll *e, ll_op condition) {
   return g;
 }
 
-/* Gives @p op, made inside, or zero. */
+/* Returns @p op, computed inside the guard, or zero. */
 static ll_op close_guard(ll *e, guard g, unsigned type, ll_op op) {
   if (!g.is_open) return op;
   uint32_t inside = ll_label(e);
@@ -89,7 +90,7 @@ static ll_op close_guard(ll *e, guard g, unsigned type, ll_op op) {
                 ll_const(0), g.from);
 }
 
-/* Whether a uniform access happens; LL_NONE: it does. */
+/* Returns an i1 that is true if a uniform access happens; LL_NONE: always. */
 static ll_op happens(ll *e, vyre__val c) {
   if (!c || ll_known_of(e, c) == LL_TRUE) return (ll_op){0};
   if (ll_is_scalar(e, c)) return ll_scalar(e, c);
@@ -139,9 +140,9 @@ static bool is_contiguous(ll *e, vyre__val index) {
   return rep->form == LL_LINEAR && rep->stride == 1;
 }
 
-/* Those of a whole workgroup stay in their order: LLVM would have them as the tree
- * of a reduction asks for them, and the processor, which fetches ahead only where
- * addresses go up or down, would wait for memory. */
+/* Keep the loads of a full workgroup in address order. LLVM would reorder
+ * them like the reduction tree that uses them, and hardware prefetchers
+ * follow only ascending or descending addresses. */
 static ll_op plain_load(ll *e, vyre__val v, ll_op at) {
   bool stays = e->is_whole && !is_shared(e, v);
   return ll_def(e,
@@ -151,14 +152,14 @@ static ll_op plain_load(ll *e, vyre__val v, ll_op at) {
                 align_of(e, v));
 }
 
-/* Lanes that have it not get zero. */
+/* Inactive lanes get zero. */
 static ll_op only_where(ll *e, vyre__val c, unsigned type, ll_op op) {
   return ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, ll_vector(e, c), type,
                 op, type, ll_const(0));
 }
 
-/* Whether condition @p c of an access says no more than that the index is inside
- * of the buffer. */
+/* Returns true if condition @p c of an access is nothing but its bounds
+ * check. */
 static bool is_bounds_check(const ll *e, uint32_t at, vyre__val c) {
   const vyre__lir_inst *inst = ll_inst(e, c);
   return inst->op == VYRE__LIR_LT_U && inst->a == ll_inst(e, at)->a &&
@@ -166,7 +167,7 @@ static bool is_bounds_check(const ll *e, uint32_t at, vyre__val c) {
          ll_inst(e, inst->b)->aux == ll_inst(e, at)->aux;
 }
 
-/* Whether index to index + span - 1 are all inside of the buffer. */
+/* Returns an i1: index to index + span - 1 are all inside the buffer. */
 static ll_op is_inside(ll *e, uint32_t at, ll_op index, uint32_t span) {
   const vyre__lir_buffer *buffer = buffer_of(e, at);
   ll_op length = ll_name("n", ll_inst(e, at)->aux);
@@ -181,8 +182,8 @@ static ll_op is_inside(ll *e, uint32_t at, ll_op index, uint32_t span) {
   return ll_def(e, "and i1 %v, %v", LL_I1, low, LL_I1, has);
 }
 
-/* Shared arrays have room on both sides: a vector that begins before or ends behind
- * is no harm, as long as some lane is inside. */
+/* Shared arrays are padded on both sides, so a vector may start before or
+ * end after the array as long as one of its lanes is inside. */
 static ll_op padded_address(ll *e, uint32_t at) {
   const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned type = ll_memory_type(buffer_of(e, at)->width);
@@ -204,8 +205,8 @@ static ll_op shared_at(ll *e, uint32_t at, int64_t index) {
                 LL_PTR, to, width);
 }
 
-/* Of a shared array, at a place that is known now: out of the vectors that lie
- * there, so that what was stored last need not come from memory. */
+/* Reads a shared array at a constant position from the vectors stored there,
+ * so that a value just stored need not come from memory. */
 static ll_op load_across(ll *e, vyre__val v) {
   unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC;
   int64_t index = (int32_t)ll_scalar(e, ll_inst(e, v)->a).bits;
@@ -227,7 +228,7 @@ static bool is_padded(ll *e, uint32_t at, vyre__val c) {
   return is_shared(e, at) && (!c || ll_known_of(e, c) == LL_TRUE);
 }
 
-/* Out of line: it is rare, and there are many of them. */
+/* Out of line, because it is rare and there are many copies. */
 static ll_op load_lanes(ll *e, vyre__val v, ll_op indices, ll_op active) {
   const vyre__lir_inst *inst = ll_inst(e, v);
   unsigned type = ll_memory_type(buffer_of(e, v)->width);
@@ -240,14 +241,14 @@ static ll_op load_lanes(ll *e, vyre__val v, ll_op indices, ll_op active) {
   return ll_def(e, "load %t, ptr %v", type | LL_VEC, LL_PTR, got);
 }
 
-/* Whether the machine has vectors of @p scalar of which lanes may be off. */
+/* Returns true if the machine has masked vectors of @p scalar. */
 static bool has_masked(const ll *e, unsigned scalar) {
   return e->options->lanes != 4 && ll_bytes(scalar) >= 4;
 }
 
-/* Of lane 0, which may be before the begin of the buffer: its index then has
- * wrapped, and those of lanes that are on have not. No buffer is so long that an
- * index so close to 2^32 could be in it. */
+/* The index of lane 0 may lie before the buffer. It has then wrapped, while
+ * the indices of active lanes did not. No buffer is long enough to contain
+ * an index so close to 2^32. */
 static ll_op masked_address(ll *e, uint32_t at) {
   const vyre__lir_inst *inst = ll_inst(e, at);
   ll_op index = ll_scalar(e, inst->a), wide;
@@ -273,8 +274,8 @@ static ll_op load_masked(ll *e, vyre__val v, ll_op active) {
       align_of(e, v), LL_I1 | LL_VEC, bits, scalar | LL_VEC, ll_const(0));
 }
 
-/* Some lanes are off, or may be outside: one load if none is outside, on or
- * not. */
+/* Lanes may be inactive or outside. Uses one load if no lane is outside,
+ * active or not. */
 static ll_op load_some(ll *e, vyre__val v, ll_op active) {
   const vyre__lir_inst *inst = ll_inst(e, v);
   unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC;
@@ -298,7 +299,8 @@ static ll_op load_some(ll *e, vyre__val v, ll_op active) {
   return ll_def(e, "load %t, ptr %v", type, LL_PTR, at);
 }
 
-/* Element 0 is there if any is: lanes that are off load that. */
+/* If the buffer has any element, it has element 0, which inactive lanes
+ * load. */
 static ll_op gather(ll *e, vyre__val v, ll_op active) {
   const vyre__lir_inst *inst = ll_inst(e, v);
   unsigned scalar = ll_memory_type(buffer_of(e, v)->width);
@@ -323,19 +325,20 @@ static ll_op gather(ll *e, vyre__val v, ll_op active) {
 
 /* --- every other element ---------------------------------------------------------*/
 
-enum { MOST_STRIDE = 8 };
+enum { MAX_STRIDE = 8 };
 
-/* The distance of lanes, if all that is between them may be loaded too; else 0. */
+/* Returns the stride of lanes if all elements between them may be loaded
+ * too; else 0. */
 static int32_t stride_of(ll *e, vyre__val v) {
   const ll_rep *rep = ll_value(e, ll_inst(e, v)->a);
   int32_t stride = (int32_t)rep->stride;
   if (rep->form != LL_LINEAR || stride == 1 || stride == 0) return 0;
   if (buffer_of(e, v)->unit != buffer_of(e, v)->width) return 0;
-  return stride >= -MOST_STRIDE && stride <= MOST_STRIDE ? stride : 0;
+  return stride >= -MAX_STRIDE && stride <= MAX_STRIDE ? stride : 0;
 }
 
-/* Everything from the first lane's element to the last one's, and those of it that
- * are asked for. */
+/* Loads all elements from the first lane's to the last lane's and selects
+ * the ones needed. */
 static ll_op pick_lanes(ll *e, vyre__val v, ll_op from, int32_t stride) {
   uint32_t step = (uint32_t)(stride < 0 ? -stride : stride);
   uint32_t span = (e->width - 1) * step + 1;
@@ -355,7 +358,8 @@ static ll_op pick_lanes(ll *e, vyre__val v, ll_op from, int32_t stride) {
   return op;
 }
 
-/* Where all of that is inside of the buffer; elsewhere lane by lane. */
+/* Uses a vector if all of it is inside the buffer; otherwise goes lane by
+ * lane. */
 static ll_op load_apart(ll *e, vyre__val v, ll_op active, int32_t stride) {
   const vyre__lir_inst *inst = ll_inst(e, v);
   unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC;
@@ -431,11 +435,12 @@ static void plain_store(ll *e, uint32_t at, ll_op value) {
         ll_address(e, inst->aux, ll_scalar(e, inst->a)), align_of(e, at));
 }
 
-/* Lanes that are off keep what others may write there: no blending. */
+/* Inactive lanes must not be blended: other threads may write these
+ * elements. */
 static void store_some(ll *e, uint32_t at, ll_op value, ll_op active) {
   const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned scalar = ll_memory_type(buffer_of(e, at)->width);
-  if (is_padded(e, at, inst->c)) { /* nobody else writes there */
+  if (is_padded(e, at, inst->c)) { /* no other thread writes there */
     ll_op to = padded_address(e, at), old = plain_load(e, at, to);
     old = ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, ll_mask_bits(e),
                  scalar | LL_VEC, value, scalar | LL_VEC, old);
@@ -500,8 +505,8 @@ void ll_load(ll *e, vyre__val v) {
   }
 }
 
-/* Which lane stores where all store to one place does not matter: it is a race
- * unless one is active. That one need not be the first. */
+/* If all lanes store to one element, any of them may win: it is a race
+ * unless one lane is active. The active one need not be the first. */
 void ll_store(ll *e, uint32_t at) {
   const vyre__lir_inst *inst = ll_inst(e, at);
   bool is_some = !ll_is_all_on(e) || (inst->c && !ll_is_scalar(e, inst->c));

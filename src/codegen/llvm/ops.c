@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Operations without effect, one line or a few each, on numbers or on vectors. */
+/* Pure operations on scalars or vectors, one line or a few each. */
 #include <stddef.h>
 
 #include "codegen/llvm/internal.h"
 
-/* How an operation is spelled. */
+/* Translation of an operation. */
 typedef enum spelling {
   SPELL_NOT_AT_ALL,
   SPELL_BINARY,   /* add T a, b */
-  SPELL_FLOAT,    /* the same, with what is permitted in relaxed kernels */
+  SPELL_FLOAT,    /* the same, with the flags of relaxed kernels */
   SPELL_COMPARE,  /* icmp eq T a, b */
-  SPELL_SHIFT,    /* by a u32 */
-  SPELL_DIVISION, /* lanes that are off may have any divisor */
+  SPELL_SHIFT,    /* shift by a u32 */
+  SPELL_DIVISION, /* inactive lanes may have any divisor */
   SPELL_CAST,     /* zext T a to U */
-  SPELL_TO_INT,   /* a cast that is not defined for all floats */
+  SPELL_TO_INT,   /* a cast that is not defined for every float */
   SPELL_CALL,     /* call T @llvm.NAME.T(T a ..) */
-  SPELL_COUNT,    /* the same with `false` behind */
+  SPELL_COUNT,    /* the same with a final `false` */
   SPELL_OTHER,
 } spelling;
 
@@ -82,7 +82,7 @@ static const word words[VYRE__LIR_COUNT] = {
     [VYRE__LIR_FNEG] = {SPELL_OTHER, NULL},
 };
 
-/* Suffixes of names of functions. */
+/* Suffixes of intrinsic names. */
 static const char *const suffixes[LL_TYPES] = {"i1",  "i8",  "i16", "i32",
                                                "i64", "f32", "f64", "p0"};
 
@@ -103,12 +103,12 @@ static ll_op call(ll *e, const char *name, unsigned type, const ll_op *args,
   return op;
 }
 
-/* Whether lanes that are off take part in an operation. */
+/* Returns true if inactive lanes take part in an operation. */
 static bool has_idle(const ll *e, unsigned type) {
   return (type & LL_VEC) && e->width > 1 && !ll_is_all_on(e);
 }
 
-/* The others divide by one. */
+/* Inactive lanes divide by one. */
 static ll_op divisor(ll *e, unsigned type, ll_op b) {
   bool wide = (type & LL_NARROW_MASK) == LL_I64;
   uint64_t ones = wide ? UINT64_MAX : UINT32_MAX;
@@ -125,8 +125,8 @@ static ll_op shift(ll *e, const char *name, unsigned type, const ll_op *args) {
     by = ll_def(e, "zext %o to %t", LL_I32 | vector, by, type);
   }
   ll_op op = ll_def(e, "%s %o, %v", name, type, args[0], type, by);
-  /* What lanes that are off shift by may be anything; and what the workgroup
-   * computes ahead of time may be for nobody. */
+  /* Inactive lanes may shift by any number, and hoisted values of the
+   * workgroup may be unused, so the shift count is masked. */
   if (by.kind != LL_CONST &&
       (has_idle(e, type) || !e->piece || e->is_speculated)) {
     op = ll_def(e, "freeze %o", type, op);
@@ -194,7 +194,7 @@ static ll_op spell(ll *e, vyre__val v, unsigned vector, const ll_op *args) {
   }
 }
 
-/* A number that is known now. Floats are left to LLVM. */
+/* Folds a constant. Floats are left to LLVM. */
 static bool fold(ll *e, vyre__val v, const ll_op *args, unsigned count,
                  ll_op *out) {
   const vyre__lir_inst *inst = ll_inst(e, v);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Memory that invocations to come will ask for, at places that they have to load
- * first: node -> its edges -> what they lead to.
+/* Software prefetch for indirect accesses: node -> its edges -> their
+ * targets.
  *
- * A processor finds such places by itself as long as it can look ahead, which it
- * cannot past atomics that all threads see. So before an invocation runs, the loads
- * that lead to a place are done for one that comes a few later, and the place is
- * asked for without waiting. Nothing depends on it: what is loaded is only looked
- * at for where to go, inside of buffers that nobody writes. */
+ * An out-of-order processor overlaps such chains by itself, but not past
+ * atomics that threads share. Before an invocation runs, the loads of an
+ * address chain are therefore executed for a later invocation, and the final
+ * address is prefetched. Results do not depend on it: the extra loads stay
+ * inside read-only buffers and are used as addresses only. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -14,17 +14,18 @@
 #include "codegen/llvm/internal.h"
 
 enum {
-  MOST_STEPS = 24, /* instructions that lead to a place */
-  MOST_DEPTH = 16,
-  MOST_PLACES = 4, /* of a piece */
-  MOST_LOADS = 2,  /* that lead to one */
-  NEAR = 4, /* invocations ahead at least, with MOST_LOADS; else twice that */
+  MAX_STEPS = 24, /* instructions of an address chain */
+  MAX_DEPTH = 16,
+  MAX_PLACES = 4, /* chains of a subregion */
+  MAX_LOADS = 2,  /* loads of a chain */
+  NEAR =
+      4, /* smallest distance in invocations, with MAX_LOADS loads; else twice that */
   NOT_FOUND = -1,
 };
 
-/* What leads to one place: instructions in their order, the last the access. */
+/* An address chain: instructions in order, the last one the access. */
 typedef struct path {
-  uint32_t steps[MOST_STEPS];
+  uint32_t steps[MAX_STEPS];
   uint32_t count;
   bool has_x;
 } path;
@@ -34,7 +35,7 @@ static bool add_step(path *p, uint32_t at) {
   for (uint32_t i = 0; i < p->count; i++) {
     if (p->steps[i] == at) return true;
   }
-  if (p->count == MOST_STEPS) return false;
+  if (p->count == MAX_STEPS) return false;
   p->count++;
   for (; to > 0 && p->steps[to - 1] > at; to--) p->steps[to] = p->steps[to - 1];
   p->steps[to] = at;
@@ -46,7 +47,8 @@ static bool is_simple(uint8_t op) {
          (op >= VYRE__LIR_AND && op <= VYRE__LIR_SHR_S);
 }
 
-/* What the counter of a loop that @p v is a GET of begins with; 0: it is none. */
+/* Returns the initial value of the loop counter that @p v is a GET of; 0:
+ * not a counter. */
 static vyre__val first_of(const ll *e, vyre__val v) {
   for (uint32_t open = ll_role(e, v)->parent; open;
        open = ll_role(e, open)->parent) {
@@ -63,8 +65,8 @@ static bool is_readable(const ll *e, const vyre__lir_inst *inst) {
          buffer->width == buffer->unit && inst->type == VYRE_TYPE_U32;
 }
 
-/* How many loads, one after the other, lead to @p v in the first round of loops;
- * NOT_FOUND: it cannot be said ahead. */
+/* Returns the number of dependent loads that lead to @p v in the first
+ * iteration of loops; NOT_FOUND if it cannot be computed ahead. */
 static int follow(ll *e, vyre__val v, path *p, unsigned depth) {
   const vyre__lir_inst *inst = ll_inst(e, v);
   const vyre__inst_info *role = ll_role(e, v);
@@ -74,7 +76,7 @@ static int follow(ll *e, vyre__val v, path *p, unsigned depth) {
   p->has_x |= is_x;
   if (is_x) return e->is_fused && !add_step(p, v) ? NOT_FOUND : 0;
   if (role->is_leaf || role->storage == VYRE__STORAGE_UNIFORM) return 0;
-  if (depth == MOST_DEPTH || inst->type != VYRE_TYPE_U32) return NOT_FOUND;
+  if (depth == MAX_DEPTH || inst->type != VYRE_TYPE_U32) return NOT_FOUND;
   vyre__val operands[4] = {inst->a};
   uint32_t count = 1;
   if (inst->op == VYRE__LIR_LOAD) {
@@ -98,7 +100,7 @@ static int follow(ll *e, vyre__val v, path *p, unsigned depth) {
 
 /* --- code -------------------------------------------------------------------------*/
 
-/* Goes on at @p end unless all of LOAD @p at is inside. */
+/* Branches to @p end unless LOAD @p at is entirely inside its buffer. */
 static ll_op load_one(ll *e, uint32_t at, uint32_t end) {
   const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned type = ll_memory_type(e->kernel->buffers[inst->aux].width);
@@ -106,7 +108,7 @@ static ll_op load_one(ll *e, uint32_t at, uint32_t end) {
   uint32_t inside = ll_label(e);
   ll_op index = ll_scalar(e, inst->a);
   ll_op last = ll_name("n", inst->aux), room = {0};
-  if (is_many) { /* side by side */
+  if (is_many) { /* contiguous */
     room = ll_def(e, "icmp uge i32 %v, %u", LL_I32, last, e->width);
     last = ll_def(e, "sub i32 %v, %u", LL_I32, last, e->width - 1);
   }
@@ -120,12 +122,12 @@ static ll_op load_one(ll *e, uint32_t at, uint32_t end) {
   if (is_many) type |= LL_VEC;
   ll_op got = ll_def(e, "load %t, ptr %v, align 1", type, LL_PTR,
                      ll_address(e, inst->aux, index));
-  got = ll_def(e, "freeze %o", type, got); /* it becomes an index */
+  got = ll_def(e, "freeze %o", type, got); /* used as an index */
   if ((type & LL_NARROW_MASK) == LL_I32) return got;
   return ll_def(e, "zext %o to %t", type, got, LL_I32 | (type & LL_VEC));
 }
 
-/* Lanes that are outside load element 0, if there is one. */
+/* Lanes outside load element 0, if the buffer has one. */
 static ll_op load_many(ll *e, uint32_t at, uint32_t end) {
   const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned type = ll_memory_type(e->kernel->buffers[inst->aux].width);
@@ -173,7 +175,7 @@ static void step(ll *e, uint32_t at, uint32_t end) {
   }
 }
 
-/* Asks for what access @p at will want. */
+/* Prefetches the address of access @p at. */
 static void ask(ll *e, const path *p, uint32_t at, uint32_t ahead) {
   const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned type = ll_memory_type(e->kernel->buffers[inst->aux].width);
@@ -205,7 +207,8 @@ static void ask(ll *e, const path *p, uint32_t at, uint32_t ahead) {
   e->stamp = ++e->stamps;
 }
 
-/* Whether threads meet in the piece: there is no looking ahead past that. */
+/* Returns true if the subregion has atomics that threads contend for: the
+ * processor does not look ahead past them. */
 static bool meets(const ll *e, const vyre__subregion *piece) {
   for (uint32_t at = piece->begin; at < piece->end; at++) {
     const vyre__lir_inst *inst = ll_inst(e, at);
@@ -220,9 +223,9 @@ static bool meets(const ll *e, const vyre__subregion *piece) {
 
 void ll_look_ahead(ll *e, uint32_t index) {
   const vyre__subregion *piece = &e->r.subregions[index];
-  uint32_t asked[MOST_PLACES], count = 0;
+  uint32_t asked[MAX_PLACES], count = 0;
   if (!e->has_rows || !ll_is_all_on(e) || !meets(e, piece)) return;
-  for (uint32_t at = piece->begin; at < piece->end && count < MOST_PLACES;
+  for (uint32_t at = piece->begin; at < piece->end && count < MAX_PLACES;
        at++) {
     const vyre__lir_inst *inst = ll_inst(e, at);
     uint16_t memory = VYRE__LIRF_READS | VYRE__LIRF_ATOMICS;
@@ -230,13 +233,13 @@ void ll_look_ahead(ll *e, uint32_t index) {
     if (!ll_role(e, at)->is_needed || !inst->a) continue;
     const vyre__lir_buffer *buffer = &e->kernel->buffers[inst->aux];
     if (buffer->kind != VYRE_MEMORY_GLOBAL) continue;
-    bool is_new = true; /* what is beside it comes with it, mostly */
+    bool is_new = true; /* neighbouring elements mostly share the cache line */
     for (uint32_t i = 0; i < count; i++) is_new &= asked[i] != inst->aux;
     path p = {0};
     int loads = is_new ? follow(e, inst->a, &p, 0) : NOT_FOUND;
-    if (loads < 1 || loads > MOST_LOADS || !p.has_x) continue;
+    if (loads < 1 || loads > MAX_LOADS || !p.has_x) continue;
     asked[count++] = inst->aux;
     uint32_t near = e->width > NEAR ? e->width : NEAR;
-    ask(e, &p, at, loads == MOST_LOADS ? near : 2 * near);
+    ask(e, &p, at, loads == MAX_LOADS ? near : 2 * near);
   }
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Atomics on global memory that nobody looks at before the dispatch is over: done
- * in memory of the thread's own, and in that of all once a range of workgroups is
- * done.
+/* Privatised atomics: a thread applies atomics to private memory, and adds
+ * the private results to the buffer when its range of workgroups ends.
  *
- * That is so for a buffer of which a phase wants nothing but one operation that may
- * be done in any order, and never what was there before. The buffer must be short,
- * and there must be enough to do: both are known at the launch. */
+ * This is legal if the phase uses the buffer for one commutative operation
+ * only, whose old value is unused. It pays if the buffer is short and there
+ * are many operations, which the launch decides. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -13,26 +12,26 @@
 #include "codegen/llvm/internal.h"
 
 enum {
-  ELEMENTS = 4096,        /* of a buffer whose length the program leaves open */
-  MOST_BYTES = 48 * 1024, /* of all of them */
-  PAD = 2 * VYRE__SPMD_MAX_WIDTH * 8, /* bytes on both sides: see file.c */
-  ROUNDS = 8,        /* that a loop is taken to have, unless it says so .. */
-  MOST_ROUNDS = 128, /* .. and there are not more */
-  WORTH = 4,         /* operations an element */
-  TWIN_WORTH = 16,   /* the same */
-  MOST_TWIN = 8192,  /* bytes */
+  ELEMENTS = 4096,       /* assumed length of a buffer without a fixed one */
+  MAX_BYTES = 48 * 1024, /* private bytes in all */
+  PAD = 2 * VYRE__SPMD_MAX_WIDTH * 8, /* padding on both sides: see file.c */
+  ROUNDS = 8,       /* assumed trip count of a loop without a known one .. */
+  MAX_ROUNDS = 128, /* .. and its maximum */
+  WORTH = 4,        /* operations per element that make it pay */
+  TWIN_WORTH = 16,  /* the same */
+  MAX_TWIN = 8192,  /* bytes */
 };
 
 /* --- which ------------------------------------------------------------------------*/
 
-/* How often an invocation does what stands at @p at, about. */
+/* Estimates how often an invocation executes the instruction at @p at. */
 static uint64_t times(const ll *e, uint32_t at) {
   uint64_t count = 1;
   for (uint32_t open = ll_role(e, at)->parent; open;
        open = ll_role(e, open)->parent) {
     if (ll_inst(e, open)->op != VYRE__LIR_LOOP) continue;
     const vyre__lir_loop *loop = &e->kernel->loops[ll_inst(e, open)->aux];
-    uint64_t rounds = loop->max_trips < MOST_ROUNDS ? loop->max_trips : ROUNDS;
+    uint64_t rounds = loop->max_trips < MAX_ROUNDS ? loop->max_trips : ROUNDS;
     count *= rounds ? rounds : 1;
     if (count > UINT16_MAX) return UINT16_MAX;
   }
@@ -55,20 +54,19 @@ static void look_at(ll *e, uint32_t at) {
 }
 
 /* --- shared memory ---------------------------------------------------------------
- *
- * An element that is changed again at once has to wait until what was stored there
- * can be loaded. Where there is much to do, every other lane has an array of its own,
- * a twin, and the two are one again before anybody looks. */
+ * An atomic on an element that was just written waits for the store. If there are many
+ * operations, odd lanes use a replica of the array. Both are merged before the next
+ * load. */
 
-/* The part of the phase that it is in; 0: it is hoisted. */
+/* Returns the region that it is in; 0: it is hoisted. */
 static uint32_t part_of(const ll *e, uint32_t at) {
   uint32_t i = ll_role(e, at)->subregion ? e->r.first : 0;
   while (i && at >= e->r.regions[i].end) i = e->r.regions[i].next;
   return i;
 }
 
-/* Nobody asks for what was there, in which order they are done does not show, and
- * 0 is nothing to do. */
+/* Checks three properties: old values are unused, the operations commute, and 0 is
+ * the identity. */
 static bool is_plain_change(const ll *e, uint32_t at) {
   const vyre__lir_inst *inst = ll_inst(e, at);
   const vyre__inst_info *role = ll_role(e, at);
@@ -81,7 +79,8 @@ static void find_twin(ll *e, uint32_t buffer) {
   uint64_t often = 0;
   uint32_t part = 0;
   uint8_t op = 0;
-  for (unsigned turn = 0; turn < 2; turn++) { /* who changes it; all others */
+  for (unsigned turn = 0; turn < 2;
+       turn++) { /* first the atomics, then all other accesses */
     for (uint32_t at = e->r.begin; at < e->r.end; at++) {
       const vyre__lir_inst *inst = ll_inst(e, at);
       if (!(vyre__lir_ops[inst->op].flags & memory) || inst->aux != buffer ||
@@ -112,7 +111,7 @@ static void find_twins(ll *e) {
     const vyre__lir_buffer *buffer = &e->kernel->buffers[i];
     uint64_t bytes = (uint64_t)buffer->count * buffer->width;
     if (buffer->kind == VYRE_MEMORY_SHARED && buffer->is_atomic &&
-        buffer->width == 4 && buffer->unit == 4 && bytes <= MOST_TWIN &&
+        buffer->width == 4 && buffer->unit == 4 && bytes <= MAX_TWIN &&
         e->width > 1) {
       find_twin(e, i);
     }
@@ -145,7 +144,7 @@ vyre_code ll_find_delays(ll *e) {
     delay->is_on = delay->op && !delay->is_refused &&
                    i != e->kernel->spill_buffer &&
                    buffer->kind != VYRE_MEMORY_SHARED &&
-                   buffer->unit == buffer->width && used + bytes <= MOST_BYTES;
+                   buffer->unit == buffer->width && used + bytes <= MAX_BYTES;
     if (!delay->is_on) continue;
     delay->elements = elements;
     used += bytes;
@@ -161,7 +160,7 @@ typedef struct walk {
   uint32_t head, end;
 } walk;
 
-/* for (now = 0; now < length; now++), if it is worth it. */
+/* for (now = 0; now < length; now++), if privatising pays. */
 static walk open_walk(ll *e, uint32_t buffer) {
   walk w = {.at = ll_alloca(e, LL_I64, 1, 8),
             .head = ll_label(e),
@@ -192,13 +191,13 @@ static ll_op element(ll *e, const char *base, uint32_t buffer, ll_op index) {
                 buffer, LL_I64, index);
 }
 
-/* Whether it is worth it: %wN. */
+/* Computes %wN: whether privatising pays. */
 static void decide(ll *e, uint32_t buffer) {
   const ll_delay *delay = &e->delays[buffer];
   uint64_t each = delay->times * e->r.invocations;
   ll_op length = ll_def(e, "zext i32 %%n%u to i64", buffer);
   ll_op most = ll_def(e, "mul i64 %v, %u", LL_I64, length, (unsigned)WORTH);
-  /* as many workgroups as elements are enough in any case */
+  /* as many workgroups as elements always suffice */
   ll_op groups = ll_def(e, "call i64 @llvm.umin.i64(i64 %%count, i64 %l)",
                         (uint64_t)1 << 32);
   ll_op work = ll_def(e, "mul i64 %v, %l", LL_I64, groups, each);
@@ -252,7 +251,7 @@ void ll_close_delays(ll *e) {
   }
 }
 
-/* Code for both cases is long: rounds of a row that has it are not written out. */
+/* Code for both cases is long, so such rows are not unrolled. */
 bool ll_is_bulky(const ll *e, uint32_t index) {
   const vyre__subregion *piece = &e->r.subregions[index];
   for (uint32_t at = piece->begin; at < piece->end; at++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Rows (rows.h): where of a row all is as hoped. */
+/* Rows (rows.h): computes the range of a row in which all conditions hold. */
 #include "codegen/llvm/rows.h"
 
 /* --- a row -----------------------------------------------------------------------------*/
 
-/* Makes @p v and what it is made of, where the row begins. */
+/* Emits @p v and its operands at the start of the row. */
 void ll_make_ahead(ll *e, vyre__val v) {
   const ll_rep *rep = &e->reps[v - e->r.begin];
   const vyre__lir_inst *inst = ll_inst(e, v);
@@ -65,9 +65,9 @@ void ll_narrow(ll *e, ll_stretch *s, ll_op from, ll_op to) {
   s->to = ll_least(e, s->to, to);
 }
 
-/* Where value(0) + d, which wraps at 2^32, is below @p limit (at most 2^32) or, if
- * not @p below, not below. The first such stretch that does not wrap; @p all: from
- * there to the end, if there is another one. */
+/* Computes where value(0) + d, which wraps at 2^32, is below @p limit (at
+ * most 2^32) or, if not @p below, at or above it: the first such range that
+ * does not wrap; @p all: from there to the end, if there is a second one. */
 static void narrow_by(ll *e, ll_stretch *s, ll_op first, ll_op limit,
                       bool below, bool all) {
   ll_op turn = ll_const(UINT64_C(1) << 32);
@@ -137,8 +137,8 @@ void ll_narrow_by_atom(ll *e, ll_row *row, const ll_atom *a, ll_stretch *s,
   narrow_by(e, s, first, other, counts_first == a->want, all);
 }
 
-/* The stretch where all is as hoped, and its whole vectors, counted from the
- * begin. */
+/* Computes the range in which all conditions hold, and its full vectors,
+ * counted from the start of the row. */
 void ll_find_middle(ll *e, ll_row *row, ll_op count, ll_stretch *clip,
                     ll_stretch *middle, ll_stretch *exact) {
   ll_stretch full = {ll_const(0), count};
@@ -147,7 +147,7 @@ void ll_find_middle(ll *e, ll_row *row, ll_op count, ll_stretch *clip,
     if (e->is_whole && row->atoms[i].is_told) continue;
     ll_narrow_by_atom(e, row, &row->atoms[i], &full, false);
     if (row->atoms[i].clips) {
-      /* What is outside of it is not visited. */
+      /* The rest of the row is skipped. */
       ll_narrow_by_atom(e, row, &row->atoms[i], clip, true);
     }
   }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Rows (rows.h): how values go along one, and which conditions are worth to be
- * asked ahead. */
+/* Rows (rows.h): finds how values change along a row, and which conditions
+ * are worth splitting the row for. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"
 #include "codegen/llvm/rows.h"
 
-enum { MOST_DEPTH = 64 };
+enum { MAX_DEPTH = 64 };
 
-/* How a value goes along a row. */
+/* Behaviour of a value along a row. */
 typedef enum way { WAY_UNKNOWN, WAY_NONE, WAY_SAME, WAY_COUNTS } way;
 
 /* --- what can be computed ahead -----------------------------------------------------*/
@@ -19,7 +19,7 @@ static bool is_top(const ll *e, uint32_t at) {
   return !open || ll_role(e, open)->subregion == 0;
 }
 
-/* x == 0 ? 1 : x, or a number. */
+/* x == 0 ? 1 : x, or a constant. */
 static bool is_never_zero(const ll *e, vyre__val v) {
   const vyre__lir_inst *inst = ll_inst(e, v);
   if (inst->op == VYRE__LIR_CONST) return vyre__lir_const(inst) != 0;
@@ -62,8 +62,7 @@ static way find_way(ll *e, ll_row *row, vyre__val v, unsigned depth) {
     return WAY_NONE;
   }
   if (role->is_leaf || role->storage == VYRE__STORAGE_UNIFORM) return WAY_SAME;
-  if (!(vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE) ||
-      depth > MOST_DEPTH) {
+  if (!(vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE) || depth > MAX_DEPTH) {
     return WAY_NONE;
   }
   if (!is_sure(e, row, v)) return WAY_NONE;
@@ -134,7 +133,7 @@ static bool decompose(ll *e, ll_row *row, vyre__val v, bool want, bool clips) {
   return add_atom(row, v, want, false, clips);
 }
 
-/* What follows from it in the code for the stretch. */
+/* Derives consequences of a condition for the code of the range. */
 static void set_known(ll *e, vyre__val v, bool want, uint32_t piece) {
   const vyre__lir_inst *inst = ll_inst(e, v);
   ll_note_of(e, v)->known = want ? LL_TRUE : LL_FALSE;
@@ -163,7 +162,8 @@ static bool add_goal(ll *e, ll_row *row, vyre__val v, bool want, bool clips) {
   return true;
 }
 
-/* A check of the access at @p at: once, or in all rounds of loops. */
+/* Adds the bounds check of the access at @p at: once, or for all iterations
+ * of loops. */
 static void add_check(ll *e, ll_row *row, vyre__val check, uint32_t at) {
   const ll_note *note = ll_note_of(e, check);
   if (add_goal(e, row, check, true, false)) return;
@@ -187,7 +187,7 @@ static vyre__val check_of(const vyre__lir_inst *inst) {
   return inst->v[vyre__lir_ops[inst->op].operands - 1];
 }
 
-/* Whether something that others see happens in [begin, end). */
+/* Returns true if [begin, end) has a visible side effect. */
 static bool has_effect(const ll *e, uint32_t begin, uint32_t end) {
   for (uint32_t at = begin; at < end; at++) {
     const vyre__inst_info *role = ll_role(e, at);
@@ -205,7 +205,7 @@ static bool has_effect(const ll *e, uint32_t begin, uint32_t end) {
   return false;
 }
 
-/* About what it costs to do [begin, end): accesses are most of it. */
+/* Estimates the cost of [begin, end); accesses dominate. */
 static uint32_t weight(const ll *e, uint32_t begin, uint32_t end) {
   uint16_t memory = VYRE__LIRF_READS | VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS;
   uint32_t all = end - begin;
@@ -215,8 +215,8 @@ static uint32_t weight(const ll *e, uint32_t begin, uint32_t end) {
   return all;
 }
 
-/* What an IF is hoped to be, if anything: an exit not taken, a block that is most
- * of what there is taken. */
+/* Returns the expected value of an IF: exits are not taken, blocks with most
+ * of the work are. */
 static bool has_hope(const ll *e, uint32_t at, uint32_t begin, uint32_t end) {
   const vyre__lir_inst *inst = ll_inst(e, at);
   uint32_t close = vyre__end_of(&e->r, at);
@@ -226,7 +226,7 @@ static bool has_hope(const ll *e, uint32_t at, uint32_t begin, uint32_t end) {
   return only_exits(e, at) || 4 * weight(e, at, close) >= weight(e, begin, end);
 }
 
-/* Guards and checks, in IFs that are hoped to be taken too. */
+/* Finds guards and checks, also inside IFs that are expected to be taken. */
 static void find_goals(ll *e, ll_row *row, uint32_t begin, uint32_t end) {
   bool acts = false;
   for (uint32_t at = begin; at < end; at++) {
@@ -264,7 +264,7 @@ static bool only_ends(const ll *e, uint32_t at) {
          ll_role(e, at)->mate == vyre__end_of(&e->r, at);
 }
 
-/* The end of the dispatch comes for all or for nobody: asked once. */
+/* The dispatch ends for all invocations or for none: ask once. */
 static void plan_fuel(ll *e, ll_row *row) {
   const vyre__subregion *piece = &e->r.subregions[row->piece];
   for (uint32_t at = piece->begin; at < piece->end; at++) {
@@ -283,12 +283,13 @@ static void plan_fuel(ll *e, ll_row *row) {
 
 typedef enum told { TOLD_NOT, TOLD_NUMBER, TOLD } told;
 
-/* Whether @p v can be computed before anything of the workgroup has happened. */
+/* Returns true if @p v can be computed before any side effect of the
+ * workgroup. */
 static told told_of(const ll *e, vyre__val v, unsigned depth) {
   const vyre__lir_inst *inst = ll_inst(e, v);
   switch (inst->op) {
     case VYRE__LIR_CONST:
-    case VYRE__LIR_LOCAL_ID: /* of a row: that of its first */
+    case VYRE__LIR_LOCAL_ID: /* of a row: that of its first invocation */
       return TOLD_NUMBER;
     case VYRE__LIR_GROUP_ID:
     case VYRE__LIR_GRID_SIZE:
@@ -309,7 +310,7 @@ static told told_of(const ll *e, vyre__val v, unsigned depth) {
   told all = TOLD_NUMBER;
   for (unsigned i = 0; i < vyre__lir_ops[inst->op].operands; i++) {
     told one =
-        depth < MOST_DEPTH / 4 ? told_of(e, inst->v[i], depth + 1) : TOLD_NOT;
+        depth < MAX_DEPTH / 4 ? told_of(e, inst->v[i], depth + 1) : TOLD_NOT;
     if (one == TOLD_NOT) return one;
     if (one == TOLD) all = one;
   }

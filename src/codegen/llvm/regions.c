@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The workgroup's own control flow, and loops over its invocations. */
+/* Control flow of the workgroup, and loops over its invocations. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -7,8 +7,8 @@
 
 enum {
   MASK = LL_I32 | LL_VEC,
-  MOST_ROUNDS = 16,      /* that are written one by one */
-  MOST_TEXT = 96 * 1024, /* bytes of them */
+  MAX_ROUNDS = 16,      /* iterations that are unrolled */
+  MAX_TEXT = 96 * 1024, /* bytes of their text */
 };
 
 uint32_t ll_vector_count(const ll *e) {
@@ -44,7 +44,7 @@ typedef struct count {
   uint32_t head;
 } count;
 
-/* for (now = 0; ..): at least one round. */
+/* for (now = 0; ..), with at least one iteration. */
 static count open_count(ll *e) {
   count c = {.at = ll_alloca(e, LL_I32, 1, 4), .head = ll_label(e)};
   ll_do(e, "store i32 0, ptr %v", LL_PTR, c.at);
@@ -64,7 +64,7 @@ static void close_count(ll *e, count c, uint32_t step, uint32_t limit) {
 
 /* --- a piece --------------------------------------------------------------------------*/
 
-/* Those that are done already do nothing. */
+/* Skips invocations that are done. */
 static void test_done(ll *e, ll_scope *region) {
   uint32_t rest = ll_label(e);
   ll_op done =
@@ -84,7 +84,7 @@ static void remake(ll *e, uint32_t v) {
   ll_agree(e, v);
 }
 
-/* What one vector of invocations does. */
+/* Emits the code of one vector of invocations. */
 void ll_run_piece(ll *e, uint32_t index, ll_op mask) {
   const vyre__subregion *piece = &e->r.subregions[index];
   ll_scope region = {.kind = LL_SCOPE_REGION,
@@ -144,7 +144,7 @@ void ll_begin_row(ll *e) {
   e->row_first = ll_def(e, "mul nuw i32 %v, %u", LL_I32, row, vectors);
 }
 
-/* Rows side by side; what is left of them one after the other. */
+/* Emits jammed rows, then the remaining ones one by one. */
 static void run_jam(ll *e, uint32_t piece, ll_op first, ll_op count_x) {
   ll_jam *jam = e->jams[piece];
   ll_op y = e->local[1];
@@ -157,8 +157,8 @@ static void run_jam(ll *e, uint32_t piece, ll_op first, ll_op count_x) {
   close_count(e, rest, 1, ll_jam_rows(jam));
 }
 
-/* The same number, of which LLVM knows nothing: what is made of a count that goes
- * through seldom is not worth to be thought about, and that takes long. */
+/* Hides a number from LLVM. Loop optimisations on a count of few iterations
+ * take long and gain nothing. */
 ll_op ll_opaque(ll *e, ll_op op) {
   if (op.kind == LL_CONST) return op;
   return ll_def(e, "call i32 asm \"\", \"=r,0\"(i32 %v)", LL_I32, op);
@@ -255,7 +255,7 @@ void ll_clear_done(ll *e) {
       LL_PTR, e->done, (uint64_t)ll_vector_count(e) * e->width * 4);
 }
 
-/* Variables of the workgroup that [begin, end) sets are not known after it. */
+/* Forgets the known values of workgroup variables that [begin, end) sets. */
 static bool forget(ll *e, uint32_t begin, uint32_t end) {
   bool any = false;
   for (uint32_t at = begin; at < end; at++) {
@@ -266,7 +266,7 @@ static bool forget(ll *e, uint32_t begin, uint32_t end) {
   return any;
 }
 
-/* What can be taken back. */
+/* State that can be restored. */
 typedef struct trial {
   size_t body, entry;
   uint64_t stack, scratch;
@@ -315,14 +315,14 @@ static void take_back(ll *e, const trial *t) {
   e->is_open = true;
 }
 
-/* A loop of the workgroup whose rounds are known now is written round by round:
- * places in shared memory are numbers then. Whether it was. */
+/* Unrolls a loop of the workgroup with constant bounds, so that positions in
+ * shared memory become constants. Returns true if it did. */
 static bool unroll_part(ll *e, const vyre__region *part, ll_scope *scope) {
   trial t;
   if (e->width == 1 || e->unrolls || !begin_trial(e, &t)) return false;
   uint32_t mark = ll_enter(e);
   e->unrolls = true;
-  for (unsigned round = 0; round < MOST_ROUNDS && e->is_open; round++) {
+  for (unsigned round = 0; round < MAX_ROUNDS && e->is_open; round++) {
     scope->step = ll_label(e);
     scope->step_used = false;
     ll_parts(e, part->inner);
@@ -333,7 +333,7 @@ static bool unroll_part(ll *e, const vyre__region *part, ll_scope *scope) {
     if (part->clears_done && e->done.kind != LL_NONE) ll_clear_done(e);
     ll_parts(e, part->other);
     ll_leave(e, mark);
-    if (e->body.length - t.body > MOST_TEXT) break;
+    if (e->body.length - t.body > MAX_TEXT) break;
   }
   e->unrolls = false;
   if (!e->is_open && scope->end_used) return true;
@@ -366,7 +366,7 @@ static void loop_part(ll *e, const vyre__region *part) {
     return;
   }
   forget(e, part->begin, part->end);
-  uint32_t head = ll_label(e); /* those of before may be taken back */
+  uint32_t head = ll_label(e); /* earlier values may be restored */
   if (note->is_long) ll_open_long(e, &counter, &outer);
   ll_place(e, head);
   uint32_t mark = ll_enter(e);
@@ -426,7 +426,7 @@ static void jump_part(ll *e, const vyre__region *part) {
   }
 }
 
-/* Twins of shared arrays (privatize_atomics.c) are one with them again. */
+/* Merges the replicas of shared arrays (privatize_atomics.c). */
 static void join_twins(ll *e, uint32_t part) {
   for (uint32_t i = 0; i < e->kernel->buffer_count && e->is_open; i++) {
     if (e->delays[i].twin != part) continue;
@@ -463,7 +463,7 @@ void ll_parts(ll *e, uint32_t first) {
       case VYRE__REGION_JUMP:
         jump_part(e, part);
         break;
-      default: /* a barrier: one thread does all of it in order */
+      default: /* a barrier: one thread executes the workgroup in order */
         break;
     }
     join_twins(e, i);

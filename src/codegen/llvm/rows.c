@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Rows (rows.h): the code of one, in vectors. */
+/* Rows (rows.h): emits the code of a row in vectors. */
 #include "codegen/llvm/rows.h"
 
 enum {
   MASK = LL_I32 | LL_VEC,
-  MOST_KNOWN = 400,      /* instructions of vectors one after the other .. */
-  MOST_WHOLE = 640,      /* .. where that may spare memory */
-  MOST_TEXT = 96 * 1024, /* bytes of code, from which on there are no more */
+  MAX_KNOWN = 400, /* instructions of unrolled vectors .. */
+  MAX_WHOLE = 640, /* .. if that may save memory accesses */
+  MAX_TEXT =
+      96 * 1024, /* bytes of text above which no further copies are emitted */
 };
 
 static ll_op low_half(ll *e, ll_op op) {
@@ -23,13 +24,13 @@ static ll_op lanes_below(ll *e, ll_op from, ll_op end) {
   return ll_widen(e, on);
 }
 
-/* Where stores of whole registers are best begun, if rows are. */
+/* Alignment at which rows should start for full-register stores. */
 static uint32_t least_good(const ll *e) {
   uint32_t lanes = e->options->lanes ? e->options->lanes : 8;
   return e->width < lanes ? e->width : lanes;
 }
 
-/* One vector, at @p at of the row. */
+/* Emits one vector, at @p at of the row. */
 static void run_vector(ll *e, uint32_t piece, const ll_op *first, ll_op at,
                        ll_op mask, bool is_full) {
   ll_op low = low_half(e, at);
@@ -51,8 +52,8 @@ static bool is_local_x(const ll *e, vyre__val v) {
   return ll_is_op(e, v, VYRE__LIR_LOCAL_ID) && ll_inst(e, v)->aux == 0;
 }
 
-/* Whether there is one condition, which fails wherever it is not known to hold:
- * what it compares does not wrap. */
+/* Returns true if there is one condition, which fails wherever it is not
+ * known to hold, because its operands do not wrap. */
 static bool is_one_stretch(const ll *e, const ll_row *row) {
   if (row->count != 1) return false;
   const vyre__lir_inst *inst = ll_inst(e, row->atoms[0].v);
@@ -60,7 +61,7 @@ static bool is_one_stretch(const ll *e, const ll_row *row) {
          is_local_x(e, inst->b);
 }
 
-/* Places inside of loops are not known, even if those of vectors are. */
+/* Positions in loops are unknown, even if those of vectors are known. */
 static bool has_loop(const ll *e, const vyre__subregion *piece) {
   for (uint32_t at = piece->begin; at < piece->end; at++) {
     if (ll_is_op(e, at, VYRE__LIR_LOOP)) return true;
@@ -68,8 +69,8 @@ static bool has_loop(const ll *e, const vyre__subregion *piece) {
   return false;
 }
 
-/* Instructions of a vector, with those that find its place; atomics are written
- * lane by lane. */
+/* Counts the instructions of a vector, with its address computation; atomics
+ * count once per lane. */
 static uint64_t weight(const ll *e, const vyre__subregion *piece) {
   enum { PLACE = 4 };
   uint64_t sum = piece->end - piece->begin + PLACE;
@@ -80,8 +81,7 @@ static uint64_t weight(const ll *e, const vyre__subregion *piece) {
   return sum;
 }
 
-/* Few vectors at places that are known now, one after the other. Whether it was
- * so. */
+/* Unrolls a few vectors at constant positions. Returns true if it did. */
 static bool run_known(ll *e, const ll_row *row, ll_op first, ll_stretch clip,
                       ll_stretch middle, ll_stretch exact) {
   const vyre__subregion *piece = &e->r.subregions[row->piece];
@@ -90,19 +90,19 @@ static bool run_known(ll *e, const ll_row *row, ll_op first, ll_stretch clip,
       !ll_are_known(exact.from, exact.to)) {
     return false;
   }
-  uint64_t most = e->is_whole ? MOST_WHOLE : MOST_KNOWN;
+  uint64_t most = e->is_whole ? MAX_WHOLE : MAX_KNOWN;
   uint64_t count =
       clip.to.bits > clip.from.bits
           ? (clip.to.bits - clip.from.bits + e->width - 1) / e->width
           : 0;
   if (count > 1 &&
-      (count * weight(e, piece) > most || e->body.length > MOST_TEXT ||
+      (count * weight(e, piece) > most || e->body.length > MAX_TEXT ||
        has_loop(e, piece) || ll_is_bulky(e, row->piece))) {
     return false;
   }
   for (uint64_t d = clip.from.bits; d < clip.to.bits; d += e->width) {
     bool is_full = d >= middle.from.bits && d < middle.to.bits;
-    /* One condition, and no lane of the vector is where it holds. */
+    /* Skips vectors in which the single condition holds in no lane. */
     bool is_opposite = is_one_stretch(e, row) && !is_full &&
                        d + e->width <= clip.to.bits &&
                        (d + e->width <= exact.from.bits || d >= exact.to.bits);
@@ -116,10 +116,9 @@ static bool run_known(ll *e, const ll_row *row, ll_op first, ll_stretch clip,
   return true;
 }
 
-/* d = from; while (d < to) {
- *   if (d is in the middle) whole vectors: one where the middle begins, those from
- *     the next good place on, the last one up to its end
- *   else one with lanes off } */
+/* d = from; while (d < to) { if (d is in the middle) full vectors: one at
+ * the start of the middle, aligned ones from the next boundary on, the last
+ * one up to its end; else one masked vector } */
 static void run_overlapping(ll *e, const ll_row *row, ll_op first,
                             ll_stretch clip, ll_stretch middle) {
   uint64_t good = ~(uint64_t)(least_good(e) - 1);
@@ -173,7 +172,8 @@ static void run_overlapping(ll *e, const ll_row *row, ll_op first,
   ll_place(e, end);
 }
 
-/* Past what is done: where to go on, and how far whole vectors go then. */
+/* Moves past the part that is done: computes where to continue, and how far
+ * full vectors reach then. */
 static ll_op pass_over(ll *e, ll_stretch done, ll_op now, ll_op at, ll_op *to) {
   ll_op from = ll_def(e, "icmp uge i64 %v, %v", LL_I64, now, LL_I64, done.from);
   ll_op in = ll_def(e, "icmp ult i64 %v, %v", LL_I64, now, LL_I64, done.to);
@@ -186,8 +186,8 @@ static ll_op pass_over(ll *e, ll_stretch done, ll_op now, ll_op at, ll_op *to) {
   return now;
 }
 
-/* d = from; while (d < to) { if (d is in the middle) full vectors; else one with
- * lanes off }. @p done: NULL if nothing is done yet. */
+/* d = from; while (d < to) { if (d is in the middle) full vectors; else one
+ * masked vector }. @p done: NULL if nothing is done yet. */
 static void run_stretches(ll *e, const ll_row *row, ll_op first,
                           ll_stretch clip, ll_stretch middle, ll_stretch exact,
                           const ll_stretch *done) {
@@ -262,7 +262,7 @@ static void end_vector(ll *e, uint32_t mark) {
   e->stamp = 0;
 }
 
-/* One or two vectors: conditions are asked of each. */
+/* One or two vectors: each evaluates the conditions. */
 static bool run_short(ll *e, ll_row *row, ll_op first, ll_op count) {
   if (e->width == 1 || row->count == 0 || count.kind != LL_CONST ||
       count.bits % e->width || count.bits > 2 * (uint64_t)e->width ||
@@ -320,7 +320,7 @@ ll_op ll_row_is_whole(ll *e, ll_row *row) {
   return ll_def(e, "and i1 %v, %v", LL_I1, from, LL_I1, to);
 }
 
-/* What the row at x = @p first, of @p count invocations, does; i32 and i64. */
+/* Emits the row at x = @p first, of @p count invocations; i32 and i64. */
 void ll_run_row(ll *e, ll_row *row, ll_op first, ll_op count) {
   ll_stretch clip, middle, exact;
   uint32_t mark = ll_enter(e);
@@ -348,7 +348,7 @@ void ll_run_rest(ll *e, ll_row *row, ll_op first, ll_op count,
   run_stretches(e, row, first, clip, middle, exact, &done);
 }
 
-/* while (from < to) { a vector of each row }. */
+/* while (from < to) { a vector of each row } */
 static void run_whole(ll *e, const ll_row *row, ll_jam *jam, ll_op first,
                       ll_stretch all) {
   ll_op at = ll_alloca(e, LL_I64, 1, 8);

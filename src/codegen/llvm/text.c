@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Lines of LLVM IR. */
+/* Emits lines of LLVM IR. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -75,7 +75,7 @@ static void put_hex(ll *e, uint64_t bits) {
   put(e, text, sizeof text);
 }
 
-/* LLVM writes floats as the double of the same value. */
+/* LLVM prints a float as the double of the same value. */
 static uint64_t widen_bits(uint32_t bits) {
   uint64_t sign = (uint64_t)(bits >> 31) << 63, low = bits & 0x7FFFFF;
   if ((bits & 0x7F800000) == 0x7F800000) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Rows side by side.
+/* Unroll and jam: runs several rows of a workgroup together.
  *
- * The rows of a workgroup often load the same in a loop: b[k][x] of a product is
- * what every row of invocations multiplies with. A few rows are run together
- * then: what does not depend on y is made once for all of them, the rest once a
- * row, and sums that have to wait for themselves wait side by side. That is
- * possible where no invocation goes another way than its neighbours, and pays
- * where loops load what rows share and the sums of all rows fit into registers.
+ * Rows often load the same values in a loop: every row of a matrix product
+ * multiplies with b[k][x]. Values that do not depend on y are then computed
+ * once for all rows, the others once per row, and the dependence chains of
+ * accumulators overlap. All rows must take the same path. It pays if a loop
+ * loads values that rows share and the accumulators of all rows fit into
+ * registers.
  *
- * Nobody can tell: invocations have no order between barriers, and what one of
- * them does keeps its own. */
+ * This is legal: invocations are unordered between barriers, and each keeps
+ * its own order. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -17,11 +17,11 @@
 #include "codegen/llvm/internal.h"
 
 enum {
-  MOST_ROWS = 4,
-  MOST_TEXT = 1200, /* instructions of all rows */
+  MAX_ROWS = 4,
+  MAX_TEXT = 1200, /* instructions of all rows */
 };
 
-/* One of the rows that are written together. */
+/* One of the jammed rows. */
 typedef struct row_state {
   ll_rep *reps;
   ll_var *vars;
@@ -30,9 +30,9 @@ typedef struct row_state {
 
 struct ll_jam {
   uint32_t piece, rows;
-  bool *is_common; /* instructions: the same for all rows */
-  row_state states[MOST_ROWS];
-  ll_rep *reps; /* those of the emitter meanwhile */
+  bool *is_common; /* per instruction: shared by all rows */
+  row_state states[MAX_ROWS];
+  ll_rep *reps; /* the emitter's, saved */
   ll_var *vars;
   ll_op y;
 };
@@ -50,7 +50,7 @@ static bool is_access(const vyre__lir_inst *inst, uint16_t flags) {
 
 typedef struct survey {
   ll_jam *jam;
-  bool *is_written; /* buffers, in this piece */
+  bool *is_written; /* buffers, in this subregion */
   bool *var_differs;
   bool is_changed;
 } survey;
@@ -75,10 +75,9 @@ static bool is_common(const ll *e, const survey *s, uint32_t at) {
   }
   if (role->subregion != s->jam->piece &&
       role->storage != VYRE__STORAGE_REMATERIALIZE) {
-    return false; /* kept, an element an invocation */
+    return false; /* stored, one element per invocation */
   }
-  if (role->storage >= VYRE__STORAGE_ARRAY)
-    return false; /* and here it is made */
+  if (role->storage >= VYRE__STORAGE_ARRAY) return false; /* computed here */
   if (inst->op == VYRE__LIR_GET) {
     if (note->logic_a && note->is_straight) {
       return s->jam->is_common[note->logic_a - e->r.begin] &&
@@ -96,7 +95,7 @@ static bool is_common(const ll *e, const survey *s, uint32_t at) {
   return are_common(e, s, at);
 }
 
-/* Nothing differs until it is found to. */
+/* Values are shared until proven different. */
 static void find_common(const ll *e, survey *s) {
   const vyre__subregion *piece = &e->r.subregions[s->jam->piece];
   for (uint32_t at = piece->begin; at < piece->end; at++) {
@@ -119,7 +118,7 @@ static void find_common(const ll *e, survey *s) {
       if (sets) s->var_differs[ll_inst(e, at)->aux] = true;
     }
   } while (s->is_changed);
-  /* Of a variable that differs, every SET is for its own row. */
+  /* Every SET of a variable that differs between rows is per row. */
   for (uint32_t at = piece->begin; at < piece->end; at++) {
     if (is_op(e, at, VYRE__LIR_SET) && s->var_differs[ll_inst(e, at)->aux]) {
       s->jam->is_common[at - e->r.begin] = false;
@@ -130,9 +129,9 @@ static void find_common(const ll *e, survey *s) {
 /* --- whether it is possible, and pays --------------------------------------------------*/
 
 typedef struct gain {
-  bool shares; /* a loop loads vectors that are the same for all rows */
+  bool shares; /* a loop loads vectors that all rows share */
   uint32_t sums;
-  bool *is_sum; /* variables: vectors of a row that live through a loop */
+  bool *is_sum; /* variables: vectors per row that live through a loop */
 } gain;
 
 static bool stays_together(const ll *e, const survey *s, uint32_t begin,
@@ -174,7 +173,8 @@ static void look_at(const ll *e, const survey *s, uint32_t at, gain *g) {
   g->sums++;
 }
 
-/* Whether all invocations of some rows go the same way through [begin, end). */
+/* Returns true if all invocations of several rows take the same path through
+ * [begin, end). */
 static bool stays_together(const ll *e, const survey *s, uint32_t begin,
                            uint32_t end, uint32_t loops, gain *g) {
   for (uint32_t at = begin; at < end; at++) {
@@ -198,16 +198,17 @@ static bool stays_together(const ll *e, const survey *s, uint32_t begin,
   return true;
 }
 
-/* How many rows: their sums, what they share and one more fit into registers. */
+/* Returns the number of rows, so that their accumulators, shared values and
+ * one more fit into registers. */
 static uint32_t choose_rows(const ll *e, const survey *s, const gain *g) {
   const vyre__subregion *piece = &e->r.subregions[s->jam->piece];
   uint32_t lanes = e->options->lanes ? e->options->lanes : 8;
   uint32_t registers = lanes == 16 ? 28 : 13;
   uint32_t each = e->width > lanes ? e->width / lanes : 1;
   if (!g->shares || g->sums == 0) return 1;
-  for (uint32_t rows = MOST_ROWS; rows > 1; rows /= 2) {
+  for (uint32_t rows = MAX_ROWS; rows > 1; rows /= 2) {
     if (e->kernel->workgroup[1] % rows) continue;
-    if (rows * (piece->end - piece->begin) > MOST_TEXT) continue;
+    if (rows * (piece->end - piece->begin) > MAX_TEXT) continue;
     if (rows * g->sums * each + each <= registers) return rows;
   }
   return 1;
@@ -268,7 +269,7 @@ static void enter_row(ll *e, uint32_t i) {
   e->vector_index = state->vector_index;
 }
 
-/* Arrays are of the workgroup, whichever row is first to ask for them. */
+/* Arrays belong to the workgroup, whichever row uses them first. */
 static void place_arrays(ll *e) {
   const vyre__subregion *piece = &e->r.subregions[e->jam->piece];
   for (uint32_t at = piece->begin; at < piece->end; at++) {

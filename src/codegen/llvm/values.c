@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Values: one number where lanes agree, that of lane 0 where they differ by a
- * stride, vectors elsewhere. */
+/* Values: a scalar if lanes agree, the scalar of lane 0 if they differ by a
+ * stride, otherwise a vector. */
 #include "codegen/llvm/internal.h"
 
 unsigned ll_type_of(const ll *e, vyre__val v) {
@@ -101,7 +101,8 @@ static uint8_t form_of(const ll *e, vyre__val v) {
   }
 }
 
-/* Where a value is kept, for the workgroup or an element a vector. */
+/* Returns the storage of a value: one per workgroup, or one element per
+ * vector. */
 static ll_op kept_place(ll *e, vyre__val v, unsigned type, uint64_t count) {
   ll_op *at = &e->kept[v - e->r.begin];
   if (at->kind == LL_NONE) *at = ll_array(e, type, count, NULL, 0);
@@ -133,9 +134,9 @@ void ll_keep(ll *e, vyre__val v) {
     op = ll_scalar(e, v);
     at = kept_place(e, v, kept, 1);
   } else {
-    /* As give_kept reads it, which knows the shape alone: what stands for the
-     * value here may be a vector all the same (an index of a flattened workgroup
-     * is linear, the ids that it is made of are not). */
+    /* Stores the representation that give_kept reads, which follows the lane
+     * shape alone. The value may be a vector here nevertheless: an index of
+     * a flattened workgroup is linear, its ids are not. */
     bool is_vector = form_of(e, v) == LL_VECTOR;
     op = is_vector ? ll_vector(e, v) : ll_scalar(e, v);
     if (is_vector) kept |= LL_VEC, type |= LL_VEC;
@@ -173,7 +174,7 @@ ll_op ll_splat(ll *e, unsigned type, ll_op scalar) {
                 vector, one, vector, e->width);
 }
 
-/* That of an active lane. */
+/* Returns the value of an active lane. */
 static ll_op any_lane(ll *e, unsigned type, ll_op vector, uint64_t stride) {
   if (e->width == 1 || vector.kind == LL_CONST) return vector;
   ll_op lane = ll_const(0);
@@ -229,7 +230,7 @@ static unsigned var_type(const ll *e, uint32_t var, bool is_vector) {
   return is_array ? ll_kept_type(type) : type;
 }
 
-/* Where the variable is, or its shadow. */
+/* Returns the alloca of the variable, or of its scalar shadow. */
 static ll_op var_place(ll *e, uint32_t var, bool is_vector, bool is_shadow) {
   ll_var *own = &e->vars[var];
   unsigned type = var_type(e, var, is_vector);

@@ -1,65 +1,65 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* How many invocations a vector has.
+/* Chooses the vector width: the number of invocations per vector.
  *
- * A vector of several registers hides latencies and shares what is scalar, until
- * values no longer fit into registers. In straight code values are short-lived:
- * four registers each, or two where it loads from more than three places, which are
- * as many streams of memory. What lives through loops has to fit all the time:
+ * A vector of several registers hides latency and shares scalar work, until values no
+ * longer fit into registers. Values of straight-line code are short-lived: four
+ * registers each, or two if the code loads from more than three addresses, because each
+ * is a memory stream. Variables that live through loops must fit all the time:
  *
- *     variables                                              registers each
- *     at most 2, and rows are run one at a time                   4
- *     at most 7, but for sums, which are split (accumulator_split.c)     2
- *     more                                                        1
+ *     variables                                                  registers each
+ *     at most 2, one row at a time                               4
+ *     at most 7, not counting accumulators that are split
+ *     (accumulator_split.c)                                      2
+ *     more                                                       1
  *
- * Ends of rows are masked where the kernel reads what it writes, and masked stores
- * of many registers are slow: workgroups of several rows take one register then.
- * Other rows have whole vectors at their ends (run_overlapping in rows.c).
+ * The ends of rows are masked if the kernel reads what it writes, and masked stores of
+ * many registers are slow: workgroups of several rows then use one register. Other rows
+ * have full vectors at their ends (run_overlapping in rows.c).
  *
- * Workgroups of several rows that have loops run rows side by side where they share
- * loads (unroll_jam.c): two registers of two or four rows, not four of one.
+ * Workgroups of several rows with loops jam rows that share loads (unroll_jam.c): two
+ * registers of two or four rows instead of four registers of one.
  *
- * Where ids are taken apart by a power of two (i / 16, i % 16), as for the rows of a
- * tile, no vector is longer than that, if it has a register at least: what it loads
- * lies side by side then.
+ * If ids are divided by a power of two (i / 16, i % 16), as for the rows of a tile, a
+ * vector is not longer than that, but at least one register: its loads are then
+ * contiguous.
  *
- * In loops with atomics one register serves, as lanes are done one by one; but where
- * these are at places that memory says, or try again until they succeed, lanes soon
- * have little in common, and scalar code does best. Unless all of them ask one
- * counter for a place: the more lanes ask at once, the less threads wait for each
- * other, which takes longest by far.
- * Measured on machines with 16 registers of 8 lanes. */
+ * Loops with atomics use one register, because lanes execute atomics one by one. If
+ * their addresses are loaded, or if they retry until they succeed, lanes soon diverge
+ * and scalar code is best; unless all lanes increment one counter, because more lanes
+ * per increment mean less contention between threads, which dominates. Measured on
+ * processors with 16 registers of 8 lanes. */
 #include "codegen/llvm/internal.h"
 
 enum {
   FEW = 2,
   MANY = 7,
   STREAMS = 3,
-  MOST_VARS = 256, /* that are looked at closely */
-  MOST_DEPTH = 12,
-  MOST_BEHIND = 8, /* operations that an index is looked for behind */
+  MAX_VARS = 256, /* variables that are analysed */
+  MAX_DEPTH = 12,
+  MAX_BEHIND = 8, /* operations through which an index is traced */
 };
 
 typedef struct survey {
   const vyre__lir_kernel *kernel;
   bool has_loop, has_barrier;
   bool has_loop_atomic;
-  bool
-      is_scattered; /* they are at places that a loop loads, and give something */
-  bool asks_one;    /* a counter that all have gives them places */
-  bool runs_along;  /* what they need lies side by side for rounds, not lanes */
-  bool tries_again; /* loops that nobody counts compare and exchange */
-  bool differs[MOST_VARS]; /* set in a loop, and no sum of a plain one */
-  bool is_sum[MOST_VARS];
-  uint32_t variables; /* but for those that count loops */
+  bool is_scattered; /* at addresses that a loop loads, with a used result */
+  bool asks_one;     /* a shared counter assigns the positions */
+  bool runs_along;   /* contiguous over iterations, not over lanes */
+  bool tries_again;  /* compare-exchange loops without a trip count */
+  bool differs
+      [MAX_VARS]; /* set in a loop, except accumulators of a simple one */
+  bool is_sum[MAX_VARS];
+  uint32_t variables; /* without loop counters */
   uint32_t sums;      /* of them */
 } survey;
 
 /* --- sums ---------------------------------------------------------------------------*/
 
-/* A loop without others in it. */
+/* An innermost loop. */
 typedef struct inner_loop {
   uint32_t begin, end;
-  bool is_plain; /* counted, straight, without stores */
+  bool is_plain; /* counted, straight-line, without stores */
 } inner_loop;
 
 static bool is_set_in(const vyre__lir_kernel *k, inner_loop l, uint32_t var) {
@@ -69,12 +69,13 @@ static bool is_set_in(const vyre__lir_kernel *k, inner_loop l, uint32_t var) {
   return false;
 }
 
-/* Whether @p v has no variable of the loop in it but @p var and the counter. */
+/* Returns true if @p v depends on no variable of the loop except @p var and
+ * the counter. */
 static bool is_alone(const vyre__lir_kernel *k, inner_loop l, vyre__val v,
                      uint32_t var, unsigned depth) {
   const vyre__lir_inst *inst = &k->code[v];
   if (v < l.begin || inst->op == VYRE__LIR_CONST) return true;
-  if (depth > MOST_DEPTH) return false;
+  if (depth > MAX_DEPTH) return false;
   if (inst->op == VYRE__LIR_GET) {
     return inst->aux == var ||
            inst->aux == k->loops[k->code[l.begin].aux].var ||
@@ -92,7 +93,7 @@ static void find_sums(survey *s, inner_loop l) {
   const vyre__lir_kernel *k = s->kernel;
   for (uint32_t at = l.begin; at < l.end; at++) {
     const vyre__lir_inst *inst = &k->code[at];
-    if (inst->op != VYRE__LIR_SET || inst->aux >= MOST_VARS) continue;
+    if (inst->op != VYRE__LIR_SET || inst->aux >= MAX_VARS) continue;
     if (l.is_plain && is_alone(k, l, inst->a, inst->aux, 0)) {
       s->is_sum[inst->aux] = true;
     } else {
@@ -103,7 +104,7 @@ static void find_sums(survey *s, inner_loop l) {
 
 /* --- atomics ------------------------------------------------------------------------*/
 
-/* The loop that stands nearest around @p at; 0: none. */
+/* Returns the innermost loop around @p at; 0: none. */
 static uint32_t nearest_loop(const vyre__lir_kernel *kernel, uint32_t begin,
                              uint32_t at) {
   uint32_t depth = 0;
@@ -117,11 +118,11 @@ static uint32_t nearest_loop(const vyre__lir_kernel *kernel, uint32_t begin,
   return 0;
 }
 
-/* Whether @p v is made of something that was loaded after @p begin. */
+/* Returns true if @p v depends on a load after @p begin. */
 static bool is_loaded(const vyre__lir_kernel *kernel, vyre__val v,
                       uint32_t begin, unsigned depth) {
   const vyre__lir_inst *inst = &kernel->code[v];
-  if (v <= begin || depth == MOST_BEHIND) return false;
+  if (v <= begin || depth == MAX_BEHIND) return false;
   if (inst->op == VYRE__LIR_LOAD) return true;
   if (!(vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE)) return false;
   for (unsigned i = 0; i < vyre__lir_ops[inst->op].operands; i++) {
@@ -193,7 +194,7 @@ static void look_at(vyre__lir_phase phase, survey *s) {
   }
 }
 
-/* Places in memory that are loaded from, but for uniforms. */
+/* Counts the addresses that are loaded from, uniforms excluded. */
 static uint32_t count_loads(const vyre__lir_kernel *k) {
   uint32_t count = 0;
   for (uint32_t at = 1; at < k->count; at++) {
@@ -204,7 +205,7 @@ static uint32_t count_loads(const vyre__lir_kernel *k) {
   return count;
 }
 
-/* Whether something is read that the kernel writes. */
+/* Returns true if the kernel reads a buffer that it writes. */
 static bool reads_own(const vyre__lir_kernel *k) {
   for (uint32_t at = 1; at < k->count; at++) {
     const vyre__lir_inst *inst = &k->code[at];
@@ -218,8 +219,8 @@ static bool reads_own(const vyre__lir_kernel *k) {
 
 /* --- ids that are taken apart ---------------------------------------------------------*/
 
-/* By how much @p inst divides, or what it takes a remainder of; 0: neither, or no
- * power of two. */
+/* Returns the divisor of a division or remainder; 0 if it is another
+ * operation or the divisor is not a power of two. */
 static uint64_t divisor_of(const vyre__lir_kernel *k,
                            const vyre__lir_inst *inst) {
   const bool shifts = inst->op == VYRE__LIR_SHR_U,
@@ -235,11 +236,11 @@ static uint64_t divisor_of(const vyre__lir_kernel *k,
   return bits & (bits - 1) ? 0 : bits;
 }
 
-/* Whether @p v counts with x of the invocation. */
+/* Returns true if @p v is linear in x of the invocation. */
 static bool has_x(const vyre__lir_kernel *k, vyre__val v, unsigned depth) {
   const vyre__lir_inst *inst = &k->code[v];
   if (inst->op == VYRE__LIR_LOCAL_ID) return inst->aux == 0;
-  if (depth == MOST_BEHIND || inst->op == VYRE__LIR_CONST) return false;
+  if (depth == MAX_BEHIND || inst->op == VYRE__LIR_CONST) return false;
   if (!(vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE)) return false;
   for (unsigned i = 0; i < vyre__lir_ops[inst->op].operands; i++) {
     if (has_x(k, inst->v[i], depth + 1)) return true;
@@ -247,7 +248,7 @@ static bool has_x(const vyre__lir_kernel *k, vyre__val v, unsigned depth) {
   return false;
 }
 
-/* The shortest row of at least @p lanes that ids are taken apart to. */
+/* Returns the shortest row of at least @p lanes that ids are divided into. */
 static uint32_t shortest_row(const vyre__lir_kernel *k, uint32_t lanes) {
   uint32_t row = VYRE__SPMD_MAX_WIDTH;
   for (uint32_t at = 1; at < k->count; at++) {
@@ -268,7 +269,7 @@ static void count_variables(survey *s) {
       counts = kernel->loops[k].is_counted && kernel->loops[k].var == i;
     }
     s->variables += !counts;
-    s->sums += !counts && i < MOST_VARS && s->is_sum[i] && !s->differs[i];
+    s->sums += !counts && i < MAX_VARS && s->is_sum[i] && !s->differs[i];
   }
 }
 
@@ -292,7 +293,7 @@ uint32_t ll_choose_width(const vyre__lir_kernel *kernel, uint32_t lanes) {
   if (width > row) width = row;
   bool parts = s.is_scattered && !s.asks_one;
   if (s.tries_again || s.runs_along || parts || size[0] == 1) return 1;
-  /* Rows of workgroups that meet at barriers do not go on in the next one. */
+  /* Rows of workgroups with barriers do not continue in the next workgroup. */
   bool is_flat = size[1] == 1 && size[2] == 1;
   while (s.has_barrier && width > 4 &&
          (is_flat ? width > size[0] : size[0] % width != 0)) {
