@@ -6,13 +6,28 @@
 
 #include "cli/args.h"
 
-enum { MOST_MEMBERS = 16 };
+enum { MAX_MEMBERS = 16 };
 
-/* The second words of a group, in the order of the table. */
+command_function *find_function(const char *name) {
+  static const struct {
+    const char *name;
+    command_function *function;
+  } commands[] = {
+#define COMMAND(name, function) {name, function},
+#include "cli/commands.def"
+#undef COMMAND
+  };
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    if (strcmp(commands[i].name, name) == 0) return commands[i].function;
+  }
+  return NULL;
+}
+
+/* Lists the second words of a group in the order of the table. */
 static size_t list_names(const command_group *group,
-                         const char *names[MOST_MEMBERS]) {
+                         const char *names[MAX_MEMBERS]) {
   size_t count = 0;
-  for (size_t i = 0; i < command_count && count < MOST_MEMBERS; i++) {
+  for (size_t i = 0; i < command_count && count < MAX_MEMBERS; i++) {
     if (group_of(&command_table[i]) != group) continue;
     names[count++] = command_table[i].name + strlen(group->name) + 1;
   }
@@ -29,7 +44,7 @@ static const command_doc *find_member(const command_group *group,
 static int unknown_member(const command_group *group, const char *word,
                           bool json) {
   static const char *const flags[] = {"--help", "--json"};
-  const char *names[MOST_MEMBERS];
+  const char *names[MAX_MEMBERS];
   char command[32];
   problem wrong = {0};
   snprintf(command, sizeof command, "vyre %s", group->name);
@@ -69,24 +84,19 @@ int group_help(const command_group *group, int count, char **words, bool json) {
                 : unknown_member(group, words[0], json);
 }
 
-int group_run(const char *name, const group_member *members, size_t count,
-              int word_count, char **words, bool json) {
-  const command_group *group = find_group(name);
-  /* Before the second word, --json only says how to answer. */
-  skip_json(&word_count, &words);
-  if (word_count == 0) return overview(group, json);
-  const char *word = words[0];
-  if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+int group_run(const command_group *group, int count, char **words, bool json) {
+  /* Before the second word, --json selects the form of the answer only. */
+  skip_json(&count, &words);
+  if (count == 0 || strcmp(words[0], "--help") == 0 ||
+      strcmp(words[0], "-h") == 0) {
     return overview(group, json);
   }
-  word_count--;
+  const command_doc *member = find_member(group, words[0]);
+  if (!member) return unknown_member(group, words[0], json);
+  count--;
   words++;
-  for (size_t i = 0; i < count; i++) {
-    if (strcmp(word, members[i].name) != 0) continue;
-    bool help = args_has(word_count, words, "--help") ||
-                args_has(word_count, words, "-h");
-    return help ? member_help(find_member(group, word), json)
-                : members[i].run(word_count, words, json);
+  if (args_has(count, words, "--help") || args_has(count, words, "-h")) {
+    return member_help(member, json);
   }
-  return unknown_member(group, word, json);
+  return find_function(member->name)(count, words, json);
 }

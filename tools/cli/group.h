@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Commands of two words: finds the second. */
+/* Commands of two words, such as `plan queue`. */
 #ifndef VYRE_TOOLS_CLI_GROUP_H
 #define VYRE_TOOLS_CLI_GROUP_H
 
 #include "cli/command_table.h"
 #include "cli/commands.h"
 
-typedef struct group_member {
-  const char *name; /* the second word */
-  command_function *run;
-} group_member;
+/* Returns the function of the command @p name ("plan queue"), or NULL. */
+command_function *find_function(const char *name);
 
-/* Runs the member that the words begin with, or tells what they should. */
-int group_run(const char *group, const group_member *members, size_t count,
-              int word_count, char **words, bool json);
+/* Runs the command of @p group whose second word comes first in @p words, or reports
+ * the words that the group accepts. */
+int group_run(const command_group *group, int count, char **words, bool json);
 
-/* `vyre help GROUP NAME...`: the help that belongs to the words. */
+/* Prints the help for `vyre help GROUP NAME...`. */
 int group_help(const command_group *group, int count, char **words, bool json);
 
 #endif

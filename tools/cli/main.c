@@ -11,27 +11,6 @@
 #include "cli/output.h"
 #include "io/json_out.h"
 
-static const struct {
-  const char *name;
-  command_function *run;
-} commands[] = {
-    {"check", cmd_check},     {"fmt", cmd_fmt},
-    {"run", cmd_run},         {"emit", cmd_emit},
-    {"explain", cmd_explain}, {"generate", cmd_generate},
-    {"cache", cache_command}, {"conform", cmd_conform},
-    {"devices", cmd_devices}, {"doctor", cmd_doctor},
-    {"embed", cmd_embed},     {"inspect", cmd_inspect},
-    {"plan", plan_command},
-};
-
-enum { COMMANDS = sizeof commands / sizeof commands[0] };
-
-static const char *const words_known[] = {
-    "check", "fmt",     "run",     "emit",      "explain", "generate",
-    "cache", "conform", "devices", "doctor",    "embed",   "inspect",
-    "plan",  "help",    "--help",  "--version", "--json",
-};
-
 static int main_help(bool json) {
   sink text = {0};
   put_main_help(&text);
@@ -60,9 +39,18 @@ static int print_version(bool json) {
 }
 
 static int unknown_command(const char *word, bool json) {
+  enum { MAX_WORDS = 64 };
+  const char *known[MAX_WORDS] = {"help", "--help", "--version", "--json"};
+  size_t count = 4;
+  for (size_t i = 0; i < command_group_count && count < MAX_WORDS; i++) {
+    known[count++] = command_groups[i].name;
+  }
+  for (size_t i = 0; i < command_count && count < MAX_WORDS; i++) {
+    if (!group_of(&command_table[i])) known[count++] = command_table[i].name;
+  }
   problem wrong = {0};
-  args_unknown(&wrong, "vyre", word[0] == '-' ? "flag" : "command", word,
-               words_known, sizeof words_known / sizeof words_known[0]);
+  args_unknown(&wrong, "vyre", word[0] == '-' ? "flag" : "command", word, known,
+               count);
   return problem_report(&wrong, json);
 }
 
@@ -79,7 +67,7 @@ static int help_command(int count, char **words, bool json) {
                  : unknown_command(words[0], json);
 }
 
-/* --version and --help stand alone, but for --json. */
+/* Handles --version and --help, which accept no other word than --json. */
 static int lone_flag(const char *word, int count, char **words, bool json) {
   for (int i = 0; i < count; i++) {
     if (strcmp(words[i], "--json") == 0) continue;
@@ -93,28 +81,28 @@ static int lone_flag(const char *word, int count, char **words, bool json) {
 }
 
 static int run_command(const char *word, int count, char **words, bool json) {
-  for (int i = 0; i < COMMANDS; i++) {
-    if (strcmp(word, commands[i].name) != 0) continue;
-    const command_doc *command = find_command(word);
-    bool help = command && (args_has(count, words, "--help") ||
-                            args_has(count, words, "-h"));
-    return help ? command_help(command, json)
-                : commands[i].run(count, words, json);
-  }
-  return unknown_command(word, json);
+  const command_group *group = find_group(word);
+  if (group) return group_run(group, count, words, json);
+  const command_doc *command = find_command(word);
+  if (!command || group_of(command)) return unknown_command(word, json);
+  bool help =
+      args_has(count, words, "--help") || args_has(count, words, "-h");
+  return help ? command_help(command, json)
+              : find_function(word)(count, words, json);
 }
 
 int main(int argc, char **argv) {
   int count = argc > 0 ? argc - 1 : 0;
   char **words = argv + 1;
   bool json = args_has(count, words, "--json");
-  /* A write beyond RLIMIT_FSIZE then fails with EFBIG, and is reported. */
+  /* Without a handler, a write beyond RLIMIT_FSIZE kills the process. Ignoring the
+   * signal turns it into EFBIG, which is reported. */
   (void)signal(SIGXFSZ, SIG_IGN);
   while (count > 0 && strcmp(words[0], "--json") == 0) {
     count--;
     words++;
   }
-  /* As docker and kubectl do: the help on standard output, and no failure. */
+  /* No command given: print the help and succeed, as docker and kubectl do. */
   if (count == 0) return main_help(json);
   const char *word = words[0];
   if (strcmp(word, "help") == 0) {

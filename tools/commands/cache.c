@@ -8,7 +8,7 @@
 #include "vyre/validate.h"
 
 #include "cli/compile_flags.h"
-#include "cli/group.h"
+#include "cli/commands.h"
 #include "cli/kernel_file.h"
 #include "cli/output.h"
 #include "cli/text.h"
@@ -194,11 +194,11 @@ static int show(const char *command, int count, char **words, bool verifies,
   return code == EXIT_FINE && is_wrong ? EXIT_WRONG : code;
 }
 
-static int cache_list(int count, char **words, bool json) {
+int cache_list(int count, char **words, bool json) {
   return show("cache list", count, words, false, json);
 }
 
-static int cache_verify(int count, char **words, bool json) {
+int cache_verify(int count, char **words, bool json) {
   return show("cache verify", count, words, true, json);
 }
 
@@ -221,7 +221,7 @@ static bool read_prune(int count, char **words,
   return true;
 }
 
-static int cache_prune(int count, char **words, bool json) {
+int cache_prune(int count, char **words, bool json) {
   problem wrong = {0};
   vyre_status st = {0};
   vyre_arena arena = {0};
@@ -325,16 +325,6 @@ static bool explain(const compile_flags *f, kernel_file *file,
   return fine;
 }
 
-static int cache_explain(int count, char **words, bool json) {
+int cache_explain(int count, char **words, bool json) {
   return compile_command("cache explain", count, words, json, explain);
-}
-
-static const group_member actions[] = {{"list", cache_list},
-                                       {"explain", cache_explain},
-                                       {"verify", cache_verify},
-                                       {"prune", cache_prune}};
-
-int cache_command(int count, char **words, bool json) {
-  return group_run("cache", actions, sizeof actions / sizeof actions[0], count,
-                   words, json);
 }
